@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The options of one export for one client, resolved: what the protocol layers need to know, and
+ * nothing of how it was written down. Immutable; lives as long as the exp_table that owns it.
+ */
+#ifndef RINGNFS_CONF_EXPORT_OPTS_H
+#define RINGNFS_CONF_EXPORT_OPTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum exp_flag {
+	/* These three may differ between security flavours: read them through exp_opts_flavor(). */
+	EXP_RW = 1u << 0,
+	EXP_ROOT_SQUASH = 1u << 1,
+	EXP_ALL_SQUASH = 1u << 2,
+
+	EXP_ASYNC = 1u << 3,
+	EXP_INSECURE = 1u << 4, /* source ports of 1024 and above are allowed */
+	EXP_SUBTREE_CHECK = 1u << 5,
+	EXP_CROSSMNT = 1u << 6,
+	EXP_NOHIDE = 1u << 7,
+	EXP_WDELAY = 1u << 8,
+	EXP_NO_ACL = 1u << 9,
+	EXP_NO_AUTH_NLM = 1u << 10,
+	EXP_PNFS = 1u << 11,
+	EXP_SECURITY_LABEL = 1u << 12,
+	EXP_NO_RDIRPLUS = 1u << 13,
+};
+
+enum { EXP_FLAVOR_FLAGS = EXP_RW | EXP_ROOT_SQUASH | EXP_ALL_SQUASH };
+
+/* RFC 5531 section 8.1 flavour numbers that this build serves. */
+enum { EXP_AUTH_NONE = 0, EXP_AUTH_SYS = 1 };
+
+enum { EXP_MAX_FLAVORS = 4 };
+
+struct exp_flavor {
+	uint32_t flavor;
+	uint32_t flags; /* EXP_FLAVOR_FLAGS in force under this flavour */
+};
+
+struct exp_opts {
+	uint32_t flags; /* enum exp_flag; the flavour-dependent ones are those of the first flavour
+			 */
+	uint32_t anonuid;
+	uint32_t anongid;
+	uint32_t n_flavors; /* at least 1, in order of preference */
+	struct exp_flavor flavors[EXP_MAX_FLAVORS];
+	bool has_fsid; /* fsid=NUMBER was given */
+	bool has_uuid; /* fsid=UUID was given */
+	uint32_t fsid;
+	uint8_t uuid[16];
+	/* NULL, or the path that must be a mount point for the export to be served (mountpoint=).
+	 */
+	const char *mountpoint;
+};
+
+/* Flags in force for a call with this flavour; false when the export does not admit the flavour. */
+static inline bool exp_opts_flavor(const struct exp_opts *opts, uint32_t flavor, uint32_t *flags)
+{
+	for (uint32_t i = 0; i < opts->n_flavors; i++) {
+		if (opts->flavors[i].flavor == flavor) {
+			*flags = (opts->flags & ~(uint32_t)EXP_FLAVOR_FLAGS) |
+				 opts->flavors[i].flags;
+			return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * May a TCP peer with this source port use the export ("secure")? An RDMA peer has no port that
+ * only its root could take, so callers do not ask for one.
+ */
+static inline bool exp_opts_port_ok(const struct exp_opts *opts, uint16_t port)
+{
+	return (opts->flags & EXP_INSECURE) || port < 1024;
+}
+
+#endif

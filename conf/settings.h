@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * ringnfs.conf: the daemon's settings as plain fields, filled from typed schema rows
+ * (conf/settings_schema.c).
+ *
+ * One row says a key's section, name, type, range, default and text; the parser, --print-config and
+ * the manual page ringnfs.conf(5) are all made from it. Sizes are bytes, durations seconds.
+ * cfg_set_defaults() comes first; strings belong to the settings and go with cfg_free().
+ */
+#ifndef RINGNFS_CONF_SETTINGS_H
+#define RINGNFS_CONF_SETTINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/socket.h>
+
+#include "conf/diag.h"
+
+enum cfg_log_level { CFG_LOG_ERROR, CFG_LOG_WARNING, CFG_LOG_NOTICE, CFG_LOG_INFO, CFG_LOG_DEBUG };
+enum cfg_tristate { CFG_NO, CFG_YES, CFG_AUTO };
+enum cfg_io_mode { CFG_IO_BUFFERED, CFG_IO_DIRECT };
+
+enum { CFG_MAX_ADDRS = 16 };
+
+/* Addresses without ports; none = all of IPv4 and IPv6. */
+struct cfg_addrs {
+	unsigned n;
+	struct sockaddr_storage addrs[CFG_MAX_ADDRS];
+};
+
+struct cfg_server {
+	uint64_t threads;    /* 0: one for each online core */
+	uint64_t memory_max; /* 0: a quarter of the RAM */
+	uint64_t max_fds;    /* 0: RLIMIT_NOFILE less a reserve */
+	char *state_dir;
+	char *exports_file;
+	char *exports_dir;
+	bool strict_exports;
+	int log_level; /* enum cfg_log_level */
+	bool rpcbind;
+};
+
+struct cfg_tcp {
+	bool enabled;
+	uint64_t port;
+	struct cfg_addrs listen;
+	uint64_t mount_port; /* 0: MOUNT on the NFS port only */
+	uint64_t max_connections;
+	uint64_t max_requests; /* in flight, for each connection */
+	uint64_t idle_timeout; /* 0: never */
+	uint64_t max_record;
+};
+
+struct cfg_rdma {
+	int enabled; /* enum cfg_tristate */
+	uint64_t port;
+	struct cfg_addrs listen;
+	uint64_t inline_size;
+	uint64_t credits;
+	uint64_t poll_usec; /* 0: never spin */
+	uint64_t idle_timeout;
+	uint64_t max_connections;
+};
+
+struct cfg_nfs3 {
+	bool enabled;
+	uint64_t max_io;
+	uint64_t drc_size; /* entries */
+	uint64_t drc_memory;
+	bool manage_gids;
+};
+
+struct cfg_vfs {
+	int io_mode; /* enum cfg_io_mode */
+	bool handle_mac;
+	uint64_t ring_entries;
+};
+
+struct cfg_settings {
+	struct cfg_server server;
+	struct cfg_tcp tcp;
+	struct cfg_rdma rdma;
+	struct cfg_nfs3 nfs3;
+	struct cfg_vfs vfs;
+};
+
+/* 0 or -ENOMEM. */
+int cfg_set_defaults(struct cfg_settings *settings);
+void cfg_free(struct cfg_settings *settings);
+
+/*
+ * Read a file over what the settings hold. 0, -EINVAL when a message of CFG_ERROR was added (the
+ * settings then hold what was right in the file and are not to be used), or -errno with a message
+ * when it cannot be read.
+ */
+int cfg_load(struct cfg_settings *settings, const char *path, struct cfg_diags *diags);
+
+/* The same for a text in memory. */
+int cfg_parse(struct cfg_settings *settings, const char *name, const char *text, size_t len,
+	      struct cfg_diags *diags);
+
+/*
+ * Set one key as if a file said "[section] name = value": for options of the command line. `origin`
+ * stands for the file in messages, as in "--port". 0, -EINVAL with a message, -ENOMEM.
+ */
+int cfg_set(struct cfg_settings *settings, const char *key, const char *value, const char *origin,
+	    struct cfg_diags *diags);
+
+/* Print the settings in the syntax of ringnfs.conf; what is printed reads back to the same
+ * settings. */
+void cfg_print(const struct cfg_settings *settings, FILE *out);
+
+/*
+ * Name the keys that differ between a and b and need a restart to take effect: up to max of them as
+ * "section.name" into names; returns how many there are.
+ */
+unsigned cfg_restart_needed(const struct cfg_settings *a, const struct cfg_settings *b,
+			    const char **names, unsigned max);
+
+#endif
