@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Logging without a global: whoever logs was handed a logger. The daemon makes the only one, on
+ * standard error or the journal. lib/, rpc/ and vfs/ log at debug level only; what an operator must
+ * know is counted or returned and logged by the daemon or the transport.
+ */
+#ifndef RN_LIB_LOG_H
+#define RN_LIB_LOG_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+
+/* The values are syslog(3)'s, so that the journal's <N> prefix needs no table. */
+enum rn_level {
+	RN_ERROR = 3,
+	RN_WARNING = 4,
+	RN_NOTICE = 5,
+	RN_INFO = 6,
+	RN_DEBUG = 7,
+};
+
+struct rn_logger {
+	enum rn_level level; /* messages above it are dropped */
+	void (*write)(void *ctx, enum rn_level level, const char *fmt, va_list ap);
+	void *ctx;
+};
+
+/* Thread-safe if the logger's write is; a NULL logger discards. */
+void rn_log(const struct rn_logger *log, enum rn_level level, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+#define rn_err(log, ...) rn_log(log, RN_ERROR, __VA_ARGS__)
+#define rn_warn(log, ...) rn_log(log, RN_WARNING, __VA_ARGS__)
+#define rn_notice(log, ...) rn_log(log, RN_NOTICE, __VA_ARGS__)
+#define rn_info(log, ...) rn_log(log, RN_INFO, __VA_ARGS__)
+#define rn_debug(log, ...) rn_log(log, RN_DEBUG, __VA_ARGS__)
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Payload buffers: the memory that file data passes through. Buffers are cut from slabs of
+ * RN_SLAB_SIZE bytes that are never unmapped before the pool ends, so that a transport can register
+ * a slab with an RDMA device, and a worker with its io_uring, once: both keep tables indexed by
+ * rn_payload.slab and ask rn_payload_slab_base() for the memory when they see an index first.
+ *
+ * A buffer is page-aligned, its size one of the classes 4 KiB, 8 KiB, 16 KiB, 64 KiB, 256 KiB, 1 MiB
+ * and 2 MiB. It is reference-counted: get returns one reference, the last put returns the buffer.
+ * All functions are thread-safe.
+ */
+#ifndef RN_LIB_PAYLOAD_H
+#define RN_LIB_PAYLOAD_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "lib/budget.h"
+
+#define RN_SLAB_SIZE (2u << 20)
+#define RN_SLABS_MAX 8192u /* 16 GiB of payload: the size of io_uring's and our tables */
+#define RN_PAYLOAD_MAX RN_SLAB_SIZE
+
+struct rn_payload_pool;
+
+struct rn_payload {
+	uint8_t *data;
+	uint32_t size;   /* bytes usable at data: the class size */
+	uint32_t slab;   /* index of the slab that holds it */
+	uint32_t offset; /* of data within the slab */
+	uint32_t class_index;
+	_Atomic uint32_t refs;
+	struct rn_payload_pool *pool;
+	TAILQ_ENTRY(rn_payload) free_link;
+};
+
+/* Waits for memory, first come first served. ready() is called once, from whatever thread gave
+ * memory back, with a buffer that the waiter now owns; it must only hand over (to an inbox, say). */
+struct rn_payload_waiter {
+	size_t size; /* set by rn_payload_get_or_wait */
+	void (*ready)(struct rn_payload_waiter *w, struct rn_payload *p);
+	TAILQ_ENTRY(rn_payload_waiter) link;
+};
+
+/* Takes memory from budget slab by slab as it is needed. NULL: no memory for the pool itself. */
+struct rn_payload_pool *rn_payload_pool_new(struct rn_budget *budget);
+/* Every buffer must have come back. */
+void rn_payload_pool_free(struct rn_payload_pool *pool);
+
+/* A buffer of at least size bytes, or NULL: size over RN_PAYLOAD_MAX, or the budget is used up (or
+ * others wait already). */
+struct rn_payload *rn_payload_get(struct rn_payload_pool *pool, size_t size);
+
+/* As rn_payload_get, but on an exhausted budget queues w (w->ready set by the caller) and returns
+ * NULL. size must be within RN_PAYLOAD_MAX. */
+struct rn_payload *rn_payload_get_or_wait(struct rn_payload_pool *pool, size_t size,
+					  struct rn_payload_waiter *w);
+
+/* Takes w out of the queue. 0, or -ENOENT: it is not queued (ready() was or is being called). */
+int rn_payload_wait_cancel(struct rn_payload_pool *pool, struct rn_payload_waiter *w);
+
+void rn_payload_ref(struct rn_payload *p);
+void rn_payload_put(struct rn_payload *p); /* NULL is allowed */
+
+uint32_t rn_payload_slab_count(struct rn_payload_pool *pool);
+/* Start of slab index (RN_SLAB_SIZE bytes), or NULL if there is none yet. */
+void *rn_payload_slab_base(struct rn_payload_pool *pool, uint32_t index);
+
+struct rn_payload_stats {
+	uint64_t slabs, buffers_in_use, waits;
+};
+void rn_payload_stats(struct rn_payload_pool *pool, struct rn_payload_stats *out);
+
+#endif

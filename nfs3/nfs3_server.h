@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * NFS version 3 and MOUNT (RFC 1813) as RPC programs.
+ */
+#ifndef RN_NFS3_SERVER_H
+#define RN_NFS3_SERVER_H
+
+#include "rpc/program.h"
+#include "vfs/vfs.h"
+
+#define NFS_PROGRAM 100003u
+#define MOUNT_PROGRAM 100005u
+
+struct nfs3_server;
+
+struct nfs3_config {
+	struct vfs *vfs;
+	struct vfs_exports exports;
+	uint32_t max_io; /* rtmax, wtmax: bytes, a multiple of 4096, at most 1 MiB */
+	/* Supplementary groups of a uid by the server's own databases (exports(5) manage-gids), or NULL to take those of the call. Fills at most
+	 * VFS_GROUPS_MAX; thread-safe, caches. */
+	void (*lookup_groups)(void *ctx, struct vfs_cred *cred);
+	void *lookup_ctx;
+};
+
+int nfs3_server_new(const struct nfs3_config *cfg, struct nfs3_server **out);
+void nfs3_server_free(struct nfs3_server *s);
+/* The two programs, to be put into an rpc_server; they refer to s. */
+void nfs3_program(struct nfs3_server *s, struct rpc_program *nfs, struct rpc_program *mount);
+
+/* tcp_config.bulk_offset for calls of this program: where WRITE's data starts. Pure. */
+size_t nfs3_bulk_offset(const uint8_t *head, size_t len);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Duplicate request cache. A retransmitted call of a procedure that must not run twice gets the
+ * reply that the first one got. Key: client address without port, xid, program, version, procedure,
+ * and a checksum of the call's first DRC_SUM_BYTES after the xid. Memory is bounded by entries and by bytes of
+ * stored replies; the oldest finished entries go first, entries in progress never. Thread-safe, sharded.
+ */
+#ifndef RN_RPC_DRC_H
+#define RN_RPC_DRC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rpc/request.h"
+
+#define DRC_SUM_BYTES 256u
+#define DRC_REPLY_MAX 1024u /* replies of non-idempotent procedures are smaller; a longer one is not kept */
+
+struct drc;
+struct drc_entry;
+
+enum drc_verdict {
+	DRC_NEW,	 /* run it, then drc_done or drc_abandon; req->drc is set */
+	DRC_UNCACHED,	 /* run it; no entry could be made */
+	DRC_REPLAY,	 /* the stored reply is in req->out */
+	DRC_IN_PROGRESS, /* the first one is still running */
+};
+
+struct drc *drc_new(size_t max_entries, size_t max_bytes);
+void drc_free(struct drc *drc);
+
+/* req->call is decoded. */
+enum drc_verdict drc_lookup(struct drc *drc, struct rpc_request *req);
+/* Stores req->out as the answer of req->drc; clears req->drc. */
+void drc_done(struct drc *drc, struct rpc_request *req);
+/* The call got no reply: forget it. */
+void drc_abandon(struct drc *drc, struct rpc_request *req);
+
+struct drc_stats {
+	uint64_t entries, bytes, hits, in_progress, misses, evicted;
+};
+void drc_stats(struct drc *drc, struct drc_stats *out);
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * RFC 5531 messages: the call header as decoded, credentials, and the replies that refuse a call.
+ */
+#ifndef RN_RPC_MESSAGE_H
+#define RN_RPC_MESSAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "rpc/xdr_in.h"
+#include "rpc/xdr_out.h"
+
+#define RPC_VERSION 2u
+#define RPC_AUTH_BYTES_MAX 400u	 /* RFC 5531 section 8.2 */
+#define RPC_AUTH_SYS_GIDS_MAX 16u /* RFC 5531 appendix A */
+#define RPC_MACHINE_NAME_MAX 255u
+
+enum rpc_msg_type { RPC_CALL = 0, RPC_REPLY = 1 };
+enum rpc_reply_stat { RPC_MSG_ACCEPTED = 0, RPC_MSG_DENIED = 1 };
+enum rpc_accept_stat {
+	RPC_SUCCESS = 0,
+	RPC_PROG_UNAVAIL = 1,
+	RPC_PROG_MISMATCH = 2,
+	RPC_PROC_UNAVAIL = 3,
+	RPC_GARBAGE_ARGS = 4,
+	RPC_SYSTEM_ERR = 5,
+};
+enum rpc_reject_stat { RPC_RPC_MISMATCH = 0, RPC_AUTH_ERROR = 1 };
+enum rpc_auth_stat {
+	RPC_AUTH_OK = 0,
+	RPC_AUTH_BADCRED = 1,
+	RPC_AUTH_REJECTEDCRED = 2,
+	RPC_AUTH_BADVERF = 3,
+	RPC_AUTH_REJECTEDVERF = 4,
+	RPC_AUTH_TOOWEAK = 5,
+	RPC_AUTH_FAILED = 7,
+};
+enum rpc_auth_flavor { RPC_AUTH_NONE = 0, RPC_AUTH_SYS = 1, RPC_AUTH_SHORT = 2, RPC_RPCSEC_GSS = 6 };
+
+/* The credential as sent: AUTH_NONE leaves uid and gid 0 and must be squashed by the export. */
+struct rpc_cred {
+	enum rpc_auth_flavor flavor;
+	uint32_t uid, gid;
+	uint32_t ngids;
+	uint32_t gids[RPC_AUTH_SYS_GIDS_MAX];
+};
+
+struct rpc_call {
+	uint32_t xid, rpcvers, prog, vers, proc;
+	struct rpc_cred cred;
+};
+
+/* What became of a call header. */
+enum rpc_header_result {
+	RPC_HEADER_OK,
+	RPC_HEADER_NOT_A_CALL,	 /* too short for an answer, or a reply: close or drop */
+	RPC_HEADER_MISMATCH,	 /* rpcvers is not 2: reply RPC_MISMATCH */
+	RPC_HEADER_AUTH,	 /* *stat says why: reply AUTH_ERROR */
+	RPC_HEADER_GARBAGE,	 /* header cut short after the version: reply GARBAGE_ARGS */
+};
+
+enum rpc_header_result rpc_decode_call(struct xdr_in *x, struct rpc_call *call,
+				       enum rpc_auth_stat *stat);
+
+/* Reply headers; each starts at the writer's position. The verifier is AUTH_NONE. */
+void rpc_put_accepted(struct xdr_out *x, uint32_t xid, enum rpc_accept_stat stat);
+void rpc_put_prog_mismatch(struct xdr_out *x, uint32_t xid, uint32_t low, uint32_t high);
+void rpc_put_rpc_mismatch(struct xdr_out *x, uint32_t xid);
+void rpc_put_auth_error(struct xdr_out *x, uint32_t xid, enum rpc_auth_stat stat);
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Program tables and dispatch. A program is a table of versions, each a table of procedures; handlers decode into
+ * the request's arena, run on the request's worker and encode their result into req->out, which rpc_dispatch has
+ * already started with an accepted, successful header.
+ */
+#ifndef RN_RPC_PROGRAM_H
+#define RN_RPC_PROGRAM_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+
+#include "rpc/drc.h"
+#include "rpc/request.h"
+
+enum rpc_run {
+	RPC_RUN_DONE,	 /* the result is in req->out */
+	RPC_RUN_PENDING, /* rpc_complete(req) will be called on the same worker */
+	RPC_RUN_GARBAGE, /* arguments are wrong in a way that only the handler sees */
+	RPC_RUN_SYSTEM_ERR,
+	RPC_RUN_TOO_LONG, /* the reply does not fit what the client offered */
+	RPC_RUN_AUTH_TOOWEAK,
+};
+
+enum rpc_proc_flags {
+	RPC_NONIDEMPOTENT = 1, /* answered through the duplicate request cache */
+};
+
+struct rpc_counters {
+	_Atomic uint64_t calls, errors, total_ns;
+};
+
+struct rpc_proc {
+	const char *name; /* as in the RFC; NULL: no such procedure */
+	/* Decodes *args (args_size zeroed bytes); returns false for garbage. NULL: no arguments. */
+	bool (*decode)(struct xdr_in *in, void *args);
+	size_t args_size;
+	enum rpc_run (*run)(struct rpc_request *req, void *args);
+	unsigned flags;
+	/* Worst-case result bytes of a procedure that changes something: checked against
+	 * req->reply_max before it runs. 0 for others. */
+	uint32_t reply_size;
+};
+
+struct rpc_version {
+	uint32_t vers;
+	const struct rpc_proc *procs;
+	uint32_t nprocs;
+};
+
+struct rpc_program {
+	uint32_t prog;
+	const char *name;
+	const struct rpc_version *versions; /* ascending */
+	unsigned nversions;
+	void *ctx; /* req->program_ctx */
+	/* Called before decode for every procedure but NULL (0); RPC_RUN_DONE lets it go on. May be NULL. */
+	enum rpc_run (*admit)(struct rpc_request *req);
+};
+
+#define RPC_PROGRAMS_MAX 8
+
+struct rpc_server {
+	struct rpc_program programs[RPC_PROGRAMS_MAX];
+	unsigned nprograms;
+	struct drc *drc; /* may be NULL: no cache */
+	struct rn_payload_pool *pool;
+	/* Called when a request is answered, for counters; may be NULL. */
+	void (*observe)(void *ctx, const struct rpc_request *req, uint64_t elapsed_ns, bool error);
+	void *observe_ctx;
+};
+
+/* Decodes and runs one call on the calling worker's thread; the request is answered, dropped, or pending when it
+ * returns. Is the `work` function of a fresh request. */
+void rpc_dispatch(struct rpc_server *server, struct rpc_request *req);
+
+/* Ends a pending request: as if its run had returned how. */
+void rpc_complete(struct rpc_request *req, enum rpc_run how);
+
+/* Moves the reply to a payload buffer with room for size bytes more than the head so far (copied). 0, or -ENOMEM:
+ * none to be had now (the caller replies a "delay" error, or shortens what it asks for). */
+int rpc_reply_grow(struct rpc_request *req, size_t size);
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A request: one RPC call from its arrival to its reply.
+ *
+ * Ownership. A transport makes requests (sized at accept or start, so the hot path allocates
+ * nothing), fills in the call's segments and the reply's limits and submits the request to the
+ * rpc_sink. From then on the request belongs to one worker. It goes back to its transport by exactly
+ * one call of rpc_conn_ops.reply or .drop, from the worker's thread; the transport then releases the
+ * segments' payload, the reply's bulk and the connection reference. Until that call, the request holds a
+ * reference on its connection, which may be closed under it; replying on a closed connection is allowed.
+ */
+#ifndef RN_RPC_REQUEST_H
+#define RN_RPC_REQUEST_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "lib/arena.h"
+#include "lib/inbox.h"
+#include "rpc/message.h"
+#include "rpc/xdr_in.h"
+#include "rpc/xdr_out.h"
+
+#define RPC_HEAD_SIZE 8192  /* bytes of every request's reply head: any reply but READDIR's fits */
+#define RPC_ARENA_SIZE 8192 /* decoded arguments and names */
+
+struct rpc_request;
+struct rpc_conn;
+struct rpc_worker;
+
+struct rpc_conn_ops {
+	const char *netid; /* "tcp", "rdma": for logs and counters */
+	bool reliable;	   /* retransmission only after a reconnect: in-flight duplicates are dropped */
+	/* Sends the reply in req->out. Always takes the request back. */
+	void (*reply)(struct rpc_request *req);
+	/* No reply: in-flight duplicates and closed connections only. Always takes the request back. */
+	void (*drop)(struct rpc_request *req);
+	/* The reply would not fit what the client offered: RDMA answers ERR_CHUNK (RFC 8166 section 4.5),
+	 * TCP closes. Always takes the request back. */
+	void (*too_long)(struct rpc_request *req);
+	/* Last reference is gone. */
+	void (*destroy)(struct rpc_conn *conn);
+};
+
+struct rpc_conn {
+	const struct rpc_conn_ops *ops;
+	struct sockaddr_storage peer;
+	struct sockaddr_storage local;
+	uint64_t id; /* unique in this run of the daemon */
+	_Atomic uint32_t refs;
+	_Atomic(struct rpc_worker *) last_worker; /* dispatch hint, daemon's */
+};
+
+void rpc_conn_ref(struct rpc_conn *c);
+void rpc_conn_put(struct rpc_conn *c); /* destroys by ops->destroy */
+
+struct rpc_request {
+	struct rn_inbox_node node;		  /* while it waits in a worker's inbox */
+	void (*work)(struct rpc_request *req);	  /* what the worker runs when it takes it out */
+	struct rpc_conn *conn;
+	struct rpc_worker *worker;		  /* set by the sink */
+
+	/* The call, from the transport. */
+	struct rpc_seg seg[RPC_SEGS_MAX];
+	unsigned nseg;
+
+	/* What the client can take, from the transport: the whole reply as a stream of bytes, without the bulk
+	 * item where that goes by a Write chunk. */
+	size_t reply_max;
+	bool bulk_chunk; /* a bulk item goes by a Write chunk and does not count in reply_max */
+
+	/* Decoded by rpc_dispatch. */
+	struct xdr_in in;
+	struct rpc_call call;
+	const struct rpc_proc *proc;
+	void *program_ctx;
+	void *args;	    /* in the arena */
+	void *op;	    /* the handler's own state across a pending step, in the arena */
+	struct drc_entry *drc; /* in-progress entry, or NULL */
+	struct rpc_server *server;
+
+	/* The reply. out starts at head; a handler with a long reply moves it to a payload buffer
+	 * with rpc_reply_grow(). */
+	struct xdr_out out;
+	struct rn_payload *head;  /* RPC_HEAD_SIZE, registered memory, the request's for its life */
+	struct rn_payload *long_head; /* from rpc_reply_grow, or NULL; released with the request */
+
+	struct rn_arena arena;
+	uint64_t arrived_ns;	/* CLOCK_MONOTONIC at submission */
+	struct rn_payload_waiter waiter; /* for a handler that waits for memory */
+	void *transport_private;
+	_Alignas(16) char arena_mem[RPC_ARENA_SIZE];
+};
+
+/* Made and freed by transports; the head comes from pool. NULL: no memory in the budget. */
+struct rpc_request *rpc_request_new(struct rn_payload_pool *pool);
+void rpc_request_free(struct rpc_request *req);
+/* Ready for the next call: releases segments' payload, bulk and long head; keeps head and conn. */
+void rpc_request_reset(struct rpc_request *req);
+
+/* Where transports hand over calls. submit never fails and takes the request over; req->conn holds a reference
+ * for it. Callable from any transport thread. */
+struct rpc_sink {
+	void (*submit)(void *ctx, struct rpc_request *req);
+	void *ctx;
+};
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * RPC-over-RDMA version 1 (RFC 8166, 8267, 8797): listeners on every RDMA device, connections, credits.
+ */
+#ifndef RN_TRANSPORT_RDMA_SERVER_H
+#define RN_TRANSPORT_RDMA_SERVER_H
+
+#include <stdint.h>
+
+#include "lib/budget.h"
+#include "lib/log.h"
+#include "rpc/request.h"
+#include "transport/event_loop.h"
+
+struct rr_server;
+
+struct rr_config {
+	struct ev_loop *const *loops; /* CQs are spread over them; loops[0] has the event channel */
+	unsigned nloops;
+	struct rpc_sink sink;
+	struct rn_payload_pool *pool;
+	struct rn_budget *budget;
+	const struct rn_logger *log;
+	uint32_t inline_size; /* 1024..262144, a multiple of 1024 */
+	unsigned credits;     /* granted to each connection, >= 1 */
+	unsigned max_connections;
+	unsigned idle_seconds; /* 0: never */
+	unsigned poll_usec;    /* adaptive CQ polling; 0: never spin */
+	uint32_t max_message;  /* longest call that Read chunks may make up, bytes */
+};
+
+int rr_server_new(const struct rr_config *cfg, struct rr_server **out);
+/* -ENODEV: there is no RDMA device now (listening goes on all the same where the kernel lets us bind). port in addr must not be 0. */
+int rr_server_listen(struct rr_server *s, const struct sockaddr *addr, socklen_t len);
+void rr_server_quiesce(struct rr_server *s);
+void rr_server_free(struct rr_server *s);
+
+struct rr_stats {
+	uint64_t connections, accepted, refused, disconnects, calls, replies, read_chunks,
+		read_segments, read_bytes, write_chunks, write_segments, write_bytes, reply_chunks,
+		position_zero, invalidations, err_vers, err_chunk, dropped, sq_waits, waits_memory,
+		cq_errors, devices;
+};
+void rr_server_stats(struct rr_server *s, struct rr_stats *out);
+
+#endif

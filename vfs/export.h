@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Exports as vfs/ and the protocols see them. The daemon builds them out of exports(5) and answers, through
+ * struct vfs_exports, which export a handle or a path belongs to and what a client may do there; a reload swaps the
+ * set behind it, and an export lives until its last reference is put.
+ */
+#ifndef RN_VFS_EXPORT_H
+#define RN_VFS_EXPORT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "vfs/types.h"
+
+enum vfs_io_mode { VFS_IO_BUFFERED, VFS_IO_DIRECT };
+
+struct vfs;
+struct vfs_export;
+
+/* What one client may do with one export. */
+enum vfs_access_flags {
+	VFS_RO = 1,
+	VFS_ROOT_SQUASH = 2, /* uid and gid 0 become anonymous */
+	VFS_ALL_SQUASH = 4,
+	VFS_ASYNC = 8,	    /* acknowledge before it is stable */
+	VFS_SECURE = 16,    /* the client's port must be below 1024 */
+	VFS_SEC_NONE = 32,  /* AUTH_NONE calls are let in, as anonymous */
+	VFS_SEC_SYS = 64,   /* AUTH_SYS calls are let in */
+	VFS_CROSSMNT = 128, /* mounts below the export are shown */
+};
+
+struct vfs_access {
+	uint32_t flags;
+	uint32_t anonuid, anongid;
+};
+
+/*
+ * Opens path (a directory, or a file: exports(5) allows both) as export id. The mount is cloned without what is
+ * mounted below it where the kernel allows (open_tree), so lookups cannot leave it. On failure *why gets a static
+ * text that says what would help (a file system without handles, say). The caller gets one reference.
+ */
+int vfs_export_open(struct vfs *vfs, const char *path, uint32_t id, enum vfs_io_mode mode,
+		    bool crossmnt, struct vfs_export **out, const char **why);
+void vfs_export_ref(struct vfs_export *exp);
+void vfs_export_put(struct vfs_export *exp);
+uint32_t vfs_export_id(const struct vfs_export *exp);
+const char *vfs_export_path(const struct vfs_export *exp);
+
+/* The daemon's answer to "whose handle is this, and may this client?". All functions are thread-safe and do not
+ * block beyond a bounded name lookup on a client's first call. */
+struct vfs_exports {
+	/* 0 and a reference in *exp; -ESTALE: no such export; -EACCES: not for this client. */
+	int (*by_id)(void *ctx, uint32_t id, const struct sockaddr *peer, struct vfs_export **exp,
+		     struct vfs_access *access);
+	/* The export with the longest path that is a prefix of path; *rest points behind it within path (without
+	 * leading slashes). 0, -ENOENT or -EACCES. */
+	int (*by_path)(void *ctx, const char *path, const struct sockaddr *peer,
+		       struct vfs_export **exp, struct vfs_access *access, const char **rest);
+	/* Calls each(arg, path, groups, ngroups) for every export; false stops. */
+	void (*list)(void *ctx,
+		     bool (*each)(void *arg, const char *path, const char *const *groups,
+				  unsigned ngroups),
+		     void *arg);
+	void *ctx;
+};
+
+/* Applies an export's squash rules to a credential as sent; auth_none: the call carried no identity. */
+void vfs_cred_squash(struct vfs_cred *cred, const struct vfs_access *access, bool auth_none);
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The data path: asynchronous on the calling worker's ring. Each call starts an operation described by a struct that the
+ * caller keeps alive (in the request's arena) until done() is called, on the same thread, from vfs_worker_wait/_poll or from
+ * within the call itself. The call returns nothing: every failure, permission included, arrives at done() in
+ * result. A full submission queue is waited out inside.
+ */
+#ifndef RN_VFS_IO_H
+#define RN_VFS_IO_H
+
+#include <sys/uio.h>
+
+#include "vfs/vfs.h"
+
+enum vfs_stable { VFS_UNSTABLE = 0, VFS_DATA_SYNC = 1, VFS_FILE_SYNC = 2 }; /* RFC 1813 stable_how */
+
+struct vfs_io {
+	struct vfs_ctx *ctx;
+	struct vfs_node *node; /* the caller's reference must last until done */
+	uint64_t offset;
+	uint32_t count;
+
+	/* READ: where to; payload->size >= count (in direct mode with room for alignment: vfs_read_buffer_size). The data
+	 * starts at payload->data + data_off when done. */
+	struct rn_payload *payload;
+	uint32_t data_off;
+	bool eof;
+
+	/* WRITE: where from, count bytes altogether; piece_payload[i] holds piece[i] or is NULL. */
+	struct iovec piece[4];
+	struct rn_payload *piece_payload[4];
+	unsigned npieces;
+	enum vfs_stable stable; /* asked; what was done is at least that */
+
+	int64_t result; /* bytes moved, or -errno */
+	void (*done)(struct vfs_io *io);
+	void *arg;
+
+	struct { /* vfs/'s own */
+		uint32_t moved;
+		unsigned step;
+		int fd;
+		void *p[2];
+		uint8_t ring_op[32];
+	} priv;
+};
+
+/* Payload size that a READ of count bytes at offset needs on this export. */
+uint32_t vfs_read_buffer_size(const struct vfs_export *exp, uint64_t offset, uint32_t count);
+
+/* The owner of a file may read and write it whatever its mode says (NFSv3 has no open; RFC 1813 section 4.4). Regular
+ * files only: -EISDIR, -EINVAL for others. A read of an executable file is granted to who may execute it. */
+void vfs_read(struct vfs_io *io);
+void vfs_write(struct vfs_io *io);
+/* Makes offset..offset+count (count 0: to the end) durable. */
+void vfs_commit(struct vfs_io *io);
+
+/* Makes metadata changes durable: every node of the list (directories whose entries changed, new or changed inodes). Does nothing
+ * on an async export. */
+struct vfs_sync {
+	struct vfs_ctx *ctx;
+	struct vfs_node *node[3]; /* NULL entries are skipped */
+	int result;
+	void (*done)(struct vfs_sync *s);
+	void *arg;
+	struct {
+		unsigned next;
+		void *p[2];
+		uint8_t ring_op[32];
+	} priv;
+};
+void vfs_sync(struct vfs_sync *s);
+
+/* Changes when unstable data may have been lost: at each start, and when a write-back error is seen. */
+uint64_t vfs_write_verifier(struct vfs *vfs);
+
+#endif

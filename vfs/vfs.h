@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The file system as the protocols use it: handles, nodes, metadata and directories. Every call acts as ctx->cred: the
+ * kernel does the permission checks under that identity. Calls are synchronous system calls on the worker's thread; the
+ * data path and durability are in vfs/io.h. Results: 0 or -errno; a node returned through ** carries a reference.
+ * Names are byte strings without NUL or '/' inside; vfs checks them (-EINVAL, -ENAMETOOLONG, and -EISDIR/-EEXIST/... as the kernel
+ * answers for "." and ".." where they make no sense).
+ */
+#ifndef RN_VFS_VFS_H
+#define RN_VFS_VFS_H
+
+#include "lib/log.h"
+#include "lib/payload.h"
+#include "vfs/export.h"
+#include "vfs/types.h"
+
+struct vfs_node;
+struct vfs_worker;
+
+struct vfs_config {
+	struct rn_payload_pool *pool;
+	const struct rn_logger *log; /* debug only */
+	unsigned max_fds;	     /* descriptors that the node cache may hold */
+	unsigned idle_seconds;	     /* a cached node unused so long is closed; 0: 10 */
+	bool handle_mac;
+	uint8_t secret[16];	 /* SipHash key of handles: from the state directory */
+	uint64_t write_verifier; /* differs for each run of the daemon */
+};
+
+int vfs_new(const struct vfs_config *cfg, struct vfs **out);
+void vfs_free(struct vfs *vfs); /* workers and exports are gone */
+/* Closes what has been idle too long; the daemon calls it about once a second, from any one thread. */
+void vfs_reap(struct vfs *vfs);
+/* Closes every cached descriptor below an export that is about to go. */
+void vfs_forget_export(struct vfs *vfs, uint32_t export_id);
+
+struct vfs_stats {
+	uint64_t nodes, fds, hits, misses, evictions, stale, bad_handles;
+};
+void vfs_stats(struct vfs *vfs, struct vfs_stats *out);
+
+/* Who acts where. Lives in the request; the export reference is the request's. */
+struct vfs_ctx {
+	struct vfs *vfs;
+	struct vfs_worker *w;
+	struct vfs_export *exp;
+	struct vfs_access access;
+	struct vfs_cred cred;
+};
+
+/* Reads the export id out of a handle. 0; -EBADF (NFS3ERR_BADHANDLE): not one of ours (version, length, MAC). */
+int vfs_fh_export_id(struct vfs *vfs, const struct vfs_fh *fh, uint32_t *id);
+/* The node of a handle of ctx->exp: -EBADF as above, -ESTALE: gone, or outside the export. */
+int vfs_fh_open(struct vfs_ctx *ctx, const struct vfs_fh *fh, struct vfs_node **out);
+int vfs_root(struct vfs_ctx *ctx, struct vfs_node **out);
+void vfs_node_put(struct vfs_node *n); /* NULL is allowed */
+/* The node's handle: the same after a rename and a restart. Points into the node. */
+const struct vfs_fh *vfs_node_fh(const struct vfs_node *n);
+
+/* -ESTALE when the last link is gone. */
+int vfs_getattr(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_attr *out);
+/* All or nothing as far as the kernel allows: checked for permission first, the size set first of all.
+ * check_ctime, if not NULL: -EDOM when the node's ctime is another (sattrguard3; nfs3 maps it to NOT_SYNC). */
+int vfs_setattr(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_setattr *sa,
+		const struct timespec *check_ctime);
+
+/* "." is dir itself; ".." its parent, or itself at the export's root. Symbolic links are not followed. attr may be NULL. */
+int vfs_lookup(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len,
+	       struct vfs_node **out, struct vfs_attr *attr);
+
+enum vfs_may { VFS_MAY_READ = 1, VFS_MAY_WRITE = 2, VFS_MAY_EXEC = 4, VFS_MAY_DELETE = 8 };
+/* Which of want the caller may: exactly as the kernel would decide (ACLs too). VFS_MAY_DELETE is about entries of a
+ * directory: write and search. *granted on success. A read-only export grants no write. */
+int vfs_access(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want, unsigned *granted);
+
+/* Up to size bytes of the target, not NUL-terminated; returns its length or -errno (-EINVAL: no link). */
+int vfs_readlink(struct vfs_ctx *ctx, struct vfs_node *n, char *buf, uint32_t size);
+
+enum vfs_create_how { VFS_UNCHECKED, VFS_GUARDED, VFS_EXCLUSIVE };
+/* A regular file. EXCLUSIVE: verf (8 bytes) is kept in atime and mtime, so that a repeated create is recognised after a restart
+ * too; sa is then not used. UNCHECKED on an existing file sets its size if sa says so, and nothing else. */
+int vfs_create(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len,
+	       enum vfs_create_how how, const struct vfs_setattr *sa, const uint8_t verf[8],
+	       struct vfs_node **out, struct vfs_attr *attr);
+int vfs_mkdir(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len,
+	      const struct vfs_setattr *sa, struct vfs_node **out, struct vfs_attr *attr);
+int vfs_symlink(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len,
+		const char *target, const struct vfs_setattr *sa, struct vfs_node **out,
+		struct vfs_attr *attr);
+struct vfs_mknod {
+	uint32_t type; /* S_IFIFO, S_IFSOCK, S_IFCHR, S_IFBLK */
+	uint32_t major, minor;
+};
+int vfs_mknod(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len,
+	      const struct vfs_mknod *what, const struct vfs_setattr *sa, struct vfs_node **out,
+	      struct vfs_attr *attr);
+int vfs_remove(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len);
+int vfs_rmdir(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len);
+/* Both directories are in ctx->exp; -EXDEV across its file systems. */
+struct vfs_rename {
+	struct vfs_node *from_dir, *to_dir;
+	const char *from, *to;
+	uint32_t from_len, to_len;
+};
+int vfs_rename(struct vfs_ctx *ctx, const struct vfs_rename *r);
+int vfs_link(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_node *dir, const char *name,
+	     uint32_t len);
+
+/* One entry of a directory stream. cookie continues after it. */
+struct vfs_dirent {
+	const char *name;
+	uint32_t len;
+	uint64_t fileid;
+	uint64_t cookie;
+	uint32_t type; /* DT_* or DT_UNKNOWN */
+};
+/* Streams entries after cookie (0: from the start; "." and ".." come with cookies of their own, and ".." of the root is the root).
+ * each returns false when it has no room: that entry comes again next time. *eof: the end was reached. Costs what it returns.
+ * The cookie verifier is the caller's business: cookies are the file system's own and stay good while the directory
+ * changes. -EINVAL: a cookie that the file system does not take. */
+int vfs_readdir(struct vfs_ctx *ctx, struct vfs_node *dir, uint64_t cookie,
+		bool (*each)(void *arg, const struct vfs_dirent *de), void *arg, bool *eof);
+
+int vfs_statfs(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_statfs *out);
+
+#endif
