@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "lib/log.h"
+
+#include <stddef.h>
+
+void rn_log(const struct rn_logger *log, enum rn_level level, const char *fmt, ...)
+{
+	if (log == NULL || level > log->level)
+		return;
+	va_list ap;
+	va_start(ap, fmt);
+	log->write(log->ctx, level, fmt, ap);
+	va_end(ap);
+}

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The payload pool. A slab is cut into buffers of one class when it is first needed and cut again
+ * for another class when all its buffers are back and the budget has no more: so no class can
+ * starve the others by what it used once.
+ *
+ * Each class lists its slabs that have free buffers, partly used ones first and wholly free ones
+ * last: partly used slabs fill up and the others stay whole, and what may be cut again is found at
+ * the end of a list. One mutex guards everything but the table of slab bases, which only grows and
+ * is read without it. ready() is called outside the mutex.
+ */
+#include "lib/payload.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "lib/checked.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#define RN_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define RN_ASAN 1
+#endif
+#endif
+#ifdef RN_ASAN
+#include <sanitizer/asan_interface.h>
+#define poison(p, n) ASAN_POISON_MEMORY_REGION(p, n)
+#define unpoison(p, n) ASAN_UNPOISON_MEMORY_REGION(p, n)
+#else
+#define poison(p, n) ((void)(p), (void)(n))
+#define unpoison(p, n) ((void)(p), (void)(n))
+#endif
+
+static const uint32_t class_sizes[] = { 4u << 10,   8u << 10, 16u << 10, 64u << 10,
+					256u << 10, 1u << 20, 2u << 20 };
+#define NCLASSES 7
+
+TAILQ_HEAD(payload_list, rn_payload);
+TAILQ_HEAD(waiter_list, rn_payload_waiter);
+
+struct slab {
+	TAILQ_ENTRY(slab) link; /* in its class's list while nfree > 0 */
+	uint8_t *base;
+	uint32_t index;
+	uint32_t class_index;
+	uint32_t nbuf, nfree;
+	struct payload_list free;
+	struct rn_payload *bufs; /* nbuf */
+};
+TAILQ_HEAD(slab_list, slab);
+
+struct rn_payload_pool {
+	struct rn_budget *budget;
+	pthread_mutex_t lock;
+	struct slab_list classes[NCLASSES];
+	struct waiter_list waiters;
+	uint64_t in_use, waits;
+	_Atomic uint32_t nslabs;
+	struct slab *slabs[RN_SLABS_MAX]; /* [0, nslabs) are set and stay */
+};
+
+static uint32_t class_of(size_t size)
+{
+	uint32_t c = 0;
+
+	while (class_sizes[c] < size)
+		c++;
+	return c;
+}
+
+struct rn_payload_pool *rn_payload_pool_new(struct rn_budget *budget)
+{
+	struct rn_payload_pool *pool = calloc(1, sizeof(*pool));
+
+	if (pool == NULL)
+		return NULL;
+	pool->budget = budget;
+	pthread_mutex_init(&pool->lock, NULL);
+	for (unsigned i = 0; i < NCLASSES; i++)
+		TAILQ_INIT(&pool->classes[i]);
+	TAILQ_INIT(&pool->waiters);
+	return pool;
+}
+
+static void slab_free(struct rn_payload_pool *pool, struct slab *s)
+{
+	unpoison(s->base, RN_SLAB_SIZE);
+	munmap(s->base, RN_SLAB_SIZE);
+	free(s->bufs);
+	free(s);
+	rn_budget_give(pool->budget, RN_SLAB_SIZE);
+}
+
+void rn_payload_pool_free(struct rn_payload_pool *pool)
+{
+	if (pool == NULL)
+		return;
+	for (uint32_t i = 0; i < pool->nslabs; i++)
+		slab_free(pool, pool->slabs[i]);
+	pthread_mutex_destroy(&pool->lock);
+	free(pool);
+}
+
+/* Memory aligned to its size, so that a huge page can back it. */
+static uint8_t *map_slab(void)
+{
+	const size_t twice = 2 * (size_t)RN_SLAB_SIZE;
+	uint8_t *p = mmap(NULL, twice, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		return NULL;
+	const size_t before = -(uintptr_t)p & (RN_SLAB_SIZE - 1);
+	if (before > 0)
+		munmap(p, before);
+	munmap(p + before + RN_SLAB_SIZE, RN_SLAB_SIZE - before);
+	p += before;
+	madvise(p, RN_SLAB_SIZE, MADV_HUGEPAGE); /* a wish: plain pages do as well */
+	poison(p, RN_SLAB_SIZE);
+	return p;
+}
+
+/* Cuts a slab without live buffers into buffers of class c. False: no memory for their headers. */
+static bool slab_cut(struct rn_payload_pool *pool, struct slab *s, uint32_t c)
+{
+	const uint32_t n = RN_SLAB_SIZE / class_sizes[c];
+	struct rn_payload *bufs = calloc(n, sizeof(*bufs));
+
+	if (bufs == NULL)
+		return false;
+	free(s->bufs);
+	s->bufs = bufs;
+	s->class_index = c;
+	s->nbuf = s->nfree = n;
+	TAILQ_INIT(&s->free);
+	for (uint32_t i = 0; i < n; i++) {
+		struct rn_payload *p = &bufs[i];
+
+		p->size = class_sizes[c];
+		p->slab = s->index;
+		p->offset = i * class_sizes[c];
+		p->data = s->base + p->offset;
+		p->class_index = c;
+		p->pool = pool;
+		TAILQ_INSERT_TAIL(&s->free, p, free_link);
+	}
+	TAILQ_INSERT_TAIL(&pool->classes[c], s, link);
+	return true;
+}
+
+static bool grow(struct rn_payload_pool *pool, uint32_t c)
+{
+	const uint32_t index = pool->nslabs;
+
+	if (index == RN_SLABS_MAX || !rn_budget_take(pool->budget, RN_SLAB_SIZE))
+		return false;
+	struct slab *s = calloc(1, sizeof(*s));
+	if (s == NULL)
+		goto give_back;
+	s->index = index;
+	s->base = map_slab();
+	if (s->base == NULL)
+		goto free_slab;
+	if (!slab_cut(pool, s, c))
+		goto unmap;
+	pool->slabs[index] = s;
+	atomic_store_explicit(&pool->nslabs, index + 1, memory_order_release);
+	return true;
+
+unmap:
+	unpoison(s->base, RN_SLAB_SIZE);
+	munmap(s->base, RN_SLAB_SIZE);
+free_slab:
+	free(s);
+give_back:
+	rn_budget_give(pool->budget, RN_SLAB_SIZE);
+	return false;
+}
+
+/* Takes a wholly free slab away from another class. */
+static bool recut(struct rn_payload_pool *pool, uint32_t c)
+{
+	for (uint32_t i = 0; i < NCLASSES; i++) {
+		struct slab *s = TAILQ_LAST(&pool->classes[i], slab_list);
+
+		if (s == NULL || s->nfree < s->nbuf)
+			continue;
+		TAILQ_REMOVE(&pool->classes[i], s, link);
+		if (slab_cut(pool, s, c))
+			return true;
+		TAILQ_INSERT_TAIL(&pool->classes[i], s, link);
+		return false;
+	}
+	return false;
+}
+
+/* Under the lock. The buffer has one reference; its memory is still poisoned. */
+static struct rn_payload *take(struct rn_payload_pool *pool, size_t size)
+{
+	const uint32_t c = class_of(size);
+	struct slab_list *list = &pool->classes[c];
+
+	if (TAILQ_EMPTY(list) && !grow(pool, c) && !recut(pool, c))
+		return NULL;
+	struct slab *s = TAILQ_FIRST(list);
+	struct rn_payload *p = TAILQ_FIRST(&s->free);
+	TAILQ_REMOVE(&s->free, p, free_link);
+	if (--s->nfree == 0)
+		TAILQ_REMOVE(list, s, link);
+	pool->in_use++;
+	atomic_store_explicit(&p->refs, 1, memory_order_relaxed);
+	return p;
+}
+
+/* Under the lock. */
+static void put_back(struct rn_payload_pool *pool, struct rn_payload *p)
+{
+	struct slab *s = pool->slabs[p->slab];
+	struct slab_list *list = &pool->classes[s->class_index];
+
+	pool->in_use--;
+	TAILQ_INSERT_HEAD(&s->free, p, free_link); /* the warmest memory goes out first */
+	if (++s->nfree == s->nbuf) {
+		if (s->nbuf > 1)
+			TAILQ_REMOVE(list, s, link);
+		TAILQ_INSERT_TAIL(list, s, link);
+	} else if (s->nfree == 1) {
+		TAILQ_INSERT_HEAD(list, s, link);
+	}
+}
+
+struct rn_payload *rn_payload_get(struct rn_payload_pool *pool, size_t size)
+{
+	return rn_payload_get_or_wait(pool, size, NULL);
+}
+
+struct rn_payload *rn_payload_get_or_wait(struct rn_payload_pool *pool, size_t size,
+					  struct rn_payload_waiter *w)
+{
+	struct rn_payload *p = NULL;
+
+	if (size > RN_PAYLOAD_MAX)
+		return NULL;
+	pthread_mutex_lock(&pool->lock);
+	if (TAILQ_EMPTY(&pool->waiters))
+		p = take(pool, size);
+	if (p == NULL && w != NULL) {
+		w->size = size;
+		pool->waits++;
+		TAILQ_INSERT_TAIL(&pool->waiters, w, link);
+	}
+	pthread_mutex_unlock(&pool->lock);
+	if (p != NULL)
+		unpoison(p->data, p->size);
+	return p;
+}
+
+/* Serves the first waiter if memory for it is there now. */
+static bool serve_one(struct rn_payload_pool *pool)
+{
+	pthread_mutex_lock(&pool->lock);
+	struct rn_payload_waiter *w = TAILQ_FIRST(&pool->waiters);
+	struct rn_payload *p = w == NULL ? NULL : take(pool, w->size);
+	if (p != NULL)
+		TAILQ_REMOVE(&pool->waiters, w, link);
+	pthread_mutex_unlock(&pool->lock);
+	if (p == NULL)
+		return false;
+	unpoison(p->data, p->size);
+	w->ready(w, p);
+	return true;
+}
+
+int rn_payload_wait_cancel(struct rn_payload_pool *pool, struct rn_payload_waiter *w)
+{
+	struct rn_payload_waiter *it;
+	int ret = -ENOENT;
+
+	pthread_mutex_lock(&pool->lock);
+	TAILQ_FOREACH(it, &pool->waiters, link)
+	{
+		if (it == w) {
+			TAILQ_REMOVE(&pool->waiters, w, link);
+			ret = 0;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&pool->lock);
+	while (ret == 0 && serve_one(pool))
+		; /* a smaller one may have been behind it */
+	return ret;
+}
+
+void rn_payload_ref(struct rn_payload *p)
+{
+	atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
+}
+
+void rn_payload_put(struct rn_payload *p)
+{
+	if (p == NULL || atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) > 1)
+		return;
+	struct rn_payload_pool *pool = p->pool;
+
+	poison(p->data, p->size);
+	pthread_mutex_lock(&pool->lock);
+	put_back(pool, p);
+	const bool waiting = !TAILQ_EMPTY(&pool->waiters);
+	pthread_mutex_unlock(&pool->lock);
+	while (waiting && serve_one(pool))
+		;
+}
+
+uint32_t rn_payload_slab_count(struct rn_payload_pool *pool)
+{
+	return atomic_load_explicit(&pool->nslabs, memory_order_acquire);
+}
+
+void *rn_payload_slab_base(struct rn_payload_pool *pool, uint32_t index)
+{
+	return index < rn_payload_slab_count(pool) ? pool->slabs[index]->base : NULL;
+}
+
+void rn_payload_stats(struct rn_payload_pool *pool, struct rn_payload_stats *out)
+{
+	pthread_mutex_lock(&pool->lock);
+	*out = (struct rn_payload_stats){
+		.slabs = pool->nslabs,
+		.buffers_in_use = pool->in_use,
+		.waits = pool->waits,
+	};
+	pthread_mutex_unlock(&pool->lock);
+}
