@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#define _GNU_SOURCE /* vasprintf */
+#include "conf/diag.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+void cfg_diags_init(struct cfg_diags *diags)
+{
+	memset(diags, 0, sizeof(*diags));
+}
+
+void cfg_diags_free(struct cfg_diags *diags)
+{
+	for (unsigned i = 0; i < diags->n; i++) {
+		free(diags->items[i].file);
+		free(diags->items[i].text);
+	}
+	free(diags->items);
+	cfg_diags_init(diags);
+}
+
+static struct cfg_diag *diags_slot(struct cfg_diags *diags)
+{
+	if (diags->n >= CFG_DIAG_MAX)
+		return NULL;
+	if (diags->n == diags->cap) {
+		unsigned cap = diags->cap ? diags->cap * 2 : 16;
+		struct cfg_diag *items = realloc(diags->items, cap * sizeof(*items));
+
+		if (!items)
+			return NULL;
+		diags->items = items;
+		diags->cap = cap;
+	}
+	return &diags->items[diags->n];
+}
+
+void cfg_diag_add(struct cfg_diags *diags, struct cfg_place at, enum cfg_severity severity,
+		  const char *fmt, ...)
+{
+	struct cfg_diag *diag = diags_slot(diags);
+	va_list ap;
+
+	diags->errors += severity == CFG_ERROR;
+	diags->warnings += severity == CFG_WARNING;
+	if (!diag) {
+		diags->dropped++;
+		return;
+	}
+	*diag = (struct cfg_diag){
+		.severity = severity,
+		.line = at.line,
+		.col = at.col,
+		.file = strdup(at.file ? at.file : ""),
+	};
+	va_start(ap, fmt);
+	if (vasprintf(&diag->text, fmt, ap) < 0)
+		diag->text = NULL;
+	va_end(ap);
+	if (!diag->file || !diag->text) {
+		free(diag->file);
+		free(diag->text);
+		diags->dropped++;
+		return;
+	}
+	diags->n++;
+}
+
+const char *cfg_severity_name(enum cfg_severity severity)
+{
+	switch (severity) {
+	case CFG_ERROR:
+		return "error";
+	case CFG_WARNING:
+		return "warning";
+	case CFG_NOTE:
+		break;
+	}
+	return "note";
+}
+
+void cfg_diag_format(const struct cfg_diag *diag, char *buf, size_t size)
+{
+	const char *severity = cfg_severity_name(diag->severity);
+
+	if (diag->line && diag->col)
+		snprintf(buf, size, "%s:%u:%u: %s: %s", diag->file, diag->line, diag->col, severity,
+			 diag->text);
+	else if (diag->line)
+		snprintf(buf, size, "%s:%u: %s: %s", diag->file, diag->line, severity, diag->text);
+	else
+		snprintf(buf, size, "%s: %s: %s", diag->file, severity, diag->text);
+}
+
+void cfg_diags_print(const struct cfg_diags *diags, FILE *out)
+{
+	for (unsigned i = 0; i < diags->n; i++) {
+		char line[2048];
+
+		cfg_diag_format(&diags->items[i], line, sizeof(line));
+		fprintf(out, "%s\n", line);
+	}
+	if (diags->dropped)
+		fprintf(out, "%u further messages are not shown\n", diags->dropped);
+}
