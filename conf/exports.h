@@ -60,7 +60,8 @@ struct exp_export {
 struct exp_table {
 	unsigned n_exports;
 	struct exp_export *exports; /* sorted by path */
-	unsigned refs;		    /* atomic; through exp_table_ref() and exp_table_unref() */
+	struct exp_export **by_id;
+	unsigned refs; /* atomic; through exp_table_ref() and exp_table_unref() */
 };
 
 struct exp_load_opts {

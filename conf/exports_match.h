@@ -73,10 +73,4 @@ typedef int (*exp_show_fn)(void *arg, const struct exp_export *export, const cha
 int exp_match_visible(struct exp_matcher *matcher, const struct sockaddr *peer, exp_show_fn show,
 		      void *arg);
 
-/* Address of a sockaddr in the one shape; false for a family without one. */
-bool exp_addr_from_sockaddr(const struct sockaddr *sa, struct exp_addr *addr);
-bool exp_addr_equal(const struct exp_addr *a, const struct exp_addr *b);
-/* Is addr within net/prefix? Families never mix. */
-bool exp_addr_within(const struct exp_addr *addr, const struct exp_addr *net, unsigned prefix);
-
 #endif

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "conf/exports_builder.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "conf/exports_client.h"
+#include "conf/exports_table.h"
+
+void exp_builder_init(struct exp_builder *builder)
+{
+	memset(builder, 0, sizeof(*builder));
+}
+
+void exp_draft_free(struct exp_draft *draft)
+{
+	free(draft->path);
+	draft->path = NULL;
+	exp_client_free(&draft->client);
+	exp_options_free(&draft->options);
+}
+
+void exp_builder_free(struct exp_builder *builder)
+{
+	for (size_t i = 0; i < builder->n; i++)
+		exp_draft_free(&builder->drafts[i]);
+	for (size_t i = 0; i < builder->n_files; i++)
+		free(builder->files[i]);
+	free(builder->drafts);
+	free(builder->files);
+	exp_builder_init(builder);
+}
+
+const char *exp_builder_file(struct exp_builder *builder, const char *name)
+{
+	char **files = realloc(builder->files, (builder->n_files + 1) * sizeof(*files));
+
+	if (!files)
+		return NULL;
+	builder->files = files;
+	files[builder->n_files] = strdup(name);
+	if (!files[builder->n_files])
+		return NULL;
+	return files[builder->n_files++];
+}
+
+int exp_builder_add(struct exp_builder *builder, struct exp_draft *draft)
+{
+	if (builder->n == builder->cap) {
+		size_t cap = builder->cap ? builder->cap * 2 : 64;
+		struct exp_draft *drafts = realloc(builder->drafts, cap * sizeof(*drafts));
+
+		if (!drafts) {
+			exp_draft_free(draft);
+			return -ENOMEM;
+		}
+		builder->drafts = drafts;
+		builder->cap = cap;
+	}
+	draft->seq = builder->n;
+	builder->drafts[builder->n++] = *draft;
+	return 0;
+}
+
+static int by_path_and_seq(const void *a, const void *b)
+{
+	const struct exp_draft *x = a;
+	const struct exp_draft *y = b;
+	int order = strcmp(x->path, y->path);
+
+	return order ? order : (x->seq > y->seq) - (x->seq < y->seq);
+}
+
+/* Drafts [from, to) of one path. */
+struct group {
+	struct exp_draft *drafts;
+	size_t n;
+	bool bad;
+};
+
+/* The first of two lines for the same machine holds, as exportfs(8) has it. */
+static void drop_duplicates(struct group *group, struct cfg_diags *diags)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < group->n; i++) {
+		struct exp_draft *draft = &group->drafts[i];
+		size_t j = 0;
+
+		while (j < kept && !exp_client_same(&group->drafts[j].client, &draft->client))
+			j++;
+		if (j < kept) {
+			cfg_diag_add(diags, draft->at, CFG_WARNING,
+				     "%s is exported to %s twice: the first, in %s line %u, holds",
+				     draft->path, draft->client.spec, group->drafts[j].at.file,
+				     group->drafts[j].client.line);
+			exp_draft_free(draft);
+		} else {
+			struct exp_draft moved = *draft;
+
+			memset(draft, 0, sizeof(*draft));
+			group->drafts[kept++] = moved;
+		}
+	}
+	group->n = kept;
+}
+
+static void check_path(struct group *group, struct cfg_diags *diags)
+{
+	const struct exp_draft *first = &group->drafts[0];
+	struct stat st;
+
+	if (stat(first->path, &st)) {
+		cfg_diag_add(diags, first->at, CFG_ERROR,
+			     "%s: %s; create the directory or correct "
+			     "the path",
+			     first->path, strerror(errno));
+		group->bad = true;
+	} else if (!S_ISDIR(st.st_mode)) {
+		cfg_diag_add(diags, first->at, CFG_ERROR,
+			     "%s is no directory: only directories can be exported", first->path);
+		group->bad = true;
+	}
+}
+
+/* All clients of a path share its identity. */
+static void join_identity(struct group *group, struct exp_id_request *request,
+			  struct cfg_diags *diags)
+{
+	*request = (struct exp_id_request){
+		.first = &group->drafts[0],
+		.path = group->drafts[0].path,
+	};
+	for (size_t i = 0; i < group->n; i++) {
+		const struct exp_draft *draft = &group->drafts[i];
+		const struct exp_opts *opts = &draft->options.opts;
+
+		if ((opts->has_fsid && request->has_fsid && opts->fsid != request->fsid) ||
+		    (opts->has_uuid && request->has_uuid &&
+		     memcmp(opts->uuid, request->uuid, sizeof(opts->uuid)))) {
+			cfg_diag_add(diags, draft->at, CFG_ERROR,
+				     "%s has two different fsid=: give all its machines the same",
+				     draft->path);
+			group->bad = true;
+			return;
+		}
+		if (opts->has_fsid) {
+			request->has_fsid = true;
+			request->fsid = opts->fsid;
+		}
+		if (opts->has_uuid) {
+			request->has_uuid = true;
+			request->uuid = opts->uuid;
+		}
+	}
+}
+
+static void examine_group(struct group *group, bool check_paths, struct exp_id_request *request,
+			  struct cfg_diags *diags)
+{
+	for (size_t i = 0; i < group->n; i++)
+		group->bad |= group->drafts[i].bad;
+	if (check_paths)
+		check_path(group, diags);
+	if (!group->bad)
+		drop_duplicates(group, diags);
+	if (!group->bad)
+		join_identity(group, request, diags);
+	if (group->bad)
+		cfg_diag_add(diags, group->drafts[0].at, CFG_NOTE,
+			     "%s is not exported, because of the error", group->drafts[0].path);
+}
+
+/* Move a draft's strings and options into its place in the table. */
+static void settle_client(struct exp_client *client, struct exp_draft *draft,
+			  const struct exp_export *export, const struct exp_id_request *request)
+{
+	*client = draft->client;
+	client->opts = draft->options.opts;
+	client->opts.has_fsid = request->has_fsid;
+	client->opts.fsid = request->fsid;
+	client->opts.has_uuid = request->has_uuid;
+	if (request->has_uuid)
+		memcpy(client->opts.uuid, request->uuid, sizeof(client->opts.uuid));
+	if (draft->options.mp == EXP_MP_SELF)
+		client->opts.mountpoint = export->path;
+	else if (draft->options.mp == EXP_MP_PATH)
+		client->opts.mountpoint = draft->options.mp_path;
+	draft->client.spec = NULL;
+	draft->client.name = NULL;
+	draft->options.mp_path = NULL;
+}
+
+static int settle_export(struct exp_table *table, struct group *group,
+			 const struct exp_id_request *request)
+{
+	struct exp_export *export = &table->exports[table->n_exports];
+
+	export->clients = calloc(group->n, sizeof(*export->clients));
+	if (!export->clients)
+		return -ENOMEM;
+	export->path = group->drafts[0].path;
+	group->drafts[0].path = NULL;
+	export->id = request->id;
+	export->index = table->n_exports++;
+	export->n_clients = (unsigned)group->n;
+	for (size_t i = 0; i < group->n; i++)
+		settle_client(&export->clients[i], &group->drafts[i], export, request);
+	return 0;
+}
+
+/* Cut the sorted drafts into groups that are right, and their requests for ids. */
+static size_t make_groups(struct exp_builder *builder, bool check_paths, struct group *groups,
+			  struct exp_id_request *requests, struct cfg_diags *diags)
+{
+	size_t n = 0;
+	size_t end;
+
+	for (size_t i = 0; i < builder->n; i = end) {
+		struct group *group = &groups[n];
+
+		for (end = i + 1; end < builder->n; end++)
+			if (strcmp(builder->drafts[i].path, builder->drafts[end].path))
+				break;
+		*group = (struct group){ .drafts = builder->drafts + i, .n = end - i };
+		examine_group(group, check_paths, &requests[n], diags);
+		if (!group->bad)
+			n++;
+	}
+	return n;
+}
+
+static int fill_table(struct exp_table *table, struct group *groups,
+		      struct exp_id_request *requests, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		int err = requests[i].bad ? 0 : settle_export(table, &groups[i], &requests[i]);
+
+		if (err)
+			return err;
+	}
+	return exp_table_index(table);
+}
+
+int exp_builder_finish(struct exp_builder *builder, bool check_paths, struct cfg_diags *diags,
+		       struct exp_table **table)
+{
+	struct exp_table *made = exp_table_new(builder->n);
+	struct group *groups = calloc(builder->n + 1, sizeof(*groups));
+	struct exp_id_request *requests = calloc(builder->n + 1, sizeof(*requests));
+	int err = -ENOMEM;
+	size_t n;
+
+	if (made && groups && requests) {
+		if (builder->n)
+			qsort(builder->drafts, builder->n, sizeof(*builder->drafts),
+			      by_path_and_seq);
+		n = make_groups(builder, check_paths, groups, requests, diags);
+		exp_assign_ids(requests, n, diags);
+		err = fill_table(made, groups, requests, n);
+	}
+	free(groups);
+	free(requests);
+	if (err) {
+		exp_table_unref(made);
+		return err;
+	}
+	*table = made;
+	return 0;
+}

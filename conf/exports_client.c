@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#define _GNU_SOURCE /* asprintf */
+#include "conf/exports_client.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conf/exports_addr.h"
+
+enum { NAME_LIMIT = 255 };
+
+struct client_ctx {
+	struct exp_client *client;
+	struct cfg_diags *diags;
+	const struct exp_source *src;
+	const struct exp_word *word;
+};
+
+static int fail_at(struct client_ctx *ctx, size_t i, const char *fmt, const char *arg)
+{
+	cfg_diag_add(ctx->diags, exp_word_place(ctx->src, ctx->word, i), CFG_ERROR, fmt, arg);
+	return -EINVAL;
+}
+
+static int set_name(struct client_ctx *ctx, enum exp_client_kind kind, const char *name)
+{
+	ctx->client->kind = kind;
+	ctx->client->name = strdup(name);
+	return ctx->client->name ? 0 : -ENOMEM;
+}
+
+static void lower(char *text)
+{
+	for (; *text; text++)
+		*text = (char)tolower((unsigned char)*text);
+}
+
+/* A dotted mask to its length; -1 when its ones are not in front. */
+static int mask_bits(const struct exp_addr *mask)
+{
+	struct exp_addr copy = *mask;
+	unsigned bits = 0;
+
+	while (bits < 32 && (mask->bytes[bits / 8] & (0x80 >> bits % 8)))
+		bits++;
+	return exp_addr_mask(&copy, bits) ? -1 : (int)bits;
+}
+
+static int parse_prefix(struct client_ctx *ctx, const char *text, size_t at)
+{
+	struct exp_client *client = ctx->client;
+	unsigned limit = client->addr.len * 8u;
+	struct exp_addr mask;
+	char *end;
+	long bits;
+
+	if (client->addr.len == 4 && exp_addr_from_text(text, &mask) && mask.len == 4) {
+		bits = mask_bits(&mask);
+		if (bits < 0)
+			return fail_at(ctx, at,
+				       "the netmask \"%s\" is not contiguous: its ones come first",
+				       text);
+		client->prefix = (uint8_t)bits;
+		return 0;
+	}
+	bits = strtol(text, &end, 10);
+	if (*end || !isdigit((unsigned char)*text) || strlen(text) > 3 || bits > (long)limit)
+		return fail_at(ctx, at,
+			       limit == 32 ? "bad netmask \"%s\": give 0 to 32, or one like "
+					     "255.255.255.0"
+					   : "bad prefix length \"%s\": give 0 to 128",
+			       text);
+	client->prefix = (uint8_t)bits;
+	return 0;
+}
+
+static int parse_network(struct client_ctx *ctx, char *text, char *slash)
+{
+	struct exp_client *client = ctx->client;
+	char *base = text;
+	size_t len = (size_t)(slash - text);
+	int err;
+
+	client->kind = EXP_CLIENT_NETWORK;
+	*slash = '\0';
+	if (len > 1 && base[0] == '[' && base[len - 1] == ']') {
+		base[len - 1] = '\0';
+		base++;
+	}
+	if (!exp_addr_from_text(base, &client->addr))
+		return fail_at(ctx, 0,
+			       "\"%s\" is no network address: write ADDRESS/LENGTH or "
+			       "ADDRESS/NETMASK",
+			       text);
+	err = parse_prefix(ctx, slash + 1, len + 1);
+	if (err)
+		return err;
+	if (exp_addr_mask(&client->addr, client->prefix)) {
+		char net[EXP_ADDR_STRLEN];
+
+		exp_addr_to_text(&client->addr, net);
+		cfg_diag_add(ctx->diags, exp_word_place(ctx->src, ctx->word, 0), CFG_WARNING,
+			     "the address has bits past the netmask; the network is %s/%u", net,
+			     client->prefix);
+	}
+	return 0;
+}
+
+static int parse_wildcard(struct client_ctx *ctx, char *text)
+{
+	size_t bad = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				  "0123456789-_.*?[]!^");
+	const char *open = strchr(text, '[');
+
+	if (text[bad])
+		return fail_at(ctx, bad, "\"%s\" cannot be part of a host name", text + bad);
+	for (; open; open = strchr(open, '[')) {
+		const char *shut = strchr(open + 1 + (open[1] == '!' || open[1] == '^'), ']');
+
+		if (!shut)
+			return fail_at(ctx, (size_t)(open - text),
+				       "the closing \"]\" of \"%s\" is missing", open);
+		open = shut;
+	}
+	if (!text[strspn(text, "0123456789.*?[]-")] && strchr(text, '.'))
+		cfg_diag_add(ctx->diags, exp_word_place(ctx->src, ctx->word, 0), CFG_WARNING,
+			     "a wildcard matches host names, not addresses: write a network as "
+			     "192.0.2.0/24");
+	lower(text);
+	return set_name(ctx, EXP_CLIENT_WILDCARD, text);
+}
+
+static int parse_netgroup(struct client_ctx *ctx, const char *text)
+{
+	if (!text[1])
+		return fail_at(ctx, 0, "%s without a name: write @NETGROUP", "\"@\"");
+	return set_name(ctx, EXP_CLIENT_NETGROUP, text + 1);
+}
+
+static int parse_host(struct client_ctx *ctx, char *text)
+{
+	struct exp_client *client = ctx->client;
+	size_t len = strlen(text);
+	size_t bad;
+
+	client->kind = EXP_CLIENT_HOST;
+	if (exp_addr_from_text(text, &client->addr))
+		return 0;
+	if (strchr(text, ':'))
+		return fail_at(ctx, 0, "\"%s\" is no IPv6 address", text);
+	if (!text[strspn(text, "0123456789.")])
+		return fail_at(ctx, 0, "\"%s\" is no IPv4 address: write four numbers up to 255",
+			       text);
+	bad = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.");
+	if (text[bad])
+		return fail_at(ctx, bad, "\"%s\" cannot be part of a host name", text + bad);
+	if (text[len - 1] == '.')
+		text[len - 1] = '\0';
+	lower(text);
+	return set_name(ctx, EXP_CLIENT_HOST, text);
+}
+
+/* An IPv6 address in square brackets, against the letter of exports(5) but often written. */
+static bool bracketed_address(struct client_ctx *ctx, char *text)
+{
+	size_t len = strlen(text);
+	bool is;
+
+	if (len < 4 || text[0] != '[' || text[len - 1] != ']')
+		return false;
+	text[len - 1] = '\0';
+	is = strchr(text, ':') && exp_addr_from_text(text + 1, &ctx->client->addr);
+	text[len - 1] = ']';
+	if (is)
+		ctx->client->kind = EXP_CLIENT_HOST;
+	return is;
+}
+
+static int parse_name(struct client_ctx *ctx, char *text)
+{
+	char *slash = strchr(text, '/');
+
+	if (!text[0] || !strcmp(text, "*")) {
+		ctx->client->kind = EXP_CLIENT_ANY;
+		return 0;
+	}
+	if (strlen(text) > NAME_LIMIT)
+		return fail_at(ctx, 0, "%s is too long: at most 255 octets", "the machine name");
+	if (text[0] == '@')
+		return parse_netgroup(ctx, text);
+	if (!strncmp(text, "gss/", 4))
+		return fail_at(ctx, 0, "\"%s\" is not supported: RPCSEC_GSS is not in this build",
+			       text);
+	if (slash)
+		return parse_network(ctx, text, slash);
+	if (bracketed_address(ctx, text))
+		return 0;
+	if (strpbrk(text, "*?["))
+		return parse_wildcard(ctx, text);
+	return parse_host(ctx, text);
+}
+
+static int make_spec(struct exp_client *client, const char *text)
+{
+	char addr[EXP_ADDR_STRLEN];
+	int n;
+
+	exp_addr_to_text(&client->addr, addr);
+	if (client->kind == EXP_CLIENT_NETWORK)
+		n = asprintf(&client->spec, "%s/%u", addr, client->prefix);
+	else if (client->kind == EXP_CLIENT_ANY)
+		n = asprintf(&client->spec, "*");
+	else
+		n = asprintf(&client->spec, "%s", client->addr.len ? addr : text);
+	if (n < 0)
+		client->spec = NULL;
+	return n < 0 ? -ENOMEM : 0;
+}
+
+int exp_client_parse(struct exp_client *client, const struct exp_source *src,
+		     const struct exp_word *word, size_t len, struct cfg_diags *diags)
+{
+	struct client_ctx ctx = { client, diags, src, word };
+	char *text = strndup(word->text, len);
+	int err;
+
+	*client = (struct exp_client){ .line = word->start.line };
+	if (!text)
+		return -ENOMEM;
+	err = parse_name(&ctx, text);
+	if (!err)
+		err = make_spec(client, text);
+	free(text);
+	return err;
+}
+
+void exp_client_free(struct exp_client *client)
+{
+	free(client->spec);
+	free(client->name);
+	client->spec = NULL;
+	client->name = NULL;
+}
+
+bool exp_client_same(const struct exp_client *a, const struct exp_client *b)
+{
+	if (a->kind != b->kind || !a->name != !b->name)
+		return false;
+	if (a->name)
+		return !strcmp(a->name, b->name);
+	return exp_addr_equal(&a->addr, &b->addr) && a->prefix == b->prefix;
+}

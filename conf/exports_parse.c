@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Lines of exports(5): PATH [-DEFAULTS]... [CLIENT[(OPTIONS)]]...
+ *
+ * After an error the line is read on, so that one run shows all that is wrong with it; its drafts
+ * are marked bad.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conf/exports_builder.h"
+#include "conf/exports_client.h"
+
+/* MNTPATHLEN of RFC 1813 appendix I: a longer path cannot be mounted. */
+enum { PATH_LIMIT = 1024 };
+
+struct line_parser {
+	struct exp_builder *builder;
+	struct cfg_diags *diags;
+	struct exp_source src;
+	struct exp_word *word;
+	/* The line at hand. */
+	char *path;
+	struct cfg_place at;
+	bool bad;	  /* an error that concerns all clients of the line */
+	bool bare_client; /* the last client came without options */
+	unsigned clients;
+	struct exp_options defaults;
+};
+
+static int line_error(struct line_parser *p, struct cfg_place at, const char *text)
+{
+	cfg_diag_add(p->diags, at, CFG_ERROR, "%s", text);
+	p->bad = true;
+	return -EINVAL;
+}
+
+/* Drop doubled and trailing slashes and "." in place; false when there is a "..". */
+static bool clean_path(char *path)
+{
+	char *from = path;
+	char *to = path;
+
+	while (*from) {
+		size_t len;
+
+		from += strspn(from, "/");
+		len = strcspn(from, "/");
+		if (len == 2 && !strncmp(from, "..", 2))
+			return false;
+		if (len && !(len == 1 && *from == '.')) {
+			*to++ = '/';
+			memmove(to, from, len);
+			to += len;
+		}
+		from += len;
+	}
+	if (to == path)
+		*to++ = '/';
+	*to = '\0';
+	return true;
+}
+
+static int parse_path(struct line_parser *p)
+{
+	const struct exp_word *word = p->word;
+
+	exp_source_word(&p->src, false, p->word, p->diags);
+	p->at = word->start;
+	p->bad = word->errors;
+	if (p->bad)
+		return 0;
+	if (word->text[0] != '/') {
+		line_error(p, p->at,
+			   word->text[0]
+				   ? "an export begins with an absolute path: \"/\" is missing"
+				   : "the path is empty");
+		return 0;
+	}
+	if (word->len > PATH_LIMIT) {
+		line_error(p, p->at,
+			   "the path is longer than 1024 octets, which MOUNT cannot carry");
+		return 0;
+	}
+	p->path = strdup(word->text);
+	if (!p->path)
+		return -ENOMEM;
+	if (!clean_path(p->path))
+		line_error(p, p->at, "the path has a \"..\": write the directory's own path");
+	return 0;
+}
+
+static int draft_options(struct line_parser *p, struct exp_draft *draft, size_t open)
+{
+	const struct exp_word *word = p->word;
+	size_t end = word->len;
+	int err;
+
+	err = exp_options_copy(&draft->options, &p->defaults);
+	if (err)
+		return err;
+	if (open < word->len) {
+		if (word->text[end - 1] == ')' && !word->at[end - 1].literal)
+			end--;
+		if (end < open + 1)
+			end = open + 1;
+		err = exp_options_parse(&draft->options, &p->src, word, open + 1, end, p->diags);
+	}
+	exp_options_finish(&draft->options);
+	return err;
+}
+
+static size_t find_open(const struct exp_word *word)
+{
+	size_t i = 0;
+
+	while (i < word->len && (word->text[i] != '(' || word->at[i].literal))
+		i++;
+	return i;
+}
+
+/* The word is CLIENT, CLIENT(OPTIONS) or (OPTIONS). */
+static int add_client(struct line_parser *p)
+{
+	size_t open = find_open(p->word);
+	struct exp_draft draft = { .at = p->at, .bad = p->bad || p->word->errors };
+	int err;
+
+	if (!open && p->word->len)
+		cfg_diag_add(p->diags, p->word->start, CFG_WARNING,
+			     p->bare_client
+				     ? "white space before \"(\": these options are for all "
+				       "machines, not for the one before; write MACHINE(OPTIONS)"
+				     : "no machine before \"(\": all machines are meant; write "
+				       "*(OPTIONS)");
+	p->bare_client = open == p->word->len;
+	p->clients++;
+	err = exp_client_parse(&draft.client, &p->src, p->word, open, p->diags);
+	draft.bad |= err == -EINVAL;
+	if (err != -ENOMEM) {
+		err = draft_options(p, &draft, open);
+		draft.bad |= err == -EINVAL;
+	}
+	if (err != -ENOMEM && p->path) {
+		draft.path = strdup(p->path);
+		err = draft.path ? 0 : -ENOMEM;
+	}
+	if (err == -ENOMEM || !p->path) {
+		exp_draft_free(&draft);
+		return err == -ENOMEM ? err : 0;
+	}
+	return exp_builder_add(p->builder, &draft);
+}
+
+/* A line without machines is for the world, as exportfs(8) has it. */
+static int add_world(struct line_parser *p)
+{
+	p->word->len = 0;
+	p->word->errors = 0;
+	p->word->text[0] = '\0';
+	p->bare_client = false;
+	if (!p->bad)
+		cfg_diag_add(p->diags, p->at, CFG_WARNING,
+			     "no machine is given: all machines may use the export; write *(ro) to "
+			     "say so");
+	p->word->start = p->at;
+	return add_client(p);
+}
+
+static int parse_word(struct line_parser *p)
+{
+	const struct exp_word *word = p->word;
+	int err;
+
+	exp_source_word(&p->src, true, p->word, p->diags);
+	if (!word->len) {
+		if (!word->errors)
+			line_error(p, word->start,
+				   "an empty machine name: write * for all machines");
+		p->bad = true;
+		return 0;
+	}
+	if (word->text[0] != '-' || word->at[0].literal)
+		return add_client(p);
+	p->bad |= word->errors;
+	p->bare_client = false;
+	err = exp_options_parse(&p->defaults, &p->src, word, 1, word->len, p->diags);
+	p->bad |= err == -EINVAL;
+	return err == -ENOMEM ? err : 0;
+}
+
+static bool line_goes_on(struct line_parser *p)
+{
+	int c;
+
+	exp_source_skip_blanks(&p->src);
+	c = exp_source_peek(&p->src).c;
+	return c != '\n' && c != EOF;
+}
+
+/* An error found late in the line marks the clients before it too. */
+static void mark_bad(struct line_parser *p, size_t first)
+{
+	for (size_t i = first; i < p->builder->n; i++)
+		p->builder->drafts[i].bad = true;
+}
+
+static int parse_line(struct line_parser *p)
+{
+	size_t first = p->builder->n;
+	int err = parse_path(p);
+
+	while (!err && line_goes_on(p))
+		err = parse_word(p);
+	if (!err && !p->clients)
+		err = add_world(p);
+	if (p->bad)
+		mark_bad(p, first);
+	return err;
+}
+
+static void line_reset(struct line_parser *p)
+{
+	free(p->path);
+	p->path = NULL;
+	p->bad = false;
+	p->bare_client = false;
+	p->clients = 0;
+	exp_options_free(&p->defaults);
+	exp_options_init(&p->defaults);
+}
+
+int exp_builder_parse(struct exp_builder *builder, const char *name, const char *text, size_t len,
+		      struct cfg_diags *diags)
+{
+	struct line_parser p = { .builder = builder, .diags = diags };
+	const char *file = exp_builder_file(builder, name);
+	int err = 0;
+
+	p.word = malloc(sizeof(*p.word));
+	if (!p.word || !file) {
+		free(p.word);
+		return -ENOMEM;
+	}
+	exp_source_init(&p.src, file, text, len);
+	exp_options_init(&p.defaults);
+	while (!err && exp_source_next_line(&p.src)) {
+		line_reset(&p);
+		err = parse_line(&p);
+	}
+	free(p.path);
+	exp_options_free(&p.defaults);
+	free(p.word);
+	return err;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#define _GNU_SOURCE /* statx */
+#include "conf/exports_table.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "conf/exports_client.h"
+
+struct exp_table *exp_table_new(size_t max)
+{
+	struct exp_table *table = calloc(1, sizeof(*table));
+
+	if (!table)
+		return NULL;
+	table->refs = 1;
+	table->exports = calloc(max + 1, sizeof(*table->exports));
+	if (!table->exports) {
+		free(table);
+		return NULL;
+	}
+	return table;
+}
+
+static int by_id(const void *a, const void *b)
+{
+	uint32_t x = (*(struct exp_export *const *)a)->id;
+	uint32_t y = (*(struct exp_export *const *)b)->id;
+
+	return (x > y) - (x < y);
+}
+
+int exp_table_index(struct exp_table *table)
+{
+	table->by_id = calloc(table->n_exports + 1, sizeof(*table->by_id));
+	if (!table->by_id)
+		return -ENOMEM;
+	for (unsigned i = 0; i < table->n_exports; i++)
+		table->by_id[i] = &table->exports[i];
+	if (table->n_exports)
+		qsort(table->by_id, table->n_exports, sizeof(*table->by_id), by_id);
+	return 0;
+}
+
+static void export_free(struct exp_export *export)
+{
+	for (unsigned i = 0; i < export->n_clients; i++) {
+		struct exp_client *client = &export->clients[i];
+
+		if (client->opts.mountpoint != export->path)
+			free((char *)client->opts.mountpoint);
+		exp_client_free(client);
+	}
+	free(export->clients);
+	free(export->path);
+}
+
+struct exp_table *exp_table_ref(struct exp_table *table)
+{
+	__atomic_add_fetch(&table->refs, 1, __ATOMIC_RELAXED);
+	return table;
+}
+
+void exp_table_unref(struct exp_table *table)
+{
+	if (!table || __atomic_sub_fetch(&table->refs, 1, __ATOMIC_ACQ_REL))
+		return;
+	for (unsigned i = 0; i < table->n_exports; i++)
+		export_free(&table->exports[i]);
+	free(table->by_id);
+	free(table->exports);
+	free(table);
+}
+
+static int path_cmp(const void *key, const void *item)
+{
+	return strcmp(key, ((const struct exp_export *)item)->path);
+}
+
+const struct exp_export *exp_table_by_path(const struct exp_table *table, const char *path)
+{
+	if (!table->n_exports)
+		return NULL;
+	return bsearch(path, table->exports, table->n_exports, sizeof(*table->exports), path_cmp);
+}
+
+static int id_cmp(const void *key, const void *item)
+{
+	uint32_t x = *(const uint32_t *)key;
+	uint32_t y = (*(struct exp_export *const *)item)->id;
+
+	return (x > y) - (x < y);
+}
+
+const struct exp_export *exp_table_by_id(const struct exp_table *table, uint32_t id)
+{
+	struct exp_export **found = NULL;
+
+	if (table->n_exports)
+		found = bsearch(&id, table->by_id, table->n_exports, sizeof(*table->by_id), id_cmp);
+	return found ? *found : NULL;
+}
+
+int exp_check_mountpoint(const char *path)
+{
+	struct statx stx;
+
+	if (statx(AT_FDCWD, path, 0, STATX_TYPE, &stx))
+		return -errno;
+	if (!(stx.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT))
+		return -EOPNOTSUPP;
+	return stx.stx_attributes & STATX_ATTR_MOUNT_ROOT ? 0 : -ENXIO;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Making of tables; for the exports parser alone. */
+#ifndef RINGNFS_CONF_EXPORTS_TABLE_H
+#define RINGNFS_CONF_EXPORTS_TABLE_H
+
+#include "conf/exports.h"
+
+/* An empty table with room for max exports and one reference, or NULL. */
+struct exp_table *exp_table_new(size_t max);
+/* All exports are in: make the index by id. 0 or -ENOMEM. */
+int exp_table_index(struct exp_table *table);
+
+#endif
