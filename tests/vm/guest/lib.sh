@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash
+#
+# What the test scripts in the guest share. A script sources this file first:
+#     . "$VMDIR/guest/lib.sh"
+# Settings, from the environment:
+#   RDMA      rxe, siw or none: the software RDMA device of this machine
+#   PROTO     rdma or tcp: how the tests mount (default: rdma if there is a device)
+#   FS        ext4 or xfs: which export they use (default ext4)
+#   SERVER    ringnfsd or knfsd: who serves (default ringnfsd)
+#   RINGNFSD  the daemon (default: BUILDDIR/ringnfsd, BUILDDIR/daemon/ringnfsd)
+# Everything runs in one guest: the client reaches the server at ADDR over a dummy device.
+RDMA=${RDMA:-none}
+SERVER=${SERVER:-ringnfsd}
+FS=${FS:-ext4}
+if [ -z "${PROTO:-}" ]; then
+	PROTO=rdma
+	[ "$RDMA" != none ] || PROTO=tcp
+fi
+ADDR=10.9.0.1
+ADDR6=fd09::1
+STATE=/run/vm-server
+export RDMA SERVER FS PROTO
+
+# ---- a small test framework -------------------------------------------------------------------
+# Each result is one line: "ok NAME", "FAIL NAME: reason", "skip NAME: reason"; t_done prints
+# "N passed, N failed, N skipped" and exits accordingly.
+t_passed=0 t_failed=0 t_skipped=0 t_name=
+t_tag() { echo "$RDMA/$PROTO/$FS"; }
+t_begin() { t_name=$1; t_start=$EPOCHREALTIME; }
+t_seconds() { awk -v a="$t_start" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }'; }
+t_ok() { t_passed=$((t_passed + 1)); echo "ok [$(t_tag)] $t_name ($(t_seconds) s)"; }
+t_fail() { t_failed=$((t_failed + 1)); echo "FAIL [$(t_tag)] $t_name: $*"; }
+t_skip() { t_skipped=$((t_skipped + 1)); echo "skip [$(t_tag)] $t_name: $*"; }
+t_done() {
+	echo "$t_passed passed, $t_failed failed, $t_skipped skipped"
+	[ $t_failed -eq 0 ]
+	exit
+}
+
+# t_run NAME COMMAND...: one test. The command runs in a subshell under `set -e`, so that it fails
+# at its first failing line; exit status 77 is a skip. Its output is shown when it fails.
+t_run() {
+	local log=/run/t.log.$BASHPID rc
+	t_begin "$1"
+	shift
+	(
+		set -eE
+		trap 'echo "line $LINENO: $BASH_COMMAND" >&2' ERR
+		"$@"
+	) >$log 2>&1
+	rc=$?
+	case $rc in
+	0) t_ok ;;
+	77) t_skip "$(tail -n 1 $log)" ;;
+	*)
+		t_fail "$(tail -n 1 $log)"
+		tail -n 15 $log | sed 's/^/    | /'
+		;;
+	esac
+}
+
+die() { echo "$*" >&2; exit 1; }
+# same WHAT EXPECTED GOT
+same() { [ "$2" = "$3" ] || die "$1: expected '$2', got '$3'"; }
+# fails_with TEXT COMMAND...: the command must fail and say TEXT.
+fails_with() {
+	local text=$1 out
+	shift
+	if out=$("$@" 2>&1); then die "succeeded but should not: $*"; fi
+	case $out in *"$text"*) ;; *) die "$*: expected '$text', got '$out'" ;; esac
+}
+# wait_until SECONDS COMMAND...: until the command succeeds.
+wait_until() {
+	local end=$((SECONDS + $1))
+	shift
+	until "$@" >/dev/null 2>&1; do
+		[ $SECONDS -lt $end ] || return 1
+		sleep 0.1
+	done
+}
+
+# ---- network and RDMA -------------------------------------------------------------------------
+# net_up: the dummy device with the addresses, and the RDMA device on it if one is asked for.
+net_up() {
+	local m
+	[ ! -e /sys/class/net/dummy0 ] || return 0
+	modprobe dummy numdummies=0
+	ip link add dummy0 type dummy
+	ip link set dummy0 mtu 4500 up
+	ip addr add $ADDR/24 dev dummy0
+	ip addr add $ADDR6/64 dev dummy0 nodad
+	[ "$RDMA" != none ] || return 0
+	modprobe -a crc32_generic crc32c_generic 2>/dev/null
+	case $RDMA in
+	rxe) modprobe rdma_rxe ;;
+	siw) modprobe siw ;;
+	esac || return 1
+	rdma link add "${RDMA}0" type "$RDMA" netdev dummy0 || return 1
+	for m in rdma_ucm ib_uverbs rpcrdma; do modprobe $m || return 1; done
+}
+
+# ---- servers ----------------------------------------------------------------------------------
+# Both serve the same exports(5) text on TCP port NFSPORT and RDMA port RDMAPORT; MOUNTPORT is
+# where MOUNT answers. knfsd and ringnfsd may run side by side on different ports.
+NFSPORT=2049 RDMAPORT=20049 MOUNTPORT=2049
+ports_of() {
+	case $1 in
+	knfsd) NFSPORT=2049 RDMAPORT=20049 MOUNTPORT=20048 ;;
+	ringnfsd) NFSPORT=${RN_PORT:-2049} RDMAPORT=${RN_RDMA_PORT:-20049} MOUNTPORT=${RN_PORT:-2049} ;;
+	esac
+}
+ports_of "$SERVER"
+
+tcp_listens() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
+rdma_listens() { rdma resource show cm_id 2>/dev/null | grep -q "state LISTEN.*:$1\\b"; }
+served() { tcp_listens "$NFSPORT" && { [ "$RDMA" = none ] || rdma_listens "$RDMAPORT"; }; }
+
+knfsd_start() {
+	ports_of knfsd
+	modprobe nfsd && modprobe rpcrdma
+	mount -t nfsd nfsd /proc/fs/nfsd
+	mkdir -p /run/rpc_pipefs /var/lib/nfs
+	mountpoint -q /var/lib/nfs || mount -t tmpfs nfsstate /var/lib/nfs
+	mkdir -p /var/lib/nfs/{rpc_pipefs,sm,sm.bak,v4recovery,nfsdcld}
+	touch /var/lib/nfs/{etab,rmtab,state}
+	mount -t rpc_pipefs p /run/rpc_pipefs
+	echo 10 >/proc/fs/nfsd/nfsv4leasetime
+	echo 10 >/proc/fs/nfsd/nfsv4gracetime
+	echo 1048576 >/proc/fs/nfsd/max_block_size
+	tcp_listens 111 || rpcbind -w
+	printf '%s\n' "$1" >/etc/exports
+	exportfs -ra
+	rpc.mountd --port 20048 --no-nfs-version 4 2>/dev/null || rpc.mountd --port 20048
+	rpc.nfsd -V 3 -N 4 8
+	[ "$RDMA" = none ] || echo "rdma 20049" >/proc/fs/nfsd/portlist
+	echo knfsd >$STATE/kind
+	wait_until 20 served || die "knfsd does not listen"
+}
+
+ringnfsd_path() {
+	local p
+	for p in ${RINGNFSD:-} "$BUILDDIR/ringnfsd" "$BUILDDIR/daemon/ringnfsd"; do
+		[ -x "$p" ] && { echo "$p"; return; }
+	done
+	return 1
+}
+
+# ringnfsd_launch: with the files of ringnfsd_start; used again after a kill.
+ringnfsd_launch() {
+	local daemon
+	daemon=$(ringnfsd_path) || die "no ringnfsd in ${BUILDDIR:-nowhere}"
+	setsid "$daemon" --foreground --config $STATE/ringnfs.conf >>/share/ringnfsd.log 2>&1 </dev/null &
+	echo $! >$STATE/pid
+	wait_until 30 served && return
+	tail -n 20 /share/ringnfsd.log >&2
+	die "ringnfsd does not listen"
+}
+
+# ringnfsd_start EXPORTS [SETTINGS]: SETTINGS are further lines of ringnfs.conf, by section.
+ringnfsd_start() {
+	ports_of ringnfsd
+	printf '%s\n' "$1" >$STATE/exports
+	mkdir -p $STATE/state $STATE/exports.d
+	cat >$STATE/ringnfs.conf <<-EOF
+		[server]
+		exports_file = $STATE/exports
+		exports_dir = $STATE/exports.d
+		state_dir = $STATE/state
+		rpcbind = no
+		[tcp]
+		port = $NFSPORT
+		[rdma]
+		port = $RDMAPORT
+		${2:-}
+	EOF
+	echo ringnfsd >$STATE/kind
+	ringnfsd_launch
+}
+
+server_start() {
+	mkdir -p $STATE
+	"${SERVER}_start" "$@"
+}
+server_pid() { cat $STATE/pid; }
+# server_kill9: SIGKILL, and not back before the process is gone.
+server_kill9() {
+	local pid
+	pid=$(server_pid)
+	kill -9 "$pid"
+	wait_until 10 eval "! kill -0 $pid"
+}
+server_alive() { [ "$(cat $STATE/kind 2>/dev/null)" != ringnfsd ] || kill -0 "$(server_pid)" 2>/dev/null; }
+server_stop() {
+	case $(cat $STATE/kind) in
+	knfsd)
+		rpc.nfsd 0
+		exportfs -ua
+		;;
+	*)
+		kill "$(server_pid)"
+		wait_until 20 eval "! kill -0 $(server_pid)" || return 1
+		;;
+	esac
+	rm $STATE/kind
+}
+
+# The exports that all tests use; one server with them serves the whole run.
+standard_exports() {
+	local fs id=1 opt=rw,sync,no_subtree_check,insecure
+	for fs in ext4 xfs; do
+		echo "/export/$fs *($opt,no_root_squash,fsid=$id)"
+		echo "/export/$fs/exp/root *($opt,root_squash,fsid=$((id + 1)))"
+		echo "/export/$fs/exp/all *($opt,all_squash,fsid=$((id + 2)))"
+		echo "/export/$fs/exp/anon *($opt,all_squash,anonuid=4001,anongid=4002,fsid=$((id + 3)))"
+		echo "/export/$fs/exp/ro *(${opt/rw/ro},no_root_squash,fsid=$((id + 4)))"
+		mkdir -p /export/$fs/exp/{root,all,anon,ro}
+		id=$((id + 10))
+	done
+}
+# vm_up: network, RDMA and the server with the standard exports, unless they are up already.
+vm_up() {
+	net_up || die "no network or RDMA device"
+	[ -e $STATE/kind ] || server_start "$(standard_exports)"
+}
+
+# ---- the client -------------------------------------------------------------------------------
+# nfs_mount VERS PROTO EXPORT DIR [OPTIONS]
+nfs_mount() {
+	local vers=$1 proto=$2 export=$3 dir=$4 opt="vers=$1,proto=$2" host=${NFS_HOST:-$ADDR}
+	case $proto in
+	rdma*) opt=$opt,port=$RDMAPORT ;;
+	*) opt=$opt,port=$NFSPORT ;;
+	esac
+	[ "$vers" != 3 ] || opt=$opt,mountproto=tcp${NFS_HOST:+6},mountport=$MOUNTPORT,nolock
+	mkdir -p "$dir"
+	timeout 60 mount -t nfs -o "$opt${5:+,$5}" "${host/#fd*/[$host]}:$export" "$dir"
+}
+# mnt_test [OPTIONS]: the export of this run at /mnt/t.
+mnt_test() { nfs_mount 3 "$PROTO" "/export/$FS" /mnt/t "$@"; }
+umnt_test() { umount /mnt/t; }
+
+# drop_caches: of client and server, which share one kernel.
+drop_caches() {
+	sync
+	echo 3 >/proc/sys/vm/drop_caches
+}
+sum() { sha256sum <"$1" | cut -d' ' -f1; }
+
+# mount_stats DIR: that mount's part of /proc/self/mountstats.
+mount_stats() {
+	awk -v d="$1" '$1 == "device" { on = $5 == d } on' /proc/self/mountstats
+}
+# rdma_counter DIR read-chunks|write-chunks|reply-chunks|failed-marshal|bad-xids
+rdma_counter() {
+	local n
+	case $2 in
+	sends) n=6 ;; bad-xids) n=8 ;; read-chunks) n=11 ;; write-chunks) n=12 ;; reply-chunks) n=13 ;;
+	failed-marshal) n=19 ;; *) die "no counter $2" ;;
+	esac
+	mount_stats "$1" | awk -v n=$n '$1 == "xprt:" && $2 == "rdma" { s += $(n + 2) } END { print s + 0 }'
+}
+# op_stats DIR: lines "OP operations transmissions major-timeouts errors", of operations used.
+op_stats() {
+	mount_stats "$1" | awk 'ops && $2 > 0 { sub(":", "", $1); print $1, $2, $3, $4, ($10 == "" ? 0 : $10) }
+		/per-op statistics/ { ops = 1 }'
+}
+op_count() { op_stats "$1" | awk -v o="$2" '$1 == o { n = $2 } END { print n + 0 }'; }
+# assert_clean_stats DIR: nothing was sent twice and nothing timed out.
+assert_clean_stats() {
+	local bad
+	bad=$(op_stats "$1" | awk '$3 != $2 || $4 != 0')
+	[ -z "$bad" ] || die "retransmitted or timed out (op ops transmissions timeouts errors): $bad"
+	[ "$PROTO" != rdma ] || same "replies that match no call" 0 "$(rdma_counter "$1" bad-xids)"
+}
+
+vm_prog() { "$VMPROG/$@"; }
