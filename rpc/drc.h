@@ -13,7 +13,7 @@
 
 #include "rpc/request.h"
 
-#define DRC_SUM_BYTES 256u
+#define DRC_SUM_BYTES 8192u /* more than any call of a non-idempotent procedure has but WRITE */
 #define DRC_REPLY_MAX 1024u /* replies of non-idempotent procedures are smaller; a longer one is not kept */
 
 struct drc;

@@ -65,7 +65,8 @@ struct rpc_server {
 	unsigned nprograms;
 	struct drc *drc; /* may be NULL: no cache */
 	struct rn_payload_pool *pool;
-	/* Called when a request is answered, for counters; may be NULL. */
+	/* Called when a request is answered, for counters; may be NULL. req->proc is NULL when the call was refused
+	 * before its procedure was found. */
 	void (*observe)(void *ctx, const struct rpc_request *req, uint64_t elapsed_ns, bool error);
 	void *observe_ctx;
 };
