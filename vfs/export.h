@@ -29,6 +29,7 @@ enum vfs_access_flags {
 	VFS_SEC_NONE = 32,  /* AUTH_NONE calls are let in, as anonymous */
 	VFS_SEC_SYS = 64,   /* AUTH_SYS calls are let in */
 	VFS_CROSSMNT = 128, /* mounts below the export are shown */
+	VFS_RO_NONE = 256,  /* AUTH_NONE calls may only read (sec=none after a read-write flavour) */
 };
 
 struct vfs_access {

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "daemon/export_set.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "conf/exports_match.h"
+#include "daemon/log_sink.h"
+#include "vfs/vfs.h"
+
+struct open_export {
+	struct vfs_export *exp; /* NULL: could not be opened */
+	struct stat st;		/* of the path when it was opened: shows a remount on reload */
+	bool crossmnt;
+};
+
+struct export_set {
+	struct exp_table *table;
+	struct exp_matcher *matcher;
+	struct open_export *open; /* by exp_export.index */
+	_Atomic unsigned refs;
+};
+
+/* Lock order: lock is the innermost; nothing is called under it. */
+struct exports {
+	struct exports_config cfg;
+	pthread_mutex_t lock; /* guards current */
+	struct export_set *current;
+};
+
+static struct export_set *set_get(struct exports *ex)
+{
+	pthread_mutex_lock(&ex->lock);
+	struct export_set *set = ex->current;
+	atomic_fetch_add(&set->refs, 1);
+	pthread_mutex_unlock(&ex->lock);
+	return set;
+}
+
+static void set_put(struct export_set *set)
+{
+	if (!set || atomic_fetch_sub(&set->refs, 1) != 1)
+		return;
+	for (unsigned i = 0; set->open && i < set->table->n_exports; i++)
+		if (set->open[i].exp)
+			vfs_export_put(set->open[i].exp);
+	free(set->open);
+	if (set->matcher)
+		exp_matcher_free(set->matcher);
+	exp_table_unref(set->table);
+	free(set);
+}
+
+static bool wants_crossmnt(const struct exp_export *e)
+{
+	for (unsigned i = 0; i < e->n_clients; i++)
+		if (e->clients[i].opts.flags & (EXP_CROSSMNT | EXP_NOHIDE))
+			return true;
+	return false;
+}
+
+/* An export of the old set that still is the same directory: its cached descriptors stay warm. */
+static struct vfs_export *reuse(const struct export_set *old, const struct exp_export *e,
+				const struct open_export *now)
+{
+	const struct exp_export *was = old ? exp_table_by_path(old->table, e->path) : NULL;
+
+	if (!was || was->id != e->id)
+		return NULL;
+	const struct open_export *o = &old->open[was->index];
+	if (!o->exp || o->crossmnt != now->crossmnt || o->st.st_dev != now->st.st_dev ||
+	    o->st.st_ino != now->st.st_ino)
+		return NULL;
+	vfs_export_ref(o->exp);
+	return o->exp;
+}
+
+static int open_one(struct exports *ex, const struct export_set *old, const struct exp_export *e,
+		    struct open_export *o)
+{
+	const char *why = NULL;
+
+	o->crossmnt = wants_crossmnt(e);
+	if (stat(e->path, &o->st) < 0) {
+		rn_err(ex->cfg.log, "export %s: %s", e->path, strerror(errno));
+		return -errno;
+	}
+	o->exp = reuse(old, e, o);
+	if (o->exp)
+		return 0;
+	int err = vfs_export_open(ex->cfg.vfs, e->path, e->id, ex->cfg.io_mode, o->crossmnt,
+				  &o->exp, &why);
+	if (err)
+		rn_err(ex->cfg.log, "export %s: %s", e->path, why ? why : strerror(-err));
+	return err;
+}
+
+static int set_open_all(struct exports *ex, struct export_set *set, const struct export_set *old)
+{
+	int first = 0;
+
+	set->open = calloc(set->table->n_exports + 1, sizeof(set->open[0]));
+	if (!set->open)
+		return -ENOMEM;
+	for (unsigned i = 0; i < set->table->n_exports; i++) {
+		int err = open_one(ex, old, &set->table->exports[i], &set->open[i]);
+
+		if (err && !first)
+			first = err;
+	}
+	return first;
+}
+
+/* Builds a set; with must_be_whole any error fails it, else what is wrong is left out. */
+static int set_build(struct exports *ex, const struct export_set *old, bool must_be_whole,
+		     struct export_set **out)
+{
+	struct exp_resolver resolver;
+	struct cfg_diags diags;
+	struct export_set *set = calloc(1, sizeof(*set));
+	int err = set ? 0 : -ENOMEM;
+
+	if (err)
+		return err;
+	atomic_init(&set->refs, 1);
+	cfg_diags_init(&diags);
+	err = exp_table_load(&ex->cfg.load, &diags, &set->table);
+	log_diags(ex->cfg.log, &diags);
+	if (!err && must_be_whole && diags.errors)
+		err = -EINVAL;
+	cfg_diags_free(&diags);
+	if (!err)
+		err = exp_resolver_system(&resolver);
+	if (!err)
+		err = exp_matcher_new(set->table, &resolver, NULL, &set->matcher);
+	if (!err) {
+		err = set_open_all(ex, set, old);
+		if (err != -ENOMEM && !must_be_whole)
+			err = 0;
+	}
+	if (err) {
+		if (set->table)
+			set_put(set);
+		else
+			free(set);
+		return err;
+	}
+	*out = set;
+	return 0;
+}
+
+int exports_new(const struct exports_config *cfg, struct exports **out)
+{
+	struct exports *ex = calloc(1, sizeof(*ex));
+	int err = ex ? 0 : -ENOMEM;
+
+	if (err)
+		return err;
+	ex->cfg = *cfg;
+	err = set_build(ex, NULL, cfg->load.strict, &ex->current);
+	if (err) {
+		free(ex);
+		return err;
+	}
+	pthread_mutex_init(&ex->lock, NULL);
+	*out = ex;
+	return 0;
+}
+
+void exports_free(struct exports *ex)
+{
+	set_put(ex->current);
+	pthread_mutex_destroy(&ex->lock);
+	free(ex);
+}
+
+/* Descriptors below exports that are gone, or that are another directory now, must not pin them. */
+static void forget_gone(struct exports *ex, const struct export_set *old,
+			const struct export_set *now)
+{
+	for (unsigned i = 0; i < old->table->n_exports; i++) {
+		const struct exp_export *was = &old->table->exports[i];
+		const struct exp_export *is = exp_table_by_id(now->table, was->id);
+
+		if (old->open[i].exp && (!is || now->open[is->index].exp != old->open[i].exp))
+			vfs_forget_export(ex->cfg.vfs, was->id);
+	}
+}
+
+int exports_reload(struct exports *ex)
+{
+	struct export_set *old = set_get(ex), *now = NULL;
+	int err = set_build(ex, old, true, &now);
+
+	if (!err) {
+		pthread_mutex_lock(&ex->lock);
+		ex->current = now;
+		pthread_mutex_unlock(&ex->lock);
+		forget_gone(ex, old, now);
+		set_put(old); /* the pointer's own reference */
+	}
+	set_put(old);
+	return err;
+}
+
+static void to_access(const struct exp_opts *opts, struct vfs_access *a)
+{
+	uint32_t sys = 0, none = 0, f;
+
+	*a = (struct vfs_access){ .anonuid = opts->anonuid, .anongid = opts->anongid };
+	if (exp_opts_flavor(opts, EXP_AUTH_SYS, &sys))
+		a->flags |= VFS_SEC_SYS;
+	if (exp_opts_flavor(opts, EXP_AUTH_NONE, &none))
+		a->flags |= VFS_SEC_NONE;
+	if ((a->flags & VFS_SEC_NONE) && !(none & EXP_RW))
+		a->flags |= VFS_RO_NONE;
+	f = a->flags & VFS_SEC_SYS ? sys : none;
+	a->flags |= (f & EXP_RW ? 0 : VFS_RO) | (f & EXP_ROOT_SQUASH ? VFS_ROOT_SQUASH : 0) |
+		    (f & EXP_ALL_SQUASH ? VFS_ALL_SQUASH : 0) | (f & EXP_ASYNC ? VFS_ASYNC : 0) |
+		    (f & EXP_INSECURE ? 0 : VFS_SECURE) |
+		    (f & (EXP_CROSSMNT | EXP_NOHIDE) ? VFS_CROSSMNT : 0);
+}
+
+/* What peer may do with export e of set; takes a reference on success. */
+static int admit(struct export_set *set, const struct exp_export *e, const struct sockaddr *peer,
+		 struct vfs_export **exp, struct vfs_access *access)
+{
+	struct vfs_export *open = set->open[e->index].exp;
+
+	if (!open)
+		return -ESTALE;
+	const struct exp_opts *opts = exp_match(set->matcher, e, peer);
+	if (!opts)
+		return -EACCES;
+	if (opts->mountpoint && exp_check_mountpoint(opts->mountpoint) < 0)
+		return -ESTALE;
+	to_access(opts, access);
+	vfs_export_ref(open);
+	*exp = open;
+	return 0;
+}
+
+static int view_by_id(void *ctx, uint32_t id, const struct sockaddr *peer, struct vfs_export **exp,
+		      struct vfs_access *access)
+{
+	struct export_set *set = set_get(ctx);
+	const struct exp_export *e = exp_table_by_id(set->table, id);
+	int err = e ? admit(set, e, peer, exp, access) : -ESTALE;
+
+	set_put(set);
+	return err;
+}
+
+/* The length of export path e as a prefix of path, whole components only; 0 if it is none. */
+static size_t prefix_length(const char *e, const char *path)
+{
+	size_t n = strlen(e);
+
+	if (n == 1)
+		return 1; /* "/" */
+	if (strncmp(e, path, n) != 0 || (path[n] != '/' && path[n] != '\0'))
+		return 0;
+	return n;
+}
+
+static int view_by_path(void *ctx, const char *path, const struct sockaddr *peer,
+			struct vfs_export **exp, struct vfs_access *access, const char **rest)
+{
+	struct export_set *set = set_get(ctx);
+	const struct exp_export *best = NULL;
+	size_t longest = 0;
+	int err = -ENOENT;
+
+	for (unsigned i = 0; path[0] == '/' && i < set->table->n_exports; i++) {
+		size_t n = prefix_length(set->table->exports[i].path, path);
+
+		if (n > longest) {
+			longest = n;
+			best = &set->table->exports[i];
+		}
+	}
+	if (best) {
+		*rest = path + longest + strspn(path + longest, "/");
+		err = admit(set, best, peer, exp, access);
+		if (err == -ESTALE)
+			err = -ENOENT;
+	}
+	set_put(set);
+	return err;
+}
+
+struct list_call {
+	struct export_set *set;
+	bool (*each)(void *arg, const char *path, const char *const *groups, unsigned ngroups);
+	void *arg;
+};
+
+static bool list_one(const struct list_call *c, const struct exp_export *e)
+{
+	const char *groups[e->n_clients + 1];
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < e->n_clients; i++)
+		groups[n++] = e->clients[i].spec;
+	return c->each(c->arg, e->path, groups, n);
+}
+
+static void view_list(void *ctx,
+		      bool (*each)(void *arg, const char *path, const char *const *groups,
+				   unsigned ngroups),
+		      void *arg)
+{
+	struct list_call call = { .set = set_get(ctx), .each = each, .arg = arg };
+
+	for (unsigned i = 0; i < call.set->table->n_exports; i++)
+		if (call.set->open[i].exp && !list_one(&call, &call.set->table->exports[i]))
+			break;
+	set_put(call.set);
+}
+
+struct vfs_exports exports_view(struct exports *ex)
+{
+	return (struct vfs_exports){
+		.by_id = view_by_id, .by_path = view_by_path, .list = view_list, .ctx = ex
+	};
+}
+
+static void log_one(const struct rn_logger *log, const struct exp_export *e)
+{
+	char who[512];
+	size_t n = 0;
+
+	for (unsigned i = 0; i < e->n_clients && n < sizeof(who); i++)
+		n += (size_t)snprintf(who + n, sizeof(who) - n, " %s(%s)", e->clients[i].spec,
+				      e->clients[i].opts.flags & EXP_RW ? "rw" : "ro");
+	rn_notice(log, "serving %s to%s", e->path, who);
+}
+
+void exports_log(struct exports *ex)
+{
+	struct export_set *set = set_get(ex);
+	unsigned served = 0;
+
+	for (unsigned i = 0; i < set->table->n_exports; i++) {
+		if (!set->open[i].exp)
+			continue;
+		log_one(ex->cfg.log, &set->table->exports[i]);
+		served++;
+	}
+	if (!served)
+		rn_warn(ex->cfg.log, "no directory is exported: name one in %s",
+			ex->cfg.load.file ? ex->cfg.load.file : "an exports file");
+	set_put(set);
+}

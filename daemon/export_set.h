@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The exports in force: the table of exports(5) bound to open directories, behind one pointer that
+ * a reload swaps whole. A request that started under the old set keeps its export until it is done.
+ */
+#ifndef RN_DAEMON_EXPORT_SET_H
+#define RN_DAEMON_EXPORT_SET_H
+
+#include "conf/exports.h"
+#include "lib/log.h"
+#include "vfs/export.h"
+
+struct export_set;
+struct exports;
+
+struct exports_config {
+	struct vfs *vfs;
+	enum vfs_io_mode io_mode;
+	struct exp_load_opts load;
+	const struct rn_logger *log;
+};
+
+/* Reads and opens the exports. An export that is wrong is logged and left out, unless load.strict.
+ * An empty set is no error. 0 or -errno. */
+int exports_new(const struct exports_config *cfg, struct exports **out);
+/* No request may be running. */
+void exports_free(struct exports *ex);
+
+/* Reads everything again. Any error leaves the old set in force; 0 or -errno. */
+int exports_reload(struct exports *ex);
+
+/* The view that protocols get; valid as long as ex. */
+struct vfs_exports exports_view(struct exports *ex);
+
+/* Logs a line for each export: what is served to whom. */
+void exports_log(struct exports *ex);
+
+#endif

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "daemon/listeners.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "transport/rdma/rdma_server.h"
+#include "transport/tcp/tcp_server.h"
+
+static socklen_t with_port(const struct sockaddr_storage *in, uint16_t port,
+			   struct sockaddr_storage *out)
+{
+	*out = *in;
+	if (in->ss_family == AF_INET6) {
+		((struct sockaddr_in6 *)out)->sin6_port = htons(port);
+		return sizeof(struct sockaddr_in6);
+	}
+	((struct sockaddr_in *)out)->sin_port = htons(port);
+	return sizeof(struct sockaddr_in);
+}
+
+static uint16_t port_of(const struct sockaddr_storage *sa)
+{
+	return ntohs(sa->ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)sa)->sin6_port
+					       : ((const struct sockaddr_in *)sa)->sin_port);
+}
+
+static const char *addr_text(const struct sockaddr_storage *sa, char *buf, size_t size)
+{
+	const void *a = sa->ss_family == AF_INET6
+				? (const void *)&((const struct sockaddr_in6 *)sa)->sin6_addr
+				: (const void *)&((const struct sockaddr_in *)sa)->sin_addr;
+
+	return inet_ntop(sa->ss_family, a, buf, (socklen_t)size) ? buf : "?";
+}
+
+/* The addresses to listen on; none named means all of both families. */
+static unsigned addresses(const struct cfg_addrs *cfg, struct sockaddr_storage out[CFG_MAX_ADDRS])
+{
+	if (cfg->n) {
+		memcpy(out, cfg->addrs, cfg->n * sizeof(out[0]));
+		return cfg->n;
+	}
+	memset(out, 0, 2 * sizeof(out[0]));
+	out[0].ss_family = AF_INET;
+	out[1].ss_family = AF_INET6;
+	return 2;
+}
+
+/* Without IPv6 in the kernel, "all addresses" means those of IPv4. */
+static bool no_family(const struct cfg_addrs *cfg, const struct sockaddr_storage *sa, int err)
+{
+	return !cfg->n && sa->ss_family == AF_INET6 &&
+	       (err == -EAFNOSUPPORT || err == -EADDRNOTAVAIL);
+}
+
+static int listen_port(struct tcp_server *s, const struct cfg_addrs *cfg, uint16_t port,
+		       uint16_t got[2])
+{
+	struct sockaddr_storage list[CFG_MAX_ADDRS], sa, bound;
+	unsigned n = addresses(cfg, list);
+
+	for (unsigned i = 0; i < n; i++) {
+		bool v6 = list[i].ss_family == AF_INET6;
+		/* Port 0 lets the kernel choose, once for both families. */
+		uint16_t want = port ? port : got[0];
+		socklen_t len = with_port(&list[i], want, &sa);
+		int err = tcp_server_listen(s, (struct sockaddr *)&sa, len, &bound);
+
+		if (err && no_family(cfg, &list[i], err))
+			continue;
+		if (err)
+			return err;
+		got[v6] = port_of(&bound);
+	}
+	return 0;
+}
+
+int listeners_tcp(struct tcp_server *s, const struct cfg_tcp *cfg, const struct rn_logger *log,
+		  struct registration_ports *ports)
+{
+	uint16_t nfs[2] = { 0 }, mount[2] = { 0 };
+	int err = listen_port(s, &cfg->listen, (uint16_t)cfg->port, nfs);
+
+	if (err) {
+		rn_err(log, "cannot listen on TCP port %llu: %s%s", (unsigned long long)cfg->port,
+		       strerror(-err),
+		       err == -EADDRINUSE
+			       ? "; another NFS server (nfs-server.service?) has it: stop it, or "
+				 "set port in [tcp]"
+			       : "");
+		return err;
+	}
+	if (cfg->mount_port && cfg->mount_port != cfg->port)
+		err = listen_port(s, &cfg->listen, (uint16_t)cfg->mount_port, mount);
+	if (err)
+		rn_warn(log, "cannot listen on MOUNT's port %llu (%s): MOUNT is on port %u only",
+			(unsigned long long)cfg->mount_port, strerror(-err), nfs[0] | nfs[1]);
+	ports->tcp4 = nfs[0];
+	ports->tcp6 = nfs[1];
+	ports->mount4 = mount[0] ? mount[0] : nfs[0];
+	ports->mount6 = mount[1] ? mount[1] : nfs[1];
+	rn_notice(log, "NFS on TCP port %u, MOUNT on TCP port %u", nfs[0] | nfs[1],
+		  ports->mount4 | ports->mount6);
+	return 0;
+}
+
+int listeners_rdma(struct rr_server *s, const struct cfg_rdma *cfg, const struct rn_logger *log,
+		   struct registration_ports *ports)
+{
+	struct sockaddr_storage list[CFG_MAX_ADDRS], sa;
+	unsigned n = addresses(&cfg->listen, list);
+	bool must = cfg->enabled == CFG_YES;
+	char text[INET6_ADDRSTRLEN];
+
+	for (unsigned i = 0; i < n; i++) {
+		socklen_t len = with_port(&list[i], (uint16_t)cfg->port, &sa);
+		int err = rr_server_listen(s, (struct sockaddr *)&sa, len);
+
+		if (err && no_family(&cfg->listen, &list[i], err))
+			continue;
+		if (err == -ENODEV && !must) {
+			rn_notice(log, "no RDMA device: serving TCP only");
+			return 0;
+		}
+		if (err) {
+			rn_log(log, must ? RN_ERROR : RN_WARNING,
+			       "cannot listen on RDMA port %llu of %s: %s",
+			       (unsigned long long)cfg->port,
+			       addr_text(&list[i], text, sizeof(text)), strerror(-err));
+			if (must)
+				return err;
+			continue;
+		}
+		*(list[i].ss_family == AF_INET6 ? &ports->rdma6 : &ports->rdma4) =
+			(uint16_t)cfg->port;
+	}
+	if (ports->rdma4 || ports->rdma6)
+		rn_notice(log, "NFS on RDMA port %llu", (unsigned long long)cfg->port);
+	return 0;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The sockets and RDMA identifiers that the settings ask for. */
+#ifndef RN_DAEMON_LISTENERS_H
+#define RN_DAEMON_LISTENERS_H
+
+#include "conf/settings.h"
+#include "daemon/register.h"
+#include "lib/log.h"
+
+struct tcp_server;
+struct rr_server;
+
+/* Listens for NFS and MOUNT; fills the tcp and mount ports. A NFS port that is taken is an error; a
+ * MOUNT port that is taken is a warning, since MOUNT is answered on the NFS port too. 0 or -errno,
+ * logged. */
+int listeners_tcp(struct tcp_server *s, const struct cfg_tcp *cfg, const struct rn_logger *log,
+		  struct registration_ports *ports);
+
+/* Listens on every RDMA device. With auto, what fails is only a notice. 0 or -errno, logged. */
+int listeners_rdma(struct rr_server *s, const struct cfg_rdma *cfg, const struct rn_logger *log,
+		   struct registration_ports *ports);
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "daemon/log_sink.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char *const level_names[] = {
+	[RN_ERROR] = "error", [RN_WARNING] = "warning", [RN_NOTICE] = "notice",
+	[RN_INFO] = "info",   [RN_DEBUG] = "debug",
+};
+
+static int journal_prefix(char *buf, size_t size, enum rn_level level)
+{
+	return snprintf(buf, size, "<%d>", (int)level);
+}
+
+static int time_prefix(char *buf, size_t size, enum rn_level level)
+{
+	struct timespec now;
+	struct tm tm;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	localtime_r(&now.tv_sec, &tm);
+	size_t n = strftime(buf, size, "%Y-%m-%dT%H:%M:%S", &tm);
+	return (int)n + snprintf(buf + n, size - n, ".%03ld %s: ", now.tv_nsec / 1000000,
+				 level_names[level]);
+}
+
+static void sink_write(void *ctx, enum rn_level level, const char *fmt, va_list ap)
+{
+	char line[1024];
+	int n = ctx ? journal_prefix(line, sizeof(line), level)
+		    : time_prefix(line, sizeof(line), level);
+	int text = vsnprintf(line + n, sizeof(line) - (size_t)n - 1, fmt, ap);
+
+	if (text < 0)
+		return;
+	n += text;
+	if ((size_t)n > sizeof(line) - 2)
+		n = sizeof(line) - 2;
+	line[n++] = '\n';
+	/* Nowhere is left to say that the log cannot be written. */
+	if (write(STDERR_FILENO, line, (size_t)n) < 0)
+		return;
+}
+
+void log_sink_init(struct rn_logger *log, enum rn_level level)
+{
+	log->level = level;
+	log->write = sink_write;
+	log->ctx = getenv("JOURNAL_STREAM");
+}
+
+void log_diags(const struct rn_logger *log, const struct cfg_diags *diags)
+{
+	for (unsigned i = 0; i < diags->n; i++) {
+		const struct cfg_diag *d = &diags->items[i];
+		enum rn_level level = d->severity == CFG_ERROR	   ? RN_ERROR
+				      : d->severity == CFG_WARNING ? RN_WARNING
+								   : RN_NOTICE;
+		char text[900];
+
+		cfg_diag_format(d, text, sizeof(text));
+		rn_log(log, level, "%s", text);
+	}
+	if (diags->dropped)
+		rn_warn(log, "%u more configuration messages are not shown", diags->dropped);
+}

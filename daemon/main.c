@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * ringnfsd(8): reads its settings, starts the server, and then only waits for signals. SIGTERM and
+ * SIGINT stop it, SIGHUP reads the exports again, SIGUSR1 writes the counters to the log.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <systemd/sd-daemon.h>
+#include <sysexits.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "conf/exports.h"
+#include "daemon/log_sink.h"
+#include "daemon/options.h"
+#include "daemon/server.h"
+
+static const enum rn_level levels[] = {
+	[CFG_LOG_ERROR] = RN_ERROR, [CFG_LOG_WARNING] = RN_WARNING, [CFG_LOG_NOTICE] = RN_NOTICE,
+	[CFG_LOG_INFO] = RN_INFO,   [CFG_LOG_DEBUG] = RN_DEBUG,
+};
+
+/* Blocked before any thread starts, so that only the main thread takes them. */
+static void block_signals(sigset_t *set)
+{
+	sigemptyset(set);
+	sigaddset(set, SIGTERM);
+	sigaddset(set, SIGINT);
+	sigaddset(set, SIGHUP);
+	sigaddset(set, SIGUSR1);
+	pthread_sigmask(SIG_BLOCK, set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ,
+	       SIG_IGN); /* a file-size limit is an error of one WRITE, not the daemon's end */
+}
+
+/* Descriptors 0 to 2 must be taken, or a socket becomes somebody's standard error. */
+static void hold_standard_fds(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= 2);
+	if (fd > 2)
+		close(fd);
+}
+
+/* --check-config: the exports files are part of what is checked. */
+static int check_exports(const struct cfg_settings *s)
+{
+	struct exp_load_opts load = { .file = s->server.exports_file,
+				      .dir = s->server.exports_dir,
+				      .check_paths = true };
+	struct exp_table *table = NULL;
+	struct cfg_diags diags;
+
+	cfg_diags_init(&diags);
+	int err = exp_table_load(&load, &diags, &table);
+	cfg_diags_print(&diags, stderr);
+	int status = err || diags.errors ? EX_CONFIG : EX_OK;
+	if (!status)
+		printf("settings and %u exports are right\n", table->n_exports);
+	if (table)
+		exp_table_unref(table);
+	cfg_diags_free(&diags);
+	return status;
+}
+
+static void reload(struct server *s)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%lld",
+		   (long long)now.tv_sec * 1000000 + now.tv_nsec / 1000);
+	server_reload(s);
+	sd_notify(0, "READY=1");
+}
+
+static void wait_for_signals(struct server *s, const sigset_t *set, const struct rn_logger *log)
+{
+	const struct timespec second = { .tv_sec = 1 };
+
+	for (;;) {
+		int sig = sigtimedwait(set, NULL, &second);
+
+		if (sig == SIGTERM || sig == SIGINT) {
+			rn_notice(log, "stopping");
+			return;
+		}
+		if (sig == SIGHUP)
+			reload(s);
+		else if (sig == SIGUSR1)
+			server_log_counters(s, RN_NOTICE);
+		server_tick(s);
+	}
+}
+
+static int run(const struct cfg_settings *settings)
+{
+	struct rn_logger log;
+	struct server *server = NULL;
+	sigset_t set;
+
+	log_sink_init(&log, levels[settings->server.log_level]);
+	umask(0); /* modes come from clients */
+	block_signals(&set);
+	rn_notice(&log, PACKAGE_STRING " starts");
+	if (server_start(settings, &log, &server) < 0)
+		return EX_UNAVAILABLE;
+	sd_notify(0, "READY=1");
+	rn_notice(&log, "ready");
+	wait_for_signals(server, &set, &log);
+	sd_notify(0, "STOPPING=1");
+	server_log_counters(server, RN_DEBUG);
+	server_stop(server);
+	rn_notice(&log, "stopped");
+	return EX_OK;
+}
+
+int main(int argc, char **argv)
+{
+	struct cfg_settings settings = { 0 };
+	struct cfg_diags diags;
+	int status = EX_OK;
+
+	hold_standard_fds();
+	cfg_diags_init(&diags);
+	enum options_action action = options_load(argc, argv, &settings, &diags);
+	cfg_diags_print(&diags, stderr);
+	cfg_diags_free(&diags);
+	if (action == OPTIONS_FAILED)
+		status = EX_CONFIG;
+	else if (action == OPTIONS_PRINT_CONFIG)
+		cfg_print(&settings, stdout);
+	else if (action == OPTIONS_CHECK_CONFIG)
+		status = check_exports(&settings);
+	else if (action == OPTIONS_RUN)
+		status = run(&settings);
+	cfg_free(&settings);
+	return status;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "daemon/register.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/checked.h"
+#include "nfs3/nfs3_server.h"
+#include "rpc/rpcbind.h"
+
+struct mapping {
+	uint32_t prog, vers;
+	const char *netid;
+	uint16_t port;
+	bool set;
+};
+
+struct registration {
+	const struct rn_logger *log;
+	pthread_t thread;
+	unsigned n;
+	struct mapping map[16];
+};
+
+static void add(struct registration *r, uint32_t prog, uint32_t vers, const char *netid,
+		uint16_t port)
+{
+	if (port && r->n < rn_array_size(r->map))
+		r->map[r->n++] = (struct mapping){ prog, vers, netid, port, false };
+}
+
+static void *register_all(void *arg)
+{
+	struct registration *r = arg;
+	unsigned failed = 0;
+	int err = 0;
+
+	for (unsigned i = 0; i < r->n; i++) {
+		struct mapping *m = &r->map[i];
+		int e = rpcbind_set(m->prog, m->vers, m->netid, m->port);
+
+		m->set = e == 0;
+		if (e) {
+			err = e;
+			failed++;
+		}
+		if (e == -ECONNREFUSED)
+			break;
+	}
+	if (err == -ECONNREFUSED)
+		rn_warn(r->log, "no rpcbind here: clients must name the ports (port=, mountport=)");
+	else if (failed)
+		rn_warn(r->log, "rpcbind refused %u of %u registrations: %s", failed, r->n,
+			strerror(-err));
+	else
+		rn_info(r->log, "registered with rpcbind");
+	return NULL;
+}
+
+struct registration *registration_start(const struct registration_ports *p,
+					const struct rn_logger *log)
+{
+	struct registration *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->log = log;
+	add(r, NFS_PROGRAM, 3, "tcp", p->tcp4);
+	add(r, NFS_PROGRAM, 3, "tcp6", p->tcp6);
+	add(r, NFS_PROGRAM, 3, "rdma", p->rdma4);
+	add(r, NFS_PROGRAM, 3, "rdma6", p->rdma6);
+	for (uint32_t v = 1; v <= 3; v++) {
+		add(r, MOUNT_PROGRAM, v, "tcp", p->mount4);
+		add(r, MOUNT_PROGRAM, v, "tcp6", p->mount6);
+	}
+	int err = pthread_create(&r->thread, NULL, register_all, r);
+	if (err) {
+		rn_warn(log, "cannot register with rpcbind: %s", strerror(err));
+		free(r);
+		return NULL;
+	}
+	return r;
+}
+
+void registration_stop(struct registration *r)
+{
+	if (!r)
+		return;
+	pthread_join(r->thread, NULL);
+	for (unsigned i = 0; i < r->n; i++)
+		if (r->map[i].set)
+			rpcbind_unset(r->map[i].prog, r->map[i].vers, r->map[i].netid);
+	free(r);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What rpcbind is told. Registration runs on a thread of its own, since an ill rpcbind may block
+ * for long; that there is none is a warning.
+ */
+#ifndef RN_DAEMON_REGISTER_H
+#define RN_DAEMON_REGISTER_H
+
+#include <stdint.h>
+
+#include "lib/log.h"
+
+struct registration;
+
+/* Ports in host order; 0: not served. */
+struct registration_ports {
+	uint16_t tcp4, tcp6, mount4, mount6, rdma4, rdma6;
+};
+
+/* NULL: no memory or no thread (logged). */
+struct registration *registration_start(const struct registration_ports *ports,
+					const struct rn_logger *log);
+/* Takes back what was registered and frees; waits for a registration that is still under way. NULL
+ * is allowed. */
+void registration_stop(struct registration *r);
+
+#endif

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "daemon/server.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "daemon/counters.h"
+#include "daemon/export_set.h"
+#include "daemon/groups.h"
+#include "daemon/limits.h"
+#include "daemon/listeners.h"
+#include "daemon/register.h"
+#include "daemon/state_dir.h"
+#include "daemon/workers.h"
+#include "nfs3/nfs3_server.h"
+#include "transport/rdma/rdma_server.h"
+#include "transport/tcp/tcp_server.h"
+#include "vfs/vfs.h"
+
+#define LOOPS_MAX 8
+#define RECORD_SLACK (64u << 10) /* RPC header, credential and arguments beside the data */
+
+/* In the order of their start. */
+struct server {
+	const struct cfg_settings *settings;
+	const struct rn_logger *log;
+	struct limits limits;
+	struct rn_budget budget;
+	struct rn_payload_pool *pool;
+	struct vfs *vfs;
+	struct exports *exports;
+	struct groups *groups;
+	struct nfs3_server *nfs3;
+	struct drc *drc;
+	struct counters counters;
+	struct rpc_server rpc;
+	struct workers *workers;
+	struct ev_loop *loops[LOOPS_MAX];
+	unsigned nloops;
+	struct tcp_server *tcp;
+	struct rr_server *rdma;
+	struct registration_ports ports;
+	struct registration *registration;
+};
+
+static int start_vfs(struct server *s)
+{
+	struct vfs_config cfg = {
+		.pool = s->pool,
+		.log = s->log,
+		.max_fds = s->limits.cache_fds,
+		.handle_mac = s->settings->vfs.handle_mac,
+	};
+	int err = state_dir_secret(s->settings->server.state_dir, cfg.secret, s->log);
+
+	if (err)
+		return err;
+	if (getrandom(&cfg.write_verifier, sizeof(cfg.write_verifier), 0) < 0)
+		return -errno;
+	err = vfs_new(&cfg, &s->vfs);
+	explicit_bzero(cfg.secret, sizeof(cfg.secret));
+	return err;
+}
+
+static int start_exports(struct server *s)
+{
+	struct exports_config cfg = {
+		.vfs = s->vfs,
+		.io_mode =
+			s->settings->vfs.io_mode == CFG_IO_DIRECT ? VFS_IO_DIRECT : VFS_IO_BUFFERED,
+		.load = { .file = s->settings->server.exports_file,
+			  .dir = s->settings->server.exports_dir,
+			  .strict = s->settings->server.strict_exports,
+			  .check_paths = true },
+		.log = s->log,
+	};
+
+	return exports_new(&cfg, &s->exports);
+}
+
+static int start_programs(struct server *s)
+{
+	struct nfs3_config cfg = {
+		.vfs = s->vfs,
+		.exports = exports_view(s->exports),
+		.max_io = (uint32_t)s->settings->nfs3.max_io,
+	};
+
+	if (s->settings->nfs3.manage_gids) {
+		s->groups = groups_new();
+		if (!s->groups)
+			return -ENOMEM;
+		cfg.lookup_groups = groups_lookup;
+		cfg.lookup_ctx = s->groups;
+	}
+	int err = nfs3_server_new(&cfg, &s->nfs3);
+	if (err)
+		return err;
+	s->drc = drc_new(s->settings->nfs3.drc_size, s->settings->nfs3.drc_memory);
+	if (!s->drc)
+		return -ENOMEM;
+	if (s->settings->nfs3.enabled) {
+		nfs3_program(s->nfs3, &s->rpc.programs[0], &s->rpc.programs[1]);
+		s->rpc.nprograms = 2;
+	}
+	s->rpc.drc = s->drc;
+	s->rpc.pool = s->pool;
+	s->counters.server = &s->rpc;
+	s->rpc.observe = counters_observe;
+	s->rpc.observe_ctx = &s->counters;
+	return 0;
+}
+
+static int start_workers(struct server *s)
+{
+	struct workers_config cfg = {
+		.count = s->limits.threads,
+		.ring_entries = (unsigned)s->settings->vfs.ring_entries,
+		.vfs = s->vfs,
+		.server = &s->rpc,
+		.log = s->log,
+	};
+
+	return workers_start(&cfg, &s->workers);
+}
+
+static int start_loops(struct server *s)
+{
+	for (unsigned i = 0; i < s->limits.loops && i < LOOPS_MAX; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "event-%u", i);
+		int err = ev_loop_new(name, &s->loops[i]);
+		if (err)
+			return err;
+		s->nloops++;
+	}
+	return 0;
+}
+
+static int start_tcp(struct server *s)
+{
+	const struct cfg_tcp *t = &s->settings->tcp;
+	struct tcp_config cfg = {
+		.loops = s->loops,
+		.nloops = s->nloops,
+		.sink = workers_sink(s->workers),
+		.pool = s->pool,
+		.budget = &s->budget,
+		.log = s->log,
+		.max_record = (uint32_t)t->max_record,
+		.max_connections = (unsigned)t->max_connections,
+		.max_requests = (unsigned)t->max_requests,
+		.idle_seconds = (unsigned)t->idle_timeout,
+		.bulk_offset = nfs3_bulk_offset,
+	};
+
+	if (!t->enabled)
+		return 0;
+	int err = tcp_server_new(&cfg, &s->tcp);
+	return err ? err : listeners_tcp(s->tcp, t, s->log, &s->ports);
+}
+
+static int start_rdma(struct server *s)
+{
+	const struct cfg_rdma *r = &s->settings->rdma;
+	struct rr_config cfg = {
+		.loops = s->loops,
+		.nloops = s->nloops,
+		.sink = workers_sink(s->workers),
+		.pool = s->pool,
+		.budget = &s->budget,
+		.log = s->log,
+		.inline_size = (uint32_t)r->inline_size,
+		.credits = (unsigned)r->credits,
+		.max_connections = (unsigned)r->max_connections,
+		.idle_seconds = (unsigned)r->idle_timeout,
+		.poll_usec = (unsigned)r->poll_usec,
+		.max_message = (uint32_t)s->settings->nfs3.max_io + RECORD_SLACK,
+	};
+
+	if (r->enabled == CFG_NO)
+		return 0;
+	int err = rr_server_new(&cfg, &s->rdma);
+	if (err == -ENODEV && r->enabled == CFG_AUTO) {
+		rn_notice(s->log, "no RDMA device: serving TCP only");
+		return 0;
+	}
+	if (err) {
+		rn_err(s->log, "cannot start RDMA: %s", strerror(-err));
+		return err;
+	}
+	return listeners_rdma(s->rdma, r, s->log, &s->ports);
+}
+
+static int start_registration(struct server *s)
+{
+	if (s->settings->server.rpcbind)
+		s->registration = registration_start(&s->ports, s->log);
+	return 0;
+}
+
+static int start_memory(struct server *s)
+{
+	limits_apply(s->settings, s->log, &s->limits);
+	rn_budget_init(&s->budget, s->limits.memory_max);
+	s->pool = rn_payload_pool_new(&s->budget);
+	return s->pool ? 0 : -ENOMEM;
+}
+
+static const struct {
+	const char *name;
+	int (*start)(struct server *s);
+} steps[] = {
+	{ "memory", start_memory },
+	{ "file system layer", start_vfs },
+	{ "exports", start_exports },
+	{ "programs", start_programs },
+	{ "workers", start_workers },
+	{ "event threads", start_loops },
+	{ "TCP", start_tcp },
+	{ "RDMA", start_rdma },
+	{ "rpcbind", start_registration },
+};
+
+int server_start(const struct cfg_settings *settings, const struct rn_logger *log,
+		 struct server **out)
+{
+	struct server *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	s->settings = settings;
+	s->log = log;
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		int err = steps[i].start(s);
+
+		if (err) {
+			rn_err(log, "cannot start: %s: %s", steps[i].name, strerror(-err));
+			server_stop(s);
+			return err;
+		}
+	}
+	exports_log(s->exports);
+	*out = s;
+	return 0;
+}
+
+void server_stop(struct server *s)
+{
+	registration_stop(s->registration);
+	if (s->tcp)
+		tcp_server_quiesce(s->tcp);
+	if (s->rdma)
+		rr_server_quiesce(s->rdma);
+	if (s->tcp)
+		tcp_server_free(s->tcp);
+	if (s->rdma)
+		rr_server_free(s->rdma);
+	for (unsigned i = 0; i < s->nloops; i++)
+		ev_loop_free(s->loops[i]);
+	if (s->workers)
+		workers_stop(s->workers);
+	if (s->drc)
+		drc_free(s->drc);
+	if (s->nfs3)
+		nfs3_server_free(s->nfs3);
+	groups_free(s->groups);
+	if (s->exports)
+		exports_free(s->exports);
+	if (s->vfs)
+		vfs_free(s->vfs);
+	if (s->pool)
+		rn_payload_pool_free(s->pool);
+	free(s);
+}
+
+int server_reload(struct server *s)
+{
+	int err = exports_reload(s->exports);
+
+	if (err)
+		rn_err(s->log, "reload failed, the old exports stay in force");
+	else
+		exports_log(s->exports);
+	return err;
+}
+
+void server_tick(struct server *s)
+{
+	vfs_reap(s->vfs);
+}
+
+static void log_memory(struct server *s, enum rn_level level)
+{
+	struct rn_payload_stats p;
+	struct vfs_stats v;
+	struct drc_stats d;
+
+	rn_payload_stats(s->pool, &p);
+	vfs_stats(s->vfs, &v);
+	drc_stats(s->drc, &d);
+	rn_log(s->log, level,
+	       "memory: %zu of %zu bytes; payload: %" PRIu64 " slabs, %" PRIu64
+	       " buffers in use, %" PRIu64 " waits",
+	       (size_t)s->budget.used, s->budget.max, p.slabs, p.buffers_in_use, p.waits);
+	rn_log(s->log, level,
+	       "node cache: %" PRIu64 " nodes, %" PRIu64 " descriptors, %" PRIu64 " hits, %" PRIu64
+	       " misses, %" PRIu64 " evictions, %" PRIu64 " stale, %" PRIu64 " bad handles",
+	       v.nodes, v.fds, v.hits, v.misses, v.evictions, v.stale, v.bad_handles);
+	rn_log(s->log, level,
+	       "reply cache: %" PRIu64 " entries, %" PRIu64 " bytes, %" PRIu64 " hits, %" PRIu64
+	       " in progress, %" PRIu64 " evicted",
+	       d.entries, d.bytes, d.hits, d.in_progress, d.evicted);
+}
+
+static void log_tcp(struct server *s, enum rn_level level)
+{
+	struct tcp_stats t;
+
+	tcp_server_stats(s->tcp, &t);
+	rn_log(s->log, level,
+	       "tcp: %" PRIu64 " connections, %" PRIu64 " accepted, %" PRIu64 " refused, %" PRIu64
+	       " closed for errors, %" PRIu64 " calls, %" PRIu64 " replies, %" PRIu64
+	       " bytes in, %" PRIu64 " bytes out",
+	       t.connections, t.accepted, t.refused, t.closed_error, t.calls, t.replies, t.bytes_in,
+	       t.bytes_out);
+}
+
+static void log_rdma(struct server *s, enum rn_level level)
+{
+	struct rr_stats r;
+
+	rr_server_stats(s->rdma, &r);
+	rn_log(s->log, level,
+	       "rdma: %" PRIu64 " devices, %" PRIu64 " connections, %" PRIu64 " accepted, %" PRIu64
+	       " refused, %" PRIu64 " calls, %" PRIu64 " replies, %" PRIu64 " sq waits, %" PRIu64
+	       " invalidations, %" PRIu64 " ERR_VERS, %" PRIu64 " ERR_CHUNK, %" PRIu64 " dropped",
+	       r.devices, r.connections, r.accepted, r.refused, r.calls, r.replies, r.sq_waits,
+	       r.invalidations, r.err_vers, r.err_chunk, r.dropped);
+	rn_log(s->log, level,
+	       "rdma chunks: read %" PRIu64 " (%" PRIu64 " segments, %" PRIu64 " bytes, %" PRIu64
+	       " at position zero), write %" PRIu64 " (%" PRIu64 " segments, %" PRIu64
+	       " bytes), reply %" PRIu64,
+	       r.read_chunks, r.read_segments, r.read_bytes, r.position_zero, r.write_chunks,
+	       r.write_segments, r.write_bytes, r.reply_chunks);
+}
+
+void server_log_counters(struct server *s, enum rn_level level)
+{
+	counters_log(&s->counters, s->log, level);
+	log_memory(s, level);
+	if (s->tcp)
+		log_tcp(s, level);
+	if (s->rdma)
+		log_rdma(s, level);
+}

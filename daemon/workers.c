@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "daemon/workers.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "lib/checked.h"
+#include "rpc/worker.h"
+#include "vfs/worker.h"
+
+struct worker {
+	struct rpc_worker rpc; /* requests point here */
+	struct workers *pool;
+	pthread_t thread;
+	_Atomic unsigned waiting; /* submitted and not yet started and brought to its first pause */
+	_Atomic bool stop;
+	int error; /* of the start, read after ready */
+};
+
+struct workers {
+	struct workers_config cfg;
+	pthread_mutex_t lock; /* guards started */
+	pthread_cond_t changed;
+	unsigned started;
+	_Atomic unsigned next; /* where a scan for an idle worker starts */
+	unsigned count;
+	struct worker worker[];
+};
+
+static void run_fresh(struct rpc_request *req)
+{
+	struct worker *w = rn_container_of(req->worker, struct worker, rpc);
+
+	rpc_dispatch(w->pool->cfg.server, req);
+	atomic_fetch_sub_explicit(&w->waiting, 1, memory_order_relaxed);
+}
+
+static void drain(struct worker *w)
+{
+	struct rn_inbox_node *node = rn_inbox_take(&w->rpc.inbox);
+
+	while (node) {
+		struct rn_inbox_node *next = node->next;
+		struct rpc_request *req = rn_container_of(node, struct rpc_request, node);
+
+		req->work(req);
+		node = next;
+	}
+}
+
+static void on_inbox(void *ctx)
+{
+	drain(ctx);
+}
+
+static void report_started(struct worker *w, int error)
+{
+	pthread_mutex_lock(&w->pool->lock);
+	w->error = error;
+	w->pool->started++;
+	pthread_cond_signal(&w->pool->changed);
+	pthread_mutex_unlock(&w->pool->lock);
+}
+
+/* A worker that cannot wait any more holds requests that will never be answered. Everything
+ * acknowledged is on disk and clients retransmit, so a restart by the service manager is the cure.
+ */
+static void die(struct worker *w, int err)
+{
+	rn_err(w->pool->cfg.log, "worker %u: its ring failed, giving up: %s", w->rpc.index,
+	       strerror(-err));
+	_exit(EX_SOFTWARE);
+}
+
+static void *worker_main(void *arg)
+{
+	struct worker *w = arg;
+	const struct workers_config *cfg = &w->pool->cfg;
+	int err = vfs_worker_new(cfg->vfs, cfg->ring_entries, &w->rpc.vfs);
+
+	if (!err)
+		err = vfs_worker_watch(w->rpc.vfs, w->rpc.inbox.fd, on_inbox, w);
+	report_started(w, err);
+	while (!err && !atomic_load(&w->stop)) {
+		err = vfs_worker_wait(w->rpc.vfs, -1);
+		if (err == -ETIME || err == -EINTR || err == -EAGAIN)
+			err = 0;
+		if (err)
+			die(w, err);
+	}
+	if (w->rpc.vfs)
+		vfs_worker_free(w->rpc.vfs);
+	return NULL;
+}
+
+static int start_one(struct workers *ws, unsigned i)
+{
+	struct worker *w = &ws->worker[i];
+	char name[16];
+
+	w->pool = ws;
+	w->rpc.index = i;
+	int err = rn_inbox_init(&w->rpc.inbox);
+	if (err)
+		return err;
+	err = -pthread_create(&w->thread, NULL, worker_main, w);
+	if (err) {
+		rn_inbox_fini(&w->rpc.inbox);
+		return err;
+	}
+	snprintf(name, sizeof(name), "worker-%u", i);
+	pthread_setname_np(w->thread, name);
+	ws->count++;
+	return 0;
+}
+
+static int wait_started(struct workers *ws)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&ws->lock);
+	while (ws->started < ws->count)
+		pthread_cond_wait(&ws->changed, &ws->lock);
+	for (unsigned i = 0; i < ws->count; i++)
+		if (ws->worker[i].error)
+			err = ws->worker[i].error;
+	pthread_mutex_unlock(&ws->lock);
+	return err;
+}
+
+int workers_start(const struct workers_config *cfg, struct workers **out)
+{
+	struct workers *ws = calloc(1, sizeof(*ws) + cfg->count * sizeof(ws->worker[0]));
+	int err = ws ? 0 : -ENOMEM;
+
+	if (err)
+		return err;
+	ws->cfg = *cfg;
+	pthread_mutex_init(&ws->lock, NULL);
+	pthread_cond_init(&ws->changed, NULL);
+	for (unsigned i = 0; !err && i < cfg->count; i++)
+		err = start_one(ws, i);
+	int failed = wait_started(ws);
+	if (err || failed) {
+		workers_stop(ws);
+		return err ? err : failed;
+	}
+	*out = ws;
+	return 0;
+}
+
+void workers_stop(struct workers *ws)
+{
+	for (unsigned i = 0; i < ws->count; i++) {
+		struct worker *w = &ws->worker[i];
+
+		atomic_store(&w->stop, true);
+		eventfd_write(w->rpc.inbox.fd, 1);
+		pthread_join(w->thread, NULL);
+		rn_inbox_fini(&w->rpc.inbox);
+	}
+	pthread_cond_destroy(&ws->changed);
+	pthread_mutex_destroy(&ws->lock);
+	free(ws);
+}
+
+static struct worker *pick(struct workers *ws, struct rpc_conn *conn)
+{
+	struct rpc_worker *last = atomic_load_explicit(&conn->last_worker, memory_order_relaxed);
+	struct worker *best = NULL;
+	unsigned fewest = UINT_MAX;
+
+	if (last) {
+		best = rn_container_of(last, struct worker, rpc);
+		if (atomic_load_explicit(&best->waiting, memory_order_relaxed) == 0)
+			return best;
+	}
+	unsigned from = atomic_fetch_add_explicit(&ws->next, 1, memory_order_relaxed);
+	for (unsigned i = 0; i < ws->count; i++) {
+		struct worker *w = &ws->worker[(from + i) % ws->count];
+		unsigned n = atomic_load_explicit(&w->waiting, memory_order_relaxed);
+
+		if (n < fewest) {
+			fewest = n;
+			best = w;
+		}
+		if (n == 0)
+			break;
+	}
+	return best;
+}
+
+static void submit(void *ctx, struct rpc_request *req)
+{
+	struct worker *w = pick(ctx, req->conn);
+
+	req->worker = &w->rpc;
+	req->work = run_fresh;
+	atomic_store_explicit(&req->conn->last_worker, &w->rpc, memory_order_relaxed);
+	atomic_fetch_add_explicit(&w->waiting, 1, memory_order_relaxed);
+	rn_inbox_post(&w->rpc.inbox, &req->node);
+}
+
+struct rpc_sink workers_sink(struct workers *ws)
+{
+	return (struct rpc_sink){ .submit = submit, .ctx = ws };
+}

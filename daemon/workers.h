@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The worker pool: threads that decode, run and answer requests. A request is given to an idle
+ * worker (the one that served its connection last, if that is idle), else to the one with the
+ * fewest waiting, so that a client with one connection can keep all of them busy.
+ */
+#ifndef RN_DAEMON_WORKERS_H
+#define RN_DAEMON_WORKERS_H
+
+#include "lib/log.h"
+#include "rpc/program.h"
+
+struct vfs;
+struct workers;
+
+struct workers_config {
+	unsigned count;
+	unsigned ring_entries;
+	struct vfs *vfs;
+	struct rpc_server *server;
+	const struct rn_logger *log;
+};
+
+/* Starts the threads; 0 or -errno when any of them cannot be set up. */
+int workers_start(const struct workers_config *cfg, struct workers **out);
+/* The sink that transports submit to. */
+struct rpc_sink workers_sink(struct workers *ws);
+/* Ends the threads; nothing is in flight any more and no transport can submit. */
+void workers_stop(struct workers *ws);
+
+#endif
