@@ -43,13 +43,17 @@ struct exp_resolver {
 struct exp_match_conf {
 	unsigned ttl_ms;      /* 0: five minutes */
 	unsigned fail_ttl_ms; /* after a failed look-up; 0: ten seconds */
-	unsigned max_peers;   /* addresses kept; 0: 16384 */
+	unsigned max_peers;   /* addresses kept; 0: 4096 */
 };
 
 struct exp_matcher;
 
-/* The system's resolver (getaddrinfo, getnameinfo, netgroups). */
+/*
+ * The system's resolver: getaddrinfo, getnameinfo, netgroups. One for the process, as libc walks
+ * netgroups by a state of the process.
+ */
 int exp_resolver_system(struct exp_resolver *resolver);
+void exp_resolver_free(struct exp_resolver *resolver);
 
 /* conf may be NULL. The resolver is copied; its arg must outlive the matcher. */
 int exp_matcher_new(struct exp_table *table, const struct exp_resolver *resolver,

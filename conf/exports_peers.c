@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "conf/exports_peers.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conf/exports_addr.h"
+
+enum { WAYS = 8, STRIPES = 64 };
+
+struct answer {
+	bool known;
+	int client;
+	uint64_t until;
+};
+
+struct slot {
+	struct exp_addr addr; /* len 0: free */
+	bool busy;
+	uint64_t used;
+	struct answer *answers; /* one for each export */
+	struct exp_peer_name name;
+};
+
+struct stripe {
+	pthread_mutex_t lock;
+	pthread_cond_t done;
+};
+
+struct exp_peers {
+	unsigned n_exports;
+	unsigned n_sets;
+	struct slot *slots; /* n_sets * WAYS */
+	struct stripe stripes[STRIPES];
+};
+
+int exp_peers_new(unsigned n_exports, unsigned max_peers, struct exp_peers **peers)
+{
+	struct exp_peers *made = calloc(1, sizeof(*made));
+
+	if (!made)
+		return -ENOMEM;
+	made->n_exports = n_exports;
+	made->n_sets = max_peers / WAYS ? max_peers / WAYS : 1;
+	made->slots = calloc((size_t)made->n_sets * WAYS, sizeof(*made->slots));
+	if (!made->slots) {
+		free(made);
+		return -ENOMEM;
+	}
+	for (unsigned i = 0; i < STRIPES; i++) {
+		pthread_mutex_init(&made->stripes[i].lock, NULL);
+		pthread_cond_init(&made->stripes[i].done, NULL);
+	}
+	*peers = made;
+	return 0;
+}
+
+void exp_peers_free(struct exp_peers *peers)
+{
+	if (!peers)
+		return;
+	for (size_t i = 0; i < (size_t)peers->n_sets * WAYS; i++)
+		free(peers->slots[i].answers);
+	for (unsigned i = 0; i < STRIPES; i++) {
+		pthread_cond_destroy(&peers->stripes[i].done);
+		pthread_mutex_destroy(&peers->stripes[i].lock);
+	}
+	free(peers->slots);
+	free(peers);
+}
+
+/*
+ * Peers of one network differ in their last bits, which a multiplicative hash spreads. A peer that
+ * crafts addresses of one set only makes its own look-ups more frequent.
+ */
+static unsigned set_of(const struct exp_peers *peers, const struct exp_addr *addr)
+{
+	uint64_t hash = addr->len;
+
+	for (unsigned i = 0; i < addr->len; i++)
+		hash = (hash ^ addr->bytes[i]) * 0x9e3779b97f4a7c15u;
+	return (unsigned)((hash >> 32) % peers->n_sets);
+}
+
+static struct slot *find_slot(struct exp_peers *peers, unsigned set, const struct exp_addr *addr)
+{
+	struct slot *slots = &peers->slots[(size_t)set * WAYS];
+
+	for (unsigned i = 0; i < WAYS; i++)
+		if (slots[i].addr.len && exp_addr_equal(&slots[i].addr, addr))
+			return &slots[i];
+	return NULL;
+}
+
+/* A free slot, or that of the peer not heard of for longest; NULL when all are being worked on. */
+static struct slot *claim_slot(struct exp_peers *peers, unsigned set, const struct exp_addr *addr)
+{
+	struct slot *slots = &peers->slots[(size_t)set * WAYS];
+	struct slot *best = NULL;
+
+	for (unsigned i = 0; i < WAYS; i++) {
+		if (slots[i].busy)
+			continue;
+		if (!best || slots[i].used < best->used)
+			best = &slots[i];
+	}
+	if (!best)
+		return NULL;
+	if (!best->answers)
+		best->answers = calloc(peers->n_exports + 1, sizeof(*best->answers));
+	if (!best->answers)
+		return NULL;
+	memset(best->answers, 0, (peers->n_exports + 1) * sizeof(*best->answers));
+	memset(&best->name, 0, sizeof(best->name));
+	best->addr = *addr;
+	return best;
+}
+
+/* With the lock. True when the ticket is filled, false when the caller has to wait for another
+ * thread. */
+static bool try_begin(struct exp_peers *peers, const struct exp_addr *addr, uint64_t now,
+		      struct exp_peers_ticket *ticket)
+{
+	struct slot *slot = find_slot(peers, ticket->set, addr);
+	struct answer *answer;
+
+	if (!slot)
+		slot = claim_slot(peers, ticket->set, addr);
+	if (!slot) {
+		ticket->state = EXP_PEERS_UNCACHED;
+		return true;
+	}
+	slot->used = now + 1;
+	answer = &slot->answers[ticket->export_index];
+	ticket->client = answer->client;
+	ticket->has_client = answer->known;
+	if (answer->known && (now < answer->until || slot->busy)) {
+		ticket->state = EXP_PEERS_HIT;
+		return true;
+	}
+	if (slot->busy)
+		return false;
+	slot->busy = true;
+	ticket->state = EXP_PEERS_RESOLVE;
+	ticket->slot = slot;
+	ticket->name = slot->name;
+	return true;
+}
+
+void exp_peers_begin(struct exp_peers *peers, const struct exp_addr *addr, unsigned export_index,
+		     uint64_t now, struct exp_peers_ticket *ticket)
+{
+	unsigned set = set_of(peers, addr);
+	struct stripe *stripe = &peers->stripes[set % STRIPES];
+
+	ticket->peers = peers;
+	ticket->set = set;
+	ticket->slot = NULL;
+	ticket->export_index = export_index;
+	ticket->client = EXP_CLIENT_NONE;
+	ticket->has_client = false;
+	ticket->name.known = false;
+	pthread_mutex_lock(&stripe->lock);
+	while (!try_begin(peers, addr, now, ticket))
+		pthread_cond_wait(&stripe->done, &stripe->lock);
+	pthread_mutex_unlock(&stripe->lock);
+}
+
+void exp_peers_end(struct exp_peers_ticket *ticket, uint64_t until)
+{
+	struct stripe *stripe = &ticket->peers->stripes[ticket->set % STRIPES];
+	struct slot *slot = ticket->slot;
+	struct answer *answer;
+
+	if (ticket->state != EXP_PEERS_RESOLVE)
+		return;
+	pthread_mutex_lock(&stripe->lock);
+	answer = &slot->answers[ticket->export_index];
+	answer->known = true;
+	answer->client = ticket->client;
+	answer->until = until;
+	slot->name = ticket->name;
+	slot->busy = false;
+	pthread_cond_broadcast(&stripe->done);
+	pthread_mutex_unlock(&stripe->lock);
+}

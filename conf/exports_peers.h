@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What was found out about peers: for each address its name, and for each export the client line
+ * that holds for it.
+ *
+ * A set-associative cache: an address belongs to one set of a few slots, and a new one takes the
+ * place of the least recently used of its set. One thread at a time works on one address; the
+ * others use the older answer, or wait when there is none. Internal to the matcher. Locks: one for
+ * a group of sets, never held over a look-up.
+ */
+#ifndef RINGNFS_CONF_EXPORTS_PEERS_H
+#define RINGNFS_CONF_EXPORTS_PEERS_H
+
+#include "conf/exports_match.h"
+
+enum { EXP_CLIENT_NONE = -1 };
+
+struct exp_peer_name {
+	bool known;
+	bool failed; /* the last look-up gave no answer; name is the one before it */
+	uint64_t until;
+	char name[EXP_NAME_MAX]; /* confirmed; "" = none */
+};
+
+enum exp_peers_state {
+	EXP_PEERS_HIT,	    /* ticket->client is the answer */
+	EXP_PEERS_RESOLVE,  /* find it out, then exp_peers_end() */
+	EXP_PEERS_UNCACHED, /* find it out; there is no room to keep it */
+};
+
+struct exp_peers_ticket {
+	enum exp_peers_state state;
+	int client;	 /* with RESOLVE: the older answer */
+	bool has_client; /* there is an older answer */
+	struct exp_peer_name name;
+	/* The cache's own. */
+	struct exp_peers *peers;
+	unsigned set;
+	void *slot;
+	unsigned export_index;
+};
+
+struct exp_peers;
+
+int exp_peers_new(unsigned n_exports, unsigned max_peers, struct exp_peers **peers);
+void exp_peers_free(struct exp_peers *peers);
+
+void exp_peers_begin(struct exp_peers *peers, const struct exp_addr *addr, unsigned export_index,
+		     uint64_t now, struct exp_peers_ticket *ticket);
+/* Keep ticket->client and ticket->name; the answer holds until then. */
+void exp_peers_end(struct exp_peers_ticket *ticket, uint64_t until);
+
+#endif
