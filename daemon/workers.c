@@ -116,7 +116,7 @@ static int start_one(struct workers *ws, unsigned i)
 		rn_inbox_fini(&w->rpc.inbox);
 		return err;
 	}
-	snprintf(name, sizeof(name), "worker-%u", i);
+	snprintf(name, sizeof(name), "worker-%u", i % 1000);
 	pthread_setname_np(w->thread, name);
 	ws->count++;
 	return 0;
