@@ -1,16 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The data path: asynchronous on the calling worker's ring. Each call starts an operation described by a struct that the
- * caller keeps alive (in the request's arena) until done() is called, on the same thread, from vfs_worker_wait/_poll or from
- * within the call itself. The call returns nothing: every failure, permission included, arrives at done() in
- * result. A full submission queue is waited out inside.
+ * caller keeps alive (in the request's arena) until done() is called, on the same thread, from vfs_worker_wait or _poll:
+ * never from within the call itself, so that a done() that starts the next operation cannot recurse. The call returns
+ * nothing: every failure, permission included, arrives at done() in result. A full submission queue is waited out inside.
  */
 #ifndef RN_VFS_IO_H
 #define RN_VFS_IO_H
 
+#include <sys/queue.h>
 #include <sys/uio.h>
 
 #include "vfs/vfs.h"
+
+#define VFS_IO_PIECES 4u
+
+/* One operation of the ring (vfs/ring.h). */
+struct vfs_ring_op {
+	void (*complete)(struct vfs_ring_op *op, int res);
+	void *owner; /* the vfs_io or vfs_sync it is part of */
+	int res;
+	STAILQ_ENTRY(vfs_ring_op) link;
+};
 
 enum vfs_stable { VFS_UNSTABLE = 0, VFS_DATA_SYNC = 1, VFS_FILE_SYNC = 2 }; /* RFC 1813 stable_how */
 
@@ -27,8 +38,8 @@ struct vfs_io {
 	bool eof;
 
 	/* WRITE: where from, count bytes altogether; piece_payload[i] holds piece[i] or is NULL. */
-	struct iovec piece[4];
-	struct rn_payload *piece_payload[4];
+	struct iovec piece[VFS_IO_PIECES];
+	struct rn_payload *piece_payload[VFS_IO_PIECES];
 	unsigned npieces;
 	enum vfs_stable stable; /* asked; what was done is at least that */
 
@@ -37,11 +48,12 @@ struct vfs_io {
 	void *arg;
 
 	struct { /* vfs/'s own */
+		struct vfs_ring_op op;
+		struct iovec iov[VFS_IO_PIECES]; /* what the operation under way moves */
 		uint32_t moved;
-		unsigned step;
-		int fd;
-		void *p[2];
-		uint8_t ring_op[32];
+		uint32_t window; /* READ: bytes asked of the file, from offset - data_off */
+		uint32_t tries;
+		bool direct;
 	} priv;
 };
 
@@ -63,10 +75,9 @@ struct vfs_sync {
 	int result;
 	void (*done)(struct vfs_sync *s);
 	void *arg;
-	struct {
-		unsigned next;
-		void *p[2];
-		uint8_t ring_op[32];
+	struct { /* vfs/'s own */
+		struct vfs_ring_op op[3];
+		unsigned pending;
 	} priv;
 };
 void vfs_sync(struct vfs_sync *s);
