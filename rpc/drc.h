@@ -4,6 +4,10 @@
  * reply that the first one got. Key: client address without port, xid, program, version, procedure,
  * and a checksum of the call's first DRC_SUM_BYTES after the xid. Memory is bounded by entries and by bytes of
  * stored replies; the oldest finished entries go first, entries in progress never. Thread-safe, sharded.
+ *
+ * A duplicate that meets the first call still running is dropped if it came on the same connection: the reply
+ * will come there. On another one, after a reconnect, that reply would be lost with the old connection, so the
+ * duplicate is parked with the entry and put back on its worker when the first call ends.
  */
 #ifndef RN_RPC_DRC_H
 #define RN_RPC_DRC_H
@@ -23,14 +27,16 @@ enum drc_verdict {
 	DRC_NEW,	 /* run it, then drc_done or drc_abandon; req->drc is set */
 	DRC_UNCACHED,	 /* run it; no entry could be made */
 	DRC_REPLAY,	 /* the stored reply is in req->out */
-	DRC_IN_PROGRESS, /* the first one is still running */
+	DRC_IN_PROGRESS, /* the first one is still running: drop this one */
+	DRC_PARKED,	 /* as above, and the entry has the request now: do not touch it */
 };
 
 struct drc *drc_new(size_t max_entries, size_t max_bytes);
 void drc_free(struct drc *drc);
 
-/* req->call is decoded. */
-enum drc_verdict drc_lookup(struct drc *drc, struct rpc_request *req);
+/* req->call is decoded. again: what runs on a parked request's worker when the first call has ended; NULL: never
+ * park. */
+enum drc_verdict drc_lookup(struct drc *drc, struct rpc_request *req, void (*again)(struct rpc_request *req));
 /* Stores req->out as the answer of req->drc; clears req->drc. */
 void drc_done(struct drc *drc, struct rpc_request *req);
 /* The call got no reply: forget it. */

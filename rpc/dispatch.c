@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * From a call's bytes to its answer. Every path ends in exactly one of answer(), the connection's
+ * drop, garbage or too_long operation, a pending procedure, or a duplicate parked with its cache
+ * entry; after that the request is not ours to touch.
+ */
+#include "rpc/program.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#define ACCEPTED_HEADER 24u /* bytes of an accepted reply before its results */
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static void observe(struct rpc_request *req, bool error)
+{
+	const struct rpc_server *server = req->server;
+
+	if (server->observe == NULL)
+		return;
+	const uint64_t now = now_ns();
+	server->observe(server->observe_ctx, req, now > req->arrived_ns ? now - req->arrived_ns : 0,
+			error);
+}
+
+/* Sends req->out if the client offered room for it. */
+static void answer(struct rpc_request *req, bool error)
+{
+	const struct xdr_out *out = &req->out;
+	const size_t inl = out->has_bulk && req->bulk_chunk ? out->used : xdr_out_total(out);
+
+	observe(req, error || inl > req->reply_max);
+	if (inl > req->reply_max)
+		req->conn->ops->too_long(req);
+	else
+		req->conn->ops->reply(req);
+}
+
+static void restart_reply(struct rpc_request *req)
+{
+	xdr_out_release(&req->out);
+	xdr_out_init(&req->out, req->head->data, req->head->size);
+}
+
+static void refuse(struct rpc_request *req, enum rpc_accept_stat stat)
+{
+	restart_reply(req);
+	rpc_put_accepted(&req->out, req->call.xid, stat);
+	answer(req, true);
+}
+
+static void refuse_auth(struct rpc_request *req, enum rpc_auth_stat stat)
+{
+	restart_reply(req);
+	rpc_put_auth_error(&req->out, req->call.xid, stat);
+	answer(req, true);
+}
+
+static void too_long(struct rpc_request *req)
+{
+	observe(req, true);
+	req->conn->ops->too_long(req);
+}
+
+static void system_error(struct rpc_request *req)
+{
+	restart_reply(req);
+	rpc_put_accepted(&req->out, req->call.xid, RPC_SYSTEM_ERR);
+	/* The procedure may have had its effects: a retransmission must not repeat them. */
+	drc_done(req->server->drc, req);
+	answer(req, true);
+}
+
+/* Ends a call whose procedure was entered. */
+static void finish(struct rpc_request *req, enum rpc_run how)
+{
+	struct drc *drc = req->server->drc;
+
+	switch (how) {
+	case RPC_RUN_PENDING:
+		return;
+	case RPC_RUN_DONE:
+		if (req->out.overflow) {
+			system_error(req);
+			return;
+		}
+		drc_done(drc, req);
+		answer(req, false);
+		return;
+	case RPC_RUN_GARBAGE:
+		drc_abandon(drc, req);
+		refuse(req, RPC_GARBAGE_ARGS);
+		return;
+	case RPC_RUN_TOO_LONG:
+		drc_abandon(drc, req);
+		too_long(req);
+		return;
+	case RPC_RUN_AUTH_TOOWEAK:
+		drc_abandon(drc, req);
+		refuse_auth(req, RPC_AUTH_TOOWEAK);
+		return;
+	case RPC_RUN_SYSTEM_ERR:
+		break;
+	}
+	system_error(req);
+}
+
+void rpc_complete(struct rpc_request *req, enum rpc_run how)
+{
+	finish(req, how);
+}
+
+static void redispatch(struct rpc_request *req)
+{
+	rpc_dispatch(req->server, req);
+}
+
+/* True: this one has to run. */
+static bool first_time(struct rpc_request *req)
+{
+	struct drc *drc = req->server->drc;
+
+	if (drc == NULL || !(req->proc->flags & RPC_NONIDEMPOTENT))
+		return true;
+	switch (drc_lookup(drc, req, redispatch)) {
+	case DRC_REPLAY:
+		answer(req, false);
+		return false;
+	case DRC_IN_PROGRESS:
+		req->conn->ops->drop(req);
+		return false;
+	case DRC_PARKED:
+		return false;
+	case DRC_NEW:
+	case DRC_UNCACHED:
+		break;
+	}
+	return true;
+}
+
+static bool decode_args(struct rpc_request *req)
+{
+	const struct rpc_proc *proc = req->proc;
+
+	if (proc->decode == NULL)
+		return true;
+	req->args = rn_arena_alloc(&req->arena, proc->args_size);
+	return req->args != NULL && proc->decode(&req->in, req->args) && !req->in.err;
+}
+
+static void run_proc(struct rpc_request *req, const struct rpc_program *program)
+{
+	if (req->call.proc != 0 && program->admit != NULL) {
+		const enum rpc_run how = program->admit(req);
+
+		if (how != RPC_RUN_DONE) {
+			finish(req, how);
+			return;
+		}
+	}
+	if (!decode_args(req)) {
+		refuse(req, RPC_GARBAGE_ARGS);
+		return;
+	}
+	if (req->proc->reply_size > 0 &&
+	    (size_t)ACCEPTED_HEADER + req->proc->reply_size > req->reply_max) {
+		too_long(req);
+		return;
+	}
+	if (!first_time(req))
+		return;
+	rpc_put_accepted(&req->out, req->call.xid, RPC_SUCCESS);
+	finish(req, req->proc->run == NULL ? RPC_RUN_DONE : req->proc->run(req, req->args));
+}
+
+static const struct rpc_version *find_version(const struct rpc_program *program, uint32_t vers)
+{
+	for (unsigned i = 0; i < program->nversions; i++) {
+		if (program->versions[i].vers == vers)
+			return &program->versions[i];
+	}
+	return NULL;
+}
+
+static const struct rpc_program *find_program(const struct rpc_server *server, uint32_t prog)
+{
+	for (unsigned i = 0; i < server->nprograms; i++) {
+		if (server->programs[i].prog == prog && server->programs[i].nversions > 0)
+			return &server->programs[i];
+	}
+	return NULL;
+}
+
+static void find_and_run(struct rpc_server *server, struct rpc_request *req)
+{
+	const struct rpc_call *call = &req->call;
+	const struct rpc_program *program = find_program(server, call->prog);
+
+	if (program == NULL) {
+		refuse(req, RPC_PROG_UNAVAIL);
+		return;
+	}
+	const struct rpc_version *version = find_version(program, call->vers);
+	if (version == NULL) {
+		rpc_put_prog_mismatch(&req->out, call->xid, program->versions[0].vers,
+				      program->versions[program->nversions - 1].vers);
+		answer(req, true);
+		return;
+	}
+	if (call->proc >= version->nprocs || version->procs[call->proc].name == NULL) {
+		refuse(req, RPC_PROC_UNAVAIL);
+		return;
+	}
+	req->proc = &version->procs[call->proc];
+	req->program_ctx = program->ctx;
+	run_proc(req, program);
+}
+
+static void start(struct rpc_server *server, struct rpc_request *req)
+{
+	req->server = server;
+	req->proc = NULL;
+	req->program_ctx = NULL;
+	req->args = NULL;
+	req->op = NULL;
+	req->drc = NULL;
+	rn_arena_reset(&req->arena);
+	restart_reply(req);
+	xdr_in_init(&req->in, req->seg, req->nseg, &req->arena);
+}
+
+void rpc_dispatch(struct rpc_server *server, struct rpc_request *req)
+{
+	enum rpc_auth_stat stat;
+
+	start(server, req);
+	switch (rpc_decode_call(&req->in, &req->call, &stat)) {
+	case RPC_HEADER_NOT_A_CALL:
+		if (req->conn->ops->garbage != NULL)
+			req->conn->ops->garbage(req);
+		else
+			req->conn->ops->drop(req);
+		return;
+	case RPC_HEADER_MISMATCH:
+		rpc_put_rpc_mismatch(&req->out, req->call.xid);
+		answer(req, true);
+		return;
+	case RPC_HEADER_GARBAGE:
+		refuse(req, RPC_GARBAGE_ARGS);
+		return;
+	case RPC_HEADER_AUTH:
+		/* NULL needs no credential, but under RPCSEC_GSS it carries a context's creation,
+		 * which must not seem to succeed. */
+		if (req->call.proc != 0 || req->call.cred.flavor == RPC_RPCSEC_GSS) {
+			refuse_auth(req, stat);
+			return;
+		}
+		break;
+	case RPC_HEADER_OK:
+		break;
+	}
+	find_and_run(server, req);
+}
+
+int rpc_reply_grow(struct rpc_request *req, size_t size)
+{
+	struct xdr_out *out = &req->out;
+
+	if (size <= out->size - out->used)
+		return 0;
+	if (size > RN_PAYLOAD_MAX - out->used)
+		return -ENOMEM;
+	struct rn_payload *p = rn_payload_get(req->server->pool, out->used + size);
+	if (p == NULL)
+		return -ENOMEM;
+	memcpy(p->data, out->base, out->used);
+	out->base = p->data;
+	out->size = p->size;
+	rn_payload_put(req->long_head);
+	req->long_head = p;
+	return 0;
+}

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The duplicate request cache. All entries of a shard are made with it; a reply is allocated by the
+ * length that we encoded. An entry is free, in progress (in its bucket only), or finished (in its
+ * bucket and in the shard's list, oldest first). A shard's lock is taken with no other held;
+ * requests are handed back to workers outside it.
+ */
+#include "rpc/drc.h"
+
+#include <netinet/in.h>
+#include <pthread.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "lib/checked.h"
+#include "rpc/worker.h"
+
+#define DRC_SHARDS_MAX 16
+#define DRC_SHARD_MIN 64 /* a shard with fewer entries is not worth its lock */
+
+/* Compared as bytes: no padding. */
+struct drc_key {
+	uint8_t addr[16]; /* IPv4 as mapped */
+	uint32_t scope;
+	uint32_t xid, prog, vers, proc;
+	uint32_t call_len;
+	uint64_t sum;
+};
+_Static_assert(sizeof(struct drc_key) == 48, "no padding");
+
+struct drc_entry {
+	TAILQ_ENTRY(drc_entry) age; /* in finished */
+	LIST_ENTRY(drc_entry) link; /* in a bucket, or in unused */
+	struct drc_shard *shard;
+	struct drc_key key;
+	uint64_t conn_id;	    /* where the first call came from */
+	struct rpc_request *parked; /* a duplicate that waits for the end of the first */
+	uint8_t *reply;		    /* NULL while in progress */
+	uint32_t reply_len;
+};
+LIST_HEAD(entry_list, drc_entry);
+TAILQ_HEAD(age_list, drc_entry);
+
+struct drc_shard {
+	pthread_mutex_t lock;
+	struct entry_list *buckets;
+	uint64_t bucket_mask;
+	struct entry_list unused;
+	struct age_list finished;
+	struct drc_entry *entries;
+	size_t bytes, max_bytes;
+	struct drc_stats stats; /* but bytes, filled in when asked */
+};
+
+struct drc {
+	unsigned nshards; /* a power of two */
+	uint8_t sum_key[crypto_shorthash_KEYBYTES];
+	struct drc_shard shards[DRC_SHARDS_MAX];
+};
+
+static int shard_init(struct drc_shard *s, size_t max_entries, size_t max_bytes)
+{
+	size_t nbuckets = 1;
+
+	while (nbuckets < max_entries)
+		nbuckets <<= 1;
+	s->buckets = calloc(nbuckets, sizeof(*s->buckets));
+	s->entries = calloc(max_entries, sizeof(*s->entries));
+	if (s->buckets == NULL || s->entries == NULL)
+		return -1;
+	s->bucket_mask = nbuckets - 1;
+	s->max_bytes = max_bytes;
+	TAILQ_INIT(&s->finished);
+	LIST_INIT(&s->unused);
+	for (size_t i = max_entries; i-- > 0;) {
+		s->entries[i].shard = s;
+		LIST_INSERT_HEAD(&s->unused, &s->entries[i], link);
+	}
+	return 0;
+}
+
+struct drc *drc_new(size_t max_entries, size_t max_bytes)
+{
+	if (max_entries == 0 || max_entries > SIZE_MAX / 4 || sodium_init() < 0)
+		return NULL;
+	struct drc *drc = calloc(1, sizeof(*drc));
+	if (drc == NULL)
+		return NULL;
+	drc->nshards = 1;
+	while (drc->nshards < DRC_SHARDS_MAX && max_entries / drc->nshards >= 2 * DRC_SHARD_MIN)
+		drc->nshards *= 2;
+	crypto_shorthash_keygen(drc->sum_key);
+	for (unsigned i = 0; i < drc->nshards; i++)
+		pthread_mutex_init(&drc->shards[i].lock, NULL);
+	for (unsigned i = 0; i < drc->nshards; i++) {
+		if (shard_init(&drc->shards[i], max_entries / drc->nshards,
+			       max_bytes / drc->nshards) < 0) {
+			drc_free(drc);
+			return NULL;
+		}
+	}
+	return drc;
+}
+
+void drc_free(struct drc *drc)
+{
+	if (drc == NULL)
+		return;
+	for (unsigned i = 0; i < drc->nshards; i++) {
+		struct drc_shard *s = &drc->shards[i];
+		struct drc_entry *e;
+
+		if (s->entries != NULL && s->buckets != NULL)
+			TAILQ_FOREACH(e, &s->finished, age)
+		free(e->reply);
+		free(s->entries);
+		free(s->buckets);
+		pthread_mutex_destroy(&s->lock);
+	}
+	free(drc);
+}
+
+static void key_addr(struct drc_key *k, const struct sockaddr_storage *peer)
+{
+	if (peer->ss_family == AF_INET) {
+		const struct sockaddr_in *sin = (const struct sockaddr_in *)peer;
+
+		k->addr[10] = k->addr[11] = 0xff;
+		memcpy(&k->addr[12], &sin->sin_addr, 4);
+	} else if (peer->ss_family == AF_INET6) {
+		const struct sockaddr_in6 *sin6 = (const struct sockaddr_in6 *)peer;
+
+		memcpy(k->addr, &sin6->sin6_addr, 16);
+		k->scope = sin6->sin6_scope_id;
+	}
+}
+
+/* The sum of the call after its xid, the same however the call lies in segments. */
+static uint64_t sum_call(const struct drc *drc, const struct rpc_request *req)
+{
+	uint8_t gathered[4 + DRC_SUM_BYTES];
+	const uint8_t *call = gathered;
+	uint64_t sum;
+	size_t n = 0;
+
+	if (req->nseg > 0 && (req->nseg == 1 || req->seg[0].len >= sizeof(gathered))) {
+		call = req->seg[0].base;
+		n = rn_min(req->seg[0].len, sizeof(gathered));
+	} else {
+		for (unsigned i = 0; i < req->nseg && n < sizeof(gathered); i++) {
+			const size_t part = rn_min(req->seg[i].len, sizeof(gathered) - n);
+
+			if (part > 0)
+				memcpy(gathered + n, req->seg[i].base, part);
+			n += part;
+		}
+	}
+	n = n < 4 ? 0 : n - 4;
+	crypto_shorthash((uint8_t *)&sum, call + (n > 0 ? 4 : 0), n, drc->sum_key);
+	return sum;
+}
+
+static void make_key(const struct drc *drc, const struct rpc_request *req, struct drc_key *k)
+{
+	memset(k, 0, sizeof(*k));
+	key_addr(k, &req->conn->peer);
+	k->xid = req->call.xid;
+	k->prog = req->call.prog;
+	k->vers = req->call.vers;
+	k->proc = req->call.proc;
+	for (unsigned i = 0; i < req->nseg; i++)
+		k->call_len += req->seg[i].len;
+	k->sum = sum_call(drc, req);
+}
+
+static uint64_t key_hash(const struct drc *drc, const struct drc_key *k)
+{
+	uint64_t h;
+
+	crypto_shorthash((uint8_t *)&h, (const uint8_t *)k, sizeof(*k), drc->sum_key);
+	return h;
+}
+
+static struct drc_shard *shard_of(struct drc *drc, uint64_t hash)
+{
+	return &drc->shards[(hash >> 56) & (drc->nshards - 1)];
+}
+
+/* Under the shard's lock; the entry is out of the list of finished ones. */
+static void forget(struct drc_entry *e)
+{
+	struct drc_shard *s = e->shard;
+
+	LIST_REMOVE(e, link);
+	s->stats.entries--;
+	s->bytes -= e->reply_len;
+	free(e->reply);
+	e->reply = NULL;
+	e->reply_len = 0;
+	LIST_INSERT_HEAD(&s->unused, e, link);
+}
+
+/* Under the lock. False: all entries are in progress. */
+static bool evict(struct drc_shard *s)
+{
+	struct drc_entry *e = TAILQ_FIRST(&s->finished);
+
+	if (e == NULL)
+		return false;
+	TAILQ_REMOVE(&s->finished, e, age);
+	forget(e);
+	s->stats.evicted++;
+	return true;
+}
+
+static void drop_request(struct rpc_request *req)
+{
+	req->conn->ops->drop(req);
+}
+
+/* Under the lock. A request that has to be dropped instead goes to *drop. */
+static enum drc_verdict park(struct drc_entry *e, struct rpc_request *req,
+			     void (*again)(struct rpc_request *req), struct rpc_request **drop)
+{
+	const struct rpc_request *old = e->parked;
+
+	e->shard->stats.in_progress++;
+	if (again == NULL || req->conn->id == e->conn_id ||
+	    (old != NULL && req->conn->id == old->conn->id))
+		return DRC_IN_PROGRESS;
+	*drop = e->parked;
+	req->work = again;
+	e->parked = req;
+	return DRC_PARKED;
+}
+
+/* Under the lock. */
+static enum drc_verdict insert(struct drc_shard *s, struct entry_list *bucket,
+			       const struct drc_key *k, struct rpc_request *req)
+{
+	s->stats.misses++;
+	if (LIST_EMPTY(&s->unused) && !evict(s))
+		return DRC_UNCACHED;
+	struct drc_entry *e = LIST_FIRST(&s->unused);
+	LIST_REMOVE(e, link);
+	e->key = *k;
+	e->conn_id = req->conn->id;
+	e->parked = NULL;
+	LIST_INSERT_HEAD(bucket, e, link);
+	s->stats.entries++;
+	req->drc = e;
+	return DRC_NEW;
+}
+
+enum drc_verdict drc_lookup(struct drc *drc, struct rpc_request *req,
+			    void (*again)(struct rpc_request *req))
+{
+	struct rpc_request *drop = NULL;
+	enum drc_verdict verdict;
+	struct drc_entry *e;
+	struct drc_key k;
+
+	make_key(drc, req, &k);
+	const uint64_t hash = key_hash(drc, &k);
+	struct drc_shard *s = shard_of(drc, hash);
+	struct entry_list *bucket = &s->buckets[hash & s->bucket_mask];
+	pthread_mutex_lock(&s->lock);
+	LIST_FOREACH(e, bucket, link)
+	{
+		if (memcmp(&e->key, &k, sizeof(k)) == 0)
+			break;
+	}
+	if (e == NULL) {
+		verdict = insert(s, bucket, &k, req);
+	} else if (e->reply == NULL) {
+		verdict = park(e, req, again, &drop);
+	} else {
+		xdr_out_rewind(&req->out, 0);
+		xdr_put_fixed(&req->out, e->reply, e->reply_len);
+		s->stats.hits++;
+		verdict = DRC_REPLAY;
+	}
+	pthread_mutex_unlock(&s->lock);
+	if (drop != NULL)
+		rpc_requeue(drop, drop_request);
+	return verdict;
+}
+
+/* Under the lock. Keeps the reply within the shard's bounds; false: it cannot be kept. */
+static bool store(struct drc_entry *e, const struct xdr_out *out)
+{
+	struct drc_shard *s = e->shard;
+
+	if (out->overflow || out->has_bulk || out->used == 0 || out->used > DRC_REPLY_MAX ||
+	    out->used > s->max_bytes)
+		return false;
+	while (out->used > s->max_bytes - s->bytes && evict(s))
+		;
+	e->reply = malloc(out->used);
+	if (e->reply == NULL)
+		return false;
+	memcpy(e->reply, out->base, out->used);
+	e->reply_len = (uint32_t)out->used;
+	s->bytes += out->used;
+	TAILQ_INSERT_TAIL(&s->finished, e, age);
+	return true;
+}
+
+static void finish(struct rpc_request *req, bool answered)
+{
+	struct drc_entry *e = req->drc;
+
+	if (e == NULL)
+		return;
+	req->drc = NULL;
+	pthread_mutex_lock(&e->shard->lock);
+	struct rpc_request *parked = e->parked;
+	e->parked = NULL;
+	if (!answered || !store(e, &req->out))
+		forget(e);
+	pthread_mutex_unlock(&e->shard->lock);
+	if (parked != NULL)
+		rpc_requeue(parked, parked->work);
+}
+
+void drc_done(struct drc *drc, struct rpc_request *req)
+{
+	(void)drc;
+	finish(req, true);
+}
+
+void drc_abandon(struct drc *drc, struct rpc_request *req)
+{
+	(void)drc;
+	finish(req, false);
+}
+
+void drc_stats(struct drc *drc, struct drc_stats *out)
+{
+	memset(out, 0, sizeof(*out));
+	for (unsigned i = 0; i < drc->nshards; i++) {
+		struct drc_shard *s = &drc->shards[i];
+
+		pthread_mutex_lock(&s->lock);
+		out->entries += s->stats.entries;
+		out->bytes += s->bytes;
+		out->hits += s->stats.hits;
+		out->in_progress += s->stats.in_progress;
+		out->misses += s->stats.misses;
+		out->evicted += s->stats.evicted;
+		pthread_mutex_unlock(&s->lock);
+	}
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * rpcb_set() of libtirpc makes universal addresses only for the netids that it knows itself, and
+ * rdma is none of them. So the two calls are made with libtirpc's client and its rpcb structure on
+ * rpcbind's local socket, where rpcbind sees by the socket's credentials who we are.
+ */
+#include "rpc/rpcbind.h"
+
+#include <errno.h>
+#include <rpc/rpc.h>
+#include <rpc/rpcb_prot.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define RPCBIND_SOCKET "/run/rpcbind.sock"
+#define CALL_SECONDS 5
+
+/* RFC 5665 section 5.2.3: the address of a wildcard listener and the port's two bytes. */
+static int make_uaddr(const char *netid, uint16_t port, char *out, size_t size)
+{
+	static const struct {
+		const char *netid, *any;
+	} known[] = {
+		{ "tcp", "0.0.0.0" }, { "tcp6", "::" }, { "rdma", "0.0.0.0" }, { "rdma6", "::" }
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		if (strcmp(known[i].netid, netid) == 0) {
+			snprintf(out, size, "%s.%u.%u", known[i].any, port >> 8, port & 0xffu);
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+static int connect_rpcbind(CLIENT **client)
+{
+	struct sockaddr_un sun = { .sun_family = AF_UNIX, .sun_path = RPCBIND_SOCKET };
+	struct netbuf addr = { .buf = &sun, .len = sizeof(sun), .maxlen = sizeof(sun) };
+
+	const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, (const struct sockaddr *)&sun, sizeof(sun)) < 0) {
+		const int ret = errno == ENOENT ? -ECONNREFUSED : -errno;
+
+		close(fd);
+		return ret;
+	}
+	*client = clnt_vc_create(fd, &addr, RPCBPROG, RPCBVERS4, 0, 0);
+	if (*client == NULL) {
+		close(fd);
+		return -ENOMEM;
+	}
+	clnt_control(*client, CLSET_FD_CLOSE, NULL);
+	return 0;
+}
+
+/* One call whose result is a boolean: 1, 0 or -errno. */
+static int call_rpcbind(CLIENT *client, rpcproc_t proc, RPCB *map)
+{
+	const struct timeval timeout = { .tv_sec = CALL_SECONDS };
+	bool_t ok = FALSE;
+
+	switch (clnt_call(client, proc, (xdrproc_t)xdr_rpcb, map, (xdrproc_t)xdr_bool, &ok,
+			  timeout)) {
+	case RPC_SUCCESS:
+		return ok ? 1 : 0;
+	case RPC_TIMEDOUT:
+		return -ETIMEDOUT;
+	default:
+		return -EIO;
+	}
+}
+
+static int change(uint32_t prog, uint32_t vers, const char *netid, const uint16_t *port)
+{
+	char uaddr[32], owner[] = "", none[] = "";
+	CLIENT *client;
+
+	int ret = make_uaddr(netid, port == NULL ? 0 : *port, uaddr, sizeof(uaddr));
+	if (ret < 0)
+		return ret;
+	ret = connect_rpcbind(&client);
+	if (ret < 0)
+		return ret;
+	RPCB map = {
+		.r_prog = prog,
+		.r_vers = vers,
+		.r_netid = (char *)netid,
+		.r_addr = none,
+		.r_owner = owner,
+	};
+	/* rpcbind refuses a second mapping, so an old one goes first; it says yes to removing what
+	 * is not there, and no to removing another user's. */
+	ret = call_rpcbind(client, RPCBPROC_UNSET, &map);
+	if (ret >= 0 && port != NULL) {
+		map.r_addr = uaddr;
+		ret = call_rpcbind(client, RPCBPROC_SET, &map);
+	}
+	clnt_destroy(client);
+	return ret == 0 ? -EPERM : ret < 0 ? ret : 0;
+}
+
+int rpcbind_set(uint32_t prog, uint32_t vers, const char *netid, uint16_t port)
+{
+	return change(prog, vers, netid, &port);
+}
+
+int rpcbind_unset(uint32_t prog, uint32_t vers, const char *netid)
+{
+	return change(prog, vers, netid, NULL);
+}

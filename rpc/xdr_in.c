@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "rpc/xdr_in.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+
+#include "lib/checked.h"
+
+void xdr_in_init(struct xdr_in *x, const struct rpc_seg *seg, unsigned nseg, struct rn_arena *a)
+{
+	*x = (struct xdr_in){ .seg = seg, .nseg = nseg, .arena = a };
+	for (unsigned i = 0; i < nseg; i++)
+		x->left += seg[i].len;
+}
+
+/* An exhausted cursor fails every later get by itself. */
+static void fail(struct xdr_in *x)
+{
+	x->err = true;
+	x->cur = x->nseg;
+	x->off = 0;
+	x->left = 0;
+}
+
+/* Moves over segments that are used up. False: nothing is left. */
+static bool settle(struct xdr_in *x)
+{
+	while (x->cur < x->nseg && x->off == x->seg[x->cur].len) {
+		x->cur++;
+		x->off = 0;
+	}
+	return x->cur < x->nseg;
+}
+
+/* The next piece of at most len bytes, which lies in a segment that may be entered; its length in
+ * *got. NULL and failed if there is none. */
+static const uint8_t *next_piece(struct xdr_in *x, size_t len, bool ddp, uint32_t *got)
+{
+	*got = 0;
+	if (!settle(x) || x->seg[x->cur].ddp != ddp) {
+		fail(x);
+		return NULL;
+	}
+	const struct rpc_seg *s = &x->seg[x->cur];
+	const uint8_t *p = s->base + x->off;
+	*got = (uint32_t)rn_min(len, s->len - x->off);
+	x->off += *got;
+	x->left -= *got;
+	return p;
+}
+
+/* Copies len plain bytes to out, or passes over them if out is NULL. */
+static bool pull(struct xdr_in *x, uint8_t *out, size_t len)
+{
+	if (x->err || len > x->left) {
+		fail(x);
+		return false;
+	}
+	while (len > 0) {
+		uint32_t n;
+		const uint8_t *p = next_piece(x, len, false, &n);
+
+		if (p == NULL)
+			return false;
+		if (out != NULL) {
+			memcpy(out, p, n);
+			out += n;
+		}
+		len -= n;
+	}
+	return true;
+}
+
+uint32_t xdr_get_u32(struct xdr_in *x)
+{
+	uint32_t be;
+
+	return pull(x, (uint8_t *)&be, sizeof(be)) ? ntohl(be) : 0;
+}
+
+uint64_t xdr_get_u64(struct xdr_in *x)
+{
+	const uint64_t high = xdr_get_u32(x);
+	const uint64_t v = high << 32 | xdr_get_u32(x);
+
+	return x->err ? 0 : v;
+}
+
+bool xdr_get_bool(struct xdr_in *x)
+{
+	const uint32_t v = xdr_get_u32(x);
+
+	if (v > 1)
+		fail(x);
+	return v == 1;
+}
+
+void xdr_get_fixed(struct xdr_in *x, void *out, uint32_t len)
+{
+	if (!pull(x, out, len) || !pull(x, NULL, rn_xdr_pad(len)))
+		memset(out, 0, len);
+}
+
+/* The length word of counted data, checked against max and against what is left. */
+static bool get_length(struct xdr_in *x, uint32_t max, uint32_t *len)
+{
+	*len = xdr_get_u32(x);
+	if (x->err || *len > max || *len > x->left) {
+		*len = 0;
+		fail(x);
+		return false;
+	}
+	return true;
+}
+
+static void *arena_get(struct xdr_in *x, size_t size)
+{
+	void *p = x->arena == NULL ? NULL : rn_arena_alloc(x->arena, size);
+
+	if (p == NULL)
+		fail(x);
+	return p;
+}
+
+const uint8_t *xdr_get_opaque(struct xdr_in *x, uint32_t max, uint32_t *len)
+{
+	const uint8_t *p;
+	uint8_t *copy = NULL;
+
+	if (!get_length(x, max, len))
+		return NULL;
+	if (*len == 0)
+		return (const uint8_t *)"";
+	if (settle(x) && !x->seg[x->cur].ddp && *len <= x->seg[x->cur].len - x->off)
+		p = x->seg[x->cur].base + x->off;
+	else
+		p = copy = arena_get(x, *len);
+	if (x->err || !pull(x, copy, *len) || !pull(x, NULL, rn_xdr_pad(*len))) {
+		*len = 0;
+		return NULL;
+	}
+	return p;
+}
+
+char *xdr_get_string(struct xdr_in *x, uint32_t max, uint32_t *len)
+{
+	char *s = NULL;
+
+	if (get_length(x, max, len))
+		s = arena_get(x, (size_t)*len + 1);
+	if (s == NULL || !pull(x, (uint8_t *)s, *len) || !pull(x, NULL, rn_xdr_pad(*len))) {
+		*len = 0;
+		return NULL;
+	}
+	return s;
+}
+
+/* What a Read chunk has beyond its item: nothing, or the pad that the client need not have sent. */
+static void finish_chunk(struct xdr_in *x, uint32_t len)
+{
+	const uint32_t rest = x->seg[x->cur].len - x->off;
+
+	if (rest != 0 && rest != rn_xdr_pad(len)) {
+		fail(x);
+		return;
+	}
+	x->off += rest;
+	x->left -= rest;
+}
+
+void xdr_get_bulk(struct xdr_in *x, uint32_t max, struct xdr_bulk *out)
+{
+	uint32_t len, n;
+
+	memset(out, 0, sizeof(*out));
+	if (!get_length(x, max, &len) || len == 0)
+		return;
+	const bool ddp = settle(x) && x->seg[x->cur].ddp;
+	for (uint32_t done = 0; done < len && !x->err; done += n) {
+		const uint8_t *p = next_piece(x, len - done, ddp, &n);
+
+		if (p == NULL || out->npieces == XDR_BULK_PIECES) {
+			fail(x);
+			break;
+		}
+		out->piece[out->npieces] = (struct iovec){ .iov_base = (void *)p, .iov_len = n };
+		out->payload[out->npieces++] = x->seg[x->cur].payload;
+	}
+	if (!x->err && ddp)
+		finish_chunk(x, len);
+	else if (!x->err)
+		pull(x, NULL, rn_xdr_pad(len));
+	if (x->err)
+		memset(out, 0, sizeof(*out));
+	else
+		out->len = len;
+}
+
+void xdr_skip(struct xdr_in *x, size_t len)
+{
+	pull(x, NULL, len);
+}
+
+size_t xdr_in_pos(const struct xdr_in *x)
+{
+	size_t pos = x->off;
+
+	for (unsigned i = 0; i < x->cur; i++)
+		pos += x->seg[i].len;
+	return pos;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "rpc/xdr_out.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+
+#include "lib/checked.h"
+
+void xdr_out_init(struct xdr_out *x, void *buf, size_t size)
+{
+	*x = (struct xdr_out){ .base = buf, .size = size };
+}
+
+/* Takes len bytes of the buffer; NULL and the mark set if they do not fit. */
+static uint8_t *take(struct xdr_out *x, size_t len)
+{
+	if (x->overflow || len > x->size - x->used) {
+		x->overflow = true;
+		return NULL;
+	}
+	uint8_t *p = x->base + x->used;
+	x->used += len;
+	return p;
+}
+
+void xdr_put_u32(struct xdr_out *x, uint32_t v)
+{
+	const uint32_t be = htonl(v);
+	uint8_t *p = take(x, sizeof(be));
+
+	if (p != NULL)
+		memcpy(p, &be, sizeof(be));
+}
+
+void xdr_put_u64(struct xdr_out *x, uint64_t v)
+{
+	const uint32_t be[2] = { htonl((uint32_t)(v >> 32)), htonl((uint32_t)v) };
+	uint8_t *p = take(x, sizeof(be));
+
+	if (p != NULL)
+		memcpy(p, be, sizeof(be));
+}
+
+void xdr_put_bool(struct xdr_out *x, bool v)
+{
+	xdr_put_u32(x, v ? 1 : 0);
+}
+
+uint8_t *xdr_reserve(struct xdr_out *x, uint32_t len)
+{
+	const uint32_t pad = rn_xdr_pad(len);
+	uint8_t *p = take(x, (size_t)len + pad);
+
+	if (p != NULL)
+		memset(p + len, 0, pad);
+	return p;
+}
+
+void xdr_put_fixed(struct xdr_out *x, const void *p, uint32_t len)
+{
+	uint8_t *to = xdr_reserve(x, len);
+
+	if (to != NULL && len > 0)
+		memcpy(to, p, len);
+}
+
+void xdr_put_opaque(struct xdr_out *x, const void *p, uint32_t len)
+{
+	const size_t start = x->used;
+
+	xdr_put_u32(x, len);
+	xdr_put_fixed(x, p, len);
+	if (x->overflow)
+		x->used = start; /* no length word without its data */
+}
+
+void xdr_put_bulk(struct xdr_out *x, struct rn_payload *p, uint32_t off, uint32_t len)
+{
+	if (x->has_bulk)
+		x->overflow = true; /* the caller's mistake becomes a failed reply */
+	xdr_put_u32(x, len);
+	if (x->overflow || len == 0) {
+		rn_payload_put(p);
+		p = NULL;
+	}
+	if (x->overflow)
+		return;
+	x->has_bulk = true;
+	x->bulk_at = x->used;
+	x->bulk_len = len;
+	x->bulk_off = p == NULL ? 0 : off;
+	x->bulk = p;
+}
+
+size_t xdr_out_pos(const struct xdr_out *x)
+{
+	return x->used;
+}
+
+void xdr_out_rewind(struct xdr_out *x, size_t pos)
+{
+	x->overflow = false;
+	if (pos > x->used)
+		return;
+	x->used = pos;
+	if (x->has_bulk && pos < x->bulk_at)
+		xdr_out_release(x);
+}
+
+void xdr_patch_u32(struct xdr_out *x, size_t pos, uint32_t v)
+{
+	const uint32_t be = htonl(v);
+
+	if (pos <= x->used && x->used - pos >= sizeof(be))
+		memcpy(x->base + pos, &be, sizeof(be));
+}
+
+size_t xdr_out_total(const struct xdr_out *x)
+{
+	return x->used + (x->has_bulk ? (size_t)x->bulk_len + rn_xdr_pad(x->bulk_len) : 0);
+}
+
+void xdr_out_release(struct xdr_out *x)
+{
+	rn_payload_put(x->bulk);
+	x->bulk = NULL;
+	x->has_bulk = false;
+	x->bulk_at = 0;
+	x->bulk_len = 0;
+	x->bulk_off = 0;
+}
