@@ -14,6 +14,7 @@
 #include "vfs/vfs.h"
 
 #define VFS_IO_PIECES 4u
+#define VFS_SYNC_NODES 3u
 
 /* One operation of the ring (vfs/ring.h). */
 struct vfs_ring_op {
@@ -71,12 +72,12 @@ void vfs_commit(struct vfs_io *io);
  * on an async export. */
 struct vfs_sync {
 	struct vfs_ctx *ctx;
-	struct vfs_node *node[3]; /* NULL entries are skipped */
+	struct vfs_node *node[VFS_SYNC_NODES]; /* NULL entries are skipped */
 	int result;
 	void (*done)(struct vfs_sync *s);
 	void *arg;
 	struct { /* vfs/'s own */
-		struct vfs_ring_op op[3];
+		struct vfs_ring_op op[VFS_SYNC_NODES];
 		unsigned pending;
 	} priv;
 };

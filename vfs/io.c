@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What is common to the operations on data: beginning, end, and the write verifier. */
+#include "vfs/io_private.h"
+
+#include <errno.h>
+
+#include "vfs/instance.h"
+
+void vfs_io_init(struct vfs_io *io, void (*complete)(struct vfs_ring_op *op, int res))
+{
+	io->result = 0;
+	io->priv.op.complete = complete;
+	io->priv.op.owner = io;
+	io->priv.moved = 0;
+	io->priv.window = 0;
+	io->priv.tries = 0;
+	io->priv.direct = false;
+}
+
+void vfs_io_finish(struct vfs_io *io, int64_t result)
+{
+	io->result = result;
+	io->done(io);
+}
+
+static void finish_complete(struct vfs_ring_op *op, int res)
+{
+	vfs_io_finish(op->owner, res);
+}
+
+void vfs_io_finish_later(struct vfs_io *io, int64_t result)
+{
+	io->priv.op.complete = finish_complete;
+	vfs_ring_finish(io->ctx->w, &io->priv.op, (int)result);
+}
+
+bool vfs_io_again(struct vfs_io *io, int res)
+{
+	return (res == -EINTR || res == -EAGAIN) && io->priv.tries++ < VFS_IO_TRIES;
+}
+
+uint64_t vfs_write_verifier(struct vfs *vfs)
+{
+	return atomic_load(&vfs->write_verifier);
+}
+
+/* A start of the daemon differs from the last by more than a run's write errors can add: it comes
+ * from the clock. */
+void vfs_verifier_change(struct vfs *vfs)
+{
+	atomic_fetch_add(&vfs->write_verifier, 1);
+}
