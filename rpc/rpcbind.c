@@ -79,7 +79,7 @@ static int call_rpcbind(CLIENT *client, rpcproc_t proc, RPCB *map)
 static int change(uint32_t prog, uint32_t vers, const char *netid, const uint16_t *port)
 {
 	char uaddr[32], owner[] = "", none[] = "";
-	CLIENT *client;
+	CLIENT *client = NULL;
 
 	int ret = make_uaddr(netid, port == NULL ? 0 : *port, uaddr, sizeof(uaddr));
 	if (ret < 0)
