@@ -108,6 +108,12 @@ int cfg_parse(struct cfg_settings *settings, const char *name, const char *text,
 int cfg_set(struct cfg_settings *settings, const char *key, const char *value, const char *origin,
 	    struct cfg_diags *diags);
 
+/*
+ * Is what was set in several places right together? For after the last of them, the command line
+ * too. 0, or -EINVAL with a message from `origin`.
+ */
+int cfg_check(const struct cfg_settings *settings, const char *origin, struct cfg_diags *diags);
+
 /* Print the settings in the syntax of ringnfs.conf; what is printed reads back to the same
  * settings. */
 void cfg_print(const struct cfg_settings *settings, FILE *out);

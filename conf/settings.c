@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "conf/settings.h"
+
+#include <errno.h>
+#include <ini.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conf/settings_schema.h"
+#include "conf/suggest.h"
+
+enum { FILE_LIMIT = 1 << 20, MAX_ROWS = 128 };
+
+int cfg_set_defaults(struct cfg_settings *settings)
+{
+	char wrong[CFG_TEXT_MAX];
+
+	memset(settings, 0, sizeof(*settings));
+	for (unsigned i = 0; i < cfg_n_rows; i++) {
+		int err = cfg_value_parse(&cfg_rows[i], settings, cfg_rows[i].def, wrong);
+
+		if (err) {
+			cfg_free(settings);
+			return err;
+		}
+	}
+	return 0;
+}
+
+void cfg_free(struct cfg_settings *settings)
+{
+	for (unsigned i = 0; i < cfg_n_rows; i++)
+		cfg_value_clear(&cfg_rows[i], settings);
+}
+
+/* inih reads lines through us, so that we know their numbers and refuse what it would cut. */
+struct reader {
+	struct cfg_settings *settings;
+	struct cfg_diags *diags;
+	const char *name;
+	const char *text;
+	size_t len;
+	size_t off;
+	unsigned line;
+	int err;
+	unsigned seen[MAX_ROWS]; /* line of each row's first value */
+};
+
+static void report(struct reader *r, const char *fmt, const char *what, const char *best)
+{
+	cfg_diag_add(r->diags, (struct cfg_place){ r->name, r->line, 0 }, CFG_ERROR, fmt, what,
+		     best);
+}
+
+static bool keep_line(struct reader *r, const char *line, size_t len, int room)
+{
+	if (memchr(line, '\0', len)) {
+		report(r, "a NUL octet: this is no text file%s%s", "", "");
+		return false;
+	}
+	/* inih wants room for a line end and a terminator. */
+	if (len + 3 > (size_t)room) {
+		cfg_diag_add(r->diags, (struct cfg_place){ r->name, r->line, 0 }, CFG_ERROR,
+			     "the line is too long: at most %d octets", room - 3);
+		return false;
+	}
+	return true;
+}
+
+static char *next_line(char *buf, int room, void *arg)
+{
+	struct reader *r = arg;
+	const char *line = r->text + r->off;
+	const char *end;
+	size_t len;
+
+	if (r->off >= r->len || room < 2)
+		return NULL;
+	end = memchr(line, '\n', r->len - r->off);
+	len = end ? (size_t)(end - line) : r->len - r->off;
+	r->off += len + (end != NULL);
+	r->line++;
+	/* Leading blanks would make inih take the line for the one before going on. */
+	while (len && (*line == ' ' || *line == '\t')) {
+		line++;
+		len--;
+	}
+	if (!keep_line(r, line, len, room))
+		len = 0;
+	memcpy(buf, line, len);
+	buf[len] = '\n';
+	buf[len + 1] = '\0';
+	return buf;
+}
+
+static const struct cfg_row *find_row(const char *section, const char *name)
+{
+	for (unsigned i = 0; i < cfg_n_rows; i++)
+		if (!strcmp(section, cfg_rows[i].section) && !strcmp(name, cfg_rows[i].name))
+			return &cfg_rows[i];
+	return NULL;
+}
+
+static bool has_section(const char *section, struct cfg_suggest *suggest)
+{
+	for (unsigned i = 0; i < cfg_n_sections; i++) {
+		if (!strcmp(section, cfg_sections[i].name))
+			return true;
+		cfg_suggest_try(suggest, cfg_sections[i].name);
+	}
+	return false;
+}
+
+static void report_unknown(struct reader *r, const char *section, const char *name)
+{
+	struct cfg_suggest in_sections = { .word = section };
+	struct cfg_suggest in_names = { .word = name };
+
+	if (!*section) {
+		report(r,
+		       "\"%s\" is before the first section: write [server] or another above it%s",
+		       name, "");
+		return;
+	}
+	if (!has_section(section, &in_sections)) {
+		if (in_sections.best)
+			report(r, "unknown section [%s]: did you mean [%s]?", section,
+			       in_sections.best);
+		else
+			report(r,
+			       "unknown section [%s]: there are server, tcp, rdma, nfs3 and vfs%s",
+			       section, "");
+		return;
+	}
+	for (unsigned i = 0; i < cfg_n_rows; i++)
+		if (!strcmp(section, cfg_rows[i].section))
+			cfg_suggest_try(&in_names, cfg_rows[i].name);
+	if (in_names.best)
+		report(r, "unknown key \"%s\": did you mean \"%s\"?", name, in_names.best);
+	else
+		report(r, "unknown key \"%s\" in [%s]: ringnfs.conf(5) lists the keys", name,
+		       section);
+}
+
+/* A second value of a list adds to it; any other is a mistake. */
+static bool first_or_list(struct reader *r, const struct cfg_row *row)
+{
+	unsigned *seen = &r->seen[row - cfg_rows];
+
+	if (!*seen) {
+		*seen = r->line;
+		if (row->type == CFG_ADDRS)
+			cfg_value_clear(row, r->settings);
+		return true;
+	}
+	if (row->type == CFG_ADDRS)
+		return true;
+	cfg_diag_add(r->diags, (struct cfg_place){ r->name, r->line, 0 }, CFG_ERROR,
+		     "%s.%s is given twice, first in line %u: remove one", row->section, row->name,
+		     *seen);
+	return false;
+}
+
+static int take_value(void *arg, const char *section, const char *name, const char *value)
+{
+	struct reader *r = arg;
+	const struct cfg_row *row = find_row(section, name);
+	char wrong[CFG_TEXT_MAX];
+	int err;
+
+	if (!row) {
+		report_unknown(r, section, name);
+		return 1;
+	}
+	if (!first_or_list(r, row))
+		return 1;
+	err = cfg_value_parse(row, r->settings, value, wrong);
+	if (err == -EINVAL)
+		report(r, "%s%s", wrong, "");
+	else if (err)
+		r->err = err;
+	return 1;
+}
+
+_Static_assert(sizeof(struct cfg_settings) < 16384, "settings stay small");
+
+int cfg_parse(struct cfg_settings *settings, const char *name, const char *text, size_t len,
+	      struct cfg_diags *diags)
+{
+	struct reader r = {
+		.settings = settings,
+		.diags = diags,
+		.name = name,
+		.text = text,
+		.len = len,
+	};
+	unsigned errors = diags->errors;
+	int bad_line = ini_parse_stream(next_line, &r, take_value, &r);
+
+	if (r.err)
+		return r.err;
+	if (bad_line < 0)
+		return -ENOMEM;
+	if (bad_line)
+		cfg_diag_add(diags, (struct cfg_place){ name, (unsigned)bad_line, 0 }, CFG_ERROR,
+			     "neither \"[section]\" nor \"key = value\"");
+	return diags->errors > errors ? -EINVAL : 0;
+}
+
+static int read_text(const char *path, char *text, size_t size, size_t *len)
+{
+	FILE *in = fopen(path, "re");
+	int err = 0;
+
+	if (!in)
+		return -errno;
+	errno = 0;
+	*len = fread(text, 1, size, in);
+	if (ferror(in))
+		err = errno ? -errno : -EIO;
+	else if (*len == size)
+		err = -EFBIG;
+	fclose(in);
+	return err;
+}
+
+int cfg_load(struct cfg_settings *settings, const char *path, struct cfg_diags *diags)
+{
+	char *text = malloc(FILE_LIMIT);
+	size_t len;
+	int err;
+
+	if (!text)
+		return -ENOMEM;
+	err = read_text(path, text, FILE_LIMIT, &len);
+	if (err)
+		cfg_diag_add(diags, (struct cfg_place){ .file = path }, CFG_ERROR,
+			     "cannot be read: %s", strerror(-err));
+	else
+		err = cfg_parse(settings, path, text, len, diags);
+	free(text);
+	return err;
+}
+
+int cfg_set(struct cfg_settings *settings, const char *key, const char *value, const char *origin,
+	    struct cfg_diags *diags)
+{
+	struct reader r = { .settings = settings, .diags = diags, .name = origin };
+	unsigned errors = diags->errors;
+	const char *dot = strchr(key, '.');
+	char section[CFG_WORD_MAX];
+
+	if (!dot || (size_t)(dot - key) >= sizeof(section)) {
+		report(&r, "unknown key \"%s\": a key is written SECTION.NAME%s", key, "");
+		return -EINVAL;
+	}
+	memcpy(section, key, (size_t)(dot - key));
+	section[dot - key] = '\0';
+	take_value(&r, section, dot + 1, value);
+	if (r.err)
+		return r.err;
+	return diags->errors > errors ? -EINVAL : 0;
+}
+
+int cfg_check(const struct cfg_settings *settings, const char *origin, struct cfg_diags *diags)
+{
+	const struct cfg_place at = { .file = origin };
+	unsigned errors = diags->errors;
+
+	if (settings->tcp.enabled && settings->tcp.max_record < settings->nfs3.max_io + 4096)
+		cfg_diag_add(
+			diags, at, CFG_ERROR,
+			"tcp.max_record is too small for a WRITE of nfs3.max_io: make it %lluK "
+			"or more",
+			(unsigned long long)(settings->nfs3.max_io + 4096) / 1024);
+	if (settings->tcp.enabled && settings->tcp.mount_port == settings->tcp.port)
+		cfg_diag_add(
+			diags, at, CFG_ERROR,
+			"tcp.mount_port is tcp.port, where MOUNT is answered anyway: make it 0");
+	if (!settings->tcp.enabled && settings->rdma.enabled == CFG_NO)
+		cfg_diag_add(diags, at, CFG_ERROR,
+			     "neither tcp.enabled nor rdma.enabled: enable one of them");
+	return diags->errors > errors ? -EINVAL : 0;
+}
+
+void cfg_print(const struct cfg_settings *settings, FILE *out)
+{
+	for (unsigned s = 0; s < cfg_n_sections; s++) {
+		fprintf(out, "%s[%s]\n", s ? "\n" : "", cfg_sections[s].name);
+		for (unsigned i = 0; i < cfg_n_rows; i++) {
+			char value[CFG_VALUE_MAX];
+
+			if (strcmp(cfg_rows[i].section, cfg_sections[s].name))
+				continue;
+			cfg_value_print(&cfg_rows[i], settings, value);
+			fprintf(out, "%s =%s%s\n", cfg_rows[i].name, *value ? " " : "", value);
+		}
+	}
+}
+
+unsigned cfg_restart_needed(const struct cfg_settings *a, const struct cfg_settings *b,
+			    const char **names, unsigned max)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < cfg_n_rows; i++) {
+		char in_a[CFG_VALUE_MAX], in_b[CFG_VALUE_MAX];
+
+		if (cfg_rows[i].reload)
+			continue;
+		cfg_value_print(&cfg_rows[i], a, in_a);
+		cfg_value_print(&cfg_rows[i], b, in_b);
+		if (!strcmp(in_a, in_b))
+			continue;
+		if (n < max)
+			names[n] = cfg_rows[i].key;
+		n++;
+	}
+	return n;
+}

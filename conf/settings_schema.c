@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "conf/settings_schema.h"
+
+#define KIB(n) ((uint64_t)(n) << 10)
+#define MIB(n) ((uint64_t)(n) << 20)
+#define TIB(n) ((uint64_t)(n) << 40)
+
+#define ROW(section_, name_, type_)                                                                \
+	.section = #section_, .name = #name_, .key = #section_ "." #name_, .type = type_,          \
+	.offset = offsetof(struct cfg_settings, section_.name_)
+#define RANGE(min_, max_) .min = min_, .max = max_
+
+static const char *const log_levels[] = { "error", "warning", "notice", "info", "debug", NULL };
+static const char *const tristate[] = { "no", "yes", "auto", NULL };
+static const char *const io_modes[] = { "buffered", "direct", NULL };
+
+/* clang-format off */
+const struct cfg_section cfg_sections[] = {
+	{ "server", "The daemon as a whole." },
+	{ "tcp", "NFS and MOUNT over TCP." },
+	{ "rdma", "NFS over RDMA." },
+	{ "nfs3", "NFS version 3." },
+	{ "vfs", "Access to the exported file systems." },
+};
+const unsigned cfg_n_sections = sizeof(cfg_sections) / sizeof(cfg_sections[0]);
+
+const struct cfg_row cfg_rows[] = {
+	{ ROW(server, threads, CFG_UINT), RANGE(0, 256), .def = "0",
+	  .text = "Worker threads. 0 means one for each online core." },
+	{ ROW(server, memory_max, CFG_SIZE), RANGE(MIB(64), TIB(64)), .zero = true, .def = "0",
+	  .text = "Memory for file data on its way and for connections. When it is used up, requests wait. "
+		  "0 means a quarter of the machine's memory." },
+	{ ROW(server, max_fds, CFG_UINT), RANGE(128, 1000000000), .zero = true, .def = "0",
+	  .text = "File descriptors that the server may hold open. 0 means what the process may have, "
+		  "less a reserve." },
+	{ ROW(server, state_dir, CFG_PATH), .def = "/var/lib/ringnfs",
+	  .text = "Directory for what outlives a restart: the secret that file handles are signed with." },
+	{ ROW(server, exports_file, CFG_PATH), .reload = true, .def = "/etc/exports",
+	  .text = "The table of exports, in the syntax of exports(5)." },
+	{ ROW(server, exports_dir, CFG_PATH), .reload = true, .def = "/etc/exports.d",
+	  .text = "Directory whose files ending in .exports are read as further tables. It need not exist." },
+	{ ROW(server, strict_exports, CFG_BOOL), .reload = true, .def = "no",
+	  .text = "Refuse the whole table when anything in it is in error. Otherwise the exports in error "
+		  "are left out and the others served." },
+	{ ROW(server, log_level, CFG_ENUM), .reload = true, .words = log_levels, .def = "info",
+	  .text = "The least important messages that are logged." },
+	{ ROW(server, rpcbind, CFG_BOOL), .def = "yes",
+	  .text = "Register with rpcbind(8). A missing rpcbind is a warning only: clients then need the "
+		  "ports as mount options." },
+
+	{ ROW(tcp, enabled, CFG_BOOL), .def = "yes",
+	  .text = "Serve over TCP." },
+	{ ROW(tcp, port, CFG_UINT), RANGE(1, 65535), .def = "2049",
+	  .text = "Port for NFS. MOUNT is answered on it too." },
+	{ ROW(tcp, listen, CFG_ADDRS), .def = "",
+	  .text = "Addresses to listen on. None means all of IPv4 and IPv6." },
+	{ ROW(tcp, mount_port, CFG_UINT), RANGE(0, 65535), .def = "20048",
+	  .text = "Further port for MOUNT. 0 means none: MOUNT is answered on the NFS port alone." },
+	{ ROW(tcp, max_connections, CFG_UINT), RANGE(1, 1000000), .def = "16384",
+	  .text = "Connections at a time. At the limit the connection idle for longest is closed." },
+	{ ROW(tcp, max_requests, CFG_UINT), RANGE(1, 4096), .def = "128",
+	  .text = "Requests of one connection worked on at a time. Further ones stay in the socket." },
+	{ ROW(tcp, idle_timeout, CFG_SECONDS), RANGE(0, 7 * 86400), .def = "6m",
+	  .text = "A connection without a request for so long is closed. 0 means never." },
+	{ ROW(tcp, max_record, CFG_SIZE), RANGE(KIB(64), MIB(64)), .def = "1088K",
+	  .text = "Longest RPC message. A longer one closes its connection. It must be at least 4K above "
+		  "nfs3.max_io." },
+
+	{ ROW(rdma, enabled, CFG_ENUM), .words = tristate, .def = "auto",
+	  .text = "Serve over RDMA. With auto a machine without an RDMA device is served by TCP alone; with "
+		  "yes that is an error." },
+	{ ROW(rdma, port, CFG_UINT), RANGE(1, 65535), .def = "20049",
+	  .text = "Port for NFS." },
+	{ ROW(rdma, listen, CFG_ADDRS), .def = "",
+	  .text = "Addresses to listen on. None means all of IPv4 and IPv6, on every RDMA device." },
+	{ ROW(rdma, inline_size, CFG_SIZE), RANGE(KIB(1), KIB(256)), .step = KIB(1), .def = "4K",
+	  .text = "Longest message sent and received without chunks. The smaller of the two ends' sizes is "
+		  "used." },
+	{ ROW(rdma, credits, CFG_UINT), RANGE(1, 1024), .def = "128",
+	  .text = "Requests that a client may have under way on one connection." },
+	{ ROW(rdma, poll_usec, CFG_UINT), RANGE(0, 10000), .def = "0",
+	  .text = "Microseconds to poll a busy completion queue before waiting for its event. 0 means not at "
+		  "all. Polling buys latency with processor time." },
+	{ ROW(rdma, idle_timeout, CFG_SECONDS), RANGE(0, 7 * 86400), .def = "6m",
+	  .text = "A connection without a request for so long is closed. 0 means never." },
+	{ ROW(rdma, max_connections, CFG_UINT), RANGE(1, 65536), .def = "1024",
+	  .text = "Connections at a time. Further ones are refused." },
+
+	{ ROW(nfs3, enabled, CFG_BOOL), .def = "yes",
+	  .text = "Serve NFS version 3." },
+	{ ROW(nfs3, max_io, CFG_SIZE), RANGE(KIB(4), MIB(1)), .step = KIB(4), .def = "1M",
+	  .text = "Most data in one READ or WRITE." },
+	{ ROW(nfs3, drc_size, CFG_UINT), RANGE(64, 1 << 20), .def = "16384",
+	  .text = "Replies kept for requests that are sent again." },
+	{ ROW(nfs3, drc_memory, CFG_SIZE), RANGE(MIB(1), TIB(1)), .def = "32M",
+	  .text = "Memory for these replies." },
+	{ ROW(nfs3, manage_gids, CFG_BOOL), .def = "no",
+	  .text = "Take a user's groups from this machine rather than from the request, which carries at "
+		  "most 16." },
+
+	{ ROW(vfs, io_mode, CFG_ENUM), .words = io_modes, .def = "buffered",
+	  .text = "How file data is read and written: through the page cache, or past it with O_DIRECT." },
+	{ ROW(vfs, handle_mac, CFG_BOOL), .def = "yes",
+	  .text = "Sign file handles under a secret in state_dir, so that a client cannot make up one. A change "
+		  "makes all handles that clients hold stale." },
+	{ ROW(vfs, ring_entries, CFG_UINT), RANGE(8, 4096), .def = "256",
+	  .text = "Submission queue entries of each worker's io_uring." },
+};
+/* clang-format on */
+const unsigned cfg_n_rows = sizeof(cfg_rows) / sizeof(cfg_rows[0]);
