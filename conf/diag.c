@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#define _GNU_SOURCE /* vasprintf */
 #include "conf/diag.h"
 
 #include <stdarg.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#define _GNU_SOURCE /* asprintf */
 #include "conf/exports_client.h"
 
 #include <ctype.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The files of the export table: one file and a directory of further ones. */
-#define _GNU_SOURCE /* asprintf, versionsort */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

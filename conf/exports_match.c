@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#define _GNU_SOURCE /* FNM_CASEFOLD */
 #include "conf/exports_match.h"
 
 #include <ctype.h>

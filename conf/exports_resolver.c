@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#define _GNU_SOURCE /* getnetgrent_r */
 #include <errno.h>
 #include <netdb.h>
 #include <pthread.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#define _GNU_SOURCE /* statx */
 #include "conf/exports_table.h"
 
 #include <errno.h>
