@@ -48,12 +48,8 @@ struct exp_match_conf {
 
 struct exp_matcher;
 
-/*
- * The system's resolver: getaddrinfo, getnameinfo, netgroups. One for the process, as libc walks
- * netgroups by a state of the process.
- */
-int exp_resolver_system(struct exp_resolver *resolver);
-void exp_resolver_free(struct exp_resolver *resolver);
+/* The system's resolver: getaddrinfo, getnameinfo, netgroups. Nothing to free. */
+void exp_resolver_system(struct exp_resolver *resolver);
 
 /* conf may be NULL. The resolver is copied; its arg must outlive the matcher. */
 int exp_matcher_new(struct exp_table *table, const struct exp_resolver *resolver,

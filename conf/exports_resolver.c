@@ -2,16 +2,18 @@
 #include <errno.h>
 #include <netdb.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 
 #include "conf/exports_addr.h"
 #include "conf/exports_match.h"
 
-struct system_resolver {
-	pthread_mutex_t netgroups; /* libc walks one netgroup at a time */
-};
+/*
+ * libc walks one netgroup at a time in a process, whoever asks; the lock belongs to that state of
+ * libc, not to a resolver.
+ */
+static pthread_mutex_t netgroups_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int eai_errno(int eai)
 {
@@ -64,12 +66,12 @@ static int system_forward(void *arg, const char *name, struct exp_addr *addrs, u
  */
 static int system_in_netgroup(void *arg, const char *group, const char *const *names, unsigned n)
 {
-	struct system_resolver *sys = arg;
 	char *host, *user, *domain;
 	char buf[1024];
 	int found = 0;
 
-	pthread_mutex_lock(&sys->netgroups);
+	(void)arg;
+	pthread_mutex_lock(&netgroups_lock);
 	setnetgrent(group);
 	while (!found && getnetgrent_r(&host, &user, &domain, buf, sizeof(buf)) == 1) {
 		if (!host || !*host || !strcmp(host, "-"))
@@ -78,7 +80,7 @@ static int system_in_netgroup(void *arg, const char *group, const char *const *n
 			found = !strcasecmp(host, names[i]);
 	}
 	endnetgrent();
-	pthread_mutex_unlock(&sys->netgroups);
+	pthread_mutex_unlock(&netgroups_lock);
 	return found;
 }
 
@@ -91,30 +93,12 @@ static uint64_t system_now(void *arg)
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
-int exp_resolver_system(struct exp_resolver *resolver)
+void exp_resolver_system(struct exp_resolver *resolver)
 {
-	struct system_resolver *sys = calloc(1, sizeof(*sys));
-
-	if (!sys)
-		return -ENOMEM;
-	pthread_mutex_init(&sys->netgroups, NULL);
 	*resolver = (struct exp_resolver){
 		.reverse = system_reverse,
 		.forward = system_forward,
 		.in_netgroup = system_in_netgroup,
 		.now = system_now,
-		.arg = sys,
 	};
-	return 0;
-}
-
-void exp_resolver_free(struct exp_resolver *resolver)
-{
-	struct system_resolver *sys = resolver->arg;
-
-	if (!sys)
-		return;
-	pthread_mutex_destroy(&sys->netgroups);
-	free(sys);
-	memset(resolver, 0, sizeof(*resolver));
 }

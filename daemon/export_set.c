@@ -132,8 +132,7 @@ static int set_build(struct exports *ex, const struct export_set *old, bool must
 	if (!err && must_be_whole && diags.errors)
 		err = -EINVAL;
 	cfg_diags_free(&diags);
-	if (!err)
-		err = exp_resolver_system(&resolver);
+	exp_resolver_system(&resolver);
 	if (!err)
 		err = exp_matcher_new(set->table, &resolver, NULL, &set->matcher);
 	if (!err) {
