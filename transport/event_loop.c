@@ -4,7 +4,6 @@
  * locks; everybody else comes in by the inbox. All signals are blocked in the thread: they belong
  * to the daemon's main thread.
  */
-#define _GNU_SOURCE /* pthread_setname_np */
 #include "transport/event_loop.h"
 
 #include <errno.h>

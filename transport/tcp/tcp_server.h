@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * RPC over TCP with record marking (RFC 5531 section 11): listeners, connections, limits. Bulk data of large calls is read straight
- * into payload buffers.
+ * RPC over TCP with record marking (RFC 5531 section 11): listeners, connections, limits. Bulk data
+ * of large calls is read straight into payload buffers.
  */
 #ifndef RN_TRANSPORT_TCP_SERVER_H
 #define RN_TRANSPORT_TCP_SERVER_H
@@ -23,16 +23,21 @@ struct tcp_config {
 	struct rn_budget *budget;
 	const struct rn_logger *log;
 	uint32_t max_record;	  /* bytes; a longer record closes the connection */
-	unsigned max_connections; /* accept pauses above */
+	unsigned max_connections; /* above, those idle longest make room and accept pauses */
 	unsigned max_requests;	  /* in flight on one connection: reading pauses above */
 	unsigned idle_seconds;	  /* 0: never closed for being idle */
-	/* Where bulk data starts in a call, so that it lands page-aligned in a payload buffer: given its first len bytes, the offset, or
-	 * 0 for none. The daemon passes NFS's knowledge in; may be NULL. */
+	/* A peer that does not read one reply, or complete one record, in this time is closed: it
+	 * holds memory that others wait for. 0: 60 */
+	unsigned stall_seconds;
+	/* Where bulk data starts in a call, so that it lands page-aligned in a payload buffer:
+	 * given its first len bytes, the offset, or 0 for none. The daemon passes NFS's knowledge
+	 * in; may be NULL. */
 	size_t (*bulk_offset)(const uint8_t *head, size_t len);
 };
 
 int tcp_server_new(const struct tcp_config *cfg, struct tcp_server **out);
-/* Listens on addr (IPv4, or IPv6 with IPV6_V6ONLY). port 0 in addr picks one; *bound is what it became. May be called several times. 0 or -errno. */
+/* Listens on addr (IPv4, or IPv6 with IPV6_V6ONLY). port 0 in addr picks one; *bound is what it
+ * became. May be called several times. 0 or -errno. */
 int tcp_server_listen(struct tcp_server *s, const struct sockaddr *addr, socklen_t len,
 		      struct sockaddr_storage *bound);
 /* Stops accepting and reading; requests in flight are still answered. */

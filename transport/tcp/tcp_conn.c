@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A connection's life: made on the listener's loop, started, attended to and closed on its own.
+ * Closing takes it off the loop and shuts the socket down; the descriptor goes with the last
+ * reference, when the requests in flight have come back.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/checked.h"
+#include "transport/tcp/tcp_internal.h"
+
+#define KEEPALIVE_IDLE 60 /* seconds */
+#define KEEPALIVE_INTERVAL 15
+#define KEEPALIVE_PROBES 4
+#define REAP_BATCH 32
+#define REAP_GRACE_NS                                                                              \
+	(2 * TCP_NS) /* a connection that was used this lately is not taken from its client */
+
+uint64_t tcp_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * TCP_NS + (uint64_t)ts.tv_nsec;
+}
+
+/* None of them is worth refusing a client for. */
+static void set_options(int fd)
+{
+	static const struct {
+		int level, name, value;
+	} opts[] = {
+		{ IPPROTO_TCP, TCP_NODELAY, 1 },
+		{ SOL_SOCKET, SO_KEEPALIVE, 1 },
+		{ IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE },
+		{ IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_INTERVAL },
+		{ IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_PROBES },
+	};
+
+	for (size_t i = 0; i < rn_array_size(opts); i++)
+		(void)setsockopt(fd, opts[i].level, opts[i].name, &opts[i].value,
+				 sizeof(opts[i].value));
+}
+
+static void attend(struct ev_task *task)
+{
+	struct tcp_conn *c = rn_container_of(task, struct tcp_conn, task);
+
+	pthread_mutex_lock(&c->lock);
+	c->posted = false;
+	bool broken = c->broken;
+	bool blocked = c->blocked;
+	bool over = c->eof && !c->inflight;
+	bool room = c->inflight < c->loop->srv->cfg.max_requests;
+	pthread_mutex_unlock(&c->lock);
+
+	if (!c->open) {
+		tcp_read_stop(c); /* memory may have come after the end */
+	} else if (broken) {
+		tcp_conn_close(c, TCP_CLOSE_ERROR, "send failed");
+	} else if (over) {
+		tcp_conn_close(c, TCP_CLOSE_PEER, "end of stream");
+	} else {
+		if (blocked && !event_pending(&c->wr, EV_WRITE, NULL))
+			event_add(&c->wr, NULL);
+		if (c->pause == TCP_WAIT_ROOM && room)
+			c->pause = TCP_GOING;
+		tcp_read_resume(c);
+	}
+	rpc_conn_put(&c->rpc);
+}
+
+void tcp_conn_post_locked(struct tcp_conn *c)
+{
+	if (c->posted)
+		return;
+	c->posted = true;
+	rpc_conn_ref(&c->rpc);
+	ev_loop_post(c->loop->ev, &c->task);
+}
+
+static void start(struct ev_task *task)
+{
+	struct tcp_conn *c = rn_container_of(task, struct tcp_conn, task);
+	struct tcp_loop *loop = c->loop;
+	struct event_base *base = ev_loop_base(loop->ev);
+
+	event_assign(&c->rd, base, c->fd, EV_READ | EV_PERSIST, tcp_read_ready, c);
+	event_assign(&c->wr, base, c->fd, EV_WRITE, tcp_write_ready, c);
+	c->task.run = attend;
+	c->active_ns = tcp_now();
+	c->open = true;
+	TAILQ_INSERT_TAIL(&loop->conns, c, link);
+	if (!loop->quiet && event_add(&c->rd, NULL) < 0)
+		tcp_conn_close(c, TCP_CLOSE_ERROR, "no memory for an event");
+}
+
+int tcp_conn_new(struct tcp_server *srv, int fd, const struct sockaddr_storage *peer)
+{
+	struct tcp_conn *c = calloc(1, sizeof(*c)); /* in the budget since start */
+
+	if (!c) {
+		close(fd);
+		return -ENOMEM;
+	}
+	uint64_t id = atomic_fetch_add(&srv->next_id, 1);
+	socklen_t len = sizeof(c->rpc.local);
+
+	set_options(fd);
+	c->rpc.ops = &tcp_conn_ops;
+	c->rpc.peer = *peer;
+	(void)getsockname(fd, (struct sockaddr *)&c->rpc.local, &len);
+	c->rpc.id = id;
+	atomic_init(&c->rpc.refs, 1);
+	c->loop = &srv->loops[id % srv->cfg.nloops];
+	c->fd = fd;
+	tcp_record_start(&c->rec, srv->cfg.max_record);
+	pthread_mutex_init(&c->lock, NULL);
+	STAILQ_INIT(&c->out);
+	c->task.run = start;
+	pthread_mutex_lock(&srv->lock);
+	srv->live++;
+	pthread_mutex_unlock(&srv->lock);
+	ev_loop_post(c->loop->ev, &c->task);
+	return 0;
+}
+
+void tcp_conn_close(struct tcp_conn *c, enum tcp_close_reason why, const char *text)
+{
+	struct tcp_server *srv = c->loop->srv;
+
+	if (!c->open)
+		return;
+	c->open = false;
+	if (why == TCP_CLOSE_IDLE)
+		tcp_count(srv, closed_idle, 1);
+	else if (why == TCP_CLOSE_ERROR)
+		tcp_count(srv, closed_error, 1);
+	rn_debug(srv->cfg.log, "tcp: connection %llu closed: %s", (unsigned long long)c->rpc.id,
+		 text);
+	event_del(&c->rd);
+	event_del(&c->wr);
+	TAILQ_REMOVE(&c->loop->conns, c, link);
+	if (c->pause == TCP_WAIT_REQUEST)
+		tcp_pool_unstarve(c);
+	if (c->pause == TCP_WAIT_PAYLOAD && !rn_payload_wait_cancel(srv->cfg.pool, &c->waiter))
+		rpc_conn_put(&c->rpc); /* never the last: the list's is still there */
+	c->pause = TCP_GOING;
+	tcp_read_stop(c);
+	shutdown(c->fd, SHUT_RDWR);
+	pthread_mutex_lock(&c->lock);
+	c->closed = true;
+	pthread_mutex_unlock(&c->lock);
+	tcp_write_discard(c);
+	rpc_conn_put(&c->rpc);
+}
+
+void tcp_conn_destroy(struct rpc_conn *rc)
+{
+	struct tcp_conn *c = rn_container_of(rc, struct tcp_conn, rpc);
+	struct tcp_server *srv = c->loop->srv;
+
+	close(c->fd);
+	pthread_mutex_destroy(&c->lock);
+	free(c);
+	pthread_mutex_lock(&srv->lock);
+	if (!--srv->live)
+		pthread_cond_broadcast(&srv->gone);
+	pthread_mutex_unlock(&srv->lock);
+}
+
+/* A peer that neither reads its replies nor ends its record in time holds memory that others wait
+ * for. */
+static void check_times(struct tcp_conn *c, uint64_t now)
+{
+	const struct tcp_config *cfg = &c->loop->srv->cfg;
+	uint64_t stall = cfg->stall_seconds * TCP_NS;
+	uint64_t idle = cfg->idle_seconds * TCP_NS;
+
+	pthread_mutex_lock(&c->lock);
+	unsigned inflight = c->inflight;
+	bool stuck = !STAILQ_EMPTY(&c->out) && now > c->out_ns + stall;
+	pthread_mutex_unlock(&c->lock);
+
+	bool mid_record = c->cur && (c->pause != TCP_WAIT_PAYLOAD || c->cur->rpc->nseg > 1);
+
+	if (stuck)
+		tcp_conn_close(c, TCP_CLOSE_ERROR, "the peer does not read its replies");
+	else if (mid_record && now > c->record_ns + stall)
+		tcp_conn_close(c, TCP_CLOSE_ERROR, "a record was not completed in time");
+	else if (idle && !inflight && !c->cur && c->pause == TCP_GOING && now > c->active_ns + idle)
+		tcp_conn_close(c, TCP_CLOSE_IDLE, "idle");
+}
+
+void tcp_conn_tick(struct tcp_loop *loop)
+{
+	uint64_t now = tcp_now();
+	struct tcp_conn *c, *next;
+
+	for (c = TAILQ_FIRST(&loop->conns); c; c = next) {
+		next = TAILQ_NEXT(c, link);
+		check_times(c, now);
+	}
+}
+
+void tcp_conn_ask_reap(struct tcp_server *srv)
+{
+	for (unsigned i = 0; i < srv->cfg.nloops; i++)
+		if (!atomic_exchange(&srv->loops[i].reaping, true))
+			ev_loop_post(srv->loops[i].ev, &srv->loops[i].reap);
+}
+
+void tcp_conn_reap(struct ev_task *task)
+{
+	struct tcp_loop *loop = rn_container_of(task, struct tcp_loop, reap);
+	uint64_t now = tcp_now();
+	unsigned n = REAP_BATCH;
+	struct tcp_conn *c, *next;
+
+	atomic_store(&loop->reaping, false);
+	for (c = TAILQ_FIRST(&loop->conns); c && n; c = next) {
+		next = TAILQ_NEXT(c, link);
+		if (now < c->active_ns + REAP_GRACE_NS)
+			break;
+		pthread_mutex_lock(&c->lock);
+		bool busy = c->inflight;
+		pthread_mutex_unlock(&c->lock);
+		if (busy || c->cur)
+			continue;
+		tcp_conn_close(c, TCP_CLOSE_IDLE, "idle longest when there was no room");
+		n--;
+	}
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the TCP transport's files share.
+ *
+ * Threads. A connection belongs to one event loop; reading, timers and closing happen there only.
+ * Replies come from workers and are sent by them; what the socket does not take at once is queued
+ * and goes on from the loop. A worker that finds something for the loop to do (output is stuck, the
+ * connection broke, room for another request) posts the connection's task.
+ *
+ * References on a connection: one of its loop's list until it is closed, one for each request
+ * handed to the sink, one for a posted task, one for a queued wait for memory. The last one closes
+ * the descriptor.
+ *
+ * Locks: tcp_conn.lock, tcp_loop.lock and tcp_server.lock are leaves: none is taken while another
+ * is held.
+ */
+#ifndef RN_TRANSPORT_TCP_INTERNAL_H
+#define RN_TRANSPORT_TCP_INTERNAL_H
+
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "rpc/request.h"
+#include "transport/event_loop.h"
+#include "transport/tcp/tcp_record.h"
+#include "transport/tcp/tcp_server.h"
+
+#define TCP_HEAD_SIZE                                                                              \
+	1024u /* a call's first bytes; all of most calls, and all before a WRITE's data */
+#define TCP_SCRATCH_SIZE                                                                           \
+	4096u /* one read at a record's start: several small calls, little of a large one */
+#define TCP_READ_QUANTUM (512u << 10) /* bytes of one connection in one turn of the loop */
+#define TCP_WRITE_QUANTUM 8u	      /* replies of one connection in one turn */
+#define TCP_REPLY_MAX (RN_PAYLOAD_MAX + RPC_HEAD_SIZE)
+#define TCP_STALL_SECONDS 60u
+#define TCP_NS 1000000000ull
+
+/* A request with its first bytes and the state of its reply on the stream. */
+struct tcp_req {
+	struct rpc_request *rpc;
+	STAILQ_ENTRY(tcp_req) link; /* in a free list or an output queue */
+	size_t sent;		    /* bytes of the reply, mark included, that are out */
+	uint8_t mark[4];
+	uint8_t head[TCP_HEAD_SIZE];
+};
+STAILQ_HEAD(tcp_req_list, tcp_req);
+
+enum tcp_pause {
+	TCP_GOING,
+	TCP_WAIT_ROOM,	  /* max_requests are in flight */
+	TCP_WAIT_REQUEST, /* no request could be made */
+	TCP_WAIT_PAYLOAD, /* a payload buffer is asked for */
+};
+
+struct tcp_conn {
+	struct rpc_conn rpc;
+	struct tcp_loop *loop;
+	int fd;
+
+	/* The loop's thread only. */
+	TAILQ_ENTRY(tcp_conn) link;	/* loop->conns */
+	TAILQ_ENTRY(tcp_conn) starving; /* loop->starving, while TCP_WAIT_REQUEST */
+	struct event rd, wr;
+	enum tcp_pause pause;
+	bool open; /* in loop->conns */
+	bool eof;  /* written under lock too: replies look at it */
+	struct tcp_record rec;
+	struct tcp_req *cur; /* the record that is being read */
+	uint8_t *pending;    /* bytes read before a pause, not yet used; at most TCP_SCRATCH_SIZE */
+	uint32_t pending_len;
+	uint64_t active_ns; /* when bytes came last */
+	uint64_t record_ns; /* when the record in hand began, or got its memory */
+	struct rn_payload_waiter waiter;
+
+	struct ev_task task;
+	pthread_mutex_t lock; /* what follows */
+	struct tcp_req_list out;
+	unsigned inflight;	    /* requests from submission until their reply is out */
+	uint64_t out_ns;	    /* when the first reply of out became the first */
+	struct rn_payload *granted; /* what the waiter brought */
+	bool closed;
+	bool broken;	/* a send failed, or a reply did not fit: the loop shall close */
+	bool sending;	/* some thread is in sendmsg */
+	bool blocked;	/* the socket is full; the loop waits for room */
+	bool posted;	/* task is on its way */
+	bool want_room; /* post when inflight goes down */
+};
+TAILQ_HEAD(tcp_conn_list, tcp_conn);
+
+/* One event loop's share. */
+struct tcp_loop {
+	struct tcp_server *srv;
+	struct ev_loop *ev;
+	struct event *tick;	    /* once a second: idle and stuck connections */
+	struct event *retry;	    /* while connections starve for a request */
+	struct tcp_conn_list conns; /* longest without input first */
+	struct tcp_conn_list starving;
+	bool quiet; /* quiesced */
+	uint8_t scratch[TCP_SCRATCH_SIZE];
+
+	struct ev_task reap;
+	atomic_bool reaping; /* reap is on its way */
+
+	struct ev_task wake;  /* a request came back while connections starve */
+	pthread_mutex_t lock; /* what follows */
+	struct tcp_req_list idle;
+	unsigned nidle;
+	bool hungry; /* post wake when a request comes back */
+	bool waking; /* wake is on its way */
+};
+
+struct tcp_listener {
+	SLIST_ENTRY(tcp_listener) link;
+	struct tcp_server *srv;
+	struct tcp_loop *loop;
+	struct event *ev;
+	struct event *retry; /* while it pauses */
+	int fd;
+	int reserve_fd; /* given up for a moment to refuse a connection when descriptors run out */
+	uint64_t warned_ns;
+};
+SLIST_HEAD(tcp_listener_list, tcp_listener);
+
+struct tcp_counters {
+	_Atomic uint64_t accepted, refused, closed_idle, closed_error, calls, replies, bytes_in,
+		bytes_out, waits_memory;
+};
+
+struct tcp_server {
+	struct tcp_config cfg;
+	struct tcp_loop *loops;
+	struct tcp_listener_list listeners;
+	struct tcp_counters n;
+	_Atomic uint64_t next_id;
+	pthread_mutex_t lock; /* live */
+	pthread_cond_t gone;
+	unsigned live; /* connections that hold a descriptor */
+};
+
+uint64_t tcp_now(void);
+#define tcp_count(srv, what, add)                                                                  \
+	atomic_fetch_add_explicit(&(srv)->n.what, add, memory_order_relaxed)
+
+/* tcp_listen.c */
+void tcp_listener_free(struct tcp_listener *l); /* on its loop */
+
+/* tcp_conn.c */
+int tcp_conn_new(struct tcp_server *srv, int fd,
+		 const struct sockaddr_storage *peer); /* takes fd, on error
+							* too; on any loop */
+enum tcp_close_reason { TCP_CLOSE_PEER, TCP_CLOSE_IDLE, TCP_CLOSE_ERROR };
+void tcp_conn_close(struct tcp_conn *c, enum tcp_close_reason why,
+		    const char *text);	       /* on the loop */
+void tcp_conn_post_locked(struct tcp_conn *c); /* c->lock held, and a reference */
+void tcp_conn_tick(struct tcp_loop *loop);
+/* Asks every loop to close some connections that have been idle longest, so that there is room for
+ * new ones. Any thread. */
+void tcp_conn_ask_reap(struct tcp_server *srv);
+void tcp_conn_reap(struct ev_task *task);
+
+/* tcp_read.c: on the loop. */
+void tcp_read_ready(evutil_socket_t fd, short what, void *arg);
+void tcp_read_resume(struct tcp_conn *c);
+void tcp_read_stop(struct tcp_conn *c); /* gives back what reading holds */
+
+/* tcp_write.c */
+extern const struct rpc_conn_ops tcp_conn_ops;
+void tcp_write_ready(evutil_socket_t fd, short what, void *arg);
+void tcp_write_discard(struct tcp_conn *c); /* closed is set */
+void tcp_conn_destroy(struct rpc_conn *rc);
+
+/* tcp_pool.c: requests. get on the loop only; put from any thread. */
+int tcp_pool_fill(struct tcp_loop *loop);
+struct tcp_req *tcp_pool_get(struct tcp_loop *loop);
+void tcp_pool_put(struct tcp_loop *loop, struct tcp_req *t);
+void tcp_pool_free(struct tcp_loop *loop);
+void tcp_pool_starve(struct tcp_conn *c);
+void tcp_pool_unstarve(struct tcp_conn *c);
+void tcp_pool_wake(struct ev_task *task);
+void tcp_pool_feed(struct tcp_loop *loop); /* lets starving connections try again */
+
+#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Listeners. Accepting never spins: out of descriptors, one kept in reserve lets us refuse the
+ * client plainly; then, and when there are as many connections as may be, the listener rests for a
+ * moment while the kernel's backlog holds the callers.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "transport/tcp/tcp_internal.h"
+
+#define BACKLOG 4096 /* the kernel cuts it to net.core.somaxconn */
+#define ACCEPT_BATCH 64
+#define WARN_EVERY_NS (10 * TCP_NS)
+
+static const struct timeval pause_short = { 0, 50000 };
+
+static void rest(struct tcp_listener *l)
+{
+	event_del(l->ev);
+	event_add(l->retry, &pause_short);
+}
+
+static void on_retry(evutil_socket_t fd, short what, void *arg)
+{
+	struct tcp_listener *l = arg;
+
+	(void)fd;
+	(void)what;
+	if (!l->loop->quiet)
+		event_add(l->ev, NULL);
+}
+
+static int open_reserve(void)
+{
+	return open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+static void warn(struct tcp_listener *l, int err)
+{
+	uint64_t now = tcp_now();
+
+	if (l->warned_ns && now < l->warned_ns + WARN_EVERY_NS)
+		return;
+	l->warned_ns = now;
+	rn_warn(l->srv->cfg.log, "tcp: cannot accept connections now: %s", strerror(err));
+}
+
+/* A client that is refused at once looks for another way; one in the backlog waits for minutes. */
+static void refuse_one(struct tcp_listener *l)
+{
+	if (l->reserve_fd < 0)
+		return;
+	close(l->reserve_fd);
+	int fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (fd >= 0) {
+		close(fd);
+		tcp_count(l->srv, refused, 1);
+	}
+	l->reserve_fd = open_reserve();
+}
+
+static bool full(struct tcp_server *srv)
+{
+	pthread_mutex_lock(&srv->lock);
+	bool yes = srv->live >= srv->cfg.max_connections;
+	pthread_mutex_unlock(&srv->lock);
+	return yes;
+}
+
+/* false: no more in this turn. */
+static bool accept_one(struct tcp_listener *l)
+{
+	struct sockaddr_storage peer = { 0 };
+	socklen_t len = sizeof(peer);
+
+	if (full(l->srv)) {
+		tcp_conn_ask_reap(l->srv);
+		rest(l);
+		return false;
+	}
+	int fd = accept4(l->fd, (struct sockaddr *)&peer, &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (fd >= 0) {
+		tcp_count(l->srv, accepted, 1);
+		if (tcp_conn_new(l->srv, fd, &peer) < 0)
+			tcp_count(l->srv, refused, 1);
+		return true;
+	}
+	switch (errno) {
+	case EAGAIN:
+		return false;
+	case EMFILE:
+	case ENFILE:
+		warn(l, errno);
+		tcp_conn_ask_reap(l->srv);
+		refuse_one(l);
+		rest(l);
+		return false;
+	case ENOBUFS:
+	case ENOMEM:
+		warn(l, errno);
+		rest(l);
+		return false;
+	default: /* that one caller has gone, or its network has: accept(2) */
+		return true;
+	}
+}
+
+static void on_accept(evutil_socket_t fd, short what, void *arg)
+{
+	struct tcp_listener *l = arg;
+
+	(void)fd;
+	(void)what;
+	for (unsigned i = 0; i < ACCEPT_BATCH; i++)
+		if (!accept_one(l))
+			break;
+}
+
+static int open_socket(const struct sockaddr *addr, socklen_t len)
+{
+	static const int on = 1;
+	int fd = socket(addr->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -errno;
+	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
+	    (addr->sa_family == AF_INET6 &&
+	     setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on)) < 0) ||
+	    bind(fd, addr, len) < 0 || listen(fd, BACKLOG) < 0) {
+		int err = -errno;
+		close(fd);
+		return err;
+	}
+	return fd;
+}
+
+void tcp_listener_free(struct tcp_listener *l)
+{
+	if (l->ev)
+		event_free(l->ev);
+	if (l->retry)
+		event_free(l->retry);
+	if (l->reserve_fd >= 0)
+		close(l->reserve_fd);
+	close(l->fd);
+	free(l);
+}
+
+struct setup {
+	struct tcp_listener *l;
+	int err;
+};
+
+/* On the listener's loop. */
+static void set_up(void *arg)
+{
+	struct setup *s = arg;
+	struct tcp_listener *l = s->l;
+	struct event_base *base = ev_loop_base(l->loop->ev);
+
+	l->ev = event_new(base, l->fd, EV_READ | EV_PERSIST, on_accept, l);
+	l->retry = event_new(base, -1, 0, on_retry, l);
+	if (!l->ev || !l->retry || event_add(l->ev, NULL) < 0) {
+		tcp_listener_free(l);
+		s->err = -ENOMEM;
+	}
+}
+
+int tcp_server_listen(struct tcp_server *srv, const struct sockaddr *addr, socklen_t len,
+		      struct sockaddr_storage *bound)
+{
+	socklen_t blen = sizeof(*bound);
+	struct tcp_listener *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return -ENOMEM;
+	l->fd = open_socket(addr, len);
+	if (l->fd < 0) {
+		int err = l->fd;
+		free(l);
+		return err;
+	}
+	memset(bound, 0, sizeof(*bound));
+	getsockname(l->fd, (struct sockaddr *)bound, &blen);
+	l->srv = srv;
+	l->loop = &srv->loops[0];
+	l->reserve_fd = open_reserve();
+	struct setup s = { .l = l };
+
+	ev_loop_call(l->loop->ev, set_up, &s);
+	if (s.err)
+		return s.err;
+	SLIST_INSERT_HEAD(&srv->listeners, l, link);
+	return 0;
+}

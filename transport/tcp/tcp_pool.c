@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Requests of one loop. A connection holds one only from a record's first byte until its reply is
+ * out, so that connections that are merely open cost nothing here. Some are made at start and never
+ * given up: with them a daemon whose budget is used up goes on, if slowly.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/checked.h"
+#include "transport/tcp/tcp_internal.h"
+
+#define POOL_RESERVE 32u
+#define REQUEST_BYTES (sizeof(struct tcp_req) + sizeof(struct rpc_request))
+#define POOL_IDLE_MAX 64u
+#define RETRY_USEC 20000
+
+static struct tcp_req *make(struct tcp_server *srv)
+{
+	if (!rn_budget_take(srv->cfg.budget, REQUEST_BYTES))
+		return NULL;
+	struct tcp_req *t = calloc(1, sizeof(*t));
+	if (t)
+		t->rpc = rpc_request_new(srv->cfg.pool);
+	if (!t || !t->rpc) {
+		free(t);
+		rn_budget_give(srv->cfg.budget, REQUEST_BYTES);
+		return NULL;
+	}
+	t->rpc->transport_private = t;
+	return t;
+}
+
+static void unmake(struct tcp_server *srv, struct tcp_req *t)
+{
+	rpc_request_free(t->rpc);
+	free(t);
+	rn_budget_give(srv->cfg.budget, REQUEST_BYTES);
+}
+
+int tcp_pool_fill(struct tcp_loop *loop)
+{
+	for (unsigned i = 0; i < POOL_RESERVE; i++) {
+		struct tcp_req *t = make(loop->srv);
+		if (!t)
+			return -ENOMEM;
+		tcp_pool_put(loop, t);
+	}
+	return 0;
+}
+
+struct tcp_req *tcp_pool_get(struct tcp_loop *loop)
+{
+	pthread_mutex_lock(&loop->lock);
+	struct tcp_req *t = STAILQ_FIRST(&loop->idle);
+	if (t) {
+		STAILQ_REMOVE_HEAD(&loop->idle, link);
+		loop->nidle--;
+	}
+	pthread_mutex_unlock(&loop->lock);
+	if (!t)
+		t = make(loop->srv);
+	if (t) {
+		t->sent = 0;
+		t->rpc->nseg = 0;
+	}
+	return t;
+}
+
+void tcp_pool_put(struct tcp_loop *loop, struct tcp_req *t)
+{
+	bool wake = false, keep;
+
+	rpc_request_reset(t->rpc);
+	t->rpc->conn = NULL;
+	pthread_mutex_lock(&loop->lock);
+	keep = loop->nidle < POOL_IDLE_MAX;
+	if (keep) {
+		STAILQ_INSERT_HEAD(&loop->idle, t, link);
+		loop->nidle++;
+		wake = loop->hungry && !loop->waking;
+		if (wake) {
+			loop->hungry = false;
+			loop->waking = true;
+		}
+	}
+	pthread_mutex_unlock(&loop->lock);
+	if (!keep)
+		unmake(loop->srv, t);
+	if (wake)
+		ev_loop_post(loop->ev, &loop->wake);
+}
+
+void tcp_pool_free(struct tcp_loop *loop)
+{
+	struct tcp_req *t;
+
+	while ((t = STAILQ_FIRST(&loop->idle))) {
+		STAILQ_REMOVE_HEAD(&loop->idle, link);
+		unmake(loop->srv, t);
+	}
+	loop->nidle = 0;
+}
+
+void tcp_pool_starve(struct tcp_conn *c)
+{
+	struct tcp_loop *loop = c->loop;
+	static const struct timeval soon = { 0, RETRY_USEC };
+
+	tcp_count(loop->srv, waits_memory, 1);
+	TAILQ_INSERT_TAIL(&loop->starving, c, starving);
+	pthread_mutex_lock(&loop->lock);
+	/* One that came back in between is found by the timer, as is memory that others gave back.
+	 */
+	loop->hungry = true;
+	pthread_mutex_unlock(&loop->lock);
+	event_add(loop->retry, &soon);
+}
+
+void tcp_pool_wake(struct ev_task *task)
+{
+	struct tcp_loop *loop = rn_container_of(task, struct tcp_loop, wake);
+
+	pthread_mutex_lock(&loop->lock);
+	loop->waking = false;
+	pthread_mutex_unlock(&loop->lock);
+	tcp_pool_feed(loop);
+}
+
+void tcp_pool_unstarve(struct tcp_conn *c)
+{
+	TAILQ_REMOVE(&c->loop->starving, c, starving);
+}
+
+void tcp_pool_feed(struct tcp_loop *loop)
+{
+	struct tcp_conn_list again = TAILQ_HEAD_INITIALIZER(again);
+	struct tcp_conn *c;
+
+	pthread_mutex_lock(&loop->lock);
+	loop->hungry = false;
+	pthread_mutex_unlock(&loop->lock);
+	/* Those that find nothing go back to the end of loop->starving. */
+	TAILQ_CONCAT(&again, &loop->starving, starving);
+	while ((c = TAILQ_FIRST(&again))) {
+		TAILQ_REMOVE(&again, c, starving);
+		c->pause = TCP_GOING;
+		tcp_read_resume(c);
+	}
+}

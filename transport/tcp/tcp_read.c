@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Reading. Bytes at a record's start come through the loop's scratch buffer: the first
+ * TCP_HEAD_SIZE of a record are copied to its request, and so is the little that scratch has of a
+ * payload. The rest of a long record is received straight into payload buffers. A WRITE's data
+ * begins at the start of the first payload buffer, and thus on a page: the request's own bytes end
+ * where cfg.bulk_offset says.
+ *
+ * When something is lacking (room, a request, a buffer) reading pauses, and what scratch still
+ * holds waits in c->pending. A length that the peer declares never sizes anything but a payload
+ * buffer, and no more than one class of it at a time.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "lib/checked.h"
+#include "transport/tcp/tcp_internal.h"
+
+#define GROWTH_FIRST (64u << 10) /* for a record whose length is not known yet */
+#define CALL_MIN 8		 /* xid and message type */
+
+enum feed { FEED_MORE, FEED_PAUSED, FEED_BAD };
+
+static void payload_ready(struct rn_payload_waiter *w, struct rn_payload *p)
+{
+	struct tcp_conn *c = rn_container_of(w, struct tcp_conn, waiter);
+
+	pthread_mutex_lock(&c->lock);
+	c->granted = p;
+	tcp_conn_post_locked(c);
+	pthread_mutex_unlock(&c->lock);
+	rpc_conn_put(&c->rpc); /* the task has its own */
+}
+
+static struct rn_payload *take_granted(struct tcp_conn *c)
+{
+	pthread_mutex_lock(&c->lock);
+	struct rn_payload *p = c->granted;
+	c->granted = NULL;
+	pthread_mutex_unlock(&c->lock);
+	return p;
+}
+
+void tcp_read_stop(struct tcp_conn *c)
+{
+	rn_payload_put(take_granted(c));
+	if (c->cur)
+		tcp_pool_put(c->loop, c->cur);
+	c->cur = NULL;
+	free(c->pending);
+	c->pending = NULL;
+	c->pending_len = 0;
+}
+
+/* A request for the record that begins. */
+static enum feed begin_record(struct tcp_conn *c)
+{
+	pthread_mutex_lock(&c->lock);
+	bool room = c->inflight < c->loop->srv->cfg.max_requests;
+	c->want_room = !room;
+	pthread_mutex_unlock(&c->lock);
+	if (!room) {
+		c->pause = TCP_WAIT_ROOM;
+		return FEED_PAUSED;
+	}
+	struct tcp_req *t = tcp_pool_get(c->loop);
+	if (!t) {
+		c->pause = TCP_WAIT_REQUEST;
+		tcp_pool_starve(c);
+		return FEED_PAUSED;
+	}
+	t->rpc->seg[0] = (struct rpc_seg){ .base = t->head };
+	t->rpc->nseg = 1;
+	c->cur = t;
+	c->record_ns = tcp_now();
+	return FEED_MORE;
+}
+
+static size_t room_left(const struct tcp_req *t)
+{
+	const struct rpc_seg *s = &t->rpc->seg[t->rpc->nseg - 1];
+
+	return (t->rpc->nseg == 1 ? TCP_HEAD_SIZE : s->payload->size) - s->len;
+}
+
+/* Where the first payload buffer begins, as an offset into the full head. */
+static uint32_t split_at(const struct tcp_conn *c, const struct tcp_req *t)
+{
+	const struct tcp_config *cfg = &c->loop->srv->cfg;
+	size_t off = cfg->bulk_offset ? cfg->bulk_offset(t->head, TCP_HEAD_SIZE) : 0;
+
+	return off && off < TCP_HEAD_SIZE ? (uint32_t)off : TCP_HEAD_SIZE;
+}
+
+static size_t payload_want(const struct tcp_conn *c, uint32_t moved)
+{
+	size_t want = (size_t)c->rec.frag_left + moved;
+
+	if (!c->rec.last) {
+		/* Few pieces, however the peer cuts its record. */
+		size_t rest = c->rec.max - c->rec.total + want;
+		size_t least = c->cur->rpc->nseg == 1 ? GROWTH_FIRST : rest;
+		if (want < least)
+			want = rn_min(least, rest);
+	}
+	return rn_min(want, RN_PAYLOAD_MAX);
+}
+
+static void add_payload(struct tcp_req *t, struct rn_payload *p, uint32_t moved)
+{
+	struct rpc_request *r = t->rpc;
+
+	if (moved) {
+		r->seg[0].len -= moved;
+		memcpy(p->data, t->head + r->seg[0].len, moved);
+	}
+	r->seg[r->nseg++] = (struct rpc_seg){ .base = p->data, .len = moved, .payload = p };
+}
+
+/* A buffer for what comes after the bytes that are there. */
+static enum feed open_payload(struct tcp_conn *c)
+{
+	struct tcp_server *srv = c->loop->srv;
+	struct tcp_req *t = c->cur;
+	struct rn_payload *p = take_granted(c);
+	uint32_t moved = t->rpc->nseg == 1 ? TCP_HEAD_SIZE - split_at(c, t) : 0;
+
+	if (t->rpc->nseg == RPC_SEGS_MAX) {
+		rn_payload_put(p);
+		return FEED_BAD;
+	}
+	if (!p) {
+		rpc_conn_ref(&c->rpc);
+		c->waiter.ready = payload_ready;
+		p = rn_payload_get_or_wait(srv->cfg.pool, payload_want(c, moved), &c->waiter);
+		if (!p) {
+			tcp_count(srv, waits_memory, 1);
+			c->pause = TCP_WAIT_PAYLOAD;
+			return FEED_PAUSED;
+		}
+		rpc_conn_put(&c->rpc);
+	}
+	add_payload(t, p, moved);
+	return FEED_MORE;
+}
+
+/* Only calls are spoken here: anything else ends the connection before it costs a worker's time. */
+static bool is_call(const struct tcp_req *t)
+{
+	static const uint8_t call[4]; /* RFC 5531: CALL is 0 */
+
+	return t->rpc->seg[0].len >= CALL_MIN && !memcmp(t->head + 4, call, sizeof(call));
+}
+
+static enum feed submit(struct tcp_conn *c)
+{
+	struct tcp_server *srv = c->loop->srv;
+	struct tcp_req *t = c->cur;
+
+	tcp_record_start(&c->rec, srv->cfg.max_record);
+	if (!t || !is_call(t))
+		return FEED_BAD;
+	c->cur = NULL;
+	pthread_mutex_lock(&c->lock);
+	c->inflight++;
+	pthread_mutex_unlock(&c->lock);
+	rpc_conn_ref(&c->rpc);
+	t->rpc->conn = &c->rpc;
+	t->rpc->reply_max = TCP_REPLY_MAX;
+	t->rpc->bulk_chunk = false;
+	t->rpc->arrived_ns = tcp_now();
+	tcp_count(srv, calls, 1);
+	srv->cfg.sink.submit(srv->cfg.sink.ctx, t->rpc);
+	return FEED_MORE;
+}
+
+/* Puts up to n bytes where they belong; returns how many. There is room. */
+static size_t place(struct tcp_conn *c, const uint8_t *p, size_t n)
+{
+	struct tcp_req *t = c->cur;
+	struct rpc_seg *s = &t->rpc->seg[t->rpc->nseg - 1];
+	size_t len = rn_min(rn_min(n, c->rec.frag_left), room_left(t));
+
+	memcpy(s->base + s->len, p, len);
+	s->len += (uint32_t)len;
+	tcp_record_took(&c->rec, (uint32_t)len);
+	return len;
+}
+
+/* Uses n bytes at *pp, moving it; submits the records that they complete. */
+static enum feed feed(struct tcp_conn *c, const uint8_t **pp, size_t *n)
+{
+	enum feed f;
+
+	for (;;) {
+		switch (tcp_record_feed(&c->rec, pp, n)) {
+		case TCP_RECORD_MARK:
+			return FEED_MORE;
+		case TCP_RECORD_END:
+			f = submit(c);
+			break;
+		case TCP_RECORD_DATA:
+			if (!c->cur) {
+				if (!*n)
+					return FEED_MORE;
+				f = begin_record(c);
+			} else if (!room_left(c->cur)) {
+				f = open_payload(c);
+			} else if (*n) {
+				size_t len = place(c, *pp, *n);
+				*pp += len;
+				*n -= len;
+				f = FEED_MORE;
+			} else {
+				return FEED_MORE;
+			}
+			break;
+		default:
+			return FEED_BAD;
+		}
+		if (f != FEED_MORE)
+			return f;
+	}
+}
+
+/* Keeps n bytes for after the pause. */
+static int keep(struct tcp_conn *c, const uint8_t *p, size_t n)
+{
+	uint8_t *copy = NULL;
+
+	if (n) {
+		copy = malloc(n);
+		if (!copy)
+			return -ENOMEM;
+		memcpy(copy, p, n);
+	}
+	free(c->pending);
+	c->pending = copy;
+	c->pending_len = (uint32_t)n;
+	return 0;
+}
+
+/* feed(), and what follows from its answer. 0, or -1: paused or closed. */
+static int use_input(struct tcp_conn *c, const uint8_t *p, size_t n)
+{
+	switch (feed(c, &p, &n)) {
+	case FEED_MORE:
+		return 0;
+	case FEED_PAUSED:
+		event_del(&c->rd);
+		if (keep(c, p, n) < 0)
+			tcp_conn_close(c, TCP_CLOSE_ERROR, "no memory");
+		return -1;
+	case FEED_BAD:
+		break;
+	}
+	tcp_conn_close(c, TCP_CLOSE_ERROR, "not an RPC call, or a record over the limits");
+	return -1;
+}
+
+/* The peer sends no more. What it asked for is still answered. */
+static void end_of_stream(struct tcp_conn *c)
+{
+	event_del(&c->rd);
+	tcp_read_stop(c);
+	pthread_mutex_lock(&c->lock);
+	c->eof = true;
+	bool over = !c->inflight;
+	c->want_room = true; /* attend when the last reply is out */
+	pthread_mutex_unlock(&c->lock);
+	if (over)
+		tcp_conn_close(c, TCP_CLOSE_PEER, "end of stream");
+}
+
+/* One receive. Bytes, 0: stop for this turn (or for good). */
+static size_t receive(struct tcp_conn *c)
+{
+	struct tcp_req *t = c->cur;
+	bool direct = t && t->rpc->nseg > 1 && c->rec.frag_left && room_left(t);
+	struct rpc_seg *s = direct ? &t->rpc->seg[t->rpc->nseg - 1] : NULL;
+	uint8_t *to = direct ? s->base + s->len : c->loop->scratch;
+	size_t ask = direct ? rn_min(room_left(t), c->rec.frag_left) : TCP_SCRATCH_SIZE;
+	ssize_t got = recv(c->fd, to, ask, MSG_DONTWAIT);
+
+	if (got == 0) {
+		end_of_stream(c);
+		return 0;
+	}
+	if (got < 0) {
+		if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
+			tcp_conn_close(c, TCP_CLOSE_PEER, "connection lost");
+		return 0;
+	}
+	tcp_count(c->loop->srv, bytes_in, (uint64_t)got);
+	if (direct) {
+		s->len += (uint32_t)got;
+		tcp_record_took(&c->rec, (uint32_t)got);
+		if (use_input(c, NULL, 0) < 0)
+			return 0;
+	} else if (use_input(c, to, (size_t)got) < 0) {
+		return 0;
+	}
+	return (size_t)got < ask ? 0 : (size_t)got;
+}
+
+void tcp_read_ready(evutil_socket_t fd, short what, void *arg)
+{
+	struct tcp_conn *c = arg;
+	size_t got, sum = 0;
+
+	(void)fd;
+	(void)what;
+	rpc_conn_ref(&c->rpc); /* receive may close it */
+	c->active_ns = tcp_now();
+	TAILQ_REMOVE(&c->loop->conns, c, link);
+	TAILQ_INSERT_TAIL(&c->loop->conns, c, link);
+	while (sum < TCP_READ_QUANTUM && (got = receive(c)) > 0)
+		sum += got;
+	rpc_conn_put(&c->rpc);
+}
+
+void tcp_read_resume(struct tcp_conn *c)
+{
+	if (c->eof || !c->open || c->loop->quiet)
+		return;
+	if (c->pause == TCP_WAIT_PAYLOAD) {
+		pthread_mutex_lock(&c->lock);
+		bool have = c->granted;
+		pthread_mutex_unlock(&c->lock);
+		if (!have)
+			return;
+		if (c->cur->rpc->nseg == 1) /* the wait was ours, not the peer's */
+			c->record_ns = tcp_now();
+		c->pause = TCP_GOING;
+	}
+	if (c->pause != TCP_GOING || event_pending(&c->rd, EV_READ, NULL))
+		return;
+	uint8_t *buf = c->pending;
+	size_t n = c->pending_len;
+
+	c->pending = NULL;
+	c->pending_len = 0;
+	if (use_input(c, buf, n) == 0)
+		event_add(&c->rd, NULL);
+	free(buf);
+}

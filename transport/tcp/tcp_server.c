@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The server as a whole: made, quieted, counted, ended. Its verbs are called by one thread, which
+ * is not one of its loops. */
+#include "transport/tcp/tcp_server.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "transport/tcp/tcp_internal.h"
+
+struct loop_setup {
+	struct tcp_loop *loop;
+	int err;
+};
+
+static void on_tick(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	tcp_conn_tick(arg);
+}
+
+static void on_retry(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	tcp_pool_feed(arg);
+}
+
+static void set_up_loop(void *arg)
+{
+	static const struct timeval second = { 1, 0 };
+	struct loop_setup *s = arg;
+	struct tcp_loop *loop = s->loop;
+	struct event_base *base = ev_loop_base(loop->ev);
+
+	loop->tick = event_new(base, -1, EV_PERSIST, on_tick, loop);
+	loop->retry = event_new(base, -1, 0, on_retry, loop);
+	if (!loop->tick || !loop->retry || event_add(loop->tick, &second) < 0)
+		s->err = -ENOMEM;
+}
+
+static void tear_down_loop(void *arg)
+{
+	struct tcp_loop *loop = arg;
+
+	if (loop->tick)
+		event_free(loop->tick);
+	if (loop->retry)
+		event_free(loop->retry);
+	loop->tick = loop->retry = NULL;
+}
+
+static int init_loop(struct tcp_server *srv, unsigned i)
+{
+	struct tcp_loop *loop = &srv->loops[i];
+	struct loop_setup s = { .loop = loop };
+
+	loop->srv = srv;
+	loop->ev = srv->cfg.loops[i];
+	TAILQ_INIT(&loop->conns);
+	TAILQ_INIT(&loop->starving);
+	STAILQ_INIT(&loop->idle);
+	loop->wake.run = tcp_pool_wake;
+	loop->reap.run = tcp_conn_reap;
+	pthread_mutex_init(&loop->lock, NULL);
+	int err = tcp_pool_fill(loop);
+	if (!err) {
+		ev_loop_call(loop->ev, set_up_loop, &s);
+		err = s.err;
+	}
+	return err;
+}
+
+static void free_loops(struct tcp_server *srv, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		ev_loop_call(srv->loops[i].ev, tear_down_loop, &srv->loops[i]);
+		tcp_pool_free(&srv->loops[i]);
+		pthread_mutex_destroy(&srv->loops[i].lock);
+	}
+	free(srv->loops);
+}
+
+static size_t conn_bytes(const struct tcp_config *cfg)
+{
+	return (size_t)cfg->max_connections * sizeof(struct tcp_conn);
+}
+
+int tcp_server_new(const struct tcp_config *cfg, struct tcp_server **out)
+{
+	struct tcp_server *srv = calloc(1, sizeof(*srv));
+
+	if (!srv)
+		return -ENOMEM;
+	srv->cfg = *cfg;
+	if (!srv->cfg.stall_seconds)
+		srv->cfg.stall_seconds = TCP_STALL_SECONDS;
+	srv->loops = calloc(cfg->nloops, sizeof(*srv->loops));
+	/* Connections are paid for now: later there may be no budget left, and a client must still
+	 * get in. */
+	if (!srv->loops || !rn_budget_take(cfg->budget, conn_bytes(cfg))) {
+		free(srv->loops);
+		free(srv);
+		return -ENOMEM;
+	}
+	SLIST_INIT(&srv->listeners);
+	for (unsigned i = 0; i < cfg->nloops; i++) {
+		int err = init_loop(srv, i);
+		if (err) {
+			free_loops(srv, i + 1);
+			rn_budget_give(cfg->budget, conn_bytes(cfg));
+			free(srv);
+			return err;
+		}
+	}
+	pthread_mutex_init(&srv->lock, NULL);
+	pthread_cond_init(&srv->gone, NULL);
+	*out = srv;
+	return 0;
+}
+
+static void stop_listener(void *arg)
+{
+	tcp_listener_free(arg);
+}
+
+static void stop_listening(struct tcp_server *srv)
+{
+	struct tcp_listener *l;
+
+	while ((l = SLIST_FIRST(&srv->listeners))) {
+		SLIST_REMOVE_HEAD(&srv->listeners, link);
+		ev_loop_call(l->loop->ev, stop_listener, l);
+	}
+}
+
+static void quiet_loop(void *arg)
+{
+	struct tcp_loop *loop = arg;
+	struct tcp_conn *c;
+
+	loop->quiet = true;
+	TAILQ_FOREACH(c, &loop->conns, link)
+	event_del(&c->rd);
+}
+
+void tcp_server_quiesce(struct tcp_server *srv)
+{
+	stop_listening(srv);
+	for (unsigned i = 0; i < srv->cfg.nloops; i++)
+		ev_loop_call(srv->loops[i].ev, quiet_loop, &srv->loops[i]);
+}
+
+static void close_all(void *arg)
+{
+	struct tcp_loop *loop = arg;
+	struct tcp_conn *c;
+
+	while ((c = TAILQ_FIRST(&loop->conns)))
+		tcp_conn_close(c, TCP_CLOSE_PEER, "the server stops");
+}
+
+void tcp_server_free(struct tcp_server *srv)
+{
+	if (!srv)
+		return;
+	tcp_server_quiesce(srv);
+	for (unsigned i = 0; i < srv->cfg.nloops; i++)
+		ev_loop_call(srv->loops[i].ev, close_all, &srv->loops[i]);
+	pthread_mutex_lock(&srv->lock);
+	while (srv->live)
+		pthread_cond_wait(&srv->gone, &srv->lock);
+	pthread_mutex_unlock(&srv->lock);
+	free_loops(srv, srv->cfg.nloops);
+	rn_budget_give(srv->cfg.budget, conn_bytes(&srv->cfg));
+	pthread_mutex_destroy(&srv->lock);
+	pthread_cond_destroy(&srv->gone);
+	free(srv);
+}
+
+void tcp_server_stats(struct tcp_server *srv, struct tcp_stats *out)
+{
+	pthread_mutex_lock(&srv->lock);
+	out->connections = srv->live;
+	pthread_mutex_unlock(&srv->lock);
+	out->accepted = atomic_load(&srv->n.accepted);
+	out->refused = atomic_load(&srv->n.refused);
+	out->closed_idle = atomic_load(&srv->n.closed_idle);
+	out->closed_error = atomic_load(&srv->n.closed_error);
+	out->calls = atomic_load(&srv->n.calls);
+	out->replies = atomic_load(&srv->n.replies);
+	out->bytes_in = atomic_load(&srv->n.bytes_in);
+	out->bytes_out = atomic_load(&srv->n.bytes_out);
+	out->waits_memory = atomic_load(&srv->n.waits_memory);
+}

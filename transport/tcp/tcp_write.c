@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Replies. ops->reply comes on a worker's thread: with nothing queued, the worker sends at once;
+ * else the reply waits its turn. Only one thread is in sendmsg (c->sending), without the lock. A
+ * full socket makes the loop wait for room (c->blocked). A request counts against its connection's
+ * limit until its reply is out, so that the queue is bounded by max_requests.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "lib/checked.h"
+#include "transport/tcp/tcp_internal.h"
+
+#define IOV_MAX_REPLY 5
+
+static void put_mark(struct tcp_req *t)
+{
+	uint32_t v = 0x80000000u | (uint32_t)xdr_out_total(&t->rpc->out);
+
+	t->mark[0] = (uint8_t)(v >> 24);
+	t->mark[1] = (uint8_t)(v >> 16);
+	t->mark[2] = (uint8_t)(v >> 8);
+	t->mark[3] = (uint8_t)v;
+}
+
+/* The reply as pieces: mark, head, bulk, its pad, tail; without the first t->sent bytes. */
+static unsigned reply_iov(const struct tcp_req *t, struct iovec *iov)
+{
+	static const uint8_t zeros[4];
+	const struct xdr_out *x = &t->rpc->out;
+	size_t split = x->has_bulk ? x->bulk_at : x->used;
+	struct iovec all[IOV_MAX_REPLY] = {
+		{ (void *)t->mark, sizeof(t->mark) },
+		{ x->base, split },
+		{ x->has_bulk && x->bulk ? x->bulk->data + x->bulk_off : NULL,
+		  x->has_bulk ? x->bulk_len : 0 },
+		{ (void *)zeros, x->has_bulk ? rn_xdr_pad(x->bulk_len) : 0 },
+		{ x->base + split, x->used - split },
+	};
+	size_t skip = t->sent;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < IOV_MAX_REPLY; i++) {
+		if (skip >= all[i].iov_len) {
+			skip -= all[i].iov_len;
+			continue;
+		}
+		iov[n].iov_base = (uint8_t *)all[i].iov_base + skip;
+		iov[n++].iov_len = all[i].iov_len - skip;
+		skip = 0;
+	}
+	return n;
+}
+
+/* 1: all of it is out, 0: the socket is full, or -errno. */
+static int send_some(struct tcp_conn *c, struct tcp_req *t)
+{
+	size_t total = sizeof(t->mark) + xdr_out_total(&t->rpc->out);
+
+	while (t->sent < total) {
+		struct iovec iov[IOV_MAX_REPLY];
+		struct msghdr m = { .msg_iov = iov, .msg_iovlen = reply_iov(t, iov) };
+		ssize_t n = sendmsg(c->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : -errno;
+		t->sent += (size_t)n;
+		tcp_count(c->loop->srv, bytes_out, (uint64_t)n);
+	}
+	return 1;
+}
+
+/* The request is done with: it, its room and its reference go back. */
+static void finish(struct tcp_conn *c, struct tcp_req *t)
+{
+	tcp_pool_put(c->loop, t);
+	pthread_mutex_lock(&c->lock);
+	c->inflight--;
+	if (c->want_room && !c->closed && (!c->eof || !c->inflight)) {
+		c->want_room = c->eof;
+		tcp_conn_post_locked(c);
+	}
+	pthread_mutex_unlock(&c->lock);
+	rpc_conn_put(&c->rpc);
+}
+
+static void finish_list(struct tcp_conn *c, struct tcp_req_list *list)
+{
+	struct tcp_req *t;
+
+	while ((t = STAILQ_FIRST(list))) {
+		STAILQ_REMOVE_HEAD(list, link);
+		finish(c, t);
+	}
+}
+
+/*
+ * Sends what is queued, up to TCP_WRITE_QUANTUM replies; c->lock is held, c->sending is not set.
+ * What is done with goes to done. What stays behind is the loop's, because the socket is full, it
+ * broke, or others want their turn.
+ */
+static void drain_locked(struct tcp_conn *c, struct tcp_req_list *done)
+{
+	unsigned quota = TCP_WRITE_QUANTUM;
+	struct tcp_req *t;
+
+	c->sending = true;
+	while (!c->closed && !c->broken && quota-- && (t = STAILQ_FIRST(&c->out))) {
+		pthread_mutex_unlock(&c->lock);
+		int r = send_some(c, t);
+		pthread_mutex_lock(&c->lock);
+		if (r < 0)
+			c->broken = true;
+		if (r <= 0)
+			break;
+		tcp_count(c->loop->srv, replies, 1);
+		STAILQ_REMOVE_HEAD(&c->out, link);
+		STAILQ_INSERT_TAIL(done, t, link);
+		c->out_ns = tcp_now();
+	}
+	c->sending = false;
+	if (c->closed) {
+		STAILQ_CONCAT(done, &c->out);
+	} else if (c->broken || !STAILQ_EMPTY(&c->out)) {
+		c->blocked = !c->broken;
+		tcp_conn_post_locked(c);
+	}
+}
+
+static void reply(struct rpc_request *req)
+{
+	struct tcp_req *t = req->transport_private;
+	struct tcp_conn *c = rn_container_of(req->conn, struct tcp_conn, rpc);
+	struct tcp_req_list done = STAILQ_HEAD_INITIALIZER(done);
+
+	put_mark(t);
+	rpc_conn_ref(&c->rpc); /* finish gives the request's away */
+	pthread_mutex_lock(&c->lock);
+	if (c->closed) {
+		STAILQ_INSERT_TAIL(&done, t, link);
+	} else {
+		if (STAILQ_EMPTY(&c->out))
+			c->out_ns = tcp_now();
+		STAILQ_INSERT_TAIL(&c->out, t, link);
+		if (!c->sending && !c->blocked)
+			drain_locked(c, &done);
+	}
+	pthread_mutex_unlock(&c->lock);
+	finish_list(c, &done);
+	rpc_conn_put(&c->rpc);
+}
+
+void tcp_write_ready(evutil_socket_t fd, short what, void *arg)
+{
+	struct tcp_conn *c = arg;
+	struct tcp_req_list done = STAILQ_HEAD_INITIALIZER(done);
+
+	(void)fd;
+	(void)what;
+	rpc_conn_ref(&c->rpc);
+	pthread_mutex_lock(&c->lock);
+	c->blocked = false;
+	if (!c->sending)
+		drain_locked(c, &done);
+	pthread_mutex_unlock(&c->lock);
+	finish_list(c, &done);
+	rpc_conn_put(&c->rpc);
+}
+
+void tcp_write_discard(struct tcp_conn *c)
+{
+	struct tcp_req_list done = STAILQ_HEAD_INITIALIZER(done);
+
+	pthread_mutex_lock(&c->lock);
+	if (!c->sending) /* who is sending discards when it is back */
+		STAILQ_CONCAT(&done, &c->out);
+	pthread_mutex_unlock(&c->lock);
+	finish_list(c, &done);
+}
+
+static void drop(struct rpc_request *req)
+{
+	finish(rn_container_of(req->conn, struct tcp_conn, rpc), req->transport_private);
+}
+
+/* A stream has no way to refuse one message alone. */
+static void give_up(struct rpc_request *req)
+{
+	struct tcp_conn *c = rn_container_of(req->conn, struct tcp_conn, rpc);
+
+	pthread_mutex_lock(&c->lock);
+	c->broken = true;
+	if (!c->closed)
+		tcp_conn_post_locked(c);
+	pthread_mutex_unlock(&c->lock);
+	finish(c, req->transport_private);
+}
+
+const struct rpc_conn_ops tcp_conn_ops = {
+	.netid = "tcp",
+	.reliable = true,
+	.reply = reply,
+	.drop = drop,
+	.too_long = give_up,
+	.garbage = give_up,
+	.destroy = tcp_conn_destroy,
+};
