@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Plans what to do with the chunks of a call (RFC 8166 sections 3.4 and 3.5). Pure: no verbs, no allocation.
+ *
+ * rr_plan_call: how the payload stream of a call is put together from the inline bytes (or the position-zero chunk) and the
+ * Read chunks, and where in one buffer each chunk lands.
+ * rr_plan_reply: which bytes of a reply go inline and which by RDMA Write to which segment of the client.
+ */
+#ifndef RN_TRANSPORT_RDMA_CHUNKS_H
+#define RN_TRANSPORT_RDMA_CHUNKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "transport/rdma/rdma_header.h"
+
+#define RR_READ_CHUNKS_MAX 16u			    /* position zero comes on top */
+#define RR_PIECES_MAX (2 * RR_READ_CHUNKS_MAX + 2) /* stream, chunk, stream, ... */
+#define RR_CHUNK_ALIGN 4096u			    /* in the buffer: direct I/O wants whole pages */
+
+struct rr_read_chunk {
+	uint32_t position;
+	uint32_t length;
+	uint32_t buf_off; /* where it lands */
+	uint16_t first;	  /* its segments: nsegs entries of rr_header.read */
+	uint16_t nsegs;
+};
+
+struct rr_piece {
+	bool chunk;	  /* all of chunk[index]; else bytes of the stream */
+	uint16_t index;
+	uint32_t off, len; /* of the stream */
+};
+
+struct rr_call_plan {
+	bool long_call; /* the stream is chunk[0], which is at position zero, not the inline bytes */
+	uint16_t nchunks;
+	uint16_t npieces;
+	uint32_t buf_size; /* of the one buffer for all chunks; 0: there is nothing to read */
+	struct rr_read_chunk chunk[RR_READ_CHUNKS_MAX + 1];
+	struct rr_piece piece[RR_PIECES_MAX];
+};
+
+struct rr_call_limits {
+	uint32_t max_message; /* bytes of the whole call */
+	uint32_t max_buffer;  /* bytes of the buffer */
+};
+
+/*
+ * Sorts h->read by position (a client may list its chunks in any order) and plans. NULL, or why the lists are bad: a
+ * text for the log, the client gets ERR_CHUNK.
+ */
+const char *rr_plan_call(struct rr_header *h, uint32_t inline_len,
+			 const struct rr_call_limits *limits, struct rr_call_plan *p);
+
+/* Longest reply that the client can take as one stream: inline, or in its Reply chunk. */
+uint32_t rr_reply_room(const struct rr_header *call, uint32_t threshold);
+/* A bulk item will go by a Write chunk: the first is there and not empty. */
+bool rr_bulk_by_chunk(const struct rr_header *call);
+
+/* An encoded reply: head_len bytes, a bulk item spliced in at bulk_at. */
+struct rr_reply_shape {
+	uint32_t head_len;
+	bool has_bulk;
+	uint32_t bulk_at;
+	uint32_t bulk_len;
+};
+
+enum rr_source { RR_FROM_HEAD, RR_FROM_BULK, RR_FROM_PAD };
+
+struct rr_span {
+	enum rr_source source;
+	uint32_t off, len; /* of the head, of the bulk item, of the pad */
+};
+
+struct rr_write {
+	struct rr_span from;
+	uint32_t handle;
+	uint64_t remote;
+};
+
+#define RR_SPANS_MAX 4u /* head, bulk, pad, tail */
+/* Each further span can cut one segment in two. */
+#define RR_WRITES_MAX (RR_SEGS_MAX + RR_SPANS_MAX)
+
+enum rr_reply_how {
+	RR_REPLY_INLINE,   /* RDMA_MSG: header, then the spans */
+	RR_REPLY_LONG,	   /* RDMA_NOMSG: the spans are written to the Reply chunk */
+	RR_REPLY_TOO_LONG, /* ERR_CHUNK: does not fit what the client offered */
+};
+
+struct rr_reply_plan {
+	enum rr_reply_how how;
+	struct rr_reply_lists lists;
+	uint32_t header_size;
+	uint32_t stream_len; /* bytes of the spans */
+	unsigned nspans;
+	struct rr_span span[RR_SPANS_MAX];
+	unsigned nwrites;
+	struct rr_write write[RR_WRITES_MAX];
+};
+
+void rr_plan_reply(const struct rr_header *call, const struct rr_reply_shape *shape,
+		   uint32_t threshold, struct rr_reply_plan *p);
+
+#endif

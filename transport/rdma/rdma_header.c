@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The decoder walks the words with a cursor whose error is sticky and reads as zero; optional-data marks other than 0 and 1
+ * are errors (RFC 4506 section 4.19), so that a random message does not parse by luck.
+ */
+#include "transport/rdma/rdma_header.h"
+
+struct words {
+	const uint8_t *p;
+	size_t left;
+	bool err;
+};
+
+static uint32_t get_word(struct words *w)
+{
+	if (w->left < 4) {
+		w->err = true;
+		w->left = 0;
+		return 0;
+	}
+	uint32_t v = (uint32_t)w->p[0] << 24 | (uint32_t)w->p[1] << 16 | (uint32_t)w->p[2] << 8 |
+		     w->p[3];
+	w->p += 4;
+	w->left -= 4;
+	return v;
+}
+
+static bool get_mark(struct words *w)
+{
+	uint32_t v = get_word(w);
+	if (v > 1)
+		w->err = true;
+	return v == 1 && !w->err;
+}
+
+static void get_segment(struct words *w, struct rr_segment *s)
+{
+	s->handle = get_word(w);
+	s->length = get_word(w);
+	uint64_t high = get_word(w);
+	s->offset = high << 32 | get_word(w);
+}
+
+static void get_read_list(struct words *w, struct rr_header *h)
+{
+	while (get_mark(w)) {
+		if (h->nreads == RR_READ_SEGS_MAX) {
+			w->err = true;
+			return;
+		}
+		struct rr_read_segment *r = &h->read[h->nreads++];
+		r->position = get_word(w);
+		get_segment(w, &r->target);
+	}
+}
+
+static void get_write_chunk(struct words *w, struct rr_header *h, struct rr_write_chunk *c)
+{
+	uint32_t n = get_word(w);
+
+	*c = (struct rr_write_chunk){ .first = h->nsegs };
+	if (n > RR_SEGS_MAX - h->nsegs) {
+		w->err = true;
+		return;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		get_segment(w, &h->seg[h->nsegs + i]);
+	h->nsegs += n;
+	c->nsegs = n;
+}
+
+static void get_write_list(struct words *w, struct rr_header *h)
+{
+	while (get_mark(w)) {
+		if (h->nwrites == RR_WRITE_CHUNKS_MAX) {
+			w->err = true;
+			return;
+		}
+		get_write_chunk(w, h, &h->write[h->nwrites++]);
+	}
+}
+
+enum rr_verdict rr_header_decode(const void *msg, size_t len, struct rr_header *h)
+{
+	struct words w = { msg, len, false };
+
+	h->xid = get_word(&w);
+	h->vers = get_word(&w);
+	h->credits = get_word(&w);
+	h->proc = get_word(&w);
+	h->nreads = h->nwrites = h->nsegs = 0;
+	h->has_reply = false;
+	h->reply = (struct rr_write_chunk){ 0 };
+	h->size = 0;
+	if (w.err)
+		return RR_UNREADABLE;
+	if (h->vers != RR_VERSION)
+		return RR_BAD_VERSION;
+	if (h->proc == RR_DONE || h->proc == RR_ERROR)
+		return RR_DISCARD;
+	if (h->proc != RR_MSG && h->proc != RR_NOMSG)
+		return RR_BAD_CHUNK;
+	get_read_list(&w, h);
+	get_write_list(&w, h);
+	h->has_reply = get_mark(&w);
+	if (h->has_reply)
+		get_write_chunk(&w, h, &h->reply);
+	if (w.err) {
+		h->nreads = h->nwrites = h->nsegs = 0;
+		h->has_reply = false;
+		return RR_BAD_CHUNK;
+	}
+	h->size = len - w.left;
+	return RR_CALL;
+}
+
+uint64_t rr_chunk_length(const struct rr_header *h, const struct rr_write_chunk *c)
+{
+	uint64_t sum = 0;
+	for (unsigned i = 0; i < c->nsegs; i++)
+		sum += h->seg[c->first + i].length;
+	return sum;
+}
+
+bool rr_header_one_handle(const struct rr_header *h, uint32_t *handle)
+{
+	if (!h->nreads && !h->nsegs)
+		return false;
+	uint32_t first = h->nreads ? h->read[0].target.handle : h->seg[0].handle;
+	for (unsigned i = 0; i < h->nreads; i++)
+		if (h->read[i].target.handle != first)
+			return false;
+	for (unsigned i = 0; i < h->nsegs; i++)
+		if (h->seg[i].handle != first)
+			return false;
+	*handle = first;
+	return true;
+}
+
+size_t rr_reply_header_size(const struct rr_header *call)
+{
+	/* Every Write chunk costs its mark and its count, the Reply chunk its count. */
+	return RR_HEADER_MIN + 8u * call->nwrites + (call->has_reply ? 4u : 0u) +
+	       16u * (size_t)call->nsegs;
+}
+
+static uint8_t *put_word(uint8_t *p, uint32_t v)
+{
+	p[0] = v >> 24;
+	p[1] = v >> 16;
+	p[2] = v >> 8;
+	p[3] = v;
+	return p + 4;
+}
+
+static uint8_t *put_chunk(uint8_t *p, const struct rr_header *call, const struct rr_write_chunk *c,
+			  uint32_t written)
+{
+	p = put_word(p, c->nsegs);
+	for (unsigned i = 0; i < c->nsegs; i++) {
+		const struct rr_segment *s = &call->seg[c->first + i];
+		uint32_t n = s->length < written ? s->length : written;
+		written -= n;
+		p = put_word(p, s->handle);
+		p = put_word(p, n);
+		p = put_word(p, s->offset >> 32);
+		p = put_word(p, (uint32_t)s->offset);
+	}
+	return p;
+}
+
+void rr_reply_header_encode(const struct rr_header *call, enum rr_proc proc, uint32_t credits,
+			    const struct rr_reply_lists *lists, uint8_t *out)
+{
+	uint8_t *p = put_word(out, call->xid);
+	p = put_word(p, RR_VERSION);
+	p = put_word(p, credits);
+	p = put_word(p, proc);
+	p = put_word(p, 0); /* a reply has no Read list */
+	for (unsigned i = 0; i < call->nwrites; i++) {
+		p = put_word(p, 1);
+		p = put_chunk(p, call, &call->write[i],
+			      i == lists->bulk_chunk ? lists->bulk_len : 0);
+	}
+	p = put_word(p, 0);
+	p = put_word(p, call->has_reply);
+	if (call->has_reply)
+		put_chunk(p, call, &call->reply, lists->reply_len);
+}
+
+size_t rr_error_encode(const struct rr_header *call, enum rr_errcode err, uint32_t credits,
+		       uint8_t *out)
+{
+	uint8_t *p = put_word(out, call->xid);
+	/* The version of the failing call, also where it is one that we do not speak (RFC 8166 section 4.5). */
+	p = put_word(p, call->vers);
+	p = put_word(p, credits);
+	p = put_word(p, RR_ERROR);
+	p = put_word(p, err);
+	if (err == RR_ERR_VERS) {
+		p = put_word(p, RR_VERSION);
+		p = put_word(p, RR_VERSION);
+	}
+	return p - out;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The RPC-over-RDMA version 1 transport header (RFC 8166 section 4). Pure: no verbs, no allocation, no state.
+ *
+ * Decoding caps every list before it stores anything; what exceeds a cap is a bad header, never a larger structure. Words
+ * are in host order once decoded; lengths and offsets are bytes.
+ */
+#ifndef RN_TRANSPORT_RDMA_HEADER_H
+#define RN_TRANSPORT_RDMA_HEADER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define RR_VERSION 1u
+#define RR_FIXED_SIZE 16u      /* xid, version, credits, procedure */
+#define RR_HEADER_MIN 28u      /* and three empty lists */
+#define RR_ERR_VERS_SIZE 28u
+#define RR_ERR_CHUNK_SIZE 20u
+#define RR_READ_SEGS_MAX 128u  /* of all Read chunks */
+#define RR_WRITE_CHUNKS_MAX 16u
+#define RR_SEGS_MAX 128u       /* of all Write chunks and the Reply chunk */
+
+enum rr_proc { RR_MSG = 0, RR_NOMSG = 1, RR_MSGP = 2, RR_DONE = 3, RR_ERROR = 4 };
+enum rr_errcode { RR_ERR_VERS = 1, RR_ERR_CHUNK = 2 };
+
+struct rr_segment {
+	uint32_t handle;
+	uint32_t length;
+	uint64_t offset;
+};
+
+struct rr_read_segment {
+	uint32_t position;
+	struct rr_segment target;
+};
+
+/* A Write or Reply chunk: nsegs entries of rr_header.seg from first on. */
+struct rr_write_chunk {
+	uint16_t first;
+	uint16_t nsegs;
+};
+
+struct rr_header {
+	uint32_t xid;
+	uint32_t vers;
+	uint32_t credits;
+	uint32_t proc;
+	uint32_t size; /* bytes of the header: where the payload stream starts */
+	uint16_t nreads;
+	uint16_t nwrites;
+	uint16_t nsegs;
+	bool has_reply;
+	struct rr_write_chunk reply;
+	struct rr_write_chunk write[RR_WRITE_CHUNKS_MAX];
+	struct rr_segment seg[RR_SEGS_MAX];
+	struct rr_read_segment read[RR_READ_SEGS_MAX];
+};
+
+enum rr_verdict {
+	RR_CALL,	/* RDMA_MSG or RDMA_NOMSG, lists decoded */
+	RR_DISCARD,	/* RDMA_DONE, RDMA_ERROR: not for a responder */
+	RR_UNREADABLE,	/* not even the fixed words: there is no xid to answer */
+	RR_BAD_VERSION, /* answer ERR_VERS; xid and vers are set */
+	RR_BAD_CHUNK,	/* answer ERR_CHUNK; xid is set */
+};
+
+enum rr_verdict rr_header_decode(const void *msg, size_t len, struct rr_header *h);
+
+/* Sum of a chunk's segment lengths; does not overflow, as the segments are capped. */
+uint64_t rr_chunk_length(const struct rr_header *h, const struct rr_write_chunk *c);
+
+/* The one handle that all segments of all lists share, for remote invalidation; false: none, or several. */
+bool rr_header_one_handle(const struct rr_header *h, uint32_t *handle);
+
+/*
+ * What a reply's header says about the call's Write list and Reply chunk. All segments go back; lengths are what was
+ * written: bulk_len bytes of Write chunk bulk_chunk (or none if bulk_len is 0), reply_len bytes of the Reply chunk.
+ */
+struct rr_reply_lists {
+	unsigned bulk_chunk;
+	uint32_t bulk_len;
+	uint32_t reply_len;
+};
+
+size_t rr_reply_header_size(const struct rr_header *call);
+/* Encodes into rr_reply_header_size(call) bytes; proc is RR_MSG or RR_NOMSG. */
+void rr_reply_header_encode(const struct rr_header *call, enum rr_proc proc, uint32_t credits,
+			    const struct rr_reply_lists *lists, uint8_t *out);
+
+/* RDMA_ERROR; returns the bytes used of out (at most RR_ERR_VERS_SIZE). */
+size_t rr_error_encode(const struct rr_header *call, enum rr_errcode err, uint32_t credits,
+		       uint8_t *out);
+
+#endif
