@@ -17,8 +17,8 @@ struct nfs3_config {
 	struct vfs *vfs;
 	struct vfs_exports exports;
 	uint32_t max_io; /* rtmax, wtmax: bytes, a multiple of 4096, at most 1 MiB */
-	/* Supplementary groups of a uid by the server's own databases (exports(5) manage-gids), or NULL to take those of the call. Fills at most
-	 * VFS_GROUPS_MAX; thread-safe, caches. */
+	/* Supplementary groups of a uid by the server's own databases (exports(5) manage-gids), or
+	 * NULL to take those of the call. Fills at most VFS_GROUPS_MAX; thread-safe, caches. */
 	void (*lookup_groups)(void *ctx, struct vfs_cred *cred);
 	void *lookup_ctx;
 };

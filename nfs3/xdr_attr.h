@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Encoding of the attribute structures that nearly every NFSv3 result has (RFC 1813 section 2.5).
+ */
+#ifndef RN_NFS3_XDR_ATTR_H
+#define RN_NFS3_XDR_ATTR_H
+
+#include "nfs3/proto.h"
+#include "rpc/xdr_out.h"
+#include "vfs/types.h"
+
+/* What a directory or file was before an operation; there is none if its attributes could not be
+ * had. */
+struct nfs3_pre_attr {
+	bool known;
+	uint64_t size;
+	struct timespec mtime, ctime;
+};
+
+enum ftype3 nfs3_ftype(uint32_t mode);
+
+void nfs3_put_fattr(struct xdr_out *x, const struct vfs_attr *a);
+/* post_op_attr; NULL: none to give. */
+void nfs3_put_post_op_attr(struct xdr_out *x, const struct vfs_attr *a);
+void nfs3_put_post_op_fh(struct xdr_out *x, const struct vfs_fh *fh); /* NULL: none */
+void nfs3_put_wcc(struct xdr_out *x, const struct nfs3_pre_attr *before,
+		  const struct vfs_attr *after);
+
+#endif
