@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* NULL, GETATTR, SETATTR and ACCESS (RFC 1813 sections 3.3.0, 3.3.1, 3.3.2, 3.3.4). */
+#include <errno.h>
+#include <sys/stat.h>
+
+#include "nfs3/op.h"
+#include "nfs3/procs.h"
+
+enum rpc_run nfs3_null(struct rpc_request *req, void *args)
+{
+	(void)req;
+	(void)args;
+	return RPC_RUN_DONE;
+}
+
+enum rpc_run nfs3_getattr(struct rpc_request *req, void *args)
+{
+	struct nfs3_fh_args *a = args;
+	struct nfs3_op *op = nfs3_op_begin(req);
+	struct vfs_attr attr;
+	int rc;
+
+	if (!op)
+		return RPC_RUN_SYSTEM_ERR;
+	rc = nfs3_op_open(op, &a->fh, NFS3_OPEN_MOUNT);
+	if (rc == 0)
+		rc = vfs_getattr(&op->ctx, op->node[0], &attr);
+	if (nfs3_put_status(op, rc))
+		nfs3_put_fattr(&req->out, &attr);
+	return nfs3_op_end(op, rc);
+}
+
+static void encode_setattr(struct nfs3_op *op, int rc)
+{
+	nfs3_put_status(op, rc);
+	nfs3_put_wcc_of(op, 0);
+}
+
+static int run_setattr(struct nfs3_op *op, struct nfs3_setattr_args *a)
+{
+	int rc = nfs3_op_open(op, &a->fh, NFS3_OPEN_CHANGES);
+
+	nfs3_op_remember(op, 0);
+	if (rc < 0)
+		return rc;
+	if (a->attr.bad)
+		return -EINVAL;
+	rc = vfs_setattr(&op->ctx, op->node[0], &a->attr.set, a->guard ? &a->guard_ctime : NULL);
+	/* The size of what is no file, the mode of a symbolic link: RFC 1813 has INVAL for both. */
+	if (rc == -EISDIR || rc == -EOPNOTSUPP)
+		return -EINVAL;
+	return rc;
+}
+
+enum rpc_run nfs3_setattr(struct rpc_request *req, void *args)
+{
+	struct nfs3_op *op = nfs3_op_begin(req);
+	int rc;
+
+	if (!op)
+		return RPC_RUN_SYSTEM_ERR;
+	rc = run_setattr(op, args);
+	op->sync.node[0] = op->node[0];
+	return nfs3_op_settle(op, rc, encode_setattr);
+}
+
+/* What the bits of ACCESS mean for an object: RFC 1813 section 3.3.4 leaves it to the server which
+ * apply. */
+struct access_bit {
+	uint32_t bit;
+	unsigned may;
+};
+
+static const struct access_bit dir_bits[] = {
+	{ ACCESS3_READ, VFS_MAY_READ },
+	{ ACCESS3_LOOKUP, VFS_MAY_EXEC },
+	{ ACCESS3_MODIFY, VFS_MAY_WRITE | VFS_MAY_EXEC },
+	{ ACCESS3_EXTEND, VFS_MAY_WRITE | VFS_MAY_EXEC },
+	{ ACCESS3_DELETE, VFS_MAY_DELETE },
+	{ 0, 0 },
+};
+
+static const struct access_bit file_bits[] = {
+	{ ACCESS3_READ, VFS_MAY_READ },
+	{ ACCESS3_MODIFY, VFS_MAY_WRITE },
+	{ ACCESS3_EXTEND, VFS_MAY_WRITE },
+	{ ACCESS3_EXECUTE, VFS_MAY_EXEC },
+	{ 0, 0 },
+};
+
+static int run_access(struct nfs3_op *op, uint32_t want, uint32_t *granted)
+{
+	const struct access_bit *bits;
+	unsigned may = 0, got;
+	struct vfs_attr attr;
+	int rc = vfs_getattr(&op->ctx, op->node[0], &attr);
+
+	if (rc < 0)
+		return rc;
+	bits = S_ISDIR(attr.mode) ? dir_bits : file_bits;
+	for (unsigned i = 0; bits[i].bit; i++)
+		if (want & bits[i].bit)
+			may |= bits[i].may;
+	rc = vfs_access(&op->ctx, op->node[0], may, &got);
+	if (rc < 0)
+		return rc;
+	*granted = 0;
+	for (unsigned i = 0; bits[i].bit; i++)
+		if ((want & bits[i].bit) && (got & bits[i].may) == bits[i].may)
+			*granted |= bits[i].bit;
+	return 0;
+}
+
+enum rpc_run nfs3_access(struct rpc_request *req, void *args)
+{
+	struct nfs3_access_args *a = args;
+	struct nfs3_op *op = nfs3_op_begin(req);
+	uint32_t granted = 0;
+	int rc;
+
+	if (!op)
+		return RPC_RUN_SYSTEM_ERR;
+	rc = nfs3_op_open(op, &a->fh, 0);
+	if (rc == 0)
+		rc = run_access(op, a->want, &granted);
+	nfs3_put_status(op, rc);
+	nfs3_put_attr_of(op, op->node[0]);
+	if (rc == 0)
+		xdr_put_u32(&req->out, granted);
+	return nfs3_op_end(op, rc);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "nfs3/caller.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+
+int nfs3_check_port(const struct vfs_access *access, const struct rpc_conn *conn)
+{
+	const struct sockaddr *peer = (const struct sockaddr *)&conn->peer;
+	uint16_t port;
+
+	if (!(access->flags & VFS_SECURE) || strncmp(conn->ops->netid, "rdma", 4) == 0)
+		return 0;
+	if (peer->sa_family == AF_INET)
+		port = ntohs(((const struct sockaddr_in *)peer)->sin_port);
+	else if (peer->sa_family == AF_INET6)
+		port = ntohs(((const struct sockaddr_in6 *)peer)->sin6_port);
+	else
+		return -EACCES;
+	return port < IPPORT_RESERVED ? 0 : -EACCES;
+}
+
+bool nfs3_flavor_allowed(const struct rpc_cred *cred, const struct vfs_access *access)
+{
+	switch (cred->flavor) {
+	case RPC_AUTH_NONE:
+		return access->flags & VFS_SEC_NONE;
+	case RPC_AUTH_SYS:
+		return access->flags & VFS_SEC_SYS;
+	default:
+		return false;
+	}
+}
+
+void nfs3_caller(struct nfs3_server *s, const struct rpc_cred *cred,
+		 const struct vfs_access *access, struct vfs_cred *out)
+{
+	out->uid = cred->uid;
+	out->gid = cred->gid;
+	out->ngroups = cred->ngids;
+	memcpy(out->groups, cred->gids, cred->ngids * sizeof(cred->gids[0]));
+	if (cred->flavor == RPC_AUTH_SYS && s->cfg.lookup_groups)
+		s->cfg.lookup_groups(s->cfg.lookup_ctx, out);
+	/* Whatever is no AUTH_SYS carries no identity to believe in. */
+	vfs_cred_squash(out, access, cred->flavor != RPC_AUTH_SYS);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* FSSTAT, FSINFO and PATHCONF (RFC 1813 sections 3.3.18 to 3.3.20). */
+#include "nfs3/op.h"
+#include "nfs3/procs.h"
+
+#define IO_MULTIPLE 4096u
+#define READDIR_PREFERRED 65536u
+
+enum rpc_run nfs3_fsstat(struct rpc_request *req, void *args)
+{
+	struct nfs3_fh_args *a = args;
+	struct nfs3_op *op = nfs3_op_begin(req);
+	struct xdr_out *x = &req->out;
+	struct vfs_statfs st;
+	int rc;
+
+	if (!op)
+		return RPC_RUN_SYSTEM_ERR;
+	rc = nfs3_op_open(op, &a->fh, NFS3_OPEN_MOUNT);
+	if (rc == 0)
+		rc = vfs_statfs(&op->ctx, op->node[0], &st);
+	nfs3_put_status(op, rc);
+	nfs3_put_attr_of(op, op->node[0]);
+	if (rc == 0) {
+		xdr_put_u64(x, st.total_bytes);
+		xdr_put_u64(x, st.free_bytes);
+		xdr_put_u64(x, st.avail_bytes);
+		xdr_put_u64(x, st.total_files);
+		xdr_put_u64(x, st.free_files);
+		xdr_put_u64(x, st.avail_files);
+		xdr_put_u32(x, 0); /* invarsec: may change at any time */
+	}
+	return nfs3_op_end(op, rc);
+}
+
+enum rpc_run nfs3_fsinfo(struct rpc_request *req, void *args)
+{
+	struct nfs3_fh_args *a = args;
+	struct nfs3_op *op = nfs3_op_begin(req);
+	struct xdr_out *x = &req->out;
+	uint32_t max_io;
+	int rc;
+
+	if (!op)
+		return RPC_RUN_SYSTEM_ERR;
+	max_io = op->server->cfg.max_io;
+	rc = nfs3_op_open(op, &a->fh, NFS3_OPEN_MOUNT);
+	nfs3_put_status(op, rc);
+	nfs3_put_attr_of(op, op->node[0]);
+	if (rc == 0) {
+		xdr_put_u32(x, max_io); /* rtmax, rtpref, rtmult */
+		xdr_put_u32(x, max_io);
+		xdr_put_u32(x, IO_MULTIPLE);
+		xdr_put_u32(x, max_io); /* wtmax, wtpref, wtmult */
+		xdr_put_u32(x, max_io);
+		xdr_put_u32(x, IO_MULTIPLE);
+		xdr_put_u32(x, READDIR_PREFERRED);
+		xdr_put_u64(x, INT64_MAX); /* maxfilesize */
+		xdr_put_u32(x, 0);	   /* time_delta: one nanosecond */
+		xdr_put_u32(x, 1);
+		xdr_put_u32(x, FSF3_LINK | FSF3_SYMLINK | FSF3_HOMOGENEOUS | FSF3_CANSETTIME);
+	}
+	return nfs3_op_end(op, rc);
+}
+
+enum rpc_run nfs3_pathconf(struct rpc_request *req, void *args)
+{
+	struct nfs3_fh_args *a = args;
+	struct nfs3_op *op = nfs3_op_begin(req);
+	struct xdr_out *x = &req->out;
+	struct vfs_statfs st;
+	int rc;
+
+	if (!op)
+		return RPC_RUN_SYSTEM_ERR;
+	rc = nfs3_op_open(op, &a->fh, NFS3_OPEN_MOUNT);
+	if (rc == 0)
+		rc = vfs_statfs(&op->ctx, op->node[0], &st);
+	nfs3_put_status(op, rc);
+	nfs3_put_attr_of(op, op->node[0]);
+	if (rc == 0) {
+		xdr_put_u32(x, st.link_max);
+		xdr_put_u32(x, st.name_max);
+		xdr_put_bool(x, true);	/* no_trunc */
+		xdr_put_bool(x, true);	/* chown_restricted */
+		xdr_put_bool(x, false); /* case_insensitive */
+		xdr_put_bool(x, true);	/* case_preserving */
+	}
+	return nfs3_op_end(op, rc);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* LOOKUP and READLINK (RFC 1813 sections 3.3.3, 3.3.5). */
+#include <errno.h>
+
+#include "nfs3/op.h"
+#include "nfs3/procs.h"
+
+enum rpc_run nfs3_lookup(struct rpc_request *req, void *args)
+{
+	struct nfs3_dirop_args *a = args;
+	struct nfs3_op *op = nfs3_op_begin(req);
+	int rc;
+
+	if (!op)
+		return RPC_RUN_SYSTEM_ERR;
+	rc = nfs3_op_open(op, &a->dir, 0);
+	if (rc == 0)
+		rc = nfs3_name_check(&a->name);
+	if (rc == 0) {
+		rc = vfs_lookup(&op->ctx, op->node[0], a->name.bytes, a->name.len, &op->node[1],
+				&op->attr);
+		if (rc < 0)
+			op->node[1] = NULL;
+	}
+	if (nfs3_put_status(op, rc)) {
+		const struct vfs_fh *fh = vfs_node_fh(op->node[1]);
+
+		xdr_put_opaque(&req->out, fh->data, fh->len);
+		nfs3_put_post_op_attr(&req->out, &op->attr);
+	}
+	nfs3_put_attr_of(op, op->node[0]);
+	return nfs3_op_end(op, rc);
+}
+
+/* The text goes by a Write chunk where the client gave one (RFC 8267), so it is a bulk item. */
+enum rpc_run nfs3_readlink(struct rpc_request *req, void *args)
+{
+	struct nfs3_fh_args *a = args;
+	struct nfs3_op *op = nfs3_op_begin(req);
+	struct rn_payload *text = NULL;
+	int rc;
+
+	if (!op)
+		return RPC_RUN_SYSTEM_ERR;
+	rc = nfs3_op_open(op, &a->fh, 0);
+	if (rc == 0) {
+		text = rn_payload_get(req->server->pool, VFS_PATH_MAX);
+		rc = text ? vfs_readlink(&op->ctx, op->node[0], (char *)text->data, VFS_PATH_MAX)
+			  : -ENOMEM;
+	}
+	nfs3_put_status(op, rc < 0 ? rc : 0);
+	nfs3_put_attr_of(op, op->node[0]);
+	if (rc > 0)
+		xdr_put_bulk(&req->out, text, 0, (uint32_t)rc);
+	else
+		rn_payload_put(text);
+	if (rc == 0)
+		xdr_put_bulk(&req->out, NULL, 0, 0);
+	return nfs3_op_end(op, rc < 0 ? rc : 0);
+}

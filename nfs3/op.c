@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "nfs3/op.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "nfs3/caller.h"
+
+struct nfs3_op *nfs3_op_begin(struct rpc_request *req)
+{
+	struct nfs3_op *op = rn_arena_alloc(&req->arena, sizeof(*op));
+
+	if (!op)
+		return NULL;
+	req->op = op;
+	op->req = req;
+	op->server = req->program_ctx;
+	op->ctx.vfs = op->server->cfg.vfs;
+	op->ctx.w = req->worker->vfs;
+	return op;
+}
+
+/* Is node[0] the root of its export? */
+static bool is_root(struct nfs3_op *op)
+{
+	struct vfs_node *root;
+	const struct vfs_fh *a = vfs_node_fh(op->node[0]), *b;
+	bool same;
+
+	if (vfs_root(&op->ctx, &root) < 0)
+		return false;
+	b = vfs_node_fh(root);
+	same = a->len == b->len && memcmp(a->data, b->data, a->len) == 0;
+	vfs_node_put(root);
+	return same;
+}
+
+int nfs3_op_open(struct nfs3_op *op, const struct vfs_fh *fh, unsigned flags)
+{
+	const struct sockaddr *peer = (const struct sockaddr *)&op->req->conn->peer;
+	const struct vfs_exports *exports = &op->server->cfg.exports;
+	bool weak;
+	int rc;
+
+	rc = vfs_fh_export_id(op->ctx.vfs, fh, &op->export_id);
+	if (rc < 0)
+		return rc;
+	rc = exports->by_id(exports->ctx, op->export_id, peer, &op->ctx.exp, &op->ctx.access);
+	if (rc < 0) {
+		op->ctx.exp = NULL;
+		return rc;
+	}
+	rc = nfs3_check_port(&op->ctx.access, op->req->conn);
+	if (rc < 0)
+		return rc;
+	weak = !nfs3_flavor_allowed(&op->req->call.cred, &op->ctx.access);
+	if (weak && !(flags & NFS3_OPEN_MOUNT))
+		return -NFS3_EWEAKAUTH;
+	nfs3_caller(op->server, &op->req->call.cred, &op->ctx.access, &op->ctx.cred);
+	rc = vfs_fh_open(&op->ctx, fh, &op->node[0]);
+	if (rc < 0) {
+		op->node[0] = NULL;
+		return weak ? -NFS3_EWEAKAUTH : rc;
+	}
+	if (weak && !is_root(op))
+		return -NFS3_EWEAKAUTH;
+	if ((flags & NFS3_OPEN_CHANGES) && (op->ctx.access.flags & VFS_RO))
+		return -EROFS;
+	return 0;
+}
+
+int nfs3_op_open_other(struct nfs3_op *op, const struct vfs_fh *fh, unsigned i)
+{
+	uint32_t id;
+	int rc = vfs_fh_export_id(op->ctx.vfs, fh, &id);
+
+	if (rc < 0)
+		return rc;
+	if (id != op->export_id)
+		return -EXDEV;
+	rc = vfs_fh_open(&op->ctx, fh, &op->node[i]);
+	if (rc < 0)
+		op->node[i] = NULL;
+	return rc;
+}
+
+void nfs3_op_remember(struct nfs3_op *op, unsigned i)
+{
+	struct nfs3_pre_attr *pre = &op->pre[i];
+	struct vfs_attr a;
+
+	if (!op->node[i] || vfs_getattr(&op->ctx, op->node[i], &a) < 0)
+		return;
+	pre->known = true;
+	pre->size = a.size;
+	pre->mtime = a.mtime;
+	pre->ctime = a.ctime;
+}
+
+bool nfs3_put_status(struct nfs3_op *op, int rc)
+{
+	enum nfsstat3 status = nfs3_status(op->req->call.proc, rc);
+
+	xdr_put_u32(&op->req->out, status);
+	return status == NFS3_OK;
+}
+
+void nfs3_put_attr_of(struct nfs3_op *op, struct vfs_node *n)
+{
+	struct vfs_attr a;
+	bool known = n && vfs_getattr(&op->ctx, n, &a) == 0;
+
+	nfs3_put_post_op_attr(&op->req->out, known ? &a : NULL);
+}
+
+void nfs3_put_wcc_of(struct nfs3_op *op, unsigned i)
+{
+	struct vfs_attr a;
+	bool known = op->node[i] && vfs_getattr(&op->ctx, op->node[i], &a) == 0;
+
+	nfs3_put_wcc(&op->req->out, &op->pre[i], known ? &a : NULL);
+}
+
+enum rpc_run nfs3_op_end(struct nfs3_op *op, int rc)
+{
+	for (unsigned i = 0; i < NFS3_OP_NODES; i++) {
+		vfs_node_put(op->node[i]);
+		op->node[i] = NULL;
+	}
+	if (op->ctx.exp)
+		vfs_export_put(op->ctx.exp);
+	op->ctx.exp = NULL;
+	if (rc == -NFS3_EWEAKAUTH)
+		return RPC_RUN_AUTH_TOOWEAK;
+	if (rc == -NFS3_ETOOLONG)
+		return RPC_RUN_TOO_LONG;
+	return RPC_RUN_DONE;
+}
+
+void nfs3_op_start(struct nfs3_op *op)
+{
+	op->starting = true;
+	op->finished = false;
+}
+
+enum rpc_run nfs3_op_started(struct nfs3_op *op)
+{
+	op->starting = false;
+	return op->finished ? op->how : RPC_RUN_PENDING;
+}
+
+void nfs3_op_finish(struct nfs3_op *op, int rc)
+{
+	enum rpc_run how = nfs3_op_end(op, rc);
+
+	if (op->starting) {
+		op->finished = true;
+		op->how = how;
+	} else {
+		rpc_complete(op->req, how);
+	}
+}
+
+static void settled(struct vfs_sync *s)
+{
+	struct nfs3_op *op = s->arg;
+	int rc = s->result < 0 ? s->result : 0;
+
+	op->encode(op, rc);
+	nfs3_op_finish(op, rc);
+}
+
+enum rpc_run nfs3_op_settle(struct nfs3_op *op, int rc, void (*encode)(struct nfs3_op *op, int rc))
+{
+	if (rc < 0 || (op->ctx.access.flags & VFS_ASYNC)) {
+		encode(op, rc);
+		return nfs3_op_end(op, rc);
+	}
+	op->encode = encode;
+	op->sync.ctx = &op->ctx;
+	op->sync.done = settled;
+	op->sync.arg = op;
+	nfs3_op_start(op);
+	vfs_sync(&op->sync);
+	return nfs3_op_started(op);
+}

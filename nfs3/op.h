@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What every NFSv3 procedure needs while it runs: who calls, on which export, the nodes that it
+ * holds, the attributes from before a change, and one place that gives all of it back.
+ *
+ * A handler calls nfs3_op_begin, opens its handles, works, and ends by `return nfs3_op_end(op, rc)`
+ * after it has encoded its result. One that waits for the ring wraps what it starts in
+ * nfs3_op_start/nfs3_op_started and ends from the callback by nfs3_op_finish; callbacks may come
+ * from within the starting call. The op lies in the request's arena.
+ */
+#ifndef RN_NFS3_OP_H
+#define RN_NFS3_OP_H
+
+#include "nfs3/args.h"
+#include "nfs3/server.h"
+#include "nfs3/status.h"
+#include "nfs3/xdr_attr.h"
+#include "rpc/program.h"
+#include "rpc/worker.h"
+#include "vfs/io.h"
+
+#define NFS3_OP_NODES 4
+
+struct nfs3_op {
+	struct rpc_request *req;
+	struct nfs3_server *server;
+	struct vfs_ctx ctx; /* ctx.exp: our reference, from nfs3_op_open on */
+	uint32_t export_id;
+	struct vfs_node
+		*node[NFS3_OP_NODES]; /* our references; which is which is the handler's business */
+	struct nfs3_pre_attr pre[2];  /* of node[0] and node[1] */
+	bool has_attr;
+	struct vfs_attr attr; /* of what was made or found */
+	int result;	      /* kept across a wait */
+
+	/* Starting an asynchronous step: see nfs3_op_start. */
+	bool starting, finished;
+	enum rpc_run how;
+
+	void (*encode)(struct nfs3_op *op, int rc); /* result of a modifying procedure */
+	union {
+		struct vfs_sync sync;
+		struct vfs_io io;
+	};
+	uint64_t verifier; /* write verifier, WRITE and COMMIT */
+};
+
+/* NULL: the arena is exhausted, which means a decoder used it up (RPC_RUN_SYSTEM_ERR). */
+struct nfs3_op *nfs3_op_begin(struct rpc_request *req);
+
+enum nfs3_open_flags {
+	NFS3_OPEN_CHANGES = 1, /* refused by a read-only export: -EROFS */
+	/* Let in without a sufficient flavour if the handle is the export's root: what a client
+	 * needs before it has credentials (RFC 2623 section 2.3.2). */
+	NFS3_OPEN_MOUNT = 2,
+};
+
+/* Opens the call's first handle into op->node[0]: finds the export, checks port and flavour,
+ * squashes the identity. 0, -errno, or -NFS3_EWEAKAUTH. */
+int nfs3_op_open(struct nfs3_op *op, const struct vfs_fh *fh, unsigned flags);
+/* Opens another handle of the call into op->node[i]; -EXDEV: of another export. */
+int nfs3_op_open_other(struct nfs3_op *op, const struct vfs_fh *fh, unsigned i);
+
+/* Fills op->pre[i] from op->node[i]. */
+void nfs3_op_remember(struct nfs3_op *op, unsigned i);
+
+/* Puts the status word of rc; true if it is NFS3_OK. */
+bool nfs3_put_status(struct nfs3_op *op, int rc);
+/* Puts the present attributes of a node as post_op_attr; NULL gives none. */
+void nfs3_put_attr_of(struct nfs3_op *op, struct vfs_node *n);
+/* Puts the wcc_data of op->node[i]. */
+void nfs3_put_wcc_of(struct nfs3_op *op, unsigned i);
+
+/* Gives everything back. What the handler returns: RPC_RUN_DONE, or the refusal that rc means. */
+enum rpc_run nfs3_op_end(struct nfs3_op *op, int rc);
+
+/* Around the start of an asynchronous step in a handler's run: */
+void nfs3_op_start(struct nfs3_op *op);
+enum rpc_run nfs3_op_started(struct nfs3_op *op); /* the handler returns it */
+/* nfs3_op_end for an asynchronous step's callback: completes the request. op is gone afterwards. */
+void nfs3_op_finish(struct nfs3_op *op, int rc);
+
+/*
+ * The end of a modifying procedure: makes the changed nodes durable if the change succeeded (rc 0)
+ * and the export is not async, and then lets encode put the result. The nodes to sync are set in
+ * op->sync.node before.
+ */
+enum rpc_run nfs3_op_settle(struct nfs3_op *op, int rc, void (*encode)(struct nfs3_op *op, int rc));
+
+#endif

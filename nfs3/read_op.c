@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * READ (RFC 1813 section 3.3.6). The data stays in the payload buffer that the ring read it into;
+ * the reply takes over our reference to it. Without memory in the budget the request waits in the
+ * pool's queue and goes on, on its worker, when a buffer comes free. The payload is ours from the
+ * moment we get it until xdr_put_bulk or a put.
+ */
+#include <errno.h>
+
+#include "lib/checked.h"
+#include "nfs3/op.h"
+#include "nfs3/procs.h"
+
+/* Result bytes besides the data: status, post_op_attr, count, eof, length of the data. */
+#define READ_RESULT_SIZE (4u + NFS3_POST_OP_ATTR_SIZE + 4u + 4u + 4u)
+
+static void encode_failure(struct nfs3_op *op, int rc)
+{
+	nfs3_put_status(op, rc);
+	nfs3_put_attr_of(op, op->node[0]);
+}
+
+/* Would the reply to n bytes fit what the client offered? */
+static bool fits(struct rpc_request *req, uint32_t n)
+{
+	size_t need = xdr_out_total(&req->out) + READ_RESULT_SIZE;
+
+	if (!req->bulk_chunk)
+		need += (size_t)n + rn_xdr_pad(n);
+	return need <= req->reply_max;
+}
+
+static int encode_data(struct nfs3_op *op)
+{
+	struct vfs_io *io = &op->io;
+	struct xdr_out *x = &op->req->out;
+	uint32_t n = (uint32_t)io->result;
+
+	if (!fits(op->req, n)) {
+		rn_payload_put(io->payload);
+		return -NFS3_ETOOLONG;
+	}
+	nfs3_put_status(op, 0);
+	nfs3_put_attr_of(op, op->node[0]);
+	xdr_put_u32(x, n);
+	xdr_put_bool(x, io->eof);
+	if (n == 0) {
+		rn_payload_put(io->payload);
+		xdr_put_bulk(x, NULL, 0, 0);
+	} else {
+		xdr_put_bulk(x, io->payload, io->data_off, n);
+	}
+	return 0;
+}
+
+static void read_done(struct vfs_io *io)
+{
+	struct nfs3_op *op = io->arg;
+	int rc;
+
+	if (io->result < 0) {
+		rc = (int)io->result;
+		rn_payload_put(io->payload);
+		encode_failure(op, rc);
+	} else {
+		rc = encode_data(op);
+	}
+	nfs3_op_finish(op, rc);
+}
+
+/* The memory has come: on the request's worker. */
+static void read_resume(struct rpc_request *req)
+{
+	struct nfs3_op *op = req->op;
+
+	vfs_read(&op->io);
+}
+
+static void memory_ready(struct rn_payload_waiter *w, struct rn_payload *p)
+{
+	struct rpc_request *req = rn_container_of(w, struct rpc_request, waiter);
+	struct nfs3_op *op = req->op;
+
+	op->io.payload = p;
+	rpc_requeue(req, read_resume);
+}
+
+static enum rpc_run start_read(struct nfs3_op *op, const struct nfs3_read_args *a)
+{
+	struct rpc_request *req = op->req;
+	struct vfs_io *io = &op->io;
+	struct rn_payload *p;
+	size_t size;
+
+	io->ctx = &op->ctx;
+	io->node = op->node[0];
+	io->offset = a->offset;
+	io->count = (uint32_t)rn_min(a->count, op->server->cfg.max_io);
+	/* Nothing is beyond the largest offset of a file: such a READ meets the end. */
+	if (io->offset > INT64_MAX)
+		io->offset = INT64_MAX;
+	if (io->count > INT64_MAX - io->offset)
+		io->count = (uint32_t)(INT64_MAX - io->offset);
+	io->done = read_done;
+	io->arg = op;
+	size = vfs_read_buffer_size(op->ctx.exp, io->offset, io->count);
+	if (size == 0)
+		size = 1;
+	req->waiter.ready = memory_ready;
+	p = rn_payload_get_or_wait(req->server->pool, size, &req->waiter);
+	/* Without p the request may be on its way back already: nothing here may touch it. */
+	if (!p)
+		return RPC_RUN_PENDING;
+	io->payload = p;
+	nfs3_op_start(op);
+	vfs_read(io);
+	return nfs3_op_started(op);
+}
+
+enum rpc_run nfs3_read(struct rpc_request *req, void *args)
+{
+	struct nfs3_read_args *a = args;
+	struct nfs3_op *op = nfs3_op_begin(req);
+	int rc;
+
+	if (!op)
+		return RPC_RUN_SYSTEM_ERR;
+	rc = nfs3_op_open(op, &a->fh, 0);
+	if (rc == 0)
+		return start_read(op, a);
+	encode_failure(op, rc);
+	return nfs3_op_end(op, rc);
+}

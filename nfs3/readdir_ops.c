@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * READDIR and READDIRPLUS (RFC 1813 sections 3.3.16, 3.3.17): entries stream from the file system
+ * straight into the reply.
+ *
+ * Limits, all in bytes of XDR: maxcount bounds the whole resok structure, dircount what READDIR
+ * would have put for the same entries, and the reply must fit what the client offered. An entry
+ * that does not fit is taken back and comes again with the next call, which continues after the
+ * last cookie.
+ *
+ * Cookies are the file system's own and do not age, so the cookie verifier is always zero.
+ */
+#include <errno.h>
+
+#include "lib/checked.h"
+#include "nfs3/op.h"
+#include "nfs3/procs.h"
+
+/* The end of the list and eof. */
+#define LIST_END_SIZE 8u
+
+struct listing {
+	struct nfs3_op *op;
+	struct xdr_out *x;
+	bool plus;
+	size_t end;	   /* position that entries may reach */
+	uint32_t dir_left; /* of dircount */
+	unsigned entries;
+};
+
+/* What an entry needs in any case: the list's mark, fileid, name, cookie. */
+static size_t entry_size(const struct vfs_dirent *de)
+{
+	return 4u + 8u + 4u + de->len + rn_xdr_pad(de->len) + 8u;
+}
+
+/* Attributes and handle of an entry; none if it has gone meanwhile or may not be looked up. */
+static void put_plus(struct listing *l, const struct vfs_dirent *de)
+{
+	struct nfs3_op *op = l->op;
+	struct vfs_node *n;
+	struct vfs_attr attr;
+
+	if (vfs_lookup(&op->ctx, op->node[0], de->name, de->len, &n, &attr) < 0) {
+		nfs3_put_post_op_attr(l->x, NULL);
+		nfs3_put_post_op_fh(l->x, NULL);
+		return;
+	}
+	nfs3_put_post_op_attr(l->x, &attr);
+	nfs3_put_post_op_fh(l->x, vfs_node_fh(n));
+	vfs_node_put(n);
+}
+
+static bool put_entry(void *arg, const struct vfs_dirent *de)
+{
+	struct listing *l = arg;
+	struct xdr_out *x = l->x;
+	size_t start = xdr_out_pos(x), size = entry_size(de);
+
+	if (size > l->dir_left || start + size > l->end)
+		return false;
+	xdr_put_bool(x, true);
+	xdr_put_u64(x, de->fileid);
+	xdr_put_opaque(x, de->name, de->len);
+	xdr_put_u64(x, de->cookie);
+	if (l->plus)
+		put_plus(l, de);
+	if (x->overflow || xdr_out_pos(x) > l->end) {
+		xdr_out_rewind(x, start);
+		return false;
+	}
+	l->dir_left -= (uint32_t)size;
+	l->entries++;
+	return true;
+}
+
+/*
+ * Makes room for the reply and returns the position at which resok must end: as much as asked for,
+ * offered and sensible, and less if there is no memory now.
+ */
+static size_t make_room(struct rpc_request *req, uint32_t maxcount, uint32_t max_io)
+{
+	struct xdr_out *x = &req->out;
+	size_t start = xdr_out_pos(x) + 4; /* behind the status word */
+	size_t room = rn_min(maxcount, max_io);
+
+	if (start >= req->reply_max)
+		return start;
+	room = rn_min(room, req->reply_max - start);
+	if (start + room > x->size && rpc_reply_grow(req, room + 4) < 0)
+		room = x->size - start;
+	return start + room;
+}
+
+/* Puts a whole successful result, or returns -errno with nothing put. */
+static int list(struct nfs3_op *op, const struct nfs3_readdir_args *a, bool plus)
+{
+	struct xdr_out *x = &op->req->out;
+	size_t start = xdr_out_pos(x);
+	size_t end = make_room(op->req, a->maxcount, op->server->cfg.max_io);
+	struct listing l = { .op = op, .x = x, .plus = plus, .dir_left = a->dircount };
+	bool eof = false;
+	int rc;
+
+	nfs3_put_status(op, 0);
+	nfs3_put_attr_of(op, op->node[0]);
+	xdr_put_u64(x, 0); /* cookieverf */
+	if (x->overflow || xdr_out_pos(x) + LIST_END_SIZE > end) {
+		xdr_out_rewind(x, start);
+		return -NFS3_ETOOSMALL;
+	}
+	l.end = end - LIST_END_SIZE;
+	rc = vfs_readdir(&op->ctx, op->node[0], a->cookie, put_entry, &l, &eof);
+	if (rc == -EINVAL)
+		rc = -NFS3_EBADCOOKIE;
+	if (rc == 0 && l.entries == 0 && !eof)
+		rc = -NFS3_ETOOSMALL;
+	/* What was read before a failure is good; the failure comes again with the next call. */
+	if (rc < 0 && l.entries == 0) {
+		xdr_out_rewind(x, start);
+		return rc;
+	}
+	xdr_put_bool(x, false);
+	xdr_put_bool(x, rc == 0 && eof);
+	return 0;
+}
+
+static enum rpc_run run_readdir(struct rpc_request *req, const struct nfs3_readdir_args *a,
+				bool plus)
+{
+	struct nfs3_op *op = nfs3_op_begin(req);
+	int rc;
+
+	if (!op)
+		return RPC_RUN_SYSTEM_ERR;
+	rc = nfs3_op_open(op, &a->dir, 0);
+	if (rc == 0 && a->cookie != 0 && a->cookieverf != 0)
+		rc = -NFS3_EBADCOOKIE;
+	if (rc == 0)
+		rc = list(op, a, plus);
+	if (rc < 0) {
+		nfs3_put_status(op, rc);
+		nfs3_put_attr_of(op, op->node[0]);
+	}
+	return nfs3_op_end(op, rc);
+}
+
+enum rpc_run nfs3_readdir(struct rpc_request *req, void *args)
+{
+	return run_readdir(req, args, false);
+}
+
+enum rpc_run nfs3_readdirplus(struct rpc_request *req, void *args)
+{
+	return run_readdir(req, args, true);
+}

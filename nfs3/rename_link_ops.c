@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* RENAME and LINK (RFC 1813 sections 3.3.14, 3.3.15). */
+#include "nfs3/op.h"
+#include "nfs3/procs.h"
+
+static void encode_renamed(struct nfs3_op *op, int rc)
+{
+	nfs3_put_status(op, rc);
+	nfs3_put_wcc_of(op, 0);
+	nfs3_put_wcc_of(op, 1);
+}
+
+/* node[0]: the directory it comes from, node[1]: where it goes; two references where they are the
+ * same. */
+static int run_rename(struct nfs3_op *op, const struct nfs3_rename_args *a)
+{
+	struct vfs_rename r = {
+		.from = a->from.name.bytes,
+		.from_len = a->from.name.len,
+		.to = a->to.name.bytes,
+		.to_len = a->to.name.len,
+	};
+	int rc = nfs3_op_open(op, &a->from.dir, NFS3_OPEN_CHANGES);
+
+	nfs3_op_remember(op, 0);
+	if (rc == 0)
+		rc = nfs3_op_open_other(op, &a->to.dir, 1);
+	nfs3_op_remember(op, 1);
+	if (rc == 0)
+		rc = nfs3_name_check(&a->from.name);
+	if (rc == 0)
+		rc = nfs3_name_check(&a->to.name);
+	if (rc < 0)
+		return rc;
+	r.from_dir = op->node[0];
+	r.to_dir = op->node[1];
+	return vfs_rename(&op->ctx, &r);
+}
+
+enum rpc_run nfs3_rename(struct rpc_request *req, void *args)
+{
+	struct nfs3_op *op = nfs3_op_begin(req);
+	int rc;
+
+	if (!op)
+		return RPC_RUN_SYSTEM_ERR;
+	rc = run_rename(op, args);
+	op->sync.node[0] = op->node[0];
+	if (op->node[1] != op->node[0])
+		op->sync.node[1] = op->node[1];
+	return nfs3_op_settle(op, rc, encode_renamed);
+}
+
+static void encode_linked(struct nfs3_op *op, int rc)
+{
+	nfs3_put_status(op, rc);
+	nfs3_put_attr_of(op, op->node[0]);
+	nfs3_put_wcc_of(op, 1);
+}
+
+/* node[0]: the file, node[1]: the directory that gets the name. */
+static int run_link(struct nfs3_op *op, const struct nfs3_link_args *a)
+{
+	int rc = nfs3_op_open(op, &a->file, NFS3_OPEN_CHANGES);
+
+	if (rc == 0)
+		rc = nfs3_op_open_other(op, &a->where.dir, 1);
+	nfs3_op_remember(op, 1);
+	if (rc == 0)
+		rc = nfs3_name_check(&a->where.name);
+	if (rc < 0)
+		return rc;
+	return vfs_link(&op->ctx, op->node[0], op->node[1], a->where.name.bytes, a->where.name.len);
+}
+
+enum rpc_run nfs3_link(struct rpc_request *req, void *args)
+{
+	struct nfs3_op *op = nfs3_op_begin(req);
+	int rc;
+
+	if (!op)
+		return RPC_RUN_SYSTEM_ERR;
+	rc = run_link(op, args);
+	op->sync.node[0] = op->node[0];
+	op->sync.node[1] = op->node[1];
+	return nfs3_op_settle(op, rc, encode_linked);
+}
