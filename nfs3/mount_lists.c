@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * DUMP and EXPORT (RFC 1813 appendix I): lists of any length in one reply. A first walk adds up the
+ * size, the second encodes into a reply that was made long enough; a list longer than any reply may
+ * be is cut behind a whole row.
+ */
+#include <string.h>
+
+#include "lib/checked.h"
+#include "nfs3/mount_ops.h"
+#include "nfs3/procs.h"
+
+#define LIST_REPLY_MAX (1u << 20)
+
+struct writer {
+	struct xdr_out *x; /* NULL: the first walk */
+	size_t size;	   /* of all rows */
+	size_t end;	   /* position that rows may reach */
+};
+
+static uint32_t string_size(const char *s)
+{
+	uint32_t len = (uint32_t)strlen(s);
+
+	return 4 + len + rn_xdr_pad(len);
+}
+
+static void put_string(struct xdr_out *x, const char *s)
+{
+	xdr_put_opaque(x, s, (uint32_t)strlen(s));
+}
+
+/* Is there room for a row of that size? */
+static bool room(struct writer *w, size_t size)
+{
+	w->size += size;
+	return w->x && xdr_out_pos(w->x) + size <= w->end;
+}
+
+/* From the first walk to the second: rows, and the mark that ends the list. */
+static bool make_room(struct rpc_request *req, struct writer *w)
+{
+	struct xdr_out *x = &req->out;
+	size_t start = xdr_out_pos(x), need = rn_min(w->size, LIST_REPLY_MAX) + 4;
+
+	if (start + 4 > req->reply_max)
+		return false;
+	need = rn_min(need, req->reply_max - start);
+	if (start + need > x->size && rpc_reply_grow(req, need) < 0)
+		need = x->size - start;
+	w->x = x;
+	w->end = start + need - 4;
+	return true;
+}
+
+static bool each_mount(void *arg, const struct mnt_row *row)
+{
+	struct writer *w = arg;
+
+	if (!room(w, 4 + string_size(row->host) + string_size(row->path)))
+		return !w->x;
+	xdr_put_bool(w->x, true);
+	put_string(w->x, row->host);
+	put_string(w->x, row->path);
+	return true;
+}
+
+enum rpc_run mnt_dump(struct rpc_request *req, void *args)
+{
+	struct nfs3_server *s = req->program_ctx;
+	struct writer w = { 0 };
+
+	(void)args;
+	mnt_list_walk(&s->mounts, each_mount, &w);
+	if (!make_room(req, &w))
+		return RPC_RUN_TOO_LONG;
+	mnt_list_walk(&s->mounts, each_mount, &w);
+	xdr_put_bool(&req->out, false);
+	return RPC_RUN_DONE;
+}
+
+/* What the protocol's own limits forbid is left out: no client could decode it. */
+static bool each_export(void *arg, const char *path, const char *const *groups, unsigned ngroups)
+{
+	struct writer *w = arg;
+	size_t size = 4 + string_size(path) + 4;
+
+	if (strlen(path) > MNT_PATH_MAX)
+		return true;
+	for (unsigned i = 0; i < ngroups; i++)
+		if (strlen(groups[i]) <= MNT_NAME_MAX)
+			size += 4 + string_size(groups[i]);
+	if (!room(w, size))
+		return !w->x;
+	xdr_put_bool(w->x, true);
+	put_string(w->x, path);
+	for (unsigned i = 0; i < ngroups; i++) {
+		if (strlen(groups[i]) > MNT_NAME_MAX)
+			continue;
+		xdr_put_bool(w->x, true);
+		put_string(w->x, groups[i]);
+	}
+	xdr_put_bool(w->x, false);
+	return true;
+}
+
+enum rpc_run mnt_export(struct rpc_request *req, void *args)
+{
+	struct nfs3_server *s = req->program_ctx;
+	const struct vfs_exports *exports = &s->cfg.exports;
+	struct writer w = { 0 };
+
+	(void)args;
+	exports->list(exports->ctx, each_export, &w);
+	if (!make_room(req, &w))
+		return RPC_RUN_TOO_LONG;
+	exports->list(exports->ctx, each_export, &w);
+	xdr_put_bool(&req->out, false);
+	return RPC_RUN_DONE;
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* MNT, UMNT and UMNTALL of all versions, and version 2's PATHCONF (RFC 1813 appendix I, RFC 1094
+ * appendix A). */
+#include <errno.h>
+#include <limits.h>
+
+#include "lib/checked.h"
+#include "nfs3/mount_ops.h"
+#include "nfs3/procs.h"
+
+bool mnt_decode_path(struct xdr_in *x, void *args)
+{
+	struct mnt_path *p = args;
+	uint32_t len = xdr_get_u32(x);
+
+	if (x->err)
+		return false;
+	p->len = len;
+	if (len > MNT_PATH_MAX)
+		xdr_skip(x, (size_t)len + rn_xdr_pad(len));
+	else
+		xdr_get_fixed(x, p->bytes, len);
+	return !x->err;
+}
+
+static enum mountstat3 mount_status(int err)
+{
+	switch (-err) {
+	case 0:
+		return MNT3_OK;
+	case ENOENT:
+	case ESTALE:
+		return MNT3ERR_NOENT;
+	case EACCES:
+	case EPERM:
+		return MNT3ERR_ACCES;
+	case ENOTDIR:
+	case ELOOP:
+		return MNT3ERR_NOTDIR;
+	case EINVAL:
+		return MNT3ERR_INVAL;
+	case ENAMETOOLONG:
+		return MNT3ERR_NAMETOOLONG;
+	case EOPNOTSUPP:
+		return MNT3ERR_NOTSUPP;
+	case ENOMEM:
+	case EMFILE:
+	case ENFILE:
+		return MNT3ERR_SERVERFAULT;
+	default:
+		return MNT3ERR_IO;
+	}
+}
+
+static void put_flavors(struct xdr_out *x, const struct vfs_access *access)
+{
+	bool sys = access->flags & VFS_SEC_SYS, none = access->flags & VFS_SEC_NONE;
+
+	xdr_put_u32(x, (uint32_t)sys + (uint32_t)none);
+	if (sys)
+		xdr_put_u32(x, RPC_AUTH_SYS);
+	if (none)
+		xdr_put_u32(x, RPC_AUTH_NONE);
+}
+
+enum rpc_run mnt_mnt_v3(struct rpc_request *req, void *args)
+{
+	struct nfs3_server *s = req->program_ctx;
+	struct mnt_path *path = args;
+	struct vfs_ctx ctx;
+	struct vfs_node *node;
+	int rc = mnt_resolve(req, path, &ctx, &node);
+
+	/* An export for flavours that we do not have would give a handle that is good for nothing.
+	 */
+	if (rc == 0 && !(ctx.access.flags & (VFS_SEC_SYS | VFS_SEC_NONE)))
+		rc = -EACCES;
+	xdr_put_u32(&req->out, mount_status(rc));
+	if (rc == 0) {
+		const struct vfs_fh *fh = vfs_node_fh(node);
+
+		xdr_put_opaque(&req->out, fh->data, fh->len);
+		put_flavors(&req->out, &ctx.access);
+		mnt_list_add(&s->mounts, (const struct sockaddr *)&req->conn->peer, path->bytes);
+	}
+	vfs_node_put(node);
+	if (ctx.exp)
+		vfs_export_put(ctx.exp);
+	return RPC_RUN_DONE;
+}
+
+/* Versions 1 and 2 give handles of 32 bytes for NFS version 2, which is not served: refused,
+ * whatever the path. */
+enum rpc_run mnt_mnt_v1(struct rpc_request *req, void *args)
+{
+	(void)args;
+	xdr_put_u32(&req->out, MNT3ERR_ACCES);
+	return RPC_RUN_DONE;
+}
+
+enum rpc_run mnt_umnt(struct rpc_request *req, void *args)
+{
+	struct nfs3_server *s = req->program_ctx;
+	struct mnt_path *path = args;
+
+	if (path->len > 0 && path->len <= MNT_PATH_MAX)
+		mnt_list_remove(&s->mounts, (const struct sockaddr *)&req->conn->peer, path->bytes);
+	return RPC_RUN_DONE;
+}
+
+enum rpc_run mnt_umntall(struct rpc_request *req, void *args)
+{
+	struct nfs3_server *s = req->program_ctx;
+
+	(void)args;
+	mnt_list_remove_all(&s->mounts, (const struct sockaddr *)&req->conn->peer);
+	return RPC_RUN_DONE;
+}
+
+/* POSIX values of a path. A bit of the first mask says that a value could not be determined: all of
+ * them on failure. */
+enum rpc_run mnt_pathconf_v2(struct rpc_request *req, void *args)
+{
+	struct xdr_out *x = &req->out;
+	struct vfs_statfs st = { 0 };
+	struct vfs_ctx ctx;
+	struct vfs_node *node;
+	int rc = mnt_resolve(req, args, &ctx, &node);
+
+	if (rc == 0)
+		rc = vfs_statfs(&ctx, node, &st);
+	xdr_put_u32(x, st.link_max);
+	xdr_put_u32(x, MAX_CANON);
+	xdr_put_u32(x, MAX_INPUT);
+	xdr_put_u32(x, st.name_max);
+	xdr_put_u32(x, PATH_MAX);
+	xdr_put_u32(x, PIPE_BUF);
+	xdr_put_u32(x, 0); /* vdisable */
+	xdr_put_u32(x, 0);
+	xdr_put_u32(x, rc == 0 ? 0 : 0xffff);
+	xdr_put_u32(x, 0);
+	vfs_node_put(node);
+	if (ctx.exp)
+		vfs_export_put(ctx.exp);
+	return RPC_RUN_DONE;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* MOUNT's argument, and the resolution of its paths. */
+#ifndef RN_NFS3_MOUNT_OPS_H
+#define RN_NFS3_MOUNT_OPS_H
+
+#include "nfs3/proto.h"
+#include "nfs3/server.h"
+#include "rpc/request.h"
+
+struct mnt_path {
+	uint32_t len;		      /* the true length; longer than MNT_PATH_MAX has no bytes */
+	char bytes[MNT_PATH_MAX + 1]; /* NUL-terminated */
+};
+
+/*
+ * Finds what a client may mount under a path: the export with the longest matching path, then the
+ * rest of the path name by name, as root and without following symbolic links. 0: *node has a
+ * reference, and so has ctx->exp. A directory, or the exported object itself. -errno: both are
+ * NULL.
+ */
+int mnt_resolve(struct rpc_request *req, const struct mnt_path *path, struct vfs_ctx *ctx,
+		struct vfs_node **node);
+
+#endif
