@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/payload.h"
+
+static struct rn_budget budget;
+static struct rn_payload_pool *pool;
+
+static void make_pool(unsigned slabs)
+{
+	rn_budget_init(&budget, (size_t)slabs * RN_SLAB_SIZE);
+	pool = rn_payload_pool_new(&budget);
+	cr_assert_not_null(pool);
+}
+
+static uint64_t in_use(void)
+{
+	struct rn_payload_stats s;
+
+	rn_payload_stats(pool, &s);
+	return s.buffers_in_use;
+}
+
+struct waiter {
+	struct rn_payload_waiter w;
+	struct rn_payload *got;
+	unsigned calls;
+};
+
+static void ready(struct rn_payload_waiter *w, struct rn_payload *p)
+{
+	struct waiter *me = (struct waiter *)w;
+
+	me->got = p;
+	me->calls++;
+}
+
+static struct waiter waiter(void)
+{
+	return (struct waiter){ .w.ready = ready };
+}
+
+Test(payload, a_size_gets_the_smallest_class_that_holds_it)
+{
+	static const struct {
+		size_t ask;
+		uint32_t get;
+	} t[] = { { 0, 4096 },		 { 1, 4096 },	       { 4096, 4096 },
+		  { 4097, 8192 },	 { 16384, 16384 },     { 16385, 65536 },
+		  { 65537, 262144 },	 { 262145, 1u << 20 }, { 1048577, 2u << 20 },
+		  { 2u << 20, 2u << 20 } };
+
+	make_pool(16);
+	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		struct rn_payload *p = rn_payload_get(pool, t[i].ask);
+
+		cr_assert_not_null(p);
+		cr_assert_eq(p->size, t[i].get);
+		cr_assert_eq((uintptr_t)p->data % 4096, 0);
+		cr_assert_eq(p->data, (uint8_t *)rn_payload_slab_base(pool, p->slab) + p->offset);
+		memset(p->data, 1, p->size);
+		rn_payload_put(p);
+	}
+	cr_assert_null(rn_payload_get(pool, RN_PAYLOAD_MAX + 1u));
+	cr_assert_null(rn_payload_slab_base(pool, rn_payload_slab_count(pool)));
+	cr_assert_eq((uintptr_t)rn_payload_slab_base(pool, 0) % RN_SLAB_SIZE, 0);
+	rn_payload_pool_free(pool);
+	cr_assert_eq(budget.used, 0);
+}
+
+Test(payload, buffers_of_a_slab_do_not_overlap_and_end_with_it)
+{
+	struct rn_payload *p[8];
+
+	make_pool(1);
+	for (int i = 0; i < 8; i++) {
+		p[i] = rn_payload_get(pool, 262144);
+		cr_assert_not_null(p[i]);
+		memset(p[i]->data, i, p[i]->size);
+	}
+	cr_assert_null(rn_payload_get(pool, 1), "the budget is used up");
+	for (int i = 0; i < 8; i++) {
+		cr_assert_eq(p[i]->data[0], i);
+		cr_assert_eq(p[i]->data[262143], i);
+		rn_payload_put(p[i]);
+	}
+	rn_payload_pool_free(pool);
+}
+
+Test(payload, a_wholly_free_slab_serves_another_class_a_partly_used_one_does_not)
+{
+	make_pool(1);
+	struct rn_payload *a = rn_payload_get(pool, 4096), *b = rn_payload_get(pool, 4096);
+	rn_payload_put(b);
+	cr_assert_null(rn_payload_get(pool, 1u << 20));
+	rn_payload_put(a);
+	struct rn_payload *big = rn_payload_get(pool, 1u << 20);
+	cr_assert_not_null(big);
+	cr_assert_eq(rn_payload_slab_count(pool), 1);
+	rn_payload_put(big);
+	cr_assert_not_null(a = rn_payload_get(pool, 2u << 20));
+	rn_payload_put(a);
+	cr_assert_not_null(a = rn_payload_get(pool, 8192));
+	rn_payload_put(a);
+	rn_payload_pool_free(pool);
+}
+
+Test(payload, the_last_reference_returns_it)
+{
+	make_pool(1);
+	struct rn_payload *p = rn_payload_get(pool, 2u << 20);
+	rn_payload_ref(p);
+	rn_payload_put(p);
+	cr_assert_eq(in_use(), 1);
+	cr_assert_null(rn_payload_get(pool, 1));
+	rn_payload_put(p);
+	cr_assert_eq(in_use(), 0);
+	rn_payload_put(NULL);
+	rn_payload_pool_free(pool);
+}
+
+Test(payload, waiters_are_served_in_order_and_nobody_passes_them)
+{
+	struct waiter big = waiter(), small = waiter(), last = waiter();
+
+	make_pool(1);
+	struct rn_payload *a = rn_payload_get(pool, 1u << 20), *b = rn_payload_get(pool, 1u << 20);
+	cr_assert_null(rn_payload_get_or_wait(pool, 2u << 20, &big.w));
+	cr_assert_null(rn_payload_get_or_wait(pool, 4096, &small.w));
+	rn_payload_put(a);
+	cr_assert_eq(big.calls + small.calls, 0, "the first needs a whole slab");
+	cr_assert_null(rn_payload_get(pool, 1u << 20), "others wait");
+	rn_payload_put(b);
+	cr_assert_eq(big.calls, 1);
+	cr_assert_eq(big.got->size, 2u << 20);
+	cr_assert_eq(small.calls, 0);
+	cr_assert_null(rn_payload_get_or_wait(pool, 4096, &last.w));
+	rn_payload_put(big.got);
+	cr_assert_eq(small.calls, 1);
+	cr_assert_eq(last.calls, 1);
+	memset(last.got->data, 1, 4096);
+	rn_payload_put(small.got);
+	rn_payload_put(last.got);
+	rn_payload_pool_free(pool);
+}
+
+Test(payload, a_cancelled_waiter_is_gone_and_those_behind_it_go_on)
+{
+	struct waiter big = waiter(), small = waiter();
+
+	make_pool(1);
+	struct rn_payload *a = rn_payload_get(pool, 4096), *b = rn_payload_get(pool, 4096);
+	cr_assert_null(rn_payload_get_or_wait(pool, 2u << 20, &big.w));
+	cr_assert_null(rn_payload_get_or_wait(pool, 4096, &small.w));
+	rn_payload_put(a);
+	cr_assert_eq(small.calls, 0);
+	cr_assert_eq(rn_payload_wait_cancel(pool, &big.w), 0);
+	cr_assert_eq(small.calls, 1);
+	cr_assert_eq(rn_payload_wait_cancel(pool, &big.w), -ENOENT);
+	cr_assert_eq(rn_payload_wait_cancel(pool, &small.w), -ENOENT);
+	rn_payload_put(small.got);
+	rn_payload_put(b);
+	rn_payload_pool_free(pool);
+}
+
+struct blocking {
+	struct rn_payload_waiter w;
+	pthread_mutex_t lock;
+	pthread_cond_t cond;
+	struct rn_payload *got;
+};
+
+static void wake(struct rn_payload_waiter *w, struct rn_payload *p)
+{
+	struct blocking *b = (struct blocking *)w;
+
+	pthread_mutex_lock(&b->lock);
+	b->got = p;
+	pthread_cond_signal(&b->cond);
+	pthread_mutex_unlock(&b->lock);
+}
+
+static void *churn(void *arg)
+{
+	struct blocking b = { .w.ready = wake };
+	unsigned seed = (unsigned)(uintptr_t)arg;
+
+	pthread_mutex_init(&b.lock, NULL);
+	pthread_cond_init(&b.cond, NULL);
+	for (int i = 0; i < 3000; i++) {
+		const size_t size = 1 + (size_t)rand_r(&seed) % RN_PAYLOAD_MAX;
+
+		b.got = NULL;
+		struct rn_payload *p = rn_payload_get_or_wait(pool, size, &b.w);
+		pthread_mutex_lock(&b.lock);
+		while (p == NULL && b.got == NULL)
+			pthread_cond_wait(&b.cond, &b.lock);
+		pthread_mutex_unlock(&b.lock);
+		p = p != NULL ? p : b.got;
+		p->data[0] = 1;
+		p->data[size - 1] = 1;
+		rn_payload_put(p);
+	}
+	return NULL;
+}
+
+Test(payload, threads_that_wait_all_come_through, .timeout = 60)
+{
+	pthread_t t[6];
+
+	make_pool(3);
+	for (uintptr_t i = 0; i < 6; i++)
+		pthread_create(&t[i], NULL, churn, (void *)(i + 1));
+	for (int i = 0; i < 6; i++)
+		pthread_join(t[i], NULL);
+	cr_assert_eq(in_use(), 0);
+	cr_assert_leq(rn_payload_slab_count(pool), 3);
+	rn_payload_pool_free(pool);
+	cr_assert_eq(budget.used, 0);
+}
