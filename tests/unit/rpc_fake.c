@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "tests/unit/rpc_fake.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/checked.h"
+
+static void record(struct fake_conn *c, const struct xdr_out *out)
+{
+	const size_t at = out->has_bulk ? out->bulk_at : out->used;
+	const size_t bulk = xdr_out_total(out) - out->used;
+
+	c->reply_len = xdr_out_total(out);
+	if (c->reply_len > sizeof(c->reply))
+		return;
+	memset(c->reply, 0, c->reply_len);
+	memcpy(c->reply, out->base, at);
+	if (out->bulk != NULL)
+		memcpy(c->reply + at, out->bulk->data + out->bulk_off, out->bulk_len);
+	memcpy(c->reply + at + bulk, out->base + at, out->used - at);
+}
+
+static void take_back(struct rpc_request *req)
+{
+	struct rpc_conn *conn = req->conn;
+
+	rpc_request_free(req);
+	rpc_conn_put(conn);
+}
+
+static void op_reply(struct rpc_request *req)
+{
+	struct fake_conn *c = (struct fake_conn *)req->conn;
+
+	c->replies++;
+	record(c, &req->out);
+	take_back(req);
+}
+
+static void op_drop(struct rpc_request *req)
+{
+	((struct fake_conn *)req->conn)->drops++;
+	take_back(req);
+}
+
+static void op_too_long(struct rpc_request *req)
+{
+	((struct fake_conn *)req->conn)->too_longs++;
+	take_back(req);
+}
+
+static void op_garbage(struct rpc_request *req)
+{
+	((struct fake_conn *)req->conn)->garbage++;
+	take_back(req);
+}
+
+static void op_destroy(struct rpc_conn *conn)
+{
+	((struct fake_conn *)conn)->destroyed++;
+}
+
+static const struct rpc_conn_ops fake_ops = {
+	.netid = "tcp",
+	.reliable = true,
+	.reply = op_reply,
+	.drop = op_drop,
+	.too_long = op_too_long,
+	.garbage = op_garbage,
+	.destroy = op_destroy,
+};
+
+struct echo_args {
+	const uint8_t *data;
+	uint32_t len;
+};
+
+static bool get_echo(struct xdr_in *in, void *args)
+{
+	struct echo_args *a = args;
+
+	a->data = xdr_get_opaque(in, 64, &a->len);
+	return true; /* the sticky error is dispatch's to see */
+}
+
+static bool get_word(struct xdr_in *in, void *args)
+{
+	*(uint32_t *)args = xdr_get_u32(in);
+	return true;
+}
+
+static bool get_bulk(struct xdr_in *in, void *args)
+{
+	xdr_get_bulk(in, 4096, args);
+	return true;
+}
+
+static enum rpc_run run_echo(struct rpc_request *req, void *args)
+{
+	const struct echo_args *a = args;
+
+	xdr_put_opaque(&req->out, a->data, a->len);
+	return RPC_RUN_DONE;
+}
+
+static enum rpc_run run_count(struct rpc_request *req, void *args)
+{
+	struct fake *f = req->program_ctx;
+
+	(void)args;
+	xdr_put_u32(&req->out, ++f->count);
+	return RPC_RUN_DONE;
+}
+
+static enum rpc_run run_bulk(struct rpc_request *req, void *args)
+{
+	struct fake *f = req->program_ctx;
+	const uint32_t n = *(uint32_t *)args;
+	struct rn_payload *p = rn_payload_get(f->pool, n);
+
+	if (p == NULL)
+		return RPC_RUN_SYSTEM_ERR;
+	memset(p->data, 'b', n);
+	xdr_put_bulk(&req->out, p, 0, n);
+	xdr_put_u32(&req->out, 7);
+	return RPC_RUN_DONE;
+}
+
+static enum rpc_run run_long(struct rpc_request *req, void *args)
+{
+	const uint32_t n = *(uint32_t *)args;
+
+	/* What does not fit even so overflows, which dispatch has to see. */
+	rpc_reply_grow(req, (size_t)n + 3);
+	uint8_t *p = xdr_reserve(&req->out, n);
+	if (p != NULL)
+		memset(p, 0, n);
+	return RPC_RUN_DONE;
+}
+
+static enum rpc_run run_pending(struct rpc_request *req, void *args)
+{
+	struct fake *f = req->program_ctx;
+
+	f->pending = req;
+	f->count++;
+	xdr_put_u32(&req->out, *(uint32_t *)args);
+	return RPC_RUN_PENDING;
+}
+
+static enum rpc_run run_how(struct rpc_request *req, void *args)
+{
+	struct fake *f = req->program_ctx;
+
+	f->count++;
+	xdr_put_u32(&req->out, 1);
+	const uint32_t how = *(uint32_t *)args;
+	return how == RPC_RUN_PENDING ? RPC_RUN_DONE : (enum rpc_run)(how % 6);
+}
+
+static enum rpc_run run_store(struct rpc_request *req, void *args)
+{
+	const struct xdr_bulk *b = args;
+	uint32_t sum = 0;
+
+	for (unsigned i = 0; i < b->npieces; i++) {
+		for (size_t j = 0; j < b->piece[i].iov_len; j++)
+			sum += ((const uint8_t *)b->piece[i].iov_base)[j];
+	}
+	xdr_put_u32(&req->out, b->len);
+	xdr_put_u32(&req->out, sum);
+	return RPC_RUN_DONE;
+}
+
+static const struct rpc_proc procs[FAKE_PROCS] = {
+	[FAKE_NULL] = { .name = "NULL" },
+	[FAKE_ECHO] = { "ECHO", get_echo, sizeof(struct echo_args), run_echo, 0, 0 },
+	[FAKE_COUNT] = { "COUNT", get_word, 4, run_count, RPC_NONIDEMPOTENT, 4 },
+	[FAKE_BULK] = { "BULK", get_word, 4, run_bulk, 0, 0 },
+	[FAKE_LONG] = { "LONG", get_word, 4, run_long, 0, 0 },
+	[FAKE_PENDING] = { "PENDING", get_word, 4, run_pending, RPC_NONIDEMPOTENT, 4 },
+	[FAKE_HOW] = { "HOW", get_word, 4, run_how, RPC_NONIDEMPOTENT, 0 },
+	[FAKE_STORE] = { "STORE", get_bulk, sizeof(struct xdr_bulk), run_store, 0, 0 },
+};
+
+static const struct rpc_version versions[] = {
+	{ 2, procs, FAKE_PROCS },
+	{ 4, procs, FAKE_PROCS },
+};
+
+static enum rpc_run admit(struct rpc_request *req)
+{
+	return ((struct fake *)req->program_ctx)->admit;
+}
+
+static void observe(void *ctx, const struct rpc_request *req, uint64_t elapsed_ns, bool error)
+{
+	struct fake *f = ctx;
+
+	(void)req;
+	(void)elapsed_ns;
+	f->observed++;
+	f->errors += error;
+}
+
+void fake_init(struct fake *f, size_t drc_entries)
+{
+	memset(f, 0, sizeof(*f));
+	rn_budget_init(&f->budget, 16 * (size_t)RN_SLAB_SIZE);
+	f->pool = rn_payload_pool_new(&f->budget);
+	f->server.programs[0] = (struct rpc_program){
+		.prog = FAKE_PROG,
+		.name = "FAKE",
+		.versions = versions,
+		.nversions = 2,
+		.ctx = f,
+		.admit = admit,
+	};
+	f->server.nprograms = 1;
+	f->server.pool = f->pool;
+	f->server.drc = drc_entries > 0 ? drc_new(drc_entries, drc_entries * 256) : NULL;
+	f->server.observe = observe;
+	f->server.observe_ctx = f;
+	rn_inbox_init(&f->worker.inbox);
+}
+
+unsigned fake_leaks(struct fake *f)
+{
+	struct rn_payload_stats stats;
+
+	rn_payload_stats(f->pool, &stats);
+	return (unsigned)stats.buffers_in_use;
+}
+
+void fake_fini(struct fake *f)
+{
+	drc_free(f->server.drc);
+	rn_inbox_fini(&f->worker.inbox);
+	rn_payload_pool_free(f->pool);
+}
+
+void fake_conn_init(struct fake_conn *c, unsigned id, uint8_t host, uint16_t port)
+{
+	struct sockaddr_in *sin = (struct sockaddr_in *)&c->base.peer;
+
+	memset(c, 0, sizeof(*c));
+	c->base.ops = &fake_ops;
+	c->base.id = id;
+	atomic_init(&c->base.refs, 1);
+	sin->sin_family = AF_INET;
+	sin->sin_addr.s_addr = htonl(0x0a000000u | host);
+	sin->sin_port = htons(port);
+}
+
+void fake_call(struct xdr_out *x, uint32_t xid, uint32_t proc)
+{
+	const uint32_t cred[] = { 1, 4, 0x686f7374, 1000, 100, 2, 4, 24 };
+	const uint32_t header[] = { xid, RPC_CALL, RPC_VERSION,	 FAKE_PROG,
+				    4,	 proc,	   RPC_AUTH_SYS, sizeof(cred) };
+
+	for (unsigned i = 0; i < rn_array_size(header); i++)
+		xdr_put_u32(x, header[i]);
+	for (unsigned i = 0; i < rn_array_size(cred); i++)
+		xdr_put_u32(x, cred[i]);
+	xdr_put_u64(x, 0); /* verifier */
+}
+
+struct rpc_request *fake_request(struct fake *f, struct fake_conn *c, const struct xdr_out *call)
+{
+	struct rpc_request *req = rpc_request_new(f->pool);
+
+	if (req == NULL)
+		abort();
+	rpc_conn_ref(&c->base);
+	req->conn = &c->base;
+	req->worker = &f->worker;
+	req->seg[0] = (struct rpc_seg){ .base = call->base, .len = (uint32_t)call->used };
+	req->nseg = 1;
+	req->reply_max = sizeof(c->reply);
+	return req;
+}
+
+void fake_dispatch(struct fake *f, struct fake_conn *c, const struct xdr_out *call)
+{
+	rpc_dispatch(&f->server, fake_request(f, c, call));
+}
+
+unsigned fake_run_inbox(struct fake *f)
+{
+	struct rn_inbox_node *node = rn_inbox_take(&f->worker.inbox);
+	unsigned n = 0;
+
+	while (node != NULL) {
+		struct rpc_request *req = rn_container_of(node, struct rpc_request, node);
+
+		node = node->next;
+		req->work(req);
+		n++;
+	}
+	return n;
+}
+
+uint32_t fake_word(const struct fake_conn *c, unsigned index)
+{
+	uint32_t be;
+
+	if ((index + 1) * 4 > c->reply_len)
+		return UINT32_MAX;
+	memcpy(&be, c->reply + index * 4, 4);
+	return ntohl(be);
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <criterion/criterion.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "tests/unit/rpc_fake.h"
+
+static struct fake f;
+static struct fake_conn conn;
+static uint8_t buf[2048];
+static struct xdr_out call;
+
+static void make(size_t entries)
+{
+	fake_init(&f, entries);
+	fake_conn_init(&conn, 1, 1, 700);
+}
+
+static void end(void)
+{
+	cr_assert_eq(fake_leaks(&f), 0);
+	fake_fini(&f);
+}
+
+/* COUNT with this xid and argument from c: what it answered. */
+static uint32_t count(struct fake_conn *c, uint32_t xid, uint32_t arg)
+{
+	const unsigned before = c->replies;
+
+	xdr_out_init(&call, buf, sizeof(buf));
+	fake_call(&call, xid, FAKE_COUNT);
+	xdr_put_u32(&call, arg);
+	fake_dispatch(&f, c, &call);
+	cr_assert_eq(c->replies, before + 1);
+	cr_assert_eq(fake_word(c, 0), xid);
+	cr_assert_eq(fake_word(c, 5), RPC_SUCCESS);
+	return fake_word(c, 6);
+}
+
+Test(drc, a_retransmission_gets_the_first_reply)
+{
+	struct drc_stats s;
+
+	make(64);
+	cr_assert_eq(count(&conn, 1, 0), 1);
+	cr_assert_eq(count(&conn, 1, 0), 1);
+	cr_assert_eq(count(&conn, 2, 0), 2);
+	cr_assert_eq(count(&conn, 1, 0), 1);
+	drc_stats(f.server.drc, &s);
+	cr_assert_eq(s.hits, 2);
+	cr_assert_eq(s.misses, 2);
+	cr_assert_eq(s.entries, 2);
+	cr_assert_eq(s.bytes, 56);
+	end();
+}
+
+Test(drc, another_port_is_the_same_client_another_address_is_not)
+{
+	struct fake_conn port, host;
+
+	make(64);
+	fake_conn_init(&port, 2, 1, 999);
+	fake_conn_init(&host, 3, 2, 700);
+	cr_assert_eq(count(&conn, 1, 0), 1);
+	cr_assert_eq(count(&port, 1, 0), 1);
+	cr_assert_eq(count(&host, 1, 0), 2);
+	end();
+}
+
+Test(drc, a_mapped_address_is_the_ipv4_client)
+{
+	struct fake_conn mapped;
+	struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)&mapped.base.peer;
+
+	make(64);
+	fake_conn_init(&mapped, 2, 1, 0);
+	memset(&mapped.base.peer, 0, sizeof(mapped.base.peer));
+	sin6->sin6_family = AF_INET6;
+	sin6->sin6_port = 5;
+	memcpy(&sin6->sin6_addr, "\0\0\0\0\0\0\0\0\0\0\xff\xff\x0a\0\0\x01", 16);
+	cr_assert_eq(count(&conn, 1, 0), 1);
+	cr_assert_eq(count(&mapped, 1, 0), 1);
+	sin6->sin6_addr.s6_addr[15] = 2;
+	cr_assert_eq(count(&mapped, 1, 0), 2);
+	end();
+}
+
+Test(drc, a_reused_xid_with_other_arguments_or_another_user_is_another_call)
+{
+	make(64);
+	cr_assert_eq(count(&conn, 1, 0), 1);
+	cr_assert_eq(count(&conn, 1, 5), 2);
+	xdr_out_init(&call, buf, sizeof(buf));
+	fake_call(&call, 1, FAKE_COUNT);
+	xdr_put_u32(&call, 0);
+	xdr_patch_u32(&call, 44, 1001); /* the credential's uid */
+	fake_dispatch(&f, &conn, &call);
+	cr_assert_eq(fake_word(&conn, 6), 3);
+	cr_assert_eq(count(&conn, 1, 0), 1);
+	end();
+}
+
+Test(drc, the_sum_does_not_depend_on_how_the_call_was_cut)
+{
+	make(64);
+	cr_assert_eq(count(&conn, 1, 0), 1);
+	for (uint32_t at = 1; at < call.used; at++) {
+		struct rpc_request *req = fake_request(&f, &conn, &call);
+
+		req->seg[0].len = at;
+		req->seg[1].base = call.base + at;
+		req->seg[1].len = (uint32_t)call.used - at;
+		req->nseg = 2;
+		rpc_dispatch(&f.server, req);
+		cr_assert_eq(fake_word(&conn, 6), 1, "cut at %u", at);
+	}
+	end();
+}
+
+Test(drc, the_oldest_finished_go_first)
+{
+	struct drc_stats s;
+
+	make(4);
+	for (uint32_t xid = 1; xid <= 5; xid++)
+		cr_assert_eq(count(&conn, xid, 0), xid);
+	cr_assert_eq(count(&conn, 2, 0), 2, "still there");
+	cr_assert_eq(count(&conn, 1, 0), 6, "evicted, so it ran again");
+	drc_stats(f.server.drc, &s);
+	cr_assert_eq(s.entries, 4);
+	cr_assert_eq(s.evicted, 2);
+	end();
+}
+
+Test(drc, the_bytes_of_stored_replies_are_bounded)
+{
+	struct drc_stats s;
+
+	make(64);
+	drc_free(f.server.drc);
+	f.server.drc = drc_new(64, 100); /* three replies of 28 bytes */
+	for (uint32_t xid = 1; xid <= 10; xid++)
+		count(&conn, xid, 0);
+	drc_stats(f.server.drc, &s);
+	cr_assert_eq(s.bytes, 84);
+	cr_assert_eq(s.entries, 3);
+	cr_assert_eq(count(&conn, 8, 0), 8);
+	cr_assert_eq(count(&conn, 7, 0), 11);
+	end();
+}
+
+Test(drc, what_is_in_progress_is_never_evicted)
+{
+	struct rpc_request *pending[2];
+
+	make(2);
+	for (uint32_t i = 0; i < 2; i++) {
+		xdr_out_init(&call, buf, sizeof(buf));
+		fake_call(&call, i, FAKE_PENDING);
+		xdr_put_u32(&call, i);
+		fake_dispatch(&f, &conn, &call);
+		pending[i] = f.pending;
+		cr_assert_not_null(pending[i]->drc);
+	}
+	f.count = 0;
+	cr_assert_eq(count(&conn, 9, 0), 1);
+	cr_assert_eq(count(&conn, 9, 0), 2, "there was no entry for it");
+	fake_dispatch(&f, &conn, &call);
+	for (int i = 0; i < 2; i++)
+		rpc_complete(pending[i], RPC_RUN_DONE);
+	cr_assert_eq(count(&conn, 10, 0), 4);
+	cr_assert_eq(count(&conn, 10, 0), 4);
+	end();
+}
+
+Test(drc, a_long_reply_and_one_with_bulk_are_not_kept)
+{
+	struct drc_stats s;
+
+	make(64);
+	for (int bulk = 0; bulk < 2; bulk++) {
+		xdr_out_init(&call, buf, sizeof(buf));
+		fake_call(&call, 1, FAKE_COUNT);
+		struct rpc_request *req = fake_request(&f, &conn, &call);
+		req->call.xid = 1;
+		cr_assert_eq(drc_lookup(f.server.drc, req, NULL), DRC_NEW);
+		if (bulk)
+			xdr_put_bulk(&req->out, rn_payload_get(f.pool, 4), 0, 4);
+		else
+			xdr_reserve(&req->out, DRC_REPLY_MAX + 4);
+		drc_done(f.server.drc, req);
+		cr_assert_null(req->drc);
+		drc_stats(f.server.drc, &s);
+		cr_assert_eq(s.entries, 0);
+		req->conn->ops->drop(req);
+	}
+	end();
+}
+
+Test(drc, an_abandoned_call_runs_again)
+{
+	make(64);
+	xdr_out_init(&call, buf, sizeof(buf));
+	fake_call(&call, 1, FAKE_COUNT);
+	for (int i = 0; i < 2; i++) {
+		struct rpc_request *req = fake_request(&f, &conn, &call);
+
+		cr_assert_eq(drc_lookup(f.server.drc, req, NULL), DRC_NEW);
+		struct rpc_request *dup = fake_request(&f, &conn, &call);
+		cr_assert_eq(drc_lookup(f.server.drc, dup, NULL), DRC_IN_PROGRESS);
+		dup->conn->ops->drop(dup);
+		drc_abandon(f.server.drc, req);
+		req->conn->ops->drop(req);
+	}
+	end();
+}
+
+#define THREADS 4
+#define CALLS 4000
+
+struct caller {
+	pthread_t thread;
+	unsigned index;
+	unsigned wrong;
+};
+
+/* Every thread sends the same xids from its own address, each twice. */
+static void *call_all(void *arg)
+{
+	struct caller *me = arg;
+	static __thread uint8_t mem[256];
+	struct fake_conn c;
+
+	fake_conn_init(&c, 10 + me->index, (uint8_t)(10 + me->index), 700);
+	for (uint32_t xid = 0; xid < CALLS; xid++) {
+		struct xdr_out x;
+		uint32_t first = 0;
+
+		for (int again = 0; again < 2; again++) {
+			xdr_out_init(&x, mem, sizeof(mem));
+			fake_call(&x, xid, FAKE_HOW);
+			xdr_put_u32(&x, RPC_RUN_DONE);
+			struct rpc_request *req = fake_request(&f, &c, &x);
+			req->call.xid = xid;
+			const enum drc_verdict v = drc_lookup(f.server.drc, req, NULL);
+			if (v == DRC_NEW) {
+				first = xid * THREADS + me->index;
+				xdr_put_u32(&req->out, first);
+				drc_done(f.server.drc, req);
+			}
+			me->wrong += v != (again ? DRC_REPLAY : DRC_NEW);
+			req->conn->ops->reply(req);
+			me->wrong += fake_word(&c, 0) != first;
+		}
+	}
+	return NULL;
+}
+
+Test(drc, threads_do_not_mix_up_clients, .timeout = 60)
+{
+	struct caller callers[THREADS] = { 0 };
+
+	make(8 * THREADS * CALLS); /* so that nothing is evicted while a thread sleeps */
+	for (unsigned i = 0; i < THREADS; i++) {
+		callers[i].index = i;
+		pthread_create(&callers[i].thread, NULL, call_all, &callers[i]);
+	}
+	for (unsigned i = 0; i < THREADS; i++) {
+		pthread_join(callers[i].thread, NULL);
+		cr_assert_eq(callers[i].wrong, 0);
+	}
+	end();
+}
