@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * An export from inside: its path, and the mounts that may be seen through it. Mount 0 is the
- * export's own; others exist with VFS_CROSSMNT only and are found in /proc/self/mountinfo when they
- * are met.
+ * export's own; others exist with crossmnt only, are found in /proc/self/mountinfo when they are
+ * met, and are let go when they are idle, so that an administrator can unmount them.
  */
 #ifndef RN_VFS_EXPORT_PRIVATE_H
 #define RN_VFS_EXPORT_PRIVATE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <sys/queue.h>
 
+#include "vfs/handle.h"
 #include "vfs/vfs.h"
 
 struct vfs_mount {
 	_Atomic unsigned refs;
 	uint32_t id;	 /* 0: the export's own; otherwise a hash of its path below the export */
-	uint64_t mnt_id; /* the kernel's, of this boot: statx's stx_mnt_id */
+	uint64_t mnt_id; /* the kernel's, of this boot */
+	int tree_fd;	 /* keeps a private clone alive; -1: the mount as everybody sees it */
 	int fd;		 /* its root, readable: what open_by_handle_at wants */
 	uint64_t fsid;	 /* the same after a restart */
-	bool subtree;	 /* the root is not the file system's root: handles may lead outside */
-	struct vfs_fh root_fh;
-	char *path; /* relative to the export; "" for mount 0 */
+	_Atomic int64_t found_at; /* vfs_now() of the last search that gave it */
 	TAILQ_ENTRY(vfs_mount) link;
 };
 TAILQ_HEAD(vfs_mount_list, vfs_mount);
@@ -31,11 +32,34 @@ struct vfs_export {
 	uint32_t id;
 	enum vfs_io_mode mode;
 	bool crossmnt;
-	bool detached;	    /* the mount is a private clone: lookups cannot leave it */
+	bool detached;	    /* mount 0 is a private clone: lookups cannot leave it */
 	uint32_t root_type; /* S_IFDIR or S_IFREG */
-	char *path;
+	struct vfs_fh root_fh;
+	uint64_t root_ino;
+	struct vfs_mount *root_mnt; /* mount 0, for as long as the export lives */
+	char *path;		    /* as exports(5) has it */
+	char *real_path;	    /* without symbolic links: what mountinfo shows */
 	pthread_mutex_t mounts_lock;
-	struct vfs_mount_list mounts; /* mount 0 first */
+	struct vfs_mount_list mounts; /* mount 0 and the others that are known */
+	LIST_ENTRY(vfs_export) link;  /* of vfs.exports */
 };
+
+/* Opens a mount whose root is what fd (O_PATH) shows. probe gets the kernel handle of the root. */
+int vfs_mount_new(struct vfs_export *exp, int fd, uint32_t id, struct vfs_mount **out,
+		  struct vfs_handle *probe);
+void vfs_mount_ref(struct vfs_mount *mnt);
+void vfs_mount_put(struct vfs_mount *mnt);
+
+/* A reference of the mount with that id in handles, or with that id of the kernel; unknown ones are
+ * searched in the mount table, for which the thread must be root. -ESTALE: there is none below this
+ * export. */
+int vfs_mount_by_id(struct vfs_export *exp, uint32_t id, struct vfs_mount **out);
+int vfs_mount_by_mnt_id(struct vfs_export *exp, uint64_t mnt_id, struct vfs_mount **out);
+/* Lets go of submounts that no node uses and nobody asked for since before. */
+void vfs_mounts_close_idle(struct vfs_export *exp, int64_t before);
+
+/* Is the directory fd the export's root or below it? 0, -ESTALE, or -errno. The thread must be
+ * root. */
+int vfs_export_contains(const struct vfs_export *exp, int fd);
 
 #endif

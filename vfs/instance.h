@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * struct vfs: the node cache and its one budget of descriptors. Nodes hang in shards by the hash of
- * export and handle; each shard has its lock and its list of unreferenced nodes, least recently
- * used first.
+ * mount and handle; each shard has its lock and its list of unreferenced nodes, least recently used
+ * first.
  *
- * Lock order: vfs_node.open_lock -> vfs_shard.lock; vfs_export.mounts_lock and vfs.exports_lock are
- * never held while another of them, or one of the former, is taken. No lock is held across a system
- * call that may wait for a disk, except vfs_node.open_lock (opens and directory streams of that
- * node).
+ * Lock order: vfs_node.open_lock -> vfs_shard.lock; vfs_node.open_lock -> vfs.exports_lock ->
+ * vfs_export.mounts_lock. Only open_lock (opens of that node) and mounts_lock (the search for a
+ * submount) are held across system calls that may wait for a disk.
  */
 #ifndef RN_VFS_INSTANCE_H
 #define RN_VFS_INSTANCE_H
@@ -20,9 +19,11 @@
 
 #define VFS_SHARDS 64u
 #define VFS_BUCKETS 1024u /* per shard */
+#define VFS_IDLE_SECONDS 10u
 
 LIST_HEAD(vfs_node_list, vfs_node);
 TAILQ_HEAD(vfs_node_lru, vfs_node);
+LIST_HEAD(vfs_export_list, vfs_export);
 
 struct vfs_shard {
 	pthread_mutex_t lock;
@@ -32,12 +33,17 @@ struct vfs_shard {
 
 struct vfs {
 	struct vfs_config cfg;
+	uint8_t hash_key[16];
 	struct vfs_shard shard[VFS_SHARDS];
 	_Atomic unsigned evict_next; /* the shard that is asked next for an eviction */
 	_Atomic long fds;	     /* descriptors that nodes hold */
 	_Atomic uint64_t write_verifier;
-	int mountinfo_fd; /* readable with POLLPRI after the mount table changed; -1: none */
+	pthread_mutex_t exports_lock;
+	struct vfs_export_list exports; /* not counted as references */
 	_Atomic uint64_t nodes, hits, misses, evictions, stale, bad_handles;
 };
+
+/* Seconds of a clock that never goes back. */
+int64_t vfs_now(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Nodes: one per {export, file handle} that is in use or cached. A node holds an O_PATH descriptor,
- * and on demand descriptors for data. All descriptors stay open as long as anybody holds a
+ * Nodes: one per {mount of an export, file handle} that is in use or cached. A node holds an O_PATH
+ * descriptor, and on demand descriptors for data. All of them stay open as long as anybody holds a
  * reference of the node: eviction and idle closing touch unreferenced nodes only. A node of a
  * removed file is doomed: out of the cache at once, gone with its last reference. Nothing that may
  * change is remembered here, attributes least of all.
@@ -36,14 +36,14 @@ struct vfs_node {
 	uint32_t type; /* S_IFMT bits: an inode never changes them */
 	int path_fd;   /* O_PATH */
 
-	pthread_mutex_t open_lock;	   /* guards opening of data_fd, and streams */
+	pthread_mutex_t open_lock;	   /* guards the opening of data_fd, and streams */
 	_Atomic int data_fd[VFS_FD_KINDS]; /* -1: not open */
-	struct vfs_dir_stream *streams;
+	struct vfs_dir_stream *streams;	   /* idle ones of a directory */
 
 	/* Guarded by the shard's lock. */
 	unsigned refs;
 	bool hashed;	 /* in the cache; a doomed node is not */
-	int64_t used_at; /* CLOCK_MONOTONIC_COARSE seconds at the last put */
+	int64_t used_at; /* vfs_now() at the last put */
 	LIST_ENTRY(vfs_node) bucket_link;
 	TAILQ_ENTRY(vfs_node) lru_link;
 };

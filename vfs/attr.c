@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "vfs/export_private.h"
+#include "vfs/node_open.h"
+
+static struct timespec to_timespec(const struct statx_timestamp *t)
+{
+	return (struct timespec){ .tv_sec = t->tv_sec, .tv_nsec = t->tv_nsec };
+}
+
+void vfs_attr_from_statx(const struct vfs_node *n, const struct statx *sx, struct vfs_attr *out)
+{
+	*out = (struct vfs_attr){
+		.mode = sx->stx_mode,
+		.nlink = sx->stx_nlink,
+		.uid = sx->stx_uid,
+		.gid = sx->stx_gid,
+		.size = sx->stx_size,
+		.used = sx->stx_blocks * 512,
+		.rdev_major = sx->stx_rdev_major,
+		.rdev_minor = sx->stx_rdev_minor,
+		.fsid = n->mnt->fsid,
+		.fileid = sx->stx_ino,
+		.atime = to_timespec(&sx->stx_atime),
+		.mtime = to_timespec(&sx->stx_mtime),
+		.ctime = to_timespec(&sx->stx_ctime),
+		/* Linux gives its change cookie to no process; every change sets ctime. */
+		.change = (uint64_t)sx->stx_ctime.tv_sec * 1000000000u + sx->stx_ctime.tv_nsec,
+		.blksize = sx->stx_blksize,
+	};
+}
+
+int vfs_getattr(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_attr *out)
+{
+	struct statx sx;
+	int rc = vfs_node_stat(n, &sx);
+
+	(void)ctx; /* attributes need no permission: whoever has the handle may see them */
+	if (rc == 0)
+		vfs_attr_from_statx(n, &sx, out);
+	return rc;
+}
+
+int vfs_readlink(struct vfs_ctx *ctx, struct vfs_node *n, char *buf, uint32_t size)
+{
+	ssize_t len;
+
+	(void)ctx;
+	if (n->type != S_IFLNK)
+		return -EINVAL;
+	len = readlinkat(n->path_fd, "", buf, size);
+	return len < 0 ? -errno : (int)len;
+}

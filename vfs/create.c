@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Making regular files. A file is always made with O_EXCL, and one that exists is only looked at by
+ * O_PATH: a FIFO or a device of that name is never opened.
+ */
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "vfs/create.h"
+#include "vfs/node_cache.h"
+#include "vfs/setattr.h"
+
+#define RACES 8 /* a name that comes and goes under us is tried so often */
+
+struct creating {
+	struct vfs_node *dir;
+	const struct vfs_name *name;
+	enum vfs_create_how how;
+	const struct vfs_setattr *sa;
+	const uint8_t *verf;
+};
+
+/* The verifier as two times. The top bits are cut so that every file system holds them exactly. */
+static struct vfs_setattr verifier_times(const uint8_t verf[8])
+{
+	struct vfs_setattr sa = { .set_atime = VFS_TIME_CLIENT, .set_mtime = VFS_TIME_CLIENT };
+	uint32_t half[2];
+
+	memcpy(half, verf, sizeof(half));
+	sa.atime.tv_sec = be32toh(half[0]) & INT32_MAX;
+	sa.mtime.tv_sec = be32toh(half[1]) & INT32_MAX;
+	return sa;
+}
+
+static int open_new(struct vfs_ctx *ctx, const struct creating *c, struct vfs_node **out)
+{
+	uint32_t mode = c->how != VFS_EXCLUSIVE && c->sa->set_mode ? c->sa->mode & VFS_MODE_BITS
+								   : VFS_MODE_FILE;
+	int fd, path_fd, rc;
+
+	fd = vfs_fd_openat(ctx->vfs, c->dir->path_fd, c->name->s,
+			   O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW, mode);
+	if (fd < 0)
+		return fd;
+	path_fd = vfs_fd_reopen(ctx->vfs, fd, O_PATH);
+	rc = path_fd < 0 ? path_fd : vfs_node_of_fd(ctx, path_fd, out, NULL);
+	if (rc == 0)
+		vfs_node_adopt_fd(*out, VFS_FD_WRITE, fd);
+	else
+		vfs_fd_close(ctx->vfs, fd);
+	return rc;
+}
+
+static int create_new(struct vfs_ctx *ctx, const struct creating *c, struct vfs_node **out)
+{
+	struct vfs_setattr times;
+	int rc = open_new(ctx, c, out);
+
+	if (rc != 0)
+		return rc;
+	if (c->how == VFS_EXCLUSIVE)
+		times = verifier_times(c->verf);
+	rc = vfs_setattr_created(ctx, *out, c->how == VFS_EXCLUSIVE ? &times : c->sa);
+	if (rc != 0)
+		vfs_node_put(*out);
+	return rc;
+}
+
+/* Was it this very call, sent before, that made the file? */
+static int match_verifier(const struct creating *c, const struct vfs_attr *attr)
+{
+	struct vfs_setattr want = verifier_times(c->verf);
+
+	return attr->size == 0 && attr->atime.tv_sec == want.atime.tv_sec &&
+			       attr->mtime.tv_sec == want.mtime.tv_sec
+		       ? 0
+		       : -EEXIST;
+}
+
+static int use_existing(struct vfs_ctx *ctx, const struct creating *c, struct vfs_node **out)
+{
+	struct vfs_attr attr;
+	int rc;
+
+	if (c->how == VFS_GUARDED)
+		return -EEXIST;
+	rc = vfs_node_of_name(ctx, c->dir, c->name, out, &attr);
+	if (rc != 0)
+		return rc;
+	if ((*out)->type != S_IFREG)
+		rc = -EEXIST;
+	else if (c->how == VFS_EXCLUSIVE)
+		rc = match_verifier(c, &attr);
+	else if (c->sa->set_size)
+		rc = vfs_set_size(ctx, *out, c->sa->size);
+	if (rc != 0)
+		vfs_node_put(*out);
+	return rc;
+}
+
+static int create(struct vfs_ctx *ctx, const struct creating *c, struct vfs_node **out)
+{
+	int rc = -EEXIST;
+
+	for (unsigned i = 0; i < RACES; i++) {
+		rc = vfs_act_as_caller(ctx);
+		if (rc == 0)
+			rc = create_new(ctx, c, out);
+		if (rc != -EEXIST)
+			break;
+		rc = vfs_act_as_caller(ctx);
+		if (rc == 0)
+			rc = use_existing(ctx, c, out);
+		if (rc != -ENOENT)
+			break;
+	}
+	return vfs_dir_error(c->dir, rc);
+}
+
+int vfs_create(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len,
+	       enum vfs_create_how how, const struct vfs_setattr *sa, const uint8_t verf[8],
+	       struct vfs_node **out, struct vfs_attr *attr)
+{
+	struct vfs_name nm;
+	struct creating c = { .dir = dir, .name = &nm, .how = how, .sa = sa, .verf = verf };
+	int rc = vfs_create_check(ctx, dir, how == VFS_EXCLUSIVE ? NULL : sa);
+
+	if (rc == 0)
+		rc = vfs_name_from(&nm, name, len);
+	if (rc == 0 && (vfs_name_is_dot(&nm) || vfs_name_is_dotdot(&nm)))
+		rc = -EEXIST;
+	if (rc == 0)
+		rc = create(ctx, &c, out);
+	return rc == 0 ? vfs_created(ctx, *out, attr) : rc;
+}

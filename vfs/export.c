@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Opening and letting go of exports. An export holds its root's descriptors for its life, outside
+ * the cache's budget; nodes hold references of their export, so that the cache never outlives it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/mount.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "vfs/export_private.h"
+#include "vfs/instance.h"
+#include "vfs/node_cache.h"
+#include "vfs/why.h"
+
+static char *real_path_of(int fd)
+{
+	char buf[PATH_MAX];
+	ssize_t n = readlink(vfs_proc_path(fd).s, buf, sizeof(buf) - 1);
+
+	if (n <= 0)
+		return NULL;
+	buf[n] = '\0';
+	return strdup(buf);
+}
+
+static struct vfs_export *export_new(struct vfs *vfs, const char *path, int fd)
+{
+	struct vfs_export *exp = calloc(1, sizeof(*exp));
+
+	if (!exp)
+		return NULL;
+	exp->path = strdup(path);
+	exp->real_path = real_path_of(fd);
+	if (!exp->path || !exp->real_path) {
+		free(exp->path);
+		free(exp->real_path);
+		free(exp);
+		return NULL;
+	}
+	exp->vfs = vfs;
+	atomic_init(&exp->refs, 1);
+	pthread_mutex_init(&exp->mounts_lock, NULL);
+	TAILQ_INIT(&exp->mounts);
+	pthread_mutex_lock(&vfs->exports_lock);
+	LIST_INSERT_HEAD(&vfs->exports, exp, link);
+	pthread_mutex_unlock(&vfs->exports_lock);
+	return exp;
+}
+
+static void export_free(struct vfs_export *exp)
+{
+	struct vfs_mount *mnt;
+
+	pthread_mutex_lock(&exp->vfs->exports_lock);
+	LIST_REMOVE(exp, link);
+	pthread_mutex_unlock(&exp->vfs->exports_lock);
+	while ((mnt = TAILQ_FIRST(&exp->mounts)) != NULL) {
+		TAILQ_REMOVE(&exp->mounts, mnt, link);
+		vfs_mount_put(mnt);
+	}
+	pthread_mutex_destroy(&exp->mounts_lock);
+	free(exp->path);
+	free(exp->real_path);
+	free(exp);
+}
+
+void vfs_export_ref(struct vfs_export *exp)
+{
+	atomic_fetch_add(&exp->refs, 1);
+}
+
+void vfs_export_put(struct vfs_export *exp)
+{
+	if (exp && atomic_fetch_sub(&exp->refs, 1) == 1)
+		export_free(exp);
+}
+
+uint32_t vfs_export_id(const struct vfs_export *exp)
+{
+	return exp->id;
+}
+
+const char *vfs_export_path(const struct vfs_export *exp)
+{
+	return exp->path;
+}
+
+static int check_type(struct vfs_export *exp, int fd, const char **why)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) != 0)
+		return -errno;
+	exp->root_type = st.st_mode & S_IFMT;
+	exp->root_ino = st.st_ino;
+	if (exp->root_type == S_IFDIR || exp->root_type == S_IFREG)
+		return 0;
+	*why = "neither a directory nor a regular file";
+	return -ENOTDIR;
+}
+
+/* The root's mount, a private clone of it where the kernel allows, and the root's handle. */
+static int open_root(struct vfs_export *exp, int fd, const char **why)
+{
+	const uint8_t *key = exp->vfs->cfg.handle_mac ? exp->vfs->cfg.secret : NULL;
+	struct vfs_handle root;
+	int rc;
+
+	rc = vfs_mount_new(exp, fd, 0, &exp->root_mnt, &root);
+	if (rc == 0) {
+		TAILQ_INSERT_HEAD(&exp->mounts, exp->root_mnt, link);
+		exp->detached = exp->root_mnt->tree_fd >= 0;
+		root.export_id = exp->id;
+		root.submount_id = 0;
+		rc = vfs_handle_encode(&root, key, &exp->root_fh);
+	}
+	if (rc != 0)
+		*why = vfs_why_no_handles(fd, rc);
+	return rc;
+}
+
+int vfs_export_open(struct vfs *vfs, const char *path, uint32_t id, enum vfs_io_mode mode,
+		    bool crossmnt, struct vfs_export **out, const char **why)
+{
+	struct vfs_export *exp;
+	int fd, rc;
+
+	*why = "";
+	fd = open(path, O_PATH | O_CLOEXEC);
+	if (fd < 0) {
+		rc = -errno;
+		*why = strerrordesc_np(-rc);
+		return rc;
+	}
+	exp = export_new(vfs, path, fd);
+	if (!exp) {
+		close(fd);
+		*why = "out of memory, or no /proc";
+		return -ENOMEM;
+	}
+	exp->id = id;
+	exp->mode = mode;
+	exp->crossmnt = crossmnt;
+	rc = check_type(exp, fd, why);
+	if (rc == 0)
+		rc = open_root(exp, fd, why);
+	close(fd);
+	if (rc != 0) {
+		vfs_export_put(exp);
+		return rc;
+	}
+	*out = exp;
+	return 0;
+}

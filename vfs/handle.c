@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium.h>
+#include <string.h>
+
+#include "vfs/handle.h"
+
+#define HEAD 16u
+#define MAC crypto_shorthash_BYTES
+#define VERSION 1u
+#define VERSION_MAC 0x81u
+#define TYPE_MAX                                                                                   \
+	254 /* 255 is the kernel's "no handle"; what is above are flags and not for clients */
+
+_Static_assert(HEAD + VFS_KERNEL_FH_MAX == VFS_FH_MAX, "a handle without a MAC fills it");
+
+static void put32(uint8_t *p, uint32_t v)
+{
+	v = htobe32(v);
+	memcpy(p, &v, sizeof(v));
+}
+
+static uint32_t get32(const uint8_t *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return be32toh(v);
+}
+
+int vfs_handle_encode(const struct vfs_handle *h, vfs_handle_key key, struct vfs_fh *out)
+{
+	uint32_t mac = key ? MAC : 0;
+
+	if (h->len == 0 || h->len > VFS_FH_MAX - HEAD - mac || h->type < 1 || h->type > TYPE_MAX)
+		return -EOPNOTSUPP;
+	memset(out, 0, sizeof(*out));
+	out->data[0] = key ? VERSION_MAC : VERSION;
+	out->data[1] = (uint8_t)h->len;
+	put32(out->data + 4, h->export_id);
+	put32(out->data + 8, h->submount_id);
+	put32(out->data + 12, (uint32_t)h->type);
+	memcpy(out->data + HEAD, h->bytes, h->len);
+	out->len = HEAD + h->len;
+	if (key)
+		crypto_shorthash(out->data + out->len, out->data, out->len, key);
+	out->len += mac;
+	return 0;
+}
+
+static bool mac_right(const struct vfs_fh *fh, vfs_handle_key key)
+{
+	uint8_t mac[MAC];
+
+	crypto_shorthash(mac, fh->data, fh->len - MAC, key);
+	return sodium_memcmp(mac, fh->data + fh->len - MAC, MAC) == 0;
+}
+
+int vfs_handle_decode(const struct vfs_fh *fh, vfs_handle_key key, struct vfs_handle *out)
+{
+	uint32_t mac = key ? MAC : 0;
+	uint32_t type;
+
+	if (fh->len <= HEAD + mac || fh->len > VFS_FH_MAX ||
+	    fh->data[0] != (key ? VERSION_MAC : VERSION))
+		return -EBADF;
+	out->len = fh->len - HEAD - mac;
+	type = get32(fh->data + 12);
+	if (fh->data[1] != out->len || fh->data[2] != 0 || fh->data[3] != 0 || type < 1 ||
+	    type > TYPE_MAX)
+		return -EBADF;
+	if (key && !mac_right(fh, key))
+		return -EBADF;
+	out->export_id = get32(fh->data + 4);
+	out->submount_id = get32(fh->data + 8);
+	out->type = (int32_t)type;
+	memcpy(out->bytes, fh->data + HEAD, out->len);
+	return 0;
+}
+
+/* struct file_handle with room for the longest that we take. */
+union kernel_handle {
+	struct file_handle h;
+	uint8_t room[sizeof(struct file_handle) + VFS_KERNEL_FH_MAX];
+};
+
+int vfs_handle_of(int dirfd, const char *name, struct vfs_handle *out, uint64_t *mnt_id)
+{
+	union kernel_handle k;
+	int id;
+
+	k.h.handle_bytes = VFS_KERNEL_FH_MAX;
+	if (name_to_handle_at(dirfd, name, &k.h, &id, *name ? 0 : AT_EMPTY_PATH) != 0)
+		return errno == EOVERFLOW ? -EOPNOTSUPP : -errno;
+	if (k.h.handle_bytes > VFS_KERNEL_FH_MAX)
+		return -EOPNOTSUPP;
+	out->type = k.h.handle_type;
+	out->len = k.h.handle_bytes;
+	memcpy(out->bytes, k.h.f_handle, out->len);
+	*mnt_id = (uint64_t)(uint32_t)id;
+	return 0;
+}
+
+int vfs_handle_open(int mount_fd, const struct vfs_handle *h)
+{
+	union kernel_handle k;
+	int fd;
+
+	k.h.handle_bytes = h->len;
+	k.h.handle_type = h->type;
+	memcpy(k.h.f_handle, h->bytes, h->len);
+	fd = open_by_handle_at(mount_fd, &k.h, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The bytes of a file handle. Big-endian:
+ *
+ *    0      version: 1, with the top bit set if a MAC follows
+ *    1      length of the kernel's handle, 1..48 (..40 with a MAC)
+ *    2..3   zero
+ *    4..7   export id
+ *    8..11  submount id; 0: the export's own file system
+ *    12..15 type of the kernel's handle, 1..254
+ *    16..   the kernel's handle, then the 8 bytes of a SipHash-2-4 over all before
+ *
+ * No device number is in it: those change from boot to boot. Every field is checked whether or not
+ * there is a MAC, and one file of an export has one handle only.
+ */
+#ifndef RN_VFS_HANDLE_H
+#define RN_VFS_HANDLE_H
+
+#include "vfs/types.h"
+
+#define VFS_KERNEL_FH_MAX 48u
+
+struct vfs_handle {
+	uint32_t export_id;
+	uint32_t submount_id;
+	int32_t type;
+	uint32_t len;
+	uint8_t bytes[VFS_KERNEL_FH_MAX];
+};
+
+/* The key of the MAC; NULL: handles carry none. */
+typedef const uint8_t *vfs_handle_key;
+
+/* 0, or -EOPNOTSUPP: the kernel's handle is too long or of a type out of range. */
+int vfs_handle_encode(const struct vfs_handle *h, vfs_handle_key key, struct vfs_fh *out);
+/* 0 or -EBADF. */
+int vfs_handle_decode(const struct vfs_fh *fh, vfs_handle_key key, struct vfs_handle *out);
+
+/* The kernel's handle of what name is in dirfd, or of dirfd itself for "" (symbolic links are not
+ * followed), and the id of the mount that it lies on. Fills type, len and bytes. -EOPNOTSUPP: none,
+ * or one that is too long. */
+int vfs_handle_of(int dirfd, const char *name, struct vfs_handle *out, uint64_t *mnt_id);
+/* open_by_handle_at(2), O_PATH. The descriptor or -errno. */
+int vfs_handle_open(int mount_fd, const struct vfs_handle *h);
+
+#endif

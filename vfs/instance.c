@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "vfs/export_private.h"
+#include "vfs/instance.h"
+#include "vfs/node_cache.h"
+
+int64_t vfs_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
+	return ts.tv_sec;
+}
+
+int vfs_new(const struct vfs_config *cfg, struct vfs **out)
+{
+	struct vfs *vfs;
+
+	if (sodium_init() < 0)
+		return -EIO;
+	vfs = calloc(1, sizeof(*vfs));
+	if (!vfs)
+		return -ENOMEM;
+	vfs->cfg = *cfg;
+	if (vfs->cfg.idle_seconds == 0)
+		vfs->cfg.idle_seconds = VFS_IDLE_SECONDS;
+	/* Handles without a MAC are the peer's choice: a key of our own keeps it from filling one
+	 * bucket. */
+	randombytes_buf(vfs->hash_key, sizeof(vfs->hash_key));
+	atomic_init(&vfs->write_verifier, cfg->write_verifier);
+	for (unsigned i = 0; i < VFS_SHARDS; i++) {
+		pthread_mutex_init(&vfs->shard[i].lock, NULL);
+		TAILQ_INIT(&vfs->shard[i].lru);
+	}
+	pthread_mutex_init(&vfs->exports_lock, NULL);
+	*out = vfs;
+	return 0;
+}
+
+void vfs_free(struct vfs *vfs)
+{
+	if (!vfs)
+		return;
+	vfs_cache_close_idle(vfs, INT64_MAX);
+	for (unsigned i = 0; i < VFS_SHARDS; i++)
+		pthread_mutex_destroy(&vfs->shard[i].lock);
+	pthread_mutex_destroy(&vfs->exports_lock);
+	sodium_memzero(&vfs->cfg, sizeof(vfs->cfg));
+	free(vfs);
+}
+
+void vfs_reap(struct vfs *vfs)
+{
+	int64_t before = vfs_now() - vfs->cfg.idle_seconds;
+	struct vfs_export *exp;
+
+	vfs_cache_close_idle(vfs, before);
+	pthread_mutex_lock(&vfs->exports_lock);
+	LIST_FOREACH(exp, &vfs->exports, link)
+	{
+		if (exp->crossmnt)
+			vfs_mounts_close_idle(exp, before);
+	}
+	pthread_mutex_unlock(&vfs->exports_lock);
+}
+
+void vfs_forget_export(struct vfs *vfs, uint32_t export_id)
+{
+	vfs_cache_drop_export(vfs, export_id);
+}
+
+void vfs_stats(struct vfs *vfs, struct vfs_stats *out)
+{
+	*out = (struct vfs_stats){
+		.nodes = atomic_load(&vfs->nodes),
+		.fds = (uint64_t)atomic_load(&vfs->fds),
+		.hits = atomic_load(&vfs->hits),
+		.misses = atomic_load(&vfs->misses),
+		.evictions = atomic_load(&vfs->evictions),
+		.stale = atomic_load(&vfs->stale),
+		.bad_handles = atomic_load(&vfs->bad_handles),
+	};
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The mounts of an export. Mount 0 is opened with the export; with crossmnt the others are found by
+ * reading /proc/self/mountinfo when a lookup steps onto an unknown mount or a handle names one. A
+ * submount's id in handles is a hash of its path below the export: it survives a reboot, unlike the
+ * kernel's.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "vfs/export_private.h"
+#include "vfs/instance.h"
+#include "vfs/node_cache.h"
+
+/* Names are hashed under a fixed key: the result must be the same for ever. */
+static uint64_t stable_hash(const void *data, size_t len)
+{
+	static const uint8_t key[crypto_shorthash_KEYBYTES] = "ringnfs submount";
+	uint64_t h;
+
+	crypto_shorthash((uint8_t *)&h, data, len, key);
+	return h;
+}
+
+static uint32_t submount_id(const char *rel)
+{
+	uint32_t id = (uint32_t)stable_hash(rel, strlen(rel));
+
+	return id ? id : 1;
+}
+
+static uint64_t fsid_of(uint32_t export_id, uint32_t mount_id)
+{
+	uint32_t ids[2] = { export_id, mount_id };
+
+	return stable_hash(ids, sizeof(ids));
+}
+
+void vfs_mount_ref(struct vfs_mount *mnt)
+{
+	atomic_fetch_add(&mnt->refs, 1);
+}
+
+void vfs_mount_put(struct vfs_mount *mnt)
+{
+	if (atomic_fetch_sub(&mnt->refs, 1) != 1)
+		return;
+	if (mnt->fd >= 0)
+		close(mnt->fd);
+	if (mnt->tree_fd >= 0)
+		close(mnt->tree_fd);
+	free(mnt);
+}
+
+static int clone_tree(int fd)
+{
+	return (int)syscall(SYS_open_tree, fd, "",
+			    OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+}
+
+/* Handles must open again: a file system may give some that it does not take back. */
+static int try_handle(int fd, struct vfs_handle *h, uint64_t *mnt_id)
+{
+	int rc = vfs_handle_of(fd, "", h, mnt_id);
+
+	if (rc == 0)
+		rc = vfs_handle_open(fd, h);
+	if (rc < 0)
+		return rc;
+	close(rc);
+	return 0;
+}
+
+int vfs_mount_new(struct vfs_export *exp, int fd, uint32_t id, struct vfs_mount **out,
+		  struct vfs_handle *probe)
+{
+	struct vfs_mount *mnt = calloc(1, sizeof(*mnt));
+	int rc;
+
+	if (!mnt)
+		return -ENOMEM;
+	atomic_init(&mnt->refs, 1);
+	mnt->id = id;
+	mnt->fsid = fsid_of(exp->id, id);
+	mnt->tree_fd = exp->crossmnt ? -1 : clone_tree(fd);
+	mnt->fd =
+		open(vfs_proc_path(mnt->tree_fd >= 0 ? mnt->tree_fd : fd).s, O_RDONLY | O_CLOEXEC);
+	rc = mnt->fd < 0 ? -errno : try_handle(mnt->fd, probe, &mnt->mnt_id);
+	if (rc != 0) {
+		vfs_mount_put(mnt);
+		return rc;
+	}
+	*out = mnt;
+	return 0;
+}
+
+/* mountinfo shows space, tab, newline and backslash as \ooo. */
+static void unescape(char *s)
+{
+	char *to = s;
+
+	for (; *s; s++, to++) {
+		*to = *s;
+		if (s[0] == '\\' && s[1] >= '0' && s[1] <= '3' && s[2] && s[3]) {
+			*to = (char)((s[1] - '0') << 6 | (s[2] - '0') << 3 | (s[3] - '0'));
+			s += 3;
+		}
+	}
+	*to = '\0';
+}
+
+/* The part of path below dir without its leading slash, or NULL if it is not below. */
+static const char *below(const char *path, const char *dir)
+{
+	size_t n = strcmp(dir, "/") == 0 ? 0 : strlen(dir);
+
+	if (strncmp(path, dir, n) != 0 || path[n] != '/' || path[n + 1] == '\0')
+		return NULL;
+	return path + n + 1;
+}
+
+/* What is mounted at path now: mountinfo also lists what is hidden below another mount. */
+static int open_submount(struct vfs_export *exp, const char *path, uint32_t id,
+			 struct vfs_mount **out)
+{
+	struct vfs_handle probe;
+	struct stat st;
+	int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	int rc = -EACCES;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) == 0 && (S_ISDIR(st.st_mode) || S_ISREG(st.st_mode)))
+		rc = vfs_mount_new(exp, fd, id, out, &probe);
+	close(fd);
+	return rc;
+}
+
+struct wanted {
+	bool by_id;
+	uint32_t id;
+	uint64_t mnt_id;
+};
+
+static bool is_wanted(const struct vfs_mount *mnt, const struct wanted *w)
+{
+	return w->by_id ? mnt->id == w->id : mnt->mnt_id == w->mnt_id;
+}
+
+/* Under mounts_lock: mnt takes the place of the one that had its id before it. */
+static void replace_mount(struct vfs_export *exp, struct vfs_mount *mnt)
+{
+	struct vfs_mount *old;
+
+	TAILQ_FOREACH(old, &exp->mounts, link)
+	{
+		if (old->id == mnt->id)
+			break;
+	}
+	if (old) {
+		TAILQ_REMOVE(&exp->mounts, old, link);
+		vfs_mount_put(old);
+	}
+	TAILQ_INSERT_TAIL(&exp->mounts, mnt, link);
+}
+
+/* One line of mountinfo: "id parent dev root mountpoint ...". */
+static struct vfs_mount *try_line(struct vfs_export *exp, const char *line, const struct wanted *w)
+{
+	struct vfs_mount *mnt;
+	unsigned long long mnt_id;
+	const char *rel;
+	char *path;
+	uint32_t id;
+
+	if (sscanf(line, "%llu %*s %*s %*s %ms", &mnt_id, &path) != 2)
+		return NULL;
+	unescape(path);
+	rel = below(path, exp->real_path);
+	id = rel ? submount_id(rel) : 0;
+	if (!rel || (w->by_id ? id != w->id : mnt_id != w->mnt_id) ||
+	    open_submount(exp, path, id, &mnt) != 0)
+		mnt = NULL;
+	free(path);
+	if (mnt && !is_wanted(mnt, w)) {
+		vfs_mount_put(mnt);
+		mnt = NULL;
+	}
+	return mnt;
+}
+
+/* Under mounts_lock. */
+static struct vfs_mount *search_mountinfo(struct vfs_export *exp, const struct wanted *w)
+{
+	struct vfs_mount *mnt = NULL;
+	FILE *f = fopen("/proc/self/mountinfo", "re");
+	char *line = NULL;
+	size_t size = 0;
+
+	if (!f)
+		return NULL;
+	while (!mnt && getline(&line, &size, f) > 0)
+		mnt = try_line(exp, line, w);
+	free(line);
+	fclose(f);
+	if (mnt)
+		replace_mount(exp, mnt);
+	return mnt;
+}
+
+static int find_mount(struct vfs_export *exp, const struct wanted *w, struct vfs_mount **out)
+{
+	struct vfs_mount *mnt;
+
+	/* Mount 0 is never exchanged, and nearly always the one. */
+	if (is_wanted(exp->root_mnt, w)) {
+		vfs_mount_ref(exp->root_mnt);
+		*out = exp->root_mnt;
+		return 0;
+	}
+	if (!exp->crossmnt)
+		return -ESTALE;
+	pthread_mutex_lock(&exp->mounts_lock);
+	TAILQ_FOREACH(mnt, &exp->mounts, link)
+	{
+		if (is_wanted(mnt, w))
+			break;
+	}
+	if (!mnt)
+		mnt = search_mountinfo(exp, w);
+	if (mnt) {
+		vfs_mount_ref(mnt);
+		atomic_store(&mnt->found_at, vfs_now());
+	}
+	pthread_mutex_unlock(&exp->mounts_lock);
+	*out = mnt;
+	return mnt ? 0 : -ESTALE;
+}
+
+int vfs_mount_by_id(struct vfs_export *exp, uint32_t id, struct vfs_mount **out)
+{
+	return find_mount(exp, &(struct wanted){ .by_id = true, .id = id }, out);
+}
+
+int vfs_mount_by_mnt_id(struct vfs_export *exp, uint64_t mnt_id, struct vfs_mount **out)
+{
+	return find_mount(exp, &(struct wanted){ .mnt_id = mnt_id }, out);
+}
+
+void vfs_mounts_close_idle(struct vfs_export *exp, int64_t before)
+{
+	struct vfs_mount *mnt, *next;
+
+	pthread_mutex_lock(&exp->mounts_lock);
+	for (mnt = TAILQ_FIRST(&exp->mounts); mnt; mnt = next) {
+		next = TAILQ_NEXT(mnt, link);
+		if (mnt == exp->root_mnt || atomic_load(&mnt->refs) > 1 ||
+		    atomic_load(&mnt->found_at) >= before)
+			continue;
+		TAILQ_REMOVE(&exp->mounts, mnt, link);
+		vfs_mount_put(mnt);
+	}
+	pthread_mutex_unlock(&exp->mounts_lock);
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A node is found and referenced under its shard's lock, and put back there. The thread that drops
+ * the last reference of a node which is out of the cache, or that takes an unreferenced node out of
+ * it, frees it, after the lock is released: closing may wait for the disk.
+ */
+#include <errno.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vfs/dir_stream.h"
+#include "vfs/export_private.h"
+#include "vfs/instance.h"
+#include "vfs/node_cache.h"
+
+static uint64_t hash_of(const struct vfs *vfs, const struct vfs_fh *fh)
+{
+	uint64_t h;
+
+	crypto_shorthash((uint8_t *)&h, fh->data, fh->len, vfs->hash_key);
+	return h;
+}
+
+static struct vfs_shard *shard_of(struct vfs *vfs, uint64_t hash)
+{
+	return &vfs->shard[hash % VFS_SHARDS];
+}
+
+static struct vfs_node_list *bucket_of(struct vfs_shard *s, uint64_t hash)
+{
+	return &s->bucket[hash / VFS_SHARDS % VFS_BUCKETS];
+}
+
+/* Under the shard's lock. */
+static struct vfs_node *find_locked(struct vfs_shard *s, uint64_t hash, const struct vfs_mount *mnt,
+				    const struct vfs_fh *fh)
+{
+	struct vfs_node *n;
+
+	LIST_FOREACH(n, bucket_of(s, hash), bucket_link)
+	{
+		if (n->hash != hash || n->mnt != mnt || n->fh.len != fh->len ||
+		    memcmp(n->fh.data, fh->data, fh->len) != 0)
+			continue;
+		if (n->refs++ == 0)
+			TAILQ_REMOVE(&s->lru, n, lru_link);
+		return n;
+	}
+	return NULL;
+}
+
+struct vfs_node *vfs_cache_find(struct vfs *vfs, struct vfs_mount *mnt, const struct vfs_fh *fh)
+{
+	uint64_t hash = hash_of(vfs, fh);
+	struct vfs_shard *s = shard_of(vfs, hash);
+	struct vfs_node *n;
+
+	pthread_mutex_lock(&s->lock);
+	n = find_locked(s, hash, mnt, fh);
+	pthread_mutex_unlock(&s->lock);
+	atomic_fetch_add_explicit(n ? &vfs->hits : &vfs->misses, 1, memory_order_relaxed);
+	return n;
+}
+
+/* The node is in no list and nobody has a reference. */
+static void node_free(struct vfs_node *n)
+{
+	struct vfs *vfs = n->vfs;
+
+	vfs_dir_streams_close(n);
+	for (unsigned i = 0; i < VFS_FD_KINDS; i++)
+		vfs_fd_close(vfs, n->data_fd[i]);
+	vfs_fd_close(vfs, n->path_fd);
+	pthread_mutex_destroy(&n->open_lock);
+	vfs_mount_put(n->mnt);
+	vfs_export_put(n->exp);
+	free(n);
+	atomic_fetch_sub(&vfs->nodes, 1);
+}
+
+static struct vfs_node *node_new(struct vfs *vfs, const struct vfs_node_parts *parts)
+{
+	struct vfs_node *n = calloc(1, sizeof(*n));
+
+	if (!n)
+		return NULL;
+	n->vfs = vfs;
+	n->exp = parts->exp;
+	n->mnt = parts->mnt;
+	n->fh = *parts->fh;
+	n->type = parts->type;
+	n->path_fd = parts->path_fd;
+	n->hash = hash_of(vfs, &n->fh);
+	n->refs = 1;
+	n->hashed = true;
+	for (unsigned i = 0; i < VFS_FD_KINDS; i++)
+		atomic_init(&n->data_fd[i], -1);
+	pthread_mutex_init(&n->open_lock, NULL);
+	vfs_export_ref(n->exp);
+	vfs_mount_ref(n->mnt);
+	atomic_fetch_add(&vfs->nodes, 1);
+	return n;
+}
+
+int vfs_cache_add(struct vfs *vfs, const struct vfs_node_parts *parts, struct vfs_node **out)
+{
+	struct vfs_node *fresh = node_new(vfs, parts);
+	struct vfs_shard *s;
+	struct vfs_node *n;
+
+	if (!fresh) {
+		vfs_fd_close(vfs, parts->path_fd);
+		return -ENOMEM;
+	}
+	s = shard_of(vfs, fresh->hash);
+	pthread_mutex_lock(&s->lock);
+	n = find_locked(s, fresh->hash, parts->mnt, parts->fh);
+	if (!n) {
+		LIST_INSERT_HEAD(bucket_of(s, fresh->hash), fresh, bucket_link);
+		n = fresh;
+	}
+	pthread_mutex_unlock(&s->lock);
+	if (n != fresh)
+		node_free(fresh);
+	*out = n;
+	return 0;
+}
+
+void vfs_node_ref(struct vfs_node *n)
+{
+	struct vfs_shard *s = shard_of(n->vfs, n->hash);
+
+	pthread_mutex_lock(&s->lock);
+	n->refs++;
+	pthread_mutex_unlock(&s->lock);
+}
+
+void vfs_node_put(struct vfs_node *n)
+{
+	struct vfs_shard *s;
+	bool last;
+
+	if (!n)
+		return;
+	s = shard_of(n->vfs, n->hash);
+	pthread_mutex_lock(&s->lock);
+	last = --n->refs == 0;
+	if (last && n->hashed) {
+		n->used_at = vfs_now();
+		TAILQ_INSERT_TAIL(&s->lru, n, lru_link);
+		last = false;
+	}
+	pthread_mutex_unlock(&s->lock);
+	if (last)
+		node_free(n);
+}
+
+/* Under the shard's lock: true if the caller must free the node. */
+static bool unhash_locked(struct vfs_shard *s, struct vfs_node *n)
+{
+	if (n->hashed) {
+		LIST_REMOVE(n, bucket_link);
+		n->hashed = false;
+		if (n->refs == 0)
+			TAILQ_REMOVE(&s->lru, n, lru_link);
+	}
+	return n->refs == 0;
+}
+
+void vfs_node_doom(struct vfs_node *n)
+{
+	struct vfs_shard *s = shard_of(n->vfs, n->hash);
+
+	pthread_mutex_lock(&s->lock);
+	unhash_locked(s, n); /* the caller's reference keeps it */
+	pthread_mutex_unlock(&s->lock);
+	atomic_fetch_add_explicit(&n->vfs->stale, 1, memory_order_relaxed);
+}
+
+const struct vfs_fh *vfs_node_fh(const struct vfs_node *n)
+{
+	return &n->fh;
+}
+
+static void free_all(struct vfs_node_lru *dead)
+{
+	struct vfs_node *n;
+
+	while ((n = TAILQ_FIRST(dead)) != NULL) {
+		TAILQ_REMOVE(dead, n, lru_link);
+		node_free(n);
+	}
+}
+
+bool vfs_cache_evict(struct vfs *vfs)
+{
+	for (unsigned i = 0; i < VFS_SHARDS; i++) {
+		struct vfs_shard *s =
+			&vfs->shard[atomic_fetch_add(&vfs->evict_next, 1) % VFS_SHARDS];
+		struct vfs_node *n;
+
+		pthread_mutex_lock(&s->lock);
+		n = TAILQ_FIRST(&s->lru);
+		if (n)
+			unhash_locked(s, n);
+		pthread_mutex_unlock(&s->lock);
+		if (!n)
+			continue;
+		node_free(n);
+		atomic_fetch_add_explicit(&vfs->evictions, 1, memory_order_relaxed);
+		return true;
+	}
+	return false;
+}
+
+void vfs_cache_close_idle(struct vfs *vfs, int64_t before)
+{
+	for (unsigned i = 0; i < VFS_SHARDS; i++) {
+		struct vfs_shard *s = &vfs->shard[i];
+		struct vfs_node_lru dead = TAILQ_HEAD_INITIALIZER(dead);
+		struct vfs_node *n;
+
+		pthread_mutex_lock(&s->lock);
+		while ((n = TAILQ_FIRST(&s->lru)) != NULL && n->used_at < before) {
+			unhash_locked(s, n);
+			TAILQ_INSERT_TAIL(&dead, n, lru_link);
+		}
+		pthread_mutex_unlock(&s->lock);
+		free_all(&dead);
+	}
+}
+
+void vfs_cache_drop_export(struct vfs *vfs, uint32_t export_id)
+{
+	for (unsigned i = 0; i < VFS_SHARDS; i++) {
+		struct vfs_shard *s = &vfs->shard[i];
+		struct vfs_node_lru dead = TAILQ_HEAD_INITIALIZER(dead);
+		struct vfs_node *n, *next;
+
+		pthread_mutex_lock(&s->lock);
+		for (unsigned b = 0; b < VFS_BUCKETS; b++) {
+			for (n = LIST_FIRST(&s->bucket[b]); n; n = next) {
+				next = LIST_NEXT(n, bucket_link);
+				if (n->exp->id == export_id && unhash_locked(s, n))
+					TAILQ_INSERT_TAIL(&dead, n, lru_link);
+			}
+		}
+		pthread_mutex_unlock(&s->lock);
+		free_all(&dead);
+	}
+}

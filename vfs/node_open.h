@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Nodes out of descriptors and names, and what every operation asks of a node. */
+#ifndef RN_VFS_NODE_OPEN_H
+#define RN_VFS_NODE_OPEN_H
+
+#include <sys/stat.h>
+
+#include "vfs/name.h"
+#include "vfs/node.h"
+
+/* The key of this instance's handles, or NULL. */
+const uint8_t *vfs_handle_key_of(const struct vfs *vfs);
+
+/* The node of an O_PATH descriptor that was opened within the export, which is consumed; attr may
+ * be NULL. The thread may be root afterwards. */
+int vfs_node_of_fd(struct vfs_ctx *ctx, int fd, struct vfs_node **out, struct vfs_attr *attr);
+
+/* The cached node of a name, found without opening it, or NULL: not cached, or no such name. The
+ * thread acts as the caller before, and may be root afterwards. */
+struct vfs_node *vfs_node_cached(struct vfs_ctx *ctx, struct vfs_node *dir,
+				 const struct vfs_name *name);
+
+/* Opens a name, which may be ".."; the thread acts as the caller before. */
+int vfs_node_of_name(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vfs_name *name,
+		     struct vfs_node **out, struct vfs_attr *attr);
+
+bool vfs_node_is_root(const struct vfs_node *n);
+
+/* statx of the node: 0, or -ESTALE when its last link is gone (the node is doomed then). */
+int vfs_node_stat(struct vfs_node *n, struct statx *out);
+
+/* What -ENOENT from an operation within dir means: -ESTALE if the directory itself was removed. */
+int vfs_dir_error(struct vfs_node *dir, int error);
+
+/* Dooms the node if its last link is gone, and puts it; NULL is allowed. For the victims of remove
+ * and rename. */
+void vfs_node_drop_removed(struct vfs_node *n);
+
+void vfs_attr_from_statx(const struct vfs_node *n, const struct statx *sx, struct vfs_attr *out);
+
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The order is that of the kernel's server: size, owner, mode, times. A change of owner clears the
+ * set-id bits, so the mode comes after it; each of the earlier ones sets the times, so those come
+ * last. What the caller may not do is found out before anything is done.
+ */
+#include "vfs/setattr.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "vfs/acting.h"
+#include "vfs/node_cache.h"
+#include "vfs/node_open.h"
+#include "vfs/permission.h"
+
+#define NO_ID ((uint32_t)-1)
+
+static bool bad_time(enum vfs_set_time how, const struct timespec *t)
+{
+	/* Also keeps UTIME_NOW and UTIME_OMIT out, which utimensat takes in tv_nsec. */
+	return how == VFS_TIME_CLIENT && (t->tv_nsec < 0 || t->tv_nsec >= 1000000000);
+}
+
+int vfs_setattr_check(const struct vfs_setattr *sa)
+{
+	if (sa->set_size && sa->size > INT64_MAX)
+		return -EFBIG;
+	if ((sa->set_uid && sa->uid == NO_ID) || (sa->set_gid && sa->gid == NO_ID) ||
+	    bad_time(sa->set_atime, &sa->atime) || bad_time(sa->set_mtime, &sa->mtime))
+		return -EINVAL;
+	return 0;
+}
+
+static bool in_group(const struct vfs_cred *cred, uint32_t gid)
+{
+	for (uint32_t i = 0; i < cred->ngroups; i++) {
+		if (cred->groups[i] == gid)
+			return true;
+	}
+	return cred->gid == gid;
+}
+
+static bool sets_times(const struct vfs_setattr *sa)
+{
+	return sa->set_atime != VFS_TIME_KEEP || sa->set_mtime != VFS_TIME_KEEP;
+}
+
+/* To "now" both: whoever may write may do it. */
+static bool only_touches(const struct vfs_setattr *sa)
+{
+	return sa->set_atime == VFS_TIME_SERVER && sa->set_mtime == VFS_TIME_SERVER;
+}
+
+/* The kernel's own rules, asked beforehand. */
+static int check_owner_rules(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_setattr *sa,
+			     const struct statx *sx)
+{
+	const struct vfs_cred *cred = &ctx->cred;
+	bool owner = cred->uid == sx->stx_uid;
+
+	if (cred->uid == 0)
+		return 0;
+	if (sa->set_uid && !(owner && sa->uid == sx->stx_uid))
+		return -EPERM;
+	if (sa->set_gid && !(owner && (sa->gid == sx->stx_gid || in_group(cred, sa->gid))))
+		return -EPERM;
+	if (sa->set_mode && !owner)
+		return -EPERM;
+	if (!sets_times(sa) || owner)
+		return 0;
+	return only_touches(sa) ? vfs_access_check(ctx, n, W_OK) : -EPERM;
+}
+
+int vfs_set_size(struct vfs_ctx *ctx, struct vfs_node *n, uint64_t size)
+{
+	int rc = vfs_may_write(ctx, n);
+	int fd;
+
+	if (rc != 0)
+		return rc;
+	fd = vfs_node_fd(ctx, n, VFS_FD_WRITE);
+	if (fd < 0)
+		return fd;
+	rc = vfs_act_as_caller(ctx); /* under which the kernel clears set-id bits */
+	if (rc != 0)
+		return rc;
+	return ftruncate(fd, (off_t)size) == 0 ? 0 : -errno;
+}
+
+static int set_owner(struct vfs_node *n, const struct vfs_setattr *sa)
+{
+	if (!sa->set_uid && !sa->set_gid)
+		return 0;
+	return fchownat(n->path_fd, "", sa->set_uid ? sa->uid : NO_ID,
+			sa->set_gid ? sa->gid : NO_ID, AT_EMPTY_PATH) == 0
+		       ? 0
+		       : -errno;
+}
+
+static int set_mode(struct vfs_node *n, const struct vfs_setattr *sa)
+{
+	/* A symbolic link's mode means nothing: clients that send one are not told off. */
+	if (!sa->set_mode || n->type == S_IFLNK)
+		return 0;
+	return chmod(vfs_proc_path(n->path_fd).s, sa->mode & VFS_MODE_BITS) == 0 ? 0 : -errno;
+}
+
+static struct timespec time_to_set(enum vfs_set_time how, const struct timespec *t)
+{
+	if (how == VFS_TIME_CLIENT)
+		return *t;
+	return (struct timespec){ .tv_nsec = how == VFS_TIME_SERVER ? UTIME_NOW : UTIME_OMIT };
+}
+
+static int set_times(struct vfs_node *n, const struct vfs_setattr *sa)
+{
+	struct timespec ts[2] = {
+		time_to_set(sa->set_atime, &sa->atime),
+		time_to_set(sa->set_mtime, &sa->mtime),
+	};
+
+	if (!sets_times(sa))
+		return 0;
+	return utimensat(n->path_fd, "", ts, AT_EMPTY_PATH) == 0 ? 0 : -errno;
+}
+
+static int apply(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_setattr *sa)
+{
+	int rc = sa->set_size ? vfs_set_size(ctx, n, sa->size) : 0;
+
+	if (rc == 0)
+		rc = vfs_act_as_caller(ctx);
+	if (rc == 0)
+		rc = set_owner(n, sa);
+	if (rc == 0)
+		rc = set_mode(n, sa);
+	return rc == 0 ? set_times(n, sa) : rc;
+}
+
+static bool other_time(const struct statx_timestamp *a, const struct timespec *b)
+{
+	return a->tv_sec != b->tv_sec || (long)a->tv_nsec != b->tv_nsec;
+}
+
+int vfs_setattr(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_setattr *sa,
+		const struct timespec *check_ctime)
+{
+	struct statx sx;
+	int rc = vfs_setattr_check(sa);
+
+	if (rc == 0)
+		rc = vfs_node_stat(n, &sx);
+	if (rc != 0)
+		return rc;
+	if (ctx->access.flags & VFS_RO)
+		return -EROFS;
+	if (check_ctime && other_time(&sx.stx_ctime, check_ctime))
+		return -EDOM;
+	rc = check_owner_rules(ctx, n, sa, &sx);
+	if (rc == 0 && sa->set_size)
+		rc = vfs_may_write(ctx, n);
+	return rc == 0 ? apply(ctx, n, sa) : rc;
+}
+
+int vfs_setattr_created(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_setattr *sa)
+{
+	struct vfs_setattr rest = *sa;
+
+	rest.set_mode = false;
+	if (ctx->cred.uid != 0)
+		rest.set_uid = rest.set_gid = false;
+	if (n->type != S_IFREG || rest.size == 0)
+		rest.set_size = false;
+	/* A chown takes set-id bits away that the file was created with. Only then is the mode set
+	 * again: it would override what a default ACL has made of it. */
+	if ((rest.set_uid || rest.set_gid) && n->type != S_IFDIR)
+		rest.set_mode = sa->set_mode && (sa->mode & (S_ISUID | S_ISGID));
+	return apply(ctx, n, &rest);
+}
