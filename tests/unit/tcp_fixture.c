@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "tests/unit/tcp_fixture.h"
+
+#include <arpa/inet.h>
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/checked.h"
+
+#define ANSWER_WORDS 7
+
+static uint32_t sum_bytes(uint32_t sum, const uint8_t *p, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		sum = (sum ^ p[i]) * 16777619u;
+	return sum;
+}
+
+static void answer(struct fixture *f, struct rpc_request *r)
+{
+	uint32_t words[3] = { 0 }, sum = 2166136261u, len = 0;
+	struct rpc_seg *last = &r->seg[r->nseg - 1];
+
+	memcpy(words, r->seg[0].base, rn_min(sizeof(words), r->seg[0].len));
+	for (unsigned i = 0; i < r->nseg; i++) {
+		sum = sum_bytes(sum, r->seg[i].base, r->seg[i].len);
+		len += r->seg[i].len;
+	}
+	xdr_put_u32(&r->out, ntohl(words[0]));
+	xdr_put_u32(&r->out, 1);
+	xdr_put_u32(&r->out, len);
+	xdr_put_u32(&r->out, sum);
+	xdr_put_u32(&r->out, r->nseg);
+	xdr_put_u32(&r->out, r->seg[0].len);
+	xdr_put_u32(&r->out, last->payload && !((uintptr_t)last->base % 4096));
+	uint32_t bulk = ntohl(words[2]);
+	struct rn_payload *p = bulk ? rn_payload_get(f->pool, bulk) : NULL;
+	if (p)
+		memset(p->data, 'x', bulk);
+	xdr_put_bulk(&r->out, p, 0, p ? bulk : 0);
+	r->conn->ops->reply(r);
+}
+
+static void *sink_main(void *arg)
+{
+	struct fixture *f = arg;
+
+	pthread_mutex_lock(&f->lock);
+	while (!f->stop || f->first) {
+		if (!f->first || f->mode == SINK_HOLD) {
+			pthread_cond_wait(&f->work, &f->lock);
+			continue;
+		}
+		struct rpc_request *r = rn_container_of(f->first, struct rpc_request, node);
+		enum sink_mode mode = f->mode;
+		f->first = r->node.next;
+		if (!f->first)
+			f->last = &f->first;
+		pthread_mutex_unlock(&f->lock);
+		if (mode == SINK_GARBAGE)
+			r->conn->ops->garbage(r);
+		else
+			answer(f, r);
+		pthread_mutex_lock(&f->lock);
+		f->waiting--;
+	}
+	pthread_mutex_unlock(&f->lock);
+	return NULL;
+}
+
+static void sink_submit(void *ctx, struct rpc_request *r)
+{
+	struct fixture *f = ctx;
+
+	pthread_mutex_lock(&f->lock);
+	r->node.next = NULL;
+	*f->last = &r->node;
+	f->last = &r->node.next;
+	f->waiting++;
+	pthread_cond_signal(&f->work);
+	pthread_mutex_unlock(&f->lock);
+}
+
+void fixture_mode(struct fixture *f, enum sink_mode mode)
+{
+	pthread_mutex_lock(&f->lock);
+	f->mode = mode;
+	pthread_cond_signal(&f->work);
+	pthread_mutex_unlock(&f->lock);
+}
+
+bool fixture_wait(struct fixture *f, unsigned n)
+{
+	for (unsigned i = 0; i < 10000; i++) {
+		pthread_mutex_lock(&f->lock);
+		bool there = f->waiting == n;
+		pthread_mutex_unlock(&f->lock);
+		if (there)
+			return true;
+		usleep(1000);
+	}
+	return false;
+}
+
+void fixture_start(struct fixture *f, struct tcp_config cfg, size_t budget, int family)
+{
+	struct sockaddr_in in4 = { .sin_family = AF_INET,
+				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+	const struct sockaddr *sa = family == AF_INET ? (void *)&in4 : (void *)&in6;
+
+	memset(f, 0, sizeof(*f));
+	f->last = &f->first;
+	pthread_mutex_init(&f->lock, NULL);
+	pthread_cond_init(&f->work, NULL);
+	rn_budget_init(&f->budget, budget);
+	f->pool = rn_payload_pool_new(&f->budget);
+	for (unsigned i = 0; i < 2; i++)
+		cr_assert_eq(ev_loop_new("test-loop", &f->loops[i]), 0);
+	cfg.loops = f->loops;
+	cfg.nloops = cfg.nloops ? cfg.nloops : 2;
+	cfg.sink = (struct rpc_sink){ sink_submit, f };
+	cfg.pool = f->pool;
+	cfg.budget = &f->budget;
+	cfg.max_record = cfg.max_record ? cfg.max_record : (1u << 20) + 4096;
+	cfg.max_connections = cfg.max_connections ? cfg.max_connections : 100;
+	cfg.max_requests = cfg.max_requests ? cfg.max_requests : 16;
+	cr_assert_eq(tcp_server_new(&cfg, &f->srv), 0);
+	int err = tcp_server_listen(f->srv, sa, family == AF_INET ? sizeof(in4) : sizeof(in6),
+				    &f->addr);
+	if (err && family == AF_INET6)
+		cr_skip_test("no IPv6 here");
+	cr_assert_eq(err, 0);
+	cr_assert_eq(pthread_create(&f->worker, NULL, sink_main, f), 0);
+}
+
+void fixture_stop(struct fixture *f)
+{
+	struct rn_payload_stats st;
+
+	tcp_server_free(f->srv);
+	pthread_mutex_lock(&f->lock);
+	f->stop = true;
+	pthread_cond_signal(&f->work);
+	pthread_mutex_unlock(&f->lock);
+	pthread_join(f->worker, NULL);
+	for (unsigned i = 0; i < 2; i++)
+		ev_loop_free(f->loops[i]);
+	rn_payload_stats(f->pool, &st);
+	cr_expect_eq(st.buffers_in_use, 0, "buffers leaked");
+	rn_payload_pool_free(f->pool);
+	cr_expect_eq(f->budget.used, 0, "budget leaked");
+	pthread_mutex_destroy(&f->lock);
+	pthread_cond_destroy(&f->work);
+}
+
+int client_connect(struct fixture *f)
+{
+	static const struct timeval patience = { 10, 0 };
+	int fd = socket(f->addr.ss_family, SOCK_STREAM, 0);
+
+	cr_assert_geq(fd, 0);
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	cr_assert_eq(connect(fd, (struct sockaddr *)&f->addr,
+			     f->addr.ss_family == AF_INET ? sizeof(struct sockaddr_in)
+							  : sizeof(struct sockaddr_in6)),
+		     0, "connect: %s", strerror(errno));
+	return fd;
+}
+
+void client_send(int fd, const void *p, size_t n)
+{
+	while (n) {
+		ssize_t sent = send(fd, p, n, MSG_NOSIGNAL);
+		if (sent <= 0)
+			return; /* the answer will be missing */
+		p = (const uint8_t *)p + sent;
+		n -= (size_t)sent;
+	}
+}
+
+static uint8_t *make_call(uint32_t xid, uint32_t bulk, size_t len)
+{
+	uint8_t *p = malloc(len);
+	uint32_t words[3] = { htonl(xid), 0, htonl(bulk) };
+
+	for (size_t i = 0; i < len; i++)
+		p[i] = (uint8_t)(i * 7 + xid);
+	memcpy(p, words, sizeof(words));
+	return p;
+}
+
+void client_call(int fd, uint32_t xid, uint32_t bulk, size_t len, size_t frag)
+{
+	uint8_t *call = make_call(xid, bulk, len);
+	size_t step = frag ? frag : len;
+	uint8_t *buf = malloc(len + 4 * (len / step + 1));
+	size_t n = 0;
+
+	for (size_t at = 0; at < len; at += step) {
+		size_t take = rn_min(step, len - at);
+		uint32_t mark = htonl((uint32_t)take | (at + take == len ? 0x80000000u : 0));
+		memcpy(buf + n, &mark, 4);
+		memcpy(buf + n + 4, call + at, take);
+		n += 4 + take;
+	}
+	client_send(fd, buf, n);
+	free(buf);
+	free(call);
+}
+
+uint32_t call_sum(uint32_t xid, uint32_t bulk, size_t len)
+{
+	uint8_t *call = make_call(xid, bulk, len);
+	uint32_t sum = sum_bytes(2166136261u, call, len);
+
+	free(call);
+	return sum;
+}
+
+static bool read_all(int fd, void *p, size_t n)
+{
+	while (n) {
+		ssize_t got = recv(fd, p, n, 0);
+		cr_assert(got >= 0 || errno == ECONNRESET, "recv: %s", strerror(errno));
+		if (got <= 0)
+			return false;
+		p = (uint8_t *)p + got;
+		n -= (size_t)got;
+	}
+	return true;
+}
+
+int client_answer(int fd, struct answer *a)
+{
+	uint32_t mark, w[ANSWER_WORDS + 1];
+
+	if (!read_all(fd, &mark, 4))
+		return 0;
+	cr_assert(read_all(fd, w, sizeof(w)));
+	*a = (struct answer){ ntohl(w[0]), ntohl(w[1]), ntohl(w[2]), ntohl(w[3]),
+			      ntohl(w[4]), ntohl(w[5]), ntohl(w[6]), ntohl(w[7]) };
+	cr_assert_eq(ntohl(mark),
+		     0x80000000u | (sizeof(w) + a->bulk_len + rn_xdr_pad(a->bulk_len)));
+	size_t n = a->bulk_len + rn_xdr_pad(a->bulk_len);
+	uint8_t *bulk = malloc(n + 1);
+	cr_assert(read_all(fd, bulk, n));
+	for (size_t i = 0; i < n; i++)
+		cr_assert_eq(bulk[i], i < a->bulk_len ? 'x' : 0, "bulk byte %zu", i);
+	free(bulk);
+	return 1;
+}
+
+void client_ping(int fd, uint32_t xid)
+{
+	struct answer a;
+
+	client_call(fd, xid, 0, 100, 0);
+	cr_assert_eq(client_answer(fd, &a), 1, "closed");
+	cr_assert_eq(a.xid, xid);
+	cr_assert_eq(a.len, 100);
+	cr_assert_eq(a.sum, call_sum(xid, 0, 100));
+}
+
+bool client_closed(int fd)
+{
+	uint8_t buf[65536];
+
+	for (;;) {
+		ssize_t n = recv(fd, buf, sizeof(buf), 0);
+		if (n == 0 || (n < 0 && errno == ECONNRESET))
+			return true;
+		if (n < 0)
+			return false;
+	}
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A TCP server on loopback with a sink that answers from its own thread, and a blocking client.
+ * Calls here are: xid, 0 (CALL), the bulk bytes wanted in the reply, then anything. Replies are:
+ * xid, 1, and what struct answer says.
+ */
+#ifndef RN_TEST_TCP_FIXTURE_H
+#define RN_TEST_TCP_FIXTURE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/payload.h"
+#include "transport/event_loop.h"
+#include "transport/tcp/tcp_server.h"
+
+enum sink_mode {
+	SINK_ANSWER,
+	SINK_HOLD, /* until fixture_release */
+	SINK_GARBAGE,
+};
+
+struct fixture {
+	struct rn_budget budget;
+	struct rn_payload_pool *pool;
+	struct ev_loop *loops[2];
+	struct tcp_server *srv;
+	struct sockaddr_storage addr;
+
+	pthread_t worker;
+	pthread_mutex_t lock;
+	pthread_cond_t work;
+	struct rn_inbox_node *first, **last;
+	enum sink_mode mode;
+	unsigned waiting; /* requests in the sink */
+	bool stop;
+};
+
+struct answer {
+	uint32_t xid, type, len, sum, nseg, head_len, aligned, bulk_len;
+};
+
+/* cfg's limits are used if not zero; family AF_INET or AF_INET6. */
+void fixture_start(struct fixture *f, struct tcp_config cfg, size_t budget, int family);
+void fixture_stop(struct fixture *f);
+void fixture_mode(struct fixture *f, enum sink_mode mode);
+/* Until the sink has n requests; false after ten seconds. */
+bool fixture_wait(struct fixture *f, unsigned n);
+
+int client_connect(struct fixture *f);
+void client_send(int fd, const void *p, size_t n);
+/* One record in fragments of at most frag bytes (0: one fragment). len >= 12. */
+void client_call(int fd, uint32_t xid, uint32_t bulk, size_t len, size_t frag);
+/* The checksum that the answer to such a call has. */
+uint32_t call_sum(uint32_t xid, uint32_t bulk, size_t len);
+/* 1, or 0: closed. Fails the test after ten seconds. Checks the bulk bytes. */
+int client_answer(int fd, struct answer *a);
+/* Call and answer, checked. The reply needs no memory of the pool. */
+void client_ping(int fd, uint32_t xid);
+bool client_closed(int fd); /* the peer closes within ten seconds, whatever comes before */
+
+#endif

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The TCP server under load and against bad clients: memory, descriptors, time. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/unit/tcp_fixture.h"
+#include "transport/tcp/tcp_internal.h"
+
+#define BUDGET (64u << 20)
+
+static void wait_connections(struct fixture *f, uint64_t n)
+{
+	struct tcp_stats st;
+
+	for (unsigned i = 0; i < 2000; i++) {
+		tcp_server_stats(f->srv, &st);
+		if (st.connections == n)
+			return;
+		usleep(5000);
+	}
+	cr_assert_fail("%llu connections, not %llu", (unsigned long long)st.connections,
+		       (unsigned long long)n);
+}
+
+static void raise_nofile(rlim_t want)
+{
+	struct rlimit rl;
+
+	getrlimit(RLIMIT_NOFILE, &rl);
+	if (rl.rlim_cur < want) {
+		rl.rlim_cur = want;
+		if (rl.rlim_max < want)
+			rl.rlim_max = want;
+		if (setrlimit(RLIMIT_NOFILE, &rl) < 0)
+			cr_skip_test("RLIMIT_NOFILE cannot be raised to %lu", (unsigned long)want);
+	}
+}
+
+Test(tcp_limits, idle_connections_are_cheap, .timeout = 120)
+{
+	enum { N = 2000 };
+	static int fds[N];
+	struct fixture f;
+
+	raise_nofile(2 * N + 100);
+	fixture_start(&f, (struct tcp_config){ .max_connections = N }, BUDGET, AF_INET);
+	size_t before = mallinfo2().uordblks;
+	for (unsigned i = 0; i < N; i++)
+		fds[i] = client_connect(&f);
+	wait_connections(&f, N);
+	/* One byte of a mark must not cost more than none. */
+	for (unsigned i = 0; i < N; i++)
+		client_send(fds[i], "\x80", 1);
+	usleep(100000);
+	size_t each = (mallinfo2().uordblks - before) / N;
+	struct rn_payload_stats st;
+	rn_payload_stats(f.pool, &st);
+	printf("idle connection: %zu bytes allocated, %zu in the struct\n", each,
+	       sizeof(struct tcp_conn));
+	cr_expect_lt(sizeof(struct tcp_conn), 2048);
+	cr_expect_lt(each, 2048);
+	cr_expect_leq(st.buffers_in_use, 64);
+	for (unsigned i = 0; i < N; i++) {
+		struct answer a;
+		client_send(fds[i], "\0\0\x0c\0\0\0\x01\0\0\0\0\0\0\0\0", 15);
+		cr_assert_eq(client_answer(fds[i], &a), 1);
+		client_ping(fds[i], i);
+		close(fds[i]);
+	}
+	fixture_stop(&f);
+}
+
+/* Sixteen replies of 1 MiB that nobody reads must not hold up anybody else; read late, they are
+ * whole. */
+Test(tcp_limits, slow_reader, .timeout = 120)
+{
+	struct fixture f;
+	struct answer a;
+
+	fixture_start(&f, (struct tcp_config){ .nloops = 1 }, BUDGET, AF_INET);
+	int slow = client_connect(&f), other = client_connect(&f);
+	for (uint32_t i = 0; i < 40; i++)
+		client_call(slow, i, 1u << 20, 100, 0);
+	for (uint32_t i = 0; i < 200; i++)
+		client_ping(other, i);
+	for (uint32_t i = 0; i < 40; i++) {
+		cr_assert_eq(client_answer(slow, &a), 1);
+		cr_expect_eq(a.xid, i);
+		cr_expect_eq(a.bulk_len, 1u << 20);
+	}
+	close(slow);
+	close(other);
+	fixture_stop(&f);
+}
+
+Test(tcp_limits, a_peer_that_never_reads_is_closed, .timeout = 120)
+{
+	struct fixture f;
+
+	fixture_start(&f, (struct tcp_config){ .stall_seconds = 1 }, BUDGET, AF_INET);
+	int slow = client_connect(&f);
+	for (uint32_t i = 0; i < 16; i++)
+		client_call(slow, i, 1u << 20, 100, 0);
+	wait_connections(&f, 1);
+	wait_connections(&f, 0);
+	cr_expect(client_closed(slow));
+	close(slow);
+	fixture_stop(&f);
+}
+
+Test(tcp_limits, a_record_that_never_ends_is_closed, .timeout = 120)
+{
+	struct fixture f;
+
+	fixture_start(&f, (struct tcp_config){ .stall_seconds = 1 }, BUDGET, AF_INET);
+	int small = client_connect(&f), large = client_connect(&f), good = client_connect(&f);
+	client_send(small, "\x80\0\0\x64\0\0\0\1\0\0", 10);
+	client_send(large, "\x80\x10\0\0\0\0\0\1\0\0", 10);
+	for (unsigned i = 0; i < 2000; i++)
+		client_send(large, "z", 1);
+	for (uint32_t i = 0; i < 30; i++) {
+		client_send(large, "z", 1); /* a trickle is no progress */
+		client_ping(good, i);
+		usleep(100000);
+	}
+	wait_connections(&f, 1);
+	cr_expect(client_closed(small));
+	cr_expect(client_closed(large));
+	client_ping(good, 1);
+	close(small);
+	close(large);
+	close(good);
+	fixture_stop(&f);
+}
+
+Test(tcp_limits, idle_timeout, .timeout = 120)
+{
+	struct fixture f;
+	struct tcp_stats st;
+
+	fixture_start(&f, (struct tcp_config){ .idle_seconds = 1 }, BUDGET, AF_INET);
+	int fd = client_connect(&f), busy = client_connect(&f);
+	client_ping(fd, 1);
+	for (uint32_t i = 0; i < 30; i++) {
+		client_ping(busy, i);
+		usleep(100000);
+	}
+	cr_expect(client_closed(fd));
+	client_ping(busy, 1);
+	tcp_server_stats(f.srv, &st);
+	cr_expect_eq(st.closed_idle, 1);
+	close(fd);
+	close(busy);
+	fixture_stop(&f);
+}
+
+/* A request in flight is not idleness. */
+Test(tcp_limits, long_request_is_not_idle, .timeout = 120)
+{
+	struct fixture f;
+	struct answer a;
+
+	fixture_start(&f, (struct tcp_config){ .idle_seconds = 1, .stall_seconds = 1 }, BUDGET,
+		      AF_INET);
+	fixture_mode(&f, SINK_HOLD);
+	int fd = client_connect(&f);
+	client_call(fd, 7, 0, 100, 0);
+	sleep(3);
+	fixture_mode(&f, SINK_ANSWER);
+	cr_assert_eq(client_answer(fd, &a), 1);
+	cr_expect_eq(a.xid, 7);
+	close(fd);
+	fixture_stop(&f);
+}
+
+/* Room for three buffers of 1 MiB at most, and twelve connections that each need one: nobody is
+ * refused, all are served in turn. */
+Test(tcp_limits, payload_exhaustion_and_recovery, .timeout = 120)
+{
+	enum { N = 12 };
+	const size_t len = (1u << 20) - 100;
+	struct fixture f;
+	struct tcp_stats st;
+	int fds[N];
+
+	fixture_start(&f, (struct tcp_config){ .max_connections = 20 }, 9u << 20, AF_INET);
+	int small = client_connect(&f);
+	client_ping(small, 1);
+	fixture_mode(&f, SINK_HOLD);
+	for (uint32_t i = 0; i < N; i++) {
+		fds[i] = client_connect(&f);
+		client_send(fds[i], "", 0);
+	}
+	pid_t writer = fork();
+	if (writer == 0) { /* the client's writes block while the server does not read */
+		for (uint32_t i = 0; i < N; i++)
+			if (fork() == 0) {
+				client_call(fds[i], i, 0, len, 0);
+				_exit(0);
+			}
+		_exit(0);
+	}
+	for (unsigned i = 0; i < 2000; i++) {
+		tcp_server_stats(f.srv, &st);
+		if (st.waits_memory)
+			break;
+		usleep(5000);
+	}
+	cr_expect_gt(st.waits_memory, 0);
+	fixture_mode(&f, SINK_ANSWER);
+	client_ping(small, 2);
+	for (uint32_t i = 0; i < N; i++) {
+		struct answer a;
+		cr_assert_eq(client_answer(fds[i], &a), 1);
+		cr_expect_eq(a.xid, i);
+		cr_expect_eq(a.sum, call_sum(i, 0, len));
+		close(fds[i]);
+	}
+	client_ping(small, 3);
+	close(small);
+	fixture_stop(&f);
+}
+
+/* A connection that waits for memory goes away: the wait is taken back. */
+Test(tcp_limits, close_while_waiting_for_memory, .timeout = 120)
+{
+	enum { N = 12 };
+	struct fixture f;
+	int fds[N];
+	static uint8_t part[5000] = { 0x80, 0x0f, 0xff, 0 };
+
+	fixture_start(&f, (struct tcp_config){ .max_connections = 20 }, 9u << 20, AF_INET);
+	for (uint32_t i = 0; i < N; i++) {
+		fds[i] = client_connect(&f);
+		client_send(fds[i], part, sizeof(part));
+	}
+	usleep(100000);
+	for (uint32_t i = 0; i < N / 2; i++)
+		close(fds[i]);
+	usleep(100000);
+	fixture_stop(&f); /* the rest while they wait */
+	for (uint32_t i = N / 2; i < N; i++)
+		close(fds[i]);
+}
+
+/* Above the limit, those idle longest make room; one with a request in flight does not. */
+Test(tcp_limits, max_connections, .timeout = 120)
+{
+	enum { MAX = 8 };
+	struct fixture f;
+	struct answer a;
+	int fds[MAX];
+
+	fixture_start(&f, (struct tcp_config){ .max_connections = MAX }, BUDGET, AF_INET);
+	for (unsigned i = 0; i < MAX; i++) {
+		fds[i] = client_connect(&f);
+		client_ping(fds[i], i);
+	}
+	fixture_mode(&f, SINK_HOLD);
+	client_call(fds[0], 1, 0, 100, 0);
+	cr_assert(fixture_wait(&f, 1));
+	int late = client_connect(
+		&f); /* in the backlog until somebody has been idle for long enough */
+	client_call(late, 2, 0, 100, 0);
+	cr_assert(fixture_wait(&f, 2));
+	fixture_mode(&f, SINK_ANSWER);
+	cr_assert_eq(client_answer(late, &a), 1);
+	cr_assert_eq(client_answer(fds[0], &a), 1);
+	struct tcp_stats st;
+	tcp_server_stats(f.srv, &st);
+	cr_expect_leq(st.connections, MAX);
+	cr_expect_gt(st.closed_idle, 0);
+	close(late);
+	for (unsigned i = 0; i < MAX; i++)
+		close(fds[i]);
+	fixture_stop(&f);
+}
+
+static double cpu_seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+/* Out of descriptors: callers are refused, the loop does not spin, those inside go on, and later
+ * all is well. */
+Test(tcp_limits, out_of_descriptors, .timeout = 120)
+{
+	enum { N = 20 };
+	struct fixture f;
+	struct rlimit old, low;
+	int fds[N];
+
+	fixture_start(&f, (struct tcp_config){ 0 }, BUDGET, AF_INET);
+	int good = client_connect(&f);
+	client_ping(good, 1);
+	for (unsigned i = 0; i < N; i++)
+		fds[i] = socket(AF_INET, SOCK_STREAM, 0);
+	getrlimit(RLIMIT_NOFILE, &old);
+	low = old;
+	int next = dup(good);
+	close(next);
+	low.rlim_cur = (rlim_t)next;
+	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &low), 0);
+	for (unsigned i = 0; i < N; i++)
+		cr_assert_eq(
+			connect(fds[i], (struct sockaddr *)&f.addr, sizeof(struct sockaddr_in)), 0);
+	double cpu = cpu_seconds();
+	sleep(1);
+	cpu = cpu_seconds() - cpu;
+	cr_expect_lt(cpu, 0.3, "%.2f s of processor time in a second of nothing", cpu);
+	client_ping(good, 2);
+	struct tcp_stats st;
+	tcp_server_stats(f.srv, &st);
+	cr_expect_gt(st.refused, 0);
+	setrlimit(RLIMIT_NOFILE, &old);
+	for (unsigned i = 0; i < N; i++)
+		close(fds[i]);
+	int fd = client_connect(&f);
+	client_ping(fd, 3);
+	close(fd);
+	close(good);
+	fixture_stop(&f);
+}
