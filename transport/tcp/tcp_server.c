@@ -100,6 +100,8 @@ int tcp_server_new(const struct tcp_config *cfg, struct tcp_server **out)
 	/* Connections are paid for now: later there may be no budget left, and a client must still
 	 * get in. */
 	if (!srv->loops || !rn_budget_take(cfg->budget, conn_bytes(cfg))) {
+		rn_err(cfg->log, "tcp: %u connections need %zu KiB, more than there is",
+		       cfg->max_connections, conn_bytes(cfg) >> 10);
 		free(srv->loops);
 		free(srv);
 		return -ENOMEM;
