@@ -60,8 +60,8 @@ static int read_file(const char *path, char **text, size_t *len)
 
 static int load_file(struct exp_builder *builder, const char *path, struct cfg_diags *diags)
 {
-	char *text;
-	size_t len;
+	char *text = NULL;
+	size_t len = 0;
 	int err = read_file(path, &text, &len);
 
 	if (err == -ENOMEM)

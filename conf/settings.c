@@ -227,7 +227,7 @@ static int read_text(const char *path, char *text, size_t size, size_t *len)
 int cfg_load(struct cfg_settings *settings, const char *path, struct cfg_diags *diags)
 {
 	char *text = malloc(FILE_LIMIT);
-	size_t len;
+	size_t len = 0;
 	int err;
 
 	if (!text)
