@@ -157,8 +157,8 @@ static enum rpc_run run_how(struct rpc_request *req, void *args)
 
 	f->count++;
 	xdr_put_u32(&req->out, 1);
-	const uint32_t how = *(uint32_t *)args;
-	return how == RPC_RUN_PENDING ? RPC_RUN_DONE : (enum rpc_run)(how % 6);
+	const enum rpc_run how = *(uint32_t *)args % 6;
+	return how == RPC_RUN_PENDING ? RPC_RUN_DONE : how;
 }
 
 static enum rpc_run run_store(struct rpc_request *req, void *args)
