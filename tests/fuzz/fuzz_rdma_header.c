@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Transport header of any bytes, then the plans made of its lists: what is planned stays within what was announced,
- * and the reply's header is one that the decoder accepts.
+ * Transport header of any bytes, then the plans made of its lists: what is planned stays within
+ * what was announced, and the reply's header is one that the decoder accepts.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Private data of any bytes: sizes stay in their range, and what was found encodes to what was read. */
+/* Private data of any bytes: sizes stay in their range, and what was found encodes to what was
+ * read. */
 #include <stdint.h>
 #include <stdlib.h>
 

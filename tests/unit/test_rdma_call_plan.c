@@ -138,7 +138,8 @@ Test(call_plan, bad_positions)
 	cr_assert_null(PLAN(RR_MSG, 60, { 60, 4 }));
 	cr_assert_not_null(PLAN(RR_MSG, 60, { 40, 9 }, { 48, 4 })); /* overlap */
 	cr_assert_null(PLAN(RR_MSG, 60, { 40, 9 }, { 52, 4 }));
-	cr_assert_not_null(PLAN(RR_MSG, 60, { 40, 4 }, { 68, 4 })); /* beyond with the chunk counted */
+	cr_assert_not_null(
+		PLAN(RR_MSG, 60, { 40, 4 }, { 68, 4 })); /* beyond with the chunk counted */
 	cr_assert_not_null(PLAN(RR_MSG, 60, { 0xfffffffc, 4 }));
 }
 

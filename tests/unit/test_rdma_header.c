@@ -16,7 +16,8 @@ static void empty_lists(struct msg *to)
 	put(to, 0);
 }
 
-/* All list forms in one header: 2 chunks to read in 3 segments, 2 Write chunks, one empty, a Reply chunk. */
+/* All list forms in one header: 2 chunks to read in 3 segments, 2 Write chunks, one empty, a Reply
+ * chunk. */
 static void full_header(struct msg *to)
 {
 	put_fixed(to, 1, RR_MSG);
@@ -94,8 +95,9 @@ Test(rdma_header, procedures)
 		uint32_t proc;
 		enum rr_verdict verdict;
 	} rows[] = {
-		{ RR_MSG, RR_CALL },	   { RR_NOMSG, RR_CALL },      { RR_MSGP, RR_BAD_CHUNK },
-		{ RR_DONE, RR_DISCARD },   { RR_ERROR, RR_DISCARD },   { 5, RR_BAD_CHUNK },
+		{ RR_MSG, RR_CALL },	      { RR_NOMSG, RR_CALL },
+		{ RR_MSGP, RR_BAD_CHUNK },    { RR_DONE, RR_DISCARD },
+		{ RR_ERROR, RR_DISCARD },     { 5, RR_BAD_CHUNK },
 		{ 0x80000000, RR_BAD_CHUNK }, { UINT32_MAX, RR_BAD_CHUNK },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -219,10 +221,11 @@ Test(rdma_header, reply_returns_every_chunk)
 	cr_assert_eq(r.b[r.len], 0xee, "wrote past the size it told");
 
 	static const uint32_t want[] = {
-		0x11223344, 1, 128, RR_NOMSG, 0,	     /* no Read list */
-		1, 2, 10, 1000, 0xaabbccdd, 0x00112233, 11, 500, 0, 2, /* filled in order */
-		1, 0,					     /* the empty chunk */
-		0, 1, 1, 12, 100, 0, 3,
+		0x11223344, 1, 128, RR_NOMSG, 0, /* no Read list */
+		1,	    2, 10,  1000,     0xaabbccdd, 0x00112233, 11,
+		500,	    0, 2, /* filled in order */
+		1,	    0,	  /* the empty chunk */
+		0,	    1, 1,   12,	      100,	  0,	      3,
 	};
 	cr_assert_eq(r.len, sizeof(want));
 	for (unsigned i = 0; i < sizeof(want) / 4; i++)

@@ -18,8 +18,8 @@ static struct rr_write_chunk chunk(const uint32_t *len, unsigned n)
 {
 	struct rr_write_chunk c = { h.nsegs, n };
 	for (unsigned i = 0; i < n; i++, h.nsegs++)
-		h.seg[h.nsegs] = (struct rr_segment){ h.nsegs + 1, len[i],
-						      0x1000000ull * (h.nsegs + 1) };
+		h.seg[h.nsegs] =
+			(struct rr_segment){ h.nsegs + 1, len[i], 0x1000000ull * (h.nsegs + 1) };
 	return c;
 }
 

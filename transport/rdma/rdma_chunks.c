@@ -39,7 +39,8 @@ static const char *group_reads(const struct rr_header *h, uint32_t max_message,
 	return NULL;
 }
 
-/* Places every chunk in the buffer; their sum is within max_message each, so 64 bits cannot overflow. */
+/* Places every chunk in the buffer; their sum is within max_message each, so 64 bits cannot
+ * overflow. */
 static const char *place_chunks(struct rr_call_plan *p, uint64_t stream_len,
 				const struct rr_call_limits *limits)
 {
@@ -69,8 +70,8 @@ static void add_stream(struct rr_call_plan *p, uint32_t from, uint32_t to)
 }
 
 /*
- * A position counts bytes of the unreduced stream, which has the XDR pad of the items before it whether or not the
- * client put it into the chunk (RFC 8166 sections 3.4.5 and 3.4.5.2).
+ * A position counts bytes of the unreduced stream, which has the XDR pad of the items before it
+ * whether or not the client put it into the chunk (RFC 8166 sections 3.4.5 and 3.4.5.2).
  */
 static const char *interleave(struct rr_call_plan *p, uint32_t stream_len)
 {

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Plans what to do with the chunks of a call (RFC 8166 sections 3.4 and 3.5). Pure: no verbs, no allocation.
+ * Plans what to do with the chunks of a call (RFC 8166 sections 3.4 and 3.5). Pure: no verbs, no
+ * allocation.
  *
- * rr_plan_call: how the payload stream of a call is put together from the inline bytes (or the position-zero chunk) and the
- * Read chunks, and where in one buffer each chunk lands.
- * rr_plan_reply: which bytes of a reply go inline and which by RDMA Write to which segment of the client.
+ * rr_plan_call: how the payload stream of a call is put together from the inline bytes (or the
+ * position-zero chunk) and the Read chunks, and where in one buffer each chunk lands.
+ * rr_plan_reply: which bytes of a reply go inline and which by RDMA Write to which segment of the
+ * client.
  */
 #ifndef RN_TRANSPORT_RDMA_CHUNKS_H
 #define RN_TRANSPORT_RDMA_CHUNKS_H
@@ -14,9 +16,9 @@
 
 #include "transport/rdma/rdma_header.h"
 
-#define RR_READ_CHUNKS_MAX 16u			    /* position zero comes on top */
+#define RR_READ_CHUNKS_MAX 16u			   /* position zero comes on top */
 #define RR_PIECES_MAX (2 * RR_READ_CHUNKS_MAX + 2) /* stream, chunk, stream, ... */
-#define RR_CHUNK_ALIGN 4096u			    /* in the buffer: direct I/O wants whole pages */
+#define RR_CHUNK_ALIGN 4096u			   /* in the buffer: direct I/O wants whole pages */
 
 struct rr_read_chunk {
 	uint32_t position;
@@ -27,13 +29,14 @@ struct rr_read_chunk {
 };
 
 struct rr_piece {
-	bool chunk;	  /* all of chunk[index]; else bytes of the stream */
+	bool chunk; /* all of chunk[index]; else bytes of the stream */
 	uint16_t index;
 	uint32_t off, len; /* of the stream */
 };
 
 struct rr_call_plan {
-	bool long_call; /* the stream is chunk[0], which is at position zero, not the inline bytes */
+	bool long_call; /* the stream is chunk[0], which is at position zero, not the inline bytes
+			 */
 	uint16_t nchunks;
 	uint16_t npieces;
 	uint32_t buf_size; /* of the one buffer for all chunks; 0: there is nothing to read */
@@ -47,8 +50,8 @@ struct rr_call_limits {
 };
 
 /*
- * Sorts h->read by position (a client may list its chunks in any order) and plans. NULL, or why the lists are bad: a
- * text for the log, the client gets ERR_CHUNK.
+ * Sorts h->read by position (a client may list its chunks in any order) and plans. NULL, or why the
+ * lists are bad: a text for the log, the client gets ERR_CHUNK.
  */
 const char *rr_plan_call(struct rr_header *h, uint32_t inline_len,
 			 const struct rr_call_limits *limits, struct rr_call_plan *p);

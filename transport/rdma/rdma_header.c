@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The decoder walks the words with a cursor whose error is sticky and reads as zero; optional-data marks other than 0 and 1
- * are errors (RFC 4506 section 4.19), so that a random message does not parse by luck.
+ * The decoder walks the words with a cursor whose error is sticky and reads as zero; optional-data
+ * marks other than 0 and 1 are errors (RFC 4506 section 4.19), so that a random message does not
+ * parse by luck.
  */
 #include "transport/rdma/rdma_header.h"
 
@@ -192,7 +193,8 @@ size_t rr_error_encode(const struct rr_header *call, enum rr_errcode err, uint32
 		       uint8_t *out)
 {
 	uint8_t *p = put_word(out, call->xid);
-	/* The version of the failing call, also where it is one that we do not speak (RFC 8166 section 4.5). */
+	/* The version of the failing call, also where it is one that we do not speak (RFC 8166
+	 * section 4.5). */
 	p = put_word(p, call->vers);
 	p = put_word(p, credits);
 	p = put_word(p, RR_ERROR);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The RPC-over-RDMA private message of connection establishment (RFC 8797). Pure: no verbs. Sizes are in bytes,
- * multiples of 1024 from RR_INLINE_MIN to RR_INLINE_MAX.
+ * The RPC-over-RDMA private message of connection establishment (RFC 8797). Pure: no verbs. Sizes
+ * are in bytes, multiples of 1024 from RR_INLINE_MIN to RR_INLINE_MAX.
  */
 #ifndef RN_TRANSPORT_RDMA_PRIVATE_MSG_H
 #define RN_TRANSPORT_RDMA_PRIVATE_MSG_H
@@ -24,8 +24,9 @@ struct rr_private_msg {
 void rr_private_encode(const struct rr_private_msg *m, uint8_t out[RR_PRIVATE_MSG_SIZE]);
 
 /*
- * Looks for the message at any offset of the peer's private data, since iWARP may have put its own in front. False: there is
- * none that is whole and of version 1; *m is then what RFC 8797 section 5.1 has us assume.
+ * Looks for the message at any offset of the peer's private data, since iWARP may have put its own
+ * in front. False: there is none that is whole and of version 1; *m is then what RFC 8797
+ * section 5.1 has us assume.
  */
 bool rr_private_find(const void *data, size_t len, struct rr_private_msg *m);
 

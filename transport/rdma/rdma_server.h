@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * RPC-over-RDMA version 1 (RFC 8166, 8267, 8797): listeners on every RDMA device, connections, credits.
+ * RPC-over-RDMA version 1 (RFC 8166, 8267, 8797): listeners on every RDMA device, connections,
+ * credits.
  */
 #ifndef RN_TRANSPORT_RDMA_SERVER_H
 #define RN_TRANSPORT_RDMA_SERVER_H
@@ -30,7 +31,8 @@ struct rr_config {
 };
 
 int rr_server_new(const struct rr_config *cfg, struct rr_server **out);
-/* -ENODEV: there is no RDMA device now (listening goes on all the same where the kernel lets us bind). port in addr must not be 0. */
+/* -ENODEV: there is no RDMA device now (listening goes on all the same where the kernel lets us
+ * bind). port in addr must not be 0. */
 int rr_server_listen(struct rr_server *s, const struct sockaddr *addr, socklen_t len);
 void rr_server_quiesce(struct rr_server *s);
 void rr_server_free(struct rr_server *s);

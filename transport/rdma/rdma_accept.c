@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * From a connection request to rdma_accept(), on loops[0]. Everything that the connection will need
+ * is made here, out of the budget: at 128 credits and 4 KiB inline that is 0.7 MB. All Receives are
+ * posted before the accept, since Linux clients do not retry when there is none.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "lib/checked.h"
+#include "transport/rdma/rdma_internal.h"
+
+#define ZEROS_SIZE 64u
+
+static size_t recv_block_size(const struct rr_conn *c)
+{
+	return (size_t)c->nrecvs * c->recv_size;
+}
+
+static size_t send_block_size(const struct rr_conn *c)
+{
+	return (size_t)c->nsends * c->threshold + ZEROS_SIZE;
+}
+
+static void *map_block(size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return p == MAP_FAILED ? NULL : p;
+}
+
+void rr_conn_free(struct rr_conn *c)
+{
+	struct rr_server *srv = c->srv;
+
+	if (c->recv_block)
+		munmap(c->recv_block, recv_block_size(c));
+	if (c->send_block)
+		munmap(c->send_block, send_block_size(c));
+	free(c->recvs);
+	free(c->sends);
+	if (c->flush_timer)
+		event_free(c->flush_timer);
+	rn_budget_give(srv->cfg.budget, c->budget);
+	pthread_mutex_destroy(&c->lock);
+	free(c);
+	pthread_mutex_lock(&srv->lock);
+	srv->live--;
+	pthread_cond_broadcast(&srv->gone);
+	pthread_mutex_unlock(&srv->lock);
+}
+
+/* The sizes of everything, from the settings, the device's limits and the client's private message.
+ */
+static void size_conn(struct rr_conn *c, const struct rdma_conn_param *param)
+{
+	const struct rr_config *cfg = &c->srv->cfg;
+	struct rr_private_msg peer;
+	unsigned max_wr = c->dev->attr.max_qp_wr > 0 ? c->dev->attr.max_qp_wr : 1;
+
+	rr_private_find(param->private_data, param->private_data_len, &peer);
+	c->invalidate = peer.remote_invalidate;
+	c->recv_size = cfg->inline_size;
+	c->threshold = rn_min(cfg->inline_size, peer.recv_size);
+	c->credits = cfg->credits;
+	if (c->credits + RR_RECV_BATCH > max_wr)
+		c->credits = max_wr > RR_RECV_BATCH ? max_wr - RR_RECV_BATCH : 1;
+	c->nrecvs = c->credits + RR_RECV_BATCH;
+	c->nsends = rn_min(c->credits, RR_SENDS_MAX);
+	c->sq_depth = rn_min(RR_SQ_DEPTH, max_wr);
+	c->sq_room = c->sq_depth;
+}
+
+static int alloc_blocks(struct rr_conn *c)
+{
+	size_t need = sizeof(*c) + recv_block_size(c) + send_block_size(c) +
+		      c->nrecvs * sizeof(*c->recvs) + c->nsends * sizeof(*c->sends);
+
+	if (!rn_budget_take(c->srv->cfg.budget, need))
+		return -ENOMEM;
+	c->budget = need;
+	c->recv_block = map_block(recv_block_size(c));
+	c->send_block = map_block(send_block_size(c));
+	c->recvs = calloc(c->nrecvs, sizeof(*c->recvs));
+	c->sends = calloc(c->nsends, sizeof(*c->sends));
+	/* Made here, as closing must not fail; added on its loop. */
+	c->flush_timer = event_new(ev_loop_base(c->loop), -1, 0, rr_conn_flush_timeout, c);
+	if (!c->recv_block || !c->send_block || !c->recvs || !c->sends || !c->flush_timer)
+		return -ENOMEM;
+	for (unsigned i = 0; i < c->nrecvs; i++)
+		c->recvs[i] = (struct rr_recv){
+			.conn = c,
+			.buf = c->recv_block + (size_t)i * c->recv_size,
+		};
+	for (unsigned i = 0; i < c->nsends; i++) {
+		c->sends[i].buf = c->send_block + (size_t)i * c->threshold;
+		SLIST_INSERT_HEAD(&c->free_sends, &c->sends[i], link);
+	}
+	c->zeros = c->send_block + (size_t)c->nsends * c->threshold;
+	return 0;
+}
+
+static int make_verbs(struct rr_conn *c)
+{
+	struct rr_device *dev = c->dev;
+	int cqes = c->nrecvs + c->sq_depth + 1;
+
+	c->recv_mr = ibv_reg_mr(dev->pd, c->recv_block, recv_block_size(c), IBV_ACCESS_LOCAL_WRITE);
+	c->send_mr = ibv_reg_mr(dev->pd, c->send_block, send_block_size(c), 0);
+	if (!c->recv_mr || !c->send_mr)
+		return -ENOMEM;
+	c->cq = ibv_create_cq(dev->verbs, cqes, c, dev->channels[c->loop_index].comp,
+			      c->loop_index % dev->verbs->num_comp_vectors);
+	if (!c->cq)
+		return -ENOMEM;
+	struct ibv_qp_init_attr attr = {
+		.send_cq = c->cq,
+		.recv_cq = c->cq,
+		.qp_type = IBV_QPT_RC,
+		.cap = { .max_send_wr = c->sq_depth,
+			 .max_recv_wr = c->nrecvs,
+			 .max_send_sge = 1,
+			 .max_recv_sge = 1 },
+	};
+	if (rdma_create_qp(c->id, dev->pd, &attr) < 0)
+		return -errno;
+	if (ibv_req_notify_cq(c->cq, 0) != 0)
+		return -EIO;
+	c->open = true;
+	return rr_recv_post_all(c);
+}
+
+static int accept_now(struct rr_conn *c, uint8_t depth)
+{
+	uint8_t msg[RR_PRIVATE_MSG_SIZE];
+	struct rr_private_msg ours = {
+		.remote_invalidate = c->dev->invalidate,
+		.send_size = c->srv->cfg.inline_size,
+		.recv_size = c->recv_size,
+	};
+
+	rr_private_encode(&ours, msg);
+	struct rdma_conn_param param = {
+		.private_data = msg,
+		.private_data_len = sizeof(msg),
+		.responder_resources = 0, /* clients do not read from or write to us */
+		.initiator_depth = depth,
+		.rnr_retry_count = 7, /* wait as long as it takes */
+	};
+	return rdma_accept(c->id, &param) < 0 ? -errno : 0;
+}
+
+static struct rr_conn *conn_new(struct rr_server *srv, struct rdma_cm_id *id, struct rr_device *dev)
+{
+	struct rr_conn *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	pthread_mutex_lock(&srv->lock);
+	srv->live++;
+	pthread_mutex_unlock(&srv->lock);
+	c->srv = srv;
+	c->dev = dev;
+	c->id = id;
+	c->loop_index = srv->next_loop++ % srv->cfg.nloops;
+	c->loop = srv->cfg.loops[c->loop_index];
+	c->rpc.ops = &rr_conn_ops;
+	c->rpc.id = ++srv->next_id;
+	c->rpc.refs = 1;
+	c->task.run = rr_conn_run;
+	c->made_ns = rr_now();
+	c->active_ns = c->made_ns;
+	pthread_mutex_init(&c->lock, NULL);
+	TAILQ_INIT(&c->held);
+	TAILQ_INIT(&c->hungry);
+	TAILQ_INIT(&c->waiting);
+	TAILQ_INIT(&c->reading);
+	SLIST_INIT(&c->free_sends);
+	return c;
+}
+
+static void copy_address(struct sockaddr_storage *to, const struct sockaddr *from)
+{
+	memcpy(to, from,
+	       from->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+					   : sizeof(struct sockaddr_in));
+}
+
+/* Takes the list's place in the server before the accept, so that whatever event follows finds it.
+ */
+static int set_up(struct rr_conn *c, const struct rdma_conn_param *param, uint8_t depth)
+{
+	struct rr_server *srv = c->srv;
+
+	size_conn(c, param);
+	copy_address(&c->rpc.peer, rdma_get_peer_addr(c->id));
+	copy_address(&c->rpc.local, rdma_get_local_addr(c->id));
+	int err = alloc_blocks(c);
+	if (!err)
+		err = make_verbs(c);
+	if (err)
+		return err;
+	c->id->context = c;
+	pthread_mutex_lock(&srv->lock);
+	LIST_INSERT_HEAD(&srv->conns, c, link);
+	pthread_mutex_unlock(&srv->lock);
+	err = accept_now(c, depth);
+	if (err) {
+		pthread_mutex_lock(&srv->lock);
+		LIST_REMOVE(c, link);
+		pthread_mutex_unlock(&srv->lock);
+		c->id->context = NULL;
+	}
+	return err;
+}
+
+int rr_accept(struct rr_server *srv, struct rdma_cm_id *id, const struct rdma_conn_param *param)
+{
+	char name[INET6_ADDRSTRLEN + 8];
+
+	pthread_mutex_lock(&srv->lock);
+	bool full = srv->live >= srv->cfg.max_connections;
+	pthread_mutex_unlock(&srv->lock);
+	if (srv->quiet || full)
+		return srv->quiet ? -ESHUTDOWN : -EMFILE;
+	struct rr_device *dev = rr_device_get(srv, id->verbs);
+	if (!dev)
+		return -ENOMEM;
+	uint8_t depth = rn_min(param->initiator_depth, dev->attr.max_qp_init_rd_atom);
+	struct rr_conn *c = depth ? conn_new(srv, id, dev) : NULL;
+	if (!c) {
+		rr_device_put(dev);
+		return depth ? -ENOMEM : -EPROTO;
+	}
+	int err = set_up(c, param, depth);
+	if (err) {
+		c->open = false;
+		rr_conn_end_verbs(c);
+		rr_device_put(dev);
+		rr_conn_free(c);
+		return err;
+	}
+	rr_count(srv, accepted, 1);
+	rn_debug(srv->cfg.log, "rdma: %s: accepted, %u credits, inline %u/%u, %zu bytes",
+		 rr_peer_name(c, name, sizeof(name)), c->credits, c->recv_size, c->threshold,
+		 c->budget);
+	return 0;
+}

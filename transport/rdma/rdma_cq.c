@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Completions. A completion queue is armed and then drained once more, or what came in between
+ * would wait for the next event. While there is work it is polled for poll_usec before it is armed
+ * again. Events are acknowledged in batches, and the rest before the queue is destroyed, which
+ * waits for them.
+ */
+#include "transport/rdma/rdma_internal.h"
+
+#define CQ_ENTRIES 16
+#define CQ_ROUNDS 16 /* then other connections of this loop have their turn */
+#define CQ_ACK_BATCH 64
+#define CQ_EVENTS_AT_ONCE 64
+
+static void on_error(struct rr_conn *c, const struct ibv_wc *wc)
+{
+	if (wc->status == IBV_WC_WR_FLUSH_ERR && c->state >= RR_CLOSING)
+		return;
+	if (wc->status != IBV_WC_WR_FLUSH_ERR)
+		rr_count(c->srv, cq_errors, 1);
+	rr_conn_close(c, ibv_wc_status_str(wc->status));
+}
+
+/* On error only wr_id and status are valid; whatever the chain was using stays until the QP is
+ * gone. */
+static void complete(struct rr_conn *c, const struct ibv_wc *wc)
+{
+	void *what = (void *)(uintptr_t)(wc->wr_id & ~(uint64_t)3);
+	enum rr_tag tag = wc->wr_id & 3;
+
+	if (tag != RR_TAG_PART) {
+		pthread_mutex_lock(&c->lock);
+		c->posted--;
+		pthread_mutex_unlock(&c->lock);
+	}
+	if (wc->status != IBV_WC_SUCCESS) {
+		on_error(c, wc);
+		return;
+	}
+	if (tag == RR_TAG_RECV) {
+		struct rr_recv *r = what;
+		r->len = wc->byte_len;
+		rr_recv_arrived(r);
+	} else if (tag == RR_TAG_SEND) {
+		rr_send_done(c, what);
+	} else if (tag == RR_TAG_READ) {
+		rr_read_done(what);
+	}
+}
+
+/* Entries handled, or -1 if the queue is broken. */
+static int drain(struct rr_conn *c)
+{
+	struct ibv_wc wc[CQ_ENTRIES];
+	int n = ibv_poll_cq(c->cq, CQ_ENTRIES, wc);
+
+	if (n < 0) {
+		rr_count(c->srv, cq_errors, 1);
+		rr_conn_close(c, "completion queue failed");
+		return -1;
+	}
+	for (int i = 0; i < n; i++)
+		complete(c, &wc[i]);
+	return n;
+}
+
+/* Polls for a bounded time; entries handled. */
+static int spin(struct rr_conn *c)
+{
+	uint64_t until = rr_now() + (uint64_t)c->srv->cfg.poll_usec * 1000;
+	int n = 0;
+
+	while (n == 0 && rr_now() < until)
+		n = drain(c);
+	return n;
+}
+
+static void poll_rounds(struct rr_conn *c)
+{
+	bool armed = false, found = false;
+
+	for (int round = 0; round < CQ_ROUNDS;) {
+		int n = drain(c);
+		if (n == 0 && found && !armed && c->srv->cfg.poll_usec && c->state == RR_OPEN)
+			n = spin(c);
+		if (n < 0)
+			return;
+		if (n > 0) {
+			found = true;
+			armed = false;
+			round++;
+			continue;
+		}
+		if (armed) {
+			if (found)
+				c->active_ns = rr_now();
+			return;
+		}
+		armed = ibv_req_notify_cq(c->cq, 0) == 0;
+		if (!armed) {
+			rr_conn_close(c, "completion queue cannot be armed");
+			return;
+		}
+	}
+	c->active_ns = rr_now();
+	rr_conn_notify(c, RR_EV_POLL);
+}
+
+void rr_cq_poll(struct rr_conn *c)
+{
+	poll_rounds(c);
+	rr_conn_check_flushed(c);
+}
+
+void rr_cq_ack(struct rr_conn *c)
+{
+	if (c->cq_unacked)
+		ibv_ack_cq_events(c->cq, c->cq_unacked);
+	c->cq_unacked = 0;
+}
+
+void rr_cq_event(evutil_socket_t fd, short what, void *arg)
+{
+	struct ibv_comp_channel *comp = arg;
+	struct ibv_cq *cq;
+	void *ctx;
+
+	(void)fd;
+	(void)what;
+	for (int i = 0; i < CQ_EVENTS_AT_ONCE && ibv_get_cq_event(comp, &cq, &ctx) == 0; i++) {
+		struct rr_conn *c = ctx;
+		if (++c->cq_unacked >= CQ_ACK_BATCH)
+			rr_cq_ack(c);
+		rr_cq_poll(c);
+	}
+}

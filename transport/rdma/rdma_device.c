@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Devices: one protection domain, one completion channel for each loop, and the memory regions of
+ * the payload slabs, each registered when a transfer meets its slab first.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+
+#include "transport/rdma/rdma_internal.h"
+
+/* RFC 5040: the sink of an RDMA Read is named on the wire as a Write's is. */
+static int access_flags(const struct rr_device *dev)
+{
+	return IBV_ACCESS_LOCAL_WRITE | (dev->iwarp ? IBV_ACCESS_REMOTE_WRITE : 0);
+}
+
+struct channel_call {
+	struct rr_device *dev;
+	unsigned index;
+	int err;
+};
+
+static void open_channel(void *arg)
+{
+	struct channel_call *call = arg;
+	struct rr_device *dev = call->dev;
+	struct rr_channel *ch = &dev->channels[call->index];
+	struct ev_loop *loop = dev->srv->cfg.loops[call->index];
+
+	call->err = -ENOMEM;
+	ch->comp = ibv_create_comp_channel(dev->verbs);
+	if (!ch->comp)
+		return;
+	int flags = fcntl(ch->comp->fd, F_GETFL);
+	if (flags < 0 || fcntl(ch->comp->fd, F_SETFL, flags | O_NONBLOCK) < 0)
+		return;
+	ch->ev = event_new(ev_loop_base(loop), ch->comp->fd, EV_READ | EV_PERSIST, rr_cq_event,
+			   ch->comp);
+	if (ch->ev && event_add(ch->ev, NULL) == 0)
+		call->err = 0;
+}
+
+static void close_channel(void *arg)
+{
+	struct channel_call *call = arg;
+	struct rr_channel *ch = &call->dev->channels[call->index];
+
+	if (ch->ev)
+		event_free(ch->ev);
+	if (ch->comp)
+		ibv_destroy_comp_channel(ch->comp);
+	*ch = (struct rr_channel){ 0 };
+}
+
+/* Channels belong to their loops. Only loops[0] calls other loops and waits, so no two loops wait
+ * for each other. */
+static int for_each_loop(struct rr_device *dev, void (*fn)(void *arg))
+{
+	for (unsigned i = 0; i < dev->srv->cfg.nloops; i++) {
+		struct channel_call call = { dev, i, 0 };
+		ev_loop_call(dev->srv->cfg.loops[i], fn, &call);
+		if (call.err)
+			return call.err;
+	}
+	return 0;
+}
+
+static void device_free(struct rr_device *dev)
+{
+	if (dev->channels)
+		for_each_loop(dev, close_channel);
+	if (dev->slab_mr)
+		for (unsigned i = 0; i < RN_SLABS_MAX; i++)
+			if (dev->slab_mr[i])
+				ibv_dereg_mr(dev->slab_mr[i]);
+	if (dev->pd)
+		ibv_dealloc_pd(dev->pd);
+	pthread_mutex_destroy(&dev->lock);
+	free(dev->channels);
+	free(dev->slab_mr);
+	free(dev);
+}
+
+static struct rr_device *device_new(struct rr_server *srv, struct ibv_context *verbs)
+{
+	struct rr_device *dev = calloc(1, sizeof(*dev));
+
+	if (!dev)
+		return NULL;
+	dev->srv = srv;
+	dev->verbs = verbs;
+	dev->iwarp = verbs->device->transport_type == IBV_TRANSPORT_IWARP;
+	pthread_mutex_init(&dev->lock, NULL);
+	dev->channels = calloc(srv->cfg.nloops, sizeof(*dev->channels));
+	dev->slab_mr = calloc(RN_SLABS_MAX, sizeof(*dev->slab_mr));
+	dev->pd = ibv_alloc_pd(verbs);
+	if (!dev->channels || !dev->slab_mr || !dev->pd ||
+	    ibv_query_device(verbs, &dev->attr) != 0 || for_each_loop(dev, open_channel) < 0) {
+		device_free(dev);
+		return NULL;
+	}
+	dev->invalidate = dev->attr.device_cap_flags & IBV_DEVICE_MEM_MGT_EXTENSIONS;
+	rn_debug(srv->cfg.log, "rdma: device %s opened%s", ibv_get_device_name(verbs->device),
+		 dev->iwarp ? " (iWARP)" : "");
+	return dev;
+}
+
+struct rr_device *rr_device_get(struct rr_server *srv, struct ibv_context *verbs)
+{
+	struct rr_device *dev;
+
+	LIST_FOREACH(dev, &srv->devices, link)
+	if (dev->verbs == verbs)
+		break;
+	if (!dev) {
+		dev = device_new(srv, verbs);
+		if (!dev)
+			return NULL;
+		LIST_INSERT_HEAD(&srv->devices, dev, link);
+		atomic_fetch_add(&srv->ndevices, 1);
+	}
+	dev->users++;
+	return dev;
+}
+
+void rr_device_put(struct rr_device *dev)
+{
+	if (--dev->users)
+		return;
+	LIST_REMOVE(dev, link);
+	atomic_fetch_sub(&dev->srv->ndevices, 1);
+	device_free(dev);
+}
+
+static struct ibv_mr *register_slab(struct rr_device *dev, const struct rn_payload *p)
+{
+	pthread_mutex_lock(&dev->lock);
+	struct ibv_mr *mr = atomic_load_explicit(&dev->slab_mr[p->slab], memory_order_relaxed);
+	if (!mr) {
+		void *base = rn_payload_slab_base(dev->srv->cfg.pool, p->slab);
+		if (base)
+			mr = ibv_reg_mr(dev->pd, base, RN_SLAB_SIZE, access_flags(dev));
+		atomic_store_explicit(&dev->slab_mr[p->slab], mr, memory_order_release);
+	}
+	pthread_mutex_unlock(&dev->lock);
+	return mr;
+}
+
+int rr_device_key(struct rr_device *dev, const struct rn_payload *p, uint32_t *lkey)
+{
+	if (p->slab >= RN_SLABS_MAX)
+		return -EINVAL;
+	struct ibv_mr *mr = atomic_load_explicit(&dev->slab_mr[p->slab], memory_order_acquire);
+	if (!mr)
+		mr = register_slab(dev, p);
+	if (!mr) {
+		rn_warn(dev->srv->cfg.log, "rdma: cannot register memory with %s (RLIMIT_MEMLOCK?)",
+			ibv_get_device_name(dev->verbs->device));
+		return -ENOMEM;
+	}
+	*lkey = mr->lkey;
+	return 0;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Listeners. One on a wildcard address serves every device, also those plugged in later. One that
+ * cannot be made now, or is lost with its device or address, is tried again by the timer.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "transport/rdma/rdma_internal.h"
+
+#define LISTEN_BACKLOG 128
+
+int rr_channel_open(struct rr_server *srv)
+{
+	if (srv->channel)
+		return 0;
+	/* librdmacm complains on standard error where the kernel has no connection manager: look
+	 * first. */
+	if (access("/dev/infiniband/rdma_cm", R_OK | W_OK) < 0)
+		return -ENODEV;
+	srv->channel = rdma_create_event_channel();
+	if (!srv->channel)
+		return -ENODEV;
+	int flags = fcntl(srv->channel->fd, F_GETFL);
+	fcntl(srv->channel->fd, F_SETFL, flags | O_NONBLOCK);
+	srv->channel_ev = event_new(ev_loop_base(srv->cfg.loops[0]), srv->channel->fd,
+				    EV_READ | EV_PERSIST, rr_cm_ready, srv);
+	if (srv->channel_ev && event_add(srv->channel_ev, NULL) == 0)
+		return 0;
+	if (srv->channel_ev)
+		event_free(srv->channel_ev);
+	rdma_destroy_event_channel(srv->channel);
+	srv->channel_ev = NULL;
+	srv->channel = NULL;
+	return -ENOMEM;
+}
+
+static int bind_and_listen(struct rdma_cm_id *id, struct rr_listener *l)
+{
+	int one = 1;
+
+	rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &one, sizeof(one));
+	/* Each family has its own listener on the same port. */
+	if (l->addr.ss_family == AF_INET6 &&
+	    rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &one, sizeof(one)) < 0)
+		return -errno;
+	if (rdma_bind_addr(id, (struct sockaddr *)&l->addr) < 0 ||
+	    rdma_listen(id, LISTEN_BACKLOG) < 0)
+		return -errno;
+	return 0;
+}
+
+int rr_listener_open(struct rr_server *srv, struct rr_listener *l)
+{
+	struct rdma_cm_id *id;
+	int err = rr_channel_open(srv);
+
+	if (err)
+		return err;
+	if (rdma_create_id(srv->channel, &id, NULL, RDMA_PS_TCP) < 0)
+		return -errno;
+	err = bind_and_listen(id, l);
+	if (err) {
+		rdma_destroy_id(id);
+		return err;
+	}
+	l->id = id;
+	return 0;
+}
+
+void rr_listener_close(struct rr_listener *l)
+{
+	if (l->id)
+		rdma_destroy_id(l->id);
+	l->id = NULL;
+}
+
+void rr_listeners_retry(struct rr_server *srv)
+{
+	struct rr_listener *l;
+
+	if (srv->quiet || rr_now() < srv->retry_ns)
+		return;
+	srv->retry_ns = rr_now() + RR_RETRY_SECONDS * RR_NS;
+	LIST_FOREACH(l, &srv->listeners, link)
+	if (!l->id && rr_listener_open(srv, l) == 0)
+		rn_notice(srv->cfg.log, "rdma: listening again on port %u",
+			  ntohs(rdma_get_src_port(l->id)));
+}

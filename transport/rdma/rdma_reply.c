@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Replies, as the vtable has them, and RDMA_ERROR. A reply is one chain: its RDMA Writes, then the
+ * Send that tells of them; the order of a reliable connection makes the data arrive first. Inline
+ * replies are copied to the send context, and the request is released at once; one whose memory
+ * RDMA Writes read is kept until the Send completes. The receive buffer is posted before the Send,
+ * so that the credit which the reply gives back is good.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "lib/checked.h"
+#include "transport/rdma/rdma_internal.h"
+
+void rr_reply(struct rpc_request *rpc)
+{
+	struct rr_req *r = rpc->transport_private;
+
+	r->step = RR_STEP_REPLY;
+	rr_post(r);
+}
+
+void rr_drop(struct rpc_request *rpc)
+{
+	struct rr_req *r = rpc->transport_private;
+
+	rr_count(r->conn->srv, dropped, 1);
+	rr_req_done(r);
+}
+
+void rr_too_long(struct rpc_request *rpc)
+{
+	rr_fail(rpc->transport_private, RR_STEP_ERR_CHUNK);
+}
+
+void rr_fail(struct rr_req *r, enum rr_step step)
+{
+	r->step = step;
+	rr_post(r);
+}
+
+/* A send context and slots for a chain of wrs, or NULL. */
+static struct rr_send *take_send(struct rr_conn *c, unsigned wrs)
+{
+	struct rr_send *s = SLIST_FIRST(&c->free_sends);
+
+	if (!s || c->sq_room < wrs)
+		return NULL;
+	SLIST_REMOVE_HEAD(&c->free_sends, link);
+	c->sq_room -= wrs;
+	s->wrs = wrs;
+	return s;
+}
+
+static int repost_recv(struct rr_req *r)
+{
+	struct rr_recv *recv = r->recv;
+
+	r->recv = NULL;
+	return recv ? rr_recv_post_locked(recv) : 0;
+}
+
+static struct ibv_send_wr *add_send(struct rr_chain *ch, struct rr_send *s, uint32_t len)
+{
+	struct rr_conn *c = ch->conn;
+	struct ibv_sge sge = { (uintptr_t)s->buf, len, c->send_mr->lkey };
+	struct ibv_send_wr *wr = rr_chain_add(ch, IBV_WR_SEND, sge, rr_wr_id(s, RR_TAG_SEND));
+
+	wr->send_flags = IBV_SEND_SIGNALED;
+	return wr;
+}
+
+int rr_error_post_locked(struct rr_req *r, enum rr_errcode code)
+{
+	struct rr_conn *c = r->conn;
+	struct rr_send *s = take_send(c, 1);
+	struct rr_chain ch;
+
+	if (!s)
+		return -EAGAIN;
+	int err = repost_recv(r);
+	if (err)
+		return err;
+	uint32_t len = rr_error_encode(&r->call, code, c->credits, s->buf);
+	rr_chain_start(&ch, c);
+	add_send(&ch, s, len);
+	err = rr_chain_end(&ch);
+	if (err)
+		return err;
+	c->posted++;
+	if (code == RR_ERR_VERS)
+		rr_count(c->srv, err_vers, 1);
+	else
+		rr_count(c->srv, err_chunk, 1);
+	return 0;
+}
+
+/* Where the bytes of a span are, and their key. */
+static int locate(struct rr_req *r, const struct rr_span *span, struct ibv_sge *sge)
+{
+	struct rr_conn *c = r->conn;
+	const struct xdr_out *out = &r->rpc->out;
+	const struct rn_payload *holder = r->rpc->head;
+
+	sge->length = span->len;
+	switch (span->source) {
+	case RR_FROM_PAD:
+		sge->addr = (uintptr_t)c->zeros;
+		sge->lkey = c->send_mr->lkey;
+		return 0;
+	case RR_FROM_BULK:
+		holder = out->bulk;
+		sge->addr = (uintptr_t)out->bulk->data + out->bulk_off + span->off;
+		break;
+	case RR_FROM_HEAD:
+		if (r->rpc->long_head && out->base == r->rpc->long_head->data)
+			holder = r->rpc->long_head;
+		sge->addr = (uintptr_t)out->base + span->off;
+		break;
+	}
+	return rr_device_key(c->dev, holder, &sge->lkey);
+}
+
+static int add_writes(struct rr_chain *ch, struct rr_req *r, const struct rr_reply_plan *plan)
+{
+	for (unsigned i = 0; i < plan->nwrites; i++) {
+		const struct rr_write *w = &plan->write[i];
+		struct ibv_sge sge;
+		int err = locate(r, &w->from, &sge);
+
+		if (err)
+			return err;
+		struct ibv_send_wr *wr =
+			rr_chain_add(ch, IBV_WR_RDMA_WRITE, sge, rr_wr_id(r, RR_TAG_PART));
+		wr->wr.rdma.remote_addr = w->remote;
+		wr->wr.rdma.rkey = w->handle;
+	}
+	return 0;
+}
+
+/* Header, and the spans where they go inline; returns the length of the Send. */
+static uint32_t encode_send(struct rr_req *r, const struct rr_reply_plan *plan, struct rr_send *s)
+{
+	const struct xdr_out *out = &r->rpc->out;
+	uint8_t *p = s->buf + plan->header_size;
+	bool is_long = plan->how == RR_REPLY_LONG;
+
+	rr_reply_header_encode(&r->call, is_long ? RR_NOMSG : RR_MSG, r->conn->credits,
+			       &plan->lists, s->buf);
+	if (is_long)
+		return plan->header_size;
+	for (unsigned i = 0; i < plan->nspans; i++) {
+		const struct rr_span *span = &plan->span[i];
+		if (span->source == RR_FROM_HEAD)
+			memcpy(p, out->base + span->off, span->len);
+		else if (span->source == RR_FROM_BULK)
+			memcpy(p, out->bulk->data + out->bulk_off + span->off, span->len);
+		else
+			memset(p, 0, span->len);
+		p += span->len;
+	}
+	return p - s->buf;
+}
+
+static void invalidate(struct rr_req *r, struct ibv_send_wr *wr)
+{
+	struct rr_conn *c = r->conn;
+	uint32_t handle;
+
+	if (!c->invalidate || !c->dev->invalidate || !rr_header_one_handle(&r->call, &handle))
+		return;
+	wr->opcode = IBV_WR_SEND_WITH_INV;
+	wr->invalidate_rkey = handle;
+	/* siw's library takes the handle from here. */
+	wr->wr.rdma.rkey = handle;
+	rr_count(c->srv, invalidations, 1);
+}
+
+static void count_reply(struct rr_server *srv, const struct rr_reply_plan *plan)
+{
+	rr_count(srv, replies, 1);
+	if (plan->lists.bulk_len)
+		rr_count(srv, write_chunks, 1);
+	if (plan->how == RR_REPLY_LONG)
+		rr_count(srv, reply_chunks, 1);
+	rr_count(srv, write_segments, plan->nwrites);
+	rr_count(srv, write_bytes, (uint64_t)plan->lists.bulk_len + plan->lists.reply_len);
+}
+
+static int post_chain(struct rr_req *r, const struct rr_reply_plan *plan, struct rr_send *s)
+{
+	struct rr_chain ch;
+	int err = repost_recv(r);
+
+	if (err)
+		return err;
+	rr_chain_start(&ch, r->conn);
+	err = add_writes(&ch, r, plan);
+	if (err)
+		return err;
+	invalidate(r, add_send(&ch, s, encode_send(r, plan, s)));
+	err = rr_chain_end(&ch);
+	if (err)
+		return err;
+	r->conn->posted++;
+	return 0;
+}
+
+int rr_reply_post_locked(struct rr_req *r, bool *kept)
+{
+	struct rr_conn *c = r->conn;
+	const struct xdr_out *out = &r->rpc->out;
+	const struct rr_reply_shape shape = {
+		.head_len = out->used,
+		.has_bulk = out->has_bulk,
+		.bulk_at = out->bulk_at,
+		.bulk_len = out->bulk_len,
+	};
+	struct rr_reply_plan plan;
+
+	rr_plan_reply(&r->call, &shape, c->threshold, &plan);
+	if (plan.how == RR_REPLY_TOO_LONG || plan.nwrites + 1 > c->sq_depth)
+		return rr_error_post_locked(r, RR_ERR_CHUNK);
+	struct rr_send *s = take_send(c, plan.nwrites + 1);
+	if (!s)
+		return -EAGAIN;
+	if (plan.nwrites) {
+		s->req = r;
+		*kept = true;
+	}
+	int err = post_chain(r, &plan, s);
+	if (!err)
+		count_reply(c->srv, &plan);
+	return err;
+}

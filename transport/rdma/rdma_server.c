@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Start, stop, timer and counters of the RDMA transport. */
+#include "transport/rdma/rdma_server.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "transport/rdma/rdma_internal.h"
+
+uint64_t rr_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * RR_NS + (uint64_t)ts.tv_nsec;
+}
+
+/* Why a connection is to be reaped now; 0: it is not. */
+static bool is_due(struct rr_conn *c, uint64_t now)
+{
+	int state = c->state;
+
+	if (state == RR_ACCEPTING)
+		return now > c->made_ns + RR_ACCEPT_SECONDS * RR_NS;
+	if (state != RR_OPEN || !c->srv->cfg.idle_seconds)
+		return false;
+	/* More than the id's reference: a request is in work. */
+	return c->rpc.refs == 1 && now > c->active_ns + c->srv->cfg.idle_seconds * RR_NS;
+}
+
+static void on_tick(evutil_socket_t fd, short what, void *arg)
+{
+	struct rr_server *srv = arg;
+	struct rr_conn *c;
+	uint64_t now = rr_now();
+
+	(void)fd;
+	(void)what;
+	pthread_mutex_lock(&srv->lock);
+	LIST_FOREACH(c, &srv->conns, link)
+	if (is_due(c, now))
+		rr_conn_notify(c, RR_EV_CLOSE);
+	pthread_mutex_unlock(&srv->lock);
+	rr_listeners_retry(srv);
+}
+
+static void start_tick(void *arg)
+{
+	struct rr_server *srv = arg;
+	struct timeval second = { 1, 0 };
+
+	srv->tick = event_new(ev_loop_base(srv->cfg.loops[0]), -1, EV_PERSIST, on_tick, srv);
+	if (srv->tick)
+		event_add(srv->tick, &second);
+}
+
+int rr_server_new(const struct rr_config *cfg, struct rr_server **out)
+{
+	if (!cfg->nloops || !cfg->credits || cfg->inline_size < RR_INLINE_MIN ||
+	    cfg->inline_size > RR_INLINE_MAX || cfg->inline_size % RR_INLINE_MIN)
+		return -EINVAL;
+	struct rr_server *srv = calloc(1, sizeof(*srv));
+	if (!srv)
+		return -ENOMEM;
+	srv->cfg = *cfg;
+	pthread_mutex_init(&srv->lock, NULL);
+	pthread_cond_init(&srv->gone, NULL);
+	LIST_INIT(&srv->listeners);
+	LIST_INIT(&srv->devices);
+	LIST_INIT(&srv->conns);
+	int err = rr_pool_init(srv);
+	if (!err) {
+		ev_loop_call(cfg->loops[0], start_tick, srv);
+		err = srv->tick ? 0 : -ENOMEM;
+	}
+	if (err) {
+		rr_server_free(srv);
+		return err;
+	}
+	*out = srv;
+	return 0;
+}
+
+struct listen_call {
+	struct rr_server *srv;
+	struct rr_listener *l;
+	int err;
+};
+
+static bool no_device(void)
+{
+	int n = 0;
+	struct ibv_device **list = ibv_get_device_list(&n);
+
+	if (list)
+		ibv_free_device_list(list);
+	return n == 0;
+}
+
+static void listen_on_loop(void *arg)
+{
+	struct listen_call *call = arg;
+
+	call->err = rr_listener_open(call->srv, call->l);
+	/* What can come good by itself is kept and tried again. */
+	if (!call->err || call->err == -ENODEV || call->err == -EADDRNOTAVAIL)
+		LIST_INSERT_HEAD(&call->srv->listeners, call->l, link);
+	else
+		free(call->l);
+	if (!call->err && no_device())
+		call->err = -ENODEV;
+}
+
+int rr_server_listen(struct rr_server *srv, const struct sockaddr *addr, socklen_t len)
+{
+	struct rr_listener *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return -ENOMEM;
+	if (len > sizeof(l->addr)) {
+		free(l);
+		return -EINVAL;
+	}
+	memcpy(&l->addr, addr, len);
+	struct listen_call call = { srv, l, 0 };
+	ev_loop_call(srv->cfg.loops[0], listen_on_loop, &call);
+	return call.err;
+}
+
+static void quiesce_on_loop(void *arg)
+{
+	struct rr_server *srv = arg;
+	struct rr_listener *l;
+
+	srv->quiet = true;
+	LIST_FOREACH(l, &srv->listeners, link)
+	rr_listener_close(l);
+}
+
+void rr_server_quiesce(struct rr_server *srv)
+{
+	ev_loop_call(srv->cfg.loops[0], quiesce_on_loop, srv);
+}
+
+static void close_all_on_loop(void *arg)
+{
+	struct rr_server *srv = arg;
+	struct rr_conn *c;
+
+	quiesce_on_loop(srv);
+	if (srv->tick)
+		event_free(srv->tick);
+	srv->tick = NULL;
+	pthread_mutex_lock(&srv->lock);
+	LIST_FOREACH(c, &srv->conns, link)
+	rr_conn_notify(c, RR_EV_CLOSE);
+	pthread_mutex_unlock(&srv->lock);
+}
+
+static void close_channel_on_loop(void *arg)
+{
+	struct rr_server *srv = arg;
+	struct rr_listener *l;
+
+	while ((l = LIST_FIRST(&srv->listeners))) {
+		LIST_REMOVE(l, link);
+		free(l);
+	}
+	if (srv->channel_ev)
+		event_free(srv->channel_ev);
+	if (srv->channel)
+		rdma_destroy_event_channel(srv->channel);
+}
+
+void rr_server_free(struct rr_server *srv)
+{
+	if (!srv)
+		return;
+	ev_loop_call(srv->cfg.loops[0], close_all_on_loop, srv);
+	pthread_mutex_lock(&srv->lock);
+	while (srv->live)
+		pthread_cond_wait(&srv->gone, &srv->lock);
+	pthread_mutex_unlock(&srv->lock);
+	ev_loop_call(srv->cfg.loops[0], close_channel_on_loop, srv);
+	rr_pool_fini(srv);
+	pthread_cond_destroy(&srv->gone);
+	pthread_mutex_destroy(&srv->lock);
+	free(srv);
+}
+
+void rr_server_stats(struct rr_server *srv, struct rr_stats *out)
+{
+	struct rr_counters *n = &srv->n;
+
+	pthread_mutex_lock(&srv->lock);
+	uint64_t live = srv->live;
+	pthread_mutex_unlock(&srv->lock);
+	*out = (struct rr_stats){
+		.connections = live,
+		.accepted = n->accepted,
+		.refused = n->refused,
+		.disconnects = n->disconnects,
+		.calls = n->calls,
+		.replies = n->replies,
+		.read_chunks = n->read_chunks,
+		.read_segments = n->read_segments,
+		.read_bytes = n->read_bytes,
+		.write_chunks = n->write_chunks,
+		.write_segments = n->write_segments,
+		.write_bytes = n->write_bytes,
+		.reply_chunks = n->reply_chunks,
+		.position_zero = n->position_zero,
+		.invalidations = n->invalidations,
+		.err_vers = n->err_vers,
+		.err_chunk = n->err_chunk,
+		.dropped = n->dropped,
+		.sq_waits = n->sq_waits,
+		.waits_memory = n->waits_memory,
+		.cq_errors = n->cq_errors,
+		.devices = srv->ndevices,
+	};
+}
