@@ -130,6 +130,8 @@ knfsd_start() {
 	echo 1048576 >/proc/fs/nfsd/max_block_size
 	tcp_listens 111 || rpcbind -w
 	printf '%s\n' "$1" >/etc/exports
+	# Debian's has manage-gids, which ignores the groups that the client names.
+	printf '[mountd]\nmanage-gids=n\n' >/etc/nfs.conf
 	exportfs -ra
 	rpc.mountd --port 20048 --no-nfs-version 4 2>/dev/null || rpc.mountd --port 20048
 	rpc.nfsd -V 3 -N 4 8
@@ -251,12 +253,12 @@ sum() { sha256sum <"$1" | cut -d' ' -f1; }
 mount_stats() {
 	awk -v d="$1" '$1 == "device" { on = $5 == d } on' /proc/self/mountstats
 }
-# rdma_counter DIR read-chunks|write-chunks|reply-chunks|failed-marshal|bad-xids
+# rdma_counter DIR read-chunks|write-chunks|reply-chunks|bad-replies|bad-xids
 rdma_counter() {
 	local n
 	case $2 in
 	sends) n=6 ;; bad-xids) n=8 ;; read-chunks) n=11 ;; write-chunks) n=12 ;; reply-chunks) n=13 ;;
-	failed-marshal) n=19 ;; *) die "no counter $2" ;;
+	bad-replies) n=20 ;; *) die "no counter $2" ;;
 	esac
 	mount_stats "$1" | awk -v n=$n '$1 == "xprt:" && $2 == "rdma" { s += $(n + 2) } END { print s + 0 }'
 }

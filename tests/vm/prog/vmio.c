@@ -6,6 +6,8 @@
  *   vmio check SEED SIZE FILE          fail unless FILE is exactly that
  *   vmio direct SIZE FILE              O_DIRECT writes and reads at odd offsets and lengths
  *   vmio append N FILE                 N short O_APPEND records, then all must be there
+ *   vmio map SEED SIZE FILE            check the stream of SEED in FILE and put that of SEED + 1,
+ *                                      both through mmap(2)
  *   vmio parallel PROCS BYTES DIR      PROCS processes write, read and rewrite at once
  *
  * Byte i of a stream depends on the seed and i alone, so a piece in the wrong place shows.
@@ -18,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -234,6 +237,23 @@ static void append(unsigned n, const char *path)
 	fclose(f);
 }
 
+static void map(uint64_t seed, uint64_t size, const char *path)
+{
+	unsigned char *want = allocate(size);
+	int fd = open_file(path, O_RDWR);
+	unsigned char *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (p == MAP_FAILED)
+		err(1, "mmap of %s", path);
+	fill(want, size, seed, 0);
+	compare(want, p, size, 0);
+	fill(p, size, seed + 1, 0);
+	if (msync(p, size, MS_SYNC) < 0 || munmap(p, size) < 0)
+		err(1, "msync of %s", path);
+	close_file(fd, path);
+	free(want);
+}
+
 /* One of several processes: its own file, and its stripes of a file that all share. */
 static void worker(unsigned me, unsigned procs, uint64_t bytes, const char *dir)
 {
@@ -299,6 +319,8 @@ int main(int argc, char **argv)
 		direct(strtoull(argv[2], NULL, 0), argv[3]);
 	else if (argc == 4 && strcmp(cmd, "append") == 0)
 		append((unsigned)strtoul(argv[2], NULL, 0), argv[3]);
+	else if (argc == 5 && strcmp(cmd, "map") == 0)
+		map(strtoull(argv[2], NULL, 0), strtoull(argv[3], NULL, 0), argv[4]);
 	else if (argc == 5 && strcmp(cmd, "parallel") == 0)
 		parallel((unsigned)strtoul(argv[2], NULL, 0), strtoull(argv[3], NULL, 0), argv[4]);
 	else
