@@ -14,12 +14,6 @@
 
 #include "vfs/permission.h"
 
-static bool fsync_lost_data(int error)
-{
-	return error != -EINTR && error != -EAGAIN && error != -EBADF && error != -EINVAL &&
-	       error != -EROFS;
-}
-
 static void commit_next(struct vfs_io *io)
 {
 	uint64_t offset = io->offset;
@@ -31,7 +25,7 @@ static void commit_next(struct vfs_io *io)
 	if (fd == -ETXTBSY)
 		fd = vfs_node_fd(io->ctx, io->node, VFS_FD_READ);
 	if (fd < 0) {
-		vfs_ring_finish(io->ctx->w, &io->priv.op, fd);
+		vfs_io_finish_later(io, fd);
 		return;
 	}
 	if (offset > VFS_OFFSET_MAX - len)
@@ -47,7 +41,7 @@ static void commit_complete(struct vfs_ring_op *op, int res)
 		commit_next(io);
 		return;
 	}
-	if (res < 0 && fsync_lost_data(res))
+	if (res < 0 && vfs_io_lost_data(res))
 		vfs_verifier_change(io->ctx->vfs);
 	vfs_io_finish(io, res);
 }
@@ -69,7 +63,7 @@ static void sync_complete(struct vfs_ring_op *op, int res)
 {
 	struct vfs_sync *s = op->owner;
 
-	if (res < 0 && fsync_lost_data(res))
+	if (res < 0 && vfs_io_lost_data(res))
 		vfs_verifier_change(s->ctx->vfs);
 	if (res < 0 && res != -EINVAL && s->result == 0)
 		s->result = res;

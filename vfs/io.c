@@ -39,13 +39,29 @@ bool vfs_io_again(struct vfs_io *io, int res)
 	return (res == -EINTR || res == -EAGAIN) && io->priv.tries++ < VFS_IO_TRIES;
 }
 
+bool vfs_io_lost_data(int error)
+{
+	switch (error) {
+	case -EAGAIN:
+	case -EINTR:
+	case -ESTALE:
+	case -EFBIG:
+	case -EINVAL:
+	case -EBADF:
+	case -EPERM:
+	case -EACCES:
+		return false;
+	default:
+		return true;
+	}
+}
+
 uint64_t vfs_write_verifier(struct vfs *vfs)
 {
 	return atomic_load(&vfs->write_verifier);
 }
 
-/* A start of the daemon differs from the last by more than a run's write errors can add: it comes
- * from the clock. */
+/* Verifiers of different runs of the daemon (vfs_config) are far apart. */
 void vfs_verifier_change(struct vfs *vfs)
 {
 	atomic_fetch_add(&vfs->write_verifier, 1);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The data path: asynchronous on the calling worker's ring. Each call starts an operation described by a struct that the
- * caller keeps alive (in the request's arena) until done() is called, on the same thread, from vfs_worker_wait or _poll:
- * never from within the call itself, so that a done() that starts the next operation cannot recurse. The call returns
- * nothing: every failure, permission included, arrives at done() in result. A full submission queue is waited out inside.
+ * The data path: asynchronous on the calling worker's ring. Each call starts an operation described
+ * by a struct that the caller keeps alive (in the request's arena) until done() is called, on the
+ * same thread, from vfs_worker_wait or _poll: never from within the call itself, so that a done()
+ * that starts the next operation cannot recurse. The call returns nothing: every failure,
+ * permission included, arrives at done() in result. A full submission queue is waited out inside.
  */
 #ifndef RN_VFS_IO_H
 #define RN_VFS_IO_H
@@ -24,7 +25,11 @@ struct vfs_ring_op {
 	STAILQ_ENTRY(vfs_ring_op) link;
 };
 
-enum vfs_stable { VFS_UNSTABLE = 0, VFS_DATA_SYNC = 1, VFS_FILE_SYNC = 2 }; /* RFC 1813 stable_how */
+enum vfs_stable {
+	VFS_UNSTABLE = 0,
+	VFS_DATA_SYNC = 1,
+	VFS_FILE_SYNC = 2
+}; /* RFC 1813 stable_how */
 
 struct vfs_io {
 	struct vfs_ctx *ctx;
@@ -32,8 +37,8 @@ struct vfs_io {
 	uint64_t offset;
 	uint32_t count;
 
-	/* READ: where to; payload->size >= count (in direct mode with room for alignment: vfs_read_buffer_size). The data
-	 * starts at payload->data + data_off when done. */
+	/* READ: where to; payload->size >= count (in direct mode with room for alignment:
+	 * vfs_read_buffer_size). The data starts at payload->data + data_off when done. */
 	struct rn_payload *payload;
 	uint32_t data_off;
 	bool eof;
@@ -61,15 +66,16 @@ struct vfs_io {
 /* Payload size that a READ of count bytes at offset needs on this export. */
 uint32_t vfs_read_buffer_size(const struct vfs_export *exp, uint64_t offset, uint32_t count);
 
-/* The owner of a file may read and write it whatever its mode says (NFSv3 has no open; RFC 1813 section 4.4). Regular
- * files only: -EISDIR, -EINVAL for others. A read of an executable file is granted to who may execute it. */
+/* The owner of a file may read and write it whatever its mode says (NFSv3 has no open; RFC 1813
+ * section 4.4). Regular files only: -EISDIR, -EINVAL for others. A read of an executable file is
+ * granted to who may execute it. */
 void vfs_read(struct vfs_io *io);
 void vfs_write(struct vfs_io *io);
 /* Makes offset..offset+count (count 0: to the end) durable. */
 void vfs_commit(struct vfs_io *io);
 
-/* Makes metadata changes durable: every node of the list (directories whose entries changed, new or changed inodes). Does nothing
- * on an async export. */
+/* Makes metadata changes durable: every node of the list (directories whose entries changed, new or
+ * changed inodes). Does nothing on an async export. */
 struct vfs_sync {
 	struct vfs_ctx *ctx;
 	struct vfs_node *node[VFS_SYNC_NODES]; /* NULL entries are skipped */
@@ -83,7 +89,8 @@ struct vfs_sync {
 };
 void vfs_sync(struct vfs_sync *s);
 
-/* Changes when unstable data may have been lost: at each start, and when a write-back error is seen. */
+/* Changes when unstable data may have been lost: at each start, and when a write-back error is
+ * seen. */
 uint64_t vfs_write_verifier(struct vfs *vfs);
 
 #endif

@@ -27,6 +27,9 @@ void vfs_io_finish(struct vfs_io *io, int64_t result);
 /* Counts one more broken-off try: true while another is worth it. */
 bool vfs_io_again(struct vfs_io *io, int res);
 
+/* May an fsync or a synchronous write that ended so have lost data that was written before? Errors
+ * of the request itself have not; -EROFS, of a file system that gave up, has. */
+bool vfs_io_lost_data(int error);
 /* Unstable data may have been lost: clients must learn it and send theirs again. */
 void vfs_verifier_change(struct vfs *vfs);
 

@@ -33,7 +33,7 @@ void vfs_ring_fsync(struct vfs_worker *w, struct vfs_ring_op *op, int fd, uint64
 void vfs_ring_finish(struct vfs_worker *w, struct vfs_ring_op *op, int res);
 
 /* Within vfs/worker*.c and vfs/ring*.c. */
-int vfs_ring_open(struct vfs_worker *w, unsigned entries); /* -ENOSYS, -EPERM: not allowed here */
+int vfs_ring_open(struct vfs_worker *w, unsigned entries);
 void vfs_ring_close(struct vfs_worker *w);
 int vfs_ring_watch(struct vfs_worker *w);
 /* Submits, waits up to timeout_ms for a completion (0: not; -1: for ever), and moves completions to

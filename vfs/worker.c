@@ -8,10 +8,11 @@
 
 #include "vfs/ring.h"
 
-/* The answers of kernels and containers that will not have io_uring, and of a kernel too old. */
+/* The answers of kernels and containers that will not have io_uring, of a kernel too old, and of a
+ * limit of locked memory. */
 static bool ring_unavailable(int rc)
 {
-	return rc == -ENOSYS || rc == -EPERM || rc == -EACCES || rc == -EINVAL;
+	return rc == -ENOSYS || rc == -EPERM || rc == -EACCES || rc == -EINVAL || rc == -ENOMEM;
 }
 
 int vfs_worker_new(struct vfs *vfs, unsigned ring_entries, struct vfs_worker **out)

@@ -89,17 +89,9 @@ static void write_next(struct vfs_io *io)
 	rw.niov = write_gather(io, left, &payload);
 	rw.payload = payload;
 	if (rw.fd < 0)
-		vfs_ring_finish(io->ctx->w, &io->priv.op, rw.fd);
+		vfs_io_finish_later(io, io->priv.moved ? (int64_t)io->priv.moved : rw.fd);
 	else
 		vfs_ring_write(io->ctx->w, &io->priv.op, &rw);
-}
-
-/* A synchronous write may have met, and used up, the error of somebody's unstable data: a later
- * COMMIT would not see it. These errors say nothing about data. */
-static bool lost_data(int error)
-{
-	return error != -EAGAIN && error != -EINTR && error != -ESTALE && error != -EFBIG &&
-	       error != -EINVAL && error != -EBADF && error != -EPERM && error != -EACCES;
 }
 
 static void write_error(struct vfs_io *io, int error)
@@ -113,7 +105,9 @@ static void write_error(struct vfs_io *io, int error)
 		write_next(io);
 		return;
 	}
-	if (write_flags(io) && lost_data(error))
+	/* A synchronous write may have met, and used up, the error of unstable data written before:
+	 * a later COMMIT would not see it. */
+	if (write_flags(io) && vfs_io_lost_data(error))
 		vfs_verifier_change(io->ctx->vfs);
 	/* What was written before stays; the client's next WRITE meets the error. */
 	vfs_io_finish(io, io->priv.moved ? (int64_t)io->priv.moved : error);
