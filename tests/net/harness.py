@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Starts ringnfsd on loopback over directories of its own, counts what passes, and ends what it started.
+
+The daemon is $RINGNFSD, or ./ringnfsd of the current folder. A test that cannot run here exits 77 with the reason.
+"""
+import ctypes
+import os
+import resource
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+import rpcclient as rpc
+
+SKIP = 77
+AT_FDCWD = -100
+
+
+class Count:
+    def __init__(self):
+        self.passed = self.failed = self.skipped = 0
+
+    def check(self, what, good, detail=""):
+        if good:
+            self.passed += 1
+        else:
+            self.failed += 1
+            print(f"FAIL: {what}" + (f": {detail}" if detail != "" else ""), flush=True)
+        return good
+
+    def equal(self, what, got, want):
+        return self.check(what, got == want, f"{got!r}, not {want!r}")
+
+    def skip(self, what, why):
+        self.skipped += 1
+        print(f"SKIP: {what}: {why}", flush=True)
+
+
+def skip_all(why):
+    print(f"SKIP: {why}")
+    print("0 passed, 0 failed, 1 skipped")
+    sys.exit(SKIP)
+
+
+def handles_work(folder):
+    """Does the file system under folder give and take handles?"""
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    class Handle(ctypes.Structure):
+        _fields_ = [("bytes", ctypes.c_uint), ("type", ctypes.c_int), ("data", ctypes.c_char * 128)]
+
+    h, mount_id = Handle(128, 0), ctypes.c_int()
+    if libc.name_to_handle_at(AT_FDCWD, folder.encode(), ctypes.byref(h), ctypes.byref(mount_id), 0) < 0:
+        return os.strerror(ctypes.get_errno())
+    at = os.open(folder, os.O_RDONLY)
+    fd = libc.open_by_handle_at(at, ctypes.byref(h), os.O_RDONLY)
+    why = os.strerror(ctypes.get_errno())
+    os.close(at)
+    if fd < 0:
+        return why
+    os.close(fd)
+    return None
+
+
+def scratch():
+    """A fresh folder on a file system that can be exported."""
+    reasons = []
+    for base in [os.environ.get("TMPDIR"), "/var/tmp", "/tmp", "/dev/shm"]:
+        if not base or not os.path.isdir(base):
+            continue
+        folder = tempfile.mkdtemp(prefix="ringnfs-net-", dir=base)
+        why = handles_work(folder)
+        if not why:
+            return folder
+        os.rmdir(folder)
+        reasons.append(f"{base}: {why}")
+    skip_all("no file system here can be exported (" + "; ".join(reasons) + ")")
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Daemon:
+    """ringnfsd over exports: {sub-folder: options}. Use as a context; .stop() says how it ended."""
+
+    def __init__(self, exports, settings=None, nofile=None):
+        self.binary = os.environ.get("RINGNFSD", "./ringnfsd")
+        if not os.access(self.binary, os.X_OK):
+            skip_all(f"{self.binary} is not there: set RINGNFSD")
+        if os.geteuid() != 0:
+            skip_all("file handles and identities need root")
+        self.top = scratch()
+        self.port = free_port()
+        self.nofile = nofile
+        self.process = None
+        self.exports = {n: os.path.join(self.top, n) for n in exports}
+        with open(os.path.join(self.top, "exports"), "w") as f:
+            for n, options in exports.items():
+                os.mkdir(self.exports[n])
+                os.chmod(self.exports[n], 0o777)
+                f.write(f"{self.exports[n]} 127.0.0.1({options})\n")
+        os.chmod(self.top, 0o755)
+        os.mkdir(os.path.join(self.top, "state"))
+        self._configure(settings or {})
+
+    def _configure(self, settings):
+        keys = {"server.state_dir": self.top + "/state", "server.exports_file": self.top + "/exports",
+                "server.exports_dir": self.top + "/none", "server.rpcbind": "no", "tcp.port": self.port,
+                "tcp.listen": "127.0.0.1", "tcp.mount_port": 0, "rdma.enabled": "no", "server.memory_max": "256M"}
+        keys.update(settings)
+        self.config = os.path.join(self.top, "ringnfs.conf")
+        with open(self.config, "w") as f:
+            for section in sorted({k.split(".")[0] for k in keys}):
+                f.write(f"[{section}]\n")
+                f.writelines(f"{k.split('.')[1]} = {v}\n" for k, v in keys.items() if k.split(".")[0] == section)
+
+    def __enter__(self):
+        try:
+            self.start()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        if self.process:
+            self.stop()
+        shutil.rmtree(self.top, ignore_errors=True)
+
+    def start(self):
+        limit = self.nofile
+
+        def raise_limit():
+            if limit:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+
+        self.log = open(os.path.join(self.top, "log"), "ab")
+        self.process = subprocess.Popen([self.binary, "--foreground", "--config", self.config], stdin=subprocess.DEVNULL,
+                                        stdout=self.log, stderr=self.log, preexec_fn=raise_limit)
+        for _ in range(600):
+            if self.process.poll() is not None:
+                break
+            try:
+                with rpc.Conn(self.port, timeout=30) as c:
+                    c.nfs(rpc.NULL)
+                return
+            except (ConnectionRefusedError, rpc.Closed):
+                time.sleep(0.05)
+        print(self.read_log())
+        raise SystemExit("ringnfsd does not start")
+
+    def read_log(self):
+        with open(os.path.join(self.top, "log"), errors="replace") as f:
+            return f.read()
+
+    def alive(self):
+        return self.process.poll() is None
+
+    def stop(self, sig=signal.SIGTERM):
+        """Ends it: (exit status, log)."""
+        self.process.send_signal(sig)
+        try:
+            status = self.process.wait(60)
+        except subprocess.TimeoutExpired:
+            self.process.send_signal(signal.SIGABRT)
+            self.process.wait(60)
+            status = "did not stop in a minute"
+        self.process = None
+        self.log.close()
+        return status, self.read_log()
+
+    def connect(self, **kw):
+        return rpc.Conn(self.port, **kw)
+
+    def root(self, conn, export):
+        status, fh, _ = conn.mnt(self.exports[export])
+        if status:
+            raise SystemExit(f"MNT {self.exports[export]}: {status}\n{self.read_log()}")
+        return fh
+
+    def rss(self):
+        with open(f"/proc/{self.process.pid}/statm") as f:
+            return int(f.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+    def fds(self):
+        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
+
+    def cpu(self):
+        """Processor seconds used."""
+        with open(f"/proc/{self.process.pid}/stat") as f:
+            fields = f.read().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def finish(count, daemon):
+    """The daemon must still be there, stop when asked, and have nothing to report."""
+    if count.check("the daemon is alive at the end", daemon.alive(), f"exit status {daemon.process.returncode}"):
+        status, log = daemon.stop()
+        count.equal("exit status after SIGTERM", status, 0)
+    else:
+        log = daemon.read_log()
+        daemon.process = None
+    bad = [line for line in log.splitlines() if "Sanitizer" in line or "runtime error" in line]
+    if not count.check("no sanitizer report", not bad, bad[:3]) or count.failed:
+        print(log[-20000:])
+
+
+def result(count):
+    print(f"{count.passed} passed, {count.failed} failed, {count.skipped} skipped")
+    sys.exit(1 if count.failed else 0)
