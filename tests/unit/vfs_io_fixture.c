@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "tests/unit/vfs_io_fixture.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include "vfs/worker_private.h"
+
+void fx_need_root(void)
+{
+	if (geteuid() != 0)
+		cr_skip_test("needs root: handles and identities");
+}
+
+static void fx_open_worker(struct fx *f, unsigned entries)
+{
+	int rc = vfs_worker_new(f->vfs, entries, &f->w);
+
+	cr_assert_eq(rc, 0, "vfs_worker_new: %s", strerror(-rc));
+	if (entries && !vfs_worker_has_ring(f->w))
+		cr_skip_test("io_uring is switched off here");
+	f->ctx = (struct vfs_ctx){ .vfs = f->vfs, .w = f->w, .exp = f->exp };
+	f->ctx.access.flags = VFS_SEC_SYS;
+	rc = vfs_root(&f->ctx, &f->root);
+	cr_assert_eq(rc, 0, "vfs_root: %s", strerror(-rc));
+}
+
+void fx_open_entries(struct fx *f, unsigned entries, enum vfs_io_mode mode, const char *dir)
+{
+	struct vfs_config cfg = { .max_fds = 1000, .write_verifier = 4711 };
+	const char *why = "";
+	int rc;
+
+	fx_need_root();
+	memset(f, 0, sizeof(*f));
+	rn_budget_init(&f->budget, 64u << 20);
+	f->pool = rn_payload_pool_new(&f->budget);
+	cr_assert_not_null(f->pool);
+	cfg.pool = f->pool;
+	cr_assert_eq(vfs_new(&cfg, &f->vfs), 0);
+	f->own_dir = dir == NULL;
+	snprintf(f->dir, sizeof(f->dir), "%s", dir ? dir : "/var/tmp/ringnfs-io.XXXXXX");
+	if (f->own_dir)
+		cr_assert_not_null(mkdtemp(f->dir));
+	cr_assert_eq(chmod(f->dir, 0755), 0);
+	rc = vfs_export_open(f->vfs, f->dir, 1, mode, false, &f->exp, &why);
+	if (rc == -EOPNOTSUPP && f->own_dir)
+		rmdir(f->dir);
+	if (rc == -EOPNOTSUPP)
+		cr_skip_test("no file handles on /var/tmp");
+	cr_assert_eq(rc, 0, "vfs_export_open: %s: %s", strerror(-rc), why);
+	fx_open_worker(f, entries);
+}
+
+void fx_open(struct fx *f, enum fx_how how, enum vfs_io_mode mode, const char *dir)
+{
+	fx_open_entries(f, how == FX_SYSCALL ? 0 : 64, mode, dir);
+	if (how == FX_PLAIN)
+		f->w->fixed = false;
+	else if (how == FX_FIXED)
+		cr_assert(f->w->fixed);
+}
+
+void fx_close(struct fx *f)
+{
+	cr_assert_eq(vfs_worker_in_flight(f->w), 0);
+	vfs_node_put(f->root);
+	cr_assert_eq(vfs_identity_root(&f->w->identity), 0);
+	vfs_worker_free(f->w);
+	vfs_forget_export(f->vfs, 1);
+	vfs_export_put(f->exp);
+	vfs_free(f->vfs);
+	rn_payload_pool_free(f->pool);
+	if (f->own_dir)
+		fx_command("rm -rf %s", f->dir);
+}
+
+void fx_user(struct fx *f, uint32_t uid)
+{
+	f->ctx.cred = (struct vfs_cred){ .uid = uid, .gid = uid };
+}
+
+const char *fx_path(const struct fx *f, const char *name)
+{
+	static char path[128];
+
+	snprintf(path, sizeof(path), "%s/%s", f->dir, name);
+	return path;
+}
+
+struct vfs_node *fx_lookup(struct fx *f, const char *name)
+{
+	struct vfs_cred user = f->ctx.cred;
+	struct vfs_node *n = NULL;
+	int rc;
+
+	memset(&f->ctx.cred, 0, sizeof(f->ctx.cred));
+	rc = vfs_lookup(&f->ctx, f->root, name, (uint32_t)strlen(name), &n, NULL);
+	f->ctx.cred = user;
+	cr_assert_eq(rc, 0, "vfs_lookup: %s", strerror(-rc));
+	return n;
+}
+
+struct vfs_node *fx_file(struct fx *f, const char *name, const void *data, size_t len)
+{
+	int fd;
+
+	cr_assert_eq(vfs_identity_root(&f->w->identity), 0);
+	fd = open(fx_path(f, name), O_CREAT | O_TRUNC | O_WRONLY, 0644);
+	cr_assert_geq(fd, 0);
+	cr_assert_eq(write(fd, data, len), (ssize_t)len);
+	close(fd);
+	return fx_lookup(f, name);
+}
+
+uint8_t fx_byte(uint64_t offset, unsigned seed)
+{
+	return (uint8_t)((offset * 31 + (offset >> 8) * 7 + (offset >> 16) + seed) | 1);
+}
+
+void fx_fill(void *buf, size_t len, uint64_t offset, unsigned seed)
+{
+	uint8_t *p = buf;
+
+	for (size_t i = 0; i < len; i++)
+		p[i] = fx_byte(offset + i, seed);
+}
+
+void fx_run(struct fx *f, const bool *flag)
+{
+	while (!*flag) {
+		int rc = vfs_worker_wait(f->w, 10000);
+
+		cr_assert_eq(rc, 0, "vfs_worker_wait: %s", strerror(-rc));
+	}
+}
+
+void fx_done(struct vfs_io *io)
+{
+	*(bool *)io->arg = true;
+}
+
+int64_t fx_read(struct fx *f, struct vfs_node *n, uint64_t offset, uint32_t count, void *out,
+		bool *eof)
+{
+	bool finished = false;
+	struct vfs_io io = { .ctx = &f->ctx, .node = n, .offset = offset, .count = count };
+
+	io.done = fx_done;
+	io.arg = &finished;
+	io.payload = rn_payload_get(f->pool, vfs_read_buffer_size(f->exp, offset, count));
+	cr_assert_not_null(io.payload);
+	memset(io.payload->data, 0xee, io.payload->size);
+	vfs_read(&io);
+	cr_assert_not(finished, "done() from within the call");
+	fx_run(f, &finished);
+	if (io.result > 0) {
+		cr_assert_leq(io.result, count);
+		cr_assert_leq(io.data_off + (uint64_t)io.result, io.payload->size);
+		memcpy(out, io.payload->data + io.data_off, (size_t)io.result);
+	}
+	rn_payload_put(io.payload);
+	*eof = io.eof;
+	return io.result;
+}
+
+int64_t fx_write(struct fx *f, struct vfs_node *n, uint64_t offset, const void *data,
+		 uint32_t count, enum vfs_stable stable)
+{
+	bool finished = false;
+	struct vfs_io io = {
+		.ctx = &f->ctx, .node = n, .offset = offset, .count = count, .stable = stable
+	};
+	struct rn_payload *p = rn_payload_get(f->pool, count ? count : 1);
+
+	cr_assert_not_null(p);
+	memcpy(p->data, data, count);
+	io.piece[0] = (struct iovec){ p->data, count };
+	io.piece_payload[0] = p;
+	io.npieces = 1;
+	io.done = fx_done;
+	io.arg = &finished;
+	vfs_write(&io);
+	cr_assert_not(finished, "done() from within the call");
+	fx_run(f, &finished);
+	rn_payload_put(p);
+	return io.result;
+}
+
+int64_t fx_commit(struct fx *f, struct vfs_node *n, uint64_t offset, uint32_t count)
+{
+	bool finished = false;
+	struct vfs_io io = { .ctx = &f->ctx, .node = n, .offset = offset, .count = count };
+
+	io.done = fx_done;
+	io.arg = &finished;
+	vfs_commit(&io);
+	cr_assert_not(finished, "done() from within the call");
+	fx_run(f, &finished);
+	return io.result;
+}
+
+static void sync_done(struct vfs_sync *s)
+{
+	*(bool *)s->arg = true;
+}
+
+int fx_sync(struct fx *f, struct vfs_node *a, struct vfs_node *b, struct vfs_node *c)
+{
+	bool finished = false;
+	struct vfs_sync s = { .ctx = &f->ctx, .node = { a, b, c }, .done = sync_done };
+
+	s.arg = &finished;
+	vfs_sync(&s);
+	cr_assert_not(finished, "done() from within the call");
+	fx_run(f, &finished);
+	return s.result;
+}
+
+void fx_mount_tmpfs(const char *at, const char *options)
+{
+	fx_need_root();
+	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount("none", at, "tmpfs", 0, options) < 0)
+		cr_skip_test("cannot mount here: %s", strerror(errno));
+}
+
+int fx_command(const char *fmt, ...)
+{
+	char line[512];
+	va_list ap;
+	int rc;
+
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	rc = system(line);
+	return rc;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A served directory, one worker and shorthand for the data path's tests. They need root (handles,
+ * identities) and a file system with handles; where these are missing the test is skipped with the
+ * reason.
+ */
+#ifndef RN_TESTS_VFS_IO_FIXTURE_H
+#define RN_TESTS_VFS_IO_FIXTURE_H
+
+#include "lib/payload.h"
+#include "vfs/io.h"
+#include "vfs/worker.h"
+
+/* How the worker moves data. */
+enum fx_how { FX_FIXED, FX_PLAIN, FX_SYSCALL, FX_HOWS };
+
+struct fx {
+	struct rn_budget budget;
+	struct rn_payload_pool *pool;
+	struct vfs *vfs;
+	struct vfs_export *exp;
+	struct vfs_worker *w;
+	struct vfs_ctx ctx; /* root, until fx_user */
+	struct vfs_node *root;
+	char dir[64];
+	bool own_dir; /* made by fx_open: removed by fx_close */
+};
+
+/* Skips the test unless it runs as root. */
+void fx_need_root(void);
+/* dir NULL: a fresh one. entries 0 with FX_SYSCALL. */
+void fx_open(struct fx *f, enum fx_how how, enum vfs_io_mode mode, const char *dir);
+void fx_open_entries(struct fx *f, unsigned entries, enum vfs_io_mode mode, const char *dir);
+void fx_close(struct fx *f);
+
+/* Acts as this user from here on, without further groups. */
+void fx_user(struct fx *f, uint32_t uid);
+
+/* A file of the directory, made by plain system calls. */
+struct vfs_node *fx_file(struct fx *f, const char *name, const void *data, size_t len);
+struct vfs_node *fx_lookup(struct fx *f, const char *name);
+/* The path of a file in a static buffer. */
+const char *fx_path(const struct fx *f, const char *name);
+
+/* Bytes that differ at each place. */
+uint8_t fx_byte(uint64_t offset, unsigned seed);
+void fx_fill(void *buf, size_t len, uint64_t offset, unsigned seed);
+
+/* Runs the loop until *flag. */
+void fx_run(struct fx *f, const bool *flag);
+/* A done() that sets the bool at io->arg. */
+void fx_done(struct vfs_io *io);
+
+/* Whole operations: bytes moved or -errno. Data is compared in place by fx_read's caller: out has
+ * room for count. */
+int64_t fx_read(struct fx *f, struct vfs_node *n, uint64_t offset, uint32_t count, void *out,
+		bool *eof);
+int64_t fx_write(struct fx *f, struct vfs_node *n, uint64_t offset, const void *data,
+		 uint32_t count, enum vfs_stable stable);
+int64_t fx_commit(struct fx *f, struct vfs_node *n, uint64_t offset, uint32_t count);
+int fx_sync(struct fx *f, struct vfs_node *a, struct vfs_node *b, struct vfs_node *c);
+
+/* A file system of its own, in a mount namespace of this process; skips the test where that is not
+ * allowed. */
+void fx_mount_tmpfs(const char *at, const char *options);
+/* Runs a command; its exit status. */
+int fx_command(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+#endif
