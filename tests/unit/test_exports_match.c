@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which line of an access list holds for a peer, what that costs in look-ups, and when it is asked
+ * anew. */
+#include <arpa/inet.h>
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "conf/exports_addr.h"
+#include "conf/exports_match.h"
+
+/* Name service of the tests: a table, counters, a clock, and a switch to be down. */
+struct zone {
+	const char *name;
+	const char *addr;
+	bool reverse; /* the address's reverse entry is this name */
+};
+
+static const struct zone zone[] = {
+	{ "master.example.org", "192.0.2.1", true },   { "short", "192.0.2.1", false },
+	{ "two.example.org", "192.0.2.2", true },      { "two.example.org", "2001:db8::2", true },
+	{ "liar.example.org", "198.51.100.1", false }, { "Build7.Example.Org.", "192.0.2.7", true },
+	{ "build7.example.org", "192.0.2.7", false },  { "other.net", "203.0.113.9", true },
+	{ "192.0.2.66", "192.0.2.66", true },
+};
+
+enum { N_ZONE = sizeof(zone) / sizeof(zone[0]) };
+
+struct fake {
+	unsigned reverse;
+	unsigned forward;
+	unsigned netgroup;
+	uint64_t now;
+	uint64_t cost; /* milliseconds of each look-up */
+	bool down;
+	bool gone;	   /* every name is gone */
+	unsigned delay_us; /* of real time, to make threads meet */
+};
+
+static void charge(struct fake *fake, unsigned *counter)
+{
+	__atomic_add_fetch(counter, 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&fake->now, fake->cost, __ATOMIC_RELAXED);
+	if (fake->delay_us)
+		usleep(fake->delay_us);
+}
+
+static bool is_addr(const char *text, const struct exp_addr *addr)
+{
+	struct exp_addr of_text;
+
+	return exp_addr_from_text(text, &of_text) && exp_addr_equal(&of_text, addr);
+}
+
+static int fake_reverse(void *arg, const struct exp_addr *addr, char name[EXP_NAME_MAX])
+{
+	struct fake *fake = arg;
+
+	charge(fake, &fake->reverse);
+	if (fake->down)
+		return -EAGAIN;
+	/* Its forward entry is elsewhere. */
+	if (is_addr("203.0.113.66", addr)) {
+		strcpy(name, "liar.example.org");
+		return 0;
+	}
+	for (unsigned i = 0; i < N_ZONE && !fake->gone; i++) {
+		if (zone[i].reverse && is_addr(zone[i].addr, addr)) {
+			strcpy(name, zone[i].name);
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
+static int fake_forward(void *arg, const char *name, struct exp_addr *addrs, unsigned max)
+{
+	struct fake *fake = arg;
+	unsigned n = 0;
+
+	charge(fake, &fake->forward);
+	if (fake->down)
+		return -EAGAIN;
+	for (unsigned i = 0; i < N_ZONE && n < max && !fake->gone; i++)
+		if (!strcmp(zone[i].name, name))
+			n += exp_addr_from_text(zone[i].addr, &addrs[n]);
+	return n ? (int)n : -ENOENT;
+}
+
+static int fake_netgroup(void *arg, const char *group, const char *const *names, unsigned n)
+{
+	struct fake *fake = arg;
+
+	charge(fake, &fake->netgroup);
+	if (fake->down)
+		return -EAGAIN;
+	for (unsigned i = 0; i < n; i++) {
+		if (!strcmp(group, "lab") && !strcmp(names[i], "two"))
+			return 1;
+		if (!strcmp(group, "Addrs") && !strcmp(names[i], "203.0.113.5"))
+			return 1;
+	}
+	return 0;
+}
+
+static uint64_t fake_now(void *arg)
+{
+	return __atomic_load_n(&((struct fake *)arg)->now, __ATOMIC_RELAXED);
+}
+
+struct fixture {
+	struct fake fake;
+	struct exp_table *table;
+	struct exp_matcher *matcher;
+};
+
+static void setup_with(struct fixture *f, const char *text, const struct exp_match_conf *conf)
+{
+	static const struct exp_load_opts no_checks;
+	struct exp_resolver resolver = { fake_reverse, fake_forward, fake_netgroup, fake_now,
+					 &f->fake };
+	struct cfg_diags diags;
+
+	memset(&f->fake, 0, sizeof(f->fake));
+	f->fake.now = 1000;
+	cfg_diags_init(&diags);
+	cr_assert(exp_table_parse("f", text, strlen(text), &no_checks, &diags, &f->table) == 0);
+	cr_assert(diags.errors == 0, "%s", text);
+	cfg_diags_free(&diags);
+	cr_assert(exp_matcher_new(f->table, &resolver, conf, &f->matcher) == 0);
+}
+
+static void setup(struct fixture *f, const char *text)
+{
+	const struct exp_match_conf conf = { .ttl_ms = 1000, .fail_ttl_ms = 100 };
+
+	setup_with(f, text, &conf);
+}
+
+static void teardown(struct fixture *f)
+{
+	exp_matcher_free(f->matcher);
+	exp_table_unref(f->table);
+}
+
+static struct sockaddr_storage peer(const char *text)
+{
+	struct sockaddr_storage ss = { 0 };
+	struct sockaddr_in *in = (struct sockaddr_in *)&ss;
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&ss;
+
+	if (inet_pton(AF_INET, text, &in->sin_addr) == 1) {
+		in->sin_family = AF_INET;
+		return ss;
+	}
+	cr_assert(inet_pton(AF_INET6, text, &in6->sin6_addr) == 1, "%s", text);
+	in6->sin6_family = AF_INET6;
+	return ss;
+}
+
+/* The line is told by its anonuid; -1: no access. */
+static int who(struct fixture *f, const char *addr)
+{
+	struct sockaddr_storage ss = peer(addr);
+	const struct exp_opts *opts =
+		exp_match(f->matcher, &f->table->exports[0], (struct sockaddr *)&ss);
+
+	return opts ? (int)opts->anonuid : -1;
+}
+
+struct case_ {
+	const char *clients;
+	const char *addr;
+	int want;
+	unsigned lookups; /* all kinds together */
+};
+
+static const struct case_ cases[] = {
+	/* By address: no name service. */
+	{ "192.0.2.1(anonuid=1)", "192.0.2.1", 1, 0 },
+	{ "192.0.2.1(anonuid=1)", "192.0.2.2", -1, 0 },
+	{ "192.0.2.1(anonuid=1)", "::ffff:192.0.2.1", 1, 0 },
+	{ "::ffff:192.0.2.1(anonuid=1)", "192.0.2.1", 1, 0 },
+	{ "2001:db8::1(anonuid=1)", "2001:db8::1", 1, 0 },
+	{ "192.0.2.0/24(anonuid=1)", "192.0.2.255", 1, 0 },
+	{ "192.0.2.0/24(anonuid=1)", "192.0.3.0", -1, 0 },
+	{ "192.0.2.0/24(anonuid=1)", "::ffff:192.0.2.9", 1, 0 },
+	{ "192.0.2.128/25(anonuid=1)", "192.0.2.127", -1, 0 },
+	{ "192.0.2.128/25(anonuid=1)", "192.0.2.128", 1, 0 },
+	{ "192.0.2.6/31(anonuid=1)", "192.0.2.7", 1, 0 },
+	{ "192.0.2.6/31(anonuid=1)", "192.0.2.8", -1, 0 },
+	{ "0.0.0.0/0(anonuid=1)", "203.0.113.1", 1, 0 },
+	{ "0.0.0.0/0(anonuid=1)", "2001:db8::1", -1, 0 },
+	{ "::/0(anonuid=1)", "192.0.2.1", -1, 0 },
+	{ "2001:db8::/33(anonuid=1)", "2001:db8:7fff::1", 1, 0 },
+	{ "2001:db8::/33(anonuid=1)", "2001:db8:8000::1", -1, 0 },
+	{ "*(anonuid=1)", "2001:db8:8000::1", 1, 0 },
+	/* Kinds in their order, whatever the order of the line. */
+	{ "*(anonuid=5) @lab(anonuid=4) *.example.org(anonuid=3) 192.0.2.0/24(anonuid=2) "
+	  "192.0.2.2(anonuid=1)",
+	  "192.0.2.2", 1, 0 },
+	{ "*(anonuid=5) @lab(anonuid=4) *.example.org(anonuid=3) 192.0.2.0/24(anonuid=2)",
+	  "192.0.2.2", 2, 0 },
+	{ "*(anonuid=5) @lab(anonuid=4) *.example.org(anonuid=3)", "192.0.2.2", 3, 2 },
+	{ "*(anonuid=5) @lab(anonuid=4)", "192.0.2.2", 4, 3 },
+	{ "*(anonuid=5) @lab(anonuid=4)", "192.0.2.1", 5, 3 },
+	/* Within one kind the first. */
+	{ "192.0.2.0/24(anonuid=1) 192.0.0.0/16(anonuid=2)", "192.0.2.2", 1, 0 },
+	{ "192.0.0.0/16(anonuid=2) 192.0.2.0/24(anonuid=1)", "192.0.2.2", 2, 0 },
+	{ "192.0.2.1(anonuid=1) master.example.org(anonuid=2)", "192.0.2.1", 1, 0 },
+	{ "master.example.org(anonuid=2) 192.0.2.1(anonuid=1)", "192.0.2.1", 2, 1 },
+	{ "*.org(anonuid=1) *.example.org(anonuid=2)", "192.0.2.1", 1, 2 },
+	/* Host names are looked up forward: aliases work, several addresses too. */
+	{ "short(anonuid=1)", "192.0.2.1", 1, 1 },
+	{ "TWO.example.org(anonuid=1)", "192.0.2.2", 1, 1 },
+	{ "two.example.org(anonuid=1)", "2001:db8::2", 1, 1 },
+	{ "two.example.org(anonuid=1)", "192.0.2.1", -1, 1 },
+	{ "nowhere(anonuid=1)", "192.0.2.1", -1, 1 },
+	/* Wildcards: the confirmed name, dots included, in any case. */
+	{ "*.example.org(anonuid=1)", "192.0.2.7", 1, 2 },
+	{ "*.EXAMPLE.org(anonuid=1)", "192.0.2.7", 1, 2 },
+	{ "build[0-9].*(anonuid=1)", "192.0.2.7", 1, 2 },
+	{ "build[!0-9].*(anonuid=1)", "192.0.2.7", -1, 2 },
+	{ "*.org(anonuid=1)", "192.0.2.7", 1, 2 },
+	{ "?uild7.example.org(anonuid=1)", "192.0.2.7", 1, 2 },
+	{ "*.example.com(anonuid=1)", "192.0.2.7", -1, 2 },
+	{ "*.example.org(anonuid=1)", "203.0.113.66", -1, 2 },
+	{ "*.example.org(anonuid=1)", "203.0.113.1", -1, 1 },
+	{ "192.*(anonuid=1)", "192.0.2.66", -1, 1 },
+	/* Netgroups by full name, short name and address; the case of a group's name counts. */
+	{ "@lab(anonuid=1)", "192.0.2.2", 1, 3 },
+	{ "@Addrs(anonuid=1)", "203.0.113.5", 1, 2 },
+	{ "@addrs(anonuid=1)", "203.0.113.5", -1, 2 },
+};
+
+Test(exports_match, precedence)
+{
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct fixture f;
+		char text[512];
+		unsigned lookups;
+		int got;
+
+		snprintf(text, sizeof(text), "/a %s", cases[i].clients);
+		setup(&f, text);
+		got = who(&f, cases[i].addr);
+		lookups = f.fake.reverse + f.fake.forward + f.fake.netgroup;
+		cr_expect(got == cases[i].want, "<%s> for %s: %d", text, cases[i].addr, got);
+		cr_expect(lookups == cases[i].lookups, "<%s> for %s: %u look-ups", text,
+			  cases[i].addr, lookups);
+		got = who(&f, cases[i].addr);
+		cr_expect(got == cases[i].want, "<%s> for %s again: %d", text, cases[i].addr, got);
+		cr_expect(f.fake.reverse + f.fake.forward + f.fake.netgroup == lookups,
+			  "<%s> for %s: the second answer was kept", text, cases[i].addr);
+		teardown(&f);
+	}
+}
+
+Test(exports_match, other_families_have_no_access)
+{
+	struct sockaddr sa = { .sa_family = AF_UNIX };
+	struct fixture f, other;
+
+	setup(&f, "/a *");
+	setup(&other, "/a *");
+	cr_expect(exp_match(f.matcher, &f.table->exports[0], &sa) == NULL);
+	struct sockaddr_storage ss = peer("192.0.2.1");
+	cr_expect(exp_match(f.matcher, &other.table->exports[0], (struct sockaddr *)&ss) == NULL,
+		  "an export of another table");
+	teardown(&f);
+	teardown(&other);
+}
+
+Test(exports_match, answers_expire)
+{
+	struct fixture f;
+
+	setup(&f, "/a *.example.org(anonuid=1) short(anonuid=2)");
+	cr_expect(who(&f, "192.0.2.7") == 1);
+	cr_expect(f.fake.forward == 2 && f.fake.reverse == 1);
+	f.fake.now += 999;
+	cr_expect(who(&f, "192.0.2.7") == 1);
+	cr_expect(f.fake.forward == 2 && f.fake.reverse == 1);
+	f.fake.gone = true;
+	f.fake.now += 1;
+	cr_expect(who(&f, "192.0.2.7") == -1, "the name is gone");
+	cr_expect(f.fake.forward == 3 && f.fake.reverse == 2);
+	/* "No such name" is an answer and is kept like any other. */
+	f.fake.gone = false;
+	f.fake.now += 999;
+	cr_expect(who(&f, "192.0.2.7") == -1);
+	f.fake.now += 1;
+	cr_expect(who(&f, "192.0.2.7") == 1);
+	teardown(&f);
+}
+
+Test(exports_match, names_are_shared_between_peers_and_exports)
+{
+	struct fixture f;
+	struct sockaddr_storage ss = peer("192.0.2.7");
+
+	setup(&f, "/a short(anonuid=1) *.net(anonuid=2)\n/b short(anonuid=1) *.org(anonuid=3)");
+	who(&f, "192.0.2.1");
+	who(&f, "192.0.2.2");
+	who(&f, "192.0.2.7");
+	cr_expect(f.fake.reverse == 2, "one for each peer that is not `short`: %u", f.fake.reverse);
+	cr_expect(f.fake.forward == 3, "`short` once, and two confirmations: %u", f.fake.forward);
+	cr_expect(exp_match(f.matcher, &f.table->exports[1], (struct sockaddr *)&ss)->anonuid == 3);
+	cr_expect(f.fake.reverse == 2 && f.fake.forward == 3, "the other export asks nothing new");
+	teardown(&f);
+}
+
+Test(exports_match, silent_server_keeps_the_older_answer)
+{
+	struct fixture f;
+
+	setup(&f, "/a short(anonuid=1) *.example.org(anonuid=2) @lab(anonuid=3) *(anonuid=9)");
+	cr_expect(who(&f, "192.0.2.1") == 1);
+	cr_expect(who(&f, "192.0.2.7") == 2);
+	f.fake.down = true;
+	f.fake.now += 1000;
+	cr_expect(who(&f, "192.0.2.1") == 1);
+	cr_expect(who(&f, "192.0.2.7") == 2);
+	/* A peer without an older answer gets what can be told without names, for a short time. */
+	cr_expect(who(&f, "192.0.2.2") == 9);
+	f.fake.down = false;
+	f.fake.now += 99;
+	cr_expect(who(&f, "192.0.2.2") == 9);
+	f.fake.now += 1;
+	cr_expect(who(&f, "192.0.2.2") == 2);
+	teardown(&f);
+}
+
+Test(exports_match, round_has_a_budget)
+{
+	char *text = malloc(100 * 16 + 16);
+	struct fixture f;
+	size_t len = (size_t)sprintf(text, "/a");
+
+	for (unsigned i = 0; i < 100; i++)
+		len += (size_t)sprintf(text + len, " host%u", i);
+	setup(&f, text);
+	f.fake.down = true;
+	f.fake.cost = 2000;
+	cr_expect(who(&f, "192.0.2.1") == -1);
+	cr_expect(f.fake.forward == 3, "%u look-ups", f.fake.forward);
+	teardown(&f);
+	free(text);
+}
+
+Test(exports_match, cache_is_bounded)
+{
+	const struct exp_match_conf conf = { .ttl_ms = 1000000,
+					     .fail_ttl_ms = 100,
+					     .max_peers = 16 };
+	struct fixture f;
+	char addr[32];
+
+	setup_with(&f, "/a *.example.org(anonuid=1)", &conf);
+	for (unsigned i = 0; i < 5000; i++) {
+		snprintf(addr, sizeof(addr), "10.0.%u.%u", i / 256, i % 256);
+		f.fake.now++;
+		cr_expect(who(&f, addr) == -1);
+	}
+	cr_expect(f.fake.reverse == 5000);
+	who(&f, addr);
+	cr_expect(f.fake.reverse == 5000, "the last one is kept");
+	who(&f, "10.0.0.0");
+	cr_expect(f.fake.reverse == 5001, "the first one is not");
+	teardown(&f);
+}
+
+Test(exports_match, long_lists_are_kept_too)
+{
+	char *text = malloc(1000 * 48);
+	struct fixture f;
+	size_t len = (size_t)sprintf(text, "/a");
+
+	for (unsigned i = 0; i < 1000; i++)
+		len += (size_t)sprintf(text + len, " 10.0.%u.%u(anonuid=%u)", i / 250, i % 250, i);
+	setup(&f, text);
+	for (unsigned round = 0; round < 2; round++) {
+		cr_expect(who(&f, "10.0.3.249") == 999);
+		cr_expect(who(&f, "10.0.0.0") == 0);
+		cr_expect(who(&f, "10.0.9.9") == -1);
+	}
+	cr_expect(f.fake.reverse + f.fake.forward + f.fake.netgroup == 0);
+	teardown(&f);
+	free(text);
+}
+
+static void *match_many(void *arg)
+{
+	struct fixture *f = arg;
+	static const char *const addrs[] = { "192.0.2.1", "192.0.2.2", "192.0.2.7", "203.0.113.9" };
+	static const int want[] = { 1, 2, 2, 9 };
+	uintptr_t wrong = 0;
+
+	for (unsigned i = 0; i < 400; i++)
+		wrong += who(f, addrs[i % 4]) != want[i % 4];
+	return (void *)wrong;
+}
+
+Test(exports_match, threads)
+{
+	struct fixture f;
+	pthread_t threads[8];
+
+	setup(&f, "/a short(anonuid=1) *.example.org(anonuid=2) *(anonuid=9)");
+	f.fake.delay_us = 2000;
+	for (unsigned i = 0; i < 8; i++)
+		pthread_create(&threads[i], NULL, match_many, &f);
+	for (unsigned i = 0; i < 8; i++) {
+		void *wrong;
+
+		pthread_join(threads[i], &wrong);
+		cr_expect(!wrong);
+	}
+	cr_expect(f.fake.reverse == 3, "nobody asks what another is asking: %u", f.fake.reverse);
+	cr_expect(f.fake.forward == 4, "%u", f.fake.forward);
+	teardown(&f);
+}
+
+struct shown {
+	char text[512];
+};
+
+static int show(void *arg, const struct exp_export *export, const char *const *groups, unsigned n)
+{
+	struct shown *shown = arg;
+	size_t len = strlen(shown->text);
+
+	len += (size_t)sprintf(shown->text + len, "%s[", export->path);
+	for (unsigned i = 0; i < n; i++)
+		len += (size_t)sprintf(shown->text + len, "%s%s", i ? " " : "", groups[i]);
+	sprintf(shown->text + len, "]");
+	return len > 200 ? 7 : 0;
+}
+
+Test(exports_match, visible)
+{
+	struct sockaddr_storage ss = peer("192.0.2.2");
+	struct shown shown = { "" };
+	struct fixture f;
+
+	setup(&f, "/b 192.0.2.0/24 @lab h\n/a *(ro) x\n/c 192.0.2.9\n/d short *.example.org");
+	cr_expect(exp_match_visible(f.matcher, (struct sockaddr *)&ss, show, &shown) == 0);
+	cr_expect_str_eq(shown.text, "/a[]/b[192.0.2.0/24 @lab h]/d[short *.example.org]", "%s",
+			 shown.text);
+	memset(shown.text, 'x', 300);
+	cr_expect(exp_match_visible(f.matcher, (struct sockaddr *)&ss, show, &shown) == 7);
+	teardown(&f);
+}
+
+Test(exports_match, system_resolver)
+{
+	struct exp_resolver resolver;
+	struct exp_addr addrs[4];
+	const char *names[] = { "no-such-host.invalid" };
+	uint64_t before;
+
+	exp_resolver_system(&resolver);
+	/* A literal needs no name service, so it can be tested anywhere. */
+	cr_expect(resolver.forward(resolver.arg, "192.0.2.1", addrs, 4) == 1);
+	cr_expect(is_addr("192.0.2.1", &addrs[0]));
+	cr_expect(resolver.in_netgroup(resolver.arg, "no-such-group", names, 1) == 0);
+	before = resolver.now(resolver.arg);
+	cr_expect(resolver.now(resolver.arg) >= before);
+}
