@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Any octets as an exports(5) file, then a peer matched against what came of it. */
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conf/exports_match.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Every name is the peer's, so that all kinds of lines come to be compared. */
+static int any_name(void *arg, const struct exp_addr *addr, char name[EXP_NAME_MAX])
+{
+	(void)arg;
+	(void)addr;
+	strcpy(name, "Host1.Example.ORG.");
+	return 0;
+}
+
+static int any_addr(void *arg, const char *name, struct exp_addr *addrs, unsigned max)
+{
+	(void)arg;
+	(void)max;
+	addrs[0] = (struct exp_addr){ .len = 4, .bytes = { 192, 0, 2, 1 } };
+	return strlen(name) % 3 == 0 ? -EAGAIN : strlen(name) % 3 == 1 ? -ENOENT : 1;
+}
+
+static int any_group(void *arg, const char *group, const char *const *names, unsigned n)
+{
+	(void)arg;
+	(void)names;
+	return n && strlen(group) % 2;
+}
+
+static uint64_t no_time(void *arg)
+{
+	(void)arg;
+	return 1;
+}
+
+static int check_shown(void *arg, const struct exp_export *export, const char *const *groups,
+		       unsigned n)
+{
+	(void)arg;
+	for (unsigned i = 0; i < n; i++)
+		if (!*groups[i])
+			abort();
+	return export->path[0] != '/';
+}
+
+/* What every table keeps to, whatever it was made from. */
+static void check_table(const struct exp_table *table)
+{
+	for (unsigned i = 0; i < table->n_exports; i++) {
+		const struct exp_export *export = &table->exports[i];
+
+		if (export->index != i || !export->n_clients || export->path[0] != '/' ||
+		    strstr(export->path, "//") || exp_table_by_id(table, export->id) != export ||
+		    exp_table_by_path(table, export->path) != export)
+			abort();
+		for (unsigned j = 0; j < export->n_clients; j++) {
+			const struct exp_opts *opts = &export->clients[j].opts;
+
+			if (!opts->n_flavors || opts->n_flavors > EXP_MAX_FLAVORS)
+				abort();
+		}
+	}
+}
+
+static void match(struct exp_table *table)
+{
+	static const struct exp_resolver resolver = { any_name, any_addr, any_group, no_time,
+						      NULL };
+	static const struct exp_match_conf conf = { .max_peers = 8 };
+	struct sockaddr_in in = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(0xc0000201) };
+	struct exp_matcher *matcher;
+
+	if (exp_matcher_new(table, &resolver, &conf, &matcher))
+		return;
+	if (exp_match_visible(matcher, (struct sockaddr *)&in, check_shown, NULL) > 0)
+		abort();
+	exp_matcher_free(matcher);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const struct exp_load_opts no_checks;
+	struct cfg_diags diags;
+	struct exp_table *table;
+
+	cfg_diags_init(&diags);
+	if (!exp_table_parse("fuzz", (const char *)data, size, &no_checks, &diags, &table)) {
+		check_table(table);
+		match(table);
+		exp_table_unref(table);
+	}
+	cfg_diags_free(&diags);
+	return 0;
+}
