@@ -297,24 +297,3 @@ void cfg_print(const struct cfg_settings *settings, FILE *out)
 		}
 	}
 }
-
-unsigned cfg_restart_needed(const struct cfg_settings *a, const struct cfg_settings *b,
-			    const char **names, unsigned max)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < cfg_n_rows; i++) {
-		char in_a[CFG_VALUE_MAX], in_b[CFG_VALUE_MAX];
-
-		if (cfg_rows[i].reload)
-			continue;
-		cfg_value_print(&cfg_rows[i], a, in_a);
-		cfg_value_print(&cfg_rows[i], b, in_b);
-		if (!strcmp(in_a, in_b))
-			continue;
-		if (n < max)
-			names[n] = cfg_rows[i].key;
-		n++;
-	}
-	return n;
-}

@@ -118,11 +118,4 @@ int cfg_check(const struct cfg_settings *settings, const char *origin, struct cf
  * settings. */
 void cfg_print(const struct cfg_settings *settings, FILE *out);
 
-/*
- * Name the keys that differ between a and b and need a restart to take effect: up to max of them as
- * "section.name" into names; returns how many there are.
- */
-unsigned cfg_restart_needed(const struct cfg_settings *a, const struct cfg_settings *b,
-			    const char **names, unsigned max);
-
 #endif

@@ -4,23 +4,42 @@
 
 #include "conf/settings_schema.h"
 
-/* One sentence to a line, with what roff would take for its own kept from it. */
+enum { LINE_MAX_OCTETS = 76 };
+
+static void print_word(FILE *out, const char *word, size_t len, bool first)
+{
+	/* roff takes these at the start of a line for its own. */
+	if (first && (*word == '.' || *word == '\''))
+		fputs("\\&", out);
+	for (size_t i = 0; i < len; i++)
+		if (word[i] == '\\')
+			fputs("\\e", out);
+		else
+			fputc(word[i], out);
+}
+
+/* Each sentence on lines of its own, as roff wants it. */
 static void print_text(FILE *out, const char *text)
 {
-	bool start = true;
+	size_t col = 0;
 
-	for (; *text; text++) {
-		if (start && (*text == '.' || *text == '\''))
-			fputs("\\&", out);
-		start = false;
-		if (*text == '\\')
-			fputs("\\e", out);
-		else if (*text == ' ' && (text[-1] == '.' || text[-1] == ':')) {
+	while (*text) {
+		size_t len = strcspn(text, " ");
+		bool ends = text[len - !!len] == '.' && text[len];
+
+		if (col && col + 1 + len > LINE_MAX_OCTETS) {
 			fputc('\n', out);
-			start = true;
-		} else {
-			fputc(*text, out);
+			col = 0;
 		}
+		if (col)
+			fputc(' ', out);
+		print_word(out, text, len, !col);
+		col += 1 + len;
+		if (ends) {
+			fputc('\n', out);
+			col = 0;
+		}
+		text += len + (text[len] == ' ');
 	}
 	fputc('\n', out);
 }
@@ -35,15 +54,12 @@ static void print_row(FILE *out, const struct cfg_row *row)
 	fprintf(out, "Takes %s.\n", range);
 	if (*row->def)
 		fprintf(out, "The default is\n.Cm %s .\n", row->def);
-	if (row->reload)
-		fputs("A reload is enough for a change.\n", out);
 }
 
 void cfg_print_mdoc(FILE *out)
 {
 	for (unsigned s = 0; s < cfg_n_sections; s++) {
-		fprintf(out, ".Ss [%s]\n", cfg_sections[s].name);
-		print_text(out, cfg_sections[s].text);
+		fprintf(out, ".Ss [%s]: %s\n", cfg_sections[s].name, cfg_sections[s].text);
 		fputs(".Bl -tag -width Ds\n", out);
 		for (unsigned i = 0; i < cfg_n_rows; i++)
 			if (!strcmp(cfg_rows[i].section, cfg_sections[s].name))

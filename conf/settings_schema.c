@@ -16,11 +16,11 @@ static const char *const io_modes[] = { "buffered", "direct", NULL };
 
 /* clang-format off */
 const struct cfg_section cfg_sections[] = {
-	{ "server", "The daemon as a whole." },
-	{ "tcp", "NFS and MOUNT over TCP." },
-	{ "rdma", "NFS over RDMA." },
-	{ "nfs3", "NFS version 3." },
-	{ "vfs", "Access to the exported file systems." },
+	{ "server", "The daemon as a whole" },
+	{ "tcp", "NFS and MOUNT over TCP" },
+	{ "rdma", "NFS over RDMA" },
+	{ "nfs3", "NFS version 3" },
+	{ "vfs", "Access to the exported file systems" },
 };
 const unsigned cfg_n_sections = sizeof(cfg_sections) / sizeof(cfg_sections[0]);
 
@@ -35,14 +35,14 @@ const struct cfg_row cfg_rows[] = {
 		  "less a reserve." },
 	{ ROW(server, state_dir, CFG_PATH), .def = "/var/lib/ringnfs",
 	  .text = "Directory for what outlives a restart: the secret that file handles are signed with." },
-	{ ROW(server, exports_file, CFG_PATH), .reload = true, .def = "/etc/exports",
+	{ ROW(server, exports_file, CFG_PATH), .def = "/etc/exports",
 	  .text = "The table of exports, in the syntax of exports(5)." },
-	{ ROW(server, exports_dir, CFG_PATH), .reload = true, .def = "/etc/exports.d",
+	{ ROW(server, exports_dir, CFG_PATH), .def = "/etc/exports.d",
 	  .text = "Directory whose files ending in .exports are read as further tables. It need not exist." },
-	{ ROW(server, strict_exports, CFG_BOOL), .reload = true, .def = "no",
+	{ ROW(server, strict_exports, CFG_BOOL), .def = "no",
 	  .text = "Refuse the whole table when anything in it is in error. Otherwise the exports in error "
 		  "are left out and the others served." },
-	{ ROW(server, log_level, CFG_ENUM), .reload = true, .words = log_levels, .def = "info",
+	{ ROW(server, log_level, CFG_ENUM), .words = log_levels, .def = "info",
 	  .text = "The least important messages that are logged." },
 	{ ROW(server, rpcbind, CFG_BOOL), .def = "yes",
 	  .text = "Register with rpcbind(8). A missing rpcbind is a warning only: clients then need the "

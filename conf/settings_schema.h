@@ -20,8 +20,7 @@ struct cfg_row {
 	const char *name;
 	const char *key; /* SECTION.NAME */
 	enum cfg_type type;
-	bool reload; /* a reload is enough for a change to take effect */
-	bool zero;   /* 0 is allowed beside the range */
+	bool zero; /* 0 is allowed beside the range */
 	size_t offset;
 	uint64_t min;
 	uint64_t max;

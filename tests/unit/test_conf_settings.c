@@ -373,25 +373,6 @@ Test(conf_settings, check_together)
 	cfg_diags_free(&diags);
 }
 
-Test(conf_settings, restart_needed)
-{
-	struct cfg_settings a, b;
-	struct cfg_diags diags;
-	const char *names[1] = { "" };
-
-	cfg_diags_init(&diags);
-	cr_assert(cfg_set_defaults(&a) == 0 && cfg_set_defaults(&b) == 0);
-	cr_expect(cfg_restart_needed(&a, &b, names, 1) == 0);
-	cr_assert(cfg_set(&b, "server.log_level", "debug", "x", &diags) == 0);
-	cr_expect(cfg_restart_needed(&a, &b, names, 1) == 0, "a reload is enough");
-	cr_assert(cfg_set(&b, "tcp.port", "1", "x", &diags) == 0);
-	cr_assert(cfg_set(&b, "vfs.io_mode", "direct", "x", &diags) == 0);
-	cr_expect(cfg_restart_needed(&a, &b, names, 1) == 2);
-	cr_expect_str_eq(names[0], "tcp.port");
-	cfg_free(&a);
-	cfg_free(&b);
-}
-
 Test(conf_settings, files)
 {
 	char path[] = "/tmp/ringnfs-conf-XXXXXX";
