@@ -90,11 +90,10 @@ Test(vfs_commit, nodes_are_synced)
  * A disk that loses data: ext4 in a sparse image on a tmpfs too small for it. The unstable write is
  * accepted; writing it back fails.
  */
-static void lossy_disk(char dir[64], char mnt[80])
+static void lossy_disk(char dir[FX_PATH], char mnt[80])
 {
 	fx_need_root();
-	strcpy(dir, "/var/tmp/ringnfs-io-lossy.XXXXXX");
-	cr_assert_not_null(mkdtemp(dir));
+	fx_temp_dir(dir);
 	snprintf(mnt, 80, "%s/mnt", dir);
 	fx_mount_tmpfs(dir, "size=12m");
 	if (fx_command("mkdir %s && truncate -s 128M %s/img && mkfs.ext4 -q -J size=4 %s/img && "
@@ -108,7 +107,7 @@ static void lossy_disk(char dir[64], char mnt[80])
 static void check_lost_data(enum fx_how how, bool by_commit)
 {
 	static uint8_t data[MIB];
-	char dir[64], mnt[80];
+	char dir[FX_PATH], mnt[80];
 	struct vfs_node *n;
 	int64_t rc = 0;
 	struct fx f;

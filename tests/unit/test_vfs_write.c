@@ -318,11 +318,10 @@ Test(vfs_write, pieces_that_do_not_add_up)
 
 static char *tmpfs_dir(const char *options)
 {
-	static char dir[64];
+	static char dir[FX_PATH];
 
 	fx_need_root();
-	strcpy(dir, "/var/tmp/ringnfs-io-small.XXXXXX");
-	cr_assert_not_null(mkdtemp(dir));
+	fx_temp_dir(dir);
 	fx_mount_tmpfs(dir, options);
 	return dir;
 }

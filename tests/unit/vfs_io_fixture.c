@@ -20,6 +20,14 @@ void fx_need_root(void)
 		cr_skip_test("needs root: handles and identities");
 }
 
+void fx_temp_dir(char path[FX_PATH])
+{
+	const char *tmp = getenv("TMPDIR");
+
+	snprintf(path, FX_PATH, "%s/ringnfs-io.XXXXXX", tmp ? tmp : "/var/tmp");
+	cr_assert_not_null(mkdtemp(path));
+}
+
 static void fx_open_worker(struct fx *f, unsigned entries)
 {
 	int rc = vfs_worker_new(f->vfs, entries, &f->w);
@@ -47,15 +55,16 @@ void fx_open_entries(struct fx *f, unsigned entries, enum vfs_io_mode mode, cons
 	cfg.pool = f->pool;
 	cr_assert_eq(vfs_new(&cfg, &f->vfs), 0);
 	f->own_dir = dir == NULL;
-	snprintf(f->dir, sizeof(f->dir), "%s", dir ? dir : "/var/tmp/ringnfs-io.XXXXXX");
 	if (f->own_dir)
-		cr_assert_not_null(mkdtemp(f->dir));
+		fx_temp_dir(f->dir);
+	else
+		snprintf(f->dir, sizeof(f->dir), "%s", dir);
 	cr_assert_eq(chmod(f->dir, 0755), 0);
 	rc = vfs_export_open(f->vfs, f->dir, 1, mode, false, &f->exp, &why);
 	if (rc == -EOPNOTSUPP && f->own_dir)
 		rmdir(f->dir);
 	if (rc == -EOPNOTSUPP)
-		cr_skip_test("no file handles on /var/tmp");
+		cr_skip_test("no file handles in the directory for temporary files: set TMPDIR");
 	cr_assert_eq(rc, 0, "vfs_export_open: %s: %s", strerror(-rc), why);
 	fx_open_worker(f, entries);
 }

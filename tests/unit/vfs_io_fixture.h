@@ -11,6 +11,8 @@
 #include "vfs/io.h"
 #include "vfs/worker.h"
 
+#define FX_PATH 64
+
 /* How the worker moves data. */
 enum fx_how { FX_FIXED, FX_PLAIN, FX_SYSCALL, FX_HOWS };
 
@@ -22,10 +24,12 @@ struct fx {
 	struct vfs_worker *w;
 	struct vfs_ctx ctx; /* root, until fx_user */
 	struct vfs_node *root;
-	char dir[64];
+	char dir[FX_PATH];
 	bool own_dir; /* made by fx_open: removed by fx_close */
 };
 
+/* A fresh directory in $TMPDIR, otherwise in /var/tmp (/tmp may be without file handles). */
+void fx_temp_dir(char path[FX_PATH]);
 /* Skips the test unless it runs as root. */
 void fx_need_root(void);
 /* dir NULL: a fresh one. entries 0 with FX_SYSCALL. */
