@@ -273,10 +273,6 @@ int cfg_check(const struct cfg_settings *settings, const char *origin, struct cf
 			"tcp.max_record is too small for a WRITE of nfs3.max_io: make it %lluK "
 			"or more",
 			(unsigned long long)(settings->nfs3.max_io + 4096) / 1024);
-	if (settings->tcp.enabled && settings->tcp.mount_port == settings->tcp.port)
-		cfg_diag_add(
-			diags, at, CFG_ERROR,
-			"tcp.mount_port is tcp.port, where MOUNT is answered anyway: make it 0");
 	if (!settings->tcp.enabled && settings->rdma.enabled == CFG_NO)
 		cfg_diag_add(diags, at, CFG_ERROR,
 			     "neither tcp.enabled nor rdma.enabled: enable one of them");

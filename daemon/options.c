@@ -120,5 +120,7 @@ enum options_action options_load(int argc, char **argv, struct cfg_settings *set
 	for (optind = 1; (c = getopt_long(argc, argv, "c:F", all, NULL)) != -1;)
 		if (c >= OPT_KEY && set_key(settings, (size_t)(c - OPT_KEY), diags) < 0)
 			failed = true;
+	if (!failed && cfg_check(settings, config ? config : "settings", diags) < 0)
+		failed = true;
 	return failed ? OPTIONS_FAILED : action;
 }
