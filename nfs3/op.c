@@ -53,6 +53,8 @@ int nfs3_op_open(struct nfs3_op *op, const struct vfs_fh *fh, unsigned flags)
 	rc = nfs3_check_port(&op->ctx.access, op->req->conn);
 	if (rc < 0)
 		return rc;
+	if (op->req->call.cred.flavor == RPC_AUTH_NONE && (op->ctx.access.flags & VFS_RO_NONE))
+		op->ctx.access.flags |= VFS_RO;
 	weak = !nfs3_flavor_allowed(&op->req->call.cred, &op->ctx.access);
 	if (weak && !(flags & NFS3_OPEN_MOUNT))
 		return -NFS3_EWEAKAUTH;
@@ -137,28 +139,11 @@ enum rpc_run nfs3_op_end(struct nfs3_op *op, int rc)
 	return RPC_RUN_DONE;
 }
 
-void nfs3_op_start(struct nfs3_op *op)
-{
-	op->starting = true;
-	op->finished = false;
-}
-
-enum rpc_run nfs3_op_started(struct nfs3_op *op)
-{
-	op->starting = false;
-	return op->finished ? op->how : RPC_RUN_PENDING;
-}
-
 void nfs3_op_finish(struct nfs3_op *op, int rc)
 {
-	enum rpc_run how = nfs3_op_end(op, rc);
+	struct rpc_request *req = op->req;
 
-	if (op->starting) {
-		op->finished = true;
-		op->how = how;
-	} else {
-		rpc_complete(op->req, how);
-	}
+	rpc_complete(req, nfs3_op_end(op, rc));
 }
 
 static void settled(struct vfs_sync *s)
@@ -180,7 +165,6 @@ enum rpc_run nfs3_op_settle(struct nfs3_op *op, int rc, void (*encode)(struct nf
 	op->sync.ctx = &op->ctx;
 	op->sync.done = settled;
 	op->sync.arg = op;
-	nfs3_op_start(op);
 	vfs_sync(&op->sync);
-	return nfs3_op_started(op);
+	return RPC_RUN_PENDING;
 }

@@ -4,9 +4,8 @@
  * holds, the attributes from before a change, and one place that gives all of it back.
  *
  * A handler calls nfs3_op_begin, opens its handles, works, and ends by `return nfs3_op_end(op, rc)`
- * after it has encoded its result. One that waits for the ring wraps what it starts in
- * nfs3_op_start/nfs3_op_started and ends from the callback by nfs3_op_finish; callbacks may come
- * from within the starting call. The op lies in the request's arena.
+ * after it has encoded its result. One that waits for the ring returns RPC_RUN_PENDING and
+ * ends from the callback by nfs3_op_finish. The op lies in the request's arena.
  */
 #ifndef RN_NFS3_OP_H
 #define RN_NFS3_OP_H
@@ -29,13 +28,7 @@ struct nfs3_op {
 	struct vfs_node
 		*node[NFS3_OP_NODES]; /* our references; which is which is the handler's business */
 	struct nfs3_pre_attr pre[2];  /* of node[0] and node[1] */
-	bool has_attr;
-	struct vfs_attr attr; /* of what was made or found */
-	int result;	      /* kept across a wait */
-
-	/* Starting an asynchronous step: see nfs3_op_start. */
-	bool starting, finished;
-	enum rpc_run how;
+	struct vfs_attr attr;	      /* of what was made or found */
 
 	void (*encode)(struct nfs3_op *op, int rc); /* result of a modifying procedure */
 	union {
@@ -74,9 +67,6 @@ void nfs3_put_wcc_of(struct nfs3_op *op, unsigned i);
 /* Gives everything back. What the handler returns: RPC_RUN_DONE, or the refusal that rc means. */
 enum rpc_run nfs3_op_end(struct nfs3_op *op, int rc);
 
-/* Around the start of an asynchronous step in a handler's run: */
-void nfs3_op_start(struct nfs3_op *op);
-enum rpc_run nfs3_op_started(struct nfs3_op *op); /* the handler returns it */
 /* nfs3_op_end for an asynchronous step's callback: completes the request. op is gone afterwards. */
 void nfs3_op_finish(struct nfs3_op *op, int rc);
 

@@ -112,9 +112,8 @@ static enum rpc_run start_read(struct nfs3_op *op, const struct nfs3_read_args *
 	if (!p)
 		return RPC_RUN_PENDING;
 	io->payload = p;
-	nfs3_op_start(op);
 	vfs_read(io);
-	return nfs3_op_started(op);
+	return RPC_RUN_PENDING;
 }
 
 enum rpc_run nfs3_read(struct rpc_request *req, void *args)

@@ -83,9 +83,8 @@ enum rpc_run nfs3_write(struct rpc_request *req, void *args)
 		encode_write(op, rc);
 		return nfs3_op_end(op, rc);
 	}
-	nfs3_op_start(op);
 	vfs_write(&op->io);
-	return nfs3_op_started(op);
+	return RPC_RUN_PENDING;
 }
 
 static void encode_commit(struct nfs3_op *op, int rc)
@@ -131,7 +130,6 @@ enum rpc_run nfs3_commit(struct rpc_request *req, void *args)
 	}
 	io->done = commit_done;
 	io->arg = op;
-	nfs3_op_start(op);
 	vfs_commit(io);
-	return nfs3_op_started(op);
+	return RPC_RUN_PENDING;
 }
