@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "tests/unit/nfs3_fixture.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/fsuid.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/checked.h"
+
+#define FIX_BUDGET (64u << 20)
+
+static struct fixture *of_conn(struct rpc_request *req)
+{
+	return rn_container_of(req->conn, struct fixture, conn);
+}
+
+static void answered(struct fixture *f, enum fix_outcome how)
+{
+	f->outcome = how;
+	f->answers++;
+	rpc_request_reset(f->req);
+}
+
+/* The reply as one stream: head, bulk with its pad, tail. */
+static void flatten(struct fixture *f, const struct xdr_out *x)
+{
+	size_t at = x->has_bulk ? x->bulk_at : x->used;
+	uint8_t *p = f->reply;
+
+	memcpy(p, x->base, at);
+	p += at;
+	if (x->has_bulk && x->bulk_len > 0) {
+		memcpy(p, x->bulk->data + x->bulk_off, x->bulk_len);
+		p += x->bulk_len;
+		memset(p, 0, rn_xdr_pad(x->bulk_len));
+		p += rn_xdr_pad(x->bulk_len);
+	}
+	memcpy(p, x->base + at, x->used - at);
+	p += x->used - at;
+	f->reply_len = (size_t)(p - f->reply);
+	f->had_bulk = x->has_bulk;
+}
+
+static void on_reply(struct rpc_request *req)
+{
+	struct fixture *f = of_conn(req);
+
+	if (xdr_out_total(&req->out) <= FIX_REPLY_SIZE)
+		flatten(f, &req->out);
+	answered(f, FIX_REPLY);
+}
+
+static void on_drop(struct rpc_request *req)
+{
+	answered(of_conn(req), FIX_DROP);
+}
+
+static void on_too_long(struct rpc_request *req)
+{
+	answered(of_conn(req), FIX_TOO_LONG);
+}
+
+static void on_garbage(struct rpc_request *req)
+{
+	answered(of_conn(req), FIX_GARBAGE_CALL);
+}
+
+static void on_destroy(struct rpc_conn *conn)
+{
+	(void)conn;
+}
+
+static const struct rpc_conn_ops ops = {
+	.netid = "tcp",
+	.reliable = true,
+	.reply = on_reply,
+	.drop = on_drop,
+	.too_long = on_too_long,
+	.garbage = on_garbage,
+	.destroy = on_destroy,
+};
+
+static int give(struct fixture *f, unsigned i, struct vfs_export **exp, struct vfs_access *access)
+{
+	if (f->deny)
+		return -EACCES;
+	vfs_export_ref(f->exp[i]);
+	*exp = f->exp[i];
+	*access = f->access;
+	return 0;
+}
+
+static int by_id(void *ctx, uint32_t id, const struct sockaddr *peer, struct vfs_export **exp,
+		 struct vfs_access *access)
+{
+	(void)peer;
+	if (id < 1 || id > FIX_EXPORTS)
+		return -ESTALE;
+	return give(ctx, id - 1, exp, access);
+}
+
+static int by_path(void *ctx, const char *path, const struct sockaddr *peer,
+		   struct vfs_export **exp, struct vfs_access *access, const char **rest)
+{
+	struct fixture *f = ctx;
+
+	(void)peer;
+	for (unsigned i = 0; i < FIX_EXPORTS; i++) {
+		size_t len = strlen(f->dir[i]);
+
+		if (strncmp(path, f->dir[i], len) || (path[len] != '/' && path[len] != '\0'))
+			continue;
+		*rest = path + len + strspn(path + len, "/");
+		return give(f, i, exp, access);
+	}
+	return -ENOENT;
+}
+
+static void list(void *ctx,
+		 bool (*each)(void *arg, const char *path, const char *const *groups,
+			      unsigned ngroups),
+		 void *arg)
+{
+	static const char *const groups[] = { "192.0.2.0/24", "*.example.net" };
+	struct fixture *f = ctx;
+
+	if (each(arg, f->dir[0], groups, 2))
+		each(arg, f->dir[1], NULL, 0);
+}
+
+static const char *start_server(struct fixture *f)
+{
+	struct nfs3_config cfg = {
+		.vfs = f->vfs,
+		.exports = { by_id, by_path, list, f },
+		.max_io = NFS3_MAX_IO,
+	};
+
+	if (nfs3_server_new(&cfg, &f->server) < 0)
+		return "no memory";
+	f->rpc.pool = f->pool;
+	f->rpc.nprograms = 2;
+	nfs3_program(f->server, &f->rpc.programs[0], &f->rpc.programs[1]);
+	return NULL;
+}
+
+static const char *start_vfs(struct fixture *f)
+{
+	struct vfs_config cfg = {
+		.pool = f->pool,
+		.max_fds = 256,
+		.handle_mac = true,
+		.write_verifier = 0x1122334455667788,
+	};
+	const char *why = "vfs";
+
+	if (vfs_new(&cfg, &f->vfs) < 0)
+		return "vfs_new failed";
+	for (unsigned i = 0; i < FIX_EXPORTS; i++) {
+		snprintf(f->dir[i], sizeof(f->dir[i]), "/tmp/ringnfs-test-XXXXXX");
+		if (!mkdtemp(f->dir[i]) || chmod(f->dir[i], 0755) < 0)
+			return "no temporary directory";
+		if (vfs_export_open(f->vfs, f->dir[i], i + 1, VFS_IO_BUFFERED, false, &f->exp[i],
+				    &why) < 0) {
+			f->exp[i] = NULL;
+			return why;
+		}
+	}
+	if (vfs_worker_new(f->vfs, 64, &f->vw) < 0) {
+		f->vw = NULL;
+		return "io_uring is not available";
+	}
+	return NULL;
+}
+
+static const char *start_request(struct fixture *f)
+{
+	struct sockaddr_in *peer = (struct sockaddr_in *)&f->conn.peer;
+
+	if (rn_inbox_init(&f->worker.inbox) < 0)
+		return "no eventfd";
+	f->worker.vfs = f->vw;
+	peer->sin_family = AF_INET;
+	peer->sin_port = htons(700);
+	peer->sin_addr.s_addr = htonl(0xc0000201);
+	f->conn.ops = &ops;
+	atomic_store(&f->conn.refs, 1);
+	f->req = rpc_request_new(f->pool);
+	f->call = malloc(FIX_CALL_SIZE);
+	f->reply = malloc(FIX_REPLY_SIZE);
+	if (!f->req || !f->call || !f->reply)
+		return "no memory";
+	f->req->conn = &f->conn;
+	f->req->worker = &f->worker;
+	return NULL;
+}
+
+/* By MOUNT, as a client does. */
+static const char *find_root(struct fixture *f)
+{
+	struct xdr_out *c = fix_call(f, MOUNT_PROGRAM, 3, 1);
+	struct xdr_in *r;
+
+	fix_put_name(c, f->dir[0]);
+	r = fix_send(f);
+	if (f->outcome != FIX_REPLY || xdr_get_u32(r) != MNT3_OK)
+		return "MNT failed";
+	fix_get_fh(r, &f->root);
+	return NULL;
+}
+
+const char *fix_start(struct fixture **out)
+{
+	struct fixture *f;
+	const char *why;
+
+	*out = NULL;
+	if (geteuid() != 0)
+		return "needs root, to open files by handle";
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return "no memory";
+	umask(0); /* as the daemon */
+	f->access.flags = VFS_SEC_SYS;
+	f->access.anonuid = f->access.anongid = 65534;
+	f->flavor = RPC_AUTH_SYS;
+	f->reply_max = FIX_REPLY_SIZE;
+	f->split = 1;
+	rn_budget_init(&f->budget, FIX_BUDGET);
+	f->pool = rn_payload_pool_new(&f->budget);
+	why = f->pool ? start_vfs(f) : "no memory";
+	if (!why)
+		why = start_server(f);
+	if (!why)
+		why = start_request(f);
+	if (!why)
+		why = find_root(f);
+	if (why)
+		fix_stop(f);
+	else
+		*out = f;
+	return why;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+void fix_stop(struct fixture *f)
+{
+	rpc_request_free(f->req);
+	nfs3_server_free(f->server);
+	drc_free(f->rpc.drc);
+	if (f->vw)
+		vfs_worker_free(f->vw);
+	setfsuid(0); /* this thread still is whom the last call was from */
+	setfsgid(0);
+	for (unsigned i = 0; i < FIX_EXPORTS; i++) {
+		if (f->exp[i]) {
+			vfs_forget_export(f->vfs, i + 1);
+			vfs_export_put(f->exp[i]);
+		}
+		if (f->dir[i][0])
+			nftw(f->dir[i], remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	}
+	if (f->vfs)
+		vfs_free(f->vfs);
+	if (f->worker.inbox.fd > 0)
+		rn_inbox_fini(&f->worker.inbox);
+	if (f->pool)
+		rn_payload_pool_free(f->pool);
+	free(f->call);
+	free(f->reply);
+	free(f);
+}
+
+struct xdr_out *fix_call(struct fixture *f, uint32_t prog, uint32_t vers, uint32_t proc)
+{
+	struct xdr_out *c = &f->out;
+
+	xdr_out_init(c, f->call, FIX_CALL_SIZE);
+	xdr_put_u32(c, ++f->xid);
+	xdr_put_u32(c, RPC_CALL);
+	xdr_put_u32(c, RPC_VERSION);
+	xdr_put_u32(c, prog);
+	xdr_put_u32(c, vers);
+	xdr_put_u32(c, proc);
+	xdr_put_u32(c, f->flavor);
+	if (f->flavor == RPC_AUTH_SYS) {
+		xdr_put_u32(c, 4 + 8 + 12 + 4);
+		xdr_put_u32(c, 0); /* stamp */
+		xdr_put_opaque(c, "test", 4);
+		xdr_put_u32(c, f->uid);
+		xdr_put_u32(c, f->gid);
+		xdr_put_u32(c, 1);
+		xdr_put_u32(c, f->gid);
+	} else {
+		xdr_put_u32(c, 0);
+	}
+	xdr_put_u32(c, RPC_AUTH_NONE);
+	xdr_put_u32(c, 0);
+	return c;
+}
+
+static void run_inbox(struct fixture *f)
+{
+	struct rn_inbox_node *n = rn_inbox_take(&f->worker.inbox);
+
+	while (n) {
+		struct rn_inbox_node *next = n->next;
+		struct rpc_request *req = rn_container_of(n, struct rpc_request, node);
+
+		req->work(req);
+		n = next;
+	}
+}
+
+/* Each segment is an allocation of its exact size, so that a read beyond it is noticed. */
+static unsigned cut(struct fixture *f, const uint8_t *msg, size_t len, uint8_t *piece[8])
+{
+	unsigned n = f->split < 1 ? 1 : f->split > 8 ? 8 : f->split;
+
+	for (unsigned i = 0; i < n; i++) {
+		size_t from = len * i / n, to = len * (i + 1) / n;
+
+		piece[i] = malloc(to - from ? to - from : 1);
+		memcpy(piece[i], msg + from, to - from);
+		f->req->seg[i] = (struct rpc_seg){ .base = piece[i], .len = (uint32_t)(to - from) };
+	}
+	return n;
+}
+
+void fix_send_raw(struct fixture *f, const uint8_t *msg, size_t len)
+{
+	struct rpc_request *req = f->req;
+	uint8_t *piece[8];
+	unsigned n = cut(f, msg, len, piece);
+
+	f->outcome = FIX_NOTHING;
+	f->answers = 0;
+	f->reply_len = 0;
+	req->nseg = n;
+	req->reply_max = f->reply_max;
+	req->bulk_chunk = f->bulk_chunk;
+	rpc_dispatch(&f->rpc, req);
+	for (int tries = 0; tries < 200 && f->answers == 0; tries++) {
+		vfs_worker_wait(f->vw, 50);
+		run_inbox(f);
+	}
+	for (unsigned i = 0; i < n; i++)
+		free(piece[i]);
+}
+
+struct xdr_in *fix_send(struct fixture *f)
+{
+	struct xdr_in *r = &f->in;
+
+	fix_send_raw(f, f->call, f->out.used);
+	f->reply_stat = f->accept_stat = f->auth_stat = UINT32_MAX;
+	f->seg = (struct rpc_seg){ .base = f->reply, .len = (uint32_t)f->reply_len };
+	rn_arena_init(&f->arena, f->arena_mem, sizeof(f->arena_mem));
+	xdr_in_init(r, &f->seg, 1, &f->arena);
+	if (f->outcome != FIX_REPLY || xdr_get_u32(r) != f->xid || xdr_get_u32(r) != RPC_REPLY)
+		return r;
+	f->reply_stat = xdr_get_u32(r);
+	if (f->reply_stat == RPC_MSG_ACCEPTED) {
+		xdr_get_u64(r); /* verifier */
+		f->accept_stat = xdr_get_u32(r);
+	} else if (xdr_get_u32(r) == RPC_AUTH_ERROR) {
+		f->auth_stat = xdr_get_u32(r);
+	}
+	return r;
+}
+
+void fix_put_fh(struct xdr_out *c, const struct vfs_fh *fh)
+{
+	xdr_put_opaque(c, fh->data, fh->len);
+}
+
+void fix_put_name(struct xdr_out *c, const char *name)
+{
+	xdr_put_opaque(c, name, (uint32_t)strlen(name));
+}
+
+void fix_put_sattr_mode(struct xdr_out *c, uint32_t mode)
+{
+	xdr_put_bool(c, true);
+	xdr_put_u32(c, mode);
+	for (int i = 0; i < 5; i++) /* uid, gid, size, atime, mtime */
+		xdr_put_u32(c, 0);
+}
+
+const char *fix_path(struct fixture *f, const char *name)
+{
+	static char path[8192];
+
+	snprintf(path, sizeof(path), "%s/%s", f->dir[0], name);
+	return path;
+}
+
+uint32_t fix_lookup(struct fixture *f, const struct vfs_fh *dir, const char *name,
+		    struct vfs_fh *out)
+{
+	struct xdr_out *c = fix_call(f, NFS_PROGRAM, 3, NFSPROC3_LOOKUP);
+	struct xdr_in *r;
+	uint32_t status;
+
+	fix_put_fh(c, dir);
+	fix_put_name(c, name);
+	r = fix_send(f);
+	status = xdr_get_u32(r);
+	if (status == NFS3_OK)
+		fix_get_fh(r, out);
+	return status;
+}
+
+void fix_get_fh(struct xdr_in *r, struct vfs_fh *fh)
+{
+	const uint8_t *p = xdr_get_opaque(r, VFS_FH_MAX, &fh->len);
+
+	if (p)
+		memcpy(fh->data, p, fh->len);
+}
+
+void fix_get_attr(struct xdr_in *r, struct fix_attr *a)
+{
+	a->type = xdr_get_u32(r);
+	a->mode = xdr_get_u32(r);
+	a->nlink = xdr_get_u32(r);
+	a->uid = xdr_get_u32(r);
+	a->gid = xdr_get_u32(r);
+	a->size = xdr_get_u64(r);
+	a->used = xdr_get_u64(r);
+	a->major = xdr_get_u32(r);
+	a->minor = xdr_get_u32(r);
+	a->fsid = xdr_get_u64(r);
+	a->fileid = xdr_get_u64(r);
+	for (int i = 0; i < 2; i++)
+		a->atime[i] = xdr_get_u32(r);
+	for (int i = 0; i < 2; i++)
+		a->mtime[i] = xdr_get_u32(r);
+	for (int i = 0; i < 2; i++)
+		a->ctime[i] = xdr_get_u32(r);
+}
+
+bool fix_get_post_attr(struct xdr_in *r, struct fix_attr *a)
+{
+	struct fix_attr none;
+
+	if (!xdr_get_bool(r))
+		return false;
+	fix_get_attr(r, a ? a : &none);
+	return true;
+}
+
+bool fix_get_post_fh(struct xdr_in *r, struct vfs_fh *fh)
+{
+	if (!xdr_get_bool(r))
+		return false;
+	fix_get_fh(r, fh);
+	return true;
+}
+
+bool fix_get_wcc(struct xdr_in *r, uint64_t *size_before, struct fix_attr *after)
+{
+	bool before = xdr_get_bool(r);
+
+	if (before) {
+		uint64_t size = xdr_get_u64(r);
+
+		if (size_before)
+			*size_before = size;
+		xdr_get_u64(r); /* mtime */
+		xdr_get_u64(r); /* ctime */
+	}
+	return fix_get_post_attr(r, after) && before;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A whole NFSv3 server in one thread, without a transport: real vfs/ on a fresh directory, exports
+ *that the test sets, and a connection that keeps the reply. A test builds a call, sends it, and
+ *decodes what came.
+ *
+ *	struct xdr_out *c = fix_call(f, NFS_PROGRAM, 3, NFSPROC3_GETATTR);
+ *	fix_put_fh(c, &f->root);
+ *	struct xdr_in *r = fix_send(f);	(the cursor is behind the accepted header)
+ */
+#ifndef RN_TESTS_NFS3_FIXTURE_H
+#define RN_TESTS_NFS3_FIXTURE_H
+
+#include "lib/arena.h"
+#include "nfs3/nfs3_server.h"
+#include "nfs3/proto.h"
+#include "rpc/program.h"
+#include "rpc/worker.h"
+#include "vfs/io.h"
+#include "vfs/worker.h"
+
+#define FIX_CALL_SIZE (1200u << 10)
+#define FIX_REPLY_SIZE (2200u << 10)
+#define FIX_EXPORTS 2
+
+enum fix_outcome { FIX_NOTHING, FIX_REPLY, FIX_DROP, FIX_TOO_LONG, FIX_GARBAGE_CALL };
+
+struct fixture {
+	char dir[2][64]; /* the exported directories, ids 1 and 2 */
+	struct rn_budget budget;
+	struct rn_payload_pool *pool;
+	struct vfs *vfs;
+	struct vfs_export *exp[FIX_EXPORTS];
+	struct vfs_worker *vw;
+	struct rpc_worker worker;
+	struct nfs3_server *server;
+	struct rpc_server rpc;
+	struct rpc_conn conn;
+	struct rpc_request *req;
+
+	/* For the test to set before a call. */
+	struct vfs_access access;
+	bool deny;	 /* every export refuses the client */
+	uint32_t flavor; /* RPC_AUTH_* of the next call */
+	uint32_t uid, gid;
+	size_t reply_max;
+	bool bulk_chunk;
+	unsigned split; /* cut the call into so many segments (1 to 8) */
+
+	struct vfs_fh root; /* of export 1 */
+	uint8_t *call;
+	struct xdr_out out;
+	uint32_t xid;
+
+	/* What came of it. */
+	enum fix_outcome outcome;
+	unsigned answers; /* must be 1 */
+	uint8_t *reply;
+	size_t reply_len;
+	bool had_bulk;
+	uint32_t reply_stat, accept_stat, auth_stat;
+	struct rpc_seg seg;
+	struct rn_arena arena;
+	char arena_mem[16384];
+	struct xdr_in in;
+};
+
+/* NULL, and *out; or why there can be no such server here (no root, a file system without handles).
+ */
+const char *fix_start(struct fixture **out);
+void fix_stop(struct fixture *f);
+
+struct xdr_out *fix_call(struct fixture *f, uint32_t prog, uint32_t vers, uint32_t proc);
+struct xdr_in *fix_send(struct fixture *f);
+/* Sends a finished message of any content. */
+void fix_send_raw(struct fixture *f, const uint8_t *msg, size_t len);
+
+void fix_put_fh(struct xdr_out *c, const struct vfs_fh *fh);
+void fix_put_name(struct xdr_out *c, const char *name);
+void fix_put_sattr_mode(struct xdr_out *c, uint32_t mode); /* sattr3 with nothing but a mode */
+
+/* The path of a name in export 1's directory; one static buffer. */
+const char *fix_path(struct fixture *f, const char *name);
+/* The handle of a name in a directory by LOOKUP; its status. */
+uint32_t fix_lookup(struct fixture *f, const struct vfs_fh *dir, const char *name,
+		    struct vfs_fh *out);
+
+/* Decoders of what results have. Each returns false where XDR says there is nothing. */
+struct fix_attr {
+	uint32_t type, mode, nlink, uid, gid;
+	uint64_t size, used, fsid, fileid;
+	uint32_t major, minor, atime[2], mtime[2], ctime[2];
+};
+void fix_get_attr(struct xdr_in *r, struct fix_attr *a);
+bool fix_get_post_attr(struct xdr_in *r, struct fix_attr *a);
+bool fix_get_post_fh(struct xdr_in *r, struct vfs_fh *fh);
+/* wcc_data: whether both halves are there. */
+bool fix_get_wcc(struct xdr_in *r, uint64_t *size_before, struct fix_attr *after);
+void fix_get_fh(struct xdr_in *r, struct vfs_fh *fh);
+
+#endif

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "tests/unit/nfs3_samples.h"
+
+#include <string.h>
+
+#include "lib/checked.h"
+#include "nfs3/nfs3_server.h"
+#include "nfs3/proto.h"
+#include "rpc/message.h"
+
+static void put_fh(struct xdr_out *c, const struct sample_world *w, enum sample_object o)
+{
+	w->put_fh(w->ctx, c, o);
+}
+
+static void put_name(struct xdr_out *c, const char *name)
+{
+	xdr_put_opaque(c, name, (uint32_t)strlen(name));
+}
+
+/* Everything set that can be. */
+static void put_sattr(struct xdr_out *c)
+{
+	xdr_put_bool(c, true);
+	xdr_put_u32(c, 0640);
+	xdr_put_bool(c, true);
+	xdr_put_u32(c, 0);
+	xdr_put_bool(c, true);
+	xdr_put_u32(c, 0);
+	xdr_put_bool(c, true);
+	xdr_put_u64(c, 0);
+	xdr_put_u32(c, NFS3_SET_TO_SERVER_TIME);
+	xdr_put_u32(c, NFS3_SET_TO_CLIENT_TIME);
+	xdr_put_u32(c, 1234567890);
+	xdr_put_u32(c, 999999999);
+}
+
+static void root(struct xdr_out *c, const struct sample_world *w)
+{
+	put_fh(c, w, SAMPLE_ROOT);
+}
+
+static void file(struct xdr_out *c, const struct sample_world *w)
+{
+	put_fh(c, w, SAMPLE_FILE);
+}
+
+static void link_(struct xdr_out *c, const struct sample_world *w)
+{
+	put_fh(c, w, SAMPLE_LINK);
+}
+
+static void setattr(struct xdr_out *c, const struct sample_world *w)
+{
+	file(c, w);
+	put_sattr(c);
+	xdr_put_bool(c, true);
+	xdr_put_u64(c, 0x0000000100000001);
+}
+
+static void file_name(struct xdr_out *c, const struct sample_world *w)
+{
+	root(c, w);
+	put_name(c, SAMPLE_FILE_NAME);
+}
+
+static void new_name(struct xdr_out *c, const struct sample_world *w)
+{
+	root(c, w);
+	put_name(c, "made");
+}
+
+static void dir_name(struct xdr_out *c, const struct sample_world *w)
+{
+	root(c, w);
+	put_name(c, SAMPLE_DIR_NAME);
+}
+
+static void access_(struct xdr_out *c, const struct sample_world *w)
+{
+	file(c, w);
+	xdr_put_u32(c, 0x3f);
+}
+
+static void read_(struct xdr_out *c, const struct sample_world *w)
+{
+	file(c, w);
+	xdr_put_u64(c, 1);
+	xdr_put_u32(c, 4096);
+}
+
+static void write_(struct xdr_out *c, const struct sample_world *w)
+{
+	file(c, w);
+	xdr_put_u64(c, 3);
+	xdr_put_u32(c, 9);
+	xdr_put_u32(c, 2);
+	put_name(c, "some data");
+}
+
+static void create_guarded(struct xdr_out *c, const struct sample_world *w)
+{
+	new_name(c, w);
+	xdr_put_u32(c, NFS3_GUARDED);
+	put_sattr(c);
+}
+
+static void create_exclusive(struct xdr_out *c, const struct sample_world *w)
+{
+	new_name(c, w);
+	xdr_put_u32(c, NFS3_EXCLUSIVE);
+	xdr_put_u64(c, 0x0102030405060708);
+}
+
+static void mkdir_(struct xdr_out *c, const struct sample_world *w)
+{
+	new_name(c, w);
+	put_sattr(c);
+}
+
+static void symlink_(struct xdr_out *c, const struct sample_world *w)
+{
+	new_name(c, w);
+	put_sattr(c);
+	put_name(c, "../where/to");
+}
+
+static void mknod_device(struct xdr_out *c, const struct sample_world *w)
+{
+	new_name(c, w);
+	xdr_put_u32(c, NF3CHR);
+	put_sattr(c);
+	xdr_put_u32(c, 1);
+	xdr_put_u32(c, 3);
+}
+
+static void mknod_fifo(struct xdr_out *c, const struct sample_world *w)
+{
+	new_name(c, w);
+	xdr_put_u32(c, NF3FIFO);
+	put_sattr(c);
+}
+
+static void rename_(struct xdr_out *c, const struct sample_world *w)
+{
+	file_name(c, w);
+	put_fh(c, w, SAMPLE_DIR);
+	put_name(c, "moved");
+}
+
+static void link_to(struct xdr_out *c, const struct sample_world *w)
+{
+	file(c, w);
+	put_fh(c, w, SAMPLE_DIR);
+	put_name(c, "linked");
+}
+
+static void readdir_(struct xdr_out *c, const struct sample_world *w)
+{
+	root(c, w);
+	xdr_put_u64(c, 0);
+	xdr_put_u64(c, 0);
+	xdr_put_u32(c, 4096);
+}
+
+static void readdirplus(struct xdr_out *c, const struct sample_world *w)
+{
+	root(c, w);
+	xdr_put_u64(c, 0);
+	xdr_put_u64(c, 0);
+	xdr_put_u32(c, 512);
+	xdr_put_u32(c, 4096);
+}
+
+static void commit(struct xdr_out *c, const struct sample_world *w)
+{
+	file(c, w);
+	xdr_put_u64(c, 0);
+	xdr_put_u32(c, 4096);
+}
+
+static void path(struct xdr_out *c, const struct sample_world *w)
+{
+	put_name(c, w->path);
+}
+
+#define NFS(name_, args_)                                                                          \
+	{                                                                                          \
+		.name = #name_, .prog = NFS_PROGRAM, .vers = NFS3_VERSION,                         \
+		.proc = NFSPROC3_##name_, .args = args_                                            \
+	}
+#define MNT(name_, vers_, proc_, args_)                                                            \
+	{                                                                                          \
+		.name = name_, .prog = MOUNT_PROGRAM, .vers = vers_, .proc = proc_, .args = args_  \
+	}
+
+const struct sample nfs3_samples[] = {
+	NFS(NULL, NULL),
+	NFS(GETATTR, file),
+	NFS(SETATTR, setattr),
+	NFS(LOOKUP, file_name),
+	NFS(ACCESS, access_),
+	NFS(READLINK, link_),
+	NFS(READ, read_),
+	NFS(WRITE, write_),
+	NFS(CREATE, create_guarded),
+	NFS(CREATE, create_exclusive),
+	NFS(MKDIR, mkdir_),
+	NFS(SYMLINK, symlink_),
+	NFS(MKNOD, mknod_device),
+	NFS(MKNOD, mknod_fifo),
+	NFS(REMOVE, file_name),
+	NFS(RMDIR, dir_name),
+	NFS(RENAME, rename_),
+	NFS(LINK, link_to),
+	NFS(READDIR, readdir_),
+	NFS(READDIRPLUS, readdirplus),
+	NFS(FSSTAT, root),
+	NFS(FSINFO, root),
+	NFS(PATHCONF, root),
+	NFS(COMMIT, commit),
+	MNT("MNT3_NULL", 3, 0, NULL),
+	MNT("MNT3_MNT", 3, 1, path),
+	MNT("MNT3_DUMP", 3, 2, NULL),
+	MNT("MNT3_UMNT", 3, 3, path),
+	MNT("MNT3_UMNTALL", 3, 4, NULL),
+	MNT("MNT3_EXPORT", 3, 5, NULL),
+	MNT("MNT1_MNT", 1, 1, path),
+	MNT("MNT1_UMNT", 1, 3, path),
+	MNT("MNT2_PATHCONF", 2, 7, path),
+};
+const unsigned nfs3_sample_count = rn_array_size(nfs3_samples);
+
+size_t nfs3_sample_put(const struct sample *s, struct xdr_out *c, const struct sample_world *w)
+{
+	size_t args;
+
+	xdr_put_u32(c, 0x12345678);
+	xdr_put_u32(c, RPC_CALL);
+	xdr_put_u32(c, RPC_VERSION);
+	xdr_put_u32(c, s->prog);
+	xdr_put_u32(c, s->vers);
+	xdr_put_u32(c, s->proc);
+	xdr_put_u32(c, RPC_AUTH_SYS);
+	xdr_put_u32(c, 4 + 8 + 4 + 4 + 4);
+	xdr_put_u32(c, 0);
+	put_name(c, "host");
+	xdr_put_u32(c, 0);
+	xdr_put_u32(c, 0);
+	xdr_put_u32(c, 0);
+	xdr_put_u32(c, RPC_AUTH_NONE);
+	xdr_put_u32(c, 0);
+	args = xdr_out_pos(c);
+	if (s->args)
+		s->args(c, w);
+	return args;
+}

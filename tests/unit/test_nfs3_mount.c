@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* MOUNT, all versions. */
+#include <netinet/in.h>
+#include <stdlib.h>
+
+#include "nfs3/mount_list.h"
+#include "tests/unit/nfs3_suite.h"
+
+NFS3_SUITE(nfs3_mount);
+
+static struct xdr_out *mcall(uint32_t vers, uint32_t proc)
+{
+	return fix_call(f, MOUNT_PROGRAM, vers, proc);
+}
+
+static uint32_t mnt(const char *path)
+{
+	fix_put_name(mcall(3, 1), path);
+	return status();
+}
+
+static unsigned dump_rows(char *last_path)
+{
+	unsigned n = 0;
+
+	mcall(3, 2);
+	fix_send(f);
+	cr_assert_eq(f->accept_stat, RPC_SUCCESS);
+	while (xdr_get_bool(&f->in)) {
+		uint32_t len;
+		char *host = xdr_get_string(&f->in, 255, &len);
+		char *path = xdr_get_string(&f->in, 1024, &len);
+
+		cr_assert_not(f->in.err);
+		cr_expect_str_eq(host, "192.0.2.1");
+		if (last_path)
+			strcpy(last_path, path);
+		n++;
+		f->arena.used = 0;
+	}
+	whole();
+	return n;
+}
+
+Test(nfs3_mount, mnt_gives_handle_and_flavours)
+{
+	struct vfs_fh fh = { 0 };
+
+	NEED_FIXTURE();
+	f->access.flags = VFS_SEC_SYS | VFS_SEC_NONE;
+	cr_assert_eq(mnt(f->dir[0]), MNT3_OK);
+	fix_get_fh(&f->in, &fh);
+	cr_expect_eq(fh.len, f->root.len);
+	cr_expect_eq(xdr_get_u32(&f->in), 2);
+	cr_expect_eq(xdr_get_u32(&f->in), RPC_AUTH_SYS);
+	cr_expect_eq(xdr_get_u32(&f->in), RPC_AUTH_NONE);
+	whole();
+	f->access.flags = 0;
+	cr_expect_eq(mnt(f->dir[0]), MNT3ERR_ACCES);
+	whole();
+}
+
+Test(nfs3_mount, mnt_below_an_export)
+{
+	struct vfs_fh fh = { 0 }, want;
+	char path[200];
+
+	NEED_FIXTURE();
+	cr_assert_eq(mkdir(fix_path(f, "a"), 0700), 0);
+	cr_assert_eq(mkdir(fix_path(f, "a/b"), 0700), 0);
+	cr_assert_eq(symlink("a", fix_path(f, "l")), 0);
+	make_file("x", "", 0600);
+	snprintf(path, sizeof(path), "%s//a/b/", f->dir[0]);
+	f->access.flags |= VFS_ALL_SQUASH; /* the walk is root's all the same */
+	cr_assert_eq(mnt(path), MNT3_OK);
+	fix_get_fh(&f->in, &fh);
+	f->access.flags = VFS_SEC_SYS;
+	want = handle("a");
+	cr_assert_eq(fix_lookup(f, &want, "b", &want), NFS3_OK);
+	cr_expect_eq(memcmp(fh.data, want.data, want.len), 0);
+	cr_expect_eq(mnt(fix_path(f, "x")), MNT3ERR_NOTDIR);
+	cr_expect_eq(mnt(fix_path(f, "l")), MNT3ERR_NOTDIR);
+	cr_expect_eq(mnt(fix_path(f, "l/b")), MNT3ERR_NOTDIR);
+	cr_expect_eq(mnt(fix_path(f, "nothing")), MNT3ERR_NOENT);
+	cr_assert_eq(mnt(fix_path(f, "../..")), MNT3_OK); /* stays at the root */
+	fix_get_fh(&f->in, &fh);
+	cr_expect_eq(memcmp(fh.data, f->root.data, f->root.len), 0);
+}
+
+Test(nfs3_mount, mnt_refusals)
+{
+	char path[1100];
+
+	NEED_FIXTURE();
+	cr_expect_eq(mnt("/nowhere"), MNT3ERR_NOENT);
+	cr_expect_eq(mnt(""), MNT3ERR_NOENT);
+	cr_expect_eq(mnt("relative"), MNT3ERR_INVAL);
+	memset(path, '/', sizeof(path));
+	path[1025] = '\0';
+	cr_expect_eq(mnt(path), MNT3ERR_NAMETOOLONG);
+	xdr_put_opaque(mcall(3, 1), "/tmp\0x", 6);
+	cr_expect_eq(status(), MNT3ERR_INVAL);
+	f->deny = true;
+	cr_expect_eq(mnt(f->dir[0]), MNT3ERR_ACCES);
+	f->deny = false;
+	f->access.flags |= VFS_SECURE;
+	((struct sockaddr_in *)&f->conn.peer)->sin_port = htons(40000);
+	cr_expect_eq(mnt(f->dir[0]), MNT3ERR_ACCES);
+}
+
+Test(nfs3_mount, versions_1_and_2)
+{
+	NEED_FIXTURE();
+	for (uint32_t vers = 1; vers <= 2; vers++) {
+		mcall(vers, 0);
+		fix_send(f);
+		cr_expect_eq(f->accept_stat, RPC_SUCCESS);
+		fix_put_name(mcall(vers, 1), f->dir[0]);
+		cr_expect_eq(status(), 13); /* EACCES */
+		whole();
+		fix_put_name(mcall(vers, 3), f->dir[0]);
+		fix_send(f);
+		cr_expect_eq(f->accept_stat, RPC_SUCCESS);
+		whole();
+		mcall(vers, 6);
+		fix_send(f);
+		cr_expect_eq(f->accept_stat, RPC_SUCCESS);
+	}
+	mcall(1, 7);
+	fix_send(f);
+	cr_expect_eq(f->accept_stat, RPC_PROC_UNAVAIL);
+	mcall(4, 0);
+	fix_send(f);
+	cr_expect_eq(f->accept_stat, RPC_PROG_MISMATCH);
+	cr_expect_eq(xdr_get_u32(&f->in), 1);
+	cr_expect_eq(xdr_get_u32(&f->in), 3);
+}
+
+Test(nfs3_mount, pathconf_of_version_2)
+{
+	NEED_FIXTURE();
+	fix_put_name(mcall(2, 7), f->dir[0]);
+	cr_expect_gt(status(), 1); /* link_max */
+	for (int i = 0; i < 2; i++)
+		xdr_get_u32(&f->in);
+	cr_expect_eq(xdr_get_u32(&f->in), 255);
+	for (int i = 0; i < 4; i++)
+		xdr_get_u32(&f->in);
+	cr_expect_eq(xdr_get_u32(&f->in), 0);
+	xdr_get_u32(&f->in);
+	whole();
+	fix_put_name(mcall(2, 7), "/nowhere");
+	status();
+	for (int i = 0; i < 7; i++)
+		xdr_get_u32(&f->in);
+	cr_expect_eq(xdr_get_u32(&f->in), 0xffff);
+}
+
+Test(nfs3_mount, list_of_mounts)
+{
+	char last[1100];
+
+	NEED_FIXTURE();
+	cr_assert_eq(mkdir(fix_path(f, "a"), 0700), 0);
+	cr_expect_eq(dump_rows(last), 1); /* the fixture's own */
+	cr_expect_str_eq(last, f->dir[0]);
+	cr_assert_eq(mnt(fix_path(f, "a/")), MNT3_OK);
+	cr_assert_eq(mnt(fix_path(f, "a")), MNT3_OK);
+	cr_expect_eq(dump_rows(last), 2);
+	cr_expect_str_eq(last, fix_path(f, "a"));
+	fix_put_name(mcall(3, 3), fix_path(f, "a"));
+	fix_send(f);
+	cr_expect_eq(dump_rows(last), 1);
+	cr_assert_eq(mnt(fix_path(f, "a")), MNT3_OK);
+	mcall(3, 4);
+	fix_send(f);
+	cr_expect_eq(dump_rows(NULL), 0);
+}
+
+static bool count_row(void *arg, const struct mnt_row *row)
+{
+	unsigned *n = arg;
+
+	(void)row;
+	++*n;
+	return true;
+}
+
+Test(nfs3_mount_list, is_bounded_and_drops_the_oldest)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET }, b = a;
+	struct mnt_list l;
+	char path[32];
+	unsigned n = 0;
+
+	mnt_list_init(&l);
+	a.sin_addr.s_addr = htonl(0xc0000202);
+	for (unsigned i = 0; i < MNT_LIST_ROWS + 10; i++) {
+		snprintf(path, sizeof(path), "/p%u", i);
+		mnt_list_add(&l, (struct sockaddr *)&a, path);
+	}
+	mnt_list_walk(&l, count_row, &n);
+	cr_expect_eq(n, MNT_LIST_ROWS);
+	cr_expect_str_eq(TAILQ_FIRST(&l.rows)->path, "/p10");
+	b.sin_addr.s_addr = htonl(0xc0000203);
+	mnt_list_remove_all(&l, (struct sockaddr *)&b);
+	cr_expect_eq(l.nrows, MNT_LIST_ROWS);
+	mnt_list_remove_all(&l, (struct sockaddr *)&a);
+	cr_expect_eq(l.nrows, 0);
+	mnt_list_fini(&l);
+}
+
+Test(nfs3_mount_list, one_client_by_both_families)
+{
+	struct sockaddr_in v4 = { .sin_family = AF_INET };
+	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6 };
+	struct mnt_list l;
+
+	mnt_list_init(&l);
+	v4.sin_addr.s_addr = htonl(0xc0000202);
+	memcpy(v6.sin6_addr.s6_addr, "\0\0\0\0\0\0\0\0\0\0\xff\xff\xc0\0\2\2", 16);
+	mnt_list_add(&l, (struct sockaddr *)&v4, "/a/");
+	mnt_list_remove(&l, (struct sockaddr *)&v6, "/a");
+	cr_expect_eq(l.nrows, 0);
+	mnt_list_fini(&l);
+}
+
+/* More rows than the reply's head has room for, and than the client can take. */
+Test(nfs3_mount, long_lists)
+{
+	char path[200];
+	unsigned n;
+
+	NEED_FIXTURE();
+	for (int i = 0; i < 200; i++) {
+		snprintf(path, sizeof(path), "d%0100d", i);
+		cr_assert_eq(mkdir(fix_path(f, path), 0700), 0);
+		cr_assert_eq(mnt(fix_path(f, path)), MNT3_OK);
+	}
+	cr_expect_eq(dump_rows(NULL), 201);
+	f->reply_max = 2000;
+	n = dump_rows(NULL);
+	cr_expect(n > 5 && n < 20, "%u rows", n);
+	f->reply_max = 24 + 3;
+	mcall(3, 2);
+	fix_send(f);
+	cr_expect_eq(f->outcome, FIX_TOO_LONG);
+}
+
+Test(nfs3_mount, exports)
+{
+	uint32_t len;
+
+	NEED_FIXTURE();
+	mcall(3, 5);
+	fix_send(f);
+	cr_assert(xdr_get_bool(&f->in));
+	cr_expect_str_eq(xdr_get_string(&f->in, 1024, &len), f->dir[0]);
+	cr_assert(xdr_get_bool(&f->in));
+	cr_expect_str_eq(xdr_get_string(&f->in, 255, &len), "192.0.2.0/24");
+	cr_assert(xdr_get_bool(&f->in));
+	cr_expect_str_eq(xdr_get_string(&f->in, 255, &len), "*.example.net");
+	cr_expect_not(xdr_get_bool(&f->in));
+	cr_assert(xdr_get_bool(&f->in));
+	cr_expect_str_eq(xdr_get_string(&f->in, 1024, &len), f->dir[1]);
+	cr_expect_not(xdr_get_bool(&f->in));
+	cr_expect_not(xdr_get_bool(&f->in));
+	whole();
+}

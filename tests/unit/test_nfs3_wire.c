@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Without a server: where WRITE's data starts, and the statuses that a procedure may answer. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <string.h>
+
+#include "nfs3/nfs3_server.h"
+#include "nfs3/status.h"
+#include "tests/unit/nfs3_samples.h"
+
+static void put_fh(void *ctx, struct xdr_out *c, enum sample_object object)
+{
+	(void)object;
+	xdr_put_opaque(c, "0123456789012345678901234567890123456789012345678901234567890123",
+		       *(uint32_t *)ctx);
+}
+
+static size_t build(unsigned i, uint8_t *msg, size_t size, uint32_t fh_len)
+{
+	struct sample_world w = { .put_fh = put_fh, .path = "/p", .ctx = &fh_len };
+	struct xdr_out c;
+
+	xdr_out_init(&c, msg, size);
+	nfs3_sample_put(&nfs3_samples[i], &c, &w);
+	return c.used;
+}
+
+Test(nfs3_wire, bulk_offset_of_write_and_of_nothing_else)
+{
+	for (unsigned i = 0; i < nfs3_sample_count; i++) {
+		uint8_t msg[1024];
+		size_t len = build(i, msg, sizeof(msg), 29);
+		size_t at = nfs3_bulk_offset(msg, len);
+
+		if (strcmp(nfs3_samples[i].name, "WRITE")) {
+			cr_expect_eq(at, 0, "%s", nfs3_samples[i].name);
+			continue;
+		}
+		cr_assert_eq(at, len - 12); /* "some data" and its pad */
+		cr_expect_eq(memcmp(msg + at, "some data", 9), 0);
+		for (size_t n = 0; n < len; n++)
+			cr_expect_eq(nfs3_bulk_offset(msg, n), n < at ? 0 : at);
+	}
+}
+
+Test(nfs3_wire, bulk_offset_with_long_handles)
+{
+	uint8_t msg[1024];
+	unsigned write = 0;
+	size_t len;
+
+	while (strcmp(nfs3_samples[write].name, "WRITE"))
+		write++;
+	len = build(write, msg, sizeof(msg), 64);
+	cr_expect_eq(nfs3_bulk_offset(msg, len), len - 12);
+	len = build(write, msg, sizeof(msg), 0);
+	cr_expect_eq(nfs3_bulk_offset(msg, len), len - 12);
+	for (size_t at = 24; at + 4 <= len; at += 4) {
+		uint8_t bent[1024];
+
+		memcpy(bent, msg, len);
+		memset(bent + at, 0xff, 4);
+		cr_expect_leq(nfs3_bulk_offset(bent, len), len);
+	}
+}
+
+Test(nfs3_wire, statuses)
+{
+	cr_expect_eq(nfs3_status(NFSPROC3_GETATTR, 0), NFS3_OK);
+	cr_expect_eq(nfs3_status(NFSPROC3_GETATTR, -EBADF), NFS3ERR_BADHANDLE);
+	cr_expect_eq(nfs3_status(NFSPROC3_GETATTR, -ESTALE), NFS3ERR_STALE);
+	cr_expect_eq(nfs3_status(NFSPROC3_GETATTR, -EINVAL), NFS3ERR_IO);
+	cr_expect_eq(nfs3_status(NFSPROC3_SETATTR, -EDOM), NFS3ERR_NOT_SYNC);
+	cr_expect_eq(nfs3_status(NFSPROC3_LOOKUP, -EDOM), NFS3ERR_IO);
+	cr_expect_eq(nfs3_status(NFSPROC3_WRITE, -EDQUOT), NFS3ERR_DQUOT);
+	cr_expect_eq(nfs3_status(NFSPROC3_WRITE, -ENAMETOOLONG), NFS3ERR_IO);
+	cr_expect_eq(nfs3_status(NFSPROC3_READDIR, -NFS3_EBADCOOKIE), NFS3ERR_BAD_COOKIE);
+	cr_expect_eq(nfs3_status(NFSPROC3_READDIR, -NFS3_ETOOSMALL), NFS3ERR_TOOSMALL);
+	cr_expect_eq(nfs3_status(NFSPROC3_MKNOD, -NFS3_EBADTYPE), NFS3ERR_BADTYPE);
+	cr_expect_eq(nfs3_status(NFSPROC3_RENAME, -ENOTEMPTY), NFS3ERR_NOTEMPTY);
+	cr_expect_eq(nfs3_status(99, -ENOENT), NFS3ERR_IO);
+	for (uint32_t proc = 0; proc < NFSPROC3_COUNT; proc++) {
+		cr_expect_eq(nfs3_status(proc, -EMFILE), NFS3ERR_JUKEBOX);
+		cr_expect_eq(nfs3_status(proc, -EAGAIN), NFS3ERR_JUKEBOX);
+		cr_expect_eq(nfs3_status(proc, -EUCLEAN), NFS3ERR_IO);
+		cr_expect_eq(nfs3_status(proc, INT32_MIN + 1), NFS3ERR_IO);
+	}
+}
