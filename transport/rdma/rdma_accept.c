@@ -176,6 +176,7 @@ static struct rr_conn *conn_new(struct rr_server *srv, struct rdma_cm_id *id, st
 	TAILQ_INIT(&c->hungry);
 	TAILQ_INIT(&c->waiting);
 	TAILQ_INIT(&c->reading);
+	TAILQ_INIT(&c->replies);
 	SLIST_INIT(&c->free_sends);
 	return c;
 }

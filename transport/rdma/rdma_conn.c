@@ -62,6 +62,20 @@ static void on_established(struct rr_conn *c)
 	}
 }
 
+static void post_replies(struct rr_conn *c)
+{
+	struct rr_req_list list = TAILQ_HEAD_INITIALIZER(list);
+	struct rr_req *r;
+
+	pthread_mutex_lock(&c->lock);
+	TAILQ_CONCAT(&list, &c->replies, link);
+	pthread_mutex_unlock(&c->lock);
+	while ((r = TAILQ_FIRST(&list))) {
+		TAILQ_REMOVE(&list, r, link);
+		rr_post(r);
+	}
+}
+
 void rr_conn_run(struct ev_task *t)
 {
 	struct rr_conn *c = rn_container_of(t, struct rr_conn, task);
@@ -69,6 +83,8 @@ void rr_conn_run(struct ev_task *t)
 
 	if (events & RR_EV_ESTABLISHED)
 		on_established(c);
+	if (events & RR_EV_REPLIES)
+		post_replies(c);
 	if (events & RR_EV_CLOSE)
 		rr_conn_close(c, "disconnected");
 	if (events & RR_EV_POLL && c->state != RR_DEAD)
@@ -151,21 +167,8 @@ void rr_conn_check_flushed(struct rr_conn *c)
 {
 	if (c->state != RR_CLOSING)
 		return;
-	pthread_mutex_lock(&c->lock);
-	bool flushed = c->posted == 0;
-	pthread_mutex_unlock(&c->lock);
-	if (flushed)
+	if (c->posted == 0)
 		finish(c);
-}
-
-/* Stops posting; returns what waited to be posted. */
-static void shut_queue(struct rr_conn *c, struct rr_req_list *out)
-{
-	TAILQ_INIT(out);
-	pthread_mutex_lock(&c->lock);
-	c->open = false;
-	TAILQ_CONCAT(out, &c->waiting, link);
-	pthread_mutex_unlock(&c->lock);
 }
 
 static void start_flush_timer(struct rr_conn *c)
@@ -177,7 +180,6 @@ static void start_flush_timer(struct rr_conn *c)
 
 void rr_conn_close(struct rr_conn *c, const char *why)
 {
-	struct rr_req_list waiting;
 	struct rr_req *r;
 	char name[INET6_ADDRSTRLEN + 8];
 
@@ -186,13 +188,13 @@ void rr_conn_close(struct rr_conn *c, const char *why)
 	c->state = RR_CLOSING;
 	rr_count(c->srv, disconnects, 1);
 	rn_debug(c->srv->cfg.log, "rdma: %s: closed: %s", rr_peer_name(c, name, sizeof(name)), why);
-	shut_queue(c, &waiting);
+	c->open = false;
 	rdma_disconnect(c->id);
 	/* Where the connection manager has given up already, the QP still has to be flushed. */
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
 	ibv_modify_qp(c->id->qp, &attr, IBV_QP_STATE);
-	while ((r = TAILQ_FIRST(&waiting))) {
-		TAILQ_REMOVE(&waiting, r, link);
+	while ((r = TAILQ_FIRST(&c->waiting))) {
+		TAILQ_REMOVE(&c->waiting, r, link);
 		rr_req_done(r);
 	}
 	TAILQ_INIT(&c->held);

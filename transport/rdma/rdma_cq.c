@@ -28,11 +28,8 @@ static void complete(struct rr_conn *c, const struct ibv_wc *wc)
 	void *what = (void *)(uintptr_t)(wc->wr_id & ~(uint64_t)3);
 	enum rr_tag tag = wc->wr_id & 3;
 
-	if (tag != RR_TAG_PART) {
-		pthread_mutex_lock(&c->lock);
+	if (tag != RR_TAG_PART)
 		c->posted--;
-		pthread_mutex_unlock(&c->lock);
-	}
 	if (wc->status != IBV_WC_SUCCESS) {
 		on_error(c, wc);
 		return;

@@ -3,8 +3,10 @@
  * What the files of the RDMA transport share.
  *
  * Threads. loops[0] owns the event channel, the listeners, the devices, and every rdma_cm_id's
- * creation and end. A connection has a loop of its own, which handles its completions and its
- * closing. Workers reply: they post under rr_conn.lock.
+ * creation and end. A connection has a loop of its own, on which everything else of it happens,
+ * posting included: a worker hands its reply over (rr_conn.replies). It must not post itself,
+ * because drivers that post by a system call (rxe, siw) refuse a thread whose credentials have
+ * changed since the device was opened, and workers take on the identity of callers.
  *
  * Life of a connection:
  *   RR_ACCEPTING  made on loops[0], accepted; calls that arrive are held
@@ -23,7 +25,7 @@
  * The send queue: slots are taken for a whole chain and given back at the completion of its last
  * work request, the only signalled one. What does not fit waits in rr_conn.waiting, in order.
  *
- * Locks: rr_server.lock is a leaf. rr_device.lock is taken under rr_conn.lock, the payload pool's
+ * Locks: rr_server.lock, rr_conn.lock and rr_device.lock are leaves; the payload pool's is taken
  * under rr_pool.lock.
  */
 #ifndef RN_TRANSPORT_RDMA_INTERNAL_H
@@ -72,7 +74,13 @@ struct rr_send {
 SLIST_HEAD(rr_send_list, rr_send);
 
 /* What is to be posted for a request. */
-enum rr_step { RR_STEP_READ, RR_STEP_REPLY, RR_STEP_ERR_CHUNK, RR_STEP_ERR_VERS };
+enum rr_step {
+	RR_STEP_READ,
+	RR_STEP_REPLY,
+	RR_STEP_DROP, /* nothing */
+	RR_STEP_ERR_CHUNK,
+	RR_STEP_ERR_VERS,
+};
 
 struct rr_req {
 	struct rpc_request *rpc; /* its transport_private is this */
@@ -122,7 +130,7 @@ struct rr_device {
 enum rr_state { RR_ACCEPTING, RR_OPEN, RR_CLOSING, RR_DEAD };
 
 /* Bits of rr_conn.events. */
-enum { RR_EV_ESTABLISHED = 1, RR_EV_CLOSE = 2, RR_EV_POLL = 4 };
+enum { RR_EV_ESTABLISHED = 1, RR_EV_CLOSE = 2, RR_EV_POLL = 4, RR_EV_REPLIES = 8 };
 
 struct rr_conn {
 	struct rpc_conn rpc;
@@ -159,8 +167,7 @@ struct rr_conn {
 	unsigned sq_depth;
 	uint8_t *zeros; /* XDR pad, in send_block */
 
-	pthread_mutex_t lock; /* what follows */
-	bool open;	      /* the QP takes work requests */
+	bool open; /* the QP takes work requests */
 	unsigned sq_room;
 	unsigned posted; /* signalled work requests that have not completed: Receives, Reads, Sends
 			  */
@@ -169,6 +176,9 @@ struct rr_conn {
 	struct rr_req_list reading;
 	struct rr_recv *repost[RR_RECV_BATCH / 2]; /* Receives that will be posted together */
 	unsigned nrepost;
+
+	pthread_mutex_t lock;
+	struct rr_req_list replies; /* from workers, to be posted; under lock */
 };
 LIST_HEAD(rr_conn_list, rr_conn);
 
@@ -248,7 +258,7 @@ void rr_cq_ack(struct rr_conn *c);
 
 /* rdma_recv.c */
 int rr_recv_post_all(struct rr_conn *c);
-int rr_recv_post_locked(struct rr_recv *r); /* r, or later together with others */
+int rr_recv_post(struct rr_recv *r); /* r, or later together with others */
 void rr_recv_start(struct rr_recv *r, struct rr_req *req);
 void rr_recv_arrived(struct rr_recv *r);
 void rr_submit(struct rr_req *r);
@@ -256,7 +266,7 @@ void rr_submit(struct rr_req *r);
 /* rdma_read.c: on the loop */
 void rr_read_start(struct rr_req *r);
 /* 0, -EAGAIN, or an error that ends the connection; but for -EAGAIN r is in c->reading. */
-int rr_read_post_locked(struct rr_req *r);
+int rr_read_post(struct rr_req *r);
 void rr_read_done(struct rr_req *r);
 void rr_read_cancel(struct rr_conn *c);
 
@@ -267,15 +277,15 @@ void rr_too_long(struct rpc_request *rpc);
 void rr_fail(struct rr_req *r, enum rr_step step);
 /* 0, -EAGAIN, or an error that ends the connection. *kept: r stays until the Send completes, or the
  * QP is gone. */
-int rr_reply_post_locked(struct rr_req *r, bool *kept);
-int rr_error_post_locked(struct rr_req *r, enum rr_errcode err);
+int rr_reply_post(struct rr_req *r, bool *kept);
+int rr_error_post(struct rr_req *r, enum rr_errcode err);
 
 /* rdma_send.c */
 void rr_post(struct rr_req *r);		 /* posts r's step, or queues it */
 void rr_post_waiting(struct rr_conn *c); /* on the loop */
 void rr_send_done(struct rr_conn *c, struct rr_send *s);
 
-/* A chain of work requests, posted RR_POST_BATCH at a time, under the lock. Slots are the caller's
+/* A chain of work requests, posted RR_POST_BATCH at a time. Slots are the caller's
  * affair. */
 struct rr_chain {
 	struct rr_conn *conn;
@@ -295,7 +305,7 @@ int rr_pool_init(struct rr_server *srv);
 void rr_pool_fini(struct rr_server *srv);
 void rr_pool_bind(struct rr_recv *recv); /* a request for a message: now, or when there is one */
 void rr_pool_forget(struct rr_conn *c);	 /* its waiting messages */
-void rr_req_done(struct rr_req *r);	 /* everything of it goes back; not under rr_conn.lock */
+void rr_req_done(struct rr_req *r);	 /* everything of it goes back */
 
 /* What a completion belongs to: the low bits of wr_id, which are free in aligned pointers. */
 enum rr_tag { RR_TAG_RECV = 0, RR_TAG_SEND = 1, RR_TAG_READ = 2, RR_TAG_PART = 3 };

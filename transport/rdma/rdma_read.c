@@ -96,7 +96,7 @@ static void add_chunk(struct rr_chain *ch, struct rr_req *r, const struct rr_rea
 	}
 }
 
-int rr_read_post_locked(struct rr_req *r)
+int rr_read_post(struct rr_req *r)
 {
 	struct rr_conn *c = r->conn;
 	const struct rr_read_segment *last = NULL;
@@ -130,10 +130,8 @@ void rr_read_done(struct rr_req *r)
 {
 	struct rr_conn *c = r->conn;
 
-	pthread_mutex_lock(&c->lock);
 	TAILQ_REMOVE(&c->reading, r, link);
 	c->sq_room += r->wrs;
-	pthread_mutex_unlock(&c->lock);
 	rr_submit(r);
 	rr_post_waiting(c);
 }

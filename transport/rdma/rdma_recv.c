@@ -33,7 +33,7 @@ static int post_batch(struct rr_conn *c)
 	return 0;
 }
 
-int rr_recv_post_locked(struct rr_recv *r)
+int rr_recv_post(struct rr_recv *r)
 {
 	struct rr_conn *c = r->conn;
 
@@ -47,12 +47,10 @@ int rr_recv_post_all(struct rr_conn *c)
 {
 	int err = 0;
 
-	pthread_mutex_lock(&c->lock);
 	for (unsigned i = 0; i < c->nrecvs && !err; i++)
-		err = rr_recv_post_locked(&c->recvs[i]);
+		err = rr_recv_post(&c->recvs[i]);
 	if (!err)
 		err = post_batch(c);
-	pthread_mutex_unlock(&c->lock);
 	return err;
 }
 

@@ -12,12 +12,23 @@
 #include "lib/checked.h"
 #include "transport/rdma/rdma_internal.h"
 
+/* From a worker to the connection's loop, which is told once for all replies that it finds. */
+static void hand_over(struct rr_req *r, enum rr_step step)
+{
+	struct rr_conn *c = r->conn;
+
+	r->step = step;
+	pthread_mutex_lock(&c->lock);
+	bool first = TAILQ_EMPTY(&c->replies);
+	TAILQ_INSERT_TAIL(&c->replies, r, link);
+	if (first) /* under the lock: r keeps the connection, and r is the loop's after it */
+		rr_conn_notify(c, RR_EV_REPLIES);
+	pthread_mutex_unlock(&c->lock);
+}
+
 void rr_reply(struct rpc_request *rpc)
 {
-	struct rr_req *r = rpc->transport_private;
-
-	r->step = RR_STEP_REPLY;
-	rr_post(r);
+	hand_over(rpc->transport_private, RR_STEP_REPLY);
 }
 
 void rr_drop(struct rpc_request *rpc)
@@ -25,12 +36,12 @@ void rr_drop(struct rpc_request *rpc)
 	struct rr_req *r = rpc->transport_private;
 
 	rr_count(r->conn->srv, dropped, 1);
-	rr_req_done(r);
+	hand_over(r, RR_STEP_DROP);
 }
 
 void rr_too_long(struct rpc_request *rpc)
 {
-	rr_fail(rpc->transport_private, RR_STEP_ERR_CHUNK);
+	hand_over(rpc->transport_private, RR_STEP_ERR_CHUNK);
 }
 
 void rr_fail(struct rr_req *r, enum rr_step step)
@@ -57,7 +68,7 @@ static int repost_recv(struct rr_req *r)
 	struct rr_recv *recv = r->recv;
 
 	r->recv = NULL;
-	return recv ? rr_recv_post_locked(recv) : 0;
+	return recv ? rr_recv_post(recv) : 0;
 }
 
 static struct ibv_send_wr *add_send(struct rr_chain *ch, struct rr_send *s, uint32_t len)
@@ -70,7 +81,7 @@ static struct ibv_send_wr *add_send(struct rr_chain *ch, struct rr_send *s, uint
 	return wr;
 }
 
-int rr_error_post_locked(struct rr_req *r, enum rr_errcode code)
+int rr_error_post(struct rr_req *r, enum rr_errcode code)
 {
 	struct rr_conn *c = r->conn;
 	struct rr_send *s = take_send(c, 1);
@@ -206,7 +217,7 @@ static int post_chain(struct rr_req *r, const struct rr_reply_plan *plan, struct
 	return 0;
 }
 
-int rr_reply_post_locked(struct rr_req *r, bool *kept)
+int rr_reply_post(struct rr_req *r, bool *kept)
 {
 	struct rr_conn *c = r->conn;
 	const struct xdr_out *out = &r->rpc->out;
@@ -220,7 +231,7 @@ int rr_reply_post_locked(struct rr_req *r, bool *kept)
 
 	rr_plan_reply(&r->call, &shape, c->threshold, &plan);
 	if (plan.how == RR_REPLY_TOO_LONG || plan.nwrites + 1 > c->sq_depth)
-		return rr_error_post_locked(r, RR_ERR_CHUNK);
+		return rr_error_post(r, RR_ERR_CHUNK);
 	struct rr_send *s = take_send(c, plan.nwrites + 1);
 	if (!s)
 		return -EAGAIN;

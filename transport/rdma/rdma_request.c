@@ -163,13 +163,8 @@ void rr_req_done(struct rr_req *r)
 {
 	struct rr_conn *c = r->conn;
 
-	if (r->recv) {
-		pthread_mutex_lock(&c->lock);
-		int err = rr_recv_post_locked(r->recv);
-		pthread_mutex_unlock(&c->lock);
-		if (err)
-			rr_conn_notify(c, RR_EV_CLOSE);
-	}
+	if (r->recv && rr_recv_post(r->recv) < 0)
+		rr_conn_notify(c, RR_EV_CLOSE);
 	r->recv = NULL;
 	r->conn = NULL;
 	rn_payload_put(r->data);

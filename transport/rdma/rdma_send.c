@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The send queue: what fits is posted, what does not waits in order for completions. Workers and
- * the connection's loop post; only the loop posts what waited.
+ * The send queue: what fits is posted, what does not waits in order for completions. All on the
+ * connection's loop.
  */
 #include <errno.h>
 
@@ -63,17 +63,20 @@ static int post_step(struct rr_req *r, bool *release)
 
 	switch (r->step) {
 	case RR_STEP_READ:
-		err = rr_read_post_locked(r);
+		err = rr_read_post(r);
 		*release = false;
 		return err;
 	case RR_STEP_REPLY:
-		err = rr_reply_post_locked(r, &kept);
+		err = rr_reply_post(r, &kept);
 		break;
 	case RR_STEP_ERR_VERS:
-		err = rr_error_post_locked(r, RR_ERR_VERS);
+		err = rr_error_post(r, RR_ERR_VERS);
+		break;
+	case RR_STEP_DROP:
+		err = 0;
 		break;
 	default:
-		err = rr_error_post_locked(r, RR_ERR_CHUNK);
+		err = rr_error_post(r, RR_ERR_CHUNK);
 		break;
 	}
 	*release = !kept;
@@ -86,41 +89,32 @@ void rr_post(struct rr_req *r)
 	bool release = true;
 	int err = 0;
 
-	pthread_mutex_lock(&c->lock);
 	if (c->open) {
 		err = TAILQ_EMPTY(&c->waiting) ? post_step(r, &release) : -EAGAIN;
 		if (err == -EAGAIN) {
 			TAILQ_INSERT_TAIL(&c->waiting, r, link);
 			rr_count(c->srv, sq_waits, 1);
-			release = false;
-		} else if (err) {
-			/* Under the lock: what the QP has keeps the connection until it is closed.
-			 */
-			rr_conn_notify(c, RR_EV_CLOSE);
+			return;
 		}
 	}
-	pthread_mutex_unlock(&c->lock);
+	if (err)
+		rr_conn_close(c, "cannot post");
 	if (release)
 		rr_req_done(r);
 }
 
 void rr_post_waiting(struct rr_conn *c)
 {
-	for (;;) {
-		bool release = false;
-		int err = 0;
+	struct rr_req *r;
 
-		pthread_mutex_lock(&c->lock);
-		struct rr_req *r = c->open ? TAILQ_FIRST(&c->waiting) : NULL;
-		if (r) {
-			TAILQ_REMOVE(&c->waiting, r, link);
-			err = post_step(r, &release);
-			if (err == -EAGAIN)
-				TAILQ_INSERT_HEAD(&c->waiting, r, link);
-		}
-		pthread_mutex_unlock(&c->lock);
-		if (!r || err == -EAGAIN)
+	while (c->open && (r = TAILQ_FIRST(&c->waiting))) {
+		bool release = false;
+		TAILQ_REMOVE(&c->waiting, r, link);
+		int err = post_step(r, &release);
+		if (err == -EAGAIN) {
+			TAILQ_INSERT_HEAD(&c->waiting, r, link);
 			return;
+		}
 		if (err)
 			rr_conn_close(c, "cannot post");
 		if (release)
@@ -130,12 +124,11 @@ void rr_post_waiting(struct rr_conn *c)
 
 void rr_send_done(struct rr_conn *c, struct rr_send *s)
 {
-	pthread_mutex_lock(&c->lock);
 	struct rr_req *r = s->req;
+
 	s->req = NULL;
 	c->sq_room += s->wrs;
 	SLIST_INSERT_HEAD(&c->free_sends, s, link);
-	pthread_mutex_unlock(&c->lock);
 	if (r)
 		rr_req_done(r);
 	rr_post_waiting(c);
