@@ -58,7 +58,9 @@ static void attend(struct ev_task *task)
 	bool broken = c->broken;
 	bool blocked = c->blocked;
 	bool over = c->eof && !c->inflight;
-	bool room = c->inflight < c->loop->srv->cfg.max_requests;
+	bool room = c->inflight < c->window;
+	if (!room && c->pause == TCP_WAIT_ROOM)
+		c->want_room = true;
 	pthread_mutex_unlock(&c->lock);
 
 	if (!c->open) {
@@ -124,6 +126,7 @@ int tcp_conn_new(struct tcp_server *srv, int fd, const struct sockaddr_storage *
 	tcp_record_start(&c->rec, srv->cfg.max_record);
 	pthread_mutex_init(&c->lock, NULL);
 	STAILQ_INIT(&c->out);
+	c->window = (unsigned)rn_min(TCP_WINDOW, srv->cfg.max_requests);
 	c->task.run = start;
 	pthread_mutex_lock(&srv->lock);
 	srv->live++;
@@ -176,37 +179,62 @@ void tcp_conn_destroy(struct rpc_conn *rc)
 	pthread_mutex_unlock(&srv->lock);
 }
 
-/* A peer that neither reads its replies nor ends its record in time holds memory that others wait
- * for. */
-static void check_times(struct tcp_conn *c, uint64_t now)
+/* Has somebody waited for memory lately? */
+static bool under_pressure(struct tcp_loop *loop, uint64_t now)
+{
+	struct rn_payload_stats st;
+
+	rn_payload_stats(loop->srv->cfg.pool, &st);
+	if (st.waits != loop->waits_seen || !TAILQ_EMPTY(&loop->starving))
+		loop->pressed_ns = now;
+	loop->waits_seen = st.waits;
+	return loop->pressed_ns && now < loop->pressed_ns + 2 * TCP_PRESSED_SECONDS * TCP_NS;
+}
+
+static bool waits_for_memory(const struct tcp_conn *c)
+{
+	return c->pause == TCP_WAIT_REQUEST ||
+	       (c->pause == TCP_WAIT_PAYLOAD && c->cur->rpc->nseg == 1);
+}
+
+/*
+ * A peer that neither reads its replies nor ends its record in time holds memory that others may
+ * need. While they do wait for it, standing still for a few seconds is enough.
+ */
+static void check_times(struct tcp_conn *c, uint64_t now, bool pressed)
 {
 	const struct tcp_config *cfg = &c->loop->srv->cfg;
 	uint64_t stall = cfg->stall_seconds * TCP_NS;
+	uint64_t still = pressed ? TCP_PRESSED_SECONDS * TCP_NS : stall;
 	uint64_t idle = cfg->idle_seconds * TCP_NS;
 
 	pthread_mutex_lock(&c->lock);
 	unsigned inflight = c->inflight;
-	bool stuck = !STAILQ_EMPTY(&c->out) && now > c->out_ns + stall;
+	bool stuck =
+		!STAILQ_EMPTY(&c->out) && (now > c->out_ns + stall || now > c->moved_ns + still);
 	pthread_mutex_unlock(&c->lock);
 
-	bool mid_record = c->cur && (c->pause != TCP_WAIT_PAYLOAD || c->cur->rpc->nseg > 1);
+	bool in_record = (c->cur || c->part) && !waits_for_memory(c);
 
 	if (stuck)
 		tcp_conn_close(c, TCP_CLOSE_ERROR, "the peer does not read its replies");
-	else if (mid_record && now > c->record_ns + stall)
+	else if (in_record && (now > c->record_ns + stall ||
+			       (now > c->record_ns + still && now > c->active_ns + still)))
 		tcp_conn_close(c, TCP_CLOSE_ERROR, "a record was not completed in time");
-	else if (idle && !inflight && !c->cur && c->pause == TCP_GOING && now > c->active_ns + idle)
+	else if (idle && !inflight && !in_record && c->pause == TCP_GOING &&
+		 now > c->active_ns + idle)
 		tcp_conn_close(c, TCP_CLOSE_IDLE, "idle");
 }
 
 void tcp_conn_tick(struct tcp_loop *loop)
 {
 	uint64_t now = tcp_now();
+	bool pressed = under_pressure(loop, now);
 	struct tcp_conn *c, *next;
 
 	for (c = TAILQ_FIRST(&loop->conns); c; c = next) {
 		next = TAILQ_NEXT(c, link);
-		check_times(c, now);
+		check_times(c, now, pressed);
 	}
 }
 

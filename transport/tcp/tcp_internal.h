@@ -38,6 +38,10 @@
 #define TCP_WRITE_QUANTUM 8u	      /* replies of one connection in one turn */
 #define TCP_REPLY_MAX (RN_PAYLOAD_MAX + RPC_HEAD_SIZE)
 #define TCP_STALL_SECONDS 60u
+#define TCP_PRESSED_SECONDS 4u /* without any progress, while others wait for memory */
+#define TCP_WINDOW                                                                                 \
+	16u /* requests in flight before the peer has shown that it reads its replies              \
+	     */
 #define TCP_NS 1000000000ull
 
 /* A request with its first bytes and the state of its reply on the stream. */
@@ -45,6 +49,7 @@ struct tcp_req {
 	struct rpc_request *rpc;
 	STAILQ_ENTRY(tcp_req) link; /* in a free list or an output queue */
 	size_t sent;		    /* bytes of the reply, mark included, that are out */
+	bool prepaid; /* its memory is in the server's reserve, not a share of its own */
 	uint8_t mark[4];
 	uint8_t head[TCP_HEAD_SIZE];
 };
@@ -68,10 +73,12 @@ struct tcp_conn {
 	struct event rd, wr;
 	enum tcp_pause pause;
 	bool open; /* in loop->conns */
+	bool part; /* pending is the beginning of a record */
 	bool eof;  /* written under lock too: replies look at it */
 	struct tcp_record rec;
 	struct tcp_req *cur; /* the record that is being read */
-	uint8_t *pending;    /* bytes read before a pause, not yet used; at most TCP_SCRATCH_SIZE */
+	/* Bytes that were read but not used yet: what a pause left, or a small part of a record. */
+	uint8_t *pending;
 	uint32_t pending_len;
 	uint64_t active_ns; /* when bytes came last */
 	uint64_t record_ns; /* when the record in hand began, or got its memory */
@@ -80,8 +87,11 @@ struct tcp_conn {
 	struct ev_task task;
 	pthread_mutex_t lock; /* what follows */
 	struct tcp_req_list out;
-	unsigned inflight;	    /* requests from submission until their reply is out */
-	uint64_t out_ns;	    /* when the first reply of out became the first */
+	unsigned inflight; /* requests from submission until their reply is out */
+	unsigned window;   /* how many may be: grows with replies taken, shrinks when the socket is
+			      full */
+	uint64_t out_ns;   /* when the first reply of out became the first */
+	uint64_t moved_ns; /* when the socket last took some of it */
 	struct rn_payload *granted; /* what the waiter brought */
 	bool closed;
 	bool broken;	/* a send failed, or a reply did not fit: the loop shall close */
@@ -100,7 +110,9 @@ struct tcp_loop {
 	struct event *retry;	    /* while connections starve for a request */
 	struct tcp_conn_list conns; /* longest without input first */
 	struct tcp_conn_list starving;
-	bool quiet; /* quiesced */
+	bool quiet;	     /* quiesced */
+	uint64_t waits_seen; /* the pool's count at the last tick */
+	uint64_t pressed_ns; /* when somebody last had to wait for memory */
 	uint8_t scratch[TCP_SCRATCH_SIZE];
 
 	struct ev_task reap;
@@ -137,7 +149,10 @@ struct tcp_server {
 	struct tcp_listener_list listeners;
 	struct tcp_counters n;
 	_Atomic uint64_t next_id;
-	pthread_mutex_t lock; /* live */
+	_Atomic unsigned prepaid; /* requests that may still be made from what was taken out of the
+				     budget at start */
+	unsigned reserve;	  /* what prepaid was at first */
+	pthread_mutex_t lock;	  /* live */
 	pthread_cond_t gone;
 	unsigned live; /* connections that hold a descriptor */
 };
@@ -175,6 +190,8 @@ void tcp_write_discard(struct tcp_conn *c); /* closed is set */
 void tcp_conn_destroy(struct rpc_conn *rc);
 
 /* tcp_pool.c: requests. get on the loop only; put from any thread. */
+int tcp_pool_reserve(struct tcp_server *srv); /* before the loops */
+void tcp_pool_unreserve(struct tcp_server *srv);
 int tcp_pool_fill(struct tcp_loop *loop);
 struct tcp_req *tcp_pool_get(struct tcp_loop *loop);
 void tcp_pool_put(struct tcp_loop *loop, struct tcp_req *t);

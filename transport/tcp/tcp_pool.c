@@ -11,37 +11,79 @@
 #include "lib/checked.h"
 #include "transport/tcp/tcp_internal.h"
 
-#define POOL_RESERVE 32u
+#define POOL_READY 32u	/* made at start, for each loop */
+#define RESERVE_SHARE 8 /* of the budget, for requests */
+#define RESERVE_MAX 1024u
 #define REQUEST_BYTES (sizeof(struct tcp_req) + sizeof(struct rpc_request))
-#define POOL_IDLE_MAX 64u
+#define POOL_IDLE_MAX 128u
 #define RETRY_USEC 20000
+
+int tcp_pool_reserve(struct tcp_server *srv)
+{
+	size_t share = srv->cfg.budget->max / RESERVE_SHARE / REQUEST_BYTES;
+
+	srv->reserve = (unsigned)rn_min(share, RESERVE_MAX);
+	if (srv->reserve < POOL_READY * srv->cfg.nloops)
+		srv->reserve = POOL_READY * srv->cfg.nloops;
+	if (!rn_budget_take(srv->cfg.budget, srv->reserve * REQUEST_BYTES))
+		return -ENOMEM;
+	atomic_store(&srv->prepaid, srv->reserve);
+	return 0;
+}
+
+void tcp_pool_unreserve(struct tcp_server *srv)
+{
+	rn_budget_give(srv->cfg.budget, srv->reserve * REQUEST_BYTES);
+}
+
+static bool take_prepaid(struct tcp_server *srv)
+{
+	unsigned n = atomic_load(&srv->prepaid);
+
+	while (n && !atomic_compare_exchange_weak(&srv->prepaid, &n, n - 1))
+		;
+	return n > 0;
+}
+
+static void pay_back(struct tcp_server *srv, bool prepaid)
+{
+	if (prepaid)
+		atomic_fetch_add(&srv->prepaid, 1);
+	else
+		rn_budget_give(srv->cfg.budget, REQUEST_BYTES);
+}
 
 static struct tcp_req *make(struct tcp_server *srv)
 {
-	if (!rn_budget_take(srv->cfg.budget, REQUEST_BYTES))
+	bool prepaid = take_prepaid(srv);
+
+	if (!prepaid && !rn_budget_take(srv->cfg.budget, REQUEST_BYTES))
 		return NULL;
 	struct tcp_req *t = calloc(1, sizeof(*t));
 	if (t)
 		t->rpc = rpc_request_new(srv->cfg.pool);
 	if (!t || !t->rpc) {
 		free(t);
-		rn_budget_give(srv->cfg.budget, REQUEST_BYTES);
+		pay_back(srv, prepaid);
 		return NULL;
 	}
+	t->prepaid = prepaid;
 	t->rpc->transport_private = t;
 	return t;
 }
 
 static void unmake(struct tcp_server *srv, struct tcp_req *t)
 {
+	bool prepaid = t->prepaid;
+
 	rpc_request_free(t->rpc);
 	free(t);
-	rn_budget_give(srv->cfg.budget, REQUEST_BYTES);
+	pay_back(srv, prepaid);
 }
 
 int tcp_pool_fill(struct tcp_loop *loop)
 {
-	for (unsigned i = 0; i < POOL_RESERVE; i++) {
+	for (unsigned i = 0; i < POOL_READY; i++) {
 		struct tcp_req *t = make(loop->srv);
 		if (!t)
 			return -ENOMEM;

@@ -21,7 +21,7 @@
 #define GROWTH_FIRST (64u << 10) /* for a record whose length is not known yet */
 #define CALL_MIN 8		 /* xid and message type */
 
-enum feed { FEED_MORE, FEED_PAUSED, FEED_BAD };
+enum feed { FEED_MORE, FEED_SHORT, FEED_PAUSED, FEED_BAD };
 
 static void payload_ready(struct rn_payload_waiter *w, struct rn_payload *p)
 {
@@ -52,13 +52,14 @@ void tcp_read_stop(struct tcp_conn *c)
 	free(c->pending);
 	c->pending = NULL;
 	c->pending_len = 0;
+	c->part = false;
 }
 
 /* A request for the record that begins. */
 static enum feed begin_record(struct tcp_conn *c)
 {
 	pthread_mutex_lock(&c->lock);
-	bool room = c->inflight < c->loop->srv->cfg.max_requests;
+	bool room = c->inflight < c->window;
 	c->want_room = !room;
 	pthread_mutex_unlock(&c->lock);
 	if (!room) {
@@ -74,7 +75,9 @@ static enum feed begin_record(struct tcp_conn *c)
 	t->rpc->seg[0] = (struct rpc_seg){ .base = t->head };
 	t->rpc->nseg = 1;
 	c->cur = t;
-	c->record_ns = tcp_now();
+	if (!c->part)
+		c->record_ns = tcp_now();
+	c->part = false;
 	return FEED_MORE;
 }
 
@@ -203,8 +206,10 @@ static enum feed feed(struct tcp_conn *c, const uint8_t **pp, size_t *n)
 			break;
 		case TCP_RECORD_DATA:
 			if (!c->cur) {
-				if (!*n)
-					return FEED_MORE;
+				/* A few bytes that may never be followed by more are not worth a
+				 * request. */
+				if (*n < rn_min(c->rec.frag_left, TCP_HEAD_SIZE))
+					return *n ? FEED_SHORT : FEED_MORE;
 				f = begin_record(c);
 			} else if (!room_left(c->cur)) {
 				f = open_payload(c);
@@ -225,7 +230,7 @@ static enum feed feed(struct tcp_conn *c, const uint8_t **pp, size_t *n)
 	}
 }
 
-/* Keeps n bytes for after the pause. */
+/* Keeps n bytes for later. */
 static int keep(struct tcp_conn *c, const uint8_t *p, size_t n)
 {
 	uint8_t *copy = NULL;
@@ -236,7 +241,6 @@ static int keep(struct tcp_conn *c, const uint8_t *p, size_t n)
 			return -ENOMEM;
 		memcpy(copy, p, n);
 	}
-	free(c->pending);
 	c->pending = copy;
 	c->pending_len = (uint32_t)n;
 	return 0;
@@ -245,19 +249,27 @@ static int keep(struct tcp_conn *c, const uint8_t *p, size_t n)
 /* feed(), and what follows from its answer. 0, or -1: paused or closed. */
 static int use_input(struct tcp_conn *c, const uint8_t *p, size_t n)
 {
-	switch (feed(c, &p, &n)) {
-	case FEED_MORE:
+	enum feed f = feed(c, &p, &n);
+
+	if (f == FEED_MORE)
 		return 0;
-	case FEED_PAUSED:
-		event_del(&c->rd);
-		if (keep(c, p, n) < 0)
-			tcp_conn_close(c, TCP_CLOSE_ERROR, "no memory");
+	if (f == FEED_BAD) {
+		tcp_conn_close(c, TCP_CLOSE_ERROR, "not an RPC call, or a record over the limits");
 		return -1;
-	case FEED_BAD:
-		break;
 	}
-	tcp_conn_close(c, TCP_CLOSE_ERROR, "not an RPC call, or a record over the limits");
-	return -1;
+	if (keep(c, p, n) < 0) {
+		tcp_conn_close(c, TCP_CLOSE_ERROR, "no memory");
+		return -1;
+	}
+	if (f == FEED_PAUSED) {
+		c->part = false; /* time stands still for it */
+		event_del(&c->rd);
+		return -1;
+	}
+	if (!c->part)
+		c->record_ns = tcp_now();
+	c->part = true;
+	return 0;
 }
 
 /* The peer sends no more. What it asked for is still answered. */
@@ -274,35 +286,59 @@ static void end_of_stream(struct tcp_conn *c)
 		tcp_conn_close(c, TCP_CLOSE_PEER, "end of stream");
 }
 
-/* One receive. Bytes, 0: stop for this turn (or for good). */
-static size_t receive(struct tcp_conn *c)
+/* recv() with its errors dealt with. 0: stop for this turn, or for good. */
+static size_t receive_some(struct tcp_conn *c, uint8_t *to, size_t ask)
 {
-	struct tcp_req *t = c->cur;
-	bool direct = t && t->rpc->nseg > 1 && c->rec.frag_left && room_left(t);
-	struct rpc_seg *s = direct ? &t->rpc->seg[t->rpc->nseg - 1] : NULL;
-	uint8_t *to = direct ? s->base + s->len : c->loop->scratch;
-	size_t ask = direct ? rn_min(room_left(t), c->rec.frag_left) : TCP_SCRATCH_SIZE;
 	ssize_t got = recv(c->fd, to, ask, MSG_DONTWAIT);
 
-	if (got == 0) {
+	if (got == 0)
 		end_of_stream(c);
+	else if (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
+		tcp_conn_close(c, TCP_CLOSE_PEER, "connection lost");
+	if (got <= 0)
 		return 0;
-	}
-	if (got < 0) {
-		if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
-			tcp_conn_close(c, TCP_CLOSE_PEER, "connection lost");
-		return 0;
-	}
 	tcp_count(c->loop->srv, bytes_in, (uint64_t)got);
-	if (direct) {
-		s->len += (uint32_t)got;
-		tcp_record_took(&c->rec, (uint32_t)got);
-		if (use_input(c, NULL, 0) < 0)
-			return 0;
-	} else if (use_input(c, to, (size_t)got) < 0) {
+	return (size_t)got;
+}
+
+/* One receive into the payload buffer in hand. Bytes, or 0: stop for this turn. */
+static size_t receive_direct(struct tcp_conn *c)
+{
+	struct tcp_req *t = c->cur;
+	struct rpc_seg *s = &t->rpc->seg[t->rpc->nseg - 1];
+	size_t ask = rn_min(room_left(t), c->rec.frag_left);
+	size_t got = receive_some(c, s->base + s->len, ask);
+
+	if (!got)
 		return 0;
-	}
-	return (size_t)got < ask ? 0 : (size_t)got;
+	s->len += (uint32_t)got;
+	tcp_record_took(&c->rec, (uint32_t)got);
+	return use_input(c, NULL, 0) == 0 && got == ask ? got : 0;
+}
+
+/* One receive into scratch, behind what is pending. Bytes, or 0: stop for this turn. */
+static size_t receive_scratch(struct tcp_conn *c)
+{
+	uint8_t *scratch = c->loop->scratch;
+	size_t have = c->pending_len;
+	size_t ask = TCP_SCRATCH_SIZE - have;
+	size_t got = receive_some(c, scratch + have, ask);
+
+	if (!got)
+		return 0;
+	if (have)
+		memcpy(scratch, c->pending, have);
+	free(c->pending);
+	c->pending = NULL;
+	c->pending_len = 0;
+	return use_input(c, scratch, have + got) == 0 && got == ask ? got : 0;
+}
+
+static size_t receive(struct tcp_conn *c)
+{
+	bool direct = c->cur && c->cur->rpc->nseg > 1 && c->rec.frag_left && room_left(c->cur);
+
+	return direct ? receive_direct(c) : receive_scratch(c);
 }
 
 void tcp_read_ready(evutil_socket_t fd, short what, void *arg)

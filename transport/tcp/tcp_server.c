@@ -87,6 +87,30 @@ static size_t conn_bytes(const struct tcp_config *cfg)
 	return (size_t)cfg->max_connections * sizeof(struct tcp_conn);
 }
 
+/* Connections and requests are paid for now: later there may be no budget left, and a client must
+ * still get in. */
+static bool take_memory(struct tcp_server *srv)
+{
+	const struct tcp_config *cfg = &srv->cfg;
+
+	if (!rn_budget_take(cfg->budget, conn_bytes(cfg))) {
+		rn_err(cfg->log, "tcp: %u connections need %zu KiB, more than there is",
+		       cfg->max_connections, conn_bytes(cfg) >> 10);
+		return false;
+	}
+	if (tcp_pool_reserve(srv) < 0) {
+		rn_budget_give(cfg->budget, conn_bytes(cfg));
+		return false;
+	}
+	return true;
+}
+
+static void give_memory(struct tcp_server *srv)
+{
+	tcp_pool_unreserve(srv);
+	rn_budget_give(srv->cfg.budget, conn_bytes(&srv->cfg));
+}
+
 int tcp_server_new(const struct tcp_config *cfg, struct tcp_server **out)
 {
 	struct tcp_server *srv = calloc(1, sizeof(*srv));
@@ -99,9 +123,7 @@ int tcp_server_new(const struct tcp_config *cfg, struct tcp_server **out)
 	srv->loops = calloc(cfg->nloops, sizeof(*srv->loops));
 	/* Connections are paid for now: later there may be no budget left, and a client must still
 	 * get in. */
-	if (!srv->loops || !rn_budget_take(cfg->budget, conn_bytes(cfg))) {
-		rn_err(cfg->log, "tcp: %u connections need %zu KiB, more than there is",
-		       cfg->max_connections, conn_bytes(cfg) >> 10);
+	if (!srv->loops || !take_memory(srv)) {
 		free(srv->loops);
 		free(srv);
 		return -ENOMEM;
@@ -111,7 +133,7 @@ int tcp_server_new(const struct tcp_config *cfg, struct tcp_server **out)
 		int err = init_loop(srv, i);
 		if (err) {
 			free_loops(srv, i + 1);
-			rn_budget_give(cfg->budget, conn_bytes(cfg));
+			give_memory(srv);
 			free(srv);
 			return err;
 		}
@@ -175,7 +197,7 @@ void tcp_server_free(struct tcp_server *srv)
 		pthread_cond_wait(&srv->gone, &srv->lock);
 	pthread_mutex_unlock(&srv->lock);
 	free_loops(srv, srv->cfg.nloops);
-	rn_budget_give(srv->cfg.budget, conn_bytes(&srv->cfg));
+	give_memory(srv);
 	pthread_mutex_destroy(&srv->lock);
 	pthread_cond_destroy(&srv->gone);
 	free(srv);

@@ -111,8 +111,11 @@ static void drain_locked(struct tcp_conn *c, struct tcp_req_list *done)
 	c->sending = true;
 	while (!c->closed && !c->broken && quota-- && (t = STAILQ_FIRST(&c->out))) {
 		pthread_mutex_unlock(&c->lock);
+		size_t before = t->sent;
 		int r = send_some(c, t);
 		pthread_mutex_lock(&c->lock);
+		if (t->sent > before)
+			c->moved_ns = tcp_now();
 		if (r < 0)
 			c->broken = true;
 		if (r <= 0)
@@ -120,13 +123,16 @@ static void drain_locked(struct tcp_conn *c, struct tcp_req_list *done)
 		tcp_count(c->loop->srv, replies, 1);
 		STAILQ_REMOVE_HEAD(&c->out, link);
 		STAILQ_INSERT_TAIL(done, t, link);
-		c->out_ns = tcp_now();
+		c->out_ns = c->moved_ns;
+		if (c->window < c->loop->srv->cfg.max_requests)
+			c->window++;
 	}
 	c->sending = false;
 	if (c->closed) {
 		STAILQ_CONCAT(done, &c->out);
 	} else if (c->broken || !STAILQ_EMPTY(&c->out)) {
 		c->blocked = !c->broken;
+		c->window = (unsigned)rn_min(c->window, TCP_WINDOW);
 		tcp_conn_post_locked(c);
 	}
 }
@@ -144,7 +150,7 @@ static void reply(struct rpc_request *req)
 		STAILQ_INSERT_TAIL(&done, t, link);
 	} else {
 		if (STAILQ_EMPTY(&c->out))
-			c->out_ns = tcp_now();
+			c->out_ns = c->moved_ns = tcp_now();
 		STAILQ_INSERT_TAIL(&c->out, t, link);
 		if (!c->sending && !c->blocked)
 			drain_locked(c, &done);
