@@ -138,8 +138,13 @@ class Daemon:
         limit = self.nofile
 
         def raise_limit():
-            if limit:
+            if not limit:
+                return
+            try:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+            except (ValueError, OSError):  # without CAP_SYS_RESOURCE: as far as it goes
+                hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+                resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
         self.log = open(os.path.join(self.top, "log"), "ab")
         self.process = subprocess.Popen([self.binary, "--foreground", "--config", self.config], stdin=subprocess.DEVNULL,

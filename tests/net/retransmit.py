@@ -1,0 +1,137 @@
+#!/usr/bin/env -S python3 -B
+# SPDX-License-Identifier: BSD-2-Clause
+"""Calls sent twice: one that changes something is done once, and both times answered with the same bytes."""
+import os
+import select
+
+import harness
+import rpcclient as r
+from harness import Count, Daemon
+
+
+def replay_rows(root):
+    """(name, what comes before, procedure, arguments, what the same call says when it is a new one)."""
+    create = (r.CREATE, r.create_args(root, "f"))
+    mkdir = (r.MKDIR, r.mkdir_args(root, "d"))
+    return [
+        ("CREATE GUARDED", [], r.CREATE, r.create_args(root, "new", r.GUARDED), r.EXIST),
+        ("MKDIR", [], r.MKDIR, r.mkdir_args(root, "newdir"), r.EXIST),
+        ("SYMLINK", [], r.SYMLINK, r.symlink_args(root, "newlink", "target"), r.EXIST),
+        ("MKNOD", [], r.MKNOD, r.mknod_args(root, "newfifo", r.FIFO), r.EXIST),
+        ("REMOVE", [create], r.REMOVE, r.remove_args(root, "f"), r.NOENT),
+        ("RMDIR", [mkdir], r.RMDIR, r.rmdir_args(root, "d"), r.NOENT),
+        ("RENAME", [create], r.RENAME, r.rename_args(root, "f", root, "g"), r.NOENT),
+        ("REMOVE that fails", [], r.REMOVE, r.remove_args(root, "nothing"), r.NOENT),
+    ]
+
+
+def status(raw, proc):
+    return r.decode(proc, r.reply_body(raw))["status"]
+
+
+def test_replay(t, d, root):
+    for what, before, proc, args, fresh in replay_rows(root):
+        message = r.call_message(r.NFS, 3, proc, args)
+        with d.connect() as one:
+            for p, a in before:
+                t.equal(f"{what}: preparation", one.nfs(p, a)["status"], r.OK)
+            first = one.exchange(message)
+            t.equal(f"{what}: the same again on one connection", one.exchange(message), first)
+        with d.connect() as two:
+            t.equal(f"{what}: the same again from another port", two.exchange(message), first)
+            t.equal(f"{what}: a new call", two.nfs(proc, args)["status"], fresh)
+            t.equal(f"{what}: once more", two.exchange(message), first)
+        if what != "REMOVE that fails":
+            t.equal(f"{what}: status", status(first, proc), r.OK)
+
+
+def test_link(t, d, root):
+    with d.connect() as c:
+        fh = c.nfs(r.CREATE, r.create_args(root, "linked"))["fh"]
+        message = r.call_message(r.NFS, 3, r.LINK, r.link_args(fh, root, "link"))
+        first = c.exchange(message)
+        t.equal("LINK", status(first, r.LINK), r.OK)
+        t.equal("LINK again", c.exchange(message), first)
+
+
+def test_guarded_setattr(t, d, root):
+    """The guard no longer holds the second time: only the cache can say OK."""
+    with d.connect() as c:
+        made = c.nfs(r.CREATE, r.create_args(root, "guarded"))
+        message = r.call_message(r.NFS, 3, r.SETATTR, r.setattr_args(made["fh"], r.sattr(mode=0o600), made["attr"]["ctime"]))
+        first = c.exchange(message)
+        t.equal("SETATTR with guard", status(first, r.SETATTR), r.OK)
+        t.equal("SETATTR with guard again", c.exchange(message), first)
+
+
+def test_same_xid_other_call(t, d, root):
+    """An xid that comes round again with other arguments, or another user, is another call."""
+    with d.connect() as c:
+        for n in ("one", "two", "three"):
+            raw = c.exchange(r.call_message(r.NFS, 3, r.CREATE, r.create_args(root, n, r.GUARDED), xid=77))
+            t.equal(f"CREATE {n} under one xid", status(raw, r.CREATE), r.OK)
+        raw = c.exchange(r.call_message(r.NFS, 3, r.CREATE, r.create_args(root, "one", r.GUARDED), r.auth_sys(5, 5), xid=77))
+        t.equal("the same by another user", status(raw, r.CREATE), r.EXIST)
+        raw = c.exchange(r.call_message(r.NFS, 3, r.MKDIR, r.mkdir_args(root, "four"), xid=77))
+        t.equal("another procedure", status(raw, r.MKDIR), r.OK)
+
+
+def answers(conn, seconds, first=0):
+    """What comes until nothing has come for so long; the first may take its time."""
+    out = []
+    while select.select([conn.s], [], [], seconds if out else max(first, seconds))[0]:
+        try:
+            out.append(conn.recv())
+        except r.Closed:
+            break
+    return out
+
+
+def test_in_flight(t, d, root):
+    """The copies arrive while the first is still at work, or just after: done once, one answer or equal ones."""
+    with d.connect() as c:
+        fh = c.nfs(r.CREATE, r.create_args(root, "big"))["fh"]
+        data = os.urandom(1 << 20)
+        c.nfs(r.WRITE, r.write_args(fh, 0, data))
+        for i in range(20):
+            message = r.call_message(r.NFS, 3, r.RENAME, r.rename_args(root, "big" if i % 2 == 0 else "gib", root, "gib" if i % 2 == 0 else "big"))
+            record = r.u32(len(message) | 0x80000000) + message
+            c.send_raw(record * 4)
+            got = answers(c, 0.05, 20)
+            t.check("RENAME sent four times at once", got and len(set(got)) == 1 and status(got[0], r.RENAME) == r.OK,
+                    [status(g, r.RENAME) for g in got])
+        for i in range(3):
+            message = r.call_message(r.NFS, 3, r.CREATE, r.create_args(root, f"flight{i}", r.GUARDED))
+            with d.connect() as other:
+                for conn in (c, other, c, other):
+                    conn.send(message)
+                got = answers(c, 0.3) + answers(other, 0.3)
+            t.check("CREATE sent on two connections at once", got and len(set(got)) == 1 and status(got[0], r.CREATE) == r.OK,
+                    [status(g, r.CREATE) for g in got])
+
+
+def test_bounded(t, d, root):
+    """Far more calls than the cache has entries: memory stays, and the newest are still remembered."""
+    with d.connect() as c:
+        before = d.rss()
+        for i in range(20000):
+            last = r.call_message(r.NFS, 3, r.REMOVE, r.remove_args(root, f"no{i}"))
+            raw = c.exchange(last)
+        t.equal("the newest is remembered", c.exchange(last), raw)
+        grown = d.rss() - before
+        t.check("memory for 20,000 calls", grown < 64 << 20, f"{grown >> 10} KiB")
+
+
+def main():
+    t = Count()
+    with Daemon({"x": "rw,no_root_squash,insecure"}, {"nfs3.drc_size": 1024, "nfs3.drc_memory": "1M"}) as d:
+        with d.connect() as c:
+            root = d.root(c, "x")
+        for test in (test_replay, test_link, test_guarded_setattr, test_same_xid_other_call, test_in_flight, test_bounded):
+            test(t, d, root)
+        harness.finish(t, d)
+    harness.result(t)
+
+
+if __name__ == "__main__":
+    main()
