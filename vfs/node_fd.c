@@ -47,8 +47,12 @@ int vfs_node_fd(struct vfs_ctx *ctx, struct vfs_node *n, enum vfs_fd_kind kind)
 
 void vfs_node_adopt_fd(struct vfs_node *n, enum vfs_fd_kind kind, int fd)
 {
-	int none = -1;
-
-	if (!atomic_compare_exchange_strong(&n->data_fd[kind], &none, fd))
-		vfs_fd_close(n->vfs, fd);
+	/* Under the lock: an open of the same kind may be under way. */
+	pthread_mutex_lock(&n->open_lock);
+	if (atomic_load_explicit(&n->data_fd[kind], memory_order_relaxed) < 0) {
+		atomic_store_explicit(&n->data_fd[kind], fd, memory_order_release);
+		fd = -1;
+	}
+	pthread_mutex_unlock(&n->open_lock);
+	vfs_fd_close(n->vfs, fd);
 }
