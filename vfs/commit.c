@@ -66,7 +66,7 @@ static void sync_complete(struct vfs_ring_op *op, int res)
 	if (res < 0 && vfs_io_lost_data(res))
 		vfs_verifier_change(s->ctx->vfs);
 	if (res < 0 && res != -EINVAL && s->result == 0)
-		s->result = res;
+		s->result = (int)vfs_io_answer(res);
 	if (--s->priv.pending == 0)
 		s->done(s);
 }
@@ -94,7 +94,7 @@ static void sync_start(struct vfs_sync *s, unsigned i)
 	op->complete = sync_complete;
 	op->owner = s;
 	if (sync_wanted(s, i))
-		fd = vfs_node_fd(s->ctx, s->node[i], VFS_FD_READ);
+		fd = vfs_io_readable_fd(s->ctx, s->node[i]);
 	if (fd < 0)
 		vfs_ring_finish(s->ctx->w, op, fd);
 	else

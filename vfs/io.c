@@ -17,9 +17,21 @@ void vfs_io_init(struct vfs_io *io, void (*complete)(struct vfs_ring_op *op, int
 	io->priv.direct = false;
 }
 
+int64_t vfs_io_answer(int64_t result)
+{
+	switch (result) {
+	case -EBADF:
+		return -EIO;
+	case -EINTR:
+		return -EAGAIN;
+	default:
+		return result;
+	}
+}
+
 void vfs_io_finish(struct vfs_io *io, int64_t result)
 {
-	io->result = result;
+	io->result = vfs_io_answer(result);
 	io->done(io);
 }
 
@@ -37,6 +49,13 @@ void vfs_io_finish_later(struct vfs_io *io, int64_t result)
 bool vfs_io_again(struct vfs_io *io, int res)
 {
 	return (res == -EINTR || res == -EAGAIN) && io->priv.tries++ < VFS_IO_TRIES;
+}
+
+int vfs_io_readable_fd(struct vfs_ctx *ctx, struct vfs_node *n)
+{
+	int fd = atomic_load_explicit(&n->data_fd[VFS_FD_WRITE], memory_order_acquire);
+
+	return fd >= 0 ? fd : vfs_node_fd(ctx, n, VFS_FD_READ);
 }
 
 bool vfs_io_lost_data(int error)

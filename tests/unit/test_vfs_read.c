@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "tests/unit/vfs_io_fixture.h"
+#include "vfs/worker_private.h"
 
 TestSuite(vfs_read, .timeout = 120);
 
@@ -67,6 +68,7 @@ static void check_sizes(enum fx_how how, enum vfs_io_mode mode)
 			check_read(&f, n, size, size - 1, 1);
 		vfs_node_put(n);
 	}
+	cr_assert_eq(f.w->slab[0], how == FX_FIXED ? VFS_SLAB_REGISTERED : VFS_SLAB_UNSEEN);
 	fx_close(&f);
 	free(data);
 }

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <unistd.h>
 
@@ -232,6 +233,34 @@ int fx_sync(struct fx *f, struct vfs_node *a, struct vfs_node *b, struct vfs_nod
 	cr_assert_not(finished, "done() from within the call");
 	fx_run(f, &finished);
 	return s.result;
+}
+
+unsigned fx_cached_pages(struct fx *f, const char *name)
+{
+	int fd = open(fx_path(f, name), O_RDONLY);
+	off_t size = lseek(fd, 0, SEEK_END);
+	unsigned char in_core[1024];
+	unsigned n = 0;
+	void *map;
+
+	cr_assert(size > 0 && size <= (off_t)sizeof(in_core) * 4096);
+	map = mmap(NULL, (size_t)size, PROT_READ, MAP_SHARED, fd, 0);
+	cr_assert_neq(map, MAP_FAILED);
+	cr_assert_eq(mincore(map, (size_t)size, in_core), 0);
+	for (off_t i = 0; i < (size + 4095) / 4096; i++)
+		n += in_core[i] & 1;
+	munmap(map, (size_t)size);
+	close(fd);
+	return n;
+}
+
+void fx_drop_cache(struct fx *f, const char *name)
+{
+	int fd = open(fx_path(f, name), O_RDWR);
+
+	cr_assert_eq(fsync(fd), 0);
+	cr_assert_eq(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), 0);
+	close(fd);
 }
 
 void fx_mount_tmpfs(const char *at, const char *options)

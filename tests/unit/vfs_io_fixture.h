@@ -64,6 +64,10 @@ int64_t fx_write(struct fx *f, struct vfs_node *n, uint64_t offset, const void *
 int64_t fx_commit(struct fx *f, struct vfs_node *n, uint64_t offset, uint32_t count);
 int fx_sync(struct fx *f, struct vfs_node *a, struct vfs_node *b, struct vfs_node *c);
 
+/* Pages of a file that the page cache holds; and empties it of them. */
+unsigned fx_cached_pages(struct fx *f, const char *name);
+void fx_drop_cache(struct fx *f, const char *name);
+
 /* A file system of its own, in a mount namespace of this process; skips the test where that is not
  * allowed. */
 void fx_mount_tmpfs(const char *at, const char *options);
