@@ -276,39 +276,3 @@ const struct exp_opts *exp_match(struct exp_matcher *matcher, const struct exp_e
 		client = match_cached(matcher, export, &addr);
 	return client == EXP_CLIENT_NONE ? NULL : &export->clients[client].opts;
 }
-
-static int show_export(const struct exp_export *export, exp_show_fn show, void *arg)
-{
-	const char **groups = calloc(export->n_clients + 1, sizeof(*groups));
-	unsigned n = 0;
-	int err;
-
-	if (!groups)
-		return -ENOMEM;
-	for (unsigned i = 0; i < export->n_clients; i++) {
-		if (export->clients[i].kind == EXP_CLIENT_ANY) {
-			n = 0;
-			break;
-		}
-		groups[n++] = export->clients[i].spec;
-	}
-	err = show(arg, export, groups, n);
-	free(groups);
-	return err;
-}
-
-int exp_match_visible(struct exp_matcher *matcher, const struct sockaddr *peer, exp_show_fn show,
-		      void *arg)
-{
-	for (unsigned i = 0; i < matcher->table->n_exports; i++) {
-		const struct exp_export *export = &matcher->table->exports[i];
-		int err;
-
-		if (!exp_match(matcher, export, peer))
-			continue;
-		err = show_export(export, show, arg);
-		if (err)
-			return err;
-	}
-	return 0;
-}

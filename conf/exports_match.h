@@ -63,14 +63,4 @@ void exp_matcher_free(struct exp_matcher *matcher);
 const struct exp_opts *exp_match(struct exp_matcher *matcher, const struct exp_export *export,
 				 const struct sockaddr *peer);
 
-/*
- * The list of MOUNT EXPORT: calls `show` for each export that the peer may use, in path order, with
- * its access list; an empty list means everybody. Stops when `show` returns other than 0, and
- * returns that.
- */
-typedef int (*exp_show_fn)(void *arg, const struct exp_export *export, const char *const *groups,
-			   unsigned n_groups);
-int exp_match_visible(struct exp_matcher *matcher, const struct sockaddr *peer, exp_show_fn show,
-		      void *arg);
-
 #endif

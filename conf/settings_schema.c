@@ -26,13 +26,13 @@ const unsigned cfg_n_sections = sizeof(cfg_sections) / sizeof(cfg_sections[0]);
 
 const struct cfg_row cfg_rows[] = {
 	{ ROW(server, threads, CFG_UINT), RANGE(0, 256), .def = "0",
-	  .text = "Worker threads. 0 means one for each online core." },
+	  .text = "Worker threads. 0 means one for each online core, but at least four." },
 	{ ROW(server, memory_max, CFG_SIZE), RANGE(MIB(64), TIB(64)), .zero = true, .def = "0",
 	  .text = "Memory for file data on its way and for connections. When it is used up, requests wait. "
 		  "0 means a quarter of the machine's memory." },
 	{ ROW(server, max_fds, CFG_UINT), RANGE(128, 1000000000), .zero = true, .def = "0",
-	  .text = "File descriptors that the server may hold open. 0 means what the process may have, "
-		  "less a reserve." },
+	  .text = "File descriptors that the cache of open files may hold: at most half of what the process "
+		  "may have. 0 means 65536 within that." },
 	{ ROW(server, state_dir, CFG_PATH), .def = "/var/lib/ringnfs",
 	  .text = "Directory for what outlives a restart: the secret that file handles are signed with." },
 	{ ROW(server, exports_file, CFG_PATH), .def = "/etc/exports",

@@ -299,12 +299,15 @@ struct list_call {
 
 static bool list_one(const struct list_call *c, const struct exp_export *e)
 {
-	const char *groups[e->n_clients + 1];
-	unsigned n = 0;
+	const char **groups = calloc(e->n_clients, sizeof(*groups));
+	bool more = true;
 
-	for (unsigned i = 0; i < e->n_clients; i++)
-		groups[n++] = e->clients[i].spec;
-	return c->each(c->arg, e->path, groups, n);
+	for (unsigned i = 0; groups && i < e->n_clients; i++)
+		groups[i] = e->clients[i].spec;
+	if (groups)
+		more = c->each(c->arg, e->path, groups, e->n_clients);
+	free(groups);
+	return more;
 }
 
 static void view_list(void *ctx,

@@ -425,37 +425,6 @@ Test(exports_match, threads)
 	teardown(&f);
 }
 
-struct shown {
-	char text[512];
-};
-
-static int show(void *arg, const struct exp_export *export, const char *const *groups, unsigned n)
-{
-	struct shown *shown = arg;
-	size_t len = strlen(shown->text);
-
-	len += (size_t)sprintf(shown->text + len, "%s[", export->path);
-	for (unsigned i = 0; i < n; i++)
-		len += (size_t)sprintf(shown->text + len, "%s%s", i ? " " : "", groups[i]);
-	sprintf(shown->text + len, "]");
-	return len > 200 ? 7 : 0;
-}
-
-Test(exports_match, visible)
-{
-	struct sockaddr_storage ss = peer("192.0.2.2");
-	struct shown shown = { "" };
-	struct fixture f;
-
-	setup(&f, "/b 192.0.2.0/24 @lab h\n/a *(ro) x\n/c 192.0.2.9\n/d short *.example.org");
-	cr_expect(exp_match_visible(f.matcher, (struct sockaddr *)&ss, show, &shown) == 0);
-	cr_expect_str_eq(shown.text, "/a[]/b[192.0.2.0/24 @lab h]/d[short *.example.org]", "%s",
-			 shown.text);
-	memset(shown.text, 'x', 300);
-	cr_expect(exp_match_visible(f.matcher, (struct sockaddr *)&ss, show, &shown) == 7);
-	teardown(&f);
-}
-
 Test(exports_match, system_resolver)
 {
 	struct exp_resolver resolver;
