@@ -253,6 +253,38 @@ Test(tcp_limits, close_while_waiting_for_memory, .timeout = 120)
 		close(fds[i]);
 }
 
+/* Twelve peers begin records of 1 MiB and stand still, with room for three: who waits behind them
+ * waits for seconds, not minutes. */
+Test(tcp_limits, standing_still_while_others_wait, .timeout = 120)
+{
+	enum { N = 12 };
+	const size_t len = (1u << 20) - 100;
+	static uint8_t part[5000] = { 0x80, 0x0f, 0xff, 0 };
+	struct fixture f;
+	struct answer a;
+	struct timeval patience = { 50, 0 };
+	int fds[N];
+
+	fixture_start(&f, (struct tcp_config){ .max_connections = 20 }, 9u << 20, AF_INET);
+	for (uint32_t i = 0; i < N; i++) {
+		fds[i] = client_connect(&f);
+		client_send(fds[i], part, sizeof(part));
+	}
+	usleep(100000);
+	int good = client_connect(&f);
+	setsockopt(good, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	setsockopt(good, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	time_t start = time(NULL);
+	client_call(good, 1, 0, len, 0);
+	cr_assert_eq(client_answer(good, &a), 1);
+	cr_expect_eq(a.sum, call_sum(1, 0, len));
+	printf("served after %ld s\n", (long)(time(NULL) - start));
+	close(good);
+	for (uint32_t i = 0; i < N; i++)
+		close(fds[i]);
+	fixture_stop(&f);
+}
+
 /* Above the limit, those idle longest make room; one with a request in flight does not. */
 Test(tcp_limits, max_connections, .timeout = 120)
 {

@@ -179,15 +179,14 @@ void tcp_conn_destroy(struct rpc_conn *rc)
 	pthread_mutex_unlock(&srv->lock);
 }
 
-/* Has somebody waited for memory lately? */
+/* Is somebody waiting for memory, or was there lately? The pool gives nothing while others wait. */
 static bool under_pressure(struct tcp_loop *loop, uint64_t now)
 {
-	struct rn_payload_stats st;
+	struct rn_payload *probe = rn_payload_get(loop->srv->cfg.pool, 1);
 
-	rn_payload_stats(loop->srv->cfg.pool, &st);
-	if (st.waits != loop->waits_seen || !TAILQ_EMPTY(&loop->starving))
+	if (!probe || !TAILQ_EMPTY(&loop->starving))
 		loop->pressed_ns = now;
-	loop->waits_seen = st.waits;
+	rn_payload_put(probe);
 	return loop->pressed_ns && now < loop->pressed_ns + 2 * TCP_PRESSED_SECONDS * TCP_NS;
 }
 

@@ -111,7 +111,6 @@ struct tcp_loop {
 	struct tcp_conn_list conns; /* longest without input first */
 	struct tcp_conn_list starving;
 	bool quiet;	     /* quiesced */
-	uint64_t waits_seen; /* the pool's count at the last tick */
 	uint64_t pressed_ns; /* when somebody last had to wait for memory */
 	uint8_t scratch[TCP_SCRATCH_SIZE];
 
