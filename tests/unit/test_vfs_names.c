@@ -90,6 +90,7 @@ Test(vfs_names, rename_edges)
 {
 	struct fixture f;
 	struct vfs_node *d, *sub, *file;
+	int rc;
 
 	fixture_open(&f, 0);
 	d = must_mkdir(&f.ctx, f.root, "d", 0755);
@@ -109,7 +110,8 @@ Test(vfs_names, rename_edges)
 		cr_expect_eq(move(&f.ctx, f.root, "file", d, *n), -EINVAL);
 	}
 	cr_assert_eq(mkdir(in_export(&f, "e"), 0755), 0);
-	cr_expect_eq(move(&f.ctx, f.root, "e", f.root, "d"), -ENOTEMPTY);
+	rc = move(&f.ctx, f.root, "e", f.root, "d");
+	cr_expect(rc == -ENOTEMPTY || rc == -EEXIST, "%d", rc);
 	cr_expect_eq(move(&f.ctx, f.root, "d", f.root, "e"), 0, "over an empty directory");
 	cr_expect_eq(move(&f.ctx, d, "sub", f.root, "sub"), 0);
 	vfs_node_put(file);
