@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A bare RPC-over-RDMA client for tests: one connection, messages as bytes. Not a model of a good
+ * client: it sends what it is told to.
+ */
+#ifndef RN_TESTS_RDMA_PEER_H
+#define RN_TESTS_RDMA_PEER_H
+
+#include <infiniband/verbs.h>
+#include <rdma/rdma_cma.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PEER_RECVS 64
+#define PEER_RECV_SIZE 4096u
+#define PEER_SENDS 512
+#define PEER_SEND_SIZE 4096u
+#define PEER_DATA_SIZE 65536u
+
+struct peer {
+	struct rdma_cm_id *id;
+	struct ibv_cq *send_cq, *recv_cq;
+	struct ibv_mr *mr;
+	uint8_t *block; /* receive buffers, send buffers, data */
+	uint8_t *data;	/* PEER_DATA_SIZE bytes that the server may read and write */
+	unsigned next_send;
+	int sent; /* that have not completed */
+	bool closed;
+};
+
+struct peer_options {
+	bool no_private;   /* no private message: 1024 bytes both ways */
+	uint8_t resources; /* RDMA Reads that the server may have outstanding; 0: 8 */
+	bool no_resources;
+	bool idle; /* no buffers: nothing can be sent */
+};
+
+/* 0 or -errno; p is released on error. */
+int peer_connect(struct peer *p, const char *host, const char *port, const struct peer_options *o);
+/* disconnect false: the queue pair just goes away. */
+void peer_close(struct peer *p, bool disconnect);
+int peer_send(struct peer *p, const void *msg, size_t len);
+
+enum { PEER_CLOSED = -1, PEER_TIMEOUT = -2 };
+/* Copies a reply to buf of PEER_RECV_SIZE bytes. Its length, PEER_CLOSED or PEER_TIMEOUT. */
+int peer_wait(struct peer *p, void *buf, int timeout_ms);
+
+#endif
