@@ -89,7 +89,9 @@ static void *worker_main(void *arg)
 	if (!err)
 		err = vfs_worker_watch(w->rpc.vfs, w->rpc.inbox.fd, on_inbox, w);
 	report_started(w, err);
-	while (!err && !atomic_load(&w->stop)) {
+	if (!err && w->rpc.index == 0 && !vfs_worker_has_ring(w->rpc.vfs))
+		rn_notice(cfg->log, "no io_uring here: file data goes by plain system calls");
+	while (!err && (!atomic_load(&w->stop) || vfs_worker_in_flight(w->rpc.vfs))) {
 		err = vfs_worker_wait(w->rpc.vfs, -1);
 		if (err == -ETIME || err == -EINTR || err == -EAGAIN)
 			err = 0;
