@@ -1,0 +1,202 @@
+#!/usr/bin/env -S python3 -B
+# SPDX-License-Identifier: BSD-2-Clause
+"""What an administrator does to a running ringnfsd: reloads, restarts, asks, gets things wrong; and what rpcbind is told."""
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import harness
+import rpcclient as r
+from harness import Count, Daemon
+
+# The registration test runs this script once more within namespaces of its own.
+INSIDE = "--inside-namespace"
+
+
+def wait_for(what, seconds=20):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if what():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def write_exports(d, lines):
+    with open(os.path.join(d.top, "exports"), "w") as f:
+        f.write("\n".join(lines) + "\n")
+
+
+def reload(d, word):
+    """SIGHUP, until the log says word once more than before."""
+    before = d.read_log().count(word)
+    d.process.send_signal(signal.SIGHUP)
+    return wait_for(lambda: d.read_log().count(word) > before)
+
+
+def can_mount(d, conn, name):
+    return conn.mnt(d.exports[name])[0] == 0
+
+
+def test_reload(t, d):
+    with d.connect() as c:
+        root = d.root(c, "one")
+        created = c.nfs(r.CREATE, r.create_args(root, b"f", attrs=r.sattr(mode=0o644)))
+        t.equal("CREATE before the reload", created["status"], 0)
+
+        write_exports(d, [f"{d.exports['one']} 127.0.0.1(rw,insecure,no_root_squash)",
+                          f"{d.exports['two']} 127.0.0.1(rw,insecure,no_root_squash)"])
+        t.check("a second export is served after SIGHUP", reload(d, "serving") and can_mount(d, c, "two"))
+        t.equal("a handle from before the reload", c.nfs(r.GETATTR, r.opaque(created["fh"]))["status"], 0)
+
+        write_exports(d, [f"{d.exports['two']} 127.0.0.1(rw,insecure,nosuchoption)"])
+        t.check("a bad file is refused", reload(d, "reload failed"))
+        t.check("the message has file, line and column", "exports:1:" in d.read_log())
+        t.check("and leaves the old exports in force", can_mount(d, c, "one") and can_mount(d, c, "two"))
+
+        write_exports(d, [f"{d.exports['one']} 127.0.0.1(ro,insecure,no_root_squash)"])
+        t.check("a reload to read-only", reload(d, "serving"))
+        res = c.nfs(r.CREATE, r.create_args(root, b"g", attrs=r.sattr(mode=0o644)))
+        t.equal("CREATE on what is read-only now", res["status"], r.ROFS)
+        t.check("an export that is gone cannot be mounted", not can_mount(d, c, "two"))
+
+        write_exports(d, [f"{d.exports['one']} 192.0.2.1(rw,insecure)"])
+        t.check("a reload that takes this client's access away", reload(d, "serving"))
+        res = c.nfs(r.GETATTR, r.opaque(root))
+        t.check("its handles are refused", res["status"] != 0, res)
+
+        write_exports(d, [f"{d.exports['one']} 127.0.0.1(rw,insecure,no_root_squash)"])
+        t.check("and given back", reload(d, "serving"))
+        t.equal("GETATTR again", c.nfs(r.GETATTR, r.opaque(root))["status"], 0)
+    return root, created["fh"]
+
+
+def test_restart(t, d, root, fh):
+    for sig in (signal.SIGTERM, signal.SIGKILL):
+        with d.connect() as c:
+            c.nfs(r.WRITE, r.write_args(fh, 0, b"before the end"))
+        d.stop(sig)
+        os.rename(os.path.join(d.exports["one"], "f"), os.path.join(d.exports["one"], "renamed"))
+        d.start()
+        with d.connect() as c:
+            res = c.nfs(r.READ, r.read_args(fh, 0, 100))
+            t.equal(f"a handle after {sig.name}, a restart and a rename", (res["status"], res.get("data")),
+                    (0, b"before the end"))
+        os.rename(os.path.join(d.exports["one"], "renamed"), os.path.join(d.exports["one"], "f"))
+    os.unlink(os.path.join(d.exports["one"], "f"))
+    with d.connect() as c:
+        t.equal("a handle of a deleted file", c.nfs(r.GETATTR, r.opaque(fh))["status"], r.STALE)
+    with open(os.path.join(d.top, "state", "handle.key"), "rb") as f:
+        key = f.read()
+    t.check("the key is root's alone", os.stat(os.path.join(d.top, "state", "handle.key")).st_mode & 0o777 == 0o600)
+    t.check("the key is not in the log", key.hex() not in d.read_log() and repr(key)[2:-1] not in d.read_log())
+
+
+def test_counters(t, d):
+    with d.connect() as c:
+        d.root(c, "one")
+    d.process.send_signal(signal.SIGUSR1)
+    t.check("SIGUSR1 logs counters", wait_for(lambda: "tcp: " in d.read_log() and "mount MNT: " in d.read_log()))
+
+
+def run(d, *args):
+    return subprocess.run([d.binary, *args], capture_output=True, text=True, timeout=60)
+
+
+def test_command_line(t, d):
+    res = run(d, "--config", d.config, "--check-config")
+    t.check("--check-config accepts what runs", res.returncode == 0, res.stderr)
+    res = run(d, "--config", d.config, "--print-config")
+    t.check("--print-config prints it", f"port = {d.port}" in res.stdout, res.stdout[:200])
+    bad = os.path.join(d.top, "bad.conf")
+    with open(bad, "w") as f:
+        f.write("[tcp]\nprot = 2049\n")
+    res = run(d, "--config", bad, "--check-config")
+    t.check("an unknown key is an error with its place and the nearest name",
+            res.returncode != 0 and "bad.conf:2" in res.stderr and "port" in res.stderr, res.stderr)
+    res = run(d, "--config", os.path.join(d.top, "absent.conf"), "--check-config")
+    t.check("a named file that is not there is an error", res.returncode != 0 and "absent.conf" in res.stderr, res.stderr)
+    res = run(d, "--config", d.config, "--port", "0x")
+    t.check("a bad option names itself", res.returncode != 0 and "--port" in res.stderr, res.stderr)
+    res = run(d, "--config", d.config)
+    t.check("a port in use ends the start with a word of help", res.returncode != 0 and "in use" in res.stderr.lower(),
+            res.stderr[-300:])
+    strict = os.path.join(d.top, "strict.exports")
+    with open(strict, "w") as f:
+        f.write(f"{d.exports['one']} 127.0.0.1(rw)\n/no/such/folder *(rw)\n")
+    res = run(d, "--config", d.config, "--port", str(harness.free_port()), "--exports", strict, "--strict")
+    t.check("--strict refuses to start on one bad export", res.returncode != 0 and "strict.exports:2" in res.stderr, res.stderr[-300:])
+
+
+def rpcinfo():
+    res = subprocess.run(["rpcinfo"], capture_output=True, text=True, timeout=30)
+    rows = [line.split() for line in res.stdout.splitlines()[1:]]
+    return {(row[0], row[1], row[2]) for row in rows if row and row[0] in ("100003", "100005")}
+
+
+def inside_namespace():
+    """In fresh mount and network namespaces: an rpcbind of our own, and the daemon that registers with it."""
+    t = Count()
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "tmpfs", "/run"], check=True)
+    os.makedirs("/run/rpcbind", exist_ok=True)
+    binder = subprocess.Popen(["rpcbind", "-f", "-w"], stdin=subprocess.DEVNULL)
+    try:
+        wait_for(lambda: os.path.exists("/run/rpcbind.sock"))
+        with Daemon({"one": "rw,insecure"}, {"server.rpcbind": "yes", "tcp.listen": ""}) as d:
+            want = {("100003", "3", n) for n in ("tcp", "tcp6")} | {
+                ("100005", v, n) for v in "123" for n in ("tcp", "tcp6")}
+            if not os.path.exists("/proc/net/if_inet6"):
+                want = {row for row in want if row[2] == "tcp"}
+            t.check("NFS and MOUNT are registered", wait_for(lambda: rpcinfo() >= want), rpcinfo())
+            t.equal("exit status", d.stop()[0], 0)
+            t.equal("and gone after the stop", rpcinfo(), set())
+    finally:
+        binder.terminate()
+        binder.wait(20)
+    harness.result(t)
+
+
+def test_rpcbind(t):
+    if not shutil.which("rpcbind") or not shutil.which("rpcinfo"):
+        t.skip("registration with rpcbind", "rpcbind is not installed")
+        return
+    if subprocess.run(["unshare", "-m", "-n", "true"], capture_output=True).returncode:
+        t.skip("registration with rpcbind", "no namespaces may be made here")
+        return
+    res = subprocess.run(["unshare", "-m", "-n", sys.executable, "-B", __file__, INSIDE], capture_output=True, text=True,
+                         timeout=120)
+    t.check("registration with rpcbind", res.returncode == 0, res.stdout + res.stderr)
+
+
+def test_no_rpcbind(t):
+    with Daemon({"one": "rw,insecure"}, {"server.rpcbind": "yes"}) as d:
+        with socket.socket(socket.AF_UNIX) as s:
+            if s.connect_ex("/run/rpcbind.sock") == 0:
+                t.skip("without rpcbind", "there is one here")
+                return
+        t.check("no rpcbind is a warning", wait_for(lambda: "warning: no rpcbind" in d.read_log()), d.read_log())
+        t.check("and no failure", d.alive())
+
+
+def main():
+    if INSIDE in sys.argv:
+        inside_namespace()
+    t = Count()
+    with Daemon({"one": "rw,insecure,no_root_squash", "two": "rw,insecure,no_root_squash"}) as d:
+        write_exports(d, [f"{d.exports['one']} 127.0.0.1(rw,insecure,no_root_squash)"])
+        t.check("the first reload", reload(d, "serving"))
+        test_restart(t, d, *test_reload(t, d))
+        test_counters(t, d)
+        test_command_line(t, d)
+        harness.finish(t, d)
+    test_no_rpcbind(t)
+    test_rpcbind(t)
+    harness.result(t)
+
+
+main()
