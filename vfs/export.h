@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Exports as vfs/ and the protocols see them. The daemon builds them out of exports(5) and answers, through
- * struct vfs_exports, which export a handle or a path belongs to and what a client may do there; a reload swaps the
- * set behind it, and an export lives until its last reference is put.
+ * Exports as vfs/ and the protocols see them. The daemon builds them out of exports(5) and answers,
+ * through struct vfs_exports, which export a handle or a path belongs to and what a client may do
+ * there; a reload swaps the set behind it, and an export lives until its last reference is put.
  */
 #ifndef RN_VFS_EXPORT_H
 #define RN_VFS_EXPORT_H
@@ -29,7 +29,7 @@ enum vfs_access_flags {
 	VFS_SEC_NONE = 32,  /* AUTH_NONE calls are let in, as anonymous */
 	VFS_SEC_SYS = 64,   /* AUTH_SYS calls are let in */
 	VFS_CROSSMNT = 128, /* mounts below the export are shown */
-	VFS_RO_NONE = 256,  /* AUTH_NONE calls may only read (sec=none after a read-write flavour) */
+	VFS_RO_NONE = 256, /* AUTH_NONE calls may only read (sec=none after a read-write flavour) */
 };
 
 struct vfs_access {
@@ -38,9 +38,10 @@ struct vfs_access {
 };
 
 /*
- * Opens path (a directory, or a file: exports(5) allows both) as export id. The mount is cloned without what is
- * mounted below it where the kernel allows (open_tree), so lookups cannot leave it. On failure *why gets a static
- * text that says what would help (a file system without handles, say). The caller gets one reference.
+ * Opens path (a directory, or a file: exports(5) allows both) as export id. The mount is cloned
+ * without what is mounted below it where the kernel allows (open_tree), so lookups cannot leave it.
+ * On failure *why gets a static text that says what would help (a file system without handles,
+ * say). The caller gets one reference.
  */
 int vfs_export_open(struct vfs *vfs, const char *path, uint32_t id, enum vfs_io_mode mode,
 		    bool crossmnt, struct vfs_export **out, const char **why);
@@ -49,14 +50,14 @@ void vfs_export_put(struct vfs_export *exp);
 uint32_t vfs_export_id(const struct vfs_export *exp);
 const char *vfs_export_path(const struct vfs_export *exp);
 
-/* The daemon's answer to "whose handle is this, and may this client?". All functions are thread-safe and do not
- * block beyond a bounded name lookup on a client's first call. */
+/* The daemon's answer to "whose handle is this, and may this client?". All functions are
+ * thread-safe and do not block beyond a bounded name lookup on a client's first call. */
 struct vfs_exports {
 	/* 0 and a reference in *exp; -ESTALE: no such export; -EACCES: not for this client. */
 	int (*by_id)(void *ctx, uint32_t id, const struct sockaddr *peer, struct vfs_export **exp,
 		     struct vfs_access *access);
-	/* The export with the longest path that is a prefix of path; *rest points behind it within path (without
-	 * leading slashes). 0, -ENOENT or -EACCES. */
+	/* The export with the longest path that is a prefix of path; *rest points behind it within
+	 * path (without leading slashes). 0, -ENOENT or -EACCES. */
 	int (*by_path)(void *ctx, const char *path, const struct sockaddr *peer,
 		       struct vfs_export **exp, struct vfs_access *access, const char **rest);
 	/* Calls each(arg, path, groups, ngroups) for every export; false stops. */
@@ -67,7 +68,8 @@ struct vfs_exports {
 	void *ctx;
 };
 
-/* Applies an export's squash rules to a credential as sent; auth_none: the call carried no identity. */
+/* Applies an export's squash rules to a credential as sent; auth_none: the call carried no
+ * identity. */
 void vfs_cred_squash(struct vfs_cred *cred, const struct vfs_access *access, bool auth_none);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What passes between the protocol folders and vfs/: attributes, identities, file handles. Times and types are the
- * kernel's (timespec, S_IF* modes). Errors everywhere below vfs/ are 0 or -errno.
+ * What passes between the protocol folders and vfs/: attributes, identities, file handles. Times
+ * and types are the kernel's (timespec, S_IF* modes). Errors everywhere below vfs/ are 0 or -errno.
  */
 #ifndef RN_VFS_TYPES_H
 #define RN_VFS_TYPES_H
@@ -38,7 +38,8 @@ struct vfs_attr {
 	uint64_t fsid; /* the same after a restart; differs for each file system of an export */
 	uint64_t fileid;
 	struct timespec atime, mtime, ctime;
-	uint64_t change; /* changes whenever data or metadata do: STATX_CHANGE_COOKIE or from ctime */
+	uint64_t change; /* changes whenever data or metadata do: STATX_CHANGE_COOKIE or from ctime
+			  */
 	uint32_t blksize;
 };
 

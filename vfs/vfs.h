@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The file system as the protocols use it: handles, nodes, metadata and directories. Every call acts as ctx->cred: the
- * kernel does the permission checks under that identity. Calls are synchronous system calls on the worker's thread; the
- * data path and durability are in vfs/io.h. Results: 0 or -errno; a node returned through ** carries a reference.
- * Names are byte strings without NUL or '/' inside; vfs checks them (-EINVAL, -ENAMETOOLONG, and -EISDIR/-EEXIST/... as the kernel
- * answers for "." and ".." where they make no sense).
+ * The file system as the protocols use it: handles, nodes, metadata and directories. Every call
+ * acts as ctx->cred: the kernel does the permission checks under that identity. Calls are
+ * synchronous system calls on the worker's thread; the data path and durability are in vfs/io.h.
+ * Results: 0 or -errno; a node returned through ** carries a reference. Names are byte strings
+ * without NUL or '/' inside; vfs checks them (-EINVAL, -ENAMETOOLONG, and -EISDIR/-EEXIST/... as
+ * the kernel answers for "." and ".." where they make no sense).
  */
 #ifndef RN_VFS_VFS_H
 #define RN_VFS_VFS_H
@@ -29,7 +30,8 @@ struct vfs_config {
 
 int vfs_new(const struct vfs_config *cfg, struct vfs **out);
 void vfs_free(struct vfs *vfs); /* workers and exports are gone */
-/* Closes what has been idle too long; the daemon calls it about once a second, from any one thread. */
+/* Closes what has been idle too long; the daemon calls it about once a second, from any one thread.
+ */
 void vfs_reap(struct vfs *vfs);
 /* Closes every cached descriptor below an export that is about to go. */
 void vfs_forget_export(struct vfs *vfs, uint32_t export_id);
@@ -48,7 +50,8 @@ struct vfs_ctx {
 	struct vfs_cred cred;
 };
 
-/* Reads the export id out of a handle. 0; -EBADF (NFS3ERR_BADHANDLE): not one of ours (version, length, MAC). */
+/* Reads the export id out of a handle. 0; -EBADF (NFS3ERR_BADHANDLE): not one of ours (version,
+ * length, MAC). */
 int vfs_fh_export_id(struct vfs *vfs, const struct vfs_fh *fh, uint32_t *id);
 /* The node of a handle of ctx->exp: -EBADF as above, -ESTALE: gone, or outside the export. */
 int vfs_fh_open(struct vfs_ctx *ctx, const struct vfs_fh *fh, struct vfs_node **out);
@@ -59,26 +62,31 @@ const struct vfs_fh *vfs_node_fh(const struct vfs_node *n);
 
 /* -ESTALE when the last link is gone. */
 int vfs_getattr(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_attr *out);
-/* All or nothing as far as the kernel allows: checked for permission first, the size set first of all.
- * check_ctime, if not NULL: -EDOM when the node's ctime is another (sattrguard3; nfs3 maps it to NOT_SYNC). */
+/* All or nothing as far as the kernel allows: checked for permission first, the size set first of
+ * all. check_ctime, if not NULL: -EDOM when the node's ctime is another (sattrguard3; nfs3 maps it
+ * to NOT_SYNC). */
 int vfs_setattr(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_setattr *sa,
 		const struct timespec *check_ctime);
 
-/* "." is dir itself; ".." its parent, or itself at the export's root. Symbolic links are not followed. attr may be NULL. */
+/* "." is dir itself; ".." its parent, or itself at the export's root. Symbolic links are not
+ * followed. attr may be NULL. */
 int vfs_lookup(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len,
 	       struct vfs_node **out, struct vfs_attr *attr);
 
 enum vfs_may { VFS_MAY_READ = 1, VFS_MAY_WRITE = 2, VFS_MAY_EXEC = 4, VFS_MAY_DELETE = 8 };
-/* Which of want the caller may: exactly as the kernel would decide (ACLs too). VFS_MAY_DELETE is about entries of a
- * directory: write and search. *granted on success. A read-only export grants no write. */
+/* Which of want the caller may: exactly as the kernel would decide (ACLs too). VFS_MAY_DELETE is
+ * about entries of a directory: write and search. *granted on success. A read-only export grants no
+ * write. */
 int vfs_access(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want, unsigned *granted);
 
-/* Up to size bytes of the target, not NUL-terminated; returns its length or -errno (-EINVAL: no link). */
+/* Up to size bytes of the target, not NUL-terminated; returns its length or -errno (-EINVAL: no
+ * link). */
 int vfs_readlink(struct vfs_ctx *ctx, struct vfs_node *n, char *buf, uint32_t size);
 
 enum vfs_create_how { VFS_UNCHECKED, VFS_GUARDED, VFS_EXCLUSIVE };
-/* A regular file. EXCLUSIVE: verf (8 bytes) is kept in atime and mtime, so that a repeated create is recognised after a restart
- * too; sa is then not used. UNCHECKED on an existing file sets its size if sa says so, and nothing else. */
+/* A regular file. EXCLUSIVE: verf (8 bytes) is kept in atime and mtime, so that a repeated create
+ * is recognised after a restart too; sa is then not used. UNCHECKED on an existing file sets its
+ * size if sa says so, and nothing else. */
 int vfs_create(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len,
 	       enum vfs_create_how how, const struct vfs_setattr *sa, const uint8_t verf[8],
 	       struct vfs_node **out, struct vfs_attr *attr);
@@ -114,10 +122,11 @@ struct vfs_dirent {
 	uint64_t cookie;
 	uint32_t type; /* DT_* or DT_UNKNOWN */
 };
-/* Streams entries after cookie (0: from the start; "." and ".." come with cookies of their own, and ".." of the root is the root).
- * each returns false when it has no room: that entry comes again next time. *eof: the end was reached. Costs what it returns.
- * The cookie verifier is the caller's business: cookies are the file system's own and stay good while the directory
- * changes. -EINVAL: a cookie that the file system does not take. */
+/* Streams entries after cookie (0: from the start; "." and ".." come with cookies of their own, and
+ * ".." of the root is the root). each returns false when it has no room: that entry comes again
+ * next time. *eof: the end was reached. Costs what it returns. The cookie verifier is the caller's
+ * business: cookies are the file system's own and stay good while the directory changes. -EINVAL: a
+ * cookie that the file system does not take. */
 int vfs_readdir(struct vfs_ctx *ctx, struct vfs_node *dir, uint64_t cookie,
 		bool (*each)(void *arg, const struct vfs_dirent *de), void *arg, bool *eof);
 
