@@ -197,6 +197,21 @@ class Daemon:
     def fds(self):
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
+    def sockets(self):
+        """Connections and listeners."""
+        folder, n = f"/proc/{self.process.pid}/fd/", 0
+        for fd in os.listdir(folder):
+            try:
+                n += os.readlink(folder + fd).startswith("socket:")
+            except FileNotFoundError:
+                pass
+        return n
+
+    def sanitized(self):
+        with open(self.binary, "rb") as f:
+            program = f.read()
+        return b"__asan_init" in program or b"__tsan_init" in program
+
     def cpu(self):
         """Processor seconds used."""
         with open(f"/proc/{self.process.pid}/stat") as f:
