@@ -43,6 +43,8 @@ static void feed(struct tcp_record *r, struct sum *s, const uint8_t *p, size_t n
 	}
 }
 
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct tcp_record whole, cut;
