@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An event thread: one libevent base and the thread that runs it. Transports add their descriptors to it. Other threads hand
- * it work with ev_loop_post; the function runs on the loop's thread.
+ * An event thread: one libevent base and the thread that runs it. Transports add their descriptors
+ * to it. Other threads hand it work with ev_loop_post; the function runs on the loop's thread.
  */
 #ifndef RN_TRANSPORT_EVENT_LOOP_H
 #define RN_TRANSPORT_EVENT_LOOP_H

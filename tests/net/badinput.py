@@ -3,7 +3,8 @@
 """What no client sends: cut, bent and random messages, forged handles, connections that are left or not read.
 
 The server answers with an error or closes the connection; it neither dies nor leaks, and a second client goes on
-all the while. $BADINPUT_SEED repeats a run's random bytes; $BADINPUT_CONNECTIONS is 10000 by default.
+all the while. $BADINPUT_SEED repeats a run's random bytes; $BADINPUT_CONNECTIONS is 10000 by default, and
+$BADINPUT_RANDOM, the number of random messages, 4000.
 """
 import os
 import random
@@ -18,6 +19,7 @@ from harness import Count, Daemon
 
 CONNECTIONS = int(os.environ.get("BADINPUT_CONNECTIONS", 10000))
 SEED = int(os.environ.get("BADINPUT_SEED", int.from_bytes(os.urandom(4), "big")))
+RANDOM = int(os.environ.get("BADINPUT_RANDOM", 4000))
 ANSWERED = "SUCCESS"
 
 
@@ -124,7 +126,7 @@ def test_random_bodies(t, d, root):
     rnd, bad = random.Random(SEED), []
     rows = messages(d, root)
     with Prober(d) as p:
-        for i in range(4000):
+        for i in range(RANDOM):
             what, prog, vers, proc, args = rnd.choice(rows)
             if i % 2:
                 body = rnd.randbytes(rnd.choice((4, 40, 100, 400, 5000)))

@@ -93,7 +93,7 @@ class Daemon:
     def __init__(self, exports, settings=None, nofile=None):
         self.binary = os.environ.get("RINGNFSD", "./ringnfsd")
         if not os.access(self.binary, os.X_OK):
-            skip_all(f"{self.binary} is not there: set RINGNFSD")
+            raise SystemExit(f"{self.binary} is not there: build it, or set RINGNFSD")
         if os.geteuid() != 0:
             skip_all("file handles and identities need root")
         self.top = scratch()
