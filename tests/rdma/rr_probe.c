@@ -609,10 +609,11 @@ static bool t_flood(void)
 	bool good = true;
 
 	for (unsigned i = 0; good && i < flood; i++) {
-		if (peer_connect(&many[opened], host, port, &o) == 0)
+		int err = peer_connect(&many[opened], host, port, &o);
+		if (err && !refused++)
+			printf("# connection %u: %s\n", i, strerror(-err));
+		if (!err)
 			opened++;
-		else
-			refused++;
 		if (i % 50 == 0)
 			good = null_works();
 	}

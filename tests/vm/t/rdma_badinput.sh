@@ -10,6 +10,7 @@ if [ "$RDMA" = none ] || [ "$SERVER" != ringnfsd ]; then
 	t_done
 fi
 ulimit -l unlimited
+ulimit -n 20000
 vm_up
 mnt_test
 
@@ -34,15 +35,16 @@ bystander_pid=$!
 timeout 600 "$BUILDDIR/tests/rdma/rr_probe" "$ADDR" "$RDMAPORT" "${FLOOD:-1100}" \
 	"${MESSAGES:-2000}" >/run/probe.log 2>&1
 probe_rc=$?
+grep -v ' passed, ' /run/probe.log >/run/probe.lines
 # Its lines are this script's; a probe that died counts as one failure.
 while read -r word rest; do
 	t_begin "$rest"
 	case $word in
 	ok) t_ok ;;
-	FAIL) t_fail "(see above)" ;;
+	FAIL) t_fail "in rr_probe" ;;
 	*) echo "    $word $rest" ;;
 	esac
-done < <(grep -v ' passed, ' /run/probe.log)
+done </run/probe.lines
 grep -q ' passed, ' /run/probe.log || { t_begin "probe"; t_fail "ended with status $probe_rc"; }
 
 bystander_ok() {
