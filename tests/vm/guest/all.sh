@@ -21,7 +21,7 @@ for FS in ${FILESYSTEMS:-ext4 xfs}; do
 			echo "FAIL [$RDMA/$FS] $t.sh: ended with status $rc"
 			failed=$((failed + 1))
 			# What is left of it must not stand in the way of the next.
-			umount -f -l /mnt/t /mnt/squash 2>/dev/null
+			umount -f -l /mnt/t /mnt/t2 /mnt/squash 2>/dev/null
 		fi
 		echo "-- $t on $FS: $((SECONDS - start)) s"
 	done

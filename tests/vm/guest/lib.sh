@@ -154,6 +154,7 @@ ringnfsd_launch() {
 	daemon=$(ringnfsd_path) || die "no ringnfsd in ${BUILDDIR:-nowhere}"
 	setsid "$daemon" --foreground --config $STATE/ringnfs.conf >>/share/ringnfsd.log 2>&1 </dev/null &
 	echo $! >$STATE/pid
+	disown # or the shell reports its death
 	wait_until 30 served && return
 	tail -n 20 /share/ringnfsd.log >&2
 	die "ringnfsd does not listen"

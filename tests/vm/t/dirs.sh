@@ -14,13 +14,17 @@ vm_prog dirstorm fill $N $S/big
 at_rest() {
 	same "entries" $N "$(ls -f $D/big | grep -c '^stable')"
 	drop_caches
-	same "entries with attributes" $N "$(find $D/big -type f -size 0 | wc -l)"
+	# Attributes that came with the listing must not be too old when they are looked at.
+	nfs_mount 3 "$PROTO" "/export/$FS" /mnt/t2 actimeo=300
+	same "entries with attributes" $N "$(find /mnt/t2/dirs/big -type f -size 0 | wc -l)"
+	assert_clean_stats /mnt/t2
+	umount /mnt/t2
 	same "different entries" $N "$(ls $D/big | sort -u | wc -l)"
 }
 changing() { vm_prog dirstorm list $N 4 $D/big $S/big; }
 small_directories() {
 	local n
-	for n in 0 1 2 3; do
+	for n in 0 1 3; do
 		mkdir $D/s$n
 		[ $n = 0 ] || touch $(seq -f "$D/s$n/%g" $n)
 		drop_caches
@@ -31,7 +35,7 @@ small_directories() {
 # A listing that goes on after the entry it stopped at was removed.
 removal() {
 	mkdir $D/rm
-	vm_prog dirstorm fill 1500 $S/rm
+	vm_prog dirstorm fill 700 $S/rm
 	rm -r $D/rm
 	[ ! -e $S/rm ]
 }
@@ -39,7 +43,7 @@ removal() {
 t_run "10,000 entries at rest" at_rest
 t_run "10,000 entries while they change" changing
 t_run "small directories" small_directories
-t_run "1,500 entries removed while listed" removal
+t_run "700 entries removed while listed" removal
 t_run "no call was sent twice" assert_clean_stats /mnt/t
 rm -rf $S
 umnt_test
