@@ -4,7 +4,6 @@
 #include "nfs3/procs.h"
 
 #define IO_MULTIPLE 4096u
-#define READDIR_PREFERRED 65536u
 
 enum rpc_run nfs3_fsstat(struct rpc_request *req, void *args)
 {
@@ -54,7 +53,9 @@ enum rpc_run nfs3_fsinfo(struct rpc_request *req, void *args)
 		xdr_put_u32(x, max_io); /* wtmax, wtpref, wtmult */
 		xdr_put_u32(x, max_io);
 		xdr_put_u32(x, IO_MULTIPLE);
-		xdr_put_u32(x, READDIR_PREFERRED);
+		/* The Linux client gives up READDIRPLUS for a directory that takes many calls, and
+		 * then asks for each entry by LOOKUP. */
+		xdr_put_u32(x, max_io); /* dtpref */
 		xdr_put_u64(x, INT64_MAX); /* maxfilesize */
 		xdr_put_u32(x, 0);	   /* time_delta: one nanosecond */
 		xdr_put_u32(x, 1);
