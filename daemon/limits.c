@@ -33,16 +33,22 @@ static rlim_t raise_files(const struct rn_logger *log)
 
 /* Memory regions of software iWARP count against this even for root, and rings where they are not
  * privileged. */
-static void raise_memlock(const struct rn_logger *log)
+static void raise_memlock(void)
 {
-	struct rlimit all = { RLIM_INFINITY, RLIM_INFINITY }, r;
+	struct rlimit all = { RLIM_INFINITY, RLIM_INFINITY };
 
-	if (setrlimit(RLIMIT_MEMLOCK, &all) == 0)
-		return;
-	int err = errno;
-	getrlimit(RLIMIT_MEMLOCK, &r);
-	rn_warn(log, "locked memory stays limited to %llu bytes (%s): RDMA may run out of it",
-		(unsigned long long)r.rlim_cur, strerror(err));
+	setrlimit(RLIMIT_MEMLOCK, &all); /* limits_warn_memlock tells, to those whom it concerns */
+}
+
+void limits_warn_memlock(const struct rn_logger *log)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_MEMLOCK, &r) == 0 && r.rlim_cur != RLIM_INFINITY)
+		rn_warn(log,
+			"locked memory is limited to %llu bytes: RDMA may run out of it; raise "
+			"LimitMEMLOCK",
+			(unsigned long long)r.rlim_cur);
 }
 
 static size_t quarter_of_ram(void)
@@ -57,7 +63,7 @@ void limits_apply(const struct cfg_settings *s, const struct rn_logger *log, str
 	rlim_t files = raise_files(log);
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
-	raise_memlock(log);
+	raise_memlock();
 	if (cpus < 1)
 		cpus = 1;
 	out->memory_max = s->server.memory_max ? (size_t)s->server.memory_max : quarter_of_ram();

@@ -19,4 +19,7 @@ struct limits {
  * Logs what falls short. */
 void limits_apply(const struct cfg_settings *s, const struct rn_logger *log, struct limits *out);
 
+/* Says so if locked memory stays limited: for whoever serves RDMA. */
+void limits_warn_memlock(const struct rn_logger *log);
+
 #endif

@@ -194,7 +194,10 @@ static int start_rdma(struct server *s)
 		rn_err(s->log, "cannot start RDMA: %s", strerror(-err));
 		return err;
 	}
-	return listeners_rdma(s->rdma, r, s->log, &s->ports);
+	err = listeners_rdma(s->rdma, r, s->log, &s->ports);
+	if (s->ports.rdma4 || s->ports.rdma6)
+		limits_warn_memlock(s->log);
+	return err;
 }
 
 static int start_registration(struct server *s)
