@@ -8,7 +8,7 @@ for FS in ${FILESYSTEMS:-ext4 xfs}; do
 	export FS
 	for t in ${TESTS:-stats data names dirs tree parallel access restart}; do
 		start=$SECONDS
-		timeout "${SCRIPT_TIMEOUT:-240}" bash "$VMDIR/t/$t.sh" >/run/all.out 2>&1
+		timeout "${SCRIPT_TIMEOUT:-300}" bash "$VMDIR/t/$t.sh" >/run/all.out 2>&1
 		rc=$?
 		last=$(tail -n 1 /run/all.out)
 		sed '$d' /run/all.out

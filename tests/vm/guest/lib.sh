@@ -277,4 +277,8 @@ assert_clean_stats() {
 	[ "$PROTO" != rdma ] || same "replies that match no call" 0 "$(rdma_counter "$1" bad-xids)"
 }
 
-vm_prog() { "$VMPROG/$@"; }
+vm_prog() {
+	local prog=$VMPROG/$1
+	shift
+	"$prog" "$@"
+}

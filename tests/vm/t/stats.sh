@@ -44,6 +44,12 @@ negotiated() {
 	case $opts in *rsize=1048576,wsize=1048576*) ;; *) die "not 1 MiB: $opts" ;; esac
 	case $opts in *proto=$PROTO,*) ;; *) die "not $PROTO: $opts" ;; esac
 }
+ipv6() {
+	NFS_HOST=$ADDR6 nfs_mount 3 "${PROTO}6" "/export/$FS" /mnt/t2
+	vm_prog vmio check 3 5000000 /mnt/t2/stats/f
+	assert_clean_stats /mnt/t2
+	umount /mnt/t2
+}
 failed_calls() {
 	local bad
 	# Looking up what does not exist yet is an ordinary error.
@@ -55,6 +61,7 @@ t_run "sizes and protocol" negotiated
 t_run "work" work
 t_run "operations were sent" used
 t_run "RDMA Reads, RDMA Writes and Reply chunks were used" chunks
+t_run "IPv6" ipv6
 t_run "no call failed" failed_calls
 t_run "no call was sent twice" assert_clean_stats /mnt/t
 rm -rf $D
