@@ -133,6 +133,50 @@ void rr_device_put(struct rr_device *dev)
 	device_free(dev);
 }
 
+static bool is_present(const struct rr_device *dev, struct ibv_device **list, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (list[i] == dev->verbs->device)
+			return true;
+	return false;
+}
+
+/* loops[0] ends connections, so their devices do not change under it. */
+static void close_connections(struct rr_device *dev)
+{
+	struct rr_server *srv = dev->srv;
+	struct rr_conn *c;
+
+	pthread_mutex_lock(&srv->lock);
+	LIST_FOREACH(c, &srv->conns, link)
+	if (c->dev == dev)
+		rr_conn_notify(c, RR_EV_CLOSE);
+	pthread_mutex_unlock(&srv->lock);
+}
+
+void rr_devices_check(struct rr_server *srv)
+{
+	struct rr_device *dev;
+	int n = 0;
+	struct ibv_device **list = srv->channel ? ibv_get_device_list(&n) : NULL;
+
+	if (!list)
+		return;
+	LIST_FOREACH(dev, &srv->devices, link)
+	{
+		if (is_present(dev, list, n))
+			continue;
+		rn_notice(srv->cfg.log, "rdma: device %s is gone",
+			  ibv_get_device_name(dev->verbs->device));
+		close_connections(dev);
+	}
+	ibv_free_device_list(list);
+	/* librdmacm looks which of its contexts have lost their device, and closes them. */
+	struct ibv_context **open = rdma_get_devices(NULL);
+	if (open)
+		rdma_free_devices(open);
+}
+
 static struct ibv_mr *register_slab(struct rr_device *dev, const struct rn_payload *p)
 {
 	pthread_mutex_lock(&dev->lock);

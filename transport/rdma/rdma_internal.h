@@ -48,7 +48,7 @@
 #define RR_POST_BATCH 16u /* work requests built at once */
 #define RR_FLUSH_MS 1000u
 #define RR_ACCEPT_SECONDS 30u /* from accept to the established event */
-#define RR_RETRY_SECONDS 5u   /* between attempts to listen */
+#define RR_RETRY_SECONDS 5u   /* between looks at devices and listeners */
 #define RR_NS 1000000000ull
 
 struct rr_conn;
@@ -224,6 +224,12 @@ uint64_t rr_now(void);
 /* rdma_device.c: get and put on loops[0] */
 struct rr_device *rr_device_get(struct rr_server *srv, struct ibv_context *verbs);
 void rr_device_put(struct rr_device *dev);
+/*
+ * Notices devices that are gone. The connection manager's event may not come: drivers that cannot
+ * take a device away from its users (rxe, siw) wait until all have closed it, and the event may be
+ * behind that wait. To be called now and then.
+ */
+void rr_devices_check(struct rr_server *srv);
 /* The local key of the slab that holds p; 0 or -errno. */
 int rr_device_key(struct rr_device *dev, const struct rn_payload *p, uint32_t *lkey);
 
@@ -231,7 +237,7 @@ int rr_device_key(struct rr_device *dev, const struct rn_payload *p, uint32_t *l
 int rr_channel_open(struct rr_server *srv); /* 0 also if it is open */
 int rr_listener_open(struct rr_server *srv, struct rr_listener *l);
 void rr_listener_close(struct rr_listener *l);
-void rr_listeners_retry(struct rr_server *srv);
+void rr_look_after(struct rr_server *srv); /* devices and listeners; from the timer */
 
 /* rdma_cm.c */
 void rr_cm_ready(evutil_socket_t fd, short what, void *srv);

@@ -79,13 +79,14 @@ void rr_listener_close(struct rr_listener *l)
 	l->id = NULL;
 }
 
-void rr_listeners_retry(struct rr_server *srv)
+void rr_look_after(struct rr_server *srv)
 {
 	struct rr_listener *l;
 
 	if (srv->quiet || rr_now() < srv->retry_ns)
 		return;
 	srv->retry_ns = rr_now() + RR_RETRY_SECONDS * RR_NS;
+	rr_devices_check(srv);
 	LIST_FOREACH(l, &srv->listeners, link)
 	if (!l->id && rr_listener_open(srv, l) == 0)
 		rn_notice(srv->cfg.log, "rdma: listening again on port %u",

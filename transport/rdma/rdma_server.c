@@ -43,7 +43,7 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 	if (is_due(c, now))
 		rr_conn_notify(c, RR_EV_CLOSE);
 	pthread_mutex_unlock(&srv->lock);
-	rr_listeners_retry(srv);
+	rr_look_after(srv);
 }
 
 static void start_tick(void *arg)
