@@ -14,9 +14,11 @@ ulimit -n 20000
 vm_up
 mnt_test
 
-qps() { rdma resource show qp | grep -c "pid $(server_pid) "; }
+# The server's queue pairs; the resource tracker names the thread that made them.
+qps() { rdma resource show qp | grep -c "type RC .*comm event-"; }
 fds() { ls /proc/"$(server_pid)"/fd | wc -l; }
 before_qps=$(qps) before_fds=$(fds)
+[ "$before_qps" -ge 1 ] || die "cannot see the server's queue pair"
 
 # The bystander: writes, reads back and compares until it is told to stop.
 bystander() {

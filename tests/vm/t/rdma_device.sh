@@ -33,7 +33,8 @@ work() { # DIR SEED
 	drop_caches
 	timeout 60 "$VMPROG/vmio" check "$2" 700000 "$1/dev/f$2"
 }
-qps() { rdma resource show qp | grep -c "pid $(server_pid) "; }
+# The server's queue pairs; the resource tracker names the thread that made them.
+qps() { rdma resource show qp | grep -c "link ${1:-}.*type RC .*comm event-"; }
 
 both_devices() {
 	mount_on $ADDR /mnt/one
@@ -53,6 +54,10 @@ t_run "IPv6" over_ipv6
 unplug() {
 	work /mnt/one 4 &
 	local other=$!
+	# Something is under way on the one that goes; what becomes of it is its client's affair.
+	(for ((i = 30; i < 60; i++)); do timeout 5 dd if=/dev/zero of=/mnt/two/dev/f$i bs=64k count=20; done) \
+		>/dev/null 2>&1 &
+	wait_until 20 eval '[ "$(qps "${RDMA}1")" -ge 1 ]' || die "no connection on it"
 	# Drivers without a way to take a device from its users wait until the server has noticed.
 	rdma link delete "${RDMA}1" &
 	local delete=$!
