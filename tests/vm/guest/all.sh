@@ -2,29 +2,40 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # In the guest: every test script for both file systems, or the named ones (TESTS, FILESYSTEMS).
+# TESTS_ONCE names further scripts, for which one file system is enough, run last.
 # The last line is the sum of theirs.
 passed=0 failed=0 skipped=0
+
+# run_script NAME: t/NAME.sh for the file system FS.
+run_script() {
+	local start=$SECONDS rc last
+	timeout "${SCRIPT_TIMEOUT:-300}" bash "$VMDIR/t/$1.sh" >/run/all.out 2>&1
+	rc=$?
+	last=$(tail -n 1 /run/all.out)
+	sed '$d' /run/all.out
+	if [[ $last =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed,\ ([0-9]+)\ skipped$ ]]; then
+		passed=$((passed + BASH_REMATCH[1]))
+		failed=$((failed + BASH_REMATCH[2]))
+		skipped=$((skipped + BASH_REMATCH[3]))
+	else
+		echo "$last"
+		echo "FAIL [$RDMA/$FS] $1.sh: ended with status $rc"
+		failed=$((failed + 1))
+		# What is left of it must not stand in the way of the next.
+		umount -f -l /mnt/t /mnt/t2 /mnt/squash 2>/dev/null
+	fi
+	echo "-- $1 on $FS: $((SECONDS - start)) s"
+}
+
 for FS in ${FILESYSTEMS:-ext4 xfs}; do
 	export FS
 	for t in ${TESTS:-stats data names dirs tree parallel access restart}; do
-		start=$SECONDS
-		timeout "${SCRIPT_TIMEOUT:-300}" bash "$VMDIR/t/$t.sh" >/run/all.out 2>&1
-		rc=$?
-		last=$(tail -n 1 /run/all.out)
-		sed '$d' /run/all.out
-		if [[ $last =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed,\ ([0-9]+)\ skipped$ ]]; then
-			passed=$((passed + BASH_REMATCH[1]))
-			failed=$((failed + BASH_REMATCH[2]))
-			skipped=$((skipped + BASH_REMATCH[3]))
-		else
-			echo "$last"
-			echo "FAIL [$RDMA/$FS] $t.sh: ended with status $rc"
-			failed=$((failed + 1))
-			# What is left of it must not stand in the way of the next.
-			umount -f -l /mnt/t /mnt/t2 /mnt/squash 2>/dev/null
-		fi
-		echo "-- $t on $FS: $((SECONDS - start)) s"
+		run_script "$t"
 	done
+done
+export FS=ext4
+for t in ${TESTS_ONCE:-}; do
+	run_script "$t"
 done
 echo "$passed passed, $failed failed, $skipped skipped"
 [ $failed -eq 0 ]

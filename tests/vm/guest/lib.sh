@@ -228,14 +228,17 @@ vm_up() {
 }
 
 # ---- the client -------------------------------------------------------------------------------
-# nfs_mount VERS PROTO EXPORT DIR [OPTIONS]
+# nfs_mount VERS PROTO EXPORT DIR [OPTIONS]: from NFS_HOST, or else ADDR.
 nfs_mount() {
 	local vers=$1 proto=$2 export=$3 dir=$4 opt="vers=$1,proto=$2" host=${NFS_HOST:-$ADDR}
 	case $proto in
 	rdma*) opt=$opt,port=$RDMAPORT ;;
 	*) opt=$opt,port=$NFSPORT ;;
 	esac
-	[ "$vers" != 3 ] || opt=$opt,mountproto=tcp${NFS_HOST:+6},mountport=$MOUNTPORT,nolock
+	if [ "$vers" = 3 ]; then
+		case $host in *:*) opt=$opt,mountproto=tcp6 ;; *) opt=$opt,mountproto=tcp ;; esac
+		opt=$opt,mountport=$MOUNTPORT,nolock
+	fi
 	mkdir -p "$dir"
 	timeout 60 mount -t nfs -o "$opt${5:+,$5}" "${host/#fd*/[$host]}:$export" "$dir"
 }

@@ -24,7 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_STORMS = 4, KEPT = 40, ENOUGH = 20 };
+enum { MAX_STORMS = 4, KEPT = 40, ENOUGH = 5 };
 
 static void touch(int dir, const char *name)
 {
