@@ -16,7 +16,7 @@ second_up() { # [ADDRESS]
 	}
 	ip addr flush dev dummy1 scope global
 	ip addr add "${1:-$ADDR2}"/24 dev dummy1
-	rdma link show "${RDMA}1" 2>/dev/null | grep -q . || rdma link add "${RDMA}1" type "$RDMA" netdev dummy1
+	[ -e "/sys/class/infiniband/${RDMA}1" ] || rdma link add "${RDMA}1" type "$RDMA" netdev dummy1
 }
 
 hotplug() {
