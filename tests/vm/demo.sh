@@ -44,6 +44,10 @@ done
 echo "    operation: calls, transmissions, timeouts, errors"
 op_stats $m | sed 's/^/    /'
 PROTO=rdma assert_clean_stats $m || die "calls were retransmitted"
+echo "== and the server's own counters (kill -USR1)"
+kill -USR1 "$(server_pid)"
+sleep 1
+sed -n 's/^.* notice: \(rdma.*\)/    \1/p' /share/ringnfsd.log
 umount $m
 server_stop
 echo "== done: RDMA Reads, Writes and Reply chunks, no call failed or sent twice"
