@@ -11,6 +11,7 @@
 #include "daemon/counters.h"
 #include "daemon/export_set.h"
 #include "daemon/groups.h"
+#include "daemon/held.h"
 #include "daemon/limits.h"
 #include "daemon/listeners.h"
 #include "daemon/register.h"
@@ -361,4 +362,13 @@ void server_log_counters(struct server *s, enum rn_level level)
 		log_tcp(s, level);
 	if (s->rdma)
 		log_rdma(s, level);
+	const struct held_sources held = {
+		.budget = &s->budget,
+		.pool = s->pool,
+		.vfs = s->vfs,
+		.drc = s->drc,
+		.tcp = s->tcp,
+		.rdma = s->rdma,
+	};
+	held_log(&held, s->log, level);
 }

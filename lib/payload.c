@@ -58,7 +58,7 @@ struct rn_payload_pool {
 	pthread_mutex_t lock;
 	struct slab_list classes[NCLASSES];
 	struct waiter_list waiters;
-	uint64_t in_use, waits;
+	uint64_t in_use, bytes_in_use, waits;
 	_Atomic uint32_t nslabs;
 	struct slab *slabs[RN_SLABS_MAX]; /* [0, nslabs) are set and stay */
 };
@@ -211,6 +211,7 @@ static struct rn_payload *take(struct rn_payload_pool *pool, size_t size)
 	if (--s->nfree == 0)
 		TAILQ_REMOVE(list, s, link);
 	pool->in_use++;
+	pool->bytes_in_use += p->size;
 	atomic_store_explicit(&p->refs, 1, memory_order_relaxed);
 	return p;
 }
@@ -222,6 +223,7 @@ static void put_back(struct rn_payload_pool *pool, struct rn_payload *p)
 	struct slab_list *list = &pool->classes[s->class_index];
 
 	pool->in_use--;
+	pool->bytes_in_use -= p->size;
 	TAILQ_INSERT_HEAD(&s->free, p, free_link); /* the warmest memory goes out first */
 	if (++s->nfree == s->nbuf) {
 		if (s->nbuf > 1)
@@ -330,6 +332,7 @@ void rn_payload_stats(struct rn_payload_pool *pool, struct rn_payload_stats *out
 	*out = (struct rn_payload_stats){
 		.slabs = pool->nslabs,
 		.buffers_in_use = pool->in_use,
+		.bytes_in_use = pool->bytes_in_use,
 		.waits = pool->waits,
 	};
 	pthread_mutex_unlock(&pool->lock);

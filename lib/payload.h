@@ -69,7 +69,7 @@ uint32_t rn_payload_slab_count(struct rn_payload_pool *pool);
 void *rn_payload_slab_base(struct rn_payload_pool *pool, uint32_t index);
 
 struct rn_payload_stats {
-	uint64_t slabs, buffers_in_use, waits;
+	uint64_t slabs, buffers_in_use, bytes_in_use, waits;
 };
 void rn_payload_stats(struct rn_payload_pool *pool, struct rn_payload_stats *out);
 

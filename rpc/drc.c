@@ -250,6 +250,7 @@ static enum drc_verdict insert(struct drc_shard *s, struct entry_list *bucket,
 	e->parked = NULL;
 	LIST_INSERT_HEAD(bucket, e, link);
 	s->stats.entries++;
+	s->stats.running++;
 	req->drc = e;
 	return DRC_NEW;
 }
@@ -318,6 +319,7 @@ static void finish(struct rpc_request *req, bool answered)
 	pthread_mutex_lock(&e->shard->lock);
 	struct rpc_request *parked = e->parked;
 	e->parked = NULL;
+	e->shard->stats.running--;
 	if (!answered || !store(e, &req->out))
 		forget(e);
 	pthread_mutex_unlock(&e->shard->lock);
@@ -345,6 +347,7 @@ void drc_stats(struct drc *drc, struct drc_stats *out)
 
 		pthread_mutex_lock(&s->lock);
 		out->entries += s->stats.entries;
+		out->running += s->stats.running;
 		out->bytes += s->bytes;
 		out->hits += s->stats.hits;
 		out->in_progress += s->stats.in_progress;

@@ -44,6 +44,7 @@ void drc_abandon(struct drc *drc, struct rpc_request *req);
 
 struct drc_stats {
 	uint64_t entries, bytes, hits, in_progress, misses, evicted;
+	uint64_t running; /* of entries: whose first call has not ended now */
 };
 void drc_stats(struct drc *drc, struct drc_stats *out);
 

@@ -76,8 +76,12 @@ void vfs_forget_export(struct vfs *vfs, uint32_t export_id)
 
 void vfs_stats(struct vfs *vfs, struct vfs_stats *out)
 {
+	uint64_t idle = vfs_cache_idle(vfs);
+	uint64_t nodes = atomic_load(&vfs->nodes);
+
 	*out = (struct vfs_stats){
-		.nodes = atomic_load(&vfs->nodes),
+		.nodes = nodes,
+		.nodes_in_use = nodes > idle ? nodes - idle : 0,
 		.fds = (uint64_t)atomic_load(&vfs->fds),
 		.hits = atomic_load(&vfs->hits),
 		.misses = atomic_load(&vfs->misses),

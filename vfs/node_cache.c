@@ -193,6 +193,22 @@ static void free_all(struct vfs_node_lru *dead)
 	}
 }
 
+uint64_t vfs_cache_idle(struct vfs *vfs)
+{
+	const struct vfs_node *n;
+	uint64_t idle = 0;
+
+	for (unsigned i = 0; i < VFS_SHARDS; i++) {
+		struct vfs_shard *s = &vfs->shard[i];
+
+		pthread_mutex_lock(&s->lock);
+		TAILQ_FOREACH(n, &s->lru, lru_link)
+		idle++;
+		pthread_mutex_unlock(&s->lock);
+	}
+	return idle;
+}
+
 bool vfs_cache_evict(struct vfs *vfs)
 {
 	for (unsigned i = 0; i < VFS_SHARDS; i++) {

@@ -28,6 +28,8 @@ int vfs_cache_add(struct vfs *vfs, const struct vfs_node_parts *parts, struct vf
 bool vfs_cache_evict(struct vfs *vfs);
 /* Closes every unreferenced node that was last used before (in vfs_now() seconds). */
 void vfs_cache_close_idle(struct vfs *vfs, int64_t before);
+/* Nodes without a reference. */
+uint64_t vfs_cache_idle(struct vfs *vfs);
 /* Takes every node of an export out of the cache; those in use go with their last reference. */
 void vfs_cache_drop_export(struct vfs *vfs, uint32_t export_id);
 

@@ -38,6 +38,7 @@ void vfs_forget_export(struct vfs *vfs, uint32_t export_id);
 
 struct vfs_stats {
 	uint64_t nodes, fds, hits, misses, evictions, stale, bad_handles;
+	uint64_t nodes_in_use; /* of nodes: referenced now, not merely cached */
 };
 void vfs_stats(struct vfs *vfs, struct vfs_stats *out);
 

@@ -43,6 +43,7 @@ void rr_conn_free(struct rr_conn *c)
 	if (c->flush_timer)
 		event_free(c->flush_timer);
 	rn_budget_give(srv->cfg.budget, c->budget);
+	rr_uncount(srv, conn_bytes, c->budget);
 	pthread_mutex_destroy(&c->lock);
 	free(c);
 	pthread_mutex_lock(&srv->lock);
@@ -80,6 +81,7 @@ static int alloc_blocks(struct rr_conn *c)
 	if (!rn_budget_take(c->srv->cfg.budget, need))
 		return -ENOMEM;
 	c->budget = need;
+	rr_count(c->srv, conn_bytes, need);
 	c->recv_block = map_block(recv_block_size(c));
 	c->send_block = map_block(send_block_size(c));
 	c->recvs = calloc(c->nrecvs, sizeof(*c->recvs));
@@ -108,12 +110,14 @@ static int make_verbs(struct rr_conn *c)
 
 	c->recv_mr = ibv_reg_mr(dev->pd, c->recv_block, recv_block_size(c), IBV_ACCESS_LOCAL_WRITE);
 	c->send_mr = ibv_reg_mr(dev->pd, c->send_block, send_block_size(c), 0);
+	rr_count(c->srv, mrs, (c->recv_mr ? 1u : 0) + (c->send_mr ? 1u : 0));
 	if (!c->recv_mr || !c->send_mr)
 		return -ENOMEM;
 	c->cq = ibv_create_cq(dev->verbs, cqes, c, dev->channels[c->loop_index].comp,
 			      c->loop_index % dev->verbs->num_comp_vectors);
 	if (!c->cq)
 		return -ENOMEM;
+	rr_count(c->srv, cqs, 1);
 	struct ibv_qp_init_attr attr = {
 		.send_cq = c->cq,
 		.recv_cq = c->cq,
@@ -125,6 +129,7 @@ static int make_verbs(struct rr_conn *c)
 	};
 	if (rdma_create_qp(c->id, dev->pd, &attr) < 0)
 		return -errno;
+	rr_count(c->srv, qps, 1);
 	if (ibv_req_notify_cq(c->cq, 0) != 0)
 		return -EIO;
 	c->open = true;

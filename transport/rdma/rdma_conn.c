@@ -95,17 +95,22 @@ void rr_conn_run(struct ev_task *t)
 /* QP, CQ, memory regions. Nothing is posted any more. */
 void rr_conn_end_verbs(struct rr_conn *c)
 {
-	if (c->id->qp)
+	struct rr_server *srv = c->srv;
+
+	if (c->id->qp) {
 		rdma_destroy_qp(c->id);
+		rr_uncount(srv, qps, 1);
+	}
 	if (c->cq) {
 		rr_cq_ack(c);
-		ibv_destroy_cq(c->cq);
+		if (ibv_destroy_cq(c->cq) == 0)
+			rr_uncount(srv, cqs, 1);
 		c->cq = NULL;
 	}
-	if (c->recv_mr)
-		ibv_dereg_mr(c->recv_mr);
-	if (c->send_mr)
-		ibv_dereg_mr(c->send_mr);
+	if (c->recv_mr && ibv_dereg_mr(c->recv_mr) == 0)
+		rr_uncount(srv, mrs, 1);
+	if (c->send_mr && ibv_dereg_mr(c->send_mr) == 0)
+		rr_uncount(srv, mrs, 1);
 	c->recv_mr = c->send_mr = NULL;
 }
 

@@ -72,8 +72,8 @@ static void device_free(struct rr_device *dev)
 		for_each_loop(dev, close_channel);
 	if (dev->slab_mr)
 		for (unsigned i = 0; i < RN_SLABS_MAX; i++)
-			if (dev->slab_mr[i])
-				ibv_dereg_mr(dev->slab_mr[i]);
+			if (dev->slab_mr[i] && ibv_dereg_mr(dev->slab_mr[i]) == 0)
+				rr_uncount(dev->srv, slab_mrs, 1);
 	if (dev->pd)
 		ibv_dealloc_pd(dev->pd);
 	pthread_mutex_destroy(&dev->lock);
@@ -185,6 +185,8 @@ static struct ibv_mr *register_slab(struct rr_device *dev, const struct rn_paylo
 		void *base = rn_payload_slab_base(dev->srv->cfg.pool, p->slab);
 		if (base)
 			mr = ibv_reg_mr(dev->pd, base, RN_SLAB_SIZE, access_flags(dev));
+		if (mr)
+			rr_count(dev->srv, slab_mrs, 1);
 		atomic_store_explicit(&dev->slab_mr[p->slab], mr, memory_order_release);
 	}
 	pthread_mutex_unlock(&dev->lock);

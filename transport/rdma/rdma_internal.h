@@ -104,6 +104,7 @@ struct rr_pool {
 	struct rr_recv_list
 		starving; /* arrived, but there was no request; each holds its connection */
 	unsigned count, max;
+	unsigned nidle; /* of count: in idle */
 };
 
 /* One completion channel for each device and loop. */
@@ -192,6 +193,8 @@ struct rr_counters {
 	_Atomic uint64_t accepted, refused, disconnects, calls, replies, read_chunks, read_segments,
 		read_bytes, write_chunks, write_segments, write_bytes, reply_chunks, position_zero,
 		invalidations, err_vers, err_chunk, dropped, sq_waits, waits_memory, cq_errors;
+	/* What exists now. */
+	_Atomic uint64_t qps, cqs, mrs, slab_mrs, conn_bytes;
 };
 
 struct rr_server {
@@ -218,6 +221,8 @@ struct rr_server {
 
 #define rr_count(srv, what, add)                                                                   \
 	atomic_fetch_add_explicit(&(srv)->n.what, add, memory_order_relaxed)
+#define rr_uncount(srv, what, sub)                                                                 \
+	atomic_fetch_sub_explicit(&(srv)->n.what, sub, memory_order_relaxed)
 
 uint64_t rr_now(void);
 

@@ -51,6 +51,7 @@ int rr_pool_init(struct rr_server *srv)
 		if (!r)
 			return -ENOMEM;
 		TAILQ_INSERT_HEAD(&p->idle, r, link);
+		p->nidle++;
 		p->count++;
 	}
 	return 0;
@@ -88,6 +89,7 @@ static void put(struct rr_server *srv, struct rr_req *r)
 	} else {
 		/* The one used last is warm. */
 		TAILQ_INSERT_HEAD(&p->idle, r, link);
+		p->nidle++;
 	}
 	pthread_mutex_unlock(&p->lock);
 	if (next)
@@ -118,6 +120,7 @@ static struct rr_req *get_or_starve(struct rr_server *srv, struct rr_recv *recv)
 	struct rr_req *r = TAILQ_FIRST(&p->idle);
 	if (r) {
 		TAILQ_REMOVE(&p->idle, r, link);
+		p->nidle--;
 	} else if (p->count < p->max && (r = req_new(srv))) {
 		p->count++;
 	} else {

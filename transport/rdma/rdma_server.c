@@ -197,6 +197,9 @@ void rr_server_stats(struct rr_server *srv, struct rr_stats *out)
 	pthread_mutex_lock(&srv->lock);
 	uint64_t live = srv->live;
 	pthread_mutex_unlock(&srv->lock);
+	pthread_mutex_lock(&srv->pool.lock);
+	uint64_t made = srv->pool.count, idle = srv->pool.nidle;
+	pthread_mutex_unlock(&srv->pool.lock);
 	*out = (struct rr_stats){
 		.connections = live,
 		.accepted = n->accepted,
@@ -220,5 +223,12 @@ void rr_server_stats(struct rr_server *srv, struct rr_stats *out)
 		.waits_memory = n->waits_memory,
 		.cq_errors = n->cq_errors,
 		.devices = srv->ndevices,
+		.requests = made,
+		.requests_busy = made - idle,
+		.qps = n->qps,
+		.cqs = n->cqs,
+		.mrs = n->mrs,
+		.slab_mrs = n->slab_mrs,
+		.conn_bytes = n->conn_bytes,
 	};
 }

@@ -42,6 +42,10 @@ struct rr_stats {
 		read_segments, read_bytes, write_chunks, write_segments, write_bytes, reply_chunks,
 		position_zero, invalidations, err_vers, err_chunk, dropped, sq_waits, waits_memory,
 		cq_errors, devices;
+	/* What exists now: requests made, and those of them in work; queue pairs, completion queues,
+	 * memory regions of connections and of payload slabs; the connections' share of the budget.
+	 */
+	uint64_t requests, requests_busy, qps, cqs, mrs, slab_mrs, conn_bytes;
 };
 void rr_server_stats(struct rr_server *s, struct rr_stats *out);
 

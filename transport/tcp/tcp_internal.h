@@ -151,6 +151,7 @@ struct tcp_server {
 	_Atomic unsigned prepaid; /* requests that may still be made from what was taken out of the
 				     budget at start */
 	unsigned reserve;	  /* what prepaid was at first */
+	_Atomic unsigned made;	  /* requests that exist, idle ones too */
 	pthread_mutex_t lock;	  /* live */
 	pthread_cond_t gone;
 	unsigned live; /* connections that hold a descriptor */
@@ -195,6 +196,7 @@ int tcp_pool_fill(struct tcp_loop *loop);
 struct tcp_req *tcp_pool_get(struct tcp_loop *loop);
 void tcp_pool_put(struct tcp_loop *loop, struct tcp_req *t);
 void tcp_pool_free(struct tcp_loop *loop);
+unsigned tcp_pool_idle(struct tcp_loop *loop); /* any thread */
 void tcp_pool_starve(struct tcp_conn *c);
 void tcp_pool_unstarve(struct tcp_conn *c);
 void tcp_pool_wake(struct ev_task *task);

@@ -68,6 +68,7 @@ static struct tcp_req *make(struct tcp_server *srv)
 		return NULL;
 	}
 	t->prepaid = prepaid;
+	atomic_fetch_add(&srv->made, 1);
 	t->rpc->transport_private = t;
 	return t;
 }
@@ -76,6 +77,7 @@ static void unmake(struct tcp_server *srv, struct tcp_req *t)
 {
 	bool prepaid = t->prepaid;
 
+	atomic_fetch_sub(&srv->made, 1);
 	rpc_request_free(t->rpc);
 	free(t);
 	pay_back(srv, prepaid);
@@ -143,6 +145,14 @@ void tcp_pool_free(struct tcp_loop *loop)
 		unmake(loop->srv, t);
 	}
 	loop->nidle = 0;
+}
+
+unsigned tcp_pool_idle(struct tcp_loop *loop)
+{
+	pthread_mutex_lock(&loop->lock);
+	unsigned n = loop->nidle;
+	pthread_mutex_unlock(&loop->lock);
+	return n;
 }
 
 void tcp_pool_starve(struct tcp_conn *c)

@@ -208,6 +208,13 @@ void tcp_server_stats(struct tcp_server *srv, struct tcp_stats *out)
 	pthread_mutex_lock(&srv->lock);
 	out->connections = srv->live;
 	pthread_mutex_unlock(&srv->lock);
+	unsigned idle = 0;
+	for (unsigned i = 0; i < srv->cfg.nloops; i++)
+		idle += tcp_pool_idle(&srv->loops[i]);
+	/* Loops go on in between: never less than none. */
+	unsigned made = atomic_load(&srv->made);
+	out->requests = made;
+	out->requests_busy = made > idle ? made - idle : 0;
 	out->accepted = atomic_load(&srv->n.accepted);
 	out->refused = atomic_load(&srv->n.refused);
 	out->closed_idle = atomic_load(&srv->n.closed_idle);

@@ -48,6 +48,7 @@ void tcp_server_free(struct tcp_server *s);
 struct tcp_stats {
 	uint64_t connections, accepted, refused, closed_idle, closed_error, calls, replies,
 		bytes_in, bytes_out, waits_memory;
+	uint64_t requests, requests_busy; /* that exist now, and those of them in work */
 };
 void tcp_server_stats(struct tcp_server *s, struct tcp_stats *out);
 

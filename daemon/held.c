@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "daemon/held.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "rpc/request.h"
+
+#define LINE_SIZE 900 /* what log_sink.c has room for */
+
+struct line {
+	char text[LINE_SIZE];
+	size_t len;
+};
+
+static void add(struct line *l, const char *name, uint64_t value)
+{
+	int n = snprintf(l->text + l->len, sizeof(l->text) - l->len, " %s=%" PRIu64, name, value);
+
+	if (n > 0 && l->len + (size_t)n < sizeof(l->text))
+		l->len += (size_t)n;
+	else
+		l->text[l->len] = 0;
+}
+
+/* Entries of a folder of /proc/self; the descriptor that reads it is not ours to count. */
+static uint64_t count_entries(const char *path, unsigned own)
+{
+	DIR *dir = opendir(path);
+	const struct dirent *e;
+	uint64_t n = 0;
+
+	if (!dir)
+		return 0;
+	while ((e = readdir(dir)))
+		n += e->d_name[0] != '.';
+	closedir(dir);
+	return n > own ? n - own : 0;
+}
+
+static uint64_t less(uint64_t from, uint64_t what)
+{
+	return from > what ? from - what : 0;
+}
+
+/* Every request that exists keeps the buffer of its reply's head, idle or not: what remains is the
+ * data of calls and replies. */
+static void add_payload(struct line *l, struct rn_payload_pool *pool, uint64_t requests)
+{
+	struct rn_payload_stats p;
+
+	rn_payload_stats(pool, &p);
+	add(l, "payload_buffers", less(p.buffers_in_use, requests));
+	add(l, "payload_bytes", less(p.bytes_in_use, requests * RPC_HEAD_SIZE));
+	add(l, "slabs", p.slabs);
+}
+
+static void add_rdma(struct line *l, const struct rr_stats *r)
+{
+	add(l, "rdma_devices", r->devices);
+	add(l, "rdma_connection_bytes", r->conn_bytes);
+	add(l, "queue_pairs", r->qps);
+	add(l, "completion_queues", r->cqs);
+	add(l, "memory_regions", r->mrs);
+	add(l, "slab_regions", r->slab_mrs);
+}
+
+static void add_caches(struct line *l, const struct held_sources *from)
+{
+	struct vfs_stats v;
+	struct drc_stats d;
+
+	vfs_stats(from->vfs, &v);
+	drc_stats(from->drc, &d);
+	add(l, "nodes_in_use", v.nodes_in_use);
+	add(l, "nodes", v.nodes);
+	add(l, "node_fds", v.fds);
+	add(l, "drc_running", d.running);
+	add(l, "drc_entries", d.entries);
+	add(l, "drc_bytes", d.bytes);
+}
+
+void held_log(const struct held_sources *from, const struct rn_logger *log, enum rn_level level)
+{
+	struct line l = { .len = 0 };
+	struct tcp_stats t = { 0 };
+	struct rr_stats r = { 0 };
+
+	if (from->tcp)
+		tcp_server_stats(from->tcp, &t);
+	if (from->rdma)
+		rr_server_stats(from->rdma, &r);
+	add(&l, "tcp_connections", t.connections);
+	add(&l, "rdma_connections", r.connections);
+	add(&l, "requests", t.requests_busy + r.requests_busy);
+	add(&l, "requests_made", t.requests + r.requests);
+	add_payload(&l, from->pool, t.requests + r.requests);
+	add_rdma(&l, &r);
+	add_caches(&l, from);
+	add(&l, "memory", from->budget->used);
+	add(&l, "fds", count_entries("/proc/self/fd", 1));
+	add(&l, "threads", count_entries("/proc/self/task", 0));
+	rn_log(log, level, "held:%s", l.text);
+}

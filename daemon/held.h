@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the process holds at this moment, as one line of `name=number`: written to the log with the
+ * counters, and documented in ringnfsd(8). Where every client has gone and nothing is cached, all
+ * but the bounds are zero; so a number that does not come back is a leak.
+ */
+#ifndef RN_DAEMON_HELD_H
+#define RN_DAEMON_HELD_H
+
+#include "lib/budget.h"
+#include "lib/log.h"
+#include "lib/payload.h"
+#include "rpc/drc.h"
+#include "transport/rdma/rdma_server.h"
+#include "transport/tcp/tcp_server.h"
+#include "vfs/vfs.h"
+
+/* Nothing is owned. tcp and rdma may be NULL: not served. */
+struct held_sources {
+	struct rn_budget *budget;
+	struct rn_payload_pool *pool;
+	struct vfs *vfs;
+	struct drc *drc;
+	struct tcp_server *tcp;
+	struct rr_server *rdma;
+};
+
+void held_log(const struct held_sources *from, const struct rn_logger *log, enum rn_level level);
+
+#endif
