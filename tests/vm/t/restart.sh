@@ -15,17 +15,28 @@ kill_and_restart() {
 	sleep 1
 	ringnfsd_launch
 }
-# in_the_middle FILE COMMAND...: the daemon dies when FILE has 6 MiB, and the command must live on.
+# in_the_middle FILE COMMAND...: the daemon dies when FILE has 6 MiB, and the command must live on to
+# its end. A command that was through before the death was not interrupted: once more, a few times.
 in_the_middle() {
-	local file=$1 pid
+	local file=$1 pid try
 	shift
-	"$@" &
-	pid=$!
-	wait_until 60 eval "[ \"\$(stat -c %s $file 2>/dev/null || echo 0)\" -gt 6000000 ]"
-	kill -0 $pid || die "the copy was too fast to be interrupted"
-	kill_and_restart
-	kill -0 $pid || die "the copy ended while there was no server"
-	wait $pid
+	for try in 1 2 3 4 5; do
+		rm -f "${file/#$S/$D}" # by the client: it knows the file
+		"$@" &
+		pid=$!
+		wait_until 60 eval "[ \"\$(stat -c %s $file 2>/dev/null || echo 0)\" -gt 6000000 ]"
+		server_kill9
+		sleep 1
+		if kill -0 $pid 2>/dev/null; then
+			ringnfsd_launch
+			wait $pid
+			return
+		fi
+		ringnfsd_launch
+		wait $pid || die "the command failed at once when the server was gone"
+		echo "try $try was through before the server died"
+	done
+	die "the command was always too fast to be interrupted"
 }
 writing() {
 	in_the_middle $S/copy vm_prog vmio gen 21 $SIZE $D/copy
