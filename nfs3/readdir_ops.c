@@ -38,17 +38,16 @@ static size_t entry_size(const struct vfs_dirent *de)
 static void put_plus(struct listing *l, const struct vfs_dirent *de)
 {
 	struct nfs3_op *op = l->op;
-	struct vfs_node *n;
 	struct vfs_attr attr;
+	struct vfs_fh fh;
 
-	if (vfs_lookup(&op->ctx, op->node[0], de->name, de->len, &n, &attr) < 0) {
+	if (vfs_peek(&op->ctx, op->node[0], de->name, de->len, &fh, &attr) < 0) {
 		nfs3_put_post_op_attr(l->x, NULL);
 		nfs3_put_post_op_fh(l->x, NULL);
 		return;
 	}
 	nfs3_put_post_op_attr(l->x, &attr);
-	nfs3_put_post_op_fh(l->x, vfs_node_fh(n));
-	vfs_node_put(n);
+	nfs3_put_post_op_fh(l->x, &fh);
 }
 
 static bool put_entry(void *arg, const struct vfs_dirent *de)

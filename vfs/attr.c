@@ -11,7 +11,7 @@ static struct timespec to_timespec(const struct statx_timestamp *t)
 	return (struct timespec){ .tv_sec = t->tv_sec, .tv_nsec = t->tv_nsec };
 }
 
-void vfs_attr_from_statx(const struct vfs_node *n, const struct statx *sx, struct vfs_attr *out)
+void vfs_attr_from_statx(const struct vfs_mount *mnt, const struct statx *sx, struct vfs_attr *out)
 {
 	*out = (struct vfs_attr){
 		.mode = sx->stx_mode,
@@ -22,7 +22,7 @@ void vfs_attr_from_statx(const struct vfs_node *n, const struct statx *sx, struc
 		.used = sx->stx_blocks * 512,
 		.rdev_major = sx->stx_rdev_major,
 		.rdev_minor = sx->stx_rdev_minor,
-		.fsid = n->mnt->fsid,
+		.fsid = mnt->fsid,
 		.fileid = sx->stx_ino,
 		.atime = to_timespec(&sx->stx_atime),
 		.mtime = to_timespec(&sx->stx_mtime),
@@ -40,7 +40,7 @@ int vfs_getattr(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_attr *out)
 
 	(void)ctx; /* attributes need no permission: whoever has the handle may see them */
 	if (rc == 0)
-		vfs_attr_from_statx(n, &sx, out);
+		vfs_attr_from_statx(n->mnt, &sx, out);
 	return rc;
 }
 

@@ -14,6 +14,11 @@
 #define TYPE_MAX                                                                                   \
 	254 /* 255 is the kernel's "no handle"; what is above are flags and not for clients */
 
+/* The kernel's types (its include/linux/exportfs.h): {u32 inode, u32 generation} and {u64 inode,
+ * u32 generation}. */
+#define FILEID_INO32_GEN 0x01
+#define FILEID_XFS_INO64_GEN 0x81
+
 _Static_assert(HEAD + VFS_KERNEL_FH_MAX == VFS_FH_MAX, "a handle without a MAC fills it");
 
 static void put32(uint8_t *p, uint32_t v)
@@ -101,6 +106,22 @@ int vfs_handle_of(int dirfd, const char *name, struct vfs_handle *out, uint64_t 
 	memcpy(out->bytes, k.h.f_handle, out->len);
 	*mnt_id = (uint64_t)(uint32_t)id;
 	return 0;
+}
+
+bool vfs_handle_shows_inode(const struct vfs_handle *h, uint64_t ino)
+{
+	uint32_t small;
+	uint64_t large;
+
+	if (h->type == FILEID_INO32_GEN && h->len == 2 * sizeof(small)) {
+		memcpy(&small, h->bytes, sizeof(small));
+		return small == ino;
+	}
+	if (h->type == FILEID_XFS_INO64_GEN && h->len == sizeof(large) + sizeof(small)) {
+		memcpy(&large, h->bytes, sizeof(large));
+		return large == ino;
+	}
+	return false;
 }
 
 int vfs_handle_open(int mount_fd, const struct vfs_handle *h)

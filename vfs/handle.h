@@ -40,6 +40,9 @@ int vfs_handle_decode(const struct vfs_fh *fh, vfs_handle_key key, struct vfs_ha
  * followed), and the id of the mount that it lies on. Fills type, len and bytes. -EOPNOTSUPP: none,
  * or one that is too long. */
 int vfs_handle_of(int dirfd, const char *name, struct vfs_handle *out, uint64_t *mnt_id);
+/* Is it certain that a handle is of that inode? Of the layouts that name it, ours know the generic
+ * one and XFS's with 64 bits; false for the others. */
+bool vfs_handle_shows_inode(const struct vfs_handle *h, uint64_t ino);
 /* open_by_handle_at(2), O_PATH. The descriptor or -errno. */
 int vfs_handle_open(int mount_fd, const struct vfs_handle *h);
 

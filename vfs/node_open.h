@@ -36,6 +36,6 @@ int vfs_dir_error(struct vfs_node *dir, int error);
  * and rename. */
 void vfs_node_drop_removed(struct vfs_node *n);
 
-void vfs_attr_from_statx(const struct vfs_node *n, const struct statx *sx, struct vfs_attr *out);
+void vfs_attr_from_statx(const struct vfs_mount *mnt, const struct statx *sx, struct vfs_attr *out);
 
 #endif

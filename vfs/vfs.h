@@ -74,6 +74,10 @@ int vfs_setattr(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_setatt
 int vfs_lookup(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len,
 	       struct vfs_node **out, struct vfs_attr *attr);
 
+/* As vfs_lookup, but only the handle and the attributes: nothing stays open for it. */
+int vfs_peek(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len,
+	     struct vfs_fh *fh, struct vfs_attr *attr);
+
 enum vfs_may { VFS_MAY_READ = 1, VFS_MAY_WRITE = 2, VFS_MAY_EXEC = 4, VFS_MAY_DELETE = 8 };
 /* Which of want the caller may: exactly as the kernel would decide (ACLs too). VFS_MAY_DELETE is
  * about entries of a directory: write and search. *granted on success. A read-only export grants no
