@@ -96,6 +96,8 @@ static int make_base(struct ev_loop *loop)
 	if (!cfg)
 		return -ENOMEM;
 	event_config_set_flag(cfg, EVENT_BASE_FLAG_NOLOCK);
+	/* Not select(), whatever the environment says: it ends the process at descriptor 1024. */
+	event_config_require_features(cfg, EV_FEATURE_O1);
 	loop->base = event_base_new_with_config(cfg);
 	event_config_free(cfg);
 	if (!loop->base)

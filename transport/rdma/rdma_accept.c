@@ -107,6 +107,7 @@ static int make_verbs(struct rr_conn *c)
 {
 	struct rr_device *dev = c->dev;
 	int cqes = c->nrecvs + c->sq_depth + 1;
+	int vectors = dev->verbs->num_comp_vectors > 0 ? dev->verbs->num_comp_vectors : 1;
 
 	c->recv_mr = ibv_reg_mr(dev->pd, c->recv_block, recv_block_size(c), IBV_ACCESS_LOCAL_WRITE);
 	c->send_mr = ibv_reg_mr(dev->pd, c->send_block, send_block_size(c), 0);
@@ -114,7 +115,7 @@ static int make_verbs(struct rr_conn *c)
 	if (!c->recv_mr || !c->send_mr)
 		return -ENOMEM;
 	c->cq = ibv_create_cq(dev->verbs, cqes, c, dev->channels[c->loop_index].comp,
-			      c->loop_index % dev->verbs->num_comp_vectors);
+			      (int)c->loop_index % vectors);
 	if (!c->cq)
 		return -ENOMEM;
 	rr_count(c->srv, cqs, 1);
