@@ -8,6 +8,7 @@
 #   PROTO     rdma or tcp: how the tests mount (default: rdma if there is a device)
 #   FS        ext4 or xfs: which export they use (default ext4)
 #   SERVER    ringnfsd or knfsd: who serves (default ringnfsd)
+#   KNFSD_V4  set: knfsd serves NFSv4, too
 #   RINGNFSD  the daemon (default: BUILDDIR/ringnfsd, BUILDDIR/daemon/ringnfsd)
 # Everything runs in one guest: the client reaches the server at ADDR over a dummy device.
 RDMA=${RDMA:-none}
@@ -133,8 +134,14 @@ knfsd_start() {
 	# Debian's has manage-gids, which ignores the groups that the client names.
 	printf '[mountd]\nmanage-gids=n\n' >/etc/nfs.conf
 	exportfs -ra
-	rpc.mountd --port 20048 --no-nfs-version 4 2>/dev/null || rpc.mountd --port 20048
-	rpc.nfsd -V 3 -N 4 8
+	if [ -n "${KNFSD_V4:-}" ]; then
+		rpc.mountd --port 20048
+		rpc.nfsd -V 3 -V 4 -V 4.1 -V 4.2 8
+		echo Y >/proc/fs/nfsd/v4_end_grace
+	else
+		rpc.mountd --port 20048 --no-nfs-version 4 2>/dev/null || rpc.mountd --port 20048
+		rpc.nfsd -V 3 -N 4 8
+	fi
 	[ "$RDMA" = none ] || echo "rdma 20049" >/proc/fs/nfsd/portlist
 	echo knfsd >$STATE/kind
 	wait_until 20 served || die "knfsd does not listen"

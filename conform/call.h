@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * RPC calls over t->conn, and the checks that every reply must pass whatever the case is about:
+ * version, xid, credits, lists that echo the call's, no byte outside of the memory offered, Send
+ * with Invalidate only where agreed.
+ */
+#ifndef RN_CONFORM_CALL_H
+#define RN_CONFORM_CALL_H
+
+#include "conform/conform.h"
+#include "conform/wire.h"
+#include "rpc/xdr_in.h"
+#include "rpc/xdr_out.h"
+
+enum { CF_PROG_NFS = 100003, CF_PROG_MOUNT = 100005 };
+enum cf_accept {
+	CF_SUCCESS,
+	CF_PROG_UNAVAIL,
+	CF_PROG_MISMATCH,
+	CF_PROC_UNAVAIL,
+	CF_GARBAGE_ARGS,
+	CF_SYSTEM_ERR
+};
+
+/* A call in the making. All of it may be changed before it is sent. */
+struct cf_call {
+	uint32_t xid;	  /* of the transport header; the RPC message has the same */
+	uint32_t vers;	  /* 1 */
+	uint32_t credits; /* asked for: 32 */
+	uint32_t proc;	  /* CF_MSG */
+	struct cf_lists lists;
+	struct xdr_out rpc; /* the payload stream, without what was reduced */
+	uint32_t reduced;   /* bytes taken out of it so far, with their pad */
+	uint32_t head;	    /* bytes of the RPC header: where the arguments start */
+};
+
+/* With AUTH_SYS of the run's uid and gid. rpc has room for a megabyte. */
+struct cf_call *cf_call_new(struct cf_test *t, uint32_t prog, uint32_t vers, uint32_t proc);
+/* The same with AUTH_NONE. */
+struct cf_call *cf_call_new_none(struct cf_test *t, uint32_t prog, uint32_t vers, uint32_t proc);
+
+/* Position of the next byte in the unreduced stream: where a Read chunk starts whose item would be
+ * put next. */
+uint32_t cf_position(const struct cf_call *c);
+/* Offers len bytes of data as the chunk of the item that would be put next, in nsegs segments of
+ * about equal length (each a window of its own), and leaves the item and its pad out of the stream.
+ */
+bool cf_reduce(struct cf_test *t, struct cf_call *c, const void *data, uint32_t len,
+	       unsigned nsegs);
+/* Turns the call into a Long Call: the stream, as it is now, goes into a position-zero Read chunk
+ * of nsegs segments, before all other Read chunks. */
+bool cf_make_long(struct cf_test *t, struct cf_call *c, unsigned nsegs);
+/* Offers a Write chunk, a Reply chunk, of one window of len bytes in nsegs segments. */
+struct cf_window *cf_offer_write(struct cf_test *t, struct cf_call *c, uint32_t len,
+				 unsigned nsegs);
+struct cf_window *cf_offer_reply(struct cf_test *t, struct cf_call *c, uint32_t len,
+				 unsigned nsegs);
+
+/* The message as it will be sent; its length. out has room for CF_INLINE_MAX bytes. */
+size_t cf_call_encode(const struct cf_call *c, uint8_t *out);
+
+struct cf_reply {
+	const uint8_t *msg; /* as it came */
+	size_t len;
+	struct cf_header h;
+	const uint8_t
+		*stream; /* payload stream: behind the header, or gathered from the Reply chunk */
+	size_t stream_len;
+	bool invalidated;
+	uint32_t handle;
+	bool accepted; /* RPC: MSG_ACCEPTED */
+	enum cf_accept accept;
+	struct rpc_seg seg; /* of the results */
+	struct rn_arena arena;
+	struct xdr_in x; /* the results of an accepted call with SUCCESS */
+};
+
+bool cf_send(struct cf_test *t, struct cf_call *c);
+bool cf_send_bytes(struct cf_test *t, const void *msg, size_t len);
+
+/* The next message, decoded and checked by itself. NULL: there was none, or it is bad; verdict. */
+struct cf_reply *cf_next(struct cf_test *t);
+/* Checks that r answers c: see above. An RDMA_ERROR passes here, too. */
+bool cf_answers(struct cf_test *t, const struct cf_call *c, struct cf_reply *r);
+/* cf_next and cf_answers, for one call in flight. */
+struct cf_reply *cf_wait(struct cf_test *t, const struct cf_call *c);
+
+/* Sends and waits; the reply must be an accepted one with SUCCESS. */
+struct cf_reply *cf_ask(struct cf_test *t, struct cf_call *c);
+/* Sends and waits; any reply that passes the checks. */
+struct cf_reply *cf_ask_any(struct cf_test *t, struct cf_call *c);
+/* Of a reply in hand. */
+bool cf_expect_success(struct cf_test *t, struct cf_reply *r);
+bool cf_expect_accept(struct cf_test *t, struct cf_reply *r, enum cf_accept status);
+bool cf_expect_err_chunk(struct cf_test *t, const struct cf_reply *r);
+
+/* Sends a bad call, which must be answered by RDMA_ERROR with ERR_CHUNK. */
+bool cf_refused(struct cf_test *t, struct cf_call *c);
+/* Sends bytes, which must be answered by ERR_CHUNK with this xid. */
+bool cf_refused_bytes(struct cf_test *t, const void *msg, size_t len, uint32_t xid);
+/* Nothing may come for ms, and the connection stays. */
+bool cf_silence(struct cf_test *t, int ms);
+/* The server must close this connection, or has. */
+bool cf_expect_closed(struct cf_test *t);
+/* A NULL call on t->conn works: the connection has survived. */
+bool cf_alive(struct cf_test *t);
+/* As cf_alive, on a new connection if t->conn is closed: the server has survived. */
+bool cf_server_alive(struct cf_test *t);
+
+const char *cf_accept_name(enum cf_accept a);
+
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Cases, verdicts, and what a running case has.
+ *
+ * A case is a function that does things to the server and returns. It passed unless it, or a helper
+ * that it called, has said cf_fail() or cf_skip(); the first verdict stays. Helpers that can fail
+ * return false or NULL after they have given the verdict, so that a case reads
+ *	if (!(reply = cf_ask(t, call)))
+ *		return;
+ * Each case has a connection of its own and, in t->deadline, an end to all its waiting.
+ */
+#ifndef RN_CONFORM_CONFORM_H
+#define RN_CONFORM_CONFORM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "conform/conn.h"
+
+#define CF_FH_MAX 128u
+struct cf_fh {
+	uint32_t len;
+	uint8_t data[CF_FH_MAX];
+};
+
+enum cf_verdict { CF_PASS, CF_FAIL, CF_SKIP };
+
+struct cf_test;
+
+struct cf_case {
+	const char *id;	       /* unique, lower case and dashes */
+	const char *paragraph; /* "RFC 8166 4.3.2" */
+	const char *title;     /* what is checked, one line */
+	void (*run)(struct cf_test *t);
+	long arg; /* for functions that serve several cases: t->arg */
+	unsigned flags;
+};
+enum {
+	CF_OWN_CONN = 1, /* the case opens its connections itself */
+	CF_NFS4 = 2,	 /* skipped where NFSv4 is not served */
+};
+
+/* Cases are numbered first, first + 1, ...: a number stays with its case. */
+struct cf_group {
+	const char *name;
+	unsigned first;
+	const struct cf_case *cases;
+	unsigned ncases;
+};
+extern const struct cf_group *const cf_groups[]; /* registry.c; NULL at the end */
+
+/* What the whole run has: fixed once the cases start. */
+struct cf_run {
+	const char *host, *port;
+	const char *export_path;
+	const char *v4_path; /* the same directory's path from NFSv4's root */
+	const char *mount_port;
+	uint32_t uid, gid;
+	uint32_t inline_size;
+	int timeout_ms;	      /* of each case */
+	struct cf_fh root;    /* of the export */
+	struct cf_fh scratch; /* the directory in it where cases make their files */
+	char scratch_name[48];
+	bool has_nfs4;
+	uint32_t minor_max; /* highest minor version served */
+	char why_no_nfs4[128];
+	uint32_t next_xid;
+};
+
+struct cf_memory;
+
+struct cf_test {
+	struct cf_run *run;
+	const struct cf_case *c;
+	unsigned number;
+	long arg;
+	struct cf_conn *conn; /* where calls go; NULL before cf_open of a CF_OWN_CONN case */
+	int64_t deadline;
+	enum cf_verdict verdict;
+	char expected[512];
+	char seen[1024];
+	struct cf_memory *memory;
+	struct cf_conn *conns[8]; /* open ones, closed after the case */
+	bool verbose;
+};
+
+#define CF_PRINTF(a, b) __attribute__((format(printf, a, b)))
+
+/* Always false. expected: what the paragraph demands. */
+bool cf_fail(struct cf_test *t, const char *expected, const char *seen, ...) CF_PRINTF(3, 4);
+bool cf_skip(struct cf_test *t, const char *reason, ...) CF_PRINTF(2, 3);
+/* Appends len bytes as words to what was seen. */
+void cf_seen_words(struct cf_test *t, const void *data, size_t len);
+
+/* Zeroed memory until the end of the case; never NULL. */
+void *cf_alloc(struct cf_test *t, size_t size);
+
+/* A further connection, or the first of a CF_OWN_CONN case; it becomes t->conn. NULL: verdict. o
+ * NULL: as the command line says. */
+struct cf_conn *cf_open(struct cf_test *t, const struct cf_conn_options *o);
+struct cf_conn_options cf_default_options(const struct cf_run *run);
+/* Closes c; t->conn is NULL if it was that one. */
+void cf_close(struct cf_test *t, struct cf_conn *c, bool polite);
+/* Closes t->conn and opens another like it: also a check that the server still accepts. */
+bool cf_reopen(struct cf_test *t);
+
+uint32_t cf_xid(struct cf_test *t);
+
+#endif
