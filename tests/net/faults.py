@@ -1,0 +1,279 @@
+#!/usr/bin/env -S python3 -B
+# SPDX-License-Identifier: BSD-2-Clause
+"""A TCP peer that goes wrong at each stage of READ, WRITE and READDIR, in each way that a stream has.
+
+For each: another client works on while it lasts, everything that the daemon held comes back, a record that was not whole has
+no effect, and what was acknowledged as stable is in the file, read behind the daemon's back. At the end the daemon is killed
+in the middle of work and every acknowledged byte looked for.
+"""
+import os
+import random
+import signal
+import socket
+import struct
+import threading
+
+import harness
+import rpcclient as r
+from harness import Count, Daemon
+from held import Held
+from steady import Steady
+
+SIZE = 1 << 20
+ENTRIES = 3000
+SEED = int(os.environ.get("FAULTS_SEED", int.from_bytes(os.urandom(4), "big")))
+
+
+class Bench:
+    """The daemon, the steady client, and the file and folder that the faulty peer works on."""
+
+    def __init__(self, t, d):
+        self.t, self.d, self.held = t, d, Held(d)
+        self.dir = d.exports["x"]
+        with d.connect() as c:
+            self.root = d.root(c, "x")
+            self.fh = c.nfs(r.CREATE, r.create_args(self.root, "file"))["fh"]
+            self.old = os.urandom(SIZE)
+            c.nfs(r.WRITE, r.write_args(self.fh, 0, self.old))
+            self.many = c.nfs(r.MKDIR, r.mkdir_args(self.root, "many"))["fh"]
+        for i in range(ENTRIES):
+            open(f"{self.dir}/many/a-name-of-some-length-{i}", "w").close()
+        self.steady = Steady("tcp", d.connect, self.root)
+        self.trouble = None
+        with self.steady.still():
+            self.before = self.held.settled()
+
+    def meanwhile(self):
+        self.trouble = self.trouble or self.steady.works()
+
+    def on_disk(self):
+        with open(f"{self.dir}/file", "rb") as f:
+            return f.read()
+
+    def call(self, op):
+        """A call of op, and the data that it would write."""
+        if op == "WRITE":
+            new = os.urandom(SIZE)
+            return r.call_message(r.NFS, 3, r.WRITE, r.write_args(self.fh, 0, new)), new
+        if op == "READ":
+            return r.call_message(r.NFS, 3, r.READ, r.read_args(self.fh, 0, SIZE)), None
+        return r.call_message(r.NFS, 3, r.READDIR, r.readdir_args(self.many, count=SIZE)), None
+
+    def good_reply(self, op, message, raw):
+        """What is wrong with a whole reply, or None."""
+        proc = {"WRITE": r.WRITE, "READ": r.READ, "READDIR": r.READDIR}[op]
+        x = r.decode(proc, r.reply_body(raw, struct.unpack(">I", message[:4])[0]))
+        if x["status"]:
+            return f"status {x['status']}"
+        if op == "WRITE" and (x["count"], x["stable"]) != (SIZE, r.FILE_SYNC):
+            return f"{x['count']} bytes, stable {x['stable']}"
+        if op == "READ" and x["data"] != self.old:
+            return "other data"
+        if op == "READDIR" and len(x["entries"]) < 1000:
+            return f"{len(x['entries'])} entries"
+        return None
+
+
+# Where a call's record is cut, in bytes sent; negative from its end.
+CUTS = {"in the mark": 2, "after the mark": 4, "in the RPC header": 30, "in the handle": 90, "before the last byte": -1,
+        "after the call": 0}
+DATA_CUTS = {"at the data": -SIZE, "in the data": -SIZE // 2 - 3}
+REPLY = ("in the reply", "after the reply")
+PIPELINED = 48  # calls whose replies are more than what sockets take
+FAULTS = ("end", "half-close", "reset", "silence")
+
+
+def stages(op):
+    return [*CUTS, *(DATA_CUTS if op == "WRITE" else ()), *REPLY]
+
+
+def whole(stage):
+    return stage in ("after the call", *REPLY)
+
+
+def send_up_to(c, stage, message):
+    record = r.u32(0x80000000 | len(message)) + message
+    cut = {**CUTS, **DATA_CUTS}.get(stage, 0)
+    c.send_raw(record[:cut if cut else len(record)])
+
+
+def leave(c, fault):
+    """How the peer goes away at last."""
+    if fault in ("reset", "silence"):
+        c.s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    c.close()
+
+
+def rest_of_stream(c):
+    """Whole replies until the server closes."""
+    replies = []
+    try:
+        while True:
+            replies.append(c.recv())
+    except r.Closed:
+        return replies
+
+
+def small_window(d):
+    """A connection whose socket takes little."""
+    c = r.Conn.__new__(r.Conn)
+    c.s = socket.socket()
+    c.s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
+    c.s.settimeout(120)
+    c.s.connect(("127.0.0.1", d.port))
+    return c
+
+
+def go_wrong(b, op, stage, fault):
+    """Drives one peer to its stage and through its fault. (what is wrong or None, data that must or may be in the file)."""
+    message, new = b.call(op)
+    stuck = stage == "in the reply"
+    c = small_window(b.d) if stuck and op != "WRITE" else b.d.connect()
+    wrong, acknowledged = None, False
+    send_up_to(c, stage, message)
+    if stage == "in the reply":
+        if op != "WRITE":
+            for _ in range(PIPELINED - 1):
+                send_up_to(c, stage, b.call(op)[0])
+        c._take(30)
+    elif stage == "after the reply":
+        wrong = b.good_reply(op, message, c.recv())
+        acknowledged = wrong is None
+    if fault == "half-close":
+        c.s.shutdown(socket.SHUT_WR)
+    if stuck and op != "WRITE":
+        state = b.held.until(lambda s: s["payload_buffers"] > PIPELINED // 4)
+        if state["payload_buffers"] <= PIPELINED // 4:
+            wrong = f"the replies were to be stuck: {state['payload_buffers']} buffers are held"
+    elif fault == "silence" and not whole(stage):
+        if b.held.until(lambda s: s["tcp_connections"] > 1)["tcp_connections"] < 2:
+            wrong = "the connection was not kept"
+    b.meanwhile()
+    if fault == "half-close" and stage == "after the call":
+        replies = rest_of_stream(c)
+        wrong = b.good_reply(op, message, replies[0]) if len(replies) == 1 else f"{len(replies)} replies after a half-close"
+        acknowledged = wrong is None
+    leave(c, fault)
+    return wrong, new, acknowledged
+
+
+def check_file(b, stage, new, acknowledged):
+    """What is wrong with the file's content. A call that was sent and not answered may have run, or may not."""
+    now = b.on_disk()
+    if new is None or not whole(stage):
+        good = now == b.old
+    elif acknowledged:
+        good = now == new
+    else:
+        good = now in (b.old, new)
+    b.old = now
+    return None if good else "the file has other data"
+
+
+def run_cell(b, op, stage, fault):
+    wrong, new, acknowledged = go_wrong(b, op, stage, fault)
+    with b.steady.still():
+        lost = b.held.lost(b.before)
+        wrong = wrong or check_file(b, stage, new, acknowledged)
+    problems = [p for p in (wrong, b.trouble and f"the steady client: {b.trouble}", lost and f"not given back: {lost}") if p]
+    b.trouble = None
+    name = f"{op} {stage}: {fault}"
+    print(f"{'FAIL' if problems else 'ok'}: tcp: {name}" + (f": {problems}" if problems else ""), flush=True)
+    if problems:
+        b.t.failed += 1
+    else:
+        b.t.passed += 1
+
+
+class Writer(threading.Thread):
+    """Writes blocks of a file of its own, and remembers what was acknowledged as stable."""
+
+    BLOCK = 40000
+
+    def __init__(self, d, root, name, unstable):
+        super().__init__(daemon=True)
+        self.conn, self.unstable, self.path = d.connect(), unstable, os.path.join(d.exports["x"], name)
+        self.fh = self.conn.nfs(r.CREATE, r.create_args(root, name))["fh"]
+        self.stable, self.enough = {}, threading.Event()
+
+    def run(self):
+        verifier = None
+        try:
+            for i in range(100000):
+                data = struct.pack(">I", i) * (self.BLOCK // 4)
+                how = r.UNSTABLE if self.unstable else r.FILE_SYNC
+                w = self.conn.nfs(r.WRITE, r.write_args(self.fh, i % 50 * self.BLOCK, data, how))
+                if self.unstable:
+                    w = self.conn.nfs(r.COMMIT, r.commit_args(self.fh))
+                if w["status"] or verifier not in (None, w["verf"]):
+                    return
+                verifier = w["verf"]
+                self.stable[i % 50] = data
+                if i == 150:
+                    self.enough.set()
+        except (r.Closed, OSError):
+            pass
+
+    def missing(self):
+        """Blocks that were acknowledged and are not there. The one that was under way may be there without an answer."""
+        with open(self.path, "rb") as f:
+            content = f.read()
+        last = max(struct.unpack(">I", d[:4])[0] for d in self.stable.values())
+        bad = []
+        for i, data in self.stable.items():
+            got = content[i * self.BLOCK:(i + 1) * self.BLOCK]
+            if got != data and i != (last + 1) % 50:
+                bad.append(i)
+        return bad
+
+
+def test_kill(t, b):
+    """kill -9 in the middle of work, with faulty peers beside it."""
+    rnd = random.Random(SEED)
+    writers = [Writer(b.d, b.root, f"stable-{i}", i % 2) for i in range(4)]
+    for w in writers:
+        w.start()
+    while not all(w.enough.is_set() or not w.is_alive() for w in writers):
+        message, _ = b.call("READ")
+        c = b.d.connect()
+        send_up_to(c, rnd.choice([s for s in CUTS]), message)
+        leave(c, rnd.choice(FAULTS))
+    b.d.stop(signal.SIGKILL)
+    for w in writers:
+        w.join(60)
+        w.conn.close()
+        what = "UNSTABLE and COMMIT" if w.unstable else "FILE_SYNC"
+        t.check(f"{what}: enough was acknowledged before the kill", w.enough.is_set(), len(w.stable))
+        if t.equal(f"{what}: acknowledged blocks that a kill lost", w.missing(), []):
+            print(f"ok: kill -9 with {what} of {len(w.stable)} blocks acknowledged")
+    b.d.start()
+    with b.d.connect() as c:
+        got = c.nfs(r.READ, r.read_args(b.fh, 0, SIZE))
+        t.equal("after the restart the handle is good and the data is there", got.get("data") == b.on_disk(), True)
+
+
+def main():
+    t = Count()
+    print(f"FAULTS_SEED={SEED}")
+    with Daemon({"x": "rw,no_root_squash,insecure"}) as d:
+        b = Bench(t, d)
+        for op in ("READ", "WRITE", "READDIR"):  # buffers and descriptors that stay are made now
+            run_cell(b, op, "in the reply", "silence")
+        start = b.held.now()
+        for op in ("READ", "WRITE", "READDIR"):
+            for stage in stages(op):
+                for fault in FAULTS:
+                    run_cell(b, op, stage, fault)
+        end = b.held.now()
+        grown = end["memory"] - start["memory"]
+        t.check("what is kept for use stays within what one burst needs", grown <= 32 << 20, f"{grown} bytes more")
+        print(f"memory: {start['memory']} bytes at first, {end['memory']} at the end; slabs {start['slabs']}, {end['slabs']}")
+        b.steady.close()
+        if t.check("the daemon lives", d.alive()):
+            test_kill(t, b)
+        harness.finish(t, d)
+    harness.result(t)
+
+
+if __name__ == "__main__":
+    main()

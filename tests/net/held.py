@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a running daemon holds, from the line that it logs on SIGUSR1 (ringnfsd(8), RESOURCES): equal before and after?"""
+import os
+import re
+import signal
+import time
+
+# These come back to what they were when whoever caused them has gone. The others are caches, within their bounds.
+EQUAL = ("tcp_connections rdma_connections requests payload_buffers payload_bytes rdma_devices rdma_connection_bytes queue_pairs "
+         "completion_queues memory_regions nodes_in_use drc_running descriptors threads").split()
+PATIENCE = 60  # seconds for what was let go to come back: a loaded machine under a sanitizer
+
+
+def thread_names(pid):
+    """The daemon's own threads: the kernel's io_uring workers come and go."""
+    names = []
+    for task in os.listdir(f"/proc/{pid}/task"):
+        try:
+            with open(f"/proc/{pid}/task/{task}/comm") as f:
+                names.append(f.read().strip())
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+    return sorted(n for n in names if not n.startswith("iou-"))
+
+
+class Held:
+    def __init__(self, daemon):
+        self.d, self.patience = daemon, PATIENCE
+        self.path = os.path.join(daemon.top, "log")
+
+    def now(self):
+        """{name: number} of this moment."""
+        with open(self.path, errors="replace") as log:
+            log.seek(0, os.SEEK_END)
+            self.d.process.send_signal(signal.SIGUSR1)
+            end, text = time.monotonic() + PATIENCE, ""
+            while time.monotonic() < end:
+                text += log.read()
+                if m := re.search(r"held:(.*)\n", text):
+                    break
+                time.sleep(0.002)
+            else:
+                raise TimeoutError("no answer to SIGUSR1: " + ("ended" if not self.d.alive() else text[-500:]))
+        out = {k: int(v) for k, v in (pair.split("=") for pair in m[1].split())}
+        out["descriptors"] = out["fds"] - out["node_fds"]
+        out["threads"] = len(thread_names(self.d.process.pid))
+        return out
+
+    def until(self, true):
+        """The first state of which true(state) holds, or the last that was seen."""
+        end = time.monotonic() + self.patience
+        while True:
+            state = self.now()
+            if true(state) or time.monotonic() > end:
+                return state
+            time.sleep(0.02)
+
+    def settled(self):
+        """The state when it has stopped changing."""
+        last = self.now()
+        while True:
+            time.sleep(0.1)
+            state = self.now()
+            if all(state[k] == last[k] for k in EQUAL):
+                return state
+            last = state
+
+    def lost(self, before):
+        """What has not come back: {name: (before, now)}; empty if all has."""
+        state = self.until(lambda s: all(s[k] == before[k] for k in EQUAL))
+        lost = {k: (before[k], state[k]) for k in EQUAL if state[k] != before[k]}
+        if lost:
+            self.patience = 2  # it will not get better: the rest shall not take hours
+        return lost
