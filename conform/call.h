@@ -32,6 +32,8 @@ struct cf_call {
 	struct xdr_out rpc; /* the payload stream, without what was reduced */
 	uint32_t reduced;   /* bytes taken out of it so far, with their pad */
 	uint32_t head;	    /* bytes of the RPC header: where the arguments start */
+	uint32_t nops_at;   /* COMPOUND: where the number of operations is */
+	uint32_t nops;
 };
 
 /* With AUTH_SYS of the run's uid and gid. rpc has room for a megabyte. */

@@ -64,12 +64,12 @@ struct cf_run {
 	struct cf_fh scratch; /* the directory in it where cases make their files */
 	char scratch_name[48];
 	bool has_nfs4;
-	uint32_t minor_max; /* highest minor version served */
 	char why_no_nfs4[128];
 	uint32_t next_xid;
 };
 
 struct cf_memory;
+struct cf4_session;
 
 struct cf_test {
 	struct cf_run *run;
@@ -82,8 +82,8 @@ struct cf_test {
 	char expected[512];
 	char seen[1024];
 	struct cf_memory *memory;
-	struct cf_conn *conns[8]; /* open ones, closed after the case */
-	bool verbose;
+	struct cf_conn *conns[8];    /* open ones, closed after the case */
+	struct cf4_session *session; /* to be destroyed after the case */
 };
 
 #define CF_PRINTF(a, b) __attribute__((format(printf, a, b)))

@@ -3,8 +3,10 @@
 #include "conform/conform.h"
 
 extern const struct cf_group cf_group_private;
+extern const struct cf_group cf_group_v4;
 
 const struct cf_group *const cf_groups[] = {
 	&cf_group_private,
+	&cf_group_v4,
 	NULL,
 };

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "conform/nfs3.h"
+#include "conform/nfs4.h"
 
 void cf_test_begin(struct cf_test *t, struct cf_run *run, const struct cf_case *c, unsigned number)
 {
@@ -27,6 +28,7 @@ void cf_run_case(struct cf_run *run, const struct cf_case *c, unsigned number, s
 		cf_skip(t, "NFSv4 is not served: %s", run->why_no_nfs4);
 	else if ((c->flags & CF_OWN_CONN) || cf_open(t, NULL))
 		c->run(t);
+	cf4_end(t);
 	cf_test_end(t);
 }
 

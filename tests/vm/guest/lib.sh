@@ -131,6 +131,8 @@ knfsd_start() {
 	echo 1048576 >/proc/fs/nfsd/max_block_size
 	tcp_listens 111 || rpcbind -w
 	printf '%s\n' "$1" >/etc/exports
+	# The guest's root cannot be exported, so NFSv4's root is /export.
+	[ -z "${KNFSD_V4:-}" ] || echo '/export *(ro,no_subtree_check,insecure,fsid=0)' >>/etc/exports
 	# Debian's has manage-gids, which ignores the groups that the client names.
 	printf '[mountd]\nmanage-gids=n\n' >/etc/nfs.conf
 	exportfs -ra

@@ -13,7 +13,7 @@ if [ "$RDMA" = none ]; then
 fi
 vm_up
 args=(--timeout "${CASE_TIMEOUT:-10}")
-[ "$SERVER" != knfsd ] || args+=(--mount-port "$MOUNTPORT")
+[ "$SERVER" != knfsd ] || args+=(--mount-port "$MOUNTPORT" --v4-path "/$FS")
 [ -z "${ONLY:-}" ] || args+=(--only "$ONLY")
 
 start=$SECONDS
