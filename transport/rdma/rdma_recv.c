@@ -13,23 +13,25 @@ static int post_batch(struct rr_conn *c)
 {
 	struct ibv_recv_wr wr[RR_RECV_BATCH / 2], *bad;
 	struct ibv_sge sge[RR_RECV_BATCH / 2];
+	unsigned n = c->nrepost;
 
-	if (!c->nrepost)
+	if (!n)
 		return 0;
-	for (unsigned i = 0; i < c->nrepost; i++) {
+	/* Also when it fails: the connection ends then, and until it has there may be more. */
+	c->nrepost = 0;
+	for (unsigned i = 0; i < n; i++) {
 		struct rr_recv *r = c->repost[i];
 		sge[i] = (struct ibv_sge){ (uintptr_t)r->buf, c->recv_size, c->recv_mr->lkey };
 		wr[i] = (struct ibv_recv_wr){
 			.wr_id = rr_wr_id(r, RR_TAG_RECV),
-			.next = i + 1 < c->nrepost ? &wr[i + 1] : NULL,
+			.next = i + 1 < n ? &wr[i + 1] : NULL,
 			.sg_list = &sge[i],
 			.num_sge = 1,
 		};
 	}
 	if (ibv_post_recv(c->id->qp, wr, &bad) != 0)
 		return -EIO;
-	c->posted += c->nrepost;
-	c->nrepost = 0;
+	c->posted += n;
 	return 0;
 }
 

@@ -16,7 +16,7 @@ void rr_chain_start(struct rr_chain *ch, struct rr_conn *c)
 
 static void post_chain(struct rr_chain *ch)
 {
-	struct ibv_send_wr *bad;
+	struct ibv_send_wr *bad = NULL;
 	struct rr_device *dev = ch->conn->dev;
 
 	if (!ch->n || ch->err)
