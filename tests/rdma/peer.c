@@ -9,7 +9,7 @@
 #include <time.h>
 
 #define RESOLVE_MS 3000
-#define BLOCK_SIZE (PEER_RECVS * PEER_RECV_SIZE + PEER_SENDS * PEER_SEND_SIZE + PEER_DATA_SIZE)
+#define MESSAGES_SIZE (PEER_RECVS * PEER_RECV_SIZE + PEER_SENDS * PEER_SEND_SIZE)
 
 static int64_t now_ms(void)
 {
@@ -21,7 +21,7 @@ static int64_t now_ms(void)
 static int post_recv(struct peer *p, unsigned i)
 {
 	uint8_t *buf = p->block + (size_t)i * PEER_RECV_SIZE;
-	struct ibv_sge sge = { (uintptr_t)buf, PEER_RECV_SIZE, p->mr->lkey };
+	struct ibv_sge sge = { (uintptr_t)buf, p->recv_size, p->mr->lkey };
 	struct ibv_recv_wr wr = { .wr_id = i, .sg_list = &sge, .num_sge = 1 }, *bad;
 	return ibv_post_recv(p->id->qp, &wr, &bad) ? -EIO : 0;
 }
@@ -59,22 +59,30 @@ static int make_queues(struct peer *p, bool idle)
 	return 0;
 }
 
-static int make_buffers(struct peer *p)
+int peer_post_recvs(struct peer *p)
 {
-	p->block = aligned_alloc(4096, BLOCK_SIZE);
-	if (!p->block)
-		return -ENOMEM;
-	memset(p->block, 0, BLOCK_SIZE);
-	p->data = p->block + BLOCK_SIZE - PEER_DATA_SIZE;
-	p->mr = ibv_reg_mr(p->id->pd, p->block, BLOCK_SIZE,
-			   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
-				   IBV_ACCESS_REMOTE_WRITE);
-	if (!p->mr)
-		return -ENOMEM;
 	for (unsigned i = 0; i < PEER_RECVS; i++)
 		if (post_recv(p, i) < 0)
 			return -EIO;
 	return 0;
+}
+
+static int make_buffers(struct peer *p, const struct peer_options *o)
+{
+	p->recv_size = o->recv_size ? o->recv_size : PEER_RECV_SIZE;
+	p->data_size = o->data_size ? o->data_size : PEER_DATA_SIZE;
+	p->block_size = (MESSAGES_SIZE + p->data_size + 4095) & ~(size_t)4095;
+	p->block = aligned_alloc(4096, p->block_size);
+	if (!p->block)
+		return -ENOMEM;
+	memset(p->block, 0, p->block_size);
+	p->data = p->block + MESSAGES_SIZE;
+	p->mr = ibv_reg_mr(p->id->pd, p->block, MESSAGES_SIZE + p->data_size,
+			   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
+				   IBV_ACCESS_REMOTE_WRITE);
+	if (!p->mr)
+		return -ENOMEM;
+	return o->no_recvs ? 0 : peer_post_recvs(p);
 }
 
 int peer_connect(struct peer *p, const char *host, const char *port, const struct peer_options *o)
@@ -95,7 +103,7 @@ int peer_connect(struct peer *p, const char *host, const char *port, const struc
 	if (!err)
 		err = make_queues(p, o->idle);
 	if (!err && !o->idle)
-		err = make_buffers(p);
+		err = make_buffers(p, o);
 	if (!err && rdma_connect(p->id, &param) < 0)
 		err = -errno;
 	if (err)

@@ -23,7 +23,10 @@ struct peer {
 	struct ibv_cq *send_cq, *recv_cq;
 	struct ibv_mr *mr;
 	uint8_t *block; /* receive buffers, send buffers, data */
-	uint8_t *data;	/* PEER_DATA_SIZE bytes that the server may read and write */
+	size_t block_size;
+	uint8_t *data; /* what the server may read and write */
+	size_t data_size;
+	uint32_t recv_size; /* of what is posted; the buffers are PEER_RECV_SIZE apart */
 	unsigned next_send;
 	int sent; /* that have not completed */
 	bool closed;
@@ -33,13 +36,17 @@ struct peer_options {
 	bool no_private;   /* no private message: 1024 bytes both ways */
 	uint8_t resources; /* RDMA Reads that the server may have outstanding; 0: 8 */
 	bool no_resources;
-	bool idle; /* no buffers: nothing can be sent */
+	bool idle;	    /* no buffers: nothing can be sent */
+	bool no_recvs;	    /* peer_post_recvs() may post them later */
+	uint32_t recv_size; /* of posted Receives, at most PEER_RECV_SIZE; 0: that */
+	size_t data_size;   /* 0: PEER_DATA_SIZE */
 };
 
 /* 0 or -errno; p is released on error. */
 int peer_connect(struct peer *p, const char *host, const char *port, const struct peer_options *o);
 /* disconnect false: the queue pair just goes away. */
 void peer_close(struct peer *p, bool disconnect);
+int peer_post_recvs(struct peer *p); /* all of them */
 int peer_send(struct peer *p, const void *msg, size_t len);
 
 enum { PEER_CLOSED = -1, PEER_TIMEOUT = -2 };

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * An RPC-over-RDMA peer that does what its standard input says, for tests written in another
+ * language. One connection at a time. A command is a line; LEN bytes follow where it ends in LEN.
+ *   connect HOST PORT DATA-SIZE RECV-SIZE   RECV-SIZE 0: no Receives are posted
+ *                      ok RKEY ADDRESS
+ *   receives           posts them
+ *   put OFFSET LEN     into the data that the server may read and write
+ *   get OFFSET LEN     ok LEN, and the bytes
+ *   send LEN           a message
+ *   wait MILLISECONDS  ok LEN, and a message; closed; or timeout
+ *   drop               the queue pair goes away without a word
+ *   disconnect
+ * The answer is a line: ok, or error and why. End of input ends the program.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/rdma/peer.h"
+
+static struct peer peer;
+
+static void answer(int err)
+{
+	if (err)
+		printf("error %s\n", strerror(-err));
+	else
+		printf("ok\n");
+}
+
+static void answer_bytes(const void *p, size_t len)
+{
+	printf("ok %zu\n", len);
+	fwrite(p, 1, len, stdout);
+}
+
+static void do_connect(const char *line)
+{
+	char host[64], port[16];
+	struct peer_options o = { 0 };
+
+	if (peer.id || sscanf(line, "connect %63s %15s %zu %" SCNu32, host, port, &o.data_size,
+			      &o.recv_size) != 4) {
+		answer(-EINVAL);
+		return;
+	}
+	o.no_recvs = o.recv_size == 0;
+	if (o.recv_size > PEER_RECV_SIZE)
+		o.recv_size = PEER_RECV_SIZE;
+	int err = peer_connect(&peer, host, port, &o);
+	if (err)
+		answer(err);
+	else
+		printf("ok %" PRIu32 " %" PRIuPTR "\n", peer.mr->rkey, (uintptr_t)peer.data);
+}
+
+static void do_put(size_t offset, size_t len)
+{
+	if (offset > peer.data_size || len > peer.data_size - offset) {
+		fprintf(stderr, "peer_pipe: put beyond the data\n");
+		exit(2);
+	}
+	answer(fread(peer.data + offset, 1, len, stdin) == len ? 0 : -EIO);
+}
+
+static void do_get(size_t offset, size_t len)
+{
+	if (offset > peer.data_size || len > peer.data_size - offset)
+		answer(-ERANGE);
+	else
+		answer_bytes(peer.data + offset, len);
+}
+
+static void do_send(size_t len)
+{
+	uint8_t message[PEER_SEND_SIZE];
+
+	if (len > sizeof(message) || fread(message, 1, len, stdin) != len) {
+		fprintf(stderr, "peer_pipe: a message of %zu bytes\n", len);
+		exit(2);
+	}
+	answer(peer_send(&peer, message, len));
+}
+
+static void do_wait(int ms)
+{
+	uint8_t message[PEER_RECV_SIZE];
+	int n = peer_wait(&peer, message, ms);
+
+	if (n >= 0)
+		answer_bytes(message, (size_t)n);
+	else
+		printf("%s\n", n == PEER_CLOSED ? "closed" : "timeout");
+}
+
+static void end(bool disconnect)
+{
+	peer_close(&peer, disconnect);
+	answer(0);
+}
+
+static void obey(const char *line)
+{
+	size_t a, b;
+	int ms;
+
+	if (!strncmp(line, "connect ", 8))
+		do_connect(line);
+	else if (!peer.id)
+		answer(-ENOTCONN);
+	else if (sscanf(line, "put %zu %zu", &a, &b) == 2)
+		do_put(a, b);
+	else if (sscanf(line, "get %zu %zu", &a, &b) == 2)
+		do_get(a, b);
+	else if (sscanf(line, "send %zu", &a) == 1)
+		do_send(a);
+	else if (sscanf(line, "wait %d", &ms) == 1)
+		do_wait(ms);
+	else if (!strcmp(line, "receives\n"))
+		answer(peer_post_recvs(&peer));
+	else if (!strcmp(line, "drop\n") || !strcmp(line, "disconnect\n"))
+		end(line[1] == 'i');
+	else
+		answer(-EINVAL);
+}
+
+int main(void)
+{
+	char line[256];
+
+	while (fgets(line, sizeof(line), stdin)) {
+		obey(line);
+		fflush(stdout);
+	}
+	return 0;
+}
