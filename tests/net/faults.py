@@ -15,63 +15,10 @@ import threading
 
 import harness
 import rpcclient as r
+from faultbench import DONE, MAYBE, NOTHING, OPS, SIZE, Bench
 from harness import Count, Daemon
-from held import Held
-from steady import Steady
 
-SIZE = 1 << 20
-ENTRIES = 3000
 SEED = int(os.environ.get("FAULTS_SEED", int.from_bytes(os.urandom(4), "big")))
-
-
-class Bench:
-    """The daemon, the steady client, and the file and folder that the faulty peer works on."""
-
-    def __init__(self, t, d):
-        self.t, self.d, self.held = t, d, Held(d)
-        self.dir = d.exports["x"]
-        with d.connect() as c:
-            self.root = d.root(c, "x")
-            self.fh = c.nfs(r.CREATE, r.create_args(self.root, "file"))["fh"]
-            self.old = os.urandom(SIZE)
-            c.nfs(r.WRITE, r.write_args(self.fh, 0, self.old))
-            self.many = c.nfs(r.MKDIR, r.mkdir_args(self.root, "many"))["fh"]
-        for i in range(ENTRIES):
-            open(f"{self.dir}/many/a-name-of-some-length-{i}", "w").close()
-        self.steady = Steady("tcp", d.connect, self.root)
-        self.trouble = None
-        with self.steady.still():
-            self.before = self.held.settled()
-
-    def meanwhile(self):
-        self.trouble = self.trouble or self.steady.works()
-
-    def on_disk(self):
-        with open(f"{self.dir}/file", "rb") as f:
-            return f.read()
-
-    def call(self, op):
-        """A call of op, and the data that it would write."""
-        if op == "WRITE":
-            new = os.urandom(SIZE)
-            return r.call_message(r.NFS, 3, r.WRITE, r.write_args(self.fh, 0, new)), new
-        if op == "READ":
-            return r.call_message(r.NFS, 3, r.READ, r.read_args(self.fh, 0, SIZE)), None
-        return r.call_message(r.NFS, 3, r.READDIR, r.readdir_args(self.many, count=SIZE)), None
-
-    def good_reply(self, op, message, raw):
-        """What is wrong with a whole reply, or None."""
-        proc = {"WRITE": r.WRITE, "READ": r.READ, "READDIR": r.READDIR}[op]
-        x = r.decode(proc, r.reply_body(raw, struct.unpack(">I", message[:4])[0]))
-        if x["status"]:
-            return f"status {x['status']}"
-        if op == "WRITE" and (x["count"], x["stable"]) != (SIZE, r.FILE_SYNC):
-            return f"{x['count']} bytes, stable {x['stable']}"
-        if op == "READ" and x["data"] != self.old:
-            return "other data"
-        if op == "READDIR" and len(x["entries"]) < 1000:
-            return f"{len(x['entries'])} entries"
-        return None
 
 
 # Where a call's record is cut, in bytes sent; negative from its end.
@@ -124,9 +71,14 @@ def small_window(d):
     return c
 
 
+def call(b, op):
+    args, new = b.args(op)
+    return r.call_message(r.NFS, 3, OPS[op], args), new
+
+
 def go_wrong(b, op, stage, fault):
-    """Drives one peer to its stage and through its fault. (what is wrong or None, data that must or may be in the file)."""
-    message, new = b.call(op)
+    """Drives one peer to its stage and through its fault."""
+    message, new = call(b, op)
     stuck = stage == "in the reply"
     c = small_window(b.d) if stuck and op != "WRITE" else b.d.connect()
     wrong, acknowledged = None, False
@@ -134,10 +86,10 @@ def go_wrong(b, op, stage, fault):
     if stage == "in the reply":
         if op != "WRITE":
             for _ in range(PIPELINED - 1):
-                send_up_to(c, stage, b.call(op)[0])
+                send_up_to(c, stage, call(b, op)[0])
         c._take(30)
     elif stage == "after the reply":
-        wrong = b.good_reply(op, message, c.recv())
+        wrong = b.bad_reply(op, message, c.recv())
         acknowledged = wrong is None
     if fault == "half-close":
         c.s.shutdown(socket.SHUT_WR)
@@ -151,38 +103,10 @@ def go_wrong(b, op, stage, fault):
     b.meanwhile()
     if fault == "half-close" and stage == "after the call":
         replies = rest_of_stream(c)
-        wrong = b.good_reply(op, message, replies[0]) if len(replies) == 1 else f"{len(replies)} replies after a half-close"
+        wrong = b.bad_reply(op, message, replies[0]) if len(replies) == 1 else f"{len(replies)} replies after a half-close"
         acknowledged = wrong is None
     leave(c, fault)
-    return wrong, new, acknowledged
-
-
-def check_file(b, stage, new, acknowledged):
-    """What is wrong with the file's content. A call that was sent and not answered may have run, or may not."""
-    now = b.on_disk()
-    if new is None or not whole(stage):
-        good = now == b.old
-    elif acknowledged:
-        good = now == new
-    else:
-        good = now in (b.old, new)
-    b.old = now
-    return None if good else "the file has other data"
-
-
-def run_cell(b, op, stage, fault):
-    wrong, new, acknowledged = go_wrong(b, op, stage, fault)
-    with b.steady.still():
-        lost = b.held.lost(b.before)
-        wrong = wrong or check_file(b, stage, new, acknowledged)
-    problems = [p for p in (wrong, b.trouble and f"the steady client: {b.trouble}", lost and f"not given back: {lost}") if p]
-    b.trouble = None
-    name = f"{op} {stage}: {fault}"
-    print(f"{'FAIL' if problems else 'ok'}: tcp: {name}" + (f": {problems}" if problems else ""), flush=True)
-    if problems:
-        b.t.failed += 1
-    else:
-        b.t.passed += 1
+    return wrong, new, DONE if acknowledged else MAYBE if whole(stage) else NOTHING
 
 
 class Writer(threading.Thread):
@@ -234,7 +158,7 @@ def test_kill(t, b):
     for w in writers:
         w.start()
     while not all(w.enough.is_set() or not w.is_alive() for w in writers):
-        message, _ = b.call("READ")
+        message, _ = call(b, "READ")
         c = b.d.connect()
         send_up_to(c, rnd.choice([s for s in CUTS]), message)
         leave(c, rnd.choice(FAULTS))
@@ -256,19 +180,20 @@ def main():
     t = Count()
     print(f"FAULTS_SEED={SEED}")
     with Daemon({"x": "rw,no_root_squash,insecure"}) as d:
-        b = Bench(t, d)
-        for op in ("READ", "WRITE", "READDIR"):  # buffers and descriptors that stay are made now
-            run_cell(b, op, "in the reply", "silence")
+        b = Bench(t, d, "tcp")
+        b.watch(d.connect)
+        for op in OPS:  # buffers and descriptors that stay are made now
+            b.cell(f"{op} in the reply: silence, first", go_wrong, op, "in the reply", "silence")
         start = b.held.now()
-        for op in ("READ", "WRITE", "READDIR"):
+        for op in OPS:
             for stage in stages(op):
                 for fault in FAULTS:
-                    run_cell(b, op, stage, fault)
+                    b.cell(f"{op} {stage}: {fault}", go_wrong, op, stage, fault)
         end = b.held.now()
         grown = end["memory"] - start["memory"]
         t.check("what is kept for use stays within what one burst needs", grown <= 32 << 20, f"{grown} bytes more")
         print(f"memory: {start['memory']} bytes at first, {end['memory']} at the end; slabs {start['slabs']}, {end['slabs']}")
-        b.steady.close()
+        b.close()
         if t.check("the daemon lives", d.alive()):
             test_kill(t, b)
         harness.finish(t, d)

@@ -88,9 +88,11 @@ def free_port():
 
 
 class Daemon:
-    """ringnfsd over exports: {sub-folder: options}. Use as a context; .stop() says how it ended."""
+    """ringnfsd over exports: {sub-folder: options}. Use as a context; .stop() says how it ended.
 
-    def __init__(self, exports, settings=None, nofile=None):
+    before: words of a command that becomes the daemon; env: its environment."""
+
+    def __init__(self, exports, settings=None, nofile=None, before=(), env=None):
         self.binary = os.environ.get("RINGNFSD", "./ringnfsd")
         if not os.access(self.binary, os.X_OK):
             raise SystemExit(f"{self.binary} is not there: build it, or set RINGNFSD")
@@ -98,7 +100,7 @@ class Daemon:
             skip_all("file handles and identities need root")
         self.top = scratch()
         self.port = free_port()
-        self.nofile = nofile
+        self.nofile, self.before, self.env = nofile, list(before), env
         self.process = None
         self.exports = {n: os.path.join(self.top, n) for n in exports}
         with open(os.path.join(self.top, "exports"), "w") as f:
@@ -147,8 +149,9 @@ class Daemon:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
         self.log = open(os.path.join(self.top, "log"), "ab")
-        self.process = subprocess.Popen([self.binary, "--foreground", "--config", self.config], stdin=subprocess.DEVNULL,
-                                        stdout=self.log, stderr=self.log, preexec_fn=raise_limit)
+        self.process = subprocess.Popen([*self.before, self.binary, "--foreground", "--config", self.config],
+                                        stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, preexec_fn=raise_limit,
+                                        env=self.env)
         for _ in range(600):
             if self.process.poll() is not None:
                 break

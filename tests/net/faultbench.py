@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the fault tests of both transports share: the daemon with steady clients beside the faulty peer, and the verdict on one
+cell of the table of stages and faults."""
+import contextlib
+import os
+import struct
+
+import rpcclient as r
+from held import Held
+from steady import Steady
+
+SIZE = 1 << 20
+ENTRIES = 3000
+OPS = {"READ": r.READ, "WRITE": r.WRITE, "READDIR": r.READDIR}
+
+# What a faulty WRITE may have done to the file: nothing; anything or nothing as one; all of it.
+NOTHING, MAYBE, DONE = "nothing", "maybe", "done"
+
+
+class Bench:
+    """The file and folder that the faulty peer works on, and what the daemon held before it came."""
+
+    def __init__(self, t, d, transport):
+        self.t, self.d, self.held, self.transport = t, d, Held(d), transport
+        self.dir = d.exports["x"]
+        with d.connect() as c:
+            self.root = d.root(c, "x")
+            self.fh = c.nfs(r.CREATE, r.create_args(self.root, "file"))["fh"]
+            self.old = os.urandom(SIZE)
+            c.nfs(r.WRITE, r.write_args(self.fh, 0, self.old))
+            self.many = c.nfs(r.MKDIR, r.mkdir_args(self.root, "many"))["fh"]
+        for i in range(ENTRIES):
+            open(f"{self.dir}/many/a-name-of-some-length-{i}", "w").close()
+        self.steady, self.trouble, self.before = [], None, None
+
+    def watch(self, *connects):
+        """Steady clients from here on, one for each way to connect; what is held with them is what must come back."""
+        for i, connect in enumerate(connects):
+            self.steady.append(Steady(f"{self.transport}-{i}", connect, self.root))
+        with self.still():
+            self.before = self.held.settled()
+
+    def still(self):
+        stack = contextlib.ExitStack()
+        for s in self.steady:
+            stack.enter_context(s.still())
+        return stack
+
+    def meanwhile(self):
+        """The steady clients get on while the fault lasts."""
+        for s in self.steady:
+            self.trouble = self.trouble or s.works()
+
+    def close(self):
+        for s in self.steady:
+            s.close()
+
+    def on_disk(self):
+        with open(f"{self.dir}/file", "rb") as f:
+            return f.read()
+
+    def args(self, op):
+        """(arguments of a call of op, the data that it would write)."""
+        if op == "WRITE":
+            new = os.urandom(SIZE)
+            return r.write_args(self.fh, 0, new), new
+        if op == "READ":
+            return r.read_args(self.fh, 0, SIZE), None
+        return r.readdir_args(self.many, count=SIZE), None
+
+    def bad_results(self, op, x):
+        """What is wrong with a call's results, or None."""
+        if x["status"]:
+            return f"status {x['status']}"
+        if op == "WRITE" and (x["count"], x["stable"]) != (SIZE, r.FILE_SYNC):
+            return f"{x['count']} bytes, stable {x['stable']}"
+        if op == "READ" and x["data"] != self.old:
+            return "other data"
+        if op == "READDIR" and len(x["entries"]) < 1000:
+            return f"{len(x['entries'])} entries"
+        return None
+
+    def bad_reply(self, op, message, rpc):
+        """The same for a whole RPC reply to message."""
+        return self.bad_results(op, r.decode(OPS[op], r.reply_body(rpc, struct.unpack(">I", message[:4])[0])))
+
+    def bad_file(self, new, effect):
+        """What is wrong with the file, read behind the daemon's back."""
+        now = self.on_disk()
+        allowed = {NOTHING: [self.old], MAYBE: [self.old, new or self.old], DONE: [new or self.old]}[effect]
+        self.old = now
+        return None if now in allowed else "the file has other data"
+
+    def cell(self, name, go, *args):
+        """Runs go(self, *args), which gives (what is wrong or None, data of a WRITE, its effect), and judges what is left."""
+        wrong, new, effect = go(self, *args)
+        with self.still():
+            lost = self.held.lost(self.before) if self.d.alive() else "the daemon is gone"
+            wrong = wrong or self.bad_file(new, effect)
+        problems = [p for p in (wrong, self.trouble and f"a steady client: {self.trouble}", lost and f"not given back: {lost}") if p]
+        self.trouble = None
+        print(f"{'FAIL' if problems else 'ok'}: {self.transport}: {name}" + (f": {problems}" if problems else ""), flush=True)
+        if problems:
+            self.t.failed += 1
+        else:
+            self.t.passed += 1
+        return not problems
