@@ -35,9 +35,9 @@ struct drc_entry {
 	LIST_ENTRY(drc_entry) link; /* in a bucket, or in unused */
 	struct drc_shard *shard;
 	struct drc_key key;
-	uint64_t conn_id;	    /* where the first call came from */
-	struct rpc_request *parked; /* a duplicate that waits for the end of the first */
-	uint8_t *reply;		    /* NULL while in progress */
+	uint64_t conn_id;	      /* where the first call came from */
+	struct rn_inbox_node *parked; /* duplicates that wait for the first's end */
+	uint8_t *reply;		      /* NULL while in progress */
 	uint32_t reply_len;
 };
 LIST_HEAD(entry_list, drc_entry);
@@ -215,24 +215,22 @@ static bool evict(struct drc_shard *s)
 	return true;
 }
 
-static void drop_request(struct rpc_request *req)
-{
-	req->conn->ops->drop(req);
-}
-
-/* Under the lock. A request that has to be dropped instead goes to *drop. */
+/* Under the lock. While it is parked, a request's inbox node is its link in the entry's list. */
 static enum drc_verdict park(struct drc_entry *e, struct rpc_request *req,
-			     void (*again)(struct rpc_request *req), struct rpc_request **drop)
+			     void (*again)(struct rpc_request *req))
 {
-	const struct rpc_request *old = e->parked;
+	unsigned n = 0;
 
 	e->shard->stats.in_progress++;
-	if (again == NULL || req->conn->id == e->conn_id ||
-	    (old != NULL && req->conn->id == old->conn->id))
+	if (again == NULL || req->conn->id == e->conn_id)
 		return DRC_IN_PROGRESS;
-	*drop = e->parked;
+	for (const struct rn_inbox_node *p = e->parked; p != NULL; p = p->next)
+		if (++n == DRC_PARKED_MAX ||
+		    rn_container_of(p, struct rpc_request, node)->conn->id == req->conn->id)
+			return DRC_IN_PROGRESS;
 	req->work = again;
-	e->parked = req;
+	req->node.next = e->parked;
+	e->parked = &req->node;
 	return DRC_PARKED;
 }
 
@@ -258,7 +256,6 @@ static enum drc_verdict insert(struct drc_shard *s, struct entry_list *bucket,
 enum drc_verdict drc_lookup(struct drc *drc, struct rpc_request *req,
 			    void (*again)(struct rpc_request *req))
 {
-	struct rpc_request *drop = NULL;
 	enum drc_verdict verdict;
 	struct drc_entry *e;
 	struct drc_key k;
@@ -276,7 +273,7 @@ enum drc_verdict drc_lookup(struct drc *drc, struct rpc_request *req,
 	if (e == NULL) {
 		verdict = insert(s, bucket, &k, req);
 	} else if (e->reply == NULL) {
-		verdict = park(e, req, again, &drop);
+		verdict = park(e, req, again);
 	} else {
 		xdr_out_rewind(&req->out, 0);
 		xdr_put_fixed(&req->out, e->reply, e->reply_len);
@@ -284,8 +281,6 @@ enum drc_verdict drc_lookup(struct drc *drc, struct rpc_request *req,
 		verdict = DRC_REPLAY;
 	}
 	pthread_mutex_unlock(&s->lock);
-	if (drop != NULL)
-		rpc_requeue(drop, drop_request);
 	return verdict;
 }
 
@@ -317,14 +312,18 @@ static void finish(struct rpc_request *req, bool answered)
 		return;
 	req->drc = NULL;
 	pthread_mutex_lock(&e->shard->lock);
-	struct rpc_request *parked = e->parked;
+	struct rn_inbox_node *parked = e->parked;
 	e->parked = NULL;
 	e->shard->stats.running--;
 	if (!answered || !store(e, &req->out))
 		forget(e);
 	pthread_mutex_unlock(&e->shard->lock);
-	if (parked != NULL)
-		rpc_requeue(parked, parked->work);
+	while (parked != NULL) {
+		struct rpc_request *r = rn_container_of(parked, struct rpc_request, node);
+
+		parked = parked->next; /* r is not ours once it is posted */
+		rpc_requeue(r, r->work);
+	}
 }
 
 void drc_done(struct drc *drc, struct rpc_request *req)

@@ -7,7 +7,8 @@
  *
  * A duplicate that meets the first call still running is dropped if it came on the same connection: the reply
  * will come there. On another one, after a reconnect, that reply would be lost with the old connection, so the
- * duplicate is parked with the entry and put back on its worker when the first call ends.
+ * duplicate is parked with the entry and put back on its worker when the first call ends. One of each connection
+ * is, up to DRC_PARKED_MAX: whichever is the client's last, it gets its reply.
  */
 #ifndef RN_RPC_DRC_H
 #define RN_RPC_DRC_H
@@ -19,6 +20,8 @@
 
 #define DRC_SUM_BYTES 8192u /* more than any call of a non-idempotent procedure has but WRITE */
 #define DRC_REPLY_MAX 1024u /* replies of non-idempotent procedures are smaller; a longer one is not kept */
+
+#define DRC_PARKED_MAX 16u
 
 struct drc;
 struct drc_entry;
