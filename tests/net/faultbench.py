@@ -3,7 +3,10 @@
 cell of the table of stages and faults."""
 import contextlib
 import os
+import random
+import signal
 import struct
+import threading
 
 import rpcclient as r
 from held import Held
@@ -12,6 +15,8 @@ from steady import Steady
 SIZE = 1 << 20
 ENTRIES = 3000
 OPS = {"READ": r.READ, "WRITE": r.WRITE, "READDIR": r.READDIR}
+
+SEED = int(os.environ.get("FAULTS_SEED", int.from_bytes(os.urandom(4), "big")))
 
 # What a faulty WRITE may have done to the file: nothing; anything or nothing as one; all of it.
 NOTHING, MAYBE, DONE = "nothing", "maybe", "done"
@@ -32,6 +37,8 @@ class Bench:
         for i in range(ENTRIES):
             open(f"{self.dir}/many/a-name-of-some-length-{i}", "w").close()
         self.steady, self.trouble, self.before = [], None, None
+        self.random = random.Random(SEED)
+        print(f"FAULTS_SEED={SEED}")
 
     def watch(self, *connects):
         """Steady clients from here on, one for each way to connect; what is held with them is what must come back."""
@@ -105,3 +112,65 @@ class Bench:
         else:
             self.t.passed += 1
         return not problems
+
+
+class Writer(threading.Thread):
+    """Writes blocks of a file of its own, and remembers what was acknowledged as stable."""
+
+    BLOCK, BLOCKS, ENOUGH = 40000, 50, 150
+
+    def __init__(self, b, connect, name, unstable):
+        super().__init__(daemon=True)
+        self.conn, self.unstable, self.path = connect(), unstable, os.path.join(b.dir, name)
+        self.fh = self.conn.nfs(r.CREATE, r.create_args(b.root, name))["fh"]
+        self.stable, self.sent, self.enough = {}, 0, threading.Event()
+
+    def run(self):
+        verifier = None
+        try:
+            while True:
+                i = self.sent
+                self.sent += 1
+                data = struct.pack(">I", i) * (self.BLOCK // 4)
+                how = r.UNSTABLE if self.unstable else r.FILE_SYNC
+                w = self.conn.nfs(r.WRITE, r.write_args(self.fh, i % self.BLOCKS * self.BLOCK, data, how))
+                if self.unstable:
+                    w = self.conn.nfs(r.COMMIT, r.commit_args(self.fh))
+                if w["status"] or verifier not in (None, w["verf"]):
+                    return
+                verifier = w["verf"]
+                self.stable[i % self.BLOCKS] = data
+                if i == self.ENOUGH:
+                    self.enough.set()
+        except (r.Closed, OSError):
+            pass
+
+    def missing(self):
+        """Blocks that were acknowledged and are not there. The one that was under way may be there without an answer."""
+        with open(self.path, "rb") as f:
+            content = f.read()
+        under_way = (self.sent - 1) % self.BLOCKS
+        return [i for i, data in self.stable.items()
+                if i != under_way and content[i * self.BLOCK:(i + 1) * self.BLOCK] != data]
+
+
+def kill_amid_work(b, connect, disturb):
+    """kill -9 in the middle of work, with faulty peers beside it: disturb(b) is one."""
+    t = b.t
+    writers = [Writer(b, connect, f"stable-{b.transport}-{i}", i % 2) for i in range(4)]
+    for w in writers:
+        w.start()
+    while any(w.is_alive() and not w.enough.is_set() for w in writers):
+        disturb(b)
+    b.d.stop(signal.SIGKILL)
+    for w in writers:
+        w.join(60)
+        what = f"{b.transport}: {'UNSTABLE and COMMIT' if w.unstable else 'FILE_SYNC'}"
+        t.check(f"{what}: enough was acknowledged before the kill", w.enough.is_set(), w.sent)
+        if t.equal(f"{what}: acknowledged blocks that kill -9 lost", w.missing(), []):
+            print(f"ok: {what}: kill -9 after {w.sent - 1} acknowledged blocks lost none")
+        w.conn.close()
+    b.d.start()
+    with b.d.connect() as c:
+        got = c.nfs(r.READ, r.read_args(b.fh, 0, SIZE))
+        t.check("after the restart the handle is good and the data is there", got.get("data") == b.on_disk(), got["status"])

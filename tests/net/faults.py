@@ -6,20 +6,13 @@ For each: another client works on while it lasts, everything that the daemon hel
 no effect, and what was acknowledged as stable is in the file, read behind the daemon's back. At the end the daemon is killed
 in the middle of work and every acknowledged byte looked for.
 """
-import os
-import random
-import signal
 import socket
 import struct
-import threading
 
 import harness
 import rpcclient as r
-from faultbench import DONE, MAYBE, NOTHING, OPS, SIZE, Bench
+from faultbench import DONE, MAYBE, NOTHING, OPS, SIZE, Bench, kill_amid_work
 from harness import Count, Daemon
-
-SEED = int(os.environ.get("FAULTS_SEED", int.from_bytes(os.urandom(4), "big")))
-
 
 # Where a call's record is cut, in bytes sent; negative from its end.
 CUTS = {"in the mark": 2, "after the mark": 4, "in the RPC header": 30, "in the handle": 90, "before the last byte": -1,
@@ -109,76 +102,15 @@ def go_wrong(b, op, stage, fault):
     return wrong, new, DONE if acknowledged else MAYBE if whole(stage) else NOTHING
 
 
-class Writer(threading.Thread):
-    """Writes blocks of a file of its own, and remembers what was acknowledged as stable."""
-
-    BLOCK = 40000
-
-    def __init__(self, d, root, name, unstable):
-        super().__init__(daemon=True)
-        self.conn, self.unstable, self.path = d.connect(), unstable, os.path.join(d.exports["x"], name)
-        self.fh = self.conn.nfs(r.CREATE, r.create_args(root, name))["fh"]
-        self.stable, self.enough = {}, threading.Event()
-
-    def run(self):
-        verifier = None
-        try:
-            for i in range(100000):
-                data = struct.pack(">I", i) * (self.BLOCK // 4)
-                how = r.UNSTABLE if self.unstable else r.FILE_SYNC
-                w = self.conn.nfs(r.WRITE, r.write_args(self.fh, i % 50 * self.BLOCK, data, how))
-                if self.unstable:
-                    w = self.conn.nfs(r.COMMIT, r.commit_args(self.fh))
-                if w["status"] or verifier not in (None, w["verf"]):
-                    return
-                verifier = w["verf"]
-                self.stable[i % 50] = data
-                if i == 150:
-                    self.enough.set()
-        except (r.Closed, OSError):
-            pass
-
-    def missing(self):
-        """Blocks that were acknowledged and are not there. The one that was under way may be there without an answer."""
-        with open(self.path, "rb") as f:
-            content = f.read()
-        last = max(struct.unpack(">I", d[:4])[0] for d in self.stable.values())
-        bad = []
-        for i, data in self.stable.items():
-            got = content[i * self.BLOCK:(i + 1) * self.BLOCK]
-            if got != data and i != (last + 1) % 50:
-                bad.append(i)
-        return bad
-
-
-def test_kill(t, b):
-    """kill -9 in the middle of work, with faulty peers beside it."""
-    rnd = random.Random(SEED)
-    writers = [Writer(b.d, b.root, f"stable-{i}", i % 2) for i in range(4)]
-    for w in writers:
-        w.start()
-    while not all(w.enough.is_set() or not w.is_alive() for w in writers):
-        message, _ = call(b, "READ")
-        c = b.d.connect()
-        send_up_to(c, rnd.choice([s for s in CUTS]), message)
-        leave(c, rnd.choice(FAULTS))
-    b.d.stop(signal.SIGKILL)
-    for w in writers:
-        w.join(60)
-        w.conn.close()
-        what = "UNSTABLE and COMMIT" if w.unstable else "FILE_SYNC"
-        t.check(f"{what}: enough was acknowledged before the kill", w.enough.is_set(), len(w.stable))
-        if t.equal(f"{what}: acknowledged blocks that a kill lost", w.missing(), []):
-            print(f"ok: kill -9 with {what} of {len(w.stable)} blocks acknowledged")
-    b.d.start()
-    with b.d.connect() as c:
-        got = c.nfs(r.READ, r.read_args(b.fh, 0, SIZE))
-        t.equal("after the restart the handle is good and the data is there", got.get("data") == b.on_disk(), True)
+def disturb(b):
+    rnd = b.random
+    c = b.d.connect()
+    send_up_to(c, rnd.choice([*CUTS]), call(b, "READ")[0])
+    leave(c, rnd.choice(FAULTS))
 
 
 def main():
     t = Count()
-    print(f"FAULTS_SEED={SEED}")
     with Daemon({"x": "rw,no_root_squash,insecure"}) as d:
         b = Bench(t, d, "tcp")
         b.watch(d.connect)
@@ -195,7 +127,7 @@ def main():
         print(f"memory: {start['memory']} bytes at first, {end['memory']} at the end; slabs {start['slabs']}, {end['slabs']}")
         b.close()
         if t.check("the daemon lives", d.alive()):
-            test_kill(t, b)
+            kill_amid_work(b, d.connect, disturb)
         harness.finish(t, d)
     harness.result(t)
 

@@ -35,8 +35,8 @@ class Peer:
             raise
 
     def connect(self, recv_size=INLINE):
-        self.rkey, self.address = map(int, self.ask(f"connect {self.host} {self.port} {DATA} {recv_size}").split()[1:])
-        self.position = None
+        answer = self.ask(f"connect {self.host} {self.port} {DATA} {recv_size}")
+        self.rkey, self.address, self.qp, self.servers_qp = map(int, answer.split()[1:])
 
     def ask(self, line, data=b""):
         """The answer's line: "ok ...", "closed", "timeout"; raises Closed for an error."""

@@ -3,7 +3,7 @@
  * An RPC-over-RDMA peer that does what its standard input says, for tests written in another
  * language. One connection at a time. A command is a line; LEN bytes follow where it ends in LEN.
  *   connect HOST PORT DATA-SIZE RECV-SIZE   RECV-SIZE 0: no Receives are posted
- *                      ok RKEY ADDRESS
+ *                      ok RKEY ADDRESS QUEUE-PAIR SERVERS-QUEUE-PAIR
  *   receives           posts them
  *   put OFFSET LEN     into the data that the server may read and write
  *   get OFFSET LEN     ok LEN, and the bytes
@@ -37,6 +37,14 @@ static void answer_bytes(const void *p, size_t len)
 	fwrite(p, 1, len, stdout);
 }
 
+static uint32_t servers_qp(void)
+{
+	struct ibv_qp_attr attr = { 0 };
+	struct ibv_qp_init_attr init;
+
+	return ibv_query_qp(peer.id->qp, &attr, IBV_QP_DEST_QPN, &init) ? 0 : attr.dest_qp_num;
+}
+
 static void do_connect(const char *line)
 {
 	char host[64], port[16];
@@ -54,7 +62,8 @@ static void do_connect(const char *line)
 	if (err)
 		answer(err);
 	else
-		printf("ok %" PRIu32 " %" PRIuPTR "\n", peer.mr->rkey, (uintptr_t)peer.data);
+		printf("ok %" PRIu32 " %" PRIuPTR " %" PRIu32 " %" PRIu32 "\n", peer.mr->rkey,
+		       (uintptr_t)peer.data, peer.id->qp->qp_num, servers_qp());
 }
 
 static void do_put(size_t offset, size_t len)
