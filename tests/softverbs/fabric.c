@@ -22,7 +22,10 @@
 
 #define BACKLOG 256
 
-struct sv_fabric sv_fabric = { .lock = PTHREAD_MUTEX_INITIALIZER };
+struct sv_fabric sv_fabric = {
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.pulled = PTHREAD_COND_INITIALIZER,
+};
 
 void sv_lock(void)
 {
@@ -149,6 +152,7 @@ static int open_now(struct sv_fabric *f)
 	f->nonce = sv_now() ^ (uint64_t)getpid() << 32;
 	f->qps.next = (uint32_t)(f->nonce >> 4) % SV_QPS;
 	f->slot_fd = f->listen_fd = -1;
+	TAILQ_INIT(&f->reordered);
 	/* Where a security module asks for it, so that peers may read our memory. */
 	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
 	int err = choose_dir(f);

@@ -48,6 +48,7 @@ struct sv_qp_table {
 	struct sv_qp **qp; /* SV_QPS of them */
 	uint32_t next;
 	uint32_t used;
+	uint32_t connected; /* so far */
 };
 
 struct sv_fabric {
@@ -66,8 +67,12 @@ struct sv_fabric {
 	TAILQ_HEAD(sv_devices, sv_device) devices;
 	unsigned ndevices;
 	struct sv_mr_table mrs;
+	uint32_t mr_tag;
+	pthread_cond_t pulled; /* a peer has taken a Read's data */
 	struct sv_qp_table qps;
-	struct sv_faults *faults;
+	struct sv_qp *acks; /* the queue pairs that owe acknowledgements: a list by sv_qp.next_ack */
+	struct sv_faults *faults; /* fault.c */
+	TAILQ_HEAD(, sv_held) reordered; /* completions that wait for another queue pair's */
 	struct sv_cm *cm;
 	uint64_t nonce; /* read by peers: whether they may read this process's memory */
 };

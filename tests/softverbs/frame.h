@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define SV_FRAME_DATA 65536u /* most bytes after a header */
-#define SV_PULL_DATA 1048576u /* most bytes that one frame lets the peer read from memory */
+#define SV_PULL_DATA 262144u /* most bytes that one frame lets the peer read from memory */
 #define SV_PULL_IOVS 64u
 
 enum sv_frame_type {
@@ -21,6 +21,7 @@ enum sv_frame_type {
 	SV_FRAME_ACK,	    /* all requests up to seq, other than Reads, are done */
 	SV_FRAME_NAK,	    /* the request seq was refused, opcode: enum sv_nak */
 	SV_FRAME_PULLED,    /* a Read's requester has taken all data of the responses */
+	SV_FRAME_DROP,	    /* a fault: the connection is lost */
 };
 
 enum sv_op { SV_OP_SEND = 1, SV_OP_WRITE, SV_OP_READ, SV_OP_SWAP, SV_OP_ADD };

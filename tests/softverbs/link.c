@@ -159,12 +159,8 @@ static void take_frames(struct sv_link *l)
 		memmove(l->in, l->in + at, l->in_len);
 }
 
-static void on_socket(struct sv_watch *w, uint32_t events)
+static void read_socket(struct sv_link *l)
 {
-	struct sv_link *l = (struct sv_link *)((char *)w - offsetof(struct sv_link, watch));
-
-	if (events & EPOLLOUT)
-		sv_link_pump(l);
 	for (int i = 0; i < RECEIVES_AT_ONCE && !l->dead; i++) {
 		size_t room = SV_LINK_RX - l->in_len;
 		ssize_t n = recv(l->watch.fd, l->in + l->in_len, room, MSG_DONTWAIT);
@@ -177,6 +173,17 @@ static void on_socket(struct sv_watch *w, uint32_t events)
 		if ((size_t)n < room)
 			return;
 	}
+}
+
+static void on_socket(struct sv_watch *w, uint32_t events)
+{
+	struct sv_link *l = (struct sv_link *)((char *)w - offsetof(struct sv_link, watch));
+
+	if (events & EPOLLOUT)
+		sv_link_pump(l);
+	if (events & ~(uint32_t)EPOLLOUT)
+		read_socket(l);
+	sv_acks_flush();
 }
 
 static int link_new(int fd, unsigned slot, struct sv_link **out)

@@ -26,6 +26,8 @@
 #define SV_LINK_RX (4u * (SV_FRAME_DATA + sizeof(struct sv_frame)))
 #define SV_NO_SLOT 0xffffffffu
 
+struct sv_link;
+
 struct sv_sender {
 	TAILQ_ENTRY(sv_sender) link;
 	bool queued;

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Protection domains and memory regions. A key is an index into the table of regions and, in its low
+ * byte, a tag that changes with each registration, so that an old key is not taken for a new one.
+ * Local and remote key of a region are equal. All with the fabric's lock held.
+ */
+#ifndef SV_MEMORY_H
+#define SV_MEMORY_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <sys/uio.h>
+
+struct sv_pd {
+	struct ibv_pd ibv; /* first */
+	unsigned users;
+};
+
+struct sv_mr {
+	struct ibv_mr ibv; /* first */
+	uint64_t iova;
+	unsigned access;
+	bool invalid;	/* by a peer's Send with Invalidate */
+	unsigned pulls; /* Reads whose data peers are taking from it */
+};
+
+static inline struct sv_pd *sv_pd_of(struct ibv_pd *pd)
+{
+	return (struct sv_pd *)pd;
+}
+
+struct sv_range {
+	uint64_t addr;
+	uint64_t len;
+	uint32_t key;
+	unsigned access; /* needed: IBV_ACCESS_* */
+};
+
+/* Where the range is in this process; NULL unless key, domain, bounds and rights are as they must be.
+ * *mr (may be NULL) is its region. */
+void *sv_mr_map(const struct ibv_pd *pd, const struct sv_range *r, struct sv_mr **mr);
+
+/* What of a scatter or gather list is in [offset, offset + len) of its bytes, as at most nsge entries
+ * of iov; -EFAULT where a key does not allow it. */
+int sv_sge_map(const struct ibv_pd *pd, const struct ibv_sge *sge, int nsge, uint32_t offset,
+	       uint32_t len, unsigned access, struct iovec *iov);
+
+/* A peer's Send with Invalidate; false if the key is none of this domain. */
+bool sv_mr_invalidate(const struct ibv_pd *pd, uint32_t rkey);
+
+/* The region's data have been taken, or will never be. */
+void sv_mr_unpull(uint32_t rkey);
+
+#endif
