@@ -275,3 +275,14 @@ void sv_cm_link_lost(struct sv_link *l)
 	if (c->peer_slot == l->slot)
 		peer_lost(c);
 }
+
+void sv_cm_dropped(struct ibv_qp *qp)
+{
+	struct sv_cm *cm = cm_root();
+	struct cm_id *c;
+
+	for (unsigned i = 0; cm && i < CM_BUCKETS; i++)
+		LIST_FOREACH(c, &cm->ids[i], link)
+	if (c->pub.qp == qp)
+		peer_lost(c);
+}
