@@ -235,12 +235,24 @@ int cf_conn_open(struct cf_conn *c, const char *host, const char *port,
 	return err;
 }
 
+/* They keep the queue pair that bound them: rxe waits for them before it lets it go. */
+static void free_memory_windows(struct cf_conn *c)
+{
+	for (struct cf_window *w = c->windows; w; w = w->next) {
+		if (w->mw)
+			ibv_dealloc_mw(w->mw);
+		w->mw = NULL;
+	}
+}
+
 static void free_windows(struct cf_conn *c)
 {
 	struct cf_window *w;
 
 	while ((w = c->windows)) {
 		c->windows = w->next;
+		if (w->bindable)
+			ibv_dereg_mr(w->bindable);
 		ibv_dereg_mr(w->mr);
 		free(w->block);
 		free(w);
@@ -254,6 +266,7 @@ void cf_conn_close(struct cf_conn *c, bool polite)
 		wait_event(c, RDMA_CM_EVENT_DISCONNECTED, cf_now_ms() + CLOSE_MS);
 	c->closed = true;
 	c->established = false;
+	free_memory_windows(c);
 	if (c->id && c->id->qp)
 		rdma_destroy_qp(c->id);
 	free_windows(c);

@@ -119,6 +119,9 @@ void cf_private_encode(uint8_t out[CF_PRIVATE_SIZE], bool invalidate, uint32_t s
 struct cf_window {
 	struct cf_window *next;
 	struct ibv_mr *mr;
+	uint32_t handle; /* what segments name: the region's, or that of the memory window on it */
+	struct ibv_mr *bindable; /* region below mw; both NULL: see memory_window.h */
+	struct ibv_mw *mw;
 	uint8_t *block;
 	uint8_t *data;
 	size_t len;

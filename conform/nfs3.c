@@ -230,8 +230,8 @@ bool cf3_read_result(struct cf_test *t, struct cf_reply *r, bool reduced,
 		out->data_len = len;
 	}
 	if (r->x.err || r->x.left)
-		return cf_fail(t, "a READ reply that decodes to its end", "%s",
-			       r->x.err ? "it is too short" : "bytes are left");
+		return cf_fail(t, "a READ reply that decodes to its end", "%s: %zu bytes are left",
+			       r->x.err ? "it is too short" : "it is too long", r->x.left);
 	if (out->data_len != out->count)
 		return cf_fail(t, "the data's length is the count", "length %u, count %u",
 			       out->data_len, out->count);

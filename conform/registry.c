@@ -5,8 +5,20 @@
 extern const struct cf_group cf_group_private;
 extern const struct cf_group cf_group_v4;
 
+/* From 1001 on. */
+extern const struct cf_group cf_group_write, cf_group_write_other, cf_group_reply, cf_group_both;
+extern const struct cf_group cf_group_credits, cf_group_invalidate;
+
+/* clang-format off */
 const struct cf_group *const cf_groups[] = {
 	&cf_group_private,
 	&cf_group_v4,
+
+	&cf_group_write,
+	&cf_group_write_other,
+	&cf_group_reply,
+	&cf_group_both,
+	&cf_group_credits,
+	&cf_group_invalidate,
 	NULL,
 };

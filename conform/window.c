@@ -22,6 +22,7 @@ struct cf_window *cf_window_new(struct cf_conn *c, size_t len)
 		return NULL;
 	}
 	memset(w->block, CF_GUARD_BYTE, size);
+	w->handle = w->mr->rkey;
 	w->data = w->block + CF_GUARD;
 	w->len = len;
 	memset(w->data, CF_FILL_BYTE, len);
@@ -32,7 +33,7 @@ struct cf_window *cf_window_new(struct cf_conn *c, size_t len)
 
 struct cf_seg cf_window_seg(const struct cf_window *w, uint32_t off, uint32_t len)
 {
-	return (struct cf_seg){ w->mr->rkey, len, (uintptr_t)w->data + off };
+	return (struct cf_seg){ w->handle, len, (uintptr_t)w->data + off };
 }
 
 static bool all_are(const uint8_t *p, size_t len, uint8_t byte)
@@ -66,7 +67,7 @@ uint8_t *cf_conn_segment_data(const struct cf_conn *c, const struct cf_seg *s)
 {
 	for (const struct cf_window *w = c->windows; w; w = w->next) {
 		uint64_t start = (uintptr_t)w->data;
-		if (s->handle == w->mr->rkey && s->offset >= start && s->offset - start <= w->len &&
+		if (s->handle == w->handle && s->offset >= start && s->offset - start <= w->len &&
 		    s->length <= w->len - (s->offset - start))
 			return w->data + (s->offset - start);
 	}

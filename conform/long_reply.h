@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Calls of NFSv3 whose replies are longer than 1024 bytes, and checks of those replies: for the
+ * groups that need long replies of every kind.
+ */
+#ifndef RN_CONFORM_LONG_REPLY_H
+#define RN_CONFORM_LONG_REPLY_H
+
+#include "conform/call.h"
+
+enum cf_long { CF_LONG_READDIR, CF_LONG_READDIRPLUS, CF_LONG_READ, CF_LONG_READLINK };
+
+/* Makes what is read, and the call. NULL: verdict. */
+struct cf_call *cf_long_call(struct cf_test *t, enum cf_long kind);
+/* The call again, of what cf_long_call of the same connection's case has made. */
+struct cf_call *cf_long_again(struct cf_test *t, enum cf_long kind);
+/* A successful reply decodes to its end, and what is in it is right; fewer entries or bytes than
+ * there are will do. */
+bool cf_long_check(struct cf_test *t, enum cf_long kind, struct cf_reply *r);
+
+#endif
