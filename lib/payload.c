@@ -8,6 +8,11 @@
  * last: partly used slabs fill up and the others stay whole, and what may be cut again is found at
  * the end of a list. One mutex guards everything but the table of slab bases, which only grows and
  * is read without it. ready() is called outside the mutex.
+ *
+ * A waiter is in one of two places: in the fair queue, until its account may hold what it asks for
+ * and it is its turn; then it is pool->next until there is a buffer. While there is a next, nobody
+ * passes it, or a large buffer would never come together. What an account may hold is a dynamic
+ * threshold, as shared-memory switches have it: as much as is free.
  */
 #include "lib/payload.h"
 
@@ -40,7 +45,13 @@ static const uint32_t class_sizes[] = { 4u << 10,   8u << 10, 16u << 10, 64u << 
 #define NCLASSES 7
 
 TAILQ_HEAD(payload_list, rn_payload);
-TAILQ_HEAD(waiter_list, rn_payload_waiter);
+
+#define WAITER_QUANTUM                                                                             \
+	RN_PAYLOAD_MAX /* whoever's turn it is gets one buffer, whatever its size                  \
+			*/
+/* Accounts asked at each buffer that comes back. One that may not hold more holds something: its
+ * buffer will come back too, and the search go on then. */
+#define WAITER_TRIES 64
 
 struct slab {
 	TAILQ_ENTRY(slab) link; /* in its class's list while nfree > 0 */
@@ -57,8 +68,11 @@ struct rn_payload_pool {
 	struct rn_budget *budget;
 	pthread_mutex_t lock;
 	struct slab_list classes[NCLASSES];
-	struct waiter_list waiters;
-	uint64_t in_use, bytes_in_use, waits;
+	struct rn_fq waiters;
+	struct rn_payload_waiter *next;
+	struct rn_payload_account nobody; /* of waiters without one */
+	uint64_t in_use, waits;
+	_Atomic size_t bytes_in_use;
 	_Atomic uint32_t nslabs;
 	struct slab *slabs[RN_SLABS_MAX]; /* [0, nslabs) are set and stay */
 };
@@ -82,8 +96,16 @@ struct rn_payload_pool *rn_payload_pool_new(struct rn_budget *budget)
 	pthread_mutex_init(&pool->lock, NULL);
 	for (unsigned i = 0; i < NCLASSES; i++)
 		TAILQ_INIT(&pool->classes[i]);
-	TAILQ_INIT(&pool->waiters);
+	rn_fq_init(&pool->waiters, WAITER_QUANTUM);
+	rn_payload_account_init(&pool->nobody);
 	return pool;
+}
+
+void rn_payload_account_init(struct rn_payload_account *a)
+{
+	atomic_init(&a->bytes, 0);
+	atomic_init(&a->waiting, 0);
+	rn_fq_flow_init(&a->waiters);
 }
 
 static void slab_free(struct rn_payload_pool *pool, struct slab *s)
@@ -211,9 +233,35 @@ static struct rn_payload *take(struct rn_payload_pool *pool, size_t size)
 	if (--s->nfree == 0)
 		TAILQ_REMOVE(list, s, link);
 	pool->in_use++;
-	pool->bytes_in_use += p->size;
+	atomic_fetch_add_explicit(&pool->bytes_in_use, p->size, memory_order_relaxed);
 	atomic_store_explicit(&p->refs, 1, memory_order_relaxed);
 	return p;
+}
+
+/* Bytes that could still be taken, in whatever pieces they are. */
+static size_t left(struct rn_payload_pool *pool)
+{
+	const size_t max = pool->budget->max;
+	const size_t all = atomic_load_explicit(&pool->budget->used, memory_order_relaxed) +
+			   atomic_load_explicit(&pool->bytes_in_use, memory_order_relaxed);
+	const size_t slabs = (size_t)rn_payload_slab_count(pool) * RN_SLAB_SIZE;
+
+	return all < max + slabs ? max + slabs - all : 0;
+}
+
+bool rn_payload_may_hold(struct rn_payload_pool *pool, const struct rn_payload_account *a,
+			 size_t size)
+{
+	const size_t held = atomic_load_explicit(&a->bytes, memory_order_relaxed);
+
+	return held == 0 || held + size <= left(pool);
+}
+
+static void assign(struct rn_payload *p, struct rn_payload_account *a)
+{
+	p->account = a;
+	if (a != NULL)
+		atomic_fetch_add_explicit(&a->bytes, p->size, memory_order_relaxed);
 }
 
 /* Under the lock. */
@@ -223,7 +271,10 @@ static void put_back(struct rn_payload_pool *pool, struct rn_payload *p)
 	struct slab_list *list = &pool->classes[s->class_index];
 
 	pool->in_use--;
-	pool->bytes_in_use -= p->size;
+	atomic_fetch_sub_explicit(&pool->bytes_in_use, p->size, memory_order_relaxed);
+	if (p->account != NULL)
+		atomic_fetch_sub_explicit(&p->account->bytes, p->size, memory_order_relaxed);
+	p->account = NULL;
 	TAILQ_INSERT_HEAD(&s->free, p, free_link); /* the warmest memory goes out first */
 	if (++s->nfree == s->nbuf) {
 		if (s->nbuf > 1)
@@ -234,25 +285,79 @@ static void put_back(struct rn_payload_pool *pool, struct rn_payload *p)
 	}
 }
 
+static struct rn_payload_waiter *waiter_of(const struct rn_fq_item *it)
+{
+	return rn_container_of(it, struct rn_payload_waiter, turn);
+}
+
+/* Under the lock: a buffer if nobody is passed by it. *may: it is not the account's share that
+ * forbids. */
+static struct rn_payload *take_for(struct rn_payload_pool *pool, size_t size,
+				   struct rn_payload_account *a, bool *may)
+{
+	const struct rn_payload_account *queued = a != NULL ? a : &pool->nobody;
+
+	*may = !rn_fq_waits(&queued->waiters) &&
+	       (a == NULL || rn_payload_may_hold(pool, a, class_sizes[class_of(size)]));
+	if (!*may || pool->next != NULL)
+		return NULL;
+	struct rn_payload *p = take(pool, size);
+	if (p != NULL)
+		assign(p, a);
+	return p;
+}
+
+static void count_waiting(struct rn_payload_waiter *w, int n)
+{
+	if (w->account != NULL)
+		atomic_fetch_add_explicit(&w->account->waiting, (unsigned)n, memory_order_relaxed);
+}
+
+static void wait_in_turn(struct rn_payload_pool *pool, struct rn_payload_waiter *w, bool may)
+{
+	struct rn_payload_account *a = w->account != NULL ? w->account : &pool->nobody;
+
+	pool->waits++;
+	count_waiting(w, 1);
+	w->turn.flow = NULL;
+	if (may && pool->next == NULL)
+		pool->next = w;
+	else
+		rn_fq_push(&pool->waiters, &a->waiters, &w->turn, (uint32_t)w->size);
+}
+
+struct rn_payload *rn_payload_get_for(struct rn_payload_pool *pool, size_t size,
+				      struct rn_payload_account *account)
+{
+	bool may;
+
+	if (size > RN_PAYLOAD_MAX)
+		return NULL;
+	pthread_mutex_lock(&pool->lock);
+	struct rn_payload *p = take_for(pool, size, account, &may);
+	pthread_mutex_unlock(&pool->lock);
+	if (p != NULL)
+		unpoison(p->data, p->size);
+	return p;
+}
+
 struct rn_payload *rn_payload_get(struct rn_payload_pool *pool, size_t size)
 {
-	return rn_payload_get_or_wait(pool, size, NULL);
+	return rn_payload_get_for(pool, size, NULL);
 }
 
 struct rn_payload *rn_payload_get_or_wait(struct rn_payload_pool *pool, size_t size,
 					  struct rn_payload_waiter *w)
 {
-	struct rn_payload *p = NULL;
+	bool may;
 
 	if (size > RN_PAYLOAD_MAX)
 		return NULL;
 	pthread_mutex_lock(&pool->lock);
-	if (TAILQ_EMPTY(&pool->waiters))
-		p = take(pool, size);
-	if (p == NULL && w != NULL) {
+	struct rn_payload *p = take_for(pool, size, w->account, &may);
+	if (p == NULL) {
 		w->size = size;
-		pool->waits++;
-		TAILQ_INSERT_TAIL(&pool->waiters, w, link);
+		wait_in_turn(pool, w, may);
 	}
 	pthread_mutex_unlock(&pool->lock);
 	if (p != NULL)
@@ -260,16 +365,42 @@ struct rn_payload *rn_payload_get_or_wait(struct rn_payload_pool *pool, size_t s
 	return p;
 }
 
-/* Serves the first waiter if memory for it is there now. */
+static bool may_be_next(void *ctx, const struct rn_fq_item *it)
+{
+	const struct rn_payload_waiter *w = waiter_of(it);
+
+	return w->account == NULL ||
+	       rn_payload_may_hold(ctx, w->account, class_sizes[class_of(w->size)]);
+}
+
+/* Under the lock: who is next and has a buffer now. */
+static struct rn_payload_waiter *next_served(struct rn_payload_pool *pool, struct rn_payload **p)
+{
+	if (pool->next == NULL) {
+		struct rn_fq_item *it =
+			rn_fq_pop_if(&pool->waiters, WAITER_TRIES, may_be_next, pool);
+
+		pool->next = it != NULL ? waiter_of(it) : NULL;
+	}
+	struct rn_payload_waiter *w = pool->next;
+	*p = w != NULL ? take(pool, w->size) : NULL;
+	if (*p == NULL)
+		return NULL;
+	assign(*p, w->account);
+	count_waiting(w, -1);
+	pool->next = NULL;
+	return w;
+}
+
+/* Serves one waiter if memory for it is there now. */
 static bool serve_one(struct rn_payload_pool *pool)
 {
+	struct rn_payload *p;
+
 	pthread_mutex_lock(&pool->lock);
-	struct rn_payload_waiter *w = TAILQ_FIRST(&pool->waiters);
-	struct rn_payload *p = w == NULL ? NULL : take(pool, w->size);
-	if (p != NULL)
-		TAILQ_REMOVE(&pool->waiters, w, link);
+	struct rn_payload_waiter *w = next_served(pool, &p);
 	pthread_mutex_unlock(&pool->lock);
-	if (p == NULL)
+	if (w == NULL)
 		return false;
 	unpoison(p->data, p->size);
 	w->ready(w, p);
@@ -278,18 +409,18 @@ static bool serve_one(struct rn_payload_pool *pool)
 
 int rn_payload_wait_cancel(struct rn_payload_pool *pool, struct rn_payload_waiter *w)
 {
-	struct rn_payload_waiter *it;
 	int ret = -ENOENT;
 
 	pthread_mutex_lock(&pool->lock);
-	TAILQ_FOREACH(it, &pool->waiters, link)
-	{
-		if (it == w) {
-			TAILQ_REMOVE(&pool->waiters, w, link);
-			ret = 0;
-			break;
-		}
+	if (pool->next == w) {
+		pool->next = NULL;
+		ret = 0;
+	} else if (w->turn.flow != NULL) {
+		rn_fq_remove(&pool->waiters, &w->turn);
+		ret = 0;
 	}
+	if (ret == 0)
+		count_waiting(w, -1);
 	pthread_mutex_unlock(&pool->lock);
 	while (ret == 0 && serve_one(pool))
 		; /* a smaller one may have been behind it */
@@ -310,7 +441,7 @@ void rn_payload_put(struct rn_payload *p)
 	poison(p->data, p->size);
 	pthread_mutex_lock(&pool->lock);
 	put_back(pool, p);
-	const bool waiting = !TAILQ_EMPTY(&pool->waiters);
+	const bool waiting = pool->next != NULL || pool->waiters.nitems > 0;
 	pthread_mutex_unlock(&pool->lock);
 	while (waiting && serve_one(pool))
 		;
@@ -324,6 +455,14 @@ uint32_t rn_payload_slab_count(struct rn_payload_pool *pool)
 void *rn_payload_slab_base(struct rn_payload_pool *pool, uint32_t index)
 {
 	return index < rn_payload_slab_count(pool) ? pool->slabs[index]->base : NULL;
+}
+
+bool rn_payload_short(struct rn_payload_pool *pool)
+{
+	pthread_mutex_lock(&pool->lock);
+	const bool is = pool->next != NULL;
+	pthread_mutex_unlock(&pool->lock);
+	return is;
 }
 
 void rn_payload_stats(struct rn_payload_pool *pool, struct rn_payload_stats *out)

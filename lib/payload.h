@@ -5,9 +5,13 @@
  * a slab with an RDMA device, and a worker with its io_uring, once: both keep tables indexed by
  * rn_payload.slab and ask rn_payload_slab_base() for the memory when they see an index first.
  *
- * A buffer is page-aligned, its size one of the classes 4 KiB, 8 KiB, 16 KiB, 64 KiB, 256 KiB, 1 MiB
- * and 2 MiB. It is reference-counted: get returns one reference, the last put returns the buffer.
- * All functions are thread-safe.
+ * A buffer is page-aligned, its size one of the classes 4 KiB, 8 KiB, 16 KiB, 64 KiB, 256 KiB, 1
+ * MiB and 2 MiB. It is reference-counted: get returns one reference, the last put returns the
+ * buffer. All functions are thread-safe.
+ *
+ * Shares. Memory is taken on somebody's account, and an account may hold no more than is still left
+ * (and always one thing): whoever would hoard memory gets half of it, two of them two thirds, and
+ * there is some for whoever comes next. Who waits for memory waits in a fair queue by account.
  */
 #ifndef RN_LIB_PAYLOAD_H
 #define RN_LIB_PAYLOAD_H
@@ -18,6 +22,7 @@
 #include <sys/queue.h>
 
 #include "lib/budget.h"
+#include "lib/fair_queue.h"
 
 #define RN_SLAB_SIZE (2u << 20)
 #define RN_SLABS_MAX 8192u /* 16 GiB of payload: the size of io_uring's and our tables */
@@ -25,23 +30,33 @@
 
 struct rn_payload_pool;
 
+/* Whose memory it is; must outlive what is taken on it. */
+struct rn_payload_account {
+	_Atomic size_t bytes;	   /* held: buffers, and what their owner adds */
+	_Atomic unsigned waiting;  /* requests for buffers that are queued */
+	struct rn_fq_flow waiters; /* the pool's */
+};
+
 struct rn_payload {
 	uint8_t *data;
-	uint32_t size;   /* bytes usable at data: the class size */
-	uint32_t slab;   /* index of the slab that holds it */
+	uint32_t size;	 /* bytes usable at data: the class size */
+	uint32_t slab;	 /* index of the slab that holds it */
 	uint32_t offset; /* of data within the slab */
 	uint32_t class_index;
 	_Atomic uint32_t refs;
 	struct rn_payload_pool *pool;
+	struct rn_payload_account *account; /* or NULL: nobody's */
 	TAILQ_ENTRY(rn_payload) free_link;
 };
 
-/* Waits for memory, first come first served. ready() is called once, from whatever thread gave
- * memory back, with a buffer that the waiter now owns; it must only hand over (to an inbox, say). */
+/* Waits for memory: accounts take turns, first come first served within one. ready() is called
+ * once, from whatever thread gave memory back, with a buffer that the waiter now owns; it must only
+ * hand over (to an inbox, say). */
 struct rn_payload_waiter {
-	size_t size; /* set by rn_payload_get_or_wait */
+	struct rn_payload_account *account; /* NULL: nobody's, which has no limit */
+	size_t size;			    /* set by rn_payload_get_or_wait */
 	void (*ready)(struct rn_payload_waiter *w, struct rn_payload *p);
-	TAILQ_ENTRY(rn_payload_waiter) link;
+	struct rn_fq_item turn;
 };
 
 /* Takes memory from budget slab by slab as it is needed. NULL: no memory for the pool itself. */
@@ -49,12 +64,20 @@ struct rn_payload_pool *rn_payload_pool_new(struct rn_budget *budget);
 /* Every buffer must have come back. */
 void rn_payload_pool_free(struct rn_payload_pool *pool);
 
-/* A buffer of at least size bytes, or NULL: size over RN_PAYLOAD_MAX, or the budget is used up (or
- * others wait already). */
+void rn_payload_account_init(struct rn_payload_account *a);
+/* May the account hold size bytes more now? */
+bool rn_payload_may_hold(struct rn_payload_pool *pool, const struct rn_payload_account *a,
+			 size_t size);
+
+/* A buffer of at least size bytes, or NULL: size over RN_PAYLOAD_MAX, or the account's share or the
+ * budget is used up (or others wait already). account may be NULL. */
+struct rn_payload *rn_payload_get_for(struct rn_payload_pool *pool, size_t size,
+				      struct rn_payload_account *account);
+/* The same on nobody's account. */
 struct rn_payload *rn_payload_get(struct rn_payload_pool *pool, size_t size);
 
-/* As rn_payload_get, but on an exhausted budget queues w (w->ready set by the caller) and returns
- * NULL. size must be within RN_PAYLOAD_MAX. */
+/* As rn_payload_get_for, but where there is nothing queues w (w->ready and w->account set by the
+ * caller) and returns NULL. size must be within RN_PAYLOAD_MAX. */
 struct rn_payload *rn_payload_get_or_wait(struct rn_payload_pool *pool, size_t size,
 					  struct rn_payload_waiter *w);
 
@@ -67,6 +90,9 @@ void rn_payload_put(struct rn_payload *p); /* NULL is allowed */
 uint32_t rn_payload_slab_count(struct rn_payload_pool *pool);
 /* Start of slab index (RN_SLAB_SIZE bytes), or NULL if there is none yet. */
 void *rn_payload_slab_base(struct rn_payload_pool *pool, uint32_t index);
+
+/* Does somebody wait because there is no memory, not only because of a share? */
+bool rn_payload_short(struct rn_payload_pool *pool);
 
 struct rn_payload_stats {
 	uint64_t slabs, buffers_in_use, bytes_in_use, waits;

@@ -168,6 +168,106 @@ Test(payload, a_cancelled_waiter_is_gone_and_those_behind_it_go_on)
 	rn_payload_pool_free(pool);
 }
 
+Test(payload, an_account_may_hold_as_much_as_is_left)
+{
+	struct rn_payload_account hog, other;
+	struct rn_payload *p[16];
+	unsigned n = 0;
+
+	make_pool(8);
+	rn_payload_account_init(&hog);
+	rn_payload_account_init(&other);
+	while (n < 16 && (p[n] = rn_payload_get_for(pool, 1u << 20, &hog)))
+		n++;
+	cr_assert_eq(n, 8, "half of sixteen, not %u", n);
+	cr_assert_eq(hog.bytes, 8u << 20);
+	cr_assert_not(rn_payload_short(pool));
+	for (unsigned i = 0; i < 4; i++)
+		cr_assert_not_null(p[n++] = rn_payload_get_for(pool, 1u << 20, &other));
+	cr_assert_null(rn_payload_get_for(pool, 1u << 20, &other));
+	cr_assert_not_null(p[n++] = rn_payload_get(pool, 1u << 20), "nobody's has no share");
+	while (n > 0)
+		rn_payload_put(p[--n]);
+	cr_assert_eq(hog.bytes + other.bytes, 0);
+	rn_payload_pool_free(pool);
+}
+
+Test(payload, an_account_that_holds_nothing_may_always_have_one)
+{
+	struct rn_payload_account hog, other;
+
+	make_pool(2);
+	rn_payload_account_init(&hog);
+	rn_payload_account_init(&other);
+	struct rn_payload *a = rn_payload_get_for(pool, 2u << 20, &hog);
+	cr_assert_null(rn_payload_get_for(pool, 2u << 20, &hog));
+	struct rn_payload *b = rn_payload_get_for(pool, 2u << 20, &other);
+	cr_assert_not_null(b);
+	rn_payload_put(a);
+	rn_payload_put(b);
+	rn_payload_pool_free(pool);
+}
+
+Test(payload, who_waits_for_a_share_does_not_hold_up_others)
+{
+	struct rn_payload_account hog, other;
+	struct waiter first = waiter(), second = waiter();
+	struct rn_payload *p[4];
+
+	make_pool(4);
+	rn_payload_account_init(&hog);
+	rn_payload_account_init(&other);
+	p[0] = rn_payload_get_for(pool, 2u << 20, &hog);
+	p[1] = rn_payload_get_for(pool, 2u << 20, &hog);
+	first.w.account = second.w.account = &hog;
+	cr_assert_null(rn_payload_get_or_wait(pool, 1u << 20, &first.w));
+	cr_assert_null(rn_payload_get_or_wait(pool, 1u << 20, &second.w));
+	cr_assert_eq(hog.waiting, 2);
+	cr_assert_not(rn_payload_short(pool));
+	p[2] = rn_payload_get_for(pool, 1u << 20, &other);
+	cr_assert_not_null(p[2]);
+	cr_assert_null(rn_payload_get_for(pool, 4096, &hog), "it would pass its own");
+	rn_payload_put(p[2]);
+	cr_assert_eq(first.calls, 0, "the share is still used up");
+	rn_payload_put(p[0]);
+	cr_assert_eq(first.calls, 1);
+	cr_assert_eq(second.calls, 1);
+	cr_assert_eq(hog.waiting, 0);
+	rn_payload_put(p[1]);
+	rn_payload_put(first.got);
+	rn_payload_put(second.got);
+	rn_payload_pool_free(pool);
+}
+
+Test(payload, accounts_that_wait_take_turns)
+{
+	struct rn_payload_account many, one;
+	struct waiter m[4], o = waiter();
+
+	make_pool(1);
+	rn_payload_account_init(&many);
+	rn_payload_account_init(&one);
+	struct rn_payload *p = rn_payload_get(pool, 2u << 20);
+	for (unsigned i = 0; i < 4; i++) {
+		m[i] = waiter();
+		m[i].w.account = &many;
+		cr_assert_null(rn_payload_get_or_wait(pool, 2u << 20, &m[i].w));
+	}
+	o.w.account = &one;
+	cr_assert_null(rn_payload_get_or_wait(pool, 2u << 20, &o.w));
+	cr_assert(rn_payload_short(pool));
+	rn_payload_put(p);
+	cr_assert_eq(m[0].calls, 1);
+	rn_payload_put(m[0].got);
+	rn_payload_put(m[1].calls ? m[1].got : o.got);
+	cr_assert_eq(o.calls, 1, "it waits for one turn of the other");
+	for (unsigned i = 1; i < 4; i++)
+		cr_assert_eq(rn_payload_wait_cancel(pool, &m[i].w), m[i].calls ? -ENOENT : 0);
+	cr_assert_eq(many.waiting + one.waiting, 0);
+	rn_payload_put(m[1].calls ? o.got : NULL);
+	rn_payload_pool_free(pool);
+}
+
 struct blocking {
 	struct rn_payload_waiter w;
 	pthread_mutex_t lock;
