@@ -18,6 +18,7 @@
 #include "daemon/state_dir.h"
 #include "daemon/workers.h"
 #include "nfs3/nfs3_server.h"
+#include "rpc/client.h"
 #include "transport/rdma/rdma_server.h"
 #include "transport/tcp/tcp_server.h"
 #include "vfs/vfs.h"
@@ -39,6 +40,7 @@ struct server {
 	struct drc *drc;
 	struct counters counters;
 	struct rpc_server rpc;
+	struct rpc_clients *clients;
 	struct workers *workers;
 	struct ev_loop *loops[LOOPS_MAX];
 	unsigned nloops;
@@ -83,6 +85,14 @@ static int start_exports(struct server *s)
 	return exports_new(&cfg, &s->exports);
 }
 
+static void observe(void *ctx, const struct rpc_request *req, uint64_t elapsed_ns, bool error)
+{
+	struct server *s = ctx;
+
+	counters_observe(&s->counters, req, elapsed_ns, error);
+	workers_observe(s->workers, req);
+}
+
 static int start_programs(struct server *s)
 {
 	struct nfs3_config cfg = {
@@ -111,8 +121,8 @@ static int start_programs(struct server *s)
 	s->rpc.drc = s->drc;
 	s->rpc.pool = s->pool;
 	s->counters.server = &s->rpc;
-	s->rpc.observe = counters_observe;
-	s->rpc.observe_ctx = &s->counters;
+	s->rpc.observe = observe;
+	s->rpc.observe_ctx = s;
 	return 0;
 }
 
@@ -150,6 +160,7 @@ static int start_tcp(struct server *s)
 		.loops = s->loops,
 		.nloops = s->nloops,
 		.sink = workers_sink(s->workers),
+		.clients = s->clients,
 		.pool = s->pool,
 		.budget = &s->budget,
 		.log = s->log,
@@ -173,6 +184,7 @@ static int start_rdma(struct server *s)
 		.loops = s->loops,
 		.nloops = s->nloops,
 		.sink = workers_sink(s->workers),
+		.clients = s->clients,
 		.pool = s->pool,
 		.budget = &s->budget,
 		.log = s->log,
@@ -213,7 +225,8 @@ static int start_memory(struct server *s)
 	limits_apply(s->settings, s->log, &s->limits);
 	rn_budget_init(&s->budget, s->limits.memory_max);
 	s->pool = rn_payload_pool_new(&s->budget);
-	return s->pool ? 0 : -ENOMEM;
+	s->clients = rpc_clients_new();
+	return s->pool && s->clients ? 0 : -ENOMEM;
 }
 
 static const struct {
@@ -278,6 +291,7 @@ void server_stop(struct server *s)
 		exports_free(s->exports);
 	if (s->vfs)
 		vfs_free(s->vfs);
+	rpc_clients_free(s->clients);
 	if (s->pool)
 		rn_payload_pool_free(s->pool);
 	free(s);

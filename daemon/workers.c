@@ -1,4 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Where requests wait. A worker with room gets a request straight into its inbox. When none has
+ * room, the request waits for its client's turn (daemon/turns.h), and workers that have finished
+ * one take the next from there. So the bound on what a worker may have waiting is what decides how
+ * much of one client can be ahead of another's call.
+ *
+ * A worker has room while it has fewer than INBOX_MAX calls to begin with and IN_FLIGHT_MAX
+ * operations on their way to a file system: a slow disk's queue would be no fairer than an inbox.
+ */
 #include "daemon/workers.h"
 
 #include <errno.h>
@@ -12,15 +21,21 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "daemon/turns.h"
 #include "lib/checked.h"
 #include "rpc/worker.h"
 #include "vfs/worker.h"
+
+#define INBOX_MAX 2u	  /* the one being worked on, and one to go on with */
+#define IN_FLIGHT_MAX 32u /* operations of a worker's ring while others wait for their turn */
+#define TAKE_MAX 8u	  /* calls that a worker begins before it looks at its ring again */
 
 struct worker {
 	struct rpc_worker rpc; /* requests point here */
 	struct workers *pool;
 	pthread_t thread;
 	_Atomic unsigned waiting; /* submitted and not yet started and brought to its first pause */
+	_Atomic bool stuffed;	  /* IN_FLIGHT_MAX operations: will look for calls when one ends */
 	_Atomic bool stop;
 	int error; /* of the start, read after ready */
 };
@@ -30,6 +45,7 @@ struct workers {
 	pthread_mutex_t lock; /* guards started */
 	pthread_cond_t changed;
 	unsigned started;
+	struct turns turns;
 	_Atomic unsigned next; /* where a scan for an idle worker starts */
 	unsigned count;
 	struct worker worker[];
@@ -40,7 +56,15 @@ static void run_fresh(struct rpc_request *req)
 	struct worker *w = rn_container_of(req->worker, struct worker, rpc);
 
 	rpc_dispatch(w->pool->cfg.server, req);
-	atomic_fetch_sub_explicit(&w->waiting, 1, memory_order_relaxed);
+	atomic_fetch_sub(&w->waiting, 1); /* in order with turns_waiting() */
+}
+
+static void assign(struct worker *w, struct rpc_request *req)
+{
+	req->worker = &w->rpc;
+	req->work = run_fresh;
+	atomic_store_explicit(&req->conn->last_worker, &w->rpc, memory_order_relaxed);
+	atomic_fetch_add_explicit(&w->waiting, 1, memory_order_relaxed);
 }
 
 static void drain(struct worker *w)
@@ -59,6 +83,28 @@ static void drain(struct worker *w)
 static void on_inbox(void *ctx)
 {
 	drain(ctx);
+}
+
+/* Begins calls whose turn it is. True: there are more, and room for them. */
+static bool take_turns(struct worker *w)
+{
+	struct turns *t = &w->pool->turns;
+
+	for (unsigned n = 0;; n++) {
+		const bool stuffed = vfs_worker_in_flight(w->rpc.vfs) >= IN_FLIGHT_MAX;
+
+		atomic_store(&w->stuffed, stuffed);
+		if (stuffed || turns_waiting(t) == 0)
+			return false;
+		if (n == TAKE_MAX)
+			return true;
+		struct rpc_request *req = turns_pop(t);
+
+		if (req == NULL)
+			return false;
+		assign(w, req);
+		req->work(req);
+	}
 }
 
 static void report_started(struct worker *w, int error)
@@ -92,7 +138,9 @@ static void *worker_main(void *arg)
 	if (!err && w->rpc.index == 0 && !vfs_worker_has_ring(w->rpc.vfs))
 		rn_notice(cfg->log, "no io_uring here: file data goes by plain system calls");
 	while (!err && (!atomic_load(&w->stop) || vfs_worker_in_flight(w->rpc.vfs))) {
-		err = vfs_worker_wait(w->rpc.vfs, -1);
+		const bool more = take_turns(w);
+
+		err = more ? vfs_worker_poll(w->rpc.vfs) : vfs_worker_wait(w->rpc.vfs, -1);
 		if (err == -ETIME || err == -EINTR || err == -EAGAIN)
 			err = 0;
 		if (err)
@@ -148,6 +196,7 @@ int workers_start(const struct workers_config *cfg, struct workers **out)
 	ws->cfg = *cfg;
 	pthread_mutex_init(&ws->lock, NULL);
 	pthread_cond_init(&ws->changed, NULL);
+	turns_init(&ws->turns);
 	for (unsigned i = 0; !err && i < cfg->count; i++)
 		err = start_one(ws, i);
 	int failed = wait_started(ws);
@@ -169,49 +218,76 @@ void workers_stop(struct workers *ws)
 		pthread_join(w->thread, NULL);
 		rn_inbox_fini(&w->rpc.inbox);
 	}
+	turns_fini(&ws->turns);
 	pthread_cond_destroy(&ws->changed);
 	pthread_mutex_destroy(&ws->lock);
 	free(ws);
 }
 
-static struct worker *pick(struct workers *ws, struct rpc_conn *conn)
+static bool has_room(struct worker *w)
 {
-	struct rpc_worker *last = atomic_load_explicit(&conn->last_worker, memory_order_relaxed);
+	return atomic_load(&w->waiting) < INBOX_MAX && !atomic_load(&w->stuffed);
+}
+
+/* An idle worker, the connection's last one first; else the one with fewest waiting that has room;
+ * else NULL. */
+static struct worker *pick(struct workers *ws, struct rpc_worker *last)
+{
 	struct worker *best = NULL;
 	unsigned fewest = UINT_MAX;
 
 	if (last) {
-		best = rn_container_of(last, struct worker, rpc);
-		if (atomic_load_explicit(&best->waiting, memory_order_relaxed) == 0)
-			return best;
+		struct worker *w = rn_container_of(last, struct worker, rpc);
+		if (atomic_load(&w->waiting) == 0 && has_room(w))
+			return w;
 	}
 	unsigned from = atomic_fetch_add_explicit(&ws->next, 1, memory_order_relaxed);
 	for (unsigned i = 0; i < ws->count; i++) {
 		struct worker *w = &ws->worker[(from + i) % ws->count];
 		unsigned n = atomic_load_explicit(&w->waiting, memory_order_relaxed);
 
-		if (n < fewest) {
-			fewest = n;
-			best = w;
-		}
+		if (n >= fewest || !has_room(w))
+			continue;
+		fewest = n;
+		best = w;
 		if (n == 0)
 			break;
 	}
 	return best;
 }
 
+static void post(struct worker *w, struct rpc_request *req)
+{
+	assign(w, req);
+	rn_inbox_post(&w->rpc.inbox, &req->node);
+}
+
 static void submit(void *ctx, struct rpc_request *req)
 {
-	struct worker *w = pick(ctx, req->conn);
+	struct workers *ws = ctx;
+	struct rpc_worker *last =
+		atomic_load_explicit(&req->conn->last_worker, memory_order_relaxed);
+	struct worker *w = NULL;
 
-	req->worker = &w->rpc;
-	req->work = run_fresh;
-	atomic_store_explicit(&req->conn->last_worker, &w->rpc, memory_order_relaxed);
-	atomic_fetch_add_explicit(&w->waiting, 1, memory_order_relaxed);
-	rn_inbox_post(&w->rpc.inbox, &req->node);
+	if (turns_waiting(&ws->turns) == 0)
+		w = pick(ws, last);
+	if (w) {
+		post(w, req);
+		return;
+	}
+	turns_push(&ws->turns, req);
+	/* A worker may have gone to sleep just before: then it has room. */
+	w = pick(ws, NULL);
+	if (w && (req = turns_pop(&ws->turns)))
+		post(w, req);
 }
 
 struct rpc_sink workers_sink(struct workers *ws)
 {
 	return (struct rpc_sink){ .submit = submit, .ctx = ws };
+}
+
+void workers_observe(struct workers *ws, const struct rpc_request *req)
+{
+	turns_charge(&ws->turns, req);
 }

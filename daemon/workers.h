@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The worker pool: threads that decode, run and answer requests. A request is given to an idle
- * worker (the one that served its connection last, if that is idle), else to the one with the
- * fewest waiting, so that a client with one connection can keep all of them busy.
+ * worker (the one that served its connection last, if that is idle), else to one with few waiting,
+ * so that a client with one connection can keep all of them busy; when all are, clients take turns.
  */
 #ifndef RN_DAEMON_WORKERS_H
 #define RN_DAEMON_WORKERS_H
@@ -25,6 +25,8 @@ struct workers_config {
 int workers_start(const struct workers_config *cfg, struct workers **out);
 /* The sink that transports submit to. */
 struct rpc_sink workers_sink(struct workers *ws);
+/* A request has been served: what its reply cost counts for its client's next turns. */
+void workers_observe(struct workers *ws, const struct rpc_request *req);
 /* Ends the threads; nothing is in flight any more and no transport can submit. */
 void workers_stop(struct workers *ws);
 

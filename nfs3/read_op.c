@@ -107,6 +107,7 @@ static enum rpc_run start_read(struct nfs3_op *op, const struct nfs3_read_args *
 	if (size == 0)
 		size = 1;
 	req->waiter.ready = memory_ready;
+	req->waiter.account = rpc_request_account(req);
 	p = rn_payload_get_or_wait(req->server->pool, size, &req->waiter);
 	/* Without p the request may be on its way back already: nothing here may touch it. */
 	if (!p)

@@ -278,7 +278,8 @@ int rpc_reply_grow(struct rpc_request *req, size_t size)
 		return 0;
 	if (size > RN_PAYLOAD_MAX - out->used)
 		return -ENOMEM;
-	struct rn_payload *p = rn_payload_get(req->server->pool, out->used + size);
+	struct rn_payload *p =
+		rn_payload_get_for(req->server->pool, out->used + size, rpc_request_account(req));
 	if (p == NULL)
 		return -ENOMEM;
 	memcpy(p->data, out->base, out->used);

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "rpc/client.h"
+
 static void start_reply(struct rpc_request *req)
 {
 	xdr_out_init(&req->out, req->head->data, req->head->size);
@@ -22,6 +24,11 @@ struct rpc_request *rpc_request_new(struct rn_payload_pool *pool)
 	rn_arena_init(&req->arena, req->arena_mem, sizeof(req->arena_mem));
 	start_reply(req);
 	return req;
+}
+
+struct rn_payload_account *rpc_request_account(const struct rpc_request *req)
+{
+	return req->conn != NULL && req->conn->client != NULL ? &req->conn->client->memory : NULL;
 }
 
 void rpc_request_free(struct rpc_request *req)

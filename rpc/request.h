@@ -18,6 +18,7 @@
 #include <sys/socket.h>
 
 #include "lib/arena.h"
+#include "lib/fair_queue.h"
 #include "lib/inbox.h"
 #include "rpc/message.h"
 #include "rpc/xdr_in.h"
@@ -28,6 +29,7 @@
 
 struct rpc_request;
 struct rpc_conn;
+struct rpc_client;
 struct rpc_worker;
 
 struct rpc_conn_ops {
@@ -50,6 +52,7 @@ struct rpc_conn {
 	const struct rpc_conn_ops *ops;
 	struct sockaddr_storage peer;
 	struct sockaddr_storage local;
+	struct rpc_client *client; /* a reference; whose shares are used. NULL: nobody's, unlimited */
 	uint64_t id; /* unique in this run of the daemon */
 	_Atomic uint32_t refs;
 	_Atomic(struct rpc_worker *) last_worker; /* dispatch hint, daemon's */
@@ -60,6 +63,7 @@ void rpc_conn_put(struct rpc_conn *c); /* destroys by ops->destroy */
 
 struct rpc_request {
 	struct rn_inbox_node node;		  /* while it waits in a worker's inbox */
+	struct rn_fq_item turn;			  /* while it waits for a worker: the sink's */
 	void (*work)(struct rpc_request *req);	  /* what the worker runs when it takes it out */
 	struct rpc_conn *conn;
 	struct rpc_worker *worker;		  /* set by the sink */
@@ -99,6 +103,8 @@ struct rpc_request {
 /* Made and freed by transports; the head comes from pool. NULL: no memory in the budget. */
 struct rpc_request *rpc_request_new(struct rn_payload_pool *pool);
 void rpc_request_free(struct rpc_request *req);
+/* On whose account memory for it is taken, or NULL. */
+struct rn_payload_account *rpc_request_account(const struct rpc_request *req);
 /* Ready for the next call: releases segments' payload, bulk and long head; keeps head and conn. */
 void rpc_request_reset(struct rpc_request *req);
 

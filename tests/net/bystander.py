@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A well-behaved client in a process of its own, that goes on while others misbehave, and measures how long it waits."""
+"""A well-behaved client in a process of its own, that goes on while others misbehave, and measures how long it waits.
+
+It has an address of its own: what one client does to its own share is its own affair.
+"""
 import json
 import os
 import signal
 import time
 
 import rpcclient as r
+
+SOURCE = ("127.0.0.2", 0)
 
 
 def _work(d, conn, root, fh, data, n):
@@ -19,7 +24,7 @@ def _work(d, conn, root, fh, data, n):
     if w["status"] or w["count"] != len(data):
         raise ValueError(f"WRITE: {w}")
     if n % 20 == 0:  # a new connection gets in as well
-        with d.connect() as new:
+        with d.connect(source=SOURCE) as new:
             new.nfs(r.GETATTR, r.getattr_args(root))
 
 
@@ -28,7 +33,7 @@ def _loop(d, root, out):
     signal.signal(signal.SIGTERM, lambda *_: stop.append(1))
     waits, error, n, data = [], None, 0, os.urandom(10000)
     try:
-        conn = d.connect()
+        conn = d.connect(source=SOURCE)
         fh = conn.nfs(r.CREATE, r.create_args(root, "bystander"))["fh"]
         conn.nfs(r.WRITE, r.write_args(fh, 0, data))
         os.write(out, b"\n")

@@ -107,7 +107,7 @@ class Daemon:
             for n, options in exports.items():
                 os.mkdir(self.exports[n])
                 os.chmod(self.exports[n], 0o777)
-                f.write(f"{self.exports[n]} 127.0.0.1({options})\n")
+                f.write(f"{self.exports[n]} 127.0.0.0/8({options})\n")
         os.chmod(self.top, 0o755)
         os.mkdir(os.path.join(self.top, "state"))
         self._configure(settings or {})

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "lib/checked.h"
+#include "rpc/client.h"
 
 #define ANSWER_WORDS 7
 
@@ -125,6 +126,9 @@ void fixture_start(struct fixture *f, struct tcp_config cfg, size_t budget, int 
 	cfg.loops = f->loops;
 	cfg.nloops = cfg.nloops ? cfg.nloops : 2;
 	cfg.sink = (struct rpc_sink){ sink_submit, f };
+	f->clients = rpc_clients_new();
+	cr_assert_not_null(f->clients);
+	cfg.clients = f->clients;
 	cfg.pool = f->pool;
 	cfg.budget = &f->budget;
 	cfg.max_record = cfg.max_record ? cfg.max_record : (1u << 20) + 4096;
@@ -153,6 +157,8 @@ void fixture_stop(struct fixture *f)
 		ev_loop_free(f->loops[i]);
 	rn_payload_stats(f->pool, &st);
 	cr_expect_eq(st.buffers_in_use, 0, "buffers leaked");
+	cr_expect_eq(rpc_clients_count(f->clients), 0);
+	rpc_clients_free(f->clients);
 	rn_payload_pool_free(f->pool);
 	cr_expect_eq(f->budget.used, 0, "budget leaked");
 	pthread_mutex_destroy(&f->lock);

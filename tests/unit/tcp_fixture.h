@@ -24,6 +24,7 @@ enum sink_mode {
 struct fixture {
 	struct rn_budget budget;
 	struct rn_payload_pool *pool;
+	struct rpc_clients *clients;
 	struct ev_loop *loops[2];
 	struct tcp_server *srv;
 	struct sockaddr_storage addr;

@@ -44,6 +44,7 @@ void rr_conn_free(struct rr_conn *c)
 		event_free(c->flush_timer);
 	rn_budget_give(srv->cfg.budget, c->budget);
 	rr_uncount(srv, conn_bytes, c->budget);
+	rpc_client_put(c->rpc.client);
 	pthread_mutex_destroy(&c->lock);
 	free(c);
 	pthread_mutex_lock(&srv->lock);
@@ -203,7 +204,8 @@ static int set_up(struct rr_conn *c, const struct rdma_conn_param *param, uint8_
 	size_conn(c, param);
 	copy_address(&c->rpc.peer, rdma_get_peer_addr(c->id));
 	copy_address(&c->rpc.local, rdma_get_local_addr(c->id));
-	int err = alloc_blocks(c);
+	c->rpc.client = rpc_client_get(srv->cfg.clients, &c->rpc.peer);
+	int err = c->rpc.client ? alloc_blocks(c) : -ENOMEM;
 	if (!err)
 		err = make_verbs(c);
 	if (err)

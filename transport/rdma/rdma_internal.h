@@ -38,6 +38,7 @@
 #include <stdatomic.h>
 #include <sys/queue.h>
 
+#include "rpc/client.h"
 #include "transport/rdma/rdma_chunks.h"
 #include "transport/rdma/rdma_private_msg.h"
 #include "transport/rdma/rdma_server.h"

@@ -35,6 +35,7 @@ void rr_read_start(struct rr_req *r)
 
 	r->step = RR_STEP_READ;
 	r->waiter.ready = memory_ready;
+	r->waiter.account = &c->rpc.client->memory;
 	r->task.run = on_memory;
 	/* Before the call: ready may come at once, on another thread. */
 	TAILQ_INSERT_TAIL(&c->hungry, r, link);

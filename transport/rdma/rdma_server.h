@@ -13,12 +13,15 @@
 #include "rpc/request.h"
 #include "transport/event_loop.h"
 
+struct rpc_clients;
+
 struct rr_server;
 
 struct rr_config {
 	struct ev_loop *const *loops; /* CQs are spread over them; loops[0] has the event channel */
 	unsigned nloops;
 	struct rpc_sink sink;
+	struct rpc_clients *clients; /* whose shares of memory connections use */
 	struct rn_payload_pool *pool;
 	struct rn_budget *budget;
 	const struct rn_logger *log;

@@ -58,7 +58,7 @@ static void attend(struct ev_task *task)
 	bool broken = c->broken;
 	bool blocked = c->blocked;
 	bool over = c->eof && !c->inflight;
-	bool room = c->inflight < c->window;
+	bool room = tcp_conn_has_room(c);
 	if (!room && c->pause == TCP_WAIT_ROOM)
 		c->want_room = true;
 	pthread_mutex_unlock(&c->lock);
@@ -77,6 +77,11 @@ static void attend(struct ev_task *task)
 		tcp_read_resume(c);
 	}
 	rpc_conn_put(&c->rpc);
+}
+
+bool tcp_conn_has_room(const struct tcp_conn *c)
+{
+	return c->inflight < c->window && c->out_bytes < TCP_OUT_MAX;
 }
 
 void tcp_conn_post_locked(struct tcp_conn *c)
@@ -107,8 +112,10 @@ static void start(struct ev_task *task)
 int tcp_conn_new(struct tcp_server *srv, int fd, const struct sockaddr_storage *peer)
 {
 	struct tcp_conn *c = calloc(1, sizeof(*c)); /* in the budget since start */
+	struct rpc_client *client = c ? rpc_client_get(srv->cfg.clients, peer) : NULL;
 
-	if (!c) {
+	if (!client) {
+		free(c);
 		close(fd);
 		return -ENOMEM;
 	}
@@ -118,6 +125,7 @@ int tcp_conn_new(struct tcp_server *srv, int fd, const struct sockaddr_storage *
 	set_options(fd);
 	c->rpc.ops = &tcp_conn_ops;
 	c->rpc.peer = *peer;
+	c->rpc.client = client;
 	(void)getsockname(fd, (struct sockaddr *)&c->rpc.local, &len);
 	c->rpc.id = id;
 	atomic_init(&c->rpc.refs, 1);
@@ -151,6 +159,7 @@ void tcp_conn_close(struct tcp_conn *c, enum tcp_close_reason why, const char *t
 	event_del(&c->rd);
 	event_del(&c->wr);
 	TAILQ_REMOVE(&c->loop->conns, c, link);
+	tcp_turns_leave(c);
 	if (c->pause == TCP_WAIT_REQUEST)
 		tcp_pool_unstarve(c);
 	if (c->pause == TCP_WAIT_PAYLOAD && !rn_payload_wait_cancel(srv->cfg.pool, &c->waiter))
@@ -172,6 +181,7 @@ void tcp_conn_destroy(struct rpc_conn *rc)
 
 	close(c->fd);
 	pthread_mutex_destroy(&c->lock);
+	rpc_client_put(c->rpc.client);
 	free(c);
 	pthread_mutex_lock(&srv->lock);
 	if (!--srv->live)
@@ -179,21 +189,35 @@ void tcp_conn_destroy(struct rpc_conn *rc)
 	pthread_mutex_unlock(&srv->lock);
 }
 
-/* Is somebody waiting for memory, or was there lately? The pool gives nothing while others wait. */
+static bool lately(uint64_t then, uint64_t now)
+{
+	return then && now < then + 2 * TCP_PRESSED_SECONDS * TCP_NS;
+}
+
+/* Is somebody waiting because there is no memory, or was there lately? */
 static bool under_pressure(struct tcp_loop *loop, uint64_t now)
 {
-	struct rn_payload *probe = rn_payload_get(loop->srv->cfg.pool, 1);
-
-	if (!probe || !TAILQ_EMPTY(&loop->starving))
+	if (rn_payload_short(loop->srv->cfg.pool))
 		loop->pressed_ns = now;
-	rn_payload_put(probe);
-	return loop->pressed_ns && now < loop->pressed_ns + 2 * TCP_PRESSED_SECONDS * TCP_NS;
+	return lately(loop->pressed_ns, now);
 }
 
 static bool waits_for_memory(const struct tcp_conn *c)
 {
 	return c->pause == TCP_WAIT_REQUEST ||
 	       (c->pause == TCP_WAIT_PAYLOAD && c->cur->rpc->nseg == 1);
+}
+
+/* A client whose own calls wait for memory (its share may be used up, while there is enough for
+ * others) is under pressure too. */
+static bool client_pressed(struct tcp_conn *c, uint64_t now)
+{
+	struct rpc_client *client = c->rpc.client;
+
+	if (waits_for_memory(c) ||
+	    atomic_load_explicit(&client->memory.waiting, memory_order_relaxed))
+		atomic_store_explicit(&client->pressed_ns, now, memory_order_relaxed);
+	return lately(atomic_load_explicit(&client->pressed_ns, memory_order_relaxed), now);
 }
 
 /*
@@ -203,6 +227,8 @@ static bool waits_for_memory(const struct tcp_conn *c)
 static void check_times(struct tcp_conn *c, uint64_t now, bool pressed)
 {
 	const struct tcp_config *cfg = &c->loop->srv->cfg;
+
+	pressed = client_pressed(c, now) || pressed;
 	uint64_t stall = cfg->stall_seconds * TCP_NS;
 	uint64_t still = pressed ? TCP_PRESSED_SECONDS * TCP_NS : stall;
 	uint64_t idle = cfg->idle_seconds * TCP_NS;

@@ -25,6 +25,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "rpc/client.h"
 #include "rpc/request.h"
 #include "transport/event_loop.h"
 #include "transport/tcp/tcp_record.h"
@@ -34,8 +35,9 @@
 	1024u /* a call's first bytes; all of most calls, and all before a WRITE's data */
 #define TCP_SCRATCH_SIZE                                                                           \
 	4096u /* one read at a record's start: several small calls, little of a large one */
-#define TCP_READ_QUANTUM (512u << 10) /* bytes of one connection in one turn of the loop */
-#define TCP_WRITE_QUANTUM 8u	      /* replies of one connection in one turn */
+#define TCP_CALL_WORK 8192u    /* what a call costs the loop, in bytes received */
+#define TCP_OUT_MAX (4u << 20) /* reply bytes queued, above which no further call is read */
+#define TCP_WRITE_QUANTUM 8u   /* replies of one connection in one turn */
 #define TCP_REPLY_MAX (RN_PAYLOAD_MAX + RPC_HEAD_SIZE)
 #define TCP_STALL_SECONDS 60u
 #define TCP_PRESSED_SECONDS 4u /* without any progress, while others wait for memory */
@@ -49,6 +51,7 @@ struct tcp_req {
 	struct rpc_request *rpc;
 	STAILQ_ENTRY(tcp_req) link; /* in a free list or an output queue */
 	size_t sent;		    /* bytes of the reply, mark included, that are out */
+	struct rpc_client *client;  /* whose share it counts in, while in use */
 	bool prepaid; /* its memory is in the server's reserve, not a share of its own */
 	uint8_t mark[4];
 	uint8_t head[TCP_HEAD_SIZE];
@@ -71,10 +74,12 @@ struct tcp_conn {
 	TAILQ_ENTRY(tcp_conn) link;	/* loop->conns */
 	TAILQ_ENTRY(tcp_conn) starving; /* loop->starving, while TCP_WAIT_REQUEST */
 	struct event rd, wr;
+	struct rn_fq_item turn; /* in loop->turns */
 	enum tcp_pause pause;
-	bool open; /* in loop->conns */
-	bool part; /* pending is the beginning of a record */
-	bool eof;  /* written under lock too: replies look at it */
+	bool open;     /* in loop->conns */
+	bool writable; /* the socket has room again for queued replies */
+	bool part;     /* pending is the beginning of a record */
+	bool eof;      /* written under lock too: replies look at it */
 	struct tcp_record rec;
 	struct tcp_req *cur; /* the record that is being read */
 	/* Bytes that were read but not used yet: what a pause left, or a small part of a record. */
@@ -90,6 +95,7 @@ struct tcp_conn {
 	unsigned inflight; /* requests from submission until their reply is out */
 	unsigned window;   /* how many may be: grows with replies taken, shrinks when the socket is
 			      full */
+	size_t out_bytes;  /* of the replies in out */
 	uint64_t out_ns;   /* when the first reply of out became the first */
 	uint64_t moved_ns; /* when the socket last took some of it */
 	struct rn_payload *granted; /* what the waiter brought */
@@ -110,8 +116,13 @@ struct tcp_loop {
 	struct event *retry;	    /* while connections starve for a request */
 	struct tcp_conn_list conns; /* longest without input first */
 	struct tcp_conn_list starving;
-	bool quiet;	     /* quiesced */
-	uint64_t pressed_ns; /* when somebody last had to wait for memory */
+	bool quiet; /* quiesced */
+	unsigned index;
+	struct rn_fq turns;
+	struct event *pass_ev; /* runs at the end of a pass */
+	bool in_pass;	       /* it will */
+	uint64_t pass, work;   /* see tcp_turns.c */
+	uint64_t pressed_ns;   /* when somebody last had to wait for memory */
 	uint8_t scratch[TCP_SCRATCH_SIZE];
 
 	struct ev_task reap;
@@ -170,8 +181,9 @@ int tcp_conn_new(struct tcp_server *srv, int fd,
 							* too; on any loop */
 enum tcp_close_reason { TCP_CLOSE_PEER, TCP_CLOSE_IDLE, TCP_CLOSE_ERROR };
 void tcp_conn_close(struct tcp_conn *c, enum tcp_close_reason why,
-		    const char *text);	       /* on the loop */
-void tcp_conn_post_locked(struct tcp_conn *c); /* c->lock held, and a reference */
+		    const char *text);		  /* on the loop */
+void tcp_conn_post_locked(struct tcp_conn *c);	  /* c->lock held, and a reference */
+bool tcp_conn_has_room(const struct tcp_conn *c); /* for another call; c->lock held */
 void tcp_conn_tick(struct tcp_loop *loop);
 /* Asks every loop to close some connections that have been idle longest, so that there is room for
  * new ones. Any thread. */
@@ -181,11 +193,20 @@ void tcp_conn_reap(struct ev_task *task);
 /* tcp_read.c: on the loop. */
 void tcp_read_ready(evutil_socket_t fd, short what, void *arg);
 void tcp_read_resume(struct tcp_conn *c);
+/* Reads until loop->work has come up to `until`, or there is no more. */
+void tcp_read_some(struct tcp_conn *c, uint64_t until);
 void tcp_read_stop(struct tcp_conn *c); /* gives back what reading holds */
+
+/* tcp_turns.c: on the loop. */
+void tcp_turns_init(struct tcp_loop *loop);
+void tcp_turns_take(struct tcp_conn *c); /* serves it now, or when it is its client's turn */
+void tcp_turns_leave(struct tcp_conn *c);
+void tcp_turns_pass(evutil_socket_t fd, short what, void *loop);
 
 /* tcp_write.c */
 extern const struct rpc_conn_ops tcp_conn_ops;
 void tcp_write_ready(evutil_socket_t fd, short what, void *arg);
+void tcp_write_some(struct tcp_conn *c);    /* on the loop, which holds a reference */
 void tcp_write_discard(struct tcp_conn *c); /* closed is set */
 void tcp_conn_destroy(struct rpc_conn *rc);
 
@@ -193,7 +214,8 @@ void tcp_conn_destroy(struct rpc_conn *rc);
 int tcp_pool_reserve(struct tcp_server *srv); /* before the loops */
 void tcp_pool_unreserve(struct tcp_server *srv);
 int tcp_pool_fill(struct tcp_loop *loop);
-struct tcp_req *tcp_pool_get(struct tcp_loop *loop);
+/* NULL: there is no memory, or the client has its share. */
+struct tcp_req *tcp_pool_get(struct tcp_loop *loop, struct rpc_client *client);
 void tcp_pool_put(struct tcp_loop *loop, struct tcp_req *t);
 void tcp_pool_free(struct tcp_loop *loop);
 unsigned tcp_pool_idle(struct tcp_loop *loop); /* any thread */

@@ -2,7 +2,8 @@
 /*
  * Requests of one loop. A connection holds one only from a record's first byte until its reply is
  * out, so that connections that are merely open cost nothing here. Some are made at start and never
- * given up: with them a daemon whose budget is used up goes on, if slowly.
+ * given up: with them a daemon whose budget is used up goes on, if slowly. A client may hold as
+ * much in requests as is still left in all (see lib/payload.h), and always one.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -94,8 +95,27 @@ int tcp_pool_fill(struct tcp_loop *loop)
 	return 0;
 }
 
-struct tcp_req *tcp_pool_get(struct tcp_loop *loop)
+static void charge(struct tcp_req *t, struct rpc_client *client)
 {
+	t->client = client;
+	atomic_fetch_add_explicit(&client->requests.bytes, REQUEST_BYTES + RPC_HEAD_SIZE,
+				  memory_order_relaxed);
+}
+
+static void discharge(struct tcp_req *t)
+{
+	if (!t->client)
+		return; /* fresh from make() */
+	atomic_fetch_sub_explicit(&t->client->requests.bytes, REQUEST_BYTES + RPC_HEAD_SIZE,
+				  memory_order_relaxed);
+	t->client = NULL;
+}
+
+struct tcp_req *tcp_pool_get(struct tcp_loop *loop, struct rpc_client *client)
+{
+	if (!rn_payload_may_hold(loop->srv->cfg.pool, &client->requests,
+				 REQUEST_BYTES + RPC_HEAD_SIZE))
+		return NULL;
 	pthread_mutex_lock(&loop->lock);
 	struct tcp_req *t = STAILQ_FIRST(&loop->idle);
 	if (t) {
@@ -108,6 +128,7 @@ struct tcp_req *tcp_pool_get(struct tcp_loop *loop)
 	if (t) {
 		t->sent = 0;
 		t->rpc->nseg = 0;
+		charge(t, client);
 	}
 	return t;
 }
@@ -116,6 +137,7 @@ void tcp_pool_put(struct tcp_loop *loop, struct tcp_req *t)
 {
 	bool wake = false, keep;
 
+	discharge(t);
 	rpc_request_reset(t->rpc);
 	t->rpc->conn = NULL;
 	pthread_mutex_lock(&loop->lock);

@@ -9,6 +9,8 @@
  * When something is lacking (room, a request, a buffer) reading pauses, and what scratch still
  * holds waits in c->pending. A length that the peer declares never sizes anything but a payload
  * buffer, and no more than one class of it at a time.
+ *
+ * When and how much is read is decided in tcp_turns.c.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -59,14 +61,14 @@ void tcp_read_stop(struct tcp_conn *c)
 static enum feed begin_record(struct tcp_conn *c)
 {
 	pthread_mutex_lock(&c->lock);
-	bool room = c->inflight < c->window;
+	bool room = tcp_conn_has_room(c);
 	c->want_room = !room;
 	pthread_mutex_unlock(&c->lock);
 	if (!room) {
 		c->pause = TCP_WAIT_ROOM;
 		return FEED_PAUSED;
 	}
-	struct tcp_req *t = tcp_pool_get(c->loop);
+	struct tcp_req *t = tcp_pool_get(c->loop, c->rpc.client);
 	if (!t) {
 		c->pause = TCP_WAIT_REQUEST;
 		tcp_pool_starve(c);
@@ -137,6 +139,7 @@ static enum feed open_payload(struct tcp_conn *c)
 	if (!p) {
 		rpc_conn_ref(&c->rpc);
 		c->waiter.ready = payload_ready;
+		c->waiter.account = &c->rpc.client->memory;
 		p = rn_payload_get_or_wait(srv->cfg.pool, payload_want(c, moved), &c->waiter);
 		if (!p) {
 			tcp_count(srv, waits_memory, 1);
@@ -175,6 +178,7 @@ static enum feed submit(struct tcp_conn *c)
 	t->rpc->bulk_chunk = false;
 	t->rpc->arrived_ns = tcp_now();
 	tcp_count(srv, calls, 1);
+	c->loop->work += TCP_CALL_WORK;
 	srv->cfg.sink.submit(srv->cfg.sink.ctx, t->rpc);
 	return FEED_MORE;
 }
@@ -298,6 +302,7 @@ static size_t receive_some(struct tcp_conn *c, uint8_t *to, size_t ask)
 	if (got <= 0)
 		return 0;
 	tcp_count(c->loop->srv, bytes_in, (uint64_t)got);
+	c->loop->work += (uint64_t)got;
 	return (size_t)got;
 }
 
@@ -341,20 +346,42 @@ static size_t receive(struct tcp_conn *c)
 	return direct ? receive_direct(c) : receive_scratch(c);
 }
 
+/* What a pause left. 0, or -1: paused again, or closed. */
+static int use_pending(struct tcp_conn *c)
+{
+	uint8_t *buf = c->pending;
+	size_t n = c->pending_len;
+
+	c->pending = NULL;
+	c->pending_len = 0;
+	int rc = use_input(c, buf, n);
+	free(buf);
+	return rc;
+}
+
+void tcp_read_some(struct tcp_conn *c, uint64_t until)
+{
+	if (c->pause != TCP_GOING || c->eof || !c->open)
+		return;
+	if (!event_pending(&c->rd, EV_READ, NULL)) {
+		if (use_pending(c) < 0)
+			return;
+		event_add(&c->rd, NULL);
+	}
+	while (c->loop->work < until && receive(c) > 0)
+		;
+}
+
 void tcp_read_ready(evutil_socket_t fd, short what, void *arg)
 {
 	struct tcp_conn *c = arg;
-	size_t got, sum = 0;
 
 	(void)fd;
 	(void)what;
-	rpc_conn_ref(&c->rpc); /* receive may close it */
 	c->active_ns = tcp_now();
 	TAILQ_REMOVE(&c->loop->conns, c, link);
 	TAILQ_INSERT_TAIL(&c->loop->conns, c, link);
-	while (sum < TCP_READ_QUANTUM && (got = receive(c)) > 0)
-		sum += got;
-	rpc_conn_put(&c->rpc);
+	tcp_turns_take(c);
 }
 
 void tcp_read_resume(struct tcp_conn *c)
@@ -371,14 +398,6 @@ void tcp_read_resume(struct tcp_conn *c)
 			c->record_ns = tcp_now();
 		c->pause = TCP_GOING;
 	}
-	if (c->pause != TCP_GOING || event_pending(&c->rd, EV_READ, NULL))
-		return;
-	uint8_t *buf = c->pending;
-	size_t n = c->pending_len;
-
-	c->pending = NULL;
-	c->pending_len = 0;
-	if (use_input(c, buf, n) == 0)
-		event_add(&c->rd, NULL);
-	free(buf);
+	if (c->pause == TCP_GOING && !event_pending(&c->rd, EV_READ, NULL))
+		tcp_turns_take(c);
 }

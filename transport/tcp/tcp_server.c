@@ -36,7 +36,8 @@ static void set_up_loop(void *arg)
 
 	loop->tick = event_new(base, -1, EV_PERSIST, on_tick, loop);
 	loop->retry = event_new(base, -1, 0, on_retry, loop);
-	if (!loop->tick || !loop->retry || event_add(loop->tick, &second) < 0)
+	loop->pass_ev = event_new(base, -1, 0, tcp_turns_pass, loop);
+	if (!loop->tick || !loop->retry || !loop->pass_ev || event_add(loop->tick, &second) < 0)
 		s->err = -ENOMEM;
 }
 
@@ -48,7 +49,9 @@ static void tear_down_loop(void *arg)
 		event_free(loop->tick);
 	if (loop->retry)
 		event_free(loop->retry);
-	loop->tick = loop->retry = NULL;
+	if (loop->pass_ev)
+		event_free(loop->pass_ev);
+	loop->tick = loop->retry = loop->pass_ev = NULL;
 }
 
 static int init_loop(struct tcp_server *srv, unsigned i)
@@ -58,6 +61,8 @@ static int init_loop(struct tcp_server *srv, unsigned i)
 
 	loop->srv = srv;
 	loop->ev = srv->cfg.loops[i];
+	loop->index = i;
+	tcp_turns_init(loop);
 	TAILQ_INIT(&loop->conns);
 	TAILQ_INIT(&loop->starving);
 	STAILQ_INIT(&loop->idle);
@@ -113,6 +118,8 @@ static void give_memory(struct tcp_server *srv)
 
 int tcp_server_new(const struct tcp_config *cfg, struct tcp_server **out)
 {
+	if (cfg->nloops > RPC_LOOPS_MAX)
+		return -EINVAL;
 	struct tcp_server *srv = calloc(1, sizeof(*srv));
 
 	if (!srv)

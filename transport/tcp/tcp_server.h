@@ -13,12 +13,15 @@
 #include "rpc/request.h"
 #include "transport/event_loop.h"
 
+struct rpc_clients;
+
 struct tcp_server;
 
 struct tcp_config {
 	struct ev_loop *const *loops; /* connections are spread over them */
 	unsigned nloops;
 	struct rpc_sink sink;
+	struct rpc_clients *clients; /* whose shares of memory and reading connections use */
 	struct rn_payload_pool *pool;
 	struct rn_budget *budget;
 	const struct rn_logger *log;

@@ -3,7 +3,8 @@
  * Replies. ops->reply comes on a worker's thread: with nothing queued, the worker sends at once;
  * else the reply waits its turn. Only one thread is in sendmsg (c->sending), without the lock. A
  * full socket makes the loop wait for room (c->blocked). A request counts against its connection's
- * limit until its reply is out, so that the queue is bounded by max_requests.
+ * limit until its reply is out, so that the queue is bounded by max_requests; and with TCP_OUT_MAX
+ * bytes in the queue no further calls are read.
  */
 #include <errno.h>
 #include <string.h>
@@ -23,6 +24,11 @@ static void put_mark(struct tcp_req *t)
 	t->mark[1] = (uint8_t)(v >> 16);
 	t->mark[2] = (uint8_t)(v >> 8);
 	t->mark[3] = (uint8_t)v;
+}
+
+static size_t reply_size(const struct tcp_req *t)
+{
+	return sizeof(t->mark) + xdr_out_total(&t->rpc->out);
 }
 
 /* The reply as pieces: mark, head, bulk, its pad, tail; without the first t->sent bytes. */
@@ -57,7 +63,7 @@ static unsigned reply_iov(const struct tcp_req *t, struct iovec *iov)
 /* 1: all of it is out, 0: the socket is full, or -errno. */
 static int send_some(struct tcp_conn *c, struct tcp_req *t)
 {
-	size_t total = sizeof(t->mark) + xdr_out_total(&t->rpc->out);
+	size_t total = reply_size(t);
 
 	while (t->sent < total) {
 		struct iovec iov[IOV_MAX_REPLY];
@@ -100,13 +106,14 @@ static void finish_list(struct tcp_conn *c, struct tcp_req_list *list)
 
 /*
  * Sends what is queued, up to TCP_WRITE_QUANTUM replies; c->lock is held, c->sending is not set.
- * What is done with goes to done. What stays behind is the loop's, because the socket is full, it
- * broke, or others want their turn.
+ * Returns the bytes that went out. What is done with goes to done. What stays behind is the loop's,
+ * because the socket is full, it broke, or others want their turn.
  */
-static void drain_locked(struct tcp_conn *c, struct tcp_req_list *done)
+static size_t drain_locked(struct tcp_conn *c, struct tcp_req_list *done)
 {
 	unsigned quota = TCP_WRITE_QUANTUM;
 	struct tcp_req *t;
+	size_t sent = 0;
 
 	c->sending = true;
 	while (!c->closed && !c->broken && quota-- && (t = STAILQ_FIRST(&c->out))) {
@@ -114,6 +121,7 @@ static void drain_locked(struct tcp_conn *c, struct tcp_req_list *done)
 		size_t before = t->sent;
 		int r = send_some(c, t);
 		pthread_mutex_lock(&c->lock);
+		sent += t->sent - before;
 		if (t->sent > before)
 			c->moved_ns = tcp_now();
 		if (r < 0)
@@ -122,6 +130,7 @@ static void drain_locked(struct tcp_conn *c, struct tcp_req_list *done)
 			break;
 		tcp_count(c->loop->srv, replies, 1);
 		STAILQ_REMOVE_HEAD(&c->out, link);
+		c->out_bytes -= reply_size(t);
 		STAILQ_INSERT_TAIL(done, t, link);
 		c->out_ns = c->moved_ns;
 		if (c->window < c->loop->srv->cfg.max_requests)
@@ -135,6 +144,7 @@ static void drain_locked(struct tcp_conn *c, struct tcp_req_list *done)
 		c->window = (unsigned)rn_min(c->window, TCP_WINDOW);
 		tcp_conn_post_locked(c);
 	}
+	return sent;
 }
 
 static void reply(struct rpc_request *req)
@@ -152,6 +162,7 @@ static void reply(struct rpc_request *req)
 		if (STAILQ_EMPTY(&c->out))
 			c->out_ns = c->moved_ns = tcp_now();
 		STAILQ_INSERT_TAIL(&c->out, t, link);
+		c->out_bytes += reply_size(t);
 		if (!c->sending && !c->blocked)
 			drain_locked(c, &done);
 	}
@@ -163,18 +174,24 @@ static void reply(struct rpc_request *req)
 void tcp_write_ready(evutil_socket_t fd, short what, void *arg)
 {
 	struct tcp_conn *c = arg;
-	struct tcp_req_list done = STAILQ_HEAD_INITIALIZER(done);
 
 	(void)fd;
 	(void)what;
-	rpc_conn_ref(&c->rpc);
+	c->writable = true;
+	tcp_turns_take(c);
+}
+
+void tcp_write_some(struct tcp_conn *c)
+{
+	struct tcp_req_list done = STAILQ_HEAD_INITIALIZER(done);
+
+	c->writable = false;
 	pthread_mutex_lock(&c->lock);
 	c->blocked = false;
 	if (!c->sending)
-		drain_locked(c, &done);
+		c->loop->work += drain_locked(c, &done);
 	pthread_mutex_unlock(&c->lock);
 	finish_list(c, &done);
-	rpc_conn_put(&c->rpc);
 }
 
 void tcp_write_discard(struct tcp_conn *c)

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Clients: what all connections from one address have in common, whatever their number, ports and
+ * transport. Shares (of workers, memory and reading) are shares of clients, so that nobody gets
+ * more by opening more connections.
+ *
+ * A client is an address without its port; an IPv4 address mapped into IPv6 is the IPv4 address. It
+ * exists while it has connections, which hold the references: there are never more of them than
+ * connections.
+ */
+#ifndef RN_RPC_CLIENT_H
+#define RN_RPC_CLIENT_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <sys/socket.h>
+
+#include "lib/fair_queue.h"
+#include "lib/payload.h"
+
+struct rpc_clients;
+
+struct rpc_client_key {
+	uint8_t addr[16]; /* IPv6, or IPv4 mapped */
+	uint32_t scope;	  /* of a link-local one */
+};
+
+#define RPC_LOOPS_MAX 8u /* event threads */
+
+/* A client's part of one event thread's work; only that thread uses it. */
+struct rpc_loop_share {
+	struct rn_fq_flow flow; /* its connections that wait to be read or written */
+	uint64_t pass, work;	/* what was done for it in which pass of the loop */
+};
+
+struct rpc_client {
+	struct rpc_client_key key;
+	struct rpc_clients *all;
+	LIST_ENTRY(rpc_client) link; /* under the table's lock */
+	unsigned conns;		     /* references; as well */
+
+	/* Held by it. Apart, because a request may wait for payload: were they one share, a client
+	 * could use it all up for requests that then wait for each other. */
+	struct rn_payload_account memory;   /* payload buffers */
+	struct rn_payload_account requests; /* only bytes is used */
+	struct rn_fq_flow calls;	    /* waiting for a worker; under that queue's lock */
+	struct rn_fq_flow arrivals;	    /* RDMA messages waiting for a request; as well */
+	unsigned arrivals_held;		    /* RDMA requests in use; as well */
+	struct rpc_loop_share loop[RPC_LOOPS_MAX];
+	_Atomic uint64_t pressed_ns; /* when it last had to wait for memory */
+};
+
+struct rpc_clients *rpc_clients_new(void);	/* NULL: no memory */
+void rpc_clients_free(struct rpc_clients *all); /* all connections are gone */
+
+/* The client at an IPv4 or IPv6 address, with a reference more. NULL: no memory. Any thread. */
+struct rpc_client *rpc_client_get(struct rpc_clients *all, const struct sockaddr_storage *peer);
+void rpc_client_put(struct rpc_client *client); /* NULL is allowed */
+unsigned rpc_clients_count(struct rpc_clients *all);
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <arpa/inet.h>
+#include <criterion/criterion.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rpc/client.h"
+
+static struct rpc_clients *all;
+
+static void start(void)
+{
+	all = rpc_clients_new();
+	cr_assert_not_null(all);
+}
+
+static void stop(void)
+{
+	cr_expect_eq(rpc_clients_count(all), 0);
+	rpc_clients_free(all);
+}
+
+TestSuite(client, .init = start, .fini = stop);
+
+static struct rpc_client *get(const char *text, uint16_t port, uint32_t scope)
+{
+	struct sockaddr_storage ss = { 0 };
+	struct sockaddr_in *in = (struct sockaddr_in *)&ss;
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&ss;
+
+	if (inet_pton(AF_INET, text, &in->sin_addr) == 1) {
+		in->sin_family = AF_INET;
+		in->sin_port = htons(port);
+	} else {
+		cr_assert_eq(inet_pton(AF_INET6, text, &in6->sin6_addr), 1);
+		in6->sin6_family = AF_INET6;
+		in6->sin6_port = htons(port);
+		in6->sin6_scope_id = scope;
+	}
+	return rpc_client_get(all, &ss);
+}
+
+static bool same(const char *a, uint32_t scope_a, const char *b, uint32_t scope_b)
+{
+	struct rpc_client *x = get(a, 700, scope_a), *y = get(b, 1023, scope_b);
+	const bool is = x == y;
+
+	rpc_client_put(x);
+	rpc_client_put(y);
+	return is;
+}
+
+Test(client, is_an_address_without_its_port)
+{
+	cr_assert(same("192.0.2.1", 0, "192.0.2.1", 0));
+	cr_assert_not(same("192.0.2.1", 0, "192.0.2.2", 0));
+	cr_assert(same("2001:db8::1", 0, "2001:db8::1", 0));
+	cr_assert_not(same("2001:db8::1", 0, "2001:db8::2", 0));
+	cr_assert_not(same("2001:db8::1", 0, "2001:db9::1", 0));
+}
+
+Test(client, a_mapped_address_is_the_ipv4_address)
+{
+	cr_assert(same("::ffff:192.0.2.1", 0, "192.0.2.1", 0));
+	cr_assert_not(same("::192.0.2.1", 0, "192.0.2.1", 0));
+}
+
+Test(client, a_scope_counts_for_link_local_addresses)
+{
+	cr_assert_not(same("fe80::1", 1, "fe80::1", 2));
+	cr_assert(same("2001:db8::1", 1, "2001:db8::1", 2));
+}
+
+Test(client, exists_while_it_has_connections)
+{
+	struct rpc_client *a = get("192.0.2.1", 1, 0), *b = get("192.0.2.1", 2, 0);
+
+	cr_assert_eq(a, b);
+	cr_assert_eq(rpc_clients_count(all), 1);
+	rpc_client_put(a);
+	cr_assert_eq(rpc_clients_count(all), 1);
+	a->memory.bytes = 5;
+	rpc_client_put(b);
+	cr_assert_eq(rpc_clients_count(all), 0);
+	a = get("192.0.2.1", 1, 0);
+	cr_assert_eq(a->memory.bytes, 0);
+	rpc_client_put(a);
+	rpc_client_put(NULL);
+}
+
+static void *churn(void *arg)
+{
+	unsigned seed = (unsigned)(uintptr_t)arg;
+	struct rpc_client *held[50] = { 0 };
+
+	for (unsigned i = 0; i < 20000; i++) {
+		struct sockaddr_storage ss = { .ss_family = AF_INET };
+		const unsigned n = (unsigned)rand_r(&seed);
+
+		((struct sockaddr_in *)&ss)->sin_addr.s_addr = htonl(n % 3000);
+		rpc_client_put(held[n % 50]);
+		held[n % 50] = rpc_client_get(all, &ss);
+	}
+	for (unsigned i = 0; i < 50; i++)
+		rpc_client_put(held[i]);
+	return NULL;
+}
+
+Test(client, threads_agree)
+{
+	pthread_t t[4];
+
+	for (uintptr_t i = 0; i < 4; i++)
+		pthread_create(&t[i], NULL, churn, (void *)(i + 1));
+	for (unsigned i = 0; i < 4; i++)
+		pthread_join(t[i], NULL);
+}
