@@ -6,7 +6,7 @@
 
 #include "lib/checked.h"
 
-#define RPC_ROOM (1u << 20)
+#define RPC_ROOM 65536u
 
 static struct cf_call *new_call(struct cf_test *t, uint32_t prog, uint32_t vers, uint32_t proc)
 {
@@ -16,7 +16,7 @@ static struct cf_call *new_call(struct cf_test *t, uint32_t prog, uint32_t vers,
 	c->vers = CF_VERSION;
 	c->credits = 32;
 	c->proc = CF_MSG;
-	xdr_out_init(&c->rpc, cf_alloc(t, RPC_ROOM), RPC_ROOM);
+	xdr_out_init(&c->rpc, cf_alloc_raw(t, RPC_ROOM), RPC_ROOM);
 	xdr_put_u32(&c->rpc, c->xid);
 	xdr_put_u32(&c->rpc, 0); /* CALL */
 	xdr_put_u32(&c->rpc, 2);
@@ -57,6 +57,16 @@ struct cf_call *cf_call_new(struct cf_test *t, uint32_t prog, uint32_t vers, uin
 	put_none(&c->rpc);
 	c->head = xdr_out_pos(&c->rpc);
 	return c;
+}
+
+void cf_call_room(struct cf_test *t, struct cf_call *c, uint32_t more)
+{
+	size_t need = xdr_out_pos(&c->rpc) + (size_t)more + RPC_ROOM;
+	uint8_t *room = cf_alloc_raw(t, need);
+
+	memcpy(room, c->rpc.base, xdr_out_pos(&c->rpc));
+	c->rpc.base = room;
+	c->rpc.size = need;
 }
 
 uint32_t cf_position(const struct cf_call *c)

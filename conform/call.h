@@ -36,10 +36,12 @@ struct cf_call {
 	uint32_t nops;
 };
 
-/* With AUTH_SYS of the run's uid and gid. rpc has room for a megabyte. */
+/* With AUTH_SYS of the run's uid and gid. rpc has room for 64 KiB; more: cf_call_room. */
 struct cf_call *cf_call_new(struct cf_test *t, uint32_t prog, uint32_t vers, uint32_t proc);
 /* The same with AUTH_NONE. */
 struct cf_call *cf_call_new_none(struct cf_test *t, uint32_t prog, uint32_t vers, uint32_t proc);
+
+void cf_call_room(struct cf_test *t, struct cf_call *c, uint32_t more);
 
 /* Position of the next byte in the unreduced stream: where a Read chunk starts whose item would be
  * put next. */
@@ -98,6 +100,9 @@ bool cf_expect_err_chunk(struct cf_test *t, const struct cf_reply *r);
 
 /* Sends a bad call, which must be answered by RDMA_ERROR with ERR_CHUNK. */
 bool cf_refused(struct cf_test *t, struct cf_call *c);
+/* A DDP-eligibility violation, or chunks that do not fit the arguments: RFC 8166 sections 4.5.2
+ * and 6.1 allow ERR_CHUNK and GARBAGE_ARGS, and NFSv4 says NFS4ERR_BADXDR by itself. */
+bool cf_expect_violation(struct cf_test *t, struct cf_reply *r);
 /* Sends bytes, which must be answered by ERR_CHUNK with this xid. */
 bool cf_refused_bytes(struct cf_test *t, const void *msg, size_t len, uint32_t xid);
 /* Nothing may come for ms, and the connection stays. */

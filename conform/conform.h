@@ -40,6 +40,7 @@ struct cf_case {
 enum {
 	CF_OWN_CONN = 1, /* the case opens its connections itself */
 	CF_NFS4 = 2,	 /* skipped where NFSv4 is not served */
+	CF_LONG = 4,	 /* has ten times the time */
 };
 
 /* Cases are numbered first, first + 1, ...: a number stays with its case. */
@@ -77,11 +78,13 @@ struct cf_test {
 	unsigned number;
 	long arg;
 	struct cf_conn *conn; /* where calls go; NULL before cf_open of a CF_OWN_CONN case */
-	int64_t deadline;
+	int64_t started, deadline;
+	int64_t took_ms;
 	enum cf_verdict verdict;
 	char expected[512];
 	char seen[1024];
 	struct cf_memory *memory;
+	uint8_t *out;		     /* CF_INLINE_MAX bytes: the message being sent */
 	struct cf_conn *conns[8];    /* open ones, closed after the case */
 	struct cf4_session *session; /* to be destroyed after the case */
 };
@@ -96,6 +99,10 @@ void cf_seen_words(struct cf_test *t, const void *data, size_t len);
 
 /* Zeroed memory until the end of the case; never NULL. */
 void *cf_alloc(struct cf_test *t, size_t size);
+void *cf_alloc_raw(struct cf_test *t, size_t size); /* not zeroed */
+/* For cases with long loops: gives back what was allocated since the mark. */
+struct cf_memory *cf_mark(const struct cf_test *t);
+void cf_release(struct cf_test *t, struct cf_memory *mark);
 
 /* A further connection, or the first of a CF_OWN_CONN case; it becomes t->conn. NULL: verdict. o
  * NULL: as the command line says. */

@@ -151,7 +151,7 @@ int cf_conn_prepare(struct cf_conn *c, const char *host, const char *port,
 	if (!c->o.recvs)
 		c->o.recvs = 64;
 	if (!c->o.sends)
-		c->o.sends = 128;
+		c->o.sends = 32;
 	if (!c->o.inline_size)
 		c->o.inline_size = CF_INLINE_MIN;
 	c->recv_size = c->o.recv_size	 ? c->o.recv_size

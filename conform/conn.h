@@ -39,7 +39,7 @@ struct cf_conn_options {
 	uint32_t inline_size; /* both sizes of the usual message, and of each Receive buffer */
 	uint32_t recv_size;   /* of each Receive buffer where it is to differ; 0: as announced */
 	unsigned recvs;	      /* Receives posted; 0: 64 */
-	unsigned sends;	      /* depth of the send queue; 0: 128 */
+	unsigned sends;	      /* depth of the send queue; 0: 32 */
 	uint8_t read_depth;   /* RDMA Reads that the server may have outstanding; 0: 16 */
 	bool no_read_depth;   /* really none */
 	uint8_t rnr_retry;    /* 7: for ever */

@@ -3,6 +3,8 @@
 #include "conform/conform.h"
 
 extern const struct cf_group cf_group_private;
+extern const struct cf_group cf_group_inline;
+extern const struct cf_group cf_group_read;
 extern const struct cf_group cf_group_v4;
 
 /* From 1001 on. */
@@ -12,6 +14,8 @@ extern const struct cf_group cf_group_credits, cf_group_invalidate;
 /* clang-format off */
 const struct cf_group *const cf_groups[] = {
 	&cf_group_private,
+	&cf_group_inline,
+	&cf_group_read,
 	&cf_group_v4,
 
 	&cf_group_write,

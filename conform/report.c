@@ -49,8 +49,8 @@ static void text_case(struct cf_report *r, const struct cf_test *t)
 {
 	static const char *const word[] = { "ok", "FAIL", "skip" };
 
-	fprintf(r->out, "%s %u %s (%s): %s", word[t->verdict], t->number, t->c->id, t->c->paragraph,
-		t->c->title);
+	fprintf(r->out, "%s %u %s (%s): %s, %lld ms", word[t->verdict], t->number, t->c->id,
+		t->c->paragraph, t->c->title, (long long)t->took_ms);
 	if (t->verdict == CF_FAIL)
 		fprintf(r->out, "\n    expected: %s\n    seen:     %s", t->expected, t->seen);
 	if (t->verdict == CF_SKIP)
@@ -79,8 +79,9 @@ static void json_case(struct cf_report *r, const struct cf_group *g, const struc
 {
 	static const char *const word[] = { "pass", "fail", "skip" };
 
-	fprintf(r->out, "%s\n  {\"number\": %u, ",
-		r->passed + r->failed + r->skipped > 1 ? "," : "", t->number);
+	fprintf(r->out, "%s\n  {\"number\": %u, \"ms\": %lld, ",
+		r->passed + r->failed + r->skipped > 1 ? "," : "", t->number,
+		(long long)t->took_ms);
 	json_field(r->out, "id", t->c->id, ", ");
 	json_field(r->out, "group", g->name, ", ");
 	json_field(r->out, "paragraph", t->c->paragraph, ", ");

@@ -17,6 +17,7 @@ void cf_test_begin(struct cf_test *t, struct cf_run *run, const struct cf_case *
 		.c = c,
 		.number = number,
 		.arg = c ? c->arg : 0,
+		.started = cf_now_ms(),
 		.deadline = cf_now_ms() + run->timeout_ms,
 	};
 }
@@ -24,10 +25,13 @@ void cf_test_begin(struct cf_test *t, struct cf_run *run, const struct cf_case *
 void cf_run_case(struct cf_run *run, const struct cf_case *c, unsigned number, struct cf_test *t)
 {
 	cf_test_begin(t, run, c, number);
+	if (c->flags & CF_LONG)
+		t->deadline += 9ll * run->timeout_ms;
 	if ((c->flags & CF_NFS4) && !run->has_nfs4)
 		cf_skip(t, "NFSv4 is not served: %s", run->why_no_nfs4);
 	else if ((c->flags & CF_OWN_CONN) || cf_open(t, NULL))
 		c->run(t);
+	t->took_ms = cf_now_ms() - t->started;
 	cf4_end(t);
 	cf_test_end(t);
 }

@@ -50,9 +50,9 @@ void cf_seen_words(struct cf_test *t, const void *data, size_t len)
 			       cf_word(p + i));
 }
 
-void *cf_alloc(struct cf_test *t, size_t size)
+void *cf_alloc_raw(struct cf_test *t, size_t size)
 {
-	struct cf_memory *m = calloc(1, sizeof(*m) + size);
+	struct cf_memory *m = malloc(sizeof(*m) + size);
 
 	if (!m) {
 		fprintf(stderr, "rpcrdma-conform: out of memory\n");
@@ -61,6 +61,25 @@ void *cf_alloc(struct cf_test *t, size_t size)
 	m->next = t->memory;
 	t->memory = m;
 	return m->data;
+}
+
+void *cf_alloc(struct cf_test *t, size_t size)
+{
+	return memset(cf_alloc_raw(t, size), 0, size);
+}
+
+struct cf_memory *cf_mark(const struct cf_test *t)
+{
+	return t->memory;
+}
+
+void cf_release(struct cf_test *t, struct cf_memory *mark)
+{
+	while (t->memory && t->memory != mark) {
+		struct cf_memory *m = t->memory;
+		t->memory = m->next;
+		free(m);
+	}
 }
 
 struct cf_conn_options cf_default_options(const struct cf_run *run)
@@ -123,13 +142,10 @@ uint32_t cf_xid(struct cf_test *t)
 
 void cf_test_end(struct cf_test *t)
 {
-	struct cf_memory *m;
-
 	for (size_t i = 0; i < rn_array_size(t->conns); i++)
 		if (t->conns[i])
 			cf_close(t, t->conns[i], true);
-	while ((m = t->memory)) {
-		t->memory = m->next;
-		free(m);
-	}
+	cf_release(t, NULL);
+	free(t->out);
+	t->out = NULL;
 }

@@ -19,19 +19,14 @@ args=(--timeout "${CASE_TIMEOUT:-10}")
 start=$SECONDS
 "$BUILDDIR/rpcrdma-conform" "${args[@]}" "$ADDR:$RDMAPORT" "/export/$FS" >/run/conform.log 2>&1
 rc=$?
-grep -v ' passed, ' /run/conform.log >/run/conform.lines
 echo "    status $rc after $((SECONDS - start)) s"
-while IFS= read -r line; do
-	read -r word name <<<"$line"
-	t_begin "$name"
-	case $word in
-	ok) t_ok ;;
-	skip) t_skip "by the tool" ;;
-	FAIL) t_fail "see below" ;;
-	*) echo "    $line" ;;
-	esac
-done </run/conform.lines
-grep -q ' passed, ' /run/conform.log || { t_begin "the tool's run"; t_fail "it ended with status $rc"; }
+sed -e "s|^\(ok\|FAIL\|skip\) |\1 [$(t_tag)] |" -e '/ passed, .* skipped$/d' /run/conform.log
+if [[ $(tail -n 1 /run/conform.log) =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed,\ ([0-9]+)\ skipped$ ]]; then
+	t_passed=${BASH_REMATCH[1]} t_failed=${BASH_REMATCH[2]} t_skipped=${BASH_REMATCH[3]}
+else
+	t_begin "the tool's run"
+	t_fail "it ended with status $rc"
+fi
 no_crash() {
 	server_alive || die "the server is gone"
 	! grep -E 'ERROR: AddressSanitizer|runtime error|LeakSanitizer' /share/ringnfsd.log
