@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Writes the seeds of fuzz_session: every procedure once by each transport, and sessions that do
+ * what clients do with connections. make_session_seeds DIRECTORY (tests/fuzz/corpus/fuzz_session)
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/checked.h"
+#include "tests/fuzz/session/message.h"
+#include "tests/fuzz/session/step.h"
+#include "tests/fuzz/session/template.h"
+
+#define RDMA SS_TCP_CONNS /* the first connection by RDMA */
+#define SIZE_4000 13
+#define SIZE_4096 15
+#define SIZE_64K 22
+#define SIZE_1M 28
+
+static struct {
+	const char *dir;
+	struct ss_step step[SS_STEPS_MAX];
+	uint8_t data[SS_STEPS_MAX][SS_DATA_MAX];
+	unsigned n;
+	int err;
+} seed;
+
+static uint8_t *add(uint8_t op, uint8_t conn, uint8_t how)
+{
+	struct ss_step *s = &seed.step[seed.n];
+
+	*s = (struct ss_step){ .op = op, .conn = conn, .how = how, .data = seed.data[seed.n] };
+	return seed.data[seed.n++];
+}
+
+static void set_len(size_t len)
+{
+	seed.step[seed.n - 1].len = (uint16_t)len;
+}
+
+static void write_seed(const char *name)
+{
+	static uint8_t out[SS_INPUT_MAX];
+	char path[1024];
+	size_t size = ss_encode(seed.step, seed.n, out, sizeof(out));
+
+	snprintf(path, sizeof(path), "%s/%s", seed.dir, name);
+	FILE *f = fopen(path, "wb");
+	if (!f || fwrite(out, 1, size, f) != size || fclose(f)) {
+		fprintf(stderr, "%s: %s\n", path, strerror(errno));
+		seed.err = 1;
+	}
+	seed.n = 0;
+}
+
+static unsigned template_of(const char *name)
+{
+	for (unsigned i = 0; i < ss_template_count(); i++)
+		if (!strcmp(ss_template_name(i), name))
+			return i;
+	return 0;
+}
+
+static void record(uint8_t conn, const char *name, uint8_t how)
+{
+	set_len(ss_template(template_of(name), add(SS_RECORD, conn, how)));
+}
+
+static void reading(uint8_t op, uint8_t conn, uint8_t how, uint32_t count)
+{
+	set_len(ss_template_read(add(op, conn, how), SS_FH_BIG, 0, count));
+}
+
+static void writing(uint8_t conn, uint8_t how, uint32_t stable, uint8_t size)
+{
+	set_len(ss_template_write(add(SS_RECORD, conn, how), SS_FH_FILE, 0, stable, size));
+}
+
+static void listing(uint8_t conn, bool plus, bool from_cookie)
+{
+	set_len(ss_template_readdir(add(SS_RECORD, conn, 0), SS_FH_RO_MANY, plus, from_cookie,
+				    4096));
+}
+
+static void every_procedure(void)
+{
+	char name[64];
+
+	for (unsigned i = 0; i < ss_template_count(); i++) {
+		for (unsigned rdma = 0; rdma < 2; rdma++) {
+			set_len(ss_template(i, add(SS_RECORD, rdma ? RDMA : 0, 0)));
+			add(SS_WAIT, rdma ? RDMA : 0, 0);
+			snprintf(name, sizeof(name), "%s-%02u-%s", rdma ? "rdma" : "tcp", i,
+				 ss_template_name(i));
+			write_seed(name);
+		}
+	}
+}
+
+static void data_of_all_sizes(void)
+{
+	static const uint8_t sizes[] = { 0, 3, SIZE_4000, SIZE_4096, SIZE_64K, SIZE_1M };
+	char name[64];
+
+	for (unsigned i = 0; i < rn_array_size(sizes); i++) {
+		for (uint8_t conn = 0; conn <= RDMA; conn += RDMA) {
+			reading(SS_RECORD, conn, 0, ss_sizes[sizes[i]]);
+			writing(conn, 0, i % 3, sizes[i]);
+			record(conn, "COMMIT", 0);
+			snprintf(name, sizeof(name), "%s-data-%u", conn ? "rdma" : "tcp",
+				 ss_sizes[sizes[i]]);
+			write_seed(name);
+		}
+	}
+}
+
+static void directories(void)
+{
+	for (uint8_t conn = 0; conn <= RDMA; conn += RDMA) {
+		for (unsigned plus = 0; plus < 2; plus++) {
+			listing(conn, plus, false);
+			add(SS_WAIT, conn, 0);
+			listing(conn, plus, true);
+			add(SS_WAIT, conn, 0);
+			listing(conn, plus, true);
+			write_seed(conn	  ? plus ? "rdma-readdirplus" : "rdma-readdir"
+				   : plus ? "tcp-readdirplus"
+					  : "tcp-readdir");
+		}
+	}
+}
+
+static void streams(void)
+{
+	record(0, "GETATTR", 5);
+	writing(0, 9 | SS_CUT_SLOWLY, 0, SIZE_64K);
+	write_seed("stream-fragments");
+
+	record(0, "GETATTR", SS_CUT_HELD);
+	record(0, "LOOKUP", SS_CUT_HELD);
+	record(0, "READ", SS_CUT_SLOWLY);
+	write_seed("stream-together");
+
+	record(0, "GETATTR", 0);
+	writing(0, SS_CUT_SHORT, 2, SIZE_1M);
+	add(SS_SHUT, 0, 0);
+	record(1, "GETATTR", 0);
+	write_seed("stream-cut-short");
+
+	record(0, "FSINFO", 0);
+	add(SS_SHUT, 0, 0);
+	add(SS_WAIT, 0, 0);
+	write_seed("stream-half-closed");
+
+	memcpy(add(SS_RAW, 0, 0), "\xff\xff\xff\xff", 4);
+	set_len(4);
+	write_seed("stream-too-long");
+
+	memcpy(add(SS_RAW, 0, 0), "\0\0\0\0\0\0\0\0\0\0\0\4\1\2\3\4\x80\0\0\4\0\0\0\1", 24);
+	set_len(24);
+	write_seed("stream-empty-fragments");
+}
+
+static void retransmissions(void)
+{
+	record(0, "CREATE", 0);
+	add(SS_REPEAT, 0, 0);
+	add(SS_REPEAT, 0, 1);
+	add(SS_WAIT, 0, 0);
+	add(SS_REPEAT, 0, 2);
+	write_seed("retransmit-create");
+
+	writing(0, 0, 2, SIZE_64K);
+	add(SS_RESET, 0, 0);
+	add(SS_REPEAT, 0, 0);
+	add(SS_CLOSE, 0, 0);
+	add(SS_REPEAT, 0, 0);
+	write_seed("retransmit-after-reset");
+
+	record(RDMA, "MKDIR", 0);
+	add(SS_RESET, RDMA, 0);
+	add(SS_REPEAT, RDMA, RDMA + 1);
+	add(SS_REPEAT, RDMA, 0);
+	write_seed("retransmit-rdma");
+}
+
+static void crowds(void)
+{
+	for (uint8_t conn = 0; conn <= RDMA; conn += RDMA) {
+		set_len(ss_template(template_of("NULL"), add(SS_FLOOD, conn, 150)));
+		reading(SS_FLOOD, conn + 1, 40, 65536);
+		record(conn, "GETATTR", 0);
+		write_seed(conn ? "rdma-flood" : "tcp-flood");
+
+		add(SS_CONNECT, conn, 1);
+		add(SS_MUTE, conn, 0);
+		reading(SS_FLOOD, conn, 60, 1 << 20);
+		record(conn + 1, "READDIRPLUS", 0);
+		add(SS_WAIT, conn + 1, 0);
+		reading(SS_FLOOD, conn, 20, 1 << 20);
+		add(SS_RESET, conn, 0);
+		write_seed(conn ? "rdma-mute" : "tcp-mute");
+	}
+}
+
+static void changes_below(void)
+{
+	char name[32];
+
+	for (uint8_t what = 0; what < 8; what++) {
+		record(0, "READ", 0);
+		record(1, "READDIRPLUS", 0);
+		add(SS_LOCAL, 0, what);
+		add(SS_ADMIN, 0, what);
+		record(0, "READ", 0);
+		record(0, "WRITE", 0);
+		record(1, "LOOKUP", 0);
+		record(2, "RENAME", 0);
+		snprintf(name, sizeof(name), "local-%u", what);
+		write_seed(name);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	if (argc != 2) {
+		fprintf(stderr, "usage: %s DIRECTORY\n", argv[0]);
+		return 2;
+	}
+	seed.dir = argv[1];
+	every_procedure();
+	data_of_all_sizes();
+	directories();
+	streams();
+	retransmissions();
+	crowds();
+	changes_below();
+	return seed.err;
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "tests/fuzz/session/ask.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "nfs3/nfs3_server.h"
+#include "nfs3/proto.h"
+#include "rpc/xdr_out.h"
+#include "tests/fuzz/session/finding.h"
+#include "tests/fuzz/session/reply.h"
+#include "tests/fuzz/session/tree.h"
+
+#define CALL_MAX 2048u
+#define MARK_SIZE 4u
+#define ROOT_UID 0u
+
+struct asker {
+	int fd;
+	uint32_t xid;
+	uint8_t call[CALL_MAX], reply[CALL_MAX];
+	struct xdr_out x;
+	struct ss_call what;
+};
+
+static void open_asker(struct asker *a, uint16_t port)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET,
+				  .sin_port = htons(port),
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+
+	a->xid = 0xa5a50000;
+	a->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (a->fd < 0 || connect(a->fd, (struct sockaddr *)&to, sizeof(to)) < 0)
+		ss_finding("a new connection is refused: %s", strerror(errno));
+}
+
+static void begin(struct asker *a, uint32_t prog, uint32_t proc)
+{
+	xdr_out_init(&a->x, a->call + MARK_SIZE, CALL_MAX - MARK_SIZE);
+	a->what = (struct ss_call){
+		.xid = ++a->xid, .known = true, .prog = prog, .vers = 3, .proc = proc
+	};
+	xdr_put_u32(&a->x, a->xid);
+	xdr_put_u32(&a->x, 0);
+	xdr_put_u32(&a->x, 2);
+	xdr_put_u32(&a->x, prog);
+	xdr_put_u32(&a->x, 3);
+	xdr_put_u32(&a->x, proc);
+	xdr_put_u32(&a->x, 1); /* AUTH_SYS: stamp, name, root's ids, no groups */
+	xdr_put_u32(&a->x, 20);
+	for (unsigned i = 0; i < 5; i++)
+		xdr_put_u32(&a->x, ROOT_UID);
+	xdr_put_u64(&a->x, 0);
+}
+
+static void receive(struct asker *a, uint8_t *to, size_t n)
+{
+	struct pollfd p = { .fd = a->fd, .events = POLLIN };
+
+	while (n) {
+		ssize_t got = poll(&p, 1, SS_HANG_MS) > 0 ? recv(a->fd, to, n, 0) : -2;
+
+		if (got == -2)
+			ss_finding("procedure %u: no answer", a->what.proc);
+		if (got <= 0)
+			ss_finding("procedure %u: the server closed a good connection",
+				   a->what.proc);
+		to += got;
+		n -= (size_t)got;
+	}
+}
+
+/* Sends the call and takes its reply; both must be right, and the results' status 0. */
+static void ask(struct asker *a, struct ss_values *learn)
+{
+	uint8_t mark[MARK_SIZE];
+	size_t n = a->x.used + MARK_SIZE;
+
+	ss_set_word(a->call, (uint32_t)a->x.used | 0x80000000u);
+	if (send(a->fd, a->call, n, MSG_NOSIGNAL) != (ssize_t)n)
+		ss_finding("procedure %u: the server does not take it", a->what.proc);
+	receive(a, mark, sizeof(mark));
+	n = ss_word(mark) & 0x7fffffff;
+	if (n > CALL_MAX)
+		ss_finding("procedure %u: a reply of %zu octets", a->what.proc, n);
+	receive(a, a->reply, n);
+	const char *bad = ss_reply_check(&a->what, a->reply, n, false, 0, learn);
+	if (bad)
+		ss_finding("procedure %u: its reply: %s", a->what.proc, bad);
+	if (ss_reply_status(a->reply, n) > 0 || (n > 24 && ss_reply_status(a->reply, n) < 0))
+		ss_finding("procedure %u fails for the driver: %lld", a->what.proc,
+			   (long long)ss_reply_status(a->reply, n));
+}
+
+/* The handle that one call returns. */
+static struct ss_fh ask_handle(struct asker *a)
+{
+	struct ss_values got = { .next_new = 0 };
+
+	ask(a, &got);
+	return got.fh[SS_FH_NEW];
+}
+
+static struct ss_fh mount_path(struct asker *a, const char *path)
+{
+	begin(a, MOUNT_PROGRAM, 1);
+	xdr_put_opaque(&a->x, path, (uint32_t)strlen(path));
+	return ask_handle(a);
+}
+
+static struct ss_fh look_up(struct asker *a, const struct ss_fh *dir, const char *name)
+{
+	begin(a, NFS_PROGRAM, NFSPROC3_LOOKUP);
+	xdr_put_opaque(&a->x, dir->bytes, dir->len);
+	xdr_put_opaque(&a->x, name, (uint32_t)strlen(name));
+	return ask_handle(a);
+}
+
+void ss_ask_handles(uint16_t port, struct ss_values *v)
+{
+	struct asker a;
+
+	open_asker(&a, port);
+	v->fh[SS_FH_STALE] = v->fh[SS_FH_FILE];
+	v->fh[SS_FH_ROOT] = mount_path(&a, SS_BASE "/rw");
+	v->fh[SS_FH_RO_ROOT] = mount_path(&a, SS_BASE "/ro");
+	v->fh[SS_FH_SQUASHED] = mount_path(&a, SS_BASE "/sq");
+	v->fh[SS_FH_FILE] = look_up(&a, &v->fh[SS_FH_ROOT], "file");
+	v->fh[SS_FH_LINK] = look_up(&a, &v->fh[SS_FH_ROOT], "link");
+	v->fh[SS_FH_DIR] = look_up(&a, &v->fh[SS_FH_ROOT], "dir");
+	v->fh[SS_FH_BIG] = look_up(&a, &v->fh[SS_FH_ROOT], "big");
+	v->fh[SS_FH_FIFO] = look_up(&a, &v->fh[SS_FH_ROOT], "fifo");
+	v->fh[SS_FH_RO_FILE] = look_up(&a, &v->fh[SS_FH_RO_ROOT], "file");
+	v->fh[SS_FH_RO_MANY] = look_up(&a, &v->fh[SS_FH_RO_ROOT], "many");
+	close(a.fd);
+}
+
+void ss_ask_alive(uint16_t port)
+{
+	struct asker a;
+
+	open_asker(&a, port);
+	begin(&a, NFS_PROGRAM, NFSPROC3_NULL);
+	ask(&a, NULL);
+	close(a.fd);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "tests/fuzz/session/debts.h"
+
+static struct ss_debt *find(struct ss_debts *d, uint32_t xid)
+{
+	for (unsigned i = d->n; i-- > 0;)
+		if (d->list[i].call.xid == xid)
+			return &d->list[i];
+	return NULL;
+}
+
+struct ss_debt *ss_debts_add(struct ss_debts *d, const struct ss_call *call)
+{
+	struct ss_debt *debt = find(d, call->xid);
+
+	if (!debt) {
+		if (d->n == SS_DEBTS_MAX)
+			return NULL;
+		debt = &d->list[d->n++];
+		*debt = (struct ss_debt){ .call = *call };
+		d->open++;
+	} else if (debt->call.prog != call->prog || debt->call.vers != call->vers ||
+		   debt->call.proc != call->proc || debt->call.known != call->known) {
+		debt->call.known = false; /* either may be answered: only the header can be told */
+		debt->call.prog = UINT32_MAX;
+	}
+	debt->sent++;
+	return debt;
+}
+
+struct ss_debt *ss_debts_pay(struct ss_debts *d, uint32_t xid)
+{
+	struct ss_debt *debt = find(d, xid);
+
+	if (!debt || debt->answered == debt->sent)
+		return NULL;
+	if (!debt->answered++)
+		d->open--;
+	return debt;
+}

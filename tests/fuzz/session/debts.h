@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the server owes on one connection. An xid that was sent n times must be answered at least
+ * once and at most n times: a duplicate of a call that is still running is dropped.
+ */
+#ifndef RN_TESTS_FUZZ_SESSION_DEBTS_H
+#define RN_TESTS_FUZZ_SESSION_DEBTS_H
+
+#include "tests/fuzz/session/stream.h"
+
+#define SS_DEBTS_MAX 1024u
+
+struct ss_debt {
+	struct ss_call call;
+	unsigned sent, answered;
+	unsigned window; /* RDMA: which of the client's the call offered */
+};
+
+struct ss_debts {
+	struct ss_debt list[SS_DEBTS_MAX];
+	unsigned n, open; /* open: not answered at all yet */
+};
+
+/* NULL: there is no room for more. */
+struct ss_debt *ss_debts_add(struct ss_debts *d, const struct ss_call *call);
+/* The debt that a reply to xid pays; counts it. NULL: nothing is owed. */
+struct ss_debt *ss_debts_pay(struct ss_debts *d, uint32_t xid);
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "tests/fuzz/session/message.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "lib/checked.h"
+
+#define MARK_SIZE 4u
+
+const uint32_t ss_sizes[32] = {
+	0,     1,     2,      3,      4,      5,       100,	512,	 1000,	  1023,	   1024,
+	1025,  2048,  4000,   4095,   4096,   4097,    8191,	8192,	 16384,	  32768,   65535,
+	65536, 65537, 131072, 262144, 524288, 1048575, 1048576, 1048577, 1114112, 1200000,
+};
+
+struct out {
+	uint8_t *base;
+	size_t used;
+};
+
+static void put_bytes(struct out *o, const void *p, size_t n)
+{
+	n = rn_min(n, SS_MESSAGE_MAX - o->used);
+	memcpy(o->base + o->used, p, n);
+	o->used += n;
+}
+
+static void put_word(struct out *o, uint32_t v)
+{
+	uint8_t b[4];
+
+	ss_set_word(b, v);
+	put_bytes(o, b, sizeof(b));
+}
+
+static void put_long(struct out *o, uint64_t v)
+{
+	put_word(o, (uint32_t)(v >> 32));
+	put_word(o, (uint32_t)v);
+}
+
+static void put_fill(struct out *o, uint32_t n)
+{
+	n = (uint32_t)rn_min(n, SS_MESSAGE_MAX - o->used);
+	for (uint32_t i = 0; i < n; i++)
+		o->base[o->used + i] = (uint8_t)(i * 7 + (i >> 8));
+	o->used += n;
+}
+
+static void put_pad(struct out *o, uint32_t len)
+{
+	put_bytes(o, "\0\0\0", rn_xdr_pad(len));
+}
+
+static void put_segment(struct out *o, const struct ss_values *v, uint32_t len)
+{
+	put_word(o, v->rkey);
+	put_word(o, len);
+	/* Shorter ones lie further inside, so that neighbours show what is written too far. */
+	put_long(o, v->address + (v->window > len ? (v->window - len) / 2 : 0));
+}
+
+/* False: no mark of ours. */
+static bool put_mark(struct out *o, const struct ss_values *v, uint8_t letter, uint8_t k)
+{
+	uint32_t size = ss_sizes[k % rn_array_size(ss_sizes)];
+	const struct ss_fh *fh = &v->fh[k % SS_FH_COUNT];
+
+	switch (letter) {
+	case 'H':
+		put_word(o, fh->len);
+		put_bytes(o, fh->bytes, fh->len);
+		put_pad(o, fh->len);
+		return true;
+	case 'C':
+		put_long(o, v->cookie);
+		return true;
+	case 'V':
+		put_long(o, v->cookieverf);
+		return true;
+	case 'B':
+		put_word(o, size);
+		put_fill(o, size);
+		put_pad(o, size);
+		return true;
+	case 'D':
+		put_fill(o, size);
+		return true;
+	case 'S':
+		put_segment(o, v, size);
+		return true;
+	default:
+		return false;
+	}
+}
+
+size_t ss_expand(const uint8_t *data, size_t len, const struct ss_values *v, uint8_t *out)
+{
+	struct out o = { .base = out };
+
+	for (size_t i = 0; i < len;) {
+		if (len - i >= MARK_SIZE && data[i] == 0xf1 && data[i + 1] == 'F' &&
+		    put_mark(&o, v, data[i + 2], data[i + 3])) {
+			i += MARK_SIZE;
+		} else {
+			put_bytes(&o, &data[i], 1);
+			i++;
+		}
+	}
+	return o.used;
+}
+
+void ss_learn_handle(struct ss_values *v, const uint8_t *bytes, uint32_t len)
+{
+	struct ss_fh *fh = &v->fh[SS_FH_NEW + v->next_new++ % (SS_FH_COUNT - SS_FH_NEW)];
+
+	if (len > SS_HANDLE_MAX)
+		return;
+	fh->len = len;
+	memcpy(fh->bytes, bytes, len);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a message in an input cannot say itself, because it is only known when the server runs, is
+ * marked in it by four octets: 0xf1 'F', a letter, and an octet k.
+ *
+ *   H  handle k as a counted opaque: see enum ss_handle
+ *   C  the cookie (8 octets), V the cookie verifier, of the last directory reply
+ *   B  a counted opaque of ss_sizes[k] octets, with its pad
+ *   D  the same number of octets, bare and unpadded
+ *   S  a segment of an RDMA chunk (handle, length, offset): ss_sizes[k] octets of the client's
+ * memory
+ */
+#ifndef RN_TESTS_FUZZ_SESSION_MESSAGE_H
+#define RN_TESTS_FUZZ_SESSION_MESSAGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define SS_MESSAGE_MAX (2u << 20) /* more than the server takes */
+#define SS_HANDLE_MAX 64u
+
+enum ss_handle {
+	SS_FH_ROOT,
+	SS_FH_FILE,
+	SS_FH_LINK,
+	SS_FH_DIR,
+	SS_FH_BIG,
+	SS_FH_FIFO,
+	SS_FH_RO_ROOT,
+	SS_FH_RO_FILE,
+	SS_FH_RO_MANY,
+	SS_FH_SQUASHED,
+	SS_FH_STALE,
+	SS_FH_NEW, /* from here on: what this session's replies brought */
+	SS_FH_COUNT = 16,
+};
+
+struct ss_fh {
+	uint32_t len;
+	uint8_t bytes[SS_HANDLE_MAX];
+};
+
+extern const uint32_t ss_sizes[32];
+
+/* What marks stand for. */
+struct ss_values {
+	struct ss_fh fh[SS_FH_COUNT];
+	unsigned next_new;
+	uint64_t cookie, cookieverf;
+	/* The memory that RDMA segments name; 0: there is none. */
+	uint32_t rkey;
+	uint64_t address;
+	uint32_t window;
+};
+
+void ss_learn_handle(struct ss_values *v, const uint8_t *bytes, uint32_t len);
+
+/* The message with values for its marks; out has SS_MESSAGE_MAX bytes. Returns its length. */
+size_t ss_expand(const uint8_t *data, size_t len, const struct ss_values *v, uint8_t *out);
+
+static inline uint32_t ss_word(const uint8_t *p)
+{
+	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+static inline void ss_set_word(uint8_t *p, uint32_t v)
+{
+	p[0] = (uint8_t)(v >> 24);
+	p[1] = (uint8_t)(v >> 16);
+	p[2] = (uint8_t)(v >> 8);
+	p[3] = (uint8_t)v;
+}
+
+#endif

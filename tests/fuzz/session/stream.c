@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "tests/fuzz/session/stream.h"
+
+#include <string.h>
+
+#include "lib/checked.h"
+#include "tests/fuzz/session/message.h"
+
+#define EMPTY_MAX 16 /* fragments without data that the server lets pass in one record */
+#define CALL_MIN 8u  /* xid and message type: less cannot be answered */
+
+bool ss_call_parse(const uint8_t *head, size_t len, struct ss_call *call)
+{
+	if (len < CALL_MIN || ss_word(head + 4) != 0)
+		return false;
+	*call = (struct ss_call){ .xid = ss_word(head) };
+	if (len >= SS_CALL_HEAD && ss_word(head + 8) == 2) {
+		call->known = true;
+		call->prog = ss_word(head + 12);
+		call->vers = ss_word(head + 16);
+		call->proc = ss_word(head + 20);
+	}
+	return true;
+}
+
+void ss_stream_init(struct ss_stream *s, uint32_t max_record,
+		    void (*on_call)(void *ctx, const struct ss_call *call), void *ctx)
+{
+	*s = (struct ss_stream){ .max_record = max_record, .on_call = on_call, .ctx = ctx };
+}
+
+static void end_record(struct ss_stream *s)
+{
+	struct ss_call call;
+
+	if (ss_call_parse(s->head, rn_min(s->total, SS_CALL_HEAD), &call))
+		s->on_call(s->ctx, &call);
+	else
+		s->doomed = true;
+	s->total = 0;
+	s->empties = 0;
+	s->in_record = false;
+}
+
+static void begin_fragment(struct ss_stream *s)
+{
+	uint32_t mark = ss_word(s->mark);
+
+	s->mark_len = 0;
+	s->in_record = true;
+	s->last = mark >> 31;
+	s->frag_left = mark & 0x7fffffff;
+	if (s->total + s->frag_left > s->max_record || (!s->frag_left && ++s->empties > EMPTY_MAX))
+		s->doomed = true;
+	else if (!s->frag_left && s->last)
+		end_record(s);
+}
+
+static void take_data(struct ss_stream *s, const uint8_t *p, size_t n)
+{
+	if (s->total < SS_CALL_HEAD)
+		memcpy(s->head + s->total, p, rn_min(n, SS_CALL_HEAD - s->total));
+	s->total += n;
+	s->frag_left -= (uint32_t)n;
+	if (!s->frag_left && s->last)
+		end_record(s);
+}
+
+void ss_stream_feed(struct ss_stream *s, const uint8_t *p, size_t n)
+{
+	while (n && !s->doomed) {
+		size_t used = 1;
+
+		if (s->frag_left) {
+			used = rn_min(n, s->frag_left);
+			take_data(s, p, used);
+		} else {
+			s->mark[s->mark_len++] = *p;
+			if (s->mark_len == sizeof(s->mark))
+				begin_fragment(s);
+		}
+		p += used;
+		n -= used;
+	}
+}
+
+bool ss_stream_partial(const struct ss_stream *s)
+{
+	return s->in_record || s->mark_len;
+}

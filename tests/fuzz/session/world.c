@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "tests/fuzz/session/world.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "conf/settings.h"
+#include "daemon/server.h"
+#include "lib/checked.h"
+#include "tests/fuzz/session/ask.h"
+#include "tests/fuzz/session/finding.h"
+#include "tests/fuzz/session/tree.h"
+
+#define SESSIONS_PER_SERVER 2000
+#define SESSIONS_PER_CHECK 16
+#define FILE_SIZE_LIMIT (64u << 20)
+
+/* The line "held:" of what SIGUSR1 has the daemon log, read back: name=number, in any order. */
+struct held {
+	char line[1024];
+};
+
+/* What must be 0 when there are no connections: all of it was theirs, or their calls'. */
+static const char *const transient[] = {
+	"tcp_connections", "rdma_connections", "requests",	    "payload_buffers",
+	"payload_bytes",   "queue_pairs",      "completion_queues", "rdma_connection_bytes",
+	"nodes_in_use",	   "drc_running",
+};
+
+static struct {
+	struct cfg_settings settings;
+	struct rn_logger log;
+	struct server *server;
+	unsigned sessions; /* of this server */
+	unsigned fds;	   /* open when it had just started, less those of the node cache */
+	bool loud;
+	struct held *holding; /* set while this thread has counters logged */
+} world;
+
+static _Thread_local bool is_driver;
+
+/* -1: there is no such number. */
+static long long held_value(const struct held *h, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (const char *p = h->line; (p = strstr(p, name)); p += len)
+		if (p[-1] == ' ' && p[len] == '=')
+			return strtoll(p + len + 1, NULL, 10);
+	return -1;
+}
+
+static void log_line(void *ctx, enum rn_level level, const char *fmt, va_list ap)
+{
+	char line[2048];
+
+	(void)ctx;
+	vsnprintf(line, sizeof(line), fmt, ap);
+	if (is_driver && world.holding && !strncmp(line, "held:", 5))
+		snprintf(world.holding->line, sizeof(world.holding->line), "%s", line);
+	if (world.loud)
+		fprintf(stderr, "<%d> %s\n", level, line);
+}
+
+static struct held ask_held(void)
+{
+	struct held h = { .line = "" };
+
+	world.holding = &h;
+	server_log_counters(world.server, RN_NOTICE);
+	world.holding = NULL;
+	return h;
+}
+
+/* Without pipes: sanitizers start a symbolizer when they like, and the server has none to lose. */
+static unsigned count_fds(bool show)
+{
+	char path[64], to[256];
+	DIR *d = opendir("/proc/self/fd");
+	unsigned n = 0;
+
+	for (struct dirent *de; d && (de = readdir(d));) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%.20s", de->d_name);
+		ssize_t len = readlink(path, to, sizeof(to));
+		if (len < 5 || memcmp(to, "pipe:", 5) != 0)
+			n++;
+		if (show && len > 0)
+			fprintf(stderr, "  %s %.*s\n", path, (int)len, to);
+	}
+	if (d)
+		closedir(d);
+	return n;
+}
+
+static uint16_t free_port(void)
+{
+	struct sockaddr_in sa = { .sin_family = AF_INET,
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(sa);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	bool ok = fd >= 0 && bind(fd, (struct sockaddr *)&sa, len) == 0 &&
+		  getsockname(fd, (struct sockaddr *)&sa, &len) == 0;
+
+	if (fd >= 0)
+		close(fd);
+	return ok ? ntohs(sa.sin_port) : 0;
+}
+
+static bool set_up(struct ss_world *w)
+{
+	char text[1024];
+	struct cfg_diags diags;
+
+	w->port = free_port();
+	snprintf(text, sizeof(text),
+		 "[server]\nthreads = 4\nmemory_max = 64M\nmax_fds = 128\nstate_dir = " SS_BASE
+		 "/state\nexports_file = " SS_BASE "/exports\nexports_dir = " SS_BASE
+		 "/none\nrpcbind = no\nlog_level = debug\n"
+		 "[tcp]\nport = %u\nlisten = 127.0.0.1\nmount_port = 0\nmax_requests = 64\n"
+		 "idle_timeout = 0\nmax_record = 1088K\n"
+		 "[rdma]\nenabled = auto\nport = %u\nlisten = 127.0.0.1\ncredits = "
+		 "16\nidle_timeout = 0\n"
+		 "[nfs3]\ndrc_size = 512\ndrc_memory = 1M\n"
+		 "[vfs]\nring_entries = 64\n",
+		 w->port, w->port);
+	cfg_diags_init(&diags);
+	bool ok = cfg_set_defaults(&world.settings) == 0 &&
+		  cfg_parse(&world.settings, "fuzz", text, strlen(text), &diags) == 0 &&
+		  cfg_check(&world.settings, "fuzz", &diags) == 0;
+	if (!ok)
+		cfg_diags_print(&diags, stderr);
+	cfg_diags_free(&diags);
+	return ok;
+}
+
+/* The first of what is transient that is not 0. */
+static const char *still_held(const struct held *h)
+{
+	for (size_t i = 0; i < rn_array_size(transient); i++)
+		if (held_value(h, transient[i]) != 0)
+			return transient[i];
+	return NULL;
+}
+
+/* The server closes its ends in its own time. */
+static struct held wait_all_given_back(void)
+{
+	int64_t until = ss_now_ms() + SS_HANG_MS;
+	struct timespec pause = { .tv_nsec = 50000 };
+	const char *what;
+	struct held h;
+
+	while (h = ask_held(), (what = still_held(&h))) {
+		if (ss_now_ms() > until)
+			ss_finding("%s is not given back: %s", what, h.line);
+		nanosleep(&pause, NULL);
+		if (pause.tv_nsec < 5000000)
+			pause.tv_nsec *= 2;
+	}
+	return h;
+}
+
+static void start_server(struct ss_world *w)
+{
+	for (unsigned try = 0; try < 20; try++) {
+		if (!set_up(w))
+			break;
+		if (server_start(&world.settings, &world.log, &world.server) == 0) {
+			ss_ask_handles(w->port, &w->values);
+			struct held h = wait_all_given_back();
+			world.fds = count_fds(world.loud) - (unsigned)held_value(&h, "node_fds");
+			world.sessions = 0;
+			return;
+		}
+		cfg_free(&world.settings);
+	}
+	fprintf(stderr, "the server does not start (SESSION_LOG=1 shows its log)\n");
+	exit(1);
+}
+
+const char *ss_world_start(struct ss_world *w)
+{
+	struct rlimit limit = { FILE_SIZE_LIMIT, FILE_SIZE_LIMIT };
+	const char *why = ss_tree_mount();
+
+	if (why)
+		return why;
+	is_driver = true;
+	world.loud = getenv("SESSION_LOG") != NULL;
+	world.log = (struct rn_logger){ .level = RN_DEBUG, .write = log_line };
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
+	setrlimit(RLIMIT_FSIZE, &limit);
+	start_server(w);
+	return NULL;
+}
+
+void ss_world_stop(void)
+{
+	if (!world.server)
+		return;
+	server_stop(world.server);
+	world.server = NULL;
+	cfg_free(&world.settings);
+}
+
+/* In builds with LeakSanitizer. */
+int __lsan_do_recoverable_leak_check(void) __attribute__((weak));
+
+static void replace_server(struct ss_world *w)
+{
+	ss_world_stop();
+	if (__lsan_do_recoverable_leak_check && __lsan_do_recoverable_leak_check())
+		ss_finding("a server that was stopped left memory behind");
+	start_server(w);
+}
+
+void ss_world_prepare(struct ss_world *w)
+{
+	if (++world.sessions > SESSIONS_PER_SERVER)
+		replace_server(w);
+	if (ss_tree_reset())
+		ss_ask_handles(w->port, &w->values);
+}
+
+static void check_fds(struct held h)
+{
+	int64_t until = ss_now_ms() + SS_HANG_MS;
+	const struct timespec pause = { .tv_nsec = 1000000 };
+	unsigned fds;
+
+	while ((fds = count_fds(false) - (unsigned)held_value(&h, "node_fds")) != world.fds) {
+		if (ss_now_ms() > until) {
+			count_fds(true);
+			ss_finding("%u descriptors are open beside the cached, %u were at the "
+				   "start: %s",
+				   fds, world.fds, h.line);
+		}
+		nanosleep(&pause, NULL);
+		h = ask_held();
+	}
+}
+
+void ss_world_check(struct ss_world *w)
+{
+	ss_ask_alive(w->port);
+	struct held h = wait_all_given_back();
+	if (world.sessions % SESSIONS_PER_CHECK == 0)
+		check_fds(h);
+}
+
+void ss_world_admin(unsigned what)
+{
+	switch (what % 3) {
+	case 0:
+		server_reload(world.server);
+		break;
+	case 1:
+		server_log_counters(world.server, RN_DEBUG);
+		break;
+	default:
+		server_tick(world.server);
+	}
+}
