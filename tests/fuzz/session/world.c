@@ -62,12 +62,12 @@ static long long held_value(const struct held *h, const char *name)
 
 static void log_line(void *ctx, enum rn_level level, const char *fmt, va_list ap)
 {
-	char line[2048];
+	char line[sizeof(world.holding->line)];
 
 	(void)ctx;
 	vsnprintf(line, sizeof(line), fmt, ap);
 	if (is_driver && world.holding && !strncmp(line, "held:", 5))
-		snprintf(world.holding->line, sizeof(world.holding->line), "%s", line);
+		memcpy(world.holding->line, line, sizeof(line));
 	if (world.loud)
 		fprintf(stderr, "<%d> %s\n", level, line);
 }
@@ -227,9 +227,11 @@ static void replace_server(struct ss_world *w)
 
 void ss_world_prepare(struct ss_world *w)
 {
+	bool changed = ss_tree_reset();
+
 	if (++world.sessions > SESSIONS_PER_SERVER)
 		replace_server(w);
-	if (ss_tree_reset())
+	else if (changed)
 		ss_ask_handles(w->port, &w->values);
 }
 
