@@ -14,7 +14,7 @@
 #include "tests/softverbs/fabric.h"
 
 #define IDLE_POLLS 16u	     /* so many in a row are a polling application */
-#define BACK_OFF_NS 1000000u
+#define BACK_OFF_NS 100000u
 
 uint64_t sv_now(void)
 {
@@ -127,10 +127,11 @@ static bool polled_lately(struct sv_engine *e)
 static void back_off(struct sv_engine *e)
 {
 	struct pollfd p = { .fd = e->wake_fd, .events = POLLIN };
+	struct timespec ts = { .tv_nsec = BACK_OFF_NS };
 
 	atomic_store(&e->backing_off, true);
 	if (polled_lately(e))
-		poll(&p, 1, 1);
+		ppoll(&p, 1, &ts, NULL);
 	atomic_store(&e->backing_off, false);
 }
 

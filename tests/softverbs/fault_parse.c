@@ -40,16 +40,23 @@ static const struct word actions[] = {
 };
 
 struct words {
-	char text[256];
+	char text[512];
 	char *save;
 	char *next; /* NULL at the end */
 };
 
 static void words_init(struct words *w, const char *statement)
 {
-	size_t len = strnlen(statement, sizeof(w->text) - 1);
+	size_t len = 0;
 
-	memcpy(w->text, statement, len);
+	/* The colon is a word of its own, whatever it sticks to. */
+	for (; *statement && len < sizeof(w->text) - 4; statement++) {
+		if (*statement == ':')
+			w->text[len++] = ' ';
+		w->text[len++] = *statement;
+		if (*statement == ':')
+			w->text[len++] = ' ';
+	}
 	w->text[len] = '\0';
 	w->next = strtok_r(w->text, " \t\r", &w->save);
 }

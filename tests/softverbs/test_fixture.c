@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <poll.h>
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ void test_fail_eq(const char *file, int line, const char *what, long long a, lon
 }
 
 /* In a process of its own: a failure or a crash does not end the others. */
-static bool run(const struct test *t)
+static bool run(const struct test *t, const char *dir)
 {
 	int status;
 
@@ -31,6 +31,7 @@ static bool run(const struct test *t)
 	pid_t pid = fork();
 	if (pid == 0) {
 		alarm(LIMIT_SEC);
+		setenv("SOFTVERBS_DIR", dir, 1);
 		t->fn();
 		exit(0);
 	}
@@ -46,18 +47,36 @@ static bool is_asked_for(const char *name, int argc, char **argv)
 	return argc < 2;
 }
 
+/* What the processes of the tests leave in their fabric. */
+static void remove_dir(const char *path)
+{
+	DIR *d = opendir(path);
+	struct dirent *e;
+
+	while (d && (e = readdir(d)))
+		if (e->d_name[0] != '.')
+			unlinkat(dirfd(d), e->d_name, 0);
+	if (d)
+		closedir(d);
+	rmdir(path);
+}
+
 int test_main(const struct test *tests, int argc, char **argv)
 {
+	char dir[] = "/tmp/softverbs-test-XXXXXX";
 	unsigned passed = 0, failed = 0;
+
+	CHECK(mkdtemp(dir));
 
 	for (; tests->name; tests++) {
 		if (!is_asked_for(tests->name, argc, argv))
 			continue;
-		bool ok = run(tests);
+		bool ok = run(tests, dir);
 		printf("%s %s\n", ok ? "ok" : "FAIL", tests->name);
 		passed += ok;
 		failed += !ok;
 	}
+	remove_dir(dir);
 	printf("%u passed, %u failed\n", passed, failed);
 	return failed != 0;
 }
