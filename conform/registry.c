@@ -9,7 +9,9 @@ extern const struct cf_group cf_group_v4;
 
 /* From 1001 on. */
 extern const struct cf_group cf_group_write, cf_group_write_other, cf_group_reply, cf_group_both;
-extern const struct cf_group cf_group_credits, cf_group_invalidate;
+extern const struct cf_group cf_group_credits, cf_group_invalidate, cf_group_connect;
+extern const struct cf_group cf_group_again, cf_group_reverse, cf_group_thousand;
+extern const struct cf_group cf_group_v4_write, cf_group_v4_reply, cf_group_limits;
 
 /* clang-format off */
 const struct cf_group *const cf_groups[] = {
@@ -24,5 +26,12 @@ const struct cf_group *const cf_groups[] = {
 	&cf_group_both,
 	&cf_group_credits,
 	&cf_group_invalidate,
+	&cf_group_connect,
+	&cf_group_again,
+	&cf_group_v4_write,
+	&cf_group_v4_reply,
+	&cf_group_reverse,
+	&cf_group_thousand,
+	&cf_group_limits,
 	NULL,
 };

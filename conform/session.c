@@ -53,7 +53,7 @@ static bool create_session(struct cf_test *t, struct cf4_session *s, uint32_t se
 	xdr_put_u64(&c->rpc, s->client);
 	xdr_put_u32(&c->rpc, sequence);
 	xdr_put_u32(&c->rpc, 0); /* flags */
-	put_channel(&c->rpc, MESSAGE_MAX, 32);
+	put_channel(&c->rpc, MESSAGE_MAX, 48);
 	put_channel(&c->rpc, 4096, 2);
 	xdr_put_u32(&c->rpc, 0x40000000); /* callback program */
 	xdr_put_u32(&c->rpc, 1);	  /* one flavor: AUTH_NONE */
