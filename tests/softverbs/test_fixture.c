@@ -119,8 +119,10 @@ void end_make(struct end *e, struct ibv_pd *pd, const struct options *o, struct 
 
 void end_free(struct end *e)
 {
-	CHECK_EQ(ibv_destroy_qp(e->qp), 0);
-	CHECK_EQ(ibv_destroy_cq(e->cq), 0);
+	if (e->qp)
+		CHECK_EQ(ibv_destroy_qp(e->qp), 0);
+	if (e->cq)
+		CHECK_EQ(ibv_destroy_cq(e->cq), 0);
 	CHECK_EQ(ibv_destroy_comp_channel(e->channel), 0);
 	CHECK_EQ(ibv_dereg_mr(e->mr), 0);
 	free(e->buf);

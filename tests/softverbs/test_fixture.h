@@ -72,7 +72,7 @@ struct pair {
 
 struct ibv_context *open_device(unsigned index);
 void end_make(struct end *e, struct ibv_pd *pd, const struct options *o, struct ibv_srq *srq);
-void end_free(struct end *e);
+void end_free(struct end *e); /* what a test has destroyed itself is NULL */
 void end_init(struct end *e, const struct options *o);
 void end_connect(struct end *e, uint32_t peer, const struct options *o);
 

@@ -289,6 +289,9 @@ static void unacknowledged(void)
 	CHECK_EQ(ibv_destroy_cq(p.a.cq), 0);
 	CHECK(__atomic_load_n(&acked, __ATOMIC_SEQ_CST));
 	CHECK_EQ(pthread_join(t, NULL), 0);
+	p.a.qp = NULL;
+	p.a.cq = NULL;
+	pair_free(&p);
 }
 
 static void shared_receives(void)
@@ -398,6 +401,7 @@ static void no_answer(void)
 			to_error(&p.b);
 		} else if (i == 1) {
 			CHECK_EQ(ibv_destroy_qp(p.b.qp), 0);
+			p.b.qp = NULL;
 		} else {
 			struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
 			CHECK_EQ(ibv_modify_qp(p.a.qp, &attr, IBV_QP_STATE), 0);
@@ -409,6 +413,7 @@ static void no_answer(void)
 		CHECK_EQ(post_send(&p.a, IBV_WR_SEND, 2, 8), 0);
 		expect_wc(&p.a, 1, IBV_WC_RETRY_EXC_ERR);
 		expect_wc(&p.a, 2, IBV_WC_WR_FLUSH_ERR);
+		pair_free(&p);
 	}
 	struct options o = DEFAULTS;
 	struct pair p;
