@@ -16,6 +16,7 @@ static const char help[] =
 	"usage: rpcrdma-conform [options] HOST[:PORT] EXPORT\n"
 	"  --list                list the cases and end\n"
 	"  --only LIST           run these: numbers, ranges, ids or groups, separated by commas\n"
+	"  --skip LIST           do not run these\n"
 	"  --tap, --json         other output than text\n"
 	"  --timeout SECONDS     for each case (10)\n"
 	"  --inline SIZE         bytes of our Receive buffers, a multiple of 1024 (4096)\n"
@@ -29,7 +30,7 @@ static const char help[] =
 struct args {
 	struct cf_run run;
 	struct cf_report report;
-	const char *only;
+	const char *only, *skip;
 	bool list;
 	char host[256];
 };
@@ -37,6 +38,7 @@ struct args {
 enum {
 	OPT_LIST = 256,
 	OPT_ONLY,
+	OPT_SKIP,
 	OPT_TAP,
 	OPT_JSON,
 	OPT_TIMEOUT,
@@ -52,6 +54,7 @@ enum {
 static const struct option options[] = {
 	{ "list", no_argument, NULL, OPT_LIST },
 	{ "only", required_argument, NULL, OPT_ONLY },
+	{ "skip", required_argument, NULL, OPT_SKIP },
 	{ "tap", no_argument, NULL, OPT_TAP },
 	{ "json", no_argument, NULL, OPT_JSON },
 	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
@@ -107,6 +110,9 @@ static bool option(struct args *a, int c, const char *arg)
 		break;
 	case OPT_ONLY:
 		a->only = arg;
+		break;
+	case OPT_SKIP:
+		a->skip = arg;
 		break;
 	case OPT_TAP:
 		a->report.format = CF_TAP;
@@ -170,13 +176,18 @@ static bool split_host(struct args *a, const char *s)
 	return *a->host && number(a->run.port, 1, 65535, &v);
 }
 
-static unsigned count_selected(const char *only)
+static bool wanted(const struct args *a, const struct cf_group *g, unsigned i)
+{
+	return cf_selected(a->only, g, i) && !(a->skip && cf_selected(a->skip, g, i));
+}
+
+static unsigned count_wanted(const struct args *a)
 {
 	unsigned n = 0;
 
 	for (const struct cf_group *const *g = cf_groups; *g; g++)
 		for (unsigned i = 0; i < (*g)->ncases; i++)
-			n += cf_selected(only, *g, i);
+			n += wanted(a, *g, i);
 	return n;
 }
 
@@ -188,11 +199,11 @@ static int run_cases(struct args *a)
 		fprintf(stderr, "rpcrdma-conform: %s\n", why);
 		return EXIT_CANNOT;
 	}
-	cf_report_begin(&a->report, &a->run, count_selected(a->only));
+	cf_report_begin(&a->report, &a->run, count_wanted(a));
 	for (const struct cf_group *const *g = cf_groups; *g; g++) {
 		for (unsigned i = 0; i < (*g)->ncases; i++) {
 			struct cf_test t;
-			if (!cf_selected(a->only, *g, i))
+			if (!wanted(a, *g, i))
 				continue;
 			cf_run_case(&a->run, &(*g)->cases[i], (*g)->first + i, &t);
 			cf_report_case(&a->report, *g, &t);
@@ -247,7 +258,8 @@ int main(int argc, char **argv)
 		if (c == '?' || !option(&a, c, optarg))
 			return usage(c == '?' ? NULL : "bad argument", optarg ? optarg : "");
 	}
-	if (a.only && cf_select_check(a.only, word, sizeof(word)))
+	if ((a.only && cf_select_check(a.only, word, sizeof(word))) ||
+	    (a.skip && cf_select_check(a.skip, word, sizeof(word))))
 		return usage("there is no such case or group", word);
 	if (a.list) {
 		cf_report_list(stdout, a.only);

@@ -2,10 +2,9 @@
 /* Every group of cases, in the order in which they run. A group's numbers are its own hundreds. */
 #include "conform/conform.h"
 
-extern const struct cf_group cf_group_private;
-extern const struct cf_group cf_group_inline;
-extern const struct cf_group cf_group_read;
-extern const struct cf_group cf_group_v4;
+/* Up to 1000. */
+extern const struct cf_group cf_group_private, cf_group_inline, cf_group_read, cf_group_zero;
+extern const struct cf_group cf_group_header, cf_group_lists, cf_group_ddp, cf_group_v4;
 
 /* From 1001 on. */
 extern const struct cf_group cf_group_write, cf_group_write_other, cf_group_reply, cf_group_both;
@@ -18,6 +17,10 @@ const struct cf_group *const cf_groups[] = {
 	&cf_group_private,
 	&cf_group_inline,
 	&cf_group_read,
+	&cf_group_zero,
+	&cf_group_header,
+	&cf_group_lists,
+	&cf_group_ddp,
 	&cf_group_v4,
 
 	&cf_group_write,

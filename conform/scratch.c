@@ -82,22 +82,41 @@ bool cf3_make_symlink(struct cf_test *t, const char *name, const char *text, str
 	return remove_name(t, name) && new_handle(t, cf_ask(t, c), name, fh);
 }
 
+/* Reads up to len bytes from at on: inline, or where there are many by a Write chunk. NULL:
+ * verdict. */
+static const uint8_t *read_some(struct cf_test *t, const struct cf_fh *fh, uint32_t at,
+				uint32_t len, struct cf3_read_result *got)
+{
+	struct cf_call *c = cf3_read(t, fh, at, len);
+	struct cf_window *w = NULL;
+
+	if (len > PIECE && !(w = cf_offer_write(t, c, len, 1)))
+		return NULL;
+	struct cf_reply *r = cf_ask(t, c);
+	if (!r || !cf3_read_result(t, r, w != NULL, got))
+		return NULL;
+	if (!got->count || got->count > len) {
+		cf_fail(t, "the file holds what was written", "it ends at %u", at);
+		return NULL;
+	}
+	return w ? w->data : got->data;
+}
+
 bool cf3_file_is(struct cf_test *t, const struct cf_fh *fh, const void *data, uint32_t size)
 {
 	const uint8_t *want = data;
+	uint32_t by = size > 16 * PIECE ? 65536 : PIECE;
 
 	for (uint32_t at = 0; at < size;) {
 		struct cf3_read_result got;
-		struct cf_reply *r = cf_ask(t, cf3_read(t, fh, at, rn_min(PIECE, size - at)));
+		const uint8_t *p = read_some(t, fh, at, rn_min(by, size - at), &got);
 
-		if (!r || !cf3_read_result(t, r, false, &got))
+		if (!p)
 			return false;
-		if (!got.count)
-			return cf_fail(t, "the file holds what was written", "it ends at %u", at);
 		for (uint32_t i = 0; i < got.count; i++)
-			if (got.data[i] != want[at + i])
+			if (p[i] != want[at + i])
 				return cf_fail(t, "the file holds what was written",
-					       "byte %u is %02x, not %02x", at + i, got.data[i],
+					       "byte %u is %02x, not %02x", at + i, p[i],
 					       want[at + i]);
 		at += got.count;
 	}

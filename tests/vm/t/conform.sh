@@ -15,6 +15,7 @@ vm_up
 args=(--timeout "${CASE_TIMEOUT:-10}")
 [ "$SERVER" != knfsd ] || args+=(--mount-port "$MOUNTPORT" --v4-path "/$FS")
 [ -z "${ONLY:-}" ] || args+=(--only "$ONLY")
+[ -z "${SKIP:-}" ] || args+=(--skip "$SKIP")
 
 start=$SECONDS
 "$BUILDDIR/rpcrdma-conform" "${args[@]}" "$ADDR:$RDMAPORT" "/export/$FS" >/run/conform.log 2>&1
