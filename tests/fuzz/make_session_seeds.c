@@ -204,6 +204,84 @@ static void crowds(void)
 	}
 }
 
+static void rdma_send(const struct ss_chunks *c, const uint8_t *msg, size_t len)
+{
+	set_len(ss_template_rdma(c, msg, len, add(SS_RAW, RDMA, 0)));
+}
+
+/* WRITE with its data in a Read chunk: the length stays, the data go. */
+static size_t reduced_write(uint8_t *msg, uint8_t size)
+{
+	size_t len = ss_template_write(msg, SS_FH_FILE, 0, 2, size);
+
+	ss_set_word(msg + len - 4, ss_sizes[size]); /* in place of the mark */
+	return len;
+}
+
+static void rdma_chunks(void)
+{
+	uint8_t msg[SS_TEMPLATE_MAX];
+	/* Where WRITE's data begin, with a handle of 36 octets. */
+	struct ss_chunks c = { .read = SIZE_64K, .read_position = 124 };
+
+	rdma_send(&c, msg, reduced_write(msg, SIZE_64K));
+	add(SS_REPEAT, RDMA, RDMA);
+	write_seed("rdma-read-chunk");
+
+	c = (struct ss_chunks){ .write = SIZE_64K };
+	rdma_send(&c, msg, ss_template_read(msg, SS_FH_BIG, 1, 65535));
+	rdma_send(&c, msg, ss_template_read(msg, SS_FH_BIG, 1, 1 << 20)); /* too short for it */
+	c.reply = SIZE_4096;
+	rdma_send(&c, msg, ss_template_read(msg, SS_FH_BIG, 1, 65535));
+	rdma_send(&c, msg, ss_template(template_of("GETATTR"), msg));
+	write_seed("rdma-write-chunk");
+
+	c = (struct ss_chunks){ .reply = SIZE_64K };
+	rdma_send(&c, msg, ss_template_readdir(msg, SS_FH_RO_MANY, true, false, 65536));
+	rdma_send(&c, msg, ss_template_read(msg, SS_FH_BIG, 0, 60000));
+	c.reply = SIZE_4096;
+	rdma_send(&c, msg, ss_template_readdir(msg, SS_FH_RO_MANY, true, false, 65536));
+	write_seed("rdma-reply-chunk");
+
+	c = (struct ss_chunks){ .read = SIZE_4096, .long_call = true, .reply = SIZE_4096 };
+	record(RDMA, "SYMLINK", SS_CUT_HELD);
+	rdma_send(&c, msg, ss_template(template_of("SYMLINK"), msg));
+	c.read = 0;
+	rdma_send(&c, msg, ss_template(template_of("SYMLINK"), msg));
+	write_seed("rdma-position-zero");
+}
+
+/* Headers that are no calls, and calls that are no good headers. */
+static void rdma_headers(void)
+{
+	uint8_t msg[SS_TEMPLATE_MAX];
+	const struct ss_chunks none = { 0 };
+	size_t len = ss_template(template_of("NULL"), msg);
+
+	for (uint32_t proc = 2; proc < 6; proc++) {
+		rdma_send(&none, msg, len);
+		ss_set_word(seed.data[seed.n - 1] + 12, proc);
+	}
+	write_seed("rdma-procedures");
+
+	rdma_send(&none, msg, len);
+	ss_set_word(seed.data[seed.n - 1] + 4, 2);
+	rdma_send(&none, msg, len);
+	ss_set_word(seed.data[seed.n - 1] + 8, 0xffffffff);
+	rdma_send(&none, msg, len);
+	set_len(12);
+	write_seed("rdma-versions");
+
+	for (uint8_t manners = 0; manners < 64; manners += 9) {
+		add(SS_CONNECT, RDMA, manners);
+		record(RDMA, "GETATTR", 0);
+		reading(SS_RECORD, RDMA, 0, 65536);
+		writing(RDMA, 0, 1, SIZE_64K);
+		add(manners & 1 ? SS_RESET : SS_CLOSE, RDMA, 0);
+	}
+	write_seed("rdma-manners");
+}
+
 static void changes_below(void)
 {
 	char name[32];
@@ -235,6 +313,8 @@ int main(int argc, char **argv)
 	streams();
 	retransmissions();
 	crowds();
+	rdma_chunks();
+	rdma_headers();
 	changes_below();
 	return seed.err;
 }

@@ -34,7 +34,14 @@ struct ss_debt *ss_debts_pay(struct ss_debts *d, uint32_t xid)
 
 	if (!debt || debt->answered == debt->sent)
 		return NULL;
-	if (!debt->answered++)
+	if (!debt->answered++ && !debt->optional)
 		d->open--;
 	return debt;
+}
+
+void ss_debts_forgive(struct ss_debts *d, struct ss_debt *debt)
+{
+	if (!debt->optional && !debt->answered)
+		d->open--;
+	debt->optional = true;
 }

@@ -13,7 +13,9 @@
 struct ss_debt {
 	struct ss_call call;
 	unsigned sent, answered;
-	unsigned window; /* RDMA: which of the client's the call offered */
+	bool optional;	    /* may stay unanswered */
+	unsigned window;    /* RDMA: which of the client's the call offered */
+	uint32_t rdma_vers; /* RDMA: what the header says */
 };
 
 struct ss_debts {
@@ -25,5 +27,7 @@ struct ss_debts {
 struct ss_debt *ss_debts_add(struct ss_debts *d, const struct ss_call *call);
 /* The debt that a reply to xid pays; counts it. NULL: nothing is owed. */
 struct ss_debt *ss_debts_pay(struct ss_debts *d, uint32_t xid);
+/* It may stay unanswered. */
+void ss_debts_forgive(struct ss_debts *d, struct ss_debt *debt);
 
 #endif

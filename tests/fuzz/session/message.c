@@ -57,8 +57,7 @@ static void put_segment(struct out *o, const struct ss_values *v, uint32_t len)
 {
 	put_word(o, v->rkey);
 	put_word(o, len);
-	/* Shorter ones lie further inside, so that neighbours show what is written too far. */
-	put_long(o, v->address + (v->window > len ? (v->window - len) / 2 : 0));
+	put_long(o, v->address);
 }
 
 /* False: no mark of ours. */

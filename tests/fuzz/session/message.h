@@ -47,10 +47,9 @@ struct ss_values {
 	struct ss_fh fh[SS_FH_COUNT];
 	unsigned next_new;
 	uint64_t cookie, cookieverf;
-	/* The memory that RDMA segments name; 0: there is none. */
+	/* The memory that RDMA segments name. */
 	uint32_t rkey;
 	uint64_t address;
-	uint32_t window;
 };
 
 void ss_learn_handle(struct ss_values *v, const uint8_t *bytes, uint32_t len);

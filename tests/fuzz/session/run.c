@@ -8,19 +8,24 @@
 
 #include "lib/checked.h"
 #include "tests/fuzz/session/finding.h"
+#include "tests/fuzz/session/rdma_client.h"
 #include "tests/fuzz/session/step.h"
 #include "tests/fuzz/session/tcp_client.h"
 #include "tests/fuzz/session/tree.h"
 #include "tests/fuzz/session/world.h"
 
 #define FLOOD_MAX 200u
+#define SS_SEND_MAX 8192u
 #define XID_OF_SESSION(n) ((uint32_t)(n) << 16)
 
-/* One conversation, whichever transport it has. */
+/* One conversation; by RDMA, if there is a device and the number says so. */
 struct peer {
 	struct ss_tcp tcp;
-	uint8_t *last; /* the last message, for SS_REPEAT */
+	struct ss_rdma rdma;
+	uint8_t *last; /* the last message as it was sent, for SS_REPEAT */
 	size_t last_len;
+	uint8_t *placed; /* RDMA: a message that is to lie in the windows of calls to come */
+	size_t placed_len;
 };
 
 static struct {
@@ -32,38 +37,63 @@ static struct {
 	unsigned step;
 } run;
 
-static bool connected(struct peer *p)
+static bool by_rdma(const struct peer *p)
 {
-	return p->tcp.fd >= 0;
+	return run.world.rdma && p - run.peer >= (ptrdiff_t)SS_TCP_CONNS;
 }
 
 static void connect_peer(struct peer *p, uint8_t how)
 {
-	if (connected(p))
-		return;
-	int err = ss_tcp_open(&p->tcp, run.world.port, how & 3, SS_MAX_RECORD, &run.values);
+	int err = 0;
+
+	if (by_rdma(p)) {
+		if (!p->rdma.open)
+			err = ss_rdma_open(&p->rdma, run.world.port, how, &run.values);
+	} else if (p->tcp.fd < 0) {
+		err = ss_tcp_open(&p->tcp, run.world.port, how & 3, SS_MAX_RECORD, &run.values);
+	}
 	if (err)
 		ss_finding("a new connection is refused: %s", strerror(-err));
 }
 
-/* Polls all connections once; true if anything moved. */
-static bool pump_once(int timeout_ms)
+/* What poll(2) is to wait for, three for each peer. */
+static void fill_polls(struct pollfd *fds)
 {
-	struct pollfd fds[SS_CONNS];
+	for (unsigned i = 0; i < SS_CONNS; i++) {
+		struct peer *p = &run.peer[i];
+		bool rdma = p->rdma.open && !p->rdma.ended;
+		short events = ss_tcp_events(&p->tcp);
+
+		fds[3 * i] = (struct pollfd){ .fd = events ? p->tcp.fd : -1, .events = events };
+		fds[3 * i + 1] = (struct pollfd){ .fd = rdma ? p->rdma.conn.comp->fd : -1,
+						  .events = POLLIN };
+		fds[3 * i + 2] = (struct pollfd){ .fd = rdma ? p->rdma.conn.events->fd : -1,
+						  .events = POLLIN };
+	}
+}
+
+static bool poll_rdma(void)
+{
 	bool moved = false;
 
-	for (unsigned i = 0; i < SS_CONNS; i++) {
-		short events = ss_tcp_events(&run.peer[i].tcp);
-
-		fds[i] =
-			(struct pollfd){ .fd = events ? run.peer[i].tcp.fd : -1, .events = events };
-	}
-	if (poll(fds, SS_CONNS, timeout_ms) <= 0)
-		return false;
 	for (unsigned i = 0; i < SS_CONNS; i++)
-		if (fds[i].revents)
-			moved |= ss_tcp_ready(&run.peer[i].tcp, fds[i].revents);
+		moved |= ss_rdma_poll(&run.peer[i].rdma);
 	return moved;
+}
+
+/* Lets all connections move once; true if anything did. */
+static bool pump_once(int timeout_ms)
+{
+	struct pollfd fds[3 * SS_CONNS];
+	bool moved = poll_rdma();
+
+	fill_polls(fds);
+	if (poll(fds, 3 * SS_CONNS, moved ? 0 : timeout_ms) <= 0)
+		return moved;
+	for (unsigned i = 0; i < SS_CONNS; i++)
+		if (fds[3 * i].revents)
+			moved |= ss_tcp_ready(&run.peer[i].tcp, fds[3 * i].revents);
+	return moved | poll_rdma();
 }
 
 /* Lets what can move move, without waiting for anything. */
@@ -73,21 +103,28 @@ static void pump(void)
 		;
 }
 
+static bool settled(unsigned mask)
+{
+	bool all = true;
+
+	for (unsigned i = 0; i < SS_CONNS; i++)
+		if (mask & 1u << i)
+			all &= ss_tcp_settled(&run.peer[i].tcp) &&
+			       ss_rdma_settled(&run.peer[i].rdma);
+	return all;
+}
+
 /* Until the connections in the mask are settled. Everybody listens meanwhile, or it may take for
  * ever. */
 static void settle(unsigned mask)
 {
 	int64_t since = ss_now_ms();
-	bool settled;
 
-	for (unsigned i = 0; i < SS_CONNS; i++)
+	for (unsigned i = 0; i < SS_CONNS; i++) {
 		run.peer[i].tcp.muted = run.peer[i].tcp.held = false;
-	for (;;) {
-		settled = true;
-		for (unsigned i = 0; i < SS_CONNS; i++)
-			settled &= !(mask & 1u << i) || ss_tcp_settled(&run.peer[i].tcp);
-		if (settled)
-			return;
+		run.peer[i].rdma.muted = false;
+	}
+	while (!settled(mask)) {
 		if (pump_once(1000))
 			since = ss_now_ms();
 		else if (ss_now_ms() - since > SS_HANG_MS)
@@ -96,26 +133,52 @@ static void settle(unsigned mask)
 	}
 }
 
-static void remember(struct peer *p, const uint8_t *msg, size_t len)
+static void keep(uint8_t **to, size_t *to_len, const uint8_t *msg, size_t len)
 {
-	uint8_t *copy = realloc(p->last, len ? len : 1);
+	uint8_t *copy = realloc(*to, len ? len : 1);
 
 	if (!copy)
 		return;
 	memcpy(copy, msg, len);
-	p->last = copy;
-	p->last_len = len;
+	*to = copy;
+	*to_len = len;
 }
 
-/* The step's message with its marks filled in, under an xid of its own: low octet k. */
+static uint32_t own_xid(uint32_t k)
+{
+	return XID_OF_SESSION(run.sessions) | run.step << 8 | (k & 0xff);
+}
+
+/* The step's message with its marks filled in, under an xid of its own. */
 static size_t make_message(const struct ss_step *s)
 {
 	size_t len = ss_expand(s->data, s->len, &run.values, run.message);
 
 	if (len >= 4)
-		ss_set_word(run.message, XID_OF_SESSION(run.sessions) | run.step << 8 |
-						 (ss_word(run.message) & 0xff));
+		ss_set_word(run.message, own_xid(ss_word(run.message)));
 	return len;
+}
+
+/* The window for this step's call, with what the session has placed in it. */
+static struct ss_window *take_window(struct peer *p)
+{
+	struct ss_window *w = ss_rdma_window(&p->rdma, run.step, &run.values);
+
+	if (w && p->placed_len)
+		memcpy(w->memory->data, p->placed, rn_min(p->placed_len, SS_WINDOW_SIZE));
+	return w;
+}
+
+static void send_by_rdma(struct peer *p, const uint8_t *rpc, size_t len)
+{
+	uint8_t out[SS_DATA_MAX];
+	struct ss_window *w = take_window(p);
+
+	if (!w || len < 4)
+		return;
+	len = ss_rdma_wrap(&p->rdma, rpc, len, w, out);
+	keep(&p->last, &p->last_len, out, len);
+	ss_rdma_send(&p->rdma, out, len, w);
 }
 
 static void send_record(struct peer *p, const struct ss_step *s)
@@ -123,26 +186,62 @@ static void send_record(struct peer *p, const struct ss_step *s)
 	size_t len = make_message(s);
 
 	connect_peer(p, 0);
-	remember(p, run.message, len);
-	ss_tcp_record(&p->tcp, run.message, len, s->how);
+	if (by_rdma(p) && (s->how & SS_CUT_HELD)) {
+		keep(&p->placed, &p->placed_len, run.message, len);
+	} else if (by_rdma(p)) {
+		send_by_rdma(p, run.message, len);
+	} else {
+		keep(&p->last, &p->last_len, run.message, len);
+		ss_tcp_record(&p->tcp, run.message, len, s->how);
+	}
+}
+
+/* A whole Send as the input has it, but for the xid, which is also that of the message if it was.
+ */
+static void send_raw_by_rdma(struct peer *p, const struct ss_step *s)
+{
+	static struct ss_rdma_header h;
+	struct ss_window *w = take_window(p);
+
+	if (!w)
+		return;
+	size_t len = rn_min(ss_expand(s->data, s->len, &run.values, run.message), SS_SEND_MAX);
+	ss_rdma_parse(run.message, len, &h);
+	uint8_t *rpc = h.proc == SS_RDMA_MSG ? run.message + h.size : w->memory->data;
+	if (h.whole && (h.proc != SS_RDMA_MSG || len - h.size >= 4) && ss_word(rpc) == h.xid)
+		ss_set_word(rpc, own_xid(h.xid));
+	if (h.fixed)
+		ss_set_word(run.message, own_xid(h.xid));
+	keep(&p->last, &p->last_len, run.message, len);
+	ss_rdma_send(&p->rdma, run.message, len, w);
 }
 
 static void send_raw(struct peer *p, const struct ss_step *s)
 {
-	size_t len = ss_expand(s->data, s->len, &run.values, run.message);
-
 	connect_peer(p, 0);
-	ss_tcp_write(&p->tcp, run.message, len);
+	if (by_rdma(p))
+		send_raw_by_rdma(p, s);
+	else
+		ss_tcp_write(&p->tcp, run.message,
+			     ss_expand(s->data, s->len, &run.values, run.message));
 }
 
+/* Between the transports what is repeated is not what was sent, but nearly. */
 static void repeat(struct peer *p, const struct ss_step *s)
 {
 	struct peer *to = &run.peer[s->how % SS_CONNS];
 
-	if (!p->last)
+	if (!p->last_len)
 		return;
 	connect_peer(to, 0);
-	ss_tcp_record(&to->tcp, p->last, p->last_len, 0);
+	if (!by_rdma(to)) {
+		ss_tcp_record(&to->tcp, p->last, p->last_len, 0);
+	} else {
+		struct ss_window *w = take_window(to);
+
+		if (w)
+			ss_rdma_send(&to->rdma, p->last, p->last_len, w);
+	}
 }
 
 static void flood(struct peer *p, const struct ss_step *s)
@@ -151,8 +250,10 @@ static void flood(struct peer *p, const struct ss_step *s)
 
 	connect_peer(p, 0);
 	for (unsigned i = 0; i < s->how % FLOOD_MAX && len >= 4; i++) {
-		ss_set_word(run.message, XID_OF_SESSION(run.sessions) | run.step << 8 | i);
-		if (!ss_tcp_record(&p->tcp, run.message, len, SS_CUT_HELD))
+		ss_set_word(run.message, own_xid(i));
+		if (by_rdma(p))
+			send_by_rdma(p, run.message, len);
+		else if (!ss_tcp_record(&p->tcp, run.message, len, SS_CUT_HELD))
 			break;
 	}
 	p->tcp.held = false;
@@ -161,6 +262,13 @@ static void flood(struct peer *p, const struct ss_step *s)
 static void hang_up(struct peer *p, bool reset)
 {
 	ss_tcp_close(&p->tcp, reset);
+	ss_rdma_close(&p->rdma, reset);
+}
+
+static void mute(struct peer *p)
+{
+	p->tcp.muted = p->tcp.was_muted = true;
+	p->rdma.muted = p->rdma.was_muted = true;
 }
 
 static void take_step(const struct ss_step *s)
@@ -194,7 +302,7 @@ static void take_step(const struct ss_step *s)
 		hang_up(p, s->op == SS_RESET);
 		break;
 	case SS_MUTE:
-		p->tcp.muted = p->tcp.was_muted = true;
+		mute(p);
 		break;
 	case SS_LOCAL:
 		ss_tree_change(s->how);
@@ -213,11 +321,13 @@ static void end_session(void)
 {
 	run.step = SS_STEPS_MAX;
 	for (unsigned i = 0; i < SS_CONNS; i++)
-		if (connected(&run.peer[i]))
+		if (run.peer[i].tcp.fd >= 0)
 			ss_tcp_shut(&run.peer[i].tcp);
 	settle((1u << SS_CONNS) - 1);
-	for (unsigned i = 0; i < SS_CONNS; i++)
+	for (unsigned i = 0; i < SS_CONNS; i++) {
 		hang_up(&run.peer[i], false);
+		run.peer[i].placed_len = run.peer[i].last_len = 0;
+	}
 }
 
 void ss_run(const uint8_t *data, size_t size)
@@ -255,7 +365,8 @@ void ss_stop(void)
 	for (unsigned i = 0; i < SS_CONNS; i++) {
 		ss_tcp_free(&run.peer[i].tcp);
 		free(run.peer[i].last);
-		run.peer[i].last = NULL;
+		free(run.peer[i].placed);
+		run.peer[i].last = run.peer[i].placed = NULL;
 	}
 	free(run.message);
 	run.message = NULL;

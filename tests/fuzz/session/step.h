@@ -16,8 +16,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SS_CONNS 6u /* the first SS_TCP_CONNS by TCP, the others by RDMA where there is a device   \
-		     */
+#define SS_CONNS                                                                                   \
+	6u /* the first SS_TCP_CONNS by TCP, the others by RDMA where there is a device            \
+	    */
 #define SS_TCP_CONNS 4u
 #define SS_STEPS_MAX 48u
 #define SS_DATA_MAX 4096u

@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
+#include <infiniband/verbs.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,6 +20,7 @@
 #include "lib/checked.h"
 #include "tests/fuzz/session/ask.h"
 #include "tests/fuzz/session/finding.h"
+#include "tests/fuzz/session/rdma_client.h"
 #include "tests/fuzz/session/tree.h"
 
 #define SESSIONS_PER_SERVER 2000
@@ -170,6 +172,19 @@ static struct held wait_all_given_back(void)
 	return h;
 }
 
+/* What a first connection makes for good. */
+static void warm_up(struct ss_world *w)
+{
+	static struct ss_rdma first;
+
+	if (!w->rdma)
+		return;
+	int err = ss_rdma_open(&first, w->port, 0, &w->values);
+	if (err)
+		ss_finding("the first connection by RDMA: %s", strerror(-err));
+	ss_rdma_close(&first, false);
+}
+
 static void start_server(struct ss_world *w)
 {
 	for (unsigned try = 0; try < 20; try++) {
@@ -177,6 +192,7 @@ static void start_server(struct ss_world *w)
 			break;
 		if (server_start(&world.settings, &world.log, &world.server) == 0) {
 			ss_ask_handles(w->port, &w->values);
+			warm_up(w);
 			struct held h = wait_all_given_back();
 			world.fds = count_fds(world.loud) - (unsigned)held_value(&h, "node_fds");
 			world.sessions = 0;
@@ -186,6 +202,16 @@ static void start_server(struct ss_world *w)
 	}
 	fprintf(stderr, "the server does not start (SESSION_LOG=1 shows its log)\n");
 	exit(1);
+}
+
+static bool have_rdma(void)
+{
+	int n = 0;
+	struct ibv_device **list = ibv_get_device_list(&n);
+
+	if (list)
+		ibv_free_device_list(list);
+	return n > 0;
 }
 
 const char *ss_world_start(struct ss_world *w)
@@ -201,6 +227,8 @@ const char *ss_world_start(struct ss_world *w)
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 	setrlimit(RLIMIT_FSIZE, &limit);
+	setenv("SOFTVERBS_DIR", SS_BASE "/fabric", 1);
+	w->rdma = have_rdma();
 	start_server(w);
 	return NULL;
 }

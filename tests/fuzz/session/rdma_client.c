@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "tests/fuzz/session/rdma_client.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/checked.h"
+#include "tests/fuzz/session/finding.h"
+#include "tests/fuzz/session/rdma_reply.h"
+#include "tests/fuzz/session/step.h"
+#include "tests/fuzz/session/template.h"
+
+#define MANNER_INVALIDATE 0x04u
+#define MANNER_NO_PRIVATE 0x08u
+#define MANNER_ONE_READ 0x10u
+#define MANNER_NO_RETRY 0x20u
+
+#define NFS_PROG 100003u
+#define READLINK 5u
+#define READ 6u
+#define READDIR 16u
+#define READDIRPLUS 17u
+#define SIZE_1M 28
+
+int ss_rdma_open(struct ss_rdma *c, uint16_t port, uint8_t how, struct ss_values *values)
+{
+	static const uint32_t sizes[] = { 4096, 1024, 8192, 65536 };
+	const struct cf_conn_options o = {
+		.inline_size = sizes[how & 3],
+		.invalidate = how & MANNER_INVALIDATE,
+		.no_private = how & MANNER_NO_PRIVATE,
+		.read_depth = how & MANNER_ONE_READ ? 1 : 0,
+		.rnr_retry = how & MANNER_NO_RETRY ? 0 : 7,
+	};
+	char text[8];
+
+	snprintf(text, sizeof(text), "%u", port);
+	int err = cf_conn_open(&c->conn, "127.0.0.1", text, &o, ss_now_ms() + SS_HANG_MS);
+	if (err)
+		return err;
+	c->open = true;
+	c->doomed = c->muted = c->was_muted = c->ended = false;
+	c->debts.n = c->debts.open = 0;
+	memset(c->window, 0, sizeof(c->window));
+	c->values = values;
+	return 0;
+}
+
+void ss_rdma_close(struct ss_rdma *c, bool reset)
+{
+	if (!c->open)
+		return;
+	if (!cf_conn_guards_intact(&c->conn))
+		ss_finding("rdma: the server wrote outside of what it was offered");
+	cf_conn_close(&c->conn, !reset && !c->ended);
+	c->open = false;
+}
+
+struct ss_window *ss_rdma_window(struct ss_rdma *c, unsigned k, struct ss_values *v)
+{
+	struct ss_window *w = &c->window[k % SS_WINDOWS];
+
+	if (!w->memory && c->open && !c->ended)
+		w->memory = cf_window_new(&c->conn, SS_WINDOW_SIZE);
+	if (!w->memory)
+		return NULL;
+	v->rkey = w->memory->handle;
+	v->address = (uintptr_t)w->memory->data;
+	return w;
+}
+
+/* May the server read or write all that the header names? */
+static bool segments_are_ours(const struct ss_rdma *c, const struct ss_rdma_header *h)
+{
+	for (unsigned i = 0; i < h->nsegs; i++)
+		if (h->seg[i].length && !cf_conn_segment_data(&c->conn, &h->seg[i]))
+			return false;
+	return true;
+}
+
+/* The RPC message that a header speaks of: behind it, or at its first Read segment. */
+static const uint8_t *find_message(const struct ss_rdma *c, const struct ss_rdma_header *h,
+				   const uint8_t *msg, size_t len, size_t *rpc_len)
+{
+	const uint8_t *p = NULL;
+
+	*rpc_len = 0;
+	if (h->whole && h->proc == SS_RDMA_MSG) {
+		*rpc_len = len - h->size;
+		return msg + h->size;
+	}
+	if (h->whole && h->nreads)
+		p = cf_conn_segment_data(&c->conn, &h->seg[0]);
+	if (p)
+		*rpc_len = h->seg[0].length;
+	return p;
+}
+
+/* What the server owes for a Send: an answer to every message with an xid, but for those that
+ * answer themselves. */
+static void expect(struct ss_rdma *c, const uint8_t *msg, size_t len, struct ss_window *w)
+{
+	struct ss_rdma_header *h = &w->call;
+	struct ss_call call = { 0 };
+	size_t rpc_len;
+
+	ss_rdma_parse(msg, len, h);
+	if (!h->fixed || len > c->conn.call_inline || !segments_are_ours(c, h))
+		c->doomed = true;
+	if (!h->fixed || (h->vers == 1 && (h->proc == SS_RDMA_DONE || h->proc == SS_RDMA_ERROR)))
+		return;
+	const uint8_t *rpc = find_message(c, h, msg, len, &rpc_len);
+	bool reply = rpc_len >= 8 && ss_word(rpc + 4) == 1; /* by its own word */
+	if (!rpc || !ss_call_parse(rpc, rn_min(rpc_len, SS_CALL_HEAD), &call))
+		call.known = false;
+	call.xid = h->xid;
+	struct ss_debt *debt = ss_debts_add(&c->debts, &call);
+	if (!debt) {
+		c->doomed = true;
+		return;
+	}
+	debt->window = (unsigned)(w - c->window);
+	if (reply)
+		ss_debts_forgive(&c->debts, debt);
+	debt->rdma_vers = h->vers;
+	w->users++;
+}
+
+void ss_rdma_send(struct ss_rdma *c, const uint8_t *msg, size_t len, struct ss_window *w)
+{
+	if (!c->open || c->ended || c->debts.n == SS_DEBTS_MAX)
+		return;
+	/* Before the Send: the answer may be quicker than we are. */
+	expect(c, msg, len, w);
+	/* A Send that waits for the server's Receives fills the queue: replies make room. */
+	for (unsigned i = 0; c->conn.sends_busy >= c->conn.o.sends && i < 1000; i++)
+		ss_rdma_poll(c);
+	if (cf_conn_send(&c->conn, msg, len, ss_now_ms() + SS_HANG_MS) < 0)
+		c->ended = c->doomed = true;
+}
+
+size_t ss_rdma_wrap(struct ss_rdma *c, const uint8_t *msg, size_t len, struct ss_window *w,
+		    uint8_t *out)
+{
+	struct ss_values v = { .rkey = w->memory->handle, .address = (uintptr_t)w->memory->data };
+	static uint8_t marked[SS_TEMPLATE_MAX], plain[SS_MESSAGE_MAX];
+	struct ss_chunks chunks = { 0 };
+	struct ss_call call;
+
+	if (ss_call_parse(msg, len, &call) && call.known && call.prog == NFS_PROG) {
+		chunks.write = call.proc == READ || call.proc == READLINK ? SIZE_1M : 0;
+		chunks.reply = call.proc == READDIR || call.proc == READDIRPLUS ? SIZE_1M : 0;
+	}
+	chunks.long_call = len + 100 > rn_min(c->conn.call_inline, SS_TEMPLATE_MAX);
+	if (chunks.long_call)
+		memcpy(w->memory->data, msg, rn_min(len, SS_WINDOW_SIZE));
+	size_t n = ss_template_rdma(&chunks, msg, len, marked);
+	n = ss_expand(marked, n, &v, plain);
+	/* The mark stood for some size: the message's own, where it is at position zero. */
+	if (chunks.long_call && n >= 32)
+		ss_set_word(plain + 28, (uint32_t)rn_min(len, SS_WINDOW_SIZE));
+	n = rn_min(n, SS_DATA_MAX);
+	memcpy(out, plain, n);
+	return n;
+}
+
+static void end(struct ss_rdma *c)
+{
+	if (!c->doomed && !c->was_muted)
+		ss_finding(
+			"rdma: the server closed (%s) a connection on which only calls were sent, "
+			"%u of them unanswered",
+			c->conn.why, c->debts.open);
+	c->ended = true;
+}
+
+/* The server has done with the calls' memory. */
+static void forget_window(struct ss_rdma *c, uint32_t handle)
+{
+	for (unsigned i = 0; i < SS_WINDOWS; i++) {
+		struct ss_window *w = &c->window[i];
+
+		if (!w->memory || w->memory->handle != handle)
+			continue;
+		c->doomed |= w->users > 0; /* others still name it */
+		w->memory = NULL;	   /* the connection keeps it to its end */
+		w->users = 0;
+	}
+}
+
+static void take_reply(struct ss_rdma *c, const struct cf_received *r)
+{
+	if (r->len < SS_RDMA_FIXED)
+		ss_finding("rdma: a message of %zu octets", r->len);
+	struct ss_debt *debt = ss_debts_pay(&c->debts, ss_word(r->data));
+	if (!debt)
+		ss_finding("rdma: a message with xid %x that answers no call", ss_word(r->data));
+	struct ss_window *w = &c->window[debt->window];
+	const char *bad = ss_rdma_reply_check(&c->conn, w, debt, r, c->values);
+	if (bad)
+		ss_finding("rdma: reply to program %u version %u procedure %u: %s", debt->call.prog,
+			   debt->call.vers, debt->call.proc, bad);
+	w->users -= w->users > 0;
+	if (r->invalidated)
+		forget_window(c, r->handle);
+}
+
+static void look_at_events(struct ss_rdma *c)
+{
+	struct rdma_cm_event *ev;
+
+	while (c->conn.events && rdma_get_cm_event(c->conn.events, &ev) == 0) {
+		if (!c->conn.closed)
+			snprintf(c->conn.why, sizeof(c->conn.why), "%s", rdma_event_str(ev->event));
+		c->conn.closed = true;
+		rdma_ack_cm_event(ev);
+	}
+}
+
+static void arm(struct ss_rdma *c)
+{
+	struct ibv_cq *cq;
+	void *ctx;
+
+	while (ibv_get_cq_event(c->conn.comp, &cq, &ctx) == 0)
+		ibv_ack_cq_events(cq, 1);
+	ibv_req_notify_cq(c->conn.recv_cq, 0);
+	ibv_req_notify_cq(c->conn.send_cq, 0);
+}
+
+bool ss_rdma_poll(struct ss_rdma *c)
+{
+	struct cf_received r;
+	bool moved = false;
+
+	if (!c->open || c->ended)
+		return false;
+	arm(c); /* before looking: what comes after the look wakes us */
+	for (;;) {
+		enum cf_got got = c->muted ? CF_GOT_TIMEOUT : cf_conn_receive(&c->conn, &r, 0);
+
+		if (got == CF_GOT_MESSAGE)
+			take_reply(c, &r);
+		if (got == CF_GOT_CLOSED) {
+			look_at_events(c);
+			end(c);
+			return true;
+		}
+		if (got == CF_GOT_TIMEOUT)
+			break;
+		moved = true;
+	}
+	look_at_events(c);
+	return moved;
+}
+
+bool ss_rdma_settled(const struct ss_rdma *c)
+{
+	return !c->open || c->ended || !c->debts.open;
+}
