@@ -93,8 +93,8 @@ enum rr_verdict rr_header_decode(const void *msg, size_t len, struct rr_header *
 	h->has_reply = false;
 	h->reply = (struct rr_write_chunk){ 0 };
 	h->size = 0;
-	if (w.err)
-		return RR_UNREADABLE;
+	if (len < RR_HEADER_MIN)
+		return RR_DISCARD;
 	if (h->vers != RR_VERSION)
 		return RR_BAD_VERSION;
 	if (h->proc == RR_DONE || h->proc == RR_ERROR)

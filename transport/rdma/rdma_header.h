@@ -60,8 +60,9 @@ struct rr_header {
 
 enum rr_verdict {
 	RR_CALL,	/* RDMA_MSG or RDMA_NOMSG, lists decoded */
-	RR_DISCARD,	/* RDMA_DONE, RDMA_ERROR: not for a responder */
-	RR_UNREADABLE,	/* not even the fixed words: there is no xid to answer */
+	/* RDMA_DONE, RDMA_ERROR: not for a responder; or shorter than any header, so that not even
+	 * its xid can be trusted (RFC 8166 section 4.5) */
+	RR_DISCARD,
 	RR_BAD_VERSION, /* answer ERR_VERS; xid and vers are set */
 	RR_BAD_CHUNK,	/* answer ERR_CHUNK; xid is set */
 };

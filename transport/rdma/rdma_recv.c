@@ -117,12 +117,6 @@ void rr_recv_start(struct rr_recv *recv, struct rr_req *r)
 		rr_count(c->srv, dropped, 1);
 		rr_req_done(r);
 		break;
-	case RR_UNREADABLE:
-		/* There is no xid to answer, and a client that waits for an answer must not wait
-		 * for ever. */
-		rr_conn_close(c, "message too short");
-		rr_req_done(r);
-		break;
 	}
 }
 
