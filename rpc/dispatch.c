@@ -150,10 +150,14 @@ static bool decode_args(struct rpc_request *req)
 {
 	const struct rpc_proc *proc = req->proc;
 
-	if (proc->decode == NULL)
-		return true;
-	req->args = rn_arena_alloc(&req->arena, proc->args_size);
-	return req->args != NULL && proc->decode(&req->in, req->args) && !req->in.err;
+	if (proc->decode != NULL) {
+		req->args = rn_arena_alloc(&req->arena, proc->args_size);
+		if (req->args == NULL || !proc->decode(&req->in, req->args) || req->in.err)
+			return false;
+	}
+	/* Bytes behind the arguments are nobody's; a chunk that is no argument is a violation of
+	 * DDP-eligibility (RFC 8166 section 6.1). */
+	return !xdr_in_chunk_left(&req->in);
 }
 
 static void run_proc(struct rpc_request *req, const struct rpc_program *program)

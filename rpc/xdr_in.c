@@ -209,3 +209,11 @@ size_t xdr_in_pos(const struct xdr_in *x)
 		pos += x->seg[i].len;
 	return pos;
 }
+
+bool xdr_in_chunk_left(const struct xdr_in *x)
+{
+	for (unsigned i = x->cur; i < x->nseg; i++)
+		if (x->seg[i].ddp && (i > x->cur || x->off < x->seg[i].len))
+			return true;
+	return false;
+}

@@ -72,6 +72,9 @@ void xdr_get_bulk(struct xdr_in *x, uint32_t max, struct xdr_bulk *out);
 
 void xdr_skip(struct xdr_in *x, size_t len); /* len bytes, no pad added */
 
+/* A segment that came by a Read chunk has not been taken. */
+bool xdr_in_chunk_left(const struct xdr_in *x);
+
 /* Offset from the start of the message. */
 size_t xdr_in_pos(const struct xdr_in *x);
 

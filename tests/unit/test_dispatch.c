@@ -166,6 +166,23 @@ Test(dispatch, a_read_chunk_where_none_may_be_is_garbage)
 	REPLY(77, 1, 0, 0, 0, 4);
 }
 
+Test(dispatch, a_read_chunk_behind_the_arguments_is_garbage)
+{
+	static uint8_t item[] = "abcd";
+
+	for (int with_args = 0; with_args < 2; with_args++) {
+		conn.replies = 0;
+		start(with_args ? FAKE_ECHO : FAKE_NULL);
+		if (with_args)
+			xdr_put_opaque(&call, "efgh", 4);
+		struct rpc_request *req = fake_request(&f, &conn, &call);
+		req->seg[1] = (struct rpc_seg){ .base = item, .len = 4, .ddp = true };
+		req->nseg = 2;
+		rpc_dispatch(&f.server, req);
+		REPLY(77, 1, 0, 0, 0, 4);
+	}
+}
+
 Test(dispatch, a_read_chunk_for_bulk_and_its_payload_goes_back)
 {
 	start(FAKE_STORE);
