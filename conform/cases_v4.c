@@ -83,7 +83,7 @@ static void middle_minor(struct cf_test *t)
 
 static void middle_len(struct cf_test *t)
 {
-	middle(t, 0, t->arg, 2, false);
+	middle(t, 0, t->arg, t->arg > 1 ? 2 : 1, false);
 }
 
 static void middle_segments(struct cf_test *t)
