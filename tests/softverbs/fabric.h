@@ -68,7 +68,9 @@ struct sv_fabric {
 	unsigned ndevices;
 	struct sv_mr_table mrs;
 	uint32_t mr_tag;
-	pthread_cond_t pulled; /* a peer has taken a Read's data */
+	pthread_cond_t pulled; /* a peer has taken a Read's data, has answered a sync or has ended */
+	uint64_t syncs;	       /* sent to anybody */
+	uint64_t synced[SV_SLOTS];
 	struct sv_qp_table qps;
 	struct sv_qp *acks; /* the queue pairs that owe acknowledgements: a list by sv_qp.next_ack */
 	struct sv_faults *faults; /* fault.c */

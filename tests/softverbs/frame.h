@@ -21,6 +21,8 @@ enum sv_frame_type {
 	SV_FRAME_ACK,	    /* all requests up to seq, other than Reads, are done */
 	SV_FRAME_NAK,	    /* the request seq was refused, opcode: enum sv_nak */
 	SV_FRAME_PULLED,    /* a Read's requester has taken all data of the responses */
+	SV_FRAME_SYNC,	    /* value: to be given back when all frames before have been handled */
+	SV_FRAME_SYNCED,
 	SV_FRAME_DROP,	    /* a fault: the connection is lost */
 };
 

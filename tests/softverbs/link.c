@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/softverbs/cm_hooks.h"
@@ -20,6 +21,7 @@
 #include "tests/softverbs/qp.h"
 
 #define SOCKET_BUFFER (4 << 20)
+#define SYNC_WAIT_SEC 2	  /* for a peer that is stopped */
 #define RECEIVES_AT_ONCE 8 /* then the other links have their turn */
 
 static void link_free(struct sv_link *l)
@@ -49,6 +51,7 @@ static void kill_one(struct sv_link *l)
 	l->dead = true;
 	if (l->slot < SV_SLOTS && sv_fabric.links[l->slot] == l)
 		sv_fabric.links[l->slot] = NULL;
+	pthread_cond_broadcast(&sv_fabric.pulled);
 	sv_watch_remove(&l->watch);
 	close(l->watch.fd);
 	/* Not at once: the caller may be in the middle of using it. */
@@ -118,6 +121,38 @@ static void on_hello(struct sv_link *l, const struct sv_frame *f)
 	}
 }
 
+static void on_sync(struct sv_link *l, const struct sv_frame *f)
+{
+	struct sv_frame answer = { .type = SV_FRAME_SYNCED, .value = { f->value[0] } };
+
+	if (f->type == SV_FRAME_SYNC) {
+		sv_link_send(l, &answer, NULL, 0);
+		return;
+	}
+	sv_fabric.synced[l->slot] = f->value[0];
+	pthread_cond_broadcast(&sv_fabric.pulled);
+}
+
+void sv_link_sync(struct sv_link *l)
+{
+	struct sv_frame f = { .type = SV_FRAME_SYNC, .value = { ++sv_fabric.syncs } };
+	unsigned slot = l->slot;
+	pid_t pid = l->pid;
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += SYNC_WAIT_SEC;
+	sv_link_send(l, &f, NULL, 0);
+	sv_engine_waiter();
+	while (sv_fabric.synced[slot] < f.value[0]) {
+		/* It may be freed at any time. */
+		l = sv_fabric.links[slot];
+		if (!l || l->pid != pid ||
+		    pthread_cond_timedwait(&sv_fabric.pulled, &sv_fabric.lock, &until) == ETIMEDOUT)
+			return;
+	}
+}
+
 static void dispatch(struct sv_link *l, const struct sv_frame *f, const uint8_t *data)
 {
 	if (f->type == SV_FRAME_HELLO) {
@@ -131,6 +166,8 @@ static void dispatch(struct sv_link *l, const struct sv_frame *f, const uint8_t 
 	}
 	if (f->type == SV_FRAME_PULL_OK)
 		used->peer_pulls = true;
+	else if (f->type == SV_FRAME_SYNC || f->type == SV_FRAME_SYNCED)
+		on_sync(used, f);
 	else if (f->type == SV_FRAME_CM)
 		sv_cm_receive(used, f->opcode, data, f->len);
 	else

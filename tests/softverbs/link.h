@@ -67,6 +67,10 @@ int sv_link_send(struct sv_link *l, const struct sv_frame *f, const void *data, 
 /* From a sender's callback only: f->len bytes of the iovec (at most SV_PULL_IOVS entries). */
 int sv_link_send_data(struct sv_link *l, const struct sv_frame *f, const struct iovec *iov, int n);
 
+/* Waits until the peer has handled all frames that were sent to it, or has ended. In a thread of the
+ * application; the lock is free meanwhile. */
+void sv_link_sync(struct sv_link *l);
+
 /* Puts the sender into the queue and sends what the socket takes. */
 void sv_link_queue(struct sv_link *l, struct sv_sender *s);
 void sv_link_unqueue(struct sv_link *l, struct sv_sender *s);

@@ -175,6 +175,20 @@ static void disconnect(struct sv_qp *qp)
 	qp->link = NULL;
 }
 
+/* Ends without completions. After it nobody reads the memory of its requests any more, as with
+ * hardware; for that it may wait, with the lock free. */
+static void stop(struct sv_qp *qp)
+{
+	bool unsettled = qp->unsettled || sv_sq_unsettled(qp);
+
+	sv_responder_stop(qp);
+	qp->ibv.state = IBV_QPS_ERR;
+	if (qp->link && unsettled)
+		sv_link_sync(qp->link);
+	qp->unsettled = false;
+	disconnect(qp);
+}
+
 SV_EXPORT int ibv_destroy_qp(struct ibv_qp *ibv)
 {
 	struct sv_qp *qp = sv_qp_of(ibv);
@@ -182,8 +196,7 @@ SV_EXPORT int ibv_destroy_qp(struct ibv_qp *ibv)
 				    &qp->async_taken };
 
 	sv_lock();
-	sv_responder_stop(qp);
-	disconnect(qp);
+	stop(qp);
 	sv_fabric.qps.qp[ibv->qp_num & 0xffff] = NULL;
 	sv_fabric.qps.used--;
 	sv_cq_purge(sv_send_cq(qp), qp);
@@ -217,8 +230,7 @@ void sv_qp_reset(struct sv_qp *qp)
 	struct sv_sq *sq = &qp->sq;
 	struct sv_rq *rq = &qp->rq;
 
-	sv_responder_stop(qp);
-	disconnect(qp);
+	stop(qp);
 	sv_cq_purge(sv_send_cq(qp), qp);
 	sv_cq_purge(sv_recv_cq(qp), qp);
 	sq->posted = sq->next = sq->acked = sq->retired = sq->offset = sq->reads = 0;

@@ -33,6 +33,7 @@ struct sv_swqe {
 	bool signaled;
 	bool fence;
 	bool is_inline;
+	bool pulled; /* the peer takes the data from its memory */
 	uint16_t flags; /* SV_FLAG_* of its last frame */
 	uint16_t num_sge;
 	uint32_t total;
@@ -119,6 +120,7 @@ struct sv_qp {
 	struct sv_rq rq;
 	struct sv_rx rx;
 	struct sv_qp *next_ack; /* in sv_fabric.acks */
+	bool unsettled; /* a peer may still read what has been flushed */
 	struct sv_qp_builder *builder; /* qp_ex.c */
 	/* Faults: */
 	uint32_t ordinal; /* the how manieth of the process to be connected, from 1 */
@@ -157,6 +159,7 @@ void sv_qps_cq_broken(struct sv_cq *cq);
 int sv_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
 void sv_sq_retire(struct sv_qp *qp); /* completes what is done, in order */
 void sv_sq_flush(struct sv_qp *qp);
+bool sv_sq_unsettled(const struct sv_qp *qp); /* a peer may be reading memory of a request */
 void sv_sq_fail(struct sv_qp *qp, uint32_t seq, enum ibv_wc_status status);
 
 static inline struct sv_swqe *sv_swqe_at(const struct sv_sq *sq, uint32_t seq)

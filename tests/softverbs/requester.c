@@ -122,7 +122,8 @@ static void tell(struct sv_qp *qp, struct sv_swqe *w, struct sv_link *l)
 		return;
 	}
 	f.flags = w->flags;
-	if (pull && !w->is_inline)
+	w->pulled = pull && !w->is_inline;
+	if (w->pulled)
 		f.flags |= SV_FLAG_PULL;
 	sq->offset += f.bytes;
 	if (sq->offset == w->total) {

@@ -201,11 +201,24 @@ void sv_sq_retire(struct sv_qp *qp)
 	}
 }
 
+bool sv_sq_unsettled(const struct sv_qp *qp)
+{
+	const struct sv_sq *sq = &qp->sq;
+
+	for (uint32_t seq = sq->retired; seq != sq->posted; seq++) {
+		const struct sv_swqe *w = sv_swqe_at(sq, seq);
+		if (w->pulled && w->state != SV_WQE_DONE)
+			return true;
+	}
+	return false;
+}
+
 /* What is done already has completed before, or waits behind a Read that never will. */
 void sv_sq_flush(struct sv_qp *qp)
 {
 	struct sv_sq *sq = &qp->sq;
 
+	qp->unsettled = qp->unsettled || sv_sq_unsettled(qp);
 	while (sq->retired != sq->posted) {
 		const struct sv_swqe *w = sv_swqe_at(sq, sq->retired++);
 		complete(qp, w, IBV_WC_WR_FLUSH_ERR);

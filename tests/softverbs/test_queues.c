@@ -515,6 +515,64 @@ static void two_processes(void)
 	CHECK_EQ(state_of(e.qp), IBV_QPS_ERR);
 }
 
+/* A queue pair is destroyed and its buffer used again at once: the receiver has the message as it was
+ * sent, or none. */
+static void destroy_while_sending(void)
+{
+	struct options o = DEFAULTS;
+
+	for (unsigned i = 0; i < 50; i++) {
+		struct pair p;
+		struct ibv_wc wc;
+		pair_make(&p, &o);
+		fill(p.a.buf, BUF_SIZE, i);
+		CHECK_EQ(post_recv(&p.b, 1, BUF_SIZE), 0);
+		CHECK_EQ(post_send(&p.a, IBV_WR_SEND, 2, BUF_SIZE), 0);
+		CHECK_EQ(ibv_destroy_qp(p.a.qp), 0);
+		p.a.qp = NULL;
+		memset(p.a.buf, 0xee, BUF_SIZE);
+		if (ibv_poll_cq(p.b.cq, 1, &wc) == 1)
+			CHECK(wc.status == IBV_WC_SUCCESS && is_filled(p.b.buf, BUF_SIZE, i));
+		pair_free(&p);
+	}
+}
+
+/* Several devices; what iWARP cannot, and what it asks for. */
+static void devices(void)
+{
+	struct options o = DEFAULTS;
+	struct ibv_device_attr attr;
+	struct ibv_port_attr port;
+	int n;
+
+	setenv("SOFTVERBS_DEVICES", "one=127.0.0.2:iwarp two=127.0.0.3,::1", 1);
+	struct ibv_device **list = ibv_get_device_list(&n);
+	CHECK(list && n == 2);
+	CHECK(strcmp(ibv_get_device_name(list[0]), "one") == 0);
+	CHECK_EQ(list[0]->transport_type, IBV_TRANSPORT_IWARP);
+	CHECK_EQ(list[1]->transport_type, IBV_TRANSPORT_IB);
+	CHECK(ibv_get_device_guid(list[0]) != ibv_get_device_guid(list[1]));
+	ibv_free_device_list(list);
+
+	struct pair p;
+	pair_make(&p, &o);
+	CHECK_EQ(ibv_query_device(p.ctx, &attr), 0);
+	CHECK_EQ(attr.max_sge_rd, 1);
+	CHECK_EQ(ibv_query_port(p.ctx, 1, &port), 0);
+	CHECK_EQ(port.state, IBV_PORT_ACTIVE);
+	CHECK_EQ(ibv_query_port(p.ctx, 2, &port), EINVAL);
+	CHECK_EQ(post_send(&p.a, IBV_WR_SEND_WITH_IMM, 1, 1), EINVAL);
+	uint64_t at = (uintptr_t)p.b.buf;
+	CHECK_EQ(post_rdma(&p.a, IBV_WR_RDMA_READ, 1, 8, at, p.b.mr->rkey), 0);
+	expect_wc(&p.a, 1, IBV_WC_SUCCESS);
+	struct ibv_mr *all = p.a.mr;
+	p.a.mr = ibv_reg_mr(p.pd, p.a.buf, 8, IBV_ACCESS_LOCAL_WRITE);
+	CHECK_EQ(post_rdma(&p.a, IBV_WR_RDMA_READ, 1, 8, at, p.b.mr->rkey), 0);
+	expect_wc(&p.a, 1, IBV_WC_LOC_PROT_ERR);
+	CHECK_EQ(ibv_dereg_mr(all), 0);
+	pair_free(&p);
+}
+
 /* A thousand connections of one process have one link and no descriptors of their own. */
 static void many_queue_pairs(void)
 {
@@ -573,6 +631,8 @@ static const struct test tests[] = {
 	{ "states", states },
 	{ "no_answer", no_answer },
 	{ "two_processes", two_processes },
+	{ "destroy_while_sending", destroy_while_sending },
+	{ "devices", devices },
 	{ "many_queue_pairs", many_queue_pairs },
 	{ NULL, NULL },
 };
