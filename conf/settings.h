@@ -50,6 +50,7 @@ struct cfg_tcp {
 	uint64_t max_connections;
 	uint64_t max_requests; /* in flight, for each connection */
 	uint64_t idle_timeout; /* 0: never */
+	uint64_t stall_timeout;
 	uint64_t max_record;
 };
 
@@ -61,6 +62,7 @@ struct cfg_rdma {
 	uint64_t credits;
 	uint64_t poll_usec; /* 0: never spin */
 	uint64_t idle_timeout;
+	uint64_t stall_timeout;
 	uint64_t max_connections;
 };
 

@@ -28,7 +28,8 @@ const struct cfg_row cfg_rows[] = {
 	{ ROW(server, threads, CFG_UINT), RANGE(0, 256), .def = "0",
 	  .text = "Worker threads. 0 means one for each online core, but at least four." },
 	{ ROW(server, memory_max, CFG_SIZE), RANGE(MIB(64), TIB(64)), .zero = true, .def = "0",
-	  .text = "Memory for file data on its way and for connections. When it is used up, requests wait. "
+	  .text = "Memory for file data on its way and for connections. When it is used up, requests wait; a client "
+		  "(an address, whatever the number of its connections) may hold as much of it as is still left. "
 		  "0 means a quarter of the machine's memory." },
 	{ ROW(server, max_fds, CFG_UINT), RANGE(128, 1000000000), .zero = true, .def = "0",
 	  .text = "File descriptors that the cache of open files may hold: at most half of what the process "
@@ -62,6 +63,10 @@ const struct cfg_row cfg_rows[] = {
 	  .text = "Requests of one connection worked on at a time. Further ones stay in the socket." },
 	{ ROW(tcp, idle_timeout, CFG_SECONDS), RANGE(0, 7 * 86400), .def = "6m",
 	  .text = "A connection without a request for so long is closed. 0 means never." },
+	{ ROW(tcp, stall_timeout, CFG_SECONDS), RANGE(1, 3600), .def = "1m",
+	  .text = "A connection whose client takes no bytes of its replies, or does not complete a request that "
+		  "it began, for so long is closed. Up to 4M of replies are queued for it meanwhile and no further "
+		  "requests read. While others wait for memory, 4 seconds without progress are enough." },
 	{ ROW(tcp, max_record, CFG_SIZE), RANGE(KIB(64), MIB(64)), .def = "1088K",
 	  .text = "Longest RPC message. A longer one closes its connection. It must be at least 4K above "
 		  "nfs3.max_io." },
@@ -77,14 +82,19 @@ const struct cfg_row cfg_rows[] = {
 	  .text = "Longest message sent and received without chunks. The smaller of the two ends' sizes is "
 		  "used." },
 	{ ROW(rdma, credits, CFG_UINT), RANGE(1, 1024), .def = "128",
-	  .text = "Requests that a client may have under way on one connection." },
+	  .text = "Requests that a client may have under way on one connection. Where connections are many for "
+		  "a quarter of memory_max, later ones get fewer, down to 4." },
 	{ ROW(rdma, poll_usec, CFG_UINT), RANGE(0, 10000), .def = "0",
 	  .text = "Microseconds to poll a busy completion queue before waiting for its event. 0 means not at "
 		  "all. Polling buys latency with processor time." },
 	{ ROW(rdma, idle_timeout, CFG_SECONDS), RANGE(0, 7 * 86400), .def = "6m",
 	  .text = "A connection without a request for so long is closed. 0 means never." },
+	{ ROW(rdma, stall_timeout, CFG_SECONDS), RANGE(1, 3600), .def = "1m",
+	  .text = "A connection whose client takes no reply, and gives none of the data that it offered, for so "
+		  "long is closed. While others wait for memory, 4 seconds are enough." },
 	{ ROW(rdma, max_connections, CFG_UINT), RANGE(1, 65536), .def = "1024",
-	  .text = "Connections at a time. Further ones are refused." },
+	  .text = "Connections at a time. Further ones are refused, and the one that has been idle longest is "
+		  "closed to make room for the next try." },
 
 	{ ROW(nfs3, enabled, CFG_BOOL), .def = "yes",
 	  .text = "Serve NFS version 3." },

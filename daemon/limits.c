@@ -7,7 +7,8 @@
 #include <unistd.h>
 
 #define WANT_FILES 1048576u
-#define RESERVE_FILES 256u /* rings, event threads, listeners, logs, name look-ups */
+#define CACHE_FILES_LEAST 1024u /* what connections leave to the node cache, which gives way */
+#define RESERVE_FILES 256u	/* rings, event threads, listeners, logs, name look-ups */
 
 /* The kernel's ceiling (fs.nr_open) may be lower than what we want; root may go up to it. */
 static rlim_t raise_files(const struct rn_logger *log)
@@ -75,4 +76,7 @@ void limits_apply(const struct cfg_settings *s, const struct rn_logger *log, str
 	rlim_t room = files > 2 * RESERVE_FILES ? (files - RESERVE_FILES) / 2 : RESERVE_FILES / 2;
 	rlim_t want = s->server.max_fds ? s->server.max_fds : 65536;
 	out->cache_fds = (unsigned)(want < room ? want : room);
+	rlim_t kept = RESERVE_FILES +
+		      (out->cache_fds < CACHE_FILES_LEAST ? out->cache_fds : CACHE_FILES_LEAST);
+	out->connections = (unsigned)(files > 2 * kept ? files - kept : files / 2);
 }

@@ -9,10 +9,11 @@
 #include "lib/log.h"
 
 struct limits {
-	size_t memory_max;  /* bytes: payload, connections, reply cache */
-	unsigned cache_fds; /* descriptors for the node cache */
-	unsigned threads;   /* workers */
-	unsigned loops;	    /* event threads */
+	size_t memory_max;    /* bytes: payload, connections, reply cache */
+	unsigned cache_fds;   /* descriptors for the node cache */
+	unsigned connections; /* descriptors for TCP connections */
+	unsigned threads;     /* workers */
+	unsigned loops;	      /* event threads */
 };
 
 /* Raises RLIMIT_NOFILE and RLIMIT_MEMLOCK as far as allowed and works the settings' zeroes out.

@@ -168,11 +168,17 @@ static int start_tcp(struct server *s)
 		.max_connections = (unsigned)t->max_connections,
 		.max_requests = (unsigned)t->max_requests,
 		.idle_seconds = (unsigned)t->idle_timeout,
+		.stall_seconds = (unsigned)t->stall_timeout,
 		.bulk_offset = nfs3_bulk_offset,
 	};
 
 	if (!t->enabled)
 		return 0;
+	if (cfg.max_connections > s->limits.connections) {
+		cfg.max_connections = s->limits.connections;
+		rn_notice(s->log, "descriptors for %u TCP connections only: raise LimitNOFILE",
+			  cfg.max_connections);
+	}
 	int err = tcp_server_new(&cfg, &s->tcp);
 	return err ? err : listeners_tcp(s->tcp, t, s->log, &s->ports);
 }
@@ -192,6 +198,7 @@ static int start_rdma(struct server *s)
 		.credits = (unsigned)r->credits,
 		.max_connections = (unsigned)r->max_connections,
 		.idle_seconds = (unsigned)r->idle_timeout,
+		.stall_seconds = (unsigned)r->stall_timeout,
 		.poll_usec = (unsigned)r->poll_usec,
 		.max_message = (uint32_t)s->settings->nfs3.max_io + RECORD_SLACK,
 	};

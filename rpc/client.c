@@ -93,6 +93,7 @@ static struct rpc_client *client_new(struct rpc_clients *all, const struct rpc_c
 		return NULL;
 	client->key = *key;
 	client->all = all;
+	atomic_init(&client->conns, 0);
 	rn_payload_account_init(&client->memory);
 	rn_payload_account_init(&client->requests);
 	rn_fq_flow_init(&client->calls);

@@ -38,7 +38,7 @@ struct rpc_client {
 	struct rpc_client_key key;
 	struct rpc_clients *all;
 	LIST_ENTRY(rpc_client) link; /* under the table's lock */
-	unsigned conns;		     /* references; as well */
+	_Atomic unsigned conns;	     /* references; changed under it */
 
 	/* Held by it. Apart, because a request may wait for payload: were they one share, a client
 	 * could use it all up for requests that then wait for each other. */
@@ -57,6 +57,11 @@ void rpc_clients_free(struct rpc_clients *all); /* all connections are gone */
 /* The client at an IPv4 or IPv6 address, with a reference more. NULL: no memory. Any thread. */
 struct rpc_client *rpc_client_get(struct rpc_clients *all, const struct sockaddr_storage *peer);
 void rpc_client_put(struct rpc_client *client); /* NULL is allowed */
+/* Connections that the client has now. */
+static inline unsigned rpc_client_conns(const struct rpc_client *client)
+{
+	return atomic_load_explicit(&client->conns, memory_order_relaxed);
+}
 unsigned rpc_clients_count(struct rpc_clients *all);
 
 #endif

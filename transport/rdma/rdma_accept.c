@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * From a connection request to rdma_accept(), on loops[0]. Everything that the connection will need
- * is made here, out of the budget: at 128 credits and 4 KiB inline that is 0.7 MB. All Receives are
+ * is made here, out of the connections' part of the budget: at 128 credits and 4 KiB inline that is
+ * 0.7 MB; where room is scarce, a connection gets fewer credits (rdma_room.c). All Receives are
  * posted before the accept, since Linux clients do not retry when there is none.
  */
 #include <errno.h>
@@ -13,6 +14,7 @@
 #include "transport/rdma/rdma_internal.h"
 
 #define ZEROS_SIZE 64u
+#define CREDITS_FLOOR 4u
 
 static size_t recv_block_size(const struct rr_conn *c)
 {
@@ -42,7 +44,7 @@ void rr_conn_free(struct rr_conn *c)
 	free(c->sends);
 	if (c->flush_timer)
 		event_free(c->flush_timer);
-	rn_budget_give(srv->cfg.budget, c->budget);
+	rn_budget_give(&srv->conn_memory, c->budget);
 	rr_uncount(srv, conn_bytes, c->budget);
 	rpc_client_put(c->rpc.client);
 	pthread_mutex_destroy(&c->lock);
@@ -51,6 +53,20 @@ void rr_conn_free(struct rr_conn *c)
 	srv->live--;
 	pthread_cond_broadcast(&srv->gone);
 	pthread_mutex_unlock(&srv->lock);
+}
+
+static void set_credits(struct rr_conn *c, unsigned credits)
+{
+	c->credits = credits;
+	c->batch = (unsigned)rn_min(credits / 8 + 1, RR_BATCH_MAX);
+	c->nrecvs = credits + 2 * c->batch;
+	c->nsends = (unsigned)rn_min(credits, RR_SENDS_MAX);
+}
+
+static size_t conn_bytes(const struct rr_conn *c)
+{
+	return sizeof(*c) + sizeof(*c->rpc.client) + recv_block_size(c) + send_block_size(c) +
+	       c->nrecvs * sizeof(*c->recvs) + c->nsends * sizeof(*c->sends);
 }
 
 /* The sizes of everything, from the settings, the device's limits and the client's private message.
@@ -65,21 +81,21 @@ static void size_conn(struct rr_conn *c, const struct rdma_conn_param *param)
 	c->invalidate = peer.remote_invalidate;
 	c->recv_size = cfg->inline_size;
 	c->threshold = rn_min(cfg->inline_size, peer.recv_size);
-	c->credits = cfg->credits;
-	if (c->credits + RR_RECV_BATCH > max_wr)
-		c->credits = max_wr > RR_RECV_BATCH ? max_wr - RR_RECV_BATCH : 1;
-	c->nrecvs = c->credits + RR_RECV_BATCH;
-	c->nsends = rn_min(c->credits, RR_SENDS_MAX);
+	set_credits(c, cfg->credits);
+	if (c->nrecvs > max_wr)
+		set_credits(c, max_wr > 2 * RR_BATCH_MAX ? max_wr - 2 * RR_BATCH_MAX : 1);
+	const size_t room = rr_room_for_one(c->srv);
+	while (c->credits > CREDITS_FLOOR && conn_bytes(c) > room)
+		set_credits(c, c->credits / 2);
 	c->sq_depth = rn_min(RR_SQ_DEPTH, max_wr);
 	c->sq_room = c->sq_depth;
 }
 
 static int alloc_blocks(struct rr_conn *c)
 {
-	size_t need = sizeof(*c) + recv_block_size(c) + send_block_size(c) +
-		      c->nrecvs * sizeof(*c->recvs) + c->nsends * sizeof(*c->sends);
+	size_t need = conn_bytes(c);
 
-	if (!rn_budget_take(c->srv->cfg.budget, need))
+	if (!rn_budget_take(&c->srv->conn_memory, need))
 		return -ENOMEM;
 	c->budget = need;
 	rr_count(c->srv, conn_bytes, need);
@@ -231,8 +247,11 @@ int rr_accept(struct rr_server *srv, struct rdma_cm_id *id, const struct rdma_co
 	pthread_mutex_lock(&srv->lock);
 	bool full = srv->live >= srv->cfg.max_connections;
 	pthread_mutex_unlock(&srv->lock);
+	if (full)
+		rr_room_make(srv);
 	if (srv->quiet || full)
 		return srv->quiet ? -ESHUTDOWN : -EMFILE;
+	rr_room_reserve(srv);
 	struct rr_device *dev = rr_device_get(srv, id->verbs);
 	if (!dev)
 		return -ENOMEM;
@@ -248,6 +267,8 @@ int rr_accept(struct rr_server *srv, struct rdma_cm_id *id, const struct rdma_co
 		rr_conn_end_verbs(c);
 		rr_device_put(dev);
 		rr_conn_free(c);
+		if (err == -ENOMEM)
+			rr_room_make(srv);
 		return err;
 	}
 	rr_count(srv, accepted, 1);

@@ -92,6 +92,13 @@ void rr_conn_run(struct ev_task *t)
 	rpc_conn_put(&c->rpc);
 }
 
+void rr_conn_sending(struct rr_conn *c)
+{
+	c->posted++;
+	if (c->sending++ == 0)
+		c->sending_ns = rr_now();
+}
+
 /* QP, CQ, memory regions. Nothing is posted any more. */
 void rr_conn_end_verbs(struct rr_conn *c)
 {

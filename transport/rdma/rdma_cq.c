@@ -8,7 +8,7 @@
 #include "transport/rdma/rdma_internal.h"
 
 #define CQ_ENTRIES 16
-#define CQ_ROUNDS 16 /* then other connections of this loop have their turn */
+#define CQ_ROUNDS 16u /* of one client; then others of this loop have their turn */
 #define CQ_ACK_BATCH 64
 #define CQ_EVENTS_AT_ONCE 64
 
@@ -30,6 +30,8 @@ static void complete(struct rr_conn *c, const struct ibv_wc *wc)
 
 	if (tag != RR_TAG_PART)
 		c->posted--;
+	if (tag == RR_TAG_SEND || tag == RR_TAG_READ)
+		c->sending_ns = --c->sending ? rr_now() : 0;
 	if (wc->status != IBV_WC_SUCCESS) {
 		on_error(c, wc);
 		return;
@@ -72,11 +74,20 @@ static int spin(struct rr_conn *c)
 	return n;
 }
 
+/* Many connections shall not get more of the loop than one. */
+static unsigned max_rounds(const struct rr_conn *c)
+{
+	unsigned conns = rpc_client_conns(c->rpc.client);
+
+	return conns < CQ_ROUNDS ? CQ_ROUNDS / conns : 1;
+}
+
 static void poll_rounds(struct rr_conn *c)
 {
+	const unsigned rounds = max_rounds(c);
 	bool armed = false, found = false;
 
-	for (int round = 0; round < CQ_ROUNDS;) {
+	for (unsigned round = 0; round < rounds;) {
 		int n = drain(c);
 		if (n == 0 && found && !armed && c->srv->cfg.poll_usec && c->state == RR_OPEN)
 			n = spin(c);

@@ -43,12 +43,14 @@
 #include "transport/rdma/rdma_private_msg.h"
 #include "transport/rdma/rdma_server.h"
 
-#define RR_RECV_BATCH 16u /* Receives beyond the credits: reposting lags by less than this */
+#define RR_BATCH_MAX 8u	  /* Receives posted together, where the credits are many */
 #define RR_SENDS_MAX 32u  /* Sends in flight on one connection; more wait */
 #define RR_SQ_DEPTH 256u  /* at least RR_WRITES_MAX + 1, so that every chain fits an empty queue */
 #define RR_POST_BATCH 16u /* work requests built at once */
 #define RR_FLUSH_MS 1000u
 #define RR_ACCEPT_SECONDS 30u /* from accept to the established event */
+#define RR_STALL_SECONDS 60u
+#define RR_PRESSED_SECONDS 4u /* Sends without progress, while others wait for memory */
 #define RR_RETRY_SECONDS 5u   /* between looks at devices and listeners */
 #define RR_NS 1000000000ull
 
@@ -60,7 +62,8 @@ struct rr_recv {
 	struct rr_conn *conn;
 	uint8_t *buf;
 	uint32_t len;
-	TAILQ_ENTRY(rr_recv) link; /* held, or waiting for a request */
+	TAILQ_ENTRY(rr_recv) link; /* held, or on the way to a request */
+	struct rn_fq_item turn;	   /* waiting for a request */
 	struct rr_req *granted;	   /* the request that it waited for */
 	struct ev_task task;
 };
@@ -102,8 +105,7 @@ TAILQ_HEAD(rr_req_list, rr_req);
 struct rr_pool {
 	pthread_mutex_t lock;
 	struct rr_req_list idle;
-	struct rr_recv_list
-		starving; /* arrived, but there was no request; each holds its connection */
+	struct rn_fq starving; /* arrived, but there was no request; each holds its connection */
 	unsigned count, max;
 	unsigned nidle; /* of count: in idle */
 };
@@ -145,12 +147,14 @@ struct rr_conn {
 	LIST_ENTRY(rr_conn) link; /* rr_server.conns */
 	size_t budget;
 	unsigned credits;   /* what every reply grants */
+	unsigned batch;	    /* Receives posted together; twice as many are beyond the credits */
 	uint32_t recv_size; /* of a receive buffer */
 	uint32_t threshold; /* longest Send to this client */
 	bool invalidate;    /* the client's R bit */
 	uint64_t made_ns;
 	_Atomic uint64_t active_ns;
-	_Atomic int state; /* enum rr_state; written on the loop */
+	_Atomic uint64_t sending_ns; /* when a Send or Read last made progress; 0: none is out */
+	_Atomic int state;	     /* enum rr_state; written on the loop */
 	_Atomic unsigned events;
 	struct ev_task task;	 /* runs events */
 	struct ev_task end_task; /* on loops[0] */
@@ -171,12 +175,13 @@ struct rr_conn {
 
 	bool open; /* the QP takes work requests */
 	unsigned sq_room;
-	unsigned posted; /* signalled work requests that have not completed: Receives, Reads, Sends
-			  */
+	unsigned sending; /* of posted: Sends and Reads */
+	unsigned posted;  /* signalled work requests that have not completed: Receives, Reads, Sends
+			   */
 	struct rr_send_list free_sends;
 	struct rr_req_list waiting; /* for send queue room */
 	struct rr_req_list reading;
-	struct rr_recv *repost[RR_RECV_BATCH / 2]; /* Receives that will be posted together */
+	struct rr_recv *repost[RR_BATCH_MAX]; /* Receives that will be posted together */
 	unsigned nrepost;
 
 	pthread_mutex_t lock;
@@ -201,6 +206,7 @@ struct rr_counters {
 struct rr_server {
 	struct rr_config cfg;
 	struct rr_pool pool;
+	struct rn_budget conn_memory; /* of connections: taken out of cfg.budget, see rdma_room.c */
 	struct rr_counters n;
 	atomic_bool quiet;
 	_Atomic unsigned ndevices;
@@ -251,11 +257,20 @@ void rr_cm_ready(evutil_socket_t fd, short what, void *srv);
 /* rdma_accept.c: on loops[0]. Takes the id only on success. */
 int rr_accept(struct rr_server *srv, struct rdma_cm_id *id, const struct rdma_conn_param *param);
 
+/* rdma_room.c: on loops[0] */
+void rr_room_reserve(struct rr_server *srv); /* when there is a device; again does no harm */
+void rr_room_release(struct rr_server *srv);
+/* The most bytes that a new connection should take. */
+size_t rr_room_for_one(struct rr_server *srv);
+void rr_room_make(struct rr_server *srv); /* closes the connection that was idle longest */
+bool rr_room_stalled(struct rr_conn *c, uint64_t now);
+
 /* rdma_conn.c */
 extern const struct rpc_conn_ops rr_conn_ops;
 void rr_conn_notify(struct rr_conn *c, unsigned events); /* any thread that has a reference */
 void rr_conn_close(struct rr_conn *c, const char *why);	 /* on the loop */
-void rr_conn_check_flushed(struct rr_conn *c);		 /* on the loop; may end it */
+void rr_conn_sending(struct rr_conn *c);       /* one more signalled Send or Read is posted */
+void rr_conn_check_flushed(struct rr_conn *c); /* on the loop; may end it */
 void rr_conn_run(struct ev_task *t);
 void rr_conn_flush_timeout(evutil_socket_t fd, short what, void *conn);
 void rr_conn_end_verbs(struct rr_conn *c);

@@ -121,7 +121,7 @@ int rr_read_post(struct rr_req *r)
 	err = rr_chain_end(&ch);
 	if (err)
 		return err;
-	c->posted++;
+	rr_conn_sending(c);
 	rr_count(c->srv, read_segments, r->wrs);
 	rr_count(c->srv, read_bytes, bytes);
 	return 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * From a Receive's completion to the sink. The call's inline bytes stay in the receive buffer,
- * which therefore belongs to the request until its reply is posted; RR_RECV_BATCH buffers more than
- * the credits see to it that there is always one posted for a client that keeps to its credits.
+ * which therefore belongs to the request until its reply is posted; two batches of buffers more
+ * than the credits see to it that there is always one posted for a client that keeps to its
+ * credits.
  */
 #include <errno.h>
 #include <string.h>
@@ -11,8 +12,8 @@
 
 static int post_batch(struct rr_conn *c)
 {
-	struct ibv_recv_wr wr[RR_RECV_BATCH / 2], *bad;
-	struct ibv_sge sge[RR_RECV_BATCH / 2];
+	struct ibv_recv_wr wr[RR_BATCH_MAX], *bad;
+	struct ibv_sge sge[RR_BATCH_MAX];
 	unsigned n = c->nrepost;
 
 	if (!n)
@@ -42,7 +43,7 @@ int rr_recv_post(struct rr_recv *r)
 	if (!c->open)
 		return 0;
 	c->repost[c->nrepost++] = r;
-	return c->nrepost < RR_RECV_BATCH / 2 ? 0 : post_batch(c);
+	return c->nrepost < c->batch ? 0 : post_batch(c);
 }
 
 int rr_recv_post_all(struct rr_conn *c)

@@ -98,7 +98,7 @@ int rr_error_post(struct rr_req *r, enum rr_errcode code)
 	err = rr_chain_end(&ch);
 	if (err)
 		return err;
-	c->posted++;
+	rr_conn_sending(c);
 	if (code == RR_ERR_VERS)
 		rr_count(c->srv, err_vers, 1);
 	else
@@ -213,7 +213,7 @@ static int post_chain(struct rr_req *r, const struct rr_reply_plan *plan, struct
 	err = rr_chain_end(&ch);
 	if (err)
 		return err;
-	r->conn->posted++;
+	rr_conn_sending(r->conn);
 	return 0;
 }
 

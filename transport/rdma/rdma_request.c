@@ -3,6 +3,11 @@
  * The pool of requests that all connections share: each connection may have its credits' worth in
  * work, few ever do. Some are made at start, so that a message that finds none will get one that
  * comes back.
+ *
+ * A client may have as many as are still to be had by others, and always one; messages that wait
+ * for a request wait in a fair queue by client. A client that has none is never refused for the
+ * memory that it holds elsewhere, so whoever waits for its share has a request whose return will
+ * wake it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,26 +17,27 @@
 
 #define REQS_MIN 16u
 #define REQS_MAX 4096u
+#define REQ_BYTES (sizeof(struct rr_req) + sizeof(struct rpc_request))
+#define HELD_BYTES (REQ_BYTES + RPC_HEAD_SIZE) /* with its reply's head, which is payload */
+#define WAITER_TRIES 64
 
 static void req_free(struct rr_req *r, struct rn_budget *budget)
 {
 	rpc_request_free(r->rpc);
 	free(r);
-	rn_budget_give(budget, sizeof(struct rr_req) + sizeof(struct rpc_request));
+	rn_budget_give(budget, REQ_BYTES);
 }
 
 static struct rr_req *req_new(struct rr_server *srv)
 {
-	size_t size = sizeof(struct rr_req) + sizeof(struct rpc_request);
-
-	if (!rn_budget_take(srv->cfg.budget, size))
+	if (!rn_budget_take(srv->cfg.budget, REQ_BYTES))
 		return NULL;
 	struct rr_req *r = calloc(1, sizeof(*r));
 	if (r)
 		r->rpc = rpc_request_new(srv->cfg.pool);
 	if (!r || !r->rpc) {
 		free(r);
-		rn_budget_give(srv->cfg.budget, size);
+		rn_budget_give(srv->cfg.budget, REQ_BYTES);
 		return NULL;
 	}
 	r->rpc->transport_private = r;
@@ -44,7 +50,7 @@ int rr_pool_init(struct rr_server *srv)
 
 	pthread_mutex_init(&p->lock, NULL);
 	TAILQ_INIT(&p->idle);
-	TAILQ_INIT(&p->starving);
+	rn_fq_init(&p->starving, 1);
 	p->max = REQS_MAX;
 	while (p->count < REQS_MIN) {
 		struct rr_req *r = req_new(srv);
@@ -76,24 +82,80 @@ static void bind_request(struct rr_recv *recv, struct rr_req *r)
 	rr_recv_start(recv, r);
 }
 
-static void put(struct rr_server *srv, struct rr_req *r)
+/* All of the following under the pool's lock. */
+
+static bool may_have(struct rr_server *srv, const struct rpc_client *client)
+{
+	const struct rr_pool *p = &srv->pool;
+	const unsigned others = p->max - (p->count - p->nidle);
+
+	return client->arrivals_held == 0 ||
+	       (client->arrivals_held < others &&
+		rn_payload_may_hold(srv->cfg.pool, &client->requests, HELD_BYTES));
+}
+
+static bool may_start(void *srv, const struct rn_fq_item *it)
+{
+	return may_have(srv, rn_container_of(it, struct rr_recv, turn)->conn->rpc.client);
+}
+
+static void charge(struct rpc_client *client)
+{
+	client->arrivals_held++;
+	atomic_fetch_add_explicit(&client->requests.bytes, HELD_BYTES, memory_order_relaxed);
+}
+
+static void discharge(struct rpc_client *client)
+{
+	client->arrivals_held--;
+	atomic_fetch_sub_explicit(&client->requests.bytes, HELD_BYTES, memory_order_relaxed);
+}
+
+/* For client; NULL: there is no idle one. */
+static struct rr_req *take_idle(struct rr_pool *p, struct rpc_client *client)
+{
+	struct rr_req *r = TAILQ_FIRST(&p->idle);
+
+	if (!r)
+		return NULL;
+	TAILQ_REMOVE(&p->idle, r, link);
+	p->nidle--;
+	charge(client);
+	return r;
+}
+
+/* Requests for messages that wait and may have one: onto list. */
+static void grant(struct rr_server *srv, struct rr_recv_list *list)
 {
 	struct rr_pool *p = &srv->pool;
-	struct rr_recv *next;
+	struct rn_fq_item *it;
+
+	while (p->nidle && (it = rn_fq_pop_if(&p->starving, WAITER_TRIES, may_start, srv))) {
+		struct rr_recv *recv = rn_container_of(it, struct rr_recv, turn);
+
+		recv->granted = take_idle(p, recv->conn->rpc.client);
+		TAILQ_INSERT_TAIL(list, recv, link);
+	}
+}
+
+/* client had r. */
+static void put(struct rr_server *srv, struct rr_req *r, struct rpc_client *client)
+{
+	struct rr_recv_list list = TAILQ_HEAD_INITIALIZER(list);
+	struct rr_pool *p = &srv->pool;
+	struct rr_recv *recv;
 
 	pthread_mutex_lock(&p->lock);
-	next = TAILQ_FIRST(&p->starving);
-	if (next) {
-		TAILQ_REMOVE(&p->starving, next, link);
-		next->granted = r;
-	} else {
-		/* The one used last is warm. */
-		TAILQ_INSERT_HEAD(&p->idle, r, link);
-		p->nidle++;
-	}
+	discharge(client);
+	/* The one used last is warm. */
+	TAILQ_INSERT_HEAD(&p->idle, r, link);
+	p->nidle++;
+	grant(srv, &list);
 	pthread_mutex_unlock(&p->lock);
-	if (next)
-		ev_loop_post(next->conn->loop, &next->task);
+	while ((recv = TAILQ_FIRST(&list))) {
+		TAILQ_REMOVE(&list, recv, link);
+		ev_loop_post(recv->conn->loop, &recv->task);
+	}
 }
 
 /* A message that waited has its request; its connection may be closing by now. */
@@ -107,26 +169,29 @@ static void on_granted(struct ev_task *t)
 	if (c->state == RR_OPEN)
 		bind_request(recv, r);
 	else
-		put(c->srv, r);
+		put(c->srv, r, c->rpc.client);
 	rpc_conn_put(&c->rpc);
 }
 
 /* Takes an idle request, or makes one; else queues recv. */
 static struct rr_req *get_or_starve(struct rr_server *srv, struct rr_recv *recv)
 {
+	struct rpc_client *client = recv->conn->rpc.client;
 	struct rr_pool *p = &srv->pool;
+	struct rr_req *r = NULL;
 
 	pthread_mutex_lock(&p->lock);
-	struct rr_req *r = TAILQ_FIRST(&p->idle);
-	if (r) {
-		TAILQ_REMOVE(&p->idle, r, link);
-		p->nidle--;
-	} else if (p->count < p->max && (r = req_new(srv))) {
-		p->count++;
-	} else {
+	if (!rn_fq_waits(&client->arrivals) && may_have(srv, client)) {
+		r = take_idle(p, client);
+		if (!r && p->count < p->max && (r = req_new(srv))) {
+			p->count++;
+			charge(client);
+		}
+	}
+	if (!r) {
 		recv->task.run = on_granted;
 		rpc_conn_ref(&recv->conn->rpc);
-		TAILQ_INSERT_TAIL(&p->starving, recv, link);
+		rn_fq_push(&p->starving, &client->arrivals, &recv->turn, 1);
 		rr_count(srv, waits_memory, 1);
 	}
 	pthread_mutex_unlock(&p->lock);
@@ -144,15 +209,15 @@ void rr_pool_bind(struct rr_recv *recv)
 void rr_pool_forget(struct rr_conn *c)
 {
 	struct rr_pool *p = &c->srv->pool;
-	struct rr_recv *r, *next;
+	struct rn_fq_item *it, *next;
 	unsigned n = 0;
 
 	pthread_mutex_lock(&p->lock);
-	for (r = TAILQ_FIRST(&p->starving); r; r = next) {
-		next = TAILQ_NEXT(r, link);
-		if (r->conn != c)
+	for (it = TAILQ_FIRST(&c->rpc.client->arrivals.items); it; it = next) {
+		next = TAILQ_NEXT(it, link);
+		if (rn_container_of(it, struct rr_recv, turn)->conn != c)
 			continue;
-		TAILQ_REMOVE(&p->starving, r, link);
+		rn_fq_remove(&p->starving, it);
 		n++;
 	}
 	pthread_mutex_unlock(&p->lock);
@@ -173,6 +238,6 @@ void rr_req_done(struct rr_req *r)
 	rn_payload_put(r->data);
 	r->data = NULL;
 	rpc_request_reset(r->rpc);
-	put(c->srv, r);
+	put(c->srv, r, c->rpc.client);
 	rpc_conn_put(&c->rpc); /* c, and after it the server, may be gone */
 }

@@ -24,6 +24,8 @@ static bool is_due(struct rr_conn *c, uint64_t now)
 
 	if (state == RR_ACCEPTING)
 		return now > c->made_ns + RR_ACCEPT_SECONDS * RR_NS;
+	if (state == RR_OPEN && rr_room_stalled(c, now))
+		return true;
 	if (state != RR_OPEN || !c->srv->cfg.idle_seconds)
 		return false;
 	/* More than the id's reference: a request is in work. */
@@ -65,6 +67,8 @@ int rr_server_new(const struct rr_config *cfg, struct rr_server **out)
 	if (!srv)
 		return -ENOMEM;
 	srv->cfg = *cfg;
+	if (!srv->cfg.stall_seconds)
+		srv->cfg.stall_seconds = RR_STALL_SECONDS;
 	pthread_mutex_init(&srv->lock, NULL);
 	pthread_cond_init(&srv->gone, NULL);
 	LIST_INIT(&srv->listeners);
@@ -111,6 +115,8 @@ static void listen_on_loop(void *arg)
 		free(call->l);
 	if (!call->err && no_device())
 		call->err = -ENODEV;
+	else if (!call->err)
+		rr_room_reserve(call->srv);
 }
 
 int rr_server_listen(struct rr_server *srv, const struct sockaddr *addr, socklen_t len)
@@ -185,6 +191,7 @@ void rr_server_free(struct rr_server *srv)
 	pthread_mutex_unlock(&srv->lock);
 	ev_loop_call(srv->cfg.loops[0], close_channel_on_loop, srv);
 	rr_pool_fini(srv);
+	rr_room_release(srv);
 	pthread_cond_destroy(&srv->gone);
 	pthread_mutex_destroy(&srv->lock);
 	free(srv);

@@ -26,11 +26,12 @@ struct rr_config {
 	struct rn_budget *budget;
 	const struct rn_logger *log;
 	uint32_t inline_size; /* 1024..262144, a multiple of 1024 */
-	unsigned credits;     /* granted to each connection, >= 1 */
+	unsigned credits;     /* granted to each connection, >= 1; fewer where memory is scarce */
 	unsigned max_connections;
-	unsigned idle_seconds; /* 0: never */
-	unsigned poll_usec;    /* adaptive CQ polling; 0: never spin */
-	uint32_t max_message;  /* longest call that Read chunks may make up, bytes */
+	unsigned idle_seconds;	/* 0: never */
+	unsigned stall_seconds; /* a peer that takes no reply for so long is closed; 0: 60 */
+	unsigned poll_usec;	/* adaptive CQ polling; 0: never spin */
+	uint32_t max_message;	/* longest call that Read chunks may make up, bytes */
 };
 
 int rr_server_new(const struct rr_config *cfg, struct rr_server **out);
@@ -45,8 +46,9 @@ struct rr_stats {
 		read_segments, read_bytes, write_chunks, write_segments, write_bytes, reply_chunks,
 		position_zero, invalidations, err_vers, err_chunk, dropped, sq_waits, waits_memory,
 		cq_errors, devices;
-	/* What exists now: requests made, and those of them in work; queue pairs, completion queues,
-	 * memory regions of connections and of payload slabs; the connections' share of the budget.
+	/* What exists now: requests made, and those of them in work; queue pairs, completion
+	 * queues, memory regions of connections and of payload slabs; the connections' share of the
+	 * budget.
 	 */
 	uint64_t requests, requests_busy, qps, cqs, mrs, slab_mrs, conn_bytes;
 };
