@@ -32,6 +32,7 @@ struct rpc_client_key {
 struct rpc_loop_share {
 	struct rn_fq_flow flow; /* its connections that wait to be read or written */
 	uint64_t pass, work;	/* what was done for it in which pass of the loop */
+	uint64_t feed, fed;	/* how many of those that starved went on at which look at them */
 };
 
 struct rpc_client {

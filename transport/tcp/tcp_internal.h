@@ -122,6 +122,7 @@ struct tcp_loop {
 	struct event *pass_ev; /* runs at the end of a pass */
 	bool in_pass;	       /* it will */
 	uint64_t pass, work;   /* see tcp_turns.c */
+	uint64_t feed;	       /* how often starving connections were looked at */
 	uint64_t pressed_ns;   /* when somebody last had to wait for memory */
 	uint8_t scratch[TCP_SCRATCH_SIZE];
 

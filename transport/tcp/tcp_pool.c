@@ -18,6 +18,10 @@
 #define REQUEST_BYTES (sizeof(struct tcp_req) + sizeof(struct rpc_request))
 #define POOL_IDLE_MAX 128u
 #define RETRY_USEC 20000
+#define HELD_BYTES (REQUEST_BYTES + RPC_HEAD_SIZE) /* what a request in use counts for */
+#define FEED_AT_ONCE                                                                               \
+	16u /* who has waited for his share gets so much of it, or reading would stop              \
+	       again at once */
 
 int tcp_pool_reserve(struct tcp_server *srv)
 {
@@ -98,23 +102,20 @@ int tcp_pool_fill(struct tcp_loop *loop)
 static void charge(struct tcp_req *t, struct rpc_client *client)
 {
 	t->client = client;
-	atomic_fetch_add_explicit(&client->requests.bytes, REQUEST_BYTES + RPC_HEAD_SIZE,
-				  memory_order_relaxed);
+	atomic_fetch_add_explicit(&client->requests.bytes, HELD_BYTES, memory_order_relaxed);
 }
 
 static void discharge(struct tcp_req *t)
 {
 	if (!t->client)
 		return; /* fresh from make() */
-	atomic_fetch_sub_explicit(&t->client->requests.bytes, REQUEST_BYTES + RPC_HEAD_SIZE,
-				  memory_order_relaxed);
+	atomic_fetch_sub_explicit(&t->client->requests.bytes, HELD_BYTES, memory_order_relaxed);
 	t->client = NULL;
 }
 
 struct tcp_req *tcp_pool_get(struct tcp_loop *loop, struct rpc_client *client)
 {
-	if (!rn_payload_may_hold(loop->srv->cfg.pool, &client->requests,
-				 REQUEST_BYTES + RPC_HEAD_SIZE))
+	if (!rn_payload_may_hold(loop->srv->cfg.pool, &client->requests, HELD_BYTES))
 		return NULL;
 	pthread_mutex_lock(&loop->lock);
 	struct tcp_req *t = STAILQ_FIRST(&loop->idle);
@@ -177,19 +178,25 @@ unsigned tcp_pool_idle(struct tcp_loop *loop)
 	return n;
 }
 
-void tcp_pool_starve(struct tcp_conn *c)
+static void wait_for_requests(struct tcp_loop *loop)
 {
-	struct tcp_loop *loop = c->loop;
 	static const struct timeval soon = { 0, RETRY_USEC };
 
-	tcp_count(loop->srv, waits_memory, 1);
-	TAILQ_INSERT_TAIL(&loop->starving, c, starving);
 	pthread_mutex_lock(&loop->lock);
 	/* One that came back in between is found by the timer, as is memory that others gave back.
 	 */
 	loop->hungry = true;
 	pthread_mutex_unlock(&loop->lock);
 	event_add(loop->retry, &soon);
+}
+
+void tcp_pool_starve(struct tcp_conn *c)
+{
+	struct tcp_loop *loop = c->loop;
+
+	tcp_count(loop->srv, waits_memory, 1);
+	TAILQ_INSERT_TAIL(&loop->starving, c, starving);
+	wait_for_requests(loop);
 }
 
 void tcp_pool_wake(struct ev_task *task)
@@ -207,11 +214,28 @@ void tcp_pool_unstarve(struct tcp_conn *c)
 	TAILQ_REMOVE(&c->loop->starving, c, starving);
 }
 
+/* Room for another connection of the client to go on, beside those that this feeding has let. */
+static bool may_go_on(struct tcp_loop *loop, struct rpc_client *client)
+{
+	struct rpc_loop_share *s = &client->loop[loop->index];
+
+	if (s->feed != loop->feed) {
+		s->feed = loop->feed;
+		s->fed = 0;
+	}
+	if (!rn_payload_may_hold(loop->srv->cfg.pool, &client->requests,
+				 (s->fed + 1) * FEED_AT_ONCE * HELD_BYTES))
+		return false;
+	s->fed++;
+	return true;
+}
+
 void tcp_pool_feed(struct tcp_loop *loop)
 {
 	struct tcp_conn_list again = TAILQ_HEAD_INITIALIZER(again);
 	struct tcp_conn *c;
 
+	loop->feed++;
 	pthread_mutex_lock(&loop->lock);
 	loop->hungry = false;
 	pthread_mutex_unlock(&loop->lock);
@@ -219,7 +243,13 @@ void tcp_pool_feed(struct tcp_loop *loop)
 	TAILQ_CONCAT(&again, &loop->starving, starving);
 	while ((c = TAILQ_FIRST(&again))) {
 		TAILQ_REMOVE(&again, c, starving);
-		c->pause = TCP_GOING;
-		tcp_read_resume(c);
+		if (may_go_on(loop, c->rpc.client)) {
+			c->pause = TCP_GOING;
+			tcp_read_resume(c);
+		} else {
+			TAILQ_INSERT_TAIL(&loop->starving, c, starving);
+		}
 	}
+	if (!TAILQ_EMPTY(&loop->starving))
+		wait_for_requests(loop);
 }
