@@ -8,13 +8,14 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "tests/softverbs/fabric.h"
 
 #define IDLE_POLLS 16u	     /* so many in a row are a polling application */
-#define BACK_OFF_NS 100000u
+#define BACK_OFF_NS 50000u
 
 uint64_t sv_now(void)
 {
@@ -155,6 +156,8 @@ static void *engine_main(void *arg)
 	struct sv_engine *e = arg;
 	struct epoll_event ev;
 
+	prctl(PR_SET_NAME, "softverbs", 0, 0, 0);
+	prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0);
 	for (;;) {
 		sv_lock();
 		if (!polled_lately(e))
