@@ -109,6 +109,9 @@ bool cf_refused_bytes(struct cf_test *t, const void *msg, size_t len, uint32_t x
 bool cf_silence(struct cf_test *t, int ms);
 /* The server must close this connection, or has. */
 bool cf_expect_closed(struct cf_test *t);
+/* After a message with this xid that cannot be a call: the server may answer it, close the
+ * connection or keep silent, but must not carry it out, and must go on. */
+bool cf_not_carried_out(struct cf_test *t, uint32_t xid);
 /* A NULL call on t->conn works: the connection has survived. */
 bool cf_alive(struct cf_test *t);
 /* As cf_alive, on a new connection if t->conn is closed: the server has survived. */

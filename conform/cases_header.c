@@ -8,7 +8,7 @@
 #include "conform/nfs3.h"
 #include "lib/checked.h"
 
-#define QUIET_MS 500
+#define QUIET_MS 50
 
 /* A NULL call as bytes; its xid in *xid. */
 static size_t null_bytes(struct cf_test *t, uint8_t *msg, uint32_t *xid)
@@ -91,11 +91,12 @@ static void msgp(struct cf_test *t)
 		cf_alive(t);
 }
 
-/* Sends a message that must vanish; the connection must not. */
+/* Sends a message that must vanish; the connection must not. An answer would come before that to
+ * the NULL call behind it, or soon after. */
 static void vanishes(struct cf_test *t, const uint8_t *msg, size_t len)
 {
-	if (cf_alive(t) && cf_send_bytes(t, msg, len) && cf_silence(t, QUIET_MS))
-		cf_alive(t);
+	if (cf_alive(t) && cf_send_bytes(t, msg, len) && cf_alive(t))
+		cf_silence(t, QUIET_MS);
 }
 
 static void done(struct cf_test *t)
@@ -186,20 +187,11 @@ static void cut_lists(struct cf_test *t)
 static void cut_call(struct cf_test *t)
 {
 	uint8_t msg[4096];
-	struct cf_received in;
 	uint32_t xid;
 
 	null_bytes(t, msg, &xid);
-	if (!cf_send_bytes(t, msg, 28 + t->arg))
-		return;
-	enum cf_got got = cf_conn_receive(t->conn, &in, cf_now_ms() + QUIET_MS);
-	if (got == CF_GOT_MESSAGE && in.len == 52 && cf_word(in.data + 12) == CF_MSG &&
-	    cf_word(in.data + 48) == CF_SUCCESS) {
-		cf_fail(t, "a call that is cut is not carried out", "SUCCESS");
-		cf_seen_words(t, in.data, in.len);
-		return;
-	}
-	cf_server_alive(t);
+	if (cf_send_bytes(t, msg, 28 + t->arg))
+		cf_not_carried_out(t, xid);
 }
 
 static void two_xids(struct cf_test *t)

@@ -29,13 +29,21 @@ bool cf_send_bytes(struct cf_test *t, const void *msg, size_t len)
 	return true;
 }
 
-bool cf_send(struct cf_test *t, struct cf_call *c)
+/* The message, in t->out; 0: verdict. */
+static size_t encode(struct cf_test *t, const struct cf_call *c)
 {
 	if (!t->out && !(t->out = malloc(CF_INLINE_MAX)))
 		return cf_skip(t, "out of memory");
 	if (c->rpc.overflow)
 		return cf_fail(t, "a case that keeps to cf_call_room", "a mistake in this tool");
-	return cf_send_bytes(t, t->out, cf_call_encode(c, t->out));
+	return cf_call_encode(c, t->out);
+}
+
+bool cf_send(struct cf_test *t, struct cf_call *c)
+{
+	size_t len = encode(t, c);
+
+	return len && cf_send_bytes(t, t->out, len);
 }
 
 struct cf_reply *cf_next(struct cf_test *t)
@@ -322,6 +330,36 @@ bool cf_expect_closed(struct cf_test *t)
 bool cf_alive(struct cf_test *t)
 {
 	return cf_ask(t, cf_call_new_none(t, CF_PROG_NFS, 3, 0)) != NULL;
+}
+
+/* Until the NULL call's answer comes, or the end of the connection: no time decides. */
+bool cf_not_carried_out(struct cf_test *t, uint32_t xid)
+{
+	struct cf_call *c = cf_call_new_none(t, CF_PROG_NFS, 3, 0);
+	struct cf_received in;
+	enum cf_got got;
+
+	size_t len = encode(t, c);
+	if (!len)
+		return false;
+	if (cf_conn_send(t->conn, t->out, len, t->deadline) < 0)
+		return cf_server_alive(t);
+	while ((got = cf_conn_receive(t->conn, &in, t->deadline)) == CF_GOT_MESSAGE) {
+		if (in.len >= 4 && cf_word(in.data) == c->xid)
+			return true;
+		if (in.len < 20 || cf_word(in.data) != xid)
+			break;
+		if (in.len >= 52 && cf_word(in.data + 12) == CF_MSG && cf_word(in.data + 36) == 0 &&
+		    cf_word(in.data + 48) == CF_SUCCESS) {
+			cf_fail(t, "what cannot be a call is not carried out", "SUCCESS");
+			cf_seen_words(t, in.data, in.len);
+			return false;
+		}
+	}
+	if (got == CF_GOT_CLOSED)
+		return cf_server_alive(t);
+	return cf_fail(t, "the answer to a NULL call", "%s",
+		       got == CF_GOT_TIMEOUT ? "nothing in time" : "an answer to nothing");
 }
 
 bool cf_server_alive(struct cf_test *t)
