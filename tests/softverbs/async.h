@@ -18,7 +18,8 @@ struct sv_unacked {
 	const uint32_t *taken;
 };
 
-/* Drops the owner's events that nobody has taken, and waits for the acknowledgement of the others. */
+/* Drops the owner's events that nobody has taken, and waits for the acknowledgement of the others.
+ */
 void sv_unacked_wait(struct sv_event_queue *q, const void *owner, const struct sv_unacked *u);
 
 #endif

@@ -110,8 +110,7 @@ static int gid_entry(struct ibv_context *context, uint32_t port, uint32_t index,
 	e->port_num = port;
 	e->gid_type = dev->iwarp ? IBV_GID_TYPE_ROCE_V1 : IBV_GID_TYPE_IB;
 	e->ndev_ifindex = 1;
-	if (sv_device_addr(dev, AF_INET, &ss) == 0 &&
-	    dev->net[index].addr.ss_family == AF_INET) {
+	if (sv_device_addr(dev, AF_INET, &ss) == 0 && dev->net[index].addr.ss_family == AF_INET) {
 		e->gid.raw[10] = e->gid.raw[11] = 0xff;
 		memcpy(e->gid.raw + 12, &((struct sockaddr_in *)&ss)->sin_addr, 4);
 	} else {

@@ -25,7 +25,8 @@ struct sv_channel {
 struct sv_cqe {
 	struct ibv_wc wc;
 	struct sv_qp *qp;   /* until it is destroyed */
-	uint32_t reclaimed; /* entries of its send or receive queue that are free when this is polled */
+	uint32_t reclaimed; /* entries of its send or receive queue that are free when this is
+			       polled */
 	bool is_recv;
 	bool solicited;
 };

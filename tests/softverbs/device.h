@@ -33,7 +33,7 @@ struct sv_context {
 	LIST_ENTRY(sv_context) link;
 	struct sv_event_queue async;
 	struct sv_device *dev;
-	unsigned users;		  /* protection domains, completion queues, channels */
+	unsigned users;		   /* protection domains, completion queues, channels */
 	struct verbs_context vctx; /* last, as it ends with the application's struct ibv_context */
 };
 

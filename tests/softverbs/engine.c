@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * While an application polls without pause, its own thread does the engine's work (nothing is faster,
- * and on few processors a second busy thread would only be in the way); the engine's thread then
- * looks after it once a millisecond.
+ * While an application polls without pause, its own thread does the engine's work (nothing is
+ * faster, and on few processors a second busy thread would only be in the way); the engine's thread
+ * then looks after it once a millisecond.
  */
 #include <errno.h>
 #include <poll.h>
@@ -14,7 +14,7 @@
 
 #include "tests/softverbs/fabric.h"
 
-#define IDLE_POLLS 16u	     /* so many in a row are a polling application */
+#define IDLE_POLLS 16u /* so many in a row are a polling application */
 #define BACK_OFF_NS 50000u
 
 uint64_t sv_now(void)

@@ -2,8 +2,8 @@
 /*
  * A queue of events with a file descriptor that is readable while there are any: completion
  * channels, asynchronous events and the event channels of the connection manager. Taking an event
- * blocks or fails with EAGAIN as the descriptor's O_NONBLOCK, which belongs to the application, says.
- * It has a lock of its own, taken inside any other.
+ * blocks or fails with EAGAIN as the descriptor's O_NONBLOCK, which belongs to the application,
+ * says. It has a lock of its own, taken inside any other.
  */
 #ifndef SV_EVENT_QUEUE_H
 #define SV_EVENT_QUEUE_H
@@ -34,8 +34,9 @@ void sv_events_destroy(struct sv_event_queue *q);
 /* A copy of data; owner is what sv_events_drop() and sv_events_move() select by. */
 int sv_events_push(struct sv_event_queue *q, const void *owner, const void *data, size_t len);
 
-/* Without the fabric's lock, as it may block. 0, or -1 and errno (EAGAIN, EINTR). taken (may be NULL)
- * is called inside the queue's lock: an event is either taken or still there for sv_events_drop(). */
+/* Without the fabric's lock, as it may block. 0, or -1 and errno (EAGAIN, EINTR). taken (may be
+ * NULL) is called inside the queue's lock: an event is either taken or still there for
+ * sv_events_drop(). */
 int sv_events_pop(struct sv_event_queue *q, void *data, size_t len, void (*taken)(void *data));
 
 /* Removes all events of the owner and calls gone (may be NULL) with each one's data. */

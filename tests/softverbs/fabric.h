@@ -4,14 +4,16 @@
  *
  * A fabric is one directory. Each process that opens it takes a slot (a file that it holds locked)
  * and listens on a stream socket beside it; between two processes there is a link (link.h) that all
- * their queue pairs share. A queue pair's number names its slot, so that its owner is found from the
- * number alone.
+ * their queue pairs share. A queue pair's number names its slot, so that its owner is found from
+ * the number alone.
  *
- * sv_fabric is the one mutable object of the process. Everything in it, and every object made of it,
- * is guarded by its lock, except what is said to have a lock of its own: completion queues (cq.h) and
- * event queues (event_queue.h), whose locks are taken inside this one and never the other way round.
+ * sv_fabric is the one mutable object of the process. Everything in it, and every object made of
+ * it, is guarded by its lock, except what is said to have a lock of its own: completion queues
+ * (cq.h) and event queues (event_queue.h), whose locks are taken inside this one and never the
+ * other way round.
  *
- * Functions return 0 or -errno; the entry points of libibverbs and librdmacm keep their own manners.
+ * Functions return 0 or -errno; the entry points of libibverbs and librdmacm keep their own
+ * manners.
  */
 #ifndef SV_FABRIC_H
 #define SV_FABRIC_H
@@ -68,12 +70,14 @@ struct sv_fabric {
 	unsigned ndevices;
 	struct sv_mr_table mrs;
 	uint32_t mr_tag;
-	pthread_cond_t pulled; /* a peer has taken a Read's data, has answered a sync or has ended */
-	uint64_t syncs;	       /* sent to anybody */
+	pthread_cond_t
+		pulled; /* a peer has taken a Read's data, has answered a sync or has ended */
+	uint64_t syncs; /* sent to anybody */
 	uint64_t synced[SV_SLOTS];
 	struct sv_qp_table qps;
-	struct sv_qp *acks; /* the queue pairs that owe acknowledgements: a list by sv_qp.next_ack */
-	struct sv_faults *faults; /* fault.c */
+	struct sv_qp
+		*acks; /* the queue pairs that owe acknowledgements: a list by sv_qp.next_ack */
+	struct sv_faults *faults;	 /* fault.c */
 	TAILQ_HEAD(, sv_held) reordered; /* completions that wait for another queue pair's */
 	struct sv_cm *cm;
 	uint64_t nonce; /* read by peers: whether they may read this process's memory */

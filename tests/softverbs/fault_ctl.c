@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The control socket of a process, ctl.SLOT in the fabric's directory: one datagram, one command, and
- * an answer to the address that it came from. Commands: fault statements, to be added; "clear";
+ * The control socket of a process, ctl.SLOT in the fabric's directory: one datagram, one command,
+ * and an answer to the address that it came from. Commands: fault statements, to be added; "clear";
  * "status", which tells what the process holds and how many faults there were.
  */
 #include <errno.h>

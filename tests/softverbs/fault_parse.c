@@ -20,10 +20,14 @@ struct word {
 #define AT_QPS (AT_POSTS | SV_AT_REQUEST | SV_AT_COMPLETION)
 
 static const struct word points[] = {
-	{ "send", SV_AT_SEND, 0 },	     { "write", SV_AT_WRITE, 0 },
-	{ "read", SV_AT_READ, 0 },	     { "atomic", SV_AT_ATOMIC, 0 },
-	{ "post", SV_AT_POST, 0 },	     { "request", SV_AT_REQUEST, 0 },
-	{ "completion", SV_AT_COMPLETION, 0 }, { "reg-mr", SV_AT_REG_MR, 0 },
+	{ "send", SV_AT_SEND, 0 },
+	{ "write", SV_AT_WRITE, 0 },
+	{ "read", SV_AT_READ, 0 },
+	{ "atomic", SV_AT_ATOMIC, 0 },
+	{ "post", SV_AT_POST, 0 },
+	{ "request", SV_AT_REQUEST, 0 },
+	{ "completion", SV_AT_COMPLETION, 0 },
+	{ "reg-mr", SV_AT_REG_MR, 0 },
 	{ NULL, 0, 0 },
 };
 
@@ -165,7 +169,8 @@ static int parse_counts(struct words *w, struct sv_rule *rule)
 	}
 	if (option(w, "qp", &rule->qp) < 0)
 		return -EINVAL;
-	bool repeated = w->next && (strcmp(w->next, "every") == 0 || strcmp(w->next, "chance") == 0);
+	bool repeated =
+		w->next && (strcmp(w->next, "every") == 0 || strcmp(w->next, "chance") == 0);
 	if (option(w, "every", &rule->every) < 0 || option(w, "times", &times) < 0)
 		return -EINVAL;
 	repeated = repeated || (w->next && strcmp(w->next, "chance") == 0);

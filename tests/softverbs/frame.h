@@ -23,38 +23,39 @@ enum sv_frame_type {
 	SV_FRAME_PULLED,    /* a Read's requester has taken all data of the responses */
 	SV_FRAME_SYNC,	    /* value: to be given back when all frames before have been handled */
 	SV_FRAME_SYNCED,
-	SV_FRAME_DROP,	    /* a fault: the connection is lost */
+	SV_FRAME_DROP, /* a fault: the connection is lost */
 };
 
 enum sv_op { SV_OP_SEND = 1, SV_OP_WRITE, SV_OP_READ, SV_OP_SWAP, SV_OP_ADD };
 
 enum sv_nak {
-	SV_NAK_RNR = 1,	   /* value: microseconds to wait */
-	SV_NAK_ACCESS,	   /* key, bounds, rights */
-	SV_NAK_INVALID,	   /* message too long, too many Reads, opcode not allowed */
-	SV_NAK_OPERATION,  /* the responder's own fault */
-	SV_NAK_NOT_READY,  /* the queue pair is not yet connected: like a packet that is lost */
-	SV_NAK_NO_QP,	   /* there is none, or it is in the error state */
-	SV_NAK_SILENT,	   /* a fault: the responder pretends to be dead */
+	SV_NAK_RNR = 1,	  /* value: microseconds to wait */
+	SV_NAK_ACCESS,	  /* key, bounds, rights */
+	SV_NAK_INVALID,	  /* message too long, too many Reads, opcode not allowed */
+	SV_NAK_OPERATION, /* the responder's own fault */
+	SV_NAK_NOT_READY, /* the queue pair is not yet connected: like a packet that is lost */
+	SV_NAK_NO_QP,	  /* there is none, or it is in the error state */
+	SV_NAK_SILENT,	  /* a fault: the responder pretends to be dead */
 };
 
-#define SV_FLAG_LAST 1u	      /* the last frame of its message */
-#define SV_FLAG_IMM 2u	      /* imm is valid */
-#define SV_FLAG_INV 4u	      /* imm is a key to be invalidated */
+#define SV_FLAG_LAST 1u /* the last frame of its message */
+#define SV_FLAG_IMM 2u	/* imm is valid */
+#define SV_FLAG_INV 4u	/* imm is a key to be invalidated */
 #define SV_FLAG_SOLICITED 8u
-#define SV_FLAG_PULL 16u      /* the bytes are struct sv_pull: read the data from the sender's memory */
+#define SV_FLAG_PULL 16u /* the bytes are struct sv_pull: read the data from the sender's memory   \
+			  */
 
 struct sv_frame {
 	uint32_t len; /* bytes that follow */
 	uint8_t type;
 	uint8_t opcode;
 	uint16_t flags;
-	uint32_t qpn; /* of the receiver */
-	uint32_t from; /* the sender's */
-	uint32_t seq; /* of the work request, counted by the requester */
+	uint32_t qpn;	 /* of the receiver */
+	uint32_t from;	 /* the sender's */
+	uint32_t seq;	 /* of the work request, counted by the requester */
 	uint32_t offset; /* of these data in the message */
-	uint32_t total; /* bytes of the message */
-	uint32_t bytes; /* bytes of data that this frame stands for: len, unless they are pulled */
+	uint32_t total;	 /* bytes of the message */
+	uint32_t bytes;	 /* bytes of data that this frame stands for: len, unless they are pulled */
 	uint32_t rkey;
 	uint32_t imm; /* as the application gave it */
 	uint64_t raddr;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How links come and go, and what arrives over them. Between two processes there may be two streams,
- * when both have connected at the same time: each sends over the one in sv_fabric.links and reads both,
- * and what arrives is handed on in the name of that one.
+ * How links come and go, and what arrives over them. Between two processes there may be two
+ * streams, when both have connected at the same time: each sends over the one in sv_fabric.links
+ * and reads both, and what arrives is handed on in the name of that one.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 #include "tests/softverbs/qp.h"
 
 #define SOCKET_BUFFER (4 << 20)
-#define SYNC_WAIT_SEC 2	  /* for a peer that is stopped */
+#define SYNC_WAIT_SEC 2	   /* for a peer that is stopped */
 #define RECEIVES_AT_ONCE 8 /* then the other links have their turn */
 
 static void link_free(struct sv_link *l)

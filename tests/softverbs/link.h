@@ -4,12 +4,12 @@
  * queue pairs between the two. Everything here is called with the fabric's lock held.
  *
  * Small frames (acknowledgements, the connection manager's) are copied and sent as soon as there is
- * room. Data are taken from the application's memory when the socket has room for them: who has some
- * to send puts its sv_sender in the link's queue and is called, in turn with the others, for one
- * frame at a time. The peer's engine reads always, so nobody waits for ever.
+ * room. Data are taken from the application's memory when the socket has room for them: who has
+ * some to send puts its sv_sender in the link's queue and is called, in turn with the others, for
+ * one frame at a time. The peer's engine reads always, so nobody waits for ever.
  *
- * When the peer ends, the link goes: sv_qp_link_lost() and sv_cm_link_lost() are called, and the link
- * is freed after the last of them.
+ * When the peer ends, the link goes: sv_qp_link_lost() and sv_cm_link_lost() are called, and the
+ * link is freed after the last of them.
  */
 #ifndef SV_LINK_H
 #define SV_LINK_H
@@ -40,9 +40,9 @@ struct sv_link {
 	struct sv_watch watch;
 	unsigned slot; /* the peer's, SV_NO_SLOT until it has said so */
 	pid_t pid;
-	bool may_pull; /* we may read the peer's memory */
+	bool may_pull;	 /* we may read the peer's memory */
 	bool peer_pulls; /* the peer may read ours */
-	bool dead; /* no more to be sent; will be freed by the engine */
+	bool dead;	 /* no more to be sent; will be freed by the engine */
 	bool pumping;
 	uint32_t events;
 	struct sv_timer reaper;
@@ -67,8 +67,8 @@ int sv_link_send(struct sv_link *l, const struct sv_frame *f, const void *data, 
 /* From a sender's callback only: f->len bytes of the iovec (at most SV_PULL_IOVS entries). */
 int sv_link_send_data(struct sv_link *l, const struct sv_frame *f, const struct iovec *iov, int n);
 
-/* Waits until the peer has handled all frames that were sent to it, or has ended. In a thread of the
- * application; the lock is free meanwhile. */
+/* Waits until the peer has handled all frames that were sent to it, or has ended. In a thread of
+ * the application; the lock is free meanwhile. */
 void sv_link_sync(struct sv_link *l);
 
 /* Puts the sender into the queue and sends what the socket takes. */

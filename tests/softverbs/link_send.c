@@ -11,7 +11,7 @@
 #include "tests/softverbs/fabric.h"
 #include "tests/softverbs/link.h"
 
-#define OUT_MAX (64u << 20)	 /* acknowledgements of a peer that does not read: it is dead */
+#define OUT_MAX (64u << 20) /* acknowledgements of a peer that does not read: it is dead */
 #define SENDS_AT_ONCE 64
 
 static int out_reserve(struct sv_link *l, size_t len)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Protection domains and memory regions. A key is an index into the table of regions and, in its low
- * byte, a tag that changes with each registration, so that an old key is not taken for a new one.
- * Local and remote key of a region are equal. All with the fabric's lock held.
+ * Protection domains and memory regions. A key is an index into the table of regions and, in its
+ * low byte, a tag that changes with each registration, so that an old key is not taken for a new
+ * one. Local and remote key of a region are equal. All with the fabric's lock held.
  */
 #ifndef SV_MEMORY_H
 #define SV_MEMORY_H
@@ -36,12 +36,12 @@ struct sv_range {
 	unsigned access; /* needed: IBV_ACCESS_* */
 };
 
-/* Where the range is in this process; NULL unless key, domain, bounds and rights are as they must be.
- * *mr (may be NULL) is its region. */
+/* Where the range is in this process; NULL unless key, domain, bounds and rights are as they must
+ * be. *mr (may be NULL) is its region. */
 void *sv_mr_map(const struct ibv_pd *pd, const struct sv_range *r, struct sv_mr **mr);
 
-/* What of a scatter or gather list is in [offset, offset + len) of its bytes, as at most nsge entries
- * of iov; -EFAULT where a key does not allow it. */
+/* What of a scatter or gather list is in [offset, offset + len) of its bytes, as at most nsge
+ * entries of iov; -EFAULT where a key does not allow it. */
 int sv_sge_map(const struct ibv_pd *pd, const struct ibv_sge *sge, int nsge, uint32_t offset,
 	       uint32_t len, unsigned access, struct iovec *iov);
 

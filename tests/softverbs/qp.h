@@ -2,11 +2,11 @@
 /*
  * Reliable-connected queue pairs.
  *
- * Work requests are numbered from 0 (seq), as PSNs number packets: the requester sends the frames of
- * each in order, the responder takes only the frame that it expects and drops all others. A request
- * that cannot be taken is refused with a NAK that names it; the requester then fails it, or, where
- * the responder was not ready, begins again with it after a while. All with the fabric's lock held,
- * but for the entry points of verbs.h.
+ * Work requests are numbered from 0 (seq), as PSNs number packets: the requester sends the frames
+ * of each in order, the responder takes only the frame that it expects and drops all others. A
+ * request that cannot be taken is refused with a NAK that names it; the requester then fails it,
+ * or, where the responder was not ready, begins again with it after a while. All with the fabric's
+ * lock held, but for the entry points of verbs.h.
  */
 #ifndef SV_QP_H
 #define SV_QP_H
@@ -33,7 +33,7 @@ struct sv_swqe {
 	bool signaled;
 	bool fence;
 	bool is_inline;
-	bool pulled; /* the peer takes the data from its memory */
+	bool pulled;	/* the peer takes the data from its memory */
 	uint16_t flags; /* SV_FLAG_* of its last frame */
 	uint16_t num_sge;
 	uint32_t total;
@@ -46,8 +46,8 @@ struct sv_swqe {
 
 struct sv_sq {
 	struct sv_swqe *wqe;
-	struct ibv_sge *sge;	 /* max_sge for each */
-	uint8_t *inline_data;	 /* max_inline for each */
+	struct ibv_sge *sge;  /* max_sge for each */
+	uint8_t *inline_data; /* max_inline for each */
 	uint32_t size, max_sge, max_inline;
 	/* Counts of work requests since RESET; reclaimed <= retired <= next <= posted. */
 	uint32_t posted;
@@ -56,9 +56,9 @@ struct sv_sq {
 	uint32_t retired; /* have completed */
 	atomic_uint reclaimed;
 	uint32_t offset;
-	uint32_t reads;	  /* Reads and atomics that are under way */
-	bool stopped;	  /* one has failed: nothing more is sent */
-	bool waiting;	  /* for the timer */
+	uint32_t reads; /* Reads and atomics that are under way */
+	bool stopped;	/* one has failed: nothing more is sent */
+	bool waiting;	/* for the timer */
 	struct sv_timer timer;
 	uint8_t rnr_left;
 	uint16_t not_ready_left;
@@ -99,7 +99,7 @@ struct sv_rx {
 	struct sv_read *reads; /* max_dest_rd_atomic, a ring */
 	uint32_t first, nreads, max_reads;
 	uint8_t refused; /* enum sv_nak of the request that ends the connection */
-	bool told;	    /* by a completion */
+	bool told;	 /* by a completion */
 	bool owes_ack;
 };
 
@@ -119,8 +119,8 @@ struct sv_qp {
 	struct sv_sq sq;
 	struct sv_rq rq;
 	struct sv_rx rx;
-	struct sv_qp *next_ack; /* in sv_fabric.acks */
-	bool unsettled; /* a peer may still read what has been flushed */
+	struct sv_qp *next_ack;	       /* in sv_fabric.acks */
+	bool unsettled;		       /* a peer may still read what has been flushed */
 	struct sv_qp_builder *builder; /* qp_ex.c */
 	/* Faults: */
 	uint32_t ordinal; /* the how manieth of the process to be connected, from 1 */
@@ -181,9 +181,9 @@ void sv_rq_flush(struct sv_qp *qp);
 
 /* requester.c */
 bool sv_qp_send(struct sv_sender *s, struct sv_link *l);
-void sv_qp_kick(struct sv_qp *qp); /* there may be something to send */
+void sv_qp_kick(struct sv_qp *qp);		   /* there may be something to send */
 void sv_qp_pause(struct sv_qp *qp, uint64_t usec); /* a fault: sends nothing for a while */
-void sv_requester_lost(struct sv_qp *qp); /* there is nobody who could answer */
+void sv_requester_lost(struct sv_qp *qp);	   /* there is nobody who could answer */
 void sv_requester_receive(struct sv_qp *qp, const struct sv_frame *f, const uint8_t *data);
 
 /* responder.c */

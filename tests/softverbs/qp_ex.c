@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Between wr_start and wr_complete the work requests are gathered; then they are posted at once, all
- * or none. The application sees to it that one thread at a time does this, as libibverbs asks for.
+ * Between wr_start and wr_complete the work requests are gathered; then they are posted at once,
+ * all or none. The application sees to it that one thread at a time does this, as libibverbs asks
+ * for.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Receive queues, of one queue pair or shared. A receive is taken when the first frame of its message
- * arrives and stays in qp->rx until the last.
+ * Receive queues, of one queue pair or shared. A receive is taken when the first frame of its
+ * message arrives and stays in qp->rx until the last.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -9,9 +9,9 @@
 #include "tests/softverbs/memory.h"
 #include "tests/softverbs/qp.h"
 
-#define GONE_USEC 20000u       /* until a peer that is not there is given up */
+#define GONE_USEC 20000u /* until a peer that is not there is given up */
 #define NOT_READY_USEC 2000u
-#define NOT_READY_TRIES 5000u  /* 10 s: a peer may be slow to take its connection */
+#define NOT_READY_TRIES 5000u /* 10 s: a peer may be slow to take its connection */
 
 static struct sv_qp *qp_of(struct sv_sender *s)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The send queue: posting, and completion in the order of posting. An entry is free for another work
- * request when its own completion, or that of a later one, has been polled: so a program that never
- * asks for completions finds its queue full, as with hardware.
+ * The send queue: posting, and completion in the order of posting. An entry is free for another
+ * work request when its own completion, or that of a later one, has been polled: so a program that
+ * never asks for completions finds its queue full, as with hardware.
  */
 #include <errno.h>
 #include <string.h>

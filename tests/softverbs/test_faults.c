@@ -244,11 +244,20 @@ static void by_chance(void)
 static void bad_scripts(void)
 {
 	static const char *const bad[] = {
-		"on send drop-connection",	  "on : drop-connection", "send : drop-connection",
-		"on send 0 : drop-connection",	  "on send : rnr",	  "on completion : full-sq",
-		"on send : delay",		  "on send : delay 5",	  "on reg-mr : fail 99999",
-		"on send qp : drop-connection",	  "on send : explode",	  "on send : full-sq now",
-		"on send chance x : full-sq",	  "on send : full-sq; nonsense",
+		"on send drop-connection",
+		"on : drop-connection",
+		"send : drop-connection",
+		"on send 0 : drop-connection",
+		"on send : rnr",
+		"on completion : full-sq",
+		"on send : delay",
+		"on send : delay 5",
+		"on reg-mr : fail 99999",
+		"on send qp : drop-connection",
+		"on send : explode",
+		"on send : full-sq now",
+		"on send chance x : full-sq",
+		"on send : full-sq; nonsense",
 	};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {

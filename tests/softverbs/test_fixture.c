@@ -134,10 +134,10 @@ void end_init(struct end *e, const struct options *o)
 				    .port_num = 1,
 				    .qp_access_flags = o->access };
 
-	CHECK_EQ(ibv_modify_qp(e->qp, &attr,
-			       IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-				       IBV_QP_ACCESS_FLAGS),
-		 0);
+	CHECK_EQ(
+		ibv_modify_qp(e->qp, &attr,
+			      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
+		0);
 }
 
 void end_connect(struct end *e, uint32_t peer, const struct options *o)
@@ -162,8 +162,8 @@ void end_connect(struct end *e, uint32_t peer, const struct options *o)
 	attr.rnr_retry = o->rnr_retry;
 	attr.max_rd_atomic = o->rd_atomic;
 	CHECK_EQ(ibv_modify_qp(e->qp, &attr,
-			       IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-				       IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC),
+			       IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+				       IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC),
 		 0);
 }
 

@@ -2,8 +2,8 @@
 /*
  * Two queue pairs of one process that are connected to each other without a connection manager, and
  * checks that print their place. Only functions of libibverbs are used: the same tests would run on
- * hardware. Nothing here waits by time: what must come is waited for (the test program as a whole has
- * a limit), and that something does not come is seen by what comes after it.
+ * hardware. Nothing here waits by time: what must come is waited for (the test program as a whole
+ * has a limit), and that something does not come is seen by what comes after it.
  */
 #ifndef SV_TEST_FIXTURE_H
 #define SV_TEST_FIXTURE_H
@@ -44,7 +44,7 @@ struct options {
 	int cqe;
 	bool sig_all;
 	uint8_t rnr_retry, rd_atomic, dest_rd_atomic;
-	unsigned access; /* of the queue pairs */
+	unsigned access;     /* of the queue pairs */
 	struct ibv_srq *srq; /* of the second */
 };
 
@@ -60,7 +60,7 @@ struct end {
 	struct ibv_cq *cq; /* of both queues */
 	struct ibv_comp_channel *channel;
 	struct ibv_qp *qp;
-	uint8_t *buf; /* BUF_SIZE */
+	uint8_t *buf;	   /* BUF_SIZE */
 	struct ibv_mr *mr; /* all rights */
 };
 

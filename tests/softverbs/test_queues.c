@@ -46,7 +46,8 @@ static bool readable(int fd)
 	return poll(&p, 1, 0) == 1;
 }
 
-/* In the error state everything completes, in order, what was not signalled too; later posts as well. */
+/* In the error state everything completes, in order, what was not signalled too; later posts as
+ * well. */
 static void flush(void)
 {
 	struct options o = DEFAULTS;
@@ -515,8 +516,8 @@ static void two_processes(void)
 	CHECK_EQ(state_of(e.qp), IBV_QPS_ERR);
 }
 
-/* A queue pair is destroyed and its buffer used again at once: the receiver has the message as it was
- * sent, or none. */
+/* A queue pair is destroyed and its buffer used again at once: the receiver has the message as it
+ * was sent, or none. */
 static void destroy_while_sending(void)
 {
 	struct options o = DEFAULTS;
@@ -584,10 +585,9 @@ static void many_queue_pairs(void)
 	static struct end a[N], b[N];
 	static uint8_t buf[64];
 	struct ibv_mr *mr = ibv_reg_mr(pd, buf, sizeof(buf), IBV_ACCESS_LOCAL_WRITE);
-	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RC,
-					 .send_cq = cq,
-					 .recv_cq = cq,
-					 .cap = { 4, 4, 1, 1, 0 } };
+	struct ibv_qp_init_attr attr = {
+		.qp_type = IBV_QPT_RC, .send_cq = cq, .recv_cq = cq, .cap = { 4, 4, 1, 1, 0 }
+	};
 
 	int before = dup(0);
 	for (int i = 0; i < N; i++) {

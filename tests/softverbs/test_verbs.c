@@ -69,8 +69,8 @@ static void immediate_and_invalidate(void)
 	CHECK_EQ(wc.opcode, IBV_WC_RECV_RDMA_WITH_IMM);
 	CHECK_EQ(wc.byte_len, 8);
 
-	struct ibv_mr *mr = ibv_reg_mr(p.pd, p.b.buf, 64,
-				       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	struct ibv_mr *mr =
+		ibv_reg_mr(p.pd, p.b.buf, 64, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	CHECK_EQ(post_rdma(&p.a, IBV_WR_RDMA_WRITE, 3, 8, (uintptr_t)p.b.buf, mr->rkey), 0);
 	expect_wc(&p.a, 3, IBV_WC_SUCCESS);
 	post_recv(&p.b, 4, 64);
@@ -236,10 +236,10 @@ static void message_too_long(void)
 
 struct access_case {
 	enum ibv_wr_opcode op;
-	int mr_access;	   /* of the region that is named */
+	int mr_access; /* of the region that is named */
 	unsigned qp_access;
-	int64_t offset;	   /* from the region's start, which is 4096 into the buffer */
-	uint32_t len;	   /* the region has 4096 */
+	int64_t offset; /* from the region's start, which is 4096 into the buffer */
+	uint32_t len;	/* the region has 4096 */
 	bool other_pd;
 	bool other_key;
 	bool ok;
@@ -255,8 +255,8 @@ static const struct access_case access_cases[] = {
 	{ IBV_WR_RDMA_WRITE, RW, RW, -1, 4096, false, false, false },
 	{ IBV_WR_RDMA_READ, RW, RW, 4096, 1, false, false, false },
 	{ IBV_WR_RDMA_WRITE, RW, RW, INT64_MIN, 4096, false, false, false },
-	{ IBV_WR_RDMA_WRITE, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ, RW, 0, 1, false, false,
-	  false },
+	{ IBV_WR_RDMA_WRITE, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ, RW, 0, 1, false,
+	  false, false },
 	{ IBV_WR_RDMA_READ, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE, RW, 0, 1, false,
 	  false, false },
 	{ IBV_WR_RDMA_WRITE, RW, IBV_ACCESS_REMOTE_READ, 0, 1, false, false, false },

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Small data go through the socket. Of large ones only the addresses go: who gets the data reads them
- * from the other process's memory straight into place, one copy at the speed of memory. The memory
- * belongs to a work request that has not completed, or to a region whose deregistration waits. Where
- * the system does not let one process read another, all data go through the socket.
+ * Small data go through the socket. Of large ones only the addresses go: who gets the data reads
+ * them from the other process's memory straight into place, one copy at the speed of memory. The
+ * memory belongs to a work request that has not completed, or to a region whose deregistration
+ * waits. Where the system does not let one process read another, all data go through the socket.
  */
 #include <errno.h>
 #include <string.h>
