@@ -159,15 +159,17 @@ static void *engine_main(void *arg)
 	prctl(PR_SET_NAME, "softverbs", 0, 0, 0);
 	prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0);
 	for (;;) {
+		/* Not even the lock: a thread that waits for its turn with it would stop the
+		 * poller. */
+		if (polled_lately(e)) {
+			back_off(e);
+			continue;
+		}
 		sv_lock();
-		if (!polled_lately(e))
-			run_ready(e);
+		run_ready(e);
 		int timeout = until_timer(e);
 		sv_unlock();
-		if (polled_lately(e))
-			back_off(e);
-		else
-			epoll_wait(e->epoll_fd, &ev, 1, timeout);
+		epoll_wait(e->epoll_fd, &ev, 1, timeout);
 		atomic_store(&e->wakes_at, 0);
 	}
 	return NULL;
