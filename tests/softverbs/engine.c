@@ -16,6 +16,7 @@
 
 #define IDLE_POLLS 16u /* so many in a row are a polling application */
 #define BACK_OFF_NS 50000u
+#define POLL_WAIT_NS 40000u /* shorter, so that the thread stays away */
 
 uint64_t sv_now(void)
 {
@@ -221,9 +222,12 @@ void sv_engine_drive(void)
 			run_ready(e);
 		sv_unlock();
 	}
-	/* With more pollers than processors, the one that has the data must run, too. */
+	/* With more pollers than processors, the one that has the data must run, too: what arrives
+	 * ends the wait. */
+	struct pollfd p = { .fd = e->epoll_fd, .events = POLLIN };
+	struct timespec ts = { .tv_nsec = POLL_WAIT_NS };
 	if (polls % 64 == 63)
-		sched_yield();
+		ppoll(&p, 1, &ts, NULL);
 }
 
 void sv_engine_waiter(void)
