@@ -117,11 +117,14 @@ struct cm_id {
 	uint32_t peer_slot;
 	uint32_t peer_number;
 	uint32_t peer_qpn;
+	uint32_t qpn; /* of the id's own queue pair, once connected */
 	uint8_t responder_resources, initiator_depth;
 	uint8_t retry_count, rnr_retry_count; /* as the peer wishes */
 	bool disconnected;		      /* the event was sent */
 	uint8_t *connect_data; /* rdma_create_ep(): goes before the private data of the request */
 	size_t connect_len;
+	struct cm_msg *request; /* that waits for a listener, */
+	uint64_t patience;	/* until then (ns) */
 	struct sv_timer timer;
 	/* events; guarded by the root's ack_lock */
 	unsigned posted, acked;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Connect, accept, reject, establish, disconnect. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/softverbs/cm.h"
 
+#define LISTENER_POLL_US 10000
 #define RETRIES_MAX 7 /* three bits on the wire */
 
 static uint8_t min_u8(unsigned a, unsigned b)
@@ -71,11 +73,58 @@ static int refused(struct cm_id *c)
 		       &m);
 }
 
+static int send_request(struct cm_id *c, struct cm_msg *m)
+{
+	uint32_t listener;
+	int err = cm_port_lookup(cm_dst(c), &c->peer_slot, &listener);
+
+	if (err)
+		return err;
+	c->peer_number = listener;
+	err = cm_send(c, CM_REQ, m);
+	/* An answer says which id of the peer this one is connected to. */
+	c->peer_number = 0;
+	if (err)
+		c->peer_slot = CM_NO_SLOT;
+	return err;
+}
+
+static void try_again(void *arg)
+{
+	struct cm_id *c = arg;
+	struct cm_msg *m = c->request;
+
+	if (send_request(c, m) == 0) {
+		free(m);
+		c->request = NULL;
+	} else if (sv_now() < c->patience) {
+		sv_timer_start(&c->timer, LISTENER_POLL_US, try_again, c);
+	} else {
+		refused(c);
+	}
+}
+
+/* SOFTVERBS_LISTEN_WAIT_MS: programs that connect as soon as their peer has said that it will
+ * listen are used to a network's delays. */
+static int wait_for_listener(struct cm_id *c, const struct cm_msg *m)
+{
+	uint64_t ms = strtoul(sv_env("SOFTVERBS_LISTEN_WAIT_MS", "0"), NULL, 10);
+
+	if (!ms)
+		return refused(c);
+	c->request = malloc(sizeof(*m));
+	if (!c->request)
+		return -ENOMEM;
+	*c->request = *m;
+	c->patience = sv_now() + ms * 1000000;
+	sv_timer_start(&c->timer, LISTENER_POLL_US, try_again, c);
+	return 0;
+}
+
 static int connect_locked(struct cm_id *c, const struct rdma_conn_param *p)
 {
 	struct cm_msg m = { .src = *cm_src(c), .dst = *cm_dst(c) };
 	unsigned max = cm_private_max(cm_iwarp(c), CM_REQ);
-	uint32_t listener;
 
 	if (c->state != CM_ROUTE_RESOLVED)
 		return -EINVAL;
@@ -88,15 +137,10 @@ static int connect_locked(struct cm_id *c, const struct rdma_conn_param *p)
 		return err;
 	fill_param(&m, c, p);
 	c->retry_count = m.retry_count;
-	if (cm_port_lookup(cm_dst(c), &c->peer_slot, &listener) < 0)
-		return refused(c);
 	c->state = CM_REQ_SENT;
-	c->peer_number = listener;
-	err = cm_send(c, CM_REQ, &m);
-	/* An answer says which id of the peer this one is connected to. */
-	if (c->state == CM_REQ_SENT)
-		c->peer_number = 0;
-	return err == -ECONNREFUSED ? refused(c) : err;
+	if (send_request(c, &m) == 0)
+		return 0;
+	return wait_for_listener(c, &m);
 }
 
 SV_EXPORT int rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *conn_param)

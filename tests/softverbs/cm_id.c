@@ -58,6 +58,7 @@ void cm_id_free(struct cm_id *c)
 	free(c->pub.route.path_rec);
 	free(c->qp_init);
 	free(c->connect_data);
+	free(c->request);
 	free(c);
 }
 

@@ -10,6 +10,7 @@
 #include "tests/softverbs/cm.h"
 #include "tests/softverbs/cm_hooks.h"
 #include "tests/softverbs/link.h"
+#include "tests/softverbs/qp.h"
 
 unsigned cm_private_max(bool iwarp, enum cm_type type)
 {
@@ -96,8 +97,14 @@ static bool is_untaken(struct cm_id *c)
 	return true;
 }
 
+/* Over iWARP the connection is the stream, and the queue pair ends with it; over InfiniBand it is
+ * left to the application. */
 static void disconnected(struct cm_id *c, int status)
 {
+	struct sv_qp *qp = cm_iwarp(c) && c->qpn ? sv_qp_find(c->qpn) : NULL;
+
+	if (qp)
+		sv_qp_error(qp);
 	if (!c->disconnected)
 		cm_post(c, RDMA_CM_EVENT_DISCONNECTED, status, NULL);
 	c->disconnected = true;
@@ -276,6 +283,7 @@ void sv_cm_link_lost(struct sv_link *l)
 		peer_lost(c);
 }
 
+/* Both ends are told so: no message of ours is needed. */
 void sv_cm_dropped(struct ibv_qp *qp)
 {
 	struct sv_cm *cm = cm_root();
@@ -283,6 +291,6 @@ void sv_cm_dropped(struct ibv_qp *qp)
 
 	for (unsigned i = 0; cm && i < CM_BUCKETS; i++)
 		LIST_FOREACH(c, &cm->ids[i], link)
-	if (c->pub.qp == qp)
+	if (c->qpn == qp->qp_num && c->peer_slot != CM_NO_SLOT)
 		peer_lost(c);
 }

@@ -88,6 +88,9 @@ static int move(struct cm_id *c, enum ibv_qp_state state)
 /* INIT once more: only now it is known what the peer may do. */
 int cm_qp_connect(struct cm_id *c)
 {
+	sv_lock();
+	c->qpn = c->pub.qp->qp_num;
+	sv_unlock();
 	int err = move(c, IBV_QPS_INIT);
 
 	if (!err)
@@ -199,6 +202,9 @@ SV_EXPORT int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
 
 SV_EXPORT void rdma_destroy_qp(struct rdma_cm_id *id)
 {
+	sv_lock();
+	cm_id_of(id)->qpn = 0;
+	sv_unlock();
 	ibv_destroy_qp(id->qp);
 	id->qp = NULL;
 	destroy_cqs(id);
