@@ -17,7 +17,7 @@
 #include "lib/checked.h"
 
 #define SEND_SLOT 8192u /* longer messages get memory of their own */
-#define CLOSE_MS 2000
+#define CLOSE_MS 200
 
 int64_t cf_now_ms(void)
 {
