@@ -538,6 +538,69 @@ static void destroy_while_sending(void)
 	}
 }
 
+/* A region goes while it is read: the reader has its bytes as they were, or an error. */
+static void deregister_while_read(void)
+{
+	struct options o = DEFAULTS;
+
+	for (unsigned i = 0; i < 50; i++) {
+		struct pair p;
+		pair_make(&p, &o);
+		struct ibv_mr *mr = ibv_reg_mr(p.pd, p.b.buf, BUF_SIZE, IBV_ACCESS_REMOTE_READ);
+		fill(p.b.buf, BUF_SIZE, i);
+		CHECK_EQ(post_rdma(&p.a, IBV_WR_RDMA_READ, 1, BUF_SIZE, (uintptr_t)p.b.buf,
+				   mr->rkey),
+			 0);
+		CHECK_EQ(ibv_dereg_mr(mr), 0);
+		memset(p.b.buf, 0xee, BUF_SIZE);
+		struct ibv_wc wc = wait_wc(&p.a);
+		if (wc.status == IBV_WC_SUCCESS)
+			CHECK(is_filled(p.a.buf, BUF_SIZE, i));
+		else
+			CHECK_EQ(wc.status, IBV_WC_REM_ACCESS_ERR);
+		pair_free(&p);
+	}
+}
+
+static void *work(void *arg)
+{
+	struct pair *p = arg;
+
+	for (unsigned i = 0; i < 300; i++) {
+		uint32_t len = i % 3 ? 100 + i : 100000;
+		fill(p->a.buf, len, i);
+		CHECK_EQ(post_recv(&p->b, 1, BUF_SIZE), 0);
+		CHECK_EQ(post_send(&p->a, IBV_WR_SEND, 2, len), 0);
+		expect_wc(&p->b, 1, IBV_WC_SUCCESS);
+		CHECK(is_filled(p->b.buf, len, i));
+		expect_wc(&p->a, 2, IBV_WC_SUCCESS);
+		memset(p->a.buf, 0, len);
+		CHECK_EQ(post_rdma(&p->a, IBV_WR_RDMA_READ, 3, len, (uintptr_t)p->b.buf,
+				   p->b.mr->rkey),
+			 0);
+		expect_wc(&p->a, 3, IBV_WC_SUCCESS);
+		CHECK(is_filled(p->a.buf, len, i));
+	}
+	return NULL;
+}
+
+static void threads(void)
+{
+	enum { N = 4 };
+	struct options o = DEFAULTS;
+	struct pair p[N];
+	pthread_t t[N];
+
+	for (int i = 0; i < N; i++)
+		pair_make(&p[i], &o);
+	for (int i = 0; i < N; i++)
+		CHECK_EQ(pthread_create(&t[i], NULL, work, &p[i]), 0);
+	for (int i = 0; i < N; i++)
+		CHECK_EQ(pthread_join(t[i], NULL), 0);
+	for (int i = 0; i < N; i++)
+		pair_free(&p[i]);
+}
+
 /* Several devices; what iWARP cannot, and what it asks for. */
 static void devices(void)
 {
@@ -632,6 +695,8 @@ static const struct test tests[] = {
 	{ "no_answer", no_answer },
 	{ "two_processes", two_processes },
 	{ "destroy_while_sending", destroy_while_sending },
+	{ "deregister_while_read", deregister_while_read },
+	{ "threads", threads },
 	{ "devices", devices },
 	{ "many_queue_pairs", many_queue_pairs },
 	{ NULL, NULL },
