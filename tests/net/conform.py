@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""rpcrdma-conform against ringnfsd, both over the software fabric: no case may fail, and its reports agree.
+
+CONFORM_ONLY chooses cases.
+"""
+import json
+import os
+import re
+import sys
+import threading
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "softverbs"))
+import fabric  # adds this folder to the path
+import harness
+
+TOOL = os.path.abspath("./rpcrdma-conform")
+TIMEOUT = "120"  # of each case: a machine may be slow, nothing that works takes as long
+LONG = 1200
+ONLY = ["--only", os.environ["CONFORM_ONLY"]] if os.environ.get("CONFORM_ONLY") else []
+# Every case that can run against a server without NFSv4 does; fewer means that the tool or the fabric gave up.
+AT_LEAST = 0 if ONLY else 400
+
+
+def read_json(count, what, out):
+    try:
+        report = json.loads(out)
+    except ValueError as e:
+        return count.check(f"{what}: JSON", False, f"{e}: {out[-1000:]}") and None
+    sums = [sum(c["result"] == r for c in report["cases"]) for r in ("pass", "fail", "skip")]
+    count.equal(f"{what}: the sums", [report[k] for k in ("passed", "failed", "skipped")], sums)
+    return [(c["id"], c["result"], str(c)) for c in report["cases"]]
+
+
+def read_tap(count, what, out):
+    plan = re.search(r"^1\.\.(\d+)$", out, re.M)
+    lines = re.findall(r"^((?:not )?ok) (\d+) - \d+ (\S+) (.*)$", out, re.M)
+    count.check(f"{what}: TAP's plan", plan and int(plan[1]) == len(lines), f"{plan and plan[1]}, {len(lines)} lines")
+    count.equal(f"{what}: TAP's numbers", [int(n) for _, n, _, _ in lines], list(range(1, len(lines) + 1)))
+    return [(name, "fail" if word != "ok" else "skip" if "# SKIP" in rest else "pass", rest) for word, _, name, rest in lines]
+
+
+def run(count, what, form, read, devices=None):
+    settings = {"rdma.enabled": "yes", "rdma.port": 20049}
+    with fabric.Fabric(devices) as f:
+        with harness.Daemon({"e": "rw,insecure,no_root_squash"}, settings, before=f.command("server"),
+                            env=f.environment()) as daemon:
+            tool = f.start("client", TOOL, form, "--timeout", TIMEOUT, *ONLY, "127.0.0.1", daemon.exports["e"])
+            status, out = f.finish(tool, LONG)
+            cases = read(count, what, out) or []
+            for name, result, detail in cases:
+                if result == "fail":
+                    at = out.find(f" {name} ")  # TAP has the reason on the lines behind
+                    count.check(f"{what}: {name}", False, out[at:at + 600] if at >= 0 else detail)
+                else:
+                    count.passed += result == "pass"
+                    count.skipped += result == "skip"
+            passed = sum(result == "pass" for _, result, _ in cases)
+            count.check(f"{what}: enough cases ran", passed >= AT_LEAST, f"{passed}: {out[-1000:]}")
+            count.equal(f"{what}: exit status", status, 1 if any(r == "fail" for _, r, _ in cases) else 0)
+            count.equal(f"{what}: nothing is left behind", os.listdir(daemon.exports["e"]), [])
+            harness.finish(count, daemon)
+
+
+def main():
+    counts = [harness.Count(), harness.Count()]
+    jobs = [threading.Thread(target=run, args=(counts[0], "RoCE", "--json", read_json)),
+            threading.Thread(target=run, args=(counts[1], "iWARP", "--tap", read_tap, "iw0=127.0.0.1:iwarp"))]
+    for j in jobs:
+        j.start()
+    for j in jobs:
+        j.join()
+    total = harness.Count()
+    for c in counts:
+        total.passed, total.failed, total.skipped = (getattr(total, k) + getattr(c, k) for k in ("passed", "failed", "skipped"))
+    total.check("both ran", all(c.passed + c.failed for c in counts))
+    harness.result(total)
+
+
+if __name__ == "__main__":
+    main()
