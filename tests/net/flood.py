@@ -26,12 +26,15 @@ class Flood:
         ready, tell = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
+            os.close(self.rd)
+            os.close(ready)
             signal.signal(signal.SIGUSR2, lambda *_: os.write(self.wr, struct.pack("Q", self.got)))
             try:
                 self._run(d, record(message) * BLOCK, conns, source, tell)
             finally:
                 os._exit(1)
         os.close(tell)
+        os.close(self.wr)
         os.read(ready, 1)
         os.close(ready)
 
@@ -42,15 +45,21 @@ class Flood:
             s.setblocking(False)
             sockets[s.fileno()], left[s.fileno()] = s, memoryview(block)
             poll.register(s, select.POLLIN | select.POLLOUT)
-        while True:
+        while sockets:
             for fd, what in poll.poll():
                 try:
                     if what & select.POLLIN:
-                        self.got += sockets[fd].recv_into(into)
+                        n = sockets[fd].recv_into(into)
+                        self.got += n
                     if what & select.POLLOUT:
                         left[fd] = left[fd][sockets[fd].send(left[fd]):] or memoryview(block)
+                    elif what & select.POLLIN and n == 0 or what & (select.POLLHUP | select.POLLERR):
+                        raise ConnectionResetError
                 except BlockingIOError:
                     pass
+                except ConnectionError:
+                    poll.unregister(fd)
+                    sockets.pop(fd).close()
             if tell is not None and self.got:
                 os.write(tell, b"\n")
                 os.close(tell)
@@ -59,13 +68,15 @@ class Flood:
     def replies(self):
         """Whole replies received so far."""
         os.kill(self.pid, signal.SIGUSR2)
-        return struct.unpack("Q", os.read(self.rd, 8))[0] // self.reply_size
+        answer = os.read(self.rd, 8)
+        if not answer:
+            raise SystemExit("the flood has ended: the server closed its connections")
+        return struct.unpack("Q", answer)[0] // self.reply_size
 
     def stop(self):
         os.kill(self.pid, signal.SIGKILL)
         os.waitpid(self.pid, 0)
         os.close(self.rd)
-        os.close(self.wr)
 
 
 def deaf(d, message, conns, source):

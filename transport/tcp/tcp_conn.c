@@ -229,6 +229,8 @@ static void check_times(struct tcp_conn *c, uint64_t now, bool pressed)
 	const struct tcp_config *cfg = &c->loop->srv->cfg;
 
 	pressed = client_pressed(c, now) || pressed;
+	if (c->turn.flow) /* it is us who keep it waiting */
+		return;
 	uint64_t stall = cfg->stall_seconds * TCP_NS;
 	uint64_t still = pressed ? TCP_PRESSED_SECONDS * TCP_NS : stall;
 	uint64_t idle = cfg->idle_seconds * TCP_NS;

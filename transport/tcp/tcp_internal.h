@@ -75,6 +75,7 @@ struct tcp_conn {
 	TAILQ_ENTRY(tcp_conn) starving; /* loop->starving, while TCP_WAIT_REQUEST */
 	struct event rd, wr;
 	struct rn_fq_item turn; /* in loop->turns */
+	uint64_t turn_ns;	/* since when */
 	enum tcp_pause pause;
 	bool open;     /* in loop->conns */
 	bool writable; /* the socket has room again for queued replies */

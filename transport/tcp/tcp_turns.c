@@ -55,12 +55,24 @@ void tcp_turns_take(struct tcp_conn *c)
 		r->work = 0;
 	}
 	if (r->work >= VISIT_WORK || rn_fq_waits(&r->flow)) {
+		c->turn_ns = tcp_now();
 		rn_fq_push(&loop->turns, &r->flow, &c->turn, 1);
 		return;
 	}
 	rpc_conn_ref(&c->rpc); /* the visit may close it; the client is its */
 	r->work += visit(c);
 	rpc_conn_put(&c->rpc);
+}
+
+/* The peer's time stands still while it is us who keep it waiting. */
+static void forgive(struct tcp_conn *c)
+{
+	const uint64_t waited = tcp_now() - c->turn_ns;
+
+	c->record_ns += waited;
+	pthread_mutex_lock(&c->lock);
+	c->out_ns += waited;
+	pthread_mutex_unlock(&c->lock);
 }
 
 void tcp_turns_leave(struct tcp_conn *c)
@@ -83,6 +95,7 @@ void tcp_turns_pass(evutil_socket_t fd, short what, void *arg)
 		struct tcp_conn *c = rn_container_of(it, struct tcp_conn, turn);
 
 		rpc_conn_ref(&c->rpc);
+		forgive(c);
 		rn_fq_charge(&loop->turns, &c->rpc.client->loop[loop->index].flow, visit(c));
 		rpc_conn_put(&c->rpc);
 	}
