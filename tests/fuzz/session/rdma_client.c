@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "lib/checked.h"
 #include "tests/fuzz/session/finding.h"
@@ -40,6 +41,7 @@ int ss_rdma_open(struct ss_rdma *c, uint16_t port, uint8_t how, struct ss_values
 	if (err)
 		return err;
 	c->open = true;
+	c->patient = o.rnr_retry == 7;
 	c->doomed = c->muted = c->was_muted = c->ended = false;
 	c->debts.n = c->debts.open = 0;
 	memset(c->window, 0, sizeof(c->window));
@@ -103,14 +105,19 @@ static void expect(struct ss_rdma *c, const uint8_t *msg, size_t len, struct ss_
 {
 	struct ss_rdma_header *h = &w->call;
 	struct ss_call call = { 0 };
-	size_t rpc_len;
+	size_t rpc_len = 0;
 
 	ss_rdma_parse(msg, len, h);
 	if (!h->fixed || len > c->conn.call_inline || !segments_are_ours(c, h))
 		c->doomed = true;
 	if (!h->fixed || (h->vers == 1 && (h->proc == SS_RDMA_DONE || h->proc == SS_RDMA_ERROR)))
 		return;
-	const uint8_t *rpc = find_message(c, h, msg, len, &rpc_len);
+	/* Replies that meet no Receive, where we asked that they be not tried again. */
+	if (!c->patient && c->debts.open >= c->conn.o.recvs)
+		c->doomed = true;
+	/* What is in a window that others use as well may change any moment. */
+	const uint8_t *rpc =
+		h->proc == SS_RDMA_MSG || !w->users ? find_message(c, h, msg, len, &rpc_len) : NULL;
 	bool reply = rpc_len >= 8 && ss_word(rpc + 4) == 1; /* by its own word */
 	if (!rpc || !ss_call_parse(rpc, rn_min(rpc_len, SS_CALL_HEAD), &call))
 		call.known = false;
@@ -127,15 +134,31 @@ static void expect(struct ss_rdma *c, const uint8_t *msg, size_t len, struct ss_
 	w->users++;
 }
 
+/* Sends that wait for the server's Receives fill the queue; only replies that are taken make room.
+ */
+static bool wait_for_room(struct ss_rdma *c)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+	int64_t until = ss_now_ms() + SS_HANG_MS;
+
+	while (c->conn.sends_busy + 1 >= c->conn.o.sends && !c->ended) {
+		if (c->muted)
+			return false;
+		if (ss_now_ms() > until)
+			ss_finding("rdma: the server does not take what its credits allow");
+		if (!ss_rdma_poll(c))
+			nanosleep(&pause, NULL);
+	}
+	return !c->ended;
+}
+
 void ss_rdma_send(struct ss_rdma *c, const uint8_t *msg, size_t len, struct ss_window *w)
 {
-	if (!c->open || c->ended || c->debts.n == SS_DEBTS_MAX)
+	ss_rdma_poll(c);
+	if (!c->open || c->ended || c->debts.n == SS_DEBTS_MAX || !wait_for_room(c))
 		return;
 	/* Before the Send: the answer may be quicker than we are. */
 	expect(c, msg, len, w);
-	/* A Send that waits for the server's Receives fills the queue: replies make room. */
-	for (unsigned i = 0; c->conn.sends_busy >= c->conn.o.sends && i < 1000; i++)
-		ss_rdma_poll(c);
 	if (cf_conn_send(&c->conn, msg, len, ss_now_ms() + SS_HANG_MS) < 0)
 		c->ended = c->doomed = true;
 }
@@ -153,6 +176,8 @@ size_t ss_rdma_wrap(struct ss_rdma *c, const uint8_t *msg, size_t len, struct ss
 		chunks.reply = call.proc == READDIR || call.proc == READDIRPLUS ? SIZE_1M : 0;
 	}
 	chunks.long_call = len + 100 > rn_min(c->conn.call_inline, SS_TEMPLATE_MAX);
+	if (chunks.long_call && w->users)
+		return 0;
 	if (chunks.long_call)
 		memcpy(w->memory->data, msg, rn_min(len, SS_WINDOW_SIZE));
 	size_t n = ss_template_rdma(&chunks, msg, len, marked);

@@ -10,7 +10,7 @@
 #include "tests/fuzz/session/message.h"
 #include "tests/fuzz/session/rdma_header.h"
 
-#define SS_WINDOWS 4u
+#define SS_WINDOWS 8u
 #define SS_WINDOW_SIZE (1216u << 10) /* the longest segment of ss_sizes and a little */
 
 struct ss_window {
@@ -22,6 +22,7 @@ struct ss_window {
 struct ss_rdma {
 	struct cf_conn conn;
 	bool open;
+	bool patient;	/* lets the server try Sends again for as long as it takes */
 	bool doomed;	/* something was sent after which the server may close */
 	bool muted;	/* replies stay where they are */
 	bool was_muted; /* in its life */

@@ -159,24 +159,27 @@ static size_t make_message(const struct ss_step *s)
 	return len;
 }
 
-/* The window for this step's call, with what the session has placed in it. */
-static struct ss_window *take_window(struct peer *p)
+/* The k-th window from the step's own on, with what the session has placed in it. Memory of a call
+ * that is under way is left alone. */
+static struct ss_window *take_window(struct peer *p, unsigned k)
 {
-	struct ss_window *w = ss_rdma_window(&p->rdma, run.step, &run.values);
+	struct ss_window *w = ss_rdma_window(&p->rdma, run.step + k, &run.values);
 
-	if (w && p->placed_len)
+	if (w && !w->users && p->placed_len)
 		memcpy(w->memory->data, p->placed, rn_min(p->placed_len, SS_WINDOW_SIZE));
 	return w;
 }
 
-static void send_by_rdma(struct peer *p, const uint8_t *rpc, size_t len)
+static void send_by_rdma(struct peer *p, const uint8_t *rpc, size_t len, unsigned k)
 {
 	uint8_t out[SS_DATA_MAX];
-	struct ss_window *w = take_window(p);
+	struct ss_window *w = take_window(p, k);
 
 	if (!w || len < 4)
 		return;
 	len = ss_rdma_wrap(&p->rdma, rpc, len, w, out);
+	if (!len)
+		return;
 	keep(&p->last, &p->last_len, out, len);
 	ss_rdma_send(&p->rdma, out, len, w);
 }
@@ -189,7 +192,7 @@ static void send_record(struct peer *p, const struct ss_step *s)
 	if (by_rdma(p) && (s->how & SS_CUT_HELD)) {
 		keep(&p->placed, &p->placed_len, run.message, len);
 	} else if (by_rdma(p)) {
-		send_by_rdma(p, run.message, len);
+		send_by_rdma(p, run.message, len, 0);
 	} else {
 		keep(&p->last, &p->last_len, run.message, len);
 		ss_tcp_record(&p->tcp, run.message, len, s->how);
@@ -201,14 +204,15 @@ static void send_record(struct peer *p, const struct ss_step *s)
 static void send_raw_by_rdma(struct peer *p, const struct ss_step *s)
 {
 	static struct ss_rdma_header h;
-	struct ss_window *w = take_window(p);
+	struct ss_window *w = take_window(p, 0);
 
 	if (!w)
 		return;
 	size_t len = rn_min(ss_expand(s->data, s->len, &run.values, run.message), SS_SEND_MAX);
 	ss_rdma_parse(run.message, len, &h);
 	uint8_t *rpc = h.proc == SS_RDMA_MSG ? run.message + h.size : w->memory->data;
-	if (h.whole && (h.proc != SS_RDMA_MSG || len - h.size >= 4) && ss_word(rpc) == h.xid)
+	bool there = h.proc == SS_RDMA_MSG ? len - h.size >= 4 : !w->users;
+	if (h.whole && there && ss_word(rpc) == h.xid)
 		ss_set_word(rpc, own_xid(h.xid));
 	if (h.fixed)
 		ss_set_word(run.message, own_xid(h.xid));
@@ -237,7 +241,7 @@ static void repeat(struct peer *p, const struct ss_step *s)
 	if (!by_rdma(to)) {
 		ss_tcp_record(&to->tcp, p->last, p->last_len, 0);
 	} else {
-		struct ss_window *w = take_window(to);
+		struct ss_window *w = take_window(to, 0);
 
 		if (w)
 			ss_rdma_send(&to->rdma, p->last, p->last_len, w);
@@ -252,7 +256,7 @@ static void flood(struct peer *p, const struct ss_step *s)
 	for (unsigned i = 0; i < s->how % FLOOD_MAX && len >= 4; i++) {
 		ss_set_word(run.message, own_xid(i));
 		if (by_rdma(p))
-			send_by_rdma(p, run.message, len);
+			send_by_rdma(p, run.message, len, i);
 		else if (!ss_tcp_record(&p->tcp, run.message, len, SS_CUT_HELD))
 			break;
 	}
