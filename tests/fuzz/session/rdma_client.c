@@ -108,9 +108,11 @@ static void expect(struct ss_rdma *c, const uint8_t *msg, size_t len, struct ss_
 	size_t rpc_len = 0;
 
 	ss_rdma_parse(msg, len, h);
-	if (!h->fixed || len > c->conn.call_inline || !segments_are_ours(c, h))
+	if (len > c->conn.call_inline || !segments_are_ours(c, h))
 		c->doomed = true;
-	if (!h->fixed || (h->vers == 1 && (h->proc == SS_RDMA_DONE || h->proc == SS_RDMA_ERROR)))
+	/* Less than any header is discarded (RFC 8166 section 4.5). */
+	if (len < SS_RDMA_HEADER_MIN ||
+	    (h->vers == 1 && (h->proc == SS_RDMA_DONE || h->proc == SS_RDMA_ERROR)))
 		return;
 	/* Replies that meet no Receive, where we asked that they be not tried again. */
 	if (!c->patient && c->debts.open >= c->conn.o.recvs)

@@ -14,7 +14,8 @@
 #define SS_RDMA_DONE 3u
 #define SS_RDMA_ERROR 4u
 #define SS_RDMA_FIXED 16u
-#define SS_RDMA_SEGS 512u /* more than an inline message has room for */
+#define SS_RDMA_HEADER_MIN 28u /* the fixed words and three empty lists */
+#define SS_RDMA_SEGS 512u      /* more than an inline message has room for */
 
 /* n segments from seg[first] on. */
 struct ss_chunk {

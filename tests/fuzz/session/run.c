@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -114,6 +115,19 @@ static bool settled(unsigned mask)
 	return all;
 }
 
+static void show_debts(void)
+{
+	for (unsigned i = 0; i < SS_CONNS; i++) {
+		const struct peer *p = &run.peer[i];
+		const struct ss_debts *d = p->rdma.open ? &p->rdma.debts : &p->tcp.debts;
+
+		for (unsigned k = 0; d->open && k < d->n; k++)
+			fprintf(stderr,
+				"  connection %u: xid %x sent %u times, answered %u times\n", i,
+				d->list[k].call.xid, d->list[k].sent, d->list[k].answered);
+	}
+}
+
 /* Until the connections in the mask are settled. Everybody listens meanwhile, or it may take for
  * ever. */
 static void settle(unsigned mask)
@@ -127,9 +141,11 @@ static void settle(unsigned mask)
 	while (!settled(mask)) {
 		if (pump_once(1000))
 			since = ss_now_ms();
-		else if (ss_now_ms() - since > SS_HANG_MS)
+		if (ss_now_ms() - since > SS_HANG_MS) {
+			show_debts();
 			ss_finding("session step %u: the server neither answers nor closes",
 				   run.step);
+		}
 	}
 }
 
