@@ -145,7 +145,7 @@ struct sv_cm {
 	struct cm_port_file *ports;
 	int ports_fd;
 	pthread_mutex_t device_lock; /* taken without the fabric's */
-	struct cm_device devices[16];
+	struct cm_device devices[32];
 	unsigned ndevices;
 	pthread_mutex_t ack_lock; /* a leaf */
 	pthread_cond_t acked;
