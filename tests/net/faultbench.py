@@ -58,7 +58,7 @@ class Bench:
         for s in self.steady:
             self.trouble = self.trouble or s.works()
 
-    def close(self):
+    def end_steady(self):
         for s in self.steady:
             s.close()
 

@@ -25,18 +25,17 @@ class RdmaError(Exception):
 class Peer:
     """One process; one connection at a time."""
 
-    def __init__(self, port, host="127.0.0.1", before=(), env=None, recv_size=INLINE, timeout=120):
-        self.timeout, self.host, self.port = timeout, host, port
-        self.process = subprocess.Popen([*before, PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env)
-        try:
-            self.connect(recv_size)
-        except BaseException:
-            self.kill()
-            raise
+    def __init__(self, env=None, timeout=120):
+        self.timeout = timeout
+        self.process = subprocess.Popen([PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env)
 
-    def connect(self, recv_size=INLINE):
-        answer = self.ask(f"connect {self.host} {self.port} {DATA} {recv_size}")
+    def connect(self, host, port, recv_size=INLINE, rnr_retry=0):
+        answer = self.ask(f"connect {host} {port} {DATA} {recv_size} {rnr_retry}")
         self.rkey, self.address, self.qp, self.servers_qp = map(int, answer.split()[1:])
+        return self
+
+    def alive(self):
+        return self.process.poll() is None
 
     def ask(self, line, data=b""):
         """The answer's line: "ok ...", "closed", "timeout"; raises Closed for an error."""
@@ -95,13 +94,6 @@ class Peer:
         except r.Closed:
             pass
         self.process.communicate()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.kill()
 
     # --- messages ---
 

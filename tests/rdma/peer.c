@@ -95,7 +95,7 @@ int peer_connect(struct peer *p, const char *host, const char *port, const struc
 				       : o->resources  ? o->resources
 						       : 8,
 		.retry_count = 6,
-		.rnr_retry_count = 0, /* as the Linux client */
+		.rnr_retry_count = o->rnr_retry, /* the Linux client's is 0 */
 	};
 
 	memset(p, 0, sizeof(*p));

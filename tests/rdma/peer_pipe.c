@@ -2,7 +2,7 @@
 /*
  * An RPC-over-RDMA peer that does what its standard input says, for tests written in another
  * language. One connection at a time. A command is a line; LEN bytes follow where it ends in LEN.
- *   connect HOST PORT DATA-SIZE RECV-SIZE   RECV-SIZE 0: no Receives are posted
+ *   connect HOST PORT DATA-SIZE RECV-SIZE RNR-RETRY   RECV-SIZE 0: no Receives are posted
  *                      ok RKEY ADDRESS QUEUE-PAIR SERVERS-QUEUE-PAIR
  *   receives           posts them
  *   put OFFSET LEN     into the data that the server may read and write
@@ -50,8 +50,8 @@ static void do_connect(const char *line)
 	char host[64], port[16];
 	struct peer_options o = { 0 };
 
-	if (peer.id || sscanf(line, "connect %63s %15s %zu %" SCNu32, host, port, &o.data_size,
-			      &o.recv_size) != 4) {
+	if (peer.id || sscanf(line, "connect %63s %15s %zu %" SCNu32 " %" SCNu8, host, port,
+			      &o.data_size, &o.recv_size, &o.rnr_retry) != 5) {
 		answer(-EINVAL);
 		return;
 	}
