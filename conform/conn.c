@@ -18,6 +18,7 @@
 
 #define SEND_SLOT 8192u /* longer messages get memory of their own */
 #define CLOSE_MS 200
+#define LOOK_MS 100
 
 int64_t cf_now_ms(void)
 {
@@ -323,7 +324,8 @@ static void look_at_events(struct cf_conn *c)
 	}
 }
 
-/* Until something may have completed or happened, or the deadline. */
+/* Until something may have completed or happened, or the deadline. Not for long: siw can complete a
+ * work request, and not tell of it. */
 static void wait_for_anything(struct cf_conn *c, int64_t deadline)
 {
 	struct pollfd p[2] = { { .fd = c->comp->fd, .events = POLLIN },
@@ -331,7 +333,7 @@ static void wait_for_anything(struct cf_conn *c, int64_t deadline)
 	struct ibv_cq *cq;
 	void *ctx;
 
-	if (poll(p, 2, remaining(deadline)) <= 0)
+	if (poll(p, 2, rn_min(remaining(deadline), LOOK_MS)) <= 0)
 		return;
 	while (ibv_get_cq_event(c->comp, &cq, &ctx) == 0)
 		ibv_ack_cq_events(cq, 1);

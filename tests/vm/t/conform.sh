@@ -12,30 +12,47 @@ if [ "$RDMA" = none ]; then
 	t_done
 fi
 vm_up
-differs="$VMDIR/t/conform.knfsd" # only of knfsd
+differs=/dev/null # lists cases that may fail
 args=(--timeout "${CASE_TIMEOUT:-10}")
 if [ "$SERVER" = knfsd ]; then
+	differs="$VMDIR/t/conform.knfsd"
 	args+=(--mount-port "$MOUNTPORT" --v4-path "/$FS")
 	: "${SKIP=$(awk '/^(waits|harms) / { print $2 }' "$differs" | paste -sd,)}"
-else
-	differs=/dev/null
 fi
-[ -z "${ONLY:-}" ] || args+=(--only "$ONLY")
-[ -z "${SKIP:-}" ] || args+=(--skip "$SKIP")
+# siw takes a second for each of 256 connections.
+[ "$RDMA" != siw ] || SKIP=${SKIP:+$SKIP,}inline-every-size
 
+# conform LOG ONLY
+conform() {
+	local more=()
+	[ -z "$2" ] || more+=(--only "$2")
+	[ -z "${SKIP:-}" ] || more+=(--skip "$SKIP")
+	"$BUILDDIR/rpcrdma-conform" "${args[@]}" "${more[@]}" "$ADDR:$RDMAPORT" "/export/$FS" >"$1" 2>&1
+}
 start=$SECONDS
-"$BUILDDIR/rpcrdma-conform" "${args[@]}" "$ADDR:$RDMAPORT" "/export/$FS" >/share/conform.log 2>&1
+conform /share/conform.log "${ONLY:-}"
 rc=$?
+# siw now and then leaves a message or a completion lying, whoever the server is: what fails over it
+# is tried once more, and has failed if it fails again.
+again=/share/conform.again
+: >$again
+if [ "$RDMA" = siw ]; then
+	ids=$(awk 'FILENAME == ARGV[1] { listed[$2] = 1; next } $1 == "FAIL" && !($3 in listed) { print $3 }' \
+		"$differs" /share/conform.log | paste -sd,)
+	[ -z "$ids" ] || conform $again "$ids"
+fi
 echo "    status $rc after $((SECONDS - start)) s"
 # A failure that is listed becomes a skip; what the tool says of it is printed all the same.
-awk -v tag="$(t_tag)" '
-	FNR == NR { if ($1 == "fails") listed[$2] = 1; next }
+awk -v tag="$(t_tag), $SERVER" '
+	FILENAME == ARGV[1] { if ($1 == "fails") listed[$2] = 1; next }
+	FILENAME == ARGV[2] { if ($1 == "ok") later[$3] = 1; next }
 	/ passed, .* skipped$/ { next }
 	$1 == "FAIL" && ($3 in listed) { $1 = "skip"; $0 = $0 ": differs, as conform/RESULTS.md says" }
+	$1 == "FAIL" && ($3 in later) { $1 = "ok"; $0 = $0 " (at the second try)" }
 	$1 == "ok" || $1 == "FAIL" || $1 == "skip" { n[$1]++; sub(/^[a-zA-Z]+/, "& [" tag "]") }
 	{ print }
 	END { print n["ok"] + 0, n["FAIL"] + 0, n["skip"] + 0 >"/run/conform.counts" }
-' "$differs" /share/conform.log
+' "$differs" $again /share/conform.log
 read -r t_passed t_failed t_skipped </run/conform.counts
 if ! tail -n 1 /share/conform.log | grep -q ' passed, '; then
 	t_begin "the tool's run"
