@@ -21,7 +21,8 @@
 #include "tests/softverbs/qp.h"
 
 #define SOCKET_BUFFER (4 << 20)
-#define SYNC_WAIT_SEC 2	   /* for a peer that is stopped */
+#define SYNC_WAIT_SEC 2 /* for a peer that is stopped */
+#define DATA_AT_ONCE (4u << 20)
 #define RECEIVES_AT_ONCE 8 /* then the other links have their turn */
 
 static void link_free(struct sv_link *l)
@@ -52,6 +53,7 @@ static void kill_one(struct sv_link *l)
 	if (l->slot < SV_SLOTS && sv_fabric.links[l->slot] == l)
 		sv_fabric.links[l->slot] = NULL;
 	pthread_cond_broadcast(&sv_fabric.pulled);
+	sv_timer_stop(&l->more);
 	sv_watch_remove(&l->watch);
 	close(l->watch.fd);
 	/* Not at once: the caller may be in the middle of using it. */
@@ -174,9 +176,13 @@ static void dispatch(struct sv_link *l, const struct sv_frame *f, const uint8_t 
 		sv_qp_receive(used, f, data);
 }
 
-/* All whole frames in the buffer; the rest is moved to its beginning. */
+static void take_more(void *arg);
+
+/* Whole frames in the buffer, all or as many as move the data of one turn; the rest is moved to its
+ * beginning. A frame of few bytes may stand for much that is in the peer's memory. */
 static void take_frames(struct sv_link *l)
 {
+	uint64_t before = sv_fabric.moved;
 	size_t at = 0;
 	struct sv_frame f;
 
@@ -188,6 +194,10 @@ static void take_frames(struct sv_link *l)
 		}
 		if (l->in_len - at < sizeof(f) + f.len)
 			break;
+		if (sv_fabric.moved - before > DATA_AT_ONCE) {
+			sv_timer_start(&l->more, 0, take_more, l);
+			break;
+		}
 		dispatch(l, &f, l->in + at + sizeof(f));
 		at += sizeof(f) + f.len;
 	}
@@ -196,9 +206,15 @@ static void take_frames(struct sv_link *l)
 		memmove(l->in, l->in + at, l->in_len);
 }
 
+static void take_more(void *arg)
+{
+	take_frames(arg);
+	sv_acks_flush();
+}
+
 static void read_socket(struct sv_link *l)
 {
-	for (int i = 0; i < RECEIVES_AT_ONCE && !l->dead; i++) {
+	for (int i = 0; i < RECEIVES_AT_ONCE && !l->dead && !l->more.armed; i++) {
 		size_t room = SV_LINK_RX - l->in_len;
 		ssize_t n = recv(l->watch.fd, l->in + l->in_len, room, MSG_DONTWAIT);
 		if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))

@@ -46,6 +46,7 @@ struct sv_link {
 	bool pumping;
 	uint32_t events;
 	struct sv_timer reaper;
+	struct sv_timer more; /* frames are left in `in`, for the next turn */
 	/* What has been accepted for sending and not been taken by the socket. */
 	uint8_t *out;
 	size_t out_size, out_from, out_to;

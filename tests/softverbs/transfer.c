@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/uio.h>
 
+#include "tests/softverbs/fabric.h"
 #include "tests/softverbs/qp.h"
 
 #define PULL_FROM 8192u /* bytes of a message: below, the socket is as fast */
@@ -49,6 +50,7 @@ static int pull_data(struct sv_link *l, const struct sv_frame *f, const uint8_t 
 	memcpy(pull, data, count * sizeof(*pull));
 	for (size_t i = 0; i < count; i++)
 		remote[i] = (struct iovec){ (void *)(uintptr_t)pull[i].addr, pull[i].len };
+	sv_fabric.moved += f->bytes;
 	ssize_t got = process_vm_readv(l->pid, iov, (unsigned long)n, remote, count, 0);
 	return got == (ssize_t)f->bytes ? 0 : -EFAULT;
 }
@@ -58,6 +60,7 @@ int sv_transfer_receive(struct sv_link *l, const struct sv_frame *f, const uint8
 {
 	if (f->flags & SV_FLAG_PULL)
 		return pull_data(l, f, data, iov, n);
+	sv_fabric.moved += f->bytes;
 	if (f->len != f->bytes)
 		return -EFAULT;
 	for (int i = 0; i < n; i++) {
