@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Faults: the places where the rest asks whether something is to go wrong now, and the rules that
- * say so (faults.md has their grammar). Rules count what happens, never the time. All with the
+ * say so (README.md has their grammar). Rules count what happens, never the time. All with the
  * fabric's lock held.
  */
 #ifndef SV_FAULT_H

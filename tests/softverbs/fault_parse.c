@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One statement of a fault script, words in a fixed order (faults.md):
+ * One statement of a fault script, words in a fixed order (README.md):
  *   [in NAME] on POINT [NTH] [qp K] [every M] [times T] [chance N [seed S]] : ACTION [ARGUMENT]
  */
 #include <errno.h>
