@@ -16,6 +16,7 @@ SIZE = 1 << 20
 ENTRIES = 3000
 OPS = {"READ": r.READ, "WRITE": r.WRITE, "READDIR": r.READDIR}
 
+BURST = 96 << 20  # what calls under way at once may need: slabs are kept
 SEED = int(os.environ.get("FAULTS_SEED", int.from_bytes(os.urandom(4), "big")))
 
 # What a faulty WRITE may have done to the file: nothing; anything or nothing as one; all of it.
@@ -36,14 +37,15 @@ class Bench:
             self.many = c.nfs(r.MKDIR, r.mkdir_args(self.root, "many"))["fh"]
         for i in range(ENTRIES):
             open(f"{self.dir}/many/a-name-of-some-length-{i}", "w").close()
-        self.steady, self.trouble, self.before = [], None, None
+        self.steady, self.watched, self.trouble, self.before = [], 0, None, None
         self.random = random.Random(SEED)
         print(f"FAULTS_SEED={SEED}")
 
     def watch(self, *connects):
         """Steady clients from here on, one for each way to connect; what is held with them is what must come back."""
-        for i, connect in enumerate(connects):
-            self.steady.append(Steady(f"{self.transport}-{i}", connect, self.root))
+        for connect in connects:
+            self.watched += 1
+            self.steady.append(Steady(f"{self.transport}-{self.watched}", connect, self.root))
         with self.still():
             self.before = self.held.settled()
 
@@ -61,6 +63,19 @@ class Bench:
     def end_steady(self):
         for s in self.steady:
             s.close()
+        self.steady = []
+
+    def memory(self):
+        return self.held.now()["memory"], self.d.rss()
+
+    def check_memory(self, start):
+        """Since memory() was start: slabs and requests that are kept for use, no more than one burst needs; nothing beside them."""
+        (used, rss), (used_now, rss_now) = start, self.memory()
+        print(f"memory: {used >> 10} KiB of the budget at first, {used_now >> 10} at the end; resident {rss >> 10} KiB, {rss_now >> 10}")
+        self.t.check("the budget's use stays within what one burst needs", used_now - used <= BURST, f"{used_now - used} bytes more")
+        if not self.d.sanitized():  # they keep freed memory
+            more = rss_now - rss - (used_now - used)
+            self.t.check("resident memory grows no more than the budget's use", more <= 32 << 20, f"{more} bytes more")
 
     def on_disk(self):
         with open(f"{self.dir}/file", "rb") as f:

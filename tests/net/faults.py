@@ -116,15 +116,12 @@ def main():
         b.watch(d.connect)
         for op in OPS:  # buffers and descriptors that stay are made now
             b.cell(f"{op} in the reply: silence, first", go_wrong, op, "in the reply", "silence")
-        start = b.held.now()
+        start = b.memory()
         for op in OPS:
             for stage in stages(op):
                 for fault in FAULTS:
                     b.cell(f"{op} {stage}: {fault}", go_wrong, op, stage, fault)
-        end = b.held.now()
-        grown = end["memory"] - start["memory"]
-        t.check("what is kept for use stays within what one burst needs", grown <= 32 << 20, f"{grown} bytes more")
-        print(f"memory: {start['memory']} bytes at first, {end['memory']} at the end; slabs {start['slabs']}, {end['slabs']}")
+        b.check_memory(start)
         b.end_steady()
         if t.check("the daemon lives", d.alive()):
             kill_amid_work(b, d.connect, disturb)

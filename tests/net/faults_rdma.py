@@ -21,6 +21,7 @@ from faultbench import DONE, MAYBE, NOTHING, OPS, Bench, kill_amid_work
 from harness import Count, Daemon
 from held import unix_sockets
 from rdmaclient import PROGRAM, Peer
+from storm import storm
 
 LIBRARY = os.path.abspath(os.environ.get("SOFTVERBS_LIB", "tests/softverbs/libsoftverbs.so"))
 STEADY, FAULTY = "127.0.0.1", "127.0.0.2"  # each of a device of its own
@@ -389,7 +390,13 @@ def main():
     try:
         with Daemon({"x": "rw,no_root_squash,insecure"}, settings, env=fabric.env(os.environ.get("RINGNFSD", "./ringnfsd"))) as d:
             b = RdmaBench(t, d, fabric, port)
+            start = b.memory()
             all_cells(b)
+            b.end_steady()
+            b.watch(d.connect)  # rules by chance meet every client over RDMA
+            b.objects = b.verbs_objects()
+            b.cell("storm", lambda b: (storm(b), None, NOTHING))
+            b.check_memory(start)
             b.end_steady()
             if t.check("the daemon lives", d.alive()):
                 kill_amid_work(b, b.client, disturb)
