@@ -211,6 +211,7 @@ static void forget_window(struct ss_rdma *c, uint32_t handle)
 		if (!w->memory || w->memory->handle != handle)
 			continue;
 		c->doomed |= w->users > 0; /* others still name it */
+		w->memory->handle = 0;	   /* what still names it is not ours */
 		w->memory = NULL;	   /* the connection keeps it to its end */
 		w->users = 0;
 	}

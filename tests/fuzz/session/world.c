@@ -25,6 +25,7 @@
 
 #define SESSIONS_PER_SERVER 2000
 #define SESSIONS_PER_CHECK 16
+#define MEMORY (36u << 20)
 #define FILE_SIZE_LIMIT (64u << 20)
 
 /* The line "held:" of what SIGUSR1 has the daemon log, read back: name=number, in any order. */
@@ -139,6 +140,8 @@ static bool set_up(struct ss_world *w)
 	bool ok = cfg_set_defaults(&world.settings) == 0 &&
 		  cfg_parse(&world.settings, "fuzz", text, strlen(text), &diags) == 0 &&
 		  cfg_check(&world.settings, "fuzz", &diags) == 0;
+	/* Less than may be set: so that a session is enough to use it up. */
+	world.settings.server.memory_max = MEMORY;
 	if (!ok)
 		cfg_diags_print(&diags, stderr);
 	cfg_diags_free(&diags);
