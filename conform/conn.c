@@ -17,6 +17,7 @@
 #include "lib/checked.h"
 
 #define SEND_SLOT 8192u /* longer messages get memory of their own */
+#define SIW_VENDOR 0x626d74u
 #define CLOSE_MS 200
 #define LOOK_MS 100
 
@@ -182,9 +183,11 @@ int cf_conn_request(struct cf_conn *c)
 	};
 	struct ibv_device_attr attr;
 
-	if (ibv_query_device(c->id->verbs, &attr) == 0 &&
-	    param.responder_resources > attr.max_qp_rd_atom)
-		param.responder_resources = attr.max_qp_rd_atom;
+	if (ibv_query_device(c->id->verbs, &attr) == 0) {
+		c->is_siw = attr.vendor_id == SIW_VENDOR;
+		if (param.responder_resources > attr.max_qp_rd_atom)
+			param.responder_resources = attr.max_qp_rd_atom;
+	}
 	cf_private_encode(usual, c->o.invalidate, c->o.inline_size, c->o.inline_size);
 	if (!c->o.private_data && !c->o.no_private) {
 		param.private_data = usual;
@@ -324,6 +327,23 @@ static void look_at_events(struct cf_conn *c)
 	}
 }
 
+/*
+ * siw as the server's device does not notice a message that arrives while its own side of the
+ * connection is being set up, until there is more: the first one of a connection can lie there for
+ * ever. An RDMA Write of no bytes is something more that no server sees.
+ */
+static void nudge(struct cf_conn *c)
+{
+	struct ibv_send_wr *bad, wr = {
+		.opcode = IBV_WR_RDMA_WRITE,
+		.send_flags = IBV_SEND_SIGNALED,
+	};
+
+	if (c->is_siw && !c->heard && !c->closed && c->sends_busy < c->o.sends &&
+	    ibv_post_send(c->id->qp, &wr, &bad) == 0)
+		c->sends_busy++;
+}
+
 /* Until something may have completed or happened, or the deadline. Not for long: siw can complete a
  * work request, and not tell of it. */
 static void wait_for_anything(struct cf_conn *c, int64_t deadline)
@@ -333,8 +353,10 @@ static void wait_for_anything(struct cf_conn *c, int64_t deadline)
 	struct ibv_cq *cq;
 	void *ctx;
 
-	if (poll(p, 2, rn_min(remaining(deadline), LOOK_MS)) <= 0)
+	if (poll(p, 2, rn_min(remaining(deadline), LOOK_MS)) <= 0) {
+		nudge(c);
 		return;
+	}
 	while (ibv_get_cq_event(c->comp, &cq, &ctx) == 0)
 		ibv_ack_cq_events(cq, 1);
 	if (p[1].revents && c->established)
@@ -391,6 +413,7 @@ static bool take_message(struct cf_conn *c, const struct ibv_wc *wc, struct cf_r
 							 : ibv_wc_status_str(wc->status));
 		return false;
 	}
+	c->heard = true;
 	c->last_slot = wc->wr_id;
 	*r = (struct cf_received){
 		.data = c->recv_mem + wc->wr_id * c->recv_size,

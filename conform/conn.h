@@ -60,6 +60,8 @@ struct cf_conn {
 	unsigned next_send, sends_busy;
 	int last_slot; /* Receive buffer in the caller's hands, or -1 */
 	bool established;
+	bool heard; /* a message has come */
+	bool is_siw;
 	bool closed;  /* by either side, or broken */
 	char why[96]; /* why it is closed */
 	uint8_t server_data[CF_PRIVATE_MAX];
