@@ -134,6 +134,7 @@ static void in_child(void)
 		sv_cm_forget();
 		sv_links_forget();
 		sv_engine_forget(&f->engine);
+		close(f->faults->ctl_fd);
 		close(f->listen_fd);
 		close(f->slot_fd);
 		f->open = false;

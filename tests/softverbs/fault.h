@@ -44,9 +44,9 @@ struct sv_rule {
 	enum sv_point point;
 	enum sv_action action;
 	uint64_t arg;	 /* microseconds, or an errno */
-	uint32_t qp;	 /* the how manieth queue pair to be connected, 0 for any */
+	uint32_t qp;	 /* its place among the connected ones, 0 for any */
 	uint32_t nth;	 /* from this on, counted from 1 */
-	uint32_t every;	 /* then each so manieth */
+	uint32_t every;	 /* then each of so many */
 	uint32_t times;	 /* at most, 0 for no limit */
 	uint32_t one_in; /* not 0: by chance */
 	uint64_t random; /* state of the generator */

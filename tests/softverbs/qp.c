@@ -17,8 +17,10 @@
 
 struct sv_qp *sv_qp_find(uint32_t qpn)
 {
-	return qpn >> 16 == sv_fabric.slot && sv_fabric.qps.qp ? sv_fabric.qps.qp[qpn & 0xffff]
-							       : NULL;
+	struct sv_qp *qp = sv_fabric.qps.qp ? sv_fabric.qps.qp[qpn & 0xffff] : NULL;
+
+	/* After a fork() the parent's are there, too. */
+	return qp && qp->ibv.qp_num == qpn && qpn >> 16 == sv_fabric.slot ? qp : NULL;
 }
 
 /* Numbers are not used again soon. 0 and 1 are special in InfiniBand. */

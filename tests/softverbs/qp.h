@@ -123,7 +123,7 @@ struct sv_qp {
 	bool unsettled;		       /* a peer may still read what has been flushed */
 	struct sv_qp_builder *builder; /* qp_ex.c */
 	/* Faults: */
-	uint32_t ordinal; /* the how manieth of the process to be connected, from 1 */
+	uint32_t ordinal; /* among the queue pairs that the process has connected, from 1 */
 	bool silent;	  /* answers nothing more */
 	bool rnr;	  /* pretends once that no receive is posted */
 	bool drop;	  /* its connection ends with the work requests that are being posted */

@@ -538,6 +538,69 @@ static void destroy_while_sending(void)
 	}
 }
 
+/* The thread sanitizer ends a child of fork() that begins a thread, unless it is told not to. */
+const char *__tsan_default_options(void);
+const char *__tsan_default_options(void)
+{
+	return "die_after_fork=0";
+}
+
+static void exchange_messages(struct pair *p)
+{
+	for (unsigned i = 0; i < 10; i++) {
+		fill(p->a.buf, 20000, i);
+		CHECK_EQ(post_recv(&p->b, 1, 20000), 0);
+		CHECK_EQ(post_send(&p->a, IBV_WR_SEND, 2, 20000), 0);
+		expect_wc(&p->b, 1, IBV_WC_SUCCESS);
+		expect_wc(&p->a, 2, IBV_WC_SUCCESS);
+		CHECK(is_filled(p->b.buf, 20000, i));
+	}
+}
+
+/* The child of a process that uses the fabric has a part of its own in it; and it does not keep its
+ * parent alive for others. */
+static void forked(void)
+{
+	struct options o = DEFAULTS;
+	struct end e;
+	struct hello peer;
+	int fd[2], status;
+
+	CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
+	pid_t pid = fork();
+	CHECK(pid >= 0);
+	if (pid == 0) {
+		close(fd[0]);
+		one_end(&e, fd[1], &peer);
+		pid_t grandchild = fork();
+		if (grandchild == 0) {
+			struct pair p;
+			pair_make(&p, &o);
+			exchange_messages(&p);
+			_exit(0);
+		}
+		CHECK_EQ(waitpid(grandchild, &status, 0), grandchild);
+		CHECK_EQ(status, 0);
+		grandchild = fork();
+		if (grandchild == 0) {
+			char c;
+			(void)!read(fd[1], &c, 1); /* stays until the test has ended */
+			_exit(0);
+		}
+		CHECK_EQ(post_send(&e, IBV_WR_SEND, 1, 8), 0);
+		expect_wc(&e, 1, IBV_WC_SUCCESS);
+		CHECK_EQ(kill(getpid(), SIGKILL), 0);
+	}
+	close(fd[1]);
+	one_end(&e, fd[0], &peer);
+	CHECK_EQ(post_recv(&e, 2, 8), 0);
+	expect_wc(&e, 2, IBV_WC_SUCCESS);
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	CHECK_EQ(post_send(&e, IBV_WR_SEND, 3, 8), 0);
+	expect_wc(&e, 3, IBV_WC_RETRY_EXC_ERR);
+	close(fd[0]);
+}
+
 /* A region goes while it is read: the reader has its bytes as they were, or an error. */
 static void deregister_while_read(void)
 {
@@ -695,6 +758,7 @@ static const struct test tests[] = {
 	{ "no_answer", no_answer },
 	{ "two_processes", two_processes },
 	{ "destroy_while_sending", destroy_while_sending },
+	{ "forked", forked },
 	{ "deregister_while_read", deregister_while_read },
 	{ "threads", threads },
 	{ "devices", devices },
