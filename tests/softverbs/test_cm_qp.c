@@ -107,6 +107,34 @@ static void send_recv(void)
 	close_all(&e);
 }
 
+static void shared_receives(void)
+{
+	struct ibv_srq_init_attr srq = { .attr = { .max_wr = 4, .max_sge = 1 } };
+	struct ends e = listening("127.0.0.1", NULL);
+	struct buffers b;
+	struct ibv_wc wc;
+
+	resolved(&e, NULL, "127.0.0.1");
+	make_qp(e.client);
+	OK(rdma_connect(e.client, NULL));
+	take_request(&e);
+	OK(rdma_create_srq(e.server, NULL, &srq));
+	make_qp(e.server);
+	CHECK(e.server->qp->srq == e.server->srq);
+	OK(rdma_accept(e.server, NULL));
+	take_event(e.cch, RDMA_CM_EVENT_ESTABLISHED, 0);
+	register_buffers(&e, &b);
+	OK(rdma_post_recv(e.server, NULL, b.bytes[0], SIZE, b.mr[0]));
+	OK(rdma_post_send(e.client, NULL, b.bytes[1], SIZE, b.mr[1], 0));
+	CHECK(rdma_get_recv_comp(e.server, &wc) == 1 && wc.status == IBV_WC_SUCCESS);
+	CHECK(strcmp((char *)b.bytes[0], "over the fabric") == 0);
+	drop_buffers(&b);
+	rdma_destroy_qp(e.server);
+	rdma_destroy_srq(e.server);
+	rdma_destroy_qp(e.client);
+	close_ends(&e);
+}
+
 /* The server may send as soon as it has accepted; the client takes it when it is ready to. */
 static void receive_before_established(void)
 {
@@ -267,6 +295,7 @@ int main(int argc, char **argv)
 	}
 	static const struct cm_test tests[] = {
 		Q(send_recv),
+		Q(shared_receives),
 		Q(receive_before_established),
 		Q(rights),
 		Q(disconnect_flushes),
