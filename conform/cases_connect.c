@@ -92,7 +92,7 @@ static void drop(struct cf_test *t)
 
 	if (!cf3_make_file(t, "connect-drop", 8192, &fh))
 		return;
-	for (int i = 0; i < 6; i++) {
+	for (int i = 0; i < 3; i++) {
 		struct cf_conn *c = cf_open(t, NULL);
 		if (!c || !cf_credits(t, 32) || !send_some(t, &fh))
 			return;
