@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "config.h"
 #include "conform/run.h"
 
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_CANNOT = 3 };
@@ -254,7 +255,7 @@ int main(int argc, char **argv)
 		if (c == 'h')
 			return fputs(help, stdout) < 0;
 		if (c == OPT_VERSION)
-			return puts("rpcrdma-conform of ringnfs " RN_VERSION) < 0;
+			return puts("rpcrdma-conform of " PACKAGE_STRING) < 0;
 		if (c == '?' || !option(&a, c, optarg))
 			return usage(c == '?' ? NULL : "bad argument", optarg ? optarg : "");
 	}

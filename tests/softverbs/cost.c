@@ -218,7 +218,7 @@ static void copies(struct side *s)
 		took = least(took, now() - start);
 	}
 	printf("memcpy     %7u bytes             %10.2f us, %8.0f MB/s\n", BIG,
-	       took / (VOLUME / BIG) * 1e6, VOLUME / took / 1e6);
+	       took * BIG / VOLUME * 1e6, VOLUME / took / 1e6);
 	free(from);
 }
 
