@@ -58,7 +58,8 @@ const struct cfg_row cfg_rows[] = {
 	{ ROW(tcp, mount_port, CFG_UINT), RANGE(0, 65535), .def = "20048",
 	  .text = "Further port for MOUNT. 0, or the NFS port, means none: MOUNT is answered on the NFS port alone." },
 	{ ROW(tcp, max_connections, CFG_UINT), RANGE(1, 1000000), .def = "16384",
-	  .text = "Connections at a time. Above that, those idle longest are closed to make room." },
+	  .text = "Connections at a time. Above that, those idle longest are closed to make room, of clients that have "
+		  "many first." },
 	{ ROW(tcp, max_requests, CFG_UINT), RANGE(1, 4096), .def = "128",
 	  .text = "Requests of one connection worked on at a time. Further ones stay in the socket." },
 	{ ROW(tcp, idle_timeout, CFG_SECONDS), RANGE(0, 7 * 86400), .def = "6m",
@@ -93,8 +94,8 @@ const struct cfg_row cfg_rows[] = {
 	  .text = "A connection whose client takes no reply, and gives none of the data that it offered, for so "
 		  "long is closed. While others wait for memory, 4 seconds are enough." },
 	{ ROW(rdma, max_connections, CFG_UINT), RANGE(1, 65536), .def = "1024",
-	  .text = "Connections at a time. Further ones are refused, and the one that has been idle longest is "
-		  "closed to make room for the next try." },
+	  .text = "Connections at a time. Further ones are refused, and of the client that has most of them the one "
+		  "that has been idle longest is closed to make room for the next try." },
 
 	{ ROW(nfs3, enabled, CFG_BOOL), .def = "yes",
 	  .text = "Serve NFS version 3." },

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Where requests wait. A worker with room gets a request straight into its inbox. When none has
- * room, the request waits for its client's turn (daemon/turns.h), and workers that have finished
- * one take the next from there. So the bound on what a worker may have waiting is what decides how
- * much of one client can be ahead of another's call.
+ * room, the request waits for its client's turn (daemon/call_queue.h), and workers that have
+ * finished one take the next from there. So the bound on what a worker may have waiting is what
+ * decides how much of one client can be ahead of another's call.
  *
  * A worker has room while it has fewer than INBOX_MAX calls to begin with and IN_FLIGHT_MAX
  * operations on their way to a file system: a slow disk's queue would be no fairer than an inbox.
@@ -21,7 +21,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "daemon/turns.h"
+#include "daemon/call_queue.h"
 #include "lib/checked.h"
 #include "rpc/worker.h"
 #include "vfs/worker.h"
@@ -45,7 +45,7 @@ struct workers {
 	pthread_mutex_t lock; /* guards started */
 	pthread_cond_t changed;
 	unsigned started;
-	struct turns turns;
+	struct call_queue calls;
 	_Atomic unsigned next; /* where a scan for an idle worker starts */
 	unsigned count;
 	struct worker worker[];
@@ -56,7 +56,7 @@ static void run_fresh(struct rpc_request *req)
 	struct worker *w = rn_container_of(req->worker, struct worker, rpc);
 
 	rpc_dispatch(w->pool->cfg.server, req);
-	atomic_fetch_sub(&w->waiting, 1); /* in order with turns_waiting() */
+	atomic_fetch_sub(&w->waiting, 1); /* in order with call_queue_waiting() */
 }
 
 static void assign(struct worker *w, struct rpc_request *req)
@@ -88,17 +88,17 @@ static void on_inbox(void *ctx)
 /* Begins calls whose turn it is. True: there are more, and room for them. */
 static bool take_turns(struct worker *w)
 {
-	struct turns *t = &w->pool->turns;
+	struct call_queue *t = &w->pool->calls;
 
 	for (unsigned n = 0;; n++) {
 		const bool stuffed = vfs_worker_in_flight(w->rpc.vfs) >= IN_FLIGHT_MAX;
 
 		atomic_store(&w->stuffed, stuffed);
-		if (stuffed || turns_waiting(t) == 0)
+		if (stuffed || call_queue_waiting(t) == 0)
 			return false;
 		if (n == TAKE_MAX)
 			return true;
-		struct rpc_request *req = turns_pop(t);
+		struct rpc_request *req = call_queue_pop(t);
 
 		if (req == NULL)
 			return false;
@@ -196,7 +196,7 @@ int workers_start(const struct workers_config *cfg, struct workers **out)
 	ws->cfg = *cfg;
 	pthread_mutex_init(&ws->lock, NULL);
 	pthread_cond_init(&ws->changed, NULL);
-	turns_init(&ws->turns);
+	call_queue_init(&ws->calls);
 	for (unsigned i = 0; !err && i < cfg->count; i++)
 		err = start_one(ws, i);
 	int failed = wait_started(ws);
@@ -218,7 +218,7 @@ void workers_stop(struct workers *ws)
 		pthread_join(w->thread, NULL);
 		rn_inbox_fini(&w->rpc.inbox);
 	}
-	turns_fini(&ws->turns);
+	call_queue_fini(&ws->calls);
 	pthread_cond_destroy(&ws->changed);
 	pthread_mutex_destroy(&ws->lock);
 	free(ws);
@@ -269,16 +269,16 @@ static void submit(void *ctx, struct rpc_request *req)
 		atomic_load_explicit(&req->conn->last_worker, memory_order_relaxed);
 	struct worker *w = NULL;
 
-	if (turns_waiting(&ws->turns) == 0)
+	if (call_queue_waiting(&ws->calls) == 0)
 		w = pick(ws, last);
 	if (w) {
 		post(w, req);
 		return;
 	}
-	turns_push(&ws->turns, req);
+	call_queue_push(&ws->calls, req);
 	/* A worker may have gone to sleep just before: then it has room. */
 	w = pick(ws, NULL);
-	if (w && (req = turns_pop(&ws->turns)))
+	if (w && (req = call_queue_pop(&ws->calls)))
 		post(w, req);
 }
 
@@ -289,5 +289,5 @@ struct rpc_sink workers_sink(struct workers *ws)
 
 void workers_observe(struct workers *ws, const struct rpc_request *req)
 {
-	turns_charge(&ws->turns, req);
+	call_queue_charge(&ws->calls, req);
 }

@@ -17,11 +17,13 @@
 #include <unistd.h>
 
 #include "lib/checked.h"
+#include "transport/turns.h"
 
 struct ev_loop {
 	struct event_base *base;
 	struct event *wake; /* readable: the inbox has tasks */
 	struct rn_inbox inbox;
+	struct turns turns;
 	pthread_t thread;
 	struct ev_task stop_task;
 	bool stopping; /* loop's thread only */
@@ -105,11 +107,12 @@ static int make_base(struct ev_loop *loop)
 	loop->wake = event_new(loop->base, loop->inbox.fd, EV_READ | EV_PERSIST, on_wake, loop);
 	if (!loop->wake || event_add(loop->wake, NULL) < 0)
 		return -ENOMEM;
-	return 0;
+	return turns_init(&loop->turns, loop->base);
 }
 
 static void release(struct ev_loop *loop)
 {
+	turns_fini(&loop->turns);
 	if (loop->wake)
 		event_free(loop->wake);
 	if (loop->base)
@@ -153,6 +156,11 @@ void ev_loop_free(struct ev_loop *loop)
 struct event_base *ev_loop_base(struct ev_loop *loop)
 {
 	return loop->base;
+}
+
+struct turns *ev_loop_turns(struct ev_loop *loop)
+{
+	return &loop->turns;
 }
 
 void ev_loop_post(struct ev_loop *loop, struct ev_task *t)

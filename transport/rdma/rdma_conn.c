@@ -72,8 +72,34 @@ static void post_replies(struct rr_conn *c)
 	pthread_mutex_unlock(&c->lock);
 	while ((r = TAILQ_FIRST(&list))) {
 		TAILQ_REMOVE(&list, r, link);
+		ev_loop_turns(c->loop)->work += TURN_WORK / 2;
 		rr_post(r);
 	}
+}
+
+void rr_conn_take_turn(struct rr_conn *c, unsigned todo)
+{
+	const bool waits = turn_waits(&c->turn);
+
+	c->todo |= todo;
+	turn_take(ev_loop_turns(c->loop), &c->rpc.client->loop[c->loop_index], &c->turn);
+	/* It may be dead before its turn comes, but replies that it has still are released then. */
+	if (!waits && turn_waits(&c->turn))
+		rpc_conn_ref(&c->rpc);
+}
+
+void rr_conn_visit(struct turn *t, uint64_t until)
+{
+	struct rr_conn *c = rn_container_of(t, struct rr_conn, turn);
+	const unsigned todo = c->todo;
+
+	c->todo = 0;
+	if (todo & RR_EV_REPLIES)
+		post_replies(c);
+	if (todo & RR_EV_POLL && c->state != RR_DEAD)
+		rr_cq_poll(c, until);
+	if (t->since_ns)
+		rpc_conn_put(&c->rpc); /* the wait's; the turn has one of its own */
 }
 
 void rr_conn_run(struct ev_task *t)
@@ -83,12 +109,10 @@ void rr_conn_run(struct ev_task *t)
 
 	if (events & RR_EV_ESTABLISHED)
 		on_established(c);
-	if (events & RR_EV_REPLIES)
-		post_replies(c);
 	if (events & RR_EV_CLOSE)
 		rr_conn_close(c, "disconnected");
-	if (events & RR_EV_POLL && c->state != RR_DEAD)
-		rr_cq_poll(c);
+	if (events & (RR_EV_REPLIES | RR_EV_POLL))
+		rr_conn_take_turn(c, events & (RR_EV_REPLIES | RR_EV_POLL));
 	rpc_conn_put(&c->rpc);
 }
 

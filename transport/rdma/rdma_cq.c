@@ -8,7 +8,6 @@
 #include "transport/rdma/rdma_internal.h"
 
 #define CQ_ENTRIES 16
-#define CQ_ROUNDS 16u /* of one client; then others of this loop have their turn */
 #define CQ_ACK_BATCH 64
 #define CQ_EVENTS_AT_ONCE 64
 
@@ -58,6 +57,7 @@ static int drain(struct rr_conn *c)
 		rr_conn_close(c, "completion queue failed");
 		return -1;
 	}
+	ev_loop_turns(c->loop)->work += (uint64_t)n * (TURN_WORK / 2); /* two make a call */
 	for (int i = 0; i < n; i++)
 		complete(c, &wc[i]);
 	return n;
@@ -74,20 +74,12 @@ static int spin(struct rr_conn *c)
 	return n;
 }
 
-/* Many connections shall not get more of the loop than one. */
-static unsigned max_rounds(const struct rr_conn *c)
+static void poll_rounds(struct rr_conn *c, uint64_t until)
 {
-	unsigned conns = rpc_client_conns(c->rpc.client);
-
-	return conns < CQ_ROUNDS ? CQ_ROUNDS / conns : 1;
-}
-
-static void poll_rounds(struct rr_conn *c)
-{
-	const unsigned rounds = max_rounds(c);
+	const struct turns *turns = ev_loop_turns(c->loop);
 	bool armed = false, found = false;
 
-	for (unsigned round = 0; round < rounds;) {
+	do {
 		int n = drain(c);
 		if (n == 0 && found && !armed && c->srv->cfg.poll_usec && c->state == RR_OPEN)
 			n = spin(c);
@@ -96,7 +88,6 @@ static void poll_rounds(struct rr_conn *c)
 		if (n > 0) {
 			found = true;
 			armed = false;
-			round++;
 			continue;
 		}
 		if (armed) {
@@ -109,14 +100,14 @@ static void poll_rounds(struct rr_conn *c)
 			rr_conn_close(c, "completion queue cannot be armed");
 			return;
 		}
-	}
+	} while (turns->work < until);
 	c->active_ns = rr_now();
 	rr_conn_notify(c, RR_EV_POLL);
 }
 
-void rr_cq_poll(struct rr_conn *c)
+void rr_cq_poll(struct rr_conn *c, uint64_t until)
 {
-	poll_rounds(c);
+	poll_rounds(c, until);
 	rr_conn_check_flushed(c);
 }
 
@@ -139,6 +130,8 @@ void rr_cq_event(evutil_socket_t fd, short what, void *arg)
 		struct rr_conn *c = ctx;
 		if (++c->cq_unacked >= CQ_ACK_BATCH)
 			rr_cq_ack(c);
-		rr_cq_poll(c);
+		rpc_conn_ref(&c->rpc);
+		rr_conn_take_turn(c, RR_EV_POLL);
+		rpc_conn_put(&c->rpc);
 	}
 }

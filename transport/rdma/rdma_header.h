@@ -59,7 +59,7 @@ struct rr_header {
 };
 
 enum rr_verdict {
-	RR_CALL,	/* RDMA_MSG or RDMA_NOMSG, lists decoded */
+	RR_CALL, /* RDMA_MSG or RDMA_NOMSG, lists decoded */
 	/* RDMA_DONE, RDMA_ERROR: not for a responder; or shorter than any header, so that not even
 	 * its xid can be trusted (RFC 8166 section 4.5) */
 	RR_DISCARD,

@@ -42,6 +42,7 @@
 #include "transport/rdma/rdma_chunks.h"
 #include "transport/rdma/rdma_private_msg.h"
 #include "transport/rdma/rdma_server.h"
+#include "transport/turns.h"
 
 #define RR_BATCH_MAX 8u	  /* Receives posted together, where the credits are many */
 #define RR_SENDS_MAX 32u  /* Sends in flight on one connection; more wait */
@@ -162,6 +163,8 @@ struct rr_conn {
 	/* The loop's thread. */
 	struct rr_recv_list held;  /* arrived before the established event */
 	struct rr_req_list hungry; /* waiting for payload memory */
+	struct turn turn;	   /* for what todo says */
+	unsigned todo;		   /* RR_EV_REPLIES, RR_EV_POLL */
 	struct event *flush_timer;
 	unsigned cq_unacked;
 
@@ -262,7 +265,7 @@ void rr_room_reserve(struct rr_server *srv); /* when there is a device; again do
 void rr_room_release(struct rr_server *srv);
 /* The most bytes that a new connection should take. */
 size_t rr_room_for_one(struct rr_server *srv);
-void rr_room_make(struct rr_server *srv); /* closes the connection that was idle longest */
+void rr_room_make(struct rr_server *srv); /* closes an idle connection */
 bool rr_room_stalled(struct rr_conn *c, uint64_t now);
 
 /* rdma_conn.c */
@@ -272,6 +275,8 @@ void rr_conn_close(struct rr_conn *c, const char *why);	 /* on the loop */
 void rr_conn_sending(struct rr_conn *c);       /* one more signalled Send or Read is posted */
 void rr_conn_check_flushed(struct rr_conn *c); /* on the loop; may end it */
 void rr_conn_run(struct ev_task *t);
+void rr_conn_take_turn(struct rr_conn *c, unsigned todo); /* on the loop, with a reference */
+void rr_conn_visit(struct turn *t, uint64_t until);
 void rr_conn_flush_timeout(evutil_socket_t fd, short what, void *conn);
 void rr_conn_end_verbs(struct rr_conn *c);
 void rr_conn_free(struct rr_conn *c); /* its memory */
@@ -280,7 +285,7 @@ const char *rr_peer_name(const struct rr_conn *c, char *buf, size_t len);
 
 /* rdma_cq.c: on the connection's loop */
 void rr_cq_event(evutil_socket_t fd, short what, void *comp);
-void rr_cq_poll(struct rr_conn *c);
+void rr_cq_poll(struct rr_conn *c, uint64_t until);
 void rr_cq_ack(struct rr_conn *c);
 
 /* rdma_recv.c */

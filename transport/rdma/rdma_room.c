@@ -48,22 +48,33 @@ size_t rr_room_for_one(struct rr_server *srv)
 	return early > equal ? early : equal;
 }
 
+/* More than the id's reference: a request is in work. */
+static bool may_go(const struct rr_conn *c, uint64_t now)
+{
+	return c->state == RR_OPEN && c->rpc.refs == 1 && now > c->active_ns + GRACE_NS;
+}
+
+/* Whoever has most connections gives one up first. */
+static bool rather(const struct rr_conn *a, const struct rr_conn *b)
+{
+	const unsigned na = rpc_client_conns(a->rpc.client), nb = rpc_client_conns(b->rpc.client);
+
+	return na != nb ? na > nb : a->active_ns < b->active_ns;
+}
+
 void rr_room_make(struct rr_server *srv)
 {
 	const uint64_t now = rr_now();
-	struct rr_conn *c, *idlest = NULL;
+	struct rr_conn *c, *goes = NULL;
 
 	pthread_mutex_lock(&srv->lock);
 	LIST_FOREACH(c, &srv->conns, link)
 	{
-		/* More than the id's reference: a request is in work. */
-		if (c->state != RR_OPEN || c->rpc.refs > 1 || now < c->active_ns + GRACE_NS)
-			continue;
-		if (!idlest || c->active_ns < idlest->active_ns)
-			idlest = c;
+		if (may_go(c, now) && (!goes || rather(c, goes)))
+			goes = c;
 	}
-	if (idlest)
-		rr_conn_notify(idlest, RR_EV_CLOSE);
+	if (goes)
+		rr_conn_notify(goes, RR_EV_CLOSE);
 	pthread_mutex_unlock(&srv->lock);
 }
 

@@ -93,6 +93,34 @@ void tcp_conn_post_locked(struct tcp_conn *c)
 	ev_loop_post(c->loop->ev, &c->task);
 }
 
+/* The peer's time stands still while it is us who keep it waiting. */
+static void forgive(struct tcp_conn *c, uint64_t waited)
+{
+	c->record_ns += waited;
+	pthread_mutex_lock(&c->lock);
+	c->out_ns += waited;
+	pthread_mutex_unlock(&c->lock);
+}
+
+static void visit(struct turn *t, uint64_t until)
+{
+	struct tcp_conn *c = rn_container_of(t, struct tcp_conn, turn);
+
+	if (t->since_ns)
+		forgive(c, tcp_now() - t->since_ns);
+	if (c->writable)
+		tcp_write_some(c);
+	if (!c->loop->quiet)
+		tcp_read_some(c, until);
+}
+
+void tcp_conn_take_turn(struct tcp_conn *c)
+{
+	rpc_conn_ref(&c->rpc); /* the visit may close it */
+	turn_take(c->loop->turns, &c->rpc.client->loop[c->loop->index], &c->turn);
+	rpc_conn_put(&c->rpc);
+}
+
 static void start(struct ev_task *task)
 {
 	struct tcp_conn *c = rn_container_of(task, struct tcp_conn, task);
@@ -135,6 +163,8 @@ int tcp_conn_new(struct tcp_server *srv, int fd, const struct sockaddr_storage *
 	pthread_mutex_init(&c->lock, NULL);
 	STAILQ_INIT(&c->out);
 	c->window = (unsigned)rn_min(TCP_WINDOW, srv->cfg.max_requests);
+	c->turn.conn = &c->rpc;
+	c->turn.visit = visit;
 	c->task.run = start;
 	pthread_mutex_lock(&srv->lock);
 	srv->live++;
@@ -159,7 +189,7 @@ void tcp_conn_close(struct tcp_conn *c, enum tcp_close_reason why, const char *t
 	event_del(&c->rd);
 	event_del(&c->wr);
 	TAILQ_REMOVE(&c->loop->conns, c, link);
-	tcp_turns_leave(c);
+	turn_leave(c->loop->turns, &c->turn);
 	if (c->pause == TCP_WAIT_REQUEST)
 		tcp_pool_unstarve(c);
 	if (c->pause == TCP_WAIT_PAYLOAD && !rn_payload_wait_cancel(srv->cfg.pool, &c->waiter))
@@ -229,7 +259,7 @@ static void check_times(struct tcp_conn *c, uint64_t now, bool pressed)
 	const struct tcp_config *cfg = &c->loop->srv->cfg;
 
 	pressed = client_pressed(c, now) || pressed;
-	if (c->turn.flow) /* it is us who keep it waiting */
+	if (turn_waits(&c->turn)) /* it is us who keep it waiting */
 		return;
 	uint64_t stall = cfg->stall_seconds * TCP_NS;
 	uint64_t still = pressed ? TCP_PRESSED_SECONDS * TCP_NS : stall;
@@ -272,22 +302,46 @@ void tcp_conn_ask_reap(struct tcp_server *srv)
 			ev_loop_post(srv->loops[i].ev, &srv->loops[i].reap);
 }
 
+static bool may_go(struct tcp_conn *c)
+{
+	pthread_mutex_lock(&c->lock);
+	bool busy = c->inflight;
+	pthread_mutex_unlock(&c->lock);
+	return !busy && !c->cur;
+}
+
+/* The most connections that a client has of which some have not been used since `then`. */
+static unsigned most_connections(struct tcp_loop *loop, uint64_t then)
+{
+	unsigned most = 0;
+	struct tcp_conn *c;
+
+	TAILQ_FOREACH(c, &loop->conns, link)
+	{
+		unsigned n = rpc_client_conns(c->rpc.client);
+		if (c->active_ns > then)
+			break;
+		if (n > most && may_go(c))
+			most = n;
+	}
+	return most;
+}
+
 void tcp_conn_reap(struct ev_task *task)
 {
 	struct tcp_loop *loop = rn_container_of(task, struct tcp_loop, reap);
-	uint64_t now = tcp_now();
+	uint64_t then = tcp_now() - REAP_GRACE_NS;
+	unsigned most = most_connections(loop, then);
 	unsigned n = REAP_BATCH;
 	struct tcp_conn *c, *next;
 
 	atomic_store(&loop->reaping, false);
 	for (c = TAILQ_FIRST(&loop->conns); c && n; c = next) {
 		next = TAILQ_NEXT(c, link);
-		if (now < c->active_ns + REAP_GRACE_NS)
+		if (c->active_ns > then)
 			break;
-		pthread_mutex_lock(&c->lock);
-		bool busy = c->inflight;
-		pthread_mutex_unlock(&c->lock);
-		if (busy || c->cur)
+		/* Those who have few keep them. */
+		if (rpc_client_conns(c->rpc.client) < most - most / 2 || !may_go(c))
 			continue;
 		tcp_conn_close(c, TCP_CLOSE_IDLE, "idle longest when there was no room");
 		n--;

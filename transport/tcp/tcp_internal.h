@@ -30,12 +30,12 @@
 #include "transport/event_loop.h"
 #include "transport/tcp/tcp_record.h"
 #include "transport/tcp/tcp_server.h"
+#include "transport/turns.h"
 
 #define TCP_HEAD_SIZE                                                                              \
 	1024u /* a call's first bytes; all of most calls, and all before a WRITE's data */
 #define TCP_SCRATCH_SIZE                                                                           \
 	4096u /* one read at a record's start: several small calls, little of a large one */
-#define TCP_CALL_WORK 8192u    /* what a call costs the loop, in bytes received */
 #define TCP_OUT_MAX (4u << 20) /* reply bytes queued, above which no further call is read */
 #define TCP_WRITE_QUANTUM 8u   /* replies of one connection in one turn */
 #define TCP_REPLY_MAX (RN_PAYLOAD_MAX + RPC_HEAD_SIZE)
@@ -74,8 +74,7 @@ struct tcp_conn {
 	TAILQ_ENTRY(tcp_conn) link;	/* loop->conns */
 	TAILQ_ENTRY(tcp_conn) starving; /* loop->starving, while TCP_WAIT_REQUEST */
 	struct event rd, wr;
-	struct rn_fq_item turn; /* in loop->turns */
-	uint64_t turn_ns;	/* since when */
+	struct turn turn;
 	enum tcp_pause pause;
 	bool open;     /* in loop->conns */
 	bool writable; /* the socket has room again for queued replies */
@@ -119,12 +118,9 @@ struct tcp_loop {
 	struct tcp_conn_list starving;
 	bool quiet; /* quiesced */
 	unsigned index;
-	struct rn_fq turns;
-	struct event *pass_ev; /* runs at the end of a pass */
-	bool in_pass;	       /* it will */
-	uint64_t pass, work;   /* see tcp_turns.c */
-	uint64_t feed;	       /* how often starving connections were looked at */
-	uint64_t pressed_ns;   /* when somebody last had to wait for memory */
+	struct turns *turns; /* the event loop's */
+	uint64_t feed;	     /* how often starving connections were looked at */
+	uint64_t pressed_ns; /* when somebody last had to wait for memory */
 	uint8_t scratch[TCP_SCRATCH_SIZE];
 
 	struct ev_task reap;
@@ -185,25 +181,20 @@ enum tcp_close_reason { TCP_CLOSE_PEER, TCP_CLOSE_IDLE, TCP_CLOSE_ERROR };
 void tcp_conn_close(struct tcp_conn *c, enum tcp_close_reason why,
 		    const char *text);		  /* on the loop */
 void tcp_conn_post_locked(struct tcp_conn *c);	  /* c->lock held, and a reference */
+void tcp_conn_take_turn(struct tcp_conn *c);	  /* to read, and to write if writable */
 bool tcp_conn_has_room(const struct tcp_conn *c); /* for another call; c->lock held */
 void tcp_conn_tick(struct tcp_loop *loop);
-/* Asks every loop to close some connections that have been idle longest, so that there is room for
- * new ones. Any thread. */
+/* Asks every loop to close some connections that have been idle longest, of clients that have many,
+ * so that there is room for new ones. Any thread. */
 void tcp_conn_ask_reap(struct tcp_server *srv);
 void tcp_conn_reap(struct ev_task *task);
 
 /* tcp_read.c: on the loop. */
 void tcp_read_ready(evutil_socket_t fd, short what, void *arg);
 void tcp_read_resume(struct tcp_conn *c);
-/* Reads until loop->work has come up to `until`, or there is no more. */
+/* Reads until the loop's work has come up to `until`, or there is no more. */
 void tcp_read_some(struct tcp_conn *c, uint64_t until);
 void tcp_read_stop(struct tcp_conn *c); /* gives back what reading holds */
-
-/* tcp_turns.c: on the loop. */
-void tcp_turns_init(struct tcp_loop *loop);
-void tcp_turns_take(struct tcp_conn *c); /* serves it now, or when it is its client's turn */
-void tcp_turns_leave(struct tcp_conn *c);
-void tcp_turns_pass(evutil_socket_t fd, short what, void *loop);
 
 /* tcp_write.c */
 extern const struct rpc_conn_ops tcp_conn_ops;

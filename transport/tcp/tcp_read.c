@@ -10,7 +10,7 @@
  * holds waits in c->pending. A length that the peer declares never sizes anything but a payload
  * buffer, and no more than one class of it at a time.
  *
- * When and how much is read is decided in tcp_turns.c.
+ * When and how much is read is decided in transport/turns.c.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -178,7 +178,7 @@ static enum feed submit(struct tcp_conn *c)
 	t->rpc->bulk_chunk = false;
 	t->rpc->arrived_ns = tcp_now();
 	tcp_count(srv, calls, 1);
-	c->loop->work += TCP_CALL_WORK;
+	c->loop->turns->work += TURN_WORK;
 	srv->cfg.sink.submit(srv->cfg.sink.ctx, t->rpc);
 	return FEED_MORE;
 }
@@ -302,7 +302,7 @@ static size_t receive_some(struct tcp_conn *c, uint8_t *to, size_t ask)
 	if (got <= 0)
 		return 0;
 	tcp_count(c->loop->srv, bytes_in, (uint64_t)got);
-	c->loop->work += (uint64_t)got;
+	c->loop->turns->work += (uint64_t)got;
 	return (size_t)got;
 }
 
@@ -368,7 +368,7 @@ void tcp_read_some(struct tcp_conn *c, uint64_t until)
 			return;
 		event_add(&c->rd, NULL);
 	}
-	while (c->loop->work < until && receive(c) > 0)
+	while (c->loop->turns->work < until && receive(c) > 0)
 		;
 }
 
@@ -381,7 +381,7 @@ void tcp_read_ready(evutil_socket_t fd, short what, void *arg)
 	c->active_ns = tcp_now();
 	TAILQ_REMOVE(&c->loop->conns, c, link);
 	TAILQ_INSERT_TAIL(&c->loop->conns, c, link);
-	tcp_turns_take(c);
+	tcp_conn_take_turn(c);
 }
 
 void tcp_read_resume(struct tcp_conn *c)
@@ -399,5 +399,5 @@ void tcp_read_resume(struct tcp_conn *c)
 		c->pause = TCP_GOING;
 	}
 	if (c->pause == TCP_GOING && !event_pending(&c->rd, EV_READ, NULL))
-		tcp_turns_take(c);
+		tcp_conn_take_turn(c);
 }

@@ -36,8 +36,7 @@ static void set_up_loop(void *arg)
 
 	loop->tick = event_new(base, -1, EV_PERSIST, on_tick, loop);
 	loop->retry = event_new(base, -1, 0, on_retry, loop);
-	loop->pass_ev = event_new(base, -1, 0, tcp_turns_pass, loop);
-	if (!loop->tick || !loop->retry || !loop->pass_ev || event_add(loop->tick, &second) < 0)
+	if (!loop->tick || !loop->retry || event_add(loop->tick, &second) < 0)
 		s->err = -ENOMEM;
 }
 
@@ -49,9 +48,7 @@ static void tear_down_loop(void *arg)
 		event_free(loop->tick);
 	if (loop->retry)
 		event_free(loop->retry);
-	if (loop->pass_ev)
-		event_free(loop->pass_ev);
-	loop->tick = loop->retry = loop->pass_ev = NULL;
+	loop->tick = loop->retry = NULL;
 }
 
 static int init_loop(struct tcp_server *srv, unsigned i)
@@ -62,7 +59,7 @@ static int init_loop(struct tcp_server *srv, unsigned i)
 	loop->srv = srv;
 	loop->ev = srv->cfg.loops[i];
 	loop->index = i;
-	tcp_turns_init(loop);
+	loop->turns = ev_loop_turns(loop->ev);
 	TAILQ_INIT(&loop->conns);
 	TAILQ_INIT(&loop->starving);
 	STAILQ_INIT(&loop->idle);

@@ -178,7 +178,7 @@ void tcp_write_ready(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	c->writable = true;
-	tcp_turns_take(c);
+	tcp_conn_take_turn(c);
 }
 
 void tcp_write_some(struct tcp_conn *c)
@@ -189,7 +189,7 @@ void tcp_write_some(struct tcp_conn *c)
 	pthread_mutex_lock(&c->lock);
 	c->blocked = false;
 	if (!c->sending)
-		c->loop->work += drain_locked(c, &done);
+		c->loop->turns->work += drain_locked(c, &done);
 	pthread_mutex_unlock(&c->lock);
 	finish_list(c, &done);
 }

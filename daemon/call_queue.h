@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Requests that wait for a worker, while all are busy: clients take turns, whatever the number of
- * their connections. A call costs TURN_CALL_COST bytes and the data that it moves, so that a client
+ * their connections. A call costs CALL_COST bytes and the data that it moves, so that a client
  * of large READs and one of GETATTRs get about the same time. Thread-safe.
  */
-#ifndef RN_DAEMON_TURNS_H
-#define RN_DAEMON_TURNS_H
+#ifndef RN_DAEMON_CALL_QUEUE_H
+#define RN_DAEMON_CALL_QUEUE_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -14,25 +14,25 @@
 #include "rpc/request.h"
 
 /* What a call costs beside its data: the bytes that are copied in the time of a small call. */
-#define TURN_CALL_COST (32u << 10)
+#define CALL_COST (32u << 10)
 
-struct turns {
+struct call_queue {
 	pthread_mutex_t lock;
 	struct rn_fq queue;
 	_Atomic unsigned waiting; /* changed under the lock, looked at without */
 };
 
-void turns_init(struct turns *t);
-void turns_fini(struct turns *t);
+void call_queue_init(struct call_queue *t);
+void call_queue_fini(struct call_queue *t);
 
-void turns_push(struct turns *t, struct rpc_request *req); /* req->conn->client is set */
-struct rpc_request *turns_pop(struct turns *t);		   /* NULL: nobody waits */
+void call_queue_push(struct call_queue *t, struct rpc_request *req); /* req->conn->client is set */
+struct rpc_request *call_queue_pop(struct call_queue *t);	     /* NULL: nobody waits */
 /* req has been served; its reply is in req->out. */
-void turns_charge(struct turns *t, const struct rpc_request *req);
+void call_queue_charge(struct call_queue *t, const struct rpc_request *req);
 
 /* Sequentially consistent, like the change: who looks after he has made room for a request, and who
  * pushes one and looks for room after that, cannot both miss each other. */
-static inline unsigned turns_waiting(const struct turns *t)
+static inline unsigned call_queue_waiting(const struct call_queue *t)
 {
 	return atomic_load(&t->waiting);
 }

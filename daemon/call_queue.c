@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "daemon/turns.h"
+#include "daemon/call_queue.h"
 
 #include "lib/checked.h"
 #include "rpc/client.h"
 
-void turns_init(struct turns *t)
+void call_queue_init(struct call_queue *t)
 {
 	pthread_mutex_init(&t->lock, NULL);
 	/* One small call a turn: round robin by calls, until somebody moves data. */
-	rn_fq_init(&t->queue, TURN_CALL_COST);
+	rn_fq_init(&t->queue, CALL_COST);
 	atomic_init(&t->waiting, 0);
 }
 
-void turns_fini(struct turns *t)
+void call_queue_fini(struct call_queue *t)
 {
 	pthread_mutex_destroy(&t->lock);
 }
@@ -26,9 +26,9 @@ static uint32_t arrived_bytes(const struct rpc_request *req)
 	return sum;
 }
 
-void turns_push(struct turns *t, struct rpc_request *req)
+void call_queue_push(struct call_queue *t, struct rpc_request *req)
 {
-	const uint32_t cost = TURN_CALL_COST + arrived_bytes(req);
+	const uint32_t cost = CALL_COST + arrived_bytes(req);
 
 	pthread_mutex_lock(&t->lock);
 	rn_fq_push(&t->queue, &req->conn->client->calls, &req->turn, cost);
@@ -36,7 +36,7 @@ void turns_push(struct turns *t, struct rpc_request *req)
 	pthread_mutex_unlock(&t->lock);
 }
 
-struct rpc_request *turns_pop(struct turns *t)
+struct rpc_request *call_queue_pop(struct call_queue *t)
 {
 	pthread_mutex_lock(&t->lock);
 	struct rn_fq_item *it = rn_fq_pop(&t->queue);
@@ -45,9 +45,9 @@ struct rpc_request *turns_pop(struct turns *t)
 	return it != NULL ? rn_container_of(it, struct rpc_request, turn) : NULL;
 }
 
-void turns_charge(struct turns *t, const struct rpc_request *req)
+void call_queue_charge(struct call_queue *t, const struct rpc_request *req)
 {
-	if (turns_waiting(t) == 0)
+	if (call_queue_waiting(t) == 0)
 		return; /* nobody lost a turn by it */
 	pthread_mutex_lock(&t->lock);
 	rn_fq_charge(&t->queue, &req->conn->client->calls, xdr_out_total(&req->out));

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "transport/turns.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <time.h>
+
+#include "lib/checked.h"
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* The loop will come by once more when the descriptors that are ready now have been seen to. */
+static void open_pass(struct turns *ts)
+{
+	if (ts->in_pass)
+		return;
+	ts->in_pass = true;
+	event_active(ts->pass_ev, EV_TIMEOUT, 1);
+}
+
+/* Returns the work that it was. */
+static uint64_t visit(struct turns *ts, struct turn *t)
+{
+	const uint64_t start = ts->work;
+
+	t->visit(t, start + TURN_VISIT);
+	t->since_ns = 0;
+	return ts->work - start;
+}
+
+void turn_take(struct turns *ts, struct rpc_loop_share *share, struct turn *t)
+{
+	if (turn_waits(t))
+		return;
+	open_pass(ts);
+	if (share->pass != ts->pass) {
+		share->pass = ts->pass;
+		share->work = 0;
+	}
+	if (share->work < TURN_VISIT && !rn_fq_waits(&share->flow)) {
+		share->work += visit(ts, t);
+		return;
+	}
+	t->since_ns = now_ns();
+	t->flow = &share->flow;
+	rn_fq_push(&ts->queue, &share->flow, &t->item, 1);
+}
+
+void turn_leave(struct turns *ts, struct turn *t)
+{
+	if (turn_waits(t))
+		rn_fq_remove(&ts->queue, &t->item);
+}
+
+static void on_pass(evutil_socket_t fd, short what, void *arg)
+{
+	static const struct timeval now;
+	struct turns *ts = arg;
+	const uint64_t end = ts->work + TURN_VISIT;
+	struct rn_fq_item *it;
+
+	(void)fd;
+	(void)what;
+	ts->pass++;
+	while (ts->work < end && (it = rn_fq_pop(&ts->queue))) {
+		struct turn *t = rn_container_of(it, struct turn, item);
+		struct rn_fq_flow *flow = t->flow;
+		struct rpc_conn *conn = t->conn;
+
+		rpc_conn_ref(conn); /* the visit may close it; the client is its */
+		rn_fq_charge(&ts->queue, flow, visit(ts, t));
+		rpc_conn_put(conn);
+	}
+	ts->in_pass = ts->queue.nitems > 0;
+	if (ts->in_pass) /* after a look at the descriptors */
+		event_add(ts->pass_ev, &now);
+}
+
+int turns_init(struct turns *ts, struct event_base *base)
+{
+	rn_fq_init(&ts->queue, TURN_VISIT);
+	ts->pass = 1;
+	ts->pass_ev = event_new(base, -1, 0, on_pass, ts);
+	return ts->pass_ev ? 0 : -ENOMEM;
+}
+
+void turns_fini(struct turns *ts)
+{
+	if (ts->pass_ev)
+		event_free(ts->pass_ev);
+	ts->pass_ev = NULL;
+}
