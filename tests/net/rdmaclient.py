@@ -25,9 +25,9 @@ class RdmaError(Exception):
 class Peer:
     """One process; one connection at a time."""
 
-    def __init__(self, env=None, timeout=120):
+    def __init__(self, env=None, timeout=120, before=()):
         self.timeout = timeout
-        self.process = subprocess.Popen([PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env)
+        self.process = subprocess.Popen([*before, PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env)
 
     def connect(self, host, port, recv_size=INLINE, rnr_retry=0):
         answer = self.ask(f"connect {host} {port} {DATA} {recv_size} {rnr_retry}")

@@ -22,7 +22,9 @@ CALLS = int(os.environ.get("SHARES_CALLS", 640))
 MEMORY = 128  # MiB: less than a flood would take if it could
 BESIDE = 96  # MiB that are no matter of memory_max: the program, the reply cache, rings, the allocator's losses
 AT_ONCE = 64  # calls that the polite client has under way; so many that what they wait for a processor counts little
-MOST = 120  # calls that a flood may have answered in the time of one polite call: served in order of arrival, it has hundreds
+FEW = 8  # connections: enough to always have calls waiting
+RATIO = 8  # calls of a flood from FLOOD connections for one of a flood from FEW: about 1 if shared by client, else FLOOD / FEW
+MOST = 400  # calls that a flood may have answered in the time of one polite call: served in order of arrival, it has hundreds
 POLITE = "127.0.0.2"
 MIB = 1 << 20
 
@@ -86,6 +88,19 @@ def test_flood(t, d, p):
                     f"at most {MOST}")
 
 
+def test_two_floods(t, d, p):
+    """Two clients that take all they can, one by few connections."""
+    for name, message in (("GETATTR", p.getattr()), ("READ 64 KiB", p.read(65536))):
+        floods = [Flood(d, message, FEW, "127.0.0.3"), Flood(d, message, FLOOD, "127.0.0.4")]
+        before = [f.replies() for f in floods]
+        time.sleep(1)
+        few, many = (f.replies() - b for f, b in zip(floods, before))
+        for f in floods:
+            f.stop()
+        print(f"two floods of {name:30} {few} calls/s by {FEW} connections, {many} by {FLOOD}", flush=True)
+        t.check(f"a client gets no more {name} by {FLOOD} connections", many <= RATIO * few, f"{many} calls for {few}")
+
+
 def test_deaf(t, d, p):
     """Clients that never take a reply: they are closed in the end, and until then hold their share only."""
     conns = deaf(d, p.read(MIB >> 2), 20, "127.0.0.4")
@@ -146,7 +161,7 @@ def main():
         held = Held(d)
         before = held.settled()
         p = Polite(t, d, root, fh)
-        for test in (test_alone, test_flood, test_deaf, test_many):
+        for test in (test_alone, test_flood, test_two_floods, test_deaf, test_many):
             test(t, d, p)
             if not t.check(f"the daemon lives after {test.__name__}", d.alive()):
                 break
