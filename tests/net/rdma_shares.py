@@ -49,6 +49,11 @@ class Crowd:
         self.say(line)
         return self.numbers()
 
+    def flood(self):
+        """Begins, and returns when it has got somewhere."""
+        self.say("flood")
+        self.numbers()
+
     def end(self):
         self.p.kill()
         self.p.wait()
@@ -71,7 +76,7 @@ def test_flood(t, d, f, polite, fh, call):
     for conns in (1, FLOOD):
         crowd = Crowd(f, "127.0.0.3", conns, 32, call)
         t.equal("flooding connections", crowd.opened, conns)
-        crowd.say("flood")
+        crowd.flood()
         good, took = getattrs(polite, fh, CALLS)
         crowd.say("enough")
         others = crowd.numbers()[0]
@@ -86,7 +91,7 @@ def test_two_floods(t, d, f, polite, fh, call):
     """Two clients that take all they can, one by few connections."""
     crowds = [Crowd(f, "127.0.0.3", FEW, 32, call), Crowd(f, "127.0.0.4", FLOOD, 32, call)]
     for c in crowds:
-        c.say("flood")
+        c.flood()
     time.sleep(1.5)
     for c in crowds:
         c.say("enough")

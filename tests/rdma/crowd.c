@@ -6,7 +6,7 @@
  * standard input say; each is answered by one line.
  *   round   one call on each connection:    answered N of M, credits LEAST..MOST
  *   flood   calls on all as fast as the server takes them, WINDOW at a time on each, until the
- *           next line:                      flooded N
+ *           next line:                      flooding, at the first reply; flooded N
  *   deaf    WINDOW calls on each, and no Receive for any reply:   sent N
  *   closed  connections that the server has closed:               closed N
  * MESSAGE is an RPC call in hexadecimal digits, that may be done any number of times. Replies are
@@ -244,6 +244,7 @@ static void do_flood(struct crowd *w)
 {
 	struct pollfd in = { 0, POLLIN, 0 };
 	uint64_t start = w->answers;
+	bool told = false;
 
 	while (poll(&in, 1, 0) == 0) {
 		for (unsigned i = 0; i < w->n; i++) {
@@ -253,6 +254,11 @@ static void do_flood(struct crowd *w)
 		}
 		if (!reap(w))
 			poll(&in, 1, 1);
+		if (!told && w->answers > start) {
+			told = true;
+			puts("flooding");
+			fflush(stdout);
+		}
 	}
 	printf("flooded %llu\n", (unsigned long long)(w->answers - start));
 }
@@ -339,6 +345,7 @@ int main(int argc, char **argv)
 	if (!w.conns || !w.block || !w.channel)
 		die("memory");
 	set_message(&w, argv[6]);
+	setvbuf(stdin, NULL, _IONBF, 0); /* what is not read yet must show in poll(2) */
 	while (w.n < w.max && open_one(&w))
 		;
 	printf("opened %u\n", w.n);
