@@ -282,6 +282,27 @@ static void rdma_headers(void)
 	write_seed("rdma-manners");
 }
 
+/* Each fault amid calls that read, write and list, and calls after it. */
+static void faults(void)
+{
+	char name[32];
+
+	for (uint8_t what = 0; what < 13; what++) {
+		record(RDMA, "GETATTR", 0);
+		add(SS_WAIT, RDMA, 0);
+		add(SS_FAULT, 0, (uint8_t)(what | (what & 3) << 4));
+		reading(SS_RECORD, RDMA, 0, 65536);
+		writing(RDMA, 0, 2, SIZE_64K);
+		listing(RDMA, true, false);
+		record(RDMA + 1, "READ", 0);
+		add(SS_WAIT, RDMA, 0);
+		add(SS_CLOSE, RDMA, 0);
+		record(RDMA, "GETATTR", 0);
+		snprintf(name, sizeof(name), "fault-%02u", what);
+		write_seed(name);
+	}
+}
+
 static void changes_below(void)
 {
 	char name[32];
@@ -315,6 +336,7 @@ int main(int argc, char **argv)
 	crowds();
 	rdma_chunks();
 	rdma_headers();
+	faults();
 	changes_below();
 	return seed.err;
 }

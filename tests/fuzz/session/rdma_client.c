@@ -63,7 +63,9 @@ struct ss_window *ss_rdma_window(struct ss_rdma *c, unsigned k, struct ss_values
 {
 	struct ss_window *w = &c->window[k % SS_WINDOWS];
 
-	if (!w->memory && c->open && !c->ended)
+	if (!c->open || c->ended)
+		return NULL;
+	if (!w->memory)
 		w->memory = cf_window_new(&c->conn, SS_WINDOW_SIZE);
 	if (!w->memory)
 		return NULL;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/checked.h"
+#include "tests/fuzz/session/faults.h"
 #include "tests/fuzz/session/finding.h"
 #include "tests/fuzz/session/rdma_client.h"
 #include "tests/fuzz/session/step.h"
@@ -36,6 +37,7 @@ static struct {
 	uint8_t *message; /* SS_MESSAGE_MAX */
 	uint32_t sessions;
 	unsigned step;
+	bool faulty; /* the session has armed a fault */
 } run;
 
 static bool by_rdma(const struct peer *p)
@@ -48,8 +50,12 @@ static void connect_peer(struct peer *p, uint8_t how)
 	int err = 0;
 
 	if (by_rdma(p)) {
-		if (!p->rdma.open)
-			err = ss_rdma_open(&p->rdma, run.world.port, how, &run.values);
+		if (p->rdma.open)
+			return;
+		err = ss_rdma_open(&p->rdma, run.world.port, how, &run.values);
+		p->rdma.doomed |= run.faulty;
+		if (run.faulty)
+			return;
 	} else if (p->tcp.fd < 0) {
 		err = ss_tcp_open(&p->tcp, run.world.port, how & 3, SS_MAX_RECORD, &run.values);
 	}
@@ -291,6 +297,14 @@ static void mute(struct peer *p)
 	p->rdma.muted = p->rdma.was_muted = true;
 }
 
+/* From now on connections by RDMA may end, and there may be none. */
+static void expect_faults(void)
+{
+	run.faulty = true;
+	for (unsigned i = 0; i < SS_CONNS; i++)
+		run.peer[i].rdma.doomed = true;
+}
+
 static void take_step(const struct ss_step *s)
 {
 	struct peer *p = &run.peer[s->conn];
@@ -330,6 +344,10 @@ static void take_step(const struct ss_step *s)
 	case SS_ADMIN:
 		ss_world_admin(s->how);
 		break;
+	case SS_FAULT:
+		expect_faults();
+		ss_fault_arm(s->how);
+		break;
 	case SS_OPS:
 		break;
 	}
@@ -340,6 +358,7 @@ static void take_step(const struct ss_step *s)
 static void end_session(void)
 {
 	run.step = SS_STEPS_MAX;
+	ss_faults_clear();
 	for (unsigned i = 0; i < SS_CONNS; i++)
 		if (run.peer[i].tcp.fd >= 0)
 			ss_tcp_shut(&run.peer[i].tcp);
@@ -358,6 +377,7 @@ void ss_run(const uint8_t *data, size_t size)
 	run.sessions++;
 	ss_world_prepare(&run.world);
 	run.values = run.world.values;
+	run.faulty = false;
 	for (run.step = 0; run.step < n; run.step++)
 		take_step(&steps[run.step]);
 	end_session();

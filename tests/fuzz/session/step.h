@@ -40,6 +40,7 @@ enum ss_op {
 	SS_MUTE,  /* takes no replies until the next SS_WAIT, or the end */
 	SS_LOCAL, /* somebody changes the file system under the server; how: what */
 	SS_ADMIN, /* what the daemon's main thread does; how: reload, counters, the second's tick */
+	SS_FAULT, /* the fabric does something wrong, once; how: see faults.h */
 	SS_OPS,
 };
 
