@@ -196,8 +196,6 @@ static void start_server(struct ss_world *w)
 		if (server_start(&world.settings, &world.log, &world.server) == 0) {
 			ss_ask_handles(w->port, &w->values);
 			warm_up(w);
-			struct held h = wait_all_given_back();
-			world.fds = count_fds(world.loud) - (unsigned)held_value(&h, "node_fds");
 			world.sessions = 0;
 			return;
 		}
@@ -260,10 +258,16 @@ void ss_world_prepare(struct ss_world *w)
 {
 	bool changed = ss_tree_reset();
 
-	if (++world.sessions > SESSIONS_PER_SERVER)
+	if (world.sessions == SESSIONS_PER_SERVER)
 		replace_server(w);
 	else if (changed)
 		ss_ask_handles(w->port, &w->values);
+	/* Not when the server starts: libFuzzer opens files of its own before the first session. */
+	if (world.sessions++ == 0) {
+		struct held h = wait_all_given_back();
+
+		world.fds = count_fds(world.loud) - (unsigned)held_value(&h, "node_fds");
+	}
 }
 
 static void check_fds(struct held h)
