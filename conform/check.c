@@ -42,19 +42,22 @@ bool cf_chunk_filled(struct cf_test *t, const struct cf_chunk *offered, const st
 
 const uint8_t *cf_gather(struct cf_test *t, const struct cf_chunk *got, uint32_t *len)
 {
+	/* Before any memory is had for them: a server can claim what it likes. */
+	for (unsigned i = 0; i < got->nsegs; i++)
+		if (got->seg[i].length && !cf_conn_segment_data(t->conn, &got->seg[i])) {
+			cf_fail(t, "segments that lie in those offered",
+				"segment %u: %u bytes at %#jx", i, got->seg[i].length,
+				(uintmax_t)got->seg[i].offset);
+			return NULL;
+		}
 	uint8_t *out = cf_alloc(t, cf_chunk_len(got) + 1);
 
 	*len = 0;
 	for (unsigned i = 0; i < got->nsegs; i++) {
 		const struct cf_seg *s = &got->seg[i];
-		const uint8_t *p = s->length ? cf_conn_segment_data(t->conn, s) : out;
-		if (!p) {
-			cf_fail(t, "segments that lie in those offered",
-				"segment %u: %u bytes at %#jx", i, s->length, (uintmax_t)s->offset);
-			return NULL;
-		}
-		if (s->length)
-			memcpy(out + *len, p, s->length);
+		if (!s->length)
+			continue;
+		memcpy(out + *len, cf_conn_segment_data(t->conn, s), s->length);
 		*len += s->length;
 	}
 	return out;

@@ -148,13 +148,14 @@ static bool gather(struct cf_test *t, struct cf_reply *r)
 	if (r->len != r->h.size)
 		return bad_reply(t, r, "nothing behind the lists of RDMA_NOMSG (RFC 8166 4.2.4)",
 				 "further bytes");
-	uint8_t *stream = cf_alloc(t, cf_chunk_len(chunk));
-	for (unsigned i = 0; i < chunk->nsegs; i++) {
-		const uint8_t *data = cf_conn_segment_data(t->conn, &chunk->seg[i]);
-		if (!data)
+	for (unsigned i = 0; i < chunk->nsegs; i++)
+		if (!cf_conn_segment_data(t->conn, &chunk->seg[i]))
 			return bad_reply(t, r, "segments of the Reply chunk offered",
 					 "one that is elsewhere");
-		memcpy(stream + r->stream_len, data, chunk->seg[i].length);
+	uint8_t *stream = cf_alloc(t, cf_chunk_len(chunk));
+	for (unsigned i = 0; i < chunk->nsegs; i++) {
+		memcpy(stream + r->stream_len, cf_conn_segment_data(t->conn, &chunk->seg[i]),
+		       chunk->seg[i].length);
 		r->stream_len += chunk->seg[i].length;
 	}
 	r->stream = stream;
