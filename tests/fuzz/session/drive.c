@@ -39,7 +39,7 @@ static struct {
 	unsigned long seed, runs, seconds, number;
 	const uint8_t *data; /* the session that is running */
 	size_t size;
-} drive = { .runs = 150 };
+} drive = { .runs = 60 };
 
 static void on_abort(int sig)
 {
