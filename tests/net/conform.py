@@ -4,6 +4,7 @@
 
 CONFORM_ONLY chooses cases.
 """
+import collections
 import json
 import os
 import re
@@ -29,7 +30,7 @@ def read_json(count, what, out):
         return count.check(f"{what}: JSON", False, f"{e}: {out[-1000:]}") and None
     sums = [sum(c["result"] == r for c in report["cases"]) for r in ("pass", "fail", "skip")]
     count.equal(f"{what}: the sums", [report[k] for k in ("passed", "failed", "skipped")], sums)
-    return [(c["id"], c["result"], str(c)) for c in report["cases"]]
+    return [(c["id"], c["result"], c.get("reason") or str(c)) for c in report["cases"]]
 
 
 def read_tap(count, what, out):
@@ -37,7 +38,16 @@ def read_tap(count, what, out):
     lines = re.findall(r"^((?:not )?ok) (\d+) - \d+ (\S+) (.*)$", out, re.M)
     count.check(f"{what}: TAP's plan", plan and int(plan[1]) == len(lines), f"{plan and plan[1]}, {len(lines)} lines")
     count.equal(f"{what}: TAP's numbers", [int(n) for _, n, _, _ in lines], list(range(1, len(lines) + 1)))
-    return [(name, "fail" if word != "ok" else "skip" if "# SKIP" in rest else "pass", rest) for word, _, name, rest in lines]
+    return [(name, "fail" if word != "ok" else "skip" if "# SKIP" in rest else "pass", rest.partition("# SKIP ")[2] or rest)
+            for word, _, name, rest in lines]
+
+
+def show_skipped(count, what, cases):
+    """One line for each reason: most of the cases that are skipped have the same."""
+    reasons = collections.Counter(detail for _, result, detail in cases if result == "skip")
+    for reason, number in reasons.items():
+        count.skipped += number
+        print(f"SKIP: {what}: {number} cases: {reason}", flush=True)
 
 
 def run(count, what, form, read, devices=None):
@@ -54,7 +64,7 @@ def run(count, what, form, read, devices=None):
                     count.check(f"{what}: {name}", False, out[at:at + 600] if at >= 0 else detail)
                 else:
                     count.passed += result == "pass"
-                    count.skipped += result == "skip"
+            show_skipped(count, what, cases)
             passed = sum(result == "pass" for _, result, _ in cases)
             count.check(f"{what}: enough cases ran", passed >= AT_LEAST, f"{passed}: {out[-1000:]}")
             count.equal(f"{what}: exit status", status, 1 if any(r == "fail" for _, r, _ in cases) else 0)
