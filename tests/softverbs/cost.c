@@ -201,7 +201,7 @@ static void transfer(struct side *s, const struct area *to, uint32_t size, bool 
 	for (int n = 0; n < REPEATS; n++)
 		took = least(took, transfer_once(s, to, size, read));
 	printf("RDMA %-5s %7u bytes             %10.2f us, %8.0f MB/s\n", read ? "Read" : "Write",
-	       size, took / (VOLUME / size) * 1e6, VOLUME / took / 1e6);
+	       size, took * size / VOLUME * 1e6, VOLUME / took / 1e6);
 }
 
 static void copies(struct side *s)

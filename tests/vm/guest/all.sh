@@ -1,15 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# In the guest: every test script for both file systems, or the named ones (TESTS, FILESYSTEMS).
-# BRIEF names a file system that gets only a choice of them. TESTS_ONCE names further scripts, for which one file system is enough, run last.
+# In the guest: every test script for both file systems, or the named ones (TESTS, FILESYSTEMS; ON_EXT4
+# and ON_XFS for one file system). TESTS_ONCE names further scripts, for which one file system is
+# enough, run last.
 # The last line is the sum of theirs.
 passed=0 failed=0 skipped=0
 
 # run_script NAME: t/NAME.sh for the file system FS.
 run_script() {
 	local start=$SECONDS rc last
-	timeout "${SCRIPT_TIMEOUT:-300}" bash "$VMDIR/t/$1.sh" >/run/all.out 2>&1
+	timeout "${SCRIPT_TIMEOUT:-500}" bash "$VMDIR/t/$1.sh" >/run/all.out 2>&1
 	rc=$?
 	last=$(tail -n 1 /run/all.out)
 	sed '$d' /run/all.out
@@ -30,8 +31,11 @@ run_script() {
 for FS in ${FILESYSTEMS:-ext4 xfs}; do
 	export FS
 	all="stats data names dirs tree parallel access restart"
-	[ "$FS" != "${BRIEF:-}" ] || all="stats data parallel restart"
-	for t in ${TESTS:-$all}; do
+	case $FS in
+	ext4) chosen=${ON_EXT4:-$all} ;;
+	xfs) chosen=${ON_XFS:-$all} ;;
+	esac
+	for t in ${TESTS:-$chosen}; do
 		run_script "$t"
 	done
 done
