@@ -106,6 +106,7 @@ static enum rpc_run start_read(struct nfs3_op *op, const struct nfs3_read_args *
 	size = vfs_read_buffer_size(op->ctx.exp, io->offset, io->count);
 	if (size == 0)
 		size = 1;
+	rpc_request_forget_call(req); /* a peer may have sent much more than READ's arguments */
 	req->waiter.ready = memory_ready;
 	req->waiter.account = rpc_request_account(req);
 	p = rn_payload_get_or_wait(req->server->pool, size, &req->waiter);

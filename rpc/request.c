@@ -40,13 +40,18 @@ void rpc_request_free(struct rpc_request *req)
 	free(req);
 }
 
-void rpc_request_reset(struct rpc_request *req)
+void rpc_request_forget_call(struct rpc_request *req)
 {
 	for (unsigned i = 0; i < req->nseg; i++) {
 		rn_payload_put(req->seg[i].payload);
 		req->seg[i] = (struct rpc_seg){ 0 };
 	}
 	req->nseg = 0;
+}
+
+void rpc_request_reset(struct rpc_request *req)
+{
+	rpc_request_forget_call(req);
 	xdr_out_release(&req->out);
 	rn_payload_put(req->long_head);
 	req->long_head = NULL;

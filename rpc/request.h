@@ -105,6 +105,9 @@ struct rpc_request *rpc_request_new(struct rn_payload_pool *pool);
 void rpc_request_free(struct rpc_request *req);
 /* On whose account memory for it is taken, or NULL. */
 struct rn_payload_account *rpc_request_account(const struct rpc_request *req);
+/* Releases the call's segments, of which nothing may be used afterwards. To be called before waiting for memory:
+ * who holds some while he waits for more may be waited for by those whom he waits for. */
+void rpc_request_forget_call(struct rpc_request *req);
 /* Ready for the next call: releases segments' payload, bulk and long head; keeps head and conn. */
 void rpc_request_reset(struct rpc_request *req);
 
