@@ -7,6 +7,7 @@
 
 #include <netinet/in.h>
 #include <pthread.h>
+#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -17,7 +18,7 @@ LIST_HEAD(client_list, rpc_client);
 
 struct rpc_clients {
 	pthread_mutex_t lock;
-	uint64_t seed[2];
+	uint8_t seed[crypto_shorthash_KEYBYTES];
 	unsigned count;
 	struct client_list bucket[BUCKETS];
 };
@@ -29,8 +30,7 @@ struct rpc_clients *rpc_clients_new(void)
 	if (all == NULL)
 		return NULL;
 	/* Without randomness so early, the table works with what it has. */
-	if (getrandom(all->seed, sizeof(all->seed), GRND_NONBLOCK) < 0)
-		all->seed[0] = (uintptr_t)all;
+	(void)!getrandom(all->seed, sizeof(all->seed), GRND_NONBLOCK);
 	pthread_mutex_init(&all->lock, NULL);
 	return all;
 }
@@ -62,21 +62,14 @@ static struct rpc_client_key key_of(const struct sockaddr_storage *peer)
 	return key;
 }
 
-static uint64_t mix(uint64_t x)
-{
-	x ^= x >> 32;
-	x *= 0xd6e8feb86659fd93u;
-	x ^= x >> 32;
-	x *= 0xd6e8feb86659fd93u;
-	return x ^ x >> 32;
-}
-
 static struct client_list *bucket_of(struct rpc_clients *all, const struct rpc_client_key *key)
 {
-	uint64_t half[2];
+	uint8_t bytes[sizeof(key->addr) + sizeof(key->scope)]; /* without padding */
+	uint64_t h;
 
-	memcpy(half, key->addr, sizeof(half));
-	const uint64_t h = mix(mix(half[0] ^ all->seed[0]) + half[1] + key->scope + all->seed[1]);
+	memcpy(bytes, key->addr, sizeof(key->addr));
+	memcpy(bytes + sizeof(key->addr), &key->scope, sizeof(key->scope));
+	crypto_shorthash((uint8_t *)&h, bytes, sizeof(bytes), all->seed);
 	return &all->bucket[h & (BUCKETS - 1)];
 }
 
