@@ -48,3 +48,10 @@ void rn_arena_reset(struct rn_arena *a)
 	a->used = 0;
 	a->overflowed = false;
 }
+
+void rn_arena_rewind(struct rn_arena *a, size_t used)
+{
+	if (used < a->used)
+		a->used = used;
+	a->overflowed = false;
+}

@@ -27,4 +27,7 @@ void *rn_arena_array(struct rn_arena *a, size_t count, size_t size);
 
 void rn_arena_reset(struct rn_arena *a);
 
+/* Takes back what was allocated since used had that value. */
+void rn_arena_rewind(struct rn_arena *a, size_t used);
+
 #endif

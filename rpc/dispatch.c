@@ -224,7 +224,7 @@ static void find_and_run(struct rpc_server *server, struct rpc_request *req)
 		return;
 	}
 	req->proc = &version->procs[call->proc];
-	req->program_ctx = program->ctx;
+	req->program_ctx = version->ctx ? version->ctx : program->ctx;
 	run_proc(req, program);
 }
 

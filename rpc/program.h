@@ -46,6 +46,7 @@ struct rpc_version {
 	uint32_t vers;
 	const struct rpc_proc *procs;
 	uint32_t nprocs;
+	void *ctx; /* req->program_ctx; NULL: the program's */
 };
 
 struct rpc_program {

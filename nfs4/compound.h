@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One COMPOUND under way (RFC 7530 section 15.2, RFC 8881 section 16.2): the loop over its
+ * operations, and what operations hand on to each other. It lies in the request's arena and is used
+ * by the request's worker only.
+ *
+ * An operation is a row of the table (nfs4/op_table.h). The loop decodes its arguments, makes sure
+ * that its worst-case result fits the reply, puts the operation's number and a place for the
+ * status, and calls run(). run() puts what follows the status into c->out and returns a status. If that
+ * is not NFS4_OK, what it has put is taken back, unless it set c->keep_body (results that have a
+ * body on failure: LOCK's denied owner, SETATTR's bitmap). One that waits for the ring or for
+ * memory returns NFS4_PENDING and ends later, on the same worker, by nfs4_compound_resume().
+ *
+ * Arguments live in the arena until their operation has ended: the loop takes the arena back to
+ * where it was before it decodes the next one. Nothing else may keep pointers into it; what outlives
+ * the operation belongs to the compound.
+ */
+#ifndef RN_NFS4_COMPOUND_H
+#define RN_NFS4_COMPOUND_H
+
+#include "nfs4/op_table.h"
+#include "nfs4/place.h"
+#include "nfs4/proto.h"
+#include "nfs4/status.h"
+#include "nfs4/stateid.h"
+#include "rpc/program.h"
+#include "rpc/worker.h"
+#include "vfs/io.h"
+
+/* Results of run() besides nfsstat4. */
+#define NFS4_PENDING (-1)  /* nfs4_compound_resume() will be called */
+#define NFS4_REPLAYED (-2) /* SEQUENCE only: the reply of the slot is in c->out, whole */
+
+#define NFS4_TAG_MAX 1024u /* a longer tag is refused as NFS4ERR_INVAL */
+#define NFS4_OPS_MAX 128u  /* operations of one COMPOUND, sessions may agree on fewer */
+
+struct nfs4_client;
+struct nfs4_owner;
+struct nfs4_session;
+struct nfs4_slot;
+
+struct nfs4_compound {
+	struct rpc_request *req;
+	struct nfs4_server *server;
+	struct xdr_in *in;   /* &req->in */
+	struct xdr_out *out; /* &req->out */
+
+	uint32_t minor;
+	uint32_t nops;	/* as the call says */
+	uint32_t index; /* of the operation under way */
+	uint32_t opnum; /* its number, as the call says */
+	const struct nfs4_op *op; /* its row; NULL: illegal */
+	void *args;
+	bool keep_body;
+
+	size_t body_at;	  /* offset in out of COMPOUND4res */
+	size_t count_at;  /* of the number of results */
+	size_t status_at; /* of the status of the operation under way */
+	size_t arena_at;  /* arena position before its arguments */
+	uint32_t done;	  /* results put */
+	bool in_loop;	  /* resume() is called from within run() */
+	int resumed;	  /* and with this status */
+
+	struct nfs4_place current, saved;
+	struct nfs4_stateid current_sid, saved_sid; /* RFC 8881 section 16.2.3.1.2 */
+	bool has_current_sid, has_saved_sid;
+
+	/* Minor versions 1 and 2, from SEQUENCE on: references, given back at the end. */
+	struct nfs4_session *session;
+	struct nfs4_slot *slot;
+	bool cache_this;
+	size_t reply_limit;  /* of the session: bytes of the whole RPC reply; SIZE_MAX: none */
+	size_t cached_limit; /* bytes, if cache_this */
+	struct nfs4_client *client; /* who calls, once it is known: a reference */
+
+	/* Minor version 0: the owner whose sequence number the operation has advanced. When the
+	 * operation ends, its result is kept with the owner as the answer to a replay. */
+	struct nfs4_owner *seq_owner;
+
+	/* For operations that wait. */
+	union {
+		struct vfs_io io;
+		struct vfs_sync sync;
+	};
+	int (*after_sync)(struct nfs4_compound *c, int rc); /* see nfs4_settle */
+	void *wait; /* the operation's own */
+};
+
+/* The run function of procedure COMPOUND. */
+enum rpc_run nfs4_compound_run(struct rpc_request *req, void *args);
+
+/* Goes on after NFS4_PENDING: the operation's result is in c->out. On the request's worker; c may be
+ * gone afterwards. */
+void nfs4_compound_resume(struct nfs4_compound *c, int status);
+
+/* Bytes by which the reply may still grow without a Write chunk's help: what transport and session
+ * allow, less what the status of a further operation needs. */
+size_t nfs4_reply_room(const struct nfs4_compound *c);
+
+/* What a result that does not fit is answered: NFS4ERR_RESOURCE (minor version 0),
+ * NFS4ERR_REP_TOO_BIG, or NFS4ERR_REP_TOO_BIG_TO_CACHE. */
+int nfs4_reply_too_big(const struct nfs4_compound *c, size_t need);
+
+/*
+ * Makes room in c->out for size bytes. 0, or the status to answer (too big, or NFS4ERR_DELAY: no
+ * memory now). The loop has done so already for the row's reply_size.
+ */
+int nfs4_reserve_reply(struct nfs4_compound *c, size_t size);
+
+/*
+ * Lets go of the call's memory before its request waits for more (rpc_request_forget_call): what is
+ * left of the call is copied into the arena. False: it does not fit, or the reply holds payload
+ * already; then the operation must not wait, and answers NFS4ERR_DELAY if there is no memory now.
+ */
+bool nfs4_forget_call(struct nfs4_compound *c);
+
+/*
+ * The end of an operation that changed metadata: makes c->sync.node[] durable unless the export is
+ * async or rc is a failure, then calls after(c, rc), which puts the result and returns the status.
+ * What run() returns.
+ */
+int nfs4_settle(struct nfs4_compound *c, int rc, int (*after)(struct nfs4_compound *c, int rc));
+
+#endif

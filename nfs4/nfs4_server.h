@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * NFS version 4 (RFC 7530, RFC 8881, RFC 7862) as an RPC program, as the daemon sees it.
+ */
+#ifndef RN_NFS4_NFS4_SERVER_H
+#define RN_NFS4_NFS4_SERVER_H
+
+#include "lib/log.h"
+#include "rpc/program.h"
+#include "vfs/vfs.h"
+
+struct nfs4_server;
+
+/* The server's name for a user or group, and back (RFC 8881 section 5.9). Thread-safe; may wait for
+ * a name service on a first question. 0 or -errno; names are not NUL-terminated going in. */
+struct nfs4_idmap {
+	int (*uid_to_name)(void *ctx, uint32_t uid, char *name, size_t size);
+	int (*gid_to_name)(void *ctx, uint32_t gid, char *name, size_t size);
+	int (*name_to_uid)(void *ctx, const char *name, uint32_t len, uint32_t *uid);
+	int (*name_to_gid)(void *ctx, const char *name, uint32_t len, uint32_t *gid);
+	void *ctx; /* all NULL: decimal numbers only */
+};
+
+struct nfs4_config {
+	struct vfs *vfs;
+	struct vfs_exports exports;
+	struct rn_payload_pool *pool;
+	struct rn_budget *budget; /* what state costs is taken from here */
+	const struct rn_logger *log;
+	struct nfs4_idmap idmap;
+	uint32_t max_io;	   /* maxread, maxwrite: bytes */
+	unsigned minor_max;	   /* highest minor version served: 0..2 */
+	unsigned minor_min;
+	unsigned lease_seconds;	   /* default 90 */
+	unsigned grace_seconds;	   /* at most; default 90 */
+	unsigned max_sessions;	   /* of all clients; 0: as memory allows */
+	const char *state_dir;	   /* where the client records live; NULL: nowhere (tests) */
+	/* As nfs3_config: supplementary groups by the server's own databases, or NULL. */
+	void (*lookup_groups)(void *ctx, struct vfs_cred *cred);
+	void *lookup_ctx;
+};
+
+/* 0 or -errno; what cannot be used in the state directory is logged. */
+int nfs4_server_new(const struct nfs4_config *cfg, struct nfs4_server **out);
+/* No request is running. */
+void nfs4_server_free(struct nfs4_server *s);
+
+/* Adds version 4 as one of the NFS program's versions. The program's admit and ctx are those of
+ * version 3, so the handlers find s through version->ctx. */
+void nfs4_version(struct nfs4_server *s, struct rpc_version *out);
+
+/* The exports have been reloaded: the pseudo file system follows. */
+void nfs4_exports_changed(struct nfs4_server *s);
+/* About once a second, from one thread: leases, the end of grace. */
+void nfs4_tick(struct nfs4_server *s);
+
+/* What is held now, for the daemon's counters. */
+struct nfs4_held {
+	uint64_t clients, courtesy_clients, sessions, slots;
+	uint64_t owners, opens, locks, cached_replies;
+};
+void nfs4_held(struct nfs4_server *s, struct nfs4_held *out);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the parts of nfs4/ share. Each part makes and frees its own, in the order of this list. */
+#ifndef RN_NFS4_SERVER_H
+#define RN_NFS4_SERVER_H
+
+#include "nfs4/nfs4_server.h"
+
+struct nfs4_clients;
+struct nfs4_pseudo;
+struct nfs4_recovery;
+struct nfs4_states;
+
+struct nfs4_server {
+	struct nfs4_config cfg;
+	uint32_t boot; /* differs for each run: part of client ids, stateids and session ids */
+	struct nfs4_pseudo *pseudo;	/* nfs4/names/pseudo.h */
+	struct nfs4_recovery *recovery; /* nfs4/recovery/recovery.h */
+	struct nfs4_states *states;	/* nfs4/state/states.h */
+	struct nfs4_clients *clients;	/* nfs4/client/clients.h */
+};
+
+#endif
