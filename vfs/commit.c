@@ -51,7 +51,7 @@ void vfs_commit(struct vfs_io *io)
 	int rc;
 
 	vfs_io_init(io, commit_complete);
-	rc = vfs_may_write(io->ctx, io->node);
+	rc = vfs_io_may_write(io);
 	if (rc < 0 || io->ctx->access.flags & VFS_ASYNC)
 		vfs_io_finish_later(io, rc);
 	else

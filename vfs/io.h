@@ -36,6 +36,10 @@ struct vfs_io {
 	struct vfs_node *node; /* the caller's reference must last until done */
 	uint64_t offset;
 	uint32_t count;
+	/* The permission was checked when the file was opened (an NFSv4 stateid): not asked again.
+	 * A read-only export still refuses writes. The bits that writes by users clear, they clear.
+	 */
+	bool opened;
 
 	/* READ: where to; payload->size >= count (in direct mode with room for alignment:
 	 * vfs_read_buffer_size). The data starts at payload->data + data_off when done. */

@@ -22,18 +22,30 @@ int vfs_access_check(struct vfs_ctx *ctx, struct vfs_node *n, int amode)
 		       : -errno;
 }
 
+static int check_regular(const struct vfs_node *n)
+{
+	if (n->type == S_IFREG)
+		return 0;
+	return n->type == S_IFDIR ? -EISDIR : -EINVAL;
+}
+
 /* 1: the caller owns the file and may do with its data what it likes. */
 static int check_data(struct vfs_ctx *ctx, struct vfs_node *n)
 {
 	struct statx sx;
-	int rc;
+	int rc = check_regular(n);
 
-	if (n->type == S_IFDIR)
-		return -EISDIR;
-	if (n->type != S_IFREG)
-		return -EINVAL;
-	rc = vfs_node_stat(n, &sx);
+	if (rc == 0)
+		rc = vfs_node_stat(n, &sx);
 	return rc == 0 ? sx.stx_uid == ctx->cred.uid : rc;
+}
+
+/* Who may execute a file must be able to read it. */
+static int check_read(struct vfs_ctx *ctx, struct vfs_node *n)
+{
+	int rc = vfs_access_check(ctx, n, R_OK);
+
+	return rc == -EACCES && vfs_access_check(ctx, n, X_OK) == 0 ? 0 : rc;
 }
 
 int vfs_may_read(struct vfs_ctx *ctx, struct vfs_node *n)
@@ -42,10 +54,7 @@ int vfs_may_read(struct vfs_ctx *ctx, struct vfs_node *n)
 
 	if (rc != 0)
 		return rc < 0 ? rc : 0;
-	rc = vfs_access_check(ctx, n, R_OK);
-	if (rc == -EACCES && vfs_access_check(ctx, n, X_OK) == 0)
-		rc = 0;
-	return rc;
+	return check_read(ctx, n);
 }
 
 int vfs_may_write(struct vfs_ctx *ctx, struct vfs_node *n)
@@ -57,6 +66,37 @@ int vfs_may_write(struct vfs_ctx *ctx, struct vfs_node *n)
 	if (ctx->access.flags & VFS_RO)
 		return -EROFS;
 	return rc == 1 ? 0 : vfs_access_check(ctx, n, W_OK);
+}
+
+int vfs_io_may_read(const struct vfs_io *io)
+{
+	return io->opened ? check_regular(io->node) : vfs_may_read(io->ctx, io->node);
+}
+
+int vfs_io_may_write(const struct vfs_io *io)
+{
+	int rc;
+
+	if (!io->opened)
+		return vfs_may_write(io->ctx, io->node);
+	rc = check_regular(io->node);
+	return rc == 0 && (io->ctx->access.flags & VFS_RO) ? -EROFS : rc;
+}
+
+int vfs_open_check(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want)
+{
+	struct statx sx;
+	int rc = check_regular(n);
+
+	if (rc == 0)
+		rc = vfs_node_stat(n, &sx);
+	if (rc == 0 && (want & VFS_MAY_WRITE) && (ctx->access.flags & VFS_RO))
+		rc = -EROFS;
+	if (rc == 0 && (want & VFS_MAY_WRITE))
+		rc = vfs_access_check(ctx, n, W_OK);
+	if (rc == 0 && (want & VFS_MAY_READ))
+		rc = check_read(ctx, n);
+	return rc;
 }
 
 /* One right out of vfs_may; -EACCES and its like become "no". */

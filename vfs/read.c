@@ -127,7 +127,7 @@ void vfs_read(struct vfs_io *io)
 	vfs_io_init(io, read_complete);
 	io->eof = false;
 	io->data_off = 0;
-	rc = vfs_may_read(io->ctx, io->node);
+	rc = vfs_io_may_read(io);
 	if (rc == 0 && io->count > io->payload->size)
 		rc = -EINVAL;
 	if (rc < 0) {

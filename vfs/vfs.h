@@ -84,6 +84,13 @@ enum vfs_may { VFS_MAY_READ = 1, VFS_MAY_WRITE = 2, VFS_MAY_EXEC = 4, VFS_MAY_DE
  * write. */
 int vfs_access(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want, unsigned *granted);
 
+/* May the caller open the file to read, write or both (VFS_MAY_READ, VFS_MAY_WRITE)? What the
+ * kernel says under the caller's identity; the owner has no rights beyond the mode here, and who
+ * may execute a file may open it to read. 0, -EISDIR, -EINVAL: no regular file; -EACCES, -EROFS,
+ * -ESTALE. Not to be asked of a file that the same call has just created: its mode may forbid what
+ * its maker does. */
+int vfs_open_check(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want);
+
 /* Up to size bytes of the target, not NUL-terminated; returns its length or -errno (-EINVAL: no
  * link). */
 int vfs_readlink(struct vfs_ctx *ctx, struct vfs_node *n, char *buf, uint32_t size);

@@ -153,7 +153,7 @@ void vfs_write(struct vfs_io *io)
 	vfs_io_init(io, write_complete);
 	rc = write_check(io);
 	if (rc == 0)
-		rc = vfs_may_write(io->ctx, io->node);
+		rc = vfs_io_may_write(io);
 	if (rc < 0 || io->count == 0) {
 		vfs_io_finish_later(io, rc);
 		return;
