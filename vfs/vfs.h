@@ -23,6 +23,8 @@ struct vfs_config {
 	const struct rn_logger *log; /* debug only */
 	unsigned max_fds;	     /* descriptors that the node cache may hold */
 	unsigned idle_seconds;	     /* a cached node unused so long is closed; 0: 10 */
+	unsigned max_locks;	     /* byte ranges locked by all clients; 0: 1,000,000 */
+	unsigned lock_wait_seconds;  /* a waiter that has not asked again is forgotten; 0: 90 */
 	bool handle_mac;
 	uint8_t secret[16];	 /* SipHash key of handles: from the state directory */
 	uint64_t write_verifier; /* differs for each run of the daemon */

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the clients of all protocol versions hold of a file: shares (vfs/share.h) and byte-range
+ * locks (vfs/lock.h). A struct vfs_file is the file itself (its file system and the kernel's
+ * handle), whatever the export, the mount or the name by which a client came to it. There is one
+ * for each file that has shares, locks, or a reference; two references of one file are equal
+ * pointers for as long as either is held.
+ *
+ * All functions of the three headers are thread-safe and return 0 or -errno. None of them waits for
+ * another holder; each takes the file's own lock for the time of a tree operation and, for locks,
+ * of the kernel's byte-range lock call.
+ */
+#ifndef RN_VFS_FILE_STATE_H
+#define RN_VFS_FILE_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "vfs/vfs.h"
+
+/* Failures that have no errno of their own, outside of the kernel's range. */
+#define VFS_ESHARE 20101  /* another's share denies it, or ours would deny what another has */
+#define VFS_EDENIED 20102 /* another's byte-range lock is in the way */
+
+struct vfs_file;
+
+/* The file of a node, with a reference: -ENOMEM, -EIO and what statx(2) may fail with. */
+int vfs_file_get(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file **out);
+void vfs_file_ref(struct vfs_file *f);
+void vfs_file_put(struct vfs_file *f); /* NULL is allowed */
+
+/*
+ * Who holds a share or a lock: embedded in whatever the protocol has for it (a client, an owner).
+ * vfs/ never looks inside; it hands the holder back to whom it is in the way of.
+ */
+struct vfs_holder;
+struct vfs_holder_ops {
+	/* Takes a reference for somebody who was refused. Called under the file's lock: it may do
+	 * no more than count, and take no lock under which vfs/ is called. */
+	void (*ref)(struct vfs_holder *h);
+	void (*put)(struct vfs_holder *h); /* called without locks */
+};
+struct vfs_holder {
+	const struct vfs_holder_ops *ops;
+};
+
+enum vfs_lock_type { VFS_LOCK_READ = 1, VFS_LOCK_WRITE = 2 };
+
+/* What is in the way. Filled on -VFS_ESHARE and -VFS_EDENIED only (or by vfs_lock_test). */
+struct vfs_conflict {
+	struct vfs_holder *holder; /* with a reference; NULL: not one of ours (a local process, or
+				      the place of one that waits) */
+	/* of a share */
+	uint8_t access, deny;
+	/* of a lock */
+	enum vfs_lock_type type;
+	uint64_t offset, length; /* length UINT64_MAX: to the end of the file, whatever that is */
+};
+/* Puts the reference, if there is one. */
+void vfs_conflict_put(struct vfs_conflict *c);
+
+/* Counts for the daemon's counters. */
+struct vfs_file_stats {
+	uint64_t files, shares, locks, waiters;
+	uint64_t held;	 /* descriptors that open or locked files hold */
+	uint64_t unheld; /* files whose locks local processes do not see, for want of descriptors */
+};
+void vfs_file_stats(struct vfs *vfs, struct vfs_file_stats *out);
+
+#endif

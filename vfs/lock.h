@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Byte-range locks (RFC 7530 section 9, RFC 8881 section 9; NLM's are the same). A struct
+ * vfs_lock_owner lies in the caller's lock state, one for each {lock-owner, file}: ranges of one
+ * never conflict with each other, they replace, split and merge as POSIX has it. Each call costs
+ * O(log n) in the number of ranges of the file, and what it changes of the owner's own.
+ *
+ * The union over all owners is mirrored to open-file-description locks of the kernel, so that local
+ * processes (and other servers of the same files) see clients' locks, and theirs are in the way of
+ * clients'. What lies beyond the kernel's largest offset (2^63 - 1) is not mirrored. A file that
+ * cannot be opened for writing (a read-only mount, a program that runs) has write locks mirrored as
+ * read locks. Files for whose mirror there is no descriptor left in the budget are not mirrored.
+ *
+ * A range is offset and length; length UINT64_MAX is to the largest offset there is, whatever the
+ * file's size. -EINVAL: length 0, or offset + length - 1 beyond UINT64_MAX.
+ *
+ * Calls with one owner must not run at the same time.
+ */
+#ifndef RN_VFS_LOCK_H
+#define RN_VFS_LOCK_H
+
+#include "vfs/file_state.h"
+
+struct vfs_range;
+
+struct vfs_lock_owner {
+	struct vfs_file *file; /* with a reference from init to end */
+	struct vfs_holder *holder;
+	/* vfs/'s own */
+	struct vfs_range *ranges; /* a tree, by offset */
+	uint32_t count;
+};
+
+/* What is asked for. */
+struct vfs_lock_request {
+	enum vfs_lock_type type;
+	uint64_t offset, length;
+	/*
+	 * Not 0: the client will ask again until it gets it (READW_LT, WRITEW_LT, a blocking
+	 * NLM_LOCK), under this number, which stands for owner and client (a hash of both, say).
+	 * Those that wait are remembered in order of arrival, and one that has asked in vain a few
+	 * times has the range kept free for its next call: others that would get in its way are
+	 * refused, with no holder in the conflict. It is forgotten when it gets the lock, when it
+	 * has not asked for vfs_config.lock_wait_seconds, or by vfs_lock_forget_waiter.
+	 */
+	uint64_t waiter;
+};
+
+/* Takes a reference of f. */
+void vfs_lock_owner_init(struct vfs_lock_owner *o, struct vfs_file *f, struct vfs_holder *holder);
+/* Unlocks all that is left, and puts the file. */
+void vfs_lock_owner_end(struct vfs_lock_owner *o);
+/* Unlocks all; the owner may go on. */
+void vfs_lock_drop_all(struct vfs_lock_owner *o);
+/* Has it any range (LOCKS_HELD)? */
+bool vfs_lock_held(const struct vfs_lock_owner *o);
+
+/*
+ * Locks a range, or changes the type of what the owner has of it. n is a node of the owner's file
+ * (whence the mirror's descriptor). -VFS_EDENIED: c (may be NULL) has a conflicting range, the one
+ * with the lowest offset. -ENOLCK: too many locks altogether, or the kernel's. Nothing has changed
+ * on failure.
+ */
+int vfs_lock(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_lock_owner *o,
+	     const struct vfs_lock_request *r, struct vfs_conflict *c);
+/* Unlocks what the owner has of a range, which may be nothing. -ENOMEM, -ENOLCK: a split found no
+ * memory, and nothing has changed. */
+int vfs_unlock(struct vfs_lock_owner *o, uint64_t offset, uint64_t length);
+
+/* Would vfs_lock get it? o may be NULL: an owner that has no locks of this file. 0, or -VFS_EDENIED
+ * with c filled. Whoever waits is not in the way of a test. */
+int vfs_lock_test(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_lock_owner *o,
+		  const struct vfs_lock_request *r, struct vfs_conflict *c);
+
+/* The client gave up (NLM_CANCEL), or its owner is gone. f may have no such waiter. */
+void vfs_lock_forget_waiter(struct vfs_file *f, uint64_t waiter);
+
+#endif

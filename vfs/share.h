@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Share reservations (RFC 7530 section 9.9, RFC 8881 section 9.7): what a client opened a file for,
+ * and what it denies others meanwhile. A struct vfs_share lies in the caller's open state, one for
+ * each {open-owner, file}; between open and close it belongs to the table and must not move. The
+ * cost of each call does not depend on how many shares a file has; only to name the one that is in
+ * the way, on a refusal, may some be walked.
+ *
+ * As long as a file has a share, its data survives the removal of its last link, and its handles
+ * resolve: the last link's removal by this server pins the inode with a descriptor. Against removal
+ * by others (a local process), as many open files are pinned beforehand as the budget of
+ * descriptors (vfs_config.max_fds) has room for.
+ *
+ * Calls with one share must not run at the same time: they are its owner's to order.
+ */
+#ifndef RN_VFS_SHARE_H
+#define RN_VFS_SHARE_H
+
+#include <sys/queue.h>
+
+#include "vfs/file_state.h"
+
+/* Bits of access and deny: as OPEN4_SHARE_ACCESS_* and _DENY_* have them. */
+enum vfs_share_bits {
+	VFS_SHARE_NONE = 0,
+	VFS_SHARE_READ = 1,
+	VFS_SHARE_WRITE = 2,
+	VFS_SHARE_BOTH = 3
+};
+
+struct vfs_share {
+	struct vfs_file *file; /* with a reference while it is open, else NULL */
+	struct vfs_holder *holder;
+	uint8_t access, deny;
+	LIST_ENTRY(vfs_share) link; /* vfs/'s own */
+};
+
+/*
+ * Opens: access is not 0. The permission of the file's mode is not checked here: see
+ * vfs_open_check. -VFS_ESHARE: c (may be NULL) says whose share is in the way. -EISDIR, -EINVAL: no
+ * regular file. -ESTALE: it has no link any more, and nobody has it open.
+ */
+int vfs_share_open(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_share *s,
+		   struct vfs_holder *holder, uint8_t access, uint8_t deny, struct vfs_conflict *c);
+/* Sets the bits of an open share to others: an upgrade (a further OPEN of the same owner: the union
+ * of both), which may fail with -VFS_ESHARE and changes nothing then, or a downgrade, which cannot.
+ * access may be 0 here: nothing is allowed then, but the file is still open. */
+int vfs_share_change(struct vfs_share *s, uint8_t access, uint8_t deny, struct vfs_conflict *c);
+/* Ends the share; the node's data goes with the last one if it has no link. Does nothing to one
+ * that is not open. */
+void vfs_share_close(struct vfs_share *s);
+
+/*
+ * May somebody read or write (bits as above) who has no share for it: special stateids (RFC 8881
+ * section 8.2.3), NFSv3's READ, WRITE and SETATTR of the size? -VFS_ESHARE: a share of somebody
+ * else than self (NULL: nobody) denies it. One atomic load as long as no client denies anything
+ * anywhere.
+ */
+int vfs_share_check_io(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_share *self,
+		       uint8_t access, struct vfs_conflict *c);
+
+#endif
