@@ -20,23 +20,13 @@ static void encode_failure(struct nfs3_op *op, int rc)
 	nfs3_put_attr_of(op, op->node[0]);
 }
 
-/* Would the reply to n bytes fit what the client offered? */
-static bool fits(struct rpc_request *req, uint32_t n)
-{
-	size_t need = xdr_out_total(&req->out) + READ_RESULT_SIZE;
-
-	if (!req->bulk_chunk)
-		need += (size_t)n + rn_xdr_pad(n);
-	return need <= req->reply_max;
-}
-
 static int encode_data(struct nfs3_op *op)
 {
 	struct vfs_io *io = &op->io;
 	struct xdr_out *x = &op->req->out;
 	uint32_t n = (uint32_t)io->result;
 
-	if (!fits(op->req, n)) {
+	if (!rpc_reply_fits(op->req, READ_RESULT_SIZE, n)) {
 		rn_payload_put(io->payload);
 		return -NFS3_ETOOLONG;
 	}

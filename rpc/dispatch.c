@@ -34,14 +34,13 @@ static void observe(struct rpc_request *req, bool error)
 /* Sends req->out if the client offered room for it. */
 static void answer(struct rpc_request *req, bool error)
 {
-	const struct xdr_out *out = &req->out;
-	const size_t inl = out->has_bulk && req->bulk_chunk ? out->used : xdr_out_total(out);
+	const bool fits = rpc_reply_ok(req);
 
-	observe(req, error || inl > req->reply_max);
-	if (inl > req->reply_max)
-		req->conn->ops->too_long(req);
-	else
+	observe(req, error || !fits);
+	if (fits)
 		req->conn->ops->reply(req);
+	else
+		req->conn->ops->too_long(req);
 }
 
 static void restart_reply(struct rpc_request *req)

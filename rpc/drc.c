@@ -289,7 +289,7 @@ static bool store(struct drc_entry *e, const struct xdr_out *out)
 {
 	struct drc_shard *s = e->shard;
 
-	if (out->overflow || out->has_bulk || out->used == 0 || out->used > DRC_REPLY_MAX ||
+	if (out->overflow || out->nbulks > 0 || out->used == 0 || out->used > DRC_REPLY_MAX ||
 	    out->used > s->max_bytes)
 		return false;
 	while (out->used > s->max_bytes - s->bytes && evict(s))

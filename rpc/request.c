@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "lib/checked.h"
 #include "rpc/client.h"
 
 static void start_reply(struct rpc_request *req)
@@ -58,11 +59,65 @@ void rpc_request_reset(struct rpc_request *req)
 	start_reply(req);
 	rn_arena_reset(&req->arena);
 	req->reply_max = 0;
-	req->bulk_chunk = false;
+	req->nbulk_rooms = 0;
 	req->proc = NULL;
 	req->program_ctx = NULL;
 	req->args = NULL;
 	req->op = NULL;
 	req->drc = NULL;
 	req->work = NULL;
+}
+
+static uint32_t chunk_of(const struct rpc_request *req, unsigned item)
+{
+	return item < req->nbulk_rooms ? req->bulk_room[item] : 0;
+}
+
+/* Bytes of the reply that do not go by Write chunks. */
+static size_t stream_length(const struct rpc_request *req)
+{
+	const struct xdr_out *out = &req->out;
+	size_t len = out->used;
+
+	for (unsigned i = 0; i < out->nbulks; i++)
+		if (chunk_of(req, i) == 0)
+			len += (size_t)out->bulk[i].len + rn_xdr_pad(out->bulk[i].len);
+	return len;
+}
+
+size_t rpc_reply_room(const struct rpc_request *req)
+{
+	const size_t len = stream_length(req);
+
+	return len < req->reply_max ? req->reply_max - len : 0;
+}
+
+uint32_t rpc_reply_bulk_chunk(const struct rpc_request *req)
+{
+	return chunk_of(req, req->out.nbulks);
+}
+
+bool rpc_reply_fits(const struct rpc_request *req, size_t head, uint32_t bulk)
+{
+	const uint32_t chunk = rpc_reply_bulk_chunk(req);
+	size_t need = stream_length(req) + head;
+
+	if (chunk == 0)
+		need += (size_t)bulk + rn_xdr_pad(bulk);
+	else if (bulk > chunk)
+		return false;
+	return need <= req->reply_max;
+}
+
+bool rpc_reply_ok(const struct rpc_request *req)
+{
+	const struct xdr_out *out = &req->out;
+
+	for (unsigned i = 0; i < out->nbulks; i++) {
+		const uint32_t chunk = chunk_of(req, i);
+
+		if (chunk > 0 && out->bulk[i].len > chunk)
+			return false;
+	}
+	return stream_length(req) <= req->reply_max;
 }

@@ -4,10 +4,11 @@
  *
  * Ownership. A transport makes requests (sized at accept or start, so the hot path allocates
  * nothing), fills in the call's segments and the reply's limits and submits the request to the
- * rpc_sink. From then on the request belongs to one worker. It goes back to its transport by exactly
- * one call of rpc_conn_ops.reply or .drop, from the worker's thread; the transport then releases the
- * segments' payload, the reply's bulk and the connection reference. Until that call, the request holds a
- * reference on its connection, which may be closed under it; replying on a closed connection is allowed.
+ * rpc_sink. From then on the request belongs to one worker. It goes back to its transport by
+ * exactly one call of rpc_conn_ops.reply or .drop, from the worker's thread; the transport then
+ * releases the segments' payload, the reply's bulk and the connection reference. Until that call,
+ * the request holds a reference on its connection, which may be closed under it; replying on a
+ * closed connection is allowed.
  */
 #ifndef RN_RPC_REQUEST_H
 #define RN_RPC_REQUEST_H
@@ -34,15 +35,17 @@ struct rpc_worker;
 
 struct rpc_conn_ops {
 	const char *netid; /* "tcp", "rdma": for logs and counters */
-	bool reliable;	   /* retransmission only after a reconnect: in-flight duplicates are dropped */
+	bool reliable; /* retransmission only after a reconnect: in-flight duplicates are dropped */
 	/* Sends the reply in req->out. Always takes the request back. */
 	void (*reply)(struct rpc_request *req);
-	/* No reply: in-flight duplicates and closed connections only. Always takes the request back. */
+	/* No reply: in-flight duplicates and closed connections only. Always takes the request
+	 * back. */
 	void (*drop)(struct rpc_request *req);
-	/* The reply would not fit what the client offered: RDMA answers ERR_CHUNK (RFC 8166 section 4.5),
-	 * TCP closes. Always takes the request back. */
+	/* The reply would not fit what the client offered: RDMA answers ERR_CHUNK (RFC 8166
+	 * section 4.5), TCP closes. Always takes the request back. */
 	void (*too_long)(struct rpc_request *req);
-	/* What came is no RPC call: closes the connection. Always takes the request back. NULL: as drop. */
+	/* What came is no RPC call: closes the connection. Always takes the request back. NULL: as
+	 * drop. */
 	void (*garbage)(struct rpc_request *req);
 	/* Last reference is gone. */
 	void (*destroy)(struct rpc_conn *conn);
@@ -52,8 +55,9 @@ struct rpc_conn {
 	const struct rpc_conn_ops *ops;
 	struct sockaddr_storage peer;
 	struct sockaddr_storage local;
-	struct rpc_client *client; /* a reference; whose shares are used. NULL: nobody's, unlimited */
-	uint64_t id; /* unique in this run of the daemon */
+	struct rpc_client
+		*client; /* a reference; whose shares are used. NULL: nobody's, unlimited */
+	uint64_t id;	 /* unique in this run of the daemon */
 	_Atomic uint32_t refs;
 	_Atomic(struct rpc_worker *) last_worker; /* dispatch hint, daemon's */
 };
@@ -62,39 +66,45 @@ void rpc_conn_ref(struct rpc_conn *c);
 void rpc_conn_put(struct rpc_conn *c); /* destroys by ops->destroy */
 
 struct rpc_request {
-	struct rn_inbox_node node;		  /* while it waits in a worker's inbox */
-	struct rn_fq_item turn;			  /* while it waits for a worker: the sink's */
-	void (*work)(struct rpc_request *req);	  /* what the worker runs when it takes it out */
+	struct rn_inbox_node node;	       /* while it waits in a worker's inbox */
+	struct rn_fq_item turn;		       /* while it waits for a worker: the sink's */
+	void (*work)(struct rpc_request *req); /* what the worker runs when it takes it out */
 	struct rpc_conn *conn;
-	struct rpc_worker *worker;		  /* set by the sink */
+	struct rpc_worker *worker; /* set by the sink */
 
 	/* The call, from the transport. */
 	struct rpc_seg seg[RPC_SEGS_MAX];
 	unsigned nseg;
 
-	/* What the client can take, from the transport: the whole reply as a stream of bytes, without the bulk
-	 * item where that goes by a Write chunk. */
+	/*
+	 * What the client can take, from the transport. reply_max: the stream, in bytes from the
+	 * xid on. The n-th bulk item of a reply belongs to the n-th Write chunk (RFC 8267
+	 * section 6.4.1), bulk_room[n] bytes long: it goes there and not into the stream, and must
+	 * not be longer. An empty chunk (0), and none, mean that the item is part of the stream
+	 * with its pad. Ask by the rpc_reply functions below.
+	 */
 	size_t reply_max;
-	bool bulk_chunk; /* a bulk item goes by a Write chunk and does not count in reply_max */
+	unsigned nbulk_rooms;
+	uint32_t bulk_room[XDR_BULKS_MAX]; /* valid up to nbulk_rooms */
 
 	/* Decoded by rpc_dispatch. */
 	struct xdr_in in;
 	struct rpc_call call;
 	const struct rpc_proc *proc;
 	void *program_ctx;
-	void *args;	    /* in the arena */
-	void *op;	    /* the handler's own state across a pending step, in the arena */
+	void *args;	       /* in the arena */
+	void *op;	       /* the handler's own state across a pending step, in the arena */
 	struct drc_entry *drc; /* in-progress entry, or NULL */
 	struct rpc_server *server;
 
 	/* The reply. out starts at head; a handler with a long reply moves it to a payload buffer
 	 * with rpc_reply_grow(). */
 	struct xdr_out out;
-	struct rn_payload *head;  /* RPC_HEAD_SIZE, registered memory, the request's for its life */
+	struct rn_payload *head; /* RPC_HEAD_SIZE, registered memory, the request's for its life */
 	struct rn_payload *long_head; /* from rpc_reply_grow, or NULL; released with the request */
 
 	struct rn_arena arena;
-	uint64_t arrived_ns;	/* CLOCK_MONOTONIC at submission */
+	uint64_t arrived_ns;		 /* CLOCK_MONOTONIC at submission */
 	struct rn_payload_waiter waiter; /* for a handler that waits for memory */
 	void *transport_private;
 	_Alignas(16) char arena_mem[RPC_ARENA_SIZE];
@@ -105,14 +115,31 @@ struct rpc_request *rpc_request_new(struct rn_payload_pool *pool);
 void rpc_request_free(struct rpc_request *req);
 /* On whose account memory for it is taken, or NULL. */
 struct rn_payload_account *rpc_request_account(const struct rpc_request *req);
-/* Releases the call's segments, of which nothing may be used afterwards. To be called before waiting for memory:
- * who holds some while he waits for more may be waited for by those whom he waits for. */
+/* Releases the call's segments, of which nothing may be used afterwards. To be called before
+ * waiting for memory: who holds some while he waits for more may be waited for by those whom he
+ * waits for. */
 void rpc_request_forget_call(struct rpc_request *req);
 /* Ready for the next call: releases segments' payload, bulk and long head; keeps head and conn. */
 void rpc_request_reset(struct rpc_request *req);
 
-/* Where transports hand over calls. submit never fails and takes the request over; req->conn holds a reference
- * for it. Callable from any transport thread. */
+/*
+ * Does the reply fit what the client offered? Exact, whatever chunks there are, for the reply as
+ * encoded so far. An operation that changes something asks before it runs: what cannot be answered
+ * must not happen.
+ */
+/* Bytes that may be added to the stream; 0 also where it is too long already. */
+size_t rpc_reply_room(const struct rpc_request *req);
+/* Length of the Write chunk that the next bulk item will go by; 0: it will be part of the stream.
+ */
+uint32_t rpc_reply_bulk_chunk(const struct rpc_request *req);
+/* Room for head bytes more (length words of bulk items count there) and one bulk item of bulk
+ * bytes? */
+bool rpc_reply_fits(const struct rpc_request *req, size_t head, uint32_t bulk);
+/* It fits as it is. */
+bool rpc_reply_ok(const struct rpc_request *req);
+
+/* Where transports hand over calls. submit never fails and takes the request over; req->conn holds
+ * a reference for it. Callable from any transport thread. */
 struct rpc_sink {
 	void (*submit)(void *ctx, struct rpc_request *req);
 	void *ctx;

@@ -8,7 +8,12 @@
 
 void xdr_out_init(struct xdr_out *x, void *buf, size_t size)
 {
-	*x = (struct xdr_out){ .base = buf, .size = size };
+	/* Not the array: its items are valid up to nbulks only. */
+	x->base = buf;
+	x->size = size;
+	x->used = 0;
+	x->overflow = false;
+	x->nbulks = 0;
 }
 
 /* Takes len bytes of the buffer; NULL and the mark set if they do not fit. */
@@ -76,8 +81,11 @@ void xdr_put_opaque(struct xdr_out *x, const void *p, uint32_t len)
 
 void xdr_put_bulk(struct xdr_out *x, struct rn_payload *p, uint32_t off, uint32_t len)
 {
-	if (x->has_bulk)
-		x->overflow = true; /* the caller's mistake becomes a failed reply */
+	if (x->nbulks == XDR_BULKS_MAX) {
+		xdr_put_opaque(x, len > 0 ? p->data + off : NULL, len);
+		rn_payload_put(p);
+		return;
+	}
 	xdr_put_u32(x, len);
 	if (x->overflow || len == 0) {
 		rn_payload_put(p);
@@ -85,11 +93,12 @@ void xdr_put_bulk(struct xdr_out *x, struct rn_payload *p, uint32_t off, uint32_
 	}
 	if (x->overflow)
 		return;
-	x->has_bulk = true;
-	x->bulk_at = x->used;
-	x->bulk_len = len;
-	x->bulk_off = p == NULL ? 0 : off;
-	x->bulk = p;
+	x->bulk[x->nbulks++] = (struct xdr_out_bulk){
+		.at = x->used,
+		.len = len,
+		.off = p == NULL ? 0 : off,
+		.payload = p,
+	};
 }
 
 size_t xdr_out_pos(const struct xdr_out *x)
@@ -97,14 +106,24 @@ size_t xdr_out_pos(const struct xdr_out *x)
 	return x->used;
 }
 
+/* Drops bulk items from the last one on, down to n of them. */
+static void drop_bulks(struct xdr_out *x, unsigned n)
+{
+	while (x->nbulks > n)
+		rn_payload_put(x->bulk[--x->nbulks].payload);
+}
+
 void xdr_out_rewind(struct xdr_out *x, size_t pos)
 {
+	unsigned n = x->nbulks;
+
 	x->overflow = false;
 	if (pos > x->used)
 		return;
 	x->used = pos;
-	if (x->has_bulk && pos < x->bulk_at)
-		xdr_out_release(x);
+	while (n > 0 && x->bulk[n - 1].at > pos)
+		n--;
+	drop_bulks(x, n);
 }
 
 void xdr_patch_u32(struct xdr_out *x, size_t pos, uint32_t v)
@@ -117,15 +136,33 @@ void xdr_patch_u32(struct xdr_out *x, size_t pos, uint32_t v)
 
 size_t xdr_out_total(const struct xdr_out *x)
 {
-	return x->used + (x->has_bulk ? (size_t)x->bulk_len + rn_xdr_pad(x->bulk_len) : 0);
+	size_t total = x->used;
+
+	for (unsigned i = 0; i < x->nbulks; i++)
+		total += (size_t)x->bulk[i].len + rn_xdr_pad(x->bulk[i].len);
+	return total;
+}
+
+void xdr_out_copy(const struct xdr_out *x, uint8_t *out)
+{
+	size_t done = 0; /* of the head */
+
+	for (unsigned i = 0; i < x->nbulks; i++) {
+		const struct xdr_out_bulk *b = &x->bulk[i];
+		const uint32_t pad = rn_xdr_pad(b->len);
+
+		memcpy(out, x->base + done, b->at - done);
+		out += b->at - done;
+		done = b->at;
+		if (b->len > 0)
+			memcpy(out, b->payload->data + b->off, b->len);
+		memset(out + b->len, 0, pad);
+		out += b->len + pad;
+	}
+	memcpy(out, x->base + done, x->used - done);
 }
 
 void xdr_out_release(struct xdr_out *x)
 {
-	rn_payload_put(x->bulk);
-	x->bulk = NULL;
-	x->has_bulk = false;
-	x->bulk_at = 0;
-	x->bulk_len = 0;
-	x->bulk_off = 0;
+	drop_bulks(x, 0);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * XDR encoding (RFC 4506) of a reply: one contiguous head, and at most one bulk item (READ data, READLINK
- * text) that stays where it is and is spliced in at a mark. What is put after the bulk item is the
- * tail. A put that does not fit sets the sticky overflow mark and writes nothing; a position can be
- * saved and restored to take back a partial encoding, and a word can be patched later.
+ * XDR encoding (RFC 4506) of a reply: one contiguous head, and bulk items (READ data, READLINK
+ * text) that stay where they are and are spliced into it at their marks, in order. A put that does
+ * not fit sets the sticky overflow mark and writes nothing; a position can be saved and restored to
+ * take back a partial encoding, and a word can be patched later.
  */
 #ifndef RN_RPC_XDR_OUT_H
 #define RN_RPC_XDR_OUT_H
@@ -14,17 +14,25 @@
 
 #include "lib/payload.h"
 
+/* As many as an RDMA client can offer Write chunks for. */
+#define XDR_BULKS_MAX 16u
+
+/* One bulk item: its XDR length word is in the head, directly before `at`. */
+struct xdr_out_bulk {
+	size_t at;    /* offset in the head where the bytes belong */
+	uint32_t len; /* bytes, without XDR pad; 0: an empty item, which has its place in the order
+		       */
+	uint32_t off; /* where they start in payload->data */
+	struct rn_payload *payload; /* the reply owns one reference; NULL if len is 0 */
+};
+
 struct xdr_out {
 	uint8_t *base;
 	size_t size;
 	size_t used;
 	bool overflow;
-	/* The bulk item: its XDR length word is in the head, directly before bulk_at. */
-	bool has_bulk;
-	size_t bulk_at;		    /* offset in base where the bulk bytes belong */
-	uint32_t bulk_len;	    /* bytes, without XDR pad */
-	uint32_t bulk_off;	    /* where they start in bulk->data */
-	struct rn_payload *bulk;    /* the reply owns one reference; NULL if bulk_len is 0 */
+	unsigned nbulks;
+	struct xdr_out_bulk bulk[XDR_BULKS_MAX]; /* by rising `at`; valid up to nbulks */
 };
 
 void xdr_out_init(struct xdr_out *x, void *buf, size_t size);
@@ -37,18 +45,23 @@ void xdr_put_opaque(struct xdr_out *x, const void *p, uint32_t len); /* length, 
 /* Room for len bytes plus pad (zeroed) to be filled by the caller; NULL on overflow. */
 uint8_t *xdr_reserve(struct xdr_out *x, uint32_t len);
 
-/* Puts the length word and marks the bulk item; takes over the caller's reference to p (also on
- * overflow). At most one in a reply. */
+/* Puts the length word and marks a bulk item; takes over the caller's reference to p (also on
+ * overflow). Beyond XDR_BULKS_MAX items the bytes are copied into the head, if they fit there. */
 void xdr_put_bulk(struct xdr_out *x, struct rn_payload *p, uint32_t off, uint32_t len);
 
 size_t xdr_out_pos(const struct xdr_out *x);
-void xdr_out_rewind(struct xdr_out *x, size_t pos); /* also clears overflow; pos <= current */
+/* Takes back what was put at pos and behind, bulk items too; also clears overflow; pos <= current.
+ */
+void xdr_out_rewind(struct xdr_out *x, size_t pos);
 void xdr_patch_u32(struct xdr_out *x, size_t pos, uint32_t v);
 
-/* Bytes of the whole reply on a stream: head, bulk with its pad, tail. */
+/* Bytes of the whole reply on a stream: the head, and the bulk items with their pad. */
 size_t xdr_out_total(const struct xdr_out *x);
 
-/* Drops the bulk reference. Idempotent. */
+/* Copies the whole stream to out, which has room for xdr_out_total(x) bytes. */
+void xdr_out_copy(const struct xdr_out *x, uint8_t *out);
+
+/* Drops the references of all bulk items. Idempotent. */
 void xdr_out_release(struct xdr_out *x);
 
 #endif

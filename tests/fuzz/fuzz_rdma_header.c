@@ -48,17 +48,26 @@ static void check_reply(const struct rr_header *h, uint32_t threshold)
 {
 	static struct rr_reply_plan p;
 	static struct rr_header back;
-	uint32_t head = 28 + (h->credits & 0x1fff), bulk = h->xid & 0xfffff;
-	struct rr_reply_shape s = { head, h->xid >> 31, head - (head & 7), bulk };
-	uint64_t written = 0;
+	struct xdr_out x = { .used = 28 + (h->credits & 0x1fff),
+			     .nbulks = h->xid >> 27 & XDR_BULKS_MAX };
+	uint64_t written = 0, told;
 
-	rr_plan_reply(h, &s, threshold, &p);
+	/* Items of many lengths at rising marks, the last one at the end or before it. */
+	for (unsigned i = 0; i < x.nbulks; i++)
+		x.bulk[i] = (struct xdr_out_bulk){
+			.at = x.used - 4 * (x.nbulks - 1 - i) - (h->credits & 4),
+			.len = (h->xid & 0x7ffffff) >> i,
+		};
+	rr_plan_reply(h, &x, threshold, &p);
 	MUST(p.nwrites <= RR_WRITES_MAX && p.nspans <= RR_SPANS_MAX);
 	if (p.how == RR_REPLY_TOO_LONG)
 		return;
 	for (unsigned i = 0; i < p.nwrites; i++)
 		written += p.write[i].from.len;
-	MUST(written == (uint64_t)p.lists.bulk_len + p.lists.reply_len);
+	told = p.lists.reply_len;
+	for (unsigned i = 0; i < RR_WRITE_CHUNKS_MAX; i++)
+		told += p.lists.bulk_len[i];
+	MUST(written == told);
 	MUST(p.how == RR_REPLY_LONG || p.header_size + p.stream_len <= threshold);
 	uint8_t *out = malloc(p.header_size);
 	MUST(out);

@@ -27,24 +27,11 @@ static void answered(struct fixture *f, enum fix_outcome how)
 	rpc_request_reset(f->req);
 }
 
-/* The reply as one stream: head, bulk with its pad, tail. */
 static void flatten(struct fixture *f, const struct xdr_out *x)
 {
-	size_t at = x->has_bulk ? x->bulk_at : x->used;
-	uint8_t *p = f->reply;
-
-	memcpy(p, x->base, at);
-	p += at;
-	if (x->has_bulk && x->bulk_len > 0) {
-		memcpy(p, x->bulk->data + x->bulk_off, x->bulk_len);
-		p += x->bulk_len;
-		memset(p, 0, rn_xdr_pad(x->bulk_len));
-		p += rn_xdr_pad(x->bulk_len);
-	}
-	memcpy(p, x->base + at, x->used - at);
-	p += x->used - at;
-	f->reply_len = (size_t)(p - f->reply);
-	f->had_bulk = x->has_bulk;
+	f->reply_len = xdr_out_total(x);
+	f->had_bulk = x->nbulks > 0;
+	xdr_out_copy(x, f->reply);
 }
 
 static void on_reply(struct rpc_request *req)
@@ -351,7 +338,10 @@ void fix_send_raw(struct fixture *f, const uint8_t *msg, size_t len)
 	f->reply_len = 0;
 	req->nseg = n;
 	req->reply_max = f->reply_max;
-	req->bulk_chunk = f->bulk_chunk;
+	if (f->bulk_chunk > 0) {
+		req->nbulk_rooms = 1;
+		req->bulk_room[0] = f->bulk_chunk;
+	}
 	rpc_dispatch(&f->rpc, req);
 	for (int tries = 0; tries < 200 && f->answers == 0; tries++) {
 		vfs_worker_wait(f->vw, 50);

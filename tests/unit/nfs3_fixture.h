@@ -44,8 +44,8 @@ struct fixture {
 	uint32_t flavor; /* RPC_AUTH_* of the next call */
 	uint32_t uid, gid;
 	size_t reply_max;
-	bool bulk_chunk;
-	unsigned split; /* cut the call into so many segments (1 to 8) */
+	uint32_t bulk_chunk; /* length of a Write chunk, or 0 */
+	unsigned split;	     /* cut the call into so many segments (1 to 8) */
 
 	struct vfs_fh root; /* of export 1 */
 	uint8_t *call;

@@ -10,17 +10,9 @@
 
 static void record(struct fake_conn *c, const struct xdr_out *out)
 {
-	const size_t at = out->has_bulk ? out->bulk_at : out->used;
-	const size_t bulk = xdr_out_total(out) - out->used;
-
 	c->reply_len = xdr_out_total(out);
-	if (c->reply_len > sizeof(c->reply))
-		return;
-	memset(c->reply, 0, c->reply_len);
-	memcpy(c->reply, out->base, at);
-	if (out->bulk != NULL)
-		memcpy(c->reply + at, out->bulk->data + out->bulk_off, out->bulk_len);
-	memcpy(c->reply + at + bulk, out->base + at, out->used - at);
+	if (c->reply_len <= sizeof(c->reply))
+		xdr_out_copy(out, c->reply);
 }
 
 static void take_back(struct rpc_request *req)

@@ -237,12 +237,14 @@ Test(dispatch, a_handlers_too_weak_and_too_long)
 	cr_assert_eq(conn.replies, 1);
 }
 
-static void dispatch_with_room(size_t reply_max, bool bulk_chunk)
+/* chunk: length of a Write chunk, or 0 */
+static void dispatch_with_room(size_t reply_max, uint32_t chunk)
 {
 	struct rpc_request *req = fake_request(&f, &conn, &call);
 
 	req->reply_max = reply_max;
-	req->bulk_chunk = bulk_chunk;
+	req->nbulk_rooms = chunk > 0;
+	req->bulk_room[0] = chunk;
 	rpc_dispatch(&f.server, req);
 }
 
@@ -250,7 +252,7 @@ Test(dispatch, a_reply_of_exactly_what_was_offered_fits)
 {
 	start(FAKE_COUNT);
 	xdr_put_u32(&call, 0);
-	dispatch_with_room(28, false);
+	dispatch_with_room(28, 0);
 	REPLY(77, 1, 0, 0, 0, 0, 1);
 }
 
@@ -258,7 +260,7 @@ Test(dispatch, a_procedure_whose_worst_reply_does_not_fit_does_not_run)
 {
 	start(FAKE_COUNT);
 	xdr_put_u32(&call, 0);
-	dispatch_with_room(27, false);
+	dispatch_with_room(27, 0);
 	cr_assert_eq(conn.too_longs, 1);
 	cr_assert_eq(f.count, 0);
 }
@@ -267,9 +269,9 @@ Test(dispatch, a_reply_that_turns_out_too_long_after_its_effects_is_kept)
 {
 	start(FAKE_HOW);
 	xdr_put_u32(&call, RPC_RUN_DONE);
-	dispatch_with_room(27, false);
+	dispatch_with_room(27, 0);
 	cr_assert_eq(conn.too_longs, 1);
-	dispatch_with_room(28, false);
+	dispatch_with_room(28, 0);
 	REPLY(77, 1, 0, 0, 0, 0, 1);
 	cr_assert_eq(f.count, 1);
 }
@@ -278,13 +280,15 @@ Test(dispatch, bulk_counts_unless_it_goes_by_a_chunk)
 {
 	start(FAKE_BULK);
 	xdr_put_u32(&call, 5);
-	dispatch_with_room(32, true);
+	dispatch_with_room(32, 5);
 	REPLY(77, 1, 0, 0, 0, 0, 5, 0x62626262, 0x62000000, 7);
-	dispatch_with_room(39, false);
+	dispatch_with_room(39, 0);
 	cr_assert_eq(conn.too_longs, 1);
-	dispatch_with_room(31, true);
+	dispatch_with_room(31, 5);
 	cr_assert_eq(conn.too_longs, 2);
-	dispatch_with_room(40, false);
+	dispatch_with_room(1000, 4);
+	cr_assert_eq(conn.too_longs, 3, "longer than its chunk");
+	dispatch_with_room(40, 0);
 	cr_assert_eq(conn.replies, 2);
 }
 

@@ -79,8 +79,7 @@ Test(rdma_header, every_truncation_is_refused)
 		uint8_t *exact = malloc(len ? len : 1);
 		memcpy(exact, m.b, len);
 		enum rr_verdict v = rr_header_decode(exact, len, &h);
-		cr_assert_eq(v, len < RR_HEADER_MIN ? RR_DISCARD : RR_BAD_CHUNK, "length %zu",
-			     len);
+		cr_assert_eq(v, len < RR_HEADER_MIN ? RR_DISCARD : RR_BAD_CHUNK, "length %zu", len);
 		if (v == RR_BAD_CHUNK) {
 			cr_assert_eq(h.xid, 0x11223344u);
 			cr_assert_eq(h.nreads + h.nwrites + h.nsegs, 0);
@@ -216,7 +215,7 @@ Test(rdma_header, reply_returns_every_chunk)
 	static struct msg r;
 	full_header(&m);
 	rr_header_decode(m.b, m.len, &h);
-	struct rr_reply_lists lists = { .bulk_chunk = 0, .bulk_len = 1500, .reply_len = 100 };
+	struct rr_reply_lists lists = { .bulk_len = { 1500 }, .reply_len = 100 };
 	r.len = rr_reply_header_size(&h);
 	memset(r.b, 0xee, sizeof(r.b));
 	rr_reply_header_encode(&h, RR_NOMSG, 128, &lists, r.b);

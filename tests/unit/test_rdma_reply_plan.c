@@ -39,8 +39,12 @@ static void is_write(unsigned i, enum rr_source source, uint32_t off, uint32_t l
 
 static void plan(uint32_t head, int64_t bulk_at, uint32_t bulk, uint32_t threshold)
 {
-	struct rr_reply_shape s = { head, bulk_at >= 0, bulk_at >= 0 ? bulk_at : 0, bulk };
-	rr_plan_reply(&h, &s, threshold, &p);
+	struct xdr_out x = { .used = head };
+	if (bulk_at >= 0) {
+		x.bulk[0] = (struct xdr_out_bulk){ .at = bulk_at, .len = bulk };
+		x.nbulks = 1;
+	}
+	rr_plan_reply(&h, &x, threshold, &p);
 }
 
 Test(reply_plan, inline_at_the_threshold, .init = reset)
@@ -114,13 +118,14 @@ Test(reply_plan, read_by_write_chunk, .init = reset)
 {
 	h.nwrites = 1;
 	h.write[0] = CHUNK(4096, 4096);
-	cr_assert(rr_bulk_by_chunk(&h));
+	cr_assert_eq(rr_bulk_room(&h, 0), 8192u);
+	cr_assert_eq(rr_bulk_room(&h, 1), 0u);
 	plan(128, 128, 5001, 4096);
 	cr_assert_eq(p.how, RR_REPLY_INLINE);
 	cr_assert_eq(p.nwrites, 2);
 	is_write(0, RR_FROM_BULK, 0, 4096, 0, 0);
 	is_write(1, RR_FROM_BULK, 4096, 905, 1, 0);
-	cr_assert_eq(p.lists.bulk_len, 5001u);
+	cr_assert_eq(p.lists.bulk_len[0], 5001u);
 	cr_assert_eq(p.stream_len, 128u); /* no pad inline either */
 	cr_assert_eq(p.nspans, 1);
 }
@@ -141,10 +146,10 @@ Test(reply_plan, result_without_data_leaves_the_chunk_unused, .init = reset)
 	h.write[0] = CHUNK(4096);
 	plan(100, -1, 0, 4096);
 	cr_assert_eq(p.how, RR_REPLY_INLINE);
-	cr_assert_eq(p.lists.bulk_len, 0u);
+	cr_assert_eq(p.lists.bulk_len[0], 0u);
 	plan(100, 100, 0, 4096);
 	cr_assert_eq(p.how, RR_REPLY_INLINE);
-	cr_assert_eq(p.lists.bulk_len, 0u);
+	cr_assert_eq(p.lists.bulk_len[0], 0u);
 	cr_assert_eq(p.nwrites, 0);
 	cr_assert_eq(p.stream_len, 100u);
 }
@@ -154,7 +159,7 @@ Test(reply_plan, empty_first_chunk_means_inline, .init = reset)
 	h.nwrites = 2;
 	h.write[0] = (struct rr_write_chunk){ 0, 0 };
 	h.write[1] = CHUNK(4096);
-	cr_assert(!rr_bulk_by_chunk(&h));
+	cr_assert_eq(rr_bulk_room(&h, 0), 0u);
 	plan(100, 96, 10, 4096);
 	cr_assert_eq(p.how, RR_REPLY_INLINE);
 	cr_assert_eq(p.nwrites, 0);
@@ -166,7 +171,7 @@ Test(reply_plan, empty_first_chunk_means_inline, .init = reset)
 	reset();
 	h.nwrites = 1;
 	h.write[0] = CHUNK(0, 0);
-	cr_assert(!rr_bulk_by_chunk(&h));
+	cr_assert_eq(rr_bulk_room(&h, 0), 0u);
 	plan(100, 96, 10, 4096);
 	cr_assert_eq(p.how, RR_REPLY_INLINE);
 	cr_assert_eq(p.stream_len, 112u);
@@ -183,7 +188,7 @@ Test(reply_plan, write_and_reply_chunk_together, .init = reset)
 	cr_assert_eq(p.nwrites, 2);
 	is_write(0, RR_FROM_BULK, 0, 8000, 0, 0);
 	is_write(1, RR_FROM_HEAD, 0, 1500, 1, 0);
-	cr_assert_eq(p.lists.bulk_len, 8000u);
+	cr_assert_eq(p.lists.bulk_len[0], 8000u);
 	cr_assert_eq(p.lists.reply_len, 1500u);
 }
 
@@ -197,6 +202,92 @@ Test(reply_plan, lists_longer_than_the_threshold, .init = reset)
 	cr_assert_eq(p.how, RR_REPLY_TOO_LONG);
 	plan(40, -1, 0, 4096);
 	cr_assert_eq(p.how, RR_REPLY_INLINE);
+}
+
+/* Three items, 30 bytes before, between and behind them. */
+static void plan_three(uint32_t a, uint32_t b, uint32_t c, uint32_t threshold)
+{
+	const uint32_t len[] = { a, b, c };
+	struct xdr_out x = { .used = 120, .nbulks = 3 };
+
+	for (unsigned i = 0; i < 3; i++)
+		x.bulk[i] = (struct xdr_out_bulk){ .at = 30 * (i + 1), .len = len[i] };
+	rr_plan_reply(&h, &x, threshold, &p);
+}
+
+Test(reply_plan, each_item_takes_the_chunk_of_its_place, .init = reset)
+{
+	h.nwrites = 3;
+	h.write[0] = CHUNK(1000);
+	h.write[1] = CHUNK(7, 1000);
+	h.write[2] = CHUNK(2000);
+	plan_three(1000, 17, 5, 4096);
+	cr_assert_eq(p.how, RR_REPLY_INLINE);
+	cr_assert_eq(p.nspans, 1);
+	cr_assert_eq(p.stream_len, 120u);
+	cr_assert_eq(p.nwrites, 4);
+	is_write(0, RR_FROM_BULK, 0, 1000, 0, 0);
+	is_write(1, RR_FROM_BULK, 0, 7, 1, 0);
+	is_write(2, RR_FROM_BULK, 7, 10, 2, 0);
+	is_write(3, RR_FROM_BULK, 0, 5, 3, 0);
+	cr_assert_eq(p.write[1].from.item, 1u);
+	cr_assert_eq(p.write[3].from.item, 2u);
+	cr_assert_eq(p.lists.bulk_len[0], 1000u);
+	cr_assert_eq(p.lists.bulk_len[1], 17u);
+	cr_assert_eq(p.lists.bulk_len[2], 5u);
+	plan_three(1000, 1008, 5, 4096);
+	cr_assert_eq(p.how, RR_REPLY_TOO_LONG, "the second is longer than its chunk");
+}
+
+Test(reply_plan, an_empty_chunk_in_the_middle_and_items_beyond_the_chunks, .init = reset)
+{
+	h.nwrites = 2;
+	h.write[0] = CHUNK(1000);
+	h.write[1] = (struct rr_write_chunk){ 0, 0 };
+	plan_three(99, 18, 5, 4096);
+	cr_assert_eq(p.how, RR_REPLY_INLINE);
+	cr_assert_eq(p.nwrites, 1);
+	cr_assert_eq(p.stream_len, 120u + 20 + 8);
+	cr_assert_eq(p.nspans, 7);
+	cr_assert_eq(p.span[0].len, 60u);
+	cr_assert_eq(p.span[1].source, RR_FROM_BULK);
+	cr_assert_eq(p.span[1].item, 1u);
+	cr_assert_eq(p.span[2].source, RR_FROM_PAD);
+	cr_assert_eq(p.span[3].off, 60u);
+	cr_assert_eq(p.span[4].item, 2u);
+	cr_assert_eq(p.lists.bulk_len[0], 99u);
+	cr_assert_eq(p.lists.bulk_len[1], 0u);
+}
+
+Test(reply_plan, an_empty_item_keeps_its_chunk, .init = reset)
+{
+	h.nwrites = 2;
+	h.write[0] = CHUNK(1000);
+	h.write[1] = CHUNK(1000);
+	plan_three(0, 18, 5, 4096);
+	cr_assert_eq(p.how, RR_REPLY_INLINE);
+	cr_assert_eq(p.nwrites, 1);
+	is_write(0, RR_FROM_BULK, 0, 18, 1, 0);
+	cr_assert_eq(p.lists.bulk_len[0], 0u);
+	cr_assert_eq(p.lists.bulk_len[1], 18u);
+	cr_assert_eq(p.stream_len, 120u + 8);
+}
+
+Test(reply_plan, several_items_in_the_reply_chunk, .init = reset)
+{
+	h.has_reply = true;
+	h.reply = CHUNK(100, 5000);
+	plan_three(1001, 1002, 1003, 1024);
+	cr_assert_eq(p.how, RR_REPLY_LONG);
+	cr_assert_eq(p.stream_len, 120u + 1004 + 1004 + 1004);
+	cr_assert_eq(p.lists.reply_len, p.stream_len);
+	cr_assert_eq(p.nspans, 10);
+	cr_assert_eq(p.nwrites, 11);
+	is_write(0, RR_FROM_HEAD, 0, 30, 0, 0);
+	is_write(1, RR_FROM_BULK, 0, 70, 0, 30);
+	is_write(2, RR_FROM_BULK, 70, 931, 1, 0);
+	is_write(3, RR_FROM_PAD, 0, 3, 1, 931);
+	is_write(10, RR_FROM_HEAD, 90, 30, 1, 3132 - 30 - 100);
 }
 
 Test(reply_plan, the_most_writes_fit_the_plan, .init = reset)

@@ -87,7 +87,7 @@ Test(xdr_out, a_word_can_be_patched_where_one_was_written)
 	cr_assert_eq(buf[8], 0, "beyond what was written");
 }
 
-Test(xdr_out, the_bulk_item_counts_with_its_pad_and_goes_with_a_rewind)
+Test(xdr_out, a_bulk_item_counts_with_its_pad_and_goes_with_a_rewind)
 {
 	uint8_t buf[64];
 	struct xdr_out x;
@@ -96,19 +96,86 @@ Test(xdr_out, the_bulk_item_counts_with_its_pad_and_goes_with_a_rewind)
 	xdr_put_u32(&x, 1);
 	const size_t before = xdr_out_pos(&x);
 	xdr_put_bulk(&x, payload(), 8, 5);
-	cr_assert_eq(x.bulk_at, 8);
+	cr_assert_eq(x.bulk[0].at, 8);
 	cr_assert_eq(buf[7], 5);
 	xdr_put_u32(&x, 2);
 	cr_assert_eq(xdr_out_total(&x), 12 + 8);
-	xdr_out_rewind(&x, x.bulk_at);
-	cr_assert(x.has_bulk, "only the tail was taken back");
+	xdr_out_rewind(&x, x.bulk[0].at);
+	cr_assert_eq(x.nbulks, 1, "only what is behind it was taken back");
 	xdr_out_rewind(&x, before);
-	cr_assert_not(x.has_bulk);
+	cr_assert_eq(x.nbulks, 0);
 	cr_assert_eq(in_use(), 0);
 	cr_assert_eq(xdr_out_total(&x), 4);
 }
 
-Test(xdr_out, the_bulk_reference_is_taken_over_whatever_happens)
+Test(xdr_out, a_rewind_drops_the_bulk_items_behind_it)
+{
+	uint8_t buf[64];
+	struct xdr_out x;
+	size_t pos[3];
+
+	xdr_out_init(&x, buf, sizeof(buf));
+	for (unsigned i = 0; i < 3; i++) {
+		pos[i] = xdr_out_pos(&x);
+		xdr_put_bulk(&x, i == 1 ? NULL : payload(), 0, i == 1 ? 0 : 3);
+	}
+	cr_assert_eq(x.nbulks, 3);
+	cr_assert_eq(in_use(), 2);
+	xdr_out_rewind(&x, pos[2]);
+	cr_assert_eq(x.nbulks, 2);
+	cr_assert_eq(in_use(), 1);
+	xdr_out_rewind(&x, pos[1]);
+	cr_assert_eq(x.nbulks, 1, "an empty item too");
+	xdr_out_rewind(&x, 0);
+	cr_assert_eq(x.nbulks, 0);
+	cr_assert_eq(in_use(), 0);
+}
+
+Test(xdr_out, bulk_items_are_spliced_in_at_their_marks)
+{
+	static const uint8_t want[] = { 0, 0, 0, 3, 'a', 'b', 'c', 0, 0,   0,	0,   0,
+					0, 0, 0, 9, 0,	 0,   0,   4, 'a', 'b', 'c', 'd' };
+	uint8_t buf[64], got[sizeof(want)];
+	struct rn_payload *p = payload();
+	struct xdr_out x;
+
+	memcpy(p->data, "xabcd", 5);
+	xdr_out_init(&x, buf, sizeof(buf));
+	rn_payload_ref(p);
+	xdr_put_bulk(&x, p, 1, 3);
+	xdr_put_bulk(&x, NULL, 0, 0);
+	xdr_put_u32(&x, 9);
+	xdr_put_bulk(&x, p, 1, 4);
+	cr_assert_eq(xdr_out_total(&x), sizeof(want));
+	xdr_out_copy(&x, got);
+	cr_assert_arr_eq(got, want, sizeof(want));
+	xdr_out_release(&x);
+	cr_assert_eq(in_use(), 0);
+}
+
+Test(xdr_out, more_bulk_items_than_there_are_places_are_copied)
+{
+	uint8_t buf[4 * XDR_BULKS_MAX + 12];
+	struct xdr_out x;
+
+	xdr_out_init(&x, buf, sizeof(buf));
+	for (unsigned i = 0; i < XDR_BULKS_MAX; i++)
+		xdr_put_bulk(&x, payload(), 0, 1);
+	struct rn_payload *p = payload();
+	memcpy(p->data, "inline", 6);
+	xdr_put_bulk(&x, p, 2, 4);
+	cr_assert_not(x.overflow);
+	cr_assert_eq(x.nbulks, XDR_BULKS_MAX);
+	cr_assert_eq(in_use(), XDR_BULKS_MAX);
+	cr_assert_arr_eq(buf + 4 * XDR_BULKS_MAX, "\0\0\0\4line", 8);
+	xdr_put_bulk(&x, payload(), 0, 1);
+	cr_assert(x.overflow, "no room in the head");
+	cr_assert_eq(in_use(), XDR_BULKS_MAX);
+	xdr_out_release(&x);
+	cr_assert_eq(in_use(), 0);
+}
+
+Test(xdr_out, a_bulk_reference_is_taken_over_whatever_happens)
 {
 	uint8_t buf[8];
 	struct xdr_out x;
@@ -116,16 +183,15 @@ Test(xdr_out, the_bulk_reference_is_taken_over_whatever_happens)
 	xdr_out_init(&x, buf, 3);
 	xdr_put_bulk(&x, payload(), 0, 5);
 	cr_assert(x.overflow);
+	cr_assert_eq(x.nbulks, 0);
 	cr_assert_eq(in_use(), 0);
 	xdr_out_init(&x, buf, 8);
 	xdr_put_bulk(&x, payload(), 0, 0);
-	cr_assert(x.has_bulk);
-	cr_assert_null(x.bulk);
+	cr_assert_eq(x.nbulks, 1);
+	cr_assert_null(x.bulk[0].payload);
 	cr_assert_eq(in_use(), 0);
 	xdr_out_init(&x, buf, 8);
 	xdr_put_bulk(&x, payload(), 0, 5);
-	xdr_put_bulk(&x, payload(), 0, 5);
-	cr_assert(x.overflow, "a second one");
 	cr_assert_eq(in_use(), 1);
 	xdr_out_release(&x);
 	xdr_out_release(&x);

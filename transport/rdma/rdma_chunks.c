@@ -133,17 +133,19 @@ uint32_t rr_reply_room(const struct rr_header *call, uint32_t threshold)
 	return room > UINT32_MAX ? UINT32_MAX : room;
 }
 
-bool rr_bulk_by_chunk(const struct rr_header *call)
+uint32_t rr_bulk_room(const struct rr_header *call, unsigned i)
 {
-	return call->nwrites && rr_chunk_length(call, &call->write[0]);
+	uint64_t len = i < call->nwrites ? rr_chunk_length(call, &call->write[i]) : 0;
+
+	return len > UINT32_MAX ? UINT32_MAX : len;
 }
 
-static void add_span(struct rr_reply_plan *p, enum rr_source source, uint32_t off, uint32_t len)
+static void add_span(struct rr_reply_plan *p, struct rr_span span)
 {
-	if (!len)
+	if (!span.len)
 		return;
-	p->span[p->nspans++] = (struct rr_span){ source, off, len };
-	p->stream_len += len;
+	p->span[p->nspans++] = span;
+	p->stream_len += span.len;
 }
 
 /* Fills the chunk's segments in order from the spans, in order. */
@@ -164,7 +166,7 @@ static void write_spans(const struct rr_header *call, const struct rr_write_chun
 				continue;
 			}
 			p->write[p->nwrites++] = (struct rr_write){
-				.from = { span[i].source, span[i].off + done, n },
+				.from = { span[i].source, span[i].item, span[i].off + done, n },
 				.handle = seg->handle,
 				.remote = seg->offset + used,
 			};
@@ -174,32 +176,47 @@ static void write_spans(const struct rr_header *call, const struct rr_write_chun
 	}
 }
 
-void rr_plan_reply(const struct rr_header *call, const struct rr_reply_shape *shape,
-		   uint32_t threshold, struct rr_reply_plan *p)
+/*
+ * Splits the reply between the Write chunks and the stream (RFC 8267 section 6.4.1): an item takes
+ * the chunk of its place in the order, also if it is empty; its pad goes neither into the chunk nor
+ * into the stream. False: an item is longer than its chunk.
+ */
+static bool split_reply(const struct rr_header *call, const struct xdr_out *out,
+			struct rr_reply_plan *p)
 {
-	bool by_chunk = shape->has_bulk && shape->bulk_len && rr_bulk_by_chunk(call);
-	uint32_t split = shape->has_bulk ? shape->bulk_at : shape->head_len;
+	uint32_t done = 0; /* of the head */
 
+	for (unsigned i = 0; i < out->nbulks; i++) {
+		const struct xdr_out_bulk *b = &out->bulk[i];
+		const struct rr_span bulk = { RR_FROM_BULK, i, 0, b->len };
+		const uint32_t room = rr_bulk_room(call, i);
+
+		if (room) {
+			if (b->len > room)
+				return false;
+			write_spans(call, &call->write[i], &bulk, 1, p);
+			p->lists.bulk_len[i] = b->len;
+			continue; /* what is before and behind it is one span */
+		}
+		add_span(p, (struct rr_span){ RR_FROM_HEAD, 0, done, b->at - done });
+		done = b->at;
+		add_span(p, bulk);
+		add_span(p, (struct rr_span){ RR_FROM_PAD, i, 0, rn_xdr_pad(b->len) });
+	}
+	add_span(p, (struct rr_span){ RR_FROM_HEAD, 0, done, out->used - done });
+	return true;
+}
+
+void rr_plan_reply(const struct rr_header *call, const struct xdr_out *out, uint32_t threshold,
+		   struct rr_reply_plan *p)
+{
 	p->lists = (struct rr_reply_lists){ 0 };
 	p->header_size = rr_reply_header_size(call);
 	p->stream_len = 0;
 	p->nspans = p->nwrites = 0;
 	p->how = RR_REPLY_TOO_LONG;
-
-	if (by_chunk) {
-		if (rr_chunk_length(call, &call->write[0]) < shape->bulk_len)
-			return;
-		struct rr_span bulk = { RR_FROM_BULK, 0, shape->bulk_len };
-		write_spans(call, &call->write[0], &bulk, 1, p);
-		p->lists.bulk_len = shape->bulk_len;
-		/* The pad goes neither into the chunk nor inline. */
-		add_span(p, RR_FROM_HEAD, 0, shape->head_len);
-	} else {
-		add_span(p, RR_FROM_HEAD, 0, split);
-		add_span(p, RR_FROM_BULK, 0, shape->has_bulk ? shape->bulk_len : 0);
-		add_span(p, RR_FROM_PAD, 0, shape->has_bulk ? rn_xdr_pad(shape->bulk_len) : 0);
-		add_span(p, RR_FROM_HEAD, split, shape->head_len - split);
-	}
+	if (!split_reply(call, out, p))
+		return;
 	if ((uint64_t)p->header_size + p->stream_len <= threshold) {
 		p->how = RR_REPLY_INLINE;
 	} else if (call->has_reply && p->header_size <= threshold &&

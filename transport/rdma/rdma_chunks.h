@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "rpc/xdr_out.h"
 #include "transport/rdma/rdma_header.h"
 
 #define RR_READ_CHUNKS_MAX 16u			   /* position zero comes on top */
@@ -58,21 +59,15 @@ const char *rr_plan_call(struct rr_header *h, uint32_t inline_len,
 
 /* Longest reply that the client can take as one stream: inline, or in its Reply chunk. */
 uint32_t rr_reply_room(const struct rr_header *call, uint32_t threshold);
-/* A bulk item will go by a Write chunk: the first is there and not empty. */
-bool rr_bulk_by_chunk(const struct rr_header *call);
-
-/* An encoded reply: head_len bytes, a bulk item spliced in at bulk_at. */
-struct rr_reply_shape {
-	uint32_t head_len;
-	bool has_bulk;
-	uint32_t bulk_at;
-	uint32_t bulk_len;
-};
+/* Length of the Write chunk that the reply's bulk item i goes by; 0: there is none, or it is empty,
+ * and the item is part of the stream. */
+uint32_t rr_bulk_room(const struct rr_header *call, unsigned i);
 
 enum rr_source { RR_FROM_HEAD, RR_FROM_BULK, RR_FROM_PAD };
 
 struct rr_span {
 	enum rr_source source;
+	unsigned item;	   /* RR_FROM_BULK: which */
 	uint32_t off, len; /* of the head, of the bulk item, of the pad */
 };
 
@@ -82,7 +77,8 @@ struct rr_write {
 	uint64_t remote;
 };
 
-#define RR_SPANS_MAX 4u /* head, bulk, pad, tail */
+/* What is before a bulk item, it, its pad; and the end of the head. */
+#define RR_SPANS_MAX (3 * XDR_BULKS_MAX + 1)
 /* Each further span can cut one segment in two. */
 #define RR_WRITES_MAX (RR_SEGS_MAX + RR_SPANS_MAX)
 
@@ -103,7 +99,8 @@ struct rr_reply_plan {
 	struct rr_write write[RR_WRITES_MAX];
 };
 
-void rr_plan_reply(const struct rr_header *call, const struct rr_reply_shape *shape,
-		   uint32_t threshold, struct rr_reply_plan *p);
+/* Looks at the marks and lengths of out only. */
+void rr_plan_reply(const struct rr_header *call, const struct xdr_out *out, uint32_t threshold,
+		   struct rr_reply_plan *p);
 
 #endif

@@ -180,8 +180,7 @@ void rr_reply_header_encode(const struct rr_header *call, enum rr_proc proc, uin
 	p = put_word(p, 0); /* a reply has no Read list */
 	for (unsigned i = 0; i < call->nwrites; i++) {
 		p = put_word(p, 1);
-		p = put_chunk(p, call, &call->write[i],
-			      i == lists->bulk_chunk ? lists->bulk_len : 0);
+		p = put_chunk(p, call, &call->write[i], lists->bulk_len[i]);
 	}
 	p = put_word(p, 0);
 	p = put_word(p, call->has_reply);

@@ -78,12 +78,11 @@ bool rr_header_one_handle(const struct rr_header *h, uint32_t *handle);
 
 /*
  * What a reply's header says about the call's Write list and Reply chunk. All segments go back;
- * lengths are what was written: bulk_len bytes of Write chunk bulk_chunk (or none if bulk_len is
- * 0), reply_len bytes of the Reply chunk.
+ * lengths are what was written: bulk_len[i] bytes of Write chunk i, reply_len bytes of the Reply
+ * chunk.
  */
 struct rr_reply_lists {
-	unsigned bulk_chunk;
-	uint32_t bulk_len;
+	uint32_t bulk_len[RR_WRITE_CHUNKS_MAX];
 	uint32_t reply_len;
 };
 

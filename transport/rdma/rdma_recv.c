@@ -164,6 +164,18 @@ static void fill_segments(struct rr_req *r, uint8_t *stream)
 	r->data = NULL;
 }
 
+_Static_assert(RR_WRITE_CHUNKS_MAX <= XDR_BULKS_MAX, "every Write chunk can have its bulk item");
+
+static void set_reply_room(struct rr_req *r)
+{
+	struct rpc_request *rpc = r->rpc;
+
+	rpc->reply_max = rr_reply_room(&r->call, r->conn->threshold);
+	rpc->nbulk_rooms = r->call.nwrites;
+	for (unsigned i = 0; i < r->call.nwrites; i++)
+		rpc->bulk_room[i] = rr_bulk_room(&r->call, i);
+}
+
 void rr_submit(struct rr_req *r)
 {
 	struct rr_conn *c = r->conn;
@@ -185,8 +197,7 @@ void rr_submit(struct rr_req *r)
 	}
 	fill_segments(r, stream);
 	r->rpc->conn = &c->rpc;
-	r->rpc->reply_max = rr_reply_room(&r->call, c->threshold);
-	r->rpc->bulk_chunk = rr_bulk_by_chunk(&r->call);
+	set_reply_room(r);
 	r->rpc->arrived_ns = rr_now();
 	c->srv->cfg.sink.submit(c->srv->cfg.sink.ctx, r->rpc);
 }

@@ -106,6 +106,13 @@ int rr_error_post(struct rr_req *r, enum rr_errcode code)
 	return 0;
 }
 
+static uint8_t *bulk_bytes(const struct xdr_out *out, const struct rr_span *span)
+{
+	const struct xdr_out_bulk *b = &out->bulk[span->item];
+
+	return b->payload->data + b->off + span->off;
+}
+
 /* Where the bytes of a span are, and their key. */
 static int locate(struct rr_req *r, const struct rr_span *span, struct ibv_sge *sge)
 {
@@ -120,8 +127,8 @@ static int locate(struct rr_req *r, const struct rr_span *span, struct ibv_sge *
 		sge->lkey = c->send_mr->lkey;
 		return 0;
 	case RR_FROM_BULK:
-		holder = out->bulk;
-		sge->addr = (uintptr_t)out->bulk->data + out->bulk_off + span->off;
+		holder = out->bulk[span->item].payload;
+		sge->addr = (uintptr_t)bulk_bytes(out, span);
 		break;
 	case RR_FROM_HEAD:
 		if (r->rpc->long_head && out->base == r->rpc->long_head->data)
@@ -165,7 +172,7 @@ static uint32_t encode_send(struct rr_req *r, const struct rr_reply_plan *plan, 
 		if (span->source == RR_FROM_HEAD)
 			memcpy(p, out->base + span->off, span->len);
 		else if (span->source == RR_FROM_BULK)
-			memcpy(p, out->bulk->data + out->bulk_off + span->off, span->len);
+			memcpy(p, bulk_bytes(out, span), span->len);
 		else
 			memset(p, 0, span->len);
 		p += span->len;
@@ -189,13 +196,19 @@ static void invalidate(struct rr_req *r, struct ibv_send_wr *wr)
 
 static void count_reply(struct rr_server *srv, const struct rr_reply_plan *plan)
 {
+	uint64_t bytes = plan->lists.reply_len;
+
 	rr_count(srv, replies, 1);
-	if (plan->lists.bulk_len)
+	for (unsigned i = 0; i < RR_WRITE_CHUNKS_MAX; i++) {
+		if (!plan->lists.bulk_len[i])
+			continue;
 		rr_count(srv, write_chunks, 1);
+		bytes += plan->lists.bulk_len[i];
+	}
 	if (plan->how == RR_REPLY_LONG)
 		rr_count(srv, reply_chunks, 1);
 	rr_count(srv, write_segments, plan->nwrites);
-	rr_count(srv, write_bytes, (uint64_t)plan->lists.bulk_len + plan->lists.reply_len);
+	rr_count(srv, write_bytes, bytes);
 }
 
 static int post_chain(struct rr_req *r, const struct rr_reply_plan *plan, struct rr_send *s)
@@ -220,16 +233,9 @@ static int post_chain(struct rr_req *r, const struct rr_reply_plan *plan, struct
 int rr_reply_post(struct rr_req *r, bool *kept)
 {
 	struct rr_conn *c = r->conn;
-	const struct xdr_out *out = &r->rpc->out;
-	const struct rr_reply_shape shape = {
-		.head_len = out->used,
-		.has_bulk = out->has_bulk,
-		.bulk_at = out->bulk_at,
-		.bulk_len = out->bulk_len,
-	};
 	struct rr_reply_plan plan;
 
-	rr_plan_reply(&r->call, &shape, c->threshold, &plan);
+	rr_plan_reply(&r->call, &r->rpc->out, c->threshold, &plan);
 	if (plan.how == RR_REPLY_TOO_LONG || plan.nwrites + 1 > c->sq_depth)
 		return rr_error_post(r, RR_ERR_CHUNK);
 	struct rr_send *s = take_send(c, plan.nwrites + 1);

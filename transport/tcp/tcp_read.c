@@ -175,7 +175,6 @@ static enum feed submit(struct tcp_conn *c)
 	rpc_conn_ref(&c->rpc);
 	t->rpc->conn = &c->rpc;
 	t->rpc->reply_max = TCP_REPLY_MAX;
-	t->rpc->bulk_chunk = false;
 	t->rpc->arrived_ns = tcp_now();
 	tcp_count(srv, calls, 1);
 	c->loop->turns->work += TURN_WORK;

@@ -14,7 +14,8 @@
 #include "lib/checked.h"
 #include "transport/tcp/tcp_internal.h"
 
-#define IOV_MAX_REPLY 5
+/* Mark, tail, and for every bulk item what is before it, it, its pad. */
+#define IOV_MAX_REPLY (2 + 3 * XDR_BULKS_MAX)
 
 static void put_mark(struct tcp_req *t)
 {
@@ -31,33 +32,43 @@ static size_t reply_size(const struct tcp_req *t)
 	return sizeof(t->mark) + xdr_out_total(&t->rpc->out);
 }
 
-/* The reply as pieces: mark, head, bulk, its pad, tail; without the first t->sent bytes. */
+struct pieces {
+	struct iovec *iov;
+	unsigned n;
+	size_t skip; /* bytes still to be left out: they were sent before */
+};
+
+static void add_piece(struct pieces *p, const void *base, size_t len)
+{
+	if (p->skip >= len) {
+		p->skip -= len;
+		return;
+	}
+	p->iov[p->n++] = (struct iovec){ (uint8_t *)base + p->skip, len - p->skip };
+	p->skip = 0;
+}
+
+/* The reply without the first t->sent bytes. */
 static unsigned reply_iov(const struct tcp_req *t, struct iovec *iov)
 {
 	static const uint8_t zeros[4];
 	const struct xdr_out *x = &t->rpc->out;
-	size_t split = x->has_bulk ? x->bulk_at : x->used;
-	struct iovec all[IOV_MAX_REPLY] = {
-		{ (void *)t->mark, sizeof(t->mark) },
-		{ x->base, split },
-		{ x->has_bulk && x->bulk ? x->bulk->data + x->bulk_off : NULL,
-		  x->has_bulk ? x->bulk_len : 0 },
-		{ (void *)zeros, x->has_bulk ? rn_xdr_pad(x->bulk_len) : 0 },
-		{ x->base + split, x->used - split },
-	};
-	size_t skip = t->sent;
-	unsigned n = 0;
+	struct pieces p = { iov, 0, t->sent };
+	size_t done = 0; /* of the head */
 
-	for (unsigned i = 0; i < IOV_MAX_REPLY; i++) {
-		if (skip >= all[i].iov_len) {
-			skip -= all[i].iov_len;
+	add_piece(&p, t->mark, sizeof(t->mark));
+	for (unsigned i = 0; i < x->nbulks; i++) {
+		const struct xdr_out_bulk *b = &x->bulk[i];
+
+		add_piece(&p, x->base + done, b->at - done);
+		done = b->at;
+		if (b->len == 0)
 			continue;
-		}
-		iov[n].iov_base = (uint8_t *)all[i].iov_base + skip;
-		iov[n++].iov_len = all[i].iov_len - skip;
-		skip = 0;
+		add_piece(&p, b->payload->data + b->off, b->len);
+		add_piece(&p, zeros, rn_xdr_pad(b->len));
 	}
-	return n;
+	add_piece(&p, x->base + done, x->used - done);
+	return p.n;
 }
 
 /* 1: all of it is out, 0: the socket is full, or -errno. */
