@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a client holds: its owners, opens and locks, and the table by which a stateid finds them. It
+ * lies in struct nfs4_client, whose lock guards it; that lock is never held across a call into
+ * vfs/.
+ *
+ * References: each owner that is in the table holds one of the client (nfs4_client_ref), so a
+ * client's memory stays until nfs4_client_state_drop was called and what was under way has ended.
+ */
+#ifndef RN_NFS4_STATE_CLIENT_STATE_H
+#define RN_NFS4_STATE_CLIENT_STATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+struct nfs4_client;
+struct nfs4_server;
+struct nfs4_owner;
+struct nfs4_state;
+
+struct nfs4_client_state {
+	/* Opened for good by init, shut for good by drop: nothing can be added then. */
+	bool dropped;
+	/* An owner has been forgotten: a new one may be an old one, so that minor version 0 must
+	 * have its first OPEN confirmed (RFC 7530 section 9.1.9). */
+	bool owner_forgotten;
+
+	uint32_t opens, locks, owners; /* in the tables */
+	size_t bytes;		       /* taken from the budget */
+
+	/* Stateids: chunks of slots. A slot holds a pointer to a state, or (odd) the generation of
+	 * its next one and the next free slot. */
+	uintptr_t **chunks;
+	uint32_t nchunks;
+	uint32_t free_first, free_last; /* UINT32_MAX: none; slots are taken from the front */
+
+	/* By {kind, owner's name} and by {owner, file}; sizes are powers of two. */
+	struct nfs4_owner **owner_hash;
+	struct nfs4_state **state_hash;
+	uint32_t owner_buckets, state_buckets;
+
+	/* Owners without state, oldest first: kept for replays (minor version 0). */
+	TAILQ_HEAD(nfs4_idle_owners, nfs4_owner) idle;
+	/* Open-owners that have not confirmed (minor version 0), oldest first. */
+	TAILQ_HEAD(nfs4_unconfirmed_owners, nfs4_owner) unconfirmed;
+	TAILQ_HEAD(nfs4_client_states, nfs4_state) states; /* opens, then their locks, any order */
+};
+
+/* Allocates nothing; the client is not in any table yet. */
+void nfs4_client_state_init(struct nfs4_client_state *cs);
+
+/* Every open and lock is gone, and nothing can be added any more. Takes the client's lock by itself
+ * and calls vfs/: the caller holds no lock, but a reference of cl. Idempotent. */
+void nfs4_client_state_drop(struct nfs4_server *srv, struct nfs4_client *cl);
+
+/* Has it opens or locks (DESTROY_CLIENTID, courtesy)? Takes the client's lock. */
+bool nfs4_client_has_state(struct nfs4_client *cl);
+
+/* From the client's place in nfs4_tick, at least once a lease: forgets owners that are idle or
+ * unconfirmed for longer than a lease. Takes the client's lock. */
+void nfs4_client_state_tick(struct nfs4_server *srv, struct nfs4_client *cl);
+
+#endif
