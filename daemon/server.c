@@ -18,6 +18,7 @@
 #include "daemon/state_dir.h"
 #include "daemon/workers.h"
 #include "nfs3/nfs3_server.h"
+#include "nfs4/nfs4_server.h"
 #include "rpc/client.h"
 #include "transport/rdma/rdma_server.h"
 #include "transport/tcp/tcp_server.h"
@@ -153,6 +154,14 @@ static int start_loops(struct server *s)
 	return 0;
 }
 
+/* Each looks for its own version's calls only. */
+static size_t bulk_offset(const uint8_t *head, size_t len)
+{
+	size_t at = nfs3_bulk_offset(head, len);
+
+	return at ? at : nfs4_bulk_offset(head, len);
+}
+
 static int start_tcp(struct server *s)
 {
 	const struct cfg_tcp *t = &s->settings->tcp;
@@ -169,7 +178,7 @@ static int start_tcp(struct server *s)
 		.max_requests = (unsigned)t->max_requests,
 		.idle_seconds = (unsigned)t->idle_timeout,
 		.stall_seconds = (unsigned)t->stall_timeout,
-		.bulk_offset = nfs3_bulk_offset,
+		.bulk_offset = bulk_offset,
 	};
 
 	if (!t->enabled)
