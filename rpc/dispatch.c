@@ -129,6 +129,8 @@ static bool first_time(struct rpc_request *req)
 
 	if (drc == NULL || !(req->proc->flags & RPC_NONIDEMPOTENT))
 		return true;
+	if (req->proc->cacheable != NULL && !req->proc->cacheable(req, req->args))
+		return true;
 	switch (drc_lookup(drc, req, redispatch)) {
 	case DRC_REPLAY:
 		answer(req, false);
@@ -156,7 +158,7 @@ static bool decode_args(struct rpc_request *req)
 	}
 	/* Bytes behind the arguments are nobody's; a chunk that is no argument is a violation of
 	 * DDP-eligibility (RFC 8166 section 6.1). */
-	return !xdr_in_chunk_left(&req->in);
+	return (proc->flags & RPC_RUN_DECODES) || !xdr_in_chunk_left(&req->in);
 }
 
 static void run_proc(struct rpc_request *req, const struct rpc_program *program)

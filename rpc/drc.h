@@ -2,13 +2,15 @@
 /*
  * Duplicate request cache. A retransmitted call of a procedure that must not run twice gets the
  * reply that the first one got. Key: client address without port, xid, program, version, procedure,
- * and a checksum of the call's first DRC_SUM_BYTES after the xid. Memory is bounded by entries and by bytes of
- * stored replies; the oldest finished entries go first, entries in progress never. Thread-safe, sharded.
+ * and a checksum of the call's first DRC_SUM_BYTES after the xid. Memory is bounded by entries and
+ * by bytes of stored replies; the oldest finished entries go first, entries in progress never.
+ * Thread-safe, sharded.
  *
- * A duplicate that meets the first call still running is dropped if it came on the same connection: the reply
- * will come there. On another one, after a reconnect, that reply would be lost with the old connection, so the
- * duplicate is parked with the entry and put back on its worker when the first call ends. One of each connection
- * is, up to DRC_PARKED_MAX: whichever is the client's last, it gets its reply.
+ * A duplicate that meets the first call still running is dropped if it came on the same connection:
+ * the reply will come there. On another one, after a reconnect, that reply would be lost with the
+ * old connection, so the duplicate is parked with the entry and put back on its worker when the
+ * first call ends. One of each connection is, up to DRC_PARKED_MAX: whichever is the client's last,
+ * it gets its reply.
  */
 #ifndef RN_RPC_DRC_H
 #define RN_RPC_DRC_H
@@ -19,7 +21,9 @@
 #include "rpc/request.h"
 
 #define DRC_SUM_BYTES 8192u /* more than any call of a non-idempotent procedure has but WRITE */
-#define DRC_REPLY_MAX 1024u /* replies of non-idempotent procedures are smaller; a longer one is not kept */
+/* A longer reply is not kept. NFSv3's are below 1 KiB; this is a COMPOUND of NFSv4.0 that changes
+ * something and asks for attributes several times. */
+#define DRC_REPLY_MAX 4096u
 
 #define DRC_PARKED_MAX 16u
 
@@ -37,9 +41,10 @@ enum drc_verdict {
 struct drc *drc_new(size_t max_entries, size_t max_bytes);
 void drc_free(struct drc *drc);
 
-/* req->call is decoded. again: what runs on a parked request's worker when the first call has ended; NULL: never
- * park. */
-enum drc_verdict drc_lookup(struct drc *drc, struct rpc_request *req, void (*again)(struct rpc_request *req));
+/* req->call is decoded. again: what runs on a parked request's worker when the first call has
+ * ended; NULL: never park. */
+enum drc_verdict drc_lookup(struct drc *drc, struct rpc_request *req,
+			    void (*again)(struct rpc_request *req));
 /* Stores req->out as the answer of req->drc; clears req->drc. */
 void drc_done(struct drc *drc, struct rpc_request *req);
 /* The call got no reply: forget it. */

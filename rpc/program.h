@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Program tables and dispatch. A program is a table of versions, each a table of procedures; handlers decode into
- * the request's arena, run on the request's worker and encode their result into req->out, which rpc_dispatch has
- * already started with an accepted, successful header.
+ * Program tables and dispatch. A program is a table of versions, each a table of procedures;
+ * handlers decode into the request's arena, run on the request's worker and encode their result
+ * into req->out, which rpc_dispatch has already started with an accepted, successful header.
  */
 #ifndef RN_RPC_PROGRAM_H
 #define RN_RPC_PROGRAM_H
@@ -24,6 +24,9 @@ enum rpc_run {
 
 enum rpc_proc_flags {
 	RPC_NONIDEMPOTENT = 1, /* answered through the duplicate request cache */
+	/* decode leaves the rest of the arguments to run, which also sees to Read chunks that are
+	   no argument */
+	RPC_RUN_DECODES = 2,
 };
 
 struct rpc_counters {
@@ -40,6 +43,10 @@ struct rpc_proc {
 	/* Worst-case result bytes of a procedure that changes something: checked against
 	 * req->reply_max before it runs. 0 for others. */
 	uint32_t reply_size;
+	/* Of a procedure with RPC_NONIDEMPOTENT: does this call need the cache? Looked at after
+	 * decode, which has left req->in behind what it decoded; must not move it. NULL: every call
+	 * does. */
+	bool (*cacheable)(const struct rpc_request *req, const void *args);
 };
 
 struct rpc_version {
@@ -55,7 +62,8 @@ struct rpc_program {
 	const struct rpc_version *versions; /* ascending */
 	unsigned nversions;
 	void *ctx; /* req->program_ctx */
-	/* Called before decode for every procedure but NULL (0); RPC_RUN_DONE lets it go on. May be NULL. */
+	/* Called before decode for every procedure but NULL (0); RPC_RUN_DONE lets it go on. May be
+	 * NULL. */
 	enum rpc_run (*admit)(struct rpc_request *req);
 };
 
@@ -66,21 +74,22 @@ struct rpc_server {
 	unsigned nprograms;
 	struct drc *drc; /* may be NULL: no cache */
 	struct rn_payload_pool *pool;
-	/* Called when a request is answered, for counters; may be NULL. req->proc is NULL when the call was refused
-	 * before its procedure was found. */
+	/* Called when a request is answered, for counters; may be NULL. req->proc is NULL when the
+	 * call was refused before its procedure was found. */
 	void (*observe)(void *ctx, const struct rpc_request *req, uint64_t elapsed_ns, bool error);
 	void *observe_ctx;
 };
 
-/* Decodes and runs one call on the calling worker's thread; the request is answered, dropped, or pending when it
- * returns. Is the `work` function of a fresh request. */
+/* Decodes and runs one call on the calling worker's thread; the request is answered, dropped, or
+ * pending when it returns. Is the `work` function of a fresh request. */
 void rpc_dispatch(struct rpc_server *server, struct rpc_request *req);
 
 /* Ends a pending request: as if its run had returned how. */
 void rpc_complete(struct rpc_request *req, enum rpc_run how);
 
-/* Moves the reply to a payload buffer with room for size bytes more than the head so far (copied). 0, or -ENOMEM:
- * none to be had now (the caller replies a "delay" error, or shortens what it asks for). */
+/* Moves the reply to a payload buffer with room for size bytes more than the head so far (copied).
+ * 0, or -ENOMEM: none to be had now (the caller replies a "delay" error, or shortens what it asks
+ * for). */
 int rpc_reply_grow(struct rpc_request *req, size_t size);
 
 #endif

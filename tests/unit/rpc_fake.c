@@ -167,10 +167,33 @@ static enum rpc_run run_store(struct rpc_request *req, void *args)
 	return RPC_RUN_DONE;
 }
 
+/* Its argument, a word in a chunk of its own or not, is decoded when it runs. */
+static enum rpc_run run_rest(struct rpc_request *req, void *args)
+{
+	struct xdr_bulk b;
+
+	(void)args;
+	xdr_get_bulk(&req->in, 4, &b);
+	xdr_put_u32(&req->out, b.len);
+	((struct fake *)req->program_ctx)->count++;
+	return RPC_RUN_DONE;
+}
+
+/* Only where there is data. */
+static bool rest_is_cacheable(const struct rpc_request *req, const void *args)
+{
+	struct xdr_in in = req->in;
+
+	(void)args;
+	return xdr_get_u32(&in) > 0;
+}
+
 static const struct rpc_proc procs[FAKE_PROCS] = {
 	[FAKE_NULL] = { .name = "NULL" },
 	[FAKE_ECHO] = { "ECHO", get_echo, sizeof(struct echo_args), run_echo, 0, 0 },
-	[FAKE_COUNT] = { "COUNT", get_word, 4, run_count, RPC_NONIDEMPOTENT, 4 },
+	[FAKE_COUNT] = { "COUNT", get_word, 4, run_count, RPC_NONIDEMPOTENT, 4, NULL },
+	[FAKE_REST] = { "REST", NULL, 0, run_rest, RPC_NONIDEMPOTENT | RPC_RUN_DECODES, 4,
+			rest_is_cacheable },
 	[FAKE_BULK] = { "BULK", get_word, 4, run_bulk, 0, 0 },
 	[FAKE_LONG] = { "LONG", get_word, 4, run_long, 0, 0 },
 	[FAKE_PENDING] = { "PENDING", get_word, 4, run_pending, RPC_NONIDEMPOTENT, 4 },
@@ -179,8 +202,8 @@ static const struct rpc_proc procs[FAKE_PROCS] = {
 };
 
 static const struct rpc_version versions[] = {
-	{ 2, procs, FAKE_PROCS },
-	{ 4, procs, FAKE_PROCS },
+	{ 2, procs, FAKE_PROCS, NULL },
+	{ 4, procs, FAKE_PROCS, NULL },
 };
 
 static enum rpc_run admit(struct rpc_request *req)

@@ -20,6 +20,7 @@ enum fake_proc {
 	FAKE_LONG,    /* word n: n zero bytes in a grown head */
 	FAKE_PENDING, /* word: pending, until rpc_complete. Not idempotent */
 	FAKE_HOW,     /* word: run returns it, after a word of result. Not idempotent */
+	FAKE_REST,    /* bulk of at most 4 bytes, decoded by run: its length; cached unless 0 */
 	FAKE_STORE,   /* bulk of at most 4096 bytes: its length */
 	FAKE_PROCS,
 };

@@ -196,6 +196,19 @@ Test(dispatch, a_read_chunk_for_bulk_and_its_payload_goes_back)
 	REPLY(77, 1, 0, 0, 0, 0, 5, 10);
 }
 
+Test(dispatch, a_read_chunk_of_arguments_that_run_decodes)
+{
+	static uint8_t item[4] = "abc";
+
+	start(FAKE_REST);
+	xdr_put_u32(&call, 3);
+	struct rpc_request *req = fake_request(&f, &conn, &call);
+	req->seg[1] = (struct rpc_seg){ .base = item, .len = 3, .ddp = true };
+	req->nseg = 2;
+	rpc_dispatch(&f.server, req);
+	REPLY(77, 1, 0, 0, 0, 0, 3);
+}
+
 Test(dispatch, admit_refuses_before_anything_is_decoded)
 {
 	f.admit = RPC_RUN_AUTH_TOOWEAK;

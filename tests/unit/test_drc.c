@@ -55,6 +55,26 @@ Test(drc, a_retransmission_gets_the_first_reply)
 	end();
 }
 
+Test(drc, a_call_that_needs_no_cache_runs_again)
+{
+	struct drc_stats s;
+
+	make(64);
+	for (uint32_t len = 0; len <= 1; len++) {
+		for (int i = 0; i < 2; i++) {
+			xdr_out_init(&call, buf, sizeof(buf));
+			fake_call(&call, 1, FAKE_REST);
+			xdr_put_opaque(&call, "x", len);
+			fake_dispatch(&f, &conn, &call);
+			cr_assert_eq(fake_word(&conn, 6), len);
+		}
+	}
+	cr_assert_eq(f.count, 3);
+	drc_stats(f.server.drc, &s);
+	cr_assert_eq(s.hits, 1);
+	end();
+}
+
 Test(drc, another_port_is_the_same_client_another_address_is_not)
 {
 	struct fake_conn port, host;
