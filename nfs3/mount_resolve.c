@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "nfs3/caller.h"
+#include "nfs/caller.h"
 #include "nfs3/mount_ops.h"
 #include "rpc/worker.h"
 
@@ -81,7 +81,7 @@ int mnt_resolve(struct rpc_request *req, const struct mnt_path *path, struct vfs
 	/* The credential stays all zero: root, whom no squash rule touches here. */
 	ctx->vfs = s->cfg.vfs;
 	ctx->w = req->worker->vfs;
-	rc = nfs3_check_port(&ctx->access, req->conn);
+	rc = nfs_check_port(&ctx->access, req->conn);
 	if (rc == 0)
 		rc = vfs_root(ctx, node);
 	if (rc == 0)

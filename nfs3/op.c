@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "nfs3/caller.h"
+#include "nfs/caller.h"
 
 struct nfs3_op *nfs3_op_begin(struct rpc_request *req)
 {
@@ -38,7 +38,9 @@ static bool is_root(struct nfs3_op *op)
 int nfs3_op_open(struct nfs3_op *op, const struct vfs_fh *fh, unsigned flags)
 {
 	const struct sockaddr *peer = (const struct sockaddr *)&op->req->conn->peer;
-	const struct vfs_exports *exports = &op->server->cfg.exports;
+	const struct nfs3_config *cfg = &op->server->cfg;
+	const struct vfs_exports *exports = &cfg->exports;
+	const struct nfs_groups groups = { cfg->lookup_groups, cfg->lookup_ctx };
 	bool weak;
 	int rc;
 
@@ -50,15 +52,15 @@ int nfs3_op_open(struct nfs3_op *op, const struct vfs_fh *fh, unsigned flags)
 		op->ctx.exp = NULL;
 		return rc;
 	}
-	rc = nfs3_check_port(&op->ctx.access, op->req->conn);
+	rc = nfs_check_port(&op->ctx.access, op->req->conn);
 	if (rc < 0)
 		return rc;
 	if (op->req->call.cred.flavor == RPC_AUTH_NONE && (op->ctx.access.flags & VFS_RO_NONE))
 		op->ctx.access.flags |= VFS_RO;
-	weak = !nfs3_flavor_allowed(&op->req->call.cred, &op->ctx.access);
+	weak = !nfs_flavor_allowed(&op->req->call.cred, &op->ctx.access);
 	if (weak && !(flags & NFS3_OPEN_MOUNT))
 		return -NFS3_EWEAKAUTH;
-	nfs3_caller(op->server, &op->req->call.cred, &op->ctx.access, &op->ctx.cred);
+	nfs_caller(&groups, &op->req->call.cred, &op->ctx.access, &op->ctx.cred);
 	rc = vfs_fh_open(&op->ctx, fh, &op->node[0]);
 	if (rc < 0) {
 		op->node[0] = NULL;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "nfs3/caller.h"
+#include "nfs/caller.h"
 
 #include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
 
-int nfs3_check_port(const struct vfs_access *access, const struct rpc_conn *conn)
+int nfs_check_port(const struct vfs_access *access, const struct rpc_conn *conn)
 {
 	const struct sockaddr *peer = (const struct sockaddr *)&conn->peer;
 	uint16_t port;
@@ -21,7 +21,7 @@ int nfs3_check_port(const struct vfs_access *access, const struct rpc_conn *conn
 	return port < IPPORT_RESERVED ? 0 : -EACCES;
 }
 
-bool nfs3_flavor_allowed(const struct rpc_cred *cred, const struct vfs_access *access)
+bool nfs_flavor_allowed(const struct rpc_cred *cred, const struct vfs_access *access)
 {
 	switch (cred->flavor) {
 	case RPC_AUTH_NONE:
@@ -33,15 +33,15 @@ bool nfs3_flavor_allowed(const struct rpc_cred *cred, const struct vfs_access *a
 	}
 }
 
-void nfs3_caller(struct nfs3_server *s, const struct rpc_cred *cred,
-		 const struct vfs_access *access, struct vfs_cred *out)
+void nfs_caller(const struct nfs_groups *groups, const struct rpc_cred *cred,
+		const struct vfs_access *access, struct vfs_cred *out)
 {
 	out->uid = cred->uid;
 	out->gid = cred->gid;
 	out->ngroups = cred->ngids;
 	memcpy(out->groups, cred->gids, cred->ngids * sizeof(cred->gids[0]));
-	if (cred->flavor == RPC_AUTH_SYS && s->cfg.lookup_groups)
-		s->cfg.lookup_groups(s->cfg.lookup_ctx, out);
+	if (cred->flavor == RPC_AUTH_SYS && groups->lookup)
+		groups->lookup(groups->ctx, out);
 	/* Whatever is no AUTH_SYS carries no identity to believe in. */
 	vfs_cred_squash(out, access, cred->flavor != RPC_AUTH_SYS);
 }

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * From the credential of a call to the identity that it acts under on one export: what all versions
+ * of NFS do in the same way.
+ */
+#ifndef RN_NFS_CALLER_H
+#define RN_NFS_CALLER_H
+
+#include "rpc/request.h"
+#include "vfs/export.h"
+
+/* Supplementary groups by the server's own databases (exports(5) manage-gids): fills at most
+ * VFS_GROUPS_MAX, is thread-safe and caches. lookup NULL: those of the call. */
+struct nfs_groups {
+	void (*lookup)(void *ctx, struct vfs_cred *cred);
+	void *ctx;
+};
+
+/* 0, or -EACCES: the export wants a reserved port and the client has another. RDMA has no such
+ * ports: queue pairs are made by privileged processes, and every client counts as secure. */
+int nfs_check_port(const struct vfs_access *access, const struct rpc_conn *conn);
+
+/* Does the export take calls of this flavour? */
+bool nfs_flavor_allowed(const struct rpc_cred *cred, const struct vfs_access *access);
+
+/* The squashed identity. */
+void nfs_caller(const struct nfs_groups *groups, const struct rpc_cred *cred,
+		const struct vfs_access *access, struct vfs_cred *out);
+
+#endif
