@@ -323,11 +323,23 @@ static void view_list(void *ctx,
 	set_put(call.set);
 }
 
+static void view_each(void *ctx, bool (*each)(void *arg, struct vfs_export *exp), void *arg)
+{
+	struct export_set *set = set_get(ctx);
+
+	for (unsigned i = 0; i < set->table->n_exports; i++)
+		if (set->open[i].exp && !each(arg, set->open[i].exp))
+			break;
+	set_put(set);
+}
+
 struct vfs_exports exports_view(struct exports *ex)
 {
-	return (struct vfs_exports){
-		.by_id = view_by_id, .by_path = view_by_path, .list = view_list, .ctx = ex
-	};
+	return (struct vfs_exports){ .by_id = view_by_id,
+				     .by_path = view_by_path,
+				     .list = view_list,
+				     .each = view_each,
+				     .ctx = ex };
 }
 
 static void log_one(const struct rn_logger *log, const struct exp_export *e)

@@ -91,6 +91,11 @@ const char *vfs_export_path(const struct vfs_export *exp)
 	return exp->path;
 }
 
+const char *vfs_export_real_path(const struct vfs_export *exp)
+{
+	return exp->real_path;
+}
+
 static int check_type(struct vfs_export *exp, int fd, const char **why)
 {
 	struct stat st;

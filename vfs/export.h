@@ -49,6 +49,8 @@ void vfs_export_ref(struct vfs_export *exp);
 void vfs_export_put(struct vfs_export *exp);
 uint32_t vfs_export_id(const struct vfs_export *exp);
 const char *vfs_export_path(const struct vfs_export *exp);
+/* The path without symbolic links, as it was when the export was opened. */
+const char *vfs_export_real_path(const struct vfs_export *exp);
 
 /* The daemon's answer to "whose handle is this, and may this client?". All functions are
  * thread-safe and do not block beyond a bounded name lookup on a client's first call. */
@@ -65,6 +67,9 @@ struct vfs_exports {
 		     bool (*each)(void *arg, const char *path, const char *const *groups,
 				  unsigned ngroups),
 		     void *arg);
+	/* The same for the open exports themselves, which are valid during each. The one with id 0
+	 * is exports(5)'s fsid=0. */
+	void (*each)(void *ctx, bool (*each)(void *arg, struct vfs_export *exp), void *arg);
 	void *ctx;
 };
 

@@ -48,9 +48,6 @@ struct vfs_node {
 	TAILQ_ENTRY(vfs_node) lru_link;
 };
 
-/* One more reference of a node that the caller has a reference of. */
-void vfs_node_ref(struct vfs_node *n);
-
 /* Takes the node out of the cache: the file is gone. The caller's reference stays. */
 void vfs_node_doom(struct vfs_node *n);
 

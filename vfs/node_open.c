@@ -14,6 +14,11 @@ const uint8_t *vfs_handle_key_of(const struct vfs *vfs)
 	return vfs->cfg.handle_mac ? vfs->cfg.secret : NULL;
 }
 
+uint32_t vfs_node_type(const struct vfs_node *n)
+{
+	return n->type;
+}
+
 bool vfs_node_is_root(const struct vfs_node *n)
 {
 	const struct vfs_fh *root = &n->exp->root_fh;

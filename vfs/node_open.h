@@ -24,8 +24,6 @@ struct vfs_node *vfs_node_cached(struct vfs_ctx *ctx, struct vfs_node *dir,
 int vfs_node_of_name(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vfs_name *name,
 		     struct vfs_node **out, struct vfs_attr *attr);
 
-bool vfs_node_is_root(const struct vfs_node *n);
-
 /* statx of the node: 0, or -ESTALE when its last link is gone (the node is doomed then). */
 int vfs_node_stat(struct vfs_node *n, struct statx *out);
 

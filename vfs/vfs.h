@@ -60,6 +60,12 @@ int vfs_fh_export_id(struct vfs *vfs, const struct vfs_fh *fh, uint32_t *id);
 int vfs_fh_open(struct vfs_ctx *ctx, const struct vfs_fh *fh, struct vfs_node **out);
 int vfs_root(struct vfs_ctx *ctx, struct vfs_node **out);
 void vfs_node_put(struct vfs_node *n); /* NULL is allowed */
+/* One more reference of a node that the caller has a reference of. */
+void vfs_node_ref(struct vfs_node *n);
+/* S_IFMT bits: an inode never changes them. */
+uint32_t vfs_node_type(const struct vfs_node *n);
+/* Is it the directory, or the file, that its export exports? */
+bool vfs_node_is_root(const struct vfs_node *n);
 /* The node's handle: the same after a rename and a restart. Points into the node. */
 const struct vfs_fh *vfs_node_fh(const struct vfs_node *n);
 

@@ -125,7 +125,7 @@ static const char *start_server(struct fixture *f)
 {
 	struct nfs3_config cfg = {
 		.vfs = f->vfs,
-		.exports = { by_id, by_path, list, f },
+		.exports = { .by_id = by_id, .by_path = by_path, .list = list, .ctx = f },
 		.max_io = NFS3_MAX_IO,
 	};
 
