@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Filehandles, names and directories that change: the operations of this folder, for the table (nfs4/op_table.h). */
+/* Filehandles, names and directories that change: the operations of this folder, for the table
+ * (nfs4/op_table.h). */
 #ifndef RN_NFS4_NAMES_OPS_H
 #define RN_NFS4_NAMES_OPS_H
 
