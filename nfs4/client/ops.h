@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Client ids, sessions and slots: the operations of this folder, for the table (nfs4/op_table.h). */
+/* Client ids, sessions and slots: the operations of this folder, for the table (nfs4/op_table.h).
+ */
 #ifndef RN_NFS4_CLIENT_OPS_H
 #define RN_NFS4_CLIENT_OPS_H
 

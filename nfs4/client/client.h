@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A client: what one SETCLIENTID (minor version 0) or EXCHANGE_ID (1 and 2) registered, its lease
+ * and what hangs off it (sessions, opens, locks, its record for recovery).
+ *
+ * Life. A record begins unconfirmed, and is thrown away if it is not confirmed within a lease. A
+ * confirmed one is active while its lease is renewed. When the lease has run out it becomes a
+ * courtesy client: all of its state stays until it comes back (and is active again as if nothing
+ * had been), or until somebody conflicts with it, memory is short or a day has passed. Then its
+ * opens and locks are dropped and it has expired: it stays for a while only so that its requests
+ * are answered NFS4ERR_EXPIRED, or with SEQUENCE's flag, instead of as of a client that never was.
+ * One that is gone is in no table any more and lives until the last reference is put.
+ *
+ * References: the table holds one while a client is in it, sessions and requests hold theirs.
+ *
+ * Lock order: the table of clients -> client.lock -> a session's lock. None is held across a file
+ * system call, the database or a wait.
+ */
+#ifndef RN_NFS4_CLIENT_CLIENT_H
+#define RN_NFS4_CLIENT_CLIENT_H
+
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "nfs4/proto.h"
+#include "nfs4/state/client_state.h"
+
+struct nfs4_compound;
+struct nfs4_server;
+struct nfs4_session;
+
+enum nfs4_client_status {
+	NFS4_CLIENT_UNCONFIRMED,
+	NFS4_CLIENT_ACTIVE,
+	NFS4_CLIENT_COURTESY,
+	NFS4_CLIENT_EXPIRED,
+	NFS4_CLIENT_GONE,
+};
+
+/* Who asks, as far as AUTH_SYS tells (RFC 7530 section 16.33, RFC 8881 section 18.35.4). */
+struct nfs4_principal {
+	uint32_t flavor; /* enum rpc_auth_flavor */
+	uint32_t uid;
+};
+
+/* Where a client wants to be called back: kept for delegations, nothing calls there yet. */
+#define NFS4_NETID_MAX 8u
+#define NFS4_UADDR_MAX 64u /* an IPv6 address with scope and port */
+struct nfs4_callback {
+	uint32_t program;
+	uint32_t ident; /* minor version 0 */
+	char netid[NFS4_NETID_MAX];
+	char addr[NFS4_UADDR_MAX];
+};
+
+struct nfs4_cs_reply; /* nfs4/client/session.h */
+
+struct nfs4_client {
+	/* Set when it is made, and read without a lock. The number is the low half of the client id
+	 * (the high half is srv->boot): no two clients of a run have the same. */
+	struct nfs4_server *srv;
+	uint64_t clientid;
+	uint32_t number;
+	bool sessions; /* minor version 1 or 2 */
+	uint8_t verifier[NFS4_VERIFIER_SIZE];
+	struct nfs4_principal principal;
+	uint32_t ownerid_len;
+	size_t cost; /* taken from the budget */
+
+	_Atomic uint32_t refs;
+	_Atomic int status;	     /* enum nfs4_client_status; changed under the table's lock */
+	_Atomic uint64_t renewed_ms; /* when the lease was renewed: nfs4_lease_now() */
+	_Atomic bool reclaim_complete;
+
+	pthread_mutex_t lock;
+
+	/* Under lock. */
+	struct nfs4_client_state state;
+	LIST_HEAD(, nfs4_session) session_list; /* each entry is a reference on the session */
+	uint32_t nsessions;
+	bool creating;			/* CREATE_SESSION is under way */
+	uint32_t cs_seqid;		/* the CREATE_SESSION slot (RFC 8881 section 18.36.4) */
+	struct nfs4_cs_reply *cs_reply; /* NULL: NFS4ERR_SEQ_MISORDERED, as contrived */
+
+	/* The table's, under its lock. */
+	LIST_ENTRY(nfs4_client) by_owner;
+	LIST_ENTRY(nfs4_client) by_id;
+	TAILQ_ENTRY(nfs4_client) aging; /* with others of its status, oldest first */
+	uint64_t since_ms;		/* when it got that status */
+	struct sockaddr_in6 addr;	/* of the one who registered; IPv4 is mapped */
+	char netid[NFS4_NETID_MAX];	/* and how */
+	/* Minor version 0: what SETCLIENTID_CONFIRM has to say, and what it then installs. */
+	uint8_t confirm[NFS4_VERIFIER_SIZE];
+	struct nfs4_callback *callback;
+	struct nfs4_callback *update; /* an unconfirmed record with the same client id */
+	uint8_t update_confirm[NFS4_VERIFIER_SIZE];
+
+	/* What identifies it for ever: client.id or co_ownerid, ownerid_len bytes. */
+	uint8_t ownerid[];
+};
+
+/*
+ * The confirmed client of minor version 0 that has that id, with a reference for the caller, its
+ * lease renewed. NFS4_OK, NFS4ERR_STALE_CLIENTID (of another run, never confirmed, or forgotten) or
+ * NFS4ERR_EXPIRED. In minor versions 1 and 2 the client is that of the session, c->client.
+ */
+int nfs4_client_by_id(struct nfs4_server *srv, uint64_t clientid, struct nfs4_client **out);
+
+/*
+ * Whose state it is that a stateid names: the client of any minor version with that number (of this
+ * run), without renewing. NULL: there is none. A reference for the caller.
+ */
+struct nfs4_client *nfs4_client_by_number(struct nfs4_server *srv, uint32_t number);
+
+void nfs4_client_ref(struct nfs4_client *cl);
+void nfs4_client_put(struct nfs4_client *cl); /* NULL is allowed */
+
+/* Renews the lease. False: it has expired, its state is gone. */
+bool nfs4_client_renew(struct nfs4_client *cl);
+
+static inline enum nfs4_client_status nfs4_client_status(const struct nfs4_client *cl)
+{
+	return (enum nfs4_client_status)atomic_load_explicit(&cl->status, memory_order_acquire);
+}
+
+/* Has its lease run out while its state stays? */
+bool nfs4_client_is_courtesy(const struct nfs4_client *cl);
+
+/*
+ * Somebody conflicts with what cl holds. If cl is a courtesy client (or its lease ran out just now)
+ * its state is dropped and it has expired: true, what was in the way is gone, or is just being
+ * dropped by somebody else. False: its lease is good. The caller holds no lock, but a reference.
+ */
+bool nfs4_client_expire_courtesy(struct nfs4_server *srv, struct nfs4_client *cl);
+
+/* Milliseconds of a clock that only goes forward; cheap. */
+uint64_t nfs4_lease_now(const struct nfs4_server *srv);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* All clients and sessions of a server, by id and by name. */
+#ifndef RN_NFS4_CLIENT_CLIENTS_H
+#define RN_NFS4_CLIENT_CLIENTS_H
+
+#include <stdint.h>
+
+struct nfs4_clients;
+struct nfs4_held;
+struct nfs4_server;
+
+/* Sets srv->clients. 0 or -errno. */
+int nfs4_clients_new(struct nfs4_server *srv);
+/* No request is running. Drops every client's state; their records stay for the next run. NULL is
+ * allowed. */
+void nfs4_clients_free(struct nfs4_clients *all);
+
+/* From nfs4_tick: leases that have run out, records that were never confirmed, courtesy clients
+ * that have been waited for long enough. */
+void nfs4_clients_tick(struct nfs4_server *srv);
+
+/* Fills clients, courtesy_clients, sessions, slots, cached_replies. */
+void nfs4_clients_held(struct nfs4_clients *all, struct nfs4_held *out);
+
+/* For tests: the clock of leases goes on by that much. */
+void nfs4_clients_skip_time(struct nfs4_server *srv, uint64_t ms);
+
+#endif

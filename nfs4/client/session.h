@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sessions (RFC 8881 section 2.10). One outlives the connections that it is used on, and belongs to
+ * its client. With SP4_NONE, the only state protection there is without RPCSEC_GSS, any connection
+ * may use any session (section 2.10.8.3), so connections are not remembered.
+ *
+ * References: the client's list holds one while the session lives, a request that uses it another;
+ * a session holds one of its client for as long as it exists.
+ */
+#ifndef RN_NFS4_CLIENT_SESSION_H
+#define RN_NFS4_CLIENT_SESSION_H
+
+#include "nfs4/client/slot.h"
+
+#define NFS4_SESSIONS_PER_CLIENT 16u
+
+/* channel_attrs4; sizes in bytes of the RPC message. */
+struct nfs4_channel {
+	uint32_t header_pad;
+	uint32_t max_request;
+	uint32_t max_reply;
+	uint32_t max_cached;
+	uint32_t max_ops;
+	uint32_t max_requests;
+	uint32_t nird; /* 0 or 1 */
+	uint32_t ird;
+};
+
+struct nfs4_session {
+	/* Set when it is made. */
+	uint8_t id[NFS4_SESSIONID_SIZE];
+	struct nfs4_client *client;
+	struct nfs4_channel fore, back;
+	_Atomic uint32_t refs;
+	LIST_ENTRY(nfs4_session) of_client; /* under the client's lock */
+	LIST_ENTRY(nfs4_session) by_id;	    /* under the lock of its part of the table */
+	uint32_t cb_program;		    /* under the client's lock */
+
+	pthread_mutex_t lock; /* a leaf; what follows is under it */
+	bool dead;	      /* destroyed: no request is taken any more */
+	uint32_t busy;	      /* slots with a request under way */
+	uint32_t nslots;      /* granted: 0 .. nslots - 1 are accepted */
+	uint32_t target;      /* slots that it is asked to use; the same or fewer or more */
+	uint32_t nmade;	      /* slots that exist, a sum of pieces */
+	uint32_t ncached;     /* replies kept */
+	size_t cost;	      /* taken from the budget, cached replies too */
+	struct nfs4_slot *piece[NFS4_SLOT_PIECES];
+};
+
+/* The result of CREATE_SESSION that a retry gets. */
+struct nfs4_cs_reply {
+	int status;
+	uint8_t id[NFS4_SESSIONID_SIZE];
+	uint32_t seqid, flags;
+	struct nfs4_channel fore, back;
+};
+
+void nfs4_session_ref(struct nfs4_session *s);
+void nfs4_session_put(struct nfs4_session *s); /* NULL is allowed */
+
+/*
+ * For the compound's loop, at the end of every COMPOUND, when its whole result is in c->out, and
+ * before the reply goes: keeps the reply for a retry if the slot is to have it, frees the slot,
+ * renews the lease once more and gives back c->session, c->slot and c->client, which may all be
+ * NULL.
+ */
+void nfs4_session_done(struct nfs4_compound *c);
+
+#endif
