@@ -6,14 +6,14 @@
  *
  * An operation is a row of the table (nfs4/op_table.h). The loop decodes its arguments, makes sure
  * that its worst-case result fits the reply, puts the operation's number and a place for the
- * status, and calls run(). run() puts what follows the status into c->out and returns a status. If that
- * is not NFS4_OK, what it has put is taken back, unless it set c->keep_body (results that have a
- * body on failure: LOCK's denied owner, SETATTR's bitmap). One that waits for the ring or for
+ * status, and calls run(). run() puts what follows the status into c->out and returns a status. If
+ * that is not NFS4_OK, what it has put is taken back, unless it set c->keep_body (results that have
+ * a body on failure: LOCK's denied owner, SETATTR's bitmap). One that waits for the ring or for
  * memory returns NFS4_PENDING and ends later, on the same worker, by nfs4_compound_resume().
  *
  * Arguments live in the arena until their operation has ended: the loop takes the arena back to
- * where it was before it decodes the next one. Nothing else may keep pointers into it; what outlives
- * the operation belongs to the compound.
+ * where it was before it decodes the next one. Nothing else may keep pointers into it; what
+ * outlives the operation belongs to the compound.
  */
 #ifndef RN_NFS4_COMPOUND_H
 #define RN_NFS4_COMPOUND_H
@@ -46,20 +46,19 @@ struct nfs4_compound {
 	struct xdr_out *out; /* &req->out */
 
 	uint32_t minor;
-	uint32_t nops;	/* as the call says */
-	uint32_t index; /* of the operation under way */
-	uint32_t opnum; /* its number, as the call says */
+	uint32_t nops;		  /* as the call says */
+	uint32_t index;		  /* of the operation under way */
+	uint32_t opnum;		  /* its number, as the call says */
 	const struct nfs4_op *op; /* its row; NULL: illegal */
 	void *args;
 	bool keep_body;
 
-	size_t body_at;	  /* offset in out of COMPOUND4res */
-	size_t count_at;  /* of the number of results */
-	size_t status_at; /* of the status of the operation under way */
-	size_t arena_at;  /* arena position before its arguments */
-	uint32_t done;	  /* results put */
-	bool in_loop;	  /* resume() is called from within run() */
-	int resumed;	  /* and with this status */
+	size_t body_at;	     /* offset in out of COMPOUND4res */
+	size_t count_at;     /* of the number of results */
+	size_t status_at;    /* of the status of the operation under way */
+	size_t arena_at;     /* arena position before its arguments */
+	uint32_t done;	     /* results put */
+	struct rpc_seg rest; /* after nfs4_forget_call: what is left of the call */
 
 	struct nfs4_place current, saved;
 	struct nfs4_stateid current_sid, saved_sid; /* RFC 8881 section 16.2.3.1.2 */
@@ -83,14 +82,23 @@ struct nfs4_compound {
 		struct vfs_sync sync;
 	};
 	int (*after_sync)(struct nfs4_compound *c, int rc); /* see nfs4_settle */
-	void *wait; /* the operation's own */
+	void *wait;					    /* the operation's own */
 };
+
+/* What of a COMPOUND call comes before its operations. */
+struct nfs4_compound_args {
+	const uint8_t *tag;
+	uint32_t tag_len;
+	uint32_t minor;
+	uint32_t nops;
+};
+bool nfs4_compound_decode(struct xdr_in *in, void *args);
 
 /* The run function of procedure COMPOUND. */
 enum rpc_run nfs4_compound_run(struct rpc_request *req, void *args);
 
-/* Goes on after NFS4_PENDING: the operation's result is in c->out. On the request's worker; c may be
- * gone afterwards. */
+/* Goes on after NFS4_PENDING: the operation's result is in c->out. On the request's worker; c may
+ * be gone afterwards. */
 void nfs4_compound_resume(struct nfs4_compound *c, int status);
 
 /* Bytes by which the reply may still grow without a Write chunk's help: what transport and session

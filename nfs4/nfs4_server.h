@@ -28,13 +28,13 @@ struct nfs4_config {
 	struct rn_budget *budget; /* what state costs is taken from here */
 	const struct rn_logger *log;
 	struct nfs4_idmap idmap;
-	uint32_t max_io;	   /* maxread, maxwrite: bytes */
-	unsigned minor_max;	   /* highest minor version served: 0..2 */
+	uint32_t max_io;    /* maxread, maxwrite: bytes */
+	unsigned minor_max; /* highest minor version served: 0..2 */
 	unsigned minor_min;
-	unsigned lease_seconds;	   /* default 90 */
-	unsigned grace_seconds;	   /* at most; default 90 */
-	unsigned max_sessions;	   /* of all clients; 0: as memory allows */
-	const char *state_dir;	   /* where the client records live; NULL: nowhere (tests) */
+	unsigned lease_seconds; /* default 90 */
+	unsigned grace_seconds; /* at most; default 90 */
+	unsigned max_sessions;	/* of all clients; 0: as memory allows */
+	const char *state_dir;	/* where the client records live; NULL: nowhere (tests) */
 	/* As nfs3_config: supplementary groups by the server's own databases, or NULL. */
 	void (*lookup_groups)(void *ctx, struct vfs_cred *cred);
 	void *lookup_ctx;

@@ -11,18 +11,21 @@
 #include "nfs4/stateid.h"
 
 /* Worst-case bytes of what several results have. */
-#define CINFO (4u + 8u + 8u)		       /* change_info4 */
-#define BITMAP (4u + 4u * NFS4_ATTR_WORDS)     /* bitmap4 */
+#define CINFO (4u + 8u + 8u)				    /* change_info4 */
+#define BITMAP (4u + 4u * NFS4_ATTR_WORDS)		    /* bitmap4 */
 #define DENIED (8u + 8u + 4u + 8u + 4u + NFS4_OPAQUE_LIMIT) /* LOCK4denied */
-#define DELEGATION (4u + 8u)		       /* open_delegation4 without a delegation */
-#define CLIENTADDR (4u + 8u + 4u + 64u)	       /* clientaddr4 */
-#define CHANNEL_ATTRS (6u * 4u + 4u + 4u)      /* channel_attrs4 */
+#define DELEGATION (4u + 8u)		  /* open_delegation4 without a delegation */
+#define CLIENTADDR (4u + 8u + 4u + 64u)	  /* clientaddr4 */
+#define CHANNEL_ATTRS (6u * 4u + 4u + 4u) /* channel_attrs4 */
 /* clientid, sequence, flags, SP4_MACH_CRED's two bitmaps, the server's owner, scope and id */
 #define EXCHANGE_ID_RES (8u + 4u + 4u + 4u + 2u * 16u + 8u + 4u + 256u + 4u + 256u + 512u)
 
 #define ROW(NAME, name, first, last, gone, how, reply)                                             \
-	[OP_##NAME] = { #NAME, first, last, gone, how, sizeof(struct nfs4_##name##_args), reply,   \
-			nfs4_decode_##name, nfs4_##name }
+	[OP_##NAME] = { #NAME,	    first,                                                         \
+			last,	    gone,                                                          \
+			how,	    sizeof(struct nfs4_##name##_args),                             \
+			reply,	    nfs4_decode_##name,                                            \
+			nfs4_##name }
 #define ROW0(NAME, name, first, last, gone, how, reply)                                            \
 	[OP_##NAME] = { #NAME, first, last, gone, how, 0, reply, NULL, nfs4_##name }
 /* Known and optional; not done here. */

@@ -20,8 +20,8 @@ struct nfs4_place {
 	uint64_t pseudo_id;
 	/* NFS4_FILE */
 	uint32_t export_id;
-	uint32_t type;	     /* S_IFMT bits */
-	struct vfs_ctx ctx;  /* exp is ours; cred is squashed for it */
+	uint32_t type;	    /* S_IFMT bits */
+	struct vfs_ctx ctx; /* exp is ours; cred is squashed for it */
 	struct vfs_node *node;
 	bool weak; /* the call's flavour does not do here: only what needs no credentials is allowed
 		    * (NFS4ERR_WRONGSEC, RFC 8881 section 2.6.3.1) */
@@ -41,11 +41,14 @@ void nfs4_place_move(struct nfs4_place *p, struct vfs_node *n);
 
 /* What an operation asks of the current filehandle before it does anything. */
 enum nfs4_need {
-	NFS4_NEED_DIR = 1,	 /* else NFS4ERR_NOTDIR (of a symbolic link: NFS4ERR_SYMLINK where minor > 0) */
-	NFS4_NEED_REG = 2,	 /* else NFS4ERR_ISDIR, NFS4ERR_SYMLINK, NFS4ERR_INVAL or WRONG_TYPE */
-	NFS4_NEED_WRITABLE = 4,	 /* not of a read-only export or the pseudo file system: NFS4ERR_ROFS */
-	NFS4_NEED_FILE = 8,	 /* an object of an export; of the pseudo file system, which operations
-				  * without this flag handle themselves: NFS4ERR_ROFS or what need says */
+	NFS4_NEED_DIR =
+		1, /* else NFS4ERR_NOTDIR (of a symbolic link: NFS4ERR_SYMLINK where minor > 0) */
+	NFS4_NEED_REG = 2, /* else NFS4ERR_ISDIR, NFS4ERR_SYMLINK, NFS4ERR_INVAL or WRONG_TYPE */
+	NFS4_NEED_WRITABLE =
+		4, /* not of a read-only export or the pseudo file system: NFS4ERR_ROFS */
+	NFS4_NEED_FILE =
+		8, /* an object of an export; of the pseudo file system, which operations
+		    * without this flag handle themselves: NFS4ERR_ROFS or what need says */
 };
 int nfs4_need(const struct nfs4_compound *c, const struct nfs4_place *p, unsigned need);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The constants of NFS version 4 (RFC 7530 and 7531; RFC 8881 and 5662; RFC 7862 and 7863): operation
- * numbers, status codes, attribute numbers and the flags of arguments, by their names in the RFCs.
+ * The constants of NFS version 4 (RFC 7530 and 7531; RFC 8881 and 5662; RFC 7862 and 7863):
+ * operation numbers, status codes, attribute numbers and the flags of arguments, by their names in
+ * the RFCs.
  */
 #ifndef RN_NFS4_PROTO_H
 #define RN_NFS4_PROTO_H
@@ -347,7 +348,7 @@ enum nfs4_attr {
 #define OPEN4_SHARE_DENY_READ 0x00000001u
 #define OPEN4_SHARE_DENY_WRITE 0x00000002u
 #define OPEN4_SHARE_DENY_BOTH 0x00000003u
-   /// const OPEN4_SHARE_ACCESS_WANT_DELEG_MASK        = 0xFF00;
+/// const OPEN4_SHARE_ACCESS_WANT_DELEG_MASK        = 0xFF00;
 #define OPEN4_SHARE_ACCESS_WANT_NO_PREFERENCE 0x0000u
 #define OPEN4_SHARE_ACCESS_WANT_READ_DELEG 0x0100u
 #define OPEN4_SHARE_ACCESS_WANT_WRITE_DELEG 0x0200u

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The loop over a COMPOUND's operations. Every way through it ends in end_compound(), once: from
+ * nfs4_compound_run() if no operation waits, else from the nfs4_compound_resume() of the last one
+ * that does.
+ */
+#include "nfs4/compound.h"
+
+#include "lib/checked.h"
+#include "nfs4/server.h"
+#include "nfs4/state/owner.h"
+
+/* nfs4/client/ */
+void nfs4_session_done(struct nfs4_compound *c);
+void nfs4_client_put(struct nfs4_server *s, struct nfs4_client *cl);
+
+bool nfs4_compound_decode(struct xdr_in *in, void *args)
+{
+	struct nfs4_compound_args *a = args;
+
+	a->tag = xdr_get_opaque(in, NFS4_TAG_MAX, &a->tag_len);
+	a->minor = xdr_get_u32(in);
+	a->nops = xdr_get_u32(in);
+	return !in->err;
+}
+
+/* Gives back what the compound holds. What rpc_dispatch is told. */
+static enum rpc_run end_compound(struct nfs4_compound *c, int status)
+{
+	if (status != NFS4_REPLAYED) {
+		xdr_patch_u32(c->out, c->body_at, (uint32_t)status);
+		xdr_patch_u32(c->out, c->count_at, c->done);
+	}
+	if (c->session)
+		nfs4_session_done(c);
+	nfs4_place_clear(&c->current);
+	nfs4_place_clear(&c->saved);
+	if (c->client)
+		nfs4_client_put(c->server, c->client);
+	c->client = NULL;
+	return RPC_RUN_DONE;
+}
+
+/* Where in a COMPOUND, and in which, may the operation be (RFC 8881 sections 2.10.2.1, 16.2.3)? */
+static int check_position(const struct nfs4_compound *c)
+{
+	if (c->minor == 0)
+		return NFS4_OK;
+	if (c->index > 0)
+		return c->opnum == OP_SEQUENCE ? NFS4ERR_SEQUENCE_POS : NFS4_OK;
+	if (c->opnum == OP_SEQUENCE)
+		return NFS4_OK;
+	if (!(c->op->flags & NFS4_OP_ALONE))
+		return NFS4ERR_OP_NOT_IN_SESSION;
+	return c->nops == 1 ? NFS4_OK : NFS4ERR_NOT_ONLY_OP;
+}
+
+static int decode_args(struct nfs4_compound *c)
+{
+	const struct nfs4_op *op = c->op;
+
+	c->args = NULL;
+	if (!op->decode)
+		return NFS4_OK;
+	c->args = rn_arena_alloc(&c->req->arena, op->args_size);
+	if (!c->args)
+		return NFS4ERR_DELAY;
+	op->decode(c, c->args);
+	if (!c->in->err)
+		return NFS4_OK;
+	/* Well-formed arguments that are too many for the arena are no malformed ones. */
+	if (c->req->arena.overflowed)
+		return c->minor == 0 ? NFS4ERR_RESOURCE : NFS4ERR_REQ_TOO_BIG;
+	return NFS4ERR_BADXDR;
+}
+
+static int check_op(struct nfs4_compound *c)
+{
+	const struct nfs4_op *op = c->op;
+	int status;
+
+	if (!op)
+		return NFS4ERR_OP_ILLEGAL;
+	if (!op->run || (op->gone_minor > 0 && c->minor >= op->gone_minor))
+		return NFS4ERR_NOTSUPP;
+	status = check_position(c);
+	if (status != NFS4_OK)
+		return status;
+	status = decode_args(c);
+	if (status != NFS4_OK)
+		return status;
+	if ((op->flags & NFS4_OP_NEEDS_FH) && c->current.kind == NFS4_NOWHERE)
+		return NFS4ERR_NOFILEHANDLE;
+	if ((op->flags & NFS4_OP_NEEDS_SAVED_FH) && c->saved.kind == NFS4_NOWHERE)
+		return NFS4ERR_NOFILEHANDLE;
+	return nfs4_reserve_reply(c, op->reply_size);
+}
+
+/* Reads the next operation's number, puts it and a place for its status, and runs it. */
+static int start_op(struct nfs4_compound *c)
+{
+	int status;
+
+	rn_arena_rewind(&c->req->arena, c->arena_at);
+	c->keep_body = false;
+	c->opnum = xdr_get_u32(c->in);
+	c->op = c->in->err ? NULL : nfs4_op_find(c->opnum, c->minor);
+	if (!c->op)
+		c->opnum = OP_ILLEGAL;
+	xdr_put_u32(c->out, c->opnum);
+	c->status_at = xdr_out_pos(c->out);
+	xdr_put_u32(c->out, NFS4_OK);
+	if (c->in->err)
+		return NFS4ERR_BADXDR;
+	status = check_op(c);
+	if (status != NFS4_OK)
+		return status;
+	if (c->op->flags & NFS4_OP_SETS_FH)
+		c->has_current_sid = false;
+	return c->op->run(c, c->args);
+}
+
+/* Ends the operation under way; the status that the loop goes on with. */
+static int end_op(struct nfs4_compound *c, int status)
+{
+	const size_t body = c->status_at + 4;
+
+	if (c->out->overflow) {
+		/* Only what changes nothing can outgrow its row's worst case. */
+		xdr_out_rewind(c->out, body);
+		c->keep_body = false;
+		status = nfs4_reply_too_big(c, 0);
+	}
+	status = nfs4_status_for(c->opnum, c->minor, status);
+	if (status != NFS4_OK && !c->keep_body)
+		xdr_out_rewind(c->out, body);
+	xdr_patch_u32(c->out, c->status_at, (uint32_t)status);
+	if (c->seq_owner)
+		nfs4_owner_done(c, status);
+	c->seq_owner = NULL;
+	c->done++;
+	c->index++;
+	return status;
+}
+
+static enum rpc_run run_ops(struct nfs4_compound *c)
+{
+	int status = NFS4_OK;
+
+	while (c->index < c->nops && status == NFS4_OK) {
+		status = start_op(c);
+		if (status == NFS4_PENDING)
+			return RPC_RUN_PENDING;
+		if (status == NFS4_REPLAYED)
+			break;
+		status = end_op(c, status);
+	}
+	return end_compound(c, status);
+}
+
+void nfs4_compound_resume(struct nfs4_compound *c, int status)
+{
+	struct rpc_request *req = c->req;
+	enum rpc_run how;
+
+	status = end_op(c, status);
+	how = status == NFS4_OK ? run_ops(c) : end_compound(c, status);
+	if (how != RPC_RUN_PENDING)
+		rpc_complete(req, how);
+}
+
+static struct nfs4_compound *new_compound(struct rpc_request *req,
+					  const struct nfs4_compound_args *a)
+{
+	struct nfs4_compound *c = rn_arena_alloc(&req->arena, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	req->op = c;
+	c->req = req;
+	c->server = req->program_ctx;
+	c->in = &req->in;
+	c->out = &req->out;
+	c->minor = a->minor;
+	c->nops = a->nops;
+	c->reply_limit = SIZE_MAX;
+	c->cached_limit = SIZE_MAX;
+	c->arena_at = req->arena.used;
+	return c;
+}
+
+/* What can be said without looking at the operations. */
+static int check_compound(const struct nfs4_compound *c)
+{
+	const struct nfs4_config *cfg = &c->server->cfg;
+
+	if (c->minor < cfg->minor_min || c->minor > cfg->minor_max)
+		return NFS4ERR_MINOR_VERS_MISMATCH;
+	/* In later minor versions SEQUENCE compares with what the session agreed on. */
+	if (c->minor == 0 && c->nops > NFS4_OPS_MAX)
+		return NFS4ERR_RESOURCE;
+	return NFS4_OK;
+}
+
+enum rpc_run nfs4_compound_run(struct rpc_request *req, void *args)
+{
+	const struct nfs4_compound_args *a = args;
+	struct nfs4_compound *c = new_compound(req, a);
+	int status;
+
+	if (!c)
+		return RPC_RUN_SYSTEM_ERR;
+	c->body_at = xdr_out_pos(c->out);
+	xdr_put_u32(c->out, NFS4_OK);
+	xdr_put_opaque(c->out, a->tag, a->tag_len);
+	c->count_at = xdr_out_pos(c->out);
+	xdr_put_u32(c->out, 0);
+	status = check_compound(c);
+	return status == NFS4_OK ? run_ops(c) : end_compound(c, status);
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How much room a COMPOUND's reply has, and making it durable before it goes. */
+#include <string.h>
+
+#include "lib/checked.h"
+#include "nfs4/compound.h"
+
+#define STATUS_SIZE 8u /* number and status of an operation */
+
+static size_t left_of(size_t limit, size_t used)
+{
+	return limit > used ? limit - used : 0;
+}
+
+size_t nfs4_reply_room(const struct nfs4_compound *c)
+{
+	/* The session's limits count data as if there were no Write chunks. */
+	size_t total = xdr_out_total(c->out);
+	size_t room = rn_min(rpc_reply_room(c->req), left_of(c->reply_limit, total));
+
+	if (c->cache_this)
+		room = rn_min(room, left_of(c->cached_limit, total));
+	if (c->index + 1 < c->nops)
+		room = left_of(room, STATUS_SIZE);
+	return room;
+}
+
+int nfs4_reply_too_big(const struct nfs4_compound *c, size_t need)
+{
+	if (c->minor == 0)
+		return NFS4ERR_RESOURCE;
+	if (c->cache_this && need <= left_of(c->reply_limit, xdr_out_total(c->out)))
+		return NFS4ERR_REP_TOO_BIG_TO_CACHE;
+	return NFS4ERR_REP_TOO_BIG;
+}
+
+int nfs4_reserve_reply(struct nfs4_compound *c, size_t size)
+{
+	size_t want = size + STATUS_SIZE; /* the next operation's failure must find room, too */
+
+	if (size > nfs4_reply_room(c))
+		return nfs4_reply_too_big(c, size);
+	if (want > c->out->size - c->out->used && rpc_reply_grow(c->req, want) < 0)
+		return NFS4ERR_DELAY;
+	return NFS4_OK;
+}
+
+bool nfs4_forget_call(struct nfs4_compound *c)
+{
+	struct xdr_in *in = c->in;
+	size_t left = in->left & ~(size_t)3; /* XDR has no odd bytes */
+	uint8_t *copy;
+
+	if (c->out->nbulks > 0 || xdr_in_chunk_left(in))
+		return false;
+	copy = rn_arena_alloc(&c->req->arena, left > 0 ? left : 1);
+	if (!copy)
+		return false;
+	xdr_get_fixed(in, copy, (uint32_t)left);
+	c->rest = (struct rpc_seg){ .base = copy, .len = (uint32_t)left };
+	rpc_request_forget_call(c->req);
+	xdr_in_init(in, &c->rest, 1, &c->req->arena);
+	c->arena_at = c->req->arena.used;
+	return true;
+}
+
+static void settled(struct vfs_sync *s)
+{
+	struct nfs4_compound *c = s->arg;
+
+	nfs4_compound_resume(c, c->after_sync(c, s->result < 0 ? s->result : 0));
+}
+
+int nfs4_settle(struct nfs4_compound *c, int rc, int (*after)(struct nfs4_compound *c, int rc))
+{
+	if (rc < 0 || (c->current.ctx.access.flags & VFS_ASYNC))
+		return after(c, rc);
+	c->after_sync = after;
+	c->sync.ctx = &c->current.ctx;
+	c->sync.done = settled;
+	c->sync.arg = c;
+	vfs_sync(&c->sync);
+	return NFS4_PENDING;
+}
