@@ -156,6 +156,25 @@ void vfs_ring_fsync(struct vfs_worker *w, struct vfs_ring_op *op, int fd, uint64
 	ring_start(w, op, sqe, w->root_personality);
 }
 
+void vfs_ring_fallocate(struct vfs_worker *w, struct vfs_ring_op *op,
+			const struct vfs_ring_fallocate *f)
+{
+	struct io_uring_sqe *sqe;
+	int error = 0;
+
+	if (!w->has_ring) {
+		vfs_syscall_fallocate(w, op, f);
+		return;
+	}
+	sqe = ring_sqe(w, &error);
+	if (!sqe) {
+		vfs_ring_finish(w, op, error);
+		return;
+	}
+	io_uring_prep_fallocate(sqe, f->fd, f->mode, f->offset, f->len);
+	ring_start(w, op, sqe, f->as_user ? w->user_personality : w->root_personality);
+}
+
 int vfs_ring_watch(struct vfs_worker *w)
 {
 	struct io_uring_sqe *sqe;

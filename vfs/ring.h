@@ -29,6 +29,14 @@ void vfs_ring_write(struct vfs_worker *w, struct vfs_ring_op *op, const struct v
 /* len 0: the whole file. Data and metadata. */
 void vfs_ring_fsync(struct vfs_worker *w, struct vfs_ring_op *op, int fd, uint64_t offset,
 		    uint32_t len);
+struct vfs_ring_fallocate {
+	int fd;
+	int mode; /* FALLOC_FL_* */
+	uint64_t offset, len;
+	bool as_user;
+};
+void vfs_ring_fallocate(struct vfs_worker *w, struct vfs_ring_op *op,
+			const struct vfs_ring_fallocate *f);
 /* Ends an operation with a result that is known already. */
 void vfs_ring_finish(struct vfs_worker *w, struct vfs_ring_op *op, int res);
 
@@ -46,6 +54,8 @@ bool vfs_ring_slab_ready(struct vfs_worker *w, const struct rn_payload *p, const
 void vfs_syscall_read(struct vfs_worker *w, struct vfs_ring_op *op, const struct vfs_ring_rw *rw);
 void vfs_syscall_write(struct vfs_worker *w, struct vfs_ring_op *op, const struct vfs_ring_rw *rw);
 void vfs_syscall_fsync(struct vfs_worker *w, struct vfs_ring_op *op, int fd);
+void vfs_syscall_fallocate(struct vfs_worker *w, struct vfs_ring_op *op,
+			   const struct vfs_ring_fallocate *f);
 int vfs_syscall_enter(struct vfs_worker *w, int timeout_ms);
 
 /* Takes CAP_SYS_RESOURCE from this thread's effective set and, with a ring, registers the

@@ -6,6 +6,7 @@
 #include "vfs/ring.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -26,14 +27,16 @@ void vfs_syscall_read(struct vfs_worker *w, struct vfs_ring_op *op, const struct
 }
 
 /* nobody's lack of CAP_FSETID is what clears the set-uid and set-gid bits. */
+static int become_writer(struct vfs_worker *w, bool as_user)
+{
+	return as_user ? vfs_identity_become(&w->identity, &vfs_nobody)
+		       : vfs_identity_root(&w->identity);
+}
+
 void vfs_syscall_write(struct vfs_worker *w, struct vfs_ring_op *op, const struct vfs_ring_rw *rw)
 {
-	int res;
+	int res = become_writer(w, rw->as_user);
 
-	if (rw->as_user)
-		res = vfs_identity_become(&w->identity, &vfs_nobody);
-	else
-		res = vfs_identity_root(&w->identity);
 	if (res == 0)
 		res = result_of(
 			pwritev2(rw->fd, rw->iov, (int)rw->niov, (off_t)rw->offset, rw->flags));
@@ -43,6 +46,16 @@ void vfs_syscall_write(struct vfs_worker *w, struct vfs_ring_op *op, const struc
 void vfs_syscall_fsync(struct vfs_worker *w, struct vfs_ring_op *op, int fd)
 {
 	vfs_ring_finish(w, op, result_of(fsync(fd)));
+}
+
+void vfs_syscall_fallocate(struct vfs_worker *w, struct vfs_ring_op *op,
+			   const struct vfs_ring_fallocate *f)
+{
+	int res = become_writer(w, f->as_user);
+
+	if (res == 0)
+		res = result_of(fallocate(f->fd, f->mode, (off_t)f->offset, (off_t)f->len));
+	vfs_ring_finish(w, op, res);
 }
 
 int vfs_syscall_enter(struct vfs_worker *w, int timeout_ms)

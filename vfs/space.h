@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The space of files: reserving and giving back a range (asynchronous, as vfs/io.h has it: a file
+ * system may take long over a large range), and where data and holes are.
+ */
+#ifndef RN_VFS_SPACE_H
+#define RN_VFS_SPACE_H
+
+#include "vfs/io.h"
+
+enum vfs_space_what {
+	VFS_SPACE_RESERVE, /* as fallocate(2): zeros where nothing was, the size grows if need be */
+	VFS_SPACE_PUNCH,   /* reads as zeros afterwards, the size stays */
+};
+
+struct vfs_space {
+	struct vfs_ctx *ctx;
+	struct vfs_node *node; /* the caller's reference must last until done */
+	enum vfs_space_what what;
+	uint64_t offset, length; /* bytes */
+	bool opened;		 /* as vfs_io.opened */
+
+	/* 0 or -errno. -EINVAL: a range of no bytes; -EFBIG: beyond what a file can have (of PUNCH
+	 * only if it begins there); -EOPNOTSUPP: not by this file system. */
+	int result;
+	void (*done)(struct vfs_space *s);
+	void *arg;
+
+	struct { /* vfs/'s own */
+		struct vfs_ring_op op;
+		unsigned tries;
+	} priv;
+};
+
+/* Nothing is durable until vfs_sync. The call returns nothing; done() is never called from within
+ * it. */
+void vfs_space(struct vfs_space *s);
+
+/* Where the next data (or hole) at or behind offset begins; every file has a hole at its end. 0,
+ * with *eof set and *pos the file's size where there is none before the end; -ENXIO: offset is at
+ * the end or beyond; else as vfs_read. */
+int vfs_seek(struct vfs_ctx *ctx, struct vfs_node *n, bool opened, uint64_t offset, bool hole,
+	     uint64_t *pos, bool *eof);
+
+enum vfs_advice {
+	VFS_ADVICE_NORMAL,
+	VFS_ADVICE_SEQUENTIAL,
+	VFS_ADVICE_RANDOM,
+	VFS_ADVICE_WILLNEED,
+	VFS_ADVICE_DONTNEED,
+};
+/* Tells the kernel how a range will be used; length 0: to the end. May do nothing. */
+void vfs_advise(struct vfs_ctx *ctx, struct vfs_node *n, uint64_t offset, uint64_t length,
+		enum vfs_advice advice);
+
+#endif
