@@ -30,6 +30,8 @@ void vfs_attr_from_statx(const struct vfs_mount *mnt, const struct statx *sx, st
 		/* Linux gives its change cookie to no process; every change sets ctime. */
 		.change = (uint64_t)sx->stx_ctime.tv_sec * 1000000000u + sx->stx_ctime.tv_nsec,
 		.blksize = sx->stx_blksize,
+		.has_btime = sx->stx_mask & STATX_BTIME,
+		.btime = to_timespec(&sx->stx_btime),
 	};
 }
 

@@ -29,7 +29,7 @@ bool vfs_node_is_root(const struct vfs_node *n)
 
 int vfs_node_stat(struct vfs_node *n, struct statx *out)
 {
-	if (statx(n->path_fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, out) != 0)
+	if (statx(n->path_fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, out) != 0)
 		return -errno;
 	if (out->stx_nlink > 0)
 		return 0;
@@ -85,7 +85,7 @@ int vfs_node_of_fd(struct vfs_ctx *ctx, int fd, struct vfs_node **out, struct vf
 	struct statx sx;
 	int rc;
 
-	if (statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &sx) != 0)
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &sx) != 0)
 		rc = -errno;
 	else
 		rc = sx.stx_nlink > 0 ? identify(ctx, fd, "", &mnt, &fh) : -ENOENT;

@@ -26,7 +26,7 @@ static int peek(struct vfs_ctx *ctx, const struct vfs_node *dir, const struct vf
 	if (rc != 0 || mnt_id != dir->mnt->mnt_id)
 		return -EAGAIN;
 	if (statx(dir->path_fd, name->s, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT,
-		  STATX_BASIC_STATS | STATX_MNT_ID, &sx) != 0)
+		  STATX_BASIC_STATS | STATX_BTIME | STATX_MNT_ID, &sx) != 0)
 		return -EAGAIN;
 	if (sx.stx_mnt_id != mnt_id || !vfs_handle_shows_inode(&h, sx.stx_ino))
 		return -EAGAIN;

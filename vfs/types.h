@@ -41,6 +41,8 @@ struct vfs_attr {
 	uint64_t change; /* changes whenever data or metadata do: STATX_CHANGE_COOKIE or from ctime
 			  */
 	uint32_t blksize;
+	bool has_btime;
+	struct timespec btime; /* when it was made, where the file system knows */
 };
 
 enum vfs_set_time { VFS_TIME_KEEP, VFS_TIME_SERVER, VFS_TIME_CLIENT };
@@ -58,6 +60,9 @@ struct vfs_statfs {
 	uint64_t total_bytes, free_bytes, avail_bytes;
 	uint64_t total_files, free_files, avail_files;
 	uint32_t name_max, link_max;
+	uint64_t size_max; /* bytes of the largest file */
+	bool links;	   /* symbolic and further hard links can be made */
+	bool case_insensitive;
 };
 
 #endif
