@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Attributes that a call sets (fattr4 of SETATTR, CREATE and OPEN). Use:
+ *
+ *	decode:	nfs4_get_sattr(c, &a->attrs);
+ *	run:	rc = nfs4_sattr_check(c, &a->attrs, NFS4_SATTR_OPEN);	(after the filehandle was
+ *checked)
+ *		... vfs_create(..., &a->attrs.set, ...)
+ *		nfs4_put_bitmap(c->out, &a->attrs.given);	(attrsset: what was asked for and
+ *done)
+ */
+#ifndef RN_NFS4_ATTR_ATTR_H
+#define RN_NFS4_ATTR_ATTR_H
+
+#include "nfs4/attr/bitmap.h"
+#include "nfs4/compound.h"
+#include "vfs/types.h"
+
+#define NFS4_OWNER_MAX 255u /* bytes of an owner's name, at most; the rest of the world has fewer  \
+			     */
+#define NFS4_MODE_BITS 07777u
+
+struct nfs4_sattr {
+	struct nfs4_bitmap given; /* as asked for */
+	struct vfs_setattr set;	  /* ids are filled in by nfs4_sattr_check */
+	/* mode_set_masked (SETATTR only, minor versions 1 and 2): the bits of set.mode that count.
+	 */
+	uint32_t mode_mask;
+	int status; /* what is wrong with them: for nfs4_sattr_check to answer */
+	/* The names as sent, in the message or the arena; NULL: not given. */
+	const char *owner, *group;
+	uint32_t owner_len, group_len;
+};
+
+/* Decodes a fattr4 from c->in. Only what is not XDR sets c->in->err; unsupported attributes and
+ * values that no file can have are kept for nfs4_sattr_check. */
+void nfs4_get_sattr(struct nfs4_compound *c, struct nfs4_sattr *out);
+
+enum nfs4_sattr_use {
+	NFS4_SATTR_SETATTR,
+	NFS4_SATTR_CREATE,    /* CREATE: of anything but a regular file, so no size */
+	NFS4_SATTR_OPEN,      /* createattrs of UNCHECKED4 and GUARDED4 */
+	NFS4_SATTR_EXCLUSIVE, /* cva_attrs of EXCLUSIVE4_1: without the times that keep the verifier
+			       */
+};
+
+/*
+ * NFS4_OK, and the names are mapped to ids (which may ask a name service on a first question); or
+ * NFS4ERR_ATTRNOTSUPP, NFS4ERR_INVAL, NFS4ERR_BADOWNER, NFS4ERR_BADXDR (of a value). To be called
+ * before the operation waits for anything.
+ */
+int nfs4_sattr_check(struct nfs4_compound *c, struct nfs4_sattr *sa, enum nfs4_sattr_use use);
+
+/* The attributes that hold the verifier of an exclusive create (vfs_create), added to b: those of
+ * attrset in the result, which tell the client what it must set afterwards. */
+void nfs4_add_verifier_attrs(struct nfs4_bitmap *b);
+
+#endif

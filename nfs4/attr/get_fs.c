@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Values of attributes that all objects of a file system have in common. */
+#include "nfs4/attr/get.h"
+#include "nfs4/attr/table.h"
+#include "nfs4/server.h"
+
+/* change_attr_type4 (RFC 7862 section 12.2.3) */
+#define CHANGE_TYPE_IS_UNDEFINED 4u
+
+NFS4_ATTR_GETTER(supported_attrs)
+{
+	struct nfs4_bitmap b;
+
+	nfs4_attr_supported(src->minor, &b);
+	if (!src->attr.has_btime)
+		nfs4_bitmap_remove(&b, FATTR4_TIME_CREATE);
+	nfs4_put_bitmap(x, &b);
+}
+
+NFS4_ATTR_GETTER(suppattr_exclcreat)
+{
+	struct nfs4_bitmap b;
+
+	nfs4_attr_exclusive(src->minor, &b);
+	nfs4_put_bitmap(x, &b);
+}
+
+NFS4_ATTR_GETTER(zero)
+{
+	(void)src;
+	xdr_put_u32(x, 0);
+}
+
+NFS4_ATTR_GETTER(true)
+{
+	(void)src;
+	xdr_put_bool(x, true);
+}
+
+NFS4_ATTR_GETTER(links)
+{
+	xdr_put_bool(x, src->fs.links);
+}
+
+NFS4_ATTR_GETTER(case_insensitive)
+{
+	xdr_put_bool(x, src->fs.case_insensitive);
+}
+
+NFS4_ATTR_GETTER(lease_time)
+{
+	xdr_put_u32(x, src->server->cfg.lease_seconds);
+}
+
+NFS4_ATTR_GETTER(files_avail)
+{
+	xdr_put_u64(x, src->fs.avail_files);
+}
+
+NFS4_ATTR_GETTER(files_free)
+{
+	xdr_put_u64(x, src->fs.free_files);
+}
+
+NFS4_ATTR_GETTER(files_total)
+{
+	xdr_put_u64(x, src->fs.total_files);
+}
+
+NFS4_ATTR_GETTER(maxfilesize)
+{
+	xdr_put_u64(x, src->fs.size_max);
+}
+
+NFS4_ATTR_GETTER(maxlink)
+{
+	xdr_put_u32(x, src->fs.link_max);
+}
+
+NFS4_ATTR_GETTER(maxname)
+{
+	xdr_put_u32(x, src->fs.name_max);
+}
+
+NFS4_ATTR_GETTER(maxio)
+{
+	xdr_put_u64(x, src->server->cfg.max_io);
+}
+
+NFS4_ATTR_GETTER(space_avail)
+{
+	xdr_put_u64(x, src->fs.avail_bytes);
+}
+
+NFS4_ATTR_GETTER(space_free)
+{
+	xdr_put_u64(x, src->fs.free_bytes);
+}
+
+NFS4_ATTR_GETTER(space_total)
+{
+	xdr_put_u64(x, src->fs.total_bytes);
+}
+
+NFS4_ATTR_GETTER(time_delta)
+{
+	(void)src;
+	xdr_put_u64(x, 0);
+	xdr_put_u32(x, 1);
+}
+
+/* Names are kept byte by byte, whoever made them. */
+NFS4_ATTR_GETTER(fs_charset_cap)
+{
+	(void)src;
+	xdr_put_u32(x, FSCHARSET_CAP4_CONTAINS_NON_UTF8);
+}
+
+/* Made of ctime, which goes backwards with the server's clock. */
+NFS4_ATTR_GETTER(change_attr_type)
+{
+	(void)src;
+	xdr_put_u32(x, CHANGE_TYPE_IS_UNDEFINED);
+}

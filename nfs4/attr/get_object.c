@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Values of attributes that each object has of its own. */
+#include <sys/stat.h>
+
+#include "nfs4/attr/get.h"
+
+static uint32_t type_of(uint32_t mode)
+{
+	switch (mode & S_IFMT) {
+	case S_IFDIR:
+		return NF4DIR;
+	case S_IFBLK:
+		return NF4BLK;
+	case S_IFCHR:
+		return NF4CHR;
+	case S_IFLNK:
+		return NF4LNK;
+	case S_IFSOCK:
+		return NF4SOCK;
+	case S_IFIFO:
+		return NF4FIFO;
+	default:
+		return NF4REG;
+	}
+}
+
+static void put_time(struct xdr_out *x, const struct timespec *t)
+{
+	xdr_put_u64(x, (uint64_t)t->tv_sec);
+	xdr_put_u32(x, (uint32_t)t->tv_nsec);
+}
+
+NFS4_ATTR_GETTER(type)
+{
+	xdr_put_u32(x, type_of(src->attr.mode));
+}
+
+NFS4_ATTR_GETTER(change)
+{
+	xdr_put_u64(x, src->attr.change);
+}
+
+NFS4_ATTR_GETTER(size)
+{
+	xdr_put_u64(x, src->attr.size);
+}
+
+NFS4_ATTR_GETTER(fsid)
+{
+	xdr_put_u64(x, src->attr.fsid);
+	xdr_put_u64(x, 0);
+}
+
+NFS4_ATTR_GETTER(rdattr_error)
+{
+	xdr_put_u32(x, src->rdattr_error);
+}
+
+NFS4_ATTR_GETTER(filehandle)
+{
+	xdr_put_opaque(x, src->fh.data, src->fh.len);
+}
+
+NFS4_ATTR_GETTER(fileid)
+{
+	xdr_put_u64(x, src->attr.fileid);
+}
+
+NFS4_ATTR_GETTER(mode)
+{
+	xdr_put_u32(x, src->attr.mode & NFS4_MODE_BITS);
+}
+
+NFS4_ATTR_GETTER(numlinks)
+{
+	xdr_put_u32(x, src->attr.nlink);
+}
+
+NFS4_ATTR_GETTER(owner)
+{
+	xdr_put_opaque(x, src->owner.s, src->owner.len);
+}
+
+NFS4_ATTR_GETTER(owner_group)
+{
+	xdr_put_opaque(x, src->group.s, src->group.len);
+}
+
+NFS4_ATTR_GETTER(rawdev)
+{
+	xdr_put_u32(x, src->attr.rdev_major);
+	xdr_put_u32(x, src->attr.rdev_minor);
+}
+
+NFS4_ATTR_GETTER(space_used)
+{
+	xdr_put_u64(x, src->attr.used);
+}
+
+NFS4_ATTR_GETTER(time_access)
+{
+	put_time(x, &src->attr.atime);
+}
+
+NFS4_ATTR_GETTER(time_create)
+{
+	put_time(x, &src->attr.btime);
+}
+
+NFS4_ATTR_GETTER(time_metadata)
+{
+	put_time(x, &src->attr.ctime);
+}
+
+NFS4_ATTR_GETTER(time_modify)
+{
+	put_time(x, &src->attr.mtime);
+}
+
+NFS4_ATTR_GETTER(mounted_on_fileid)
+{
+	xdr_put_u64(x, src->mounted_on);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "nfs4/attr/owner.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "nfs4/server.h"
+
+#define NO_ID UINT32_MAX /* what the kernel takes for "no id" */
+
+static uint32_t put_decimal(uint32_t id, char *out)
+{
+	char digits[10];
+	uint32_t n = 0;
+
+	do
+		digits[n++] = (char)('0' + id % 10);
+	while (id /= 10);
+	for (uint32_t i = 0; i < n; i++)
+		out[i] = digits[n - 1 - i];
+	return n;
+}
+
+/* False: it is no decimal number without leading zeros, or none that an id can have. */
+static bool get_decimal(const char *s, uint32_t len, uint32_t *id)
+{
+	uint64_t v = 0;
+
+	if (len == 0 || len > 10 || (s[0] == '0' && len > 1))
+		return false;
+	for (uint32_t i = 0; i < len; i++) {
+		if (s[i] < '0' || s[i] > '9')
+			return false;
+		v = v * 10 + (uint64_t)(s[i] - '0');
+	}
+	*id = (uint32_t)v;
+	return v < NO_ID;
+}
+
+static void id_to_name(struct nfs4_compound *c, uint32_t id,
+		       int (*map)(void *ctx, uint32_t id, char *name, size_t size),
+		       struct nfs4_owner_name *out)
+{
+	if (map && c->req->call.cred.flavor != RPC_AUTH_SYS &&
+	    map(c->server->cfg.idmap.ctx, id, out->s, sizeof(out->s)) == 0)
+		out->len = (uint32_t)strnlen(out->s, NFS4_OWNER_MAX);
+	else
+		out->len = put_decimal(id, out->s);
+}
+
+void nfs4_uid_to_name(struct nfs4_compound *c, uint32_t uid, struct nfs4_owner_name *out)
+{
+	id_to_name(c, uid, c->server->cfg.idmap.uid_to_name, out);
+}
+
+void nfs4_gid_to_name(struct nfs4_compound *c, uint32_t gid, struct nfs4_owner_name *out)
+{
+	id_to_name(c, gid, c->server->cfg.idmap.gid_to_name, out);
+}
+
+static int name_to_id(struct nfs4_compound *c, const char *name, uint32_t len,
+		      int (*map)(void *ctx, const char *name, uint32_t len, uint32_t *id),
+		      uint32_t *id)
+{
+	if (get_decimal(name, len, id))
+		return NFS4_OK;
+	if (map && map(c->server->cfg.idmap.ctx, name, len, id) == 0 && *id != NO_ID)
+		return NFS4_OK;
+	return NFS4ERR_BADOWNER;
+}
+
+int nfs4_name_to_uid(struct nfs4_compound *c, const char *name, uint32_t len, uint32_t *uid)
+{
+	return name_to_id(c, name, len, c->server->cfg.idmap.name_to_uid, uid);
+}
+
+int nfs4_name_to_gid(struct nfs4_compound *c, const char *name, uint32_t len, uint32_t *gid)
+{
+	return name_to_id(c, name, len, c->server->cfg.idmap.name_to_gid, gid);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Users and groups by name (RFC 7530 and RFC 8881, section 5.9): decimal numbers without leading
+ * zeros where the call is of AUTH_SYS, which believes numbers anyway, or where no name is known;
+ * else what the daemon's mapping says ("user@domain"). Both are understood.
+ */
+#ifndef RN_NFS4_ATTR_OWNER_H
+#define RN_NFS4_ATTR_OWNER_H
+
+#include "nfs4/attr/attr.h"
+
+struct nfs4_owner_name {
+	uint32_t len;
+	char s[NFS4_OWNER_MAX + 1];
+};
+
+void nfs4_uid_to_name(struct nfs4_compound *c, uint32_t uid, struct nfs4_owner_name *out);
+void nfs4_gid_to_name(struct nfs4_compound *c, uint32_t gid, struct nfs4_owner_name *out);
+
+/* NFS4_OK or NFS4ERR_BADOWNER. */
+int nfs4_name_to_uid(struct nfs4_compound *c, const char *name, uint32_t len, uint32_t *uid);
+int nfs4_name_to_gid(struct nfs4_compound *c, const char *name, uint32_t len, uint32_t *gid);
+
+#endif

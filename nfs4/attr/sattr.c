@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * fattr4 as a call sends it. The values lie one behind the other in the order of their bits, so
+ * they can be told apart only as long as each is known: with one unsupported bit all of them are
+ * passed over. What is well-formed but wrong is remembered as a status, the first one found.
+ */
+#include "nfs4/attr/attr.h"
+#include "nfs4/attr/owner.h"
+#include "nfs4/attr/table.h"
+#include "nfs4/attr/utf8.h"
+
+enum time_how4 { SET_TO_SERVER_TIME4 = 0, SET_TO_CLIENT_TIME4 = 1 };
+
+static void refuse(struct nfs4_sattr *sa, int status)
+{
+	if (sa->status == NFS4_OK)
+		sa->status = status;
+}
+
+void nfs4_sattr_size(struct xdr_in *x, struct nfs4_sattr *sa)
+{
+	sa->set.size = xdr_get_u64(x);
+	sa->set.set_size = true;
+}
+
+static uint32_t get_mode(struct xdr_in *x, struct nfs4_sattr *sa)
+{
+	uint32_t mode = xdr_get_u32(x);
+
+	if (mode & ~NFS4_MODE_BITS)
+		refuse(sa, NFS4ERR_INVAL);
+	return mode & NFS4_MODE_BITS;
+}
+
+void nfs4_sattr_mode(struct xdr_in *x, struct nfs4_sattr *sa)
+{
+	sa->set.mode = get_mode(x, sa);
+	sa->set.set_mode = true;
+}
+
+void nfs4_sattr_mode_masked(struct xdr_in *x, struct nfs4_sattr *sa)
+{
+	if (sa->set.set_mode) /* "mode" is given, too */
+		refuse(sa, NFS4ERR_INVAL);
+	sa->set.mode = get_mode(x, sa);
+	sa->mode_mask = get_mode(x, sa);
+}
+
+static const char *get_name(struct xdr_in *x, struct nfs4_sattr *sa, uint32_t *len)
+{
+	const char *name = (const char *)xdr_get_opaque(x, UINT32_MAX, len);
+
+	if (!name)
+		return NULL;
+	if (!nfs4_utf8_valid(name, *len))
+		refuse(sa, NFS4ERR_INVAL);
+	else if (*len == 0 || *len > NFS4_OWNER_MAX)
+		refuse(sa, NFS4ERR_BADOWNER);
+	return name;
+}
+
+void nfs4_sattr_owner(struct xdr_in *x, struct nfs4_sattr *sa)
+{
+	sa->owner = get_name(x, sa, &sa->owner_len);
+}
+
+void nfs4_sattr_group(struct xdr_in *x, struct nfs4_sattr *sa)
+{
+	sa->group = get_name(x, sa, &sa->group_len);
+}
+
+/* settime4 */
+static enum vfs_set_time get_time(struct xdr_in *x, struct nfs4_sattr *sa, struct timespec *out)
+{
+	uint32_t how = xdr_get_u32(x), ns;
+
+	if (how == SET_TO_SERVER_TIME4)
+		return VFS_TIME_SERVER;
+	if (how != SET_TO_CLIENT_TIME4)
+		nfs4_bad_xdr(x);
+	out->tv_sec = (time_t)xdr_get_u64(x);
+	ns = xdr_get_u32(x);
+	if (ns >= 1000000000u)
+		refuse(sa, NFS4ERR_INVAL);
+	else
+		out->tv_nsec = (long)ns;
+	return VFS_TIME_CLIENT;
+}
+
+void nfs4_sattr_atime(struct xdr_in *x, struct nfs4_sattr *sa)
+{
+	sa->set.set_atime = get_time(x, sa, &sa->set.atime);
+}
+
+void nfs4_sattr_mtime(struct xdr_in *x, struct nfs4_sattr *sa)
+{
+	sa->set.set_mtime = get_time(x, sa, &sa->set.mtime);
+}
+
+/* 0, or why these attributes cannot be set, or not be set by such a call. */
+static int check_given(const struct nfs4_bitmap *given, uint32_t minor)
+{
+	int status = NFS4_OK;
+
+	for (unsigned i = 0; i < NFS4_ATTR_WORDS * 32; i++) {
+		const struct nfs4_attr_row *row;
+
+		if (!nfs4_bitmap_has(given, i))
+			continue;
+		row = nfs4_attr_find(i, minor);
+		if (!row)
+			return NFS4ERR_ATTRNOTSUPP;
+		if (!row->set)
+			status = NFS4ERR_INVAL;
+	}
+	return status;
+}
+
+/* Values that take up other than len bytes are no XDR. */
+static void get_values(struct xdr_in *x, struct nfs4_sattr *sa, uint32_t len)
+{
+	size_t after = x->left - len;
+
+	for (unsigned i = 0; i < NFS4_ATTR_WORDS * 32; i++) {
+		if (nfs4_bitmap_has(&sa->given, i))
+			nfs4_attr_find(i, NFS4_MINOR_MAX)->set(x, sa);
+	}
+	if (x->left != after)
+		nfs4_bad_xdr(x);
+}
+
+void nfs4_get_sattr(struct nfs4_compound *c, struct nfs4_sattr *out)
+{
+	struct xdr_in *x = c->in;
+	uint32_t len;
+
+	*out = (struct nfs4_sattr){ 0 };
+	if (!nfs4_get_bitmap(x, &out->given))
+		out->status = NFS4ERR_ATTRNOTSUPP;
+	len = xdr_get_u32(x);
+	if (x->err || len > x->left || len % 4 != 0) {
+		nfs4_bad_xdr(x);
+		return;
+	}
+	refuse(out, check_given(&out->given, c->minor));
+	if (out->status == NFS4_OK)
+		get_values(x, out, len);
+	else
+		xdr_skip(x, len);
+}
+
+static bool allowed(const struct nfs4_sattr *sa, enum nfs4_sattr_use use)
+{
+	const struct nfs4_bitmap *given = &sa->given;
+
+	if (use == NFS4_SATTR_SETATTR)
+		return true;
+	if (nfs4_bitmap_has(given, FATTR4_MODE_SET_MASKED))
+		return false; /* RFC 8881 section 6.2.5 */
+	if (use == NFS4_SATTR_CREATE)
+		return !sa->set.set_size;
+	return use != NFS4_SATTR_EXCLUSIVE || (!nfs4_bitmap_has(given, FATTR4_TIME_ACCESS_SET) &&
+					       !nfs4_bitmap_has(given, FATTR4_TIME_MODIFY_SET));
+}
+
+int nfs4_sattr_check(struct nfs4_compound *c, struct nfs4_sattr *sa, enum nfs4_sattr_use use)
+{
+	int status = sa->status;
+
+	if (status == NFS4_OK && !allowed(sa, use))
+		status = NFS4ERR_INVAL;
+	if (status == NFS4_OK && sa->owner) {
+		status = nfs4_name_to_uid(c, sa->owner, sa->owner_len, &sa->set.uid);
+		sa->set.set_uid = true;
+	}
+	if (status == NFS4_OK && sa->group) {
+		status = nfs4_name_to_gid(c, sa->group, sa->group_len, &sa->set.gid);
+		sa->set.set_gid = true;
+	}
+	return status;
+}
+
+void nfs4_add_verifier_attrs(struct nfs4_bitmap *b)
+{
+	nfs4_bitmap_add(b, FATTR4_TIME_ACCESS_SET);
+	nfs4_bitmap_add(b, FATTR4_TIME_MODIFY_SET);
+}

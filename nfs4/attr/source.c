@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "nfs4/attr/source.h"
+
+#include "lib/checked.h"
+#include "nfs4/attr/table.h"
+#include "nfs4/names/cross.h"
+#include "nfs4/names/pseudo.h"
+
+/* The lowest attribute of *word, taken out of it. */
+static unsigned take_lowest(uint32_t *word, unsigned i)
+{
+	unsigned bit = (unsigned)__builtin_ctz(*word);
+
+	*word &= *word - 1;
+	return i * 32 + bit;
+}
+
+int nfs4_attr_readable(struct nfs4_bitmap *want, uint32_t minor)
+{
+	for (unsigned i = 0; i < NFS4_ATTR_WORDS; i++) {
+		uint32_t word = want->word[i];
+
+		while (word) {
+			unsigned n = take_lowest(&word, i);
+			const struct nfs4_attr_row *row = nfs4_attr_find(n, minor);
+
+			if (!row)
+				nfs4_bitmap_remove(want, n);
+			else if (!row->get)
+				return NFS4ERR_INVAL;
+		}
+	}
+	return NFS4_OK;
+}
+
+unsigned nfs4_attr_needs(const struct nfs4_bitmap *want)
+{
+	unsigned needs = 0;
+
+	for (unsigned i = 0; i < NFS4_ATTR_WORDS; i++) {
+		for (uint32_t word = want->word[i]; word;)
+			needs |= nfs4_attr_find(take_lowest(&word, i), NFS4_MINOR_MAX)->needs;
+	}
+	return needs;
+}
+
+/* Nothing can be made in the pseudo file system. */
+static const struct vfs_statfs no_fs = { .name_max = VFS_NAME_MAX, .link_max = 1, .links = true };
+
+static int get_attr(struct nfs4_compound *c, struct nfs4_place *p, struct nfs4_attr_source *src)
+{
+	if (p->kind == NFS4_PSEUDO)
+		return nfs4_pseudo_attr(c, p, &src->attr);
+	return nfs4_status(c->minor, vfs_getattr(&p->ctx, p->node, &src->attr));
+}
+
+static int get_fs(struct nfs4_compound *c, struct nfs4_place *p, struct vfs_statfs *out)
+{
+	if (p->kind == NFS4_PSEUDO) {
+		*out = no_fs;
+		return NFS4_OK;
+	}
+	return nfs4_status(c->minor, vfs_statfs(&p->ctx, p->node, out));
+}
+
+void nfs4_attr_source_init(const struct nfs4_compound *c, struct nfs4_attr_source *src)
+{
+	src->server = c->server;
+	src->minor = c->minor;
+	src->rdattr_error = NFS4_OK;
+}
+
+void nfs4_attr_source_names(struct nfs4_compound *c, struct nfs4_bitmap *want,
+			    struct nfs4_attr_source *src)
+{
+	if (!src->attr.has_btime)
+		nfs4_bitmap_remove(want, FATTR4_TIME_CREATE);
+	if (nfs4_bitmap_has(want, FATTR4_OWNER))
+		nfs4_uid_to_name(c, src->attr.uid, &src->owner);
+	if (nfs4_bitmap_has(want, FATTR4_OWNER_GROUP))
+		nfs4_gid_to_name(c, src->attr.gid, &src->group);
+}
+
+int nfs4_attr_source_of(struct nfs4_compound *c, struct nfs4_place *p, struct nfs4_bitmap *want,
+			struct nfs4_attr_source *src)
+{
+	int status;
+
+	nfs4_attr_source_init(c, src);
+	status = get_attr(c, p, src);
+	if (status == NFS4_OK && (nfs4_attr_needs(want) & NFS4_ATTR_FS))
+		status = get_fs(c, p, &src->fs);
+	if (status != NFS4_OK)
+		return status;
+	src->fh = p->fh;
+	src->mounted_on = src->attr.fileid;
+	if (p->kind == NFS4_FILE && nfs4_bitmap_has(want, FATTR4_MOUNTED_ON_FILEID))
+		src->mounted_on = nfs4_mounted_on(c, p, src->attr.fileid);
+	nfs4_attr_source_names(c, want, src);
+	return NFS4_OK;
+}
+
+uint32_t nfs4_fattr_size(const struct nfs4_bitmap *b, const struct nfs4_attr_source *src)
+{
+	uint32_t size = nfs4_bitmap_size(b) + 4;
+
+	for (unsigned i = 0; i < NFS4_ATTR_WORDS; i++) {
+		for (uint32_t word = b->word[i]; word;)
+			size += nfs4_attr_find(take_lowest(&word, i), NFS4_MINOR_MAX)->size;
+	}
+	if (nfs4_bitmap_has(b, FATTR4_OWNER))
+		size += src->owner.len + rn_xdr_pad(src->owner.len);
+	if (nfs4_bitmap_has(b, FATTR4_OWNER_GROUP))
+		size += src->group.len + rn_xdr_pad(src->group.len);
+	return size;
+}
+
+void nfs4_put_fattr(struct xdr_out *x, const struct nfs4_bitmap *b,
+		    const struct nfs4_attr_source *src)
+{
+	size_t len_at;
+
+	nfs4_put_bitmap(x, b);
+	len_at = xdr_out_pos(x);
+	xdr_put_u32(x, 0);
+	for (unsigned i = 0; i < NFS4_ATTR_WORDS; i++) {
+		for (uint32_t word = b->word[i]; word;)
+			nfs4_attr_find(take_lowest(&word, i), NFS4_MINOR_MAX)->get(x, src);
+	}
+	if (!x->overflow)
+		xdr_patch_u32(x, len_at, (uint32_t)(xdr_out_pos(x) - len_at - 4));
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Where the values of an object's attributes come from. */
+#ifndef RN_NFS4_ATTR_SOURCE_H
+#define RN_NFS4_ATTR_SOURCE_H
+
+#include "nfs4/attr/owner.h"
+
+struct nfs4_attr_source {
+	const struct nfs4_server *server;
+	uint32_t minor;
+	struct vfs_fh fh;
+	struct vfs_attr attr;
+	uint64_t mounted_on;		     /* mounted_on_fileid */
+	struct vfs_statfs fs;		     /* if one needs it; zeros in the pseudo file system */
+	struct nfs4_owner_name owner, group; /* if asked for */
+	uint32_t rdattr_error;		     /* nfsstat4 */
+};
+
+/* Leaves in want what this server has. NFS4ERR_INVAL: it asks for an attribute that is set-only. */
+int nfs4_attr_readable(struct nfs4_bitmap *want, uint32_t minor);
+unsigned nfs4_attr_needs(const struct nfs4_bitmap *want); /* enum nfs4_attr_needs */
+
+/* Fills src with what want takes; what this file system does not give is taken out of want. NFS4_OK
+ * or a status. */
+int nfs4_attr_source_of(struct nfs4_compound *c, struct nfs4_place *p, struct nfs4_bitmap *want,
+			struct nfs4_attr_source *src);
+
+/* The same in pieces, for entries of a directory: the caller fills in the rest in between. The
+ * second one comes when src->attr is there. */
+void nfs4_attr_source_init(const struct nfs4_compound *c, struct nfs4_attr_source *src);
+void nfs4_attr_source_names(struct nfs4_compound *c, struct nfs4_bitmap *want,
+			    struct nfs4_attr_source *src);
+
+/* Bytes of XDR that nfs4_put_fattr takes at most. */
+uint32_t nfs4_fattr_size(const struct nfs4_bitmap *b, const struct nfs4_attr_source *src);
+
+/* Puts a fattr4 of exactly the attributes in b. */
+void nfs4_put_fattr(struct xdr_out *x, const struct nfs4_bitmap *b,
+		    const struct nfs4_attr_source *src);
+
+#endif

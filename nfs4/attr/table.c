@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Left out, as POSIX file systems have nothing to say: archive, hidden, system, mimetype,
+ * time_backup, quotas, retention, layouts, locations, notification delays; and sacl, which needs
+ * auditing.
+ */
+#include "nfs4/attr/table.h"
+
+#include "lib/checked.h"
+#include "nfs4/attr/get.h"
+
+#define FH_MAX (4u + NFS4_FHSIZE)
+#define MASK (4u + 4u * NFS4_ATTR_WORDS)
+#define TIME (8u + 4u)
+
+#define GET(NAME, name, minor, needs, size, get)                                                   \
+	[FATTR4_##NAME] = { #name, minor, needs, size, get, NULL }
+#define BOTH(NAME, name, minor, needs, size, get, set)                                             \
+	[FATTR4_##NAME] = { #name, minor, needs, size, get, set }
+#define SET(NAME, name, minor, set) [FATTR4_##NAME] = { #name, minor, 0, 0, NULL, set }
+
+/* clang-format off */
+static const struct nfs4_attr_row rows[] = {
+	GET(SUPPORTED_ATTRS, supported_attrs, 0, 0, MASK, nfs4_get_supported_attrs),
+	GET(TYPE, type, 0, 0, 4, nfs4_get_type),
+	GET(FH_EXPIRE_TYPE, fh_expire_type, 0, 0, 4, nfs4_get_zero), /* FH4_PERSISTENT */
+	GET(CHANGE, change, 0, 0, 8, nfs4_get_change),
+	BOTH(SIZE, size, 0, 0, 8, nfs4_get_size, nfs4_sattr_size),
+	GET(LINK_SUPPORT, link_support, 0, NFS4_ATTR_FS, 4, nfs4_get_links),
+	GET(SYMLINK_SUPPORT, symlink_support, 0, NFS4_ATTR_FS, 4, nfs4_get_links),
+	GET(NAMED_ATTR, named_attr, 0, 0, 4, nfs4_get_zero),
+	GET(FSID, fsid, 0, 0, 16, nfs4_get_fsid),
+	GET(UNIQUE_HANDLES, unique_handles, 0, 0, 4, nfs4_get_true),
+	GET(LEASE_TIME, lease_time, 0, 0, 4, nfs4_get_lease_time),
+	GET(RDATTR_ERROR, rdattr_error, 0, 0, 4, nfs4_get_rdattr_error),
+	GET(ACLSUPPORT, aclsupport, 0, 0, 4, nfs4_get_zero),
+	GET(CANSETTIME, cansettime, 0, 0, 4, nfs4_get_true),
+	GET(CASE_INSENSITIVE, case_insensitive, 0, NFS4_ATTR_FS, 4, nfs4_get_case_insensitive),
+	GET(CASE_PRESERVING, case_preserving, 0, 0, 4, nfs4_get_true),
+	GET(CHOWN_RESTRICTED, chown_restricted, 0, 0, 4, nfs4_get_true),
+	GET(FILEHANDLE, filehandle, 0, 0, FH_MAX, nfs4_get_filehandle),
+	GET(FILEID, fileid, 0, 0, 8, nfs4_get_fileid),
+	GET(FILES_AVAIL, files_avail, 0, NFS4_ATTR_FS, 8, nfs4_get_files_avail),
+	GET(FILES_FREE, files_free, 0, NFS4_ATTR_FS, 8, nfs4_get_files_free),
+	GET(FILES_TOTAL, files_total, 0, NFS4_ATTR_FS, 8, nfs4_get_files_total),
+	GET(HOMOGENEOUS, homogeneous, 0, 0, 4, nfs4_get_true),
+	GET(MAXFILESIZE, maxfilesize, 0, NFS4_ATTR_FS, 8, nfs4_get_maxfilesize),
+	GET(MAXLINK, maxlink, 0, NFS4_ATTR_FS, 4, nfs4_get_maxlink),
+	GET(MAXNAME, maxname, 0, NFS4_ATTR_FS, 4, nfs4_get_maxname),
+	GET(MAXREAD, maxread, 0, 0, 8, nfs4_get_maxio),
+	GET(MAXWRITE, maxwrite, 0, 0, 8, nfs4_get_maxio),
+	BOTH(MODE, mode, 0, 0, 4, nfs4_get_mode, nfs4_sattr_mode),
+	GET(NO_TRUNC, no_trunc, 0, 0, 4, nfs4_get_true),
+	GET(NUMLINKS, numlinks, 0, 0, 4, nfs4_get_numlinks),
+	BOTH(OWNER, owner, 0, NFS4_ATTR_OWNER, 4, nfs4_get_owner, nfs4_sattr_owner),
+	BOTH(OWNER_GROUP, owner_group, 0, NFS4_ATTR_GROUP, 4, nfs4_get_owner_group, nfs4_sattr_group),
+	GET(RAWDEV, rawdev, 0, 0, 8, nfs4_get_rawdev),
+	GET(SPACE_AVAIL, space_avail, 0, NFS4_ATTR_FS, 8, nfs4_get_space_avail),
+	GET(SPACE_FREE, space_free, 0, NFS4_ATTR_FS, 8, nfs4_get_space_free),
+	GET(SPACE_TOTAL, space_total, 0, NFS4_ATTR_FS, 8, nfs4_get_space_total),
+	GET(SPACE_USED, space_used, 0, 0, 8, nfs4_get_space_used),
+	GET(TIME_ACCESS, time_access, 0, 0, TIME, nfs4_get_time_access),
+	SET(TIME_ACCESS_SET, time_access_set, 0, nfs4_sattr_atime),
+	GET(TIME_CREATE, time_create, 0, 0, TIME, nfs4_get_time_create),
+	GET(TIME_DELTA, time_delta, 0, 0, TIME, nfs4_get_time_delta),
+	GET(TIME_METADATA, time_metadata, 0, 0, TIME, nfs4_get_time_metadata),
+	GET(TIME_MODIFY, time_modify, 0, 0, TIME, nfs4_get_time_modify),
+	SET(TIME_MODIFY_SET, time_modify_set, 0, nfs4_sattr_mtime),
+	GET(MOUNTED_ON_FILEID, mounted_on_fileid, 0, 0, 8, nfs4_get_mounted_on_fileid),
+	SET(MODE_SET_MASKED, mode_set_masked, 1, nfs4_sattr_mode_masked),
+	GET(SUPPATTR_EXCLCREAT, suppattr_exclcreat, 1, 0, MASK, nfs4_get_suppattr_exclcreat),
+	GET(FS_CHARSET_CAP, fs_charset_cap, 1, 0, 4, nfs4_get_fs_charset_cap),
+	GET(CHANGE_ATTR_TYPE, change_attr_type, 2, 0, 4, nfs4_get_change_attr_type),
+};
+/* clang-format on */
+
+const struct nfs4_attr_row *nfs4_attr_find(unsigned number, uint32_t minor)
+{
+	const struct nfs4_attr_row *row;
+
+	if (number >= rn_array_size(rows))
+		return NULL;
+	row = &rows[number];
+	return row->name && minor >= row->first_minor ? row : NULL;
+}
+
+void nfs4_attr_supported(uint32_t minor, struct nfs4_bitmap *out)
+{
+	*out = (struct nfs4_bitmap){ 0 };
+	for (unsigned i = 0; i < rn_array_size(rows); i++) {
+		if (nfs4_attr_find(i, minor))
+			nfs4_bitmap_add(out, i);
+	}
+}
+
+/* What can be set, but for the times, which keep the verifier, and what belongs to SETATTR. */
+void nfs4_attr_exclusive(uint32_t minor, struct nfs4_bitmap *out)
+{
+	*out = (struct nfs4_bitmap){ 0 };
+	for (unsigned i = 0; i < rn_array_size(rows); i++) {
+		const struct nfs4_attr_row *row = nfs4_attr_find(i, minor);
+
+		if (row && row->set)
+			nfs4_bitmap_add(out, i);
+	}
+	nfs4_bitmap_remove(out, FATTR4_TIME_ACCESS_SET);
+	nfs4_bitmap_remove(out, FATTR4_TIME_MODIFY_SET);
+	nfs4_bitmap_remove(out, FATTR4_MODE_SET_MASKED);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The attributes that this server has, one row each. */
+#ifndef RN_NFS4_ATTR_TABLE_H
+#define RN_NFS4_ATTR_TABLE_H
+
+#include "nfs4/attr/attr.h"
+
+struct nfs4_attr_source;
+
+/* What a value is made of, besides struct vfs_attr. */
+enum nfs4_attr_needs {
+	NFS4_ATTR_FS = 1, /* statfs */
+	NFS4_ATTR_OWNER = 2,
+	NFS4_ATTR_GROUP = 4,
+};
+
+struct nfs4_attr_row {
+	const char *name; /* NULL: no such attribute here */
+	uint8_t first_minor;
+	uint8_t needs;
+	uint16_t size; /* bytes of XDR at most, owners' names excepted */
+	void (*get)(struct xdr_out *x, const struct nfs4_attr_source *src); /* NULL: set-only */
+	void (*set)(struct xdr_in *x, struct nfs4_sattr *sa);		    /* NULL: get-only */
+};
+
+/* NULL: not supported in that minor version. */
+const struct nfs4_attr_row *nfs4_attr_find(unsigned number, uint32_t minor);
+
+/* All of a minor version; and those that EXCLUSIVE4_1 takes. */
+void nfs4_attr_supported(uint32_t minor, struct nfs4_bitmap *out);
+void nfs4_attr_exclusive(uint32_t minor, struct nfs4_bitmap *out);
+
+/* Setters: nfs4/attr/sattr.c. */
+void nfs4_sattr_size(struct xdr_in *x, struct nfs4_sattr *sa);
+void nfs4_sattr_mode(struct xdr_in *x, struct nfs4_sattr *sa);
+void nfs4_sattr_mode_masked(struct xdr_in *x, struct nfs4_sattr *sa);
+void nfs4_sattr_owner(struct xdr_in *x, struct nfs4_sattr *sa);
+void nfs4_sattr_group(struct xdr_in *x, struct nfs4_sattr *sa);
+void nfs4_sattr_atime(struct xdr_in *x, struct nfs4_sattr *sa);
+void nfs4_sattr_mtime(struct xdr_in *x, struct nfs4_sattr *sa);
+
+#endif
