@@ -7,12 +7,10 @@
 #include "nfs4/compound.h"
 
 #include "lib/checked.h"
+#include "nfs4/client/client.h"
+#include "nfs4/client/session.h"
 #include "nfs4/server.h"
 #include "nfs4/state/owner.h"
-
-/* nfs4/client/ */
-void nfs4_session_done(struct nfs4_compound *c);
-void nfs4_client_put(struct nfs4_server *s, struct nfs4_client *cl);
 
 bool nfs4_compound_decode(struct xdr_in *in, void *args)
 {
@@ -35,8 +33,7 @@ static enum rpc_run end_compound(struct nfs4_compound *c, int status)
 		nfs4_session_done(c);
 	nfs4_place_clear(&c->current);
 	nfs4_place_clear(&c->saved);
-	if (c->client)
-		nfs4_client_put(c->server, c->client);
+	nfs4_client_put(c->client);
 	c->client = NULL;
 	return RPC_RUN_DONE;
 }

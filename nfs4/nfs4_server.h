@@ -49,11 +49,13 @@ void nfs4_server_free(struct nfs4_server *s);
  * version 3, so the handlers find s through version->ctx. */
 void nfs4_version(struct nfs4_server *s, struct rpc_version *out);
 
-/* As nfs3_bulk_offset, for COMPOUND: where the data of its first WRITE starts; 0: nowhere, or not found. */
+/* As nfs3_bulk_offset, for COMPOUND: where the data of its first WRITE starts; 0: nowhere, or not
+ * found. */
 size_t nfs4_bulk_offset(const uint8_t *head, size_t len);
 
-/* The exports have been reloaded: the pseudo file system follows. */
-void nfs4_exports_changed(struct nfs4_server *s);
+/* The exports have been reloaded: the pseudo file system follows. 0, or -ENOMEM: it stays as it
+ * was. */
+int nfs4_exports_changed(struct nfs4_server *s);
 /* About once a second, from one thread: leases, the end of grace. */
 void nfs4_tick(struct nfs4_server *s);
 

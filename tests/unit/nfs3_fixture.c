@@ -121,6 +121,43 @@ static void list(void *ctx,
 		each(arg, f->dir[1], NULL, 0);
 }
 
+static void each_export(void *ctx, bool (*each)(void *arg, struct vfs_export *exp), void *arg)
+{
+	struct fixture *f = ctx;
+
+	for (unsigned i = 0; i < FIX_EXPORTS; i++) {
+		if (f->exp[i] && !each(arg, f->exp[i]))
+			return;
+	}
+}
+
+const char *fix_start_nfs4(struct fixture *f)
+{
+	struct nfs4_config cfg = {
+		.vfs = f->vfs,
+		.exports = { .by_id = by_id,
+			     .by_path = by_path,
+			     .list = list,
+			     .each = each_export,
+			     .ctx = f },
+		.pool = f->pool,
+		.budget = &f->budget,
+		.max_io = NFS3_MAX_IO,
+		.minor_max = 2,
+		.lease_seconds = 90,
+		.grace_seconds = 90,
+		.state_dir = f->state_dir[0] ? f->state_dir : NULL,
+	};
+
+	if (nfs4_server_new(&cfg, &f->server4) < 0)
+		return "nfs4_server_new failed";
+	f->versions[0] = f->rpc.programs[0].versions[0];
+	nfs4_version(f->server4, &f->versions[1]);
+	f->rpc.programs[0].versions = f->versions;
+	f->rpc.programs[0].nversions = 2;
+	return NULL;
+}
+
 static const char *start_server(struct fixture *f)
 {
 	struct nfs3_config cfg = {
@@ -134,7 +171,7 @@ static const char *start_server(struct fixture *f)
 	f->rpc.pool = f->pool;
 	f->rpc.nprograms = 2;
 	nfs3_program(f->server, &f->rpc.programs[0], &f->rpc.programs[1]);
-	return NULL;
+	return fix_start_nfs4(f);
 }
 
 static const char *start_vfs(struct fixture *f)
@@ -246,6 +283,7 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 void fix_stop(struct fixture *f)
 {
 	rpc_request_free(f->req);
+	nfs4_server_free(f->server4);
 	nfs3_server_free(f->server);
 	drc_free(f->rpc.drc);
 	if (f->vw)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A whole NFSv3 server in one thread, without a transport: real vfs/ on a fresh directory, exports
- *that the test sets, and a connection that keeps the reply. A test builds a call, sends it, and
- *decodes what came.
+ * A whole NFS server, versions 3 and 4, in one thread, without a transport: real vfs/ on a fresh
+ * directory, exports that the test sets, and a connection that keeps the reply. A test builds a
+ * call, sends it, and decodes what came (for version 4: tests/unit/nfs4_fixture.h).
  *
  *	struct xdr_out *c = fix_call(f, NFS_PROGRAM, 3, NFSPROC3_GETATTR);
  *	fix_put_fh(c, &f->root);
@@ -14,6 +14,7 @@
 #include "lib/arena.h"
 #include "nfs3/nfs3_server.h"
 #include "nfs3/proto.h"
+#include "nfs4/nfs4_server.h"
 #include "rpc/program.h"
 #include "rpc/worker.h"
 #include "vfs/io.h"
@@ -34,6 +35,9 @@ struct fixture {
 	struct vfs_worker *vw;
 	struct rpc_worker worker;
 	struct nfs3_server *server;
+	struct nfs4_server *server4;
+	struct rpc_version versions[2]; /* of the NFS program */
+	char state_dir[64];
 	struct rpc_server rpc;
 	struct rpc_conn conn;
 	struct rpc_request *req;
@@ -69,6 +73,10 @@ struct fixture {
  */
 const char *fix_start(struct fixture **out);
 void fix_stop(struct fixture *f);
+
+/* Makes the NFSv4 server: fix_start has done so. Again after nfs4_server_free, as a restart does,
+ * with what the state directory has kept. */
+const char *fix_start_nfs4(struct fixture *f);
 
 struct xdr_out *fix_call(struct fixture *f, uint32_t prog, uint32_t vers, uint32_t proc);
 struct xdr_in *fix_send(struct fixture *f);

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "nfs4/server.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "lib/checked.h"
+#include "nfs4/client/clients.h"
+#include "nfs4/compound.h"
+#include "nfs4/data/skim.h"
+#include "nfs4/names/pseudo.h"
+#include "nfs4/recovery/recovery.h"
+#include "nfs4/state/states.h"
+
+/* Sessions have slots; what changes nothing may run again. */
+static bool cacheable(const struct rpc_request *req, const void *args)
+{
+	const struct nfs4_compound_args *a = args;
+
+	return a->minor == 0 && !nfs4_skim_idempotent(&req->in, a->nops);
+}
+
+static const struct rpc_proc procs[NFSPROC4_COUNT] = {
+	[NFSPROC4_NULL] = { .name = "NULL" },
+	[NFSPROC4_COMPOUND] = {
+		.name = "COMPOUND",
+		.decode = nfs4_compound_decode,
+		.args_size = sizeof(struct nfs4_compound_args),
+		.run = nfs4_compound_run,
+		.flags = RPC_RUN_DECODES | RPC_NONIDEMPOTENT,
+		.cacheable = cacheable,
+	},
+};
+
+/* In the order of their start. */
+static int (*const parts[])(struct nfs4_server *s) = {
+	nfs4_pseudo_new,
+	nfs4_recovery_new,
+	nfs4_states_new,
+	nfs4_clients_new,
+};
+
+int nfs4_server_new(const struct nfs4_config *cfg, struct nfs4_server **out)
+{
+	struct nfs4_server *s = calloc(1, sizeof(*s));
+	int rc = 0;
+
+	*out = NULL;
+	if (!s)
+		return -ENOMEM;
+	s->cfg = *cfg;
+	if (getrandom(&s->boot, sizeof(s->boot), 0) < 0)
+		rc = -errno;
+	for (unsigned i = 0; i < rn_array_size(parts) && rc == 0; i++)
+		rc = parts[i](s);
+	if (rc < 0) {
+		nfs4_server_free(s);
+		return rc;
+	}
+	*out = s;
+	return 0;
+}
+
+void nfs4_server_free(struct nfs4_server *s)
+{
+	if (!s)
+		return;
+	nfs4_clients_free(s->clients);
+	nfs4_states_free(s->states);
+	nfs4_recovery_free(s);
+	nfs4_pseudo_free(s);
+	free(s);
+}
+
+void nfs4_version(struct nfs4_server *s, struct rpc_version *out)
+{
+	*out = (struct rpc_version){
+		.vers = NFS4_VERSION,
+		.procs = procs,
+		.nprocs = NFSPROC4_COUNT,
+		.ctx = s,
+	};
+}
+
+int nfs4_exports_changed(struct nfs4_server *s)
+{
+	return nfs4_pseudo_changed(s);
+}
+
+void nfs4_tick(struct nfs4_server *s)
+{
+	nfs4_clients_tick(s);
+	nfs4_recovery_tick(s);
+}
+
+void nfs4_held(struct nfs4_server *s, struct nfs4_held *out)
+{
+	*out = (struct nfs4_held){ 0 };
+	nfs4_clients_held(s->clients, out);
+	nfs4_states_held(s->states, out);
+}
