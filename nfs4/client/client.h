@@ -27,6 +27,8 @@
 #include <sys/queue.h>
 
 #include "nfs4/proto.h"
+#include "nfs4/recovery/records.h"
+#include "nfs4/recovery/wheel.h"
 #include "nfs4/state/client_state.h"
 
 struct nfs4_compound;
@@ -72,9 +74,9 @@ struct nfs4_client {
 	size_t cost; /* taken from the budget */
 
 	_Atomic uint32_t refs;
-	_Atomic int status;	     /* enum nfs4_client_status; changed under the table's lock */
-	_Atomic uint64_t renewed_ms; /* when the lease was renewed: nfs4_lease_now() */
-	_Atomic bool reclaim_complete;
+	_Atomic int status;	 /* enum nfs4_client_status; changed under the table's lock */
+	struct nfs4_timer lease; /* filed while active; its time is the lease's end */
+	struct nfs4_record record;
 
 	pthread_mutex_t lock;
 
@@ -90,7 +92,7 @@ struct nfs4_client {
 	LIST_ENTRY(nfs4_client) by_owner;
 	LIST_ENTRY(nfs4_client) by_id;
 	TAILQ_ENTRY(nfs4_client) aging; /* with others of its status, oldest first */
-	uint64_t since_ms;		/* when it got that status */
+	uint64_t since;			/* when it got that status: nfs4_clients_now() */
 	struct sockaddr_in6 addr;	/* of the one who registered; IPv4 is mapped */
 	char netid[NFS4_NETID_MAX];	/* and how */
 	/* Minor version 0: what SETCLIENTID_CONFIRM has to say, and what it then installs. */
@@ -130,14 +132,17 @@ static inline enum nfs4_client_status nfs4_client_status(const struct nfs4_clien
 /* Has its lease run out while its state stays? */
 bool nfs4_client_is_courtesy(const struct nfs4_client *cl);
 
-/*
- * Somebody conflicts with what cl holds. If cl is a courtesy client (or its lease ran out just now)
- * its state is dropped and it has expired: true, what was in the way is gone, or is just being
- * dropped by somebody else. False: its lease is good. The caller holds no lock, but a reference.
- */
-bool nfs4_client_expire_courtesy(struct nfs4_server *srv, struct nfs4_client *cl);
+enum nfs4_expire {
+	NFS4_HOLDS,    /* its lease is good: what it has stays */
+	NFS4_DROPPED,  /* its state is gone: try again */
+	NFS4_DROPPING, /* it will be gone soon: answer NFS4ERR_DELAY */
+};
 
-/* Milliseconds of a clock that only goes forward; cheap. */
-uint64_t nfs4_lease_now(const struct nfs4_server *srv);
+/*
+ * Somebody conflicts with what cl holds. If its lease has run out, that is dropped and cl has
+ * expired; but not before its record on disk is gone, or it could reclaim after a restart what was
+ * given away. The caller holds no lock, but a reference.
+ */
+enum nfs4_expire nfs4_client_expire_courtesy(struct nfs4_server *srv, struct nfs4_client *cl);
 
 #endif

@@ -22,7 +22,9 @@ void nfs4_clients_tick(struct nfs4_server *srv);
 /* Fills clients, courtesy_clients, sessions, slots, cached_replies. */
 void nfs4_clients_held(struct nfs4_clients *all, struct nfs4_held *out);
 
+/* Seconds of the clock of leases: nfs4_now(), and what tests have skipped. */
+uint64_t nfs4_clients_now(const struct nfs4_server *srv);
 /* For tests: the clock of leases goes on by that much. */
-void nfs4_clients_skip_time(struct nfs4_server *srv, uint64_t ms);
+void nfs4_clients_skip_time(struct nfs4_server *srv, uint64_t seconds);
 
 #endif
