@@ -21,13 +21,13 @@
 
 #include "vfs/file_state.h"
 
-struct vfs_range;
+struct vfs_treap;
 
 struct vfs_lock_owner {
 	struct vfs_file *file; /* with a reference from init to end */
 	struct vfs_holder *holder;
 	/* vfs/'s own */
-	struct vfs_range *ranges; /* a tree, by offset */
+	struct vfs_treap *ranges; /* by offset (vfs/range.h) */
 	uint32_t count;
 };
 
