@@ -63,6 +63,16 @@ int vfs_fd_reopen(struct vfs *vfs, int fd, int flags)
 	return vfs_fd_openat(vfs, AT_FDCWD, vfs_proc_path(fd).s, flags, 0);
 }
 
+int vfs_fd_dup(struct vfs *vfs, int fd)
+{
+	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+
+	if (copy < 0)
+		return errno == EMFILE ? -EAGAIN : -errno;
+	atomic_fetch_add(&vfs->fds, 1);
+	return copy;
+}
+
 int vfs_fd_open_handle(struct vfs *vfs, int mount_fd, const struct vfs_handle *h)
 {
 	return open_counted(vfs, &(struct opening){ .dirfd = mount_fd, .handle = h });

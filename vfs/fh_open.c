@@ -9,6 +9,7 @@
 
 #include "vfs/acting.h"
 #include "vfs/export_private.h"
+#include "vfs/file_private.h"
 #include "vfs/instance.h"
 #include "vfs/node_cache.h"
 #include "vfs/node_open.h"
@@ -64,19 +65,21 @@ static int check_place(struct vfs_ctx *ctx, int fd, const struct vfs_fh *fh, uin
 		       : -ESTALE;
 }
 
-static int check_opened(struct vfs_ctx *ctx, int fd, const struct vfs_fh *fh,
-			const struct vfs_handle *h, uint32_t *type)
+static int check_opened(struct vfs_ctx *ctx, struct vfs_node_parts *p, const struct vfs_handle *h)
 {
 	struct statx sx;
 	int rc;
 
-	if (statx(fd, "", AT_EMPTY_PATH, STATX_TYPE | STATX_NLINK, &sx) != 0)
+	if (statx(p->path_fd, "", AT_EMPTY_PATH, STATX_TYPE | STATX_NLINK | STATX_INO, &sx) != 0)
 		return -errno;
-	if (sx.stx_nlink == 0)
+	p->type = sx.stx_mode & S_IFMT;
+	p->dev = vfs_device_of(&sx);
+	p->ino = sx.stx_ino;
+	p->unlinked = sx.stx_nlink == 0;
+	if (p->unlinked && !vfs_file_is_open(ctx->vfs, p->dev, p->fh))
 		return -ESTALE;
-	*type = sx.stx_mode & S_IFMT;
-	rc = check_canonical(ctx, fd, h);
-	return rc == 0 ? check_place(ctx, fd, fh, *type) : rc;
+	rc = check_canonical(ctx, p->path_fd, h);
+	return rc == 0 ? check_place(ctx, p->path_fd, p->fh, p->type) : rc;
 }
 
 /* What the kernel says to a handle that it cannot resolve depends on the file system. */
@@ -100,7 +103,7 @@ static int open_in_mount(struct vfs_ctx *ctx, struct vfs_mount *mnt, const struc
 	parts.path_fd = vfs_fd_open_handle(ctx->vfs, mnt->fd, h);
 	if (parts.path_fd < 0)
 		return open_error(parts.path_fd);
-	rc = check_opened(ctx, parts.path_fd, fh, h, &parts.type);
+	rc = check_opened(ctx, &parts, h);
 	if (rc != 0) {
 		vfs_fd_close(ctx->vfs, parts.path_fd);
 		return rc;

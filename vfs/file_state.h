@@ -24,10 +24,13 @@
 
 struct vfs_file;
 
-/* The file of a node, with a reference: -ENOMEM, -EIO and what statx(2) may fail with. */
+/* The file of a node, with a reference; -ENOMEM. */
 int vfs_file_get(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file **out);
 void vfs_file_ref(struct vfs_file *f);
 void vfs_file_put(struct vfs_file *f); /* NULL is allowed */
+/* Is it the file of that node? Compares, and takes no lock: for each READ and WRITE with a stateid.
+ */
+bool vfs_file_is(const struct vfs_file *f, const struct vfs_node *n);
 
 /*
  * Who holds a share or a lock: embedded in whatever the protocol has for it (a client, an owner).

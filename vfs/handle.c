@@ -85,6 +85,12 @@ int vfs_handle_decode(const struct vfs_fh *fh, vfs_handle_key key, struct vfs_ha
 	return 0;
 }
 
+const uint8_t *vfs_handle_file_part(const struct vfs_fh *fh, uint32_t *len)
+{
+	*len = HEAD - 12 + fh->data[1];
+	return fh->data + 12;
+}
+
 /* struct file_handle with room for the longest that we take. */
 union kernel_handle {
 	struct file_handle h;

@@ -36,6 +36,10 @@ int vfs_handle_encode(const struct vfs_handle *h, vfs_handle_key key, struct vfs
 /* 0 or -EBADF. */
 int vfs_handle_decode(const struct vfs_fh *fh, vfs_handle_key key, struct vfs_handle *out);
 
+/* Where the type and the kernel's handle lie in a handle that was decoded or encoded: what is the
+ * same for one file in all exports. */
+const uint8_t *vfs_handle_file_part(const struct vfs_fh *fh, uint32_t *len);
+
 /* The kernel's handle of what name is in dirfd, or of dirfd itself for "" (symbolic links are not
  * followed), and the id of the mount that it lies on. Fills type, len and bytes. -EOPNOTSUPP: none,
  * or one that is too long. */

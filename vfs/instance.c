@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "vfs/export_private.h"
+#include "vfs/file_private.h"
 #include "vfs/instance.h"
 #include "vfs/node_cache.h"
 
@@ -17,6 +18,24 @@ int64_t vfs_now(void)
 	return ts.tv_sec;
 }
 
+static void set_defaults(struct vfs_config *cfg)
+{
+	if (cfg->idle_seconds == 0)
+		cfg->idle_seconds = VFS_IDLE_SECONDS;
+	if (cfg->max_locks == 0)
+		cfg->max_locks = VFS_MAX_LOCKS;
+	if (cfg->lock_wait_seconds == 0)
+		cfg->lock_wait_seconds = VFS_LOCK_WAIT_SECONDS;
+}
+
+int64_t vfs_now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
 int vfs_new(const struct vfs_config *cfg, struct vfs **out)
 {
 	struct vfs *vfs;
@@ -26,9 +45,13 @@ int vfs_new(const struct vfs_config *cfg, struct vfs **out)
 	vfs = calloc(1, sizeof(*vfs));
 	if (!vfs)
 		return -ENOMEM;
+	vfs->files = vfs_files_new();
+	if (!vfs->files) {
+		free(vfs);
+		return -ENOMEM;
+	}
 	vfs->cfg = *cfg;
-	if (vfs->cfg.idle_seconds == 0)
-		vfs->cfg.idle_seconds = VFS_IDLE_SECONDS;
+	set_defaults(&vfs->cfg);
 	/* Handles without a MAC are the peer's choice: a key of our own keeps it from filling one
 	 * bucket. */
 	randombytes_buf(vfs->hash_key, sizeof(vfs->hash_key));
@@ -50,6 +73,7 @@ void vfs_free(struct vfs *vfs)
 	for (unsigned i = 0; i < VFS_SHARDS; i++)
 		pthread_mutex_destroy(&vfs->shard[i].lock);
 	pthread_mutex_destroy(&vfs->exports_lock);
+	vfs_files_free(vfs->files);
 	sodium_memzero(&vfs->cfg, sizeof(vfs->cfg));
 	free(vfs);
 }

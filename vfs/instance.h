@@ -24,6 +24,7 @@
 LIST_HEAD(vfs_node_list, vfs_node);
 TAILQ_HEAD(vfs_node_lru, vfs_node);
 LIST_HEAD(vfs_export_list, vfs_export);
+struct vfs_files;
 
 struct vfs_shard {
 	pthread_mutex_t lock;
@@ -40,10 +41,12 @@ struct vfs {
 	_Atomic uint64_t write_verifier;
 	pthread_mutex_t exports_lock;
 	struct vfs_export_list exports; /* not counted as references */
+	struct vfs_files *files;	/* what clients hold of files: vfs/file_private.h */
 	_Atomic uint64_t nodes, hits, misses, evictions, stale, bad_handles;
 };
 
-/* Seconds of a clock that never goes back. */
+/* Seconds of a clock that never goes back, and its milliseconds. */
 int64_t vfs_now(void);
+int64_t vfs_now_ms(void);
 
 #endif

@@ -33,8 +33,10 @@ struct vfs_node {
 	struct vfs_mount *mnt;	/* one reference */
 	struct vfs_fh fh;
 	uint64_t hash;
-	uint32_t type; /* S_IFMT bits: an inode never changes them */
-	int path_fd;   /* O_PATH */
+	uint32_t type;	       /* S_IFMT bits: an inode never changes them */
+	uint64_t dev, ino;     /* the kernel's, of this boot */
+	int path_fd;	       /* O_PATH */
+	_Atomic bool unlinked; /* has no link, and was spared because it is open */
 
 	pthread_mutex_t open_lock;	   /* guards the opening of data_fd, and streams */
 	_Atomic int data_fd[VFS_FD_KINDS]; /* -1: not open */

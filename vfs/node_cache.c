@@ -11,6 +11,7 @@
 
 #include "vfs/dir_stream.h"
 #include "vfs/export_private.h"
+#include "vfs/file_private.h"
 #include "vfs/instance.h"
 #include "vfs/node_cache.h"
 
@@ -90,6 +91,9 @@ static struct vfs_node *node_new(struct vfs *vfs, const struct vfs_node_parts *p
 	n->mnt = parts->mnt;
 	n->fh = *parts->fh;
 	n->type = parts->type;
+	n->dev = parts->dev;
+	n->ino = parts->ino;
+	atomic_init(&n->unlinked, parts->unlinked);
 	n->path_fd = parts->path_fd;
 	n->hash = hash_of(vfs, &n->fh);
 	n->refs = 1;
@@ -143,6 +147,11 @@ void vfs_node_put(struct vfs_node *n)
 
 	if (!n)
 		return;
+	/* Its space is to be free when the last one closes it, not when the cache is done with it.
+	 */
+	if (atomic_load_explicit(&n->unlinked, memory_order_relaxed) &&
+	    !vfs_file_is_open(n->vfs, n->dev, &n->fh))
+		vfs_node_doom(n);
 	s = shard_of(n->vfs, n->hash);
 	pthread_mutex_lock(&s->lock);
 	last = --n->refs == 0;

@@ -18,6 +18,8 @@ struct vfs_node_parts {
 	struct vfs_mount *mnt;
 	const struct vfs_fh *fh;
 	uint32_t type;
+	uint64_t dev, ino;
+	bool unlinked; /* has no link, and is open */
 	int path_fd;
 };
 /* A reference of the node of these parts: the one in the cache if there is one by now (path_fd is
@@ -39,6 +41,8 @@ void vfs_cache_drop_export(struct vfs *vfs, uint32_t export_id);
 int vfs_fd_openat(struct vfs *vfs, int dirfd, const char *path, int flags, mode_t mode);
 /* Opens fd's file again with other flags, whatever became of its name. */
 int vfs_fd_reopen(struct vfs *vfs, int fd, int flags);
+/* A second descriptor of what fd has open; -EAGAIN without trying hard: there are none left. */
+int vfs_fd_dup(struct vfs *vfs, int fd);
 struct vfs_handle;
 int vfs_fd_open_handle(struct vfs *vfs, int mount_fd, const struct vfs_handle *h);
 void vfs_fd_close(struct vfs *vfs, int fd); /* negative: nothing */

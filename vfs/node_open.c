@@ -5,6 +5,7 @@
 
 #include "vfs/acting.h"
 #include "vfs/export_private.h"
+#include "vfs/file_private.h"
 #include "vfs/instance.h"
 #include "vfs/node_cache.h"
 #include "vfs/node_open.h"
@@ -31,7 +32,7 @@ int vfs_node_stat(struct vfs_node *n, struct statx *out)
 {
 	if (statx(n->path_fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, out) != 0)
 		return -errno;
-	if (out->stx_nlink > 0)
+	if (out->stx_nlink > 0 || vfs_file_keep(n))
 		return 0;
 	vfs_node_doom(n);
 	return -ESTALE;
@@ -98,6 +99,8 @@ int vfs_node_of_fd(struct vfs_ctx *ctx, int fd, struct vfs_node **out, struct vf
 						     .mnt = mnt,
 						     .fh = &fh,
 						     .type = sx.stx_mode & S_IFMT,
+						     .dev = vfs_device_of(&sx),
+						     .ino = sx.stx_ino,
 						     .path_fd = fd },
 			   out);
 	vfs_mount_put(mnt);

@@ -24,7 +24,14 @@ struct vfs_node *vfs_node_cached(struct vfs_ctx *ctx, struct vfs_node *dir,
 int vfs_node_of_name(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vfs_name *name,
 		     struct vfs_node **out, struct vfs_attr *attr);
 
-/* statx of the node: 0, or -ESTALE when its last link is gone (the node is doomed then). */
+/* One number for the device that a file is on. */
+static inline uint64_t vfs_device_of(const struct statx *sx)
+{
+	return (uint64_t)sx->stx_dev_major << 32 | sx->stx_dev_minor;
+}
+
+/* statx of the node: 0, or -ESTALE when its last link is gone and nobody has it open (the node is
+ * doomed then). */
 int vfs_node_stat(struct vfs_node *n, struct statx *out);
 
 /* What -ENOENT from an operation within dir means: -ESTALE if the directory itself was removed. */
