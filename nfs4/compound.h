@@ -105,6 +105,10 @@ void nfs4_compound_resume(struct nfs4_compound *c, int status);
  * allow, less what the status of a further operation needs. */
 size_t nfs4_reply_room(const struct nfs4_compound *c);
 
+/* The most bytes that the next bulk item may have with head bytes before it (its length word is one
+ * of them): what its Write chunk holds, or the stream where it has none, and the session allows. */
+uint32_t nfs4_bulk_room(const struct nfs4_compound *c, size_t head);
+
 /* What a result that does not fit is answered: NFS4ERR_RESOURCE (minor version 0),
  * NFS4ERR_REP_TOO_BIG, or NFS4ERR_REP_TOO_BIG_TO_CACHE. */
 int nfs4_reply_too_big(const struct nfs4_compound *c, size_t need);

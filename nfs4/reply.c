@@ -12,17 +12,37 @@ static size_t left_of(size_t limit, size_t used)
 	return limit > used ? limit - used : 0;
 }
 
+/* What the session allows, which counts data as if there were no Write chunks. */
+static size_t session_room(const struct nfs4_compound *c)
+{
+	size_t total = xdr_out_total(c->out);
+	size_t room = left_of(c->reply_limit, total);
+
+	return c->cache_this ? rn_min(room, left_of(c->cached_limit, total)) : room;
+}
+
+/* Of room, what must be left for the operations behind this one. */
+static size_t kept_back(const struct nfs4_compound *c)
+{
+	return c->index + 1 < c->nops ? STATUS_SIZE : 0;
+}
+
 size_t nfs4_reply_room(const struct nfs4_compound *c)
 {
-	/* The session's limits count data as if there were no Write chunks. */
-	size_t total = xdr_out_total(c->out);
-	size_t room = rn_min(rpc_reply_room(c->req), left_of(c->reply_limit, total));
+	return left_of(rn_min(rpc_reply_room(c->req), session_room(c)), kept_back(c));
+}
 
-	if (c->cache_this)
-		room = rn_min(room, left_of(c->cached_limit, total));
-	if (c->index + 1 < c->nops)
-		room = left_of(room, STATUS_SIZE);
-	return room;
+uint32_t nfs4_bulk_room(const struct nfs4_compound *c, size_t head)
+{
+	uint32_t chunk = rpc_reply_bulk_chunk(c->req);
+	size_t room = session_room(c);
+
+	if (chunk == 0)
+		room = rn_min(room, rpc_reply_room(c->req));
+	room = left_of(room, head + kept_back(c)) & ~(size_t)3; /* the pad counts */
+	if (chunk > 0)
+		room = rn_min(room, chunk);
+	return (uint32_t)rn_min(room, UINT32_MAX);
 }
 
 int nfs4_reply_too_big(const struct nfs4_compound *c, size_t need)

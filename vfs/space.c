@@ -123,23 +123,15 @@ int vfs_seek(struct vfs_ctx *ctx, struct vfs_node *n, bool opened, uint64_t offs
 	return 0;
 }
 
-void vfs_advise(struct vfs_ctx *ctx, struct vfs_node *n, uint64_t offset, uint64_t length,
-		enum vfs_advice advice)
+void vfs_prefetch(struct vfs_ctx *ctx, struct vfs_node *n, uint64_t offset, uint64_t length)
 {
-	static const int kernel[] = {
-		[VFS_ADVICE_NORMAL] = POSIX_FADV_NORMAL,
-		[VFS_ADVICE_SEQUENTIAL] = POSIX_FADV_SEQUENTIAL,
-		[VFS_ADVICE_RANDOM] = POSIX_FADV_RANDOM,
-		[VFS_ADVICE_WILLNEED] = POSIX_FADV_WILLNEED,
-		[VFS_ADVICE_DONTNEED] = POSIX_FADV_DONTNEED,
-	};
 	int fd;
 
-	if (n->type != S_IFREG || offset > VFS_OFFSET_MAX)
+	if (offset > VFS_OFFSET_MAX - VFS_PREFETCH_MAX || vfs_may_read(ctx, n) < 0)
 		return;
-	if (length > VFS_OFFSET_MAX - offset)
-		length = 0;
+	if (length == 0 || length > VFS_PREFETCH_MAX)
+		length = VFS_PREFETCH_MAX;
 	fd = vfs_io_readable_fd(ctx, n);
 	if (fd >= 0)
-		(void)posix_fadvise(fd, (off_t)offset, (off_t)length, kernel[advice]);
+		(void)posix_fadvise(fd, (off_t)offset, (off_t)length, POSIX_FADV_WILLNEED);
 }

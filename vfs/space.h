@@ -42,15 +42,9 @@ void vfs_space(struct vfs_space *s);
 int vfs_seek(struct vfs_ctx *ctx, struct vfs_node *n, bool opened, uint64_t offset, bool hole,
 	     uint64_t *pos, bool *eof);
 
-enum vfs_advice {
-	VFS_ADVICE_NORMAL,
-	VFS_ADVICE_SEQUENTIAL,
-	VFS_ADVICE_RANDOM,
-	VFS_ADVICE_WILLNEED,
-	VFS_ADVICE_DONTNEED,
-};
-/* Tells the kernel how a range will be used; length 0: to the end. May do nothing. */
-void vfs_advise(struct vfs_ctx *ctx, struct vfs_node *n, uint64_t offset, uint64_t length,
-		enum vfs_advice advice);
+/* The range will be read soon: starts to read some of it, VFS_PREFETCH_MAX bytes at most. length 0:
+ * to the end. Does nothing where it cannot, or the caller may not read. */
+#define VFS_PREFETCH_MAX (4u << 20)
+void vfs_prefetch(struct vfs_ctx *ctx, struct vfs_node *n, uint64_t offset, uint64_t length);
 
 #endif

@@ -170,9 +170,9 @@ Test(vfs_space, seek_finds_data_and_holes)
 	cr_expect_eq(vfs_seek(&f.ctx, n, false, 2 * MIB, true, &pos, &eof), -ENXIO);
 	cr_expect_eq(vfs_seek(&f.ctx, n, false, UINT64_MAX, true, &pos, &eof), -ENXIO);
 	cr_expect_eq(vfs_seek(&f.ctx, f.root, false, 0, true, &pos, &eof), -EISDIR);
-	vfs_advise(&f.ctx, n, 0, 0, VFS_ADVICE_WILLNEED);
-	vfs_advise(&f.ctx, n, UINT64_MAX, UINT64_MAX, VFS_ADVICE_DONTNEED);
-	vfs_advise(&f.ctx, f.root, 0, 0, VFS_ADVICE_RANDOM);
+	vfs_prefetch(&f.ctx, n, 0, 0);
+	vfs_prefetch(&f.ctx, n, UINT64_MAX, UINT64_MAX);
+	vfs_prefetch(&f.ctx, f.root, 0, 1);
 	vfs_node_put(n);
 	fx_close(&f);
 }

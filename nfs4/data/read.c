@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * READ (RFC 7530 section 16.23, RFC 8881 section 18.22). The data stays in the payload buffer that
+ * the ring read it into; the reply takes over our reference. The payload is ours from the moment we
+ * get it until xdr_put_bulk or a put.
+ *
+ * Without memory in the budget the request waits in the pool's queue, unless it holds some already:
+ * then two that hold could wait for each other, and the client is told to come again.
+ */
+#include "lib/checked.h"
+#include "nfs4/data/ops.h"
+#include "nfs4/server.h"
+
+#define READ_HEAD 8u /* result bytes besides the data: eof, length */
+
+void nfs4_decode_read(struct nfs4_compound *c, void *args)
+{
+	struct nfs4_read_args *a = args;
+
+	nfs4_get_stateid(c->in, &a->stateid);
+	a->offset = xdr_get_u64(c->in);
+	a->count = xdr_get_u32(c->in);
+}
+
+/* The end of a READ that has a buffer: rc is bytes or -errno. */
+static int put_result(struct nfs4_compound *c, int64_t rc)
+{
+	struct vfs_io *io = &c->io;
+
+	if (rc < 0) {
+		rn_payload_put(io->payload);
+		return nfs4_status(c->minor, (int)rc);
+	}
+	xdr_put_bool(c->out, io->eof);
+	/* Also an empty item has its place: it takes its Write chunk (RFC 8267 section 6.4.1). */
+	xdr_put_bulk(c->out, io->payload, io->data_off, (uint32_t)rc);
+	return NFS4_OK;
+}
+
+static void read_done(struct vfs_io *io)
+{
+	struct nfs4_compound *c = io->arg;
+	struct nfs4_read_args *a = c->args;
+
+	nfs4_io_end(&a->right);
+	nfs4_compound_resume(c, put_result(c, io->result));
+}
+
+/* The memory has come: on the request's worker. */
+static void read_resume(struct rpc_request *req)
+{
+	struct nfs4_compound *c = req->op;
+
+	vfs_read(&c->io);
+}
+
+static void memory_ready(struct rn_payload_waiter *w, struct rn_payload *p)
+{
+	struct rpc_request *req = rn_container_of(w, struct rpc_request, waiter);
+	struct nfs4_compound *c = req->op;
+
+	c->io.payload = p;
+	rpc_requeue(req, read_resume);
+}
+
+/* Starts once there is a buffer of size bytes. */
+static int start_read(struct nfs4_compound *c, size_t size)
+{
+	struct rpc_request *req = c->req;
+	struct rn_payload_pool *pool = req->server->pool;
+	struct rn_payload *p = rn_payload_get_for(pool, size, rpc_request_account(req));
+
+	if (!p && !nfs4_forget_call(c))
+		return NFS4ERR_DELAY;
+	if (!p) {
+		req->waiter.ready = memory_ready;
+		req->waiter.account = rpc_request_account(req);
+		p = rn_payload_get_or_wait(pool, size, &req->waiter);
+		/* Without p the request may be on its way back already: nothing may touch it. */
+		if (!p)
+			return NFS4_PENDING;
+	}
+	c->io.payload = p;
+	vfs_read(&c->io);
+	return NFS4_PENDING;
+}
+
+/* count bytes from a's offset on. */
+static void prepare(struct nfs4_compound *c, const struct nfs4_read_args *a, uint32_t count)
+{
+	struct vfs_io *io = &c->io;
+
+	*io = (struct vfs_io){
+		.ctx = &c->current.ctx,
+		.node = c->current.node,
+		.offset = a->offset,
+		.count = count,
+		.opened = a->right.opened,
+		.done = read_done,
+		.arg = c,
+	};
+	/* Nothing is beyond the largest offset of a file: such a READ meets the end. */
+	if (io->offset > INT64_MAX)
+		io->offset = INT64_MAX;
+	if (io->count > INT64_MAX - io->offset)
+		io->count = (uint32_t)(INT64_MAX - io->offset);
+}
+
+int nfs4_read(struct nfs4_compound *c, void *args)
+{
+	struct nfs4_read_args *a = args;
+	uint32_t count = (uint32_t)rn_min(a->count, c->server->cfg.max_io);
+	uint32_t room = nfs4_bulk_room(c, READ_HEAD);
+	int status = nfs4_need(c, &c->current, NFS4_NEED_REG | NFS4_NEED_FILE);
+
+	if (status != NFS4_OK)
+		return status;
+	/* A client may be given less than it asked for, but not nothing for ever. */
+	if (room == 0 && count > 0)
+		return nfs4_reply_too_big(c, READ_HEAD + (size_t)count);
+	status = nfs4_io_begin(c, &a->stateid, NFS4_IO_READ, &a->right);
+	if (status != NFS4_OK)
+		return status;
+	prepare(c, a, rn_min(count, room));
+	size_t size = vfs_read_buffer_size(c->current.ctx.exp, c->io.offset, c->io.count);
+	status = start_read(c, size > 0 ? size : 1);
+	if (status != NFS4_PENDING)
+		nfs4_io_end(&a->right);
+	return status;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* READLINK (RFC 8881 section 18.24). The text is a bulk item: it goes by a Write chunk where the
+ * client gave one (RFC 8267 section 6.1). */
+#include <sys/stat.h>
+
+#include "nfs4/data/ops.h"
+
+#define READLINK_HEAD 4u /* the length word */
+
+static int check_link(const struct nfs4_compound *c)
+{
+	const struct nfs4_place *p = &c->current;
+	int status;
+
+	if (p->kind == NFS4_FILE && p->type == S_IFLNK)
+		return nfs4_need(c, p, NFS4_NEED_FILE);
+	status = p->kind == NFS4_FILE ? nfs4_need(c, p, NFS4_NEED_FILE) : NFS4_OK;
+	if (status != NFS4_OK)
+		return status;
+	return c->minor == 0 ? NFS4ERR_INVAL : NFS4ERR_WRONG_TYPE;
+}
+
+int nfs4_readlink(struct nfs4_compound *c, void *args)
+{
+	struct rpc_request *req = c->req;
+	struct rn_payload *text;
+	int status = check_link(c);
+	int rc;
+
+	(void)args;
+	if (status != NFS4_OK)
+		return status;
+	text = rn_payload_get_for(req->server->pool, VFS_PATH_MAX, rpc_request_account(req));
+	if (!text)
+		return NFS4ERR_DELAY;
+	rc = vfs_readlink(&c->current.ctx, c->current.node, (char *)text->data, VFS_PATH_MAX);
+	if (rc < 0)
+		status = nfs4_status(c->minor, rc);
+	else if ((uint32_t)rc > nfs4_bulk_room(c, READLINK_HEAD))
+		status = nfs4_reply_too_big(c, READLINK_HEAD + (size_t)rc);
+	if (status != NFS4_OK)
+		rn_payload_put(text);
+	else
+		xdr_put_bulk(c->out, text, 0, (uint32_t)rc);
+	return status;
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * WRITE (RFC 7530 section 16.36, RFC 8881 section 18.32) and COMMIT (section 18.3). The data stays
+ * where the transport put it; the request's segments hold it until the reply.
+ */
+#include <string.h>
+
+#include "lib/checked.h"
+#include "nfs4/data/ops.h"
+#include "nfs4/server.h"
+
+/* The verifier is opaque to the client; its bytes are those of the number. */
+static void put_verifier(struct nfs4_compound *c, uint64_t verifier)
+{
+	xdr_put_u64(c->out, verifier);
+}
+
+void nfs4_decode_write(struct nfs4_compound *c, void *args)
+{
+	struct nfs4_write_args *a = args;
+
+	nfs4_get_stateid(c->in, &a->stateid);
+	a->offset = xdr_get_u64(c->in);
+	a->stable = xdr_get_u32(c->in);
+	if (a->stable > VFS_FILE_SYNC)
+		c->in->err = true;
+	xdr_get_bulk(c->in, UINT32_MAX, &a->data); /* never more than the message has */
+}
+
+static void write_done(struct vfs_io *io)
+{
+	struct nfs4_compound *c = io->arg;
+	struct nfs4_write_args *a = c->args;
+	int status = NFS4_OK;
+
+	nfs4_io_end(&a->right);
+	if (io->result < 0) {
+		status = nfs4_status(c->minor, (int)io->result);
+	} else {
+		xdr_put_u32(c->out, (uint32_t)io->result);
+		xdr_put_u32(c->out, a->stable);
+		put_verifier(c, a->verifier);
+	}
+	nfs4_compound_resume(c, status);
+}
+
+/* The first count bytes of data. */
+static void set_pieces(struct vfs_io *io, const struct xdr_bulk *data, uint32_t count)
+{
+	io->count = count;
+	for (unsigned i = 0; i < data->npieces && count > 0; i++) {
+		size_t n = rn_min(data->piece[i].iov_len, count);
+
+		io->piece[i].iov_base = data->piece[i].iov_base;
+		io->piece[i].iov_len = n;
+		io->piece_payload[i] = data->payload[i];
+		io->npieces = i + 1;
+		count -= (uint32_t)n;
+	}
+}
+
+static int begin_write(struct nfs4_compound *c, struct nfs4_write_args *a, uint32_t count)
+{
+	int status = nfs4_need(c, &c->current, NFS4_NEED_REG | NFS4_NEED_FILE | NFS4_NEED_WRITABLE);
+
+	if (status == NFS4_OK && (a->offset > INT64_MAX || count > INT64_MAX - a->offset))
+		status = NFS4ERR_FBIG;
+	return status == NFS4_OK ? nfs4_io_begin(c, &a->stateid, NFS4_IO_WRITE, &a->right) : status;
+}
+
+int nfs4_write(struct nfs4_compound *c, void *args)
+{
+	struct nfs4_write_args *a = args;
+	uint32_t count = (uint32_t)rn_min(a->data.len, c->server->cfg.max_io);
+	int status = begin_write(c, a, count);
+
+	if (status != NFS4_OK)
+		return status;
+	c->io = (struct vfs_io){
+		.ctx = &c->current.ctx,
+		.node = c->current.node,
+		.offset = a->offset,
+		.opened = a->right.opened,
+		.stable = (enum vfs_stable)a->stable,
+		.done = write_done,
+		.arg = c,
+	};
+	set_pieces(&c->io, &a->data, count);
+	a->verifier = vfs_write_verifier(c->current.ctx.vfs);
+	vfs_write(&c->io);
+	return NFS4_PENDING;
+}
+
+void nfs4_decode_commit(struct nfs4_compound *c, void *args)
+{
+	struct nfs4_commit_args *a = args;
+
+	a->offset = xdr_get_u64(c->in);
+	a->count = xdr_get_u32(c->in);
+}
+
+static void commit_done(struct vfs_io *io)
+{
+	struct nfs4_compound *c = io->arg;
+	int status = nfs4_status(c->minor, io->result < 0 ? (int)io->result : 0);
+
+	if (status == NFS4_OK)
+		put_verifier(c, vfs_write_verifier(c->current.ctx.vfs));
+	nfs4_compound_resume(c, status);
+}
+
+int nfs4_commit(struct nfs4_compound *c, void *args)
+{
+	const struct nfs4_commit_args *a = args;
+	int status = nfs4_need(c, &c->current, NFS4_NEED_REG | NFS4_NEED_FILE);
+
+	if (status != NFS4_OK)
+		return status;
+	c->io = (struct vfs_io){
+		.ctx = &c->current.ctx,
+		.node = c->current.node,
+		/* COMMIT has no stateid that would tell that the file was opened: a client that
+		 * wrote must be able to commit, also after a chmod. */
+		.opened = true,
+		.done = commit_done,
+		.arg = c,
+	};
+	/* A range that no file has may as well be the whole file. */
+	if (a->offset <= INT64_MAX && a->count <= INT64_MAX - a->offset) {
+		c->io.offset = a->offset;
+		c->io.count = a->count;
+	}
+	vfs_commit(&c->io);
+	return NFS4_PENDING;
+}
