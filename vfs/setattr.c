@@ -74,20 +74,25 @@ static int check_owner_rules(struct vfs_ctx *ctx, struct vfs_node *n, const stru
 	return only_touches(sa) ? vfs_access_check(ctx, n, W_OK) : -EPERM;
 }
 
-int vfs_set_size(struct vfs_ctx *ctx, struct vfs_node *n, uint64_t size)
+/* Permission was checked. */
+static int truncate_node(struct vfs_ctx *ctx, struct vfs_node *n, uint64_t size)
 {
-	int rc = vfs_may_write(ctx, n);
-	int fd;
+	int fd = vfs_node_fd(ctx, n, VFS_FD_WRITE);
+	int rc;
 
-	if (rc != 0)
-		return rc;
-	fd = vfs_node_fd(ctx, n, VFS_FD_WRITE);
 	if (fd < 0)
 		return fd;
 	rc = vfs_act_as_caller(ctx); /* under which the kernel clears set-id bits */
 	if (rc != 0)
 		return rc;
 	return ftruncate(fd, (off_t)size) == 0 ? 0 : -errno;
+}
+
+int vfs_set_size(struct vfs_ctx *ctx, struct vfs_node *n, uint64_t size)
+{
+	int rc = vfs_may_write(ctx, n);
+
+	return rc == 0 ? truncate_node(ctx, n, size) : rc;
 }
 
 static int set_owner(struct vfs_node *n, const struct vfs_setattr *sa)
@@ -129,7 +134,7 @@ static int set_times(struct vfs_node *n, const struct vfs_setattr *sa)
 
 static int apply(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_setattr *sa)
 {
-	int rc = sa->set_size ? vfs_set_size(ctx, n, sa->size) : 0;
+	int rc = sa->set_size ? truncate_node(ctx, n, sa->size) : 0;
 
 	if (rc == 0)
 		rc = vfs_act_as_caller(ctx);
@@ -160,7 +165,7 @@ int vfs_setattr(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_setatt
 	if (check_ctime && other_time(&sx.stx_ctime, check_ctime))
 		return -EDOM;
 	rc = check_owner_rules(ctx, n, sa, &sx);
-	if (rc == 0 && sa->set_size)
+	if (rc == 0 && sa->set_size && !sa->opened)
 		rc = vfs_may_write(ctx, n);
 	return rc == 0 ? apply(ctx, n, sa) : rc;
 }

@@ -52,6 +52,7 @@ struct vfs_setattr {
 	uint32_t mode; /* permission bits only */
 	uint32_t uid, gid;
 	uint64_t size;
+	bool opened; /* the permission to set the size was checked when the file was opened */
 	enum vfs_set_time set_atime, set_mtime;
 	struct timespec atime, mtime;
 };

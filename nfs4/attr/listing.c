@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Attributes that cannot be had are the entry's problem if the client asked for rdattr_error, and
+ * else that of the whole READDIR. A name that has gone meanwhile is no entry any more.
+ */
+#include "nfs4/attr/listing.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "lib/checked.h"
+#include "nfs4/attr/table.h"
+#include "nfs4/names/cross.h"
+
+/* What names an entry, whatever its attributes are. */
+struct entry {
+	const char *name;
+	uint32_t len;
+	uint64_t cookie;
+	uint64_t mounted_on;
+};
+
+void nfs4_listing_init(struct nfs4_listing *l, struct nfs4_compound *c,
+		       const struct nfs4_bitmap *want)
+{
+	struct nfs4_bitmap rest = *want;
+
+	nfs4_bitmap_remove(&rest, FATTR4_RDATTR_ERROR);
+	nfs4_bitmap_remove(&rest, FATTR4_MOUNTED_ON_FILEID);
+	memset(l, 0, sizeof(*l));
+	l->c = c;
+	l->want = *want;
+	l->wants_error = nfs4_bitmap_has(want, FATTR4_RDATTR_ERROR);
+	l->wants_file = !nfs4_bitmap_empty(&rest);
+	l->wants_fs = nfs4_attr_needs(want) & NFS4_ATTR_FS;
+}
+
+/* False: no room; nothing is put then. */
+static bool put(struct nfs4_listing *l, const struct entry *e, const struct nfs4_bitmap *have,
+		const struct nfs4_attr_source *src)
+{
+	struct xdr_out *x = l->c->out;
+	size_t start = xdr_out_pos(x);
+	uint32_t dir_size = 8u + 4u + e->len + rn_xdr_pad(e->len);
+
+	if (dir_size > l->dir_left && l->entries > 0)
+		return false;
+	xdr_put_bool(x, true);
+	xdr_put_u64(x, e->cookie);
+	xdr_put_opaque(x, e->name, e->len);
+	nfs4_put_fattr(x, have, src);
+	if (x->overflow || xdr_out_pos(x) > l->end) {
+		xdr_out_rewind(x, start);
+		return false;
+	}
+	l->dir_left -= (uint32_t)rn_min(dir_size, l->dir_left);
+	l->entries++;
+	return true;
+}
+
+/* The entry with nothing but rdattr_error. */
+static bool put_failed(struct nfs4_listing *l, const struct entry *e, int status)
+{
+	struct nfs4_attr_source src;
+	struct nfs4_bitmap have = { 0 };
+
+	if (!l->wants_error) {
+		l->status = status;
+		return false;
+	}
+	nfs4_attr_source_init(l->c, &src);
+	src.rdattr_error = (uint32_t)status;
+	src.mounted_on = e->mounted_on;
+	nfs4_bitmap_add(&have, FATTR4_RDATTR_ERROR);
+	if (nfs4_bitmap_has(&l->want, FATTR4_MOUNTED_ON_FILEID))
+		nfs4_bitmap_add(&have, FATTR4_MOUNTED_ON_FILEID);
+	return put(l, e, &have, &src);
+}
+
+/* Attributes of what has a filehandle of its own: p is borrowed. */
+static bool put_place(struct nfs4_listing *l, const struct entry *e, struct nfs4_place *p)
+{
+	struct nfs4_bitmap want = l->want;
+	struct nfs4_attr_source src;
+	int status = p->weak ? NFS4ERR_WRONGSEC : nfs4_attr_source_of(l->c, p, &want, &src);
+
+	if (status != NFS4_OK)
+		return put_failed(l, e, status);
+	src.mounted_on = e->mounted_on;
+	return put(l, e, &want, &src);
+}
+
+/* The file system of an entry: nearly always the directory's, asked once. */
+static int get_fs(struct nfs4_listing *l, const struct entry *e, struct nfs4_attr_source *src)
+{
+	struct nfs4_place *dir = &l->c->current;
+	struct vfs_node *n;
+	int rc;
+
+	if (!l->fs_known || l->fs_of != src->attr.fsid) {
+		rc = vfs_lookup(&dir->ctx, dir->node, e->name, e->len, &n, NULL);
+		if (rc == 0) {
+			rc = vfs_statfs(&dir->ctx, n, &l->fs);
+			vfs_node_put(n);
+		}
+		if (rc != 0)
+			return rc;
+		l->fs_of = src->attr.fsid;
+		l->fs_known = true;
+	}
+	src->fs = l->fs;
+	return 0;
+}
+
+static int get_file(struct nfs4_listing *l, const struct entry *e, struct nfs4_attr_source *src)
+{
+	struct nfs4_place *dir = &l->c->current;
+	int rc = vfs_peek(&dir->ctx, dir->node, e->name, e->len, &src->fh, &src->attr);
+
+	if (rc == 0 && l->wants_fs)
+		rc = get_fs(l, e, src);
+	return rc;
+}
+
+static bool put_file(struct nfs4_listing *l, const struct entry *e)
+{
+	struct nfs4_compound *c = l->c;
+	struct nfs4_bitmap want = l->want;
+	struct nfs4_attr_source src;
+	struct nfs4_place other;
+	int rc, status;
+	bool ok;
+
+	nfs4_attr_source_init(c, &src);
+	rc = get_file(l, e, &src);
+	if (rc == -ENOENT)
+		return true;
+	if (rc != 0)
+		return put_failed(l, e, nfs4_status(c->minor, rc));
+	if (nfs4_cross_down(c, &c->current, e->name, e->len, &src.fh, &other, &status)) {
+		if (status != NFS4_OK)
+			return put_failed(l, e, status);
+		ok = put_place(l, e, &other);
+		nfs4_place_clear(&other);
+		return ok;
+	}
+	src.mounted_on = e->mounted_on;
+	nfs4_attr_source_names(c, &want, &src);
+	return put(l, e, &want, &src);
+}
+
+bool nfs4_list_dirent(struct nfs4_listing *l, const struct vfs_dirent *de, uint64_t cookie)
+{
+	struct entry e = {
+		.name = de->name, .len = de->len, .cookie = cookie, .mounted_on = de->fileid
+	};
+	struct nfs4_attr_source src;
+
+	if (l->wants_file)
+		return put_file(l, &e);
+	nfs4_attr_source_init(l->c, &src);
+	src.mounted_on = e.mounted_on;
+	return put(l, &e, &l->want, &src);
+}
+
+bool nfs4_list_pseudo(struct nfs4_listing *l, const struct nfs4_pseudo_entry *pe)
+{
+	struct entry e = {
+		.name = pe->name, .len = pe->len, .cookie = pe->cookie, .mounted_on = pe->mounted_on
+	};
+	struct nfs4_place p;
+
+	if (pe->status != NFS4_OK)
+		return put_failed(l, &e, pe->status);
+	p = *pe->place; /* borrowed, for what vfs/ does with its context */
+	return put_place(l, &e, &p);
+}

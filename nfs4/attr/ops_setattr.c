@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * SETATTR (RFC 7530 section 16.32, RFC 8881 section 18.30). What the caller may not do is found out
+ * before anything is done, so the result says all of the attributes, or none.
+ */
+#include <errno.h>
+
+#include "nfs4/attr/ops.h"
+#include "nfs4/state/io.h"
+
+void nfs4_decode_setattr(struct nfs4_compound *c, void *args)
+{
+	struct nfs4_setattr_args *a = args;
+
+	nfs4_get_stateid(c->in, &a->sid);
+	nfs4_get_sattr(c, &a->attrs);
+}
+
+/* The result has a bitmap whatever the status. */
+static int put_result(struct nfs4_compound *c, int status)
+{
+	const struct nfs4_setattr_args *a = c->args;
+	static const struct nfs4_bitmap none;
+
+	c->keep_body = true;
+	nfs4_put_bitmap(c->out, status == NFS4_OK ? &a->attrs.given : &none);
+	return status;
+}
+
+static int after_sync(struct nfs4_compound *c, int rc)
+{
+	return put_result(c, nfs4_status(c->minor, rc));
+}
+
+/* mode_set_masked: the other bits stay. */
+static int mask_mode(struct nfs4_place *p, struct nfs4_sattr *sa)
+{
+	struct vfs_attr now;
+	int rc;
+
+	if (!nfs4_bitmap_has(&sa->given, FATTR4_MODE_SET_MASKED))
+		return 0;
+	rc = vfs_getattr(&p->ctx, p->node, &now);
+	if (rc == 0) {
+		sa->set.mode = (now.mode & ~sa->mode_mask & NFS4_MODE_BITS) |
+			       (sa->set.mode & sa->mode_mask);
+		sa->set.set_mode = true;
+	}
+	return rc;
+}
+
+static int check(struct nfs4_compound *c, struct nfs4_setattr_args *a)
+{
+	unsigned need = NFS4_NEED_FILE | NFS4_NEED_WRITABLE;
+	int status;
+
+	if (a->attrs.set.set_size)
+		need |= NFS4_NEED_REG;
+	status = nfs4_need(c, &c->current, need);
+	return status == NFS4_OK ? nfs4_sattr_check(c, &a->attrs, NFS4_SATTR_SETATTR) : status;
+}
+
+static int set(struct nfs4_compound *c, struct nfs4_setattr_args *a)
+{
+	struct nfs4_place *p = &c->current;
+	int rc = mask_mode(p, &a->attrs);
+
+	return rc == 0 ? vfs_setattr(&p->ctx, p->node, &a->attrs.set, NULL) : rc;
+}
+
+int nfs4_setattr(struct nfs4_compound *c, void *args)
+{
+	struct nfs4_setattr_args *a = args;
+	struct nfs4_io_right right = { 0 };
+	int status = check(c, a);
+	int rc;
+
+	if (status == NFS4_OK && a->attrs.set.set_size)
+		status = nfs4_io_begin(c, &a->sid, NFS4_IO_WRITE, &right);
+	if (status != NFS4_OK)
+		return put_result(c, status);
+	a->attrs.set.opened = right.opened;
+	rc = set(c, a);
+	nfs4_io_end(&right);
+	if (rc == 0 && nfs4_bitmap_empty(&a->attrs.given))
+		return put_result(c, NFS4_OK);
+	c->sync.node[0] = c->current.node;
+	return nfs4_settle(c, rc, after_sync);
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * VERIFY and NVERIFY (RFC 7530 sections 16.35 and 16.15, RFC 8881 sections 18.31 and 18.15): the
+ * values that came are compared with ours one by one, as XDR; owners by whom they name.
+ */
+#include <string.h>
+
+#include "lib/checked.h"
+#include "nfs4/attr/ops.h"
+#include "nfs4/attr/source.h"
+#include "nfs4/attr/table.h"
+
+/* Of one attribute's value, owners excepted: a filehandle is the longest. */
+#define VALUE_MAX 192u
+
+void nfs4_decode_verify(struct nfs4_compound *c, void *args)
+{
+	struct nfs4_verify_args *a = args;
+
+	a->unknown = !nfs4_get_bitmap(c->in, &a->given);
+	a->values = xdr_get_opaque(c->in, UINT32_MAX, &a->len);
+}
+
+void nfs4_decode_nverify(struct nfs4_compound *c, void *args)
+{
+	struct nfs4_nverify_args *a = args;
+
+	nfs4_decode_verify(c, &a->as_verify);
+}
+
+static int check_given(const struct nfs4_verify_args *a, uint32_t minor)
+{
+	int status = NFS4_OK;
+
+	if (a->unknown)
+		return NFS4ERR_ATTRNOTSUPP;
+	for (unsigned i = 0; i < NFS4_ATTR_WORDS * 32; i++) {
+		const struct nfs4_attr_row *row = nfs4_attr_find(i, minor);
+
+		if (!nfs4_bitmap_has(&a->given, i))
+			continue;
+		if (!row)
+			return NFS4ERR_ATTRNOTSUPP;
+		if (!row->get || i == FATTR4_RDATTR_ERROR)
+			status = NFS4ERR_INVAL;
+	}
+	return status;
+}
+
+struct comparing {
+	struct nfs4_compound *c;
+	const struct nfs4_attr_source *src;
+	struct xdr_in in;
+	bool same;
+	int status;
+};
+
+static void compare_owner(struct comparing *cmp, unsigned number)
+{
+	uint32_t len, id;
+	const char *name = (const char *)xdr_get_opaque(&cmp->in, UINT32_MAX, &len);
+	int status;
+
+	if (!name)
+		return;
+	if (number == FATTR4_OWNER) {
+		status = nfs4_name_to_uid(cmp->c, name, len, &id);
+		cmp->same &= status == NFS4_OK && id == cmp->src->attr.uid;
+	} else {
+		status = nfs4_name_to_gid(cmp->c, name, len, &id);
+		cmp->same &= status == NFS4_OK && id == cmp->src->attr.gid;
+	}
+}
+
+/* Moves over a value; what no such attribute can have is NFS4ERR_INVAL. */
+static void pass_value(struct comparing *cmp, unsigned number, uint32_t size)
+{
+	struct nfs4_bitmap b;
+	uint32_t len;
+
+	switch (number) {
+	case FATTR4_SUPPORTED_ATTRS:
+	case FATTR4_SUPPATTR_EXCLCREAT:
+		nfs4_get_bitmap(&cmp->in, &b);
+		break;
+	case FATTR4_FILEHANDLE:
+		xdr_get_opaque(&cmp->in, NFS4_FHSIZE, &len);
+		break;
+	case FATTR4_MODE:
+		if (xdr_get_u32(&cmp->in) & ~NFS4_MODE_BITS)
+			cmp->status = NFS4ERR_INVAL;
+		break;
+	default:
+		xdr_skip(&cmp->in, size);
+	}
+}
+
+static void compare_value(struct comparing *cmp, unsigned number, const uint8_t *values)
+{
+	const struct nfs4_attr_row *row = nfs4_attr_find(number, cmp->c->minor);
+	size_t from = xdr_in_pos(&cmp->in), to;
+	uint8_t buf[VALUE_MAX];
+	struct xdr_out ours;
+
+	if (row->needs & (NFS4_ATTR_OWNER | NFS4_ATTR_GROUP)) {
+		compare_owner(cmp, number);
+		return;
+	}
+	pass_value(cmp, number, row->size);
+	if (cmp->in.err)
+		return;
+	to = xdr_in_pos(&cmp->in);
+	xdr_out_init(&ours, buf, sizeof(buf));
+	row->get(&ours, cmp->src);
+	if (xdr_out_pos(&ours) != to - from || memcmp(buf, values + from, to - from) != 0)
+		cmp->same = false;
+}
+
+static int compare(struct nfs4_compound *c, const struct nfs4_verify_args *a,
+		   const struct nfs4_attr_source *src)
+{
+	/* The cursor only reads. */
+	struct rpc_seg seg = { .base = (uint8_t *)(uintptr_t)a->values, .len = a->len };
+	struct comparing cmp = { .c = c, .src = src, .same = true };
+
+	xdr_in_init(&cmp.in, &seg, 1, NULL);
+	for (unsigned i = 0; i < NFS4_ATTR_WORDS * 32 && !cmp.in.err; i++) {
+		if (nfs4_bitmap_has(&a->given, i))
+			compare_value(&cmp, i, a->values);
+	}
+	if (cmp.in.err || cmp.in.left > 0)
+		return NFS4ERR_BADXDR;
+	if (cmp.status != NFS4_OK)
+		return cmp.status;
+	return cmp.same ? NFS4ERR_SAME : NFS4ERR_NOT_SAME;
+}
+
+/* NFS4ERR_SAME, NFS4ERR_NOT_SAME, or what is wrong. */
+static int verify(struct nfs4_compound *c, const struct nfs4_verify_args *a)
+{
+	struct nfs4_bitmap want = a->given;
+	struct nfs4_attr_source src;
+	int status = nfs4_need(c, &c->current, 0);
+
+	if (status == NFS4_OK)
+		status = check_given(a, c->minor);
+	if (status == NFS4_OK)
+		status = nfs4_attr_source_of(c, &c->current, &want, &src);
+	if (status == NFS4_OK && memcmp(&want, &a->given, sizeof(want)) != 0)
+		status = NFS4ERR_ATTRNOTSUPP; /* by this file system */
+	return status == NFS4_OK ? compare(c, a, &src) : status;
+}
+
+int nfs4_verify(struct nfs4_compound *c, void *args)
+{
+	int status = verify(c, args);
+
+	return status == NFS4ERR_SAME ? NFS4_OK : status;
+}
+
+int nfs4_nverify(struct nfs4_compound *c, void *args)
+{
+	const struct nfs4_nverify_args *a = args;
+	int status = verify(c, &a->as_verify);
+
+	return status == NFS4ERR_NOT_SAME ? NFS4_OK : status;
+}
