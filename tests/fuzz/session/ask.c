@@ -89,7 +89,7 @@ static void ask(struct asker *a, struct ss_values *learn)
 	if (n > CALL_MAX)
 		ss_finding("procedure %u: a reply of %zu octets", a->what.proc, n);
 	receive(a, a->reply, n);
-	const char *bad = ss_reply_check(&a->what, a->reply, n, false, 0, learn);
+	const char *bad = ss_reply_check(&a->what, a->reply, n, NULL, learn);
 	if (bad)
 		ss_finding("procedure %u: its reply: %s", a->what.proc, bad);
 	if (ss_reply_status(a->reply, n) > 0 || (n > 24 && ss_reply_status(a->reply, n) < 0))

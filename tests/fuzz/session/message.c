@@ -60,8 +60,43 @@ static void put_segment(struct out *o, const struct ss_values *v, uint32_t len)
 	put_long(o, v->address);
 }
 
+static void put_sequence(struct out *o, struct ss_values *v, uint32_t slot)
+{
+	put_bytes(o, v->session, sizeof(v->session));
+	put_word(o, ++v->slot_seqid[slot]);
+	put_word(o, slot);
+	put_word(o, SS_SLOTS - 1);
+}
+
+/* False: no mark of NFSv4's. */
+static bool put_nfs4_mark(struct out *o, struct ss_values *v, uint8_t letter, uint8_t k)
+{
+	switch (letter) {
+	case 'Q':
+		put_sequence(o, v, k % SS_SLOTS);
+		return true;
+	case 'K':
+		put_long(o, v->clientid[k & 1]);
+		return true;
+	case 'T':
+		put_bytes(o, v->confirm, sizeof(v->confirm));
+		return true;
+	case 'N':
+		put_word(o, v->create_seqid);
+		return true;
+	case 'I':
+		put_bytes(o, v->stateid[k & 1], sizeof(v->stateid[0]));
+		return true;
+	case 'O':
+		put_word(o, ++v->owner_seqid);
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* False: no mark of ours. */
-static bool put_mark(struct out *o, const struct ss_values *v, uint8_t letter, uint8_t k)
+static bool put_mark(struct out *o, struct ss_values *v, uint8_t letter, uint8_t k)
 {
 	uint32_t size = ss_sizes[k % rn_array_size(ss_sizes)];
 	const struct ss_fh *fh = &v->fh[k % SS_FH_COUNT];
@@ -90,11 +125,11 @@ static bool put_mark(struct out *o, const struct ss_values *v, uint8_t letter, u
 		put_segment(o, v, size);
 		return true;
 	default:
-		return false;
+		return put_nfs4_mark(o, v, letter, k);
 	}
 }
 
-size_t ss_expand(const uint8_t *data, size_t len, const struct ss_values *v, uint8_t *out)
+size_t ss_expand(const uint8_t *data, size_t len, struct ss_values *v, uint8_t *out)
 {
 	struct out o = { .base = out };
 

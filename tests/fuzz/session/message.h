@@ -8,7 +8,11 @@
  *   B  a counted opaque of ss_sizes[k] octets, with its pad
  *   D  the same number of octets, bare and unpadded
  *   S  a segment of an RDMA chunk (handle, length, offset): ss_sizes[k] octets of the client's
- * memory
+ *      memory
+ *   Q  SEQUENCE's session id, sequence id of slot k, the slot and the highest slot
+ *   K  the client id of minor version 0 (k = 0) or of a session's client, T what confirms it
+ *   N  the next sequence id of CREATE_SESSION
+ *   I  the last stateid of an open (k = 0) or of a lock, O the owner's next sequence id
  */
 #ifndef RN_TESTS_FUZZ_SESSION_MESSAGE_H
 #define RN_TESTS_FUZZ_SESSION_MESSAGE_H
@@ -18,6 +22,7 @@
 
 #define SS_MESSAGE_MAX (2u << 20) /* more than the server takes */
 #define SS_HANDLE_MAX 64u
+#define SS_SLOTS 4u
 
 enum ss_handle {
 	SS_FH_ROOT,
@@ -47,6 +52,10 @@ struct ss_values {
 	struct ss_fh fh[SS_FH_COUNT];
 	unsigned next_new;
 	uint64_t cookie, cookieverf;
+	/* NFSv4 */
+	uint64_t clientid[2];
+	uint8_t confirm[8], session[16], stateid[2][16];
+	uint32_t create_seqid, owner_seqid, slot_seqid[SS_SLOTS];
 	/* The memory that RDMA segments name. */
 	uint32_t rkey;
 	uint64_t address;
@@ -54,8 +63,9 @@ struct ss_values {
 
 void ss_learn_handle(struct ss_values *v, const uint8_t *bytes, uint32_t len);
 
-/* The message with values for its marks; out has SS_MESSAGE_MAX bytes. Returns its length. */
-size_t ss_expand(const uint8_t *data, size_t len, const struct ss_values *v, uint8_t *out);
+/* The message with values for its marks, some of which count up; out has SS_MESSAGE_MAX bytes.
+ * Returns its length. */
+size_t ss_expand(const uint8_t *data, size_t len, struct ss_values *v, uint8_t *out);
 
 static inline uint32_t ss_word(const uint8_t *p)
 {

@@ -71,12 +71,14 @@ static size_t gather(const struct cf_conn *conn, const struct ss_rdma_header *h,
 	return len;
 }
 
-static uint32_t bulk_length(const struct ss_rdma_header *h)
+static void list_bulks(const struct ss_rdma_header *call, const struct ss_rdma_header *h,
+		       struct ss_bulks *out)
 {
-	for (unsigned i = 0; i < h->nwrites; i++)
-		if (ss_chunk_length(h, &h->write[i]))
-			return (uint32_t)ss_chunk_length(h, &h->write[i]);
-	return 0;
+	out->n = (unsigned)rn_min(rn_min(call->nwrites, h->nwrites), SS_BULKS_MAX);
+	for (unsigned i = 0; i < out->n; i++) {
+		out->offered[i] = (uint32_t)ss_chunk_length(call, &call->write[i]);
+		out->written[i] = (uint32_t)ss_chunk_length(h, &h->write[i]);
+	}
 }
 
 const char *ss_rdma_reply_check(const struct cf_conn *conn, const struct ss_window *w,
@@ -111,6 +113,7 @@ const char *ss_rdma_reply_check(const struct cf_conn *conn, const struct ss_wind
 		msg = gathered;
 		len = gather(conn, &h, gathered);
 	}
-	uint32_t bulk = bulk_length(&h);
-	return ss_reply_check(&debt->call, msg, len, bulk > 0, bulk, learn);
+	struct ss_bulks bulks;
+	list_bulks(&w->call, &h, &bulks);
+	return ss_reply_check(&debt->call, msg, len, &bulks, learn);
 }

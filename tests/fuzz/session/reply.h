@@ -9,13 +9,21 @@
 #include "tests/fuzz/session/message.h"
 #include "tests/fuzz/session/stream.h"
 
+#define SS_BULKS_MAX 32u
+
+/* The Write chunks of a call by RDMA, in order: the n-th bulk item of a reply goes by the n-th that
+ * is not empty (RFC 8267 section 6.4.1). */
+struct ss_bulks {
+	unsigned n;
+	uint32_t offered[SS_BULKS_MAX], written[SS_BULKS_MAX]; /* octets */
+};
+
 /*
- * msg: the whole RPC reply. by_chunk: its bulk item, of bulk_len bytes, went by an RDMA Write chunk
- * and is not in msg. learn, unless NULL, takes handles and cookies. NULL if all is well, else what
- * is wrong.
+ * msg: the whole RPC reply, without what went by Write chunks. bulks: NULL for none. learn, unless
+ * NULL, takes what later calls may name. NULL if all is well, else what is wrong.
  */
 const char *ss_reply_check(const struct ss_call *call, const uint8_t *msg, size_t len,
-			   bool by_chunk, uint32_t bulk_len, struct ss_values *learn);
+			   const struct ss_bulks *bulks, struct ss_values *learn);
 
 /* The status of an accepted, successful reply's results (their first word), or -1. */
 int64_t ss_reply_status(const uint8_t *msg, size_t len);

@@ -194,7 +194,7 @@ static void take_reply(struct ss_tcp *c, const uint8_t *msg, size_t len)
 			   len >= 4 ? ss_word(msg) : 0);
 	if (debt->call.prog == UINT32_MAX)
 		return;
-	const char *bad = ss_reply_check(&debt->call, msg, len, false, 0, c->values);
+	const char *bad = ss_reply_check(&debt->call, msg, len, NULL, c->values);
 	if (bad)
 		ss_finding("tcp: reply to program %u version %u procedure %u: %s", debt->call.prog,
 			   debt->call.vers, debt->call.proc, bad);

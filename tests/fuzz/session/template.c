@@ -6,6 +6,7 @@
 #include "nfs3/nfs3_server.h"
 #include "nfs3/proto.h"
 #include "rpc/xdr_out.h"
+#include "tests/fuzz/session/compound.h"
 #include "tests/fuzz/session/message.h"
 #include "tests/unit/nfs3_samples.h"
 
@@ -26,12 +27,13 @@ static const struct sample_world world = { .put_fh = put_handle, .path = SS_EXPO
 
 unsigned ss_template_count(void)
 {
-	return nfs3_sample_count;
+	return nfs3_sample_count + ss_compound_count();
 }
 
 const char *ss_template_name(unsigned i)
 {
-	return nfs3_samples[i].name;
+	return i < nfs3_sample_count ? nfs3_samples[i].name
+				     : ss_compound_name(i - nfs3_sample_count);
 }
 
 size_t ss_template(unsigned i, uint8_t *out)
@@ -39,7 +41,11 @@ size_t ss_template(unsigned i, uint8_t *out)
 	struct xdr_out x;
 
 	xdr_out_init(&x, out, SS_TEMPLATE_MAX);
-	nfs3_sample_put(&nfs3_samples[i % nfs3_sample_count], &x, &world);
+	i %= ss_template_count();
+	if (i < nfs3_sample_count)
+		nfs3_sample_put(&nfs3_samples[i], &x, &world);
+	else
+		ss_compound_put(i - nfs3_sample_count, &x);
 	return x.used;
 }
 

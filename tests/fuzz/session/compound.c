@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "tests/fuzz/session/compound.h"
+
+#include <string.h>
+
+#include "lib/checked.h"
+#include "nfs4/proto.h"
+#include "rpc/message.h"
+#include "tests/fuzz/session/message.h"
+#include "tests/fuzz/session/template.h"
+
+#define STEPS 8
+#define OF_NEW 0x1000u /* PUTFH of what the last GETFH brought, not of the root */
+#define OF_LINK 0x2000u
+#define OF_LOCK 0x4000u /* by the stateid of the lock, not of the open */
+
+static void mark(struct xdr_out *x, char letter, uint8_t k)
+{
+	const uint8_t m[4] = { 0xf1, 'F', (uint8_t)letter, k };
+
+	xdr_put_fixed(x, m, sizeof(m));
+}
+
+static void put_name(struct xdr_out *x, const char *name)
+{
+	xdr_put_opaque(x, name, (uint32_t)strlen(name));
+}
+
+static void put_bitmap(struct xdr_out *x, uint32_t a, uint32_t b, uint32_t c)
+{
+	xdr_put_u32(x, 3);
+	xdr_put_u32(x, a);
+	xdr_put_u32(x, b);
+	xdr_put_u32(x, c);
+}
+
+/* mode 0644 alone */
+static void put_mode(struct xdr_out *x)
+{
+	xdr_put_u32(x, 2);
+	xdr_put_u32(x, 0);
+	xdr_put_u32(x, 1u << (FATTR4_MODE - 32));
+	xdr_put_u32(x, 4);
+	xdr_put_u32(x, 0644);
+}
+
+static void put_owner(struct xdr_out *x, uint32_t minor, const char *name)
+{
+	mark(x, 'K', minor > 0);
+	put_name(x, name);
+}
+
+static void put_open(struct xdr_out *x, uint32_t minor)
+{
+	mark(x, 'O', 0);
+	xdr_put_u32(x, OPEN4_SHARE_ACCESS_BOTH);
+	xdr_put_u32(x, OPEN4_SHARE_DENY_NONE);
+	put_owner(x, minor, "open");
+	xdr_put_u32(x, 1); /* OPEN4_CREATE */
+	xdr_put_u32(x, 0); /* UNCHECKED4 */
+	put_mode(x);
+	xdr_put_u32(x, 0); /* CLAIM_NULL */
+	put_name(x, "open4");
+}
+
+static void put_lock(struct xdr_out *x, uint32_t minor)
+{
+	xdr_put_u32(x, 2); /* WRITE_LT */
+	xdr_put_bool(x, false);
+	xdr_put_u64(x, 10);
+	xdr_put_u64(x, 100);
+	xdr_put_bool(x, true); /* a new owner */
+	mark(x, 'O', 0);
+	mark(x, 'I', 0);
+	xdr_put_u32(x, 1);
+	put_owner(x, minor, "lock");
+}
+
+static void put_lockt(struct xdr_out *x, uint32_t minor)
+{
+	xdr_put_u32(x, 1); /* READ_LT */
+	xdr_put_u64(x, 0);
+	xdr_put_u64(x, UINT64_MAX);
+	put_owner(x, minor, "other");
+}
+
+static void put_locku(struct xdr_out *x)
+{
+	xdr_put_u32(x, 2);
+	xdr_put_u32(x, 2);
+	mark(x, 'I', 1);
+	xdr_put_u64(x, 20);
+	xdr_put_u64(x, 10);
+}
+
+static void put_create(struct xdr_out *x)
+{
+	xdr_put_u32(x, NF4LNK);
+	put_name(x, "where");
+	put_name(x, "link4");
+	put_mode(x);
+}
+
+static void put_readdir(struct xdr_out *x)
+{
+	xdr_put_u64(x, 0);
+	xdr_put_u64(x, 0);
+	xdr_put_u32(x, 1000);
+	xdr_put_u32(x, 4000);
+	put_bitmap(x, 0xffffffff, 0xffffffff, 0xffff);
+}
+
+static void put_io(struct xdr_out *x, uint32_t opnum, uint8_t which)
+{
+	mark(x, 'I', which);
+	xdr_put_u64(x, 100);
+	switch (opnum) {
+	case OP_READ:
+		xdr_put_u32(x, 5000);
+		break;
+	case OP_WRITE:
+		xdr_put_u32(x, 2); /* FILE_SYNC4 */
+		mark(x, 'B', 8);
+		break;
+	case OP_ALLOCATE:
+	case OP_DEALLOCATE:
+		xdr_put_u64(x, 5000);
+		break;
+	case OP_SEEK:
+		xdr_put_u32(x, 1);
+		break;
+	default: /* OP_IO_ADVISE */
+		xdr_put_u64(x, 5000);
+		xdr_put_u32(x, 1);
+		xdr_put_u32(x, 1);
+	}
+}
+
+static void put_channel(struct xdr_out *x)
+{
+	static const uint32_t words[] = { 0, 1 << 20, 1 << 20, 4096, 16, SS_SLOTS, 0 };
+
+	for (unsigned i = 0; i < rn_array_size(words); i++)
+		xdr_put_u32(x, words[i]);
+}
+
+static void put_client_op(struct xdr_out *x, uint32_t opnum)
+{
+	switch (opnum) {
+	case OP_SETCLIENTID:
+		xdr_put_fixed(x, "verifier", 8);
+		put_name(x, "fuzzer");
+		xdr_put_u32(x, 0x40000000);
+		put_name(x, "tcp");
+		put_name(x, "127.0.0.1.3.1");
+		xdr_put_u32(x, 1);
+		break;
+	case OP_SETCLIENTID_CONFIRM:
+		mark(x, 'K', 0);
+		mark(x, 'T', 0);
+		break;
+	case OP_RENEW:
+		mark(x, 'K', 0);
+		break;
+	case OP_EXCHANGE_ID:
+		xdr_put_fixed(x, "verifier", 8);
+		put_name(x, "fuzzer of sessions");
+		xdr_put_u32(x, 0);
+		xdr_put_u32(x, 0);
+		xdr_put_u32(x, 0);
+		break;
+	case OP_CREATE_SESSION:
+		mark(x, 'K', 1);
+		mark(x, 'N', 0);
+		xdr_put_u32(x, 0);
+		put_channel(x);
+		put_channel(x);
+		xdr_put_u32(x, 0x40000000);
+		xdr_put_u32(x, 1);
+		xdr_put_u32(x, 0);
+		break;
+	case OP_SEQUENCE:
+		mark(x, 'Q', 0);
+		xdr_put_bool(x, true);
+		break;
+	case OP_DESTROY_CLIENTID:
+		mark(x, 'K', 1);
+		break;
+	default: /* OP_RECLAIM_COMPLETE */
+		xdr_put_bool(x, false);
+	}
+}
+
+static void put_name_op(struct xdr_out *x, uint32_t opnum)
+{
+	switch (opnum) {
+	case OP_LOOKUP:
+	case OP_SECINFO:
+		put_name(x, "dir");
+		break;
+	case OP_REMOVE:
+		put_name(x, "link4");
+		break;
+	case OP_RENAME:
+		put_name(x, "open4");
+		put_name(x, "open5");
+		break;
+	case OP_LINK:
+		put_name(x, "hard4");
+		break;
+	default:
+		break;
+	}
+}
+
+/* One operation with arguments that make sense. */
+static void put_op(struct xdr_out *x, uint32_t minor, uint32_t step)
+{
+	uint32_t opnum = step & 0xfff;
+	uint8_t which = (step & OF_LOCK) != 0;
+
+	xdr_put_u32(x, opnum);
+	switch (opnum) {
+	case OP_PUTFH:
+		mark(x, 'H', step & OF_NEW ? SS_FH_NEW : step & OF_LINK ? SS_FH_LINK : SS_FH_ROOT);
+		break;
+	case OP_ACCESS:
+		xdr_put_u32(x, 0x3f);
+		break;
+	case OP_GETATTR:
+		put_bitmap(x, 0xffffffff, 0xffffffff, 0xffff);
+		break;
+	case OP_SETATTR:
+		mark(x, 'I', which);
+		put_mode(x);
+		break;
+	case OP_VERIFY:
+	case OP_NVERIFY:
+		put_mode(x);
+		break;
+	case OP_OPEN:
+		put_open(x, minor);
+		break;
+	case OP_OPEN_CONFIRM:
+		mark(x, 'I', 0);
+		mark(x, 'O', 0);
+		break;
+	case OP_OPEN_DOWNGRADE:
+		mark(x, 'I', 0);
+		mark(x, 'O', 0);
+		xdr_put_u32(x, OPEN4_SHARE_ACCESS_READ);
+		xdr_put_u32(x, 0);
+		break;
+	case OP_CLOSE:
+		mark(x, 'O', 0);
+		mark(x, 'I', 0);
+		break;
+	case OP_LOCK:
+		put_lock(x, minor);
+		break;
+	case OP_LOCKT:
+		put_lockt(x, minor);
+		break;
+	case OP_LOCKU:
+		put_locku(x);
+		break;
+	case OP_RELEASE_LOCKOWNER:
+		put_owner(x, minor, "lock");
+		break;
+	case OP_CREATE:
+		put_create(x);
+		break;
+	case OP_READDIR:
+		put_readdir(x);
+		break;
+	case OP_COMMIT:
+		xdr_put_u64(x, 0);
+		xdr_put_u32(x, 0);
+		break;
+	case OP_READ:
+	case OP_WRITE:
+	case OP_ALLOCATE:
+	case OP_DEALLOCATE:
+	case OP_SEEK:
+	case OP_IO_ADVISE:
+		put_io(x, opnum, which);
+		break;
+	case OP_FREE_STATEID:
+		mark(x, 'I', which);
+		break;
+	case OP_TEST_STATEID:
+		xdr_put_u32(x, 2);
+		mark(x, 'I', 0);
+		mark(x, 'I', 1);
+		break;
+	case OP_SECINFO_NO_NAME:
+		xdr_put_u32(x, 0);
+		break;
+	case OP_DESTROY_SESSION:
+	case OP_BIND_CONN_TO_SESSION:
+		/* The session id of the mark, and what of SEQUENCE's further arguments fits. */
+		mark(x, 'Q', 0);
+		break;
+	case OP_LOOKUP:
+	case OP_SECINFO:
+	case OP_REMOVE:
+	case OP_RENAME:
+	case OP_LINK:
+		put_name_op(x, opnum);
+		break;
+	default:
+		if ((opnum >= OP_RENEW && opnum <= OP_RENEW) || opnum >= OP_SETCLIENTID)
+			put_client_op(x, opnum);
+	}
+}
+
+/* Operations of a COMPOUND; SEQUENCE comes first by itself where the minor version has it. */
+struct compound {
+	const char *name;
+	uint8_t first_minor, last_minor;
+	bool bare; /* without SEQUENCE */
+	uint32_t step[STEPS];
+};
+
+static const struct compound compounds[] = {
+	{ "clientid", 0, 0, true, { OP_SETCLIENTID } },
+	{ "confirm", 0, 0, true, { OP_SETCLIENTID_CONFIRM } },
+	{ "renew", 0, 0, true, { OP_RENEW } },
+	{ "exchange", 1, 2, true, { OP_EXCHANGE_ID } },
+	{ "session", 1, 2, true, { OP_CREATE_SESSION } },
+	{ "reclaimed", 1, 2, false, { OP_RECLAIM_COMPLETE } },
+	{ "root", 0, 2, false, { OP_PUTROOTFH, OP_GETFH, OP_GETATTR, OP_READDIR } },
+	{ "attr", 0, 2, false, { OP_PUTFH, OP_GETATTR, OP_ACCESS } },
+	{ "lookup", 0, 2, false, { OP_PUTFH, OP_LOOKUP, OP_GETFH, OP_LOOKUPP, OP_GETFH } },
+	{ "list", 0, 2, false, { OP_PUTFH, OP_READDIR } },
+	{ "open", 0, 2, false, { OP_PUTFH, OP_SAVEFH, OP_OPEN, OP_GETFH, OP_GETATTR } },
+	{ "openconf", 0, 0, false, { OP_PUTFH | OF_NEW, OP_OPEN_CONFIRM } },
+	{ "write", 0, 2, false, { OP_PUTFH | OF_NEW, OP_WRITE, OP_GETATTR } },
+	{ "writes", 0, 2, false, { OP_PUTFH | OF_NEW, OP_WRITE, OP_WRITE, OP_READ, OP_READ } },
+	{ "read", 0, 2, false, { OP_PUTFH | OF_NEW, OP_READ, OP_COMMIT, OP_READ } },
+	{ "lock", 0, 2, false, { OP_PUTFH | OF_NEW, OP_LOCK, OP_LOCKT } },
+	{ "locked", 0, 2, false, { OP_PUTFH | OF_NEW, OP_WRITE | OF_LOCK, OP_LOCKU } },
+	{ "downgrade", 0, 2, false, { OP_PUTFH | OF_NEW, OP_OPEN_DOWNGRADE } },
+	{ "setattr", 0, 2, false, { OP_PUTFH | OF_NEW, OP_SETATTR, OP_VERIFY, OP_NVERIFY } },
+	{ "close", 0, 2, false, { OP_PUTFH | OF_NEW, OP_CLOSE } },
+	{ "release", 0, 0, false, { OP_RELEASE_LOCKOWNER } },
+	{ "link", 0, 2, false, { OP_PUTFH, OP_CREATE, OP_READLINK } },
+	{ "readlink", 0, 2, false, { OP_PUTFH | OF_LINK, OP_READLINK } },
+	{ "hardlink", 0, 2, false, { OP_PUTFH | OF_NEW, OP_SAVEFH, OP_PUTFH, OP_LINK } },
+	{ "rename", 0, 2, false, { OP_PUTFH, OP_SAVEFH, OP_RENAME, OP_RESTOREFH, OP_REMOVE } },
+	{ "secinfo", 0, 2, false, { OP_PUTFH, OP_SECINFO } },
+	{ "noname", 1, 2, false, { OP_PUTFH, OP_SECINFO_NO_NAME } },
+	{ "stateids",
+	  1,
+	  2,
+	  false,
+	  { OP_TEST_STATEID, OP_FREE_STATEID | OF_LOCK, OP_FREE_STATEID } },
+	{ "space",
+	  2,
+	  2,
+	  false,
+	  { OP_PUTFH | OF_NEW, OP_ALLOCATE, OP_DEALLOCATE, OP_SEEK, OP_IO_ADVISE } },
+	{ "unsession", 1, 2, true, { OP_DESTROY_SESSION } },
+	{ "bind", 1, 2, true, { OP_BIND_CONN_TO_SESSION } },
+	{ "unclient", 1, 2, true, { OP_DESTROY_CLIENTID } },
+};
+
+/* The i-th pair of a COMPOUND and a minor version that it is for. */
+static const struct compound *find(unsigned i, uint32_t *minor)
+{
+	for (unsigned k = 0; k < rn_array_size(compounds); k++) {
+		unsigned n = compounds[k].last_minor - compounds[k].first_minor + 1u;
+
+		*minor = compounds[k].first_minor + i;
+		if (i < n)
+			return &compounds[k];
+		i -= n;
+	}
+	*minor = 0;
+	return &compounds[0];
+}
+
+unsigned ss_compound_count(void)
+{
+	unsigned n = 0;
+
+	for (unsigned k = 0; k < rn_array_size(compounds); k++)
+		n += compounds[k].last_minor - compounds[k].first_minor + 1u;
+	return n;
+}
+
+const char *ss_compound_name(unsigned i)
+{
+	static char name[32];
+	uint32_t minor;
+	const struct compound *c = find(i, &minor);
+	size_t len = strlen(c->name);
+
+	memcpy(name, c->name, len);
+	memcpy(name + len, "-4.", 3);
+	name[len + 3] = (char)('0' + minor);
+	name[len + 4] = '\0';
+	return name;
+}
+
+static void put_head(struct xdr_out *x)
+{
+	static const uint32_t words[] = { 1,
+					  RPC_CALL,
+					  RPC_VERSION,
+					  NFS4_PROGRAM,
+					  NFS4_VERSION,
+					  NFSPROC4_COMPOUND,
+					  RPC_AUTH_SYS,
+					  24,
+					  0,
+					  4 };
+
+	for (unsigned i = 0; i < rn_array_size(words); i++)
+		xdr_put_u32(x, words[i]);
+	xdr_put_fixed(x, "fuzz", 4);
+	xdr_put_u32(x, 0); /* uid, gid, no further groups */
+	xdr_put_u32(x, 0);
+	xdr_put_u32(x, 0);
+	xdr_put_u32(x, RPC_AUTH_NONE);
+	xdr_put_u32(x, 0);
+}
+
+void ss_compound_put(unsigned i, struct xdr_out *x)
+{
+	uint32_t minor, n = 0;
+	const struct compound *c = find(i, &minor);
+
+	put_head(x);
+	put_name(x, "tag");
+	xdr_put_u32(x, minor);
+	while (n < STEPS && c->step[n])
+		n++;
+	xdr_put_u32(x, n + (minor > 0 && !c->bare));
+	if (minor > 0 && !c->bare)
+		put_op(x, minor, OP_SEQUENCE);
+	for (unsigned k = 0; k < n; k++)
+		put_op(x, minor, c->step[k]);
+}

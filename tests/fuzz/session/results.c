@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Results behind a status of NFS4_OK are described by a letter for each item:
+ *
+ *   u U b   32 bits, 64 bits, a boolean       o n    a counted opaque, a name
+ *   c       change_info4                      m      bitmap4
+ *   H       a handle                          v      8 octets, verifier
+ *   a       fattr4                            s l    a stateid of an open, of a lock
+ *   r R     READ's result, READLINK's         e      directory entries and the end mark
+ *   G       open_delegation4                  f      flavours of SECINFO
+ *   x S q   EXCHANGE_ID, CREATE_SESSION, SEQUENCE
+ *   k       SETCLIENTID                       t      a list of statuses
+ */
+#include "tests/fuzz/session/results.h"
+
+#include <string.h>
+
+#include "lib/checked.h"
+
+#define OPS_MAX 1000u
+#define ENTRIES_MAX 100000u
+
+enum {
+	OP_LOCK = 12,
+	OP_LOCKT = 13,
+	OP_SETATTR = 34,
+	OP_SETCLIENTID = 35,
+	OP_ILLEGAL = 10044,
+	ERR_DENIED = 10010,
+	ERR_CLID_INUSE = 10017,
+	ERR_LAST = 10096,
+};
+
+static const char *const results[] = {
+	[3] = "uu",   [4] = "s",      [5] = "v",   [6] = "cm",	 [7] = "",   [8] = "",	  [9] = "a",
+	[10] = "H",   [11] = "c",     [12] = "l",  [13] = "",	 [14] = "l", [15] = "",	  [16] = "",
+	[17] = "",    [18] = "scumG", [19] = "",   [20] = "s",	 [21] = "s", [22] = "",	  [23] = "",
+	[24] = "",    [25] = "r",     [26] = "ve", [27] = "R",	 [28] = "c", [29] = "cc", [30] = "",
+	[31] = "",    [32] = "",      [33] = "f",  [34] = "m",	 [35] = "k", [36] = "",	  [37] = "",
+	[38] = "uuv", [39] = "",      [40] = "",   [41] = "duu", [42] = "x", [43] = "S",  [44] = "",
+	[45] = "",    [52] = "f",     [53] = "q",  [54] = NULL,	 [55] = "t", [57] = "",	  [58] = "",
+	[59] = "",    [62] = "",      [63] = "m",  [69] = "bU",
+};
+
+static void learn(struct ss_in *in, void *to, const uint8_t *from, size_t n)
+{
+	if (!in->bad && in->learn)
+		memcpy(to, from, n);
+}
+
+static void get_stateid(struct ss_in *in, unsigned which)
+{
+	const uint8_t *p = ss_get(in, 16);
+
+	if (in->learn)
+		learn(in, in->learn->stateid[which], p, 16);
+}
+
+static void get_bitmap(struct ss_in *in)
+{
+	uint32_t n = ss_get_u32(in);
+
+	if (n > 3)
+		ss_wrong(in, "a bitmap of more than three words");
+	else
+		ss_get(in, (size_t)4 * n);
+}
+
+static void get_attributes(struct ss_in *in)
+{
+	uint32_t len;
+
+	get_bitmap(in);
+	ss_get_opaque(in, 64u << 10, &len);
+	if (len % 4)
+		ss_wrong(in, "attributes of no whole words");
+}
+
+static void get_entries(struct ss_in *in)
+{
+	unsigned n = 0;
+
+	while (!in->bad && ss_get_bool(in)) {
+		uint64_t cookie = ss_get_u64(in);
+
+		if (cookie < 3)
+			ss_wrong(in, "a cookie of 0, 1 or 2");
+		if (!in->bad && in->learn)
+			in->learn->cookie = cookie;
+		ss_get_name(in, 255);
+		get_attributes(in);
+		if (++n > ENTRIES_MAX)
+			ss_wrong(in, "too many entries");
+	}
+	ss_get_bool(in);
+}
+
+static void get_delegation(struct ss_in *in)
+{
+	uint32_t why;
+
+	switch (ss_get_u32(in)) {
+	case 0: /* none */
+		return;
+	case 3: /* none, and why */
+		why = ss_get_u32(in);
+		if (why == 1 || why == 2)
+			ss_get_bool(in);
+		return;
+	default:
+		ss_wrong(in, "a delegation, of which there are none");
+	}
+}
+
+static void get_flavours(struct ss_in *in)
+{
+	uint32_t n = ss_get_u32(in);
+
+	if (n > 16)
+		ss_wrong(in, "more than 16 flavours");
+	while (!in->bad && n-- > 0)
+		if (ss_get_u32(in) == 6)
+			ss_wrong(in, "RPCSEC_GSS, which there is not");
+}
+
+static void get_exchange_id(struct ss_in *in)
+{
+	uint64_t id = ss_get_u64(in);
+	uint32_t seqid = ss_get_u32(in), len;
+
+	if (!in->bad && in->learn) {
+		in->learn->clientid[1] = id;
+		in->learn->create_seqid = seqid;
+	}
+	ss_get_u32(in);
+	switch (ss_get_u32(in)) {
+	case 0:
+		break;
+	case 1:
+		get_bitmap(in);
+		get_bitmap(in);
+		break;
+	default:
+		ss_wrong(in, "a state protection that there is not");
+	}
+	ss_get_u64(in);
+	ss_get_opaque(in, 1024, &len);
+	ss_get_opaque(in, 1024, &len);
+	uint32_t n = ss_get_u32(in);
+	if (n > 1)
+		ss_wrong(in, "more than one implementation id");
+	if (n == 1) {
+		ss_get_name(in, 1024);
+		ss_get_name(in, 1024);
+		ss_get(in, 12);
+	}
+}
+
+static void get_channel(struct ss_in *in)
+{
+	ss_get(in, 6 * 4);
+	uint32_t n = ss_get_u32(in);
+
+	if (n > 1)
+		ss_wrong(in, "more than one rdma_ird");
+	else
+		ss_get(in, (size_t)4 * n);
+}
+
+static void get_session(struct ss_in *in)
+{
+	const uint8_t *id = ss_get(in, 16);
+
+	if (in->learn) {
+		learn(in, in->learn->session, id, 16);
+		if (!in->bad)
+			memset(in->learn->slot_seqid, 0, sizeof(in->learn->slot_seqid));
+	}
+	uint32_t seqid = ss_get_u32(in);
+	if (!in->bad && in->learn)
+		in->learn->create_seqid = seqid + 1;
+	ss_get_u32(in);
+	get_channel(in);
+	get_channel(in);
+}
+
+static void get_sequence(struct ss_in *in)
+{
+	ss_get(in, 16);
+	ss_get_u32(in);
+	uint32_t slot = ss_get_u32(in), highest = ss_get_u32(in);
+	ss_get_u32(in);
+	if (slot > highest)
+		ss_wrong(in, "a slot above the highest");
+	if (ss_get_u32(in) > 0xfff)
+		ss_wrong(in, "unknown flags of SEQUENCE");
+}
+
+static void get_clientid(struct ss_in *in)
+{
+	uint64_t id = ss_get_u64(in);
+	const uint8_t *confirm = ss_get(in, 8);
+
+	if (in->learn) {
+		learn(in, in->learn->confirm, confirm, 8);
+		if (!in->bad)
+			in->learn->clientid[0] = id;
+	}
+}
+
+static void get_statuses(struct ss_in *in)
+{
+	uint32_t n = ss_get_u32(in);
+
+	if (n > OPS_MAX)
+		ss_wrong(in, "too many statuses");
+	while (!in->bad && n-- > 0)
+		ss_get_u32(in);
+}
+
+static void get_verifier(struct ss_in *in)
+{
+	uint64_t v = ss_get_u64(in);
+
+	if (!in->bad && in->learn)
+		in->learn->cookieverf = v;
+}
+
+static void get_item(struct ss_in *in, char c)
+{
+	uint32_t len;
+
+	switch (c) {
+	case 'u':
+		ss_get_u32(in);
+		break;
+	case 'U':
+		ss_get_u64(in);
+		break;
+	case 'b':
+		ss_get_bool(in);
+		break;
+	case 'c':
+		ss_get_bool(in);
+		ss_get(in, 16);
+		break;
+	case 'm':
+		get_bitmap(in);
+		break;
+	case 'H':
+		ss_get_handle(in);
+		break;
+	case 'v':
+		get_verifier(in);
+		break;
+	case 'a':
+		get_attributes(in);
+		break;
+	case 's':
+	case 'l':
+		get_stateid(in, c == 'l');
+		break;
+	case 'r':
+		ss_get_bool(in);
+		ss_get_bulk(in);
+		break;
+	case 'R':
+		ss_get_bulk(in);
+		break;
+	case 'e':
+		get_entries(in);
+		break;
+	case 'G':
+		get_delegation(in);
+		break;
+	case 'f':
+		get_flavours(in);
+		break;
+	case 'x':
+		get_exchange_id(in);
+		break;
+	case 'S':
+		get_session(in);
+		break;
+	case 'q':
+		get_sequence(in);
+		break;
+	case 'k':
+		get_clientid(in);
+		break;
+	case 't':
+		get_statuses(in);
+		break;
+	default: /* 'o', 'd' */
+		if (c == 'd')
+			ss_get(in, 16);
+		else
+			ss_get_opaque(in, 1024, &len);
+	}
+}
+
+/* LOCK4denied; what SETCLIENTID says of the client in the way; SETATTR's bitmap. */
+static void get_failure(struct ss_in *in, uint32_t op, uint32_t status)
+{
+	uint32_t len;
+
+	if ((op == OP_LOCK || op == OP_LOCKT) && status == ERR_DENIED) {
+		ss_get(in, 8 + 8 + 4 + 8);
+		ss_get_opaque(in, 1024, &len);
+	} else if (op == OP_SETCLIENTID && status == ERR_CLID_INUSE) {
+		ss_get_opaque(in, 1024, &len);
+		ss_get_opaque(in, 1024, &len);
+	} else if (op == OP_SETATTR) {
+		get_bitmap(in);
+	}
+}
+
+static uint32_t get_result(struct ss_in *in)
+{
+	uint32_t op = ss_get_u32(in), status = ss_get_u32(in);
+	const char *items;
+
+	if (op != OP_ILLEGAL && (op < 3 || op > 71))
+		ss_wrong(in, "a result of an operation that there is not");
+	if (status > ERR_LAST || (status > 100 && status < 10001))
+		ss_wrong(in, "an unknown nfsstat4");
+	if (status) {
+		get_failure(in, op, status);
+		return status;
+	}
+	items = op < rn_array_size(results) ? results[op] : NULL;
+	if (!items)
+		ss_wrong(in, "success of an operation that is not done");
+	for (; items && *items && !in->bad; items++)
+		get_item(in, *items);
+	return status;
+}
+
+void ss_compound_check(struct ss_in *in, uint32_t proc)
+{
+	uint32_t status, n, len, last = 0;
+
+	if (proc == 0)
+		return;
+	status = ss_get_u32(in);
+	ss_get_opaque(in, 1024, &len);
+	n = ss_get_u32(in);
+	if (n > OPS_MAX)
+		ss_wrong(in, "too many results");
+	for (uint32_t i = 0; i < n && !in->bad; i++) {
+		if (last)
+			ss_wrong(in, "a result behind one that failed");
+		last = get_result(in);
+	}
+	if (n > 0 && last != status)
+		ss_wrong(in, "a status other than the last result's");
+}
