@@ -128,7 +128,8 @@ static void report_unknown(struct reader *r, const char *section, const char *na
 			       in_sections.best);
 		else
 			report(r,
-			       "unknown section [%s]: there are server, tcp, rdma, nfs3 and vfs%s",
+			       "unknown section [%s]: there are server, tcp, rdma, nfs3, nfs4 and "
+			       "vfs%s",
 			       section, "");
 		return;
 	}
@@ -262,20 +263,37 @@ int cfg_set(struct cfg_settings *settings, const char *key, const char *value, c
 	return diags->errors > errors ? -EINVAL : 0;
 }
 
+/* A record holds a WRITE and what is around it. */
+static void check_record(const struct cfg_settings *settings, struct cfg_place at,
+			 struct cfg_diags *diags)
+{
+	const struct cfg_nfs3 *v3 = &settings->nfs3;
+	const struct cfg_nfs4 *v4 = &settings->nfs4;
+	const bool is_v4 = v4->enabled && (!v3->enabled || v4->max_io > v3->max_io);
+	const uint64_t need = (is_v4 ? v4->max_io : v3->max_io) + 4096;
+
+	if (settings->tcp.enabled && settings->tcp.max_record < need)
+		cfg_diag_add(diags, at, CFG_ERROR,
+			     "tcp.max_record is too small for a WRITE of %s.max_io: make it %lluK "
+			     "or more",
+			     is_v4 ? "nfs4" : "nfs3", (unsigned long long)need / 1024);
+}
+
 int cfg_check(const struct cfg_settings *settings, const char *origin, struct cfg_diags *diags)
 {
 	const struct cfg_place at = { .file = origin };
 	unsigned errors = diags->errors;
 
-	if (settings->tcp.enabled && settings->tcp.max_record < settings->nfs3.max_io + 4096)
-		cfg_diag_add(
-			diags, at, CFG_ERROR,
-			"tcp.max_record is too small for a WRITE of nfs3.max_io: make it %lluK "
-			"or more",
-			(unsigned long long)(settings->nfs3.max_io + 4096) / 1024);
+	check_record(settings, at, diags);
 	if (!settings->tcp.enabled && settings->rdma.enabled == CFG_NO)
 		cfg_diag_add(diags, at, CFG_ERROR,
 			     "neither tcp.enabled nor rdma.enabled: enable one of them");
+	if (!settings->nfs3.enabled && !settings->nfs4.enabled)
+		cfg_diag_add(diags, at, CFG_ERROR,
+			     "neither nfs3.enabled nor nfs4.enabled: enable one of them");
+	if (settings->nfs4.minor_min > settings->nfs4.minor_max)
+		cfg_diag_add(diags, at, CFG_ERROR,
+			     "nfs4.minor_min is above nfs4.minor_max: no minor version is left");
 	return diags->errors > errors ? -EINVAL : 0;
 }
 

@@ -74,6 +74,17 @@ struct cfg_nfs3 {
 	bool manage_gids;
 };
 
+struct cfg_nfs4 {
+	bool enabled;
+	uint64_t minor_min;
+	uint64_t minor_max;
+	uint64_t lease_time;
+	uint64_t grace_time;
+	uint64_t max_io;
+	uint64_t max_sessions; /* 0: as memory allows */
+	bool manage_gids;
+};
+
 struct cfg_vfs {
 	int io_mode; /* enum cfg_io_mode */
 	bool handle_mac;
@@ -85,6 +96,7 @@ struct cfg_settings {
 	struct cfg_tcp tcp;
 	struct cfg_rdma rdma;
 	struct cfg_nfs3 nfs3;
+	struct cfg_nfs4 nfs4;
 	struct cfg_vfs vfs;
 };
 

@@ -20,6 +20,7 @@ const struct cfg_section cfg_sections[] = {
 	{ "tcp", "NFS and MOUNT over TCP" },
 	{ "rdma", "NFS over RDMA" },
 	{ "nfs3", "NFS version 3" },
+	{ "nfs4", "NFS version 4" },
 	{ "vfs", "Access to the exported file systems" },
 };
 const unsigned cfg_n_sections = sizeof(cfg_sections) / sizeof(cfg_sections[0]);
@@ -35,7 +36,8 @@ const struct cfg_row cfg_rows[] = {
 	  .text = "File descriptors that the cache of open files may hold: at most half of what the process "
 		  "may have. 0 means 65536 within that." },
 	{ ROW(server, state_dir, CFG_PATH), .def = "/var/lib/ringnfs",
-	  .text = "Directory for what outlives a restart: the secret that file handles are signed with." },
+	  .text = "Directory for what outlives a restart: the secret that file handles are signed with, and the "
+		  "records of NFSv4 clients that hold open files." },
 	{ ROW(server, exports_file, CFG_PATH), .def = "/etc/exports",
 	  .text = "The table of exports, in the syntax of exports(5)." },
 	{ ROW(server, exports_dir, CFG_PATH), .def = "/etc/exports.d",
@@ -70,7 +72,7 @@ const struct cfg_row cfg_rows[] = {
 		  "requests read. While others wait for memory, 4 seconds without progress are enough." },
 	{ ROW(tcp, max_record, CFG_SIZE), RANGE(KIB(64), MIB(64)), .def = "1088K",
 	  .text = "Longest RPC message. A longer one closes its connection. It must be at least 4K above "
-		  "nfs3.max_io." },
+		  "nfs3.max_io and nfs4.max_io." },
 
 	{ ROW(rdma, enabled, CFG_ENUM), .words = tristate, .def = "auto",
 	  .text = "Serve over RDMA. With auto a machine without an RDMA device is served by TCP alone; with "
@@ -106,6 +108,27 @@ const struct cfg_row cfg_rows[] = {
 	{ ROW(nfs3, drc_memory, CFG_SIZE), RANGE(MIB(1), TIB(1)), .def = "32M",
 	  .text = "Memory for these replies." },
 	{ ROW(nfs3, manage_gids, CFG_BOOL), .def = "no",
+	  .text = "Take a user's groups from this machine rather than from the request, which carries at "
+		  "most 16." },
+
+	{ ROW(nfs4, enabled, CFG_BOOL), .def = "yes",
+	  .text = "Serve NFS version 4." },
+	{ ROW(nfs4, minor_min, CFG_UINT), RANGE(0, 2), .def = "0",
+	  .text = "The lowest minor version: 1 leaves out NFSv4.0, which has no sessions." },
+	{ ROW(nfs4, minor_max, CFG_UINT), RANGE(0, 2), .def = "2",
+	  .text = "The highest minor version." },
+	{ ROW(nfs4, lease_time, CFG_SECONDS), RANGE(5, 3600), .def = "90s",
+	  .text = "A client that is not heard of for so long may lose its open files and locks to others. Until "
+		  "somebody needs them, it keeps them." },
+	{ ROW(nfs4, grace_time, CFG_SECONDS), RANGE(5, 3600), .def = "90s",
+	  .text = "After a restart, clients have so long at most to get their locks back, before others may have them. "
+		  "It ends as soon as all have done so. It is never shorter than the lease of the run before, which is what "
+		  "clients know of." },
+	{ ROW(nfs4, max_io, CFG_SIZE), RANGE(KIB(4), MIB(1)), .step = KIB(4), .def = "1M",
+	  .text = "Most data in one READ or WRITE." },
+	{ ROW(nfs4, max_sessions, CFG_UINT), RANGE(0, 1000000), .def = "0",
+	  .text = "Sessions of all clients at a time. 0 means as many as memory_max allows." },
+	{ ROW(nfs4, manage_gids, CFG_BOOL), .def = "no",
 	  .text = "Take a user's groups from this machine rather than from the request, which carries at "
 		  "most 16." },
 

@@ -44,6 +44,9 @@ Test(conf_settings, defaults)
 	cr_expect(s.rdma.inline_size == 4096 && s.rdma.credits == 128 && s.rdma.poll_usec == 0);
 	cr_expect(s.nfs3.enabled && s.nfs3.max_io == 1 << 20 && !s.nfs3.manage_gids);
 	cr_expect(s.nfs3.drc_size == 16384 && s.nfs3.drc_memory == 32 << 20);
+	cr_expect(s.nfs4.enabled && s.nfs4.minor_min == 0 && s.nfs4.minor_max == 2);
+	cr_expect(s.nfs4.lease_time == 90 && s.nfs4.grace_time == 90 && s.nfs4.max_io == 1 << 20);
+	cr_expect(s.nfs4.max_sessions == 0 && !s.nfs4.manage_gids);
 	cr_expect(s.vfs.io_mode == CFG_IO_BUFFERED && s.vfs.handle_mac &&
 		  s.vfs.ring_entries == 256);
 	cr_expect(cfg_check(&s, "x", &diags) == 0 && diags.n == 0);
@@ -118,6 +121,10 @@ static const struct value_case values[] = {
 	{ "nfs3.max_io", "4096", "4K" },
 	{ "nfs3.max_io", "4097", NULL },
 	{ "nfs3.max_io", "1025K", NULL },
+	{ "nfs4.lease_time", "10", "10s" },
+	{ "nfs4.lease_time", "4", NULL },
+	{ "nfs4.grace_time", "1h", "1h" },
+	{ "nfs4.minor_max", "3", NULL },
 	{ "vfs.io_mode", "direct", "direct" },
 	{ "vfs.io_mode", "fast", NULL },
 };
@@ -177,8 +184,8 @@ static const struct text_case texts[] = {
 	  { "f:4: error: unknown section [rmda]: did you mean [rdma]?" } },
 	{ "[http]\nport = 5\n", { "f:2: error: unknown section [http]: did you mean [tcp]?" } },
 	{ "[somewhere]\nport = 5\n",
-	  { "f:2: error: unknown section [somewhere]: there are server, tcp, rdma, nfs3 and "
-	    "vfs" } },
+	  { "f:2: error: unknown section [somewhere]: there are server, tcp, rdma, nfs3, "
+	    "nfs4 and vfs" } },
 	{ "port = 5\n",
 	  { "f:1: error: \"port\" is before the first section: write [server] or another above "
 	    "it" } },
@@ -317,7 +324,7 @@ static const char *other_value(const struct cfg_row *row)
 	case CFG_UINT:
 		break;
 	}
-	return row->max > 200 ? "201" : "3";
+	return row->max > 200 ? "201" : row->max > 2 ? "3" : "1";
 }
 
 Test(conf_settings, every_row_is_stored_printed_and_read_back)
@@ -367,6 +374,16 @@ Test(conf_settings, check_together)
 	cr_expect(cfg_check(&s, "x", &diags) == 0);
 	cr_assert(cfg_set(&s, "rdma.enabled", "no", "x", &diags) == 0);
 	cr_expect(cfg_check(&s, "x", &diags) == -EINVAL && diags.n == 2);
+	cr_assert(cfg_set(&s, "tcp.enabled", "yes", "x", &diags) == 0);
+	cr_assert(cfg_set(&s, "nfs4.minor_min", "2", "x", &diags) == 0);
+	cr_expect(cfg_check(&s, "x", &diags) == 0);
+	cr_assert(cfg_set(&s, "nfs4.minor_max", "1", "x", &diags) == 0);
+	cr_expect(cfg_check(&s, "x", &diags) == -EINVAL && diags.n == 3);
+	cr_assert(cfg_set(&s, "nfs4.minor_min", "0", "x", &diags) == 0);
+	cr_assert(cfg_set(&s, "nfs4.enabled", "no", "x", &diags) == 0);
+	cr_expect(cfg_check(&s, "x", &diags) == 0);
+	cr_assert(cfg_set(&s, "nfs3.enabled", "no", "x", &diags) == 0);
+	cr_expect(cfg_check(&s, "x", &diags) == -EINVAL && diags.n == 4);
 	cfg_free(&s);
 	cfg_diags_free(&diags);
 }
