@@ -31,10 +31,9 @@ struct nfs4_record {
 	uint32_t id_len;   /* up to NFS4_OPAQUE_LIMIT */
 	uint8_t sessions;  /* 0: from SETCLIENTID, 1: from EXCHANGE_ID: two name spaces */
 	uint8_t verifier[NFS4_VERIFIER_SIZE];
-	_Atomic unsigned durable;    /* enum nfs4_record_bits: on disk */
+	_Atomic unsigned durable;    /* enum nfs4_record_bits: on disk, in this run's epoch */
+	_Atomic unsigned reclaim;    /* nfs4/recovery/grace.c's: what it may reclaim */
 	struct nfs4_record_job *job; /* under way; the recovery's lock guards it */
-	_Atomic unsigned reclaim;    /* nfs4/recovery/grace.c's: what it may reclaim, what it did */
-	_Atomic uint64_t reclaimed_s; /* CLOCK_MONOTONIC seconds of its last reclaim */
 };
 
 /* Of a new client; id is not copied. */

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "nfs4/recovery/db_open_private.h"
+#include "nfs4/recovery/db_private.h"
+
+#define BUSY_MS 2000 /* for the run before, which may not have gone yet */
+
+/* Alone with the file, SQLite keeps the log's index in its own memory: no mapping of a file, which
+ * could shrink under us. FULL: a commit is on disk when it returns. */
+static const char setup[] = "PRAGMA locking_mode=EXCLUSIVE;"
+			    "PRAGMA journal_mode=WAL;"
+			    "PRAGMA synchronous=FULL;"
+			    "PRAGMA mmap_size=0;"
+			    "PRAGMA trusted_schema=0;";
+
+static const char schema[] =
+	"PRAGMA application_id=1919837811;"
+	"CREATE TABLE run(one INTEGER PRIMARY KEY CHECK(one=1), epoch INTEGER NOT NULL,"
+	" lease INTEGER NOT NULL);"
+	"INSERT INTO run VALUES(1,0,0);"
+	"CREATE TABLE client(id BLOB NOT NULL, sessions INTEGER NOT NULL, verifier BLOB NOT NULL,"
+	" bits INTEGER NOT NULL, epoch INTEGER NOT NULL, PRIMARY KEY(id,sessions)) WITHOUT ROWID;"
+	"PRAGMA user_version=1;";
+
+static const char *const statements[NFS4_DB_STATEMENTS] = {
+	[NFS4_DB_BEGIN] = "BEGIN IMMEDIATE",
+	[NFS4_DB_COMMIT] = "COMMIT",
+	[NFS4_DB_ROLLBACK] = "ROLLBACK",
+	[NFS4_DB_PUT] = "INSERT OR REPLACE INTO client(id,sessions,verifier,bits,epoch)"
+			" VALUES(?1,?2,?3,?4,?5)",
+	[NFS4_DB_DELETE] = "DELETE FROM client WHERE id=?1 AND sessions=?2",
+	[NFS4_DB_PRUNE] = "DELETE FROM client WHERE epoch<?1",
+	[NFS4_DB_LEASE] = "UPDATE run SET lease=?1",
+	[NFS4_DB_EACH] = "SELECT id,sessions,verifier,bits FROM client WHERE epoch<?1",
+};
+
+static int exec(struct nfs4_db *db, const char *sql)
+{
+	return nfs4_db_errno(sqlite3_exec(db->handle, sql, NULL, NULL, NULL));
+}
+
+/* The first column of the first row. */
+static int query(struct nfs4_db *db, const char *sql, int64_t *number, bool *is_ok)
+{
+	sqlite3_stmt *st = NULL;
+	int rc = sqlite3_prepare_v2(db->handle, sql, -1, &st, NULL);
+
+	if (rc == SQLITE_OK)
+		rc = sqlite3_step(st);
+	if (rc == SQLITE_ROW && number)
+		*number = sqlite3_column_int64(st, 0);
+	if (rc == SQLITE_ROW && is_ok) {
+		const char *text = (const char *)sqlite3_column_text(st, 0);
+
+		*is_ok = text && strcmp(text, "ok") == 0;
+	}
+	if (rc == SQLITE_DONE)
+		rc = SQLITE_CORRUPT;
+	sqlite3_finalize(st);
+	return nfs4_db_errno(rc);
+}
+
+/* -EUCLEAN: damaged; -EPROTO: of a later release. A new file gets its tables. */
+static int check_schema(struct nfs4_db *db)
+{
+	int64_t version = 0;
+	bool whole = false;
+	int err = query(db, "PRAGMA user_version", &version, NULL);
+
+	if (err)
+		return err;
+	if (version > NFS4_DB_VERSION)
+		return -EPROTO;
+	err = query(db, "PRAGMA quick_check(1)", NULL, &whole);
+	if (err)
+		return err;
+	if (!whole || version < 0)
+		return -EUCLEAN;
+	if (version == 0) {
+		err = exec(db, "BEGIN IMMEDIATE");
+		if (!err)
+			err = exec(db, schema);
+		if (!err)
+			err = exec(db, "COMMIT");
+		/* A table that is there already is none of ours. */
+		return err == -EIO ? -EUCLEAN : err;
+	}
+	return 0;
+}
+
+static int prepare(struct nfs4_db *db)
+{
+	for (unsigned i = 0; i < NFS4_DB_STATEMENTS; i++) {
+		int rc = sqlite3_prepare_v3(db->handle, statements[i], -1,
+					    SQLITE_PREPARE_PERSISTENT, &db->st[i], NULL);
+
+		/* Tables that are not as we made them. */
+		if (rc != SQLITE_OK)
+			return rc == SQLITE_ERROR ? -EUCLEAN : nfs4_db_errno(rc);
+	}
+	return 0;
+}
+
+static int begin_epoch(struct nfs4_db *db, unsigned lease, unsigned *old_lease)
+{
+	char sql[96];
+	int64_t was = 0;
+	int err = query(db, "SELECT lease FROM run", &was, NULL);
+
+	if (!err)
+		err = query(db, "SELECT epoch FROM run", &db->epoch, NULL);
+	if (err)
+		return err;
+	*old_lease = was > 0 && was < 86400 ? (unsigned)was : 0;
+	if (db->epoch < 0 || db->epoch == INT64_MAX)
+		return -EUCLEAN;
+	db->epoch++;
+	/* Until grace ends, clients of earlier epochs count on the longest of the leases. */
+	if (lease < *old_lease)
+		lease = *old_lease;
+	snprintf(sql, sizeof(sql), "UPDATE run SET epoch=%" PRId64 ",lease=%u", db->epoch, lease);
+	return exec(db, sql);
+}
+
+/* The file, readable by root alone, before SQLite makes it readable by all. */
+static int make_file(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return 0;
+}
+
+static int sync_dir(const char *dir)
+{
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int err = fd < 0 || fsync(fd) < 0 ? -errno : 0;
+
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+static int try_open(const char *path, unsigned lease, struct nfs4_db *db, unsigned *old_lease)
+{
+	int err = make_file(path);
+
+	if (err)
+		return err;
+	err = nfs4_db_errno(sqlite3_open_v2(path, &db->handle,
+					    SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL));
+	if (!err) {
+		sqlite3_busy_timeout(db->handle, BUSY_MS);
+		err = exec(db, setup);
+	}
+	if (!err)
+		err = check_schema(db);
+	if (!err)
+		err = prepare(db);
+	if (!err)
+		err = begin_epoch(db, lease, old_lease);
+	return err;
+}
+
+static int open_path(const char *path, unsigned lease, struct nfs4_db **out, unsigned *old_lease)
+{
+	struct nfs4_db *db = calloc(1, sizeof(*db));
+	int err = -ENOMEM;
+
+	if (db)
+		db->path = strdup(path);
+	if (db && db->path)
+		err = try_open(path, lease, db, old_lease);
+
+	if (err)
+		nfs4_db_close(db);
+	else
+		*out = db;
+	return err;
+}
+
+int nfs4_db_remove(struct nfs4_db *db)
+{
+	char other[PATH_MAX + 16], *slash = strrchr(db->path, '/');
+
+	/* The log alone would not be read; the file alone might be an older state. */
+	snprintf(other, sizeof(other), "%s-wal", db->path);
+	if (unlink(db->path) < 0 || (unlink(other) < 0 && errno != ENOENT))
+		return -errno;
+	*slash = 0;
+	return sync_dir(db->path);
+}
+
+/* A damaged file is kept for whoever wants to know, the last one. Its log belongs to it. */
+static int put_aside(const char *path)
+{
+	static const char *const parts[] = { "-wal", "-shm", "-journal" };
+	char from[PATH_MAX + 16], to[PATH_MAX + 16];
+
+	for (unsigned i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		snprintf(from, sizeof(from), "%s%s", path, parts[i]);
+		snprintf(to, sizeof(to), "%s.damaged%s", path, parts[i]);
+		if (rename(from, to) < 0 && errno != ENOENT)
+			return -errno;
+	}
+	snprintf(to, sizeof(to), "%s.damaged", path);
+	return rename(path, to) < 0 ? -errno : 0;
+}
+
+static void explain(const struct rn_logger *log, const char *path, int err)
+{
+	if (err == -EPROTO)
+		rn_err(log,
+		       "%s is of a later release of ringnfs: NFSv4 clients cannot reclaim their "
+		       "locks after restarts until that release runs again or the file is removed",
+		       path);
+	else if (err == -EBUSY)
+		rn_err(log,
+		       "%s is in use by another process: NFSv4 clients cannot reclaim their locks "
+		       "after restarts; give each ringnfsd its own server.state_dir",
+		       path);
+	else
+		rn_err(log,
+		       "%s cannot be used (%s): NFSv4 clients cannot reclaim their locks after "
+		       "restarts; make the directory writable, with some space, and restart",
+		       path, strerror(-err));
+}
+
+int nfs4_db_open(const char *dir, unsigned lease, const struct rn_logger *log, struct nfs4_db **out,
+		 unsigned *old_lease)
+{
+	char path[PATH_MAX];
+	int n = snprintf(path, sizeof(path), "%s/" NFS4_DB_NAME, dir), err;
+
+	if (n < 0 || (size_t)n >= sizeof(path))
+		return -ENAMETOOLONG;
+	err = open_path(path, lease, out, old_lease);
+	if (err == -EUCLEAN) {
+		rn_err(log,
+		       "%s is damaged: locks that NFSv4 clients held cannot be reclaimed this "
+		       "time; "
+		       "it is kept as %s.damaged, which may be removed",
+		       path, path);
+		err = put_aside(path);
+		if (!err)
+			err = open_path(path, lease, out, old_lease);
+	}
+	if (!err)
+		err = sync_dir(dir);
+	if (err) {
+		explain(log, path, err);
+		if (*out)
+			nfs4_db_close(*out);
+		*out = NULL;
+	}
+	return err;
+}

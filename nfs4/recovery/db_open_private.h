@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The database's inside, for the files that make it up. */
+#ifndef RN_NFS4_DB_OPEN_PRIVATE_H
+#define RN_NFS4_DB_OPEN_PRIVATE_H
+
+#include <sqlite3.h>
+#include <stdint.h>
+
+enum nfs4_db_statement {
+	NFS4_DB_BEGIN,
+	NFS4_DB_COMMIT,
+	NFS4_DB_ROLLBACK,
+	NFS4_DB_PUT,
+	NFS4_DB_DELETE,
+	NFS4_DB_PRUNE,
+	NFS4_DB_LEASE,
+	NFS4_DB_EACH,
+	NFS4_DB_STATEMENTS
+};
+
+struct nfs4_db {
+	sqlite3 *handle;
+	int64_t epoch;
+	char *path;
+	sqlite3_stmt *st[NFS4_DB_STATEMENTS];
+};
+
+int nfs4_db_errno(int rc);
+
+#endif

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Running: some who had a record have not come to their end of reclaiming. Ending: that is being
+ * written; nobody reclaims any more, and nobody gets what reclaims could have been in the way of.
+ * Over.
+ *
+ * When a client of minor version 0 has reclaimed everything it does not say. Linux's does not ask
+ * for anything new before it has, so one that has asked and has reclaimed nothing for QUIET_S
+ * seconds since is taken to have. If it has not, it is told (NFS4ERR_NO_GRACE) when it goes on.
+ */
+#include "nfs4/recovery/grace.h"
+
+#include <string.h>
+
+#include "nfs4/recovery/recovery_private.h"
+#include "nfs4/recovery/wheel.h"
+
+#define QUIET_S 2u
+
+/* nfs4_record.reclaim */
+enum { MAY = 1, MAY_DENY = 2, COMPLETE = 4 };
+
+/* Clients with sessions that have reclaimed something but did not say that this was all: others may
+ * now get the rest, so that after another restart they must not reclaim that. */
+static void mark_suspects(struct nfs4_recovery *r)
+{
+	struct nfs4_grace *g = &r->grace;
+
+	for (uint32_t i = 0; i < g->nbuckets; i++) {
+		for (const struct nfs4_expected *e = g->bucket[i]; e; e = e->next) {
+			struct nfs4_record *rec = e->rec;
+
+			if (!e->done && rec && e->sessions)
+				nfs4_record_suspect(r, rec, true);
+		}
+	}
+}
+
+/* With the lock held. Without memory for that, the next tick tries again. */
+static void end(struct nfs4_recovery *r)
+{
+	const struct nfs4_db_row none = { .id_len = 0 };
+	struct nfs4_record_job *job = nfs4_job_new(NFS4_JOB_END_GRACE, &none);
+
+	if (!job)
+		return;
+	mark_suspects(r);
+	nfs4_job_post(r, job);
+	atomic_store(&r->grace.phase, NFS4_GRACE_ENDING);
+}
+
+bool nfs4_grace_ended(struct nfs4_recovery *r)
+{
+	struct nfs4_grace *g = &r->grace;
+
+	if (atomic_load(&g->phase) == NFS4_GRACE_OVER)
+		return false;
+	nfs4_expected_free(g);
+	atomic_store(&g->phase, NFS4_GRACE_OVER);
+	return true;
+}
+
+void nfs4_grace_begin(struct nfs4_recovery *r, unsigned seconds)
+{
+	struct nfs4_grace *g = &r->grace;
+
+	pthread_mutex_lock(&r->lock);
+	g->began_s = nfs4_now();
+	g->ends_s = g->began_s + seconds;
+	if (g->left > 0) {
+		atomic_store(&g->phase, NFS4_GRACE_RUNNING);
+	} else {
+		/* What is on disk still may be reclaimed by nobody, so nobody waits until it has
+		 * gone. */
+		end(r);
+		nfs4_grace_ended(r);
+	}
+	pthread_mutex_unlock(&r->lock);
+	if (g->expected > 0)
+		rn_notice(r->log, "grace period: %u clients have up to %u s to reclaim their locks",
+			  g->expected, seconds);
+}
+
+/* With the lock held. */
+static void set_done(struct nfs4_recovery *r, struct nfs4_expected *e)
+{
+	struct nfs4_grace *g = &r->grace;
+
+	if (e->done)
+		return;
+	e->done = true;
+	g->left--;
+	g->denying -= (e->bits & NFS4_RECORD_DENY) != 0;
+	if (g->left == 0 && atomic_load(&g->phase) == NFS4_GRACE_RUNNING)
+		end(r);
+}
+
+static void check_quiet(struct nfs4_recovery *r, uint64_t now)
+{
+	struct nfs4_grace *g = &r->grace;
+
+	for (uint32_t i = 0; i < g->nbuckets; i++) {
+		for (struct nfs4_expected *e = g->bucket[i]; e; e = e->next)
+			if (e->wants_s > 0 && now >= e->wants_s + QUIET_S)
+				set_done(r, e);
+	}
+}
+
+void nfs4_grace_check(struct nfs4_recovery *r, uint64_t now)
+{
+	struct nfs4_grace *g = &r->grace;
+
+	if (atomic_load(&g->phase) != NFS4_GRACE_RUNNING)
+		return;
+	pthread_mutex_lock(&r->lock);
+	if (atomic_load(&g->phase) == NFS4_GRACE_RUNNING)
+		check_quiet(r, now);
+	if (atomic_load(&g->phase) == NFS4_GRACE_RUNNING && (g->left == 0 || now >= g->ends_s))
+		end(r);
+	pthread_mutex_unlock(&r->lock);
+}
+
+bool nfs4_grace_forget(struct nfs4_recovery *r, struct nfs4_record *rec, bool done)
+{
+	struct nfs4_expected *e = nfs4_expected_find(&r->grace, rec);
+
+	if (!e)
+		return false;
+	if (e->rec == rec)
+		e->rec = NULL;
+	if (done) {
+		atomic_fetch_and(&rec->reclaim, ~(unsigned)(MAY | MAY_DENY));
+		set_done(r, e);
+	}
+	return true;
+}
+
+bool nfs4_in_grace(struct nfs4_server *srv)
+{
+	return atomic_load_explicit(&srv->recovery->grace.phase, memory_order_acquire) !=
+	       NFS4_GRACE_OVER;
+}
+
+void nfs4_record_confirmed(struct nfs4_server *srv, struct nfs4_record *rec)
+{
+	struct nfs4_recovery *r = srv->recovery;
+	struct nfs4_expected *e;
+
+	if (!nfs4_in_grace(srv))
+		return;
+	pthread_mutex_lock(&r->lock);
+	e = nfs4_expected_find(&r->grace, rec);
+	if (e && memcmp(e->verifier, rec->verifier, sizeof(e->verifier)) != 0) {
+		set_done(r, e);
+	} else if (e && (!e->done || !e->sessions)) {
+		e->rec = rec;
+		atomic_fetch_or(&rec->reclaim, e->bits & NFS4_RECORD_DENY ? MAY | MAY_DENY : MAY);
+	}
+	pthread_mutex_unlock(&r->lock);
+}
+
+int nfs4_may_reclaim(struct nfs4_server *srv, struct nfs4_record *rec, bool denies)
+{
+	struct nfs4_recovery *r = srv->recovery;
+	const unsigned may = atomic_load(&rec->reclaim);
+	struct nfs4_expected *e;
+	int status = NFS4ERR_NO_GRACE;
+
+	if (!(may & MAY) || (may & COMPLETE) || !nfs4_in_grace(srv))
+		return NFS4ERR_NO_GRACE;
+	if (denies && !(may & MAY_DENY))
+		return NFS4ERR_RECLAIM_BAD;
+	pthread_mutex_lock(&r->lock);
+	if (atomic_load(&r->grace.phase) == NFS4_GRACE_RUNNING) {
+		e = nfs4_expected_find(&r->grace, rec);
+		if (e)
+			e->wants_s = 0;
+		status = NFS4_OK;
+	}
+	pthread_mutex_unlock(&r->lock);
+	return status;
+}
+
+/* In grace: NFS4ERR_GRACE or 0; and notes that a client of minor version 0 asks. */
+static int ask(struct nfs4_recovery *r, struct nfs4_record *rec, bool conflicts)
+{
+	struct nfs4_grace *g = &r->grace;
+	struct nfs4_expected *e;
+	int status;
+
+	pthread_mutex_lock(&r->lock);
+	e = rec->sessions ? NULL : nfs4_expected_find(g, rec);
+	if (e && e->wants_s == 0)
+		e->wants_s = nfs4_now();
+	conflicts = conflicts || g->denying > 0;
+	status = conflicts && atomic_load(&g->phase) != NFS4_GRACE_OVER ? NFS4ERR_GRACE : NFS4_OK;
+	pthread_mutex_unlock(&r->lock);
+	return status;
+}
+
+static int may_get(struct nfs4_server *srv, struct nfs4_record *rec, bool conflicts)
+{
+	if (rec->sessions && !nfs4_reclaim_is_done(rec))
+		return NFS4ERR_GRACE;
+	return nfs4_in_grace(srv) ? ask(srv->recovery, rec, conflicts) : NFS4_OK;
+}
+
+int nfs4_may_open(struct nfs4_server *srv, struct nfs4_record *rec, bool denies)
+{
+	return may_get(srv, rec, denies);
+}
+
+int nfs4_may_lock(struct nfs4_server *srv, struct nfs4_record *rec)
+{
+	return may_get(srv, rec, true);
+}
+
+bool nfs4_grace_blocks_io(struct nfs4_server *srv)
+{
+	struct nfs4_recovery *r = srv->recovery;
+	bool blocks;
+
+	if (!nfs4_in_grace(srv))
+		return false;
+	pthread_mutex_lock(&r->lock);
+	blocks = r->grace.denying > 0;
+	pthread_mutex_unlock(&r->lock);
+	return blocks;
+}
+
+int nfs4_reclaim_done(struct nfs4_server *srv, struct nfs4_record *rec)
+{
+	struct nfs4_recovery *r = srv->recovery;
+	int status = NFS4_OK;
+	struct nfs4_expected *e;
+
+	pthread_mutex_lock(&r->lock);
+	if (atomic_load(&rec->reclaim) & COMPLETE) {
+		status = NFS4ERR_COMPLETE_ALREADY;
+	} else {
+		atomic_fetch_or(&rec->reclaim, COMPLETE);
+		e = nfs4_expected_find(&r->grace, rec);
+		if (e)
+			set_done(r, e);
+		nfs4_record_suspect(r, rec, false);
+	}
+	pthread_mutex_unlock(&r->lock);
+	return status;
+}
+
+bool nfs4_reclaim_is_done(const struct nfs4_record *rec)
+{
+	return atomic_load_explicit(&rec->reclaim, memory_order_acquire) & COMPLETE;
+}

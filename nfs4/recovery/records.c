@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What is to be written, from the clients' side: jobs in a queue, in the order in which they came.
+ * At most one job points to a record; a later one for the same record takes its place there, and
+ * what the disk says is then known when that one is done.
+ *
+ * An operation that waits is in its job's list, and holds a reference of its client; the writing
+ * thread (nfs4/recovery/writer.c) hands it back to its worker.
+ */
+#include "nfs4/recovery/records.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nfs4/recovery/recovery_private.h"
+
+void nfs4_record_init(struct nfs4_record *rec, const void *id, uint32_t id_len,
+		      const uint8_t verifier[NFS4_VERIFIER_SIZE], bool sessions)
+{
+	rec->id = id;
+	rec->id_len = id_len;
+	rec->sessions = sessions;
+	memcpy(rec->verifier, verifier, sizeof(rec->verifier));
+	atomic_init(&rec->durable, 0);
+	atomic_init(&rec->reclaim, 0);
+	rec->job = NULL;
+}
+
+struct nfs4_record_job *nfs4_job_new(enum nfs4_job_kind kind, const struct nfs4_db_row *row)
+{
+	struct nfs4_record_job *job;
+
+	if (row->id_len > NFS4_OPAQUE_LIMIT)
+		return NULL;
+	job = calloc(1, sizeof(*job) + row->id_len);
+	if (!job)
+		return NULL;
+	job->kind = kind;
+	job->row = *row;
+	if (row->id_len > 0)
+		memcpy(job->id, row->id, row->id_len);
+	job->row.id = job->id;
+	return job;
+}
+
+void nfs4_job_post(struct nfs4_recovery *r, struct nfs4_record_job *job)
+{
+	*r->last = job;
+	r->last = &job->next;
+	pthread_cond_signal(&r->work);
+}
+
+/* Whatever job pointed here does so no longer; it is carried out all the same. */
+static void detach(struct nfs4_record *rec)
+{
+	if (rec->job)
+		rec->job->rec = NULL;
+	rec->job = NULL;
+}
+
+static struct nfs4_record_job *post(struct nfs4_recovery *r, struct nfs4_record *rec,
+				    enum nfs4_job_kind kind, unsigned bits)
+{
+	struct nfs4_db_row row = {
+		.id = rec->id, .id_len = rec->id_len, .sessions = rec->sessions, .bits = bits
+	};
+	struct nfs4_record_job *job;
+
+	memcpy(row.verifier, rec->verifier, sizeof(row.verifier));
+	job = nfs4_job_new(kind, &row);
+	if (!job)
+		return NULL;
+	detach(rec);
+	job->rec = rec;
+	rec->job = job;
+	nfs4_job_post(r, job);
+	return job;
+}
+
+/* The job after which bits are on disk: one that has not been taken yet, or a new one. */
+static struct nfs4_record_job *job_for(struct nfs4_recovery *r, struct nfs4_record *rec,
+				       unsigned bits)
+{
+	struct nfs4_record_job *job = rec->job;
+
+	bits |= atomic_load(&rec->durable);
+	if (job && job->kind == NFS4_JOB_PUT) {
+		bits |= job->row.bits;
+		if (job->row.bits == bits)
+			return job;
+		if (!job->taken) {
+			job->row.bits = bits;
+			return job;
+		}
+	}
+	return post(r, rec, NFS4_JOB_PUT, bits);
+}
+
+void nfs4_record_suspect(struct nfs4_recovery *r, struct nfs4_record *rec, bool suspect)
+{
+	unsigned bits = atomic_load(&rec->durable);
+
+	if (rec->job)
+		bits = rec->job->row.bits;
+	if (bits == 0)
+		return;
+	if (suspect)
+		post(r, rec, NFS4_JOB_PUT, bits | NFS4_DB_SUSPECT);
+	else if (bits & NFS4_DB_SUSPECT)
+		post(r, rec, NFS4_JOB_PUT, bits & ~NFS4_DB_SUSPECT);
+}
+
+/* On the worker again. */
+static void resume(struct rpc_request *req)
+{
+	struct nfs4_compound *c = req->op;
+	struct nfs4_record_wait *w = c->wait;
+	int status;
+
+	c->wait = w->saved;
+	status = w->again(c, w->rc);
+	if (status != NFS4_PENDING)
+		nfs4_compound_resume(c, status);
+}
+
+/* With the lock held. NULL: no memory. */
+static struct nfs4_record_wait *new_wait(struct nfs4_compound *c, struct nfs4_record_job *job,
+					 int (*again)(struct nfs4_compound *c, int rc))
+{
+	struct nfs4_record_wait *w = rn_arena_alloc(&c->req->arena, sizeof(*w));
+
+	if (!w)
+		return NULL;
+	w->req = c->req;
+	w->resume = resume;
+	w->again = again;
+	w->saved = c->wait;
+	w->rc = 0;
+	w->next = job->waiting;
+	job->waiting = w;
+	c->wait = w;
+	return w;
+}
+
+int nfs4_record_for(struct nfs4_compound *c, struct nfs4_record *rec, unsigned bits,
+		    int (*again)(struct nfs4_compound *c, int rc))
+{
+	struct nfs4_recovery *r = c->server->recovery;
+	struct nfs4_record_job *job;
+	struct nfs4_record_wait *w;
+
+	if (nfs4_record_has(rec, bits))
+		return again(c, 0);
+	if (!r->db) {
+		atomic_fetch_or(&rec->durable, bits);
+		return again(c, 0);
+	}
+	pthread_mutex_lock(&r->lock);
+	job = job_for(r, rec, bits);
+	w = job ? new_wait(c, job, again) : NULL;
+	pthread_mutex_unlock(&r->lock);
+	return w ? NFS4_PENDING : NFS4ERR_DELAY;
+}
+
+void nfs4_record_forget(struct nfs4_server *srv, struct nfs4_record *rec)
+{
+	struct nfs4_recovery *r = srv->recovery;
+
+	pthread_mutex_lock(&r->lock);
+	const bool expected = nfs4_grace_forget(r, rec, true);
+	const bool known = rec->job != NULL || atomic_load(&rec->durable) != 0;
+
+	/* No memory: the record stays until the next restart's grace period ends. */
+	if (r->db && (expected || known) && post(r, rec, NFS4_JOB_DELETE, 0))
+		detach(rec);
+	atomic_store(&rec->durable, 0);
+	pthread_mutex_unlock(&r->lock);
+}
+
+bool nfs4_record_revoke(struct nfs4_server *srv, struct nfs4_record *rec)
+{
+	struct nfs4_recovery *r = srv->recovery;
+	bool gone;
+
+	pthread_mutex_lock(&r->lock);
+	nfs4_grace_forget(r, rec, true);
+	gone = !r->db || (!rec->job && atomic_load(&rec->durable) == 0);
+	if (!gone && !(rec->job && rec->job->kind == NFS4_JOB_REVOKE))
+		post(r, rec, NFS4_JOB_REVOKE, 0);
+	pthread_mutex_unlock(&r->lock);
+	return gone;
+}
+
+void nfs4_record_fini(struct nfs4_server *srv, struct nfs4_record *rec)
+{
+	struct nfs4_recovery *r = srv->recovery;
+
+	pthread_mutex_lock(&r->lock);
+	nfs4_grace_forget(r, rec, false);
+	detach(rec);
+	pthread_mutex_unlock(&r->lock);
+}

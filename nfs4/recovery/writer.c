@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The thread that writes client records: takes all that waits, writes it as one transaction, tells
+ * who waits for it, and looks again. While it waits for the disk the next transaction gathers.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nfs4/recovery/recovery_private.h"
+#include "nfs4/recovery/wheel.h"
+#include "rpc/worker.h"
+
+static int carry_out(struct nfs4_recovery *r, const struct nfs4_record_job *job)
+{
+	switch (job->kind) {
+	case NFS4_JOB_PUT:
+		return nfs4_db_put(r->db, &job->row);
+	case NFS4_JOB_DELETE:
+	case NFS4_JOB_REVOKE:
+		return nfs4_db_delete(r->db, &job->row);
+	case NFS4_JOB_END_GRACE:
+		return nfs4_db_end_grace(r->db, r->srv->cfg.lease_seconds);
+	}
+	return -EINVAL;
+}
+
+static int transaction(struct nfs4_recovery *r, const struct nfs4_record_job *jobs)
+{
+	int err = nfs4_db_begin(r->db);
+
+	for (; !err && jobs; jobs = jobs->next)
+		err = carry_out(r, jobs);
+	if (!err)
+		err = nfs4_db_commit(r->db);
+	if (err && !r->failing)
+		rn_err(r->log,
+		       "client records cannot be written: new NFSv4 clients will not get their "
+		       "locks back after a restart: %s (%s)",
+		       strerror(-err), nfs4_db_why(r->db));
+	if (!err && r->failing)
+		rn_notice(r->log, "client records are written again");
+	r->failing = err != 0;
+	if (err)
+		nfs4_db_rollback(r->db);
+	return err;
+}
+
+/* A record that says what is no longer true, and cannot be changed, would let its client reclaim
+ * what others had meanwhile. Then nobody reclaims. */
+static void give_up(struct nfs4_recovery *r)
+{
+	int err = nfs4_db_remove(r->db);
+
+	r->given_up = true;
+	if (err)
+		rn_err(r->log,
+		       "client records can neither be written nor removed (%s): "
+		       "remove " NFS4_DB_NAME " in the state directory before the next start",
+		       strerror(-err));
+	else
+		rn_err(r->log,
+		       "client records are removed: until ringnfsd has been restarted twice, "
+		       "NFSv4 clients do not get their locks back after a restart");
+}
+
+static int write_all(struct nfs4_recovery *r, const struct nfs4_record_job *jobs)
+{
+	bool must = false;
+	int err;
+
+	if (r->given_up)
+		return -EIO;
+	err = transaction(r, jobs);
+	for (; err && jobs; jobs = jobs->next)
+		must |= jobs->kind == NFS4_JOB_REVOKE || jobs->kind == NFS4_JOB_END_GRACE;
+	if (must)
+		give_up(r);
+	return err;
+}
+
+/* With the lock held. */
+static bool settle(struct nfs4_recovery *r, const struct nfs4_record_job *job, int err)
+{
+	struct nfs4_record *rec = job->rec;
+
+	if (job->kind == NFS4_JOB_END_GRACE)
+		return nfs4_grace_ended(r);
+	if (!rec)
+		return false;
+	if (job->kind != NFS4_JOB_PUT)
+		atomic_store(&rec->durable, 0);
+	else if (!err)
+		atomic_store_explicit(&rec->durable, job->row.bits, memory_order_release);
+	rec->job = NULL;
+	return false;
+}
+
+/* What waits is its request's: the request may be answered and gone as soon as it is posted. */
+static void wake(struct nfs4_record_wait *w, int err)
+{
+	while (w) {
+		struct nfs4_record_wait *next = w->next;
+
+		w->rc = err;
+		rpc_requeue(w->req, w->resume);
+		w = next;
+	}
+}
+
+static void log_end(struct nfs4_recovery *r)
+{
+	const struct nfs4_grace *g = &r->grace;
+
+	rn_notice(r->log, "grace period is over after %llu s: %u of %u clients came back",
+		  (unsigned long long)(nfs4_now() - g->began_s), g->expected - g->left,
+		  g->expected);
+}
+
+static void finish(struct nfs4_recovery *r, struct nfs4_record_job *jobs, int err)
+{
+	bool ended = false;
+
+	pthread_mutex_lock(&r->lock);
+	for (const struct nfs4_record_job *job = jobs; job; job = job->next)
+		ended |= settle(r, job, err);
+	pthread_mutex_unlock(&r->lock);
+	if (ended)
+		log_end(r);
+	while (jobs) {
+		struct nfs4_record_job *next = jobs->next;
+
+		wake(jobs->waiting, err);
+		free(jobs);
+		jobs = next;
+	}
+}
+
+/* NULL: stop. */
+static struct nfs4_record_job *take_all(struct nfs4_recovery *r)
+{
+	struct nfs4_record_job *jobs;
+
+	pthread_mutex_lock(&r->lock);
+	while (!r->first && !r->stop)
+		pthread_cond_wait(&r->work, &r->lock);
+	jobs = r->first;
+	for (struct nfs4_record_job *job = jobs; job; job = job->next)
+		job->taken = true;
+	r->first = NULL;
+	r->last = &r->first;
+	pthread_mutex_unlock(&r->lock);
+	return jobs;
+}
+
+static void *writer_main(void *arg)
+{
+	struct nfs4_recovery *r = arg;
+	struct nfs4_record_job *jobs;
+
+	while ((jobs = take_all(r)) != NULL)
+		finish(r, jobs, write_all(r, jobs));
+	return NULL;
+}
+
+int nfs4_writer_start(struct nfs4_recovery *r)
+{
+	int err = pthread_create(&r->thread, NULL, writer_main, r);
+
+	if (!err)
+		pthread_setname_np(r->thread, "records");
+	return -err;
+}
+
+void nfs4_writer_stop(struct nfs4_recovery *r)
+{
+	pthread_mutex_lock(&r->lock);
+	r->stop = true;
+	pthread_cond_signal(&r->work);
+	pthread_mutex_unlock(&r->lock);
+	pthread_join(r->thread, NULL);
+}
