@@ -124,6 +124,8 @@ static int open_root(struct vfs_export *exp, int fd, const char **why)
 		root.export_id = exp->id;
 		root.submount_id = 0;
 		rc = vfs_handle_encode(&root, key, &exp->root_fh);
+		exp->root_mnt->root_fh = exp->root_fh;
+		exp->root_mnt->covered_ino = vfs_covered_inode(exp->real_path);
 	}
 	if (rc != 0)
 		*why = vfs_why_no_handles(fd, rc);

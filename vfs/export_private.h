@@ -21,6 +21,8 @@ struct vfs_mount {
 	int tree_fd;	 /* keeps a private clone alive; -1: the mount as everybody sees it */
 	int fd;		 /* its root, readable: what open_by_handle_at wants */
 	uint64_t fsid;	 /* the same after a restart */
+	struct vfs_fh root_fh;
+	uint64_t covered_ino; /* of what the root covers, in the file system above; 0: unknown */
 	_Atomic int64_t found_at; /* vfs_now() of the last search that gave it */
 	TAILQ_ENTRY(vfs_mount) link;
 };
@@ -47,6 +49,9 @@ struct vfs_export {
 /* Opens a mount whose root is what fd (O_PATH) shows. probe gets the kernel handle of the root. */
 int vfs_mount_new(struct vfs_export *exp, int fd, uint32_t id, struct vfs_mount **out,
 		  struct vfs_handle *probe);
+/* The number of the inode that the last name of path has without what is mounted there; 0: it
+ * cannot be found. The thread must be root. */
+uint64_t vfs_covered_inode(const char *path);
 void vfs_mount_ref(struct vfs_mount *mnt);
 void vfs_mount_put(struct vfs_mount *mnt);
 

@@ -18,6 +18,7 @@
 
 #include "vfs/export_private.h"
 #include "vfs/instance.h"
+#include "vfs/node.h"
 #include "vfs/node_cache.h"
 
 /* Names are hashed under a fixed key: the result must be the same for ever. */
@@ -127,6 +128,60 @@ static const char *below(const char *path, const char *dir)
 	return path + n + 1;
 }
 
+/* A clone of the mount above, rooted at the parent directory, has nothing mounted on it. */
+static int clone_parent(const char *path, const char **base)
+{
+	const char *slash = strrchr(path, '/');
+	char *parent;
+	int fd, tree;
+
+	if (!slash || slash[1] == '\0')
+		return -1;
+	*base = slash + 1;
+	parent = slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
+	fd = parent ? open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+	free(parent);
+	if (fd < 0)
+		return -1;
+	tree = clone_tree(fd);
+	close(fd);
+	return tree;
+}
+
+uint64_t vfs_covered_inode(const char *path)
+{
+	const char *base;
+	struct statx sx;
+	int tree = clone_parent(path, &base);
+	uint64_t ino = 0;
+
+	if (tree < 0)
+		return 0;
+	if (statx(tree, base, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_INO, &sx) == 0)
+		ino = sx.stx_ino;
+	close(tree);
+	return ino;
+}
+
+uint64_t vfs_mounted_on(const struct vfs_node *n, uint64_t fileid)
+{
+	const struct vfs_fh *root = &n->mnt->root_fh;
+
+	if (n->mnt->covered_ino == 0 || n->fh.len != root->len ||
+	    memcmp(n->fh.data, root->data, root->len) != 0)
+		return fileid;
+	return n->mnt->covered_ino;
+}
+
+static int root_handle(struct vfs_export *exp, struct vfs_mount *mnt, struct vfs_handle *root)
+{
+	const uint8_t *key = exp->vfs->cfg.handle_mac ? exp->vfs->cfg.secret : NULL;
+
+	root->export_id = exp->id;
+	root->submount_id = mnt->id;
+	return vfs_handle_encode(root, key, &mnt->root_fh);
+}
+
 /* What is mounted at path now: mountinfo also lists what is hidden below another mount. */
 static int open_submount(struct vfs_export *exp, const char *path, uint32_t id,
 			 struct vfs_mount **out)
@@ -141,6 +196,12 @@ static int open_submount(struct vfs_export *exp, const char *path, uint32_t id,
 	if (fstat(fd, &st) == 0 && (S_ISDIR(st.st_mode) || S_ISREG(st.st_mode)))
 		rc = vfs_mount_new(exp, fd, id, out, &probe);
 	close(fd);
+	if (rc != 0)
+		return rc;
+	(*out)->covered_ino = vfs_covered_inode(path);
+	rc = root_handle(exp, *out, &probe);
+	if (rc != 0)
+		vfs_mount_put(*out);
 	return rc;
 }
 
@@ -175,7 +236,7 @@ static void replace_mount(struct vfs_export *exp, struct vfs_mount *mnt)
 /* One line of mountinfo: "id parent dev root mountpoint ...". */
 static struct vfs_mount *try_line(struct vfs_export *exp, const char *line, const struct wanted *w)
 {
-	struct vfs_mount *mnt;
+	struct vfs_mount *mnt = NULL;
 	unsigned long long mnt_id;
 	const char *rel;
 	char *path;

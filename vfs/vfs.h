@@ -76,6 +76,9 @@ int vfs_getattr(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_attr *out);
  * to NOT_SYNC). */
 int vfs_setattr(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_setattr *sa,
 		const struct timespec *check_ctime);
+/* mounted_on_fileid (RFC 8881 section 5.8.2.23) of a node with that fileid: at the root of an
+ * export or of a mount below it the number of what it covers, else fileid. */
+uint64_t vfs_mounted_on(const struct vfs_node *n, uint64_t fileid);
 
 /* "." is dir itself; ".." its parent, or itself at the export's root. Symbolic links are not
  * followed. attr may be NULL. */
