@@ -3,7 +3,6 @@
 #include "nfs4/client/clients.h"
 #include "nfs4/client/session.h"
 #include "nfs4/compound.h"
-#include "nfs4/names/pseudo.h"
 #include "nfs4/recovery/recovery.h"
 #include "nfs4/state/owner.h"
 #include "nfs4/state/states.h"
@@ -14,8 +13,6 @@
 		(void)s;                                                                           \
 		return 0;                                                                          \
 	}
-NEW(nfs4_pseudo_new)
-NEW(nfs4_pseudo_changed)
 NEW(nfs4_recovery_new)
 NEW(nfs4_states_new)
 NEW(nfs4_clients_new)
@@ -24,7 +21,6 @@ NEW(nfs4_clients_new)
 	{                                                                                          \
 		(void)s;                                                                           \
 	}
-FREE(nfs4_pseudo_free, nfs4_server)
 FREE(nfs4_recovery_free, nfs4_server)
 FREE(nfs4_recovery_tick, nfs4_server)
 FREE(nfs4_states_free, nfs4_states)
@@ -45,4 +41,3 @@ void nfs4_owner_done(struct nfs4_compound *c, int status)
 	(void)c;
 	(void)status;
 }
-FREE(nfs4_place_clear, nfs4_place)

@@ -31,6 +31,12 @@ struct nfs4_place {
 void nfs4_place_clear(struct nfs4_place *p);
 /* to becomes from, with references of its own; nothing fails. */
 void nfs4_place_copy(struct nfs4_place *to, const struct nfs4_place *from);
+/* The same, but from's references move with it. */
+void nfs4_place_take(struct nfs4_place *to, struct nfs4_place *from);
+
+/* out becomes the root of an export for this caller, perhaps weak. NFS4ERR_STALE: there is none of
+ * that id for this client; NFS4ERR_ACCESS: not from its port. A failure leaves out as it was. */
+int nfs4_place_of_export(struct nfs4_compound *c, uint32_t id, struct nfs4_place *out);
 
 /* p becomes what fh names for this caller (PUTFH): BADHANDLE, STALE, WRONGSEC, ACCESS... A failure
  * leaves p as it was. */
@@ -41,15 +47,16 @@ void nfs4_place_move(struct nfs4_place *p, struct vfs_node *n);
 
 /* What an operation asks of the current filehandle before it does anything. */
 enum nfs4_need {
-	NFS4_NEED_DIR =
-		1, /* else NFS4ERR_NOTDIR (of a symbolic link: NFS4ERR_SYMLINK where minor > 0) */
+	NFS4_NEED_DIR = 1, /* else NFS4ERR_NOTDIR */
 	NFS4_NEED_REG = 2, /* else NFS4ERR_ISDIR, NFS4ERR_SYMLINK, NFS4ERR_INVAL or WRONG_TYPE */
-	NFS4_NEED_WRITABLE =
-		4, /* not of a read-only export or the pseudo file system: NFS4ERR_ROFS */
-	NFS4_NEED_FILE =
-		8, /* an object of an export; of the pseudo file system, which operations
-		    * without this flag handle themselves: NFS4ERR_ROFS or what need says */
+	/* Not of a read-only export or the pseudo file system: NFS4ERR_ROFS. */
+	NFS4_NEED_WRITABLE = 4,
+	/* An object of an export; of the pseudo file system, which operations without this flag
+	 * handle themselves: NFS4ERR_ROFS or what another need says. */
+	NFS4_NEED_FILE = 8,
 };
+/* NFS4ERR_NOFILEHANDLE; NFS4ERR_WRONGSEC of a weak place: only LOOKUP, LOOKUPP, OPEN and SECINFO
+ * come to see one, since putting a handle before other operations fails. */
 int nfs4_need(const struct nfs4_compound *c, const struct nfs4_place *p, unsigned need);
 
 #endif

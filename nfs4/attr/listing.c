@@ -127,7 +127,7 @@ static bool put_file(struct nfs4_listing *l, const struct entry *e)
 	struct nfs4_compound *c = l->c;
 	struct nfs4_bitmap want = l->want;
 	struct nfs4_attr_source src;
-	struct nfs4_place other;
+	struct nfs4_place other = { .kind = NFS4_NOWHERE };
 	int rc, status;
 	bool ok;
 

@@ -15,13 +15,6 @@ int nfs4_create(struct nfs4_compound *c, void *args)
 	return NFS4ERR_NOTSUPP;
 }
 
-int nfs4_getfh(struct nfs4_compound *c, void *args)
-{
-	(void)c;
-	(void)args;
-	return NFS4ERR_NOTSUPP;
-}
-
 void nfs4_decode_link(struct nfs4_compound *c, void *args)
 {
 	(void)c;
@@ -29,66 +22,6 @@ void nfs4_decode_link(struct nfs4_compound *c, void *args)
 }
 
 int nfs4_link(struct nfs4_compound *c, void *args)
-{
-	(void)c;
-	(void)args;
-	return NFS4ERR_NOTSUPP;
-}
-
-void nfs4_decode_lookup(struct nfs4_compound *c, void *args)
-{
-	(void)c;
-	(void)args;
-}
-
-int nfs4_lookup(struct nfs4_compound *c, void *args)
-{
-	(void)c;
-	(void)args;
-	return NFS4ERR_NOTSUPP;
-}
-
-int nfs4_lookupp(struct nfs4_compound *c, void *args)
-{
-	(void)c;
-	(void)args;
-	return NFS4ERR_NOTSUPP;
-}
-
-void nfs4_decode_openattr(struct nfs4_compound *c, void *args)
-{
-	(void)c;
-	(void)args;
-}
-
-int nfs4_openattr(struct nfs4_compound *c, void *args)
-{
-	(void)c;
-	(void)args;
-	return NFS4ERR_NOTSUPP;
-}
-
-void nfs4_decode_putfh(struct nfs4_compound *c, void *args)
-{
-	(void)c;
-	(void)args;
-}
-
-int nfs4_putfh(struct nfs4_compound *c, void *args)
-{
-	(void)c;
-	(void)args;
-	return NFS4ERR_NOTSUPP;
-}
-
-int nfs4_putpubfh(struct nfs4_compound *c, void *args)
-{
-	(void)c;
-	(void)args;
-	return NFS4ERR_NOTSUPP;
-}
-
-int nfs4_putrootfh(struct nfs4_compound *c, void *args)
 {
 	(void)c;
 	(void)args;
@@ -115,46 +48,6 @@ void nfs4_decode_rename(struct nfs4_compound *c, void *args)
 }
 
 int nfs4_rename(struct nfs4_compound *c, void *args)
-{
-	(void)c;
-	(void)args;
-	return NFS4ERR_NOTSUPP;
-}
-
-int nfs4_restorefh(struct nfs4_compound *c, void *args)
-{
-	(void)c;
-	(void)args;
-	return NFS4ERR_NOTSUPP;
-}
-
-int nfs4_savefh(struct nfs4_compound *c, void *args)
-{
-	(void)c;
-	(void)args;
-	return NFS4ERR_NOTSUPP;
-}
-
-void nfs4_decode_secinfo(struct nfs4_compound *c, void *args)
-{
-	(void)c;
-	(void)args;
-}
-
-int nfs4_secinfo(struct nfs4_compound *c, void *args)
-{
-	(void)c;
-	(void)args;
-	return NFS4ERR_NOTSUPP;
-}
-
-void nfs4_decode_secinfo_no_name(struct nfs4_compound *c, void *args)
-{
-	(void)c;
-	(void)args;
-}
-
-int nfs4_secinfo_no_name(struct nfs4_compound *c, void *args)
 {
 	(void)c;
 	(void)args;

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "nfs4/names/name.h"
+
+#include <string.h>
+
+#include "lib/checked.h"
+
+void nfs4_get_name(struct xdr_in *x, struct nfs4_name *out)
+{
+	struct xdr_in ahead = *x;
+
+	out->len = xdr_get_u32(&ahead);
+	out->bytes = "";
+	if (ahead.err || out->len <= NFS4_NAME_MAX) {
+		out->bytes = (const char *)xdr_get_opaque(x, NFS4_NAME_MAX, &out->len);
+		return;
+	}
+	*x = ahead;
+	xdr_skip(x, (size_t)out->len + rn_xdr_pad(out->len));
+}
+
+int nfs4_name_check(const struct nfs4_name *name)
+{
+	if (name->len == 0)
+		return NFS4ERR_INVAL;
+	if (name->len > NFS4_NAME_MAX)
+		return NFS4ERR_NAMETOOLONG;
+	if (memchr(name->bytes, '\0', name->len) || memchr(name->bytes, '/', name->len))
+		return NFS4ERR_BADCHAR;
+	if (name->bytes[0] == '.' && (name->len == 1 || (name->len == 2 && name->bytes[1] == '.')))
+		return NFS4ERR_BADNAME;
+	return NFS4_OK;
+}

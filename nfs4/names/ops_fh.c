@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Operations that set, save and show the current filehandle. Where the call's flavour does not do
+ * for the export, what follows decides whether the one that sets it fails (RFC 8881 section
+ * 2.6.3.1.1): not if a further handle is put, a name or the parent is looked up, or the flavours
+ * are asked for.
+ */
+#include <string.h>
+
+#include "lib/checked.h"
+#include "nfs4/names/ops.h"
+#include "nfs4/names/pseudo.h"
+
+static void skip_opaque(struct xdr_in *x)
+{
+	uint32_t len = xdr_get_u32(x);
+
+	xdr_skip(x, (size_t)len + rn_xdr_pad(len));
+}
+
+/* Has the operation whose number was read a claim by filehandle? It is an OPEN. */
+static bool open_is_by_fh(struct xdr_in x)
+{
+	uint32_t how, claim;
+
+	xdr_skip(&x, 4 + 4 + 4 + 8); /* seqid, access, deny, clientid */
+	skip_opaque(&x);	     /* owner */
+	if (xdr_get_u32(&x) == 1) {  /* OPEN4_CREATE */
+		how = xdr_get_u32(&x);
+		if (how >= 2) /* EXCLUSIVE4, EXCLUSIVE4_1: a verifier */
+			xdr_skip(&x, NFS4_VERIFIER_SIZE);
+		if (how != 2) {
+			xdr_skip(&x, 4 * (size_t)xdr_get_u32(&x));
+			skip_opaque(&x);
+		}
+	}
+	claim = xdr_get_u32(&x);
+	return !x.err && claim >= 4; /* CLAIM_FH and those after it */
+}
+
+static bool wants_flavor(const struct nfs4_compound *c)
+{
+	struct xdr_in ahead = *c->in;
+
+	for (uint32_t i = c->index + 1; i < c->nops; i++) {
+		switch (xdr_get_u32(&ahead)) {
+		case OP_SAVEFH:
+			continue;
+		case OP_OPEN:
+			return open_is_by_fh(ahead);
+		case OP_PUTFH:
+		case OP_PUTPUBFH:
+		case OP_PUTROOTFH:
+		case OP_RESTOREFH:
+		case OP_LOOKUP:
+		case OP_LOOKUPP:
+		case OP_SECINFO:
+		case OP_SECINFO_NO_NAME:
+			return false;
+		default:
+			return true;
+		}
+	}
+	return false;
+}
+
+static int check_flavor(const struct nfs4_compound *c)
+{
+	if (c->current.kind != NFS4_FILE || !c->current.weak)
+		return NFS4_OK;
+	return wants_flavor(c) ? NFS4ERR_WRONGSEC : NFS4_OK;
+}
+
+void nfs4_decode_putfh(struct nfs4_compound *c, void *args)
+{
+	struct nfs4_putfh_args *a = args;
+	uint32_t len;
+	const uint8_t *p = xdr_get_opaque(c->in, NFS4_FHSIZE, &len);
+
+	if (!p || len > VFS_FH_MAX)
+		return;
+	a->fh.len = len;
+	memcpy(a->fh.data, p, len);
+}
+
+int nfs4_putfh(struct nfs4_compound *c, void *args)
+{
+	const struct nfs4_putfh_args *a = args;
+	int status = NFS4ERR_BADHANDLE;
+
+	if (a->fh.len > 0)
+		status = nfs4_place_by_fh(c, &c->current, &a->fh);
+	return status == NFS4_OK ? check_flavor(c) : status;
+}
+
+int nfs4_putrootfh(struct nfs4_compound *c, void *args)
+{
+	int status = nfs4_pseudo_root(c, &c->current);
+
+	(void)args;
+	return status == NFS4_OK ? check_flavor(c) : status;
+}
+
+/* The public filehandle is the root's. */
+int nfs4_putpubfh(struct nfs4_compound *c, void *args)
+{
+	return nfs4_putrootfh(c, args);
+}
+
+int nfs4_getfh(struct nfs4_compound *c, void *args)
+{
+	const struct vfs_fh *fh = &c->current.fh;
+
+	(void)args;
+	xdr_put_opaque(c->out, fh->data, fh->len);
+	return NFS4_OK;
+}
+
+int nfs4_savefh(struct nfs4_compound *c, void *args)
+{
+	(void)args;
+	nfs4_place_copy(&c->saved, &c->current);
+	c->saved_sid = c->current_sid;
+	c->has_saved_sid = c->has_current_sid;
+	return NFS4_OK;
+}
+
+int nfs4_restorefh(struct nfs4_compound *c, void *args)
+{
+	(void)args;
+	if (c->saved.kind == NFS4_NOWHERE)
+		return c->minor == 0 ? NFS4ERR_RESTOREFH : NFS4ERR_NOFILEHANDLE;
+	nfs4_place_copy(&c->current, &c->saved);
+	c->current_sid = c->saved_sid;
+	c->has_current_sid = c->has_saved_sid;
+	return check_flavor(c);
+}

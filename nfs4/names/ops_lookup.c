@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* LOOKUP and LOOKUPP (RFC 7530 sections 16.13, 16.14; RFC 8881 sections 18.13, 18.14). */
+#include <sys/stat.h>
+
+#include "nfs4/names/cross.h"
+#include "nfs4/names/find.h"
+#include "nfs4/names/ops.h"
+#include "nfs4/names/pseudo.h"
+
+/* out becomes n, of the current filehandle's export, whose reference it takes over. */
+static void become(struct nfs4_compound *c, struct vfs_node *n, struct nfs4_place *out)
+{
+	nfs4_place_copy(out, &c->current);
+	nfs4_place_move(out, n);
+}
+
+static int find_in_export(struct nfs4_compound *c, const struct nfs4_name *name,
+			  struct nfs4_place *out)
+{
+	struct nfs4_place *dir = &c->current, crossed = { .kind = NFS4_NOWHERE };
+	struct vfs_node *n;
+	int status;
+	int rc = vfs_lookup(&dir->ctx, dir->node, name->bytes, name->len, &n, NULL);
+
+	if (rc < 0)
+		return nfs4_status(c->minor, rc);
+	if (nfs4_cross_down(c, dir, name->bytes, name->len, vfs_node_fh(n), &crossed, &status)) {
+		vfs_node_put(n);
+		if (status == NFS4_OK)
+			nfs4_place_take(out, &crossed);
+		return status;
+	}
+	become(c, n, out);
+	return NFS4_OK;
+}
+
+int nfs4_find_name(struct nfs4_compound *c, const struct nfs4_name *name, struct nfs4_place *out)
+{
+	const struct nfs4_place *dir = &c->current;
+	int status = NFS4_OK;
+
+	if (dir->type == S_IFLNK)
+		status = NFS4ERR_SYMLINK;
+	else if (dir->type != S_IFDIR)
+		status = NFS4ERR_NOTDIR;
+	if (status == NFS4_OK)
+		status = nfs4_name_check(name);
+	if (status != NFS4_OK)
+		return status;
+	if (dir->kind == NFS4_PSEUDO)
+		return nfs4_pseudo_lookup(c, dir, name->bytes, name->len, out);
+	return find_in_export(c, name, out);
+}
+
+static int may_search(struct nfs4_compound *c)
+{
+	unsigned granted = 0;
+	int rc = vfs_access(&c->current.ctx, c->current.node, VFS_MAY_EXEC, &granted);
+
+	if (rc < 0)
+		return nfs4_status(c->minor, rc);
+	return granted & VFS_MAY_EXEC ? NFS4_OK : NFS4ERR_ACCESS;
+}
+
+int nfs4_find_parent(struct nfs4_compound *c, struct nfs4_place *out)
+{
+	struct nfs4_place *dir = &c->current;
+	struct vfs_node *n;
+	int status, rc;
+
+	if (dir->type != S_IFDIR)
+		return NFS4ERR_NOTDIR;
+	if (dir->kind == NFS4_PSEUDO)
+		return nfs4_pseudo_parent(c, dir, out);
+	if (vfs_node_is_root(dir->node)) {
+		status = may_search(c);
+		return status == NFS4_OK ? nfs4_cross_up(c, dir, out) : status;
+	}
+	rc = vfs_lookup(&dir->ctx, dir->node, "..", 2, &n, NULL);
+	if (rc < 0)
+		return nfs4_status(c->minor, rc);
+	become(c, n, out);
+	return NFS4_OK;
+}
+
+static int check_flavor(const struct nfs4_compound *c)
+{
+	return c->current.kind == NFS4_FILE && c->current.weak ? NFS4ERR_WRONGSEC : NFS4_OK;
+}
+
+void nfs4_decode_lookup(struct nfs4_compound *c, void *args)
+{
+	struct nfs4_lookup_args *a = args;
+
+	nfs4_get_name(c->in, &a->name);
+}
+
+int nfs4_lookup(struct nfs4_compound *c, void *args)
+{
+	const struct nfs4_lookup_args *a = args;
+	int status = nfs4_find_name(c, &a->name, &c->current);
+
+	return status == NFS4_OK ? check_flavor(c) : status;
+}
+
+int nfs4_lookupp(struct nfs4_compound *c, void *args)
+{
+	int status = nfs4_find_parent(c, &c->current);
+
+	(void)args;
+	return status == NFS4_OK ? check_flavor(c) : status;
+}

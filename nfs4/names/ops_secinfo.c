@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * SECINFO, SECINFO_NO_NAME (RFC 8881 sections 18.29, 18.45), and OPENATTR: there are no named
+ * attributes.
+ */
+#include "nfs4/names/find.h"
+#include "nfs4/names/ops.h"
+
+enum { STYLE_CURRENT_FH = 0, STYLE_PARENT = 1 };
+
+/* Directories of the pseudo file system are for everybody. */
+static void put_flavors(struct xdr_out *x, const struct nfs4_place *p)
+{
+	bool sys = true, none = true;
+
+	if (p->kind == NFS4_FILE) {
+		sys = p->ctx.access.flags & VFS_SEC_SYS;
+		none = p->ctx.access.flags & VFS_SEC_NONE;
+	}
+	xdr_put_u32(x, (uint32_t)sys + (uint32_t)none);
+	if (sys)
+		xdr_put_u32(x, RPC_AUTH_SYS);
+	if (none)
+		xdr_put_u32(x, RPC_AUTH_NONE);
+}
+
+/* Later minor versions consume the current filehandle (section 2.6.3.1.1.8). */
+static int answer(struct nfs4_compound *c, int status, struct nfs4_place *found)
+{
+	if (status == NFS4_OK)
+		put_flavors(c->out, found);
+	if (status == NFS4_OK && c->minor > 0) {
+		nfs4_place_clear(&c->current);
+		c->has_current_sid = false;
+	}
+	nfs4_place_clear(found);
+	return status;
+}
+
+void nfs4_decode_secinfo(struct nfs4_compound *c, void *args)
+{
+	struct nfs4_secinfo_args *a = args;
+
+	nfs4_get_name(c->in, &a->name);
+}
+
+int nfs4_secinfo(struct nfs4_compound *c, void *args)
+{
+	const struct nfs4_secinfo_args *a = args;
+	struct nfs4_place found = { .kind = NFS4_NOWHERE };
+
+	return answer(c, nfs4_find_name(c, &a->name, &found), &found);
+}
+
+void nfs4_decode_secinfo_no_name(struct nfs4_compound *c, void *args)
+{
+	struct nfs4_secinfo_no_name_args *a = args;
+	uint32_t style = xdr_get_u32(c->in);
+
+	a->parent = style == STYLE_PARENT;
+	if (style > STYLE_PARENT)
+		c->in->err = true;
+}
+
+int nfs4_secinfo_no_name(struct nfs4_compound *c, void *args)
+{
+	const struct nfs4_secinfo_no_name_args *a = args;
+	struct nfs4_place found = { .kind = NFS4_NOWHERE };
+	int status = NFS4_OK;
+
+	if (a->parent)
+		status = nfs4_find_parent(c, &found);
+	else
+		nfs4_place_copy(&found, &c->current);
+	return answer(c, status, &found);
+}
+
+void nfs4_decode_openattr(struct nfs4_compound *c, void *args)
+{
+	struct nfs4_openattr_args *a = args;
+
+	a->create = xdr_get_bool(c->in);
+}
+
+int nfs4_openattr(struct nfs4_compound *c, void *args)
+{
+	(void)c;
+	(void)args;
+	return NFS4ERR_NOTSUPP;
+}

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The pseudo file system in force, and what of it a caller sees. Lock order: nfs4_pseudo.lock is a
+ * leaf; it guards the pointer to the current set, which everybody who looks has a reference of.
+ */
+#include "nfs4/names/pseudo.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "nfs4/names/pseudo_now.h"
+#include "nfs4/server.h"
+
+/* A handle: version (other than any of vfs/handle.h), length of the id, zeros, and the id. */
+#define FH_VERSION 2u
+#define FH_HEAD 4u
+#define FH_LEN (FH_HEAD + 8u)
+
+#define FSID 0x7073657564660000u /* of no export but by a chance of 2^-64 */
+
+struct nfs4_pseudo_set *nfs4_pseudo_get(struct nfs4_server *s)
+{
+	struct nfs4_pseudo *ps = s->pseudo;
+	struct nfs4_pseudo_set *set;
+
+	pthread_mutex_lock(&ps->lock);
+	set = ps->set;
+	atomic_fetch_add(&set->refs, 1);
+	pthread_mutex_unlock(&ps->lock);
+	return set;
+}
+
+/* Nanoseconds of now, and more than it was before whatever the clock does. */
+static uint64_t next_change(uint64_t before)
+{
+	struct timespec t;
+	uint64_t now;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	now = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	return now > before ? now : before + 1;
+}
+
+int nfs4_pseudo_new(struct nfs4_server *s)
+{
+	struct nfs4_pseudo *ps = calloc(1, sizeof(*ps));
+	int rc;
+
+	if (!ps)
+		return -ENOMEM;
+	rc = nfs4_pseudo_set_new(&s->cfg.exports, s->cfg.log, next_change(0), &ps->set);
+	if (rc < 0) {
+		free(ps);
+		return rc;
+	}
+	atomic_init(&ps->any_nested, ps->set->nnested > 0);
+	pthread_mutex_init(&ps->lock, NULL);
+	s->pseudo = ps;
+	return 0;
+}
+
+void nfs4_pseudo_free(struct nfs4_server *s)
+{
+	if (!s->pseudo)
+		return;
+	nfs4_pseudo_set_put(s->pseudo->set);
+	pthread_mutex_destroy(&s->pseudo->lock);
+	free(s->pseudo);
+	s->pseudo = NULL;
+}
+
+int nfs4_pseudo_changed(struct nfs4_server *s)
+{
+	struct nfs4_pseudo *ps = s->pseudo;
+	struct nfs4_pseudo_set *old = nfs4_pseudo_get(s), *now;
+	int rc = nfs4_pseudo_set_new(&s->cfg.exports, s->cfg.log, next_change(old->change), &now);
+
+	if (rc == 0) {
+		pthread_mutex_lock(&ps->lock);
+		ps->set = now;
+		atomic_store(&ps->any_nested, now->nnested > 0);
+		pthread_mutex_unlock(&ps->lock);
+		nfs4_pseudo_set_put(old); /* the pointer's own reference */
+	}
+	nfs4_pseudo_set_put(old);
+	return rc;
+}
+
+static void place_of_dir(const struct nfs4_pseudo_set *set, uint32_t dir, struct nfs4_place *out)
+{
+	uint64_t id = set->dir[dir].id, be = htobe64(id);
+
+	nfs4_place_clear(out);
+	*out = (struct nfs4_place){ .kind = NFS4_PSEUDO, .type = S_IFDIR, .pseudo_id = id };
+	out->fh.len = FH_LEN;
+	out->fh.data[0] = FH_VERSION;
+	out->fh.data[1] = sizeof(be);
+	memcpy(out->fh.data + FH_HEAD, &be, sizeof(be));
+}
+
+bool nfs4_pseudo_is_fh(const struct vfs_fh *fh)
+{
+	return fh->len > 0 && fh->data[0] == FH_VERSION;
+}
+
+static bool may_use(struct nfs4_compound *c, uint32_t export_id)
+{
+	const struct vfs_exports *exports = &c->server->cfg.exports;
+	const struct sockaddr *peer = (const struct sockaddr *)&c->req->conn->peer;
+	struct vfs_access access;
+	struct vfs_export *exp;
+
+	if (exports->by_id(exports->ctx, export_id, peer, &exp, &access) < 0)
+		return false;
+	vfs_export_put(exp);
+	return true;
+}
+
+/* Does a directory lead to an export that the caller may use? The root is there for everybody. */
+static bool is_visible(struct nfs4_compound *c, const struct nfs4_pseudo_set *set, uint32_t dir)
+{
+	const struct nfs4_pseudo_dir *d = &set->dir[dir];
+
+	if (dir == 0)
+		return true;
+	for (uint32_t i = 0; i < d->nexports; i++) {
+		if (may_use(c, set->export[d->first_export + i].id))
+			return true;
+	}
+	return false;
+}
+
+/* The export that takes the directory's place, for callers who may use it; else the directory. */
+static int resolve(struct nfs4_compound *c, const struct nfs4_pseudo_set *set, uint32_t dir,
+		   struct nfs4_place *out)
+{
+	uint32_t e = set->dir[dir].export;
+	int status = NFS4ERR_STALE;
+
+	if (e != NFS4_PSEUDO_NONE)
+		status = nfs4_place_of_export(c, set->export[e].id, out);
+	if (status != NFS4ERR_STALE)
+		return status;
+	if (!is_visible(c, set, dir))
+		return NFS4ERR_NOENT;
+	place_of_dir(set, dir, out);
+	return NFS4_OK;
+}
+
+int nfs4_pseudo_root(struct nfs4_compound *c, struct nfs4_place *out)
+{
+	struct nfs4_pseudo_set *set = nfs4_pseudo_get(c->server);
+	int status = resolve(c, set, 0, out);
+
+	nfs4_pseudo_set_put(set);
+	return status;
+}
+
+int nfs4_pseudo_by_fh(struct nfs4_compound *c, const struct vfs_fh *fh, struct nfs4_place *out)
+{
+	static const uint8_t head[FH_HEAD] = { FH_VERSION, 8, 0, 0 };
+	struct nfs4_pseudo_set *set;
+	uint64_t be;
+	uint32_t dir;
+
+	if (fh->len != FH_LEN || memcmp(fh->data, head, FH_HEAD) != 0)
+		return NFS4ERR_BADHANDLE;
+	memcpy(&be, fh->data + FH_HEAD, sizeof(be));
+	set = nfs4_pseudo_get(c->server);
+	dir = nfs4_pseudo_find(set, be64toh(be));
+	if (dir != NFS4_PSEUDO_NONE && !is_visible(c, set, dir))
+		dir = NFS4_PSEUDO_NONE;
+	if (dir != NFS4_PSEUDO_NONE)
+		place_of_dir(set, dir, out);
+	nfs4_pseudo_set_put(set);
+	return dir == NFS4_PSEUDO_NONE ? NFS4ERR_STALE : NFS4_OK;
+}
+
+int nfs4_pseudo_lookup(struct nfs4_compound *c, const struct nfs4_place *dir, const char *name,
+		       uint32_t len, struct nfs4_place *out)
+{
+	struct nfs4_pseudo_set *set = nfs4_pseudo_get(c->server);
+	uint32_t d = nfs4_pseudo_find(set, dir->pseudo_id), kid;
+	int status = d == NFS4_PSEUDO_NONE ? NFS4ERR_STALE : NFS4ERR_NOENT;
+
+	if (status == NFS4ERR_NOENT) {
+		kid = nfs4_pseudo_find_kid(set, d, name, len);
+		if (kid != NFS4_PSEUDO_NONE)
+			status = resolve(c, set, kid, out);
+	}
+	nfs4_pseudo_set_put(set);
+	return status;
+}
+
+int nfs4_pseudo_parent(struct nfs4_compound *c, const struct nfs4_place *dir,
+		       struct nfs4_place *out)
+{
+	struct nfs4_pseudo_set *set = nfs4_pseudo_get(c->server);
+	uint32_t d = nfs4_pseudo_find(set, dir->pseudo_id);
+	int status = NFS4_OK;
+
+	if (d == NFS4_PSEUDO_NONE)
+		status = NFS4ERR_STALE;
+	else if (d == 0)
+		status = NFS4ERR_NOENT;
+	else
+		status = resolve(c, set, set->dir[d].parent, out);
+	nfs4_pseudo_set_put(set);
+	return status;
+}
+
+int nfs4_pseudo_above_export(struct nfs4_compound *c, uint32_t export_id, struct nfs4_place *out)
+{
+	struct nfs4_pseudo_set *set = nfs4_pseudo_get(c->server);
+	uint32_t d = nfs4_pseudo_dir_of(set, export_id);
+	int status = NFS4ERR_NOENT;
+
+	if (d != NFS4_PSEUDO_NONE && d != 0)
+		status = resolve(c, set, set->dir[d].parent, out);
+	nfs4_pseudo_set_put(set);
+	return status;
+}
+
+static void fill_attr(const struct nfs4_pseudo_set *set, uint32_t dir, struct vfs_attr *out)
+{
+	const struct nfs4_pseudo_dir *d = &set->dir[dir];
+	struct timespec when = { .tv_sec = (time_t)(set->change / 1000000000u),
+				 .tv_nsec = (long)(set->change % 1000000000u) };
+
+	*out = (struct vfs_attr){
+		.mode = S_IFDIR | 0555,
+		.nlink = 2 + d->nkids,
+		.size = 4096,
+		.fsid = FSID,
+		.fileid = d->id,
+		.atime = when,
+		.mtime = when,
+		.ctime = when,
+		.change = set->change,
+		.blksize = 4096,
+	};
+}
+
+int nfs4_pseudo_attr(struct nfs4_compound *c, const struct nfs4_place *dir, struct vfs_attr *out)
+{
+	struct nfs4_pseudo_set *set = nfs4_pseudo_get(c->server);
+	uint32_t d = nfs4_pseudo_find(set, dir->pseudo_id);
+
+	if (d != NFS4_PSEUDO_NONE)
+		fill_attr(set, d, out);
+	nfs4_pseudo_set_put(set);
+	return d == NFS4_PSEUDO_NONE ? NFS4ERR_STALE : NFS4_OK;
+}
+
+/* false: each has enough. Nothing is told of what the caller does not see. */
+static bool each_kid(struct nfs4_compound *c, const struct nfs4_pseudo_set *set, uint32_t kid,
+		     bool (*each)(void *arg, const struct nfs4_pseudo_entry *e), void *arg)
+{
+	const struct nfs4_pseudo_dir *d = &set->dir[kid];
+	struct nfs4_place place = { .kind = NFS4_NOWHERE };
+	struct nfs4_pseudo_entry e = {
+		.name = d->name,
+		.len = d->len,
+		.cookie = d->id,
+		.mounted_on = d->id,
+		.place = &place,
+	};
+	bool more = true;
+
+	e.status = resolve(c, set, kid, &place);
+	if (e.status == NFS4_OK && place.weak)
+		e.status = NFS4ERR_WRONGSEC;
+	if (e.status != NFS4ERR_NOENT)
+		more = each(arg, &e);
+	nfs4_place_clear(&place);
+	return more;
+}
+
+int nfs4_pseudo_each(struct nfs4_compound *c, const struct nfs4_place *dir, uint64_t cookie,
+		     bool (*each)(void *arg, const struct nfs4_pseudo_entry *e), void *arg,
+		     bool *eof)
+{
+	struct nfs4_pseudo_set *set = nfs4_pseudo_get(c->server);
+	uint32_t d = nfs4_pseudo_find(set, dir->pseudo_id);
+	bool more = true;
+
+	for (uint32_t i = 0; d != NFS4_PSEUDO_NONE && more && i < set->dir[d].nkids; i++) {
+		uint32_t kid = set->kid[set->dir[d].first_kid + i];
+
+		if (set->dir[kid].id > cookie)
+			more = each_kid(c, set, kid, each, arg);
+	}
+	*eof = more;
+	nfs4_pseudo_set_put(set);
+	return d == NFS4_PSEUDO_NONE ? NFS4ERR_STALE : NFS4_OK;
+}

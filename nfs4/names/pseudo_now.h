@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The set in force, as the files of this folder use it. */
+#ifndef RN_NFS4_PSEUDO_NOW_H
+#define RN_NFS4_PSEUDO_NOW_H
+
+#include <pthread.h>
+
+#include "nfs4/names/pseudo_set.h"
+
+struct nfs4_server;
+
+struct nfs4_pseudo {
+	pthread_mutex_t lock; /* guards set; a leaf */
+	struct nfs4_pseudo_set *set;
+	_Atomic bool any_nested; /* set->nnested > 0: to be asked without the lock */
+};
+
+/* A reference of the set in force. */
+struct nfs4_pseudo_set *nfs4_pseudo_get(struct nfs4_server *s);
+
+#endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "nfs4/place.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "nfs/caller.h"
+#include "nfs4/compound.h"
+#include "nfs4/names/pseudo.h"
+#include "nfs4/server.h"
+
+void nfs4_place_clear(struct nfs4_place *p)
+{
+	if (p->kind == NFS4_FILE) {
+		vfs_node_put(p->node);
+		vfs_export_put(p->ctx.exp);
+	}
+	p->kind = NFS4_NOWHERE;
+}
+
+void nfs4_place_copy(struct nfs4_place *to, const struct nfs4_place *from)
+{
+	if (to == from)
+		return;
+	if (from->kind == NFS4_FILE) {
+		vfs_node_ref(from->node);
+		vfs_export_ref(from->ctx.exp);
+	}
+	nfs4_place_clear(to);
+	*to = *from;
+}
+
+void nfs4_place_take(struct nfs4_place *to, struct nfs4_place *from)
+{
+	nfs4_place_clear(to);
+	*to = *from;
+	from->kind = NFS4_NOWHERE;
+}
+
+static void set_node(struct nfs4_place *p, struct vfs_node *n)
+{
+	p->node = n;
+	p->type = vfs_node_type(n);
+	p->fh = *vfs_node_fh(n);
+}
+
+void nfs4_place_move(struct nfs4_place *p, struct vfs_node *n)
+{
+	vfs_node_put(p->node);
+	set_node(p, n);
+}
+
+/* The export, and who the caller is there: p->ctx. */
+static int enter_export(struct nfs4_compound *c, uint32_t id, struct nfs4_place *p)
+{
+	const struct nfs4_config *cfg = &c->server->cfg;
+	const struct rpc_cred *cred = &c->req->call.cred;
+	const struct nfs_groups groups = { cfg->lookup_groups, cfg->lookup_ctx };
+	const struct sockaddr *peer = (const struct sockaddr *)&c->req->conn->peer;
+	int rc = cfg->exports.by_id(cfg->exports.ctx, id, peer, &p->ctx.exp, &p->ctx.access);
+
+	/* Who may not use an export does not learn whether there is one. */
+	if (rc < 0)
+		return rc == -EACCES ? NFS4ERR_STALE : nfs4_status(c->minor, rc);
+	if (nfs_check_port(&p->ctx.access, c->req->conn) < 0) {
+		vfs_export_put(p->ctx.exp);
+		return NFS4ERR_ACCESS;
+	}
+	if (cred->flavor == RPC_AUTH_NONE && (p->ctx.access.flags & VFS_RO_NONE))
+		p->ctx.access.flags |= VFS_RO;
+	p->weak = !nfs_flavor_allowed(cred, &p->ctx.access);
+	nfs_caller(&groups, cred, &p->ctx.access, &p->ctx.cred);
+	if (p->weak)
+		vfs_cred_squash(&p->ctx.cred, &p->ctx.access, true);
+	p->kind = NFS4_FILE;
+	p->export_id = id;
+	p->ctx.vfs = cfg->vfs;
+	p->ctx.w = c->req->worker->vfs;
+	return NFS4_OK;
+}
+
+/* fh NULL: the root. */
+static int open_in_export(struct nfs4_compound *c, uint32_t id, const struct vfs_fh *fh,
+			  struct nfs4_place *out)
+{
+	struct nfs4_place p = { .kind = NFS4_NOWHERE };
+	struct vfs_node *n;
+	int status = enter_export(c, id, &p);
+	int rc;
+
+	if (status != NFS4_OK)
+		return status;
+	rc = fh ? vfs_fh_open(&p.ctx, fh, &n) : vfs_root(&p.ctx, &n);
+	if (rc < 0) {
+		vfs_export_put(p.ctx.exp);
+		return nfs4_status(c->minor, rc);
+	}
+	set_node(&p, n);
+	nfs4_place_take(out, &p);
+	return NFS4_OK;
+}
+
+int nfs4_place_of_export(struct nfs4_compound *c, uint32_t id, struct nfs4_place *out)
+{
+	return open_in_export(c, id, NULL, out);
+}
+
+int nfs4_place_by_fh(struct nfs4_compound *c, struct nfs4_place *p, const struct vfs_fh *fh)
+{
+	uint32_t id;
+	int rc;
+
+	if (nfs4_pseudo_is_fh(fh))
+		return nfs4_pseudo_by_fh(c, fh, p);
+	rc = vfs_fh_export_id(c->server->cfg.vfs, fh, &id);
+	return rc < 0 ? nfs4_status(c->minor, rc) : open_in_export(c, id, fh, p);
+}
+
+static int need_reg(const struct nfs4_compound *c, const struct nfs4_place *p)
+{
+	if (p->type == S_IFDIR)
+		return NFS4ERR_ISDIR;
+	if (p->type == S_IFREG)
+		return NFS4_OK;
+	if (c->minor == 0)
+		return NFS4ERR_INVAL;
+	return p->type == S_IFLNK ? NFS4ERR_SYMLINK : NFS4ERR_WRONG_TYPE;
+}
+
+int nfs4_need(const struct nfs4_compound *c, const struct nfs4_place *p, unsigned need)
+{
+	int status = NFS4_OK;
+
+	if (p->kind == NFS4_NOWHERE)
+		return NFS4ERR_NOFILEHANDLE;
+	if (p->kind == NFS4_FILE && p->weak)
+		return NFS4ERR_WRONGSEC;
+	if ((need & NFS4_NEED_DIR) && p->type != S_IFDIR)
+		status = NFS4ERR_NOTDIR;
+	if (status == NFS4_OK && (need & NFS4_NEED_REG))
+		status = need_reg(c, p);
+	if (status == NFS4_OK && (need & NFS4_NEED_FILE) && p->kind == NFS4_PSEUDO)
+		status = NFS4ERR_ROFS;
+	if (status == NFS4_OK && (need & NFS4_NEED_WRITABLE) &&
+	    (p->kind == NFS4_PSEUDO || (p->ctx.access.flags & VFS_RO)))
+		status = NFS4ERR_ROFS;
+	return status;
+}
