@@ -64,10 +64,10 @@ static void compare_owner(struct comparing *cmp, unsigned number)
 	if (!name)
 		return;
 	if (number == FATTR4_OWNER) {
-		status = nfs4_name_to_uid(cmp->c, name, len, &id);
+		status = nfs4_user_id(cmp->c, name, len, &id);
 		cmp->same &= status == NFS4_OK && id == cmp->src->attr.uid;
 	} else {
-		status = nfs4_name_to_gid(cmp->c, name, len, &id);
+		status = nfs4_group_id(cmp->c, name, len, &id);
 		cmp->same &= status == NFS4_OK && id == cmp->src->attr.gid;
 	}
 }

@@ -48,12 +48,12 @@ static void id_to_name(struct nfs4_compound *c, uint32_t id,
 		out->len = put_decimal(id, out->s);
 }
 
-void nfs4_uid_to_name(struct nfs4_compound *c, uint32_t uid, struct nfs4_owner_name *out)
+void nfs4_user_name(struct nfs4_compound *c, uint32_t uid, struct nfs4_owner_name *out)
 {
 	id_to_name(c, uid, c->server->cfg.idmap.uid_to_name, out);
 }
 
-void nfs4_gid_to_name(struct nfs4_compound *c, uint32_t gid, struct nfs4_owner_name *out)
+void nfs4_group_name(struct nfs4_compound *c, uint32_t gid, struct nfs4_owner_name *out)
 {
 	id_to_name(c, gid, c->server->cfg.idmap.gid_to_name, out);
 }
@@ -69,12 +69,12 @@ static int name_to_id(struct nfs4_compound *c, const char *name, uint32_t len,
 	return NFS4ERR_BADOWNER;
 }
 
-int nfs4_name_to_uid(struct nfs4_compound *c, const char *name, uint32_t len, uint32_t *uid)
+int nfs4_user_id(struct nfs4_compound *c, const char *name, uint32_t len, uint32_t *uid)
 {
 	return name_to_id(c, name, len, c->server->cfg.idmap.name_to_uid, uid);
 }
 
-int nfs4_name_to_gid(struct nfs4_compound *c, const char *name, uint32_t len, uint32_t *gid)
+int nfs4_group_id(struct nfs4_compound *c, const char *name, uint32_t len, uint32_t *gid)
 {
 	return name_to_id(c, name, len, c->server->cfg.idmap.name_to_gid, gid);
 }

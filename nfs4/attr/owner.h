@@ -14,11 +14,11 @@ struct nfs4_owner_name {
 	char s[NFS4_OWNER_MAX + 1];
 };
 
-void nfs4_uid_to_name(struct nfs4_compound *c, uint32_t uid, struct nfs4_owner_name *out);
-void nfs4_gid_to_name(struct nfs4_compound *c, uint32_t gid, struct nfs4_owner_name *out);
+void nfs4_user_name(struct nfs4_compound *c, uint32_t uid, struct nfs4_owner_name *out);
+void nfs4_group_name(struct nfs4_compound *c, uint32_t gid, struct nfs4_owner_name *out);
 
 /* NFS4_OK or NFS4ERR_BADOWNER. */
-int nfs4_name_to_uid(struct nfs4_compound *c, const char *name, uint32_t len, uint32_t *uid);
-int nfs4_name_to_gid(struct nfs4_compound *c, const char *name, uint32_t len, uint32_t *gid);
+int nfs4_user_id(struct nfs4_compound *c, const char *name, uint32_t len, uint32_t *uid);
+int nfs4_group_id(struct nfs4_compound *c, const char *name, uint32_t len, uint32_t *gid);
 
 #endif

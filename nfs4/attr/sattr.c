@@ -170,11 +170,11 @@ int nfs4_sattr_check(struct nfs4_compound *c, struct nfs4_sattr *sa, enum nfs4_s
 	if (status == NFS4_OK && !allowed(sa, use))
 		status = NFS4ERR_INVAL;
 	if (status == NFS4_OK && sa->owner) {
-		status = nfs4_name_to_uid(c, sa->owner, sa->owner_len, &sa->set.uid);
+		status = nfs4_user_id(c, sa->owner, sa->owner_len, &sa->set.uid);
 		sa->set.set_uid = true;
 	}
 	if (status == NFS4_OK && sa->group) {
-		status = nfs4_name_to_gid(c, sa->group, sa->group_len, &sa->set.gid);
+		status = nfs4_group_id(c, sa->group, sa->group_len, &sa->set.gid);
 		sa->set.set_gid = true;
 	}
 	return status;

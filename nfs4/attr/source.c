@@ -76,9 +76,9 @@ void nfs4_attr_source_names(struct nfs4_compound *c, struct nfs4_bitmap *want,
 	if (!src->attr.has_btime)
 		nfs4_bitmap_remove(want, FATTR4_TIME_CREATE);
 	if (nfs4_bitmap_has(want, FATTR4_OWNER))
-		nfs4_uid_to_name(c, src->attr.uid, &src->owner);
+		nfs4_user_name(c, src->attr.uid, &src->owner);
 	if (nfs4_bitmap_has(want, FATTR4_OWNER_GROUP))
-		nfs4_gid_to_name(c, src->attr.gid, &src->group);
+		nfs4_group_name(c, src->attr.gid, &src->group);
 }
 
 int nfs4_attr_source_of(struct nfs4_compound *c, struct nfs4_place *p, struct nfs4_bitmap *want,
