@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * change_info4: a directory's change attribute before and after an operation. It is never said to
+ * be atomic: processes on the server may change the directory between.
+ */
+#ifndef RN_NFS4_CINFO_H
+#define RN_NFS4_CINFO_H
+
+#include "rpc/xdr_out.h"
+#include "vfs/vfs.h"
+
+/* 0 where it cannot be had. */
+static inline uint64_t nfs4_change_of(struct vfs_ctx *ctx, struct vfs_node *dir)
+{
+	struct vfs_attr attr;
+
+	return vfs_getattr(ctx, dir, &attr) == 0 ? attr.change : 0;
+}
+
+static inline void nfs4_put_cinfo(struct xdr_out *x, uint64_t before, uint64_t after)
+{
+	xdr_put_bool(x, false);
+	xdr_put_u64(x, before);
+	xdr_put_u64(x, after);
+}
+
+#endif

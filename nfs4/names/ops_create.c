@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* CREATE (RFC 7530 section 16.4, RFC 8881 section 18.4): everything but regular files. */
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "nfs4/names/cinfo.h"
+#include "nfs4/names/ops.h"
+
+/* A link's text beyond what any link may have is taken up to here, to be answered NAMETOOLONG. */
+#define TEXT_MAX 65536u
+
+void nfs4_decode_create(struct nfs4_compound *c, void *args)
+{
+	struct nfs4_create_args *a = args;
+
+	a->type = xdr_get_u32(c->in);
+	if (a->type == NF4LNK) {
+		xdr_get_bulk(c->in, TEXT_MAX, &a->text);
+	} else if (a->type == NF4BLK || a->type == NF4CHR) {
+		a->dev_major = xdr_get_u32(c->in);
+		a->dev_minor = xdr_get_u32(c->in);
+	}
+	nfs4_get_name(c->in, &a->name);
+	nfs4_get_sattr(c, &a->attrs);
+}
+
+/* A NUL-terminated copy of the text, which may have come in pieces by Read chunks. */
+static int copy_text(struct nfs4_compound *c, const struct xdr_bulk *text, char **out)
+{
+	char *p;
+
+	if (text->len > VFS_PATH_MAX)
+		return -ENAMETOOLONG;
+	if (text->len == 0)
+		return -EINVAL;
+	p = rn_arena_alloc(&c->req->arena, text->len + 1);
+	if (!p)
+		return -ENOMEM;
+	*out = p;
+	for (unsigned i = 0; i < text->npieces; i++) {
+		memcpy(p, text->piece[i].iov_base, text->piece[i].iov_len);
+		p += text->piece[i].iov_len;
+	}
+	return memchr(*out, '\0', text->len) ? -EINVAL : 0;
+}
+
+static int make_link(struct nfs4_compound *c, struct nfs4_create_args *a)
+{
+	char *text;
+	int rc = copy_text(c, &a->text, &text);
+
+	if (rc == 0)
+		rc = vfs_symlink(&c->current.ctx, a->dir, a->name.bytes, a->name.len, text,
+				 &a->attrs.set, &a->made, NULL);
+	return rc;
+}
+
+static int make_special(struct nfs4_compound *c, struct nfs4_create_args *a, uint32_t type)
+{
+	const struct vfs_mknod what = { .type = type,
+					.major = a->dev_major,
+					.minor = a->dev_minor };
+
+	return vfs_mknod(&c->current.ctx, a->dir, a->name.bytes, a->name.len, &what, &a->attrs.set,
+			 &a->made, NULL);
+}
+
+static int make(struct nfs4_compound *c, struct nfs4_create_args *a)
+{
+	switch (a->type) {
+	case NF4DIR:
+		return vfs_mkdir(&c->current.ctx, a->dir, a->name.bytes, a->name.len, &a->attrs.set,
+				 &a->made, NULL);
+	case NF4LNK:
+		return make_link(c, a);
+	case NF4BLK:
+		return make_special(c, a, S_IFBLK);
+	case NF4CHR:
+		return make_special(c, a, S_IFCHR);
+	case NF4SOCK:
+		return make_special(c, a, S_IFSOCK);
+	default:
+		return make_special(c, a, S_IFIFO);
+	}
+}
+
+static bool can_be_created(uint32_t type)
+{
+	return type == NF4DIR || type == NF4LNK || type == NF4BLK || type == NF4CHR ||
+	       type == NF4SOCK || type == NF4FIFO;
+}
+
+static int made(struct nfs4_compound *c, int rc)
+{
+	struct nfs4_create_args *a = c->args;
+
+	if (rc == 0) {
+		nfs4_put_cinfo(c->out, a->change, nfs4_change_of(&c->current.ctx, a->dir));
+		nfs4_put_bitmap(c->out, &a->attrs.given);
+		nfs4_place_move(&c->current, a->made);
+	} else {
+		vfs_node_put(a->made);
+	}
+	vfs_node_put(a->dir);
+	return nfs4_status(c->minor, rc);
+}
+
+static int check(struct nfs4_compound *c, struct nfs4_create_args *a)
+{
+	int status = nfs4_need(c, &c->current, NFS4_NEED_DIR);
+
+	if (status == NFS4_OK && !can_be_created(a->type))
+		status = NFS4ERR_BADTYPE;
+	if (status == NFS4_OK)
+		status = nfs4_name_check(&a->name);
+	if (status == NFS4_OK)
+		status = nfs4_need(c, &c->current, NFS4_NEED_WRITABLE);
+	return status == NFS4_OK ? nfs4_sattr_check(c, &a->attrs, NFS4_SATTR_CREATE) : status;
+}
+
+int nfs4_create(struct nfs4_compound *c, void *args)
+{
+	struct nfs4_create_args *a = args;
+	int status = check(c, a);
+	int rc;
+
+	if (status != NFS4_OK)
+		return status;
+	a->dir = c->current.node;
+	vfs_node_ref(a->dir);
+	a->change = nfs4_change_of(&c->current.ctx, a->dir);
+	rc = make(c, a);
+	if (rc < 0)
+		a->made = NULL;
+	c->sync = (struct vfs_sync){ .node = { a->dir, a->made } };
+	return nfs4_settle(c, rc, made);
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* RENAME and LINK (RFC 7530 sections 16.27, 16.9; RFC 8881 sections 18.26, 18.9). */
+#include <errno.h>
+#include <sys/stat.h>
+
+#include "nfs4/names/cinfo.h"
+#include "nfs4/names/ops.h"
+
+/* What is saved and the current directory must be of one export, and that be writable. */
+static int check_pair(const struct nfs4_compound *c)
+{
+	const struct nfs4_place *from = &c->saved, *to = &c->current;
+
+	if (from->kind != to->kind)
+		return NFS4ERR_XDEV;
+	if (from->kind == NFS4_FILE && from->ctx.exp != to->ctx.exp)
+		return NFS4ERR_XDEV;
+	return nfs4_need(c, to, NFS4_NEED_WRITABLE);
+}
+
+void nfs4_decode_rename(struct nfs4_compound *c, void *args)
+{
+	struct nfs4_rename_args *a = args;
+
+	nfs4_get_name(c->in, &a->from);
+	nfs4_get_name(c->in, &a->to);
+}
+
+/* What is in the way may be of another kind, or a directory that is not empty. */
+static int rename_status(const struct nfs4_compound *c, int rc)
+{
+	if (rc == -EISDIR || rc == -ENOTDIR || rc == -ENOTEMPTY)
+		return NFS4ERR_EXIST;
+	return nfs4_status(c->minor, rc);
+}
+
+static int renamed(struct nfs4_compound *c, int rc)
+{
+	const struct nfs4_rename_args *a = c->args;
+	struct vfs_ctx *ctx = &c->current.ctx;
+
+	if (rc < 0)
+		return rename_status(c, rc);
+	nfs4_put_cinfo(c->out, a->from_change, nfs4_change_of(ctx, c->saved.node));
+	nfs4_put_cinfo(c->out, a->to_change, nfs4_change_of(ctx, c->current.node));
+	return NFS4_OK;
+}
+
+static int check_rename(const struct nfs4_compound *c, const struct nfs4_rename_args *a)
+{
+	int status = nfs4_need(c, &c->current, NFS4_NEED_DIR);
+
+	if (status == NFS4_OK)
+		status = nfs4_need(c, &c->saved, NFS4_NEED_DIR);
+	if (status == NFS4_OK)
+		status = nfs4_name_check(&a->from);
+	if (status == NFS4_OK)
+		status = nfs4_name_check(&a->to);
+	return status == NFS4_OK ? check_pair(c) : status;
+}
+
+int nfs4_rename(struct nfs4_compound *c, void *args)
+{
+	struct nfs4_rename_args *a = args;
+	struct vfs_node *from = c->saved.node, *to = c->current.node;
+	const struct vfs_rename r = {
+		.from_dir = from,
+		.to_dir = to,
+		.from = a->from.bytes,
+		.from_len = a->from.len,
+		.to = a->to.bytes,
+		.to_len = a->to.len,
+	};
+	struct vfs_ctx *ctx = &c->current.ctx;
+	int status = check_rename(c, a);
+	int rc;
+
+	if (status != NFS4_OK)
+		return status;
+	a->from_change = nfs4_change_of(ctx, from);
+	a->to_change = nfs4_change_of(ctx, to);
+	rc = vfs_rename(ctx, &r);
+	c->sync = (struct vfs_sync){ .node = { from, to != from ? to : NULL } };
+	return nfs4_settle(c, rc, renamed);
+}
+
+void nfs4_decode_link(struct nfs4_compound *c, void *args)
+{
+	struct nfs4_link_args *a = args;
+
+	nfs4_get_name(c->in, &a->name);
+}
+
+static int linked(struct nfs4_compound *c, int rc)
+{
+	const struct nfs4_link_args *a = c->args;
+	struct nfs4_place *dir = &c->current;
+
+	if (rc == 0)
+		nfs4_put_cinfo(c->out, a->change, nfs4_change_of(&dir->ctx, dir->node));
+	return nfs4_status(c->minor, rc);
+}
+
+static int check_link(const struct nfs4_compound *c, const struct nfs4_link_args *a)
+{
+	int status = nfs4_need(c, &c->current, NFS4_NEED_DIR);
+
+	if (status == NFS4_OK && c->saved.type == S_IFDIR)
+		status = NFS4ERR_ISDIR;
+	if (status == NFS4_OK)
+		status = nfs4_name_check(&a->name);
+	return status == NFS4_OK ? check_pair(c) : status;
+}
+
+int nfs4_link(struct nfs4_compound *c, void *args)
+{
+	struct nfs4_link_args *a = args;
+	struct nfs4_place *dir = &c->current;
+	struct vfs_node *file = c->saved.node;
+	int status = check_link(c, a);
+	int rc;
+
+	if (status != NFS4_OK)
+		return status;
+	a->change = nfs4_change_of(&dir->ctx, dir->node);
+	rc = vfs_link(&dir->ctx, file, dir->node, a->name.bytes, a->name.len);
+	c->sync = (struct vfs_sync){ .node = { file, dir->node } };
+	return nfs4_settle(c, rc, linked);
+}
