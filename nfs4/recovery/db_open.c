@@ -34,8 +34,7 @@ static const char *const statements[NFS4_DB_STATEMENTS] = {
 	[NFS4_DB_BEGIN] = "BEGIN IMMEDIATE",
 	[NFS4_DB_COMMIT] = "COMMIT",
 	[NFS4_DB_ROLLBACK] = "ROLLBACK",
-	[NFS4_DB_PUT] = "INSERT OR REPLACE INTO client(id,sessions,verifier,bits,epoch)"
-			" VALUES(?1,?2,?3,?4,?5)",
+	[NFS4_DB_PUT] = "INSERT OR REPLACE INTO client VALUES(?1,?2,?3,?4,?5)",
 	[NFS4_DB_DELETE] = "DELETE FROM client WHERE id=?1 AND sessions=?2",
 	[NFS4_DB_PRUNE] = "DELETE FROM client WHERE epoch<?1",
 	[NFS4_DB_LEASE] = "UPDATE run SET lease=?1",
