@@ -3,7 +3,6 @@
 #include "nfs4/client/clients.h"
 #include "nfs4/client/session.h"
 #include "nfs4/compound.h"
-#include "nfs4/recovery/recovery.h"
 #include "nfs4/state/owner.h"
 #include "nfs4/state/states.h"
 
@@ -13,7 +12,6 @@
 		(void)s;                                                                           \
 		return 0;                                                                          \
 	}
-NEW(nfs4_recovery_new)
 NEW(nfs4_states_new)
 NEW(nfs4_clients_new)
 #define FREE(name, type)                                                                           \
@@ -21,8 +19,6 @@ NEW(nfs4_clients_new)
 	{                                                                                          \
 		(void)s;                                                                           \
 	}
-FREE(nfs4_recovery_free, nfs4_server)
-FREE(nfs4_recovery_tick, nfs4_server)
 FREE(nfs4_states_free, nfs4_states)
 FREE(nfs4_clients_free, nfs4_clients)
 FREE(nfs4_clients_tick, nfs4_server)
