@@ -130,7 +130,7 @@ Test(nfs4_compound, no_filehandle)
 	}
 	fix4_begin(f, NULL);
 	fix4_op(f, OP_RESTOREFH);
-	cr_expect(fix4_send(f) == NFS4ERR_NOFILEHANDLE);
+	cr_expect_eq(fix4_send(f), NFS4ERR_RESTOREFH);
 }
 
 Test(nfs4_compound, arguments_that_do_not_decode)
