@@ -6,16 +6,14 @@
 #ifndef RN_DAEMON_REGISTER_H
 #define RN_DAEMON_REGISTER_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/log.h"
 
 struct registration;
 
-/* Ports in host order; 0: not served. The versions that are. */
+/* Ports in host order; 0: not served. */
 struct registration_ports {
-	bool nfs3, nfs4;
 	uint16_t tcp4, tcp6, mount4, mount6, rdma4, rdma6;
 };
 

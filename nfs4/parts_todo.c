@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the parts have not brought yet: each takes its own out of here. */
-#include "nfs4/client/clients.h"
-#include "nfs4/client/session.h"
 #include "nfs4/compound.h"
+#include "nfs4/state/client_state.h"
 #include "nfs4/state/io.h"
 #include "nfs4/state/owner.h"
 #include "nfs4/state/states.h"
@@ -14,17 +13,12 @@
 		return 0;                                                                          \
 	}
 NEW(nfs4_states_new)
-NEW(nfs4_clients_new)
 #define FREE(name, type)                                                                           \
 	void name(struct type *s)                                                                  \
 	{                                                                                          \
 		(void)s;                                                                           \
 	}
 FREE(nfs4_states_free, nfs4_states)
-FREE(nfs4_clients_free, nfs4_clients)
-FREE(nfs4_clients_tick, nfs4_server)
-FREE(nfs4_client_put, nfs4_client)
-FREE(nfs4_session_done, nfs4_compound)
 #define HELD(name, type)                                                                           \
 	void name(struct type *s, struct nfs4_held *h)                                             \
 	{                                                                                          \
@@ -32,7 +26,6 @@ FREE(nfs4_session_done, nfs4_compound)
 		(void)h;                                                                           \
 	}
 HELD(nfs4_states_held, nfs4_states)
-HELD(nfs4_clients_held, nfs4_clients)
 void nfs4_owner_done(struct nfs4_compound *c, int status)
 {
 	(void)c;
@@ -49,3 +42,18 @@ int nfs4_io_begin(struct nfs4_compound *c, const struct nfs4_stateid *sid, unsig
 									     : NFS4ERR_BAD_STATEID;
 }
 FREE(nfs4_io_end, nfs4_io_right)
+
+FREE(nfs4_client_state_init, nfs4_client_state)
+bool nfs4_client_has_state(struct nfs4_client *cl)
+{
+	(void)cl;
+	return false;
+}
+#define OF_CLIENT(name)                                                                            \
+	void name(struct nfs4_server *s, struct nfs4_client *cl)                                   \
+	{                                                                                          \
+		(void)s;                                                                           \
+		(void)cl;                                                                          \
+	}
+OF_CLIENT(nfs4_client_state_drop)
+OF_CLIENT(nfs4_client_state_tick)

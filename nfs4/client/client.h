@@ -59,6 +59,14 @@ struct nfs4_callback {
 	char addr[NFS4_UADDR_MAX];
 };
 
+/* What makes a record: who asks, and as whom. */
+struct nfs4_client_init {
+	const uint8_t *ownerid;
+	uint32_t ownerid_len;
+	uint8_t verifier[NFS4_VERIFIER_SIZE];
+	bool sessions;
+};
+
 struct nfs4_cs_reply; /* nfs4/client/session.h */
 
 struct nfs4_client {
@@ -89,6 +97,7 @@ struct nfs4_client {
 	struct nfs4_cs_reply *cs_reply; /* NULL: NFS4ERR_SEQ_MISORDERED, as contrived */
 
 	/* The table's, under its lock. */
+	bool was_confirmed;
 	LIST_ENTRY(nfs4_client) by_owner;
 	LIST_ENTRY(nfs4_client) by_id;
 	TAILQ_ENTRY(nfs4_client) aging; /* with others of its status, oldest first */

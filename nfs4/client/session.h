@@ -40,8 +40,14 @@ struct nfs4_session {
 	bool dead;	      /* destroyed: no request is taken any more */
 	uint32_t busy;	      /* slots with a request under way */
 	uint32_t nslots;      /* granted: 0 .. nslots - 1 are accepted */
-	uint32_t target;      /* slots that it is asked to use; the same or fewer or more */
+	uint32_t target;      /* slots that the client is asked to use; fewer: to be retired */
+	uint32_t asked;	      /* slots that it asked for at first: it never gets more */
 	uint32_t nmade;	      /* slots that exist, a sum of pieces */
+	/* Has the client seen the target? When it uses the slot again that the first reply with it
+	 * belonged to. */
+	enum { NFS4_NOT_TOLD, NFS4_TOLD, NFS4_SEEN } told;
+	uint32_t told_slot, told_seqid;
+	bool short_of_memory; /* as seen when somebody looked last */
 	uint32_t ncached;     /* replies kept */
 	size_t cost;	      /* taken from the budget, cached replies too */
 	struct nfs4_slot *piece[NFS4_SLOT_PIECES];
@@ -61,8 +67,7 @@ void nfs4_session_put(struct nfs4_session *s); /* NULL is allowed */
 /*
  * For the compound's loop, at the end of every COMPOUND, when its whole result is in c->out, and
  * before the reply goes: keeps the reply for a retry if the slot is to have it, frees the slot,
- * renews the lease once more and gives back c->session, c->slot and c->client, which may all be
- * NULL.
+ * renews the lease once more and gives back c->session (which may be NULL) and c->slot.
  */
 void nfs4_session_done(struct nfs4_compound *c);
 

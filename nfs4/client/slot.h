@@ -13,34 +13,57 @@
 
 #include "nfs4/client/client.h"
 
-struct xdr_out;
-
 #define NFS4_SLOTS_MAX 1024u /* of one session */
 #define NFS4_SLOTS_FIRST 64u /* granted to start with, if memory is not short */
 #define NFS4_SLOTS_LEAST 4u  /* however short it is */
 #define NFS4_SLOT_PIECE 8u   /* slots of the first piece; further ones double what there is */
 #define NFS4_SLOT_PIECES 8u  /* 8 + 8 + 16 + ... = 1024 */
 
-/* A reply kept for a retry: the COMPOUND's result as a stream, and where bulk items were in it. */
+struct nfs4_compound;
+struct nfs4_session;
+
+/* A reply kept for a retry: the COMPOUND's result as a stream, and behind it, where bulk items were
+ * in it: nbulks pairs of words, position and length. */
 struct nfs4_cached {
-	uint32_t size; /* bytes of room; taken from the budget with this header */
+	uint32_t size; /* bytes of room */
 	uint32_t len;
 	uint32_t nbulks;
-	struct {
-		uint32_t at, len; /* in bytes */
-	} bulk[2];
-	uint8_t bytes[];
+	uint32_t words[];
 };
 
 struct nfs4_slot {
 	uint32_t seqid; /* of the request last taken */
-	bool busy;	/* and it has not ended */
-	bool cached;	/* its reply is in reply; else a retry is told NFS4ERR_RETRY_UNCACHED_REP */
+	bool busy;	/* and it has not ended, or is being answered again */
+	bool used;	/* has taken one */
+	bool cached;	/* its reply is kept; else a retry is told NFS4ERR_RETRY_UNCACHED_REP */
 	bool regranted; /* the client may begin anew with 1: it was retired meanwhile */
 	uint32_t nops;
 	struct nfs4_principal who; /* who has sent it */
-	uint64_t sum;		   /* what it was: see nfs4_call_sum */
-	struct nfs4_cached *reply;
+	uint64_t sum;		   /* what it was: nfs4_call_sum() */
+	struct nfs4_cached *reply; /* may be there without being of the last request */
 };
+
+/* What the call is, as far as its first bytes tell: c->in is behind SEQUENCE's arguments. What came
+ * apart (data by an RDMA chunk or in a payload buffer) does not count, because a retry by another
+ * transport may have it otherwise. */
+uint64_t nfs4_call_sum(const struct nfs4_compound *c);
+
+/* The slot, made if it is its first use. NULL: no memory now. id < s->nslots. s->lock is held. */
+struct nfs4_slot *nfs4_slot_get(struct nfs4_session *s, uint32_t id);
+
+/* Grants more slots or asks for them back: once for each new request, before its reply. highest is
+ * sa_highest_slotid; short_of_memory: cached replies and slots should become fewer. s->lock is
+ * held. */
+void nfs4_slots_adjust(struct nfs4_session *s, uint32_t id, uint32_t highest, bool short_of_memory);
+
+/* Is there room for another reply of up to the session's limit? */
+bool nfs4_slot_can_keep(const struct nfs4_session *s, const struct nfs4_slot *slot);
+/* Keeps c's reply in c->slot, which is busy. The caller holds no lock. */
+void nfs4_slot_keep(struct nfs4_compound *c);
+/* Puts the kept reply into c->out instead of what is there. The slot is busy. NFS4_REPLAYED, or
+ * NFS4ERR_DELAY: no memory now. */
+int nfs4_slot_replay(struct nfs4_compound *c, const struct nfs4_slot *slot);
+
+void nfs4_slots_free(struct nfs4_session *s);
 
 #endif

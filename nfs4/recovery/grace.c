@@ -252,3 +252,10 @@ bool nfs4_reclaim_is_done(const struct nfs4_record *rec)
 {
 	return atomic_load_explicit(&rec->reclaim, memory_order_acquire) & COMPLETE;
 }
+
+bool nfs4_reclaim_is_needed(const struct nfs4_record *rec)
+{
+	const unsigned bits = atomic_load_explicit(&rec->reclaim, memory_order_relaxed);
+
+	return (bits & MAY) && !(bits & COMPLETE);
+}

@@ -41,5 +41,7 @@ bool nfs4_grace_blocks_io(struct nfs4_server *srv);
 /* RECLAIM_COMPLETE of all file systems: NFS4_OK or NFS4ERR_COMPLETE_ALREADY. */
 int nfs4_reclaim_done(struct nfs4_server *srv, struct nfs4_record *rec);
 bool nfs4_reclaim_is_done(const struct nfs4_record *rec);
+/* Had it something to reclaim when it came back, and has not said that it is done? */
+bool nfs4_reclaim_is_needed(const struct nfs4_record *rec);
 
 #endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "nfs4/client/client.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/budget.h"
+#include "nfs4/client/table.h"
+#include "nfs4/compound.h"
+
+struct nfs4_principal nfs4_principal_of(const struct nfs4_compound *c)
+{
+	const struct rpc_cred *cred = &c->req->call.cred;
+
+	return (struct nfs4_principal){ .flavor = (uint32_t)cred->flavor, .uid = cred->uid };
+}
+
+bool nfs4_principal_is(const struct nfs4_principal *a, const struct nfs4_principal *b)
+{
+	return a->flavor == b->flavor && a->uid == b->uid;
+}
+
+struct nfs4_client *nfs4_client_new(struct nfs4_compound *c, const struct nfs4_client_init *init)
+{
+	struct nfs4_clients *all = c->server->clients;
+	const size_t cost = sizeof(struct nfs4_client) + init->ownerid_len;
+	struct nfs4_client *cl;
+
+	if (!nfs4_clients_take(all, cost))
+		return NULL;
+	cl = calloc(1, cost);
+	if (!cl) {
+		rn_budget_give(c->server->cfg.budget, cost);
+		return NULL;
+	}
+	cl->srv = c->server;
+	cl->sessions = init->sessions;
+	memcpy(cl->verifier, init->verifier, sizeof(cl->verifier));
+	cl->principal = nfs4_principal_of(c);
+	cl->ownerid_len = init->ownerid_len;
+	memcpy(cl->ownerid, init->ownerid, init->ownerid_len);
+	cl->cost = cost;
+	atomic_init(&cl->refs, 1);
+	atomic_init(&cl->status, NFS4_CLIENT_UNCONFIRMED);
+	pthread_mutex_init(&cl->lock, NULL);
+	nfs4_timer_init(&cl->lease);
+	nfs4_record_init(&cl->record, cl->ownerid, cl->ownerid_len, cl->verifier, cl->sessions);
+	nfs4_client_state_init(&cl->state);
+	LIST_INIT(&cl->session_list);
+	nfs4_peer_address(c, &cl->addr, cl->netid);
+	return cl;
+}
+
+void nfs4_client_ref(struct nfs4_client *cl)
+{
+	atomic_fetch_add_explicit(&cl->refs, 1, memory_order_relaxed);
+}
+
+void nfs4_client_put(struct nfs4_client *cl)
+{
+	struct nfs4_server *srv;
+	size_t cost;
+
+	if (!cl || atomic_fetch_sub_explicit(&cl->refs, 1, memory_order_acq_rel) > 1)
+		return;
+	srv = cl->srv;
+	cost = cl->cost;
+	nfs4_record_fini(srv, &cl->record);
+	free(cl->cs_reply);
+	free(cl->callback);
+	free(cl->update);
+	pthread_mutex_destroy(&cl->lock);
+	free(cl);
+	rn_budget_give(srv->cfg.budget, cost);
+}
+
+int nfs4_client_by_id(struct nfs4_server *srv, uint64_t clientid, struct nfs4_client **out)
+{
+	struct nfs4_client *cl = nfs4_client_get(srv->clients, clientid);
+	enum nfs4_client_status status;
+
+	*out = NULL;
+	if (!cl)
+		return NFS4ERR_STALE_CLIENTID;
+	status = nfs4_client_status(cl);
+	if (cl->sessions || status == NFS4_CLIENT_UNCONFIRMED || status == NFS4_CLIENT_GONE) {
+		nfs4_client_put(cl);
+		return NFS4ERR_STALE_CLIENTID;
+	}
+	if (!nfs4_client_renew(cl)) {
+		nfs4_client_put(cl);
+		return NFS4ERR_EXPIRED;
+	}
+	*out = cl;
+	return NFS4_OK;
+}
+
+static void drop_sessions(struct nfs4_client *cl)
+{
+	struct nfs4_session *s;
+
+	do {
+		pthread_mutex_lock(&cl->lock);
+		s = LIST_FIRST(&cl->session_list);
+		if (s)
+			nfs4_session_leave(s);
+		pthread_mutex_unlock(&cl->lock);
+		nfs4_session_put(s);
+	} while (s);
+}
+
+void nfs4_client_destroy(struct nfs4_client *cl)
+{
+	if (!cl)
+		return;
+	drop_sessions(cl);
+	nfs4_client_state_drop(cl->srv, cl);
+	nfs4_client_put(cl);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* RENEW (RFC 7530 section 16.28), DESTROY_CLIENTID and RECLAIM_COMPLETE (RFC 8881 sections 18.50
+ * and 18.51). */
+#include "nfs4/client/ops.h"
+#include "nfs4/client/table.h"
+#include "nfs4/recovery/grace.h"
+
+void nfs4_decode_renew(struct nfs4_compound *c, void *args)
+{
+	struct nfs4_renew_args *a = args;
+
+	a->clientid = xdr_get_u64(c->in);
+}
+
+/* Whoever knows the client id may renew: under AUTH_SYS everybody can be everybody. */
+int nfs4_renew(struct nfs4_compound *c, void *args)
+{
+	const struct nfs4_renew_args *a = args;
+	struct nfs4_client *cl;
+	int status = nfs4_client_by_id(c->server, a->clientid, &cl);
+
+	nfs4_client_put(cl);
+	return status;
+}
+
+void nfs4_decode_destroy_clientid(struct nfs4_compound *c, void *args)
+{
+	struct nfs4_destroy_clientid_args *a = args;
+
+	a->clientid = xdr_get_u64(c->in);
+}
+
+static bool has_sessions(struct nfs4_client *cl)
+{
+	bool has;
+
+	pthread_mutex_lock(&cl->lock);
+	has = cl->nsessions > 0 || cl->creating;
+	pthread_mutex_unlock(&cl->lock);
+	return has;
+}
+
+int nfs4_destroy_clientid(struct nfs4_compound *c, void *args)
+{
+	const struct nfs4_destroy_clientid_args *a = args;
+	struct nfs4_clients *all = c->server->clients;
+	struct nfs4_client *cl = nfs4_client_get(all, a->clientid);
+	int status = NFS4_OK;
+
+	if (!cl || !cl->sessions) {
+		nfs4_client_put(cl);
+		return NFS4ERR_STALE_CLIENTID;
+	}
+	pthread_mutex_lock(&all->lock);
+	if (nfs4_client_status(cl) == NFS4_CLIENT_GONE)
+		status = NFS4ERR_STALE_CLIENTID;
+	else if (cl == c->client || has_sessions(cl) || nfs4_client_has_state(cl))
+		status = NFS4ERR_CLIENTID_BUSY;
+	else
+		nfs4_client_detach(all, cl);
+	pthread_mutex_unlock(&all->lock);
+	if (status == NFS4_OK) {
+		if (cl->was_confirmed)
+			nfs4_record_forget(c->server, &cl->record);
+		nfs4_client_destroy(cl);
+	}
+	nfs4_client_put(cl);
+	return status;
+}
+
+void nfs4_decode_reclaim_complete(struct nfs4_compound *c, void *args)
+{
+	struct nfs4_reclaim_complete_args *a = args;
+
+	a->one_fs = xdr_get_bool(c->in);
+}
+
+int nfs4_reclaim_complete(struct nfs4_compound *c, void *args)
+{
+	const struct nfs4_reclaim_complete_args *a = args;
+
+	if (!a->one_fs)
+		return nfs4_reclaim_done(c->server, &c->client->record);
+	/* No file system migrates here, so this is about none. */
+	return c->current.kind == NFS4_NOWHERE ? NFS4ERR_NOFILEHANDLE : NFS4_OK;
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * CREATE_SESSION (RFC 8881 section 18.36): a client id is confirmed by its first session. Each
+ * client has one slot for this operation; an answer that the client may take for final is kept for
+ * a retry, NFS4ERR_DELAY is not.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/budget.h"
+#include "nfs4/client/channel.h"
+#include "nfs4/client/ops.h"
+#include "nfs4/client/table.h"
+#include "nfs4/recovery/grace.h"
+
+#define FLAGS_ALLOWED                                                                              \
+	(CREATE_SESSION4_FLAG_PERSIST | CREATE_SESSION4_FLAG_CONN_BACK_CHAN |                      \
+	 CREATE_SESSION4_FLAG_CONN_RDMA)
+
+static void get_authsys(struct xdr_in *x)
+{
+	uint32_t len, n;
+
+	xdr_get_u32(x); /* stamp */
+	xdr_get_opaque(x, RPC_MACHINE_NAME_MAX, &len);
+	xdr_skip(x, 8); /* uid and gid */
+	n = xdr_get_u32(x);
+	if (n > RPC_AUTH_SYS_GIDS_MAX)
+		x->err = true;
+	else
+		xdr_skip(x, (size_t)n * 4);
+}
+
+static void get_gss_handles(struct xdr_in *x)
+{
+	uint32_t len;
+
+	xdr_get_u32(x); /* service */
+	xdr_get_opaque(x, NFS4_OPAQUE_LIMIT, &len);
+	xdr_get_opaque(x, NFS4_OPAQUE_LIMIT, &len);
+}
+
+void nfs4_get_cb_security(struct xdr_in *x, struct nfs4_cb_security *out)
+{
+	const uint32_t n = xdr_get_u32(x);
+
+	for (uint32_t i = 0; i < n && !x->err; i++) {
+		switch (xdr_get_u32(x)) {
+		case RPC_AUTH_NONE:
+			break;
+		case RPC_AUTH_SYS:
+			get_authsys(x);
+			break;
+		case RPC_RPCSEC_GSS:
+			get_gss_handles(x);
+			out->gss = true;
+			break;
+		default:
+			x->err = true;
+		}
+	}
+}
+
+void nfs4_decode_create_session(struct nfs4_compound *c, void *args)
+{
+	struct nfs4_create_session_args *a = args;
+
+	a->clientid = xdr_get_u64(c->in);
+	a->seqid = xdr_get_u32(c->in);
+	a->flags = xdr_get_u32(c->in);
+	nfs4_get_channel(c->in, &a->fore);
+	nfs4_get_channel(c->in, &a->back);
+	a->cb_program = xdr_get_u32(c->in);
+	nfs4_get_cb_security(c->in, &a->security);
+}
+
+static int put_reply(struct nfs4_compound *c, const struct nfs4_cs_reply *r)
+{
+	if (r->status != NFS4_OK)
+		return r->status;
+	xdr_put_fixed(c->out, r->id, NFS4_SESSIONID_SIZE);
+	xdr_put_u32(c->out, r->seqid);
+	xdr_put_u32(c->out, r->flags);
+	nfs4_put_channel(c->out, &r->fore);
+	nfs4_put_channel(c->out, &r->back);
+	return NFS4_OK;
+}
+
+/* Phases 1 and 2 of section 18.36.4. NFS4_PENDING: it is the client's turn to create, and nobody
+ * else can until finish(). */
+static int begin(struct nfs4_compound *c, const struct nfs4_create_session_args *a,
+		 struct nfs4_client *cl)
+{
+	const struct nfs4_principal who = nfs4_principal_of(c);
+	enum nfs4_client_status status = nfs4_client_status(cl);
+	int rc = NFS4ERR_SEQ_MISORDERED;
+
+	if (!cl->sessions || status == NFS4_CLIENT_EXPIRED || status == NFS4_CLIENT_GONE)
+		return NFS4ERR_STALE_CLIENTID;
+	/* Asked first, so that nobody else can use up sequence numbers of one not yet confirmed. */
+	if (status == NFS4_CLIENT_UNCONFIRMED && !nfs4_principal_is(&cl->principal, &who))
+		return NFS4ERR_CLID_INUSE;
+	pthread_mutex_lock(&cl->lock);
+	if (cl->creating)
+		rc = NFS4ERR_DELAY;
+	else if (a->seqid == cl->cs_seqid && cl->cs_reply)
+		rc = put_reply(c, cl->cs_reply);
+	else if (a->seqid == cl->cs_seqid + 1)
+		rc = NFS4_PENDING;
+	if (rc == NFS4_PENDING)
+		cl->creating = true;
+	pthread_mutex_unlock(&cl->lock);
+	return rc;
+}
+
+/* Phase 3: the client id is confirmed if it was not, and its predecessors are gone. */
+static int confirm(struct nfs4_client *cl)
+{
+	struct nfs4_clients *all = cl->srv->clients;
+	struct nfs4_client_queue old;
+	enum nfs4_client_status status;
+
+	TAILQ_INIT(&old);
+	pthread_mutex_lock(&all->lock);
+	status = nfs4_client_status(cl);
+	if (status == NFS4_CLIENT_UNCONFIRMED)
+		nfs4_client_confirm(all, cl, &old);
+	pthread_mutex_unlock(&all->lock);
+	if (status == NFS4_CLIENT_UNCONFIRMED) {
+		nfs4_clients_forget(cl->srv, &old);
+		nfs4_record_confirmed(cl->srv, &cl->record);
+	}
+	return status == NFS4_CLIENT_GONE || status == NFS4_CLIENT_EXPIRED ? NFS4ERR_STALE_CLIENTID
+									   : NFS4_OK;
+}
+
+static uint32_t first_slots(const struct nfs4_server *srv)
+{
+	const struct rn_budget *b = srv->cfg.budget;
+
+	return atomic_load_explicit(&b->used, memory_order_relaxed) > b->max / 2 ? NFS4_SLOTS_LEAST
+										 : NFS4_SLOTS_FIRST;
+}
+
+/* Phase 4. */
+static int make_session(struct nfs4_client *cl, struct nfs4_create_session_args *a,
+			struct nfs4_session **out)
+{
+	const uint32_t asked = a->fore.max_requests;
+	int status;
+
+	if (a->flags & ~FLAGS_ALLOWED)
+		return NFS4ERR_INVAL;
+	if (a->security.gss)
+		return NFS4ERR_NOENT;
+	status = nfs4_channel_fore(&cl->srv->cfg, first_slots(cl->srv), &a->fore);
+	if (status != NFS4_OK)
+		return status;
+	nfs4_channel_back(&a->back);
+	status = nfs4_session_new(cl, &a->fore, &a->back, out);
+	if (status != NFS4_OK)
+		return status;
+	(*out)->asked = asked < NFS4_SLOTS_MAX ? asked : NFS4_SLOTS_MAX;
+	(*out)->cb_program = a->cb_program;
+	return NFS4_OK;
+}
+
+/* Into the table, unless the client is gone or has enough of them. */
+static int enter(struct nfs4_client *cl, struct nfs4_session *s)
+{
+	int status = NFS4_OK;
+
+	pthread_mutex_lock(&cl->lock);
+	if (nfs4_client_status(cl) == NFS4_CLIENT_GONE)
+		status = NFS4ERR_STALE_CLIENTID;
+	else if (cl->nsessions >= NFS4_SESSIONS_PER_CLIENT)
+		status = NFS4ERR_NOSPC;
+	else
+		nfs4_session_enter(s);
+	pthread_mutex_unlock(&cl->lock);
+	return status;
+}
+
+static int create(struct nfs4_client *cl, struct nfs4_create_session_args *a,
+		  struct nfs4_cs_reply *r)
+{
+	struct nfs4_session *s = NULL;
+	int status = make_session(cl, a, &s);
+
+	if (status != NFS4_OK)
+		return status;
+	memcpy(r->id, s->id, sizeof(r->id));
+	r->seqid = a->seqid;
+	r->flags = 0; /* no persistence, no way back yet, no stepping up to RDMA */
+	r->fore = s->fore;
+	r->back = s->back;
+	status = confirm(cl);
+	if (status == NFS4_OK)
+		status = enter(cl, s);
+	if (status != NFS4_OK)
+		nfs4_session_put(s);
+	return status;
+}
+
+static bool is_final(int status)
+{
+	return status != NFS4ERR_DELAY && status != NFS4ERR_STALE_CLIENTID;
+}
+
+static void finish(struct nfs4_client *cl, uint32_t seqid, struct nfs4_cs_reply *r)
+{
+	struct nfs4_cs_reply *last = r;
+
+	pthread_mutex_lock(&cl->lock);
+	cl->creating = false;
+	if (is_final(r->status)) {
+		last = cl->cs_reply;
+		cl->cs_reply = r;
+		cl->cs_seqid = seqid;
+	}
+	pthread_mutex_unlock(&cl->lock);
+	free(last);
+}
+
+int nfs4_create_session(struct nfs4_compound *c, void *args)
+{
+	struct nfs4_create_session_args *a = args;
+	struct nfs4_client *cl = nfs4_client_get(c->server->clients, a->clientid);
+	struct nfs4_cs_reply *r;
+	int status;
+
+	if (!cl)
+		return NFS4ERR_STALE_CLIENTID;
+	status = begin(c, a, cl);
+	if (status == NFS4_PENDING) {
+		r = calloc(1, sizeof(*r));
+		status = r ? create(cl, a, r) : NFS4ERR_DELAY;
+		if (r) {
+			r->status = status;
+			status = put_reply(c, r);
+			finish(cl, a->seqid, r);
+		} else {
+			pthread_mutex_lock(&cl->lock);
+			cl->creating = false;
+			pthread_mutex_unlock(&cl->lock);
+		}
+	}
+	nfs4_client_put(cl);
+	return status;
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* EXCHANGE_ID (RFC 8881 section 18.35): the arguments, the nine cases of section 18.35.4, the
+ * result. */
+#include <string.h>
+
+#include "config.h"
+#include "nfs4/client/ops.h"
+#include "nfs4/client/table.h"
+
+enum state_protect_how4 { SP4_NONE = 0, SP4_MACH_CRED = 1, SP4_SSV = 2 };
+
+#define FLAGS_ALLOWED                                                                              \
+	(EXCHGID4_FLAG_SUPP_MOVED_REFER | EXCHGID4_FLAG_SUPP_MOVED_MIGR |                          \
+	 EXCHGID4_FLAG_BIND_PRINC_STATEID | EXCHGID4_FLAG_MASK_PNFS |                              \
+	 EXCHGID4_FLAG_UPD_CONFIRMED_REC_A)
+
+/* A counted array of 4-byte words, or of opaques; nobody looks into them. Its length. */
+static uint32_t skip_words(struct xdr_in *x)
+{
+	const uint32_t n = xdr_get_u32(x);
+
+	if (n > x->left / 4)
+		x->err = true;
+	else
+		xdr_skip(x, (size_t)n * 4);
+	return n;
+}
+
+static uint32_t skip_opaques(struct xdr_in *x)
+{
+	const uint32_t n = xdr_get_u32(x);
+	uint32_t len;
+
+	for (uint32_t i = 0; i < n && !x->err; i++)
+		xdr_get_opaque(x, NFS4_OPAQUE_LIMIT, &len);
+	return n;
+}
+
+static void get_protect(struct xdr_in *x, struct nfs4_exchange_id_args *a)
+{
+	a->protect = xdr_get_u32(x);
+	if (a->protect > SP4_SSV)
+		x->err = true;
+	if (a->protect == SP4_NONE)
+		return;
+	skip_words(x); /* spo_must_enforce */
+	skip_words(x); /* spo_must_allow */
+	if (a->protect == SP4_MACH_CRED)
+		return;
+	if (skip_opaques(x) == 0) /* ssp_hash_algs */
+		a->ssv_invalid = true;
+	if (skip_opaques(x) == 0) /* ssp_encr_algs */
+		a->ssv_invalid = true;
+	if (xdr_get_u32(x) == 0) /* ssp_window */
+		a->ssv_invalid = true;
+	xdr_get_u32(x); /* ssp_num_gss_handles */
+}
+
+/* nfs_impl_id4<1> */
+static void skip_impl_id(struct xdr_in *x)
+{
+	const uint32_t n = xdr_get_u32(x);
+	uint32_t len;
+
+	if (n > 1)
+		x->err = true;
+	if (n != 1)
+		return;
+	xdr_get_opaque(x, NFS4_OPAQUE_LIMIT, &len); /* domain */
+	xdr_get_opaque(x, NFS4_OPAQUE_LIMIT, &len); /* name */
+	xdr_skip(x, 8 + 4);			    /* date */
+}
+
+void nfs4_decode_exchange_id(struct nfs4_compound *c, void *args)
+{
+	struct nfs4_exchange_id_args *a = args;
+
+	a->who.sessions = true;
+	xdr_get_fixed(c->in, a->who.verifier, sizeof(a->who.verifier));
+	a->who.ownerid = xdr_get_opaque(c->in, NFS4_OPAQUE_LIMIT, &a->who.ownerid_len);
+	a->flags = xdr_get_u32(c->in);
+	get_protect(c->in, a);
+	skip_impl_id(c->in);
+}
+
+static int check(const struct nfs4_compound *c, const struct nfs4_exchange_id_args *a)
+{
+	uint32_t allowed = FLAGS_ALLOWED;
+
+	if (c->minor >= 2)
+		allowed |= EXCHGID4_FLAG_SUPP_FENCE_OPS;
+	if (a->flags & ~allowed)
+		return NFS4ERR_INVAL;
+	/* Both protect state by RPCSEC_GSS, which no caller here uses. */
+	if (a->protect == SP4_MACH_CRED || (a->protect == SP4_SSV && a->ssv_invalid))
+		return NFS4ERR_INVAL;
+	return a->protect == SP4_SSV ? NFS4ERR_ENCR_ALG_UNSUPP : NFS4_OK;
+}
+
+/* Cases 6 to 9; all->lock is held. */
+static int update(struct nfs4_clients *all, const struct nfs4_client_init *who,
+		  const struct nfs4_principal *principal, struct nfs4_client **out)
+{
+	struct nfs4_client *cl = nfs4_client_find(all, who, true);
+
+	if (!cl)
+		return NFS4ERR_NOENT;
+	if (memcmp(cl->verifier, who->verifier, sizeof(cl->verifier)) != 0)
+		return NFS4ERR_NOT_SAME;
+	if (!nfs4_principal_is(&cl->principal, principal))
+		return NFS4ERR_PERM;
+	*out = cl;
+	return NFS4_OK;
+}
+
+static void take_out(struct nfs4_clients *all, struct nfs4_client *cl,
+		     struct nfs4_client_queue *old)
+{
+	if (!cl)
+		return;
+	nfs4_client_detach(all, cl);
+	TAILQ_INSERT_TAIL(old, cl, aging);
+}
+
+/* Cases 1 to 5. *fresh is entered if it is needed, and then NULL; all->lock is held. */
+static int set_up(struct nfs4_clients *all, const struct nfs4_client_init *who,
+		  struct nfs4_client **fresh, struct nfs4_client_queue *old,
+		  struct nfs4_client **out)
+{
+	struct nfs4_client *cl = nfs4_client_find(all, who, true);
+	struct nfs4_client *pushed;
+
+	if (cl && !nfs4_principal_is(&cl->principal, &(*fresh)->principal)) {
+		if (nfs4_client_status(cl) == NFS4_CLIENT_ACTIVE && nfs4_client_has_state(cl))
+			return NFS4ERR_CLID_INUSE;
+		take_out(all, cl, old);
+		cl = NULL;
+	}
+	take_out(all, nfs4_client_find(all, who, false), old);
+	if (cl && memcmp(cl->verifier, who->verifier, sizeof(cl->verifier)) == 0) {
+		*out = cl;
+		return NFS4_OK;
+	}
+	pushed = nfs4_client_enter(all, *fresh);
+	if (pushed)
+		TAILQ_INSERT_TAIL(old, pushed, aging);
+	*out = *fresh;
+	*fresh = NULL;
+	return NFS4_OK;
+}
+
+static void put_result(struct nfs4_compound *c, struct nfs4_client *cl)
+{
+	const char *id = c->server->clients->server_id;
+	const uint32_t id_len = (uint32_t)strlen(id);
+	uint32_t flags = EXCHGID4_FLAG_USE_NON_PNFS, seqid;
+
+	if (nfs4_client_status(cl) != NFS4_CLIENT_UNCONFIRMED)
+		flags |= EXCHGID4_FLAG_CONFIRMED_R;
+	pthread_mutex_lock(&cl->lock);
+	seqid = cl->cs_seqid + 1;
+	pthread_mutex_unlock(&cl->lock);
+	xdr_put_u64(c->out, cl->clientid);
+	xdr_put_u32(c->out, seqid);
+	xdr_put_u32(c->out, flags);
+	xdr_put_u32(c->out, SP4_NONE);
+	xdr_put_u64(c->out, 0); /* so_minor_id: all addresses lead to all sessions */
+	xdr_put_opaque(c->out, id, id_len);
+	xdr_put_opaque(c->out, id, id_len); /* scope */
+	xdr_put_u32(c->out, 1);
+	xdr_put_opaque(c->out, "", 0);
+	xdr_put_opaque(c->out, PACKAGE_STRING, sizeof(PACKAGE_STRING) - 1);
+	xdr_put_u64(c->out, 0); /* date of the build: not told, builds are reproducible */
+	xdr_put_u32(c->out, 0);
+}
+
+int nfs4_exchange_id(struct nfs4_compound *c, void *args)
+{
+	struct nfs4_exchange_id_args *a = args;
+	struct nfs4_clients *all = c->server->clients;
+	struct nfs4_client *fresh, *cl = NULL;
+	struct nfs4_client_queue old;
+	int status = check(c, a);
+
+	if (status != NFS4_OK)
+		return status;
+	fresh = nfs4_client_new(c, &a->who);
+	if (!fresh)
+		return NFS4ERR_DELAY;
+	TAILQ_INIT(&old);
+	pthread_mutex_lock(&all->lock);
+	if (a->flags & EXCHGID4_FLAG_UPD_CONFIRMED_REC_A)
+		status = update(all, &a->who, &fresh->principal, &cl);
+	else
+		status = set_up(all, &a->who, &fresh, &old, &cl);
+	if (status == NFS4_OK)
+		put_result(c, cl);
+	pthread_mutex_unlock(&all->lock);
+	nfs4_client_put(fresh);
+	nfs4_clients_forget(c->server, &old);
+	return status;
+}

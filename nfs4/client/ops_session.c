@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The smaller operations on sessions (RFC 8881 sections 18.33, 18.34, 18.37 and 18.47). */
+#include <string.h>
+
+#include "nfs4/client/ops.h"
+#include "nfs4/client/table.h"
+
+enum channel_dir {
+	CDFC4_FORE = 1,
+	CDFC4_BACK = 2,
+	CDFC4_FORE_OR_BOTH = 3,
+	CDFC4_BACK_OR_BOTH = 7,
+	CDFS4_FORE = 1,
+	CDFS4_BACK = 2,
+	CDFS4_BOTH = 3,
+};
+
+void nfs4_decode_backchannel_ctl(struct nfs4_compound *c, void *args)
+{
+	struct nfs4_backchannel_ctl_args *a = args;
+
+	a->cb_program = xdr_get_u32(c->in);
+	nfs4_get_cb_security(c->in, &a->security);
+}
+
+int nfs4_backchannel_ctl(struct nfs4_compound *c, void *args)
+{
+	const struct nfs4_backchannel_ctl_args *a = args;
+
+	if (a->security.gss)
+		return NFS4ERR_NOENT;
+	pthread_mutex_lock(&c->client->lock);
+	c->session->cb_program = a->cb_program;
+	pthread_mutex_unlock(&c->client->lock);
+	return NFS4_OK;
+}
+
+void nfs4_decode_bind_conn_to_session(struct nfs4_compound *c, void *args)
+{
+	struct nfs4_bind_conn_to_session_args *a = args;
+
+	xdr_get_fixed(c->in, a->session, sizeof(a->session));
+	a->dir = xdr_get_u32(c->in);
+	a->rdma = xdr_get_bool(c->in);
+	if (a->dir != CDFC4_FORE && a->dir != CDFC4_BACK && a->dir != CDFC4_FORE_OR_BOTH &&
+	    a->dir != CDFC4_BACK_OR_BOTH)
+		c->in->err = true;
+}
+
+/*
+ * Any connection may use any session, so there is nothing to remember for the fore channel. Nothing
+ * is sent on a backchannel yet: a client that can do without is told so, one that cannot has what
+ * it asks for, a connection that will be used as far as there is something to call it for.
+ */
+int nfs4_bind_conn_to_session(struct nfs4_compound *c, void *args)
+{
+	const struct nfs4_bind_conn_to_session_args *a = args;
+	struct nfs4_session *s = nfs4_session_get(c->server->clients, a->session);
+	bool back = a->dir == CDFC4_BACK || a->dir == CDFC4_BACK_OR_BOTH;
+
+	if (!s)
+		return NFS4ERR_BADSESSION;
+	nfs4_session_put(s);
+	xdr_put_fixed(c->out, a->session, sizeof(a->session));
+	xdr_put_u32(c->out, back ? CDFS4_BACK : CDFS4_FORE);
+	xdr_put_bool(c->out, false);
+	return NFS4_OK;
+}
+
+void nfs4_decode_destroy_session(struct nfs4_compound *c, void *args)
+{
+	struct nfs4_destroy_session_args *a = args;
+
+	xdr_get_fixed(c->in, a->session, sizeof(a->session));
+}
+
+int nfs4_destroy_session(struct nfs4_compound *c, void *args)
+{
+	const struct nfs4_destroy_session_args *a = args;
+	struct nfs4_session *s = nfs4_session_get(c->server->clients, a->session);
+	bool own, left = false;
+	int status = NFS4_OK;
+
+	if (!s)
+		return NFS4ERR_BADSESSION;
+	own = s == c->session;
+	pthread_mutex_lock(&s->client->lock);
+	if (own && c->index + 1 < c->nops)
+		status = NFS4ERR_NOT_ONLY_OP;
+	else if (nfs4_session_busy(s, own ? c->slot : NULL))
+		status = NFS4ERR_DELAY;
+	else if (!nfs4_session_leave(s))
+		status = NFS4ERR_BADSESSION;
+	else
+		left = true;
+	pthread_mutex_unlock(&s->client->lock);
+	if (left)
+		nfs4_session_put(s); /* the list's reference */
+	nfs4_session_put(s);
+	return status;
+}
+
+void nfs4_decode_set_ssv(struct nfs4_compound *c, void *args)
+{
+	struct nfs4_set_ssv_args *a = args;
+
+	xdr_get_opaque(c->in, NFS4_OPAQUE_LIMIT, &a->ssv_len);
+	xdr_get_opaque(c->in, NFS4_OPAQUE_LIMIT, &a->digest_len);
+}
+
+/* No client has SP4_SSV. */
+int nfs4_set_ssv(struct nfs4_compound *c, void *args)
+{
+	(void)c;
+	(void)args;
+	return NFS4ERR_INVAL;
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * SETCLIENTID and SETCLIENTID_CONFIRM (RFC 7530 sections 16.33 and 16.34). A record that differs
+ * from a confirmed one only in its callback is kept as the `update` of that one.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "nfs4/client/ops.h"
+#include "nfs4/client/table.h"
+#include "nfs4/recovery/grace.h"
+
+static void get_text(struct xdr_in *x, char *out, uint32_t size)
+{
+	uint32_t len;
+	const uint8_t *p = xdr_get_opaque(x, NFS4_OPAQUE_LIMIT, &len);
+
+	if (!p || len >= size)
+		return;
+	memcpy(out, p, len);
+	out[len] = '\0';
+}
+
+void nfs4_decode_setclientid(struct nfs4_compound *c, void *args)
+{
+	struct nfs4_setclientid_args *a = args;
+
+	xdr_get_fixed(c->in, a->who.verifier, sizeof(a->who.verifier));
+	a->who.ownerid = xdr_get_opaque(c->in, NFS4_OPAQUE_LIMIT, &a->who.ownerid_len);
+	a->callback.program = xdr_get_u32(c->in);
+	get_text(c->in, a->callback.netid, sizeof(a->callback.netid));
+	get_text(c->in, a->callback.addr, sizeof(a->callback.addr));
+	a->callback.ident = xdr_get_u32(c->in);
+}
+
+/* Never the same again: a number that goes up from where chance had it begin. */
+static void next_confirm(struct nfs4_clients *all, uint8_t out[NFS4_VERIFIER_SIZE])
+{
+	const uint64_t v = ++all->last_confirm;
+
+	memcpy(out, &v, NFS4_VERIFIER_SIZE);
+}
+
+static int in_use(struct nfs4_compound *c, const struct nfs4_client *cl)
+{
+	char addr[NFS4_UADDR_MAX];
+
+	nfs4_uaddr(&cl->addr, addr);
+	xdr_put_opaque(c->out, cl->netid, (uint32_t)strlen(cl->netid));
+	xdr_put_opaque(c->out, addr, (uint32_t)strlen(addr));
+	c->keep_body = true;
+	return NFS4ERR_CLID_INUSE;
+}
+
+static int put_result(struct nfs4_compound *c, uint64_t clientid,
+		      const uint8_t confirm[NFS4_VERIFIER_SIZE])
+{
+	xdr_put_u64(c->out, clientid);
+	xdr_put_fixed(c->out, confirm, NFS4_VERIFIER_SIZE);
+	return NFS4_OK;
+}
+
+/* The same client tells where it wants to be called back now. *callback is taken over. */
+static int update(struct nfs4_compound *c, struct nfs4_client *cl, struct nfs4_callback **callback)
+{
+	free(cl->update);
+	cl->update = *callback;
+	*callback = NULL;
+	next_confirm(c->server->clients, cl->update_confirm);
+	return put_result(c, cl->clientid, cl->update_confirm);
+}
+
+/* May the caller have what cl is, by another principal? Not while that one uses it (section 9.1.2).
+ */
+static bool keeps_others_out(struct nfs4_client *cl)
+{
+	return nfs4_client_status(cl) == NFS4_CLIENT_ACTIVE && nfs4_client_has_state(cl);
+}
+
+/* The cases of section 16.33.5. *fresh and *callback are NULL afterwards if they were used.
+ * all->lock is held. */
+static int set_up(struct nfs4_compound *c, const struct nfs4_client_init *who,
+		  struct nfs4_client **fresh, struct nfs4_callback **callback,
+		  struct nfs4_client *old[2])
+{
+	struct nfs4_clients *all = c->server->clients;
+	struct nfs4_client *cl = nfs4_client_find(all, who, true);
+	bool same = cl && nfs4_principal_is(&cl->principal, &(*fresh)->principal);
+
+	if (cl && !same && keeps_others_out(cl))
+		return in_use(c, cl);
+	if (same && memcmp(cl->verifier, who->verifier, sizeof(cl->verifier)) == 0)
+		return update(c, cl, callback);
+	old[0] = nfs4_client_find(all, who, false);
+	if (old[0])
+		nfs4_client_detach(all, old[0]);
+	cl = *fresh;
+	*fresh = NULL;
+	cl->callback = *callback;
+	*callback = NULL;
+	next_confirm(all, cl->confirm);
+	old[1] = nfs4_client_enter(all, cl);
+	return put_result(c, cl->clientid, cl->confirm);
+}
+
+int nfs4_setclientid(struct nfs4_compound *c, void *args)
+{
+	const struct nfs4_setclientid_args *a = args;
+	struct nfs4_clients *all = c->server->clients;
+	struct nfs4_client *fresh = nfs4_client_new(c, &a->who), *old[2] = { NULL, NULL };
+	struct nfs4_callback *callback = malloc(sizeof(*callback));
+	int status = NFS4ERR_DELAY;
+
+	if (fresh && callback) {
+		*callback = a->callback;
+		pthread_mutex_lock(&all->lock);
+		status = set_up(c, &a->who, &fresh, &callback, old);
+		pthread_mutex_unlock(&all->lock);
+	}
+	nfs4_client_put(fresh);
+	free(callback);
+	nfs4_client_destroy(old[0]);
+	nfs4_client_destroy(old[1]);
+	return status;
+}
+
+void nfs4_decode_setclientid_confirm(struct nfs4_compound *c, void *args)
+{
+	struct nfs4_setclientid_confirm_args *a = args;
+
+	a->clientid = xdr_get_u64(c->in);
+	xdr_get_fixed(c->in, a->confirm, sizeof(a->confirm));
+}
+
+/* A new client id. Whose place it takes may have come back meanwhile, as somebody else. */
+static int confirm_new(struct nfs4_clients *all, struct nfs4_client *cl,
+		       struct nfs4_client_queue *old)
+{
+	const struct nfs4_client_init who = {
+		.ownerid = cl->ownerid,
+		.ownerid_len = cl->ownerid_len,
+		.sessions = false,
+	};
+	struct nfs4_client *other = nfs4_client_find(all, &who, true);
+
+	if (other && !nfs4_principal_is(&other->principal, &cl->principal) &&
+	    keeps_others_out(other))
+		return NFS4ERR_CLID_INUSE;
+	nfs4_client_confirm(all, cl, old);
+	return NFS4_OK;
+}
+
+/* The cases of section 16.34.5; all->lock is held. */
+static int confirm(struct nfs4_clients *all, struct nfs4_client *cl,
+		   const struct nfs4_setclientid_confirm_args *a,
+		   const struct nfs4_principal *principal, struct nfs4_client_queue *old)
+{
+	enum nfs4_client_status status = nfs4_client_status(cl);
+	const bool first = memcmp(a->confirm, cl->confirm, NFS4_VERIFIER_SIZE) == 0;
+
+	if (cl->sessions || status == NFS4_CLIENT_EXPIRED || status == NFS4_CLIENT_GONE)
+		return NFS4ERR_STALE_CLIENTID;
+	if (!nfs4_principal_is(&cl->principal, principal))
+		return NFS4ERR_CLID_INUSE;
+	if (status == NFS4_CLIENT_UNCONFIRMED)
+		return first ? confirm_new(all, cl, old) : NFS4ERR_STALE_CLIENTID;
+	if (cl->update && memcmp(a->confirm, cl->update_confirm, NFS4_VERIFIER_SIZE) == 0) {
+		free(cl->callback);
+		cl->callback = cl->update;
+		cl->update = NULL;
+		memcpy(cl->confirm, cl->update_confirm, NFS4_VERIFIER_SIZE);
+		return NFS4_OK;
+	}
+	return first ? NFS4_OK : NFS4ERR_STALE_CLIENTID;
+}
+
+int nfs4_setclientid_confirm(struct nfs4_compound *c, void *args)
+{
+	const struct nfs4_setclientid_confirm_args *a = args;
+	const struct nfs4_principal principal = nfs4_principal_of(c);
+	struct nfs4_clients *all = c->server->clients;
+	struct nfs4_client *cl = nfs4_client_get(all, a->clientid);
+	struct nfs4_client_queue old;
+	bool was;
+	int status;
+
+	if (!cl)
+		return NFS4ERR_STALE_CLIENTID;
+	TAILQ_INIT(&old);
+	pthread_mutex_lock(&all->lock);
+	was = cl->was_confirmed;
+	status = confirm(all, cl, a, &principal, &old);
+	pthread_mutex_unlock(&all->lock);
+	nfs4_clients_forget(c->server, &old);
+	if (status == NFS4_OK && !was)
+		nfs4_record_confirmed(c->server, &cl->record);
+	if (status == NFS4_OK)
+		nfs4_client_renew(cl);
+	nfs4_client_put(cl);
+	return status;
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "nfs4/client/session.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/budget.h"
+#include "lib/checked.h"
+#include "nfs4/client/table.h"
+
+static uint32_t load32(const uint8_t *p)
+{
+	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+static void store32(uint8_t *p, uint32_t v)
+{
+	p[0] = (uint8_t)(v >> 24);
+	p[1] = (uint8_t)(v >> 16);
+	p[2] = (uint8_t)(v >> 8);
+	p[3] = (uint8_t)v;
+}
+
+/* The client id, a serial number, and four bytes that nobody can guess. */
+static void make_id(struct nfs4_session *s)
+{
+	struct nfs4_clients *all = s->client->srv->clients;
+
+	store32(s->id, (uint32_t)(s->client->clientid >> 32));
+	store32(s->id + 4, (uint32_t)s->client->clientid);
+	store32(s->id + 8, atomic_fetch_add(&all->last_session, 1));
+	randombytes_buf(s->id + 12, 4);
+}
+
+static struct id_part *part_of(struct nfs4_clients *all, const uint8_t *id)
+{
+	return &all->part[load32(id + 8) % ID_PARTS];
+}
+
+static struct nfs4_session_list *bucket_of(struct nfs4_clients *all, const uint8_t *id)
+{
+	return &part_of(all, id)->sessions[load32(id + 8) / ID_PARTS % ID_BUCKETS];
+}
+
+struct nfs4_session *nfs4_session_get(struct nfs4_clients *all,
+				      const uint8_t id[NFS4_SESSIONID_SIZE])
+{
+	struct id_part *part = part_of(all, id);
+	struct nfs4_session *s;
+
+	pthread_mutex_lock(&part->lock);
+	LIST_FOREACH(s, bucket_of(all, id), by_id)
+	{
+		if (memcmp(s->id, id, NFS4_SESSIONID_SIZE) == 0)
+			break;
+	}
+	if (s)
+		nfs4_session_ref(s);
+	pthread_mutex_unlock(&part->lock);
+	return s;
+}
+
+static bool count_session(struct nfs4_clients *all)
+{
+	const unsigned most = all->srv->cfg.max_sessions;
+
+	if (atomic_fetch_add(&all->nsessions, 1) < most || most == 0)
+		return true;
+	atomic_fetch_sub(&all->nsessions, 1);
+	return false;
+}
+
+int nfs4_session_new(struct nfs4_client *cl, const struct nfs4_channel *fore,
+		     const struct nfs4_channel *back, struct nfs4_session **out)
+{
+	struct nfs4_clients *all = cl->srv->clients;
+	struct nfs4_session *s = NULL;
+
+	if (!count_session(all))
+		return NFS4ERR_NOSPC;
+	if (nfs4_clients_take(all, sizeof(*s)))
+		s = calloc(1, sizeof(*s));
+	else
+		goto uncount;
+	if (!s)
+		goto give;
+	nfs4_client_ref(cl);
+	s->client = cl;
+	s->fore = *fore;
+	s->back = *back;
+	s->nslots = s->target = fore->max_requests;
+	s->cost = sizeof(*s);
+	atomic_init(&s->refs, 1);
+	pthread_mutex_init(&s->lock, NULL);
+	make_id(s);
+	*out = s;
+	return NFS4_OK;
+give:
+	rn_budget_give(cl->srv->cfg.budget, sizeof(*s));
+uncount:
+	atomic_fetch_sub(&all->nsessions, 1);
+	return NFS4ERR_DELAY;
+}
+
+void nfs4_session_ref(struct nfs4_session *s)
+{
+	atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
+}
+
+void nfs4_session_put(struct nfs4_session *s)
+{
+	struct nfs4_clients *all;
+	struct nfs4_client *cl;
+	size_t cost;
+
+	if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) > 1)
+		return;
+	cl = s->client;
+	all = cl->srv->clients;
+	cost = s->cost;
+	nfs4_slots_free(s);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+	rn_budget_give(cl->srv->cfg.budget, cost);
+	atomic_fetch_sub(&all->nsessions, 1);
+	nfs4_client_put(cl);
+}
+
+void nfs4_session_enter(struct nfs4_session *s)
+{
+	struct nfs4_clients *all = s->client->srv->clients;
+	struct id_part *part = part_of(all, s->id);
+
+	LIST_INSERT_HEAD(&s->client->session_list, s, of_client);
+	s->client->nsessions++;
+	pthread_mutex_lock(&part->lock);
+	LIST_INSERT_HEAD(bucket_of(all, s->id), s, by_id);
+	pthread_mutex_unlock(&part->lock);
+}
+
+bool nfs4_session_leave(struct nfs4_session *s)
+{
+	struct id_part *part = part_of(s->client->srv->clients, s->id);
+	bool dead;
+
+	pthread_mutex_lock(&s->lock);
+	dead = s->dead;
+	s->dead = true;
+	pthread_mutex_unlock(&s->lock);
+	if (dead)
+		return false;
+	LIST_REMOVE(s, of_client);
+	s->client->nsessions--;
+	pthread_mutex_lock(&part->lock);
+	LIST_REMOVE(s, by_id);
+	pthread_mutex_unlock(&part->lock);
+	return true;
+}
+
+bool nfs4_session_busy(struct nfs4_session *s, const struct nfs4_slot *mine)
+{
+	uint32_t busy;
+
+	pthread_mutex_lock(&s->lock);
+	busy = s->busy;
+	pthread_mutex_unlock(&s->lock);
+	return busy > (mine ? 1u : 0u);
+}
+
+static void end_request(struct nfs4_compound *c)
+{
+	struct nfs4_session *s = c->session;
+
+	pthread_mutex_lock(&s->lock);
+	c->slot->busy = false;
+	s->busy--;
+	pthread_mutex_unlock(&s->lock);
+}
+
+void nfs4_session_done(struct nfs4_compound *c)
+{
+	struct nfs4_session *s = c->session;
+
+	if (!s)
+		return;
+	if (c->cache_this)
+		nfs4_slot_keep(c);
+	end_request(c);
+	nfs4_client_renew(s->client);
+	c->session = NULL;
+	c->slot = NULL;
+	nfs4_session_put(s);
+}

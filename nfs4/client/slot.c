@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "nfs4/client/slot.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/budget.h"
+#include "lib/checked.h"
+#include "nfs4/client/table.h"
+#include "nfs4/compound.h"
+
+#define SUM_BYTES 256u
+
+/* Not meant to withstand anybody: who sends another call as a retry fools only himself. */
+static uint64_t mix(uint64_t h, uint64_t v)
+{
+	h = (h ^ v) * 0x9e3779b97f4a7c15u;
+	return h ^ h >> 32;
+}
+
+uint64_t nfs4_call_sum(const struct nfs4_compound *c)
+{
+	const struct xdr_in *in = c->in;
+	const struct rpc_seg *seg = in->cur < in->nseg ? &in->seg[in->cur] : NULL;
+	uint64_t h = mix(c->minor, c->nops), word;
+	const uint8_t *p;
+	size_t n;
+
+	if (!seg || seg->ddp)
+		return h;
+	p = seg->base + in->off;
+	n = rn_min(rn_min(seg->len - in->off, in->left), SUM_BYTES);
+	for (; n >= sizeof(word); n -= sizeof(word), p += sizeof(word)) {
+		memcpy(&word, p, sizeof(word));
+		h = mix(h, word);
+	}
+	return h;
+}
+
+/* Slots of piece i, and the first of them: 8 from 0, 8 from 8, 16 from 16, 32 from 32, ... */
+static uint32_t piece_size(unsigned i)
+{
+	return i == 0 ? NFS4_SLOT_PIECE : NFS4_SLOT_PIECE << (i - 1);
+}
+
+static uint32_t piece_start(unsigned i)
+{
+	return i == 0 ? 0 : NFS4_SLOT_PIECE << (i - 1);
+}
+
+static unsigned piece_of(uint32_t id)
+{
+	unsigned i = 0;
+
+	while (id >= piece_start(i) + piece_size(i))
+		i++;
+	return i;
+}
+
+/* A slot that exists. */
+static struct nfs4_slot *slot_at(struct nfs4_session *s, uint32_t id)
+{
+	const unsigned i = piece_of(id);
+
+	return &s->piece[i][id - piece_start(i)];
+}
+
+static bool make_piece(struct nfs4_session *s, unsigned i)
+{
+	struct rn_budget *budget = s->client->srv->cfg.budget;
+	const size_t cost = piece_size(i) * sizeof(struct nfs4_slot);
+
+	if (!rn_budget_take(budget, cost))
+		return false;
+	s->piece[i] = calloc(piece_size(i), sizeof(struct nfs4_slot));
+	if (!s->piece[i]) {
+		rn_budget_give(budget, cost);
+		return false;
+	}
+	s->cost += cost;
+	s->nmade += piece_size(i);
+	atomic_fetch_add(&s->client->srv->clients->nslots, piece_size(i));
+	return true;
+}
+
+struct nfs4_slot *nfs4_slot_get(struct nfs4_session *s, uint32_t id)
+{
+	while (id >= s->nmade) {
+		if (!make_piece(s, piece_of(s->nmade)))
+			return NULL;
+	}
+	return slot_at(s, id);
+}
+
+static size_t cached_cost(const struct nfs4_cached *r)
+{
+	return r ? sizeof(*r) + r->size : 0;
+}
+
+static void drop_reply(struct nfs4_session *s, struct nfs4_slot *slot)
+{
+	const size_t cost = cached_cost(slot->reply);
+
+	if (!slot->reply)
+		return;
+	free(slot->reply);
+	slot->reply = NULL;
+	slot->cached = false;
+	s->cost -= cost;
+	rn_budget_give(s->client->srv->cfg.budget, cost);
+	atomic_fetch_sub(&s->client->srv->clients->ncached, 1);
+}
+
+void nfs4_slots_free(struct nfs4_session *s)
+{
+	for (uint32_t id = 0; id < s->nmade; id++)
+		drop_reply(s, slot_at(s, id));
+	for (unsigned i = 0; i < NFS4_SLOT_PIECES; i++)
+		free(s->piece[i]);
+	atomic_fetch_sub(&s->client->srv->clients->nslots, s->nmade);
+}
+
+/* The client has seen that it shall use fewer, and does. */
+static void retire(struct nfs4_session *s)
+{
+	const uint32_t end = (uint32_t)rn_min(s->nslots, s->nmade);
+
+	for (uint32_t id = s->target; id < end; id++) {
+		if (slot_at(s, id)->busy)
+			return;
+	}
+	for (uint32_t id = s->target; id < end; id++) {
+		struct nfs4_slot *slot = slot_at(s, id);
+
+		drop_reply(s, slot);
+		slot->regranted = slot->used;
+	}
+	s->nslots = s->target;
+}
+
+static void grow_or_shrink(struct nfs4_session *s, uint32_t highest, bool short_of_memory)
+{
+	if (short_of_memory) {
+		if (s->target == s->nslots && s->nslots > NFS4_SLOTS_LEAST) {
+			s->target = (uint32_t)(s->nslots / 2 > NFS4_SLOTS_LEAST ? s->nslots / 2
+										: NFS4_SLOTS_LEAST);
+			s->told = NFS4_NOT_TOLD;
+		}
+		return;
+	}
+	s->target = s->nslots;
+	if (highest + 1 >= s->nslots && s->nslots < s->asked) {
+		s->nslots = (uint32_t)rn_min(2 * (size_t)s->nslots, s->asked);
+		s->target = s->nslots;
+	}
+}
+
+void nfs4_slots_adjust(struct nfs4_session *s, uint32_t id, uint32_t highest, bool short_of_memory)
+{
+	grow_or_shrink(s, highest, short_of_memory);
+	if (s->target >= s->nslots)
+		return;
+	if (s->told == NFS4_NOT_TOLD) {
+		s->told = NFS4_TOLD;
+		s->told_slot = id;
+		s->told_seqid = slot_at(s, id)->seqid;
+		return;
+	}
+	if (s->told == NFS4_TOLD && s->told_slot == id && slot_at(s, id)->seqid != s->told_seqid)
+		s->told = NFS4_SEEN;
+	if (s->told == NFS4_SEEN && highest < s->target && id < s->target)
+		retire(s);
+}

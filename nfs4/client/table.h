@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The table of clients and sessions, for the files of this folder.
+ *
+ * Two kinds of locks. all->lock orders what changes who is known: registering, confirming,
+ * expiring, forgetting. Looking up by id, which every operation does, takes only the lock of one of
+ * many parts, which is a leaf and held for a walk of one bucket.
+ */
+#ifndef RN_NFS4_CLIENT_TABLE_H
+#define RN_NFS4_CLIENT_TABLE_H
+
+#include <sodium.h>
+
+#include "nfs4/client/client.h"
+#include "nfs4/client/clients.h"
+#include "nfs4/client/session.h"
+#include "nfs4/server.h"
+
+#define OWNER_BUCKETS 8192u
+#define ID_PARTS 64u
+#define ID_BUCKETS 128u /* of one part */
+
+/* Records that wait to be confirmed. Each costs a client of the RFCs' kind one round trip, so what
+ * pushes the oldest out is a flood. */
+#define UNCONFIRMED_MAX 4096u
+#define COURTESY_SECONDS (24u * 3600u)
+#define SERVER_ID_LEN 40u
+
+LIST_HEAD(nfs4_client_list, nfs4_client);
+LIST_HEAD(nfs4_session_list, nfs4_session);
+TAILQ_HEAD(nfs4_client_queue, nfs4_client);
+
+struct id_part {
+	pthread_mutex_t lock;
+	struct nfs4_client_list clients[ID_BUCKETS];
+	struct nfs4_session_list sessions[ID_BUCKETS];
+};
+
+struct nfs4_clients {
+	struct nfs4_server *srv;
+	pthread_mutex_t lock;
+	struct nfs4_wheel wheel;
+	_Atomic uint64_t skipped; /* seconds, by tests */
+	uint8_t key[crypto_shorthash_KEYBYTES];
+	uint32_t last_number; /* under lock */
+	uint64_t last_confirm;
+	uint32_t swept; /* bucket of ids where the sweep goes on */
+
+	/* Clients by status, under lock; active ones are in no queue but have their timers. */
+	struct nfs4_client_queue unconfirmed, courtesy, expired;
+	uint32_t nunconfirmed, nactive, ncourtesy, nexpired;
+	struct nfs4_client_list by_owner[OWNER_BUCKETS];
+	struct id_part part[ID_PARTS];
+
+	_Atomic uint32_t last_session;
+	_Atomic uint64_t nsessions, nslots, ncached;
+
+	/* Who this server is: so_major_id and the scope (RFC 8881 sections 2.10.4 and 2.10.5). */
+	char server_id[SERVER_ID_LEN];
+};
+
+struct nfs4_principal nfs4_principal_of(const struct nfs4_compound *c);
+bool nfs4_principal_is(const struct nfs4_principal *a, const struct nfs4_principal *b);
+
+/* Memory of the budget; to get it, those that are only there by courtesy go. The caller holds no
+ * lock. */
+bool nfs4_clients_take(struct nfs4_clients *all, size_t bytes);
+
+/* An unconfirmed client that is in no table, for the caller of c; NULL: no memory. */
+struct nfs4_client *nfs4_client_new(struct nfs4_compound *c, const struct nfs4_client_init *init);
+
+/* These want all->lock to be held. */
+
+/* The record of that owner: confirmed, and its state not expired; or unconfirmed. NULL: there is
+ * none. No reference. */
+struct nfs4_client *nfs4_client_find(struct nfs4_clients *all, const struct nfs4_client_init *who,
+				     bool confirmed);
+/* Gives cl its id and takes over the caller's reference. The one that it pushes out, detached, or
+ * NULL. */
+struct nfs4_client *nfs4_client_enter(struct nfs4_clients *all, struct nfs4_client *cl);
+/* Takes cl out of every table: it is gone. The caller gets the table's reference, and calls
+ * nfs4_client_destroy() when he has let go of the lock. */
+void nfs4_client_detach(struct nfs4_clients *all, struct nfs4_client *cl);
+/* To another status, and into its queue. */
+void nfs4_client_become(struct nfs4_clients *all, struct nfs4_client *cl,
+			enum nfs4_client_status status);
+
+/*
+ * cl, which is unconfirmed, is confirmed; every other record of its owner is detached and linked
+ * into *old by `aging`.
+ */
+void nfs4_client_confirm(struct nfs4_clients *all, struct nfs4_client *cl,
+			 struct nfs4_client_queue *old);
+
+/* What a detached client has is dropped: sessions, opens, locks, and the reference. */
+void nfs4_client_destroy(struct nfs4_client *cl); /* NULL is allowed */
+/* All of a queue of them, and what would let them reclaim: a restart or another owner has taken
+ * their place. */
+void nfs4_clients_forget(struct nfs4_server *srv, struct nfs4_client_queue *old);
+
+/* Any client with that id, of any status but gone; a reference. NULL: none. */
+struct nfs4_client *nfs4_client_get(struct nfs4_clients *all, uint64_t clientid);
+
+/* nfs4/client/session.c */
+struct nfs4_session *nfs4_session_get(struct nfs4_clients *all,
+				      const uint8_t id[NFS4_SESSIONID_SIZE]);
+/* A session of cl that is in no table; NFS4ERR_DELAY or NFS4ERR_NOSPC. */
+int nfs4_session_new(struct nfs4_client *cl, const struct nfs4_channel *fore,
+		     const struct nfs4_channel *back, struct nfs4_session **out);
+/* Into the table and the client's list, which take over the caller's reference. The client's lock
+ * is held. */
+void nfs4_session_enter(struct nfs4_session *s);
+/* Out of both, with the reference: no request finds it any more. False: it was out already. The
+ * client's lock is held. */
+bool nfs4_session_leave(struct nfs4_session *s);
+/* Has it requests under way, besides one on slot mine (or NULL)? */
+bool nfs4_session_busy(struct nfs4_session *s, const struct nfs4_slot *mine);
+
+/* nfs4/client/lease.c */
+uint64_t nfs4_client_lease_end(const struct nfs4_client *cl); /* if it is renewed now */
+
+/* nfs4/client/server_id.c: from the state directory, or made and kept there. */
+void nfs4_server_id(struct nfs4_clients *all);
+
+/* nfs4/client/address.c: universal address of an IPv4 or IPv6 socket address (RFC 5665 section
+ * 5.2.3), and its netid. */
+void nfs4_uaddr(const struct sockaddr_in6 *addr, char out[NFS4_UADDR_MAX]);
+void nfs4_peer_address(const struct nfs4_compound *c, struct sockaddr_in6 *addr,
+		       char netid[NFS4_NETID_MAX]);
+
+#endif
