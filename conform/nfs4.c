@@ -30,6 +30,18 @@ struct cf_call *cf4_new(struct cf_test *t, struct cf4_session *s, const char *ta
 	return c;
 }
 
+struct cf_call *cf4_new_on(struct cf_test *t, struct cf4_session *s, uint32_t slot,
+			   uint32_t sequence)
+{
+	struct cf4_session with = *s;
+
+	with.sequence = sequence;
+	struct cf_call *c = cf4_new(t, &with, NULL);
+	xdr_patch_u32(&c->rpc, xdr_out_pos(&c->rpc) - 12, slot);
+	xdr_patch_u32(&c->rpc, xdr_out_pos(&c->rpc) - 8, slot); /* the highest */
+	return c;
+}
+
 void cf4_putrootfh(struct cf_call *c)
 {
 	cf4_op(c, CF4_PUTROOTFH);

@@ -38,6 +38,7 @@ enum {
 	CF4ERR_INVAL = 22,
 	CF4ERR_NOTSUPP = 10004,
 	CF4ERR_BADXDR = 10036,
+	CF4ERR_SEQ_MISORDERED = 10063,
 	CF4ERR_MINOR_VERS_MISMATCH = 10021
 };
 
@@ -45,12 +46,18 @@ struct cf4_session {
 	uint32_t minor;
 	uint64_t client;
 	uint8_t id[16];	   /* minor 1 and up */
-	uint32_t sequence; /* of slot 0, last used */
+	uint32_t sequence; /* of slot 0: of its next SEQUENCE */
+	uint32_t slots;	   /* that the server has granted */
 };
 
 /* Minor version 0 costs nothing; others make a client and a session on t->conn, which go with the
  * case. NULL: verdict (a skip where the server does not know the minor version). */
 struct cf4_session *cf4_begin(struct cf_test *t, uint32_t minor);
+/* The same, minor 1 and up, with that many slots asked for instead of one. */
+struct cf4_session *cf4_begin_slots(struct cf_test *t, uint32_t minor, uint32_t slots);
+/* A compound that begins with SEQUENCE on this slot. */
+struct cf_call *cf4_new_on(struct cf_test *t, struct cf4_session *s, uint32_t slot,
+			   uint32_t sequence);
 void cf4_end(struct cf_test *t); /* by the frame, after the case */
 
 /* A compound with no operation, or with SEQUENCE. tag NULL: none. */

@@ -10,7 +10,8 @@ extern const struct cf_group cf_group_header, cf_group_lists, cf_group_ddp, cf_g
 extern const struct cf_group cf_group_write, cf_group_write_other, cf_group_reply, cf_group_both;
 extern const struct cf_group cf_group_credits, cf_group_invalidate, cf_group_connect;
 extern const struct cf_group cf_group_again, cf_group_reverse, cf_group_thousand;
-extern const struct cf_group cf_group_v4_write, cf_group_v4_reply, cf_group_limits;
+extern const struct cf_group cf_group_v4_write, cf_group_v4_reply, cf_group_v4_session;
+extern const struct cf_group cf_group_limits;
 
 /* clang-format off */
 const struct cf_group *const cf_groups[] = {
@@ -33,6 +34,7 @@ const struct cf_group *const cf_groups[] = {
 	&cf_group_again,
 	&cf_group_v4_write,
 	&cf_group_v4_reply,
+	&cf_group_v4_session,
 	&cf_group_reverse,
 	&cf_group_thousand,
 	&cf_group_limits,

@@ -34,18 +34,19 @@ static bool exchange_id(struct cf_test *t, struct cf4_session *s, uint32_t *sequ
 	return !r->x.err || cf_fail(t, "EXCHANGE_ID's result", "it is too short");
 }
 
-static void put_channel(struct xdr_out *x, uint32_t size, uint32_t ops)
+static void put_channel(struct xdr_out *x, uint32_t size, uint32_t ops, uint32_t slots)
 {
 	xdr_put_u32(x, 0); /* header pad */
 	xdr_put_u32(x, size);
 	xdr_put_u32(x, size);
 	xdr_put_u32(x, 4096); /* cached */
 	xdr_put_u32(x, ops);
-	xdr_put_u32(x, 1); /* slots */
+	xdr_put_u32(x, slots);
 	xdr_put_u32(x, 0); /* no ca_rdma_ird */
 }
 
-static bool create_session(struct cf_test *t, struct cf4_session *s, uint32_t sequence)
+static bool create_session(struct cf_test *t, struct cf4_session *s, uint32_t sequence,
+			   uint32_t slots)
 {
 	struct cf_call *c = cf4_new(t, s, NULL);
 
@@ -53,8 +54,8 @@ static bool create_session(struct cf_test *t, struct cf4_session *s, uint32_t se
 	xdr_put_u64(&c->rpc, s->client);
 	xdr_put_u32(&c->rpc, sequence);
 	xdr_put_u32(&c->rpc, 0); /* flags */
-	put_channel(&c->rpc, MESSAGE_MAX, 48);
-	put_channel(&c->rpc, 4096, 2);
+	put_channel(&c->rpc, MESSAGE_MAX, 48, slots);
+	put_channel(&c->rpc, 4096, 2, 1);
 	xdr_put_u32(&c->rpc, 0x40000000); /* callback program */
 	xdr_put_u32(&c->rpc, 1);	  /* one flavor: AUTH_NONE */
 	xdr_put_u32(&c->rpc, 0);
@@ -63,6 +64,9 @@ static bool create_session(struct cf_test *t, struct cf4_session *s, uint32_t se
 		return false;
 	xdr_get_fixed(&r->x, s->id, sizeof(s->id));
 	s->sequence = 1;
+	/* sequence, flags; header pad, sizes of request, reply and cached reply, operations */
+	xdr_skip(&r->x, (2 + 5) * 4);
+	s->slots = xdr_get_u32(&r->x);
 	return !r->x.err || cf_fail(t, "CREATE_SESSION's result", "it is too short");
 }
 
@@ -76,7 +80,7 @@ static bool reclaim_complete(struct cf_test *t, struct cf4_session *s)
 	return r && cf4_op_done(t, r, CF4_RECLAIM_COMPLETE, CF4_OK);
 }
 
-struct cf4_session *cf4_begin(struct cf_test *t, uint32_t minor)
+struct cf4_session *cf4_begin_slots(struct cf_test *t, uint32_t minor, uint32_t slots)
 {
 	struct cf4_session *s = cf_alloc(t, sizeof(*s));
 	uint32_t sequence = 0;
@@ -84,10 +88,15 @@ struct cf4_session *cf4_begin(struct cf_test *t, uint32_t minor)
 	s->minor = minor;
 	if (minor == 0)
 		return s;
-	if (!exchange_id(t, s, &sequence) || !create_session(t, s, sequence))
+	if (!exchange_id(t, s, &sequence) || !create_session(t, s, sequence, slots))
 		return NULL;
 	t->session = s;
 	return reclaim_complete(t, s) ? s : NULL;
+}
+
+struct cf4_session *cf4_begin(struct cf_test *t, uint32_t minor)
+{
+	return cf4_begin_slots(t, minor, 1);
 }
 
 /* Without SEQUENCE, so that it works whatever the case did to the slot. */

@@ -10,17 +10,19 @@
 #include "lib/budget.h"
 #include "lib/log.h"
 #include "lib/payload.h"
+#include "nfs4/nfs4_server.h"
 #include "rpc/drc.h"
 #include "transport/rdma/rdma_server.h"
 #include "transport/tcp/tcp_server.h"
 #include "vfs/vfs.h"
 
-/* Nothing is owned. tcp and rdma may be NULL: not served. */
+/* Nothing is owned. nfs4, tcp and rdma may be NULL: not served. */
 struct held_sources {
 	struct rn_budget *budget;
 	struct rn_payload_pool *pool;
 	struct vfs *vfs;
 	struct drc *drc;
+	struct nfs4_server *nfs4;
 	struct tcp_server *tcp;
 	struct rr_server *rdma;
 };

@@ -67,11 +67,15 @@ struct registration *registration_start(const struct registration_ports *p,
 	if (!r)
 		return NULL;
 	r->log = log;
-	add(r, NFS_PROGRAM, 3, "tcp", p->tcp4);
-	add(r, NFS_PROGRAM, 3, "tcp6", p->tcp6);
-	add(r, NFS_PROGRAM, 3, "rdma", p->rdma4);
-	add(r, NFS_PROGRAM, 3, "rdma6", p->rdma6);
-	for (uint32_t v = 1; v <= 3; v++) {
+	for (uint32_t v = 3; v <= 4; v++) {
+		if (v == 3 ? !p->nfs3 : !p->nfs4)
+			continue;
+		add(r, NFS_PROGRAM, v, "tcp", p->tcp4);
+		add(r, NFS_PROGRAM, v, "tcp6", p->tcp6);
+		add(r, NFS_PROGRAM, v, "rdma", p->rdma4);
+		add(r, NFS_PROGRAM, v, "rdma6", p->rdma6);
+	}
+	for (uint32_t v = 1; p->nfs3 && v <= 3; v++) {
 		add(r, MOUNT_PROGRAM, v, "tcp", p->mount4);
 		add(r, MOUNT_PROGRAM, v, "tcp6", p->mount6);
 	}

@@ -6,14 +6,16 @@
 #ifndef RN_DAEMON_REGISTER_H
 #define RN_DAEMON_REGISTER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/log.h"
 
 struct registration;
 
-/* Ports in host order; 0: not served. */
+/* Ports in host order; 0: not served. The versions that are. */
 struct registration_ports {
+	bool nfs3, nfs4;
 	uint16_t tcp4, tcp6, mount4, mount6, rdma4, rdma6;
 };
 

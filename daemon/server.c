@@ -10,10 +10,10 @@
 
 #include "daemon/counters.h"
 #include "daemon/export_set.h"
-#include "daemon/groups.h"
 #include "daemon/held.h"
 #include "daemon/limits.h"
 #include "daemon/listeners.h"
+#include "daemon/programs.h"
 #include "daemon/register.h"
 #include "daemon/state_dir.h"
 #include "daemon/workers.h"
@@ -36,9 +36,7 @@ struct server {
 	struct rn_payload_pool *pool;
 	struct vfs *vfs;
 	struct exports *exports;
-	struct groups *groups;
-	struct nfs3_server *nfs3;
-	struct drc *drc;
+	struct programs programs;
 	struct counters counters;
 	struct rpc_server rpc;
 	struct rpc_clients *clients;
@@ -96,35 +94,20 @@ static void observe(void *ctx, const struct rpc_request *req, uint64_t elapsed_n
 
 static int start_programs(struct server *s)
 {
-	struct nfs3_config cfg = {
+	const struct programs_config cfg = {
+		.settings = s->settings,
+		.log = s->log,
 		.vfs = s->vfs,
 		.exports = exports_view(s->exports),
-		.max_io = (uint32_t)s->settings->nfs3.max_io,
+		.pool = s->pool,
+		.budget = &s->budget,
+		.counters = &s->counters,
 	};
 
-	if (s->settings->nfs3.manage_gids) {
-		s->groups = groups_new();
-		if (!s->groups)
-			return -ENOMEM;
-		cfg.lookup_groups = groups_lookup;
-		cfg.lookup_ctx = s->groups;
-	}
-	int err = nfs3_server_new(&cfg, &s->nfs3);
-	if (err)
-		return err;
-	s->drc = drc_new(s->settings->nfs3.drc_size, s->settings->nfs3.drc_memory);
-	if (!s->drc)
-		return -ENOMEM;
-	if (s->settings->nfs3.enabled) {
-		nfs3_program(s->nfs3, &s->rpc.programs[0], &s->rpc.programs[1]);
-		s->rpc.nprograms = 2;
-	}
-	s->rpc.drc = s->drc;
-	s->rpc.pool = s->pool;
 	s->counters.server = &s->rpc;
 	s->rpc.observe = observe;
 	s->rpc.observe_ctx = s;
-	return 0;
+	return programs_start(&cfg, &s->programs, &s->rpc);
 }
 
 static int start_workers(struct server *s)
@@ -192,6 +175,15 @@ static int start_tcp(struct server *s)
 	return err ? err : listeners_tcp(s->tcp, t, s->log, &s->ports);
 }
 
+/* Of the versions that are served. */
+static uint32_t longest_io(const struct cfg_settings *set)
+{
+	const uint64_t v3 = set->nfs3.enabled ? set->nfs3.max_io : 0;
+	const uint64_t v4 = set->nfs4.enabled ? set->nfs4.max_io : 0;
+
+	return (uint32_t)(v3 > v4 ? v3 : v4);
+}
+
 static int start_rdma(struct server *s)
 {
 	const struct cfg_rdma *r = &s->settings->rdma;
@@ -209,7 +201,7 @@ static int start_rdma(struct server *s)
 		.idle_seconds = (unsigned)r->idle_timeout,
 		.stall_seconds = (unsigned)r->stall_timeout,
 		.poll_usec = (unsigned)r->poll_usec,
-		.max_message = (uint32_t)s->settings->nfs3.max_io + RECORD_SLACK,
+		.max_message = longest_io(s->settings) + RECORD_SLACK,
 	};
 
 	if (r->enabled == CFG_NO)
@@ -231,6 +223,8 @@ static int start_rdma(struct server *s)
 
 static int start_registration(struct server *s)
 {
+	s->ports.nfs3 = s->programs.nfs3 != NULL;
+	s->ports.nfs4 = s->programs.nfs4 != NULL;
 	if (s->settings->server.rpcbind)
 		s->registration = registration_start(&s->ports, s->log);
 	return 0;
@@ -298,11 +292,7 @@ void server_stop(struct server *s)
 		ev_loop_free(s->loops[i]);
 	if (s->workers)
 		workers_stop(s->workers);
-	if (s->drc)
-		drc_free(s->drc);
-	if (s->nfs3)
-		nfs3_server_free(s->nfs3);
-	groups_free(s->groups);
+	programs_stop(&s->programs);
 	if (s->exports)
 		exports_free(s->exports);
 	if (s->vfs)
@@ -317,16 +307,23 @@ int server_reload(struct server *s)
 {
 	int err = exports_reload(s->exports);
 
-	if (err)
+	if (err) {
 		rn_err(s->log, "reload failed, the old exports stay in force");
-	else
-		exports_log(s->exports);
+		return err;
+	}
+	exports_log(s->exports);
+	if (s->programs.nfs4)
+		err = nfs4_exports_changed(s->programs.nfs4);
+	if (err)
+		rn_err(s->log, "NFSv4 shows the old exports still: %s", strerror(-err));
 	return err;
 }
 
 void server_tick(struct server *s)
 {
 	vfs_reap(s->vfs);
+	if (s->programs.nfs4)
+		nfs4_tick(s->programs.nfs4);
 }
 
 static void log_memory(struct server *s, enum rn_level level)
@@ -337,7 +334,7 @@ static void log_memory(struct server *s, enum rn_level level)
 
 	rn_payload_stats(s->pool, &p);
 	vfs_stats(s->vfs, &v);
-	drc_stats(s->drc, &d);
+	drc_stats(s->programs.drc, &d);
 	rn_log(s->log, level,
 	       "memory: %zu of %zu bytes; payload: %" PRIu64 " slabs, %" PRIu64
 	       " buffers in use, %" PRIu64 " waits",
@@ -396,7 +393,8 @@ void server_log_counters(struct server *s, enum rn_level level)
 		.budget = &s->budget,
 		.pool = s->pool,
 		.vfs = s->vfs,
-		.drc = s->drc,
+		.drc = s->programs.drc,
+		.nfs4 = s->programs.nfs4,
 		.tcp = s->tcp,
 		.rdma = s->rdma,
 	};

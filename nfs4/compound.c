@@ -6,6 +6,8 @@
  */
 #include "nfs4/compound.h"
 
+#include <time.h>
+
 #include "lib/checked.h"
 #include "nfs4/client/client.h"
 #include "nfs4/client/session.h"
@@ -117,6 +119,28 @@ static int start_op(struct nfs4_compound *c)
 	return c->op->run(c, c->args);
 }
 
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* An operation begins where the one before it ended: one look at the clock for each. */
+static void observe_op(struct nfs4_compound *c, int status)
+{
+	const struct nfs4_config *cfg = &c->server->cfg;
+	uint64_t now;
+
+	if (!cfg->observe_op)
+		return;
+	now = now_ns();
+	cfg->observe_op(cfg->observe_ctx, c->req, c->opnum, now - c->op_began_ns,
+			status != NFS4_OK);
+	c->op_began_ns = now;
+}
+
 /* Ends the operation under way; the status that the loop goes on with. */
 static int end_op(struct nfs4_compound *c, int status)
 {
@@ -137,6 +161,7 @@ static int end_op(struct nfs4_compound *c, int status)
 	c->seq_owner = NULL;
 	c->done++;
 	c->index++;
+	observe_op(c, status);
 	return status;
 }
 
@@ -183,6 +208,7 @@ static struct nfs4_compound *new_compound(struct rpc_request *req,
 	c->reply_limit = SIZE_MAX;
 	c->cached_limit = SIZE_MAX;
 	c->arena_at = req->arena.used;
+	c->op_began_ns = c->server->cfg.observe_op ? now_ns() : 0;
 	return c;
 }
 

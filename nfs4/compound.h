@@ -53,12 +53,13 @@ struct nfs4_compound {
 	void *args;
 	bool keep_body;
 
-	size_t body_at;	     /* offset in out of COMPOUND4res */
-	size_t count_at;     /* of the number of results */
-	size_t status_at;    /* of the status of the operation under way */
-	size_t arena_at;     /* arena position before its arguments */
-	uint32_t done;	     /* results put */
-	struct rpc_seg rest; /* after nfs4_forget_call: what is left of the call */
+	size_t body_at;	      /* offset in out of COMPOUND4res */
+	size_t count_at;      /* of the number of results */
+	size_t status_at;     /* of the status of the operation under way */
+	size_t arena_at;      /* arena position before its arguments */
+	uint32_t done;	      /* results put */
+	uint64_t op_began_ns; /* CLOCK_MONOTONIC; 0: nobody wants to know */
+	struct rpc_seg rest;  /* after nfs4_forget_call: what is left of the call */
 
 	struct nfs4_place current, saved;
 	struct nfs4_stateid current_sid, saved_sid; /* RFC 8881 section 16.2.3.1.2 */

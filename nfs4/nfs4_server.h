@@ -38,6 +38,11 @@ struct nfs4_config {
 	/* As nfs3_config: supplementary groups by the server's own databases, or NULL. */
 	void (*lookup_groups)(void *ctx, struct vfs_cred *cred);
 	void *lookup_ctx;
+	/* Called at the end of each operation, on its worker; may be NULL. opnum is OP_ILLEGAL for
+	 * what is none. */
+	void (*observe_op)(void *ctx, const struct rpc_request *req, uint32_t opnum,
+			   uint64_t elapsed_ns, bool error);
+	void *observe_ctx;
 };
 
 /* 0 or -errno; what cannot be used in the state directory is logged. */

@@ -31,6 +31,9 @@ static void flatten(struct fixture *f, const struct xdr_out *x)
 {
 	f->reply_len = xdr_out_total(x);
 	f->had_bulk = x->nbulks > 0;
+	f->nbulks = x->nbulks;
+	for (unsigned i = 0; i < x->nbulks; i++)
+		f->bulk_len[i] = x->bulk[i].len;
 	xdr_out_copy(x, f->reply);
 }
 
@@ -351,42 +354,58 @@ static void run_inbox(struct fixture *f)
 }
 
 /* Each segment is an allocation of its exact size, so that a read beyond it is noticed. */
-static unsigned cut(struct fixture *f, const uint8_t *msg, size_t len, uint8_t *piece[8])
+static void add_piece(struct fixture *f, const uint8_t *p, size_t len, bool ddp)
+{
+	uint8_t *copy = malloc(len ? len : 1);
+
+	memcpy(copy, p, len);
+	f->req->seg[f->req->nseg++] =
+		(struct rpc_seg){ .base = copy, .len = (uint32_t)len, .ddp = ddp };
+}
+
+static void cut(struct fixture *f, const uint8_t *msg, size_t len)
 {
 	unsigned n = f->split < 1 ? 1 : f->split > 8 ? 8 : f->split;
+	size_t done = 0;
 
-	for (unsigned i = 0; i < n; i++) {
-		size_t from = len * i / n, to = len * (i + 1) / n;
+	f->req->nseg = 0;
+	for (unsigned i = 0; i < f->nreduced; i++) {
+		size_t at = f->reduced[i].at;
+		uint32_t item = f->reduced[i].len;
 
-		piece[i] = malloc(to - from ? to - from : 1);
-		memcpy(piece[i], msg + from, to - from);
-		f->req->seg[i] = (struct rpc_seg){ .base = piece[i], .len = (uint32_t)(to - from) };
+		add_piece(f, msg + done, at - done, false);
+		add_piece(f, msg + at, item, true);
+		done = at + item + rn_xdr_pad(item);
 	}
-	return n;
+	for (unsigned i = 0; i < n && f->nreduced == 0; i++)
+		add_piece(f, msg + len * i / n, len * (i + 1) / n - len * i / n, false);
+	if (f->nreduced > 0)
+		add_piece(f, msg + done, len - done, false);
+	f->nreduced = 0;
 }
 
 void fix_send_raw(struct fixture *f, const uint8_t *msg, size_t len)
 {
 	struct rpc_request *req = f->req;
-	uint8_t *piece[8];
-	unsigned n = cut(f, msg, len, piece);
+	struct rpc_seg piece[8];
+	unsigned n;
 
+	cut(f, msg, len);
+	n = req->nseg; /* the request forgets them */
+	memcpy(piece, req->seg, n * sizeof(*piece));
 	f->outcome = FIX_NOTHING;
 	f->answers = 0;
 	f->reply_len = 0;
-	req->nseg = n;
 	req->reply_max = f->reply_max;
-	if (f->bulk_chunk > 0) {
-		req->nbulk_rooms = 1;
-		req->bulk_room[0] = f->bulk_chunk;
-	}
+	req->nbulk_rooms = f->nbulk_rooms;
+	memcpy(req->bulk_room, f->bulk_room, sizeof(req->bulk_room));
 	rpc_dispatch(&f->rpc, req);
 	for (int tries = 0; tries < 200 && f->answers == 0; tries++) {
 		vfs_worker_wait(f->vw, 50);
 		run_inbox(f);
 	}
 	for (unsigned i = 0; i < n; i++)
-		free(piece[i]);
+		free(piece[i].base);
 }
 
 struct xdr_in *fix_send(struct fixture *f)

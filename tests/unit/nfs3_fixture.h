@@ -48,8 +48,16 @@ struct fixture {
 	uint32_t flavor; /* RPC_AUTH_* of the next call */
 	uint32_t uid, gid;
 	size_t reply_max;
-	uint32_t bulk_chunk; /* length of a Write chunk, or 0 */
-	unsigned split;	     /* cut the call into so many segments (1 to 8) */
+	unsigned nbulk_rooms;
+	uint32_t bulk_room[XDR_BULKS_MAX]; /* lengths of Write chunks */
+	/* Items of the call, by their offset in it, that come by Read chunks: without their pad. Of
+	 * the next call only. */
+	unsigned nreduced;
+	struct {
+		size_t at;
+		uint32_t len;
+	} reduced[3];
+	unsigned split; /* cut the call into so many segments (1 to 8) */
 
 	struct vfs_fh root; /* of export 1 */
 	uint8_t *call;
@@ -62,6 +70,8 @@ struct fixture {
 	uint8_t *reply;
 	size_t reply_len;
 	bool had_bulk;
+	unsigned nbulks;
+	uint32_t bulk_len[XDR_BULKS_MAX];
 	uint32_t reply_stat, accept_stat, auth_stat;
 	struct rpc_seg seg;
 	struct rn_arena arena;

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "daemon/programs.h"
+
+#include <errno.h>
+
+#include "daemon/groups.h"
+#include "nfs3/nfs3_server.h"
+#include "nfs4/nfs4_server.h"
+
+static int start_nfs3(const struct programs_config *cfg, struct programs *p)
+{
+	const struct cfg_nfs3 *set = &cfg->settings->nfs3;
+	struct nfs3_config nfs3 = {
+		.vfs = cfg->vfs,
+		.exports = cfg->exports,
+		.max_io = (uint32_t)set->max_io,
+	};
+
+	if (!set->enabled)
+		return 0;
+	if (set->manage_gids) {
+		nfs3.lookup_groups = groups_lookup;
+		nfs3.lookup_ctx = p->groups;
+	}
+	return nfs3_server_new(&nfs3, &p->nfs3);
+}
+
+static int start_nfs4(const struct programs_config *cfg, struct programs *p)
+{
+	const struct cfg_nfs4 *set = &cfg->settings->nfs4;
+	struct nfs4_config nfs4 = {
+		.vfs = cfg->vfs,
+		.exports = cfg->exports,
+		.pool = cfg->pool,
+		.budget = cfg->budget,
+		.log = cfg->log,
+		.max_io = (uint32_t)set->max_io,
+		.minor_min = (unsigned)set->minor_min,
+		.minor_max = (unsigned)set->minor_max,
+		.lease_seconds = (unsigned)set->lease_time,
+		.grace_seconds = (unsigned)set->grace_time,
+		.max_sessions = (unsigned)set->max_sessions,
+		.state_dir = cfg->settings->server.state_dir,
+		.observe_op = counters_observe_op,
+		.observe_ctx = cfg->counters,
+	};
+
+	if (!set->enabled)
+		return 0;
+	if (set->manage_gids) {
+		nfs4.lookup_groups = groups_lookup;
+		nfs4.lookup_ctx = p->groups;
+	}
+	return nfs4_server_new(&nfs4, &p->nfs4);
+}
+
+/* Ascending versions of the one NFS program; MOUNT is NFSv3's. */
+static void fill_tables(struct programs *p, struct rpc_server *rpc)
+{
+	struct rpc_program *nfs = &rpc->programs[0];
+	unsigned n = 0;
+
+	*nfs = (struct rpc_program){ .prog = NFS_PROGRAM, .name = "nfs" };
+	rpc->nprograms = 1;
+	if (p->nfs3) {
+		nfs3_program(p->nfs3, nfs, &rpc->programs[1]);
+		rpc->nprograms = 2;
+		p->versions[n++] = nfs->versions[0];
+	}
+	if (p->nfs4)
+		nfs4_version(p->nfs4, &p->versions[n++]);
+	nfs->versions = p->versions;
+	nfs->nversions = n;
+}
+
+int programs_start(const struct programs_config *cfg, struct programs *p, struct rpc_server *rpc)
+{
+	const struct cfg_settings *set = cfg->settings;
+	int err;
+
+	if (set->nfs3.manage_gids || set->nfs4.manage_gids) {
+		p->groups = groups_new();
+		if (!p->groups)
+			return -ENOMEM;
+	}
+	p->drc = drc_new(set->nfs3.drc_size, set->nfs3.drc_memory);
+	if (!p->drc)
+		return -ENOMEM;
+	err = start_nfs3(cfg, p);
+	if (!err)
+		err = start_nfs4(cfg, p);
+	if (err)
+		return err;
+	fill_tables(p, rpc);
+	rpc->drc = p->drc;
+	rpc->pool = cfg->pool;
+	return 0;
+}
+
+void programs_stop(struct programs *p)
+{
+	if (p->drc)
+		drc_free(p->drc);
+	if (p->nfs4)
+		nfs4_server_free(p->nfs4);
+	if (p->nfs3)
+		nfs3_server_free(p->nfs3);
+	groups_free(p->groups);
+}

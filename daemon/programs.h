@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The RPC programs that the settings ask for: NFS with its versions, MOUNT where there is NFSv3,
+ * and what they share. What the program tables point to lives here.
+ */
+#ifndef RN_DAEMON_PROGRAMS_H
+#define RN_DAEMON_PROGRAMS_H
+
+#include "conf/settings.h"
+#include "daemon/counters.h"
+#include "lib/budget.h"
+#include "lib/log.h"
+#include "lib/payload.h"
+#include "rpc/program.h"
+#include "vfs/vfs.h"
+
+struct groups;
+struct nfs3_server;
+struct nfs4_server;
+
+/* Nothing is owned; all must outlive the programs. */
+struct programs_config {
+	const struct cfg_settings *settings;
+	const struct rn_logger *log;
+	struct vfs *vfs;
+	struct vfs_exports exports;
+	struct rn_payload_pool *pool;
+	struct rn_budget *budget;
+	struct counters *counters;
+};
+
+struct programs {
+	struct groups *groups;
+	struct nfs3_server *nfs3;
+	struct nfs4_server *nfs4; /* NULL: not served */
+	struct drc *drc;
+	struct rpc_version versions[2]; /* of NFS */
+};
+
+/* Fills p, which is zeroed, and rpc's programs and reply cache. 0 or -errno; then too, and when no
+ * request is under way any more, programs_stop() takes all of it back. */
+int programs_start(const struct programs_config *cfg, struct programs *p, struct rpc_server *rpc);
+void programs_stop(struct programs *p);
+
+#endif
