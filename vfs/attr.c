@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "vfs/change.h"
 #include "vfs/export_private.h"
 #include "vfs/node_open.h"
 
@@ -11,7 +12,8 @@ static struct timespec to_timespec(const struct statx_timestamp *t)
 	return (struct timespec){ .tv_sec = t->tv_sec, .tv_nsec = t->tv_nsec };
 }
 
-void vfs_attr_from_statx(const struct vfs_mount *mnt, const struct statx *sx, struct vfs_attr *out)
+void vfs_attr_from_statx(const struct vfs_mount *mnt, const struct statx *sx, int64_t clock,
+			 struct vfs_attr *out)
 {
 	*out = (struct vfs_attr){
 		.mode = sx->stx_mode,
@@ -28,7 +30,7 @@ void vfs_attr_from_statx(const struct vfs_mount *mnt, const struct statx *sx, st
 		.mtime = to_timespec(&sx->stx_mtime),
 		.ctime = to_timespec(&sx->stx_ctime),
 		/* Linux gives its change cookie to no process; every change sets ctime. */
-		.change = (uint64_t)sx->stx_ctime.tv_sec * 1000000000u + sx->stx_ctime.tv_nsec,
+		.change = vfs_change_of(mnt->changes, sx, clock),
 		.blksize = sx->stx_blksize,
 		.has_btime = sx->stx_mask & STATX_BTIME,
 		.btime = to_timespec(&sx->stx_btime),
@@ -37,12 +39,13 @@ void vfs_attr_from_statx(const struct vfs_mount *mnt, const struct statx *sx, st
 
 int vfs_getattr(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_attr *out)
 {
+	int64_t clock = vfs_change_clock(n->mnt->changes);
 	struct statx sx;
 	int rc = vfs_node_stat(n, &sx);
 
 	(void)ctx; /* attributes need no permission: whoever has the handle may see them */
 	if (rc == 0)
-		vfs_attr_from_statx(n->mnt, &sx, out);
+		vfs_attr_from_statx(n->mnt, &sx, clock, out);
 	return rc;
 }
 

@@ -44,6 +44,7 @@ static int open_new(struct vfs_ctx *ctx, const struct creating *c, struct vfs_no
 			   O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW, mode);
 	if (fd < 0)
 		return fd;
+	vfs_node_changed(c->dir);
 	path_fd = vfs_fd_reopen(ctx->vfs, fd, O_PATH);
 	rc = path_fd < 0 ? path_fd : vfs_node_of_fd(ctx, path_fd, out, NULL);
 	if (rc == 0)

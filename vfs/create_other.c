@@ -71,6 +71,8 @@ static int make_node(struct vfs_ctx *ctx, const struct making *m, const struct v
 	if (rc == 0)
 		rc = vfs_dir_error(m->dir, make(m, name->s));
 	if (rc == 0)
+		vfs_node_changed(m->dir);
+	if (rc == 0)
 		rc = find_made(ctx, m, name, out);
 	if (rc != 0)
 		return rc;

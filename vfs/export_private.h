@@ -21,6 +21,7 @@ struct vfs_mount {
 	int tree_fd;	 /* keeps a private clone alive; -1: the mount as everybody sees it */
 	int fd;		 /* its root, readable: what open_by_handle_at wants */
 	uint64_t fsid;	 /* the same after a restart */
+	struct vfs_changes *changes; /* NULL: ctimes are fine enough (vfs/change.h) */
 	struct vfs_fh root_fh;
 	uint64_t covered_ino; /* of what the root covers, in the file system above; 0: unknown */
 	_Atomic int64_t found_at; /* vfs_now() of the last search that gave it */

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "vfs/change.h"
 #include "vfs/export_private.h"
 #include "vfs/file_private.h"
 #include "vfs/instance.h"
@@ -45,8 +46,10 @@ int vfs_new(const struct vfs_config *cfg, struct vfs **out)
 	vfs = calloc(1, sizeof(*vfs));
 	if (!vfs)
 		return -ENOMEM;
-	vfs->files = vfs_files_new();
+	vfs->changes = vfs_changes_new();
+	vfs->files = vfs->changes ? vfs_files_new() : NULL;
 	if (!vfs->files) {
+		vfs_changes_free(vfs->changes);
 		free(vfs);
 		return -ENOMEM;
 	}
@@ -74,6 +77,7 @@ void vfs_free(struct vfs *vfs)
 		pthread_mutex_destroy(&vfs->shard[i].lock);
 	pthread_mutex_destroy(&vfs->exports_lock);
 	vfs_files_free(vfs->files);
+	vfs_changes_free(vfs->changes);
 	sodium_memzero(&vfs->cfg, sizeof(vfs->cfg));
 	free(vfs);
 }

@@ -24,6 +24,7 @@
 LIST_HEAD(vfs_node_list, vfs_node);
 TAILQ_HEAD(vfs_node_lru, vfs_node);
 LIST_HEAD(vfs_export_list, vfs_export);
+struct vfs_changes;
 struct vfs_files;
 
 struct vfs_shard {
@@ -41,6 +42,7 @@ struct vfs {
 	_Atomic uint64_t write_verifier;
 	pthread_mutex_t exports_lock;
 	struct vfs_export_list exports; /* not counted as references */
+	struct vfs_changes *changes;	/* vfs/change.h */
 	struct vfs_files *files;	/* what clients hold of files: vfs/file_private.h */
 	_Atomic uint64_t nodes, hits, misses, evictions, stale, bad_handles;
 };

@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "vfs/change.h"
 #include "vfs/export_private.h"
 #include "vfs/instance.h"
 #include "vfs/node.h"
@@ -95,6 +96,8 @@ int vfs_mount_new(struct vfs_export *exp, int fd, uint32_t id, struct vfs_mount 
 	mnt->fd =
 		open(vfs_proc_path(mnt->tree_fd >= 0 ? mnt->tree_fd : fd).s, O_RDONLY | O_CLOEXEC);
 	rc = mnt->fd < 0 ? -errno : try_handle(mnt->fd, probe, &mnt->mnt_id);
+	if (rc == 0 && vfs_change_is_coarse(mnt->fd))
+		mnt->changes = exp->vfs->changes;
 	if (rc != 0) {
 		vfs_mount_put(mnt);
 		return rc;

@@ -50,6 +50,9 @@ struct vfs_node {
 	TAILQ_ENTRY(vfs_node) lru_link;
 };
 
+/* The file was changed through us: after the change, before it is acknowledged (vfs/change.h). */
+void vfs_node_changed(struct vfs_node *n);
+
 /* Takes the node out of the cache: the file is gone. The caller's reference stays. */
 void vfs_node_doom(struct vfs_node *n);
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "vfs/acting.h"
+#include "vfs/change.h"
 #include "vfs/export_private.h"
 #include "vfs/file_private.h"
 #include "vfs/instance.h"
@@ -36,6 +37,11 @@ int vfs_node_stat(struct vfs_node *n, struct statx *out)
 		return 0;
 	vfs_node_doom(n);
 	return -ESTALE;
+}
+
+void vfs_node_changed(struct vfs_node *n)
+{
+	vfs_change_made(n->mnt->changes, n->dev, n->ino);
 }
 
 int vfs_dir_error(struct vfs_node *dir, int error)
@@ -81,6 +87,8 @@ static int identify(struct vfs_ctx *ctx, int dirfd, const char *name, struct vfs
 
 int vfs_node_of_fd(struct vfs_ctx *ctx, int fd, struct vfs_node **out, struct vfs_attr *attr)
 {
+	/* Which mount it is, and whether the clock matters, is known only later. */
+	int64_t clock = attr ? vfs_change_clock(ctx->vfs->changes) : 0;
 	struct vfs_mount *mnt;
 	struct vfs_fh fh;
 	struct statx sx;
@@ -105,7 +113,7 @@ int vfs_node_of_fd(struct vfs_ctx *ctx, int fd, struct vfs_node **out, struct vf
 			   out);
 	vfs_mount_put(mnt);
 	if (rc == 0 && attr)
-		vfs_attr_from_statx((*out)->mnt, &sx, attr);
+		vfs_attr_from_statx((*out)->mnt, &sx, clock, attr);
 	return rc;
 }
 
@@ -135,15 +143,17 @@ struct vfs_node *vfs_node_cached(struct vfs_ctx *ctx, struct vfs_node *dir,
 /* A cached node with its attributes; false: it is of no use (any more). */
 static bool use_cached(struct vfs_node *n, struct vfs_attr *attr)
 {
+	int64_t clock;
 	struct statx sx;
 
 	if (!attr)
 		return true;
+	clock = vfs_change_clock(n->mnt->changes);
 	if (vfs_node_stat(n, &sx) != 0) {
 		vfs_node_put(n);
 		return false;
 	}
-	vfs_attr_from_statx(n->mnt, &sx, attr);
+	vfs_attr_from_statx(n->mnt, &sx, clock, attr);
 	return true;
 }
 

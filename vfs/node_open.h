@@ -41,6 +41,8 @@ int vfs_dir_error(struct vfs_node *dir, int error);
  * and rename. */
 void vfs_node_drop_removed(struct vfs_node *n);
 
-void vfs_attr_from_statx(const struct vfs_mount *mnt, const struct statx *sx, struct vfs_attr *out);
+/* clock: vfs_change_clock(mnt->changes), from before the statx. */
+void vfs_attr_from_statx(const struct vfs_mount *mnt, const struct statx *sx, int64_t clock,
+			 struct vfs_attr *out);
 
 #endif

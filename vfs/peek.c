@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "vfs/acting.h"
+#include "vfs/change.h"
 #include "vfs/export_private.h"
 #include "vfs/node_open.h"
 
@@ -18,6 +19,7 @@
 static int peek(struct vfs_ctx *ctx, const struct vfs_node *dir, const struct vfs_name *name,
 		struct vfs_fh *fh, struct vfs_attr *attr)
 {
+	int64_t clock = vfs_change_clock(dir->mnt->changes);
 	struct vfs_handle h;
 	struct statx sx;
 	uint64_t mnt_id;
@@ -34,7 +36,7 @@ static int peek(struct vfs_ctx *ctx, const struct vfs_node *dir, const struct vf
 	h.submount_id = dir->mnt->id;
 	rc = vfs_handle_encode(&h, vfs_handle_key_of(ctx->vfs), fh);
 	if (rc == 0)
-		vfs_attr_from_statx(dir->mnt, &sx, attr);
+		vfs_attr_from_statx(dir->mnt, &sx, clock, attr);
 	return rc;
 }
 

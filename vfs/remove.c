@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include "vfs/acting.h"
+#include "vfs/change.h"
+#include "vfs/export_private.h"
 #include "vfs/file_private.h"
 #include "vfs/node_cache.h"
 #include "vfs/node_open.h"
@@ -35,10 +37,30 @@ static struct vfs_node *victim_of(struct vfs_ctx *ctx, struct vfs_node *dir,
 	return vfs_node_of_name(ctx, dir, name, &n, NULL) == 0 ? n : NULL;
 }
 
+/* An inode whose ctime changes with its names; t NULL: it need not be told (vfs/change.h). */
+struct named {
+	struct vfs_changes *t;
+	uint64_t dev, ino;
+};
+
+static struct named inode_of(const struct vfs_node *dir, const struct vfs_name *name)
+{
+	struct named i = { .t = dir->mnt->changes };
+	struct statx sx;
+
+	if (i.t && statx(dir->path_fd, name->s, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_INO,
+			 &sx) == 0) {
+		i.dev = vfs_device_of(&sx);
+		i.ino = sx.stx_ino;
+	}
+	return i;
+}
+
 static int unlink_name(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vfs_name *name,
 		       int flags)
 {
 	struct vfs_node *victim = NULL;
+	struct named inode = inode_of(dir, name);
 	int rc = vfs_act_as_caller(ctx);
 
 	if (rc == 0)
@@ -47,10 +69,13 @@ static int unlink_name(struct vfs_ctx *ctx, struct vfs_node *dir, const struct v
 		rc = vfs_act_as_caller(ctx);
 	if (rc == 0 && unlinkat(dir->path_fd, name->s, flags) != 0)
 		rc = vfs_dir_error(dir, -errno);
-	if (rc == 0)
+	if (rc == 0) {
+		vfs_node_changed(dir);
+		vfs_change_made(inode.t, inode.dev, inode.ino);
 		vfs_node_drop_removed(victim);
-	else
+	} else {
 		vfs_node_put(victim);
+	}
 	return rc;
 }
 
@@ -84,6 +109,7 @@ static int rename_error(const struct vfs_rename *r, int error)
 static int rename_names(struct vfs_ctx *ctx, const struct vfs_rename *r,
 			const struct vfs_name *from, const struct vfs_name *to)
 {
+	struct named moved = inode_of(r->from_dir, from), replaced = inode_of(r->to_dir, to);
 	struct vfs_node *victim = NULL;
 	int rc = vfs_act_as_caller(ctx);
 
@@ -93,10 +119,15 @@ static int rename_names(struct vfs_ctx *ctx, const struct vfs_rename *r,
 		rc = vfs_act_as_caller(ctx);
 	if (rc == 0 && renameat(r->from_dir->path_fd, from->s, r->to_dir->path_fd, to->s) != 0)
 		rc = rename_error(r, -errno);
-	if (rc == 0)
+	if (rc == 0) {
+		vfs_node_changed(r->from_dir);
+		vfs_node_changed(r->to_dir);
+		vfs_change_made(moved.t, moved.dev, moved.ino);
+		vfs_change_made(replaced.t, replaced.dev, replaced.ino);
 		vfs_node_drop_removed(victim);
-	else
+	} else {
 		vfs_node_put(victim);
+	}
 	return rc;
 }
 
@@ -137,5 +168,9 @@ int vfs_link(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_node *dir, cons
 	if (rc == 0 && linkat(AT_FDCWD, vfs_proc_path(n->path_fd).s, dir->path_fd, nm.s,
 			      AT_SYMLINK_FOLLOW) != 0)
 		rc = vfs_dir_error(dir, -errno);
+	if (rc == 0) {
+		vfs_node_changed(dir);
+		vfs_node_changed(n);
+	}
 	return rc;
 }

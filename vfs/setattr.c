@@ -85,7 +85,10 @@ static int truncate_node(struct vfs_ctx *ctx, struct vfs_node *n, uint64_t size)
 	rc = vfs_act_as_caller(ctx); /* under which the kernel clears set-id bits */
 	if (rc != 0)
 		return rc;
-	return ftruncate(fd, (off_t)size) == 0 ? 0 : -errno;
+	if (ftruncate(fd, (off_t)size) != 0)
+		return -errno;
+	vfs_node_changed(n);
+	return 0;
 }
 
 int vfs_set_size(struct vfs_ctx *ctx, struct vfs_node *n, uint64_t size)
@@ -142,7 +145,10 @@ static int apply(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_setat
 		rc = set_owner(n, sa);
 	if (rc == 0)
 		rc = set_mode(n, sa);
-	return rc == 0 ? set_times(n, sa) : rc;
+	if (rc == 0)
+		rc = set_times(n, sa);
+	vfs_node_changed(n);
+	return rc;
 }
 
 static bool other_time(const struct statx_timestamp *a, const struct timespec *b)

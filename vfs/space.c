@@ -59,6 +59,7 @@ static void space_complete(struct vfs_ring_op *op, int res)
 		}
 		res = 0;
 	}
+	vfs_node_changed(s->node); /* at least in part, perhaps */
 	s->result = (int)vfs_io_answer(res);
 	s->done(s);
 }

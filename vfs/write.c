@@ -88,10 +88,20 @@ static void write_next(struct vfs_io *io)
 		left -= left % VFS_DIRECT_ALIGN;
 	rw.niov = write_gather(io, left, &payload);
 	rw.payload = payload;
+	if (rw.fd < 0 && io->priv.moved)
+		vfs_node_changed(io->node);
 	if (rw.fd < 0)
 		vfs_io_finish_later(io, io->priv.moved ? (int64_t)io->priv.moved : rw.fd);
 	else
 		vfs_ring_write(io->ctx->w, &io->priv.op, &rw);
+}
+
+/* All or a part is written. */
+static void write_end(struct vfs_io *io, int64_t result)
+{
+	if (io->priv.moved)
+		vfs_node_changed(io->node);
+	vfs_io_finish(io, io->priv.moved ? (int64_t)io->priv.moved : result);
 }
 
 static void write_error(struct vfs_io *io, int error)
@@ -110,7 +120,7 @@ static void write_error(struct vfs_io *io, int error)
 	if (write_flags(io) && vfs_io_lost_data(error))
 		vfs_verifier_change(io->ctx->vfs);
 	/* What was written before stays; the client's next WRITE meets the error. */
-	vfs_io_finish(io, io->priv.moved ? (int64_t)io->priv.moved : error);
+	write_end(io, error);
 }
 
 static void write_complete(struct vfs_ring_op *op, int res)
@@ -127,7 +137,7 @@ static void write_complete(struct vfs_ring_op *op, int res)
 	if (io->priv.moved < io->count)
 		write_next(io);
 	else
-		vfs_io_finish(io, io->priv.moved);
+		write_end(io, 0);
 }
 
 static int write_check(const struct vfs_io *io)

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The change attribute: each state that was looked at has its own. With ctimes by the tick, which
+ * the fixture's file system is made to have, whatever it has.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "vfs/change.h"
+#include "vfs/export_private.h"
+#include "vfs/instance.h"
+#include "vfs/io.h"
+#include "vfs/node.h"
+#include "vfs_fixture.h"
+
+#define TICK 4000000
+
+/* As statx of a file would show it. */
+static struct statx state(uint64_t ino, int64_t ctime)
+{
+	return (struct statx){ .stx_ino = ino,
+			       .stx_ctime = { .tv_sec = ctime / 1000000000,
+					      .tv_nsec = (uint32_t)(ctime % 1000000000) } };
+}
+
+static uint64_t look(struct vfs_changes *t, uint64_t ino, int64_t ctime, int64_t clock)
+{
+	struct statx sx = state(ino, ctime);
+
+	return vfs_change_of(t, &sx, clock);
+}
+
+Test(vfs_change, within_a_tick)
+{
+	struct vfs_changes *t = vfs_changes_new();
+	int64_t tick = 100 * (int64_t)TICK;
+	uint64_t a, b, c;
+
+	a = look(t, 5, tick, tick);
+	cr_expect_eq(look(t, 5, tick, tick), a, "looking changes nothing");
+	vfs_change_made(t, 0, 5);
+	b = look(t, 5, tick, tick);
+	cr_expect_gt(b, a);
+	vfs_change_made(t, 0, 6);
+	cr_expect_eq(look(t, 5, tick, tick + TICK), b, "another file's change");
+	cr_expect_eq(look(t, 5, tick, tick + 1000 * (int64_t)TICK), b, "it stays as it was");
+	vfs_change_made(t, 0, 5);
+	c = look(t, 5, tick + TICK, tick + TICK);
+	cr_expect_gt(c, b);
+	vfs_change_made(t, 0, 5);
+	cr_expect_gt(look(t, 5, tick + TICK, tick + TICK), c);
+	vfs_changes_free(t);
+}
+
+/* Nothing is known of it (after a restart, say): a settled file has one value that no state before
+ * can have had. */
+Test(vfs_change, settled)
+{
+	struct vfs_changes *t = vfs_changes_new(), *after = vfs_changes_new();
+	int64_t tick = 100 * (int64_t)TICK;
+	uint64_t last;
+
+	for (unsigned i = 0; i < 100; i++) {
+		last = look(t, 5, tick, tick);
+		vfs_change_made(t, 0, 5);
+	}
+	cr_expect_gt(look(after, 5, tick, tick + 100 * (int64_t)TICK), last);
+	cr_expect_lt(look(after, 5, tick, tick + 100 * (int64_t)TICK),
+		     look(after, 5, tick + 1000000, tick + 1000000));
+	cr_expect_eq(look(after, 5, tick, tick + 100 * (int64_t)TICK), tick + VFS_CHANGE_SETTLED);
+	/* Whole seconds: the tick is one. */
+	last = look(t, 7, 9000000000, 9900000000);
+	vfs_change_made(t, 0, 7);
+	cr_expect_gt(look(t, 7, 9000000000, 9900000000), last);
+	vfs_changes_free(t);
+	vfs_changes_free(after);
+}
+
+Test(vfs_change, table_overflows)
+{
+	struct vfs_changes *t = vfs_changes_new();
+	int64_t tick = 100 * (int64_t)TICK;
+	uint64_t value;
+
+	for (uint64_t ino = 1; ino < 300000; ino++) {
+		value = look(t, ino, tick, tick);
+		vfs_change_made(t, 0, ino);
+		cr_assert_gt(look(t, ino, tick, tick), value);
+	}
+	for (uint64_t ino = 1; ino < 300000; ino += 1000)
+		cr_assert_geq(look(t, ino, tick, tick + 100 * (int64_t)TICK), tick + 2);
+	vfs_changes_free(t);
+}
+
+static uint64_t change_of(struct fixture *f, struct vfs_node *n)
+{
+	return must_getattr(&f->ctx, n).change;
+}
+
+/* Every operation that changes a file or a directory shows, however fast one follows another. */
+static void every_operation(struct fixture *f)
+{
+	struct vfs_setattr sa = { .set_mode = true, .mode = 0600 };
+	struct vfs_rename r = { .from_dir = f->root,
+				.to_dir = f->root,
+				.from = "a",
+				.to = "b",
+				.from_len = 1,
+				.to_len = 1 };
+	struct vfs_node *n, *d;
+	uint64_t dir, file;
+
+	for (unsigned i = 0; i < 50; i++) {
+		dir = change_of(f, f->root);
+		n = must_create(&f->ctx, f->root, "a", 0644);
+		cr_assert_gt(change_of(f, f->root), dir);
+		file = change_of(f, n);
+		cr_assert_eq(vfs_setattr(&f->ctx, n, &sa, NULL), 0);
+		cr_assert_gt(change_of(f, n), file);
+		dir = change_of(f, f->root);
+		file = change_of(f, n);
+		cr_assert_eq(vfs_rename(&f->ctx, &r), 0);
+		cr_assert_gt(change_of(f, f->root), dir);
+		cr_assert_gt(change_of(f, n), file);
+		dir = change_of(f, f->root);
+		file = change_of(f, n);
+		cr_assert_eq(vfs_link(&f->ctx, n, f->root, "c", 1), 0);
+		cr_assert_gt(change_of(f, f->root), dir);
+		cr_assert_gt(change_of(f, n), file);
+		dir = change_of(f, f->root);
+		d = must_mkdir(&f->ctx, f->root, "d", 0755);
+		cr_assert_gt(change_of(f, f->root), dir);
+		vfs_node_put(d);
+		dir = change_of(f, f->root);
+		cr_assert_eq(vfs_rmdir(&f->ctx, f->root, "d", 1), 0);
+		cr_assert_gt(change_of(f, f->root), dir);
+		dir = change_of(f, f->root);
+		file = change_of(f, n);
+		cr_assert_eq(vfs_remove(&f->ctx, f->root, "b", 1), 0);
+		cr_assert_gt(change_of(f, f->root), dir);
+		cr_assert_gt(change_of(f, n), file);
+		cr_assert_eq(vfs_remove(&f->ctx, f->root, "c", 1), 0);
+		vfs_node_put(n);
+	}
+}
+
+static void written(struct vfs_io *io)
+{
+	*(int64_t *)io->arg = io->result;
+}
+
+static void every_write(struct fixture *f)
+{
+	struct vfs_node *n = must_create(&f->ctx, f->root, "w", 0644);
+	uint64_t before = change_of(f, n), after;
+
+	for (unsigned i = 0; i < 100; i++) {
+		int64_t result = 0;
+		struct vfs_io io = { .ctx = &f->ctx,
+				     .node = n,
+				     .count = 1,
+				     .npieces = 1,
+				     .piece[0] = { (char[]){ "x" }, 1 },
+				     .done = written,
+				     .arg = &result };
+
+		vfs_write(&io);
+		while (vfs_worker_in_flight(f->w))
+			vfs_worker_wait(f->w, -1);
+		cr_assert_eq(result, 1);
+		after = change_of(f, n);
+		cr_assert_gt(after, before);
+		cr_assert_eq(change_of(f, n), after);
+		before = after;
+	}
+	vfs_node_put(n);
+}
+
+Test(vfs_change, as_the_file_system_has_it)
+{
+	struct fixture f;
+
+	fixture_open(&f, 0);
+	every_operation(&f);
+	every_write(&f);
+	fixture_close(&f);
+}
+
+Test(vfs_change, helped_out)
+{
+	struct fixture f;
+
+	fixture_open(&f, 0);
+	f.exp->root_mnt->changes = f.vfs->changes;
+	every_operation(&f);
+	every_write(&f);
+	fixture_close(&f);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The change attribute (RFC 8881 section 5.8.1.4). It is the ctime in nanoseconds where the kernel
+ * gives a change that follows a look at the times a ctime of its own (Linux 6.13 and later, on
+ * ext4, XFS, btrfs and tmpfs). Elsewhere ctime goes by the tick (4 ms, or a second on old file
+ * systems), and two states of a file may share one. There
+ *
+ *      change = ctime + n,  n = 1, 2, ... for as long as the ctime may still be given to a change
+ *               (n is one more after each change that is made through us), and
+ *      change = ctime + VFS_CHANGE_SETTLED for a file whose ctime is older than that, and of which
+ *               no n is remembered.
+ *
+ * A tick is longer than VFS_CHANGE_SETTLED nanoseconds, so change never goes back as long as the
+ * clock does not. Which n a file's last state had is remembered in a table of bounded size, by the
+ * inode, so that it is the same by all exports; a file that falls out of it (after many thousand
+ * others have changed), or that had changed just before a restart, goes on to the settled value
+ * once: a client reads it again without need, but never takes a state for another.
+ *
+ * Changes by local processes within a tick are told apart from the one before only if none of the
+ * states was looked at in between: that is the kernel's limit.
+ */
+#ifndef RN_VFS_CHANGE_H
+#define RN_VFS_CHANGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define VFS_CHANGE_SETTLED 900000u
+
+struct statx;
+struct vfs_changes;
+
+struct vfs_changes *vfs_changes_new(void); /* NULL: no memory */
+void vfs_changes_free(struct vfs_changes *t);
+
+/* Must ctimes of the file system of fd be helped out? */
+bool vfs_change_is_coarse(int fd);
+
+/* The clock that ctimes are taken from, in nanoseconds: before statx. t NULL: 0. */
+int64_t vfs_change_clock(const struct vfs_changes *t);
+/* The attribute of what statx has shown, begun at that time. t NULL: the ctime alone. */
+uint64_t vfs_change_of(struct vfs_changes *t, const struct statx *sx, int64_t clock);
+/* The inode has been changed: after the change, before anybody is told. t may be NULL. */
+void vfs_change_made(struct vfs_changes *t, uint64_t dev, uint64_t ino);
+
+#endif
