@@ -11,7 +11,7 @@
 #include "nfs4/recovery/db_open_private.h"
 #include "nfs4/recovery/db_private.h"
 
-#define BUSY_MS 2000 /* for the run before, which may not have gone yet */
+#define BUSY_MS 500 /* for the run before, which may not have gone yet */
 
 /* Alone with the file, SQLite keeps the log's index in its own memory: no mapping of a file, which
  * could shrink under us. FULL: a commit is on disk when it returns. */

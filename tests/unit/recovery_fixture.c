@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "tests/unit/recovery_fixture.h"
+
+#include <criterion/criterion.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "lib/checked.h"
+
+struct nfs4_server srv;
+char state_dir[64];
+char db_path[128];
+static struct rpc_worker worker;
+
+void rec_up(void)
+{
+	cr_assert_eq(nfs4_recovery_new(&srv), 0);
+}
+
+void rec_down(void)
+{
+	nfs4_recovery_free(&srv);
+}
+
+void rec_start(void)
+{
+	strcpy(state_dir, "/tmp/ringnfs-recovery-XXXXXX");
+	cr_assert_not_null(mkdtemp(state_dir));
+	snprintf(db_path, sizeof(db_path), "%s/" NFS4_DB_NAME, state_dir);
+	srv.cfg.state_dir = state_dir;
+	srv.cfg.lease_seconds = 90;
+	srv.cfg.grace_seconds = 90;
+	cr_assert_eq(rn_inbox_init(&worker.inbox), 0);
+	rec_up();
+}
+
+void rec_stop(void)
+{
+	char cmd[128];
+
+	rec_down();
+	rn_inbox_fini(&worker.inbox);
+	snprintf(cmd, sizeof(cmd), "rm -rf %s", state_dir);
+	cr_expect_eq(system(cmd), 0);
+}
+
+struct rec_client *rec_client(const char *id, uint8_t verifier, bool sessions)
+{
+	struct rec_client *cl = calloc(1, sizeof(*cl));
+	uint8_t v[NFS4_VERIFIER_SIZE];
+
+	memset(v, verifier, sizeof(v));
+	snprintf(cl->id, sizeof(cl->id), "%s", id);
+	nfs4_record_init(&cl->rec, cl->id, (uint32_t)strlen(cl->id), v, sessions);
+	nfs4_record_confirmed(&srv, &cl->rec);
+	return cl;
+}
+
+static int go_on(struct nfs4_compound *c, int rc)
+{
+	struct rec_client *cl = rn_container_of(c, struct rec_client, c);
+
+	cl->went_on = true;
+	cl->rc = rc;
+	return NFS4_PENDING; /* there is no loop to go back to */
+}
+
+int rec_begin(struct rec_client *cl, unsigned bits)
+{
+	cl->went_on = false;
+	cl->req.op = &cl->c;
+	cl->req.worker = &worker;
+	cl->c.req = &cl->req;
+	cl->c.server = &srv;
+	rn_arena_init(&cl->req.arena, cl->req.arena_mem, sizeof(cl->req.arena_mem));
+	return nfs4_record_for(&cl->c, &cl->rec, bits, go_on);
+}
+
+void rec_wait(struct rec_client *cl)
+{
+	struct pollfd p = { .fd = worker.inbox.fd, .events = POLLIN };
+	eventfd_t n;
+
+	while (!cl->went_on) {
+		cr_assert_eq(poll(&p, 1, 5000), 1, "nothing came back");
+		eventfd_read(p.fd, &n);
+		struct rn_inbox_node *node = rn_inbox_take(&worker.inbox);
+
+		while (node) {
+			struct rpc_request *req = rn_container_of(node, struct rpc_request, node);
+
+			node = node->next;
+			req->work(req);
+		}
+	}
+}
+
+void rec_record(struct rec_client *cl, unsigned bits)
+{
+	cr_assert_eq(rec_begin(cl, bits), NFS4_PENDING);
+	rec_wait(cl);
+	cr_assert_eq(cl->rc, 0);
+	cr_assert(nfs4_record_has(&cl->rec, bits));
+}
+
+bool rec_grace_ends(void)
+{
+	for (unsigned i = 0; i < 5000 && nfs4_in_grace(&srv); i++)
+		usleep(1000);
+	return !nfs4_in_grace(&srv);
+}

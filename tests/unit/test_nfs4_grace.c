@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Who may reclaim after a restart, what others may do meanwhile, and when it is over. */
+#include <criterion/criterion.h>
+#include <unistd.h>
+
+#include "tests/unit/recovery_fixture.h"
+
+TestSuite(grace, .init = rec_start, .fini = rec_stop);
+
+static void restart(void)
+{
+	rec_down();
+	rec_up();
+}
+
+/* As the tick of that second would. */
+static void tick_in(uint64_t seconds)
+{
+	nfs4_grace_check(srv.recovery, nfs4_now() + seconds);
+}
+
+Test(grace, without_records_there_is_none)
+{
+	struct rec_client *cl = rec_client("a", 1, false);
+
+	cr_assert_not(nfs4_in_grace(&srv));
+	cr_expect_eq(nfs4_may_reclaim(&srv, &cl->rec, false), NFS4ERR_NO_GRACE);
+	cr_expect_eq(nfs4_may_open(&srv, &cl->rec, true), NFS4_OK);
+	cr_expect_eq(nfs4_may_lock(&srv, &cl->rec), NFS4_OK);
+	cr_expect_not(nfs4_grace_blocks_io(&srv));
+	restart();
+	cr_expect_not(nfs4_in_grace(&srv));
+}
+
+Test(grace, a_session_gets_nothing_before_reclaim_complete)
+{
+	struct rec_client *cl = rec_client("a", 1, true);
+
+	cr_expect_eq(nfs4_may_open(&srv, &cl->rec, false), NFS4ERR_GRACE);
+	cr_expect_eq(nfs4_may_lock(&srv, &cl->rec), NFS4ERR_GRACE);
+	cr_expect_not(nfs4_reclaim_is_done(&cl->rec));
+	cr_expect_eq(nfs4_reclaim_done(&srv, &cl->rec), NFS4_OK);
+	cr_expect(nfs4_reclaim_is_done(&cl->rec));
+	cr_expect_eq(nfs4_reclaim_done(&srv, &cl->rec), NFS4ERR_COMPLETE_ALREADY);
+	cr_expect_eq(nfs4_may_open(&srv, &cl->rec, false), NFS4_OK);
+	cr_expect_eq(nfs4_may_lock(&srv, &cl->rec), NFS4_OK);
+}
+
+Test(grace, who_was_recorded_reclaims_and_then_it_is_over)
+{
+	struct rec_client *a, *b;
+
+	rec_record(rec_client("a", 1, true), NFS4_RECORD_STATE);
+	restart();
+	cr_assert(nfs4_in_grace(&srv));
+	a = rec_client("a", 1, true);
+	b = rec_client("b", 1, true);
+	cr_expect_eq(nfs4_may_reclaim(&srv, &a->rec, false), NFS4_OK);
+	cr_expect_eq(nfs4_may_reclaim(&srv, &b->rec, false), NFS4ERR_NO_GRACE);
+	cr_expect_eq(nfs4_reclaim_done(&srv, &b->rec), NFS4_OK);
+	cr_expect(nfs4_in_grace(&srv));
+	/* Locks could be in a's way; opens that deny nothing are not, as it denied nothing. */
+	cr_expect_eq(nfs4_may_lock(&srv, &b->rec), NFS4ERR_GRACE);
+	cr_expect_eq(nfs4_may_open(&srv, &b->rec, true), NFS4ERR_GRACE);
+	cr_expect_eq(nfs4_may_open(&srv, &b->rec, false), NFS4_OK);
+	cr_expect_not(nfs4_grace_blocks_io(&srv));
+	cr_expect_eq(nfs4_may_open(&srv, &a->rec, false), NFS4ERR_GRACE);
+	rec_record(a, NFS4_RECORD_STATE);
+	cr_expect_eq(nfs4_reclaim_done(&srv, &a->rec), NFS4_OK);
+	cr_expect_eq(nfs4_may_reclaim(&srv, &a->rec, false), NFS4ERR_NO_GRACE);
+	cr_assert(rec_grace_ends());
+	cr_expect_eq(nfs4_may_lock(&srv, &b->rec), NFS4_OK);
+	cr_expect_eq(nfs4_may_open(&srv, &b->rec, true), NFS4_OK);
+}
+
+Test(grace, a_client_that_restarted_has_nothing_to_reclaim)
+{
+	struct rec_client *a;
+
+	rec_record(rec_client("a", 1, false), NFS4_RECORD_STATE);
+	restart();
+	a = rec_client("a", 2, false);
+	cr_expect_eq(nfs4_may_reclaim(&srv, &a->rec, false), NFS4ERR_NO_GRACE);
+	cr_assert(rec_grace_ends());
+}
+
+Test(grace, the_two_kinds_of_clients_are_told_apart)
+{
+	struct rec_client *a;
+
+	rec_record(rec_client("a", 1, false), NFS4_RECORD_STATE);
+	restart();
+	a = rec_client("a", 1, true);
+	cr_expect_eq(nfs4_may_reclaim(&srv, &a->rec, false), NFS4ERR_NO_GRACE);
+	cr_expect_eq(nfs4_reclaim_done(&srv, &a->rec), NFS4_OK);
+	cr_expect(nfs4_in_grace(&srv));
+	a = rec_client("a", 1, false);
+	cr_expect_eq(nfs4_may_reclaim(&srv, &a->rec, false), NFS4_OK);
+}
+
+Test(grace, who_denied_something_keeps_others_out)
+{
+	struct rec_client *a, *b, *c;
+
+	rec_record(rec_client("a", 1, true), NFS4_RECORD_STATE | NFS4_RECORD_DENY);
+	rec_record(rec_client("b", 1, true), NFS4_RECORD_STATE);
+	restart();
+	a = rec_client("a", 1, true);
+	b = rec_client("b", 1, true);
+	c = rec_client("c", 1, true);
+	cr_expect_eq(nfs4_reclaim_done(&srv, &c->rec), NFS4_OK);
+	cr_expect(nfs4_grace_blocks_io(&srv));
+	cr_expect_eq(nfs4_may_open(&srv, &c->rec, false), NFS4ERR_GRACE);
+	cr_expect_eq(nfs4_may_reclaim(&srv, &a->rec, true), NFS4_OK);
+	cr_expect_eq(nfs4_may_reclaim(&srv, &b->rec, true), NFS4ERR_RECLAIM_BAD);
+	cr_expect_eq(nfs4_may_reclaim(&srv, &b->rec, false), NFS4_OK);
+	cr_expect_eq(nfs4_reclaim_done(&srv, &a->rec), NFS4_OK);
+	cr_expect_not(nfs4_grace_blocks_io(&srv));
+	cr_expect_eq(nfs4_may_open(&srv, &c->rec, false), NFS4_OK);
+	cr_expect(nfs4_in_grace(&srv));
+}
+
+/* RFC 7530 section 9.6.3.4.2: the second edge condition. */
+Test(grace, who_misses_it_may_not_reclaim_in_the_next_one)
+{
+	struct rec_client *a;
+
+	rec_record(rec_client("a", 1, false), NFS4_RECORD_STATE);
+	rec_record(rec_client("b", 1, false), NFS4_RECORD_STATE);
+	restart();
+	rec_record(rec_client("b", 1, false), NFS4_RECORD_STATE);
+	tick_in(89);
+	cr_assert(nfs4_in_grace(&srv));
+	tick_in(90);
+	cr_assert(rec_grace_ends());
+	a = rec_client("a", 1, false);
+	cr_expect_eq(nfs4_may_reclaim(&srv, &a->rec, false), NFS4ERR_NO_GRACE);
+	restart();
+	cr_assert(nfs4_in_grace(&srv));
+	a = rec_client("a", 1, false);
+	cr_expect_eq(nfs4_may_reclaim(&srv, &a->rec, false), NFS4ERR_NO_GRACE);
+	a = rec_client("b", 1, false);
+	cr_expect_eq(nfs4_may_reclaim(&srv, &a->rec, false), NFS4_OK);
+}
+
+/* RFC 7530 section 9.6.3.4.1: the first edge condition. */
+Test(grace, whose_state_was_given_away_may_not_reclaim)
+{
+	struct rec_client *a = rec_client("a", 1, true);
+	unsigned tries = 0;
+
+	rec_record(a, NFS4_RECORD_STATE);
+	cr_expect_not(nfs4_record_revoke(&srv, &a->rec));
+	while (!nfs4_record_revoke(&srv, &a->rec) && tries++ < 5000)
+		usleep(1000);
+	cr_assert_lt(tries, 5000);
+	cr_expect(nfs4_record_revoke(&srv, &a->rec));
+	cr_expect_not(nfs4_record_has(&a->rec, NFS4_RECORD_STATE));
+	restart();
+	cr_expect_not(nfs4_in_grace(&srv));
+}
+
+/* RFC 8881 section 8.4.3: the second one, for clients that have reclaimed some. */
+Test(grace, who_did_not_finish_may_not_reclaim_in_the_next_one_until_it_says_that_it_has)
+{
+	struct rec_client *a;
+
+	rec_record(rec_client("a", 1, true), NFS4_RECORD_STATE);
+	restart();
+	rec_record(rec_client("a", 1, true), NFS4_RECORD_STATE);
+	tick_in(90);
+	cr_assert(rec_grace_ends());
+	restart();
+	cr_expect_not(nfs4_in_grace(&srv));
+	/* Once more, and this time it does say so, late. */
+	rec_record(rec_client("a", 1, true), NFS4_RECORD_STATE);
+	restart();
+	a = rec_client("a", 1, true);
+	rec_record(a, NFS4_RECORD_STATE);
+	tick_in(90);
+	cr_assert(rec_grace_ends());
+	cr_expect_eq(nfs4_reclaim_done(&srv, &a->rec), NFS4_OK);
+	restart();
+	cr_expect(nfs4_in_grace(&srv));
+	a = rec_client("a", 1, true);
+	cr_expect_eq(nfs4_may_reclaim(&srv, &a->rec, false), NFS4_OK);
+}
+
+Test(grace, a_restart_within_it_loses_nobody)
+{
+	static const char *const ids[] = { "back", "not-back", "new" };
+
+	rec_record(rec_client(ids[0], 1, true), NFS4_RECORD_STATE);
+	rec_record(rec_client(ids[1], 1, true), NFS4_RECORD_STATE);
+	restart();
+	rec_record(rec_client(ids[0], 1, true), NFS4_RECORD_STATE);
+	rec_record(rec_client(ids[2], 1, true), NFS4_RECORD_STATE);
+	restart();
+	for (unsigned i = 0; i < 3; i++) {
+		struct rec_client *cl = rec_client(ids[i], 1, true);
+
+		cr_assert(nfs4_in_grace(&srv));
+		cr_expect_eq(nfs4_may_reclaim(&srv, &cl->rec, false), NFS4_OK, "%s", ids[i]);
+		cr_expect_eq(nfs4_reclaim_done(&srv, &cl->rec), NFS4_OK);
+	}
+	cr_assert(rec_grace_ends());
+}
+
+Test(grace, who_says_goodbye_is_not_waited_for)
+{
+	struct rec_client *a = rec_client("a", 1, true), *b = rec_client("b", 1, true);
+
+	rec_record(a, NFS4_RECORD_STATE);
+	rec_record(b, NFS4_RECORD_STATE);
+	nfs4_record_forget(&srv, &a->rec);
+	restart();
+	cr_assert(nfs4_in_grace(&srv));
+	a = rec_client("a", 1, true);
+	b = rec_client("b", 1, true);
+	cr_expect_eq(nfs4_may_reclaim(&srv, &a->rec, false), NFS4ERR_NO_GRACE);
+	/* Comes back to say so. */
+	nfs4_record_forget(&srv, &b->rec);
+	cr_assert(rec_grace_ends());
+	restart();
+	cr_expect_not(nfs4_in_grace(&srv));
+}
+
+Test(grace, a_client_of_4_0_that_wants_new_things_has_reclaimed)
+{
+	struct rec_client *a;
+
+	rec_record(rec_client("a", 1, false), NFS4_RECORD_STATE);
+	restart();
+	a = rec_client("a", 1, false);
+	cr_expect_eq(nfs4_may_reclaim(&srv, &a->rec, false), NFS4_OK);
+	tick_in(60); /* silence says nothing */
+	cr_expect(nfs4_in_grace(&srv));
+	cr_expect_eq(nfs4_may_lock(&srv, &a->rec), NFS4ERR_GRACE);
+	tick_in(1);
+	cr_expect_eq(nfs4_may_reclaim(&srv, &a->rec, false), NFS4_OK); /* it has not, after all */
+	tick_in(60);
+	cr_expect(nfs4_in_grace(&srv));
+	cr_expect_eq(nfs4_may_lock(&srv, &a->rec), NFS4ERR_GRACE);
+	tick_in(3);
+	cr_assert(rec_grace_ends());
+	cr_expect_eq(nfs4_may_lock(&srv, &a->rec), NFS4_OK);
+	cr_expect_eq(nfs4_may_reclaim(&srv, &a->rec, false), NFS4ERR_NO_GRACE);
+}
+
+Test(grace, is_as_long_as_the_lease_that_clients_know_of)
+{
+	srv.cfg.lease_seconds = 200;
+	restart();
+	rec_record(rec_client("a", 1, false), NFS4_RECORD_STATE);
+	srv.cfg.lease_seconds = 10;
+	srv.cfg.grace_seconds = 20;
+	restart();
+	tick_in(190);
+	cr_expect(nfs4_in_grace(&srv));
+	restart(); /* which says nothing about the clients' lease */
+	tick_in(190);
+	cr_expect(nfs4_in_grace(&srv));
+	tick_in(200);
+	cr_assert(rec_grace_ends());
+	rec_record(rec_client("a", 1, false), NFS4_RECORD_STATE);
+	restart();
+	tick_in(20);
+	cr_expect(rec_grace_ends());
+}
+
+Test(grace, a_client_that_goes_and_comes_again_within_it)
+{
+	struct rec_client *a, *again;
+
+	rec_record(rec_client("a", 1, true), NFS4_RECORD_STATE);
+	restart();
+	a = rec_client("a", 1, true);
+	again = rec_client("a", 1, true); /* a new client id, confirmed before the old is gone */
+	nfs4_record_fini(&srv, &a->rec);
+	cr_expect_eq(nfs4_may_reclaim(&srv, &again->rec, false), NFS4_OK);
+	rec_record(again, NFS4_RECORD_STATE);
+	cr_expect_eq(nfs4_reclaim_done(&srv, &again->rec), NFS4_OK);
+	cr_assert(rec_grace_ends());
+}

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What is in the database after crashes, damage and failures, and who waits for it. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "nfs4/recovery/db_open_private.h"
+#include "tests/unit/recovery_fixture.h"
+
+TestSuite(records, .init = rec_start, .fini = rec_stop);
+
+static bool exists(const char *suffix)
+{
+	char path[160];
+
+	snprintf(path, sizeof(path), "%s%s", db_path, suffix);
+	return access(path, F_OK) == 0;
+}
+
+Test(records, the_file_is_roots_alone)
+{
+	struct stat st;
+
+	umask(0);
+	rec_record(rec_client("a", 1, true), NFS4_RECORD_STATE);
+	cr_assert_eq(stat(db_path, &st), 0);
+	cr_expect_eq(st.st_mode & 07777, 0600);
+}
+
+Test(records, a_second_time_nobody_waits)
+{
+	struct rec_client *a = rec_client("a", 1, true);
+
+	rec_record(a, NFS4_RECORD_STATE);
+	a->went_on = false;
+	rec_begin(a, NFS4_RECORD_STATE);
+	cr_expect(a->went_on);
+	rec_record(a, NFS4_RECORD_STATE | NFS4_RECORD_DENY);
+}
+
+Test(records, without_a_state_directory_nobody_waits)
+{
+	struct rec_client *a;
+
+	rec_down();
+	srv.cfg.state_dir = NULL;
+	rec_up();
+	a = rec_client("a", 1, true);
+	rec_begin(a, NFS4_RECORD_STATE);
+	cr_expect(a->went_on && a->rc == 0);
+	cr_expect(nfs4_record_revoke(&srv, &a->rec));
+	nfs4_record_forget(&srv, &a->rec);
+	cr_expect_eq(nfs4_reclaim_done(&srv, &a->rec), NFS4_OK);
+	cr_expect_not(nfs4_in_grace(&srv));
+	nfs4_record_fini(&srv, &a->rec);
+}
+
+Test(records, two_operations_of_one_client_wait_for_one_record)
+{
+	struct rec_client *a = rec_client("a", 1, true), *other = rec_client("x", 1, true);
+
+	cr_assert_eq(rec_begin(a, NFS4_RECORD_STATE), NFS4_PENDING);
+	/* The same client by another request. */
+	other->req.op = &other->c;
+	other->req.worker = a->req.worker;
+	other->c.req = &other->req;
+	other->c.server = &srv;
+	int rc = rec_begin(other, NFS4_RECORD_STATE);
+	cr_assert_eq(rc, NFS4_PENDING);
+	rec_wait(a);
+	rec_wait(other);
+	cr_expect(nfs4_record_has(&a->rec, NFS4_RECORD_STATE));
+}
+
+Test(records, more_than_was_asked_first_is_written_too)
+{
+	struct rec_client *a = rec_client("a", 1, true);
+
+	cr_assert_eq(rec_begin(a, NFS4_RECORD_STATE), NFS4_PENDING);
+	rec_wait(a);
+	cr_assert_eq(rec_begin(a, NFS4_RECORD_DENY), NFS4_PENDING);
+	nfs4_record_forget(&srv, &a->rec);
+	rec_wait(a);
+	/* The deletion came later: nothing counts as written. */
+	cr_expect_not(nfs4_record_has(&a->rec, NFS4_RECORD_STATE));
+	rec_record(a, NFS4_RECORD_STATE);
+	rec_down();
+	rec_up();
+	a = rec_client("a", 1, true);
+	cr_expect_eq(nfs4_may_reclaim(&srv, &a->rec, false), NFS4_OK);
+	cr_expect_eq(nfs4_may_reclaim(&srv, &a->rec, true), NFS4ERR_RECLAIM_BAD);
+}
+
+Test(records, thousands_at_once)
+{
+	enum { N = 3000 };
+	struct rec_client **cl = calloc(N, sizeof(*cl));
+	char id[32];
+
+	for (unsigned i = 0; i < N; i++) {
+		snprintf(id, sizeof(id), "client %u", i);
+		cl[i] = rec_client(id, (uint8_t)i, i % 2);
+		cr_assert_eq(rec_begin(cl[i], NFS4_RECORD_STATE), NFS4_PENDING);
+	}
+	for (unsigned i = 0; i < N; i++) {
+		rec_wait(cl[i]);
+		cr_assert_eq(cl[i]->rc, 0);
+	}
+	rec_down();
+	rec_up();
+	cr_assert_eq(srv.recovery->grace.left, N);
+	for (unsigned i = 0; i < N; i++) {
+		struct rec_client *again = rec_client(cl[i]->id, (uint8_t)i, i % 2);
+
+		cr_assert_eq(nfs4_may_reclaim(&srv, &again->rec, false), NFS4_OK);
+		nfs4_record_forget(&srv, &again->rec);
+	}
+	cr_expect(rec_grace_ends());
+}
+
+/* Any bytes up to the longest, none too. */
+Test(records, owner_strings_of_any_bytes_and_length)
+{
+	static uint8_t bytes[NFS4_OPAQUE_LIMIT];
+	static const uint32_t lens[] = { 0, 1, 2, 255, NFS4_OPAQUE_LIMIT };
+	struct rec_client *cl[10];
+
+	for (unsigned round = 0; round < 2; round++) {
+		for (unsigned i = 0; i < 10; i++) {
+			uint8_t v[NFS4_VERIFIER_SIZE] = { (uint8_t)i };
+
+			cl[i] = rec_client("", 1, false);
+			nfs4_record_fini(&srv, &cl[i]->rec);
+			nfs4_record_init(&cl[i]->rec, bytes, lens[i / 2], v, i % 2);
+			nfs4_record_confirmed(&srv, &cl[i]->rec);
+			cr_expect_eq(nfs4_may_reclaim(&srv, &cl[i]->rec, false),
+				     round ? NFS4_OK : NFS4ERR_NO_GRACE);
+			if (!round)
+				rec_record(cl[i], NFS4_RECORD_STATE);
+		}
+		rec_down();
+		rec_up();
+	}
+}
+
+/* In a process of its own: records clients one after the other, and says which are on disk. */
+static void record_until_killed(int fd)
+{
+	char id[32];
+
+	for (uint32_t i = 0;; i++) {
+		struct rec_client *cl;
+
+		snprintf(id, sizeof(id), "client %u", i);
+		cl = rec_client(id, 1, true);
+		if (rec_begin(cl, NFS4_RECORD_STATE) != NFS4_PENDING)
+			_exit(1);
+		rec_wait(cl);
+		if (cl->rc != 0 || write(fd, &i, sizeof(i)) != sizeof(i))
+			_exit(2);
+	}
+}
+
+static uint32_t run_and_kill(unsigned usec)
+{
+	int fd[2], status;
+	uint32_t n = 0, i;
+	pid_t pid;
+
+	cr_assert_eq(pipe(fd), 0);
+	pid = fork();
+	cr_assert_geq(pid, 0);
+	if (pid == 0) {
+		rec_up();
+		record_until_killed(fd[1]);
+	}
+	close(fd[1]);
+	usleep(usec);
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	cr_assert(WIFSIGNALED(status), "the child ended by itself: %x", status);
+	while (read(fd[0], &i, sizeof(i)) == sizeof(i))
+		n = i + 1;
+	close(fd[0]);
+	return n;
+}
+
+Test(records, kill_9_amid_commits_loses_none_that_was_said_to_be_there)
+{
+	uint32_t most = 0, n;
+	char id[32];
+
+	rec_down();
+	for (unsigned round = 0; round < 8; round++) {
+		n = run_and_kill(5000 + 4000 * round);
+		if (n > most)
+			most = n;
+		rec_up();
+		for (uint32_t i = 0; i < n; i++) {
+			struct rec_client *cl;
+
+			snprintf(id, sizeof(id), "client %u", i);
+			cl = rec_client(id, 1, true);
+			cr_assert_eq(nfs4_may_reclaim(&srv, &cl->rec, false), NFS4_OK, "%s of %u",
+				     id, n);
+		}
+		cr_expect_not(exists(".damaged"));
+		rec_down();
+	}
+	cr_expect_gt(most, 3);
+	rec_up();
+}
+
+static void overwrite(off_t at, const void *bytes, size_t len)
+{
+	int fd = open(db_path, O_WRONLY);
+
+	cr_assert_geq(fd, 0);
+	cr_assert_eq(pwrite(fd, bytes, len, at), (ssize_t)len);
+	close(fd);
+}
+
+/* The daemon starts, nobody reclaims, and from then on records are kept again. */
+static void expect_fresh(const char *what)
+{
+	rec_up();
+	cr_expect(exists(".damaged"), "%s", what);
+	cr_expect_not(nfs4_in_grace(&srv), "%s", what);
+	rec_record(rec_client("b", 1, true), NFS4_RECORD_STATE);
+	rec_down();
+	rec_up();
+	cr_expect(nfs4_in_grace(&srv), "%s", what);
+	rec_down();
+}
+
+Test(records, a_damaged_database_is_put_aside)
+{
+	static const char junk[5000] = "no database at all";
+
+	rec_record(rec_client("a", 1, true), NFS4_RECORD_STATE);
+	rec_down();
+	overwrite(0, junk, 100);
+	expect_fresh("header");
+	overwrite(4096, junk, sizeof(junk)); /* a page of a table */
+	expect_fresh("page");
+	cr_assert_eq(truncate(db_path, 5000), 0);
+	expect_fresh("truncated");
+	rec_up();
+}
+
+Test(records, damage_anywhere_does_not_keep_it_from_starting)
+{
+	srandom(5);
+	for (unsigned round = 0; round < 60; round++) {
+		const uint8_t byte = (uint8_t)random();
+		struct stat st;
+
+		rec_record(rec_client("a", 1, true), NFS4_RECORD_STATE);
+		rec_down();
+		cr_assert_eq(stat(db_path, &st), 0);
+		if (round % 4 == 3)
+			cr_assert_eq(truncate(db_path, random() % (st.st_size + 1)), 0);
+		else
+			overwrite(random() % (round % 4 ? 100 : st.st_size), &byte, 1);
+		rec_up();
+		if (!srv.recovery->db) { /* it says that it is of a later release */
+			rec_down();
+			unlink(db_path);
+			rec_up();
+		}
+	}
+}
+
+Test(records, a_database_of_a_later_release_is_left_alone)
+{
+	struct rec_client *a;
+
+	rec_record(rec_client("a", 1, true), NFS4_RECORD_STATE);
+	cr_assert_eq(
+		sqlite3_exec(srv.recovery->db->handle, "PRAGMA user_version=2", NULL, NULL, NULL),
+		SQLITE_OK);
+	rec_down();
+	rec_up();
+	cr_expect_not(nfs4_in_grace(&srv));
+	a = rec_client("b", 1, true);
+	rec_begin(a, NFS4_RECORD_STATE);
+	cr_expect(a->went_on && a->rc == 0);
+	cr_expect(exists("") && !exists(".damaged"));
+}
+
+Test(records, no_directory)
+{
+	rec_down();
+	srv.cfg.state_dir = "/nowhere/at/all";
+	rec_up();
+	cr_expect_null(srv.recovery->db);
+	cr_expect_not(nfs4_in_grace(&srv));
+}
+
+Test(records, failed_writes_are_told_and_hold_up_nobody)
+{
+	struct rec_client *a = rec_client("a", 1, true), *b = rec_client("b", 1, true);
+	sqlite3 *handle = srv.recovery->db->handle;
+
+	rec_record(a, NFS4_RECORD_STATE);
+	sqlite3_exec(handle, "PRAGMA query_only=1", NULL, NULL, NULL);
+	cr_assert_eq(rec_begin(b, NFS4_RECORD_STATE), NFS4_PENDING);
+	rec_wait(b);
+	cr_expect_eq(b->rc, -EROFS);
+	cr_expect_not(nfs4_record_has(&b->rec, NFS4_RECORD_STATE));
+	sqlite3_exec(handle, "PRAGMA query_only=0", NULL, NULL, NULL);
+	rec_record(b, NFS4_RECORD_STATE);
+	cr_expect(exists(""));
+}
+
+/* A record that is wrong now and cannot be changed: nobody may reclaim by it. */
+Test(records, what_cannot_be_revoked_is_removed_with_all_the_others)
+{
+	struct rec_client *a = rec_client("a", 1, true), *b = rec_client("b", 1, true);
+
+	rec_record(a, NFS4_RECORD_STATE);
+	sqlite3_exec(srv.recovery->db->handle, "PRAGMA query_only=1", NULL, NULL, NULL);
+	while (!nfs4_record_revoke(&srv, &a->rec))
+		usleep(1000);
+	cr_expect_not(exists("") || exists("-wal"));
+	cr_assert_eq(rec_begin(b, NFS4_RECORD_STATE), NFS4_PENDING);
+	rec_wait(b);
+	cr_expect_eq(b->rc, -EIO);
+	rec_down();
+	rec_up();
+	cr_expect_not(nfs4_in_grace(&srv));
+	b = rec_client("b", 1, true);
+	rec_record(b, NFS4_RECORD_STATE);
+}
+
+Test(records, a_second_daemon_on_the_same_directory_goes_without)
+{
+	struct nfs4_server second = srv;
+
+	rec_record(rec_client("a", 1, true), NFS4_RECORD_STATE);
+	cr_assert_eq(nfs4_recovery_new(&second), 0);
+	cr_expect_null(second.recovery->db);
+	nfs4_recovery_free(&second);
+	cr_expect(exists("") && !exists(".damaged"));
+}
