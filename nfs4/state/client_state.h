@@ -21,31 +21,32 @@ struct nfs4_owner;
 struct nfs4_state;
 
 struct nfs4_client_state {
-	/* Opened for good by init, shut for good by drop: nothing can be added then. */
+	/* By drop, for good: nothing can be added any more. */
 	bool dropped;
 	/* An owner has been forgotten: a new one may be an old one, so that minor version 0 must
 	 * have its first OPEN confirmed (RFC 7530 section 9.1.9). */
 	bool owner_forgotten;
 
 	uint32_t opens, locks, owners; /* in the tables */
+	_Atomic uint32_t revoked;      /* of opens and locks: see nfs4_client_state_revoke */
 	size_t bytes;		       /* taken from the budget */
 
-	/* Stateids: chunks of slots. A slot holds a pointer to a state, or (odd) the generation of
-	 * its next one and the next free slot. */
-	uintptr_t **chunks;
+	/* Stateids: chunks of slots (nfs4/state/slots.h). */
+	uint64_t **chunks;
 	uint32_t nchunks;
-	uint32_t free_first, free_last; /* UINT32_MAX: none; slots are taken from the front */
+	uint32_t free_first, free_last;
 
 	/* By {kind, owner's name} and by {owner, file}; sizes are powers of two. */
 	struct nfs4_owner **owner_hash;
 	struct nfs4_state **state_hash;
 	uint32_t owner_buckets, state_buckets;
 
-	/* Owners without state, oldest first: kept for replays (minor version 0). */
+	/* Owners without state: kept for replays (minor version 0), oldest first. */
 	TAILQ_HEAD(nfs4_idle_owners, nfs4_owner) idle;
-	/* Open-owners that have not confirmed (minor version 0), oldest first. */
+	uint32_t nidle;
+	/* Open-owners whose OPEN has not been confirmed (minor version 0), oldest first. */
 	TAILQ_HEAD(nfs4_unconfirmed_owners, nfs4_owner) unconfirmed;
-	TAILQ_HEAD(nfs4_client_states, nfs4_state) states; /* opens, then their locks, any order */
+	TAILQ_HEAD(nfs4_client_states, nfs4_state) states; /* opens and locks in the tables */
 };
 
 /* Allocates nothing; the client is not in any table yet. */
@@ -55,11 +56,18 @@ void nfs4_client_state_init(struct nfs4_client_state *cs);
  * and calls vfs/: the caller holds no lock, but a reference of cl. Idempotent. */
 void nfs4_client_state_drop(struct nfs4_server *srv, struct nfs4_client *cl);
 
+/* Every open and lock ends, but for a client that lives on (minor versions 1 and 2): its stateids
+ * are answered NFS4ERR_EXPIRED or NFS4ERR_ADMIN_REVOKED, as status says, until it has freed them by
+ * FREE_STATEID. Locks as above. */
+void nfs4_client_state_revoke(struct nfs4_server *srv, struct nfs4_client *cl, int status);
+
 /* Has it opens or locks (DESTROY_CLIENTID, courtesy)? Takes the client's lock. */
 bool nfs4_client_has_state(struct nfs4_client *cl);
+/* Are there revoked stateids that it has not freed yet (SEQUENCE's flags)? Without a lock. */
+bool nfs4_client_has_revoked(struct nfs4_client *cl);
 
-/* From the client's place in nfs4_tick, at least once a lease: forgets owners that are idle or
- * unconfirmed for longer than a lease. Takes the client's lock. */
+/* About once a lease: forgets owners that are idle or unconfirmed for longer. Minor version 0 only.
+ * Takes the client's lock; the caller holds none, but a reference. */
 void nfs4_client_state_tick(struct nfs4_server *srv, struct nfs4_client *cl);
 
 #endif

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "nfs4/state/check.h"
+
+#include <endian.h>
+#include <string.h>
+
+#include "nfs4/client/client.h"
+#include "nfs4/server.h"
+#include "nfs4/state/owners.h"
+#include "nfs4/state/slots.h"
+
+/* The bytes of a stateid that do not change: big endian, so that traces can be read. */
+struct other {
+	uint32_t boot;	 /* of this run of the server */
+	uint32_t number; /* of the client */
+	uint32_t id;	 /* of the slot */
+};
+_Static_assert(sizeof(struct other) == NFS4_OTHER_SIZE, "stateid");
+
+static struct other take_apart(const struct nfs4_stateid *sid)
+{
+	struct other o;
+
+	memcpy(&o, sid->other, sizeof(o));
+	o.boot = be32toh(o.boot);
+	o.number = be32toh(o.number);
+	o.id = be32toh(o.id);
+	return o;
+}
+
+static void put_together(const struct nfs4_state *st, struct nfs4_stateid *sid)
+{
+	const struct nfs4_client *cl = st->owner->client;
+	struct other o = { htobe32(cl->srv->boot), htobe32(cl->number), htobe32(st->id) };
+
+	memcpy(sid->other, &o, sizeof(o));
+	sid->seqid = st->seqid;
+}
+
+int nfs4_caller(struct nfs4_compound *c, uint64_t clientid, struct nfs4_client **out)
+{
+	struct nfs4_client *cl;
+	int status;
+
+	*out = c->client;
+	if (c->minor > 0)
+		return c->client ? NFS4_OK : NFS4ERR_OP_NOT_IN_SESSION;
+	status = nfs4_client_by_id(c->server, clientid, &cl);
+	if (status != NFS4_OK)
+		return status;
+	nfs4_client_put(c->client);
+	c->client = cl;
+	*out = cl;
+	return NFS4_OK;
+}
+
+const struct nfs4_stateid *nfs4_meant_stateid(const struct nfs4_compound *c,
+					      const struct nfs4_stateid *sid)
+{
+	if (c->minor == 0 || !nfs4_stateid_is_current(sid))
+		return sid;
+	return c->has_current_sid ? &c->current_sid : NULL;
+}
+
+static bool is_special(const struct nfs4_stateid *sid)
+{
+	static const uint8_t zeros[NFS4_OTHER_SIZE];
+	uint8_t ones[NFS4_OTHER_SIZE];
+
+	memset(ones, 0xff, sizeof(ones));
+	return memcmp(sid->other, zeros, sizeof(zeros)) == 0 ||
+	       memcmp(sid->other, ones, sizeof(ones)) == 0;
+}
+
+/* The client whose stateid it is becomes the compound's. */
+static int find_client(struct nfs4_compound *c, const struct other *o)
+{
+	struct nfs4_client *cl;
+
+	if (c->minor > 0)
+		return o->boot == c->server->boot && c->client && o->number == c->client->number
+			       ? NFS4_OK
+			       : NFS4ERR_BAD_STATEID;
+	if (o->boot != c->server->boot)
+		return NFS4ERR_STALE_STATEID;
+	if (!c->client || c->client->number != o->number) {
+		cl = nfs4_client_by_number(c->server, o->number);
+		if (!cl)
+			return NFS4ERR_EXPIRED; /* so long ago that it is forgotten */
+		nfs4_client_put(c->client);
+		c->client = cl;
+	}
+	if (c->client->sessions)
+		return NFS4ERR_BAD_STATEID;
+	return nfs4_client_renew(c->client) ? NFS4_OK : NFS4ERR_EXPIRED;
+}
+
+/* RFC 7530 section 9.1.3: earlier and later, across the largest number. */
+static int check_seqid(const struct nfs4_compound *c, uint32_t is, uint32_t given)
+{
+	if (given == is || (given == 0 && c->minor > 0))
+		return NFS4_OK;
+	return is - given < 1u << 31 ? NFS4ERR_OLD_STATEID : NFS4ERR_BAD_STATEID;
+}
+
+/* Under the client's lock. */
+static int check(const struct nfs4_compound *c, const struct nfs4_state *st,
+		 const struct nfs4_stateid *sid, unsigned kinds)
+{
+	if (st->gone || st->seqid == 0)
+		return NFS4ERR_BAD_STATEID;
+	if (st->revoked)
+		return (int)st->revoked;
+	if (!(st->kind & kinds))
+		return NFS4ERR_BAD_STATEID;
+	if (st->kind == NFS4_STATE_OPEN && st->owner->unconfirmed && c->opnum != OP_OPEN_CONFIRM)
+		return NFS4ERR_BAD_STATEID;
+	return check_seqid(c, st->seqid, sid->seqid);
+}
+
+int nfs4_state_check(const struct nfs4_compound *c, struct nfs4_state *st,
+		     const struct nfs4_stateid *sid, unsigned kinds)
+{
+	pthread_mutex_t *lock = &st->owner->client->lock;
+	int status;
+
+	sid = nfs4_meant_stateid(c, sid);
+	if (!sid)
+		return NFS4ERR_BAD_STATEID;
+	pthread_mutex_lock(lock);
+	status = check(c, st, sid, kinds);
+	pthread_mutex_unlock(lock);
+	return status;
+}
+
+/* kinds 0: it is not checked. */
+static int lookup(struct nfs4_compound *c, const struct nfs4_stateid *sid, unsigned kinds,
+		  struct nfs4_state **out)
+{
+	struct nfs4_client *cl;
+	struct nfs4_state *st;
+	struct other o;
+	int status;
+
+	*out = NULL;
+	sid = nfs4_meant_stateid(c, sid);
+	if (!sid || is_special(sid))
+		return NFS4ERR_BAD_STATEID;
+	o = take_apart(sid);
+	status = find_client(c, &o);
+	if (status != NFS4_OK)
+		return status;
+	cl = c->client;
+	pthread_mutex_lock(&cl->lock);
+	st = nfs4_slot_find(&cl->state, o.id);
+	if (!st)
+		status = NFS4ERR_BAD_STATEID;
+	else if (kinds != 0)
+		status = check(c, st, sid, kinds);
+	if (status == NFS4_OK) {
+		nfs4_state_ref(st);
+		*out = st;
+	}
+	pthread_mutex_unlock(&cl->lock);
+	return status;
+}
+
+int nfs4_state_lookup(struct nfs4_compound *c, const struct nfs4_stateid *sid,
+		      struct nfs4_state **out)
+{
+	return lookup(c, sid, 0, out);
+}
+
+int nfs4_state_get(struct nfs4_compound *c, const struct nfs4_stateid *sid, unsigned kinds,
+		   struct nfs4_state **out)
+{
+	int status = lookup(c, sid, kinds, out);
+
+	if (status == NFS4_OK && !nfs4_state_is_of(*out, &c->current)) {
+		nfs4_state_unref(*out);
+		*out = NULL;
+		status = NFS4ERR_BAD_STATEID;
+	}
+	return status;
+}
+
+static int begin_seq(struct nfs4_compound *c, struct nfs4_owner *o, uint32_t seqid, bool *replayed)
+{
+	int status;
+
+	pthread_mutex_lock(&o->client->lock);
+	nfs4_owner_use(o);
+	pthread_mutex_unlock(&o->client->lock);
+	status = nfs4_seq_begin(c, o, seqid, replayed);
+	nfs4_owner_release(o);
+	return status;
+}
+
+int nfs4_state_get_seq(struct nfs4_compound *c, const struct nfs4_stateid *sid, uint32_t seqid,
+		       unsigned kinds, struct nfs4_state **out, bool *replayed)
+{
+	struct nfs4_state *st;
+	int status = nfs4_state_lookup(c, sid, &st);
+
+	*out = NULL;
+	*replayed = false;
+	if (status != NFS4_OK)
+		return status;
+	if (!(st->kind & kinds))
+		status = NFS4ERR_BAD_STATEID;
+	if (status == NFS4_OK && c->minor == 0)
+		status = begin_seq(c, st->owner, seqid, replayed);
+	if (status == NFS4_OK && !*replayed)
+		status = nfs4_state_check(c, st, sid, kinds);
+	if (status == NFS4_OK && !*replayed && !nfs4_state_is_of(st, &c->current))
+		status = NFS4ERR_BAD_STATEID;
+	if (status != NFS4_OK || *replayed)
+		nfs4_state_unref(st);
+	else
+		*out = st;
+	return status;
+}
+
+void nfs4_set_current_stateid(struct nfs4_compound *c, const struct nfs4_stateid *sid)
+{
+	c->current_sid = *sid;
+	c->has_current_sid = true;
+}
+
+void nfs4_state_changed(struct nfs4_compound *c, struct nfs4_state *st, struct nfs4_stateid *out)
+{
+	pthread_mutex_t *lock = &st->owner->client->lock;
+
+	pthread_mutex_lock(lock);
+	st->seqid = nfs4_next_seqid(st->seqid);
+	put_together(st, out);
+	pthread_mutex_unlock(lock);
+	nfs4_set_current_stateid(c, out);
+}
+
+int nfs4_conflict(struct nfs4_compound *c, const struct vfs_conflict *cf, int otherwise)
+{
+	if (!nfs4_holder_is_ours(cf->holder))
+		return otherwise;
+	switch (nfs4_client_expire_courtesy(c->server, nfs4_owner_of_holder(cf->holder)->client)) {
+	case NFS4_DROPPED:
+		return NFS4_OK;
+	case NFS4_DROPPING:
+		return NFS4ERR_DELAY;
+	case NFS4_HOLDS:
+		break;
+	}
+	return otherwise;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "nfs4/state/io.h"
+
+#include "nfs4/recovery/grace.h"
+#include "nfs4/state/check.h"
+#include "nfs4/status.h"
+
+static int check_share(struct nfs4_compound *c, unsigned access)
+{
+	struct vfs_conflict cf = { .holder = NULL };
+	int status = NFS4ERR_LOCKED, rc;
+
+	for (int i = 0; i < NFS4_CONFLICT_TRIES; i++) {
+		rc = vfs_share_check_io(&c->current.ctx, c->current.node, NULL, (uint8_t)access,
+					&cf);
+		if (rc != -VFS_ESHARE)
+			return nfs4_status(c->minor, rc);
+		status = nfs4_conflict(c, &cf, NFS4ERR_LOCKED);
+		vfs_conflict_put(&cf);
+		if (status != NFS4_OK)
+			return status;
+	}
+	return NFS4ERR_DELAY;
+}
+
+/* The special stateids: as anybody without an open. READ bypass may pass shares, too (RFC 8881
+ * section 8.2.3), but needs not. */
+static int begin_special(struct nfs4_compound *c, unsigned access, struct nfs4_io_right *r)
+{
+	r->opened = false;
+	r->state = NULL;
+	if (nfs4_grace_blocks_io(c->server))
+		return NFS4ERR_GRACE;
+	return check_share(c, access);
+}
+
+/* Shares change under the open's busy lock only, which is not taken for each READ: a byte that is
+ * read while it changes is what it was before or after. */
+static unsigned access_of(struct nfs4_open *open)
+{
+	return atomic_load_explicit(&open->access, memory_order_relaxed);
+}
+
+int nfs4_io_begin(struct nfs4_compound *c, const struct nfs4_stateid *sid, unsigned access,
+		  struct nfs4_io_right *r)
+{
+	unsigned may;
+	int status;
+
+	*r = (struct nfs4_io_right){ .opened = false };
+	if (nfs4_stateid_is_anonymous(sid) || nfs4_stateid_is_bypass(sid))
+		return begin_special(c, access, r);
+	status = nfs4_state_get(c, sid, NFS4_STATE_OPEN | NFS4_STATE_LOCK, &r->state);
+	if (status != NFS4_OK)
+		return status;
+	may = access_of(nfs4_open_of(r->state));
+	if (access & ~may & NFS4_IO_WRITE) {
+		nfs4_io_end(r);
+		return NFS4ERR_OPENMODE;
+	}
+	/* Clients read to fill up pages that they write. That is allowed as it would be without
+	 * the open: if the file's mode allows it. */
+	r->opened = (access & ~may) == 0;
+	return NFS4_OK;
+}
+
+void nfs4_io_end(struct nfs4_io_right *r)
+{
+	nfs4_state_unref(r->state);
+	r->state = NULL;
+}

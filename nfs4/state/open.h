@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * OPEN, which goes in steps: nfs4/state/ops_open.c says which; open_file.c finds or makes the file,
+ * open_share.c gets the share. struct nfs4_opening is what they hand on, in the arena.
+ */
+#ifndef RN_NFS4_STATE_OPEN_H
+#define RN_NFS4_STATE_OPEN_H
+
+#include "nfs4/state/ops.h"
+#include "nfs4/state/state.h"
+
+enum nfs4_create_how { NFS4_UNCHECKED, NFS4_GUARDED, NFS4_EXCLUSIVE, NFS4_EXCLUSIVE_1 };
+enum nfs4_claim {
+	NFS4_CLAIM_NULL,
+	NFS4_CLAIM_PREVIOUS,
+	NFS4_CLAIM_DELEGATE_CUR,
+	NFS4_CLAIM_DELEGATE_PREV,
+	NFS4_CLAIM_FH,
+	NFS4_CLAIM_DELEG_CUR_FH,
+	NFS4_CLAIM_DELEG_PREV_FH,
+};
+
+struct nfs4_opening {
+	struct nfs4_open_args *args;
+	struct nfs4_client *client;
+	struct nfs4_owner *owner; /* used until nfs4_owner_release */
+	uint8_t access, deny;
+
+	/* open_file.c */
+	bool by_name;		/* the current filehandle is the directory, and becomes the file */
+	struct nfs4_place file; /* by_name; else the current filehandle is it */
+	bool created;
+	bool truncate;			/* once it is open */
+	uint64_t dir_before, dir_after; /* its change attribute */
+	struct nfs4_bitmap attrset;
+
+	/* open_share.c */
+	struct nfs4_open *open; /* a reference; pending counts us */
+	struct nfs4_stateid sid;
+	uint8_t old_access, old_deny; /* 0: it is a new open */
+	bool new_combination;
+	bool confirm; /* the client must confirm it */
+};
+
+static inline struct nfs4_place *nfs4_opened_place(struct nfs4_compound *c, struct nfs4_opening *w)
+{
+	return w->by_name ? &w->file : &c->current;
+}
+
+/* Finds or makes the file, and checks that the caller may open it so. */
+int nfs4_open_file(struct nfs4_compound *c, struct nfs4_opening *w);
+
+/* Gets the share of the owner's open of that file, made if there is none. */
+int nfs4_open_share(struct nfs4_compound *c, struct nfs4_opening *w);
+/* Takes it back, as far as nobody else has come to rely on it. */
+void nfs4_open_unshare(struct nfs4_opening *w);
+/* The reply says so. */
+void nfs4_open_shared(struct nfs4_opening *w);
+
+#endif

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The file of an OPEN. A file that exists is truncated later, when the share has been got; so
+ * vfs_create is asked for new files only, and what it refuses because it exists is looked up again.
+ */
+#include <errno.h>
+#include <sys/stat.h>
+
+#include "nfs4/client/client.h"
+#include "nfs4/names/cross.h"
+#include "nfs4/names/pseudo.h"
+#include "nfs4/server.h"
+#include "nfs4/state/open.h"
+
+#define RACES 8 /* a name that comes and goes under us is tried so often */
+
+/* What cannot be opened (RFC 7530 section 16.16.6, RFC 8881 section 18.16.4). */
+static int check_type(const struct nfs4_compound *c, uint32_t type)
+{
+	switch (type) {
+	case S_IFREG:
+		return NFS4_OK;
+	case S_IFDIR:
+		return NFS4ERR_ISDIR;
+	case S_IFLNK:
+		return NFS4ERR_SYMLINK;
+	default:
+		return c->minor == 0 ? NFS4ERR_SYMLINK : NFS4ERR_WRONG_TYPE;
+	}
+}
+
+/* w->file becomes n, an object of the directory's export, and takes over its reference. */
+static void found(struct nfs4_compound *c, struct nfs4_opening *w, struct vfs_node *n)
+{
+	nfs4_place_copy(&w->file, &c->current);
+	nfs4_place_move(&w->file, n);
+}
+
+/* In the pseudo file system there are only directories, and roots of exports, which may be files.
+ */
+static int find_in_pseudo(struct nfs4_compound *c, struct nfs4_opening *w)
+{
+	const struct nfs4_open_args *a = w->args;
+	int status = nfs4_pseudo_lookup(c, &c->current, a->name.bytes, a->name.len, &w->file);
+
+	if (status == NFS4ERR_NOENT && a->create)
+		return NFS4ERR_ROFS;
+	if (status != NFS4_OK)
+		return status;
+	if (w->file.weak)
+		return NFS4ERR_WRONGSEC;
+	if (a->create && a->how != NFS4_UNCHECKED)
+		return NFS4ERR_EXIST;
+	return w->file.kind == NFS4_PSEUDO ? NFS4ERR_ISDIR : NFS4_OK;
+}
+
+static int look_up(struct nfs4_compound *c, struct nfs4_opening *w)
+{
+	const struct nfs4_name *name = &w->args->name;
+	struct vfs_node *n;
+	int status, rc;
+
+	rc = vfs_lookup(&c->current.ctx, c->current.node, name->bytes, name->len, &n, NULL);
+	if (rc != 0)
+		return nfs4_status(c->minor, rc);
+	if (!nfs4_cross_down(c, &c->current, name->bytes, name->len, vfs_node_fh(n), &w->file,
+			     &status)) {
+		found(c, w, n);
+		return NFS4_OK;
+	}
+	vfs_node_put(n);
+	if (status == NFS4_OK && w->file.weak)
+		status = NFS4ERR_WRONGSEC;
+	return status;
+}
+
+static int create(struct nfs4_compound *c, struct nfs4_opening *w)
+{
+	const struct nfs4_open_args *a = w->args;
+	const bool exclusive = a->how >= NFS4_EXCLUSIVE;
+	struct vfs_node *n;
+	int rc;
+
+	rc = vfs_create(&c->current.ctx, c->current.node, a->name.bytes, a->name.len,
+			exclusive ? VFS_EXCLUSIVE : VFS_GUARDED, &a->attrs.set, a->verifier, &n,
+			NULL);
+	if (rc != 0)
+		return nfs4_status(c->minor, rc);
+	found(c, w, n);
+	w->created = true;
+	w->attrset = a->attrs.given;
+	if (a->how == NFS4_EXCLUSIVE_1)
+		rc = vfs_setattr(&w->file.ctx, n, &a->attrs.set, NULL);
+	if (exclusive)
+		nfs4_add_verifier_attrs(&w->attrset);
+	return nfs4_status(c->minor, rc);
+}
+
+static int find_or_create(struct nfs4_compound *c, struct nfs4_opening *w)
+{
+	const struct nfs4_open_args *a = w->args;
+	int status = NFS4ERR_DELAY;
+
+	if (!a->create)
+		return look_up(c, w);
+	for (int i = 0; i < RACES; i++) {
+		status = a->how == NFS4_UNCHECKED ? look_up(c, w) : NFS4ERR_NOENT;
+		if (status != NFS4ERR_NOENT)
+			return status;
+		status = create(c, w);
+		if (status != NFS4ERR_EXIST || a->how != NFS4_UNCHECKED)
+			return status;
+	}
+	return status;
+}
+
+static int dir_change(struct nfs4_compound *c, uint64_t *change)
+{
+	struct vfs_attr attr;
+	int status = NFS4_OK;
+
+	if (c->current.kind == NFS4_PSEUDO)
+		status = nfs4_pseudo_attr(c, &c->current, &attr);
+	else
+		status =
+			nfs4_status(c->minor, vfs_getattr(&c->current.ctx, c->current.node, &attr));
+	*change = status == NFS4_OK ? attr.change : 0;
+	return status;
+}
+
+static int check_attrs(struct nfs4_compound *c, struct nfs4_opening *w)
+{
+	struct nfs4_open_args *a = w->args;
+
+	if (!a->create || a->how == NFS4_EXCLUSIVE)
+		return NFS4_OK;
+	return nfs4_sattr_check(
+		c, &a->attrs, a->how == NFS4_EXCLUSIVE_1 ? NFS4_SATTR_EXCLUSIVE : NFS4_SATTR_OPEN);
+}
+
+static int by_name(struct nfs4_compound *c, struct nfs4_opening *w)
+{
+	const struct nfs4_open_args *a = w->args;
+	unsigned need = NFS4_NEED_DIR;
+	int status;
+
+	if (c->current.kind != NFS4_PSEUDO)
+		need |= NFS4_NEED_FILE;
+	status = nfs4_need(c, &c->current, need);
+	if (status == NFS4_OK)
+		status = nfs4_name_check(&a->name);
+	if (status == NFS4_OK)
+		status = check_attrs(c, w);
+	if (status == NFS4_OK)
+		status = dir_change(c, &w->dir_before);
+	if (status != NFS4_OK)
+		return status;
+	w->by_name = true;
+	status = c->current.kind == NFS4_PSEUDO ? find_in_pseudo(c, w) : find_or_create(c, w);
+	w->dir_after = w->dir_before;
+	if (w->created)
+		dir_change(c, &w->dir_after);
+	return status;
+}
+
+/* A client that reclaims had it open already: its owner may again, whatever the mode is by now. */
+static int check_access(struct nfs4_compound *c, struct nfs4_opening *w, struct nfs4_place *p)
+{
+	const unsigned want = (w->access & VFS_SHARE_READ ? VFS_MAY_READ : 0u) |
+			      (w->access & VFS_SHARE_WRITE ? VFS_MAY_WRITE : 0u);
+	struct vfs_attr attr;
+	int rc;
+
+	if (w->created)
+		return NFS4_OK;
+	rc = vfs_open_check(&p->ctx, p->node, want);
+	if (rc == -EACCES && w->args->claim == NFS4_CLAIM_PREVIOUS &&
+	    vfs_getattr(&p->ctx, p->node, &attr) == 0 && attr.uid == p->ctx.cred.uid)
+		rc = 0;
+	return nfs4_status(c->minor, rc);
+}
+
+int nfs4_open_file(struct nfs4_compound *c, struct nfs4_opening *w)
+{
+	const struct nfs4_open_args *a = w->args;
+	struct nfs4_place *p;
+	int status;
+
+	if (a->claim == NFS4_CLAIM_NULL)
+		status = by_name(c, w);
+	else
+		status = nfs4_need(c, &c->current, NFS4_NEED_FILE);
+	p = nfs4_opened_place(c, w);
+	if (status == NFS4_OK)
+		status = check_type(c, p->type);
+	if (status == NFS4_OK)
+		status = check_access(c, w, p);
+	if (status != NFS4_OK)
+		return status;
+	w->truncate = a->create && !w->created && a->attrs.set.set_size && a->attrs.set.size == 0;
+	return NFS4_OK;
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The share of an OPEN. OPENs of one owner and file may run at the same time, and CLOSE beside
+ * them: each that gets its share counts as pending and gives the stateid a seqid of its own at
+ * once, so that a CLOSE sent before it is answered NFS4ERR_OLD_STATEID. One that fails afterwards
+ * puts back what it changed if no other has come in between.
+ */
+#include <errno.h>
+
+#include "nfs4/client/client.h"
+#include "nfs4/state/check.h"
+#include "nfs4/state/open.h"
+#include "nfs4/state/owners.h"
+
+static uint16_t combination(uint8_t access, uint8_t deny)
+{
+	return (uint16_t)(1u << (access * 4u + deny));
+}
+
+/* The open that is in the table, or ours. Takes over the reference of fresh. */
+static struct nfs4_open *find_or_add(struct nfs4_opening *w, struct vfs_file *f,
+				     struct nfs4_open *fresh, int *rc)
+{
+	struct nfs4_client *cl = w->client;
+	struct nfs4_open *open = fresh;
+	struct nfs4_state *st;
+
+	pthread_mutex_lock(&cl->lock);
+	st = nfs4_state_by_file(cl, w->owner, f);
+	if (st) {
+		open = nfs4_as_open(st);
+		nfs4_state_ref(st);
+	} else if (fresh) {
+		*rc = nfs4_state_add(cl, &fresh->st);
+	}
+	pthread_mutex_unlock(&cl->lock);
+	if (fresh && open != fresh)
+		nfs4_state_unref(&fresh->st);
+	if (*rc != 0) {
+		nfs4_state_unref(&fresh->st);
+		open = NULL;
+	}
+	return open;
+}
+
+static int enter(struct nfs4_compound *c, struct nfs4_opening *w, struct vfs_file *f)
+{
+	struct nfs4_place *p = nfs4_opened_place(c, w);
+	struct nfs4_open *fresh;
+	int rc = 0;
+
+	w->open = find_or_add(w, f, NULL, &rc);
+	if (w->open)
+		return NFS4_OK;
+	fresh = nfs4_open_new(w->owner, f, &p->fh);
+	if (!fresh)
+		return nfs4_state_no_memory(c);
+	w->open = find_or_add(w, f, fresh, &rc);
+	if (w->open)
+		return NFS4_OK;
+	return rc == -ESTALE ? NFS4ERR_EXPIRED : nfs4_state_no_memory(c);
+}
+
+/* A further OPEN is checked against the owner's first, too (RFC 7530 section 16.16.5). */
+static int get_share(struct nfs4_place *p, struct nfs4_opening *w, struct vfs_conflict *cf)
+{
+	struct nfs4_open *open = w->open;
+	struct vfs_share *s = &open->share;
+
+	if (!s->file)
+		return vfs_share_open(&p->ctx, p->node, s, &w->owner->holder, w->access, w->deny,
+				      cf);
+	if ((w->access & s->deny) || (w->deny & s->access)) {
+		cf->holder = NULL;
+		return -VFS_ESHARE;
+	}
+	w->old_access = s->access;
+	w->old_deny = s->deny;
+	return vfs_share_change(s, s->access | w->access, s->deny | w->deny, cf);
+}
+
+/* Minor version 0: what an unconfirmed owner has opened goes with it. Reclaims need no
+ * confirmation (RFC 7530 section 9.1.11). */
+static void note_unconfirmed(struct nfs4_opening *w)
+{
+	struct nfs4_owner *o = w->owner;
+
+	if (!o->unconfirmed)
+		return;
+	if (w->args->claim == NFS4_CLAIM_PREVIOUS) {
+		TAILQ_REMOVE(&w->client->state.unconfirmed, o, link);
+		o->unconfirmed = false;
+		return;
+	}
+	w->confirm = true;
+	if (!o->kept) {
+		nfs4_state_ref(&w->open->st);
+		o->kept = w->open;
+	}
+}
+
+static void got_share(struct nfs4_compound *c, struct nfs4_opening *w)
+{
+	const uint16_t how = combination(w->access, w->deny);
+	struct nfs4_open *open = w->open;
+
+	open->pending++;
+	w->new_combination = !(open->combinations & how);
+	open->combinations |= how;
+	open->access = open->share.access;
+	pthread_mutex_lock(&w->client->lock);
+	note_unconfirmed(w);
+	pthread_mutex_unlock(&w->client->lock);
+	nfs4_state_changed(c, &open->st, &w->sid);
+}
+
+/* NFS4_OK without a share: the open has gone meanwhile. */
+static int try_share(struct nfs4_compound *c, struct nfs4_opening *w, struct vfs_file *f, bool *got)
+{
+	const bool reclaim = w->args->claim == NFS4_CLAIM_PREVIOUS;
+	struct vfs_conflict cf = { .holder = NULL };
+	int rc = 0, status = enter(c, w, f);
+	struct nfs4_open *open = w->open;
+
+	if (status != NFS4_OK)
+		return status;
+	pthread_mutex_lock(&open->busy);
+	if (!open->st.gone) {
+		rc = get_share(nfs4_opened_place(c, w), w, &cf);
+		*got = rc == 0;
+		if (rc == 0)
+			got_share(c, w);
+		else if (!open->share.file && open->pending == 0)
+			nfs4_open_end(open, false);
+	}
+	pthread_mutex_unlock(&open->busy);
+	if (*got)
+		return NFS4_OK;
+	nfs4_state_unref(&open->st);
+	w->open = NULL;
+	if (rc != -VFS_ESHARE)
+		return nfs4_status(c->minor, rc);
+	status = nfs4_conflict(c, &cf, reclaim ? NFS4ERR_RECLAIM_CONFLICT : NFS4ERR_SHARE_DENIED);
+	vfs_conflict_put(&cf);
+	return status;
+}
+
+int nfs4_open_share(struct nfs4_compound *c, struct nfs4_opening *w)
+{
+	struct nfs4_place *p = nfs4_opened_place(c, w);
+	struct vfs_file *f;
+	bool got = false;
+	int status, rc;
+
+	rc = vfs_file_get(&p->ctx, p->node, &f);
+	if (rc != 0)
+		return nfs4_status(c->minor, rc);
+	for (int i = 0; i < NFS4_CONFLICT_TRIES; i++) {
+		status = try_share(c, w, f, &got);
+		if (got || status != NFS4_OK)
+			break;
+	}
+	vfs_file_put(f);
+	return got || status != NFS4_OK ? status : NFS4ERR_DELAY;
+}
+
+/* The seqid goes back if the client has not been given a later one. */
+static void take_back_seqid(struct nfs4_opening *w)
+{
+	struct nfs4_state *st = &w->open->st;
+
+	pthread_mutex_lock(&w->client->lock);
+	if (st->seqid == w->sid.seqid)
+		st->seqid--;
+	pthread_mutex_unlock(&w->client->lock);
+}
+
+void nfs4_open_unshare(struct nfs4_opening *w)
+{
+	struct nfs4_open *open = w->open;
+
+	pthread_mutex_lock(&open->busy);
+	open->pending--;
+	if (!open->st.gone && open->pending == 0) {
+		if (w->new_combination)
+			open->combinations &= (uint16_t)~combination(w->access, w->deny);
+		if (w->old_access == 0 && open->combinations == 0) {
+			nfs4_open_end(open, false);
+		} else if (w->old_access != 0) {
+			vfs_share_change(&open->share, w->old_access, w->old_deny, NULL);
+			open->access = w->old_access;
+			take_back_seqid(w);
+		}
+	}
+	pthread_mutex_unlock(&open->busy);
+}
+
+void nfs4_open_shared(struct nfs4_opening *w)
+{
+	pthread_mutex_lock(&w->open->busy);
+	w->open->pending--;
+	pthread_mutex_unlock(&w->open->busy);
+}

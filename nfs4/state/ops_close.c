@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* CLOSE, OPEN_DOWNGRADE and OPEN_CONFIRM. */
+#include <string.h>
+
+#include "nfs4/client/client.h"
+#include "nfs4/state/check.h"
+#include "nfs4/state/ops.h"
+#include "nfs4/state/owners.h"
+
+#define WANT_MASK 0xff00u /* of share_access: delegations that are wanted */
+
+void nfs4_decode_close(struct nfs4_compound *c, void *args)
+{
+	struct nfs4_close_args *a = args;
+
+	a->seqid = xdr_get_u32(c->in);
+	nfs4_get_stateid(c->in, &a->sid);
+}
+
+/* The open is there, and busy, so that it stays; else it was closed meanwhile. */
+static int lock_open(const struct nfs4_compound *c, struct nfs4_open *open,
+		     const struct nfs4_stateid *sid)
+{
+	int status;
+
+	pthread_mutex_lock(&open->busy);
+	status = nfs4_state_check(c, &open->st, sid, NFS4_STATE_OPEN);
+	if (status != NFS4_OK)
+		pthread_mutex_unlock(&open->busy);
+	return status;
+}
+
+/* In minor versions 1 and 2 nobody shall use what CLOSE returns (RFC 8881 section 18.2.4). */
+static void closed_stateid(struct nfs4_compound *c, struct nfs4_state *st, struct nfs4_stateid *sid)
+{
+	nfs4_state_changed(c, st, sid);
+	if (c->minor == 0)
+		return;
+	memset(sid->other, 0, sizeof(sid->other));
+	sid->seqid = UINT32_MAX;
+	nfs4_set_current_stateid(c, sid);
+}
+
+int nfs4_close(struct nfs4_compound *c, void *args)
+{
+	const struct nfs4_close_args *a = args;
+	struct nfs4_stateid sid;
+	struct nfs4_state *st;
+	struct nfs4_open *open;
+	bool replayed;
+	int status;
+
+	status = nfs4_state_get_seq(c, &a->sid, a->seqid, NFS4_STATE_OPEN, &st, &replayed);
+	if (status != NFS4_OK || replayed)
+		return status;
+	open = nfs4_as_open(st);
+	status = lock_open(c, open, &a->sid);
+	if (status == NFS4_OK) {
+		closed_stateid(c, st, &sid);
+		nfs4_open_end(open, c->minor == 0);
+		pthread_mutex_unlock(&open->busy);
+		nfs4_put_stateid(c->out, &sid);
+	}
+	nfs4_state_unref(st);
+	return status;
+}
+
+void nfs4_decode_open_downgrade(struct nfs4_compound *c, void *args)
+{
+	struct nfs4_open_downgrade_args *a = args;
+
+	nfs4_get_stateid(c->in, &a->sid);
+	a->seqid = xdr_get_u32(c->in);
+	a->access = xdr_get_u32(c->in);
+	a->deny = xdr_get_u32(c->in);
+}
+
+/* Is it the union of some of the combinations that were opened? Those within it are left. */
+static bool narrow(struct nfs4_open *open, uint32_t access, uint32_t deny)
+{
+	uint32_t a = 0, d = 0, left = 0;
+
+	for (unsigned i = 0; i < 16; i++) {
+		if (!(open->combinations >> i & 1) || (i / 4 & ~access) || (i % 4 & ~deny))
+			continue;
+		a |= i / 4;
+		d |= i % 4;
+		left |= 1u << i;
+	}
+	if (a != access || d != deny)
+		return false;
+	open->combinations = (uint16_t)left;
+	return true;
+}
+
+static int downgrade(struct nfs4_compound *c, struct nfs4_open *open,
+		     const struct nfs4_open_downgrade_args *a, struct nfs4_stateid *sid)
+{
+	const uint32_t access = c->minor > 0 ? a->access & ~WANT_MASK : a->access;
+
+	if (access == 0 || access > VFS_SHARE_BOTH || a->deny > VFS_SHARE_BOTH)
+		return NFS4ERR_INVAL;
+	if (!narrow(open, access, a->deny))
+		return NFS4ERR_INVAL;
+	/* Fewer bits are in nobody's way. */
+	vfs_share_change(&open->share, (uint8_t)access, (uint8_t)a->deny, NULL);
+	open->access = open->share.access;
+	nfs4_state_changed(c, &open->st, sid);
+	return NFS4_OK;
+}
+
+int nfs4_open_downgrade(struct nfs4_compound *c, void *args)
+{
+	const struct nfs4_open_downgrade_args *a = args;
+	struct nfs4_stateid sid;
+	struct nfs4_state *st;
+	bool replayed;
+	int status;
+
+	status = nfs4_state_get_seq(c, &a->sid, a->seqid, NFS4_STATE_OPEN, &st, &replayed);
+	if (status != NFS4_OK || replayed)
+		return status;
+	status = lock_open(c, nfs4_as_open(st), &a->sid);
+	if (status == NFS4_OK) {
+		status = downgrade(c, nfs4_as_open(st), a, &sid);
+		pthread_mutex_unlock(&nfs4_as_open(st)->busy);
+	}
+	if (status == NFS4_OK)
+		nfs4_put_stateid(c->out, &sid);
+	nfs4_state_unref(st);
+	return status;
+}
+
+void nfs4_decode_open_confirm(struct nfs4_compound *c, void *args)
+{
+	struct nfs4_open_confirm_args *a = args;
+
+	nfs4_get_stateid(c->in, &a->sid);
+	a->seqid = xdr_get_u32(c->in);
+}
+
+/* Its owner counts from now on. False: there was nothing to confirm. */
+static bool confirm(struct nfs4_state *st)
+{
+	struct nfs4_owner *o = st->owner;
+	struct nfs4_client *cl = o->client;
+	bool was;
+
+	pthread_mutex_lock(&cl->lock);
+	was = o->unconfirmed;
+	if (was) {
+		TAILQ_REMOVE(&cl->state.unconfirmed, o, link);
+		o->unconfirmed = false;
+	}
+	pthread_mutex_unlock(&cl->lock);
+	return was;
+}
+
+/* The reference that the owner had of its unconfirmed open. */
+static void unkeep(struct nfs4_owner *o)
+{
+	struct nfs4_client *cl = o->client;
+	struct nfs4_open *kept;
+
+	pthread_mutex_lock(&cl->lock);
+	kept = o->kept;
+	o->kept = NULL;
+	pthread_mutex_unlock(&cl->lock);
+	if (kept)
+		nfs4_state_unref(&kept->st);
+}
+
+int nfs4_open_confirm(struct nfs4_compound *c, void *args)
+{
+	const struct nfs4_open_confirm_args *a = args;
+	struct nfs4_stateid sid;
+	struct nfs4_state *st;
+	bool replayed;
+	int status;
+
+	status = nfs4_state_get_seq(c, &a->sid, a->seqid, NFS4_STATE_OPEN, &st, &replayed);
+	if (status != NFS4_OK || replayed)
+		return status;
+	if (confirm(st)) {
+		unkeep(st->owner);
+		nfs4_state_changed(c, st, &sid);
+		nfs4_put_stateid(c->out, &sid);
+	} else {
+		status = NFS4ERR_BAD_STATEID;
+	}
+	nfs4_state_unref(st);
+	return status;
+}

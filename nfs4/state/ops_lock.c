@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* LOCK (RFC 7530 section 16.10, RFC 8881 section 18.10). */
+#include <errno.h>
+
+#include "nfs4/client/client.h"
+#include "nfs4/recovery/grace.h"
+#include "nfs4/state/check.h"
+#include "nfs4/state/hash.h"
+#include "nfs4/state/owners.h"
+#include "nfs4/state/wire.h"
+
+/* One LOCK under way; nothing in it waits. */
+struct locking {
+	const struct nfs4_lock_args *args;
+	struct nfs4_owner *owner; /* of a new lock: used until the end */
+	struct nfs4_open *open;	  /* of a new lock: a reference */
+	struct nfs4_lock *lock;	  /* a reference; of a new one only while it is tried */
+	struct nfs4_stateid sid;  /* the result */
+};
+
+void nfs4_decode_lock(struct nfs4_compound *c, void *args)
+{
+	struct nfs4_lock_args *a = args;
+	struct xdr_in *x = c->in;
+
+	a->type = nfs4_get_lock_type(c);
+	a->reclaim = xdr_get_bool(x);
+	a->offset = xdr_get_u64(x);
+	a->length = xdr_get_u64(x);
+	a->new_owner = xdr_get_bool(x);
+	if (a->new_owner)
+		a->open_seqid = xdr_get_u32(x);
+	nfs4_get_stateid(x, &a->sid);
+	a->lock_seqid = xdr_get_u32(x);
+	if (a->new_owner)
+		nfs4_get_owner(c, &a->owner);
+}
+
+static bool has_lock(struct nfs4_client *cl, struct nfs4_owner *o, struct vfs_file *f)
+{
+	bool has;
+
+	pthread_mutex_lock(&cl->lock);
+	has = nfs4_state_by_file(cl, o, f) != NULL;
+	pthread_mutex_unlock(&cl->lock);
+	return has;
+}
+
+/* The lock-owner of a first lock. In minor version 0 its sequence goes on where it was, and it must
+ * not have a stateid for the file already (RFC 7530 section 16.10.5). */
+static int get_owner(struct nfs4_compound *c, struct locking *l)
+{
+	const struct nfs4_lock_args *a = l->args;
+	const struct nfs4_owner_name name = { NFS4_LOCK_OWNER, a->owner.name, a->owner.len };
+	struct nfs4_client *cl = c->client;
+	int status;
+
+	if (c->minor == 0 && a->owner.clientid != cl->clientid)
+		return NFS4ERR_BAD_STATEID;
+	status = nfs4_owner_get(c, cl, &name, &l->owner);
+	if (status != NFS4_OK || c->minor > 0)
+		return status;
+	if (!nfs4_seq_is_next(l->owner, a->lock_seqid) ||
+	    has_lock(cl, l->owner, l->open->st.file)) {
+		nfs4_owner_release(l->owner);
+		l->owner = NULL; /* whose sequence stays as it is */
+		return NFS4ERR_BAD_SEQID;
+	}
+	return NFS4_OK;
+}
+
+static int check_args(struct nfs4_compound *c, const struct locking *l)
+{
+	const struct nfs4_lock_args *a = l->args;
+	const unsigned access =
+		nfs4_vfs_lock_type(a->type) == VFS_LOCK_WRITE ? VFS_SHARE_WRITE : VFS_SHARE_READ;
+	const struct nfs4_open *open = l->open ? l->open : l->lock->open;
+	struct nfs4_record *rec = &c->client->record;
+	int status = nfs4_need(c, &c->current, NFS4_NEED_FILE | NFS4_NEED_REG);
+
+	if (status == NFS4_OK)
+		status = nfs4_check_range(a->offset, a->length);
+	if (status == NFS4_OK)
+		status = a->reclaim ? nfs4_may_reclaim(c->server, rec, false)
+				    : nfs4_may_lock(c->server, rec);
+	if (status == NFS4_OK && !(open->access & access))
+		status = NFS4ERR_OPENMODE;
+	return status;
+}
+
+/* The lock of that owner and file, made if there is none. */
+static int enter(struct nfs4_compound *c, struct locking *l)
+{
+	struct nfs4_client *cl = c->client;
+	struct nfs4_lock *fresh = nfs4_lock_new(l->owner, l->open);
+	struct nfs4_state *st;
+	int rc = 0;
+
+	if (!fresh)
+		return nfs4_state_no_memory(c);
+	pthread_mutex_lock(&cl->lock);
+	st = nfs4_state_by_file(cl, l->owner, l->open->st.file);
+	if (st)
+		nfs4_state_ref(st);
+	else if (l->open->st.gone)
+		rc = -EBADF;
+	else
+		rc = nfs4_state_add(cl, &fresh->st);
+	pthread_mutex_unlock(&cl->lock);
+	if (st || rc != 0)
+		nfs4_state_unref(&fresh->st);
+	if (rc == 0)
+		l->lock = st ? nfs4_as_lock(st) : fresh;
+	if (rc == -EBADF)
+		return NFS4ERR_BAD_STATEID;
+	if (rc == -ESTALE)
+		return NFS4ERR_EXPIRED;
+	return rc == 0 ? NFS4_OK : nfs4_state_no_memory(c);
+}
+
+static uint64_t waiter_of(const struct nfs4_owner *o)
+{
+	uint64_t h = nfs4_hash_bytes(o->client->clientid, o->name, o->len);
+
+	return h != 0 ? h : 1;
+}
+
+/* Under busy. */
+static int ask(struct nfs4_compound *c, struct locking *l, struct vfs_conflict *cf)
+{
+	const struct nfs4_lock_args *a = l->args;
+	struct nfs4_lock *lock = l->lock;
+	const bool waits = a->type >= NFS4_READW_LT;
+	const struct vfs_lock_request r = {
+		.type = nfs4_vfs_lock_type(a->type),
+		.offset = a->offset,
+		.length = a->length,
+		.waiter = waits ? waiter_of(lock->st.owner) : 0,
+	};
+	int rc = vfs_lock(&c->current.ctx, c->current.node, &lock->ranges, &r, cf);
+
+	lock->held = vfs_lock_held(&lock->ranges);
+	if (rc == 0)
+		nfs4_state_changed(c, &lock->st, &l->sid);
+	else if (lock->st.seqid == 0)
+		nfs4_lock_end(lock); /* nobody has heard of it */
+	return rc;
+}
+
+static int no_lock(const struct nfs4_compound *c, int rc)
+{
+	if (rc == -ENOLCK || rc == -ENOMEM)
+		return nfs4_state_no_memory(c);
+	return nfs4_status(c->minor, rc);
+}
+
+/* NFS4_OK without *got: try again. */
+static int try_lock(struct nfs4_compound *c, struct locking *l, bool *got)
+{
+	const struct nfs4_lock_args *a = l->args;
+	struct vfs_conflict cf = { .holder = NULL };
+	int rc = 0, status = NFS4_OK;
+
+	if (a->new_owner)
+		status = enter(c, l);
+	if (status != NFS4_OK)
+		return status;
+	pthread_mutex_lock(&l->lock->open->busy);
+	if (!a->new_owner)
+		status = nfs4_state_check(c, &l->lock->st, &a->sid, NFS4_STATE_LOCK);
+	if (status == NFS4_OK && !l->lock->st.gone) {
+		rc = ask(c, l, &cf);
+		*got = rc == 0;
+	}
+	pthread_mutex_unlock(&l->lock->open->busy);
+	if (a->new_owner) {
+		nfs4_state_unref(&l->lock->st);
+		l->lock = NULL;
+	}
+	if (rc != -VFS_EDENIED)
+		return status != NFS4_OK ? status : no_lock(c, rc);
+	status = nfs4_conflict(c, &cf, a->reclaim ? NFS4ERR_RECLAIM_CONFLICT : NFS4ERR_DENIED);
+	if (status == NFS4ERR_DENIED)
+		nfs4_put_denied(c, &cf);
+	vfs_conflict_put(&cf);
+	return status;
+}
+
+static int run(struct nfs4_compound *c, struct locking *l)
+{
+	int status = NFS4_OK;
+	bool got = false;
+
+	if (l->args->new_owner)
+		status = get_owner(c, l);
+	if (status == NFS4_OK)
+		status = check_args(c, l);
+	if (status != NFS4_OK)
+		return status;
+	for (int i = 0; i < NFS4_CONFLICT_TRIES; i++) {
+		status = try_lock(c, l, &got);
+		if (got || status != NFS4_OK)
+			break;
+	}
+	if (status == NFS4_OK && !got)
+		return NFS4ERR_DELAY;
+	if (status == NFS4_OK)
+		nfs4_put_stateid(c->out, &l->sid);
+	return status;
+}
+
+int nfs4_lock(struct nfs4_compound *c, void *args)
+{
+	const struct nfs4_lock_args *a = args;
+	struct locking l = { .args = a };
+	struct nfs4_state *st;
+	bool replayed;
+	int status;
+
+	status = nfs4_state_get_seq(c, &a->sid, a->new_owner ? a->open_seqid : a->lock_seqid,
+				    a->new_owner ? NFS4_STATE_OPEN : NFS4_STATE_LOCK, &st,
+				    &replayed);
+	if (status != NFS4_OK || replayed)
+		return status;
+	if (a->new_owner)
+		l.open = nfs4_as_open(st);
+	else
+		l.lock = nfs4_as_lock(st);
+	status = run(c, &l);
+	if (c->minor == 0 && l.owner && nfs4_seq_advances(status))
+		nfs4_seq_set(l.owner, a->lock_seqid);
+	nfs4_owner_release(l.owner);
+	nfs4_state_unref(st);
+	return status;
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * OPEN (RFC 7530 section 16.16, RFC 8881 section 18.16), in steps:
+ *
+ *	nfs4_open	client, owner and its sequence number, arguments, grace; the client's record
+ *	open_recorded	file and share; truncates; makes durable what has changed
+ *	open_settled	the current filehandle, and the result
+ *
+ * Each that fails ends in finish(), which gives back what the steps before it got.
+ */
+#include "nfs4/client/client.h"
+#include "nfs4/recovery/grace.h"
+#include "nfs4/recovery/records.h"
+#include "nfs4/state/check.h"
+#include "nfs4/state/open.h"
+#include "nfs4/state/owners.h"
+
+/* RFC 8881 section 18.16.1 */
+#define WANT_MASK 0xff00u
+#define WANT_LATER 0x30000u /* signal when resources are there, push when uncontended */
+enum { DELEGATE_NONE = 0, DELEGATE_NONE_EXT = 3 };
+enum { WND4_NOT_WANTED = 0, WND4_NOT_SUPP_FTYPE = 3, WND4_CANCELLED = 7 };
+
+static struct nfs4_opening *work_of(struct nfs4_compound *c)
+{
+	return ((struct nfs4_open_args *)c->args)->work;
+}
+
+static int finish(struct nfs4_opening *w, int status)
+{
+	if (w->open) {
+		if (status == NFS4_OK)
+			nfs4_open_shared(w);
+		else
+			nfs4_open_unshare(w);
+		nfs4_state_unref(&w->open->st);
+	}
+	nfs4_place_clear(&w->file);
+	nfs4_owner_release(w->owner);
+	w->args->work = NULL;
+	return status;
+}
+
+static int check_share_bits(struct nfs4_compound *c, struct nfs4_opening *w)
+{
+	const struct nfs4_open_args *a = w->args;
+	uint32_t known = OPEN4_SHARE_ACCESS_BOTH;
+
+	if (c->minor > 0) {
+		known |= WANT_MASK | WANT_LATER;
+		if ((a->access & WANT_MASK) > OPEN4_SHARE_ACCESS_WANT_CANCEL)
+			return NFS4ERR_INVAL;
+	}
+	w->access = a->access & OPEN4_SHARE_ACCESS_BOTH;
+	w->deny = a->deny & OPEN4_SHARE_DENY_BOTH;
+	return (a->access & ~known) || w->access == 0 || a->deny != w->deny ? NFS4ERR_INVAL
+									    : NFS4_OK;
+}
+
+/* No delegations are given, so there are none to claim. */
+static int check_claim(struct nfs4_compound *c, struct nfs4_opening *w)
+{
+	const struct nfs4_open_args *a = w->args;
+	struct nfs4_record *rec = &w->client->record;
+
+	if (a->create && a->claim != NFS4_CLAIM_NULL && a->claim != NFS4_CLAIM_DELEGATE_CUR &&
+	    a->claim != NFS4_CLAIM_DELEGATE_PREV)
+		return NFS4ERR_INVAL;
+	switch (a->claim) {
+	case NFS4_CLAIM_PREVIOUS:
+		if (a->delegate_type > 2)
+			return NFS4ERR_INVAL;
+		if (a->delegate_type != DELEGATE_NONE)
+			return NFS4ERR_RECLAIM_BAD;
+		return nfs4_may_reclaim(c->server, rec, w->deny != 0);
+	case NFS4_CLAIM_DELEGATE_CUR:
+	case NFS4_CLAIM_DELEG_CUR_FH:
+		return NFS4ERR_BAD_STATEID;
+	case NFS4_CLAIM_DELEGATE_PREV:
+	case NFS4_CLAIM_DELEG_PREV_FH:
+		return c->minor == 0 ? NFS4ERR_NOTSUPP : NFS4ERR_RECLAIM_BAD;
+	default:
+		return nfs4_may_open(c->server, rec, w->deny != 0);
+	}
+}
+
+static void put_delegation(struct nfs4_compound *c, uint32_t want)
+{
+	if (c->minor == 0 || (want & (WANT_MASK | WANT_LATER)) == 0) {
+		xdr_put_u32(c->out, DELEGATE_NONE);
+		return;
+	}
+	xdr_put_u32(c->out, DELEGATE_NONE_EXT);
+	switch (want & WANT_MASK) {
+	case OPEN4_SHARE_ACCESS_WANT_NO_DELEG:
+		xdr_put_u32(c->out, WND4_NOT_WANTED);
+		break;
+	case OPEN4_SHARE_ACCESS_WANT_CANCEL:
+		xdr_put_u32(c->out, WND4_CANCELLED);
+		break;
+	default:
+		xdr_put_u32(c->out, WND4_NOT_SUPP_FTYPE);
+	}
+}
+
+static void put_result(struct nfs4_compound *c, struct nfs4_opening *w)
+{
+	struct xdr_out *x = c->out;
+
+	nfs4_put_stateid(x, &w->sid);
+	xdr_put_bool(x, false); /* not atomic: others change the directory, too */
+	xdr_put_u64(x, w->dir_before);
+	xdr_put_u64(x, w->dir_after);
+	xdr_put_u32(x, OPEN4_RESULT_LOCKTYPE_POSIX | (w->confirm ? OPEN4_RESULT_CONFIRM : 0));
+	nfs4_put_bitmap(x, &w->attrset);
+	put_delegation(c, w->args->access);
+}
+
+static int open_settled(struct nfs4_compound *c, int rc)
+{
+	struct nfs4_opening *w = work_of(c);
+
+	if (rc != 0)
+		return finish(w, nfs4_status(c->minor, rc));
+	if (w->by_name) {
+		nfs4_place_clear(&c->current);
+		c->current = w->file;
+		w->file = (struct nfs4_place){ .kind = NFS4_NOWHERE };
+	}
+	nfs4_set_current_stateid(c, &w->sid);
+	put_result(c, w);
+	return finish(w, NFS4_OK);
+}
+
+/* Without a share to write, others' shares may forbid it. */
+static int truncate_file(struct nfs4_compound *c, struct nfs4_opening *w)
+{
+	const struct vfs_setattr sa = { .set_size = true };
+	struct nfs4_place *p = nfs4_opened_place(c, w);
+	int rc = 0;
+
+	if (!(w->access & VFS_SHARE_WRITE)) {
+		rc = vfs_share_check_io(&p->ctx, p->node, &w->open->share, VFS_SHARE_WRITE, NULL);
+		if (rc == -VFS_ESHARE)
+			return NFS4ERR_SHARE_DENIED;
+	}
+	if (rc == 0)
+		rc = vfs_setattr(&p->ctx, p->node, &sa, NULL);
+	if (rc == 0)
+		nfs4_bitmap_add(&w->attrset, FATTR4_SIZE);
+	return nfs4_status(c->minor, rc);
+}
+
+/* Whether the record could be written or not: see nfs4_record_for. */
+static int open_recorded(struct nfs4_compound *c, int rc)
+{
+	struct nfs4_opening *w = work_of(c);
+	int status = nfs4_open_file(c, w);
+
+	(void)rc;
+	if (status == NFS4_OK)
+		status = nfs4_open_share(c, w);
+	if (status == NFS4_OK && w->truncate)
+		status = truncate_file(c, w);
+	if (status != NFS4_OK)
+		return finish(w, status);
+	if (!w->created && !w->truncate)
+		return open_settled(c, 0);
+	c->sync.node[0] = nfs4_opened_place(c, w)->node;
+	c->sync.node[1] = w->created ? c->current.node : NULL;
+	c->sync.node[2] = NULL;
+	return nfs4_settle(c, 0, open_settled);
+}
+
+static int open_checked(struct nfs4_compound *c, struct nfs4_opening *w)
+{
+	const struct nfs4_open_args *args = w->args;
+	const unsigned bits = NFS4_RECORD_STATE | (w->deny ? NFS4_RECORD_DENY : 0u);
+	int status = check_share_bits(c, w);
+
+	if (status == NFS4_OK)
+		status = check_claim(c, w);
+	if (status != NFS4_OK)
+		return finish(w, status);
+	status = nfs4_record_for(c, &w->client->record, bits, open_recorded);
+	if (status == NFS4ERR_DELAY && args->work)
+		return finish(w, status); /* no memory to wait: open_recorded has not run */
+	return status;
+}
+
+int nfs4_open(struct nfs4_compound *c, void *args)
+{
+	struct nfs4_open_args *a = args;
+	const struct nfs4_owner_name name = { NFS4_OPEN_OWNER, a->owner.name, a->owner.len };
+	struct nfs4_opening *w = rn_arena_alloc(&c->req->arena, sizeof(*w));
+	bool replayed;
+	int status;
+
+	if (!w)
+		return nfs4_state_no_memory(c);
+	w->args = a;
+	a->work = w;
+	status = nfs4_caller(c, a->owner.clientid, &w->client);
+	if (status == NFS4_OK)
+		status = nfs4_owner_get(c, w->client, &name, &w->owner);
+	if (status == NFS4_OK)
+		status = nfs4_seq_begin(c, w->owner, a->seqid, &replayed);
+	if (status != NFS4_OK || (c->minor == 0 && replayed))
+		return finish(w, status);
+	return open_checked(c, w);
+}

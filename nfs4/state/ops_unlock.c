@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* LOCKT, LOCKU and RELEASE_LOCKOWNER. */
+#include <errno.h>
+
+#include "nfs4/client/client.h"
+#include "nfs4/recovery/grace.h"
+#include "nfs4/state/check.h"
+#include "nfs4/state/owners.h"
+#include "nfs4/state/wire.h"
+
+void nfs4_decode_lockt(struct nfs4_compound *c, void *args)
+{
+	struct nfs4_lockt_args *a = args;
+
+	a->type = nfs4_get_lock_type(c);
+	a->offset = xdr_get_u64(c->in);
+	a->length = xdr_get_u64(c->in);
+	nfs4_get_owner(c, &a->owner);
+}
+
+/* What the owner has of the file, with a reference; NULL: nothing. */
+static struct nfs4_lock *find_lock(struct nfs4_client *cl, struct nfs4_owner *o, struct vfs_file *f)
+{
+	struct nfs4_state *st;
+
+	pthread_mutex_lock(&cl->lock);
+	st = o ? nfs4_state_by_file(cl, o, f) : NULL;
+	if (st)
+		nfs4_state_ref(st);
+	pthread_mutex_unlock(&cl->lock);
+	return st ? nfs4_as_lock(st) : NULL;
+}
+
+static int test_once(struct nfs4_compound *c, const struct nfs4_lockt_args *a,
+		     struct nfs4_lock *lock, struct vfs_conflict *cf)
+{
+	const struct vfs_lock_request r = {
+		.type = nfs4_vfs_lock_type(a->type),
+		.offset = a->offset,
+		.length = a->length,
+	};
+	int rc;
+
+	if (lock)
+		pthread_mutex_lock(&lock->open->busy);
+	rc = vfs_lock_test(&c->current.ctx, c->current.node,
+			   lock && !lock->st.gone ? &lock->ranges : NULL, &r, cf);
+	if (lock)
+		pthread_mutex_unlock(&lock->open->busy);
+	return rc;
+}
+
+static int test_lock(struct nfs4_compound *c, const struct nfs4_lockt_args *a,
+		     struct nfs4_lock *lock)
+{
+	struct vfs_conflict cf = { .holder = NULL };
+	int status, rc;
+
+	for (int i = 0; i < NFS4_CONFLICT_TRIES; i++) {
+		rc = test_once(c, a, lock, &cf);
+		if (rc != -VFS_EDENIED)
+			return nfs4_status(c->minor, rc);
+		status = nfs4_conflict(c, &cf, NFS4ERR_DENIED);
+		if (status == NFS4ERR_DENIED)
+			nfs4_put_denied(c, &cf);
+		vfs_conflict_put(&cf);
+		if (status != NFS4_OK)
+			return status;
+	}
+	return NFS4ERR_DELAY;
+}
+
+int nfs4_lockt(struct nfs4_compound *c, void *args)
+{
+	const struct nfs4_lockt_args *a = args;
+	const struct nfs4_owner_name name = { NFS4_LOCK_OWNER, a->owner.name, a->owner.len };
+	struct nfs4_client *cl;
+	struct nfs4_lock *lock;
+	struct nfs4_owner *o;
+	struct vfs_file *f;
+	int status, rc;
+
+	status = nfs4_need(c, &c->current, NFS4_NEED_FILE | NFS4_NEED_REG);
+	if (status == NFS4_OK)
+		status = nfs4_check_range(a->offset, a->length);
+	if (status == NFS4_OK)
+		status = nfs4_caller(c, a->owner.clientid, &cl);
+	if (status == NFS4_OK)
+		status = nfs4_may_lock(c->server, &cl->record);
+	if (status != NFS4_OK)
+		return status;
+	rc = vfs_file_get(&c->current.ctx, c->current.node, &f);
+	if (rc != 0)
+		return nfs4_status(c->minor, rc);
+	o = nfs4_owner_find(cl, &name);
+	lock = find_lock(cl, o, f);
+	status = test_lock(c, a, lock);
+	if (lock)
+		nfs4_state_unref(&lock->st);
+	nfs4_owner_release(o);
+	vfs_file_put(f);
+	return status;
+}
+
+void nfs4_decode_locku(struct nfs4_compound *c, void *args)
+{
+	struct nfs4_locku_args *a = args;
+
+	a->type = nfs4_get_lock_type(c);
+	a->seqid = xdr_get_u32(c->in);
+	nfs4_get_stateid(c->in, &a->sid);
+	a->offset = xdr_get_u64(c->in);
+	a->length = xdr_get_u64(c->in);
+}
+
+/* Under busy. */
+static int unlock(struct nfs4_compound *c, const struct nfs4_locku_args *a, struct nfs4_lock *lock,
+		  struct nfs4_stateid *sid)
+{
+	int status = nfs4_state_check(c, &lock->st, &a->sid, NFS4_STATE_LOCK), rc;
+
+	if (status == NFS4_OK)
+		status = nfs4_check_range(a->offset, a->length);
+	if (status != NFS4_OK)
+		return status;
+	rc = vfs_unlock(&lock->ranges, a->offset, a->length);
+	if (rc == -ENOMEM || rc == -ENOLCK)
+		return nfs4_state_no_memory(c);
+	if (rc != 0)
+		return nfs4_status(c->minor, rc);
+	lock->held = vfs_lock_held(&lock->ranges);
+	nfs4_state_changed(c, &lock->st, sid);
+	return NFS4_OK;
+}
+
+int nfs4_locku(struct nfs4_compound *c, void *args)
+{
+	const struct nfs4_locku_args *a = args;
+	struct nfs4_stateid sid;
+	struct nfs4_state *st;
+	pthread_mutex_t *busy;
+	bool replayed;
+	int status;
+
+	status = nfs4_state_get_seq(c, &a->sid, a->seqid, NFS4_STATE_LOCK, &st, &replayed);
+	if (status != NFS4_OK || replayed)
+		return status;
+	busy = &nfs4_open_of(st)->busy;
+	pthread_mutex_lock(busy);
+	status = unlock(c, a, nfs4_as_lock(st), &sid);
+	pthread_mutex_unlock(busy);
+	if (status == NFS4_OK)
+		nfs4_put_stateid(c->out, &sid);
+	nfs4_state_unref(st);
+	return status;
+}
+
+void nfs4_decode_release_lockowner(struct nfs4_compound *c, void *args)
+{
+	struct nfs4_release_lockowner_args *a = args;
+
+	nfs4_get_owner(c, &a->owner);
+}
+
+/* Does it hold any bytes? */
+static bool holds(struct nfs4_client *cl, const struct nfs4_owner *o)
+{
+	const struct nfs4_lock *lock;
+	bool held = false;
+
+	pthread_mutex_lock(&cl->lock);
+	LIST_FOREACH(lock, &o->locks, owner_link)
+	held |= lock->held;
+	pthread_mutex_unlock(&cl->lock);
+	return held;
+}
+
+/* Any of its stateids, with a reference. */
+static struct nfs4_lock *first_of(struct nfs4_client *cl, const struct nfs4_owner *o)
+{
+	struct nfs4_lock *lock;
+
+	pthread_mutex_lock(&cl->lock);
+	lock = LIST_FIRST(&o->locks);
+	if (lock)
+		nfs4_state_ref(&lock->st);
+	pthread_mutex_unlock(&cl->lock);
+	return lock;
+}
+
+/* The owner is as new afterwards, so that it goes when nobody uses it. */
+static void forget_sequence(struct nfs4_client *cl, struct nfs4_owner *o)
+{
+	pthread_mutex_lock(&cl->lock);
+	if (o->states == 0)
+		o->seq_known = false;
+	pthread_mutex_unlock(&cl->lock);
+}
+
+static void release(struct nfs4_client *cl, struct nfs4_owner *o)
+{
+	struct nfs4_lock *lock;
+
+	while ((lock = first_of(cl, o))) {
+		pthread_mutex_lock(&lock->open->busy);
+		if (!lock->st.gone)
+			nfs4_lock_end(lock);
+		pthread_mutex_unlock(&lock->open->busy);
+		nfs4_state_unref(&lock->st);
+	}
+	forget_sequence(cl, o);
+}
+
+int nfs4_release_lockowner(struct nfs4_compound *c, void *args)
+{
+	const struct nfs4_release_lockowner_args *a = args;
+	const struct nfs4_owner_name name = { NFS4_LOCK_OWNER, a->owner.name, a->owner.len };
+	struct nfs4_client *cl;
+	struct nfs4_owner *o;
+	int status = nfs4_caller(c, a->owner.clientid, &cl);
+
+	if (status != NFS4_OK)
+		return status;
+	o = nfs4_owner_find(cl, &name);
+	if (!o)
+		return NFS4_OK;
+	if (holds(cl, o))
+		status = NFS4ERR_LOCKS_HELD;
+	else
+		release(cl, o);
+	nfs4_owner_release(o);
+	return status;
+}

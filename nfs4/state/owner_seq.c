@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Sequence numbers of owners in minor version 0, and the answers kept for replays. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "nfs4/client/client.h"
+#include "nfs4/recovery/wheel.h"
+#include "nfs4/state/owners.h"
+
+bool nfs4_seq_advances(int status)
+{
+	switch (status) {
+	case NFS4ERR_STALE_CLIENTID:
+	case NFS4ERR_STALE_STATEID:
+	case NFS4ERR_BAD_STATEID:
+	case NFS4ERR_BAD_SEQID:
+	case NFS4ERR_BADXDR:
+	case NFS4ERR_RESOURCE:
+	case NFS4ERR_NOFILEHANDLE:
+	case NFS4ERR_MOVED:
+		return false;
+	default:
+		return true;
+	}
+}
+
+/* 1 comes after the largest number (RFC 7530 section 9.1.3), but there are clients that say 0. */
+static bool is_next(uint32_t last, uint32_t seqid)
+{
+	return seqid == last + 1 || (last == UINT32_MAX && seqid == 1);
+}
+
+bool nfs4_seq_is_next(struct nfs4_owner *o, uint32_t seqid)
+{
+	bool next;
+
+	pthread_mutex_lock(&o->client->lock);
+	next = !o->seq_known || is_next(o->seqid, seqid);
+	pthread_mutex_unlock(&o->client->lock);
+	return next;
+}
+
+void nfs4_seq_set(struct nfs4_owner *o, uint32_t seqid)
+{
+	pthread_mutex_lock(&o->client->lock);
+	o->seq_known = true;
+	o->seqid = seqid;
+	if (o->replay)
+		o->replay->opnum = 0; /* the answer to another operation */
+	pthread_mutex_unlock(&o->client->lock);
+}
+
+void nfs4_owner_drop_kept(struct nfs4_owner *o)
+{
+	struct nfs4_client *cl = o->client;
+	struct nfs4_open *kept;
+	bool gone;
+
+	pthread_mutex_lock(&cl->lock);
+	kept = o->kept;
+	o->kept = NULL;
+	gone = !kept || kept->st.gone;
+	if (kept && gone)
+		nfs4_state_forget(cl, &kept->st);
+	pthread_mutex_unlock(&cl->lock);
+	if (!gone)
+		nfs4_open_drop(kept);
+	if (kept)
+		nfs4_state_unref(&kept->st);
+}
+
+enum seq_verdict { SEQ_NEXT, SEQ_AGAIN, SEQ_AFRESH, SEQ_BUSY, SEQ_BAD, SEQ_NO_STATE };
+
+/* Where does the number stand? Under the client's lock. */
+static enum seq_verdict judge(const struct nfs4_compound *c, const struct nfs4_owner *o,
+			      uint32_t seqid)
+{
+	if (o->seq_busy)
+		return SEQ_BUSY;
+	if (!o->seq_known)
+		return SEQ_NEXT;
+	if (seqid == o->seqid)
+		return o->replay && o->replay->opnum == c->opnum ? SEQ_AGAIN : SEQ_BAD;
+	if (o->unconfirmed) {
+		/* RFC 7530 section 16.18.5: that OPEN may have been a replay; this one counts. */
+		if (c->opnum == OP_OPEN)
+			return SEQ_AFRESH;
+		if (c->opnum != OP_OPEN_CONFIRM)
+			return SEQ_NO_STATE;
+	}
+	return is_next(o->seqid, seqid) ? SEQ_NEXT : SEQ_BAD;
+}
+
+/* Puts the old answer; fh is where OPEN's left the current filehandle. */
+static int put_replay(struct nfs4_compound *c, const struct nfs4_owner *o, struct vfs_fh *fh)
+{
+	const struct nfs4_replay *r = o->replay;
+	int status = nfs4_reserve_reply(c, r->len);
+
+	if (status != NFS4_OK)
+		return status;
+	xdr_put_fixed(c->out, r->body, r->len); /* a multiple of 4 */
+	c->keep_body = true;
+	*fh = r->fh;
+	return (int)r->status;
+}
+
+/* The replay of an OPEN leads to its file, for the operations behind it. */
+static int go_to(struct nfs4_compound *c, const struct vfs_fh *fh)
+{
+	int status;
+
+	if (fh->len == 0)
+		return NFS4_OK;
+	status = nfs4_place_by_fh(c, &c->current, fh);
+	if (status != NFS4_OK)
+		c->keep_body = false;
+	return status;
+}
+
+static int refusal(enum seq_verdict v)
+{
+	switch (v) {
+	case SEQ_BUSY:
+		return NFS4ERR_RESOURCE; /* leaves the number as it is, as DELAY would not */
+	case SEQ_NO_STATE:
+		return NFS4ERR_BAD_STATEID;
+	default:
+		return NFS4ERR_BAD_SEQID;
+	}
+}
+
+int nfs4_seq_begin(struct nfs4_compound *c, struct nfs4_owner *o, uint32_t seqid, bool *replayed)
+{
+	struct nfs4_client *cl = o->client;
+	enum seq_verdict v;
+	struct vfs_fh fh = { .len = 0 };
+	int status = NFS4_OK;
+
+	*replayed = false;
+	if (c->minor > 0)
+		return NFS4_OK;
+	pthread_mutex_lock(&cl->lock);
+	v = judge(c, o, seqid);
+	if (v == SEQ_AGAIN) {
+		status = put_replay(c, o, &fh);
+	} else if (v == SEQ_NEXT || v == SEQ_AFRESH) {
+		o->seq_busy = true;
+		o->seq_next = seqid;
+		nfs4_owner_use(o);
+		c->seq_owner = o;
+	} else {
+		status = refusal(v);
+	}
+	pthread_mutex_unlock(&cl->lock);
+	if (v == SEQ_AGAIN) {
+		*replayed = true;
+		return status == NFS4_OK ? go_to(c, &fh) : status;
+	}
+	/* Only the operation after CLOSE makes sure that CLOSE's answer has arrived. */
+	if (v == SEQ_AFRESH || (v == SEQ_NEXT && !o->unconfirmed))
+		nfs4_owner_drop_kept(o);
+	return status;
+}
+
+/* Memory for an answer, the one that is there if it does. Under the client's lock. */
+static struct nfs4_replay *replay_for(struct nfs4_owner *o, uint32_t len)
+{
+	struct nfs4_client *cl = o->client;
+	uint32_t size = ((uint32_t)sizeof(struct nfs4_replay) + len + 63u) & ~63u;
+	struct nfs4_replay *r = o->replay;
+
+	if (r && r->size >= size)
+		return r;
+	if (r)
+		nfs4_state_discharge(cl, r->size);
+	free(r);
+	o->replay = NULL;
+	if (!nfs4_state_charge(cl, size))
+		return NULL;
+	o->replay = calloc(1, size);
+	if (o->replay)
+		o->replay->size = size;
+	else
+		nfs4_state_discharge(cl, size);
+	return o->replay;
+}
+
+/* Without memory the answer is not kept, and a replay is told NFS4ERR_BAD_SEQID. */
+static void keep_answer(const struct nfs4_compound *c, struct nfs4_owner *o, int status)
+{
+	size_t at = c->status_at + 4;
+	uint32_t len = (uint32_t)(xdr_out_pos(c->out) - at);
+	struct nfs4_replay *r = o->in_table ? replay_for(o, len) : NULL;
+
+	if (!r)
+		return;
+	r->opnum = c->opnum;
+	r->status = (uint32_t)status;
+	r->len = len;
+	r->fh.len = 0;
+	if (c->opnum == OP_OPEN && status == NFS4_OK)
+		r->fh = c->current.fh;
+	memcpy(r->body, c->out->base + at, len);
+}
+
+void nfs4_owner_done(struct nfs4_compound *c, int status)
+{
+	struct nfs4_owner *o = c->seq_owner;
+
+	if (!o)
+		return;
+	c->seq_owner = NULL;
+	pthread_mutex_lock(&o->client->lock);
+	o->seq_busy = false;
+	if (nfs4_seq_advances(status)) {
+		o->seq_known = true;
+		o->seqid = o->seq_next;
+		keep_answer(c, o, status);
+	}
+	pthread_mutex_unlock(&o->client->lock);
+	nfs4_owner_release(o);
+}

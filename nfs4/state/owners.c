@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "nfs4/state/owners.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nfs4/client/client.h"
+#include "nfs4/recovery/wheel.h"
+#include "nfs4/server.h"
+#include "nfs4/state/hash.h"
+
+#define BUCKETS_MIN 8u
+
+static void holder_ref(struct vfs_holder *h)
+{
+	nfs4_owner_ref(nfs4_owner_of_holder(h));
+}
+
+static void holder_put(struct vfs_holder *h)
+{
+	nfs4_owner_unref(nfs4_owner_of_holder(h));
+}
+
+static const struct vfs_holder_ops holder_ops = { .ref = holder_ref, .put = holder_put };
+
+bool nfs4_holder_is_ours(const struct vfs_holder *h)
+{
+	return h && h->ops == &holder_ops;
+}
+
+void nfs4_owner_ref(struct nfs4_owner *o)
+{
+	atomic_fetch_add_explicit(&o->refs, 1, memory_order_relaxed);
+}
+
+void nfs4_owner_unref(struct nfs4_owner *o)
+{
+	if (atomic_fetch_sub_explicit(&o->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	nfs4_client_put(o->client);
+	free(o->replay);
+	free(o);
+}
+
+static uint32_t hash_of(const struct nfs4_owner_name *name)
+{
+	return (uint32_t)nfs4_hash_bytes(name->kind, name->name, name->len);
+}
+
+static struct nfs4_owner **bucket(struct nfs4_client_state *cs, uint32_t hash)
+{
+	return &cs->owner_hash[hash & (cs->owner_buckets - 1)];
+}
+
+static struct nfs4_owner *find(struct nfs4_client_state *cs, const struct nfs4_owner_name *name,
+			       uint32_t hash)
+{
+	struct nfs4_owner *o;
+
+	if (cs->owner_buckets == 0)
+		return NULL;
+	for (o = *bucket(cs, hash); o; o = o->hash_next) {
+		if (o->hash == hash && o->kind == name->kind && o->len == name->len &&
+		    memcmp(o->name, name->name, name->len) == 0)
+			return o;
+	}
+	return NULL;
+}
+
+static void insert(struct nfs4_client_state *cs, struct nfs4_owner *o)
+{
+	struct nfs4_owner **at = bucket(cs, o->hash);
+
+	o->hash_next = *at;
+	*at = o;
+}
+
+static void rehash(struct nfs4_client_state *cs, struct nfs4_owner **old, uint32_t n)
+{
+	struct nfs4_owner *o, *next;
+
+	for (uint32_t i = 0; i < n; i++) {
+		for (o = old[i]; o; o = next) {
+			next = o->hash_next;
+			insert(cs, o);
+		}
+	}
+}
+
+static bool grow(struct nfs4_client *cl)
+{
+	struct nfs4_client_state *cs = &cl->state;
+	uint32_t n = cs->owner_buckets, twice = n > 0 ? 2 * n : BUCKETS_MIN;
+	struct nfs4_owner **fresh, **old = cs->owner_hash;
+
+	if (!nfs4_state_charge(cl, (twice - n) * sizeof(*fresh)))
+		return n > 0;
+	fresh = calloc(twice, sizeof(*fresh));
+	if (!fresh) {
+		nfs4_state_discharge(cl, (twice - n) * sizeof(*fresh));
+		return n > 0;
+	}
+	cs->owner_hash = fresh;
+	cs->owner_buckets = twice;
+	rehash(cs, old, n);
+	free(old);
+	return true;
+}
+
+static size_t cost_of(uint32_t len)
+{
+	return sizeof(struct nfs4_owner) + len;
+}
+
+static struct nfs4_owner *new_owner(struct nfs4_client *cl, const struct nfs4_owner_name *name,
+				    uint32_t hash)
+{
+	struct nfs4_client_state *cs = &cl->state;
+	struct nfs4_owner *o;
+
+	if (cs->owners >= cs->owner_buckets && !grow(cl))
+		return NULL;
+	if (!nfs4_state_charge(cl, cost_of(name->len)))
+		return NULL;
+	o = calloc(1, cost_of(name->len));
+	if (!o) {
+		nfs4_state_discharge(cl, cost_of(name->len));
+		return NULL;
+	}
+	o->holder.ops = &holder_ops;
+	o->refs = 1;
+	o->kind = (uint8_t)name->kind;
+	o->in_table = true;
+	o->client = cl;
+	nfs4_client_ref(cl);
+	o->hash = hash;
+	o->len = name->len;
+	memcpy(o->name, name->name, name->len);
+	insert(cs, o);
+	cs->owners++;
+	nfs4_states_count(cl->srv, 1, 0, 0);
+	return o;
+}
+
+/* Unconfirmed from the start: it might be one that was forgotten, and this a replay. */
+static void begin_unconfirmed(struct nfs4_client_state *cs, struct nfs4_owner *o)
+{
+	o->unconfirmed = true;
+	o->since = (uint32_t)nfs4_now();
+	TAILQ_INSERT_TAIL(&cs->unconfirmed, o, link);
+}
+
+void nfs4_owner_use(struct nfs4_owner *o)
+{
+	if (o->idle) {
+		o->idle = false;
+		TAILQ_REMOVE(&o->client->state.idle, o, link);
+		o->client->state.nidle--;
+	}
+	nfs4_owner_ref(o);
+	o->users++;
+}
+
+int nfs4_owner_get(struct nfs4_compound *c, struct nfs4_client *cl,
+		   const struct nfs4_owner_name *name, struct nfs4_owner **out)
+{
+	struct nfs4_client_state *cs = &cl->state;
+	uint32_t hash = hash_of(name);
+	struct nfs4_owner *o;
+	int status = NFS4_OK;
+
+	pthread_mutex_lock(&cl->lock);
+	o = find(cs, name, hash);
+	if (cs->dropped) {
+		status = NFS4ERR_EXPIRED;
+	} else if (!o) {
+		o = new_owner(cl, name, hash);
+		if (!o)
+			status = nfs4_state_no_memory(c);
+		else if (c->minor == 0 && name->kind == NFS4_OPEN_OWNER && cs->owner_forgotten)
+			begin_unconfirmed(cs, o);
+	}
+	if (status == NFS4_OK)
+		nfs4_owner_use(o);
+	pthread_mutex_unlock(&cl->lock);
+	*out = status == NFS4_OK ? o : NULL;
+	return status;
+}
+
+struct nfs4_owner *nfs4_owner_find(struct nfs4_client *cl, const struct nfs4_owner_name *name)
+{
+	struct nfs4_owner *o;
+
+	pthread_mutex_lock(&cl->lock);
+	o = find(&cl->state, name, hash_of(name));
+	if (o)
+		nfs4_owner_use(o);
+	pthread_mutex_unlock(&cl->lock);
+	return o;
+}
+
+void nfs4_owner_forget(struct nfs4_owner *o, struct nfs4_dead_owners *dead)
+{
+	struct nfs4_client *cl = o->client;
+	struct nfs4_client_state *cs = &cl->state;
+	struct nfs4_owner **at = bucket(cs, o->hash);
+
+	while (*at != o)
+		at = &(*at)->hash_next;
+	*at = o->hash_next;
+	if (o->unconfirmed)
+		TAILQ_REMOVE(&cs->unconfirmed, o, link);
+	if (o->idle) {
+		TAILQ_REMOVE(&cs->idle, o, link);
+		cs->nidle--;
+	}
+	o->in_table = o->unconfirmed = o->idle = false;
+	if (o->kept) {
+		nfs4_state_forget(cl, &o->kept->st);
+		o->kept->st.hash_next = dead->kept; /* in no hash any more */
+		dead->kept = &o->kept->st;
+		o->kept = NULL;
+	}
+	nfs4_state_discharge(cl, cost_of(o->len) + (o->replay ? o->replay->size : 0));
+	cs->owners--;
+	cs->owner_forgotten |= o->kind == NFS4_OPEN_OWNER && o->seq_known;
+	nfs4_states_count(cl->srv, -1, 0, 0);
+	o->hash_next = dead->first;
+	dead->first = o;
+}
+
+void nfs4_bury(struct nfs4_dead_owners *dead)
+{
+	struct nfs4_owner *o, *next_owner;
+	struct nfs4_state *st, *next;
+
+	for (st = dead->kept; st; st = next) {
+		next = st->hash_next;
+		nfs4_state_unref(st);
+	}
+	for (o = dead->first; o; o = next_owner) {
+		next_owner = o->hash_next;
+		nfs4_owner_unref(o);
+	}
+}
+
+void nfs4_owner_maybe_idle(struct nfs4_owner *o, struct nfs4_dead_owners *dead)
+{
+	struct nfs4_client_state *cs = &o->client->state;
+
+	if (o->states > 0 || o->users > 0 || !o->in_table || o->idle)
+		return;
+	if (!o->seq_known || cs->dropped) {
+		nfs4_owner_forget(o, dead);
+		return;
+	}
+	if (o->unconfirmed)
+		return; /* that list has its time, too */
+	o->idle = true;
+	o->since = (uint32_t)nfs4_now();
+	TAILQ_INSERT_TAIL(&cs->idle, o, link);
+	if (++cs->nidle > NFS4_IDLE_OWNERS_MAX)
+		nfs4_owner_forget(TAILQ_FIRST(&cs->idle), dead);
+}
+
+void nfs4_owner_release(struct nfs4_owner *o)
+{
+	struct nfs4_dead_owners dead = { NULL, NULL };
+	struct nfs4_client *cl;
+
+	if (!o)
+		return;
+	cl = o->client;
+	nfs4_client_ref(cl);
+	pthread_mutex_lock(&cl->lock);
+	o->users--;
+	nfs4_owner_maybe_idle(o, &dead);
+	pthread_mutex_unlock(&cl->lock);
+	nfs4_bury(&dead);
+	nfs4_owner_unref(o);
+	nfs4_client_put(cl);
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "nfs4/state/slots.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "nfs4/client/client.h"
+
+#define CHUNK 256u /* slots */
+#define GEN_BITS 12
+#define GEN_MASK ((1u << GEN_BITS) - 1)
+#define NONE NFS4_STATES_MAX
+
+/* A slot in use is the pointer, which is even; a free one has its next generation and neighbour. */
+static uint64_t free_slot(uint32_t next, uint32_t gen)
+{
+	return ((uint64_t)next << GEN_BITS | (gen & GEN_MASK)) << 1 | 1;
+}
+
+static bool is_free(uint64_t slot)
+{
+	return slot & 1;
+}
+
+static uint32_t next_of(uint64_t slot)
+{
+	return (uint32_t)(slot >> (GEN_BITS + 1));
+}
+
+static uint32_t gen_of(uint64_t slot)
+{
+	return (uint32_t)(slot >> 1) & GEN_MASK;
+}
+
+static uint64_t *slot_at(const struct nfs4_client_state *cs, uint32_t i)
+{
+	return &cs->chunks[i / CHUNK][i % CHUNK];
+}
+
+void nfs4_slots_init(struct nfs4_client_state *cs)
+{
+	cs->free_first = NONE;
+	cs->free_last = NONE;
+}
+
+static size_t directory_size(uint32_t nchunks)
+{
+	return nchunks * sizeof(uint64_t *);
+}
+
+void nfs4_slots_fini(struct nfs4_client *cl)
+{
+	struct nfs4_client_state *cs = &cl->state;
+
+	for (uint32_t i = 0; i < cs->nchunks; i++)
+		free(cs->chunks[i]);
+	nfs4_state_discharge(cl, cs->nchunks * (CHUNK * sizeof(uint64_t) + sizeof(uint64_t *)));
+	free(cs->chunks);
+	cs->chunks = NULL;
+	cs->nchunks = 0;
+	nfs4_slots_init(cs);
+}
+
+static void append_free(struct nfs4_client_state *cs, uint32_t i, uint32_t gen)
+{
+	uint64_t *last;
+
+	*slot_at(cs, i) = free_slot(NONE, gen);
+	if (cs->free_last == NONE) {
+		cs->free_first = i;
+	} else {
+		last = slot_at(cs, cs->free_last);
+		*last = free_slot(i, gen_of(*last));
+	}
+	cs->free_last = i;
+}
+
+/* The directory doubles, so that growing costs the same for each chunk. */
+static int add_chunk(struct nfs4_client *cl)
+{
+	struct nfs4_client_state *cs = &cl->state;
+	const uint32_t n = cs->nchunks;
+	uint64_t **chunks = cs->chunks, *chunk;
+	size_t cost = CHUNK * sizeof(uint64_t) + sizeof(uint64_t *);
+
+	if ((n + 1) * CHUNK > NFS4_STATES_MAX)
+		return -ENOSPC;
+	if (!nfs4_state_charge(cl, cost))
+		return -ENOMEM;
+	if ((n & (n - 1)) == 0)
+		chunks = realloc(cs->chunks, directory_size(n > 0 ? 2 * n : 1));
+	chunk = chunks ? calloc(CHUNK, sizeof(uint64_t)) : NULL;
+	if (chunks)
+		cs->chunks = chunks;
+	if (!chunk) {
+		nfs4_state_discharge(cl, cost);
+		return -ENOMEM;
+	}
+	cs->chunks[n] = chunk;
+	cs->nchunks++;
+	for (uint32_t i = 0; i < CHUNK; i++)
+		append_free(cs, n * CHUNK + i, 1);
+	return 0;
+}
+
+int nfs4_slot_take(struct nfs4_client *cl, struct nfs4_state *st)
+{
+	struct nfs4_client_state *cs = &cl->state;
+	int rc = cs->free_first == NONE ? add_chunk(cl) : 0;
+	uint64_t *slot;
+	uint32_t i;
+
+	if (rc != 0)
+		return rc;
+	i = cs->free_first;
+	slot = slot_at(cs, i);
+	cs->free_first = next_of(*slot);
+	if (cs->free_first == NONE)
+		cs->free_last = NONE;
+	st->id = i << GEN_BITS | gen_of(*slot);
+	*slot = (uint64_t)(uintptr_t)st;
+	return 0;
+}
+
+void nfs4_slot_free(struct nfs4_client_state *cs, uint32_t id)
+{
+	append_free(cs, id >> GEN_BITS, (id & GEN_MASK) + 1);
+}
+
+struct nfs4_state *nfs4_slot_find(const struct nfs4_client_state *cs, uint32_t id)
+{
+	uint32_t i = id >> GEN_BITS;
+	struct nfs4_state *st;
+	uint64_t slot;
+
+	if (i >= cs->nchunks * CHUNK)
+		return NULL;
+	slot = *slot_at(cs, i);
+	if (is_free(slot))
+		return NULL;
+	st = (struct nfs4_state *)(uintptr_t)slot; /* NOLINT: what slot_take put */
+	return st->id == id ? st : NULL;
+}

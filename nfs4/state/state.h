@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * This folder's own: owners, and what stateids name. All of a client's are in its tables
+ * (nfs4/state/client_state.h) under the client's lock, which is not held across calls into vfs/.
+ *
+ * What changes shares and locks holds the open's busy lock, one for an open and all locks that came
+ * of it: vfs/ wants calls for one share and one lock owner one at a time. Order: busy -> client's
+ * lock. No two busy locks are held at once.
+ *
+ * A state is in the tables with one reference; operations under way hold others. One that has left
+ * the tables (gone) has ended towards vfs/, or ends before whoever took it out lets go of busy.
+ */
+#ifndef RN_NFS4_STATE_STATE_H
+#define RN_NFS4_STATE_STATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "lib/checked.h"
+#include "nfs4/compound.h"
+#include "nfs4/state/client_state.h"
+#include "nfs4/state/owner.h"
+#include "nfs4/stateid.h"
+#include "vfs/lock.h"
+#include "vfs/share.h"
+
+struct nfs4_replay;
+
+enum nfs4_owner_kind { NFS4_OPEN_OWNER, NFS4_LOCK_OWNER };
+
+struct nfs4_owner {
+	struct vfs_holder holder; /* what vfs/ names in conflicts */
+	_Atomic uint32_t refs;	  /* the table's, states', conflicts', c->seq_owner */
+	uint8_t kind;
+	/* Under the client's lock. */
+	bool in_table;
+	bool idle;	  /* in the list of those */
+	bool unconfirmed; /* in the list of those */
+	bool seq_known;	  /* seqid has been set: minor version 0 */
+	bool seq_busy;	  /* an operation has advanced it and has not ended */
+	uint32_t seqid, seq_next;
+	uint32_t states;	    /* in the table */
+	uint32_t users;		    /* operations under way */
+	uint32_t since;		    /* idle or unconfirmed: seconds of nfs4_now() */
+	struct nfs4_replay *replay; /* the last answer */
+	/* Minor version 0: the open that is not confirmed, or the one that was closed last, whose
+	 * stateid must still find the owner if CLOSE is sent again. */
+	struct nfs4_open *kept;
+	struct nfs4_owner *hash_next;
+	TAILQ_ENTRY(nfs4_owner) link; /* idle or unconfirmed */
+	LIST_HEAD(, nfs4_lock) locks; /* of a lock-owner */
+
+	struct nfs4_client *client; /* a reference */
+	uint32_t hash;
+	uint32_t len;
+	uint8_t name[];
+};
+
+/* What a sequence number's operation was answered. */
+struct nfs4_replay {
+	uint32_t opnum, status;
+	uint32_t len, size; /* bytes of the body, and of this */
+	struct vfs_fh fh;   /* OPEN: the current filehandle afterwards; len 0: as before */
+	uint8_t body[];
+};
+
+enum nfs4_state_kind { NFS4_STATE_OPEN = 1, NFS4_STATE_LOCK = 2, NFS4_STATE_ANY = 3 };
+
+struct nfs4_state {
+	_Atomic uint32_t refs;
+	uint8_t kind;
+	/* Under the client's lock. */
+	bool gone;	  /* in no table any more; read under busy as well */
+	bool slotted;	  /* its stateid still finds it */
+	uint32_t id;	  /* slot and generation */
+	uint32_t seqid;	  /* as last given to the client; 0: not yet */
+	uint32_t revoked; /* nfsstat4, or 0 */
+	struct nfs4_state *hash_next;
+	TAILQ_ENTRY(nfs4_state) link;
+
+	struct nfs4_owner *owner; /* a reference */
+	struct vfs_file *file;	  /* a reference */
+};
+
+struct nfs4_open {
+	struct nfs4_state st;
+	pthread_mutex_t busy;
+	struct vfs_share share;	      /* under busy */
+	_Atomic uint8_t access;	      /* what share has, for data operations */
+	uint32_t pending;	      /* OPENs under way; under busy */
+	uint16_t combinations;	      /* of access and deny, as opened; under busy */
+	LIST_HEAD(, nfs4_lock) locks; /* under the client's lock */
+	uint8_t fh_len;
+	uint8_t fh[]; /* the handle it was opened by: compared first, as it costs nothing */
+};
+
+struct nfs4_lock {
+	struct nfs4_state st;
+	struct vfs_lock_owner ranges; /* under open->busy */
+	struct nfs4_open *open;	      /* a reference */
+	_Atomic bool held;	      /* it has ranges: changed under open->busy */
+	LIST_ENTRY(nfs4_lock) open_link, owner_link;
+};
+
+static inline struct nfs4_open *nfs4_as_open(struct nfs4_state *st)
+{
+	return rn_container_of(st, struct nfs4_open, st);
+}
+
+static inline struct nfs4_lock *nfs4_as_lock(struct nfs4_state *st)
+{
+	return rn_container_of(st, struct nfs4_lock, st);
+}
+
+/* Whose busy lock guards what st has of vfs/. */
+static inline struct nfs4_open *nfs4_open_of(struct nfs4_state *st)
+{
+	return st->kind == NFS4_STATE_OPEN ? nfs4_as_open(st) : nfs4_as_lock(st)->open;
+}
+
+/* The seqid of a stateid after v (RFC 8881 section 8.2.2): 0 is never one. */
+static inline uint32_t nfs4_next_seqid(uint32_t v)
+{
+	return v == UINT32_MAX ? 1 : v + 1;
+}
+
+/* nfs4/state/table.c. Under the client's lock, but for ref and unref. */
+void nfs4_state_ref(struct nfs4_state *st);
+void nfs4_state_unref(struct nfs4_state *st); /* NULL is allowed; called without locks */
+struct nfs4_state *nfs4_state_by_file(struct nfs4_client *cl, const struct nfs4_owner *o,
+				      const struct vfs_file *f);
+/* Into the tables, with the table's reference added. 0 or -ENOMEM, -ENOSPC,
+ * -ESTALE: the client's state is being dropped. */
+int nfs4_state_add(struct nfs4_client *cl, struct nfs4_state *st);
+/* Out of the tables; whoever calls puts the table's reference later. keep: its stateid still finds
+ * it, until nfs4_state_forget. */
+void nfs4_state_remove(struct nfs4_client *cl, struct nfs4_state *st, bool keep);
+void nfs4_state_forget(struct nfs4_client *cl, struct nfs4_state *st);
+/* Its stateid is answered status from now on; the next OPEN or LOCK gets another. */
+void nfs4_state_revoke(struct nfs4_client *cl, struct nfs4_state *st, int status);
+/* The tables' memory: they are empty, and the client's state is dropped. */
+void nfs4_states_empty(struct nfs4_client *cl);
+
+/* nfs4/state/open_state.c. New ones, in no table: a reference for the caller. NULL: no memory. */
+struct nfs4_open *nfs4_open_new(struct nfs4_owner *o, struct vfs_file *f, const struct vfs_fh *fh);
+struct nfs4_lock *nfs4_lock_new(struct nfs4_owner *o, struct nfs4_open *open);
+/* The last reference has been put; what st had a reference of, to be put next, or NULL. */
+struct nfs4_state *nfs4_state_free(struct nfs4_state *st);
+/* Ends an open and its locks: out of the tables, and towards vfs/. keep as above. The caller holds
+ * busy, and has looked that it is not gone. */
+void nfs4_open_end(struct nfs4_open *open, bool keep);
+/* As above, by itself; nothing if it is gone. The caller holds no lock. */
+void nfs4_open_drop(struct nfs4_open *open);
+void nfs4_lock_end(struct nfs4_lock *lock);
+/* Is it the file that the open is of? */
+bool nfs4_state_is_of(struct nfs4_state *st, struct nfs4_place *p);
+
+/* Memory (nfs4/state/memory.c): out of the budget, so that no client has more than what is left for
+ * all others. Under the client's lock. False: not now. */
+bool nfs4_state_charge(struct nfs4_client *cl, size_t bytes);
+void nfs4_state_discharge(struct nfs4_client *cl, size_t bytes);
+/* What is answered then: NFS4ERR_RESOURCE or NFS4ERR_DELAY. */
+int nfs4_state_no_memory(const struct nfs4_compound *c);
+
+/* For counters. */
+void nfs4_states_count(struct nfs4_server *srv, int owners, int opens, int locks);
+
+#endif

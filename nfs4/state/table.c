@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A client's opens and locks by {owner, file}, and what else adding and removing one means. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "nfs4/client/client.h"
+#include "nfs4/state/hash.h"
+#include "nfs4/state/slots.h"
+#include "nfs4/state/state.h"
+
+#define BUCKETS_MIN 16u
+
+void nfs4_state_ref(struct nfs4_state *st)
+{
+	atomic_fetch_add_explicit(&st->refs, 1, memory_order_relaxed);
+}
+
+void nfs4_state_unref(struct nfs4_state *st)
+{
+	while (st && atomic_fetch_sub_explicit(&st->refs, 1, memory_order_acq_rel) == 1)
+		st = nfs4_state_free(st);
+}
+
+static uint32_t bucket_of(const struct nfs4_client_state *cs, const struct nfs4_owner *o,
+			  const struct vfs_file *f)
+{
+	uint64_t h = nfs4_mix((uintptr_t)o) ^ (uintptr_t)f;
+
+	return (uint32_t)nfs4_mix(h) & (cs->state_buckets - 1);
+}
+
+struct nfs4_state *nfs4_state_by_file(struct nfs4_client *cl, const struct nfs4_owner *o,
+				      const struct vfs_file *f)
+{
+	struct nfs4_client_state *cs = &cl->state;
+	struct nfs4_state *st;
+
+	if (cs->state_buckets == 0)
+		return NULL;
+	st = cs->state_hash[bucket_of(cs, o, f)];
+	while (st && (st->owner != o || st->file != f))
+		st = st->hash_next;
+	return st;
+}
+
+static void hash_insert(struct nfs4_client_state *cs, struct nfs4_state *st)
+{
+	struct nfs4_state **at = &cs->state_hash[bucket_of(cs, st->owner, st->file)];
+
+	st->hash_next = *at;
+	*at = st;
+}
+
+static void hash_remove(struct nfs4_client_state *cs, struct nfs4_state *st)
+{
+	struct nfs4_state **at = &cs->state_hash[bucket_of(cs, st->owner, st->file)];
+
+	while (*at != st)
+		at = &(*at)->hash_next;
+	*at = st->hash_next;
+}
+
+/* Twice as many buckets when there are as many states; no memory: chains grow. */
+static int grow(struct nfs4_client *cl)
+{
+	struct nfs4_client_state *cs = &cl->state;
+	uint32_t n = cs->state_buckets > 0 ? 2 * cs->state_buckets : BUCKETS_MIN;
+	struct nfs4_state **fresh, **old = cs->state_hash, *st;
+
+	if (!nfs4_state_charge(cl, (n - cs->state_buckets) * sizeof(*fresh)))
+		return cs->state_buckets > 0 ? 0 : -ENOMEM;
+	fresh = calloc(n, sizeof(*fresh));
+	if (!fresh) {
+		nfs4_state_discharge(cl, (n - cs->state_buckets) * sizeof(*fresh));
+		return cs->state_buckets > 0 ? 0 : -ENOMEM;
+	}
+	cs->state_hash = fresh;
+	cs->state_buckets = n;
+	TAILQ_FOREACH(st, &cs->states, link)
+	{
+		if (!st->revoked)
+			hash_insert(cs, st);
+	}
+	free(old);
+	return 0;
+}
+
+static size_t cost_of(struct nfs4_state *st)
+{
+	return st->kind == NFS4_STATE_OPEN ? sizeof(struct nfs4_open) + nfs4_as_open(st)->fh_len
+					   : sizeof(struct nfs4_lock);
+}
+
+static void count(struct nfs4_client *cl, const struct nfs4_state *st, int by)
+{
+	bool open = st->kind == NFS4_STATE_OPEN;
+
+	if (open)
+		cl->state.opens += (uint32_t)by;
+	else
+		cl->state.locks += (uint32_t)by;
+	nfs4_states_count(cl->srv, 0, open ? by : 0, open ? 0 : by);
+}
+
+int nfs4_state_add(struct nfs4_client *cl, struct nfs4_state *st)
+{
+	struct nfs4_client_state *cs = &cl->state;
+	int rc = 0;
+
+	if (cs->dropped)
+		return -ESTALE;
+	if (cs->opens + cs->locks >= cs->state_buckets)
+		rc = grow(cl);
+	if (rc == 0 && !nfs4_state_charge(cl, cost_of(st)))
+		rc = -ENOMEM;
+	if (rc != 0)
+		return rc;
+	rc = nfs4_slot_take(cl, st);
+	if (rc != 0) {
+		nfs4_state_discharge(cl, cost_of(st));
+		return rc;
+	}
+	st->slotted = true;
+	hash_insert(cs, st);
+	TAILQ_INSERT_TAIL(&cs->states, st, link);
+	if (st->kind == NFS4_STATE_LOCK) {
+		LIST_INSERT_HEAD(&nfs4_as_lock(st)->open->locks, nfs4_as_lock(st), open_link);
+		LIST_INSERT_HEAD(&st->owner->locks, nfs4_as_lock(st), owner_link);
+	}
+	st->owner->states++;
+	nfs4_state_ref(st);
+	count(cl, st, 1);
+	return 0;
+}
+
+void nfs4_state_remove(struct nfs4_client *cl, struct nfs4_state *st, bool keep)
+{
+	struct nfs4_client_state *cs = &cl->state;
+
+	st->gone = true;
+	if (st->revoked)
+		atomic_fetch_sub(&cs->revoked, 1);
+	else
+		hash_remove(cs, st);
+	TAILQ_REMOVE(&cs->states, st, link);
+	if (st->kind == NFS4_STATE_LOCK) {
+		LIST_REMOVE(nfs4_as_lock(st), open_link);
+		LIST_REMOVE(nfs4_as_lock(st), owner_link);
+	}
+	st->owner->states--;
+	count(cl, st, -1);
+	if (!keep)
+		nfs4_state_forget(cl, st);
+}
+
+void nfs4_state_revoke(struct nfs4_client *cl, struct nfs4_state *st, int status)
+{
+	if (st->revoked)
+		return;
+	hash_remove(&cl->state, st);
+	st->revoked = (uint32_t)status;
+	atomic_fetch_add(&cl->state.revoked, 1);
+}
+
+void nfs4_states_empty(struct nfs4_client *cl)
+{
+	struct nfs4_client_state *cs = &cl->state;
+
+	nfs4_slots_fini(cl);
+	nfs4_state_discharge(cl, cs->state_buckets * sizeof(*cs->state_hash));
+	free(cs->state_hash);
+	cs->state_hash = NULL;
+	cs->state_buckets = 0;
+}
+
+void nfs4_state_forget(struct nfs4_client *cl, struct nfs4_state *st)
+{
+	if (!st->slotted)
+		return;
+	st->slotted = false;
+	nfs4_slot_free(&cl->state, st->id);
+	nfs4_state_discharge(cl, cost_of(st));
+}
