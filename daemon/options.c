@@ -47,7 +47,7 @@ static const struct option plain_options[] = {
 static void print_help(void)
 {
 	printf("usage: ringnfsd [--config FILE] [OPTION ...]\n"
-	       "Serves the directories of exports(5) over NFSv3, RDMA and TCP.\n\n"
+	       "Serves the directories of exports(5) over NFSv3 and NFSv4, RDMA and TCP.\n\n"
 	       "  --config FILE  settings (default " RN_SYSCONFDIR "/ringnfs.conf)\n");
 	for (size_t i = 0; i < N_KEYS; i++)
 		printf("  --%s %s\n", key_options[i].name, key_options[i].help);
