@@ -153,8 +153,12 @@ static int end_op(struct nfs4_compound *c, int status)
 		status = nfs4_reply_too_big(c, 0);
 	}
 	status = nfs4_status_for(c->opnum, c->minor, status);
-	if (status != NFS4_OK && !c->keep_body)
+	if (status != NFS4_OK && !c->keep_body) {
 		xdr_out_rewind(c->out, body);
+		if (c->op && (c->op->flags & NFS4_OP_FAILS_WITH_BITMAP) &&
+		    c->out->size - c->out->used >= 4)
+			xdr_put_u32(c->out, 0);
+	}
 	xdr_patch_u32(c->out, c->status_at, (uint32_t)status);
 	if (c->seq_owner)
 		nfs4_owner_done(c, status);

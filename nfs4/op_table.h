@@ -17,6 +17,7 @@ enum nfs4_op_flags {
 	 * section 16.2.3.1.2). */
 	NFS4_OP_SETS_FH = 8,
 	NFS4_OP_NEEDS_SAVED_FH = 16,
+	NFS4_OP_FAILS_WITH_BITMAP = 32, /* its result has a bitmap4 even on failure: SETATTR */
 };
 
 struct nfs4_op {

@@ -16,20 +16,14 @@ void nfs4_decode_setattr(struct nfs4_compound *c, void *args)
 	nfs4_get_sattr(c, &a->attrs);
 }
 
-/* The result has a bitmap whatever the status. */
-static int put_result(struct nfs4_compound *c, int status)
-{
-	const struct nfs4_setattr_args *a = c->args;
-	static const struct nfs4_bitmap none;
-
-	c->keep_body = true;
-	nfs4_put_bitmap(c->out, status == NFS4_OK ? &a->attrs.given : &none);
-	return status;
-}
-
+/* On failure the loop puts an empty bitmap. */
 static int after_sync(struct nfs4_compound *c, int rc)
 {
-	return put_result(c, nfs4_status(c->minor, rc));
+	const struct nfs4_setattr_args *a = c->args;
+
+	if (rc == 0)
+		nfs4_put_bitmap(c->out, &a->attrs.given);
+	return nfs4_status(c->minor, rc);
 }
 
 /* mode_set_masked: the other bits stay. */
@@ -78,12 +72,12 @@ int nfs4_setattr(struct nfs4_compound *c, void *args)
 	if (status == NFS4_OK && a->attrs.set.set_size)
 		status = nfs4_io_begin(c, &a->sid, NFS4_IO_WRITE, &right);
 	if (status != NFS4_OK)
-		return put_result(c, status);
+		return status;
 	a->attrs.set.opened = right.opened;
 	rc = set(c, a);
 	nfs4_io_end(&right);
 	if (rc == 0 && nfs4_bitmap_empty(&a->attrs.given))
-		return put_result(c, NFS4_OK);
+		return after_sync(c, 0); /* nothing that could be lost */
 	c->sync.node[0] = c->current.node;
 	return nfs4_settle(c, rc, after_sync);
 }
