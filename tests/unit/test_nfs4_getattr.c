@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* GETATTR of every attribute and type of object, and ACCESS, in each minor version. */
+#include <sys/statvfs.h>
+#include <sys/sysmacros.h>
+
+#include "nfs4/attr/table.h"
+#include "tests/unit/nfs3_suite.h"
+#include "tests/unit/nfs4_attrs.h"
+#include "tests/unit/nfs4_minors.h"
+
+NFS3_SUITE(nfs4_getattr);
+
+static struct fix4_attrs attrs_of(const char *name, struct fix4_session *s)
+{
+	struct vfs_fh fh = *name ? handle(name) : f->root;
+	struct fix4_attrs a;
+
+	cr_assert_eq(fix4_getattr(f, s, &fh, &a), NFS4_OK, "GETATTR %s", name);
+	whole();
+	return a;
+}
+
+static bool same_time(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+static void check_file(struct fix4_session *s, uint32_t minor)
+{
+	struct fix4_attrs a = attrs_of("file", s);
+	struct vfs_fh fh = handle("file");
+	struct nfs4_bitmap want;
+	struct stat st;
+
+	cr_assert_eq(stat(fix_path(f, "file"), &st), 0);
+	cr_expect_eq(a.type, NF4REG);
+	cr_expect_eq(a.mode, 04644);
+	cr_expect_eq(a.size, 5);
+	cr_expect_eq(a.used, (uint64_t)st.st_blocks * 512);
+	cr_expect_eq(a.nlink, 2);
+	cr_expect_eq(a.fileid, st.st_ino);
+	cr_expect_eq(a.mounted_on, st.st_ino);
+	cr_expect_str_eq(a.owner, "1001");
+	cr_expect_str_eq(a.group, "1002");
+	cr_expect(same_time(&a.mtime, &st.st_mtim));
+	cr_expect(same_time(&a.ctime, &st.st_ctim));
+	cr_expect(same_time(&a.atime, &st.st_atim));
+	cr_expect_neq(a.change, 0);
+	cr_expect_eq(a.rdattr_error, NFS4_OK);
+	cr_expect(a.fh.len == fh.len && memcmp(a.fh.data, fh.data, fh.len) == 0);
+	/* All that is said to be supported came, but for what can only be set. */
+	want = a.supported;
+	nfs4_attr_supported(minor, &a.supported);
+	if (!nfs4_bitmap_has(&want, FATTR4_TIME_CREATE))
+		nfs4_bitmap_remove(&a.supported, FATTR4_TIME_CREATE);
+	cr_expect_arr_eq(&want, &a.supported, sizeof(want));
+	nfs4_bitmap_remove(&want, FATTR4_TIME_ACCESS_SET);
+	nfs4_bitmap_remove(&want, FATTR4_TIME_MODIFY_SET);
+	nfs4_bitmap_remove(&want, FATTR4_MODE_SET_MASKED);
+	cr_expect_arr_eq(&want, &a.have, sizeof(want), "4.%u", minor);
+}
+
+Test(nfs4_getattr, a_file)
+{
+	NEED_FIXTURE();
+	make_file("file", "hello", 0644);
+	cr_assert_eq(chown(fix_path(f, "file"), 1001, 1002), 0);
+	cr_assert_eq(chmod(fix_path(f, "file"), 04644), 0);
+	char path[128];
+	snprintf(path, sizeof(path), "%s/second", f->dir[0]);
+	cr_assert_eq(link(fix_path(f, "file"), path), 0);
+	FOR_MINORS(check_file);
+}
+
+static void check_fs(struct fix4_session *s, uint32_t minor)
+{
+	struct fix4_attrs a = attrs_of("", s);
+	struct statvfs st;
+
+	cr_assert_eq(statvfs(f->dir[0], &st), 0);
+	cr_expect_eq(a.type, NF4DIR);
+	cr_expect_eq(a.fh_expire, FH4_PERSISTENT);
+	cr_expect(a.links && a.symlinks && a.unique && a.cansettime && a.case_preserving);
+	cr_expect(a.chown_restricted && a.homogeneous && a.no_trunc);
+	cr_expect_not(a.named_attr || a.case_insensitive);
+	cr_expect_eq(a.space[2], (uint64_t)st.f_blocks * st.f_frsize);
+	cr_expect_leq(a.space[0], a.space[1]);
+	cr_expect_leq(a.files[1], a.files[2]);
+	cr_expect_eq(a.maxname, 255);
+	cr_expect_geq(a.maxlink, 2);
+	cr_expect_geq(a.maxfilesize, UINT32_MAX);
+	cr_expect_eq(a.maxread, a.maxwrite);
+	cr_expect_geq(a.maxread, 65536);
+	cr_expect_gt(a.lease, 0);
+	cr_expect(a.delta.tv_sec == 0 && a.delta.tv_nsec == 1);
+	cr_expect_eq(nfs4_bitmap_has(&a.have, FATTR4_SUPPATTR_EXCLCREAT), minor > 0);
+	cr_expect_eq(nfs4_bitmap_has(&a.have, FATTR4_CHANGE_ATTR_TYPE), minor > 1);
+	if (minor > 1)
+		cr_expect_eq(a.change_type, 4);
+}
+
+Test(nfs4_getattr, the_file_system)
+{
+	NEED_FIXTURE();
+	FOR_MINORS(check_fs);
+}
+
+static void check_types(struct fix4_session *s, uint32_t minor)
+{
+	struct fix4_attrs a = attrs_of("device", s);
+
+	(void)minor;
+	cr_expect_eq(a.type, NF4CHR);
+	cr_expect(a.rawdev[0] == 5 && a.rawdev[1] == 6);
+	cr_expect_eq(attrs_of("fifo", s).type, NF4FIFO);
+	cr_expect_eq(attrs_of("socket", s).type, NF4SOCK);
+	cr_expect_eq(attrs_of("disk", s).type, NF4BLK);
+	a = attrs_of("link", s);
+	cr_expect_eq(a.type, NF4LNK);
+	cr_expect_eq(a.size, 7);
+}
+
+Test(nfs4_getattr, types_of_objects)
+{
+	NEED_FIXTURE();
+	cr_assert_eq(mknod(fix_path(f, "device"), S_IFCHR | 0600, makedev(5, 6)), 0);
+	cr_assert_eq(mknod(fix_path(f, "disk"), S_IFBLK | 0600, makedev(5, 6)), 0);
+	cr_assert_eq(mknod(fix_path(f, "fifo"), S_IFIFO | 0600, 0), 0);
+	cr_assert_eq(mknod(fix_path(f, "socket"), S_IFSOCK | 0600, 0), 0);
+	cr_assert_eq(symlink("nowhere", fix_path(f, "link")), 0);
+	FOR_MINORS(check_types);
+}
+
+static uint32_t getattr_bits(struct fix4_session *s, const int *bits)
+{
+	uint32_t status;
+
+	fix4_begin(f, s);
+	fix4_putfh(f, &f->root);
+	fix4_op(f, OP_GETATTR);
+	fix4_put_bits(f, bits);
+	status = fix4_send(f);
+	fix4_result(f, OP_PUTFH);
+	fix4_result(f, OP_GETATTR);
+	return status;
+}
+
+static void check_bits(struct fix4_session *s, uint32_t minor)
+{
+	static const int set_only[] = { FATTR4_TIME_ACCESS_SET, FATTR4_TIME_MODIFY_SET };
+	struct fix4_attrs a;
+
+	for (unsigned i = 0; i < 2; i++) {
+		const int bits[] = { FATTR4_SIZE, set_only[i], -1 };
+
+		cr_expect_eq(getattr_bits(s, bits), NFS4ERR_INVAL);
+		whole();
+	}
+	/* Unknown ones are left out. */
+	const int unknown[] = { FATTR4_TYPE, FATTR4_HIDDEN, FATTR4_SEC_LABEL, 95, -1 };
+	cr_expect_eq(getattr_bits(s, unknown), NFS4_OK);
+	cr_expect(fix4_get_attrs(&f->in, &a));
+	cr_expect_eq(a.have.word[0], 1u << FATTR4_TYPE);
+	cr_expect_eq(a.have.word[1] | a.have.word[2], 0);
+	whole();
+	const int masked[] = { FATTR4_MODE_SET_MASKED, -1 };
+	cr_expect_eq(getattr_bits(s, masked), minor == 0 ? NFS4_OK : NFS4ERR_INVAL);
+}
+
+Test(nfs4_getattr, bits_that_cannot_be_had)
+{
+	NEED_FIXTURE();
+	FOR_MINORS(check_bits);
+}
+
+Test(nfs4_getattr, each_attribute_alone_takes_what_its_row_says)
+{
+	NEED_FIXTURE();
+	for (int i = 0; i < (int)NFS4_ATTR_WORDS * 32; i++) {
+		const struct nfs4_attr_row *row = nfs4_attr_find((unsigned)i, 0);
+		const int bits[] = { i, -1 };
+		struct fix4_attrs a;
+
+		if (!row || !row->get)
+			continue;
+		cr_expect_eq(getattr_bits(NULL, bits), NFS4_OK, "%s", row->name);
+		cr_expect(fix4_get_attrs(&f->in, &a), "%s", row->name);
+		whole();
+	}
+}
+
+static void check_without_fh(struct fix4_session *s, uint32_t minor)
+{
+	static const uint32_t ops[] = { OP_GETATTR, OP_ACCESS };
+
+	(void)minor;
+	for (unsigned i = 0; i < 2; i++) {
+		fix4_begin(f, s);
+		fix4_op(f, ops[i]);
+		xdr_put_u32(&f->out, 0);
+		cr_expect_eq(fix4_send(f), NFS4ERR_NOFILEHANDLE);
+		cr_expect_eq(fix4_result(f, ops[i]), NFS4ERR_NOFILEHANDLE);
+	}
+	fix4_begin(f, s);
+	fix4_putfh(f, &f->root);
+	fix4_op(f, OP_GETATTR);
+	cr_expect_eq(fix4_send(f), NFS4ERR_BADXDR);
+}
+
+Test(nfs4_getattr, no_filehandle_and_no_arguments)
+{
+	NEED_FIXTURE();
+	FOR_MINORS(check_without_fh);
+}
+
+static void check_stale(struct fix4_session *s, uint32_t minor)
+{
+	struct fix4_attrs a;
+	struct vfs_fh fh;
+
+	(void)minor;
+	make_file("gone", "x", 0644);
+	fh = handle("gone");
+	unlink(fix_path(f, "gone"));
+	cr_expect_eq(fix4_getattr(f, s, &fh, &a), NFS4ERR_STALE);
+}
+
+Test(nfs4_getattr, a_file_that_is_gone)
+{
+	NEED_FIXTURE();
+	FOR_MINORS(check_stale);
+}
+
+static void check_pseudo(struct fix4_session *s, uint32_t minor)
+{
+	struct fix4_attrs a;
+
+	(void)minor;
+	fix4_begin(f, s);
+	fix4_op(f, OP_PUTROOTFH);
+	fix4_op(f, OP_GETATTR);
+	fix4_put_all_bits(f);
+	cr_assert_eq(fix4_send(f), NFS4_OK);
+	fix4_result(f, OP_PUTROOTFH);
+	fix4_result(f, OP_GETATTR);
+	cr_assert(fix4_get_attrs(&f->in, &a));
+	whole();
+	cr_expect_eq(a.type, NF4DIR);
+	cr_expect_eq(a.fileid, a.mounted_on);
+	cr_expect_neq(a.mode & 0111, 0);
+	cr_expect_eq(a.mode & 0222, 0);
+	cr_expect_gt(a.fh.len, 0);
+	cr_expect(a.fsid[0] != attrs_of("", s).fsid[0] || a.fsid[1] != attrs_of("", s).fsid[1]);
+}
+
+Test(nfs4_getattr, the_pseudo_root)
+{
+	NEED_FIXTURE();
+	FOR_MINORS(check_pseudo);
+}
+
+static uint32_t ask_access(struct fix4_session *s, const struct vfs_fh *fh, uint32_t want,
+			   uint32_t *supported, uint32_t *granted)
+{
+	uint32_t status;
+
+	fix4_begin(f, s);
+	fix4_putfh(f, fh);
+	fix4_op(f, OP_ACCESS);
+	xdr_put_u32(&f->out, want);
+	status = fix4_send(f);
+	fix4_result(f, OP_PUTFH);
+	fix4_result(f, OP_ACCESS);
+	if (status == NFS4_OK) {
+		*supported = xdr_get_u32(&f->in);
+		*granted = xdr_get_u32(&f->in);
+		whole();
+	}
+	return status;
+}
+
+static void check_access(struct fix4_session *s, uint32_t minor)
+{
+	static const struct {
+		const char *name;
+		uint32_t uid, want, supported, granted;
+	} rows[] = {
+		{ "file", 1001, 0x3f, 0x2d, 0x0d }, { "file", 1003, 0x3f, 0x2d, 0x01 },
+		{ "file", 1003, 0x04, 0x04, 0x00 }, { "run", 1003, 0x3f, 0x2d, 0x21 },
+		{ "dir", 1001, 0x3f, 0x1f, 0x1f },  { "dir", 1003, 0x3f, 0x1f, 0x03 },
+		{ "dir", 1003, 0x02, 0x02, 0x02 },  { "secret", 1003, 0x3f, 0x1f, 0 },
+		{ "secret", 1003, 0, 0, 0 },
+	};
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct vfs_fh fh;
+		uint32_t supported, granted;
+
+		f->uid = f->gid = 0;
+		fh = handle(rows[i].name);
+		f->uid = f->gid = rows[i].uid;
+		cr_expect_eq(ask_access(s, &fh, rows[i].want, &supported, &granted), NFS4_OK);
+		cr_expect_eq(supported, rows[i].supported, "row %u: %#x", i, supported);
+		cr_expect_eq(granted, rows[i].granted, "row %u: %#x", i, granted);
+	}
+	f->uid = f->gid = 0;
+	(void)minor;
+}
+
+static void make_own(const char *name, mode_t mode)
+{
+	if (S_ISDIR(mode))
+		cr_assert_eq(mkdir(fix_path(f, name), 0700), 0);
+	else
+		make_file(name, "x", 0600);
+	cr_assert_eq(chown(fix_path(f, name), 1001, 1001), 0);
+	cr_assert_eq(chmod(fix_path(f, name), mode & 07777), 0);
+}
+
+Test(nfs4_getattr, access_as_the_kernel_decides)
+{
+	NEED_FIXTURE();
+	make_own("file", 0644);
+	make_own("run", 0755);
+	make_own("dir", S_IFDIR | 0755);
+	make_own("secret", S_IFDIR | 0700);
+	FOR_MINORS(check_access);
+}
+
+static void check_access_bits(struct fix4_session *s, uint32_t minor)
+{
+	uint32_t supported, granted;
+
+	cr_expect_eq(ask_access(s, &f->root, 0x8000, &supported, &granted), NFS4ERR_INVAL);
+	/* RFC 8276's bits for extended attributes: known, and not supported. */
+	cr_expect_eq(ask_access(s, &f->root, 0x1c1, &supported, &granted),
+		     minor < 2 ? NFS4ERR_INVAL : NFS4_OK);
+	if (minor == 2)
+		cr_expect(supported == 1 && granted == 1);
+}
+
+Test(nfs4_getattr, access_of_bits_that_there_are_not)
+{
+	NEED_FIXTURE();
+	FOR_MINORS(check_access_bits);
+}
+
+static void check_read_only(struct fix4_session *s, uint32_t minor)
+{
+	uint32_t supported, granted;
+
+	(void)minor;
+	f->access.flags |= VFS_RO;
+	cr_expect_eq(ask_access(s, &f->root, 0x3f, &supported, &granted), NFS4_OK);
+	cr_expect(supported == 0x1f && granted == 3);
+	f->access.flags &= ~(unsigned)VFS_RO;
+}
+
+Test(nfs4_getattr, access_of_a_read_only_export)
+{
+	NEED_FIXTURE();
+	FOR_MINORS(check_read_only);
+}
