@@ -10,6 +10,7 @@
 #include "lib/checked.h"
 #include "nfs3/op.h"
 #include "nfs3/procs.h"
+#include "vfs/share.h"
 
 /* Result bytes besides the data: status, post_op_attr, count, eof, length of the data. */
 #define READ_RESULT_SIZE (4u + NFS3_POST_OP_ATTR_SIZE + 4u + 4u + 4u)
@@ -117,6 +118,8 @@ enum rpc_run nfs3_read(struct rpc_request *req, void *args)
 	if (!op)
 		return RPC_RUN_SYSTEM_ERR;
 	rc = nfs3_op_open(op, &a->fh, 0);
+	if (rc == 0)
+		rc = vfs_share_check_io(&op->ctx, op->node[0], NULL, VFS_SHARE_READ, NULL);
 	if (rc == 0)
 		return start_read(op, a);
 	encode_failure(op, rc);

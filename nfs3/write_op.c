@@ -11,6 +11,7 @@
 #include "lib/checked.h"
 #include "nfs3/op.h"
 #include "nfs3/procs.h"
+#include "vfs/share.h"
 
 static void encode_write(struct nfs3_op *op, int rc)
 {
@@ -56,6 +57,8 @@ static int prepare_write(struct nfs3_op *op, const struct nfs3_write_args *a)
 	int rc = nfs3_op_open(op, &a->fh, NFS3_OPEN_CHANGES);
 
 	nfs3_op_remember(op, 0);
+	if (rc == 0)
+		rc = vfs_share_check_io(&op->ctx, op->node[0], NULL, VFS_SHARE_WRITE, NULL);
 	if (rc < 0)
 		return rc;
 	if (a->offset > INT64_MAX || count > INT64_MAX - a->offset)

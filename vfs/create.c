@@ -11,6 +11,7 @@
 #include "vfs/create.h"
 #include "vfs/node_cache.h"
 #include "vfs/setattr.h"
+#include "vfs/share.h"
 
 #define RACES 8 /* a name that comes and goes under us is tried so often */
 
@@ -95,6 +96,8 @@ static int use_existing(struct vfs_ctx *ctx, const struct creating *c, struct vf
 	else if (c->how == VFS_EXCLUSIVE)
 		rc = match_verifier(c, &attr);
 	else if (c->sa->set_size)
+		rc = vfs_share_check_io(ctx, *out, NULL, VFS_SHARE_WRITE, NULL);
+	if (rc == 0 && c->how == VFS_UNCHECKED && c->sa->set_size)
 		rc = vfs_set_size(ctx, *out, c->sa->size);
 	if (rc != 0)
 		vfs_node_put(*out);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "tests/unit/nfs3_suite.h"
+#include "vfs/share.h"
 
 NFS3_SUITE(nfs3_io);
 
@@ -356,4 +357,47 @@ Test(nfs3_io, a_retransmitted_write_is_not_repeated)
 	cr_expect_eq(memcmp(first, f->reply, len), 0);
 	expect_content("x", "", 0);
 	free(first);
+}
+
+static uint32_t do_set_size(const struct vfs_fh *fh, uint64_t size)
+{
+	struct xdr_out *c = call(NFSPROC3_SETATTR);
+
+	fix_put_fh(c, fh);
+	for (unsigned i = 0; i < 3; i++)
+		xdr_put_bool(c, false); /* mode, uid, gid */
+	xdr_put_bool(c, true);
+	xdr_put_u64(c, size);
+	xdr_put_u32(c, 0); /* atime, mtime */
+	xdr_put_u32(c, 0);
+	xdr_put_bool(c, false); /* guard */
+	return status();
+}
+
+/* What an NFSv4 client denies others when it opens a file, NFSv3's are refused. */
+Test(nfs3_io, shares_of_others)
+{
+	struct vfs_ctx ctx;
+	struct vfs_share s;
+	struct vfs_node *n;
+	struct vfs_fh fh;
+
+	NEED_FIXTURE();
+	make_file("x", "0123456789", 0600);
+	fh = handle("x");
+	ctx = (struct vfs_ctx){ .vfs = f->vfs, .w = f->vw, .exp = f->exp[0] };
+	for (unsigned deny = 0; deny <= VFS_SHARE_BOTH; deny++) {
+		bool r = deny & VFS_SHARE_READ, w = deny & VFS_SHARE_WRITE;
+
+		cr_assert_eq(vfs_fh_open(&ctx, &fh, &n), 0);
+		cr_assert_eq(vfs_share_open(&ctx, n, &s, NULL, VFS_SHARE_READ, (uint8_t)deny, NULL),
+			     0);
+		vfs_node_put(n);
+		cr_expect_eq(do_read(&fh, 0, 10).status, r ? NFS3ERR_ACCES : NFS3_OK);
+		cr_expect_eq(do_write(&fh, 0, "z", 1, 0), w ? NFS3ERR_ACCES : NFS3_OK);
+		cr_expect_eq(do_set_size(&fh, 10), w ? NFS3ERR_ACCES : NFS3_OK);
+		vfs_share_close(&s);
+		cr_expect_eq(do_read(&fh, 0, 10).status, NFS3_OK);
+		cr_expect_eq(do_write(&fh, 0, "z", 1, 0), NFS3_OK);
+	}
 }
