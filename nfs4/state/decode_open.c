@@ -65,7 +65,7 @@ void nfs4_decode_open(struct nfs4_compound *c, void *args)
 	a->seqid = xdr_get_u32(x);
 	a->access = xdr_get_u32(x);
 	a->deny = xdr_get_u32(x);
-	nfs4_get_owner(c, &a->owner);
+	nfs4_get_wire_owner(c, &a->owner);
 	type = xdr_get_u32(x);
 	if (type > 1)
 		x->err = true;

@@ -33,7 +33,7 @@ void nfs4_decode_lock(struct nfs4_compound *c, void *args)
 	nfs4_get_stateid(x, &a->sid);
 	a->lock_seqid = xdr_get_u32(x);
 	if (a->new_owner)
-		nfs4_get_owner(c, &a->owner);
+		nfs4_get_wire_owner(c, &a->owner);
 }
 
 static bool has_lock(struct nfs4_client *cl, struct nfs4_owner *o, struct vfs_file *f)

@@ -15,7 +15,7 @@ void nfs4_decode_lockt(struct nfs4_compound *c, void *args)
 	a->type = nfs4_get_lock_type(c);
 	a->offset = xdr_get_u64(c->in);
 	a->length = xdr_get_u64(c->in);
-	nfs4_get_owner(c, &a->owner);
+	nfs4_get_wire_owner(c, &a->owner);
 }
 
 /* What the owner has of the file, with a reference; NULL: nothing. */
@@ -159,7 +159,7 @@ void nfs4_decode_release_lockowner(struct nfs4_compound *c, void *args)
 {
 	struct nfs4_release_lockowner_args *a = args;
 
-	nfs4_get_owner(c, &a->owner);
+	nfs4_get_wire_owner(c, &a->owner);
 }
 
 /* Does it hold any bytes? */

@@ -13,7 +13,7 @@ uint32_t nfs4_get_lock_type(struct nfs4_compound *c)
 	return type;
 }
 
-void nfs4_get_owner(struct nfs4_compound *c, struct nfs4_wire_owner *o)
+void nfs4_get_wire_owner(struct nfs4_compound *c, struct nfs4_wire_owner *o)
 {
 	o->clientid = xdr_get_u64(c->in);
 	o->name = xdr_get_opaque(c->in, NFS4_OPAQUE_LIMIT, &o->len);

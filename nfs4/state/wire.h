@@ -10,7 +10,7 @@ enum nfs4_lock_type { NFS4_READ_LT = 1, NFS4_WRITE_LT, NFS4_READW_LT, NFS4_WRITE
 
 /* What is none of these sets c->in->err. */
 uint32_t nfs4_get_lock_type(struct nfs4_compound *c);
-void nfs4_get_owner(struct nfs4_compound *c, struct nfs4_wire_owner *o);
+void nfs4_get_wire_owner(struct nfs4_compound *c, struct nfs4_wire_owner *o);
 
 /* NFS4ERR_INVAL: no bytes, or beyond the largest offset (RFC 8881 section 18.10.3). */
 int nfs4_check_range(uint64_t offset, uint64_t length);
