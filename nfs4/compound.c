@@ -92,7 +92,9 @@ static int check_op(struct nfs4_compound *c)
 		return NFS4ERR_NOFILEHANDLE;
 	if ((op->flags & NFS4_OP_NEEDS_SAVED_FH) && c->saved.kind == NFS4_NOWHERE)
 		return NFS4ERR_NOFILEHANDLE;
-	return nfs4_reserve_reply(c, op->reply_size);
+	if (op->flags & NFS4_OP_CHANGES)
+		return nfs4_reserve_reply(c, op->reply_size);
+	return nfs4_grow_reply(c, op->reply_size);
 }
 
 /* Reads the next operation's number, puts it and a place for its status, and runs it. */
@@ -146,8 +148,8 @@ static int end_op(struct nfs4_compound *c, int status)
 {
 	const size_t body = c->status_at + 4;
 
-	if (c->out->overflow) {
-		/* Only what changes nothing can outgrow its row's worst case. */
+	if (c->out->overflow || nfs4_reply_is_too_big(c)) {
+		/* Only what has changed nothing can outgrow what was reserved. */
 		xdr_out_rewind(c->out, body);
 		c->keep_body = false;
 		status = nfs4_reply_too_big(c, 0);

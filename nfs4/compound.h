@@ -120,6 +120,12 @@ int nfs4_reply_too_big(const struct nfs4_compound *c, size_t need);
  */
 int nfs4_reserve_reply(struct nfs4_compound *c, size_t size);
 
+/* As nfs4_reserve_reply, but whether that much may be sent is seen when it is there. For what changes
+ * nothing: its worst case is long, and what it puts mostly is not. */
+int nfs4_grow_reply(struct nfs4_compound *c, size_t size);
+/* What has been put is more than may be sent, or leaves no room for the next operation's status. */
+bool nfs4_reply_is_too_big(const struct nfs4_compound *c);
+
 /*
  * Lets go of the call's memory before its request waits for more (rpc_request_forget_call): what is
  * left of the call is copied into the arena. False: it does not fit, or the reply holds payload

@@ -54,15 +54,29 @@ int nfs4_reply_too_big(const struct nfs4_compound *c, size_t need)
 	return NFS4ERR_REP_TOO_BIG;
 }
 
-int nfs4_reserve_reply(struct nfs4_compound *c, size_t size)
+int nfs4_grow_reply(struct nfs4_compound *c, size_t size)
 {
 	size_t want = size + STATUS_SIZE; /* the next operation's failure must find room, too */
 
-	if (size > nfs4_reply_room(c))
-		return nfs4_reply_too_big(c, size);
 	if (want > c->out->size - c->out->used && rpc_reply_grow(c->req, want) < 0)
 		return NFS4ERR_DELAY;
 	return NFS4_OK;
+}
+
+int nfs4_reserve_reply(struct nfs4_compound *c, size_t size)
+{
+	if (size > nfs4_reply_room(c))
+		return nfs4_reply_too_big(c, size);
+	return nfs4_grow_reply(c, size);
+}
+
+bool nfs4_reply_is_too_big(const struct nfs4_compound *c)
+{
+	size_t total = xdr_out_total(c->out) + kept_back(c);
+
+	if (total > c->reply_limit || (c->cache_this && total > c->cached_limit))
+		return true;
+	return !rpc_reply_fits(c->req, kept_back(c), 0);
 }
 
 bool nfs4_forget_call(struct nfs4_compound *c)

@@ -1277,6 +1277,9 @@ bool nfs4_error_is_valid(uint32_t opnum, uint32_t minor, uint32_t status)
 		return true;
 	if (minor == 0)
 		return find(of_minor_0, rn_array_size(of_minor_0), opnum, status) > 0;
+	/* Section 15.11.3 demands it, though the table has it not. */
+	if (opnum == OP_SEEK && status == NFS4ERR_NXIO)
+		return true;
 	/* RFC 7862 section 13: all its operations are optional. */
 	if (opnum >= OP_ALLOCATE && status == NFS4ERR_NOTSUPP)
 		return true;
