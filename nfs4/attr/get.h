@@ -6,7 +6,7 @@
 #include "nfs4/attr/source.h"
 
 #define NFS4_ATTR_GETTER(name)                                                                     \
-	void nfs4_get_##name(struct xdr_out *x, const struct nfs4_attr_source *src)
+	void nfs4_value_##name(struct xdr_out *x, const struct nfs4_attr_source *src)
 
 /* Of the object. */
 NFS4_ATTR_GETTER(type);

@@ -43,14 +43,22 @@ static int mask_mode(struct nfs4_place *p, struct nfs4_sattr *sa)
 	return rc;
 }
 
+/* Only regular files have a size to set. RFC 8881 has one word for all others. */
+static int check_type(const struct nfs4_compound *c)
+{
+	int status = nfs4_need(c, &c->current, NFS4_NEED_REG);
+
+	if (c->minor > 0 && (status == NFS4ERR_ISDIR || status == NFS4ERR_SYMLINK))
+		return NFS4ERR_WRONG_TYPE;
+	return status;
+}
+
 static int check(struct nfs4_compound *c, struct nfs4_setattr_args *a)
 {
-	unsigned need = NFS4_NEED_FILE | NFS4_NEED_WRITABLE;
-	int status;
+	int status = nfs4_need(c, &c->current, NFS4_NEED_FILE | NFS4_NEED_WRITABLE);
 
-	if (a->attrs.set.set_size)
-		need |= NFS4_NEED_REG;
-	status = nfs4_need(c, &c->current, need);
+	if (status == NFS4_OK && a->attrs.set.set_size)
+		status = check_type(c);
 	return status == NFS4_OK ? nfs4_sattr_check(c, &a->attrs, NFS4_SATTR_SETATTR) : status;
 }
 
