@@ -289,8 +289,11 @@ static void all_attributes(struct cf_test *t)
 	uint32_t n = xdr_get_u32(&r->x);
 	for (uint32_t i = 0; i < n && i < WORDS; i++)
 		mask[i] = xdr_get_u32(&r->x);
-	mask[1] &= ~(1u << 16 | 1u << 22); /* time_access_set and time_modify_set are for SETATTR */
-	mask[0] &= ~(1u << 11);		   /* rdattr_error is for READDIR */
+	mask[0] &= ~(1u << 11); /* rdattr_error is for READDIR */
+	/* For SETATTR: time_access_set and time_modify_set; retention_set, retentevt_set,
+	 * mode_set_masked and mode_umask. */
+	mask[1] &= ~(1u << 16 | 1u << 22);
+	mask[2] &= ~(1u << 6 | 1u << 8 | 1u << 10 | 1u << 17);
 	c = cf4_new(t, s, NULL);
 	put_getattr(c, mask);
 	if (!cf_offer_reply(t, c, 16384, 5))
