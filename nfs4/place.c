@@ -63,10 +63,7 @@ static int enter_export(struct nfs4_compound *c, uint32_t id, struct nfs4_place 
 	/* Who may not use an export does not learn whether there is one. */
 	if (rc < 0)
 		return rc == -EACCES ? NFS4ERR_STALE : nfs4_status(c->minor, rc);
-	if (nfs_check_port(&p->ctx.access, c->req->conn) < 0) {
-		vfs_export_put(p->ctx.exp);
-		return NFS4ERR_ACCESS;
-	}
+	p->refused = nfs_check_port(&p->ctx.access, c->req->conn) < 0;
 	if (cred->flavor == RPC_AUTH_NONE && (p->ctx.access.flags & VFS_RO_NONE))
 		p->ctx.access.flags |= VFS_RO;
 	p->weak = !nfs_flavor_allowed(cred, &p->ctx.access);
@@ -117,6 +114,15 @@ int nfs4_place_by_fh(struct nfs4_compound *c, struct nfs4_place *p, const struct
 	return rc < 0 ? nfs4_status(c->minor, rc) : open_in_export(c, id, fh, p);
 }
 
+int nfs4_place_usable(const struct nfs4_place *p)
+{
+	if (p->kind != NFS4_FILE)
+		return NFS4_OK;
+	if (p->refused)
+		return NFS4ERR_ACCESS;
+	return p->weak ? NFS4ERR_WRONGSEC : NFS4_OK;
+}
+
 static int need_reg(const struct nfs4_compound *c, const struct nfs4_place *p)
 {
 	if (p->type == S_IFDIR)
@@ -130,13 +136,11 @@ static int need_reg(const struct nfs4_compound *c, const struct nfs4_place *p)
 
 int nfs4_need(const struct nfs4_compound *c, const struct nfs4_place *p, unsigned need)
 {
-	int status = NFS4_OK;
+	int status = nfs4_place_usable(p);
 
 	if (p->kind == NFS4_NOWHERE)
 		return NFS4ERR_NOFILEHANDLE;
-	if (p->kind == NFS4_FILE && p->weak)
-		return NFS4ERR_WRONGSEC;
-	if ((need & NFS4_NEED_DIR) && p->type != S_IFDIR)
+	if (status == NFS4_OK && (need & NFS4_NEED_DIR) && p->type != S_IFDIR)
 		status = NFS4ERR_NOTDIR;
 	if (status == NFS4_OK && (need & NFS4_NEED_REG))
 		status = need_reg(c, p);

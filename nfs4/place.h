@@ -23,6 +23,9 @@ struct nfs4_place {
 	uint32_t type;	    /* S_IFMT bits */
 	struct vfs_ctx ctx; /* exp is ours; cred is squashed for it */
 	struct vfs_node *node;
+	/* The client calls from a port that the export does not take: NFS4ERR_ACCESS. PUTFH and
+	 * PUTROOTFH have no status for that, so it is what uses the place that answers. */
+	bool refused;
 	bool weak; /* the call's flavour does not do here: only what needs no credentials is allowed
 		    * (NFS4ERR_WRONGSEC, RFC 8881 section 2.6.3.1) */
 };
@@ -34,13 +37,16 @@ void nfs4_place_copy(struct nfs4_place *to, const struct nfs4_place *from);
 /* The same, but from's references move with it. */
 void nfs4_place_take(struct nfs4_place *to, struct nfs4_place *from);
 
-/* out becomes the root of an export for this caller, perhaps weak. NFS4ERR_STALE: there is none of
- * that id for this client; NFS4ERR_ACCESS: not from its port. A failure leaves out as it was. */
+/* out becomes the root of an export for this caller, perhaps weak or refused. NFS4ERR_STALE: there
+ * is none of that id for this client. A failure leaves out as it was. */
 int nfs4_place_of_export(struct nfs4_compound *c, uint32_t id, struct nfs4_place *out);
 
-/* p becomes what fh names for this caller (PUTFH): BADHANDLE, STALE, WRONGSEC, ACCESS... A failure
- * leaves p as it was. */
+/* p becomes what fh names for this caller (PUTFH), perhaps weak or refused: BADHANDLE, STALE... A
+ * failure leaves p as it was. */
 int nfs4_place_by_fh(struct nfs4_compound *c, struct nfs4_place *p, const struct vfs_fh *fh);
+
+/* NFS4_OK; NFS4ERR_WRONGSEC: it is weak; NFS4ERR_ACCESS: it is refused. */
+int nfs4_place_usable(const struct nfs4_place *p);
 
 /* p, an object of an export, becomes another of the same export: takes over the reference of n. */
 void nfs4_place_move(struct nfs4_place *p, struct vfs_node *n);
@@ -55,8 +61,8 @@ enum nfs4_need {
 	 * handle themselves: NFS4ERR_ROFS or what another need says. */
 	NFS4_NEED_FILE = 8,
 };
-/* NFS4ERR_NOFILEHANDLE; NFS4ERR_WRONGSEC of a weak place: only LOOKUP, LOOKUPP, OPEN and SECINFO
- * come to see one, since putting a handle before other operations fails. */
+/* Besides: NFS4ERR_NOFILEHANDLE, and what nfs4_place_usable says. (Of weak places only LOOKUP,
+ * LOOKUPP, OPEN and SECINFO come to see one, since putting a handle before others fails.) */
 int nfs4_need(const struct nfs4_compound *c, const struct nfs4_place *p, unsigned need);
 
 #endif

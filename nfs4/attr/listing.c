@@ -82,8 +82,10 @@ static bool put_place(struct nfs4_listing *l, const struct entry *e, struct nfs4
 {
 	struct nfs4_bitmap want = l->want;
 	struct nfs4_attr_source src;
-	int status = p->weak ? NFS4ERR_WRONGSEC : nfs4_attr_source_of(l->c, p, &want, &src);
+	int status = nfs4_place_usable(p);
 
+	if (status == NFS4_OK)
+		status = nfs4_attr_source_of(l->c, p, &want, &src);
 	if (status != NFS4_OK)
 		return put_failed(l, e, status);
 	src.mounted_on = e->mounted_on;

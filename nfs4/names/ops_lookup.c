@@ -39,10 +39,10 @@ int nfs4_find_name(struct nfs4_compound *c, const struct nfs4_name *name, struct
 	const struct nfs4_place *dir = &c->current;
 	int status = NFS4_OK;
 
-	if (dir->type == S_IFLNK)
-		status = NFS4ERR_SYMLINK;
-	else if (dir->type != S_IFDIR)
+	if (dir->type != S_IFDIR)
 		status = NFS4ERR_NOTDIR;
+	else if (dir->refused)
+		status = NFS4ERR_ACCESS;
 	if (status == NFS4_OK)
 		status = nfs4_name_check(name);
 	if (status != NFS4_OK)
@@ -70,6 +70,8 @@ int nfs4_find_parent(struct nfs4_compound *c, struct nfs4_place *out)
 
 	if (dir->type != S_IFDIR)
 		return NFS4ERR_NOTDIR;
+	if (dir->refused)
+		return NFS4ERR_ACCESS;
 	if (dir->kind == NFS4_PSEUDO)
 		return nfs4_pseudo_parent(c, dir, out);
 	if (vfs_node_is_root(dir->node)) {
@@ -83,11 +85,6 @@ int nfs4_find_parent(struct nfs4_compound *c, struct nfs4_place *out)
 	return NFS4_OK;
 }
 
-static int check_flavor(const struct nfs4_compound *c)
-{
-	return c->current.kind == NFS4_FILE && c->current.weak ? NFS4ERR_WRONGSEC : NFS4_OK;
-}
-
 void nfs4_decode_lookup(struct nfs4_compound *c, void *args)
 {
 	struct nfs4_lookup_args *a = args;
@@ -98,9 +95,11 @@ void nfs4_decode_lookup(struct nfs4_compound *c, void *args)
 int nfs4_lookup(struct nfs4_compound *c, void *args)
 {
 	const struct nfs4_lookup_args *a = args;
-	int status = nfs4_find_name(c, &a->name, &c->current);
+	int status = NFS4ERR_SYMLINK; /* SECINFO has no such status */
 
-	return status == NFS4_OK ? check_flavor(c) : status;
+	if (c->current.type != S_IFLNK)
+		status = nfs4_find_name(c, &a->name, &c->current);
+	return status == NFS4_OK ? nfs4_place_usable(&c->current) : status;
 }
 
 int nfs4_lookupp(struct nfs4_compound *c, void *args)
@@ -108,5 +107,5 @@ int nfs4_lookupp(struct nfs4_compound *c, void *args)
 	int status = nfs4_find_parent(c, &c->current);
 
 	(void)args;
-	return status == NFS4_OK ? check_flavor(c) : status;
+	return status == NFS4_OK ? nfs4_place_usable(&c->current) : status;
 }

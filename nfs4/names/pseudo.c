@@ -272,8 +272,8 @@ static bool each_kid(struct nfs4_compound *c, const struct nfs4_pseudo_set *set,
 	bool more = true;
 
 	e.status = resolve(c, set, kid, &place);
-	if (e.status == NFS4_OK && place.weak)
-		e.status = NFS4ERR_WRONGSEC;
+	if (e.status == NFS4_OK)
+		e.status = nfs4_place_usable(&place);
 	if (e.status != NFS4ERR_NOENT)
 		more = each(arg, &e);
 	nfs4_place_clear(&place);
