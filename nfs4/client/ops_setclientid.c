@@ -192,10 +192,10 @@ int nfs4_setclientid_confirm(struct nfs4_compound *c, void *args)
 	status = confirm(all, cl, a, &principal, &old);
 	pthread_mutex_unlock(&all->lock);
 	nfs4_clients_forget(c->server, &old);
-	if (status == NFS4_OK && !was)
-		nfs4_record_confirmed(c->server, &cl->record);
 	if (status == NFS4_OK)
 		nfs4_client_renew(cl);
+	if (status == NFS4_OK && !was)
+		nfs4_record_confirmed(c->server, &cl->record);
 	nfs4_client_put(cl);
 	return status;
 }

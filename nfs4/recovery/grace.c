@@ -4,9 +4,10 @@
  * written; nobody reclaims any more, and nobody gets what reclaims could have been in the way of.
  * Over.
  *
- * When a client of minor version 0 has reclaimed everything it does not say. Linux's does not ask
- * for anything new before it has, so one that has asked and has reclaimed nothing for QUIET_S
- * seconds since is taken to have. If it has not, it is told (NFS4ERR_NO_GRACE) when it goes on.
+ * When a client of minor version 0 has reclaimed everything it does not say. Linux's does nothing
+ * else before it has, so one that does, and has reclaimed nothing for QUIET_S seconds since, is
+ * taken to have. If it has not, it is told (NFS4ERR_NO_GRACE) when it goes on. One that is silent
+ * is waited for.
  */
 #include "nfs4/recovery/grace.h"
 
@@ -101,7 +102,7 @@ static void check_quiet(struct nfs4_recovery *r, uint64_t now)
 
 	for (uint32_t i = 0; i < g->nbuckets; i++) {
 		for (struct nfs4_expected *e = g->bucket[i]; e; e = e->next)
-			if (e->wants_s > 0 && now >= e->wants_s + QUIET_S)
+			if (e->other_s > 0 && now >= e->other_s + QUIET_S)
 				set_done(r, e);
 	}
 }
@@ -154,6 +155,7 @@ void nfs4_record_confirmed(struct nfs4_server *srv, struct nfs4_record *rec)
 		set_done(r, e);
 	} else if (e && (!e->done || !e->sessions)) {
 		e->rec = rec;
+		e->other_s = 0;
 		atomic_fetch_or(&rec->reclaim, e->bits & NFS4_RECORD_DENY ? MAY | MAY_DENY : MAY);
 	}
 	pthread_mutex_unlock(&r->lock);
@@ -174,35 +176,44 @@ int nfs4_may_reclaim(struct nfs4_server *srv, struct nfs4_record *rec, bool deni
 	if (atomic_load(&r->grace.phase) == NFS4_GRACE_RUNNING) {
 		e = nfs4_expected_find(&r->grace, rec);
 		if (e)
-			e->wants_s = 0;
+			e->other_s = 0;
 		status = NFS4_OK;
 	}
 	pthread_mutex_unlock(&r->lock);
 	return status;
 }
 
-/* In grace: NFS4ERR_GRACE or 0; and notes that a client of minor version 0 asks. */
-static int ask(struct nfs4_recovery *r, struct nfs4_record *rec, bool conflicts)
+void nfs4_grace_alive(struct nfs4_server *srv, struct nfs4_record *rec)
+{
+	struct nfs4_recovery *r = srv->recovery;
+	struct nfs4_expected *e;
+
+	if (rec->sessions || !nfs4_in_grace(srv))
+		return;
+	pthread_mutex_lock(&r->lock);
+	e = nfs4_expected_find(&r->grace, rec);
+	if (e && e->other_s == 0)
+		e->other_s = nfs4_now();
+	pthread_mutex_unlock(&r->lock);
+}
+
+static int ask(struct nfs4_recovery *r, bool conflicts)
 {
 	struct nfs4_grace *g = &r->grace;
-	struct nfs4_expected *e;
-	int status;
 
 	pthread_mutex_lock(&r->lock);
-	e = rec->sessions ? NULL : nfs4_expected_find(g, rec);
-	if (e && e->wants_s == 0)
-		e->wants_s = nfs4_now();
 	conflicts = conflicts || g->denying > 0;
-	status = conflicts && atomic_load(&g->phase) != NFS4_GRACE_OVER ? NFS4ERR_GRACE : NFS4_OK;
+	conflicts = conflicts && atomic_load(&g->phase) != NFS4_GRACE_OVER;
 	pthread_mutex_unlock(&r->lock);
-	return status;
+	return conflicts ? NFS4ERR_GRACE : NFS4_OK;
 }
 
 static int may_get(struct nfs4_server *srv, struct nfs4_record *rec, bool conflicts)
 {
 	if (rec->sessions && !nfs4_reclaim_is_done(rec))
 		return NFS4ERR_GRACE;
-	return nfs4_in_grace(srv) ? ask(srv->recovery, rec, conflicts) : NFS4_OK;
+	nfs4_grace_alive(srv, rec);
+	return nfs4_in_grace(srv) ? ask(srv->recovery, conflicts) : NFS4_OK;
 }
 
 int nfs4_may_open(struct nfs4_server *srv, struct nfs4_record *rec, bool denies)

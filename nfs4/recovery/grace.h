@@ -29,6 +29,10 @@ void nfs4_record_confirmed(struct nfs4_server *srv, struct nfs4_record *rec);
  * NFS4ERR_RECLAIM_BAD (its record knows of no deny modes). */
 int nfs4_may_reclaim(struct nfs4_server *srv, struct nfs4_record *rec, bool denies);
 
+/* A client of minor version 0 does something that is no reclaim: sooner or later that means that it
+ * has reclaimed everything. */
+void nfs4_grace_alive(struct nfs4_server *srv, struct nfs4_record *rec);
+
 /* May it get new state? 0 or NFS4ERR_GRACE; minor versions from 1 on: also NFS4ERR_GRACE before the
  * client's RECLAIM_COMPLETE, in grace or not (RFC 8881 section 18.51.3). */
 int nfs4_may_open(struct nfs4_server *srv, struct nfs4_record *rec, bool denies);

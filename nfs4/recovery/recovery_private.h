@@ -50,8 +50,7 @@ struct nfs4_expected {
 	bool done;
 	unsigned bits;
 	uint8_t verifier[NFS4_VERIFIER_SIZE];
-	uint64_t wants_s; /* when it first asked for new state, if it has reclaimed nothing since;
-			     or 0 */
+	uint64_t other_s; /* when it first did anything else after its last reclaim, or 0 */
 	uint32_t id_len;
 	uint8_t id[];
 };
