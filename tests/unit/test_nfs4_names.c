@@ -483,7 +483,7 @@ Test(nfs4_names, remove_by_users_in_a_sticky_directory)
 	make_file("file", "x", 0644);
 	cr_assert_eq(chmod(f->dir[0], 01777), 0);
 	f->uid = f->gid = 1000;
-	cr_expect_eq(remove_name("file"), NFS4ERR_PERM);
+	cr_expect_eq(remove_name("file"), NFS4ERR_ACCESS);
 	cr_expect(exists("file"));
 }
 
