@@ -42,7 +42,7 @@ stats() {
 	umnt_test
 }
 ipv6() {
-	NFS_HOST=$ADDR6 nfs_mount 3 "${PROTO}6" "/export/$FS" /mnt/6
+	NFS_HOST=$ADDR6 nfs_mount "$VERS" "${PROTO}6" "/export/$FS" /mnt/6
 	cmp /run/data /mnt/6/data
 	umount /mnt/6
 }

@@ -6,14 +6,17 @@
 # Settings, from the environment:
 #   RDMA      rxe, siw or none: the software RDMA device of this machine
 #   PROTO     rdma or tcp: how the tests mount (default: rdma if there is a device)
+#   VERS      3, 4.0, 4.1 or 4.2: the version they mount with (default 3)
 #   FS        ext4 or xfs: which export they use (default ext4)
 #   SERVER    ringnfsd or knfsd: who serves (default ringnfsd)
-#   KNFSD_V4  set: knfsd serves NFSv4, too
+#   KNFSD_V4  set: knfsd serves NFSv4, too (so it does when VERS is 4.x)
 #   RINGNFSD  the daemon (default: BUILDDIR/ringnfsd, BUILDDIR/daemon/ringnfsd)
 # Everything runs in one guest: the client reaches the server at ADDR over a dummy device.
 RDMA=${RDMA:-none}
 SERVER=${SERVER:-ringnfsd}
 FS=${FS:-ext4}
+VERS=${VERS:-3}
+[ "$VERS" = 3 ] || KNFSD_V4=1
 if [ -z "${PROTO:-}" ]; then
 	PROTO=rdma
 	[ "$RDMA" != none ] || PROTO=tcp
@@ -21,13 +24,13 @@ fi
 ADDR=10.9.0.1
 ADDR6=fd09::1
 STATE=/run/vm-server
-export RDMA SERVER FS PROTO
+export RDMA SERVER FS PROTO VERS KNFSD_V4
 
 # ---- a small test framework -------------------------------------------------------------------
 # Each result is one line: "ok NAME", "FAIL NAME: reason", "skip NAME: reason"; t_done prints
 # "N passed, N failed, N skipped" and exits accordingly.
 t_passed=0 t_failed=0 t_skipped=0 t_name=
-t_tag() { echo "$RDMA/$PROTO/$FS"; }
+t_tag() { echo "$RDMA/$PROTO/v$VERS/$FS"; }
 t_begin() { t_name=$1; t_start=$EPOCHREALTIME; }
 t_seconds() { awk -v a="$t_start" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }'; }
 t_ok() { t_passed=$((t_passed + 1)); echo "ok [$(t_tag)] $t_name ($(t_seconds) s)"; }
@@ -237,6 +240,13 @@ vm_up() {
 }
 
 # ---- the client -------------------------------------------------------------------------------
+# v4_path EXPORT: its path in NFSv4's name space. The guest's root cannot be exported by the kernel's
+# server, whose NFSv4 root is /export.
+v4_path() {
+	local p=$1
+	[ "$SERVER" != knfsd ] || p=${p#/export}
+	echo "${p:-/}"
+}
 # nfs_mount VERS PROTO EXPORT DIR [OPTIONS]: from NFS_HOST, or else ADDR.
 nfs_mount() {
 	local vers=$1 proto=$2 export=$3 dir=$4 opt="vers=$1,proto=$2" host=${NFS_HOST:-$ADDR}
@@ -247,12 +257,14 @@ nfs_mount() {
 	if [ "$vers" = 3 ]; then
 		case $host in *:*) opt=$opt,mountproto=tcp6 ;; *) opt=$opt,mountproto=tcp ;; esac
 		opt=$opt,mountport=$MOUNTPORT,nolock
+	else
+		export=$(v4_path "$export")
 	fi
 	mkdir -p "$dir"
 	timeout 60 mount -t nfs -o "$opt${5:+,$5}" "${host/#fd*/[$host]}:$export" "$dir"
 }
 # mnt_test [OPTIONS]: the export of this run at /mnt/t.
-mnt_test() { nfs_mount 3 "$PROTO" "/export/$FS" /mnt/t "$@"; }
+mnt_test() { nfs_mount "$VERS" "$PROTO" "/export/$FS" /mnt/t "$@"; }
 umnt_test() { umount /mnt/t; }
 
 # drop_caches: of client and server, which share one kernel.

@@ -15,7 +15,7 @@ at_rest() {
 	same "entries" $N "$(ls -f $D/big | grep -c '^stable')"
 	drop_caches
 	# Attributes that came with the listing must not be too old when they are looked at.
-	nfs_mount 3 "$PROTO" "/export/$FS" /mnt/t2 actimeo=300
+	nfs_mount "$VERS" "$PROTO" "/export/$FS" /mnt/t2 actimeo=300
 	same "entries with attributes" $N "$(find /mnt/t2/dirs/big -type f -size 0 | wc -l)"
 	assert_clean_stats /mnt/t2
 	umount /mnt/t2
