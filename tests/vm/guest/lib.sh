@@ -21,7 +21,8 @@ if [ -z "${PROTO:-}" ]; then
 	PROTO=rdma
 	[ "$RDMA" != none ] || PROTO=tcp
 fi
-ADDR=10.9.0.1
+ADDR=${VM_PEER:+10.9.1$VM_PEER.1} # as the server is called on this machine
+ADDR=${ADDR:-10.9.0.1}
 ADDR6=fd09::1
 STATE=/run/vm-server
 export RDMA SERVER FS PROTO VERS KNFSD_V4
@@ -29,11 +30,13 @@ export RDMA SERVER FS PROTO VERS KNFSD_V4
 # ---- a small test framework -------------------------------------------------------------------
 # Each result is one line: "ok NAME", "FAIL NAME: reason", "skip NAME: reason"; t_done prints
 # "N passed, N failed, N skipped" and exits accordingly.
-t_passed=0 t_failed=0 t_skipped=0 t_name=
+t_passed=0 t_failed=0 t_skipped=0 t_name= t_said=
 t_tag() { echo "$RDMA/$PROTO/v$VERS/$FS"; }
 t_begin() { t_name=$1; t_start=$EPOCHREALTIME; }
 t_seconds() { awk -v a="$t_start" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }'; }
-t_ok() { t_passed=$((t_passed + 1)); echo "ok [$(t_tag)] $t_name ($(t_seconds) s)"; }
+t_ok() { t_passed=$((t_passed + 1)); echo "ok [$(t_tag)] $t_name ($(t_seconds) s${t_said:+; $t_said})"; }
+# t_note TEXT: what a test has measured, for the line that says it passed.
+t_note() { echo "$*" >>/run/t.note; }
 t_fail() { t_failed=$((t_failed + 1)); echo "FAIL [$(t_tag)] $t_name: $*"; }
 t_skip() { t_skipped=$((t_skipped + 1)); echo "skip [$(t_tag)] $t_name: $*"; }
 t_done() {
@@ -48,12 +51,14 @@ t_run() {
 	local log=/run/t.log.$BASHPID rc
 	t_begin "$1"
 	shift
+	rm -f /run/t.note
 	(
 		set -eE
 		trap 'echo "line $LINENO: $BASH_COMMAND" >&2' ERR
 		"$@"
 	) >$log 2>&1
 	rc=$?
+	t_said=$(cat /run/t.note 2>/dev/null)
 	case $rc in
 	0) t_ok ;;
 	77) t_skip "$(tail -n 1 $log)" ;;
@@ -94,150 +99,31 @@ net_up() {
 	ip link set dummy0 mtu 4500 up
 	ip addr add $ADDR/24 dev dummy0
 	ip addr add $ADDR6/64 dev dummy0 nodad
+	for m in 1 2; do
+		[ "$m" -gt "${PEERS:-0}" ] || link_up "$(peer_link $m)" 10.9.1$m.1 || return 1
+	done
+	rdma_up dummy0 "${RDMA}0"
+}
+# peer_link N: the device towards that machine; the runner gave it its address.
+peer_link() { basename "$(dirname "$(grep -l "52:54:00:00:0$1:01" /sys/class/net/*/address)")"; }
+link_up() { # DEVICE ADDRESS
+	ip link set "$1" mtu 4500 up && ip addr add "$2/24" dev "$1" && rdma_up "$1" "$RDMA-$1"
+}
+# peer_net_up: the same on such a machine.
+peer_net_up() { link_up eth0 "10.9.1$VM_PEER.2"; }
+rdma_up() { # NETWORK-DEVICE NAME
+	local m
 	[ "$RDMA" != none ] || return 0
 	modprobe -a crc32_generic crc32c_generic 2>/dev/null
 	case $RDMA in
 	rxe) modprobe rdma_rxe ;;
 	siw) modprobe siw ;;
 	esac || return 1
-	rdma link add "${RDMA}0" type "$RDMA" netdev dummy0 || return 1
+	rdma link add "$2" type "$RDMA" netdev "$1" || return 1
 	for m in rdma_ucm ib_uverbs rpcrdma; do modprobe $m || return 1; done
 }
 
-# ---- servers ----------------------------------------------------------------------------------
-# Both serve the same exports(5) text on TCP port NFSPORT and RDMA port RDMAPORT; MOUNTPORT is
-# where MOUNT answers. knfsd and ringnfsd may run side by side on different ports.
-NFSPORT=2049 RDMAPORT=20049 MOUNTPORT=2049
-ports_of() {
-	case $1 in
-	knfsd) NFSPORT=2049 RDMAPORT=20049 MOUNTPORT=20048 ;;
-	ringnfsd) NFSPORT=${RN_PORT:-2049} RDMAPORT=${RN_RDMA_PORT:-20049} MOUNTPORT=${RN_PORT:-2049} ;;
-	esac
-}
-ports_of "$SERVER"
-
-tcp_listens() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
-rdma_listens() { rdma resource show cm_id 2>/dev/null | grep -q "state LISTEN.*:$1\\b"; }
-served() { tcp_listens "$NFSPORT" && { [ "$RDMA" = none ] || rdma_listens "$RDMAPORT"; }; }
-
-knfsd_start() {
-	ports_of knfsd
-	modprobe nfsd && modprobe rpcrdma
-	mount -t nfsd nfsd /proc/fs/nfsd
-	mkdir -p /run/rpc_pipefs /var/lib/nfs
-	mountpoint -q /var/lib/nfs || mount -t tmpfs nfsstate /var/lib/nfs
-	mkdir -p /var/lib/nfs/{rpc_pipefs,sm,sm.bak,v4recovery,nfsdcld}
-	touch /var/lib/nfs/{etab,rmtab,state}
-	mount -t rpc_pipefs p /run/rpc_pipefs
-	echo 10 >/proc/fs/nfsd/nfsv4leasetime
-	echo 10 >/proc/fs/nfsd/nfsv4gracetime
-	echo 1048576 >/proc/fs/nfsd/max_block_size
-	tcp_listens 111 || rpcbind -w
-	printf '%s\n' "$1" >/etc/exports
-	# The guest's root cannot be exported, so NFSv4's root is /export.
-	[ -z "${KNFSD_V4:-}" ] || echo '/export *(ro,no_subtree_check,insecure,fsid=0)' >>/etc/exports
-	# Debian's has manage-gids, which ignores the groups that the client names.
-	printf '[mountd]\nmanage-gids=n\n' >/etc/nfs.conf
-	exportfs -ra
-	if [ -n "${KNFSD_V4:-}" ]; then
-		rpc.mountd --port 20048
-		rpc.nfsd -V 3 -V 4 -V 4.1 -V 4.2 8
-		echo Y >/proc/fs/nfsd/v4_end_grace
-	else
-		rpc.mountd --port 20048 --no-nfs-version 4 2>/dev/null || rpc.mountd --port 20048
-		rpc.nfsd -V 3 -N 4 8
-	fi
-	[ "$RDMA" = none ] || echo "rdma 20049" >/proc/fs/nfsd/portlist
-	echo knfsd >$STATE/kind
-	wait_until 20 served || die "knfsd does not listen"
-}
-
-ringnfsd_path() {
-	local p
-	for p in ${RINGNFSD:-} "$BUILDDIR/ringnfsd" "$BUILDDIR/daemon/ringnfsd"; do
-		[ -x "$p" ] && { echo "$p"; return; }
-	done
-	return 1
-}
-
-# ringnfsd_launch: with the files of ringnfsd_start; used again after a kill.
-ringnfsd_launch() {
-	local daemon
-	daemon=$(ringnfsd_path) || die "no ringnfsd in ${BUILDDIR:-nowhere}"
-	setsid "$daemon" --foreground --config $STATE/ringnfs.conf >>/share/ringnfsd.log 2>&1 </dev/null &
-	echo $! >$STATE/pid
-	disown # or the shell reports its death
-	wait_until 30 served && return
-	tail -n 20 /share/ringnfsd.log >&2
-	die "ringnfsd does not listen"
-}
-
-# ringnfsd_start EXPORTS [SETTINGS]: SETTINGS are further lines of ringnfs.conf, by section.
-ringnfsd_start() {
-	ports_of ringnfsd
-	printf '%s\n' "$1" >$STATE/exports
-	mkdir -p $STATE/state $STATE/exports.d
-	cat >$STATE/ringnfs.conf <<-EOF
-		[server]
-		exports_file = $STATE/exports
-		exports_dir = $STATE/exports.d
-		state_dir = $STATE/state
-		rpcbind = no
-		[tcp]
-		port = $NFSPORT
-		[rdma]
-		port = $RDMAPORT
-		${2:-}
-	EOF
-	echo ringnfsd >$STATE/kind
-	ringnfsd_launch
-}
-
-server_start() {
-	mkdir -p $STATE
-	"${SERVER}_start" "$@"
-}
-server_pid() { cat $STATE/pid; }
-# server_kill9: SIGKILL, and not back before the process is gone.
-server_kill9() {
-	local pid
-	pid=$(server_pid)
-	kill -9 "$pid"
-	wait_until 10 eval "! kill -0 $pid"
-}
-server_alive() { [ "$(cat $STATE/kind 2>/dev/null)" != ringnfsd ] || kill -0 "$(server_pid)" 2>/dev/null; }
-server_stop() {
-	case $(cat $STATE/kind) in
-	knfsd)
-		rpc.nfsd 0
-		exportfs -ua
-		;;
-	*)
-		kill "$(server_pid)"
-		wait_until 20 eval "! kill -0 $(server_pid)" || return 1
-		;;
-	esac
-	rm $STATE/kind
-}
-
-# The exports that all tests use; one server with them serves the whole run.
-standard_exports() {
-	local fs id=1 opt=rw,sync,no_subtree_check,insecure
-	for fs in ext4 xfs; do
-		echo "/export/$fs *($opt,no_root_squash,fsid=$id)"
-		echo "/export/$fs/exp/root *($opt,root_squash,fsid=$((id + 1)))"
-		echo "/export/$fs/exp/all *($opt,all_squash,fsid=$((id + 2)))"
-		echo "/export/$fs/exp/anon *($opt,all_squash,anonuid=4001,anongid=4002,fsid=$((id + 3)))"
-		echo "/export/$fs/exp/ro *(${opt/rw/ro},no_root_squash,fsid=$((id + 4)))"
-		mkdir -p /export/$fs/exp/{root,all,anon,ro}
-		id=$((id + 10))
-	done
-}
-# vm_up: network, RDMA and the server with the standard exports, unless they are up already.
-vm_up() {
-	net_up || die "no network or RDMA device"
-	[ -e $STATE/kind ] || server_start "$(standard_exports)"
-}
+. "$VMDIR/guest/servers.sh"
 
 # ---- the client -------------------------------------------------------------------------------
 # v4_path EXPORT: its path in NFSv4's name space. The guest's root cannot be exported by the kernel's
@@ -247,7 +133,7 @@ v4_path() {
 	[ "$SERVER" != knfsd ] || p=${p#/export}
 	echo "${p:-/}"
 }
-# nfs_mount VERS PROTO EXPORT DIR [OPTIONS]: from NFS_HOST, or else ADDR.
+# nfs_mount VERS PROTO EXPORT DIR [OPTIONS]: from NFS_HOST, or else ADDR; NFS_RUN is put before the command.
 nfs_mount() {
 	local vers=$1 proto=$2 export=$3 dir=$4 opt="vers=$1,proto=$2" host=${NFS_HOST:-$ADDR}
 	case $proto in
@@ -256,12 +142,12 @@ nfs_mount() {
 	esac
 	if [ "$vers" = 3 ]; then
 		case $host in *:*) opt=$opt,mountproto=tcp6 ;; *) opt=$opt,mountproto=tcp ;; esac
-		opt=$opt,mountport=$MOUNTPORT,nolock
+		opt=$opt,mountport=$MOUNTPORT,${NFS_LOCK:-nolock}
 	else
 		export=$(v4_path "$export")
 	fi
 	mkdir -p "$dir"
-	timeout 60 mount -t nfs -o "$opt${5:+,$5}" "${host/#fd*/[$host]}:$export" "$dir"
+	timeout 60 ${NFS_RUN:-} mount -t nfs -o "$opt${5:+,$5}" "${host/#fd*/[$host]}:$export" "$dir"
 }
 # mnt_test [OPTIONS]: the export of this run at /mnt/t.
 mnt_test() { nfs_mount "$VERS" "$PROTO" "/export/$FS" /mnt/t "$@"; }

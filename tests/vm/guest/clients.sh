@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash
+#
+# Two NFS clients, "one" and "two", each with its mount at /mnt/one and /mnt/two of its machine. With
+# PEERS=2 they are two machines of their own, beside that of the server (tests/vm/run --peers 2);
+# otherwise one is this machine, and two a network name space in it with a host name of its own, which
+# to Linux and to the server is another client, over TCP only.
+#   on CLIENT COMMAND...       runs the command (also a function of lib.sh) where that client is
+#   file CLIENT NAME COMMAND.. vmfile there: "start FILE FLAGS", "stop", or what `vmfile do` takes
+# Source it after lib.sh.
+PEERS=${PEERS:-0}
+TWO_NS=two TWO_ADDR=10.9.20.2 TWO_GATE=10.9.20.1
+
+peer_of() { case $1 in one) echo 1 ;; two) echo 2 ;; esac; }
+
+# peer_run N COMMAND...: output and status are the command's.
+peer_run() {
+	local n=$1 dir=/share/peer.$1 k
+	shift
+	# Numbers are given out in the order of the files, which several processes of the test may make.
+	exec 8>"$STATE/peer.$n.lock"
+	flock 8
+	k=$(($(cat "$STATE/peer.$n.count" 2>/dev/null || echo 0) + 1))
+	echo $k >"$STATE/peer.$n.count"
+	{
+		printf 'set +e\nexport VERS=%s FS=%s PROTO=%s SERVER=%s\n' "$VERS" "$FS" "$PROTO" "$SERVER"
+		printf '%q ' "$@"
+		echo
+	} >"$dir/new.$k"
+	mv "$dir/new.$k" "$dir/do.$k"
+	exec 8>&-
+	until [ -e "$dir/rc.$k" ]; do
+		[ ! -e "$dir/dead" ] || return 125
+		sleep 0.05
+	done
+	cat "$dir/out.$k"
+	return "$(cat "$dir/rc.$k")"
+}
+# peer_boot N: the machine is started, for the first time or again.
+peer_boot() {
+	local dir=/share/peer.$1
+	rm -f "$dir"/{do,job,out,rc}.* "$dir/dead" "$STATE/peer.$1.count"
+	touch "$dir/boot"
+	wait_until 60 eval "[ -e $dir/up ]" || die "peer $1 does not come up"
+}
+# peer_die N: at once, as by a power failure.
+peer_die() {
+	local dir=/share/peer.$1
+	printf 'printf "\\021" | dd of=/dev/port bs=1 seek=244 conv=notrunc status=none\n' >"$dir/new.die"
+	touch "$dir/dead"
+	exec 8>"$STATE/peer.$1.lock"
+	flock 8
+	mv "$dir/new.die" "$dir/do.$(($(cat "$STATE/peer.$1.count") + 1))"
+	exec 8>&-
+}
+
+# clients_up: before the first use; does nothing when they are there.
+clients_up() {
+	if [ "$PEERS" = 2 ]; then
+		[ -e /share/peer.1/up ] || peer_boot 1 || return
+		[ -e /share/peer.2/up ] || peer_boot 2
+	else
+		name_space_up
+	fi
+}
+name_space_up() {
+	[ ! -e /run/netns/$TWO_NS ] || return 0
+	modprobe -a veth nfsv4 nfsv3
+	ip netns add $TWO_NS
+	ip link add tovm type veth peer name totwo netns $TWO_NS
+	ip addr add $TWO_GATE/24 dev tovm
+	ip link set tovm up
+	ip -n $TWO_NS addr add $TWO_ADDR/24 dev totwo
+	ip -n $TWO_NS link set totwo up
+	ip -n $TWO_NS link set lo up
+	ip -n $TWO_NS route add default via $TWO_GATE
+	ip netns exec $TWO_NS sh -c 'echo client-two >/sys/fs/nfs/net/nfs_client/identifier'
+}
+
+on() {
+	local client=$1
+	shift
+	if [ "$PEERS" = 2 ]; then
+		peer_run "$(peer_of "$client")" "$@"
+	else
+		"$@"
+	fi
+}
+# client_mount CLIENT VERS EXPORT [OPTIONS]: at /mnt/CLIENT.
+client_mount() {
+	local proto=$PROTO
+	if [ "$PEERS" = 2 ]; then
+		on "$1" nfs_mount "$2" "$proto" "$3" "/mnt/$1" "${4:-}"
+	elif [ "$1" = two ]; then
+		NFS_RUN="nsenter --net=/run/netns/$TWO_NS unshare --uts --" nfs_mount "$2" tcp "$3" /mnt/two "${4:-}"
+	else
+		nfs_mount "$2" "$proto" "$3" "/mnt/$1" "${4:-}"
+	fi
+}
+client_umount() { on "$1" timeout 60 umount "/mnt/$1"; }
+# clients_mount / clients_umount: both, with VERS and the export of this run.
+clients_mount() {
+	clients_up && client_mount one "$VERS" "/export/$FS" "${1:-}" && client_mount two "$VERS" "/export/$FS" "${1:-}"
+}
+clients_umount() { client_umount one; client_umount two; }
+
+file() {
+	local client=$1 name=$2
+	shift 2
+	case $1 in
+	start) on "$client" vm_prog vmfile start "$client.$name" "$2" "$3" ;;
+	stop) on "$client" vm_prog vmfile stop "$client.$name" ;;
+	*) on "$client" vm_prog vmfile do "$client.$name" "$@" ;;
+	esac
+}
+# refused TEXT CLIENT NAME COMMAND...: that fails with TEXT.
+refused() {
+	local text=$1 out
+	shift
+	if out=$(file "$@"); then die "succeeded but should not: $*"; fi
+	same "$*" "$text" "$out"
+}
+
+# net_cut / net_heal CLIENT: nothing gets through to or from it. In one machine only two can be cut off.
+net_cut() {
+	modprobe sch_netem
+	if [ "$PEERS" = 2 ]; then
+		tc qdisc add dev "$(peer_link "$(peer_of "$1")")" root netem loss 100%
+		on "$1" sh -c 'modprobe sch_netem; tc qdisc add dev eth0 root netem loss 100%'
+	else
+		tc qdisc add dev tovm root netem loss 100%
+		tc -n $TWO_NS qdisc add dev totwo root netem loss 100%
+	fi
+}
+net_heal() {
+	if [ "$PEERS" = 2 ]; then
+		tc qdisc del dev "$(peer_link "$(peer_of "$1")")" root
+		on "$1" tc qdisc del dev eth0 root
+	else
+		tc qdisc del dev tovm root
+		tc -n $TWO_NS qdisc del dev totwo root
+	fi
+}
