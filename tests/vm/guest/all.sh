@@ -1,13 +1,23 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# In the guest: every test script for both file systems, or the named ones (TESTS, FILESYSTEMS; ON_EXT4
-# and ON_XFS for one file system). TESTS_ONCE names further scripts, for which one file system is
-# enough, run last.
+# In the guest: test scripts one after the other.
+#   PLAN        what to run, as words SCRIPT:VERSION:FILESYSTEM; or else
+#   TESTS, VERSIONS, FILESYSTEMS   each with each (defaults: the file tests, 3, both)
+#   TESTS_ONCE  further scripts, for which one version and file system are enough, run last
 # The last line is the sum of theirs.
 passed=0 failed=0 skipped=0
 
-# run_script NAME: t/NAME.sh for the file system FS.
+# clean_up: what is left of a script that did not end must not stand in the way of the next.
+clean_up() {
+	local m
+	pidof vmfile | xargs -r kill -9
+	for m in tovm eth0 eth1; do tc qdisc del dev $m root 2>/dev/null; done
+	[ ! -e /run/netns/two ] || tc -n two qdisc del dev totwo root 2>/dev/null
+	awk '$3 == "nfs" || $3 == "nfs4" { print $2 }' /proc/mounts | sort -r | xargs -r -n 1 umount -f -l
+}
+
+# run_script NAME: t/NAME.sh for the version VERS and the file system FS.
 run_script() {
 	local start=$SECONDS rc last
 	timeout "${SCRIPT_TIMEOUT:-500}" bash "$VMDIR/t/$1.sh" >/run/all.out 2>&1
@@ -20,26 +30,28 @@ run_script() {
 		skipped=$((skipped + BASH_REMATCH[3]))
 	else
 		echo "$last"
-		echo "FAIL [$RDMA/$FS] $1.sh: ended with status $rc"
+		echo "FAIL [$RDMA/v$VERS/$FS] $1.sh: ended with status $rc"
 		failed=$((failed + 1))
-		# What is left of it must not stand in the way of the next.
-		umount -f -l /mnt/t /mnt/t2 /mnt/squash 2>/dev/null
+		clean_up
 	fi
-	echo "-- $1 on $FS: $((SECONDS - start)) s"
+	echo "-- $1 v$VERS on $FS: $((SECONDS - start)) s"
 }
 
-for FS in ${FILESYSTEMS:-ext4 xfs}; do
-	export FS
-	all="stats data names dirs tree parallel access restart"
-	case $FS in
-	ext4) chosen=${ON_EXT4:-$all} ;;
-	xfs) chosen=${ON_XFS:-$all} ;;
-	esac
-	for t in ${TESTS:-$chosen}; do
-		run_script "$t"
+export FS VERS
+if [ -z "${PLAN:-}" ]; then
+	for FS in ${FILESYSTEMS:-ext4 xfs}; do
+		for VERS in ${VERSIONS:-3}; do
+			for t in ${TESTS:-stats data names dirs tree parallel access restart}; do
+				PLAN="${PLAN:-} $t:$VERS:$FS"
+			done
+		done
 	done
+fi
+for item in $PLAN; do
+	IFS=: read -r t VERS FS <<<"$item"
+	run_script "$t"
 done
-export FS=ext4
+FS=ext4 VERS=3
 for t in ${TESTS_ONCE:-}; do
 	run_script "$t"
 done
