@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A small NFSv4 client over TCP (RFC 7531, RFC 5662) for tests: COMPOUNDs of operations, as bytes, and what comes back.
+
+An operation is (number, arguments); a result is a dictionary with "op" and "status". One client has one connection and, from
+minor version 1 on, one session of one slot.
+"""
+import struct
+
+import rpcclient as r
+from rpcclient import opaque, u32, u64
+
+(CLOSE, GETFH, LOCK, LOCKU, LOOKUP, OPEN, OPEN_CONFIRM, PUTFH, PUTROOTFH, READ, RENEW, SETCLIENTID, SETCLIENTID_CONFIRM, WRITE,
+ EXCHANGE_ID, CREATE_SESSION, DESTROY_SESSION, SEQUENCE, DESTROY_CLIENTID, RECLAIM_COMPLETE) = (
+    4, 10, 12, 14, 15, 18, 20, 22, 24, 25, 30, 35, 36, 38, 42, 43, 44, 53, 57, 58)
+OK, DELAY, DENIED, GRACE, STALE_CLIENTID, STALE_STATEID, NO_GRACE, RECLAIM_BAD, BADSESSION = (
+    0, 10008, 10010, 10013, 10022, 10023, 10033, 10034, 10052)
+READ_LT, WRITE_LT = 1, 2
+SHARE_READ, SHARE_WRITE, SHARE_BOTH = 1, 2, 3
+CLAIM_NULL, CLAIM_PREVIOUS = 0, 1
+ALL = 0xffffffffffffffff
+ANONYMOUS = bytes(16)
+
+
+def putfh(fh):
+    return PUTFH, opaque(fh)
+
+
+def lookup(name):
+    return LOOKUP, r.name(name)
+
+
+def read(stateid, offset, count):
+    return READ, stateid + u64(offset) + u32(count)
+
+
+def write(stateid, offset, data, stable=2):
+    return WRITE, stateid + u64(offset) + u32(stable) + opaque(data)
+
+
+def _bitmap(x):
+    return [x.u32() for _ in range(x.u32())]
+
+
+def _denied(x, res):
+    res.update(offset=x.u64(), length=x.u64(), type=x.u32(), clientid=x.u64(), owner=x.opaque())
+
+
+def _open(x, res):
+    res.update(stateid=x.take(16), cinfo=x.take(20), rflags=x.u32(), attrset=_bitmap(x), delegation=x.u32())
+    if res["delegation"] == 3 and x.u32() in (1, 2):
+        x.u32()
+
+
+def _exchange_id(x, res):
+    res.update(clientid=x.u64(), sequenceid=x.u32(), flags=x.u32(), protect=x.u32(), minor_id=x.u64(), major_id=x.opaque(),
+               scope=x.opaque())
+    for _ in range(x.u32()):
+        x.opaque(), x.opaque(), x.take(12)
+
+
+def _channel(x):
+    v = struct.unpack(">6I", x.take(24))
+    for _ in range(x.u32()):
+        x.u32()
+    return v
+
+
+def _create_session(x, res):
+    res.update(session=x.take(16), sequenceid=x.u32(), flags=x.u32(), fore=_channel(x), back=_channel(x))
+
+
+RESULTS = {
+    OPEN: _open,
+    EXCHANGE_ID: _exchange_id,
+    CREATE_SESSION: _create_session,
+    GETFH: lambda x, res: res.update(fh=x.opaque()),
+    READ: lambda x, res: res.update(eof=x.flag(), data=x.opaque()),
+    WRITE: lambda x, res: res.update(count=x.u32(), committed=x.u32(), verf=x.take(8)),
+    SEQUENCE: lambda x, res: res.update(session=x.take(16), seqid=x.u32(), slot=x.u32(), highest=x.u32(), target=x.u32(),
+                                        flags=x.u32()),
+    SETCLIENTID: lambda x, res: res.update(clientid=x.u64(), confirm=x.take(8)),
+    **{op: lambda x, res: res.update(stateid=x.take(16)) for op in (CLOSE, LOCK, LOCKU, OPEN_CONFIRM)},
+}
+
+
+class Client:
+    def __init__(self, port, owner, minor=1, verifier=b"verifier"):
+        self.port, self.owner, self.minor, self.verifier = port, owner.encode(), minor, verifier
+        self.session, self.clientid = None, 0
+        self.seqid = self.owner_seqid = 0  # of the slot; of the open-owner (minor version 0)
+        self.conn = r.Conn(port)
+
+    def close(self):
+        self.conn.close()
+
+    def again(self):
+        """A new connection, to the server that has restarted."""
+        self.conn.close()
+        self.conn = r.Conn(self.port)
+
+    def bare(self, *ops):
+        """The results of a COMPOUND as it stands."""
+        body = b"".join(u32(op) + args for op, args in ops)
+        x = self.conn.call(r.NFS, 4, 1, opaque(b"") + u32(self.minor) + u32(len(ops)) + body)
+        status = x.u32()
+        x.opaque()
+        results = []
+        for _ in range(x.u32()):
+            res = {"op": x.u32(), "status": x.u32()}
+            if res["status"] == OK:
+                RESULTS.get(res["op"], lambda *_: None)(x, res)
+            elif res["op"] == LOCK and res["status"] == DENIED:
+                _denied(x, res)
+            results.append(res)
+        x.end()
+        if results and results[-1]["status"] != status:
+            raise ValueError(f"the COMPOUND says {status}, its last result {results[-1]}")
+        return results
+
+    def compound(self, *ops):
+        """The results behind SEQUENCE's, where there is one; SEQUENCE's own, if it fails."""
+        if self.minor == 0:
+            return self.bare(*ops)
+        args = self.session + u32(self.seqid + 1) + u32(0) + u32(0) + u32(1)
+        results = self.bare((SEQUENCE, args), *ops)
+        if results[0]["status"] == OK:
+            self.seqid += 1
+        return results[1:] or results
+
+    def last(self, *ops):
+        return self.compound(*ops)[-1]
+
+    def register(self):
+        """A confirmed client id, and a session. The first result that is no success, or the last."""
+        return self._setclientid() if self.minor == 0 else self._exchange_id()
+
+    def _setclientid(self):
+        cb = u32(0x40000000) + opaque(b"tcp") + opaque(b"127.0.0.1.0.0") + u32(0)
+        res = self.bare((SETCLIENTID, self.verifier + opaque(self.owner) + cb))[0]
+        if res["status"] == OK:
+            self.clientid = res["clientid"]
+            res = self.bare((SETCLIENTID_CONFIRM, u64(self.clientid) + res["confirm"]))[0]
+        return res
+
+    def _exchange_id(self):
+        res = self.bare((EXCHANGE_ID, self.verifier + opaque(self.owner) + u32(0) + u32(0) + u32(0)))[0]
+        if res["status"] != OK:
+            return res
+        self.clientid = res["clientid"]
+        channel = struct.pack(">6I", 0, 1 << 20, 1 << 20, 4096, 16, 8) + u32(0)
+        res = self.bare((CREATE_SESSION, u64(self.clientid) + u32(res["sequenceid"]) + u32(0) + channel + channel +
+                         u32(0x40000000) + u32(1) + u32(0)))[0]
+        if res["status"] == OK:
+            self.session, self.seqid = res["session"], 0
+        return res
+
+    def reclaim_complete(self):
+        return self.last((RECLAIM_COMPLETE, u32(0)))["status"] if self.minor else OK
+
+    def path(self, path):
+        """Its handle."""
+        ops = [(PUTROOTFH, b""), *(lookup(n) for n in path.strip("/").split("/")), (GETFH, b"")]
+        return self.last(*ops)["fh"]
+
+    def _next(self):
+        self.owner_seqid += 1
+        return u32(self.owner_seqid)
+
+    def _open_owner(self, access, deny):
+        return self._next() + u32(access) + u32(deny) + u64(self.clientid) + opaque(b"owner")
+
+    def _opened(self, results):
+        """OPEN's result, confirmed where the server wants that."""
+        res = next((x for x in results if x["op"] == OPEN), results[-1])
+        if res["status"] == OK and res["rflags"] & 2:
+            fh = results[-1]["fh"]
+            res["stateid"] = self.last(putfh(fh), (OPEN_CONFIRM, res["stateid"] + self._next()))["stateid"]
+        return res
+
+    def open(self, dirfh, name, create=False, access=SHARE_BOTH, deny=0):
+        """(result of OPEN, handle)."""
+        how = u32(1) + u32(0) + u32(2) + u32(0) + u32(2) + opaque(u32(0o666)) if create else u32(0)
+        results = self.compound(putfh(dirfh), (OPEN, self._open_owner(access, deny) + how + u32(CLAIM_NULL) + r.name(name)),
+                                (GETFH, b""))
+        return self._opened(results), results[-1].get("fh")
+
+    def reclaim_open(self, fh, access=SHARE_BOTH, deny=0):
+        return self._opened(self.compound(putfh(fh), (OPEN, self._open_owner(access, deny) + u32(0) + u32(CLAIM_PREVIOUS) + u32(0)),
+                                          (GETFH, b"")))
+
+    def lock(self, fh, stateid, kind=WRITE_LT, offset=0, length=ALL, reclaim=False):
+        """By a new lock-owner."""
+        locker = u32(1) + self._next() + stateid + u32(0) + u64(self.clientid) + opaque(b"lock" + u32(self.owner_seqid))
+        return self.last(putfh(fh), (LOCK, u32(kind) + u32(reclaim) + u64(offset) + u64(length) + locker))
