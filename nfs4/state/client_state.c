@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "nfs4/client/client.h"
-#include "nfs4/recovery/wheel.h"
+#include "nfs4/client/clients.h"
 #include "nfs4/server.h"
 #include "nfs4/state/owners.h"
 #include "nfs4/state/slots.h"
@@ -155,7 +155,7 @@ bool nfs4_client_has_revoked(struct nfs4_client *cl)
 
 static bool is_old(const struct nfs4_owner *o, uint32_t lease)
 {
-	return o && (uint32_t)nfs4_now() - o->since > lease;
+	return o && (uint32_t)nfs4_clients_now(o->client->srv) - o->since > lease;
 }
 
 /* The oldest that has not confirmed within a lease, for use; NULL: none. */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "nfs4/client/client.h"
-#include "nfs4/recovery/wheel.h"
+#include "nfs4/client/clients.h"
 #include "nfs4/state/owners.h"
 
 bool nfs4_seq_advances(int status)

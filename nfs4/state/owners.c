@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "nfs4/client/client.h"
-#include "nfs4/recovery/wheel.h"
+#include "nfs4/client/clients.h"
 #include "nfs4/server.h"
 #include "nfs4/state/hash.h"
 
@@ -147,7 +147,7 @@ static struct nfs4_owner *new_owner(struct nfs4_client *cl, const struct nfs4_ow
 static void begin_unconfirmed(struct nfs4_client_state *cs, struct nfs4_owner *o)
 {
 	o->unconfirmed = true;
-	o->since = (uint32_t)nfs4_now();
+	o->since = (uint32_t)nfs4_clients_now(o->client->srv);
 	TAILQ_INSERT_TAIL(&cs->unconfirmed, o, link);
 }
 
@@ -258,7 +258,7 @@ void nfs4_owner_maybe_idle(struct nfs4_owner *o, struct nfs4_dead_owners *dead)
 	if (o->unconfirmed)
 		return; /* that list has its time, too */
 	o->idle = true;
-	o->since = (uint32_t)nfs4_now();
+	o->since = (uint32_t)nfs4_clients_now(o->client->srv);
 	TAILQ_INSERT_TAIL(&cs->idle, o, link);
 	if (++cs->nidle > NFS4_IDLE_OWNERS_MAX)
 		nfs4_owner_forget(TAILQ_FIRST(&cs->idle), dead);
