@@ -7,7 +7,28 @@
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_fixture.h"
 
-NFS3_SUITE(nfs4_names);
+/* Built once for each minor version. */
+static struct fix4_session session;
+
+static void start(void)
+{
+	suite_start();
+	if (f && TEST_MINOR > 0 &&
+	    fix4_session_new(f, &session, TEST_MINOR, "test", true) != NFS4_OK)
+		why_not = "no session";
+}
+
+TestSuite(nfs4_names, .init = start, .fini = suite_stop, .timeout = 60);
+
+static struct fix4_session *by(void)
+{
+	return TEST_MINOR > 0 ? &session : NULL;
+}
+
+static void begin(void)
+{
+	fix4_begin(f, by());
+}
 
 static void put_bytes(const char *bytes, size_t len)
 {
@@ -37,7 +58,7 @@ static void begin_with_name(uint32_t op, const char *name, size_t len)
 
 	make_file("beside", "x", 0644);
 	file = handle("beside");
-	fix4_begin(f, NULL);
+	begin();
 	fix4_putfh(f, op == OP_LINK ? &file : &f->root);
 	fix4_op(f, OP_SAVEFH);
 	fix4_putfh(f, &f->root);
@@ -85,7 +106,7 @@ Test(nfs4_names, names_that_cannot_be)
 		}
 	}
 	/* The first of RENAME's. */
-	fix4_begin(f, NULL);
+	begin();
 	fix4_putfh(f, &f->root);
 	fix4_op(f, OP_SAVEFH);
 	fix4_op(f, OP_RENAME);
@@ -141,7 +162,7 @@ Test(nfs4_names, in_what_is_no_directory)
 
 			if (i == 1 && op == OP_LOOKUP)
 				want = NFS4ERR_SYMLINK;
-			fix4_begin(f, NULL);
+			begin();
 			fix4_putfh(f, op == OP_LINK ? &fh[0] : &f->root);
 			fix4_op(f, OP_SAVEFH);
 			fix4_putfh(f, &fh[i]);
@@ -165,13 +186,13 @@ Test(nfs4_names, without_a_filehandle)
 
 	NEED_FIXTURE();
 	for (unsigned i = 0; i < 3; i++) {
-		fix4_begin(f, NULL);
+		begin();
 		fix4_op(f, ops[i]);
 		cr_expect_eq(fix4_send(f), NFS4ERR_NOFILEHANDLE);
 	}
 	for (size_t o = 0; o < NAME_OPS; o++) {
 		op = name_ops[o];
-		fix4_begin(f, NULL);
+		begin();
 		fix4_op(f, op);
 		if (op == OP_CREATE)
 			xdr_put_u32(&f->out, NF4DIR);
@@ -182,14 +203,17 @@ Test(nfs4_names, without_a_filehandle)
 			put_no_attrs();
 		cr_expect_eq(fix4_send(f), NFS4ERR_NOFILEHANDLE, "operation %u", op);
 	}
+	begin();
+	fix4_op(f, OP_RESTOREFH);
+	cr_expect_eq(fix4_send(f), TEST_MINOR > 0 ? NFS4ERR_NOFILEHANDLE : NFS4ERR_RESTOREFH);
 	/* A current one, but none saved. */
-	fix4_begin(f, NULL);
+	begin();
 	fix4_putfh(f, &f->root);
 	fix4_op(f, OP_RENAME);
 	fix4_name(f, "a");
 	fix4_name(f, "b");
 	cr_expect_eq(fix4_send(f), NFS4ERR_NOFILEHANDLE);
-	fix4_begin(f, NULL);
+	begin();
 	fix4_putfh(f, &f->root);
 	fix4_op(f, OP_LINK);
 	fix4_name(f, "b");
@@ -205,7 +229,7 @@ Test(nfs4_names, arguments_cut_short)
 		cr_expect_eq(fix4_send(f), NFS4ERR_BADXDR, "operation %u", name_ops[o]);
 		cr_expect_not(exists("whatever"));
 	}
-	fix4_begin(f, NULL);
+	begin();
 	fix4_op(f, OP_PUTFH);
 	xdr_put_u32(&f->out, NFS4_FHSIZE + 1);
 	xdr_reserve(&f->out, NFS4_FHSIZE + 1);
@@ -219,7 +243,7 @@ Test(nfs4_names, handles_that_are_not_ours)
 
 	NEED_FIXTURE();
 	for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
-		fix4_begin(f, NULL);
+		begin();
 		fix4_op(f, OP_PUTFH);
 		xdr_put_opaque(&f->out, zeros, lens[i]);
 		cr_expect_eq(fix4_send(f), NFS4ERR_BADHANDLE, "%u bytes", lens[i]);
@@ -235,7 +259,7 @@ Test(nfs4_names, a_handle_whose_file_has_gone)
 	fh = handle("file");
 	cr_assert_eq(unlink(fix_path(f, "file")), 0);
 	vfs_forget_export(f->vfs, 1);
-	fix4_begin(f, NULL);
+	begin();
 	fix4_putfh(f, &fh);
 	cr_expect_eq(fix4_send(f), NFS4ERR_STALE);
 }
@@ -244,7 +268,7 @@ Test(nfs4_names, exports_that_are_not_for_the_client)
 {
 	NEED_FIXTURE();
 	f->deny = true;
-	fix4_begin(f, NULL);
+	begin();
 	fix4_putfh(f, &f->root);
 	cr_expect_eq(fix4_send(f), NFS4ERR_STALE);
 }
@@ -258,15 +282,15 @@ Test(nfs4_names, a_port_that_is_not_reserved)
 	peer = (struct sockaddr_in *)&f->conn.peer;
 	f->access.flags |= VFS_SECURE;
 	make_file("file", "x", 0644);
-	cr_expect_eq(fix4_handle(f, NULL, &f->root, "file", &fh), NFS4_OK);
+	cr_expect_eq(fix4_handle(f, by(), &f->root, "file", &fh), NFS4_OK);
 	peer->sin_port = htons(40000);
-	cr_expect_eq(fix4_handle(f, NULL, &f->root, "file", &fh), NFS4ERR_ACCESS);
-	fix4_begin(f, NULL);
+	cr_expect_eq(fix4_handle(f, by(), &f->root, "file", &fh), NFS4ERR_ACCESS);
+	begin();
 	fix4_op(f, OP_PUTROOTFH);
 	fix4_lookup(f, "tmp");
 	fix4_lookup(f, strrchr(f->dir[0], '/') + 1);
 	cr_expect_eq(fix4_send(f), NFS4ERR_ACCESS);
-	fix4_begin(f, NULL);
+	begin();
 	fix4_putfh(f, &f->root);
 	fix4_op(f, OP_GETATTR);
 	xdr_put_u32(&f->out, 1);
@@ -283,7 +307,7 @@ Test(nfs4_names, saved_and_restored)
 	NEED_FIXTURE();
 	make_file("file", "x", 0644);
 	file = handle("file");
-	fix4_begin(f, NULL);
+	begin();
 	fix4_putfh(f, &f->root);
 	fix4_op(f, OP_SAVEFH);
 	fix4_lookup(f, "file");
@@ -314,7 +338,7 @@ static uint32_t create(uint32_t type, const char *name, const char *text, size_t
 	uint32_t status, words;
 	struct vfs_fh fh, found;
 
-	fix4_begin(f, NULL);
+	begin();
 	fix4_putfh(f, &f->root);
 	fix4_op(f, OP_CREATE);
 	xdr_put_u32(&f->out, type);
@@ -342,7 +366,7 @@ static uint32_t create(uint32_t type, const char *name, const char *text, size_t
 	fix4_result(f, OP_GETFH);
 	fix4_get_fh(f, &fh);
 	whole();
-	cr_assert_eq(fix4_handle(f, NULL, &f->root, name, &found), NFS4_OK);
+	cr_assert_eq(fix4_handle(f, by(), &f->root, name, &found), NFS4_OK);
 	cr_expect_eq(fh.len, found.len);
 	cr_expect_arr_eq(fh.data, found.data, fh.len);
 	return status;
@@ -436,7 +460,7 @@ static uint32_t remove_name(const char *name)
 	uint64_t before, after;
 	uint32_t status;
 
-	fix4_begin(f, NULL);
+	begin();
 	fix4_putfh(f, &f->root);
 	fix4_op(f, OP_REMOVE);
 	fix4_name(f, name);
@@ -495,7 +519,7 @@ static uint32_t rename_name(const struct vfs_fh *from_dir, const char *from,
 	uint64_t before, after;
 	uint32_t status;
 
-	fix4_begin(f, NULL);
+	begin();
 	fix4_putfh(f, from_dir);
 	fix4_op(f, OP_SAVEFH);
 	fix4_putfh(f, to_dir);
@@ -550,7 +574,7 @@ static uint32_t link_name(const struct vfs_fh *file, const struct vfs_fh *dir, c
 	uint64_t before, after;
 	uint32_t status;
 
-	fix4_begin(f, NULL);
+	begin();
 	fix4_putfh(f, file);
 	fix4_op(f, OP_SAVEFH);
 	fix4_putfh(f, dir);
@@ -601,7 +625,7 @@ static struct vfs_fh second_root(void)
 	struct vfs_fh fh = { 0 }, at;
 	char *name = strrchr(f->dir[1], '/') + 1;
 
-	fix4_begin(f, NULL);
+	begin();
 	fix4_op(f, OP_PUTROOTFH);
 	fix4_lookup(f, "tmp");
 	fix4_op(f, OP_GETFH);
@@ -610,7 +634,7 @@ static struct vfs_fh second_root(void)
 	fix4_result(f, OP_LOOKUP);
 	fix4_result(f, OP_GETFH);
 	fix4_get_fh(f, &at);
-	cr_assert_eq(fix4_handle(f, NULL, &at, name, &fh), NFS4_OK);
+	cr_assert_eq(fix4_handle(f, by(), &at, name, &fh), NFS4_OK);
 	return fh;
 }
 
@@ -622,7 +646,7 @@ Test(nfs4_names, from_export_to_export)
 	make_file("file", "x", 0644);
 	file = handle("file");
 	second = second_root();
-	fix4_begin(f, NULL);
+	begin();
 	fix4_op(f, OP_PUTROOTFH);
 	fix4_op(f, OP_GETFH);
 	cr_assert_eq(fix4_send(f), NFS4_OK);
@@ -635,12 +659,12 @@ Test(nfs4_names, from_export_to_export)
 	cr_expect_eq(link_name(&file, &second, "x"), NFS4ERR_XDEV);
 	cr_expect_eq(link_name(&file, &pseudo, "x"), NFS4ERR_XDEV);
 	cr_expect(exists("file"));
-	fix4_begin(f, NULL);
+	begin();
 	fix4_putfh(f, &pseudo);
 	fix4_op(f, OP_REMOVE);
 	fix4_name(f, "tmp");
 	cr_expect_eq(fix4_send(f), NFS4ERR_ROFS);
-	fix4_begin(f, NULL);
+	begin();
 	fix4_putfh(f, &pseudo);
 	fix4_op(f, OP_CREATE);
 	xdr_put_u32(&f->out, NF4DIR);
@@ -682,8 +706,8 @@ Test(nfs4_names, a_directory_that_others_may_not_search)
 	make_file("dir/file", "x", 0644);
 	dir = handle("dir");
 	f->uid = f->gid = 1000;
-	cr_expect_eq(fix4_handle(f, NULL, &dir, "file", &fh), NFS4ERR_ACCESS);
-	fix4_begin(f, NULL);
+	cr_expect_eq(fix4_handle(f, by(), &dir, "file", &fh), NFS4ERR_ACCESS);
+	begin();
 	fix4_putfh(f, &dir);
 	fix4_op(f, OP_LOOKUPP);
 	cr_expect_eq(fix4_send(f), NFS4ERR_ACCESS);
@@ -692,7 +716,7 @@ Test(nfs4_names, a_directory_that_others_may_not_search)
 Test(nfs4_names, no_named_attributes)
 {
 	NEED_FIXTURE();
-	fix4_begin(f, NULL);
+	begin();
 	fix4_putfh(f, &f->root);
 	fix4_op(f, OP_OPENATTR);
 	xdr_put_bool(&f->out, true);
