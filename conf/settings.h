@@ -20,6 +20,7 @@
 
 enum cfg_log_level { CFG_LOG_ERROR, CFG_LOG_WARNING, CFG_LOG_NOTICE, CFG_LOG_INFO, CFG_LOG_DEBUG };
 enum cfg_tristate { CFG_NO, CFG_YES, CFG_AUTO };
+enum cfg_idmap { CFG_IDMAP_NUMBERS, CFG_IDMAP_AUTO, CFG_IDMAP_NAMES };
 enum cfg_io_mode { CFG_IO_BUFFERED, CFG_IO_DIRECT };
 
 enum { CFG_MAX_ADDRS = 16 };
@@ -82,6 +83,7 @@ struct cfg_nfs4 {
 	uint64_t grace_time;
 	uint64_t max_io;
 	uint64_t max_sessions; /* 0: as memory allows */
+	int idmap;	       /* enum cfg_idmap */
 	bool manage_gids;
 };
 

@@ -12,6 +12,7 @@
 
 static const char *const log_levels[] = { "error", "warning", "notice", "info", "debug", NULL };
 static const char *const tristate[] = { "no", "yes", "auto", NULL };
+static const char *const idmaps[] = { "numbers", "auto", "names", NULL };
 static const char *const io_modes[] = { "buffered", "direct", NULL };
 
 /* clang-format off */
@@ -128,6 +129,10 @@ const struct cfg_row cfg_rows[] = {
 	  .text = "Most data in one READ or WRITE." },
 	{ ROW(nfs4, max_sessions, CFG_UINT), RANGE(0, 1000000), .def = "0",
 	  .text = "Sessions of all clients at a time. 0 means as many as memory_max allows." },
+	{ ROW(nfs4, idmap, CFG_ENUM), .words = idmaps, .def = "auto",
+	  .text = "How clients are told who a file's owner and group are: by number, by name (user@domain, as "
+		  "idmapd.conf(5) says), or, which is auto, by number if the client itself says by numbers who "
+		  "calls (sec=sys), and by name if not. Numbers are understood in any case, names unless it is numbers." },
 	{ ROW(nfs4, manage_gids, CFG_BOOL), .def = "no",
 	  .text = "Take a user's groups from this machine rather than from the request, which carries at "
 		  "most 16." },

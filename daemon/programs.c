@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "daemon/groups.h"
+#include "daemon/idmap.h"
 #include "nfs3/nfs3_server.h"
 #include "nfs4/nfs4_server.h"
 
@@ -25,6 +26,22 @@ static int start_nfs3(const struct programs_config *cfg, struct programs *p)
 	return nfs3_server_new(&nfs3, &p->nfs3);
 }
 
+static int start_idmap(const struct programs_config *cfg, struct programs *p,
+		       struct nfs4_idmap *out)
+{
+	p->idmap = idmap_new();
+	if (!p->idmap)
+		return -ENOMEM;
+	idmap_view(p->idmap, out);
+	if (cfg->settings->nfs4.idmap != CFG_IDMAP_NAMES)
+		return 0;
+	out->names_always = true;
+	if (idmap_start(p->idmap) < 0)
+		rn_warn(cfg->log, "nfs4.idmap is names, and libnfsidmap cannot map any: see "
+				  "idmapd.conf(5). Owners are numbers");
+	return 0;
+}
+
 static int start_nfs4(const struct programs_config *cfg, struct programs *p)
 {
 	const struct cfg_nfs4 *set = &cfg->settings->nfs4;
@@ -44,6 +61,7 @@ static int start_nfs4(const struct programs_config *cfg, struct programs *p)
 		.observe_op = counters_observe_op,
 		.observe_ctx = cfg->counters,
 	};
+	int err = 0;
 
 	if (!set->enabled)
 		return 0;
@@ -51,7 +69,9 @@ static int start_nfs4(const struct programs_config *cfg, struct programs *p)
 		nfs4.lookup_groups = groups_lookup;
 		nfs4.lookup_ctx = p->groups;
 	}
-	return nfs4_server_new(&nfs4, &p->nfs4);
+	if (set->idmap != CFG_IDMAP_NUMBERS)
+		err = start_idmap(cfg, p, &nfs4.idmap);
+	return err ? err : nfs4_server_new(&nfs4, &p->nfs4);
 }
 
 /* Ascending versions of the one NFS program; MOUNT is NFSv3's. */
@@ -106,4 +126,5 @@ void programs_stop(struct programs *p)
 	if (p->nfs3)
 		nfs3_server_free(p->nfs3);
 	groups_free(p->groups);
+	idmap_free(p->idmap);
 }

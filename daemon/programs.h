@@ -15,6 +15,7 @@
 #include "vfs/vfs.h"
 
 struct groups;
+struct idmap;
 struct nfs3_server;
 struct nfs4_server;
 
@@ -31,6 +32,7 @@ struct programs_config {
 
 struct programs {
 	struct groups *groups;
+	struct idmap *idmap;
 	struct nfs3_server *nfs3;
 	struct nfs4_server *nfs4; /* NULL: not served */
 	struct drc *drc;

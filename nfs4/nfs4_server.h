@@ -12,13 +12,14 @@
 struct nfs4_server;
 
 /* The server's name for a user or group, and back (RFC 8881 section 5.9). Thread-safe; may wait for
- * a name service on a first question. 0 or -errno; names are not NUL-terminated going in. */
+ * a name service on a first question. 0 or -errno; -EAGAIN: the client may ask again; names are not NUL-terminated going in. */
 struct nfs4_idmap {
 	int (*uid_to_name)(void *ctx, uint32_t uid, char *name, size_t size);
 	int (*gid_to_name)(void *ctx, uint32_t gid, char *name, size_t size);
 	int (*name_to_uid)(void *ctx, const char *name, uint32_t len, uint32_t *uid);
 	int (*name_to_gid)(void *ctx, const char *name, uint32_t len, uint32_t *gid);
 	void *ctx; /* all NULL: decimal numbers only */
+	bool names_always; /* clients that authenticate by numbers are told names, too */
 };
 
 struct nfs4_config {

@@ -47,8 +47,8 @@ enum nfs4_sattr_use {
 
 /*
  * NFS4_OK, and the names are mapped to ids (which may ask a name service on a first question); or
- * NFS4ERR_ATTRNOTSUPP, NFS4ERR_INVAL, NFS4ERR_BADOWNER, NFS4ERR_BADXDR (of a value). To be called
- * before the operation waits for anything.
+ * NFS4ERR_ATTRNOTSUPP, NFS4ERR_INVAL, NFS4ERR_BADOWNER, NFS4ERR_DELAY (the name service is busy).
+ * To be called before the operation waits for anything.
  */
 int nfs4_sattr_check(struct nfs4_compound *c, struct nfs4_sattr *sa, enum nfs4_sattr_use use);
 

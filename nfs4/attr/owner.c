@@ -41,8 +41,10 @@ static void id_to_name(struct nfs4_compound *c, uint32_t id,
 		       int (*map)(void *ctx, uint32_t id, char *name, size_t size),
 		       struct nfs4_owner_name *out)
 {
-	if (map && c->req->call.cred.flavor != RPC_AUTH_SYS &&
-	    map(c->server->cfg.idmap.ctx, id, out->s, sizeof(out->s)) == 0)
+	const struct nfs4_idmap *idmap = &c->server->cfg.idmap;
+
+	if (map && (idmap->names_always || c->req->call.cred.flavor != RPC_AUTH_SYS) &&
+	    map(idmap->ctx, id, out->s, sizeof(out->s)) == 0)
 		out->len = (uint32_t)strnlen(out->s, NFS4_OWNER_MAX);
 	else
 		out->len = put_decimal(id, out->s);
@@ -62,11 +64,14 @@ static int name_to_id(struct nfs4_compound *c, const char *name, uint32_t len,
 		      int (*map)(void *ctx, const char *name, uint32_t len, uint32_t *id),
 		      uint32_t *id)
 {
+	int rc;
+
 	if (get_decimal(name, len, id))
 		return NFS4_OK;
-	if (map && map(c->server->cfg.idmap.ctx, name, len, id) == 0 && *id != NO_ID)
+	rc = map ? map(c->server->cfg.idmap.ctx, name, len, id) : -ENOENT;
+	if (rc == 0 && *id != NO_ID)
 		return NFS4_OK;
-	return NFS4ERR_BADOWNER;
+	return rc == -EAGAIN ? NFS4ERR_DELAY : NFS4ERR_BADOWNER;
 }
 
 int nfs4_user_id(struct nfs4_compound *c, const char *name, uint32_t len, uint32_t *uid)

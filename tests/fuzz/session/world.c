@@ -134,6 +134,7 @@ static bool set_up(struct ss_world *w)
 		 "[rdma]\nenabled = auto\nport = %u\nlisten = 127.0.0.1\ncredits = "
 		 "16\nidle_timeout = 0\n"
 		 "[nfs3]\ndrc_size = 512\ndrc_memory = 1M\n"
+		 "[nfs4]\nidmap = numbers\n"
 		 "[vfs]\nring_entries = 64\n",
 		 w->port, w->port);
 	cfg_diags_init(&diags);

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Names of users and groups for NFSv4, "user@domain", by libnfsidmap and its idmapd.conf(5).
+ * Answers, also that there is none, are kept for some minutes, for a bounded number of names.
+ * Thread-safe.
+ */
+#ifndef RN_DAEMON_IDMAP_H
+#define RN_DAEMON_IDMAP_H
+
+#include <stdbool.h>
+
+#include "nfs4/nfs4_server.h"
+
+struct idmap;
+
+struct idmap *idmap_new(void); /* NULL: no memory */
+void idmap_free(struct idmap *m);
+
+/* Reads the library's configuration, which may ask the name service for this machine's domain. Else
+ * the first question does so. 0, or -ENOENT: nothing will be mapped. */
+int idmap_start(struct idmap *m);
+
+/* Fills in the functions and their context. A question that nobody has asked before waits for the
+ * name service; one that comes while the service is busy with another's name is -EAGAIN. */
+void idmap_view(struct idmap *m, struct nfs4_idmap *out);
+
+#endif
