@@ -21,7 +21,7 @@ void nfs4_get_wire_owner(struct nfs4_compound *c, struct nfs4_wire_owner *o)
 
 int nfs4_check_range(uint64_t offset, uint64_t length)
 {
-	if (length == 0 || (length != UINT64_MAX && length - 1 > UINT64_MAX - offset))
+	if (length == 0 || (length != UINT64_MAX && length > UINT64_MAX - offset))
 		return NFS4ERR_INVAL;
 	return NFS4_OK;
 }
