@@ -32,7 +32,7 @@ const struct cfg_row cfg_rows[] = {
 	{ ROW(server, memory_max, CFG_SIZE), RANGE(MIB(64), TIB(64)), .zero = true, .def = "0",
 	  .text = "Memory for file data on its way and for connections. When it is used up, requests wait; a client "
 		  "(an address, whatever the number of its connections) may hold as much of it as is still left. "
-		  "0 means a quarter of the machine's memory." },
+		  "An eighth is kept for the state of NFSv4 clients. 0 means a quarter of the machine's memory." },
 	{ ROW(server, max_fds, CFG_UINT), RANGE(128, 1000000000), .zero = true, .def = "0",
 	  .text = "File descriptors that the cache of open files may hold: at most half of what the process "
 		  "may have. 0 means 65536 within that." },

@@ -81,12 +81,12 @@ static void add_caches(struct line *l, const struct held_sources *from)
 	add(l, "drc_bytes", d.bytes);
 }
 
-static void add_nfs4(struct line *l, struct nfs4_server *nfs4)
+static void add_nfs4(struct line *l, const struct held_sources *from)
 {
 	struct nfs4_held h = { 0 };
 
-	if (nfs4)
-		nfs4_held(nfs4, &h);
+	if (from->nfs4)
+		nfs4_held(from->nfs4, &h);
 	add(l, "nfs4_clients", h.clients);
 	add(l, "nfs4_courtesy_clients", h.courtesy_clients);
 	add(l, "nfs4_sessions", h.sessions);
@@ -95,6 +95,7 @@ static void add_nfs4(struct line *l, struct nfs4_server *nfs4)
 	add(l, "nfs4_owners", h.owners);
 	add(l, "nfs4_opens", h.opens);
 	add(l, "nfs4_locks", h.locks);
+	add(l, "nfs4_memory", from->nfs4_memory->used);
 }
 
 void held_log(const struct held_sources *from, const struct rn_logger *log, enum rn_level level)
@@ -114,7 +115,7 @@ void held_log(const struct held_sources *from, const struct rn_logger *log, enum
 	add_payload(&l, from->pool, t.requests + r.requests);
 	add_rdma(&l, &r);
 	add_caches(&l, from);
-	add_nfs4(&l, from->nfs4);
+	add_nfs4(&l, from);
 	add(&l, "memory", from->budget->used);
 	add(&l, "fds", count_entries("/proc/self/fd", 1));
 	add(&l, "threads", count_entries("/proc/self/task", 0));

@@ -23,6 +23,7 @@ struct held_sources {
 	struct vfs *vfs;
 	struct drc *drc;
 	struct nfs4_server *nfs4;
+	struct rn_budget *nfs4_memory;
 	struct tcp_server *tcp;
 	struct rr_server *rdma;
 };

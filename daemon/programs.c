@@ -8,6 +8,8 @@
 #include "nfs3/nfs3_server.h"
 #include "nfs4/nfs4_server.h"
 
+#define NFS4_SHARE 8u /* of the whole budget */
+
 static int start_nfs3(const struct programs_config *cfg, struct programs *p)
 {
 	const struct cfg_nfs3 *set = &cfg->settings->nfs3;
@@ -49,7 +51,7 @@ static int start_nfs4(const struct programs_config *cfg, struct programs *p)
 		.vfs = cfg->vfs,
 		.exports = cfg->exports,
 		.pool = cfg->pool,
-		.budget = cfg->budget,
+		.budget = &p->nfs4_memory,
 		.log = cfg->log,
 		.max_io = (uint32_t)set->max_io,
 		.minor_min = (unsigned)set->minor_min,
@@ -65,6 +67,10 @@ static int start_nfs4(const struct programs_config *cfg, struct programs *p)
 
 	if (!set->enabled)
 		return 0;
+	if (!rn_budget_take(cfg->budget, cfg->budget->max / NFS4_SHARE))
+		return -ENOMEM;
+	rn_budget_init(&p->nfs4_memory, cfg->budget->max / NFS4_SHARE);
+	p->budget = cfg->budget;
 	if (set->manage_gids) {
 		nfs4.lookup_groups = groups_lookup;
 		nfs4.lookup_ctx = p->groups;
@@ -125,6 +131,8 @@ void programs_stop(struct programs *p)
 		nfs4_server_free(p->nfs4);
 	if (p->nfs3)
 		nfs3_server_free(p->nfs3);
+	if (p->budget)
+		rn_budget_give(p->budget, p->nfs4_memory.max);
 	groups_free(p->groups);
 	idmap_free(p->idmap);
 }

@@ -35,6 +35,10 @@ struct programs {
 	struct idmap *idmap;
 	struct nfs3_server *nfs3;
 	struct nfs4_server *nfs4; /* NULL: not served */
+	/* What NFSv4's clients hold, a part of the whole budget that payload cannot use up: or
+	 * nobody could open a file any more, as slabs are kept once they are there. */
+	struct rn_budget nfs4_memory;
+	struct rn_budget *budget; /* that it was taken from */
 	struct drc *drc;
 	struct rpc_version versions[2]; /* of NFS */
 };

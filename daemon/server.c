@@ -395,6 +395,7 @@ void server_log_counters(struct server *s, enum rn_level level)
 		.vfs = s->vfs,
 		.drc = s->programs.drc,
 		.nfs4 = s->programs.nfs4,
+		.nfs4_memory = &s->programs.nfs4_memory,
 		.tcp = s->tcp,
 		.rdma = s->rdma,
 	};

@@ -33,6 +33,17 @@ enum vfs_held {
 	VFS_HELD_WRITE /* of all locks */
 };
 
+/*
+ * The kernel keeps the locks of a file in a list, and walks it for each call. So when the mirror
+ * has many pieces, it is made coarser: locks are widened to the next multiples of a size. The
+ * pieces are counted as far as they are known.
+ */
+struct vfs_grain {
+	uint8_t shift; /* of the size; 0: exact */
+	uint32_t pieces;
+	uint32_t coarser_at; /* pieces; 0: not yet determined */
+};
+
 LIST_HEAD(vfs_share_list, vfs_share);
 
 struct vfs_file {
@@ -50,6 +61,7 @@ struct vfs_file {
 	enum vfs_held held;
 	int fd;	     /* -1: held is NONE */
 	bool unheld; /* locked, and not mirrored */
+	struct vfs_grain grain;
 
 	uint64_t dev;
 	uint8_t key_len;

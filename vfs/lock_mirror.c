@@ -15,6 +15,10 @@
 #define PART_LOCKS 2u
 #define TRIES 3 /* a local lock that comes and goes between two calls */
 #define OFFSET_MAX ((uint64_t)INT64_MAX)
+#define GRAINS                                                                                     \
+	512u /* pieces that a mirror should have; twice as many before it is made coarser          \
+	      */
+#define SHIFT_MAX 40u
 
 /* false: all of the span is beyond what the kernel can lock. */
 static bool to_flock(short type, const struct vfs_span *span, struct flock *fl)
@@ -32,6 +36,12 @@ static short kernel_type(enum vfs_lock_type type)
 	return type == VFS_LOCK_WRITE ? F_WRLCK : F_RDLCK;
 }
 
+/* What a descriptor can carry of it. */
+static short type_for(enum vfs_held held, enum vfs_lock_type type)
+{
+	return held == VFS_HELD_READ ? F_RDLCK : kernel_type(type);
+}
+
 static int set(int fd, short type, const struct vfs_span *span)
 {
 	struct flock fl;
@@ -46,19 +56,65 @@ static bool is_enough(const struct vfs_file *f, enum vfs_lock_type type)
 	return f->held == VFS_HELD_WRITE || (f->held == VFS_HELD_READ && type == VFS_LOCK_READ);
 }
 
-/* Locks on fd what the file's present descriptor, which can read only, has locked. */
-static int take_over(struct vfs_file *f, int fd)
+static struct vfs_span widened(const struct vfs_span *span, uint8_t shift)
 {
+	uint64_t mask = (1ull << shift) - 1;
+
+	return (struct vfs_span){ .start = span->start & ~mask, .end = span->end | mask };
+}
+
+/* The strictest type of all that is locked in span, or of the given one. */
+static enum vfs_lock_type strictest(const struct vfs_file *f, enum vfs_lock_type type,
+				    const struct vfs_span *span)
+{
+	return vfs_range_conflict(&f->ranges, NULL, VFS_LOCK_READ, span) ? VFS_LOCK_WRITE : type;
+}
+
+/* Locks on fd all that is locked, by grains of g's size, and counts the pieces. -EAGAIN: a local
+ * lock is in the way of some. */
+static int relock(const struct vfs_file *f, int fd, enum vfs_held held, struct vfs_grain *g)
+{
+	struct vfs_span rest = { .start = 0, .end = UINT64_MAX };
+	const struct vfs_range *r;
 	int rc = 0;
 
-	for (unsigned type = VFS_LOCK_READ; type <= VFS_LOCK_WRITE; type++) {
-		struct vfs_range *r = vfs_range_first(&f->ranges, type);
+	g->pieces = 0;
+	while ((r = vfs_range_conflict(&f->ranges, NULL, VFS_LOCK_WRITE, &rest)) != NULL) {
+		struct vfs_span span = { .start = r->start, .end = r->end };
 
-		for (; rc == 0 && r; r = vfs_range_next(r))
-			rc = set(fd, kernel_type(type),
-				 &(struct vfs_span){ .start = r->start, .end = r->end });
+		if (span.start < rest.start)
+			span.start = rest.start;
+		span = widened(&span, g->shift);
+		if (set(fd, type_for(held, strictest(f, r->type, &span)), &span) != 0)
+			rc = -EAGAIN;
+		g->pieces++;
+		if (span.end == UINT64_MAX)
+			break;
+		rest.start = span.end + 1;
 	}
 	return rc;
+}
+
+/* Too many pieces: makes grains of a size that leaves GRAINS of them, or twice what it was. Not
+ * where local locks are in the way: what could not be widened stays exact. */
+static void make_coarser(struct vfs_file *f)
+{
+	uint64_t extent = vfs_range_last_start(&f->ranges) - vfs_range_first_start(&f->ranges);
+	struct vfs_grain *g = &f->grain;
+
+	do
+		g->shift++;
+	while (g->shift < SHIFT_MAX && extent >> g->shift > GRAINS);
+	relock(f, f->fd, f->held, g);
+	g->coarser_at = g->pieces > GRAINS ? 2 * g->pieces : 2 * GRAINS;
+}
+
+static bool is_too_fine(const struct vfs_file *f)
+{
+	uint32_t pieces = f->grain.shift ? f->grain.pieces : f->ranges.count;
+
+	return pieces >= (f->grain.coarser_at ? f->grain.coarser_at : 2 * GRAINS) &&
+	       f->grain.shift < SHIFT_MAX;
 }
 
 /* Under f->lock: the descriptor to close. */
@@ -66,9 +122,9 @@ static int install(struct vfs_file *f, int fd, enum vfs_held held)
 {
 	if (f->held == VFS_HELD_WRITE || f->held >= held)
 		return fd;
-	if (f->ranges.count > 0 && take_over(f, fd) != 0)
-		return fd; /* a local lock is in the way of the stricter mirror: the old one stays
-			    */
+	/* A local lock in the way of a stricter mirror: the old one stays. */
+	if (f->ranges.count > 0 && relock(f, fd, held, &f->grain) != 0)
+		return fd;
 	if (f->unheld)
 		atomic_fetch_sub(&f->vfs->files->unheld, 1);
 	f->unheld = false;
@@ -136,6 +192,18 @@ static bool is_conflict(int rc)
 	return rc == -EAGAIN || rc == -EACCES;
 }
 
+static int lock_grains(struct vfs_file *f, enum vfs_lock_type type, const struct vfs_span *span)
+{
+	struct vfs_span wide = widened(span, f->grain.shift);
+	bool is_new = !vfs_range_conflict(&f->ranges, NULL, VFS_LOCK_WRITE, &wide);
+	int rc;
+
+	rc = set(f->fd, type_for(f->held, strictest(f, type, &wide)), &wide);
+	if (rc == 0 && is_new)
+		f->grain.pieces++;
+	return rc;
+}
+
 int vfs_mirror_lock(struct vfs_file *f, enum vfs_lock_type type, const struct vfs_span *span,
 		    struct vfs_conflict *c)
 {
@@ -147,6 +215,10 @@ int vfs_mirror_lock(struct vfs_file *f, enum vfs_lock_type type, const struct vf
 		f->unheld = true;
 		return 0;
 	}
+	if (is_too_fine(f))
+		make_coarser(f);
+	if (f->grain.shift && lock_grains(f, type, span) == 0)
+		return 0;
 	if (f->held == VFS_HELD_READ)
 		type = VFS_LOCK_READ;
 	for (unsigned i = 0; i < TRIES; i++) {
@@ -171,11 +243,20 @@ static void unlock_all(struct vfs_file *f)
 	if (f->unheld)
 		atomic_fetch_sub(&f->vfs->files->unheld, 1);
 	f->unheld = false;
+	f->grain = (struct vfs_grain){ 0 };
+}
+
+static void unlock_gap(struct vfs_file *f, uint64_t start, uint64_t end)
+{
+	set(f->fd, F_UNLCK, &(struct vfs_span){ .start = start, .end = end });
+	if (f->grain.pieces)
+		f->grain.pieces--;
 }
 
 void vfs_mirror_unlock(struct vfs_file *f, const struct vfs_span *span)
 {
-	uint64_t at = span->start, until;
+	struct vfs_span rest = widened(span, f->grain.shift), kept;
+	const struct vfs_range *r;
 
 	if (f->ranges.count == 0) {
 		unlock_all(f);
@@ -183,16 +264,15 @@ void vfs_mirror_unlock(struct vfs_file *f, const struct vfs_span *span)
 	}
 	if (f->held < VFS_HELD_READ)
 		return;
-	/* What was locked to write was nobody else's; what was to read may be others', too. */
-	for (;;) {
-		bool covered = vfs_range_covered(&f->ranges, VFS_LOCK_READ, at, &until);
-
-		if (until > span->end)
-			until = span->end;
-		if (!covered)
-			set(f->fd, F_UNLCK, &(struct vfs_span){ .start = at, .end = until });
-		if (until == span->end)
-			break;
-		at = until + 1;
+	/* What others have there stays, and what lies in one grain with it. */
+	while ((r = vfs_range_conflict(&f->ranges, NULL, VFS_LOCK_WRITE, &rest)) != NULL) {
+		kept = widened(&(struct vfs_span){ .start = r->start, .end = r->end },
+			       f->grain.shift);
+		if (kept.start > rest.start)
+			unlock_gap(f, rest.start, kept.start - 1);
+		if (kept.end >= rest.end)
+			return;
+		rest.start = kept.end + 1;
 	}
+	unlock_gap(f, rest.start, rest.end);
 }

@@ -173,44 +173,28 @@ struct vfs_range *vfs_range_own_next(struct vfs_range *r)
 	return of_owner(vfs_treap_next(&r->by_owner));
 }
 
-bool vfs_range_covered(const struct vfs_ranges *all, enum vfs_lock_type type, uint64_t at,
-		       uint64_t *until)
+uint64_t vfs_range_first_start(const struct vfs_ranges *all)
 {
-	const struct vfs_treap *n = all->tree[type == VFS_LOCK_WRITE];
-	uint64_t next = 0; /* the lowest start behind at; 0: none */
-	bool covered = false;
+	uint64_t first = UINT64_MAX;
 
-	*until = at;
-	while (n) {
-		const struct vfs_range *r = of_file(n);
+	for (unsigned i = 0; i < 2; i++) {
+		const struct vfs_range *r = of_file(vfs_treap_first(all->tree[i]));
 
-		if (r->start > at) {
-			next = r->start;
-			n = n->left;
-			continue;
-		}
-		/* It and all to its left start at or before at. */
-		if (n->left && of_file(n->left)->top_end >= *until) {
-			*until = of_file(n->left)->top_end;
-			covered = true;
-		}
-		if (r->end >= *until) {
-			*until = r->end;
-			covered = true;
-		}
-		n = n->right;
+		if (r && r->start < first)
+			first = r->start;
 	}
-	if (!covered)
-		*until = next ? next - 1 : UINT64_MAX;
-	return covered;
+	return first;
 }
 
-struct vfs_range *vfs_range_first(const struct vfs_ranges *all, enum vfs_lock_type type)
+uint64_t vfs_range_last_start(const struct vfs_ranges *all)
 {
-	return of_file(vfs_treap_first(all->tree[type == VFS_LOCK_WRITE]));
-}
+	uint64_t last = 0;
 
-struct vfs_range *vfs_range_next(struct vfs_range *r)
-{
-	return of_file(vfs_treap_next(&r->by_file));
+	for (unsigned i = 0; i < 2; i++) {
+		const struct vfs_range *r = of_file(vfs_treap_last(all->tree[i]));
+
+		if (r && r->start > last)
+			last = r->start;
+	}
+	return last;
 }

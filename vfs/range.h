@@ -56,13 +56,8 @@ struct vfs_range *vfs_range_conflict(const struct vfs_ranges *all,
 struct vfs_range *vfs_range_own(const struct vfs_lock_owner *o, uint64_t at);
 struct vfs_range *vfs_range_own_next(struct vfs_range *r);
 
-/* From at on: is it within ranges of that type (then *until is the last byte that these reach
- * without a gap that starts at or before at), or not (the last byte before the next one)? */
-bool vfs_range_covered(const struct vfs_ranges *all, enum vfs_lock_type type, uint64_t at,
-		       uint64_t *until);
-
-/* In order of start: to walk all of a type. */
-struct vfs_range *vfs_range_first(const struct vfs_ranges *all, enum vfs_lock_type type);
-struct vfs_range *vfs_range_next(struct vfs_range *r);
+/* The lowest start, and the highest; the file has a range. */
+uint64_t vfs_range_first_start(const struct vfs_ranges *all);
+uint64_t vfs_range_last_start(const struct vfs_ranges *all);
 
 #endif

@@ -70,23 +70,18 @@ struct vfs_treap *vfs_treap_first(struct vfs_treap *root)
 	return root;
 }
 
+struct vfs_treap *vfs_treap_last(struct vfs_treap *root)
+{
+	while (root && root->right)
+		root = root->right;
+	return root;
+}
+
 struct vfs_treap *vfs_treap_next(struct vfs_treap *n)
 {
 	if (n->right)
 		return vfs_treap_first(n->right);
 	while (n->parent && n->parent->right == n)
-		n = n->parent;
-	return n->parent;
-}
-
-struct vfs_treap *vfs_treap_prev(struct vfs_treap *n)
-{
-	if (n->left) {
-		for (n = n->left; n->right;)
-			n = n->right;
-		return n;
-	}
-	while (n->parent && n->parent->left == n)
 		n = n->parent;
 	return n->parent;
 }

@@ -26,7 +26,7 @@ void vfs_treap_remove(struct vfs_treap **root, struct vfs_treap *n, vfs_treap_up
 void vfs_treap_changed(struct vfs_treap *n, vfs_treap_update update);
 
 struct vfs_treap *vfs_treap_first(struct vfs_treap *root);
+struct vfs_treap *vfs_treap_last(struct vfs_treap *root);
 struct vfs_treap *vfs_treap_next(struct vfs_treap *n);
-struct vfs_treap *vfs_treap_prev(struct vfs_treap *n);
 
 #endif

@@ -117,8 +117,8 @@ void nfs4_session_put(struct nfs4_session *s)
 		return;
 	cl = s->client;
 	all = cl->srv->clients;
-	cost = s->cost;
 	nfs4_slots_free(s);
+	cost = s->cost;
 	pthread_mutex_destroy(&s->lock);
 	free(s);
 	rn_budget_give(cl->srv->cfg.budget, cost);

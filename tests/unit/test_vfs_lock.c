@@ -431,3 +431,42 @@ Test(vfs_lock, newcomers_have_no_turn)
 		cr_expect_eq(try_lock(&m, 2, VFS_LOCK_WRITE, 0, 10, id), -VFS_EDENIED);
 	close_model(&m);
 }
+
+static bool is_locked(const struct model *m, uint64_t offset)
+{
+	struct flock fl = { .l_type = F_WRLCK, .l_start = (off_t)offset, .l_len = 1 };
+
+	cr_assert_eq(fcntl(m->local_fd, F_OFD_GETLK, &fl), 0);
+	return fl.l_type != F_UNLCK;
+}
+
+/* The mirror of very many locks is coarser, and never less than what is locked. A local lock among
+ * them stays, and what it does not cover can be locked. */
+Test(vfs_lock, a_mirror_of_many_pieces)
+{
+	enum { LOCKS = 5000, STEP = 100, LOCAL = 250050 };
+	struct flock local = { .l_type = F_WRLCK, .l_start = LOCAL, .l_len = 1 };
+	struct model m;
+
+	open_model(&m, "f");
+	cr_assert_eq(fcntl(m.local_fd, F_OFD_SETLK, &local), 0);
+	for (unsigned i = 0; i < LOCKS; i++)
+		cr_assert_eq(try_lock(&m, i % OWNERS, 1 + i % 2, STEP * i, 2, 0), 0);
+	cr_expect_eq(try_lock(&m, 0, VFS_LOCK_READ, LOCAL, 1, 0), -VFS_EDENIED);
+	for (unsigned i = 0; i < LOCKS; i++)
+		cr_assert(is_locked(&m, STEP * i + 1), "lock %u", i);
+	cr_expect_not(is_locked(&m, 2 * STEP * LOCKS));
+	for (unsigned i = 0; i < LOCKS; i++) {
+		if (i % 16)
+			cr_assert_eq(vfs_unlock(&m.owner[i % OWNERS].locks, STEP * i, 2), 0);
+	}
+	for (unsigned i = 0; i < LOCKS; i++)
+		cr_assert(i % 16 || is_locked(&m, STEP * i), "lock %u", i);
+	/* One lock in sixteen, and grains of a thousand bytes: there are gaps. */
+	cr_expect_not(is_locked(&m, STEP * 16 * 10 + STEP * 8));
+	for (unsigned i = 0; i < OWNERS; i++)
+		vfs_lock_drop_all(&m.owner[i].locks);
+	for (unsigned i = 0; i < LOCKS; i++)
+		cr_assert_not(is_locked(&m, STEP * i));
+	close_model(&m);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The operations on clients and sessions with all of their arguments. Each sends a COMPOUND of its
+ * own, after SEQUENCE if there is a session, and returns the operation's status. */
+#ifndef RN_TESTS_NFS4_CLIENT_CALLS_H
+#define RN_TESTS_NFS4_CLIENT_CALLS_H
+
+#include "nfs4/client/channel.h"
+#include "nfs4/client/clients.h"
+#include "nfs4/client/session.h"
+#include "nfs4/server.h"
+#include "tests/unit/nfs4_fixture.h"
+
+struct eid_args {
+	const char *owner, *verifier; /* 8 characters */
+	uint32_t flags, protect;
+	uint32_t nalgs, window; /* SP4_SSV */
+	bool impl_id;
+	uint32_t minor; /* 0: 1 */
+};
+struct eid_result {
+	uint64_t clientid, minor_id;
+	uint32_t seqid, flags, protect;
+	char major[64], scope[64], impl[64];
+};
+uint32_t call_exchange_id(struct fixture *f, struct fix4_session *in, const struct eid_args *a,
+			  struct eid_result *r);
+
+struct cs_args {
+	uint64_t clientid;
+	uint32_t seqid, flags;
+	struct nfs4_channel fore, back;
+	bool gss;
+};
+struct cs_result {
+	uint8_t id[NFS4_SESSIONID_SIZE];
+	uint32_t seqid, flags;
+	struct nfs4_channel fore, back;
+};
+extern const struct nfs4_channel usual_channel;
+uint32_t call_create_session(struct fixture *f, struct fix4_session *in, const struct cs_args *a,
+			     struct cs_result *r);
+/* The session of a result, for fix4_begin(). */
+void use_session(struct fix4_session *s, uint64_t clientid, const struct cs_result *r);
+/* EXCHANGE_ID, then CREATE_SESSION: the client is confirmed. */
+uint64_t confirmed_client(struct fixture *f, const char *owner, const char *verifier,
+			  struct fix4_session *s);
+
+uint32_t call_destroy_session(struct fixture *f, struct fix4_session *in,
+			      const uint8_t id[NFS4_SESSIONID_SIZE]);
+uint32_t call_destroy_clientid(struct fixture *f, struct fix4_session *in, uint64_t clientid);
+uint32_t call_reclaim_complete(struct fixture *f, struct fix4_session *in, bool one_fs);
+
+struct scid_args {
+	const char *owner, *verifier;
+	uint32_t program, ident;
+};
+struct scid_result {
+	uint64_t clientid;
+	uint8_t confirm[NFS4_VERIFIER_SIZE];
+	char netid[16], addr[64]; /* of NFS4ERR_CLID_INUSE */
+};
+uint32_t call_setclientid(struct fixture *f, const struct scid_args *a, struct scid_result *r);
+uint32_t call_setclientid_confirm(struct fixture *f, const struct scid_result *r);
+uint32_t call_renew(struct fixture *f, uint64_t clientid);
+
+/* SEQUENCE alone, on the session's slot: its status, flags in s->status_flags. */
+uint32_t call_sequence(struct fixture *f, struct fix4_session *s);
+
+#endif
