@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* SEQUENCE: slots, retries, and what is refused (RFC 8881 sections 2.10.6.1 and 18.46). */
-#include "nfs4/client/clients.h"
+#include "nfs4/client/table.h"
 #include "tests/unit/nfs3_suite.h"
-#include "tests/unit/nfs4_fixture.h"
+#include "tests/unit/nfs4_client_calls.h"
 
 NFS3_SUITE(nfs4_sequence);
 
@@ -104,4 +104,371 @@ Test(nfs4_sequence, slots_take_their_next_request_only)
 		cr_expect_eq(r.flags, 0);
 		whole();
 	}
+}
+
+/* The slot itself, for states that take long to get into. */
+static struct nfs4_slot *slot_inside(uint32_t id)
+{
+	struct nfs4_session *in = nfs4_session_get(f->server4->clients, s.id);
+	struct nfs4_slot *slot;
+
+	cr_assert_not_null(in);
+	slot = nfs4_slot_get(in, id);
+	nfs4_session_put(in);
+	return slot;
+}
+
+Test(nfs4_sequence, sequence_numbers_wrap_to_zero)
+{
+	NEED_FIXTURE();
+	begin_session();
+	cr_expect_eq(seq(1, 2, 2, NULL), NFS4_OK);
+	slot_inside(2)->seqid = UINT32_MAX - 1;
+	cr_expect_eq(seq(UINT32_MAX, 2, 2, NULL), NFS4_OK);
+	cr_expect_eq(seq(1, 2, 2, NULL), NFS4ERR_SEQ_MISORDERED);
+	cr_expect_eq(seq(0, 2, 2, NULL), NFS4_OK);
+	cr_expect_eq(seq(0, 2, 2, NULL), NFS4_OK);
+	cr_expect_eq(seq(1, 2, 2, NULL), NFS4_OK);
+	cr_expect_eq(seq(0, 2, 2, NULL), NFS4ERR_SEQ_MISORDERED);
+}
+
+Test(nfs4_sequence, a_retry_of_what_is_under_way)
+{
+	NEED_FIXTURE();
+	begin_session();
+	cr_expect_eq(seq(1, 2, 2, NULL), NFS4_OK);
+	slot_inside(2)->busy = true;
+	cr_expect_eq(seq(1, 2, 2, NULL), NFS4ERR_DELAY);
+	cr_expect_eq(seq(2, 2, 2, NULL), NFS4ERR_SEQ_MISORDERED);
+	slot_inside(2)->busy = false;
+	cr_expect_eq(seq(2, 2, 2, NULL), NFS4_OK);
+}
+
+Test(nfs4_sequence, sessions_that_are_not_there)
+{
+	struct fix4_session other;
+
+	NEED_FIXTURE();
+	begin_session();
+	for (unsigned i = 0; i < NFS4_SESSIONID_SIZE; i++) {
+		other = s;
+		other.id[i] ^= 0x40;
+		cr_expect_eq(call_sequence(f, &other), NFS4ERR_BADSESSION, "byte %u", i);
+	}
+	cr_expect_eq(call_sequence(f, &s), NFS4_OK);
+}
+
+Test(nfs4_sequence, only_in_front)
+{
+	NEED_FIXTURE();
+	begin_session();
+	fix4_begin(f, &s);
+	fix4_op(f, OP_SEQUENCE);
+	xdr_put_fixed(&f->out, s.id, NFS4_SESSIONID_SIZE);
+	xdr_put_u32(&f->out, 1);
+	xdr_put_u32(&f->out, 1);
+	xdr_put_u32(&f->out, 1);
+	xdr_put_bool(&f->out, false);
+	cr_expect_eq(fix4_send(f), NFS4ERR_SEQUENCE_POS);
+}
+
+/* MKDIR is seen to run once: a second time it fails. */
+static void put_mkdir(const char *name)
+{
+	fix4_putfh(f, &f->root);
+	fix4_op(f, OP_CREATE);
+	xdr_put_u32(&f->out, NF4DIR);
+	fix4_name(f, name);
+	xdr_put_u32(&f->out, 0);
+	xdr_put_u32(&f->out, 0);
+	fix4_op(f, OP_GETFH);
+}
+
+Test(nfs4_sequence, a_retry_gets_the_reply_that_was_kept)
+{
+	static uint8_t first[4096];
+	size_t len;
+
+	NEED_FIXTURE();
+	begin_session();
+	s.cache_this = true;
+	fix4_begin(f, &s);
+	put_mkdir("once");
+	cr_assert_eq(fix4_send(f), NFS4_OK);
+	len = f->reply_len;
+	cr_assert_leq(len, sizeof(first));
+	memcpy(first, f->reply, len);
+	for (unsigned i = 0; i < 3; i++) {
+		cr_expect_eq(fix4_resend(f), NFS4_OK);
+		cr_expect_eq(f->reply_len, len);
+		cr_expect_arr_eq(f->reply, first, len);
+	}
+	/* A new request is a new one. */
+	fix4_begin(f, &s);
+	put_mkdir("once");
+	cr_expect_eq(fix4_send(f), NFS4ERR_EXIST);
+	/* A failure is kept as well. */
+	cr_assert_eq(rmdir(fix_path(f, "once")), 0);
+	cr_expect_eq(fix4_resend(f), NFS4ERR_EXIST);
+	cr_expect_not(exists("once"));
+}
+
+Test(nfs4_sequence, a_retry_of_what_was_not_kept)
+{
+	NEED_FIXTURE();
+	begin_session();
+	fix4_begin(f, &s);
+	put_mkdir("once");
+	cr_assert_eq(fix4_send(f), NFS4_OK);
+	cr_assert_eq(rmdir(fix_path(f, "once")), 0);
+	cr_expect_eq(fix4_resend(f), NFS4ERR_RETRY_UNCACHED_REP);
+	cr_expect_eq(fix4_result(f, OP_PUTFH), NFS4ERR_RETRY_UNCACHED_REP);
+	cr_expect_eq(fix4_results_left(f), 0);
+	whole();
+	cr_expect_not(exists("once"));
+}
+
+/* Second operations of which RETRY_UNCACHED_REP may not be said. */
+Test(nfs4_sequence, a_retry_with_an_operation_that_there_is_not)
+{
+	NEED_FIXTURE();
+	begin_session();
+	fix4_begin(f, &s);
+	fix4_op(f, 9999);
+	cr_expect_eq(fix4_send(f), NFS4ERR_OP_ILLEGAL);
+	cr_expect_eq(fix4_resend(f), NFS4ERR_OP_ILLEGAL);
+	cr_expect_eq(fix4_result(f, OP_ILLEGAL), NFS4ERR_OP_ILLEGAL);
+	fix4_begin(f, &s);
+	fix4_op(f, OP_RENEW);
+	cr_expect_eq(fix4_send(f), NFS4ERR_NOTSUPP);
+	cr_expect_eq(fix4_resend(f), NFS4ERR_NOTSUPP);
+	fix4_begin(f, &s);
+	fix4_op(f, OP_LAYOUTGET);
+	cr_expect_eq(fix4_send(f), NFS4ERR_NOTSUPP);
+	cr_expect_eq(fix4_resend(f), NFS4ERR_NOTSUPP);
+}
+
+Test(nfs4_sequence, data_that_was_read_comes_again)
+{
+	static const char text[] = "seventeen letters";
+	struct vfs_fh fh;
+
+	NEED_FIXTURE();
+	begin_session();
+	make_file("file", text, 0644);
+	cr_assert_eq(fix4_handle(f, &s, &f->root, "file", &fh), NFS4_OK);
+	s.cache_this = true;
+	fix4_begin(f, &s);
+	fix4_putfh(f, &fh);
+	for (unsigned i = 0; i < 3; i++) {
+		fix4_op(f, OP_READ);
+		fix4_stateid(f, &(struct nfs4_stateid){ 0 });
+		xdr_put_u64(&f->out, i * 8);
+		xdr_put_u32(&f->out, 100);
+	}
+	cr_assert_eq(fix4_send(f), NFS4_OK);
+	make_file("file", "something else", 0644);
+	cr_assert_eq(fix4_resend(f), NFS4_OK);
+	cr_expect_eq(fix4_result(f, OP_PUTFH), NFS4_OK);
+	for (unsigned i = 0; i < 3; i++) {
+		const uint32_t from = i * 8 < 17 ? i * 8 : 17;
+		const uint8_t *p;
+		uint32_t len;
+
+		cr_expect_eq(fix4_result(f, OP_READ), NFS4_OK);
+		cr_expect(xdr_get_bool(&f->in));
+		p = xdr_get_opaque(&f->in, 100, &len);
+		cr_expect_eq(len, 17 - from);
+		cr_expect_arr_eq(p, text + from, len);
+	}
+	whole();
+}
+
+Test(nfs4_sequence, false_retries)
+{
+	const struct seq_args a = { .seqid = 1, .slot = 1, .highest = 1, .cache_this = true };
+
+	NEED_FIXTURE();
+	begin_session();
+	seq_begin(&s, &a);
+	put_mkdir("one");
+	cr_assert_eq(fix4_send(f), NFS4_OK);
+	seq_begin(&s, &a);
+	put_mkdir("two");
+	cr_expect_eq(fix4_send(f), NFS4ERR_SEQ_FALSE_RETRY);
+	cr_expect_not(exists("two"));
+	seq_begin(&s, &a);
+	cr_expect_eq(fix4_send(f), NFS4ERR_SEQ_FALSE_RETRY);
+	/* Another user must not see the reply (section 2.10.6.1.3.1). */
+	f->uid = 1000;
+	seq_begin(&s, &a);
+	put_mkdir("one");
+	cr_expect_eq(fix4_send(f), NFS4ERR_SEQ_FALSE_RETRY);
+	f->uid = 0;
+	seq_begin(&s, &a);
+	put_mkdir("one");
+	cr_expect_eq(fix4_send(f), NFS4_OK);
+}
+
+/* A session with small limits. */
+static void small_session(const struct nfs4_channel *fore)
+{
+	const struct eid_args e = { .owner = "small", .verifier = "verf0001" };
+	struct cs_args a = { .fore = *fore, .back = usual_channel };
+	struct eid_result er;
+	struct cs_result cr;
+
+	cr_assert_eq(call_exchange_id(f, NULL, &e, &er), NFS4_OK);
+	a.clientid = er.clientid;
+	a.seqid = er.seqid;
+	cr_assert_eq(call_create_session(f, NULL, &a, &cr), NFS4_OK);
+	use_session(&s, er.clientid, &cr);
+	cr_assert_eq(call_reclaim_complete(f, &s, false), NFS4_OK);
+}
+
+Test(nfs4_sequence, too_many_operations)
+{
+	struct nfs4_channel fore = usual_channel;
+
+	NEED_FIXTURE();
+	fore.max_ops = 4;
+	small_session(&fore);
+	for (unsigned n = 3; n <= 5; n++) {
+		fix4_begin(f, &s);
+		for (unsigned i = 1; i < n; i++)
+			fix4_op(f, OP_PUTROOTFH);
+		cr_expect_eq(fix4_send(f), n <= 4 ? NFS4_OK : NFS4ERR_TOO_MANY_OPS);
+	}
+	s.seqid--; /* the slot has not changed */
+	cr_expect_eq(call_sequence(f, &s), NFS4_OK);
+}
+
+Test(nfs4_sequence, too_big_requests_and_replies)
+{
+	struct nfs4_channel fore = usual_channel;
+	char name[256];
+
+	NEED_FIXTURE();
+	fore.max_request = 512;
+	fore.max_reply = 400;
+	fore.max_cached = 256;
+	small_session(&fore);
+	memset(name, 'x', sizeof(name));
+	name[250] = '\0';
+	/* 24 + 28 bytes of RPC header, and so on: two of these are too much. */
+	fix4_begin(f, &s);
+	fix4_putfh(f, &f->root);
+	fix4_lookup(f, name);
+	cr_expect_eq(fix4_send(f), NFS4ERR_NOENT);
+	fix4_begin(f, &s);
+	fix4_putfh(f, &f->root);
+	fix4_lookup(f, name);
+	fix4_lookup(f, name);
+	cr_expect_eq(fix4_send(f), NFS4ERR_REQ_TOO_BIG);
+	s.seqid--;
+	/* Handles until there is no room. */
+	for (unsigned i = 0; i < 2; i++) {
+		s.cache_this = i == 1;
+		fix4_begin(f, &s);
+		fix4_putfh(f, &f->root);
+		for (unsigned n = 0; n < 12; n++)
+			fix4_op(f, OP_GETFH);
+		cr_expect_eq(fix4_send(f),
+			     i == 0 ? NFS4ERR_REP_TOO_BIG : NFS4ERR_REP_TOO_BIG_TO_CACHE);
+		cr_expect_leq(f->reply_len, i == 0 ? 400 : 256);
+	}
+	/* What there was of that is kept. */
+	cr_expect_eq(fix4_resend(f), NFS4ERR_REP_TOO_BIG_TO_CACHE);
+	cr_expect_eq(fix4_result(f, OP_PUTFH), NFS4_OK);
+	cr_expect_eq(fix4_result(f, OP_GETFH), NFS4_OK);
+}
+
+Test(nfs4_sequence, nothing_to_cache_with)
+{
+	size_t max;
+
+	NEED_FIXTURE();
+	begin_session();
+	max = f->budget.max;
+	f->budget.max = f->budget.used + 100;
+	s.cache_this = true;
+	cr_expect_eq(call_sequence(f, &s), NFS4ERR_DELAY);
+	s.seqid--;
+	s.cache_this = false;
+	cr_expect_eq(call_sequence(f, &s), NFS4_OK);
+	f->budget.max = max;
+	s.cache_this = true;
+	cr_expect_eq(call_sequence(f, &s), NFS4_OK);
+}
+
+/* A client that wants more than it has at first, and uses it. */
+Test(nfs4_sequence, slots_grow_with_use)
+{
+	struct nfs4_channel fore = usual_channel;
+	struct seq_result r;
+
+	NEED_FIXTURE();
+	fore.max_requests = 200;
+	small_session(&fore);
+	cr_expect_eq(seq(1, 10, 20, &r), NFS4_OK);
+	cr_expect_eq(r.highest, 63);
+	cr_expect_eq(r.target, 63);
+	cr_expect_eq(seq(1, 64, 64, &r), NFS4ERR_BADSLOT);
+	cr_expect_eq(seq(1, 63, 63, &r), NFS4_OK);
+	cr_expect_eq(r.highest, 127);
+	cr_expect_eq(r.target, 127);
+	cr_expect_eq(seq(1, 127, 127, &r), NFS4_OK);
+	cr_expect_eq(r.highest, 199);
+	cr_expect_eq(seq(1, 199, 199, &r), NFS4_OK);
+	cr_expect_eq(r.highest, 199);
+	cr_expect_eq(seq(1, 200, 200, &r), NFS4ERR_BADSLOT);
+	cr_expect_eq(slot_inside(199)->seqid, 1);
+	cr_expect_eq(slot_inside(10)->seqid, 1);
+}
+
+/* When memory is short, a client is asked for slots, and loses them when it knows. */
+Test(nfs4_sequence, slots_shrink_when_memory_is_short)
+{
+	struct nfs4_channel fore = usual_channel;
+	struct nfs4_session *in;
+	struct seq_result r;
+
+	NEED_FIXTURE();
+	fore.max_requests = 16;
+	small_session(&fore);
+	in = nfs4_session_get(f->server4->clients, s.id);
+	in->short_of_memory = true;
+	cr_expect_eq(seq(1, 12, 15, &r), NFS4_OK);
+	cr_expect_eq(r.highest, 15);
+	cr_expect_eq(r.target, 7);
+	/* It does not know yet, or has not given them back. */
+	cr_expect_eq(seq(1, 13, 15, &r), NFS4_OK);
+	cr_expect_eq(r.highest, 15);
+	cr_expect_eq(seq(1, 1, 7, &r), NFS4_OK);
+	cr_expect_eq(r.highest, 15);
+	cr_expect_eq(seq(2, 12, 12, &r), NFS4_OK);
+	cr_expect_eq(r.highest, 15);
+	/* Now it has. */
+	cr_expect_eq(seq(2, 1, 7, &r), NFS4_OK);
+	cr_expect_eq(r.highest, 7);
+	cr_expect_eq(seq(3, 12, 12, &r), NFS4ERR_BADSLOT);
+	cr_expect_eq(seq(3, 1, 12, &r), NFS4ERR_BAD_HIGH_SLOT);
+	/* They come again, and begin anew or go on. */
+	in->short_of_memory = false;
+	cr_expect_eq(seq(3, 1, 7, &r), NFS4_OK);
+	cr_expect_eq(r.highest, 15);
+	cr_expect_eq(seq(1, 12, 12, &r), NFS4_OK);
+	cr_expect_eq(seq(2, 12, 12, &r), NFS4_OK);
+	cr_expect_eq(seq(2, 13, 13, &r), NFS4_OK);
+	nfs4_session_put(in);
+}
+
+/* With SP4_NONE any connection will do. */
+Test(nfs4_sequence, another_connection)
+{
+	NEED_FIXTURE();
+	begin_session();
+	cr_expect_eq(call_sequence(f, &s), NFS4_OK);
+	f->conn.id++;
+	cr_expect_eq(call_sequence(f, &s), NFS4_OK);
 }
