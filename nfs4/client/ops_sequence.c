@@ -186,6 +186,15 @@ static void begin(struct nfs4_compound *c, const struct nfs4_sequence_args *a,
 	put_result(c, a, s, nfs4_client_renew(s->client));
 }
 
+/* Memory may be what there is none of; so that there is some when the client asks again. */
+static void make_room(struct nfs4_compound *c, const struct nfs4_session *s)
+{
+	const size_t need = s->fore.max_cached + NFS4_SLOT_PIECE * sizeof(struct nfs4_slot);
+
+	if (nfs4_clients_take(c->server->clients, need))
+		rn_budget_give(c->server->cfg.budget, need);
+}
+
 int nfs4_sequence(struct nfs4_compound *c, void *args)
 {
 	struct nfs4_sequence_args *a = args;
@@ -200,6 +209,8 @@ int nfs4_sequence(struct nfs4_compound *c, void *args)
 	a->highest_now = s->nslots - 1;
 	a->target_now = s->target - 1;
 	pthread_mutex_unlock(&s->lock);
+	if (status == NFS4ERR_DELAY)
+		make_room(c, s);
 	if (status == NFS4_OK) {
 		begin(c, a, s, slot);
 		return NFS4_OK;

@@ -78,7 +78,8 @@ int nfs4_session_new(struct nfs4_client *cl, const struct nfs4_channel *fore,
 
 	if (!count_session(all))
 		return NFS4ERR_NOSPC;
-	if (nfs4_clients_take(all, sizeof(*s)))
+	/* With its first slots, so that it is of use. */
+	if (nfs4_clients_take(all, sizeof(*s) + NFS4_SLOT_PIECE * sizeof(struct nfs4_slot)))
 		s = calloc(1, sizeof(*s));
 	else
 		goto uncount;
@@ -93,10 +94,13 @@ int nfs4_session_new(struct nfs4_client *cl, const struct nfs4_channel *fore,
 	atomic_init(&s->refs, 1);
 	pthread_mutex_init(&s->lock, NULL);
 	make_id(s);
+	rn_budget_give(cl->srv->cfg.budget, NFS4_SLOT_PIECE * sizeof(struct nfs4_slot));
+	nfs4_slot_get(s, 0);
 	*out = s;
 	return NFS4_OK;
 give:
-	rn_budget_give(cl->srv->cfg.budget, sizeof(*s));
+	rn_budget_give(cl->srv->cfg.budget,
+		       sizeof(*s) + NFS4_SLOT_PIECE * sizeof(struct nfs4_slot));
 uncount:
 	atomic_fetch_sub(&all->nsessions, 1);
 	return NFS4ERR_DELAY;
