@@ -63,7 +63,7 @@ OP_MINORS_TEST(nfs4_open, what_is_no_regular_file_cannot_be_opened)
 	} cases[] = {
 		{ "dir", NFS4ERR_ISDIR, NFS4ERR_ISDIR },
 		{ "link", NFS4ERR_SYMLINK, NFS4ERR_SYMLINK },
-		{ "fifo", NFS4ERR_SYMLINK, NFS4ERR_WRONG_TYPE },
+		{ "fifo", NFS4ERR_SYMLINK, NFS4ERR_SYMLINK },
 		{ "none", NFS4ERR_NOENT, NFS4ERR_NOENT },
 		{ "", NFS4ERR_INVAL, NFS4ERR_INVAL },
 		{ ".", NFS4ERR_BADNAME, NFS4ERR_BADNAME },
