@@ -102,7 +102,14 @@ client_umount() { on "$1" timeout 60 umount "/mnt/$1"; }
 clients_mount() {
 	clients_up && client_mount one "$VERS" "/export/$FS" "${1:-}" && client_mount two "$VERS" "/export/$FS" "${1:-}"
 }
-clients_umount() { client_umount one; client_umount two; }
+# A test that failed may have left a file open.
+clients_umount() {
+	local c
+	for c in one two; do
+		on $c sh -c 'pidof vmfile | xargs -r kill -9'
+		client_umount $c
+	done
+}
 
 file() {
 	local client=$1 name=$2

@@ -68,7 +68,7 @@ root() {
 read_only() {
 	local c
 	mnt_p
-	for c in "touch $P/new" "mkdir $P/new" "ln -s x $P/new" "mknod $P/new p" "rm -rf $P/ext4" "mv $P/ext4 $P/new" "chmod 777 $P"; do
+	for c in "touch $P/new" "mkdir $P/new" "ln -s x $P/new" "mknod $P/new p" "rmdir $P/ext4" "mv $P/ext4 $P/new" "chmod 777 $P"; do
 		! eval "$c" 2>/dev/null || die "succeeded but should not: $c"
 	done
 	same "names" "ext4 xfs" "$(echo $(ls $P))"
@@ -88,7 +88,7 @@ nested() {
 	fails_with "Read-only" touch "$E/exp/ro/x"
 	[ "$(dev "$E/exp")" != "$(dev "$E/exp/root")" ] || die "no boundary"
 	[ "$(dev "$E/exp/ro")" != "$(dev "$E/exp/root")" ] || die "two exports are one"
-	same "mounts" "$P $E $E/exp/ro $E/exp/root" "$(echo $(mounts))"
+	same "mounts" "$E/exp/ro $E/exp/root" "$(echo $(mounts | grep -E 'ro$|root$'))"
 	same "names through .." "all anon mine ro root" "$(echo $(ls "$E/exp/root/.."))"
 	rm "$E/exp/mine"
 	# Not over the boundary, and the boundary itself stays.
@@ -129,7 +129,7 @@ come_and_go() {
 	exec 5<&-
 	drop_caches
 	! timeout 20 cat $P/new/file >/dev/null 2>&1 || die "an export that is gone can be read"
-	umount -l $P/new
+	umount -l $P/new 2>/dev/null || true # the client may have seen to it
 	same "names" "ext4 xfs" "$(echo $(ls $P))"
 	same "data" "$(cat "/export/$FS/walk")" "$(cat "$E/walk")"
 	umnt_p
