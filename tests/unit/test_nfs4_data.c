@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "lib/checked.h"
+#include "rpc/drc.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_fixture.h"
 
@@ -434,4 +435,43 @@ Test(nfs4_data, a_write_that_cannot_be_answered_does_not_happen)
 	put_write(&anonymous, 0, 2, "data");
 	cr_expect_eq(fix4_send(f), NFS4_OK);
 	cr_expect_str_eq(content_of("x"), "data");
+}
+
+static uint32_t remove_status(const char *name, bool again)
+{
+	uint32_t status;
+
+	if (!again) {
+		begin(&f->root);
+		fix4_op(f, OP_REMOVE);
+		fix4_name(f, name);
+	}
+	status = again ? fix4_resend(f) : fix4_send(f);
+	fix4_result(f, OP_PUTFH);
+	cr_assert_eq(fix4_result(f, OP_REMOVE), status);
+	return status;
+}
+
+Test(nfs4_data, a_retransmitted_change_is_answered_as_the_first_time)
+{
+	struct drc_stats s;
+	struct vfs_fh fh;
+
+	NEED_FIXTURE();
+	f->rpc.drc = drc_new(16, 65536);
+	make_file("x", "0123456789", 0600);
+	fh = handle4("x");
+	cr_expect_eq(remove_status("x", false), NFS4_OK);
+	cr_expect_eq(remove_status("x", true), NFS4_OK);
+	cr_expect_eq(remove_status("x", false), NFS4ERR_NOENT, "another call");
+	make_file("x", "0123456789", 0600);
+	fh = handle4("x");
+	drc_stats(f->rpc.drc, &s);
+	uint64_t before = s.entries;
+	cr_expect_eq(read_status(&fh, 0, 4), NFS4_OK);
+	cr_expect_eq(fix4_resend(f), NFS4_OK);
+	drc_stats(f->rpc.drc, &s);
+	cr_expect_eq(s.entries, before, "what changes nothing is not kept");
+	drc_free(f->rpc.drc);
+	f->rpc.drc = NULL;
 }
