@@ -5,7 +5,6 @@
 
 #include "nfs3/op.h"
 #include "nfs3/procs.h"
-#include "vfs/share.h"
 
 enum rpc_run nfs3_null(struct rpc_request *req, void *args)
 {
@@ -47,7 +46,7 @@ static int run_setattr(struct nfs3_op *op, struct nfs3_setattr_args *a)
 	if (a->attr.bad)
 		return -EINVAL;
 	if (a->attr.set.set_size)
-		rc = vfs_share_check_io(&op->ctx, op->node[0], NULL, VFS_SHARE_WRITE, NULL);
+		rc = nfs3_op_check_shares(op, VFS_SHARE_WRITE);
 	if (rc < 0)
 		return rc;
 	rc = vfs_setattr(&op->ctx, op->node[0], &a->attr.set, a->guard ? &a->guard_ctime : NULL);

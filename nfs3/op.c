@@ -6,6 +6,9 @@
 
 #include "nfs/caller.h"
 
+/* Holders of shares that give way one after the other. */
+#define YIELD_TRIES 8
+
 struct nfs3_op *nfs3_op_begin(struct rpc_request *req)
 {
 	struct nfs3_op *op = rn_arena_alloc(&req->arena, sizeof(*op));
@@ -86,6 +89,23 @@ int nfs3_op_open_other(struct nfs3_op *op, const struct vfs_fh *fh, unsigned i)
 	if (rc < 0)
 		op->node[i] = NULL;
 	return rc;
+}
+
+int nfs3_op_check_shares(struct nfs3_op *op, uint8_t access)
+{
+	struct vfs_conflict c = { .holder = NULL };
+	enum vfs_yield yield = VFS_YIELDED;
+	int rc = -VFS_ESHARE;
+
+	for (unsigned i = 0; rc == -VFS_ESHARE && yield == VFS_YIELDED && i < YIELD_TRIES; i++) {
+		rc = vfs_share_check_io(&op->ctx, op->node[0], NULL, access, &c);
+		if (rc == -VFS_ESHARE)
+			yield = vfs_conflict_yield(&c);
+	}
+	if (rc != -VFS_ESHARE)
+		return rc;
+	vfs_conflict_put(&c);
+	return yield == VFS_HOLDS ? rc : -EAGAIN;
 }
 
 void nfs3_op_remember(struct nfs3_op *op, unsigned i)

@@ -17,6 +17,7 @@
 #include "rpc/program.h"
 #include "rpc/worker.h"
 #include "vfs/io.h"
+#include "vfs/share.h"
 
 #define NFS3_OP_NODES 4
 
@@ -53,6 +54,10 @@ enum nfs3_open_flags {
 int nfs3_op_open(struct nfs3_op *op, const struct vfs_fh *fh, unsigned flags);
 /* Opens another handle of the call into op->node[i]; -EXDEV: of another export. */
 int nfs3_op_open_other(struct nfs3_op *op, const struct vfs_fh *fh, unsigned i);
+
+/* May node[0] be read or written (VFS_SHARE_*) as far as others' shares go? -VFS_ESHARE, or
+ * -EAGAIN: they are about to go. */
+int nfs3_op_check_shares(struct nfs3_op *op, uint8_t access);
 
 /* Fills op->pre[i] from op->node[i]. */
 void nfs3_op_remember(struct nfs3_op *op, unsigned i);

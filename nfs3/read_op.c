@@ -10,7 +10,6 @@
 #include "lib/checked.h"
 #include "nfs3/op.h"
 #include "nfs3/procs.h"
-#include "vfs/share.h"
 
 /* Result bytes besides the data: status, post_op_attr, count, eof, length of the data. */
 #define READ_RESULT_SIZE (4u + NFS3_POST_OP_ATTR_SIZE + 4u + 4u + 4u)
@@ -119,7 +118,7 @@ enum rpc_run nfs3_read(struct rpc_request *req, void *args)
 		return RPC_RUN_SYSTEM_ERR;
 	rc = nfs3_op_open(op, &a->fh, 0);
 	if (rc == 0)
-		rc = vfs_share_check_io(&op->ctx, op->node[0], NULL, VFS_SHARE_READ, NULL);
+		rc = nfs3_op_check_shares(op, VFS_SHARE_READ);
 	if (rc == 0)
 		return start_read(op, a);
 	encode_failure(op, rc);

@@ -11,7 +11,6 @@
 #include "lib/checked.h"
 #include "nfs3/op.h"
 #include "nfs3/procs.h"
-#include "vfs/share.h"
 
 static void encode_write(struct nfs3_op *op, int rc)
 {
@@ -58,7 +57,7 @@ static int prepare_write(struct nfs3_op *op, const struct nfs3_write_args *a)
 
 	nfs3_op_remember(op, 0);
 	if (rc == 0)
-		rc = vfs_share_check_io(&op->ctx, op->node[0], NULL, VFS_SHARE_WRITE, NULL);
+		rc = nfs3_op_check_shares(op, VFS_SHARE_WRITE);
 	if (rc < 0)
 		return rc;
 	if (a->offset > INT64_MAX || count > INT64_MAX - a->offset)

@@ -215,6 +215,16 @@ void vfs_conflict_put(struct vfs_conflict *c)
 	c->holder = NULL;
 }
 
+enum vfs_yield vfs_conflict_yield(struct vfs_conflict *c)
+{
+	struct vfs_holder *h = c->holder;
+	enum vfs_yield yield = h && h->ops->yield ? h->ops->yield(h) : VFS_HOLDS;
+
+	if (yield != VFS_HOLDS)
+		vfs_conflict_put(c);
+	return yield;
+}
+
 void vfs_file_stats(struct vfs *vfs, struct vfs_file_stats *out)
 {
 	const struct vfs_files *t = vfs->files;

@@ -37,11 +37,19 @@ bool vfs_file_is(const struct vfs_file *f, const struct vfs_node *n);
  * vfs/ never looks inside; it hands the holder back to whom it is in the way of.
  */
 struct vfs_holder;
+enum vfs_yield {
+	VFS_HOLDS,    /* it stays in the way */
+	VFS_YIELDED,  /* worth another try */
+	VFS_YIELDING, /* in a moment */
+};
 struct vfs_holder_ops {
 	/* Takes a reference for somebody who was refused. Called under the file's lock: it may do
 	 * no more than count, and take no lock under which vfs/ is called. */
 	void (*ref)(struct vfs_holder *h);
 	void (*put)(struct vfs_holder *h); /* called without locks */
+	/* Somebody of another protocol needs what it holds: gives it up if its client is there by
+	 * courtesy only. Called without locks; NULL: never. */
+	enum vfs_yield (*yield)(struct vfs_holder *h);
 };
 struct vfs_holder {
 	const struct vfs_holder_ops *ops;
@@ -61,6 +69,8 @@ struct vfs_conflict {
 };
 /* Puts the reference, if there is one. */
 void vfs_conflict_put(struct vfs_conflict *c);
+/* Asks the holder to yield, and puts the reference unless it holds. */
+enum vfs_yield vfs_conflict_yield(struct vfs_conflict *c);
 
 /* Counts for the daemon's counters. */
 struct vfs_file_stats {

@@ -22,7 +22,25 @@ static void holder_put(struct vfs_holder *h)
 	nfs4_owner_unref(nfs4_owner_of_holder(h));
 }
 
-static const struct vfs_holder_ops holder_ops = { .ref = holder_ref, .put = holder_put };
+static enum vfs_yield holder_yield(struct vfs_holder *h)
+{
+	struct nfs4_client *cl = nfs4_owner_of_holder(h)->client;
+
+	switch (nfs4_client_expire_courtesy(cl->srv, cl)) {
+	case NFS4_DROPPED:
+		return VFS_YIELDED;
+	case NFS4_DROPPING:
+		return VFS_YIELDING;
+	default:
+		return VFS_HOLDS;
+	}
+}
+
+static const struct vfs_holder_ops holder_ops = {
+	.ref = holder_ref,
+	.put = holder_put,
+	.yield = holder_yield,
+};
 
 bool nfs4_holder_is_ours(const struct vfs_holder *h)
 {
