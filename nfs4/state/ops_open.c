@@ -175,13 +175,15 @@ static int open_recorded(struct nfs4_compound *c, int rc)
 static int open_checked(struct nfs4_compound *c, struct nfs4_opening *w)
 {
 	const struct nfs4_open_args *args = w->args;
-	const unsigned bits = NFS4_RECORD_STATE | (w->deny ? NFS4_RECORD_DENY : 0u);
+	unsigned bits = NFS4_RECORD_STATE;
 	int status = check_share_bits(c, w);
 
 	if (status == NFS4_OK)
 		status = check_claim(c, w);
 	if (status != NFS4_OK)
 		return finish(w, status);
+	if (w->deny != 0)
+		bits |= NFS4_RECORD_DENY;
 	status = nfs4_record_for(c, &w->client->record, bits, open_recorded);
 	if (status == NFS4ERR_DELAY && args->work)
 		return finish(w, status); /* no memory to wait: open_recorded has not run */
