@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The error cases of the data operations, each with each minor version that has it. That an
+ * operation answers nothing but what the RFCs' tables list for it is checked by fix4_result.
+ */
+#include "lib/checked.h"
+#include "tests/unit/nfs3_suite.h"
+#include "tests/unit/nfs4_fixture.h"
+#include "tests/unit/nfs4_minors.h"
+
+NFS3_SUITE(nfs4_data_errors);
+
+static void put_stateid(void)
+{
+	static const struct nfs4_stateid anonymous;
+
+	fix4_stateid(f, &anonymous);
+}
+
+static void put_range64(void)
+{
+	put_stateid();
+	xdr_put_u64(&f->out, 0);
+	xdr_put_u64(&f->out, 4096);
+}
+
+static void put_read(void)
+{
+	put_stateid();
+	xdr_put_u64(&f->out, 0);
+	xdr_put_u32(&f->out, 1);
+}
+
+static void put_write(void)
+{
+	put_stateid();
+	xdr_put_u64(&f->out, 0);
+	xdr_put_u32(&f->out, 2);
+	xdr_put_opaque(&f->out, "x", 1);
+}
+
+static void put_commit(void)
+{
+	xdr_put_u64(&f->out, 0);
+	xdr_put_u32(&f->out, 0);
+}
+
+static void put_advise(void)
+{
+	put_range64();
+	xdr_put_u32(&f->out, 1);
+	xdr_put_u32(&f->out, 1);
+}
+
+static void put_nothing(void)
+{
+}
+
+#define ANY UINT32_MAX /* whatever the tables allow, but not NFS4_OK */
+
+static const struct op {
+	uint32_t num, first_minor;
+	void (*put)(void);
+	bool changes, needs_right;
+	/* Of a directory, a symbolic link, a FIFO: in minor version 0, and later. */
+	uint32_t dir[2], link[2], fifo[2];
+} ops[] = {
+	{ OP_READ,
+	  0,
+	  put_read,
+	  false,
+	  true,
+	  { NFS4ERR_ISDIR, NFS4ERR_ISDIR },
+	  { ANY, NFS4ERR_SYMLINK },
+	  { NFS4ERR_INVAL, NFS4ERR_WRONG_TYPE } },
+	{ OP_WRITE,
+	  0,
+	  put_write,
+	  true,
+	  true,
+	  { NFS4ERR_ISDIR, NFS4ERR_ISDIR },
+	  { ANY, NFS4ERR_SYMLINK },
+	  { NFS4ERR_INVAL, NFS4ERR_WRONG_TYPE } },
+	{ OP_COMMIT,
+	  0,
+	  put_commit,
+	  false,
+	  false,
+	  { NFS4ERR_ISDIR, NFS4ERR_ISDIR },
+	  { ANY, NFS4ERR_SYMLINK },
+	  { NFS4ERR_INVAL, NFS4ERR_WRONG_TYPE } },
+	{ OP_READLINK,
+	  0,
+	  put_nothing,
+	  false,
+	  false,
+	  { ANY, NFS4ERR_WRONG_TYPE },
+	  { NFS4_OK, NFS4_OK },
+	  { NFS4ERR_INVAL, NFS4ERR_WRONG_TYPE } },
+	{ OP_SEEK,
+	  2,
+	  put_read,
+	  false,
+	  true,
+	  { 0, NFS4ERR_ISDIR },
+	  { 0, NFS4ERR_SYMLINK },
+	  { 0, NFS4ERR_WRONG_TYPE } },
+	{ OP_ALLOCATE,
+	  2,
+	  put_range64,
+	  true,
+	  true,
+	  { 0, NFS4ERR_WRONG_TYPE },
+	  { 0, NFS4ERR_WRONG_TYPE },
+	  { 0, NFS4ERR_WRONG_TYPE } },
+	{ OP_DEALLOCATE,
+	  2,
+	  put_range64,
+	  true,
+	  true,
+	  { 0, NFS4ERR_WRONG_TYPE },
+	  { 0, NFS4ERR_WRONG_TYPE },
+	  { 0, NFS4ERR_WRONG_TYPE } },
+	{ OP_IO_ADVISE,
+	  2,
+	  put_advise,
+	  false,
+	  false,
+	  { 0, NFS4ERR_ISDIR },
+	  { 0, NFS4ERR_SYMLINK },
+	  { 0, NFS4ERR_WRONG_TYPE } },
+};
+
+/* PUTFH of fh, or nothing before the operation; its status. */
+static uint32_t run(struct fix4_session *s, const struct vfs_fh *fh, const struct op *op)
+{
+	uint32_t status;
+
+	fix4_begin(f, s);
+	if (fh)
+		fix4_putfh(f, fh);
+	fix4_op(f, op->num);
+	op->put();
+	status = fix4_send(f);
+	if (fh)
+		cr_assert_eq(fix4_result(f, OP_PUTFH), NFS4_OK);
+	cr_assert_eq(fix4_result(f, op->num), status);
+	cr_expect(status == NFS4_OK || f->in.left == 0, "nothing behind a failure");
+	return status;
+}
+
+static void is(uint32_t minor, const struct op *op, const char *what, uint32_t got, uint32_t want)
+{
+	if (want == ANY)
+		cr_expect_neq(got, NFS4_OK, "minor %u, operation %u, %s", minor, op->num, what);
+	else
+		cr_expect_eq(got, want, "minor %u, operation %u, %s: %u", minor, op->num, what,
+			     got);
+}
+
+#define EACH_OP(op, minor)                                                                         \
+	for (const struct op *op = ops; op < ops + rn_array_size(ops); op++)                       \
+		if (minor >= op->first_minor)
+
+static void of_types(struct fix4_session *s, uint32_t minor)
+{
+	struct vfs_fh link, fifo;
+
+	cr_assert_eq(fix4_handle(f, s, &f->root, "link", &link), NFS4_OK);
+	cr_assert_eq(fix4_handle(f, s, &f->root, "fifo", &fifo), NFS4_OK);
+	EACH_OP(op, minor)
+	{
+		is(minor, op, "no filehandle", run(s, NULL, op), NFS4ERR_NOFILEHANDLE);
+		is(minor, op, "directory", run(s, &f->root, op), op->dir[minor > 0]);
+		is(minor, op, "link", run(s, &link, op), op->link[minor > 0]);
+		is(minor, op, "FIFO", run(s, &fifo, op), op->fifo[minor > 0]);
+	}
+}
+
+Test(nfs4_data_errors, types)
+{
+	NEED_FIXTURE();
+	cr_assert_eq(symlink("to", fix_path(f, "link")), 0);
+	cr_assert_eq(mkfifo(fix_path(f, "fifo"), 0666), 0);
+	FOR_MINORS(of_types);
+}
+
+static void of_permission(struct fix4_session *s, uint32_t minor)
+{
+	struct vfs_fh fh;
+
+	cr_assert_eq(fix4_handle(f, s, &f->root, "x", &fh), NFS4_OK);
+	EACH_OP(op, minor)
+	{
+		if (op->num == OP_READLINK)
+			continue;
+		f->uid = f->gid = 1000;
+		if (op->needs_right)
+			is(minor, op, "no right", run(s, &fh, op), NFS4ERR_ACCESS);
+		f->uid = f->gid = 0;
+		f->access.flags |= VFS_RO;
+		if (op->changes)
+			is(minor, op, "read-only", run(s, &fh, op), NFS4ERR_ROFS);
+		f->access.flags &= ~(unsigned)VFS_RO;
+	}
+}
+
+Test(nfs4_data_errors, permission)
+{
+	NEED_FIXTURE();
+	make_file("x", "0123456789", 0600);
+	FOR_MINORS(of_permission);
+}
+
+static void of_removed(struct fix4_session *s, uint32_t minor)
+{
+	struct vfs_fh fh;
+
+	EACH_OP(op, minor)
+	{
+		uint32_t status;
+
+		make_file("x", "0123456789", 0600);
+		cr_assert_eq(fix4_handle(f, s, &f->root, "x", &fh), NFS4_OK);
+		cr_assert_eq(unlink(fix_path(f, "x")), 0);
+		fix4_begin(f, s);
+		fix4_putfh(f, &fh);
+		fix4_op(f, op->num);
+		op->put();
+		status = fix4_send(f);
+		/* PUTFH says so, or the operation. */
+		if (fix4_result(f, OP_PUTFH) == NFS4_OK)
+			fix4_result(f, op->num);
+		if (op->num != OP_READLINK && op->num != OP_COMMIT && op->num != OP_IO_ADVISE)
+			is(minor, op, "removed", status, NFS4ERR_STALE);
+	}
+}
+
+Test(nfs4_data_errors, removed_files)
+{
+	NEED_FIXTURE();
+	FOR_MINORS(of_removed);
+}
+
+/* The call ends in the middle of the arguments, at each word. */
+static void of_cut(struct fix4_session *s, uint32_t minor)
+{
+	struct vfs_fh fh;
+
+	cr_assert_eq(fix4_handle(f, s, &f->root, "x", &fh), NFS4_OK);
+	EACH_OP(op, minor)
+	{
+		size_t len = 0;
+
+		for (size_t cut = 0; op->num != OP_READLINK && (cut == 0 || cut < len); cut += 4) {
+			fix4_begin(f, s);
+			fix4_putfh(f, &fh);
+			fix4_op(f, op->num);
+			size_t from = f->out.used;
+			op->put();
+			len = f->out.used - from;
+			f->out.used = from + cut;
+			is(minor, op, "cut", fix4_send(f), NFS4ERR_BADXDR);
+			fix4_result(f, OP_PUTFH);
+			cr_expect_eq(fix4_result(f, op->num), NFS4ERR_BADXDR);
+		}
+	}
+}
+
+Test(nfs4_data_errors, arguments_that_are_cut)
+{
+	NEED_FIXTURE();
+	make_file("x", "0123456789", 0600);
+	FOR_MINORS(of_cut);
+}
+
+/* PUTROOTFH: a directory of no export. */
+static void of_pseudo(struct fix4_session *s, uint32_t minor)
+{
+	EACH_OP(op, minor)
+	{
+		uint32_t status;
+
+		fix4_begin(f, s);
+		fix4_op(f, OP_PUTROOTFH);
+		fix4_op(f, op->num);
+		op->put();
+		status = fix4_send(f);
+		cr_assert_eq(fix4_result(f, OP_PUTROOTFH), NFS4_OK);
+		cr_expect_eq(fix4_result(f, op->num), status);
+		is(minor, op, "pseudo", status, ANY);
+	}
+}
+
+Test(nfs4_data_errors, directories_of_no_export)
+{
+	NEED_FIXTURE();
+	FOR_MINORS(of_pseudo);
+}
+
+Test(nfs4_data_errors, a_session_bounds_what_is_read)
+{
+	struct fix4_session s;
+	struct vfs_fh fh;
+
+	NEED_FIXTURE();
+	make_file("x", "0123456789", 0600);
+	cr_assert_eq(truncate(fix_path(f, "x"), 1 << 20), 0);
+	cr_assert_eq(fix4_session_new(f, &s, 1, "bounds", true), NFS4_OK);
+	cr_assert_eq(fix4_handle(f, &s, &f->root, "x", &fh), NFS4_OK);
+	/* The fixture's session caches 8 KiB: what is read for the cache must fit there. */
+	for (int cache = 0; cache < 2; cache++) {
+		s.cache_this = cache;
+		fix4_begin(f, &s);
+		fix4_putfh(f, &fh);
+		fix4_op(f, OP_READ);
+		put_stateid();
+		xdr_put_u64(&f->out, 0);
+		xdr_put_u32(&f->out, 100000);
+		uint32_t status = fix4_send(f);
+		fix4_result(f, OP_PUTFH);
+		cr_assert_eq(fix4_result(f, OP_READ), status);
+		cr_assert_eq(status, NFS4_OK);
+		xdr_get_bool(&f->in);
+		uint32_t len = xdr_get_u32(&f->in);
+		cr_expect(cache ? len > 0 && f->reply_len <= 8192 : len == 100000, "%u", len);
+	}
+	/* Nor does the reply hold more than the session says, whatever is before it. */
+	s.cache_this = false;
+	fix4_begin(f, &s);
+	fix4_putfh(f, &fh);
+	for (int i = 0; i < 3; i++) {
+		fix4_op(f, OP_READ);
+		put_stateid();
+		xdr_put_u64(&f->out, 0);
+		xdr_put_u32(&f->out, 1u << 20);
+	}
+	uint32_t status = fix4_send(f);
+	cr_expect(status == NFS4_OK || status == NFS4ERR_REP_TOO_BIG, "%u", status);
+	cr_expect_leq(f->reply_len, 1100u << 10);
+}
