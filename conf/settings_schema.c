@@ -59,7 +59,8 @@ const struct cfg_row cfg_rows[] = {
 	{ ROW(tcp, listen, CFG_ADDRS), .def = "",
 	  .text = "Addresses to listen on. None means all of IPv4 and IPv6." },
 	{ ROW(tcp, mount_port, CFG_UINT), RANGE(0, 65535), .def = "20048",
-	  .text = "Further port for MOUNT. 0, or the NFS port, means none: MOUNT is answered on the NFS port alone." },
+	  .text = "Further port for MOUNT, of NFS version 3. 0, or the NFS port, means none: MOUNT is answered on the NFS "
+		  "port alone." },
 	{ ROW(tcp, max_connections, CFG_UINT), RANGE(1, 1000000), .def = "16384",
 	  .text = "Connections at a time. Above that, those idle longest are closed to make room, of clients that have "
 		  "many first." },
@@ -105,7 +106,7 @@ const struct cfg_row cfg_rows[] = {
 	{ ROW(nfs3, max_io, CFG_SIZE), RANGE(KIB(4), MIB(1)), .step = KIB(4), .def = "1M",
 	  .text = "Most data in one READ or WRITE." },
 	{ ROW(nfs3, drc_size, CFG_UINT), RANGE(64, 1 << 20), .def = "16384",
-	  .text = "Replies kept for requests that are sent again." },
+	  .text = "Replies kept for requests of NFS versions 3 and 4.0 that are sent again." },
 	{ ROW(nfs3, drc_memory, CFG_SIZE), RANGE(MIB(1), TIB(1)), .def = "32M",
 	  .text = "Memory for these replies." },
 	{ ROW(nfs3, manage_gids, CFG_BOOL), .def = "no",

@@ -94,13 +94,17 @@ int listeners_tcp(struct tcp_server *s, const struct cfg_tcp *cfg, const struct 
 			       : "");
 		return err;
 	}
-	if (cfg->mount_port && cfg->mount_port != cfg->port)
+	if (ports->nfs3 && cfg->mount_port && cfg->mount_port != cfg->port)
 		err = listen_port(s, &cfg->listen, (uint16_t)cfg->mount_port, mount);
 	if (err)
 		rn_warn(log, "cannot listen on MOUNT's port %llu (%s): MOUNT is on port %u only",
 			(unsigned long long)cfg->mount_port, strerror(-err), nfs[0] | nfs[1]);
 	ports->tcp4 = nfs[0];
 	ports->tcp6 = nfs[1];
+	if (!ports->nfs3) {
+		rn_notice(log, "NFS on TCP port %u", nfs[0] | nfs[1]);
+		return 0;
+	}
 	ports->mount4 = mount[0] ? mount[0] : nfs[0];
 	ports->mount6 = mount[1] ? mount[1] : nfs[1];
 	rn_notice(log, "NFS on TCP port %u, MOUNT on TCP port %u", nfs[0] | nfs[1],

@@ -107,7 +107,11 @@ static int start_programs(struct server *s)
 	s->counters.server = &s->rpc;
 	s->rpc.observe = observe;
 	s->rpc.observe_ctx = s;
-	return programs_start(&cfg, &s->programs, &s->rpc);
+	int err = programs_start(&cfg, &s->programs, &s->rpc);
+
+	s->ports.nfs3 = s->programs.nfs3 != NULL;
+	s->ports.nfs4 = s->programs.nfs4 != NULL;
+	return err;
 }
 
 static int start_workers(struct server *s)
@@ -223,8 +227,6 @@ static int start_rdma(struct server *s)
 
 static int start_registration(struct server *s)
 {
-	s->ports.nfs3 = s->programs.nfs3 != NULL;
-	s->ports.nfs4 = s->programs.nfs4 != NULL;
 	if (s->settings->server.rpcbind)
 		s->registration = registration_start(&s->ports, s->log);
 	return 0;

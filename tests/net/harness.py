@@ -162,6 +162,8 @@ class Daemon:
                 with rpc.Conn(self.port, timeout=30) as c:
                     c.nfs(rpc.NULL)
                 return
+            except rpc.Refused:  # there is no NFSv3
+                return
             except (ConnectionRefusedError, rpc.Closed):
                 time.sleep(0.05)
         print(self.read_log())

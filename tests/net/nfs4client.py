@@ -12,8 +12,8 @@ from rpcclient import opaque, u32, u64
 (CLOSE, GETFH, LOCK, LOCKU, LOOKUP, OPEN, OPEN_CONFIRM, PUTFH, PUTROOTFH, READ, RENEW, SETCLIENTID, SETCLIENTID_CONFIRM, WRITE,
  EXCHANGE_ID, CREATE_SESSION, DESTROY_SESSION, SEQUENCE, DESTROY_CLIENTID, RECLAIM_COMPLETE) = (
     4, 10, 12, 14, 15, 18, 20, 22, 24, 25, 30, 35, 36, 38, 42, 43, 44, 53, 57, 58)
-OK, DELAY, DENIED, GRACE, STALE_CLIENTID, STALE_STATEID, NO_GRACE, RECLAIM_BAD, BADSESSION = (
-    0, 10008, 10010, 10013, 10022, 10023, 10033, 10034, 10052)
+OK, DELAY, DENIED, GRACE, MINOR_VERS_MISMATCH, STALE_CLIENTID, STALE_STATEID, NO_GRACE, RECLAIM_BAD, BADSESSION = (
+    0, 10008, 10010, 10013, 10021, 10022, 10023, 10033, 10034, 10052)
 READ_LT, WRITE_LT = 1, 2
 SHARE_READ, SHARE_WRITE, SHARE_BOTH = 1, 2, 3
 CLAIM_NULL, CLAIM_PREVIOUS = 0, 1
@@ -113,7 +113,9 @@ class Client:
                 _denied(x, res)
             results.append(res)
         x.end()
-        if results and results[-1]["status"] != status:
+        if not results:
+            return [{"op": 0, "status": status}]
+        if results[-1]["status"] != status:
             raise ValueError(f"the COMPOUND says {status}, its last result {results[-1]}")
         return results
 

@@ -10,6 +10,7 @@ import sys
 import time
 
 import harness
+import nfs4client as n4
 import rpcclient as r
 from harness import Count, Daemon
 
@@ -99,8 +100,38 @@ def test_restart(t, d, root, fh):
 def test_counters(t, d):
     with d.connect() as c:
         d.root(c, "one")
+    four = n4.Client(d.port, "counted")
+    four.register()
+    four.path(d.exports["one"])
+    four.close()
     d.process.send_signal(signal.SIGUSR1)
-    t.check("SIGUSR1 logs counters", wait_for(lambda: "tcp: " in d.read_log() and "mount MNT: " in d.read_log()))
+    words = ("tcp: ", "mount MNT: ", "nfs4 COMPOUND: 3 calls, 0 errors", "nfs4 SEQUENCE: 1 calls", "nfs4 LOOKUP: ",
+             "nfs4_clients=1 ", "nfs4_sessions=1 ")
+    t.check("SIGUSR1 logs counters", wait_for(lambda: all(w in d.read_log() for w in words)), d.read_log())
+
+
+def mismatch(d, prog, vers):
+    """What a version that is not served is answered."""
+    with d.connect() as c:
+        try:
+            c.call(prog, vers, 0)
+            return None
+        except r.Refused as e:
+            return (e.why, *e.data)
+
+
+def test_versions(t):
+    with Daemon({"one": "rw,insecure"}, {"nfs3.enabled": "no", "nfs4.minor_min": 1, "nfs4.minor_max": 1}) as d:
+        t.equal("NFSv3 when there is only NFSv4", mismatch(d, r.NFS, 3), ("PROG_MISMATCH", 4, 4))
+        t.equal("MOUNT then", mismatch(d, r.MOUNT, 3), ("PROG_UNAVAIL",))
+        t.check("no port for it is named", "MOUNT" not in d.read_log())
+        for minor, want in ((0, n4.MINOR_VERS_MISMATCH), (1, n4.OK), (2, n4.MINOR_VERS_MISMATCH)):
+            c = n4.Client(d.port, f"minor {minor}", minor)
+            t.equal(f"minor version {minor}, when there is 1 only", c.register()["status"], want)
+            c.close()
+    with Daemon({"one": "rw,insecure"}, {"nfs4.enabled": "no"}) as d:
+        t.equal("NFSv4 when there is only NFSv3", mismatch(d, r.NFS, 4), ("PROG_MISMATCH", 3, 3))
+        t.check("nothing is kept of NFSv4's clients", not os.path.exists(d.top + "/state/nfs4-clients.db"))
 
 
 def run(d, *args):
@@ -148,7 +179,7 @@ def inside_namespace():
     try:
         wait_for(lambda: os.path.exists("/run/rpcbind.sock"))
         with Daemon({"one": "rw,insecure"}, {"server.rpcbind": "yes", "tcp.listen": ""}) as d:
-            want = {("100003", "3", n) for n in ("tcp", "tcp6")} | {
+            want = {("100003", v, n) for v in "34" for n in ("tcp", "tcp6")} | {
                 ("100005", v, n) for v in "123" for n in ("tcp", "tcp6")}
             if not os.path.exists("/proc/net/if_inet6"):
                 want = {row for row in want if row[2] == "tcp"}
@@ -194,6 +225,7 @@ def main():
         test_counters(t, d)
         test_command_line(t, d)
         harness.finish(t, d)
+    test_versions(t)
     test_no_rpcbind(t)
     test_rpcbind(t)
     harness.result(t)
