@@ -47,18 +47,23 @@ void nfs4_states_count(struct nfs4_server *srv, int owners, int opens, int locks
 
 /* As with payload (ARCHITECTURE.md, Shares): a client alone can have half, and there is always some
  * for whoever comes next. */
+static bool fits(const struct nfs4_client *cl, size_t bytes)
+{
+	const struct rn_budget *b = cl->srv->cfg.budget;
+	size_t used;
+
+	if (!b)
+		return true;
+	used = atomic_load_explicit(&b->used, memory_order_relaxed);
+	return used <= b->max && cl->state.bytes + bytes <= b->max - used;
+}
+
 bool nfs4_state_charge(struct nfs4_client *cl, size_t bytes)
 {
 	struct rn_budget *b = cl->srv->cfg.budget;
-	size_t used;
 
-	if (b) {
-		used = atomic_load_explicit(&b->used, memory_order_relaxed);
-		if (used > b->max || cl->state.bytes + bytes > b->max - used)
-			return false;
-		if (!rn_budget_take(b, bytes))
-			return false;
-	}
+	if (!fits(cl, bytes) || (b && !rn_budget_take(b, bytes)))
+		return false;
 	cl->state.bytes += bytes;
 	return true;
 }
@@ -68,6 +73,36 @@ void nfs4_state_discharge(struct nfs4_client *cl, size_t bytes)
 	cl->state.bytes -= bytes;
 	if (cl->srv->cfg.budget)
 		rn_budget_give(cl->srv->cfg.budget, bytes);
+}
+
+bool nfs4_ranges_fit(struct nfs4_lock *lock)
+{
+	struct nfs4_client *cl = lock->st.owner->client;
+	bool fit;
+
+	pthread_mutex_lock(&cl->lock);
+	fit = fits(cl, 2 * (size_t)NFS4_RANGE_COST);
+	pthread_mutex_unlock(&cl->lock);
+	return fit;
+}
+
+/* What is there already is charged as far as the budget goes: LOCKU, which may split one, does not
+ * fail for that. */
+void nfs4_ranges_changed(struct nfs4_lock *lock)
+{
+	struct nfs4_client *cl = lock->st.owner->client;
+
+	lock->held = vfs_lock_held(&lock->ranges);
+	pthread_mutex_lock(&cl->lock);
+	while (!lock->st.gone && lock->charged < lock->ranges.count &&
+	       nfs4_state_charge(cl, NFS4_RANGE_COST))
+		lock->charged++;
+	if (lock->charged > lock->ranges.count) {
+		nfs4_state_discharge(cl, (lock->charged - lock->ranges.count) *
+						 (size_t)NFS4_RANGE_COST);
+		lock->charged = lock->ranges.count;
+	}
+	pthread_mutex_unlock(&cl->lock);
 }
 
 int nfs4_state_no_memory(const struct nfs4_compound *c)

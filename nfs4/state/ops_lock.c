@@ -137,9 +137,12 @@ static int ask(struct nfs4_compound *c, struct locking *l, struct vfs_conflict *
 		.length = a->length,
 		.waiter = waits ? waiter_of(lock->st.owner) : 0,
 	};
-	int rc = vfs_lock(&c->current.ctx, c->current.node, &lock->ranges, &r, cf);
+	int rc = -ENOMEM;
 
-	lock->held = vfs_lock_held(&lock->ranges);
+	if (nfs4_ranges_fit(lock))
+		rc = vfs_lock(&c->current.ctx, c->current.node, &lock->ranges, &r, cf);
+	if (rc == 0)
+		nfs4_ranges_changed(lock);
 	if (rc == 0)
 		nfs4_state_changed(c, &lock->st, &l->sid);
 	else if (lock->st.seqid == 0)

@@ -128,7 +128,7 @@ static int unlock(struct nfs4_compound *c, const struct nfs4_locku_args *a, stru
 		return nfs4_state_no_memory(c);
 	if (rc != 0)
 		return nfs4_status(c->minor, rc);
-	lock->held = vfs_lock_held(&lock->ranges);
+	nfs4_ranges_changed(lock);
 	nfs4_state_changed(c, &lock->st, sid);
 	return NFS4_OK;
 }

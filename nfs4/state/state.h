@@ -102,6 +102,7 @@ struct nfs4_lock {
 	struct vfs_lock_owner ranges; /* under open->busy */
 	struct nfs4_open *open;	      /* a reference */
 	_Atomic bool held;	      /* it has ranges: changed under open->busy */
+	uint32_t charged;	      /* for so many; under the client's lock */
 	LIST_ENTRY(nfs4_lock) open_link, owner_link;
 };
 
@@ -158,10 +159,19 @@ void nfs4_lock_end(struct nfs4_lock *lock);
 /* Is it the file that the open is of? */
 bool nfs4_state_is_of(struct nfs4_state *st, struct nfs4_place *p);
 
+/* What vfs/ needs for a file that is open, and for a range that is locked: bytes, as
+ * tests/unit/test_nfs4_scale.c sees them. They are charged to who opens and locks. */
+#define NFS4_FILE_COST 232u
+#define NFS4_RANGE_COST 144u
+
 /* Memory (nfs4/state/memory.c): out of the budget, so that no client has more than what is left for
  * all others. Under the client's lock. False: not now. */
 bool nfs4_state_charge(struct nfs4_client *cl, size_t bytes);
 void nfs4_state_discharge(struct nfs4_client *cl, size_t bytes);
+/* Is there room for what LOCK can add, a range that splits another? */
+bool nfs4_ranges_fit(struct nfs4_lock *lock);
+/* The number of its ranges has changed. Takes the client's lock; busy is held. */
+void nfs4_ranges_changed(struct nfs4_lock *lock);
 /* What is answered then: NFS4ERR_RESOURCE or NFS4ERR_DELAY. */
 int nfs4_state_no_memory(const struct nfs4_compound *c);
 

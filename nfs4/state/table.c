@@ -87,8 +87,9 @@ static int grow(struct nfs4_client *cl)
 
 static size_t cost_of(struct nfs4_state *st)
 {
-	return st->kind == NFS4_STATE_OPEN ? sizeof(struct nfs4_open) + nfs4_as_open(st)->fh_len
-					   : sizeof(struct nfs4_lock);
+	if (st->kind == NFS4_STATE_LOCK)
+		return sizeof(struct nfs4_lock);
+	return sizeof(struct nfs4_open) + nfs4_as_open(st)->fh_len + NFS4_FILE_COST;
 }
 
 static void count(struct nfs4_client *cl, const struct nfs4_state *st, int by)
@@ -146,6 +147,7 @@ void nfs4_state_remove(struct nfs4_client *cl, struct nfs4_state *st, bool keep)
 	if (st->kind == NFS4_STATE_LOCK) {
 		LIST_REMOVE(nfs4_as_lock(st), open_link);
 		LIST_REMOVE(nfs4_as_lock(st), owner_link);
+		nfs4_state_discharge(cl, nfs4_as_lock(st)->charged * (size_t)NFS4_RANGE_COST);
 	}
 	st->owner->states--;
 	count(cl, st, -1);
