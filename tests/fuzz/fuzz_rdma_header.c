@@ -48,7 +48,7 @@ static void check_reply(const struct rr_header *h, uint32_t threshold)
 {
 	static struct rr_reply_plan p;
 	static struct rr_header back;
-	struct xdr_out x = { .used = 28 + (h->credits & 0x1fff),
+	struct xdr_out x = { .used = 128 + (h->credits & 0x1fff),
 			     .nbulks = h->xid >> 27 & XDR_BULKS_MAX };
 	uint64_t written = 0, told;
 

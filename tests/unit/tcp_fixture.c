@@ -39,10 +39,14 @@ static void answer(struct fixture *f, struct rpc_request *r)
 	xdr_put_u32(&r->out, r->nseg);
 	xdr_put_u32(&r->out, r->seg[0].len);
 	xdr_put_u32(&r->out, last->payload && !((uintptr_t)last->base % 4096));
-	uint32_t bulk = ntohl(words[2]);
+	uint32_t bulk = ntohl(words[2]) & ~BULK_ITEMS(15), items = ntohl(words[2]) >> 28;
 	struct rn_payload *p = bulk ? rn_payload_get(f->pool, bulk) : NULL;
 	if (p)
 		memset(p->data, 'x', bulk);
+	for (unsigned i = 0; p && i < items; i++) {
+		rn_payload_ref(p);
+		xdr_put_bulk(&r->out, p, 0, bulk);
+	}
 	xdr_put_bulk(&r->out, p, 0, p ? bulk : 0);
 	r->conn->ops->reply(r);
 }
@@ -250,15 +254,26 @@ int client_answer(int fd, struct answer *a)
 	if (!read_all(fd, &mark, 4))
 		return 0;
 	cr_assert(read_all(fd, w, sizeof(w)));
-	*a = (struct answer){ ntohl(w[0]), ntohl(w[1]), ntohl(w[2]), ntohl(w[3]),
-			      ntohl(w[4]), ntohl(w[5]), ntohl(w[6]), ntohl(w[7]) };
-	cr_assert_eq(ntohl(mark),
-		     0x80000000u | (sizeof(w) + a->bulk_len + rn_xdr_pad(a->bulk_len)));
-	size_t n = a->bulk_len + rn_xdr_pad(a->bulk_len);
-	uint8_t *bulk = malloc(n + 1);
-	cr_assert(read_all(fd, bulk, n));
-	for (size_t i = 0; i < n; i++)
-		cr_assert_eq(bulk[i], i < a->bulk_len ? 'x' : 0, "bulk byte %zu", i);
+	*a = (struct answer){ ntohl(w[0]), ntohl(w[1]), ntohl(w[2]),
+			      ntohl(w[3]), ntohl(w[4]), ntohl(w[5]),
+			      ntohl(w[6]), ntohl(w[7]), 1 };
+	cr_assert(ntohl(mark) & 0x80000000u);
+	size_t left = (ntohl(mark) & 0x7fffffffu) - sizeof(w);
+	const uint32_t len = a->bulk_len, pad = rn_xdr_pad(len);
+	uint8_t *bulk = malloc(len + pad + 4u);
+	for (;; a->bulks++) {
+		cr_assert_geq(left, len + pad);
+		left -= len + pad;
+		/* And the length word of the next item. */
+		cr_assert(read_all(fd, bulk, len + pad + (left ? 4 : 0)));
+		for (size_t i = 0; i < len + pad; i++)
+			cr_assert_eq(bulk[i], i < len ? 'x' : 0, "bulk byte %zu", i);
+		if (!left)
+			break;
+		memcpy(&mark, bulk + len + pad, 4);
+		cr_assert_eq(ntohl(mark), len);
+		left -= 4;
+	}
 	free(bulk);
 	return 1;
 }

@@ -40,6 +40,7 @@ struct fixture {
 
 struct answer {
 	uint32_t xid, type, len, sum, nseg, head_len, aligned, bulk_len;
+	uint32_t bulks; /* items of that length */
 };
 
 /* cfg's limits are used if not zero; family AF_INET or AF_INET6. */
@@ -52,6 +53,8 @@ bool fixture_wait(struct fixture *f, unsigned n);
 int client_connect(struct fixture *f);
 void client_send(int fd, const void *p, size_t n);
 /* One record in fragments of at most frag bytes (0: one fragment). len >= 12. */
+/* Added to the bulk bytes wanted: that many more items of that length. */
+#define BULK_ITEMS(n) ((uint32_t)(n) << 28)
 void client_call(int fd, uint32_t xid, uint32_t bulk, size_t len, size_t frag);
 /* The checksum that the answer to such a call has. */
 uint32_t call_sum(uint32_t xid, uint32_t bulk, size_t len);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/checked.h"
 #include "tests/unit/tcp_fixture.h"
 
 #define BUDGET (64u << 20)
@@ -225,6 +226,26 @@ Test(tcp_server, half_closed_peer_gets_its_replies, .timeout = 60)
 		cr_expect_eq(a.bulk_len, 1u << 20);
 	}
 	cr_expect(client_closed(fd));
+	close(fd);
+	fixture_stop(&f);
+}
+
+Test(tcp_server, replies_with_several_bulk_items, .timeout = 60)
+{
+	static const uint32_t lens[] = { 1, 5, 4096, 100001, 1u << 20 };
+	struct fixture f;
+	struct answer a;
+	fixture_start(&f, DEFAULTS, BUDGET, AF_INET);
+	int fd = client_connect(&f);
+	/* All calls first, so that the longer ones meet a full socket and go out in parts. */
+	for (uint32_t i = 0; i < rn_array_size(lens); i++)
+		client_call(fd, i, lens[i] | BULK_ITEMS(15), 100, 0);
+	usleep(50000);
+	for (uint32_t i = 0; i < rn_array_size(lens); i++) {
+		cr_assert_eq(client_answer(fd, &a), 1);
+		cr_expect_eq(a.bulk_len, lens[a.xid]);
+		cr_expect_eq(a.bulks, 16);
+	}
 	close(fd);
 	fixture_stop(&f);
 }
