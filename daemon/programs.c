@@ -10,6 +10,14 @@
 
 #define NFS4_SHARE 8u /* of the whole budget */
 
+/* NLM's clients wait while NFSv4's reclaim. */
+static bool in_grace(void *ctx)
+{
+	const struct programs *p = ctx;
+
+	return p->nfs4 && nfs4_reclaiming(p->nfs4);
+}
+
 static int start_nfs3(const struct programs_config *cfg, struct programs *p)
 {
 	const struct cfg_nfs3 *set = &cfg->settings->nfs3;
@@ -21,6 +29,8 @@ static int start_nfs3(const struct programs_config *cfg, struct programs *p)
 
 	if (!set->enabled)
 		return 0;
+	nfs3.in_grace = in_grace;
+	nfs3.grace_ctx = p;
 	if (set->manage_gids) {
 		nfs3.lookup_groups = groups_lookup;
 		nfs3.lookup_ctx = p->groups;
@@ -90,7 +100,8 @@ static void fill_tables(struct programs *p, struct rpc_server *rpc)
 	rpc->nprograms = 1;
 	if (p->nfs3) {
 		nfs3_program(p->nfs3, nfs, &rpc->programs[1]);
-		rpc->nprograms = 2;
+		nlm_program(p->nfs3, &rpc->programs[2]);
+		rpc->nprograms = 3;
 		p->versions[n++] = nfs->versions[0];
 	}
 	if (p->nfs4)

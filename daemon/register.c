@@ -21,7 +21,7 @@ struct registration {
 	const struct rn_logger *log;
 	pthread_t thread;
 	unsigned n;
-	struct mapping map[16];
+	struct mapping map[18];
 };
 
 static void add(struct registration *r, uint32_t prog, uint32_t vers, const char *netid,
@@ -78,6 +78,10 @@ struct registration *registration_start(const struct registration_ports *p,
 	for (uint32_t v = 1; p->nfs3 && v <= 3; v++) {
 		add(r, MOUNT_PROGRAM, v, "tcp", p->mount4);
 		add(r, MOUNT_PROGRAM, v, "tcp6", p->mount6);
+	}
+	if (p->nfs3) {
+		add(r, NLM_PROGRAM, NLM_VERSION, "tcp", p->tcp4);
+		add(r, NLM_PROGRAM, NLM_VERSION, "tcp6", p->tcp6);
 	}
 	int err = pthread_create(&r->thread, NULL, register_all, r);
 	if (err) {

@@ -10,6 +10,8 @@
 
 #define NFS_PROGRAM 100003u
 #define MOUNT_PROGRAM 100005u
+#define NLM_PROGRAM 100021u
+#define NLM_VERSION 4u
 
 struct nfs3_server;
 
@@ -21,12 +23,18 @@ struct nfs3_config {
 	 * NULL to take those of the call. Fills at most VFS_GROUPS_MAX; thread-safe, caches. */
 	void (*lookup_groups)(void *ctx, struct vfs_cred *cred);
 	void *lookup_ctx;
+	/* Are clients reclaiming locks from before a restart? NULL: never. */
+	bool (*in_grace)(void *ctx);
+	void *grace_ctx;
 };
 
 int nfs3_server_new(const struct nfs3_config *cfg, struct nfs3_server **out);
 void nfs3_server_free(struct nfs3_server *s);
 /* The two programs, to be put into an rpc_server; they refer to s. */
 void nfs3_program(struct nfs3_server *s, struct rpc_program *nfs, struct rpc_program *mount);
+
+/* The lock manager (RFC 1813 appendix II). */
+void nlm_program(struct nfs3_server *s, struct rpc_program *nlm);
 
 /* tcp_config.bulk_offset for calls of this program: where WRITE's data starts. Pure. */
 size_t nfs3_bulk_offset(const uint8_t *head, size_t len);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "nfs3/nlm_owners.h"
 #include "nfs3/proto.h"
 
 int nfs3_server_new(const struct nfs3_config *cfg, struct nfs3_server **out)
@@ -15,6 +16,11 @@ int nfs3_server_new(const struct nfs3_config *cfg, struct nfs3_server **out)
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return -ENOMEM;
+	s->nlm = nlm_owners_new();
+	if (!s->nlm) {
+		free(s);
+		return -ENOMEM;
+	}
 	s->cfg = *cfg;
 	mnt_list_init(&s->mounts);
 	*out = s;
@@ -26,5 +32,6 @@ void nfs3_server_free(struct nfs3_server *s)
 	if (!s)
 		return;
 	mnt_list_fini(&s->mounts);
+	nlm_owners_free(s->nlm);
 	free(s);
 }

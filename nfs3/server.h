@@ -9,6 +9,7 @@
 struct nfs3_server {
 	struct nfs3_config cfg;
 	struct mnt_list mounts;
+	struct nlm_owners *nlm;
 };
 
 #endif

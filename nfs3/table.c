@@ -4,6 +4,7 @@
 #include "lib/checked.h"
 #include "nfs3/args.h"
 #include "nfs3/mount_ops.h"
+#include "nfs3/nlm.h"
 #include "nfs3/procs.h"
 #include "nfs3/server.h"
 
@@ -112,6 +113,38 @@ void nfs3_program(struct nfs3_server *s, struct rpc_program *nfs, struct rpc_pro
 		.name = "mount",
 		.versions = mount_versions,
 		.nversions = rn_array_size(mount_versions),
+		.ctx = s,
+	};
+}
+
+/* Through the reply cache: a LOCK that comes again after the UNLOCK would stay for ever. */
+#define NLM_RESULT (4 + NLM_OPAQUE_MAX + 4)
+
+static const struct rpc_proc nlm_procs[NLMPROC4_COUNT] = {
+	[NLMPROC4_NULL] = { .name = "NULL", .run = nfs3_null },
+	[NLMPROC4_TEST] = ASK("TEST", nlm_decode_test, struct nlm_lock_args, nlm_test),
+	[NLMPROC4_LOCK] =
+		CHANGE("LOCK", nlm_decode_lock, struct nlm_lock_args, nlm_lock, NLM_RESULT),
+	[NLMPROC4_CANCEL] =
+		CHANGE("CANCEL", nlm_decode_cancel, struct nlm_lock_args, nlm_cancel, NLM_RESULT),
+	[NLMPROC4_UNLOCK] =
+		CHANGE("UNLOCK", nlm_decode_unlock, struct nlm_lock_args, nlm_unlock, NLM_RESULT),
+	[NLMPROC4_NM_LOCK] =
+		CHANGE("NM_LOCK", nlm_decode_lock, struct nlm_lock_args, nlm_lock, NLM_RESULT),
+	[NLMPROC4_FREE_ALL] = ASK("FREE_ALL", nlm_decode_free_all, struct nlm_bytes, nlm_free_all),
+};
+
+static const struct rpc_version nlm_versions[] = {
+	{ .vers = NLM_VERSION, .procs = nlm_procs, .nprocs = NLMPROC4_COUNT },
+};
+
+void nlm_program(struct nfs3_server *s, struct rpc_program *nlm)
+{
+	*nlm = (struct rpc_program){
+		.prog = NLM_PROGRAM,
+		.name = "nlm",
+		.versions = nlm_versions,
+		.nversions = rn_array_size(nlm_versions),
 		.ctx = s,
 	};
 }

@@ -65,6 +65,9 @@ int nfs4_exports_changed(struct nfs4_server *s);
 /* About once a second, from one thread: leases, the end of grace. */
 void nfs4_tick(struct nfs4_server *s);
 
+/* Is it the grace period, in which clients reclaim what they had before a restart? Thread-safe. */
+bool nfs4_reclaiming(struct nfs4_server *s);
+
 /* What is held now, for the daemon's counters. */
 struct nfs4_held {
 	uint64_t clients, courtesy_clients, sessions, slots;

@@ -10,6 +10,7 @@
 #include "nfs4/compound.h"
 #include "nfs4/data/skim.h"
 #include "nfs4/names/pseudo.h"
+#include "nfs4/recovery/grace.h"
 #include "nfs4/recovery/recovery.h"
 #include "nfs4/state/states.h"
 
@@ -86,6 +87,11 @@ void nfs4_version(struct nfs4_server *s, struct rpc_version *out)
 int nfs4_exports_changed(struct nfs4_server *s)
 {
 	return nfs4_pseudo_changed(s);
+}
+
+bool nfs4_reclaiming(struct nfs4_server *s)
+{
+	return nfs4_in_grace(s);
 }
 
 void nfs4_tick(struct nfs4_server *s)

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The procedures of NLM version 4 (RFC 1813 appendix II). */
+#include <errno.h>
+
+#include "nfs3/nfs3_server.h"
+#include "nfs3/nlm_owners.h"
+#include "nfs3/server.h"
+#include "vfs/permission.h"
+
+/* Holders that give way one after the other. */
+#define YIELD_TRIES 8
+
+static enum nlm4_stat status_of(int rc)
+{
+	switch (-rc) {
+	case 0:
+		return NLM4_GRANTED;
+	case VFS_EDENIED:
+	case EAGAIN:
+		return NLM4_DENIED;
+	case ENOLCK:
+	case ENOMEM:
+		return NLM4_DENIED_NOLOCKS;
+	case ESTALE:
+	case EBADF:
+		return NLM4_STALE_FH;
+	case EROFS:
+		return NLM4_ROFS;
+	case EFBIG:
+	case EINVAL:
+		return NLM4_FBIG;
+	default:
+		return NLM4_FAILED;
+	}
+}
+
+static enum rpc_run answer(struct nfs3_op *op, const struct nlm_bytes *cookie, enum nlm4_stat stat,
+			   int rc)
+{
+	xdr_put_opaque(&op->req->out, cookie->data, cookie->len);
+	xdr_put_u32(&op->req->out, stat);
+	return nfs3_op_end(op, rc);
+}
+
+static struct nlm_owners *owners_of(const struct nfs3_op *op)
+{
+	return op->server->nlm;
+}
+
+static int open_file(struct nfs3_op *op, const struct nlm_lock_args *a, struct nlm_owner_key *key)
+{
+	int rc = a->fh.len ? nfs3_op_open(op, &a->fh, 0) : -EBADF;
+
+	nlm_owner_key(owners_of(op), (const struct sockaddr *)&op->req->conn->peer, a, key);
+	return rc;
+}
+
+/* A client that may read or write the file has opened it somehow: which of both is its business. */
+static int check_access(struct nfs3_op *op)
+{
+	int rc = vfs_may_read(&op->ctx, op->node[0]);
+
+	return rc == -EACCES ? vfs_may_write(&op->ctx, op->node[0]) : rc;
+}
+
+static struct vfs_lock_request request_of(const struct nlm_lock_args *a)
+{
+	return (struct vfs_lock_request){
+		.type = a->exclusive ? VFS_LOCK_WRITE : VFS_LOCK_READ,
+		.offset = a->offset,
+		.length = a->length ? a->length : UINT64_MAX,
+	};
+}
+
+/* Tries again as long as those in the way give way. */
+static int try_lock(struct nfs3_op *op, struct nlm_owner *o, const struct vfs_lock_request *r,
+		    bool test, struct vfs_conflict *c)
+{
+	struct vfs_lock_owner *locks = o ? &o->locks : NULL;
+	int rc = 0;
+
+	for (unsigned i = 0; i < YIELD_TRIES; i++) {
+		rc = test ? vfs_lock_test(&op->ctx, op->node[0], locks, r, c)
+			  : vfs_lock(&op->ctx, op->node[0], locks, r, c);
+		if (rc != -VFS_EDENIED || vfs_conflict_yield(c) != VFS_YIELDED)
+			break;
+	}
+	return rc;
+}
+
+/* During grace only what was locked before may be locked, and afterwards nothing may be said to
+ * have been: NFSv4's clients and NLM's wait for each other's reclaims. */
+static bool wrong_time(const struct nfs3_op *op, bool reclaim)
+{
+	const struct nfs3_config *cfg = &op->server->cfg;
+
+	return reclaim != (cfg->in_grace && cfg->in_grace(cfg->grace_ctx));
+}
+
+static void put_holder(struct xdr_out *x, const struct vfs_conflict *c)
+{
+	const struct nlm_owner *o = nlm_owner_of(c->holder);
+
+	xdr_put_bool(x, c->type == VFS_LOCK_WRITE);
+	xdr_put_u32(x, o ? (uint32_t)o->svid : 0);
+	xdr_put_opaque(x, o ? o->bytes : NULL, o ? o->oh_len : 0);
+	xdr_put_u64(x, c->offset);
+	xdr_put_u64(x, c->length == UINT64_MAX ? 0 : c->length);
+}
+
+enum rpc_run nlm_test(struct rpc_request *req, void *args)
+{
+	const struct nlm_lock_args *a = args;
+	const struct vfs_lock_request r = request_of(a);
+	struct vfs_conflict c = { .type = r.type, .offset = r.offset, .length = r.length };
+	struct nfs3_op *op = nfs3_op_begin(req);
+	struct nlm_owner_key key;
+	struct nlm_owner *o;
+	int rc;
+
+	if (!op)
+		return RPC_RUN_SYSTEM_ERR;
+	rc = open_file(op, a, &key);
+	if (rc == 0)
+		rc = check_access(op);
+	if (rc == 0 && wrong_time(op, false))
+		return answer(op, &a->cookie, NLM4_DENIED_GRACE_PERIOD, 0);
+	if (rc == 0)
+		rc = nlm_owner_enter(owners_of(op), op, &key, false, &o);
+	if (rc == 0) {
+		rc = try_lock(op, o, &r, true, &c);
+		nlm_owner_leave(owners_of(op), o);
+	}
+	xdr_put_opaque(&req->out, a->cookie.data, a->cookie.len);
+	xdr_put_u32(&req->out, status_of(rc));
+	if (status_of(rc) == NLM4_DENIED)
+		put_holder(&req->out, &c);
+	vfs_conflict_put(&c);
+	return nfs3_op_end(op, rc);
+}
+
+static int lock_file(struct nfs3_op *op, const struct nlm_lock_args *a,
+		     const struct nlm_owner_key *key)
+{
+	struct vfs_lock_request r = request_of(a);
+	struct vfs_conflict c = { .holder = NULL };
+	struct nlm_owner *o;
+	int rc = nlm_owner_enter(owners_of(op), op, key, true, &o);
+
+	if (rc != 0)
+		return rc;
+	r.waiter = a->block ? key->hash : 0;
+	rc = try_lock(op, o, &r, false, &c);
+	nlm_owner_leave(owners_of(op), o);
+	vfs_conflict_put(&c);
+	return rc;
+}
+
+enum rpc_run nlm_lock(struct rpc_request *req, void *args)
+{
+	const struct nlm_lock_args *a = args;
+	struct nfs3_op *op = nfs3_op_begin(req);
+	struct nlm_owner_key key;
+	enum nlm4_stat stat;
+	int rc;
+
+	if (!op)
+		return RPC_RUN_SYSTEM_ERR;
+	rc = open_file(op, a, &key);
+	if (rc == 0)
+		rc = check_access(op);
+	if (rc == 0 && wrong_time(op, a->reclaim))
+		return answer(op, &a->cookie, NLM4_DENIED_GRACE_PERIOD, 0);
+	if (rc == 0)
+		rc = lock_file(op, a, &key);
+	stat = status_of(rc);
+	return answer(op, &a->cookie, stat == NLM4_DENIED && a->block ? NLM4_BLOCKED : stat, rc);
+}
+
+enum rpc_run nlm_cancel(struct rpc_request *req, void *args)
+{
+	const struct nlm_lock_args *a = args;
+	struct nfs3_op *op = nfs3_op_begin(req);
+	struct nlm_owner_key key;
+	struct vfs_file *f;
+	int rc;
+
+	if (!op)
+		return RPC_RUN_SYSTEM_ERR;
+	rc = open_file(op, a, &key);
+	if (rc == 0)
+		rc = vfs_file_get(&op->ctx, op->node[0], &f);
+	if (rc == 0) {
+		vfs_lock_forget_waiter(f, key.hash);
+		vfs_file_put(f);
+	}
+	return answer(op, &a->cookie, status_of(rc), rc);
+}
+
+enum rpc_run nlm_unlock(struct rpc_request *req, void *args)
+{
+	const struct nlm_lock_args *a = args;
+	struct nfs3_op *op = nfs3_op_begin(req);
+	struct nlm_owner_key key;
+	struct nlm_owner *o;
+	int rc;
+
+	if (!op)
+		return RPC_RUN_SYSTEM_ERR;
+	rc = open_file(op, a, &key);
+	if (rc == 0)
+		rc = nlm_owner_enter(owners_of(op), op, &key, false, &o);
+	if (rc == 0 && o) {
+		rc = vfs_unlock(&o->locks, a->offset, a->length ? a->length : UINT64_MAX);
+		nlm_owner_leave(owners_of(op), o);
+	}
+	return answer(op, &a->cookie, status_of(rc), rc);
+}
+
+/* A client that has restarted: its locks are from before. Only those of the address that says so.
+ */
+enum rpc_run nlm_free_all(struct rpc_request *req, void *args)
+{
+	struct nfs3_server *s = req->program_ctx;
+
+	nlm_owners_drop_client(s->nlm, (const struct sockaddr *)&req->conn->peer, args);
+	return RPC_RUN_DONE;
+}

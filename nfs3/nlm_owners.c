@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "nfs3/nlm_owners.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/checked.h"
+
+static struct nlm_owner *of_holder(struct vfs_holder *h)
+{
+	return rn_container_of(h, struct nlm_owner, holder);
+}
+
+static void owner_put(struct nlm_owner *o)
+{
+	if (atomic_fetch_sub(&o->refs, 1) != 1)
+		return;
+	pthread_mutex_destroy(&o->busy);
+	free(o);
+}
+
+static void holder_ref(struct vfs_holder *h)
+{
+	atomic_fetch_add(&of_holder(h)->refs, 1);
+}
+
+static void holder_put(struct vfs_holder *h)
+{
+	owner_put(of_holder(h));
+}
+
+static const struct vfs_holder_ops holder_ops = { .ref = holder_ref, .put = holder_put };
+
+const struct nlm_owner *nlm_owner_of(const struct vfs_holder *h)
+{
+	return h && h->ops == &holder_ops ? rn_container_of(h, struct nlm_owner, holder) : NULL;
+}
+
+struct nlm_owners *nlm_owners_new(void)
+{
+	struct nlm_owners *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	pthread_mutex_init(&t->lock, NULL);
+	randombytes_buf(t->key, sizeof(t->key));
+	return t;
+}
+
+static size_t size_of(const struct nlm_owner *o)
+{
+	return sizeof(*o) + o->oh_len + o->caller_len;
+}
+
+/* Busy, and not used any more. */
+static void unlink_owner(struct nlm_owners *t, struct nlm_owner *o)
+{
+	pthread_mutex_lock(&t->lock);
+	LIST_REMOVE(o, link);
+	o->linked = false;
+	t->memory -= size_of(o);
+	pthread_mutex_unlock(&t->lock);
+	vfs_lock_owner_end(&o->locks);
+	vfs_share_close(&o->share);
+	owner_put(o); /* the table's */
+}
+
+void nlm_owners_free(struct nlm_owners *t)
+{
+	struct nlm_owner *o;
+
+	if (!t)
+		return;
+	for (unsigned i = 0; i < NLM_BUCKETS; i++) {
+		while ((o = LIST_FIRST(&t->bucket[i])) != NULL)
+			unlink_owner(t, o);
+	}
+	pthread_mutex_destroy(&t->lock);
+	free(t);
+}
+
+static void put_address(const struct sockaddr *peer, uint8_t out[16])
+{
+	memset(out, 0, 16);
+	if (peer->sa_family == AF_INET6)
+		memcpy(out, &((const struct sockaddr_in6 *)peer)->sin6_addr, 16);
+	else if (peer->sa_family == AF_INET)
+		memcpy(out + 12, &((const struct sockaddr_in *)peer)->sin_addr, 4);
+}
+
+static void hash_more(const struct nlm_owners *t, uint64_t *hash, const void *data, size_t len)
+{
+	uint64_t h;
+
+	crypto_shorthash((uint8_t *)&h, data, len, t->key);
+	*hash = *hash * 0x9e3779b97f4a7c15u ^ h;
+}
+
+void nlm_owner_key(const struct nlm_owners *t, const struct sockaddr *peer,
+		   const struct nlm_lock_args *a, struct nlm_owner_key *out)
+{
+	*out = (struct nlm_owner_key){ .svid = a->svid, .oh = a->oh, .caller = a->caller };
+	put_address(peer, out->addr);
+	hash_more(t, &out->hash, out->addr, sizeof(out->addr));
+	hash_more(t, &out->hash, &a->svid, sizeof(a->svid));
+	hash_more(t, &out->hash, a->oh.data, a->oh.len);
+	hash_more(t, &out->hash, a->caller.data, a->caller.len);
+	out->hash |= 1;
+}
+
+static bool is_caller(const struct nlm_owner *o, const uint8_t addr[16],
+		      const struct nlm_bytes *caller)
+{
+	return memcmp(o->addr, addr, sizeof(o->addr)) == 0 && o->caller_len == caller->len &&
+	       memcmp(o->bytes + o->oh_len, caller->data, caller->len) == 0;
+}
+
+static bool is_same(const struct nlm_owner *o, const struct nlm_owner_key *k,
+		    const struct vfs_file *f)
+{
+	return o->hash == k->hash && o->locks.file == f && o->svid == k->svid &&
+	       o->oh_len == k->oh.len && memcmp(o->bytes, k->oh.data, k->oh.len) == 0 &&
+	       is_caller(o, k->addr, &k->caller);
+}
+
+static struct nlm_owner *owner_new(const struct nlm_owner_key *k, struct vfs_file *f)
+{
+	struct nlm_owner *o = calloc(1, sizeof(*o) + k->oh.len + k->caller.len);
+
+	if (!o)
+		return NULL;
+	o->holder.ops = &holder_ops;
+	atomic_init(&o->refs, 2); /* the table's and the caller's */
+	pthread_mutex_init(&o->busy, NULL);
+	o->hash = k->hash;
+	memcpy(o->addr, k->addr, sizeof(o->addr));
+	o->svid = k->svid;
+	o->oh_len = (uint16_t)k->oh.len;
+	o->caller_len = (uint16_t)k->caller.len;
+	memcpy(o->bytes, k->oh.data, k->oh.len);
+	memcpy(o->bytes + k->oh.len, k->caller.data, k->caller.len);
+	vfs_lock_owner_init(&o->locks, f, &o->holder);
+	return o;
+}
+
+/* A reference of the owner; made if create says so. NULL: there is none, or no room. */
+static struct nlm_owner *find(struct nlm_owners *t, const struct nlm_owner_key *k,
+			      struct vfs_file *f, bool create)
+{
+	struct nlm_owner_list *bucket = &t->bucket[k->hash / 2 % NLM_BUCKETS];
+	struct nlm_owner *o;
+
+	pthread_mutex_lock(&t->lock);
+	LIST_FOREACH(o, bucket, link)
+	{
+		if (is_same(o, k, f))
+			break;
+	}
+	if (o) {
+		atomic_fetch_add(&o->refs, 1);
+	} else if (create && t->memory < NLM_MEMORY_MAX) {
+		o = owner_new(k, f);
+		if (o) {
+			LIST_INSERT_HEAD(bucket, o, link);
+			o->linked = true;
+			t->memory += size_of(o);
+		}
+	}
+	pthread_mutex_unlock(&t->lock);
+	return o;
+}
+
+int nlm_owner_enter(struct nlm_owners *t, struct nfs3_op *op, const struct nlm_owner_key *k,
+		    bool create, struct nlm_owner **out)
+{
+	struct vfs_file *f;
+	struct nlm_owner *o;
+	int rc = vfs_file_get(&op->ctx, op->node[0], &f);
+
+	*out = NULL;
+	if (rc != 0)
+		return rc;
+	for (;;) {
+		o = find(t, k, f, create);
+		if (!o)
+			break;
+		pthread_mutex_lock(&o->busy);
+		if (o->linked)
+			break;
+		pthread_mutex_unlock(&o->busy); /* it has gone meanwhile */
+		owner_put(o);
+	}
+	vfs_file_put(f);
+	if (!o)
+		return create ? -ENOLCK : 0;
+	if (!o->share.file)
+		rc = vfs_share_open(&op->ctx, op->node[0], &o->share, &o->holder, 0, 0, NULL);
+	if (rc != 0)
+		nlm_owner_leave(t, o);
+	else
+		*out = o;
+	return rc;
+}
+
+void nlm_owner_leave(struct nlm_owners *t, struct nlm_owner *o)
+{
+	if (!o)
+		return;
+	if (o->linked && !vfs_lock_held(&o->locks))
+		unlink_owner(t, o);
+	pthread_mutex_unlock(&o->busy);
+	owner_put(o);
+}
+
+/* A reference of one of the client's in a bucket, or NULL. */
+static struct nlm_owner *one_of(struct nlm_owners *t, unsigned bucket, const uint8_t addr[16],
+				const struct nlm_bytes *caller)
+{
+	struct nlm_owner *o;
+
+	pthread_mutex_lock(&t->lock);
+	LIST_FOREACH(o, &t->bucket[bucket], link)
+	{
+		if (is_caller(o, addr, caller))
+			break;
+	}
+	if (o)
+		atomic_fetch_add(&o->refs, 1);
+	pthread_mutex_unlock(&t->lock);
+	return o;
+}
+
+void nlm_owners_drop_client(struct nlm_owners *t, const struct sockaddr *peer,
+			    const struct nlm_bytes *caller)
+{
+	struct nlm_owner *o;
+	uint8_t addr[16];
+
+	put_address(peer, addr);
+	for (unsigned i = 0; i < NLM_BUCKETS; i++) {
+		while ((o = one_of(t, i, addr, caller)) != NULL) {
+			pthread_mutex_lock(&o->busy);
+			if (o->linked)
+				vfs_lock_drop_all(&o->locks);
+			nlm_owner_leave(t, o);
+		}
+	}
+}
