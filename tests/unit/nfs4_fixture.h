@@ -31,6 +31,10 @@ void fix4_begin_bare(struct fixture *f, uint32_t minor, const char *tag);
 /* Appends an operation's number and counts it; arguments go to f->out. */
 void fix4_op(struct fixture *f, uint32_t opnum);
 uint32_t fix4_send(struct fixture *f);
+/* For calls that are no COMPOUND: counts an operation without putting its number; sends, and looks
+ * at nothing of the reply. */
+void fix4_count(struct fixture *f);
+void fix4_send_any(struct fixture *f);
 /* Sends the same bytes again. */
 uint32_t fix4_resend(struct fixture *f);
 uint32_t fix4_result(struct fixture *f, uint32_t opnum);

@@ -295,13 +295,20 @@ uint32_t op_lockt(struct fixture *f, struct op_owner *lock_owner, const struct v
 	return status;
 }
 
+/* As send_one, of an operation that needs no filehandle. */
+static uint32_t send_bare(struct fixture *f, uint32_t opnum)
+{
+	uint32_t status = fix4_send(f);
+
+	return fix4_results_left(f) > 0 ? fix4_result(f, opnum) : status;
+}
+
 uint32_t op_release_lockowner(struct fixture *f, struct op_owner *o)
 {
 	op_begin(f, o->client);
 	fix4_op(f, OP_RELEASE_LOCKOWNER);
 	put_owner(f, o);
-	fix4_send(f);
-	return fix4_result(f, OP_RELEASE_LOCKOWNER);
+	return send_bare(f, OP_RELEASE_LOCKOWNER);
 }
 
 uint32_t op_free_stateid(struct fixture *f, struct op_client *c, const struct nfs4_stateid *sid)
@@ -309,8 +316,7 @@ uint32_t op_free_stateid(struct fixture *f, struct op_client *c, const struct nf
 	op_begin(f, c);
 	fix4_op(f, OP_FREE_STATEID);
 	fix4_stateid(f, sid);
-	fix4_send(f);
-	return fix4_result(f, OP_FREE_STATEID);
+	return send_bare(f, OP_FREE_STATEID);
 }
 
 uint32_t op_test_stateid(struct fixture *f, struct op_client *c, const struct nfs4_stateid *sid)
@@ -321,9 +327,10 @@ uint32_t op_test_stateid(struct fixture *f, struct op_client *c, const struct nf
 	fix4_op(f, OP_TEST_STATEID);
 	xdr_put_u32(&f->out, 1);
 	fix4_stateid(f, sid);
-	fix4_send(f);
-	status = fix4_result(f, OP_TEST_STATEID);
-	if (status != NFS4_OK || xdr_get_u32(&f->in) != 1)
+	status = send_bare(f, OP_TEST_STATEID);
+	if (status != NFS4_OK)
+		return status;
+	if (xdr_get_u32(&f->in) != 1)
 		return FIX4_NO_STATUS;
 	return xdr_get_u32(&f->in);
 }

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One COMPOUND of any bytes behind its count of operations, on real directories. The first byte
+ * says which minor version it is of, and whether it comes with SEQUENCE of a session or bare; the
+ * second how many operations it says that it has. Each call must be answered or refused exactly
+ * once, and within what the client can take.
+ *
+ * What belongs to this run cannot be in a corpus, so marks of four bytes stand for it:
+ * 0xf1 'F' 'H' '0'..'2': the opaque handle of the root, the file that is open, a directory;
+ * 0xf1 'S' 'I' '0'..'1': the stateid of its open, of its lock; 0xf1 'C' 'I' '0': the client id;
+ * 0xf1 'S' 'S' '0': the session id. Without root there is nothing to run, and inputs are ignored.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "nfs4/client/clients.h"
+#include "tests/unit/nfs4_opens.h"
+
+#define MESSAGE_MAX 65536u
+#define RUNS_PER_DIRECTORY 500
+#define A_DAY 86400u
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static struct fixture *f;
+static unsigned runs, inputs;
+static struct op_client client[3];
+static struct op_file file[3];
+static struct nfs4_stateid lock[3];
+static struct vfs_fh dir;
+
+static void stop(void)
+{
+	if (f)
+		fix_stop(f);
+	f = NULL;
+}
+
+static bool start(void)
+{
+	static bool tried;
+	const char *why;
+
+	if (f && ++runs % RUNS_PER_DIRECTORY == 0)
+		stop();
+	if (f)
+		return true;
+	if (tried && runs == 0)
+		return false;
+	why = fix_start(&f);
+	if (why)
+		fprintf(stderr, "inputs are ignored: %s\n", why);
+	if (!tried)
+		atexit(stop);
+	tried = true;
+	return f != NULL;
+}
+
+/* Whoever the call before was from is forgotten; one client of that version holds an open and a
+ * lock. */
+static bool begin(uint32_t minor)
+{
+	const struct op_how how = { .fh = &f->root, .name = "file", .create = OP_UNCHECKED };
+	const struct op_range r = { .type = 2, .offset = 10, .length = 10 };
+	struct op_owner o = { &client[minor], "owner", 1 }, l = { &client[minor], "locker", 1 };
+	char path[80], name[32];
+
+	snprintf(path, sizeof(path), "%s", fix_path(f, "dir"));
+	if (mkdir(path, 0777) < 0 && access(path, F_OK) < 0)
+		return false;
+	for (int i = 0; i < 4; i++) {
+		nfs4_clients_skip_time(f->server4, A_DAY);
+		nfs4_tick(f->server4);
+	}
+	snprintf(name, sizeof(name), "client%u", inputs++);
+	return op_client_new(f, &client[minor], minor, name) == NFS4_OK &&
+	       op_open(f, &o, &how, &file[minor]) == NFS4_OK &&
+	       op_lock_first(f, &o, &l, &file[minor], &r, &lock[minor], NULL) == NFS4_OK &&
+	       fix4_handle(f, minor > 0 ? &client[minor].session : NULL, &f->root, "dir", &dir) ==
+		       NFS4_OK;
+}
+
+/* Puts what a mark stands for; false: it is none. */
+static bool put_mark(struct xdr_out *x, const uint8_t *mark, uint32_t minor)
+{
+	const struct vfs_fh *const fh[] = { &f->root, &file[minor].fh, &dir };
+	const struct nfs4_stateid *const sid[] = { &file[minor].sid, &lock[minor] };
+	const unsigned n = mark[3] - '0';
+
+	if (mark[0] != 0xf1)
+		return false;
+	if (!memcmp(mark + 1, "FH", 2) && n < 3)
+		xdr_put_opaque(x, fh[n]->data, fh[n]->len);
+	else if (!memcmp(mark + 1, "SI", 2) && n < 2)
+		nfs4_put_stateid(x, sid[n]);
+	else if (!memcmp(mark + 1, "CI", 2) && n == 0)
+		xdr_put_u64(x, client[minor].clientid);
+	else if (!memcmp(mark + 1, "SS", 2) && n == 0)
+		xdr_put_fixed(x, client[minor].session.id, NFS4_SESSIONID_SIZE);
+	else
+		return false;
+	return true;
+}
+
+static void put_ops(struct xdr_out *x, const uint8_t *p, size_t size, uint32_t minor)
+{
+	while (size >= 4 && x->used + 256 < MESSAGE_MAX) {
+		if (!put_mark(x, p, minor))
+			xdr_put_fixed(x, p, 4);
+		p += 4;
+		size -= 4;
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	uint32_t minor;
+
+	if (size < 2 || !start())
+		return 0;
+	minor = data[0] % 3;
+	f->reply_max = FIX_REPLY_SIZE;
+	if (!begin(minor))
+		abort();
+	if (data[0] & 0x80)
+		fix4_begin_bare(f, minor, "fuzz");
+	else
+		fix4_begin(f, minor > 0 ? &client[minor].session : NULL);
+	if (data[0] & 0x40)
+		f->reply_max = 64u + data[1] * 32u;
+	for (unsigned i = 0; i < data[1] % 16u; i++)
+		fix4_count(f);
+	put_ops(&f->out, data + 2, size - 2, minor);
+	fix4_send_any(f);
+	if (f->answers != 1 ||
+	    (f->outcome == FIX_REPLY && f->reply_len > f->reply_max && !f->had_bulk))
+		abort();
+	return 0;
+}

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sequences of opens, locks and what ends them, by clients of the three minor versions on real
+ * directories. A step is eight bytes: what, who, which, and arguments. Stateids and sequence
+ * numbers are those that a client would use, unless a step spoils them. The fixture's must() ends
+ * the run when a reply is malformed, or a status is none that the RFCs allow the operation; at the
+ * end of a sequence all leases run out, and no open and no lock must be left.
+ *
+ * Without root there is nothing to run, and inputs are ignored.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "nfs4/client/clients.h"
+#include "tests/unit/nfs4_opens.h"
+
+#define CLIENTS 3
+#define OWNERS 2
+#define SLOTS 8 /* opens and locks that are remembered */
+#define STEPS_MAX 64
+#define STEP_SIZE 8
+#define RUNS_PER_DIRECTORY 200
+#define A_DAY 86400u
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static struct fixture *f;
+static unsigned runs, inputs;
+static const char *const names[] = { "a", "b", "c", "dir", "link", "none", "", ".." };
+static const char *const open_names[OWNERS] = { "open0", "open1" };
+static const char *const lock_names[OWNERS] = { "lock0", "lock1" };
+
+static struct state {
+	struct op_client client[CLIENTS];
+	struct op_owner opener[CLIENTS][OWNERS], locker[CLIENTS][OWNERS];
+	struct op_file file[SLOTS];
+	struct nfs4_stateid lock[SLOTS];
+} st;
+
+/* One step, taken apart. */
+struct step {
+	uint8_t what;
+	int client, owner, slot;
+	uint8_t x, y, z, w;
+};
+
+static void stop(void)
+{
+	if (f)
+		fix_stop(f);
+	f = NULL;
+}
+
+static bool start(void)
+{
+	static bool tried;
+	const char *why;
+
+	if (f && ++runs % RUNS_PER_DIRECTORY == 0)
+		stop();
+	if (f)
+		return true;
+	if (tried && runs == 0)
+		return false;
+	why = fix_start(&f);
+	if (why)
+		fprintf(stderr, "inputs are ignored: %s\n", why);
+	if (!tried)
+		atexit(stop);
+	tried = true;
+	return f != NULL;
+}
+
+static void make_files(void)
+{
+	for (int i = 0; i < 3; i++)
+		close(open(fix_path(f, names[i]), O_CREAT | O_WRONLY | O_NOFOLLOW | O_NONBLOCK,
+			   0666));
+	if (mkdir(fix_path(f, "dir"), 0777) < 0 || symlink("a", fix_path(f, "link")) < 0)
+		return; /* they are there */
+}
+
+static void register_client(int c)
+{
+	struct op_client fresh;
+	char name[32];
+	uint32_t status;
+
+	snprintf(name, sizeof(name), "fuzz%d.%u", c, inputs);
+	status = op_client_new(f, &fresh, (uint32_t)c, name);
+	/* Once more, as the same: what it has stays. */
+	if (status != NFS4_OK && status != NFS4ERR_COMPLETE_ALREADY)
+		return;
+	st.client[c] = fresh;
+	for (int o = 0; o < OWNERS; o++) {
+		st.opener[c][o] = (struct op_owner){ &st.client[c], open_names[o], 1 };
+		st.locker[c][o] = (struct op_owner){ &st.client[c], lock_names[o], 1 };
+	}
+}
+
+static struct op_range range_of(const struct step *s)
+{
+	static const uint64_t ends[] = { 0, 1, 8, UINT64_MAX >> 1, UINT64_MAX - 1, UINT64_MAX };
+	struct op_range r = { .type = s->x % 5, .offset = s->y, .length = s->z };
+
+	r.reclaim = s->x >= 0xf0;
+	if (s->y >= 0xf0)
+		r.offset = ends[s->y % 6];
+	if (s->z >= 0xf0)
+		r.length = ends[s->z % 6];
+	return r;
+}
+
+static void do_open(const struct step *s)
+{
+	static const uint32_t wants[] = { 0, 0x100, 0x400, 0x500, 0x600, 0x10000, 4, 0x80000000 };
+	struct op_owner *o = &st.opener[s->client][s->owner];
+	struct op_file got;
+	struct op_how how = { .fh = &f->root, .name = names[s->x % 8] };
+	uint32_t status;
+
+	how.access = (s->y % 4) | wants[s->y / 32];
+	how.deny = s->y / 4 % 5;
+	how.create = (enum op_create)(s->z % 5);
+	how.claim = s->z < 0xc0 ? OP_BY_NAME : (enum op_claim)(s->z % 7);
+	how.set_size = s->w & 1;
+	how.size = s->w & 2 ? 0 : 5;
+	how.set_mode = s->w & 4;
+	how.mode = 0666;
+	if (how.claim == OP_BY_FH || how.claim == OP_RECLAIM)
+		how.fh = &st.file[s->w % SLOTS].fh;
+	status = s->w & 0x80 ? op_open_only(f, o, &how, &got) : op_open(f, o, &how, &got);
+	if (status == NFS4_OK)
+		st.file[s->slot] = got;
+}
+
+static void do_lock(const struct step *s)
+{
+	const struct op_range r = range_of(s);
+	struct op_owner *o = &st.opener[s->client][s->w & 1];
+	struct op_owner *l = &st.locker[s->client][s->owner];
+	struct op_file *file = &st.file[s->w / 2 % SLOTS];
+
+	if (s->w & 0x80)
+		op_lock(f, l, &file->fh, &r, &st.lock[s->slot], NULL);
+	else
+		op_lock_first(f, o, l, file, &r, &st.lock[s->slot], NULL);
+}
+
+/* Something that no proper client does. */
+static void spoil(const struct step *s)
+{
+	struct nfs4_stateid *sid = s->x & 1 ? &st.lock[s->slot] : &st.file[s->slot].sid;
+
+	switch (s->x / 2 % 6) {
+	case 0:
+		sid->other[s->y % NFS4_OTHER_SIZE] ^= s->z;
+		break;
+	case 1:
+		sid->seqid += (uint32_t)(int8_t)s->z;
+		break;
+	case 2:
+		memset(sid, s->z & 1 ? 0xff : 0, sizeof(*sid));
+		break;
+	case 3:
+		*sid = (struct nfs4_stateid){ .seqid = 1 };
+		break;
+	case 4:
+		st.opener[s->client][s->owner].seqid += (uint32_t)(int8_t)s->z;
+		break;
+	default:
+		st.locker[s->client][s->owner].seqid += (uint32_t)(int8_t)s->z;
+	}
+}
+
+static void do_stateid(const struct step *s)
+{
+	struct op_client *c = &st.client[s->client];
+	const struct nfs4_stateid *sid = s->x & 1 ? &st.lock[s->slot] : &st.file[s->slot].sid;
+	const struct vfs_fh *fh = &st.file[s->y % SLOTS].fh;
+
+	switch (s->x / 2 % 4) {
+	case 0:
+		op_read(f, c, fh, sid);
+		break;
+	case 1:
+		op_write(f, c, fh, sid);
+		break;
+	case 2:
+		if (c->minor > 0)
+			op_free_stateid(f, c, sid);
+		else
+			op_release_lockowner(f, &st.locker[s->client][s->owner]);
+		break;
+	default:
+		if (c->minor > 0)
+			op_test_stateid(f, c, sid);
+	}
+}
+
+/* What happens to clients and files by themselves. */
+static void befall(const struct step *s)
+{
+	switch (s->x % 6) {
+	case 0:
+		nfs4_clients_skip_time(f->server4, s->y);
+		nfs4_tick(f->server4);
+		break;
+	case 1:
+		register_client(s->client);
+		break;
+	case 2:
+		unlink(fix_path(f, names[s->y % 3]));
+		break;
+	case 3:
+		rename(fix_path(f, names[s->y % 3]), fix_path(f, names[s->z % 3]));
+		break;
+	case 4:
+		make_files();
+		break;
+	default:
+		for (int i = 0; i < s->y % 100; i++)
+			nfs4_tick(f->server4);
+	}
+}
+
+static void run_step(const struct step *s)
+{
+	struct op_owner *o = &st.opener[s->client][s->owner];
+	struct op_owner *l = &st.locker[s->client][s->owner];
+	struct op_file *file = &st.file[s->slot];
+	const struct op_range r = range_of(s);
+
+	switch (s->what % 16) {
+	case 0 ... 3:
+		do_open(s);
+		break;
+	case 4:
+		op_close(f, o, file);
+		break;
+	case 5:
+		op_downgrade(f, o, file, s->x, s->y % 5);
+		break;
+	case 6:
+		op_confirm(f, o, file);
+		break;
+	case 7 ... 9:
+		do_lock(s);
+		break;
+	case 10:
+		op_unlock(f, l, &st.file[s->w % SLOTS].fh, &r, &st.lock[s->slot]);
+		break;
+	case 11:
+		op_lockt(f, l, &file->fh, &r, NULL);
+		break;
+	case 12:
+		do_stateid(s);
+		break;
+	case 13:
+	case 14:
+		spoil(s);
+		break;
+	default:
+		befall(s);
+	}
+}
+
+static void begin(void)
+{
+	make_files();
+	for (int i = 0; i < CLIENTS; i++) {
+		st.client[i].clientid = 0;
+		register_client(i);
+		if (st.client[i].clientid == 0)
+			abort();
+	}
+	memset(st.lock, 0, sizeof(st.lock));
+	for (int i = 0; i < SLOTS; i++)
+		st.file[i] = (struct op_file){ .fh = f->root };
+}
+
+/* All leases run out, and courtesy with them. */
+static void end(void)
+{
+	struct nfs4_held held;
+
+	for (int i = 0; i < 4; i++) {
+		nfs4_clients_skip_time(f->server4, A_DAY);
+		for (int k = 0; k < 3; k++)
+			nfs4_tick(f->server4);
+	}
+	nfs4_held(f->server4, &held);
+	if (held.opens != 0 || held.locks != 0 || held.owners != 0) {
+		fprintf(stderr, "left: %d opens, %d locks, %d owners\n", (int)held.opens,
+			(int)held.locks, (int)held.owners);
+		abort();
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	if (!start())
+		return 0;
+	inputs++;
+	begin();
+	for (size_t at = 0; at + STEP_SIZE <= size && at < STEPS_MAX * STEP_SIZE; at += STEP_SIZE) {
+		const uint8_t *p = data + at;
+		const struct step s = { .what = p[0],
+					.client = p[1] % CLIENTS,
+					.owner = p[2] % OWNERS,
+					.slot = p[3] % SLOTS,
+					.x = p[4],
+					.y = p[5],
+					.z = p[6],
+					.w = p[7] };
+
+		run_step(&s);
+	}
+	end();
+	return 0;
+}
