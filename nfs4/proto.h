@@ -320,6 +320,7 @@ enum nfs4_attr {
 	FATTR4_SPACE_FREED = 78,
 	FATTR4_CHANGE_ATTR_TYPE = 79,
 	FATTR4_SEC_LABEL = 80,
+	FATTR4_MODE_UMASK = 81, /* RFC 8275 */
 };
 #define NFS4_ATTR_WORDS 3u /* words of a bitmap4 that has all of them */
 

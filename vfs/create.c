@@ -19,26 +19,23 @@ struct creating {
 	struct vfs_node *dir;
 	const struct vfs_name *name;
 	enum vfs_create_how how;
-	const struct vfs_setattr *sa;
-	const uint8_t *verf;
+	const struct vfs_setattr *sa; /* the times are the verifier of an EXCLUSIVE one */
 };
 
 /* The verifier as two times. The top bits are cut so that every file system holds them exactly. */
-static struct vfs_setattr verifier_times(const uint8_t verf[8])
+static void put_verifier(struct vfs_setattr *sa, const uint8_t verf[8])
 {
-	struct vfs_setattr sa = { .set_atime = VFS_TIME_CLIENT, .set_mtime = VFS_TIME_CLIENT };
 	uint32_t half[2];
 
 	memcpy(half, verf, sizeof(half));
-	sa.atime.tv_sec = be32toh(half[0]) & INT32_MAX;
-	sa.mtime.tv_sec = be32toh(half[1]) & INT32_MAX;
-	return sa;
+	sa->set_atime = sa->set_mtime = VFS_TIME_CLIENT;
+	sa->atime = (struct timespec){ .tv_sec = be32toh(half[0]) & INT32_MAX };
+	sa->mtime = (struct timespec){ .tv_sec = be32toh(half[1]) & INT32_MAX };
 }
 
 static int open_new(struct vfs_ctx *ctx, const struct creating *c, struct vfs_node **out)
 {
-	uint32_t mode = c->how != VFS_EXCLUSIVE && c->sa->set_mode ? c->sa->mode & VFS_MODE_BITS
-								   : VFS_MODE_FILE;
+	uint32_t mode = c->sa->set_mode ? c->sa->mode & VFS_MODE_BITS : VFS_MODE_FILE;
 	int fd, path_fd, rc;
 
 	fd = vfs_fd_openat(ctx->vfs, c->dir->path_fd, c->name->s,
@@ -57,14 +54,11 @@ static int open_new(struct vfs_ctx *ctx, const struct creating *c, struct vfs_no
 
 static int create_new(struct vfs_ctx *ctx, const struct creating *c, struct vfs_node **out)
 {
-	struct vfs_setattr times;
 	int rc = open_new(ctx, c, out);
 
 	if (rc != 0)
 		return rc;
-	if (c->how == VFS_EXCLUSIVE)
-		times = verifier_times(c->verf);
-	rc = vfs_setattr_created(ctx, *out, c->how == VFS_EXCLUSIVE ? &times : c->sa);
+	rc = vfs_setattr_created(ctx, *out, c->sa);
 	if (rc != 0)
 		vfs_node_put(*out);
 	return rc;
@@ -73,10 +67,8 @@ static int create_new(struct vfs_ctx *ctx, const struct creating *c, struct vfs_
 /* Was it this very call, sent before, that made the file? */
 static int match_verifier(const struct creating *c, const struct vfs_attr *attr)
 {
-	struct vfs_setattr want = verifier_times(c->verf);
-
-	return attr->size == 0 && attr->atime.tv_sec == want.atime.tv_sec &&
-			       attr->mtime.tv_sec == want.mtime.tv_sec
+	return attr->size == 0 && attr->atime.tv_sec == c->sa->atime.tv_sec &&
+			       attr->mtime.tv_sec == c->sa->mtime.tv_sec
 		       ? 0
 		       : -EEXIST;
 }
@@ -128,9 +120,12 @@ int vfs_create(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint
 	       struct vfs_node **out, struct vfs_attr *attr)
 {
 	struct vfs_name nm;
-	struct creating c = { .dir = dir, .name = &nm, .how = how, .sa = sa, .verf = verf };
-	int rc = vfs_create_check(ctx, dir, how == VFS_EXCLUSIVE ? NULL : sa);
+	struct vfs_setattr attrs = vfs_create_attrs(dir, sa);
+	struct creating c = { .dir = dir, .name = &nm, .how = how, .sa = &attrs };
+	int rc = vfs_create_check(ctx, dir, sa);
 
+	if (how == VFS_EXCLUSIVE)
+		put_verifier(&attrs, verf);
 	if (rc == 0)
 		rc = vfs_name_from(&nm, name, len);
 	if (rc == 0 && (vfs_name_is_dot(&nm) || vfs_name_is_dotdot(&nm)))

@@ -4,9 +4,11 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "vfs/create.h"
+#include "vfs/node_cache.h"
 #include "vfs/setattr.h"
 
 int vfs_create_check(struct vfs_ctx *ctx, const struct vfs_node *dir, const struct vfs_setattr *sa)
@@ -16,6 +18,20 @@ int vfs_create_check(struct vfs_ctx *ctx, const struct vfs_node *dir, const stru
 	if (ctx->access.flags & VFS_RO)
 		return -EROFS;
 	return sa ? vfs_setattr_check(sa) : 0;
+}
+
+static bool has_default_acl(const struct vfs_node *dir)
+{
+	return getxattr(vfs_proc_path(dir->path_fd).s, "system.posix_acl_default", NULL, 0) > 0;
+}
+
+struct vfs_setattr vfs_create_attrs(const struct vfs_node *dir, const struct vfs_setattr *sa)
+{
+	struct vfs_setattr out = sa ? *sa : (struct vfs_setattr){ 0 };
+
+	if (out.set_mode && (out.mode & out.umask) && !has_default_acl(dir))
+		out.mode &= ~out.umask;
+	return out;
 }
 
 int vfs_created(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_attr *attr)
@@ -90,13 +106,14 @@ static uint32_t mode_of(const struct vfs_setattr *sa, uint32_t otherwise)
 int vfs_mkdir(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len,
 	      const struct vfs_setattr *sa, struct vfs_node **out, struct vfs_attr *attr)
 {
-	struct making m = { .dir = dir, .sa = sa, .type = S_IFDIR };
+	const struct vfs_setattr attrs = vfs_create_attrs(dir, sa);
+	struct making m = { .dir = dir, .sa = &attrs, .type = S_IFDIR };
 	struct vfs_name nm;
 	int rc = vfs_create_check(ctx, dir, sa);
 
 	if (rc == 0)
 		rc = vfs_name_from(&nm, name, len);
-	m.mode = mode_of(sa, VFS_MODE_DIR);
+	m.mode = mode_of(&attrs, VFS_MODE_DIR);
 	if (rc == 0)
 		rc = make_node(ctx, &m, &nm, out);
 	return rc == 0 ? vfs_created(ctx, *out, attr) : rc;
@@ -123,7 +140,8 @@ int vfs_mknod(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint3
 	      const struct vfs_mknod *what, const struct vfs_setattr *sa, struct vfs_node **out,
 	      struct vfs_attr *attr)
 {
-	struct making m = { .dir = dir, .sa = sa, .type = what->type };
+	const struct vfs_setattr attrs = vfs_create_attrs(dir, sa);
+	struct making m = { .dir = dir, .sa = &attrs, .type = what->type };
 	struct vfs_name nm;
 	int rc = vfs_create_check(ctx, dir, sa);
 
@@ -134,7 +152,7 @@ int vfs_mknod(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint3
 		m.dev = makedev(what->major, what->minor);
 	if (rc == 0)
 		rc = vfs_name_from(&nm, name, len);
-	m.mode = mode_of(sa, VFS_MODE_FILE);
+	m.mode = mode_of(&attrs, VFS_MODE_FILE);
 	if (rc == 0)
 		rc = make_node(ctx, &m, &nm, out);
 	return rc == 0 ? vfs_created(ctx, *out, attr) : rc;

@@ -49,7 +49,9 @@ enum vfs_set_time { VFS_TIME_KEEP, VFS_TIME_SERVER, VFS_TIME_CLIENT };
 
 struct vfs_setattr {
 	bool set_mode, set_uid, set_gid, set_size;
-	uint32_t mode; /* permission bits only */
+	uint32_t mode;	/* permission bits only */
+	uint32_t umask; /* of what is made: taken from mode, unless the directory has a default ACL
+			 */
 	uint32_t uid, gid;
 	uint64_t size;
 	bool opened; /* the permission to set the size was checked when the file was opened */

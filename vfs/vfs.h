@@ -108,8 +108,8 @@ int vfs_readlink(struct vfs_ctx *ctx, struct vfs_node *n, char *buf, uint32_t si
 
 enum vfs_create_how { VFS_UNCHECKED, VFS_GUARDED, VFS_EXCLUSIVE };
 /* A regular file. EXCLUSIVE: verf (8 bytes) is kept in atime and mtime, so that a repeated create
- * is recognised after a restart too; sa is then not used. UNCHECKED on an existing file sets its
- * size if sa says so, and nothing else; -VFS_ESHARE (vfs/share.h): somebody denies it. */
+ * is recognised after a restart too; the times of sa (which may be NULL then) are not used. UNCHECKED
+ * on an existing file sets its size if sa says so, and nothing else; -VFS_ESHARE (vfs/share.h): somebody denies it. */
 int vfs_create(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len,
 	       enum vfs_create_how how, const struct vfs_setattr *sa, const uint8_t verf[8],
 	       struct vfs_node **out, struct vfs_attr *attr);

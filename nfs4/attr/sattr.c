@@ -9,6 +9,8 @@
 #include "nfs4/attr/table.h"
 #include "nfs4/attr/utf8.h"
 
+#define UMASK_BITS 0777u
+
 enum time_how4 { SET_TO_SERVER_TIME4 = 0, SET_TO_CLIENT_TIME4 = 1 };
 
 static void refuse(struct nfs4_sattr *sa, int status)
@@ -44,6 +46,16 @@ void nfs4_sattr_mode_masked(struct xdr_in *x, struct nfs4_sattr *sa)
 		refuse(sa, NFS4ERR_INVAL);
 	sa->set.mode = get_mode(x, sa);
 	sa->mode_mask = get_mode(x, sa);
+}
+
+void nfs4_sattr_mode_umask(struct xdr_in *x, struct nfs4_sattr *sa)
+{
+	if (sa->set.set_mode)
+		refuse(sa, NFS4ERR_INVAL);
+	nfs4_sattr_mode(x, sa);
+	sa->set.umask = xdr_get_u32(x);
+	if (sa->set.umask & ~UMASK_BITS)
+		refuse(sa, NFS4ERR_INVAL);
 }
 
 static const char *get_name(struct xdr_in *x, struct nfs4_sattr *sa, uint32_t *len)
@@ -154,7 +166,7 @@ static bool allowed(const struct nfs4_sattr *sa, enum nfs4_sattr_use use)
 	const struct nfs4_bitmap *given = &sa->given;
 
 	if (use == NFS4_SATTR_SETATTR)
-		return true;
+		return !nfs4_bitmap_has(given, FATTR4_MODE_UMASK); /* RFC 8275 section 5 */
 	if (nfs4_bitmap_has(given, FATTR4_MODE_SET_MASKED))
 		return false; /* RFC 8881 section 6.2.5 */
 	if (use == NFS4_SATTR_CREATE)

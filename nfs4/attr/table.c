@@ -70,6 +70,7 @@ static const struct nfs4_attr_row rows[] = {
 	SET(MODE_SET_MASKED, mode_set_masked, 1, nfs4_sattr_mode_masked),
 	GET(SUPPATTR_EXCLCREAT, suppattr_exclcreat, 1, 0, MASK, nfs4_value_suppattr_exclcreat),
 	GET(FS_CHARSET_CAP, fs_charset_cap, 1, 0, 4, nfs4_value_fs_charset_cap),
+	SET(MODE_UMASK, mode_umask, 2, nfs4_sattr_mode_umask),
 	GET(CHANGE_ATTR_TYPE, change_attr_type, 2, 0, 4, nfs4_value_change_attr_type),
 };
 /* clang-format on */

@@ -34,6 +34,7 @@ void nfs4_attr_exclusive(uint32_t minor, struct nfs4_bitmap *out);
 void nfs4_sattr_size(struct xdr_in *x, struct nfs4_sattr *sa);
 void nfs4_sattr_mode(struct xdr_in *x, struct nfs4_sattr *sa);
 void nfs4_sattr_mode_masked(struct xdr_in *x, struct nfs4_sattr *sa);
+void nfs4_sattr_mode_umask(struct xdr_in *x, struct nfs4_sattr *sa);
 void nfs4_sattr_owner(struct xdr_in *x, struct nfs4_sattr *sa);
 void nfs4_sattr_group(struct xdr_in *x, struct nfs4_sattr *sa);
 void nfs4_sattr_atime(struct xdr_in *x, struct nfs4_sattr *sa);

@@ -91,8 +91,6 @@ static int create(struct nfs4_compound *c, struct nfs4_opening *w)
 	found(c, w, n);
 	w->created = true;
 	w->attrset = a->attrs.given;
-	if (a->how == NFS4_EXCLUSIVE_1)
-		rc = vfs_setattr(&w->file.ctx, n, &a->attrs.set, NULL);
 	if (exclusive)
 		nfs4_add_verifier_attrs(&w->attrset);
 	return nfs4_status(c->minor, rc);

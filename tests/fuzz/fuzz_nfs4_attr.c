@@ -78,6 +78,7 @@ static void round_trip(const struct decoding *d)
 	nfs4_bitmap_remove(&b, FATTR4_TIME_ACCESS_SET);
 	nfs4_bitmap_remove(&b, FATTR4_TIME_MODIFY_SET);
 	nfs4_bitmap_remove(&b, FATTR4_MODE_SET_MASKED);
+	nfs4_bitmap_remove(&b, FATTR4_MODE_UMASK);
 	to_source(d, &src);
 	xdr_out_init(&x, buf, sizeof(buf));
 	nfs4_put_fattr(&x, &b, &src);

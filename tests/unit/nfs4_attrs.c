@@ -5,7 +5,7 @@
 
 #define SET_ONLY(n)                                                                                \
 	((n) == FATTR4_TIME_ACCESS_SET || (n) == FATTR4_TIME_MODIFY_SET ||                         \
-	 (n) == FATTR4_MODE_SET_MASKED)
+	 (n) == FATTR4_MODE_SET_MASKED || (n) == FATTR4_MODE_UMASK)
 
 void fix4_put_bits(struct fixture *f, const int *bits)
 {

@@ -312,6 +312,33 @@ Test(nfs4_fattr, mode_set_masked)
 	}
 }
 
+Test(nfs4_fattr, mode_umask)
+{
+	struct nfs4_sattr sa;
+
+	for (int use = NFS4_SATTR_SETATTR; use <= NFS4_SATTR_EXCLUSIVE; use++) {
+		BITS(FATTR4_MODE_UMASK);
+		xdr_put_u32(&x, 02777);
+		xdr_put_u32(&x, 027);
+		cr_expect_eq(decode(2, (enum nfs4_sattr_use)use, &sa),
+			     use == NFS4_SATTR_SETATTR ? NFS4ERR_INVAL : NFS4_OK);
+		cr_expect(sa.set.set_mode && sa.set.mode == 02777 && sa.set.umask == 027);
+	}
+	BITS(FATTR4_MODE_UMASK);
+	xdr_put_u32(&x, 0777);
+	xdr_put_u32(&x, 01000);
+	cr_expect_eq(decode(2, NFS4_SATTR_OPEN, &sa), NFS4ERR_INVAL);
+	BITS(FATTR4_MODE, FATTR4_MODE_UMASK);
+	xdr_put_u32(&x, 0777);
+	xdr_put_u32(&x, 0777);
+	xdr_put_u32(&x, 0);
+	cr_expect_eq(decode(2, NFS4_SATTR_OPEN, &sa), NFS4ERR_INVAL, "both");
+	BITS(FATTR4_MODE_UMASK);
+	xdr_put_u32(&x, 0777);
+	xdr_put_u32(&x, 0);
+	cr_expect_eq(decode(1, NFS4_SATTR_OPEN, &sa), NFS4ERR_ATTRNOTSUPP);
+}
+
 Test(nfs4_fattr, what_each_use_takes)
 {
 	static const struct {

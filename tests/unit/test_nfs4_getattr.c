@@ -57,6 +57,7 @@ static void check_file(struct fix4_session *s, uint32_t minor)
 	nfs4_bitmap_remove(&want, FATTR4_TIME_ACCESS_SET);
 	nfs4_bitmap_remove(&want, FATTR4_TIME_MODIFY_SET);
 	nfs4_bitmap_remove(&want, FATTR4_MODE_SET_MASKED);
+	nfs4_bitmap_remove(&want, FATTR4_MODE_UMASK);
 	cr_expect_arr_eq(&want, &a.have, sizeof(want), "4.%u", minor);
 }
 

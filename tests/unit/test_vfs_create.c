@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "vfs_fixture.h"
@@ -247,5 +248,55 @@ Test(vfs_create, in_a_removed_directory_is_stale)
 	cr_expect_eq(create(&f.ctx, d, "a", VFS_GUARDED, NULL, NULL), -ESTALE);
 	cr_expect_eq(try_lookup(&f.ctx, d, "a"), -ESTALE);
 	vfs_node_put(d);
+	fixture_close(&f);
+}
+
+static mode_t mode_of_path(const char *path)
+{
+	struct stat st;
+
+	cr_assert_eq(stat(path, &st), 0, "%s", path);
+	return st.st_mode & 07777;
+}
+
+Test(vfs_create, exclusive_with_attributes)
+{
+	struct vfs_setattr sa = { .set_mode = true, .mode = 0640, .set_uid = true, .uid = 1001 };
+	struct fixture f;
+
+	fixture_open(&f, FIX_MAC);
+	for (int i = 0; i < 2; i++)
+		cr_expect_eq(create(&f.ctx, f.root, "x", VFS_EXCLUSIVE, &sa, verf), 0);
+	cr_expect_eq(mode_of_path(in_export(&f, "x")), 0640);
+	fixture_close(&f);
+}
+
+/* user::rwx, group::rwx, other::r-x as a default ACL, in the kernel's format. */
+static const uint8_t acl[] = { 2,    0,	   0, 0, 1,    0,    7,	   0,	 0xff, 0xff,
+			       0xff, 0xff, 4, 0, 7,    0,    0xff, 0xff, 0xff, 0xff,
+			       0x20, 0,	   5, 0, 0xff, 0xff, 0xff, 0xff };
+
+Test(vfs_create, the_umask_gives_way_to_a_default_acl)
+{
+	struct vfs_setattr sa = { .set_mode = true, .mode = 0777, .umask = 027 };
+	const struct vfs_mknod fifo = { .type = S_IFIFO };
+	struct vfs_node *dir, *n;
+	struct fixture f;
+
+	fixture_open(&f, FIX_MAC);
+	cr_expect_eq(create(&f.ctx, f.root, "file", VFS_GUARDED, &sa, NULL), 0);
+	cr_expect_eq(create(&f.ctx, f.root, "excl", VFS_EXCLUSIVE, &sa, verf), 0);
+	cr_expect_eq(vfs_mknod(&f.ctx, f.root, "fifo", 4, &fifo, &sa, &n, NULL), 0);
+	vfs_node_put(n);
+	cr_assert_eq(vfs_mkdir(&f.ctx, f.root, "dir", 3, &sa, &dir, NULL), 0);
+	cr_expect_eq(mode_of_path(in_export(&f, "file")), 0750);
+	cr_expect_eq(mode_of_path(in_export(&f, "excl")), 0750);
+	cr_expect_eq(mode_of_path(in_export(&f, "fifo")), 0750);
+	cr_expect_eq(mode_of_path(in_export(&f, "dir")), 0750);
+	if (setxattr(in_export(&f, "dir"), "system.posix_acl_default", acl, sizeof(acl), 0) == 0) {
+		cr_expect_eq(create(&f.ctx, dir, "file", VFS_GUARDED, &sa, NULL), 0);
+		cr_expect_eq(mode_of_path(in_export(&f, "dir/file")), 0775);
+	}
+	vfs_node_put(dir);
 	fixture_close(&f);
 }
