@@ -12,8 +12,8 @@
 
 struct view {
 	struct fixture *f;
-	char dir[64]; /* of the tree */
-	unsigned n;
+	char dir[64];  /* of the tree */
+	bool crossmnt; /* of the next export */
 	struct {
 		struct vfs_export *exp;
 		struct vfs_access access;

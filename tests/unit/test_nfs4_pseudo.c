@@ -3,6 +3,8 @@
 #include "nfs4/names/pseudo.h"
 
 #include <errno.h>
+#include <sched.h>
+#include <sys/mount.h>
 
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_view.h"
@@ -359,6 +361,101 @@ Test(nfs4_pseudo, handles_that_are_none)
 	cr_expect_eq(view_attr(&v, &fh, &at), NFS4ERR_BADHANDLE);
 	fh.len = 0;
 	cr_expect_eq(view_attr(&v, &fh, &at), NFS4ERR_BADHANDLE);
+}
+
+/* Another file system on a/b; the number of the directory that it covers. */
+static uint64_t mount_on_b(void)
+{
+	uint64_t covered;
+
+	view_mkdir(&v, "a");
+	view_mkdir(&v, "a/b");
+	covered = inode("a/b");
+	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount("none", view_path(&v, "a/b"), "tmpfs", 0, NULL) < 0)
+		cr_skip_test("cannot mount here");
+	view_mkdir(&v, "a/b/c");
+	cr_expect_neq(inode("a/b"), covered);
+	return covered;
+}
+
+static void unmount_b(void)
+{
+	vfs_forget_export(f->vfs, 10);
+	vfs_forget_export(f->vfs, 11);
+	umount2(view_path(&v, "a/b"), MNT_DETACH);
+}
+
+Test(nfs4_pseudo, a_mount_below_an_export)
+{
+	struct vfs_fh a, b, c, up;
+	struct view_attr outer, inner, below;
+	uint64_t covered;
+
+	NEED_FIXTURE();
+	covered = mount_on_b();
+	v.crossmnt = true;
+	TREE("a");
+	a = walk("a");
+	b = walk("a/b");
+	c = walk("a/b/c");
+	outer = attr_of(&a);
+	inner = attr_of(&b);
+	below = attr_of(&c);
+	cr_expect(!same_fsid(&outer, &inner));
+	cr_expect(same_fsid(&inner, &below));
+	cr_expect_eq(inner.fileid, inode("a/b"));
+	cr_expect_eq(inner.mounted_on, covered);
+	cr_expect_eq(below.mounted_on, below.fileid);
+	up = parent_of(&b);
+	cr_expect(same(&up, &a));
+	unmount_b();
+}
+
+Test(nfs4_pseudo, a_mount_that_is_not_shown)
+{
+	struct vfs_fh a, b, fh;
+	struct view_attr outer, inner;
+	uint64_t covered;
+
+	NEED_FIXTURE();
+	covered = mount_on_b();
+	TREE("a");
+	a = walk("a");
+	b = walk("a/b");
+	outer = attr_of(&a);
+	inner = attr_of(&b);
+	cr_expect(same_fsid(&outer, &inner));
+	cr_expect_eq(inner.fileid, covered);
+	cr_expect_eq(view_walk_tree(&v, "a/b/c", &fh), NFS4ERR_NOENT);
+	unmount_b();
+}
+
+Test(nfs4_pseudo, a_mount_that_is_an_export)
+{
+	struct vfs_fh a, b, up;
+	struct view_attr inner;
+	uint64_t covered;
+
+	NEED_FIXTURE();
+	covered = mount_on_b();
+	for (unsigned crossmnt = 0; crossmnt < 2; crossmnt++) {
+		v.crossmnt = crossmnt;
+		TREE("a", "a/b");
+		a = walk("a");
+		b = walk("a/b");
+		inner = attr_of(&b);
+		cr_expect_eq(inner.fileid, inode("a/b"));
+		cr_expect_eq(inner.mounted_on, covered);
+		up = parent_of(&b);
+		cr_expect(same(&up, &a));
+		v.e[1].deny = true;
+		b = walk("a/b");
+		cr_expect_eq(attr_of(&b).fileid, crossmnt ? inode("a/b") : covered);
+		view_unexport(&v, 0);
+		view_unexport(&v, 1);
+	}
+	unmount_b();
 }
 
 Test(nfs4_pseudo, many_exports)
