@@ -269,7 +269,9 @@ void nfs4_owner_maybe_idle(struct nfs4_owner *o, struct nfs4_dead_owners *dead)
 
 	if (o->states > 0 || o->users > 0 || !o->in_table || o->idle)
 		return;
-	if (!o->seq_known || cs->dropped) {
+	/* Linux starts the sequence of a lock-owner anew, under the same name, when its first LOCK
+	 * was refused; and what a lock-owner without stateids sent last cannot be sent again. */
+	if (!o->seq_known || cs->dropped || o->kind == NFS4_LOCK_OWNER) {
 		nfs4_owner_forget(o, dead);
 		return;
 	}

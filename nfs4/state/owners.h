@@ -3,8 +3,8 @@
  * The table of a client's owners, and their sequence numbers.
  *
  * An owner is used by an operation between nfs4_owner_get() and nfs4_owner_release(); one that
- * nobody uses and that has no state left goes at once in minor versions 1 and 2, and is kept for a
- * lease in minor version 0, where its last answer may be asked for again.
+ * nobody uses and that has no state left goes at once; but an open-owner of minor version 0 is kept
+ * for a lease, as its last answer may be asked for again.
  */
 #ifndef RN_NFS4_STATE_OWNERS_H
 #define RN_NFS4_STATE_OWNERS_H

@@ -132,6 +132,27 @@ Test(nfs4_owner, locks_granted_and_denied_are_answered_again)
 	cr_assert_eq(op_lock(f, &locker, &file.fh, &ten, &lock, &e), NFS4_OK);
 }
 
+/* As Linux does. */
+Test(nfs4_owner, a_lock_owner_that_got_nothing_is_forgotten)
+{
+	struct nfs4_stateid lock, rlock;
+	struct op_file theirs;
+
+	NEED_FIXTURE();
+	begin();
+	cr_assert_eq(open_a(&owner, &file), NFS4_OK);
+	cr_assert_eq(open_a(&rival, &theirs), NFS4_OK);
+	cr_assert_eq(op_lock_first(f, &owner, &locker, &file, &ten, &lock, NULL), NFS4_OK);
+	for (int i = 0; i < 3; i++) {
+		rivals.seqid = 0;
+		cr_expect_eq(op_lock_first(f, &rival, &rivals, &theirs, &ten, &rlock, NULL),
+			     NFS4ERR_DENIED);
+	}
+	cr_assert_eq(op_unlock(f, &locker, &file.fh, &ten, &lock), NFS4_OK);
+	rivals.seqid = 0;
+	cr_expect_eq(op_lock_first(f, &rival, &rivals, &theirs, &ten, &rlock, NULL), NFS4_OK);
+}
+
 Test(nfs4_owner, what_is_out_of_turn_is_refused)
 {
 	static const int off[] = { -2, 1, 2, 1000 };
