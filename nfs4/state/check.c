@@ -153,8 +153,8 @@ static int lookup(struct nfs4_compound *c, const struct nfs4_stateid *sid, unsig
 	cl = c->client;
 	pthread_mutex_lock(&cl->lock);
 	st = nfs4_slot_find(&cl->state, o.id);
-	if (!st)
-		status = NFS4ERR_BAD_STATEID;
+	if (!st) /* of a client that has expired all of them have */
+		status = cl->state.dropped ? NFS4ERR_EXPIRED : NFS4ERR_BAD_STATEID;
 	else if (kinds != 0)
 		status = check(c, st, sid, kinds);
 	if (status == NFS4_OK) {
