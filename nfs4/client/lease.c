@@ -260,6 +260,15 @@ static void tick_unconfirmed(struct nfs4_clients *all)
 
 #define SWEEP_AT_ONCE 16u
 
+/* Has it closed everything? Then nobody needs to wait for it after a restart. */
+static void retire_record(struct nfs4_client *cl)
+{
+	unsigned mark;
+
+	if (nfs4_record_is_quiet(&cl->record, &mark) && !nfs4_client_has_state(cl))
+		nfs4_record_retire(cl->srv, &cl->record, mark);
+}
+
 /* The clients of one bucket of ids get their turn (nfs4_client_state_tick). */
 static void sweep_bucket(struct nfs4_clients *all, uint32_t bucket)
 {
@@ -278,16 +287,17 @@ static void sweep_bucket(struct nfs4_clients *all, uint32_t bucket)
 	pthread_mutex_unlock(&part->lock);
 	for (unsigned i = 0; i < n; i++) {
 		nfs4_client_state_tick(all->srv, found[i]);
+		retire_record(found[i]);
 		nfs4_client_put(found[i]);
 	}
 }
 
-/* All of them within a lease. */
+/* All of them several times in a lease. */
 static void sweep(struct nfs4_clients *all)
 {
 	const uint32_t buckets = ID_PARTS * ID_BUCKETS;
 	const uint32_t lease = all->srv->cfg.lease_seconds;
-	const uint32_t n = buckets / (lease > 0 ? lease : 1) + 1;
+	const uint32_t n = 4 * buckets / (lease > 0 ? lease : 1) + 1;
 
 	for (uint32_t i = 0; i < n; i++)
 		sweep_bucket(all, (all->swept + i) % buckets);

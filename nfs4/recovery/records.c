@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "nfs4/recovery/grace.h"
 #include "nfs4/recovery/recovery_private.h"
 
 void nfs4_record_init(struct nfs4_record *rec, const void *id, uint32_t id_len,
@@ -24,6 +25,8 @@ void nfs4_record_init(struct nfs4_record *rec, const void *id, uint32_t id_len,
 	memcpy(rec->verifier, verifier, sizeof(rec->verifier));
 	atomic_init(&rec->durable, 0);
 	atomic_init(&rec->reclaim, 0);
+	atomic_init(&rec->begun, 0);
+	atomic_init(&rec->ended, 0);
 	rec->job = NULL;
 }
 
@@ -175,6 +178,33 @@ void nfs4_record_forget(struct nfs4_server *srv, struct nfs4_record *rec)
 	if (r->db && (expected || known) && post(r, rec, NFS4_JOB_DELETE, 0))
 		detach(rec);
 	atomic_store(&rec->durable, 0);
+	pthread_mutex_unlock(&r->lock);
+}
+
+bool nfs4_record_is_quiet(const struct nfs4_record *rec, unsigned *mark)
+{
+	const unsigned ended = atomic_load(&rec->ended);
+
+	*mark = atomic_load(&rec->begun);
+	return *mark == ended && atomic_load(&rec->durable) != 0;
+}
+
+/* Either an operation that begins now finds nothing durable, and waits for a record of its own that
+ * is written later, or it is seen here. */
+void nfs4_record_retire(struct nfs4_server *srv, struct nfs4_record *rec, unsigned mark)
+{
+	struct nfs4_recovery *r = srv->recovery;
+	unsigned had;
+
+	if (nfs4_in_grace(srv))
+		return;
+	pthread_mutex_lock(&r->lock);
+	had = atomic_exchange(&rec->durable, 0);
+	atomic_thread_fence(memory_order_seq_cst);
+	if (rec->job || atomic_load(&rec->begun) != mark)
+		atomic_store(&rec->durable, had);
+	else if (r->db && post(r, rec, NFS4_JOB_DELETE, 0))
+		detach(rec);
 	pthread_mutex_unlock(&r->lock);
 }
 

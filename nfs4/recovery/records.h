@@ -32,6 +32,8 @@ struct nfs4_record {
 	uint8_t sessions;  /* 0: from SETCLIENTID, 1: from EXCHANGE_ID: two name spaces */
 	uint8_t verifier[NFS4_VERIFIER_SIZE];
 	_Atomic unsigned durable;    /* enum nfs4_record_bits: on disk, in this run's epoch */
+	_Atomic unsigned begun;	     /* nfs4_record_begin() */
+	_Atomic unsigned ended;	     /* nfs4_record_end() */
 	_Atomic unsigned reclaim;    /* nfs4/recovery/grace.c's: what it may reclaim */
 	struct nfs4_record_job *job; /* under way; the recovery's lock guards it */
 };
@@ -59,6 +61,28 @@ static inline bool nfs4_record_has(const struct nfs4_record *rec, unsigned bits)
  */
 int nfs4_record_for(struct nfs4_compound *c, struct nfs4_record *rec, unsigned bits,
 		    int (*again)(struct nfs4_compound *c, int rc));
+
+/* Around each operation that may give the client its first state, nfs4_record_for() included: the
+ * record is not forgotten meanwhile for want of state. */
+static inline void nfs4_record_begin(struct nfs4_record *rec)
+{
+	atomic_fetch_add(&rec->begun, 1);
+	atomic_thread_fence(memory_order_seq_cst); /* before durable is looked at */
+}
+static inline void nfs4_record_end(struct nfs4_record *rec)
+{
+	atomic_fetch_add(&rec->ended, 1);
+}
+
+/*
+ * Forgets the record of a client without state, so that nobody waits for it after a restart: not at
+ * once when it closes its last file, or each OPEN would wait for the disk. First
+ * nfs4_record_is_quiet(), which says whether there is a record and no such operation is under way;
+ * then a look whether the client has state; if not, nfs4_record_retire(), which does nothing if an
+ * operation has begun since. Not in grace.
+ */
+bool nfs4_record_is_quiet(const struct nfs4_record *rec, unsigned *mark);
+void nfs4_record_retire(struct nfs4_server *srv, struct nfs4_record *rec, unsigned mark);
 
 /*
  * The client has no state any more, by its own will or by its restart (DESTROY_CLIENTID, a new

@@ -37,6 +37,8 @@ static int finish(struct nfs4_opening *w, int status)
 	}
 	nfs4_place_clear(&w->file);
 	nfs4_owner_release(w->owner);
+	if (w->client)
+		nfs4_record_end(&w->client->record);
 	w->args->work = NULL;
 	return status;
 }
@@ -203,6 +205,10 @@ int nfs4_open(struct nfs4_compound *c, void *args)
 	w->args = a;
 	a->work = w;
 	status = nfs4_caller(c, a->owner.clientid, &w->client);
+	if (status != NFS4_OK)
+		w->client = NULL;
+	else
+		nfs4_record_begin(&w->client->record);
 	if (status == NFS4_OK)
 		status = nfs4_owner_get(c, w->client, &name, &w->owner);
 	if (status == NFS4_OK)

@@ -119,6 +119,23 @@ def test_nothing_held(t, d):
     clear(d)
 
 
+def test_all_closed(t, d):
+    """Clients that have nothing open any more are not waited for, though they are still there."""
+    c, other = new_client(d, "has closed", 0), new_client(d, "other")
+    root = c.path(d.exports["one"])
+    res, fh = c.open(root, "file", create=True)
+    t.equal("CLOSE", c.close_file(fh, res["stateid"])["status"], n.OK)
+    time.sleep(LEASE / 2)
+    restart(d, signal.SIGKILL)
+    other.again()
+    other.register()
+    other.reclaim_complete()
+    hold(t, other, root, "file")
+    c.close()
+    other.close()
+    clear(d)
+
+
 def test_killed_within_grace(t, d):
     holders = [new_client(d, f"holder {i}") for i in range(2)]
     root = holders[0].path(d.exports["one"])
@@ -181,6 +198,7 @@ def main():
     settings = {"nfs4.lease_time": LEASE, "nfs4.grace_time": 30}
     with Daemon({"one": "rw,insecure,no_root_squash"}, settings) as d:
         test_nothing_held(t, d)
+        test_all_closed(t, d)
         for sig in (signal.SIGTERM, signal.SIGKILL):
             test_reclaim(t, d, sig, (1, 2))
         test_reclaim(t, d, signal.SIGKILL, (0, 1))

@@ -194,3 +194,6 @@ class Client:
         """By a new lock-owner."""
         locker = u32(1) + self._next() + stateid + u32(0) + u64(self.clientid) + opaque(b"lock" + u32(self.owner_seqid))
         return self.last(putfh(fh), (LOCK, u32(kind) + u32(reclaim) + u64(offset) + u64(length) + locker))
+
+    def close_file(self, fh, stateid):
+        return self.last(putfh(fh), (CLOSE, self._next() + stateid))
