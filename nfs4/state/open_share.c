@@ -122,6 +122,7 @@ static int try_share(struct nfs4_compound *c, struct nfs4_opening *w, struct vfs
 	int rc = 0, status = enter(c, w, f);
 	struct nfs4_open *open = w->open;
 
+	w->old_access = w->old_deny = 0;
 	if (status != NFS4_OK)
 		return status;
 	pthread_mutex_lock(&open->busy);

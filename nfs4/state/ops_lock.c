@@ -102,7 +102,7 @@ static int enter(struct nfs4_compound *c, struct locking *l)
 	st = nfs4_state_by_file(cl, l->owner, l->open->st.file);
 	if (st)
 		nfs4_state_ref(st);
-	else if (l->open->st.gone)
+	else if (l->open->st.gone || l->open->st.revoked)
 		rc = -EBADF;
 	else
 		rc = nfs4_state_add(cl, &fresh->st);
