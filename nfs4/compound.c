@@ -88,6 +88,9 @@ static int check_op(struct nfs4_compound *c)
 	status = decode_args(c);
 	if (status != NFS4_OK)
 		return status;
+	/* A Read chunk that is nobody's argument is a violation, too (RFC 8166 section 6.1). */
+	if (c->index + 1 == c->nops && xdr_in_chunk_left(c->in))
+		return NFS4ERR_BADXDR;
 	if ((op->flags & NFS4_OP_NEEDS_FH) && c->current.kind == NFS4_NOWHERE)
 		return NFS4ERR_NOFILEHANDLE;
 	if ((op->flags & NFS4_OP_NEEDS_SAVED_FH) && c->saved.kind == NFS4_NOWHERE)

@@ -320,6 +320,23 @@ Test(nfs4_data, a_read_chunk_of_what_is_not_eligible)
 	cr_expect_str_eq(content_of("x"), "");
 }
 
+Test(nfs4_data, a_read_chunk_behind_the_arguments)
+{
+	struct vfs_fh fh;
+
+	NEED_FIXTURE();
+	make_file("x", "", 0600);
+	fh = handle4("x");
+	begin(&fh);
+	put_write(&anonymous, 0, 2, "data");
+	f->reduced[0].at = xdr_out_pos(&f->out);
+	f->reduced[0].len = 4;
+	f->nreduced = 1;
+	xdr_put_u32(&f->out, 7);
+	cr_expect_eq(fix4_send(f), NFS4ERR_BADXDR);
+	cr_expect_str_eq(content_of("x"), "");
+}
+
 Test(nfs4_data, readlink_is_a_bulk_item)
 {
 	struct vfs_fh link;
