@@ -165,19 +165,40 @@ static int make_session(struct nfs4_client *cl, struct nfs4_create_session_args 
 	return NFS4_OK;
 }
 
-/* Into the table, unless the client is gone or has enough of them. */
+/* The oldest session that nothing runs on leaves. NULL: there is none. The client's lock is held.
+ */
+static struct nfs4_session *oldest_idle(struct nfs4_client *cl)
+{
+	struct nfs4_session *s, *oldest = NULL;
+
+	LIST_FOREACH(s, &cl->session_list, of_client)
+	{
+		if (!nfs4_session_busy(s, NULL))
+			oldest = s;
+	}
+	if (oldest)
+		nfs4_session_leave(oldest);
+	return oldest;
+}
+
+/*
+ * Into the table, unless the client is gone. Linux's client makes a new session whenever it doubts
+ * its lease, and forgets the old one: of many, the oldest makes room.
+ */
 static int enter(struct nfs4_client *cl, struct nfs4_session *s)
 {
+	struct nfs4_session *old = NULL;
 	int status = NFS4_OK;
 
 	pthread_mutex_lock(&cl->lock);
 	if (nfs4_client_status(cl) == NFS4_CLIENT_GONE)
 		status = NFS4ERR_STALE_CLIENTID;
-	else if (cl->nsessions >= NFS4_SESSIONS_PER_CLIENT)
+	else if (cl->nsessions >= NFS4_SESSIONS_PER_CLIENT && !(old = oldest_idle(cl)))
 		status = NFS4ERR_NOSPC;
 	else
 		nfs4_session_enter(s);
 	pthread_mutex_unlock(&cl->lock);
+	nfs4_session_put(old);
 	return status;
 }
 

@@ -208,9 +208,27 @@ static int ask(struct nfs4_recovery *r, bool conflicts)
 	return conflicts ? NFS4ERR_GRACE : NFS4_OK;
 }
 
+/*
+ * Must it send RECLAIM_COMPLETE first? Linux's client does not if its lease is lost while it is
+ * about to recover state without reclaiming (nfs4_reclaim_lease() in fs/nfs/nfs4state.c, as
+ * of 6.12), and then asks for ever. So one that is told, and asks again long after, gets what it
+ * wants, unless somebody's reclaims could still be in the way.
+ */
+static bool must_complete(struct nfs4_server *srv, struct nfs4_record *rec)
+{
+	const uint64_t now = nfs4_now();
+	uint64_t asked = 0;
+
+	if (!rec->sessions || nfs4_reclaim_is_done(rec))
+		return false;
+	if (atomic_compare_exchange_strong(&rec->asked_s, &asked, now) || nfs4_in_grace(srv))
+		return true;
+	return now < asked + QUIET_S;
+}
+
 static int may_get(struct nfs4_server *srv, struct nfs4_record *rec, bool conflicts)
 {
-	if (rec->sessions && !nfs4_reclaim_is_done(rec))
+	if (must_complete(srv, rec))
 		return NFS4ERR_GRACE;
 	nfs4_grace_alive(srv, rec);
 	return nfs4_in_grace(srv) ? ask(srv->recovery, conflicts) : NFS4_OK;

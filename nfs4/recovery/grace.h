@@ -34,7 +34,7 @@ int nfs4_may_reclaim(struct nfs4_server *srv, struct nfs4_record *rec, bool deni
 void nfs4_grace_alive(struct nfs4_server *srv, struct nfs4_record *rec);
 
 /* May it get new state? 0 or NFS4ERR_GRACE; minor versions from 1 on: also NFS4ERR_GRACE before the
- * client's RECLAIM_COMPLETE, in grace or not (RFC 8881 section 18.51.3). */
+ * client's RECLAIM_COMPLETE, in grace and for a moment after it (RFC 8881 section 18.51.3). */
 int nfs4_may_open(struct nfs4_server *srv, struct nfs4_record *rec, bool denies);
 int nfs4_may_lock(struct nfs4_server *srv, struct nfs4_record *rec);
 

@@ -25,6 +25,7 @@ void nfs4_record_init(struct nfs4_record *rec, const void *id, uint32_t id_len,
 	memcpy(rec->verifier, verifier, sizeof(rec->verifier));
 	atomic_init(&rec->durable, 0);
 	atomic_init(&rec->reclaim, 0);
+	atomic_init(&rec->asked_s, 0);
 	atomic_init(&rec->begun, 0);
 	atomic_init(&rec->ended, 0);
 	rec->job = NULL;

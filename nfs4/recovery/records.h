@@ -31,10 +31,12 @@ struct nfs4_record {
 	uint32_t id_len;   /* up to NFS4_OPAQUE_LIMIT */
 	uint8_t sessions;  /* 0: from SETCLIENTID, 1: from EXCHANGE_ID: two name spaces */
 	uint8_t verifier[NFS4_VERIFIER_SIZE];
-	_Atomic unsigned durable;    /* enum nfs4_record_bits: on disk, in this run's epoch */
-	_Atomic unsigned begun;	     /* nfs4_record_begin() */
-	_Atomic unsigned ended;	     /* nfs4_record_end() */
-	_Atomic unsigned reclaim;    /* nfs4/recovery/grace.c's: what it may reclaim */
+	_Atomic unsigned durable; /* enum nfs4_record_bits: on disk, in this run's epoch */
+	_Atomic unsigned begun;	  /* nfs4_record_begin() */
+	_Atomic unsigned ended;	  /* nfs4_record_end() */
+	_Atomic unsigned reclaim; /* nfs4/recovery/grace.c's: what it may reclaim */
+	_Atomic uint64_t asked_s; /* when it first asked for new state without having said that it
+				   * has reclaimed all; grace.c's */
 	struct nfs4_record_job *job; /* under way; the recovery's lock guards it */
 };
 

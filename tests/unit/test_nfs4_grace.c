@@ -46,6 +46,27 @@ Test(grace, a_session_gets_nothing_before_reclaim_complete)
 	cr_expect_eq(nfs4_may_lock(&srv, &cl->rec), NFS4_OK);
 }
 
+/* Linux's client forgets to say so in one case, and asks for ever. */
+Test(grace, a_session_that_never_completes_gets_it_in_the_end)
+{
+	struct rec_client *cl;
+
+	rec_record(rec_client("a", 1, true), NFS4_RECORD_STATE);
+	cl = rec_client("b", 1, true);
+	cr_expect_eq(nfs4_may_lock(&srv, &cl->rec), NFS4ERR_GRACE);
+	cr_expect_eq(nfs4_may_lock(&srv, &cl->rec), NFS4ERR_GRACE);
+	atomic_store(&cl->rec.asked_s, nfs4_now() - 3);
+	cr_expect_eq(nfs4_may_lock(&srv, &cl->rec), NFS4_OK);
+	cr_expect_eq(nfs4_may_open(&srv, &cl->rec, true), NFS4_OK);
+	/* Not while others reclaim. */
+	restart();
+	cr_assert(nfs4_in_grace(&srv));
+	cl = rec_client("b", 1, true);
+	cr_expect_eq(nfs4_may_open(&srv, &cl->rec, false), NFS4ERR_GRACE);
+	atomic_store(&cl->rec.asked_s, nfs4_now() - 3);
+	cr_expect_eq(nfs4_may_open(&srv, &cl->rec, false), NFS4ERR_GRACE);
+}
+
 Test(grace, who_was_recorded_reclaims_and_then_it_is_over)
 {
 	struct rec_client *a, *b;

@@ -223,16 +223,41 @@ Test(nfs4_session, two_words_of_ird_are_no_xdr)
 	cr_expect_eq(create(), NFS4ERR_BADXDR);
 }
 
+static struct nfs4_session *inside(const uint8_t id[NFS4_SESSIONID_SIZE])
+{
+	return nfs4_session_get(f->server4->clients, id);
+}
+
+/* One more, and the oldest on which nothing runs makes room. */
 Test(nfs4_session, so_many_of_a_client)
 {
+	struct nfs4_session *first, *all[NFS4_SESSIONS_PER_CLIENT];
+	uint8_t ids[NFS4_SESSIONS_PER_CLIENT][NFS4_SESSIONID_SIZE];
+
 	NEED_FIXTURE();
 	new_client("one");
-	for (unsigned i = 0; i < NFS4_SESSIONS_PER_CLIENT; i++, a.seqid++)
+	for (unsigned i = 0; i < NFS4_SESSIONS_PER_CLIENT; i++, a.seqid++) {
 		cr_assert_eq(create(), NFS4_OK);
-	cr_expect_eq(create(), NFS4ERR_NOSPC);
-	cr_expect_eq(call_destroy_session(f, NULL, r.id), NFS4ERR_BADSESSION);
-	new_client("two");
+		memcpy(ids[i], r.id, sizeof(r.id));
+	}
+	first = inside(ids[0]);
+	first->busy++;
 	cr_expect_eq(create(), NFS4_OK);
+	a.seqid++;
+	cr_expect_eq(call_destroy_session(f, NULL, ids[1]), NFS4ERR_BADSESSION);
+	cr_expect_eq(call_destroy_session(f, NULL, ids[0]), NFS4ERR_DELAY);
+	memcpy(ids[1], r.id, sizeof(r.id));
+	for (unsigned i = 0; i < NFS4_SESSIONS_PER_CLIENT; i++) {
+		all[i] = inside(ids[i]);
+		all[i]->busy++;
+	}
+	cr_expect_eq(create(), NFS4ERR_NOSPC);
+	first->busy--;
+	for (unsigned i = 0; i < NFS4_SESSIONS_PER_CLIENT; i++) {
+		all[i]->busy--;
+		nfs4_session_put(all[i]);
+	}
+	nfs4_session_put(first);
 }
 
 Test(nfs4_session, so_many_of_all)
@@ -302,17 +327,17 @@ Test(nfs4_session, destroy_must_come_last_in_its_own)
 
 Test(nfs4_session, destroy_waits_for_requests_under_way)
 {
-	struct nfs4_session *inside;
+	struct nfs4_session *in;
 	struct fix4_session s;
 
 	NEED_FIXTURE();
 	confirmed_client(f, "one", "verf0001", &s);
-	inside = nfs4_session_get(f->server4->clients, s.id);
-	inside->busy++;
+	in = inside(s.id);
+	in->busy++;
 	cr_expect_eq(call_destroy_session(f, NULL, s.id), NFS4ERR_DELAY);
 	cr_expect_eq(call_destroy_session(f, &s, s.id), NFS4ERR_DELAY);
-	inside->busy--;
-	nfs4_session_put(inside);
+	in->busy--;
+	nfs4_session_put(in);
 	cr_expect_eq(call_destroy_session(f, NULL, s.id), NFS4_OK);
 }
 
