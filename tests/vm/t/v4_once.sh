@@ -1,3 +1,4 @@
+#!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # Exactly once: the connection breaks time and again while names are made, renamed and removed, and
@@ -7,7 +8,7 @@ vm_up
 mnt_test
 D=/mnt/t/once
 mkdir -p $D
-ROUND=${ROUND:-30} # seconds of each test
+ROUND=${ROUND:-20} # seconds of each test
 
 # breaker FILE: kills the client's connection until FILE is there; how often, to FILE.n. Seldom
 # enough for the client, which waits longer before it connects when nothing comes through.
