@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Opens and locks in the grace period after a restart. */
+#include <ftw.h>
+#include <stdlib.h>
+#include <sys/fsuid.h>
+
+#include "tests/unit/nfs3_suite.h"
+#include "tests/unit/nfs4_opens.h"
+
+#define WRITE_LT 2
+
+static struct op_client client, other;
+static struct op_owner owner, rival, locker, rivals;
+static struct op_file file, theirs;
+static struct nfs4_stateid lock;
+static const struct op_range ten = { .type = WRITE_LT, .length = 10 };
+static const struct op_range reclaimed_ten = { .type = WRITE_LT, .length = 10, .reclaim = true };
+static uint32_t minor;
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+static void start_with_records(void)
+{
+	suite_start();
+	if (!f)
+		return;
+	nfs4_server_free(f->server4);
+	f->server4 = NULL;
+	snprintf(f->state_dir, sizeof(f->state_dir), "/dev/shm/ringnfs-reclaim-XXXXXX");
+	cr_assert(mkdtemp(f->state_dir));
+	cr_assert_null(fix_start_nfs4(f));
+}
+
+static void stop_with_records(void)
+{
+	if (f) {
+		nfs4_server_free(f->server4);
+		f->server4 = NULL;
+		setfsuid(0); /* this thread still is whom the last call was from */
+		setfsgid(0);
+		nftw(f->state_dir, remove_one, 4, FTW_DEPTH | FTW_PHYS);
+	}
+	suite_stop();
+}
+
+TestSuite(nfs4_reclaim, .init = start_with_records, .fini = stop_with_records, .timeout = 60);
+
+static uint32_t open_a(struct op_owner *o, uint32_t deny, enum op_claim claim, struct op_file *out)
+{
+	const struct op_how how = { .fh = claim == OP_RECLAIM ? &file.fh : &f->root,
+				    .name = "a",
+				    .deny = deny,
+				    .claim = claim };
+
+	return op_open(f, o, &how, out);
+}
+
+/* Registered again after the restart; a session's client has not said that it is done. */
+static void come_back(struct op_client *c, const char *name)
+{
+	if (minor == 0) {
+		cr_assert_eq(fix4_clientid_new(f, name, &c->clientid), NFS4_OK);
+		return;
+	}
+	cr_assert_eq(fix4_session_new(f, &c->session, minor, name, false), NFS4_OK);
+	c->clientid = c->session.clientid;
+}
+
+/* Both clients have the file open, one of them has it locked, when the server restarts. */
+static void begin(uint32_t deny)
+{
+	cr_assert_eq(op_client_new(f, &client, minor, "client"), NFS4_OK);
+	cr_assert_eq(op_client_new(f, &other, minor, "other"), NFS4_OK);
+	owner = (struct op_owner){ &client, "owner", 1 };
+	rival = (struct op_owner){ &other, "rival", 1 };
+	locker = (struct op_owner){ &client, "locker", 1 };
+	rivals = (struct op_owner){ &other, "rival's", 1 };
+	make_file("a", "text", 0666);
+	make_file("b", "text", 0666);
+	cr_assert_eq(open_a(&owner, deny, OP_BY_NAME, &file), NFS4_OK);
+	cr_assert_eq(op_open(f, &rival, &(struct op_how){ .fh = &f->root, .name = "b" }, &theirs),
+		     NFS4_OK);
+	cr_assert_eq(op_lock_first(f, &owner, &locker, &file, &ten, &lock, NULL), NFS4_OK);
+	nfs4_server_free(f->server4);
+	f->server4 = NULL;
+	cr_assert_null(fix_start_nfs4(f));
+	come_back(&client, "client");
+	come_back(&other, "other");
+}
+
+OP_MINORS_TEST(nfs4_reclaim, what_was_held_comes_back)
+{
+	begin(OPEN4_SHARE_DENY_WRITE);
+	/* Nothing new before that could be in the way. */
+	cr_expect_eq(open_a(&rival, 0, OP_BY_NAME, &theirs), NFS4ERR_GRACE);
+	cr_expect_eq(op_lockt(f, &rivals, &file.fh, &ten, NULL), NFS4ERR_GRACE);
+	cr_assert_eq(open_a(&owner, OPEN4_SHARE_DENY_WRITE, OP_RECLAIM, &file), NFS4_OK);
+	cr_expect_not(file.rflags & OPEN4_RESULT_CONFIRM);
+	cr_assert_eq(op_lock_first(f, &owner, &locker, &file, &reclaimed_ten, &lock, NULL),
+		     NFS4_OK);
+	cr_expect_eq(op_write(f, &client, &file.fh, &lock), NFS4_OK);
+	cr_expect_eq(op_lock(f, &locker, &file.fh, &ten, &lock, NULL), NFS4ERR_GRACE);
+	cr_expect_eq(op_unlock(f, &locker, &file.fh, &ten, &lock), NFS4_OK);
+	cr_expect_eq(op_close(f, &owner, &file), NFS4_OK);
+}
+
+OP_MINORS_TEST(nfs4_reclaim, what_another_has_reclaimed_is_not_given)
+{
+	struct nfs4_stateid sid;
+
+	begin(0);
+	cr_assert_eq(open_a(&owner, 0, OP_RECLAIM, &file), NFS4_OK);
+	cr_assert_eq(op_lock_first(f, &owner, &locker, &file, &reclaimed_ten, &lock, NULL),
+		     NFS4_OK);
+	cr_assert_eq(open_a(&rival, 0, OP_RECLAIM, &theirs), NFS4_OK);
+	cr_expect_eq(op_lock_first(f, &rival, &rivals, &theirs, &reclaimed_ten, &sid, NULL),
+		     NFS4ERR_RECLAIM_CONFLICT);
+	/* Its record says that it has denied nothing. */
+	cr_expect_eq(open_a(&rival, OPEN4_SHARE_DENY_READ, OP_RECLAIM, &theirs),
+		     NFS4ERR_RECLAIM_BAD);
+}
+
+/* The owner of a file reclaims it whatever has become of its mode. */
+OP_MINORS_TEST(nfs4_reclaim, the_mode_of_the_file_may_have_changed)
+{
+	begin(0);
+	cr_assert_eq(chown(fix_path(f, "a"), 1000, 1000), 0);
+	cr_assert_eq(chmod(fix_path(f, "a"), 0400), 0);
+	f->uid = f->gid = 1000;
+	cr_expect_eq(open_a(&owner, 0, OP_RECLAIM, &file), NFS4_OK);
+	f->uid = f->gid = 1001;
+	cr_expect_eq(open_a(&rival, 0, OP_RECLAIM, &theirs), NFS4ERR_ACCESS);
+}
+
+OP_MINORS_TEST(nfs4_reclaim, strangers_reclaim_nothing)
+{
+	struct op_client stranger = { .minor = minor };
+	struct op_owner nobody = { &stranger, "owner", 1 };
+
+	begin(0);
+	stranger.minor = minor;
+	come_back(&stranger, "stranger");
+	cr_expect_eq(open_a(&nobody, 0, OP_RECLAIM, &file), NFS4ERR_NO_GRACE);
+}
