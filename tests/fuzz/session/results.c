@@ -150,8 +150,8 @@ static void get_exchange_id(struct ss_in *in)
 	if (n > 1)
 		ss_wrong(in, "more than one implementation id");
 	if (n == 1) {
-		ss_get_name(in, 1024);
-		ss_get_name(in, 1024);
+		ss_get_opaque(in, 1024, &len);
+		ss_get_opaque(in, 1024, &len);
 		ss_get(in, 12);
 	}
 }
