@@ -81,7 +81,7 @@ ringnfsd_start() {
 		exports_file = $STATE/exports
 		exports_dir = $STATE/exports.d
 		state_dir = $STATE/state
-		rpcbind = no
+		rpcbind = ${RN_RPCBIND:-no}
 		[tcp]
 		port = $NFSPORT
 		[rdma]

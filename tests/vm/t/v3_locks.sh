@@ -1,0 +1,114 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Locks of NFSv3 clients (NLM): between two machines, with a client of NFSv4, with a process on the server.
+# Needs --peers 2: a machine that serves by NLM cannot be a client of it, too.
+. "$VMDIR/guest/lib.sh"
+. "$VMDIR/guest/clients.sh"
+if [ "$PEERS" != 2 ] || [ "$SERVER" != ringnfsd ]; then
+	t_begin "locks"
+	t_skip "needs machines of their own for the clients"
+	t_done
+fi
+rpcbind -w
+RN_RPCBIND=yes vm_up
+S=/export/$FS/locks3
+rm -rf "$S"
+mkdir "$S"
+chmod 777 "$S"
+clients_up
+for c in one two; do
+	on $c sh -c 'mount -t tmpfs t /var/lib/nfs; mkdir -p /var/lib/nfs/sm /var/lib/nfs/sm.bak; chown -R statd /var/lib/nfs
+		rpcbind -w; rpc.statd --no-notify'
+	on $c eval "NFS_LOCK=lock nfs_mount 3 $PROTO /export/$FS /mnt/$c" || die "no mount"
+done
+wait_until 20 sh -c 'rpcinfo -p 127.0.0.1 | grep -q 100021'
+
+both() {
+	: >"$S/$1"
+	file one "$1" start "/mnt/one/locks3/$1" rw
+	file two "$1" start "/mnt/two/locks3/$1" rw
+}
+neither() { file one "$1" stop; file two "$1" stop; }
+busy() { refused busy "$@"; }
+
+contention() {
+	both c
+	file one c lock posix w 0 10
+	busy two c lock posix w 0 10
+	file two c lock posix w 10 10
+	busy one c lock posix r 0 0
+	same "what is in the way" "w 0 10" "$(file two c test posix w 5 1)"
+	file one c lock posix r 100 50
+	file two c lock posix r 120 50
+	busy one c lock posix w 100 50
+	file one c lock posix w $((5 << 30)) 0
+	busy two c lock posix r $((6 << 30)) 1
+	neither c
+}
+splitting() {
+	both s
+	file one s lock posix w 0 100
+	file one s lock posix u 40 20
+	busy two s lock posix w 39 1
+	file two s lock posix w 40 20
+	busy one s lock posix w 0 100
+	file two s lock posix u 0 0
+	file one s lock posix w 0 100
+	busy two s lock posix r 50 1
+	neither s
+}
+# The process is gone, and so are its locks.
+ended() {
+	both e
+	file one e lock posix w 0 0
+	busy two e lock posix r 0 1
+	file one e stop
+	file two e lock posix w 0 0
+	file one e start /mnt/one/locks3/e rw
+	neither e
+}
+# There are no calls back: a Linux client asks every 30 seconds.
+waiting() {
+	local pid
+	both w
+	file one w lock posix w 0 0
+	file two w lock posix w 0 0 60000 &
+	pid=$!
+	sleep 2
+	file one w lock posix u 0 0
+	wait $pid
+	busy one w lock posix r 0 1
+	neither w
+}
+# A client of NFSv4 on the server's machine, and a local process.
+others() {
+	both o
+	nfs_mount 4.2 "$PROTO" "/export/$FS" /mnt/four
+	vm_prog vmfile start four /mnt/four/locks3/o rw
+	vm_prog vmfile start here "$S/o" rw
+	file one o lock posix w 0 10
+	vm_prog vmfile do four lock posix w 10 10
+	vm_prog vmfile do here lock posix w 20 10
+	busy two o lock posix r 5 1
+	busy two o lock posix r 15 1
+	busy two o lock posix r 25 1
+	fails_with busy vm_prog vmfile do four lock posix r 0 1
+	fails_with busy vm_prog vmfile do here lock posix r 0 1
+	file one o lock posix u 0 10
+	vm_prog vmfile do four lock posix w 0 10
+	busy one o lock posix r 0 1
+	vm_prog vmfile stop four
+	vm_prog vmfile stop here
+	file two o lock posix w 0 0
+	neither o
+	umount /mnt/four
+}
+
+t_run "contention" contention
+t_run "splitting and merging" splitting
+t_run "locks of what ended" ended
+t_run "a waiter" waiting
+t_run "NFSv4 and a local process" others
+clients_umount
+t_done
