@@ -71,7 +71,8 @@ Test(vfs_change, settled)
 	cr_expect_gt(look(after, 5, tick, tick + 100 * (int64_t)TICK), last);
 	cr_expect_lt(look(after, 5, tick, tick + 100 * (int64_t)TICK),
 		     look(after, 5, tick + 1000000, tick + 1000000));
-	cr_expect_eq(look(after, 5, tick, tick + 100 * (int64_t)TICK), tick + VFS_CHANGE_SETTLED);
+	cr_expect_eq(look(after, 5, tick, tick + 100 * (int64_t)TICK),
+		     (uint64_t)tick + VFS_CHANGE_SETTLED);
 	/* Whole seconds: the tick is one. */
 	last = look(t, 7, 9000000000, 9900000000);
 	vfs_change_made(t, 0, 7);
@@ -92,7 +93,7 @@ Test(vfs_change, table_overflows)
 		cr_assert_gt(look(t, ino, tick, tick), value);
 	}
 	for (uint64_t ino = 1; ino < 300000; ino += 1000)
-		cr_assert_geq(look(t, ino, tick, tick + 100 * (int64_t)TICK), tick + 2);
+		cr_assert_geq(look(t, ino, tick, tick + 100 * (int64_t)TICK), (uint64_t)tick + 2);
 	vfs_changes_free(t);
 }
 
