@@ -10,6 +10,7 @@
 #include "nfs3/args.h"
 #include "nfs3/mount_ops.h"
 #include "nfs3/nfs3_server.h"
+#include "nfs3/nlm.h"
 #include "nfs3/procs.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -34,6 +35,11 @@ static const struct {
 	{ nfs3_decode_readdirplus, sizeof(struct nfs3_readdir_args) },
 	{ nfs3_decode_commit, sizeof(struct nfs3_commit_args) },
 	{ mnt_decode_path, sizeof(struct mnt_path) },
+	{ nlm_decode_test, sizeof(struct nlm_lock_args) },
+	{ nlm_decode_lock, sizeof(struct nlm_lock_args) },
+	{ nlm_decode_cancel, sizeof(struct nlm_lock_args) },
+	{ nlm_decode_unlock, sizeof(struct nlm_lock_args) },
+	{ nlm_decode_free_all, sizeof(struct nlm_bytes) },
 };
 
 static volatile uint8_t sink;
@@ -50,6 +56,14 @@ static void touch(unsigned which, const void *args)
 	for (unsigned i = 0; bulk && i < bulk->npieces; i++)
 		for (size_t j = 0; j < bulk->piece[i].iov_len; j++)
 			sink = ((const uint8_t *)bulk->piece[i].iov_base)[j];
+	if (decoders[which].decode == nlm_decode_lock) {
+		const struct nlm_lock_args *a = args;
+
+		for (uint32_t j = 0; j < a->oh.len; j++)
+			sink = a->oh.data[j];
+		for (uint32_t j = 0; j < a->caller.len; j++)
+			sink = a->caller.data[j];
+	}
 	if (decoders[which].decode == nfs3_decode_dirop)
 		nfs3_name_check(&((const struct nfs3_dirop_args *)args)->name);
 }
