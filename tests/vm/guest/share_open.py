@@ -9,7 +9,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.environ["SOURCE"], "tests", "net"))
-from rpcclient import Conn, In, call_message, name, opaque, reply_body, u32, u64  # noqa: E402
+from rpcclient import Conn, call_message, name, opaque, reply_body, u32, u64  # noqa: E402
 
 PUTROOTFH, LOOKUP, GETFH, PUTFH, OPEN, OPEN_CONFIRM, CLOSE = 24, 15, 10, 22, 18, 20, 4
 SETCLIENTID, SETCLIENTID_CONFIRM, RENEW = 35, 36, 30
@@ -31,7 +31,7 @@ class Client:
     def compound(self, ops):
         """The results of the last operation; those before have none but GETFH."""
         args = name("") + u32(0) + u32(len(ops)) + b"".join(u32(op) + arg for op, arg in ops)
-        x = In(reply_body(self.conn.exchange(call_message(100003, 4, 1, args))))
+        x = reply_body(self.conn.exchange(call_message(100003, 4, 1, args)))
         x.u32(), x.opaque()
         for _ in range(x.u32()):
             op, status = x.u32(), x.u32()

@@ -158,6 +158,7 @@ t_run "reservations" shares
 t_run "reservations against what is open" shares_against
 t_run "reservations and NFSv3" shares_of_3
 t_run "removed by NFSv3" removed
+pidof vmfile | xargs -r kill -9 # of a test that failed
 for v in $all; do umount /mnt/v$v; done
 rm -rf "$S"
 t_done

@@ -213,6 +213,40 @@ missed() {
 	neither m
 }
 
+# A client loses its power. Its locks are another's after the lease; when it is back, it starts anew.
+powerless() {
+	local start took
+	both d
+	file two d lock posix w 0 10
+	peer_die 2
+	start=$EPOCHREALTIME
+	busy one d lock posix w 0 10
+	until file one d lock posix w 0 10 >/dev/null; do
+		at_most "its lock was never given to another" "$(since "$start")" $((LEASE * 4))
+		sleep 0.5
+	done
+	took=$(since "$start")
+	t_note "lease $LEASE s, taken after $took s"
+	at_most "it was taken too early" $((LEASE / 2)) "$took"
+	peer_boot 2
+	client_mount two "$VERS" "/export/$FS"
+	file two d start $two/d rw
+	busy two d lock posix w 0 10
+	neither d
+}
+# It is back before anybody waited for the lease: by its name the server knows that all is gone.
+rebooted() {
+	both b
+	file two b lock posix w 0 10
+	busy one b lock posix w 0 10
+	peer_die 2
+	peer_boot 2
+	client_mount two "$VERS" "/export/$FS"
+	on two sh -c "echo x >$two/back"
+	file one b lock posix w 0 10
+	file one b stop
+}
+
 clients_mount || die "no mounts"
 t_run "killed with locks and writes under way" killed
 t_run "killed with files open that have no name" killed_open
@@ -227,6 +261,14 @@ t_run "away for longer than the lease" away
 t_run "a client vanishes" vanished
 t_run "a client is away, nobody minds" courtesy
 t_run "a client misses the grace period" missed
+if [ "$PEERS" = 2 ]; then
+	t_run "a client without power" powerless
+	# Here the lease is longer than it takes to start.
+	clients_umount
+	server_with ""
+	clients_mount
+	t_run "a client starts again" rebooted
+fi
 clients_umount
 server_with ""
 t_done
