@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "rpc/request.h"
+#include "vfs/file_state.h"
 
 #define LINE_SIZE 900 /* what log_sink.c has room for */
 
@@ -68,14 +69,18 @@ static void add_rdma(struct line *l, const struct rr_stats *r)
 
 static void add_caches(struct line *l, const struct held_sources *from)
 {
+	struct vfs_file_stats f;
 	struct vfs_stats v;
 	struct drc_stats d;
 
 	vfs_stats(from->vfs, &v);
+	vfs_file_stats(from->vfs, &f);
 	drc_stats(from->drc, &d);
 	add(l, "nodes_in_use", v.nodes_in_use);
 	add(l, "nodes", v.nodes);
 	add(l, "node_fds", v.fds);
+	add(l, "file_fds", f.held);
+	add(l, "files_unmirrored", f.unheld);
 	add(l, "drc_running", d.running);
 	add(l, "drc_entries", d.entries);
 	add(l, "drc_bytes", d.bytes);
