@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* fattr4 as calls send it: bitmaps, values, what is wrong with them, and UTF-8. */
 #include <criterion/criterion.h>
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "nfs4/attr/attr.h"
+#include "nfs4/attr/owner.h"
 #include "nfs4/attr/table.h"
 #include "nfs4/attr/utf8.h"
 #include "nfs4/server.h"
@@ -283,6 +286,59 @@ Test(nfs4_fattr, owners_by_name)
 	cr_expect_eq(try_owner("who@hero", 8, &sa), NFS4ERR_BADOWNER);
 	cr_expect_eq(try_owner("12", 2, &sa), NFS4_OK);
 	cr_expect_eq(sa.set.uid, 12);
+}
+
+static int map_id(void *ctx, uint32_t id, char *name, size_t size)
+{
+	(void)ctx;
+	if (id != 42)
+		return -1;
+	snprintf(name, size, "who@here");
+	return 0;
+}
+
+static void expect_names(bool always, enum rpc_auth_flavor flavor, uint32_t id, const char *name)
+{
+	struct nfs4_compound c = { .server = &server, .req = req };
+	struct nfs4_owner_name user, group;
+
+	server.cfg.idmap.names_always = always;
+	req->call.cred.flavor = flavor;
+	nfs4_user_name(&c, id, &user);
+	nfs4_group_name(&c, id, &group);
+	cr_expect_eq(user.len, strlen(name));
+	cr_expect_arr_eq(user.s, name, strlen(name));
+	cr_expect_eq(group.len, strlen(name));
+	cr_expect_arr_eq(group.s, name, strlen(name));
+}
+
+Test(nfs4_fattr, who_is_told_names)
+{
+	expect_names(false, RPC_AUTH_NONE, 42, "42");
+	server.cfg.idmap = (struct nfs4_idmap){ .uid_to_name = map_id, .gid_to_name = map_id };
+	expect_names(false, RPC_AUTH_SYS, 42, "42");
+	expect_names(false, RPC_AUTH_NONE, 42, "who@here");
+	expect_names(true, RPC_AUTH_SYS, 42, "who@here");
+	expect_names(true, RPC_AUTH_SYS, 0, "0");
+	expect_names(true, RPC_AUTH_SYS, 4294967294u, "4294967294");
+}
+
+static int busy(void *ctx, const char *name, uint32_t len, uint32_t *id)
+{
+	(void)ctx;
+	(void)name;
+	(void)len;
+	(void)id;
+	return -EAGAIN;
+}
+
+Test(nfs4_fattr, a_name_service_that_is_busy)
+{
+	struct nfs4_sattr sa;
+
+	server.cfg.idmap = (struct nfs4_idmap){ .name_to_uid = busy };
+	cr_expect_eq(try_owner("who@here", 8, &sa), NFS4ERR_DELAY);
+	cr_expect_eq(try_owner("7", 1, &sa), NFS4_OK);
 }
 
 Test(nfs4_fattr, mode_set_masked)
