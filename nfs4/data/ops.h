@@ -10,6 +10,9 @@
 #include "nfs4/state/io.h"
 #include "vfs/space.h"
 
+/* From -errno of vfs/ to a status that the operation under way may answer. */
+int nfs4_data_status(const struct nfs4_compound *c, int rc);
+
 struct nfs4_commit_args {
 	uint64_t offset;
 	uint32_t count; /* 0: to the end */

@@ -29,7 +29,7 @@ static int put_result(struct nfs4_compound *c, int64_t rc)
 
 	if (rc < 0) {
 		rn_payload_put(io->payload);
-		return nfs4_status(c->minor, (int)rc);
+		return nfs4_data_status(c, (int)rc);
 	}
 	xdr_put_bool(c->out, io->eof);
 	/* Also an empty item has its place: it takes its Write chunk (RFC 8267 section 6.4.1). */

@@ -35,7 +35,7 @@ int nfs4_readlink(struct nfs4_compound *c, void *args)
 		return NFS4ERR_DELAY;
 	rc = vfs_readlink(&c->current.ctx, c->current.node, (char *)text->data, VFS_PATH_MAX);
 	if (rc < 0)
-		status = nfs4_status(c->minor, rc);
+		status = nfs4_data_status(c, rc);
 	else if ((uint32_t)rc > nfs4_bulk_room(c, READLINK_HEAD))
 		status = nfs4_reply_too_big(c, READLINK_HEAD + (size_t)rc);
 	if (status != NFS4_OK)

@@ -33,7 +33,7 @@ int nfs4_seek(struct nfs4_compound *c, void *args)
 		      a->what == NFS4_CONTENT_HOLE, &pos, &eof);
 	nfs4_io_end(&right);
 	if (rc < 0)
-		return nfs4_status(c->minor, rc);
+		return nfs4_data_status(c, rc);
 	xdr_put_bool(c->out, eof);
 	xdr_put_u64(c->out, pos);
 	return NFS4_OK;

@@ -24,7 +24,7 @@ void nfs4_decode_deallocate(struct nfs4_compound *c, void *args)
 
 static int settled(struct nfs4_compound *c, int rc)
 {
-	return nfs4_status(c->minor, rc);
+	return nfs4_data_status(c, rc);
 }
 
 static void space_done(struct vfs_space *s)

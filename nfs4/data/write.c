@@ -35,7 +35,7 @@ static void write_done(struct vfs_io *io)
 
 	nfs4_io_end(&a->right);
 	if (io->result < 0) {
-		status = nfs4_status(c->minor, (int)io->result);
+		status = nfs4_data_status(c, (int)io->result);
 	} else {
 		xdr_put_u32(c->out, (uint32_t)io->result);
 		xdr_put_u32(c->out, a->stable);
@@ -102,7 +102,7 @@ void nfs4_decode_commit(struct nfs4_compound *c, void *args)
 static void commit_done(struct vfs_io *io)
 {
 	struct nfs4_compound *c = io->arg;
-	int status = nfs4_status(c->minor, io->result < 0 ? (int)io->result : 0);
+	int status = nfs4_data_status(c, io->result < 0 ? (int)io->result : 0);
 
 	if (status == NFS4_OK)
 		put_verifier(c, vfs_write_verifier(c->current.ctx.vfs));

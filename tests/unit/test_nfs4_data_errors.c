@@ -3,10 +3,14 @@
  * The error cases of the data operations, each with each minor version that has it. That an
  * operation answers nothing but what the RFCs' tables list for it is checked by fix4_result.
  */
+#include <errno.h>
+
 #include "lib/checked.h"
+#include "nfs4/data/ops.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_fixture.h"
 #include "tests/unit/nfs4_minors.h"
+#include "tests/unit/nfs4_valid_errors.h"
 
 NFS3_SUITE(nfs4_data_errors);
 
@@ -201,6 +205,8 @@ static void of_permission(struct fix4_session *s, uint32_t minor)
 		f->access.flags |= VFS_RO;
 		if (op->changes)
 			is(minor, op, "read-only", run(s, &fh, op), NFS4ERR_ROFS);
+		else
+			run(s, &fh, op);
 		f->access.flags &= ~(unsigned)VFS_RO;
 	}
 }
@@ -338,4 +344,33 @@ Test(nfs4_data_errors, a_session_bounds_what_is_read)
 	uint32_t status = fix4_send(f);
 	cr_expect(status == NFS4_OK || status == NFS4ERR_REP_TOO_BIG, "%u", status);
 	cr_expect_leq(f->reply_len, 1100u << 10);
+}
+
+/* Whatever a file system says. */
+Test(nfs4_data_errors, every_errno_has_a_status_that_is_allowed)
+{
+	struct nfs4_compound c = { .minor = 0 };
+
+	for (c.minor = 0; c.minor <= 2; c.minor++) {
+		EACH_OP(op, c.minor)
+		{
+			c.opnum = op->num;
+			for (int e = 0; e < 200; e++) {
+				int status = nfs4_data_status(&c, -e);
+
+				status = nfs4_status_for(op->num, c.minor, status);
+				cr_expect_eq(status == NFS4_OK, e == 0);
+				cr_expect(nfs4_error_is_valid(op->num, c.minor, (uint32_t)status),
+					  "minor %u, operation %u, errno %d: %d", c.minor, op->num,
+					  e, status);
+			}
+		}
+	}
+	c.minor = 2;
+	c.opnum = OP_WRITE;
+	cr_expect_eq(nfs4_data_status(&c, -ENOSPC), NFS4ERR_NOSPC);
+	cr_expect_eq(nfs4_data_status(&c, -EDQUOT), NFS4ERR_DQUOT);
+	cr_expect_eq(nfs4_data_status(&c, -ETXTBSY), NFS4ERR_ACCESS);
+	c.opnum = OP_COMMIT;
+	cr_expect_eq(nfs4_data_status(&c, -ENOSPC), NFS4ERR_IO);
 }
