@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # Every version on one export at once: each sees what the others do, and locks and shares hold among all.
-# (VERS makes no difference to it.)
+# VERS makes no difference to it. Locks of NFSv3 beside those of NFSv4 are in v3_locks.sh.
 export KNFSD_V4=1
 . "$VMDIR/guest/lib.sh"
 vm_up
@@ -60,23 +60,6 @@ locks() {
 	done
 	for v in $four; do busy "$v" lock posix w 30 5; done
 	for v in $four; do stop "$v"; done
-}
-# With NLM version 3 takes part in it.
-locks_of_3() {
-	local v
-	umount /mnt/v3
-	if ! NFS_LOCK=lock nfs_mount 3 "$PROTO" "/export/$FS" /mnt/v3 actimeo=1; then
-		nfs_mount 3 "$PROTO" "/export/$FS" /mnt/v3 actimeo=1
-		echo "the server has no NLM"
-		exit 77
-	fi
-	: >"$S/l3"
-	for v in $all; do start "$v" l3; done
-	f 3 lock posix w 0 10 || { for v in $all; do stop "$v"; done; echo "no lock by NFSv3"; exit 77; }
-	for v in $four; do busy "$v" lock posix w 9 1; done
-	f 4.1 lock posix w 20 10
-	busy 3 lock posix r 29 1
-	for v in $all; do stop "$v"; done
 }
 # reserve ACCESS DENY: in the background, by NFSv4.0; prints the status.
 reserve() {
@@ -153,7 +136,6 @@ removed() {
 t_run "data" data
 t_run "names" names
 t_run "locks" locks
-t_run "locks of NFSv3" locks_of_3
 t_run "reservations" shares
 t_run "reservations against what is open" shares_against
 t_run "reservations and NFSv3" shares_of_3
