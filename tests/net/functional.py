@@ -56,10 +56,11 @@ class T(Count):
 
 def test_rpc(t):
     t.refused("unknown program", ("PROG_UNAVAIL",), 100099, 1, 0)
-    for v in (0, 2, 4, 0xffffffff):
-        t.refused(f"NFS version {v}", ("PROG_MISMATCH", 3, 3), r.NFS, v, 0)
+    for v in (0, 2, 5, 0xffffffff):
+        t.refused(f"NFS version {v}", ("PROG_MISMATCH", 3, 4), r.NFS, v, 0)
     t.refused("MOUNT version 4", ("PROG_MISMATCH", 1, 3), r.MOUNT, 4, 0)
     t.refused("NFS procedure 22", ("PROC_UNAVAIL",), r.NFS, 3, 22)
+    t.refused("NFS procedure 2 of version 4", ("PROC_UNAVAIL",), r.NFS, 4, 2)
     t.refused("MOUNT procedure 99", ("PROC_UNAVAIL",), r.MOUNT, 3, 99)
     t.refused("GETATTR without arguments", ("GARBAGE_ARGS",), r.NFS, 3, r.GETATTR)
     t.refused("GETATTR of a handle of 65 bytes", ("GARBAGE_ARGS",), r.NFS, 3, r.GETATTR, r.opaque(bytes(65)))
