@@ -292,12 +292,12 @@ static void sweep_bucket(struct nfs4_clients *all, uint32_t bucket)
 	}
 }
 
-/* All of them several times in a lease. */
+/* All of them in some seconds, and several times in a lease. */
 static void sweep(struct nfs4_clients *all)
 {
 	const uint32_t buckets = ID_PARTS * ID_BUCKETS;
 	const uint32_t lease = all->srv->cfg.lease_seconds;
-	const uint32_t n = 4 * buckets / (lease > 0 ? lease : 1) + 1;
+	const uint32_t n = buckets / (lease / 4 > 8 ? 8 : lease / 4 > 0 ? lease / 4 : 1) + 1;
 
 	for (uint32_t i = 0; i < n; i++)
 		sweep_bucket(all, (all->swept + i) % buckets);
