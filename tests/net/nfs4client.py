@@ -9,9 +9,9 @@ import struct
 import rpcclient as r
 from rpcclient import opaque, u32, u64
 
-(CLOSE, GETFH, LOCK, LOCKU, LOOKUP, OPEN, OPEN_CONFIRM, PUTFH, PUTROOTFH, READ, RENEW, SETCLIENTID, SETCLIENTID_CONFIRM, WRITE,
+(CLOSE, GETFH, LOCK, LOCKT, LOCKU, LOOKUP, OPEN, OPEN_CONFIRM, PUTFH, PUTROOTFH, READ, RENEW, SETCLIENTID, SETCLIENTID_CONFIRM, WRITE,
  EXCHANGE_ID, CREATE_SESSION, DESTROY_SESSION, SEQUENCE, DESTROY_CLIENTID, RECLAIM_COMPLETE) = (
-    4, 10, 12, 14, 15, 18, 20, 22, 24, 25, 30, 35, 36, 38, 42, 43, 44, 53, 57, 58)
+    4, 10, 12, 13, 14, 15, 18, 20, 22, 24, 25, 30, 35, 36, 38, 42, 43, 44, 53, 57, 58)
 OK, DELAY, DENIED, GRACE, MINOR_VERS_MISMATCH, STALE_CLIENTID, STALE_STATEID, NO_GRACE, RECLAIM_BAD, BADSESSION = (
     0, 10008, 10010, 10013, 10021, 10022, 10023, 10033, 10034, 10052)
 READ_LT, WRITE_LT = 1, 2
@@ -109,7 +109,7 @@ class Client:
             res = {"op": x.u32(), "status": x.u32()}
             if res["status"] == OK:
                 RESULTS.get(res["op"], lambda *_: None)(x, res)
-            elif res["op"] == LOCK and res["status"] == DENIED:
+            elif res["op"] in (LOCK, LOCKT) and res["status"] == DENIED:
                 _denied(x, res)
             results.append(res)
         x.end()
