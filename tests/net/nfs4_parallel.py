@@ -77,7 +77,7 @@ class Worker(threading.Thread):
     def unlock(self, name):
         fh, sid = self.locked.pop(name)
         args = u32(1) + u32(1) + sid + u64(0) + u64(n.ALL)
-        if self.expect("LOCKU", self.c.last(n.putfh(fh), (n.LOCKU, args)), BAD_STATEID) and self.c.minor:
+        if self.expect("LOCKU", self.c.last(n.putfh(fh), (n.LOCKU, args)), BAD_STATEID, OLD_STATEID) and self.c.minor:
             self.expect("FREE_STATEID", self.c.last((FREE_STATEID, latest(sid))), BAD_STATEID, LOCKS_HELD)
 
     def data(self, name):
