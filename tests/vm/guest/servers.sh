@@ -63,7 +63,9 @@ ringnfsd_path() {
 ringnfsd_launch() {
 	local daemon
 	daemon=$(ringnfsd_path) || die "no ringnfsd in ${BUILDDIR:-nowhere}"
-	setsid "$daemon" --foreground --config $STATE/ringnfs.conf >>/share/ringnfsd.log 2>&1 </dev/null &
+	# A file or folder of a mount that it serves must not come with it: its death would wait for itself.
+	setsid env -C / "$daemon" --foreground --config $STATE/ringnfs.conf >>/share/ringnfsd.log 2>&1 </dev/null \
+		5<&- 6<&- 7<&- 8<&- 9<&- &
 	echo $! >$STATE/pid
 	disown # or the shell reports its death
 	wait_until 30 served && return
