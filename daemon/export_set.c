@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,6 +11,9 @@
 #include "conf/exports_match.h"
 #include "daemon/log_sink.h"
 #include "vfs/vfs.h"
+
+#define STRIPES 16u /* processors that share a lock: those of one remainder */
+#define CACHE_LINE 64u
 
 struct open_export {
 	struct vfs_export *exp; /* NULL: could not be opened */
@@ -24,21 +28,23 @@ struct export_set {
 	_Atomic unsigned refs;
 };
 
-/* Lock order: lock is the innermost; nothing is called under it. */
-struct exports {
-	struct exports_config cfg;
-	pthread_mutex_t lock; /* guards current */
-	struct export_set *current;
+/* The set in force as requests on some of the processors see it: every call asks for its export, so
+ * they share neither a lock nor a counter with the others. Holds a reference of the set. */
+struct set_view {
+	_Alignas(CACHE_LINE) _Atomic unsigned refs;
+	struct export_set *set;
 };
 
-static struct export_set *set_get(struct exports *ex)
-{
-	pthread_mutex_lock(&ex->lock);
-	struct export_set *set = ex->current;
-	atomic_fetch_add(&set->refs, 1);
-	pthread_mutex_unlock(&ex->lock);
-	return set;
-}
+/* Lock order: lock is the innermost; nothing is called under it. */
+struct stripe {
+	_Alignas(CACHE_LINE) pthread_mutex_t lock; /* guards view */
+	struct set_view *view;
+};
+
+struct exports {
+	struct exports_config cfg;
+	struct stripe stripe[STRIPES];
+};
 
 static void set_put(struct export_set *set)
 {
@@ -52,6 +58,63 @@ static void set_put(struct export_set *set)
 		exp_matcher_free(set->matcher);
 	exp_table_unref(set->table);
 	free(set);
+}
+
+static struct set_view *view_new(struct export_set *set)
+{
+	struct set_view *view = aligned_alloc(CACHE_LINE, sizeof(*view));
+
+	if (!view)
+		return NULL;
+	atomic_init(&view->refs, 1);
+	view->set = set;
+	atomic_fetch_add(&set->refs, 1);
+	return view;
+}
+
+static struct set_view *view_get(struct exports *ex)
+{
+	int cpu = sched_getcpu();
+	struct stripe *s = &ex->stripe[cpu > 0 ? (unsigned)cpu % STRIPES : 0];
+
+	pthread_mutex_lock(&s->lock);
+	struct set_view *view = s->view;
+	atomic_fetch_add(&view->refs, 1);
+	pthread_mutex_unlock(&s->lock);
+	return view;
+}
+
+static void view_put(struct set_view *view)
+{
+	if (!view || atomic_fetch_sub(&view->refs, 1) != 1)
+		return;
+	set_put(view->set);
+	free(view);
+}
+
+/* Puts a set in force: all or nothing. 0 or -ENOMEM. */
+static int set_use(struct exports *ex, struct export_set *set)
+{
+	struct set_view *view[STRIPES] = { NULL };
+	int err = 0;
+
+	for (unsigned i = 0; i < STRIPES && !err; i++) {
+		view[i] = view_new(set);
+		err = view[i] ? 0 : -ENOMEM;
+	}
+	for (unsigned i = 0; i < STRIPES; i++) {
+		struct stripe *s = &ex->stripe[i];
+		struct set_view *old = view[i];
+
+		if (!err) {
+			pthread_mutex_lock(&s->lock);
+			old = s->view;
+			s->view = view[i];
+			pthread_mutex_unlock(&s->lock);
+		}
+		view_put(old);
+	}
+	return err;
 }
 
 static bool wants_crossmnt(const struct exp_export *e)
@@ -153,26 +216,33 @@ static int set_build(struct exports *ex, const struct export_set *old, bool must
 
 int exports_new(const struct exports_config *cfg, struct exports **out)
 {
-	struct exports *ex = calloc(1, sizeof(*ex));
-	int err = ex ? 0 : -ENOMEM;
+	struct exports *ex = aligned_alloc(CACHE_LINE, sizeof(*ex));
+	struct export_set *set;
+	int err;
 
-	if (err)
-		return err;
-	ex->cfg = *cfg;
-	err = set_build(ex, NULL, cfg->load.strict, &ex->current);
-	if (err) {
-		free(ex);
-		return err;
+	if (!ex)
+		return -ENOMEM;
+	*ex = (struct exports){ .cfg = *cfg };
+	for (unsigned i = 0; i < STRIPES; i++)
+		pthread_mutex_init(&ex->stripe[i].lock, NULL);
+	err = set_build(ex, NULL, cfg->load.strict, &set);
+	if (!err) {
+		err = set_use(ex, set);
+		set_put(set);
 	}
-	pthread_mutex_init(&ex->lock, NULL);
-	*out = ex;
-	return 0;
+	if (err)
+		exports_free(ex);
+	else
+		*out = ex;
+	return err;
 }
 
 void exports_free(struct exports *ex)
 {
-	set_put(ex->current);
-	pthread_mutex_destroy(&ex->lock);
+	for (unsigned i = 0; i < STRIPES; i++) {
+		view_put(ex->stripe[i].view);
+		pthread_mutex_destroy(&ex->stripe[i].lock);
+	}
 	free(ex);
 }
 
@@ -191,17 +261,17 @@ static void forget_gone(struct exports *ex, const struct export_set *old,
 
 int exports_reload(struct exports *ex)
 {
-	struct export_set *old = set_get(ex), *now = NULL;
-	int err = set_build(ex, old, true, &now);
+	struct set_view *old = view_get(ex);
+	struct export_set *now = NULL;
+	int err = set_build(ex, old->set, true, &now);
 
 	if (!err) {
-		pthread_mutex_lock(&ex->lock);
-		ex->current = now;
-		pthread_mutex_unlock(&ex->lock);
-		forget_gone(ex, old, now);
-		set_put(old); /* the pointer's own reference */
+		err = set_use(ex, now);
+		if (!err)
+			forget_gone(ex, old->set, now);
+		set_put(now);
 	}
-	set_put(old);
+	view_put(old);
 	return err;
 }
 
@@ -245,11 +315,11 @@ static int admit(struct export_set *set, const struct exp_export *e, const struc
 static int view_by_id(void *ctx, uint32_t id, const struct sockaddr *peer, struct vfs_export **exp,
 		      struct vfs_access *access)
 {
-	struct export_set *set = set_get(ctx);
-	const struct exp_export *e = exp_table_by_id(set->table, id);
-	int err = e ? admit(set, e, peer, exp, access) : -ESTALE;
+	struct set_view *view = view_get(ctx);
+	const struct exp_export *e = exp_table_by_id(view->set->table, id);
+	int err = e ? admit(view->set, e, peer, exp, access) : -ESTALE;
 
-	set_put(set);
+	view_put(view);
 	return err;
 }
 
@@ -268,7 +338,8 @@ static size_t prefix_length(const char *e, const char *path)
 static int view_by_path(void *ctx, const char *path, const struct sockaddr *peer,
 			struct vfs_export **exp, struct vfs_access *access, const char **rest)
 {
-	struct export_set *set = set_get(ctx);
+	struct set_view *view = view_get(ctx);
+	struct export_set *set = view->set;
 	const struct exp_export *best = NULL;
 	size_t longest = 0;
 	int err = -ENOENT;
@@ -287,7 +358,7 @@ static int view_by_path(void *ctx, const char *path, const struct sockaddr *peer
 		if (err == -ESTALE)
 			err = -ENOENT;
 	}
-	set_put(set);
+	view_put(view);
 	return err;
 }
 
@@ -315,22 +386,24 @@ static void view_list(void *ctx,
 				   unsigned ngroups),
 		      void *arg)
 {
-	struct list_call call = { .set = set_get(ctx), .each = each, .arg = arg };
+	struct set_view *view = view_get(ctx);
+	struct list_call call = { .set = view->set, .each = each, .arg = arg };
 
 	for (unsigned i = 0; i < call.set->table->n_exports; i++)
 		if (call.set->open[i].exp && !list_one(&call, &call.set->table->exports[i]))
 			break;
-	set_put(call.set);
+	view_put(view);
 }
 
 static void view_each(void *ctx, bool (*each)(void *arg, struct vfs_export *exp), void *arg)
 {
-	struct export_set *set = set_get(ctx);
+	struct set_view *view = view_get(ctx);
+	struct export_set *set = view->set;
 
 	for (unsigned i = 0; i < set->table->n_exports; i++)
 		if (set->open[i].exp && !each(arg, set->open[i].exp))
 			break;
-	set_put(set);
+	view_put(view);
 }
 
 struct vfs_exports exports_view(struct exports *ex)
@@ -355,7 +428,8 @@ static void log_one(const struct rn_logger *log, const struct exp_export *e)
 
 void exports_log(struct exports *ex)
 {
-	struct export_set *set = set_get(ex);
+	struct set_view *view = view_get(ex);
+	struct export_set *set = view->set;
 	unsigned served = 0;
 
 	for (unsigned i = 0; i < set->table->n_exports; i++) {
@@ -367,5 +441,5 @@ void exports_log(struct exports *ex)
 	if (!served)
 		rn_warn(ex->cfg.log, "no directory is exported: name one in %s",
 			ex->cfg.load.file ? ex->cfg.load.file : "an exports file");
-	set_put(set);
+	view_put(view);
 }
