@@ -45,7 +45,7 @@ static struct model_client {
 	uint32_t minor;
 	bool lost; /* its lease ran out, and it was in somebody's way */
 	bool away; /* its lease ran out */
-	char name[16], owner_name[OWNERS][16], locker_name[LOCKERS][16];
+	char name[32], owner_name[OWNERS][32], locker_name[LOCKERS][32];
 	struct op_owner owner[OWNERS], locker[LOCKERS];
 	struct model_open open[OWNERS][FILES];
 	struct model_lock lock[LOCKERS][FILES];
