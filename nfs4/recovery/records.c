@@ -201,7 +201,6 @@ void nfs4_record_retire(struct nfs4_server *srv, struct nfs4_record *rec, unsign
 		return;
 	pthread_mutex_lock(&r->lock);
 	had = atomic_exchange(&rec->durable, 0);
-	atomic_thread_fence(memory_order_seq_cst);
 	if (rec->job || atomic_load(&rec->begun) != mark)
 		atomic_store(&rec->durable, had);
 	else if (r->db && post(r, rec, NFS4_JOB_DELETE, 0))

@@ -46,10 +46,11 @@ void nfs4_record_init(struct nfs4_record *rec, const void *id, uint32_t id_len,
 /* The client's memory goes. What is on disk stays: see nfs4_record_forget(). */
 void nfs4_record_fini(struct nfs4_server *srv, struct nfs4_record *rec);
 
-/* Are bits on disk already? The usual case: one load. */
+/* Are bits on disk already? The usual case: one load. Sequentially consistent, as begun and durable
+ * are written here and looked at there by nfs4_record_retire(), and the other way round. */
 static inline bool nfs4_record_has(const struct nfs4_record *rec, unsigned bits)
 {
-	return (atomic_load_explicit(&rec->durable, memory_order_acquire) & bits) == bits;
+	return (atomic_load(&rec->durable) & bits) == bits;
 }
 
 /*
@@ -68,8 +69,7 @@ int nfs4_record_for(struct nfs4_compound *c, struct nfs4_record *rec, unsigned b
  * record is not forgotten meanwhile for want of state. */
 static inline void nfs4_record_begin(struct nfs4_record *rec)
 {
-	atomic_fetch_add(&rec->begun, 1);
-	atomic_thread_fence(memory_order_seq_cst); /* before durable is looked at */
+	atomic_fetch_add(&rec->begun, 1); /* before durable is looked at */
 }
 static inline void nfs4_record_end(struct nfs4_record *rec)
 {
