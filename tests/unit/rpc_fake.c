@@ -190,15 +190,15 @@ static bool rest_is_cacheable(const struct rpc_request *req, const void *args)
 
 static const struct rpc_proc procs[FAKE_PROCS] = {
 	[FAKE_NULL] = { .name = "NULL" },
-	[FAKE_ECHO] = { "ECHO", get_echo, sizeof(struct echo_args), run_echo, 0, 0 },
+	[FAKE_ECHO] = { "ECHO", get_echo, sizeof(struct echo_args), run_echo, 0, 0, NULL },
 	[FAKE_COUNT] = { "COUNT", get_word, 4, run_count, RPC_NONIDEMPOTENT, 4, NULL },
 	[FAKE_REST] = { "REST", NULL, 0, run_rest, RPC_NONIDEMPOTENT | RPC_RUN_DECODES, 4,
 			rest_is_cacheable },
-	[FAKE_BULK] = { "BULK", get_word, 4, run_bulk, 0, 0 },
-	[FAKE_LONG] = { "LONG", get_word, 4, run_long, 0, 0 },
-	[FAKE_PENDING] = { "PENDING", get_word, 4, run_pending, RPC_NONIDEMPOTENT, 4 },
-	[FAKE_HOW] = { "HOW", get_word, 4, run_how, RPC_NONIDEMPOTENT, 0 },
-	[FAKE_STORE] = { "STORE", get_bulk, sizeof(struct xdr_bulk), run_store, 0, 0 },
+	[FAKE_BULK] = { "BULK", get_word, 4, run_bulk, 0, 0, NULL },
+	[FAKE_LONG] = { "LONG", get_word, 4, run_long, 0, 0, NULL },
+	[FAKE_PENDING] = { "PENDING", get_word, 4, run_pending, RPC_NONIDEMPOTENT, 4, NULL },
+	[FAKE_HOW] = { "HOW", get_word, 4, run_how, RPC_NONIDEMPOTENT, 0, NULL },
+	[FAKE_STORE] = { "STORE", get_bulk, sizeof(struct xdr_bulk), run_store, 0, 0, NULL },
 };
 
 static const struct rpc_version versions[] = {

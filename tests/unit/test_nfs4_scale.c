@@ -128,8 +128,8 @@ Test(nfs4_scale, opens_and_locks_of_one_client, .timeout = 600)
 	measure("opens", open_one, &opens);
 	measure("locks", lock_one, &locks);
 	nfs4_held(f->server4, &h);
-	cr_expect_eq(h.opens, n);
-	cr_expect_eq(h.locks, n);
+	cr_expect_eq(h.opens, (uint64_t)n);
+	cr_expect_eq(h.locks, (uint64_t)n);
 	measure("READs", read_one, &reads);
 	measure("unlocks", unlock_one, &unlocks);
 	measure("closes", close_one, &closes);
