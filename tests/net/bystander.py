@@ -80,4 +80,4 @@ def watched(t, d, root, test, *args):
     name = test.__name__.removeprefix("test_")
     print(f"{name}: {time.monotonic() - start:.1f} s; bystander: {seen['rounds']} rounds, slowest {seen['max'] * 1000:.0f} ms", flush=True)
     t.check(f"bystander during {name}", seen["error"] is None and seen["rounds"] > 0, seen)
-    t.check(f"bystander's waits during {name}", seen["max"] < 5, seen)
+    t.check(f"bystander's waits during {name}", seen["max"] < 10, seen)  # 4 s until those who do not read are closed; the rest is a busy machine's
