@@ -52,8 +52,11 @@ transports() {
 	use ipv6
 	umount $M
 }
+# A mount that meets the client of the one before, which goes in its own time, has that one's connections.
+no_client() { ! grep -q ^v4 /proc/fs/nfsfs/servers; }
 several_connections() {
 	local c
+	wait_until 30 no_client
 	nfs_mount "$VERS" "$PROTO" "/export/$FS" $M nconnect=4
 	for c in 1 2 3 4 5 6 7 8; do vm_prog vmio gen $c 300000 $M/mount/n$c & done
 	wait
