@@ -10,26 +10,40 @@ vm_up
 S=/export/$FS/cut
 rm -rf "$S"
 mkdir "$S"
-SIZE=$((48 << 20))
+SIZE=$((8 << 20))
+
+# One file after the other, so that there is always one under way, until the network is back.
+writer() {
+	local n=0
+	until [ -e /run/cut.healed ]; do
+		n=$((n + 1))
+		on two vm_prog vmio gen $n $SIZE /mnt/two/cut/flight.$n || return
+	done
+	echo $n >/run/cut.files
+}
 
 network_cut() {
-	local pid start
+	local pid start n
 	clients_mount
+	rm -f /run/cut.healed
 	file two c start /mnt/two/cut/c rwc
 	[ "$VERS" = 3 ] || file two c lock posix w 0 10
-	on two vm_prog vmio gen 41 $SIZE /mnt/two/cut/flight &
+	writer &
 	pid=$!
-	wait_until 60 eval "[ \"\$(stat -c %s $S/flight 2>/dev/null || echo 0)\" -gt 4000000 ]"
+	wait_until 60 eval "[ \"\$(stat -c %s $S/flight.2 2>/dev/null || echo 0)\" -gt 4000000 ]"
 	net_cut two
 	sleep "$CUT"
-	kill -0 $pid || die "the writer was through, or did not wait"
+	kill -0 $pid || die "the writer did not wait"
+	touch /run/cut.healed
 	net_heal two
 	start=$EPOCHREALTIME
 	wait $pid
 	t_note "cut for $CUT s, done $(awk -v a="$start" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }') s after it"
 	on two drop_caches
-	on two vm_prog vmio check 41 $SIZE /mnt/two/cut/flight
-	vm_prog vmio check 41 $SIZE "$S/flight"
+	for n in $(seq "$(cat /run/cut.files)"); do
+		on two vm_prog vmio check $n $SIZE /mnt/two/cut/flight.$n
+		vm_prog vmio check $n $SIZE "$S/flight.$n"
+	done
 	file two c write 0 still
 	file two c sync
 	same "data" still "$(cat "$S/c")"
