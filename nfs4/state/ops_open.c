@@ -124,11 +124,8 @@ static int open_settled(struct nfs4_compound *c, int rc)
 
 	if (rc != 0)
 		return finish(w, nfs4_status(c->minor, rc));
-	if (w->by_name) {
-		nfs4_place_clear(&c->current);
-		c->current = w->file;
-		w->file = (struct nfs4_place){ .kind = NFS4_NOWHERE };
-	}
+	if (w->by_name)
+		nfs4_place_take(&c->current, &w->file);
 	nfs4_set_current_stateid(c, &w->sid);
 	put_result(c, w);
 	return finish(w, NFS4_OK);
