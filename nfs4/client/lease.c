@@ -131,6 +131,15 @@ static bool lease_is_over(struct nfs4_client *cl)
 	       !is_busy(cl);
 }
 
+/* Has it closed everything? Then nobody needs to wait for it after a restart. */
+static void retire_record(struct nfs4_client *cl)
+{
+	unsigned mark;
+
+	if (nfs4_record_is_quiet(&cl->record, &mark) && !nfs4_client_has_state(cl))
+		nfs4_record_retire(cl->srv, &cl->record, mark);
+}
+
 static void fire(void *ctx, struct nfs4_timer *t)
 {
 	struct nfs4_clients *all = ctx;
@@ -148,10 +157,9 @@ static void fire(void *ctx, struct nfs4_timer *t)
 		}
 	}
 	pthread_mutex_unlock(&all->lock);
-	/* It has nothing to reclaim after a restart; what it has yet to reclaim now is another
-	 * thing. */
-	if (over && !nfs4_client_has_state(cl) && !nfs4_in_grace(all->srv))
-		nfs4_record_forget(all->srv, &cl->record);
+	/* It may come back just now by an OPEN, which this sees. */
+	if (over)
+		retire_record(cl);
 	nfs4_client_put(cl);
 }
 
@@ -259,15 +267,6 @@ static void tick_unconfirmed(struct nfs4_clients *all)
 }
 
 #define SWEEP_AT_ONCE 16u
-
-/* Has it closed everything? Then nobody needs to wait for it after a restart. */
-static void retire_record(struct nfs4_client *cl)
-{
-	unsigned mark;
-
-	if (nfs4_record_is_quiet(&cl->record, &mark) && !nfs4_client_has_state(cl))
-		nfs4_record_retire(cl->srv, &cl->record, mark);
-}
 
 /* The clients of one bucket of ids get their turn (nfs4_client_state_tick). */
 static void sweep_bucket(struct nfs4_clients *all, uint32_t bucket)
