@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sodium.h>
 #include <string.h>
+#include <time.h>
 
 #include "vfs/handle.h"
 
@@ -130,14 +131,27 @@ bool vfs_handle_shows_inode(const struct vfs_handle *h, uint64_t ino)
 	return false;
 }
 
+/*
+ * A handle whose file is gone is ENOMEM to ext4 and others for the moment in which another file is
+ * being made with the inode number: the kernel's iget_locked has one answer for both.
+ */
+#define TRIES 50
+#define PAUSE_NS (100 * 1000) /* that moment is a few microseconds; memory may come, too */
+
 int vfs_handle_open(int mount_fd, const struct vfs_handle *h)
 {
+	const struct timespec pause = { .tv_nsec = PAUSE_NS };
 	union kernel_handle k;
-	int fd;
+	int fd = -1;
 
 	k.h.handle_bytes = h->len;
 	k.h.handle_type = h->type;
 	memcpy(k.h.f_handle, h->bytes, h->len);
-	fd = open_by_handle_at(mount_fd, &k.h, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	for (unsigned i = 0; i < TRIES; i++) {
+		fd = open_by_handle_at(mount_fd, &k.h, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+		if (fd >= 0 || errno != ENOMEM)
+			break;
+		nanosleep(&pause, NULL);
+	}
 	return fd < 0 ? -errno : fd;
 }

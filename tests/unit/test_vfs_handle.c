@@ -2,6 +2,8 @@
 /* Handles: what they survive and what is refused. */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -149,6 +151,44 @@ Test(vfs_handle, survives_restart_and_rename)
 Test(vfs_handle, survives_restart_and_rename_with_mac)
 {
 	survives(FIX_MAC);
+}
+
+struct maker {
+	const char *path;
+	atomic_bool stop;
+};
+
+static void *make_and_unmake(void *arg)
+{
+	struct maker *m = arg;
+
+	while (!atomic_load(&m->stop)) {
+		put_file(m->path, "");
+		unlink(m->path);
+	}
+	return NULL;
+}
+
+/* The inode number is taken by others again and again, while the handle is looked at. */
+Test(vfs_handle, is_stale_while_its_inode_is_taken_anew)
+{
+	struct fixture f;
+	struct vfs_fh fh;
+	struct maker m = { 0 };
+	pthread_t thread;
+	unsigned other = 0;
+
+	fixture_open(&f, 0);
+	fh = make_file(&f, "gone");
+	cr_assert_eq(vfs_remove(&f.ctx, f.root, "gone", 4), 0);
+	m.path = in_export(&f, "new");
+	cr_assert_eq(pthread_create(&thread, NULL, make_and_unmake, &m), 0);
+	for (unsigned i = 0; i < 5000; i++)
+		other += try_open(&f.ctx, &fh) != -ESTALE;
+	atomic_store(&m.stop, true);
+	pthread_join(thread, NULL);
+	cr_expect_eq(other, 0, "%u of 5000 opens said something else", other);
+	fixture_close(&f);
 }
 
 Test(vfs_handle, is_stale_after_removal)
