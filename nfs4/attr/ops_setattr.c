@@ -86,6 +86,6 @@ int nfs4_setattr(struct nfs4_compound *c, void *args)
 	nfs4_io_end(&right);
 	if (rc == 0 && nfs4_bitmap_empty(&a->attrs.given))
 		return after_sync(c, 0); /* nothing that could be lost */
-	c->sync.node[0] = c->current.node;
+	c->sync = (struct vfs_sync){ .node = { c->current.node } };
 	return nfs4_settle(c, rc, after_sync);
 }

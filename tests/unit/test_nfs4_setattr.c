@@ -449,3 +449,40 @@ Test(nfs4_setattr, verify_takes_what_getattr_gives)
 	NEED_FIXTURE();
 	FOR_MINORS(check_verify_all);
 }
+
+/* What the operation before it in the COMPOUND left behind is not taken for something to make
+ * durable. */
+static void check_after_write(struct fix4_session *s, uint32_t minor)
+{
+	struct nfs4_bitmap done;
+	struct vfs_fh fh;
+
+	make_file("file", "hello", 0644);
+	fh = handle("file");
+	fix4_begin(f, s);
+	fix4_putfh(f, &fh);
+	fix4_op(f, OP_WRITE);
+	fix4_stateid(f, &anonymous);
+	xdr_put_u64(&f->out, 4096); /* as an address: nobody's */
+	xdr_put_u32(&f->out, 2);
+	xdr_put_opaque(&f->out, "text", 4);
+	fix4_op(f, OP_SETATTR);
+	fix4_stateid(f, &anonymous);
+	fix4_put_bits(f, (const int[]){ FATTR4_MODE, -1 });
+	xdr_put_u32(&f->out, 4);
+	xdr_put_u32(&f->out, 0600);
+	cr_expect_eq(fix4_send(f), NFS4_OK, "minor %u", minor);
+	fix4_result(f, OP_PUTFH);
+	fix4_result(f, OP_WRITE);
+	xdr_skip(&f->in, 8 + NFS4_VERIFIER_SIZE);
+	cr_expect_eq(fix4_result(f, OP_SETATTR), NFS4_OK);
+	cr_expect(nfs4_get_bitmap(&f->in, &done));
+	whole();
+	cr_expect_eq(stat_of("file").st_mode & 07777, 0600);
+}
+
+Test(nfs4_setattr, after_a_write)
+{
+	NEED_FIXTURE();
+	FOR_MINORS(check_after_write);
+}
