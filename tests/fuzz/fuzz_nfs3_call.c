@@ -15,11 +15,8 @@
 #include <unistd.h>
 
 #include "lib/checked.h"
-#include "tests/unit/nfs3_fixture.h"
+#include "tests/fuzz/real_dirs.h"
 #include "tests/unit/nfs3_samples.h"
-
-#define MESSAGE_MAX 65536u
-#define RUNS_PER_DIRECTORY 500
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -27,41 +24,13 @@ static const char *const names[SAMPLE_OBJECTS] = { NULL, SAMPLE_FILE_NAME, SAMPL
 						   SAMPLE_DIR_NAME };
 static struct fixture *f;
 static struct vfs_fh objects[SAMPLE_OBJECTS];
-static unsigned runs;
 
-static void stop(void)
-{
-	if (f)
-		fix_stop(f);
-	f = NULL;
-}
-
-static bool start(void)
-{
-	static bool tried;
-	const char *why;
-
-	if (f && ++runs % RUNS_PER_DIRECTORY == 0)
-		stop();
-	if (f)
-		return true;
-	if (tried && runs == 0)
-		return false;
-	why = fix_start(&f);
-	if (why)
-		fprintf(stderr, "inputs are ignored: %s\n", why);
-	if (!tried)
-		atexit(stop);
-	tried = true;
-	return f != NULL;
-}
-
-static void make_object(enum sample_object o)
+static void make_object(enum sample_object o, bool fresh)
 {
 	struct stat st;
 	const char *path = fix_path(f, names[o]);
 
-	if (objects[o].len && lstat(path, &st) == 0 && runs % RUNS_PER_DIRECTORY)
+	if (objects[o].len && lstat(path, &st) == 0 && !fresh)
 		return;
 	if (o == SAMPLE_FILE)
 		close(open(path, O_CREAT | O_WRONLY | O_NOFOLLOW | O_NONBLOCK, 0644));
@@ -77,7 +46,7 @@ static size_t expand(const uint8_t *data, size_t size, uint8_t *out)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < size && n + 128 < MESSAGE_MAX; i++) {
+	for (size_t i = 0; i < size && n + 128 < FUZZ_MESSAGE_MAX; i++) {
 		if (size - i >= 4 &&
 		    !memcmp(data + i,
 			    "\xf1"
@@ -99,23 +68,23 @@ static size_t expand(const uint8_t *data, size_t size, uint8_t *out)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static uint8_t msg[MESSAGE_MAX];
+	static uint8_t msg[FUZZ_MESSAGE_MAX];
+	bool fresh;
 	size_t len;
 
-	if (!start())
+	f = fuzz_real_dirs(&fresh);
+	if (!f)
 		return 0;
 	f->access.flags = VFS_SEC_SYS | VFS_SEC_NONE;
 	f->reply_max = FIX_REPLY_SIZE;
 	objects[SAMPLE_ROOT] = f->root;
 	for (enum sample_object o = SAMPLE_FILE; o < SAMPLE_OBJECTS; o++)
-		make_object(o);
+		make_object(o, fresh);
 	len = expand(data, size, msg);
 	/* The message's last byte also decides how much the client can take. */
 	if (len > 0 && msg[len - 1] >= 0x80)
 		f->reply_max = (size_t)(msg[len - 1] - 0x7f) * 32;
 	fix_send_raw(f, msg, len);
-	if (f->answers != 1 ||
-	    (f->outcome == FIX_REPLY && f->reply_len > f->reply_max && !f->had_bulk))
-		abort();
+	fuzz_must_be_answered(f);
 	return 0;
 }

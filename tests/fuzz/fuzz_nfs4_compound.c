@@ -18,47 +18,19 @@
 #include <unistd.h>
 
 #include "nfs4/client/clients.h"
+#include "tests/fuzz/real_dirs.h"
 #include "tests/unit/nfs4_opens.h"
 
-#define MESSAGE_MAX 65536u
-#define RUNS_PER_DIRECTORY 500
 #define A_DAY 86400u
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct fixture *f;
-static unsigned runs, inputs;
+static unsigned inputs;
 static struct op_client client[3];
 static struct op_file file[3];
 static struct nfs4_stateid lock[3];
 static struct vfs_fh dir;
-
-static void stop(void)
-{
-	if (f)
-		fix_stop(f);
-	f = NULL;
-}
-
-static bool start(void)
-{
-	static bool tried;
-	const char *why;
-
-	if (f && ++runs % RUNS_PER_DIRECTORY == 0)
-		stop();
-	if (f)
-		return true;
-	if (tried && runs == 0)
-		return false;
-	why = fix_start(&f);
-	if (why)
-		fprintf(stderr, "inputs are ignored: %s\n", why);
-	if (!tried)
-		atexit(stop);
-	tried = true;
-	return f != NULL;
-}
 
 /* Whoever the call before was from is forgotten; one client of that version holds an open and a
  * lock. */
@@ -108,7 +80,7 @@ static bool put_mark(struct xdr_out *x, const uint8_t *mark, uint32_t minor)
 
 static void put_ops(struct xdr_out *x, const uint8_t *p, size_t size, uint32_t minor)
 {
-	while (size >= 4 && x->used + 256 < MESSAGE_MAX) {
+	while (size >= 4 && x->used + 256 < FUZZ_MESSAGE_MAX) {
 		if (!put_mark(x, p, minor))
 			xdr_put_fixed(x, p, 4);
 		p += 4;
@@ -119,8 +91,12 @@ static void put_ops(struct xdr_out *x, const uint8_t *p, size_t size, uint32_t m
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	uint32_t minor;
+	bool fresh;
 
-	if (size < 2 || !start())
+	if (size < 2)
+		return 0;
+	f = fuzz_real_dirs(&fresh);
+	if (!f)
 		return 0;
 	minor = data[0] % 3;
 	f->reply_max = FIX_REPLY_SIZE;
@@ -136,8 +112,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		fix4_count(f);
 	put_ops(&f->out, data + 2, size - 2, minor);
 	fix4_send_any(f);
-	if (f->answers != 1 ||
-	    (f->outcome == FIX_REPLY && f->reply_len > f->reply_max && !f->had_bulk))
-		abort();
+	fuzz_must_be_answered(f);
 	return 0;
 }

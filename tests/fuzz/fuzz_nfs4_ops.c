@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "nfs4/client/clients.h"
+#include "tests/fuzz/real_dirs.h"
 #include "tests/unit/nfs4_opens.h"
 
 #define CLIENTS 3
@@ -23,13 +24,12 @@
 #define SLOTS 8 /* opens and locks that are remembered */
 #define STEPS_MAX 64
 #define STEP_SIZE 8
-#define RUNS_PER_DIRECTORY 200
 #define A_DAY 86400u
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct fixture *f;
-static unsigned runs, inputs;
+static unsigned inputs;
 static const char *const names[] = { "a", "b", "c", "dir", "link", "none", "", ".." };
 static const char *const open_names[OWNERS] = { "open0", "open1" };
 static const char *const lock_names[OWNERS] = { "lock0", "lock1" };
@@ -47,33 +47,6 @@ struct step {
 	int client, owner, slot;
 	uint8_t x, y, z, w;
 };
-
-static void stop(void)
-{
-	if (f)
-		fix_stop(f);
-	f = NULL;
-}
-
-static bool start(void)
-{
-	static bool tried;
-	const char *why;
-
-	if (f && ++runs % RUNS_PER_DIRECTORY == 0)
-		stop();
-	if (f)
-		return true;
-	if (tried && runs == 0)
-		return false;
-	why = fix_start(&f);
-	if (why)
-		fprintf(stderr, "inputs are ignored: %s\n", why);
-	if (!tried)
-		atexit(stop);
-	tried = true;
-	return f != NULL;
-}
 
 static void make_files(void)
 {
@@ -303,7 +276,10 @@ static void end(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	if (!start())
+	bool fresh;
+
+	f = fuzz_real_dirs(&fresh);
+	if (!f)
 		return 0;
 	inputs++;
 	begin();
