@@ -138,28 +138,15 @@ static void expect(struct ss_rdma *c, const uint8_t *msg, size_t len, struct ss_
 	w->users++;
 }
 
-/* Sends that wait for the server's Receives fill the queue; only replies that are taken make room.
- */
-static bool wait_for_room(struct ss_rdma *c)
+bool ss_rdma_has_room(const struct ss_rdma *c)
 {
-	const struct timespec pause = { .tv_nsec = 1000000 };
-	int64_t until = ss_now_ms() + SS_HANG_MS;
-
-	while (c->conn.sends_busy + 1 >= c->conn.o.sends && !c->ended) {
-		if (c->muted)
-			return false;
-		if (ss_now_ms() > until)
-			ss_finding("rdma: the server does not take what its credits allow");
-		if (!ss_rdma_poll(c))
-			nanosleep(&pause, NULL);
-	}
-	return !c->ended;
+	return c->conn.sends_busy + 1 < c->conn.o.sends;
 }
 
 void ss_rdma_send(struct ss_rdma *c, const uint8_t *msg, size_t len, struct ss_window *w)
 {
 	ss_rdma_poll(c);
-	if (!c->open || c->ended || c->debts.n == SS_DEBTS_MAX || !wait_for_room(c))
+	if (!c->open || c->ended || c->debts.n == SS_DEBTS_MAX || !ss_rdma_has_room(c))
 		return;
 	/* Before the Send: the answer may be quicker than we are. */
 	expect(c, msg, len, w);

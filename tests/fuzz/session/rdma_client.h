@@ -38,7 +38,10 @@ void ss_rdma_close(struct ss_rdma *c, bool reset);
 
 /* Window k for a call, and in v what segments' marks stand for. NULL: there is no memory. */
 struct ss_window *ss_rdma_window(struct ss_rdma *c, unsigned k, struct ss_values *v);
-/* One Send. w: the window that it may offer. */
+/* May another Send be posted? Those that wait for the server's Receives fill the queue; only
+ * replies that are taken make room. */
+bool ss_rdma_has_room(const struct ss_rdma *c);
+/* One Send, left out where there is no room. w: the window that it may offer. */
 void ss_rdma_send(struct ss_rdma *c, const uint8_t *msg, size_t len, struct ss_window *w);
 /* A header for an RPC message: inline if it fits, with chunks for replies that may be long. Returns
  * the size of what is to be sent, in out (SS_DATA_MAX). */

@@ -192,6 +192,21 @@ static struct ss_window *take_window(struct peer *p, unsigned k)
 	return w;
 }
 
+/* Everybody listens meanwhile: what others do not read may be the memory that the replies wait for,
+ * and the server closes who does not read for that long. */
+static void send_with_room(struct peer *p, const uint8_t *msg, size_t len, struct ss_window *w)
+{
+	int64_t since = ss_now_ms();
+
+	while (p->rdma.open && !p->rdma.ended && !p->rdma.muted && !ss_rdma_has_room(&p->rdma)) {
+		if (pump_once(10))
+			since = ss_now_ms();
+		if (ss_now_ms() - since > SS_HANG_MS)
+			ss_finding("rdma: the server does not take what its credits allow");
+	}
+	ss_rdma_send(&p->rdma, msg, len, w);
+}
+
 static void send_by_rdma(struct peer *p, const uint8_t *rpc, size_t len, unsigned k)
 {
 	uint8_t out[SS_DATA_MAX];
@@ -203,7 +218,7 @@ static void send_by_rdma(struct peer *p, const uint8_t *rpc, size_t len, unsigne
 	if (!len)
 		return;
 	keep(&p->last, &p->last_len, out, len);
-	ss_rdma_send(&p->rdma, out, len, w);
+	send_with_room(p, out, len, w);
 }
 
 static void send_record(struct peer *p, const struct ss_step *s)
@@ -239,7 +254,7 @@ static void send_raw_by_rdma(struct peer *p, const struct ss_step *s)
 	if (h.fixed)
 		ss_set_word(run.message, own_xid(h.xid));
 	keep(&p->last, &p->last_len, run.message, len);
-	ss_rdma_send(&p->rdma, run.message, len, w);
+	send_with_room(p, run.message, len, w);
 }
 
 static void send_raw(struct peer *p, const struct ss_step *s)
@@ -266,7 +281,7 @@ static void repeat(struct peer *p, const struct ss_step *s)
 		struct ss_window *w = take_window(to, 0);
 
 		if (w)
-			ss_rdma_send(&to->rdma, p->last, p->last_len, w);
+			send_with_room(to, p->last, p->last_len, w);
 	}
 }
 
