@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "lib/checked.h"
 #include "tests/unit/nfs4_valid_errors.h"
 
 /* A test that goes on after this would read nonsense. Not criterion's: fuzz targets use the
@@ -30,7 +32,37 @@ static struct {
 	uint32_t results;
 	uint32_t minor;
 	struct fix4_session *session;
+	uint32_t op[128]; /* numbers of the first ones */
 } now;
+
+/*
+ * tests/nfs4-errors reads in the programs' logs which failures they have seen: one line for each,
+ * once in a process, if RINGNFS_SHOW_ERRORS is set.
+ */
+static void show_error(uint32_t opnum, uint32_t status)
+{
+	static uint8_t shown[NFS4_MINOR_MAX + 1][128][256];
+	uint32_t row = opnum % 128,
+		 column = status % 256; /* no two statuses or operations share one */
+	char line[64];
+	int len;
+
+	if (now.minor > NFS4_MINOR_MAX || shown[now.minor][row][column] ||
+	    !getenv("RINGNFS_SHOW_ERRORS"))
+		return;
+	shown[now.minor][row][column] = 1;
+	len = snprintf(line, sizeof(line), "nfs4-error %u %u %u\n", now.minor, opnum, status);
+	if (write(STDERR_FILENO, line, (size_t)len) != len)
+		perror("nfs4-error");
+}
+
+static void check_error(uint32_t opnum, uint32_t status)
+{
+	must(nfs4_error_is_valid(opnum, now.minor, status), "operation %u must not answer %u",
+	     opnum, status);
+	if (status != NFS4_OK)
+		show_error(opnum, status);
+}
 
 void fix4_begin_bare(struct fixture *f, uint32_t minor, const char *tag)
 {
@@ -62,12 +94,16 @@ void fix4_begin(struct fixture *f, struct fix4_session *s)
 void fix4_op(struct fixture *f, uint32_t opnum)
 {
 	xdr_put_u32(&f->out, opnum);
+	if (now.count < rn_array_size(now.op))
+		now.op[now.count] = opnum;
 	now.count++;
 }
 
 void fix4_count(struct fixture *f)
 {
 	(void)f;
+	if (now.count < rn_array_size(now.op))
+		now.op[now.count] = 0;
 	now.count++;
 }
 
@@ -75,6 +111,18 @@ void fix4_send_any(struct fixture *f)
 {
 	xdr_patch_u32(&f->out, now.count_at, now.count);
 	fix_send(f);
+}
+
+/* Whatever the test goes on to read: the last result is the one that failed. */
+static void check_failure(uint32_t status)
+{
+	uint32_t opnum, n = now.results;
+
+	if (status == NFS4_OK || n == 0 || n > now.count || n > rn_array_size(now.op))
+		return;
+	opnum = now.op[n - 1];
+	if (status != NFS4ERR_OP_ILLEGAL && opnum != 0)
+		check_error(opnum, status);
 }
 
 static uint32_t read_results(struct fixture *f)
@@ -88,6 +136,7 @@ static uint32_t read_results(struct fixture *f)
 	xdr_get_opaque(r, 1024, &len);
 	now.results = xdr_get_u32(r);
 	must(!r->err, "COMPOUND4res is cut short");
+	check_failure(status);
 	if (now.session && now.results > 0 && fix4_result(f, OP_SEQUENCE) == NFS4_OK) {
 		xdr_skip(r, NFS4_SESSIONID_SIZE + 16);
 		now.session->status_flags = xdr_get_u32(r);
@@ -118,8 +167,7 @@ uint32_t fix4_result(struct fixture *f, uint32_t opnum)
 	status = xdr_get_u32(&f->in);
 	must(!f->in.err, "the result of operation %u is cut short", opnum);
 	must(got == opnum, "result of operation %u, not %u", got, opnum);
-	must(nfs4_error_is_valid(got, now.minor, status), "operation %u must not answer %u", got,
-	     status);
+	check_error(got, status);
 	return status;
 }
 

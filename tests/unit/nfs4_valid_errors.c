@@ -1286,6 +1286,10 @@ bool nfs4_error_is_valid(uint32_t opnum, uint32_t minor, uint32_t status)
 	/* RFC 8881 section 18.35.4, case 9, which its table in section 15.2 does without. */
 	if (opnum == OP_EXCHANGE_ID && status == NFS4ERR_PERM)
 		return true;
+	/* Section 2.10.6.4: of any operation but SEQUENCE; the table forgets GETFH. */
+	if (opnum == OP_GETFH &&
+	    (status == NFS4ERR_REP_TOO_BIG || status == NFS4ERR_REP_TOO_BIG_TO_CACHE))
+		return true;
 	known = find(of_minor_1, rn_array_size(of_minor_1), opnum, status);
 	if (known < 1 && minor > 1)
 		known = find(of_minor_2, rn_array_size(of_minor_2), opnum, status);
