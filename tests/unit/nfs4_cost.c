@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What COMPOUNDs cost as Linux's client sends them, over the fixture's server: without a transport,
+ * in one thread, so that counts of instructions and system calls repeat.
+ *
+ *	nfs4_cost WHAT N [UID]
+ *
+ * does what is to be counted N times, between two getppid() that a trace of system calls shows;
+ * `nfs4_cost list` names what there is. tests/cost runs it under strace and callgrind.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "tests/unit/nfs4_opens.h"
+
+#define NAMES 10000
+#define DATA 4096
+
+static struct fixture *f;
+static struct op_client client;
+static struct op_owner owner;
+static struct op_file file;	 /* opened before the count begins */
+static struct vfs_fh plain, big; /* a file, and a directory of NAMES files */
+static struct nfs4_stateid lock;
+static unsigned round_nr;
+
+static void fail(const char *what)
+{
+	fprintf(stderr, "nfs4_cost: %s\n", what);
+	exit(1);
+}
+
+static void send_ok(void)
+{
+	if (fix4_send(f) != NFS4_OK)
+		fail("a COMPOUND failed");
+}
+
+static void begin(const struct vfs_fh *fh)
+{
+	op_begin(f, &client);
+	fix4_putfh(f, fh);
+}
+
+/* What Linux asks for, here and in each entry of a directory. */
+static void put_attrs(bool entry)
+{
+	uint32_t first = 1u << FATTR4_TYPE | 1u << FATTR4_CHANGE | 1u << FATTR4_SIZE |
+			 1u << FATTR4_FSID | 1u << FATTR4_FILEID;
+	static const uint32_t second[] = { FATTR4_MODE,	       FATTR4_NUMLINKS,
+					   FATTR4_OWNER,       FATTR4_OWNER_GROUP,
+					   FATTR4_RAWDEV,      FATTR4_SPACE_USED,
+					   FATTR4_TIME_ACCESS, FATTR4_TIME_METADATA,
+					   FATTR4_TIME_MODIFY, FATTR4_MOUNTED_ON_FILEID };
+	uint32_t word = 0;
+
+	for (size_t i = 0; i < sizeof(second) / sizeof(second[0]); i++)
+		word |= 1u << (second[i] - 32);
+	if (entry)
+		first |= 1u << FATTR4_RDATTR_ERROR | 1u << FATTR4_FILEHANDLE;
+	xdr_put_u32(&f->out, 2);
+	xdr_put_u32(&f->out, first);
+	xdr_put_u32(&f->out, word);
+}
+
+static void op_getattr(void)
+{
+	fix4_op(f, OP_GETATTR);
+	put_attrs(false);
+}
+
+static void put_access(void)
+{
+	fix4_op(f, OP_ACCESS);
+	xdr_put_u32(&f->out, 0x2d); /* read, modify, extend, execute */
+}
+
+static void do_getattr(void)
+{
+	begin(&plain);
+	op_getattr();
+	send_ok();
+}
+
+static void do_access(void)
+{
+	begin(&plain);
+	put_access();
+	op_getattr();
+	send_ok();
+}
+
+static void do_lookup(void)
+{
+	begin(&f->root);
+	fix4_lookup(f, "plain");
+	fix4_op(f, OP_GETFH);
+	op_getattr();
+	send_ok();
+}
+
+/* OPEN by name with what Linux sends along, and the open's stateid. */
+static void open_with(const struct op_how *how, struct op_file *out)
+{
+	begin(how->fh);
+	op_put_open(f, &owner, how);
+	fix4_op(f, OP_GETFH);
+	put_access();
+	op_getattr();
+	send_ok();
+	if (fix4_result(f, OP_PUTFH) != NFS4_OK || fix4_result(f, OP_OPEN) != NFS4_OK)
+		fail("OPEN failed");
+	op_get_open(f, &client, out);
+	if (fix4_result(f, OP_GETFH) != NFS4_OK)
+		fail("GETFH failed");
+	fix4_get_fh(f, &out->fh);
+}
+
+static void close_with(struct op_file *of)
+{
+	begin(&of->fh);
+	fix4_op(f, OP_CLOSE);
+	xdr_put_u32(&f->out, 0);
+	fix4_stateid(f, &of->sid);
+	send_ok();
+}
+
+static void do_open(void)
+{
+	struct op_file of;
+
+	open_with(&(struct op_how){ .fh = &f->root, .name = "plain", .access = 1 }, &of);
+	close_with(&of);
+}
+
+static void do_create(void)
+{
+	const struct op_how how = {
+		.fh = &f->root, .access = 2, .create = OP_UNCHECKED, .set_mode = true, .mode = 0644
+	};
+	struct op_how named = how;
+	struct op_file of;
+	char name[32];
+
+	snprintf(name, sizeof(name), "new%u", round_nr++);
+	named.name = name;
+	open_with(&named, &of);
+	close_with(&of);
+}
+
+static void do_remove(void)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "gone%u", round_nr++);
+	begin(&f->root);
+	fix4_op(f, OP_REMOVE);
+	fix4_name(f, name);
+	send_ok();
+}
+
+static void prepare_remove(unsigned n)
+{
+	char name[32];
+
+	for (unsigned i = 0; i < n; i++) {
+		snprintf(name, sizeof(name), "gone%u", i);
+		close(open(fix_path(f, name), O_CREAT | O_WRONLY, 0666));
+	}
+}
+
+static void do_read(void)
+{
+	begin(&file.fh);
+	fix4_op(f, OP_READ);
+	fix4_stateid(f, &file.sid);
+	xdr_put_u64(&f->out, 0);
+	xdr_put_u32(&f->out, DATA);
+	send_ok();
+}
+
+static void do_write(void)
+{
+	static char data[DATA];
+
+	begin(&file.fh);
+	fix4_op(f, OP_WRITE);
+	fix4_stateid(f, &file.sid);
+	xdr_put_u64(&f->out, 0);
+	xdr_put_u32(&f->out, 0); /* UNSTABLE4 */
+	xdr_put_opaque(&f->out, data, sizeof(data));
+	op_getattr();
+	send_ok();
+}
+
+static void do_lock(void)
+{
+	const struct op_range r = { .type = 2, .offset = 0, .length = 10 };
+	struct op_owner locker = { &client, "locker", 1 };
+	uint32_t status;
+
+	if (round_nr++ == 0)
+		status = op_lock_first(f, &owner, &locker, &file, &r, &lock, NULL);
+	else
+		status = op_lock(f, &locker, &file.fh, &r, &lock, NULL);
+	if (status != NFS4_OK || op_unlock(f, &owner, &file.fh, &r, &lock) != NFS4_OK)
+		fail("LOCK or LOCKU failed");
+}
+
+/* One call of READDIR; the cookie of the last entry, 0 at the end. */
+static uint64_t list_from(uint64_t cookie)
+{
+	struct xdr_in *in = &f->in;
+	uint32_t len;
+
+	begin(&big);
+	fix4_op(f, OP_READDIR);
+	xdr_put_u64(&f->out, cookie);
+	xdr_put_u64(&f->out, 0);
+	xdr_put_u32(&f->out, 1u << 17);
+	xdr_put_u32(&f->out, 1u << 18);
+	put_attrs(true);
+	send_ok();
+	fix4_result(f, OP_PUTFH);
+	fix4_result(f, OP_READDIR);
+	xdr_get_u64(in);
+	while (xdr_get_u32(in)) {
+		cookie = xdr_get_u64(in);
+		xdr_get_opaque(in, 255, &len);
+		xdr_skip(in, 4 * xdr_get_u32(in));
+		xdr_get_opaque(in, 4096, &len);
+	}
+	return xdr_get_u32(in) || in->err ? 0 : cookie;
+}
+
+static void do_readdir(void)
+{
+	uint64_t cookie = 0;
+
+	do
+		cookie = list_from(cookie);
+	while (cookie);
+}
+
+static void prepare_readdir(unsigned n)
+{
+	char name[32];
+
+	(void)n;
+	mkdir(fix_path(f, "big"), 0777);
+	for (unsigned i = 0; i < NAMES; i++) {
+		snprintf(name, sizeof(name), "big/f%u", i);
+		close(open(fix_path(f, name), O_CREAT | O_WRONLY, 0644));
+	}
+	if (fix4_handle(f, &client.session, &f->root, "big", &big) != NFS4_OK)
+		fail("no directory");
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+	void (*prepare)(unsigned n);
+} costs[] = {
+	{ "getattr", do_getattr, NULL },     { "access", do_access, NULL },
+	{ "lookup", do_lookup, NULL },	     { "open+close", do_open, NULL },
+	{ "create+close", do_create, NULL }, { "remove", do_remove, prepare_remove },
+	{ "read4k", do_read, NULL },	     { "write4k", do_write, NULL },
+	{ "lock+unlock", do_lock, NULL },    { "readdir10000", do_readdir, prepare_readdir },
+};
+
+static void make_file(const char *name, unsigned uid)
+{
+	char data[DATA] = { 1 };
+	int fd = open(fix_path(f, name), O_CREAT | O_WRONLY, 0644);
+
+	if (fd < 0 || write(fd, data, sizeof(data)) != DATA || fchown(fd, uid, uid) < 0)
+		fail("no file");
+	close(fd);
+}
+
+static void start(unsigned uid)
+{
+	const char *why = fix_start(&f);
+
+	if (why)
+		fail(why);
+	f->uid = f->gid = uid;
+	chmod(f->dir[0], 0777);
+	make_file("plain", uid);
+	make_file("data", uid);
+	if (op_client_new(f, &client, 2, "client") != NFS4_OK)
+		fail("no client");
+	owner = (struct op_owner){ &client, "owner", 1 };
+	open_with(&(struct op_how){ .fh = &f->root, .name = "data", .access = 3 }, &file);
+	if (fix4_handle(f, &client.session, &f->root, "plain", &plain) != NFS4_OK)
+		fail("no file");
+}
+
+int main(int argc, char **argv)
+{
+	unsigned n = argc > 2 ? (unsigned)atoi(argv[2]) : 1;
+
+	for (size_t i = 0; argc > 1 && i < sizeof(costs) / sizeof(costs[0]); i++) {
+		if (strcmp(argv[1], "list") == 0)
+			puts(costs[i].name);
+		if (strcmp(argv[1], costs[i].name) != 0)
+			continue;
+		start(argc > 3 ? (unsigned)atoi(argv[3]) : 0);
+		if (costs[i].prepare)
+			costs[i].prepare(n);
+		syscall(SYS_getppid);
+		for (unsigned k = 0; k < n; k++)
+			costs[i].run();
+		syscall(SYS_getppid);
+		fix_stop(f);
+	}
+	return 0;
+}
