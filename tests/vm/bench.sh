@@ -1,51 +1,93 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# This server beside the kernel's, in one machine, on one ext4 image, by turns; prints a table.
+# This server beside the kernel's, in one machine, on one ext4 image, by turns; prints a table for each version of NFS.
 #   bench.sh       on the host: boots the machine and runs itself there (`make bench` does)
-# BENCH_KERNEL, BENCH_RDMA, BENCH_ROUNDS, BENCH_MIB set the scene. All figures are rates, of which the
-# median of the rounds is shown; a ratio over 1 means that ringnfsd is faster. A machine that
-# is emulated in software says how the two compare in cycles spent, not how fast hardware is.
+# BENCH_KERNEL, BENCH_RDMA, BENCH_VERS, BENCH_PROTOS, BENCH_ROUNDS, BENCH_MIB and BENCH_METRICS set the scene. All
+# figures are rates, of which the median of the rounds is shown; a ratio over 1 means that ringnfsd is faster. A machine
+# that is emulated in software says how the two compare in cycles spent, not how fast hardware is. Neither server
+# delegates; BENCH_DELEGATIONS=1 lets them, where they can.
 if [ -z "${VMDIR:-}" ]; then
 	here=$(cd "$(dirname "$0")" && pwd)
-	exec "$here/run" --kernel "${BENCH_KERNEL:-6.1}" --rdma "${BENCH_RDMA:-rxe}" --timeout 1500 \
-		--env BENCH_ROUNDS="${BENCH_ROUNDS:-3}" --env BENCH_MIB="${BENCH_MIB:-32}" \
-		--env BENCH_OTHER="${BENCH_OTHER:-ringnfsd}" "$here/bench.sh"
+	for v in VERS PROTOS ROUNDS MIB METRICS DELEGATIONS OTHER; do
+		name=BENCH_$v
+		[ -z "${!name:-}" ] || set -- "$@" --env "$name=${!name}"
+	done
+	exec ${BENCH_RUN:-"$here/run"} --kernel "${BENCH_KERNEL:-6.1}" --rdma "${BENCH_RDMA:-rxe}" --timeout 2400 "$@" "$here/bench.sh"
 fi
 
+VERSIONS=${BENCH_VERS:-3 4.2}
+[ "$VERSIONS" = 3 ] || export KNFSD_V4=1
+KNFSD_DELEGATIONS=${BENCH_DELEGATIONS:-0}
 . "$VMDIR/guest/lib.sh"
-ROUNDS=${BENCH_ROUNDS:-3} MIB=${BENCH_MIB:-32}
+ROUNDS=${BENCH_ROUNDS:-2} MIB=${BENCH_MIB:-32} FILES=200
 OUT=/run/bench
-metrics="seqwrite seqread randread randwrite create stat unlink list"
+metrics=${BENCH_METRICS:-seqwrite seqread randread randwrite create read stat unlink list lock}
 declare -A text=(
 	[seqwrite]="sequential write, 1 MiB, MiB/s" [seqread]="sequential read, 1 MiB, MiB/s"
 	[randread]="random read, 4 KiB, /s" [randwrite]="random write, 4 KiB, /s"
-	[create]="create 1 KiB files, /s" [stat]="open and stat, /s" [unlink]="unlink, /s"
-	[list]="list 10,000 with attributes, /s")
+	[create]="create 1 KiB files, /s" [read]="open, read, close, /s"
+	[stat]="attributes of a file, /s" [unlink]="unlink, /s"
+	[list]="list 10,000 with attributes, /s" [lock]="lock and unlock, /s")
 
-put() { echo "$2" >>"$OUT/$1" || exit 1; }
-# measure PROTO SERVER: each metric once.
+# measure_one METRIC DIR
+measure_one() {
+	case $1 in
+	seqwrite) vm_prog vmbench "$1" "$MIB" "$2/w/file" ;;
+	seqread) drop_caches; vm_prog vmbench "$1" "$MIB" "$2/w/file" ;;
+	rand*) vm_prog vmbench "$1" 800 "$2/w/file" ;;
+	create | stat | unlink) vm_prog vmbench "$1" $FILES "$2/w" ;;
+	read) drop_caches; vm_prog vmbench "$1" $FILES "$2/w" ;;
+	list) drop_caches; vm_prog vmbench "$1" "$2/big" ;;
+	lock) vm_prog vmbench "$1" 400 "$2/w/locked" ;;
+	esac
+}
+# measure VERS PROTO SERVER: each metric once.
 measure() {
-	local dir=/mnt/$2 pre=$1.$2 a b c
-	mkdir -p $dir/w.$2
-	put $pre.seqwrite "$(vm_prog vmbench seqwrite "$MIB" $dir/w.$2/file)"
-	drop_caches
-	put $pre.seqread "$(vm_prog vmbench seqread "$MIB" $dir/w.$2/file)"
-	put $pre.randread "$(vm_prog vmbench randread 800 $dir/w.$2/file)"
-	put $pre.randwrite "$(vm_prog vmbench randwrite 800 $dir/w.$2/file)"
-	read -r a b c <<<"$(vm_prog vmbench small 200 $dir/w.$2)"
-	put $pre.create "$a"
-	put $pre.stat "$b"
-	put $pre.unlink "$c"
-	drop_caches
-	put $pre.list "$(vm_prog vmbench list $dir/big)"
-	rm -r $dir/w.$2
+	local dir=/mnt/$3 m rate
+	mkdir -p "$dir/w"
+	for m in $metrics; do
+		# NFSv3's locks are another protocol, which is not mounted here.
+		[ "$m" != lock ] || [ "$1" != 3 ] || continue
+		rate=$(measure_one $m $dir) && echo "$rate" >>"$OUT/$1.$2.$3.$m" || die "$m of $3, version $1, $2"
+	done
+	rm -r "$dir/w"
 }
-mount_server() {
-	ports_of "$2"
-	nfs_mount 3 "$1" /export/ext4 /mnt/$2 nosharecache
+mount_server() { # VERS PROTO SERVER
+	ports_of "$3"
+	SERVER=$3 nfs_mount "$1" "$2" /export/ext4 "/mnt/$3" nosharecache
 }
-median() { sort -g "$1" | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
+# compare VERS PROTO: by turns, and each is first every other time.
+compare() {
+	local server round order
+	for server in $servers; do mount_server "$1" "$2" "$server" || die "$server: no mount of version $1 by $2"; done
+	for ((round = 1; round <= ROUNDS; round++)); do
+		order=$servers
+		[ $((round % 2)) = 1 ] || order=$(echo "$servers" | awk '{ for (i = NF; i; i--) print $i }')
+		for server in $order; do measure "$1" "$2" "$server"; done
+	done
+	for server in $servers; do umount "/mnt/$server"; done
+}
+median() { sort -g "$1" 2>/dev/null | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
+table() { # VERS
+	local proto m k r
+	echo "NFSv$1 on ext4, kernel $(uname -r), $RDMA; median of $ROUNDS rounds; ratio = ringnfsd / knfsd"
+	printf '%-34s' ""
+	for proto in $protos; do printf ' | %-28s' "${proto^^}"; done
+	printf '\n%-34s' "all are rates: higher is better"
+	for proto in $protos; do printf ' | %9s %9s %8s' knfsd ringnfsd ratio; done
+	echo
+	for m in $metrics; do
+		ls $OUT/$1.*.$m >/dev/null 2>&1 || continue
+		printf '%-34s' "${text[$m]}"
+		for proto in $protos; do
+			k=$(median $OUT/$1.$proto.knfsd.$m)
+			r=$(median $OUT/$1.$proto.ringnfsd.$m)
+			awk -v k="$k" -v r="${r:-0}" 'BEGIN { printf " | %9.1f %9.1f %8.2f", k, r, r / k }'
+		done
+		echo
+	done
+}
 
 net_up || die "no RDMA device"
 mkdir -p $STATE $OUT /export/ext4/big
@@ -61,29 +103,8 @@ else
 fi
 protos=tcp
 [ "$RDMA" = none ] || protos="rdma tcp"
-for proto in $protos; do
-	for server in $servers; do mount_server $proto $server || die "$server: no mount by $proto"; done
-	for ((round = 1; round <= ROUNDS; round++)); do
-		# By turns, and each is first every other time.
-		order=$servers
-		[ $((round % 2)) = 1 ] || order=$(echo $servers | awk '{ for (i = NF; i; i--) print $i }')
-		for server in $order; do measure $proto $server; done
-	done
-	for server in $servers; do umount /mnt/$server; done
-done
-
-echo "NFSv3 on ext4, kernel $(uname -r), $RDMA; median of $ROUNDS rounds; ratio = ringnfsd / knfsd"
-printf '%-34s' ""
-for proto in $protos; do printf ' | %-28s' "${proto^^}"; done
-printf '\n%-34s' "all are rates: higher is better"
-for proto in $protos; do printf ' | %9s %9s %8s' knfsd ringnfsd ratio; done
-echo
-for m in $metrics; do
-	printf '%-34s' "${text[$m]}"
-	for proto in $protos; do
-		k=$(median $OUT/$proto.knfsd.$m)
-		r=$(median $OUT/$proto.ringnfsd.$m 2>/dev/null)
-		awk -v k="$k" -v r="${r:-0}" 'BEGIN { printf " | %9.1f %9.1f %8.2f", k, r, r / k }'
-	done
-	echo
+protos=${BENCH_PROTOS:-$protos}
+for vers in $VERSIONS; do
+	for proto in $protos; do compare "$vers" "$proto"; done
+	table "$vers"
 done

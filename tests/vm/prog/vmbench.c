@@ -6,8 +6,12 @@
  *   vmbench seqread MIB FILE        1 MiB reads, MiB/s; the caller empties the cache before
  *   vmbench randread OPS FILE       4 KiB O_DIRECT reads by 4 processes, operations/s
  *   vmbench randwrite OPS FILE      4 KiB O_DIRECT writes by 4 processes, operations/s
- *   vmbench small N DIR             create with 1 KiB, stat, unlink of N files: three rates
+ *   vmbench create N DIR            N files created with 1 KiB and closed, files/s
+ *   vmbench read N DIR              these opened, read and closed, files/s
+ *   vmbench stat N DIR              their attributes asked of the server, ten times each, calls/s
+ *   vmbench unlink N DIR            these removed, files/s
  *   vmbench list DIR                entries listed with their attributes, entries/s
+ *   vmbench lock N FILE             a byte range locked and unlocked, pairs/s
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -106,41 +110,67 @@ static void random_io(bool writing, unsigned ops, const char *path)
 	printf("%.2f\n", ops / (now() - start));
 }
 
-static void small_files(unsigned n, const char *dir)
+enum { SMALL = 1024, STATS = 10 };
+
+static void create_one(const char *path)
 {
-	char path[512], data[1024] = { 1 };
-	double times[4];
-	struct stat st;
+	char data[SMALL] = { 1 };
+	int fd = open_file(path, O_WRONLY | O_CREAT | O_EXCL);
 
-	times[0] = now();
-	for (unsigned i = 0; i < n; i++) {
-		int fd;
+	if (write(fd, data, sizeof(data)) != sizeof(data) || close(fd) < 0)
+		err(1, "%s", path);
+}
 
-		snprintf(path, sizeof(path), "%s/small.%u", dir, i);
-		fd = open_file(path, O_WRONLY | O_CREAT | O_EXCL);
-		if (write(fd, data, sizeof(data)) != sizeof(data) || close(fd) < 0)
+static void read_one(const char *path)
+{
+	char data[SMALL + 1];
+	int fd = open_file(path, O_RDONLY);
+
+	if (read(fd, data, sizeof(data)) != SMALL || close(fd) < 0)
+		err(1, "%s", path);
+}
+
+/* A plain stat may be answered from memory. */
+static void stat_one(const char *path)
+{
+	struct statx stx;
+
+	for (int i = 0; i < STATS; i++) {
+		if (statx(AT_FDCWD, path, AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &stx) < 0)
 			err(1, "%s", path);
 	}
-	times[1] = now();
-	for (unsigned i = 0; i < n; i++) {
-		int fd;
+}
 
-		/* Opening asks the server: a plain stat may be answered from memory. */
-		snprintf(path, sizeof(path), "%s/small.%u", dir, i);
-		fd = open_file(path, O_RDONLY);
-		if (fstat(fd, &st) < 0 || st.st_size != sizeof(data))
-			err(1, "%s", path);
-		close(fd);
-	}
-	times[2] = now();
+static void unlink_one(const char *path)
+{
+	if (unlink(path) < 0)
+		err(1, "%s", path);
+}
+
+static void small_files(void (*one)(const char *path), unsigned each, unsigned n, const char *dir)
+{
+	double start = now();
+	char path[512];
+
 	for (unsigned i = 0; i < n; i++) {
 		snprintf(path, sizeof(path), "%s/small.%u", dir, i);
-		if (unlink(path) < 0)
+		one(path);
+	}
+	printf("%.2f\n", n * each / (now() - start));
+}
+
+static void locks(unsigned n, const char *path)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_len = 10 }, unlock = { .l_type = F_UNLCK };
+	int fd = open_file(path, O_RDWR | O_CREAT);
+	double start = now();
+
+	for (unsigned i = 0; i < n; i++) {
+		if (fcntl(fd, F_SETLK, &lock) < 0 || fcntl(fd, F_SETLK, &unlock) < 0)
 			err(1, "%s", path);
 	}
-	times[3] = now();
-	printf("%.2f %.2f %.2f\n", n / (times[1] - times[0]), n / (times[2] - times[1]),
-	       n / (times[3] - times[2]));
+	printf("%.2f\n", n / (now() - start));
+	close(fd);
 }
 
 static void list(const char *path)
@@ -171,8 +201,16 @@ int main(int argc, char **argv)
 		sequential(cmd[3] == 'w', n, argv[3]);
 	else if (n && (strcmp(cmd, "randread") == 0 || strcmp(cmd, "randwrite") == 0))
 		random_io(cmd[4] == 'w', n, argv[3]);
-	else if (n && strcmp(cmd, "small") == 0)
-		small_files(n, argv[3]);
+	else if (n && strcmp(cmd, "create") == 0)
+		small_files(create_one, 1, n, argv[3]);
+	else if (n && strcmp(cmd, "read") == 0)
+		small_files(read_one, 1, n, argv[3]);
+	else if (n && strcmp(cmd, "stat") == 0)
+		small_files(stat_one, STATS, n, argv[3]);
+	else if (n && strcmp(cmd, "unlink") == 0)
+		small_files(unlink_one, 1, n, argv[3]);
+	else if (n && strcmp(cmd, "lock") == 0)
+		locks(n, argv[3]);
 	else if (argc == 3 && strcmp(cmd, "list") == 0)
 		list(argv[2]);
 	else
