@@ -92,20 +92,17 @@ static const struct access_bit file_bits[] = {
 	{ 0, 0 },
 };
 
-static int run_access(struct nfs3_op *op, uint32_t want, uint32_t *granted)
+static int run_access(struct nfs3_op *op, uint32_t want, uint32_t *granted, struct vfs_attr *attr)
 {
 	const struct access_bit *bits;
 	unsigned may = 0, got;
-	struct vfs_attr attr;
-	int rc = vfs_getattr(&op->ctx, op->node[0], &attr);
+	int rc;
 
-	if (rc < 0)
-		return rc;
-	bits = S_ISDIR(attr.mode) ? dir_bits : file_bits;
+	bits = S_ISDIR(vfs_node_type(op->node[0])) ? dir_bits : file_bits;
 	for (unsigned i = 0; bits[i].bit; i++)
 		if (want & bits[i].bit)
 			may |= bits[i].may;
-	rc = vfs_access(&op->ctx, op->node[0], may, &got);
+	rc = vfs_access(&op->ctx, op->node[0], may, &got, attr);
 	if (rc < 0)
 		return rc;
 	*granted = 0;
@@ -119,6 +116,7 @@ enum rpc_run nfs3_access(struct rpc_request *req, void *args)
 {
 	struct nfs3_access_args *a = args;
 	struct nfs3_op *op = nfs3_op_begin(req);
+	struct vfs_attr attr;
 	uint32_t granted = 0;
 	int rc;
 
@@ -126,10 +124,13 @@ enum rpc_run nfs3_access(struct rpc_request *req, void *args)
 		return RPC_RUN_SYSTEM_ERR;
 	rc = nfs3_op_open(op, &a->fh, 0);
 	if (rc == 0)
-		rc = run_access(op, a->want, &granted);
+		rc = run_access(op, a->want, &granted, &attr);
 	nfs3_put_status(op, rc);
-	nfs3_put_attr_of(op, op->node[0]);
-	if (rc == 0)
+	if (rc != 0) {
+		nfs3_put_attr_of(op, op->node[0]);
+	} else {
+		nfs3_put_post_op_attr(&req->out, &attr);
 		xdr_put_u32(&req->out, granted);
+	}
 	return nfs3_op_end(op, rc);
 }

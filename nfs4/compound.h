@@ -77,6 +77,11 @@ struct nfs4_compound {
 	 * operation ends, its result is kept with the owner as the answer to a replay. */
 	struct nfs4_owner *seq_owner;
 
+	/* Attributes that the operation before has looked at anyway, of the current filehandle as
+	 * it left it: of use to the next operation only. */
+	struct vfs_attr seen;
+	uint32_t seen_index; /* of the operation that may use them; 0: none */
+
 	/* For operations that wait. */
 	union {
 		struct vfs_io io;

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include "vfs/acting.h"
+#include "vfs/change.h"
+#include "vfs/export_private.h"
 #include "vfs/node_open.h"
 
 int vfs_access_check(struct vfs_ctx *ctx, struct vfs_node *n, int amode)
@@ -99,34 +101,88 @@ int vfs_open_check(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want)
 	return rc;
 }
 
-/* One right out of vfs_may; -EACCES and its like become "no". */
-static int ask(struct vfs_ctx *ctx, struct vfs_node *n, int amode, unsigned right,
-	       unsigned *granted)
+/* Rights that can be asked for together, in one call of the kernel. */
+#define PLAIN (VFS_MAY_READ | VFS_MAY_WRITE | VFS_MAY_EXEC)
+
+static int amode_of(unsigned rights)
 {
-	int rc = vfs_access_check(ctx, n, amode);
+	return (rights & VFS_MAY_READ ? R_OK : 0) |
+	       (rights & (VFS_MAY_WRITE | VFS_MAY_DELETE) ? W_OK : 0) |
+	       (rights & (VFS_MAY_EXEC | VFS_MAY_DELETE) ? X_OK : 0);
+}
+
+/* Grants rights if the caller has them all; -EACCES and its like become "no". */
+static int ask(struct vfs_ctx *ctx, struct vfs_node *n, unsigned rights, unsigned *granted)
+{
+	int rc = rights ? vfs_access_check(ctx, n, amode_of(rights)) : 0;
 
 	if (rc == 0)
-		*granted |= right;
+		*granted |= rights;
 	return rc == -EACCES || rc == -EPERM || rc == -EROFS ? 0 : rc;
 }
 
-int vfs_access(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want, unsigned *granted)
+static bool has_group(const struct vfs_cred *cred, uint32_t gid)
 {
+	for (uint32_t i = 0; i < cred->ngroups; i++) {
+		if (cred->groups[i] == gid)
+			return true;
+	}
+	return cred->gid == gid;
+}
+
+/* What the mode lets one expect that the caller may. It is but a guess: the kernel is asked. */
+static unsigned expected(const struct vfs_ctx *ctx, const struct statx *sx)
+{
+	unsigned bits = sx->stx_mode;
+
+	if (ctx->cred.uid == 0)
+		return PLAIN;
+	if (ctx->cred.uid == sx->stx_uid)
+		bits >>= 6;
+	else if (has_group(&ctx->cred, sx->stx_gid))
+		bits >>= 3;
+	return (bits & 4 ? VFS_MAY_READ : 0u) | (bits & 2 ? VFS_MAY_WRITE : 0u) |
+	       (bits & 1 ? VFS_MAY_EXEC : 0u);
+}
+
+/* What is expected is asked for at once: if it is granted, so is each of it. All else by itself. */
+static int ask_each(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want, unsigned expect,
+		    unsigned *granted)
+{
+	int rc = ask(ctx, n, want & expect, granted);
+
+	for (unsigned right = VFS_MAY_READ; rc == 0 && right <= VFS_MAY_DELETE; right <<= 1) {
+		if ((want & right & ~*granted) && (want & expect) != right)
+			rc = ask(ctx, n, right, granted);
+	}
+	return rc;
+}
+
+int vfs_access(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want, unsigned *granted,
+	       struct vfs_attr *attr)
+{
+	int64_t clock = vfs_change_clock(n->mnt->changes);
+	unsigned expect;
 	struct statx sx;
 	int rc = vfs_node_stat(n, &sx);
 
 	*granted = 0;
+	if (rc != 0)
+		return rc;
+	if (attr)
+		vfs_attr_from_statx(n->mnt, &sx, clock, attr);
 	if (ctx->access.flags & VFS_RO)
 		want &= ~(unsigned)(VFS_MAY_WRITE | VFS_MAY_DELETE);
-	if (n->type != S_IFDIR)
+	expect = expected(ctx, &sx);
+	if (n->type == S_IFDIR) {
+		/* Write and search together are what deleting needs. */
+		if ((want & VFS_MAY_DELETE) && (expect & VFS_MAY_WRITE) && (expect & VFS_MAY_EXEC))
+			expect |= VFS_MAY_DELETE;
+	} else {
 		want &= ~(unsigned)VFS_MAY_DELETE;
-	if (rc == 0 && (want & VFS_MAY_READ))
-		rc = ask(ctx, n, R_OK, VFS_MAY_READ, granted);
-	if (rc == 0 && (want & VFS_MAY_WRITE))
-		rc = ask(ctx, n, W_OK, VFS_MAY_WRITE, granted);
-	if (rc == 0 && (want & VFS_MAY_EXEC))
-		rc = ask(ctx, n, X_OK, VFS_MAY_EXEC, granted);
-	if (rc == 0 && (want & VFS_MAY_DELETE))
-		rc = ask(ctx, n, W_OK | X_OK, VFS_MAY_DELETE, granted);
-	return rc;
+		/* Without any such bit nobody may execute a file, not even root. */
+		if ((sx.stx_mode & 0111) == 0)
+			want &= ~(unsigned)VFS_MAY_EXEC;
+	}
+	return ask_each(ctx, n, want, expect, granted);
 }

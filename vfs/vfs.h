@@ -92,8 +92,9 @@ int vfs_peek(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32
 enum vfs_may { VFS_MAY_READ = 1, VFS_MAY_WRITE = 2, VFS_MAY_EXEC = 4, VFS_MAY_DELETE = 8 };
 /* Which of want the caller may: exactly as the kernel would decide (ACLs too). VFS_MAY_DELETE is
  * about entries of a directory: write and search. *granted on success. A read-only export grants no
- * write. */
-int vfs_access(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want, unsigned *granted);
+ * write. attr may be NULL: the node's attributes, which are looked at anyway. */
+int vfs_access(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want, unsigned *granted,
+	       struct vfs_attr *attr);
 
 /* May the caller open the file to read, write or both (VFS_MAY_READ, VFS_MAY_WRITE)? What the
  * kernel says under the caller's identity; the owner has no rights beyond the mode here, and who
@@ -108,8 +109,9 @@ int vfs_readlink(struct vfs_ctx *ctx, struct vfs_node *n, char *buf, uint32_t si
 
 enum vfs_create_how { VFS_UNCHECKED, VFS_GUARDED, VFS_EXCLUSIVE };
 /* A regular file. EXCLUSIVE: verf (8 bytes) is kept in atime and mtime, so that a repeated create
- * is recognised after a restart too; the times of sa (which may be NULL then) are not used. UNCHECKED
- * on an existing file sets its size if sa says so, and nothing else; -VFS_ESHARE (vfs/share.h): somebody denies it. */
+ * is recognised after a restart too; the times of sa (which may be NULL then) are not used.
+ * UNCHECKED on an existing file sets its size if sa says so, and nothing else; -VFS_ESHARE
+ * (vfs/share.h): somebody denies it. */
 int vfs_create(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len,
 	       enum vfs_create_how how, const struct vfs_setattr *sa, const uint8_t verf[8],
 	       struct vfs_node **out, struct vfs_attr *attr);

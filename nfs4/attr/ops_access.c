@@ -39,12 +39,16 @@ struct answer {
 static int ask(struct nfs4_compound *c, unsigned want, unsigned *may)
 {
 	struct nfs4_place *p = &c->current;
+	int rc;
 
 	if (p->kind == NFS4_PSEUDO) {
 		*may = VFS_MAY_READ | VFS_MAY_EXEC;
 		return NFS4_OK;
 	}
-	return nfs4_status(c->minor, vfs_access(&p->ctx, p->node, want, may));
+	rc = vfs_access(&p->ctx, p->node, want, may, &c->seen);
+	if (rc == 0)
+		c->seen_index = c->index + 1; /* as a rule GETATTR comes next */
+	return nfs4_status(c->minor, rc);
 }
 
 static int check(struct nfs4_compound *c, uint32_t want, const struct access_bit *bits, unsigned n,

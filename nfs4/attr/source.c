@@ -51,6 +51,10 @@ static int get_attr(struct nfs4_compound *c, struct nfs4_place *p, struct nfs4_a
 {
 	if (p->kind == NFS4_PSEUDO)
 		return nfs4_pseudo_attr(c, p, &src->attr);
+	if (p == &c->current && c->seen_index > 0 && c->seen_index == c->index) {
+		src->attr = c->seen;
+		return NFS4_OK;
+	}
 	return nfs4_status(c->minor, vfs_getattr(&p->ctx, p->node, &src->attr));
 }
 

@@ -55,7 +55,7 @@ int nfs4_find_name(struct nfs4_compound *c, const struct nfs4_name *name, struct
 static int may_search(struct nfs4_compound *c)
 {
 	unsigned granted = 0;
-	int rc = vfs_access(&c->current.ctx, c->current.node, VFS_MAY_EXEC, &granted);
+	int rc = vfs_access(&c->current.ctx, c->current.node, VFS_MAY_EXEC, &granted, NULL);
 
 	if (rc < 0)
 		return nfs4_status(c->minor, rc);

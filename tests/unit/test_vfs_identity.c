@@ -173,16 +173,16 @@ Test(vfs_identity, the_kernel_decides_for_each_user)
 	stranger = as_user(&f, 1001, 200);
 	root = f.ctx;
 
-	cr_assert_eq(vfs_access(&owner, n, 7, &got), 0);
+	cr_assert_eq(vfs_access(&owner, n, 7, &got, NULL), 0);
 	cr_expect_eq(got, VFS_MAY_READ | VFS_MAY_WRITE);
-	cr_assert_eq(vfs_access(&member, n, 7, &got), 0);
+	cr_assert_eq(vfs_access(&member, n, 7, &got, NULL), 0);
 	cr_expect_eq(got, VFS_MAY_READ);
-	cr_assert_eq(vfs_access(&stranger, n, 7, &got), 0);
+	cr_assert_eq(vfs_access(&stranger, n, 7, &got, NULL), 0);
 	cr_expect_eq(got, 0);
-	cr_assert_eq(vfs_access(&root, n, 7, &got), 0);
+	cr_assert_eq(vfs_access(&root, n, 7, &got, NULL), 0);
 	cr_expect_eq(got, VFS_MAY_READ | VFS_MAY_WRITE);
 	owner.access.flags = VFS_RO;
-	cr_assert_eq(vfs_access(&owner, n, 7, &got), 0);
+	cr_assert_eq(vfs_access(&owner, n, 7, &got, NULL), 0);
 	cr_expect_eq(got, VFS_MAY_READ);
 	cr_expect_eq(vfs_may_write(&owner, n), -EROFS);
 
