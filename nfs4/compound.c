@@ -194,7 +194,8 @@ void nfs4_compound_resume(struct nfs4_compound *c, int status)
 	struct rpc_request *req = c->req;
 	enum rpc_run how;
 
-	status = end_op(c, status);
+	if (status != NFS4_REPLAYED)
+		status = end_op(c, status);
 	how = status == NFS4_OK ? run_ops(c) : end_compound(c, status);
 	if (how != RPC_RUN_PENDING)
 		rpc_complete(req, how);

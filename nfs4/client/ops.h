@@ -81,6 +81,12 @@ struct nfs4_sequence_args {
 };
 void nfs4_decode_sequence(struct nfs4_compound *c, void *args);
 int nfs4_sequence(struct nfs4_compound *c, void *args);
+#define NFS4_SEQUENCE_RESULT (NFS4_SESSIONID_SIZE + 20u) /* bytes */
+/* Its result; alive: the client's state has not expired. */
+void nfs4_put_sequence(struct nfs4_compound *c, const struct nfs4_sequence_args *a,
+		       const struct nfs4_session *s, bool alive);
+/* What it says of the session's slots. s->lock is held. */
+void nfs4_sequence_slots(struct nfs4_sequence_args *a, const struct nfs4_session *s);
 
 struct nfs4_set_ssv_args {
 	uint32_t ssv_len, digest_len;

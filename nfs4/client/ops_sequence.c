@@ -33,7 +33,7 @@ static uint32_t status_flags(const struct nfs4_client *cl, bool alive)
 	return flags;
 }
 
-static void put_result(struct nfs4_compound *c, const struct nfs4_sequence_args *a,
+void nfs4_put_sequence(struct nfs4_compound *c, const struct nfs4_sequence_args *a,
 		       const struct nfs4_session *s, bool alive)
 {
 	xdr_put_fixed(c->out, a->session, sizeof(a->session));
@@ -44,45 +44,6 @@ static void put_result(struct nfs4_compound *c, const struct nfs4_sequence_args 
 	xdr_put_u32(c->out, status_flags(s->client, alive));
 }
 
-/* What a retry gets as its second result if its reply was not kept (section 2.10.6.1.3). */
-static void put_uncached(struct nfs4_compound *c)
-{
-	const uint32_t opnum = xdr_get_u32(c->in);
-	const struct nfs4_op *op = c->in->err ? NULL : nfs4_op_find(opnum, c->minor);
-	int status = NFS4ERR_RETRY_UNCACHED_REP;
-
-	if (!op)
-		status = NFS4ERR_OP_ILLEGAL;
-	else if (op->run == NULL || (op->gone_minor > 0 && c->minor >= op->gone_minor))
-		status = NFS4ERR_NOTSUPP;
-	xdr_put_u32(c->out, op ? opnum : (uint32_t)OP_ILLEGAL);
-	xdr_put_u32(c->out, (uint32_t)status);
-	xdr_patch_u32(c->out, c->body_at, (uint32_t)status);
-	xdr_patch_u32(c->out, c->count_at, 2);
-}
-
-/* Answers a retry; the slot is busy so that it stays as it is. */
-static int replay(struct nfs4_compound *c, const struct nfs4_sequence_args *a,
-		  struct nfs4_session *s, struct nfs4_slot *slot)
-{
-	int status;
-
-	if (slot->cached) {
-		status = nfs4_slot_replay(c, slot);
-		if (status == NFS4_REPLAYED)
-			nfs4_client_renew(s->client);
-		return status;
-	}
-	status = nfs4_reserve_reply(c, NFS4_SESSIONID_SIZE + 20 + 8);
-	if (status != NFS4_OK)
-		return status;
-	put_result(c, a, s, nfs4_client_renew(s->client));
-	if (c->nops == 1)
-		return NFS4_OK;
-	put_uncached(c);
-	return NFS4_REPLAYED;
-}
-
 /* Is the retry the same call, by the same user? */
 static bool same_call(const struct nfs4_compound *c, const struct nfs4_slot *slot)
 {
@@ -90,14 +51,6 @@ static bool same_call(const struct nfs4_compound *c, const struct nfs4_slot *slo
 
 	return slot->nops == c->nops && nfs4_principal_is(&slot->who, &who) &&
 	       slot->sum == nfs4_call_sum(c);
-}
-
-static void let_go(struct nfs4_session *s, struct nfs4_slot *slot)
-{
-	pthread_mutex_lock(&s->lock);
-	slot->busy = false;
-	s->busy--;
-	pthread_mutex_unlock(&s->lock);
 }
 
 static bool short_of_memory(const struct nfs4_session *s)
@@ -147,9 +100,17 @@ static int check(const struct nfs4_compound *c, const struct nfs4_sequence_args 
 	return NFS4_OK;
 }
 
-/* NFS4_OK: the slot is taken. NFS4_REPLAYED: it is a retry, and the slot is busy for its answer. */
+/* What SEQUENCE has found out under the session's lock. */
+struct found {
+	struct nfs4_slot *slot;
+	struct nfs4_cached *kept;    /* NFS4_REPLAYED: a reference of the reply, or NULL */
+	struct nfs4_retry *replaced; /* NFS4_PENDING: an earlier retry */
+};
+
+/* NFS4_OK: the slot is taken. NFS4_REPLAYED: it is a retry. NFS4_PENDING: one of a request that is
+ * under way. */
 static int find_slot(struct nfs4_compound *c, struct nfs4_sequence_args *a, struct nfs4_session *s,
-		     struct nfs4_slot **out)
+		     struct found *out)
 {
 	int status = check(c, a, s);
 	struct nfs4_slot *slot;
@@ -159,18 +120,15 @@ static int find_slot(struct nfs4_compound *c, struct nfs4_sequence_args *a, stru
 	slot = nfs4_slot_get(s, a->slot);
 	if (!slot)
 		return NFS4ERR_DELAY;
-	*out = slot;
+	out->slot = slot;
 	if (!slot->busy && (a->seqid == slot->seqid + 1 || (slot->regranted && a->seqid == 1)))
 		return take_slot(c, a, s, slot);
-	if (!slot->used || a->seqid != slot->seqid)
-		return NFS4ERR_SEQ_MISORDERED;
-	if (slot->busy)
-		return NFS4ERR_DELAY;
-	if (!same_call(c, slot))
-		return NFS4ERR_SEQ_FALSE_RETRY;
-	slot->busy = true;
-	s->busy++;
-	return NFS4_REPLAYED;
+	status = nfs4_slot_reply(s, a->slot, a->seqid, &out->kept);
+	if (status == NFS4ERR_SEQ_MISORDERED)
+		return status;
+	if (same_call(c, slot))
+		return status == NFS4ERR_DELAY ? nfs4_retry_wait(c, slot, &out->replaced) : status;
+	return NFS4ERR_SEQ_FALSE_RETRY;
 }
 
 static void begin(struct nfs4_compound *c, const struct nfs4_sequence_args *a,
@@ -183,7 +141,7 @@ static void begin(struct nfs4_compound *c, const struct nfs4_sequence_args *a,
 	c->cached_limit = s->fore.max_cached;
 	nfs4_client_ref(s->client);
 	c->client = s->client;
-	put_result(c, a, s, nfs4_client_renew(s->client));
+	nfs4_put_sequence(c, a, s, nfs4_client_renew(s->client));
 }
 
 /* Memory may be what there is none of; so that there is some when the client asks again. */
@@ -195,30 +153,37 @@ static void make_room(struct nfs4_compound *c, const struct nfs4_session *s)
 		rn_budget_give(c->server->cfg.budget, need);
 }
 
+void nfs4_sequence_slots(struct nfs4_sequence_args *a, const struct nfs4_session *s)
+{
+	a->highest_now = s->nslots - 1;
+	a->target_now = s->target - 1;
+}
+
 int nfs4_sequence(struct nfs4_compound *c, void *args)
 {
 	struct nfs4_sequence_args *a = args;
 	struct nfs4_session *s = nfs4_session_get(c->server->clients, a->session);
-	struct nfs4_slot *slot = NULL;
+	struct found found = { .slot = NULL };
 	int status;
 
 	if (!s)
 		return NFS4ERR_BADSESSION;
 	pthread_mutex_lock(&s->lock);
-	status = find_slot(c, a, s, &slot);
-	a->highest_now = s->nslots - 1;
-	a->target_now = s->target - 1;
+	status = find_slot(c, a, s, &found);
+	nfs4_sequence_slots(a, s);
 	pthread_mutex_unlock(&s->lock);
 	if (status == NFS4ERR_DELAY)
 		make_room(c, s);
 	if (status == NFS4_OK) {
-		begin(c, a, s, slot);
+		begin(c, a, s, found.slot);
 		return NFS4_OK;
 	}
-	if (status == NFS4_REPLAYED) {
-		status = replay(c, a, s, slot);
-		let_go(s, slot);
-	}
+	if (status == NFS4_REPLAYED)
+		status = nfs4_retry_answer(c, s, found.kept);
+	else
+		nfs4_cached_put(found.kept);
+	if (status == NFS4_PENDING)
+		nfs4_retry_waits(c, found.replaced);
 	nfs4_session_put(s);
 	return status;
 }

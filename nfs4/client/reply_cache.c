@@ -30,6 +30,12 @@ bool nfs4_slot_can_keep(const struct nfs4_session *s, const struct nfs4_slot *sl
 	return used < budget->max && budget->max - used >= s->fore.max_cached;
 }
 
+void nfs4_cached_put(struct nfs4_cached *r)
+{
+	if (r && atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) == 1)
+		free(r);
+}
+
 /* Changes the slot's buffer for one of that room, or none. The slot is busy, so it is ours. */
 static bool resize(struct nfs4_compound *c, size_t size)
 {
@@ -47,12 +53,13 @@ static bool resize(struct nfs4_compound *c, size_t size)
 			rn_budget_give(c->server->cfg.budget, cost);
 			return false;
 		}
+		atomic_init(&r->refs, 1);
 		r->size = (uint32_t)size;
 		atomic_fetch_add(&all->ncached, 1);
 	}
 	if (slot->reply)
 		atomic_fetch_sub(&all->ncached, 1);
-	free(slot->reply);
+	nfs4_cached_put(slot->reply);
 	slot->reply = r;
 	rn_budget_give(c->server->cfg.budget, had);
 	pthread_mutex_lock(&c->session->lock);
@@ -65,7 +72,9 @@ static bool make_room(struct nfs4_compound *c, size_t need)
 {
 	const struct nfs4_cached *r = c->slot->reply;
 
-	if (r && r->size >= need && (r->size <= SMALL || r->size <= 2 * need))
+	/* An answer to a retry may still be copied from it. */
+	if (r && atomic_load_explicit(&r->refs, memory_order_acquire) == 1 && r->size >= need &&
+	    (r->size <= SMALL || r->size <= 2 * need))
 		return true;
 	return resize(c, (need + 63) & ~(size_t)63);
 }
@@ -134,9 +143,8 @@ static bool get_bulks(struct nfs4_compound *c, const struct nfs4_cached *r,
 	return true;
 }
 
-int nfs4_slot_replay(struct nfs4_compound *c, const struct nfs4_slot *slot)
+int nfs4_slot_replay(struct nfs4_compound *c, const struct nfs4_cached *r)
 {
-	const struct nfs4_cached *r = slot->reply;
 	const uint8_t *stream = (const uint8_t *)r->words;
 	struct xdr_out_bulk bulk[XDR_BULKS_MAX];
 	size_t at = 0;

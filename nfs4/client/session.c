@@ -171,16 +171,6 @@ bool nfs4_session_busy(struct nfs4_session *s, const struct nfs4_slot *mine)
 	return busy > (mine ? 1u : 0u);
 }
 
-static void end_request(struct nfs4_compound *c)
-{
-	struct nfs4_session *s = c->session;
-
-	pthread_mutex_lock(&s->lock);
-	c->slot->busy = false;
-	s->busy--;
-	pthread_mutex_unlock(&s->lock);
-}
-
 void nfs4_session_done(struct nfs4_compound *c)
 {
 	struct nfs4_session *s = c->session;
@@ -189,7 +179,7 @@ void nfs4_session_done(struct nfs4_compound *c)
 		return;
 	if (c->cache_this)
 		nfs4_slot_keep(c);
-	end_request(c);
+	nfs4_slot_done(s, c->slot);
 	nfs4_client_renew(s->client);
 	c->session = NULL;
 	c->slot = NULL;

@@ -103,12 +103,39 @@ static void drop_reply(struct nfs4_session *s, struct nfs4_slot *slot)
 
 	if (!slot->reply)
 		return;
-	free(slot->reply);
+	nfs4_cached_put(slot->reply);
 	slot->reply = NULL;
 	slot->cached = false;
 	s->cost -= cost;
 	rn_budget_give(s->client->srv->cfg.budget, cost);
 	atomic_fetch_sub(&s->client->srv->clients->ncached, 1);
+}
+
+int nfs4_slot_reply(struct nfs4_session *s, uint32_t id, uint32_t seqid, struct nfs4_cached **kept)
+{
+	struct nfs4_slot *slot = id < s->nmade ? slot_at(s, id) : NULL;
+
+	if (!slot || !slot->used || slot->seqid != seqid)
+		return NFS4ERR_SEQ_MISORDERED;
+	if (slot->busy)
+		return NFS4ERR_DELAY;
+	*kept = slot->cached ? slot->reply : NULL;
+	if (*kept)
+		atomic_fetch_add_explicit(&(*kept)->refs, 1, memory_order_relaxed);
+	return NFS4_REPLAYED;
+}
+
+void nfs4_slot_done(struct nfs4_session *s, struct nfs4_slot *slot)
+{
+	struct nfs4_retry *retry;
+
+	pthread_mutex_lock(&s->lock);
+	slot->busy = false;
+	s->busy--;
+	retry = slot->retry;
+	slot->retry = NULL;
+	pthread_mutex_unlock(&s->lock);
+	nfs4_retry_go_on(retry);
 }
 
 void nfs4_slots_free(struct nfs4_session *s)

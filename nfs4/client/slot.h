@@ -20,12 +20,14 @@
 #define NFS4_SLOT_PIECES 8u  /* 8 + 8 + 16 + ... = 1024 */
 
 struct nfs4_compound;
+struct nfs4_retry;
 struct nfs4_session;
 
 /* A reply kept for a retry: the COMPOUND's result as a stream, and behind it, where bulk items were
  * in it: nbulks pairs of words, position and length. */
 struct nfs4_cached {
-	uint32_t size; /* bytes of room */
+	_Atomic uint32_t refs; /* the slot's, and those of retries that are being answered */
+	uint32_t size;	       /* bytes of room */
 	uint32_t len;
 	uint32_t nbulks;
 	uint32_t words[];
@@ -33,7 +35,7 @@ struct nfs4_cached {
 
 struct nfs4_slot {
 	uint32_t seqid; /* of the request last taken */
-	bool busy;	/* and it has not ended, or is being answered again */
+	bool busy;	/* and it has not ended */
 	bool used;	/* has taken one */
 	bool cached;	/* its reply is kept; else a retry is told NFS4ERR_RETRY_UNCACHED_REP */
 	bool regranted; /* the client may begin anew with 1: it was retired meanwhile */
@@ -41,6 +43,7 @@ struct nfs4_slot {
 	struct nfs4_principal who; /* who has sent it */
 	uint64_t sum;		   /* what it was: nfs4_call_sum() */
 	struct nfs4_cached *reply; /* may be there without being of the last request */
+	struct nfs4_retry *retry;  /* while it is busy: waits for the reply */
 };
 
 /* What the call is, as far as its first bytes tell: c->in is behind SEQUENCE's arguments. What came
@@ -60,9 +63,25 @@ void nfs4_slots_adjust(struct nfs4_session *s, uint32_t id, uint32_t highest, bo
 bool nfs4_slot_can_keep(const struct nfs4_session *s, const struct nfs4_slot *slot);
 /* Keeps c's reply in c->slot, which is busy. The caller holds no lock. */
 void nfs4_slot_keep(struct nfs4_compound *c);
-/* Puts the kept reply into c->out instead of what is there. The slot is busy. NFS4_REPLAYED, or
- * NFS4ERR_DELAY: no memory now. */
-int nfs4_slot_replay(struct nfs4_compound *c, const struct nfs4_slot *slot);
+/* Puts the kept reply into c->out instead of what is there. NFS4_REPLAYED, or NFS4ERR_DELAY: no
+ * memory now. */
+int nfs4_slot_replay(struct nfs4_compound *c, const struct nfs4_cached *r);
+void nfs4_cached_put(struct nfs4_cached *r); /* NULL is allowed */
+/* What a retry of that request is to get: NFS4_REPLAYED, with a reference of the reply in *kept, or
+ * NULL if it was not kept; NFS4ERR_DELAY: it is under way; NFS4ERR_SEQ_MISORDERED: it is not the
+ * last one. s->lock is held. */
+int nfs4_slot_reply(struct nfs4_session *s, uint32_t id, uint32_t seqid, struct nfs4_cached **kept);
+/* The request on the slot has ended: a retry that waits goes on. The caller holds no lock. */
+void nfs4_slot_done(struct nfs4_session *s, struct nfs4_slot *slot);
+
+/* nfs4/client/retry.c, for SEQUENCE: c is the retry. Answers it; takes over the reference of kept
+ * (or NULL). NFS4_OK, NFS4_REPLAYED, or a status. */
+int nfs4_retry_answer(struct nfs4_compound *c, struct nfs4_session *s, struct nfs4_cached *kept);
+/* It waits until its request ends: NFS4_PENDING, then nfs4_retry_waits() is to be called without
+ * the lock; or NFS4ERR_DELAY: no memory. s->lock is held. */
+int nfs4_retry_wait(struct nfs4_compound *c, struct nfs4_slot *slot, struct nfs4_retry **replaced);
+void nfs4_retry_waits(struct nfs4_compound *c, struct nfs4_retry *replaced);
+void nfs4_retry_go_on(struct nfs4_retry *r); /* NULL is allowed */
 
 void nfs4_slots_free(struct nfs4_session *s);
 

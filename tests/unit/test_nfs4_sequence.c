@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* SEQUENCE: slots, retries, and what is refused (RFC 8881 sections 2.10.6.1 and 18.46). */
+#include "lib/checked.h"
 #include "nfs4/client/table.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_client_calls.h"
@@ -132,16 +133,172 @@ Test(nfs4_sequence, sequence_numbers_wrap_to_zero)
 	cr_expect_eq(seq(0, 2, 2, NULL), NFS4ERR_SEQ_MISORDERED);
 }
 
+/* The slot's last request is under way again, as it were. */
+static void go_on(uint32_t slot, bool busy)
+{
+	struct nfs4_session *in = nfs4_session_get(f->server4->clients, s.id);
+
+	cr_assert_not_null(in);
+	if (busy) {
+		slot_inside(slot)->busy = true;
+		in->busy++;
+	} else {
+		nfs4_slot_done(in, slot_inside(slot));
+	}
+	nfs4_session_put(in);
+}
+
+/* The same bytes by a request of their own: another connection's. */
+static struct rpc_request *retry(void)
+{
+	struct rpc_request *req = rpc_request_new(f->pool);
+
+	cr_assert_not_null(req);
+	req->conn = &f->conn;
+	req->worker = &f->worker;
+	req->reply_max = f->reply_max;
+	req->seg[0] = (struct rpc_seg){ .base = f->call, .len = (uint32_t)f->out.used };
+	req->nseg = 1;
+	f->answers = 0;
+	f->reply_len = 0;
+	rpc_dispatch(&f->rpc, req);
+	return req;
+}
+
+static void run_worker(void)
+{
+	struct rn_inbox_node *n = rn_inbox_take(&f->worker.inbox), *next;
+
+	for (; n; n = next) {
+		struct rpc_request *req = rn_container_of(n, struct rpc_request, node);
+
+		next = n->next;
+		req->work(req);
+	}
+}
+
+/* SEQUENCE's status in the reply that has just come. */
+static uint32_t retry_status(void)
+{
+	struct rpc_seg seg = { .base = f->reply, .len = (uint32_t)f->reply_len };
+
+	rn_arena_init(&f->arena, f->arena_mem, sizeof(f->arena_mem));
+	xdr_in_init(&f->in, &seg, 1, &f->arena);
+	xdr_skip(&f->in, 24); /* the RPC header, without a verifier */
+	return xdr_get_u32(&f->in);
+}
+
 Test(nfs4_sequence, a_retry_of_what_is_under_way)
 {
+	struct rpc_request *r;
+
 	NEED_FIXTURE();
 	begin_session();
 	cr_expect_eq(seq(1, 2, 2, NULL), NFS4_OK);
-	slot_inside(2)->busy = true;
-	cr_expect_eq(seq(1, 2, 2, NULL), NFS4ERR_DELAY);
+	go_on(2, true);
+	r = retry();
+	cr_expect_eq(f->answers, 0);
 	cr_expect_eq(seq(2, 2, 2, NULL), NFS4ERR_SEQ_MISORDERED);
-	slot_inside(2)->busy = false;
+	f->answers = 0;
+	go_on(2, false);
+	run_worker();
+	cr_expect_eq(f->answers, 1);
+	cr_expect_eq(retry_status(), NFS4_OK);
 	cr_expect_eq(seq(2, 2, 2, NULL), NFS4_OK);
+	rpc_request_free(r);
+}
+
+static void put_mkdir(const char *name);
+
+/* The last one gets the reply, whether it was kept or not. */
+static void retries_wait(bool cached)
+{
+	struct rpc_request *first, *last;
+	static uint8_t reply[4096];
+	size_t len;
+
+	begin_session();
+	s.cache_this = cached;
+	fix4_begin(f, &s);
+	put_mkdir("once");
+	cr_assert_eq(fix4_send(f), NFS4_OK);
+	len = f->reply_len;
+	cr_assert_leq(len, sizeof(reply));
+	memcpy(reply, f->reply, len);
+	go_on(s.slot, true);
+	first = retry();
+	cr_expect_eq(f->answers, 0);
+	last = retry();
+	run_worker();
+	cr_expect_eq(f->answers, 1);
+	cr_expect_eq(retry_status(), NFS4ERR_DELAY);
+	f->answers = 0;
+	go_on(s.slot, false);
+	run_worker();
+	cr_expect_eq(f->answers, 1);
+	cr_expect_eq(retry_status(), cached ? NFS4_OK : NFS4ERR_RETRY_UNCACHED_REP);
+	if (cached) {
+		cr_expect_eq(f->reply_len, len);
+		cr_expect_arr_eq(f->reply, reply, len);
+	}
+	rpc_request_free(first);
+	rpc_request_free(last);
+}
+
+Test(nfs4_sequence, retries_wait_for_the_reply_that_is_kept)
+{
+	NEED_FIXTURE();
+	retries_wait(true);
+}
+
+Test(nfs4_sequence, retries_wait_for_what_is_not_kept)
+{
+	NEED_FIXTURE();
+	retries_wait(false);
+}
+
+/* Another call on the slot does not wait for what is none of its own. */
+Test(nfs4_sequence, a_false_retry_of_what_is_under_way)
+{
+	const struct seq_args a = { .seqid = 1, .slot = 2, .highest = 2 };
+
+	NEED_FIXTURE();
+	begin_session();
+	cr_expect_eq(seq(1, 2, 2, NULL), NFS4_OK);
+	go_on(2, true);
+	seq_begin(&s, &a);
+	put_mkdir("other");
+	cr_expect_eq(fix4_send(f), NFS4ERR_SEQ_FALSE_RETRY);
+	go_on(2, false);
+}
+
+/* The client has its reply by the old connection, and goes on before the retry's turn comes; or
+ * ends the session. */
+Test(nfs4_sequence, a_retry_that_comes_too_late)
+{
+	struct rpc_request *r;
+
+	NEED_FIXTURE();
+	begin_session();
+	cr_expect_eq(seq(1, 2, 2, NULL), NFS4_OK);
+	go_on(2, true);
+	r = retry();
+	slot_inside(2)->seqid++;
+	go_on(2, false);
+	f->answers = 0;
+	run_worker();
+	cr_expect_eq(f->answers, 1);
+	cr_expect_eq(retry_status(), NFS4ERR_SEQ_MISORDERED);
+	rpc_request_free(r);
+	cr_expect_eq(seq(3, 2, 2, NULL), NFS4_OK);
+	go_on(2, true);
+	r = retry();
+	cr_expect_eq(f->answers, 0);
+	go_on(2, false);
+	cr_expect_eq(call_destroy_session(f, NULL, s.id), NFS4_OK);
+	f->answers = 0;
+	run_worker();
+	rpc_request_free(r);
 }
 
 Test(nfs4_sequence, sessions_that_are_not_there)
