@@ -176,6 +176,7 @@ static struct nlm_owner *find(struct nlm_owners *t, const struct nlm_owner_key *
 int nlm_owner_enter(struct nlm_owners *t, struct nfs3_op *op, const struct nlm_owner_key *k,
 		    bool create, struct nlm_owner **out)
 {
+	struct vfs_attr attr;
 	struct vfs_file *f;
 	struct nlm_owner *o;
 	int rc = vfs_file_get(&op->ctx, op->node[0], &f);
@@ -197,6 +198,8 @@ int nlm_owner_enter(struct nlm_owners *t, struct nfs3_op *op, const struct nlm_o
 	if (!o)
 		return create ? -ENOLCK : 0;
 	if (!o->share.file)
+		rc = vfs_getattr(&op->ctx, op->node[0], &attr); /* is the file still there? */
+	if (rc == 0 && !o->share.file)
 		rc = vfs_share_open(&op->ctx, op->node[0], &o->share, &o->holder, 0, 0, NULL);
 	if (rc != 0)
 		nlm_owner_leave(t, o);

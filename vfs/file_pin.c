@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The one descriptor of a file that clients have open or locked: it keeps the inode when the last
- * link goes, and carries the mirror of its locks. They are counted in the cache's budget, which
- * must remain one for nodes: precautions may have a quarter of it, what is needed half. An open
- * file without a link is worth more than the budget: it gets a descriptor as long as the process
- * has any.
+ * link goes, and carries the mirror of its locks. As long as the file's node is in the cache, the
+ * node's descriptor keeps the inode, and the file inherits it when the node goes. They are counted
+ * in the cache's budget, which must remain one for nodes: precautions may have a quarter of it,
+ * what is needed half. An open file without a link is worth more than the budget: it gets a
+ * descriptor as long as the process has any.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include "vfs/file_private.h"
 #include "vfs/instance.h"
@@ -60,13 +62,28 @@ static bool pin(struct vfs_file *f, struct vfs_node *n, bool *pinned)
 	return open;
 }
 
-bool vfs_file_pin(struct vfs_file *f, struct vfs_node *n)
+bool vfs_file_will_inherit(struct vfs *vfs)
 {
-	bool pinned = false;
+	return vfs_file_may_hold(vfs, PART_PRECAUTION);
+}
 
-	if (vfs_file_may_hold(f->vfs, PART_PRECAUTION))
-		pin(f, n, &pinned);
-	return pinned;
+bool vfs_file_inherit(struct vfs_node *n)
+{
+	struct vfs_file *f = NULL;
+	bool taken = false;
+
+	if (n->type == S_IFREG && vfs_file_any_open(n->vfs) && vfs_file_will_inherit(n->vfs))
+		f = vfs_file_find(n);
+	if (!f)
+		return false;
+	pthread_mutex_lock(&f->lock);
+	if (f->nshares > 0 && f->fd < 0) {
+		vfs_file_hold(f, VFS_HELD_PIN, n->path_fd);
+		taken = true;
+	}
+	pthread_mutex_unlock(&f->lock);
+	vfs_file_put(f);
+	return taken;
 }
 
 bool vfs_file_keep(struct vfs_node *n)

@@ -92,8 +92,11 @@ bool vfs_file_any_open(struct vfs *vfs);
 /* The file of n has lost its last link: true, and its inode is pinned, if somebody has it open. */
 bool vfs_file_keep(struct vfs_node *n);
 
-/* Pins an open file beforehand, if there is room in the budget: is it pinned? No lock is held. */
-bool vfs_file_pin(struct vfs_file *f, struct vfs_node *n);
+/* A node is about to be freed: true if its file, which is open, takes over its path_fd, which pins
+ * the inode from then on. Not if the budget of precautions is used up. No lock is held. */
+bool vfs_file_inherit(struct vfs_node *n);
+/* Is there room in that budget? */
+bool vfs_file_will_inherit(struct vfs *vfs);
 /* Under f->lock: makes fd (counted, as vfs_fd_openat gives it) the file's, and returns the one that
  * it had for the caller to close, or -1. */
 int vfs_file_hold(struct vfs_file *f, enum vfs_held held, int fd);

@@ -64,20 +64,23 @@ struct vfs_node *vfs_cache_find(struct vfs *vfs, struct vfs_mount *mnt, const st
 	return n;
 }
 
-/* The node is in no list and nobody has a reference. */
-static void node_free(struct vfs_node *n)
+/* The node is in no list and nobody has a reference. False: its descriptor lives on. */
+static bool node_free(struct vfs_node *n)
 {
+	const bool inherited = vfs_file_inherit(n);
 	struct vfs *vfs = n->vfs;
 
 	vfs_dir_streams_close(n);
 	for (unsigned i = 0; i < VFS_FD_KINDS; i++)
 		vfs_fd_close(vfs, n->data_fd[i]);
-	vfs_fd_close(vfs, n->path_fd);
+	if (!inherited)
+		vfs_fd_close(vfs, n->path_fd);
 	pthread_mutex_destroy(&n->open_lock);
 	vfs_mount_put(n->mnt);
 	vfs_export_put(n->exp);
 	free(n);
 	atomic_fetch_sub(&vfs->nodes, 1);
+	return !inherited;
 }
 
 static struct vfs_node *node_new(struct vfs *vfs, const struct vfs_node_parts *parts)
@@ -220,7 +223,8 @@ uint64_t vfs_cache_idle(struct vfs *vfs)
 
 bool vfs_cache_evict(struct vfs *vfs)
 {
-	for (unsigned i = 0; i < VFS_SHARDS; i++) {
+	/* More than once around: what a node leaves to its file is not free. */
+	for (unsigned i = 0; i < 2 * VFS_SHARDS; i++) {
 		struct vfs_shard *s =
 			&vfs->shard[atomic_fetch_add(&vfs->evict_next, 1) % VFS_SHARDS];
 		struct vfs_node *n;
@@ -232,9 +236,9 @@ bool vfs_cache_evict(struct vfs *vfs)
 		pthread_mutex_unlock(&s->lock);
 		if (!n)
 			continue;
-		node_free(n);
 		atomic_fetch_add_explicit(&vfs->evictions, 1, memory_order_relaxed);
-		return true;
+		if (node_free(n))
+			return true;
 	}
 	return false;
 }

@@ -96,9 +96,7 @@ int vfs_share_open(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_share *s,
 	*s = (struct vfs_share){ .holder = holder, .access = access, .deny = deny };
 	if (n->type != S_IFREG)
 		return n->type == S_IFDIR ? -EISDIR : -EINVAL;
-	rc = vfs_node_stat(n, &sx);
-	if (rc == 0)
-		rc = vfs_file_get(ctx, n, &f);
+	rc = vfs_file_get(ctx, n, &f);
 	if (rc != 0)
 		return rc;
 	rc = add(f, s, c);
@@ -107,8 +105,9 @@ int vfs_share_open(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_share *s,
 		return rc;
 	}
 	s->file = f;
-	/* The last link may have gone before the share was there to be seen: then this pins. */
-	if (!vfs_file_pin(f, n))
+	/* The last link may have gone before the share was there to be seen. The file inherits the
+	 * node's descriptor then; where it could not, this pins. */
+	if (!vfs_file_will_inherit(ctx->vfs))
 		vfs_node_stat(n, &sx);
 	return 0;
 }

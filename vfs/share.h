@@ -37,8 +37,9 @@ struct vfs_share {
 
 /*
  * Opens: access is not 0. The permission of the file's mode is not checked here: see
- * vfs_open_check. -VFS_ESHARE: c (may be NULL) says whose share is in the way. -EISDIR, -EINVAL: no
- * regular file. -ESTALE: it has no link any more, and nobody has it open.
+ * vfs_open_check, which (or vfs_getattr) has also just said that the file is there: one whose last
+ * link goes meanwhile was opened before. -VFS_ESHARE: c (may be NULL) says whose share is in the
+ * way. -EISDIR, -EINVAL: no regular file.
  */
 int vfs_share_open(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_share *s,
 		   struct vfs_holder *holder, uint8_t access, uint8_t deny, struct vfs_conflict *c);

@@ -279,19 +279,30 @@ Test(vfs_share, precautions_keep_to_the_budget)
 	fixture_close(&f);
 }
 
-/* The last link goes between the lookup and the open. */
+/* The last link goes between the lookup and the open: seen before the share, it is stale; between
+ * the look and the share, it was open. */
 Test(vfs_share, unlinked_before_it_is_open)
 {
+	long before = unlinked_open();
 	struct vfs_share s;
 	struct fixture f;
 	struct vfs_node *n;
+	struct vfs_fh fh;
 
 	fixture_open(&f, 0);
 	n = must_create(&f.ctx, f.root, "f", 0644);
+	fh = *vfs_node_fh(n);
+	cr_assert_eq(vfs_open_check(&f.ctx, n, VFS_MAY_READ), 0);
 	cr_assert_eq(vfs_remove(&f.ctx, f.root, "f", 1), 0);
-	cr_expect_eq(open_share(&f, n, &s, 1, 0), -ESTALE);
-	cr_expect_null(s.file);
+	cr_expect_eq(vfs_open_check(&f.ctx, n, VFS_MAY_READ), -ESTALE);
+	cr_assert_eq(open_share(&f, n, &s, 1, 0), 0);
 	vfs_node_put(n);
+	cr_expect_eq(stats(&f).held, 1);
+	cr_assert_eq(vfs_fh_open(&f.ctx, &fh, &n), 0);
+	vfs_share_close(&s);
+	vfs_node_put(n);
+	cr_expect_eq(try_open(&f.ctx, &fh), -ESTALE);
 	cr_expect_eq(stats(&f).files, 0);
+	cr_expect_eq(unlinked_open(), before);
 	fixture_close(&f);
 }
