@@ -41,9 +41,17 @@ static unsigned access_of(struct nfs4_open *open)
 	return atomic_load_explicit(&open->access, memory_order_relaxed);
 }
 
+/* A stateid is no password: who is not the user that opened the file is checked as without it (RFC
+ * 8881 section 18.16.3). */
+static bool opened_by_caller(const struct nfs4_compound *c, struct nfs4_open *open)
+{
+	return atomic_load_explicit(&open->opener, memory_order_relaxed) == c->current.ctx.cred.uid;
+}
+
 int nfs4_io_begin(struct nfs4_compound *c, const struct nfs4_stateid *sid, unsigned access,
 		  struct nfs4_io_right *r)
 {
+	struct nfs4_open *open;
 	unsigned may;
 	int status;
 
@@ -53,14 +61,15 @@ int nfs4_io_begin(struct nfs4_compound *c, const struct nfs4_stateid *sid, unsig
 	status = nfs4_state_get(c, sid, NFS4_STATE_OPEN | NFS4_STATE_LOCK, &r->state);
 	if (status != NFS4_OK)
 		return status;
-	may = access_of(nfs4_open_of(r->state));
+	open = nfs4_open_of(r->state);
+	may = access_of(open);
 	if (access & ~may & NFS4_IO_WRITE) {
 		nfs4_io_end(r);
 		return NFS4ERR_OPENMODE;
 	}
 	/* Clients read to fill up pages that they write. That is allowed as it would be without
 	 * the open: if the file's mode allows it. */
-	r->opened = (access & ~may) == 0;
+	r->opened = (access & ~may) == 0 && opened_by_caller(c, open);
 	return NFS4_OK;
 }
 

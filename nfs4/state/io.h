@@ -17,8 +17,8 @@ struct nfs4_state;
 enum nfs4_io_access { NFS4_IO_READ = 1, NFS4_IO_WRITE = 2 };
 
 struct nfs4_io_right {
-	/* For vfs_io.opened: permission was checked when the file was opened. False of the special
-	 * stateids, by which the caller's permission is checked as by NFSv3. */
+	/* For vfs_io.opened: the caller's permission was checked when he opened the file. False of
+	 * the special stateids, and of another's: permission is checked as by NFSv3. */
 	bool opened;
 	struct nfs4_state *state; /* a reference, or NULL */
 };

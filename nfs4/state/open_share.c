@@ -99,6 +99,17 @@ static void note_unconfirmed(struct nfs4_opening *w)
 	}
 }
 
+/* Who may rely on that OPEN has checked: the user that the export makes of the caller. */
+static void note_opener(struct nfs4_open *open, const struct nfs4_place *p)
+{
+	const uint64_t was = open->opener, uid = p->ctx.cred.uid;
+
+	if (was == NFS4_OPENER_NONE)
+		open->opener = uid;
+	else if (was != uid)
+		open->opener = NFS4_OPENER_SEVERAL;
+}
+
 static void got_share(struct nfs4_compound *c, struct nfs4_opening *w)
 {
 	const uint16_t how = combination(w->access, w->deny);
@@ -108,6 +119,7 @@ static void got_share(struct nfs4_compound *c, struct nfs4_opening *w)
 	w->new_combination = !(open->combinations & how);
 	open->combinations |= how;
 	open->access = open->share.access;
+	note_opener(open, nfs4_opened_place(c, w));
 	pthread_mutex_lock(&w->client->lock);
 	note_unconfirmed(w);
 	pthread_mutex_unlock(&w->client->lock);

@@ -28,6 +28,7 @@ struct nfs4_open *nfs4_open_new(struct nfs4_owner *o, struct vfs_file *f, const 
 	begin(&open->st, NFS4_STATE_OPEN, o, f);
 	pthread_mutex_init(&open->busy, NULL);
 	LIST_INIT(&open->locks);
+	atomic_init(&open->opener, NFS4_OPENER_NONE);
 	open->fh_len = (uint8_t)fh->len;
 	memcpy(open->fh, fh->data, fh->len);
 	return open;

@@ -85,11 +85,16 @@ struct nfs4_state {
 	struct vfs_file *file;	  /* a reference */
 };
 
+/* Of no one user: any that comes is checked. */
+#define NFS4_OPENER_NONE UINT64_MAX
+#define NFS4_OPENER_SEVERAL (UINT64_MAX - 1)
+
 struct nfs4_open {
 	struct nfs4_state st;
 	pthread_mutex_t busy;
 	struct vfs_share share;	      /* under busy */
 	_Atomic uint8_t access;	      /* what share has, for data operations */
+	_Atomic uint64_t opener;      /* whose permission was checked; changed under busy */
 	uint32_t pending;	      /* OPENs under way; under busy */
 	uint16_t combinations;	      /* of access and deny, as opened; under busy */
 	LIST_HEAD(, nfs4_lock) locks; /* under the client's lock */

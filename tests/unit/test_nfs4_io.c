@@ -116,14 +116,42 @@ Test(nfs4_io, an_open_allows_what_it_was_opened_for)
 	cr_expect_eq(write_status(&wr), NFS4_OK);
 	cr_expect_eq(read_status(&both), NFS4_OK);
 	cr_expect_eq(write_status(&both), NFS4_OK);
-	/* What was opened stays open, whatever becomes of the mode. */
-	f->uid = f->gid = 1000;
-	cr_expect_eq(read_status(&anonymous), NFS4ERR_ACCESS);
-	cr_expect_eq(read_status(&rd), NFS4_OK);
-	cr_expect_eq(write_status(&wr), NFS4_OK);
 	f->access.flags |= VFS_RO;
 	cr_expect_eq(read_status(&rd), NFS4_OK);
 	cr_expect_eq(write_status(&wr), NFS4ERR_ROFS);
+}
+
+/* What was opened stays open, whatever becomes of the mode; but only for who has opened it. */
+Test(nfs4_io, permission_was_checked_for_who_has_opened)
+{
+	struct nfs4_stateid mine, shared, roots;
+
+	NEED_FIXTURE();
+	start();
+	cr_assert_eq(open_x('r', BOTH, 0, &roots), NFS4_OK);
+	cr_assert_eq(chmod(fix_path(f, "x"), 0666), 0);
+	cr_assert_eq(open_x('s', READS, 0, &shared), NFS4_OK);
+	f->uid = f->gid = 1000;
+	cr_assert_eq(open_x('m', BOTH, 0, &mine), NFS4_OK);
+	cr_assert_eq(open_x('s', BOTH, 0, &shared), NFS4_OK, "of the same owner, by two users");
+	f->uid = f->gid = 0;
+	cr_expect_eq(read_status(&roots), NFS4_OK);
+	cr_assert_eq(chmod(fix_path(f, "x"), 0600), 0); /* as whom the last call was from */
+	f->uid = f->gid = 1000;
+	cr_expect_eq(read_status(&anonymous), NFS4ERR_ACCESS);
+	cr_expect_eq(read_status(&mine), NFS4_OK);
+	cr_expect_eq(write_status(&mine), NFS4_OK);
+	cr_expect_eq(read_status(&roots), NFS4ERR_ACCESS);
+	cr_expect_eq(write_status(&roots), NFS4ERR_ACCESS);
+	cr_expect_eq(read_status(&shared), NFS4ERR_ACCESS);
+	f->uid = f->gid = 1001;
+	cr_expect_eq(read_status(&mine), NFS4ERR_ACCESS);
+	cr_expect_eq(write_status(&mine), NFS4ERR_ACCESS);
+	/* Root on a machine whose root is nobody here is not root. */
+	f->uid = f->gid = 0;
+	cr_expect_eq(read_status(&roots), NFS4_OK);
+	f->access.flags |= VFS_ROOT_SQUASH;
+	cr_expect_eq(read_status(&roots), NFS4ERR_ACCESS);
 }
 
 Test(nfs4_io, shares_hold_against_special_stateids)
