@@ -21,15 +21,14 @@ static void store32(uint8_t *p, uint32_t v)
 	p[3] = (uint8_t)v;
 }
 
-/* The client id, a serial number, and four bytes that nobody can guess. */
+/* A serial number, by which it is found, amid bytes that nobody can guess: with SP4_NONE the id is
+ * all that it takes to use a session, or to destroy it. */
 static void make_id(struct nfs4_session *s)
 {
 	struct nfs4_clients *all = s->client->srv->clients;
 
-	store32(s->id, (uint32_t)(s->client->clientid >> 32));
-	store32(s->id + 4, (uint32_t)s->client->clientid);
+	randombytes_buf(s->id, sizeof(s->id));
 	store32(s->id + 8, atomic_fetch_add(&all->last_session, 1));
-	randombytes_buf(s->id + 12, 4);
 }
 
 static struct id_part *part_of(struct nfs4_clients *all, const uint8_t *id)
