@@ -29,7 +29,11 @@ struct vfs_setattr vfs_create_attrs(const struct vfs_node *dir, const struct vfs
 {
 	struct vfs_setattr out = sa ? *sa : (struct vfs_setattr){ 0 };
 
-	if (out.set_mode && (out.mode & out.umask) && !has_default_acl(dir))
+	if (out.acls) {
+		/* Nothing is inherited then, and nobody gets in before they are set. */
+		out.mode &= S_ISUID | S_ISGID | S_ISVTX;
+		out.set_mode = true;
+	} else if (out.set_mode && (out.mode & out.umask) && !has_default_acl(dir))
 		out.mode &= ~out.umask;
 	return out;
 }

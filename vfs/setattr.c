@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The order is that of the kernel's server: size, owner, mode, times. A change of owner clears the
- * set-id bits, so the mode comes after it; each of the earlier ones sets the times, so those come
- * last. What the caller may not do is found out before anything is done.
+ * The order is that of the kernel's server: size, owner, mode, ACLs, times. A change of owner
+ * clears the set-id bits, so the mode comes after it; ACLs have the last word on permissions (RFC
+ * 8881 section 6.4.1.3); each of the earlier ones sets the times, so those come last. What the
+ * caller may not do is found out before anything is done.
  */
 #include "vfs/setattr.h"
 
@@ -11,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "vfs/acl.h"
 #include "vfs/acting.h"
 #include "vfs/node_cache.h"
 #include "vfs/node_open.h"
@@ -67,7 +69,7 @@ static int check_owner_rules(struct vfs_ctx *ctx, struct vfs_node *n, const stru
 		return -EPERM;
 	if (sa->set_gid && !(owner && (sa->gid == sx->stx_gid || in_group(cred, sa->gid))))
 		return -EPERM;
-	if (sa->set_mode && !owner)
+	if ((sa->set_mode || sa->acls) && !owner)
 		return -EPERM;
 	if (!sets_times(sa) || owner)
 		return 0;
@@ -145,6 +147,8 @@ static int apply(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_setat
 		rc = set_owner(n, sa);
 	if (rc == 0)
 		rc = set_mode(n, sa);
+	if (rc == 0 && sa->acls)
+		rc = vfs_acl_set(n, sa->acls);
 	if (rc == 0)
 		rc = set_times(n, sa);
 	vfs_node_changed(n);

@@ -45,6 +45,8 @@ struct vfs_attr {
 	struct timespec btime; /* when it was made, where the file system knows */
 };
 
+struct vfs_acls;
+
 enum vfs_set_time { VFS_TIME_KEEP, VFS_TIME_SERVER, VFS_TIME_CLIENT };
 
 struct vfs_setattr {
@@ -57,6 +59,8 @@ struct vfs_setattr {
 	bool opened; /* the permission to set the size was checked when the file was opened */
 	enum vfs_set_time set_atime, set_mtime;
 	struct timespec atime, mtime;
+	const struct vfs_acls *acls; /* vfs/acl.h; after the mode, whose permissions they replace.
+				      * NULL: not set */
 };
 
 struct vfs_statfs {
