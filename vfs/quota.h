@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Disk quotas of users, as far as they bound what a file may grow to. */
+#ifndef RN_VFS_QUOTA_H
+#define RN_VFS_QUOTA_H
+
+#include "vfs/vfs.h"
+
+/* Bytes. What nobody limits is limited by the file system. */
+struct vfs_quota {
+	uint64_t used;	     /* by all files of that owner on the file system */
+	uint64_t avail_hard; /* until an allocation is refused */
+	uint64_t avail_soft; /* until the owner is over the soft limit */
+};
+
+/* Does the file system that n is on count what its users have? False on kernels before 5.14. */
+bool vfs_quota_supported(const struct vfs_node *n);
+
+/* Of the files of uid. 0 or -errno; -ESRCH: no quotas there. */
+int vfs_quota_get(struct vfs_ctx *ctx, struct vfs_node *n, uint32_t uid, struct vfs_quota *out);
+
+#endif
