@@ -27,7 +27,9 @@ struct nfs4_sattr {
 	/* mode_set_masked (SETATTR only, minor versions 1 and 2): the bits of set.mode that count.
 	 */
 	uint32_t mode_mask;
-	int status; /* what is wrong with them: for nfs4_sattr_check to answer */
+	bool has_acl;
+	struct xdr_in acl; /* at the nfsace4<>, which is well-formed; taken by nfs4_sattr_check */
+	int status;	   /* what is wrong with them: for nfs4_sattr_check to answer */
 	/* The names as sent, in the message or the arena; NULL: not given. */
 	const char *owner, *group;
 	uint32_t owner_len, group_len;
@@ -43,12 +45,16 @@ enum nfs4_sattr_use {
 	NFS4_SATTR_OPEN,      /* createattrs of UNCHECKED4 and GUARDED4 */
 	NFS4_SATTR_EXCLUSIVE, /* cva_attrs of EXCLUSIVE4_1: without the times that keep the verifier
 			       */
+	NFS4_SATTR_MKDIR,     /* CREATE of a directory */
+	NFS4_SATTR_SYMLINK,   /* CREATE of a symbolic link, which has no ACL */
 };
 
 /*
- * NFS4_OK, and the names are mapped to ids (which may ask a name service on a first question); or
- * NFS4ERR_ATTRNOTSUPP, NFS4ERR_INVAL, NFS4ERR_BADOWNER, NFS4ERR_DELAY (the name service is busy).
- * To be called before the operation waits for anything.
+ * For the current filehandle: the object of SETATTR, or where something is made. NFS4_OK, and the
+ * names are mapped to ids (which may ask a name service on a first question); or
+ * NFS4ERR_ATTRNOTSUPP, NFS4ERR_INVAL, NFS4ERR_BADOWNER, NFS4ERR_DELAY (the name service is busy),
+ * NFS4ERR_RESOURCE or NFS4ERR_REQ_TOO_BIG (an ACL). To be called before the operation waits for
+ * anything.
  */
 int nfs4_sattr_check(struct nfs4_compound *c, struct nfs4_sattr *sa, enum nfs4_sattr_use use);
 

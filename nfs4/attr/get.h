@@ -10,6 +10,7 @@
 
 /* Of the object. */
 NFS4_ATTR_GETTER(type);
+NFS4_ATTR_GETTER(acl);
 NFS4_ATTR_GETTER(change);
 NFS4_ATTR_GETTER(size);
 NFS4_ATTR_GETTER(fsid);
@@ -20,6 +21,9 @@ NFS4_ATTR_GETTER(mode);
 NFS4_ATTR_GETTER(numlinks);
 NFS4_ATTR_GETTER(owner);
 NFS4_ATTR_GETTER(owner_group);
+NFS4_ATTR_GETTER(quota_avail_hard);
+NFS4_ATTR_GETTER(quota_avail_soft);
+NFS4_ATTR_GETTER(quota_used);
 NFS4_ATTR_GETTER(rawdev);
 NFS4_ATTR_GETTER(space_used);
 NFS4_ATTR_GETTER(time_access);
@@ -31,6 +35,7 @@ NFS4_ATTR_GETTER(mounted_on_fileid);
 /* Of its file system and of the server. */
 NFS4_ATTR_GETTER(supported_attrs);
 NFS4_ATTR_GETTER(suppattr_exclcreat);
+NFS4_ATTR_GETTER(aclsupport);
 NFS4_ATTR_GETTER(zero); /* as uint32_t or false */
 NFS4_ATTR_GETTER(true);
 NFS4_ATTR_GETTER(links);

@@ -12,8 +12,7 @@ NFS4_ATTR_GETTER(supported_attrs)
 	struct nfs4_bitmap b;
 
 	nfs4_attr_supported(src->minor, &b);
-	if (!src->attr.has_btime)
-		nfs4_bitmap_remove(&b, FATTR4_TIME_CREATE);
+	nfs4_attr_drop_missing(src, &b);
 	nfs4_put_bitmap(x, &b);
 }
 
@@ -22,7 +21,13 @@ NFS4_ATTR_GETTER(suppattr_exclcreat)
 	struct nfs4_bitmap b;
 
 	nfs4_attr_exclusive(src->minor, &b);
+	nfs4_attr_drop_missing(src, &b);
 	nfs4_put_bitmap(x, &b);
+}
+
+NFS4_ATTR_GETTER(aclsupport)
+{
+	xdr_put_u32(x, src->has_acl ? ACL4_SUPPORT_ALLOW_ACL | ACL4_SUPPORT_DENY_ACL : 0);
 }
 
 NFS4_ATTR_GETTER(zero)

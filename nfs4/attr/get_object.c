@@ -2,6 +2,7 @@
 /* Values of attributes that each object has of its own. */
 #include <sys/stat.h>
 
+#include "nfs4/attr/acl.h"
 #include "nfs4/attr/get.h"
 
 static uint32_t type_of(uint32_t mode)
@@ -33,6 +34,11 @@ static void put_time(struct xdr_out *x, const struct timespec *t)
 NFS4_ATTR_GETTER(type)
 {
 	xdr_put_u32(x, type_of(src->attr.mode));
+}
+
+NFS4_ATTR_GETTER(acl)
+{
+	nfs4_put_acl(src->c, x, &src->acls, S_ISDIR(src->attr.mode));
 }
 
 NFS4_ATTR_GETTER(change)
@@ -84,6 +90,21 @@ NFS4_ATTR_GETTER(owner)
 NFS4_ATTR_GETTER(owner_group)
 {
 	xdr_put_opaque(x, src->group.s, src->group.len);
+}
+
+NFS4_ATTR_GETTER(quota_avail_hard)
+{
+	xdr_put_u64(x, src->quota.avail_hard);
+}
+
+NFS4_ATTR_GETTER(quota_avail_soft)
+{
+	xdr_put_u64(x, src->quota.avail_soft);
+}
+
+NFS4_ATTR_GETTER(quota_used)
+{
+	xdr_put_u64(x, src->quota.used);
 }
 
 NFS4_ATTR_GETTER(rawdev)

@@ -33,6 +33,7 @@ void nfs4_listing_init(struct nfs4_listing *l, struct nfs4_compound *c,
 	l->wants_error = nfs4_bitmap_has(want, FATTR4_RDATTR_ERROR);
 	l->wants_file = !nfs4_bitmap_empty(&rest);
 	l->wants_fs = nfs4_attr_needs(want) & NFS4_ATTR_FS;
+	l->wants_node = nfs4_attr_needs(want) & NFS4_ATTR_OF_NODE;
 }
 
 /* False: no room; nothing is put then. */
@@ -124,6 +125,24 @@ static int get_file(struct nfs4_listing *l, const struct entry *e, struct nfs4_a
 	return rc;
 }
 
+/* What is known of an open node only. */
+static int get_node(struct nfs4_listing *l, const struct entry *e, struct nfs4_bitmap *want,
+		    struct nfs4_attr_source *src)
+{
+	struct nfs4_place *dir = &l->c->current;
+	struct vfs_node *n;
+	int rc, status;
+
+	if (!l->wants_node)
+		return NFS4_OK;
+	rc = vfs_lookup(&dir->ctx, dir->node, e->name, e->len, &n, NULL);
+	if (rc != 0)
+		return nfs4_status(l->c->minor, rc);
+	status = nfs4_attr_source_node(&dir->ctx, n, want, src);
+	vfs_node_put(n);
+	return status;
+}
+
 static bool put_file(struct nfs4_listing *l, const struct entry *e)
 {
 	struct nfs4_compound *c = l->c;
@@ -146,6 +165,9 @@ static bool put_file(struct nfs4_listing *l, const struct entry *e)
 		nfs4_place_clear(&other);
 		return ok;
 	}
+	status = get_node(l, e, &want, &src);
+	if (status != NFS4_OK)
+		return put_failed(l, e, status);
 	src.mounted_on = e->mounted_on;
 	nfs4_attr_source_names(c, &want, &src);
 	return put(l, e, &want, &src);

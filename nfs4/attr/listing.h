@@ -12,6 +12,7 @@ struct nfs4_listing {
 	bool wants_error; /* rdattr_error is asked for */
 	bool wants_file;  /* something is asked for that the directory itself does not know */
 	bool wants_fs;
+	bool wants_node;   /* something that takes more than handle and attributes */
 	size_t end;	   /* position in c->out that entries may reach */
 	uint32_t dir_left; /* of dircount */
 	uint32_t entries;

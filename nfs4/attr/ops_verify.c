@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * VERIFY and NVERIFY (RFC 7530 sections 16.35 and 16.15, RFC 8881 sections 18.31 and 18.15): the
- * values that came are compared with ours one by one, as XDR; owners by whom they name.
+ * values that came are compared with ours one by one, as XDR; owners and ACEs by whom they name.
  */
 #include <string.h>
+#include <sys/stat.h>
 
 #include "lib/checked.h"
+#include "nfs4/attr/acl.h"
 #include "nfs4/attr/ops.h"
 #include "nfs4/attr/source.h"
 #include "nfs4/attr/table.h"
 
-/* Of one attribute's value, owners excepted: a filehandle is the longest. */
+/* Of one attribute's value, owners and ACLs excepted: a filehandle is the longest. */
 #define VALUE_MAX 192u
 
 void nfs4_decode_verify(struct nfs4_compound *c, void *args)
@@ -72,6 +74,17 @@ static void compare_owner(struct comparing *cmp, unsigned number)
 	}
 }
 
+static void compare_acl(struct comparing *cmp)
+{
+	bool same;
+	int status = nfs4_same_acl(cmp->c, &cmp->in, &cmp->src->acls, S_ISDIR(cmp->src->attr.mode),
+				   &same);
+
+	if (status != NFS4_OK)
+		cmp->status = status;
+	cmp->same &= same;
+}
+
 /* Moves over a value; what no such attribute can have is NFS4ERR_INVAL. */
 static void pass_value(struct comparing *cmp, unsigned number, uint32_t size)
 {
@@ -104,6 +117,10 @@ static void compare_value(struct comparing *cmp, unsigned number, const uint8_t 
 
 	if (row->needs & (NFS4_ATTR_OWNER | NFS4_ATTR_GROUP)) {
 		compare_owner(cmp, number);
+		return;
+	}
+	if (number == FATTR4_ACL) {
+		compare_acl(cmp);
 		return;
 	}
 	pass_value(cmp, number, row->size);

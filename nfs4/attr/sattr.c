@@ -4,6 +4,9 @@
  * they can be told apart only as long as each is known: with one unsupported bit all of them are
  * passed over. What is well-formed but wrong is remembered as a status, the first one found.
  */
+#include <sys/stat.h>
+
+#include "nfs4/attr/acl.h"
 #include "nfs4/attr/attr.h"
 #include "nfs4/attr/owner.h"
 #include "nfs4/attr/table.h"
@@ -79,6 +82,13 @@ void nfs4_sattr_owner(struct xdr_in *x, struct nfs4_sattr *sa)
 void nfs4_sattr_group(struct xdr_in *x, struct nfs4_sattr *sa)
 {
 	sa->group = get_name(x, sa, &sa->group_len);
+}
+
+void nfs4_sattr_acl(struct xdr_in *x, struct nfs4_sattr *sa)
+{
+	sa->acl = *x;
+	sa->has_acl = true;
+	nfs4_pass_acl(x);
 }
 
 /* settime4 */
@@ -169,10 +179,34 @@ static bool allowed(const struct nfs4_sattr *sa, enum nfs4_sattr_use use)
 		return !nfs4_bitmap_has(given, FATTR4_MODE_UMASK); /* RFC 8275 section 5 */
 	if (nfs4_bitmap_has(given, FATTR4_MODE_SET_MASKED))
 		return false; /* RFC 8881 section 6.2.5 */
-	if (use == NFS4_SATTR_CREATE)
+	if (use == NFS4_SATTR_CREATE || use == NFS4_SATTR_MKDIR || use == NFS4_SATTR_SYMLINK)
 		return !sa->set.set_size;
 	return use != NFS4_SATTR_EXCLUSIVE || (!nfs4_bitmap_has(given, FATTR4_TIME_ACCESS_SET) &&
 					       !nfs4_bitmap_has(given, FATTR4_TIME_MODIFY_SET));
+}
+
+/* Of what the ACL is to be. */
+static uint32_t acl_type(const struct nfs4_compound *c, enum nfs4_sattr_use use)
+{
+	switch (use) {
+	case NFS4_SATTR_SETATTR:
+		return c->current.type;
+	case NFS4_SATTR_MKDIR:
+		return S_IFDIR;
+	case NFS4_SATTR_SYMLINK:
+		return S_IFLNK;
+	default:
+		return S_IFREG;
+	}
+}
+
+static int check_acl(struct nfs4_compound *c, struct nfs4_sattr *sa, enum nfs4_sattr_use use)
+{
+	const uint32_t type = acl_type(c, use);
+
+	if (c->current.kind != NFS4_FILE || type == S_IFLNK || !vfs_acl_supported(c->current.node))
+		return NFS4ERR_ATTRNOTSUPP;
+	return nfs4_take_acl(c, &sa->acl, type == S_IFDIR, &sa->set.acls);
 }
 
 int nfs4_sattr_check(struct nfs4_compound *c, struct nfs4_sattr *sa, enum nfs4_sattr_use use)
@@ -189,6 +223,8 @@ int nfs4_sattr_check(struct nfs4_compound *c, struct nfs4_sattr *sa, enum nfs4_s
 		status = nfs4_group_id(c, sa->group, sa->group_len, &sa->set.gid);
 		sa->set.set_gid = true;
 	}
+	if (status == NFS4_OK && sa->has_acl)
+		status = check_acl(c, sa, use);
 	return status;
 }
 

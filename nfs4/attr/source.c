@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "nfs4/attr/source.h"
 
+#include <errno.h>
+#include <sys/stat.h>
+
 #include "lib/checked.h"
+#include "nfs4/attr/acl.h"
 #include "nfs4/attr/table.h"
 #include "nfs4/names/cross.h"
 #include "nfs4/names/pseudo.h"
@@ -67,18 +71,59 @@ static int get_fs(struct nfs4_compound *c, struct nfs4_place *p, struct vfs_stat
 	return nfs4_status(c->minor, vfs_statfs(&p->ctx, p->node, out));
 }
 
-void nfs4_attr_source_init(const struct nfs4_compound *c, struct nfs4_attr_source *src)
+void nfs4_attr_source_init(struct nfs4_compound *c, struct nfs4_attr_source *src)
 {
+	src->c = c;
 	src->server = c->server;
 	src->minor = c->minor;
 	src->rdattr_error = NFS4_OK;
+	src->has_acl = src->has_quota = false;
+}
+
+void nfs4_attr_drop_missing(const struct nfs4_attr_source *src, struct nfs4_bitmap *b)
+{
+	if (!src->attr.has_btime)
+		nfs4_bitmap_remove(b, FATTR4_TIME_CREATE);
+	if (!src->has_acl)
+		nfs4_bitmap_remove(b, FATTR4_ACL);
+	if (!src->has_quota) {
+		nfs4_bitmap_remove(b, FATTR4_QUOTA_AVAIL_HARD);
+		nfs4_bitmap_remove(b, FATTR4_QUOTA_AVAIL_SOFT);
+		nfs4_bitmap_remove(b, FATTR4_QUOTA_USED);
+	}
+}
+
+/* A symbolic link has no ACL where others have. */
+static int get_acls(struct vfs_node *n, struct nfs4_bitmap *want, struct nfs4_attr_source *src)
+{
+	int rc = vfs_acl_get(n, src->attr.mode, &src->acl_room, &src->acls);
+
+	if (rc == -EOPNOTSUPP)
+		nfs4_bitmap_remove(want, FATTR4_ACL);
+	return rc == -EOPNOTSUPP ? 0 : rc;
+}
+
+int nfs4_attr_source_node(struct vfs_ctx *ctx, struct vfs_node *n, struct nfs4_bitmap *want,
+			  struct nfs4_attr_source *src)
+{
+	const unsigned needs = nfs4_attr_needs(want);
+	int rc = 0;
+
+	if (needs & NFS4_ATTR_ABLE) {
+		src->has_acl = vfs_acl_supported(n);
+		src->has_quota = vfs_quota_supported(n);
+	}
+	if ((needs & NFS4_ATTR_ACLS) && src->has_acl)
+		rc = get_acls(n, want, src);
+	if (rc == 0 && (needs & NFS4_ATTR_QUOTA) && src->has_quota)
+		rc = vfs_quota_get(ctx, n, src->attr.uid, &src->quota);
+	return nfs4_status(src->minor, rc);
 }
 
 void nfs4_attr_source_names(struct nfs4_compound *c, struct nfs4_bitmap *want,
 			    struct nfs4_attr_source *src)
 {
-	if (!src->attr.has_btime)
-		nfs4_bitmap_remove(want, FATTR4_TIME_CREATE);
+	nfs4_attr_drop_missing(src, want);
 	if (nfs4_bitmap_has(want, FATTR4_OWNER))
 		nfs4_user_name(c, src->attr.uid, &src->owner);
 	if (nfs4_bitmap_has(want, FATTR4_OWNER_GROUP))
@@ -94,6 +139,8 @@ int nfs4_attr_source_of(struct nfs4_compound *c, struct nfs4_place *p, struct nf
 	status = get_attr(c, p, src);
 	if (status == NFS4_OK && (nfs4_attr_needs(want) & NFS4_ATTR_FS))
 		status = get_fs(c, p, &src->fs);
+	if (status == NFS4_OK && p->kind == NFS4_FILE)
+		status = nfs4_attr_source_node(&p->ctx, p->node, want, src);
 	if (status != NFS4_OK)
 		return status;
 	src->fh = p->fh;
@@ -116,6 +163,8 @@ uint32_t nfs4_fattr_size(const struct nfs4_bitmap *b, const struct nfs4_attr_sou
 		size += src->owner.len + rn_xdr_pad(src->owner.len);
 	if (nfs4_bitmap_has(b, FATTR4_OWNER_GROUP))
 		size += src->group.len + rn_xdr_pad(src->group.len);
+	if (nfs4_bitmap_has(b, FATTR4_ACL))
+		size += nfs4_acl_size(src->c, &src->acls, S_ISDIR(src->attr.mode));
 	return size;
 }
 

@@ -4,8 +4,11 @@
 #define RN_NFS4_ATTR_SOURCE_H
 
 #include "nfs4/attr/owner.h"
+#include "vfs/acl.h"
+#include "vfs/quota.h"
 
 struct nfs4_attr_source {
+	struct nfs4_compound *c; /* whose call it is */
 	const struct nfs4_server *server;
 	uint32_t minor;
 	struct vfs_fh fh;
@@ -14,6 +17,11 @@ struct nfs4_attr_source {
 	struct vfs_statfs fs;		     /* if one needs it; zeros in the pseudo file system */
 	struct nfs4_owner_name owner, group; /* if asked for */
 	uint32_t rdattr_error;		     /* nfsstat4 */
+	/* Its file system, if one needs to know; false in the pseudo one. */
+	bool has_acl, has_quota;
+	struct vfs_acls acls;	/* if asked for: in acl_room */
+	struct vfs_quota quota; /* if asked for */
+	struct vfs_acl_room acl_room;
 };
 
 /* Leaves in want what this server has. NFS4ERR_INVAL: it asks for an attribute that is set-only. */
@@ -25,11 +33,20 @@ unsigned nfs4_attr_needs(const struct nfs4_bitmap *want); /* enum nfs4_attr_need
 int nfs4_attr_source_of(struct nfs4_compound *c, struct nfs4_place *p, struct nfs4_bitmap *want,
 			struct nfs4_attr_source *src);
 
+/* Takes out of b what the object's file system does not have. */
+void nfs4_attr_drop_missing(const struct nfs4_attr_source *src, struct nfs4_bitmap *b);
+
 /* The same in pieces, for entries of a directory: the caller fills in the rest in between. The
  * second one comes when src->attr is there. */
-void nfs4_attr_source_init(const struct nfs4_compound *c, struct nfs4_attr_source *src);
+void nfs4_attr_source_init(struct nfs4_compound *c, struct nfs4_attr_source *src);
 void nfs4_attr_source_names(struct nfs4_compound *c, struct nfs4_bitmap *want,
 			    struct nfs4_attr_source *src);
+
+/* What wants of n, an object of an export: enum nfs4_attr_needs beyond NFS4_ATTR_FS. After
+ * src->attr is there; a status. */
+#define NFS4_ATTR_OF_NODE (NFS4_ATTR_ACLS | NFS4_ATTR_QUOTA | NFS4_ATTR_ABLE)
+int nfs4_attr_source_node(struct vfs_ctx *ctx, struct vfs_node *n, struct nfs4_bitmap *want,
+			  struct nfs4_attr_source *src);
 
 /* Bytes of XDR that nfs4_put_fattr takes at most. */
 uint32_t nfs4_fattr_size(const struct nfs4_bitmap *b, const struct nfs4_attr_source *src);

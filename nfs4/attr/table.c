@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Left out, as POSIX file systems have nothing to say: archive, hidden, system, mimetype,
- * time_backup, quotas, retention, layouts, locations, notification delays; and sacl, which needs
- * auditing.
+ * time_backup, retention, layouts, locations, notification delays; sacl, which needs auditing; and
+ * dacl, whose automatic inheritance (RFC 8881 section 6.4.3.2) has nowhere to be kept.
  */
 #include "nfs4/attr/table.h"
 
@@ -21,7 +21,7 @@
 
 /* clang-format off */
 static const struct nfs4_attr_row rows[] = {
-	GET(SUPPORTED_ATTRS, supported_attrs, 0, 0, MASK, nfs4_value_supported_attrs),
+	GET(SUPPORTED_ATTRS, supported_attrs, 0, NFS4_ATTR_ABLE, MASK, nfs4_value_supported_attrs),
 	GET(TYPE, type, 0, 0, 4, nfs4_value_type),
 	GET(FH_EXPIRE_TYPE, fh_expire_type, 0, 0, 4, nfs4_value_zero), /* FH4_PERSISTENT */
 	GET(CHANGE, change, 0, 0, 8, nfs4_value_change),
@@ -33,7 +33,8 @@ static const struct nfs4_attr_row rows[] = {
 	GET(UNIQUE_HANDLES, unique_handles, 0, 0, 4, nfs4_value_true),
 	GET(LEASE_TIME, lease_time, 0, 0, 4, nfs4_value_lease_time),
 	GET(RDATTR_ERROR, rdattr_error, 0, 0, 4, nfs4_value_rdattr_error),
-	GET(ACLSUPPORT, aclsupport, 0, 0, 4, nfs4_value_zero),
+	BOTH(ACL, acl, 0, NFS4_ATTR_ACLS | NFS4_ATTR_ABLE, 4, nfs4_value_acl, nfs4_sattr_acl),
+	GET(ACLSUPPORT, aclsupport, 0, NFS4_ATTR_ABLE, 4, nfs4_value_aclsupport),
 	GET(CANSETTIME, cansettime, 0, 0, 4, nfs4_value_true),
 	GET(CASE_INSENSITIVE, case_insensitive, 0, NFS4_ATTR_FS, 4, nfs4_value_case_insensitive),
 	GET(CASE_PRESERVING, case_preserving, 0, 0, 4, nfs4_value_true),
@@ -54,6 +55,9 @@ static const struct nfs4_attr_row rows[] = {
 	GET(NUMLINKS, numlinks, 0, 0, 4, nfs4_value_numlinks),
 	BOTH(OWNER, owner, 0, NFS4_ATTR_OWNER, 4, nfs4_value_owner, nfs4_sattr_owner),
 	BOTH(OWNER_GROUP, owner_group, 0, NFS4_ATTR_GROUP, 4, nfs4_value_owner_group, nfs4_sattr_group),
+	GET(QUOTA_AVAIL_HARD, quota_avail_hard, 0, NFS4_ATTR_QUOTA | NFS4_ATTR_ABLE, 8, nfs4_value_quota_avail_hard),
+	GET(QUOTA_AVAIL_SOFT, quota_avail_soft, 0, NFS4_ATTR_QUOTA | NFS4_ATTR_ABLE, 8, nfs4_value_quota_avail_soft),
+	GET(QUOTA_USED, quota_used, 0, NFS4_ATTR_QUOTA | NFS4_ATTR_ABLE, 8, nfs4_value_quota_used),
 	GET(RAWDEV, rawdev, 0, 0, 8, nfs4_value_rawdev),
 	GET(SPACE_AVAIL, space_avail, 0, NFS4_ATTR_FS, 8, nfs4_value_space_avail),
 	GET(SPACE_FREE, space_free, 0, NFS4_ATTR_FS, 8, nfs4_value_space_free),
@@ -68,7 +72,7 @@ static const struct nfs4_attr_row rows[] = {
 	SET(TIME_MODIFY_SET, time_modify_set, 0, nfs4_sattr_mtime),
 	GET(MOUNTED_ON_FILEID, mounted_on_fileid, 0, 0, 8, nfs4_value_mounted_on_fileid),
 	SET(MODE_SET_MASKED, mode_set_masked, 1, nfs4_sattr_mode_masked),
-	GET(SUPPATTR_EXCLCREAT, suppattr_exclcreat, 1, 0, MASK, nfs4_value_suppattr_exclcreat),
+	GET(SUPPATTR_EXCLCREAT, suppattr_exclcreat, 1, NFS4_ATTR_ABLE, MASK, nfs4_value_suppattr_exclcreat),
 	GET(FS_CHARSET_CAP, fs_charset_cap, 1, 0, 4, nfs4_value_fs_charset_cap),
 	SET(MODE_UMASK, mode_umask, 2, nfs4_sattr_mode_umask),
 	GET(CHANGE_ATTR_TYPE, change_attr_type, 2, 0, 4, nfs4_value_change_attr_type),

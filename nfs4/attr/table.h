@@ -12,13 +12,16 @@ enum nfs4_attr_needs {
 	NFS4_ATTR_FS = 1, /* statfs */
 	NFS4_ATTR_OWNER = 2,
 	NFS4_ATTR_GROUP = 4,
+	NFS4_ATTR_ACLS = 8,
+	NFS4_ATTR_QUOTA = 16,
+	NFS4_ATTR_ABLE = 32, /* whether the file system has ACLs and quotas */
 };
 
 struct nfs4_attr_row {
 	const char *name; /* NULL: no such attribute here */
 	uint8_t first_minor;
 	uint8_t needs;
-	uint16_t size; /* bytes of XDR at most, owners' names excepted */
+	uint16_t size; /* bytes of XDR at most, ACLs and owners' names excepted */
 	void (*get)(struct xdr_out *x, const struct nfs4_attr_source *src); /* NULL: set-only */
 	void (*set)(struct xdr_in *x, struct nfs4_sattr *sa);		    /* NULL: get-only */
 };
@@ -26,7 +29,8 @@ struct nfs4_attr_row {
 /* NULL: not supported in that minor version. */
 const struct nfs4_attr_row *nfs4_attr_find(unsigned number, uint32_t minor);
 
-/* All of a minor version; and those that EXCLUSIVE4_1 takes. */
+/* All of a minor version, on a file system that has everything; and those that EXCLUSIVE4_1 takes.
+ */
 void nfs4_attr_supported(uint32_t minor, struct nfs4_bitmap *out);
 void nfs4_attr_exclusive(uint32_t minor, struct nfs4_bitmap *out);
 
@@ -37,6 +41,7 @@ void nfs4_sattr_mode_masked(struct xdr_in *x, struct nfs4_sattr *sa);
 void nfs4_sattr_mode_umask(struct xdr_in *x, struct nfs4_sattr *sa);
 void nfs4_sattr_owner(struct xdr_in *x, struct nfs4_sattr *sa);
 void nfs4_sattr_group(struct xdr_in *x, struct nfs4_sattr *sa);
+void nfs4_sattr_acl(struct xdr_in *x, struct nfs4_sattr *sa);
 void nfs4_sattr_atime(struct xdr_in *x, struct nfs4_sattr *sa);
 void nfs4_sattr_mtime(struct xdr_in *x, struct nfs4_sattr *sa);
 

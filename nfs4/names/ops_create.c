@@ -106,6 +106,18 @@ static int made(struct nfs4_compound *c, int rc)
 	return nfs4_status(c->minor, rc);
 }
 
+static enum nfs4_sattr_use use_of(uint32_t type)
+{
+	switch (type) {
+	case NF4DIR:
+		return NFS4_SATTR_MKDIR;
+	case NF4LNK:
+		return NFS4_SATTR_SYMLINK;
+	default:
+		return NFS4_SATTR_CREATE;
+	}
+}
+
 static int check(struct nfs4_compound *c, struct nfs4_create_args *a)
 {
 	int status = nfs4_need(c, &c->current, NFS4_NEED_DIR);
@@ -116,7 +128,7 @@ static int check(struct nfs4_compound *c, struct nfs4_create_args *a)
 		status = nfs4_name_check(&a->name);
 	if (status == NFS4_OK)
 		status = nfs4_need(c, &c->current, NFS4_NEED_WRITABLE);
-	return status == NFS4_OK ? nfs4_sattr_check(c, &a->attrs, NFS4_SATTR_CREATE) : status;
+	return status == NFS4_OK ? nfs4_sattr_check(c, &a->attrs, use_of(a->type)) : status;
 }
 
 int nfs4_create(struct nfs4_compound *c, void *args)

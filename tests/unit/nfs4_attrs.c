@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "nfs4/attr/acl.h"
+
 #define SET_ONLY(n)                                                                                \
 	((n) == FATTR4_TIME_ACCESS_SET || (n) == FATTR4_TIME_MODIFY_SET ||                         \
 	 (n) == FATTR4_MODE_SET_MASKED || (n) == FATTR4_MODE_UMASK)
@@ -124,6 +126,11 @@ static bool get_u64s(struct xdr_in *r, struct fix4_attrs *a, unsigned n)
 	case FATTR4_FILES_TOTAL:
 		to = &a->files[n - FATTR4_FILES_AVAIL];
 		break;
+	case FATTR4_QUOTA_AVAIL_HARD:
+	case FATTR4_QUOTA_AVAIL_SOFT:
+	case FATTR4_QUOTA_USED:
+		to = &a->quota[n - FATTR4_QUOTA_AVAIL_HARD];
+		break;
 	case FATTR4_SPACE_AVAIL:
 	case FATTR4_SPACE_FREE:
 	case FATTR4_SPACE_TOTAL:
@@ -185,6 +192,11 @@ static bool get_others(struct xdr_in *r, struct fix4_attrs *a, unsigned n)
 		return nfs4_get_bitmap(r, &a->supported);
 	case FATTR4_SUPPATTR_EXCLCREAT:
 		return nfs4_get_bitmap(r, &a->exclusive);
+	case FATTR4_ACL:
+		a->acl_at = xdr_in_pos(r);
+		nfs4_pass_acl(r);
+		a->acl_size = xdr_in_pos(r) - a->acl_at;
+		return true;
 	case FATTR4_FSID:
 		a->fsid[0] = xdr_get_u64(r);
 		a->fsid[1] = xdr_get_u64(r);

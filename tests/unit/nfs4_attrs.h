@@ -15,6 +15,9 @@ struct fix4_attrs {
 	bool chown_restricted, homogeneous, no_trunc;
 	uint64_t change, size, fsid[2], fileid, mounted_on, used, maxfilesize, maxread, maxwrite;
 	uint64_t files[3], space[3]; /* avail, free, total */
+	uint64_t quota[3];	     /* avail_hard, avail_soft, used */
+	size_t acl_at; /* offset of the nfsace4<> from the start of the reply; 0: none */
+	size_t acl_size;
 	struct vfs_fh fh;
 	char owner[64], group[64];
 	struct timespec atime, mtime, ctime, btime, delta;

@@ -440,7 +440,7 @@ Test(nfs4_fattr, what_is_supported_is_what_can_be_asked_for_or_set)
 				cr_expect(row && row->set, "attribute %u", i);
 		}
 		/* RFC 8881 table 4 */
-		cr_expect_eq(all.word[0] & 0x80fff, 0x80fff & ~(1u << FATTR4_ACL), "required");
+		cr_expect_eq(all.word[0] & 0x80fff, 0x80fff, "required");
 		cr_expect_eq(nfs4_bitmap_has(&all, FATTR4_SUPPATTR_EXCLCREAT), minor > 0);
 		cr_expect_not(nfs4_bitmap_has(&excl, FATTR4_TIME_ACCESS_SET));
 		cr_expect(nfs4_bitmap_has(&excl, FATTR4_MODE));

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* POSIX ACLs as ACEs. */
+#include "nfs4/attr/acl.h"
+
+/* What this server gives to everybody, and to owners: nobody can be denied it. */
+#define ALWAYS (ACE4_READ_ATTRIBUTES | ACE4_READ_ACL | ACE4_SYNCHRONIZE)
+#define OF_OWNER (ACE4_WRITE_ATTRIBUTES | ACE4_WRITE_ACL)
+#define INHERITED (ACE4_FILE_INHERIT_ACE | ACE4_DIRECTORY_INHERIT_ACE | ACE4_INHERIT_ONLY_ACE)
+
+struct showing {
+	const struct vfs_acl *acl;
+	uint32_t flag; /* of each ACE */
+	bool is_dir;
+	void (*each)(void *arg, const struct nfs4_ace *ace);
+	void *arg;
+	/* Permissions that are in force: unions over the entries of a kind. */
+	uint32_t mask, owner, users, group, groups, other;
+};
+
+static uint32_t to_ace_mask(const struct showing *s, uint32_t perm)
+{
+	uint32_t mask = 0;
+
+	if (perm & VFS_ACL_READ)
+		mask |= ACE4_READ_DATA;
+	if (perm & VFS_ACL_WRITE)
+		mask |= ACE4_WRITE_DATA | ACE4_APPEND_DATA | (s->is_dir ? ACE4_DELETE_CHILD : 0);
+	if (perm & VFS_ACL_EXEC)
+		mask |= ACE4_EXECUTE;
+	return mask;
+}
+
+static void put_ace(const struct showing *s, uint32_t type, enum nfs4_ace_who who, uint32_t id,
+		    uint32_t mask)
+{
+	const struct nfs4_ace ace = {
+		.type = type,
+		.flag = s->flag | (who == NFS4_ACE_NAMED_GROUP ? ACE4_IDENTIFIER_GROUP : 0),
+		.mask = mask,
+		.who = who,
+		.id = id,
+	};
+
+	s->each(s->arg, &ace);
+}
+
+static void allow(const struct showing *s, enum nfs4_ace_who who, uint32_t id, uint32_t perm)
+{
+	put_ace(s, ACE4_ACCESS_ALLOWED_ACE_TYPE, who, id,
+		ALWAYS | (who == NFS4_ACE_OWNER ? OF_OWNER : 0) | to_ace_mask(s, perm));
+}
+
+static void deny(const struct showing *s, enum nfs4_ace_who who, uint32_t id, uint32_t perm)
+{
+	if (perm)
+		put_ace(s, ACE4_ACCESS_DENIED_ACE_TYPE, who, id, to_ace_mask(s, perm));
+}
+
+static void sum_up(struct showing *s)
+{
+	const struct vfs_acl *a = s->acl;
+
+	s->mask = 7;
+	for (uint32_t i = 0; i < a->count; i++) {
+		if (a->entry[i].tag == VFS_ACL_MASK)
+			s->mask = a->entry[i].perm;
+	}
+	for (uint32_t i = 0; i < a->count; i++) {
+		const uint32_t perm = a->entry[i].perm;
+
+		switch (a->entry[i].tag) {
+		case VFS_ACL_USER_OBJ:
+			s->owner = perm;
+			break;
+		case VFS_ACL_USER:
+			s->users |= perm & s->mask;
+			break;
+		case VFS_ACL_GROUP_OBJ:
+			s->group = perm & s->mask;
+			break;
+		case VFS_ACL_GROUP:
+			s->groups |= perm & s->mask;
+			break;
+		case VFS_ACL_OTHER:
+			s->other = perm;
+			break;
+		}
+	}
+}
+
+/* Users are decided about one by one. */
+static void show_users(const struct showing *s)
+{
+	for (uint32_t i = 0; i < s->acl->count; i++) {
+		const struct vfs_acl_entry *e = &s->acl->entry[i];
+		const uint32_t perm = e->perm & s->mask;
+
+		if (e->tag != VFS_ACL_USER)
+			continue;
+		deny(s, NFS4_ACE_USER, e->id, ~perm & (s->group | s->groups | s->other));
+		allow(s, NFS4_ACE_USER, e->id, perm);
+	}
+}
+
+/* Who is in several groups has what any of them gives: nothing is denied before all have given. */
+static void show_groups(const struct showing *s)
+{
+	allow(s, NFS4_ACE_GROUP, 0, s->group);
+	for (uint32_t i = 0; i < s->acl->count; i++) {
+		const struct vfs_acl_entry *e = &s->acl->entry[i];
+
+		if (e->tag == VFS_ACL_GROUP)
+			allow(s, NFS4_ACE_NAMED_GROUP, e->id, e->perm & s->mask);
+	}
+	deny(s, NFS4_ACE_GROUP, 0, ~s->group & s->other);
+	for (uint32_t i = 0; i < s->acl->count; i++) {
+		const struct vfs_acl_entry *e = &s->acl->entry[i];
+
+		if (e->tag == VFS_ACL_GROUP)
+			deny(s, NFS4_ACE_NAMED_GROUP, e->id, ~(e->perm & s->mask) & s->other);
+	}
+}
+
+static void show(struct showing *s)
+{
+	sum_up(s);
+	deny(s, NFS4_ACE_OWNER, 0, ~s->owner & (s->users | s->group | s->groups | s->other));
+	allow(s, NFS4_ACE_OWNER, 0, s->owner);
+	show_users(s);
+	show_groups(s);
+	allow(s, NFS4_ACE_EVERYONE, 0, s->other);
+}
+
+void nfs4_acl_each(const struct vfs_acls *acls, bool is_dir,
+		   void (*each)(void *arg, const struct nfs4_ace *ace), void *arg)
+{
+	struct showing access = {
+		.acl = &acls->access, .is_dir = is_dir, .each = each, .arg = arg
+	};
+	struct showing inherited = {
+		.acl = &acls->inherited, .flag = INHERITED, .is_dir = true, .each = each, .arg = arg
+	};
+
+	if (acls->access.count > 0)
+		show(&access);
+	if (acls->inherited.count > 0)
+		show(&inherited);
+}

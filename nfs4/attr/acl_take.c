@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * ACEs as POSIX ACLs: one pass that keeps, for each POSIX entry that there will be, what has been
+ * allowed and what denied to whom it is about, in the order of the ACEs.
+ */
+#include <string.h>
+#include <time.h>
+
+#include "lib/checked.h"
+#include "nfs4/attr/acl.h"
+
+/* What POSIX permissions are about. */
+#define DATA                                                                                       \
+	(ACE4_READ_DATA | ACE4_WRITE_DATA | ACE4_APPEND_DATA | ACE4_EXECUTE | ACE4_DELETE_CHILD)
+/* What this server gives to everybody, and to owners, whatever an ACL says. */
+#define ALWAYS (ACE4_READ_ATTRIBUTES | ACE4_READ_ACL)
+#define OF_OWNER (ACE4_WRITE_ATTRIBUTES | ACE4_WRITE_ACL)
+
+#define INHERIT (ACE4_FILE_INHERIT_ACE | ACE4_DIRECTORY_INHERIT_ACE)
+#define FLAGS (INHERIT | ACE4_INHERIT_ONLY_ACE | ACE4_IDENTIFIER_GROUP | ACE4_INHERITED_ACE)
+
+/* So long one call may keep its worker with names that a name service is asked for. What has been
+ * answered by then need not be asked again. */
+#define NAMES_SECONDS 2
+
+struct rights {
+	uint32_t allowed, denied;
+	bool named; /* an ACE is about it, and not only about somebody it may be */
+};
+
+struct named {
+	enum nfs4_ace_who who;
+	uint32_t id;
+	struct rights r;
+};
+
+/* One POSIX ACL while it is found. */
+struct taking {
+	struct rights owner, group, other;
+	/* Somebody of whom nothing is known, who may be in each group that was denied anything:
+	 * where whoever an ACE names first begins. */
+	struct rights anybody;
+	bool any; /* there was an ACE */
+	bool too_many;
+	uint32_t count;
+	struct named who[VFS_ACL_MAX - 4]; /* by who and id */
+};
+
+static void apply(struct rights *r, bool is_allow, uint32_t mask)
+{
+	if (is_allow)
+		r->allowed |= mask & ~r->denied;
+	else
+		r->denied |= mask & ~r->allowed;
+}
+
+/* mask is denied to somebody that each of these may be, too. */
+static void deny_groups(struct taking *t, uint32_t mask)
+{
+	apply(&t->group, false, mask);
+	for (uint32_t i = 0; i < t->count; i++) {
+		if (t->who[i].who == NFS4_ACE_NAMED_GROUP)
+			apply(&t->who[i].r, false, mask);
+	}
+}
+
+static void deny_users(struct taking *t, uint32_t mask)
+{
+	apply(&t->owner, false, mask);
+	for (uint32_t i = 0; i < t->count; i++) {
+		if (t->who[i].who == NFS4_ACE_USER)
+			apply(&t->who[i].r, false, mask);
+	}
+}
+
+static bool before(const struct named *a, const struct nfs4_ace *b)
+{
+	return a->who != b->who ? a->who < b->who : a->id < b->id;
+}
+
+/* They are kept in the order that the kernel wants. */
+static struct rights *find(struct taking *t, const struct nfs4_ace *ace)
+{
+	uint32_t i = 0;
+
+	while (i < t->count && before(&t->who[i], ace))
+		i++;
+	if (i < t->count && t->who[i].who == ace->who && t->who[i].id == ace->id)
+		return &t->who[i].r;
+	/* Beside them there are owner, group, mask and other. */
+	if (t->count == VFS_ACL_MAX - 4) {
+		t->too_many = true;
+		return &t->anybody; /* it is not used any more */
+	}
+	memmove(&t->who[i + 1], &t->who[i], (t->count - i) * sizeof(t->who[0]));
+	t->count++;
+	t->who[i] = (struct named){ .who = ace->who, .id = ace->id, .r = t->anybody };
+	return &t->who[i].r;
+}
+
+static void take_everyone(struct taking *t, bool is_allow, uint32_t mask)
+{
+	struct rights *const all[] = { &t->owner, &t->group, &t->other, &t->anybody };
+
+	for (unsigned i = 0; i < rn_array_size(all); i++) {
+		all[i]->named = true;
+		apply(all[i], is_allow, mask);
+	}
+	for (uint32_t i = 0; i < t->count; i++)
+		apply(&t->who[i].r, is_allow, mask);
+}
+
+static void take(struct taking *t, const struct nfs4_ace *ace)
+{
+	const bool is_allow = ace->type == ACE4_ACCESS_ALLOWED_ACE_TYPE;
+	struct rights *r;
+
+	t->any = true;
+	switch (ace->who) {
+	case NFS4_ACE_EVERYONE:
+		take_everyone(t, is_allow, ace->mask);
+		return;
+	case NFS4_ACE_OWNER:
+		r = &t->owner;
+		break;
+	case NFS4_ACE_GROUP:
+		r = &t->group;
+		break;
+	default:
+		r = find(t, ace);
+	}
+	r->named = true;
+	apply(r, is_allow, ace->mask);
+	if (is_allow || ace->who == NFS4_ACE_OWNER)
+		return;
+	if (ace->who == NFS4_ACE_USER) {
+		apply(&t->owner, false, ace->mask & DATA);
+		return;
+	}
+	apply(&t->anybody, false, ace->mask & DATA);
+	deny_groups(t, ace->mask & DATA);
+	deny_users(t, ace->mask & DATA);
+}
+
+static int check_ace(const struct nfs4_ace *ace, bool is_dir)
+{
+	if (ace->type > ACE4_ACCESS_DENIED_ACE_TYPE || (ace->flag & ~FLAGS) ||
+	    (ace->mask & ~ACE4_MASK_ALL))
+		return NFS4ERR_ATTRNOTSUPP;
+	if ((ace->flag & INHERIT) && !is_dir)
+		return NFS4ERR_ATTRNOTSUPP;
+	if ((ace->flag & ACE4_INHERIT_ONLY_ACE) && !(ace->flag & INHERIT))
+		return NFS4ERR_ATTRNOTSUPP;
+	return NFS4_OK;
+}
+
+static time_t now_seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec;
+}
+
+/* POSIX has one flag for files and directories alike: either means both. */
+static int take_all(struct nfs4_compound *c, struct xdr_in *x, bool is_dir, struct taking *access,
+		    struct taking *inherited)
+{
+	const time_t end = now_seconds() + NAMES_SECONDS;
+	uint32_t count = xdr_get_u32(x);
+	struct nfs4_ace ace;
+	int status;
+
+	if (count > NFS4_ACES_MAX)
+		return NFS4ERR_ATTRNOTSUPP;
+	for (uint32_t i = 0; i < count; i++) {
+		status = nfs4_get_ace(c, x, &ace);
+		if (status == NFS4_OK)
+			status = check_ace(&ace, is_dir);
+		if (status == NFS4_OK && i + 1 < count && now_seconds() > end)
+			status = NFS4ERR_DELAY;
+		if (status != NFS4_OK)
+			return status;
+		if (ace.flag & INHERIT)
+			take(inherited, &ace);
+		if (!(ace.flag & ACE4_INHERIT_ONLY_ACE))
+			take(access, &ace);
+	}
+	return access->too_many || inherited->too_many ? NFS4ERR_ATTRNOTSUPP : NFS4_OK;
+}
+
+/* Does it deny what it cannot? */
+static bool pretends(const struct taking *t)
+{
+	uint32_t denied = t->owner.denied | t->group.denied | t->other.denied;
+
+	for (uint32_t i = 0; i < t->count; i++)
+		denied |= t->who[i].r.denied;
+	return (denied & ALWAYS) || (t->owner.denied & OF_OWNER);
+}
+
+/* Who may make entries may remove some, unless this is denied (section 6.2.1.3.2). */
+static uint16_t perm_of(const struct rights *r, bool is_dir)
+{
+	const uint32_t write = ACE4_WRITE_DATA | ACE4_APPEND_DATA;
+	uint16_t perm = 0;
+
+	if (r->allowed & ACE4_READ_DATA)
+		perm |= VFS_ACL_READ;
+	if ((r->allowed & write) == write && !(is_dir && (r->denied & ACE4_DELETE_CHILD)))
+		perm |= VFS_ACL_WRITE;
+	if (r->allowed & ACE4_EXECUTE)
+		perm |= VFS_ACL_EXEC;
+	return perm;
+}
+
+struct filling {
+	struct vfs_acl_entry *entry;
+	uint32_t count;
+	uint16_t mask;
+	bool is_dir;
+};
+
+static void add(struct filling *f, enum vfs_acl_tag tag, uint16_t perm, uint32_t id)
+{
+	f->entry[f->count++] = (struct vfs_acl_entry){ (uint16_t)tag, perm, id };
+	if (tag == VFS_ACL_USER || tag == VFS_ACL_GROUP_OBJ || tag == VFS_ACL_GROUP)
+		f->mask |= perm;
+}
+
+static void add_named(struct filling *f, const struct taking *t, enum nfs4_ace_who who,
+		      enum vfs_acl_tag tag)
+{
+	for (uint32_t i = 0; i < t->count; i++) {
+		if (t->who[i].who == who)
+			add(f, tag, perm_of(&t->who[i].r, f->is_dir), t->who[i].id);
+	}
+}
+
+/* False: no room. */
+static bool fill(struct rn_arena *arena, const struct taking *t, bool is_dir, struct vfs_acl *out)
+{
+	struct filling f = { .is_dir = is_dir };
+
+	f.entry = rn_arena_array(arena, t->count + 4u, sizeof(*f.entry));
+	if (!f.entry)
+		return false;
+	add(&f, VFS_ACL_USER_OBJ, perm_of(&t->owner, is_dir), VFS_ACL_NO_ID);
+	add_named(&f, t, NFS4_ACE_USER, VFS_ACL_USER);
+	add(&f, VFS_ACL_GROUP_OBJ, perm_of(&t->group, is_dir), VFS_ACL_NO_ID);
+	add_named(&f, t, NFS4_ACE_NAMED_GROUP, VFS_ACL_GROUP);
+	if (t->count > 0)
+		add(&f, VFS_ACL_MASK, f.mask, VFS_ACL_NO_ID);
+	add(&f, VFS_ACL_OTHER, perm_of(&t->other, is_dir), VFS_ACL_NO_ID);
+	*out = (struct vfs_acl){ .count = f.count, .entry = f.entry };
+	return true;
+}
+
+/*
+ * A default ACL must say something of owner, group and others. Where the ACEs do not, what they
+ * have on the directory itself is inherited, as by setfacl(1) and the kernel's server: a new file's
+ * mode bounds it, where an ACL without them would shut its maker out.
+ */
+static void complete(struct rights *r, const struct rights *access)
+{
+	if (!r->named)
+		r->allowed |= access->allowed & ~r->denied;
+	r->denied |= r->named ? 0 : access->denied & ~r->allowed;
+}
+
+int nfs4_take_acl(struct nfs4_compound *c, struct xdr_in *x, bool is_dir,
+		  const struct vfs_acls **out)
+{
+	struct rn_arena *arena = &c->req->arena;
+	struct taking access = { .count = 0 }, inherited = { .count = 0 };
+	struct vfs_acls *acls;
+	int status = take_all(c, x, is_dir, &access, &inherited);
+
+	if (status == NFS4_OK && (pretends(&access) || pretends(&inherited)))
+		status = NFS4ERR_ATTRNOTSUPP;
+	if (status != NFS4_OK)
+		return status;
+	complete(&inherited.owner, &access.owner);
+	complete(&inherited.group, &access.group);
+	complete(&inherited.other, &access.other);
+	acls = rn_arena_alloc(arena, sizeof(*acls));
+	if (!acls || !fill(arena, &access, is_dir, &acls->access) ||
+	    (inherited.any && !fill(arena, &inherited, true, &acls->inherited)))
+		return c->minor == 0 ? NFS4ERR_RESOURCE : NFS4ERR_REQ_TOO_BIG;
+	*out = acls;
+	return NFS4_OK;
+}
