@@ -71,10 +71,32 @@ static bool pull(struct xdr_in *x, uint8_t *out, size_t len)
 	return true;
 }
 
+/* The next len plain bytes, where they lie in one piece, as nearly always; NULL: not so. */
+static const uint8_t *pull_here(struct xdr_in *x, size_t len)
+{
+	const struct rpc_seg *s;
+	const uint8_t *p;
+
+	if (x->cur >= x->nseg)
+		return NULL;
+	s = &x->seg[x->cur];
+	if (s->ddp || len > s->len - x->off)
+		return NULL;
+	p = s->base + x->off;
+	x->off += (uint32_t)len;
+	x->left -= len;
+	return p;
+}
+
 uint32_t xdr_get_u32(struct xdr_in *x)
 {
+	const uint8_t *p = pull_here(x, sizeof(uint32_t));
 	uint32_t be;
 
+	if (p != NULL) {
+		memcpy(&be, p, sizeof(be));
+		return ntohl(be);
+	}
 	return pull(x, (uint8_t *)&be, sizeof(be)) ? ntohl(be) : 0;
 }
 
@@ -131,6 +153,9 @@ const uint8_t *xdr_get_opaque(struct xdr_in *x, uint32_t max, uint32_t *len)
 		return NULL;
 	if (*len == 0)
 		return (const uint8_t *)"";
+	p = pull_here(x, (size_t)*len + rn_xdr_pad(*len));
+	if (p != NULL)
+		return p;
 	if (settle(x) && !x->seg[x->cur].ddp && *len <= x->seg[x->cur].len - x->off)
 		p = x->seg[x->cur].base + x->off;
 	else
