@@ -12,13 +12,14 @@
 struct nfs4_server;
 
 /* The server's name for a user or group, and back (RFC 8881 section 5.9). Thread-safe; may wait for
- * a name service on a first question. 0 or -errno; -EAGAIN: the client may ask again; names are not NUL-terminated going in. */
+ * a name service on a first question. 0 or -errno; -EAGAIN: the client may ask again; names are not
+ * NUL-terminated going in. */
 struct nfs4_idmap {
 	int (*uid_to_name)(void *ctx, uint32_t uid, char *name, size_t size);
 	int (*gid_to_name)(void *ctx, uint32_t gid, char *name, size_t size);
 	int (*name_to_uid)(void *ctx, const char *name, uint32_t len, uint32_t *uid);
 	int (*name_to_gid)(void *ctx, const char *name, uint32_t len, uint32_t *gid);
-	void *ctx; /* all NULL: decimal numbers only */
+	void *ctx;	   /* all NULL: decimal numbers only */
 	bool names_always; /* clients that authenticate by numbers are told names, too */
 };
 
@@ -62,6 +63,22 @@ size_t nfs4_bulk_offset(const uint8_t *head, size_t len);
 /* The exports have been reloaded: the pseudo file system follows. 0, or -ENOMEM: it stays as it
  * was. */
 int nfs4_exports_changed(struct nfs4_server *s);
+/*
+ * Takes from every client what it has opened and locked below exports that are lost to the address
+ * it registered from. Afterwards others may have it, no descriptor is left, and its stateids are
+ * answered NFS4ERR_ADMIN_REVOKED until the client has freed them (minor version 0: for a lease).
+ * The new exports are in force already, so that nothing comes after. The number of opens. From one
+ * thread at a time, which may be none that serves requests; takes milliseconds for each 1000 opens.
+ */
+uint64_t nfs4_revoke_exports(struct nfs4_server *s, const struct vfs_exports_lost *lost);
+/*
+ * Forgets a client by the administrator's will: sessions, opens, locks, and its record on disk, so
+ * that it can reclaim nothing. It has to register anew, which clients do by themselves. 0; -ENOENT:
+ * there is no confirmed client with that id; -EAGAIN: it can do nothing any more, but what it had
+ * is kept from others until its record is off the disk: call again in some milliseconds. Any
+ * thread.
+ */
+int nfs4_forget_client(struct nfs4_server *s, uint64_t clientid);
 /* About once a second, from one thread: leases, the end of grace. */
 void nfs4_tick(struct nfs4_server *s);
 

@@ -89,6 +89,16 @@ int nfs4_exports_changed(struct nfs4_server *s)
 	return nfs4_pseudo_changed(s);
 }
 
+uint64_t nfs4_revoke_exports(struct nfs4_server *s, const struct vfs_exports_lost *lost)
+{
+	return nfs4_clients_revoke(s->clients, lost);
+}
+
+int nfs4_forget_client(struct nfs4_server *s, uint64_t clientid)
+{
+	return nfs4_clients_forget_one(s->clients, clientid);
+}
+
 bool nfs4_reclaiming(struct nfs4_server *s)
 {
 	return nfs4_in_grace(s);

@@ -73,6 +73,21 @@ struct vfs_exports {
 	void *ctx;
 };
 
+/*
+ * What a reload has taken away, so that the protocols revoke what clients hold there: then the
+ * file system can be unmounted, and others may have what was held. An export that is still the same
+ * directory and still for the client is not lost, whatever else its options say now: a client that
+ * may only read any more keeps its opens and locks, and its writes are refused.
+ */
+struct vfs_exports_lost {
+	const uint32_t *ids; /* the exports that some client has lost; the others nobody has */
+	unsigned n;
+	/* Is the export of that id gone, or another directory, or not for that client any more? May
+	 * look names up: no lock is held. */
+	bool (*lost)(void *ctx, uint32_t id, const struct sockaddr *peer);
+	void *ctx;
+};
+
 /* Applies an export's squash rules to a credential as sent; auth_none: the call carried no
  * identity. */
 void vfs_cred_squash(struct vfs_cred *cred, const struct vfs_access *access, bool auth_none);

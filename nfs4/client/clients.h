@@ -8,6 +8,7 @@
 struct nfs4_clients;
 struct nfs4_held;
 struct nfs4_server;
+struct vfs_exports_lost;
 
 /* Sets srv->clients. 0 or -errno. */
 int nfs4_clients_new(struct nfs4_server *srv);
@@ -18,6 +19,10 @@ void nfs4_clients_free(struct nfs4_clients *all);
 /* From nfs4_tick: leases that have run out, records that were never confirmed, courtesy clients
  * that have been waited for long enough. */
 void nfs4_clients_tick(struct nfs4_server *srv);
+
+/* nfs4_revoke_exports and nfs4_forget_client. */
+uint64_t nfs4_clients_revoke(struct nfs4_clients *all, const struct vfs_exports_lost *lost);
+int nfs4_clients_forget_one(struct nfs4_clients *all, uint64_t clientid);
 
 /* Fills clients, courtesy_clients, sessions, slots, cached_replies. */
 void nfs4_clients_held(struct nfs4_clients *all, struct nfs4_held *out);

@@ -200,8 +200,8 @@ static struct nfs4_client *oldest(struct nfs4_clients *all, struct nfs4_client_q
 	return cl;
 }
 
-/* Forgets cl if it still has that status. Takes over the caller's reference. */
-static void forget(struct nfs4_clients *all, struct nfs4_client *cl, enum nfs4_client_status status)
+void nfs4_client_forget(struct nfs4_clients *all, struct nfs4_client *cl,
+			enum nfs4_client_status status)
 {
 	bool mine;
 
@@ -226,7 +226,7 @@ static bool evict_one(struct nfs4_clients *all, uint64_t age)
 		return false;
 	gone = nfs4_client_expire_courtesy(all->srv, cl) == NFS4_DROPPED;
 	if (gone)
-		forget(all, cl, NFS4_CLIENT_EXPIRED);
+		nfs4_client_forget(all, cl, NFS4_CLIENT_EXPIRED);
 	else
 		nfs4_client_put(cl);
 	return gone;
@@ -254,7 +254,7 @@ static void tick_expired(struct nfs4_clients *all)
 			nfs4_client_put(cl);
 			break;
 		}
-		forget(all, cl, NFS4_CLIENT_EXPIRED);
+		nfs4_client_forget(all, cl, NFS4_CLIENT_EXPIRED);
 	}
 }
 
@@ -263,7 +263,7 @@ static void tick_unconfirmed(struct nfs4_clients *all)
 	struct nfs4_client *cl;
 
 	while ((cl = oldest(all, &all->unconfirmed, all->srv->cfg.lease_seconds)) != NULL)
-		forget(all, cl, NFS4_CLIENT_UNCONFIRMED);
+		nfs4_client_forget(all, cl, NFS4_CLIENT_UNCONFIRMED);
 }
 
 #define SWEEP_AT_ONCE 16u

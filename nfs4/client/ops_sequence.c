@@ -28,6 +28,10 @@ static uint32_t status_flags(const struct nfs4_client *cl, bool alive)
 
 	if (!alive)
 		flags |= SEQ4_STATUS_EXPIRED_ALL_STATE_REVOKED;
+	if (nfs4_client_has_revoked(cl, NFS4ERR_EXPIRED))
+		flags |= SEQ4_STATUS_EXPIRED_SOME_STATE_REVOKED;
+	if (nfs4_client_has_revoked(cl, NFS4ERR_ADMIN_REVOKED))
+		flags |= SEQ4_STATUS_ADMIN_STATE_REVOKED;
 	if (nfs4_reclaim_is_needed(&cl->record))
 		flags |= SEQ4_STATUS_RESTART_RECLAIM_NEEDED;
 	return flags;

@@ -44,7 +44,8 @@ struct nfs4_clients {
 	uint8_t key[crypto_shorthash_KEYBYTES];
 	uint32_t last_number; /* under lock */
 	uint64_t last_confirm;
-	uint32_t swept; /* bucket of ids where the sweep goes on */
+	uint32_t swept;	       /* bucket of ids where the sweep goes on */
+	uint32_t revoke_round; /* nfs4/client/revoke.c's: counts its walks */
 
 	/* Clients by status, under lock; active ones are in no queue but have their timers. */
 	struct nfs4_client_queue unconfirmed, courtesy, expired;
@@ -117,6 +118,9 @@ bool nfs4_session_leave(struct nfs4_session *s);
 bool nfs4_session_busy(struct nfs4_session *s, const struct nfs4_slot *mine);
 
 /* nfs4/client/lease.c */
+/* Forgets cl if it still has that status. Takes over the caller's reference. Wants no lock. */
+void nfs4_client_forget(struct nfs4_clients *all, struct nfs4_client *cl,
+			enum nfs4_client_status status);
 uint64_t nfs4_client_lease_end(const struct nfs4_client *cl); /* if it is renewed now */
 
 /* nfs4/client/server_id.c: from the state directory, or made and kept there. */

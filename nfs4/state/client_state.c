@@ -83,59 +83,88 @@ void nfs4_client_state_drop(struct nfs4_server *srv, struct nfs4_client *cl)
 	drop_owners(cl);
 }
 
-/* An open that is not revoked, with a reference; NULL: there is none left. */
-static struct nfs4_open *next_to_revoke(struct nfs4_client *cl)
+/* Opens that one walk through a client's finds. */
+#define AT_ONCE 64u
+
+static bool is_meant(const struct nfs4_open *open, const struct nfs4_revocation *r)
 {
-	struct nfs4_open *open = NULL;
+	for (unsigned i = 0; i < r->n && r->exports; i++) {
+		if (r->exports[i] == open->export_id)
+			return true;
+	}
+	return r->exports == NULL;
+}
+
+/* Some of the opens that are to be revoked; r NULL: that are. With a reference each. */
+static unsigned find(struct nfs4_client *cl, const struct nfs4_revocation *r,
+		     struct nfs4_open *found[AT_ONCE])
+{
 	struct nfs4_state *st;
+	unsigned n = 0;
 
 	pthread_mutex_lock(&cl->lock);
 	TAILQ_FOREACH(st, &cl->state.states, link)
 	{
-		if (!st->revoked) {
-			open = nfs4_open_of(st);
-			nfs4_state_ref(&open->st);
+		if (n == AT_ONCE)
 			break;
-		}
+		if (st->kind != NFS4_STATE_OPEN || (st->revoked != 0) != (r == NULL))
+			continue;
+		if (r && !is_meant(nfs4_as_open(st), r))
+			continue;
+		found[n++] = nfs4_as_open(st);
+		nfs4_state_ref(st);
 	}
 	pthread_mutex_unlock(&cl->lock);
-	return open;
+	return n;
 }
 
-static void revoke(struct nfs4_client *cl, struct nfs4_open *open, int status)
+static void mark_revoked(struct nfs4_client *cl, struct nfs4_state *st, int status)
 {
 	struct nfs4_client_state *cs = &cl->state;
-	struct nfs4_lock *lock;
 
-	pthread_mutex_lock(&cl->lock);
-	if (!open->st.gone) {
-		nfs4_state_revoke(cl, &open->st, status);
-		TAILQ_REMOVE(&cs->states, &open->st, link); /* those to be revoked come first */
-		TAILQ_INSERT_TAIL(&cs->states, &open->st, link);
-	}
-	LIST_FOREACH(lock, &open->locks, open_link)
-	{
-		nfs4_state_revoke(cl, &lock->st, status);
-		TAILQ_REMOVE(&cs->states, &lock->st, link);
-		TAILQ_INSERT_TAIL(&cs->states, &lock->st, link);
-	}
-	pthread_mutex_unlock(&cl->lock);
-	LIST_FOREACH(lock, &open->locks, open_link)
-	vfs_lock_drop_all(&lock->ranges);
-	vfs_share_close(&open->share);
+	nfs4_state_revoke(cl, st, status);
+	TAILQ_REMOVE(&cs->states, st, link); /* those to be revoked come first */
+	TAILQ_INSERT_TAIL(&cs->states, st, link);
 }
 
-void nfs4_client_state_revoke(struct nfs4_server *srv, struct nfs4_client *cl, int status)
+/* Busy is held. False: it was closed meanwhile. */
+static bool revoke(struct nfs4_client *cl, struct nfs4_open *open, int status)
 {
-	struct nfs4_open *open;
+	struct nfs4_lock *lock;
 
-	(void)srv;
-	while ((open = next_to_revoke(cl))) {
-		pthread_mutex_lock(&open->busy);
-		revoke(cl, open, status);
-		pthread_mutex_unlock(&open->busy);
-		nfs4_state_unref(&open->st);
+	if (open->st.gone)
+		return false;
+	pthread_mutex_lock(&cl->lock);
+	cl->state.revoked_at = (uint32_t)nfs4_clients_now(cl->srv);
+	mark_revoked(cl, &open->st, status);
+	LIST_FOREACH(lock, &open->locks, open_link)
+	mark_revoked(cl, &lock->st, status);
+	pthread_mutex_unlock(&cl->lock);
+	/* A lock is added only to an open that is not revoked, and taken out only under busy. */
+	LIST_FOREACH(lock, &open->locks, open_link)
+	{
+		vfs_lock_drop_all(&lock->ranges);
+		nfs4_ranges_changed(lock);
 	}
+	vfs_share_close(&open->share);
+	return true;
+}
+
+uint64_t nfs4_client_state_revoke(struct nfs4_client *cl, const struct nfs4_revocation *r)
+{
+	struct nfs4_open *found[AT_ONCE];
+	uint64_t revoked = 0;
+	unsigned n;
+
+	while ((n = find(cl, r, found)) > 0) {
+		for (unsigned i = 0; i < n; i++) {
+			pthread_mutex_lock(&found[i]->busy);
+			revoked += revoke(cl, found[i], r->status);
+			pthread_mutex_unlock(&found[i]->busy);
+			nfs4_state_unref(&found[i]->st);
+		}
+	}
+	return revoked;
 }
 
 bool nfs4_client_has_state(struct nfs4_client *cl)
@@ -148,9 +177,12 @@ bool nfs4_client_has_state(struct nfs4_client *cl)
 	return has;
 }
 
-bool nfs4_client_has_revoked(struct nfs4_client *cl)
+bool nfs4_client_has_revoked(const struct nfs4_client *cl, int status)
 {
-	return atomic_load_explicit(&cl->state.revoked, memory_order_relaxed) > 0;
+	const struct nfs4_client_state *cs = &cl->state;
+	const bool admin = status == NFS4ERR_ADMIN_REVOKED;
+
+	return atomic_load_explicit(&cs->revoked[admin], memory_order_relaxed) > 0;
 }
 
 static bool is_old(const struct nfs4_owner *o, uint32_t lease)
@@ -177,12 +209,40 @@ static struct nfs4_owner *old_unconfirmed(struct nfs4_client *cl, uint32_t lease
 	return o;
 }
 
+static bool revoked_long_ago(struct nfs4_client *cl, uint32_t lease)
+{
+	bool are;
+
+	if (!nfs4_client_has_revoked(cl, NFS4ERR_ADMIN_REVOKED) &&
+	    !nfs4_client_has_revoked(cl, NFS4ERR_EXPIRED))
+		return false;
+	pthread_mutex_lock(&cl->lock);
+	are = (uint32_t)nfs4_clients_now(cl->srv) - cl->state.revoked_at > lease;
+	pthread_mutex_unlock(&cl->lock);
+	return are;
+}
+
+/* Minor version 0: a client that has used the stateids knows by now. */
+static void forget_revoked(struct nfs4_client *cl, uint32_t lease)
+{
+	struct nfs4_open *found[AT_ONCE];
+	unsigned n;
+
+	while (!cl->sessions && revoked_long_ago(cl, lease) && (n = find(cl, NULL, found)) > 0) {
+		for (unsigned i = 0; i < n; i++) {
+			nfs4_open_drop(found[i]);
+			nfs4_state_unref(&found[i]->st);
+		}
+	}
+}
+
 void nfs4_client_state_tick(struct nfs4_server *srv, struct nfs4_client *cl)
 {
 	struct nfs4_dead_owners dead = { NULL, NULL };
 	const uint32_t lease = srv->cfg.lease_seconds;
 	struct nfs4_owner *o;
 
+	forget_revoked(cl, lease);
 	while ((o = old_unconfirmed(cl, lease))) {
 		nfs4_owner_drop_kept(o);
 		nfs4_owner_release(o);

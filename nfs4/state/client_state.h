@@ -28,8 +28,11 @@ struct nfs4_client_state {
 	bool owner_forgotten;
 
 	uint32_t opens, locks, owners; /* in the tables */
-	_Atomic uint32_t revoked;      /* of opens and locks: see nfs4_client_state_revoke */
-	size_t bytes;		       /* taken from the budget */
+	/* Of opens and locks: see nfs4_client_state_revoke. By the status: EXPIRED, ADMIN_REVOKED.
+	 */
+	_Atomic uint32_t revoked[2];
+	uint32_t revoked_at; /* the last: seconds of nfs4_clients_now() */
+	size_t bytes;	     /* taken from the budget */
 
 	/* Stateids: chunks of slots (nfs4/state/slots.h). */
 	uint64_t **chunks;
@@ -56,17 +59,24 @@ void nfs4_client_state_init(struct nfs4_client_state *cs);
  * and calls vfs/: the caller holds no lock, but a reference of cl. Idempotent. */
 void nfs4_client_state_drop(struct nfs4_server *srv, struct nfs4_client *cl);
 
-/* Every open and lock ends, but for a client that lives on (minor versions 1 and 2): its stateids
- * are answered NFS4ERR_EXPIRED or NFS4ERR_ADMIN_REVOKED, as status says, until it has freed them by
- * FREE_STATEID. Locks as above. */
-void nfs4_client_state_revoke(struct nfs4_server *srv, struct nfs4_client *cl, int status);
+/* What is taken from a client that lives on. */
+struct nfs4_revocation {
+	int status;		 /* NFS4ERR_EXPIRED or NFS4ERR_ADMIN_REVOKED */
+	const uint32_t *exports; /* what was opened by these; NULL: all */
+	unsigned n;
+};
+/* These opens and their locks end. The stateids are answered the status until the client has freed
+ * them by FREE_STATEID; in minor version 0, which has none, for a lease. The number of opens. Locks
+ * as above. */
+uint64_t nfs4_client_state_revoke(struct nfs4_client *cl, const struct nfs4_revocation *r);
 
 /* Has it opens or locks (DESTROY_CLIENTID, courtesy)? Takes the client's lock. */
 bool nfs4_client_has_state(struct nfs4_client *cl);
-/* Are there revoked stateids that it has not freed yet (SEQUENCE's flags)? Without a lock. */
-bool nfs4_client_has_revoked(struct nfs4_client *cl);
+/* Are there stateids revoked so that it has not freed yet (SEQUENCE's flags)? Without a lock. */
+bool nfs4_client_has_revoked(const struct nfs4_client *cl, int status);
 
-/* About once a lease: forgets owners that are idle or unconfirmed for longer. Minor version 0 only.
+/* About once a lease: forgets owners that are idle or unconfirmed for longer, and what has been
+ * revoked for as long. Minor version 0 only.
  * Takes the client's lock; the caller holds none, but a reference. */
 void nfs4_client_state_tick(struct nfs4_server *srv, struct nfs4_client *cl);
 

@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "nfs4/client/client.h"
+#include "nfs4/server.h"
 #include "nfs4/state/check.h"
 #include "nfs4/state/open.h"
 #include "nfs4/state/owners.h"
@@ -52,7 +53,7 @@ static int enter(struct nfs4_compound *c, struct nfs4_opening *w, struct vfs_fil
 	w->open = find_or_add(w, f, NULL, &rc);
 	if (w->open)
 		return NFS4_OK;
-	fresh = nfs4_open_new(w->owner, f, &p->fh);
+	fresh = nfs4_open_new(w->owner, f, p);
 	if (!fresh)
 		return nfs4_state_no_memory(c);
 	w->open = find_or_add(w, f, fresh, &rc);
@@ -126,7 +127,7 @@ static void got_share(struct nfs4_compound *c, struct nfs4_opening *w)
 	nfs4_state_changed(c, &open->st, &w->sid);
 }
 
-/* NFS4_OK without a share: the open has gone meanwhile. */
+/* NFS4_OK without a share: the open has gone or was revoked meanwhile. */
 static int try_share(struct nfs4_compound *c, struct nfs4_opening *w, struct vfs_file *f, bool *got)
 {
 	const bool reclaim = w->args->claim == NFS4_CLAIM_PREVIOUS;
@@ -138,7 +139,7 @@ static int try_share(struct nfs4_compound *c, struct nfs4_opening *w, struct vfs
 	if (status != NFS4_OK)
 		return status;
 	pthread_mutex_lock(&open->busy);
-	if (!open->st.gone) {
+	if (!open->st.gone && !open->st.revoked) {
 		rc = get_share(nfs4_opened_place(c, w), w, &cf);
 		*got = rc == 0;
 		if (rc == 0)
@@ -158,6 +159,22 @@ static int try_share(struct nfs4_compound *c, struct nfs4_opening *w, struct vfs
 	return status;
 }
 
+/* A reload that has taken the export away revokes the opens that it finds: so one that it may not
+ * have found, as it was made by a call from before, looks itself. */
+static int still_served(struct nfs4_compound *c, struct nfs4_opening *w)
+{
+	const struct vfs_exports *exports = &c->server->cfg.exports;
+	const struct sockaddr *peer = (const struct sockaddr *)&c->req->conn->peer;
+	struct vfs_access access;
+	struct vfs_export *exp;
+
+	if (exports->by_id(exports->ctx, nfs4_opened_place(c, w)->export_id, peer, &exp, &access) <
+	    0)
+		return NFS4ERR_STALE;
+	vfs_export_put(exp);
+	return NFS4_OK;
+}
+
 int nfs4_open_share(struct nfs4_compound *c, struct nfs4_opening *w)
 {
 	struct nfs4_place *p = nfs4_opened_place(c, w);
@@ -174,7 +191,9 @@ int nfs4_open_share(struct nfs4_compound *c, struct nfs4_opening *w)
 			break;
 	}
 	vfs_file_put(f);
-	return got || status != NFS4_OK ? status : NFS4ERR_DELAY;
+	if (got)
+		return still_served(c, w);
+	return status != NFS4_OK ? status : NFS4ERR_DELAY;
 }
 
 /* The seqid goes back if the client has not been given a later one. */
@@ -199,7 +218,7 @@ void nfs4_open_unshare(struct nfs4_opening *w)
 			open->combinations &= (uint16_t)~combination(w->access, w->deny);
 		if (w->old_access == 0 && open->combinations == 0) {
 			nfs4_open_end(open, false);
-		} else if (w->old_access != 0) {
+		} else if (w->old_access != 0 && !open->st.revoked) {
 			vfs_share_change(&open->share, w->old_access, w->old_deny, NULL);
 			open->access = w->old_access;
 			take_back_seqid(w);

@@ -19,8 +19,10 @@ static void begin(struct nfs4_state *st, enum nfs4_state_kind kind, struct nfs4_
 	vfs_file_ref(f);
 }
 
-struct nfs4_open *nfs4_open_new(struct nfs4_owner *o, struct vfs_file *f, const struct vfs_fh *fh)
+struct nfs4_open *nfs4_open_new(struct nfs4_owner *o, struct vfs_file *f,
+				const struct nfs4_place *p)
 {
+	const struct vfs_fh *fh = &p->fh;
 	struct nfs4_open *open = calloc(1, sizeof(*open) + fh->len);
 
 	if (!open)
@@ -29,6 +31,7 @@ struct nfs4_open *nfs4_open_new(struct nfs4_owner *o, struct vfs_file *f, const 
 	pthread_mutex_init(&open->busy, NULL);
 	LIST_INIT(&open->locks);
 	atomic_init(&open->opener, NFS4_OPENER_NONE);
+	open->export_id = p->export_id;
 	open->fh_len = (uint8_t)fh->len;
 	memcpy(open->fh, fh->data, fh->len);
 	return open;

@@ -94,11 +94,12 @@ static int enter(struct nfs4_compound *c, struct locking *l)
 	struct nfs4_client *cl = c->client;
 	struct nfs4_lock *fresh = nfs4_lock_new(l->owner, l->open);
 	struct nfs4_state *st;
-	int rc = 0;
+	int rc = 0, ended;
 
 	if (!fresh)
 		return nfs4_state_no_memory(c);
 	pthread_mutex_lock(&cl->lock);
+	ended = l->open->st.revoked ? (int)l->open->st.revoked : NFS4ERR_BAD_STATEID;
 	st = nfs4_state_by_file(cl, l->owner, l->open->st.file);
 	if (st)
 		nfs4_state_ref(st);
@@ -112,7 +113,7 @@ static int enter(struct nfs4_compound *c, struct locking *l)
 	if (rc == 0)
 		l->lock = st ? nfs4_as_lock(st) : fresh;
 	if (rc == -EBADF)
-		return NFS4ERR_BAD_STATEID;
+		return ended;
 	if (rc == -ESTALE)
 		return NFS4ERR_EXPIRED;
 	return rc == 0 ? NFS4_OK : nfs4_state_no_memory(c);
@@ -171,7 +172,7 @@ static int try_lock(struct nfs4_compound *c, struct locking *l, bool *got)
 	pthread_mutex_lock(&l->lock->open->busy);
 	if (!a->new_owner)
 		status = nfs4_state_check(c, &l->lock->st, &a->sid, NFS4_STATE_LOCK);
-	if (status == NFS4_OK && !l->lock->st.gone) {
+	if (status == NFS4_OK && !l->lock->st.gone && !l->lock->st.revoked) {
 		rc = ask(c, l, &cf);
 		*got = rc == 0;
 	}

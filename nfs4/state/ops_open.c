@@ -206,6 +206,10 @@ int nfs4_open(struct nfs4_compound *c, void *args)
 		w->client = NULL;
 	else
 		nfs4_record_begin(&w->client->record);
+	/* A client that is being forgotten gets no record any more: after begin, which is what
+	 * whoever forgets it waits for the end of. */
+	if (status == NFS4_OK && nfs4_client_status(w->client) == NFS4_CLIENT_EXPIRED)
+		status = NFS4ERR_EXPIRED;
 	if (status == NFS4_OK)
 		status = nfs4_owner_get(c, w->client, &name, &w->owner);
 	if (status == NFS4_OK)

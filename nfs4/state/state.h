@@ -97,6 +97,7 @@ struct nfs4_open {
 	_Atomic uint64_t opener;      /* whose permission was checked; changed under busy */
 	uint32_t pending;	      /* OPENs under way; under busy */
 	uint16_t combinations;	      /* of access and deny, as opened; under busy */
+	uint32_t export_id;	      /* by which it was opened first */
 	LIST_HEAD(, nfs4_lock) locks; /* under the client's lock */
 	uint8_t fh_len;
 	uint8_t fh[]; /* the handle it was opened by: compared first, as it costs nothing */
@@ -151,7 +152,8 @@ void nfs4_state_revoke(struct nfs4_client *cl, struct nfs4_state *st, int status
 void nfs4_states_empty(struct nfs4_client *cl);
 
 /* nfs4/state/open_state.c. New ones, in no table: a reference for the caller. NULL: no memory. */
-struct nfs4_open *nfs4_open_new(struct nfs4_owner *o, struct vfs_file *f, const struct vfs_fh *fh);
+struct nfs4_open *nfs4_open_new(struct nfs4_owner *o, struct vfs_file *f,
+				const struct nfs4_place *p);
 struct nfs4_lock *nfs4_lock_new(struct nfs4_owner *o, struct nfs4_open *open);
 /* The last reference has been put; what st had a reference of, to be put next, or NULL. */
 struct nfs4_state *nfs4_state_free(struct nfs4_state *st);

@@ -140,7 +140,7 @@ void nfs4_state_remove(struct nfs4_client *cl, struct nfs4_state *st, bool keep)
 
 	st->gone = true;
 	if (st->revoked)
-		atomic_fetch_sub(&cs->revoked, 1);
+		atomic_fetch_sub(&cs->revoked[st->revoked == NFS4ERR_ADMIN_REVOKED], 1);
 	else
 		hash_remove(cs, st);
 	TAILQ_REMOVE(&cs->states, st, link);
@@ -161,7 +161,7 @@ void nfs4_state_revoke(struct nfs4_client *cl, struct nfs4_state *st, int status
 		return;
 	hash_remove(&cl->state, st);
 	st->revoked = (uint32_t)status;
-	atomic_fetch_add(&cl->state.revoked, 1);
+	atomic_fetch_add(&cl->state.revoked[status == NFS4ERR_ADMIN_REVOKED], 1);
 }
 
 void nfs4_states_empty(struct nfs4_client *cl)

@@ -78,6 +78,8 @@ static const struct rpc_conn_ops ops = {
 
 static int give(struct fixture *f, unsigned i, struct vfs_export **exp, struct vfs_access *access)
 {
+	if (f->deny_after > 0 && --f->deny_after == 0)
+		f->deny = true;
 	if (f->deny)
 		return -EACCES;
 	vfs_export_ref(f->exp[i]);

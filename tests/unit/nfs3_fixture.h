@@ -44,8 +44,9 @@ struct fixture {
 
 	/* For the test to set before a call. */
 	struct vfs_access access;
-	bool deny;	 /* every export refuses the client */
-	uint32_t flavor; /* RPC_AUTH_* of the next call */
+	bool deny;	     /* every export refuses the client */
+	unsigned deny_after; /* questions for an export, the last of which makes it so; 0: none */
+	uint32_t flavor;     /* RPC_AUTH_* of the next call */
 	uint32_t uid, gid;
 	size_t reply_max;
 	unsigned nbulk_rooms;

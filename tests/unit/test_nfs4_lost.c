@@ -128,13 +128,14 @@ OP_MINORS_TEST(nfs4_lost, after_a_restart_it_is_told)
 /* Revoked by the administrator, say: the client lives on, and frees what it lost. */
 static void revoked(void)
 {
+	const struct nfs4_revocation all = { .status = NFS4ERR_ADMIN_REVOKED };
 	struct nfs4_client *cl;
 
 	begin(OPEN4_SHARE_DENY_WRITE);
 	cl = nfs4_client_by_number(f->server4, (uint32_t)client.clientid);
 	cr_assert(cl);
-	nfs4_client_state_revoke(f->server4, cl, NFS4ERR_ADMIN_REVOKED);
-	cr_expect(nfs4_client_has_revoked(cl));
+	cr_expect_eq(nfs4_client_state_revoke(cl, &all), 1);
+	cr_expect(nfs4_client_has_revoked(cl, all.status));
 	cr_expect_eq(op_write(f, &client, &file.fh, &lock), NFS4ERR_ADMIN_REVOKED);
 	cr_expect_eq(op_unlock(f, &locker, &file.fh, &ten, &lock), NFS4ERR_ADMIN_REVOKED);
 	cr_expect_eq(op_close(f, &owner, &file), NFS4ERR_ADMIN_REVOKED);
@@ -144,9 +145,9 @@ static void revoked(void)
 	cr_expect_eq(open_a(&owner, 0, &theirs), NFS4_OK);
 	cr_expect_arr_neq(theirs.sid.other, file.sid.other, NFS4_OTHER_SIZE);
 	cr_expect_eq(op_free_stateid(f, &client, &file.sid), NFS4_OK);
-	cr_expect(nfs4_client_has_revoked(cl));
+	cr_expect(nfs4_client_has_revoked(cl, all.status));
 	cr_expect_eq(op_free_stateid(f, &client, &lock), NFS4_OK);
-	cr_expect_not(nfs4_client_has_revoked(cl));
+	cr_expect_not(nfs4_client_has_revoked(cl, all.status));
 	cr_expect_eq(op_test_stateid(f, &client, &lock), NFS4ERR_BAD_STATEID);
 	cr_expect_eq(op_close(f, &owner, &theirs), NFS4_OK);
 	nfs4_client_put(cl);

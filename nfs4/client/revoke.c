@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the administrator takes from clients: what they hold below exports that are gone, or all of
+ * a client that is to be forgotten.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "nfs4/client/table.h"
+
+/* A client of that bucket that this walk has not met, with a reference; NULL: none is left. */
+static struct nfs4_client *next_of(struct nfs4_clients *all, uint32_t bucket)
+{
+	struct id_part *part = &all->part[bucket % ID_PARTS];
+	struct nfs4_client *cl;
+
+	pthread_mutex_lock(&part->lock);
+	LIST_FOREACH(cl, &part->clients[bucket / ID_PARTS], by_id)
+	{
+		if (cl->revoked_round != all->revoke_round)
+			break;
+	}
+	if (cl) {
+		cl->revoked_round = all->revoke_round;
+		nfs4_client_ref(cl);
+	}
+	pthread_mutex_unlock(&part->lock);
+	return cl;
+}
+
+/* Those that the client has lost: their number. By the address that it registered from, as that is
+ * what names it; another that it has calls from as well is looked at by each call. */
+static unsigned lost_to(struct nfs4_client *cl, const struct vfs_exports_lost *lost, uint32_t *ids)
+{
+	struct nfs4_clients *all = cl->srv->clients;
+	struct sockaddr_in6 addr;
+	unsigned n = 0;
+
+	pthread_mutex_lock(&all->lock);
+	addr = cl->addr;
+	pthread_mutex_unlock(&all->lock);
+	for (unsigned i = 0; i < lost->n; i++) {
+		if (lost->lost(lost->ctx, lost->ids[i], (const struct sockaddr *)&addr))
+			ids[n++] = lost->ids[i];
+	}
+	return n;
+}
+
+static uint64_t revoke(struct nfs4_client *cl, const struct vfs_exports_lost *lost, uint32_t *ids)
+{
+	struct nfs4_revocation r = { .status = NFS4ERR_ADMIN_REVOKED, .exports = ids };
+	uint64_t revoked = 0;
+
+	if (nfs4_client_has_state(cl))
+		r.n = lost_to(cl, lost, ids);
+	if (r.n > 0)
+		revoked = nfs4_client_state_revoke(cl, &r);
+	return revoked;
+}
+
+uint64_t nfs4_clients_revoke(struct nfs4_clients *all, const struct vfs_exports_lost *lost)
+{
+	uint32_t *ids = calloc(lost->n + 1, sizeof(*ids));
+	uint64_t revoked = 0;
+	struct nfs4_client *cl;
+
+	if (!ids)
+		return 0;
+	all->revoke_round++;
+	for (uint32_t i = 0; i < ID_PARTS * ID_BUCKETS; i++) {
+		while ((cl = next_of(all, i)) != NULL) {
+			revoked += revoke(cl, lost, ids);
+			nfs4_client_put(cl);
+		}
+	}
+	free(ids);
+	return revoked;
+}
+
+/* Its operations that give it state have ended, and none begins (nfs4_open). */
+static bool is_quiet(const struct nfs4_record *rec)
+{
+	return atomic_load(&rec->ended) == atomic_load(&rec->begun);
+}
+
+int nfs4_clients_forget_one(struct nfs4_clients *all, uint64_t clientid)
+{
+	struct nfs4_client *cl = nfs4_client_get(all, clientid);
+	enum nfs4_client_status status;
+	int rc = 0;
+
+	if (!cl)
+		return -ENOENT;
+	pthread_mutex_lock(&all->lock);
+	status = nfs4_client_status(cl);
+	if (status == NFS4_CLIENT_ACTIVE || status == NFS4_CLIENT_COURTESY)
+		nfs4_client_become(all, cl, NFS4_CLIENT_EXPIRED);
+	pthread_mutex_unlock(&all->lock);
+	if (status == NFS4_CLIENT_UNCONFIRMED || status == NFS4_CLIENT_GONE)
+		rc = -ENOENT;
+	else if (!is_quiet(&cl->record) || !nfs4_record_revoke(all->srv, &cl->record))
+		rc = -EAGAIN;
+	if (rc == 0)
+		nfs4_client_forget(all, cl, NFS4_CLIENT_EXPIRED);
+	else
+		nfs4_client_put(cl);
+	return rc;
+}
