@@ -36,6 +36,10 @@ void nfs3_program(struct nfs3_server *s, struct rpc_program *nfs, struct rpc_pro
 /* The lock manager (RFC 1813 appendix II). */
 void nlm_program(struct nfs3_server *s, struct rpc_program *nlm);
 
+/* Takes from every client the locks below exports that are lost to it. The number of those who held
+ * some. The new exports are in force already. Any thread. */
+uint64_t nlm_revoke_exports(struct nfs3_server *s, const struct vfs_exports_lost *lost);
+
 /* tcp_config.bulk_offset for calls of this program: where WRITE's data starts. Pure. */
 size_t nfs3_bulk_offset(const uint8_t *head, size_t len);
 

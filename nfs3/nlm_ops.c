@@ -139,6 +139,21 @@ enum rpc_run nlm_test(struct rpc_request *req, void *args)
 	return nfs3_op_end(op, rc);
 }
 
+/* A reload revokes the locks that it finds (nlm_owners_revoke): one that a call from before has
+ * just got looks itself. */
+static int still_served(struct nfs3_op *op)
+{
+	const struct vfs_exports *exports = &op->server->cfg.exports;
+	struct vfs_access access;
+	struct vfs_export *exp;
+	int rc = exports->by_id(exports->ctx, op->export_id,
+				(const struct sockaddr *)&op->req->conn->peer, &exp, &access);
+
+	if (rc == 0)
+		vfs_export_put(exp);
+	return rc == 0 ? 0 : -ESTALE;
+}
+
 static int lock_file(struct nfs3_op *op, const struct nlm_lock_args *a,
 		     const struct nlm_owner_key *key)
 {
@@ -151,6 +166,11 @@ static int lock_file(struct nfs3_op *op, const struct nlm_lock_args *a,
 		return rc;
 	r.waiter = a->block ? key->hash : 0;
 	rc = try_lock(op, o, &r, false, &c);
+	if (rc == 0) {
+		rc = still_served(op);
+		if (rc != 0)
+			vfs_lock_drop_all(&o->locks);
+	}
 	nlm_owner_leave(owners_of(op), o);
 	vfs_conflict_put(&c);
 	return rc;
@@ -225,4 +245,9 @@ enum rpc_run nlm_free_all(struct rpc_request *req, void *args)
 
 	nlm_owners_drop_client(s->nlm, (const struct sockaddr *)&req->conn->peer, args);
 	return RPC_RUN_DONE;
+}
+
+uint64_t nlm_revoke_exports(struct nfs3_server *s, const struct vfs_exports_lost *lost)
+{
+	return nlm_owners_revoke(s->nlm, lost);
 }

@@ -87,8 +87,10 @@ static void put_address(const struct sockaddr *peer, uint8_t out[16])
 	memset(out, 0, 16);
 	if (peer->sa_family == AF_INET6)
 		memcpy(out, &((const struct sockaddr_in6 *)peer)->sin6_addr, 16);
-	else if (peer->sa_family == AF_INET)
-		memcpy(out + 12, &((const struct sockaddr_in *)peer)->sin_addr, 4);
+	if (peer->sa_family != AF_INET)
+		return;
+	memset(out + 10, 0xff, 2);
+	memcpy(out + 12, &((const struct sockaddr_in *)peer)->sin_addr, 4);
 }
 
 static void hash_more(const struct nlm_owners *t, uint64_t *hash, const void *data, size_t len)
@@ -126,7 +128,8 @@ static bool is_same(const struct nlm_owner *o, const struct nlm_owner_key *k,
 	       is_caller(o, k->addr, &k->caller);
 }
 
-static struct nlm_owner *owner_new(const struct nlm_owner_key *k, struct vfs_file *f)
+static struct nlm_owner *owner_new(const struct nlm_owner_key *k, struct vfs_file *f,
+				   uint32_t export_id)
 {
 	struct nlm_owner *o = calloc(1, sizeof(*o) + k->oh.len + k->caller.len);
 
@@ -138,6 +141,7 @@ static struct nlm_owner *owner_new(const struct nlm_owner_key *k, struct vfs_fil
 	o->hash = k->hash;
 	memcpy(o->addr, k->addr, sizeof(o->addr));
 	o->svid = k->svid;
+	o->export_id = export_id;
 	o->oh_len = (uint16_t)k->oh.len;
 	o->caller_len = (uint16_t)k->caller.len;
 	memcpy(o->bytes, k->oh.data, k->oh.len);
@@ -146,9 +150,10 @@ static struct nlm_owner *owner_new(const struct nlm_owner_key *k, struct vfs_fil
 	return o;
 }
 
-/* A reference of the owner; made if create says so. NULL: there is none, or no room. */
+/* A reference of the owner; made for that export, or create is NULL. NULL: there is none, or no
+ * room. */
 static struct nlm_owner *find(struct nlm_owners *t, const struct nlm_owner_key *k,
-			      struct vfs_file *f, bool create)
+			      struct vfs_file *f, const struct vfs_export *create)
 {
 	struct nlm_owner_list *bucket = &t->bucket[k->hash / 2 % NLM_BUCKETS];
 	struct nlm_owner *o;
@@ -162,7 +167,7 @@ static struct nlm_owner *find(struct nlm_owners *t, const struct nlm_owner_key *
 	if (o) {
 		atomic_fetch_add(&o->refs, 1);
 	} else if (create && t->memory < NLM_MEMORY_MAX) {
-		o = owner_new(k, f);
+		o = owner_new(k, f, vfs_export_id(create));
 		if (o) {
 			LIST_INSERT_HEAD(bucket, o, link);
 			o->linked = true;
@@ -185,7 +190,7 @@ int nlm_owner_enter(struct nlm_owners *t, struct nfs3_op *op, const struct nlm_o
 	if (rc != 0)
 		return rc;
 	for (;;) {
-		o = find(t, k, f, create);
+		o = find(t, k, f, create ? op->ctx.exp : NULL);
 		if (!o)
 			break;
 		pthread_mutex_lock(&o->busy);
@@ -251,4 +256,57 @@ void nlm_owners_drop_client(struct nlm_owners *t, const struct sockaddr *peer,
 			nlm_owner_leave(t, o);
 		}
 	}
+}
+
+/* One that this walk has not met, and that may be lost: a reference. NULL: none is left. */
+static struct nlm_owner *next_below(struct nlm_owners *t, unsigned bucket,
+				    const struct vfs_exports_lost *lost)
+{
+	struct nlm_owner *o;
+	bool below = false;
+
+	pthread_mutex_lock(&t->lock);
+	LIST_FOREACH(o, &t->bucket[bucket], link)
+	{
+		for (unsigned i = 0; i < lost->n && o->round != t->round; i++)
+			below |= lost->ids[i] == o->export_id;
+		o->round = t->round;
+		if (below)
+			break;
+	}
+	if (o)
+		atomic_fetch_add(&o->refs, 1);
+	pthread_mutex_unlock(&t->lock);
+	return o;
+}
+
+static bool is_lost(const struct nlm_owner *o, const struct vfs_exports_lost *lost)
+{
+	struct sockaddr_in6 addr = { .sin6_family = AF_INET6 };
+
+	memcpy(&addr.sin6_addr, o->addr, sizeof(addr.sin6_addr));
+	return lost->lost(lost->ctx, o->export_id, (const struct sockaddr *)&addr);
+}
+
+uint64_t nlm_owners_revoke(struct nlm_owners *t, const struct vfs_exports_lost *lost)
+{
+	struct nlm_owner *o;
+	uint64_t revoked = 0;
+
+	pthread_mutex_lock(&t->lock);
+	t->round++;
+	pthread_mutex_unlock(&t->lock);
+	for (unsigned i = 0; i < NLM_BUCKETS && lost->n > 0; i++) {
+		while ((o = next_below(t, i, lost)) != NULL) {
+			const bool gone = is_lost(o, lost);
+
+			pthread_mutex_lock(&o->busy);
+			if (gone && o->linked) {
+				vfs_lock_drop_all(&o->locks);
+				revoked++;
+			}
+			nlm_owner_leave(t, o);
+		}
+	}
+	return revoked;
 }

@@ -22,7 +22,7 @@
 #define NLM_MEMORY_MAX (16u << 20) /* bytes of all owners */
 
 struct nlm_owner_key {
-	uint8_t addr[16]; /* IPv6, or IPv4 within it */
+	uint8_t addr[16]; /* IPv4 as mapped */
 	int32_t svid;
 	struct nlm_bytes oh, caller;
 	uint64_t hash; /* of all that, under the table's key; not 0 */
@@ -39,6 +39,8 @@ struct nlm_owner {
 	uint64_t hash;
 	uint8_t addr[16];
 	int32_t svid;
+	uint32_t export_id; /* by which it came first */
+	uint32_t round;	    /* of nlm_owners.round; under nlm_owners.lock */
 	uint16_t oh_len, caller_len;
 	uint8_t bytes[]; /* oh, caller */
 };
@@ -49,6 +51,7 @@ struct nlm_owners {
 	pthread_mutex_t lock;
 	uint8_t key[16];
 	size_t memory;
+	uint32_t round; /* of nlm_owners_revoke */
 	struct nlm_owner_list bucket[NLM_BUCKETS];
 };
 
@@ -68,6 +71,10 @@ void nlm_owner_leave(struct nlm_owners *t, struct nlm_owner *o);
 /* Unlocks all that the client of that address and name has. */
 void nlm_owners_drop_client(struct nlm_owners *t, const struct sockaddr *peer,
 			    const struct nlm_bytes *caller);
+
+/* Those below exports that are lost to their clients have no lock any more: their number. One call
+ * at a time. */
+uint64_t nlm_owners_revoke(struct nlm_owners *t, const struct vfs_exports_lost *lost);
 
 /* Is it one of ours? Or NULL. */
 const struct nlm_owner *nlm_owner_of(const struct vfs_holder *h);

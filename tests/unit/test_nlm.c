@@ -302,3 +302,46 @@ Test(nlm, of_a_removed_file)
 	cr_expect_eq(do_unlock(&fh, 1, &whole_file), NLM4_STALE_FH);
 	cr_expect_eq(locks(), 0);
 }
+
+/* The export is gone: locks are free for all, and nothing of the file stays open. */
+static bool first_is_lost(void *ctx, uint32_t id, const struct sockaddr *peer)
+{
+	(void)ctx;
+	return id == 1 && peer->sa_family == AF_INET6;
+}
+
+static uint64_t revoke_first(void)
+{
+	static const uint32_t ids[] = { 1 };
+	const struct vfs_exports_lost lost = { .ids = ids, .n = 1, .lost = first_is_lost };
+
+	return nlm_revoke_exports(f->server, &lost);
+}
+
+Test(nlm, an_export_that_is_gone)
+{
+	const struct range begin = { .length = 10, .exclusive = true };
+	struct vfs_file_stats st;
+	struct vfs_fh fh;
+	struct seen seen;
+
+	NEED_FIXTURE();
+	make_file("file", "text", 0666);
+	fh = handle("file");
+	cr_expect_eq(do_lock(&fh, 1, &begin, false, false), NLM4_GRANTED);
+	cr_expect_eq(do_test(&fh, 2, &whole_file, &seen), NLM4_DENIED);
+	cr_expect_eq(revoke_first(), 1);
+	cr_expect_eq(revoke_first(), 0);
+	vfs_file_stats(f->vfs, &st);
+	cr_expect_eq(st.locks + st.shares + st.held, 0);
+	cr_expect_eq(do_lock(&fh, 2, &whole_file, false, false), NLM4_GRANTED);
+	/* Who lost it does not hear of that, and can go on. */
+	cr_expect_eq(do_unlock(&fh, 1, &begin), NLM4_GRANTED);
+	cr_expect_eq(do_lock(&fh, 1, &begin, false, false), NLM4_DENIED);
+	cr_expect_eq(do_unlock(&fh, 2, &whole_file), NLM4_GRANTED);
+	/* One that has found the export when it goes. */
+	f->deny_after = 2;
+	cr_expect_eq(do_lock(&fh, 1, &begin, false, false), NLM4_STALE_FH);
+	f->deny = false;
+	cr_expect_eq(do_test(&fh, 2, &whole_file, &seen), NLM4_GRANTED);
+}
