@@ -246,6 +246,63 @@ void exports_free(struct exports *ex)
 	free(ex);
 }
 
+/* What the clients of an old set have lost: see struct vfs_exports_lost. */
+struct loss {
+	const struct export_set *old, *now;
+};
+
+/* NULL: it is gone, or another directory has its place. */
+static const struct exp_export *what_is_left(const struct loss *l, const struct exp_export *was)
+{
+	const struct exp_export *is = exp_table_by_id(l->now->table, was->id);
+	const struct open_export *a = &l->old->open[was->index], *b;
+
+	if (!is)
+		return NULL;
+	b = &l->now->open[is->index];
+	return b->exp && a->st.st_dev == b->st.st_dev && a->st.st_ino == b->st.st_ino ? is : NULL;
+}
+
+/* Are they for the same clients, whatever their options? Who is in a netgroup may have changed. */
+static bool same_clients(const struct exp_export *a, const struct exp_export *b)
+{
+	if (a->n_clients != b->n_clients)
+		return false;
+	for (unsigned i = 0; i < a->n_clients; i++)
+		if (a->clients[i].kind == EXP_CLIENT_NETGROUP ||
+		    strcmp(a->clients[i].spec, b->clients[i].spec) != 0)
+			return false;
+	return true;
+}
+
+static bool is_lost(void *ctx, uint32_t id, const struct sockaddr *peer)
+{
+	const struct loss *l = ctx;
+	const struct exp_export *was = exp_table_by_id(l->old->table, id), *is;
+
+	if (!was || !l->old->open[was->index].exp)
+		return false;
+	is = what_is_left(l, was);
+	if (!is)
+		return true;
+	return exp_match(l->old->matcher, was, peer) && !exp_match(l->now->matcher, is, peer);
+}
+
+/* Those that some client may have lost: their number. */
+static unsigned find_lost(const struct loss *l, uint32_t *ids)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < l->old->table->n_exports; i++) {
+		const struct exp_export *was = &l->old->table->exports[i];
+		const struct exp_export *is = what_is_left(l, was);
+
+		if (l->old->open[i].exp && !(is && same_clients(was, is)))
+			ids[n++] = was->id;
+	}
+	return n;
+}
+
 /* Descriptors below exports that are gone, or that are another directory now, must not pin them. */
 static void forget_gone(struct exports *ex, const struct export_set *old,
 			const struct export_set *now)
@@ -259,19 +316,29 @@ static void forget_gone(struct exports *ex, const struct export_set *old,
 	}
 }
 
-int exports_reload(struct exports *ex)
+int exports_reload(struct exports *ex,
+		   void (*changed)(void *ctx, const struct vfs_exports_lost *lost), void *ctx)
 {
 	struct set_view *old = view_get(ex);
+	struct loss loss = { .old = old->set };
+	struct vfs_exports_lost lost = { .lost = is_lost, .ctx = &loss };
+	uint32_t *ids = calloc(old->set->table->n_exports + 1, sizeof(*ids));
 	struct export_set *now = NULL;
-	int err = set_build(ex, old->set, true, &now);
+	int err = ids ? set_build(ex, old->set, true, &now) : -ENOMEM;
 
 	if (!err) {
 		err = set_use(ex, now);
-		if (!err)
+		if (!err) {
+			loss.now = now;
+			lost.ids = ids;
+			lost.n = find_lost(&loss, ids);
+			changed(ctx, &lost);
 			forget_gone(ex, old->set, now);
+		}
 		set_put(now);
 	}
 	view_put(old);
+	free(ids);
 	return err;
 }
 

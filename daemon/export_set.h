@@ -26,8 +26,13 @@ int exports_new(const struct exports_config *cfg, struct exports **out);
 /* No request may be running. */
 void exports_free(struct exports *ex);
 
-/* Reads everything again. Any error leaves the old set in force; 0 or -errno. */
-int exports_reload(struct exports *ex);
+/*
+ * Reads everything again. Any error leaves the old set in force; 0 or -errno. Else changed is
+ * called when the new set is in force and the old one still open: when it has returned, nothing
+ * below the exports that are gone is kept open but for calls under way.
+ */
+int exports_reload(struct exports *ex,
+		   void (*changed)(void *ctx, const struct vfs_exports_lost *lost), void *ctx);
 
 /* The view that protocols get; valid as long as ex. */
 struct vfs_exports exports_view(struct exports *ex);

@@ -305,19 +305,36 @@ void server_stop(struct server *s)
 	free(s);
 }
 
-int server_reload(struct server *s)
+/* The new exports are in force: what clients hold below others goes. */
+static void exports_changed(void *ctx, const struct vfs_exports_lost *lost)
 {
-	int err = exports_reload(s->exports);
+	struct server *s = ctx;
+	uint64_t opens = 0, lockers = 0;
+	int err = 0;
 
-	if (err) {
-		rn_err(s->log, "reload failed, the old exports stay in force");
-		return err;
-	}
-	exports_log(s->exports);
-	if (s->programs.nfs4)
+	if (s->programs.nfs4) {
 		err = nfs4_exports_changed(s->programs.nfs4);
+		opens = nfs4_revoke_exports(s->programs.nfs4, lost);
+	}
+	if (s->programs.nfs3)
+		lockers = nlm_revoke_exports(s->programs.nfs3, lost);
 	if (err)
 		rn_err(s->log, "NFSv4 shows the old exports still: %s", strerror(-err));
+	if (opens || lockers)
+		rn_notice(s->log,
+			  "revoked, as exports are gone: %" PRIu64 " opens of NFSv4, %" PRIu64
+			  " lock owners of NFSv3",
+			  opens, lockers);
+}
+
+int server_reload(struct server *s)
+{
+	int err = exports_reload(s->exports, exports_changed, s);
+
+	if (err)
+		rn_err(s->log, "reload failed, the old exports stay in force");
+	else
+		exports_log(s->exports);
 	return err;
 }
 
