@@ -45,6 +45,8 @@ static int check_position(const struct nfs4_compound *c)
 {
 	if (c->minor == 0)
 		return NFS4_OK;
+	if (c->index > 0 && c->opnum == OP_BIND_CONN_TO_SESSION)
+		return NFS4ERR_NOT_ONLY_OP; /* not even behind SEQUENCE (section 18.34.3) */
 	if (c->index > 0)
 		return c->opnum == OP_SEQUENCE ? NFS4ERR_SEQUENCE_POS : NFS4_OK;
 	if (c->opnum == OP_SEQUENCE)
@@ -80,9 +82,11 @@ static int check_op(struct nfs4_compound *c)
 
 	if (!op)
 		return NFS4ERR_OP_ILLEGAL;
-	if (!op->run || (op->gone_minor > 0 && c->minor >= op->gone_minor))
+	if (op->gone_minor > 0 && c->minor >= op->gone_minor)
 		return NFS4ERR_NOTSUPP;
 	status = check_position(c);
+	if (status == NFS4_OK && !op->run)
+		status = NFS4ERR_NOTSUPP;
 	if (status != NFS4_OK)
 		return status;
 	status = decode_args(c);

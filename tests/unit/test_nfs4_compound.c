@@ -77,8 +77,6 @@ Test(nfs4_compound, illegal_and_unsupported_are_told_apart)
 		{ OP_ALLOCATE, 1, OP_ILLEGAL, NFS4ERR_OP_ILLEGAL },
 		{ OP_SETCLIENTID, 1, OP_SETCLIENTID, NFS4ERR_NOTSUPP },
 		{ OP_OPEN_CONFIRM, 2, OP_OPEN_CONFIRM, NFS4ERR_NOTSUPP },
-		{ OP_LAYOUTGET, 1, OP_LAYOUTGET, NFS4ERR_NOTSUPP },
-		{ OP_COPY, 2, OP_COPY, NFS4ERR_NOTSUPP },
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
