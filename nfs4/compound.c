@@ -156,10 +156,12 @@ static int end_op(struct nfs4_compound *c, int status)
 	const size_t body = c->status_at + 4;
 
 	if (c->out->overflow || nfs4_reply_is_too_big(c)) {
+		size_t with = xdr_out_total(c->out);
+
 		/* Only what has changed nothing can outgrow what was reserved. */
 		xdr_out_rewind(c->out, body);
 		c->keep_body = false;
-		status = nfs4_reply_too_big(c, 0);
+		status = nfs4_reply_too_big(c, with - xdr_out_total(c->out));
 	}
 	status = nfs4_status_for(c->opnum, c->minor, status);
 	if (status != NFS4_OK && !c->keep_body) {

@@ -110,6 +110,8 @@ void nfs4_compound_resume(struct nfs4_compound *c, int status);
 /* Bytes by which the reply may still grow without a Write chunk's help: what transport and session
  * allow, less what the status of a further operation needs. */
 size_t nfs4_reply_room(const struct nfs4_compound *c);
+/* The same of the memory that c->out has already. */
+size_t nfs4_reply_room_now(const struct nfs4_compound *c);
 
 /* The most bytes that the next bulk item may have with head bytes before it (its length word is one
  * of them): what its Write chunk holds, or the stream where it has none, and the session allows. */
@@ -125,8 +127,8 @@ int nfs4_reply_too_big(const struct nfs4_compound *c, size_t need);
  */
 int nfs4_reserve_reply(struct nfs4_compound *c, size_t size);
 
-/* As nfs4_reserve_reply, but whether that much may be sent is seen when it is there. For what changes
- * nothing: its worst case is long, and what it puts mostly is not. */
+/* As nfs4_reserve_reply, but whether that much may be sent is seen when it is there. For what
+ * changes nothing: its worst case is long, and what it puts mostly is not. */
 int nfs4_grow_reply(struct nfs4_compound *c, size_t size);
 /* What has been put is more than may be sent, or leaves no room for the next operation's status. */
 bool nfs4_reply_is_too_big(const struct nfs4_compound *c);

@@ -5,7 +5,8 @@
 #include "lib/checked.h"
 #include "nfs4/compound.h"
 
-#define STATUS_SIZE 8u /* number and status of an operation */
+/* Number and status of an operation, and the empty bitmap with which a failed SETATTR ends. */
+#define FAILURE_SIZE 12u
 
 static size_t left_of(size_t limit, size_t used)
 {
@@ -24,12 +25,17 @@ static size_t session_room(const struct nfs4_compound *c)
 /* Of room, what must be left for the operations behind this one. */
 static size_t kept_back(const struct nfs4_compound *c)
 {
-	return c->index + 1 < c->nops ? STATUS_SIZE : 0;
+	return c->index + 1 < c->nops ? FAILURE_SIZE : 0;
 }
 
 size_t nfs4_reply_room(const struct nfs4_compound *c)
 {
 	return left_of(rn_min(rpc_reply_room(c->req), session_room(c)), kept_back(c));
+}
+
+size_t nfs4_reply_room_now(const struct nfs4_compound *c)
+{
+	return left_of(c->out->size, c->out->used + FAILURE_SIZE);
 }
 
 uint32_t nfs4_bulk_room(const struct nfs4_compound *c, size_t head)
@@ -49,14 +55,14 @@ int nfs4_reply_too_big(const struct nfs4_compound *c, size_t need)
 {
 	if (c->minor == 0)
 		return NFS4ERR_RESOURCE;
-	if (c->cache_this && need <= left_of(c->reply_limit, xdr_out_total(c->out)))
+	if (c->cache_this && need + kept_back(c) <= left_of(c->reply_limit, xdr_out_total(c->out)))
 		return NFS4ERR_REP_TOO_BIG_TO_CACHE;
 	return NFS4ERR_REP_TOO_BIG;
 }
 
 int nfs4_grow_reply(struct nfs4_compound *c, size_t size)
 {
-	size_t want = size + STATUS_SIZE; /* the next operation's failure must find room, too */
+	size_t want = size + FAILURE_SIZE; /* the next operation's failure must find room, too */
 
 	if (want > c->out->size - c->out->used && rpc_reply_grow(c->req, want) < 0)
 		return NFS4ERR_DELAY;
@@ -65,7 +71,11 @@ int nfs4_grow_reply(struct nfs4_compound *c, size_t size)
 
 int nfs4_reserve_reply(struct nfs4_compound *c, size_t size)
 {
-	if (size > nfs4_reply_room(c))
+	size_t room = rn_min(rpc_reply_room(c->req), session_room(c));
+
+	/* Not nfs4_reply_room(): where nothing is left, an empty result would seem to fit, though
+	 * the next status does not. */
+	if (size + kept_back(c) > room)
 		return nfs4_reply_too_big(c, size);
 	return nfs4_grow_reply(c, size);
 }

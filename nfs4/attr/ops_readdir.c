@@ -90,9 +90,10 @@ static int make_room(struct nfs4_compound *c, uint32_t maxcount, size_t *size)
 	if (*size < LIST_START + LIST_END)
 		return maxcount < LIST_START + LIST_END ? NFS4ERR_TOOSMALL
 							: nfs4_reply_too_big(c, maxcount);
-	if (nfs4_reserve_reply(c, *size) != NFS4_OK)
-		*size = rn_min(*size, c->out->size - c->out->used);
-	return NFS4_OK;
+	if (nfs4_reserve_reply(c, *size) == NFS4_OK)
+		return NFS4_OK;
+	*size = rn_min(*size, nfs4_reply_room_now(c));
+	return *size < LIST_START + LIST_END ? NFS4ERR_DELAY : NFS4_OK;
 }
 
 /* Not even one entry fits. */

@@ -79,7 +79,12 @@ void fix4_begin_bare(struct fixture *f, uint32_t minor, const char *tag)
 
 void fix4_begin(struct fixture *f, struct fix4_session *s)
 {
-	fix4_begin_bare(f, s ? s->minor : 0, "");
+	fix4_begin_tag(f, s, "");
+}
+
+void fix4_begin_tag(struct fixture *f, struct fix4_session *s, const char *tag)
+{
+	fix4_begin_bare(f, s ? s->minor : 0, tag);
 	if (!s)
 		return;
 	now.session = s;

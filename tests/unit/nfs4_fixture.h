@@ -26,6 +26,7 @@ struct fix4_session {
 };
 
 void fix4_begin(struct fixture *f, struct fix4_session *s);
+void fix4_begin_tag(struct fixture *f, struct fix4_session *s, const char *tag);
 /* A COMPOUND of any minor version, without SEQUENCE. */
 void fix4_begin_bare(struct fixture *f, uint32_t minor, const char *tag);
 /* Appends an operation's number and counts it; arguments go to f->out. */

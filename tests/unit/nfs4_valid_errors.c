@@ -1275,6 +1275,9 @@ bool nfs4_error_is_valid(uint32_t opnum, uint32_t minor, uint32_t status)
 
 	if (status == NFS4_OK)
 		return true;
+	/* RFC 7530 section 13.1.10.2: of a COMPOUND that cannot go on, whatever comes next. */
+	if (minor == 0 && status == NFS4ERR_RESOURCE)
+		return true;
 	if (minor == 0)
 		return find(of_minor_0, rn_array_size(of_minor_0), opnum, status) > 0;
 	/* Section 15.11.3 demands it, though the table has it not. */
@@ -1286,9 +1289,10 @@ bool nfs4_error_is_valid(uint32_t opnum, uint32_t minor, uint32_t status)
 	/* RFC 8881 section 18.35.4, case 9, which its table in section 15.2 does without. */
 	if (opnum == OP_EXCHANGE_ID && status == NFS4ERR_PERM)
 		return true;
-	/* Section 2.10.6.4: of any operation but SEQUENCE; the table forgets GETFH. */
-	if (opnum == OP_GETFH &&
-	    (status == NFS4ERR_REP_TOO_BIG || status == NFS4ERR_REP_TOO_BIG_TO_CACHE))
+	/* Sections 2.10.6.1.3 and 2.10.6.4: of any operation; the tables forget GETFH and
+	 * IO_ADVISE. */
+	if (status == NFS4ERR_REP_TOO_BIG || status == NFS4ERR_REP_TOO_BIG_TO_CACHE ||
+	    status == NFS4ERR_RETRY_UNCACHED_REP)
 		return true;
 	known = find(of_minor_1, rn_array_size(of_minor_1), opnum, status);
 	if (known < 1 && minor > 1)

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The error cases that all operations have in common, each with each operation: arguments that are
+ * cut, no filehandle, no session, a reply that is too long, a retry of what was not kept. What else
+ * an operation may answer is compared by the fixture, and what no test sees by tests/nfs4-errors.
+ */
+#include "tests/unit/nfs3_suite.h"
+#include "tests/unit/nfs4_client_calls.h"
+#include "tests/unit/nfs4_minors.h"
+#include "tests/unit/nfs4_samples.h"
+
+NFS3_SUITE(nfs4_errors);
+
+#define IS(s, minor, got, want)                                                                    \
+	cr_expect_eq(got, want, "minor %u, operation %u: %u, not %u", minor, (s)->num, got, want)
+
+static void of_cut(struct fix4_session *in, uint32_t minor)
+{
+	EACH_SAMPLE(s)
+	{
+		size_t from, len = 4;
+
+		if (!s->put || !sample_runs(s, minor))
+			continue;
+		for (size_t cut = 0; cut < len; cut += 4) {
+			bool first = s->num == OP_SEQUENCE;
+
+			if (in && !first && s->num != OP_BIND_CONN_TO_SESSION)
+				fix4_begin(f, in);
+			else
+				fix4_begin_bare(f, minor, "");
+			sample_put_places(f, s);
+			fix4_op(f, s->num);
+			from = f->out.used;
+			s->put(f);
+			len = f->out.used - from;
+			f->out.used = from + cut;
+			IS(s, minor, fix4_send(f), NFS4ERR_BADXDR);
+		}
+	}
+}
+
+Test(nfs4_errors, arguments_that_are_cut)
+{
+	NEED_FIXTURE();
+	sample_make(f);
+	FOR_MINORS(of_cut);
+}
+
+static void of_no_fh(struct fix4_session *in, uint32_t minor)
+{
+	EACH_SAMPLE(s)
+	{
+		if (s->current == SAMPLE_NO_FH || !sample_runs(s, minor) || s->num == OP_RESTOREFH)
+			continue;
+		fix4_begin(f, in);
+		sample_put(f, s);
+		IS(s, minor, fix4_send(f), NFS4ERR_NOFILEHANDLE);
+		if (s->saved == SAMPLE_NO_FH)
+			continue;
+		fix4_begin(f, in);
+		fix4_putfh(f, &f->root);
+		sample_put(f, s);
+		IS(s, minor, fix4_send(f), NFS4ERR_NOFILEHANDLE);
+	}
+	fix4_begin(f, in);
+	fix4_putfh(f, &f->root);
+	fix4_op(f, OP_RESTOREFH);
+	cr_expect_eq(fix4_send(f), minor == 0 ? NFS4ERR_RESTOREFH : NFS4ERR_NOFILEHANDLE);
+}
+
+Test(nfs4_errors, no_filehandle)
+{
+	NEED_FIXTURE();
+	FOR_MINORS(of_no_fh);
+}
+
+/* What the minor version has not is told apart from what this server has not. */
+static void of_unsupported(struct fix4_session *in, uint32_t minor)
+{
+	EACH_SAMPLE(s)
+	{
+		if (sample_runs(s, minor))
+			continue;
+		fix4_begin(f, in);
+		sample_put_places(f, s);
+		sample_put(f, s);
+		IS(s, minor, fix4_send(f),
+		   sample_row(s, minor) ? NFS4ERR_NOTSUPP : NFS4ERR_OP_ILLEGAL);
+	}
+}
+
+Test(nfs4_errors, unsupported)
+{
+	NEED_FIXTURE();
+	sample_make(f);
+	FOR_MINORS(of_unsupported);
+}
+
+Test(nfs4_errors, not_in_a_session)
+{
+	NEED_FIXTURE();
+	for (uint32_t minor = 1; minor <= 2; minor++) {
+		EACH_SAMPLE(s)
+		{
+			const struct nfs4_op *op = sample_row(s, minor);
+			uint32_t want = NFS4ERR_OP_NOT_IN_SESSION;
+
+			if (!op || s->num == OP_SEQUENCE)
+				continue;
+			fix4_begin_bare(f, minor, "");
+			sample_put(f, s);
+			fix4_op(f, OP_PUTROOTFH);
+			if (op->gone_minor > 0)
+				want = NFS4ERR_NOTSUPP;
+			else if (op->flags & NFS4_OP_ALONE)
+				want = NFS4ERR_NOT_ONLY_OP;
+			IS(s, minor, fix4_send(f), want);
+		}
+	}
+}
+
+/* SEQUENCE and the operation, without cache_this; and again. */
+Test(nfs4_errors, a_retry_of_what_was_not_kept)
+{
+	NEED_FIXTURE();
+	for (uint32_t minor = 1; minor <= 2; minor++) {
+		struct fix4_session in;
+
+		EACH_SAMPLE(s)
+		{
+			if (!sample_runs(s, minor) || s->num == OP_SEQUENCE)
+				continue;
+			cr_assert_eq(fix4_session_new(f, &in, minor, "retry", false), NFS4_OK);
+			fix4_begin(f, &in);
+			sample_put(f, s);
+			fix4_send(f);
+			IS(s, minor, fix4_resend(f), NFS4ERR_RETRY_UNCACHED_REP);
+		}
+	}
+}
+
+#define LONGEST_TAG 1020
+/* With that tag, room for SEQUENCE's result and another operation's failure. */
+#define ROOM (24u + 12u + LONGEST_TAG + 44u + 12u)
+
+/* Its replies, or those that it keeps, are short. */
+static void small_session(uint32_t minor, bool cached, struct fix4_session *out)
+{
+	const struct eid_args who = { .owner = "small", .verifier = "verifier" };
+	struct cs_args cs = { .fore = usual_channel, .back = usual_channel };
+	struct eid_result eid;
+	struct cs_result r;
+
+	cr_assert_eq(call_exchange_id(f, NULL, &who, &eid), NFS4_OK);
+	cs.clientid = eid.clientid;
+	cs.seqid = eid.seqid;
+	if (!cached)
+		cs.fore.max_reply = ROOM;
+	cs.fore.max_cached = ROOM;
+	cr_assert_eq(call_create_session(f, NULL, &cs, &r), NFS4_OK);
+	use_session(out, eid.clientid, &r);
+	out->minor = minor;
+	out->cache_this = cached;
+}
+
+/*
+ * The tag, which comes back, leaves ever more room for the results, until the operation's turn
+ * comes: there is room for that to fail, and no more. Another one follows it, whose failure needs
+ * room, too.
+ */
+static uint32_t in_little_room(struct fix4_session *in, const struct sample *s)
+{
+	static char tag[LONGEST_TAG + 1];
+	uint32_t before = (s->saved ? 2 : 0) + (s->current ? 1 : 0);
+	uint32_t status = NFS4_OK;
+
+	for (int len = LONGEST_TAG; len >= 0; len -= 4) {
+		memset(tag, 't', (size_t)len);
+		tag[len] = '\0';
+		fix4_begin_tag(f, in, tag);
+		sample_put_places(f, s);
+		sample_put(f, s);
+		fix4_op(f, OP_PUTROOTFH);
+		status = fix4_send(f);
+		cr_expect_leq(f->reply_len, in ? ROOM : f->reply_max, "operation %u: %zu", s->num,
+			      f->reply_len);
+		if (fix4_results_left(f) > before)
+			break;
+	}
+	return status;
+}
+
+static void of_little_room(uint32_t minor, bool cached, uint32_t want)
+{
+	struct fix4_session in;
+
+	if (minor > 0)
+		small_session(minor, cached, &in);
+	EACH_SAMPLE(s)
+	{
+		if (!sample_runs(s, minor) || s->num == OP_SEQUENCE ||
+		    s->num == OP_BIND_CONN_TO_SESSION)
+			continue;
+		IS(s, minor, in_little_room(minor > 0 ? &in : NULL, s), want);
+	}
+}
+
+Test(nfs4_errors, replies_that_are_too_long)
+{
+	NEED_FIXTURE();
+	sample_make(f);
+	of_little_room(1, false, NFS4ERR_REP_TOO_BIG);
+	of_little_room(2, false, NFS4ERR_REP_TOO_BIG);
+	of_little_room(1, true, NFS4ERR_REP_TOO_BIG_TO_CACHE);
+	of_little_room(2, true, NFS4ERR_REP_TOO_BIG_TO_CACHE);
+	f->reply_max = ROOM - 44;
+	of_little_room(0, false, NFS4ERR_RESOURCE);
+}
+
+/* An operation whose result is nothing but a status has done nothing, either. */
+Test(nfs4_errors, what_is_too_long_is_not_done)
+{
+	const struct sample complete = { .num = OP_RECLAIM_COMPLETE };
+	struct fix4_session in;
+
+	NEED_FIXTURE();
+	EACH_SAMPLE(s)
+	{
+		if (s->num != complete.num)
+			continue;
+		small_session(1, false, &in);
+		cr_assert_eq(in_little_room(&in, s), NFS4ERR_REP_TOO_BIG);
+		cr_expect_eq(call_reclaim_complete(f, &in, false), NFS4_OK);
+	}
+}
