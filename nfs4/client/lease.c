@@ -178,8 +178,10 @@ enum nfs4_expire nfs4_client_expire_courtesy(struct nfs4_server *srv, struct nfs
 	pthread_mutex_unlock(&all->lock);
 	if (status == NFS4_CLIENT_ACTIVE || status == NFS4_CLIENT_UNCONFIRMED)
 		return NFS4_HOLDS;
-	if (status == NFS4_CLIENT_EXPIRED && !nfs4_record_revoke(srv, &cl->record))
+	if (status == NFS4_CLIENT_EXPIRED && !nfs4_record_revoke(srv, &cl->record)) {
+		atomic_store(&all->dropping, true);
 		return NFS4_DROPPING;
+	}
 	nfs4_client_state_drop(srv, cl);
 	return NFS4_DROPPED;
 }
@@ -243,7 +245,37 @@ bool nfs4_clients_take(struct nfs4_clients *all, size_t bytes)
 	return true;
 }
 
-/* Takes what expired clients still have, once their records are gone; forgets the oldest. */
+#define AT_ONCE 16u
+
+/* Expired clients whose state waits for their records to go lose it, although nobody may ask for it
+ * any more: it was memory that was wanted. */
+static void tick_dropping(struct nfs4_clients *all)
+{
+	struct nfs4_client *found[AT_ONCE], *cl;
+	unsigned n = 0;
+
+	if (!atomic_exchange(&all->dropping, false))
+		return;
+	pthread_mutex_lock(&all->lock);
+	TAILQ_FOREACH(cl, &all->expired, aging)
+	{
+		if (!nfs4_client_has_state(cl))
+			continue;
+		if (n == AT_ONCE) {
+			atomic_store(&all->dropping, true);
+			break;
+		}
+		nfs4_client_ref(cl);
+		found[n++] = cl;
+	}
+	pthread_mutex_unlock(&all->lock);
+	for (unsigned i = 0; i < n; i++) {
+		nfs4_client_expire_courtesy(all->srv, found[i]);
+		nfs4_client_put(found[i]);
+	}
+}
+
+/* Forgets the oldest of those that are known as expired. */
 static void tick_expired(struct nfs4_clients *all)
 {
 	const uint64_t age = (uint64_t)EXPIRED_LEASES * all->srv->cfg.lease_seconds;
@@ -266,19 +298,17 @@ static void tick_unconfirmed(struct nfs4_clients *all)
 		nfs4_client_forget(all, cl, NFS4_CLIENT_UNCONFIRMED);
 }
 
-#define SWEEP_AT_ONCE 16u
-
 /* The clients of one bucket of ids get their turn (nfs4_client_state_tick). */
 static void sweep_bucket(struct nfs4_clients *all, uint32_t bucket)
 {
 	struct id_part *part = &all->part[bucket % ID_PARTS];
-	struct nfs4_client *found[SWEEP_AT_ONCE], *cl;
+	struct nfs4_client *found[AT_ONCE], *cl;
 	unsigned n = 0;
 
 	pthread_mutex_lock(&part->lock);
 	LIST_FOREACH(cl, &part->clients[bucket / ID_PARTS], by_id)
 	{
-		if (n == SWEEP_AT_ONCE)
+		if (n == AT_ONCE)
 			break;
 		nfs4_client_ref(cl);
 		found[n++] = cl;
@@ -311,6 +341,7 @@ void nfs4_clients_tick(struct nfs4_server *srv)
 	tick_unconfirmed(all);
 	while (evict_one(all, COURTESY_SECONDS))
 		;
+	tick_dropping(all);
 	tick_expired(all);
 	sweep(all);
 }

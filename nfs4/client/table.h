@@ -41,6 +41,7 @@ struct nfs4_clients {
 	pthread_mutex_t lock;
 	struct nfs4_wheel wheel;
 	_Atomic uint64_t skipped; /* seconds, by tests */
+	_Atomic bool dropping;	  /* a client has expired and keeps its state until its record goes */
 	uint8_t key[crypto_shorthash_KEYBYTES];
 	uint32_t last_number; /* under lock */
 	uint64_t last_confirm;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <sys/fsuid.h>
 
+#include "nfs4/client/table.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_opens.h"
 
@@ -147,4 +148,26 @@ OP_MINORS_TEST(nfs4_reclaim, strangers_reclaim_nothing)
 	stranger.minor = minor;
 	come_back(&stranger, "stranger");
 	cr_expect_eq(open_a(&nobody, 0, OP_RECLAIM, &file), NFS4ERR_NO_GRACE);
+}
+
+/* What is there by courtesy goes where memory is short: when its record is gone, not when it would
+ * be forgotten. */
+OP_MINORS_TEST(nfs4_reclaim, memory_comes_back_with_the_record)
+{
+	struct nfs4_held held = { .opens = 1 };
+
+	cr_assert_eq(op_client_new(f, &client, minor, "client"), NFS4_OK);
+	owner = (struct op_owner){ &client, "owner", 1 };
+	make_file("a", "text", 0666);
+	cr_assert_eq(open_a(&owner, 0, OP_BY_NAME, &file), NFS4_OK);
+	nfs4_clients_skip_time(f->server4, 120);
+	nfs4_tick(f->server4);
+	cr_expect_not(nfs4_clients_take(f->server4->clients, f->budget.max));
+	for (int i = 0; i < 500 && held.opens > 0; i++) {
+		usleep(2000);
+		nfs4_tick(f->server4);
+		nfs4_held(f->server4, &held);
+	}
+	cr_expect_eq(held.opens, 0);
+	cr_expect_eq(op_write(f, &client, &file.fh, &file.sid), NFS4ERR_EXPIRED);
 }
