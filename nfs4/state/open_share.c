@@ -3,7 +3,7 @@
  * The share of an OPEN. OPENs of one owner and file may run at the same time, and CLOSE beside
  * them: each that gets its share counts as pending and gives the stateid a seqid of its own at
  * once, so that a CLOSE sent before it is answered NFS4ERR_OLD_STATEID. One that fails afterwards
- * puts back what it changed if no other has come in between.
+ * puts back what it changed if no other has come since.
  */
 #include <errno.h>
 
@@ -196,15 +196,44 @@ int nfs4_open_share(struct nfs4_compound *c, struct nfs4_opening *w)
 	return status != NFS4_OK ? status : NFS4ERR_DELAY;
 }
 
-/* The seqid goes back if the client has not been given a later one. */
+/* Has no other OPEN got its share since? */
+static bool is_last(const struct nfs4_opening *w)
+{
+	bool last;
+
+	pthread_mutex_lock(&w->client->lock);
+	last = w->open->st.seqid == w->sid.seqid;
+	pthread_mutex_unlock(&w->client->lock);
+	return last;
+}
+
+/* The client has not been given it. */
 static void take_back_seqid(struct nfs4_opening *w)
 {
 	struct nfs4_state *st = &w->open->st;
 
 	pthread_mutex_lock(&w->client->lock);
-	if (st->seqid == w->sid.seqid)
-		st->seqid--;
+	st->seqid = st->seqid > 1 ? st->seqid - 1 : UINT32_MAX;
 	pthread_mutex_unlock(&w->client->lock);
+}
+
+/* Under busy. What others have built on stays: a later OPEN may have been told that it has what
+ * this one got. */
+static void take_back(struct nfs4_opening *w)
+{
+	struct nfs4_open *open = w->open;
+
+	if (!open->told && open->pending == 0) {
+		nfs4_open_end(open, false);
+		return;
+	}
+	if (w->old_access == 0 || open->st.revoked || !is_last(w))
+		return;
+	if (w->new_combination)
+		open->combinations &= (uint16_t)~combination(w->access, w->deny);
+	vfs_share_change(&open->share, w->old_access, w->old_deny, NULL);
+	open->access = w->old_access;
+	take_back_seqid(w);
 }
 
 void nfs4_open_unshare(struct nfs4_opening *w)
@@ -213,17 +242,8 @@ void nfs4_open_unshare(struct nfs4_opening *w)
 
 	pthread_mutex_lock(&open->busy);
 	open->pending--;
-	if (!open->st.gone && open->pending == 0) {
-		if (w->new_combination)
-			open->combinations &= (uint16_t)~combination(w->access, w->deny);
-		if (w->old_access == 0 && open->combinations == 0) {
-			nfs4_open_end(open, false);
-		} else if (w->old_access != 0 && !open->st.revoked) {
-			vfs_share_change(&open->share, w->old_access, w->old_deny, NULL);
-			open->access = w->old_access;
-			take_back_seqid(w);
-		}
-	}
+	if (!open->st.gone)
+		take_back(w);
 	pthread_mutex_unlock(&open->busy);
 }
 
@@ -231,5 +251,6 @@ void nfs4_open_shared(struct nfs4_opening *w)
 {
 	pthread_mutex_lock(&w->open->busy);
 	w->open->pending--;
+	w->open->told = true;
 	pthread_mutex_unlock(&w->open->busy);
 }

@@ -98,6 +98,7 @@ struct nfs4_open {
 	uint32_t pending;	      /* OPENs under way; under busy */
 	uint16_t combinations;	      /* of access and deny, as opened; under busy */
 	uint32_t export_id;	      /* by which it was opened first */
+	bool told;		      /* an OPEN was answered with it; under busy */
 	LIST_HEAD(, nfs4_lock) locks; /* under the client's lock */
 	uint8_t fh_len;
 	uint8_t fh[]; /* the handle it was opened by: compared first, as it costs nothing */

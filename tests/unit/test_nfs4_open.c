@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* OPEN, CLOSE and OPEN_DOWNGRADE in each minor version, and what stateids allow. */
+#include "nfs4/client/client.h"
+#include "nfs4/state/open.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_opens.h"
 
@@ -457,4 +459,28 @@ Test(nfs4_open, the_current_stateid_is_handed_on)
 	xdr_put_u32(&f->out, 1);
 	cr_expect_eq(fix4_send(f), NFS4ERR_BAD_STATEID);
 	cr_expect_eq(fix4_results_left(f), 5); /* all but the READ were done */
+}
+
+/* An OPEN to write gets its share and waits for the disk; another of the same owner does the same
+ * and is answered; then the first one fails. */
+OP_MINORS_TEST(nfs4_open, what_a_later_open_was_told_stays)
+{
+	struct nfs4_opening w = { .access = WRITE, .old_access = READ, .new_combination = true };
+	struct op_file file;
+
+	begin();
+	make_file("a", "text", 0644);
+	cr_assert_eq(open_as(&owner, "a", READ, 0, &file), NFS4_OK);
+	cr_assert_eq(open_as(&owner, "a", WRITE, 0, &file), NFS4_OK);
+	w.sid = file.sid;
+	cr_assert_eq(open_as(&owner, "a", WRITE, 0, &file), NFS4_OK);
+	w.client = nfs4_client_by_number(f->server4, (uint32_t)client.clientid);
+	cr_assert_not_null(w.client);
+	w.open = nfs4_as_open(TAILQ_FIRST(&w.client->state.states));
+	w.open->pending++;
+	nfs4_open_unshare(&w);
+	nfs4_client_put(w.client);
+	cr_expect_eq(op_write(f, &client, &file.fh, &file.sid), NFS4_OK);
+	cr_expect_eq(op_downgrade(f, &owner, &file, WRITE, 0), NFS4_OK);
+	cr_expect_eq(op_close(f, &owner, &file), NFS4_OK);
 }
