@@ -86,13 +86,15 @@ void nfs4_lock_end(struct nfs4_lock *lock)
 	nfs4_client_put(cl);
 }
 
+/* The open's first lock; NULL: there is none, and the client's lock is held, so that none comes. */
 static struct nfs4_lock *first_lock(struct nfs4_client *cl, struct nfs4_open *open)
 {
 	struct nfs4_lock *lock;
 
 	pthread_mutex_lock(&cl->lock);
 	lock = LIST_FIRST(&open->locks);
-	pthread_mutex_unlock(&cl->lock);
+	if (lock)
+		pthread_mutex_unlock(&cl->lock);
 	return lock; /* busy is held: nobody ends it but us */
 }
 
@@ -106,7 +108,6 @@ void nfs4_open_end(struct nfs4_open *open, bool keep)
 	nfs4_client_ref(cl);
 	while ((lock = first_lock(cl, open)))
 		nfs4_lock_end(lock);
-	pthread_mutex_lock(&cl->lock);
 	keep = keep && o->in_table && !o->kept;
 	nfs4_state_remove(cl, &open->st, keep);
 	if (keep)
