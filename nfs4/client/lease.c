@@ -66,7 +66,7 @@ void nfs4_client_become(struct nfs4_clients *all, struct nfs4_client *cl,
 		if (nfs4_wheel_cancel(&all->wheel, &cl->lease))
 			nfs4_client_put(cl);
 	}
-	atomic_store_explicit(&cl->status, status, memory_order_release);
+	atomic_store(&cl->status, status); /* before lapse() looks at the time again */
 	cl->since = nfs4_clients_now(all->srv);
 	queue = queue_of(all, status, &count);
 	if (queue) {
@@ -105,7 +105,8 @@ bool nfs4_client_renew(struct nfs4_client *cl)
 	if (nfs4_client_status(cl) != NFS4_CLIENT_ACTIVE)
 		return revive(cl);
 	nfs4_timer_renew(&cl->lease, nfs4_client_lease_end(cl));
-	return true;
+	/* Either lapse() sees the new time, or this what it has done. */
+	return atomic_load(&cl->status) == NFS4_CLIENT_ACTIVE || revive(cl);
 }
 
 /* A lease does not run out while a COMPOUND of the client runs (RFC 8881 section 8.3). */
@@ -126,9 +127,20 @@ static bool is_busy(struct nfs4_client *cl)
 
 static bool lease_is_over(struct nfs4_client *cl)
 {
-	return atomic_load_explicit(&cl->lease.due, memory_order_relaxed) <=
-		       nfs4_clients_now(cl->srv) &&
-	       !is_busy(cl);
+	return atomic_load(&cl->lease.due) <= nfs4_clients_now(cl->srv) && !is_busy(cl);
+}
+
+/* If the lease of cl, which is active, has run out, it is there by courtesy from now on. With
+ * all->lock held. */
+static bool lapse(struct nfs4_clients *all, struct nfs4_client *cl)
+{
+	if (!lease_is_over(cl))
+		return false;
+	nfs4_client_become(all, cl, NFS4_CLIENT_COURTESY);
+	if (lease_is_over(cl))
+		return true;
+	nfs4_client_become(all, cl, NFS4_CLIENT_ACTIVE); /* renewed just now */
+	return false;
 }
 
 /* Has it closed everything? Then nobody needs to wait for it after a restart. */
@@ -148,13 +160,9 @@ static void fire(void *ctx, struct nfs4_timer *t)
 
 	pthread_mutex_lock(&all->lock);
 	if (nfs4_client_status(cl) == NFS4_CLIENT_ACTIVE) {
-		over = lease_is_over(cl);
-		if (over) {
-			nfs4_client_become(all, cl, NFS4_CLIENT_COURTESY);
-		} else {
-			nfs4_client_ref(cl);
-			nfs4_wheel_add(&all->wheel, t, nfs4_client_lease_end(cl));
-		}
+		over = lapse(all, cl);
+		if (!over)
+			nfs4_client_become(all, cl, NFS4_CLIENT_ACTIVE); /* files it again */
 	}
 	pthread_mutex_unlock(&all->lock);
 	/* It may come back just now by an OPEN, which this sees. */
@@ -170,7 +178,7 @@ enum nfs4_expire nfs4_client_expire_courtesy(struct nfs4_server *srv, struct nfs
 
 	pthread_mutex_lock(&all->lock);
 	status = nfs4_client_status(cl);
-	if (status == NFS4_CLIENT_COURTESY || (status == NFS4_CLIENT_ACTIVE && lease_is_over(cl))) {
+	if (status == NFS4_CLIENT_COURTESY || (status == NFS4_CLIENT_ACTIVE && lapse(all, cl))) {
 		/* From now on it cannot come back, or it could after its record is gone. */
 		nfs4_client_become(all, cl, NFS4_CLIENT_EXPIRED);
 		status = NFS4_CLIENT_EXPIRED;

@@ -46,7 +46,7 @@ void nfs4_wheel_add(struct nfs4_wheel *w, struct nfs4_timer *t, uint64_t due);
 static inline void nfs4_timer_renew(struct nfs4_timer *t, uint64_t due)
 {
 	if (atomic_load_explicit(&t->due, memory_order_relaxed) != due)
-		atomic_store_explicit(&t->due, due, memory_order_relaxed);
+		atomic_store(&t->due, due); /* ordered with what the caller looks at next */
 }
 /* True: t was filed and is not any more. */
 bool nfs4_wheel_cancel(struct nfs4_wheel *w, struct nfs4_timer *t);
