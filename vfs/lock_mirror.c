@@ -128,6 +128,10 @@ static int install(struct vfs_file *f, int fd, enum vfs_held held)
 	if (f->unheld)
 		atomic_fetch_sub(&f->vfs->files->unheld, 1);
 	f->unheld = false;
+	/* The old one is closed when f->lock is free: until then its locks would be in the way of
+	 * the new one's as a local process's are. */
+	if (f->held >= VFS_HELD_READ)
+		set(f->fd, F_UNLCK, &(struct vfs_span){ .start = 0, .end = UINT64_MAX });
 	return vfs_file_hold(f, held, fd);
 }
 
