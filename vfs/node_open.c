@@ -117,27 +117,36 @@ int vfs_node_of_fd(struct vfs_ctx *ctx, int fd, struct vfs_node **out, struct vf
 	return rc;
 }
 
-/* 0 and NULL: the name is there, but not in the cache. */
+/* 0 and NULL: the name is there, as *fh, but not in the cache. */
 static int find_cached(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vfs_name *name,
-		       struct vfs_node **out)
+		       struct vfs_fh *fh, struct vfs_node **out)
 {
 	struct vfs_mount *mnt;
-	struct vfs_fh fh;
-	int rc = identify(ctx, dir->path_fd, name->s, &mnt, &fh);
+	int rc = identify(ctx, dir->path_fd, name->s, &mnt, fh);
 
 	if (rc != 0)
 		return rc;
-	*out = vfs_cache_find(ctx->vfs, mnt, &fh);
+	*out = vfs_cache_find(ctx->vfs, mnt, fh);
 	vfs_mount_put(mnt);
 	return 0;
 }
 
-struct vfs_node *vfs_node_cached(struct vfs_ctx *ctx, struct vfs_node *dir,
-				 const struct vfs_name *name)
+struct vfs_node *vfs_node_known(struct vfs_ctx *ctx, struct vfs_node *dir,
+				const struct vfs_name *name)
 {
 	struct vfs_node *n;
+	struct vfs_fh fh;
+	struct statx sx;
 
-	return find_cached(ctx, dir, name, &n) == 0 ? n : NULL;
+	if (find_cached(ctx, dir, name, &fh, &n) != 0)
+		return NULL;
+	if (n || !vfs_file_any_open(ctx->vfs))
+		return n;
+	if (statx(dir->path_fd, name->s, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_INO, &sx) !=
+		    0 ||
+	    !vfs_file_is_open(ctx->vfs, vfs_device_of(&sx), &fh))
+		return NULL;
+	return vfs_node_of_name(ctx, dir, name, &n, NULL) == 0 ? n : NULL;
 }
 
 /* A cached node with its attributes; false: it is of no use (any more). */
@@ -160,9 +169,10 @@ static bool use_cached(struct vfs_node *n, struct vfs_attr *attr)
 int vfs_node_of_name(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vfs_name *name,
 		     struct vfs_node **out, struct vfs_attr *attr)
 {
+	struct vfs_fh fh;
 	int fd, rc;
 
-	rc = find_cached(ctx, dir, name, out);
+	rc = find_cached(ctx, dir, name, &fh, out);
 	if (rc != 0)
 		return rc;
 	if (*out && use_cached(*out, attr))

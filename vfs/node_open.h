@@ -15,10 +15,11 @@ const uint8_t *vfs_handle_key_of(const struct vfs *vfs);
  * be NULL. The thread may be root afterwards. */
 int vfs_node_of_fd(struct vfs_ctx *ctx, int fd, struct vfs_node **out, struct vfs_attr *attr);
 
-/* The cached node of a name, found without opening it, or NULL: not cached, or no such name. The
- * thread acts as the caller before, and may be root afterwards. */
-struct vfs_node *vfs_node_cached(struct vfs_ctx *ctx, struct vfs_node *dir,
-				 const struct vfs_name *name);
+/* The node of a name, for vfs_node_drop_removed: if it is in the cache, or if somebody has the file
+ * open, which is pinned through its node when its last link goes; else NULL. The thread acts as the
+ * caller before, and may be root afterwards. */
+struct vfs_node *vfs_node_known(struct vfs_ctx *ctx, struct vfs_node *dir,
+				const struct vfs_name *name);
 
 /* Opens a name, which may be ".."; the thread acts as the caller before. */
 int vfs_node_of_name(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vfs_name *name,

@@ -23,20 +23,6 @@ static int check_dir(struct vfs_ctx *ctx, const struct vfs_node *dir)
 	return ctx->access.flags & VFS_RO ? -EROFS : 0;
 }
 
-/*
- * What the name leads to, for vfs_node_drop_removed: if it is in the cache. While anybody has files
- * open, whatever it is: one that is open is pinned through its node when its last link is gone.
- */
-static struct vfs_node *victim_of(struct vfs_ctx *ctx, struct vfs_node *dir,
-				  const struct vfs_name *name)
-{
-	struct vfs_node *n;
-
-	if (!vfs_file_any_open(ctx->vfs))
-		return vfs_node_cached(ctx, dir, name);
-	return vfs_node_of_name(ctx, dir, name, &n, NULL) == 0 ? n : NULL;
-}
-
 /* An inode whose ctime changes with its names; t NULL: it need not be told (vfs/change.h). */
 struct named {
 	struct vfs_changes *t;
@@ -64,7 +50,7 @@ static int unlink_name(struct vfs_ctx *ctx, struct vfs_node *dir, const struct v
 	int rc = vfs_act_as_caller(ctx);
 
 	if (rc == 0)
-		victim = victim_of(ctx, dir, name);
+		victim = vfs_node_known(ctx, dir, name);
 	if (rc == 0)
 		rc = vfs_act_as_caller(ctx);
 	if (rc == 0 && unlinkat(dir->path_fd, name->s, flags) != 0)
@@ -114,7 +100,7 @@ static int rename_names(struct vfs_ctx *ctx, const struct vfs_rename *r,
 	int rc = vfs_act_as_caller(ctx);
 
 	if (rc == 0)
-		victim = victim_of(ctx, r->to_dir, to);
+		victim = vfs_node_known(ctx, r->to_dir, to);
 	if (rc == 0)
 		rc = vfs_act_as_caller(ctx);
 	if (rc == 0 && renameat(r->from_dir->path_fd, from->s, r->to_dir->path_fd, to->s) != 0)
