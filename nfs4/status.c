@@ -53,23 +53,3 @@ int nfs4_status(uint32_t minor, int rc)
 	}
 	return NFS4ERR_SERVERFAULT;
 }
-
-/* Of operations on names and data these only know that an owner's right may be missing. */
-static bool knows_perm(uint32_t opnum)
-{
-	return opnum == OP_CREATE || opnum == OP_OPEN || opnum == OP_SETATTR;
-}
-
-static bool is_on_files(uint32_t opnum)
-{
-	return (opnum >= OP_ACCESS && opnum <= OP_WRITE) ||
-	       (opnum >= OP_ALLOCATE && opnum <= OP_CLONE);
-}
-
-int nfs4_status_for(uint32_t opnum, uint32_t minor, int status)
-{
-	(void)minor;
-	if (status == NFS4ERR_PERM && is_on_files(opnum) && !knows_perm(opnum))
-		return NFS4ERR_ACCESS;
-	return status;
-}

@@ -10,7 +10,7 @@
 #include "nfs4/state/io.h"
 #include "vfs/space.h"
 
-/* From -errno of vfs/ to a status that the operation under way may answer. */
+/* From -errno of vfs/; nfs4_status_for makes of it what the operation may answer. */
 int nfs4_data_status(const struct nfs4_compound *c, int rc);
 
 struct nfs4_commit_args {

@@ -9,6 +9,7 @@
 
 #include "lib/checked.h"
 
+uint64_t sample_clientid = 1;
 static struct vfs_fh file_fh, link_fh;
 
 static void put_sid(struct fixture *f)
@@ -33,6 +34,11 @@ static void put_name(struct fixture *f)
 	fix4_name(f, "nothing");
 }
 
+static void put_made(struct fixture *f)
+{
+	fix4_name(f, "made");
+}
+
 static void put_range(struct fixture *f)
 {
 	xdr_put_u64(&f->out, 0);
@@ -45,10 +51,14 @@ static void put_sid_range(struct fixture *f)
 	put_range(f);
 }
 
-static void put_owner(struct fixture *f)
+void sample_put_owner(struct fixture *f)
 {
-	put_u64(f);
-	fix4_name(f, "owner");
+	static unsigned n;
+	char name[16];
+
+	snprintf(name, sizeof(name), "owner %u", n++);
+	xdr_put_u64(&f->out, sample_clientid);
+	fix4_name(f, name);
 }
 
 static void put_no_attrs(struct fixture *f)
@@ -122,7 +132,7 @@ static void put_lockt(struct fixture *f)
 {
 	xdr_put_u32(&f->out, 1);
 	put_range(f);
-	put_owner(f);
+	sample_put_owner(f);
 }
 
 static void put_locku(struct fixture *f)
@@ -137,7 +147,7 @@ static void put_open(struct fixture *f)
 	xdr_put_u32(&f->out, 0);
 	xdr_put_u32(&f->out, OPEN4_SHARE_ACCESS_READ);
 	xdr_put_u32(&f->out, 0);
-	put_owner(f);
+	sample_put_owner(f);
 	xdr_put_u32(&f->out, 0); /* OPEN4_NOCREATE */
 	xdr_put_u32(&f->out, 0); /* CLAIM_NULL */
 	fix4_name(f, "file");
@@ -289,7 +299,7 @@ const struct sample samples[] = {
 	{ OP_DELEGRETURN, SAMPLE_FILE, 0, put_sid },
 	{ OP_GETATTR, SAMPLE_DIR, 0, put_getattr },
 	{ OP_GETFH, SAMPLE_DIR, 0, NULL },
-	{ OP_LINK, SAMPLE_DIR, SAMPLE_FILE, put_name },
+	{ OP_LINK, SAMPLE_DIR, SAMPLE_FILE, put_made },
 	{ OP_LOCK, SAMPLE_FILE, 0, put_lock },
 	{ OP_LOCKT, SAMPLE_FILE, 0, put_lockt },
 	{ OP_LOCKU, SAMPLE_FILE, 0, put_locku },
@@ -317,7 +327,7 @@ const struct sample samples[] = {
 	{ OP_SETCLIENTID_CONFIRM, 0, 0, put_setclientid_confirm },
 	{ OP_VERIFY, SAMPLE_DIR, 0, put_verify },
 	{ OP_WRITE, SAMPLE_FILE, 0, put_write },
-	{ OP_RELEASE_LOCKOWNER, 0, 0, put_owner },
+	{ OP_RELEASE_LOCKOWNER, 0, 0, sample_put_owner },
 	{ OP_BACKCHANNEL_CTL, 0, 0, put_backchannel },
 	{ OP_BIND_CONN_TO_SESSION, 0, 0, put_bind_conn },
 	{ OP_EXCHANGE_ID, 0, 0, put_exchange_id },

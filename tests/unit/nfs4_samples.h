@@ -19,6 +19,7 @@ struct sample {
 	enum sample_what current, saved;
 	void (*put)(struct fixture *f); /* NULL: no arguments */
 };
+void sample_put_owner(struct fixture *f);
 extern const struct sample samples[];
 extern const unsigned nsamples;
 
@@ -26,6 +27,9 @@ extern const unsigned nsamples;
 
 /* Its row of the server's table: NULL in minor versions without it. */
 const struct nfs4_op *sample_row(const struct sample *s, uint32_t minor);
+/* Whom operations of minor version 0 are from: nobody, unless a test says so. Owners are new ones
+ * each time. */
+extern uint64_t sample_clientid;
 /* Is there anything to be tested: known, not gone again, and done here? */
 bool sample_runs(const struct sample *s, uint32_t minor);
 

@@ -1273,9 +1273,10 @@ bool nfs4_error_is_valid(uint32_t opnum, uint32_t minor, uint32_t status)
 {
 	int known;
 
-	if (status == NFS4_OK)
+	/* What maps to nothing else (RFC 8881 section 15.1.1.6), also where the tables forget it. */
+	if (status == NFS4_OK || status == NFS4ERR_SERVERFAULT)
 		return true;
-	/* RFC 7530 section 13.1.10.2: of a COMPOUND that cannot go on, whatever comes next. */
+	/* RFC 7530 section 13.1.3.4: of a COMPOUND that cannot go on, whatever comes next. */
 	if (minor == 0 && status == NFS4ERR_RESOURCE)
 		return true;
 	if (minor == 0)

@@ -371,6 +371,5 @@ Test(nfs4_data_errors, every_errno_has_a_status_that_is_allowed)
 	cr_expect_eq(nfs4_data_status(&c, -ENOSPC), NFS4ERR_NOSPC);
 	cr_expect_eq(nfs4_data_status(&c, -EDQUOT), NFS4ERR_DQUOT);
 	cr_expect_eq(nfs4_data_status(&c, -ETXTBSY), NFS4ERR_ACCESS);
-	c.opnum = OP_COMMIT;
-	cr_expect_eq(nfs4_data_status(&c, -ENOSPC), NFS4ERR_IO);
+	cr_expect_eq(nfs4_status_for(OP_COMMIT, 2, nfs4_data_status(&c, -ENOSPC)), NFS4ERR_IO);
 }

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "tests/unit/nfs4_faults.h"
+
+#include "nfs4/compound.h"
+#include "vfs/file_state.h"
+#include "vfs/io_private.h"
+#include "vfs/lock.h"
+#include "vfs/ring.h"
+#include "vfs/share.h"
+#include "vfs/space.h"
+
+enum fault fault_at;
+int fault_result;
+unsigned fault_hits, fault_spared;
+
+static bool fails(enum fault f)
+{
+	if (f != fault_at)
+		return false;
+	if (fault_spared > 0) {
+		fault_spared--;
+		return false;
+	}
+	fault_hits++;
+	return true;
+}
+
+#define WRAP(which, name, params, args)                                                            \
+	int __real_##name params;                                                                  \
+	int __wrap_##name params;                                                                  \
+	int __wrap_##name params                                                                   \
+	{                                                                                          \
+		return fails(which) ? fault_result : __real_##name args;                           \
+	}
+
+/* done() comes from the ring's loop, as always. */
+#define WRAP_LATER(which, name, type, ring_op)                                                     \
+	static void name##_failed(struct vfs_ring_op *op, int res)                                 \
+	{                                                                                          \
+		type *x = op->owner;                                                               \
+                                                                                                   \
+		x->result = res;                                                                   \
+		x->done(x);                                                                        \
+	}                                                                                          \
+	void __real_##name(type *x);                                                               \
+	void __wrap_##name(type *x);                                                               \
+	void __wrap_##name(type *x)                                                                \
+	{                                                                                          \
+		if (!fails(which)) {                                                               \
+			__real_##name(x);                                                          \
+			return;                                                                    \
+		}                                                                                  \
+		x->priv.ring_op.complete = name##_failed;                                          \
+		x->priv.ring_op.owner = x;                                                         \
+		vfs_ring_finish(x->ctx->w, &x->priv.ring_op, fault_result);                        \
+	}
+
+WRAP(FAULT_VFS_GETATTR, vfs_getattr,
+     (struct vfs_ctx * ctx, struct vfs_node *n, struct vfs_attr *out), (ctx, n, out))
+WRAP(FAULT_VFS_SETATTR, vfs_setattr,
+     (struct vfs_ctx * ctx, struct vfs_node *n, const struct vfs_setattr *sa,
+      const struct timespec *check),
+     (ctx, n, sa, check))
+WRAP(FAULT_VFS_LOOKUP, vfs_lookup,
+     (struct vfs_ctx * ctx, struct vfs_node *dir, const char *name, uint32_t len,
+      struct vfs_node **out, struct vfs_attr *attr),
+     (ctx, dir, name, len, out, attr))
+WRAP(FAULT_VFS_PEEK, vfs_peek,
+     (struct vfs_ctx * ctx, struct vfs_node *dir, const char *name, uint32_t len, struct vfs_fh *fh,
+      struct vfs_attr *attr),
+     (ctx, dir, name, len, fh, attr))
+WRAP(FAULT_VFS_ACCESS, vfs_access,
+     (struct vfs_ctx * ctx, struct vfs_node *n, unsigned want, unsigned *granted,
+      struct vfs_attr *attr),
+     (ctx, n, want, granted, attr))
+WRAP(FAULT_VFS_OPEN_CHECK, vfs_open_check,
+     (struct vfs_ctx * ctx, struct vfs_node *n, unsigned want), (ctx, n, want))
+WRAP(FAULT_VFS_READLINK, vfs_readlink,
+     (struct vfs_ctx * ctx, struct vfs_node *n, char *buf, uint32_t size), (ctx, n, buf, size))
+WRAP(FAULT_VFS_CREATE, vfs_create,
+     (struct vfs_ctx * ctx, struct vfs_node *dir, const char *name, uint32_t len,
+      enum vfs_create_how how, const struct vfs_setattr *sa, const uint8_t verf[8],
+      struct vfs_node **out, struct vfs_attr *attr),
+     (ctx, dir, name, len, how, sa, verf, out, attr))
+WRAP(FAULT_VFS_MKDIR, vfs_mkdir,
+     (struct vfs_ctx * ctx, struct vfs_node *dir, const char *name, uint32_t len,
+      const struct vfs_setattr *sa, struct vfs_node **out, struct vfs_attr *attr),
+     (ctx, dir, name, len, sa, out, attr))
+WRAP(FAULT_VFS_SYMLINK, vfs_symlink,
+     (struct vfs_ctx * ctx, struct vfs_node *dir, const char *name, uint32_t len,
+      const char *target, const struct vfs_setattr *sa, struct vfs_node **out,
+      struct vfs_attr *attr),
+     (ctx, dir, name, len, target, sa, out, attr))
+WRAP(FAULT_VFS_MKNOD, vfs_mknod,
+     (struct vfs_ctx * ctx, struct vfs_node *dir, const char *name, uint32_t len,
+      const struct vfs_mknod *what, const struct vfs_setattr *sa, struct vfs_node **out,
+      struct vfs_attr *attr),
+     (ctx, dir, name, len, what, sa, out, attr))
+WRAP(FAULT_VFS_REMOVE, vfs_remove,
+     (struct vfs_ctx * ctx, struct vfs_node *dir, const char *name, uint32_t len),
+     (ctx, dir, name, len))
+WRAP(FAULT_VFS_RMDIR, vfs_rmdir,
+     (struct vfs_ctx * ctx, struct vfs_node *dir, const char *name, uint32_t len),
+     (ctx, dir, name, len))
+WRAP(FAULT_VFS_RENAME, vfs_rename, (struct vfs_ctx * ctx, const struct vfs_rename *r), (ctx, r))
+WRAP(FAULT_VFS_LINK, vfs_link,
+     (struct vfs_ctx * ctx, struct vfs_node *n, struct vfs_node *dir, const char *name,
+      uint32_t len),
+     (ctx, n, dir, name, len))
+WRAP(FAULT_VFS_READDIR, vfs_readdir,
+     (struct vfs_ctx * ctx, struct vfs_node *dir, uint64_t cookie,
+      bool (*each)(void *arg, const struct vfs_dirent *de), void *arg, bool *eof),
+     (ctx, dir, cookie, each, arg, eof))
+WRAP(FAULT_VFS_STATFS, vfs_statfs,
+     (struct vfs_ctx * ctx, struct vfs_node *n, struct vfs_statfs *out), (ctx, n, out))
+WRAP(FAULT_VFS_ROOT, vfs_root, (struct vfs_ctx * ctx, struct vfs_node **out), (ctx, out))
+WRAP(FAULT_VFS_FH_OPEN, vfs_fh_open,
+     (struct vfs_ctx * ctx, const struct vfs_fh *fh, struct vfs_node **out), (ctx, fh, out))
+WRAP(FAULT_VFS_SEEK, vfs_seek,
+     (struct vfs_ctx * ctx, struct vfs_node *n, bool opened, uint64_t offset, bool hole,
+      uint64_t *pos, bool *eof),
+     (ctx, n, opened, offset, hole, pos, eof))
+WRAP(FAULT_VFS_FILE_GET, vfs_file_get,
+     (struct vfs_ctx * ctx, struct vfs_node *n, struct vfs_file **out), (ctx, n, out))
+WRAP(FAULT_VFS_SHARE_OPEN, vfs_share_open,
+     (struct vfs_ctx * ctx, struct vfs_node *n, struct vfs_share *s, struct vfs_holder *h,
+      uint8_t access, uint8_t deny, struct vfs_conflict *c),
+     (ctx, n, s, h, access, deny, c))
+WRAP(FAULT_VFS_LOCK, vfs_lock,
+     (struct vfs_ctx * ctx, struct vfs_node *n, struct vfs_lock_owner *o,
+      const struct vfs_lock_request *r, struct vfs_conflict *c),
+     (ctx, n, o, r, c))
+WRAP(FAULT_VFS_UNLOCK, vfs_unlock, (struct vfs_lock_owner * o, uint64_t offset, uint64_t length),
+     (o, offset, length))
+WRAP(FAULT_VFS_LOCK_TEST, vfs_lock_test,
+     (struct vfs_ctx * ctx, struct vfs_node *n, const struct vfs_lock_owner *o,
+      const struct vfs_lock_request *r, struct vfs_conflict *c),
+     (ctx, n, o, r, c))
+WRAP(FAULT_NFS4_GROW_REPLY, nfs4_grow_reply, (struct nfs4_compound * c, size_t size), (c, size))
+WRAP(FAULT_NFS4_RESERVE_REPLY, nfs4_reserve_reply, (struct nfs4_compound * c, size_t size),
+     (c, size))
+WRAP_LATER(FAULT_VFS_READ, vfs_read, struct vfs_io, op)
+WRAP_LATER(FAULT_VFS_WRITE, vfs_write, struct vfs_io, op)
+WRAP_LATER(FAULT_VFS_COMMIT, vfs_commit, struct vfs_io, op)
+WRAP_LATER(FAULT_VFS_SPACE, vfs_space, struct vfs_space, op)
+WRAP_LATER(FAULT_VFS_SYNC, vfs_sync, struct vfs_sync, op[0])

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Failures on demand of what NFSv4's operations call: the linker's --wrap puts these functions in
+ * between (tests/unit/nfs4_errors.inc has the same list).
+ */
+#ifndef RN_TESTS_NFS4_FAULTS_H
+#define RN_TESTS_NFS4_FAULTS_H
+
+enum fault {
+	FAULT_NONE,
+	FAULT_VFS_GETATTR,
+	FAULT_VFS_SETATTR,
+	FAULT_VFS_LOOKUP,
+	FAULT_VFS_PEEK,
+	FAULT_VFS_ACCESS,
+	FAULT_VFS_OPEN_CHECK,
+	FAULT_VFS_READLINK,
+	FAULT_VFS_CREATE,
+	FAULT_VFS_MKDIR,
+	FAULT_VFS_SYMLINK,
+	FAULT_VFS_MKNOD,
+	FAULT_VFS_REMOVE,
+	FAULT_VFS_RMDIR,
+	FAULT_VFS_RENAME,
+	FAULT_VFS_LINK,
+	FAULT_VFS_READDIR,
+	FAULT_VFS_STATFS,
+	FAULT_VFS_ROOT,
+	FAULT_VFS_FH_OPEN,
+	FAULT_VFS_SEEK,
+	FAULT_VFS_FILE_GET,
+	FAULT_VFS_SHARE_OPEN,
+	FAULT_VFS_LOCK,
+	FAULT_VFS_UNLOCK,
+	FAULT_VFS_LOCK_TEST,
+	FAULT_VFS_READ,
+	FAULT_VFS_WRITE,
+	FAULT_VFS_COMMIT,
+	FAULT_VFS_SPACE,
+	FAULT_VFS_SYNC,
+	FAULT_NFS4_GROW_REPLY,
+	FAULT_NFS4_RESERVE_REPLY,
+};
+
+/* That function fails so (-errno, or an nfsstat4) each time it is called. */
+extern enum fault fault_at;
+extern int fault_result;
+extern unsigned fault_spared; /* calls that do not fail before one does */
+extern unsigned fault_hits;   /* how often it has */
+
+#endif
