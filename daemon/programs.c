@@ -11,11 +11,13 @@
 #define NFS4_SHARE 8u /* of the whole budget */
 
 /* NLM's clients wait while NFSv4's reclaim. */
-static bool in_grace(void *ctx)
+static bool in_grace(void *ctx, bool wants)
 {
 	const struct programs *p = ctx;
 
-	return p->nfs4 && nfs4_reclaiming(p->nfs4);
+	if (!p->nfs4)
+		return false;
+	return wants ? nfs4_blocks_locks(p->nfs4) : nfs4_reclaiming(p->nfs4);
 }
 
 static int start_nfs3(const struct programs_config *cfg, struct programs *p)

@@ -23,8 +23,9 @@ struct nfs3_config {
 	 * NULL to take those of the call. Fills at most VFS_GROUPS_MAX; thread-safe, caches. */
 	void (*lookup_groups)(void *ctx, struct vfs_cred *cred);
 	void *lookup_ctx;
-	/* Are clients reclaiming locks from before a restart? NULL: never. */
-	bool (*in_grace)(void *ctx);
+	/* Are clients reclaiming locks from before a restart; wants: so that somebody who wants a
+	 * new one must wait? NULL: never. */
+	bool (*in_grace)(void *ctx, bool wants);
 	void *grace_ctx;
 };
 

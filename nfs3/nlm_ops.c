@@ -94,7 +94,7 @@ static bool wrong_time(const struct nfs3_op *op, bool reclaim)
 {
 	const struct nfs3_config *cfg = &op->server->cfg;
 
-	return reclaim != (cfg->in_grace && cfg->in_grace(cfg->grace_ctx));
+	return reclaim != (cfg->in_grace && cfg->in_grace(cfg->grace_ctx, !reclaim));
 }
 
 static void put_holder(struct xdr_out *x, const struct vfs_conflict *c)

@@ -104,6 +104,11 @@ bool nfs4_reclaiming(struct nfs4_server *s)
 	return nfs4_in_grace(s);
 }
 
+bool nfs4_blocks_locks(struct nfs4_server *s)
+{
+	return nfs4_grace_blocks_locks(s);
+}
+
 void nfs4_tick(struct nfs4_server *s)
 {
 	nfs4_clients_tick(s);

@@ -42,6 +42,8 @@ static void free_all_of(struct nfs4_clients *all, struct nfs4_client_list *list)
 	struct nfs4_client *cl;
 
 	while ((cl = LIST_FIRST(list)) != NULL) {
+		if (nfs4_client_has_lapsed(cl))
+			nfs4_record_lapsed(all->srv, &cl->record);
 		nfs4_client_detach(all, cl);
 		nfs4_client_destroy(cl);
 	}

@@ -130,6 +130,14 @@ static bool lease_is_over(struct nfs4_client *cl)
 	return atomic_load(&cl->lease.due) <= nfs4_clients_now(cl->srv) && !is_busy(cl);
 }
 
+bool nfs4_client_has_lapsed(struct nfs4_client *cl)
+{
+	const enum nfs4_client_status status = nfs4_client_status(cl);
+
+	return status == NFS4_CLIENT_COURTESY ||
+	       (status == NFS4_CLIENT_ACTIVE && lease_is_over(cl));
+}
+
 /* If the lease of cl, which is active, has run out, it is there by courtesy from now on. With
  * all->lock held. */
 static bool lapse(struct nfs4_clients *all, struct nfs4_client *cl)

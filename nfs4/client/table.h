@@ -41,7 +41,7 @@ struct nfs4_clients {
 	pthread_mutex_t lock;
 	struct nfs4_wheel wheel;
 	_Atomic uint64_t skipped; /* seconds, by tests */
-	_Atomic bool dropping;	  /* a client has expired and keeps its state until its record goes */
+	_Atomic bool dropping; /* a client has expired and keeps its state until its record goes */
 	uint8_t key[crypto_shorthash_KEYBYTES];
 	uint32_t last_number; /* under lock */
 	uint64_t last_confirm;
@@ -119,6 +119,8 @@ bool nfs4_session_leave(struct nfs4_session *s);
 bool nfs4_session_busy(struct nfs4_session *s, const struct nfs4_slot *mine);
 
 /* nfs4/client/lease.c */
+/* Has the lease of a confirmed client run out? */
+bool nfs4_client_has_lapsed(struct nfs4_client *cl);
 /* Forgets cl if it still has that status. Takes over the caller's reference. Wants no lock. */
 void nfs4_client_forget(struct nfs4_clients *all, struct nfs4_client *cl,
 			enum nfs4_client_status status);

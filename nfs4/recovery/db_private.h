@@ -22,6 +22,8 @@
 /* Beside enum nfs4_record_bits: had not completed its reclaims when grace ended, so that others may
  * have got what it did not ask for: it may reclaim nothing after the next restart. */
 #define NFS4_DB_SUSPECT 128u
+/* Its lease had run out when the server stopped: it may reclaim, but nobody waits for it. */
+#define NFS4_DB_LAPSED 64u
 
 struct nfs4_db;
 

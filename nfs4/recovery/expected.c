@@ -60,7 +60,7 @@ int nfs4_expected_add(void *arg, const struct nfs4_db_row *row)
 
 	if ((row->bits & NFS4_DB_SUSPECT) || !(row->bits & NFS4_RECORD_STATE))
 		return 0;
-	if (g->expected >= g->nbuckets && grow(g) < 0)
+	if (g->expected + g->lapsed >= g->nbuckets && grow(g) < 0)
 		return -ENOMEM;
 	e = calloc(1, sizeof(*e) + row->id_len);
 	if (!e)
@@ -74,8 +74,10 @@ int nfs4_expected_add(void *arg, const struct nfs4_db_row *row)
 	to = bucket_of(g, e->id, e->id_len, e->sessions);
 	e->next = *to;
 	*to = e;
-	g->expected++;
-	g->left++;
+	e->lapsed = (row->bits & NFS4_DB_LAPSED) != 0;
+	g->expected += !e->lapsed;
+	g->left += !e->lapsed;
+	g->lapsed += e->lapsed;
 	g->denying += (e->bits & NFS4_RECORD_DENY) != 0;
 	return 0;
 }

@@ -68,7 +68,7 @@ void nfs4_grace_begin(struct nfs4_recovery *r, unsigned seconds)
 	pthread_mutex_lock(&r->lock);
 	g->began_s = nfs4_now();
 	g->ends_s = g->began_s + seconds;
-	if (g->left > 0) {
+	if (g->left + g->lapsed > 0) {
 		atomic_store(&g->phase, NFS4_GRACE_RUNNING);
 	} else {
 		/* What is on disk still may be reclaimed by nobody, so nobody waits until it has
@@ -77,9 +77,11 @@ void nfs4_grace_begin(struct nfs4_recovery *r, unsigned seconds)
 		nfs4_grace_ended(r);
 	}
 	pthread_mutex_unlock(&r->lock);
-	if (g->expected > 0)
-		rn_notice(r->log, "grace period: %u clients have up to %u s to reclaim their locks",
-			  g->expected, seconds);
+	if (g->expected + g->lapsed > 0)
+		rn_notice(r->log,
+			  "grace period: %u clients have up to %u s to reclaim their locks, and %u "
+			  "that were away until somebody wants any",
+			  g->expected, seconds, g->lapsed);
 }
 
 /* With the lock held. */
@@ -90,9 +92,12 @@ static void set_done(struct nfs4_recovery *r, struct nfs4_expected *e)
 	if (e->done)
 		return;
 	e->done = true;
-	g->left--;
+	if (e->lapsed)
+		g->lapsed--;
+	else
+		g->left--;
 	g->denying -= (e->bits & NFS4_RECORD_DENY) != 0;
-	if (g->left == 0 && atomic_load(&g->phase) == NFS4_GRACE_RUNNING)
+	if (g->left + g->lapsed == 0 && atomic_load(&g->phase) == NFS4_GRACE_RUNNING)
 		end(r);
 }
 
@@ -116,7 +121,8 @@ void nfs4_grace_check(struct nfs4_recovery *r, uint64_t now)
 	pthread_mutex_lock(&r->lock);
 	if (atomic_load(&g->phase) == NFS4_GRACE_RUNNING)
 		check_quiet(r, now);
-	if (atomic_load(&g->phase) == NFS4_GRACE_RUNNING && (g->left == 0 || now >= g->ends_s))
+	if (atomic_load(&g->phase) == NFS4_GRACE_RUNNING &&
+	    (g->left + g->lapsed == 0 || now >= g->ends_s))
 		end(r);
 	pthread_mutex_unlock(&r->lock);
 }
@@ -142,6 +148,17 @@ bool nfs4_in_grace(struct nfs4_server *srv)
 	       NFS4_GRACE_OVER;
 }
 
+/* One whose lease had run out is back in time: it is waited for like the others from now on. */
+static void wait_for(struct nfs4_grace *g, struct nfs4_expected *e)
+{
+	if (!e->lapsed || e->done)
+		return;
+	e->lapsed = false;
+	g->lapsed--;
+	g->left++;
+	g->expected++;
+}
+
 void nfs4_record_confirmed(struct nfs4_server *srv, struct nfs4_record *rec)
 {
 	struct nfs4_recovery *r = srv->recovery;
@@ -154,6 +171,7 @@ void nfs4_record_confirmed(struct nfs4_server *srv, struct nfs4_record *rec)
 	if (e && memcmp(e->verifier, rec->verifier, sizeof(e->verifier)) != 0) {
 		set_done(r, e);
 	} else if (e && (!e->done || !e->sessions)) {
+		wait_for(&r->grace, e);
 		e->rec = rec;
 		e->other_s = 0;
 		atomic_fetch_or(&rec->reclaim, e->bits & NFS4_RECORD_DENY ? MAY | MAY_DENY : MAY);
@@ -197,6 +215,14 @@ void nfs4_grace_alive(struct nfs4_server *srv, struct nfs4_record *rec)
 	pthread_mutex_unlock(&r->lock);
 }
 
+/* With the lock held. Somebody wants what could be reclaimed, or have been: for those whose lease
+ * had run out he does not wait. */
+static void is_wanted(struct nfs4_recovery *r)
+{
+	if (r->grace.left == 0 && atomic_load(&r->grace.phase) == NFS4_GRACE_RUNNING)
+		end(r);
+}
+
 static int ask(struct nfs4_recovery *r, bool conflicts)
 {
 	struct nfs4_grace *g = &r->grace;
@@ -204,6 +230,8 @@ static int ask(struct nfs4_recovery *r, bool conflicts)
 	pthread_mutex_lock(&r->lock);
 	conflicts = conflicts || g->denying > 0;
 	conflicts = conflicts && atomic_load(&g->phase) != NFS4_GRACE_OVER;
+	if (conflicts)
+		is_wanted(r);
 	pthread_mutex_unlock(&r->lock);
 	return conflicts ? NFS4ERR_GRACE : NFS4_OK;
 }
@@ -244,6 +272,11 @@ int nfs4_may_lock(struct nfs4_server *srv, struct nfs4_record *rec)
 	return may_get(srv, rec, true);
 }
 
+bool nfs4_grace_blocks_locks(struct nfs4_server *srv)
+{
+	return nfs4_in_grace(srv) && ask(srv->recovery, true) != NFS4_OK;
+}
+
 bool nfs4_grace_blocks_io(struct nfs4_server *srv)
 {
 	struct nfs4_recovery *r = srv->recovery;
@@ -253,6 +286,8 @@ bool nfs4_grace_blocks_io(struct nfs4_server *srv)
 		return false;
 	pthread_mutex_lock(&r->lock);
 	blocks = r->grace.denying > 0;
+	if (blocks)
+		is_wanted(r);
 	pthread_mutex_unlock(&r->lock);
 	return blocks;
 }

@@ -3,8 +3,9 @@
  * The grace period: after a start, clients that have a record get their state back, and nobody gets
  * any that could be in their way. It does not begin when there are no records, ends as soon as
  * everybody who had one has reclaimed, and after cfg.grace_seconds (or the lease of the run before,
- * if that was longer) at the latest. Its end is on disk before the first conflicting state is
- * granted.
+ * if that was longer) at the latest. Clients whose lease had run out when the server was stopped
+ * may reclaim in it as well, but only until somebody else wants what could be theirs. Its end is on
+ * disk before the first conflicting state is granted.
  *
  * We have no mandatory byte-range locks, and records tell whether a client had share reservations
  * that deny anything. So only these wait during grace: byte-range locks, opens that deny something,
@@ -37,6 +38,9 @@ void nfs4_grace_alive(struct nfs4_server *srv, struct nfs4_record *rec);
  * client's RECLAIM_COMPLETE, in grace and for a moment after it (RFC 8881 section 18.51.3). */
 int nfs4_may_open(struct nfs4_server *srv, struct nfs4_record *rec, bool denies);
 int nfs4_may_lock(struct nfs4_server *srv, struct nfs4_record *rec);
+
+/* Must a lock of another protocol wait? */
+bool nfs4_grace_blocks_locks(struct nfs4_server *srv);
 
 /* Must I/O without an open (anonymous stateids, SETATTR of the size without one) wait:
  * NFS4ERR_GRACE? I/O with the stateid of an open never does. */

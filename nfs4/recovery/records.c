@@ -101,12 +101,16 @@ static struct nfs4_record_job *job_for(struct nfs4_recovery *r, struct nfs4_reco
 	return post(r, rec, NFS4_JOB_PUT, bits);
 }
 
+/* What will be on disk when all jobs are done. */
+static unsigned coming_bits(const struct nfs4_record *rec)
+{
+	return rec->job ? rec->job->row.bits : atomic_load(&rec->durable);
+}
+
 void nfs4_record_suspect(struct nfs4_recovery *r, struct nfs4_record *rec, bool suspect)
 {
-	unsigned bits = atomic_load(&rec->durable);
+	const unsigned bits = coming_bits(rec);
 
-	if (rec->job)
-		bits = rec->job->row.bits;
 	if (bits == 0)
 		return;
 	if (suspect)
@@ -205,6 +209,18 @@ void nfs4_record_retire(struct nfs4_server *srv, struct nfs4_record *rec, unsign
 		atomic_store(&rec->durable, had);
 	else if (r->db && post(r, rec, NFS4_JOB_DELETE, 0))
 		detach(rec);
+	pthread_mutex_unlock(&r->lock);
+}
+
+void nfs4_record_lapsed(struct nfs4_server *srv, struct nfs4_record *rec)
+{
+	struct nfs4_recovery *r = srv->recovery;
+	unsigned bits;
+
+	pthread_mutex_lock(&r->lock);
+	bits = coming_bits(rec);
+	if (r->db && bits != 0)
+		post(r, rec, NFS4_JOB_PUT, bits | NFS4_DB_LAPSED);
 	pthread_mutex_unlock(&r->lock);
 }
 

@@ -93,6 +93,10 @@ void nfs4_record_retire(struct nfs4_server *srv, struct nfs4_record *rec, unsign
  */
 void nfs4_record_forget(struct nfs4_server *srv, struct nfs4_record *rec);
 
+/* The server stops, and the client's lease has run out: what it had could have been given away, so
+ * that after the start nobody waits for it to come back. */
+void nfs4_record_lapsed(struct nfs4_server *srv, struct nfs4_record *rec);
+
 /*
  * The client's state is to be taken from it (a courtesy client in somebody's way). True: the disk
  * knows, and its state may be given away. False: it is being written; ask again soon, which the

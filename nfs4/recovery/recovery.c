@@ -13,7 +13,7 @@
 static void give_up(struct nfs4_recovery *r)
 {
 	nfs4_expected_free(&r->grace);
-	r->grace.expected = r->grace.left = r->grace.denying = 0;
+	r->grace.expected = r->grace.left = r->grace.denying = r->grace.lapsed = 0;
 	nfs4_db_close(r->db);
 	r->db = NULL;
 }

@@ -48,6 +48,7 @@ struct nfs4_expected {
 	struct nfs4_record *rec; /* once it has come back */
 	bool sessions;
 	bool done;
+	bool lapsed; /* its lease had run out: nobody who wants something waits for it */
 	unsigned bits;
 	uint8_t verifier[NFS4_VERIFIER_SIZE];
 	uint64_t other_s; /* when it first did anything else after its last reclaim, or 0 */
@@ -60,9 +61,10 @@ enum nfs4_grace_phase { NFS4_GRACE_OVER, NFS4_GRACE_RUNNING, NFS4_GRACE_ENDING }
 struct nfs4_grace {
 	_Atomic int phase; /* enum nfs4_grace_phase; changed under the lock */
 	uint64_t began_s, ends_s;
-	unsigned expected; /* how many there were */
-	unsigned left;	   /* not done */
-	unsigned denying;  /* of these, who denied something */
+	unsigned expected; /* how many there were, besides those whose lease had run out */
+	unsigned left;	   /* of these, not done */
+	unsigned lapsed;   /* of the others, who may come back */
+	unsigned denying;  /* of left and lapsed, who denied something */
 	uint32_t nbuckets; /* a power of two, or 0 */
 	uint8_t seed[16];  /* of the hash: ids are chosen by clients */
 	struct nfs4_expected **bucket;

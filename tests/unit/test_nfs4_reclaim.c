@@ -150,6 +150,77 @@ OP_MINORS_TEST(nfs4_reclaim, strangers_reclaim_nothing)
 	cr_expect_eq(open_a(&nobody, 0, OP_RECLAIM, &file), NFS4ERR_NO_GRACE);
 }
 
+static void restart(void)
+{
+	nfs4_server_free(f->server4);
+	f->server4 = NULL;
+	cr_assert_null(fix_start_nfs4(f));
+}
+
+/* The client with the lock is away for longer than its lease when the server stops. */
+static void begin_away(bool other_holds)
+{
+	cr_assert_eq(op_client_new(f, &client, minor, "client"), NFS4_OK);
+	cr_assert_eq(op_client_new(f, &other, minor, "other"), NFS4_OK);
+	owner = (struct op_owner){ &client, "owner", 1 };
+	rival = (struct op_owner){ &other, "rival", 1 };
+	locker = (struct op_owner){ &client, "locker", 1 };
+	rivals = (struct op_owner){ &other, "rival's", 1 };
+	make_file("a", "text", 0666);
+	make_file("b", "text", 0666);
+	cr_assert_eq(open_a(&owner, 0, OP_BY_NAME, &file), NFS4_OK);
+	cr_assert_eq(op_lock_first(f, &owner, &locker, &file, &ten, &lock, NULL), NFS4_OK);
+	nfs4_clients_skip_time(f->server4, 120);
+	if (other_holds)
+		cr_assert_eq(op_open(f, &rival, &(struct op_how){ .fh = &f->root, .name = "b" },
+				     &theirs),
+			     NFS4_OK);
+	restart();
+	owner.seqid = locker.seqid = rival.seqid = rivals.seqid = 1;
+}
+
+/* As a client does that is told NFS4ERR_GRACE, and asks again. */
+static uint32_t lock_when_grace_is_over(void)
+{
+	struct nfs4_stateid sid;
+	uint32_t status = NFS4ERR_GRACE;
+
+	for (int i = 0; i < 500 && status == NFS4ERR_GRACE; i++) {
+		usleep(i == 0 ? 0 : 2000);
+		status = op_lock_first(f, &rival, &rivals, &theirs, &ten, &sid, NULL);
+	}
+	return status;
+}
+
+/* What it has could have been given away before: others do not wait for it. */
+OP_MINORS_TEST(nfs4_reclaim, nobody_waits_for_who_was_away)
+{
+	begin_away(false);
+	cr_assert_eq(op_client_new(f, &other, minor, "other"), NFS4_OK);
+	cr_assert_eq(open_a(&rival, 0, OP_BY_NAME, &theirs), NFS4_OK);
+	nfs4_tick(f->server4);
+	cr_expect(nfs4_reclaiming(f->server4));
+	cr_expect_eq(lock_when_grace_is_over(), NFS4_OK);
+	cr_expect_not(nfs4_reclaiming(f->server4));
+	come_back(&client, "client");
+	cr_expect_eq(open_a(&owner, 0, OP_RECLAIM, &file), NFS4ERR_NO_GRACE);
+}
+
+/* But it is in time as long as nobody wants anything, and is waited for from then on. */
+OP_MINORS_TEST(nfs4_reclaim, who_was_away_may_come_back)
+{
+	struct nfs4_stateid sid;
+
+	begin_away(minor == 1);
+	come_back(&client, "client");
+	cr_assert_eq(op_client_new(f, &other, minor, "other"), NFS4_OK);
+	cr_assert_eq(open_a(&rival, 0, OP_BY_NAME, &theirs), NFS4_OK);
+	cr_expect_eq(op_lock_first(f, &rival, &rivals, &theirs, &ten, &sid, NULL), NFS4ERR_GRACE);
+	cr_assert_eq(open_a(&owner, 0, OP_RECLAIM, &file), NFS4_OK);
+	cr_assert_eq(op_lock_first(f, &owner, &locker, &file, &reclaimed_ten, &lock, NULL),
+		     NFS4_OK);
+}
+
 /* What is there by courtesy goes where memory is short: when its record is gone, not when it would
  * be forgotten. */
 OP_MINORS_TEST(nfs4_reclaim, memory_comes_back_with_the_record)

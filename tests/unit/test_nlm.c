@@ -240,8 +240,9 @@ Test(nlm, locks_of_others)
 	vfs_node_put(n);
 }
 
-static bool always(void *ctx)
+static bool always(void *ctx, bool wants)
 {
+	(void)wants;
 	(void)ctx;
 	return true;
 }
