@@ -6,10 +6,10 @@
 # BENCH_KERNEL, BENCH_RDMA, BENCH_VERS, BENCH_PROTOS, BENCH_ROUNDS, BENCH_MIB and BENCH_METRICS set the scene. All
 # figures are rates, of which the median of the rounds is shown; a ratio over 1 means that ringnfsd is faster. A machine
 # that is emulated in software says how the two compare in cycles spent, not how fast hardware is. Neither server
-# delegates; BENCH_DELEGATIONS=1 lets them, where they can.
+# delegates; BENCH_DELEGATIONS=1 lets them, where they can. BENCH_EACH=1 shows each figure when it is there.
 if [ -z "${VMDIR:-}" ]; then
 	here=$(cd "$(dirname "$0")" && pwd)
-	for v in VERS PROTOS ROUNDS MIB METRICS DELEGATIONS OTHER; do
+	for v in VERS PROTOS ROUNDS MIB METRICS DELEGATIONS EACH OTHER; do
 		name=BENCH_$v
 		[ -z "${!name:-}" ] || set -- "$@" --env "$name=${!name}"
 	done
@@ -50,6 +50,7 @@ measure() {
 		# NFSv3's locks are another protocol, which is not mounted here.
 		[ "$m" != lock ] || [ "$1" != 3 ] || continue
 		rate=$(measure_one $m $dir) && echo "$rate" >>"$OUT/$1.$2.$3.$m" || die "$m of $3, version $1, $2"
+		[ -z "${BENCH_EACH:-}" ] || echo "$1 $2 $3 $m $rate"
 	done
 	rm -r "$dir/w"
 }
