@@ -78,7 +78,7 @@ struct nfs4_compound {
 	struct nfs4_owner *seq_owner;
 
 	/* Attributes that the operation before has looked at anyway, of the current filehandle as
-	 * it left it: of use to the next operation only. */
+	 * it left it: of use to the next operation only, but for GETFH. */
 	struct vfs_attr seen;
 	uint32_t seen_index; /* of the operation that may use them; 0: none */
 

@@ -14,13 +14,26 @@ static void become(struct nfs4_compound *c, struct vfs_node *n, struct nfs4_plac
 	nfs4_place_move(out, n);
 }
 
+/* Is it LOOKUP, and will GETATTR come next, perhaps behind GETFH? An object that is not known yet
+ * is looked at anyway. */
+static bool getattr_follows(const struct nfs4_compound *c)
+{
+	struct xdr_in ahead = *c->in;
+	uint32_t op = xdr_get_u32(&ahead);
+
+	if (op == OP_GETFH)
+		op = xdr_get_u32(&ahead);
+	return c->opnum == OP_LOOKUP && op == OP_GETATTR;
+}
+
 static int find_in_export(struct nfs4_compound *c, const struct nfs4_name *name,
 			  struct nfs4_place *out)
 {
 	struct nfs4_place *dir = &c->current, crossed = { .kind = NFS4_NOWHERE };
+	struct vfs_attr *attr = getattr_follows(c) ? &c->seen : NULL;
 	struct vfs_node *n;
 	int status;
-	int rc = vfs_lookup(&dir->ctx, dir->node, name->bytes, name->len, &n, NULL);
+	int rc = vfs_lookup(&dir->ctx, dir->node, name->bytes, name->len, &n, attr);
 
 	if (rc < 0)
 		return nfs4_status(c->minor, rc);
@@ -31,6 +44,8 @@ static int find_in_export(struct nfs4_compound *c, const struct nfs4_name *name,
 		return status;
 	}
 	become(c, n, out);
+	if (attr)
+		c->seen_index = c->index + 1;
 	return NFS4_OK;
 }
 

@@ -104,6 +104,19 @@ static void do_lookup(void)
 	send_ok();
 }
 
+/* Of a name that the server has not seen yet. */
+static void do_lookup_new(void)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "gone%u", round_nr++);
+	begin(&f->root);
+	fix4_lookup(f, name);
+	fix4_op(f, OP_GETFH);
+	op_getattr();
+	send_ok();
+}
+
 /* OPEN by name with what Linux sends along, and the open's stateid. */
 static void open_with(const struct op_how *how, struct op_file *out)
 {
@@ -164,7 +177,7 @@ static void do_remove(void)
 	send_ok();
 }
 
-static void prepare_remove(unsigned n)
+static void prepare_names(unsigned n)
 {
 	char name[32];
 
@@ -266,11 +279,17 @@ static const struct {
 	void (*run)(void);
 	void (*prepare)(unsigned n);
 } costs[] = {
-	{ "getattr", do_getattr, NULL },     { "access", do_access, NULL },
-	{ "lookup", do_lookup, NULL },	     { "open+close", do_open, NULL },
-	{ "create+close", do_create, NULL }, { "remove", do_remove, prepare_remove },
-	{ "read4k", do_read, NULL },	     { "write4k", do_write, NULL },
-	{ "lock+unlock", do_lock, NULL },    { "readdir10000", do_readdir, prepare_readdir },
+	{ "getattr", do_getattr, NULL },
+	{ "access", do_access, NULL },
+	{ "lookup", do_lookup, NULL },
+	{ "lookup-new", do_lookup_new, prepare_names },
+	{ "open+close", do_open, NULL },
+	{ "create+close", do_create, NULL },
+	{ "remove", do_remove, prepare_names },
+	{ "read4k", do_read, NULL },
+	{ "write4k", do_write, NULL },
+	{ "lock+unlock", do_lock, NULL },
+	{ "readdir10000", do_readdir, prepare_readdir },
 };
 
 static void make_file(const char *name, unsigned uid)

@@ -368,3 +368,89 @@ Test(nfs4_getattr, access_of_a_read_only_export)
 	NEED_FIXTURE();
 	FOR_MINORS(check_read_only);
 }
+
+/* GETATTR of the fileid and the size. */
+static void put_small_getattr(void)
+{
+	fix4_op(f, OP_GETATTR);
+	FIX4_BITS(f, FATTR4_SIZE, FATTR4_FILEID);
+}
+
+static void expect_getattr(const char *name, uint64_t size)
+{
+	struct fix4_attrs a;
+	struct stat st;
+
+	cr_assert_eq(stat(fix_path(f, name), &st), 0);
+	cr_assert_eq(fix4_result(f, OP_GETATTR), NFS4_OK);
+	cr_assert(fix4_get_attrs(&f->in, &a));
+	cr_expect_eq(a.fileid, st.st_ino, "%s", name);
+	cr_expect_eq(a.size, size, "%s: %lu", name, (unsigned long)a.size);
+}
+
+/* Reads the results of these. */
+static void skip_to_getattr(const uint32_t *ops, unsigned n)
+{
+	struct vfs_fh fh;
+
+	for (unsigned i = 0; i < n; i++) {
+		cr_assert_eq(fix4_result(f, ops[i]), NFS4_OK);
+		if (ops[i] == OP_GETFH)
+			fix4_get_fh(f, &fh);
+		else if (ops[i] == OP_ACCESS)
+			xdr_get_u64(&f->in);
+		else if (ops[i] == OP_SETATTR)
+			xdr_skip(&f->in, 4 * xdr_get_u32(&f->in));
+	}
+}
+
+static void put_size(uint64_t size)
+{
+	static const struct nfs4_stateid anonymous;
+
+	fix4_op(f, OP_SETATTR);
+	fix4_stateid(f, &anonymous);
+	FIX4_BITS(f, FATTR4_SIZE);
+	xdr_put_u32(&f->out, 8);
+	xdr_put_u64(&f->out, size);
+}
+
+/* What LOOKUP and ACCESS have seen is of that object, and of no use after a change. */
+static void check_seen(struct fix4_session *s, uint32_t minor)
+{
+	(void)minor;
+	make_file("one", "1", 0666);
+	make_file("two", "22", 0666);
+	fix4_begin(f, s);
+	fix4_putfh(f, &f->root);
+	fix4_lookup(f, "one");
+	fix4_op(f, OP_SAVEFH);
+	put_small_getattr();
+	fix4_putfh(f, &f->root);
+	fix4_lookup(f, "two");
+	fix4_op(f, OP_GETFH);
+	put_small_getattr();
+	fix4_op(f, OP_ACCESS);
+	xdr_put_u32(&f->out, 1);
+	put_size(5);
+	put_small_getattr();
+	fix4_op(f, OP_ACCESS);
+	xdr_put_u32(&f->out, 1);
+	fix4_op(f, OP_RESTOREFH);
+	put_small_getattr();
+	cr_assert_eq(fix4_send(f), NFS4_OK);
+	skip_to_getattr((const uint32_t[]){ OP_PUTFH, OP_LOOKUP, OP_SAVEFH }, 3);
+	expect_getattr("one", 1);
+	skip_to_getattr((const uint32_t[]){ OP_PUTFH, OP_LOOKUP, OP_GETFH }, 3);
+	expect_getattr("two", 2);
+	skip_to_getattr((const uint32_t[]){ OP_ACCESS, OP_SETATTR }, 2);
+	expect_getattr("two", 5);
+	skip_to_getattr((const uint32_t[]){ OP_ACCESS, OP_RESTOREFH }, 2);
+	expect_getattr("one", 1);
+}
+
+Test(nfs4_getattr, what_was_seen_is_of_that_object)
+{
+	NEED_FIXTURE();
+	FOR_MINORS(check_seen);
+}
