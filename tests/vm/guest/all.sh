@@ -12,7 +12,7 @@ passed=0 failed=0 skipped=0
 clean_up() {
 	local m
 	pidof vmfile | xargs -r kill -9
-	for m in tovm eth0 eth1; do tc qdisc del dev $m root 2>/dev/null; done
+	for m in tovm peer1 peer2; do tc qdisc del dev $m root 2>/dev/null; done
 	[ ! -e /run/netns/two ] || tc -n two qdisc del dev totwo root 2>/dev/null
 	awk '$3 == "nfs" || $3 == "nfs4" { print $2 }' /proc/mounts | sort -r | xargs -r -n 1 umount -f -l
 }

@@ -13,52 +13,38 @@ TWO_NS=two TWO_ADDR=10.9.20.2 TWO_GATE=10.9.20.1
 
 peer_of() { case $1 in one) echo 1 ;; two) echo 2 ;; esac; }
 
-# peer_run N COMMAND...: output and status are the command's.
+# peer_run N COMMAND...: output and status are the command's, which is a program, a builtin or a function of
+# lib.sh.
 peer_run() {
-	local n=$1 dir=/share/peer.$1 k
+	local n=$1 shell=()
 	shift
-	# Numbers are given out in the order of the files, which several processes of the test may make.
-	exec 8>"$STATE/peer.$n.lock"
-	flock 8
-	k=$(($(cat "$STATE/peer.$n.count" 2>/dev/null || echo 0) + 1))
-	echo $k >"$STATE/peer.$n.count"
-	{
-		printf 'set +e\nexport VERS=%s FS=%s PROTO=%s SERVER=%s\n' "$VERS" "$FS" "$PROTO" "$SERVER"
-		printf '%q ' "$@"
-		echo
-	} >"$dir/new.$k"
-	mv "$dir/new.$k" "$dir/do.$k"
-	exec 8>&-
-	until [ -e "$dir/rc.$k" ]; do
-		[ ! -e "$dir/dead" ] || return 125
-		sleep 0.05
-	done
-	cat "$dir/out.$k"
-	return "$(cat "$dir/rc.$k")"
+	if [ "$1" = vm_prog ]; then
+		set -- "$VMPROG/$2" "${@:3}" # quicker than by way of the shell
+	elif [ "$1" = eval ] || declare -F "$1" >/dev/null; then
+		shell=(bash -c '. "$VMDIR/guest/lib.sh"; set +e; "$@"' peer)
+	fi
+	"$VMPROG/vmcall" 10.9.2$n.2 "$CALLPORT" "$STATE/peer.$n.dead" \
+		VERS="$VERS" FS="$FS" PROTO="$PROTO" SERVER="$SERVER" "${shell[@]}" "$@"
 }
-# peer_boot N: the machine is started, for the first time or again.
+# peer_boot N...: the machines are started, for the first time or again.
 peer_boot() {
-	local dir=/share/peer.$1
-	rm -f "$dir"/{do,job,out,rc}.* "$dir/dead" "$STATE/peer.$1.count"
-	touch "$dir/boot"
-	wait_until 60 eval "[ -e $dir/up ]" || die "peer $1 does not come up"
+	local n
+	for n; do
+		rm -f "$STATE/peer.$n.dead" "/share/peer.$n/up"
+		touch "/share/peer.$n/boot"
+	done
+	for n; do wait_until 90 [ -e "/share/peer.$n/up" ] || die "peer $n does not come up"; done
 }
 # peer_die N: at once, as by a power failure.
 peer_die() {
-	local dir=/share/peer.$1
-	printf 'printf "\\021" | dd of=/dev/port bs=1 seek=244 conv=notrunc status=none\n' >"$dir/new.die"
-	touch "$dir/dead"
-	exec 8>"$STATE/peer.$1.lock"
-	flock 8
-	mv "$dir/new.die" "$dir/do.$(($(cat "$STATE/peer.$1.count") + 1))"
-	exec 8>&-
+	touch "$STATE/peer.$1.dead"
+	peer_run "$1" sh -c 'printf "\021" | dd of=/dev/port bs=1 seek=244 conv=notrunc status=none' 2>/dev/null || true
 }
 
 # clients_up: before the first use; does nothing when they are there.
 clients_up() {
 	if [ "$PEERS" = 2 ]; then
-		[ -e /share/peer.1/up ] || peer_boot 1 || return
-		[ -e /share/peer.2/up ] || peer_boot 2
+		[ -e /share/peer.1/up ] || peer_boot 1 2
 	else
 		name_space_up
 	fi
@@ -132,8 +118,8 @@ refused() {
 net_cut() {
 	modprobe sch_netem
 	if [ "$PEERS" = 2 ]; then
-		tc qdisc add dev "$(peer_link "$(peer_of "$1")")" root netem loss 100%
-		on "$1" sh -c 'modprobe sch_netem; tc qdisc add dev eth0 root netem loss 100%'
+		tc qdisc add dev "peer$(peer_of "$1")" root netem loss 100%
+		on "$1" sh -c 'modprobe sch_netem; tc qdisc add dev nfs0 root netem loss 100%'
 	else
 		tc qdisc add dev tovm root netem loss 100%
 		tc -n $TWO_NS qdisc add dev totwo root netem loss 100%
@@ -141,8 +127,8 @@ net_cut() {
 }
 net_heal() {
 	if [ "$PEERS" = 2 ]; then
-		tc qdisc del dev "$(peer_link "$(peer_of "$1")")" root
-		on "$1" tc qdisc del dev eth0 root
+		tc qdisc del dev "peer$(peer_of "$1")" root
+		on "$1" tc qdisc del dev nfs0 root
 	else
 		tc qdisc del dev tovm root
 		tc -n $TWO_NS qdisc del dev totwo root

@@ -100,17 +100,25 @@ net_up() {
 	ip addr add $ADDR/24 dev dummy0
 	ip addr add $ADDR6/64 dev dummy0 nodad
 	for m in 1 2; do
-		[ "$m" -gt "${PEERS:-0}" ] || link_up "$(peer_link $m)" 10.9.1$m.1 || return 1
+		[ "$m" -gt "${PEERS:-0}" ] || { name_links $m 01 peer$m control$m && link_up peer$m 10.9.1$m.1 &&
+			link_up control$m 10.9.2$m.1 && rdma_up peer$m "$RDMA-peer$m"; } || return 1
 	done
 	rdma_up dummy0 "${RDMA}0"
 }
-# peer_link N: the device towards that machine; the runner gave it its address.
-peer_link() { basename "$(dirname "$(grep -l "52:54:00:00:0$1:01" /sys/class/net/*/address)")"; }
-link_up() { # DEVICE ADDRESS
-	ip link set "$1" mtu 4500 up && ip addr add "$2/24" dev "$1" && rdma_up "$1" "$RDMA-$1"
+# name_links N END NAME CONTROL: the devices that join this machine and machine N; the runner gave them their
+# addresses.
+name_links() {
+	ip link set "$(link_of "52:54:00:00:0$1:$2")" name "$3" && ip link set "$(link_of "52:54:00:01:0$1:$2")" name "$4"
 }
-# peer_net_up: the same on such a machine.
-peer_net_up() { link_up eth0 "10.9.1$VM_PEER.2"; }
+link_of() { basename "$(dirname "$(grep -l "$1" /sys/class/net/*/address)")"; }
+link_up() { # DEVICE ADDRESS
+	ip link set "$1" mtu 4500 up && ip addr add "$2/24" dev "$1"
+}
+# peer_net_up: the same on such a machine, where the one for NFS is called nfs0.
+peer_net_up() {
+	name_links "$VM_PEER" 02 nfs0 control && link_up nfs0 "10.9.1$VM_PEER.2" &&
+		link_up control "10.9.2$VM_PEER.2" && rdma_up nfs0 "$RDMA-nfs0"
+}
 rdma_up() { # NETWORK-DEVICE NAME
 	local m
 	[ "$RDMA" != none ] || return 0
@@ -123,6 +131,7 @@ rdma_up() { # NETWORK-DEVICE NAME
 	for m in rdma_ucm ib_uverbs rpcrdma; do modprobe $m || return 1; done
 }
 
+CALLPORT=4444 # of a machine beside this one
 . "$VMDIR/guest/servers.sh"
 
 # ---- the client -------------------------------------------------------------------------------
