@@ -72,15 +72,15 @@ on() {
 		"$@"
 	fi
 }
-# client_mount CLIENT VERS EXPORT [OPTIONS]: at /mnt/CLIENT.
+# client_mount CLIENT VERS EXPORT [OPTIONS [DIR]]: at /mnt/CLIENT.
 client_mount() {
-	local proto=$PROTO
+	local proto=$PROTO dir=${5:-/mnt/$1}
 	if [ "$PEERS" = 2 ]; then
-		on "$1" nfs_mount "$2" "$proto" "$3" "/mnt/$1" "${4:-}"
+		on "$1" nfs_mount "$2" "$proto" "$3" "$dir" "${4:-}"
 	elif [ "$1" = two ]; then
-		NFS_RUN="nsenter --net=/run/netns/$TWO_NS unshare --uts --" nfs_mount "$2" tcp "$3" /mnt/two "${4:-}"
+		NFS_RUN="nsenter --net=/run/netns/$TWO_NS unshare --uts --" nfs_mount "$2" tcp "$3" "$dir" "${4:-}"
 	else
-		nfs_mount "$2" "$proto" "$3" "/mnt/$1" "${4:-}"
+		nfs_mount "$2" "$proto" "$3" "$dir" "${4:-}"
 	fi
 }
 client_umount() { on "$1" timeout 60 umount "/mnt/$1"; }
