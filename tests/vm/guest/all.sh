@@ -17,9 +17,13 @@ clean_up() {
 	awk '$3 == "nfs" || $3 == "nfs4" { print $2 }' /proc/mounts | sort -r | xargs -r -n 1 umount -f -l
 }
 
+# busy_time: of all processors since the start, in hundredths of a second.
+busy_time() { awk '$1 == "cpu" { print $2 + $3 + $4 + $7 + $8 }' /proc/stat; }
+
 # run_script NAME: t/NAME.sh for the version VERS and the file system FS.
 run_script() {
-	local start=$SECONDS rc last
+	local start=$SECONDS busy rc last
+	busy=$(busy_time)
 	timeout "${SCRIPT_TIMEOUT:-500}" bash "$VMDIR/t/$1.sh" >/run/all.out 2>&1
 	rc=$?
 	last=$(tail -n 1 /run/all.out)
@@ -34,7 +38,7 @@ run_script() {
 		failed=$((failed + 1))
 		clean_up
 	fi
-	echo "-- $1 v$VERS on $FS: $((SECONDS - start)) s"
+	echo "-- $1 v$VERS on $FS: $((SECONDS - start)) s, computing $((($(busy_time) - busy) / 100)) s"
 }
 
 export FS VERS
