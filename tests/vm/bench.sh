@@ -13,7 +13,7 @@ if [ -z "${VMDIR:-}" ]; then
 		name=BENCH_$v
 		[ -z "${!name:-}" ] || set -- "$@" --env "$name=${!name}"
 	done
-	exec ${BENCH_RUN:-"$here/run"} --kernel "${BENCH_KERNEL:-6.1}" --rdma "${BENCH_RDMA:-rxe}" --timeout 2400 "$@" "$here/bench.sh"
+	exec ${BENCH_RUN:-"$here/run"} --cpus 2 --kernel "${BENCH_KERNEL:-6.1}" --rdma "${BENCH_RDMA:-rxe}" --timeout 2400 "$@" "$here/bench.sh"
 fi
 
 VERSIONS=${BENCH_VERS:-3 4.2}
