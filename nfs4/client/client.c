@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/budget.h"
 #include "nfs4/client/table.h"
 #include "nfs4/compound.h"
 
@@ -24,15 +23,24 @@ struct nfs4_client *nfs4_client_new(struct nfs4_compound *c, const struct nfs4_c
 {
 	struct nfs4_clients *all = c->server->clients;
 	const size_t cost = sizeof(struct nfs4_client) + init->ownerid_len;
+	struct sockaddr_in6 addr = { 0 };
+	char netid[NFS4_NETID_MAX];
 	struct nfs4_client *cl;
+	struct nfs4_host *host;
 
-	if (!nfs4_clients_take(all, cost))
-		return NULL;
-	cl = calloc(1, cost);
-	if (!cl) {
-		rn_budget_give(c->server->cfg.budget, cost);
+	nfs4_peer_address(c, &addr, netid);
+	host = nfs4_host_get(all->hosts, &addr);
+	if (!host || !nfs4_clients_take(all, host, cost, NFS4_TO_BEGIN)) {
+		nfs4_host_put(host);
 		return NULL;
 	}
+	cl = calloc(1, cost);
+	if (!cl) {
+		nfs4_host_give(host, cost);
+		nfs4_host_put(host);
+		return NULL;
+	}
+	cl->host = host;
 	cl->srv = c->server;
 	cl->sessions = init->sessions;
 	memcpy(cl->verifier, init->verifier, sizeof(cl->verifier));
@@ -47,7 +55,8 @@ struct nfs4_client *nfs4_client_new(struct nfs4_compound *c, const struct nfs4_c
 	nfs4_record_init(&cl->record, cl->ownerid, cl->ownerid_len, cl->verifier, cl->sessions);
 	nfs4_client_state_init(&cl->state);
 	LIST_INIT(&cl->session_list);
-	nfs4_peer_address(c, &cl->addr, cl->netid);
+	cl->addr = addr;
+	memcpy(cl->netid, netid, sizeof(cl->netid));
 	return cl;
 }
 
@@ -58,12 +67,14 @@ void nfs4_client_ref(struct nfs4_client *cl)
 
 void nfs4_client_put(struct nfs4_client *cl)
 {
+	struct nfs4_host *host;
 	struct nfs4_server *srv;
 	size_t cost;
 
 	if (!cl || atomic_fetch_sub_explicit(&cl->refs, 1, memory_order_acq_rel) > 1)
 		return;
 	srv = cl->srv;
+	host = cl->host;
 	cost = cl->cost;
 	nfs4_record_fini(srv, &cl->record);
 	free(cl->cs_reply);
@@ -71,7 +82,8 @@ void nfs4_client_put(struct nfs4_client *cl)
 	free(cl->update);
 	pthread_mutex_destroy(&cl->lock);
 	free(cl);
-	rn_budget_give(srv->cfg.budget, cost);
+	nfs4_host_give(host, cost);
+	nfs4_host_put(host);
 }
 
 int nfs4_client_by_id(struct nfs4_server *srv, uint64_t clientid, struct nfs4_client **out)

@@ -32,6 +32,7 @@
 #include "nfs4/state/client_state.h"
 
 struct nfs4_compound;
+struct nfs4_host;
 struct nfs4_server;
 struct nfs4_session;
 
@@ -79,7 +80,8 @@ struct nfs4_client {
 	uint8_t verifier[NFS4_VERIFIER_SIZE];
 	struct nfs4_principal principal;
 	uint32_t ownerid_len;
-	size_t cost; /* taken from the budget */
+	struct nfs4_host *host; /* which pays: a reference */
+	size_t cost;		/* taken from the budget */
 
 	_Atomic uint32_t refs;
 	_Atomic int status;	 /* enum nfs4_client_status; changed under the table's lock */

@@ -20,6 +20,11 @@ int nfs4_clients_new(struct nfs4_server *srv)
 
 	if (!all)
 		return -ENOMEM;
+	all->hosts = nfs4_hosts_new(srv->cfg.budget);
+	if (!all->hosts) {
+		free(all);
+		return -ENOMEM;
+	}
 	all->srv = srv;
 	pthread_mutex_init(&all->lock, NULL);
 	nfs4_wheel_init(&all->wheel, nfs4_now());
@@ -59,6 +64,7 @@ void nfs4_clients_free(struct nfs4_clients *all)
 	for (unsigned i = 0; i < ID_PARTS; i++)
 		pthread_mutex_destroy(&all->part[i].lock);
 	pthread_mutex_destroy(&all->lock);
+	nfs4_hosts_free(all->hosts);
 	free(all);
 }
 

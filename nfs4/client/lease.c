@@ -4,13 +4,14 @@
  * that is filed holds a reference, which goes with whoever takes it out: nfs4_client_become(), or
  * fire().
  */
-#include "lib/budget.h"
 #include "lib/checked.h"
 #include "nfs4/client/table.h"
 #include "nfs4/recovery/grace.h"
 
 /* Clients that one call lets go of for the sake of memory. */
 #define EVICT_MOST 16u
+/* Of how many one looks for who has to pay. */
+#define LOOK_MOST 64u
 /* How long it is known that a client's state has expired, in leases. */
 #define EXPIRED_LEASES 4u
 
@@ -233,11 +234,10 @@ void nfs4_client_forget(struct nfs4_clients *all, struct nfs4_client *cl,
 	nfs4_client_put(cl);
 }
 
-/* Lets go of one that is only there by courtesy, if it is as old as that. False: there is none, or
- * its record must go first. */
-static bool evict_one(struct nfs4_clients *all, uint64_t age)
+/* Lets go of one that is only there by courtesy. False: there is none (NULL), or its record must go
+ * first. Takes over the caller's reference. */
+static bool evict(struct nfs4_clients *all, struct nfs4_client *cl)
 {
-	struct nfs4_client *cl = oldest(all, &all->courtesy, age);
 	bool gone;
 
 	if (!cl)
@@ -250,12 +250,38 @@ static bool evict_one(struct nfs4_clients *all, uint64_t age)
 	return gone;
 }
 
-bool nfs4_clients_take(struct nfs4_clients *all, size_t bytes)
+/* One of the oldest by courtesy that this host has to pay for, with a reference; or NULL. */
+static struct nfs4_client *oldest_of(struct nfs4_clients *all, const struct nfs4_host *h)
 {
-	struct rn_budget *budget = all->srv->cfg.budget;
+	unsigned looked = 0;
+	struct nfs4_client *cl;
 
-	for (unsigned i = 0; !rn_budget_take(budget, bytes); i++) {
-		if (i == EVICT_MOST || !evict_one(all, 0))
+	pthread_mutex_lock(&all->lock);
+	TAILQ_FOREACH(cl, &all->courtesy, aging)
+	{
+		if (cl->host == h || ++looked == LOOK_MOST)
+			break;
+	}
+	if (cl && cl->host != h)
+		cl = NULL;
+	if (cl)
+		nfs4_client_ref(cl);
+	pthread_mutex_unlock(&all->lock);
+	return cl;
+}
+
+bool nfs4_clients_take(struct nfs4_clients *all, struct nfs4_host *h, size_t bytes,
+		       enum nfs4_use use)
+{
+	struct nfs4_client *cl;
+
+	for (unsigned i = 0; !nfs4_host_take(h, bytes, use); i++) {
+		if (i == EVICT_MOST)
+			return false;
+		/* Others do not lose theirs to one that has its share. */
+		cl = nfs4_host_has_its_share(h, bytes) ? oldest_of(all, h)
+						       : oldest(all, &all->courtesy, 0);
+		if (!evict(all, cl))
 			return false;
 	}
 	return true;
@@ -355,7 +381,7 @@ void nfs4_clients_tick(struct nfs4_server *srv)
 
 	nfs4_wheel_tick(&all->wheel, nfs4_clients_now(srv), fire, all);
 	tick_unconfirmed(all);
-	while (evict_one(all, COURTESY_SECONDS))
+	while (evict(all, oldest(all, &all->courtesy, COURTESY_SECONDS)))
 		;
 	tick_dropping(all);
 	tick_expired(all);

@@ -61,7 +61,8 @@ static bool short_of_memory(const struct nfs4_session *s)
 {
 	const struct rn_budget *b = s->client->srv->cfg.budget;
 
-	return atomic_load_explicit(&b->used, memory_order_relaxed) > b->max - b->max / 8;
+	return atomic_load_explicit(&b->used, memory_order_relaxed) > b->max - b->max / 8 ||
+	       nfs4_host_has_its_share(s->client->host, b->max / 8);
 }
 
 /* The next request of the slot. s->lock is held. */
@@ -153,8 +154,8 @@ static void make_room(struct nfs4_compound *c, const struct nfs4_session *s)
 {
 	const size_t need = s->fore.max_cached + NFS4_SLOT_PIECE * sizeof(struct nfs4_slot);
 
-	if (nfs4_clients_take(c->server->clients, need))
-		rn_budget_give(c->server->cfg.budget, need);
+	if (nfs4_clients_take(c->server->clients, s->client->host, need, NFS4_TO_ANSWER))
+		nfs4_host_give(s->client->host, need);
 }
 
 void nfs4_sequence_slots(struct nfs4_sequence_args *a, const struct nfs4_session *s)

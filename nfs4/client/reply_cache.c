@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/budget.h"
 #include "lib/checked.h"
 #include "nfs4/client/slot.h"
 #include "nfs4/client/table.h"
@@ -22,12 +21,9 @@ static size_t marks_size(const struct xdr_out *out)
 
 bool nfs4_slot_can_keep(const struct nfs4_session *s, const struct nfs4_slot *slot)
 {
-	const struct rn_budget *budget = s->client->srv->cfg.budget;
-	const size_t used = atomic_load_explicit(&budget->used, memory_order_relaxed);
-
 	if (slot->reply && slot->reply->size >= s->fore.max_cached)
 		return true;
-	return used < budget->max && budget->max - used >= s->fore.max_cached;
+	return nfs4_host_fits(s->client->host, s->fore.max_cached, NFS4_TO_ANSWER);
 }
 
 void nfs4_cached_put(struct nfs4_cached *r)
@@ -42,15 +38,16 @@ static bool resize(struct nfs4_compound *c, size_t size)
 	struct nfs4_clients *all = c->server->clients;
 	struct nfs4_slot *slot = c->slot;
 	const size_t had = slot->reply ? sizeof(*slot->reply) + slot->reply->size : 0;
+	struct nfs4_host *host = c->session->client->host;
 	const size_t cost = size > 0 ? sizeof(*slot->reply) + size : 0;
 	struct nfs4_cached *r = NULL;
 
-	if (cost > 0 && !nfs4_clients_take(all, cost))
+	if (cost > 0 && !nfs4_clients_take(all, host, cost, NFS4_TO_ANSWER))
 		return false;
 	if (cost > 0) {
 		r = malloc(cost);
 		if (!r) {
-			rn_budget_give(c->server->cfg.budget, cost);
+			nfs4_host_give(host, cost);
 			return false;
 		}
 		atomic_init(&r->refs, 1);
@@ -61,7 +58,7 @@ static bool resize(struct nfs4_compound *c, size_t size)
 		atomic_fetch_sub(&all->ncached, 1);
 	nfs4_cached_put(slot->reply);
 	slot->reply = r;
-	rn_budget_give(c->server->cfg.budget, had);
+	nfs4_host_give(host, had);
 	pthread_mutex_lock(&c->session->lock);
 	c->session->cost += cost - had;
 	pthread_mutex_unlock(&c->session->lock);

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/budget.h"
 #include "lib/checked.h"
 #include "nfs4/client/table.h"
 
@@ -72,13 +71,14 @@ static bool count_session(struct nfs4_clients *all)
 int nfs4_session_new(struct nfs4_client *cl, const struct nfs4_channel *fore,
 		     const struct nfs4_channel *back, struct nfs4_session **out)
 {
+	const size_t slots = NFS4_SLOT_PIECE * sizeof(struct nfs4_slot);
 	struct nfs4_clients *all = cl->srv->clients;
 	struct nfs4_session *s = NULL;
 
 	if (!count_session(all))
 		return NFS4ERR_NOSPC;
 	/* With its first slots, so that it is of use. */
-	if (nfs4_clients_take(all, sizeof(*s) + NFS4_SLOT_PIECE * sizeof(struct nfs4_slot)))
+	if (nfs4_clients_take(all, cl->host, sizeof(*s) + slots, NFS4_TO_BEGIN))
 		s = calloc(1, sizeof(*s));
 	else
 		goto uncount;
@@ -93,13 +93,12 @@ int nfs4_session_new(struct nfs4_client *cl, const struct nfs4_channel *fore,
 	atomic_init(&s->refs, 1);
 	pthread_mutex_init(&s->lock, NULL);
 	make_id(s);
-	rn_budget_give(cl->srv->cfg.budget, NFS4_SLOT_PIECE * sizeof(struct nfs4_slot));
+	nfs4_host_give(cl->host, slots);
 	nfs4_slot_get(s, 0);
 	*out = s;
 	return NFS4_OK;
 give:
-	rn_budget_give(cl->srv->cfg.budget,
-		       sizeof(*s) + NFS4_SLOT_PIECE * sizeof(struct nfs4_slot));
+	nfs4_host_give(cl->host, sizeof(*s) + slots);
 uncount:
 	atomic_fetch_sub(&all->nsessions, 1);
 	return NFS4ERR_DELAY;
@@ -124,7 +123,7 @@ void nfs4_session_put(struct nfs4_session *s)
 	cost = s->cost;
 	pthread_mutex_destroy(&s->lock);
 	free(s);
-	rn_budget_give(cl->srv->cfg.budget, cost);
+	nfs4_host_give(cl->host, cost);
 	atomic_fetch_sub(&all->nsessions, 1);
 	nfs4_client_put(cl);
 }

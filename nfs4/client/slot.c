@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/budget.h"
 #include "lib/checked.h"
 #include "nfs4/client/table.h"
 #include "nfs4/compound.h"
@@ -67,14 +66,14 @@ static struct nfs4_slot *slot_at(struct nfs4_session *s, uint32_t id)
 
 static bool make_piece(struct nfs4_session *s, unsigned i)
 {
-	struct rn_budget *budget = s->client->srv->cfg.budget;
+	struct nfs4_host *host = s->client->host;
 	const size_t cost = piece_size(i) * sizeof(struct nfs4_slot);
 
-	if (!rn_budget_take(budget, cost))
+	if (!nfs4_host_take(host, cost, i == 0 ? NFS4_TO_BEGIN : NFS4_TO_HOLD))
 		return false;
 	s->piece[i] = calloc(piece_size(i), sizeof(struct nfs4_slot));
 	if (!s->piece[i]) {
-		rn_budget_give(budget, cost);
+		nfs4_host_give(host, cost);
 		return false;
 	}
 	s->cost += cost;
@@ -107,7 +106,7 @@ static void drop_reply(struct nfs4_session *s, struct nfs4_slot *slot)
 	slot->reply = NULL;
 	slot->cached = false;
 	s->cost -= cost;
-	rn_budget_give(s->client->srv->cfg.budget, cost);
+	nfs4_host_give(s->client->host, cost);
 	atomic_fetch_sub(&s->client->srv->clients->ncached, 1);
 }
 

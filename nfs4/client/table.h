@@ -13,6 +13,7 @@
 
 #include "nfs4/client/client.h"
 #include "nfs4/client/clients.h"
+#include "nfs4/client/host.h"
 #include "nfs4/client/session.h"
 #include "nfs4/server.h"
 
@@ -39,6 +40,7 @@ struct id_part {
 struct nfs4_clients {
 	struct nfs4_server *srv;
 	pthread_mutex_t lock;
+	struct nfs4_hosts *hosts;
 	struct nfs4_wheel wheel;
 	_Atomic uint64_t skipped; /* seconds, by tests */
 	_Atomic bool dropping; /* a client has expired and keeps its state until its record goes */
@@ -64,9 +66,10 @@ struct nfs4_clients {
 struct nfs4_principal nfs4_principal_of(const struct nfs4_compound *c);
 bool nfs4_principal_is(const struct nfs4_principal *a, const struct nfs4_principal *b);
 
-/* Memory of the budget; to get it, those that are only there by courtesy go. The caller holds no
- * lock. */
-bool nfs4_clients_take(struct nfs4_clients *all, size_t bytes);
+/* Memory for the clients of a host; to get it, those that are only there by courtesy go. The caller
+ * holds no lock. */
+bool nfs4_clients_take(struct nfs4_clients *all, struct nfs4_host *h, size_t bytes,
+		       enum nfs4_use use);
 
 /* An unconfirmed client that is in no table, for the caller of c; NULL: no memory. */
 struct nfs4_client *nfs4_client_new(struct nfs4_compound *c, const struct nfs4_client_init *init);

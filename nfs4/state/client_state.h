@@ -32,7 +32,6 @@ struct nfs4_client_state {
 	 */
 	_Atomic uint32_t revoked[2];
 	uint32_t revoked_at; /* the last: seconds of nfs4_clients_now() */
-	size_t bytes;	     /* taken from the budget */
 
 	/* Stateids: chunks of slots (nfs4/state/slots.h). */
 	uint64_t **chunks;

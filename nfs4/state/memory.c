@@ -4,8 +4,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "lib/budget.h"
 #include "nfs4/client/client.h"
+#include "nfs4/client/host.h"
 #include "nfs4/server.h"
 #include "nfs4/state/state.h"
 #include "nfs4/state/states.h"
@@ -45,45 +45,20 @@ void nfs4_states_count(struct nfs4_server *srv, int owners, int opens, int locks
 	add(&srv->states->locks, locks);
 }
 
-/* As with payload (ARCHITECTURE.md, Shares): a client alone can have half, and there is always some
- * for whoever comes next. */
-static bool fits(const struct nfs4_client *cl, size_t bytes)
-{
-	const struct rn_budget *b = cl->srv->cfg.budget;
-	size_t used;
-
-	if (!b)
-		return true;
-	used = atomic_load_explicit(&b->used, memory_order_relaxed);
-	return used <= b->max && cl->state.bytes + bytes <= b->max - used;
-}
-
 bool nfs4_state_charge(struct nfs4_client *cl, size_t bytes)
 {
-	struct rn_budget *b = cl->srv->cfg.budget;
-
-	if (!fits(cl, bytes) || (b && !rn_budget_take(b, bytes)))
-		return false;
-	cl->state.bytes += bytes;
-	return true;
+	return nfs4_host_take(cl->host, bytes, NFS4_TO_HOLD);
 }
 
 void nfs4_state_discharge(struct nfs4_client *cl, size_t bytes)
 {
-	cl->state.bytes -= bytes;
-	if (cl->srv->cfg.budget)
-		rn_budget_give(cl->srv->cfg.budget, bytes);
+	nfs4_host_give(cl->host, bytes);
 }
 
 bool nfs4_ranges_fit(struct nfs4_lock *lock)
 {
-	struct nfs4_client *cl = lock->st.owner->client;
-	bool fit;
-
-	pthread_mutex_lock(&cl->lock);
-	fit = fits(cl, 2 * (size_t)NFS4_RANGE_COST);
-	pthread_mutex_unlock(&cl->lock);
-	return fit;
+	return nfs4_host_fits(lock->st.owner->client->host, 2 * (size_t)NFS4_RANGE_COST,
+			      NFS4_TO_HOLD);
 }
 
 /* What is there already is charged as far as the budget goes: LOCKU, which may split one, does not

@@ -209,16 +209,21 @@ static const char *start_vfs(struct fixture *f)
 	return NULL;
 }
 
-static const char *start_request(struct fixture *f)
+void fix_from(struct fixture *f, uint8_t machine)
 {
 	struct sockaddr_in *peer = (struct sockaddr_in *)&f->conn.peer;
 
+	peer->sin_family = AF_INET;
+	peer->sin_port = htons(700);
+	peer->sin_addr.s_addr = htonl(0xc0000200 + machine);
+}
+
+static const char *start_request(struct fixture *f)
+{
 	if (rn_inbox_init(&f->worker.inbox) < 0)
 		return "no eventfd";
 	f->worker.vfs = f->vw;
-	peer->sin_family = AF_INET;
-	peer->sin_port = htons(700);
-	peer->sin_addr.s_addr = htonl(0xc0000201);
+	fix_from(f, 1);
 	f->conn.ops = &ops;
 	atomic_store(&f->conn.refs, 1);
 	f->req = rpc_request_new(f->pool);

@@ -91,6 +91,8 @@ const char *fix_start_nfs4(struct fixture *f);
 
 struct xdr_out *fix_call(struct fixture *f, uint32_t prog, uint32_t vers, uint32_t proc);
 struct xdr_in *fix_send(struct fixture *f);
+/* From now on calls come from that machine, a low byte of its address. At first it is 1. */
+void fix_from(struct fixture *f, uint8_t machine);
 /* Sends a finished message of any content. */
 void fix_send_raw(struct fixture *f, const uint8_t *msg, size_t len);
 

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "nfs4/client/host.h"
+
+#include <pthread.h>
+#include <sodium.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "lib/budget.h"
+
+#define BUCKETS 1024u /* a power of two */
+
+LIST_HEAD(host_list, nfs4_host);
+
+struct nfs4_hosts {
+	pthread_mutex_t lock; /* a leaf */
+	struct rn_budget *budget;
+	uint8_t key[crypto_shorthash_KEYBYTES]; /* so that nobody can choose one bucket */
+	struct host_list bucket[BUCKETS];
+};
+
+struct nfs4_host {
+	struct nfs4_hosts *all;
+	struct in6_addr addr;
+	LIST_ENTRY(nfs4_host) link; /* under the table's lock */
+	unsigned refs;		    /* as well */
+	_Atomic size_t bytes;
+};
+
+struct nfs4_hosts *nfs4_hosts_new(struct rn_budget *budget)
+{
+	struct nfs4_hosts *all = calloc(1, sizeof(*all));
+
+	if (!all)
+		return NULL;
+	pthread_mutex_init(&all->lock, NULL);
+	all->budget = budget;
+	crypto_shorthash_keygen(all->key);
+	return all;
+}
+
+void nfs4_hosts_free(struct nfs4_hosts *all)
+{
+	if (!all)
+		return;
+	pthread_mutex_destroy(&all->lock);
+	free(all);
+}
+
+static struct host_list *bucket_of(struct nfs4_hosts *all, const struct in6_addr *addr)
+{
+	uint64_t h;
+
+	crypto_shorthash((uint8_t *)&h, addr->s6_addr, sizeof(addr->s6_addr), all->key);
+	return &all->bucket[h & (BUCKETS - 1)];
+}
+
+static struct nfs4_host *host_new(struct nfs4_hosts *all, const struct in6_addr *addr)
+{
+	struct nfs4_host *h = calloc(1, sizeof(*h));
+
+	if (!h)
+		return NULL;
+	h->all = all;
+	h->addr = *addr;
+	atomic_init(&h->bytes, 0);
+	LIST_INSERT_HEAD(bucket_of(all, addr), h, link);
+	return h;
+}
+
+struct nfs4_host *nfs4_host_get(struct nfs4_hosts *all, const struct sockaddr_in6 *addr)
+{
+	const struct in6_addr *a = &addr->sin6_addr;
+	struct nfs4_host *h;
+
+	pthread_mutex_lock(&all->lock);
+	LIST_FOREACH(h, bucket_of(all, a), link)
+	{
+		if (memcmp(&h->addr, a, sizeof(*a)) == 0)
+			break;
+	}
+	if (!h)
+		h = host_new(all, a);
+	if (h)
+		h->refs++;
+	pthread_mutex_unlock(&all->lock);
+	return h;
+}
+
+void nfs4_host_put(struct nfs4_host *h)
+{
+	struct nfs4_hosts *all;
+	bool last;
+
+	if (!h)
+		return;
+	all = h->all;
+	pthread_mutex_lock(&all->lock);
+	last = --h->refs == 0;
+	if (last)
+		LIST_REMOVE(h, link);
+	pthread_mutex_unlock(&all->lock);
+	if (last)
+		free(h);
+}
+
+static size_t left(const struct nfs4_host *h)
+{
+	const struct rn_budget *b = h->all->budget;
+	const size_t used = atomic_load_explicit(&b->used, memory_order_relaxed);
+
+	return used < b->max ? b->max - used : 0;
+}
+
+bool nfs4_host_fits(const struct nfs4_host *h, size_t bytes, enum nfs4_use use)
+{
+	if (!h->all->budget ||
+	    atomic_load_explicit(&h->bytes, memory_order_relaxed) + bytes <= left(h))
+		return true;
+	return use != NFS4_TO_HOLD && bytes + h->all->budget->max / 8 <= left(h);
+}
+
+bool nfs4_host_has_its_share(const struct nfs4_host *h, size_t bytes)
+{
+	return !nfs4_host_fits(h, bytes, NFS4_TO_HOLD) && bytes <= left(h) &&
+	       atomic_load_explicit(&h->bytes, memory_order_relaxed) > h->all->budget->max / 8;
+}
+
+bool nfs4_host_take(struct nfs4_host *h, size_t bytes, enum nfs4_use use)
+{
+	struct rn_budget *b = h->all->budget;
+
+	if (!nfs4_host_fits(h, bytes, use) || (b && !rn_budget_take(b, bytes)))
+		return false;
+	atomic_fetch_add_explicit(&h->bytes, bytes, memory_order_relaxed);
+	return true;
+}
+
+void nfs4_host_give(struct nfs4_host *h, size_t bytes)
+{
+	atomic_fetch_sub_explicit(&h->bytes, bytes, memory_order_relaxed);
+	if (h->all->budget)
+		rn_budget_give(h->all->budget, bytes);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the clients of one address hold of the memory for NFSv4, all of them together: one that
+ * registers under ever new names gets no more by it (ARCHITECTURE.md, Shares). An address may hold
+ * as much as is still left in all, so that there is always some for whoever comes next.
+ *
+ * A host exists while clients that registered from there do; each holds a reference.
+ */
+#ifndef RN_NFS4_CLIENT_HOST_H
+#define RN_NFS4_CLIENT_HOST_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct nfs4_host;
+struct nfs4_hosts;
+struct rn_budget;
+
+struct nfs4_hosts *nfs4_hosts_new(struct rn_budget *budget); /* NULL: no memory */
+void nfs4_hosts_free(struct nfs4_hosts *all);		     /* no host is left; NULL is allowed */
+
+/* The host at an address, whatever the port, with a reference more. NULL: no memory. */
+struct nfs4_host *nfs4_host_get(struct nfs4_hosts *all, const struct sockaddr_in6 *addr);
+void nfs4_host_put(struct nfs4_host *h); /* NULL is allowed */
+
+enum nfs4_use {
+	NFS4_TO_HOLD, /* within the host's share */
+	/* Or of all but the last eighth: who has much can still begin anew, and give it back. */
+	NFS4_TO_BEGIN,
+	NFS4_TO_ANSWER,
+};
+
+/* May the host have so many bytes more? A guess: others take at the same time. */
+bool nfs4_host_fits(const struct nfs4_host *h, size_t bytes, enum nfs4_use use);
+/* Out of the budget, for the host. False: nothing was taken. */
+bool nfs4_host_take(struct nfs4_host *h, size_t bytes, enum nfs4_use use);
+void nfs4_host_give(struct nfs4_host *h, size_t bytes);
+/* Is it the host that has no more, and has much, while there is enough for others? */
+bool nfs4_host_has_its_share(const struct nfs4_host *h, size_t bytes);
+
+#endif
