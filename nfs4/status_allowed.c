@@ -25,6 +25,7 @@ enum {
 	NOTSUPP = 1 << 17,
 	SYMLINK = 1 << 18,
 	FILE_OPEN = 1 << 19,
+	LOCKED = 1 << 21,    /* by a share */
 	BADHANDLE = 1 << 20, /* only the one that puts it says so */
 };
 
@@ -53,6 +54,7 @@ static const struct {
 	{ NFS4ERR_NOTSUPP, NOTSUPP },
 	{ NFS4ERR_SYMLINK, SYMLINK },
 	{ NFS4ERR_FILE_OPEN, FILE_OPEN },
+	{ NFS4ERR_LOCKED, LOCKED },
 	{ NFS4ERR_BADHANDLE, BADHANDLE },
 };
 
@@ -95,28 +97,28 @@ static const struct {
 	{ OP_PUTFH, STALE | BADHANDLE, 0, 0 },
 	{ OP_PUTPUBFH, 0, 0, 0 },
 	{ OP_PUTROOTFH, 0, 0, 0 },
-	{ OP_READ, ANY | IO | FILE_ONLY, 0, 0 },
+	{ OP_READ, ANY | IO | LOCKED | FILE_ONLY, 0, 0 },
 	{ OP_READDIR, ANY | IO | NOTDIR | INVAL, 0, 0 },
 	{ OP_READLINK, ANY | IO | INVAL, ISDIR | NOTSUPP, 0 },
 	{ OP_REMOVE, ANY | IO | NAME | ROFS | NOTEMPTY | FILE_OPEN, 0, 0 },
 	{ OP_RENAME, ANY | IO | NAME | EXIST | XDEV | NOSPC | ROFS | NOTEMPTY | FILE_OPEN, 0, MLINK },
 	{ OP_SECINFO, ANY | NAME, 0, 0 },
-	{ OP_SETATTR, ANY | IO | PERM | INVAL | FBIG | NOSPC | ROFS, ISDIR, 0 },
+	{ OP_SETATTR, ANY | IO | LOCKED | PERM | INVAL | FBIG | NOSPC | ROFS, ISDIR, 0 },
 	{ OP_VERIFY, ANY | IO | INVAL, 0, 0 },
-	{ OP_WRITE, ANY | IO | FILE_ONLY | FBIG | NOSPC | ROFS, NXIO, 0 },
+	{ OP_WRITE, ANY | IO | LOCKED | FILE_ONLY | FBIG | NOSPC | ROFS, NXIO, 0 },
 	{ OP_SECINFO_NO_NAME, ANY | NOENT | NOTDIR | INVAL | NOTSUPP, 0, 0 },
 	{ OP_ALLOCATE, ANY | IO | FILE_ONLY | FBIG | NOSPC | ROFS | NOTSUPP, 0, 0 },
 	{ OP_DEALLOCATE, ANY | IO | FILE_ONLY | FBIG | ROFS | NOTSUPP, 0, 0 },
 	{ OP_IO_ADVISE, ANY | IO | FILE_ONLY | FBIG | NOTSUPP, 0, 0 },
 	/* NXIO: section 15.11.3, though the table has it not. */
-	{ OP_SEEK, ANY | IO | FILE_ONLY | NXIO | NOTSUPP, 0, 0 },
+	{ OP_SEEK, ANY | IO | LOCKED | FILE_ONLY | NXIO | NOTSUPP, 0, 0 },
 };
 /* clang-format on */
 
 /* The one of those it may answer that says most of what has happened. */
 static int instead(int status, unsigned may)
 {
-	if ((status == NFS4ERR_PERM || status == NFS4ERR_FILE_OPEN) && (may & ACCESS))
+	if ((may & ACCESS) && (kind_of(status) & (PERM | FILE_OPEN | LOCKED)))
 		return NFS4ERR_ACCESS;
 	if (status == NFS4ERR_MLINK && (may & NOSPC))
 		return NFS4ERR_NOSPC;
