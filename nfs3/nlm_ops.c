@@ -165,7 +165,7 @@ static int lock_file(struct nfs3_op *op, const struct nlm_lock_args *a,
 	if (rc != 0)
 		return rc;
 	r.waiter = a->block ? key->hash : 0;
-	rc = try_lock(op, o, &r, false, &c);
+	rc = nlm_owners_have_room(owners_of(op)) ? try_lock(op, o, &r, false, &c) : -ENOLCK;
 	if (rc == 0) {
 		rc = still_served(op);
 		if (rc != 0)

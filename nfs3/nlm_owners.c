@@ -52,7 +52,25 @@ struct nlm_owners *nlm_owners_new(void)
 
 static size_t size_of(const struct nlm_owner *o)
 {
-	return sizeof(*o) + o->oh_len + o->caller_len;
+	return sizeof(*o) + o->oh_len + o->caller_len + NLM_FILE_COST;
+}
+
+/* With the lock held; o is busy. */
+static void charge(struct nlm_owners *t, struct nlm_owner *o, uint32_t ranges)
+{
+	t->memory -= o->charged * (size_t)NLM_RANGE_COST;
+	t->memory += ranges * (size_t)NLM_RANGE_COST;
+	o->charged = ranges;
+}
+
+bool nlm_owners_have_room(struct nlm_owners *t)
+{
+	bool room;
+
+	pthread_mutex_lock(&t->lock);
+	room = t->memory + 2 * (size_t)NLM_RANGE_COST <= NLM_MEMORY_MAX;
+	pthread_mutex_unlock(&t->lock);
+	return room;
 }
 
 /* Busy, and not used any more. */
@@ -61,6 +79,7 @@ static void unlink_owner(struct nlm_owners *t, struct nlm_owner *o)
 	pthread_mutex_lock(&t->lock);
 	LIST_REMOVE(o, link);
 	o->linked = false;
+	charge(t, o, 0);
 	t->memory -= size_of(o);
 	pthread_mutex_unlock(&t->lock);
 	vfs_lock_owner_end(&o->locks);
@@ -217,8 +236,13 @@ void nlm_owner_leave(struct nlm_owners *t, struct nlm_owner *o)
 {
 	if (!o)
 		return;
-	if (o->linked && !vfs_lock_held(&o->locks))
+	if (o->linked && !vfs_lock_held(&o->locks)) {
 		unlink_owner(t, o);
+	} else if (o->linked) {
+		pthread_mutex_lock(&t->lock);
+		charge(t, o, o->locks.count);
+		pthread_mutex_unlock(&t->lock);
+	}
 	pthread_mutex_unlock(&o->busy);
 	owner_put(o);
 }

@@ -19,7 +19,10 @@
 #include "vfs/share.h"
 
 #define NLM_BUCKETS 4096u
-#define NLM_MEMORY_MAX (16u << 20) /* bytes of all owners */
+#define NLM_MEMORY_MAX (16u << 20) /* bytes of all owners, their files and locks */
+/* What vfs/ needs for a file and for a range of it (tests/unit/test_vfs_scale.c). */
+#define NLM_FILE_COST 350u
+#define NLM_RANGE_COST 144u
 
 struct nlm_owner_key {
 	uint8_t addr[16]; /* IPv4 as mapped */
@@ -41,6 +44,7 @@ struct nlm_owner {
 	int32_t svid;
 	uint32_t export_id; /* by which it came first */
 	uint32_t round;	    /* of nlm_owners.round; under nlm_owners.lock */
+	uint32_t charged;   /* ranges that are counted in nlm_owners.memory; under its lock */
 	uint16_t oh_len, caller_len;
 	uint8_t bytes[]; /* oh, caller */
 };
@@ -65,6 +69,8 @@ void nlm_owner_key(const struct nlm_owners *t, const struct sockaddr *peer,
  * 0 and NULL: there is none. -ENOLCK: too many, -ESTALE and what vfs_share_open says. */
 int nlm_owner_enter(struct nlm_owners *t, struct nfs3_op *op, const struct nlm_owner_key *k,
 		    bool create, struct nlm_owner **out);
+/* Is there memory for what one lock can add? */
+bool nlm_owners_have_room(struct nlm_owners *t);
 /* Forgets one that has no locks; NULL is allowed. */
 void nlm_owner_leave(struct nlm_owners *t, struct nlm_owner *o);
 

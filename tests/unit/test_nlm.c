@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "nfs3/nlm.h"
+#include "nfs3/nlm_owners.h"
 #include "nfs3/server.h"
 #include "tests/unit/nfs3_suite.h"
 #include "vfs/lock.h"
@@ -345,4 +346,34 @@ Test(nlm, an_export_that_is_gone)
 	cr_expect_eq(do_lock(&fh, 1, &begin, false, false), NLM4_STALE_FH);
 	f->deny = false;
 	cr_expect_eq(do_test(&fh, 2, &whole_file, &seen), NLM4_GRANTED);
+}
+
+/* Ranges are memory, too: one owner cannot have as many as there can be altogether. */
+Test(nlm, ranges_cost_memory)
+{
+	struct nlm_owners *t;
+	struct vfs_fh fh;
+	size_t one;
+
+	NEED_FIXTURE();
+	make_file("x", "", 0644);
+	fh = handle("x");
+	t = f->server->nlm;
+	for (uint64_t i = 0; i < 3; i++)
+		cr_expect_eq(do_lock(&fh, 1, &(struct range){ 10 * i, 5, true }, false, false),
+			     NLM4_GRANTED);
+	one = t->memory;
+	cr_expect_geq(one, 3 * (size_t)NLM_RANGE_COST);
+	cr_expect_eq(do_unlock(&fh, 1, &(struct range){ 0, 5, true }), NLM4_GRANTED);
+	cr_expect_eq(t->memory, one - NLM_RANGE_COST);
+	cr_expect_eq(do_unlock(&fh, 1, &(struct range){ 22, 1, true }), NLM4_GRANTED);
+	cr_expect_eq(t->memory, one);
+	t->memory += NLM_MEMORY_MAX;
+	cr_expect_eq(do_lock(&fh, 1, &(struct range){ 100, 5, true }, false, false),
+		     NLM4_DENIED_NOLOCKS);
+	cr_expect_eq(do_unlock(&fh, 1, &(struct range){ 10, 1, true }), NLM4_GRANTED);
+	t->memory -= NLM_MEMORY_MAX;
+	cr_expect_eq(do_lock(&fh, 1, &(struct range){ 100, 5, true }, false, false), NLM4_GRANTED);
+	cr_expect_eq(do_unlock(&fh, 1, &whole_file), NLM4_GRANTED);
+	cr_expect_eq(t->memory, 0);
 }
