@@ -8,8 +8,6 @@
 #include "nfs4/client/table.h"
 #include "nfs4/recovery/grace.h"
 
-/* Clients that one call lets go of for the sake of memory. */
-#define EVICT_MOST 16u
 /* Of how many one looks for who has to pay. */
 #define LOOK_MOST 64u
 /* How long it is known that a client's state has expired, in leases. */
@@ -234,20 +232,25 @@ void nfs4_client_forget(struct nfs4_clients *all, struct nfs4_client *cl,
 	nfs4_client_put(cl);
 }
 
-/* Lets go of one that is only there by courtesy. False: there is none (NULL), or its record must go
- * first. Takes over the caller's reference. */
-static bool evict(struct nfs4_clients *all, struct nfs4_client *cl)
+/* Lets go of one that is only there by courtesy. NFS4_HOLDS: there is none (NULL). Takes over the
+ * caller's reference. */
+static enum nfs4_expire evict(struct nfs4_clients *all, struct nfs4_client *cl)
 {
-	bool gone;
+	enum nfs4_expire how;
 
 	if (!cl)
-		return false;
-	gone = nfs4_client_expire_courtesy(all->srv, cl) == NFS4_DROPPED;
-	if (gone)
+		return NFS4_HOLDS;
+	how = nfs4_client_expire_courtesy(all->srv, cl);
+	if (how == NFS4_DROPPED)
 		nfs4_client_forget(all, cl, NFS4_CLIENT_EXPIRED);
 	else
 		nfs4_client_put(cl);
-	return gone;
+	return how;
+}
+
+enum nfs4_expire nfs4_clients_evict(struct nfs4_clients *all)
+{
+	return evict(all, oldest(all, &all->courtesy, 0));
 }
 
 /* One of the oldest by courtesy that this host has to pay for, with a reference; or NULL. */
@@ -276,12 +279,12 @@ bool nfs4_clients_take(struct nfs4_clients *all, struct nfs4_host *h, size_t byt
 	struct nfs4_client *cl;
 
 	for (unsigned i = 0; !nfs4_host_take(h, bytes, use); i++) {
-		if (i == EVICT_MOST)
+		if (i == NFS4_EVICT_MOST)
 			return false;
 		/* Others do not lose theirs to one that has its share. */
 		cl = nfs4_host_has_its_share(h, bytes) ? oldest_of(all, h)
 						       : oldest(all, &all->courtesy, 0);
-		if (!evict(all, cl))
+		if (evict(all, cl) != NFS4_DROPPED)
 			return false;
 	}
 	return true;
@@ -381,7 +384,7 @@ void nfs4_clients_tick(struct nfs4_server *srv)
 
 	nfs4_wheel_tick(&all->wheel, nfs4_clients_now(srv), fire, all);
 	tick_unconfirmed(all);
-	while (evict(all, oldest(all, &all->courtesy, COURTESY_SECONDS)))
+	while (evict(all, oldest(all, &all->courtesy, COURTESY_SECONDS)) == NFS4_DROPPED)
 		;
 	tick_dropping(all);
 	tick_expired(all);

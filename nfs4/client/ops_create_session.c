@@ -254,6 +254,7 @@ int nfs4_create_session(struct nfs4_compound *c, void *args)
 		return NFS4ERR_STALE_CLIENTID;
 	status = begin(c, a, cl);
 	if (status == NFS4_PENDING) {
+		nfs4_client_renew(cl); /* or it might make room for its own session */
 		r = calloc(1, sizeof(*r));
 		status = r ? create(cl, a, r) : NFS4ERR_DELAY;
 		if (r) {

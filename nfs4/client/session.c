@@ -58,14 +58,21 @@ struct nfs4_session *nfs4_session_get(struct nfs4_clients *all,
 	return s;
 }
 
-static bool count_session(struct nfs4_clients *all)
+/* Those of clients that are only there by courtesy make room. */
+static int count_session(struct nfs4_clients *all)
 {
 	const unsigned most = all->srv->cfg.max_sessions;
 
-	if (atomic_fetch_add(&all->nsessions, 1) < most || most == 0)
-		return true;
-	atomic_fetch_sub(&all->nsessions, 1);
-	return false;
+	for (unsigned i = 0; atomic_fetch_add(&all->nsessions, 1) >= most && most > 0; i++) {
+		enum nfs4_expire how = NFS4_DROPPING;
+
+		atomic_fetch_sub(&all->nsessions, 1);
+		if (i < NFS4_EVICT_MOST)
+			how = nfs4_clients_evict(all);
+		if (how != NFS4_DROPPED)
+			return how == NFS4_DROPPING ? NFS4ERR_DELAY : NFS4ERR_NOSPC;
+	}
+	return NFS4_OK;
 }
 
 int nfs4_session_new(struct nfs4_client *cl, const struct nfs4_channel *fore,
@@ -74,9 +81,10 @@ int nfs4_session_new(struct nfs4_client *cl, const struct nfs4_channel *fore,
 	const size_t slots = NFS4_SLOT_PIECE * sizeof(struct nfs4_slot);
 	struct nfs4_clients *all = cl->srv->clients;
 	struct nfs4_session *s = NULL;
+	int status = count_session(all);
 
-	if (!count_session(all))
-		return NFS4ERR_NOSPC;
+	if (status != NFS4_OK)
+		return status;
 	/* With its first slots, so that it is of use. */
 	if (nfs4_clients_take(all, cl->host, sizeof(*s) + slots, NFS4_TO_BEGIN))
 		s = calloc(1, sizeof(*s));

@@ -71,6 +71,11 @@ bool nfs4_principal_is(const struct nfs4_principal *a, const struct nfs4_princip
 bool nfs4_clients_take(struct nfs4_clients *all, struct nfs4_host *h, size_t bytes,
 		       enum nfs4_use use);
 
+/* Lets go of the one that has been there by courtesy for longest. NFS4_HOLDS: there is none. The
+ * caller holds no lock. */
+enum nfs4_expire nfs4_clients_evict(struct nfs4_clients *all);
+#define NFS4_EVICT_MOST 16u /* that one call lets go of for the sake of another client */
+
 /* An unconfirmed client that is in no table, for the caller of c; NULL: no memory. */
 struct nfs4_client *nfs4_client_new(struct nfs4_compound *c, const struct nfs4_client_init *init);
 

@@ -226,6 +226,7 @@ OP_MINORS_TEST(nfs4_reclaim, who_was_away_may_come_back)
 OP_MINORS_TEST(nfs4_reclaim, memory_comes_back_with_the_record)
 {
 	struct nfs4_held held = { .opens = 1 };
+	struct nfs4_client *cl;
 
 	cr_assert_eq(op_client_new(f, &client, minor, "client"), NFS4_OK);
 	owner = (struct op_owner){ &client, "owner", 1 };
@@ -233,7 +234,10 @@ OP_MINORS_TEST(nfs4_reclaim, memory_comes_back_with_the_record)
 	cr_assert_eq(open_a(&owner, 0, OP_BY_NAME, &file), NFS4_OK);
 	nfs4_clients_skip_time(f->server4, 120);
 	nfs4_tick(f->server4);
-	cr_expect_not(nfs4_clients_take(f->server4->clients, f->budget.max));
+	cl = nfs4_client_by_number(f->server4, (uint32_t)client.clientid);
+	cr_expect_not(
+		nfs4_clients_take(f->server4->clients, cl->host, f->budget.max, NFS4_TO_HOLD));
+	nfs4_client_put(cl);
 	for (int i = 0; i < 500 && held.opens > 0; i++) {
 		usleep(2000);
 		nfs4_tick(f->server4);

@@ -275,6 +275,28 @@ Test(nfs4_session, so_many_of_all)
 	cr_expect_eq(call_destroy_clientid(f, NULL, a.clientid), NFS4_OK);
 }
 
+/* The sessions of those who are away are no reason to refuse others one; nor does who comes back
+ * make room for himself. */
+Test(nfs4_session, so_many_of_all_who_are_there)
+{
+	NEED_FIXTURE();
+	f->server4->cfg.max_sessions = 1;
+	new_client("one");
+	cr_expect_eq(create(), NFS4_OK);
+	nfs4_clients_skip_time(f->server4, 120);
+	nfs4_tick(f->server4);
+	a.seqid++;
+	cr_expect_eq(create(), NFS4ERR_NOSPC);
+	nfs4_clients_skip_time(f->server4, 120);
+	nfs4_tick(f->server4);
+	new_client("two");
+	cr_expect_eq(create(), NFS4_OK);
+	nfs4_clients_skip_time(f->server4, 60);
+	nfs4_tick(f->server4);
+	new_client("three");
+	cr_expect_eq(create(), NFS4ERR_NOSPC);
+}
+
 /* Memory that comes again lets the same request through. */
 Test(nfs4_session, no_memory)
 {
