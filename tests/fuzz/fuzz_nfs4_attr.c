@@ -2,12 +2,14 @@
 /*
  * Attributes of NFSv4 calls. The first byte cuts the rest into two segments, the second says the
  * minor version and the use; then comes a fattr4. What decodes is encoded as an object's attributes
- * and must decode to the same again, within the size that was foretold.
+ * and must decode to the same again, within the size that was foretold; so must an ACL be the same
+ * when what it is shown as is set.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/checked.h"
+#include "nfs4/attr/acl.h"
 #include "nfs4/attr/attr.h"
 #include "nfs4/attr/source.h"
 #include "nfs4/attr/table.h"
@@ -91,6 +93,41 @@ static void round_trip(const struct decoding *d)
 	must(again.sa.owner_len == d->sa.owner_len && again.sa.group_len == d->sa.group_len);
 }
 
+static bool same_acl(const struct vfs_acl *a, const struct vfs_acl *b)
+{
+	return a->count == b->count &&
+	       (a->count == 0 || memcmp(a->entry, b->entry, a->count * sizeof(*a->entry)) == 0);
+}
+
+static void acl_round_trip(struct decoding *d, bool is_dir)
+{
+	static uint8_t buf[256 * 1024];
+	const struct vfs_acls *acls, *again;
+	struct xdr_in in = d->sa.acl;
+	struct rpc_seg seg = { .base = buf };
+	struct xdr_out x;
+	bool same;
+
+	rn_arena_init(&req->arena, req->arena_mem, sizeof(req->arena_mem));
+	if (nfs4_take_acl(&d->c, &in, is_dir, &acls) != NFS4_OK)
+		return;
+	xdr_out_init(&x, buf, sizeof(buf));
+	nfs4_put_acl(&d->c, &x, acls, is_dir);
+	must(!x.overflow && x.used == nfs4_acl_size(&d->c, acls, is_dir));
+	seg.len = (uint32_t)x.used;
+	xdr_in_init(&in, &seg, 1, NULL);
+	must(nfs4_same_acl(&d->c, &in, acls, is_dir, &same) == NFS4_OK && same && in.left == 0);
+	xdr_in_init(&in, &seg, 1, NULL);
+	if (nfs4_take_acl(&d->c, &in, is_dir, &again) != NFS4_OK)
+		must(req->arena.overflowed);
+	else
+		must(same_acl(&acls->access, &again->access) &&
+		     same_acl(&acls->inherited, &again->inherited));
+	/* What came may be another's. */
+	in = d->sa.acl;
+	nfs4_same_acl(&d->c, &in, acls, is_dir, &same);
+}
+
 /* A bitmap of GETATTR: what is left of it can be encoded. */
 static void ask_for(struct nfs4_bitmap want, uint32_t minor)
 {
@@ -131,6 +168,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!decode(&d, seg, 2, minor))
 		return 0;
 	ask_for(d.sa.given, minor);
+	if (d.sa.has_acl && d.sa.status == NFS4_OK)
+		acl_round_trip(&d, data[1] & 64);
 	status = nfs4_sattr_check(&d.c, &d.sa, (enum nfs4_sattr_use)(data[1] / 3 % 4));
 	must(status != NFS4_OK ||
 	     (d.sa.owner_len <= NFS4_OWNER_MAX && d.sa.group_len <= NFS4_OWNER_MAX));
