@@ -15,8 +15,10 @@
 static int ask(const struct vfs_node *n, int what, uint32_t id, void *out)
 {
 #ifdef SYS_quotactl_fd
-	return syscall(SYS_quotactl_fd, n->mnt->fd, QCMD(what, USRQUOTA), id, out) == 0 ? 0
-											: -errno;
+	/* Not QCMD, which shifts a signed number out of its range. */
+	const unsigned cmd = (unsigned)what << SUBCMDSHIFT | USRQUOTA;
+
+	return syscall(SYS_quotactl_fd, n->mnt->fd, cmd, id, out) == 0 ? 0 : -errno;
 #else
 	(void)n, (void)what, (void)id, (void)out;
 	return -ENOSYS;
