@@ -482,7 +482,7 @@ Test(nfs4_acl, both_or_none)
 	cr_expect_eq(kernel_perm("dir", DEFAULT_ACL, VFS_ACL_USER, 1005), 4, "as before");
 }
 
-/* Where TMPDIR is on a file system that counts (tests/vm/t/v4_acl.sh makes one). */
+/* Where /tmp is on a file system that counts (tests/vm/t/v4_acl.sh makes one). */
 Test(nfs4_acl, quota)
 {
 	static char text[65536];
