@@ -36,6 +36,14 @@ static int check_parent(struct vfs_ctx *ctx, struct vfs_node *parent)
 int vfs_lookup(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len,
 	       struct vfs_node **out, struct vfs_attr *attr)
 {
+	int rc = vfs_lookup_below(ctx, dir, name, len, out, attr);
+
+	return rc == -ENOENT ? vfs_dir_error(dir, rc) : rc;
+}
+
+int vfs_lookup_below(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len,
+		     struct vfs_node **out, struct vfs_attr *attr)
+{
 	struct vfs_name nm;
 	bool dotdot;
 	int rc = vfs_name_from(&nm, name, len);
@@ -52,7 +60,7 @@ int vfs_lookup(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint
 		return lookup_self(ctx, dir, out, attr);
 	rc = vfs_node_of_name(ctx, dir, &nm, out, attr);
 	if (rc != 0)
-		return vfs_dir_error(dir, rc);
+		return rc;
 	rc = dotdot ? check_parent(ctx, *out) : 0;
 	if (rc != 0)
 		vfs_node_put(*out);

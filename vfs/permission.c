@@ -92,6 +92,13 @@ int vfs_open_check(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want)
 
 	if (rc == 0)
 		rc = vfs_node_stat(n, &sx);
+	return rc == 0 ? vfs_open_check_found(ctx, n, want) : rc;
+}
+
+int vfs_open_check_found(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want)
+{
+	int rc = check_regular(n);
+
 	if (rc == 0 && (want & VFS_MAY_WRITE) && (ctx->access.flags & VFS_RO))
 		rc = -EROFS;
 	if (rc == 0 && (want & VFS_MAY_WRITE))

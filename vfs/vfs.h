@@ -84,6 +84,10 @@ uint64_t vfs_mounted_on(const struct vfs_node *n, uint64_t fileid);
  * followed. attr may be NULL. */
 int vfs_lookup(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len,
 	       struct vfs_node **out, struct vfs_attr *attr);
+/* The same in a directory whose attributes have just been had: -ENOENT is about the name, without
+ * another look at the directory. */
+int vfs_lookup_below(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len,
+		     struct vfs_node **out, struct vfs_attr *attr);
 
 /* As vfs_lookup, but only the handle and the attributes: nothing stays open for it. */
 int vfs_peek(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len,
@@ -102,6 +106,8 @@ int vfs_access(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want, unsigned 
  * -ESTALE. Not to be asked of a file that the same call has just created: its mode may forbid what
  * its maker does. */
 int vfs_open_check(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want);
+/* The same for a file that vfs_lookup has just found: it is there. */
+int vfs_open_check_found(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want);
 
 /* Up to size bytes of the target, not NUL-terminated; returns its length or -errno (-EINVAL: no
  * link). */

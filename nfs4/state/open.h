@@ -28,6 +28,7 @@ struct nfs4_opening {
 
 	/* open_file.c */
 	bool by_name;		/* the current filehandle is the directory, and becomes the file */
+	bool found;		/* by its name in the export: it is there */
 	struct nfs4_place file; /* by_name; else the current filehandle is it */
 	bool created;
 	bool truncate;			/* once it is open */

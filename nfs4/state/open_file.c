@@ -62,12 +62,13 @@ static int look_up(struct nfs4_compound *c, struct nfs4_opening *w)
 	struct vfs_node *n;
 	int status, rc;
 
-	rc = vfs_lookup(&c->current.ctx, c->current.node, name->bytes, name->len, &n, NULL);
+	rc = vfs_lookup_below(&c->current.ctx, c->current.node, name->bytes, name->len, &n, NULL);
 	if (rc != 0)
 		return nfs4_status(c->minor, rc);
 	if (!nfs4_cross_down(c, &c->current, name->bytes, name->len, vfs_node_fh(n), &w->file,
 			     &status)) {
 		found(c, w, n);
+		w->found = true;
 		return NFS4_OK;
 	}
 	vfs_node_put(n);
@@ -173,7 +174,10 @@ static int check_access(struct nfs4_compound *c, struct nfs4_opening *w, struct 
 
 	if (w->created)
 		return NFS4_OK;
-	rc = vfs_open_check(&p->ctx, p->node, want);
+	if (w->found)
+		rc = vfs_open_check_found(&p->ctx, p->node, want);
+	else
+		rc = vfs_open_check(&p->ctx, p->node, want);
 	if (rc == -EACCES && w->args->claim == NFS4_CLAIM_PREVIOUS &&
 	    vfs_getattr(&p->ctx, p->node, &attr) == 0 && attr.uid == p->ctx.cred.uid)
 		rc = 0;
