@@ -6,9 +6,13 @@
  * the run when a reply is malformed, or a status is none that the RFCs allow the operation; at the
  * end of a sequence all leases run out, and no open and no lock must be left.
  *
+ * With FUZZ_RECORDS, as fuzz_nfs4_reclaim, the server keeps records of its clients: it restarts,
+ * and they reclaim. Each first OPEN of a client waits for the disk, or what is one here.
+ *
  * Without root there is nothing to run, and inputs are ignored.
  */
 #include <fcntl.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +20,9 @@
 #include <unistd.h>
 
 #include "nfs4/client/clients.h"
+#include "nfs4/recovery/recovery_private.h"
+#include "nfs4/recovery/wheel.h"
+#include "nfs4/server.h"
 #include "tests/fuzz/real_dirs.h"
 #include "tests/unit/nfs4_opens.h"
 
@@ -25,11 +32,12 @@
 #define STEPS_MAX 64
 #define STEP_SIZE 8
 #define A_DAY 86400u
+#define RESTARTS_MOST 3 /* in one sequence: they take time */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct fixture *f;
-static unsigned inputs;
+static unsigned inputs, restarts;
 static const char *const names[] = { "a", "b", "c", "dir", "link", "none", "", ".." };
 static const char *const open_names[OWNERS] = { "open0", "open1" };
 static const char *const lock_names[OWNERS] = { "lock0", "lock1" };
@@ -48,6 +56,47 @@ struct step {
 	uint8_t x, y, z, w;
 };
 
+#ifdef FUZZ_RECORDS
+static char records[] = "/dev/shm/ringnfs-fuzz-XXXXXX";
+
+static int remove_one(const char *path, const struct stat *sb, int type, struct FTW *ftw)
+{
+	(void)sb;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+static void remove_records(void)
+{
+	nftw(records, remove_one, 4, FTW_DEPTH | FTW_PHYS);
+}
+#endif
+
+static void restart_server(void)
+{
+	nfs4_server_free(f->server4);
+	f->server4 = NULL;
+	if (fix_start_nfs4(f) != NULL)
+		abort();
+}
+
+/* The server, of a directory that nobody has used yet, begins to keep records. */
+static void keep_records(void)
+{
+#ifdef FUZZ_RECORDS
+	static bool made;
+
+	if (!made && !mkdtemp(records))
+		abort();
+	if (!made)
+		atexit(remove_records);
+	made = true;
+	snprintf(f->state_dir, sizeof(f->state_dir), "%s", records);
+	restart_server();
+#endif
+}
+
 static void make_files(void)
 {
 	for (int i = 0; i < 3; i++)
@@ -57,14 +106,20 @@ static void make_files(void)
 		return; /* they are there */
 }
 
-static void register_client(int c)
+/* done: it has nothing (more) to reclaim. */
+static void register_client(int c, bool done)
 {
-	struct op_client fresh;
+	struct op_client fresh = { .minor = (uint32_t)c };
 	char name[32];
 	uint32_t status;
 
 	snprintf(name, sizeof(name), "fuzz%d.%u", c, inputs);
-	status = op_client_new(f, &fresh, (uint32_t)c, name);
+	if (c == 0 || done)
+		status = op_client_new(f, &fresh, (uint32_t)c, name);
+	else
+		status = fix4_session_new(f, &fresh.session, (uint32_t)c, name, false);
+	if (c > 0)
+		fresh.clientid = fresh.session.clientid;
 	/* Once more, as the same: what it has stays. */
 	if (status != NFS4_OK && status != NFS4ERR_COMPLETE_ALREADY)
 		return;
@@ -175,16 +230,41 @@ static void do_stateid(const struct step *s)
 	}
 }
 
+/* What they have they may reclaim, all or a part of it, once the server is there again. */
+static void restart(const struct step *s)
+{
+	if (++restarts > RESTARTS_MOST)
+		return;
+	restart_server();
+	for (int c = 0; c < CLIENTS; c++)
+		if (!(s->y & 1 << c))
+			register_client(c, s->z & 1 << c);
+}
+
+static void end_reclaim(const struct step *s)
+{
+	struct op_client *c = &st.client[s->client];
+
+	if (c->minor == 0)
+		return;
+	fix4_begin(f, &c->session);
+	if (s->y & 1)
+		fix4_putfh(f, &f->root);
+	fix4_op(f, OP_RECLAIM_COMPLETE);
+	xdr_put_bool(&f->out, s->y & 1);
+	fix4_send(f);
+}
+
 /* What happens to clients and files by themselves. */
 static void befall(const struct step *s)
 {
-	switch (s->x % 6) {
+	switch (s->x % 9) {
 	case 0:
 		nfs4_clients_skip_time(f->server4, s->y);
 		nfs4_tick(f->server4);
 		break;
 	case 1:
-		register_client(s->client);
+		register_client(s->client, !(s->y & 1));
 		break;
 	case 2:
 		unlink(fix_path(f, names[s->y % 3]));
@@ -194,6 +274,15 @@ static void befall(const struct step *s)
 		break;
 	case 4:
 		make_files();
+		break;
+	case 5:
+		restart(s);
+		break;
+	case 6:
+		end_reclaim(s);
+		break;
+	case 7:
+		nfs4_grace_check(f->server4->recovery, nfs4_now() + s->y);
 		break;
 	default:
 		for (int i = 0; i < s->y % 100; i++)
@@ -244,10 +333,11 @@ static void run_step(const struct step *s)
 
 static void begin(void)
 {
+	restarts = 0;
 	make_files();
 	for (int i = 0; i < CLIENTS; i++) {
 		st.client[i].clientid = 0;
-		register_client(i);
+		register_client(i, true);
 		if (st.client[i].clientid == 0)
 			abort();
 	}
@@ -261,6 +351,7 @@ static void end(void)
 {
 	struct nfs4_held held;
 
+	nfs4_grace_check(f->server4->recovery, nfs4_now() + A_DAY);
 	for (int i = 0; i < 4; i++) {
 		nfs4_clients_skip_time(f->server4, A_DAY);
 		for (int k = 0; k < 3; k++)
@@ -281,6 +372,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	f = fuzz_real_dirs(&fresh);
 	if (!f)
 		return 0;
+	if (fresh)
+		keep_records();
 	inputs++;
 	begin();
 	for (size_t at = 0; at + STEP_SIZE <= size && at < STEPS_MAX * STEP_SIZE; at += STEP_SIZE) {
