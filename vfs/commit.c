@@ -89,22 +89,44 @@ static bool sync_wanted(const struct vfs_sync *s, unsigned i)
 static void sync_start(struct vfs_sync *s, unsigned i)
 {
 	struct vfs_ring_op *op = &s->priv.op[i];
-	int fd = -EINVAL;
+	int fd = vfs_io_readable_fd(s->ctx, s->node[i]);
 
 	op->complete = sync_complete;
 	op->owner = s;
-	if (sync_wanted(s, i))
-		fd = vfs_io_readable_fd(s->ctx, s->node[i]);
 	if (fd < 0)
 		vfs_ring_finish(s->ctx->w, op, fd);
 	else
 		vfs_ring_fsync(s->ctx->w, op, fd, 0, 0);
 }
 
+/* done() is never called before vfs_sync returns. */
+static void sync_none(struct vfs_sync *s)
+{
+	struct vfs_ring_op *op = &s->priv.op[0];
+
+	op->complete = sync_complete;
+	op->owner = s;
+	s->priv.pending = 1;
+	vfs_ring_finish(s->ctx->w, op, 0);
+}
+
 void vfs_sync(struct vfs_sync *s)
 {
+	bool wanted[VFS_SYNC_NODES];
+
 	s->result = 0;
-	s->priv.pending = VFS_SYNC_NODES;
-	for (unsigned i = 0; i < VFS_SYNC_NODES; i++)
-		sync_start(s, i);
+	s->priv.pending = 0;
+	for (unsigned i = 0; i < VFS_SYNC_NODES; i++) {
+		wanted[i] = sync_wanted(s, i);
+		s->priv.pending += wanted[i];
+	}
+	if (s->priv.pending == 0) {
+		sync_none(s);
+		return;
+	}
+	/* Nothing else: an operation that has ended at once keeps the worker from waiting. */
+	for (unsigned i = 0; i < VFS_SYNC_NODES; i++) {
+		if (wanted[i])
+			sync_start(s, i);
+	}
 }

@@ -38,11 +38,14 @@ static int renamed(struct nfs4_compound *c, int rc)
 {
 	const struct nfs4_rename_args *a = c->args;
 	struct vfs_ctx *ctx = &c->current.ctx;
+	uint64_t from, to;
 
 	if (rc < 0)
 		return rename_status(c, rc);
-	nfs4_put_cinfo(c->out, a->from_change, nfs4_change_of(ctx, c->saved.node));
-	nfs4_put_cinfo(c->out, a->to_change, nfs4_change_of(ctx, c->current.node));
+	from = nfs4_change_of(ctx, c->saved.node);
+	to = c->current.node == c->saved.node ? from : nfs4_change_of(ctx, c->current.node);
+	nfs4_put_cinfo(c->out, a->from_change, from);
+	nfs4_put_cinfo(c->out, a->to_change, to);
 	return NFS4_OK;
 }
 
@@ -78,7 +81,7 @@ int nfs4_rename(struct nfs4_compound *c, void *args)
 	if (status != NFS4_OK)
 		return status;
 	a->from_change = nfs4_change_of(ctx, from);
-	a->to_change = nfs4_change_of(ctx, to);
+	a->to_change = to == from ? a->from_change : nfs4_change_of(ctx, to);
 	rc = vfs_rename(ctx, &r);
 	c->sync = (struct vfs_sync){ .node = { from, to != from ? to : NULL } };
 	return nfs4_settle(c, rc, renamed);

@@ -177,6 +177,56 @@ static void do_remove(void)
 	send_ok();
 }
 
+static void do_rename(void)
+{
+	char from[32], to[32];
+
+	snprintf(from, sizeof(from), "gone%u", round_nr);
+	snprintf(to, sizeof(to), "moved%u", round_nr++);
+	begin(&f->root);
+	fix4_op(f, OP_SAVEFH);
+	fix4_putfh(f, &f->root);
+	fix4_op(f, OP_RENAME);
+	fix4_name(f, from);
+	fix4_name(f, to);
+	send_ok();
+}
+
+static void do_mkdir(void)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "dir%u", round_nr++);
+	begin(&f->root);
+	fix4_op(f, OP_CREATE);
+	xdr_put_u32(&f->out, 2); /* NF4DIR */
+	fix4_name(f, name);
+	xdr_put_u32(&f->out, 2);
+	xdr_put_u32(&f->out, 0);
+	xdr_put_u32(&f->out, 1u << (FATTR4_MODE - 32));
+	xdr_put_u32(&f->out, 4);
+	xdr_put_u32(&f->out, 0755);
+	fix4_op(f, OP_GETFH);
+	op_getattr();
+	send_ok();
+}
+
+static void do_chmod(void)
+{
+	static const struct nfs4_stateid anonymous;
+
+	begin(&plain);
+	fix4_op(f, OP_SETATTR);
+	fix4_stateid(f, &anonymous);
+	xdr_put_u32(&f->out, 2);
+	xdr_put_u32(&f->out, 0);
+	xdr_put_u32(&f->out, 1u << (FATTR4_MODE - 32));
+	xdr_put_u32(&f->out, 4);
+	xdr_put_u32(&f->out, 0640);
+	op_getattr();
+	send_ok();
+}
+
 static void prepare_names(unsigned n)
 {
 	char name[32];
@@ -285,6 +335,9 @@ static const struct {
 	{ "lookup-new", do_lookup_new, prepare_names },
 	{ "open+close", do_open, NULL },
 	{ "create+close", do_create, NULL },
+	{ "rename", do_rename, prepare_names },
+	{ "mkdir", do_mkdir, NULL },
+	{ "chmod", do_chmod, NULL },
 	{ "remove", do_remove, prepare_names },
 	{ "read4k", do_read, NULL },
 	{ "write4k", do_write, NULL },
