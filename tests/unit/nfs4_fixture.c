@@ -42,8 +42,8 @@ static struct {
 static void show_error(uint32_t opnum, uint32_t status)
 {
 	static uint8_t shown[NFS4_MINOR_MAX + 1][128][256];
-	uint32_t row = opnum % 128,
-		 column = status % 256; /* no two statuses or operations share one */
+	uint32_t row = rn_min(opnum, 127u);
+	uint32_t column = status < 128 ? status : 128 + status % 10000 % 128;
 	char line[64];
 	int len;
 

@@ -234,3 +234,100 @@ Test(nfs4_errors, what_is_too_long_is_not_done)
 		cr_expect_eq(call_reclaim_complete(f, &in, false), NFS4_OK);
 	}
 }
+
+/* An attribute that this server has not, and an owner that nobody knows, of a new object. */
+static void put_attrs(uint32_t minor, bool unsupported)
+{
+	struct xdr_out *x = &f->out;
+
+	(void)minor;
+	if (unsupported) {
+		xdr_put_u32(x, 1);
+		xdr_put_u32(x, 1u << FATTR4_ARCHIVE);
+		xdr_put_u32(x, 4);
+		xdr_put_u32(x, 1);
+		return;
+	}
+	xdr_put_u32(x, 2);
+	xdr_put_u32(x, 0);
+	xdr_put_u32(x, 1u << (FATTR4_OWNER - 32));
+	xdr_put_u32(x, 16);
+	fix4_name(f, "a@nowhere.no");
+}
+
+static void of_attrs(struct fix4_session *in, uint32_t minor)
+{
+	uint64_t clientid = 0;
+
+	if (minor == 0)
+		cr_assert_eq(fix4_clientid_new(f, "attrs", &clientid), NFS4_OK);
+	for (int unsupported = 0; unsupported < 2; unsupported++) {
+		const uint32_t want = unsupported ? NFS4ERR_ATTRNOTSUPP : NFS4ERR_BADOWNER;
+
+		fix4_begin(f, in);
+		fix4_putfh(f, &f->root);
+		fix4_op(f, OP_CREATE);
+		xdr_put_u32(&f->out, NF4DIR);
+		fix4_name(f, "made");
+		put_attrs(minor, unsupported);
+		cr_expect_eq(fix4_send(f), want, "minor %u", minor);
+		fix4_begin(f, in);
+		fix4_putfh(f, &f->root);
+		fix4_op(f, OP_OPEN);
+		xdr_put_u32(&f->out, (uint32_t)unsupported);
+		xdr_put_u32(&f->out, OPEN4_SHARE_ACCESS_READ);
+		xdr_put_u32(&f->out, 0);
+		xdr_put_u64(&f->out, clientid);
+		fix4_name(f, "attrs");
+		xdr_put_u32(&f->out, 1); /* OPEN4_CREATE */
+		xdr_put_u32(&f->out, 1); /* GUARDED4 */
+		put_attrs(minor, unsupported);
+		xdr_put_u32(&f->out, 0); /* CLAIM_NULL */
+		fix4_name(f, "made");
+		cr_expect_eq(fix4_send(f), want, "minor %u", minor);
+		cr_expect_not(exists("made"));
+	}
+}
+
+Test(nfs4_errors, attributes_of_new_objects)
+{
+	NEED_FIXTURE();
+	FOR_MINORS(of_attrs);
+}
+
+/* The export wants another flavour than the call's: who comes by a name there, or from below. */
+static void of_flavor(struct fix4_session *in, uint32_t minor)
+{
+	struct vfs_fh dir;
+	uint64_t clientid = 0;
+
+	cr_assert_eq(fix4_handle(f, in, &f->root, "dir", &dir), NFS4_OK);
+	if (minor == 0)
+		cr_assert_eq(fix4_clientid_new(f, "flavor", &clientid), NFS4_OK);
+	f->access.flags = VFS_SEC_NONE;
+	fix4_begin(f, in);
+	fix4_putfh(f, &dir);
+	fix4_op(f, OP_LOOKUPP);
+	cr_expect_eq(fix4_send(f), NFS4ERR_WRONGSEC, "minor %u", minor);
+	fix4_begin(f, in);
+	fix4_putfh(f, &f->root);
+	fix4_op(f, OP_OPEN);
+	xdr_put_u32(&f->out, 0);
+	xdr_put_u32(&f->out, OPEN4_SHARE_ACCESS_READ);
+	xdr_put_u32(&f->out, 0);
+	xdr_put_u64(&f->out, clientid);
+	fix4_name(f, "flavor");
+	xdr_put_u32(&f->out, 0);
+	xdr_put_u32(&f->out, 0); /* CLAIM_NULL */
+	fix4_name(f, "file");
+	cr_expect_eq(fix4_send(f), NFS4ERR_WRONGSEC, "minor %u", minor);
+	f->access.flags = VFS_SEC_SYS | VFS_SEC_NONE;
+}
+
+Test(nfs4_errors, another_flavor_is_wanted)
+{
+	NEED_FIXTURE();
+	cr_assert_eq(mkdir(fix_path(f, "dir"), 0755), 0);
+	make_file("file", "", 0644);
+	FOR_MINORS(of_flavor);
+}

@@ -241,3 +241,39 @@ Test(nfs4_faults, no_memory)
 	clean_up();
 	FOR_MINORS(of_memory);
 }
+
+static uint32_t minor;
+
+static struct op_client client;
+static struct op_owner owner = { &client, "owner", 1 }, locker = { &client, "locker", 1 };
+static struct op_owner tester = { &client, "tester", 1 };
+
+/* What has state goes on with it. */
+static void each_lock_failure(int errnum)
+{
+	const struct op_range one = { .type = 2, .length = 1 };
+	const struct op_how how = { .fh = &f->root, .name = "file" };
+	struct nfs4_stateid lock;
+	struct op_file file;
+
+	cr_assert_eq(op_open(f, &owner, &how, &file), NFS4_OK);
+	cr_assert_eq(op_lock_first(f, &owner, &locker, &file, &one, &lock, NULL), NFS4_OK);
+	fault_result = -errnum;
+	fault_at = FAULT_VFS_LOCK;
+	cr_expect_neq(op_lock(f, &locker, &file.fh, &one, &lock, NULL), NFS4_OK);
+	fault_at = FAULT_VFS_LOCK_TEST;
+	cr_expect_neq(op_lockt(f, &tester, &file.fh, &one, NULL), NFS4_OK);
+	fault_at = FAULT_VFS_UNLOCK;
+	cr_expect_neq(op_unlock(f, &locker, &file.fh, &one, &lock), NFS4_OK);
+	fault_at = FAULT_NONE;
+	cr_expect_eq(op_unlock(f, &locker, &file.fh, &one, &lock), NFS4_OK);
+	cr_expect_eq(op_close(f, &owner, &file), NFS4_OK);
+}
+
+OP_MINORS_TEST(nfs4_faults, locks)
+{
+	sample_make(f);
+	cr_assert_eq(op_client_new(f, &client, minor, "locks"), NFS4_OK);
+	for (unsigned i = 0; i < rn_array_size(failures); i++)
+		each_lock_failure(failures[i].errnum);
+}

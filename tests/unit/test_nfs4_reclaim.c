@@ -246,3 +246,44 @@ OP_MINORS_TEST(nfs4_reclaim, memory_comes_back_with_the_record)
 	cr_expect_eq(held.opens, 0);
 	cr_expect_eq(op_write(f, &client, &file.fh, &file.sid), NFS4ERR_EXPIRED);
 }
+
+/* Who denied others something is awaited: until then nobody reads and writes without an open. */
+OP_MINORS_TEST(nfs4_reclaim, data_waits_for_who_has_denied)
+{
+	static const struct nfs4_stateid anonymous;
+	static const struct {
+		uint32_t op, words;
+	} later[] = {
+		{ OP_ALLOCATE, 4 }, { OP_DEALLOCATE, 4 }, { OP_SEEK, 3 }, { OP_IO_ADVISE, 5 }
+	};
+
+	begin(OPEN4_SHARE_DENY_WRITE);
+	cr_expect_eq(op_read(f, &other, &file.fh, &anonymous), NFS4ERR_GRACE);
+	cr_expect_eq(op_write(f, &other, &file.fh, &anonymous), NFS4ERR_GRACE);
+	op_begin(f, &other);
+	fix4_putfh(f, &file.fh);
+	fix4_op(f, OP_SETATTR);
+	fix4_stateid(f, &anonymous);
+	xdr_put_u32(&f->out, 1);
+	xdr_put_u32(&f->out, 1u << FATTR4_SIZE);
+	xdr_put_u32(&f->out, 8);
+	xdr_put_u64(&f->out, 0);
+	cr_expect_eq(fix4_send(f), NFS4ERR_GRACE);
+	for (unsigned i = 0; minor == 2 && i < 4; i++) {
+		op_begin(f, &other);
+		fix4_putfh(f, &file.fh);
+		fix4_op(f, later[i].op);
+		fix4_stateid(f, &anonymous);
+		for (uint32_t n = 0; n < later[i].words; n++)
+			xdr_put_u32(&f->out, n == 3); /* a range of one byte */
+		cr_expect_eq(fix4_send(f), NFS4ERR_GRACE, "operation %u", later[i].op);
+	}
+}
+
+/* Both reclaim what could not have been: the second to come is told. */
+OP_MINORS_TEST(nfs4_reclaim, opens_that_deny_each_other)
+{
+	begin(OPEN4_SHARE_DENY_WRITE);
+	cr_assert_eq(open_a(&owner, OPEN4_SHARE_DENY_WRITE, OP_RECLAIM, &file), NFS4_OK);
+	cr_expect_eq(open_a(&rival, 0, OP_RECLAIM, &theirs), NFS4ERR_RECLAIM_CONFLICT);
+}
