@@ -5,6 +5,7 @@ import os
 import select
 
 import harness
+import nfs4client as n4
 import rpcclient as r
 from harness import Count, Daemon
 
@@ -113,6 +114,34 @@ def test_in_flight(t, d, root):
                     [status(g, r.CREATE) for g in got])
 
 
+def test_slot_in_flight(t, d, root):
+    """A session's request on four connections at once: done once, and all that are answered at all are told the same. Of the copies
+    that wait for the first, the last is answered; those before it are told to come again."""
+    del root
+    client = n4.Client(d.port, "in flight")
+    client.register(), client.reclaim_complete()
+    fh = client.path(d.exports["x"])
+    conns = [d.connect() for _ in range(4)]
+    delayed = 0
+    for i in range(50):
+        client.seqid += 1
+        body = r.opaque(b"") + r.u32(1) + r.u32(3)
+        body += r.u32(n4.SEQUENCE) + client.session + r.u32(client.seqid) + r.u32(0) + r.u32(0) + r.u32(1)
+        body += r.u32(n4.PUTFH) + r.opaque(fh) + r.u32(6) + r.u32(2) + r.name(f"slot{i}") + r.u32(0) + r.u32(0)
+        message = r.call_message(r.NFS, 4, 1, body)
+        for conn in conns:
+            conn.send(message)
+        got = [conn.recv() for conn in conns]
+        done = [raw for raw in got if r.reply_body(raw).u32() == n4.OK]
+        late = [raw for raw in got if r.reply_body(raw).u32() == n4.DELAY]
+        delayed += len(late)
+        t.check("CREATE on four connections", len(done) >= 2 and len(set(done)) == 1 and len(done) + len(late) == 4,
+                [r.reply_body(raw).u32() for raw in got])
+    print(f"# {delayed} of 200 were told to come again")
+    for conn in [*conns, client]:
+        conn.close()
+
+
 def test_bounded(t, d, root):
     """Far more calls than the cache has entries: memory stays, and the newest are still remembered."""
     with d.connect() as c:
@@ -130,7 +159,8 @@ def main():
     with Daemon({"x": "rw,no_root_squash,insecure"}, {"nfs3.drc_size": 1024, "nfs3.drc_memory": "1M"}) as d:
         with d.connect() as c:
             root = d.root(c, "x")
-        for test in (test_replay, test_link, test_guarded_setattr, test_same_xid_other_call, test_in_flight, test_bounded):
+        for test in (test_replay, test_link, test_guarded_setattr, test_same_xid_other_call, test_in_flight, test_slot_in_flight,
+                     test_bounded):
             test(t, d, root)
         harness.finish(t, d)
     harness.result(t)
