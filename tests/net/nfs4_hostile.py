@@ -23,7 +23,8 @@ from rdmaclient import MSG, Peer
 from rpcclient import opaque, u32, u64
 
 GETATTR, LOOKUPP, READDIR, REMOVE, SAVEFH, BIND_CONN, FREE_STATEID = 9, 16, 26, 28, 32, 41, 45
-ACCES, INVAL, BAD_COOKIE, TOOSMALL, RESOURCE, BAD_STATEID, BADXDR, BAD_RANGE = 13, 22, 10003, 10005, 10018, 10025, 10036, 10042
+ACCES, INVAL, BAD_COOKIE, TOOSMALL, SHARE_DENIED, RESOURCE, BAD_STATEID, BADXDR, BAD_RANGE = (
+    13, 22, 10003, 10005, 10015, 10018, 10025, 10036, 10042)
 BADSLOT, SEQ_MISORDERED, SEQUENCE_POS, REP_TOO_BIG, REP_TOO_BIG_TO_CACHE, TOO_MANY_OPS, CLIENTID_BUSY, NOT_ONLY_OP = (
     10053, 10063, 10064, 10066, 10067, 10070, 10074, 10081)
 EVERY = u32(3) + u32(0xffffffff) * 3  # some can only be set
@@ -483,6 +484,35 @@ def test_rdma(h, f):
     peer.close()
 
 
+class Vanished:
+    """Has a file open so that nobody else may, and a lock on another, and is gone without a word."""
+
+    def __init__(self, h):
+        c = h.client()
+        self.fh = c.path(h.name)
+        res, _ = c.open(self.fh, "denied", create=True, deny=3)
+        h.t.equal("OPEN that denies all", res["status"], OK)
+        res, fh = c.open(self.fh, "everybody's")
+        h.t.equal("LOCK by one who vanishes", c.lock(fh, res["stateid"])["status"], OK)
+        c.conn.s.setsockopt(r.socket.SOL_SOCKET, r.socket.SO_LINGER, struct.pack("ii", 1, 0))
+        c.close()
+        self.since = time.monotonic()
+
+    def check(self, h):
+        """What others were denied they get when the lease is over."""
+        c, end = n.Client(h.d.port, "heir", 1), self.since + 4 * LEASE
+        h.t.equal("an heir registers", (c.register()["status"], c.reclaim_complete()), (OK, OK))
+        while (res := c.open(self.fh, "denied", deny=3)[0])["status"] in (SHARE_DENIED, DELAY) and time.monotonic() < end:
+            time.sleep(0.1)
+        h.t.equal("what one had open who has vanished", res["status"], OK)
+        res, fh = c.open(self.fh, "everybody's")
+        h.t.equal("what one had locked who has vanished", c.lock(fh, res["stateid"])["status"], OK)
+        c.bare((n.DESTROY_SESSION, c.session))
+        c.verifier = b"heirless"
+        c.register()  # so that nothing stays open
+        c.close()
+
+
 # The last ones leave clients behind, who have what they have until their leases are over.
 TESTS = (test_long_compounds, test_listings, test_ranges, test_sequences, test_guesses, test_rdma, test_many_locks, test_opens, test_slots,
          test_unconfirmed, test_clients)
@@ -496,6 +526,7 @@ def run(t, d, f):
     polite = Polite(d, d.exports["x"])
     polite.start()
     h = Hostile(t, d, polite)
+    vanished = Vanished(h)
     for test in TESTS:
         if only and test.__name__.removeprefix("test_") not in only:
             continue
@@ -509,10 +540,12 @@ def run(t, d, f):
         polite.wrong = []
         if not d.alive():
             break
+    if d.alive() and not only:
+        vanished.check(h)
     polite.over = True
     polite.join(30)
     polite.c.close()
-    if d.alive():
+    if d.alive() and not only:
         t.equal("everything that was held has come back", h.held.lost(before), {})
         now = h.held.now()
         t.equal("opens and locks", (now["nfs4_opens"], now["nfs4_locks"]), (0, 0))
