@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "nfs4/client/clients.h"
@@ -32,6 +33,7 @@
 #define STEPS_MAX 64
 #define STEP_SIZE 8
 #define A_DAY 86400u
+#define RECORDS_WAIT_MS 20000
 #define RESTARTS_MOST 3 /* in one sequence: they take time */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -346,9 +348,16 @@ static void begin(void)
 		st.file[i] = (struct op_file){ .fh = f->root };
 }
 
-/* All leases run out, and courtesy with them. */
+static bool all_gone(struct nfs4_held *held)
+{
+	nfs4_held(f->server4, held);
+	return held->opens == 0 && held->locks == 0 && held->owners == 0;
+}
+
+/* All leases run out, and courtesy with them. What has a record goes after it. */
 static void end(void)
 {
+	const struct timespec pause = { .tv_nsec = 1000000 };
 	struct nfs4_held held;
 
 	nfs4_grace_check(f->server4->recovery, nfs4_now() + A_DAY);
@@ -357,8 +366,11 @@ static void end(void)
 		for (int k = 0; k < 3; k++)
 			nfs4_tick(f->server4);
 	}
-	nfs4_held(f->server4, &held);
-	if (held.opens != 0 || held.locks != 0 || held.owners != 0) {
+	for (int i = 0; i < RECORDS_WAIT_MS && !all_gone(&held); i++) {
+		nanosleep(&pause, NULL);
+		nfs4_tick(f->server4);
+	}
+	if (!all_gone(&held)) {
 		fprintf(stderr, "left: %d opens, %d locks, %d owners\n", (int)held.opens,
 			(int)held.locks, (int)held.owners);
 		abort();
