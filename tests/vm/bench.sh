@@ -30,50 +30,53 @@ declare -A text=(
 	[stat]="attributes of a file, /s" [unlink]="unlink, /s"
 	[list]="list 10,000 with attributes, /s" [lock]="lock and unlock, /s")
 
-# measure_one METRIC DIR
+# measure_one METRIC DIR WORK: WORK is the server's own directory in it
 measure_one() {
 	case $1 in
-	seqwrite) vm_prog vmbench "$1" "$MIB" "$2/w/file" ;;
-	seqread) drop_caches; vm_prog vmbench "$1" "$MIB" "$2/w/file" ;;
-	rand*) vm_prog vmbench "$1" 800 "$2/w/file" ;;
-	create | stat | unlink) vm_prog vmbench "$1" $FILES "$2/w" ;;
-	read) drop_caches; vm_prog vmbench "$1" $FILES "$2/w" ;;
+	seqwrite) vm_prog vmbench "$1" "$MIB" "$3/file" ;;
+	seqread) drop_caches; vm_prog vmbench "$1" "$MIB" "$3/file" ;;
+	rand*) vm_prog vmbench "$1" 800 "$3/file" ;;
+	create | stat | unlink) vm_prog vmbench "$1" $FILES "$3" ;;
+	read) drop_caches; vm_prog vmbench "$1" $FILES "$3" ;;
 	list) drop_caches; vm_prog vmbench "$1" "$2/big" ;;
-	lock) vm_prog vmbench "$1" 400 "$2/w/locked" ;;
+	lock) vm_prog vmbench "$1" 400 "$3/locked" ;;
 	esac
 }
-# measure VERS PROTO SERVER: each metric once.
+# measure VERS PROTO SERVER METRIC: once.
 measure() {
-	local dir=/mnt/$3 m rate
-	mkdir -p "$dir/w"
-	for m in $metrics; do
-		# NFSv3's locks are another protocol, which is not mounted here.
-		[ "$m" != lock ] || [ "$1" != 3 ] || continue
-		rate=$(measure_one $m $dir) && echo "$rate" >>"$OUT/$1.$2.$3.$m" || die "$m of $3, version $1, $2"
-		[ -z "${BENCH_EACH:-}" ] || echo "$1 $2 $3 $m $rate"
-	done
-	rm -r "$dir/w"
+	local dir=/mnt/$3 rate
+	rate=$(measure_one "$4" $dir $dir/w.$3) || die "$4 of $3, version $1, $2"
+	echo "$rate" >>"$OUT/$1.$2.$3.$4"
+	[ -z "${BENCH_EACH:-}" ] || echo "$1 $2 $3 $4 $rate"
 }
 mount_server() { # VERS PROTO SERVER
 	ports_of "$3"
 	# On a slow machine attributes would expire while a directory is listed, and only for the slower server.
 	SERVER=$3 nfs_mount "$1" "$2" /export/ext4 "/mnt/$3" nosharecache,actimeo=60
 }
-# compare VERS PROTO: by turns, and each is first every other time.
+# compare VERS PROTO: metric by metric one after the other, and each is first every other time.
 compare() {
-	local server round order
+	local server round m order
 	for server in $servers; do mount_server "$1" "$2" "$server" || die "$server: no mount of version $1 by $2"; done
 	for ((round = 1; round <= ROUNDS; round++)); do
 		order=$servers
 		[ $((round % 2)) = 1 ] || order=$(echo "$servers" | awk '{ for (i = NF; i; i--) print $i }')
-		for server in $order; do measure "$1" "$2" "$server"; done
+		for server in $servers; do mkdir -p "/mnt/$server/w.$server"; done
+		for m in $metrics; do
+			# NFSv3's locks are another protocol, which is not mounted here.
+			[ "$m" != lock ] || [ "$1" != 3 ] || continue
+			for server in $order; do measure "$1" "$2" "$server" "$m"; done
+		done
+		for server in $servers; do rm -r "/mnt/$server/w.$server"; done
 	done
 	for server in $servers; do umount "/mnt/$server"; done
 }
 median() { sort -g "$1" 2>/dev/null | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
+# ratio KNFSD RINGNFSD: files of rates, round by round; the geometric mean of the ratios.
+ratio() { paste "$1" "$2" | awk '{ s += log($2 / $1) } END { printf "%.2f", exp(s / NR) }'; }
 table() { # VERS
 	local proto m k r
-	echo "NFSv$1 on ext4, kernel $(uname -r), $RDMA; median of $ROUNDS rounds; ratio = ringnfsd / knfsd"
+	echo "NFSv$1 on ext4, kernel $(uname -r), $RDMA; median of $ROUNDS rounds; ratio = ringnfsd / knfsd, mean of the rounds"
 	printf '%-34s' ""
 	for proto in $protos; do printf ' | %-28s' "${proto^^}"; done
 	printf '\n%-34s' "all are rates: higher is better"
@@ -83,9 +86,8 @@ table() { # VERS
 		ls $OUT/$1.*.$m >/dev/null 2>&1 || continue
 		printf '%-34s' "${text[$m]}"
 		for proto in $protos; do
-			k=$(median $OUT/$1.$proto.knfsd.$m)
-			r=$(median $OUT/$1.$proto.ringnfsd.$m)
-			awk -v k="$k" -v r="${r:-0}" 'BEGIN { printf " | %9.1f %9.1f %8.2f", k, r, r / k }'
+			k=$OUT/$1.$proto.knfsd.$m r=$OUT/$1.$proto.ringnfsd.$m
+			printf ' | %9.1f %9.1f %8s' "$(median "$k")" "$(median "$r")" "$(ratio "$k" "$r" 2>/dev/null)"
 		done
 		echo
 	done
