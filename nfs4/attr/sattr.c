@@ -203,10 +203,11 @@ static uint32_t acl_type(const struct nfs4_compound *c, enum nfs4_sattr_use use)
 static int check_acl(struct nfs4_compound *c, struct nfs4_sattr *sa, enum nfs4_sattr_use use)
 {
 	const uint32_t type = acl_type(c, use);
+	struct xdr_in acl = sa->acl;
 
 	if (c->current.kind != NFS4_FILE || type == S_IFLNK || !vfs_acl_supported(c->current.node))
 		return NFS4ERR_ATTRNOTSUPP;
-	return nfs4_take_acl(c, &sa->acl, type == S_IFDIR, &sa->set.acls);
+	return nfs4_take_acl(c, &acl, type == S_IFDIR, &sa->set.acls);
 }
 
 int nfs4_sattr_check(struct nfs4_compound *c, struct nfs4_sattr *sa, enum nfs4_sattr_use use)
