@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The attributes acl, aclsupport and of quotas, on a file system that has them; else skipped. */
+/* The attributes acl, aclsupport and of quotas, on a file system that has them; else nothing is
+ * tested. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/xattr.h>
@@ -26,8 +27,10 @@ static bool has_acls(void)
 #define NEED_ACLS()                                                                                \
 	do {                                                                                       \
 		NEED_FIXTURE();                                                                    \
-		if (!has_acls())                                                                   \
-			cr_skip_test("%s has no ACLs", f->dir[0]);                                 \
+		if (!has_acls()) {                                                                 \
+			cr_log_warn("%s has no ACLs", f->dir[0]);                                  \
+			return;                                                                    \
+		}                                                                                  \
 	} while (0)
 
 struct ace {
@@ -495,7 +498,8 @@ Test(nfs4_acl, quota)
 	a = attrs_of(NULL, "file");
 	if (!nfs4_bitmap_has(&a.supported, FATTR4_QUOTA_USED)) {
 		cr_expect_not(nfs4_bitmap_has(&a.have, FATTR4_QUOTA_USED));
-		cr_skip_test("%s has no quotas", f->dir[0]);
+		cr_expect_null(getenv("QUOTA_HARD"), "%s has no quotas", f->dir[0]);
+		return;
 	}
 	cr_expect_geq(a.quota[2], sizeof(text), "used");
 	cr_expect_leq(a.quota[1], a.quota[0]);
