@@ -130,6 +130,10 @@ int nfs4_client_by_id(struct nfs4_server *srv, uint64_t clientid, struct nfs4_cl
  */
 struct nfs4_client *nfs4_client_by_number(struct nfs4_server *srv, uint32_t number);
 
+/* A hash, which the client cannot foresee, of what is named and a name that it has chosen. */
+uint64_t nfs4_client_hash(const struct nfs4_client *cl, uint64_t what, const uint8_t *name,
+			  uint32_t len);
+
 void nfs4_client_ref(struct nfs4_client *cl);
 void nfs4_client_put(struct nfs4_client *cl); /* NULL is allowed */
 

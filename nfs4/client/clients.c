@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "nfs4/client/table.h"
+#include "nfs4/state/hash.h"
 
 static void init_part(struct id_part *p)
 {
@@ -86,6 +87,15 @@ static struct nfs4_client_list *owner_bucket(struct nfs4_clients *all, const uin
 
 	crypto_shorthash((uint8_t *)&h, ownerid, len, all->key);
 	return &all->by_owner[h % OWNER_BUCKETS];
+}
+
+uint64_t nfs4_client_hash(const struct nfs4_client *cl, uint64_t what, const uint8_t *name,
+			  uint32_t len)
+{
+	uint64_t h;
+
+	crypto_shorthash((uint8_t *)&h, name, len, cl->srv->clients->key);
+	return nfs4_mix(h ^ nfs4_mix(what));
 }
 
 static bool owner_is(const struct nfs4_client *cl, const struct nfs4_client_init *who)

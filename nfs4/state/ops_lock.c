@@ -5,7 +5,6 @@
 #include "nfs4/client/client.h"
 #include "nfs4/recovery/grace.h"
 #include "nfs4/state/check.h"
-#include "nfs4/state/hash.h"
 #include "nfs4/state/owners.h"
 #include "nfs4/state/wire.h"
 
@@ -121,7 +120,7 @@ static int enter(struct nfs4_compound *c, struct locking *l)
 
 static uint64_t waiter_of(const struct nfs4_owner *o)
 {
-	uint64_t h = nfs4_hash_bytes(o->client->clientid, o->name, o->len);
+	uint64_t h = nfs4_client_hash(o->client, o->client->clientid, o->name, o->len);
 
 	return h != 0 ? h : 1;
 }

@@ -8,7 +8,6 @@
 #include "nfs4/client/client.h"
 #include "nfs4/client/clients.h"
 #include "nfs4/server.h"
-#include "nfs4/state/hash.h"
 
 #define BUCKETS_MIN 8u
 
@@ -61,9 +60,9 @@ void nfs4_owner_unref(struct nfs4_owner *o)
 	free(o);
 }
 
-static uint32_t hash_of(const struct nfs4_owner_name *name)
+static uint32_t hash_of(const struct nfs4_client *cl, const struct nfs4_owner_name *name)
 {
-	return (uint32_t)nfs4_hash_bytes(name->kind, name->name, name->len);
+	return (uint32_t)nfs4_client_hash(cl, name->kind, name->name, name->len);
 }
 
 static struct nfs4_owner **bucket(struct nfs4_client_state *cs, uint32_t hash)
@@ -184,7 +183,7 @@ int nfs4_owner_get(struct nfs4_compound *c, struct nfs4_client *cl,
 		   const struct nfs4_owner_name *name, struct nfs4_owner **out)
 {
 	struct nfs4_client_state *cs = &cl->state;
-	uint32_t hash = hash_of(name);
+	uint32_t hash = hash_of(cl, name);
 	struct nfs4_owner *o;
 	int status = NFS4_OK;
 
@@ -211,7 +210,7 @@ struct nfs4_owner *nfs4_owner_find(struct nfs4_client *cl, const struct nfs4_own
 	struct nfs4_owner *o;
 
 	pthread_mutex_lock(&cl->lock);
-	o = find(&cl->state, name, hash_of(name));
+	o = find(&cl->state, name, hash_of(cl, name));
 	if (o)
 		nfs4_owner_use(o);
 	pthread_mutex_unlock(&cl->lock);
