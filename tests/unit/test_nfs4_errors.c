@@ -145,7 +145,7 @@ Test(nfs4_errors, a_retry_of_what_was_not_kept)
 #define ROOM (24u + 12u + LONGEST_TAG + 44u + 12u)
 
 /* Its replies, or those that it keeps, are short. */
-static void small_session(uint32_t minor, bool cached, struct fix4_session *out)
+static void small_session(uint32_t minor, bool cached, uint32_t room, struct fix4_session *out)
 {
 	const struct eid_args who = { .owner = "small", .verifier = "verifier" };
 	struct cs_args cs = { .fore = usual_channel, .back = usual_channel };
@@ -156,8 +156,8 @@ static void small_session(uint32_t minor, bool cached, struct fix4_session *out)
 	cs.clientid = eid.clientid;
 	cs.seqid = eid.seqid;
 	if (!cached)
-		cs.fore.max_reply = ROOM;
-	cs.fore.max_cached = ROOM;
+		cs.fore.max_reply = room;
+	cs.fore.max_cached = room;
 	cr_assert_eq(call_create_session(f, NULL, &cs, &r), NFS4_OK);
 	use_session(out, eid.clientid, &r);
 	out->minor = minor;
@@ -196,7 +196,7 @@ static void of_little_room(uint32_t minor, bool cached, uint32_t want)
 	struct fix4_session in;
 
 	if (minor > 0)
-		small_session(minor, cached, &in);
+		small_session(minor, cached, ROOM, &in);
 	EACH_SAMPLE(s)
 	{
 		if (!sample_runs(s, minor) || s->num == OP_SEQUENCE ||
@@ -229,7 +229,7 @@ Test(nfs4_errors, what_is_too_long_is_not_done)
 	{
 		if (s->num != complete.num)
 			continue;
-		small_session(1, false, &in);
+		small_session(1, false, ROOM, &in);
 		cr_assert_eq(in_little_room(&in, s), NFS4ERR_REP_TOO_BIG);
 		cr_expect_eq(call_reclaim_complete(f, &in, false), NFS4_OK);
 	}
@@ -264,6 +264,10 @@ static void of_attrs(struct fix4_session *in, uint32_t minor)
 	for (int unsupported = 0; unsupported < 2; unsupported++) {
 		const uint32_t want = unsupported ? NFS4ERR_ATTRNOTSUPP : NFS4ERR_BADOWNER;
 
+		fix4_begin(f, in);
+		fix4_op(f, OP_DELEGPURGE);
+		xdr_put_u64(&f->out, clientid);
+		cr_expect_eq(fix4_send(f), NFS4ERR_NOTSUPP, "minor %u", minor);
 		fix4_begin(f, in);
 		fix4_putfh(f, &f->root);
 		fix4_op(f, OP_CREATE);
@@ -330,4 +334,28 @@ Test(nfs4_errors, another_flavor_is_wanted)
 	cr_assert_eq(mkdir(fix_path(f, "dir"), 0755), 0);
 	make_file("file", "", 0644);
 	FOR_MINORS(of_flavor);
+}
+
+/* The tag leaves no room for SEQUENCE's own result; nor does a call that ends before an operation's
+ * number. */
+Test(nfs4_errors, no_room_for_sequence_and_no_operation)
+{
+	char tag[LONGEST_TAG + 1];
+	struct fix4_session in;
+
+	NEED_FIXTURE();
+	memset(tag, 't', LONGEST_TAG);
+	tag[LONGEST_TAG] = '\0';
+	for (int cached = 0; cached < 2; cached++) {
+		small_session(1, cached, ROOM - 44, &in);
+		fix4_begin_tag(f, &in, tag);
+		fix4_op(f, OP_PUTROOTFH);
+		cr_expect_eq(fix4_send(f),
+			     cached ? NFS4ERR_REP_TOO_BIG_TO_CACHE : NFS4ERR_REP_TOO_BIG);
+	}
+	small_session(1, false, ROOM, &in);
+	fix4_begin(f, &in);
+	fix4_count(f);
+	cr_expect_eq(fix4_send(f), NFS4ERR_BADXDR);
+	cr_expect_eq(fix4_result(f, OP_ILLEGAL), NFS4ERR_BADXDR);
 }

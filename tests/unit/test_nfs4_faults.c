@@ -12,6 +12,7 @@
 #include "tests/unit/nfs4_opens.h"
 #include "tests/unit/nfs4_samples.h"
 #include "tests/unit/nfs4_valid_errors.h"
+#include "tests/unit/nfs4_view.h"
 
 NFS3_SUITE(nfs4_faults);
 
@@ -240,6 +241,40 @@ Test(nfs4_faults, no_memory)
 	sample_make(f);
 	clean_up();
 	FOR_MINORS(of_memory);
+}
+
+/* The root of NFSv4 is an export's, which cannot be had, or not by this flavour. */
+static void of_root(struct fix4_session *in, uint32_t minor)
+{
+	for (uint32_t op = OP_PUTPUBFH; op <= OP_PUTROOTFH; op++) {
+		for (int wants = 0; wants < 2; wants++) {
+			fix4_begin(f, in);
+			fix4_op(f, op);
+			if (wants)
+				fix4_op(f, OP_GETFH);
+			fault_at = wants ? FAULT_NONE : FAULT_VFS_ROOT;
+			fault_result = -EIO;
+			cr_expect_eq(fix4_send(f), wants ? NFS4ERR_WRONGSEC : NFS4ERR_SERVERFAULT,
+				     "minor %u", minor);
+			fault_at = FAULT_NONE;
+		}
+	}
+}
+
+Test(nfs4_faults, the_root)
+{
+	struct view v;
+	int e;
+
+	NEED_FIXTURE();
+	cr_assert_null(view_start(&v, f));
+	view_mkdir(&v, "a");
+	e = view_export(&v, "a", 0);
+	cr_assert_geq(e, 0);
+	cr_assert_eq(view_changed(&v), 0);
+	v.e[e].access.flags = VFS_SEC_NONE;
+	FOR_MINORS(of_root);
+	view_stop(&v);
 }
 
 static uint32_t minor;
