@@ -59,19 +59,18 @@ struct comparing {
 
 static void compare_owner(struct comparing *cmp, unsigned number)
 {
+	const bool user = number == FATTR4_OWNER;
 	uint32_t len, id;
 	const char *name = (const char *)xdr_get_opaque(&cmp->in, UINT32_MAX, &len);
 	int status;
 
 	if (!name)
 		return;
-	if (number == FATTR4_OWNER) {
-		status = nfs4_user_id(cmp->c, name, len, &id);
-		cmp->same &= status == NFS4_OK && id == cmp->src->attr.uid;
-	} else {
-		status = nfs4_group_id(cmp->c, name, len, &id);
-		cmp->same &= status == NFS4_OK && id == cmp->src->attr.gid;
-	}
+	status =
+		user ? nfs4_user_id(cmp->c, name, len, &id) : nfs4_group_id(cmp->c, name, len, &id);
+	if (status == NFS4ERR_DELAY)
+		cmp->status = status; /* not known yet is not another one */
+	cmp->same &= status == NFS4_OK && id == (user ? cmp->src->attr.uid : cmp->src->attr.gid);
 }
 
 static void compare_acl(struct comparing *cmp)

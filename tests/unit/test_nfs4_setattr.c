@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* SETATTR, VERIFY and NVERIFY in each minor version. */
+#include <errno.h>
 #include <sys/xattr.h>
 
+#include "nfs4/server.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_attrs.h"
 #include "tests/unit/nfs4_minors.h"
@@ -485,4 +487,34 @@ Test(nfs4_setattr, after_a_write)
 {
 	NEED_FIXTURE();
 	FOR_MINORS(check_after_write);
+}
+
+static int busy(void *ctx, const char *name, uint32_t len, uint32_t *id)
+{
+	(void)ctx;
+	(void)name;
+	(void)len;
+	(void)id;
+	return -EAGAIN;
+}
+
+/* Whether a name is the owner's is not known as long as the name service is busy. */
+static void check_busy_names(struct fix4_session *s, uint32_t minor)
+{
+	static const int bits[] = { FATTR4_OWNER, FATTR4_OWNER_GROUP };
+	static const uint32_t ops[] = { OP_VERIFY, OP_NVERIFY };
+
+	for (int i = 0; i < 4; i++) {
+		BEGIN(s, &f->root, ops[i / 2], bits[i % 2]);
+		fix_put_name(&f->out, "somebody@somewhere");
+		cr_expect_eq(send_values(ops[i / 2]), NFS4ERR_DELAY, "minor %u", minor);
+	}
+}
+
+Test(nfs4_setattr, verify_waits_for_names)
+{
+	NEED_FIXTURE();
+	f->server4->cfg.idmap.name_to_uid = busy;
+	f->server4->cfg.idmap.name_to_gid = busy;
+	FOR_MINORS(check_busy_names);
 }
