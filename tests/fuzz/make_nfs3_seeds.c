@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "nfs3/nfs3_server.h"
+#include "nfs3/nlm.h"
 #include "nfs3/proto.h"
 #include "tests/unit/nfs3_samples.h"
 
@@ -50,8 +51,15 @@ static int decoder_of(const struct sample *s)
 		-1, 0, 1, 2, 3, 0, 4, 5, 6, 7, 8, 9, 2, 2, 10, 11, 12, 13, 0, 0, 0, 14,
 	};
 
+	static const int nlm[NLMPROC4_COUNT] = {
+		[NLMPROC4_TEST] = 16,	[NLMPROC4_LOCK] = 17,	 [NLMPROC4_CANCEL] = 18,
+		[NLMPROC4_UNLOCK] = 19, [NLMPROC4_NM_LOCK] = 17, [NLMPROC4_FREE_ALL] = 20,
+	};
+
 	if (!s->args)
 		return -1;
+	if (s->prog == NLM_PROGRAM)
+		return nlm[s->proc];
 	return s->prog == NFS_PROGRAM ? nfs[s->proc] : 15;
 }
 

@@ -344,14 +344,33 @@ static void begin_client(uint8_t conn, unsigned minor)
 		compound(conn, first[i], minor);
 }
 
+/* Locks that are taken, asked about and given back, by both transports and in each other's way. */
+static void locks(void)
+{
+	for (uint8_t conn = 0; conn <= RDMA; conn += RDMA) {
+		record(conn, "NLM4_LOCK", 0);
+		add(SS_WAIT, conn, 0);
+		record(conn + 1, "NLM4_TEST", 0);
+		record(conn, "NLM4_NM_LOCK", 0);
+		record(conn, "NLM4_CANCEL", 0);
+		add(SS_REPEAT, conn, conn + 1);
+		record(conn, "NLM4_UNLOCK", 0);
+		add(SS_LOCAL, 0, 1);
+		record(conn, "NLM4_LOCK", 0);
+		add(SS_RESET, conn, 0);
+		record(conn + 1, "NLM4_FREE_ALL", 0);
+		write_seed(conn ? "rdma-nlm" : "tcp-nlm");
+	}
+}
+
 static void compounds(void)
 {
 	static const char *const files[] = { "open",	"openconf",  "write",	 "writes",
 					     "read",	"lock",	     "locked",	 "space",
 					     "setattr", "downgrade", "hardlink", "stateids",
 					     "close",	"release" };
-	static const char *const names[] = { "root",	 "attr",   "lookup",  "list",  "link",
-					     "readlink", "rename", "secinfo", "noname" };
+	static const char *const names[] = { "root", "down",	 "attr",   "lookup",  "list",
+					     "link", "readlink", "rename", "secinfo", "noname" };
 	char name[32];
 
 	for (unsigned k = 0; k < 6; k++) {
@@ -406,5 +425,6 @@ int main(int argc, char **argv)
 	faults();
 	changes_below();
 	compounds();
+	locks();
 	return seed.err;
 }

@@ -5,6 +5,7 @@
 
 #include "lib/checked.h"
 #include "nfs3/nfs3_server.h"
+#include "nfs3/nlm.h"
 #include "nfs3/proto.h"
 #include "rpc/message.h"
 
@@ -189,10 +190,64 @@ static void path(struct xdr_out *c, const struct sample_world *w)
 		.name = #name_, .prog = NFS_PROGRAM, .vers = NFS3_VERSION,                         \
 		.proc = NFSPROC3_##name_, .args = args_                                            \
 	}
+#define NLM(name_, args_)                                                                          \
+	{                                                                                          \
+		.name = "NLM4_" #name_, .prog = NLM_PROGRAM, .vers = NLM_VERSION,                  \
+		.proc = NLMPROC4_##name_, .args = args_                                            \
+	}
 #define MNT(name_, vers_, proc_, args_)                                                            \
 	{                                                                                          \
 		.name = name_, .prog = MOUNT_PROGRAM, .vers = vers_, .proc = proc_, .args = args_  \
 	}
+
+/* nlm4_lock */
+static void put_lock(struct xdr_out *c, const struct sample_world *w)
+{
+	put_name(c, "host");
+	put_fh(c, w, SAMPLE_FILE);
+	put_name(c, "owner");
+	xdr_put_u32(c, 1); /* svid */
+	xdr_put_u64(c, 10);
+	xdr_put_u64(c, 100);
+}
+
+static void nlm_test_(struct xdr_out *c, const struct sample_world *w)
+{
+	put_name(c, "cookie");
+	xdr_put_bool(c, true);
+	put_lock(c, w);
+}
+
+static void nlm_lock_(struct xdr_out *c, const struct sample_world *w)
+{
+	put_name(c, "cookie");
+	xdr_put_bool(c, false);
+	xdr_put_bool(c, true);
+	put_lock(c, w);
+	xdr_put_bool(c, false);
+	xdr_put_u32(c, 1);
+}
+
+static void nlm_cancel_(struct xdr_out *c, const struct sample_world *w)
+{
+	put_name(c, "cookie");
+	xdr_put_bool(c, false);
+	xdr_put_bool(c, true);
+	put_lock(c, w);
+}
+
+static void nlm_unlock_(struct xdr_out *c, const struct sample_world *w)
+{
+	put_name(c, "cookie");
+	put_lock(c, w);
+}
+
+static void nlm_free_all_(struct xdr_out *c, const struct sample_world *w)
+{
+	(void)w;
+	put_name(c, "host");
+	xdr_put_u32(c, 1);
+}
 
 const struct sample nfs3_samples[] = {
 	NFS(NULL, NULL),
@@ -228,6 +283,13 @@ const struct sample nfs3_samples[] = {
 	MNT("MNT1_MNT", 1, 1, path),
 	MNT("MNT1_UMNT", 1, 3, path),
 	MNT("MNT2_PATHCONF", 2, 7, path),
+	NLM(NULL, NULL),
+	NLM(LOCK, nlm_lock_),
+	NLM(TEST, nlm_test_),
+	NLM(CANCEL, nlm_cancel_),
+	NLM(UNLOCK, nlm_unlock_),
+	NLM(NM_LOCK, nlm_lock_),
+	NLM(FREE_ALL, nlm_free_all_),
 };
 const unsigned nfs3_sample_count = rn_array_size(nfs3_samples);
 

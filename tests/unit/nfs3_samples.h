@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One valid call for each procedure of NFSv3 and of MOUNT: for the tests that cut and bend them,
- * and as seeds of the fuzz target.
+ * One valid call for each procedure of NFSv3, of MOUNT and of NLM: for the tests that cut and bend
+ * them, and as seeds of the fuzz target.
  */
 #ifndef RN_TESTS_NFS3_SAMPLES_H
 #define RN_TESTS_NFS3_SAMPLES_H

@@ -13,6 +13,8 @@
 #define OF_NEW 0x1000u /* PUTFH of what the last GETFH brought, not of the root */
 #define OF_LINK 0x2000u
 #define OF_LOCK 0x4000u /* by the stateid of the lock, not of the open */
+#define OF_MNT 0x8000u	/* LOOKUP of a directory of the pseudo file system */
+#define OF_RW 0x10000u	/* and of the export below it */
 
 static void mark(struct xdr_out *x, char letter, uint8_t k)
 {
@@ -26,12 +28,18 @@ static void put_name(struct xdr_out *x, const char *name)
 	xdr_put_opaque(x, name, (uint32_t)strlen(name));
 }
 
-static void put_bitmap(struct xdr_out *x, uint32_t a, uint32_t b, uint32_t c)
+static uint32_t bit_of(uint32_t attr)
+{
+	return 1u << attr % 32;
+}
+
+/* All that can be read: with one that can only be set, all of it is refused. */
+static void put_bitmap(struct xdr_out *x)
 {
 	xdr_put_u32(x, 3);
-	xdr_put_u32(x, a);
-	xdr_put_u32(x, b);
-	xdr_put_u32(x, c);
+	xdr_put_u32(x, UINT32_MAX);
+	xdr_put_u32(x, ~(bit_of(FATTR4_TIME_ACCESS_SET) | bit_of(FATTR4_TIME_MODIFY_SET)));
+	xdr_put_u32(x, ~(bit_of(FATTR4_MODE_SET_MASKED) | bit_of(FATTR4_MODE_UMASK)));
 }
 
 /* mode 0644 alone */
@@ -107,7 +115,7 @@ static void put_readdir(struct xdr_out *x)
 	xdr_put_u64(x, 0);
 	xdr_put_u32(x, 1000);
 	xdr_put_u32(x, 4000);
-	put_bitmap(x, 0xffffffff, 0xffffffff, 0xffff);
+	put_bitmap(x);
 }
 
 static void put_io(struct xdr_out *x, uint32_t opnum, uint8_t which)
@@ -216,10 +224,14 @@ static void put_name_op(struct xdr_out *x, uint32_t opnum)
 /* One operation with arguments that make sense. */
 static void put_op(struct xdr_out *x, uint32_t minor, uint32_t step)
 {
-	uint32_t opnum = step & 0xfff;
+	const uint32_t opnum = step & 0xfff;
 	uint8_t which = (step & OF_LOCK) != 0;
 
 	xdr_put_u32(x, opnum);
+	if (step & (OF_MNT | OF_RW)) {
+		put_name(x, step & OF_MNT ? "mnt" : "rw");
+		return;
+	}
 	switch (opnum) {
 	case OP_PUTFH:
 		mark(x, 'H', step & OF_NEW ? SS_FH_NEW : step & OF_LINK ? SS_FH_LINK : SS_FH_ROOT);
@@ -228,7 +240,7 @@ static void put_op(struct xdr_out *x, uint32_t minor, uint32_t step)
 		xdr_put_u32(x, 0x3f);
 		break;
 	case OP_GETATTR:
-		put_bitmap(x, 0xffffffff, 0xffffffff, 0xffff);
+		put_bitmap(x);
 		break;
 	case OP_SETATTR:
 		mark(x, 'I', which);
@@ -297,9 +309,12 @@ static void put_op(struct xdr_out *x, uint32_t minor, uint32_t step)
 		xdr_put_u32(x, 0);
 		break;
 	case OP_DESTROY_SESSION:
+		mark(x, 'Y', 0);
+		break;
 	case OP_BIND_CONN_TO_SESSION:
-		/* The session id of the mark, and what of SEQUENCE's further arguments fits. */
-		mark(x, 'Q', 0);
+		mark(x, 'Y', 0);
+		xdr_put_u32(x, 7); /* CDFC4_BACK_OR_BOTH */
+		xdr_put_bool(x, false);
 		break;
 	case OP_LOOKUP:
 	case OP_SECINFO:
@@ -330,6 +345,12 @@ static const struct compound compounds[] = {
 	{ "session", 1, 2, true, { OP_CREATE_SESSION } },
 	{ "reclaimed", 1, 2, false, { OP_RECLAIM_COMPLETE } },
 	{ "root", 0, 2, false, { OP_PUTROOTFH, OP_GETFH, OP_GETATTR, OP_READDIR } },
+	{ "down",
+	  0,
+	  2,
+	  false,
+	  { OP_PUTROOTFH, OP_LOOKUP | OF_MNT, OP_GETATTR, OP_READDIR, OP_LOOKUP | OF_RW, OP_GETATTR,
+	    OP_LOOKUPP, OP_READDIR } },
 	{ "attr", 0, 2, false, { OP_PUTFH, OP_GETATTR, OP_ACCESS } },
 	{ "lookup", 0, 2, false, { OP_PUTFH, OP_LOOKUP, OP_GETFH, OP_LOOKUPP, OP_GETFH } },
 	{ "list", 0, 2, false, { OP_PUTFH, OP_READDIR } },

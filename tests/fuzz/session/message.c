@@ -75,6 +75,9 @@ static bool put_nfs4_mark(struct out *o, struct ss_values *v, uint8_t letter, ui
 	case 'Q':
 		put_sequence(o, v, k % SS_SLOTS);
 		return true;
+	case 'Y':
+		put_bytes(o, v->session, sizeof(v->session));
+		return true;
 	case 'K':
 		put_long(o, v->clientid[k & 1]);
 		return true;

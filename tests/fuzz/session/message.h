@@ -10,6 +10,7 @@
  *   S  a segment of an RDMA chunk (handle, length, offset): ss_sizes[k] octets of the client's
  *      memory
  *   Q  SEQUENCE's session id, sequence id of slot k, the slot and the highest slot
+ *   Y  the session id alone
  *   K  the client id of minor version 0 (k = 0) or of a session's client, T what confirms it
  *   N  the next sequence id of CREATE_SESSION
  *   I  the last stateid of an open (k = 0) or of a lock, O the owner's next sequence id

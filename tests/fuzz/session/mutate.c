@@ -42,6 +42,7 @@ static uint32_t telling_word(struct session *s, const struct ss_step *of)
 		256,	    400,	401,	    1023,	1024,	    4096,	0xffff,
 		0x10000,    0xfffff,	0x100000,   0x100001,	0x110000,   0x7ffffffc, 0x7fffffff,
 		0x80000000, 0x80000001, 0xfffffffc, 0xfffffffd, 0xffffffff, 100003,	100005,
+		100021,
 	};
 	uint32_t i = pick(s, rn_array_size(words) + 3);
 
@@ -71,7 +72,7 @@ static void change_word(struct session *s, struct ss_step *st, uint8_t *data)
  * none. */
 static void change_mark(struct session *s, struct ss_step *st, uint8_t *data)
 {
-	static const char letters[] = "HHCVBDSS";
+	static const char letters[] = "HHCVBDSSQYKIO";
 	unsigned found = 0, at[64];
 
 	for (unsigned i = 0; i + 4 <= st->len && found < rn_array_size(at); i++)

@@ -18,6 +18,11 @@
 
 #define NFS_PROG 100003u
 #define MOUNT_PROG 100005u
+#define NLM_PROG 100021u
+#define NLM_TEST 1u
+#define NLM_FREE_ALL 23u
+#define NLM_DENIED 1u
+#define NLM_STAT_LAST 9u /* NLM4_FAILED */
 #define LIST_MAX 100000u
 
 static void get_attributes(struct ss_in *in)
@@ -212,6 +217,19 @@ static void mount_results_check(struct ss_in *in, uint32_t vers, uint32_t proc)
 		get_items(in, lists[proc]);
 }
 
+/* A cookie and a status; of TEST, who is in the way. */
+static void nlm_results_check(struct ss_in *in, uint32_t proc)
+{
+	if (proc == 0 || proc == NLM_FREE_ALL)
+		return;
+	get_items(in, "o");
+	uint32_t stat = ss_get_u32(in);
+	if (stat > NLM_STAT_LAST)
+		ss_wrong(in, "an unknown nlm4_stat");
+	if (proc == NLM_TEST && stat == NLM_DENIED)
+		get_items(in, "buoUU");
+}
+
 static void results_check(struct ss_in *in, const struct ss_call *call)
 {
 	if (call->prog == NFS_PROG && call->vers == 4 && call->proc <= 1)
@@ -221,6 +239,8 @@ static void results_check(struct ss_in *in, const struct ss_call *call)
 		nfs3_results_check(in, call->proc);
 	else if (call->prog == MOUNT_PROG && call->vers >= 1 && call->vers <= 3 && call->proc <= 7)
 		mount_results_check(in, call->vers, call->proc);
+	else if (call->prog == NLM_PROG && call->vers == 4 && call->proc <= NLM_FREE_ALL)
+		nlm_results_check(in, call->proc);
 	else
 		ss_wrong(in, "success of a procedure that there is not");
 }

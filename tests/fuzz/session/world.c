@@ -149,11 +149,12 @@ static bool set_up(struct ss_world *w)
 	return ok;
 }
 
-/* The first of what is transient that is not 0. Files that NFSv4 clients have open outlive
- * connections. */
+/* The first of what is transient that is not 0. Files that NFSv4 clients have open, or NLM's have
+ * locked, outlive connections. */
 static const char *still_held(const struct held *h)
 {
-	if (held_value(h, "nfs4_opens") <= 0 && held_value(h, "nodes_in_use") != 0)
+	if (held_value(h, "nfs4_opens") <= 0 && held_value(h, "file_fds") <= 0 &&
+	    held_value(h, "files_unmirrored") <= 0 && held_value(h, "nodes_in_use") != 0)
 		return "nodes_in_use";
 	for (size_t i = 0; i < rn_array_size(transient); i++)
 		if (held_value(h, transient[i]) != 0)
