@@ -49,8 +49,9 @@ static int find_in_pseudo(struct nfs4_compound *c, struct nfs4_opening *w)
 		return NFS4ERR_ROFS;
 	if (status != NFS4_OK)
 		return status;
-	if (w->file.weak)
-		return NFS4ERR_WRONGSEC;
+	status = nfs4_place_usable(&w->file);
+	if (status != NFS4_OK)
+		return status;
 	if (a->create && a->how != NFS4_UNCHECKED)
 		return NFS4ERR_EXIST;
 	return w->file.kind == NFS4_PSEUDO ? NFS4ERR_ISDIR : NFS4_OK;
@@ -72,9 +73,7 @@ static int look_up(struct nfs4_compound *c, struct nfs4_opening *w)
 		return NFS4_OK;
 	}
 	vfs_node_put(n);
-	if (status == NFS4_OK && w->file.weak)
-		status = NFS4ERR_WRONGSEC;
-	return status;
+	return status == NFS4_OK ? nfs4_place_usable(&w->file) : status;
 }
 
 static int create(struct nfs4_compound *c, struct nfs4_opening *w)

@@ -6,6 +6,8 @@
 #include <sched.h>
 #include <sys/mount.h>
 
+#include <arpa/inet.h>
+
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_view.h"
 
@@ -296,6 +298,51 @@ Test(nfs4_pseudo, a_file_is_exported)
 	cr_assert_eq(view_changed(&v), 0);
 	fh = walk("a/file");
 	cr_expect(same(&fh, &file));
+}
+
+/* OPEN by a name that is an export's own: 4.1's, without a delegation. */
+static uint32_t open_name(struct fix4_session *session, const struct vfs_fh *dir, const char *name)
+{
+	fix4_begin(f, session);
+	fix4_putfh(f, dir);
+	fix4_op(f, OP_OPEN);
+	xdr_put_u32(&f->out, 0);
+	xdr_put_u32(&f->out, OPEN4_SHARE_ACCESS_READ);
+	xdr_put_u32(&f->out, 0);
+	xdr_put_u64(&f->out, session->clientid);
+	fix4_name(f, "owner");
+	xdr_put_u32(&f->out, 0);
+	xdr_put_u32(&f->out, 0); /* CLAIM_NULL */
+	fix4_name(f, name);
+	return fix4_send(f);
+}
+
+Test(nfs4_pseudo, an_exported_file_is_not_opened_from_a_port_that_will_not_do)
+{
+	struct fix4_session session;
+	struct vfs_fh dir;
+	FILE *fp;
+	int e;
+
+	NEED_FIXTURE();
+	view_mkdir(&v, "a");
+	fp = fopen(view_path(&v, "a/file"), "w");
+	cr_assert(fp);
+	fclose(fp);
+	cr_assert_eq(fix4_session_new(f, &session, 1, "port", true), NFS4_OK);
+	e = view_export(&v, "a/file", 10);
+	cr_assert_geq(e, 0);
+	for (int outer = 0; outer < 2; outer++) { /* beneath a pseudo directory, and an export */
+		if (outer)
+			cr_assert_geq(view_export(&v, "a", 11), 0);
+		cr_assert_eq(view_changed(&v), 0);
+		dir = walk("a");
+		v.e[e].access.flags &= ~(uint32_t)VFS_SECURE;
+		cr_expect_eq(open_name(&session, &dir, "file"), NFS4_OK);
+		v.e[e].access.flags |= VFS_SECURE;
+		((struct sockaddr_in *)&f->conn.peer)->sin_port = htons(40000);
+		cr_expect_eq(open_name(&session, &dir, "file"), NFS4ERR_ACCESS, "%d", outer);
+	}
 }
 
 Test(nfs4_pseudo, reload)
