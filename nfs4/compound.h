@@ -31,7 +31,7 @@
 #define NFS4_PENDING (-1)  /* nfs4_compound_resume() will be called */
 #define NFS4_REPLAYED (-2) /* SEQUENCE only: the reply of the slot is in c->out, whole */
 
-#define NFS4_TAG_MAX 1024u /* a longer tag is refused as NFS4ERR_INVAL */
+#define NFS4_TAG_MAX 1024u /* a longer tag is no client's: GARBAGE_ARGS */
 #define NFS4_OPS_MAX 128u  /* operations of one COMPOUND, sessions may agree on fewer */
 
 struct nfs4_client;

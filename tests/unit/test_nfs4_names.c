@@ -722,3 +722,15 @@ Test(nfs4_names, no_named_attributes)
 	xdr_put_bool(&f->out, true);
 	cr_expect_eq(fix4_send(f), NFS4ERR_NOTSUPP);
 }
+
+/* What no link can hold is too long, however long it is: well-formed it is all the same. */
+Test(nfs4_names, texts_of_links_beyond_all_limits)
+{
+	static char text[200000];
+
+	NEED_FIXTURE();
+	memset(text, 't', sizeof(text));
+	cr_expect_eq(create(NF4LNK, "x", text, 65536, 0777), NFS4ERR_NAMETOOLONG);
+	cr_expect_eq(create(NF4LNK, "x", text, 65540, 0777), NFS4ERR_NAMETOOLONG);
+	cr_expect_eq(create(NF4LNK, "x", text, sizeof(text), 0777), NFS4ERR_NAMETOOLONG);
+}
