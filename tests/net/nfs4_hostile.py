@@ -57,10 +57,10 @@ HOST = "127.0.0.9"  # of the hostile ones
 class Client(n.Client):
     """A hostile one: from an address of its own, and with channels as it likes them."""
 
-    def __init__(self, port, owner, minor=1, slots=16, cached=4096, ops=8):
+    def __init__(self, port, owner, minor=1, slots=16, cached=4096, ops=8, host=HOST):
         super().__init__(port, owner, minor)
         self.conn.close()
-        self.conn = r.Conn(port, source=(HOST, 0))
+        self.conn = r.Conn(port, source=(host, 0))
         self.channel = struct.pack(">6I", 0, 1 << 20, 1 << 20, cached, ops, slots) + u32(0)
         self.cs_seqid = 0
 
@@ -301,19 +301,21 @@ def test_unconfirmed(h):
 
 
 def test_clients(h):
-    """Clients with a session each until there is no more memory, that are never heard of again."""
-    t, c, made = h.t, Client(h.d.port, "many", 1, slots=64), 0
-    status, tag = OK, os.urandom(4).hex()
-    while status == OK and made < 20000:
-        c.owner = f"one of many {tag} {made}".encode()
-        status = c.register()["status"]
-        made += status == OK
-    t.check("clients until there are enough", status in (OK, DELAY), status)
+    """Clients with a session each until there is no more memory, from three machines, that are never heard of again."""
+    t, made, tag = h.t, 0, os.urandom(4).hex()
+    for host in (HOST, "127.0.0.10", "127.0.0.11"):
+        c, status = Client(h.d.port, "many", 1, slots=64, host=host), OK
+        while status == OK and made < 20000:
+            c.owner = f"one of many {tag} {made}".encode()
+            status = c.register()["status"]
+            made += status == OK
+        c.close()
+        t.check(f"clients at {host} until there are enough", status in (OK, DELAY), status)
     h.within("clients")
     used = h.held.now()
     took = h.newcomer("clients")
     print(f"{made} clients, {used['nfs4_memory']} bytes; somebody new gets in after {took:.1f} s")
-    c.close()
+    t.check("somebody new gets in at once", took < LEASE - 1, took)
 
 
 def test_slots(h):
