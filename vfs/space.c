@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/falloc.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "vfs/acting.h"
@@ -78,6 +79,30 @@ static int check_range(struct vfs_space *s)
 	return 0;
 }
 
+/*
+ * More than there can be is refused before file systems take all that there is, which everybody
+ * else lacks until they notice, and ext4 keeps in part. What the file has already may be in the
+ * range.
+ */
+static int check_free(const struct vfs_space *s)
+{
+	struct statvfs fs;
+	struct stat st;
+	int fd = vfs_node_fd(s->ctx, s->node, VFS_FD_WRITE);
+	uint64_t there;
+
+	if (s->what != VFS_SPACE_RESERVE)
+		return 0;
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0 || fstatvfs(fd, &fs) < 0)
+		return -errno;
+	if (fs.f_blocks == 0 || fs.f_frsize == 0)
+		return 0; /* without a limit */
+	there = (uint64_t)st.st_blocks * 512 / fs.f_frsize + fs.f_bfree;
+	return s->length / fs.f_frsize > there ? -ENOSPC : 0;
+}
+
 void vfs_space(struct vfs_space *s)
 {
 	const struct vfs_io io = { .ctx = s->ctx, .node = s->node, .opened = s->opened };
@@ -85,6 +110,8 @@ void vfs_space(struct vfs_space *s)
 
 	if (rc == 0)
 		rc = check_range(s);
+	if (rc == 0)
+		rc = check_free(s);
 	s->priv.tries = 0;
 	s->priv.op.complete = space_complete;
 	s->priv.op.owner = s;

@@ -21,7 +21,7 @@ struct vfs_space {
 	bool opened;		 /* as vfs_io.opened */
 
 	/* 0 or -errno. -EINVAL: a range of no bytes; -EFBIG: beyond what a file can have (of PUNCH
-	 * only if it begins there); -EOPNOTSUPP: not by this file system. */
+	 * only if it begins there); -ENOSPC; -EOPNOTSUPP: not by this file system. */
 	int result;
 	void (*done)(struct vfs_space *s);
 	void *arg;

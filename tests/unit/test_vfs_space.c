@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "tests/unit/vfs_io_fixture.h"
@@ -81,6 +82,25 @@ Test(vfs_space, reserving_grows_the_file)
 		vfs_node_put(n);
 		fx_close(&f);
 	}
+}
+
+/* Nobody else is without space meanwhile, and nothing is kept. */
+Test(vfs_space, more_than_there_is_takes_nothing)
+{
+	struct vfs_node *n;
+	struct statvfs fs;
+	struct fx f;
+	uint64_t all;
+
+	fx_open(&f, FX_FIXED, VFS_IO_BUFFERED, NULL);
+	n = fx_file(&f, "file", "hello", 5);
+	cr_assert_eq(statvfs(f.dir, &fs), 0);
+	all = (uint64_t)fs.f_blocks * fs.f_frsize;
+	cr_expect_eq(space(&f, n, VFS_SPACE_RESERVE, 0, all + MIB), -ENOSPC);
+	cr_expect_eq(stat_of(&f, "file").st_size, 5);
+	cr_expect_leq(stat_of(&f, "file").st_blocks * 512, MIB);
+	vfs_node_put(n);
+	fx_close(&f);
 }
 
 Test(vfs_space, a_punched_range_reads_as_zeros)
