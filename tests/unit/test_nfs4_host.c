@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the clients of one address hold together: shares of the memory for state. */
+#include <criterion/criterion.h>
+
+#include "lib/budget.h"
+#include "nfs4/client/host.h"
+
+#define ALL 8000u
+#define EIGHTH (ALL / 8u)
+
+static struct rn_budget budget;
+static struct nfs4_hosts *hosts;
+
+static void start(void)
+{
+	rn_budget_init(&budget, ALL);
+	hosts = nfs4_hosts_new(&budget);
+	cr_assert_not_null(hosts);
+}
+
+static void stop(void)
+{
+	nfs4_hosts_free(hosts);
+}
+
+TestSuite(nfs4_host, .init = start, .fini = stop);
+
+static struct nfs4_host *host(uint8_t low, uint16_t port)
+{
+	struct sockaddr_in6 sa = { .sin6_family = AF_INET6, .sin6_port = port };
+
+	sa.sin6_addr.s6_addr[15] = low;
+	return nfs4_host_get(hosts, &sa);
+}
+
+Test(nfs4_host, is_an_address_whatever_the_port)
+{
+	struct nfs4_host *a = host(1, 700), *again = host(1, 701), *b = host(2, 700);
+
+	cr_expect_eq(a, again);
+	cr_expect_neq(a, b);
+	nfs4_host_put(again);
+	cr_expect(nfs4_host_take(a, 100, NFS4_TO_HOLD), "one reference is left");
+	nfs4_host_give(a, 100);
+	nfs4_host_put(a);
+	nfs4_host_put(b);
+	nfs4_host_put(NULL);
+	cr_expect_eq(budget.used, 0);
+}
+
+/* The one that comes first gets half, the next one half of the rest, and so on. */
+Test(nfs4_host, holds_as_much_as_is_left)
+{
+	struct nfs4_host *h[3];
+	size_t had[3] = { 0 };
+
+	for (uint8_t i = 0; i < 3; i++) {
+		h[i] = host(i, 0);
+		while (nfs4_host_take(h[i], 10, NFS4_TO_HOLD))
+			had[i] += 10;
+	}
+	cr_expect_eq(had[0], ALL / 2);
+	cr_expect_eq(had[1], ALL / 4);
+	cr_expect_eq(had[2], ALL / 8);
+	cr_expect_eq(budget.used, had[0] + had[1] + had[2]);
+	for (int i = 0; i < 3; i++) {
+		nfs4_host_give(h[i], had[i]);
+		nfs4_host_put(h[i]);
+	}
+}
+
+Test(nfs4_host, begins_and_answers_beyond_its_share_but_not_with_the_last_eighth)
+{
+	struct nfs4_host *much = host(1, 0), *little = host(2, 0);
+	size_t had = ALL / 2;
+
+	cr_assert(nfs4_host_take(much, had, NFS4_TO_HOLD));
+	cr_expect_not(nfs4_host_fits(much, 10, NFS4_TO_HOLD));
+	cr_expect(nfs4_host_fits(much, 10, NFS4_TO_ANSWER));
+	for (; nfs4_host_take(much, 10, NFS4_TO_BEGIN); had += 10)
+		;
+	cr_expect_eq(had, ALL - EIGHTH);
+	cr_expect_not(nfs4_host_take(much, 10, NFS4_TO_ANSWER));
+	cr_expect(nfs4_host_take(little, EIGHTH / 2, NFS4_TO_HOLD));
+	nfs4_host_give(little, EIGHTH / 2);
+	nfs4_host_give(much, had);
+	nfs4_host_put(much);
+	nfs4_host_put(little);
+}
+
+/* Who has little may have what others have by courtesy, who has much must let go of his own. */
+Test(nfs4_host, has_its_share_if_it_has_much)
+{
+	struct nfs4_host *much = host(1, 0), *little = host(2, 0);
+
+	cr_expect_not(nfs4_host_has_its_share(much, 10));
+	cr_assert(nfs4_host_take(much, ALL / 2, NFS4_TO_HOLD));
+	cr_expect(nfs4_host_has_its_share(much, 10));
+	cr_expect_not(nfs4_host_has_its_share(much, ALL), "there is not so much for anybody");
+	cr_assert(nfs4_host_take(little, EIGHTH, NFS4_TO_HOLD));
+	cr_expect_not(nfs4_host_has_its_share(little, ALL / 4));
+	nfs4_host_give(little, EIGHTH);
+	nfs4_host_give(much, ALL / 2);
+	nfs4_host_put(much);
+	nfs4_host_put(little);
+}
