@@ -133,13 +133,14 @@ void nfs4_attr_source_names(struct nfs4_compound *c, struct nfs4_bitmap *want,
 int nfs4_attr_source_of(struct nfs4_compound *c, struct nfs4_place *p, struct nfs4_bitmap *want,
 			struct nfs4_attr_source *src)
 {
+	const unsigned needs = nfs4_attr_needs(want);
 	int status;
 
 	nfs4_attr_source_init(c, src);
 	status = get_attr(c, p, src);
-	if (status == NFS4_OK && (nfs4_attr_needs(want) & NFS4_ATTR_FS))
+	if (status == NFS4_OK && (needs & NFS4_ATTR_FS))
 		status = get_fs(c, p, &src->fs);
-	if (status == NFS4_OK && p->kind == NFS4_FILE)
+	if (status == NFS4_OK && (needs & NFS4_ATTR_OF_NODE) && p->kind == NFS4_FILE)
 		status = nfs4_attr_source_node(&p->ctx, p->node, want, src);
 	if (status != NFS4_OK)
 		return status;
