@@ -6,6 +6,7 @@
  *   H h     a handle, an optional one          o      any counted opaque that may go by a chunk
  *   r       READ's count, end mark and data    e E    directory entries, with attributes
  *   F       MOUNT's fixed handle               f      flavours
+ *   O       NLM's opaques, which never do
  *   d x     MOUNT's list of mounts, of exports *      anything
  */
 #include "tests/fuzz/session/reply.h"
@@ -22,6 +23,7 @@
 #define NLM_TEST 1u
 #define NLM_FREE_ALL 23u
 #define NLM_DENIED 1u
+#define NLM_OPAQUE_MAX 1024u
 #define NLM_STAT_LAST 9u /* NLM4_FAILED */
 #define LIST_MAX 100000u
 
@@ -111,6 +113,8 @@ static void get_verifier(struct ss_in *in)
 
 static void get_item(struct ss_in *in, char c)
 {
+	uint32_t len;
+
 	switch (c) {
 	case 'u':
 		ss_get_u32(in);
@@ -139,6 +143,9 @@ static void get_item(struct ss_in *in, char c)
 		break;
 	case 'o':
 		ss_get_bulk(in);
+		break;
+	case 'O':
+		ss_get_opaque(in, NLM_OPAQUE_MAX, &len);
 		break;
 	case 'r':
 		get_read(in);
@@ -222,12 +229,12 @@ static void nlm_results_check(struct ss_in *in, uint32_t proc)
 {
 	if (proc == 0 || proc == NLM_FREE_ALL)
 		return;
-	get_items(in, "o");
+	get_items(in, "O");
 	uint32_t stat = ss_get_u32(in);
 	if (stat > NLM_STAT_LAST)
 		ss_wrong(in, "an unknown nlm4_stat");
 	if (proc == NLM_TEST && stat == NLM_DENIED)
-		get_items(in, "buoUU");
+		get_items(in, "buOUU");
 }
 
 static void results_check(struct ss_in *in, const struct ss_call *call)
