@@ -44,7 +44,25 @@ names() {
 # Opens with O_EXCL and locks, which have state.
 opens() { (set -C && echo $1 >$D/o$1) && flock -w 20 $D/o$1 true && same "data" "$1" "$(cat $D/o$1)" && rm $D/o$1; }
 
+# A call is under way for long when its connection breaks: the retry waits for the reply. It is not
+# told to come again, which Linux's client does after 15 seconds.
+under_way() {
+	local start
+	fsfreeze -f "/export/$FS"
+	mkdir $D/under_way &
+	sleep 1
+	ss -K -t dst "$ADDR" dport = ":$NFSPORT" >/dev/null 2>&1
+	sleep 3
+	fsfreeze -u "/export/$FS"
+	start=$EPOCHREALTIME
+	wait $! || die "mkdir failed"
+	rmdir $D/under_way
+	t_note "done $(awk -v a="$start" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }') s after the disk"
+	awk -v a="$start" -v b="$EPOCHREALTIME" 'BEGIN { exit b - a > 8 }' || die "the client was sent away"
+}
+
 if [ "$PROTO" = tcp ]; then
+	t_run "a call is under way when the connection breaks" under_way
 	t_run "names are made, renamed and removed once" round names
 	[ "$VERS" = 3 ] || t_run "files are made, locked and removed once" round opens
 else
