@@ -15,6 +15,9 @@ clean_up() {
 	for m in tovm peer1 peer2; do tc qdisc del dev $m root 2>/dev/null; done
 	[ ! -e /run/netns/two ] || tc -n two qdisc del dev totwo root 2>/dev/null
 	awk '$3 == "nfs" || $3 == "nfs4" { print $2 }' /proc/mounts | sort -r | xargs -r -n 1 umount -f -l
+	# The next script boots the other machines anew.
+	[ "${PEERS:-0}" = 0 ] || bash -c '. "$VMDIR/guest/lib.sh"; . "$VMDIR/guest/clients.sh"
+		for n in 1 2; do [ ! -e /share/peer.$n/up ] || { peer_die $n; rm /share/peer.$n/up; }; done'
 }
 
 # busy_time: of all processors since the start, in hundredths of a second.
