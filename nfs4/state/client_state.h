@@ -65,8 +65,8 @@ struct nfs4_revocation {
 	unsigned n;
 };
 /* These opens and their locks end. The stateids are answered the status until the client has freed
- * them by FREE_STATEID; in minor version 0, which has none, for a lease. The number of opens. Locks
- * as above. */
+ * them by FREE_STATEID (an open's takes its locks along); in minor version 0, which has none, for a
+ * lease. The number of opens. Locks as above. */
 uint64_t nfs4_client_state_revoke(struct nfs4_client *cl, const struct nfs4_revocation *r);
 
 /* Has it opens or locks (DESTROY_CLIENTID, courtesy)? Takes the client's lock. */

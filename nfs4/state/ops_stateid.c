@@ -32,7 +32,12 @@ static int free_locked(struct nfs4_compound *c, struct nfs4_state *st,
 	int status = nfs4_state_check(c, st, sid, NFS4_STATE_ANY);
 
 	if (status == NFS4ERR_EXPIRED || status == NFS4ERR_ADMIN_REVOKED) {
-		free_revoked(st);
+		/* Linux (6.1) was seen to free an open only, and then asks about all that it has
+		 * after each SEQUENCE, as the locks that came of it are still to be freed. */
+		if (st->kind == NFS4_STATE_OPEN)
+			nfs4_open_end(nfs4_as_open(st), false);
+		else
+			free_revoked(st);
 		return NFS4_OK;
 	}
 	if (status != NFS4_OK)

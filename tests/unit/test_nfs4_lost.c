@@ -146,9 +146,9 @@ static void revoked(void)
 	/* Opened again, it gets another stateid. */
 	cr_expect_eq(open_a(&owner, 0, &theirs), NFS4_OK);
 	cr_expect_arr_neq(theirs.sid.other, file.sid.other, NFS4_OTHER_SIZE);
-	cr_expect_eq(op_free_stateid(f, &client, &file.sid), NFS4_OK);
-	cr_expect(nfs4_client_has_revoked(cl, all.status));
 	cr_expect_eq(op_free_stateid(f, &client, &lock), NFS4_OK);
+	cr_expect(nfs4_client_has_revoked(cl, all.status));
+	cr_expect_eq(op_free_stateid(f, &client, &file.sid), NFS4_OK);
 	cr_expect_not(nfs4_client_has_revoked(cl, all.status));
 	cr_expect_eq(op_test_stateid(f, &client, &lock), NFS4ERR_BAD_STATEID);
 	cr_expect_eq(op_close(f, &owner, &theirs), NFS4_OK);

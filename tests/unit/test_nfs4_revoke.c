@@ -123,9 +123,9 @@ static void until_freed(void)
 	cr_expect_eq(flags(&other), 0);
 	cr_expect_eq(op_test_stateid(f, &client, &file.sid), NFS4ERR_ADMIN_REVOKED);
 	cr_expect_eq(op_test_stateid(f, &client, &lock), NFS4ERR_ADMIN_REVOKED);
-	cr_expect_eq(op_free_stateid(f, &client, &file.sid), NFS4_OK);
-	cr_expect_eq(flags(&client), SEQ4_STATUS_ADMIN_STATE_REVOKED);
 	cr_expect_eq(op_free_stateid(f, &client, &lock), NFS4_OK);
+	cr_expect_eq(flags(&client), SEQ4_STATUS_ADMIN_STATE_REVOKED);
+	cr_expect_eq(op_free_stateid(f, &client, &file.sid), NFS4_OK);
 	cr_expect_eq(flags(&client), 0);
 	cr_expect_eq(op_test_stateid(f, &client, &lock), NFS4ERR_BAD_STATEID);
 	cr_expect_eq(op_free_stateid(f, &client, &lock), NFS4ERR_BAD_STATEID);
@@ -143,6 +143,19 @@ Test(nfs4_revoke, sequence_says_so_until_all_is_freed_v42)
 	NEED_FIXTURE();
 	minor = 2;
 	until_freed();
+}
+
+/* Who frees the open knows that its locks are gone, too. */
+Test(nfs4_revoke, an_open_is_freed_with_its_locks)
+{
+	NEED_FIXTURE();
+	minor = 1;
+	begin();
+	lose(true);
+	cr_expect_eq(op_free_stateid(f, &client, &file.sid), NFS4_OK);
+	cr_expect_eq(flags(&client), 0);
+	cr_expect_eq(op_test_stateid(f, &client, &lock), NFS4ERR_BAD_STATEID);
+	cr_expect_eq(op_free_stateid(f, &client, &lock), NFS4ERR_BAD_STATEID);
 }
 
 /* Minor version 0 cannot free: it knows after a lease, and its owners go on. */
