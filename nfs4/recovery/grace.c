@@ -170,7 +170,7 @@ void nfs4_record_confirmed(struct nfs4_server *srv, struct nfs4_record *rec)
 	e = nfs4_expected_find(&r->grace, rec);
 	if (e && memcmp(e->verifier, rec->verifier, sizeof(e->verifier)) != 0) {
 		set_done(r, e);
-	} else if (e && (!e->done || !e->sessions)) {
+	} else if (e && !e->revoked && (!e->done || !e->sessions)) {
 		wait_for(&r->grace, e);
 		e->rec = rec;
 		e->other_s = 0;

@@ -227,13 +227,18 @@ void nfs4_record_lapsed(struct nfs4_server *srv, struct nfs4_record *rec)
 bool nfs4_record_revoke(struct nfs4_server *srv, struct nfs4_record *rec)
 {
 	struct nfs4_recovery *r = srv->recovery;
-	bool gone;
+	struct nfs4_expected *e;
+	bool gone, earlier;
 
 	pthread_mutex_lock(&r->lock);
 	nfs4_grace_forget(r, rec, true);
-	gone = !r->db || (!rec->job && atomic_load(&rec->durable) == 0);
-	if (!gone && !(rec->job && rec->job->kind == NFS4_JOB_REVOKE))
-		post(r, rec, NFS4_JOB_REVOKE, 0);
+	/* In grace the record of an earlier run is still on disk. */
+	e = nfs4_expected_find(&r->grace, rec);
+	earlier = e && !e->revoked;
+	gone = !r->db || (!earlier && !rec->job && atomic_load(&rec->durable) == 0);
+	if (!gone && !(rec->job && rec->job->kind == NFS4_JOB_REVOKE) &&
+	    post(r, rec, NFS4_JOB_REVOKE, 0) && e)
+		e->revoked = true;
 	pthread_mutex_unlock(&r->lock);
 	return gone;
 }

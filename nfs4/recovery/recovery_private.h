@@ -48,7 +48,8 @@ struct nfs4_expected {
 	struct nfs4_record *rec; /* once it has come back */
 	bool sessions;
 	bool done;
-	bool lapsed; /* its lease had run out: nobody who wants something waits for it */
+	bool lapsed;  /* its lease had run out: nobody who wants something waits for it */
+	bool revoked; /* others may have what it had: it reclaims nothing of that */
 	unsigned bits;
 	uint8_t verifier[NFS4_VERIFIER_SIZE];
 	uint64_t other_s; /* when it first did anything else after its last reclaim, or 0 */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Opens and locks in the grace period after a restart. */
+#include <errno.h>
 #include <ftw.h>
 #include <stdlib.h>
 #include <sys/fsuid.h>
 
 #include "nfs4/client/table.h"
 #include "tests/unit/nfs3_suite.h"
+#include "tests/unit/nfs4_client_calls.h"
 #include "tests/unit/nfs4_opens.h"
 
 #define WRITE_LT 2
@@ -286,4 +288,43 @@ OP_MINORS_TEST(nfs4_reclaim, opens_that_deny_each_other)
 	begin(OPEN4_SHARE_DENY_WRITE);
 	cr_assert_eq(open_a(&owner, OPEN4_SHARE_DENY_WRITE, OP_RECLAIM, &file), NFS4_OK);
 	cr_expect_eq(open_a(&rival, 0, OP_RECLAIM, &theirs), NFS4ERR_RECLAIM_CONFLICT);
+}
+
+/* SEQUENCE says so until the client has said that it has all (RFC 8881 section 18.46.3). */
+Test(nfs4_reclaim, sequence_says_that_there_is_something_to_reclaim)
+{
+	struct fix4_session *s = &client.session;
+
+	NEED_FIXTURE();
+	minor = 1;
+	begin(0);
+	for (unsigned i = 0; i < 2; i++) {
+		cr_expect_eq(call_sequence(f, s), NFS4_OK);
+		cr_expect_eq(s->status_flags, SEQ4_STATUS_RESTART_RECLAIM_NEEDED);
+	}
+	cr_expect_eq(call_reclaim_complete(f, s, false), NFS4_OK);
+	cr_expect_eq(call_sequence(f, s), NFS4_OK);
+	cr_expect_eq(s->status_flags, 0);
+}
+
+/* A client that the administrator has forgotten has nothing to reclaim. */
+OP_MINORS_TEST(nfs4_reclaim, what_was_forgotten_is_not_reclaimed)
+{
+	int rc = -EAGAIN;
+
+	begin(0);
+	for (unsigned i = 0; i < 5000 && rc == -EAGAIN; i++) {
+		rc = nfs4_forget_client(f->server4, client.clientid);
+		usleep(1000);
+	}
+	cr_expect_eq(rc, 0);
+	come_back(&client, "client");
+	owner.seqid = 1;
+	cr_expect_eq(open_a(&owner, 0, OP_RECLAIM, &file), NFS4ERR_NO_GRACE);
+	nfs4_server_free(f->server4);
+	f->server4 = NULL;
+	cr_assert_null(fix_start_nfs4(f));
+	come_back(&client, "client");
+	owner.seqid = 1;
+	cr_expect_eq(open_a(&owner, 0, OP_RECLAIM, &file), NFS4ERR_NO_GRACE);
 }

@@ -297,17 +297,3 @@ OP_MINORS_TEST(nfs4_revoke, a_client_is_forgotten)
 	cr_expect_eq(op_close(f, &rival, &theirs), NFS4_OK);
 	cr_expect_eq(open_in(&f->root, &owner, 0, &file), NFS4_OK);
 }
-
-/* After a restart it has nothing to reclaim. */
-OP_MINORS_TEST(nfs4_revoke, what_was_forgotten_is_not_reclaimed)
-{
-	const struct op_how how = { .fh = &file.fh, .claim = OP_RECLAIM };
-
-	begin();
-	cr_expect_eq(forget(client.clientid), 0);
-	nfs4_server_free(f->server4);
-	cr_assert_null(fix_start_nfs4(f));
-	cr_expect_eq(op_client_new(f, &client, minor, "client"), NFS4_OK);
-	owner.seqid = 1;
-	cr_expect_eq(op_open(f, &owner, &how, &file), NFS4ERR_NO_GRACE);
-}
