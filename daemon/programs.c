@@ -10,14 +10,21 @@
 
 #define NFS4_SHARE 8u /* of the whole budget */
 
-/* NLM's clients wait while NFSv4's reclaim. */
-static bool in_grace(void *ctx, bool wants)
+/* Clients of NFSv3 and NLM wait while NFSv4's reclaim. */
+static bool in_grace(void *ctx, enum nfs3_grace what)
 {
 	const struct programs *p = ctx;
 
 	if (!p->nfs4)
 		return false;
-	return wants ? nfs4_blocks_locks(p->nfs4) : nfs4_reclaiming(p->nfs4);
+	switch (what) {
+	case NFS3_LOCKS_WAIT:
+		return nfs4_blocks_locks(p->nfs4);
+	case NFS3_IO_WAITS:
+		return nfs4_blocks_io(p->nfs4);
+	default:
+		return nfs4_reclaiming(p->nfs4);
+	}
 }
 
 static int start_nfs3(const struct programs_config *cfg, struct programs *p)

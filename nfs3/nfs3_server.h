@@ -15,6 +15,12 @@
 
 struct nfs3_server;
 
+enum nfs3_grace {
+	NFS3_RECLAIMING,
+	NFS3_LOCKS_WAIT, /* new locks, for what may be reclaimed */
+	NFS3_IO_WAITS,	 /* for an open that may be reclaimed and denies */
+};
+
 struct nfs3_config {
 	struct vfs *vfs;
 	struct vfs_exports exports;
@@ -23,9 +29,8 @@ struct nfs3_config {
 	 * NULL to take those of the call. Fills at most VFS_GROUPS_MAX; thread-safe, caches. */
 	void (*lookup_groups)(void *ctx, struct vfs_cred *cred);
 	void *lookup_ctx;
-	/* Are clients reclaiming locks from before a restart; wants: so that somebody who wants a
-	 * new one must wait? NULL: never. */
-	bool (*in_grace)(void *ctx, bool wants);
+	/* Is that so, as NFSv4's clients reclaim what they had before a restart? NULL: never. */
+	bool (*in_grace)(void *ctx, enum nfs3_grace what);
 	void *grace_ctx;
 };
 

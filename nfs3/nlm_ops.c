@@ -94,7 +94,9 @@ static bool wrong_time(const struct nfs3_op *op, bool reclaim)
 {
 	const struct nfs3_config *cfg = &op->server->cfg;
 
-	return reclaim != (cfg->in_grace && cfg->in_grace(cfg->grace_ctx, !reclaim));
+	return reclaim !=
+	       (cfg->in_grace &&
+		cfg->in_grace(cfg->grace_ctx, reclaim ? NFS3_RECLAIMING : NFS3_LOCKS_WAIT));
 }
 
 static void put_holder(struct xdr_out *x, const struct vfs_conflict *c)

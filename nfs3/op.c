@@ -93,10 +93,13 @@ int nfs3_op_open_other(struct nfs3_op *op, const struct vfs_fh *fh, unsigned i)
 
 int nfs3_op_check_shares(struct nfs3_op *op, uint8_t access)
 {
+	const struct nfs3_config *cfg = &op->server->cfg;
 	struct vfs_conflict c = { .holder = NULL };
 	enum vfs_yield yield = VFS_YIELDED;
 	int rc = -VFS_ESHARE;
 
+	if (cfg->in_grace && cfg->in_grace(cfg->grace_ctx, NFS3_IO_WAITS))
+		return -EAGAIN;
 	for (unsigned i = 0; rc == -VFS_ESHARE && yield == VFS_YIELDED && i < YIELD_TRIES; i++) {
 		rc = vfs_share_check_io(&op->ctx, op->node[0], NULL, access, &c);
 		if (rc == -VFS_ESHARE)

@@ -56,7 +56,7 @@ int nfs3_op_open(struct nfs3_op *op, const struct vfs_fh *fh, unsigned flags);
 int nfs3_op_open_other(struct nfs3_op *op, const struct vfs_fh *fh, unsigned i);
 
 /* May node[0] be read or written (VFS_SHARE_*) as far as others' shares go? -VFS_ESHARE, or
- * -EAGAIN: they are about to go. */
+ * -EAGAIN: they are about to go, or to be reclaimed. */
 int nfs3_op_check_shares(struct nfs3_op *op, uint8_t access);
 
 /* Fills op->pre[i] from op->node[i]. */

@@ -84,8 +84,9 @@ void nfs4_tick(struct nfs4_server *s);
 
 /* Is it the grace period, in which clients reclaim what they had before a restart? Thread-safe. */
 bool nfs4_reclaiming(struct nfs4_server *s);
-/* Must others' new locks wait for that? */
+/* Must others' new locks wait for that; and reads and writes without an open? */
 bool nfs4_blocks_locks(struct nfs4_server *s);
+bool nfs4_blocks_io(struct nfs4_server *s);
 
 /* What is held now, for the daemon's counters. */
 struct nfs4_held {

@@ -109,6 +109,11 @@ bool nfs4_blocks_locks(struct nfs4_server *s)
 	return nfs4_grace_blocks_locks(s);
 }
 
+bool nfs4_blocks_io(struct nfs4_server *s)
+{
+	return nfs4_grace_blocks_io(s);
+}
+
 void nfs4_tick(struct nfs4_server *s)
 {
 	nfs4_clients_tick(s);

@@ -2,6 +2,7 @@
 /* READ, WRITE, COMMIT. */
 #include <stdlib.h>
 
+#include "nfs3/server.h"
 #include "tests/unit/nfs3_suite.h"
 #include "vfs/share.h"
 
@@ -400,4 +401,27 @@ Test(nfs3_io, shares_of_others)
 		cr_expect_eq(do_read(&fh, 0, 10).status, NFS3_OK);
 		cr_expect_eq(do_write(&fh, 0, "z", 1, 0), NFS3_OK);
 	}
+}
+
+static bool io_waits(void *ctx, enum nfs3_grace what)
+{
+	(void)ctx;
+	return what == NFS3_IO_WAITS;
+}
+
+/* Whether somebody denies it is known only when all have reclaimed. */
+Test(nfs3_io, opens_that_may_be_reclaimed)
+{
+	struct vfs_fh fh;
+
+	NEED_FIXTURE();
+	make_file("x", "0123456789", 0600);
+	fh = handle("x");
+	f->server->cfg.in_grace = io_waits;
+	cr_expect_eq(do_read(&fh, 0, 10).status, NFS3ERR_JUKEBOX);
+	cr_expect_eq(do_write(&fh, 0, "z", 1, 0), NFS3ERR_JUKEBOX);
+	cr_expect_eq(do_set_size(&fh, 1), NFS3ERR_JUKEBOX);
+	expect_content("x", "0123456789", 10);
+	f->server->cfg.in_grace = NULL;
+	cr_expect_eq(do_read(&fh, 0, 10).status, NFS3_OK);
 }

@@ -241,9 +241,9 @@ Test(nlm, locks_of_others)
 	vfs_node_put(n);
 }
 
-static bool always(void *ctx, bool wants)
+static bool always(void *ctx, enum nfs3_grace what)
 {
-	(void)wants;
+	(void)what;
 	(void)ctx;
 	return true;
 }
