@@ -12,6 +12,7 @@ if [ "$VERS" = 3 ]; then
 fi
 LEASE=10 # knfsd's here, too
 vm_up
+server_anew
 S=/export/$FS/recovery
 rm -rf "$S"
 mkdir "$S"
