@@ -23,6 +23,17 @@ clean_up() {
 # busy_time: of all processors since the start, in hundredths of a second.
 busy_time() { awk '$1 == "cpu" { print $2 + $3 + $4 + $7 + $8 }' /proc/stat; }
 
+# what_hangs: of a script that did not end: its last words, and where the kernel is with whoever waits for it.
+what_hangs() {
+	local p
+	ls -t /run/t.log.* 2>/dev/null | head -n 1 | xargs -r tail -n 5
+	for p in /proc/[0-9]*; do
+		grep -q '^State:.*D' "$p/status" 2>/dev/null || continue
+		echo "waits: $(tr '\0' ' ' <"$p/cmdline")"
+		head -n 6 "$p/stack"
+	done 2>/dev/null
+}
+
 # run_script NAME: t/NAME.sh for the version VERS and the file system FS.
 run_script() {
 	local start=$SECONDS busy rc last
@@ -39,6 +50,7 @@ run_script() {
 		echo "$last"
 		echo "FAIL [$RDMA/v$VERS/$FS] $1.sh: ended with status $rc"
 		failed=$((failed + 1))
+		what_hangs | sed 's/^/    | /'
 		clean_up
 	fi
 	echo "-- $1 v$VERS on $FS: $((SECONDS - start)) s, computing $((($(busy_time) - busy) / 100)) s"
