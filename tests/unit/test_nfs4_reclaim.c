@@ -75,8 +75,7 @@ static void come_back(struct op_client *c, const char *name)
 	c->clientid = c->session.clientid;
 }
 
-/* Both clients have the file open, one of them has it locked, when the server restarts. */
-static void begin(uint32_t deny)
+static void two_clients(void)
 {
 	cr_assert_eq(op_client_new(f, &client, minor, "client"), NFS4_OK);
 	cr_assert_eq(op_client_new(f, &other, minor, "other"), NFS4_OK);
@@ -86,6 +85,12 @@ static void begin(uint32_t deny)
 	rivals = (struct op_owner){ &other, "rival's", 1 };
 	make_file("a", "text", 0666);
 	make_file("b", "text", 0666);
+}
+
+/* Both clients have the file open, one of them has it locked, when the server restarts. */
+static void begin(uint32_t deny)
+{
+	two_clients();
 	cr_assert_eq(open_a(&owner, deny, OP_BY_NAME, &file), NFS4_OK);
 	cr_assert_eq(op_open(f, &rival, &(struct op_how){ .fh = &f->root, .name = "b" }, &theirs),
 		     NFS4_OK);
@@ -162,14 +167,7 @@ static void restart(void)
 /* The client with the lock is away for longer than its lease when the server stops. */
 static void begin_away(bool other_holds)
 {
-	cr_assert_eq(op_client_new(f, &client, minor, "client"), NFS4_OK);
-	cr_assert_eq(op_client_new(f, &other, minor, "other"), NFS4_OK);
-	owner = (struct op_owner){ &client, "owner", 1 };
-	rival = (struct op_owner){ &other, "rival", 1 };
-	locker = (struct op_owner){ &client, "locker", 1 };
-	rivals = (struct op_owner){ &other, "rival's", 1 };
-	make_file("a", "text", 0666);
-	make_file("b", "text", 0666);
+	two_clients();
 	cr_assert_eq(open_a(&owner, 0, OP_BY_NAME, &file), NFS4_OK);
 	cr_assert_eq(op_lock_first(f, &owner, &locker, &file, &ten, &lock, NULL), NFS4_OK);
 	nfs4_clients_skip_time(f->server4, 120);
