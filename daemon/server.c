@@ -364,8 +364,8 @@ static void log_memory(struct server *s, enum rn_level level)
 	       v.nodes, v.fds, v.hits, v.misses, v.evictions, v.stale, v.bad_handles);
 	rn_log(s->log, level,
 	       "reply cache: %" PRIu64 " entries, %" PRIu64 " bytes, %" PRIu64 " hits, %" PRIu64
-	       " in progress, %" PRIu64 " evicted",
-	       d.entries, d.bytes, d.hits, d.in_progress, d.evicted);
+	       " in progress, %" PRIu64 " evicted, %" PRIu64 " expired",
+	       d.entries, d.bytes, d.hits, d.in_progress, d.evicted, d.expired);
 }
 
 static void log_tcp(struct server *s, enum rn_level level)

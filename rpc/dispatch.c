@@ -232,6 +232,7 @@ static void find_and_run(struct rpc_server *server, struct rpc_request *req)
 static void start(struct rpc_server *server, struct rpc_request *req)
 {
 	req->server = server;
+	req->args_at = 0;
 	req->proc = NULL;
 	req->program_ctx = NULL;
 	req->args = NULL;
@@ -272,6 +273,7 @@ void rpc_dispatch(struct rpc_server *server, struct rpc_request *req)
 	case RPC_HEADER_OK:
 		break;
 	}
+	req->args_at = xdr_in_pos(&req->in);
 	find_and_run(server, req);
 }
 

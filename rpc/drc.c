@@ -13,29 +13,35 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
+#include <time.h>
 
 #include "lib/checked.h"
 #include "rpc/worker.h"
 
 #define DRC_SHARDS_MAX 16
 #define DRC_SHARD_MIN 64 /* a shard with fewer entries is not worth its lock */
+#define DRC_AGE_NS (DRC_AGE_SECONDS * 1000000000ull)
+#define DRC_EXPIRE_BATCH 4 /* old entries that a new one clears away: more go than come */
 
 /* Compared as bytes: no padding. */
 struct drc_key {
 	uint8_t addr[16]; /* IPv4 as mapped */
 	uint32_t scope;
+	uint32_t port; /* 0 where clients do not keep it */
 	uint32_t xid, prog, vers, proc;
-	uint32_t call_len;
-	uint64_t sum;
+	uint64_t args_len;
+	uint8_t sum[crypto_onetimeauth_BYTES];
 };
-_Static_assert(sizeof(struct drc_key) == 48, "no padding");
+_Static_assert(sizeof(struct drc_key) == 64, "no padding");
 
 struct drc_entry {
 	TAILQ_ENTRY(drc_entry) age; /* in finished */
 	LIST_ENTRY(drc_entry) link; /* in a bucket, or in unused */
 	struct drc_shard *shard;
 	struct drc_key key;
-	uint64_t conn_id;	      /* where the first call came from */
+	struct rpc_cred cred;	      /* whose call it was */
+	uint64_t conn_id;	      /* where it came from */
+	uint64_t done_ns;	      /* when it was answered */
 	struct rn_inbox_node *parked; /* duplicates that wait for the first's end */
 	uint8_t *reply;		      /* NULL while in progress */
 	uint32_t reply_len;
@@ -56,7 +62,9 @@ struct drc_shard {
 
 struct drc {
 	unsigned nshards; /* a power of two */
-	uint8_t sum_key[crypto_shorthash_KEYBYTES];
+	uint8_t hash_key[crypto_shorthash_KEYBYTES];
+	uint8_t sum_key[crypto_onetimeauth_KEYBYTES];
+	uint64_t (*now)(void);
 	struct drc_shard shards[DRC_SHARDS_MAX];
 };
 
@@ -81,6 +89,14 @@ static int shard_init(struct drc_shard *s, size_t max_entries, size_t max_bytes)
 	return 0;
 }
 
+static uint64_t monotonic(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
 struct drc *drc_new(size_t max_entries, size_t max_bytes)
 {
 	if (max_entries == 0 || max_entries > SIZE_MAX / 4 || sodium_init() < 0)
@@ -91,7 +107,9 @@ struct drc *drc_new(size_t max_entries, size_t max_bytes)
 	drc->nshards = 1;
 	while (drc->nshards < DRC_SHARDS_MAX && max_entries / drc->nshards >= 2 * DRC_SHARD_MIN)
 		drc->nshards *= 2;
-	crypto_shorthash_keygen(drc->sum_key);
+	drc->now = monotonic;
+	crypto_shorthash_keygen(drc->hash_key);
+	crypto_onetimeauth_keygen(drc->sum_key);
 	for (unsigned i = 0; i < drc->nshards; i++)
 		pthread_mutex_init(&drc->shards[i].lock, NULL);
 	for (unsigned i = 0; i < drc->nshards; i++) {
@@ -102,6 +120,11 @@ struct drc *drc_new(size_t max_entries, size_t max_bytes)
 		}
 	}
 	return drc;
+}
+
+void drc_set_clock(struct drc *drc, uint64_t (*now)(void))
+{
+	drc->now = now;
 }
 
 void drc_free(struct drc *drc)
@@ -137,49 +160,57 @@ static void key_addr(struct drc_key *k, const struct sockaddr_storage *peer)
 	}
 }
 
-/* The sum of the call after its xid, the same however the call lies in segments. */
-static uint64_t sum_call(const struct drc *drc, const struct rpc_request *req)
+static uint32_t port_of(const struct sockaddr_storage *peer)
 {
-	uint8_t gathered[4 + DRC_SUM_BYTES];
-	const uint8_t *call = gathered;
-	uint64_t sum;
-	size_t n = 0;
+	return ntohs(peer->ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)peer)->sin6_port
+						 : ((const struct sockaddr_in *)peer)->sin_port);
+}
 
-	if (req->nseg > 0 && (req->nseg == 1 || req->seg[0].len >= sizeof(gathered))) {
-		call = req->seg[0].base;
-		n = rn_min(req->seg[0].len, sizeof(gathered));
-	} else {
-		for (unsigned i = 0; i < req->nseg && n < sizeof(gathered); i++) {
-			const size_t part = rn_min(req->seg[i].len, sizeof(gathered) - n);
+/*
+ * The sum of the arguments, the same however they lie in segments: data that came by an RDMA Read
+ * chunk lacks its pad, which counts as if it were there. Poly1305 is not used to authenticate
+ * anything here: under a key that nobody knows, two messages have the same sum with a probability
+ * of 2^-86 at most, and it is fast. Sums are never told, so using the key again gives nothing away.
+ */
+static void sum_args(const struct drc *drc, const struct rpc_request *req, struct drc_key *k)
+{
+	static const uint8_t zeros[4];
+	crypto_onetimeauth_state state;
+	size_t skip = req->args_at;
 
-			if (part > 0)
-				memcpy(gathered + n, req->seg[i].base, part);
-			n += part;
-		}
+	crypto_onetimeauth_init(&state, drc->sum_key);
+	for (unsigned i = 0; i < req->nseg; i++) {
+		const struct rpc_seg *seg = &req->seg[i];
+		const size_t head = rn_min(skip, seg->len), n = seg->len - head;
+		const size_t pad = seg->ddp ? rn_xdr_pad(seg->len) : 0;
+
+		skip -= head;
+		if (n > 0)
+			crypto_onetimeauth_update(&state, seg->base + head, n);
+		crypto_onetimeauth_update(&state, zeros, pad);
+		k->args_len += n + pad;
 	}
-	n = n < 4 ? 0 : n - 4;
-	crypto_shorthash((uint8_t *)&sum, call + (n > 0 ? 4 : 0), n, drc->sum_key);
-	return sum;
+	crypto_onetimeauth_final(&state, k->sum);
 }
 
 static void make_key(const struct drc *drc, const struct rpc_request *req, struct drc_key *k)
 {
 	memset(k, 0, sizeof(*k));
 	key_addr(k, &req->conn->peer);
+	if (req->conn->ops->keeps_port)
+		k->port = port_of(&req->conn->peer);
 	k->xid = req->call.xid;
 	k->prog = req->call.prog;
 	k->vers = req->call.vers;
 	k->proc = req->call.proc;
-	for (unsigned i = 0; i < req->nseg; i++)
-		k->call_len += req->seg[i].len;
-	k->sum = sum_call(drc, req);
+	sum_args(drc, req, k);
 }
 
 static uint64_t key_hash(const struct drc *drc, const struct drc_key *k)
 {
 	uint64_t h;
 
-	crypto_shorthash((uint8_t *)&h, (const uint8_t *)k, sizeof(*k), drc->sum_key);
+	crypto_shorthash((uint8_t *)&h, (const uint8_t *)k, sizeof(*k), drc->hash_key);
 	return h;
 }
 
@@ -215,6 +246,32 @@ static bool evict(struct drc_shard *s)
 	return true;
 }
 
+/* Under the lock. */
+static void expire(struct drc_shard *s, struct drc_entry *e)
+{
+	TAILQ_REMOVE(&s->finished, e, age);
+	forget(e);
+	s->stats.expired++;
+}
+
+static bool is_old(const struct drc_entry *e, uint64_t now)
+{
+	return now > e->done_ns + DRC_AGE_NS;
+}
+
+/* Under the lock. */
+static void expire_some(struct drc_shard *s, uint64_t now)
+{
+	struct drc_entry *e;
+
+	for (unsigned i = 0; i < DRC_EXPIRE_BATCH; i++) {
+		e = TAILQ_FIRST(&s->finished);
+		if (e == NULL || !is_old(e, now))
+			return;
+		expire(s, e);
+	}
+}
+
 /* Under the lock. While it is parked, a request's inbox node is its link in the entry's list. */
 static enum drc_verdict park(struct drc_entry *e, struct rpc_request *req,
 			     void (*again)(struct rpc_request *req))
@@ -244,6 +301,7 @@ static enum drc_verdict insert(struct drc_shard *s, struct entry_list *bucket,
 	struct drc_entry *e = LIST_FIRST(&s->unused);
 	LIST_REMOVE(e, link);
 	e->key = *k;
+	e->cred = req->call.cred;
 	e->conn_id = req->conn->id;
 	e->parked = NULL;
 	LIST_INSERT_HEAD(bucket, e, link);
@@ -253,23 +311,43 @@ static enum drc_verdict insert(struct drc_shard *s, struct entry_list *bucket,
 	return DRC_NEW;
 }
 
+static bool same_caller(const struct rpc_cred *a, const struct rpc_cred *b)
+{
+	return a->flavor == b->flavor && a->uid == b->uid && a->gid == b->gid &&
+	       a->ngids == b->ngids && memcmp(a->gids, b->gids, a->ngids * sizeof(a->gids[0])) == 0;
+}
+
+/* Under the lock: this call's entry, unless it is too old to be an answer. */
+static struct drc_entry *find(struct drc_shard *s, const struct entry_list *bucket,
+			      const struct drc_key *k, const struct rpc_cred *cred, uint64_t now)
+{
+	struct drc_entry *e;
+
+	LIST_FOREACH(e, bucket, link)
+	{
+		if (memcmp(&e->key, k, sizeof(*k)) == 0 && same_caller(&e->cred, cred))
+			break;
+	}
+	if (e == NULL || e->reply == NULL || !is_old(e, now))
+		return e;
+	expire(s, e);
+	return NULL;
+}
+
 enum drc_verdict drc_lookup(struct drc *drc, struct rpc_request *req,
 			    void (*again)(struct rpc_request *req))
 {
 	enum drc_verdict verdict;
-	struct drc_entry *e;
 	struct drc_key k;
 
 	make_key(drc, req, &k);
 	const uint64_t hash = key_hash(drc, &k);
+	const uint64_t now = drc->now();
 	struct drc_shard *s = shard_of(drc, hash);
 	struct entry_list *bucket = &s->buckets[hash & s->bucket_mask];
 	pthread_mutex_lock(&s->lock);
-	LIST_FOREACH(e, bucket, link)
-	{
-		if (memcmp(&e->key, &k, sizeof(k)) == 0)
-			break;
-	}
+	struct drc_entry *e = find(s, bucket, &k, &req->call.cred, now);
+	expire_some(s, now);
 	if (e == NULL) {
 		verdict = insert(s, bucket, &k, req);
 	} else if (e->reply == NULL) {
@@ -285,7 +363,7 @@ enum drc_verdict drc_lookup(struct drc *drc, struct rpc_request *req,
 }
 
 /* Under the lock. Keeps the reply within the shard's bounds; false: it cannot be kept. */
-static bool store(struct drc_entry *e, const struct xdr_out *out)
+static bool store(struct drc_entry *e, const struct xdr_out *out, uint64_t now)
 {
 	struct drc_shard *s = e->shard;
 
@@ -299,23 +377,25 @@ static bool store(struct drc_entry *e, const struct xdr_out *out)
 		return false;
 	memcpy(e->reply, out->base, out->used);
 	e->reply_len = (uint32_t)out->used;
+	e->done_ns = now;
 	s->bytes += out->used;
 	TAILQ_INSERT_TAIL(&s->finished, e, age);
 	return true;
 }
 
-static void finish(struct rpc_request *req, bool answered)
+static void finish(const struct drc *drc, struct rpc_request *req, bool answered)
 {
 	struct drc_entry *e = req->drc;
 
 	if (e == NULL)
 		return;
+	const uint64_t now = drc->now();
 	req->drc = NULL;
 	pthread_mutex_lock(&e->shard->lock);
 	struct rn_inbox_node *parked = e->parked;
 	e->parked = NULL;
 	e->shard->stats.running--;
-	if (!answered || !store(e, &req->out))
+	if (!answered || !store(e, &req->out, now))
 		forget(e);
 	pthread_mutex_unlock(&e->shard->lock);
 	while (parked != NULL) {
@@ -328,14 +408,12 @@ static void finish(struct rpc_request *req, bool answered)
 
 void drc_done(struct drc *drc, struct rpc_request *req)
 {
-	(void)drc;
-	finish(req, true);
+	finish(drc, req, true);
 }
 
 void drc_abandon(struct drc *drc, struct rpc_request *req)
 {
-	(void)drc;
-	finish(req, false);
+	finish(drc, req, false);
 }
 
 void drc_stats(struct drc *drc, struct drc_stats *out)
@@ -352,6 +430,7 @@ void drc_stats(struct drc *drc, struct drc_stats *out)
 		out->in_progress += s->stats.in_progress;
 		out->misses += s->stats.misses;
 		out->evicted += s->stats.evicted;
+		out->expired += s->stats.expired;
 		pthread_mutex_unlock(&s->lock);
 	}
 }

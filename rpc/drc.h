@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Duplicate request cache. A retransmitted call of a procedure that must not run twice gets the
- * reply that the first one got. Key: client address without port, xid, program, version, procedure,
- * and a checksum of the call's first DRC_SUM_BYTES after the xid. Memory is bounded by entries and
- * by bytes of stored replies; the oldest finished entries go first, entries in progress never.
- * Thread-safe, sharded.
+ * reply that the first one got. Key: client address, with the port where a client keeps it when it
+ * connects anew (TCP), xid, program, version, procedure, length and keyed sum of all arguments.
+ * The caller's identity is compared beside it, not the credential's bytes, which RPCSEC_GSS changes
+ * with each transmission. A reply is kept for DRC_AGE_SECONDS at most. Memory is bounded by entries
+ * and by bytes of stored replies; the oldest finished entries go first, entries in progress never.
+ * Thread-safe, sharded. doc/design/admission-and-shares.md says what two processes behind one
+ * address can still do to each other.
  *
  * A duplicate that meets the first call still running is dropped if it came on the same connection:
  * the reply will come there. On another one, after a reconnect, that reply would be lost with the
@@ -20,7 +23,9 @@
 
 #include "rpc/request.h"
 
-#define DRC_SUM_BYTES 8192u /* more than any call of a non-idempotent procedure has but WRITE */
+/* A call that comes later is a new one. Clients that lost a connection send their calls again as
+ * soon as they have another; the kernel's server forgets after the same time. */
+#define DRC_AGE_SECONDS 120u
 /* A longer reply is not kept. NFSv3's are below 1 KiB; this is a COMPOUND of NFSv4.0 that changes
  * something and asks for attributes several times. */
 #define DRC_REPLY_MAX 4096u
@@ -40,6 +45,8 @@ enum drc_verdict {
 
 struct drc *drc_new(size_t max_entries, size_t max_bytes);
 void drc_free(struct drc *drc);
+/* Another clock in place of CLOCK_MONOTONIC, in ns: for tests. */
+void drc_set_clock(struct drc *drc, uint64_t (*now)(void));
 
 /* req->call is decoded. again: what runs on a parked request's worker when the first call has
  * ended; NULL: never park. */
@@ -51,7 +58,7 @@ void drc_done(struct drc *drc, struct rpc_request *req);
 void drc_abandon(struct drc *drc, struct rpc_request *req);
 
 struct drc_stats {
-	uint64_t entries, bytes, hits, in_progress, misses, evicted;
+	uint64_t entries, bytes, hits, in_progress, misses, evicted, expired;
 	uint64_t running; /* of entries: whose first call has not ended now */
 };
 void drc_stats(struct drc *drc, struct drc_stats *out);

@@ -36,6 +36,9 @@ struct rpc_worker;
 struct rpc_conn_ops {
 	const char *netid; /* "tcp", "rdma": for logs and counters */
 	bool reliable; /* retransmission only after a reconnect: in-flight duplicates are dropped */
+	/* A client that connects anew comes from the same port (as Linux' does over TCP), so that
+	 * the port tells one process or host behind an address from another. */
+	bool keeps_port;
 	/* Sends the reply in req->out. Always takes the request back. */
 	void (*reply)(struct rpc_request *req);
 	/* No reply: in-flight duplicates and closed connections only. Always takes the request
@@ -90,6 +93,7 @@ struct rpc_request {
 	/* Decoded by rpc_dispatch. */
 	struct xdr_in in;
 	struct rpc_call call;
+	size_t args_at; /* where the arguments begin in the segments */
 	const struct rpc_proc *proc;
 	void *program_ctx;
 	void *args;	       /* in the arena */

@@ -359,6 +359,13 @@ class Conn:
     def close(self):
         self.s.close()
 
+    def again(self):
+        """A new connection from the same port, as Linux's client makes it when it has lost one. The old one is reset."""
+        where, timeout, source = self.s.getpeername(), self.s.gettimeout(), self.s.getsockname()
+        self.s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.s.close()
+        return Conn(where[1], where[0], timeout, source)
+
     def __enter__(self):
         return self
 

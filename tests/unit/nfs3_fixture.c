@@ -69,6 +69,7 @@ static void on_destroy(struct rpc_conn *conn)
 static const struct rpc_conn_ops ops = {
 	.netid = "tcp",
 	.reliable = true,
+	.keeps_port = true,
 	.reply = on_reply,
 	.drop = on_drop,
 	.too_long = on_too_long,

@@ -58,6 +58,17 @@ static void op_destroy(struct rpc_conn *conn)
 static const struct rpc_conn_ops fake_ops = {
 	.netid = "tcp",
 	.reliable = true,
+	.keeps_port = true,
+	.reply = op_reply,
+	.drop = op_drop,
+	.too_long = op_too_long,
+	.garbage = op_garbage,
+	.destroy = op_destroy,
+};
+
+static const struct rpc_conn_ops fake_rdma_ops = {
+	.netid = "rdma",
+	.reliable = true,
 	.reply = op_reply,
 	.drop = op_drop,
 	.too_long = op_too_long,
@@ -268,6 +279,12 @@ void fake_conn_init(struct fake_conn *c, unsigned id, uint8_t host, uint16_t por
 	sin->sin_family = AF_INET;
 	sin->sin_addr.s_addr = htonl(0x0a000000u | host);
 	sin->sin_port = htons(port);
+}
+
+void fake_conn_rdma(struct fake_conn *c, unsigned id, uint8_t host, uint16_t port)
+{
+	fake_conn_init(c, id, host, port);
+	c->base.ops = &fake_rdma_ops;
 }
 
 void fake_call(struct xdr_out *x, uint32_t xid, uint32_t proc)

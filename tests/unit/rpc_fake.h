@@ -51,6 +51,9 @@ unsigned fake_leaks(struct fake *f); /* payload buffers still in use */
 /* An IPv4 peer 10.0.0.host. */
 void fake_conn_init(struct fake_conn *c, unsigned id, uint8_t host, uint16_t port);
 
+/* The same over RDMA, where clients that connect anew come from another port. */
+void fake_conn_rdma(struct fake_conn *c, unsigned id, uint8_t host, uint16_t port);
+
 /* Starts a call with an AUTH_SYS credential (uid 1000, gid 100, groups 4 and 24). */
 void fake_call(struct xdr_out *x, uint32_t xid, uint32_t proc);
 

@@ -369,8 +369,8 @@ Test(dispatch, a_duplicate_after_a_reconnect_waits_for_the_reply_of_the_first)
 {
 	struct fake_conn again, third;
 
-	fake_conn_init(&again, 2, 1, 701);
-	fake_conn_init(&third, 3, 1, 702);
+	fake_conn_init(&again, 2, 1, 700);
+	fake_conn_init(&third, 3, 1, 700);
 	start(FAKE_PENDING);
 	xdr_put_u32(&call, 5);
 	fake_dispatch(&f, &conn, &call);
@@ -401,7 +401,7 @@ Test(dispatch, duplicates_that_wait_are_bounded)
 	fake_dispatch(&f, &conn, &call);
 	struct rpc_request *first = f.pending;
 	for (unsigned i = 0; i <= DRC_PARKED_MAX; i++) {
-		fake_conn_init(&others[i], 2 + i, 1, 701);
+		fake_conn_init(&others[i], 2 + i, 1, 700);
 		fake_dispatch(&f, &others[i], &call);
 	}
 	cr_assert_eq(others[DRC_PARKED_MAX].drops, 1);
@@ -416,7 +416,7 @@ Test(dispatch, a_duplicate_runs_itself_when_the_first_was_abandoned)
 {
 	struct fake_conn again;
 
-	fake_conn_init(&again, 2, 1, 701);
+	fake_conn_init(&again, 2, 1, 700);
 	start(FAKE_PENDING);
 	xdr_put_u32(&call, 5);
 	fake_dispatch(&f, &conn, &call);

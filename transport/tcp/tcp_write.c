@@ -237,6 +237,7 @@ static void give_up(struct rpc_request *req)
 const struct rpc_conn_ops tcp_conn_ops = {
 	.netid = "tcp",
 	.reliable = true,
+	.keeps_port = true,
 	.reply = reply,
 	.drop = drop,
 	.too_long = give_up,
