@@ -18,6 +18,8 @@ static enum nlm4_stat status_of(int rc)
 	case VFS_EDENIED:
 	case EAGAIN:
 		return NLM4_DENIED;
+	case VFS_ELEASE: /* the one status for which a client waits that wants no blocking lock */
+		return NLM4_DENIED_GRACE_PERIOD;
 	case ENOLCK:
 	case ENOMEM:
 		return NLM4_DENIED_NOLOCKS;

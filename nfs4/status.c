@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "lib/checked.h"
+#include "vfs/file_state.h"
 
 static const struct {
 	int err;
@@ -42,6 +43,7 @@ static const struct {
 	{ EMFILE, NFS4ERR_DELAY },
 	{ ENFILE, NFS4ERR_DELAY },
 	{ ETIMEDOUT, NFS4ERR_DELAY },
+	{ VFS_ELEASE, NFS4ERR_DELAY },
 };
 
 int nfs4_status(uint32_t minor, int rc)

@@ -33,7 +33,7 @@ static int stream_open(struct vfs_node *n, struct vfs_dir_stream **out)
 
 	if (!s)
 		return -ENOMEM;
-	fd = vfs_fd_reopen(n->vfs, n->path_fd, O_RDONLY | O_DIRECTORY);
+	fd = vfs_fd_reopen_data(n->vfs, n->path_fd, O_RDONLY | O_DIRECTORY);
 	if (fd < 0) {
 		free(s);
 		return fd;

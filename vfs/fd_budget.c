@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "vfs/file_state.h"
 #include "vfs/handle.h"
 #include "vfs/instance.h"
 #include "vfs/node_cache.h"
@@ -28,7 +29,9 @@ static int open_once(const struct opening *o)
 	if (!o->path)
 		return vfs_handle_open(o->dirfd, o->handle);
 	fd = openat(o->dirfd, o->path, o->flags | O_CLOEXEC, o->mode);
-	return fd < 0 ? -errno : fd;
+	if (fd < 0)
+		return errno == EWOULDBLOCK && (o->flags & O_NONBLOCK) ? -VFS_ELEASE : -errno;
+	return fd;
 }
 
 static int open_counted(struct vfs *vfs, const struct opening *o)
@@ -61,6 +64,21 @@ int vfs_fd_openat(struct vfs *vfs, int dirfd, const char *path, int flags, mode_
 int vfs_fd_reopen(struct vfs *vfs, int fd, int flags)
 {
 	return vfs_fd_openat(vfs, AT_FDCWD, vfs_proc_path(fd).s, flags, 0);
+}
+
+int vfs_fd_reopen_data(struct vfs *vfs, int fd, int flags)
+{
+	int copy = vfs_fd_reopen(vfs, fd, flags | O_NONBLOCK);
+
+	/* The flag has done its work. On file systems without asynchronous buffered I/O io_uring
+	 * would answer -EAGAIN to whatever has to wait for the disk. */
+	if (copy >= 0 && fcntl(copy, F_SETFL, flags & O_DIRECT) != 0) {
+		int error = -errno;
+
+		vfs_fd_close(vfs, copy);
+		return error;
+	}
+	return copy;
 }
 
 int vfs_fd_dup(struct vfs *vfs, int fd)

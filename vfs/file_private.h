@@ -113,9 +113,9 @@ void vfs_conflict_range(struct vfs_conflict *c, const struct vfs_range *r);
 /* The mirror of locks: vfs/lock_mirror.c. */
 
 /* Gives the file the descriptor that a lock of that type needs, if it can; before f->lock is taken.
- */
-void vfs_mirror_prepare(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file *f,
-			enum vfs_lock_type type);
+ * 0, or -VFS_ELEASE: it can as soon as a local process has given up its lease. */
+int vfs_mirror_prepare(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file *f,
+		       enum vfs_lock_type type);
 /* The others are called under f->lock. Locks span for all: 0, -VFS_EDENIED with c filled: a local
  * lock is in the way, or -ENOLCK. */
 int vfs_mirror_lock(struct vfs_file *f, enum vfs_lock_type type, const struct vfs_span *span,

@@ -21,6 +21,7 @@
 /* Failures that have no errno of their own, outside of the kernel's range. */
 #define VFS_ESHARE 20101  /* another's share denies it, or ours would deny what another has */
 #define VFS_EDENIED 20102 /* another's byte-range lock is in the way */
+#define VFS_ELEASE 20103  /* a local process has a lease of the file, and is told to give it up */
 
 struct vfs_file;
 

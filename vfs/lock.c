@@ -173,7 +173,9 @@ int vfs_lock(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_lock_owner *o,
 
 	if (rc != 0)
 		return rc;
-	vfs_mirror_prepare(ctx, n, o->file, r->type);
+	rc = vfs_mirror_prepare(ctx, n, o->file, r->type);
+	if (rc != 0)
+		return rc;
 	rc = -ENOLCK;
 	if (spares_get(&spares)) {
 		pthread_mutex_lock(&o->file->lock);

@@ -144,15 +144,15 @@ static int open_for(struct vfs_ctx *ctx, struct vfs_node *n, enum vfs_lock_type 
 		return fd;
 	*held = VFS_HELD_WRITE;
 	if (type == VFS_LOCK_WRITE)
-		fd = vfs_fd_reopen(n->vfs, n->path_fd, O_RDWR);
-	if (type == VFS_LOCK_WRITE && fd >= 0)
+		fd = vfs_fd_reopen_data(n->vfs, n->path_fd, O_RDWR);
+	if (type == VFS_LOCK_WRITE && (fd >= 0 || fd == -VFS_ELEASE))
 		return fd;
 	*held = VFS_HELD_READ;
-	return vfs_fd_reopen(n->vfs, n->path_fd, O_RDONLY);
+	return vfs_fd_reopen_data(n->vfs, n->path_fd, O_RDONLY);
 }
 
-void vfs_mirror_prepare(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file *f,
-			enum vfs_lock_type type)
+int vfs_mirror_prepare(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file *f,
+		       enum vfs_lock_type type)
 {
 	enum vfs_held held;
 	bool enough, has_one;
@@ -163,14 +163,15 @@ void vfs_mirror_prepare(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file
 	has_one = f->fd >= 0;
 	pthread_mutex_unlock(&f->lock);
 	if (enough || n->type != S_IFREG || (!has_one && !vfs_file_may_hold(f->vfs, PART_LOCKS)))
-		return;
+		return 0;
 	fd = open_for(ctx, n, type, &held);
 	if (fd < 0)
-		return;
+		return fd == -VFS_ELEASE ? fd : 0;
 	pthread_mutex_lock(&f->lock);
 	fd = install(f, fd, held);
 	pthread_mutex_unlock(&f->lock);
 	vfs_fd_close(f->vfs, fd);
+	return 0;
 }
 
 int vfs_mirror_test(int fd, enum vfs_lock_type type, const struct vfs_span *span,

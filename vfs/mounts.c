@@ -93,8 +93,9 @@ int vfs_mount_new(struct vfs_export *exp, int fd, uint32_t id, struct vfs_mount 
 	mnt->id = id;
 	mnt->fsid = fsid_of(exp->id, id);
 	mnt->tree_fd = exp->crossmnt ? -1 : clone_tree(fd);
-	mnt->fd =
-		open(vfs_proc_path(mnt->tree_fd >= 0 ? mnt->tree_fd : fd).s, O_RDONLY | O_CLOEXEC);
+	/* A file can be exported, and have a lease. */
+	mnt->fd = open(vfs_proc_path(mnt->tree_fd >= 0 ? mnt->tree_fd : fd).s,
+		       O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	rc = mnt->fd < 0 ? -errno : try_handle(mnt->fd, probe, &mnt->mnt_id);
 	if (rc == 0 && vfs_change_is_coarse(mnt->fd))
 		mnt->changes = exp->vfs->changes;

@@ -62,7 +62,8 @@ void vfs_node_doom(struct vfs_node *n);
  * of the node; nobody but the node closes it. No permission is checked here: see vfs/permission.h.
  * Regular files, and directories for VFS_FD_READ (fsync of entries); others -EINVAL. A file system
  * without O_DIRECT: -EINVAL for the DIRECT kinds of a regular file too. Returns the descriptor or
- * -errno; never -EMFILE or -ENFILE.
+ * -errno; never -EMFILE or -ENFILE. -EAGAIN: there are none left, or a local process is being asked
+ * to give up its lease of the file, and the client may come again.
  */
 int vfs_node_fd(struct vfs_ctx *ctx, struct vfs_node *n, enum vfs_fd_kind kind);
 

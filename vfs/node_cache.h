@@ -41,6 +41,10 @@ void vfs_cache_drop_export(struct vfs *vfs, uint32_t export_id);
 int vfs_fd_openat(struct vfs *vfs, int dirfd, const char *path, int flags, mode_t mode);
 /* Opens fd's file again with other flags, whatever became of its name. */
 int vfs_fd_reopen(struct vfs *vfs, int fd, int flags);
+/* The same to read or write a regular file, or to read a directory. Never waits for a local process
+ * that has a lease (fcntl(2), F_SETLEASE): the kernel asks for it back, and the answer is
+ * -VFS_ELEASE until it is given up or lease-break-time is over. */
+int vfs_fd_reopen_data(struct vfs *vfs, int fd, int flags);
 /* A second descriptor of what fd has open; -EAGAIN without trying hard: there are none left. */
 int vfs_fd_dup(struct vfs *vfs, int fd);
 struct vfs_handle;

@@ -5,6 +5,7 @@
 
 #include "vfs/acting.h"
 #include "vfs/create.h"
+#include "vfs/file_state.h"
 #include "vfs/node.h"
 #include "vfs/node_cache.h"
 
@@ -37,12 +38,12 @@ int vfs_node_fd(struct vfs_ctx *ctx, struct vfs_node *n, enum vfs_fd_kind kind)
 	pthread_mutex_lock(&n->open_lock);
 	fd = atomic_load_explicit(&n->data_fd[kind], memory_order_relaxed);
 	if (fd < 0) {
-		fd = vfs_fd_reopen(n->vfs, n->path_fd, flags);
+		fd = vfs_fd_reopen_data(n->vfs, n->path_fd, flags);
 		if (fd >= 0)
 			atomic_store_explicit(&n->data_fd[kind], fd, memory_order_release);
 	}
 	pthread_mutex_unlock(&n->open_lock);
-	return fd;
+	return fd == -VFS_ELEASE ? -EAGAIN : fd;
 }
 
 void vfs_node_adopt_fd(struct vfs_node *n, enum vfs_fd_kind kind, int fd)

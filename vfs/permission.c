@@ -9,6 +9,7 @@
 #include "vfs/acting.h"
 #include "vfs/change.h"
 #include "vfs/export_private.h"
+#include "vfs/io_private.h"
 #include "vfs/node_open.h"
 
 int vfs_access_check(struct vfs_ctx *ctx, struct vfs_node *n, int amode)
@@ -106,6 +107,14 @@ int vfs_open_check_found(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want)
 	if (rc == 0 && (want & VFS_MAY_READ))
 		rc = check_read(ctx, n);
 	return rc;
+}
+
+int vfs_open_breaks_leases(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want)
+{
+	int fd = want & VFS_MAY_WRITE ? vfs_node_fd(ctx, n, VFS_FD_WRITE)
+				      : vfs_io_readable_fd(ctx, n);
+
+	return fd == -EAGAIN ? fd : 0;
 }
 
 /* Rights that can be asked for together, in one call of the kernel. */

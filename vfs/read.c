@@ -72,7 +72,7 @@ static void read_next(struct vfs_io *io)
 	io->priv.iov[0].iov_base = io->payload->data + io->priv.moved;
 	io->priv.iov[0].iov_len = io->priv.window - io->priv.moved;
 	if (rw.fd < 0)
-		vfs_ring_finish(io->ctx->w, &io->priv.op, rw.fd);
+		vfs_io_finish_later(io, read_have(io) > 0 ? (int64_t)read_have(io) : rw.fd);
 	else
 		vfs_ring_read(io->ctx->w, &io->priv.op, &rw);
 }

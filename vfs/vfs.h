@@ -108,6 +108,9 @@ int vfs_access(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want, unsigned 
 int vfs_open_check(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want);
 /* The same for a file that vfs_lookup has just found: it is there. */
 int vfs_open_check_found(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want);
+/* -EAGAIN: a local process has a lease of the file, and is told to give it up, so that what follows
+ * sees what it has kept to itself; the client may ask again. 0 else. After vfs_open_check. */
+int vfs_open_breaks_leases(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want);
 
 /* Up to size bytes of the target, not NUL-terminated; returns its length or -errno (-EINVAL: no
  * link). */

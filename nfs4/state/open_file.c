@@ -180,6 +180,8 @@ static int check_access(struct nfs4_compound *c, struct nfs4_opening *w, struct 
 	if (rc == -EACCES && w->args->claim == NFS4_CLAIM_PREVIOUS &&
 	    vfs_getattr(&p->ctx, p->node, &attr) == 0 && attr.uid == p->ctx.cred.uid)
 		rc = 0;
+	if (rc == 0)
+		rc = vfs_open_breaks_leases(&p->ctx, p->node, want);
 	return nfs4_status(c->minor, rc);
 }
 
