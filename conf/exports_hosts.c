@@ -8,9 +8,11 @@
 
 #include "conf/exports_addr.h"
 
-/* With the name servers down each question takes seconds; a worker is not to wait for a whole
+/* With the name servers down each question takes seconds; a thread is not to wait for a whole
  * access list. */
 enum { ROUND_BUDGET_MS = 5000 };
+/* An answer that another thread is about to have is asked for again after that time. */
+enum { SOON_MS = 500 };
 
 struct host {
 	const char *name; /* the table's */
@@ -149,7 +151,7 @@ static bool is_fresh(const struct host *host, const struct exp_round *round)
 static void refresh(struct exp_hosts *hosts, struct host *host, struct exp_round *round)
 {
 	while (!is_fresh(host, round)) {
-		if (host->busy && host->known)
+		if (host->busy && round->alone)
 			return;
 		if (host->busy) {
 			pthread_cond_wait(&hosts->done, &hosts->lock);
@@ -162,23 +164,36 @@ static void refresh(struct exp_hosts *hosts, struct host *host, struct exp_round
 	}
 }
 
-bool exp_hosts_has(struct exp_hosts *hosts, const char *name, const struct exp_addr *addr,
-		   struct exp_round *round)
+/* With the lock: does what was found out hold? */
+static int check_known(const struct host *host, struct exp_round *round)
+{
+	const struct exp_resolver *resolver = round->resolver;
+	const uint64_t now = resolver->now(resolver->arg);
+
+	if (host->known && !host->failed && now < host->until) {
+		exp_round_until(round, host->until);
+		return 0;
+	}
+	exp_round_failed(round, now);
+	if (host->busy)
+		exp_round_until(round, now + SOON_MS);
+	return -EAGAIN;
+}
+
+int exp_hosts_has(struct exp_hosts *hosts, const char *name, const struct exp_addr *addr,
+		  struct exp_round *round)
 {
 	struct host key = { .name = name };
 	struct host *host = bsearch(&key, hosts->hosts, hosts->n, sizeof(key), by_name);
-	bool has = false;
+	int has;
 
 	if (!host)
-		return false;
+		return 0;
 	pthread_mutex_lock(&hosts->lock);
 	refresh(hosts, host, round);
-	for (unsigned i = 0; i < host->n && !has; i++)
+	has = check_known(host, round);
+	for (unsigned i = 0; i < host->n && has == 0; i++)
 		has = exp_addr_equal(&host->addrs[i], addr);
-	if (host->failed)
-		exp_round_failed(round, round->resolver->now(round->resolver->arg));
-	else if (host->known)
-		exp_round_until(round, host->until);
 	pthread_mutex_unlock(&hosts->lock);
 	return has;
 }

@@ -16,6 +16,7 @@ struct exp_round {
 	uint64_t start;
 	uint64_t until; /* the answer holds until then */
 	bool uncertain; /* some look-up failed for now */
+	bool alone;	/* what another thread asks just now is not waited for */
 };
 
 /* A round that goes on for long asks no further servers: false then. */
@@ -29,8 +30,8 @@ struct exp_hosts;
 int exp_hosts_new(const struct exp_table *table, struct exp_hosts **hosts);
 void exp_hosts_free(struct exp_hosts *hosts);
 
-/* Is addr one of the name's? The name is one of the table's. */
-bool exp_hosts_has(struct exp_hosts *hosts, const char *name, const struct exp_addr *addr,
-		   struct exp_round *round);
+/* Is addr one of the name's? 1, 0, or -EAGAIN: not known now. The name is one of the table's. */
+int exp_hosts_has(struct exp_hosts *hosts, const char *name, const struct exp_addr *addr,
+		  struct exp_round *round);
 
 #endif

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fnmatch.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,12 +15,14 @@
 enum {
 	DEFAULT_TTL_MS = 300000,
 	DEFAULT_FAIL_TTL_MS = 10000,
+	DEFAULT_OLD_MS = 3600000,
 	DEFAULT_MAX_PEERS = 4096,
 	/* An access list of up to this many addresses is faster walked than looked up. */
 	SHORT_LIST = 32,
 };
 
 struct exp_matcher {
+	_Atomic unsigned refs;
 	struct exp_table *table;
 	struct exp_resolver resolver;
 	struct exp_match_conf conf;
@@ -35,6 +38,7 @@ int exp_matcher_new(struct exp_table *table, const struct exp_resolver *resolver
 
 	if (!made)
 		return -ENOMEM;
+	atomic_init(&made->refs, 1);
 	made->table = exp_table_ref(table);
 	made->resolver = *resolver;
 	if (conf)
@@ -43,6 +47,8 @@ int exp_matcher_new(struct exp_table *table, const struct exp_resolver *resolver
 		made->conf.ttl_ms = DEFAULT_TTL_MS;
 	if (!made->conf.fail_ttl_ms)
 		made->conf.fail_ttl_ms = DEFAULT_FAIL_TTL_MS;
+	if (!made->conf.old_ms)
+		made->conf.old_ms = DEFAULT_OLD_MS;
 	if (!made->conf.max_peers)
 		made->conf.max_peers = DEFAULT_MAX_PEERS;
 	err = exp_hosts_new(table, &made->hosts);
@@ -58,7 +64,7 @@ int exp_matcher_new(struct exp_table *table, const struct exp_resolver *resolver
 
 void exp_matcher_free(struct exp_matcher *matcher)
 {
-	if (!matcher)
+	if (!matcher || atomic_fetch_sub(&matcher->refs, 1) != 1)
 		return;
 	exp_hosts_free(matcher->hosts);
 	exp_peers_free(matcher->peers);
@@ -126,26 +132,28 @@ static void look_up_name(struct question *q)
 	known->known = true;
 }
 
-/* The peer's confirmed name, or "". */
+/* The peer's confirmed name; "": it has none. NULL: not known now. */
 static const char *peer_name(struct question *q)
 {
-	uint64_t now = q->matcher->resolver.now(q->matcher->resolver.arg);
+	const struct exp_resolver *resolver = &q->matcher->resolver;
 
-	if (!q->name->known || now >= q->name->until) {
-		if (exp_round_may_ask(&q->round))
-			look_up_name(q);
+	if (!q->name->known || resolver->now(resolver->arg) >= q->name->until) {
+		if (!exp_round_may_ask(&q->round))
+			return NULL;
+		look_up_name(q);
 	}
-	if (!q->name->known)
-		return "";
-	if (q->name->failed)
-		q->round.uncertain = true;
 	exp_round_until(&q->round, q->name->until);
-	return q->name->name;
+	if (!q->name->failed)
+		return q->name->name;
+	q->round.uncertain = true;
+	return NULL;
 }
 
-static bool in_netgroup(struct question *q, const char *group)
+/* 1, 0, or -EAGAIN. */
+static int in_netgroup(struct question *q, const char *group)
 {
 	const struct exp_resolver *resolver = &q->matcher->resolver;
+	const char *const full = peer_name(q);
 	const char *names[3];
 	char brief[EXP_NAME_MAX];
 	char addr[EXP_ADDR_STRLEN];
@@ -154,21 +162,33 @@ static bool in_netgroup(struct question *q, const char *group)
 
 	exp_addr_to_text(&q->addr, addr);
 	names[n++] = addr;
-	if (*peer_name(q)) {
-		names[n++] = q->name->name;
-		memcpy(brief, q->name->name, sizeof(brief));
+	if (full && *full) {
+		names[n++] = full;
+		memcpy(brief, full, sizeof(brief));
 		brief[strcspn(brief, ".")] = '\0';
 		names[n++] = brief;
 	}
 	if (!exp_round_may_ask(&q->round))
-		return false;
+		return -EAGAIN;
 	is = resolver->in_netgroup(resolver->arg, group, names, n);
 	if (is < 0)
 		exp_round_failed(&q->round, resolver->now(resolver->arg));
-	return is > 0;
+	if (is > 0)
+		return 1;
+	return is < 0 || !full ? -EAGAIN : 0;
 }
 
-static bool client_matches(struct question *q, const struct exp_client *client)
+static int matches_wildcard(struct question *q, const char *pattern)
+{
+	const char *name = peer_name(q);
+
+	if (!name)
+		return -EAGAIN;
+	return *name && !fnmatch(pattern, name, FNM_NOESCAPE | FNM_CASEFOLD);
+}
+
+/* 1, 0, or -EAGAIN: it depends on a name that is not known now. */
+static int client_matches(struct question *q, const struct exp_client *client)
 {
 	switch (client->kind) {
 	case EXP_CLIENT_HOST:
@@ -178,25 +198,32 @@ static bool client_matches(struct question *q, const struct exp_client *client)
 	case EXP_CLIENT_NETWORK:
 		return exp_addr_within(&q->addr, &client->addr, client->prefix);
 	case EXP_CLIENT_WILDCARD:
-		return *peer_name(q) &&
-		       !fnmatch(client->name, q->name->name, FNM_NOESCAPE | FNM_CASEFOLD);
+		return matches_wildcard(q, client->name);
 	case EXP_CLIENT_NETGROUP:
 		return in_netgroup(q, client->name);
 	case EXP_CLIENT_ANY:
-		return true;
+		return 1;
 	}
-	return false;
+	return 0;
 }
 
-/* The client line in force, by kind and then by order; EXP_CLIENT_NONE. */
+/*
+ * The client line in force, by kind and then by order; EXP_CLIENT_NONE. A line that cannot be
+ * decided may be the narrower one that was made for this very client: no line behind it stands in
+ * for it, and the answer is EXP_CLIENT_UNKNOWN.
+ */
 static int resolve(struct question *q)
 {
 	for (int kind = EXP_CLIENT_HOST; kind <= EXP_CLIENT_ANY; kind++) {
 		for (unsigned i = 0; i < q->export->n_clients; i++) {
 			const struct exp_client *client = &q->export->clients[i];
+			int is;
 
-			if ((int)client->kind == kind && client_matches(q, client))
-				return (int)i;
+			if ((int)client->kind != kind)
+				continue;
+			is = client_matches(q, client);
+			if (is != 0)
+				return is > 0 ? (int)i : EXP_CLIENT_UNKNOWN;
 		}
 	}
 	return EXP_CLIENT_NONE;
@@ -231,48 +258,121 @@ static bool match_by_address(const struct exp_export *export, const struct exp_a
 	return true;
 }
 
+static uint64_t now_of(const struct exp_matcher *matcher)
+{
+	return matcher->resolver.now(matcher->resolver.arg);
+}
+
+/* Asks what the ticket wants to know, and keeps it: ticket->client, EXP_CLIENT_UNKNOWN among them.
+ * alone: nothing is waited for but the name service. */
+static void find_out(struct exp_matcher *matcher, const struct exp_export *export,
+		     const struct exp_addr *addr, bool alone, struct exp_peers_ticket *ticket)
+{
+	struct question q = {
+		.matcher = matcher,
+		.export = export,
+		.addr = *addr,
+		.name = &ticket->name,
+		.round = { .resolver = &matcher->resolver,
+			   .ttl_ms = matcher->conf.ttl_ms,
+			   .fail_ttl_ms = matcher->conf.fail_ttl_ms,
+			   .start = now_of(matcher),
+			   .until = UINT64_MAX,
+			   .alone = alone },
+	};
+	const int found = resolve(&q);
+	const uint64_t now = now_of(matcher);
+
+	exp_round_until(&q.round, now + (q.round.uncertain ? q.round.fail_ttl_ms : q.round.ttl_ms));
+	if (found == EXP_CLIENT_UNKNOWN) {
+		exp_peers_give_up(ticket, q.round.until);
+		return;
+	}
+	ticket->client = found;
+	exp_peers_end(ticket, q.round.until, q.round.until + matcher->conf.old_ms);
+}
+
+/* A question that another thread finds the answer of. */
+struct later {
+	struct exp_matcher *matcher; /* a reference */
+	const struct exp_export *export;
+	struct exp_addr addr;
+	struct exp_peers_ticket ticket;
+};
+
+static void run_later(void *arg, bool cancelled)
+{
+	struct later *l = arg;
+
+	if (cancelled)
+		exp_peers_give_up(&l->ticket, 0);
+	else
+		find_out(l->matcher, l->export, &l->addr, true, &l->ticket);
+	exp_matcher_free(l->matcher);
+	free(l);
+}
+
+static void ask_later(struct exp_matcher *matcher, const struct exp_export *export,
+		      const struct exp_addr *addr, const struct exp_peers_ticket *ticket)
+{
+	const struct exp_match_conf *conf = &matcher->conf;
+	struct later *l = malloc(sizeof(*l));
+
+	if (!l) {
+		struct exp_peers_ticket mine = *ticket;
+
+		exp_peers_give_up(&mine, 0);
+		return;
+	}
+	*l = (struct later){ matcher, export, *addr, *ticket };
+	atomic_fetch_add(&matcher->refs, 1);
+	if (!conf->later(conf->later_arg, addr, run_later, l))
+		run_later(l, true);
+}
+
 static int match_cached(struct exp_matcher *matcher, const struct exp_export *export,
-			const struct exp_addr *addr)
+			const struct exp_addr *addr, bool wait)
 {
 	struct exp_peers_ticket ticket;
-	struct question q = { .matcher = matcher, .export = export, .addr = *addr };
-	uint64_t now = matcher->resolver.now(matcher->resolver.arg);
-	int found;
 
-	exp_peers_begin(matcher->peers, addr, export->index, now, &ticket);
-	if (ticket.state == EXP_PEERS_HIT)
+	exp_peers_begin(matcher->peers, addr, export->index, now_of(matcher), wait, &ticket);
+	if (ticket.state == EXP_PEERS_RESOLVE && !wait) {
+		ask_later(matcher, export, addr, &ticket);
 		return ticket.client;
-	q.name = &ticket.name;
-	q.round = (struct exp_round){
-		.resolver = &matcher->resolver,
-		.ttl_ms = matcher->conf.ttl_ms,
-		.fail_ttl_ms = matcher->conf.fail_ttl_ms,
-		.start = now,
-		.until = UINT64_MAX,
-	};
-	found = resolve(&q);
-	exp_round_until(&q.round,
-			matcher->resolver.now(matcher->resolver.arg) +
-				(q.round.uncertain ? q.round.fail_ttl_ms : q.round.ttl_ms));
-	/* An answer of before beats a guess made while a name server is silent. */
-	if (!q.round.uncertain || !ticket.has_client)
-		ticket.client = found;
-	exp_peers_end(&ticket, q.round.until);
+	}
+	if (ticket.state == EXP_PEERS_RESOLVE || (ticket.state == EXP_PEERS_UNCACHED && wait))
+		find_out(matcher, export, addr, false, &ticket);
 	return ticket.client;
 }
 
-const struct exp_opts *exp_match(struct exp_matcher *matcher, const struct exp_export *export,
-				 const struct sockaddr *peer)
+static int match(struct exp_matcher *matcher, const struct exp_export *export,
+		 const struct sockaddr *peer, bool wait, const struct exp_opts **opts)
 {
 	const struct exp_table *table = matcher->table;
 	struct exp_addr addr;
 	int client;
 
+	*opts = NULL;
 	if (export->index >= table->n_exports || &table->exports[export->index] != export)
-		return NULL;
+		return -EACCES;
 	if (!exp_addr_from_sockaddr(peer, &addr))
-		return NULL;
+		return -EACCES;
 	if (export->n_clients > SHORT_LIST || !match_by_address(export, &addr, &client))
-		client = match_cached(matcher, export, &addr);
-	return client == EXP_CLIENT_NONE ? NULL : &export->clients[client].opts;
+		client = match_cached(matcher, export, &addr, wait);
+	if (client < 0)
+		return client == EXP_CLIENT_UNKNOWN ? -EAGAIN : -EACCES;
+	*opts = &export->clients[client].opts;
+	return 0;
+}
+
+int exp_match(struct exp_matcher *matcher, const struct exp_export *export,
+	      const struct sockaddr *peer, const struct exp_opts **opts)
+{
+	return match(matcher, export, peer, matcher->conf.later == NULL, opts);
+}
+
+int exp_match_wait(struct exp_matcher *matcher, const struct exp_export *export,
+		   const struct sockaddr *peer, const struct exp_opts **opts)
+{
+	return match(matcher, export, peer, true, opts);
 }

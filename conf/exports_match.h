@@ -5,9 +5,13 @@
  * Precedence is that of exports(5): single hosts, networks, wildcards, netgroups, then everybody;
  * within one kind the first in the file. Peers are compared by address; a name is looked up only
  * when an export's answer depends on it. Answers are kept for each address up to a time to live, in
- * a bounded cache, so that a busy client costs at most one round of look-ups in that time. A
- * look-up blocks its caller; other callers with an older answer for the address go on with that
- * one.
+ * a bounded cache, so that a busy client costs at most one round of look-ups in that time. An
+ * answer that is past its time is renewed, and used meanwhile, for as long as the name service is
+ * silent and old_ms at most.
+ *
+ * A line that cannot be decided, as the name service has not answered, is never passed over: a
+ * client that was to be restricted must not fall through to a wider line. The answer then is "not
+ * known now", which is no access.
  *
  * A name from the peer's reverse entry counts only if it resolves to the peer's address again.
  *
@@ -44,6 +48,15 @@ struct exp_match_conf {
 	unsigned ttl_ms;      /* 0: five minutes */
 	unsigned fail_ttl_ms; /* after a failed look-up; 0: ten seconds */
 	unsigned max_peers;   /* addresses kept; 0: 4096 */
+	unsigned old_ms;      /* how long past its time an answer is used; 0: an hour */
+	/*
+	 * Has run(job, false) called soon by a thread that may wait for a name service, for the
+	 * sake of that peer; or run(job, true), when nothing is to be asked any more. False: too
+	 * many wait, and run is not called. NULL: exp_match asks on its caller's thread.
+	 */
+	bool (*later)(void *arg, const struct exp_addr *peer,
+		      void (*run)(void *job, bool cancelled), void *job);
+	void *later_arg;
 };
 
 struct exp_matcher;
@@ -54,13 +67,18 @@ void exp_resolver_system(struct exp_resolver *resolver);
 /* conf may be NULL. The resolver is copied; its arg must outlive the matcher. */
 int exp_matcher_new(struct exp_table *table, const struct exp_resolver *resolver,
 		    const struct exp_match_conf *conf, struct exp_matcher **matcher);
+/* What has been handed to conf.later keeps it until it has run. */
 void exp_matcher_free(struct exp_matcher *matcher);
 
 /*
- * Options of the peer on an export of the matcher's own table, or NULL: no access. A peer that is
- * neither IPv4 nor IPv6 has none.
+ * Options of the peer on an export of the matcher's own table. 0; -EACCES: no access; -EAGAIN: not
+ * known now, ask again. A peer that is neither IPv4 nor IPv6 has no access. With conf.later it
+ * never waits for a name service.
  */
-const struct exp_opts *exp_match(struct exp_matcher *matcher, const struct exp_export *export,
-				 const struct sockaddr *peer);
+int exp_match(struct exp_matcher *matcher, const struct exp_export *export,
+	      const struct sockaddr *peer, const struct exp_opts **opts);
+/* The same for a thread that may wait some seconds. */
+int exp_match_wait(struct exp_matcher *matcher, const struct exp_export *export,
+		   const struct sockaddr *peer, const struct exp_opts **opts);
 
 #endif

@@ -13,7 +13,8 @@ enum { WAYS = 8, STRIPES = 64 };
 struct answer {
 	bool known;
 	int client;
-	uint64_t until;
+	uint64_t until;	    /* fresh */
+	uint64_t old_until; /* of use while nothing newer is to be had */
 };
 
 struct slot {
@@ -134,14 +135,17 @@ static bool try_begin(struct exp_peers *peers, const struct exp_addr *addr, uint
 	}
 	slot->used = now + 1;
 	answer = &slot->answers[ticket->export_index];
-	ticket->client = answer->client;
-	ticket->has_client = answer->known;
-	if (answer->known && (now < answer->until || slot->busy)) {
+	ticket->has_client =
+		answer->known && answer->client != EXP_CLIENT_UNKNOWN && now < answer->old_until;
+	ticket->client = ticket->has_client ? answer->client : EXP_CLIENT_UNKNOWN;
+	if (answer->known && now < answer->until) {
 		ticket->state = EXP_PEERS_HIT;
 		return true;
 	}
-	if (slot->busy)
-		return false;
+	if (slot->busy) {
+		ticket->state = ticket->has_client ? EXP_PEERS_HIT : EXP_PEERS_BUSY;
+		return ticket->has_client;
+	}
 	slot->busy = true;
 	ticket->state = EXP_PEERS_RESOLVE;
 	ticket->slot = slot;
@@ -150,7 +154,7 @@ static bool try_begin(struct exp_peers *peers, const struct exp_addr *addr, uint
 }
 
 void exp_peers_begin(struct exp_peers *peers, const struct exp_addr *addr, unsigned export_index,
-		     uint64_t now, struct exp_peers_ticket *ticket)
+		     uint64_t now, bool wait, struct exp_peers_ticket *ticket)
 {
 	unsigned set = set_of(peers, addr);
 	struct stripe *stripe = &peers->stripes[set % STRIPES];
@@ -159,30 +163,57 @@ void exp_peers_begin(struct exp_peers *peers, const struct exp_addr *addr, unsig
 	ticket->set = set;
 	ticket->slot = NULL;
 	ticket->export_index = export_index;
-	ticket->client = EXP_CLIENT_NONE;
+	ticket->client = EXP_CLIENT_UNKNOWN;
 	ticket->has_client = false;
 	ticket->name.known = false;
 	pthread_mutex_lock(&stripe->lock);
-	while (!try_begin(peers, addr, now, ticket))
+	while (!try_begin(peers, addr, now, ticket) && wait)
 		pthread_cond_wait(&stripe->done, &stripe->lock);
 	pthread_mutex_unlock(&stripe->lock);
 }
 
-void exp_peers_end(struct exp_peers_ticket *ticket, uint64_t until)
+/* The ticket's slot with its stripe's lock; NULL: none is kept. */
+static struct slot *lock_slot(struct exp_peers_ticket *ticket)
+{
+	if (ticket->state != EXP_PEERS_RESOLVE)
+		return NULL;
+	pthread_mutex_lock(&ticket->peers->stripes[ticket->set % STRIPES].lock);
+	return ticket->slot;
+}
+
+static void unlock_slot(struct exp_peers_ticket *ticket, struct slot *slot)
 {
 	struct stripe *stripe = &ticket->peers->stripes[ticket->set % STRIPES];
-	struct slot *slot = ticket->slot;
-	struct answer *answer;
 
-	if (ticket->state != EXP_PEERS_RESOLVE)
-		return;
-	pthread_mutex_lock(&stripe->lock);
-	answer = &slot->answers[ticket->export_index];
-	answer->known = true;
-	answer->client = ticket->client;
-	answer->until = until;
 	slot->name = ticket->name;
 	slot->busy = false;
 	pthread_cond_broadcast(&stripe->done);
 	pthread_mutex_unlock(&stripe->lock);
+}
+
+void exp_peers_end(struct exp_peers_ticket *ticket, uint64_t until, uint64_t old_until)
+{
+	struct slot *slot = lock_slot(ticket);
+
+	if (!slot)
+		return;
+	slot->answers[ticket->export_index] = (struct answer){
+		.known = true, .client = ticket->client, .until = until, .old_until = old_until
+	};
+	unlock_slot(ticket, slot);
+}
+
+void exp_peers_give_up(struct exp_peers_ticket *ticket, uint64_t until)
+{
+	struct slot *slot = lock_slot(ticket);
+	struct answer *answer;
+
+	if (!slot)
+		return;
+	answer = &slot->answers[ticket->export_index];
+	if (!ticket->has_client)
+		*answer = (struct answer){ .known = true, .client = EXP_CLIENT_UNKNOWN };
+	answer->until =
+		until < answer->old_until || !ticket->has_client ? until : answer->old_until;
+	unlock_slot(ticket, slot);
 }

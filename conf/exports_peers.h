@@ -13,7 +13,11 @@
 
 #include "conf/exports_match.h"
 
-enum { EXP_CLIENT_NONE = -1 };
+enum {
+	EXP_CLIENT_NONE = -1,
+	EXP_CLIENT_UNKNOWN =
+		-2, /* some line could not be decided, and a wider one may not stand in */
+};
 
 struct exp_peer_name {
 	bool known;
@@ -26,12 +30,13 @@ enum exp_peers_state {
 	EXP_PEERS_HIT,	    /* ticket->client is the answer */
 	EXP_PEERS_RESOLVE,  /* find it out, then exp_peers_end() */
 	EXP_PEERS_UNCACHED, /* find it out; there is no room to keep it */
+	EXP_PEERS_BUSY,	    /* another thread finds it out, and there is no older answer */
 };
 
 struct exp_peers_ticket {
 	enum exp_peers_state state;
 	int client;	 /* with RESOLVE: the older answer */
-	bool has_client; /* there is an older answer */
+	bool has_client; /* there is an older answer, and it may still be used */
 	struct exp_peer_name name;
 	/* The cache's own. */
 	struct exp_peers *peers;
@@ -45,9 +50,13 @@ struct exp_peers;
 int exp_peers_new(unsigned n_exports, unsigned max_peers, struct exp_peers **peers);
 void exp_peers_free(struct exp_peers *peers);
 
+/* wait: for another thread that works on the address; else the state is EXP_PEERS_BUSY. */
 void exp_peers_begin(struct exp_peers *peers, const struct exp_addr *addr, unsigned export_index,
-		     uint64_t now, struct exp_peers_ticket *ticket);
-/* Keep ticket->client and ticket->name; the answer holds until then. */
-void exp_peers_end(struct exp_peers_ticket *ticket, uint64_t until);
+		     uint64_t now, bool wait, struct exp_peers_ticket *ticket);
+/* Keep ticket->client and ticket->name. The answer is fresh until then, and may be used until
+ * old_until while it cannot be renewed. */
+void exp_peers_end(struct exp_peers_ticket *ticket, uint64_t until, uint64_t old_until);
+/* The same after an attempt that found out nothing: an older answer goes on to be used. */
+void exp_peers_give_up(struct exp_peers_ticket *ticket, uint64_t until);
 
 #endif

@@ -279,13 +279,15 @@ static bool is_lost(void *ctx, uint32_t id, const struct sockaddr *peer)
 {
 	const struct loss *l = ctx;
 	const struct exp_export *was = exp_table_by_id(l->old->table, id), *is;
+	const struct exp_opts *opts;
 
 	if (!was || !l->old->open[was->index].exp)
 		return false;
 	is = what_is_left(l, was);
 	if (!is)
 		return true;
-	return exp_match(l->old->matcher, was, peer) && !exp_match(l->now->matcher, is, peer);
+	return exp_match_wait(l->old->matcher, was, peer, &opts) == 0 &&
+	       exp_match_wait(l->now->matcher, is, peer, &opts) == -EACCES;
 }
 
 /* Those that some client may have lost: their number. */
@@ -365,12 +367,14 @@ static int admit(struct export_set *set, const struct exp_export *e, const struc
 		 struct vfs_export **exp, struct vfs_access *access)
 {
 	struct vfs_export *open = set->open[e->index].exp;
+	const struct exp_opts *opts;
+	int err;
 
 	if (!open)
 		return -ESTALE;
-	const struct exp_opts *opts = exp_match(set->matcher, e, peer);
-	if (!opts)
-		return -EACCES;
+	err = exp_match(set->matcher, e, peer, &opts);
+	if (err)
+		return err;
 	if (opts->mountpoint && exp_check_mountpoint(opts->mountpoint) < 0)
 		return -ESTALE;
 	to_access(opts, access);

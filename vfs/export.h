@@ -53,13 +53,14 @@ const char *vfs_export_path(const struct vfs_export *exp);
 const char *vfs_export_real_path(const struct vfs_export *exp);
 
 /* The daemon's answer to "whose handle is this, and may this client?". All functions are
- * thread-safe and do not block beyond a bounded name lookup on a client's first call. */
+ * thread-safe; none waits for a name service. */
 struct vfs_exports {
-	/* 0 and a reference in *exp; -ESTALE: no such export; -EACCES: not for this client. */
+	/* 0 and a reference in *exp; -ESTALE: no such export; -EACCES: not for this client;
+	 * -EAGAIN: that is not known now, the client may come again. */
 	int (*by_id)(void *ctx, uint32_t id, const struct sockaddr *peer, struct vfs_export **exp,
 		     struct vfs_access *access);
 	/* The export with the longest path that is a prefix of path; *rest points behind it within
-	 * path (without leading slashes). 0, -ENOENT or -EACCES. */
+	 * path (without leading slashes). 0, -ENOENT, -EACCES or -EAGAIN. */
 	int (*by_path)(void *ctx, const char *path, const struct sockaddr *peer,
 		       struct vfs_export **exp, struct vfs_access *access, const char **rest);
 	/* Calls each(arg, path, groups, ngroups) for every export; false stops. */

@@ -107,31 +107,36 @@ bool nfs4_pseudo_is_fh(const struct vfs_fh *fh)
 	return fh->len > 0 && fh->data[0] == FH_VERSION;
 }
 
-static bool may_use(struct nfs4_compound *c, uint32_t export_id)
+/* 0 or -errno; -EAGAIN: not known now. */
+static int may_use(struct nfs4_compound *c, uint32_t export_id)
 {
 	const struct vfs_exports *exports = &c->server->cfg.exports;
 	const struct sockaddr *peer = (const struct sockaddr *)&c->req->conn->peer;
 	struct vfs_access access;
 	struct vfs_export *exp;
+	const int rc = exports->by_id(exports->ctx, export_id, peer, &exp, &access);
 
-	if (exports->by_id(exports->ctx, export_id, peer, &exp, &access) < 0)
-		return false;
-	vfs_export_put(exp);
-	return true;
+	if (rc == 0)
+		vfs_export_put(exp);
+	return rc;
 }
 
-/* Does a directory lead to an export that the caller may use? The root is there for everybody. */
-static bool is_visible(struct nfs4_compound *c, const struct nfs4_pseudo_set *set, uint32_t dir)
+/* Does a directory lead to an export that the caller may use? The root is there for everybody.
+ * NFS4_OK, NFS4ERR_NOENT, or NFS4ERR_DELAY: that is not known now. */
+static int visible(struct nfs4_compound *c, const struct nfs4_pseudo_set *set, uint32_t dir)
 {
 	const struct nfs4_pseudo_dir *d = &set->dir[dir];
+	int status = dir == 0 ? NFS4_OK : NFS4ERR_NOENT;
 
-	if (dir == 0)
-		return true;
-	for (uint32_t i = 0; i < d->nexports; i++) {
-		if (may_use(c, set->export[d->first_export + i].id))
-			return true;
+	for (uint32_t i = 0; status != NFS4_OK && i < d->nexports; i++) {
+		const int rc = may_use(c, set->export[d->first_export + i].id);
+
+		if (rc == 0)
+			status = NFS4_OK;
+		else if (rc == -EAGAIN)
+			status = NFS4ERR_DELAY;
 	}
-	return false;
+	return status;
 }
 
 /* The export that takes the directory's place, for callers who may use it; else the directory. */
@@ -145,10 +150,10 @@ static int resolve(struct nfs4_compound *c, const struct nfs4_pseudo_set *set, u
 		status = nfs4_place_of_export(c, set->export[e].id, out);
 	if (status != NFS4ERR_STALE)
 		return status;
-	if (!is_visible(c, set, dir))
-		return NFS4ERR_NOENT;
-	place_of_dir(set, dir, out);
-	return NFS4_OK;
+	status = visible(c, set, dir);
+	if (status == NFS4_OK)
+		place_of_dir(set, dir, out);
+	return status;
 }
 
 int nfs4_pseudo_root(struct nfs4_compound *c, struct nfs4_place *out)
@@ -166,18 +171,19 @@ int nfs4_pseudo_by_fh(struct nfs4_compound *c, const struct vfs_fh *fh, struct n
 	struct nfs4_pseudo_set *set;
 	uint64_t be;
 	uint32_t dir;
+	int status = NFS4ERR_STALE;
 
 	if (fh->len != FH_LEN || memcmp(fh->data, head, FH_HEAD) != 0)
 		return NFS4ERR_BADHANDLE;
 	memcpy(&be, fh->data + FH_HEAD, sizeof(be));
 	set = nfs4_pseudo_get(c->server);
 	dir = nfs4_pseudo_find(set, be64toh(be));
-	if (dir != NFS4_PSEUDO_NONE && !is_visible(c, set, dir))
-		dir = NFS4_PSEUDO_NONE;
 	if (dir != NFS4_PSEUDO_NONE)
+		status = visible(c, set, dir);
+	if (status == NFS4_OK)
 		place_of_dir(set, dir, out);
 	nfs4_pseudo_set_put(set);
-	return dir == NFS4_PSEUDO_NONE ? NFS4ERR_STALE : NFS4_OK;
+	return status == NFS4ERR_NOENT ? NFS4ERR_STALE : status;
 }
 
 int nfs4_pseudo_lookup(struct nfs4_compound *c, const struct nfs4_place *dir, const char *name,

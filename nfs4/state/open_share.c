@@ -167,12 +167,12 @@ static int still_served(struct nfs4_compound *c, struct nfs4_opening *w)
 	const struct sockaddr *peer = (const struct sockaddr *)&c->req->conn->peer;
 	struct vfs_access access;
 	struct vfs_export *exp;
+	const int rc = exports->by_id(exports->ctx, nfs4_opened_place(c, w)->export_id, peer, &exp,
+				      &access);
 
-	if (exports->by_id(exports->ctx, nfs4_opened_place(c, w)->export_id, peer, &exp, &access) <
-	    0)
-		return NFS4ERR_STALE;
-	vfs_export_put(exp);
-	return NFS4_OK;
+	if (rc == 0)
+		vfs_export_put(exp);
+	return rc == 0 || rc == -EAGAIN ? NFS4_OK : NFS4ERR_STALE;
 }
 
 int nfs4_open_share(struct nfs4_compound *c, struct nfs4_opening *w)

@@ -72,9 +72,12 @@ static void match(struct exp_table *table)
 		return;
 	for (unsigned i = 0; i < table->n_exports; i++) {
 		const struct exp_export *export = &table->exports[i];
-		const struct exp_opts *opts = exp_match(matcher, export, (struct sockaddr *)&in);
+		const struct exp_opts *opts;
+		const int rc = exp_match(matcher, export, (struct sockaddr *)&in, &opts);
 
 		/* An answer is one of this export's own. */
+		if ((rc == 0) != (opts != NULL))
+			abort();
 		if (opts && ((const char *)opts < (const char *)export->clients ||
 			     (const char *)opts >=
 				     (const char *)(export->clients + export->n_clients)))

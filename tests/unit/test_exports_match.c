@@ -37,6 +37,7 @@ struct fake {
 	uint64_t now;
 	uint64_t cost; /* milliseconds of each look-up */
 	bool down;
+	bool reverse_down;
 	bool gone;	   /* every name is gone */
 	unsigned delay_us; /* of real time, to make threads meet */
 };
@@ -61,7 +62,7 @@ static int fake_reverse(void *arg, const struct exp_addr *addr, char name[EXP_NA
 	struct fake *fake = arg;
 
 	charge(fake, &fake->reverse);
-	if (fake->down)
+	if (fake->down || fake->reverse_down)
 		return -EAGAIN;
 	/* Its forward entry is elsewhere. */
 	if (is_addr("203.0.113.66", addr)) {
@@ -162,14 +163,16 @@ static struct sockaddr_storage peer(const char *text)
 	return ss;
 }
 
-/* The line is told by its anonuid; -1: no access. */
+/* The line is told by its anonuid; -1: no access; -2: not known now. */
 static int who(struct fixture *f, const char *addr)
 {
 	struct sockaddr_storage ss = peer(addr);
-	const struct exp_opts *opts =
-		exp_match(f->matcher, &f->table->exports[0], (struct sockaddr *)&ss);
+	const struct exp_opts *opts;
+	int rc = exp_match(f->matcher, &f->table->exports[0], (struct sockaddr *)&ss, &opts);
 
-	return opts ? (int)opts->anonuid : -1;
+	cr_expect((rc == 0) == (opts != NULL));
+	cr_expect(rc == 0 || rc == -EACCES || rc == -EAGAIN);
+	return rc == 0 ? (int)opts->anonuid : rc == -EAGAIN ? -2 : -1;
 }
 
 struct case_ {
@@ -263,13 +266,15 @@ Test(exports_match, precedence)
 Test(exports_match, other_families_have_no_access)
 {
 	struct sockaddr sa = { .sa_family = AF_UNIX };
+	const struct exp_opts *opts;
 	struct fixture f, other;
 
 	setup(&f, "/a *");
 	setup(&other, "/a *");
-	cr_expect(exp_match(f.matcher, &f.table->exports[0], &sa) == NULL);
+	cr_expect(exp_match(f.matcher, &f.table->exports[0], &sa, &opts) == -EACCES && !opts);
 	struct sockaddr_storage ss = peer("192.0.2.1");
-	cr_expect(exp_match(f.matcher, &other.table->exports[0], (struct sockaddr *)&ss) == NULL,
+	cr_expect(exp_match(f.matcher, &other.table->exports[0], (struct sockaddr *)&ss, &opts) ==
+			  -EACCES,
 		  "an export of another table");
 	teardown(&f);
 	teardown(&other);
@@ -302,6 +307,7 @@ Test(exports_match, names_are_shared_between_peers_and_exports)
 {
 	struct fixture f;
 	struct sockaddr_storage ss = peer("192.0.2.7");
+	const struct exp_opts *opts;
 
 	setup(&f, "/a short(anonuid=1) *.net(anonuid=2)\n/b short(anonuid=1) *.org(anonuid=3)");
 	who(&f, "192.0.2.1");
@@ -309,7 +315,8 @@ Test(exports_match, names_are_shared_between_peers_and_exports)
 	who(&f, "192.0.2.7");
 	cr_expect(f.fake.reverse == 2, "one for each peer that is not `short`: %u", f.fake.reverse);
 	cr_expect(f.fake.forward == 3, "`short` once, and two confirmations: %u", f.fake.forward);
-	cr_expect(exp_match(f.matcher, &f.table->exports[1], (struct sockaddr *)&ss)->anonuid == 3);
+	cr_assert(exp_match(f.matcher, &f.table->exports[1], (struct sockaddr *)&ss, &opts) == 0);
+	cr_expect(opts->anonuid == 3);
 	cr_expect(f.fake.reverse == 2 && f.fake.forward == 3, "the other export asks nothing new");
 	teardown(&f);
 }
@@ -325,14 +332,165 @@ Test(exports_match, silent_server_keeps_the_older_answer)
 	f.fake.now += 1000;
 	cr_expect(who(&f, "192.0.2.1") == 1);
 	cr_expect(who(&f, "192.0.2.7") == 2);
-	/* A peer without an older answer gets what can be told without names, for a short time. */
-	cr_expect(who(&f, "192.0.2.2") == 9);
+	/* A peer without an older answer may be one of a narrower line: it is told nothing. */
+	cr_expect(who(&f, "192.0.2.2") == -2);
 	f.fake.down = false;
 	f.fake.now += 99;
-	cr_expect(who(&f, "192.0.2.2") == 9);
+	cr_expect(who(&f, "192.0.2.2") == -2);
 	f.fake.now += 1;
 	cr_expect(who(&f, "192.0.2.2") == 2);
 	teardown(&f);
+}
+
+/* Each kind of line that cannot be decided is in the way of the wider ones, and of these only. */
+Test(exports_match, silent_server_widens_nothing)
+{
+	static const struct {
+		const char *clients, *addr;
+		int want;
+	} silent[] = {
+		{ "short(anonuid=1) *(anonuid=9)", "192.0.2.1", -2 },
+		{ "short(anonuid=1) 192.0.2.0/24(anonuid=8)", "192.0.2.1", -2 },
+		{ "*.example.org(anonuid=2) *(anonuid=9)", "192.0.2.2", -2 },
+		{ "@lab(anonuid=3) *(anonuid=9)", "192.0.2.2", -2 },
+		{ "*.example.org(anonuid=2)", "192.0.2.2", -2 },
+		{ "192.0.2.0/24(anonuid=8) *.example.org(anonuid=2)", "192.0.2.2", 8 },
+		{ "192.0.2.1(anonuid=1) short(anonuid=2)", "192.0.2.1", 1 },
+		{ "*(anonuid=9)", "192.0.2.2", 9 },
+		{ "192.0.2.1(anonuid=1)", "192.0.2.2", -1 },
+	};
+
+	for (size_t i = 0; i < sizeof(silent) / sizeof(silent[0]); i++) {
+		struct fixture f;
+		char text[512];
+		int got;
+
+		snprintf(text, sizeof(text), "/a %s", silent[i].clients);
+		setup(&f, text);
+		f.fake.down = true;
+		got = who(&f, silent[i].addr);
+		cr_expect(got == silent[i].want, "<%s> for %s: %d", text, silent[i].addr, got);
+		teardown(&f);
+	}
+}
+
+/* One name server is silent, the other not: the reverse zone's, say. */
+Test(exports_match, half_silent)
+{
+	struct fixture f;
+
+	setup(&f, "/a short(anonuid=1) *.example.org(anonuid=2) *(anonuid=9)");
+	f.fake.reverse_down = true;
+	cr_expect(who(&f, "192.0.2.1") == 1, "found by its name's address");
+	cr_expect(who(&f, "192.0.2.2") == -2);
+	teardown(&f);
+}
+
+Test(exports_match, older_answers_end)
+{
+	struct fixture f;
+	const struct exp_match_conf conf = { .ttl_ms = 1000, .fail_ttl_ms = 100, .old_ms = 5000 };
+
+	setup_with(&f, "/a *.example.org(anonuid=2) *(anonuid=9)", &conf);
+	cr_expect(who(&f, "192.0.2.2") == 2);
+	f.fake.down = true;
+	for (unsigned i = 0; i < 59; i++) {
+		f.fake.now += 100;
+		cr_expect(who(&f, "192.0.2.2") == 2, "after %u ms", (i + 1) * 100);
+	}
+	f.fake.now += 100;
+	cr_expect(who(&f, "192.0.2.2") == -2);
+	f.fake.down = false;
+	f.fake.now += 100;
+	cr_expect(who(&f, "192.0.2.2") == 2);
+	teardown(&f);
+}
+
+/* Questions that wait for a thread of the test's. */
+struct queue {
+	struct fixture f;
+	void (*run[16])(void *job, bool cancelled);
+	void *job[16];
+	unsigned n;
+	bool full;
+};
+
+static bool queue_later(void *arg, const struct exp_addr *peer,
+			void (*run)(void *job, bool cancelled), void *job)
+{
+	struct queue *q = arg;
+
+	(void)peer;
+	if (q->full)
+		return false;
+	q->run[q->n] = run;
+	q->job[q->n++] = job;
+	return true;
+}
+
+static void queue_run(struct queue *q, bool cancelled)
+{
+	const unsigned n = q->n;
+
+	q->n = 0;
+	for (unsigned i = 0; i < n; i++)
+		q->run[i](q->job[i], cancelled);
+}
+
+static void queue_setup(struct queue *q, const char *text)
+{
+	const struct exp_match_conf conf = {
+		.ttl_ms = 1000, .fail_ttl_ms = 100, .later = queue_later, .later_arg = q
+	};
+
+	memset(q, 0, sizeof(*q));
+	setup_with(&q->f, text, &conf);
+}
+
+Test(exports_match, with_threads_to_ask_nobody_waits)
+{
+	struct queue q;
+
+	queue_setup(&q, "/a *.example.org(anonuid=2) *(anonuid=9)");
+	cr_expect(who(&q.f, "192.0.2.2") == -2 && q.n == 1);
+	cr_expect(who(&q.f, "192.0.2.2") == -2 && q.n == 1, "asked once");
+	cr_expect(who(&q.f, "203.0.113.1") == -2 && q.n == 2);
+	cr_expect(q.f.fake.reverse + q.f.fake.forward == 0, "nothing was asked by the caller");
+	queue_run(&q, false);
+	cr_expect(who(&q.f, "192.0.2.2") == 2 && who(&q.f, "203.0.113.1") == 9 && q.n == 0);
+	/* Past its time the answer holds while it is renewed. */
+	q.f.fake.now += 1000;
+	cr_expect(who(&q.f, "192.0.2.2") == 2 && q.n == 1);
+	cr_expect(who(&q.f, "192.0.2.2") == 2 && q.n == 1);
+	q.f.fake.gone = true;
+	queue_run(&q, false);
+	cr_expect(who(&q.f, "192.0.2.2") == 9, "it has no name any more");
+	teardown(&q.f);
+}
+
+Test(exports_match, questions_that_cannot_be_asked_are_asked_again)
+{
+	struct queue q;
+
+	queue_setup(&q, "/a *.example.org(anonuid=2) *(anonuid=9)");
+	q.full = true;
+	cr_expect(who(&q.f, "192.0.2.2") == -2 && q.n == 0);
+	q.full = false;
+	cr_expect(who(&q.f, "192.0.2.2") == -2 && q.n == 1);
+	queue_run(&q, true);
+	cr_expect(who(&q.f, "192.0.2.2") == -2 && q.n == 1);
+	queue_run(&q, false);
+	cr_expect(who(&q.f, "192.0.2.2") == 2 && q.n == 0);
+	/* Silence is not asked again at once. */
+	q.f.fake.down = true;
+	cr_expect(who(&q.f, "192.0.2.7") == -2 && q.n == 1);
+	queue_run(&q, false);
+	cr_expect(who(&q.f, "192.0.2.7") == -2 && q.n == 0);
+	q.f.fake.now += 100;
+	cr_expect(who(&q.f, "192.0.2.7") == -2 && q.n == 1);
+	/* What is on its way outlives the matcher. */
+	teardown(&q.f);
+	queue_run(&q, false);
 }
 
 Test(exports_match, round_has_a_budget)
@@ -346,7 +504,13 @@ Test(exports_match, round_has_a_budget)
 	setup(&f, text);
 	f.fake.down = true;
 	f.fake.cost = 2000;
-	cr_expect(who(&f, "192.0.2.1") == -1);
+	cr_expect(who(&f, "192.0.2.1") == -2);
+	cr_expect(f.fake.forward == 1, "%u look-ups", f.fake.forward);
+	teardown(&f);
+	setup(&f, text);
+	f.fake.gone = true;
+	f.fake.cost = 2000;
+	cr_expect(who(&f, "192.0.2.1") == -2);
 	cr_expect(f.fake.forward == 3, "%u look-ups", f.fake.forward);
 	teardown(&f);
 	free(text);
