@@ -50,10 +50,19 @@ static bool sets_times(const struct vfs_setattr *sa)
 	return sa->set_atime != VFS_TIME_KEEP || sa->set_mtime != VFS_TIME_KEEP;
 }
 
-/* To "now" both: whoever may write may do it. */
+/* To "now": whoever may write may do it, of one time alone, too, as with the kernel's server. Times
+ * of the client's are the owner's to set. */
 static bool only_touches(const struct vfs_setattr *sa)
 {
-	return sa->set_atime == VFS_TIME_SERVER && sa->set_mtime == VFS_TIME_SERVER;
+	return sa->set_atime != VFS_TIME_CLIENT && sa->set_mtime != VFS_TIME_CLIENT;
+}
+
+static int check_touch(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_setattr *sa)
+{
+	if (!only_touches(sa))
+		return -EPERM;
+	/* An open to write was checked for that. */
+	return sa->set_size && sa->opened ? 0 : vfs_access_check(ctx, n, W_OK);
 }
 
 /* The kernel's own rules, asked beforehand. */
@@ -73,7 +82,7 @@ static int check_owner_rules(struct vfs_ctx *ctx, struct vfs_node *n, const stru
 		return -EPERM;
 	if (!sets_times(sa) || owner)
 		return 0;
-	return only_touches(sa) ? vfs_access_check(ctx, n, W_OK) : -EPERM;
+	return check_touch(ctx, n, sa);
 }
 
 /* Permission was checked. */
@@ -125,16 +134,29 @@ static struct timespec time_to_set(enum vfs_set_time how, const struct timespec 
 	return (struct timespec){ .tv_nsec = how == VFS_TIME_SERVER ? UTIME_NOW : UTIME_OMIT };
 }
 
-static int set_times(struct vfs_node *n, const struct vfs_setattr *sa)
+/* The thread acts as the caller before. The kernel lets others than the owner set both times to
+ * "now", but not one alone: root does that for whom check_touch allows it. */
+static int set_times(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_setattr *sa)
 {
 	struct timespec ts[2] = {
 		time_to_set(sa->set_atime, &sa->atime),
 		time_to_set(sa->set_mtime, &sa->mtime),
 	};
+	int rc;
 
-	if (!sets_times(sa))
+	/* A new size has set the other one. */
+	if (!sets_times(sa) ||
+	    (sa->set_size && sa->set_atime == VFS_TIME_KEEP && sa->set_mtime == VFS_TIME_SERVER))
 		return 0;
-	return utimensat(n->path_fd, "", ts, AT_EMPTY_PATH) == 0 ? 0 : -errno;
+	if (utimensat(n->path_fd, "", ts, AT_EMPTY_PATH) == 0)
+		return 0;
+	rc = -errno;
+	if ((rc != -EPERM && rc != -EACCES) || check_touch(ctx, n, sa) != 0)
+		return rc;
+	rc = vfs_act_as_root(ctx);
+	if (rc == 0 && utimensat(n->path_fd, "", ts, AT_EMPTY_PATH) != 0)
+		rc = -errno;
+	return rc;
 }
 
 static int apply(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_setattr *sa)
@@ -150,7 +172,7 @@ static int apply(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_setat
 	if (rc == 0 && sa->acls)
 		rc = vfs_acl_set(n, sa->acls);
 	if (rc == 0)
-		rc = set_times(n, sa);
+		rc = set_times(ctx, n, sa);
 	vfs_node_changed(n);
 	return rc;
 }

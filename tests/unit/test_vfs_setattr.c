@@ -192,6 +192,51 @@ Test(vfs_setattr, times)
 	fixture_close(&f);
 }
 
+/* Linux's client asks for {size, mtime = now} in one call: who may write may have it, as with the
+ * kernel's server, and either time set to "now" alone. */
+Test(vfs_setattr, writers_set_times_to_now)
+{
+	const struct vfs_setattr cut = { .set_size = true, .set_mtime = VFS_TIME_SERVER };
+	const struct vfs_setattr each[] = {
+		{ .set_mtime = VFS_TIME_SERVER },
+		{ .set_atime = VFS_TIME_SERVER },
+		{ .set_size = true, .size = 3, .set_atime = VFS_TIME_SERVER },
+		cut,
+	};
+	struct vfs_setattr opened = cut,
+			   mixed = { .set_atime = VFS_TIME_CLIENT, .set_mtime = VFS_TIME_SERVER };
+	struct vfs_setattr old = { .set_atime = VFS_TIME_CLIENT, .set_mtime = VFS_TIME_CLIENT };
+	struct fixture f;
+	struct vfs_ctx owner, writer, reader;
+	struct vfs_node *n;
+	struct vfs_attr a;
+
+	fixture_open(&f, 0);
+	chmod(f.dir, 0777);
+	owner = as_user(&f, 1000, 100);
+	writer = as_user(&f, 1001, 100);
+	reader = as_user(&f, 1001, 101);
+	n = must_create(&owner, f.root, "a", 0664);
+	for (unsigned i = 0; i < sizeof(each) / sizeof(each[0]); i++) {
+		cr_assert_eq(set(&owner, n, old), 0);
+		cr_expect_eq(set(&reader, n, each[i]), -EACCES, "%u", i);
+		cr_expect_eq(must_getattr(&owner, n).mtime.tv_sec, 0);
+		cr_expect_eq(set(&writer, n, each[i]), 0, "%u", i);
+		a = must_getattr(&owner, n);
+		cr_expect_eq(a.mtime.tv_sec > 0,
+			     each[i].set_mtime == VFS_TIME_SERVER || each[i].set_size, "%u", i);
+		cr_expect_eq(a.atime.tv_sec > 0, each[i].set_atime == VFS_TIME_SERVER, "%u", i);
+	}
+	cr_expect_eq(set(&writer, n, mixed), -EPERM);
+	/* A file that was open to write when its mode was taken away. */
+	opened.opened = true;
+	cr_expect_eq(set(&reader, n, opened), 0);
+	opened.set_atime = VFS_TIME_SERVER;
+	cr_expect_eq(set(&reader, n, opened), 0);
+	vfs_node_put(n);
+	fixture_close(&f);
+}
+
 Test(vfs_setattr, the_guard_compares_ctime)
 {
 	struct vfs_setattr mode = { .set_mode = true, .mode = 0600 };
