@@ -54,14 +54,17 @@ enum rpc_run nfs3_create(struct rpc_request *req, void *args)
 	struct nfs3_create_args *a = args;
 	struct nfs3_op *op = nfs3_op_begin(req);
 	const struct nfs3_name *name = &a->where.name;
+	struct vfs_create cr = {
+		.how = how[a->how], .sa = &a->attr.set, .verf = a->verf, .may = VFS_MAY_WRITE
+	};
 	int rc;
 
 	if (!op)
 		return RPC_RUN_SYSTEM_ERR;
+	cr.attr = &op->attr;
 	rc = open_dir(op, &a->where, &a->attr);
 	if (rc == 0)
-		rc = vfs_create(&op->ctx, op->node[0], name->bytes, name->len, how[a->how],
-				&a->attr.set, a->verf, &op->node[1], &op->attr);
+		rc = vfs_create(&op->ctx, op->node[0], name->bytes, name->len, &cr, &op->node[1]);
 	return made(op, rc);
 }
 

@@ -2,14 +2,20 @@
 /*
  * Making regular files. A file is always made with O_EXCL, and one that exists is only looked at by
  * O_PATH: a FIFO or a device of that name is never opened.
+ *
+ * The times that mark the file of an EXCLUSIVE create are a hash of the client's verifier and the
+ * caller's uid under a key of the server. GETATTR shows the times to everybody, but nobody can find
+ * a verifier that leads to given times, so only the call that made the file matches it.
  */
-#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sodium.h>
 #include <string.h>
 
 #include "vfs/create.h"
+#include "vfs/instance.h"
 #include "vfs/node_cache.h"
+#include "vfs/permission.h"
 #include "vfs/setattr.h"
 #include "vfs/share.h"
 
@@ -19,18 +25,26 @@ struct creating {
 	struct vfs_node *dir;
 	const struct vfs_name *name;
 	enum vfs_create_how how;
-	const struct vfs_setattr *sa; /* the times are the verifier of an EXCLUSIVE one */
+	unsigned may;
+	bool made;
+	const struct vfs_setattr *sa; /* the times mark the file of an EXCLUSIVE one */
 };
 
-/* The verifier as two times. The top bits are cut so that every file system holds them exactly. */
-static void put_verifier(struct vfs_setattr *sa, const uint8_t verf[8])
+/* The mark of an EXCLUSIVE create as two times. The top bits are cut so that every file system
+ * holds them exactly. */
+static void put_mark(const struct vfs_ctx *ctx, struct vfs_setattr *sa, const uint8_t verf[8])
 {
-	uint32_t half[2];
+	struct {
+		uint8_t verf[8];
+		uint64_t uid;
+	} of = { .uid = ctx->cred.uid };
+	uint64_t mark;
 
-	memcpy(half, verf, sizeof(half));
+	memcpy(of.verf, verf, sizeof(of.verf));
+	crypto_shorthash((uint8_t *)&mark, (const uint8_t *)&of, sizeof(of), ctx->vfs->create_key);
 	sa->set_atime = sa->set_mtime = VFS_TIME_CLIENT;
-	sa->atime = (struct timespec){ .tv_sec = be32toh(half[0]) & INT32_MAX };
-	sa->mtime = (struct timespec){ .tv_sec = be32toh(half[1]) & INT32_MAX };
+	sa->atime = (struct timespec){ .tv_sec = mark >> 32 & INT32_MAX };
+	sa->mtime = (struct timespec){ .tv_sec = mark & INT32_MAX };
 }
 
 static int open_new(struct vfs_ctx *ctx, const struct creating *c, struct vfs_node **out)
@@ -52,25 +66,28 @@ static int open_new(struct vfs_ctx *ctx, const struct creating *c, struct vfs_no
 	return rc;
 }
 
-static int create_new(struct vfs_ctx *ctx, const struct creating *c, struct vfs_node **out)
+static int create_new(struct vfs_ctx *ctx, struct creating *c, struct vfs_node **out)
 {
 	int rc = open_new(ctx, c, out);
 
 	if (rc != 0)
 		return rc;
+	c->made = true;
 	rc = vfs_setattr_created(ctx, *out, c->sa);
 	if (rc != 0)
 		vfs_node_put(*out);
 	return rc;
 }
 
-/* Was it this very call, sent before, that made the file? */
-static int match_verifier(const struct creating *c, const struct vfs_attr *attr)
+/* Was it this very call, sent before, that made the file? Its maker may do with it what he asked
+ * for; if it belongs to somebody else by now, the kernel decides as on any file. */
+static int check_repeated(struct vfs_ctx *ctx, const struct creating *c, struct vfs_node *n,
+			  const struct vfs_attr *attr)
 {
-	return attr->size == 0 && attr->atime.tv_sec == c->sa->atime.tv_sec &&
-			       attr->mtime.tv_sec == c->sa->mtime.tv_sec
-		       ? 0
-		       : -EEXIST;
+	if (attr->size != 0 || attr->atime.tv_sec != c->sa->atime.tv_sec ||
+	    attr->mtime.tv_sec != c->sa->mtime.tv_sec)
+		return -EEXIST;
+	return attr->uid == ctx->cred.uid ? 0 : vfs_open_check_found(ctx, n, c->may);
 }
 
 static int use_existing(struct vfs_ctx *ctx, const struct creating *c, struct vfs_node **out)
@@ -86,7 +103,7 @@ static int use_existing(struct vfs_ctx *ctx, const struct creating *c, struct vf
 	if ((*out)->type != S_IFREG)
 		rc = -EEXIST;
 	else if (c->how == VFS_EXCLUSIVE)
-		rc = match_verifier(c, &attr);
+		rc = check_repeated(ctx, c, *out, &attr);
 	else if (c->sa->set_size)
 		rc = vfs_share_check_io(ctx, *out, NULL, VFS_SHARE_WRITE, NULL);
 	if (rc == 0 && c->how == VFS_UNCHECKED && c->sa->set_size)
@@ -96,7 +113,7 @@ static int use_existing(struct vfs_ctx *ctx, const struct creating *c, struct vf
 	return rc;
 }
 
-static int create(struct vfs_ctx *ctx, const struct creating *c, struct vfs_node **out)
+static int create(struct vfs_ctx *ctx, struct creating *c, struct vfs_node **out)
 {
 	int rc = -EEXIST;
 
@@ -116,21 +133,24 @@ static int create(struct vfs_ctx *ctx, const struct creating *c, struct vfs_node
 }
 
 int vfs_create(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len,
-	       enum vfs_create_how how, const struct vfs_setattr *sa, const uint8_t verf[8],
-	       struct vfs_node **out, struct vfs_attr *attr)
+	       struct vfs_create *how, struct vfs_node **out)
 {
 	struct vfs_name nm;
-	struct vfs_setattr attrs = vfs_create_attrs(dir, sa);
-	struct creating c = { .dir = dir, .name = &nm, .how = how, .sa = &attrs };
-	int rc = vfs_create_check(ctx, dir, sa);
+	struct vfs_setattr attrs = vfs_create_attrs(dir, how->sa);
+	struct creating c = {
+		.dir = dir, .name = &nm, .how = how->how, .may = how->may, .sa = &attrs
+	};
+	int rc = vfs_create_check(ctx, dir, how->sa);
 
-	if (how == VFS_EXCLUSIVE)
-		put_verifier(&attrs, verf);
+	how->made = false;
+	if (how->how == VFS_EXCLUSIVE)
+		put_mark(ctx, &attrs, how->verf);
 	if (rc == 0)
 		rc = vfs_name_from(&nm, name, len);
 	if (rc == 0 && (vfs_name_is_dot(&nm) || vfs_name_is_dotdot(&nm)))
 		rc = -EEXIST;
 	if (rc == 0)
 		rc = create(ctx, &c, out);
-	return rc == 0 ? vfs_created(ctx, *out, attr) : rc;
+	how->made = c.made;
+	return rc == 0 ? vfs_created(ctx, *out, how->attr) : rc;
 }

@@ -37,6 +37,18 @@ int64_t vfs_now_ms(void)
 	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
+/* Apart from the key of handles: no mark is ever the MAC of anything. */
+static void derive_create_key(struct vfs *vfs)
+{
+	uint8_t label[] = "ringnfs exclusive create 0";
+
+	for (unsigned i = 0; i < 2; i++) {
+		label[sizeof(label) - 2] = (uint8_t)('0' + i);
+		crypto_shorthash(vfs->create_key + i * crypto_shorthash_BYTES, label, sizeof(label),
+				 vfs->cfg.secret);
+	}
+}
+
 int vfs_new(const struct vfs_config *cfg, struct vfs **out)
 {
 	struct vfs *vfs;
@@ -55,6 +67,7 @@ int vfs_new(const struct vfs_config *cfg, struct vfs **out)
 	}
 	vfs->cfg = *cfg;
 	set_defaults(&vfs->cfg);
+	derive_create_key(vfs);
 	/* Handles without a MAC are the peer's choice: a key of our own keeps it from filling one
 	 * bucket. */
 	randombytes_buf(vfs->hash_key, sizeof(vfs->hash_key));
@@ -78,6 +91,7 @@ void vfs_free(struct vfs *vfs)
 	pthread_mutex_destroy(&vfs->exports_lock);
 	vfs_files_free(vfs->files);
 	vfs_changes_free(vfs->changes);
+	sodium_memzero(vfs->create_key, sizeof(vfs->create_key));
 	sodium_memzero(&vfs->cfg, sizeof(vfs->cfg));
 	free(vfs);
 }

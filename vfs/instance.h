@@ -36,6 +36,7 @@ struct vfs_shard {
 struct vfs {
 	struct vfs_config cfg;
 	uint8_t hash_key[16];
+	uint8_t create_key[16]; /* of the marks of EXCLUSIVE creates: the same after a restart */
 	struct vfs_shard shard[VFS_SHARDS];
 	_Atomic unsigned evict_next; /* the shard that is asked next for an eviction */
 	_Atomic long fds;	     /* descriptors that nodes hold */

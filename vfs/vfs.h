@@ -117,13 +117,21 @@ int vfs_open_breaks_leases(struct vfs_ctx *ctx, struct vfs_node *n, unsigned wan
 int vfs_readlink(struct vfs_ctx *ctx, struct vfs_node *n, char *buf, uint32_t size);
 
 enum vfs_create_how { VFS_UNCHECKED, VFS_GUARDED, VFS_EXCLUSIVE };
-/* A regular file. EXCLUSIVE: verf (8 bytes) is kept in atime and mtime, so that a repeated create
- * is recognised after a restart too; the times of sa (which may be NULL then) are not used.
+struct vfs_create {
+	enum vfs_create_how how;
+	const struct vfs_setattr *sa; /* may be NULL */
+	const uint8_t *verf;	      /* EXCLUSIVE: 8 bytes */
+	unsigned may; /* VFS_MAY_READ, VFS_MAY_WRITE: rights that a repeated EXCLUSIVE asks for */
+	struct vfs_attr *attr; /* gets the file's attributes; may be NULL */
+	bool made;	       /* result: this call made the file, it was not there before */
+};
+/* A regular file. EXCLUSIVE: a keyed hash of verifier and caller is kept in atime and mtime, so
+ * that the caller's repeated create is recognised, after a restart too; the times of sa are not
+ * used. A file that is recognised is granted to its owner, and to others as if they opened it.
  * UNCHECKED on an existing file sets its size if sa says so, and nothing else; -VFS_ESHARE
  * (vfs/share.h): somebody denies it. */
 int vfs_create(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len,
-	       enum vfs_create_how how, const struct vfs_setattr *sa, const uint8_t verf[8],
-	       struct vfs_node **out, struct vfs_attr *attr);
+	       struct vfs_create *how, struct vfs_node **out);
 int vfs_mkdir(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len,
 	      const struct vfs_setattr *sa, struct vfs_node **out, struct vfs_attr *attr);
 int vfs_symlink(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len,

@@ -5,7 +5,7 @@
  *	decode:	nfs4_get_sattr(c, &a->attrs);
  *	run:	rc = nfs4_sattr_check(c, &a->attrs, NFS4_SATTR_OPEN);	(after the filehandle was
  *checked)
- *		... vfs_create(..., &a->attrs.set, ...)
+ *		... vfs_create(...) with .sa = &a->attrs.set
  *		nfs4_put_bitmap(c->out, &a->attrs.given);	(attrsset: what was asked for and
  *done)
  */

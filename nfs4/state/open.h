@@ -30,7 +30,12 @@ struct nfs4_opening {
 	bool by_name;		/* the current filehandle is the directory, and becomes the file */
 	bool found;		/* by its name in the export: it is there */
 	struct nfs4_place file; /* by_name; else the current filehandle is it */
-	bool created;
+	/* Four facts about a file that vfs_create has given; none of them for one that was found.
+	 */
+	bool made;			/* by this call: the directory has changed */
+	bool granted;			/* the access asked for was decided on */
+	bool attrs_set;			/* by this call, or by the one that it repeats */
+	bool sync_name;			/* the file and its name may not be on disk yet */
 	bool truncate;			/* once it is open */
 	uint64_t dir_before, dir_after; /* its change attribute */
 	struct nfs4_bitmap attrset;

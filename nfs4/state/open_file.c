@@ -76,20 +76,31 @@ static int look_up(struct nfs4_compound *c, struct nfs4_opening *w)
 	return status == NFS4_OK ? nfs4_place_usable(&w->file) : status;
 }
 
+static unsigned rights_wanted(const struct nfs4_opening *w)
+{
+	return (w->access & VFS_SHARE_READ ? VFS_MAY_READ : 0u) |
+	       (w->access & VFS_SHARE_WRITE ? VFS_MAY_WRITE : 0u);
+}
+
 static int create(struct nfs4_compound *c, struct nfs4_opening *w)
 {
 	const struct nfs4_open_args *a = w->args;
 	const bool exclusive = a->how >= NFS4_EXCLUSIVE;
+	struct vfs_create cr = { .how = exclusive ? VFS_EXCLUSIVE : VFS_GUARDED,
+				 .sa = &a->attrs.set,
+				 .verf = a->verifier,
+				 .may = rights_wanted(w) };
 	struct vfs_node *n;
 	int rc;
 
-	rc = vfs_create(&c->current.ctx, c->current.node, a->name.bytes, a->name.len,
-			exclusive ? VFS_EXCLUSIVE : VFS_GUARDED, &a->attrs.set, a->verifier, &n,
-			NULL);
+	rc = vfs_create(&c->current.ctx, c->current.node, a->name.bytes, a->name.len, &cr, &n);
 	if (rc != 0)
 		return nfs4_status(c->minor, rc);
 	found(c, w, n);
-	w->created = true;
+	w->made = cr.made;
+	w->granted = true;
+	w->attrs_set = true;
+	w->sync_name = true;
 	w->attrset = a->attrs.given;
 	if (exclusive)
 		nfs4_add_verifier_attrs(&w->attrset);
@@ -158,7 +169,7 @@ static int by_name(struct nfs4_compound *c, struct nfs4_opening *w)
 	w->by_name = true;
 	status = c->current.kind == NFS4_PSEUDO ? find_in_pseudo(c, w) : find_or_create(c, w);
 	w->dir_after = w->dir_before;
-	if (w->created)
+	if (w->made)
 		dir_change(c, &w->dir_after);
 	return status;
 }
@@ -166,12 +177,11 @@ static int by_name(struct nfs4_compound *c, struct nfs4_opening *w)
 /* A client that reclaims had it open already: its owner may again, whatever the mode is by now. */
 static int check_access(struct nfs4_compound *c, struct nfs4_opening *w, struct nfs4_place *p)
 {
-	const unsigned want = (w->access & VFS_SHARE_READ ? VFS_MAY_READ : 0u) |
-			      (w->access & VFS_SHARE_WRITE ? VFS_MAY_WRITE : 0u);
+	const unsigned want = rights_wanted(w);
 	struct vfs_attr attr;
 	int rc;
 
-	if (w->created)
+	if (w->granted)
 		return NFS4_OK;
 	if (w->found)
 		rc = vfs_open_check_found(&p->ctx, p->node, want);
@@ -202,6 +212,6 @@ int nfs4_open_file(struct nfs4_compound *c, struct nfs4_opening *w)
 		status = check_access(c, w, p);
 	if (status != NFS4_OK)
 		return status;
-	w->truncate = a->create && !w->created && a->attrs.set.set_size && a->attrs.set.size == 0;
+	w->truncate = a->create && !w->attrs_set && a->attrs.set.set_size && a->attrs.set.size == 0;
 	return NFS4_OK;
 }

@@ -163,10 +163,10 @@ static int open_recorded(struct nfs4_compound *c, int rc)
 		status = truncate_file(c, w);
 	if (status != NFS4_OK)
 		return finish(w, status);
-	if (!w->created && !w->truncate)
+	if (!w->sync_name && !w->truncate)
 		return open_settled(c, 0);
 	c->sync.node[0] = nfs4_opened_place(c, w)->node;
-	c->sync.node[1] = w->created ? c->current.node : NULL;
+	c->sync.node[1] = w->sync_name ? c->current.node : NULL;
 	c->sync.node[2] = NULL;
 	return nfs4_settle(c, 0, open_settled);
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* OPEN, CLOSE and OPEN_DOWNGRADE in each minor version, and what stateids allow. */
+#include <endian.h>
+
 #include "nfs4/client/client.h"
 #include "nfs4/state/open.h"
 #include "tests/unit/nfs3_suite.h"
@@ -207,6 +209,32 @@ OP_MINORS_TEST(nfs4_open, exclusive_creates_are_recognised)
 	cr_expect_eq(op_open(f, &owner, &how, &file), NFS4_OK);
 	how.verifier = "another1";
 	cr_expect_eq(op_open(f, &owner, &how, &file), NFS4ERR_EXIST);
+}
+
+/* Somebody else's empty file is not opened by the times that GETATTR shows, nor does he get its
+ * maker's verifier accepted. */
+OP_MINORS_TEST(nfs4_open, exclusive_creates_open_no_file_of_another_user)
+{
+	struct op_how how = { .fh = &f->root, .name = "x", .create = OP_EXCLUSIVE };
+	char verifier[9] = "";
+	struct op_file file;
+	uint32_t half[2];
+	struct stat st;
+
+	begin();
+	cr_assert_eq(chmod(fix_path(f, "."), 0777), 0);
+	f->uid = 1000;
+	cr_assert_eq(op_open(f, &owner, &how, &file), NFS4_OK);
+	f->uid = 1001;
+	cr_expect_eq(op_open(f, &rival, &how, &file), NFS4ERR_EXIST);
+	stat(fix_path(f, "x"), &st);
+	half[0] = htobe32((uint32_t)st.st_atim.tv_sec);
+	half[1] = htobe32((uint32_t)st.st_mtim.tv_sec);
+	memcpy(verifier, half, sizeof(half));
+	how.verifier = verifier;
+	for (how.create = OP_EXCLUSIVE; how.create <= (minor ? OP_EXCLUSIVE_1 : OP_EXCLUSIVE);
+	     how.create++)
+		cr_expect_eq(op_open(f, &rival, &how, &file), NFS4ERR_EXIST);
 }
 
 OP_MINORS_TEST(nfs4_open, shares_are_in_each_others_way)

@@ -169,13 +169,14 @@ static int one_blow(struct vfs_ctx *ctx, struct vfs_node *root, unsigned r)
 	struct vfs_setattr sa = { .set_mode = true, .mode = 0666 };
 	struct vfs_node *n = NULL;
 	struct vfs_attr a;
+	struct vfs_create cr = { .how = VFS_UNCHECKED, .sa = &sa, .attr = &a };
 	unsigned count = 0;
 	bool eof;
 	int rc;
 
 	switch (r % 8) {
 	case 0:
-		rc = vfs_create(ctx, root, name, len, VFS_UNCHECKED, &sa, NULL, &n, &a);
+		rc = vfs_create(ctx, root, name, len, &cr, &n);
 		break;
 	case 1:
 		return vfs_remove(ctx, root, name, len);

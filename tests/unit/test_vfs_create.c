@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Making things: the three ways to create a file, and everything that is no file. */
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -16,9 +17,13 @@ static int create(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name,
 {
 	static const struct vfs_setattr none;
 	struct vfs_attr a;
+	struct vfs_create cr = { .how = how,
+				 .sa = sa ? sa : &none,
+				 .verf = v,
+				 .may = VFS_MAY_READ | VFS_MAY_WRITE,
+				 .attr = &a };
 	struct vfs_node *n = NULL;
-	int rc =
-		vfs_create(ctx, dir, name, (uint32_t)strlen(name), how, sa ? sa : &none, v, &n, &a);
+	int rc = vfs_create(ctx, dir, name, (uint32_t)strlen(name), &cr, &n);
 
 	if (rc == 0) {
 		cr_expect(S_ISREG(a.mode));
@@ -45,6 +50,82 @@ Test(vfs_create, exclusive_repeats_are_known_even_after_a_restart)
 	/* Somebody has written to it: it is no longer the file that the call made. */
 	put_file(in_export(&f, "x"), "data");
 	cr_expect_eq(create(&f.ctx, f.root, "x", VFS_EXCLUSIVE, NULL, verf), -EEXIST);
+	fixture_close(&f);
+}
+
+/* The times of path as the verifier that they are, where the verifier is kept as it is. */
+static void verifier_by_times(const char *path, uint8_t v[8])
+{
+	uint32_t half[2];
+	struct stat st;
+
+	cr_assert_eq(stat(path, &st), 0);
+	half[0] = htobe32((uint32_t)st.st_atim.tv_sec);
+	half[1] = htobe32((uint32_t)st.st_mtim.tv_sec);
+	memcpy(v, half, sizeof(half));
+}
+
+/* An empty file of somebody else is nobody's by its times, by whatever call it was made; nor by the
+ * verifier of the call, were it overheard. */
+Test(vfs_create, exclusive_takes_no_file_of_another_user)
+{
+	struct fixture f;
+	struct vfs_ctx maker, other;
+	uint8_t guess[8];
+
+	fixture_open(&f, FIX_MAC);
+	chmod(f.dir, 0777);
+	maker = as_user(&f, 1000, 100);
+	other = as_user(&f, 1001, 100);
+	put_file(in_export(&f, "local"), "");
+	chown(in_export(&f, "local"), 1000, 100);
+	chmod(in_export(&f, "local"), 0600);
+	cr_assert_eq(create(&maker, f.root, "excl", VFS_EXCLUSIVE, NULL, verf), 0);
+	for (const char *const *name = (const char *const[]){ "local", "excl", NULL }; *name;
+	     name++) {
+		be_root(&f);
+		verifier_by_times(in_export(&f, *name), guess);
+		cr_expect_eq(create(&other, f.root, *name, VFS_EXCLUSIVE, NULL, guess), -EEXIST);
+		cr_expect_eq(create(&maker, f.root, *name, VFS_EXCLUSIVE, NULL, guess), -EEXIST);
+	}
+	cr_expect_eq(create(&other, f.root, "excl", VFS_EXCLUSIVE, NULL, verf), -EEXIST);
+	cr_expect_eq(create(&maker, f.root, "excl", VFS_EXCLUSIVE, NULL, verf), 0);
+	fixture_close(&f);
+}
+
+/* The call that made it, but the file has been given to somebody else: the mode decides. */
+Test(vfs_create, exclusive_repeated_on_a_file_given_away)
+{
+	struct vfs_setattr sa = { .set_mode = true, .mode = 0 };
+	struct fixture f;
+	struct vfs_ctx maker;
+
+	fixture_open(&f, FIX_MAC);
+	chmod(f.dir, 0777);
+	maker = as_user(&f, 1000, 100);
+	cr_assert_eq(create(&maker, f.root, "x", VFS_EXCLUSIVE, &sa, verf), 0);
+	cr_expect_eq(create(&maker, f.root, "x", VFS_EXCLUSIVE, &sa, verf), 0, "still his");
+	be_root(&f);
+	cr_assert_eq(chown(in_export(&f, "x"), 1002, 1002), 0);
+	cr_expect_eq(create(&maker, f.root, "x", VFS_EXCLUSIVE, &sa, verf), -EACCES);
+	be_root(&f);
+	cr_assert_eq(chmod(in_export(&f, "x"), 0666), 0);
+	cr_expect_eq(create(&maker, f.root, "x", VFS_EXCLUSIVE, &sa, verf), 0);
+	fixture_close(&f);
+}
+
+Test(vfs_create, made_tells_a_new_file_from_a_repeated_call)
+{
+	struct vfs_create cr = { .how = VFS_EXCLUSIVE, .verf = verf };
+	struct fixture f;
+	struct vfs_node *n;
+
+	fixture_open(&f, FIX_MAC);
+	for (unsigned i = 0; i < 2; i++) {
+		cr_assert_eq(vfs_create(&f.ctx, f.root, "x", 1, &cr, &n), 0);
+		cr_expect_eq(cr.made, i == 0);
+		vfs_node_put(n);
+	}
 	fixture_close(&f);
 }
 
@@ -122,9 +203,10 @@ Test(vfs_create, attributes_are_as_asked)
 	struct fixture f;
 	struct vfs_node *n;
 	struct vfs_attr a;
+	struct vfs_create cr = { .how = VFS_GUARDED, .sa = &sa, .attr = &a };
 
 	fixture_open(&f, 0);
-	cr_assert_eq(vfs_create(&f.ctx, f.root, "a", 1, VFS_GUARDED, &sa, NULL, &n, &a), 0);
+	cr_assert_eq(vfs_create(&f.ctx, f.root, "a", 1, &cr, &n), 0);
 	cr_expect_eq(a.mode, S_IFREG | 06751);
 	cr_expect_eq(a.uid, 1000);
 	cr_expect_eq(a.gid, 100);

@@ -199,11 +199,12 @@ Test(vfs_identity, squashed_root_is_nobody)
 	struct vfs_ctx ctx;
 	struct vfs_node *n = NULL;
 	struct vfs_setattr sa = { 0 };
+	struct vfs_create cr = { .how = VFS_GUARDED, .sa = &sa };
 
 	fixture_open(&f, FIX_MAC);
 	ctx = f.ctx;
 	vfs_cred_squash(&ctx.cred, &squash_root, false);
-	cr_expect_eq(vfs_create(&ctx, f.root, "f", 1, VFS_GUARDED, &sa, NULL, &n, NULL), -EACCES);
+	cr_expect_eq(vfs_create(&ctx, f.root, "f", 1, &cr, &n), -EACCES);
 	be_root(&f);
 	chmod(f.dir, 0777);
 	n = must_create(&ctx, f.root, "f", 0600);

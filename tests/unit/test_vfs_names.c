@@ -201,12 +201,13 @@ Test(vfs_names, any_bytes_are_a_name)
 	struct fixture f;
 	char name[255];
 	struct vfs_setattr sa = { 0 };
+	struct vfs_create cr = { .how = VFS_GUARDED, .sa = &sa };
 	struct vfs_node *n;
 
 	fixture_open(&f, 0);
 	for (unsigned i = 0; i < 255; i++)
 		name[i] = (char)(i + 1 == '/' ? 1 : i + 1);
-	cr_assert_eq(vfs_create(&f.ctx, f.root, name, 255, VFS_GUARDED, &sa, NULL, &n, NULL), 0);
+	cr_assert_eq(vfs_create(&f.ctx, f.root, name, 255, &cr, &n), 0);
 	vfs_node_put(n);
 	cr_assert_eq(vfs_lookup(&f.ctx, f.root, name, 255, &n, NULL), 0);
 	vfs_node_put(n);

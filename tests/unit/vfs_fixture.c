@@ -181,9 +181,9 @@ struct vfs_node *must_create(struct vfs_ctx *ctx, struct vfs_node *dir, const ch
 			     uint32_t mode)
 {
 	struct vfs_setattr sa = { .set_mode = true, .mode = mode };
+	struct vfs_create cr = { .how = VFS_GUARDED, .sa = &sa };
 	struct vfs_node *n = NULL;
-	int rc = vfs_create(ctx, dir, name, (uint32_t)strlen(name), VFS_GUARDED, &sa, NULL, &n,
-			    NULL);
+	int rc = vfs_create(ctx, dir, name, (uint32_t)strlen(name), &cr, &n);
 
 	cr_assert_eq(rc, 0, "create %s: %d", name, rc);
 	return n;
