@@ -47,9 +47,11 @@ void nfs4_get_cb_security(struct xdr_in *x, struct nfs4_cb_security *out)
 	for (uint32_t i = 0; i < n && !x->err; i++) {
 		switch (xdr_get_u32(x)) {
 		case RPC_AUTH_NONE:
+			out->plain = true;
 			break;
 		case RPC_AUTH_SYS:
 			get_authsys(x);
+			out->plain = true;
 			break;
 		case RPC_RPCSEC_GSS:
 			get_gss_handles(x);
@@ -59,6 +61,11 @@ void nfs4_get_cb_security(struct xdr_in *x, struct nfs4_cb_security *out)
 			x->err = true;
 		}
 	}
+}
+
+int nfs4_check_cb_security(const struct nfs4_cb_security *s)
+{
+	return s->gss && !s->plain ? NFS4ERR_NOENT : NFS4_OK;
 }
 
 void nfs4_decode_create_session(struct nfs4_compound *c, void *args)
@@ -151,8 +158,9 @@ static int make_session(struct nfs4_client *cl, struct nfs4_create_session_args 
 
 	if (a->flags & ~FLAGS_ALLOWED)
 		return NFS4ERR_INVAL;
-	if (a->security.gss)
-		return NFS4ERR_NOENT;
+	status = nfs4_check_cb_security(&a->security);
+	if (status != NFS4_OK)
+		return status;
 	status = nfs4_channel_fore(&cl->srv->cfg, first_slots(cl->srv), &a->fore);
 	if (status != NFS4_OK)
 		return status;
@@ -202,17 +210,18 @@ static int enter(struct nfs4_client *cl, struct nfs4_session *s)
 	return status;
 }
 
-static int create(struct nfs4_client *cl, struct nfs4_create_session_args *a,
-		  struct nfs4_cs_reply *r)
+static int create(struct nfs4_compound *c, struct nfs4_client *cl,
+		  struct nfs4_create_session_args *a, struct nfs4_cs_reply *r)
 {
 	struct nfs4_session *s = NULL;
 	int status = make_session(cl, a, &s);
 
 	if (status != NFS4_OK)
 		return status;
+	nfs4_session_bind(s, c->req->conn->id);
 	memcpy(r->id, s->id, sizeof(r->id));
 	r->seqid = a->seqid;
-	r->flags = 0; /* no persistence, no way back yet, no stepping up to RDMA */
+	r->flags = 0; /* no persistence, no back channel, no stepping up to RDMA */
 	r->fore = s->fore;
 	r->back = s->back;
 	status = confirm(cl);
@@ -256,7 +265,7 @@ int nfs4_create_session(struct nfs4_compound *c, void *args)
 	if (status == NFS4_PENDING) {
 		nfs4_client_renew(cl); /* or it might make room for its own session */
 		r = calloc(1, sizeof(*r));
-		status = r ? create(cl, a, r) : NFS4ERR_DELAY;
+		status = r ? create(c, cl, a, r) : NFS4ERR_DELAY;
 		if (r) {
 			r->status = status;
 			status = put_reply(c, r);

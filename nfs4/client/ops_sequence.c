@@ -175,6 +175,8 @@ int nfs4_sequence(struct nfs4_compound *c, void *args)
 		return NFS4ERR_BADSESSION;
 	pthread_mutex_lock(&s->lock);
 	status = find_slot(c, a, s, &found);
+	if (status == NFS4_OK || status == NFS4_REPLAYED)
+		nfs4_session_bind_locked(s, c->req->conn->id);
 	nfs4_sequence_slots(a, s);
 	pthread_mutex_unlock(&s->lock);
 	if (status == NFS4ERR_DELAY)
