@@ -98,20 +98,21 @@ static int put_reply(struct nfs4_compound *c, const struct nfs4_cs_reply *r)
 static int begin(struct nfs4_compound *c, const struct nfs4_create_session_args *a,
 		 struct nfs4_client *cl)
 {
-	const struct nfs4_principal who = nfs4_principal_of(c);
 	enum nfs4_client_status status = nfs4_client_status(cl);
+	const bool own = nfs4_origin_is(cl, c);
 	int rc = NFS4ERR_SEQ_MISORDERED;
 
 	if (!cl->sessions || status == NFS4_CLIENT_EXPIRED || status == NFS4_CLIENT_GONE)
 		return NFS4ERR_STALE_CLIENTID;
-	/* Asked first, so that nobody else can use up sequence numbers of one not yet confirmed. */
-	if (status == NFS4_CLIENT_UNCONFIRMED && !nfs4_principal_is(&cl->principal, &who))
+	/* Asked first, so that nobody else can use up sequence numbers. Who has registered is not
+	 * elsewhere a moment later. */
+	if (!nfs4_principal_made(c, cl) || (status == NFS4_CLIENT_UNCONFIRMED && !own))
 		return NFS4ERR_CLID_INUSE;
 	pthread_mutex_lock(&cl->lock);
 	if (cl->creating)
 		rc = NFS4ERR_DELAY;
-	else if (a->seqid == cl->cs_seqid && cl->cs_reply)
-		rc = put_reply(c, cl->cs_reply);
+	else if (a->seqid == cl->cs_seqid && cl->cs_reply && own)
+		rc = put_reply(c, cl->cs_reply); /* with the session's id: for nobody else */
 	else if (a->seqid == cl->cs_seqid + 1)
 		rc = NFS4_PENDING;
 	if (rc == NFS4_PENDING)
@@ -121,18 +122,21 @@ static int begin(struct nfs4_compound *c, const struct nfs4_create_session_args 
 }
 
 /* Phase 3: the client id is confirmed if it was not, and its predecessors are gone. */
-static int confirm(struct nfs4_client *cl)
+static int confirm(struct nfs4_compound *c, struct nfs4_client *cl)
 {
 	struct nfs4_clients *all = cl->srv->clients;
 	struct nfs4_client_queue old;
 	enum nfs4_client_status status;
+	int rc = NFS4_OK;
 
 	TAILQ_INIT(&old);
 	pthread_mutex_lock(&all->lock);
 	status = nfs4_client_status(cl);
 	if (status == NFS4_CLIENT_UNCONFIRMED)
-		nfs4_client_confirm(all, cl, &old);
+		rc = nfs4_client_confirm(c, cl, &old);
 	pthread_mutex_unlock(&all->lock);
+	if (rc != NFS4_OK)
+		return rc;
 	if (status == NFS4_CLIENT_UNCONFIRMED) {
 		nfs4_clients_forget(cl->srv, &old);
 		nfs4_record_confirmed(cl->srv, &cl->record);
@@ -224,7 +228,7 @@ static int create(struct nfs4_compound *c, struct nfs4_client *cl,
 	r->flags = 0; /* no persistence, no back channel, no stepping up to RDMA */
 	r->fore = s->fore;
 	r->back = s->back;
-	status = confirm(cl);
+	status = confirm(c, cl);
 	if (status == NFS4_OK)
 		status = enter(cl, s);
 	if (status != NFS4_OK)

@@ -62,6 +62,12 @@ int nfs4_bind_conn_to_session(struct nfs4_compound *c, void *args)
 
 	if (!s)
 		return NFS4ERR_BADSESSION;
+	/* It has no NFS4ERR_WRONG_CRED (RFC 8881 section 15.2). */
+	if (!nfs4_principal_made(c, s->client)) {
+		nfs4_session_put(s);
+		return NFS4ERR_BADSESSION;
+	}
+	nfs4_origin_note(s->client, c);
 	if (!back)
 		nfs4_session_bind(s, c->req->conn->id);
 	nfs4_session_put(s);
@@ -95,6 +101,8 @@ int nfs4_destroy_session(struct nfs4_compound *c, void *args)
 		status = NFS4ERR_NOT_ONLY_OP;
 	else if (!nfs4_session_is_bound(s, c->req->conn->id))
 		status = NFS4ERR_CONN_NOT_BOUND_TO_SESSION;
+	else if (!nfs4_principal_made(c, s->client))
+		status = NFS4ERR_WRONG_CRED;
 	else if (nfs4_session_busy(s, own ? c->slot : NULL))
 		status = NFS4ERR_DELAY;
 	else if (!nfs4_session_leave(s))

@@ -49,7 +49,7 @@ struct nfs4_session *nfs4_session_get(struct nfs4_clients *all,
 	pthread_mutex_lock(&part->lock);
 	LIST_FOREACH(s, bucket_of(all, id), by_id)
 	{
-		if (memcmp(s->id, id, NFS4_SESSIONID_SIZE) == 0)
+		if (sodium_memcmp(s->id, id, NFS4_SESSIONID_SIZE) == 0)
 			break;
 	}
 	if (s)

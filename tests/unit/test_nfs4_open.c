@@ -324,9 +324,11 @@ OP_MINORS_TEST(nfs4_open, stateids_are_told_apart)
 		     minor > 0 ? NFS4ERR_BAD_STATEID : NFS4ERR_STALE_STATEID);
 	sid = file.sid;
 	sid.other[11] ^= 0x10; /* another generation of the slot */
+	op_retag(f, &sid);
 	cr_expect_eq(op_read(f, &client, &file.fh, &sid), NFS4ERR_BAD_STATEID);
 	sid = file.sid;
 	sid.other[8] ^= 0x80; /* beyond the table */
+	op_retag(f, &sid);
 	cr_expect_eq(op_read(f, &client, &file.fh, &sid), NFS4ERR_BAD_STATEID);
 	sid = anonymous;
 	sid.seqid = 2; /* no special one */
