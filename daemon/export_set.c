@@ -43,6 +43,7 @@ struct stripe {
 
 struct exports {
 	struct exports_config cfg;
+	_Atomic uint32_t generation;
 	struct stripe stripe[STRIPES];
 };
 
@@ -114,6 +115,9 @@ static int set_use(struct exports *ex, struct export_set *set)
 		}
 		view_put(old);
 	}
+	/* After the sets: who sees the number asks the new one. 0 is nobody's. */
+	if (!err && atomic_fetch_add(&ex->generation, 1) == UINT32_MAX)
+		atomic_fetch_add(&ex->generation, 1);
 	return err;
 }
 
@@ -381,6 +385,28 @@ static int admit(struct export_set *set, const struct exp_export *e, const struc
 	vfs_export_ref(open);
 	*exp = open;
 	return 0;
+}
+
+int exports_admit(struct exports *ex, const struct sockaddr *peer)
+{
+	struct set_view *view = view_get(ex);
+	const struct export_set *set = view->set;
+	const struct exp_opts *opts;
+	int err = -EACCES;
+
+	for (unsigned i = 0; err && i < set->table->n_exports; i++) {
+		const int this = exp_match(set->matcher, &set->table->exports[i], peer, &opts);
+
+		if (this == 0 || this == -EAGAIN)
+			err = this;
+	}
+	view_put(view);
+	return err;
+}
+
+uint32_t exports_generation(struct exports *ex)
+{
+	return atomic_load_explicit(&ex->generation, memory_order_acquire);
 }
 
 static int view_by_id(void *ctx, uint32_t id, const struct sockaddr *peer, struct vfs_export **exp,

@@ -37,6 +37,11 @@ int exports_reload(struct exports *ex,
 /* The view that protocols get; valid as long as ex. */
 struct vfs_exports exports_view(struct exports *ex);
 
+/* Is any export for that host? 0; -EACCES: none; -EAGAIN: not known now. */
+int exports_admit(struct exports *ex, const struct sockaddr *peer);
+/* Another number whenever what exports_admit() says may have changed; never 0. */
+uint32_t exports_generation(struct exports *ex);
+
 /* Logs a line for each export: what is served to whom. */
 void exports_log(struct exports *ex);
 

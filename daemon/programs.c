@@ -33,6 +33,7 @@ static int start_nfs3(const struct programs_config *cfg, struct programs *p)
 	struct nfs3_config nfs3 = {
 		.vfs = cfg->vfs,
 		.exports = cfg->exports,
+		.log = cfg->log,
 		.max_io = (uint32_t)set->max_io,
 	};
 

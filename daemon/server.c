@@ -15,6 +15,7 @@
 #include "daemon/listeners.h"
 #include "daemon/programs.h"
 #include "daemon/register.h"
+#include "daemon/standing.h"
 #include "daemon/state_dir.h"
 #include "daemon/workers.h"
 #include "nfs3/nfs3_server.h"
@@ -36,6 +37,7 @@ struct server {
 	struct rn_payload_pool *pool;
 	struct vfs *vfs;
 	struct exports *exports;
+	struct standing *standing;
 	struct programs programs;
 	struct counters counters;
 	struct rpc_server rpc;
@@ -81,7 +83,22 @@ static int start_exports(struct server *s)
 		.log = s->log,
 	};
 
-	return exports_new(&cfg, &s->exports);
+	int err = exports_new(&cfg, &s->exports);
+
+	if (err)
+		return err;
+	const struct standing_config standing = {
+		.exports = s->exports,
+		.log = s->log,
+		.lease_seconds = (unsigned)s->settings->nfs4.lease_time,
+	};
+
+	s->standing = standing_new(&standing);
+	if (!s->standing)
+		return -ENOMEM;
+	s->rpc.standing = standing_of;
+	s->rpc.standing_ctx = s->standing;
+	return 0;
 }
 
 static void observe(void *ctx, const struct rpc_request *req, uint64_t elapsed_ns, bool error)
@@ -295,6 +312,7 @@ void server_stop(struct server *s)
 	if (s->workers)
 		workers_stop(s->workers);
 	programs_stop(&s->programs);
+	standing_free(s->standing);
 	if (s->exports)
 		exports_free(s->exports);
 	if (s->vfs)

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* MNT, UMNT and UMNTALL of all versions, and version 2's PATHCONF (RFC 1813 appendix I, RFC 1094
  * appendix A). */
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
+#include <string.h>
 
 #include "lib/checked.h"
 #include "nfs3/mount_ops.h"
 #include "nfs3/procs.h"
+#include "rpc/address.h"
 
 bool mnt_decode_path(struct xdr_in *x, void *args)
 {
@@ -63,18 +66,65 @@ static void put_flavors(struct xdr_out *x, const struct vfs_access *access)
 		xdr_put_u32(x, RPC_AUTH_NONE);
 }
 
+/* A path as a peer wrote it, for one line of a log. */
+static void printable(const struct mnt_path *path, char *out, size_t size)
+{
+	const size_t len = path->len > MNT_PATH_MAX ? 0 : path->len;
+	size_t n = 0;
+
+	for (; n < len && n + 1 < size; n++)
+		out[n] = isprint((unsigned char)path->bytes[n]) ? path->bytes[n] : '?';
+	out[n] = '\0';
+}
+
+static const char *reason(const struct rpc_request *req, int rc)
+{
+	if (req->standing == RPC_STRANGER || req->standing == RPC_FORMER)
+		return "no export is for this host";
+	return rc == -EACCES ? "the export is not for this host, its port or its flavour"
+			     : strerror(-rc);
+}
+
+static void log_refusal(struct rpc_request *req, const struct mnt_path *path, int rc)
+{
+	struct nfs3_server *s = req->program_ctx;
+	char name[RPC_ADDRESS_TEXT], text[256];
+	unsigned left_out;
+
+	if (!rn_log_limit_pass(&s->refusals, req->arrived_ns, &left_out))
+		return;
+	rpc_address_text(&req->conn->peer, name);
+	printable(path, text, sizeof(text));
+	rn_notice(s->cfg.log, "%s: MNT of %s refused: %s", name, text, reason(req, rc));
+	if (left_out)
+		rn_notice(s->cfg.log, "%u more refusals of MNT are not shown", left_out);
+}
+
+/* A stranger is told the same of every path, so that he does not learn which are exported. */
+static int resolve(struct rpc_request *req, const struct mnt_path *path, struct vfs_ctx *ctx,
+		   struct vfs_node **node)
+{
+	*node = NULL;
+	ctx->exp = NULL;
+	if (req->standing == RPC_STRANGER || req->standing == RPC_FORMER)
+		return -EACCES;
+	return mnt_resolve(req, path, ctx, node);
+}
+
 enum rpc_run mnt_mnt_v3(struct rpc_request *req, void *args)
 {
 	struct nfs3_server *s = req->program_ctx;
 	struct mnt_path *path = args;
 	struct vfs_ctx ctx;
 	struct vfs_node *node;
-	int rc = mnt_resolve(req, path, &ctx, &node);
+	int rc = resolve(req, path, &ctx, &node);
 
 	/* An export for flavours that we do not have would give a handle that is good for nothing.
 	 */
 	if (rc == 0 && !(ctx.access.flags & (VFS_SEC_SYS | VFS_SEC_NONE)))
 		rc = -EACCES;
+	if (rc < 0)
+		log_refusal(req, path, rc);
 	xdr_put_u32(&req->out, mount_status(rc));
 	if (rc == 0) {
 		const struct vfs_fh *fh = vfs_node_fh(node);

@@ -5,6 +5,7 @@
 #ifndef RN_NFS3_SERVER_H
 #define RN_NFS3_SERVER_H
 
+#include "lib/log.h"
 #include "rpc/program.h"
 #include "vfs/vfs.h"
 
@@ -24,6 +25,7 @@ enum nfs3_grace {
 struct nfs3_config {
 	struct vfs *vfs;
 	struct vfs_exports exports;
+	const struct rn_logger *log;
 	uint32_t max_io; /* rtmax, wtmax: bytes, a multiple of 4096, at most 1 MiB */
 	/* Supplementary groups of a uid by the server's own databases (exports(5) manage-gids), or
 	 * NULL to take those of the call. Fills at most VFS_GROUPS_MAX; thread-safe, caches. */

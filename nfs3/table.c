@@ -64,25 +64,30 @@ static const struct rpc_proc nfs3_procs[NFSPROC3_COUNT] = {
 	[NFSPROC3_COMMIT] = ASK("COMMIT", nfs3_decode_commit, struct nfs3_commit_args, nfs3_commit),
 };
 
+/* Strangers get one answer of MOUNT: MNT says that they are refused. rpc.mountd lists exports and
+ * mounts to anybody; here they are for hosts that some export admits. */
+#define MOUNT(name_, decode_, args_, run_, flags_)                                                 \
+	{                                                                                          \
+		.name = name_, .decode = decode_, .args_size = args_, .run = run_, .flags = flags_ \
+	}
+
 #define MNT_PROCS(mnt_run)                                                                         \
 	{ .name = "NULL", .run = nfs3_null },                                                      \
-		ASK("MNT", mnt_decode_path, struct mnt_path, mnt_run),                             \
-		{ .name = "DUMP", .run = mnt_dump },                                               \
-		ASK("UMNT", mnt_decode_path, struct mnt_path, mnt_umnt),                           \
-		{ .name = "UMNTALL", .run = mnt_umntall },                                         \
-	{                                                                                          \
-		.name = "EXPORT", .run = mnt_export                                                \
-	}
+		MOUNT("MNT", mnt_decode_path, sizeof(struct mnt_path), mnt_run, RPC_FOR_ALL),      \
+		MOUNT("DUMP", NULL, 0, mnt_dump, RPC_NO_EXPORT),                                   \
+		MOUNT("UMNT", mnt_decode_path, sizeof(struct mnt_path), mnt_umnt, RPC_FOR_FORMER), \
+		MOUNT("UMNTALL", NULL, 0, mnt_umntall, RPC_FOR_FORMER),                            \
+		MOUNT("EXPORT", NULL, 0, mnt_export, RPC_NO_EXPORT)
 
 static const struct rpc_proc mount_v1_procs[] = {
 	MNT_PROCS(mnt_mnt_v1),
-	{ .name = "EXPORTALL", .run = mnt_export },
+	MOUNT("EXPORTALL", NULL, 0, mnt_export, RPC_NO_EXPORT),
 };
 
 static const struct rpc_proc mount_v2_procs[] = {
 	MNT_PROCS(mnt_mnt_v1),
-	{ .name = "EXPORTALL", .run = mnt_export },
-	ASK("PATHCONF", mnt_decode_path, struct mnt_path, mnt_pathconf_v2),
+	MOUNT("EXPORTALL", NULL, 0, mnt_export, RPC_NO_EXPORT),
+	MOUNT("PATHCONF", mnt_decode_path, sizeof(struct mnt_path), mnt_pathconf_v2, 0),
 };
 
 static const struct rpc_proc mount_v3_procs[] = {
@@ -119,6 +124,11 @@ void nfs3_program(struct nfs3_server *s, struct rpc_program *nfs, struct rpc_pro
 
 /* Through the reply cache: a LOCK that comes again after the UNLOCK would stay for ever. */
 #define NLM_RESULT (4 + NLM_OPAQUE_MAX + 4)
+#define GIVE_BACK(name_, decode_, args_, run_)                                                     \
+	{                                                                                          \
+		.name = name_, .decode = decode_, .args_size = sizeof(args_), .run = run_,         \
+		.flags = RPC_NONIDEMPOTENT | RPC_FOR_FORMER, .reply_size = NLM_RESULT              \
+	}
 
 static const struct rpc_proc nlm_procs[NLMPROC4_COUNT] = {
 	[NLMPROC4_NULL] = { .name = "NULL", .run = nfs3_null },
@@ -126,12 +136,16 @@ static const struct rpc_proc nlm_procs[NLMPROC4_COUNT] = {
 	[NLMPROC4_LOCK] =
 		CHANGE("LOCK", nlm_decode_lock, struct nlm_lock_args, nlm_lock, NLM_RESULT),
 	[NLMPROC4_CANCEL] =
-		CHANGE("CANCEL", nlm_decode_cancel, struct nlm_lock_args, nlm_cancel, NLM_RESULT),
+		GIVE_BACK("CANCEL", nlm_decode_cancel, struct nlm_lock_args, nlm_cancel),
 	[NLMPROC4_UNLOCK] =
-		CHANGE("UNLOCK", nlm_decode_unlock, struct nlm_lock_args, nlm_unlock, NLM_RESULT),
+		GIVE_BACK("UNLOCK", nlm_decode_unlock, struct nlm_lock_args, nlm_unlock),
 	[NLMPROC4_NM_LOCK] =
 		CHANGE("NM_LOCK", nlm_decode_lock, struct nlm_lock_args, nlm_lock, NLM_RESULT),
-	[NLMPROC4_FREE_ALL] = ASK("FREE_ALL", nlm_decode_free_all, struct nlm_bytes, nlm_free_all),
+	[NLMPROC4_FREE_ALL] = { .name = "FREE_ALL",
+				.decode = nlm_decode_free_all,
+				.args_size = sizeof(struct nlm_bytes),
+				.run = nlm_free_all,
+				.flags = RPC_FOR_FORMER },
 };
 
 static const struct rpc_version nlm_versions[] = {

@@ -75,6 +75,23 @@ static int decode_args(struct nfs4_compound *c)
 	return NFS4ERR_BADXDR;
 }
 
+/*
+ * Operations that ask for no export of their own accord are for hosts that some export admits:
+ * a stranger never gets here, one that was admitted until lately may give back what it holds.
+ */
+static int check_standing(const struct nfs4_compound *c)
+{
+	const enum rpc_standing standing = c->req->standing;
+
+	if (standing == RPC_ADMITTED ||
+	    (c->op->flags & (NFS4_OP_FOR_FORMER | NFS4_OP_NEEDS_FH)) != 0)
+		return NFS4_OK;
+	if (standing == RPC_UNKNOWN)
+		return NFS4ERR_DELAY;
+	/* No other status that all of them may answer says no. */
+	return c->op->flags & NFS4_OP_SETS_FH ? NFS4_OK : NFS4ERR_SERVERFAULT;
+}
+
 static int check_op(struct nfs4_compound *c)
 {
 	const struct nfs4_op *op = c->op;
@@ -87,6 +104,8 @@ static int check_op(struct nfs4_compound *c)
 	status = check_position(c);
 	if (status == NFS4_OK && !op->run)
 		status = NFS4ERR_NOTSUPP;
+	if (status == NFS4_OK)
+		status = check_standing(c);
 	if (status != NFS4_OK)
 		return status;
 	status = decode_args(c);
@@ -241,12 +260,27 @@ static int check_compound(const struct nfs4_compound *c)
 	return NFS4_OK;
 }
 
+/* Is a COMPOUND that begins so denied as a stranger's is? */
+static bool is_denied(const struct rpc_request *req, const struct nfs4_compound_args *a)
+{
+	struct xdr_in in = req->in;
+	const struct nfs4_op *first;
+
+	if (req->standing != RPC_FORMER || a->nops == 0)
+		return false;
+	first = nfs4_op_find(xdr_get_u32(&in), a->minor);
+	return !first || !(first->flags & NFS4_OP_FOR_FORMER);
+}
+
 enum rpc_run nfs4_compound_run(struct rpc_request *req, void *args)
 {
 	const struct nfs4_compound_args *a = args;
-	struct nfs4_compound *c = new_compound(req, a);
+	struct nfs4_compound *c;
 	int status;
 
+	if (is_denied(req, a))
+		return RPC_RUN_AUTH_BADCRED;
+	c = new_compound(req, a);
 	if (!c)
 		return RPC_RUN_SYSTEM_ERR;
 	c->body_at = xdr_out_pos(c->out);

@@ -18,6 +18,9 @@ enum nfs4_op_flags {
 	NFS4_OP_SETS_FH = 8,
 	NFS4_OP_NEEDS_SAVED_FH = 16,
 	NFS4_OP_FAILS_WITH_BITMAP = 32, /* its result has a bitmap4 even on failure: SETATTR */
+	/* Gives state back, or is what such operations begin with: for hosts, too, that were admitted
+	 * until lately. What needs a current filehandle asks for the export anyway. */
+	NFS4_OP_FOR_FORMER = 64,
 };
 
 struct nfs4_op {

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/random.h>
 
 #include "lib/checked.h"
 #include "nfs4/client/clients.h"
@@ -28,7 +29,7 @@ static const struct rpc_proc procs[NFSPROC4_COUNT] = {
 		.decode = nfs4_compound_decode,
 		.args_size = sizeof(struct nfs4_compound_args),
 		.run = nfs4_compound_run,
-		.flags = RPC_RUN_DECODES | RPC_NONIDEMPOTENT,
+		.flags = RPC_RUN_DECODES | RPC_NONIDEMPOTENT | RPC_FOR_FORMER,
 		.cacheable = cacheable,
 	},
 };
@@ -50,6 +51,8 @@ int nfs4_server_new(const struct nfs4_config *cfg, struct nfs4_server **out)
 	if (!s)
 		return -ENOMEM;
 	s->cfg = *cfg;
+	if (getrandom(&s->boot, sizeof(s->boot), 0) < 0)
+		rc = -errno;
 	for (unsigned i = 0; i < rn_array_size(parts) && rc == 0; i++)
 		rc = parts[i](s);
 	if (rc < 0) {

@@ -106,6 +106,10 @@ static void finish(struct rpc_request *req, enum rpc_run how)
 		drc_abandon(drc, req);
 		refuse_auth(req, RPC_AUTH_TOOWEAK);
 		return;
+	case RPC_RUN_AUTH_BADCRED:
+		drc_abandon(drc, req);
+		refuse_auth(req, RPC_AUTH_BADCRED);
+		return;
 	case RPC_RUN_SYSTEM_ERR:
 		break;
 	}
@@ -161,10 +165,32 @@ static bool decode_args(struct rpc_request *req)
 	return (proc->flags & RPC_RUN_DECODES) || !xdr_in_chunk_left(&req->in);
 }
 
-static void run_proc(struct rpc_request *req, const struct rpc_program *program)
+/* RPC_RUN_DONE: the procedure is for the caller's host. */
+static enum rpc_run admit(const struct rpc_request *req)
 {
-	if (req->call.proc != 0 && program->admit != NULL) {
-		const enum rpc_run how = program->admit(req);
+	const unsigned flags = req->proc->flags;
+
+	switch (req->standing) {
+	case RPC_ADMITTED:
+		return RPC_RUN_DONE;
+	case RPC_UNKNOWN:
+		return flags & RPC_NO_EXPORT ? RPC_RUN_SYSTEM_ERR : RPC_RUN_DONE;
+	case RPC_FORMER:
+		return flags & (RPC_FOR_FORMER | RPC_FOR_ALL) ? RPC_RUN_DONE : RPC_RUN_AUTH_BADCRED;
+	case RPC_STRANGER:
+		break;
+	}
+	return flags & RPC_FOR_ALL ? RPC_RUN_DONE : RPC_RUN_AUTH_BADCRED;
+}
+
+static void run_proc(struct rpc_request *req)
+{
+	const struct rpc_server *server = req->server;
+
+	req->standing = RPC_ADMITTED;
+	if (req->call.proc != 0 && server->standing != NULL) {
+		req->standing = server->standing(server->standing_ctx, req->conn);
+		const enum rpc_run how = admit(req);
 
 		if (how != RPC_RUN_DONE) {
 			finish(req, how);
@@ -226,7 +252,7 @@ static void find_and_run(struct rpc_server *server, struct rpc_request *req)
 	}
 	req->proc = &version->procs[call->proc];
 	req->program_ctx = version->ctx ? version->ctx : program->ctx;
-	run_proc(req, program);
+	run_proc(req);
 }
 
 static void start(struct rpc_server *server, struct rpc_request *req)

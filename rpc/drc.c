@@ -7,7 +7,6 @@
  */
 #include "rpc/drc.h"
 
-#include <netinet/in.h>
 #include <pthread.h>
 #include <sodium.h>
 #include <stdlib.h>
@@ -16,6 +15,7 @@
 #include <time.h>
 
 #include "lib/checked.h"
+#include "rpc/address.h"
 #include "rpc/worker.h"
 
 #define DRC_SHARDS_MAX 16
@@ -25,8 +25,7 @@
 
 /* Compared as bytes: no padding. */
 struct drc_key {
-	uint8_t addr[16]; /* IPv4 as mapped */
-	uint32_t scope;
+	struct rpc_address addr;
 	uint32_t port; /* 0 where clients do not keep it */
 	uint32_t xid, prog, vers, proc;
 	uint64_t args_len;
@@ -145,27 +144,6 @@ void drc_free(struct drc *drc)
 	free(drc);
 }
 
-static void key_addr(struct drc_key *k, const struct sockaddr_storage *peer)
-{
-	if (peer->ss_family == AF_INET) {
-		const struct sockaddr_in *sin = (const struct sockaddr_in *)peer;
-
-		k->addr[10] = k->addr[11] = 0xff;
-		memcpy(&k->addr[12], &sin->sin_addr, 4);
-	} else if (peer->ss_family == AF_INET6) {
-		const struct sockaddr_in6 *sin6 = (const struct sockaddr_in6 *)peer;
-
-		memcpy(k->addr, &sin6->sin6_addr, 16);
-		k->scope = sin6->sin6_scope_id;
-	}
-}
-
-static uint32_t port_of(const struct sockaddr_storage *peer)
-{
-	return ntohs(peer->ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)peer)->sin6_port
-						 : ((const struct sockaddr_in *)peer)->sin_port);
-}
-
 /*
  * The sum of the arguments, the same however they lie in segments: data that came by an RDMA Read
  * chunk lacks its pad, which counts as if it were there. Poly1305 is not used to authenticate
@@ -196,9 +174,9 @@ static void sum_args(const struct drc *drc, const struct rpc_request *req, struc
 static void make_key(const struct drc *drc, const struct rpc_request *req, struct drc_key *k)
 {
 	memset(k, 0, sizeof(*k));
-	key_addr(k, &req->conn->peer);
+	rpc_address_of(&req->conn->peer, &k->addr);
 	if (req->conn->ops->keeps_port)
-		k->port = port_of(&req->conn->peer);
+		k->port = rpc_address_port(&req->conn->peer);
 	k->xid = req->call.xid;
 	k->prog = req->call.prog;
 	k->vers = req->call.vers;

@@ -20,6 +20,7 @@ enum rpc_run {
 	RPC_RUN_SYSTEM_ERR,
 	RPC_RUN_TOO_LONG, /* the reply does not fit what the client offered */
 	RPC_RUN_AUTH_TOOWEAK,
+	RPC_RUN_AUTH_BADCRED, /* not from this host, as a stranger is told */
 };
 
 enum rpc_proc_flags {
@@ -27,6 +28,14 @@ enum rpc_proc_flags {
 	/* decode leaves the rest of the arguments to run, which also sees to Read chunks that are
 	   no argument */
 	RPC_RUN_DECODES = 2,
+	/*
+	 * Whom a procedure is for, by the caller's standing. None of these: for hosts that some
+	 * export admits; while that is not known it runs, since it asks for its export itself and
+	 * says then when to come again.
+	 */
+	RPC_FOR_FORMER = 4, /* gives something back, or looks at req->standing by itself */
+	RPC_FOR_ALL = 8,    /* tells strangers that they are refused, by req->standing */
+	RPC_NO_EXPORT = 16, /* asks for no export: runs only for those known to be admitted */
 };
 
 struct rpc_counters {
@@ -62,9 +71,6 @@ struct rpc_program {
 	const struct rpc_version *versions; /* ascending */
 	unsigned nversions;
 	void *ctx; /* req->program_ctx */
-	/* Called before decode for every procedure but NULL (0); RPC_RUN_DONE lets it go on. May be
-	 * NULL. */
-	enum rpc_run (*admit)(struct rpc_request *req);
 };
 
 #define RPC_PROGRAMS_MAX 8
@@ -74,6 +80,14 @@ struct rpc_server {
 	unsigned nprograms;
 	struct drc *drc; /* may be NULL: no cache */
 	struct rn_payload_pool *pool;
+	/*
+	 * Standing of the host at the other end of a connection. Asked before every call but NULL's
+	 * (procedure 0, which is for all): those that it is not for are denied as the kernel's
+	 * server denies them, AUTH_ERROR with AUTH_BADCRED, before their arguments are looked at.
+	 * Does not wait. May be NULL: everybody is admitted.
+	 */
+	enum rpc_standing (*standing)(void *ctx, struct rpc_conn *conn);
+	void *standing_ctx;
 	/* Called when a request is answered, for counters; may be NULL. req->proc is NULL when the
 	 * call was refused before its procedure was found. */
 	void (*observe)(void *ctx, const struct rpc_request *req, uint64_t elapsed_ns, bool error);

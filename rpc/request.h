@@ -63,6 +63,15 @@ struct rpc_conn {
 	uint64_t id;	 /* unique in this run of the daemon */
 	_Atomic uint32_t refs;
 	_Atomic(struct rpc_worker *) last_worker; /* dispatch hint, daemon's */
+	_Atomic uint64_t standing;		  /* what was found last, and until when; as well */
+};
+
+/* What the exports say of the host that a call came from: see rpc_server.standing. */
+enum rpc_standing {
+	RPC_UNKNOWN,  /* not known yet: a name service is being asked */
+	RPC_STRANGER, /* no export is for it */
+	RPC_FORMER,   /* no export is for it any more, since less than a lease */
+	RPC_ADMITTED, /* some export is */
 };
 
 void rpc_conn_ref(struct rpc_conn *c);
@@ -93,7 +102,8 @@ struct rpc_request {
 	/* Decoded by rpc_dispatch. */
 	struct xdr_in in;
 	struct rpc_call call;
-	size_t args_at; /* where the arguments begin in the segments */
+	enum rpc_standing standing; /* of the client's host */
+	size_t args_at;		    /* where the arguments begin in the segments */
 	const struct rpc_proc *proc;
 	void *program_ctx;
 	void *args;	       /* in the arena */

@@ -160,7 +160,7 @@ static enum rpc_run run_how(struct rpc_request *req, void *args)
 
 	f->count++;
 	xdr_put_u32(&req->out, 1);
-	const enum rpc_run how = *(uint32_t *)args % 6;
+	const enum rpc_run how = *(uint32_t *)args % 7;
 	return how == RPC_RUN_PENDING ? RPC_RUN_DONE : how;
 }
 
@@ -209,6 +209,9 @@ static const struct rpc_proc procs[FAKE_PROCS] = {
 	[FAKE_LONG] = { "LONG", get_word, 4, run_long, 0, 0, NULL },
 	[FAKE_PENDING] = { "PENDING", get_word, 4, run_pending, RPC_NONIDEMPOTENT, 4, NULL },
 	[FAKE_HOW] = { "HOW", get_word, 4, run_how, RPC_NONIDEMPOTENT, 0, NULL },
+	[FAKE_GIVE] = { "GIVE", NULL, 0, run_count, RPC_FOR_FORMER, 0, NULL },
+	[FAKE_ASK] = { "ASK", NULL, 0, run_count, RPC_FOR_ALL, 0, NULL },
+	[FAKE_LIST] = { "LIST", NULL, 0, run_count, RPC_NO_EXPORT, 0, NULL },
 	[FAKE_STORE] = { "STORE", get_bulk, sizeof(struct xdr_bulk), run_store, 0, 0, NULL },
 };
 
@@ -217,9 +220,10 @@ static const struct rpc_version versions[] = {
 	{ 4, procs, FAKE_PROCS, NULL },
 };
 
-static enum rpc_run admit(struct rpc_request *req)
+static enum rpc_standing standing(void *ctx, struct rpc_conn *conn)
 {
-	return ((struct fake *)req->program_ctx)->admit;
+	(void)conn;
+	return ((struct fake *)ctx)->standing;
 }
 
 static void observe(void *ctx, const struct rpc_request *req, uint64_t elapsed_ns, bool error)
@@ -243,9 +247,11 @@ void fake_init(struct fake *f, size_t drc_entries)
 		.versions = versions,
 		.nversions = 2,
 		.ctx = f,
-		.admit = admit,
 	};
 	f->server.nprograms = 1;
+	f->standing = RPC_ADMITTED;
+	f->server.standing = standing;
+	f->server.standing_ctx = f;
 	f->server.pool = f->pool;
 	f->server.drc = drc_entries > 0 ? drc_new(drc_entries, drc_entries * 256) : NULL;
 	f->server.observe = observe;

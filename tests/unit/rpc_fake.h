@@ -21,6 +21,9 @@ enum fake_proc {
 	FAKE_PENDING, /* word: pending, until rpc_complete. Not idempotent */
 	FAKE_HOW,     /* word: run returns it, after a word of result. Not idempotent */
 	FAKE_REST,    /* bulk of at most 4 bytes, decoded by run: its length; cached unless 0 */
+	FAKE_GIVE,    /* as COUNT, for those that were admitted until lately; may be repeated */
+	FAKE_ASK,     /* as COUNT, for all */
+	FAKE_LIST,    /* as COUNT, for those known to be admitted */
 	FAKE_STORE,   /* bulk of at most 4096 bytes: its length */
 	FAKE_PROCS,
 };
@@ -39,7 +42,7 @@ struct fake {
 	struct rpc_worker worker;
 	unsigned count;		     /* how often COUNT ran */
 	struct rpc_request *pending; /* the last PENDING */
-	enum rpc_run admit;	     /* what admit answers */
+	enum rpc_standing standing;  /* of everybody */
 	unsigned observed, errors;
 };
 

@@ -65,7 +65,7 @@ Test(dispatch, null_answers)
 
 Test(dispatch, null_answers_whatever_the_credential_and_whoever_asks)
 {
-	f.admit = RPC_RUN_AUTH_TOOWEAK;
+	f.standing = RPC_STRANGER;
 	SEND(77, 0, 2, FAKE_PROG, 2, 0, 1, 4, 0, 0, 0);
 	REPLY(77, 1, 0, 0, 0, 0);
 }
@@ -209,13 +209,44 @@ Test(dispatch, a_read_chunk_of_arguments_that_run_decodes)
 	REPLY(77, 1, 0, 0, 0, 0, 3);
 }
 
-Test(dispatch, admit_refuses_before_anything_is_decoded)
+Test(dispatch, strangers_are_denied_before_anything_is_decoded)
 {
-	f.admit = RPC_RUN_AUTH_TOOWEAK;
+	f.standing = RPC_STRANGER;
 	start(FAKE_COUNT);
 	fake_dispatch(&f, &conn, &call);
-	REPLY(77, 1, 1, 1, 5);
+	REPLY(77, 1, 1, 1, 1);
 	cr_assert_eq(f.count, 0);
+}
+
+/* Which of the procedures are for hosts of which standing: answered, denied, or an error. */
+Test(dispatch, who_may_call_what)
+{
+	static const enum fake_proc procs[] = { FAKE_COUNT, FAKE_GIVE, FAKE_ASK, FAKE_LIST };
+	static const char *const may[] = {
+		[RPC_UNKNOWN] = "yyye",
+		[RPC_STRANGER] = "nnyn",
+		[RPC_FORMER] = "nyyn",
+		[RPC_ADMITTED] = "yyyy",
+	};
+
+	for (enum rpc_standing s = RPC_UNKNOWN; s <= RPC_ADMITTED; s++) {
+		for (unsigned i = 0; i < 4; i++) {
+			const unsigned before = f.count;
+			const char want = may[s][i];
+
+			f.standing = s;
+			start(procs[i]);
+			xdr_put_u32(&call, s * 4 + i);
+			fake_dispatch(&f, &conn, &call);
+			cr_assert_eq(f.count, before + (want == 'y'), "%d %u", s, i);
+			cr_assert_eq(fake_word(&conn, 2), want == 'n', "%d %u", s, i);
+			if (want == 'n')
+				cr_assert_eq(fake_word(&conn, 4), RPC_AUTH_BADCRED);
+			else
+				cr_assert_eq(fake_word(&conn, 5),
+					     want == 'y' ? RPC_SUCCESS : RPC_SYSTEM_ERR);
+		}
+	}
 }
 
 static void run_how(enum rpc_run how)

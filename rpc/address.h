@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A host's address without its port: the same for IPv4 and for the IPv6 address that it is mapped
+ * to.
+ */
+#ifndef RN_RPC_ADDRESS_H
+#define RN_RPC_ADDRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+/* Compared and hashed as bytes: no padding. */
+struct rpc_address {
+	uint8_t bytes[16]; /* IPv6, or IPv4 mapped */
+	uint32_t scope;	   /* of a link-local one */
+};
+
+#define RPC_ADDRESS_TEXT 64u
+
+void rpc_address_of(const struct sockaddr_storage *peer, struct rpc_address *out);
+bool rpc_address_equal(const struct rpc_address *a, const struct rpc_address *b);
+uint16_t rpc_address_port(const struct sockaddr_storage *peer);
+/* For logs: without the port. "?" for what is no address. */
+void rpc_address_text(const struct sockaddr_storage *peer, char out[RPC_ADDRESS_TEXT]);
+
+#endif

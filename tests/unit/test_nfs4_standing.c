@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What COMPOUND does for hosts by their standing with the exports (struct rpc_server). */
+#include "tests/unit/nfs3_suite.h"
+#include "tests/unit/nfs4_client_calls.h"
+
+NFS3_SUITE(nfs4_standing);
+
+static enum rpc_standing standing;
+
+static enum rpc_standing tell(void *ctx, struct rpc_conn *conn)
+{
+	(void)ctx;
+	(void)conn;
+	return standing;
+}
+
+static void stand(enum rpc_standing s)
+{
+	standing = s;
+	f->rpc.standing = tell;
+}
+
+/* The status of a COMPOUND of one operation without arguments, or with bad ones. */
+static uint32_t lone(uint32_t minor, uint32_t opnum)
+{
+	fix4_begin_bare(f, minor, "");
+	fix4_op(f, opnum);
+	return fix4_send(f);
+}
+
+static uint32_t exchange_id(void)
+{
+	const struct eid_args e = { .owner = "host", .verifier = "verf0001" };
+	struct eid_result er;
+
+	return call_exchange_id(f, NULL, &e, &er);
+}
+
+Test(nfs4_standing, while_it_is_not_known_a_client_is_told_to_come_again)
+{
+	NEED_FIXTURE();
+	stand(RPC_UNKNOWN);
+	cr_expect_eq(exchange_id(), NFS4ERR_DELAY);
+	cr_expect_eq(lone(0, OP_PUTROOTFH), NFS4ERR_DELAY);
+	cr_expect_eq(lone(0, OP_PUTPUBFH), NFS4ERR_DELAY);
+	fix4_begin(f, NULL);
+	fix4_putfh(f, &f->root);
+	cr_expect_eq(fix4_send(f), NFS4_OK, "the export is asked for, and known");
+	stand(RPC_ADMITTED);
+	cr_expect_eq(exchange_id(), NFS4_OK);
+	cr_expect_eq(lone(0, OP_PUTROOTFH), NFS4_OK);
+}
+
+Test(nfs4_standing, strangers_are_denied_everything)
+{
+	NEED_FIXTURE();
+	stand(RPC_STRANGER);
+	cr_expect_eq(lone(1, OP_EXCHANGE_ID), FIX4_NO_STATUS);
+	cr_expect_eq(lone(0, OP_PUTROOTFH), FIX4_NO_STATUS);
+	cr_expect_eq(lone(1, OP_SEQUENCE), FIX4_NO_STATUS);
+	cr_expect_eq(lone(9, OP_ILLEGAL), FIX4_NO_STATUS);
+	fix4_begin_bare(f, 1, "");
+	cr_expect_eq(fix4_send(f), FIX4_NO_STATUS, "not even an empty one");
+}
+
+/* One operation behind SEQUENCE. */
+static uint32_t in_session(struct fix4_session *s, uint32_t opnum, uint32_t word)
+{
+	fix4_begin(f, s);
+	fix4_op(f, opnum);
+	xdr_put_u32(&f->out, word);
+	xdr_put_u32(&f->out, 0);
+	return fix4_send(f);
+}
+
+Test(nfs4_standing, who_was_admitted_may_give_back_what_it_holds)
+{
+	struct fix4_session s;
+
+	NEED_FIXTURE();
+	cr_assert_eq(fix4_session_new(f, &s, 1, "host", true), NFS4_OK);
+	stand(RPC_FORMER);
+	cr_expect_eq(lone(1, OP_EXCHANGE_ID), FIX4_NO_STATUS);
+	cr_expect_eq(lone(1, OP_CREATE_SESSION), FIX4_NO_STATUS);
+	cr_expect_eq(lone(0, OP_SETCLIENTID), FIX4_NO_STATUS);
+	cr_expect_eq(lone(0, OP_PUTROOTFH), FIX4_NO_STATUS);
+	cr_expect_eq(call_sequence(f, &s), NFS4_OK);
+	cr_expect_eq(in_session(&s, OP_TEST_STATEID, 0), NFS4_OK);
+	cr_expect_eq(in_session(&s, OP_BACKCHANNEL_CTL, 0), NFS4ERR_SERVERFAULT);
+	/* The export says no to whatever needs it. */
+	f->deny = true;
+	fix4_begin(f, &s);
+	fix4_putfh(f, &f->root);
+	cr_expect_eq(fix4_send(f), NFS4ERR_STALE);
+}
