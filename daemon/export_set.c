@@ -10,6 +10,7 @@
 
 #include "conf/exports_match.h"
 #include "daemon/log_sink.h"
+#include "vfs/mount_table.h"
 #include "vfs/vfs.h"
 
 #define STRIPES 16u /* processors that share a lock: those of one remainder */
@@ -145,6 +146,14 @@ static struct vfs_export *reuse(const struct export_set *old, const struct exp_e
 	return o->exp;
 }
 
+static unsigned open_flags(const struct exp_export *e, bool crossmnt)
+{
+	const struct exp_opts *opts = &e->clients[0].opts; /* fsid= is the same for all of them */
+
+	return (crossmnt ? VFS_EXPORT_CROSSMNT : 0) |
+	       (opts->has_fsid || opts->has_uuid ? VFS_EXPORT_FSID : 0);
+}
+
 static int open_one(struct exports *ex, const struct export_set *old, const struct exp_export *e,
 		    struct open_export *o)
 {
@@ -158,8 +167,14 @@ static int open_one(struct exports *ex, const struct export_set *old, const stru
 	o->exp = reuse(old, e, o);
 	if (o->exp)
 		return 0;
-	int err = vfs_export_open(ex->cfg.vfs, e->path, e->id, ex->cfg.io_mode, o->crossmnt,
-				  &o->exp, &why);
+	int err = vfs_export_open(ex->cfg.vfs, e->path, e->id, ex->cfg.io_mode,
+				  open_flags(e, o->crossmnt), &o->exp, &why);
+	if (!err && !vfs_export_fs_known(o->exp))
+		rn_notice(ex->cfg.log,
+			  "export %s: its file system has no UUID, so clients must mount it again "
+			  "when "
+			  "its device number changes; fsid=NUMBER would stand for it",
+			  e->path);
 	if (err)
 		rn_err(ex->cfg.log, "export %s: %s", e->path, why ? why : strerror(-err));
 	return err;
@@ -322,6 +337,17 @@ static void forget_gone(struct exports *ex, const struct export_set *old,
 	}
 }
 
+/* Submounts that are not where they were. */
+static void check_submounts(const struct exports *ex)
+{
+	struct vfs_mount_table t;
+
+	if (vfs_mount_table_load(&t) != 0)
+		return;
+	vfs_mounts_changed(ex->cfg.vfs, &t);
+	vfs_mount_table_free(&t);
+}
+
 int exports_reload(struct exports *ex,
 		   void (*changed)(void *ctx, const struct vfs_exports_lost *lost), void *ctx)
 {
@@ -340,6 +366,7 @@ int exports_reload(struct exports *ex,
 			lost.n = find_lost(&loss, ids);
 			changed(ctx, &lost);
 			forget_gone(ex, old->set, now);
+			check_submounts(ex);
 		}
 		set_put(now);
 	}

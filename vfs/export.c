@@ -65,6 +65,7 @@ static void export_free(struct vfs_export *exp)
 		vfs_mount_put(mnt);
 	}
 	pthread_mutex_destroy(&exp->mounts_lock);
+	free(exp->sub_ids);
 	free(exp->path);
 	free(exp->real_path);
 	free(exp);
@@ -96,6 +97,11 @@ const char *vfs_export_real_path(const struct vfs_export *exp)
 	return exp->real_path;
 }
 
+bool vfs_export_fs_known(const struct vfs_export *exp)
+{
+	return exp->root_mnt->fs_known;
+}
+
 static int check_type(struct vfs_export *exp, int fd, const char **why)
 {
 	struct stat st;
@@ -113,7 +119,6 @@ static int check_type(struct vfs_export *exp, int fd, const char **why)
 /* The root's mount, a private clone of it where the kernel allows, and the root's handle. */
 static int open_root(struct vfs_export *exp, int fd, const char **why)
 {
-	const uint8_t *key = exp->vfs->cfg.handle_mac ? exp->vfs->cfg.secret : NULL;
 	struct vfs_handle root;
 	int rc;
 
@@ -123,7 +128,8 @@ static int open_root(struct vfs_export *exp, int fd, const char **why)
 		exp->detached = exp->root_mnt->tree_fd >= 0;
 		root.export_id = exp->id;
 		root.submount_id = 0;
-		rc = vfs_handle_encode(&root, key, &exp->root_fh);
+		rc = vfs_handle_encode(&root, vfs_mount_mac(exp->vfs, exp->root_mnt),
+				       &exp->root_fh);
 		exp->root_mnt->root_fh = exp->root_fh;
 		exp->root_mnt->covered_ino = vfs_covered_inode(exp->real_path);
 	}
@@ -133,7 +139,7 @@ static int open_root(struct vfs_export *exp, int fd, const char **why)
 }
 
 int vfs_export_open(struct vfs *vfs, const char *path, uint32_t id, enum vfs_io_mode mode,
-		    bool crossmnt, struct vfs_export **out, const char **why)
+		    unsigned flags, struct vfs_export **out, const char **why)
 {
 	struct vfs_export *exp;
 	int fd, rc;
@@ -153,7 +159,8 @@ int vfs_export_open(struct vfs *vfs, const char *path, uint32_t id, enum vfs_io_
 	}
 	exp->id = id;
 	exp->mode = mode;
-	exp->crossmnt = crossmnt;
+	exp->crossmnt = flags & VFS_EXPORT_CROSSMNT;
+	exp->vouched = flags & VFS_EXPORT_FSID;
 	rc = check_type(exp, fd, why);
 	if (rc == 0)
 		rc = open_root(exp, fd, why);

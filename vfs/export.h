@@ -37,6 +37,13 @@ struct vfs_access {
 	uint32_t anonuid, anongid;
 };
 
+enum vfs_export_flags {
+	VFS_EXPORT_CROSSMNT = 1, /* mounts below it are shown to some client */
+	/* The id was given by fsid=, which stands for the identity of the file system: handles go
+	 * on when another one with the same root has its place. */
+	VFS_EXPORT_FSID = 2,
+};
+
 /*
  * Opens path (a directory, or a file: exports(5) allows both) as export id. The mount is cloned
  * without what is mounted below it where the kernel allows (open_tree), so lookups cannot leave it.
@@ -44,13 +51,17 @@ struct vfs_access {
  * say). The caller gets one reference.
  */
 int vfs_export_open(struct vfs *vfs, const char *path, uint32_t id, enum vfs_io_mode mode,
-		    bool crossmnt, struct vfs_export **out, const char **why);
+		    unsigned flags, struct vfs_export **out, const char **why);
 void vfs_export_ref(struct vfs_export *exp);
 void vfs_export_put(struct vfs_export *exp);
 uint32_t vfs_export_id(const struct vfs_export *exp);
 const char *vfs_export_path(const struct vfs_export *exp);
 /* The path without symbolic links, as it was when the export was opened. */
 const char *vfs_export_real_path(const struct vfs_export *exp);
+
+/* false: nothing but its device number tells its file system from another, so that handles may end
+ * with the next mount of it. */
+bool vfs_export_fs_known(const struct vfs_export *exp);
 
 /* The daemon's answer to "whose handle is this, and may this client?". All functions are
  * thread-safe; none waits for a name service. */

@@ -20,11 +20,14 @@ struct vfs_mount {
 	uint64_t mnt_id; /* the kernel's, of this boot */
 	int tree_fd;	 /* keeps a private clone alive; -1: the mount as everybody sees it */
 	int fd;		 /* its root, readable: what open_by_handle_at wants */
-	uint64_t fsid;	 /* the same after a restart */
-	struct vfs_changes *changes; /* NULL: ctimes are fine enough (vfs/change.h) */
+	uint64_t fsid;	 /* the same after a restart, and that of no other file system */
+	bool fs_known;	 /* the file system has an identity of its own, or fsid= vouches for it */
+	uint8_t key[VFS_HANDLE_KEY_LEN]; /* vfs/mount_key.h */
+	struct vfs_changes *changes;	 /* NULL: ctimes are fine enough (vfs/change.h) */
 	struct vfs_fh root_fh;
 	uint64_t covered_ino; /* of what the root covers, in the file system above; 0: unknown */
 	_Atomic int64_t found_at; /* vfs_now() of the last search that gave it */
+	char *path;		  /* where a submount is mounted; NULL for mount 0 */
 	TAILQ_ENTRY(vfs_mount) link;
 };
 TAILQ_HEAD(vfs_mount_list, vfs_mount);
@@ -35,6 +38,7 @@ struct vfs_export {
 	uint32_t id;
 	enum vfs_io_mode mode;
 	bool crossmnt;
+	bool vouched;	    /* fsid= stands for the file system's identity */
 	bool detached;	    /* mount 0 is a private clone: lookups cannot leave it */
 	uint32_t root_type; /* S_IFDIR or S_IFREG */
 	struct vfs_fh root_fh;
@@ -44,7 +48,10 @@ struct vfs_export {
 	char *real_path;	    /* without symbolic links: what mountinfo shows */
 	pthread_mutex_t mounts_lock;
 	struct vfs_mount_list mounts; /* mount 0 and the others that are known */
-	LIST_ENTRY(vfs_export) link;  /* of vfs.exports */
+	uint32_t *sub_ids;	      /* of all that are mounted below: rising; NULL: unknown */
+	size_t sub_nids;
+	uint64_t sub_generation;     /* vfs.table_generation when they were listed */
+	LIST_ENTRY(vfs_export) link; /* of vfs.exports */
 };
 
 /* Opens a mount whose root is what fd (O_PATH) shows. probe gets the kernel handle of the root. */
@@ -53,6 +60,8 @@ int vfs_mount_new(struct vfs_export *exp, int fd, uint32_t id, struct vfs_mount 
 /* The number of the inode that the last name of path has without what is mounted there; 0: it
  * cannot be found. The thread must be root. */
 uint64_t vfs_covered_inode(const char *path);
+/* The key of the MACs of handles of that mount; NULL: they have none. */
+vfs_handle_key vfs_mount_mac(const struct vfs *vfs, const struct vfs_mount *mnt);
 void vfs_mount_ref(struct vfs_mount *mnt);
 void vfs_mount_put(struct vfs_mount *mnt);
 

@@ -14,9 +14,9 @@
 #include "vfs/node_cache.h"
 #include "vfs/node_open.h"
 
-static int decode(struct vfs *vfs, const struct vfs_fh *fh, struct vfs_handle *out)
+static int parse(struct vfs *vfs, const struct vfs_fh *fh, struct vfs_handle *out)
 {
-	int rc = vfs_handle_decode(fh, vfs_handle_key_of(vfs), out);
+	int rc = vfs_handle_parse(fh, vfs->cfg.handle_mac, out);
 
 	if (rc != 0)
 		atomic_fetch_add_explicit(&vfs->bad_handles, 1, memory_order_relaxed);
@@ -26,7 +26,7 @@ static int decode(struct vfs *vfs, const struct vfs_fh *fh, struct vfs_handle *o
 int vfs_fh_export_id(struct vfs *vfs, const struct vfs_fh *fh, uint32_t *id)
 {
 	struct vfs_handle h;
-	int rc = decode(vfs, fh, &h);
+	int rc = parse(vfs, fh, &h);
 
 	if (rc == 0)
 		*id = h.export_id;
@@ -41,7 +41,7 @@ static int check_canonical(struct vfs_ctx *ctx, int fd, const struct vfs_handle 
 	uint64_t mnt_id;
 	int rc;
 
-	if (vfs_handle_key_of(ctx->vfs))
+	if (ctx->vfs->cfg.handle_mac)
 		return 0;
 	rc = vfs_handle_of(fd, "", &h, &mnt_id);
 	if (rc != 0)
@@ -122,13 +122,15 @@ int vfs_fh_open(struct vfs_ctx *ctx, const struct vfs_fh *fh, struct vfs_node **
 {
 	struct vfs_mount *mnt;
 	struct vfs_handle h;
-	int rc = decode(ctx->vfs, fh, &h);
+	int rc = parse(ctx->vfs, fh, &h);
 
 	if (rc != 0)
 		return rc;
 	rc = h.export_id == ctx->exp->id ? find_mount(ctx, h.submount_id, &mnt) : -ESTALE;
 	if (rc == 0) {
-		rc = open_in_mount(ctx, mnt, fh, &h, out);
+		rc = vfs_handle_check(fh, vfs_mount_mac(ctx->vfs, mnt));
+		if (rc == 0)
+			rc = open_in_mount(ctx, mnt, fh, &h, out);
 		vfs_mount_put(mnt);
 	}
 	if (rc == -ESTALE)

@@ -56,28 +56,30 @@ int vfs_handle_encode(const struct vfs_handle *h, vfs_handle_key key, struct vfs
 	return 0;
 }
 
-static bool mac_right(const struct vfs_fh *fh, vfs_handle_key key)
+int vfs_handle_check(const struct vfs_fh *fh, vfs_handle_key key)
 {
 	uint8_t mac[MAC];
 
+	if (!key)
+		return 0;
+	if (fh->len <= HEAD + MAC || fh->len > VFS_FH_MAX)
+		return -ESTALE;
 	crypto_shorthash(mac, fh->data, fh->len - MAC, key);
-	return sodium_memcmp(mac, fh->data + fh->len - MAC, MAC) == 0;
+	return sodium_memcmp(mac, fh->data + fh->len - MAC, MAC) == 0 ? 0 : -ESTALE;
 }
 
-int vfs_handle_decode(const struct vfs_fh *fh, vfs_handle_key key, struct vfs_handle *out)
+int vfs_handle_parse(const struct vfs_fh *fh, bool has_mac, struct vfs_handle *out)
 {
-	uint32_t mac = key ? MAC : 0;
+	uint32_t mac = has_mac ? MAC : 0;
 	uint32_t type;
 
 	if (fh->len <= HEAD + mac || fh->len > VFS_FH_MAX ||
-	    fh->data[0] != (key ? VERSION_MAC : VERSION))
+	    fh->data[0] != (has_mac ? VERSION_MAC : VERSION))
 		return -EBADF;
 	out->len = fh->len - HEAD - mac;
 	type = get32(fh->data + 12);
 	if (fh->data[1] != out->len || fh->data[2] != 0 || fh->data[3] != 0 || type < 1 ||
 	    type > TYPE_MAX)
-		return -EBADF;
-	if (key && !mac_right(fh, key))
 		return -EBADF;
 	out->export_id = get32(fh->data + 4);
 	out->submount_id = get32(fh->data + 8);

@@ -12,6 +12,10 @@
  *
  * No device number is in it: those change from boot to boot. Every field is checked whether or not
  * there is a MAC, and one file of an export has one handle only.
+ *
+ * The MAC's key is that of the mount that the file lies on (vfs/mount_key.h): made of the secret
+ * and of what the mount's root is. So a handle ends when its export becomes another directory, or
+ * another file system takes its place, and nothing of that is in its bytes.
  */
 #ifndef RN_VFS_HANDLE_H
 #define RN_VFS_HANDLE_H
@@ -28,13 +32,18 @@ struct vfs_handle {
 	uint8_t bytes[VFS_KERNEL_FH_MAX];
 };
 
+#define VFS_HANDLE_KEY_LEN 16u
 /* The key of the MAC; NULL: handles carry none. */
 typedef const uint8_t *vfs_handle_key;
 
 /* 0, or -EOPNOTSUPP: the kernel's handle is too long or of a type out of range. */
 int vfs_handle_encode(const struct vfs_handle *h, vfs_handle_key key, struct vfs_fh *out);
-/* 0 or -EBADF. */
-int vfs_handle_decode(const struct vfs_fh *fh, vfs_handle_key key, struct vfs_handle *out);
+/* 0, or -EBADF: it has not the form of our handles. Nothing in it can be trusted before its MAC is
+ * checked, which needs the key of the mount that it names. */
+int vfs_handle_parse(const struct vfs_fh *fh, bool has_mac, struct vfs_handle *out);
+/* 0, or -ESTALE: the MAC is another. Nobody can tell what was made up from what was given before
+ * the mount's root became another, so the answer is the one that is true of the latter. */
+int vfs_handle_check(const struct vfs_fh *fh, vfs_handle_key key);
 
 /* Where the type and the kernel's handle lie in a handle that was decoded or encoded: what is the
  * same for one file in all exports. */

@@ -4,11 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "vfs/change.h"
 #include "vfs/export_private.h"
 #include "vfs/file_private.h"
 #include "vfs/instance.h"
+#include "vfs/mount_table.h"
 #include "vfs/node_cache.h"
 
 int64_t vfs_now(void)
@@ -77,6 +79,8 @@ int vfs_new(const struct vfs_config *cfg, struct vfs **out)
 		TAILQ_INIT(&vfs->shard[i].lru);
 	}
 	pthread_mutex_init(&vfs->exports_lock, NULL);
+	pthread_mutex_init(&vfs->table_lock, NULL);
+	vfs->table_watch = vfs_mount_table_watch();
 	*out = vfs;
 	return 0;
 }
@@ -89,6 +93,9 @@ void vfs_free(struct vfs *vfs)
 	for (unsigned i = 0; i < VFS_SHARDS; i++)
 		pthread_mutex_destroy(&vfs->shard[i].lock);
 	pthread_mutex_destroy(&vfs->exports_lock);
+	pthread_mutex_destroy(&vfs->table_lock);
+	if (vfs->table_watch >= 0)
+		close(vfs->table_watch);
 	vfs_files_free(vfs->files);
 	vfs_changes_free(vfs->changes);
 	sodium_memzero(vfs->create_key, sizeof(vfs->create_key));

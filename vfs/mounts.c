@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The mounts of an export. Mount 0 is opened with the export; with crossmnt the others are found by
- * reading /proc/self/mountinfo when a lookup steps onto an unknown mount or a handle names one. A
+ * The mounts of an export. Mount 0 is opened with the export; with crossmnt the others are found in
+ * the mount table when a lookup steps onto an unknown mount or a handle names one. A
  * submount's id in handles is a hash of its path below the export: it survives a reboot, unlike the
  * kernel's.
  */
@@ -19,6 +19,8 @@
 #include "vfs/change.h"
 #include "vfs/export_private.h"
 #include "vfs/instance.h"
+#include "vfs/mount_key.h"
+#include "vfs/mount_table.h"
 #include "vfs/node.h"
 #include "vfs/node_cache.h"
 
@@ -39,11 +41,16 @@ static uint32_t submount_id(const char *rel)
 	return id ? id : 1;
 }
 
-static uint64_t fsid_of(uint32_t export_id, uint32_t mount_id)
+static uint64_t fsid_of(uint32_t export_id, uint32_t mount_id, const struct vfs_fs_id *fs)
 {
-	uint32_t ids[2] = { export_id, mount_id };
+	struct {
+		uint32_t ids[2];
+		struct vfs_fs_id fs;
+	} all = { .ids = { export_id, mount_id }, .fs = *fs };
 
-	return stable_hash(ids, sizeof(ids));
+	_Static_assert(sizeof(all) == sizeof(all.ids) + 2 + VFS_FS_ID_MAX, "no gaps are hashed");
+
+	return stable_hash(&all, sizeof(all));
 }
 
 void vfs_mount_ref(struct vfs_mount *mnt)
@@ -59,6 +66,7 @@ void vfs_mount_put(struct vfs_mount *mnt)
 		close(mnt->fd);
 	if (mnt->tree_fd >= 0)
 		close(mnt->tree_fd);
+	free(mnt->path);
 	free(mnt);
 }
 
@@ -81,6 +89,30 @@ static int try_handle(int fd, struct vfs_handle *h, uint64_t *mnt_id)
 	return 0;
 }
 
+vfs_handle_key vfs_mount_mac(const struct vfs *vfs, const struct vfs_mount *mnt)
+{
+	return vfs->cfg.handle_mac ? mnt->key : NULL;
+}
+
+/* Who the mount is: what its handles and its fsid are made of. */
+static int identify_mount(const struct vfs_export *exp, struct vfs_mount *mnt,
+			  const struct vfs_handle *root)
+{
+	struct vfs_fs_id fs = { .kind = VFS_FS_ID_GIVEN };
+	bool is_sub = mnt->id != 0;
+	int rc = 0;
+
+	if (is_sub || !exp->vouched)
+		rc = vfs_fs_id_of(mnt->fd, &fs);
+	if (rc != 0)
+		return rc;
+	mnt->fs_known = fs.kind != VFS_FS_ID_DEVICE;
+	mnt->fsid = fsid_of(exp->id, mnt->id, &fs);
+	vfs_mount_key(is_sub ? exp->root_mnt->key : exp->vfs->cfg.secret,
+		      is_sub ? mnt->id : exp->id, &fs, root, mnt->key);
+	return 0;
+}
+
 int vfs_mount_new(struct vfs_export *exp, int fd, uint32_t id, struct vfs_mount **out,
 		  struct vfs_handle *probe)
 {
@@ -91,12 +123,13 @@ int vfs_mount_new(struct vfs_export *exp, int fd, uint32_t id, struct vfs_mount 
 		return -ENOMEM;
 	atomic_init(&mnt->refs, 1);
 	mnt->id = id;
-	mnt->fsid = fsid_of(exp->id, id);
 	mnt->tree_fd = exp->crossmnt ? -1 : clone_tree(fd);
 	/* A file can be exported, and have a lease. */
 	mnt->fd = open(vfs_proc_path(mnt->tree_fd >= 0 ? mnt->tree_fd : fd).s,
 		       O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	rc = mnt->fd < 0 ? -errno : try_handle(mnt->fd, probe, &mnt->mnt_id);
+	if (rc == 0)
+		rc = identify_mount(exp, mnt, probe);
 	if (rc == 0 && vfs_change_is_coarse(mnt->fd))
 		mnt->changes = exp->vfs->changes;
 	if (rc != 0) {
@@ -105,21 +138,6 @@ int vfs_mount_new(struct vfs_export *exp, int fd, uint32_t id, struct vfs_mount 
 	}
 	*out = mnt;
 	return 0;
-}
-
-/* mountinfo shows space, tab, newline and backslash as \ooo. */
-static void unescape(char *s)
-{
-	char *to = s;
-
-	for (; *s; s++, to++) {
-		*to = *s;
-		if (s[0] == '\\' && s[1] >= '0' && s[1] <= '3' && s[2] && s[3]) {
-			*to = (char)((s[1] - '0') << 6 | (s[2] - '0') << 3 | (s[3] - '0'));
-			s += 3;
-		}
-	}
-	*to = '\0';
 }
 
 /* The part of path below dir without its leading slash, or NULL if it is not below. */
@@ -179,11 +197,9 @@ uint64_t vfs_mounted_on(const struct vfs_node *n, uint64_t fileid)
 
 static int root_handle(struct vfs_export *exp, struct vfs_mount *mnt, struct vfs_handle *root)
 {
-	const uint8_t *key = exp->vfs->cfg.handle_mac ? exp->vfs->cfg.secret : NULL;
-
 	root->export_id = exp->id;
 	root->submount_id = mnt->id;
-	return vfs_handle_encode(root, key, &mnt->root_fh);
+	return vfs_handle_encode(root, vfs_mount_mac(exp->vfs, mnt), &mnt->root_fh);
 }
 
 /* What is mounted at path now: mountinfo also lists what is hidden below another mount. */
@@ -203,7 +219,8 @@ static int open_submount(struct vfs_export *exp, const char *path, uint32_t id,
 	if (rc != 0)
 		return rc;
 	(*out)->covered_ino = vfs_covered_inode(path);
-	rc = root_handle(exp, *out, &probe);
+	(*out)->path = strdup(path);
+	rc = (*out)->path ? root_handle(exp, *out, &probe) : -ENOMEM;
 	if (rc != 0)
 		vfs_mount_put(*out);
 	return rc;
@@ -237,48 +254,96 @@ static void replace_mount(struct vfs_export *exp, struct vfs_mount *mnt)
 	TAILQ_INSERT_TAIL(&exp->mounts, mnt, link);
 }
 
-/* One line of mountinfo: "id parent dev root mountpoint ...". */
-static struct vfs_mount *try_line(struct vfs_export *exp, const char *line, const struct wanted *w)
+/* What a line of the mount table shows, if it is the one that is wanted. */
+static struct vfs_mount *try_entry(struct vfs_export *exp, const struct vfs_mount_entry *e,
+				   const struct wanted *w)
 {
+	const char *rel = below(e->path, exp->real_path);
+	uint32_t id = rel ? submount_id(rel) : 0;
 	struct vfs_mount *mnt = NULL;
-	unsigned long long mnt_id;
-	const char *rel;
-	char *path;
-	uint32_t id;
 
-	if (sscanf(line, "%llu %*s %*s %*s %ms", &mnt_id, &path) != 2)
+	if (!rel || (w->by_id ? id != w->id : e->id != w->mnt_id) ||
+	    open_submount(exp, e->path, id, &mnt) != 0)
 		return NULL;
-	unescape(path);
-	rel = below(path, exp->real_path);
-	id = rel ? submount_id(rel) : 0;
-	if (!rel || (w->by_id ? id != w->id : mnt_id != w->mnt_id) ||
-	    open_submount(exp, path, id, &mnt) != 0)
-		mnt = NULL;
-	free(path);
-	if (mnt && !is_wanted(mnt, w)) {
-		vfs_mount_put(mnt);
-		mnt = NULL;
-	}
-	return mnt;
+	if (is_wanted(mnt, w))
+		return mnt;
+	vfs_mount_put(mnt);
+	return NULL;
 }
 
 /* Under mounts_lock. */
-static struct vfs_mount *search_mountinfo(struct vfs_export *exp, const struct wanted *w)
+static struct vfs_mount *search_table(struct vfs_export *exp, const struct wanted *w)
 {
 	struct vfs_mount *mnt = NULL;
-	FILE *f = fopen("/proc/self/mountinfo", "re");
-	char *line = NULL;
-	size_t size = 0;
+	struct vfs_mount_table t;
 
-	if (!f)
+	if (vfs_mount_table_load(&t) != 0)
 		return NULL;
-	while (!mnt && getline(&line, &size, f) > 0)
-		mnt = try_line(exp, line, w);
-	free(line);
-	fclose(f);
+	for (size_t i = 0; i < t.n && !mnt; i++)
+		mnt = try_entry(exp, &t.entry[i], w);
+	vfs_mount_table_free(&t);
 	if (mnt)
 		replace_mount(exp, mnt);
 	return mnt;
+}
+
+static uint64_t table_generation(struct vfs *vfs)
+{
+	uint64_t gen;
+
+	pthread_mutex_lock(&vfs->table_lock);
+	if (vfs->table_watch < 0 || vfs_mount_table_changed(vfs->table_watch))
+		vfs->table_generation++;
+	gen = vfs->table_generation;
+	pthread_mutex_unlock(&vfs->table_lock);
+	return gen;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Under mounts_lock: the ids that submounts of the export have now. */
+static int list_ids(struct vfs_export *exp)
+{
+	struct vfs_mount_table t;
+	uint32_t *ids;
+	int rc = vfs_mount_table_load(&t);
+
+	if (rc != 0)
+		return rc;
+	ids = calloc(t.n + 1, sizeof(*ids));
+	if (ids) {
+		free(exp->sub_ids);
+		exp->sub_ids = ids;
+		exp->sub_nids = 0;
+		for (size_t i = 0; i < t.n; i++) {
+			const char *rel = below(t.entry[i].path, exp->real_path);
+
+			if (rel)
+				ids[exp->sub_nids++] = submount_id(rel);
+		}
+		qsort(ids, exp->sub_nids, sizeof(*ids), compare_ids);
+	}
+	vfs_mount_table_free(&t);
+	return ids ? 0 : -ENOMEM;
+}
+
+/* Under mounts_lock. Ids in handles may be made up: those that no mount has cost a search, but no
+ * reading of the table for each of them. */
+static bool may_exist(struct vfs_export *exp, uint32_t id)
+{
+	uint64_t gen = table_generation(exp->vfs);
+
+	if (!exp->sub_ids || exp->sub_generation != gen) {
+		if (list_ids(exp) != 0)
+			return true;
+		exp->sub_generation = gen;
+	}
+	return bsearch(&id, exp->sub_ids, exp->sub_nids, sizeof(id), compare_ids);
 }
 
 static int find_mount(struct vfs_export *exp, const struct wanted *w, struct vfs_mount **out)
@@ -299,8 +364,8 @@ static int find_mount(struct vfs_export *exp, const struct wanted *w, struct vfs
 		if (is_wanted(mnt, w))
 			break;
 	}
-	if (!mnt)
-		mnt = search_mountinfo(exp, w);
+	if (!mnt && (!w->by_id || may_exist(exp, w->id)))
+		mnt = search_table(exp, w);
 	if (mnt) {
 		vfs_mount_ref(mnt);
 		atomic_store(&mnt->found_at, vfs_now());
@@ -334,4 +399,41 @@ void vfs_mounts_close_idle(struct vfs_export *exp, int64_t before)
 		vfs_mount_put(mnt);
 	}
 	pthread_mutex_unlock(&exp->mounts_lock);
+}
+
+/* Under mounts_lock: those that are not where they were go to the list. */
+static void take_gone(struct vfs_export *exp, const struct vfs_mount_table *t,
+		      struct vfs_mount_list *gone)
+{
+	struct vfs_mount *mnt, *next;
+
+	for (mnt = TAILQ_FIRST(&exp->mounts); mnt; mnt = next) {
+		next = TAILQ_NEXT(mnt, link);
+		if (mnt == exp->root_mnt || vfs_mount_table_shows(t, mnt->mnt_id, mnt->path))
+			continue;
+		TAILQ_REMOVE(&exp->mounts, mnt, link);
+		TAILQ_INSERT_TAIL(gone, mnt, link);
+	}
+}
+
+void vfs_mounts_changed(struct vfs *vfs, const struct vfs_mount_table *t)
+{
+	struct vfs_mount_list gone = TAILQ_HEAD_INITIALIZER(gone);
+	struct vfs_export *exp;
+	struct vfs_mount *mnt;
+
+	pthread_mutex_lock(&vfs->exports_lock);
+	LIST_FOREACH(exp, &vfs->exports, link)
+	{
+		pthread_mutex_lock(&exp->mounts_lock);
+		take_gone(exp, t, &gone);
+		pthread_mutex_unlock(&exp->mounts_lock);
+	}
+	pthread_mutex_unlock(&vfs->exports_lock);
+	/* Without the locks: a node may have the last reference of its export. */
+	while ((mnt = TAILQ_FIRST(&gone)) != NULL) {
+		TAILQ_REMOVE(&gone, mnt, link);
+		vfs_cache_drop_mount(vfs, mnt);
+		vfs_mount_put(mnt);
+	}
 }

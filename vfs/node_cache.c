@@ -260,22 +260,45 @@ void vfs_cache_close_idle(struct vfs *vfs, int64_t before)
 	}
 }
 
+struct drop {
+	uint32_t export_id;
+	const struct vfs_mount *mnt; /* NULL: all of the export */
+};
+
+static bool is_dropped(const struct vfs_node *n, const struct drop *d)
+{
+	return d->mnt ? n->mnt == d->mnt : n->exp->id == d->export_id;
+}
+
+static void drop_from_shard(struct vfs_shard *s, const struct drop *d)
+{
+	struct vfs_node_lru dead = TAILQ_HEAD_INITIALIZER(dead);
+	struct vfs_node *n, *next;
+
+	pthread_mutex_lock(&s->lock);
+	for (unsigned b = 0; b < VFS_BUCKETS; b++) {
+		for (n = LIST_FIRST(&s->bucket[b]); n; n = next) {
+			next = LIST_NEXT(n, bucket_link);
+			if (is_dropped(n, d) && unhash_locked(s, n))
+				TAILQ_INSERT_TAIL(&dead, n, lru_link);
+		}
+	}
+	pthread_mutex_unlock(&s->lock);
+	free_all(&dead);
+}
+
 void vfs_cache_drop_export(struct vfs *vfs, uint32_t export_id)
 {
-	for (unsigned i = 0; i < VFS_SHARDS; i++) {
-		struct vfs_shard *s = &vfs->shard[i];
-		struct vfs_node_lru dead = TAILQ_HEAD_INITIALIZER(dead);
-		struct vfs_node *n, *next;
+	const struct drop d = { .export_id = export_id };
 
-		pthread_mutex_lock(&s->lock);
-		for (unsigned b = 0; b < VFS_BUCKETS; b++) {
-			for (n = LIST_FIRST(&s->bucket[b]); n; n = next) {
-				next = LIST_NEXT(n, bucket_link);
-				if (n->exp->id == export_id && unhash_locked(s, n))
-					TAILQ_INSERT_TAIL(&dead, n, lru_link);
-			}
-		}
-		pthread_mutex_unlock(&s->lock);
-		free_all(&dead);
-	}
+	for (unsigned i = 0; i < VFS_SHARDS; i++)
+		drop_from_shard(&vfs->shard[i], &d);
+}
+
+void vfs_cache_drop_mount(struct vfs *vfs, const struct vfs_mount *mnt)
+{
+	const struct drop d = { .mnt = mnt };
+
+	for (unsigned i = 0; i < VFS_SHARDS; i++)
+		drop_from_shard(&vfs->shard[i], &d);
 }

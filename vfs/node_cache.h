@@ -35,6 +35,9 @@ uint64_t vfs_cache_idle(struct vfs *vfs);
 /* Takes every node of an export out of the cache; those in use go with their last reference. */
 void vfs_cache_drop_export(struct vfs *vfs, uint32_t export_id);
 
+/* The same for a mount that is not where it was. */
+void vfs_cache_drop_mount(struct vfs *vfs, const struct vfs_mount *mnt);
+
 /* openat(2) on the budget: evicts first when the budget is used up, and again as long as the
  * process or the system is out of descriptors; -EAGAIN when even that did not help. The descriptor
  * or -errno. */

@@ -11,11 +11,6 @@
 #include "vfs/node_cache.h"
 #include "vfs/node_open.h"
 
-const uint8_t *vfs_handle_key_of(const struct vfs *vfs)
-{
-	return vfs->cfg.handle_mac ? vfs->cfg.secret : NULL;
-}
-
 uint32_t vfs_node_type(const struct vfs_node *n)
 {
 	return n->type;
@@ -79,7 +74,7 @@ static int identify(struct vfs_ctx *ctx, int dirfd, const char *name, struct vfs
 		return -EACCES;
 	h.export_id = ctx->exp->id;
 	h.submount_id = (*mnt)->id;
-	rc = vfs_handle_encode(&h, vfs_handle_key_of(ctx->vfs), fh);
+	rc = vfs_handle_encode(&h, vfs_mount_mac(ctx->vfs, *mnt), fh);
 	if (rc != 0)
 		vfs_mount_put(*mnt);
 	return rc;

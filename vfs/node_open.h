@@ -8,9 +8,6 @@
 #include "vfs/name.h"
 #include "vfs/node.h"
 
-/* The key of this instance's handles, or NULL. */
-const uint8_t *vfs_handle_key_of(const struct vfs *vfs);
-
 /* The node of an O_PATH descriptor that was opened within the export, which is consumed; attr may
  * be NULL. The thread may be root afterwards. */
 int vfs_node_of_fd(struct vfs_ctx *ctx, int fd, struct vfs_node **out, struct vfs_attr *attr);

@@ -34,7 +34,7 @@ static int peek(struct vfs_ctx *ctx, const struct vfs_node *dir, const struct vf
 		return -EAGAIN;
 	h.export_id = ctx->exp->id;
 	h.submount_id = dir->mnt->id;
-	rc = vfs_handle_encode(&h, vfs_handle_key_of(ctx->vfs), fh);
+	rc = vfs_handle_encode(&h, vfs_mount_mac(ctx->vfs, dir->mnt), fh);
 	if (rc == 0)
 		vfs_attr_from_statx(dir->mnt, &sx, clock, attr);
 	return rc;

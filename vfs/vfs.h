@@ -38,6 +38,10 @@ void vfs_reap(struct vfs *vfs);
 /* Closes every cached descriptor below an export that is about to go. */
 void vfs_forget_export(struct vfs *vfs, uint32_t export_id);
 
+/* The mount table has become t: lets go of submounts that are not where they were. */
+struct vfs_mount_table;
+void vfs_mounts_changed(struct vfs *vfs, const struct vfs_mount_table *t);
+
 struct vfs_stats {
 	uint64_t nodes, fds, hits, misses, evictions, stale, bad_handles;
 	uint64_t nodes_in_use; /* of nodes: referenced now, not merely cached */
@@ -53,10 +57,11 @@ struct vfs_ctx {
 	struct vfs_cred cred;
 };
 
-/* Reads the export id out of a handle. 0; -EBADF (NFS3ERR_BADHANDLE): not one of ours (version,
- * length, MAC). */
+/* Reads the export id out of a handle, which may have been made up: vfs_fh_open looks at its MAC.
+ * 0; -EBADF (NFS3ERR_BADHANDLE): not of the form of ours. */
 int vfs_fh_export_id(struct vfs *vfs, const struct vfs_fh *fh, uint32_t *id);
-/* The node of a handle of ctx->exp: -EBADF as above, -ESTALE: gone, or outside the export. */
+/* The node of a handle of ctx->exp: -EBADF as above, -ESTALE: gone, outside the export,
+ * from before the export had this root, or not ours. */
 int vfs_fh_open(struct vfs_ctx *ctx, const struct vfs_fh *fh, struct vfs_node **out);
 int vfs_root(struct vfs_ctx *ctx, struct vfs_node **out);
 void vfs_node_put(struct vfs_node *n); /* NULL is allowed */

@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	/* The second byte may claim a length beyond the buffer: the decoder must not believe it. */
 	fh.len = data[1];
 	memcpy(fh.data, data + 2, size - 2 < VFS_FH_MAX ? size - 2 : VFS_FH_MAX);
-	if (vfs_handle_decode(&fh, key, &h) != 0)
+	if (vfs_handle_parse(&fh, key, &h) != 0 || vfs_handle_check(&fh, key) != 0)
 		return 0;
 	if (vfs_handle_encode(&h, key, &again) != 0 || again.len != fh.len ||
 	    memcmp(again.data, fh.data, fh.len) != 0)

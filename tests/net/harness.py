@@ -5,6 +5,7 @@ The daemon is $RINGNFSD, or ./ringnfsd of the current folder. A test that cannot
 """
 import ctypes
 import os
+import re
 import resource
 import shutil
 import signal
@@ -168,6 +169,24 @@ class Daemon:
                 time.sleep(0.05)
         print(self.read_log())
         raise SystemExit("ringnfsd does not start")
+
+    def write_exports(self, lines):
+        with open(os.path.join(self.top, "exports"), "w") as f:
+            f.write("".join(line + "\n" for line in lines))
+
+    def reload(self):
+        """SIGHUP, and what the log says then."""
+        before = len(self.read_log())
+        self.process.send_signal(signal.SIGHUP)
+        self.wait_log("reload failed|serving |no directory is exported", before)
+        return self.read_log()[before:]
+
+    def wait_log(self, pattern, since=0, seconds=20):
+        """Waits until the log behind since has the pattern: is it there?"""
+        end = time.monotonic() + seconds
+        while not (found := re.search(pattern, self.read_log()[since:])) and time.monotonic() < end:
+            time.sleep(0.01)
+        return bool(found)
 
     def read_log(self):
         with open(os.path.join(self.top, "log"), errors="replace") as f:

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The mount table of this process' namespace, /proc/self/mountinfo, as it is at one moment; and
+ * whether it has changed since somebody looked.
+ */
+#ifndef RN_VFS_MOUNT_TABLE_H
+#define RN_VFS_MOUNT_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct vfs_mount_entry {
+	uint64_t id, parent; /* the kernel's, of this boot: what statx(2) shows as stx_mnt_id */
+	const char *path;    /* where it is mounted */
+};
+
+struct vfs_mount_table {
+	size_t n;
+	struct vfs_mount_entry *entry; /* a mount comes before those that are mounted on it */
+	char *text;
+};
+
+/* 0 or -errno. */
+int vfs_mount_table_load(struct vfs_mount_table *out);
+void vfs_mount_table_free(struct vfs_mount_table *t);
+
+/* NULL: it is not mounted (any more). */
+const struct vfs_mount_entry *vfs_mount_table_find(const struct vfs_mount_table *t, uint64_t id);
+/* Is it mounted at that path, and not covered by another mount? */
+bool vfs_mount_table_shows(const struct vfs_mount_table *t, uint64_t id, const char *path);
+
+/* A descriptor for poll(2): POLLPRI says that the table has changed since it was opened or since
+ * POLLPRI was told last. Or -errno. */
+int vfs_mount_table_watch(void);
+/* Has it changed? From then on it has not, until it changes again. */
+bool vfs_mount_table_changed(int watch_fd);
+
+#endif
