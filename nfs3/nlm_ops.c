@@ -2,6 +2,7 @@
 /* The procedures of NLM version 4 (RFC 1813 appendix II). */
 #include <errno.h>
 
+#include "nfs/caller.h"
 #include "nfs3/nfs3_server.h"
 #include "nfs3/nlm_owners.h"
 #include "nfs3/server.h"
@@ -57,10 +58,14 @@ static int open_file(struct nfs3_op *op, const struct nlm_lock_args *a, struct n
 	return rc;
 }
 
-/* A client that may read or write the file has opened it somehow: which of both is its business. */
-static int check_access(struct nfs3_op *op)
+/*
+ * An exclusive lock keeps out who writes, so it takes a file that the caller may write, on an export
+ * that he may write to. Whoever may read or write the file has opened it somehow, and may share it.
+ * Its owner may whatever the mode says: it may have changed since he opened it.
+ */
+static int check_access(struct nfs3_op *op, bool exclusive)
 {
-	int rc = vfs_may_read(&op->ctx, op->node[0]);
+	int rc = exclusive ? -EACCES : vfs_may_read(&op->ctx, op->node[0]);
 
 	return rc == -EACCES ? vfs_may_write(&op->ctx, op->node[0]) : rc;
 }
@@ -126,7 +131,7 @@ enum rpc_run nlm_test(struct rpc_request *req, void *args)
 		return RPC_RUN_SYSTEM_ERR;
 	rc = open_file(op, a, &key);
 	if (rc == 0)
-		rc = check_access(op);
+		rc = check_access(op, a->exclusive);
 	if (rc == 0 && wrong_time(op, false))
 		return answer(op, &a->cookie, NLM4_DENIED_GRACE_PERIOD, 0);
 	if (rc == 0)
@@ -192,7 +197,7 @@ enum rpc_run nlm_lock(struct rpc_request *req, void *args)
 		return RPC_RUN_SYSTEM_ERR;
 	rc = open_file(op, a, &key);
 	if (rc == 0)
-		rc = check_access(op);
+		rc = check_access(op, a->exclusive);
 	if (rc == 0 && wrong_time(op, a->reclaim))
 		return answer(op, &a->cookie, NLM4_DENIED_GRACE_PERIOD, 0);
 	if (rc == 0)
@@ -241,13 +246,37 @@ enum rpc_run nlm_unlock(struct rpc_request *req, void *args)
 	return answer(op, &a->cookie, status_of(rc), rc);
 }
 
+/* May the caller's locks below that export be touched by this call? It names no file, so the ports
+ * and flavours that each export takes are asked for here. */
+static bool may_free(void *arg, uint32_t export_id)
+{
+	struct rpc_request *req = arg;
+	const struct nfs3_server *s = req->program_ctx;
+	const struct vfs_exports *exports = &s->cfg.exports;
+	const struct sockaddr *peer = (const struct sockaddr *)&req->conn->peer;
+	struct vfs_access access;
+	struct vfs_export *exp;
+
+	if (exports->by_id(exports->ctx, export_id, peer, &exp, &access) < 0)
+		return false;
+	vfs_export_put(exp);
+	return nfs_check_port(&access, req->conn) == 0 &&
+	       nfs_flavor_allowed(&req->call.cred, &access);
+}
+
 /* A client that has restarted: its locks are from before. Only those of the address that says so.
  */
 enum rpc_run nlm_free_all(struct rpc_request *req, void *args)
 {
 	struct nfs3_server *s = req->program_ctx;
+	const struct nlm_freed freed = {
+		.peer = (const struct sockaddr *)&req->conn->peer,
+		.caller = args,
+		.may_free = may_free,
+		.arg = req,
+	};
 
-	nlm_owners_drop_client(s->nlm, (const struct sockaddr *)&req->conn->peer, args);
+	nlm_owners_drop_client(s->nlm, &freed);
 	return RPC_RUN_DONE;
 }
 

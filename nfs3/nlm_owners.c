@@ -247,38 +247,73 @@ void nlm_owner_leave(struct nlm_owners *t, struct nlm_owner *o)
 	owner_put(o);
 }
 
+struct freeing {
+	struct nlm_owners *t;
+	const struct nlm_freed *freed;
+	uint8_t addr[16];
+};
+
+/* The least id above last of an export below which the client has locks, or UINT64_MAX. */
+static uint64_t next_export(const struct freeing *w, int64_t last)
+{
+	uint64_t least = UINT64_MAX;
+	struct nlm_owner *o;
+
+	for (unsigned i = 0; i < NLM_BUCKETS; i++) {
+		pthread_mutex_lock(&w->t->lock);
+		LIST_FOREACH(o, &w->t->bucket[i], link)
+		{
+			if (o->export_id > last && o->export_id < least &&
+			    is_caller(o, w->addr, w->freed->caller))
+				least = o->export_id;
+		}
+		pthread_mutex_unlock(&w->t->lock);
+	}
+	return least;
+}
+
 /* A reference of one of the client's in a bucket, or NULL. */
-static struct nlm_owner *one_of(struct nlm_owners *t, unsigned bucket, const uint8_t addr[16],
-				const struct nlm_bytes *caller)
+static struct nlm_owner *one_of(const struct freeing *w, unsigned bucket, uint32_t export_id)
 {
 	struct nlm_owner *o;
 
-	pthread_mutex_lock(&t->lock);
-	LIST_FOREACH(o, &t->bucket[bucket], link)
+	pthread_mutex_lock(&w->t->lock);
+	LIST_FOREACH(o, &w->t->bucket[bucket], link)
 	{
-		if (is_caller(o, addr, caller))
+		if (o->export_id == export_id && is_caller(o, w->addr, w->freed->caller))
 			break;
 	}
 	if (o)
 		atomic_fetch_add(&o->refs, 1);
-	pthread_mutex_unlock(&t->lock);
+	pthread_mutex_unlock(&w->t->lock);
 	return o;
 }
 
-void nlm_owners_drop_client(struct nlm_owners *t, const struct sockaddr *peer,
-			    const struct nlm_bytes *caller)
+static void drop_below(const struct freeing *w, uint32_t export_id)
 {
 	struct nlm_owner *o;
-	uint8_t addr[16];
 
-	put_address(peer, addr);
 	for (unsigned i = 0; i < NLM_BUCKETS; i++) {
-		while ((o = one_of(t, i, addr, caller)) != NULL) {
+		while ((o = one_of(w, i, export_id)) != NULL) {
 			pthread_mutex_lock(&o->busy);
 			if (o->linked)
 				vfs_lock_drop_all(&o->locks);
-			nlm_owner_leave(t, o);
+			nlm_owner_leave(w->t, o);
 		}
+	}
+}
+
+void nlm_owners_drop_client(struct nlm_owners *t, const struct nlm_freed *freed)
+{
+	struct freeing w = { .t = t, .freed = freed };
+	int64_t last = -1;
+	uint64_t id;
+
+	put_address(freed->peer, w.addr);
+	while ((id = next_export(&w, last)) != UINT64_MAX) {
+		if (freed->may_free(freed->arg, (uint32_t)id))
+			drop_below(&w, (uint32_t)id);
+		last = (int64_t)id;
 	}
 }
 

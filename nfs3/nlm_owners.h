@@ -74,9 +74,15 @@ bool nlm_owners_have_room(struct nlm_owners *t);
 /* Forgets one that has no locks; NULL is allowed. */
 void nlm_owner_leave(struct nlm_owners *t, struct nlm_owner *o);
 
-/* Unlocks all that the client of that address and name has. */
-void nlm_owners_drop_client(struct nlm_owners *t, const struct sockaddr *peer,
-			    const struct nlm_bytes *caller);
+/* Unlocks all that the client of that address and name has below exports for which may_free says
+ * so. That is asked once for each of them, without a lock. */
+struct nlm_freed {
+	const struct sockaddr *peer;
+	const struct nlm_bytes *caller;
+	bool (*may_free)(void *arg, uint32_t export_id);
+	void *arg;
+};
+void nlm_owners_drop_client(struct nlm_owners *t, const struct nlm_freed *freed);
 
 /* Those below exports that are lost to their clients have no lock any more: their number. One call
  * at a time. */

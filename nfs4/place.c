@@ -134,6 +134,13 @@ static int need_reg(const struct nfs4_compound *c, const struct nfs4_place *p)
 	return p->type == S_IFLNK ? NFS4ERR_SYMLINK : NFS4ERR_WRONG_TYPE;
 }
 
+int nfs4_no_dir(const struct nfs4_compound *c, const struct nfs4_place *p)
+{
+	const bool follows = c->opnum == OP_LOOKUP || c->opnum == OP_LOOKUPP || c->opnum == OP_OPEN;
+
+	return p->type == S_IFLNK && follows ? NFS4ERR_SYMLINK : NFS4ERR_NOTDIR;
+}
+
 int nfs4_need(const struct nfs4_compound *c, const struct nfs4_place *p, unsigned need)
 {
 	int status = nfs4_place_usable(p);
@@ -141,7 +148,7 @@ int nfs4_need(const struct nfs4_compound *c, const struct nfs4_place *p, unsigne
 	if (p->kind == NFS4_NOWHERE)
 		return NFS4ERR_NOFILEHANDLE;
 	if (status == NFS4_OK && (need & NFS4_NEED_DIR) && p->type != S_IFDIR)
-		status = NFS4ERR_NOTDIR;
+		status = nfs4_no_dir(c, p);
 	if (status == NFS4_OK && (need & NFS4_NEED_REG))
 		status = need_reg(c, p);
 	if (status == NFS4_OK && (need & NFS4_NEED_FILE) && p->kind == NFS4_PSEUDO)

@@ -53,7 +53,7 @@ void nfs4_place_move(struct nfs4_place *p, struct vfs_node *n);
 
 /* What an operation asks of the current filehandle before it does anything. */
 enum nfs4_need {
-	NFS4_NEED_DIR = 1, /* else NFS4ERR_NOTDIR */
+	NFS4_NEED_DIR = 1, /* else what nfs4_no_dir says */
 	NFS4_NEED_REG = 2, /* else NFS4ERR_ISDIR, NFS4ERR_SYMLINK, NFS4ERR_INVAL or WRONG_TYPE */
 	/* Not of a read-only export or the pseudo file system: NFS4ERR_ROFS. */
 	NFS4_NEED_WRITABLE = 4,
@@ -61,6 +61,12 @@ enum nfs4_need {
 	 * handle themselves: NFS4ERR_ROFS or what another need says. */
 	NFS4_NEED_FILE = 8,
 };
+/*
+ * The status for a filehandle, not of a directory, where one is needed. LOOKUP, LOOKUPP and OPEN say
+ * NFS4ERR_SYMLINK of a symbolic link, so that the client follows it (RFC 7530 section 13.2, RFC 8881
+ * section 15.2). The other operations have no such status: NFS4ERR_NOTDIR.
+ */
+int nfs4_no_dir(const struct nfs4_compound *c, const struct nfs4_place *p);
 /* Besides: NFS4ERR_NOFILEHANDLE, and what nfs4_place_usable says. (Of weak places only LOOKUP,
  * LOOKUPP, OPEN and SECINFO come to see one, since putting a handle before others fails.) */
 int nfs4_need(const struct nfs4_compound *c, const struct nfs4_place *p, unsigned need);

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/random.h>
 
 #include "lib/checked.h"
 #include "nfs4/client/clients.h"
@@ -51,8 +50,6 @@ int nfs4_server_new(const struct nfs4_config *cfg, struct nfs4_server **out)
 	if (!s)
 		return -ENOMEM;
 	s->cfg = *cfg;
-	if (getrandom(&s->boot, sizeof(s->boot), 0) < 0)
-		rc = -errno;
 	for (unsigned i = 0; i < rn_array_size(parts) && rc == 0; i++)
 		rc = parts[i](s);
 	if (rc < 0) {

@@ -12,7 +12,6 @@ struct nfs4_states;
 
 struct nfs4_server {
 	struct nfs4_config cfg;
-	uint32_t boot; /* differs for each run: part of client ids, stateids and session ids */
 	struct nfs4_pseudo *pseudo;	/* nfs4/names/pseudo.h */
 	struct nfs4_recovery *recovery; /* nfs4/recovery/recovery.h */
 	struct nfs4_states *states;	/* nfs4/state/states.h */

@@ -106,7 +106,7 @@ static int find_who(struct nfs4_compound *c, const char *name, uint32_t len, str
 		if (is(name, len, unknown[i]))
 			return NFS4ERR_ATTRNOTSUPP;
 	}
-	if (len == 0 || len > NFS4_OWNER_MAX)
+	if (len > NFS4_OWNER_MAX)
 		return NFS4ERR_BADOWNER;
 	if (!nfs4_utf8_valid(name, len))
 		return NFS4ERR_INVAL;

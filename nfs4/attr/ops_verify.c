@@ -68,8 +68,9 @@ static void compare_owner(struct comparing *cmp, unsigned number)
 		return;
 	status =
 		user ? nfs4_user_id(cmp->c, name, len, &id) : nfs4_group_id(cmp->c, name, len, &id);
-	if (status == NFS4ERR_DELAY)
-		cmp->status = status; /* not known yet is not another one */
+	/* A name that is not known yet is not another one, and an empty one is no name. */
+	if (status == NFS4ERR_DELAY || status == NFS4ERR_INVAL)
+		cmp->status = status;
 	cmp->same &= status == NFS4_OK && id == (user ? cmp->src->attr.uid : cmp->src->attr.gid);
 }
 

@@ -66,6 +66,8 @@ static int name_to_id(struct nfs4_compound *c, const char *name, uint32_t len,
 {
 	int rc;
 
+	if (len == 0)
+		return NFS4ERR_INVAL;
 	if (get_decimal(name, len, id))
 		return NFS4_OK;
 	rc = map ? map(c->server->cfg.idmap.ctx, name, len, id) : -ENOENT;

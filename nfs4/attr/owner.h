@@ -17,7 +17,7 @@ struct nfs4_owner_name {
 void nfs4_user_name(struct nfs4_compound *c, uint32_t uid, struct nfs4_owner_name *out);
 void nfs4_group_name(struct nfs4_compound *c, uint32_t gid, struct nfs4_owner_name *out);
 
-/* NFS4_OK, NFS4ERR_BADOWNER, or NFS4ERR_DELAY: the name service is busy. */
+/* NFS4_OK, NFS4ERR_BADOWNER, NFS4ERR_INVAL: the empty name; or NFS4ERR_DELAY: the name service is busy. */
 int nfs4_user_id(struct nfs4_compound *c, const char *name, uint32_t len, uint32_t *uid);
 int nfs4_group_id(struct nfs4_compound *c, const char *name, uint32_t len, uint32_t *gid);
 

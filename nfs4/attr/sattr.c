@@ -67,9 +67,9 @@ static const char *get_name(struct xdr_in *x, struct nfs4_sattr *sa, uint32_t *l
 
 	if (!name)
 		return NULL;
-	if (!nfs4_utf8_valid(name, *len))
+	if (*len == 0 || !nfs4_utf8_valid(name, *len))
 		refuse(sa, NFS4ERR_INVAL);
-	else if (*len == 0 || *len > NFS4_OWNER_MAX)
+	else if (*len > NFS4_OWNER_MAX)
 		refuse(sa, NFS4ERR_BADOWNER);
 	return name;
 }

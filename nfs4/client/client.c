@@ -7,18 +7,6 @@
 #include "nfs4/client/table.h"
 #include "nfs4/compound.h"
 
-struct nfs4_principal nfs4_principal_of(const struct nfs4_compound *c)
-{
-	const struct rpc_cred *cred = &c->req->call.cred;
-
-	return (struct nfs4_principal){ .flavor = (uint32_t)cred->flavor, .uid = cred->uid };
-}
-
-bool nfs4_principal_is(const struct nfs4_principal *a, const struct nfs4_principal *b)
-{
-	return a->flavor == b->flavor && a->uid == b->uid;
-}
-
 struct nfs4_client *nfs4_client_new(struct nfs4_compound *c, const struct nfs4_client_init *init)
 {
 	struct nfs4_clients *all = c->server->clients;
@@ -45,6 +33,7 @@ struct nfs4_client *nfs4_client_new(struct nfs4_compound *c, const struct nfs4_c
 	cl->sessions = init->sessions;
 	memcpy(cl->verifier, init->verifier, sizeof(cl->verifier));
 	cl->principal = nfs4_principal_of(c);
+	nfs4_origin_init(cl, c);
 	cl->ownerid_len = init->ownerid_len;
 	memcpy(cl->ownerid, init->ownerid, init->ownerid_len);
 	cl->cost = cost;

@@ -70,15 +70,31 @@ struct nfs4_client_init {
 
 struct nfs4_cs_reply; /* nfs4/client/session.h */
 
+/* From where it calls: nfs4/client/origin.c. */
+#define NFS4_ORIGINS 5u
+struct nfs4_origin {
+	/* Hashes of addresses that are its own, 0: none. The first is where it registered, of the
+	 * others the last ones are kept. */
+	_Atomic uint64_t address[NFS4_ORIGINS];
+	_Atomic uint32_t next;
+	_Atomic uint64_t last_conn; /* whose address is known to be there */
+	bool reserved; /* it registered from a port that only privileged processes have */
+	/* Under the table's lock: verifiers that strangers have tried, since when; and when one of
+	 * them first asked for its name. */
+	uint32_t guesses;
+	uint64_t guesses_since, contested;
+};
+
 struct nfs4_client {
-	/* Set when it is made, and read without a lock. The number is the low half of the client id
-	 * (the high half is srv->boot): no two clients of a run have the same. */
+	/* Set when it is made, and read without a lock. The number is the low half of the client
+	 * id, and no two clients of a run have the same: nfs4/client/ids.c. */
 	struct nfs4_server *srv;
 	uint64_t clientid;
 	uint32_t number;
 	bool sessions; /* minor version 1 or 2 */
 	uint8_t verifier[NFS4_VERIFIER_SIZE];
 	struct nfs4_principal principal;
+	struct nfs4_origin origin;
 	uint32_t ownerid_len;
 	struct nfs4_host *host; /* which pays: a reference */
 	size_t cost;		/* taken from the budget */
@@ -129,6 +145,12 @@ int nfs4_client_by_id(struct nfs4_server *srv, uint64_t clientid, struct nfs4_cl
  * run), without renewing. NULL: there is none. A reference for the caller.
  */
 struct nfs4_client *nfs4_client_by_number(struct nfs4_server *srv, uint32_t number);
+
+/* What of a stateid nobody can guess: of the client with that number, and its slot. */
+uint32_t nfs4_stateid_tag(const struct nfs4_server *srv, uint32_t number, uint32_t id);
+
+/* The caller has named an id that only cl has been given: cl calls from his address. */
+void nfs4_origin_note(struct nfs4_client *cl, const struct nfs4_compound *c);
 
 /* A hash, which the client cannot foresee, of what is named and a name that it has chosen. */
 uint64_t nfs4_client_hash(const struct nfs4_client *cl, uint64_t what, const uint8_t *name,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "nfs4/client/table.h"
+#include "nfs4/compound.h"
 #include "nfs4/state/hash.h"
 
 static void init_part(struct id_part *p)
@@ -30,7 +31,7 @@ int nfs4_clients_new(struct nfs4_server *srv)
 	pthread_mutex_init(&all->lock, NULL);
 	nfs4_wheel_init(&all->wheel, nfs4_now());
 	crypto_shorthash_keygen(all->key);
-	randombytes_buf(&all->last_confirm, sizeof(all->last_confirm));
+	crypto_shorthash_keygen(all->id_key);
 	TAILQ_INIT(&all->unconfirmed);
 	TAILQ_INIT(&all->courtesy);
 	TAILQ_INIT(&all->expired);
@@ -104,8 +105,7 @@ static bool owner_is(const struct nfs4_client *cl, const struct nfs4_client_init
 	       memcmp(cl->ownerid, who->ownerid, who->ownerid_len) == 0;
 }
 
-struct nfs4_client *nfs4_client_find(struct nfs4_clients *all, const struct nfs4_client_init *who,
-				     bool confirmed)
+struct nfs4_client *nfs4_client_find(struct nfs4_clients *all, const struct nfs4_client_init *who)
 {
 	struct nfs4_client *cl;
 
@@ -113,9 +113,23 @@ struct nfs4_client *nfs4_client_find(struct nfs4_clients *all, const struct nfs4
 	{
 		enum nfs4_client_status status = nfs4_client_status(cl);
 
-		if (status == NFS4_CLIENT_EXPIRED || !owner_is(cl, who))
-			continue;
-		if ((status != NFS4_CLIENT_UNCONFIRMED) == confirmed)
+		if (status != NFS4_CLIENT_EXPIRED && status != NFS4_CLIENT_UNCONFIRMED &&
+		    owner_is(cl, who))
+			return cl;
+	}
+	return NULL;
+}
+
+struct nfs4_client *nfs4_client_waiting(struct nfs4_clients *all,
+					const struct nfs4_client_init *who,
+					const struct nfs4_host *host)
+{
+	struct nfs4_client *cl;
+
+	LIST_FOREACH(cl, owner_bucket(all, who->ownerid, who->ownerid_len), by_owner)
+	{
+		if (nfs4_client_status(cl) == NFS4_CLIENT_UNCONFIRMED && cl->host == host &&
+		    owner_is(cl, who))
 			return cl;
 	}
 	return NULL;
@@ -151,22 +165,26 @@ struct nfs4_client *nfs4_client_by_number(struct nfs4_server *srv, uint32_t numb
 
 struct nfs4_client *nfs4_client_get(struct nfs4_clients *all, uint64_t clientid)
 {
-	if ((uint32_t)(clientid >> 32) != all->srv->boot)
+	const uint32_t number = (uint32_t)clientid;
+
+	/* What was made by another run is none, either. */
+	if (nfs4_make_clientid(all, number) != clientid)
 		return NULL;
-	return nfs4_client_by_number(all->srv, (uint32_t)clientid);
+	return nfs4_client_by_number(all->srv, number);
 }
 
 /* After 2^32 clients numbers come again, but none that is in use. */
 static uint32_t free_number(struct nfs4_clients *all)
 {
 	struct nfs4_client *used;
+	uint32_t number;
 
 	do {
-		all->last_number++;
-		used = nfs4_client_by_number(all->srv, all->last_number);
+		number = nfs4_next_number(all);
+		used = nfs4_client_by_number(all->srv, number);
 		nfs4_client_put(used);
-	} while (used || all->last_number == 0);
-	return all->last_number;
+	} while (used || number == 0);
+	return number;
 }
 
 struct nfs4_client *nfs4_client_enter(struct nfs4_clients *all, struct nfs4_client *cl)
@@ -179,7 +197,7 @@ struct nfs4_client *nfs4_client_enter(struct nfs4_clients *all, struct nfs4_clie
 		nfs4_client_detach(all, oldest);
 	}
 	cl->number = free_number(all);
-	cl->clientid = (uint64_t)all->srv->boot << 32 | cl->number;
+	cl->clientid = nfs4_make_clientid(all, cl->number);
 	cl->since = nfs4_clients_now(all->srv);
 	TAILQ_INSERT_TAIL(&all->unconfirmed, cl, aging);
 	all->nunconfirmed++;
@@ -202,17 +220,21 @@ void nfs4_client_detach(struct nfs4_clients *all, struct nfs4_client *cl)
 	pthread_mutex_unlock(&part->lock);
 }
 
-void nfs4_client_confirm(struct nfs4_clients *all, struct nfs4_client *cl,
-			 struct nfs4_client_queue *old)
+int nfs4_client_confirm(struct nfs4_compound *c, struct nfs4_client *cl,
+			struct nfs4_client_queue *old)
 {
+	struct nfs4_clients *all = c->server->clients;
 	const struct nfs4_client_init who = {
 		.ownerid = cl->ownerid,
 		.ownerid_len = cl->ownerid_len,
 		.sessions = cl->sessions,
 	};
-	struct nfs4_client *other, *next;
+	struct nfs4_client *other = nfs4_client_find(all, &who), *next;
+	int status = other ? nfs4_client_contest(other, c) : NFS4_OK;
 
 	TAILQ_INIT(old);
+	if (status != NFS4_OK)
+		return status;
 	cl->was_confirmed = true;
 	nfs4_client_become(all, cl, NFS4_CLIENT_ACTIVE);
 	for (other = LIST_FIRST(owner_bucket(all, cl->ownerid, cl->ownerid_len)); other;
@@ -223,6 +245,7 @@ void nfs4_client_confirm(struct nfs4_clients *all, struct nfs4_client *cl,
 		nfs4_client_detach(all, other);
 		TAILQ_INSERT_TAIL(old, other, aging);
 	}
+	return NFS4_OK;
 }
 
 void nfs4_clients_forget(struct nfs4_server *srv, struct nfs4_client_queue *old)

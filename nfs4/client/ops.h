@@ -7,10 +7,13 @@
 #include "nfs4/client/session.h"
 #include "nfs4/compound.h"
 
-/* callback_sec_parms4<>, as far as it matters without RPCSEC_GSS: nothing is called back yet. */
+/* callback_sec_parms4<>: credentials of which the server chooses one for its callbacks. */
 struct nfs4_cb_security {
-	bool gss; /* one names an RPCSEC_GSS handle, and there are none */
+	bool plain; /* AUTH_NONE or AUTH_SYS is among them */
+	bool gss;   /* so are RPCSEC_GSS handles, of which this server has none */
 };
+/* NFS4_OK; NFS4ERR_NOENT: there are only handles that the server has not. */
+int nfs4_check_cb_security(const struct nfs4_cb_security *s);
 void nfs4_get_cb_security(struct xdr_in *x, struct nfs4_cb_security *out);
 
 struct nfs4_renew_args {

@@ -12,13 +12,15 @@ void nfs4_decode_renew(struct nfs4_compound *c, void *args)
 	a->clientid = xdr_get_u64(c->in);
 }
 
-/* Whoever knows the client id may renew: under AUTH_SYS everybody can be everybody. */
+/* Whoever knows the client id may renew (RFC 7530 section 16.28.4): any user of the client. */
 int nfs4_renew(struct nfs4_compound *c, void *args)
 {
 	const struct nfs4_renew_args *a = args;
 	struct nfs4_client *cl;
 	int status = nfs4_client_by_id(c->server, a->clientid, &cl);
 
+	if (cl)
+		nfs4_origin_note(cl, c);
 	nfs4_client_put(cl);
 	return status;
 }
@@ -54,6 +56,8 @@ int nfs4_destroy_clientid(struct nfs4_compound *c, void *args)
 	pthread_mutex_lock(&all->lock);
 	if (nfs4_client_status(cl) == NFS4_CLIENT_GONE)
 		status = NFS4ERR_STALE_CLIENTID;
+	else if (!nfs4_principal_made(c, cl))
+		status = NFS4ERR_WRONG_CRED;
 	else if (cl == c->client || has_sessions(cl) || nfs4_client_has_state(cl))
 		status = NFS4ERR_CLIENTID_BUSY;
 	else
@@ -79,6 +83,8 @@ int nfs4_reclaim_complete(struct nfs4_compound *c, void *args)
 {
 	const struct nfs4_reclaim_complete_args *a = args;
 
+	if (!nfs4_principal_made(c, c->client))
+		return NFS4ERR_WRONG_CRED;
 	if (!a->one_fs)
 		return nfs4_reclaim_done(c->server, &c->client->record);
 	/* No file system migrates here, so this is about none. */

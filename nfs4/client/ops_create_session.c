@@ -47,9 +47,11 @@ void nfs4_get_cb_security(struct xdr_in *x, struct nfs4_cb_security *out)
 	for (uint32_t i = 0; i < n && !x->err; i++) {
 		switch (xdr_get_u32(x)) {
 		case RPC_AUTH_NONE:
+			out->plain = true;
 			break;
 		case RPC_AUTH_SYS:
 			get_authsys(x);
+			out->plain = true;
 			break;
 		case RPC_RPCSEC_GSS:
 			get_gss_handles(x);
@@ -59,6 +61,11 @@ void nfs4_get_cb_security(struct xdr_in *x, struct nfs4_cb_security *out)
 			x->err = true;
 		}
 	}
+}
+
+int nfs4_check_cb_security(const struct nfs4_cb_security *s)
+{
+	return s->gss && !s->plain ? NFS4ERR_NOENT : NFS4_OK;
 }
 
 void nfs4_decode_create_session(struct nfs4_compound *c, void *args)
@@ -91,20 +98,21 @@ static int put_reply(struct nfs4_compound *c, const struct nfs4_cs_reply *r)
 static int begin(struct nfs4_compound *c, const struct nfs4_create_session_args *a,
 		 struct nfs4_client *cl)
 {
-	const struct nfs4_principal who = nfs4_principal_of(c);
 	enum nfs4_client_status status = nfs4_client_status(cl);
+	const bool own = nfs4_origin_is(cl, c);
 	int rc = NFS4ERR_SEQ_MISORDERED;
 
 	if (!cl->sessions || status == NFS4_CLIENT_EXPIRED || status == NFS4_CLIENT_GONE)
 		return NFS4ERR_STALE_CLIENTID;
-	/* Asked first, so that nobody else can use up sequence numbers of one not yet confirmed. */
-	if (status == NFS4_CLIENT_UNCONFIRMED && !nfs4_principal_is(&cl->principal, &who))
+	/* Asked first, so that nobody else can use up sequence numbers. Who has registered is not
+	 * elsewhere a moment later. */
+	if (!nfs4_principal_made(c, cl) || (status == NFS4_CLIENT_UNCONFIRMED && !own))
 		return NFS4ERR_CLID_INUSE;
 	pthread_mutex_lock(&cl->lock);
 	if (cl->creating)
 		rc = NFS4ERR_DELAY;
-	else if (a->seqid == cl->cs_seqid && cl->cs_reply)
-		rc = put_reply(c, cl->cs_reply);
+	else if (a->seqid == cl->cs_seqid && cl->cs_reply && own)
+		rc = put_reply(c, cl->cs_reply); /* with the session's id: for nobody else */
 	else if (a->seqid == cl->cs_seqid + 1)
 		rc = NFS4_PENDING;
 	if (rc == NFS4_PENDING)
@@ -114,18 +122,21 @@ static int begin(struct nfs4_compound *c, const struct nfs4_create_session_args 
 }
 
 /* Phase 3: the client id is confirmed if it was not, and its predecessors are gone. */
-static int confirm(struct nfs4_client *cl)
+static int confirm(struct nfs4_compound *c, struct nfs4_client *cl)
 {
 	struct nfs4_clients *all = cl->srv->clients;
 	struct nfs4_client_queue old;
 	enum nfs4_client_status status;
+	int rc = NFS4_OK;
 
 	TAILQ_INIT(&old);
 	pthread_mutex_lock(&all->lock);
 	status = nfs4_client_status(cl);
 	if (status == NFS4_CLIENT_UNCONFIRMED)
-		nfs4_client_confirm(all, cl, &old);
+		rc = nfs4_client_confirm(c, cl, &old);
 	pthread_mutex_unlock(&all->lock);
+	if (rc != NFS4_OK)
+		return rc;
 	if (status == NFS4_CLIENT_UNCONFIRMED) {
 		nfs4_clients_forget(cl->srv, &old);
 		nfs4_record_confirmed(cl->srv, &cl->record);
@@ -151,8 +162,9 @@ static int make_session(struct nfs4_client *cl, struct nfs4_create_session_args 
 
 	if (a->flags & ~FLAGS_ALLOWED)
 		return NFS4ERR_INVAL;
-	if (a->security.gss)
-		return NFS4ERR_NOENT;
+	status = nfs4_check_cb_security(&a->security);
+	if (status != NFS4_OK)
+		return status;
 	status = nfs4_channel_fore(&cl->srv->cfg, first_slots(cl->srv), &a->fore);
 	if (status != NFS4_OK)
 		return status;
@@ -202,20 +214,21 @@ static int enter(struct nfs4_client *cl, struct nfs4_session *s)
 	return status;
 }
 
-static int create(struct nfs4_client *cl, struct nfs4_create_session_args *a,
-		  struct nfs4_cs_reply *r)
+static int create(struct nfs4_compound *c, struct nfs4_client *cl,
+		  struct nfs4_create_session_args *a, struct nfs4_cs_reply *r)
 {
 	struct nfs4_session *s = NULL;
 	int status = make_session(cl, a, &s);
 
 	if (status != NFS4_OK)
 		return status;
+	nfs4_session_bind(s, c->req->conn->id);
 	memcpy(r->id, s->id, sizeof(r->id));
 	r->seqid = a->seqid;
-	r->flags = 0; /* no persistence, no way back yet, no stepping up to RDMA */
+	r->flags = 0; /* no persistence, no back channel, no stepping up to RDMA */
 	r->fore = s->fore;
 	r->back = s->back;
-	status = confirm(cl);
+	status = confirm(c, cl);
 	if (status == NFS4_OK)
 		status = enter(cl, s);
 	if (status != NFS4_OK)
@@ -256,7 +269,7 @@ int nfs4_create_session(struct nfs4_compound *c, void *args)
 	if (status == NFS4_PENDING) {
 		nfs4_client_renew(cl); /* or it might make room for its own session */
 		r = calloc(1, sizeof(*r));
-		status = r ? create(cl, a, r) : NFS4ERR_DELAY;
+		status = r ? create(c, cl, a, r) : NFS4ERR_DELAY;
 		if (r) {
 			r->status = status;
 			status = put_reply(c, r);

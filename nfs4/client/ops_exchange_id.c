@@ -98,16 +98,16 @@ static int check(const struct nfs4_compound *c, const struct nfs4_exchange_id_ar
 }
 
 /* Cases 6 to 9; all->lock is held. */
-static int update(struct nfs4_clients *all, const struct nfs4_client_init *who,
-		  const struct nfs4_principal *principal, struct nfs4_client **out)
+static int update(struct nfs4_compound *c, const struct nfs4_client_init *who,
+		  struct nfs4_client **out)
 {
-	struct nfs4_client *cl = nfs4_client_find(all, who, true);
+	struct nfs4_client *cl = nfs4_client_find(c->server->clients, who);
 
 	if (!cl)
 		return NFS4ERR_NOENT;
-	if (memcmp(cl->verifier, who->verifier, sizeof(cl->verifier)) != 0)
+	if (!nfs4_verifier_is(cl, c, who->verifier))
 		return NFS4ERR_NOT_SAME;
-	if (!nfs4_principal_is(&cl->principal, principal))
+	if (!nfs4_principal_made(c, cl))
 		return NFS4ERR_PERM;
 	*out = cl;
 	return NFS4_OK;
@@ -123,21 +123,22 @@ static void take_out(struct nfs4_clients *all, struct nfs4_client *cl,
 }
 
 /* Cases 1 to 5. *fresh is entered if it is needed, and then NULL; all->lock is held. */
-static int set_up(struct nfs4_clients *all, const struct nfs4_client_init *who,
+static int set_up(struct nfs4_compound *c, const struct nfs4_client_init *who,
 		  struct nfs4_client **fresh, struct nfs4_client_queue *old,
 		  struct nfs4_client **out)
 {
-	struct nfs4_client *cl = nfs4_client_find(all, who, true);
-	struct nfs4_client *pushed;
+	struct nfs4_clients *all = c->server->clients;
+	struct nfs4_client *cl = nfs4_client_find(all, who), *pushed;
+	const bool same =
+		cl && nfs4_principal_made(c, cl) && nfs4_verifier_is(cl, c, who->verifier);
+	int status = cl && !same ? nfs4_client_contest(cl, c) : NFS4_OK;
 
-	if (cl && !nfs4_principal_is(&cl->principal, &(*fresh)->principal)) {
-		if (nfs4_client_status(cl) == NFS4_CLIENT_ACTIVE && nfs4_client_has_state(cl))
-			return NFS4ERR_CLID_INUSE;
+	if (status != NFS4_OK)
+		return status;
+	if (cl && !nfs4_principal_made(c, cl))
 		take_out(all, cl, old);
-		cl = NULL;
-	}
-	take_out(all, nfs4_client_find(all, who, false), old);
-	if (cl && memcmp(cl->verifier, who->verifier, sizeof(cl->verifier)) == 0) {
+	take_out(all, nfs4_client_waiting(all, who, (*fresh)->host), old);
+	if (same) {
 		*out = cl;
 		return NFS4_OK;
 	}
@@ -190,9 +191,9 @@ int nfs4_exchange_id(struct nfs4_compound *c, void *args)
 	TAILQ_INIT(&old);
 	pthread_mutex_lock(&all->lock);
 	if (a->flags & EXCHGID4_FLAG_UPD_CONFIRMED_REC_A)
-		status = update(all, &a->who, &fresh->principal, &cl);
+		status = update(c, &a->who, &cl);
 	else
-		status = set_up(all, &a->who, &fresh, &old, &cl);
+		status = set_up(c, &a->who, &fresh, &old, &cl);
 	if (status == NFS4_OK)
 		put_result(c, cl);
 	pthread_mutex_unlock(&all->lock);

@@ -146,6 +146,7 @@ static void begin(struct nfs4_compound *c, const struct nfs4_sequence_args *a,
 	c->cached_limit = s->fore.max_cached;
 	nfs4_client_ref(s->client);
 	c->client = s->client;
+	nfs4_origin_note(s->client, c);
 	nfs4_put_sequence(c, a, s, nfs4_client_renew(s->client));
 }
 
@@ -175,6 +176,8 @@ int nfs4_sequence(struct nfs4_compound *c, void *args)
 		return NFS4ERR_BADSESSION;
 	pthread_mutex_lock(&s->lock);
 	status = find_slot(c, a, s, &found);
+	if (status == NFS4_OK || status == NFS4_REPLAYED)
+		nfs4_session_bind_locked(s, c->req->conn->id);
 	nfs4_sequence_slots(a, s);
 	pthread_mutex_unlock(&s->lock);
 	if (status == NFS4ERR_DELAY)

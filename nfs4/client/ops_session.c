@@ -27,8 +27,10 @@ int nfs4_backchannel_ctl(struct nfs4_compound *c, void *args)
 {
 	const struct nfs4_backchannel_ctl_args *a = args;
 
-	if (a->security.gss)
-		return NFS4ERR_NOENT;
+	const int status = nfs4_check_cb_security(&a->security);
+
+	if (status != NFS4_OK)
+		return status;
 	pthread_mutex_lock(&c->client->lock);
 	c->session->cb_program = a->cb_program;
 	pthread_mutex_unlock(&c->client->lock);
@@ -48,21 +50,31 @@ void nfs4_decode_bind_conn_to_session(struct nfs4_compound *c, void *args)
 }
 
 /*
- * Any connection may use any session, so there is nothing to remember for the fore channel. Nothing
- * is sent on a backchannel yet: a client that can do without is told so, one that cannot has what
- * it asks for, a connection that will be used as far as there is something to call it for.
+ * There is no back channel, so none is promised: a client that can do without is given the fore
+ * channel. The answers that RFC 8881 section 18.34.3 allows to CDFC4_BACK and CDFC4_BACK_OR_BOTH
+ * all have it; NFS4ERR_INVAL refuses a change of a connection's channels that cannot be made.
  */
 int nfs4_bind_conn_to_session(struct nfs4_compound *c, void *args)
 {
 	const struct nfs4_bind_conn_to_session_args *a = args;
 	struct nfs4_session *s = nfs4_session_get(c->server->clients, a->session);
-	bool back = a->dir == CDFC4_BACK || a->dir == CDFC4_BACK_OR_BOTH;
+	const bool back = a->dir == CDFC4_BACK || a->dir == CDFC4_BACK_OR_BOTH;
 
 	if (!s)
 		return NFS4ERR_BADSESSION;
+	/* It has no NFS4ERR_WRONG_CRED (RFC 8881 section 15.2). */
+	if (!nfs4_principal_made(c, s->client)) {
+		nfs4_session_put(s);
+		return NFS4ERR_BADSESSION;
+	}
+	nfs4_origin_note(s->client, c);
+	if (!back)
+		nfs4_session_bind(s, c->req->conn->id);
 	nfs4_session_put(s);
+	if (back)
+		return NFS4ERR_INVAL;
 	xdr_put_fixed(c->out, a->session, sizeof(a->session));
-	xdr_put_u32(c->out, back ? CDFS4_BACK : CDFS4_FORE);
+	xdr_put_u32(c->out, CDFS4_FORE);
 	xdr_put_bool(c->out, false);
 	return NFS4_OK;
 }
@@ -87,6 +99,10 @@ int nfs4_destroy_session(struct nfs4_compound *c, void *args)
 	pthread_mutex_lock(&s->client->lock);
 	if (own && c->index + 1 < c->nops)
 		status = NFS4ERR_NOT_ONLY_OP;
+	else if (!nfs4_session_is_bound(s, c->req->conn->id))
+		status = NFS4ERR_CONN_NOT_BOUND_TO_SESSION;
+	else if (!nfs4_principal_made(c, s->client))
+		status = NFS4ERR_WRONG_CRED;
 	else if (nfs4_session_busy(s, own ? c->slot : NULL))
 		status = NFS4ERR_DELAY;
 	else if (!nfs4_session_leave(s))

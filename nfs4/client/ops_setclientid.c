@@ -33,14 +33,6 @@ void nfs4_decode_setclientid(struct nfs4_compound *c, void *args)
 	a->callback.ident = xdr_get_u32(c->in);
 }
 
-/* Never the same again: a number that goes up from where chance had it begin. */
-static void next_confirm(struct nfs4_clients *all, uint8_t out[NFS4_VERIFIER_SIZE])
-{
-	const uint64_t v = ++all->last_confirm;
-
-	memcpy(out, &v, NFS4_VERIFIER_SIZE);
-}
-
 static int in_use(struct nfs4_compound *c, const struct nfs4_client *cl)
 {
 	char addr[NFS4_UADDR_MAX];
@@ -66,15 +58,8 @@ static int update(struct nfs4_compound *c, struct nfs4_client *cl, struct nfs4_c
 	free(cl->update);
 	cl->update = *callback;
 	*callback = NULL;
-	next_confirm(c->server->clients, cl->update_confirm);
+	randombytes_buf(cl->update_confirm, NFS4_VERIFIER_SIZE);
 	return put_result(c, cl->clientid, cl->update_confirm);
-}
-
-/* May the caller have what cl is, by another principal? Not while that one uses it (section 9.1.2).
- */
-static bool keeps_others_out(struct nfs4_client *cl)
-{
-	return nfs4_client_status(cl) == NFS4_CLIENT_ACTIVE && nfs4_client_has_state(cl);
 }
 
 /* The cases of section 16.33.5. *fresh and *callback are NULL afterwards if they were used.
@@ -84,21 +69,22 @@ static int set_up(struct nfs4_compound *c, const struct nfs4_client_init *who,
 		  struct nfs4_client *old[2])
 {
 	struct nfs4_clients *all = c->server->clients;
-	struct nfs4_client *cl = nfs4_client_find(all, who, true);
-	bool same = cl && nfs4_principal_is(&cl->principal, &(*fresh)->principal);
+	struct nfs4_client *cl = nfs4_client_find(all, who);
+	int status;
 
-	if (cl && !same && keeps_others_out(cl))
-		return in_use(c, cl);
-	if (same && memcmp(cl->verifier, who->verifier, sizeof(cl->verifier)) == 0)
+	if (cl && nfs4_principal_made(c, cl) && nfs4_verifier_is(cl, c, who->verifier))
 		return update(c, cl, callback);
-	old[0] = nfs4_client_find(all, who, false);
+	status = cl ? nfs4_client_contest(cl, c) : NFS4_OK;
+	if (status != NFS4_OK)
+		return status == NFS4ERR_CLID_INUSE ? in_use(c, cl) : status;
+	old[0] = nfs4_client_waiting(all, who, (*fresh)->host);
 	if (old[0])
 		nfs4_client_detach(all, old[0]);
 	cl = *fresh;
 	*fresh = NULL;
 	cl->callback = *callback;
 	*callback = NULL;
-	next_confirm(all, cl->confirm);
+	randombytes_buf(cl->confirm, NFS4_VERIFIER_SIZE);
 	old[1] = nfs4_client_enter(all, cl);
 	return put_result(c, cl->clientid, cl->confirm);
 }
@@ -132,39 +118,20 @@ void nfs4_decode_setclientid_confirm(struct nfs4_compound *c, void *args)
 	xdr_get_fixed(c->in, a->confirm, sizeof(a->confirm));
 }
 
-/* A new client id. Whose place it takes may have come back meanwhile, as somebody else. */
-static int confirm_new(struct nfs4_clients *all, struct nfs4_client *cl,
-		       struct nfs4_client_queue *old)
-{
-	const struct nfs4_client_init who = {
-		.ownerid = cl->ownerid,
-		.ownerid_len = cl->ownerid_len,
-		.sessions = false,
-	};
-	struct nfs4_client *other = nfs4_client_find(all, &who, true);
-
-	if (other && !nfs4_principal_is(&other->principal, &cl->principal) &&
-	    keeps_others_out(other))
-		return NFS4ERR_CLID_INUSE;
-	nfs4_client_confirm(all, cl, old);
-	return NFS4_OK;
-}
-
 /* The cases of section 16.34.5; all->lock is held. */
-static int confirm(struct nfs4_clients *all, struct nfs4_client *cl,
-		   const struct nfs4_setclientid_confirm_args *a,
-		   const struct nfs4_principal *principal, struct nfs4_client_queue *old)
+static int confirm(struct nfs4_compound *c, struct nfs4_client *cl,
+		   const struct nfs4_setclientid_confirm_args *a, struct nfs4_client_queue *old)
 {
 	enum nfs4_client_status status = nfs4_client_status(cl);
-	const bool first = memcmp(a->confirm, cl->confirm, NFS4_VERIFIER_SIZE) == 0;
+	const bool first = sodium_memcmp(a->confirm, cl->confirm, NFS4_VERIFIER_SIZE) == 0;
 
 	if (cl->sessions || status == NFS4_CLIENT_EXPIRED || status == NFS4_CLIENT_GONE)
 		return NFS4ERR_STALE_CLIENTID;
-	if (!nfs4_principal_is(&cl->principal, principal))
+	if (!nfs4_principal_made(c, cl))
 		return NFS4ERR_CLID_INUSE;
 	if (status == NFS4_CLIENT_UNCONFIRMED)
-		return first ? confirm_new(all, cl, old) : NFS4ERR_STALE_CLIENTID;
-	if (cl->update && memcmp(a->confirm, cl->update_confirm, NFS4_VERIFIER_SIZE) == 0) {
+		return first ? nfs4_client_confirm(c, cl, old) : NFS4ERR_STALE_CLIENTID;
+	if (cl->update && sodium_memcmp(a->confirm, cl->update_confirm, NFS4_VERIFIER_SIZE) == 0) {
 		free(cl->callback);
 		cl->callback = cl->update;
 		cl->update = NULL;
@@ -177,7 +144,6 @@ static int confirm(struct nfs4_clients *all, struct nfs4_client *cl,
 int nfs4_setclientid_confirm(struct nfs4_compound *c, void *args)
 {
 	const struct nfs4_setclientid_confirm_args *a = args;
-	const struct nfs4_principal principal = nfs4_principal_of(c);
 	struct nfs4_clients *all = c->server->clients;
 	struct nfs4_client *cl = nfs4_client_get(all, a->clientid);
 	struct nfs4_client_queue old;
@@ -189,7 +155,7 @@ int nfs4_setclientid_confirm(struct nfs4_compound *c, void *args)
 	TAILQ_INIT(&old);
 	pthread_mutex_lock(&all->lock);
 	was = cl->was_confirmed;
-	status = confirm(all, cl, a, &principal, &old);
+	status = confirm(c, cl, a, &old);
 	pthread_mutex_unlock(&all->lock);
 	nfs4_clients_forget(c->server, &old);
 	if (status == NFS4_OK)

@@ -49,7 +49,7 @@ struct nfs4_session *nfs4_session_get(struct nfs4_clients *all,
 	pthread_mutex_lock(&part->lock);
 	LIST_FOREACH(s, bucket_of(all, id), by_id)
 	{
-		if (memcmp(s->id, id, NFS4_SESSIONID_SIZE) == 0)
+		if (sodium_memcmp(s->id, id, NFS4_SESSIONID_SIZE) == 0)
 			break;
 	}
 	if (s)
@@ -134,6 +134,44 @@ void nfs4_session_put(struct nfs4_session *s)
 	nfs4_host_give(cl->host, cost);
 	atomic_fetch_sub(&all->nsessions, 1);
 	nfs4_client_put(cl);
+}
+
+static bool is_bound(const struct nfs4_session *s, uint64_t conn)
+{
+	const uint32_t n = rn_min(s->nconns, NFS4_CONNS_PER_SESSION);
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (s->conn[i] == conn)
+			return true;
+	}
+	return false;
+}
+
+void nfs4_session_bind_locked(struct nfs4_session *s, uint64_t conn)
+{
+	if (is_bound(s, conn))
+		return;
+	s->conn[s->nconns % NFS4_CONNS_PER_SESSION] = conn;
+	/* Past the end it counts on in a circle, so that it never seems to be empty again. */
+	if (++s->nconns == 2 * NFS4_CONNS_PER_SESSION)
+		s->nconns = NFS4_CONNS_PER_SESSION;
+}
+
+void nfs4_session_bind(struct nfs4_session *s, uint64_t conn)
+{
+	pthread_mutex_lock(&s->lock);
+	nfs4_session_bind_locked(s, conn);
+	pthread_mutex_unlock(&s->lock);
+}
+
+bool nfs4_session_is_bound(struct nfs4_session *s, uint64_t conn)
+{
+	bool bound;
+
+	pthread_mutex_lock(&s->lock);
+	bound = is_bound(s, conn);
+	pthread_mutex_unlock(&s->lock);
+	return bound;
 }
 
 void nfs4_session_enter(struct nfs4_session *s)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Sessions (RFC 8881 section 2.10). One outlives the connections that it is used on, and belongs to
- * its client. With SP4_NONE, the only state protection there is without RPCSEC_GSS, any connection
- * may use any session (section 2.10.8.3), so connections are not remembered.
+ * its client. With SP4_NONE, the only state protection there is without RPCSEC_GSS, a connection is
+ * associated with a session by being used for it (section 2.10.8.3). The latest are remembered, for
+ * DESTROY_SESSION, which must come over one of them (section 18.37.3).
  *
  * References: the client's list holds one while the session lives, a request that uses it another;
  * a session holds one of its client for as long as it exists.
@@ -13,6 +14,7 @@
 #include "nfs4/client/slot.h"
 
 #define NFS4_SESSIONS_PER_CLIENT 16u
+#define NFS4_CONNS_PER_SESSION 32u /* remembered; Linux's client opens 16 at most */
 
 /* channel_attrs4; sizes in bytes of the RPC message. */
 struct nfs4_channel {
@@ -50,6 +52,8 @@ struct nfs4_session {
 	bool short_of_memory; /* as seen when somebody looked last */
 	uint32_t ncached;     /* replies kept */
 	size_t cost;	      /* taken from the budget, cached replies too */
+	uint32_t nconns;      /* bound so far: the last ones are in conn */
+	uint64_t conn[NFS4_CONNS_PER_SESSION]; /* rpc_conn.id, unique in this run */
 	struct nfs4_slot *piece[NFS4_SLOT_PIECES];
 };
 
@@ -63,6 +67,13 @@ struct nfs4_cs_reply {
 
 void nfs4_session_ref(struct nfs4_session *s);
 void nfs4_session_put(struct nfs4_session *s); /* NULL is allowed */
+
+/* The connection of that id is the session's from now on, and: is it? They take the session's lock.
+ */
+void nfs4_session_bind(struct nfs4_session *s, uint64_t conn);
+bool nfs4_session_is_bound(struct nfs4_session *s, uint64_t conn);
+/* nfs4_session_bind under the session's lock. */
+void nfs4_session_bind_locked(struct nfs4_session *s, uint64_t conn);
 
 /*
  * For the compound's loop, at the end of every COMPOUND, when its whole result is in c->out, and

@@ -45,8 +45,9 @@ struct nfs4_clients {
 	_Atomic uint64_t skipped; /* seconds, by tests */
 	_Atomic bool dropping; /* a client has expired and keeps its state until its record goes */
 	uint8_t key[crypto_shorthash_KEYBYTES];
-	uint32_t last_number; /* under lock */
-	uint64_t last_confirm;
+	uint8_t id_key[crypto_shorthash_KEYBYTES]; /* nfs4/client/ids.c's */
+	uint32_t last_number;			   /* under lock, as the next */
+	uint64_t refusal_logged;
 	uint32_t swept;	       /* bucket of ids where the sweep goes on */
 	uint32_t revoke_round; /* nfs4/client/revoke.c's: counts its walks */
 
@@ -63,8 +64,26 @@ struct nfs4_clients {
 	char server_id[SERVER_ID_LEN];
 };
 
+/* nfs4/client/ids.c. The number after the last, any of 32 bits; all->lock is held. */
+uint32_t nfs4_next_number(struct nfs4_clients *all);
+uint64_t nfs4_make_clientid(const struct nfs4_clients *all, uint32_t number);
+
+/* nfs4/client/origin.c */
 struct nfs4_principal nfs4_principal_of(const struct nfs4_compound *c);
 bool nfs4_principal_is(const struct nfs4_principal *a, const struct nfs4_principal *b);
+/* Is the caller the principal that made cl? */
+bool nfs4_principal_made(const struct nfs4_compound *c, const struct nfs4_client *cl);
+void nfs4_origin_init(struct nfs4_client *cl, const struct nfs4_compound *c);
+/* Does the call come from an address of cl's own? */
+bool nfs4_origin_is(struct nfs4_client *cl, const struct nfs4_compound *c);
+/* Is it the verifier of cl? From elsewhere only so many guesses are looked at. all->lock is held.
+ */
+bool nfs4_verifier_is(struct nfs4_client *cl, const struct nfs4_compound *c,
+		      const uint8_t verifier[NFS4_VERIFIER_SIZE]);
+/* May the caller have the name of cl, which is confirmed, and end what cl has? NFS4_OK,
+ * NFS4ERR_CLID_INUSE, or NFS4ERR_DELAY: until it is known whether cl still lives. all->lock is
+ * held. */
+int nfs4_client_contest(struct nfs4_client *cl, const struct nfs4_compound *c);
 
 /* Memory for the clients of a host; to get it, those that are only there by courtesy go. The caller
  * holds no lock. */
@@ -81,10 +100,14 @@ struct nfs4_client *nfs4_client_new(struct nfs4_compound *c, const struct nfs4_c
 
 /* These want all->lock to be held. */
 
-/* The record of that owner: confirmed, and its state not expired; or unconfirmed. NULL: there is
- * none. No reference. */
-struct nfs4_client *nfs4_client_find(struct nfs4_clients *all, const struct nfs4_client_init *who,
-				     bool confirmed);
+/* The record of that owner that is confirmed, and its state not expired. NULL: there is none. No
+ * reference. */
+struct nfs4_client *nfs4_client_find(struct nfs4_clients *all, const struct nfs4_client_init *who);
+/* The one that waits to be confirmed: each host has its own, so that nobody else takes it away
+ * before it is. As above. */
+struct nfs4_client *nfs4_client_waiting(struct nfs4_clients *all,
+					const struct nfs4_client_init *who,
+					const struct nfs4_host *host);
 /* Gives cl its id and takes over the caller's reference. The one that it pushes out, detached, or
  * NULL. */
 struct nfs4_client *nfs4_client_enter(struct nfs4_clients *all, struct nfs4_client *cl);
@@ -97,10 +120,11 @@ void nfs4_client_become(struct nfs4_clients *all, struct nfs4_client *cl,
 
 /*
  * cl, which is unconfirmed, is confirmed; every other record of its owner is detached and linked
- * into *old by `aging`.
+ * into *old by `aging`. NFS4_OK, or what nfs4_client_contest() says of the confirmed one, which may
+ * have come back since cl was made.
  */
-void nfs4_client_confirm(struct nfs4_clients *all, struct nfs4_client *cl,
-			 struct nfs4_client_queue *old);
+int nfs4_client_confirm(struct nfs4_compound *c, struct nfs4_client *cl,
+			struct nfs4_client_queue *old);
 
 /* What a detached client has is dropped: sessions, opens, locks, and the reference. */
 void nfs4_client_destroy(struct nfs4_client *cl); /* NULL is allowed */

@@ -55,7 +55,7 @@ int nfs4_find_name(struct nfs4_compound *c, const struct nfs4_name *name, struct
 	int status = NFS4_OK;
 
 	if (dir->type != S_IFDIR)
-		status = NFS4ERR_NOTDIR;
+		status = nfs4_no_dir(c, dir);
 	else if (dir->refused)
 		status = NFS4ERR_ACCESS;
 	if (status == NFS4_OK)
@@ -84,7 +84,7 @@ int nfs4_find_parent(struct nfs4_compound *c, struct nfs4_place *out)
 	int status, rc;
 
 	if (dir->type != S_IFDIR)
-		return NFS4ERR_NOTDIR;
+		return nfs4_no_dir(c, dir);
 	if (dir->refused)
 		return NFS4ERR_ACCESS;
 	if (dir->kind == NFS4_PSEUDO)
@@ -110,10 +110,8 @@ void nfs4_decode_lookup(struct nfs4_compound *c, void *args)
 int nfs4_lookup(struct nfs4_compound *c, void *args)
 {
 	const struct nfs4_lookup_args *a = args;
-	int status = NFS4ERR_SYMLINK; /* SECINFO has no such status */
+	int status = nfs4_find_name(c, &a->name, &c->current);
 
-	if (c->current.type != S_IFLNK)
-		status = nfs4_find_name(c, &a->name, &c->current);
 	return status == NFS4_OK ? nfs4_place_usable(&c->current) : status;
 }
 

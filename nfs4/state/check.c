@@ -11,7 +11,7 @@
 
 /* The bytes of a stateid that do not change: big endian, so that traces can be read. */
 struct other {
-	uint32_t boot;	 /* of this run of the server */
+	uint32_t tag;	 /* nfs4_stateid_tag(): that of no stateid of another run, or made up */
 	uint32_t number; /* of the client */
 	uint32_t id;	 /* of the slot */
 };
@@ -22,7 +22,7 @@ static struct other take_apart(const struct nfs4_stateid *sid)
 	struct other o;
 
 	memcpy(&o, sid->other, sizeof(o));
-	o.boot = be32toh(o.boot);
+	o.tag = be32toh(o.tag);
 	o.number = be32toh(o.number);
 	o.id = be32toh(o.id);
 	return o;
@@ -31,7 +31,8 @@ static struct other take_apart(const struct nfs4_stateid *sid)
 static void put_together(const struct nfs4_state *st, struct nfs4_stateid *sid)
 {
 	const struct nfs4_client *cl = st->owner->client;
-	struct other o = { htobe32(cl->srv->boot), htobe32(cl->number), htobe32(st->id) };
+	const uint32_t tag = nfs4_stateid_tag(cl->srv, cl->number, st->id);
+	struct other o = { htobe32(tag), htobe32(cl->number), htobe32(st->id) };
 
 	memcpy(sid->other, &o, sizeof(o));
 	sid->seqid = st->seqid;
@@ -48,6 +49,7 @@ int nfs4_caller(struct nfs4_compound *c, uint64_t clientid, struct nfs4_client *
 	status = nfs4_client_by_id(c->server, clientid, &cl);
 	if (status != NFS4_OK)
 		return status;
+	nfs4_origin_note(cl, c);
 	nfs4_client_put(c->client);
 	c->client = cl;
 	*out = cl;
@@ -75,13 +77,13 @@ static bool is_special(const struct nfs4_stateid *sid)
 /* The client whose stateid it is becomes the compound's. */
 static int find_client(struct nfs4_compound *c, const struct other *o)
 {
+	const bool ours = o->tag == nfs4_stateid_tag(c->server, o->number, o->id);
 	struct nfs4_client *cl;
 
 	if (c->minor > 0)
-		return o->boot == c->server->boot && c->client && o->number == c->client->number
-			       ? NFS4_OK
-			       : NFS4ERR_BAD_STATEID;
-	if (o->boot != c->server->boot)
+		return ours && c->client && o->number == c->client->number ? NFS4_OK
+									   : NFS4ERR_BAD_STATEID;
+	if (!ours)
 		return NFS4ERR_STALE_STATEID;
 	if (!c->client || c->client->number != o->number) {
 		cl = nfs4_client_by_number(c->server, o->number);
@@ -92,6 +94,7 @@ static int find_client(struct nfs4_compound *c, const struct other *o)
 	}
 	if (c->client->sessions)
 		return NFS4ERR_BAD_STATEID;
+	nfs4_origin_note(c->client, c);
 	return nfs4_client_renew(c->client) ? NFS4_OK : NFS4ERR_EXPIRED;
 }
 

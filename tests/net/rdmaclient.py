@@ -58,6 +58,19 @@ class Peer:
     def get(self, size, at=0):
         return self._bytes(self.ask(f"get {at} {size}"))
 
+    def sinks(self):
+        """Memory of the server's that its last RDMA Reads over iWARP have named: [(key, address, length, queue pair)], newest first."""
+        n = int(self.ask("sinks").split()[1])
+        return [tuple(map(int, self.process.stdout.readline().split())) for _ in range(n)]
+
+    def write(self, key, address, size):
+        """RDMA-Writes the first bytes of the data to the server's memory: does it take them?"""
+        try:
+            self.ask(f"write {key} {address} {size}")
+            return True
+        except r.Closed:
+            return False
+
     def send(self, message):
         self.ask(f"send {len(message)}", message)
 

@@ -171,6 +171,32 @@ int peer_send(struct peer *p, const void *msg, size_t len)
 	return 0;
 }
 
+int peer_write(struct peer *p, uint32_t key, uint64_t address, uint32_t len)
+{
+	int64_t until = now_ms() + 10000;
+	struct ibv_sge sge = { (uintptr_t)p->data, len, p->mr->lkey };
+	struct ibv_send_wr wr = {
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = IBV_WR_RDMA_WRITE,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = { address, key },
+	};
+	struct ibv_send_wr *bad;
+	struct ibv_wc wc = { 0 };
+
+	if (len > p->data_size)
+		return -EMSGSIZE;
+	while (!p->closed && p->sent && now_ms() < until)
+		reap_sends(p);
+	if (p->closed || p->sent || ibv_post_send(p->id->qp, &wr, &bad))
+		return -ENOTCONN;
+	while (!ibv_poll_cq(p->send_cq, 1, &wc) && now_ms() < until)
+		;
+	p->closed = wc.status != IBV_WC_SUCCESS;
+	return wc.status == IBV_WC_SUCCESS ? 0 : -EACCES;
+}
+
 static void look_for_disconnect(struct peer *p)
 {
 	struct rdma_cm_event *ev;

@@ -50,6 +50,10 @@ void peer_close(struct peer *p, bool disconnect);
 int peer_post_recvs(struct peer *p); /* all of them */
 int peer_send(struct peer *p, const void *msg, size_t len);
 
+/* Writes bytes of the data, from the beginning on, to memory of the server's. 0: it took them;
+ * -EACCES: it did not, and the connection has ended; -ENOTCONN. */
+int peer_write(struct peer *p, uint32_t key, uint64_t address, uint32_t len);
+
 enum { PEER_CLOSED = -1, PEER_TIMEOUT = -2 };
 /* Copies a reply to buf of PEER_RECV_SIZE bytes. Its length, PEER_CLOSED or PEER_TIMEOUT. */
 int peer_wait(struct peer *p, void *buf, int timeout_ms);

@@ -9,10 +9,13 @@
  *   get OFFSET LEN     ok LEN, and the bytes
  *   send LEN           a message
  *   wait MILLISECONDS  ok LEN, and a message; closed; or timeout
- *   drop               the queue pair goes away without a word
- *   disconnect
- * The answer is a line: ok, or error and why. End of input ends the program.
+ *   sinks              ok N, and as many lines KEY ADDRESS LENGTH QUEUE-PAIR: where the data of the
+ *                      last Reads that the server made over iWARP went, newest first
+ *   write KEY ADDRESS LEN   by RDMA, LEN bytes of the data; an error if the server does not take
+ * them drop               the queue pair goes away without a word disconnect The answer is a line:
+ * ok, or error and why. End of input ends the program.
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,6 +23,7 @@
 #include <string.h>
 
 #include "tests/rdma/peer.h"
+#include "tests/softverbs/sinks.h"
 
 static struct peer peer;
 
@@ -105,6 +109,19 @@ static void do_wait(int ms)
 		printf("%s\n", n == PEER_CLOSED ? "closed" : "timeout");
 }
 
+static void show_sinks(void)
+{
+	unsigned (*sinks)(struct softverbs_sink *, unsigned);
+	struct softverbs_sink sink[64];
+
+	*(void **)&sinks = dlsym(RTLD_DEFAULT, "softverbs_sinks");
+	unsigned n = sinks ? sinks(sink, 64) : 0;
+	printf("ok %u\n", n);
+	for (unsigned i = 0; i < n; i++)
+		printf("%" PRIu32 " %" PRIu64 " %" PRIu32 " %" PRIu32 "\n", sink[i].key,
+		       sink[i].address, sink[i].length, sink[i].qp_num);
+}
+
 static void end(bool disconnect)
 {
 	peer_close(&peer, disconnect);
@@ -114,6 +131,8 @@ static void end(bool disconnect)
 static void obey(const char *line)
 {
 	size_t a, b;
+	uint64_t address;
+	uint32_t key, len;
 	int ms;
 
 	if (!strncmp(line, "connect ", 8))
@@ -124,6 +143,10 @@ static void obey(const char *line)
 		do_put(a, b);
 	else if (sscanf(line, "get %zu %zu", &a, &b) == 2)
 		do_get(a, b);
+	else if (!strcmp(line, "sinks\n"))
+		show_sinks();
+	else if (sscanf(line, "write %" SCNu32 " %" SCNu64 " %" SCNu32, &key, &address, &len) == 3)
+		answer(peer_write(&peer, key, address, len));
 	else if (sscanf(line, "send %zu", &a) == 1)
 		do_send(a);
 	else if (sscanf(line, "wait %d", &ms) == 1)

@@ -17,6 +17,7 @@
 
 #define COMP_VECTORS 4
 #define VENDOR 0x5356 /* no assigned number: a private use */
+#define SIW_VENDOR 0x626d74
 
 static int query_device_ex(struct ibv_context *context,
 			   const struct ibv_query_device_ex_input *input,
@@ -71,8 +72,8 @@ SV_EXPORT int ibv_query_device(struct ibv_context *context, struct ibv_device_at
 		.sys_image_guid = ibv_get_device_guid(context->device),
 		.max_mr_size = UINT64_MAX,
 		.page_size_cap = 0xfffff000,
-		.vendor_id = VENDOR,
-		.vendor_part_id = dev->index,
+		.vendor_id = dev->siw ? SIW_VENDOR : VENDOR,
+		.vendor_part_id = dev->siw ? 0 : dev->index,
 		.max_qp = SV_QPS - 2,
 		.max_qp_wr = SV_MAX_WR,
 		.device_cap_flags = IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_RC_RNR_NAK_GEN,

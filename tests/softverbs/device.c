@@ -54,7 +54,7 @@ static void name_device(struct sv_device *dev, const char *name)
 	snprintf(ibv->ibdev_path, sizeof(ibv->ibdev_path), "%.180s/%.60s", sv_fabric.dir, name);
 }
 
-/* NAME=NET[,NET...][:iwarp|:ib] */
+/* NAME=NET[,NET...][:iwarp|:siw|:ib] */
 static int parse_device(char *text)
 {
 	char *nets = strchr(text, '='), *save, *s;
@@ -67,8 +67,10 @@ static int parse_device(char *text)
 	}
 	*nets++ = '\0';
 	char *kind = strrchr(nets, ':');
-	if (kind && (strcmp(kind, ":iwarp") == 0 || strcmp(kind, ":ib") == 0)) {
-		dev->iwarp = strcmp(kind, ":iwarp") == 0;
+	const bool siw = kind && strcmp(kind, ":siw") == 0;
+	if (siw || (kind && (strcmp(kind, ":iwarp") == 0 || strcmp(kind, ":ib") == 0))) {
+		dev->siw = siw;
+		dev->iwarp = siw || strcmp(kind, ":iwarp") == 0;
 		*kind = '\0';
 	}
 	for (s = strtok_r(nets, ",", &save); s && !err; s = strtok_r(NULL, ",", &save))

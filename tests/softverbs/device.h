@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Devices: by default one, sv0, which owns 127.0.0.0/8 and ::1. SOFTVERBS_DEVICES names others:
- *   sv0=127.0.0.1,::1 sv1=127.0.0.2/32:iwarp
+ *   sv0=127.0.0.1,::1 sv1=127.0.0.2/32:iwarp sv2=127.0.0.3:siw
  * A device is never freed; a removed one is no longer listed, and its queue pairs are in error.
  */
 #ifndef SV_DEVICE_H
@@ -42,6 +42,7 @@ struct sv_device {
 	TAILQ_ENTRY(sv_device) link;
 	unsigned index;
 	bool iwarp;
+	bool siw; /* iWARP that takes a Read into memory without remote rights, as siw does */
 	bool removed;
 	struct sv_net net[SV_DEVICE_ADDRS];
 	unsigned nnets;
@@ -56,6 +57,13 @@ static inline struct sv_device *sv_device_of(struct ibv_device *d)
 static inline struct sv_context *sv_context_of(struct ibv_context *c)
 {
 	return (struct sv_context *)((char *)c - offsetof(struct sv_context, vctx.context));
+}
+
+/* Rights that the sink of an RDMA Read needs on this device: hardware of iWARP places the answer as
+ * it places a peer's Write (RFC 5040). */
+static inline unsigned sv_sink_access(const struct sv_device *dev)
+{
+	return IBV_ACCESS_LOCAL_WRITE | (dev->iwarp && !dev->siw ? IBV_ACCESS_REMOTE_WRITE : 0);
 }
 
 /* From SOFTVERBS_DEVICES, when the fabric is opened. */

@@ -26,11 +26,20 @@
 #include <sys/queue.h>
 
 #include "tests/softverbs/engine.h"
+#include "tests/softverbs/sinks.h"
 
 #define SV_EXPORT __attribute__((visibility("default")))
 
 #define SV_SLOTS 256u
 #define SV_QPS 65536u /* of one process */
+
+#define SV_SINKS 64u /* remembered */
+
+/* Names of memory that peers have told this process by RDMA Reads over iWARP, the last ones. */
+struct sv_sinks {
+	struct softverbs_sink last[SV_SINKS];
+	uint64_t count; /* so far */
+};
 
 struct sv_link;
 struct sv_qp;
@@ -44,6 +53,8 @@ struct sv_mr_table {
 	uint32_t size; /* entries of mr */
 	uint32_t hint; /* where to look for a free one */
 	uint32_t used;
+	uint32_t remote;      /* of used: with rights for peers */
+	uint32_t remote_ever; /* so far */
 };
 
 struct sv_qp_table {
@@ -70,6 +81,8 @@ struct sv_fabric {
 	unsigned ndevices;
 	struct sv_mr_table mrs;
 	uint32_t mr_tag;
+	uint32_t pds;
+	struct sv_sinks sinks;
 	pthread_cond_t
 		pulled; /* a peer has taken a Read's data, has answered a sync or has ended */
 	uint64_t moved;	       /* bytes of data that have been received */

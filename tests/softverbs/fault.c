@@ -141,9 +141,9 @@ void sv_fault_request(struct sv_qp *qp)
 		defer(qp, r->action);
 }
 
-int sv_fault_reg_mr(void)
+int sv_fault_mr(enum sv_point point)
 {
-	const struct sv_rule *r = hit(SV_AT_REG_MR, NULL);
+	const struct sv_rule *r = hit(point, NULL);
 
 	return r ? -(int)r->arg : 0;
 }

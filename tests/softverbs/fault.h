@@ -26,6 +26,7 @@ enum sv_point {
 	SV_AT_REQUEST = 32,    /* a peer's work request arrives */
 	SV_AT_COMPLETION = 64, /* of either queue */
 	SV_AT_REG_MR = 128,
+	SV_AT_DEREG_MR = 256,
 };
 
 enum sv_action {
@@ -87,8 +88,8 @@ int sv_fault_post(struct sv_qp *qp, uint8_t op);
 /* A peer's work request arrives; qp->rnr and qp->silent are set for it. */
 void sv_fault_request(struct sv_qp *qp);
 
-/* The registration of memory: 0 or -errno. */
-int sv_fault_reg_mr(void);
+/* The registration of memory, or its end: 0 or -errno. */
+int sv_fault_mr(enum sv_point point);
 
 #define SV_HOLD_REORDER UINT64_MAX /* until another queue pair completes something */
 

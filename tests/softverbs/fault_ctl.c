@@ -27,9 +27,12 @@ static void status(const struct sv_faults *f, char *out, size_t size)
 	TAILQ_FOREACH(dev, &sv_fabric.devices, link)
 	LIST_FOREACH(ctx, &dev->contexts, link)
 	objects += ctx->users;
-	snprintf(out, size, "qps %u mrs %u pds_cqs %u rules %u fired %u connected %u\n",
+	snprintf(out, size,
+		 "qps %u mrs %u pds_cqs %u rules %u fired %u connected %u pds %u remote %u "
+		 "remote_ever %u\n",
 		 sv_fabric.qps.used, sv_fabric.mrs.used, objects, rules, f->fired,
-		 sv_fabric.qps.connected);
+		 sv_fabric.qps.connected, sv_fabric.pds, sv_fabric.mrs.remote,
+		 sv_fabric.mrs.remote_ever);
 }
 
 static void command(struct sv_faults *f, const char *text, char *out, size_t size)

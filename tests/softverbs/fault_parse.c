@@ -28,6 +28,7 @@ static const struct word points[] = {
 	{ "request", SV_AT_REQUEST, 0 },
 	{ "completion", SV_AT_COMPLETION, 0 },
 	{ "reg-mr", SV_AT_REG_MR, 0 },
+	{ "dereg-mr", SV_AT_DEREG_MR, 0 },
 	{ NULL, 0, 0 },
 };
 
@@ -39,7 +40,7 @@ static const struct word actions[] = {
 	{ "full-sq", SV_FULL_SQ, AT_POSTS },
 	{ "delay", SV_DELAY, AT_POSTS | SV_AT_COMPLETION },
 	{ "reorder", SV_REORDER, SV_AT_COMPLETION },
-	{ "fail", SV_FAIL, AT_POSTS | SV_AT_REG_MR },
+	{ "fail", SV_FAIL, AT_POSTS | SV_AT_REG_MR | SV_AT_DEREG_MR },
 	{ NULL, 0, 0 },
 };
 

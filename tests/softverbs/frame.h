@@ -57,9 +57,10 @@ struct sv_frame {
 	uint32_t total;	 /* bytes of the message */
 	uint32_t bytes;	 /* bytes of data that this frame stands for: len, unless they are pulled */
 	uint32_t rkey;
-	uint32_t imm; /* as the application gave it */
+	uint32_t imm; /* as the application gave it; of an iWARP Read the sink's key */
 	uint64_t raddr;
-	uint64_t value[2]; /* operands of atomics; others as said above */
+	uint64_t value[2]; /* operands of atomics; [0] of an iWARP Read the sink's address; others
+			      as said above */
 };
 
 struct sv_pull {

@@ -9,10 +9,12 @@
 #include "tests/softverbs/fabric.h"
 #include "tests/softverbs/fault.h"
 #include "tests/softverbs/memory.h"
+#include "tests/softverbs/sinks.h"
 
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
 
+#define REMOTE_RIGHTS (REMOTE_CHANGES | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_MW_BIND)
 #define REMOTE_CHANGES (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)
 #define PULL_WAIT_SEC 2 /* for a peer that is stopped while it takes a Read's data */
 
@@ -26,6 +28,7 @@ SV_EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 	pd->ibv.context = context;
 	sv_lock();
 	pd->ibv.handle = ++ctx->users;
+	sv_fabric.pds++;
 	sv_unlock();
 	return &pd->ibv;
 }
@@ -40,6 +43,7 @@ SV_EXPORT int ibv_dealloc_pd(struct ibv_pd *ibv)
 		return EBUSY;
 	}
 	sv_context_of(ibv->context)->users--;
+	sv_fabric.pds--;
 	sv_unlock();
 	free(pd);
 	return 0;
@@ -119,7 +123,7 @@ SV_EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *ibv, void *addr, size_t
 	if (!err && sv_device_of(ibv->context->device)->removed)
 		err = -EIO;
 	if (!err)
-		err = sv_fault_reg_mr();
+		err = sv_fault_mr(SV_AT_REG_MR);
 	if (!err) {
 		mr->ibv.context = ibv->context;
 		mr->ibv.pd = ibv;
@@ -129,8 +133,11 @@ SV_EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *ibv, void *addr, size_t
 		mr->access = access;
 		err = table_add(mr);
 	}
-	if (!err)
+	if (!err) {
 		sv_pd_of(ibv)->users++;
+		sv_fabric.mrs.remote += (access & REMOTE_RIGHTS) != 0;
+		sv_fabric.mrs.remote_ever += (access & REMOTE_RIGHTS) != 0;
+	}
 	sv_unlock();
 	if (!err)
 		return &mr->ibv;
@@ -167,14 +174,34 @@ SV_EXPORT int ibv_dereg_mr(struct ibv_mr *ibv)
 	struct sv_mr *mr = (struct sv_mr *)ibv;
 
 	sv_lock();
+	int err = -sv_fault_mr(SV_AT_DEREG_MR);
+	if (err) {
+		sv_unlock();
+		return err;
+	}
 	mr->invalid = true; /* no new ones */
 	wait_pulls(mr);
 	sv_fabric.mrs.mr[ibv->lkey >> 8] = NULL;
 	sv_fabric.mrs.used--;
+	sv_fabric.mrs.remote -= (mr->access & REMOTE_RIGHTS) != 0;
 	sv_pd_of(ibv->pd)->users--;
 	sv_unlock();
 	free(mr);
 	return 0;
+}
+
+SV_EXPORT unsigned softverbs_sinks(struct softverbs_sink *out, unsigned max)
+{
+	const struct sv_sinks *s = &sv_fabric.sinks;
+	unsigned n;
+
+	sv_lock();
+	n = s->count < SV_SINKS ? (unsigned)s->count : SV_SINKS;
+	n = n < max ? n : max;
+	for (unsigned i = 0; i < n; i++)
+		out[i] = s->last[(s->count - 1 - i) % SV_SINKS];
+	sv_unlock();
+	return n;
 }
 
 void *sv_mr_map(const struct ibv_pd *pd, const struct sv_range *r, struct sv_mr **out)

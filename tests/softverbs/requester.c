@@ -35,12 +35,6 @@ static bool can_request(const struct sv_qp *qp)
 	return !has_answer(w->op) || sq->reads < qp->attr.max_rd_atomic || !qp->attr.max_rd_atomic;
 }
 
-/* A device of iWARP writes to the sink of a Read by the key that it has told the peer. */
-static unsigned sink_access(const struct sv_qp *qp)
-{
-	return IBV_ACCESS_LOCAL_WRITE | (qp->ctx->dev->iwarp ? IBV_ACCESS_REMOTE_WRITE : 0);
-}
-
 /* Of the data that are sent, or of the place where an answer goes. */
 static int map_local(struct sv_qp *qp, uint32_t seq, uint32_t offset, uint32_t len,
 		     struct iovec *iov)
@@ -54,7 +48,7 @@ static int map_local(struct sv_qp *qp, uint32_t seq, uint32_t offset, uint32_t l
 		return len ? 1 : 0;
 	}
 	return sv_sge_map(qp->ibv.pd, sv_swqe_sge(sq, seq), w->num_sge, offset, len,
-			  has_answer(w->op) ? sink_access(qp) : 0, iov);
+			  has_answer(w->op) ? sv_sink_access(qp->ctx->dev) : 0, iov);
 }
 
 static void fill_frame(const struct sv_qp *qp, const struct sv_swqe *w, struct sv_frame *f)
@@ -102,6 +96,11 @@ static void ask(struct sv_qp *qp, struct sv_swqe *w, struct sv_link *l)
 	}
 	fill_frame(qp, w, &f);
 	f.flags = SV_FLAG_LAST;
+	if (w->op == SV_OP_READ && qp->ctx->dev->iwarp && w->num_sge) {
+		const struct ibv_sge *sink = sv_swqe_sge(&qp->sq, qp->sq.next);
+		f.imm = sink->lkey;
+		f.value[0] = sink->addr;
+	}
 	request_sent(qp, w);
 	sv_link_send(l, &f, NULL, 0);
 }

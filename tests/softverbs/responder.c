@@ -213,6 +213,20 @@ static void on_write(struct sv_qp *qp, struct sv_link *l, const struct sv_frame 
 		receive_done(qp, f);
 }
 
+/* An iWARP Read names its sink to the peer (RFC 5040 section 4.4). */
+static void note_sink(const struct sv_qp *qp, const struct sv_frame *f)
+{
+	struct sv_sinks *s = &sv_fabric.sinks;
+
+	if (qp->ctx->dev->iwarp)
+		s->last[s->count++ % SV_SINKS] = (struct softverbs_sink){
+			.qp_num = qp->ibv.qp_num,
+			.key = f->imm,
+			.length = f->total,
+			.address = f->value[0],
+		};
+}
+
 static void on_read(struct sv_qp *qp, const struct sv_frame *f)
 {
 	struct sv_rx *rx = &qp->rx;
@@ -283,6 +297,8 @@ static void on_request(struct sv_qp *qp, struct sv_link *l, const struct sv_fram
 	}
 	if (!f->offset)
 		sv_fault_request(qp);
+	if (f->opcode == SV_OP_READ)
+		note_sink(qp, f);
 	if (qp->silent) {
 		nak(l, f, SV_NAK_SILENT, 0);
 		return;

@@ -169,7 +169,7 @@ void end_connect(struct end *e, uint32_t peer, const struct options *o)
 
 void pair_make(struct pair *p, const struct options *o)
 {
-	p->ctx = open_device(0);
+	p->ctx = open_device(o->device);
 	p->pd = ibv_alloc_pd(p->ctx);
 	CHECK(p->pd);
 	end_make(&p->a, p->pd, o, NULL);

@@ -46,6 +46,7 @@ struct options {
 	uint8_t rnr_retry, rd_atomic, dest_rd_atomic;
 	unsigned access;     /* of the queue pairs */
 	struct ibv_srq *srq; /* of the second */
+	unsigned device;     /* its place in the list */
 };
 
 #define DEFAULTS                                                                                   \

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Transfers: what the InfiniBand specification asks of queue pairs and memory regions. */
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "tests/softverbs/sinks.h"
 #include "tests/softverbs/test_fixture.h"
 
 static void send_and_receive(void)
@@ -423,6 +426,42 @@ static void read_limits(void)
 	pair_free(&p);
 }
 
+/* A Read over iWARP: the peer learns the sink, and hardware wants rights of the peer's for it. */
+static void read_sinks(void)
+{
+	static const char *const kinds[] = { "", ":iwarp", ":siw" };
+	struct options o = DEFAULTS;
+	char devices[64] = "";
+	struct softverbs_sink sink;
+
+	for (unsigned i = 0; i < 3; i++)
+		sprintf(devices + strlen(devices), "d%u=127.0.0.%u%s ", i, i + 1, kinds[i]);
+	setenv("SOFTVERBS_DEVICES", devices, 1);
+	for (unsigned i = 0; i < 3; i++) {
+		struct pair p;
+		o.device = i;
+		pair_make(&p, &o);
+		const uint64_t at = (uintptr_t)p.b.buf;
+		CHECK_EQ(post_rdma(&p.a, IBV_WR_RDMA_READ, 1, 100, at, p.b.mr->rkey), 0);
+		expect_wc(&p.a, 1, IBV_WC_SUCCESS);
+		if (i > 0) {
+			CHECK_EQ(softverbs_sinks(&sink, 1), 1);
+			CHECK_EQ(sink.key, p.a.mr->lkey);
+			CHECK_EQ(sink.address, (uintptr_t)p.a.buf);
+			CHECK_EQ(sink.length, 100);
+			CHECK_EQ(sink.qp_num, p.b.qp->qp_num);
+		} else {
+			CHECK_EQ(softverbs_sinks(&sink, 1), 0);
+		}
+		struct ibv_mr *all = p.a.mr;
+		p.a.mr = ibv_reg_mr(p.pd, p.a.buf, 100, IBV_ACCESS_LOCAL_WRITE);
+		CHECK_EQ(post_rdma(&p.a, IBV_WR_RDMA_READ, 2, 100, at, p.b.mr->rkey), 0);
+		expect_wc(&p.a, 2, i == 1 ? IBV_WC_LOC_PROT_ERR : IBV_WC_SUCCESS);
+		CHECK_EQ(ibv_dereg_mr(all), 0);
+		pair_free(&p);
+	}
+}
+
 static const struct test tests[] = {
 	{ "send_and_receive", send_and_receive },
 	{ "write_and_read", write_and_read },
@@ -438,6 +477,7 @@ static const struct test tests[] = {
 	{ "bad_registrations", bad_registrations },
 	{ "receiver_not_ready", receiver_not_ready },
 	{ "read_limits", read_limits },
+	{ "read_sinks", read_sinks },
 	{ NULL, NULL },
 };
 

@@ -217,6 +217,7 @@ void fix_from(struct fixture *f, uint8_t machine)
 	peer->sin_family = AF_INET;
 	peer->sin_port = htons(700);
 	peer->sin_addr.s_addr = htonl(0xc0000200 + machine);
+	f->conn.id++; /* another connection */
 }
 
 static const char *start_request(struct fixture *f)

@@ -107,9 +107,10 @@ uint32_t call_create_session(struct fixture *f, struct fix4_session *in, const s
 	nfs4_put_channel(c, &a->fore);
 	nfs4_put_channel(c, &a->back);
 	xdr_put_u32(c, 0x40000000);
-	xdr_put_u32(c, a->gss ? 2 : 1);
-	xdr_put_u32(c, RPC_AUTH_NONE);
-	if (a->gss) {
+	xdr_put_u32(c, a->gss && !a->gss_only ? 2 : 1);
+	if (!a->gss_only)
+		xdr_put_u32(c, RPC_AUTH_NONE);
+	if (a->gss || a->gss_only) {
 		xdr_put_u32(c, RPC_RPCSEC_GSS);
 		xdr_put_u32(c, 2);
 		fix4_name(f, "handle");

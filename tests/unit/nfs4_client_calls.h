@@ -29,7 +29,7 @@ struct cs_args {
 	uint64_t clientid;
 	uint32_t seqid, flags;
 	struct nfs4_channel fore, back;
-	bool gss;
+	bool gss, gss_only; /* a handle among the callback parameters; nothing else */
 };
 struct cs_result {
 	uint8_t id[NFS4_SESSIONID_SIZE];

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "tests/unit/nfs4_opens.h"
 
+#include <endian.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "nfs4/client/client.h"
 #include "nfs4/state/owners.h"
 
 uint32_t op_client_new(struct fixture *f, struct op_client *c, uint32_t minor, const char *name)
@@ -358,4 +360,13 @@ uint32_t op_write(struct fixture *f, struct op_client *c, const struct vfs_fh *f
 	xdr_put_u32(&f->out, 0); /* UNSTABLE4 */
 	xdr_put_opaque(&f->out, "x", 1);
 	return send_one(f, OP_WRITE);
+}
+
+void op_retag(struct fixture *f, struct nfs4_stateid *sid)
+{
+	uint32_t words[NFS4_OTHER_SIZE / 4];
+
+	memcpy(words, sid->other, sizeof(words));
+	words[0] = htobe32(nfs4_stateid_tag(f->server4, be32toh(words[1]), be32toh(words[2])));
+	memcpy(sid->other, words, sizeof(words));
 }

@@ -104,6 +104,9 @@ uint32_t op_read(struct fixture *f, struct op_client *c, const struct vfs_fh *fh
 uint32_t op_write(struct fixture *f, struct op_client *c, const struct vfs_fh *fh,
 		  const struct nfs4_stateid *sid);
 
+/* Of a stateid that was changed: the tag that it needs not to be taken for one of another run. */
+void op_retag(struct fixture *f, struct nfs4_stateid *sid);
+
 /* A criterion test for each minor version, which the body finds in `minor`. */
 #define OP_MINOR_TEST(suite, name, number)                                                         \
 	Test(suite, name##_v4##number)                                                             \

@@ -435,7 +435,7 @@ Test(nfs4_acl_map, what_cannot_be_had)
 		  NFS4_OK },
 		{ ALLOW, 0, ALL, "INTERACTIVE@", false, NFS4ERR_ATTRNOTSUPP },
 		{ ALLOW, 0, ALL, "nobody@nowhere", false, NFS4ERR_BADOWNER },
-		{ ALLOW, 0, ALL, "", false, NFS4ERR_BADOWNER },
+		{ ALLOW, 0, ALL, "", false, NFS4ERR_INVAL },
 		{ ALLOW, 0, ALL, "\xff", false, NFS4ERR_INVAL },
 	};
 

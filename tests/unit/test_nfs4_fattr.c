@@ -244,7 +244,7 @@ Test(nfs4_fattr, owners_by_number)
 		{ "007", NFS4ERR_BADOWNER, 0 },
 		{ "-1", NFS4ERR_BADOWNER, 0 },
 		{ "1 ", NFS4ERR_BADOWNER, 0 },
-		{ "", NFS4ERR_BADOWNER, 0 },
+		{ "", NFS4ERR_INVAL, 0 },
 		{ "someone@example.net", NFS4ERR_BADOWNER, 0 },
 		{ "\xff\xfe", NFS4ERR_INVAL, 0 },
 	};

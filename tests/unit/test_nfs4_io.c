@@ -169,6 +169,24 @@ Test(nfs4_io, shares_hold_against_special_stateids)
 	cr_expect_eq(write_status(&mine), NFS4_OK);
 }
 
+/* A write-only open may read as anybody may without an open, and no more. */
+Test(nfs4_io, a_write_only_open_reads_past_no_share)
+{
+	struct nfs4_stateid wr, own, denies;
+
+	NEED_FIXTURE();
+	start();
+	cr_assert_eq(open_x('w', WRITES, 0, &wr), NFS4_OK);
+	cr_expect_eq(read_status(&wr), NFS4_OK);
+	cr_assert_eq(open_x('d', WRITES, READS, &denies), NFS4_OK);
+	cr_expect_eq(read_status(&wr), NFS4ERR_LOCKED);
+	cr_expect_eq(write_status(&wr), NFS4_OK);
+	/* What an open denies to others it does not deny to itself. */
+	cr_expect_eq(read_status(&denies), NFS4_OK);
+	cr_assert_eq(open_x('w', WRITES, 0, &own), NFS4_OK);
+	cr_expect_eq(read_status(&own), NFS4ERR_LOCKED);
+}
+
 Test(nfs4_io, stateids_that_are_none)
 {
 	static const struct nfs4_stateid invalid = { UINT32_MAX, { 0 } };

@@ -295,7 +295,8 @@ Test(nfs4_lock, an_owner_is_released)
 	cr_expect_eq(first(&locker, WRITE_LT, 0, 10, &sid, NULL), NFS4_OK);
 }
 
-Test(nfs4_lock, minor_version_0_wants_the_owner_new)
+/* A client that has lost count of its lock stateids may say that the owner is new. */
+Test(nfs4_lock, minor_version_0_takes_an_owner_as_new_again)
 {
 	struct nfs4_stateid sid, again;
 
@@ -303,8 +304,15 @@ Test(nfs4_lock, minor_version_0_wants_the_owner_new)
 	minor = 0;
 	begin();
 	cr_assert_eq(first(&locker, WRITE_LT, 0, 10, &sid, NULL), NFS4_OK);
-	cr_expect_eq(first(&locker, WRITE_LT, 20, 10, &again, NULL), NFS4ERR_BAD_SEQID);
-	/* Neither sequence has gone on. */
-	cr_expect_eq(lock(&locker, WRITE_LT, 20, 10, &sid), NFS4_OK);
+	cr_expect_eq(first(&locker, WRITE_LT, 20, 10, &again, NULL), NFS4_OK);
+	cr_expect_arr_eq(again.other, sid.other, sizeof(sid.other));
+	cr_expect_eq(again.seqid, sid.seqid + 1);
+	/* Not with another number than its next; then neither sequence has gone on. */
+	locker.seqid += 5;
+	cr_expect_eq(first(&locker, WRITE_LT, 40, 10, &sid, NULL), NFS4ERR_BAD_SEQID);
+	locker.seqid -= 6;
+	cr_expect_eq(first(&locker, WRITE_LT, 40, 10, &sid, NULL), NFS4ERR_BAD_SEQID);
+	locker.seqid++;
+	cr_expect_eq(lock(&locker, WRITE_LT, 40, 10, &again), NFS4_OK);
 	cr_expect_eq(op_close(f, &owner, &file), NFS4_OK);
 }

@@ -179,6 +179,25 @@ Test(nfs4_names, in_what_is_no_directory)
 	}
 }
 
+Test(nfs4_names, the_parent_of_what_is_no_directory)
+{
+	struct vfs_fh link, file;
+
+	NEED_FIXTURE();
+	make_file("file", "x", 0644);
+	cr_assert_eq(symlink("file", fix_path(f, "link")), 0);
+	link = handle("link");
+	file = handle("file");
+	begin();
+	fix4_putfh(f, &link);
+	fix4_op(f, OP_LOOKUPP);
+	cr_expect_eq(fix4_send(f), NFS4ERR_SYMLINK);
+	begin();
+	fix4_putfh(f, &file);
+	fix4_op(f, OP_LOOKUPP);
+	cr_expect_eq(fix4_send(f), NFS4ERR_NOTDIR);
+}
+
 Test(nfs4_names, without_a_filehandle)
 {
 	static const uint32_t ops[] = { OP_GETFH, OP_SAVEFH, OP_LOOKUPP };

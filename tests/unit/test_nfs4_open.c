@@ -95,6 +95,11 @@ OP_MINORS_TEST(nfs4_open, the_current_filehandle_must_be_a_directory)
 	fh = handle("a");
 	cr_expect_eq(op_open(f, &owner, &(struct op_how){ .fh = &fh, .name = "b" }, &file),
 		     NFS4ERR_NOTDIR);
+	/* The client follows a link by itself, once it knows that it is one. */
+	cr_assert_eq(symlink(".", fix_path(f, "link")), 0);
+	fh = handle("link");
+	cr_expect_eq(op_open(f, &owner, &(struct op_how){ .fh = &fh, .name = "a" }, &file),
+		     NFS4ERR_SYMLINK);
 }
 
 OP_MINORS_TEST(nfs4_open, arguments_that_make_no_sense_are_refused)
@@ -319,9 +324,11 @@ OP_MINORS_TEST(nfs4_open, stateids_are_told_apart)
 		     minor > 0 ? NFS4ERR_BAD_STATEID : NFS4ERR_STALE_STATEID);
 	sid = file.sid;
 	sid.other[11] ^= 0x10; /* another generation of the slot */
+	op_retag(f, &sid);
 	cr_expect_eq(op_read(f, &client, &file.fh, &sid), NFS4ERR_BAD_STATEID);
 	sid = file.sid;
 	sid.other[8] ^= 0x80; /* beyond the table */
+	op_retag(f, &sid);
 	cr_expect_eq(op_read(f, &client, &file.fh, &sid), NFS4ERR_BAD_STATEID);
 	sid = anonymous;
 	sid.seqid = 2; /* no special one */

@@ -113,18 +113,20 @@ Test(nfs4_session, flags_and_security)
 {
 	static const struct {
 		uint32_t flags;
-		bool gss;
+		bool gss, gss_only;
 		uint32_t status;
 	} rows[] = {
-		{ 0, false, NFS4_OK },
-		/* No persistent replies, no way back yet, no stepping up to RDMA: not granted. */
-		{ CREATE_SESSION4_FLAG_PERSIST, false, NFS4_OK },
-		{ CREATE_SESSION4_FLAG_CONN_BACK_CHAN, false, NFS4_OK },
-		{ CREATE_SESSION4_FLAG_CONN_RDMA, false, NFS4_OK },
-		{ 7, false, NFS4_OK },
-		{ 8, false, NFS4ERR_INVAL },
-		{ 0x80000000, false, NFS4ERR_INVAL },
-		{ 0, true, NFS4ERR_NOENT },
+		{ 0, false, false, NFS4_OK },
+		/* No persistent replies, no way back, no stepping up to RDMA: not granted. */
+		{ CREATE_SESSION4_FLAG_PERSIST, false, false, NFS4_OK },
+		{ CREATE_SESSION4_FLAG_CONN_BACK_CHAN, false, false, NFS4_OK },
+		{ CREATE_SESSION4_FLAG_CONN_RDMA, false, false, NFS4_OK },
+		{ 7, false, false, NFS4_OK },
+		{ 8, false, false, NFS4ERR_INVAL },
+		{ 0x80000000, false, false, NFS4ERR_INVAL },
+		/* One of several is enough. */
+		{ 0, true, false, NFS4_OK },
+		{ 0, false, true, NFS4ERR_NOENT },
 	};
 
 	NEED_FIXTURE();
@@ -132,6 +134,7 @@ Test(nfs4_session, flags_and_security)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		a.flags = rows[i].flags;
 		a.gss = rows[i].gss;
+		a.gss_only = rows[i].gss_only;
 		cr_expect_eq(create(), rows[i].status, "row %zu", i);
 		cr_expect_eq(r.flags, 0);
 		a.seqid++;
@@ -363,6 +366,41 @@ Test(nfs4_session, destroy_waits_for_requests_under_way)
 	cr_expect_eq(call_destroy_session(f, NULL, s.id), NFS4_OK);
 }
 
+/* A session is destroyed over a connection that has been used for it. */
+Test(nfs4_session, destroy_over_a_foreign_connection)
+{
+	struct fix4_session s, t;
+
+	NEED_FIXTURE();
+	confirmed_client(f, "one", "verf0001", &s);
+	f->conn.id = 2;
+	cr_expect_eq(call_destroy_session(f, NULL, s.id), NFS4ERR_CONN_NOT_BOUND_TO_SESSION);
+	/* Another's session does not help. */
+	confirmed_client(f, "two", "verf0001", &t);
+	cr_expect_eq(call_destroy_session(f, &t, s.id), NFS4ERR_CONN_NOT_BOUND_TO_SESSION);
+	/* SEQUENCE binds, and so does BIND_CONN_TO_SESSION; but a bad slot does not. */
+	f->conn.id = 3;
+	s.slot = 100000;
+	cr_expect_eq(call_sequence(f, &s), NFS4ERR_BADSLOT);
+	cr_expect_eq(call_destroy_session(f, NULL, s.id), NFS4ERR_CONN_NOT_BOUND_TO_SESSION);
+	s.slot = 0;
+	s.seqid = 1;
+	cr_expect_eq(call_sequence(f, &s), NFS4_OK);
+	for (f->conn.id = 4; f->conn.id < 3 + NFS4_CONNS_PER_SESSION; f->conn.id++)
+		cr_expect_eq(call_sequence(f, &s), NFS4_OK);
+	f->conn.id = 3;
+	cr_expect_eq(call_destroy_session(f, NULL, s.id), NFS4_OK);
+	f->conn.id = 1000;
+	cr_expect_eq(call_destroy_session(f, NULL, t.id), NFS4ERR_CONN_NOT_BOUND_TO_SESSION);
+	fix4_begin_bare(f, 1, "");
+	fix4_op(f, OP_BIND_CONN_TO_SESSION);
+	xdr_put_fixed(&f->out, t.id, sizeof(t.id));
+	xdr_put_u32(&f->out, 3);
+	xdr_put_bool(&f->out, false);
+	cr_expect_eq(fix4_send(f), NFS4_OK);
+	cr_expect_eq(call_destroy_session(f, NULL, t.id), NFS4_OK);
+}
+
 Test(nfs4_session, destroy_clientid)
 {
 	struct fix4_session s, t;
@@ -390,8 +428,9 @@ Test(nfs4_session, bind_conn_to_session)
 	static const struct {
 		uint32_t asked, status, given;
 	} rows[] = {
-		{ 1, NFS4_OK, 1 },	  { 2, NFS4_OK, 2 },	    { 3, NFS4_OK, 1 },
-		{ 7, NFS4_OK, 2 },	  { 0, NFS4ERR_BADXDR, 0 }, { 4, NFS4ERR_BADXDR, 0 },
+		/* Whoever cannot do without a back channel is told that there is none. */
+		{ 1, NFS4_OK, 1 },	  { 2, NFS4ERR_INVAL, 0 },  { 3, NFS4_OK, 1 },
+		{ 7, NFS4ERR_INVAL, 0 },  { 0, NFS4ERR_BADXDR, 0 }, { 4, NFS4ERR_BADXDR, 0 },
 		{ 8, NFS4ERR_BADXDR, 0 },
 	};
 	struct fix4_session s;
@@ -450,6 +489,17 @@ Test(nfs4_session, backchannel_ctl)
 	fix4_name(f, "one");
 	fix4_name(f, "two");
 	cr_expect_eq(fix4_send(f), NFS4ERR_NOENT);
+	/* Among others it is one that is not chosen. */
+	fix4_begin(f, &s);
+	fix4_op(f, OP_BACKCHANNEL_CTL);
+	xdr_put_u32(&f->out, 0x40000001);
+	xdr_put_u32(&f->out, 2);
+	xdr_put_u32(&f->out, RPC_RPCSEC_GSS);
+	xdr_put_u32(&f->out, 1);
+	fix4_name(f, "one");
+	fix4_name(f, "two");
+	xdr_put_u32(&f->out, RPC_AUTH_NONE);
+	cr_expect_eq(fix4_send(f), NFS4_OK);
 	/* A count that nothing is behind. */
 	fix4_begin(f, &s);
 	fix4_op(f, OP_BACKCHANNEL_CTL);

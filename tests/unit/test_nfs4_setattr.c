@@ -201,7 +201,8 @@ static void check_errors(struct fix4_session *s, uint32_t minor)
 	fh = handle("file");
 	dir = f->root;
 	cr_expect_eq(set_text(s, "file", FATTR4_OWNER, "nobody@nowhere"), NFS4ERR_BADOWNER);
-	cr_expect_eq(set_text(s, "file", FATTR4_OWNER_GROUP, ""), NFS4ERR_BADOWNER);
+	cr_expect_eq(set_text(s, "file", FATTR4_OWNER_GROUP, ""), NFS4ERR_INVAL);
+	cr_expect_eq(set_text(s, "file", FATTR4_OWNER, ""), NFS4ERR_INVAL);
 	cr_expect_eq(set_text(s, "file", FATTR4_OWNER, "\xff"), NFS4ERR_INVAL);
 	cr_expect_eq(set_u32(s, "file", FATTR4_MODE, 0xffffffff), NFS4ERR_INVAL);
 	cr_expect_eq(set_u32(s, "file", FATTR4_TYPE, NF4DIR), NFS4ERR_INVAL);

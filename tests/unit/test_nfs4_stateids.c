@@ -190,12 +190,15 @@ OP_MINORS_TEST(nfs4_stateids, old_later_unknown)
 		IS(op, run(op, &file.fh, &sid), NFS4ERR_BAD_STATEID);
 		sid = sid_for(op);
 		sid.other[NFS4_OTHER_SIZE - 1] ^= 0x55;
+		op_retag(f, &sid);
 		IS(op, run(op, &file.fh, &sid), NFS4ERR_BAD_STATEID);
-		/* Of another run of the server. */
-		sid = sid_for(op);
-		sid.other[0] ^= 0x55;
-		IS(op, run(op, &file.fh, &sid),
-		   minor == 0 ? NFS4ERR_STALE_STATEID : NFS4ERR_BAD_STATEID);
+		/* Of another run of the server, or made up. */
+		for (unsigned i = 0; i < NFS4_OTHER_SIZE; i++) {
+			sid = sid_for(op);
+			sid.other[i] ^= 0x55;
+			IS(op, run(op, &file.fh, &sid),
+			   minor == 0 ? NFS4ERR_STALE_STATEID : NFS4ERR_BAD_STATEID);
+		}
 	}
 	end();
 }

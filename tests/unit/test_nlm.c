@@ -202,6 +202,66 @@ Test(nlm, clients_are_told_apart)
 	cr_expect_eq(locks(), 0);
 }
 
+/* Any user of the client's machine can call from a port that is not reserved, or without AUTH_SYS.
+ */
+Test(nlm, free_all_by_who_may_not_lock)
+{
+	struct vfs_fh fh;
+
+	NEED_FIXTURE();
+	make_file("x", "", 0644);
+	come_from(0x0a000001);
+	fh = handle("x");
+	cr_expect_eq(do_lock(&fh, 1, &whole_file, false, false), NLM4_GRANTED);
+	f->access.flags |= VFS_SECURE;
+	((struct sockaddr_in *)&f->conn.peer)->sin_port = htons(40000);
+	free_all("client");
+	cr_expect_eq(locks(), 1);
+	come_from(0x0a000001);
+	f->flavor = RPC_AUTH_NONE;
+	free_all("client");
+	cr_expect_eq(locks(), 1);
+	f->flavor = RPC_AUTH_SYS;
+	f->deny = true;
+	free_all("client");
+	cr_expect_eq(locks(), 1);
+	f->deny = false;
+	free_all("client");
+	cr_expect_eq(locks(), 0);
+}
+
+/* An exclusive lock is for who may write: others would only keep those out. */
+Test(nlm, exclusive_locks_need_write_permission)
+{
+	const struct range shared = { .length = 10 };
+	struct seen seen;
+	struct vfs_fh fh;
+
+	NEED_FIXTURE();
+	make_file("x", "", 0644);
+	cr_assert_eq(chown(fix_path(f, "x"), 1000, 1000), 0);
+	fh = handle("x");
+	f->uid = f->gid = 4321;
+	cr_expect_eq(do_lock(&fh, 1, &whole_file, false, false), NLM4_FAILED);
+	cr_expect_eq(do_lock(&fh, 1, &whole_file, true, false), NLM4_FAILED);
+	cr_expect_eq(do_test(&fh, 1, &whole_file, &seen), NLM4_FAILED);
+	cr_expect_eq(do_lock(&fh, 1, &shared, false, false), NLM4_GRANTED);
+	cr_expect_eq(do_unlock(&fh, 1, &shared), NLM4_GRANTED);
+	/* The owner, whatever the mode has become. */
+	f->uid = f->gid = 1000;
+	cr_assert_eq(chmod(fix_path(f, "x"), 0400), 0);
+	cr_expect_eq(do_lock(&fh, 1, &whole_file, false, false), NLM4_GRANTED);
+	cr_expect_eq(do_unlock(&fh, 1, &whole_file), NLM4_GRANTED);
+	f->access.flags |= VFS_ALL_SQUASH;
+	cr_expect_eq(do_lock(&fh, 1, &whole_file, false, false), NLM4_FAILED);
+	f->access.flags &= ~(uint32_t)VFS_ALL_SQUASH;
+	f->access.flags |= VFS_RO;
+	cr_expect_eq(do_lock(&fh, 1, &whole_file, false, false), NLM4_ROFS);
+	cr_expect_eq(do_lock(&fh, 1, &shared, false, false), NLM4_GRANTED);
+	cr_expect_eq(do_unlock(&fh, 1, &shared), NLM4_GRANTED);
+	cr_expect_eq(locks(), 0);
+}
+
 /* As a client of NFSv4 has them, and a local process. */
 Test(nlm, locks_of_others)
 {

@@ -126,8 +126,11 @@ static int make_verbs(struct rr_conn *c)
 	int cqes = c->nrecvs + c->sq_depth + 1;
 	int vectors = dev->verbs->num_comp_vectors > 0 ? dev->verbs->num_comp_vectors : 1;
 
-	c->recv_mr = ibv_reg_mr(dev->pd, c->recv_block, recv_block_size(c), IBV_ACCESS_LOCAL_WRITE);
-	c->send_mr = ibv_reg_mr(dev->pd, c->send_block, send_block_size(c), 0);
+	int err = rr_domain_make(c);
+	if (err)
+		return err;
+	c->recv_mr = ibv_reg_mr(c->pd, c->recv_block, recv_block_size(c), IBV_ACCESS_LOCAL_WRITE);
+	c->send_mr = ibv_reg_mr(c->pd, c->send_block, send_block_size(c), 0);
 	rr_count(c->srv, mrs, (c->recv_mr ? 1u : 0) + (c->send_mr ? 1u : 0));
 	if (!c->recv_mr || !c->send_mr)
 		return -ENOMEM;
@@ -145,7 +148,7 @@ static int make_verbs(struct rr_conn *c)
 			 .max_send_sge = 1,
 			 .max_recv_sge = 1 },
 	};
-	if (rdma_create_qp(c->id, dev->pd, &attr) < 0)
+	if (rdma_create_qp(c->id, c->pd, &attr) < 0)
 		return -errno;
 	rr_count(c->srv, qps, 1);
 	if (ibv_req_notify_cq(c->cq, 0) != 0)
@@ -267,6 +270,7 @@ int rr_accept(struct rr_server *srv, struct rdma_cm_id *id, const struct rdma_co
 	if (err) {
 		c->open = false;
 		rr_conn_end_verbs(c);
+		rr_domain_end(c);
 		rr_device_put(dev);
 		rr_conn_free(c);
 		if (err == -ENOMEM)

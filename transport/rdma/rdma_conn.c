@@ -3,8 +3,8 @@
  * The end of a connection, and what other threads ask of it.
  *
  * Order of the end: no more posting (open is false), QP to the error state, flushed completions
- * reaped, QP, CQ, memory regions, device, id, memory. What the QP might still touch is released
- * only after the QP is gone.
+ * reaped, QP, CQ, memory regions, protection domain, device, id, memory. What the QP might still
+ * touch is released only after the QP is gone.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -185,6 +185,7 @@ static void finish(struct rr_conn *c)
 	c->flush_timer = NULL;
 	rr_conn_end_verbs(c);
 	release_posted(c);
+	rr_domain_end(c);
 	c->end_task.run = end_id;
 	ev_loop_post(c->srv->cfg.loops[0], &c->end_task);
 }

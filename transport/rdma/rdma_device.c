@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Devices: one protection domain, one completion channel for each loop, and the memory regions of
- * the payload slabs, each registered when a transfer meets its slab first.
+ * the payload slabs, each registered when a transfer meets its slab first and without rights for
+ * peers, who therefore reach nothing. Devices where that does not do have connections with domains
+ * of their own (rdma_keys.c).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -9,10 +11,19 @@
 
 #include "transport/rdma/rdma_internal.h"
 
-/* RFC 5040: the sink of an RDMA Read is named on the wire as a Write's is. */
-static int access_flags(const struct rr_device *dev)
+#define SIW_VENDOR 0x626d74u
+#define SIW_PART 0u
+#define NO_MEMORY_NS (60 * RR_NS) /* between warnings */
+
+/*
+ * Hardware of iWARP wants the sink of an RDMA Read to be open to the peer's Writes (RFC 5040
+ * section 7.1). siw asks for local rights only; of other drivers that is not known.
+ */
+static bool sinks_need_rights(const struct rr_device *dev)
 {
-	return IBV_ACCESS_LOCAL_WRITE | (dev->iwarp ? IBV_ACCESS_REMOTE_WRITE : 0);
+	const struct ibv_device_attr *a = &dev->attr;
+
+	return dev->iwarp && !(a->vendor_id == SIW_VENDOR && a->vendor_part_id == SIW_PART);
 }
 
 struct channel_call {
@@ -100,9 +111,11 @@ static struct rr_device *device_new(struct rr_server *srv, struct ibv_context *v
 		device_free(dev);
 		return NULL;
 	}
+	dev->own_domains = sinks_need_rights(dev);
 	dev->invalidate = dev->attr.device_cap_flags & IBV_DEVICE_MEM_MGT_EXTENSIONS;
-	rn_debug(srv->cfg.log, "rdma: device %s opened%s", ibv_get_device_name(verbs->device),
-		 dev->iwarp ? " (iWARP)" : "");
+	rn_debug(srv->cfg.log, "rdma: device %s opened%s%s", ibv_get_device_name(verbs->device),
+		 dev->iwarp ? " (iWARP)" : "",
+		 dev->own_domains ? ", a protection domain for each connection" : "");
 	return dev;
 }
 
@@ -184,13 +197,25 @@ static struct ibv_mr *register_slab(struct rr_device *dev, const struct rn_paylo
 	if (!mr) {
 		void *base = rn_payload_slab_base(dev->srv->cfg.pool, p->slab);
 		if (base)
-			mr = ibv_reg_mr(dev->pd, base, RN_SLAB_SIZE, access_flags(dev));
+			mr = ibv_reg_mr(dev->pd, base, RN_SLAB_SIZE, IBV_ACCESS_LOCAL_WRITE);
 		if (mr)
 			rr_count(dev->srv, slab_mrs, 1);
 		atomic_store_explicit(&dev->slab_mr[p->slab], mr, memory_order_release);
 	}
 	pthread_mutex_unlock(&dev->lock);
 	return mr;
+}
+
+int rr_device_no_memory(struct rr_device *dev)
+{
+	const uint64_t now = rr_now();
+	uint64_t last = dev->no_memory_ns;
+
+	if ((!last || now > last + NO_MEMORY_NS) &&
+	    atomic_compare_exchange_strong(&dev->no_memory_ns, &last, now))
+		rn_warn(dev->srv->cfg.log, "rdma: cannot register memory with %s (RLIMIT_MEMLOCK?)",
+			ibv_get_device_name(dev->verbs->device));
+	return -ENOMEM;
 }
 
 int rr_device_key(struct rr_device *dev, const struct rn_payload *p, uint32_t *lkey)
@@ -200,11 +225,8 @@ int rr_device_key(struct rr_device *dev, const struct rn_payload *p, uint32_t *l
 	struct ibv_mr *mr = atomic_load_explicit(&dev->slab_mr[p->slab], memory_order_acquire);
 	if (!mr)
 		mr = register_slab(dev, p);
-	if (!mr) {
-		rn_warn(dev->srv->cfg.log, "rdma: cannot register memory with %s (RLIMIT_MEMLOCK?)",
-			ibv_get_device_name(dev->verbs->device));
-		return -ENOMEM;
-	}
+	if (!mr)
+		return rr_device_no_memory(dev);
 	*lkey = mr->lkey;
 	return 0;
 }

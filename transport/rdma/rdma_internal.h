@@ -47,6 +47,7 @@
 #define RR_BATCH_MAX 8u	  /* Receives posted together, where the credits are many */
 #define RR_SENDS_MAX 32u  /* Sends in flight on one connection; more wait */
 #define RR_SQ_DEPTH 256u  /* at least RR_WRITES_MAX + 1, so that every chain fits an empty queue */
+#define RR_KEYS_MAX (XDR_BULKS_MAX + 2u) /* of one transfer: the bulk items, both heads */
 #define RR_POST_BATCH 16u /* work requests built at once */
 #define RR_FLUSH_MS 1000u
 #define RR_ACCEPT_SECONDS 30u /* from accept to the established event */
@@ -97,6 +98,8 @@ struct rr_req {
 	struct rn_payload_waiter waiter;
 	struct ev_task task;
 	unsigned wrs; /* slots of the send queue that its RDMA Reads hold */
+	unsigned nmrs;
+	struct ibv_mr *mr[RR_KEYS_MAX]; /* of this transfer alone, see rdma_keys.c */
 	struct rr_call_plan plan;
 	struct rr_header call;
 };
@@ -125,9 +128,11 @@ struct rr_device {
 	struct ibv_pd *pd;
 	struct ibv_device_attr attr;
 	bool iwarp;
+	bool own_domains; /* of each connection: the sink of a Read needs rights for the peer */
 	atomic_bool invalidate; /* Send with Invalidate works */
 	unsigned users;		/* connections */
 	struct rr_channel *channels;
+	_Atomic uint64_t no_memory_ns;	   /* when it was said last */
 	pthread_mutex_t lock;		   /* registering */
 	_Atomic(struct ibv_mr *) *slab_mr; /* RN_SLABS_MAX: see lib/payload.h */
 };
@@ -144,6 +149,7 @@ struct rr_conn {
 	struct ev_loop *loop;
 	unsigned loop_index;
 	struct rdma_cm_id *id;
+	struct ibv_pd *pd; /* its own, or the device's */
 	struct ibv_cq *cq;
 	LIST_ENTRY(rr_conn) link; /* rr_server.conns */
 	size_t budget;
@@ -247,6 +253,21 @@ void rr_device_put(struct rr_device *dev);
 void rr_devices_check(struct rr_server *srv);
 /* The local key of the slab that holds p; 0 or -errno. */
 int rr_device_key(struct rr_device *dev, const struct rn_payload *p, uint32_t *lkey);
+
+/* Says that memory cannot be registered, now and then; -ENOMEM. */
+int rr_device_no_memory(struct rr_device *dev);
+
+/* rdma_keys.c: on the connection's loop, but for the domain, which is made on loops[0] */
+int rr_domain_make(struct rr_conn *c);
+void rr_domain_end(struct rr_conn *c); /* when the queue pair and all regions are gone */
+/* The local key for the whole of r->data, which RDMA Reads fill; 0 or -errno. */
+int rr_key_for_sink(struct rr_req *r, uint32_t *lkey);
+/* The local key for bytes in holder, which RDMA Writes send. */
+int rr_key_for_source(struct rr_req *r, const struct rn_payload *holder, uint8_t *at, size_t len,
+		      uint32_t *lkey);
+/* Ends what the two have registered for r alone. After an error the peer may still reach it until
+ * the queue pair is gone. */
+int rr_keys_end(struct rr_req *r);
 
 /* rdma_listen.c: on loops[0] */
 int rr_channel_open(struct rr_server *srv); /* 0 also if it is open */

@@ -109,7 +109,7 @@ int rr_read_post(struct rr_req *r)
 	if (c->sq_room < r->wrs)
 		return -EAGAIN;
 	TAILQ_INSERT_TAIL(&c->reading, r, link);
-	int err = rr_device_key(c->dev, r->data, &lkey);
+	int err = rr_key_for_sink(r, &lkey);
 	if (err)
 		return err;
 	c->sq_room -= r->wrs;
@@ -131,8 +131,13 @@ void rr_read_done(struct rr_req *r)
 {
 	struct rr_conn *c = r->conn;
 
-	TAILQ_REMOVE(&c->reading, r, link);
 	c->sq_room += r->wrs;
+	/* The data are the peer's to change until its key has ended. */
+	if (rr_keys_end(r) < 0) {
+		rr_conn_close(c, "cannot end a key");
+		return;
+	}
+	TAILQ_REMOVE(&c->reading, r, link);
 	rr_submit(r);
 	rr_post_waiting(c);
 }

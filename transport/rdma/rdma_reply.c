@@ -113,30 +113,38 @@ static uint8_t *bulk_bytes(const struct xdr_out *out, const struct rr_span *span
 	return b->payload->data + b->off + span->off;
 }
 
-/* Where the bytes of a span are, and their key. */
+static int head_key(struct rr_req *r, uint32_t *lkey)
+{
+	const struct xdr_out *out = &r->rpc->out;
+	const struct rn_payload *holder = r->rpc->head;
+
+	if (r->rpc->long_head && out->base == r->rpc->long_head->data)
+		holder = r->rpc->long_head;
+	return rr_key_for_source(r, holder, out->base, out->used, lkey);
+}
+
+/* Where the bytes of a span are, and their key: one for the whole item. */
 static int locate(struct rr_req *r, const struct rr_span *span, struct ibv_sge *sge)
 {
 	struct rr_conn *c = r->conn;
 	const struct xdr_out *out = &r->rpc->out;
-	const struct rn_payload *holder = r->rpc->head;
+	const struct xdr_out_bulk *b = &out->bulk[span->item];
 
 	sge->length = span->len;
 	switch (span->source) {
-	case RR_FROM_PAD:
-		sge->addr = (uintptr_t)c->zeros;
-		sge->lkey = c->send_mr->lkey;
-		return 0;
 	case RR_FROM_BULK:
-		holder = out->bulk[span->item].payload;
 		sge->addr = (uintptr_t)bulk_bytes(out, span);
-		break;
+		return rr_key_for_source(r, b->payload, b->payload->data + b->off, b->len,
+					 &sge->lkey);
 	case RR_FROM_HEAD:
-		if (r->rpc->long_head && out->base == r->rpc->long_head->data)
-			holder = r->rpc->long_head;
 		sge->addr = (uintptr_t)out->base + span->off;
+		return head_key(r, &sge->lkey);
+	case RR_FROM_PAD:
 		break;
 	}
-	return rr_device_key(c->dev, holder, &sge->lkey);
+	sge->addr = (uintptr_t)c->zeros;
+	sge->lkey = c->send_mr->lkey;
+	return 0;
 }
 
 static int add_writes(struct rr_chain *ch, struct rr_req *r, const struct rr_reply_plan *plan)

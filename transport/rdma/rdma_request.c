@@ -234,6 +234,8 @@ void rr_req_done(struct rr_req *r)
 	if (r->recv && rr_recv_post(r->recv) < 0)
 		rr_conn_notify(c, RR_EV_CLOSE);
 	r->recv = NULL;
+	rr_keys_end(r);
+	r->nmrs = 0; /* one that did not end has no queue pair that it is good for */
 	r->conn = NULL;
 	rn_payload_put(r->data);
 	r->data = NULL;

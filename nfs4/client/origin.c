@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * From where a client calls, and what somebody else may do under its name (doc/design/
+ * nfs4-clients.md). With AUTH_SYS the owner string and uid 0 are anybody's; an address is not, and
+ * neither are ids, which are given to the client only. An address is a client's own if it has
+ * registered from there, or has used a session id, client id or stateid from there.
+ */
+#include <arpa/inet.h>
+#include <string.h>
+
+#include "nfs4/client/table.h"
+#include "nfs4/compound.h"
+
+/* Verifiers that strangers may try in a lease: a client's is its boot time, which they may know
+ * roughly. */
+#define GUESSES_MOST 64u
+/* Seconds between two messages about who is kept out. */
+#define LOG_EVERY 60u
+
+struct nfs4_principal nfs4_principal_of(const struct nfs4_compound *c)
+{
+	const struct rpc_cred *cred = &c->req->call.cred;
+
+	return (struct nfs4_principal){ .flavor = (uint32_t)cred->flavor, .uid = cred->uid };
+}
+
+bool nfs4_principal_is(const struct nfs4_principal *a, const struct nfs4_principal *b)
+{
+	return a->flavor == b->flavor && a->uid == b->uid;
+}
+
+bool nfs4_principal_made(const struct nfs4_compound *c, const struct nfs4_client *cl)
+{
+	const struct nfs4_principal who = nfs4_principal_of(c);
+
+	return nfs4_principal_is(&cl->principal, &who);
+}
+
+/* 0 stands for no address. */
+static uint64_t address_of(const struct nfs4_compound *c)
+{
+	char netid[NFS4_NETID_MAX];
+	struct sockaddr_in6 addr = { 0 };
+	uint64_t h;
+
+	nfs4_peer_address(c, &addr, netid);
+	crypto_shorthash((uint8_t *)&h, addr.sin6_addr.s6_addr, sizeof(addr.sin6_addr.s6_addr),
+			 c->server->clients->key);
+	return h | 1u;
+}
+
+/* Ports mean nothing over RDMA, where only privileged processes make queue pairs. */
+static bool port_is_reserved(const struct nfs4_compound *c)
+{
+	struct sockaddr_in6 addr = { 0 };
+	char netid[NFS4_NETID_MAX];
+
+	nfs4_peer_address(c, &addr, netid);
+	return strncmp(netid, "rdma", 4) == 0 || ntohs(addr.sin6_port) < IPPORT_RESERVED;
+}
+
+void nfs4_origin_init(struct nfs4_client *cl, const struct nfs4_compound *c)
+{
+	atomic_init(&cl->origin.address[0], address_of(c));
+	atomic_init(&cl->origin.last_conn, c->req->conn->id);
+	cl->origin.reserved = port_is_reserved(c);
+}
+
+static bool is_known(struct nfs4_client *cl, uint64_t address)
+{
+	for (unsigned i = 0; i < NFS4_ORIGINS; i++) {
+		if (atomic_load_explicit(&cl->origin.address[i], memory_order_relaxed) == address)
+			return true;
+	}
+	return false;
+}
+
+void nfs4_origin_note(struct nfs4_client *cl, const struct nfs4_compound *c)
+{
+	struct nfs4_origin *o = &cl->origin;
+	const uint64_t conn = c->req->conn->id;
+	uint64_t address;
+
+	if (atomic_load_explicit(&o->last_conn, memory_order_relaxed) == conn)
+		return;
+	atomic_store_explicit(&o->last_conn, conn, memory_order_relaxed);
+	address = address_of(c);
+	if (is_known(cl, address))
+		return;
+	/* Besides the first, which is where it registered. */
+	atomic_store_explicit(&o->address[1 + atomic_fetch_add(&o->next, 1) % (NFS4_ORIGINS - 1)],
+			      address, memory_order_relaxed);
+}
+
+bool nfs4_origin_is(struct nfs4_client *cl, const struct nfs4_compound *c)
+{
+	/* An unprivileged process of the client's machine is not its kernel. */
+	if (cl->origin.reserved && !port_is_reserved(c))
+		return false;
+	return is_known(cl, address_of(c));
+}
+
+bool nfs4_verifier_is(struct nfs4_client *cl, const struct nfs4_compound *c,
+		      const uint8_t verifier[NFS4_VERIFIER_SIZE])
+{
+	const bool same = sodium_memcmp(cl->verifier, verifier, sizeof(cl->verifier)) == 0;
+	const uint64_t now = nfs4_clients_now(cl->srv);
+	struct nfs4_origin *o = &cl->origin;
+
+	if (nfs4_origin_is(cl, c))
+		return same;
+	if (now > o->guesses_since + cl->srv->cfg.lease_seconds) {
+		o->guesses_since = now;
+		o->guesses = 0;
+	}
+	if (o->guesses >= GUESSES_MOST)
+		return false;
+	if (!same)
+		o->guesses++;
+	return same;
+}
+
+static bool has_sessions(struct nfs4_client *cl)
+{
+	bool has;
+
+	pthread_mutex_lock(&cl->lock);
+	has = cl->nsessions > 0;
+	pthread_mutex_unlock(&cl->lock);
+	return has;
+}
+
+static void log_refusal(struct nfs4_client *cl, const struct nfs4_compound *c)
+{
+	const uint64_t now = nfs4_clients_now(cl->srv);
+	struct nfs4_clients *all = cl->srv->clients;
+	char owner[NFS4_UADDR_MAX], was[NFS4_UADDR_MAX], is[NFS4_UADDR_MAX];
+	struct sockaddr_in6 addr = { 0 };
+	char netid[NFS4_NETID_MAX];
+	uint32_t n = 0;
+
+	if (all->refusal_logged > 0 && now < all->refusal_logged + LOG_EVERY)
+		return;
+	all->refusal_logged = now;
+	nfs4_peer_address(c, &addr, netid);
+	nfs4_uaddr(&addr, is);
+	nfs4_uaddr(&cl->addr, was);
+	for (; n < cl->ownerid_len && n < sizeof(owner) - 1; n++)
+		owner[n] =
+			cl->ownerid[n] > ' ' && cl->ownerid[n] < 0x7f ? (char)cl->ownerid[n] : '_';
+	owner[n] = '\0';
+	rn_notice(cl->srv->cfg.log,
+		  "client %s may not register as \"%s\", which is in use by the client at %s: two "
+		  "machines with one name, or somebody who takes the other's",
+		  is, owner, was);
+}
+
+/*
+ * The client may be away for good, and this be itself with another address: that is known when its
+ * lease ends. Once it has renewed after somebody else has asked, it is known to be another one.
+ */
+static int refusal(struct nfs4_client *cl)
+{
+	const uint64_t now = nfs4_clients_now(cl->srv), lease = cl->srv->cfg.lease_seconds + 1;
+	const uint64_t renewed = atomic_load(&cl->lease.due) - lease;
+	struct nfs4_origin *o = &cl->origin;
+
+	if (o->contested == 0 || now > o->contested + lease) {
+		o->contested = now;
+		return NFS4ERR_DELAY;
+	}
+	return renewed > o->contested ? NFS4ERR_CLID_INUSE : NFS4ERR_DELAY;
+}
+
+int nfs4_client_contest(struct nfs4_client *cl, const struct nfs4_compound *c)
+{
+	const bool principal = nfs4_principal_made(c, cl);
+	const bool own = nfs4_origin_is(cl, c);
+
+	if ((principal && own) || nfs4_client_status(cl) != NFS4_CLIENT_ACTIVE ||
+	    nfs4_client_has_lapsed(cl))
+		return NFS4_OK;
+	if (!nfs4_client_has_state(cl) && (own || !has_sessions(cl)))
+		return NFS4_OK;
+	log_refusal(cl, c);
+	return principal ? refusal(cl) : NFS4ERR_CLID_INUSE;
+}

@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Many power cuts of one run: contents that the disk may have been left with at any moment, each compared.
+
+states.py FS LOG IMAGE JOURNAL COUNT SEED WORKER=FOLDER...: LOG is that of power/cutdisk.py, IMAGE the disk's first
+contents, FOLDER a worker's below the file system's root. At COUNT moments of the log, spread over it and each with
+writes that survive by chance, a copy of the disk is mounted by a loop device (which makes the file system recover
+as after a power cut) and compared with what the journal said was acknowledged at that moment. Also looked at: the
+client records of the server, in state/, once a worker of NFSv4 holds a lock. Prints "N states, ..."; 77 where
+nothing can be mounted.
+"""
+import os
+import random
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+
+import disklog
+import journal
+
+
+def mount(fs, image, where):
+    options = "loop,noatime" + (",nouuid" if fs == "xfs" else "")
+    return subprocess.run(["mount", "-t", fs, "-o", options, image, where], capture_output=True, text=True, check=False)
+
+
+def can_mount():
+    return os.geteuid() == 0 and os.path.exists("/dev/loop-control")
+
+
+class Checker:
+    def __init__(self, fs, work, lines, folders):
+        self.fs, self.lines = fs, lines
+        self.folders = dict(f.split("=", 1) for f in folders)
+        self.image, self.where = os.path.join(work, "state.img"), os.path.join(work, "mnt")
+        os.mkdir(self.where)
+        self.acked = 0
+
+    def check(self, medium_path, pending, survivors, journal_lines):
+        """Problems of one state."""
+        subprocess.run(["cp", "--sparse=always", medium_path, self.image], check=True)
+        state = disklog.Medium(self.image)
+        state.pending = list(pending)
+        state.cut(survivors)
+        state.close()
+        got = mount(self.fs, self.image, self.where)
+        if got.returncode:
+            return [f"it cannot be mounted: {got.stderr.strip()}"]
+        try:
+            return self.compare(journal_lines)
+        finally:
+            subprocess.run(["umount", self.where], check=True)
+
+    def compare(self, journal_lines):
+        workers = journal.replay(self.lines[:journal_lines])
+        problems = []
+        for name, folder in self.folders.items():
+            worker = workers.get(name, journal.Worker())
+            self.acked += worker.acked
+            where = os.path.join(self.where, folder)
+            problems += [f"{name}: {p}" for p in journal.check(where, worker)]
+        if any(w.locked for w in workers.values()) and os.path.isdir(self.where + "/state"):
+            problems += self.records()
+        return problems
+
+    def records(self):
+        """Who holds a lock is on record, or could not reclaim it."""
+        with tempfile.TemporaryDirectory() as copy:
+            shutil.copytree(self.where + "/state", copy + "/state")
+            db = sqlite3.connect(copy + "/state/nfs4-clients.db")
+            try:
+                whole = db.execute("PRAGMA integrity_check").fetchone()[0]
+                count = db.execute("SELECT count(*) FROM client").fetchone()[0]
+            except sqlite3.Error as e:
+                return [f"client records: {e}"]
+            finally:
+                db.close()
+        if whole != "ok":
+            return [f"client records: {whole}"]
+        return [] if count else ["client records: there are none"]
+
+
+def moments(log, count, rng):
+    """Numbers of records of the log, before which power is cut. None before the workload's first record."""
+    first = total = 0
+    for kind, _, _ in disklog.read(log):
+        total += 1
+        if not first and kind == disklog.ACKS:
+            first = total
+    return sorted(rng.sample(range(first, total), min(count, total - first)))
+
+
+def run(fs, log, image, lines, count, seed, folders):
+    rng = random.Random(seed)
+    at = moments(log, count, rng)
+    bad, lost, lines_then = 0, 0, 0
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as work:
+        base = os.path.join(work, "disk.img")
+        subprocess.run(["cp", "--sparse=always", image, base], check=True)
+        medium, checker, done = disklog.Medium(base), Checker(fs, work, lines, folders), 0
+        for number, (kind, offset, data) in enumerate(disklog.read(log)):
+            while done < len(at) and at[done] == number:
+                survivors = medium.survivors(rng)
+                lost += len(medium.pending) - len(survivors)
+                problems = checker.check(base, medium.pending, survivors, lines_then)
+                bad += bool(problems)
+                for p in problems[:5]:
+                    print(f"cut before record {number}, journal line {lines_then}: {p}", flush=True)
+                done += 1
+            if kind == disklog.WRITE:
+                medium.write(offset, data)
+            elif kind == disklog.FUA:
+                medium.write_through(offset, data)
+            elif kind == disklog.FLUSH:
+                medium.flush()
+            elif kind == disklog.CUT:
+                medium.cut(disklog.unpack_survivors(data))
+            elif kind == disklog.ACKS:
+                lines_then = offset
+        print(f"{len(at)} states, {checker.acked} acknowledged operations compared, {lost} writes lost, "
+              f"{bad} states with differences")
+    return bad == 0 and len(at) > 0
+
+
+def main():
+    fs, log, image, path, count, seed, *folders = sys.argv[1:]
+    if not can_mount():
+        print("skip: no loop devices here")
+        sys.exit(77)
+    with open(path, encoding="ascii") as f:
+        lines = f.read().splitlines()
+    sys.exit(not run(fs, log, image, lines, int(count), seed, folders))
+
+
+main()
