@@ -58,13 +58,15 @@ static int run_setattr(struct nfs3_op *op, struct nfs3_setattr_args *a)
 
 enum rpc_run nfs3_setattr(struct rpc_request *req, void *args)
 {
+	struct nfs3_setattr_args *a = args;
 	struct nfs3_op *op = nfs3_op_begin(req);
 	int rc;
 
 	if (!op)
 		return RPC_RUN_SYSTEM_ERR;
-	rc = run_setattr(op, args);
+	rc = run_setattr(op, a);
 	op->sync.node[0] = op->node[0];
+	op->sync.data_from = a->attr.set.set_size ? a->attr.set.size : VFS_SYNC_METADATA;
 	return nfs3_op_settle(op, rc, encode_setattr);
 }
 

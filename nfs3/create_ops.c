@@ -35,12 +35,13 @@ static int open_dir(struct nfs3_op *op, const struct nfs3_dirop_args *where,
 }
 
 /* rc as the vfs call gave it, which sets node[1] on success only. */
-static enum rpc_run made(struct nfs3_op *op, int rc)
+static enum rpc_run made(struct nfs3_op *op, const struct nfs3_sattr *attr, int rc)
 {
 	if (rc < 0)
 		op->node[1] = NULL;
 	op->sync.node[0] = op->node[0];
 	op->sync.node[1] = op->node[1];
+	op->sync.with_entry = !vfs_set_after_making(&attr->set);
 	return nfs3_op_settle(op, rc, encode_made);
 }
 
@@ -65,7 +66,7 @@ enum rpc_run nfs3_create(struct rpc_request *req, void *args)
 	rc = open_dir(op, &a->where, &a->attr);
 	if (rc == 0)
 		rc = vfs_create(&op->ctx, op->node[0], name->bytes, name->len, &cr, &op->node[1]);
-	return made(op, rc);
+	return made(op, &a->attr, rc);
 }
 
 enum rpc_run nfs3_mkdir(struct rpc_request *req, void *args)
@@ -81,7 +82,7 @@ enum rpc_run nfs3_mkdir(struct rpc_request *req, void *args)
 	if (rc == 0)
 		rc = vfs_mkdir(&op->ctx, op->node[0], name->bytes, name->len, &a->attr.set,
 			       &op->node[1], &op->attr);
-	return made(op, rc);
+	return made(op, &a->attr, rc);
 }
 
 /* A NUL-terminated copy of the text, which may have come in pieces by Read chunks. */
@@ -120,7 +121,7 @@ enum rpc_run nfs3_symlink(struct rpc_request *req, void *args)
 	if (rc == 0)
 		rc = vfs_symlink(&op->ctx, op->node[0], name->bytes, name->len, target,
 				 &a->attr.set, &op->node[1], &op->attr);
-	return made(op, rc);
+	return made(op, &a->attr, rc);
 }
 
 static int mknod_type(uint32_t type, uint32_t *mode)
@@ -159,5 +160,5 @@ enum rpc_run nfs3_mknod(struct rpc_request *req, void *args)
 	if (rc == 0)
 		rc = vfs_mknod(&op->ctx, op->node[0], name->bytes, name->len, &what, &a->attr.set,
 			       &op->node[1], &op->attr);
-	return made(op, rc);
+	return made(op, &a->attr, rc);
 }

@@ -81,6 +81,7 @@ enum rpc_run nfs3_link(struct rpc_request *req, void *args)
 	if (!op)
 		return RPC_RUN_SYSTEM_ERR;
 	rc = run_link(op, args);
+	op->sync.data_from = VFS_SYNC_METADATA;
 	op->sync.node[0] = op->node[0];
 	op->sync.node[1] = op->node[1];
 	return nfs3_op_settle(op, rc, encode_linked);

@@ -12,6 +12,8 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#include "vfs/log_sync.h"
+#include "vfs/node_cache.h"
 #include "vfs/permission.h"
 
 static void commit_next(struct vfs_io *io)
@@ -58,26 +60,66 @@ void vfs_commit(struct vfs_io *io)
 		commit_next(io);
 }
 
+static void sync_by_descriptor(struct vfs_sync *s, unsigned i, int fd)
+{
+	struct vfs_ring_op *op = &s->priv.op[i];
+	const uint64_t from = s->data_from < VFS_OFFSET_MAX ? s->data_from : VFS_OFFSET_MAX - 1;
+
+	/* The call that a synchronous write makes: data of the range, all metadata. One byte stands
+	 * for its page, behind which a file that was cut there has none. */
+	if (s->node[i]->type == S_IFREG && s->data_from > 0)
+		vfs_ring_fsync(s->ctx->w, op, fd, from, 1);
+	else
+		vfs_ring_fsync(s->ctx->w, op, fd, 0, 0);
+}
+
+/* A write-back error of data written before keeps an fsync from getting as far as the metadata.
+ * Whoever wrote them learns it by the verifier; the change is not told by theirs. */
+static bool sync_again(struct vfs_sync *s, unsigned i)
+{
+	int fd;
+
+	if (s->data_from != VFS_SYNC_METADATA || (s->priv.again & 1u << i) ||
+	    s->node[i]->type != S_IFREG || i == s->priv.by_log)
+		return false;
+	s->priv.again |= 1u << i;
+	fd = vfs_io_readable_fd(s->ctx, s->node[i]);
+	if (fd >= 0)
+		sync_by_descriptor(s, i, fd);
+	return fd >= 0;
+}
+
 /* A file system that cannot fsync a directory (-EINVAL) has no durability to offer there. */
 static void sync_complete(struct vfs_ring_op *op, int res)
 {
 	struct vfs_sync *s = op->owner;
+	const unsigned i = (unsigned)(op - s->priv.op);
 
-	if (res < 0 && vfs_io_lost_data(res))
+	if (res < 0 && vfs_io_lost_data(res)) {
 		vfs_verifier_change(s->ctx->vfs);
+		if (sync_again(s, i))
+			return;
+	}
+	if (i == s->priv.by_log) {
+		vfs_fd_close(s->ctx->vfs, s->priv.log_fd);
+		s->priv.log_fd = -1;
+	}
 	if (res < 0 && res != -EINVAL && s->result == 0)
 		s->result = (int)vfs_io_answer(res);
 	if (--s->priv.pending == 0)
 		s->done(s);
 }
 
-/* Symbolic links, devices, pipes and sockets cannot be opened for fsync; a new one becomes durable
- * with its directory's entry, of which it is a part in the file system's log. */
+static bool has_data(const struct vfs_node *n)
+{
+	return n->type == S_IFREG || n->type == S_IFDIR;
+}
+
 static bool sync_wanted(const struct vfs_sync *s, unsigned i)
 {
 	const struct vfs_node *n = s->node[i];
 
-	if (!n || (s->ctx->access.flags & VFS_ASYNC) || (!S_ISREG(n->type) && !S_ISDIR(n->type)))
+	if (!n || (s->ctx->access.flags & VFS_ASYNC) || (s->with_entry && !has_data(n)))
 		return false;
 	for (unsigned j = 0; j < i; j++) {
 		if (s->node[j] == n)
@@ -86,17 +128,34 @@ static bool sync_wanted(const struct vfs_sync *s, unsigned i)
 	return true;
 }
 
+/* Once for all nodes, which are of one file system. */
+static void sync_by_log(struct vfs_sync *s, unsigned i)
+{
+	struct vfs_ring_op *op = &s->priv.op[i];
+	const bool data = s->node[i]->type == S_IFREG && s->data_from != VFS_SYNC_METADATA;
+	int rc = 0;
+
+	if (s->priv.by_log == VFS_SYNC_NODES || data) {
+		s->priv.by_log = i;
+		rc = vfs_log_sync(s->ctx, s->node[i]->mnt, data, &s->priv.log_fd);
+	}
+	if (rc == 0 && i == s->priv.by_log && s->priv.log_fd >= 0)
+		vfs_ring_fsync(s->ctx->w, op, s->priv.log_fd, 0, 0);
+	else
+		vfs_ring_finish(s->ctx->w, op, rc);
+}
+
 static void sync_start(struct vfs_sync *s, unsigned i)
 {
 	struct vfs_ring_op *op = &s->priv.op[i];
-	int fd = vfs_io_readable_fd(s->ctx, s->node[i]);
+	int fd = has_data(s->node[i]) ? vfs_io_readable_fd(s->ctx, s->node[i]) : -EINVAL;
 
 	op->complete = sync_complete;
 	op->owner = s;
 	if (fd < 0)
-		vfs_ring_finish(s->ctx->w, op, fd);
+		sync_by_log(s, i);
 	else
-		vfs_ring_fsync(s->ctx->w, op, fd, 0, 0);
+		sync_by_descriptor(s, i, fd);
 }
 
 /* done() is never called before vfs_sync returns. */
@@ -116,6 +175,9 @@ void vfs_sync(struct vfs_sync *s)
 
 	s->result = 0;
 	s->priv.pending = 0;
+	s->priv.again = 0;
+	s->priv.by_log = VFS_SYNC_NODES;
+	s->priv.log_fd = -1;
 	for (unsigned i = 0; i < VFS_SYNC_NODES; i++) {
 		wanted[i] = sync_wanted(s, i);
 		s->priv.pending += wanted[i];

@@ -78,17 +78,29 @@ void vfs_write(struct vfs_io *io);
 /* Makes offset..offset+count (count 0: to the end) durable. */
 void vfs_commit(struct vfs_io *io);
 
+#define VFS_SYNC_METADATA UINT64_MAX
+
 /* Makes metadata changes durable: every node of the list (directories whose entries changed, new or
- * changed inodes). Does nothing on an async export. */
+ * changed inodes). Does nothing on an async export. Never fails for want of descriptors: the change
+ * has been made. */
 struct vfs_sync {
 	struct vfs_ctx *ctx;
 	struct vfs_node *node[VFS_SYNC_NODES]; /* NULL entries are skipped */
+	/* Of regular files the data from this page on is made durable, too; VFS_SYNC_METADATA: none
+	 * is, as far as the file system can tell the two apart (btrfs cannot). */
+	uint64_t data_from;
+	/* What is neither file nor directory has just been made, in one step with its entry in the
+	 * directory of the list. */
+	bool with_entry;
 	int result;
 	void (*done)(struct vfs_sync *s);
 	void *arg;
 	struct { /* vfs/'s own */
 		struct vfs_ring_op op[VFS_SYNC_NODES];
 		unsigned pending;
+		unsigned again;	 /* bits by node: synced for the second time */
+		unsigned by_log; /* the node that log_fd stands for */
+		int log_fd;	 /* vfs/log_sync.h; -1: none */
 	} priv;
 };
 void vfs_sync(struct vfs_sync *s);

@@ -202,6 +202,11 @@ int vfs_setattr(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_setatt
 	return rc == 0 ? apply(ctx, n, sa) : rc;
 }
 
+bool vfs_set_after_making(const struct vfs_setattr *sa)
+{
+	return sa->set_uid || sa->set_gid || sa->acls || sets_times(sa);
+}
+
 int vfs_setattr_created(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_setattr *sa)
 {
 	struct vfs_setattr rest = *sa;

@@ -149,6 +149,8 @@ struct vfs_mknod {
 int vfs_mknod(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len,
 	      const struct vfs_mknod *what, const struct vfs_setattr *sa, struct vfs_node **out,
 	      struct vfs_attr *attr);
+/* Must more than the mode be set, in a further step, of what is made with these attributes? */
+bool vfs_set_after_making(const struct vfs_setattr *sa);
 int vfs_remove(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len);
 int vfs_rmdir(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len);
 /* Both directories are in ctx->exp; -EXDEV across its file systems. */

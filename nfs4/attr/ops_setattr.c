@@ -86,6 +86,8 @@ int nfs4_setattr(struct nfs4_compound *c, void *args)
 	nfs4_io_end(&right);
 	if (rc == 0 && nfs4_bitmap_empty(&a->attrs.given))
 		return after_sync(c, 0); /* nothing that could be lost */
-	c->sync = (struct vfs_sync){ .node = { c->current.node } };
+	c->sync = (struct vfs_sync){ .node = { c->current.node },
+				     .data_from = a->attrs.set.set_size ? a->attrs.set.size
+									: VFS_SYNC_METADATA };
 	return nfs4_settle(c, rc, after_sync);
 }

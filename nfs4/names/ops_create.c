@@ -142,6 +142,7 @@ int nfs4_create(struct nfs4_compound *c, void *args)
 	rc = make(c, a);
 	if (rc < 0)
 		a->made = NULL;
-	c->sync = (struct vfs_sync){ .node = { a->dir, a->made } };
+	c->sync = (struct vfs_sync){ .node = { a->dir, a->made },
+				     .with_entry = !vfs_set_after_making(&a->attrs.set) };
 	return nfs4_settle(c, rc, made);
 }

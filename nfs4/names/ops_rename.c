@@ -127,6 +127,6 @@ int nfs4_link(struct nfs4_compound *c, void *args)
 		return status;
 	a->change = nfs4_change_of(&dir->ctx, dir->node);
 	rc = vfs_link(&dir->ctx, file, dir->node, a->name.bytes, a->name.len);
-	c->sync = (struct vfs_sync){ .node = { file, dir->node } };
+	c->sync = (struct vfs_sync){ .node = { file, dir->node }, .data_from = VFS_SYNC_METADATA };
 	return nfs4_settle(c, rc, linked);
 }

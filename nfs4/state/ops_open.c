@@ -165,9 +165,8 @@ static int open_recorded(struct nfs4_compound *c, int rc)
 		return finish(w, status);
 	if (!w->sync_name && !w->truncate)
 		return open_settled(c, 0);
-	c->sync.node[0] = nfs4_opened_place(c, w)->node;
-	c->sync.node[1] = w->sync_name ? c->current.node : NULL;
-	c->sync.node[2] = NULL;
+	c->sync = (struct vfs_sync){ .node = { nfs4_opened_place(c, w)->node,
+					       w->sync_name ? c->current.node : NULL } };
 	return nfs4_settle(c, 0, open_settled);
 }
 

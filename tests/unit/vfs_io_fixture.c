@@ -223,16 +223,27 @@ static void sync_done(struct vfs_sync *s)
 	*(bool *)s->arg = true;
 }
 
-int fx_sync(struct fx *f, struct vfs_node *a, struct vfs_node *b, struct vfs_node *c)
+static int run_sync(struct fx *f, struct vfs_sync *s)
 {
 	bool finished = false;
-	struct vfs_sync s = { .ctx = &f->ctx, .node = { a, b, c }, .done = sync_done };
 
-	s.arg = &finished;
-	vfs_sync(&s);
+	s->ctx = &f->ctx;
+	s->done = sync_done;
+	s->arg = &finished;
+	vfs_sync(s);
 	cr_assert_not(finished, "done() from within the call");
 	fx_run(f, &finished);
-	return s.result;
+	return s->result;
+}
+
+int fx_sync(struct fx *f, struct vfs_node *a, struct vfs_node *b, struct vfs_node *c)
+{
+	return run_sync(f, &(struct vfs_sync){ .node = { a, b, c } });
+}
+
+int fx_sync_metadata(struct fx *f, struct vfs_node *n)
+{
+	return run_sync(f, &(struct vfs_sync){ .node = { n }, .data_from = VFS_SYNC_METADATA });
 }
 
 unsigned fx_cached_pages(struct fx *f, const char *name)

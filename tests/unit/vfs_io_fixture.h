@@ -63,6 +63,7 @@ int64_t fx_write(struct fx *f, struct vfs_node *n, uint64_t offset, const void *
 		 uint32_t count, enum vfs_stable stable);
 int64_t fx_commit(struct fx *f, struct vfs_node *n, uint64_t offset, uint32_t count);
 int fx_sync(struct fx *f, struct vfs_node *a, struct vfs_node *b, struct vfs_node *c);
+int fx_sync_metadata(struct fx *f, struct vfs_node *n);
 
 /* Pages of a file that the page cache holds; and empties it of them. */
 unsigned fx_cached_pages(struct fx *f, const char *name);

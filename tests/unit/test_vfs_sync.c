@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The durability of metadata. A file system lies in an image behind a loop device, and a copy of
+ * the image is what the disk would hold if the power failed now: all that the file system has
+ * written, and nothing of what it has in memory.
+ */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/unit/vfs_io_fixture.h"
+#include "vfs/acting.h"
+#include "vfs/node.h"
+
+TestSuite(vfs_sync, .timeout = 300);
+
+#define MIB (1u << 20)
+
+struct disk {
+	const char *fs;
+	char base[FX_PATH];
+	char mnt[80], copy[80];
+	struct fx f;
+};
+
+static void disk_open(struct disk *d, const char *fs, const char *mkfs_options)
+{
+	fx_need_root();
+	d->fs = fs;
+	fx_temp_dir(d->base);
+	fx_mount_tmpfs(d->base, "size=700m");
+	snprintf(d->mnt, sizeof(d->mnt), "%s/mnt", d->base);
+	snprintf(d->copy, sizeof(d->copy), "%s/copy", d->base);
+	if (fx_command(
+		    "mkdir %s %s && truncate -s 320M %s/img && mkfs.%s -q %s %s/img >/dev/null && "
+		    "mount -o loop %s/img %s",
+		    d->mnt, d->copy, d->base, fs, mkfs_options, d->base, d->base, d->mnt) != 0) {
+		fx_command("umount %s; rmdir %s", d->base, d->base);
+		cr_skip_test("no loop mount of %s here", fs);
+	}
+	fx_open(&d->f, FX_PLAIN, VFS_IO_BUFFERED, d->mnt);
+}
+
+static void disk_close(struct disk *d)
+{
+	fx_close(&d->f);
+	cr_assert_eq(fx_command("umount %s && umount %s && rmdir %s", d->mnt, d->base, d->base), 0);
+}
+
+/* What name would be after a power failure. */
+static void after_power_failure(struct disk *d, const char *name, struct stat *st)
+{
+	const char *options = strcmp(d->fs, "xfs") == 0 ? "loop,nouuid" : "loop";
+	char path[128];
+
+	cr_assert_eq(vfs_identity_root(&d->f.w->identity), 0);
+	cr_assert_eq(fx_command("cp --sparse=always %s/img %s/img2", d->base, d->base), 0);
+	if (fx_command("mount -o %s %s/img2 %s", options, d->base, d->copy) != 0)
+		cr_skip_test("a copy of %s cannot be mounted beside it here", d->fs);
+	snprintf(path, sizeof(path), "%s/%s", d->copy, name);
+	if (lstat(path, st) != 0)
+		memset(st, 0, sizeof(*st));
+	cr_assert_eq(fx_command("umount %s", d->copy), 0);
+}
+
+static int set_and_sync(struct fx *f, struct vfs_node *n, const struct vfs_setattr *sa)
+{
+	int rc = vfs_setattr(&f->ctx, n, sa, NULL);
+
+	return rc == 0 ? fx_sync_metadata(f, n) : rc;
+}
+
+static void settle(struct disk *d)
+{
+	cr_assert_eq(fx_command("sync -f %s", d->mnt), 0);
+}
+
+static void make_each(struct fx *f)
+{
+	cr_assert_eq(symlink("target", fx_path(f, "symlink")), 0);
+	cr_assert_eq(mkfifo(fx_path(f, "fifo"), 0600), 0);
+	cr_assert_eq(mknod(fx_path(f, "socket"), S_IFSOCK | 0600, 0), 0);
+	mknod(fx_path(f, "device"), S_IFCHR | 0600, 0x103);
+	cr_assert_eq(mkdir(fx_path(f, "directory"), 0700), 0);
+	vfs_node_put(fx_file(f, "file", "hello", 5));
+}
+
+static void every_type(const char *fs, const char *mkfs_options)
+{
+	static const char *const names[] = { "symlink", "fifo",	     "socket",
+					     "device",	"directory", "file" };
+	const struct vfs_setattr sa = {
+		.set_uid = true, .uid = 4242, .set_mtime = VFS_TIME_CLIENT, .mtime = { 4711, 0 }
+	};
+	struct disk d;
+	struct stat st;
+
+	disk_open(&d, fs, mkfs_options);
+	make_each(&d.f);
+	settle(&d);
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct vfs_node *n;
+
+		if (lstat(fx_path(&d.f, names[i]), &st) != 0)
+			continue; /* no devices in this container */
+		n = fx_lookup(&d.f, names[i]);
+		cr_assert_eq(set_and_sync(&d.f, n, &sa), 0);
+		vfs_node_put(n);
+		after_power_failure(&d, names[i], &st);
+		cr_expect_eq(st.st_uid, 4242, "%s: the owner of the %s is lost", fs, names[i]);
+		cr_expect_eq(st.st_mtime, 4711, "%s: the time of the %s is lost", fs, names[i]);
+	}
+	disk_close(&d);
+}
+
+Test(vfs_sync, every_type_on_ext4)
+{
+	every_type("ext4", "");
+}
+
+Test(vfs_sync, every_type_on_ext4_with_fast_commits)
+{
+	every_type("ext4", "-O fast_commit");
+}
+
+Test(vfs_sync, every_type_on_ext4_without_a_journal)
+{
+	every_type("ext4", "-O ^has_journal");
+}
+
+Test(vfs_sync, every_type_on_xfs)
+{
+	every_type("xfs", "");
+}
+
+Test(vfs_sync, every_type_on_btrfs)
+{
+	every_type("btrfs", "");
+}
+
+static void dirty(struct disk *d, struct vfs_node *n)
+{
+	static uint8_t data[MIB];
+
+	memset(data, 1, sizeof(data));
+	for (uint64_t i = 0; i < 8; i++)
+		cr_assert_eq(fx_write(&d->f, n, i * MIB, data, MIB, VFS_UNSTABLE), MIB);
+}
+
+/* The mode is on the disk, and the data of the file, which nobody has asked for, are not. */
+static void data_stay_in_memory(const char *fs)
+{
+	const struct vfs_setattr mode = { .set_mode = true, .mode = 0601 };
+	struct vfs_node *n;
+	struct disk d;
+	struct stat st;
+
+	disk_open(&d, fs, "");
+	n = fx_file(&d.f, "file", "", 0);
+	settle(&d);
+	dirty(&d, n);
+	cr_assert_eq(set_and_sync(&d.f, n, &mode), 0);
+	after_power_failure(&d, "file", &st);
+	cr_expect_eq(st.st_mode & 07777, 0601);
+	cr_expect_lt(st.st_size, 8 * MIB, "%s: data were flushed for a change of mode", fs);
+	cr_assert_eq(fx_sync(&d.f, n, NULL, NULL), 0);
+	after_power_failure(&d, "file", &st);
+	cr_expect_eq(st.st_size, 8 * MIB);
+	vfs_node_put(n);
+	disk_close(&d);
+}
+
+Test(vfs_sync, data_stay_in_memory_on_ext4)
+{
+	data_stay_in_memory("ext4");
+}
+
+Test(vfs_sync, data_stay_in_memory_on_xfs)
+{
+	data_stay_in_memory("xfs");
+}
+
+/* All descriptors that the process may have are in use. */
+static void use_up_descriptors(struct rlimit *was)
+{
+	struct rlimit none;
+	int next = dup(0);
+
+	cr_assert_eq(getrlimit(RLIMIT_NOFILE, was), 0);
+	none = *was;
+	none.rlim_cur = (rlim_t)next;
+	close(next);
+	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+}
+
+/* What was changed is made durable, and said to be, without a descriptor of its own. */
+static void without_descriptors(const char *fs)
+{
+	const struct vfs_setattr mode = { .set_mode = true, .mode = 0601 };
+	struct rlimit was;
+	struct vfs_node *n;
+	struct disk d;
+	struct stat st;
+
+	disk_open(&d, fs, "");
+	n = fx_file(&d.f, "file", "hello", 5);
+	settle(&d);
+	use_up_descriptors(&was);
+	cr_expect_eq(set_and_sync(&d.f, n, &mode), 0);
+	cr_expect_eq(vfs_remove(&d.f.ctx, d.f.root, "file", 4), 0);
+	cr_expect_eq(fx_sync(&d.f, d.f.root, NULL, NULL), 0);
+	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &was), 0);
+	after_power_failure(&d, "file", &st);
+	cr_expect_eq(st.st_mode, 0, "%s: the file is back", fs);
+	vfs_node_put(n);
+	disk_close(&d);
+}
+
+Test(vfs_sync, without_descriptors_on_ext4)
+{
+	without_descriptors("ext4");
+}
+
+Test(vfs_sync, without_descriptors_on_xfs)
+{
+	without_descriptors("xfs");
+}
+
+Test(vfs_sync, without_descriptors_on_btrfs)
+{
+	without_descriptors("btrfs");
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Durability of inodes that no descriptor of their own can be synced by. */
+#ifndef RN_VFS_LOG_SYNC_H
+#define RN_VFS_LOG_SYNC_H
+
+#include "vfs/vfs.h"
+
+struct vfs_mount;
+
+/*
+ * Makes all changes of inodes and directories durable that were made on the mount's file system
+ * before the call; with data, the data of all files, too. 0: done, or begun: *fd (-1: none) is a
+ * descriptor that is left to fsync and to close by vfs_fd_close. It needs no descriptor where there
+ * is none to be had. May wait for the disk.
+ */
+int vfs_log_sync(struct vfs_ctx *ctx, const struct vfs_mount *mnt, bool data, int *fd);
+
+#endif
