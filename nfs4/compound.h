@@ -18,6 +18,7 @@
 #ifndef RN_NFS4_COMPOUND_H
 #define RN_NFS4_COMPOUND_H
 
+#include "nfs4/audience.h"
 #include "nfs4/op_table.h"
 #include "nfs4/place.h"
 #include "nfs4/proto.h"
@@ -62,6 +63,7 @@ struct nfs4_compound {
 	struct rpc_seg rest;  /* after nfs4_forget_call: what is left of the call */
 
 	struct nfs4_place current, saved;
+	struct nfs4_audience audience;		    /* so far */
 	struct nfs4_stateid current_sid, saved_sid; /* RFC 8881 section 16.2.3.1.2 */
 	bool has_current_sid, has_saved_sid;
 

@@ -74,6 +74,7 @@ static int enter_export(struct nfs4_compound *c, uint32_t id, struct nfs4_place 
 	p->export_id = id;
 	p->ctx.vfs = cfg->vfs;
 	p->ctx.w = c->req->worker->vfs;
+	nfs4_audience_add(c, p);
 	return NFS4_OK;
 }
 

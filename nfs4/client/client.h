@@ -146,6 +146,9 @@ int nfs4_client_by_id(struct nfs4_server *srv, uint64_t clientid, struct nfs4_cl
  */
 struct nfs4_client *nfs4_client_by_number(struct nfs4_server *srv, uint32_t number);
 
+/* Is the caller the principal that made cl? */
+bool nfs4_principal_made(const struct nfs4_compound *c, const struct nfs4_client *cl);
+
 /* What of a stateid nobody can guess: of the client with that number, and its slot. */
 uint32_t nfs4_stateid_tag(const struct nfs4_server *srv, uint32_t number, uint32_t id);
 

@@ -80,6 +80,7 @@ struct nfs4_sequence_args {
 	uint8_t session[NFS4_SESSIONID_SIZE];
 	uint32_t seqid, slot, highest;
 	bool cache_this;
+	uint64_t sum;			  /* nfs4_call_sum() */
 	uint32_t highest_now, target_now; /* of the result */
 };
 void nfs4_decode_sequence(struct nfs4_compound *c, void *args);

@@ -49,12 +49,9 @@ void nfs4_put_sequence(struct nfs4_compound *c, const struct nfs4_sequence_args 
 }
 
 /* Is the retry the same call, by the same user? */
-static bool same_call(const struct nfs4_compound *c, const struct nfs4_slot *slot)
+static bool same_call(const struct nfs4_sequence_args *a, const struct nfs4_slot *slot)
 {
-	const struct nfs4_principal who = nfs4_principal_of(c);
-
-	return slot->nops == c->nops && nfs4_principal_is(&slot->who, &who) &&
-	       slot->sum == nfs4_call_sum(c);
+	return slot->whole == a->cache_this && slot->sum == a->sum;
 }
 
 static bool short_of_memory(const struct nfs4_session *s)
@@ -66,8 +63,7 @@ static bool short_of_memory(const struct nfs4_session *s)
 }
 
 /* The next request of the slot. s->lock is held. */
-static int take_slot(struct nfs4_compound *c, struct nfs4_sequence_args *a, struct nfs4_session *s,
-		     struct nfs4_slot *slot)
+static int take_slot(struct nfs4_sequence_args *a, struct nfs4_session *s, struct nfs4_slot *slot)
 {
 	bool look = a->slot == 0 && a->seqid % LOOK_EVERY == 0;
 
@@ -78,9 +74,8 @@ static int take_slot(struct nfs4_compound *c, struct nfs4_sequence_args *a, stru
 	slot->used = true;
 	slot->cached = false;
 	slot->regranted = false;
-	slot->nops = c->nops;
-	slot->who = nfs4_principal_of(c);
-	slot->sum = nfs4_call_sum(c);
+	slot->whole = a->cache_this;
+	slot->sum = a->sum;
 	s->busy++;
 	if (look)
 		s->short_of_memory = short_of_memory(s);
@@ -127,11 +122,11 @@ static int find_slot(struct nfs4_compound *c, struct nfs4_sequence_args *a, stru
 		return NFS4ERR_DELAY;
 	out->slot = slot;
 	if (!slot->busy && (a->seqid == slot->seqid + 1 || (slot->regranted && a->seqid == 1)))
-		return take_slot(c, a, s, slot);
+		return take_slot(a, s, slot);
 	status = nfs4_slot_reply(s, a->slot, a->seqid, &out->kept);
 	if (status == NFS4ERR_SEQ_MISORDERED)
 		return status;
-	if (same_call(c, slot))
+	if (same_call(a, slot))
 		return status == NFS4ERR_DELAY ? nfs4_retry_wait(c, slot, &out->replaced) : status;
 	return NFS4ERR_SEQ_FALSE_RETRY;
 }
@@ -174,6 +169,7 @@ int nfs4_sequence(struct nfs4_compound *c, void *args)
 
 	if (!s)
 		return NFS4ERR_BADSESSION;
+	a->sum = nfs4_call_sum(c, a->cache_this);
 	pthread_mutex_lock(&s->lock);
 	status = find_slot(c, a, s, &found);
 	if (status == NFS4_OK || status == NFS4_REPLAYED)

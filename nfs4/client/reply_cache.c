@@ -111,6 +111,7 @@ void nfs4_slot_keep(struct nfs4_compound *c)
 		return;
 	c->slot->reply->len = (uint32_t)(total - c->body_at);
 	c->slot->reply->nbulks = out->nbulks;
+	c->slot->reply->audience = nfs4_audience_of(c);
 	copy_stream(c->slot->reply, out, c->body_at);
 	c->slot->cached = true;
 }

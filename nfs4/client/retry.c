@@ -10,6 +10,8 @@
  * A request that waits is the slot's, under the session's lock, until it is handed back to its
  * worker, either by a later retry or by the end of the request under way.
  */
+#include <errno.h>
+
 #include "nfs4/client/ops.h"
 #include "nfs4/client/table.h"
 
@@ -45,13 +47,28 @@ static void put_uncached(struct nfs4_compound *c, const struct nfs4_retry *r)
 	xdr_patch_u32(c->out, c->count_at, 2);
 }
 
+/* Who may not have it any more makes another call, as it were. */
+static int check_audience(struct nfs4_compound *c, const struct nfs4_cached *kept)
+{
+	switch (nfs4_audience_check(c, &kept->audience)) {
+	case 0:
+		return NFS4_OK;
+	case -EAGAIN:
+		return NFS4ERR_DELAY;
+	default:
+		return NFS4ERR_SEQ_FALSE_RETRY;
+	}
+}
+
 static int answer(struct nfs4_compound *c, struct nfs4_session *s, const struct nfs4_retry *r,
 		  struct nfs4_cached *kept)
 {
 	int status;
 
 	if (kept) {
-		status = nfs4_slot_replay(c, kept);
+		status = check_audience(c, kept);
+		if (status == NFS4_OK)
+			status = nfs4_slot_replay(c, kept);
 		if (status == NFS4_REPLAYED)
 			nfs4_client_renew(s->client);
 		return status;

@@ -6,35 +6,6 @@
 
 #include "lib/checked.h"
 #include "nfs4/client/table.h"
-#include "nfs4/compound.h"
-
-#define SUM_BYTES 256u
-
-/* Not meant to withstand anybody: who sends another call as a retry fools only himself. */
-static uint64_t mix(uint64_t h, uint64_t v)
-{
-	h = (h ^ v) * 0x9e3779b97f4a7c15u;
-	return h ^ h >> 32;
-}
-
-uint64_t nfs4_call_sum(const struct nfs4_compound *c)
-{
-	const struct xdr_in *in = c->in;
-	const struct rpc_seg *seg = in->cur < in->nseg ? &in->seg[in->cur] : NULL;
-	uint64_t h = mix(c->minor, c->nops), word;
-	const uint8_t *p;
-	size_t n;
-
-	if (!seg || seg->ddp)
-		return h;
-	p = seg->base + in->off;
-	n = rn_min(rn_min(seg->len - in->off, in->left), SUM_BYTES);
-	for (; n >= sizeof(word); n -= sizeof(word), p += sizeof(word)) {
-		memcpy(&word, p, sizeof(word));
-		h = mix(h, word);
-	}
-	return h;
-}
 
 /* Slots of piece i, and the first of them: 8 from 0, 8 from 8, 16 from 16, 32 from 32, ... */
 static uint32_t piece_size(unsigned i)

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "nfs4/audience.h"
 #include "nfs4/client/client.h"
 
 #define NFS4_SLOTS_MAX 1024u /* of one session */
@@ -30,6 +31,7 @@ struct nfs4_cached {
 	uint32_t size;	       /* bytes of room */
 	uint32_t len;
 	uint32_t nbulks;
+	struct nfs4_audience audience; /* who may have it */
 	uint32_t words[];
 };
 
@@ -39,17 +41,19 @@ struct nfs4_slot {
 	bool used;	/* has taken one */
 	bool cached;	/* its reply is kept; else a retry is told NFS4ERR_RETRY_UNCACHED_REP */
 	bool regranted; /* the client may begin anew with 1: it was retired meanwhile */
-	uint32_t nops;
-	struct nfs4_principal who; /* who has sent it */
-	uint64_t sum;		   /* what it was: nfs4_call_sum() */
+	bool whole;	/* sum is of the whole call */
+	uint64_t sum;	/* what it was, and who has sent it: nfs4_call_sum() */
 	struct nfs4_cached *reply; /* may be there without being of the last request */
 	struct nfs4_retry *retry;  /* while it is busy: waits for the reply */
 };
 
-/* What the call is, as far as its first bytes tell: c->in is behind SEQUENCE's arguments. What came
- * apart (data by an RDMA chunk or in a payload buffer) does not count, because a retry by another
- * transport may have it otherwise. */
-uint64_t nfs4_call_sum(const struct nfs4_compound *c);
+/*
+ * A keyed hash of a call and of the credential that it came with: c->in is behind SEQUENCE's
+ * arguments. whole: of all of its bytes, data of RDMA chunks included, however they came to lie in
+ * memory; for calls whose replies are kept, as nobody may have that of another call. Else of its
+ * first bytes: what is not kept is not given to anybody.
+ */
+uint64_t nfs4_call_sum(const struct nfs4_compound *c, bool whole);
 
 /* The slot, made if it is its first use. NULL: no memory now. id < s->nslots. s->lock is held. */
 struct nfs4_slot *nfs4_slot_get(struct nfs4_session *s, uint32_t id);

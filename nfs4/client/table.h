@@ -71,8 +71,6 @@ uint64_t nfs4_make_clientid(const struct nfs4_clients *all, uint32_t number);
 /* nfs4/client/origin.c */
 struct nfs4_principal nfs4_principal_of(const struct nfs4_compound *c);
 bool nfs4_principal_is(const struct nfs4_principal *a, const struct nfs4_principal *b);
-/* Is the caller the principal that made cl? */
-bool nfs4_principal_made(const struct nfs4_compound *c, const struct nfs4_client *cl);
 void nfs4_origin_init(struct nfs4_client *cl, const struct nfs4_compound *c);
 /* Does the call come from an address of cl's own? */
 bool nfs4_origin_is(struct nfs4_client *cl, const struct nfs4_compound *c);

@@ -199,6 +199,21 @@ static int begin_seq(struct nfs4_compound *c, struct nfs4_owner *o, uint32_t seq
 	return status;
 }
 
+/*
+ * In minor version 0 there is no session whose id says that it is the client who calls. What was
+ * opened or locked is changed by the user for whom that was done, or by the client itself.
+ */
+static bool is_theirs(const struct nfs4_compound *c, struct nfs4_state *st)
+{
+	const uint64_t opener =
+		atomic_load_explicit(&nfs4_open_of(st)->opener, memory_order_relaxed);
+
+	if (opener == NFS4_OPENER_NONE || opener == NFS4_OPENER_SEVERAL ||
+	    nfs4_principal_made(c, st->owner->client))
+		return true;
+	return c->current.kind == NFS4_FILE && opener == c->current.ctx.cred.uid;
+}
+
 int nfs4_state_get_seq(struct nfs4_compound *c, const struct nfs4_stateid *sid, uint32_t seqid,
 		       unsigned kinds, struct nfs4_state **out, bool *replayed)
 {
@@ -209,7 +224,7 @@ int nfs4_state_get_seq(struct nfs4_compound *c, const struct nfs4_stateid *sid, 
 	*replayed = false;
 	if (status != NFS4_OK)
 		return status;
-	if (!(st->kind & kinds))
+	if (!(st->kind & kinds) || (c->minor == 0 && !is_theirs(c, st)))
 		status = NFS4ERR_BAD_STATEID;
 	if (status == NFS4_OK && c->minor == 0)
 		status = begin_seq(c, st->owner, seqid, replayed);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Sequence numbers of owners in minor version 0, and the answers kept for replays. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,7 +93,8 @@ static enum seq_verdict judge(const struct nfs4_compound *c, const struct nfs4_o
 }
 
 /* Puts the old answer; fh is where OPEN's left the current filehandle. */
-static int put_replay(struct nfs4_compound *c, const struct nfs4_owner *o, struct vfs_fh *fh)
+static int put_replay(struct nfs4_compound *c, const struct nfs4_owner *o, struct vfs_fh *fh,
+		      struct nfs4_audience *audience)
 {
 	const struct nfs4_replay *r = o->replay;
 	int status = nfs4_reserve_reply(c, r->len);
@@ -102,17 +104,23 @@ static int put_replay(struct nfs4_compound *c, const struct nfs4_owner *o, struc
 	xdr_put_fixed(c->out, r->body, r->len); /* a multiple of 4 */
 	c->keep_body = true;
 	*fh = r->fh;
+	*audience = r->audience;
 	return (int)r->status;
 }
 
-/* The replay of an OPEN leads to its file, for the operations behind it. */
-static int go_to(struct nfs4_compound *c, const struct vfs_fh *fh)
+/* Whom the answer was not made for sends another call. The replay of an OPEN leads to its file, for
+ * the operations behind it. */
+static int end_replay(struct nfs4_compound *c, const struct nfs4_audience *audience,
+		      const struct vfs_fh *fh, int status)
 {
-	int status;
+	const int rc = nfs4_audience_check(c, audience);
 
-	if (fh->len == 0)
-		return NFS4_OK;
-	status = nfs4_place_by_fh(c, &c->current, fh);
+	if (rc < 0)
+		status = rc == -EAGAIN ? NFS4ERR_RESOURCE : NFS4ERR_BAD_SEQID;
+	else if (status != NFS4_OK || fh->len == 0)
+		return status;
+	else
+		status = nfs4_place_by_fh(c, &c->current, fh);
 	if (status != NFS4_OK)
 		c->keep_body = false;
 	return status;
@@ -135,6 +143,8 @@ int nfs4_seq_begin(struct nfs4_compound *c, struct nfs4_owner *o, uint32_t seqid
 	struct nfs4_client *cl = o->client;
 	enum seq_verdict v;
 	struct vfs_fh fh = { .len = 0 };
+	struct nfs4_audience audience = { .n = 0 };
+	bool put = false;
 	int status = NFS4_OK;
 
 	*replayed = false;
@@ -143,7 +153,8 @@ int nfs4_seq_begin(struct nfs4_compound *c, struct nfs4_owner *o, uint32_t seqid
 	pthread_mutex_lock(&cl->lock);
 	v = judge(c, o, seqid);
 	if (v == SEQ_AGAIN) {
-		status = put_replay(c, o, &fh);
+		status = put_replay(c, o, &fh, &audience);
+		put = c->keep_body;
 	} else if (v == SEQ_NEXT || v == SEQ_AFRESH) {
 		o->seq_busy = true;
 		o->seq_next = seqid;
@@ -155,7 +166,7 @@ int nfs4_seq_begin(struct nfs4_compound *c, struct nfs4_owner *o, uint32_t seqid
 	pthread_mutex_unlock(&cl->lock);
 	if (v == SEQ_AGAIN) {
 		*replayed = true;
-		return status == NFS4_OK ? go_to(c, &fh) : status;
+		return put ? end_replay(c, &audience, &fh, status) : status;
 	}
 	/* Only the operation after CLOSE makes sure that CLOSE's answer has arrived. */
 	if (v == SEQ_AFRESH || (v == SEQ_NEXT && !o->unconfirmed))
@@ -198,6 +209,7 @@ static void keep_answer(const struct nfs4_compound *c, struct nfs4_owner *o, int
 	r->opnum = c->opnum;
 	r->status = (uint32_t)status;
 	r->len = len;
+	r->audience = nfs4_audience_of(c);
 	r->fh.len = 0;
 	if (c->opnum == OP_OPEN && status == NFS4_OK)
 		r->fh = c->current.fh;
