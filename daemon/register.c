@@ -10,6 +10,9 @@
 #include "nfs3/nfs3_server.h"
 #include "rpc/rpcbind.h"
 
+/* For each version of NFS, MOUNT and NLM, four netids. */
+#define MAPPINGS (4 * (2 + 3 + 1))
+
 struct mapping {
 	uint32_t prog, vers;
 	const char *netid;
@@ -21,7 +24,11 @@ struct registration {
 	const struct rn_logger *log;
 	pthread_t thread;
 	unsigned n;
-	struct mapping map[18];
+	struct mapping map[MAPPINGS];
+};
+
+struct ports {
+	uint16_t tcp4, tcp6, rdma4, rdma6;
 };
 
 static void add(struct registration *r, uint32_t prog, uint32_t vers, const char *netid,
@@ -29,6 +36,15 @@ static void add(struct registration *r, uint32_t prog, uint32_t vers, const char
 {
 	if (port && r->n < rn_array_size(r->map))
 		r->map[r->n++] = (struct mapping){ prog, vers, netid, port, false };
+}
+
+/* A program that answers on these ports, 0 being none. */
+static void add_all(struct registration *r, uint32_t prog, uint32_t vers, const struct ports *p)
+{
+	add(r, prog, vers, "tcp", p->tcp4);
+	add(r, prog, vers, "tcp6", p->tcp6);
+	add(r, prog, vers, "rdma", p->rdma4);
+	add(r, prog, vers, "rdma6", p->rdma6);
 }
 
 static void *register_all(void *arg)
@@ -67,22 +83,15 @@ struct registration *registration_start(const struct registration_ports *p,
 	if (!r)
 		return NULL;
 	r->log = log;
-	for (uint32_t v = 3; v <= 4; v++) {
-		if (v == 3 ? !p->nfs3 : !p->nfs4)
-			continue;
-		add(r, NFS_PROGRAM, v, "tcp", p->tcp4);
-		add(r, NFS_PROGRAM, v, "tcp6", p->tcp6);
-		add(r, NFS_PROGRAM, v, "rdma", p->rdma4);
-		add(r, NFS_PROGRAM, v, "rdma6", p->rdma6);
-	}
-	for (uint32_t v = 1; p->nfs3 && v <= 3; v++) {
-		add(r, MOUNT_PROGRAM, v, "tcp", p->mount4);
-		add(r, MOUNT_PROGRAM, v, "tcp6", p->mount6);
-	}
-	if (p->nfs3) {
-		add(r, NLM_PROGRAM, NLM_VERSION, "tcp", p->tcp4);
-		add(r, NLM_PROGRAM, NLM_VERSION, "tcp6", p->tcp6);
-	}
+	const struct ports nfs = { p->tcp4, p->tcp6, p->rdma4, p->rdma6 };
+	const struct ports mount = { p->mount4, p->mount6, p->rdma4, p->rdma6 };
+	for (uint32_t v = 3; v <= 4; v++)
+		if (v == 3 ? p->nfs3 : p->nfs4)
+			add_all(r, NFS_PROGRAM, v, &nfs);
+	for (uint32_t v = 1; p->nfs3 && v <= 3; v++)
+		add_all(r, MOUNT_PROGRAM, v, &mount);
+	if (p->nfs3)
+		add_all(r, NLM_PROGRAM, NLM_VERSION, &nfs);
 	int err = pthread_create(&r->thread, NULL, register_all, r);
 	if (err) {
 		rn_warn(log, "cannot register with rpcbind: %s", strerror(err));

@@ -9,13 +9,17 @@ import subprocess
 import sys
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "softverbs"))
+import fabric  # adds this folder to the path
 import harness
 import nfs4client as n4
 import rpcclient as r
 from harness import Count, Daemon
+from rdmaclient import Peer
 
 # The registration test runs this script once more within namespaces of its own.
 INSIDE = "--inside-namespace"
+RDMA_PORT = 20049
 
 
 def wait_for(what, seconds=20):
@@ -167,9 +171,62 @@ def test_command_line(t, d):
 
 
 def rpcinfo():
+    """{(program, version, netid, port)} of NFS, MOUNT and NLM."""
     res = subprocess.run(["rpcinfo"], capture_output=True, text=True, timeout=30)
     rows = [line.split() for line in res.stdout.splitlines()[1:]]
-    return {(row[0], row[1], row[2]) for row in rows if row and row[0] in ("100003", "100005")}
+    return {(row[0], row[1], row[2], port_of(row[3])) for row in rows if row and row[0] in ("100003", "100005", "100021")}
+
+
+def port_of(uaddr):
+    high, low = uaddr.split(".")[-2:]
+    return int(high) * 256 + int(low)
+
+
+def registrations(nfs, ports, mount=None):
+    """What rpcinfo() is to say: nfs: versions; ports: {netid: port}; mount: those of MOUNT where they differ."""
+    if not os.path.exists("/proc/net/if_inet6"):
+        ports = {k: p for k, p in ports.items() if not k.endswith("6")}
+    want = {("100003", v, n, p) for v in nfs for n, p in ports.items()}
+    if "3" in nfs:
+        want |= {("100021", "4", n, p) for n, p in ports.items()}
+        want |= {("100005", v, n, p) for v in "123" for n, p in {**ports, **(mount or {})}.items()}
+    return want
+
+
+def check_registered(t, what, d, want):
+    wait_for(lambda: rpcinfo() >= want)
+    t.equal(f"registered: {what}", rpcinfo(), want)
+    t.equal(f"exit status: {what}", d.stop()[0], 0)
+    t.equal(f"gone after the stop: {what}", rpcinfo(), set())
+
+
+def test_registered(t):
+    """Each program by each transport on which it answers, and nothing else."""
+    settings = {"server.rpcbind": "yes", "tcp.listen": ""}
+    rdma = {**settings, "rdma.enabled": "yes", "rdma.port": RDMA_PORT}
+    with Daemon({"one": "rw,insecure"}, settings) as d:
+        check_registered(t, "TCP", d, registrations("34", {"tcp": d.port, "tcp6": d.port}))
+    if not os.path.exists(fabric.LIB):
+        t.skip("registration of RDMA", "no software fabric is built")
+        return
+    for versions, more in (("34", {}), ("4", {"nfs3.enabled": "no"}), ("3", {"nfs4.enabled": "no"})):
+        with fabric.Fabric("sv0=127.0.0.1,::1") as f:
+            with Daemon({"one": "rw,insecure"}, {**rdma, **more}, before=f.command("server"), env=f.environment()) as d:
+                ports = {"tcp": d.port, "tcp6": d.port, "rdma": RDMA_PORT, "rdma6": RDMA_PORT}
+                if "3" in versions:
+                    answers_by_rdma(t, f)
+                check_registered(t, f"RDMA, NFSv{' and v'.join(versions)}", d, registrations(versions, ports))
+
+
+def answers_by_rdma(t, f):
+    """MOUNT and NLM are there."""
+    p = Peer(f.environment(), before=f.command("client")).connect("127.0.0.1", RDMA_PORT)
+    for prog, vers in ((r.MOUNT, 1), (r.MOUNT, 3), (100021, 4)):
+        xid = r.next_xid()
+        p.send(r.u32(xid) + r.u32(1) + r.u32(1) + 4 * r.u32(0) + r.call_message(prog, vers, 0, xid=xid))
+        raw = p.receive()
+        t.equal(f"program {prog} version {vers} by RDMA", raw and raw[28:], r.u32(xid) + r.u32(1) + 4 * r.u32(0))
+    p.close()
 
 
 def inside_namespace():
@@ -181,14 +238,7 @@ def inside_namespace():
     binder = subprocess.Popen(["rpcbind", "-f", "-w"], stdin=subprocess.DEVNULL)
     try:
         wait_for(lambda: os.path.exists("/run/rpcbind.sock"))
-        with Daemon({"one": "rw,insecure"}, {"server.rpcbind": "yes", "tcp.listen": ""}) as d:
-            want = {("100003", v, n) for v in "34" for n in ("tcp", "tcp6")} | {
-                ("100005", v, n) for v in "123" for n in ("tcp", "tcp6")}
-            if not os.path.exists("/proc/net/if_inet6"):
-                want = {row for row in want if row[2] == "tcp"}
-            t.check("NFS and MOUNT are registered", wait_for(lambda: rpcinfo() >= want), rpcinfo())
-            t.equal("exit status", d.stop()[0], 0)
-            t.equal("and gone after the stop", rpcinfo(), set())
+        test_registered(t)
     finally:
         binder.terminate()
         binder.wait(20)
