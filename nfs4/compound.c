@@ -37,7 +37,7 @@ static enum rpc_run end_compound(struct nfs4_compound *c, int status)
 	nfs4_place_clear(&c->saved);
 	nfs4_client_put(c->client);
 	c->client = NULL;
-	return RPC_RUN_DONE;
+	return c->no_room ? RPC_RUN_NO_ROOM : RPC_RUN_DONE;
 }
 
 /* Where in a COMPOUND, and in which, may the operation be (RFC 8881 sections 2.10.2.1, 16.2.3)? */
@@ -169,6 +169,17 @@ static void observe_op(struct nfs4_compound *c, int status)
 	c->op_began_ns = now;
 }
 
+/*
+ * The client is told by the transport. What is kept for a retry of the call, in its slot or in the
+ * duplicate request cache, says that the operation can be tried again, which is so: it has done
+ * nothing, while those before it have.
+ */
+static int no_room(struct nfs4_compound *c)
+{
+	c->no_room = true;
+	return NFS4ERR_DELAY;
+}
+
 /* Ends the operation under way; the status that the loop goes on with. */
 static int end_op(struct nfs4_compound *c, int status)
 {
@@ -182,7 +193,7 @@ static int end_op(struct nfs4_compound *c, int status)
 		c->keep_body = false;
 		status = nfs4_reply_too_big(c, with - xdr_out_total(c->out));
 	}
-	status = nfs4_status_for(c->opnum, c->minor, status);
+	status = status == NFS4_NO_ROOM ? no_room(c) : nfs4_status_for(c->opnum, c->minor, status);
 	if (status != NFS4_OK && !c->keep_body) {
 		xdr_out_rewind(c->out, body);
 		if (c->op && (c->op->flags & NFS4_OP_FAILS_WITH_BITMAP) &&

@@ -31,6 +31,8 @@
 /* Results of run() besides nfsstat4. */
 #define NFS4_PENDING (-1)  /* nfs4_compound_resume() will be called */
 #define NFS4_REPLAYED (-2) /* SEQUENCE only: the reply of the slot is in c->out, whole */
+#define NFS4_NO_ROOM                                                                               \
+	(-3) /* the result is longer than the client's chunks: see nfs4_reply_too_big */
 
 #define NFS4_TAG_MAX 1024u /* a longer tag is no client's: GARBAGE_ARGS */
 #define NFS4_OPS_MAX 128u  /* operations of one COMPOUND, sessions may agree on fewer */
@@ -53,6 +55,7 @@ struct nfs4_compound {
 	const struct nfs4_op *op; /* its row; NULL: illegal */
 	void *args;
 	bool keep_body;
+	bool no_room; /* an operation ended in NFS4_NO_ROOM */
 
 	size_t body_at;	      /* offset in out of COMPOUND4res */
 	size_t count_at;      /* of the number of results */
@@ -119,8 +122,13 @@ size_t nfs4_reply_room_now(const struct nfs4_compound *c);
  * of them): what its Write chunk holds, or the stream where it has none, and the session allows. */
 uint32_t nfs4_bulk_room(const struct nfs4_compound *c, size_t head);
 
-/* What a result that does not fit is answered: NFS4ERR_RESOURCE (minor version 0),
- * NFS4ERR_REP_TOO_BIG, or NFS4ERR_REP_TOO_BIG_TO_CACHE. */
+/*
+ * What a result of at least need bytes, which does not fit, is answered: NFS4ERR_RESOURCE (minor
+ * version 0), NFS4ERR_REP_TOO_BIG or NFS4ERR_REP_TOO_BIG_TO_CACHE where the session's limits are in
+ * the way. NFS4_NO_ROOM where only the room that the transport was offered is, and the transport
+ * can say so: the client hears of a transport error (RFC 8267 section 6.2.1) and not of a limit
+ * that it never agreed on.
+ */
 int nfs4_reply_too_big(const struct nfs4_compound *c, size_t need);
 
 /*

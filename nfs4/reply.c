@@ -53,6 +53,8 @@ uint32_t nfs4_bulk_room(const struct nfs4_compound *c, size_t head)
 
 int nfs4_reply_too_big(const struct nfs4_compound *c, size_t need)
 {
+	if (c->req->conn->ops->says_too_long && need + kept_back(c) <= session_room(c))
+		return NFS4_NO_ROOM;
 	if (c->minor == 0)
 		return NFS4ERR_RESOURCE;
 	if (c->cache_this && need + kept_back(c) <= left_of(c->reply_limit, xdr_out_total(c->out)))

@@ -102,6 +102,10 @@ static void finish(struct rpc_request *req, enum rpc_run how)
 		drc_abandon(drc, req);
 		too_long(req);
 		return;
+	case RPC_RUN_NO_ROOM:
+		drc_done(drc, req);
+		too_long(req);
+		return;
 	case RPC_RUN_AUTH_TOOWEAK:
 		drc_abandon(drc, req);
 		refuse_auth(req, RPC_AUTH_TOOWEAK);

@@ -18,7 +18,8 @@ enum rpc_run {
 	RPC_RUN_PENDING, /* rpc_complete(req) will be called on the same worker */
 	RPC_RUN_GARBAGE, /* arguments are wrong in a way that only the handler sees */
 	RPC_RUN_SYSTEM_ERR,
-	RPC_RUN_TOO_LONG, /* the reply does not fit what the client offered */
+	RPC_RUN_TOO_LONG, /* the reply does not fit what the client offered; nothing was done */
+	RPC_RUN_NO_ROOM, /* the same; some was done, and req->out is for who sends the call again */
 	RPC_RUN_AUTH_TOOWEAK,
 	RPC_RUN_AUTH_BADCRED, /* not from this host, as a stranger is told */
 };

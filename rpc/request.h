@@ -47,6 +47,7 @@ struct rpc_conn_ops {
 	/* The reply would not fit what the client offered: RDMA answers ERR_CHUNK (RFC 8166
 	 * section 4.5), TCP closes. Always takes the request back. */
 	void (*too_long)(struct rpc_request *req);
+	bool says_too_long; /* that is an answer, and the connection goes on */
 	/* What came is no RPC call: closes the connection. Always takes the request back. NULL: as
 	 * drop. */
 	void (*garbage)(struct rpc_request *req);

@@ -88,8 +88,9 @@ static int make_room(struct nfs4_compound *c, uint32_t maxcount, size_t *size)
 
 	*size = rn_min(rn_min(maxcount, c->server->cfg.max_io), room);
 	if (*size < LIST_START + LIST_END)
-		return maxcount < LIST_START + LIST_END ? NFS4ERR_TOOSMALL
-							: nfs4_reply_too_big(c, maxcount);
+		return maxcount < LIST_START + LIST_END
+			       ? NFS4ERR_TOOSMALL
+			       : nfs4_reply_too_big(c, LIST_START + LIST_END);
 	if (nfs4_reserve_reply(c, *size) == NFS4_OK)
 		return NFS4_OK;
 	*size = rn_min(*size, nfs4_reply_room_now(c));
@@ -102,7 +103,7 @@ static int too_small(const struct nfs4_compound *c, uint32_t maxcount, size_t si
 	if (size >= rn_min(maxcount, c->server->cfg.max_io))
 		return NFS4ERR_TOOSMALL;
 	if (size >= nfs4_reply_room(c))
-		return nfs4_reply_too_big(c, maxcount);
+		return nfs4_reply_too_big(c, nfs4_reply_room(c) + 1);
 	return NFS4ERR_DELAY; /* no memory */
 }
 

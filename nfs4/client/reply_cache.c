@@ -147,8 +147,10 @@ int nfs4_slot_replay(struct nfs4_compound *c, const struct nfs4_cached *r)
 	struct xdr_out_bulk bulk[XDR_BULKS_MAX];
 	size_t at = 0;
 
-	if (nfs4_reserve_reply(c, r->len) != NFS4_OK || !get_bulks(c, r, bulk))
-		return NFS4ERR_DELAY;
+	const int status = nfs4_reserve_reply(c, r->len);
+
+	if (status != NFS4_OK || !get_bulks(c, r, bulk))
+		return status == NFS4_NO_ROOM ? status : NFS4ERR_DELAY;
 	xdr_out_rewind(c->out, c->body_at);
 	for (uint32_t i = 0; i < r->nbulks; i++) {
 		/* Its length word is put with the item. */

@@ -11,7 +11,8 @@
 #include "nfs4/data/ops.h"
 #include "nfs4/server.h"
 
-#define READ_HEAD 8u /* result bytes besides the data: eof, length */
+#define READ_HEAD 8u  /* result bytes besides the data: eof, length */
+#define READ_LEAST 4u /* one byte, and its pad */
 
 void nfs4_decode_read(struct nfs4_compound *c, void *args)
 {
@@ -117,7 +118,7 @@ int nfs4_read(struct nfs4_compound *c, void *args)
 		return status;
 	/* A client may be given less than it asked for, but not nothing for ever. */
 	if (room == 0 && count > 0)
-		return nfs4_reply_too_big(c, READ_HEAD + (size_t)count);
+		return nfs4_reply_too_big(c, READ_HEAD + READ_LEAST);
 	status = nfs4_io_begin(c, &a->stateid, NFS4_IO_READ, &a->right);
 	if (status != NFS4_OK)
 		return status;

@@ -3,6 +3,7 @@
  * client gave one (RFC 8267 section 6.1). */
 #include <sys/stat.h>
 
+#include "lib/checked.h"
 #include "nfs4/data/ops.h"
 
 #define READLINK_HEAD 4u /* the length word */
@@ -37,7 +38,8 @@ int nfs4_readlink(struct nfs4_compound *c, void *args)
 	if (rc < 0)
 		status = nfs4_data_status(c, rc);
 	else if ((uint32_t)rc > nfs4_bulk_room(c, READLINK_HEAD))
-		status = nfs4_reply_too_big(c, READLINK_HEAD + (size_t)rc);
+		status = nfs4_reply_too_big(c,
+					    READLINK_HEAD + (size_t)rc + rn_xdr_pad((uint32_t)rc));
 	if (status != NFS4_OK)
 		rn_payload_put(text);
 	else

@@ -21,6 +21,7 @@ const struct rpc_conn_ops rr_conn_ops = {
 	.reply = rr_reply,
 	.drop = rr_drop,
 	.too_long = rr_too_long,
+	.says_too_long = true,
 	.garbage = rr_too_long, /* the answer is the same: ERR_CHUNK */
 	.destroy = rr_conn_destroy,
 };
