@@ -14,9 +14,9 @@ struct mnt_path {
 
 /*
  * Finds what a client may mount under a path: the export with the longest matching path, then the
- * rest of the path name by name, as root and without following symbolic links. 0: *node has a
- * reference, and so has ctx->exp. A directory, or the exported object itself. -errno: both are
- * NULL.
+ * rest of the path name by name, as the caller, and following symbolic links within the exports. 0:
+ * *node has a reference, and so has ctx->exp. A directory, or the exported object itself. -errno:
+ * both are NULL.
  */
 int mnt_resolve(struct rpc_request *req, const struct mnt_path *path, struct vfs_ctx *ctx,
 		struct vfs_node **node);

@@ -1,4 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * From MNT's path to a node, as rpc.mountd's realpath() and its match with the exports would, but
+ * below exports only and as the caller: each name is looked up under his squashed identity, so that
+ * neither a handle nor a status tells him more than LOOKUP would.
+ *
+ * A symbolic link is read, not followed by the kernel: the path that it leads to begins anew, from
+ * the exports on. Names outside of exports are compared with the exports' paths and never looked
+ * up, whoever made the link that has them.
+ */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -7,46 +16,259 @@
 #include "nfs3/mount_ops.h"
 #include "rpc/worker.h"
 
-/* Replaces *node by its entry of that name. */
-static int step(struct vfs_ctx *ctx, struct vfs_node **node, const char *name, size_t len)
+#define LINKS_MAX 40u	/* as Linux has it for one path */
+#define STEPS_MAX 2048u /* names looked up for one call: bounds what links multiply */
+
+/* rc of a walk besides 0 and -errno: the path has become another. */
+#define ELSEWHERE 1
+
+struct walk {
+	struct vfs_ctx *ctx;
+	struct vfs_node *node;	     /* where it is */
+	char at[MNT_PATH_MAX + 1];   /* its path on the server; no links below the export's root */
+	char path[MNT_PATH_MAX + 1]; /* what is to be resolved */
+	size_t root;		     /* length of the path of the export's root, in at */
+	unsigned depth;		     /* names below that */
+	unsigned links, steps;
+};
+
+/* path becomes dir, a slash and rest, which may lie in path. */
+static int lead_to(struct walk *w, const char *dir, const char *name, const char *rest)
 {
-	struct vfs_node *next;
+	char old[MNT_PATH_MAX + 1];
+	const size_t a = strlen(dir), b = strlen(name), c = strlen(rest);
+
+	if (a + b + c + 2 > MNT_PATH_MAX)
+		return -ENAMETOOLONG;
+	memcpy(old, rest, c + 1);
+	memcpy(w->path, dir, a);
+	w->path[a] = '/';
+	memcpy(w->path + a + 1, name, b);
+	w->path[a + 1 + b] = '/';
+	memcpy(w->path + a + b + 2, old, c + 1);
+	return ELSEWHERE;
+}
+
+/* Without the last name. */
+static void cut_last(char *path)
+{
+	char *slash = strrchr(path, '/');
+
+	if (slash)
+		*slash = '\0';
+}
+
+static bool is_dots(const char *name, size_t len, size_t dots)
+{
+	return len == dots && memcmp(name, "..", dots) == 0;
+}
+
+/* Single slashes, no "." and no slash at the end, as exports' paths are. */
+static void tidy(char *path)
+{
+	const char *in = path;
+	char *out = path;
+
+	while (*in) {
+		size_t len;
+
+		in += strspn(in, "/");
+		len = strcspn(in, "/");
+		if (len > 0 && !is_dots(in, len, 1)) {
+			*out++ = '/';
+			memmove(out, in, len);
+			out += len;
+		}
+		in += len;
+	}
+	if (out == path)
+		*out++ = '/';
+	*out = '\0';
+}
+
+/* Takes the first ".." away, and the name before it. False: there is none. */
+static bool cut_dots(char *path)
+{
+	char *last = path, *slash = path;
+
+	for (;;) {
+		char *end = slash + 1 + strcspn(slash + 1, "/");
+
+		if (is_dots(slash + 1, (size_t)(end - slash - 1), 2)) {
+			memmove(last, end, strlen(end) + 1);
+			if (*path == '\0')
+				strcpy(path, "/");
+			return true;
+		}
+		if (*end == '\0')
+			return false;
+		last = slash;
+		slash = end;
+	}
+}
+
+/* What is behind dir, if path is that or below it; else NULL. */
+static const char *below(const char *path, const char *dir)
+{
+	const size_t len = strlen(dir);
+
+	if (strncmp(path, dir, len) != 0 || (path[len] != '/' && path[len] != '\0'))
+		return NULL;
+	return path + len;
+}
+
+static int follow(struct walk *w, struct vfs_node *link, const char *rest)
+{
+	char target[MNT_PATH_MAX + 1];
+	const char *behind;
+	int len = vfs_readlink(w->ctx, link, target, sizeof(target));
+
+	if (len < 0)
+		return len;
+	if ((size_t)len == sizeof(target))
+		return -ENAMETOOLONG;
+	if (++w->links > LINKS_MAX)
+		return -ELOOP;
+	target[len] = '\0';
+	if (target[0] != '/')
+		return lead_to(w, w->at, target, rest);
+	/* The export's path may have links itself, which exports(5) does not show. */
+	behind = below(target, vfs_export_real_path(w->ctx->exp));
+	w->at[behind ? w->root : 0] = '\0';
+	return lead_to(w, w->at, behind ? behind : target, rest);
+}
+
+static int go_up(struct walk *w, const char *rest)
+{
+	struct vfs_node *up;
 	int rc;
 
-	if (len > NFS3_NAME_MAX)
-		return -ENAMETOOLONG;
-	rc = vfs_lookup(ctx, *node, name, (uint32_t)len, &next, NULL);
+	if (w->depth == 0) {
+		cut_last(w->at);
+		return lead_to(w, w->at, "", rest);
+	}
+	rc = vfs_lookup(w->ctx, w->node, "..", 2, &up, NULL);
 	if (rc < 0)
 		return rc;
-	vfs_node_put(*node);
-	*node = next;
+	vfs_node_put(w->node);
+	w->node = up;
+	cut_last(w->at);
+	w->depth--;
 	return 0;
 }
 
-static int walk(struct vfs_ctx *ctx, struct vfs_node **node, const char *rest)
+static int go_down(struct walk *w, const char *name, size_t len, const char *rest)
 {
-	struct vfs_attr attr;
-	bool moved = false;
+	const size_t at = strlen(w->at);
+	struct vfs_node *next;
 	int rc;
 
-	while (*rest) {
-		size_t len = strcspn(rest, "/");
-
-		if (len > 0) {
-			rc = step(ctx, node, rest, len);
-			if (rc < 0)
-				return rc;
-			moved = true;
-		}
-		rest += len;
-		rest += strspn(rest, "/");
-	}
-	if (!moved)
-		return 0;
-	rc = vfs_getattr(ctx, *node, &attr);
+	if (len > NFS3_NAME_MAX || at + 1 + len > MNT_PATH_MAX)
+		return -ENAMETOOLONG;
+	rc = vfs_lookup(w->ctx, w->node, name, (uint32_t)len, &next, NULL);
 	if (rc < 0)
 		return rc;
-	return S_ISDIR(attr.mode) ? 0 : -ENOTDIR;
+	if (vfs_node_type(next) == S_IFLNK) {
+		rc = follow(w, next, rest);
+		vfs_node_put(next);
+		return rc;
+	}
+	vfs_node_put(w->node);
+	w->node = next;
+	w->at[at] = '/';
+	memcpy(w->at + at + 1, name, len);
+	w->at[at + 1 + len] = '\0';
+	w->depth++;
+	return 0;
+}
+
+static int step(struct walk *w, const char *name, size_t len, const char *rest)
+{
+	if (++w->steps > STEPS_MAX)
+		return -ELOOP;
+	return is_dots(name, len, 2) ? go_up(w, rest) : go_down(w, name, len, rest);
+}
+
+/* From the export's root. */
+static int walk(struct walk *w, const char *rest)
+{
+	int rc = vfs_root(w->ctx, &w->node);
+
+	if (rc < 0) {
+		w->node = NULL;
+		return rc;
+	}
+	if (*rest == '\0')
+		return 0;
+	w->depth = 0;
+	while (rc == 0 && *rest) {
+		const char *name = rest;
+		const size_t len = strcspn(name, "/");
+
+		rest += len;
+		rest += strspn(rest, "/");
+		rc = step(w, name, len, rest);
+	}
+	if (rc == 0 && vfs_node_type(w->node) != S_IFDIR)
+		rc = -ENOTDIR;
+	return rc;
+}
+
+/* Which export does the path lead to? Where none does, ".." is taken by the letter, since what is
+ * outside of exports is not looked at. */
+static int find_export(const struct nfs3_config *cfg, const struct sockaddr *peer, struct walk *w,
+		       const char **rest)
+{
+	const struct vfs_exports *exports = &cfg->exports;
+	struct vfs_ctx *ctx = w->ctx;
+	int rc;
+
+	tidy(w->path);
+	do
+		rc = exports->by_path(exports->ctx, w->path, peer, &ctx->exp, &ctx->access, rest);
+	while (rc == -ENOENT && cut_dots(w->path));
+	if (rc < 0) {
+		ctx->exp = NULL;
+		return rc;
+	}
+	w->root = (size_t)(*rest - w->path);
+	while (w->root > 0 && w->path[w->root - 1] == '/')
+		w->root--;
+	memcpy(w->at, w->path, w->root);
+	w->at[w->root] = '\0';
+	return 0;
+}
+
+/* Finds the export of the path, and who the caller is there. The root itself is for whoever may
+ * mount, before he has credentials (RFC 2623 section 2.7); what is below takes a flavour that the
+ * export wants. */
+static int enter(struct rpc_request *req, struct walk *w, const char **rest)
+{
+	const struct nfs3_server *s = req->program_ctx;
+	const struct nfs3_config *cfg = &s->cfg;
+	const struct nfs_groups groups = { cfg->lookup_groups, cfg->lookup_ctx };
+	const struct sockaddr *peer = (const struct sockaddr *)&req->conn->peer;
+	struct vfs_ctx *ctx = w->ctx;
+	int rc;
+
+	rc = find_export(cfg, peer, w, rest);
+	if (rc == 0)
+		rc = nfs_check_port(&ctx->access, req->conn);
+	if (rc == 0 && **rest && !nfs_flavor_allowed(&req->call.cred, &ctx->access))
+		rc = -EACCES;
+	if (rc == 0)
+		nfs_caller(&groups, &req->call.cred, &ctx->access, &ctx->cred);
+	return rc;
+}
+
+/* Back to where nothing is held. */
+static void leave(struct walk *w)
+{
+	vfs_node_put(w->node);
+	w->node = NULL;
+	if (w->ctx->exp)
+		vfs_export_put(w->ctx->exp);
+	w->ctx->exp = NULL;
 }
 
 static int check_path(const struct mnt_path *path)
@@ -63,34 +285,26 @@ static int check_path(const struct mnt_path *path)
 int mnt_resolve(struct rpc_request *req, const struct mnt_path *path, struct vfs_ctx *ctx,
 		struct vfs_node **node)
 {
-	struct nfs3_server *s = req->program_ctx;
-	const struct sockaddr *peer = (const struct sockaddr *)&req->conn->peer;
-	const char *rest = "";
+	const struct nfs3_server *s = req->program_ctx;
+	struct walk w = { .ctx = ctx };
+	const char *rest;
 	int rc = check_path(path);
 
 	*node = NULL;
 	memset(ctx, 0, sizeof(*ctx));
 	if (rc < 0)
 		return rc;
-	rc = s->cfg.exports.by_path(s->cfg.exports.ctx, path->bytes, peer, &ctx->exp, &ctx->access,
-				    &rest);
-	if (rc < 0) {
-		ctx->exp = NULL;
-		return rc;
-	}
-	/* The credential stays all zero: root, whom no squash rule touches here. */
 	ctx->vfs = s->cfg.vfs;
 	ctx->w = req->worker->vfs;
-	rc = nfs_check_port(&ctx->access, req->conn);
-	if (rc == 0)
-		rc = vfs_root(ctx, node);
-	if (rc == 0)
-		rc = walk(ctx, node, rest);
-	if (rc < 0) {
-		vfs_node_put(*node);
-		vfs_export_put(ctx->exp);
-		*node = NULL;
-		ctx->exp = NULL;
-	}
-	return rc;
+	memcpy(w.path, path->bytes, path->len + 1);
+	do {
+		leave(&w);
+		rc = enter(req, &w, &rest);
+		if (rc == 0)
+			rc = walk(&w, rest);
+	} while (rc == ELSEWHERE && ++w.steps <= STEPS_MAX);
+	if (rc != 0)
+		leave(&w);
+	*node = w.node;
+	return rc == ELSEWHERE ? -ELOOP : rc;
 }

@@ -59,9 +59,9 @@ static int open_file(struct nfs3_op *op, const struct nlm_lock_args *a, struct n
 }
 
 /*
- * An exclusive lock keeps out who writes, so it takes a file that the caller may write, on an export
- * that he may write to. Whoever may read or write the file has opened it somehow, and may share it.
- * Its owner may whatever the mode says: it may have changed since he opened it.
+ * An exclusive lock keeps out who writes, so it takes a file that the caller may write, on an
+ * export that he may write to. Whoever may read or write the file has opened it somehow, and may
+ * share it. Its owner may whatever the mode says: it may have changed since he opened it.
  */
 static int check_access(struct nfs3_op *op, bool exclusive)
 {

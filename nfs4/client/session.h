@@ -49,10 +49,10 @@ struct nfs4_session {
 	 * belonged to. */
 	enum { NFS4_NOT_TOLD, NFS4_TOLD, NFS4_SEEN } told;
 	uint32_t told_slot, told_seqid;
-	bool short_of_memory; /* as seen when somebody looked last */
-	uint32_t ncached;     /* replies kept */
-	size_t cost;	      /* taken from the budget, cached replies too */
-	uint32_t nconns;      /* bound so far: the last ones are in conn */
+	bool short_of_memory;		       /* as seen when somebody looked last */
+	uint32_t ncached;		       /* replies kept */
+	size_t cost;			       /* taken from the budget, cached replies too */
+	uint32_t nconns;		       /* bound so far: the last ones are in conn */
 	uint64_t conn[NFS4_CONNS_PER_SESSION]; /* rpc_conn.id, unique in this run */
 	struct nfs4_slot *piece[NFS4_SLOT_PIECES];
 };

@@ -35,8 +35,8 @@ void nfs4_decode_lock(struct nfs4_compound *c, void *args)
 		nfs4_get_wire_owner(c, &a->owner);
 }
 
-/* The lock-owner of a first lock. In minor version 0 its sequence goes on where it was. One that has
- * a stateid for the file already goes on with that: the number says that nothing was missed. */
+/* The lock-owner of a first lock. In minor version 0 its sequence goes on where it was. One that
+ * has a stateid for the file already goes on with that: the number says that nothing was missed. */
 static int get_owner(struct nfs4_compound *c, struct locking *l)
 {
 	const struct nfs4_lock_args *a = l->args;

@@ -68,23 +68,127 @@ Test(nfs3_mount, mnt_below_an_export)
 	NEED_FIXTURE();
 	cr_assert_eq(mkdir(fix_path(f, "a"), 0700), 0);
 	cr_assert_eq(mkdir(fix_path(f, "a/b"), 0700), 0);
-	cr_assert_eq(symlink("a", fix_path(f, "l")), 0);
 	make_file("x", "", 0600);
 	snprintf(path, sizeof(path), "%s//a/b/", f->dir[0]);
-	f->access.flags |= VFS_ALL_SQUASH; /* the walk is root's all the same */
 	cr_assert_eq(mnt(path), MNT3_OK);
 	fix_get_fh(&f->in, &fh);
-	f->access.flags = VFS_SEC_SYS;
 	want = handle("a");
 	cr_assert_eq(fix_lookup(f, &want, "b", &want), NFS3_OK);
 	cr_expect_eq(memcmp(fh.data, want.data, want.len), 0);
 	cr_expect_eq(mnt(fix_path(f, "x")), MNT3ERR_NOTDIR);
-	cr_expect_eq(mnt(fix_path(f, "l")), MNT3ERR_NOTDIR);
-	cr_expect_eq(mnt(fix_path(f, "l/b")), MNT3ERR_NOTDIR);
+	cr_expect_eq(mnt(fix_path(f, "x/..")), MNT3ERR_NOTDIR);
 	cr_expect_eq(mnt(fix_path(f, "nothing")), MNT3ERR_NOENT);
-	cr_assert_eq(mnt(fix_path(f, "../..")), MNT3_OK); /* stays at the root */
+	cr_expect_eq(mnt(fix_path(f, "nothing/..")), MNT3ERR_NOENT);
+}
+
+/* Does MNT of that path give the root of an export, or that of a name below it? */
+static bool leads_to(const char *path, const struct vfs_fh *want)
+{
+	struct vfs_fh fh = { 0 };
+
+	if (mnt(path) != MNT3_OK)
+		return false;
 	fix_get_fh(&f->in, &fh);
-	cr_expect_eq(memcmp(fh.data, f->root.data, f->root.len), 0);
+	return fh.len == want->len && memcmp(fh.data, want->data, fh.len) == 0;
+}
+
+/* Who may not search a directory neither gets what is in it nor learns what there is. */
+Test(nfs3_mount, mnt_below_as_the_caller)
+{
+	static const char *const below[] = { "a/b", "a/nothing", "a/x", "a/l", "a/b/c" };
+	struct vfs_fh want;
+
+	NEED_FIXTURE();
+	cr_assert_eq(mkdir(fix_path(f, "a"), 0700), 0);
+	cr_assert_eq(mkdir(fix_path(f, "a/b"), 0777), 0);
+	cr_assert_eq(symlink("b", fix_path(f, "a/l")), 0);
+	make_file("a/x", "", 0666);
+	want = handle("a");
+	f->access.flags |= VFS_ROOT_SQUASH;
+	for (size_t i = 0; i < sizeof(below) / sizeof(below[0]); i++)
+		cr_expect_eq(mnt(fix_path(f, below[i])), MNT3ERR_ACCES, "%s", below[i]);
+	/* The directory itself he may have, as by LOOKUP. */
+	cr_expect(leads_to(fix_path(f, "a"), &want));
+	f->access.flags = VFS_SEC_SYS;
+	f->uid = f->gid = 4321;
+	for (size_t i = 0; i < sizeof(below) / sizeof(below[0]); i++)
+		cr_expect_eq(mnt(fix_path(f, below[i])), MNT3ERR_ACCES, "%s", below[i]);
+	f->uid = f->gid = 0;
+	cr_expect_eq(mnt(fix_path(f, "a/b")), MNT3_OK);
+	/* Without a flavour that the export wants there is nothing below its root. */
+	f->flavor = RPC_AUTH_NONE;
+	cr_assert_eq(chmod(fix_path(f, "a"), 0777), 0);
+	for (size_t i = 0; i < sizeof(below) / sizeof(below[0]); i++)
+		cr_expect_eq(mnt(fix_path(f, below[i])), MNT3ERR_ACCES, "%s", below[i]);
+	cr_expect_eq(mnt(fix_path(f, "nothing")), MNT3ERR_ACCES);
+	cr_expect(leads_to(f->dir[0], &f->root));
+	f->access.flags = VFS_SEC_NONE;
+	cr_expect_eq(mnt(fix_path(f, "a/b")), MNT3_OK);
+}
+
+/* Links lead where they lead on the server, as long as that is in an export. */
+Test(nfs3_mount, mnt_follows_links)
+{
+	char path[256];
+	struct vfs_fh a, b;
+
+	NEED_FIXTURE();
+	cr_assert_eq(mkdir(fix_path(f, "a"), 0755), 0);
+	cr_assert_eq(mkdir(fix_path(f, "a/b"), 0755), 0);
+	a = handle("a");
+	cr_assert_eq(fix_lookup(f, &a, "b", &b), NFS3_OK);
+	cr_assert_eq(symlink("a", fix_path(f, "rel")), 0);
+	cr_assert_eq(symlink("..//./b/", fix_path(f, "a/up")), 0);
+	cr_assert_eq(symlink("../a/b", fix_path(f, "a/over")), 0);
+	snprintf(path, sizeof(path), "%s/rel", f->dir[0]);
+	cr_assert_eq(symlink(path, fix_path(f, "abs")), 0);
+	snprintf(path, sizeof(path), "../%s/a", f->dir[0] + strlen("/tmp/"));
+	cr_assert_eq(symlink(path, fix_path(f, "out-and-in")), 0);
+	cr_expect(leads_to(fix_path(f, "rel"), &a));
+	cr_expect(leads_to(fix_path(f, "rel/b"), &b));
+	cr_expect(leads_to(fix_path(f, "abs/b"), &b));
+	cr_expect(leads_to(fix_path(f, "a/over"), &b));
+	cr_expect(leads_to(fix_path(f, "out-and-in/b"), &b));
+	cr_expect(leads_to(fix_path(f, "rel/b/../../abs/.//over"), &b));
+	cr_expect_eq(mnt(fix_path(f, "a/up")), MNT3ERR_NOENT);
+	/* Another export, by the letter. */
+	cr_assert_eq(symlink(f->dir[1], fix_path(f, "second")), 0);
+	cr_expect_eq(mnt(fix_path(f, "second")), MNT3_OK);
+	snprintf(path, sizeof(path), "/nowhere/../%s", f->dir[0]);
+	cr_expect(leads_to(path, &f->root));
+	snprintf(path, sizeof(path), "%s/..%s", f->dir[0], f->dir[0]);
+	cr_expect_eq(mnt(path), MNT3ERR_NOENT); /* /tmp/tmp/... */
+}
+
+Test(nfs3_mount, mnt_follows_no_link_out)
+{
+	static const char *const targets[] = { "/",	 "/etc",	"/proc/self/root",
+					       "..",	 "../../../..", "../etc",
+					       "/tmp",	 "loop",	"loop/x",
+					       "nothing" };
+	char name[16], deep[1024];
+
+	NEED_FIXTURE();
+	for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
+		snprintf(name, sizeof(name), "%zu", i);
+		cr_assert_eq(symlink(targets[i], fix_path(f, name)), 0);
+	}
+	cr_assert_eq(symlink("loop", fix_path(f, "loop")), 0);
+	for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
+		snprintf(name, sizeof(name), "%zu", i);
+		cr_expect_neq(mnt(fix_path(f, name)), MNT3_OK, "%s", targets[i]);
+	}
+	cr_expect_eq(mnt(fix_path(f, "loop")), MNT3ERR_NOTDIR);
+	cr_expect_eq(mnt(fix_path(f, "..")), MNT3ERR_NOENT);
+	cr_expect_eq(mnt(fix_path(f, "../..")), MNT3ERR_NOENT);
+	/* As long as a path may be, and longer once the link is in it. */
+	memset(deep, 0, sizeof(deep));
+	for (size_t i = 0; i + 2 < 900; i += 2)
+		memcpy(deep + i, "d/", 2);
+	cr_assert_eq(symlink(deep, fix_path(f, "deep")), 0);
+	cr_expect_eq(mnt(fix_path(f, "deep")), MNT3ERR_NOENT);
+	snprintf(deep, sizeof(deep), "deep/%0200d", 0);
+	cr_expect_eq(mnt(fix_path(f, deep)), MNT3ERR_NAMETOOLONG);
 }
 
 Test(nfs3_mount, mnt_refusals)
