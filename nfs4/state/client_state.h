@@ -23,9 +23,6 @@ struct nfs4_state;
 struct nfs4_client_state {
 	/* By drop, for good: nothing can be added any more. */
 	bool dropped;
-	/* An owner has been forgotten: a new one may be an old one, so that minor version 0 must
-	 * have its first OPEN confirmed (RFC 7530 section 9.1.9). */
-	bool owner_forgotten;
 
 	uint32_t opens, locks, owners; /* in the tables */
 	/* Of opens and locks: see nfs4_client_state_revoke. By the status: EXPIRED, ADMIN_REVOKED.

@@ -160,7 +160,8 @@ static struct nfs4_owner *new_owner(struct nfs4_client *cl, const struct nfs4_ow
 	return o;
 }
 
-/* Unconfirmed from the start: it might be one that was forgotten, and this a replay. */
+/* Unconfirmed from the start: it might be one that was forgotten, and this a replay (RFC 7530
+ * section 9.1.11). A reclaim confirms it by itself (nfs4/state/open_share.c). */
 static void begin_unconfirmed(struct nfs4_client_state *cs, struct nfs4_owner *o)
 {
 	o->unconfirmed = true;
@@ -195,7 +196,7 @@ int nfs4_owner_get(struct nfs4_compound *c, struct nfs4_client *cl,
 		o = new_owner(cl, name, hash);
 		if (!o)
 			status = nfs4_state_no_memory(c);
-		else if (c->minor == 0 && name->kind == NFS4_OPEN_OWNER && cs->owner_forgotten)
+		else if (c->minor == 0 && name->kind == NFS4_OPEN_OWNER)
 			begin_unconfirmed(cs, o);
 	}
 	if (status == NFS4_OK)
@@ -241,7 +242,6 @@ void nfs4_owner_forget(struct nfs4_owner *o, struct nfs4_dead_owners *dead)
 	}
 	nfs4_state_discharge(cl, cost_of(o->len) + (o->replay ? o->replay->size : 0));
 	cs->owners--;
-	cs->owner_forgotten |= o->kind == NFS4_OPEN_OWNER && o->seq_known;
 	nfs4_states_count(cl->srv, -1, 0, 0);
 	o->hash_next = dead->first;
 	dead->first = o;

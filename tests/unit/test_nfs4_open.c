@@ -35,19 +35,23 @@ static uint32_t open_as(struct op_owner *o, const char *name, uint32_t access, u
 
 OP_MINORS_TEST(nfs4_open, a_file_is_opened_used_and_closed)
 {
+	/* OPEN_CONFIRM has given it another. */
+	const uint32_t first = minor == 0 ? 2 : 1;
 	struct op_file file, again;
 
 	begin();
 	make_file("a", "text", 0644);
 	cr_assert_eq(open_as(&owner, "a", BOTH, 0, &file), NFS4_OK);
-	cr_expect_eq(file.sid.seqid, 1);
-	cr_expect_eq(file.rflags, OPEN4_RESULT_LOCKTYPE_POSIX);
+	cr_expect_eq(file.sid.seqid, first);
+	cr_expect_eq(file.rflags,
+		     OPEN4_RESULT_LOCKTYPE_POSIX | (minor == 0 ? OPEN4_RESULT_CONFIRM : 0));
 	cr_expect_eq(file.delegation, 0);
 	cr_expect_eq(op_read(f, &client, &file.fh, &file.sid), NFS4_OK);
 	cr_expect_eq(op_write(f, &client, &file.fh, &file.sid), NFS4_OK);
 	/* The same owner again: the same stateid, changed. */
 	cr_assert_eq(open_as(&owner, "a", READ, 0, &again), NFS4_OK);
-	cr_expect_eq(again.sid.seqid, 2);
+	cr_expect_eq(again.rflags, OPEN4_RESULT_LOCKTYPE_POSIX);
+	cr_expect_eq(again.sid.seqid, first + 1);
 	cr_expect_arr_eq(again.sid.other, file.sid.other, NFS4_OTHER_SIZE);
 	cr_expect_eq(op_read(f, &client, &file.fh, &file.sid), NFS4ERR_OLD_STATEID);
 	cr_expect_eq(op_close(f, &owner, &file), NFS4ERR_OLD_STATEID);
@@ -286,7 +290,7 @@ OP_MINORS_TEST(nfs4_open, a_further_open_widens_and_a_downgrade_narrows)
 	cr_expect_eq(open_as(&rival, "a", READ, OPEN4_SHARE_DENY_WRITE, &second),
 		     NFS4ERR_SHARE_DENIED);
 	cr_expect_eq(op_downgrade(f, &owner, &file, BOTH, 0), NFS4_OK);
-	cr_expect_eq(file.sid.seqid, 3);
+	cr_expect_eq(file.sid.seqid, minor == 0 ? 4 : 3);
 	cr_expect_eq(op_downgrade(f, &owner, &file, READ, 0), NFS4_OK);
 	cr_expect_eq(op_write(f, &client, &file.fh, &file.sid), NFS4ERR_OPENMODE);
 	cr_expect_eq(open_as(&rival, "a", READ, OPEN4_SHARE_DENY_WRITE, &second), NFS4_OK);

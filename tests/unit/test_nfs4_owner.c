@@ -27,11 +27,18 @@ static void begin(void)
 	make_file("a", "text", 0666);
 }
 
-static uint32_t open_a(struct op_owner *o, struct op_file *out)
+static uint32_t open_unconfirmed(struct op_owner *o, struct op_file *out)
 {
 	const struct op_how how = { .fh = &f->root, .name = "a", .access = BOTH };
 
 	return op_open_only(f, o, &how, out);
+}
+
+static uint32_t open_a(struct op_owner *o, struct op_file *out)
+{
+	const struct op_how how = { .fh = &f->root, .name = "a", .access = BOTH };
+
+	return op_open(f, o, &how, out);
 }
 
 /* As the last operation of o was, in a call of its own: not for the duplicate request cache. */
@@ -191,7 +198,7 @@ Test(nfs4_owner, some_failures_do_not_count)
 	begin();
 	cr_assert_eq(open_a(&owner, &file), NFS4_OK);
 	wrong = file;
-	wrong.sid.seqid = 5;
+	wrong.sid.seqid = 50;
 	cr_expect_eq(op_close(f, &owner, &wrong), NFS4ERR_BAD_STATEID);
 	wrong.sid.other[0] ^= 1;
 	cr_expect_eq(op_close(f, &owner, &wrong), NFS4ERR_STALE_STATEID);
@@ -208,23 +215,23 @@ Test(nfs4_owner, numbers_wrap)
 	NEED_FIXTURE();
 	begin();
 	owner.seqid = UINT32_MAX;
-	cr_assert_eq(open_a(&owner, &file), NFS4_OK);
+	cr_assert_eq(open_unconfirmed(&owner, &file), NFS4_OK);
 	owner.seqid = 1; /* not 0: RFC 7530 section 9.1.3 */
-	cr_assert_eq(open_a(&owner, &file), NFS4_OK);
-	rival.seqid = UINT32_MAX;
+	cr_assert_eq(op_confirm(f, &owner, &file), NFS4_OK);
+	rival.seqid = UINT32_MAX - 1;
 	cr_assert_eq(open_a(&rival, &b), NFS4_OK);
-	rival.seqid = 0; /* but there are clients that do so */
+	cr_assert_eq(rival.seqid, 0); /* but there are clients that do so */
 	cr_assert_eq(op_close(f, &rival, &b), NFS4_OK);
 }
 
-/* Makes the server forget an owner: then those that it does not know must confirm. */
-static void forget_owners(void)
+/* Makes the server forget an owner that it knew. */
+static void forget_owner(struct op_owner *o)
 {
-	struct op_owner gone = { &client, "gone", 1 };
-
-	cr_assert_eq(open_a(&gone, &file), NFS4_OK);
+	cr_assert_eq(open_a(o, &file), NFS4_OK);
+	cr_assert_eq(op_close(f, o, &file), NFS4_OK);
+	cr_assert_eq(open_unconfirmed(o, &file), NFS4_OK);
 	cr_assert_not(file.rflags & OPEN4_RESULT_CONFIRM);
-	cr_assert_eq(op_close(f, &gone, &file), NFS4_OK);
+	cr_assert_eq(op_close(f, o, &file), NFS4_OK);
 	for (int i = 0; i < 3; i++) { /* more than a lease, which the client renews meanwhile */
 		nfs4_clients_skip_time(f->server4, 60);
 		cr_assert_eq(op_lockt(f, &locker, &file.fh, &ten, NULL), NFS4_OK);
@@ -240,9 +247,9 @@ Test(nfs4_owner, an_unknown_owner_confirms)
 
 	NEED_FIXTURE();
 	begin();
-	forget_owners();
-	cr_assert_eq(open_a(&owner, &file), NFS4_OK);
+	cr_assert_eq(open_unconfirmed(&owner, &file), NFS4_OK);
 	cr_assert(file.rflags & OPEN4_RESULT_CONFIRM);
+	cr_expect_eq(file.delegation, 0);
 	/* Nothing can be done with it before. */
 	cr_expect_eq(op_read(f, &client, &file.fh, &file.sid), NFS4ERR_BAD_STATEID);
 	cr_expect_eq(op_close(f, &owner, &file), NFS4ERR_BAD_STATEID);
@@ -257,7 +264,28 @@ Test(nfs4_owner, an_unknown_owner_confirms)
 	cr_expect_arr_eq(&twin.sid, &file.sid, sizeof(file.sid));
 	cr_expect_eq(op_confirm(f, &owner, &file), NFS4ERR_BAD_STATEID);
 	cr_expect_eq(op_read(f, &client, &file.fh, &file.sid), NFS4_OK);
-	cr_expect_eq(open_a(&owner, &file), NFS4_OK);
+	cr_expect_eq(open_unconfirmed(&owner, &file), NFS4_OK);
+	cr_expect_not(file.rflags & OPEN4_RESULT_CONFIRM);
+	cr_expect_eq(op_close(f, &owner, &file), NFS4_OK);
+	forget_owner(&rival);
+	cr_assert_eq(open_unconfirmed(&rival, &file), NFS4_OK);
+	cr_expect(file.rflags & OPEN4_RESULT_CONFIRM);
+}
+
+/* An OPEN that failed has shown nothing of its owner: the next one is still to be confirmed. */
+Test(nfs4_owner, an_open_that_failed_confirms_nothing)
+{
+	const struct op_how none = { .fh = &f->root, .name = "none" };
+
+	NEED_FIXTURE();
+	begin();
+	cr_expect_eq(op_open_only(f, &owner, &none, &file), NFS4ERR_NOENT);
+	cr_expect_eq(op_open_only(f, &owner, &none, &file), NFS4ERR_NOENT);
+	cr_assert_eq(open_unconfirmed(&owner, &file), NFS4_OK);
+	cr_expect(file.rflags & OPEN4_RESULT_CONFIRM);
+	cr_expect_eq(op_confirm(f, &owner, &file), NFS4_OK);
+	cr_expect_eq(op_open_only(f, &owner, &none, &file), NFS4ERR_NOENT);
+	cr_assert_eq(open_unconfirmed(&owner, &file), NFS4_OK);
 	cr_expect_not(file.rflags & OPEN4_RESULT_CONFIRM);
 }
 
@@ -268,11 +296,10 @@ Test(nfs4_owner, another_open_takes_an_unconfirmed_ones_place)
 
 	NEED_FIXTURE();
 	begin();
-	forget_owners();
 	cr_assert_eq(op_open_only(f, &owner, &deny, &old), NFS4_OK);
 	cr_assert(old.rflags & OPEN4_RESULT_CONFIRM);
 	owner.seqid = 1000; /* the one before was a replay, it seems */
-	cr_assert_eq(open_a(&owner, &file), NFS4_OK);
+	cr_assert_eq(open_unconfirmed(&owner, &file), NFS4_OK);
 	cr_assert(file.rflags & OPEN4_RESULT_CONFIRM);
 	cr_expect_eq(op_confirm(f, &owner, &old), NFS4ERR_BAD_STATEID);
 	cr_expect_eq(op_confirm(f, &owner, &file), NFS4_OK);

@@ -143,12 +143,14 @@ static const struct op_range ten = { .type = 2, .offset = 0, .length = 10 };
 static struct op_file file;
 static struct nfs4_stateid lock;
 
+enum { OPENED = 3 }; /* number of the OPEN behind OPEN_CONFIRM */
+
 static uint32_t open_secret(uint32_t seqid)
 {
 	const struct op_how how = { .fh = &f->root, .name = "secret", .access = 3 };
 
 	owner.seqid = seqid;
-	return op_open(f, &owner, &how, &file);
+	return op_open_only(f, &owner, &how, &file);
 }
 
 static void open_by_the_user(void)
@@ -156,24 +158,26 @@ static void open_by_the_user(void)
 	begin_session();
 	cr_assert_eq(op_client_new(f, &zero, 0, "zero"), NFS4_OK);
 	f->uid = f->gid = 1000;
-	cr_assert_eq(open_secret(1), NFS4_OK);
+	cr_assert_eq(open_secret(OPENED - 2), NFS4_OK);
+	cr_assert_eq(op_confirm(f, &owner, &file), NFS4_OK);
+	cr_assert_eq(open_secret(OPENED), NFS4_OK);
 }
 
 Test(nfs4_replay, of_an_owner_is_for_the_caller)
 {
 	NEED_FIXTURE();
 	open_by_the_user();
-	cr_expect_eq(open_secret(1), NFS4_OK);
+	cr_expect_eq(open_secret(OPENED), NFS4_OK);
 	f->uid = 1001;
-	cr_expect_eq(open_secret(1), NFS4ERR_BAD_SEQID);
+	cr_expect_eq(open_secret(OPENED), NFS4ERR_BAD_SEQID);
 	f->uid = 0;
-	cr_expect_eq(open_secret(1), NFS4ERR_BAD_SEQID);
+	cr_expect_eq(open_secret(OPENED), NFS4ERR_BAD_SEQID);
 	f->uid = 1000;
 	f->access.flags |= VFS_ALL_SQUASH;
-	cr_expect_eq(open_secret(1), NFS4ERR_BAD_SEQID);
+	cr_expect_eq(open_secret(OPENED), NFS4ERR_BAD_SEQID);
 	f->access.flags &= ~(uint32_t)VFS_ALL_SQUASH;
 	fix_from(f, 2);
-	cr_expect_eq(open_secret(1), NFS4_OK);
+	cr_expect_eq(open_secret(OPENED), NFS4_OK);
 }
 
 /* A second CLOSE with the same number is a replay of the first, but for others. */
@@ -182,7 +186,7 @@ static uint32_t close_again(uint32_t uid)
 	struct op_file again = file;
 
 	f->uid = uid;
-	owner.seqid = 2;
+	owner.seqid = OPENED + 1;
 	return op_close(f, &owner, &again);
 }
 
@@ -212,7 +216,7 @@ Test(nfs4_replay, stateids_of_another_user)
 	cr_expect_eq(op_lock_first(f, &owner, &locker, &his, &ten, &lock, NULL),
 		     NFS4ERR_BAD_STATEID);
 	f->uid = 1000;
-	owner.seqid = 2;
+	owner.seqid = OPENED + 1;
 	locker.seqid = 1;
 	cr_assert_eq(op_lock_first(f, &owner, &locker, &his, &ten, &lock, NULL), NFS4_OK);
 	f->uid = 1001;
@@ -228,7 +232,7 @@ Test(nfs4_replay, stateids_of_another_user)
 	f->flavor = RPC_AUTH_SYS;
 	locked = lock;
 	cr_expect_eq(op_unlock(f, &locker, &his.fh, &ten, &locked), NFS4_OK); /* the client */
-	owner.seqid = 3;
+	owner.seqid = OPENED + 2;
 	f->uid = 1000;
 	cr_expect_eq(op_close(f, &owner, &his), NFS4_OK);
 }
