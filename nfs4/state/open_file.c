@@ -11,6 +11,7 @@
 #include "nfs4/names/pseudo.h"
 #include "nfs4/server.h"
 #include "nfs4/state/open.h"
+#include "vfs/permission.h"
 
 #define RACES 8 /* a name that comes and goes under us is tried so often */
 
@@ -195,6 +196,19 @@ static int check_access(struct nfs4_compound *c, struct nfs4_opening *w, struct 
 	return nfs4_status(c->minor, rc);
 }
 
+/*
+ * Denying others keeps out those who may write, so it is for who may write the file himself, on an
+ * export that he may write to; and for its owner, who could change its mode as well. The kernel's
+ * server asks that for DENY_READ, and nothing for DENY_WRITE: any reader could stop the writers.
+ */
+static int check_deny(struct nfs4_compound *c, struct nfs4_opening *w, struct nfs4_place *p)
+{
+	/* To write has been asked for already. */
+	if (w->deny == 0 || w->granted || (w->access & VFS_SHARE_WRITE))
+		return NFS4_OK;
+	return nfs4_status(c->minor, vfs_may_write(&p->ctx, p->node));
+}
+
 int nfs4_open_file(struct nfs4_compound *c, struct nfs4_opening *w)
 {
 	const struct nfs4_open_args *a = w->args;
@@ -210,6 +224,8 @@ int nfs4_open_file(struct nfs4_compound *c, struct nfs4_opening *w)
 		status = check_type(p->type);
 	if (status == NFS4_OK)
 		status = check_access(c, w, p);
+	if (status == NFS4_OK)
+		status = check_deny(c, w, p);
 	if (status != NFS4_OK)
 		return status;
 	w->truncate = a->create && !w->attrs_set && a->attrs.set.set_size && a->attrs.set.size == 0;

@@ -386,6 +386,36 @@ OP_MINORS_TEST(nfs4_open, the_kernel_decides_who_may_open)
 	cr_expect_eq(op_read(f, &other, &file.fh, &file.sid), NFS4_OK);
 }
 
+/* Who may only read does not keep writers out, nor other readers. */
+OP_MINORS_TEST(nfs4_open, denying_others_takes_write_permission)
+{
+	struct op_file file;
+
+	begin();
+	make_file("a", "text", 0444);
+	make_file("b", "text", 0646);
+	cr_assert_eq(chown(fix_path(f, "a"), 1000, 1000), 0);
+	f->uid = f->gid = 1001;
+	for (uint32_t deny = OPEN4_SHARE_DENY_READ; deny <= OPEN4_SHARE_DENY_BOTH; deny++) {
+		cr_expect_eq(open_as(&owner, "a", READ, deny, &file), NFS4ERR_ACCESS);
+		cr_expect_eq(open_as(&owner, "b", READ, deny, &file), NFS4_OK);
+		cr_expect_eq(op_close(f, &owner, &file), NFS4_OK);
+	}
+	cr_expect_eq(open_as(&owner, "a", READ, 0, &file), NFS4_OK);
+	/* An open that is there is not widened, either. */
+	cr_expect_eq(open_as(&owner, "a", READ, OPEN4_SHARE_DENY_WRITE, &file), NFS4ERR_ACCESS);
+	f->access.flags |= VFS_ALL_SQUASH;
+	f->uid = f->gid = 1000;
+	cr_expect_eq(open_as(&rival, "a", READ, OPEN4_SHARE_DENY_WRITE, &file), NFS4ERR_ACCESS);
+	/* The owner could change the mode. */
+	f->access.flags &= ~(uint32_t)VFS_ALL_SQUASH;
+	cr_expect_eq(open_as(&rival, "a", READ, OPEN4_SHARE_DENY_WRITE, &file), NFS4_OK);
+	cr_expect_eq(op_close(f, &rival, &file), NFS4_OK);
+	f->access.flags |= VFS_RO;
+	cr_expect_eq(open_as(&rival, "a", READ, OPEN4_SHARE_DENY_WRITE, &file), NFS4ERR_ROFS);
+	cr_expect_eq(open_as(&rival, "a", READ, 0, &file), NFS4_OK);
+}
+
 OP_MINORS_TEST(nfs4_open, claims_of_delegations_are_refused)
 {
 	static const struct {
