@@ -6,26 +6,22 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "conf/exports_match.h"
+#include "daemon/export_place.h"
 #include "daemon/log_sink.h"
+#include "daemon/mount_watch.h"
 #include "vfs/mount_table.h"
 #include "vfs/vfs.h"
 
 #define STRIPES 16u /* processors that share a lock: those of one remainder */
 #define CACHE_LINE 64u
 
-struct open_export {
-	struct vfs_export *exp; /* NULL: could not be opened */
-	struct stat st;		/* of the path when it was opened: shows a remount on reload */
-	bool crossmnt;
-};
-
 struct export_set {
 	struct exp_table *table;
 	struct exp_matcher *matcher;
-	struct open_export *open; /* by exp_export.index */
+	_Atomic unsigned *matcher_refs; /* sets that have the matcher: they differ in places only */
+	struct export_place *place;	/* by exp_export.index */
 	_Atomic unsigned refs;
 };
 
@@ -45,19 +41,30 @@ struct stripe {
 struct exports {
 	struct exports_config cfg;
 	_Atomic uint32_t generation;
+	pthread_mutex_t change_lock; /* outermost: one set follows another */
+	struct mount_watch *watch;
+	void (*changed)(void *ctx, const struct vfs_exports_lost *lost);
+	void *changed_ctx;
 	struct stripe stripe[STRIPES];
 };
+
+static void matcher_put(struct export_set *set)
+{
+	if (!set->matcher_refs || atomic_fetch_sub(set->matcher_refs, 1) == 1) {
+		free(set->matcher_refs);
+		if (set->matcher)
+			exp_matcher_free(set->matcher);
+	}
+}
 
 static void set_put(struct export_set *set)
 {
 	if (!set || atomic_fetch_sub(&set->refs, 1) != 1)
 		return;
-	for (unsigned i = 0; set->open && i < set->table->n_exports; i++)
-		if (set->open[i].exp)
-			vfs_export_put(set->open[i].exp);
-	free(set->open);
-	if (set->matcher)
-		exp_matcher_free(set->matcher);
+	for (unsigned i = 0; set->place && i < set->table->n_exports; i++)
+		export_place_clear(&set->place[i]);
+	free(set->place);
+	matcher_put(set);
 	exp_table_unref(set->table);
 	free(set);
 }
@@ -122,78 +129,44 @@ static int set_use(struct exports *ex, struct export_set *set)
 	return err;
 }
 
-static bool wants_crossmnt(const struct exp_export *e)
+/* Where the exports are now. old: where they were, by path, or NULL. */
+static int set_find_all(struct exports *ex, struct export_set *set, const struct export_set *old,
+			bool mounts_only)
 {
-	for (unsigned i = 0; i < e->n_clients; i++)
-		if (e->clients[i].opts.flags & (EXP_CROSSMNT | EXP_NOHIDE))
-			return true;
-	return false;
-}
+	struct vfs_mount_table table;
+	const struct export_opener op = { .vfs = ex->cfg.vfs,
+					  .io_mode = ex->cfg.io_mode,
+					  .log = ex->cfg.log,
+					  .table = &table,
+					  .mounts_only = mounts_only };
+	int first = vfs_mount_table_load(&table);
 
-/* An export of the old set that still is the same directory: its cached descriptors stay warm. */
-static struct vfs_export *reuse(const struct export_set *old, const struct exp_export *e,
-				const struct open_export *now)
-{
-	const struct exp_export *was = old ? exp_table_by_path(old->table, e->path) : NULL;
-
-	if (!was || was->id != e->id)
-		return NULL;
-	const struct open_export *o = &old->open[was->index];
-	if (!o->exp || o->crossmnt != now->crossmnt || o->st.st_dev != now->st.st_dev ||
-	    o->st.st_ino != now->st.st_ino)
-		return NULL;
-	vfs_export_ref(o->exp);
-	return o->exp;
-}
-
-static unsigned open_flags(const struct exp_export *e, bool crossmnt)
-{
-	const struct exp_opts *opts = &e->clients[0].opts; /* fsid= is the same for all of them */
-
-	return (crossmnt ? VFS_EXPORT_CROSSMNT : 0) |
-	       (opts->has_fsid || opts->has_uuid ? VFS_EXPORT_FSID : 0);
-}
-
-static int open_one(struct exports *ex, const struct export_set *old, const struct exp_export *e,
-		    struct open_export *o)
-{
-	const char *why = NULL;
-
-	o->crossmnt = wants_crossmnt(e);
-	if (stat(e->path, &o->st) < 0) {
-		rn_err(ex->cfg.log, "export %s: %s", e->path, strerror(errno));
-		return -errno;
-	}
-	o->exp = reuse(old, e, o);
-	if (o->exp)
-		return 0;
-	int err = vfs_export_open(ex->cfg.vfs, e->path, e->id, ex->cfg.io_mode,
-				  open_flags(e, o->crossmnt), &o->exp, &why);
-	if (!err && !vfs_export_fs_known(o->exp))
-		rn_notice(ex->cfg.log,
-			  "export %s: its file system has no UUID, so clients must mount it again "
-			  "when "
-			  "its device number changes; fsid=NUMBER would stand for it",
-			  e->path);
-	if (err)
-		rn_err(ex->cfg.log, "export %s: %s", e->path, why ? why : strerror(-err));
-	return err;
-}
-
-static int set_open_all(struct exports *ex, struct export_set *set, const struct export_set *old)
-{
-	int first = 0;
-
-	set->open = calloc(set->table->n_exports + 1, sizeof(set->open[0]));
-	if (!set->open)
-		return -ENOMEM;
-	for (unsigned i = 0; i < set->table->n_exports; i++) {
-		int err = open_one(ex, old, &set->table->exports[i], &set->open[i]);
+	if (first < 0)
+		return first;
+	set->place = calloc(set->table->n_exports + 1, sizeof(set->place[0]));
+	if (!set->place)
+		first = -ENOMEM;
+	for (unsigned i = 0; set->place && i < set->table->n_exports; i++) {
+		const struct exp_export *e = &set->table->exports[i];
+		const struct exp_export *was = old ? exp_table_by_path(old->table, e->path) : NULL;
+		bool known = was && was->id == e->id;
+		int err = export_place_find(&op, e, known ? &old->place[was->index] : NULL,
+					    &set->place[i]);
 
 		if (err && !first)
 			first = err;
 	}
+	vfs_mount_table_free(&table);
 	return first;
+}
+
+static int share_matcher(struct export_set *set)
+{
+	set->matcher_refs = malloc(sizeof(*set->matcher_refs));
+	if (!set->matcher_refs)
+		return -ENOMEM;
+	atomic_init(set->matcher_refs, 1);
+	return 0;
 }
 
 /* Builds a set; with must_be_whole any error fails it, else what is wrong is left out. */
@@ -217,8 +190,10 @@ static int set_build(struct exports *ex, const struct export_set *old, bool must
 	exp_resolver_system(&resolver);
 	if (!err)
 		err = exp_matcher_new(set->table, &resolver, NULL, &set->matcher);
+	if (!err)
+		err = share_matcher(set);
 	if (!err) {
-		err = set_open_all(ex, set, old);
+		err = set_find_all(ex, set, old, false);
 		if (err != -ENOMEM && !must_be_whole)
 			err = 0;
 	}
@@ -242,9 +217,12 @@ int exports_new(const struct exports_config *cfg, struct exports **out)
 	if (!ex)
 		return -ENOMEM;
 	*ex = (struct exports){ .cfg = *cfg };
+	pthread_mutex_init(&ex->change_lock, NULL);
 	for (unsigned i = 0; i < STRIPES; i++)
 		pthread_mutex_init(&ex->stripe[i].lock, NULL);
-	err = set_build(ex, NULL, cfg->load.strict, &set);
+	err = mount_watch_new(&ex->watch); /* before the paths are looked at: no mount is missed */
+	if (!err)
+		err = set_build(ex, NULL, cfg->load.strict, &set);
 	if (!err) {
 		err = set_use(ex, set);
 		set_put(set);
@@ -258,6 +236,8 @@ int exports_new(const struct exports_config *cfg, struct exports **out)
 
 void exports_free(struct exports *ex)
 {
+	mount_watch_free(ex->watch);
+	pthread_mutex_destroy(&ex->change_lock);
 	for (unsigned i = 0; i < STRIPES; i++) {
 		view_put(ex->stripe[i].view);
 		pthread_mutex_destroy(&ex->stripe[i].lock);
@@ -274,12 +254,10 @@ struct loss {
 static const struct exp_export *what_is_left(const struct loss *l, const struct exp_export *was)
 {
 	const struct exp_export *is = exp_table_by_id(l->now->table, was->id);
-	const struct open_export *a = &l->old->open[was->index], *b;
 
 	if (!is)
 		return NULL;
-	b = &l->now->open[is->index];
-	return b->exp && a->st.st_dev == b->st.st_dev && a->st.st_ino == b->st.st_ino ? is : NULL;
+	return export_place_same(&l->old->place[was->index], &l->now->place[is->index]) ? is : NULL;
 }
 
 /* Are they for the same clients, whatever their options? Who is in a netgroup may have changed. */
@@ -300,7 +278,7 @@ static bool is_lost(void *ctx, uint32_t id, const struct sockaddr *peer)
 	const struct exp_export *was = exp_table_by_id(l->old->table, id), *is;
 	const struct exp_opts *opts;
 
-	if (!was || !l->old->open[was->index].exp)
+	if (!was || !l->old->place[was->index].exp)
 		return false;
 	is = what_is_left(l, was);
 	if (!is)
@@ -318,7 +296,7 @@ static unsigned find_lost(const struct loss *l, uint32_t *ids)
 		const struct exp_export *was = &l->old->table->exports[i];
 		const struct exp_export *is = what_is_left(l, was);
 
-		if (l->old->open[i].exp && !(is && same_clients(was, is)))
+		if (l->old->place[i].exp && !(is && same_clients(was, is)))
 			ids[n++] = was->id;
 	}
 	return n;
@@ -332,7 +310,7 @@ static void forget_gone(struct exports *ex, const struct export_set *old,
 		const struct exp_export *was = &old->table->exports[i];
 		const struct exp_export *is = exp_table_by_id(now->table, was->id);
 
-		if (old->open[i].exp && (!is || now->open[is->index].exp != old->open[i].exp))
+		if (old->place[i].exp && (!is || now->place[is->index].exp != old->place[i].exp))
 			vfs_forget_export(ex->cfg.vfs, was->id);
 	}
 }
@@ -348,31 +326,110 @@ static void check_submounts(const struct exports *ex)
 	vfs_mount_table_free(&t);
 }
 
-int exports_reload(struct exports *ex,
-		   void (*changed)(void *ctx, const struct vfs_exports_lost *lost), void *ctx)
+/* Puts now in the place of old, and tells what is lost by that. */
+static int set_follow(struct exports *ex, struct export_set *old, struct export_set *now)
 {
-	struct set_view *old = view_get(ex);
-	struct loss loss = { .old = old->set };
+	struct loss loss = { .old = old, .now = now };
 	struct vfs_exports_lost lost = { .lost = is_lost, .ctx = &loss };
-	uint32_t *ids = calloc(old->set->table->n_exports + 1, sizeof(*ids));
-	struct export_set *now = NULL;
-	int err = ids ? set_build(ex, old->set, true, &now) : -ENOMEM;
+	uint32_t *ids = calloc(old->table->n_exports + 1, sizeof(*ids));
+	int err = ids ? set_use(ex, now) : -ENOMEM;
 
 	if (!err) {
-		err = set_use(ex, now);
-		if (!err) {
-			loss.now = now;
-			lost.ids = ids;
-			lost.n = find_lost(&loss, ids);
-			changed(ctx, &lost);
-			forget_gone(ex, old->set, now);
-			check_submounts(ex);
-		}
+		lost.ids = ids;
+		lost.n = find_lost(&loss, ids);
+		ex->changed(ex->changed_ctx, &lost);
+		forget_gone(ex, old, now);
+	}
+	free(ids);
+	return err;
+}
+
+int exports_reload(struct exports *ex)
+{
+	struct export_set *now = NULL;
+	struct set_view *old;
+	int err;
+
+	pthread_mutex_lock(&ex->change_lock);
+	old = view_get(ex);
+	err = set_build(ex, old->set, true, &now);
+	if (!err) {
+		err = set_follow(ex, old->set, now);
+		check_submounts(ex);
 		set_put(now);
 	}
 	view_put(old);
-	free(ids);
+	pthread_mutex_unlock(&ex->change_lock);
 	return err;
+}
+
+/* The same exports for the same clients. */
+static struct export_set *set_like(const struct export_set *old)
+{
+	struct export_set *set = calloc(1, sizeof(*set));
+
+	if (!set)
+		return NULL;
+	atomic_init(&set->refs, 1);
+	set->table = exp_table_ref(old->table);
+	set->matcher = old->matcher;
+	set->matcher_refs = old->matcher_refs;
+	atomic_fetch_add(set->matcher_refs, 1);
+	return set;
+}
+
+static bool differs(const struct export_set *old, const struct export_set *now)
+{
+	for (unsigned i = 0; i < now->table->n_exports; i++)
+		if (!export_place_unchanged(&now->table->exports[i], &old->place[i],
+					    &now->place[i]))
+			return true;
+	return false;
+}
+
+/* The mount table has changed. */
+static int follow_mounts(struct exports *ex, struct export_set *old)
+{
+	struct export_set *now = set_like(old);
+	int err = now ? set_find_all(ex, now, old, true) : -ENOMEM;
+
+	if (!now || !now->place)
+		err = err ? err : -ENOMEM;
+	else if (err != -ENOMEM)
+		err = differs(old, now) ? set_follow(ex, old, now) : 0;
+	set_put(now);
+	return err;
+}
+
+static bool mounts_changed(void *ctx)
+{
+	struct exports *ex = ctx;
+	struct set_view *old;
+	int err;
+
+	pthread_mutex_lock(&ex->change_lock);
+	old = view_get(ex);
+	err = follow_mounts(ex, old->set);
+	check_submounts(ex);
+	view_put(old);
+	pthread_mutex_unlock(&ex->change_lock);
+	if (err)
+		rn_err(ex->cfg.log, "cannot look for mounted file systems: %s", strerror(-err));
+	return err == 0;
+}
+
+int exports_watch(struct exports *ex,
+		  void (*changed)(void *ctx, const struct vfs_exports_lost *lost), void *ctx)
+{
+	ex->changed = changed;
+	ex->changed_ctx = ctx;
+	return mount_watch_run(ex->watch, mounts_changed, ex);
+}
+
+void exports_unwatch(struct exports *ex)
+{
+	mount_watch_free(ex->watch);
+	ex->watch = NULL;
 }
 
 static void to_access(const struct exp_opts *opts, struct vfs_access *a)
@@ -393,24 +450,23 @@ static void to_access(const struct exp_opts *opts, struct vfs_access *a)
 		    (f & (EXP_CROSSMNT | EXP_NOHIDE) ? VFS_CROSSMNT : 0);
 }
 
-/* What peer may do with export e of set; takes a reference on success. */
+/* What peer may do with export e of set; takes a reference on success. waits: the error where the
+ * mount is missing that the export has to wait for. */
 static int admit(struct export_set *set, const struct exp_export *e, const struct sockaddr *peer,
-		 struct vfs_export **exp, struct vfs_access *access)
+		 int waits, struct vfs_export **exp, struct vfs_access *access)
 {
-	struct vfs_export *open = set->open[e->index].exp;
+	const struct export_place *place = &set->place[e->index];
 	const struct exp_opts *opts;
-	int err;
+	int err = exp_match(set->matcher, e, peer, &opts);
 
-	if (!open)
-		return -ESTALE;
-	err = exp_match(set->matcher, e, peer, &opts);
 	if (err)
 		return err;
-	if (opts->mountpoint && exp_check_mountpoint(opts->mountpoint) < 0)
-		return -ESTALE;
+	err = export_place_usable(e, place, opts);
+	if (err)
+		return err == -EAGAIN ? waits : err;
 	to_access(opts, access);
-	vfs_export_ref(open);
-	*exp = open;
+	vfs_export_ref(place->exp);
+	*exp = place->exp;
 	return 0;
 }
 
@@ -441,7 +497,7 @@ static int view_by_id(void *ctx, uint32_t id, const struct sockaddr *peer, struc
 {
 	struct set_view *view = view_get(ctx);
 	const struct exp_export *e = exp_table_by_id(view->set->table, id);
-	int err = e ? admit(view->set, e, peer, exp, access) : -ESTALE;
+	int err = e ? admit(view->set, e, peer, -EAGAIN, exp, access) : -ESTALE;
 
 	view_put(view);
 	return err;
@@ -478,7 +534,7 @@ static int view_by_path(void *ctx, const char *path, const struct sockaddr *peer
 	}
 	if (best) {
 		*rest = path + longest + strspn(path + longest, "/");
-		err = admit(set, best, peer, exp, access);
+		err = admit(set, best, peer, -ENOENT, exp, access);
 		if (err == -ESTALE)
 			err = -ENOENT;
 	}
@@ -514,7 +570,7 @@ static void view_list(void *ctx,
 	struct list_call call = { .set = view->set, .each = each, .arg = arg };
 
 	for (unsigned i = 0; i < call.set->table->n_exports; i++)
-		if (call.set->open[i].exp && !list_one(&call, &call.set->table->exports[i]))
+		if (call.set->place[i].exp && !list_one(&call, &call.set->table->exports[i]))
 			break;
 	view_put(view);
 }
@@ -525,7 +581,7 @@ static void view_each(void *ctx, bool (*each)(void *arg, struct vfs_export *exp)
 	struct export_set *set = view->set;
 
 	for (unsigned i = 0; i < set->table->n_exports; i++)
-		if (set->open[i].exp && !each(arg, set->open[i].exp))
+		if (set->place[i].exp && !each(arg, set->place[i].exp))
 			break;
 	view_put(view);
 }
@@ -557,7 +613,7 @@ void exports_log(struct exports *ex)
 	unsigned served = 0;
 
 	for (unsigned i = 0; i < set->table->n_exports; i++) {
-		if (!set->open[i].exp)
+		if (!set->place[i].exp)
 			continue;
 		log_one(ex->cfg.log, &set->table->exports[i]);
 		served++;

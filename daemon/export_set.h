@@ -27,12 +27,17 @@ int exports_new(const struct exports_config *cfg, struct exports **out);
 void exports_free(struct exports *ex);
 
 /*
- * Reads everything again. Any error leaves the old set in force; 0 or -errno. Else changed is
- * called when the new set is in force and the old one still open: when it has returned, nothing
- * below the exports that are gone is kept open but for calls under way.
+ * Follows mounts that come and go from now on. changed is called, on a thread of its own or that of
+ * exports_reload, when a new set is in force and the old one still open: when it has returned,
+ * nothing below the exports that are gone is kept open but for calls under way. 0 or -errno.
  */
-int exports_reload(struct exports *ex,
-		   void (*changed)(void *ctx, const struct vfs_exports_lost *lost), void *ctx);
+int exports_watch(struct exports *ex,
+		  void (*changed)(void *ctx, const struct vfs_exports_lost *lost), void *ctx);
+/* Ends that: changed is not called any more. */
+void exports_unwatch(struct exports *ex);
+
+/* Reads everything again. Any error leaves the old set in force; 0 or -errno. */
+int exports_reload(struct exports *ex);
 
 /* The view that protocols get; valid as long as ex. */
 struct vfs_exports exports_view(struct exports *ex);

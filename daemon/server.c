@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +40,7 @@ struct server {
 	struct exports *exports;
 	struct standing *standing;
 	struct programs programs;
+	pthread_mutex_t clients_lock; /* outermost: one thread at a time ends clients' state */
 	struct counters counters;
 	struct rpc_server rpc;
 	struct rpc_clients *clients;
@@ -258,6 +260,36 @@ static int start_memory(struct server *s)
 	return s->pool && s->clients ? 0 : -ENOMEM;
 }
 
+/* The new exports are in force: what clients hold below others goes. Called by exports_reload, and
+ * by the thread that follows mounts, which must not meet the clock of leases. */
+static void exports_changed(void *ctx, const struct vfs_exports_lost *lost)
+{
+	struct server *s = ctx;
+	uint64_t opens = 0, lockers = 0;
+	int err = 0;
+
+	pthread_mutex_lock(&s->clients_lock);
+	if (s->programs.nfs4) {
+		err = nfs4_exports_changed(s->programs.nfs4);
+		opens = nfs4_revoke_exports(s->programs.nfs4, lost);
+	}
+	if (s->programs.nfs3)
+		lockers = nlm_revoke_exports(s->programs.nfs3, lost);
+	pthread_mutex_unlock(&s->clients_lock);
+	if (err)
+		rn_err(s->log, "NFSv4 shows the old exports still: %s", strerror(-err));
+	if (opens || lockers)
+		rn_notice(s->log,
+			  "revoked, as exports are gone: %" PRIu64 " opens of NFSv4, %" PRIu64
+			  " lock owners of NFSv3",
+			  opens, lockers);
+}
+
+static int start_mount_watch(struct server *s)
+{
+	return exports_watch(s->exports, exports_changed, s);
+}
+
 static const struct {
 	const char *name;
 	int (*start)(struct server *s);
@@ -270,6 +302,7 @@ static const struct {
 	{ "event threads", start_loops },
 	{ "TCP", start_tcp },
 	{ "RDMA", start_rdma },
+	{ "mount table", start_mount_watch },
 	{ "rpcbind", start_registration },
 };
 
@@ -282,6 +315,7 @@ int server_start(const struct cfg_settings *settings, const struct rn_logger *lo
 		return -ENOMEM;
 	s->settings = settings;
 	s->log = log;
+	pthread_mutex_init(&s->clients_lock, NULL);
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
 		int err = steps[i].start(s);
 
@@ -298,6 +332,8 @@ int server_start(const struct cfg_settings *settings, const struct rn_logger *lo
 
 void server_stop(struct server *s)
 {
+	if (s->exports)
+		exports_unwatch(s->exports);
 	registration_stop(s->registration);
 	if (s->tcp)
 		tcp_server_quiesce(s->tcp);
@@ -318,36 +354,15 @@ void server_stop(struct server *s)
 	if (s->vfs)
 		vfs_free(s->vfs);
 	rpc_clients_free(s->clients);
+	pthread_mutex_destroy(&s->clients_lock);
 	if (s->pool)
 		rn_payload_pool_free(s->pool);
 	free(s);
 }
 
-/* The new exports are in force: what clients hold below others goes. */
-static void exports_changed(void *ctx, const struct vfs_exports_lost *lost)
-{
-	struct server *s = ctx;
-	uint64_t opens = 0, lockers = 0;
-	int err = 0;
-
-	if (s->programs.nfs4) {
-		err = nfs4_exports_changed(s->programs.nfs4);
-		opens = nfs4_revoke_exports(s->programs.nfs4, lost);
-	}
-	if (s->programs.nfs3)
-		lockers = nlm_revoke_exports(s->programs.nfs3, lost);
-	if (err)
-		rn_err(s->log, "NFSv4 shows the old exports still: %s", strerror(-err));
-	if (opens || lockers)
-		rn_notice(s->log,
-			  "revoked, as exports are gone: %" PRIu64 " opens of NFSv4, %" PRIu64
-			  " lock owners of NFSv3",
-			  opens, lockers);
-}
-
 int server_reload(struct server *s)
 {
-	int err = exports_reload(s->exports, exports_changed, s);
+	int err = exports_reload(s->exports);
 
 	if (err)
 		rn_err(s->log, "reload failed, the old exports stay in force");
@@ -359,8 +374,11 @@ int server_reload(struct server *s)
 void server_tick(struct server *s)
 {
 	vfs_reap(s->vfs);
-	if (s->programs.nfs4)
+	/* What takes longer than a second to be taken from clients delays the clock of leases. */
+	if (s->programs.nfs4 && pthread_mutex_trylock(&s->clients_lock) == 0) {
 		nfs4_tick(s->programs.nfs4);
+		pthread_mutex_unlock(&s->clients_lock);
+	}
 }
 
 static void log_memory(struct server *s, enum rn_level level)

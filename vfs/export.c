@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Opening and letting go of exports. An export holds its root's descriptors for its life, outside
- * the cache's budget; nodes hold references of their export, so that the cache never outlives it.
+ * the cache's budget: of a clone of the mount, through which files are reached, and of the mount
+ * itself, so that it cannot be unmounted unawares; nodes hold references of their export, so that
+ * the cache never outlives it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -43,6 +45,7 @@ static struct vfs_export *export_new(struct vfs *vfs, const char *path, int fd)
 		free(exp);
 		return NULL;
 	}
+	exp->place_fd = fd;
 	exp->vfs = vfs;
 	atomic_init(&exp->refs, 1);
 	pthread_mutex_init(&exp->mounts_lock, NULL);
@@ -66,6 +69,8 @@ static void export_free(struct vfs_export *exp)
 	}
 	pthread_mutex_destroy(&exp->mounts_lock);
 	free(exp->sub_ids);
+	if (exp->place_fd >= 0)
+		close(exp->place_fd);
 	free(exp->path);
 	free(exp->real_path);
 	free(exp);
@@ -97,6 +102,19 @@ const char *vfs_export_real_path(const struct vfs_export *exp)
 	return exp->real_path;
 }
 
+uint64_t vfs_export_mnt_id(const struct vfs_export *exp)
+{
+	return exp->place_mnt_id;
+}
+
+/* The keys say whether it is the same root of a file system that is the same by its UUID; the
+ * device, that it is not a copy of that one. */
+bool vfs_export_same_root(const struct vfs_export *a, const struct vfs_export *b)
+{
+	return a->root_dev == b->root_dev && a->id == b->id &&
+	       memcmp(a->root_mnt->key, b->root_mnt->key, sizeof(a->root_mnt->key)) == 0;
+}
+
 bool vfs_export_fs_known(const struct vfs_export *exp)
 {
 	return exp->root_mnt->fs_known;
@@ -104,10 +122,13 @@ bool vfs_export_fs_known(const struct vfs_export *exp)
 
 static int check_type(struct vfs_export *exp, int fd, const char **why)
 {
+	struct statx sx;
 	struct stat st;
 
-	if (fstat(fd, &st) != 0)
+	if (fstat(fd, &st) != 0 || statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &sx) != 0)
 		return -errno;
+	exp->place_mnt_id = sx.stx_mnt_id;
+	exp->root_dev = st.st_dev;
 	exp->root_type = st.st_mode & S_IFMT;
 	exp->root_ino = st.st_ino;
 	if (exp->root_type == S_IFDIR || exp->root_type == S_IFREG)
@@ -164,7 +185,6 @@ int vfs_export_open(struct vfs *vfs, const char *path, uint32_t id, enum vfs_io_
 	rc = check_type(exp, fd, why);
 	if (rc == 0)
 		rc = open_root(exp, fd, why);
-	close(fd);
 	if (rc != 0) {
 		vfs_export_put(exp);
 		return rc;

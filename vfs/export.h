@@ -59,6 +59,11 @@ const char *vfs_export_path(const struct vfs_export *exp);
 /* The path without symbolic links, as it was when the export was opened. */
 const char *vfs_export_real_path(const struct vfs_export *exp);
 
+/* The kernel's id of the mount that its path was on: a descriptor is held there, so that umount(8)
+ * finds it busy, and the id is nobody else's as long as the export is open. */
+uint64_t vfs_export_mnt_id(const struct vfs_export *exp);
+/* Is it the same directory of the same file system? Then handles of one are good for the other. */
+bool vfs_export_same_root(const struct vfs_export *a, const struct vfs_export *b);
 /* false: nothing but its device number tells its file system from another, so that handles may end
  * with the next mount of it. */
 bool vfs_export_fs_known(const struct vfs_export *exp);

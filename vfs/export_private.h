@@ -44,8 +44,11 @@ struct vfs_export {
 	struct vfs_fh root_fh;
 	uint64_t root_ino;
 	struct vfs_mount *root_mnt; /* mount 0, for as long as the export lives */
-	char *path;		    /* as exports(5) has it */
-	char *real_path;	    /* without symbolic links: what mountinfo shows */
+	int place_fd;		    /* O_PATH, on the mount that everybody sees: keeps it busy */
+	uint64_t place_mnt_id;	    /* of that mount; root_mnt may be a clone */
+	uint64_t root_dev;
+	char *path;	 /* as exports(5) has it */
+	char *real_path; /* without symbolic links: what mountinfo shows */
 	pthread_mutex_t mounts_lock;
 	struct vfs_mount_list mounts; /* mount 0 and the others that are known */
 	uint32_t *sub_ids;	      /* of all that are mounted below: rising; NULL: unknown */

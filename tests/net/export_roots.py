@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What becomes of file handles when the root of their export, or its file system, is another one than before."""
 import os
+import time
 
 import mounts
 import nfs4client as n4
@@ -139,18 +140,18 @@ def test_remounted(t, d, kind, images):
         f = must_create(c, root, b"g")
         d.stop()
     before = os.stat(top).st_dev
-    spare = os.path.join(d.top, "spare")
-    os.mkdir(spare)
     images.end()
-    mounts.mount_image(images.paths[1], spare)
+    while images.paths[0] in mounts.must("losetup", "-l"):  # its device is free some time after
+        time.sleep(0.01)
+    spare = [mounts.must("losetup", "--find", "--show", images.paths[1]).strip() for _ in range(3)]
     images.mount(0, top)
     d.start()
     if os.stat(top).st_dev == before and kind != "btrfs":
         t.skip(f"{kind}: another device number", "it got the old one")
     with d.connect() as c:
         t.equal(f"{kind}: handles after a remount and a restart", (status(c, root), status(c, f)), (0, 0))
-    mounts.umount(spare)
-    os.rmdir(spare)
+    for device in spare:
+        mounts.must("losetup", "--detach", device)
 
 
 def test_submount(t, d, c, images):

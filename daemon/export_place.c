@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "daemon/export_place.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "vfs/vfs.h"
+
+void export_place_clear(struct export_place *p)
+{
+	vfs_export_put(p->exp);
+	free(p->absent);
+	*p = (struct export_place){ .state = EXPORT_FAILED };
+}
+
+static bool wants_crossmnt(const struct exp_export *e)
+{
+	for (unsigned i = 0; i < e->n_clients; i++)
+		if (e->clients[i].opts.flags & (EXP_CROSSMNT | EXP_NOHIDE))
+			return true;
+	return false;
+}
+
+static unsigned open_flags(const struct exp_export *e, bool crossmnt)
+{
+	const struct exp_opts *opts = &e->clients[0].opts; /* fsid= is the same for all of them */
+
+	return (crossmnt ? VFS_EXPORT_CROSSMNT : 0) |
+	       (opts->has_fsid || opts->has_uuid ? VFS_EXPORT_FSID : 0);
+}
+
+/* Fills absent. Does every client lack its mount? */
+static int check_mountpoints(const struct exp_export *e, struct export_place *p, bool *all)
+{
+	bool any = false;
+
+	*all = e->n_clients > 0;
+	for (unsigned i = 0; i < e->n_clients; i++)
+		any |= e->clients[i].opts.mountpoint != NULL;
+	if (any)
+		p->absent = calloc(e->n_clients, sizeof(p->absent[0]));
+	if (any && !p->absent)
+		return -ENOMEM;
+	for (unsigned i = 0; i < e->n_clients; i++) {
+		const char *mp = e->clients[i].opts.mountpoint;
+		bool absent = mp && exp_check_mountpoint(mp) < 0;
+
+		if (absent)
+			p->absent[i] = true;
+		*all &= absent;
+	}
+	return 0;
+}
+
+/* What the path leads to now: fills dev to depth. 0 or -errno. */
+static int look(const struct export_opener *op, const char *path, struct export_place *p)
+{
+	const struct vfs_mount_entry *m;
+	struct statx sx;
+	struct stat st;
+	int fd = open(path, O_PATH | O_CLOEXEC);
+	int rc = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) < 0 || statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &sx) < 0)
+		rc = -errno;
+	close(fd);
+	if (rc < 0)
+		return rc;
+	m = vfs_mount_table_find(op->table, sx.stx_mnt_id);
+	p->dev = st.st_dev;
+	p->ino = st.st_ino;
+	p->mnt_id = sx.stx_mnt_id;
+	p->depth = m ? strlen(m->path) : 0;
+	return 0;
+}
+
+static int open_it(const struct export_opener *op, const struct exp_export *e,
+		   struct export_place *p)
+{
+	const char *why = NULL;
+	int err = vfs_export_open(op->vfs, e->path, e->id, op->io_mode, open_flags(e, p->crossmnt),
+				  &p->exp, &why);
+
+	if (err) {
+		p->exp = NULL;
+		p->state = EXPORT_FAILED;
+		rn_err(op->log, "export %s: %s", e->path, why && *why ? why : strerror(-err));
+		return err;
+	}
+	p->state = EXPORT_SERVED;
+	p->mnt_id = vfs_export_mnt_id(p->exp);
+	if (!vfs_export_fs_known(p->exp))
+		rn_notice(
+			op->log,
+			"export %s: its file system has no UUID: clients must mount it again when "
+			"its device number changes, unless fsid=NUMBER stands for it",
+			e->path);
+	return 0;
+}
+
+static void keep(const struct export_place *was, struct export_place *p)
+{
+	vfs_export_ref(was->exp);
+	p->exp = was->exp;
+	p->state = EXPORT_SERVED;
+}
+
+/* Takes over where it was, as nothing new was found. */
+static void stay(const struct export_place *was, struct export_place *p)
+{
+	p->state = was->state;
+	p->dev = was->dev;
+	p->ino = was->ino;
+	p->mnt_id = was->mnt_id;
+	p->depth = was->depth;
+	if (was->exp)
+		keep(was, p);
+}
+
+static bool can_reuse(const struct export_place *was, const struct export_place *now)
+{
+	return was && was->exp && was->crossmnt == now->crossmnt && was->mnt_id == now->mnt_id &&
+	       was->dev == now->dev && was->ino == now->ino;
+}
+
+static int find_anew(const struct export_opener *op, const struct exp_export *e,
+		     const struct export_place *was, struct export_place *p)
+{
+	int err = look(op, e->path, p);
+
+	if (err) {
+		p->state = EXPORT_FAILED;
+		rn_err(op->log, "export %s: %s", e->path, strerror(-err));
+		return err;
+	}
+	if (!can_reuse(was, p))
+		return open_it(op, e, p);
+	keep(was, p);
+	return 0;
+}
+
+/* A served export after the mount table has changed. */
+static int follow_served(const struct export_opener *op, const struct exp_export *e,
+			 const struct export_place *was, struct export_place *p)
+{
+	bool mounted = vfs_mount_table_find(op->table, was->mnt_id);
+	int err = look(op, e->path, p);
+
+	if (mounted && (err || p->mnt_id == was->mnt_id)) {
+		size_t depth = p->depth;
+
+		stay(was, p);
+		if (!err && depth)
+			p->depth = depth;
+		return 0;
+	}
+	if (err || (!mounted && p->depth < was->depth)) {
+		stay(&(struct export_place){ .state = EXPORT_UNMOUNTED, .depth = was->depth }, p);
+		return 0;
+	}
+	return open_it(op, e, p);
+}
+
+/* One that was not served: until a mount is there that is as deep as the one that is missing. */
+static int follow_unserved(const struct export_opener *op, const struct exp_export *e,
+			   const struct export_place *was, struct export_place *p)
+{
+	if (look(op, e->path, p) < 0 || (was->state == EXPORT_UNMOUNTED && p->depth < was->depth) ||
+	    (was->state == EXPORT_FAILED && p->mnt_id == was->mnt_id)) {
+		stay(was, p);
+		return 0;
+	}
+	return open_it(op, e, p);
+}
+
+static void log_change(const struct export_opener *op, const struct exp_export *e,
+		       const struct export_place *was, const struct export_place *p)
+{
+	if (p->state == EXPORT_WAITS && (!was || was->state != EXPORT_WAITS))
+		rn_warn(op->log, "export %s: not mounted (option mp): clients wait until it is",
+			e->path);
+	if (!was || !op->mounts_only)
+		return;
+	if (p->state == EXPORT_UNMOUNTED && was->state != EXPORT_UNMOUNTED)
+		rn_warn(op->log,
+			"export %s: its file system was unmounted: not served until one is mounted "
+			"there or the exports are read again",
+			e->path);
+	if (p->state != EXPORT_SERVED || p->exp == was->exp)
+		return;
+	if (!was->exp)
+		rn_notice(op->log, "export %s: mounted, served from now on", e->path);
+	else
+		rn_notice(op->log, "export %s: %s", e->path,
+			  export_place_same(was, p)
+				  ? "mounted anew, served as before"
+				  : "another file system is mounted there: it is served from now "
+				    "on, and file handles from before are stale");
+}
+
+int export_place_find(const struct export_opener *op, const struct exp_export *e,
+		      const struct export_place *was, struct export_place *out)
+{
+	bool waits;
+	int err;
+
+	*out = (struct export_place){ .state = EXPORT_FAILED, .crossmnt = wants_crossmnt(e) };
+	err = check_mountpoints(e, out, &waits);
+	if (err)
+		return err;
+	if (waits)
+		out->state = EXPORT_WAITS;
+	else if (!op->mounts_only || !was || was->state == EXPORT_WAITS)
+		err = find_anew(op, e, was, out);
+	else if (was->exp)
+		err = follow_served(op, e, was, out);
+	else
+		err = follow_unserved(op, e, was, out);
+	log_change(op, e, was, out);
+	return err;
+}
+
+bool export_place_same(const struct export_place *was, const struct export_place *now)
+{
+	return was->exp && now->exp &&
+	       (was->exp == now->exp || vfs_export_same_root(was->exp, now->exp));
+}
+
+bool export_place_unchanged(const struct exp_export *e, const struct export_place *was,
+			    const struct export_place *now)
+{
+	if (was->state != now->state || was->exp != now->exp || !was->absent != !now->absent)
+		return false;
+	return !was->absent ||
+	       memcmp(was->absent, now->absent, e->n_clients * sizeof(was->absent[0])) == 0;
+}
+
+int export_place_usable(const struct exp_export *e, const struct export_place *p,
+			const struct exp_opts *opts)
+{
+	if (p->state != EXPORT_SERVED)
+		return p->state == EXPORT_WAITS ? -EAGAIN : -ESTALE;
+	for (unsigned i = 0; p->absent && i < e->n_clients; i++)
+		if (&e->clients[i].opts == opts)
+			return p->absent[i] ? -EAGAIN : 0;
+	return 0;
+}

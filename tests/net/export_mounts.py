@@ -1,0 +1,276 @@
+#!/usr/bin/env -S python3 -B
+# SPDX-License-Identifier: BSD-2-Clause
+"""File systems that are mounted and unmounted under exports while the daemon serves them."""
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import mounts
+import nfs4client as n4
+import rpcclient as r
+from harness import Count, Daemon
+
+OPTIONS = "rw,insecure,no_root_squash"
+SOON = 5  # seconds: it takes a tenth; the machine may be slow
+SLAVE = "--in-slave-namespace"
+
+
+def until(what, seconds=SOON):
+    """Seconds until what() is true, or None."""
+    begin = time.monotonic()
+    while time.monotonic() < begin + seconds:
+        if what():
+            return time.monotonic() - begin
+        time.sleep(0.01)
+    return None
+
+
+def status(c, fh):
+    return c.nfs(r.GETATTR, r.opaque(fh))["status"]
+
+
+def create(c, fh, name):
+    return c.nfs(r.CREATE, r.create_args(fh, name, attrs=r.sattr(mode=0o644)))
+
+
+def line(d, options="", name="e"):
+    return f"{d.exports[name]} 127.0.0.1({OPTIONS}{options})"
+
+
+def can_mount(c, d):
+    return c.mnt(d.exports["e"])[0] == 0
+
+
+def client4(d, owner):
+    c = n4.Client(d.port, owner)
+    c.register()
+    c.reclaim_complete()
+    return c
+
+
+def tmpfs(at):
+    mounts.must("mount", "-t", "tmpfs", "-o", "size=4m", "ringnfs-test", at)
+
+
+def test_late_mount(t, d, c):
+    top = d.exports["e"]
+    old = d.root(c, "e")
+    below = os.open(top, os.O_PATH)
+    names = iter(f"f{i}".encode() for i in range(10 ** 6))
+    tmpfs(top)
+    with open(top + "/within", "w") as f:
+        f.write("x")
+    took = until(lambda: create(c, old, next(names))["status"] == r.STALE)
+    t.check("a mount over the export ends the old root's handle", took is not None)
+    print(f"# nothing was written underneath any more after {took} s")
+    made = len(os.listdir(f"/proc/self/fd/{below}"))
+    t.equal("later CREATEs", [create(c, old, next(names))["status"] for _ in range(20)], [r.STALE] * 20)
+    t.equal("make nothing underneath", len(os.listdir(f"/proc/self/fd/{below}")), made)
+    new = d.root(c, "e")
+    t.equal("what is mounted is served", c.nfs(r.LOOKUP, r.diropargs(new, b"within"))["status"], 0)
+    four = client4(d, "late")
+    fh = four.path(top)
+    t.equal("and by NFSv4", four.last(n4.putfh(fh), n4.lookup(b"within"))["status"], 0)
+    four.close()
+    t.check("the log says so", "another file system is mounted there" in d.read_log())
+    busy = mounts.umount(top)
+    t.check("umount is refused", busy.returncode != 0 and "busy" in busy.stderr, busy)
+    t.equal("and changes nothing", status(c, new), 0)
+    os.close(below)
+    return new
+
+
+def test_lazy_umount(t, d, c, root):
+    top = d.exports["e"]
+    mounts.must("umount", "-l", top)
+    t.check("umount -l ends the service", until(lambda: status(c, root) == r.STALE) is not None)
+    t.check("what was covered is not served for it", not can_mount(c, d))
+    t.check("the log says so", d.wait_log("was unmounted: not served"))
+    tmpfs(top)
+    t.check("another mount is served", until(lambda: can_mount(c, d)) is not None)
+    t.check("the log says so", d.wait_log("mounted, served from now on"))
+    t.equal("the old handle", status(c, root), r.STALE)
+    d.write_exports([line(d, name="other")])
+    d.reload()
+    t.equal("without the line umount is free", mounts.umount(top).returncode, 0)
+    tmpfs(top)
+    d.write_exports([line(d)])
+    d.reload()
+    mounts.must("umount", "-l", top)
+    t.check("umount -l once more", until(lambda: not can_mount(c, d)) is not None)
+    d.reload()
+    t.check("a reload takes the directory as it is", can_mount(c, d))
+
+
+def holders(d, root4):
+    """A client that has a file open and locked."""
+    four = client4(d, "holder")
+    res, fh = four.open(root4, "held", create=True)
+    four.lock(fh, res["stateid"])
+    return four, fh, res["stateid"]
+
+
+def test_let_go(t, d, c, image):
+    """What clients have open is let go by umount -l: the disk can be taken away."""
+    top = d.exports["e"]
+    if why := mounts.mount_image(image, top):
+        t.skip("a disk", why)
+        return
+    t.check("a disk is served", until(lambda: d.root(c, "e") and "lost+found" in os.listdir(top)) is not None)
+    until(lambda: c.nfs(r.LOOKUP, r.diropargs(d.root(c, "e"), b"lost+found"))["status"] == 0)
+    root = d.root(c, "e")
+    four, fh, stateid = holders(d, client4(d, "path").path(top))
+    mounts.must("umount", "-l", top)
+    t.check("its service ends", until(lambda: status(c, root) == r.STALE) is not None)
+    t.check("the disk is let go of", until(lambda: image not in mounts.must("losetup", "-l"), 20) is not None)
+    t.equal("the holder's handle", four.last(n4.putfh(fh), n4.read(stateid, 0, 10))["status"], r.STALE)
+    t.check("the log says what was taken away", "revoked" in d.read_log())
+    mounts.mount_image(image, top)
+    t.check("mounted again, its handles are good again", until(lambda: status(c, root) == 0) is not None)
+    mounts.must("umount", "-l", top)
+    until(lambda: status(c, root) == r.STALE)
+    four.close()
+
+
+def test_mp(t, d, c, image):
+    top = d.exports["e"]
+    d.write_exports([line(d, ",mp"), line(d, name="other")])
+    d.reload()
+    t.check("mp, not mounted: MNT is refused", not can_mount(c, d))
+    t.check("the log says so", d.wait_log("not mounted .option mp."))
+    t.equal("the other export", c.mnt(d.exports["other"])[0], 0)
+    if why := mounts.mount_image(image, top):
+        t.skip("a disk", why)
+        return
+    t.check("mp, mounted: it is served", until(lambda: can_mount(c, d)) is not None)
+    root = d.root(c, "e")
+    t.equal("what is mounted, not what is below", c.nfs(r.LOOKUP, r.diropargs(root, b"lost+found"))["status"], 0)
+    busy = mounts.umount(top)
+    t.check("umount is refused", busy.returncode != 0 and "busy" in busy.stderr, busy)
+    four = client4(d, "mp")
+    fh = four.path(top)
+    mounts.must("umount", "-l", top)
+    t.check("mp, its mount is gone: clients wait", until(lambda: status(c, root) == r.JUKEBOX) is not None)
+    t.equal("those of NFSv4, too", four.last(n4.putfh(fh))["status"], n4.DELAY)
+    t.equal("a write goes nowhere", create(c, root, b"new")["status"], r.JUKEBOX)
+    t.check("MNT is refused", not can_mount(c, d))
+    t.equal("nothing is underneath", [n for n in os.listdir(top) if n == "new"], [])
+    t.check("the disk is let go of", until(lambda: image not in mounts.must("losetup", "-l"), 20) is not None)
+    mounts.mount_image(image, top)
+    t.check("mounted again: clients go on", until(lambda: status(c, root) == 0) is not None)
+    t.equal("those of NFSv4, too", four.last(n4.putfh(fh))["status"], 0)
+    t.equal("the write that waited", create(c, root, b"new")["status"], 0)
+    four.close()
+    d.write_exports([line(d, name="other")])
+    d.reload()
+    t.equal("without the line umount is free", mounts.umount(top).returncode, 0)
+
+
+def test_submount(t, d, c):
+    d.write_exports([line(d, ",crossmnt")])
+    d.reload()
+    sub = d.exports["e"] + "/sub"
+    os.mkdir(sub)
+    root = d.root(c, "e")
+
+    def find():
+        return c.nfs(r.LOOKUP, r.diropargs(root, b"sub"))["fh"]
+
+    tmpfs(sub)
+    first = find()
+    t.equal("a submount", status(c, first), 0)
+    tmpfs(sub)
+    t.check("one mounted over it ends its handles", until(lambda: status(c, first) == r.STALE) is not None)
+    second = find()
+    t.equal("and is served", status(c, second), 0)
+    mounts.must("umount", "-l", sub)
+    t.check("umount -l of a submount", until(lambda: status(c, second) == r.STALE) is not None)
+    t.equal("what it covered is back", status(c, first), 0)
+    mounts.must("umount", "-l", sub)
+    t.check("and goes", until(lambda: status(c, first) == r.STALE) is not None)
+    os.rmdir(sub)
+
+
+def test_storm(t, d, c):
+    """Mounts elsewhere, as where containers start: calls go on, and nothing is reopened."""
+    d.write_exports([line(d)])
+    d.reload()
+    root = d.root(c, "e")
+    before = d.read_log()
+    at = d.top + "/elsewhere"
+    os.mkdir(at)
+    stop = threading.Event()
+
+    def mount_and_unmount():
+        while not stop.is_set():
+            tmpfs(at)
+            mounts.must("umount", at)
+
+    thread = threading.Thread(target=mount_and_unmount)
+    thread.start()
+    end = time.monotonic() + 1
+    bad = calls = 0
+    while time.monotonic() < end:
+        bad += status(c, root) != 0
+        calls += 1
+    stop.set()
+    thread.join()
+    print(f"# {calls} calls beside mounts elsewhere")
+    t.equal("calls that failed", bad, 0)
+    t.equal("the log has nothing to say", d.read_log(), before)
+
+
+def test_replaced_directory_waits_for_a_reload(t, d, c):
+    """Only mounts are followed: a directory that is renamed is served until a reload."""
+    top = d.exports["e"]
+    root = d.root(c, "e")
+    os.rename(top, top + ".old")
+    os.mkdir(top)
+    at = d.top + "/elsewhere"
+    tmpfs(at)
+    mounts.must("umount", at)
+    time.sleep(0.5)
+    t.equal("another mount changes nothing", status(c, root), 0)
+    d.reload()
+    t.equal("a reload does", status(c, root), r.STALE)
+
+
+def everything(t, d):
+    image = os.path.join(d.top, "disk.img")
+    why = mounts.make_image(image)
+    with d.connect() as c:
+        d.write_exports([line(d), line(d, name="other")])
+        d.reload()
+        root = test_late_mount(t, d, c)
+        test_lazy_umount(t, d, c, root)
+        if why:
+            t.skip("disks", why)
+        else:
+            test_let_go(t, d, c, image)
+            test_mp(t, d, c, image)
+        test_submount(t, d, c)
+        test_storm(t, d, c)
+        test_replaced_directory_waits_for_a_reload(t, d, c)
+    t.equal("it stops", d.stop()[0], 0)
+
+
+def main():
+    slave = SLAVE in sys.argv
+    mounts.own_namespace(mounts.MS_SHARED if slave else mounts.MS_PRIVATE)
+    t = Count()
+    # As systemd starts it with ProtectKernelTunables= and its like: mounts come in, none goes out.
+    before = ["unshare", "-m", "--propagation", "slave"] if slave else []
+    with Daemon({"e": OPTIONS, "other": OPTIONS}, before=before) as d:
+        everything(t, d)
+    if not slave:
+        res = subprocess.run([sys.argv[0], SLAVE], capture_output=True, text=True)
+        print("# in a slave namespace\n" + res.stdout + res.stderr)
+        t.equal("the same in a slave namespace", res.returncode, 0)
+    print(f"{t.passed} passed, {t.failed} failed, {t.skipped} skipped")
+    return 1 if t.failed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
