@@ -124,7 +124,8 @@ const struct cfg_row cfg_rows[] = {
 		  "somebody needs them, it keeps them." },
 	{ ROW(nfs4, grace_time, CFG_SECONDS), RANGE(5, 3600), .def = "90s",
 	  .text = "After a restart, clients have so long at most to get their locks back, before others may have them. "
-		  "It ends as soon as all have done so. It is never shorter than the lease of the run before, which is what "
+		  "It ends as soon as all have done so, which clients of version 4.0 cannot say, and goes on for up to as long "
+		  "again while clients are at it. It is never shorter than the lease of the run before, which is what "
 		  "clients know of." },
 	{ ROW(nfs4, max_io, CFG_SIZE), RANGE(KIB(4), MIB(1)), .step = KIB(4), .def = "1M",
 	  .text = "Most data in one READ or WRITE." },

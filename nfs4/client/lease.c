@@ -6,7 +6,6 @@
  */
 #include "lib/checked.h"
 #include "nfs4/client/table.h"
-#include "nfs4/recovery/grace.h"
 
 /* Of how many one looks for who has to pay. */
 #define LOOK_MOST 64u
@@ -99,8 +98,6 @@ static bool revive(struct nfs4_client *cl)
 
 bool nfs4_client_renew(struct nfs4_client *cl)
 {
-	if (!cl->sessions)
-		nfs4_grace_alive(cl->srv, &cl->record);
 	if (nfs4_client_status(cl) != NFS4_CLIENT_ACTIVE)
 		return revive(cl);
 	nfs4_timer_renew(&cl->lease, nfs4_client_lease_end(cl));

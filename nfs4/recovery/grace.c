@@ -4,10 +4,10 @@
  * written; nobody reclaims any more, and nobody gets what reclaims could have been in the way of.
  * Over.
  *
- * When a client of minor version 0 has reclaimed everything it does not say. Linux's does nothing
- * else before it has, so one that does, and has reclaimed nothing for QUIET_S seconds since, is
- * taken to have. If it has not, it is told (NFS4ERR_NO_GRACE) when it goes on. One that is silent
- * is waited for.
+ * When a client of minor version 0 has reclaimed everything it does not say, and nothing else that
+ * it does proves it: one whose recovery is slow writes by what it has got back, and renews its
+ * lease, meanwhile. So it is waited for until the time is over. Only what it wants itself is not in
+ * the way of its own reclaims: when all others are done, it need not wait.
  */
 #include "nfs4/recovery/grace.h"
 
@@ -16,7 +16,11 @@
 #include "nfs4/recovery/recovery_private.h"
 #include "nfs4/recovery/wheel.h"
 
+/* Seconds after which a client that should have said that it has reclaimed all gets what it asks
+ * for. */
 #define QUIET_S 2u
+/* While reclaims come that are no further apart, grace goes on beyond its time. */
+#define APART_S 10u
 
 /* nfs4_record.reclaim */
 enum { MAY = 1, MAY_DENY = 2, COMPLETE = 4 };
@@ -68,6 +72,7 @@ void nfs4_grace_begin(struct nfs4_recovery *r, unsigned seconds)
 	pthread_mutex_lock(&r->lock);
 	g->began_s = nfs4_now();
 	g->ends_s = g->began_s + seconds;
+	g->seconds = seconds;
 	if (g->left + g->lapsed > 0) {
 		atomic_store(&g->phase, NFS4_GRACE_RUNNING);
 	} else {
@@ -84,6 +89,14 @@ void nfs4_grace_begin(struct nfs4_recovery *r, unsigned seconds)
 			  g->expected, seconds, g->lapsed);
 }
 
+/* For the log. */
+static void came_back(struct nfs4_grace *g, struct nfs4_expected *e)
+{
+	if (!e->back)
+		g->back++;
+	e->back = true;
+}
+
 /* With the lock held. */
 static void set_done(struct nfs4_recovery *r, struct nfs4_expected *e)
 {
@@ -92,6 +105,8 @@ static void set_done(struct nfs4_recovery *r, struct nfs4_expected *e)
 	if (e->done)
 		return;
 	e->done = true;
+	if (!e->lapsed)
+		came_back(g, e);
 	if (e->lapsed)
 		g->lapsed--;
 	else
@@ -101,15 +116,17 @@ static void set_done(struct nfs4_recovery *r, struct nfs4_expected *e)
 		end(r);
 }
 
-static void check_quiet(struct nfs4_recovery *r, uint64_t now)
+/* Is the time over? Who is late, but at it, is given up to as much once more, as the kernel's
+ * server does. */
+static bool is_over(const struct nfs4_recovery *r, uint64_t now)
 {
-	struct nfs4_grace *g = &r->grace;
+	const struct nfs4_grace *g = &r->grace;
+	const uint64_t apart = g->seconds / 4 < APART_S ? g->seconds / 4 + 1 : APART_S;
 
-	for (uint32_t i = 0; i < g->nbuckets; i++) {
-		for (struct nfs4_expected *e = g->bucket[i]; e; e = e->next)
-			if (e->other_s > 0 && now >= e->other_s + QUIET_S)
-				set_done(r, e);
-	}
+	if (now < g->ends_s)
+		return false;
+	return g->reclaimed_s == 0 || now >= g->reclaimed_s + apart ||
+	       now >= g->ends_s + g->seconds;
 }
 
 void nfs4_grace_check(struct nfs4_recovery *r, uint64_t now)
@@ -119,10 +136,8 @@ void nfs4_grace_check(struct nfs4_recovery *r, uint64_t now)
 	if (atomic_load(&g->phase) != NFS4_GRACE_RUNNING)
 		return;
 	pthread_mutex_lock(&r->lock);
-	if (atomic_load(&g->phase) == NFS4_GRACE_RUNNING)
-		check_quiet(r, now);
 	if (atomic_load(&g->phase) == NFS4_GRACE_RUNNING &&
-	    (g->left + g->lapsed == 0 || now >= g->ends_s))
+	    (g->left + g->lapsed == 0 || is_over(r, now)))
 		end(r);
 	pthread_mutex_unlock(&r->lock);
 }
@@ -173,7 +188,7 @@ void nfs4_record_confirmed(struct nfs4_server *srv, struct nfs4_record *rec)
 	} else if (e && !e->revoked && (!e->done || !e->sessions)) {
 		wait_for(&r->grace, e);
 		e->rec = rec;
-		e->other_s = 0;
+		came_back(&r->grace, e);
 		atomic_fetch_or(&rec->reclaim, e->bits & NFS4_RECORD_DENY ? MAY | MAY_DENY : MAY);
 	}
 	pthread_mutex_unlock(&r->lock);
@@ -183,7 +198,6 @@ int nfs4_may_reclaim(struct nfs4_server *srv, struct nfs4_record *rec, bool deni
 {
 	struct nfs4_recovery *r = srv->recovery;
 	const unsigned may = atomic_load(&rec->reclaim);
-	struct nfs4_expected *e;
 	int status = NFS4ERR_NO_GRACE;
 
 	if (!(may & MAY) || (may & COMPLETE) || !nfs4_in_grace(srv))
@@ -192,27 +206,11 @@ int nfs4_may_reclaim(struct nfs4_server *srv, struct nfs4_record *rec, bool deni
 		return NFS4ERR_RECLAIM_BAD;
 	pthread_mutex_lock(&r->lock);
 	if (atomic_load(&r->grace.phase) == NFS4_GRACE_RUNNING) {
-		e = nfs4_expected_find(&r->grace, rec);
-		if (e)
-			e->other_s = 0;
+		r->grace.reclaimed_s = nfs4_now();
 		status = NFS4_OK;
 	}
 	pthread_mutex_unlock(&r->lock);
 	return status;
-}
-
-void nfs4_grace_alive(struct nfs4_server *srv, struct nfs4_record *rec)
-{
-	struct nfs4_recovery *r = srv->recovery;
-	struct nfs4_expected *e;
-
-	if (rec->sessions || !nfs4_in_grace(srv))
-		return;
-	pthread_mutex_lock(&r->lock);
-	e = nfs4_expected_find(&r->grace, rec);
-	if (e && e->other_s == 0)
-		e->other_s = nfs4_now();
-	pthread_mutex_unlock(&r->lock);
 }
 
 /* With the lock held. Somebody wants what could be reclaimed, or have been: for those whose lease
@@ -223,13 +221,22 @@ static void is_wanted(struct nfs4_recovery *r)
 		end(r);
 }
 
-static int ask(struct nfs4_recovery *r, bool conflicts)
+/* Is there nobody but that client who may still reclaim? rec NULL: it is no client of ours. */
+static bool is_alone(struct nfs4_grace *g, const struct nfs4_record *rec)
+{
+	const struct nfs4_expected *e = rec ? nfs4_expected_find(g, rec) : NULL;
+
+	return e && e->rec == rec && !e->done && g->left + g->lapsed == 1 &&
+	       atomic_load(&g->phase) == NFS4_GRACE_RUNNING;
+}
+
+static int ask(struct nfs4_recovery *r, const struct nfs4_record *rec, bool conflicts)
 {
 	struct nfs4_grace *g = &r->grace;
 
 	pthread_mutex_lock(&r->lock);
 	conflicts = conflicts || g->denying > 0;
-	conflicts = conflicts && atomic_load(&g->phase) != NFS4_GRACE_OVER;
+	conflicts = conflicts && atomic_load(&g->phase) != NFS4_GRACE_OVER && !is_alone(g, rec);
 	if (conflicts)
 		is_wanted(r);
 	pthread_mutex_unlock(&r->lock);
@@ -258,8 +265,7 @@ static int may_get(struct nfs4_server *srv, struct nfs4_record *rec, bool confli
 {
 	if (must_complete(srv, rec))
 		return NFS4ERR_GRACE;
-	nfs4_grace_alive(srv, rec);
-	return nfs4_in_grace(srv) ? ask(srv->recovery, conflicts) : NFS4_OK;
+	return nfs4_in_grace(srv) ? ask(srv->recovery, rec, conflicts) : NFS4_OK;
 }
 
 int nfs4_may_open(struct nfs4_server *srv, struct nfs4_record *rec, bool denies)
@@ -274,7 +280,7 @@ int nfs4_may_lock(struct nfs4_server *srv, struct nfs4_record *rec)
 
 bool nfs4_grace_blocks_locks(struct nfs4_server *srv)
 {
-	return nfs4_in_grace(srv) && ask(srv->recovery, true) != NFS4_OK;
+	return nfs4_in_grace(srv) && ask(srv->recovery, NULL, true) != NFS4_OK;
 }
 
 bool nfs4_grace_blocks_io(struct nfs4_server *srv)

@@ -2,8 +2,9 @@
 /*
  * The grace period: after a start, clients that have a record get their state back, and nobody gets
  * any that could be in their way. It does not begin when there are no records, ends as soon as
- * everybody who had one has reclaimed, and after cfg.grace_seconds (or the lease of the run before,
- * if that was longer) at the latest. Clients whose lease had run out when the server was stopped
+ * everybody who had one has said that he has reclaimed all, which clients of minor version 0 cannot
+ * say, and after cfg.grace_seconds (or the lease of the run before, if that was longer), or twice
+ * that while reclaims keep coming. Clients whose lease had run out when the server was stopped
  * may reclaim in it as well, but only until somebody else wants what could be theirs. Its end is on
  * disk before the first conflicting state is granted.
  *
@@ -29,10 +30,6 @@ void nfs4_record_confirmed(struct nfs4_server *srv, struct nfs4_record *rec);
 /* May it reclaim an open (which denies something) or a lock now? 0, NFS4ERR_NO_GRACE, or
  * NFS4ERR_RECLAIM_BAD (its record knows of no deny modes). */
 int nfs4_may_reclaim(struct nfs4_server *srv, struct nfs4_record *rec, bool denies);
-
-/* A client of minor version 0 does something that is no reclaim: sooner or later that means that it
- * has reclaimed everything. */
-void nfs4_grace_alive(struct nfs4_server *srv, struct nfs4_record *rec);
 
 /* May it get new state? 0 or NFS4ERR_GRACE; minor versions from 1 on: also NFS4ERR_GRACE before the
  * client's RECLAIM_COMPLETE, in grace and for a moment after it (RFC 8881 section 18.51.3). */

@@ -48,11 +48,11 @@ struct nfs4_expected {
 	struct nfs4_record *rec; /* once it has come back */
 	bool sessions;
 	bool done;
+	bool back;    /* it has come back */
 	bool lapsed;  /* its lease had run out: nobody who wants something waits for it */
 	bool revoked; /* others may have what it had: it reclaims nothing of that */
 	unsigned bits;
 	uint8_t verifier[NFS4_VERIFIER_SIZE];
-	uint64_t other_s; /* when it first did anything else after its last reclaim, or 0 */
 	uint32_t id_len;
 	uint8_t id[];
 };
@@ -62,6 +62,9 @@ enum nfs4_grace_phase { NFS4_GRACE_OVER, NFS4_GRACE_RUNNING, NFS4_GRACE_ENDING }
 struct nfs4_grace {
 	_Atomic int phase; /* enum nfs4_grace_phase; changed under the lock */
 	uint64_t began_s, ends_s;
+	uint64_t reclaimed_s; /* when somebody last reclaimed, or 0 */
+	unsigned seconds;     /* that it is to last */
+	unsigned back;	      /* clients that have come back */
 	unsigned expected; /* how many there were, besides those whose lease had run out */
 	unsigned left;	   /* of these, not done */
 	unsigned lapsed;   /* of the others, who may come back */

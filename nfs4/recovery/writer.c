@@ -113,8 +113,7 @@ static void log_end(struct nfs4_recovery *r)
 	const struct nfs4_grace *g = &r->grace;
 
 	rn_notice(r->log, "grace period is over after %llu s: %u of %u clients came back",
-		  (unsigned long long)(nfs4_now() - g->began_s), g->expected - g->left,
-		  g->expected);
+		  (unsigned long long)(nfs4_now() - g->began_s), g->back, g->expected);
 }
 
 static void finish(struct nfs4_recovery *r, struct nfs4_record_job *jobs, int err)

@@ -12,6 +12,7 @@ from harness import Count, Daemon
 
 LEASE = 5
 AT_ONCE = 1.5  # seconds: far below the grace period, far above what anything here takes
+SHORT = 6  # seconds of grace for clients of 4.0, who are waited for until it is over
 
 
 def new_client(d, owner, minor=1):
@@ -72,21 +73,25 @@ def test_reclaim(t, d, sig, minors):
         t.equal("OPEN by another within grace, where nobody denies anything", res["status"], n.OK)
         files.append((fh, res["stateid"]))
         t.equal("LOCK by another within grace", other.lock(fh, res["stateid"])["status"], n.GRACE)
+    back = []
     for c, (fh, stateid) in zip(holders, held):
         res = c.last(n.putfh(fh), n.read(stateid, 0, 10))
         t.equal("a holder learns of the restart", res["status"], n.BADSESSION if c.minor else n.STALE_STATEID)
         t.equal("it registers again", c.register()["status"], n.OK)
         stateid = reclaim(t, c, fh)
+        back.append((c, fh, stateid))
         t.equal("LOCK by another while there is something to reclaim", other.lock(*files[0])["status"], n.GRACE)
         if c.minor:
             t.equal("RECLAIM_COMPLETE", c.reclaim_complete(), n.OK)
             t.equal("a reclaim after it", c.reclaim_open(fh)["status"], n.NO_GRACE)
         else:
             t.equal("WRITE", c.last(n.putfh(fh), n.write(stateid, 0, b"written before"))["status"], n.OK)
-    limit = AT_ONCE if all(minors) else AT_ONCE + 4  # clients of 4.0 do not say that they are done
+    limit = AT_ONCE if all(minors) else 2 * SHORT + AT_ONCE  # clients of 4.0 do not say that they are done
     res = {"status": n.GRACE}
     while res["status"] == n.GRACE and time.monotonic() < since + 60:
-        time.sleep(0.01)
+        time.sleep(0.01 if all(minors) else 0.5)
+        for c, fh, stateid in back:  # whose leases are no longer than grace
+            c.last(n.putfh(fh), n.read(stateid, 0, 10))
         res = other.lock(*files[0])
     took = time.monotonic() - since
     print(f"# grace ended {took:.2f} s after the start")
@@ -133,6 +138,32 @@ def test_all_closed(t, d):
     hold(t, other, root, "file")
     c.close()
     other.close()
+    clear(d)
+
+
+def test_pauses(t, d):
+    """A client of 4.0 that takes its time between two reclaims, in which it does other things, loses nothing."""
+    slow, other = new_client(d, "slow", 0), new_client(d, "other")
+    root = slow.path(d.exports["one"])
+    held = [hold(t, slow, root, f"file {i}")[0] for i in range(2)]
+    hold(t, other, root, "its own")
+    restart(d, signal.SIGKILL)
+    for c in (slow, other):
+        c.again()
+        c.register()
+    stateid = reclaim(t, slow, held[0])
+    other.reclaim_complete()
+    opened = other.open(root, "file 1")[0]["stateid"]
+    end = time.monotonic() + 3.5
+    got = []
+    while time.monotonic() < end:
+        t.equal("WRITE by what was reclaimed", slow.last(n.putfh(held[0]), n.write(stateid, 0, b"written before"))["status"], n.OK)
+        got.append(other.lock(held[1], opened)["status"])
+        time.sleep(0.1)
+    t.equal("LOCK by another meanwhile", set(got), {n.GRACE})
+    reclaim(t, slow, held[1])
+    for c in (slow, other):
+        c.close()
     clear(d)
 
 
@@ -201,10 +232,14 @@ def main():
         test_all_closed(t, d)
         for sig in (signal.SIGTERM, signal.SIGKILL):
             test_reclaim(t, d, sig, (1, 2))
-        test_reclaim(t, d, signal.SIGKILL, (0, 1))
         test_killed_within_grace(t, d)
         test_given_away(t, d)
         test_damaged(t, d)
+        harness.finish(t, d)
+    settings["nfs4.grace_time"] = SHORT
+    with Daemon({"one": "rw,insecure,no_root_squash"}, settings) as d:
+        test_reclaim(t, d, signal.SIGKILL, (0, 1))
+        test_pauses(t, d)
         harness.finish(t, d)
     harness.result(t)
 

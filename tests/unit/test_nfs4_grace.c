@@ -246,7 +246,56 @@ Test(grace, who_says_goodbye_is_not_waited_for)
 	cr_expect_not(nfs4_in_grace(&srv));
 }
 
-Test(grace, a_client_of_4_0_that_wants_new_things_has_reclaimed)
+/* It does not say that it has reclaimed all, and nothing that it does says so. */
+Test(grace, a_client_of_4_0_is_waited_for)
+{
+	struct rec_client *a, *b;
+
+	rec_record(rec_client("a", 1, false), NFS4_RECORD_STATE);
+	rec_record(rec_client("b", 1, false), NFS4_RECORD_STATE);
+	restart();
+	a = rec_client("a", 1, false);
+	b = rec_client("b", 1, false);
+	cr_expect_eq(nfs4_may_reclaim(&srv, &a->rec, false), NFS4_OK);
+	cr_expect_eq(nfs4_may_open(&srv, &a->rec, false), NFS4_OK);
+	cr_expect_eq(nfs4_may_lock(&srv, &a->rec), NFS4ERR_GRACE);
+	tick_in(60);
+	tick_in(89);
+	cr_assert(nfs4_in_grace(&srv));
+	cr_expect_eq(nfs4_may_reclaim(&srv, &a->rec, false), NFS4_OK);
+	cr_expect_eq(nfs4_may_lock(&srv, &b->rec), NFS4ERR_GRACE);
+	tick_in(100);
+	cr_assert(rec_grace_ends());
+	cr_expect_eq(nfs4_may_lock(&srv, &b->rec), NFS4_OK);
+	cr_expect_eq(nfs4_may_reclaim(&srv, &a->rec, false), NFS4ERR_NO_GRACE);
+}
+
+/* Nobody's reclaims but its own could be in its way. */
+Test(grace, the_last_client_of_4_0_does_not_wait_for_itself)
+{
+	struct rec_client *a, *b, *c;
+
+	rec_record(rec_client("a", 1, false), NFS4_RECORD_STATE | NFS4_RECORD_DENY);
+	rec_record(rec_client("b", 1, true), NFS4_RECORD_STATE);
+	restart();
+	a = rec_client("a", 1, false);
+	b = rec_client("b", 1, true);
+	c = rec_client("c", 1, false);
+	cr_expect_eq(nfs4_may_lock(&srv, &a->rec), NFS4ERR_GRACE);
+	cr_expect_eq(nfs4_reclaim_done(&srv, &b->rec), NFS4_OK);
+	cr_expect_eq(nfs4_may_lock(&srv, &a->rec), NFS4_OK);
+	cr_expect_eq(nfs4_may_open(&srv, &a->rec, true), NFS4_OK);
+	cr_expect_eq(nfs4_may_reclaim(&srv, &a->rec, true), NFS4_OK);
+	cr_expect_eq(nfs4_may_lock(&srv, &b->rec), NFS4ERR_GRACE);
+	cr_expect_eq(nfs4_may_lock(&srv, &c->rec), NFS4ERR_GRACE);
+	cr_expect_eq(nfs4_may_open(&srv, &c->rec, false), NFS4ERR_GRACE);
+	cr_expect(nfs4_grace_blocks_locks(&srv));
+	cr_expect(nfs4_grace_blocks_io(&srv));
+	tick_in(90);
+	cr_assert(rec_grace_ends());
+}
+
+Test(grace, goes_on_while_reclaims_keep_coming_but_not_for_ever)
 {
 	struct rec_client *a;
 
@@ -254,18 +303,30 @@ Test(grace, a_client_of_4_0_that_wants_new_things_has_reclaimed)
 	restart();
 	a = rec_client("a", 1, false);
 	cr_expect_eq(nfs4_may_reclaim(&srv, &a->rec, false), NFS4_OK);
-	tick_in(60); /* silence says nothing */
-	cr_expect(nfs4_in_grace(&srv));
-	cr_expect_eq(nfs4_may_lock(&srv, &a->rec), NFS4ERR_GRACE);
-	tick_in(1);
-	cr_expect_eq(nfs4_may_reclaim(&srv, &a->rec, false), NFS4_OK); /* it has not, after all */
-	tick_in(60);
-	cr_expect(nfs4_in_grace(&srv));
-	cr_expect_eq(nfs4_may_lock(&srv, &a->rec), NFS4ERR_GRACE);
-	tick_in(3);
+	cr_expect_leq(srv.recovery->grace.reclaimed_s, nfs4_now());
+	cr_expect_gt(srv.recovery->grace.reclaimed_s, 0);
+	for (uint64_t at = 85; at < 180; at += 5) {
+		srv.recovery->grace.reclaimed_s = nfs4_now() + at;
+		tick_in(at + 4);
+		cr_assert(nfs4_in_grace(&srv), "%llu", (unsigned long long)at);
+	}
+	tick_in(181);
 	cr_assert(rec_grace_ends());
-	cr_expect_eq(nfs4_may_lock(&srv, &a->rec), NFS4_OK);
-	cr_expect_eq(nfs4_may_reclaim(&srv, &a->rec, false), NFS4ERR_NO_GRACE);
+}
+
+Test(grace, ends_when_the_reclaims_do)
+{
+	struct rec_client *a;
+
+	rec_record(rec_client("a", 1, false), NFS4_RECORD_STATE);
+	restart();
+	a = rec_client("a", 1, false);
+	cr_expect_eq(nfs4_may_reclaim(&srv, &a->rec, false), NFS4_OK);
+	srv.recovery->grace.reclaimed_s = nfs4_now() + 85;
+	tick_in(93);
+	cr_assert(nfs4_in_grace(&srv));
+	tick_in(96);
+	cr_assert(rec_grace_ends());
 }
 
 Test(grace, is_as_long_as_the_lease_that_clients_know_of)
