@@ -285,8 +285,9 @@ static void on_nak(struct sv_qp *qp, const struct sv_frame *f)
 	case SV_NAK_NOT_READY:
 		on_not_ready(qp, f->seq);
 		break;
-	case SV_NAK_ACCESS:
-		sv_sq_fail(qp, f->seq, IBV_WC_REM_ACCESS_ERR);
+	case SV_NAK_ACCESS: /* siw hears of the end of the stream only */
+		sv_sq_fail(qp, f->seq,
+			   qp->ctx->dev->siw ? IBV_WC_WR_FLUSH_ERR : IBV_WC_REM_ACCESS_ERR);
 		break;
 	case SV_NAK_INVALID:
 		sv_sq_fail(qp, f->seq, IBV_WC_REM_INV_REQ_ERR);

@@ -54,6 +54,7 @@ static unsigned conn_bits(enum rdma_cm_event_type type)
 	case RDMA_CM_EVENT_ESTABLISHED:
 		return RR_EV_ESTABLISHED;
 	case RDMA_CM_EVENT_DISCONNECTED:
+		return RR_EV_CLOSE | RR_EV_LOST;
 	case RDMA_CM_EVENT_CONNECT_ERROR:
 	case RDMA_CM_EVENT_UNREACHABLE:
 	case RDMA_CM_EVENT_REJECTED:

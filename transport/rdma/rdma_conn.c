@@ -110,6 +110,8 @@ void rr_conn_run(struct ev_task *t)
 
 	if (events & RR_EV_ESTABLISHED)
 		on_established(c);
+	if (events & RR_EV_LOST && c->state < RR_CLOSING)
+		c->lost = true;
 	if (events & RR_EV_CLOSE)
 		rr_conn_close(c, "disconnected");
 	if (events & (RR_EV_REPLIES | RR_EV_POLL))

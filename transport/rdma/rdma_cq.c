@@ -20,6 +20,27 @@ static void on_error(struct rr_conn *c, const struct ibv_wc *wc)
 	rr_conn_close(c, ibv_wc_status_str(wc->status));
 }
 
+/*
+ * The first of the send queue's entries to fail is what broke the connection, or what was under way
+ * when the peer ended it. If the client sends that very call again, it would break the next one.
+ * iWARP's Writes complete before the peer has looked at them: only its Reads are suspected.
+ */
+static void blame(struct rr_conn *c, enum rr_tag tag, void *what, enum ibv_wc_status status)
+{
+	if (tag == RR_TAG_RECV || c->blamed)
+		return;
+	c->blamed = true;
+	if (tag == RR_TAG_SEND)
+		return;
+	const struct rr_req *r = what;
+	const struct rpc_client_key *client = &c->rpc.client->key;
+
+	if (status == IBV_WC_REM_ACCESS_ERR)
+		rr_broken_add(&c->srv->broken, client, &r->call, RR_PROVEN, rr_now());
+	else if (c->dev->iwarp && c->lost && r->step == RR_STEP_READ)
+		rr_broken_add(&c->srv->broken, client, &r->call, RR_SUSPECTED, rr_now());
+}
+
 /* On error only wr_id and status are valid; whatever the chain was using stays until the QP is
  * gone. */
 static void complete(struct rr_conn *c, const struct ibv_wc *wc)
@@ -32,6 +53,8 @@ static void complete(struct rr_conn *c, const struct ibv_wc *wc)
 	if (tag == RR_TAG_SEND || tag == RR_TAG_READ)
 		c->sending_ns = --c->sending ? rr_now() : 0;
 	if (wc->status != IBV_WC_SUCCESS) {
+		c->lost |= c->state == RR_OPEN;
+		blame(c, tag, what, wc->status);
 		on_error(c, wc);
 		return;
 	}

@@ -25,8 +25,8 @@
  * The send queue: slots are taken for a whole chain and given back at the completion of its last
  * work request, the only signalled one. What does not fit waits in rr_conn.waiting, in order.
  *
- * Locks: rr_server.lock, rr_conn.lock and rr_device.lock are leaves; the payload pool's is taken
- * under rr_pool.lock.
+ * Locks: rr_server.lock, rr_conn.lock, rr_device.lock and rr_broken.lock are leaves; the payload
+ * pool's is taken under rr_pool.lock.
  */
 #ifndef RN_TRANSPORT_RDMA_INTERNAL_H
 #define RN_TRANSPORT_RDMA_INTERNAL_H
@@ -39,6 +39,7 @@
 #include <sys/queue.h>
 
 #include "rpc/client.h"
+#include "transport/rdma/rdma_broken.h"
 #include "transport/rdma/rdma_chunks.h"
 #include "transport/rdma/rdma_private_msg.h"
 #include "transport/rdma/rdma_server.h"
@@ -140,7 +141,13 @@ struct rr_device {
 enum rr_state { RR_ACCEPTING, RR_OPEN, RR_CLOSING, RR_DEAD };
 
 /* Bits of rr_conn.events. */
-enum { RR_EV_ESTABLISHED = 1, RR_EV_CLOSE = 2, RR_EV_POLL = 4, RR_EV_REPLIES = 8 };
+enum {
+	RR_EV_ESTABLISHED = 1,
+	RR_EV_CLOSE = 2,
+	RR_EV_POLL = 4,
+	RR_EV_REPLIES = 8,
+	RR_EV_LOST = 16, /* with RR_EV_CLOSE: the peer's doing */
+};
 
 struct rr_conn {
 	struct rpc_conn rpc;
@@ -182,7 +189,9 @@ struct rr_conn {
 	unsigned sq_depth;
 	uint8_t *zeros; /* XDR pad, in send_block */
 
-	bool open; /* the QP takes work requests */
+	bool open;   /* the QP takes work requests */
+	bool lost;   /* it was not this end that closed it */
+	bool blamed; /* the entry that failed first is known */
 	unsigned sq_room;
 	unsigned sending; /* of posted: Sends and Reads */
 	unsigned posted;  /* signalled work requests that have not completed: Receives, Reads, Sends
@@ -215,6 +224,7 @@ struct rr_counters {
 struct rr_server {
 	struct rr_config cfg;
 	struct rr_pool pool;
+	struct rr_broken broken;      /* calls that are not to be tried again */
 	struct rn_budget conn_memory; /* of connections: taken out of cfg.budget, see rdma_room.c */
 	struct rr_counters n;
 	atomic_bool quiet;

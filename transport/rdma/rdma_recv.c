@@ -85,6 +85,8 @@ static void start_call(struct rr_req *r)
 
 	if (!why && r->call.nreads > c->sq_depth)
 		why = "more Read segments than this device's send queue holds";
+	if (!why && rr_broken_has(&srv->broken, &c->rpc.client->key, &r->call, rr_now()))
+		why = "its chunks have broken a connection";
 	if (why) {
 		bad_chunk(r, why);
 		return;

@@ -71,6 +71,7 @@ int rr_server_new(const struct rr_config *cfg, struct rr_server **out)
 		srv->cfg.stall_seconds = RR_STALL_SECONDS;
 	pthread_mutex_init(&srv->lock, NULL);
 	pthread_cond_init(&srv->gone, NULL);
+	rr_broken_init(&srv->broken);
 	LIST_INIT(&srv->listeners);
 	LIST_INIT(&srv->devices);
 	LIST_INIT(&srv->conns);
@@ -192,6 +193,7 @@ void rr_server_free(struct rr_server *srv)
 	ev_loop_call(srv->cfg.loops[0], close_channel_on_loop, srv);
 	rr_pool_fini(srv);
 	rr_room_release(srv);
+	rr_broken_fini(&srv->broken);
 	pthread_cond_destroy(&srv->gone);
 	pthread_mutex_destroy(&srv->lock);
 	free(srv);
