@@ -277,6 +277,68 @@ static void bad_memory_again(struct cf_test *t)
 		bad_zero_memory(t);
 }
 
+enum again { READ_AGAIN, ZERO_AGAIN, WRITE_AGAIN, REPLY_AGAIN };
+
+/* A call whose chunk is not there. */
+static struct cf_call *hopeless(struct cf_test *t, enum again kind, const struct cf_fh *fh)
+{
+	struct cf_seg s = bad_memory(t, BAD_HANDLE, 4096);
+	struct cf_call *c;
+
+	switch (kind) {
+	case READ_AGAIN:
+		s.length = 1000;
+		c = cf3_write(t, fh, 0, s.length, NULL);
+		cf_add_read(&c->lists, cf_position(c), s);
+		return c;
+	case ZERO_AGAIN:
+		s.length = 40;
+		c = cf3_null(t);
+		c->proc = CF_NOMSG;
+		cf_add_read(&c->lists, 0, s);
+		return c;
+	case WRITE_AGAIN:
+		c = cf3_read(t, fh, 0, 2000);
+		cf_add_seg(cf_add_write(&c->lists), s);
+		return c;
+	default:
+		s.length = 16384;
+		c = cf3_read(t, fh, 0, 8192);
+		cf_add_seg(cf_add_reply(&c->lists), s);
+		return c;
+	}
+}
+
+/*
+ * The call breaks its connection, and comes again on the next one, as clients send it. A device of
+ * iWARP does not tell the server why the peer has ended the stream: once more may be needed to know
+ * of a Read, and of a Write nothing is ever known.
+ */
+static void chunk_again(struct cf_test *t)
+{
+	unsigned chances = t->conn->is_siw ? 2 : 1;
+	struct cf_fh fh;
+
+	if (t->conn->is_siw && (t->arg == WRITE_AGAIN || t->arg == REPLY_AGAIN)) {
+		cf_skip(t, "siw's server does not hear why a Write was refused");
+		return;
+	}
+	if (t->arg == REPLY_AGAIN && t->conn->reply_inline > 8192) {
+		cf_skip(t, "the server may send so much inline");
+		return;
+	}
+	if (!cf3_make_file(t, "lists", 8192, &fh))
+		return;
+	struct cf_call *c = hopeless(t, t->arg, &fh);
+	for (; chances; chances--) {
+		if (!cf_refused_or_closed(t, c) || !cf_reopen(t))
+			return;
+	}
+	struct cf_reply *r = cf_refused(t, c) ? cf_ask(t, cf3_null(t)) : NULL;
+	if (r)
+		cf_alive(t);
+}
+
 #define MARK(which, value) ((which) | (long)(value) << 4)
 #define MISPLACED(id, by)                                                                          \
 	{                                                                                          \
@@ -351,6 +413,15 @@ static const struct cf_case cases[] = {
 	  0 },
 	{ "zero-bad-again", "RFC 8166 4.5.3", "ten connections that end so", bad_memory_again,
 	  BAD_HANDLE, CF_LONG },
+	{ "read-bad-retry", "RFC 8166 4.5.3",
+	  "a call whose Read chunk broke the connection comes again: ERR_CHUNK", chunk_again,
+	  READ_AGAIN, CF_SHOULD },
+	{ "zero-bad-retry", "RFC 8166 4.5.3", "the same of a Long Call", chunk_again, ZERO_AGAIN,
+	  CF_SHOULD },
+	{ "write-bad-retry", "RFC 8166 4.5.3", "the same of a Write chunk", chunk_again,
+	  WRITE_AGAIN, CF_SHOULD },
+	{ "reply-bad-retry", "RFC 8166 4.5.3", "the same of a Reply chunk", chunk_again,
+	  REPLY_AGAIN, CF_SHOULD },
 };
 
 const struct cf_group cf_group_lists = { "lists", 601, cases, rn_array_size(cases) };

@@ -289,6 +289,22 @@ static void sixteen(struct cf_test *t)
 		at_end(t, r);
 }
 
+/* One READ, one chunk, which is empty: all of the result comes inline, and the chunk comes back. */
+static void one_empty(struct cf_test *t)
+{
+	struct three w;
+
+	if (!set_up(t, &w))
+		return;
+	struct cf_call *c = cf4_new(t, w.s, NULL);
+	find(&w, c, FIRST);
+	cf4_read(c, 0, FIRST_LEN);
+	cf_add_write(&c->lists);
+	struct cf_reply *r = cf4_ask(t, w.s, c);
+	if (r && found(t, r) && read_is(t, c, r, -1, FIRST_LEN) && at_end(t, r))
+		cf_writes_unused(t, r, 0);
+}
+
 #define V(minor, shape) ((minor)*16 + (shape))
 #define EXAMPLE(minor, shape, name, title)                                                         \
 	{                                                                                          \
@@ -335,6 +351,10 @@ static const struct cf_case cases[] = {
 	  V(0, 0), CF_NFS4 },
 	{ "v41-chunks-sixteen", "RFC 8267 6.4.2", "NFSv4.1: a Write chunk of sixteen segments",
 	  sixteen, V(1, 0), CF_NFS4 },
+	{ "v40-chunks-one-empty", "RFC 8267 6.4.1", "one READ and one empty chunk: inline",
+	  one_empty, V(0, 0), CF_NFS4 },
+	{ "v41-chunks-one-empty", "RFC 8267 6.4.1", "NFSv4.1: one READ and one empty chunk: inline",
+	  one_empty, V(1, 0), CF_NFS4 },
 };
 
 const struct cf_group cf_group_v4_write = { "v4-write", 1801, cases, rn_array_size(cases) };

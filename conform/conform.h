@@ -25,7 +25,7 @@ struct cf_fh {
 	uint8_t data[CF_FH_MAX];
 };
 
-enum cf_verdict { CF_PASS, CF_FAIL, CF_SKIP };
+enum cf_verdict { CF_PASS, CF_FAIL, CF_SKIP, CF_WARN };
 
 struct cf_test;
 
@@ -41,6 +41,7 @@ enum {
 	CF_OWN_CONN = 1, /* the case opens its connections itself */
 	CF_NFS4 = 2,	 /* skipped where NFSv4 is not served */
 	CF_LONG = 4,	 /* has ten times the time */
+	CF_SHOULD = 8,	 /* the paragraph says SHOULD: a server that differs is warned of */
 };
 
 /* Cases are numbered first, first + 1, ...: a number stays with its case. */

@@ -4,6 +4,22 @@
 
 #include "conform/run.h"
 
+/* Behind the paragraph. */
+static const char *strength(const struct cf_case *c)
+{
+	return c->flags & CF_SHOULD ? ", SHOULD" : "";
+}
+
+static bool differs(const struct cf_test *t)
+{
+	return t->verdict == CF_FAIL || t->verdict == CF_WARN;
+}
+
+static unsigned done(const struct cf_report *r)
+{
+	return r->passed + r->failed + r->warned + r->skipped;
+}
+
 static void json_string(FILE *out, const char *s)
 {
 	putc('"', out);
@@ -47,11 +63,11 @@ void cf_report_begin(struct cf_report *r, const struct cf_run *run, unsigned nca
 
 static void text_case(struct cf_report *r, const struct cf_test *t)
 {
-	static const char *const word[] = { "ok", "FAIL", "skip" };
+	static const char *const word[] = { "ok", "FAIL", "skip", "WARN" };
 
-	fprintf(r->out, "%s %u %s (%s): %s, %lld ms", word[t->verdict], t->number, t->c->id,
-		t->c->paragraph, t->c->title, (long long)t->took_ms);
-	if (t->verdict == CF_FAIL)
+	fprintf(r->out, "%s %u %s (%s%s): %s, %lld ms", word[t->verdict], t->number, t->c->id,
+		t->c->paragraph, strength(t->c), t->c->title, (long long)t->took_ms);
+	if (differs(t))
 		fprintf(r->out, "\n    expected: %s\n    seen:     %s", t->expected, t->seen);
 	if (t->verdict == CF_SKIP)
 		fprintf(r->out, ": %s", t->seen);
@@ -60,13 +76,14 @@ static void text_case(struct cf_report *r, const struct cf_test *t)
 
 static void tap_case(struct cf_report *r, const struct cf_test *t)
 {
-	fprintf(r->out, "%s %u - %u %s (%s) %s", t->verdict == CF_FAIL ? "not ok" : "ok",
-		r->passed + r->failed + r->skipped, t->number, t->c->id, t->c->paragraph,
-		t->c->title);
+	fprintf(r->out, "%s %u - %u %s (%s%s) %s", differs(t) ? "not ok" : "ok", done(r), t->number,
+		t->c->id, t->c->paragraph, strength(t->c), t->c->title);
+	if (t->verdict == CF_WARN)
+		fputs(" # TODO a SHOULD", r->out);
 	if (t->verdict == CF_SKIP)
 		fprintf(r->out, " # SKIP %s", t->seen);
 	fputc('\n', r->out);
-	if (t->verdict != CF_FAIL)
+	if (!differs(t))
 		return;
 	fputs("  ---\n  expected: ", r->out);
 	json_string(r->out, t->expected);
@@ -77,23 +94,23 @@ static void tap_case(struct cf_report *r, const struct cf_test *t)
 
 static void json_case(struct cf_report *r, const struct cf_group *g, const struct cf_test *t)
 {
-	static const char *const word[] = { "pass", "fail", "skip" };
+	static const char *const word[] = { "pass", "fail", "skip", "warn" };
 
-	fprintf(r->out, "%s\n  {\"number\": %u, \"ms\": %lld, ",
-		r->passed + r->failed + r->skipped > 1 ? "," : "", t->number,
+	fprintf(r->out, "%s\n  {\"number\": %u, \"ms\": %lld, ", done(r) > 1 ? "," : "", t->number,
 		(long long)t->took_ms);
 	json_field(r->out, "id", t->c->id, ", ");
 	json_field(r->out, "group", g->name, ", ");
 	json_field(r->out, "paragraph", t->c->paragraph, ", ");
+	json_field(r->out, "strength", t->c->flags & CF_SHOULD ? "should" : "must", ", ");
 	json_field(r->out, "title", t->c->title, ", ");
 	json_field(r->out, "result", word[t->verdict], "");
-	if (t->verdict == CF_FAIL) {
+	if (differs(t)) {
 		fputs(", ", r->out);
 		json_field(r->out, "expected", t->expected, "");
 	}
 	if (t->verdict != CF_PASS) {
 		fputs(", ", r->out);
-		json_field(r->out, t->verdict == CF_FAIL ? "seen" : "reason", t->seen, "");
+		json_field(r->out, differs(t) ? "seen" : "reason", t->seen, "");
 	}
 	fputs("}", r->out);
 }
@@ -110,6 +127,9 @@ void cf_report_case(struct cf_report *r, const struct cf_group *g, const struct 
 	case CF_SKIP:
 		r->skipped++;
 		break;
+	case CF_WARN:
+		r->warned++;
+		break;
 	}
 	if (r->format == CF_TEXT)
 		text_case(r, t);
@@ -123,11 +143,13 @@ void cf_report_case(struct cf_report *r, const struct cf_group *g, const struct 
 void cf_report_end(struct cf_report *r)
 {
 	if (r->format == CF_JSON)
-		fprintf(r->out, "\n], \"passed\": %u, \"failed\": %u, \"skipped\": %u}\n",
-			r->passed, r->failed, r->skipped);
+		fprintf(r->out,
+			"\n], \"passed\": %u, \"failed\": %u, \"warned\": %u, \"skipped\": %u}\n",
+			r->passed, r->failed, r->warned, r->skipped);
 	else
-		fprintf(r->out, "%s%u passed, %u failed, %u skipped\n",
-			r->format == CF_TAP ? "# " : "", r->passed, r->failed, r->skipped);
+		fprintf(r->out, "%s%u passed, %u failed, %u warned, %u skipped\n",
+			r->format == CF_TAP ? "# " : "", r->passed, r->failed, r->warned,
+			r->skipped);
 }
 
 void cf_report_list(FILE *out, const char *only)
@@ -135,6 +157,7 @@ void cf_report_list(FILE *out, const char *only)
 	for (const struct cf_group *const *g = cf_groups; *g; g++)
 		for (unsigned i = 0; i < (*g)->ncases; i++)
 			if (cf_selected(only, *g, i))
-				fprintf(out, "%u\t%s\t%s\t%s\n", (*g)->first + i, (*g)->cases[i].id,
-					(*g)->cases[i].paragraph, (*g)->cases[i].title);
+				fprintf(out, "%u\t%s\t%s%s\t%s\n", (*g)->first + i,
+					(*g)->cases[i].id, (*g)->cases[i].paragraph,
+					strength(&(*g)->cases[i]), (*g)->cases[i].title);
 }

@@ -36,7 +36,7 @@ enum cf_format { CF_TEXT, CF_TAP, CF_JSON };
 struct cf_report {
 	FILE *out;
 	enum cf_format format;
-	unsigned passed, failed, skipped;
+	unsigned passed, failed, warned, skipped;
 	bool verbose;
 };
 void cf_report_begin(struct cf_report *r, const struct cf_run *run, unsigned ncases);

@@ -28,8 +28,8 @@ def read_json(count, what, out):
         report = json.loads(out)
     except ValueError as e:
         return count.check(f"{what}: JSON", False, f"{e}: {out[-1000:]}") and None
-    sums = [sum(c["result"] == r for c in report["cases"]) for r in ("pass", "fail", "skip")]
-    count.equal(f"{what}: the sums", [report[k] for k in ("passed", "failed", "skipped")], sums)
+    sums = [sum(c["result"] == r for c in report["cases"]) for r in ("pass", "fail", "warn", "skip")]
+    count.equal(f"{what}: the sums", [report[k] for k in ("passed", "failed", "warned", "skipped")], sums)
     return [(c["id"], c["result"], c.get("reason") or str(c)) for c in report["cases"]]
 
 
@@ -50,32 +50,34 @@ def show_skipped(count, what, cases):
         print(f"SKIP: {what}: {number} cases: {reason}", flush=True)
 
 
-def run(count, what, form, read, devices=None):
+def run(count, what, form, read, devices=None, only=None):
     settings = {"rdma.enabled": "yes", "rdma.port": 20049}
     with fabric.Fabric(devices) as f:
         with harness.Daemon({"e": "rw,insecure,no_root_squash"}, settings, before=f.command("server"),
                             env=f.environment()) as daemon:
-            tool = f.start("client", TOOL, form, "--timeout", TIMEOUT, *ONLY, "127.0.0.1", daemon.exports["e"])
+            tool = f.start("client", TOOL, form, "--timeout", TIMEOUT, *(ONLY or only or []), "127.0.0.1", daemon.exports["e"])
             status, out = f.finish(tool, LONG)
             cases = read(count, what, out) or []
             for name, result, detail in cases:
-                if result == "fail":
+                if result in ("fail", "warn"):  # ringnfsd does what RFCs say that it should, too
                     at = out.find(f" {name} ")  # TAP has the reason on the lines behind
                     count.check(f"{what}: {name}", False, out[at:at + 600] if at >= 0 else detail)
                 else:
                     count.passed += result == "pass"
             show_skipped(count, what, cases)
             passed = sum(result == "pass" for _, result, _ in cases)
-            count.check(f"{what}: enough cases ran", passed >= AT_LEAST, f"{passed}: {out[-1000:]}")
+            count.check(f"{what}: enough cases ran", passed >= (AT_LEAST if ONLY or not only else 35), f"{passed}: {out[-1000:]}")
             count.equal(f"{what}: exit status", status, 1 if any(r == "fail" for _, r, _ in cases) else 0)
             count.equal(f"{what}: nothing is left behind", os.listdir(daemon.exports["e"]), [])
             harness.finish(count, daemon)
 
 
 def main():
-    counts = [harness.Count(), harness.Count()]
+    counts = [harness.Count() for _ in range(3)]
     jobs = [threading.Thread(target=run, args=(counts[0], "RoCE", "--json", read_json)),
-            threading.Thread(target=run, args=(counts[1], "iWARP", "--tap", read_tap, "iw0=127.0.0.1:iwarp"))]
+            threading.Thread(target=run, args=(counts[1], "iWARP", "--tap", read_tap, "iw0=127.0.0.1:iwarp")),
+            # Where a device does not tell why the peer has ended the stream.
+            threading.Thread(target=run, args=(counts[2], "siw", "--json", read_json, "siw0=127.0.0.1:siw", ["--only", "lists"]))]
     for j in jobs:
         j.start()
     for j in jobs:
@@ -83,7 +85,7 @@ def main():
     total = harness.Count()
     for c in counts:
         total.passed, total.failed, total.skipped = (getattr(total, k) + getattr(c, k) for k in ("passed", "failed", "skipped"))
-    total.check("both ran", all(c.passed + c.failed for c in counts))
+    total.check("all ran", all(c.passed + c.failed for c in counts))
     harness.result(total)
 
 
