@@ -143,7 +143,9 @@ static int start_workers(struct server *s)
 		.log = s->log,
 	};
 
-	return workers_start(&cfg, &s->workers);
+	int err = vfs_flusher_start(s->vfs);
+
+	return err ? err : workers_start(&cfg, &s->workers);
 }
 
 static int start_loops(struct server *s)
@@ -347,6 +349,8 @@ void server_stop(struct server *s)
 		ev_loop_free(s->loops[i]);
 	if (s->workers)
 		workers_stop(s->workers);
+	if (s->vfs)
+		vfs_flusher_stop(s->vfs);
 	programs_stop(&s->programs);
 	standing_free(s->standing);
 	if (s->exports)

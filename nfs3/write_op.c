@@ -69,7 +69,7 @@ static int prepare_write(struct nfs3_op *op, const struct nfs3_write_args *a)
 	set_pieces(io, &a->data, count);
 	io->done = write_done;
 	io->arg = op;
-	op->verifier = vfs_write_verifier(op->ctx.vfs);
+	op->verifier = vfs_write_verifier(op->ctx.exp);
 	return 0;
 }
 
@@ -95,7 +95,7 @@ static void encode_commit(struct nfs3_op *op, int rc)
 
 	nfs3_put_wcc_of(op, 0);
 	if (ok)
-		xdr_put_u64(&op->req->out, vfs_write_verifier(op->ctx.vfs));
+		xdr_put_u64(&op->req->out, vfs_write_verifier(op->ctx.exp));
 }
 
 static void commit_done(struct vfs_io *io)

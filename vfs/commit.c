@@ -5,7 +5,7 @@
  * sync_file_range: it leaves the device's cache and the block maps as they are.
  *
  * An error means that unstable data is gone, and that nobody will be told again: the verifier
- * changes, so that every client sends what it has not committed.
+ * changes (vfs/uncommitted.h).
  */
 #include "vfs/io_private.h"
 
@@ -32,6 +32,7 @@ static void commit_next(struct vfs_io *io)
 	}
 	if (offset > VFS_OFFSET_MAX - len)
 		len = 0;
+	vfs_syncing_begin(&io->priv.syncing, io->node, len ? VFS_SYNCING_PART : VFS_SYNCING_ALL);
 	vfs_ring_fsync(io->ctx->w, &io->priv.op, fd, offset, len);
 }
 
@@ -43,8 +44,7 @@ static void commit_complete(struct vfs_ring_op *op, int res)
 		commit_next(io);
 		return;
 	}
-	if (res < 0 && vfs_io_lost_data(res))
-		vfs_verifier_change(io->ctx->vfs);
+	vfs_syncing_end(&io->priv.syncing, io->node, res);
 	vfs_io_finish(io, res);
 }
 
@@ -75,10 +75,12 @@ static void sync_by_descriptor(struct vfs_sync *s, unsigned i, int fd)
 
 /* A write-back error of data written before keeps an fsync from getting as far as the metadata.
  * Whoever wrote them learns it by the verifier; the change is not told by theirs. */
-static bool sync_again(struct vfs_sync *s, unsigned i)
+static bool sync_again(struct vfs_sync *s, unsigned i, int error)
 {
 	int fd;
 
+	if (error == -EAGAIN || error == -EINTR || error == -EINVAL)
+		return false;
 	if (s->data_from != VFS_SYNC_METADATA || (s->priv.again & 1u << i) ||
 	    s->node[i]->type != S_IFREG || i == s->priv.by_log)
 		return false;
@@ -95,11 +97,10 @@ static void sync_complete(struct vfs_ring_op *op, int res)
 	struct vfs_sync *s = op->owner;
 	const unsigned i = (unsigned)(op - s->priv.op);
 
-	if (res < 0 && vfs_io_lost_data(res)) {
-		vfs_verifier_change(s->ctx->vfs);
-		if (sync_again(s, i))
-			return;
-	}
+	if (s->node[i] && s->priv.started & 1u << i)
+		vfs_syncing_end(&s->priv.syncing[i], s->node[i], res);
+	if (res < 0 && sync_again(s, i, res))
+		return;
 	if (i == s->priv.by_log) {
 		vfs_fd_close(s->ctx->vfs, s->priv.log_fd);
 		s->priv.log_fd = -1;
@@ -152,6 +153,9 @@ static void sync_start(struct vfs_sync *s, unsigned i)
 
 	op->complete = sync_complete;
 	op->owner = s;
+	s->priv.started |= 1u << i;
+	vfs_syncing_begin(&s->priv.syncing[i], s->node[i],
+			  fd >= 0 && s->data_from == 0 ? VFS_SYNCING_ALL : VFS_SYNCING_PART);
 	if (fd < 0)
 		sync_by_log(s, i);
 	else
@@ -176,6 +180,7 @@ void vfs_sync(struct vfs_sync *s)
 	s->result = 0;
 	s->priv.pending = 0;
 	s->priv.again = 0;
+	s->priv.started = 0;
 	s->priv.by_log = VFS_SYNC_NODES;
 	s->priv.log_fd = -1;
 	for (unsigned i = 0; i < VFS_SYNC_NODES; i++) {

@@ -18,6 +18,7 @@
 #include "vfs/export_private.h"
 #include "vfs/instance.h"
 #include "vfs/node_cache.h"
+#include "vfs/node_open.h"
 #include "vfs/why.h"
 
 static char *real_path_of(int fd)
@@ -67,6 +68,7 @@ static void export_free(struct vfs_export *exp)
 		TAILQ_REMOVE(&exp->mounts, mnt, link);
 		vfs_mount_put(mnt);
 	}
+	vfs_verifier_put(exp->vfs, exp->verifier);
 	pthread_mutex_destroy(&exp->mounts_lock);
 	free(exp->sub_ids);
 	if (exp->place_fd >= 0)
@@ -129,6 +131,9 @@ static int check_type(struct vfs_export *exp, int fd, const char **why)
 		return -errno;
 	exp->place_mnt_id = sx.stx_mnt_id;
 	exp->root_dev = st.st_dev;
+	exp->verifier = vfs_verifier_get(exp->vfs, exp->id, vfs_device_number(st.st_dev));
+	if (!exp->verifier)
+		return -ENOMEM;
 	exp->root_type = st.st_mode & S_IFMT;
 	exp->root_ino = st.st_ino;
 	if (exp->root_type == S_IFDIR || exp->root_type == S_IFREG)

@@ -12,6 +12,7 @@
 #include <sys/queue.h>
 
 #include "vfs/handle.h"
+#include "vfs/verifier.h"
 #include "vfs/vfs.h"
 
 struct vfs_mount {
@@ -43,6 +44,8 @@ struct vfs_export {
 	uint32_t root_type; /* S_IFDIR or S_IFREG */
 	struct vfs_fh root_fh;
 	uint64_t root_ino;
+	struct vfs_verifier *verifier;
+	_Atomic unsigned flushing;  /* nodes: vfs/flush.h */
 	struct vfs_mount *root_mnt; /* mount 0, for as long as the export lives */
 	int place_fd;		    /* O_PATH, on the mount that everybody sees: keeps it busy */
 	uint64_t place_mnt_id;	    /* of that mount; root_mnt may be a clone */

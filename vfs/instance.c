@@ -73,14 +73,16 @@ int vfs_new(const struct vfs_config *cfg, struct vfs **out)
 	/* Handles without a MAC are the peer's choice: a key of our own keeps it from filling one
 	 * bucket. */
 	randombytes_buf(vfs->hash_key, sizeof(vfs->hash_key));
-	atomic_init(&vfs->write_verifier, cfg->write_verifier);
 	for (unsigned i = 0; i < VFS_SHARDS; i++) {
 		pthread_mutex_init(&vfs->shard[i].lock, NULL);
 		TAILQ_INIT(&vfs->shard[i].lru);
+		TAILQ_INIT(&vfs->shard[i].unsynced);
 	}
 	pthread_mutex_init(&vfs->exports_lock, NULL);
 	pthread_mutex_init(&vfs->table_lock, NULL);
 	vfs->table_watch = vfs_mount_table_watch();
+	pthread_mutex_init(&vfs->verifiers_lock, NULL);
+	vfs_flusher_init(&vfs->flusher);
 	*out = vfs;
 	return 0;
 }
@@ -89,6 +91,7 @@ void vfs_free(struct vfs *vfs)
 {
 	if (!vfs)
 		return;
+	vfs->stopping = true;
 	vfs_cache_close_idle(vfs, INT64_MAX);
 	for (unsigned i = 0; i < VFS_SHARDS; i++)
 		pthread_mutex_destroy(&vfs->shard[i].lock);
@@ -96,6 +99,8 @@ void vfs_free(struct vfs *vfs)
 	pthread_mutex_destroy(&vfs->table_lock);
 	if (vfs->table_watch >= 0)
 		close(vfs->table_watch);
+	pthread_mutex_destroy(&vfs->verifiers_lock);
+	vfs_flusher_fini(&vfs->flusher);
 	vfs_files_free(vfs->files);
 	vfs_changes_free(vfs->changes);
 	sodium_memzero(vfs->create_key, sizeof(vfs->create_key));
@@ -109,6 +114,7 @@ void vfs_reap(struct vfs *vfs)
 	struct vfs_export *exp;
 
 	vfs_cache_close_idle(vfs, before);
+	vfs_cache_flush_idle(vfs, before);
 	pthread_mutex_lock(&vfs->exports_lock);
 	LIST_FOREACH(exp, &vfs->exports, link)
 	{

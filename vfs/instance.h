@@ -15,6 +15,8 @@
 #include <stdatomic.h>
 #include <sys/queue.h>
 
+#include "vfs/flush.h"
+#include "vfs/verifier.h"
 #include "vfs/vfs.h"
 
 #define VFS_SHARDS 64u
@@ -30,7 +32,9 @@ struct vfs_files;
 struct vfs_shard {
 	pthread_mutex_t lock;
 	struct vfs_node_list bucket[VFS_BUCKETS];
-	struct vfs_node_lru lru; /* nodes without a reference, oldest first */
+	/* Nodes without a reference, oldest first: those that can be closed, and those that have
+	 * uncommitted data. */
+	struct vfs_node_lru lru, unsynced;
 };
 
 struct vfs {
@@ -40,9 +44,14 @@ struct vfs {
 	struct vfs_shard shard[VFS_SHARDS];
 	_Atomic unsigned evict_next; /* the shard that is asked next for an eviction */
 	_Atomic long fds;	     /* descriptors that nodes hold */
-	_Atomic uint64_t write_verifier;
+	_Atomic long uncommitted;    /* nodes with uncommitted data */
+	struct vfs_flusher flusher;
+	_Atomic bool stopping; /* nobody is answered any more; the next run has other verifiers */
 	pthread_mutex_t exports_lock;
 	struct vfs_export_list exports; /* not counted as references */
+	pthread_mutex_t verifiers_lock;
+	struct vfs_verifier_list verifiers;
+	uint64_t losses;	     /* changes of a verifier so far */
 	pthread_mutex_t table_lock;	/* a leaf: guards the two below */
 	int table_watch;		/* vfs/mount_table.h; negative: there is none */
 	uint64_t table_generation;	/* goes up when the mount table has changed */

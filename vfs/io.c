@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is common to the operations on data: beginning, end, and the write verifier. */
+/* What is common to the operations on data: beginning and end. */
 #include "vfs/io_private.h"
 
 #include <errno.h>
-
-#include "vfs/instance.h"
 
 void vfs_io_init(struct vfs_io *io, void (*complete)(struct vfs_ring_op *op, int res))
 {
@@ -56,32 +54,4 @@ int vfs_io_readable_fd(struct vfs_ctx *ctx, struct vfs_node *n)
 	int fd = atomic_load_explicit(&n->data_fd[VFS_FD_WRITE], memory_order_acquire);
 
 	return fd >= 0 ? fd : vfs_node_fd(ctx, n, VFS_FD_READ);
-}
-
-bool vfs_io_lost_data(int error)
-{
-	switch (error) {
-	case -EAGAIN:
-	case -EINTR:
-	case -ESTALE:
-	case -EFBIG:
-	case -EINVAL:
-	case -EBADF:
-	case -EPERM:
-	case -EACCES:
-		return false;
-	default:
-		return true;
-	}
-}
-
-uint64_t vfs_write_verifier(struct vfs *vfs)
-{
-	return atomic_load(&vfs->write_verifier);
-}
-
-/* Verifiers of different runs of the daemon (vfs_config) are far apart. */
-void vfs_verifier_change(struct vfs *vfs)
-{
-	atomic_fetch_add(&vfs->write_verifier, 1);
 }

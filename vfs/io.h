@@ -12,6 +12,7 @@
 #include <sys/queue.h>
 #include <sys/uio.h>
 
+#include "vfs/uncommitted.h"
 #include "vfs/vfs.h"
 
 #define VFS_IO_PIECES 4u
@@ -64,6 +65,8 @@ struct vfs_io {
 		uint32_t window; /* READ: bytes asked of the file, from offset - data_off */
 		uint32_t tries;
 		bool direct;
+		bool synced; /* WRITE: each of its calls syncs */
+		struct vfs_syncing syncing;
 	} priv;
 };
 
@@ -97,6 +100,8 @@ struct vfs_sync {
 	void *arg;
 	struct { /* vfs/'s own */
 		struct vfs_ring_op op[VFS_SYNC_NODES];
+		struct vfs_syncing syncing[VFS_SYNC_NODES];
+		unsigned started; /* bits by node: syncing has begun */
 		unsigned pending;
 		unsigned again;	 /* bits by node: synced for the second time */
 		unsigned by_log; /* the node that log_fd stands for */
@@ -105,8 +110,8 @@ struct vfs_sync {
 };
 void vfs_sync(struct vfs_sync *s);
 
-/* Changes when unstable data may have been lost: at each start, and when a write-back error is
- * seen. */
-uint64_t vfs_write_verifier(struct vfs *vfs);
+/* The verifier of WRITE and COMMIT (vfs/verifier.h): another one after each start, and when
+ * unstable data below the export may have been lost. */
+uint64_t vfs_write_verifier(const struct vfs_export *exp);
 
 #endif

@@ -33,10 +33,4 @@ int vfs_io_readable_fd(struct vfs_ctx *ctx, struct vfs_node *n);
 /* Counts one more broken-off try: true while another is worth it. */
 bool vfs_io_again(struct vfs_io *io, int res);
 
-/* May an fsync or a synchronous write that ended so have lost data that was written before? Errors
- * of the request itself have not; -EROFS, of a file system that gave up, has. */
-bool vfs_io_lost_data(int error);
-/* Unstable data may have been lost: clients must learn it and send theirs again. */
-void vfs_verifier_change(struct vfs *vfs);
-
 #endif

@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 #include <sys/queue.h>
 
+#include "vfs/uncommitted.h"
 #include "vfs/vfs.h"
 
 struct vfs_mount;
@@ -24,6 +25,7 @@ enum vfs_fd_kind {
 	VFS_FD_WRITE,
 	VFS_FD_READ_DIRECT,
 	VFS_FD_WRITE_DIRECT,
+	VFS_FD_WITNESS, /* to read; never read from or synced: vfs/uncommitted.h */
 	VFS_FD_KINDS,
 };
 
@@ -41,10 +43,12 @@ struct vfs_node {
 	pthread_mutex_t open_lock;	   /* guards the opening of data_fd, and streams */
 	_Atomic int data_fd[VFS_FD_KINDS]; /* -1: not open */
 	struct vfs_dir_stream *streams;	   /* idle ones of a directory */
+	struct vfs_uncommitted uncommitted;
 
 	/* Guarded by the shard's lock. */
 	unsigned refs;
 	bool hashed;	 /* in the cache; a doomed node is not */
+	bool doomed;	 /* the file is gone, and what was written to it */
 	int64_t used_at; /* vfs_now() at the last put */
 	LIST_ENTRY(vfs_node) bucket_link;
 	TAILQ_ENTRY(vfs_node) lru_link;

@@ -33,6 +33,20 @@ static struct vfs_node_list *bucket_of(struct vfs_shard *s, uint64_t hash)
 	return &s->bucket[hash / VFS_SHARDS % VFS_BUCKETS];
 }
 
+/* Must it be flushed before it can be closed? Of a file that is gone nobody misses anything, and
+ * after the end of this run every client sends again what it has not committed. Nobody else uses
+ * the node. */
+static bool must_flush(const struct vfs_node *n)
+{
+	return vfs_uncommitted_any(n) && !n->doomed && !n->vfs->stopping;
+}
+
+/* Under the shard's lock: the list of an unreferenced node of the cache. */
+static struct vfs_node_lru *idle_list(struct vfs_shard *s, const struct vfs_node *n)
+{
+	return vfs_uncommitted_any(n) ? &s->unsynced : &s->lru;
+}
+
 /* Under the shard's lock. */
 static struct vfs_node *find_locked(struct vfs_shard *s, uint64_t hash, const struct vfs_mount *mnt,
 				    const struct vfs_fh *fh)
@@ -45,7 +59,7 @@ static struct vfs_node *find_locked(struct vfs_shard *s, uint64_t hash, const st
 		    memcmp(n->fh.data, fh->data, fh->len) != 0)
 			continue;
 		if (n->refs++ == 0)
-			TAILQ_REMOVE(&s->lru, n, lru_link);
+			TAILQ_REMOVE(idle_list(s, n), n, lru_link);
 		return n;
 	}
 	return NULL;
@@ -76,6 +90,7 @@ static bool node_free(struct vfs_node *n)
 	if (!inherited)
 		vfs_fd_close(vfs, n->path_fd);
 	pthread_mutex_destroy(&n->open_lock);
+	vfs_uncommitted_fini(n);
 	vfs_mount_put(n->mnt);
 	vfs_export_put(n->exp);
 	free(n);
@@ -98,6 +113,7 @@ static struct vfs_node *node_new(struct vfs *vfs, const struct vfs_node_parts *p
 	n->ino = parts->ino;
 	atomic_init(&n->unlinked, parts->unlinked);
 	n->path_fd = parts->path_fd;
+	vfs_uncommitted_init(&n->uncommitted);
 	n->hash = hash_of(vfs, &n->fh);
 	n->refs = 1;
 	n->hashed = true;
@@ -143,10 +159,26 @@ void vfs_node_ref(struct vfs_node *n)
 	pthread_mutex_unlock(&s->lock);
 }
 
+enum put { KEPT, FREE, FLUSH };
+
+/* Drops a reference, but for FLUSH: then it is the flush's. */
+static enum put put_locked(struct vfs_shard *s, struct vfs_node *n)
+{
+	if (n->refs == 1 && !n->hashed && must_flush(n))
+		return FLUSH;
+	if (--n->refs > 0)
+		return KEPT;
+	if (!n->hashed)
+		return FREE;
+	n->used_at = vfs_now();
+	TAILQ_INSERT_TAIL(idle_list(s, n), n, lru_link);
+	return KEPT;
+}
+
 void vfs_node_put(struct vfs_node *n)
 {
 	struct vfs_shard *s;
-	bool last;
+	enum put what;
 
 	if (!n)
 		return;
@@ -156,15 +188,12 @@ void vfs_node_put(struct vfs_node *n)
 	    !vfs_file_is_open(n->vfs, n->dev, &n->fh))
 		vfs_node_doom(n);
 	s = shard_of(n->vfs, n->hash);
-	pthread_mutex_lock(&s->lock);
-	last = --n->refs == 0;
-	if (last && n->hashed) {
-		n->used_at = vfs_now();
-		TAILQ_INSERT_TAIL(&s->lru, n, lru_link);
-		last = false;
-	}
-	pthread_mutex_unlock(&s->lock);
-	if (last)
+	do {
+		pthread_mutex_lock(&s->lock);
+		what = put_locked(s, n);
+		pthread_mutex_unlock(&s->lock);
+	} while (what == FLUSH && vfs_flush(n));
+	if (what == FREE)
 		node_free(n);
 }
 
@@ -175,7 +204,7 @@ static bool unhash_locked(struct vfs_shard *s, struct vfs_node *n)
 		LIST_REMOVE(n, bucket_link);
 		n->hashed = false;
 		if (n->refs == 0)
-			TAILQ_REMOVE(&s->lru, n, lru_link);
+			TAILQ_REMOVE(idle_list(s, n), n, lru_link);
 	}
 	return n->refs == 0;
 }
@@ -186,6 +215,7 @@ void vfs_node_doom(struct vfs_node *n)
 
 	pthread_mutex_lock(&s->lock);
 	unhash_locked(s, n); /* the caller's reference keeps it */
+	n->doomed = true;
 	pthread_mutex_unlock(&s->lock);
 	atomic_fetch_add_explicit(&n->vfs->stale, 1, memory_order_relaxed);
 }
@@ -201,7 +231,12 @@ static void free_all(struct vfs_node_lru *dead)
 
 	while ((n = TAILQ_FIRST(dead)) != NULL) {
 		TAILQ_REMOVE(dead, n, lru_link);
-		node_free(n);
+		if (must_flush(n)) {
+			n->refs = 1; /* out of the cache: nobody finds it */
+			vfs_node_put(n);
+		} else {
+			node_free(n);
+		}
 	}
 }
 
@@ -216,9 +251,47 @@ uint64_t vfs_cache_idle(struct vfs *vfs)
 		pthread_mutex_lock(&s->lock);
 		TAILQ_FOREACH(n, &s->lru, lru_link)
 		idle++;
+		TAILQ_FOREACH(n, &s->unsynced, lru_link)
+		idle++;
 		pthread_mutex_unlock(&s->lock);
 	}
 	return idle;
+}
+
+/* Nodes of the shard that were last used before, as far as their exports may: to list, with a
+ * reference each. */
+static void take_unsynced(struct vfs_shard *s, int64_t before, struct vfs_node_lru *list)
+{
+	struct vfs_node *n, *next;
+
+	pthread_mutex_lock(&s->lock);
+	for (n = TAILQ_FIRST(&s->unsynced); n && n->used_at < before; n = next) {
+		next = TAILQ_NEXT(n, lru_link);
+		if (!vfs_flush_may(n))
+			continue;
+		TAILQ_REMOVE(&s->unsynced, n, lru_link);
+		n->refs = 1;
+		atomic_fetch_add(&n->exp->flushing, 1);
+		TAILQ_INSERT_TAIL(list, n, lru_link);
+	}
+	pthread_mutex_unlock(&s->lock);
+}
+
+void vfs_cache_flush_idle(struct vfs *vfs, int64_t before)
+{
+	struct vfs_node_lru list = TAILQ_HEAD_INITIALIZER(list);
+	struct vfs_node *n;
+
+	if (atomic_load(&vfs->uncommitted) == 0)
+		return;
+	for (unsigned i = 0; i < VFS_SHARDS; i++)
+		take_unsynced(&vfs->shard[i], before, &list);
+	while ((n = TAILQ_FIRST(&list)) != NULL) {
+		TAILQ_REMOVE(&list, n, lru_link);
+		atomic_fetch_sub(&n->exp->flushing, 1);
+		if (vfs_flush(n))
+			vfs_node_put(n);
+	}
 }
 
 bool vfs_cache_evict(struct vfs *vfs)
@@ -240,6 +313,8 @@ bool vfs_cache_evict(struct vfs *vfs)
 		if (node_free(n))
 			return true;
 	}
+	/* All that is left cannot be closed before it is flushed: not waited for. */
+	vfs_cache_flush_idle(vfs, INT64_MAX);
 	return false;
 }
 
@@ -252,6 +327,10 @@ void vfs_cache_close_idle(struct vfs *vfs, int64_t before)
 
 		pthread_mutex_lock(&s->lock);
 		while ((n = TAILQ_FIRST(&s->lru)) != NULL && n->used_at < before) {
+			unhash_locked(s, n);
+			TAILQ_INSERT_TAIL(&dead, n, lru_link);
+		}
+		while (vfs->stopping && (n = TAILQ_FIRST(&s->unsynced)) != NULL) {
 			unhash_locked(s, n);
 			TAILQ_INSERT_TAIL(&dead, n, lru_link);
 		}

@@ -28,8 +28,11 @@ int vfs_cache_add(struct vfs *vfs, const struct vfs_node_parts *parts, struct vf
 
 /* Frees one unreferenced node, an old one. false: all are in use. */
 bool vfs_cache_evict(struct vfs *vfs);
-/* Closes every unreferenced node that was last used before (in vfs_now() seconds). */
+/* Closes every unreferenced node that was last used before (in vfs_now() seconds) and has no
+ * uncommitted data. */
 void vfs_cache_close_idle(struct vfs *vfs, int64_t before);
+/* Has those that have such data flushed, so that they can be closed. */
+void vfs_cache_flush_idle(struct vfs *vfs, int64_t before);
 /* Nodes without a reference. */
 uint64_t vfs_cache_idle(struct vfs *vfs);
 /* Takes every node of an export out of the cache; those in use go with their last reference. */

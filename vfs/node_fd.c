@@ -16,6 +16,7 @@ static int open_flags(const struct vfs_node *n, enum vfs_fd_kind kind)
 		[VFS_FD_WRITE] = O_RDWR,
 		[VFS_FD_READ_DIRECT] = O_RDONLY | O_DIRECT,
 		[VFS_FD_WRITE_DIRECT] = O_RDWR | O_DIRECT,
+		[VFS_FD_WITNESS] = O_RDONLY,
 	};
 
 	/* Anything else must never be opened: a FIFO blocks, a device acts. */

@@ -4,6 +4,7 @@
 #define RN_VFS_NODE_OPEN_H
 
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "vfs/name.h"
 #include "vfs/node.h"
@@ -26,6 +27,11 @@ int vfs_node_of_name(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vfs
 static inline uint64_t vfs_device_of(const struct statx *sx)
 {
 	return (uint64_t)sx->stx_dev_major << 32 | sx->stx_dev_minor;
+}
+
+static inline uint64_t vfs_device_number(dev_t dev)
+{
+	return (uint64_t)major(dev) << 32 | minor(dev);
 }
 
 /* statx of the node: 0, or -ESTALE when its last link is gone and nobody has it open (the node is

@@ -37,6 +37,8 @@ struct vfs_ring_fallocate {
 };
 void vfs_ring_fallocate(struct vfs_worker *w, struct vfs_ring_op *op,
 			const struct vfs_ring_fallocate *f);
+/* How many operations on regular files may wait for disks at a time; without a ring it is one. */
+void vfs_ring_threads(struct vfs_worker *w, unsigned n);
 /* Ends an operation with a result that is known already. */
 void vfs_ring_finish(struct vfs_worker *w, struct vfs_ring_op *op, int res);
 

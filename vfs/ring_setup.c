@@ -92,3 +92,11 @@ bool vfs_ring_slab_ready(struct vfs_worker *w, const struct rn_payload *p, const
 		w->slab[p->slab] = slab_register(w, p->slab);
 	return w->slab[p->slab] == VFS_SLAB_REGISTERED;
 }
+
+void vfs_ring_threads(struct vfs_worker *w, unsigned n)
+{
+	unsigned bounded_and_not[2] = { n, 0 }; /* 0: as it is */
+
+	if (w->has_ring)
+		(void)io_uring_register_iowq_max_workers(&w->ring, bounded_and_not);
+}

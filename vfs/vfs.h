@@ -20,7 +20,7 @@ struct vfs_worker;
 
 struct vfs_config {
 	struct rn_payload_pool *pool;
-	const struct rn_logger *log; /* debug only */
+	const struct rn_logger *log; /* may be NULL */
 	unsigned max_fds;	     /* descriptors that the node cache may hold */
 	unsigned idle_seconds;	     /* a cached node unused so long is closed; 0: 10 */
 	unsigned max_locks;	     /* byte ranges locked by all clients; 0: 1,000,000 */
@@ -35,6 +35,10 @@ void vfs_free(struct vfs *vfs); /* workers and exports are gone */
 /* Closes what has been idle too long; the daemon calls it about once a second, from any one thread.
  */
 void vfs_reap(struct vfs *vfs);
+/* The thread that flushes what is to be closed (vfs/flush.h), from vfs_new or later until the
+ * workers have ended. */
+int vfs_flusher_start(struct vfs *vfs);
+void vfs_flusher_stop(struct vfs *vfs);
 /* Closes every cached descriptor below an export that is about to go. */
 void vfs_forget_export(struct vfs *vfs, uint32_t export_id);
 

@@ -54,16 +54,38 @@ static unsigned write_gather(struct vfs_io *io, uint32_t max, struct rn_payload 
 
 static int write_flags(const struct vfs_io *io)
 {
-	if (io->ctx->access.flags & VFS_ASYNC)
+	if (!io->priv.synced)
 		return 0;
-	switch (io->stable) {
-	case VFS_FILE_SYNC:
-		return RWF_SYNC;
-	case VFS_DATA_SYNC:
-		return RWF_DSYNC;
-	default:
-		return 0;
-	}
+	return io->stable == VFS_FILE_SYNC ? RWF_SYNC : RWF_DSYNC;
+}
+
+/* Another operation may have been told that what this one wrote is lost. */
+static int64_t write_synced(struct vfs_io *io, int64_t error, int64_t result)
+{
+	vfs_syncing_end(&io->priv.syncing, io->node, error);
+	if (!io->priv.syncing.lost)
+		return result;
+	return error < 0 ? error : -EIO;
+}
+
+/* All or a part is written, which an error met later does not change: the client's next WRITE meets
+ * it again. */
+static void write_end(struct vfs_io *io, int64_t error)
+{
+	int64_t result = io->priv.moved ? (int64_t)io->priv.moved : error;
+
+	if (io->priv.moved)
+		vfs_node_changed(io->node);
+	if (io->priv.synced)
+		result = write_synced(io, error, result);
+	else if (!(io->ctx->access.flags & VFS_ASYNC))
+		vfs_uncommitted_wrote(io->node, io->priv.moved > 0);
+	vfs_io_finish(io, result);
+}
+
+static void write_without_fd(struct vfs_ring_op *op, int res)
+{
+	write_end(op->owner, res);
 }
 
 static void write_next(struct vfs_io *io)
@@ -75,33 +97,26 @@ static void write_next(struct vfs_io *io)
 				  .flags = write_flags(io),
 				  .as_user = io->ctx->cred.uid != 0 };
 	uint32_t left = io->count - io->priv.moved;
+	int buffered = vfs_writing_fd(io->ctx, io->node); /* before any other */
 
 	if (io->priv.moved % VFS_DIRECT_ALIGN || left < VFS_DIRECT_ALIGN)
 		io->priv.direct = false;
-	if (io->priv.direct)
+	if (io->priv.direct && buffered >= 0)
 		rw.fd = vfs_node_fd(io->ctx, io->node, VFS_FD_WRITE_DIRECT);
 	if (rw.fd == -EINVAL) {
 		io->priv.direct = false;
-		rw.fd = vfs_node_fd(io->ctx, io->node, VFS_FD_WRITE);
+		rw.fd = buffered;
 	}
 	if (io->priv.direct)
 		left -= left % VFS_DIRECT_ALIGN;
 	rw.niov = write_gather(io, left, &payload);
 	rw.payload = payload;
-	if (rw.fd < 0 && io->priv.moved)
-		vfs_node_changed(io->node);
-	if (rw.fd < 0)
-		vfs_io_finish_later(io, io->priv.moved ? (int64_t)io->priv.moved : rw.fd);
-	else
+	if (rw.fd < 0) {
+		io->priv.op.complete = write_without_fd;
+		vfs_ring_finish(io->ctx->w, &io->priv.op, rw.fd);
+	} else {
 		vfs_ring_write(io->ctx->w, &io->priv.op, &rw);
-}
-
-/* All or a part is written. */
-static void write_end(struct vfs_io *io, int64_t result)
-{
-	if (io->priv.moved)
-		vfs_node_changed(io->node);
-	vfs_io_finish(io, io->priv.moved ? (int64_t)io->priv.moved : result);
+	}
 }
 
 static void write_error(struct vfs_io *io, int error)
@@ -115,11 +130,6 @@ static void write_error(struct vfs_io *io, int error)
 		write_next(io);
 		return;
 	}
-	/* A synchronous write may have met, and used up, the error of unstable data written before:
-	 * a later COMMIT would not see it. */
-	if (write_flags(io) && vfs_io_lost_data(error))
-		vfs_verifier_change(io->ctx->vfs);
-	/* What was written before stays; the client's next WRITE meets the error. */
 	write_end(io, error);
 }
 
@@ -156,6 +166,19 @@ static int write_check(const struct vfs_io *io)
 	return io->offset > VFS_OFFSET_MAX - io->count ? -EFBIG : 0;
 }
 
+/* What is written to one node too many is made durable at once: there is a budget of nodes with
+ * uncommitted data. Who asked for less gets more than that. */
+static void write_begin(struct vfs_io *io)
+{
+	const bool sync = !(io->ctx->access.flags & VFS_ASYNC);
+
+	io->priv.synced = sync && (io->stable != VFS_UNSTABLE || !vfs_uncommitted_room(io->node));
+	if (io->priv.synced)
+		vfs_syncing_begin(&io->priv.syncing, io->node, VFS_SYNCING_WRITE);
+	else if (sync)
+		vfs_uncommitted_write(io->node);
+}
+
 void vfs_write(struct vfs_io *io)
 {
 	int rc;
@@ -168,6 +191,7 @@ void vfs_write(struct vfs_io *io)
 		vfs_io_finish_later(io, rc);
 		return;
 	}
+	write_begin(io);
 	io->priv.direct = io->ctx->exp->mode == VFS_IO_DIRECT && on_granule(io);
 	write_next(io);
 }

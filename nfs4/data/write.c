@@ -86,7 +86,7 @@ int nfs4_write(struct nfs4_compound *c, void *args)
 		.arg = c,
 	};
 	set_pieces(&c->io, &a->data, count);
-	a->verifier = vfs_write_verifier(c->current.ctx.vfs);
+	a->verifier = vfs_write_verifier(c->current.ctx.exp);
 	vfs_write(&c->io);
 	return NFS4_PENDING;
 }
@@ -105,7 +105,7 @@ static void commit_done(struct vfs_io *io)
 	int status = nfs4_data_status(c, io->result < 0 ? (int)io->result : 0);
 
 	if (status == NFS4_OK)
-		put_verifier(c, vfs_write_verifier(c->current.ctx.vfs));
+		put_verifier(c, vfs_write_verifier(c->current.ctx.exp));
 	nfs4_compound_resume(c, status);
 }
 

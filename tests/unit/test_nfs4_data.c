@@ -81,7 +81,7 @@ static void is_written(uint32_t count, uint32_t stable)
 	cr_assert_eq(fix4_result(f, OP_WRITE), NFS4_OK);
 	cr_expect_eq(xdr_get_u32(&f->in), count);
 	cr_expect_eq(xdr_get_u32(&f->in), stable);
-	cr_expect_eq(xdr_get_u64(&f->in), vfs_write_verifier(f->vfs));
+	cr_expect_eq(xdr_get_u64(&f->in), vfs_write_verifier(f->exp[0]));
 }
 
 /* PUTFH and one operation, whose arguments put has put; its status. */
@@ -264,7 +264,7 @@ Test(nfs4_data, write_and_commit)
 	is_written(2, 2);
 	is_written(0, 2);
 	cr_expect_eq(fix4_result(f, OP_COMMIT), NFS4_OK);
-	cr_expect_eq(xdr_get_u64(&f->in), vfs_write_verifier(f->vfs));
+	cr_expect_eq(xdr_get_u64(&f->in), vfs_write_verifier(f->exp[0]));
 	is_read("hello world", true);
 	whole();
 	cr_expect_str_eq(content_of("x"), "hello world");

@@ -30,7 +30,7 @@ Test(vfs_commit, ranges)
 		cr_assert_eq(fx_commit(&f, n, INT64_MAX, 4096), 0);
 		cr_assert_eq(fx_commit(&f, n, UINT64_MAX, UINT32_MAX), 0);
 		cr_assert_eq(fx_commit(&f, f.root, 0, 0), -EISDIR);
-		cr_assert_eq(vfs_write_verifier(f.vfs), 4711);
+		cr_assert_eq(vfs_write_verifier(f.exp), 4711);
 		vfs_node_put(n);
 		fx_close(&f);
 	}
@@ -86,33 +86,15 @@ Test(vfs_commit, nodes_are_synced)
 	}
 }
 
-/*
- * A disk that loses data: ext4 in a sparse image on a tmpfs too small for it. The unstable write is
- * accepted; writing it back fails.
- */
-static void lossy_disk(char dir[FX_PATH], char mnt[80])
-{
-	fx_need_root();
-	fx_temp_dir(dir);
-	snprintf(mnt, 80, "%s/mnt", dir);
-	fx_mount_tmpfs(dir, "size=12m");
-	if (fx_command("mkdir %s && truncate -s 128M %s/img && mkfs.ext4 -q -J size=4 %s/img && "
-		       "mount -o loop,errors=continue %s/img %s",
-		       mnt, dir, dir, dir, mnt) != 0) {
-		fx_command("umount %s; rmdir %s", dir, dir);
-		cr_skip_test("no loop mount of ext4 here");
-	}
-}
-
 static void check_lost_data(enum fx_how how, bool by_commit)
 {
 	static uint8_t data[MIB];
-	char dir[FX_PATH], mnt[80];
+	char dir[FX_PATH], mnt[FX_PATH + 16];
 	struct vfs_node *n;
 	int64_t rc = 0;
 	struct fx f;
 
-	lossy_disk(dir, mnt);
+	fx_lossy_disk(dir, mnt);
 	fx_open(&f, how, VFS_IO_BUFFERED, mnt);
 	n = fx_file(&f, "file", "", 0);
 	memset(data, 1, sizeof(data));
@@ -120,7 +102,7 @@ static void check_lost_data(enum fx_how how, bool by_commit)
 		rc = fx_write(&f, n, i * MIB, data, MIB, VFS_UNSTABLE);
 		cr_assert_eq(rc, MIB, "unstable write: %ld", rc);
 	}
-	cr_assert_eq(vfs_write_verifier(f.vfs), 4711);
+	cr_assert_eq(vfs_write_verifier(f.exp), 4711);
 	if (by_commit) {
 		rc = fx_commit(&f, n, 0, 0);
 	} else {
@@ -129,10 +111,10 @@ static void check_lost_data(enum fx_how how, bool by_commit)
 		rc = fx_write(&f, n, 0, data, 4096, VFS_FILE_SYNC);
 	}
 	cr_assert(rc == -EIO || rc == -ENOSPC || rc == -EROFS, "%ld", rc);
-	cr_assert_neq(vfs_write_verifier(f.vfs), 4711);
+	cr_assert_neq(vfs_write_verifier(f.exp), 4711);
 	vfs_node_put(n);
 	fx_close(&f);
-	fx_command("umount %s; umount %s; rmdir %s", mnt, dir, dir);
+	fx_lossy_disk_end(dir, mnt);
 }
 
 Test(vfs_commit, lost_data_changes_the_verifier)

@@ -282,6 +282,25 @@ void fx_mount_tmpfs(const char *at, const char *options)
 		cr_skip_test("cannot mount here: %s", strerror(errno));
 }
 
+void fx_lossy_disk(char dir[FX_PATH], char mnt[FX_PATH + 16])
+{
+	fx_need_root();
+	fx_temp_dir(dir);
+	snprintf(mnt, FX_PATH + 16, "%s/mnt", dir);
+	fx_mount_tmpfs(dir, "size=12m");
+	if (fx_command("mkdir %s && truncate -s 128M %s/img && mkfs.ext4 -q -J size=4 %s/img && "
+		       "mount -o loop,errors=continue %s/img %s",
+		       mnt, dir, dir, dir, mnt) != 0) {
+		fx_command("umount %s; rmdir %s", dir, dir);
+		cr_skip_test("no loop mount of ext4 here");
+	}
+}
+
+void fx_lossy_disk_end(const char *dir, const char *mnt)
+{
+	fx_command("umount %s; umount %s; rmdir %s", mnt, dir, dir);
+}
+
 int fx_command(const char *fmt, ...)
 {
 	char line[512];

@@ -72,6 +72,10 @@ void fx_drop_cache(struct fx *f, const char *name);
 /* A file system of its own, in a mount namespace of this process; skips the test where that is not
  * allowed. */
 void fx_mount_tmpfs(const char *at, const char *options);
+/* A disk that loses data, mounted at mnt: ext4 in a sparse image on a tmpfs that is too small for
+ * it, at dir. Unstable writes of more than 12 MiB are accepted; writing them back fails. */
+void fx_lossy_disk(char dir[FX_PATH], char mnt[FX_PATH + 16]);
+void fx_lossy_disk_end(const char *dir, const char *mnt);
 /* Runs a command; its exit status. */
 int fx_command(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
