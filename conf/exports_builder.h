@@ -27,6 +27,7 @@ struct exp_builder {
 	size_t cap;
 	char **files;
 	size_t n_files;
+	bool strict; /* options for all machines, written behind a blank, are an error */
 };
 
 void exp_builder_init(struct exp_builder *builder);

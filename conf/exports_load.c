@@ -143,6 +143,7 @@ int exp_table_load(const struct exp_load_opts *opts, struct cfg_diags *diags,
 
 	*table = NULL;
 	exp_builder_init(&builder);
+	builder.strict = opts->strict;
 	if (opts->file)
 		err = load_file(&builder, opts->file, diags);
 	if (!err && opts->dir)
@@ -162,6 +163,7 @@ int exp_table_parse(const char *name, const char *text, size_t len,
 
 	*table = NULL;
 	exp_builder_init(&builder);
+	builder.strict = opts->strict;
 	err = exp_builder_parse(&builder, name, text, len, diags);
 	if (!err)
 		err = finish(&builder, opts, diags, table);

@@ -247,6 +247,10 @@ static int apply_squash_ids(struct option_ctx *ctx, char *value)
 		name_, VALUE_NONE, set_, clear_, NULL, note_                                       \
 	}
 
+#define INSECURE_LOCKS_NOTE                                                                        \
+	"insecure_locks (no_auth_nlm) is accepted and changes nothing: locks need the same "       \
+	"permission as the data"
+
 static const struct option_row option_rows[] = {
 	FLAG("ro", 0, EXP_RW),
 	FLAG("rw", EXP_RW, 0),
@@ -265,17 +269,20 @@ static const struct option_row option_rows[] = {
 	FLAG("nocrossmnt", 0, EXP_CROSSMNT),
 	FLAG("nohide", EXP_NOHIDE, 0),
 	FLAG("hide", 0, EXP_NOHIDE),
-	FLAG("wdelay", EXP_WDELAY, 0),
+	NOTED("wdelay", EXP_WDELAY, 0,
+	      "wdelay is accepted and changes nothing: writes are gathered by the disk's own flushes"),
 	FLAG("no_wdelay", 0, EXP_WDELAY),
 	FLAG("acl", 0, EXP_NO_ACL),
-	FLAG("no_acl", EXP_NO_ACL, 0),
+	NOTED("no_acl", EXP_NO_ACL, 0,
+	      "no_acl is accepted and changes nothing: there is no NFSACL protocol to hide"),
 	FLAG("secure_locks", 0, EXP_NO_AUTH_NLM),
 	FLAG("auth_nlm", 0, EXP_NO_AUTH_NLM),
-	FLAG("insecure_locks", EXP_NO_AUTH_NLM, 0),
-	FLAG("no_auth_nlm", EXP_NO_AUTH_NLM, 0),
+	NOTED("insecure_locks", EXP_NO_AUTH_NLM, 0, INSECURE_LOCKS_NOTE),
+	NOTED("no_auth_nlm", EXP_NO_AUTH_NLM, 0, INSECURE_LOCKS_NOTE),
 	NOTED("pnfs", EXP_PNFS, 0, "pnfs is accepted and changes nothing"),
 	FLAG("no_pnfs", 0, EXP_PNFS),
-	FLAG("security_label", EXP_SECURITY_LABEL, 0),
+	NOTED("security_label", EXP_SECURITY_LABEL, 0,
+	      "security_label is accepted and changes nothing: labels are not served"),
 	FLAG("no_security_label", 0, EXP_SECURITY_LABEL),
 	FLAG("rdirplus", 0, EXP_NO_RDIRPLUS),
 	FLAG("nordirplus", EXP_NO_RDIRPLUS, 0),

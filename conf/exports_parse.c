@@ -120,6 +120,24 @@ static size_t find_open(const struct exp_word *word)
 	return i;
 }
 
+/*
+ * The word is (OPTIONS), which exports(5) takes for all machines: seldom what is meant, and the
+ * whole world may use the export then. True if that is an error.
+ */
+static bool report_world(struct line_parser *p)
+{
+	const bool strict = p->builder->strict;
+
+	cfg_diag_add(p->diags, p->word->start, strict ? CFG_ERROR : CFG_WARNING,
+		     p->bare_client
+			     ? "ALL MACHINES MAY USE THIS EXPORT: a blank before \"(\" makes the "
+			       "options theirs, not those of the machine before; write "
+			       "MACHINE(OPTIONS), or *(OPTIONS) if all are meant"
+			     : "ALL MACHINES MAY USE THIS EXPORT: there is none before \"(\"; write "
+			       "MACHINE(OPTIONS), or *(OPTIONS) if all are meant");
+	return strict;
+}
+
 /* The word is CLIENT, CLIENT(OPTIONS) or (OPTIONS). */
 static int add_client(struct line_parser *p)
 {
@@ -128,12 +146,7 @@ static int add_client(struct line_parser *p)
 	int err;
 
 	if (!open && p->word->len)
-		cfg_diag_add(p->diags, p->word->start, CFG_WARNING,
-			     p->bare_client
-				     ? "white space before \"(\": these options are for all "
-				       "machines, not for the one before; write MACHINE(OPTIONS)"
-				     : "no machine before \"(\": all machines are meant; write "
-				       "*(OPTIONS)");
+		draft.bad |= report_world(p);
 	p->bare_client = open == p->word->len;
 	p->clients++;
 	err = exp_client_parse(&draft.client, &p->src, p->word, open, p->diags);

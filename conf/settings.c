@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conf/bom.h"
 #include "conf/settings_schema.h"
 #include "conf/suggest.h"
+#include "lib/checked.h"
 
 enum { FILE_LIMIT = 1 << 20, MAX_ROWS = 128 };
 
@@ -111,6 +113,41 @@ static bool has_section(const char *section, struct cfg_suggest *suggest)
 	return false;
 }
 
+/* Sections of nfs.conf(5), which configures the kernel's server, and where its settings are here. */
+static const struct {
+	const char *name;
+	const char *here;
+} nfs_conf_sections[] = {
+	{ "nfsd", "[server] threads, [tcp] port, [rdma] port, [nfs3] and [nfs4] enabled" },
+	{ "mountd", "[tcp] mount_port, [nfs3] manage_gids, [nfs4] manage_gids" },
+	{ "exportfs", "nowhere: the exports files are read by ringnfsd itself" },
+	{ "exportd", "nowhere: the exports files are read by ringnfsd itself" },
+	{ "lockd", "nowhere: locks of NFSv3 are on the ports of NFS" },
+	{ "statd", "nowhere: there is no status monitor" },
+	{ "nfsdcld", "[server] state_dir" },
+	{ "nfsdcltrack", "[server] state_dir" },
+	{ "gssd", "nowhere: it configures the client" },
+	{ "svcgssd", "nowhere: there is no RPCSEC_GSS" },
+	{ "sm-notify", "nowhere: there is no status monitor" },
+	{ "nfsrahead", "nowhere: it configures the client" },
+	{ "general", "nowhere" },
+};
+
+/* True if the section was recognised as one of nfs.conf(5), and said so. */
+static bool report_nfs_conf(struct reader *r, const char *section)
+{
+	for (size_t i = 0; i < rn_array_size(nfs_conf_sections); i++) {
+		if (strcmp(section, nfs_conf_sections[i].name) != 0)
+			continue;
+		report(r,
+		       "[%s] is a section of nfs.conf(5), which the kernel's server reads; what it "
+		       "sets is here: %s",
+		       section, nfs_conf_sections[i].here);
+		return true;
+	}
+	return false;
+}
+
 static void report_unknown(struct reader *r, const char *section, const char *name)
 {
 	struct cfg_suggest in_sections = { .word = section };
@@ -123,6 +160,8 @@ static void report_unknown(struct reader *r, const char *section, const char *na
 		return;
 	}
 	if (!has_section(section, &in_sections)) {
+		if (report_nfs_conf(r, section))
+			return;
 		if (in_sections.best)
 			report(r, "unknown section [%s]: did you mean [%s]?", section,
 			       in_sections.best);
@@ -194,6 +233,7 @@ int cfg_parse(struct cfg_settings *settings, const char *name, const char *text,
 		.name = name,
 		.text = text,
 		.len = len,
+		.off = cfg_bom_length(text, len),
 	};
 	unsigned errors = diags->errors;
 	int bad_line = ini_parse_stream(next_line, &r, take_value, &r);

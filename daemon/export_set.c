@@ -222,7 +222,7 @@ int exports_new(const struct exports_config *cfg, struct exports **out)
 		pthread_mutex_init(&ex->stripe[i].lock, NULL);
 	err = mount_watch_new(&ex->watch); /* before the paths are looked at: no mount is missed */
 	if (!err)
-		err = set_build(ex, NULL, cfg->load.strict, &set);
+		err = set_build(ex, NULL, cfg->load.strict || cfg->must_be_whole, &set);
 	if (!err) {
 		err = set_use(ex, set);
 		set_put(set);
@@ -447,7 +447,8 @@ static void to_access(const struct exp_opts *opts, struct vfs_access *a)
 	a->flags |= (f & EXP_RW ? 0 : VFS_RO) | (f & EXP_ROOT_SQUASH ? VFS_ROOT_SQUASH : 0) |
 		    (f & EXP_ALL_SQUASH ? VFS_ALL_SQUASH : 0) | (f & EXP_ASYNC ? VFS_ASYNC : 0) |
 		    (f & EXP_INSECURE ? 0 : VFS_SECURE) |
-		    (f & (EXP_CROSSMNT | EXP_NOHIDE) ? VFS_CROSSMNT : 0);
+		    (f & (EXP_CROSSMNT | EXP_NOHIDE) ? VFS_CROSSMNT : 0) |
+		    (opts->flags & EXP_NO_RDIRPLUS ? VFS_NO_READDIRPLUS : 0);
 }
 
 /* What peer may do with export e of set; takes a reference on success. waits: the error where the

@@ -133,6 +133,8 @@ static enum rpc_run run_readdir(struct rpc_request *req, const struct nfs3_readd
 	if (!op)
 		return RPC_RUN_SYSTEM_ERR;
 	rc = nfs3_op_open(op, &a->dir, 0);
+	if (rc == 0 && plus && (op->ctx.access.flags & VFS_NO_READDIRPLUS))
+		rc = -EOPNOTSUPP;
 	if (rc == 0 && a->cookie != 0 && a->cookieverf != 0)
 		rc = -NFS3_EBADCOOKIE;
 	if (rc == 0)

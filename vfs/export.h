@@ -30,6 +30,7 @@ enum vfs_access_flags {
 	VFS_SEC_SYS = 64,   /* AUTH_SYS calls are let in */
 	VFS_CROSSMNT = 128, /* mounts below the export are shown */
 	VFS_RO_NONE = 256, /* AUTH_NONE calls may only read (sec=none after a read-write flavour) */
+	VFS_NO_READDIRPLUS = 512, /* NFSv3's READDIRPLUS is not supported (nordirplus) */
 };
 
 struct vfs_access {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* exports(5) texts against the table and the messages they make. */
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -249,11 +250,20 @@ static const struct message_case messages[] = {
 	    "is done" } },
 	{ "/a b (rw)",
 	  "/a:b,*;",
-	  { "f:1:6: warning: white space before \"(\": these options are for all machines, not for "
-	    "the one before; write MACHINE(OPTIONS)" } },
+	  { "f:1:6: warning: ALL MACHINES MAY USE THIS EXPORT: a blank before \"(\" makes the "
+	    "options theirs, not those of the machine before; write MACHINE(OPTIONS), or "
+	    "*(OPTIONS) if all are meant" } },
 	{ "/a (rw)",
 	  "/a:*;",
-	  { "f:1:4: warning: no machine before \"(\": all machines are meant; write *(OPTIONS)" } },
+	  { "f:1:4: warning: ALL MACHINES MAY USE THIS EXPORT: there is none before \"(\"; write "
+	    "MACHINE(OPTIONS), or *(OPTIONS) if all are meant" } },
+	{ "\xef\xbb\xbf/a b(subtree_check)",
+	  "/a:b;",
+	  { "f:1:6: note: subtree_check is accepted and changes nothing: no_subtree_check is what "
+	    "is done" } },
+	{ "/a b(security_label)",
+	  "/a:b;",
+	  { "f:1:6: note: security_label is accepted and changes nothing: labels are not served" } },
 	{ "/a",
 	  "/a:*;",
 	  { "f:1:1: warning: no machine is given: all machines may use the export; write *(ro) to "
@@ -562,4 +572,35 @@ Test(exports_parse, messages_are_bounded)
 	exp_table_unref(table);
 	cfg_diags_free(&diags);
 	free(text);
+}
+
+/* Options for all machines by a stray blank need an explicit "*" where nothing may be wrong. */
+Test(exports_parse, strict_refuses_options_for_all_machines_behind_a_blank)
+{
+	const struct exp_load_opts strict = { .strict = true };
+	static const char *const texts[] = { "/a b (rw)", "/a (rw)" };
+
+	for (unsigned i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		struct cfg_diags diags;
+		struct exp_table *table;
+
+		cfg_diags_init(&diags);
+		cr_assert(exp_table_parse("f", texts[i], strlen(texts[i]), &strict, &diags, &table) ==
+			  -EINVAL);
+		cr_assert(diags.errors > 0);
+		cfg_diags_free(&diags);
+	}
+}
+
+Test(exports_parse, strict_takes_all_machines_that_are_named)
+{
+	const struct exp_load_opts strict = { .strict = true };
+	struct cfg_diags diags;
+	struct exp_table *table;
+
+	cfg_diags_init(&diags);
+	cr_assert(exp_table_parse("f", "/a b(ro) *(rw)", 14, &strict, &diags, &table) == 0);
+	cr_assert(diags.errors == 0);
+	exp_table_unref(table);
+	cfg_diags_free(&diags);
 }
