@@ -17,6 +17,7 @@ struct exports_config {
 	struct vfs *vfs;
 	enum vfs_io_mode io_mode;
 	struct exp_load_opts load;
+	bool must_be_whole; /* anything wrong fails exports_new() as it fails a reload */
 	const struct rn_logger *log;
 };
 

@@ -15,10 +15,13 @@
 #include <unistd.h>
 
 #include "config.h"
-#include "conf/exports.h"
+#include "daemon/check.h"
+#include "daemon/instance.h"
 #include "daemon/log_sink.h"
 #include "daemon/options.h"
 #include "daemon/server.h"
+
+#define RELOAD_SECONDS 85 /* below the 90 that systemd gives ExecReload= */
 
 static const enum rn_level levels[] = {
 	[CFG_LOG_ERROR] = RN_ERROR, [CFG_LOG_WARNING] = RN_WARNING, [CFG_LOG_NOTICE] = RN_NOTICE,
@@ -51,25 +54,20 @@ static void hold_standard_fds(void)
 		close(fd);
 }
 
-/* --check-config: the exports files are part of what is checked. */
-static int check_exports(const struct cfg_settings *s)
+/* Messages go to standard error, as a terminal wants them: without time, or a journal's prefix. */
+static void terminal_write(void *ctx, enum rn_level level, const char *fmt, va_list ap)
 {
-	struct exp_load_opts load = { .file = s->server.exports_file,
-				      .dir = s->server.exports_dir,
-				      .check_paths = true };
-	struct exp_table *table = NULL;
-	struct cfg_diags diags;
+	(void)ctx;
+	(void)level;
+	vfprintf(stderr, fmt, ap);
+	fputc('\n', stderr);
+}
 
-	cfg_diags_init(&diags);
-	int err = exp_table_load(&load, &diags, &table);
-	cfg_diags_print(&diags, stderr);
-	int status = err || diags.errors ? EX_CONFIG : EX_OK;
-	if (!status)
-		printf("settings and %u exports are right\n", table->n_exports);
-	if (table)
-		exp_table_unref(table);
-	cfg_diags_free(&diags);
-	return status;
+static int check(const struct cfg_settings *settings)
+{
+	const struct rn_logger log = { .level = RN_NOTICE, .write = terminal_write };
+
+	return check_config(settings, &log) ? EX_CONFIG : EX_OK;
 }
 
 static void reload(struct server *s)
@@ -140,7 +138,11 @@ int main(int argc, char **argv)
 	else if (action == OPTIONS_PRINT_CONFIG)
 		cfg_print(&settings, stdout);
 	else if (action == OPTIONS_CHECK_CONFIG)
-		status = check_exports(&settings);
+		status = check(&settings);
+	else if (action == OPTIONS_RELOAD)
+		status = instance_ask_reload(settings.server.state_dir, RELOAD_SECONDS)
+				 ? EX_UNAVAILABLE
+				 : EX_OK;
 	else if (action == OPTIONS_RUN)
 		status = run(&settings);
 	cfg_free(&settings);

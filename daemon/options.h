@@ -11,6 +11,7 @@ enum options_action {
 	OPTIONS_RUN,
 	OPTIONS_CHECK_CONFIG,
 	OPTIONS_PRINT_CONFIG,
+	OPTIONS_RELOAD,
 	OPTIONS_DONE,	/* --help or --version was answered */
 	OPTIONS_FAILED, /* diagnostics say why */
 };

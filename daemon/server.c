@@ -12,6 +12,7 @@
 #include "daemon/counters.h"
 #include "daemon/export_set.h"
 #include "daemon/held.h"
+#include "daemon/instance.h"
 #include "daemon/limits.h"
 #include "daemon/listeners.h"
 #include "daemon/programs.h"
@@ -33,6 +34,7 @@
 struct server {
 	const struct cfg_settings *settings;
 	const struct rn_logger *log;
+	struct instance *instance;
 	struct limits limits;
 	struct rn_budget budget;
 	struct rn_payload_pool *pool;
@@ -52,6 +54,15 @@ struct server {
 	struct registration_ports ports;
 	struct registration *registration;
 };
+
+/* Before anything else is made: a second daemon must not touch what the first one uses. */
+static int start_state(struct server *s)
+{
+	const char *dir = s->settings->server.state_dir;
+	int err = state_dir_make(dir, s->log);
+
+	return err ? err : instance_take(dir, s->log, &s->instance);
+}
 
 static int start_vfs(struct server *s)
 {
@@ -296,6 +307,7 @@ static const struct {
 	const char *name;
 	int (*start)(struct server *s);
 } steps[] = {
+	{ "state directory", start_state },
 	{ "memory", start_memory },
 	{ "file system layer", start_vfs },
 	{ "exports", start_exports },
@@ -361,13 +373,16 @@ void server_stop(struct server *s)
 	pthread_mutex_destroy(&s->clients_lock);
 	if (s->pool)
 		rn_payload_pool_free(s->pool);
+	instance_release(s->instance);
 	free(s);
 }
 
 int server_reload(struct server *s)
 {
+	instance_reload_begins(s->instance);
 	int err = exports_reload(s->exports);
 
+	instance_reload_ended(s->instance, err);
 	if (err)
 		rn_err(s->log, "reload failed, the old exports stay in force");
 	else

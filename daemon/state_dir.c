@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -11,24 +13,68 @@
 
 #define SECRET_NAME "handle.key"
 
-static int make_path(const char *dir)
+static int check_owner(const char *dir, const struct rn_logger *log)
 {
-	char path[4096];
+	struct stat st;
 
-	if (strlen(dir) >= sizeof(path))
-		return -ENAMETOOLONG;
-	strcpy(path, dir);
-	for (char *p = path + 1; *p; p++) {
-		if (*p != '/')
-			continue;
-		*p = '\0';
-		if (mkdir(path, 0755) < 0 && errno != EEXIST)
-			return -errno;
-		*p = '/';
-	}
-	if (mkdir(path, 0700) < 0 && errno != EEXIST)
+	if (stat(dir, &st) < 0)
 		return -errno;
+	if (!S_ISDIR(st.st_mode))
+		return -ENOTDIR;
+	if (st.st_mode & (S_IWGRP | S_IWOTH)) {
+		rn_err(log,
+		       "state directory %s: others may write to it (mode %03o): it holds the key of "
+		       "file handles; chmod go-w it, or better 700",
+		       dir, (unsigned)st.st_mode & 0777);
+		return -EPERM;
+	}
+	if (st.st_uid != 0 && st.st_uid != geteuid()) {
+		rn_err(log, "state directory %s: it belongs to user %u: it must be root's", dir,
+		       (unsigned)st.st_uid);
+		return -EPERM;
+	}
 	return 0;
+}
+
+/* A directory that is not there can be made if the one above it is. */
+static int check_parent(const char *dir, const struct rn_logger *log)
+{
+	char *copy = strdup(dir);
+	struct stat st;
+
+	if (!copy)
+		return -ENOMEM;
+	int err = stat(dirname(copy), &st) < 0 ? -errno : S_ISDIR(st.st_mode) ? 0 : -ENOTDIR;
+
+	free(copy);
+	if (err)
+		rn_err(log,
+		       "state directory %s: the directory above it does not exist: make that, if "
+		       "the path is right",
+		       dir);
+	return err;
+}
+
+int state_dir_check(const char *dir, const struct rn_logger *log)
+{
+	int err = check_owner(dir, log);
+
+	if (err == -ENOENT)
+		return check_parent(dir, log);
+	if (err && err != -EPERM)
+		rn_err(log, "state directory %s: %s", dir, strerror(-err));
+	return err;
+}
+
+int state_dir_make(const char *dir, const struct rn_logger *log)
+{
+	int err = state_dir_check(dir, log);
+
+	if (!err && mkdir(dir, 0700) < 0 && errno != EEXIST) {
+		err = -errno;
+		rn_err(log, "state directory %s: it cannot be made: %s", dir, strerror(-err));
+	}
+	return err;
 }
 
 static int read_secret(int dirfd, uint8_t *secret)
@@ -66,11 +112,9 @@ static int write_secret(int dirfd, uint8_t *secret)
 int state_dir_secret(const char *dir, uint8_t secret[STATE_SECRET_SIZE],
 		     const struct rn_logger *log)
 {
-	int err = make_path(dir);
-	int dirfd = err ? -1 : open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int err = dirfd < 0 ? -errno : 0;
 
-	if (!err && dirfd < 0)
-		err = -errno;
 	if (!err)
 		err = read_secret(dirfd, secret);
 	if (err == -ENOENT && dirfd >= 0)

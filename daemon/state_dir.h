@@ -13,7 +13,16 @@
 
 #define STATE_SECRET_SIZE 16
 
-/* Makes the directory (mode 0700) and the secret if they are not there. 0 or -errno, logged. */
+/*
+ * Makes the directory (mode 0700) if it is not there, in a parent that is, and refuses one that
+ * others could write to: who can may make his own key, and so handles for any file. 0 or -errno,
+ * logged.
+ */
+int state_dir_make(const char *dir, const struct rn_logger *log);
+/* Whether state_dir_make() would take the directory; makes nothing. */
+int state_dir_check(const char *dir, const struct rn_logger *log);
+
+/* Reads the secret, or makes it. 0 or -errno, logged. */
 int state_dir_secret(const char *dir, uint8_t secret[STATE_SECRET_SIZE],
 		     const struct rn_logger *log);
 

@@ -160,14 +160,69 @@ def test_command_line(t, d):
     t.check("a named file that is not there is an error", res.returncode != 0 and "absent.conf" in res.stderr, res.stderr)
     res = run(d, "--config", d.config, "--port", "0x")
     t.check("a bad option names itself", res.returncode != 0 and "--port" in res.stderr, res.stderr)
-    res = run(d, "--config", d.config)
+    own = ("--state-dir", os.path.join(d.top, "state2"))
+    res = run(d, "--config", d.config, *own)
     t.check("a port in use ends the start with a word of help", res.returncode != 0 and "in use" in res.stderr.lower(),
             res.stderr[-300:])
     strict = os.path.join(d.top, "strict.exports")
     with open(strict, "w") as f:
         f.write(f"{d.exports['one']} 127.0.0.1(rw)\n/no/such/folder *(rw)\n")
-    res = run(d, "--config", d.config, "--port", str(harness.free_port()), "--exports", strict, "--strict")
+    res = run(d, "--config", d.config, "--port", str(harness.free_port()), "--exports", strict, "--strict", *own)
     t.check("--strict refuses to start on one bad export", res.returncode != 0 and "strict.exports:2" in res.stderr, res.stderr[-300:])
+
+
+def test_options(t, d):
+    for option, want in (("-h", "usage: ringnfsd"), ("--help", "-F, --foreground"), ("-V", "ringnfs "), ("--version", "ringnfs ")):
+        res = run(d, option)
+        t.check(f"{option} is answered", res.returncode == 0 and want in res.stdout, (res.stdout[:80], res.stderr))
+    res = subprocess.run([os.path.abspath(d.binary), "--config", d.config, "--exports", "some.exports", "--print-config"], cwd=d.top,
+                         capture_output=True, text=True, timeout=60)
+    t.check("a path of the command line is relative to where it is given",
+            f"exports_file = {os.path.realpath(d.top)}/some.exports" in res.stdout, res.stdout[:300] + res.stderr)
+
+
+def test_state_dir(t, d):
+    res = run(d, "--config", d.config, "--port", str(harness.free_port()))
+    t.check("a second instance on one state directory is refused, and the first one named",
+            res.returncode == 69 and f"another ringnfsd (process {d.process.pid})" in res.stderr, res.stderr[-300:])
+    t.check("which lives on", d.alive() and can_mount(d, d.connect(), "one"))
+    for mode in (0o770, 0o702):
+        folder = os.path.join(d.top, f"open{mode:o}")
+        os.mkdir(folder)
+        os.chmod(folder, mode)
+        res = run(d, "--config", d.config, "--port", str(harness.free_port()), "--state-dir", folder)
+        t.check(f"a state directory of mode {mode:o} is refused", res.returncode == 69 and "others may write" in res.stderr,
+                res.stderr[-300:])
+        t.equal("and nothing is put into it", os.listdir(folder), [])
+        res = run(d, "--config", d.config, "--state-dir", folder, "--check-config")
+        t.check("which --check-config foretells", res.returncode == 78 and "others may write" in res.stderr, res.stderr)
+    missing = os.path.join(d.top, "no", "such")
+    res = run(d, "--config", d.config, "--port", str(harness.free_port()), "--state-dir", missing)
+    t.check("a state directory whose parent is missing is an error", res.returncode == 69 and "above it does not exist" in res.stderr,
+            res.stderr[-300:])
+    t.check("and is not made", not os.path.exists(os.path.dirname(missing)))
+
+
+def test_verdict(t, d):
+    """What --check-config foretells is what --reload then says, and what is in force."""
+    good = f"{d.exports['one']} 127.0.0.1(rw,insecure,no_root_squash)"
+    cases = (("a good table", [good], True),
+             ("an unknown option", [good, f"{d.exports['two']} 127.0.0.1(rww)"], False),
+             ("a path that is not there", [good, f"{d.top}/absent 127.0.0.1(rw)"], False),
+             ("a file system without handles", [good, "/proc 127.0.0.1(rw)"], False),
+             ("an empty table", [], True),
+             ("a good table again", [good], True))
+    for what, lines, right in cases:
+        write_exports(d, lines)
+        check = run(d, "--config", d.config, "--check-config")
+        t.check(f"{what}: --check-config", (check.returncode == 0) == right, (check.returncode, check.stdout, check.stderr))
+        res = run(d, "--config", d.config, "--reload")
+        t.check(f"{what}: --reload says the same", (res.returncode == 0) == right, (res.returncode, res.stderr))
+        t.check("and why", right or "refused" in res.stderr, res.stderr)
+    with d.connect() as c:
+        t.check("the last one is in force", can_mount(d, c, "one"))
+    res = run(d, "--config", d.config, "--state-dir", os.path.join(d.top, "nobody"), "--reload")
+    t.check("--reload without a server fails", res.returncode == 69 and "none is running" in res.stderr, res.stderr)
 
 
 def rpcinfo():
@@ -277,6 +332,9 @@ def main():
         test_restart(t, d, *test_reload(t, d))
         test_counters(t, d)
         test_command_line(t, d)
+        test_options(t, d)
+        test_state_dir(t, d)
+        test_verdict(t, d)
         harness.finish(t, d)
     test_versions(t)
     test_no_rpcbind(t)

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "daemon/check.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/export_set.h"
+#include "daemon/state_dir.h"
+#include "lib/budget.h"
+#include "lib/payload.h"
+#include "vfs/vfs.h"
+
+#define CHECK_MEMORY (64u << 20)
+#define CHECK_FDS 64u
+
+static void discard(void *ctx, enum rn_level level, const char *fmt, va_list ap)
+{
+	(void)ctx;
+	(void)level;
+	(void)fmt;
+	(void)ap;
+}
+
+static bool count_one(void *arg, struct vfs_export *exp)
+{
+	(void)exp;
+	++*(unsigned *)arg;
+	return true;
+}
+
+/* Opens the exports as a start does, or, with whole, as a reload does, which refuses what is not
+ * all right. *served: how many were opened. */
+static int try_exports(const struct cfg_settings *settings, struct vfs *vfs, bool whole,
+		       const struct rn_logger *log, unsigned *served)
+{
+	const struct exports_config cfg = {
+		.vfs = vfs,
+		.load = { .file = settings->server.exports_file,
+			  .dir = settings->server.exports_dir,
+			  .strict = settings->server.strict_exports,
+			  .check_paths = true },
+		.must_be_whole = whole,
+		.log = log,
+	};
+	struct exports *ex;
+	int err = exports_new(&cfg, &ex);
+
+	*served = 0;
+	if (err)
+		return err;
+	const struct vfs_exports view = exports_view(ex);
+
+	view.each(view.ctx, count_one, served);
+	exports_free(ex);
+	return 0;
+}
+
+static int check_exports(const struct cfg_settings *settings, struct vfs *vfs,
+			 const struct rn_logger *log)
+{
+	const struct rn_logger silent = { .level = RN_ERROR, .write = discard };
+	unsigned served;
+	int reload = try_exports(settings, vfs, true, log, &served), start = 0;
+
+	if (!reload) {
+		printf("settings and %u exports are right\n", served);
+		return 0;
+	}
+	start = try_exports(settings, vfs, false, &silent, &served);
+	if (start)
+		printf("a start would fail, and a reload be refused\n");
+	else
+		printf("a start would serve %u exports and leave out the others; a reload would be "
+		       "refused\n",
+		       served);
+	return reload;
+}
+
+int check_config(const struct cfg_settings *settings, const struct rn_logger *log)
+{
+	struct rn_budget budget;
+	int err = state_dir_check(settings->server.state_dir, log);
+
+	if (err)
+		printf("a start would fail\n");
+	rn_budget_init(&budget, CHECK_MEMORY);
+	struct rn_payload_pool *pool = rn_payload_pool_new(&budget);
+	const struct vfs_config cfg = { .pool = pool, .log = log, .max_fds = CHECK_FDS };
+	struct vfs *vfs = NULL;
+	int made = pool ? vfs_new(&cfg, &vfs) : -ENOMEM;
+
+	if (made)
+		rn_err(log, "the exports cannot be checked: %s", strerror(-made));
+	else
+		made = check_exports(settings, vfs, log);
+	if (vfs)
+		vfs_free(vfs);
+	if (pool)
+		rn_payload_pool_free(pool);
+	return err ? err : made;
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "daemon/instance.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NAME "instance"
+#define STATUS_SIZE 64 /* "PID BEGUN ENDED VERDICT\n" fits */
+
+struct status {
+	int pid;
+	unsigned begun, ended; /* reloads */
+	int verdict;	       /* of the last that ended */
+};
+
+struct instance {
+	int fd;
+	struct status status;
+	const struct rn_logger *log;
+};
+
+/* One write of a fixed size, so that a reader never sees a part of it. */
+static int put_status(int fd, const struct status *st)
+{
+	char text[STATUS_SIZE + 1];
+	int n = snprintf(text, sizeof(text), "%d %u %u %d", st->pid, st->begun, st->ended,
+			 st->verdict);
+
+	memset(text + n, ' ', STATUS_SIZE - (size_t)n);
+	text[STATUS_SIZE - 1] = '\n';
+	ssize_t done = pwrite(fd, text, STATUS_SIZE, 0);
+
+	return done == STATUS_SIZE ? 0 : done < 0 ? -errno : -EIO;
+}
+
+static int get_status(int fd, struct status *st)
+{
+	char text[STATUS_SIZE + 1] = "";
+	ssize_t n = pread(fd, text, STATUS_SIZE, 0);
+
+	if (n < 0)
+		return -errno;
+	return sscanf(text, "%d %u %u %d", &st->pid, &st->begun, &st->ended, &st->verdict) == 4
+		       ? 0
+		       : -EIO;
+}
+
+static int open_file(const char *state_dir, int flags)
+{
+	char path[4096];
+
+	if ((size_t)snprintf(path, sizeof(path), "%s/" NAME, state_dir) >= sizeof(path))
+		return -ENAMETOOLONG;
+	int fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int lock(int fd, const char *state_dir, const struct rn_logger *log)
+{
+	struct status other;
+
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+		return 0;
+	if (errno != EWOULDBLOCK)
+		return -errno;
+	if (get_status(fd, &other) < 0)
+		other.pid = 0;
+	rn_err(log,
+	       "state directory %s: another ringnfsd (process %d) uses it: stop that one, or give "
+	       "this one a directory of its own (server.state_dir)",
+	       state_dir, other.pid);
+	return -EBUSY;
+}
+
+int instance_take(const char *state_dir, const struct rn_logger *log, struct instance **out)
+{
+	struct instance *inst = calloc(1, sizeof(*inst));
+	int err = 0;
+
+	if (!inst)
+		return -ENOMEM;
+	inst->log = log;
+	inst->status.pid = getpid();
+	inst->fd = open_file(state_dir, O_RDWR | O_CREAT);
+	if (inst->fd < 0)
+		err = inst->fd;
+	else
+		err = lock(inst->fd, state_dir, log);
+	if (!err)
+		err = put_status(inst->fd, &inst->status);
+	if (err && err != -EBUSY)
+		rn_err(log, "state directory %s: cannot write %s: %s", state_dir, NAME,
+		       strerror(-err));
+	if (err) {
+		instance_release(inst);
+		return err;
+	}
+	*out = inst;
+	return 0;
+}
+
+void instance_release(struct instance *inst)
+{
+	if (!inst)
+		return;
+	if (inst->fd >= 0)
+		close(inst->fd); /* and unlock; the file stays, or two could lock two of them */
+	free(inst);
+}
+
+static void publish(struct instance *inst)
+{
+	int err = put_status(inst->fd, &inst->status);
+
+	if (err)
+		rn_warn(inst->log, "cannot write the state of the reload: %s", strerror(-err));
+}
+
+void instance_reload_begins(struct instance *inst)
+{
+	inst->status.begun++;
+	publish(inst);
+}
+
+void instance_reload_ended(struct instance *inst, int verdict)
+{
+	inst->status.ended = inst->status.begun;
+	inst->status.verdict = verdict;
+	publish(inst);
+}
+
+/* The running daemon's status; -ESRCH if nobody holds the lock. */
+static int running(int fd, struct status *st)
+{
+	if (flock(fd, LOCK_SH | LOCK_NB) == 0) {
+		flock(fd, LOCK_UN);
+		return -ESRCH;
+	}
+	return errno == EWOULDBLOCK ? get_status(fd, st) : -errno;
+}
+
+/*
+ * The exports were written before this process looked, so any reload that begins after the look has
+ * read them: that one's verdict counts. SIGHUP is pending once however often it is sent, so one
+ * reload may answer several who ask.
+ */
+static int wait_for_verdict(int fd, unsigned begun_before, unsigned seconds)
+{
+	const struct timespec pause = { .tv_nsec = 20 * 1000 * 1000 };
+	struct status st;
+
+	for (unsigned i = 0; i < seconds * 50; i++) {
+		int err = running(fd, &st);
+
+		if (err)
+			return err;
+		if ((int)(st.ended - begun_before) > 0)
+			return st.verdict ? -EINVAL : 0;
+		nanosleep(&pause, NULL);
+	}
+	return -ETIME;
+}
+
+int instance_ask_reload(const char *state_dir, unsigned seconds)
+{
+	struct status st;
+	int fd = open_file(state_dir, O_RDONLY);
+	int err = fd < 0 ? fd : running(fd, &st);
+
+	if (!err && kill(st.pid, SIGHUP) < 0)
+		err = -errno;
+	if (!err)
+		err = wait_for_verdict(fd, st.begun, seconds);
+	if (fd >= 0)
+		close(fd);
+	if (err == -ESRCH || err == -ENOENT)
+		fprintf(stderr, "ringnfsd: none is running with the state directory %s\n",
+			state_dir);
+	else if (err == -EINVAL)
+		fprintf(stderr, "ringnfsd: the reload was refused, the old exports stay in force: "
+				"the log says why, as does ringnfsd --check-config\n");
+	else if (err == -ETIME)
+		fprintf(stderr, "ringnfsd: no answer to the reload after %u seconds\n", seconds);
+	else if (err)
+		fprintf(stderr, "ringnfsd: %s: %s\n", state_dir, strerror(-err));
+	return err;
+}
