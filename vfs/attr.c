@@ -12,8 +12,8 @@ static struct timespec to_timespec(const struct statx_timestamp *t)
 	return (struct timespec){ .tv_sec = t->tv_sec, .tv_nsec = t->tv_nsec };
 }
 
-void vfs_attr_from_statx(const struct vfs_mount *mnt, const struct statx *sx, int64_t clock,
-			 struct vfs_attr *out)
+void vfs_attr_from_statx(const struct vfs_mount *mnt, const struct vfs_fh *fh,
+			 const struct statx *sx, int64_t clock, struct vfs_attr *out)
 {
 	*out = (struct vfs_attr){
 		.mode = sx->stx_mode,
@@ -24,7 +24,7 @@ void vfs_attr_from_statx(const struct vfs_mount *mnt, const struct statx *sx, in
 		.used = sx->stx_blocks * 512,
 		.rdev_major = sx->stx_rdev_major,
 		.rdev_minor = sx->stx_rdev_minor,
-		.fsid = mnt->fsid,
+		.fsid = vfs_mount_fsid(mnt, fh),
 		.fileid = sx->stx_ino,
 		.atime = to_timespec(&sx->stx_atime),
 		.mtime = to_timespec(&sx->stx_mtime),
@@ -45,7 +45,7 @@ int vfs_getattr(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_attr *out)
 
 	(void)ctx; /* attributes need no permission: whoever has the handle may see them */
 	if (rc == 0)
-		vfs_attr_from_statx(n->mnt, &sx, clock, out);
+		vfs_attr_from_statx(n->mnt, &n->fh, &sx, clock, out);
 	return rc;
 }
 

@@ -11,11 +11,13 @@
 
 #include "vfs/export_private.h"
 #include "vfs/node_cache.h"
+#include "vfs/node_open.h"
 
 #define DEPTH_MAX 4096
 
+/* The device: subvolumes of btrfs are on one mount, and their roots have the same number. */
 struct place {
-	uint64_t ino, mnt_id;
+	uint64_t ino, mnt_id, dev;
 };
 
 static int place_of(int fd, struct place *out)
@@ -26,12 +28,13 @@ static int place_of(int fd, struct place *out)
 		return -errno;
 	out->ino = sx.stx_ino;
 	out->mnt_id = sx.stx_mnt_id;
+	out->dev = vfs_device_of(&sx);
 	return 0;
 }
 
 static bool same_place(const struct place *a, const struct place *b)
 {
-	return a->ino == b->ino && a->mnt_id == b->mnt_id;
+	return a->ino == b->ino && a->mnt_id == b->mnt_id && a->dev == b->dev;
 }
 
 /* In a clone of the export's tree ".." fails for a directory that is not connected to the clone's
@@ -66,7 +69,9 @@ static int step_up(struct vfs *vfs, int fd, struct place *at)
 
 int vfs_export_contains(const struct vfs_export *exp, int fd)
 {
-	struct place root = { .ino = exp->root_ino, .mnt_id = exp->root_mnt->mnt_id };
+	struct place root = { .ino = exp->root_ino,
+			      .mnt_id = exp->root_mnt->mnt_id,
+			      .dev = exp->root_dev };
 	struct place at;
 	int rc;
 

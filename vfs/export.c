@@ -130,8 +130,8 @@ static int check_type(struct vfs_export *exp, int fd, const char **why)
 	if (fstat(fd, &st) != 0 || statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &sx) != 0)
 		return -errno;
 	exp->place_mnt_id = sx.stx_mnt_id;
-	exp->root_dev = st.st_dev;
-	exp->verifier = vfs_verifier_get(exp->vfs, exp->id, vfs_device_number(st.st_dev));
+	exp->root_dev = vfs_device_of(&sx);
+	exp->verifier = vfs_verifier_get(exp->vfs, exp->id, exp->root_dev);
 	if (!exp->verifier)
 		return -ENOMEM;
 	exp->root_type = st.st_mode & S_IFMT;

@@ -17,12 +17,13 @@
 
 struct vfs_mount {
 	_Atomic unsigned refs;
-	uint32_t id;	 /* 0: the export's own; otherwise a hash of its path below the export */
-	uint64_t mnt_id; /* the kernel's, of this boot */
-	int tree_fd;	 /* keeps a private clone alive; -1: the mount as everybody sees it */
-	int fd;		 /* its root, readable: what open_by_handle_at wants */
-	uint64_t fsid;	 /* the same after a restart, and that of no other file system */
-	bool fs_known;	 /* the file system has an identity of its own, or fsid= vouches for it */
+	uint32_t id;	    /* 0: the export's own; otherwise a hash of its path below the export */
+	uint64_t mnt_id;    /* the kernel's, of this boot */
+	int tree_fd;	    /* keeps a private clone alive; -1: the mount as everybody sees it */
+	int fd;		    /* its root, readable: what open_by_handle_at wants */
+	uint64_t fsid;	    /* the same after a restart, and that of no other file system */
+	uint64_t subvolume; /* of the root; 0: the file system has none (vfs_handle_subvolume) */
+	bool fs_known; /* the file system has an identity of its own, or fsid= vouches for it */
 	uint8_t key[VFS_HANDLE_KEY_LEN]; /* vfs/mount_key.h */
 	struct vfs_changes *changes;	 /* NULL: ctimes are fine enough (vfs/change.h) */
 	struct vfs_fh root_fh;
@@ -60,6 +61,8 @@ struct vfs_export {
 	LIST_ENTRY(vfs_export) link; /* of vfs.exports */
 };
 
+/* The fsid of a file of the mount: subvolumes have inode numbers of their own, and so an fsid. */
+uint64_t vfs_mount_fsid(const struct vfs_mount *mnt, const struct vfs_fh *fh);
 /* Opens a mount whose root is what fd (O_PATH) shows. probe gets the kernel handle of the root. */
 int vfs_mount_new(struct vfs_export *exp, int fd, uint32_t id, struct vfs_mount **out,
 		  struct vfs_handle *probe);

@@ -15,10 +15,12 @@
 #define TYPE_MAX                                                                                   \
 	254 /* 255 is the kernel's "no handle"; what is above are flags and not for clients */
 
-/* The kernel's types (its include/linux/exportfs.h): {u32 inode, u32 generation} and {u64 inode,
- * u32 generation}. */
+/* The kernel's types (its include/linux/exportfs.h, in the byte order of the machine): {u32 inode,
+ * u32 generation} and {u64 inode, u32 generation}. */
 #define FILEID_INO32_GEN 0x01
 #define FILEID_XFS_INO64_GEN 0x81
+/* btrfs: {u64 inode, u64 subvolume, u32 generation}. */
+#define FILEID_BTRFS 0x4d
 
 _Static_assert(HEAD + VFS_KERNEL_FH_MAX == VFS_FH_MAX, "a handle without a MAC fills it");
 
@@ -131,6 +133,25 @@ bool vfs_handle_shows_inode(const struct vfs_handle *h, uint64_t ino)
 		return large == ino;
 	}
 	return false;
+}
+
+bool vfs_handle_subvolume(const struct vfs_handle *h, uint64_t *ino, uint64_t *subvolume)
+{
+	if (h->type != FILEID_BTRFS || h->len < sizeof(*ino) + sizeof(*subvolume))
+		return false;
+	memcpy(ino, h->bytes, sizeof(*ino));
+	memcpy(subvolume, h->bytes + sizeof(*ino), sizeof(*subvolume));
+	return true;
+}
+
+bool vfs_fh_subvolume(const struct vfs_fh *fh, uint64_t *ino, uint64_t *subvolume)
+{
+	struct vfs_handle h = { .type = (int32_t)get32(fh->data + 12), .len = fh->data[1] };
+
+	if (h.len > fh->len - HEAD || h.len > sizeof(h.bytes))
+		return false;
+	memcpy(h.bytes, fh->data + HEAD, h.len);
+	return vfs_handle_subvolume(&h, ino, subvolume);
 }
 
 /*

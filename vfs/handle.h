@@ -56,6 +56,11 @@ int vfs_handle_of(int dirfd, const char *name, struct vfs_handle *out, uint64_t 
 /* Is it certain that a handle is of that inode? Of the layouts that name it, ours know the generic
  * one and XFS's with 64 bits; false for the others. */
 bool vfs_handle_shows_inode(const struct vfs_handle *h, uint64_t ino);
+/* The inode's number and its subvolume, by which btrfs tells apart inodes of one number. false: the
+ * handle is not of btrfs. */
+bool vfs_handle_subvolume(const struct vfs_handle *h, uint64_t *ino, uint64_t *subvolume);
+/* The same for one that was decoded or encoded. */
+bool vfs_fh_subvolume(const struct vfs_fh *fh, uint64_t *ino, uint64_t *subvolume);
 /* open_by_handle_at(2), O_PATH. The descriptor or -errno. */
 int vfs_handle_open(int mount_fd, const struct vfs_handle *h);
 

@@ -89,6 +89,26 @@ static int try_handle(int fd, struct vfs_handle *h, uint64_t *mnt_id)
 	return 0;
 }
 
+/* The root of a subvolume is a directory with the same number everywhere; what its entry in the
+ * directory above shows is the subvolume's own. */
+#define SUBVOLUME_ROOT_INO 256
+
+/* false: it is in the subvolume that the mount's root is in, or there are none. */
+static bool in_other_subvolume(const struct vfs_mount *mnt, const struct vfs_fh *fh, uint64_t *ino,
+			       uint64_t *subvolume)
+{
+	return mnt->subvolume != 0 && vfs_fh_subvolume(fh, ino, subvolume) &&
+	       *subvolume != mnt->subvolume;
+}
+
+uint64_t vfs_mount_fsid(const struct vfs_mount *mnt, const struct vfs_fh *fh)
+{
+	uint64_t ino, ids[2] = { mnt->fsid };
+
+	return in_other_subvolume(mnt, fh, &ino, &ids[1]) ? stable_hash(ids, sizeof(ids))
+							  : mnt->fsid;
+}
+
 vfs_handle_key vfs_mount_mac(const struct vfs *vfs, const struct vfs_mount *mnt)
 {
 	return vfs->cfg.handle_mac ? mnt->key : NULL;
@@ -100,12 +120,15 @@ static int identify_mount(const struct vfs_export *exp, struct vfs_mount *mnt,
 {
 	struct vfs_fs_id fs = { .kind = VFS_FS_ID_GIVEN };
 	bool is_sub = mnt->id != 0;
+	uint64_t ino;
 	int rc = 0;
 
 	if (is_sub || !exp->vouched)
 		rc = vfs_fs_id_of(mnt->fd, &fs);
 	if (rc != 0)
 		return rc;
+	if (!vfs_handle_subvolume(root, &ino, &mnt->subvolume))
+		mnt->subvolume = 0;
 	mnt->fs_known = fs.kind != VFS_FS_ID_DEVICE;
 	mnt->fsid = fsid_of(exp->id, mnt->id, &fs);
 	vfs_mount_key(is_sub ? exp->root_mnt->key : exp->vfs->cfg.secret,
@@ -188,7 +211,10 @@ uint64_t vfs_covered_inode(const char *path)
 uint64_t vfs_mounted_on(const struct vfs_node *n, uint64_t fileid)
 {
 	const struct vfs_fh *root = &n->mnt->root_fh;
+	uint64_t ino, subvolume;
 
+	if (in_other_subvolume(n->mnt, &n->fh, &ino, &subvolume))
+		return ino == SUBVOLUME_ROOT_INO ? subvolume : fileid;
 	if (n->mnt->covered_ino == 0 || n->fh.len != root->len ||
 	    memcmp(n->fh.data, root->data, root->len) != 0)
 		return fileid;

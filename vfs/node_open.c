@@ -108,7 +108,7 @@ int vfs_node_of_fd(struct vfs_ctx *ctx, int fd, struct vfs_node **out, struct vf
 			   out);
 	vfs_mount_put(mnt);
 	if (rc == 0 && attr)
-		vfs_attr_from_statx((*out)->mnt, &sx, clock, attr);
+		vfs_attr_from_statx((*out)->mnt, &(*out)->fh, &sx, clock, attr);
 	return rc;
 }
 
@@ -157,7 +157,7 @@ static bool use_cached(struct vfs_node *n, struct vfs_attr *attr)
 		vfs_node_put(n);
 		return false;
 	}
-	vfs_attr_from_statx(n->mnt, &sx, clock, attr);
+	vfs_attr_from_statx(n->mnt, &n->fh, &sx, clock, attr);
 	return true;
 }
 

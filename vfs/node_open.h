@@ -46,7 +46,7 @@ int vfs_dir_error(struct vfs_node *dir, int error);
 void vfs_node_drop_removed(struct vfs_node *n);
 
 /* clock: vfs_change_clock(mnt->changes), from before the statx. */
-void vfs_attr_from_statx(const struct vfs_mount *mnt, const struct statx *sx, int64_t clock,
-			 struct vfs_attr *out);
+void vfs_attr_from_statx(const struct vfs_mount *mnt, const struct vfs_fh *fh,
+			 const struct statx *sx, int64_t clock, struct vfs_attr *out);
 
 #endif

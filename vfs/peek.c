@@ -36,7 +36,7 @@ static int peek(struct vfs_ctx *ctx, const struct vfs_node *dir, const struct vf
 	h.submount_id = dir->mnt->id;
 	rc = vfs_handle_encode(&h, vfs_mount_mac(ctx->vfs, dir->mnt), fh);
 	if (rc == 0)
-		vfs_attr_from_statx(dir->mnt, &sx, clock, attr);
+		vfs_attr_from_statx(dir->mnt, fh, &sx, clock, attr);
 	return rc;
 }
 

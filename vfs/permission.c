@@ -186,7 +186,7 @@ int vfs_access(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want, unsigned 
 	if (rc != 0)
 		return rc;
 	if (attr)
-		vfs_attr_from_statx(n->mnt, &sx, clock, attr);
+		vfs_attr_from_statx(n->mnt, &n->fh, &sx, clock, attr);
 	if (ctx->access.flags & VFS_RO)
 		want &= ~(unsigned)(VFS_MAY_WRITE | VFS_MAY_DELETE);
 	expect = expected(ctx, &sx);
