@@ -40,7 +40,6 @@ static int run_setattr(struct nfs3_op *op, struct nfs3_setattr_args *a)
 {
 	int rc = nfs3_op_open(op, &a->fh, NFS3_OPEN_CHANGES);
 
-	nfs3_op_remember(op, 0);
 	if (rc < 0)
 		return rc;
 	if (a->attr.bad)

@@ -26,7 +26,6 @@ static int open_dir(struct nfs3_op *op, const struct nfs3_dirop_args *where,
 {
 	int rc = nfs3_op_open(op, &where->dir, NFS3_OPEN_CHANGES);
 
-	nfs3_op_remember(op, 0);
 	if (rc == 0)
 		rc = nfs3_name_check(&where->name);
 	if (rc == 0 && attr->bad)

@@ -111,19 +111,6 @@ int nfs3_op_check_shares(struct nfs3_op *op, uint8_t access)
 	return yield == VFS_HOLDS ? rc : -EAGAIN;
 }
 
-void nfs3_op_remember(struct nfs3_op *op, unsigned i)
-{
-	struct nfs3_pre_attr *pre = &op->pre[i];
-	struct vfs_attr a;
-
-	if (!op->node[i] || vfs_getattr(&op->ctx, op->node[i], &a) < 0)
-		return;
-	pre->known = true;
-	pre->size = a.size;
-	pre->mtime = a.mtime;
-	pre->ctime = a.ctime;
-}
-
 bool nfs3_put_status(struct nfs3_op *op, int rc)
 {
 	enum nfsstat3 status = nfs3_status(op->req->call.proc, rc);
@@ -145,7 +132,7 @@ void nfs3_put_wcc_of(struct nfs3_op *op, unsigned i)
 	struct vfs_attr a;
 	bool known = op->node[i] && vfs_getattr(&op->ctx, op->node[i], &a) == 0;
 
-	nfs3_put_wcc(&op->req->out, &op->pre[i], known ? &a : NULL);
+	nfs3_put_wcc(&op->req->out, known ? &a : NULL);
 }
 
 enum rpc_run nfs3_op_end(struct nfs3_op *op, int rc)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What every NFSv3 procedure needs while it runs: who calls, on which export, the nodes that it
- * holds, the attributes from before a change, and one place that gives all of it back.
+ * holds, and one place that gives all of it back.
  *
  * A handler calls nfs3_op_begin, opens its handles, works, and ends by `return nfs3_op_end(op, rc)`
  * after it has encoded its result. One that waits for the ring returns RPC_RUN_PENDING and
@@ -28,7 +28,6 @@ struct nfs3_op {
 	uint32_t export_id;
 	struct vfs_node
 		*node[NFS3_OP_NODES]; /* our references; which is which is the handler's business */
-	struct nfs3_pre_attr pre[2];  /* of node[0] and node[1] */
 	struct vfs_attr attr;	      /* of what was made or found */
 
 	void (*encode)(struct nfs3_op *op, int rc); /* result of a modifying procedure */
@@ -58,9 +57,6 @@ int nfs3_op_open_other(struct nfs3_op *op, const struct vfs_fh *fh, unsigned i);
 /* May node[0] be read or written (VFS_SHARE_*) as far as others' shares go? -VFS_ESHARE, or
  * -EAGAIN: they are about to go, or to be reclaimed. */
 int nfs3_op_check_shares(struct nfs3_op *op, uint8_t access);
-
-/* Fills op->pre[i] from op->node[i]. */
-void nfs3_op_remember(struct nfs3_op *op, unsigned i);
 
 /* Puts the status word of rc; true if it is NFS3_OK. */
 bool nfs3_put_status(struct nfs3_op *op, int rc);

@@ -89,7 +89,7 @@ enum createmode3 { NFS3_UNCHECKED = 0, NFS3_GUARDED = 1, NFS3_EXCLUSIVE = 2 };
 #define NFS3_FATTR_SIZE 84u
 #define NFS3_POST_OP_ATTR_SIZE (4u + NFS3_FATTR_SIZE)
 #define NFS3_POST_OP_FH_SIZE (4u + 4u + NFS3_FHSIZE)
-#define NFS3_WCC_SIZE (4u + 24u + NFS3_POST_OP_ATTR_SIZE)
+#define NFS3_WCC_SIZE (4u + NFS3_POST_OP_ATTR_SIZE) /* without pre_op_attr */
 
 #define MNT_PATH_MAX 1024u /* MNTPATHLEN */
 #define MNT_NAME_MAX 255u  /* MNTNAMLEN */

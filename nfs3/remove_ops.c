@@ -20,7 +20,6 @@ static enum rpc_run run_remove(struct rpc_request *req, const struct nfs3_dirop_
 	if (!op)
 		return RPC_RUN_SYSTEM_ERR;
 	rc = nfs3_op_open(op, &a->dir, NFS3_OPEN_CHANGES);
-	nfs3_op_remember(op, 0);
 	if (rc == 0)
 		rc = nfs3_name_check(&a->name);
 	if (rc == 0)

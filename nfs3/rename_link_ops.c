@@ -22,10 +22,8 @@ static int run_rename(struct nfs3_op *op, const struct nfs3_rename_args *a)
 	};
 	int rc = nfs3_op_open(op, &a->from.dir, NFS3_OPEN_CHANGES);
 
-	nfs3_op_remember(op, 0);
 	if (rc == 0)
 		rc = nfs3_op_open_other(op, &a->to.dir, 1);
-	nfs3_op_remember(op, 1);
 	if (rc == 0)
 		rc = nfs3_name_check(&a->from.name);
 	if (rc == 0)
@@ -65,7 +63,6 @@ static int run_link(struct nfs3_op *op, const struct nfs3_link_args *a)
 
 	if (rc == 0)
 		rc = nfs3_op_open_other(op, &a->where.dir, 1);
-	nfs3_op_remember(op, 1);
 	if (rc == 0)
 		rc = nfs3_name_check(&a->where.name);
 	if (rc < 0)

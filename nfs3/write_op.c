@@ -55,7 +55,6 @@ static int prepare_write(struct nfs3_op *op, const struct nfs3_write_args *a)
 	uint32_t count = (uint32_t)rn_min(a->count, op->server->cfg.max_io);
 	int rc = nfs3_op_open(op, &a->fh, NFS3_OPEN_CHANGES);
 
-	nfs3_op_remember(op, 0);
 	if (rc == 0)
 		rc = nfs3_op_check_shares(op, VFS_SHARE_WRITE);
 	if (rc < 0)
@@ -117,7 +116,6 @@ enum rpc_run nfs3_commit(struct rpc_request *req, void *args)
 	if (!op)
 		return RPC_RUN_SYSTEM_ERR;
 	rc = nfs3_op_open(op, &a->fh, 0);
-	nfs3_op_remember(op, 0);
 	if (rc < 0) {
 		encode_commit(op, rc);
 		return nfs3_op_end(op, rc);

@@ -9,21 +9,17 @@
 #include "rpc/xdr_out.h"
 #include "vfs/types.h"
 
-/* What a directory or file was before an operation; there is none if its attributes could not be
- * had. */
-struct nfs3_pre_attr {
-	bool known;
-	uint64_t size;
-	struct timespec mtime, ctime;
-};
-
 enum ftype3 nfs3_ftype(uint32_t mode);
 
 void nfs3_put_fattr(struct xdr_out *x, const struct vfs_attr *a);
 /* post_op_attr; NULL: none to give. */
 void nfs3_put_post_op_attr(struct xdr_out *x, const struct vfs_attr *a);
 void nfs3_put_post_op_fh(struct xdr_out *x, const struct vfs_fh *fh); /* NULL: none */
-void nfs3_put_wcc(struct xdr_out *x, const struct nfs3_pre_attr *before,
-		  const struct vfs_attr *after);
+/*
+ * wcc_data without pre_op_attr. A client takes what changed between the two for its own doing, and
+ * keeps what it has cached. That is so only if nobody else can change the object between the looks
+ * and the operation (RFC 1813, "wcc_data"), and no process can keep others of its machine from it.
+ */
+void nfs3_put_wcc(struct xdr_out *x, const struct vfs_attr *after);
 
 #endif

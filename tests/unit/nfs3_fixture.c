@@ -528,17 +528,14 @@ bool fix_get_post_fh(struct xdr_in *r, struct vfs_fh *fh)
 	return true;
 }
 
-bool fix_get_wcc(struct xdr_in *r, uint64_t *size_before, struct fix_attr *after)
+bool fix_get_wcc(struct xdr_in *r, struct fix_attr *after)
 {
 	bool before = xdr_get_bool(r);
 
 	if (before) {
-		uint64_t size = xdr_get_u64(r);
-
-		if (size_before)
-			*size_before = size;
+		xdr_get_u64(r); /* size */
 		xdr_get_u64(r); /* mtime */
 		xdr_get_u64(r); /* ctime */
 	}
-	return fix_get_post_attr(r, after) && before;
+	return fix_get_post_attr(r, after) && !before;
 }

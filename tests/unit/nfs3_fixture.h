@@ -115,8 +115,9 @@ struct fix_attr {
 void fix_get_attr(struct xdr_in *r, struct fix_attr *a);
 bool fix_get_post_attr(struct xdr_in *r, struct fix_attr *a);
 bool fix_get_post_fh(struct xdr_in *r, struct vfs_fh *fh);
-/* wcc_data: whether both halves are there. */
-bool fix_get_wcc(struct xdr_in *r, uint64_t *size_before, struct fix_attr *after);
+/* wcc_data: whether the attributes from after are there, and those from before, which would claim
+ * that nobody else came between, are not. */
+bool fix_get_wcc(struct xdr_in *r, struct fix_attr *after);
 void fix_get_fh(struct xdr_in *r, struct vfs_fh *fh);
 
 #endif

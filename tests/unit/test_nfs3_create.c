@@ -13,14 +13,14 @@ static struct vfs_fh made(struct fix_attr *attr)
 
 	cr_expect(fix_get_post_fh(&f->in, &fh));
 	cr_expect(fix_get_post_attr(&f->in, attr));
-	cr_expect(fix_get_wcc(&f->in, NULL, NULL));
+	cr_expect(fix_get_wcc(&f->in, NULL));
 	whole();
 	return fh;
 }
 
 static void not_made(void)
 {
-	cr_expect(fix_get_wcc(&f->in, NULL, NULL));
+	cr_expect(fix_get_wcc(&f->in, NULL));
 	whole();
 }
 

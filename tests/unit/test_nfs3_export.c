@@ -32,7 +32,7 @@ Test(nfs3_export, read_only)
 	x = handle("x");
 	f->access.flags |= VFS_RO;
 	cr_expect_eq(create("y"), NFS3ERR_ROFS);
-	cr_expect(fix_get_wcc(&f->in, NULL, NULL));
+	cr_expect(fix_get_wcc(&f->in, NULL));
 	for (int i = 0; i < 2; i++) {
 		call_name(by_name[i], "x");
 		cr_expect_eq(status(), NFS3ERR_ROFS);

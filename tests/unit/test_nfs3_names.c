@@ -12,13 +12,13 @@ Test(nfs3_names, remove)
 	make_file("x", "", 0600);
 	call_name(NFSPROC3_REMOVE, "x");
 	cr_assert_eq(status(), NFS3_OK);
-	cr_expect(fix_get_wcc(&f->in, NULL, &after));
+	cr_expect(fix_get_wcc(&f->in, &after));
 	cr_expect_eq(after.type, NF3DIR);
 	whole();
 	cr_expect_not(exists("x"));
 	call_name(NFSPROC3_REMOVE, "x");
 	cr_expect_eq(status(), NFS3ERR_NOENT);
-	cr_expect(fix_get_wcc(&f->in, NULL, NULL));
+	cr_expect(fix_get_wcc(&f->in, NULL));
 	whole();
 	cr_assert_eq(mkdir(fix_path(f, "d"), 0700), 0);
 	call_name(NFSPROC3_REMOVE, "d");
@@ -45,12 +45,12 @@ Test(nfs3_names, rmdir)
 	make_file("d/x", "", 0600);
 	call_name(NFSPROC3_RMDIR, "d");
 	cr_expect_eq(status(), NFS3ERR_NOTEMPTY);
-	cr_expect(fix_get_wcc(&f->in, NULL, NULL));
+	cr_expect(fix_get_wcc(&f->in, NULL));
 	whole();
 	unlink(fix_path(f, "d/x"));
 	call_name(NFSPROC3_RMDIR, "d");
 	cr_expect_eq(status(), NFS3_OK);
-	cr_expect(fix_get_wcc(&f->in, NULL, NULL));
+	cr_expect(fix_get_wcc(&f->in, NULL));
 	cr_expect_not(exists("d"));
 	make_file("x", "", 0600);
 	call_name(NFSPROC3_RMDIR, "x");
@@ -71,8 +71,8 @@ static uint32_t do_rename(const struct vfs_fh *from_dir, const char *from,
 	fix_put_name(c, to);
 	st = status();
 	if (st == NFS3_OK) {
-		cr_expect(fix_get_wcc(&f->in, NULL, NULL));
-		cr_expect(fix_get_wcc(&f->in, NULL, NULL));
+		cr_expect(fix_get_wcc(&f->in, NULL));
+		cr_expect(fix_get_wcc(&f->in, NULL));
 		whole();
 	}
 	return st;
@@ -124,8 +124,8 @@ Test(nfs3_names, nothing_crosses_exports)
 	make_file("x", "", 0600);
 	x = handle("x");
 	cr_expect_eq(do_rename(&f->root, "x", &other, "x"), NFS3ERR_XDEV);
-	cr_expect(fix_get_wcc(&f->in, NULL, NULL));
-	cr_expect_not(fix_get_wcc(&f->in, NULL, NULL));
+	cr_expect(fix_get_wcc(&f->in, NULL));
+	cr_expect_not(fix_get_wcc(&f->in, NULL));
 	whole();
 	c = call(NFSPROC3_LINK);
 	fix_put_fh(c, &x);
@@ -133,7 +133,7 @@ Test(nfs3_names, nothing_crosses_exports)
 	fix_put_name(c, "y");
 	cr_expect_eq(status(), NFS3ERR_XDEV);
 	cr_expect(fix_get_post_attr(&f->in, NULL));
-	cr_expect_not(fix_get_wcc(&f->in, NULL, NULL));
+	cr_expect_not(fix_get_wcc(&f->in, NULL));
 	whole();
 }
 
@@ -154,7 +154,7 @@ Test(nfs3_names, link)
 		cr_expect_eq(status(), i == 0 ? NFS3_OK : NFS3ERR_EXIST);
 		cr_expect(fix_get_post_attr(&f->in, &a));
 		cr_expect_eq(a.nlink, 2);
-		cr_expect(fix_get_wcc(&f->in, NULL, NULL));
+		cr_expect(fix_get_wcc(&f->in, NULL));
 		whole();
 	}
 }
