@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The table is a cache of four entries a bucket; the one with the oldest ctime makes room. What is
- * in it and has not settled is needed for correctness, for a few milliseconds: it would take five
- * inodes of one bucket that change within these to lose one.
+ * The table is a cache of four entries a bucket; the one with the oldest ctime makes room. An entry
+ * is needed until its ctime has settled, for a few milliseconds: it would take five inodes of one
+ * bucket that change within these to lose one.
  */
 #include "vfs/change.h"
 
@@ -131,13 +131,13 @@ static uint32_t number_of(struct entry *bucket, const struct entry *now, int64_t
 {
 	struct entry *e = find(bucket, now->dev, now->ino);
 
-	if (e && e->ctime == now->ctime)
-		return e->n;
 	if (!is_fresh(now->ctime, clock)) {
 		if (e)
 			e->n = 0;
 		return VFS_CHANGE_SETTLED;
 	}
+	if (e && e->ctime == now->ctime)
+		return e->n;
 	if (!e)
 		e = make_room(bucket);
 	*e = *now;

@@ -7,17 +7,17 @@
  *
  *      change = ctime + n,  n = 1, 2, ... for as long as the ctime may still be given to a change
  *               (n is one more after each change that is made through us), and
- *      change = ctime + VFS_CHANGE_SETTLED for a file whose ctime is older than that, and of which
- *               no n is remembered.
+ *      change = ctime + VFS_CHANGE_SETTLED from then on.
+ *
+ * Changes made through us are told apart at once. Those of local processes, which nobody counts, are
+ * told apart from a state that was looked at in the same tick by the second value: who has looked
+ * while the ctime was fresh finds another value later, whether or not there was a change in between,
+ * and reads once more. So no change is missed, and a file that was looked at right after it changed
+ * is read at most once without need.
  *
  * A tick is longer than VFS_CHANGE_SETTLED nanoseconds, so change never goes back as long as the
- * clock does not. Which n a file's last state had is remembered in a table of bounded size, by the
- * inode, so that it is the same by all exports; a file that falls out of it (after many thousand
- * others have changed), or that had changed just before a restart, goes on to the settled value
- * once: a client reads it again without need, but never takes a state for another.
- *
- * Changes by local processes within a tick are told apart from the one before only if none of the
- * states was looked at in between: that is the kernel's limit.
+ * clock does not. n is kept in a table of bounded size, by the inode, so that it is the same by all
+ * exports, until the ctime has settled.
  */
 #ifndef RN_VFS_CHANGE_H
 #define RN_VFS_CHANGE_H
