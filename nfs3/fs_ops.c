@@ -4,6 +4,7 @@
 #include "nfs3/procs.h"
 
 #define IO_MULTIPLE 4096u
+#define NS_PER_SECOND 1000000000u
 
 enum rpc_run nfs3_fsstat(struct rpc_request *req, void *args)
 {
@@ -32,11 +33,17 @@ enum rpc_run nfs3_fsstat(struct rpc_request *req, void *args)
 	return nfs3_op_end(op, rc);
 }
 
+static uint32_t properties(const struct vfs_statfs *st)
+{
+	return (st->links ? FSF3_LINK | FSF3_SYMLINK : 0) | FSF3_HOMOGENEOUS | FSF3_CANSETTIME;
+}
+
 enum rpc_run nfs3_fsinfo(struct rpc_request *req, void *args)
 {
 	struct nfs3_fh_args *a = args;
 	struct nfs3_op *op = nfs3_op_begin(req);
 	struct xdr_out *x = &req->out;
+	struct vfs_statfs st;
 	uint32_t max_io;
 	int rc;
 
@@ -44,6 +51,8 @@ enum rpc_run nfs3_fsinfo(struct rpc_request *req, void *args)
 		return RPC_RUN_SYSTEM_ERR;
 	max_io = op->server->cfg.max_io;
 	rc = nfs3_op_open(op, &a->fh, NFS3_OPEN_MOUNT);
+	if (rc == 0)
+		rc = vfs_statfs(&op->ctx, op->node[0], &st);
 	nfs3_put_status(op, rc);
 	nfs3_put_attr_of(op, op->node[0]);
 	if (rc == 0) {
@@ -56,10 +65,10 @@ enum rpc_run nfs3_fsinfo(struct rpc_request *req, void *args)
 		/* The Linux client gives up READDIRPLUS for a directory that takes many calls, and
 		 * then asks for each entry by LOOKUP. */
 		xdr_put_u32(x, max_io); /* dtpref */
-		xdr_put_u64(x, INT64_MAX); /* maxfilesize */
-		xdr_put_u32(x, 0);	   /* time_delta: one nanosecond */
-		xdr_put_u32(x, 1);
-		xdr_put_u32(x, FSF3_LINK | FSF3_SYMLINK | FSF3_HOMOGENEOUS | FSF3_CANSETTIME);
+		xdr_put_u64(x, st.size_max); /* maxfilesize */
+		xdr_put_u32(x, st.time_ns / NS_PER_SECOND); /* time_delta */
+		xdr_put_u32(x, st.time_ns % NS_PER_SECOND);
+		xdr_put_u32(x, properties(&st));
 	}
 	return nfs3_op_end(op, rc);
 }
@@ -70,6 +79,7 @@ enum rpc_run nfs3_pathconf(struct rpc_request *req, void *args)
 	struct nfs3_op *op = nfs3_op_begin(req);
 	struct xdr_out *x = &req->out;
 	struct vfs_statfs st;
+	bool folds = false;
 	int rc;
 
 	if (!op)
@@ -77,15 +87,17 @@ enum rpc_run nfs3_pathconf(struct rpc_request *req, void *args)
 	rc = nfs3_op_open(op, &a->fh, NFS3_OPEN_MOUNT);
 	if (rc == 0)
 		rc = vfs_statfs(&op->ctx, op->node[0], &st);
+	if (rc == 0)
+		folds = vfs_folds_case(&op->ctx, op->node[0]);
 	nfs3_put_status(op, rc);
 	nfs3_put_attr_of(op, op->node[0]);
 	if (rc == 0) {
 		xdr_put_u32(x, st.link_max);
 		xdr_put_u32(x, st.name_max);
-		xdr_put_bool(x, true);	/* no_trunc */
-		xdr_put_bool(x, true);	/* chown_restricted */
-		xdr_put_bool(x, false); /* case_insensitive */
-		xdr_put_bool(x, true);	/* case_preserving */
+		xdr_put_bool(x, true); /* no_trunc */
+		xdr_put_bool(x, true); /* chown_restricted */
+		xdr_put_bool(x, folds);
+		xdr_put_bool(x, true); /* case_preserving */
 	}
 	return nfs3_op_end(op, rc);
 }

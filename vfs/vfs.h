@@ -184,5 +184,8 @@ int vfs_readdir(struct vfs_ctx *ctx, struct vfs_node *dir, uint64_t cookie,
 		bool (*each)(void *arg, const struct vfs_dirent *de), void *arg, bool *eof);
 
 int vfs_statfs(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_statfs *out);
+/* Are two names of n (a directory) one that differ in case only? case_insensitive of vfs_statfs is
+ * what the type of file system says; here the directory is asked, too. */
+bool vfs_folds_case(struct vfs_ctx *ctx, struct vfs_node *n);
 
 #endif

@@ -4,6 +4,8 @@
 #include "nfs4/attr/table.h"
 #include "nfs4/server.h"
 
+#define NS_PER_SECOND 1000000000u
+
 /* change_attr_type4 (RFC 7862 section 12.2.3) */
 #define CHANGE_TYPE_IS_UNDEFINED 4u
 
@@ -109,9 +111,8 @@ NFS4_ATTR_GETTER(space_total)
 
 NFS4_ATTR_GETTER(time_delta)
 {
-	(void)src;
-	xdr_put_u64(x, 0);
-	xdr_put_u32(x, 1);
+	xdr_put_u64(x, src->fs.time_ns / NS_PER_SECOND);
+	xdr_put_u32(x, src->fs.time_ns % NS_PER_SECOND);
 }
 
 /* Names are kept byte by byte, whoever made them. */

@@ -49,7 +49,8 @@ unsigned nfs4_attr_needs(const struct nfs4_bitmap *want)
 }
 
 /* Nothing can be made in the pseudo file system. */
-static const struct vfs_statfs no_fs = { .name_max = VFS_NAME_MAX, .link_max = 1, .links = true };
+static const struct vfs_statfs no_fs = { .name_max = VFS_NAME_MAX, .link_max = 1, .time_ns = 1,
+					 .links = true };
 
 static int get_attr(struct nfs4_compound *c, struct nfs4_place *p, struct nfs4_attr_source *src)
 {
@@ -62,13 +63,19 @@ static int get_attr(struct nfs4_compound *c, struct nfs4_place *p, struct nfs4_a
 	return nfs4_status(c->minor, vfs_getattr(&p->ctx, p->node, &src->attr));
 }
 
-static int get_fs(struct nfs4_compound *c, struct nfs4_place *p, struct vfs_statfs *out)
+static int get_fs(struct nfs4_compound *c, struct nfs4_place *p, const struct nfs4_bitmap *want,
+		  struct vfs_statfs *out)
 {
+	int rc;
+
 	if (p->kind == NFS4_PSEUDO) {
 		*out = no_fs;
 		return NFS4_OK;
 	}
-	return nfs4_status(c->minor, vfs_statfs(&p->ctx, p->node, out));
+	rc = vfs_statfs(&p->ctx, p->node, out);
+	if (rc == 0 && nfs4_bitmap_has(want, FATTR4_CASE_INSENSITIVE))
+		out->case_insensitive = vfs_folds_case(&p->ctx, p->node);
+	return nfs4_status(c->minor, rc);
 }
 
 void nfs4_attr_source_init(struct nfs4_compound *c, struct nfs4_attr_source *src)
@@ -139,7 +146,7 @@ int nfs4_attr_source_of(struct nfs4_compound *c, struct nfs4_place *p, struct nf
 	nfs4_attr_source_init(c, src);
 	status = get_attr(c, p, src);
 	if (status == NFS4_OK && (needs & NFS4_ATTR_FS))
-		status = get_fs(c, p, &src->fs);
+		status = get_fs(c, p, want, &src->fs);
 	if (status == NFS4_OK && (needs & NFS4_ATTR_OF_NODE) && p->kind == NFS4_FILE)
 		status = nfs4_attr_source_node(&p->ctx, p->node, want, src);
 	if (status != NFS4_OK)

@@ -66,7 +66,7 @@ static const struct nfs4_attr_row rows[] = {
 	GET(TIME_ACCESS, time_access, 0, 0, TIME, nfs4_value_time_access),
 	SET(TIME_ACCESS_SET, time_access_set, 0, nfs4_sattr_atime),
 	GET(TIME_CREATE, time_create, 0, 0, TIME, nfs4_value_time_create),
-	GET(TIME_DELTA, time_delta, 0, 0, TIME, nfs4_value_time_delta),
+	GET(TIME_DELTA, time_delta, 0, NFS4_ATTR_FS, TIME, nfs4_value_time_delta),
 	GET(TIME_METADATA, time_metadata, 0, 0, TIME, nfs4_value_time_metadata),
 	GET(TIME_MODIFY, time_modify, 0, 0, TIME, nfs4_value_time_modify),
 	SET(TIME_MODIFY_SET, time_modify_set, 0, nfs4_sattr_mtime),
