@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conf/exports_addr.h"
 #include "conf/exports_match.h"
+#include "daemon/askers.h"
 #include "daemon/export_place.h"
 #include "daemon/log_sink.h"
 #include "daemon/mount_watch.h"
@@ -169,11 +171,28 @@ static int share_matcher(struct export_set *set)
 	return 0;
 }
 
+static bool ask_later(void *arg, const struct exp_addr *addr,
+		      void (*run)(void *job, bool cancelled), void *job)
+{
+	struct sockaddr_storage peer;
+
+	exp_addr_to_sockaddr(addr, &peer);
+	return askers_ask(arg, ASK_HOSTS, (const struct sockaddr *)&peer, run, job);
+}
+
+static int new_matcher(struct exports *ex, struct export_set *set)
+{
+	const struct exp_match_conf conf = { .later = ask_later, .later_arg = ex->cfg.askers };
+	struct exp_resolver resolver;
+
+	exp_resolver_system(&resolver);
+	return exp_matcher_new(set->table, &resolver, &conf, &set->matcher);
+}
+
 /* Builds a set; with must_be_whole any error fails it, else what is wrong is left out. */
 static int set_build(struct exports *ex, const struct export_set *old, bool must_be_whole,
 		     struct export_set **out)
 {
-	struct exp_resolver resolver;
 	struct cfg_diags diags;
 	struct export_set *set = calloc(1, sizeof(*set));
 	int err = set ? 0 : -ENOMEM;
@@ -187,9 +206,8 @@ static int set_build(struct exports *ex, const struct export_set *old, bool must
 	if (!err && must_be_whole && diags.errors)
 		err = -EINVAL;
 	cfg_diags_free(&diags);
-	exp_resolver_system(&resolver);
 	if (!err)
-		err = exp_matcher_new(set->table, &resolver, NULL, &set->matcher);
+		err = new_matcher(ex, set);
 	if (!err)
 		err = share_matcher(set);
 	if (!err) {

@@ -10,6 +10,7 @@
 #include "lib/log.h"
 #include "vfs/export.h"
 
+struct askers;
 struct export_set;
 struct exports;
 
@@ -18,6 +19,7 @@ struct exports_config {
 	enum vfs_io_mode io_mode;
 	struct exp_load_opts load;
 	bool must_be_whole; /* anything wrong fails exports_new() as it fails a reload */
+	struct askers *askers; /* who wait for name services */
 	const struct rn_logger *log;
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "daemon/groups.h"
 
+#include <errno.h>
 #include <grp.h>
 #include <pthread.h>
 #include <pwd.h>
@@ -8,29 +9,38 @@
 #include <string.h>
 #include <time.h>
 
+#include "daemon/askers.h"
+
 #define SLOTS 1024u
 #define TTL_SECONDS 300
+#define TTL_FAILED_SECONDS 3 /* the databases gave no answer */
+#define OLD_SECONDS 3600      /* past its time, while there is no newer one */
 
 /* A direct-mapped cache: a colliding user is looked up again, which is only slower. */
 struct slot {
 	bool valid;
+	bool asking;
 	uint32_t uid;
-	time_t expires;
+	time_t expires; /* then it is asked again */
+	time_t ends;	/* then it is not used any more */
 	uint32_t n;
 	uint32_t groups[VFS_GROUPS_MAX];
 };
 
 struct groups {
+	struct askers *askers;
 	pthread_mutex_t lock; /* guards slots; never held over a look-up */
 	struct slot slots[SLOTS];
 };
 
-struct groups *groups_new(void)
+struct groups *groups_new(struct askers *askers)
 {
 	struct groups *g = calloc(1, sizeof(*g));
 
-	if (g)
-		pthread_mutex_init(&g->lock, NULL);
+	if (!g)
+		return NULL;
+	g->askers = askers;
+	pthread_mutex_init(&g->lock, NULL);
 	return g;
 }
 
@@ -50,42 +60,91 @@ static time_t now_seconds(void)
 	return ts.tv_sec;
 }
 
-static void ask_databases(uint32_t uid, struct slot *out)
+/* 0, or -EAGAIN: the databases gave no answer. */
+static int ask_databases(uint32_t uid, struct slot *out)
 {
 	struct passwd pw, *found = NULL;
 	gid_t list[VFS_GROUPS_MAX];
 	char buf[16384];
 	int n = VFS_GROUPS_MAX;
+	int err = getpwuid_r(uid, &pw, buf, sizeof(buf), &found);
 
 	out->n = 0;
-	if (getpwuid_r(uid, &pw, buf, sizeof(buf), &found) != 0 || !found)
-		return;
+	if (!found)
+		return err == 0 || err == ENOENT || err == ESRCH ? 0 : -EAGAIN;
 	/* -1: there are more than fit; the list then holds as many as fit. */
 	if (getgrouplist(pw.pw_name, pw.pw_gid, list, &n) < 0)
 		n = VFS_GROUPS_MAX;
 	for (int i = 0; i < n; i++)
 		out->groups[out->n++] = list[i];
+	return 0;
 }
 
-void groups_lookup(void *ctx, struct vfs_cred *cred)
+struct job {
+	struct groups *g;
+	uint32_t uid;
+};
+
+/* Under the lock: no answer to be had now. One from before goes on to be used. */
+static void keep_old(struct slot *s, uint32_t uid, time_t now)
+{
+	if (!s->valid || s->uid != uid || s->ends <= now)
+		*s = (struct slot){ .uid = uid };
+	s->expires = now + TTL_FAILED_SECONDS;
+	s->asking = false;
+}
+
+static void run(void *arg, bool cancelled)
+{
+	struct job *j = arg;
+	struct groups *g = j->g;
+	struct slot *s = &g->slots[j->uid % SLOTS];
+	struct slot mine = { .valid = true, .uid = j->uid };
+	int rc = cancelled ? -EAGAIN : ask_databases(j->uid, &mine);
+	const time_t now = now_seconds();
+
+	mine.expires = now + TTL_SECONDS;
+	mine.ends = mine.expires + OLD_SECONDS;
+	pthread_mutex_lock(&g->lock);
+	if (rc == 0)
+		*s = mine;
+	else
+		keep_old(s, j->uid, now);
+	pthread_mutex_unlock(&g->lock);
+	free(j);
+}
+
+static void ask(struct groups *g, const struct sockaddr *peer, uint32_t uid)
+{
+	struct job *j = malloc(sizeof(*j));
+
+	if (j) {
+		*j = (struct job){ g, uid };
+		if (askers_ask(g->askers, ASK_GROUPS, peer, run, j))
+			return;
+		free(j);
+	}
+	pthread_mutex_lock(&g->lock);
+	g->slots[uid % SLOTS].asking = false;
+	pthread_mutex_unlock(&g->lock);
+}
+
+int groups_lookup(void *ctx, const struct sockaddr *peer, struct vfs_cred *cred)
 {
 	struct groups *g = ctx;
 	struct slot *s = &g->slots[cred->uid % SLOTS];
-	struct slot mine;
-	time_t now = now_seconds();
+	const time_t now = now_seconds();
+	bool known, wanted;
 
 	pthread_mutex_lock(&g->lock);
-	mine = *s;
+	known = s->valid && s->uid == cred->uid && now < s->ends;
+	wanted = !s->asking && (s->uid != cred->uid || now >= s->expires);
+	if (wanted)
+		s->asking = true;
+	cred->ngroups = known ? s->n : 0;
+	memcpy(cred->groups, s->groups, cred->ngroups * sizeof(s->groups[0]));
 	pthread_mutex_unlock(&g->lock);
-	if (!mine.valid || mine.uid != cred->uid || mine.expires <= now) {
-		mine = (struct slot){ .valid = true,
-				      .uid = cred->uid,
-				      .expires = now + TTL_SECONDS };
-		ask_databases(cred->uid, &mine);
-		pthread_mutex_lock(&g->lock);
-		*s = mine;
-		pthread_mutex_unlock(&g->lock);
-	}
-	cred->ngroups = mine.n;
-	memcpy(cred->groups, mine.groups, mine.n * sizeof(mine.groups[0]));
+	if (wanted)
+		ask(g, peer, cred->uid);
+	return known ? 0 : -EAGAIN;
 }

@@ -8,14 +8,22 @@
 #include <string.h>
 #include <time.h>
 
-#define SLOTS 512u
+#include "daemon/askers.h"
+
+#define SETS 1024u
+#define WAYS 4u
 #define NAME_MAX_LEN 255u
 #define TTL_SECONDS 300
 #define TTL_UNKNOWN_SECONDS 30
+#define REST_SECONDS                                                                               \
+	2 /* for so long nothing newer takes an answer's place: one call may need many */
+#define OLD_SECONDS 3600 /* past its time an answer is used while there is no newer one */
 
-/* Direct-mapped: of two that collide, one is asked again, which is only slower. */
 struct slot {
-	time_t expires; /* 0: empty */
+	time_t expires; /* then it is asked again; 0: empty */
+	time_t ends;	/* then it is not used any more */
+	time_t since;	/* when it was asked, or answered */
+	bool asking;
 	int rc;
 	uint32_t id;
 	uint32_t len;
@@ -25,12 +33,13 @@ struct slot {
 enum kind { UID_TO_NAME, GID_TO_NAME, NAME_TO_UID, NAME_TO_GID, KINDS };
 
 struct idmap {
+	struct askers *askers;	 /* NULL: the caller waits */
 	pthread_mutex_t lock;	 /* guards slots; never held over a question */
 	pthread_mutex_t library; /* libnfsidmap says nothing of threads; guards the next three */
 	bool started;
 	int start_rc;
 	char domain[NFS4_MAX_DOMAIN_LEN];
-	struct slot slots[KINDS][SLOTS];
+	struct slot slots[KINDS][SETS][WAYS];
 };
 
 static time_t now_seconds(void)
@@ -48,7 +57,7 @@ static unsigned hash_name(const char *name, uint32_t len)
 
 	for (uint32_t i = 0; i < len; i++)
 		h = (h ^ (uint8_t)name[i]) * 16777619u;
-	return (h ^ h >> 16) % SLOTS;
+	return (h ^ h >> 16) % SETS;
 }
 
 /* The library's log goes nowhere: it is by syslog and does not know our levels. */
@@ -57,11 +66,12 @@ static void ignore_log(const char *fmt, ...)
 	(void)fmt;
 }
 
-struct idmap *idmap_new(void)
+struct idmap *idmap_new(struct askers *askers)
 {
 	struct idmap *m = calloc(1, sizeof(*m));
 
 	if (m) {
+		m->askers = askers;
 		pthread_mutex_init(&m->lock, NULL);
 		pthread_mutex_init(&m->library, NULL);
 	}
@@ -109,28 +119,6 @@ static bool same_question(const struct slot *a, const struct slot *b, enum kind 
 	return a->len == b->len && memcmp(a->name, b->name, a->len) == 0;
 }
 
-/* Fills in the answer in *s if it is known. */
-static bool find(struct idmap *m, enum kind kind, unsigned at, struct slot *s)
-{
-	const struct slot *there = &m->slots[kind][at];
-	bool found;
-
-	pthread_mutex_lock(&m->lock);
-	found = there->expires > now_seconds() && same_question(there, s, kind);
-	if (found)
-		*s = *there;
-	pthread_mutex_unlock(&m->lock);
-	return found;
-}
-
-static void keep(struct idmap *m, enum kind kind, unsigned at, struct slot *s)
-{
-	s->expires = now_seconds() + (s->rc == 0 ? TTL_SECONDS : TTL_UNKNOWN_SECONDS);
-	pthread_mutex_lock(&m->lock);
-	m->slots[kind][at] = *s;
-	pthread_mutex_unlock(&m->lock);
-}
-
 static int ask_library(struct idmap *m, enum kind kind, struct slot *s)
 {
 	switch (kind) {
@@ -152,64 +140,204 @@ static void ask(struct idmap *m, enum kind kind, struct slot *s)
 		s->len = (uint32_t)strnlen(s->name, NAME_MAX_LEN);
 }
 
-static int id_to_name(struct idmap *m, enum kind kind, uint32_t id, char *name, size_t size)
+/* Under the lock: where the question is, or may be put; NULL: all places have been taken just now.
+ */
+static struct slot *find_slot(struct idmap *m, enum kind kind, unsigned at, const struct slot *s,
+			      time_t now)
 {
-	struct slot s = { .id = id };
-	unsigned at = id % SLOTS;
+	struct slot *set = m->slots[kind][at], *oldest = NULL;
 
-	if (!find(m, kind, at, &s)) {
-		pthread_mutex_lock(&m->library);
-		ask(m, kind, &s);
-		pthread_mutex_unlock(&m->library);
-		keep(m, kind, at, &s);
+	for (unsigned i = 0; i < WAYS; i++) {
+		if (set[i].since > 0 && same_question(&set[i], s, kind))
+			return &set[i];
+		if (!oldest || set[i].since < oldest->since)
+			oldest = &set[i];
 	}
-	if (s.rc != 0)
-		return s.rc;
+	if (oldest->since > 0 && now - oldest->since < REST_SECONDS)
+		return NULL;
+	*oldest = *s;
+	oldest->since = now;
+	return oldest;
+}
+
+enum found { UNKNOWN, KNOWN, NO_PLACE };
+
+/* Fills in the answer in *s if it is known. True in *want: the caller is to ask. */
+static enum found find(struct idmap *m, enum kind kind, unsigned at, struct slot *s, bool *want)
+{
+	const time_t now = now_seconds();
+	enum found found = NO_PLACE;
+	struct slot *there;
+
+	*want = false;
+	pthread_mutex_lock(&m->lock);
+	there = find_slot(m, kind, at, s, now);
+	if (there) {
+		found = now < there->ends ? KNOWN : UNKNOWN;
+		*want = now >= there->expires && !there->asking;
+		if (found == KNOWN)
+			*s = *there;
+		if (*want)
+			there->asking = true;
+	}
+	pthread_mutex_unlock(&m->lock);
+	return found;
+}
+
+static void keep(struct idmap *m, enum kind kind, unsigned at, struct slot *s)
+{
+	const time_t now = now_seconds();
+	struct slot *there;
+
+	s->asking = false;
+	s->since = now;
+	s->expires = now + (s->rc == 0 ? TTL_SECONDS : TTL_UNKNOWN_SECONDS);
+	s->ends = s->expires + (s->rc == 0 ? OLD_SECONDS : 0);
+	pthread_mutex_lock(&m->lock);
+	there = find_slot(m, kind, at, s, now);
+	if (there)
+		*there = *s;
+	pthread_mutex_unlock(&m->lock);
+}
+
+struct job {
+	struct idmap *m;
+	enum kind kind;
+	unsigned at;
+	struct slot s;
+};
+
+static void not_asked(const struct job *j)
+{
+	struct slot *there;
+
+	pthread_mutex_lock(&j->m->lock);
+	there = find_slot(j->m, j->kind, j->at, &j->s, now_seconds());
+	if (there && there->expires == 0)
+		there->since = 0; /* another question may have the place */
+	if (there)
+		there->asking = false;
+	pthread_mutex_unlock(&j->m->lock);
+}
+
+static void answer(struct job *j)
+{
+	pthread_mutex_lock(&j->m->library);
+	ask(j->m, j->kind, &j->s);
+	pthread_mutex_unlock(&j->m->library);
+	keep(j->m, j->kind, j->at, &j->s);
+}
+
+static void run(void *arg, bool cancelled)
+{
+	struct job *j = arg;
+
+	if (cancelled)
+		not_asked(j);
+	else
+		answer(j);
+	free(j);
+}
+
+static void ask_later(const struct job *question, const struct sockaddr *peer)
+{
+	struct job *j = malloc(sizeof(*j));
+
+	if (j) {
+		*j = *question;
+		if (askers_ask(j->m->askers, ASK_OWNERS, peer, run, j))
+			return;
+		free(j);
+	}
+	not_asked(question);
+}
+
+/* 0 and the answer in *s, which may be that there is none; -EAGAIN: it is not known yet; -ENOENT:
+ * nor will it be soon. */
+static int look_up(const struct job *question, const struct sockaddr *peer, struct slot *s)
+{
+	struct job j = *question;
+	bool want;
+
+	*s = j.s;
+	const enum found found = find(j.m, j.kind, j.at, s, &want);
+
+	if (!j.m->askers && (want || found != KNOWN)) {
+		answer(&j);
+		*s = j.s;
+		return 0;
+	}
+	if (want)
+		ask_later(&j, peer);
+	if (found == KNOWN)
+		return 0;
+	return found == UNKNOWN ? -EAGAIN : -ENOENT;
+}
+
+static int id_to_name(const struct job *question, const struct sockaddr *peer, char *name,
+		      size_t size)
+{
+	struct slot s;
+	int rc = look_up(question, peer, &s);
+
+	if (rc == 0)
+		rc = s.rc;
+	if (rc != 0)
+		return rc;
 	if (s.len >= size)
 		return -ENAMETOOLONG;
 	memcpy(name, s.name, s.len + 1);
 	return 0;
 }
 
-/* Names are what a client likes, and a service may take its time for each: those that ask for more
- * meanwhile are sent away, so that they do not hold up all workers. */
-static int name_to_id(struct idmap *m, enum kind kind, const char *name, uint32_t len, uint32_t *id)
+static int name_to_id(struct job *question, const struct sockaddr *peer, const char *name,
+		      uint32_t len, uint32_t *id)
 {
-	struct slot s = { .len = len };
-	unsigned at = hash_name(name, len);
+	struct slot s;
+	int rc;
 
 	if (len > NAME_MAX_LEN || memchr(name, '\0', len))
 		return -ENOENT;
-	memcpy(s.name, name, len);
-	if (!find(m, kind, at, &s)) {
-		if (pthread_mutex_trylock(&m->library) != 0)
-			return -EAGAIN;
-		ask(m, kind, &s);
-		pthread_mutex_unlock(&m->library);
-		keep(m, kind, at, &s);
-	}
+	memcpy(question->s.name, name, len);
+	question->s.len = len;
+	question->at = hash_name(name, len);
+	rc = look_up(question, peer, &s);
+	if (rc != 0)
+		return -EAGAIN; /* an owner that was not looked for is not unknown */
 	*id = s.id;
 	return s.rc;
 }
 
-static int uid_to_name(void *ctx, uint32_t uid, char *name, size_t size)
+static int uid_to_name(void *ctx, const struct sockaddr *peer, uint32_t uid, char *name,
+		       size_t size)
 {
-	return id_to_name(ctx, UID_TO_NAME, uid, name, size);
+	const struct job j = { ctx, UID_TO_NAME, uid % SETS, { .id = uid } };
+
+	return id_to_name(&j, peer, name, size);
 }
 
-static int gid_to_name(void *ctx, uint32_t gid, char *name, size_t size)
+static int gid_to_name(void *ctx, const struct sockaddr *peer, uint32_t gid, char *name,
+		       size_t size)
 {
-	return id_to_name(ctx, GID_TO_NAME, gid, name, size);
+	const struct job j = { ctx, GID_TO_NAME, gid % SETS, { .id = gid } };
+
+	return id_to_name(&j, peer, name, size);
 }
 
-static int name_to_uid(void *ctx, const char *name, uint32_t len, uint32_t *uid)
+static int name_to_uid(void *ctx, const struct sockaddr *peer, const char *name, uint32_t len,
+		       uint32_t *uid)
 {
-	return name_to_id(ctx, NAME_TO_UID, name, len, uid);
+	struct job j = { .m = ctx, .kind = NAME_TO_UID };
+
+	return name_to_id(&j, peer, name, len, uid);
 }
 
-static int name_to_gid(void *ctx, const char *name, uint32_t len, uint32_t *gid)
+static int name_to_gid(void *ctx, const struct sockaddr *peer, const char *name, uint32_t len,
+		       uint32_t *gid)
 {
-	return name_to_id(ctx, NAME_TO_GID, name, len, gid);
+	struct job j = { .m = ctx, .kind = NAME_TO_GID };
+
+	return name_to_id(&j, peer, name, len, gid);
 }
 
 void idmap_view(struct idmap *m, struct nfs4_idmap *out)

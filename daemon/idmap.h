@@ -11,17 +11,19 @@
 
 #include "nfs4/nfs4_server.h"
 
+struct askers;
 struct idmap;
 
-struct idmap *idmap_new(void); /* NULL: no memory */
+/* askers: who waits for the library; NULL: each caller does. NULL: no memory. */
+struct idmap *idmap_new(struct askers *askers);
+/* No question is on its way. */
 void idmap_free(struct idmap *m);
 
 /* Reads the library's configuration, which may ask the name service for this machine's domain. Else
  * the first question does so. 0, or -ENOENT: nothing will be mapped. */
 int idmap_start(struct idmap *m);
 
-/* Fills in the functions and their context. A question that nobody has asked before waits for the
- * name service; one that comes while the service is busy with another's name is -EAGAIN. */
+/* Fills in the functions and their context. */
 void idmap_view(struct idmap *m, struct nfs4_idmap *out);
 
 #endif

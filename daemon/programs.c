@@ -51,7 +51,7 @@ static int start_nfs3(const struct programs_config *cfg, struct programs *p)
 static int start_idmap(const struct programs_config *cfg, struct programs *p,
 		       struct nfs4_idmap *out)
 {
-	p->idmap = idmap_new();
+	p->idmap = idmap_new(cfg->askers);
 	if (!p->idmap)
 		return -ENOMEM;
 	idmap_view(p->idmap, out);
@@ -126,7 +126,7 @@ int programs_start(const struct programs_config *cfg, struct programs *p, struct
 	int err;
 
 	if (set->nfs3.manage_gids || set->nfs4.manage_gids) {
-		p->groups = groups_new();
+		p->groups = groups_new(cfg->askers);
 		if (!p->groups)
 			return -ENOMEM;
 	}

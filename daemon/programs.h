@@ -14,6 +14,7 @@
 #include "rpc/program.h"
 #include "vfs/vfs.h"
 
+struct askers;
 struct groups;
 struct idmap;
 struct nfs3_server;
@@ -28,6 +29,7 @@ struct programs_config {
 	struct rn_payload_pool *pool;
 	struct rn_budget *budget;
 	struct counters *counters;
+	struct askers *askers;
 };
 
 struct programs {

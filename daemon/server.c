@@ -9,12 +9,14 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "daemon/askers.h"
 #include "daemon/counters.h"
 #include "daemon/export_set.h"
 #include "daemon/held.h"
 #include "daemon/instance.h"
 #include "daemon/limits.h"
 #include "daemon/listeners.h"
+#include "daemon/parked.h"
 #include "daemon/programs.h"
 #include "daemon/register.h"
 #include "daemon/standing.h"
@@ -38,6 +40,8 @@ struct server {
 	struct limits limits;
 	struct rn_budget budget;
 	struct rn_payload_pool *pool;
+	struct parked *parked;
+	struct askers *askers;
 	struct vfs *vfs;
 	struct exports *exports;
 	struct standing *standing;
@@ -93,6 +97,7 @@ static int start_exports(struct server *s)
 			  .dir = s->settings->server.exports_dir,
 			  .strict = s->settings->server.strict_exports,
 			  .check_paths = true },
+		.askers = s->askers,
 		.log = s->log,
 	};
 
@@ -132,11 +137,14 @@ static int start_programs(struct server *s)
 		.pool = s->pool,
 		.budget = &s->budget,
 		.counters = &s->counters,
+		.askers = s->askers,
 	};
 
 	s->counters.server = &s->rpc;
 	s->rpc.observe = observe;
 	s->rpc.observe_ctx = s;
+	s->rpc.park = parked_add;
+	s->rpc.park_ctx = s->parked;
 	int err = programs_start(&cfg, &s->programs, &s->rpc);
 
 	s->ports.nfs3 = s->programs.nfs3 != NULL;
@@ -303,12 +311,25 @@ static int start_mount_watch(struct server *s)
 	return exports_watch(s->exports, exports_changed, s);
 }
 
+static int start_askers(struct server *s)
+{
+	struct askers_config cfg = { .answered = parked_wake, .log = s->log };
+	int err = parked_new(&s->parked);
+
+	if (err)
+		return err;
+	cfg.ctx = s->parked;
+	s->askers = askers_new(&cfg);
+	return s->askers ? 0 : -ENOMEM;
+}
+
 static const struct {
 	const char *name;
 	int (*start)(struct server *s);
 } steps[] = {
 	{ "state directory", start_state },
 	{ "memory", start_memory },
+	{ "threads for name services", start_askers },
 	{ "file system layer", start_vfs },
 	{ "exports", start_exports },
 	{ "programs", start_programs },
@@ -344,11 +365,32 @@ int server_start(const struct cfg_settings *settings, const struct rn_logger *lo
 	return 0;
 }
 
+/* Nobody waits for a name service any more: its answers would come too late. */
+static void stop_asking(struct server *s)
+{
+	if (s->askers)
+		askers_close(s->askers);
+	if (s->parked)
+		parked_close(s->parked);
+}
+
+/* No request is left. What the threads use that a silent service holds is left to the process' end. */
+static void free_askers(struct server *s)
+{
+	if (s->askers && !askers_free(s->askers)) {
+		s->programs.groups = NULL;
+		s->programs.idmap = NULL;
+	}
+	if (s->parked)
+		parked_free(s->parked);
+}
+
 void server_stop(struct server *s)
 {
 	if (s->exports)
 		exports_unwatch(s->exports);
 	registration_stop(s->registration);
+	stop_asking(s);
 	if (s->tcp)
 		tcp_server_quiesce(s->tcp);
 	if (s->rdma)
@@ -363,6 +405,7 @@ void server_stop(struct server *s)
 		workers_stop(s->workers);
 	if (s->vfs)
 		vfs_flusher_stop(s->vfs);
+	free_askers(s);
 	programs_stop(&s->programs);
 	standing_free(s->standing);
 	if (s->exports)

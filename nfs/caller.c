@@ -33,15 +33,18 @@ bool nfs_flavor_allowed(const struct rpc_cred *cred, const struct vfs_access *ac
 	}
 }
 
-void nfs_caller(const struct nfs_groups *groups, const struct rpc_cred *cred,
-		const struct vfs_access *access, struct vfs_cred *out)
+int nfs_caller(const struct nfs_groups *groups, const struct rpc_cred *cred,
+	       const struct vfs_access *access, struct vfs_cred *out)
 {
+	int rc = 0;
+
 	out->uid = cred->uid;
 	out->gid = cred->gid;
 	out->ngroups = cred->ngids;
 	memcpy(out->groups, cred->gids, cred->ngids * sizeof(cred->gids[0]));
-	if (cred->flavor == RPC_AUTH_SYS && groups->lookup)
-		groups->lookup(groups->ctx, out);
+	if (cred->flavor == RPC_AUTH_SYS && groups->lookup && !(access->flags & VFS_ALL_SQUASH))
+		rc = groups->lookup(groups->ctx, groups->peer, out);
 	/* Whatever is no AUTH_SYS carries no identity to believe in. */
 	vfs_cred_squash(out, access, cred->flavor != RPC_AUTH_SYS);
+	return rc;
 }

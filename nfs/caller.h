@@ -10,10 +10,12 @@
 #include "vfs/export.h"
 
 /* Supplementary groups by the server's own databases (exports(5) manage-gids): fills at most
- * VFS_GROUPS_MAX, is thread-safe and caches. lookup NULL: those of the call. */
+ * VFS_GROUPS_MAX, is thread-safe and caches. -EAGAIN: not known yet, asked for the peer's sake.
+ * lookup NULL: those of the call. */
 struct nfs_groups {
-	void (*lookup)(void *ctx, struct vfs_cred *cred);
+	int (*lookup)(void *ctx, const struct sockaddr *peer, struct vfs_cred *cred);
 	void *ctx;
+	const struct sockaddr *peer;
 };
 
 /* 0, or -EACCES: the export wants a reserved port and the client has another. RDMA has no such
@@ -23,8 +25,8 @@ int nfs_check_port(const struct vfs_access *access, const struct rpc_conn *conn)
 /* Does the export take calls of this flavour? */
 bool nfs_flavor_allowed(const struct rpc_cred *cred, const struct vfs_access *access);
 
-/* The squashed identity. */
-void nfs_caller(const struct nfs_groups *groups, const struct rpc_cred *cred,
-		const struct vfs_access *access, struct vfs_cred *out);
+/* The squashed identity. 0, or -EAGAIN: its groups are not known yet, and it must not be used. */
+int nfs_caller(const struct nfs_groups *groups, const struct rpc_cred *cred,
+	       const struct vfs_access *access, struct vfs_cred *out);
 
 #endif

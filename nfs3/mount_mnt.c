@@ -36,6 +36,7 @@ static enum mountstat3 mount_status(int err)
 		return MNT3ERR_NOENT;
 	case EACCES:
 	case EPERM:
+	case EAGAIN: /* who that is could not be found out */
 		return MNT3ERR_ACCES;
 	case ENOTDIR:
 	case ELOOP:
@@ -119,6 +120,9 @@ enum rpc_run mnt_mnt_v3(struct rpc_request *req, void *args)
 	struct vfs_node *node;
 	int rc = resolve(req, path, &ctx, &node);
 
+	/* MOUNT has no word for "come again". */
+	if (rc == -EAGAIN && !req->must_answer)
+		return RPC_RUN_AGAIN;
 	/* An export for flavours that we do not have would give a handle that is good for nothing.
 	 */
 	if (rc == 0 && !(ctx.access.flags & (VFS_SEC_SYS | VFS_SEC_NONE)))
@@ -177,6 +181,8 @@ enum rpc_run mnt_pathconf_v2(struct rpc_request *req, void *args)
 	struct vfs_node *node;
 	int rc = mnt_resolve(req, args, &ctx, &node);
 
+	if (rc == -EAGAIN && !req->must_answer)
+		return RPC_RUN_AGAIN;
 	if (rc == 0)
 		rc = vfs_statfs(&ctx, node, &st);
 	xdr_put_u32(x, st.link_max);

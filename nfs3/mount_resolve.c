@@ -246,8 +246,8 @@ static int enter(struct rpc_request *req, struct walk *w, const char **rest)
 {
 	const struct nfs3_server *s = req->program_ctx;
 	const struct nfs3_config *cfg = &s->cfg;
-	const struct nfs_groups groups = { cfg->lookup_groups, cfg->lookup_ctx };
 	const struct sockaddr *peer = (const struct sockaddr *)&req->conn->peer;
+	const struct nfs_groups groups = { cfg->lookup_groups, cfg->lookup_ctx, peer };
 	struct vfs_ctx *ctx = w->ctx;
 	int rc;
 
@@ -257,7 +257,7 @@ static int enter(struct rpc_request *req, struct walk *w, const char **rest)
 	if (rc == 0 && **rest && !nfs_flavor_allowed(&req->call.cred, &ctx->access))
 		rc = -EACCES;
 	if (rc == 0)
-		nfs_caller(&groups, &req->call.cred, &ctx->access, &ctx->cred);
+		rc = nfs_caller(&groups, &req->call.cred, &ctx->access, &ctx->cred);
 	return rc;
 }
 

@@ -28,8 +28,9 @@ struct nfs3_config {
 	const struct rn_logger *log;
 	uint32_t max_io; /* rtmax, wtmax: bytes, a multiple of 4096, at most 1 MiB */
 	/* Supplementary groups of a uid by the server's own databases (exports(5) manage-gids), or
-	 * NULL to take those of the call. Fills at most VFS_GROUPS_MAX; thread-safe, caches. */
-	void (*lookup_groups)(void *ctx, struct vfs_cred *cred);
+	 * NULL to take those of the call. Fills at most VFS_GROUPS_MAX; thread-safe, caches;
+	 * -EAGAIN: not known yet. */
+	int (*lookup_groups)(void *ctx, const struct sockaddr *peer, struct vfs_cred *cred);
 	void *lookup_ctx;
 	/* Is that so, as NFSv4's clients reclaim what they had before a restart? NULL: never. */
 	bool (*in_grace)(void *ctx, enum nfs3_grace what);

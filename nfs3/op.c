@@ -38,12 +38,19 @@ static bool is_root(struct nfs3_op *op)
 	return same;
 }
 
+/* What depends on a name service is waited for, for a while: NFSv3's clients come again after five
+ * seconds, NLM's and MOUNT's are refused. */
+static int patient(const struct nfs3_op *op, int rc)
+{
+	return rc == -EAGAIN && !op->req->must_answer ? -NFS3_EWAIT : rc;
+}
+
 int nfs3_op_open(struct nfs3_op *op, const struct vfs_fh *fh, unsigned flags)
 {
 	const struct sockaddr *peer = (const struct sockaddr *)&op->req->conn->peer;
 	const struct nfs3_config *cfg = &op->server->cfg;
 	const struct vfs_exports *exports = &cfg->exports;
-	const struct nfs_groups groups = { cfg->lookup_groups, cfg->lookup_ctx };
+	const struct nfs_groups groups = { cfg->lookup_groups, cfg->lookup_ctx, peer };
 	bool weak;
 	int rc;
 
@@ -53,7 +60,7 @@ int nfs3_op_open(struct nfs3_op *op, const struct vfs_fh *fh, unsigned flags)
 	rc = exports->by_id(exports->ctx, op->export_id, peer, &op->ctx.exp, &op->ctx.access);
 	if (rc < 0) {
 		op->ctx.exp = NULL;
-		return rc;
+		return patient(op, rc);
 	}
 	rc = nfs_check_port(&op->ctx.access, op->req->conn);
 	if (rc < 0)
@@ -63,7 +70,9 @@ int nfs3_op_open(struct nfs3_op *op, const struct vfs_fh *fh, unsigned flags)
 	weak = !nfs_flavor_allowed(&op->req->call.cred, &op->ctx.access);
 	if (weak && !(flags & NFS3_OPEN_MOUNT))
 		return -NFS3_EWEAKAUTH;
-	nfs_caller(&groups, &op->req->call.cred, &op->ctx.access, &op->ctx.cred);
+	rc = nfs_caller(&groups, &op->req->call.cred, &op->ctx.access, &op->ctx.cred);
+	if (rc < 0)
+		return patient(op, rc);
 	rc = vfs_fh_open(&op->ctx, fh, &op->node[0]);
 	if (rc < 0) {
 		op->node[0] = NULL;
@@ -148,6 +157,8 @@ enum rpc_run nfs3_op_end(struct nfs3_op *op, int rc)
 		return RPC_RUN_AUTH_TOOWEAK;
 	if (rc == -NFS3_ETOOLONG)
 		return RPC_RUN_TOO_LONG;
+	if (rc == -NFS3_EWAIT)
+		return RPC_RUN_AGAIN;
 	return RPC_RUN_DONE;
 }
 

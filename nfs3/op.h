@@ -49,7 +49,7 @@ enum nfs3_open_flags {
 };
 
 /* Opens the call's first handle into op->node[0]: finds the export, checks port and flavour,
- * squashes the identity. 0, -errno, or -NFS3_EWEAKAUTH. */
+ * squashes the identity. 0, -errno, -NFS3_EWEAKAUTH or -NFS3_EWAIT. */
 int nfs3_op_open(struct nfs3_op *op, const struct vfs_fh *fh, unsigned flags);
 /* Opens another handle of the call into op->node[i]; -EXDEV: of another export. */
 int nfs3_op_open_other(struct nfs3_op *op, const struct vfs_fh *fh, unsigned i);

@@ -180,6 +180,19 @@ static int no_room(struct nfs4_compound *c)
 	return NFS4ERR_DELAY;
 }
 
+/* Is the result better told when the name service has answered? One that needs very many names
+ * might never find all of them known: it has numbers, which are right as well. Only what changes
+ * nothing puts names. */
+#define NAMES_AWAITED_MAX 64u
+
+static bool awaits_names(struct nfs4_compound *c)
+{
+	const uint32_t n = c->names_awaited;
+
+	c->names_awaited = 0;
+	return n > 0 && n <= NAMES_AWAITED_MAX;
+}
+
 /* Ends the operation under way; the status that the loop goes on with. */
 static int end_op(struct nfs4_compound *c, int status)
 {
@@ -192,6 +205,10 @@ static int end_op(struct nfs4_compound *c, int status)
 		xdr_out_rewind(c->out, body);
 		c->keep_body = false;
 		status = nfs4_reply_too_big(c, with - xdr_out_total(c->out));
+	}
+	if (awaits_names(c)) {
+		c->keep_body = false;
+		status = NFS4ERR_DELAY;
 	}
 	status = status == NFS4_NO_ROOM ? no_room(c) : nfs4_status_for(c->opnum, c->minor, status);
 	if (status != NFS4_OK && !c->keep_body) {

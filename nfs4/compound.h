@@ -87,6 +87,10 @@ struct nfs4_compound {
 	struct vfs_attr seen;
 	uint32_t seen_index; /* of the operation that may use them; 0: none */
 
+	/* Names of users and groups that the operation has put as numbers, since the name service
+	 * has not answered yet. */
+	uint32_t names_awaited;
+
 	/* For operations that wait. */
 	union {
 		struct vfs_io io;

@@ -11,14 +11,18 @@
 
 struct nfs4_server;
 
-/* The server's name for a user or group, and back (RFC 8881 section 5.9). Thread-safe; may wait for
- * a name service on a first question. 0 or -errno; -EAGAIN: the client may ask again; names are not
- * NUL-terminated going in. */
+/* The server's name for a user or group, and back (RFC 8881 section 5.9). Thread-safe; none
+ * waits for a name service. 0 or -errno; -EAGAIN: not known yet, asked for the peer's sake; names
+ * are not NUL-terminated going in. */
 struct nfs4_idmap {
-	int (*uid_to_name)(void *ctx, uint32_t uid, char *name, size_t size);
-	int (*gid_to_name)(void *ctx, uint32_t gid, char *name, size_t size);
-	int (*name_to_uid)(void *ctx, const char *name, uint32_t len, uint32_t *uid);
-	int (*name_to_gid)(void *ctx, const char *name, uint32_t len, uint32_t *gid);
+	int (*uid_to_name)(void *ctx, const struct sockaddr *peer, uint32_t uid, char *name,
+			   size_t size);
+	int (*gid_to_name)(void *ctx, const struct sockaddr *peer, uint32_t gid, char *name,
+			   size_t size);
+	int (*name_to_uid)(void *ctx, const struct sockaddr *peer, const char *name, uint32_t len,
+			   uint32_t *uid);
+	int (*name_to_gid)(void *ctx, const struct sockaddr *peer, const char *name, uint32_t len,
+			   uint32_t *gid);
 	void *ctx;	   /* all NULL: decimal numbers only */
 	bool names_always; /* clients that authenticate by numbers are told names, too */
 };
@@ -38,7 +42,7 @@ struct nfs4_config {
 	unsigned max_sessions;	/* of all clients; 0: as memory allows */
 	const char *state_dir;	/* where the client records live; NULL: nowhere (tests) */
 	/* As nfs3_config: supplementary groups by the server's own databases, or NULL. */
-	void (*lookup_groups)(void *ctx, struct vfs_cred *cred);
+	int (*lookup_groups)(void *ctx, const struct sockaddr *peer, struct vfs_cred *cred);
 	void *lookup_ctx;
 	/* Called at the end of each operation, on its worker; may be NULL. opnum is OP_ILLEGAL for
 	 * what is none. */

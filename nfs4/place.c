@@ -56,8 +56,8 @@ static int enter_export(struct nfs4_compound *c, uint32_t id, struct nfs4_place 
 {
 	const struct nfs4_config *cfg = &c->server->cfg;
 	const struct rpc_cred *cred = &c->req->call.cred;
-	const struct nfs_groups groups = { cfg->lookup_groups, cfg->lookup_ctx };
 	const struct sockaddr *peer = (const struct sockaddr *)&c->req->conn->peer;
+	const struct nfs_groups groups = { cfg->lookup_groups, cfg->lookup_ctx, peer };
 	int rc = cfg->exports.by_id(cfg->exports.ctx, id, peer, &p->ctx.exp, &p->ctx.access);
 
 	/* Who may not use an export does not learn whether there is one. */
@@ -67,9 +67,13 @@ static int enter_export(struct nfs4_compound *c, uint32_t id, struct nfs4_place 
 	if (cred->flavor == RPC_AUTH_NONE && (p->ctx.access.flags & VFS_RO_NONE))
 		p->ctx.access.flags |= VFS_RO;
 	p->weak = !nfs_flavor_allowed(cred, &p->ctx.access);
-	nfs_caller(&groups, cred, &p->ctx.access, &p->ctx.cred);
-	if (p->weak)
+	rc = nfs_caller(&groups, cred, &p->ctx.access, &p->ctx.cred);
+	if (p->weak) {
 		vfs_cred_squash(&p->ctx.cred, &p->ctx.access, true);
+	} else if (rc < 0) {
+		vfs_export_put(p->ctx.exp);
+		return nfs4_status(c->minor, rc);
+	}
 	p->kind = NFS4_FILE;
 	p->export_id = id;
 	p->ctx.vfs = cfg->vfs;

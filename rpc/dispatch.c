@@ -10,6 +10,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "rpc/worker.h"
+
 #define ACCEPTED_HEADER 24u /* bytes of an accepted reply before its results */
 
 static uint64_t now_ns(void)
@@ -78,6 +80,19 @@ static void system_error(struct rpc_request *req)
 	answer(req, true);
 }
 
+/* Nothing was done yet. By the inbox also where the request is not kept: nothing recurses. */
+static void wait_a_while(struct rpc_request *req, void (*again)(struct rpc_request *req))
+{
+	const struct rpc_server *server = req->server;
+
+	if (server->park != NULL && server->park(server->park_ctx, req, again))
+		return;
+	req->must_answer = true;
+	rpc_requeue(req, again);
+}
+
+static void run_again(struct rpc_request *req);
+
 /* Ends a call whose procedure was entered. */
 static void finish(struct rpc_request *req, enum rpc_run how)
 {
@@ -114,10 +129,24 @@ static void finish(struct rpc_request *req, enum rpc_run how)
 		drc_abandon(drc, req);
 		refuse_auth(req, RPC_AUTH_BADCRED);
 		return;
+	case RPC_RUN_AGAIN:
+		if (req->must_answer)
+			break;
+		wait_a_while(req, run_again);
+		return;
 	case RPC_RUN_SYSTEM_ERR:
 		break;
 	}
 	system_error(req);
+}
+
+static void run_again(struct rpc_request *req)
+{
+	rn_arena_rewind(&req->arena, req->arena_at);
+	req->op = NULL;
+	restart_reply(req);
+	rpc_put_accepted(&req->out, req->call.xid, RPC_SUCCESS);
+	finish(req, req->proc->run(req, req->args));
 }
 
 void rpc_complete(struct rpc_request *req, enum rpc_run how)
@@ -178,7 +207,9 @@ static enum rpc_run admit(const struct rpc_request *req)
 	case RPC_ADMITTED:
 		return RPC_RUN_DONE;
 	case RPC_UNKNOWN:
-		return flags & RPC_NO_EXPORT ? RPC_RUN_SYSTEM_ERR : RPC_RUN_DONE;
+		if (!(flags & RPC_NO_EXPORT))
+			return RPC_RUN_DONE;
+		return req->must_answer ? RPC_RUN_SYSTEM_ERR : RPC_RUN_AGAIN;
 	case RPC_FORMER:
 		return flags & (RPC_FOR_FORMER | RPC_FOR_ALL) ? RPC_RUN_DONE : RPC_RUN_AUTH_BADCRED;
 	case RPC_STRANGER:
@@ -196,6 +227,10 @@ static void run_proc(struct rpc_request *req)
 		req->standing = server->standing(server->standing_ctx, req->conn);
 		const enum rpc_run how = admit(req);
 
+		if (how == RPC_RUN_AGAIN) {
+			wait_a_while(req, redispatch);
+			return;
+		}
 		if (how != RPC_RUN_DONE) {
 			finish(req, how);
 			return;
@@ -212,6 +247,7 @@ static void run_proc(struct rpc_request *req)
 	}
 	if (!first_time(req))
 		return;
+	req->arena_at = req->arena.used;
 	rpc_put_accepted(&req->out, req->call.xid, RPC_SUCCESS);
 	finish(req, req->proc->run == NULL ? RPC_RUN_DONE : req->proc->run(req, req->args));
 }

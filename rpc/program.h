@@ -22,6 +22,9 @@ enum rpc_run {
 	RPC_RUN_NO_ROOM, /* the same; some was done, and req->out is for who sends the call again */
 	RPC_RUN_AUTH_TOOWEAK,
 	RPC_RUN_AUTH_BADCRED, /* not from this host, as a stranger is told */
+	/* Nothing was done, as something is not known yet: run is called again in a while, with
+	 * the same arguments. Not if req->must_answer. */
+	RPC_RUN_AGAIN,
 };
 
 enum rpc_proc_flags {
@@ -93,6 +96,11 @@ struct rpc_server {
 	 * call was refused before its procedure was found. */
 	void (*observe)(void *ctx, const struct rpc_request *req, uint64_t elapsed_ns, bool error);
 	void *observe_ctx;
+	/* Keeps a request that is to be run again in a while: again(req) is then called on its
+	 * worker, with req->must_answer set when it has waited long enough. False: it is not kept,
+	 * as too many wait. NULL: none is. */
+	bool (*park)(void *ctx, struct rpc_request *req, void (*again)(struct rpc_request *req));
+	void *park_ctx;
 };
 
 /* Decodes and runs one call on the calling worker's thread; the request is answered, dropped, or

@@ -66,6 +66,7 @@ void rpc_request_reset(struct rpc_request *req)
 	req->op = NULL;
 	req->drc = NULL;
 	req->work = NULL;
+	req->must_answer = false;
 }
 
 static uint32_t chunk_of(const struct rpc_request *req, unsigned item)

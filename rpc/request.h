@@ -108,6 +108,8 @@ struct rpc_request {
 	const struct rpc_proc *proc;
 	void *program_ctx;
 	void *args;	       /* in the arena */
+	size_t arena_at;       /* of the arena: behind the arguments */
+	bool must_answer;      /* RPC_RUN_AGAIN is not allowed any more */
 	void *op;	       /* the handler's own state across a pending step, in the arena */
 	struct drc_entry *drc; /* in-progress entry, or NULL */
 	struct rpc_server *server;

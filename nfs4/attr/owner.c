@@ -37,14 +37,24 @@ static bool get_decimal(const char *s, uint32_t len, uint32_t *id)
 	return v < NO_ID;
 }
 
+static const struct sockaddr *peer_of(const struct nfs4_compound *c)
+{
+	return (const struct sockaddr *)&c->req->conn->peer;
+}
+
 static void id_to_name(struct nfs4_compound *c, uint32_t id,
-		       int (*map)(void *ctx, uint32_t id, char *name, size_t size),
+		       int (*map)(void *ctx, const struct sockaddr *peer, uint32_t id, char *name,
+				  size_t size),
 		       struct nfs4_owner_name *out)
 {
 	const struct nfs4_idmap *idmap = &c->server->cfg.idmap;
+	int rc = -ENOENT;
 
-	if (map && (idmap->names_always || c->req->call.cred.flavor != RPC_AUTH_SYS) &&
-	    map(idmap->ctx, id, out->s, sizeof(out->s)) == 0)
+	if (map && (idmap->names_always || c->req->call.cred.flavor != RPC_AUTH_SYS))
+		rc = map(idmap->ctx, peer_of(c), id, out->s, sizeof(out->s));
+	if (rc == -EAGAIN)
+		c->names_awaited++;
+	if (rc == 0)
 		out->len = (uint32_t)strnlen(out->s, NFS4_OWNER_MAX);
 	else
 		out->len = put_decimal(id, out->s);
@@ -61,7 +71,8 @@ void nfs4_group_name(struct nfs4_compound *c, uint32_t gid, struct nfs4_owner_na
 }
 
 static int name_to_id(struct nfs4_compound *c, const char *name, uint32_t len,
-		      int (*map)(void *ctx, const char *name, uint32_t len, uint32_t *id),
+		      int (*map)(void *ctx, const struct sockaddr *peer, const char *name,
+				 uint32_t len, uint32_t *id),
 		      uint32_t *id)
 {
 	int rc;
@@ -70,7 +81,7 @@ static int name_to_id(struct nfs4_compound *c, const char *name, uint32_t len,
 		return NFS4ERR_INVAL;
 	if (get_decimal(name, len, id))
 		return NFS4_OK;
-	rc = map ? map(c->server->cfg.idmap.ctx, name, len, id) : -ENOENT;
+	rc = map ? map(c->server->cfg.idmap.ctx, peer_of(c), name, len, id) : -ENOENT;
 	if (rc == 0 && *id != NO_ID)
 		return NFS4_OK;
 	return rc == -EAGAIN ? NFS4ERR_DELAY : NFS4ERR_BADOWNER;

@@ -160,6 +160,8 @@ static enum rpc_run run_how(struct rpc_request *req, void *args)
 
 	f->count++;
 	xdr_put_u32(&req->out, 1);
+	if (*(uint32_t *)args == RPC_RUN_AGAIN)
+		return f->known || req->must_answer ? RPC_RUN_DONE : RPC_RUN_AGAIN;
 	const enum rpc_run how = *(uint32_t *)args % 7;
 	return how == RPC_RUN_PENDING ? RPC_RUN_DONE : how;
 }

@@ -43,6 +43,7 @@ struct fake {
 	unsigned count;		     /* how often COUNT ran */
 	struct rpc_request *pending; /* the last PENDING */
 	enum rpc_standing standing;  /* of everybody */
+	bool known;		     /* HOW is not to wait any more */
 	unsigned observed, errors;
 };
 

@@ -238,6 +238,7 @@ Test(dispatch, who_may_call_what)
 			start(procs[i]);
 			xdr_put_u32(&call, s * 4 + i);
 			fake_dispatch(&f, &conn, &call);
+			fake_run_inbox(&f); /* one that cannot wait is answered by the inbox */
 			cr_assert_eq(f.count, before + (want == 'y'), "%d %u", s, i);
 			cr_assert_eq(fake_word(&conn, 2), want == 'n', "%d %u", s, i);
 			if (want == 'n')
@@ -469,4 +470,73 @@ Test(dispatch, without_a_cache_everything_runs)
 	fake_dispatch(&f, &conn, &call);
 	cr_assert_eq(conn.replies, 2);
 	cr_assert_eq(f.count, 2);
+}
+
+static struct rpc_request *parked;
+static void (*parked_again)(struct rpc_request *req);
+
+static bool park(void *ctx, struct rpc_request *req, void (*again)(struct rpc_request *req))
+{
+	if (*(bool *)ctx)
+		return false;
+	parked = req;
+	parked_again = again;
+	return true;
+}
+
+Test(dispatch, what_is_not_known_yet_is_run_again)
+{
+	bool full = false;
+
+	f.server.park = park;
+	f.server.park_ctx = &full;
+	run_how(RPC_RUN_AGAIN);
+	cr_assert_eq(conn.replies, 0);
+	parked_again(parked);
+	cr_assert_eq(conn.replies, 0);
+	cr_assert_eq(f.count, 2);
+	f.known = true;
+	parked_again(parked);
+	REPLY(77, 1, 0, 0, 0, 0, 1);
+	/* And is in the reply cache once. */
+	conn.replies = 0;
+	run_how(RPC_RUN_AGAIN);
+	REPLY(77, 1, 0, 0, 0, 0, 1);
+	cr_assert_eq(f.count, 3);
+}
+
+Test(dispatch, what_may_not_wait_is_answered_at_once)
+{
+	bool full = true;
+
+	for (int with_park = 0; with_park < 2; with_park++) {
+		conn.replies = 0;
+		f.count = 0;
+		f.server.park = with_park ? park : NULL;
+		f.server.park_ctx = &full;
+		start(FAKE_HOW);
+		xdr_put_u32(&call, RPC_RUN_AGAIN);
+		call.base[3] ^= (uint8_t)(with_park + 1); /* another xid */
+		fake_dispatch(&f, &conn, &call);
+		cr_assert_eq(conn.replies, 0);
+		cr_assert_eq(fake_run_inbox(&f), 1);
+		cr_assert_eq(conn.replies, 1);
+		cr_assert_eq(f.count, 2);
+	}
+}
+
+Test(dispatch, who_is_not_known_yet_is_looked_at_again)
+{
+	bool full = false;
+
+	f.server.park = park;
+	f.server.park_ctx = &full;
+	f.standing = RPC_UNKNOWN;
+	start(FAKE_LIST);
+	fake_dispatch(&f, &conn, &call);
+	cr_assert_eq(conn.replies + f.count, 0);
+	f.standing = RPC_ADMITTED;
+	parked_again(parked);
+	cr_assert_eq(conn.replies, 1);
+	cr_assert_eq(f.count, 1);
 }

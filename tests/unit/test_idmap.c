@@ -13,7 +13,7 @@ static struct nfs4_idmap view;
 
 static void start(void)
 {
-	m = idmap_new();
+	m = idmap_new(NULL);
 	idmap_view(m, &view);
 }
 
@@ -37,17 +37,17 @@ Test(idmap, root_there_and_back)
 	uint32_t id = 77;
 
 	NEED_MAPPING();
-	cr_assert_eq(view.uid_to_name(m, 0, name, sizeof(name)), 0);
+	cr_assert_eq(view.uid_to_name(m, NULL, 0, name, sizeof(name)), 0);
 	cr_expect_eq(strncmp(name, "root@", 5), 0, "%s", name);
 	for (int i = 0; i < 2; i++) { /* the second time from the cache */
 		id = 77;
-		cr_expect_eq(view.name_to_uid(m, name, (uint32_t)strlen(name), &id), 0);
+		cr_expect_eq(view.name_to_uid(m, NULL, name, (uint32_t)strlen(name), &id), 0);
 		cr_expect_eq(id, 0);
-		cr_expect_eq(view.uid_to_name(m, 0, again, sizeof(again)), 0);
+		cr_expect_eq(view.uid_to_name(m, NULL, 0, again, sizeof(again)), 0);
 		cr_expect_str_eq(again, name);
-		cr_expect_eq(view.gid_to_name(m, 0, again, sizeof(again)), 0);
+		cr_expect_eq(view.gid_to_name(m, NULL, 0, again, sizeof(again)), 0);
 		id = 77;
-		cr_expect_eq(view.name_to_gid(m, again, (uint32_t)strlen(again), &id), 0);
+		cr_expect_eq(view.name_to_gid(m, NULL, again, (uint32_t)strlen(again), &id), 0);
 		cr_expect_eq(id, 0);
 	}
 }
@@ -58,20 +58,20 @@ Test(idmap, what_nobody_is_called)
 	char name[256], small[4];
 	uint32_t id;
 
-	cr_expect_lt(view.uid_to_name(m, 3999999999u, name, sizeof(name)), 0);
-	cr_expect_lt(view.gid_to_name(m, 3999999999u, name, sizeof(name)), 0);
+	cr_expect_lt(view.uid_to_name(m, NULL, 3999999999u, name, sizeof(name)), 0);
+	cr_expect_lt(view.gid_to_name(m, NULL, 3999999999u, name, sizeof(name)), 0);
 	for (unsigned i = 0; i < 2 * sizeof(names) / sizeof(names[0]); i++) {
 		const char *s = names[i / 2];
 
-		cr_expect_lt(view.name_to_uid(m, s, (uint32_t)strlen(s), &id), 0, "%s", s);
-		cr_expect_lt(view.name_to_gid(m, s, (uint32_t)strlen(s), &id), 0, "%s", s);
+		cr_expect_lt(view.name_to_uid(m, NULL, s, (uint32_t)strlen(s), &id), 0, "%s", s);
+		cr_expect_lt(view.name_to_gid(m, NULL, s, (uint32_t)strlen(s), &id), 0, "%s", s);
 	}
-	cr_expect_eq(view.name_to_uid(m, "a\0b", 3, &id), -ENOENT);
+	cr_expect_eq(view.name_to_uid(m, NULL, "a\0b", 3, &id), -ENOENT);
 	memset(name, 'a', sizeof(name));
-	cr_expect_eq(view.name_to_uid(m, name, 256, &id), -ENOENT);
-	cr_expect_lt(view.name_to_uid(m, name, 255, &id), 0);
+	cr_expect_eq(view.name_to_uid(m, NULL, name, 256, &id), -ENOENT);
+	cr_expect_lt(view.name_to_uid(m, NULL, name, 255, &id), 0);
 	NEED_MAPPING();
-	cr_expect_eq(view.uid_to_name(m, 0, small, sizeof(small)), -ENAMETOOLONG);
+	cr_expect_eq(view.uid_to_name(m, NULL, 0, small, sizeof(small)), -ENAMETOOLONG);
 }
 
 static void *many(void *arg)
@@ -82,9 +82,9 @@ static void *many(void *arg)
 		uint32_t id;
 		int rc, len;
 
-		view.uid_to_name(m, i % 7, name, sizeof(name));
+		view.uid_to_name(m, NULL, i % 7, name, sizeof(name));
 		len = snprintf(name, sizeof(name), "user%u@nowhere.invalid", i % 11);
-		rc = view.name_to_uid(m, name, (uint32_t)len, &id);
+		rc = view.name_to_uid(m, NULL, name, (uint32_t)len, &id);
 		cr_assert(rc == -ENOENT || rc == -EAGAIN);
 	}
 	return NULL;

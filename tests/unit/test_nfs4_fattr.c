@@ -269,9 +269,11 @@ Test(nfs4_fattr, owners_of_any_length)
 	cr_expect_eq(try_owner(name, sizeof(name), &sa), NFS4ERR_BADOWNER);
 }
 
-static int map_name(void *ctx, const char *name, uint32_t len, uint32_t *id)
+static int map_name(void *ctx, const struct sockaddr *peer, const char *name, uint32_t len,
+		    uint32_t *id)
 {
 	(void)ctx;
+	(void)peer;
 	*id = 42;
 	return len == 8 && memcmp(name, "who@here", 8) == 0 ? 0 : -1;
 }
@@ -288,9 +290,10 @@ Test(nfs4_fattr, owners_by_name)
 	cr_expect_eq(sa.set.uid, 12);
 }
 
-static int map_id(void *ctx, uint32_t id, char *name, size_t size)
+static int map_id(void *ctx, const struct sockaddr *peer, uint32_t id, char *name, size_t size)
 {
 	(void)ctx;
+	(void)peer;
 	if (id != 42)
 		return -1;
 	snprintf(name, size, "who@here");
@@ -323,9 +326,11 @@ Test(nfs4_fattr, who_is_told_names)
 	expect_names(true, RPC_AUTH_SYS, 4294967294u, "4294967294");
 }
 
-static int busy(void *ctx, const char *name, uint32_t len, uint32_t *id)
+static int busy(void *ctx, const struct sockaddr *peer, const char *name, uint32_t len,
+		uint32_t *id)
 {
 	(void)ctx;
+	(void)peer;
 	(void)name;
 	(void)len;
 	(void)id;

@@ -490,9 +490,11 @@ Test(nfs4_setattr, after_a_write)
 	FOR_MINORS(check_after_write);
 }
 
-static int busy(void *ctx, const char *name, uint32_t len, uint32_t *id)
+static int busy(void *ctx, const struct sockaddr *peer, const char *name, uint32_t len,
+		uint32_t *id)
 {
 	(void)ctx;
+	(void)peer;
 	(void)name;
 	(void)len;
 	(void)id;

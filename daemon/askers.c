@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "daemon/askers.h"
+
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "lib/checked.h"
+#include "lib/fair_queue.h"
+
+#define NETWORKS 64u	  /* networks whose numbers collide share their turns */
+#define WAITING_MAX 4096u /* questions of all */
+#define NETWORK_MAX 256u  /* of one network */
+#define QUANTUM 1u
+#define SLOW_SECONDS 2	  /* an answer that takes so long is worth a message */
+#define QUIET_SECONDS 60  /* between two messages */
+#define LEAVING_SECONDS 5 /* at the end of the server */
+
+static const unsigned threads_of[ASK_KINDS] = {
+	[ASK_HOSTS] = 16, [ASK_GROUPS] = 8, [ASK_OWNERS] = 1
+};
+
+struct network {
+	struct rn_fq_flow flow;
+	unsigned waiting, running;
+};
+
+struct line { /* one for each kind */
+	struct rn_fq queue;
+	struct network network[NETWORKS];
+	unsigned running;
+	unsigned most; /* threads that may work on it */
+};
+
+struct question {
+	struct rn_fq_item item;
+	struct line *line;
+	struct network *network;
+	void (*run)(void *job, bool cancelled);
+	void *job;
+};
+
+struct askers {
+	struct askers_config cfg;
+	pthread_mutex_t lock; /* guards all below; a leaf */
+	pthread_cond_t work;
+	pthread_cond_t ended; /* a thread has */
+	struct line line[ASK_KINDS];
+	unsigned threads, idle, waiting;
+	time_t warned; /* 0: never */
+	bool closed;
+};
+
+static time_t now_seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec;
+}
+
+struct askers *askers_new(const struct askers_config *cfg)
+{
+	struct askers *a = calloc(1, sizeof(*a));
+	pthread_condattr_t attr;
+
+	if (!a)
+		return NULL;
+	a->cfg = *cfg;
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_mutex_init(&a->lock, NULL);
+	pthread_cond_init(&a->work, &attr);
+	pthread_cond_init(&a->ended, &attr);
+	pthread_condattr_destroy(&attr);
+	for (unsigned k = 0; k < ASK_KINDS; k++) {
+		struct line *l = &a->line[k];
+
+		rn_fq_init(&l->queue, QUANTUM);
+		l->most = threads_of[k];
+		for (unsigned i = 0; i < NETWORKS; i++)
+			rn_fq_flow_init(&l->network[i].flow);
+	}
+	return a;
+}
+
+static uint32_t hash_bytes(const uint8_t *p, size_t n)
+{
+	uint32_t h = 2166136261u;
+
+	for (size_t i = 0; i < n; i++)
+		h = (h ^ p[i]) * 16777619u;
+	return h ^ h >> 15;
+}
+
+static unsigned network_of(const struct sockaddr *peer)
+{
+	const struct sockaddr_in *in = (const struct sockaddr_in *)peer;
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)peer;
+	const uint8_t *p;
+
+	if (peer && peer->sa_family == AF_INET)
+		return hash_bytes((const uint8_t *)&in->sin_addr, 3) % NETWORKS;
+	if (!peer || peer->sa_family != AF_INET6)
+		return 0;
+	p = in6->sin6_addr.s6_addr;
+	if (IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr))
+		return hash_bytes(p + 12, 3) % NETWORKS;
+	return hash_bytes(p, 8) % NETWORKS;
+}
+
+static struct question *question_of(const struct rn_fq_item *item)
+{
+	return rn_container_of((struct rn_fq_item *)item, struct question, item);
+}
+
+/* One network does not have all the threads of a kind. */
+static bool may_run(void *ctx, const struct rn_fq_item *item)
+{
+	const struct line *l = ctx;
+
+	return question_of(item)->network->running < (l->most + 3) / 4;
+}
+
+/* Under the lock: the next question that may be asked now. */
+static struct question *take(struct askers *a)
+{
+	for (unsigned k = 0; k < ASK_KINDS; k++) {
+		struct line *l = &a->line[k];
+		struct rn_fq_item *item = NULL;
+
+		if (l->running < l->most)
+			item = rn_fq_pop_if(&l->queue, NETWORKS, may_run, l);
+		if (!item)
+			continue;
+		struct question *q = question_of(item);
+
+		a->waiting--;
+		q->network->waiting--;
+		q->network->running++;
+		l->running++;
+		return q;
+	}
+	return NULL;
+}
+
+/* Under the lock: is a message due? */
+static bool warn_due(struct askers *a, time_t took)
+{
+	const time_t now = now_seconds();
+
+	if (took < SLOW_SECONDS || (a->warned && now - a->warned < QUIET_SECONDS))
+		return false;
+	a->warned = now;
+	return true;
+}
+
+/* Called and returns with the lock, but lets go of it in between. */
+static void answer(struct askers *a, struct question *q)
+{
+	const time_t began = now_seconds();
+	struct network *n = q->network;
+	struct line *l = q->line;
+	bool warn;
+	time_t took;
+
+	pthread_mutex_unlock(&a->lock);
+	q->run(q->job, false);
+	free(q);
+	took = now_seconds() - began;
+	pthread_mutex_lock(&a->lock);
+	n->running--;
+	l->running--;
+	if (a->closed)
+		return; /* the others may have gone */
+	if (a->waiting > 0)
+		pthread_cond_broadcast(&a->work); /* of those that were not to run beside it */
+	warn = warn_due(a, took);
+	pthread_mutex_unlock(&a->lock);
+	if (warn)
+		rn_warn(a->cfg.log,
+			"a name service took %lld s for an answer; meanwhile those whom "
+			"it is to name wait",
+			(long long)took);
+	if (a->cfg.answered)
+		a->cfg.answered(a->cfg.ctx);
+	pthread_mutex_lock(&a->lock);
+}
+
+static void *asker_main(void *arg)
+{
+	struct askers *a = arg;
+
+	pthread_mutex_lock(&a->lock);
+	while (!a->closed) {
+		struct question *q = take(a);
+
+		if (q) {
+			answer(a, q);
+			continue;
+		}
+		a->idle++;
+		pthread_cond_wait(&a->work, &a->lock);
+		a->idle--;
+	}
+	a->threads--;
+	pthread_cond_signal(&a->ended);
+	pthread_mutex_unlock(&a->lock);
+	return NULL;
+}
+
+/* Under the lock. Without a thread more, those that are there do the work in turn. */
+static void start_thread(struct askers *a)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	unsigned most = 0;
+
+	for (unsigned k = 0; k < ASK_KINDS; k++)
+		most += a->line[k].most;
+	if (a->threads >= most)
+		return;
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	if (pthread_create(&thread, &attr, asker_main, a) == 0) {
+		pthread_setname_np(thread, "asker");
+		a->threads++;
+	}
+	pthread_attr_destroy(&attr);
+}
+
+/* Under the lock. */
+static bool push(struct askers *a, struct question *q)
+{
+	if (a->closed || a->waiting >= WAITING_MAX || q->network->waiting >= NETWORK_MAX)
+		return false;
+	a->waiting++;
+	q->network->waiting++;
+	rn_fq_push(&q->line->queue, &q->network->flow, &q->item, QUANTUM);
+	if (a->idle > 0)
+		pthread_cond_signal(&a->work);
+	else
+		start_thread(a);
+	return a->threads > 0;
+}
+
+bool askers_ask(struct askers *a, enum asker_kind kind, const struct sockaddr *peer,
+		void (*run)(void *job, bool cancelled), void *job)
+{
+	struct question *q = malloc(sizeof(*q));
+	bool taken;
+
+	if (!q)
+		return false;
+	*q = (struct question){ .line = &a->line[kind],
+				.network = &a->line[kind].network[network_of(peer)],
+				.run = run,
+				.job = job };
+	pthread_mutex_lock(&a->lock);
+	taken = push(a, q);
+	if (!taken && q->item.flow) { /* no thread could be started */
+		rn_fq_remove(&q->line->queue, &q->item);
+		q->network->waiting--;
+		a->waiting--;
+	}
+	pthread_mutex_unlock(&a->lock);
+	if (!taken)
+		free(q);
+	return taken;
+}
+
+/* Under the lock. */
+static struct question *take_any(struct askers *a)
+{
+	for (unsigned k = 0; k < ASK_KINDS; k++) {
+		struct rn_fq_item *item = rn_fq_pop(&a->line[k].queue);
+
+		if (item)
+			return question_of(item);
+	}
+	return NULL;
+}
+
+void askers_close(struct askers *a)
+{
+	struct question *q;
+
+	pthread_mutex_lock(&a->lock);
+	a->closed = true;
+	pthread_cond_broadcast(&a->work);
+	while ((q = take_any(a)) != NULL) {
+		a->waiting--;
+		pthread_mutex_unlock(&a->lock);
+		q->run(q->job, true);
+		free(q);
+		pthread_mutex_lock(&a->lock);
+	}
+	pthread_mutex_unlock(&a->lock);
+}
+
+bool askers_free(struct askers *a)
+{
+	struct timespec limit;
+	int err = 0;
+
+	askers_close(a);
+	clock_gettime(CLOCK_MONOTONIC, &limit);
+	limit.tv_sec += LEAVING_SECONDS;
+	pthread_mutex_lock(&a->lock);
+	while (a->threads > 0 && !err)
+		err = pthread_cond_timedwait(&a->ended, &a->lock, &limit);
+	const bool all = a->threads == 0;
+	pthread_mutex_unlock(&a->lock);
+	if (!all)
+		return false;
+	pthread_cond_destroy(&a->work);
+	pthread_cond_destroy(&a->ended);
+	pthread_mutex_destroy(&a->lock);
+	free(a);
+	return true;
+}

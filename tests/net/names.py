@@ -1,0 +1,224 @@
+#!/usr/bin/env -S python3 -B
+# SPDX-License-Identifier: BSD-2-Clause
+"""A name service that does not answer: who is waited for, and who else waits then.
+
+The daemon runs in a mount namespace of its own with a resolver that asks a name server of this test, silent until it is told
+to speak, and with FIFOs instead of the databases of users and groups, which block whoever opens them until somebody writes.
+"""
+import os
+import select
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+
+import harness
+import rpcclient as r
+from harness import Count, Daemon
+
+NAME_SERVER = "127.0.0.53"
+SOON = 3  # seconds: less than any name service here takes, and much more than a call
+SILENT = 24  # hosts that ask, each of a network of its own
+
+
+class NameServer:
+    """Answers nothing, or the names that it was given; what it does not know does not exist."""
+
+    def __init__(self):
+        self.names, self.speaks, self.asked = {}, False, 0
+        self.s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        try:
+            self.s.bind((NAME_SERVER, 53))
+        except OSError as e:
+            harness.skip_all(f"no name server can listen here: {e}")
+        threading.Thread(target=self.run, daemon=True).start()
+
+    def answer(self, query):
+        at, labels = 12, []
+        while query[at]:
+            labels.append(query[at + 1:at + 1 + query[at]].decode())
+            at += 1 + query[at]
+        kind = struct.unpack(">H", query[at + 1:at + 3])[0]
+        name = ".".join(labels).lower()
+        data = self.names.get((name, kind))
+        exists = any(n == name for n, _ in self.names)
+        head = query[:2] + struct.pack(">HHHHH", 0x8180 if exists else 0x8183, 1, 1 if data else 0, 0, 0)
+        more = b"\xc0\x0c" + struct.pack(">HHIH", kind, 1, 60, len(data)) + data if data else b""
+        return head + query[12:at + 5] + more
+
+    def run(self):
+        while True:
+            query, who = self.s.recvfrom(512)
+            self.asked += 1
+            if self.speaks:
+                self.s.sendto(self.answer(query), who)
+
+    def add(self, address, name):
+        wire = b"".join(bytes([len(p)]) + p.encode() for p in name.split(".")) + b"\0"
+        self.names[".".join(reversed(address.split("."))) + ".in-addr.arpa", 12] = wire
+        self.names[name, 1] = socket.inet_aton(address)
+
+
+def daemon(lines, settings=None, databases=False):
+    """A daemon with that name server, over the exports a and b with these lines of clients."""
+    d = Daemon({n: "rw" for n in lines}, settings)
+    with open(d.top + "/exports", "w") as f:
+        f.writelines(f"{d.exports[n]} {clients}\n" for n, clients in lines.items())
+    files = {"resolv.conf": f"nameserver {NAME_SERVER}\noptions timeout:3 attempts:2\n",
+             "nsswitch.conf": "hosts: files dns\npasswd: files\ngroup: files\nnetgroup: files\n",
+             "hosts": "127.0.0.1 localhost\n"}
+    binds = []
+    for n, text in files.items():
+        with open(f"{d.top}/{n}", "w") as f:
+            f.write(text)
+        binds.append(f"mount --bind {d.top}/{n} /etc/{n}")
+    if databases:
+        os.mkfifo(d.top + "/passwd")
+        binds.append(f"mount --bind {d.top}/passwd /etc/passwd")
+    d.before = ["unshare", "--mount", "sh", "-c", " && ".join([*binds, 'exec "$0" "$@"'])]
+    return d
+
+
+def mnt_message(d, name, xid=None):
+    return r.call_message(r.MOUNT, 3, 1, r.opaque(d.exports[name].encode()), xid=xid)
+
+
+def mnt_status(data):
+    return r.reply_body(data).u32()
+
+
+def timed(what):
+    start = time.monotonic()
+    what()
+    return time.monotonic() - start
+
+
+def answers_within(conn, seconds):
+    return bool(select.select([conn.s], [], [], seconds)[0])
+
+
+def others_are_served(t, d, fh, what):
+    def work():
+        with d.connect(source=("127.0.0.1", 0)) as c:
+            t.equal(f"MNT {what}", c.mnt(d.exports["b"])[0], 0)
+            for _ in range(50):
+                t.equal(f"GETATTR {what}", c.nfs(r.GETATTR, r.getattr_args(fh))["status"], 0)
+
+    took = timed(work)
+    t.check(f"calls of others {what} are served in the usual time", took < SOON, f"{took:.1f} s")
+
+
+def test_silent_hosts(t, ns):
+    """Hosts whose reverse zone is silent ask MNT: they wait, and nobody else does."""
+    # A name that is only a host's of the narrow line's, and everybody.
+    with daemon({"a": "*.narrow.test(ro,insecure) *(rw,insecure,no_root_squash)", "b": "127.0.0.1(rw,insecure)"}) as d:
+        with d.connect() as c:
+            fh = d.root(c, "b")
+        silent = [d.connect(source=(f"127.0.{10 + i}.1", 0)) for i in range(SILENT)]
+        for c in silent:
+            c.send(mnt_message(d, "a"))
+        time.sleep(0.3)
+        others_are_served(t, d, fh, "beside silent hosts")
+        t.check("hosts that are not known yet are told nothing", not any(answers_within(c, 0) for c in silent))
+        # More than may wait are refused; the ones that wait are not forgotten for that.
+        with d.connect(source=("127.0.10.1", 0)) as greedy:
+            for _ in range(40):
+                greedy.send(mnt_message(d, "a"))
+            t.check("calls beyond what one client may have waiting are answered", answers_within(greedy, SOON))
+            t.equal("namely refused", mnt_status(greedy.recv()), 13)
+        others_are_served(t, d, fh, "beside a greedy one")
+        ns.add("127.0.10.1", "one.narrow.test")
+        ns.speaks = True
+        for i, c in enumerate(silent):
+            c.s.settimeout(60)
+            t.equal(f"MNT of host {i} when the service speaks", mnt_status(c.recv()), 0)
+        test_narrow_line(t, d, silent[0], silent[1])
+        for c in silent:
+            c.close()
+        status, log = d.stop()
+        t.equal("exit status", status, 0)
+        t.check("the log tells of the slow service", "a name service took" in log, log)
+
+
+def test_narrow_line(t, d, narrow, wide):
+    for conn, want in ((narrow, r.ROFS), (wide, 0)):
+        root = d.root(conn, "a")
+        made = conn.nfs(r.CREATE, r.create_args(root, b"f", attrs=r.sattr(mode=0o644)))
+        t.equal("CREATE by a host of the " + ("narrow" if want else "wide") + " line", made["status"], want)
+
+
+def test_silence_widens_nothing(t, ns):
+    """While the service is silent, a host that may be one of the narrow line's cannot write."""
+    ns.speaks = False
+    with daemon({"a": "*.narrow.test(ro,insecure) 127.0.0.1(rw,insecure,no_root_squash) *(rw,insecure,no_root_squash)",
+                 "b": "127.0.0.1(rw,insecure)"}) as d:
+        with d.connect() as known:
+            root = d.root(known, "a")
+        with d.connect(source=("127.0.10.1", 0)) as c:
+            start = time.monotonic()
+            made = c.nfs(r.CREATE, r.create_args(root, b"g", attrs=r.sattr(mode=0o644)))
+            took = time.monotonic() - start
+            t.equal("CREATE by a host that is not known", made["status"], r.JUKEBOX)
+            t.check("after a while", SOON < took < 40, f"{took:.1f} s")
+        t.check("nothing was made", not os.path.exists(d.exports["a"] + "/g"))
+        took = timed(lambda: t.equal("exit status while the service is silent", d.stop()[0], 0))
+        t.check("it ends soon", took < 20, f"{took:.1f} s")
+
+
+def test_groups(t):
+    """The database of users blocks: who is not known yet waits, who needs none does not."""
+    with daemon({"a": "*(rw,insecure,all_squash)", "b": "127.0.0.0/8(rw,insecure,no_root_squash)"},
+                {"nfs3.manage_gids": "yes"}, databases=True) as d:
+        with d.connect() as c, d.connect(source=("127.0.9.1", 0)) as other:
+            a, b = d.root(c, "a"), d.root(c, "b")
+            for uid in range(2000, 2012):
+                c.send(r.call_message(r.NFS, 3, r.GETATTR, r.getattr_args(b), cred=r.auth_sys(uid=uid)))
+            time.sleep(0.3)
+            took = timed(lambda: [other.nfs(r.GETATTR, r.getattr_args(a)) for _ in range(50)])
+            t.check("calls that need no groups are served in the usual time", took < SOON, f"{took:.1f} s")
+            t.check("users that are not known yet wait", not answers_within(c, 0))
+            subprocess.run(["nsenter", "-t", str(d.process.pid), "-m", "umount", "-l", "/etc/passwd"], check=True)
+            # Whoever opened the FIFO goes on when it is opened for writing, and finds no database in it.
+            feed_until(d.top + "/passwd", lambda: answers_within(c, 0.05))
+            c.s.settimeout(60)
+            for _ in range(12):
+                t.equal("GETATTR when the database answers", r.reply_body(c.recv()).u32(), 0)
+        t.equal("exit status", d.stop()[0], 0)
+
+
+def feed_until(path, done, seconds=30):
+    """Answers each reader of the FIFO with an empty file, also some time after it is done."""
+    end = time.monotonic() + seconds
+    stop = threading.Event()
+
+    def feed():
+        while not stop.is_set():
+            try:
+                os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK))
+            except OSError:
+                pass
+            time.sleep(0.01)
+
+    threading.Thread(target=feed, daemon=True).start()
+    while not done() and time.monotonic() < end:
+        pass
+    threading.Timer(20, stop.set).start()
+
+
+def main():
+    if os.geteuid() != 0:
+        harness.skip_all("ports and namespaces need root")
+    if subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode:
+        harness.skip_all("no mount namespaces here")
+    t, ns = Count(), NameServer()
+    test_silent_hosts(t, ns)
+    test_silence_widens_nothing(t, ns)
+    test_groups(t)
+    print(f"{t.passed} passed, {t.failed} failed, {t.skipped} skipped")
+    return 1 if t.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
