@@ -107,16 +107,35 @@ static void drop_duplicates(struct group *group, struct cfg_diags *diags)
 	group->n = kept;
 }
 
+/* Does everybody's option mp say that something is to be mounted first? */
+static bool waits_for_mount(const struct group *group)
+{
+	for (size_t i = 0; i < group->n; i++) {
+		const struct exp_draft *draft = &group->drafts[i];
+		const char *mp =
+			draft->options.mp == EXP_MP_PATH ? draft->options.mp_path : draft->path;
+
+		if (draft->options.mp == EXP_MP_NONE || exp_check_mountpoint(mp) == 0)
+			return false;
+	}
+	return true;
+}
+
 static void check_path(struct group *group, struct cfg_diags *diags)
 {
 	const struct exp_draft *first = &group->drafts[0];
 	struct stat st;
+	int err = stat(first->path, &st) ? errno : 0;
 
-	if (stat(first->path, &st)) {
+	if (err == ENOENT && waits_for_mount(group)) {
+		cfg_diag_add(diags, first->at, CFG_WARNING,
+			     "%s is not there: it is served when it is mounted, as mp says",
+			     first->path);
+	} else if (err) {
 		cfg_diag_add(diags, first->at, CFG_ERROR,
 			     "%s: %s; create the directory or correct "
 			     "the path",
-			     first->path, strerror(errno));
+			     first->path, strerror(err));
 		group->bad = true;
 	} else if (!S_ISDIR(st.st_mode)) {
 		cfg_diag_add(diags, first->at, CFG_ERROR,

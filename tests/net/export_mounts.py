@@ -168,6 +168,27 @@ def test_mp(t, d, c, image):
     t.equal("without the line umount is free", mounts.umount(top).returncode, 0)
 
 
+def test_mp_without_path(t, d, c):
+    """What is exported is within the file system that is missing."""
+    top = d.exports["e"]
+    inner = f"{top}/inner 127.0.0.1({OPTIONS}{{}})"
+    d.write_exports([inner.format("")])
+    t.check("without mp a path that is not there is an error", "reload failed" in d.reload())
+    d.write_exports([inner.format(",mp=" + top), line(d, name="other")])
+    t.check("with mp it is waited for", "reload failed" not in d.reload())
+    d.stop()
+    d.start()
+    with d.connect() as c:
+        t.check("also after a restart", c.mnt(top + "/inner")[0] != 0)
+        t.equal("the other export", c.mnt(d.exports["other"])[0], 0)
+        os.makedirs(d.top + "/elsewhere/inner", exist_ok=True)
+        mounts.must("mount", "--bind", d.top + "/elsewhere", top)
+        t.check("it is served when it is there", until(lambda: c.mnt(top + "/inner")[0] == 0) is not None)
+        t.check("umount is refused", mounts.umount(top).returncode != 0)
+        mounts.must("umount", "-l", top)
+        t.check("and waited for again", until(lambda: c.mnt(top + "/inner")[0] != 0) is not None)
+
+
 def test_submount(t, d, c):
     d.write_exports([line(d, ",crossmnt")])
     d.reload()
@@ -253,6 +274,7 @@ def everything(t, d):
         test_submount(t, d, c)
         test_storm(t, d, c)
         test_replaced_directory_waits_for_a_reload(t, d, c)
+        test_mp_without_path(t, d, c)
     t.equal("it stops", d.stop()[0], 0)
 
 

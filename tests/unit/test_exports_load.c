@@ -135,6 +135,29 @@ Test(exports_load, paths)
 	tree_drop(&t);
 }
 
+/* A path that comes with a mount: only where mp says so for everybody, and that mount is missing.
+ */
+Test(exports_load, paths_that_wait_for_a_mount)
+{
+	static const struct {
+		const char *clients;
+		bool waits;
+	} of[] = { { "x(mp)", true },	 { "x(mp=/no/such)", true }, { "x(mp) y(mp=/no)", true },
+		   { "x(mp) y", false }, { "x(mp=/proc)", false },   { "x", false } };
+	char text[128];
+	struct tree t;
+
+	tree_make(&t);
+	for (unsigned i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		snprintf(text, sizeof(text), "/no/such/directory %s", of[i].clients);
+		put(t.root, "exports", text);
+		cr_assert(load(&t, false, true) == 0);
+		cr_expect_eq(t.table->n_exports, of[i].waits, "%s", of[i].clients);
+		cr_expect_eq(t.diags.errors, !of[i].waits, "%s", of[i].clients);
+	}
+	tree_drop(&t);
+}
+
 Test(exports_load, table_lives_while_it_is_referenced)
 {
 	struct exp_table *held;
