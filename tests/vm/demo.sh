@@ -43,7 +43,7 @@ proof() {
 	echo "      $(rdma_counter $m read-chunks) Read segments: pieces of the client's memory that the server was offered to fetch"
 	echo "        (data of WRITE; the server counts these as chunks, of which one may have several segments)"
 	echo "      $(rdma_counter $m write-chunks) Write segments: pieces of its memory that the server was offered to put data of READ into"
-	echo "      $(rdma_counter $m reply-chunks) Reply chunks: memory for replies too long for a message, as of long directories"
+	echo "      $(rdma_counter $m reply-chunks) Reply chunks: memory offered for a reply that is too long for a message, as of a long directory (used: the server's count)"
 	echo "      operation: calls, sent (more than calls: again), timed out, answered by an error"
 	op_stats $m | sed 's/^/        /'
 	echo "        (errors of LOOKUP, ACCESS and OPEN are files that are not there yet, ENOENT: cp looks before it creates)"
@@ -60,8 +60,9 @@ server_counters() {
 
 # session SERVER VERSION [OPTIONS]: mounts, works, shows.
 session() {
-	local options="${3:+$3,}proto=rdma,port=$RDMAPORT"
-	echo "== $1, NFSv$2: mount -t nfs -o $options $ADDR:$(v4_path /export/ext4) $m"
+	local options="${3:+$3,}proto=rdma,port=$RDMAPORT" path=/export/ext4
+	[ "$2" = 3 ] || path=$(v4_path $path)
+	echo "== $1, NFSv$2: mount -t nfs -o $options $ADDR:$path $m"
 	nfs_mount "$2" rdma /export/ext4 $m || die "the mount failed"
 	grep " $m " /proc/mounts | sed 's/^/    /'
 	work "$1" "$2"
