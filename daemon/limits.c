@@ -1,14 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "daemon/limits.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #define WANT_FILES 1048576u
-#define CACHE_FILES_LEAST 1024u /* what connections leave to the node cache, which gives way */
-#define RESERVE_FILES 256u	/* rings, event threads, listeners, logs, name look-ups */
+#define CACHE_WANT 65536u
+
+/* Descriptors that come and go, or are still to come when all but the transports has started. */
+#define FOR_NAMES 16u	  /* look-ups of names, rpcbind, messages, reloads */
+#define FOR_LISTENERS 16u /* with what each keeps to refuse by; RDMA's event channels */
+#define FOR_WORKER 2u	  /* mount table, a sync of the log */
+#define FOR_LOOP 8u	  /* RDMA devices' completion channels */
+#define REQUESTS_OF_WORKER 32u
+#define FOR_REQUEST 4u /* what a request may hold beside what the cache may keep */
+
+/* With less there is no use in starting. */
+#define LEAST_CACHE 32u
+#define LEAST_REQUESTS 24u
+#define LEAST_CONNECTIONS 4u
+#define LEAST (LEAST_CACHE + LEAST_REQUESTS + LEAST_CONNECTIONS)
+#define LEAST_OPEN 20u /* before the first worker, event thread and export */
+#define OPEN_OF_WORKER 2u
+#define OPEN_OF_LOOP 5u
 
 /* The kernel's ceiling (fs.nr_open) may be lower than what we want; root may go up to it. */
 static rlim_t raise_files(const struct rn_logger *log)
@@ -26,6 +43,9 @@ static rlim_t raise_files(const struct rn_logger *log)
 		if (setrlimit(RLIMIT_NOFILE, &try) == 0)
 			return want;
 	}
+	getrlimit(RLIMIT_NOFILE, &r);
+	r.rlim_cur = r.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &r);
 	getrlimit(RLIMIT_NOFILE, &r);
 	rn_warn(log, "only %llu descriptors allowed: raise LimitNOFILE for more connections",
 		(unsigned long long)r.rlim_cur);
@@ -59,11 +79,63 @@ static size_t quarter_of_ram(void)
 	return ram / 4 < (64u << 20) ? 64u << 20 : ram / 4;
 }
 
-void limits_apply(const struct cfg_settings *s, const struct rn_logger *log, struct limits *out)
+/* What all but the cache and connections needs, when so many are open. */
+static unsigned fixed_files(const struct limits *l, unsigned open)
 {
-	rlim_t files = raise_files(log);
+	return open + FOR_NAMES + FOR_LISTENERS + l->threads * FOR_WORKER + l->loops * FOR_LOOP;
+}
+
+static int enough_files(const struct limits *l, unsigned fixed, const struct rn_logger *log)
+{
+	if (l->files >= fixed + LEAST)
+		return 0;
+	rn_err(log,
+	       "%u descriptors are allowed, and at least %u are needed: %u for exports, workers, "
+	       "listeners and name look-ups, %u for files, %u for connections; raise LimitNOFILE, "
+	       "or lower server.threads",
+	       l->files, fixed + LEAST, fixed, LEAST_CACHE + LEAST_REQUESTS, LEAST_CONNECTIONS);
+	return -EMFILE;
+}
+
+static unsigned least(uint64_t a, uint64_t b)
+{
+	return (unsigned)(a < b ? a : b);
+}
+
+static unsigned count_open(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned n = 0;
+
+	while (dir && readdir(dir))
+		n++;
+	if (dir)
+		closedir(dir);
+	return n;
+}
+
+int limits_divide(const struct cfg_settings *s, const struct rn_logger *log, struct limits *l)
+{
+	unsigned fixed = fixed_files(l, count_open()), left, rest, requests;
+	int err = enough_files(l, fixed, log);
+
+	if (err)
+		return err;
+	left = l->files - fixed;
+	l->connections = least(s->tcp.enabled ? s->tcp.max_connections : 0,
+			       (left - LEAST) / 2 + LEAST_CONNECTIONS);
+	rest = left - l->connections;
+	requests = least(rest / 2, l->threads * REQUESTS_OF_WORKER * FOR_REQUEST);
+	l->cache_fds = least(s->server.max_fds ? s->server.max_fds : CACHE_WANT, rest - requests);
+	l->cache_fds_most = l->cache_fds + requests;
+	return 0;
+}
+
+int limits_apply(const struct cfg_settings *s, const struct rn_logger *log, struct limits *out)
+{
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
+	out->files = (unsigned)raise_files(log);
 	raise_memlock();
 	if (cpus < 1)
 		cpus = 1;
@@ -72,11 +144,8 @@ void limits_apply(const struct cfg_settings *s, const struct rn_logger *log, str
 	out->threads = s->server.threads ? (unsigned)s->server.threads
 					 : (cpus < 4 ? 4u : (cpus > 256 ? 256u : (unsigned)cpus));
 	out->loops = cpus < 8 ? 1u : (cpus < 64 ? (unsigned)cpus / 8 : 8u);
-	/* Half of the descriptors at most go to the cache; the rest is for connections. */
-	rlim_t room = files > 2 * RESERVE_FILES ? (files - RESERVE_FILES) / 2 : RESERVE_FILES / 2;
-	rlim_t want = s->server.max_fds ? s->server.max_fds : 65536;
-	out->cache_fds = (unsigned)(want < room ? want : room);
-	rlim_t kept = RESERVE_FILES +
-		      (out->cache_fds < CACHE_FILES_LEAST ? out->cache_fds : CACHE_FILES_LEAST);
-	out->connections = (unsigned)(files > 2 * kept ? files - kept : files / 2);
+	return enough_files(out,
+			    fixed_files(out, LEAST_OPEN + out->threads * OPEN_OF_WORKER +
+						     out->loops * OPEN_OF_LOOP),
+			    log);
 }

@@ -9,16 +9,24 @@
 #include "lib/log.h"
 
 struct limits {
-	size_t memory_max;    /* bytes: payload, connections, reply cache */
-	unsigned cache_fds;   /* descriptors for the node cache */
-	unsigned connections; /* descriptors for TCP connections */
-	unsigned threads;     /* workers */
-	unsigned loops;	      /* event threads */
+	size_t memory_max; /* bytes: payload, connections, reply cache */
+	unsigned files;	   /* descriptors that the process may have */
+	unsigned threads;  /* workers */
+	unsigned loops;	   /* event threads */
+
+	/* limits_divide */
+	unsigned connections;	 /* descriptors for TCP connections */
+	unsigned cache_fds;	 /* that the node cache may keep */
+	unsigned cache_fds_most; /* and have, with what requests hold */
 };
 
 /* Raises RLIMIT_NOFILE and RLIMIT_MEMLOCK as far as allowed and works the settings' zeroes out.
- * Logs what falls short. */
-void limits_apply(const struct cfg_settings *s, const struct rn_logger *log, struct limits *out);
+ * Logs what falls short; -EMFILE: with so few descriptors there is no use in starting. */
+int limits_apply(const struct cfg_settings *s, const struct rn_logger *log, struct limits *out);
+
+/* Shares the descriptors out that are left when all but the transports has started, so that neither
+ * files nor connections can take the others'. -EMFILE as above. */
+int limits_divide(const struct cfg_settings *s, const struct rn_logger *log, struct limits *l);
 
 /* Says so if locked memory stays limited: for whoever serves RDMA. */
 void limits_warn_memlock(const struct rn_logger *log);

@@ -73,7 +73,7 @@ static int start_vfs(struct server *s)
 	struct vfs_config cfg = {
 		.pool = s->pool,
 		.log = s->log,
-		.max_fds = s->limits.cache_fds,
+		.max_fds = s->limits.files / 4, /* until start_descriptors */
 		.handle_mac = s->settings->vfs.handle_mac,
 	};
 	int err = state_dir_secret(s->settings->server.state_dir, cfg.secret, s->log);
@@ -272,9 +272,13 @@ static int start_registration(struct server *s)
 	return 0;
 }
 
+static int start_limits(struct server *s)
+{
+	return limits_apply(s->settings, s->log, &s->limits);
+}
+
 static int start_memory(struct server *s)
 {
-	limits_apply(s->settings, s->log, &s->limits);
 	rn_budget_init(&s->budget, s->limits.memory_max);
 	s->pool = rn_payload_pool_new(&s->budget);
 	s->clients = rpc_clients_new();
@@ -323,10 +327,20 @@ static int start_askers(struct server *s)
 	return s->askers ? 0 : -ENOMEM;
 }
 
+static int start_descriptors(struct server *s)
+{
+	int err = limits_divide(s->settings, s->log, &s->limits);
+
+	if (!err)
+		vfs_set_fds(s->vfs, s->limits.cache_fds, s->limits.cache_fds_most);
+	return err;
+}
+
 static const struct {
 	const char *name;
 	int (*start)(struct server *s);
 } steps[] = {
+	{ "limits", start_limits },
 	{ "state directory", start_state },
 	{ "memory", start_memory },
 	{ "threads for name services", start_askers },
@@ -335,6 +349,7 @@ static const struct {
 	{ "programs", start_programs },
 	{ "workers", start_workers },
 	{ "event threads", start_loops },
+	{ "descriptors", start_descriptors },
 	{ "TCP", start_tcp },
 	{ "RDMA", start_rdma },
 	{ "mount table", start_mount_watch },

@@ -34,6 +34,12 @@ static int open_once(const struct opening *o)
 	return fd;
 }
 
+/* Counted already. What is beyond is connections': it is as if the process had no more. */
+static bool too_many(struct vfs *vfs)
+{
+	return vfs->cfg.max_fds_most && atomic_load(&vfs->fds) > (long)vfs->cfg.max_fds_most;
+}
+
 static int open_counted(struct vfs *vfs, const struct opening *o)
 {
 	struct timespec pause = { .tv_nsec = PAUSE_NS };
@@ -42,7 +48,7 @@ static int open_counted(struct vfs *vfs, const struct opening *o)
 	if (atomic_fetch_add(&vfs->fds, 1) >= (long)vfs->cfg.max_fds)
 		vfs_cache_evict(vfs);
 	for (unsigned i = 0; i < TRIES; i++) {
-		fd = open_once(o);
+		fd = too_many(vfs) ? -EMFILE : open_once(o);
 		if (fd != -EMFILE && fd != -ENFILE)
 			break;
 		if (!vfs_cache_evict(vfs))
@@ -83,12 +89,16 @@ int vfs_fd_reopen_data(struct vfs *vfs, int fd, int flags)
 
 int vfs_fd_dup(struct vfs *vfs, int fd)
 {
-	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	int copy = -EMFILE;
 
-	if (copy < 0)
-		return errno == EMFILE ? -EAGAIN : -errno;
 	atomic_fetch_add(&vfs->fds, 1);
-	return copy;
+	if (!too_many(vfs)) {
+		copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+		copy = copy < 0 ? -errno : copy;
+	}
+	if (copy < 0)
+		atomic_fetch_sub(&vfs->fds, 1);
+	return copy == -EMFILE ? -EAGAIN : copy;
 }
 
 int vfs_fd_open_handle(struct vfs *vfs, int mount_fd, const struct vfs_handle *h)

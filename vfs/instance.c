@@ -87,6 +87,12 @@ int vfs_new(const struct vfs_config *cfg, struct vfs **out)
 	return 0;
 }
 
+void vfs_set_fds(struct vfs *vfs, unsigned max_fds, unsigned most)
+{
+	vfs->cfg.max_fds = max_fds;
+	vfs->cfg.max_fds_most = most;
+}
+
 void vfs_free(struct vfs *vfs)
 {
 	if (!vfs)

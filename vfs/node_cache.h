@@ -2,7 +2,7 @@
 /*
  * The node cache from inside vfs/: finding and making nodes, and the budget of descriptors. The
  * budget (vfs_config.max_fds) is kept by evicting unreferenced nodes before a descriptor is opened;
- * it is exceeded only by what requests in flight hold at this moment.
+ * it is exceeded only by what requests in flight hold at this moment, up to max_fds_most.
  */
 #ifndef RN_VFS_NODE_CACHE_H
 #define RN_VFS_NODE_CACHE_H

@@ -22,6 +22,7 @@ struct vfs_config {
 	struct rn_payload_pool *pool;
 	const struct rn_logger *log; /* may be NULL */
 	unsigned max_fds;	     /* descriptors that the node cache may hold */
+	unsigned max_fds_most;	     /* with what requests hold beside that; 0: no bound */
 	unsigned idle_seconds;	     /* a cached node unused so long is closed; 0: 10 */
 	unsigned max_locks;	     /* byte ranges locked by all clients; 0: 1,000,000 */
 	unsigned lock_wait_seconds;  /* a waiter that has not asked again is forgotten; 0: 90 */
@@ -31,6 +32,8 @@ struct vfs_config {
 };
 
 int vfs_new(const struct vfs_config *cfg, struct vfs **out);
+/* max_fds and max_fds_most, before there are requests. */
+void vfs_set_fds(struct vfs *vfs, unsigned max_fds, unsigned most);
 void vfs_free(struct vfs *vfs); /* workers and exports are gone */
 /* Closes what has been idle too long; the daemon calls it about once a second, from any one thread.
  */
