@@ -11,6 +11,7 @@
 #include "lib/checked.h"
 #include "nfs4/client/client.h"
 #include "nfs4/client/session.h"
+#include "nfs4/recovery/records.h"
 #include "nfs4/server.h"
 #include "nfs4/state/owner.h"
 
@@ -123,6 +124,51 @@ static int check_op(struct nfs4_compound *c)
 	return nfs4_grow_reply(c, op->reply_size);
 }
 
+#define REPEATS_MOST 8u /* clients in the way one after the other that are waited for */
+
+void nfs4_yields_late(struct nfs4_compound *c)
+{
+	nfs4_client_put(c->yields);
+	c->yields = NULL;
+}
+
+void nfs4_yields_soon(struct nfs4_compound *c, struct nfs4_client *cl)
+{
+	nfs4_yields_late(c);
+	nfs4_client_ref(cl);
+	c->yields = cl;
+}
+
+bool nfs4_is_repeated(const struct nfs4_compound *c, int status)
+{
+	return status == NFS4ERR_DELAY && c->yields && c->repeats < REPEATS_MOST;
+}
+
+/* For nfs4_record_settled(): the record is off the disk, or it cannot be helped. */
+static int repeat(struct nfs4_compound *c, int rc)
+{
+	(void)rc;
+	nfs4_yields_late(c);
+	rn_arena_rewind(&c->req->arena, c->run_at);
+	return c->op->run(c, c->args);
+}
+
+/* Repeats the operation under way as often as it may be; its status, or NFS4_PENDING. */
+static int repeat_op(struct nfs4_compound *c, int status)
+{
+	while (nfs4_is_repeated(c, status)) {
+		c->repeats++;
+		nfs4_owner_undo(c);
+		xdr_out_rewind(c->out, c->status_at + 4);
+		c->keep_body = false;
+		rn_arena_rewind(&c->req->arena, c->run_at);
+		status = nfs4_record_settled(c, &c->yields->record, repeat);
+		if (status == NFS4_OK)
+			status = repeat(c, 0);
+	}
+	return status;
+}
+
 /* Reads the next operation's number, puts it and a place for its status, and runs it. */
 static int start_op(struct nfs4_compound *c)
 {
@@ -144,7 +190,8 @@ static int start_op(struct nfs4_compound *c)
 		return status;
 	if (c->op->flags & NFS4_OP_SETS_FH)
 		c->has_current_sid = false;
-	return c->op->run(c, c->args);
+	c->run_at = c->req->arena.used;
+	return repeat_op(c, c->op->run(c, c->args));
 }
 
 static uint64_t now_ns(void)
@@ -221,6 +268,8 @@ static int end_op(struct nfs4_compound *c, int status)
 	if (c->seq_owner)
 		nfs4_owner_done(c, status);
 	c->seq_owner = NULL;
+	nfs4_yields_late(c);
+	c->repeats = 0;
 	c->done++;
 	c->index++;
 	observe_op(c, status);
@@ -247,6 +296,9 @@ void nfs4_compound_resume(struct nfs4_compound *c, int status)
 	struct rpc_request *req = c->req;
 	enum rpc_run how;
 
+	status = repeat_op(c, status);
+	if (status == NFS4_PENDING)
+		return;
 	if (status != NFS4_REPLAYED)
 		status = end_op(c, status);
 	how = status == NFS4_OK ? run_ops(c) : end_compound(c, status);

@@ -78,6 +78,12 @@ struct nfs4_compound {
 	size_t cached_limit; /* bytes, if cache_this */
 	struct nfs4_client *client; /* who calls, once it is known: a reference */
 
+	/* NFS4ERR_DELAY because of what this client holds, whose lease has run out: a reference. The
+	 * operation is repeated once its record is off the disk (nfs4_yields_soon). */
+	struct nfs4_client *yields;
+	uint32_t repeats;
+	size_t run_at; /* arena position before run() */
+
 	/* Minor version 0: the owner whose sequence number the operation has advanced. When the
 	 * operation ends, its result is kept with the owner as the answer to a replay. */
 	struct nfs4_owner *seq_owner;
@@ -153,6 +159,18 @@ bool nfs4_reply_is_too_big(const struct nfs4_compound *c);
  * already; then the operation must not wait, and answers NFS4ERR_DELAY if there is no memory now.
  */
 bool nfs4_forget_call(struct nfs4_compound *c);
+
+/*
+ * For an operation that has changed nothing yet and is about to return NFS4ERR_DELAY: cl, whose
+ * lease has run out, is in its way until cl's record is off the disk. The loop lets the operation
+ * wait for that, which takes a moment, and calls run() again with the same arguments; the caller
+ * would come again only after seconds. Takes a reference.
+ */
+void nfs4_yields_soon(struct nfs4_compound *c, struct nfs4_client *cl);
+/* It has changed something after all: it must not be called again. */
+void nfs4_yields_late(struct nfs4_compound *c);
+/* Will run() be called again if it returns that status? */
+bool nfs4_is_repeated(const struct nfs4_compound *c, int status);
 
 /*
  * The end of an operation that changed metadata: makes c->sync.node[] durable unless the export is

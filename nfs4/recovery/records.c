@@ -171,6 +171,19 @@ int nfs4_record_for(struct nfs4_compound *c, struct nfs4_record *rec, unsigned b
 	return w ? NFS4_PENDING : NFS4ERR_DELAY;
 }
 
+int nfs4_record_settled(struct nfs4_compound *c, struct nfs4_record *rec,
+			int (*again)(struct nfs4_compound *c, int rc))
+{
+	struct nfs4_recovery *r = c->server->recovery;
+	int status = NFS4_OK;
+
+	pthread_mutex_lock(&r->lock);
+	if (rec->job)
+		status = new_wait(c, rec->job, again) ? NFS4_PENDING : NFS4ERR_DELAY;
+	pthread_mutex_unlock(&r->lock);
+	return status;
+}
+
 void nfs4_record_forget(struct nfs4_server *srv, struct nfs4_record *rec)
 {
 	struct nfs4_recovery *r = srv->recovery;

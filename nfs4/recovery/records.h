@@ -65,6 +65,14 @@ static inline bool nfs4_record_has(const struct nfs4_record *rec, unsigned bits)
 int nfs4_record_for(struct nfs4_compound *c, struct nfs4_record *rec, unsigned bits,
 		    int (*again)(struct nfs4_compound *c, int rc));
 
+/*
+ * For run(): waits until what is under way for the record (nfs4_record_revoke) is on disk, or
+ * cannot be written. NFS4_PENDING: again() follows as above. NFS4_OK: there is nothing to wait for.
+ * NFS4ERR_DELAY: no memory.
+ */
+int nfs4_record_settled(struct nfs4_compound *c, struct nfs4_record *rec,
+			int (*again)(struct nfs4_compound *c, int rc));
+
 /* Around each operation that may give the client its first state, nfs4_record_for() included: the
  * record is not forgotten meanwhile for want of state. */
 static inline void nfs4_record_begin(struct nfs4_record *rec)
@@ -99,8 +107,8 @@ void nfs4_record_lapsed(struct nfs4_server *srv, struct nfs4_record *rec);
 
 /*
  * The client's state is to be taken from it (a courtesy client in somebody's way). True: the disk
- * knows, and its state may be given away. False: it is being written; ask again soon, which the
- * operation in whose way it is does by NFS4ERR_DELAY. Records that cannot be written hold up
+ * knows, and its state may be given away. False: it is being written; ask again when it is, as
+ * nfs4_record_settled() says. Records that cannot be written hold up
  * nobody.
  */
 bool nfs4_record_revoke(struct nfs4_server *srv, struct nfs4_record *rec);

@@ -258,12 +258,16 @@ void nfs4_state_changed(struct nfs4_compound *c, struct nfs4_state *st, struct n
 
 int nfs4_conflict(struct nfs4_compound *c, const struct vfs_conflict *cf, int otherwise)
 {
+	struct nfs4_client *cl;
+
 	if (!nfs4_holder_is_ours(cf->holder))
 		return otherwise;
-	switch (nfs4_client_expire_courtesy(c->server, nfs4_owner_of_holder(cf->holder)->client)) {
+	cl = nfs4_owner_of_holder(cf->holder)->client;
+	switch (nfs4_client_expire_courtesy(c->server, cl)) {
 	case NFS4_DROPPED:
 		return NFS4_OK;
 	case NFS4_DROPPING:
+		nfs4_yields_soon(c, cl);
 		return NFS4ERR_DELAY;
 	case NFS4_HOLDS:
 		break;

@@ -219,7 +219,7 @@ int nfs4_lock(struct nfs4_compound *c, void *args)
 	else
 		l.lock = nfs4_as_lock(st);
 	status = run(c, &l);
-	if (c->minor == 0 && l.owner && nfs4_seq_advances(status))
+	if (c->minor == 0 && l.owner && nfs4_seq_advances(status) && !nfs4_is_repeated(c, status))
 		nfs4_seq_set(l.owner, a->lock_seqid);
 	nfs4_owner_release(l.owner);
 	nfs4_state_unref(st);

@@ -161,8 +161,11 @@ static int open_recorded(struct nfs4_compound *c, int rc)
 		status = nfs4_open_share(c, w);
 	if (status == NFS4_OK && w->truncate)
 		status = truncate_file(c, w);
-	if (status != NFS4_OK)
+	if (status != NFS4_OK) {
+		if (w->made)
+			nfs4_yields_late(c);
 		return finish(w, status);
+	}
 	if (!w->sync_name && !w->truncate)
 		return open_settled(c, 0);
 	c->sync = (struct vfs_sync){ .node = { nfs4_opened_place(c, w)->node,

@@ -17,4 +17,7 @@ struct nfs4_compound;
  */
 void nfs4_owner_done(struct nfs4_compound *c, int status);
 
+/* The same for an operation that is to be called again: its sequence number has not come yet. */
+void nfs4_owner_undo(struct nfs4_compound *c);
+
 #endif

@@ -216,6 +216,19 @@ static void keep_answer(const struct nfs4_compound *c, struct nfs4_owner *o, int
 	memcpy(r->body, c->out->base + at, len);
 }
 
+void nfs4_owner_undo(struct nfs4_compound *c)
+{
+	struct nfs4_owner *o = c->seq_owner;
+
+	if (!o)
+		return;
+	c->seq_owner = NULL;
+	pthread_mutex_lock(&o->client->lock);
+	o->seq_busy = false;
+	pthread_mutex_unlock(&o->client->lock);
+	nfs4_owner_release(o);
+}
+
 void nfs4_owner_done(struct nfs4_compound *c, int status)
 {
 	struct nfs4_owner *o = c->seq_owner;

@@ -23,16 +23,6 @@ def new_client(d, owner, minor=1):
     return c
 
 
-def not_delayed(what):
-    """what() until it is no longer answered NFS4ERR_DELAY."""
-    end = time.monotonic() + 10
-    while True:
-        res = what()
-        if res["status"] != n.DELAY or time.monotonic() > end:
-            return res
-        time.sleep(0.02)
-
-
 def hold(t, c, root, name):
     """Opens, writes and locks: (handle, stateid of the open)."""
     res, fh = c.open(root, name, create=True)
@@ -194,7 +184,7 @@ def test_given_away(t, d):
     opened, _ = other.open(root, "file")
     t.equal("LOCK while the lease is good", other.lock(fh, opened["stateid"])["status"], n.DENIED)
     end = time.monotonic() + LEASE + 3
-    while time.monotonic() < end and (res := other.lock(fh, opened["stateid"]))["status"] in (n.DENIED, n.DELAY):
+    while time.monotonic() < end and (res := other.lock(fh, opened["stateid"]))["status"] == n.DENIED:
         time.sleep(0.2)
     t.equal("LOCK when it has run out", res["status"], n.OK)
     restart(d, signal.SIGKILL)

@@ -192,6 +192,62 @@ static uint32_t lock_when_grace_is_over(void)
 	return status;
 }
 
+static void lapse(void)
+{
+	nfs4_clients_skip_time(f->server4, 120);
+}
+
+/* A new client, its open-owner and its lock-owner. */
+static void newcomer(const char *name, struct op_client *c, struct op_owner *o, struct op_owner *l)
+{
+	cr_assert_eq(op_client_new(f, c, minor, name), NFS4_OK);
+	*o = (struct op_owner){ c, "newcomer", 1 };
+	*l = (struct op_owner){ c, "newcomer's", 1 };
+}
+
+/* The disk must know first that its state is given away: the call waits for that by itself. */
+OP_MINORS_TEST(nfs4_reclaim, who_has_lapsed_is_in_nobodys_way)
+{
+	static const struct nfs4_stateid anonymous;
+	struct op_client second, third;
+	struct op_owner owners[2], lockers[2];
+	struct op_file opened;
+	struct nfs4_stateid sid;
+
+	two_clients();
+	cr_assert_eq(open_a(&owner, OPEN4_SHARE_DENY_BOTH, OP_BY_NAME, &file), NFS4_OK);
+	lapse();
+	cr_expect_eq(open_a(&rival, 0, OP_BY_NAME, &theirs), NFS4_OK);
+	cr_expect_eq(op_write(f, &client, &file.fh, &file.sid), NFS4ERR_EXPIRED);
+
+	cr_expect_eq(op_lock_first(f, &rival, &rivals, &theirs, &ten, &lock, NULL), NFS4_OK);
+	newcomer("second", &second, &owners[0], &lockers[0]);
+	cr_assert_eq(open_a(&owners[0], 0, OP_BY_NAME, &opened), NFS4_OK);
+	/* Its owner has a number, so that a repetition must not count twice. */
+	cr_assert_eq(
+		op_lock_first(f, &owners[0], &lockers[0], &opened,
+			      &(struct op_range){ .type = WRITE_LT, .offset = 50, .length = 1 },
+			      &sid, NULL),
+		NFS4_OK);
+	lapse();
+	if (minor == 0)
+		cr_expect_eq(op_lock_first(f, &owners[0], &lockers[0], &opened, &ten, &sid, NULL),
+			     NFS4_OK);
+	else
+		cr_expect_eq(op_lock(f, &lockers[0], &opened.fh, &ten, &sid, NULL), NFS4_OK);
+	cr_expect_eq(op_close(f, &owners[0], &opened), NFS4_OK);
+
+	cr_assert_eq(open_a(&owners[0], OPEN4_SHARE_DENY_BOTH, OP_BY_NAME, &opened), NFS4_OK);
+	newcomer("third", &third, &owners[1], &lockers[1]);
+	lapse();
+	cr_expect_eq(op_write(f, &third, &file.fh, &anonymous), NFS4_OK);
+	cr_assert_eq(open_a(&owners[1], 0, OP_BY_NAME, &opened), NFS4_OK);
+	cr_assert_eq(op_lock_first(f, &owners[1], &lockers[1], &opened, &ten, &sid, NULL), NFS4_OK);
+	lapse();
+	newcomer("fourth", &second, &owners[0], &lockers[0]);
+	cr_expect_eq(op_lockt(f, &lockers[0], &file.fh, &ten, NULL), NFS4_OK);
+}
+
 /* What it has could have been given away before: others do not wait for it. */
 OP_MINORS_TEST(nfs4_reclaim, nobody_waits_for_who_was_away)
 {
