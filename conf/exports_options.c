@@ -247,10 +247,6 @@ static int apply_squash_ids(struct option_ctx *ctx, char *value)
 		name_, VALUE_NONE, set_, clear_, NULL, note_                                       \
 	}
 
-#define INSECURE_LOCKS_NOTE                                                                        \
-	"insecure_locks (no_auth_nlm) is accepted and changes nothing: locks need the same "       \
-	"permission as the data"
-
 static const struct option_row option_rows[] = {
 	FLAG("ro", 0, EXP_RW),
 	FLAG("rw", EXP_RW, 0),
@@ -277,8 +273,8 @@ static const struct option_row option_rows[] = {
 	      "no_acl is accepted and changes nothing: there is no NFSACL protocol to hide"),
 	FLAG("secure_locks", 0, EXP_NO_AUTH_NLM),
 	FLAG("auth_nlm", 0, EXP_NO_AUTH_NLM),
-	NOTED("insecure_locks", EXP_NO_AUTH_NLM, 0, INSECURE_LOCKS_NOTE),
-	NOTED("no_auth_nlm", EXP_NO_AUTH_NLM, 0, INSECURE_LOCKS_NOTE),
+	FLAG("insecure_locks", EXP_NO_AUTH_NLM, 0),
+	FLAG("no_auth_nlm", EXP_NO_AUTH_NLM, 0),
 	NOTED("pnfs", EXP_PNFS, 0, "pnfs is accepted and changes nothing"),
 	FLAG("no_pnfs", 0, EXP_PNFS),
 	NOTED("security_label", EXP_SECURITY_LABEL, 0,

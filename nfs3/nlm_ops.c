@@ -52,7 +52,7 @@ static struct nlm_owners *owners_of(const struct nfs3_op *op)
 
 static int open_file(struct nfs3_op *op, const struct nlm_lock_args *a, struct nlm_owner_key *key)
 {
-	int rc = a->fh.len ? nfs3_op_open(op, &a->fh, 0) : -EBADF;
+	int rc = a->fh.len ? nfs3_op_open(op, &a->fh, NFS3_OPEN_LOCK) : -EBADF;
 
 	nlm_owner_key(owners_of(op), (const struct sockaddr *)&op->req->conn->peer, a, key);
 	return rc;
@@ -65,8 +65,11 @@ static int open_file(struct nfs3_op *op, const struct nlm_lock_args *a, struct n
  */
 static int check_access(struct nfs3_op *op, bool exclusive)
 {
+	const uint32_t flags = op->ctx.access.flags;
 	int rc = exclusive ? -EACCES : vfs_may_read(&op->ctx, op->node[0]);
 
+	if (flags & VFS_NO_AUTH_NLM) /* exports(5) insecure_locks */
+		return exclusive && (flags & VFS_RO) ? -EROFS : 0;
 	return rc == -EACCES ? vfs_may_write(&op->ctx, op->node[0]) : rc;
 }
 
@@ -261,7 +264,7 @@ static bool may_free(void *arg, uint32_t export_id)
 		return false;
 	vfs_export_put(exp);
 	return nfs_check_port(&access, req->conn) == 0 &&
-	       nfs_flavor_allowed(&req->call.cred, &access);
+	       ((access.flags & VFS_NO_AUTH_NLM) || nfs_flavor_allowed(&req->call.cred, &access));
 }
 
 /* A client that has restarted: its locks are from before. Only those of the address that says so.

@@ -46,6 +46,7 @@ enum nfs3_open_flags {
 	/* Let in without a sufficient flavour if the handle is the export's root: what a client
 	 * needs before it has credentials (RFC 2623 section 2.3.2). */
 	NFS3_OPEN_MOUNT = 2,
+	NFS3_OPEN_LOCK = 4, /* in any flavour where the export says insecure_locks */
 };
 
 /* Opens the call's first handle into op->node[0]: finds the export, checks port and flavour,

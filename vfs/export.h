@@ -31,6 +31,7 @@ enum vfs_access_flags {
 	VFS_CROSSMNT = 128, /* mounts below the export are shown */
 	VFS_RO_NONE = 256, /* AUTH_NONE calls may only read (sec=none after a read-write flavour) */
 	VFS_NO_READDIRPLUS = 512, /* NFSv3's READDIRPLUS is not supported (nordirplus) */
+	VFS_NO_AUTH_NLM = 1024, /* NLM's locks take neither a flavour nor permission for the file */
 };
 
 struct vfs_access {

@@ -262,6 +262,31 @@ Test(nlm, exclusive_locks_need_write_permission)
 	cr_expect_eq(locks(), 0);
 }
 
+/* exports(5) insecure_locks. */
+Test(nlm, locks_without_permission)
+{
+	struct vfs_fh fh;
+
+	NEED_FIXTURE();
+	make_file("x", "", 0600);
+	fh = handle("x");
+	f->access.flags |= VFS_NO_AUTH_NLM;
+	f->uid = f->gid = 4321;
+	cr_expect_eq(do_lock(&fh, 1, &whole_file, false, false), NLM4_GRANTED);
+	f->flavor = RPC_AUTH_NONE;
+	cr_expect_eq(do_lock(&fh, 2, &whole_file, false, false), NLM4_DENIED);
+	cr_expect_eq(do_unlock(&fh, 1, &whole_file), NLM4_GRANTED);
+	cr_expect_eq(do_lock(&fh, 2, &whole_file, false, false), NLM4_GRANTED);
+	free_all("client");
+	cr_expect_eq(locks(), 0);
+	cr_expect_eq(do_lock(&f->root, 1, &whole_file, false, false), NLM4_FAILED);
+	f->access.flags |= VFS_RO;
+	cr_expect_eq(do_lock(&fh, 1, &whole_file, false, false), NLM4_ROFS);
+	f->access.flags &= ~(uint32_t)VFS_NO_AUTH_NLM;
+	cr_expect_eq(do_lock(&fh, 1, &whole_file, false, false), UINT32_MAX);
+	cr_expect_eq(f->auth_stat, RPC_AUTH_TOOWEAK);
+}
+
 /* As a client of NFSv4 has them, and a local process. */
 Test(nlm, locks_of_others)
 {
