@@ -240,7 +240,7 @@ static int find_export(const struct nfs3_config *cfg, const struct sockaddr *pee
 }
 
 /* Finds the export of the path, and who the caller is there. The root itself is for whoever may
- * mount, before he has credentials (RFC 2623 section 2.7); what is below takes a flavour that the
+ * mount, before he has credentials (RFC 2623 section 2.3.2); what is below takes a flavour that the
  * export wants. */
 static int enter(struct rpc_request *req, struct walk *w, const char **rest)
 {
