@@ -192,15 +192,15 @@ struct nfs4_client *nfs4_client_enter(struct nfs4_clients *all, struct nfs4_clie
 	struct nfs4_client *oldest = NULL;
 	struct id_part *part;
 
-	if (all->nunconfirmed >= UNCONFIRMED_MAX) {
-		oldest = TAILQ_FIRST(&all->unconfirmed);
-		nfs4_client_detach(all, oldest);
-	}
+	if (all->nunconfirmed >= UNCONFIRMED_MAX)
+		oldest = nfs4_client_overflow(all);
+	nfs4_host_count(cl->host, NFS4_UNCONFIRMED, 1);
 	cl->number = free_number(all);
 	cl->clientid = nfs4_make_clientid(all, cl->number);
 	cl->since = nfs4_clients_now(all->srv);
 	TAILQ_INSERT_TAIL(&all->unconfirmed, cl, aging);
 	all->nunconfirmed++;
+	TAILQ_INSERT_TAIL(nfs4_host_clients(cl->host), cl, of_host);
 	LIST_INSERT_HEAD(owner_bucket(all, cl->ownerid, cl->ownerid_len), cl, by_owner);
 	part = part_of(all, cl->number);
 	pthread_mutex_lock(&part->lock);
@@ -215,6 +215,7 @@ void nfs4_client_detach(struct nfs4_clients *all, struct nfs4_client *cl)
 
 	nfs4_client_become(all, cl, NFS4_CLIENT_GONE);
 	LIST_REMOVE(cl, by_owner);
+	TAILQ_REMOVE(nfs4_host_clients(cl->host), cl, of_host);
 	pthread_mutex_lock(&part->lock);
 	LIST_REMOVE(cl, by_id);
 	pthread_mutex_unlock(&part->lock);

@@ -11,6 +11,9 @@
 #include "lib/budget.h"
 
 #define BUCKETS 1024u /* a power of two */
+/* Of the whole: what each host gets however little is left, and what is kept back for that. */
+#define LITTLE_PART 512u
+#define KEPT_BACK_PART 16u
 
 LIST_HEAD(host_list, nfs4_host);
 
@@ -26,7 +29,8 @@ struct nfs4_host {
 	struct in6_addr addr;
 	LIST_ENTRY(nfs4_host) link; /* under the table's lock */
 	unsigned refs;		    /* as well */
-	_Atomic size_t bytes;
+	_Atomic size_t has[NFS4_MEASURES];
+	struct nfs4_host_clients clients; /* under the lock of the table of clients */
 };
 
 struct nfs4_hosts *nfs4_hosts_new(struct rn_budget *budget)
@@ -65,14 +69,25 @@ static struct nfs4_host *host_new(struct nfs4_hosts *all, const struct in6_addr 
 		return NULL;
 	h->all = all;
 	h->addr = *addr;
-	atomic_init(&h->bytes, 0);
+	for (unsigned i = 0; i < NFS4_MEASURES; i++)
+		atomic_init(&h->has[i], 0);
+	TAILQ_INIT(&h->clients);
 	LIST_INSERT_HEAD(bucket_of(all, addr), h, link);
 	return h;
 }
 
+static struct in6_addr network_of(const struct in6_addr *addr)
+{
+	struct in6_addr a = *addr;
+
+	if (!IN6_IS_ADDR_V4MAPPED(addr))
+		memset(a.s6_addr + 8, 0, 8);
+	return a;
+}
+
 struct nfs4_host *nfs4_host_get(struct nfs4_hosts *all, const struct sockaddr_in6 *addr)
 {
-	const struct in6_addr *a = &addr->sin6_addr;
+	const struct in6_addr network = network_of(&addr->sin6_addr), *a = &network;
 	struct nfs4_host *h;
 
 	pthread_mutex_lock(&all->lock);
@@ -114,10 +129,52 @@ static size_t left(const struct nfs4_host *h)
 	return used < b->max ? b->max - used : 0;
 }
 
+size_t nfs4_host_has(const struct nfs4_host *h, enum nfs4_measure what)
+{
+	return atomic_load_explicit(&h->has[what], memory_order_relaxed);
+}
+
+void nfs4_host_count(struct nfs4_host *h, enum nfs4_measure what, int by)
+{
+	atomic_fetch_add_explicit(&h->has[what], (size_t)by, memory_order_relaxed);
+}
+
+struct nfs4_host *nfs4_hosts_greediest(struct nfs4_hosts *all, enum nfs4_measure what, size_t than)
+{
+	struct nfs4_host *h, *most = NULL;
+
+	pthread_mutex_lock(&all->lock);
+	for (unsigned i = 0; i < BUCKETS; i++) {
+		LIST_FOREACH(h, &all->bucket[i], link)
+		{
+			if (nfs4_host_has(h, what) <= than)
+				continue;
+			than = nfs4_host_has(h, what);
+			most = h;
+		}
+	}
+	if (most)
+		most->refs++;
+	pthread_mutex_unlock(&all->lock);
+	return most;
+}
+
+struct nfs4_host_clients *nfs4_host_clients(struct nfs4_host *h)
+{
+	return &h->clients;
+}
+
 bool nfs4_host_fits(const struct nfs4_host *h, size_t bytes, enum nfs4_use use)
 {
-	if (!h->all->budget ||
-	    atomic_load_explicit(&h->bytes, memory_order_relaxed) + bytes <= left(h))
+	const size_t mine = nfs4_host_has(h, NFS4_BYTES) + bytes;
+	size_t max;
+
+	if (!h->all->budget)
+		return true;
+	max = h->all->budget->max;
+	if (mine <= max / LITTLE_PART && bytes <= left(h))
+		return true;
+	if (mine <= left(h) && bytes + max / KEPT_BACK_PART <= left(h))
 		return true;
 	return use != NFS4_TO_HOLD && bytes + h->all->budget->max / 8 <= left(h);
 }
@@ -125,7 +182,7 @@ bool nfs4_host_fits(const struct nfs4_host *h, size_t bytes, enum nfs4_use use)
 bool nfs4_host_has_its_share(const struct nfs4_host *h, size_t bytes)
 {
 	return !nfs4_host_fits(h, bytes, NFS4_TO_HOLD) && bytes <= left(h) &&
-	       atomic_load_explicit(&h->bytes, memory_order_relaxed) > h->all->budget->max / 8;
+	       nfs4_host_has(h, NFS4_BYTES) > h->all->budget->max / 8;
 }
 
 bool nfs4_host_take(struct nfs4_host *h, size_t bytes, enum nfs4_use use)
@@ -134,13 +191,13 @@ bool nfs4_host_take(struct nfs4_host *h, size_t bytes, enum nfs4_use use)
 
 	if (!nfs4_host_fits(h, bytes, use) || (b && !rn_budget_take(b, bytes)))
 		return false;
-	atomic_fetch_add_explicit(&h->bytes, bytes, memory_order_relaxed);
+	atomic_fetch_add_explicit(&h->has[NFS4_BYTES], bytes, memory_order_relaxed);
 	return true;
 }
 
 void nfs4_host_give(struct nfs4_host *h, size_t bytes)
 {
-	atomic_fetch_sub_explicit(&h->bytes, bytes, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&h->has[NFS4_BYTES], bytes, memory_order_relaxed);
 	if (h->all->budget)
 		rn_budget_give(h->all->budget, bytes);
 }

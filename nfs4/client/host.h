@@ -2,7 +2,10 @@
 /*
  * What the clients of one address hold of the memory for NFSv4, all of them together: one that
  * registers under ever new names gets no more by it (ARCHITECTURE.md, Shares). An address may hold
- * as much as is still left in all, so that there is always some for whoever comes next.
+ * as much as is still left in all, so that there is always some for whoever comes next; and a
+ * little of a sixteenth that nobody else gets, since after some that take all they may, hardly any
+ * is left. When even that is not there, those that have most pay (nfs4/client/share.c). With IPv6,
+ * where a machine has as many addresses as it likes, a host is a network of 64 bits.
  *
  * A host exists while clients that registered from there do; each holds a reference.
  */
@@ -12,9 +15,12 @@
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/queue.h>
 
+struct nfs4_client;
 struct nfs4_host;
 struct nfs4_hosts;
+TAILQ_HEAD(nfs4_host_clients, nfs4_client);
 struct rn_budget;
 
 struct nfs4_hosts *nfs4_hosts_new(struct rn_budget *budget); /* NULL: no memory */
@@ -36,6 +42,15 @@ bool nfs4_host_fits(const struct nfs4_host *h, size_t bytes, enum nfs4_use use);
 /* Out of the budget, for the host. False: nothing was taken. */
 bool nfs4_host_take(struct nfs4_host *h, size_t bytes, enum nfs4_use use);
 void nfs4_host_give(struct nfs4_host *h, size_t bytes);
+enum nfs4_measure { NFS4_BYTES, NFS4_SESSIONS, NFS4_UNCONFIRMED, NFS4_MEASURES };
+/* The last two are counted here, by -1 or 1. */
+void nfs4_host_count(struct nfs4_host *h, enum nfs4_measure what, int by);
+size_t nfs4_host_has(const struct nfs4_host *h, enum nfs4_measure what);
+/* The host that has most, if that is more than so much, with a reference; else NULL. */
+struct nfs4_host *nfs4_hosts_greediest(struct nfs4_hosts *all, enum nfs4_measure what, size_t than);
+/* Its clients, longest known or looked at first: under the lock of the table of clients. */
+struct nfs4_host_clients *nfs4_host_clients(struct nfs4_host *h);
+
 /* Is it the host that has no more, and has much, while there is enough for others? */
 bool nfs4_host_has_its_share(const struct nfs4_host *h, size_t bytes);
 

@@ -55,6 +55,8 @@ void nfs4_client_become(struct nfs4_clients *all, struct nfs4_client *cl,
 	struct nfs4_client_queue *queue;
 	uint32_t *count;
 
+	if (was == NFS4_CLIENT_UNCONFIRMED)
+		nfs4_host_count(cl->host, NFS4_UNCONFIRMED, -1);
 	queue = queue_of(all, was, &count);
 	if (queue) {
 		TAILQ_REMOVE(queue, cl, aging);
@@ -274,6 +276,7 @@ bool nfs4_clients_take(struct nfs4_clients *all, struct nfs4_host *h, size_t byt
 		       enum nfs4_use use)
 {
 	struct nfs4_client *cl;
+	enum nfs4_expire how;
 
 	for (unsigned i = 0; !nfs4_host_take(h, bytes, use); i++) {
 		if (i == NFS4_EVICT_MOST)
@@ -281,7 +284,12 @@ bool nfs4_clients_take(struct nfs4_clients *all, struct nfs4_host *h, size_t byt
 		/* Others do not lose theirs to one that has its share. */
 		cl = nfs4_host_has_its_share(h, bytes) ? oldest_of(all, h)
 						       : oldest(all, &all->courtesy, 0);
-		if (evict(all, cl) != NFS4_DROPPED)
+		how = evict(all, cl);
+		if (how == NFS4_DROPPED)
+			continue;
+		/* Who has twice as much as the caller will have pays for him. */
+		if (how == NFS4_DROPPING ||
+		    !nfs4_clients_shed(all, NFS4_BYTES, 2 * (nfs4_host_has(h, NFS4_BYTES) + bytes)))
 			return false;
 	}
 	return true;

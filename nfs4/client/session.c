@@ -58,8 +58,9 @@ struct nfs4_session *nfs4_session_get(struct nfs4_clients *all,
 	return s;
 }
 
-/* Those of clients that are only there by courtesy make room. */
-static int count_session(struct nfs4_clients *all)
+/* Those of clients that are only there by courtesy make room, then those without state of the host
+ * that has most. */
+static int count_session(struct nfs4_clients *all, const struct nfs4_host *h)
 {
 	const unsigned most = all->srv->cfg.max_sessions;
 
@@ -69,6 +70,9 @@ static int count_session(struct nfs4_clients *all)
 		atomic_fetch_sub(&all->nsessions, 1);
 		if (i < NFS4_EVICT_MOST)
 			how = nfs4_clients_evict(all);
+		if (how == NFS4_HOLDS && i < NFS4_EVICT_MOST &&
+		    nfs4_clients_shed(all, NFS4_SESSIONS, nfs4_host_has(h, NFS4_SESSIONS) + 1))
+			continue;
 		if (how != NFS4_DROPPED)
 			return how == NFS4_DROPPING ? NFS4ERR_DELAY : NFS4ERR_NOSPC;
 	}
@@ -81,7 +85,7 @@ int nfs4_session_new(struct nfs4_client *cl, const struct nfs4_channel *fore,
 	const size_t slots = NFS4_SLOT_PIECE * sizeof(struct nfs4_slot);
 	struct nfs4_clients *all = cl->srv->clients;
 	struct nfs4_session *s = NULL;
-	int status = count_session(all);
+	int status = count_session(all, cl->host);
 
 	if (status != NFS4_OK)
 		return status;
@@ -93,6 +97,7 @@ int nfs4_session_new(struct nfs4_client *cl, const struct nfs4_channel *fore,
 	if (!s)
 		goto give;
 	nfs4_client_ref(cl);
+	nfs4_host_count(cl->host, NFS4_SESSIONS, 1);
 	s->client = cl;
 	s->fore = *fore;
 	s->back = *back;
@@ -132,6 +137,7 @@ void nfs4_session_put(struct nfs4_session *s)
 	pthread_mutex_destroy(&s->lock);
 	free(s);
 	nfs4_host_give(cl->host, cost);
+	nfs4_host_count(cl->host, NFS4_SESSIONS, -1);
 	atomic_fetch_sub(&all->nsessions, 1);
 	nfs4_client_put(cl);
 }

@@ -21,8 +21,8 @@
 #define ID_PARTS 64u
 #define ID_BUCKETS 128u /* of one part */
 
-/* Records that wait to be confirmed. Each costs a client of the RFCs' kind one round trip, so what
- * pushes the oldest out is a flood. */
+/* Records that wait to be confirmed. Each costs a client of the RFCs' kind one round trip, so that
+ * more of them are a flood: those of whoever has most go. */
 #define UNCONFIRMED_MAX 4096u
 #define COURTESY_SECONDS (24u * 3600u)
 #define SERVER_ID_LEN 40u
@@ -92,6 +92,13 @@ bool nfs4_clients_take(struct nfs4_clients *all, struct nfs4_host *h, size_t byt
  * caller holds no lock. */
 enum nfs4_expire nfs4_clients_evict(struct nfs4_clients *all);
 #define NFS4_EVICT_MOST 16u /* that one call lets go of for the sake of another client */
+
+/* nfs4/client/share.c. A client without state of the host that has most goes, if that has more than
+ * so much. False: none does. The caller holds no lock. */
+bool nfs4_clients_shed(struct nfs4_clients *all, enum nfs4_measure what, size_t mine);
+/* Too many wait to be confirmed: the oldest of the host that has most of them, detached.
+ * all->lock is held. */
+struct nfs4_client *nfs4_client_overflow(struct nfs4_clients *all);
 
 /* An unconfirmed client that is in no table, for the caller of c; NULL: no memory. */
 struct nfs4_client *nfs4_client_new(struct nfs4_compound *c, const struct nfs4_client_init *init);

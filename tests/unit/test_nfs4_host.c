@@ -2,6 +2,8 @@
 /* What the clients of one address hold together: shares of the memory for state. */
 #include <criterion/criterion.h>
 
+#include <string.h>
+
 #include "lib/budget.h"
 #include "nfs4/client/host.h"
 
@@ -29,6 +31,7 @@ static struct nfs4_host *host(uint8_t low, uint16_t port)
 {
 	struct sockaddr_in6 sa = { .sin6_family = AF_INET6, .sin6_port = port };
 
+	memset(sa.sin6_addr.s6_addr + 10, 0xff, 2);
 	sa.sin6_addr.s6_addr[15] = low;
 	return nfs4_host_get(hosts, &sa);
 }
@@ -103,4 +106,64 @@ Test(nfs4_host, has_its_share_if_it_has_much)
 	nfs4_host_give(much, ALL / 2);
 	nfs4_host_put(much);
 	nfs4_host_put(little);
+}
+
+static struct nfs4_host *host6(uint8_t network, uint8_t low)
+{
+	struct sockaddr_in6 sa = { .sin6_family = AF_INET6 };
+
+	sa.sin6_addr.s6_addr[0] = 0x20;
+	sa.sin6_addr.s6_addr[7] = network;
+	sa.sin6_addr.s6_addr[15] = low;
+	return nfs4_host_get(hosts, &sa);
+}
+
+Test(nfs4_host, is_a_network_with_ipv6)
+{
+	struct nfs4_host *a = host6(1, 1), *b = host6(1, 2), *c = host6(2, 1);
+
+	cr_expect_eq(a, b);
+	cr_expect_neq(a, c);
+	nfs4_host_put(a);
+	nfs4_host_put(b);
+	nfs4_host_put(c);
+}
+
+/* Each takes all that it may; who comes then gets a little all the same. */
+Test(nfs4_host, leaves_a_little_for_everybody)
+{
+	struct nfs4_host *h[20], *late = host(200, 0);
+	size_t had[20] = { 0 };
+
+	for (uint8_t i = 0; i < 20; i++) {
+		h[i] = host(i, 0);
+		while (nfs4_host_take(h[i], 5, NFS4_TO_BEGIN))
+			had[i] += 5;
+	}
+	cr_expect(nfs4_host_take(late, 10, NFS4_TO_BEGIN));
+	cr_expect_not(nfs4_host_take(late, 10, NFS4_TO_BEGIN));
+	nfs4_host_give(late, 10);
+	nfs4_host_put(late);
+	for (int i = 0; i < 20; i++) {
+		nfs4_host_give(h[i], had[i]);
+		nfs4_host_put(h[i]);
+	}
+	cr_expect_eq(budget.used, 0);
+}
+
+Test(nfs4_host, the_one_that_has_most)
+{
+	struct nfs4_host *a = host(1, 0), *b = host(2, 0), *most;
+
+	cr_expect_null(nfs4_hosts_greediest(hosts, NFS4_SESSIONS, 0));
+	nfs4_host_count(a, NFS4_SESSIONS, 1);
+	nfs4_host_count(b, NFS4_SESSIONS, 1);
+	nfs4_host_count(b, NFS4_SESSIONS, 1);
+	most = nfs4_hosts_greediest(hosts, NFS4_SESSIONS, 1);
+	cr_expect_eq(most, b);
+	nfs4_host_put(most);
+	cr_expect_null(nfs4_hosts_greediest(hosts, NFS4_SESSIONS, 2));
+	cr_expect_null(nfs4_hosts_greediest(hosts, NFS4_UNCONFIRMED, 0));
+	nfs4_host_put(a);
+	nfs4_host_put(b);
 }

@@ -246,7 +246,7 @@ Test(nfs4_lease, courtesy_ends_when_memory_does)
 	cr_expect_eq(held().courtesy_clients, 2);
 	max = f->budget.max;
 	/* Half of what one needs besides what there is, and then what there is by courtesy. */
-	f->budget.max = f->budget.used + each;
+	f->budget.max = f->budget.used + each / 2;
 	fix_from(f, 2);
 	cr_expect_neq(confirmed_client(f, "new", "verf0001", &s), 0);
 	cr_expect_eq(call_sequence(f, &s), NFS4_OK);
