@@ -8,8 +8,10 @@ void call_queue_init(struct call_queue *t)
 {
 	pthread_mutex_init(&t->lock, NULL);
 	/* One small call a turn: round robin by calls, until somebody moves data. */
-	rn_fq_init(&t->queue, CALL_COST);
-	atomic_init(&t->waiting, 0);
+	for (unsigned i = 0; i < RPC_LANES; i++) {
+		rn_fq_init(&t->queue[i], CALL_COST);
+		atomic_init(&t->waiting[i], 0);
+	}
 }
 
 void call_queue_fini(struct call_queue *t)
@@ -30,26 +32,31 @@ void call_queue_push(struct call_queue *t, struct rpc_request *req)
 {
 	const uint32_t cost = CALL_COST + arrived_bytes(req);
 
+	struct rn_fq *q = &t->queue[req->lane];
+
 	pthread_mutex_lock(&t->lock);
-	rn_fq_push(&t->queue, &req->conn->client->calls, &req->turn, cost);
-	atomic_store(&t->waiting, t->queue.nitems);
+	rn_fq_push(q, &req->conn->client->calls[req->lane], &req->turn, cost);
+	atomic_store(&t->waiting[req->lane], q->nitems);
 	pthread_mutex_unlock(&t->lock);
 }
 
-struct rpc_request *call_queue_pop(struct call_queue *t)
+struct rpc_request *call_queue_pop(struct call_queue *t, unsigned lane)
 {
+	struct rn_fq *q = &t->queue[lane];
+
 	pthread_mutex_lock(&t->lock);
-	struct rn_fq_item *it = rn_fq_pop(&t->queue);
-	atomic_store(&t->waiting, t->queue.nitems);
+	struct rn_fq_item *it = rn_fq_pop(q);
+	atomic_store(&t->waiting[lane], q->nitems);
 	pthread_mutex_unlock(&t->lock);
 	return it != NULL ? rn_container_of(it, struct rpc_request, turn) : NULL;
 }
 
 void call_queue_charge(struct call_queue *t, const struct rpc_request *req)
 {
-	if (call_queue_waiting(t) == 0)
+	if (call_queue_waiting(t, req->lane) == 0)
 		return; /* nobody lost a turn by it */
 	pthread_mutex_lock(&t->lock);
-	rn_fq_charge(&t->queue, &req->conn->client->calls, xdr_out_total(&req->out));
+	rn_fq_charge(&t->queue[req->lane], &req->conn->client->calls[req->lane],
+		     xdr_out_total(&req->out));
 	pthread_mutex_unlock(&t->lock);
 }

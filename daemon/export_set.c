@@ -11,8 +11,10 @@
 #include "conf/exports_match.h"
 #include "daemon/askers.h"
 #include "daemon/export_place.h"
+#include "daemon/lanes.h"
 #include "daemon/log_sink.h"
 #include "daemon/mount_watch.h"
+#include "daemon/workers.h"
 #include "vfs/mount_table.h"
 #include "vfs/vfs.h"
 
@@ -157,6 +159,8 @@ static int set_find_all(struct exports *ex, struct export_set *set, const struct
 
 		if (err && !first)
 			first = err;
+		if (set->place[i].exp && ex->cfg.lanes)
+			lanes_put(ex->cfg.lanes, e->id, set->place[i].dev);
 	}
 	vfs_mount_table_free(&table);
 	return first;
@@ -470,10 +474,11 @@ static void to_access(const struct exp_opts *opts, struct vfs_access *a)
 		    (opts->flags & EXP_NO_RDIRPLUS ? VFS_NO_READDIRPLUS : 0);
 }
 
-/* What peer may do with export e of set; takes a reference on success. waits: the error where the
- * mount is missing that the export has to wait for. */
-static int admit(struct export_set *set, const struct exp_export *e, const struct sockaddr *peer,
-		 int waits, struct vfs_export **exp, struct vfs_access *access)
+/* What peer may do with export e of set; takes a reference on success. -EALREADY: the mount is
+ * missing that the export has to wait for. */
+static int admit(const struct exports *ex, const struct export_set *set,
+		 const struct exp_export *e, const struct sockaddr *peer, struct vfs_export **exp,
+		 struct vfs_access *access)
 {
 	const struct export_place *place = &set->place[e->index];
 	const struct exp_opts *opts;
@@ -483,7 +488,10 @@ static int admit(struct export_set *set, const struct exp_export *e, const struc
 		return err;
 	err = export_place_usable(e, place, opts);
 	if (err)
-		return err == -EAGAIN ? waits : err;
+		return err == -EAGAIN ? -EALREADY : err;
+	err = worker_enters(ex->cfg.lanes, e->id);
+	if (err)
+		return err;
 	to_access(opts, access);
 	vfs_export_ref(place->exp);
 	*exp = place->exp;
@@ -517,10 +525,10 @@ static int view_by_id(void *ctx, uint32_t id, const struct sockaddr *peer, struc
 {
 	struct set_view *view = view_get(ctx);
 	const struct exp_export *e = exp_table_by_id(view->set->table, id);
-	int err = e ? admit(view->set, e, peer, -EAGAIN, exp, access) : -ESTALE;
+	int err = e ? admit(ctx, view->set, e, peer, exp, access) : -ESTALE;
 
 	view_put(view);
-	return err;
+	return err == -EALREADY ? -ETIMEDOUT : err;
 }
 
 /* The length of export path e as a prefix of path, whole components only; 0 if it is none. */
@@ -554,8 +562,8 @@ static int view_by_path(void *ctx, const char *path, const struct sockaddr *peer
 	}
 	if (best) {
 		*rest = path + longest + strspn(path + longest, "/");
-		err = admit(set, best, peer, -ENOENT, exp, access);
-		if (err == -ESTALE)
+		err = admit(ctx, set, best, peer, exp, access);
+		if (err == -ESTALE || err == -EALREADY)
 			err = -ENOENT;
 	}
 	view_put(view);

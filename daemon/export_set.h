@@ -12,6 +12,7 @@
 
 struct askers;
 struct export_set;
+struct lanes;
 struct exports;
 
 struct exports_config {
@@ -20,6 +21,7 @@ struct exports_config {
 	struct exp_load_opts load;
 	bool must_be_whole; /* anything wrong fails exports_new() as it fails a reload */
 	struct askers *askers; /* who wait for name services */
+	struct lanes *lanes;   /* are told the exports' file systems */
 	const struct rn_logger *log;
 };
 

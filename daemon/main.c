@@ -17,11 +17,14 @@
 #include "config.h"
 #include "daemon/check.h"
 #include "daemon/instance.h"
+#include "daemon/deadline.h"
 #include "daemon/log_sink.h"
 #include "daemon/options.h"
 #include "daemon/server.h"
 
 #define RELOAD_SECONDS 85 /* below the 90 that systemd gives ExecReload= */
+
+#define END_SECONDS 12 /* for calls under way; less than what service managers wait */
 
 static const enum rn_level levels[] = {
 	[CFG_LOG_ERROR] = RN_ERROR, [CFG_LOG_WARNING] = RN_WARNING, [CFG_LOG_NOTICE] = RN_NOTICE,
@@ -96,7 +99,6 @@ static void wait_for_signals(struct server *s, const sigset_t *set, const struct
 			reload(s);
 		else if (sig == SIGUSR1)
 			server_log_counters(s, RN_NOTICE);
-		server_tick(s);
 	}
 }
 
@@ -112,11 +114,18 @@ static int run(const struct cfg_settings *settings)
 	rn_notice(&log, PACKAGE_STRING " starts");
 	if (server_start(settings, &log, &server) < 0)
 		return EX_UNAVAILABLE;
+	int err = server_tick_by_itself(server);
+	if (err) {
+		rn_err(&log, "cannot start: %s", strerror(-err));
+		server_stop(server);
+		return EX_UNAVAILABLE;
+	}
 	sd_notify(0, "READY=1");
 	rn_notice(&log, "ready");
 	wait_for_signals(server, &set, &log);
 	sd_notify(0, "STOPPING=1");
 	server_log_counters(server, RN_DEBUG);
+	deadline_start(&log, END_SECONDS);
 	server_stop(server);
 	rn_notice(&log, "stopped");
 	return EX_OK;

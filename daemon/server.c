@@ -14,6 +14,7 @@
 #include "daemon/export_set.h"
 #include "daemon/held.h"
 #include "daemon/instance.h"
+#include "daemon/lanes.h"
 #include "daemon/limits.h"
 #include "daemon/listeners.h"
 #include "daemon/parked.h"
@@ -21,6 +22,7 @@
 #include "daemon/register.h"
 #include "daemon/standing.h"
 #include "daemon/state_dir.h"
+#include "daemon/ticker.h"
 #include "daemon/workers.h"
 #include "nfs3/nfs3_server.h"
 #include "nfs4/nfs4_server.h"
@@ -42,6 +44,8 @@ struct server {
 	struct rn_payload_pool *pool;
 	struct parked *parked;
 	struct askers *askers;
+	struct lanes *lanes;
+	struct ticker *files_ticker, *clients_ticker;
 	struct vfs *vfs;
 	struct exports *exports;
 	struct standing *standing;
@@ -98,6 +102,7 @@ static int start_exports(struct server *s)
 			  .strict = s->settings->server.strict_exports,
 			  .check_paths = true },
 		.askers = s->askers,
+		.lanes = s->lanes,
 		.log = s->log,
 	};
 
@@ -143,6 +148,7 @@ static int start_programs(struct server *s)
 	s->counters.server = &s->rpc;
 	s->rpc.observe = observe;
 	s->rpc.observe_ctx = s;
+	s->rpc.ended = workers_ended;
 	s->rpc.park = parked_add;
 	s->rpc.park_ctx = s->parked;
 	int err = programs_start(&cfg, &s->programs, &s->rpc);
@@ -156,6 +162,7 @@ static int start_workers(struct server *s)
 {
 	struct workers_config cfg = {
 		.count = s->limits.threads,
+		.lanes = s->lanes,
 		.ring_entries = (unsigned)s->settings->vfs.ring_entries,
 		.vfs = s->vfs,
 		.server = &s->rpc,
@@ -282,7 +289,8 @@ static int start_memory(struct server *s)
 	rn_budget_init(&s->budget, s->limits.memory_max);
 	s->pool = rn_payload_pool_new(&s->budget);
 	s->clients = rpc_clients_new();
-	return s->pool && s->clients ? 0 : -ENOMEM;
+	s->lanes = lanes_new();
+	return s->pool && s->clients && s->lanes ? 0 : -ENOMEM;
 }
 
 /* The new exports are in force: what clients hold below others goes. Called by exports_reload, and
@@ -389,7 +397,8 @@ static void stop_asking(struct server *s)
 		parked_close(s->parked);
 }
 
-/* No request is left. What the threads use that a silent service holds is left to the process' end. */
+/* No request is left. What the threads use that a silent service holds is left to the process' end.
+ */
 static void free_askers(struct server *s)
 {
 	if (s->askers && !askers_free(s->askers)) {
@@ -404,6 +413,8 @@ void server_stop(struct server *s)
 {
 	if (s->exports)
 		exports_unwatch(s->exports);
+	ticker_stop(s->clients_ticker);
+	ticker_stop(s->files_ticker);
 	registration_stop(s->registration);
 	stop_asking(s);
 	if (s->tcp)
@@ -428,6 +439,7 @@ void server_stop(struct server *s)
 	if (s->vfs)
 		vfs_free(s->vfs);
 	rpc_clients_free(s->clients);
+	lanes_free(s->lanes);
 	pthread_mutex_destroy(&s->clients_lock);
 	if (s->pool)
 		rn_payload_pool_free(s->pool);
@@ -448,14 +460,35 @@ int server_reload(struct server *s)
 	return err;
 }
 
-void server_tick(struct server *s)
+static void tick_files(void *ctx)
 {
+	struct server *s = ctx;
+
 	vfs_reap(s->vfs);
+}
+
+static void tick_clients(void *ctx)
+{
+	struct server *s = ctx;
+
 	/* What takes longer than a second to be taken from clients delays the clock of leases. */
 	if (s->programs.nfs4 && pthread_mutex_trylock(&s->clients_lock) == 0) {
 		nfs4_tick(s->programs.nfs4);
 		pthread_mutex_unlock(&s->clients_lock);
 	}
+}
+
+void server_tick(struct server *s)
+{
+	tick_files(s);
+	tick_clients(s);
+}
+
+int server_tick_by_itself(struct server *s)
+{
+	int err = ticker_start("files", tick_files, s, &s->files_ticker);
+
+	return err ? err : ticker_start("leases", tick_clients, s, &s->clients_ticker);
 }
 
 static void log_memory(struct server *s, enum rn_level level)

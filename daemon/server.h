@@ -20,8 +20,10 @@ void server_stop(struct server *s);
 
 /* Reads exports again; 0 or -errno (the old ones stay in force). */
 int server_reload(struct server *s);
-/* About once a second. */
+/* About once a second. May wait for a file system. */
 void server_tick(struct server *s);
+/* Threads do so from now on. 0 or -errno. */
+int server_tick_by_itself(struct server *s);
 void server_log_counters(struct server *s, enum rn_level level);
 
 #endif

@@ -5,6 +5,10 @@
  * finished one take the next from there. So the bound on what a worker may have waiting is what
  * decides how much of one client can be ahead of another's call.
  *
+ * Requests go by lanes, one for each file system (daemon/lanes.h). A worker that has requests of
+ * one in hand takes none of another: if the file system does not answer, only its own calls are
+ * behind the worker, and only its own operations in the worker's ring.
+ *
  * A worker has room while it has fewer than INBOX_MAX calls to begin with and IN_FLIGHT_MAX
  * operations on their way to a file system: a slow disk's queue would be no fairer than an inbox.
  */
@@ -21,42 +25,24 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "daemon/call_queue.h"
+#include "daemon/first_handle.h"
+#include "daemon/worker_pool.h"
 #include "lib/checked.h"
-#include "rpc/worker.h"
 #include "vfs/worker.h"
 
 #define INBOX_MAX 2u	  /* the one being worked on, and one to go on with */
 #define IN_FLIGHT_MAX 32u /* operations of a worker's ring while others wait for their turn */
-#define TAKE_MAX 8u	  /* calls that a worker begins before it looks at its ring again */
+#define PICK_TRIES 3u
+#define TAKE_MAX 8u /* calls that a worker begins before it looks at its ring again */
 
-struct worker {
-	struct rpc_worker rpc; /* requests point here */
-	struct workers *pool;
-	pthread_t thread;
-	_Atomic unsigned waiting; /* submitted and not yet started and brought to its first pause */
-	_Atomic bool stuffed;	  /* IN_FLIGHT_MAX operations: will look for calls when one ends */
-	_Atomic bool stop;
-	int error; /* of the start, read after ready */
-};
-
-struct workers {
-	struct workers_config cfg;
-	pthread_mutex_t lock; /* guards started */
-	pthread_cond_t changed;
-	unsigned started;
-	struct call_queue calls;
-	_Atomic unsigned next; /* where a scan for an idle worker starts */
-	unsigned count;
-	struct worker worker[];
-};
+static _Thread_local struct worker *self; /* NULL on other threads */
 
 static void run_fresh(struct rpc_request *req)
 {
 	struct worker *w = rn_container_of(req->worker, struct worker, rpc);
 
-	rpc_dispatch(w->pool->cfg.server, req);
-	atomic_fetch_sub(&w->waiting, 1); /* in order with call_queue_waiting() */
+	rpc_dispatch(w->pool->cfg.server, req); /* may be gone */
+	atomic_fetch_sub(&w->waiting, 1);	/* in order with call_queue_waiting() */
 }
 
 static void assign(struct worker *w, struct rpc_request *req)
@@ -67,6 +53,63 @@ static void assign(struct worker *w, struct rpc_request *req)
 	atomic_fetch_add_explicit(&w->waiting, 1, memory_order_relaxed);
 }
 
+/* To be told from one that waits in a system call: see daemon/worker_watch.c. */
+static void run(struct worker *w, struct rpc_request *req)
+{
+	atomic_store_explicit(&w->touching, 0, memory_order_relaxed);
+	atomic_fetch_add(&w->beat, 1);
+	req->work(req);
+	atomic_fetch_add(&w->beat, 1);
+}
+
+int worker_enters(struct lanes *lanes, uint32_t export_id)
+{
+	const unsigned lane = lanes_of(lanes, export_id);
+
+	if (lanes_blocked(lanes, lane))
+		return -ETIMEDOUT;
+	if (self != NULL)
+		atomic_store_explicit(&self->touching, lane, memory_order_relaxed);
+	return 0;
+}
+
+/* Takes one request more in hand, of that lane. False: it has some of another, or the lane has all
+ * workers that it may have. */
+static bool hold(struct worker *w, unsigned lane)
+{
+	struct workers *ws = w->pool;
+	uint32_t is = atomic_load(&w->hold);
+
+	while (hold_count(is) > 0) {
+		if (hold_lane(is) != lane || hold_count(is) == 0xffff)
+			return false;
+		if (atomic_compare_exchange_weak(&w->hold, &is, is + 1))
+			return true;
+	}
+	if (atomic_fetch_add(&ws->bound[lane], 1) < (lane ? ws->cfg.count : ws->most) &&
+	    atomic_compare_exchange_strong(&w->hold, &is, lane << 16 | 1))
+		return true;
+	atomic_fetch_sub(&ws->bound[lane], 1);
+	return false;
+}
+
+/* One request less in hand. The lane may have been changed by the watch. */
+static void let_go(struct worker *w)
+{
+	uint32_t is = atomic_load(&w->hold);
+
+	while (!atomic_compare_exchange_weak(&w->hold, &is, hold_count(is) == 1 ? 0 : is - 1))
+		;
+	if (hold_count(is) == 1)
+		atomic_fetch_sub(&w->pool->bound[hold_lane(is)], 1);
+}
+
+void workers_ended(void *ctx, struct rpc_request *req)
+{
+	(void)ctx;
+	let_go(rn_container_of(req->worker, struct worker, rpc));
+}
+
 static void drain(struct worker *w)
 {
 	struct rn_inbox_node *node = rn_inbox_take(&w->rpc.inbox);
@@ -75,7 +118,7 @@ static void drain(struct worker *w)
 		struct rn_inbox_node *next = node->next;
 		struct rpc_request *req = rn_container_of(node, struct rpc_request, node);
 
-		req->work(req);
+		run(w, req);
 		node = next;
 	}
 }
@@ -85,25 +128,54 @@ static void on_inbox(void *ctx)
 	drain(ctx);
 }
 
+static struct rpc_request *pop(struct workers *ws, unsigned lane)
+{
+	struct rpc_request *req = call_queue_pop(&ws->calls, lane);
+
+	if (req)
+		atomic_fetch_add_explicit(&ws->popped[lane], 1, memory_order_relaxed);
+	return req;
+}
+
+/* The lane of which the worker holds a request more now. False: nobody waits whom it may serve. */
+static bool next_lane(struct worker *w, unsigned *lane)
+{
+	struct workers *ws = w->pool;
+	const uint32_t is = atomic_load(&w->hold);
+	unsigned from;
+
+	if (hold_count(is) > 0) {
+		*lane = hold_lane(is);
+		return call_queue_waiting(&ws->calls, *lane) > 0 && hold(w, *lane);
+	}
+	from = atomic_fetch_add_explicit(&ws->next_lane, 1, memory_order_relaxed);
+	for (unsigned i = 0; i < RPC_LANES; i++) {
+		*lane = (from + i) % RPC_LANES;
+		if (call_queue_waiting(&ws->calls, *lane) > 0 && hold(w, *lane))
+			return true;
+	}
+	return false;
+}
+
 /* Begins calls whose turn it is. True: there are more, and room for them. */
 static bool take_turns(struct worker *w)
 {
-	struct call_queue *t = &w->pool->calls;
+	unsigned lane;
 
 	for (unsigned n = 0;; n++) {
 		const bool stuffed = vfs_worker_in_flight(w->rpc.vfs) >= IN_FLIGHT_MAX;
 
 		atomic_store(&w->stuffed, stuffed);
-		if (stuffed || call_queue_waiting(t) == 0)
+		if (stuffed || !next_lane(w, &lane))
 			return false;
-		if (n == TAKE_MAX)
-			return true;
-		struct rpc_request *req = call_queue_pop(t);
+		struct rpc_request *req = n < TAKE_MAX ? pop(w->pool, lane) : NULL;
 
-		if (req == NULL)
-			return false;
+		if (req == NULL) {
+			let_go(w);
+			return n == TAKE_MAX;
+		}
 		assign(w, req);
-		req->work(req);
+		run(w, req);
 	}
 }
 
@@ -111,6 +183,7 @@ static void report_started(struct worker *w, int error)
 {
 	pthread_mutex_lock(&w->pool->lock);
 	w->error = error;
+	atomic_store(&w->ready, !error);
 	w->pool->started++;
 	pthread_cond_signal(&w->pool->changed);
 	pthread_mutex_unlock(&w->pool->lock);
@@ -134,6 +207,7 @@ static void *worker_main(void *arg)
 
 	if (!err)
 		err = vfs_worker_watch(w->rpc.vfs, w->rpc.inbox.fd, on_inbox, w);
+	self = w;
 	report_started(w, err);
 	if (!err && w->rpc.index == 0 && !vfs_worker_has_ring(w->rpc.vfs))
 		rn_notice(cfg->log, "no io_uring here: file data goes by plain system calls");
@@ -151,11 +225,14 @@ static void *worker_main(void *arg)
 	return NULL;
 }
 
-static int start_one(struct workers *ws, unsigned i)
+int worker_start(struct workers *ws)
 {
+	const unsigned i = atomic_load(&ws->count);
 	struct worker *w = &ws->worker[i];
 	char name[16];
 
+	if (i == ws->most)
+		return -EAGAIN;
 	w->pool = ws;
 	w->rpc.index = i;
 	int err = rn_inbox_init(&w->rpc.inbox);
@@ -168,7 +245,7 @@ static int start_one(struct workers *ws, unsigned i)
 	}
 	snprintf(name, sizeof(name), "worker-%u", i % 1000);
 	pthread_setname_np(w->thread, name);
-	ws->count++;
+	atomic_store(&ws->count, i + 1);
 	return 0;
 }
 
@@ -188,18 +265,22 @@ static int wait_started(struct workers *ws)
 
 int workers_start(const struct workers_config *cfg, struct workers **out)
 {
-	struct workers *ws = calloc(1, sizeof(*ws) + cfg->count * sizeof(ws->worker[0]));
+	const unsigned most = cfg->count + WORKERS_MORE;
+	struct workers *ws = calloc(1, sizeof(*ws) + most * sizeof(ws->worker[0]));
 	int err = ws ? 0 : -ENOMEM;
 
 	if (err)
 		return err;
 	ws->cfg = *cfg;
+	ws->most = most;
 	pthread_mutex_init(&ws->lock, NULL);
 	pthread_cond_init(&ws->changed, NULL);
 	call_queue_init(&ws->calls);
 	for (unsigned i = 0; !err && i < cfg->count; i++)
-		err = start_one(ws, i);
+		err = worker_start(ws);
 	int failed = wait_started(ws);
+	if (!err && !failed)
+		err = worker_watch_start(ws);
 	if (err || failed) {
 		workers_stop(ws);
 		return err ? err : failed;
@@ -210,6 +291,7 @@ int workers_start(const struct workers_config *cfg, struct workers **out)
 
 void workers_stop(struct workers *ws)
 {
+	worker_watch_stop(ws);
 	for (unsigned i = 0; i < ws->count; i++) {
 		struct worker *w = &ws->worker[i];
 
@@ -224,29 +306,34 @@ void workers_stop(struct workers *ws)
 	free(ws);
 }
 
-static bool has_room(struct worker *w)
+/* What waits in an inbox waits for the call before it. Those of lane 0 are not to, as these calls
+ * may turn out to use any file system. */
+static bool has_room(struct worker *w, unsigned lane)
 {
-	return atomic_load(&w->waiting) < INBOX_MAX && !atomic_load(&w->stuffed);
+	return atomic_load(&w->waiting) < (lane ? INBOX_MAX : 1) && !atomic_load(&w->stuffed) &&
+	       atomic_load(&w->ready) && !atomic_load(&w->stuck);
 }
 
-/* An idle worker, the connection's last one first; else the one with fewest waiting that has room;
- * else NULL. */
-static struct worker *pick(struct workers *ws, struct rpc_worker *last)
+static bool may_hold(struct worker *w, unsigned lane)
 {
+	const uint32_t is = atomic_load(&w->hold);
+
+	return hold_count(is) == 0 || hold_lane(is) == lane;
+}
+
+/* The one with fewest waiting that has room for the lane's calls. */
+static struct worker *least_busy(struct workers *ws, unsigned lane)
+{
+	const unsigned from = atomic_fetch_add_explicit(&ws->next, 1, memory_order_relaxed);
+	const unsigned count = atomic_load(&ws->count);
 	struct worker *best = NULL;
 	unsigned fewest = UINT_MAX;
 
-	if (last) {
-		struct worker *w = rn_container_of(last, struct worker, rpc);
-		if (atomic_load(&w->waiting) == 0 && has_room(w))
-			return w;
-	}
-	unsigned from = atomic_fetch_add_explicit(&ws->next, 1, memory_order_relaxed);
-	for (unsigned i = 0; i < ws->count; i++) {
-		struct worker *w = &ws->worker[(from + i) % ws->count];
+	for (unsigned i = 0; i < count; i++) {
+		struct worker *w = &ws->worker[(from + i) % count];
 		unsigned n = atomic_load_explicit(&w->waiting, memory_order_relaxed);
 
-		if (n >= fewest || !has_room(w))
+		if (n >= fewest || !has_room(w, lane) || !may_hold(w, lane))
 			continue;
 		fewest = n;
 		best = w;
@@ -256,10 +343,71 @@ static struct worker *pick(struct workers *ws, struct rpc_worker *last)
 	return best;
 }
 
+/* An idle worker, the connection's last one first; else the one with fewest waiting that has room;
+ * else NULL. It holds a request of the lane more. */
+static struct worker *pick(struct workers *ws, struct rpc_worker *last, unsigned lane)
+{
+	struct worker *w;
+
+	if (last) {
+		w = rn_container_of(last, struct worker, rpc);
+		if (atomic_load(&w->waiting) == 0 && has_room(w, lane) && hold(w, lane))
+			return w;
+	}
+	/* Another thread may be faster; whom all are too busy for waits in the queue. */
+	for (unsigned i = 0; i < PICK_TRIES && (w = least_busy(ws, lane)) != NULL; i++)
+		if (hold(w, lane))
+			return w;
+	return NULL;
+}
+
 static void post(struct worker *w, struct rpc_request *req)
 {
 	assign(w, req);
 	rn_inbox_post(&w->rpc.inbox, &req->node);
+}
+
+bool worker_feed(struct workers *ws, unsigned lane)
+{
+	struct worker *w = pick(ws, NULL, lane);
+	struct rpc_request *req = w ? pop(ws, lane) : NULL;
+
+	if (req)
+		post(w, req);
+	else if (w)
+		let_go(w);
+	return req != NULL;
+}
+
+static void push(struct workers *ws, struct rpc_request *req)
+{
+	const unsigned lane = req->lane;
+
+	call_queue_push(&ws->calls, req);
+	/* A worker may have gone to sleep just before: then it has room. */
+	worker_feed(ws, lane);
+}
+
+void worker_divert(struct workers *ws, unsigned lane)
+{
+	struct rpc_request *req;
+
+	while ((req = pop(ws, lane)) != NULL) {
+		req->lane = 0;
+		push(ws, req);
+	}
+}
+
+/* A blocked lane's calls are refused by workers that have nothing to do with its file system. */
+static unsigned lane_of(const struct workers *ws, const struct rpc_request *req)
+{
+	uint32_t id;
+	unsigned lane;
+
+	if (!first_handle_export(req, &id))
+		return 0;
+	lane = lanes_of(ws->cfg.lanes, id);
+	return lanes_blocked(ws->cfg.lanes, lane) ? 0 : lane;
 }
 
 static void submit(void *ctx, struct rpc_request *req)
@@ -269,17 +417,15 @@ static void submit(void *ctx, struct rpc_request *req)
 		atomic_load_explicit(&req->conn->last_worker, memory_order_relaxed);
 	struct worker *w = NULL;
 
-	if (call_queue_waiting(&ws->calls) == 0)
-		w = pick(ws, last);
-	if (w) {
+	req->lane = lane_of(ws, req);
+	if (call_queue_waiting(&ws->calls, req->lane) == 0)
+		w = pick(ws, last, req->lane);
+	if (w)
 		post(w, req);
-		return;
-	}
-	call_queue_push(&ws->calls, req);
-	/* A worker may have gone to sleep just before: then it has room. */
-	w = pick(ws, NULL);
-	if (w && (req = call_queue_pop(&ws->calls)))
-		post(w, req);
+	else
+		push(ws, req);
+	if (atomic_load(&ws->watch.asleep))
+		worker_watch_wake(ws);
 }
 
 struct rpc_sink workers_sink(struct workers *ws)

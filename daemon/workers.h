@@ -10,11 +10,14 @@
 #include "lib/log.h"
 #include "rpc/program.h"
 
+struct lanes;
 struct vfs;
 struct workers;
 
 struct workers_config {
-	unsigned count;
+	unsigned count; /* and the most that one lane has; more are started when other lanes need
+			   them */
+	struct lanes *lanes;
 	unsigned ring_entries;
 	struct vfs *vfs;
 	struct rpc_server *server;
@@ -27,6 +30,11 @@ int workers_start(const struct workers_config *cfg, struct workers **out);
 struct rpc_sink workers_sink(struct workers *ws);
 /* A request has been served: what its reply cost counts for its client's next turns. */
 void workers_observe(struct workers *ws, const struct rpc_request *req);
+/* rpc_server.ended. */
+void workers_ended(void *ctx, struct rpc_request *req);
+/* The request that this thread runs is about to use an export's file system. -ETIMEDOUT: that does
+ * not answer, and has all the workers that it may have. */
+int worker_enters(struct lanes *lanes, uint32_t export_id);
 /* Ends the threads; nothing is in flight any more and no transport can submit. */
 void workers_stop(struct workers *ws);
 

@@ -163,7 +163,7 @@ static int still_served(struct nfs3_op *op)
 
 	if (rc == 0)
 		vfs_export_put(exp);
-	return rc == 0 || rc == -EAGAIN ? 0 : -ESTALE;
+	return rc == 0 || rc == -EAGAIN || rc == -ETIMEDOUT ? 0 : -ESTALE;
 }
 
 static int lock_file(struct nfs3_op *op, const struct nlm_lock_args *a,

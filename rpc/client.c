@@ -89,7 +89,8 @@ static struct rpc_client *client_new(struct rpc_clients *all, const struct rpc_c
 	atomic_init(&client->conns, 0);
 	rn_payload_account_init(&client->memory);
 	rn_payload_account_init(&client->requests);
-	rn_fq_flow_init(&client->calls);
+	for (unsigned i = 0; i < RPC_LANES; i++)
+		rn_fq_flow_init(&client->calls[i]);
 	rn_fq_flow_init(&client->arrivals);
 	for (unsigned i = 0; i < RPC_LOOPS_MAX; i++)
 		rn_fq_flow_init(&client->loop[i].flow);

@@ -26,6 +26,7 @@ struct rpc_client_key {
 	uint32_t scope;	  /* of a link-local one */
 };
 
+#define RPC_LANES 16u	 /* ways to the workers, which do not wait for each other */
 #define RPC_LOOPS_MAX 8u /* event threads */
 
 /* A client's part of one event thread's work; only that thread uses it. */
@@ -45,7 +46,8 @@ struct rpc_client {
 	 * could use it all up for requests that then wait for each other. */
 	struct rn_payload_account memory;   /* payload buffers */
 	struct rn_payload_account requests; /* only bytes is used */
-	struct rn_fq_flow calls;	    /* waiting for a worker; under that queue's lock */
+	/* Waiting for a worker, by lane; under that queue's lock. */
+	struct rn_fq_flow calls[RPC_LANES];
 	struct rn_fq_flow arrivals;	    /* RDMA messages waiting for a request; as well */
 	unsigned arrivals_held;		    /* RDMA requests in use; as well */
 	struct rpc_loop_share loop[RPC_LOOPS_MAX];

@@ -33,6 +33,16 @@ static void observe(struct rpc_request *req, bool error)
 			error);
 }
 
+/* Gives the request back to its transport. */
+static void give_back(struct rpc_request *req, void (*by)(struct rpc_request *req))
+{
+	const struct rpc_server *server = req->server;
+
+	if (server->ended != NULL)
+		server->ended(server->ended_ctx, req);
+	by(req);
+}
+
 /* Sends req->out if the client offered room for it. */
 static void answer(struct rpc_request *req, bool error)
 {
@@ -40,9 +50,9 @@ static void answer(struct rpc_request *req, bool error)
 
 	observe(req, error || !fits);
 	if (fits)
-		req->conn->ops->reply(req);
+		give_back(req, req->conn->ops->reply);
 	else
-		req->conn->ops->too_long(req);
+		give_back(req, req->conn->ops->too_long);
 }
 
 static void restart_reply(struct rpc_request *req)
@@ -68,7 +78,7 @@ static void refuse_auth(struct rpc_request *req, enum rpc_auth_stat stat)
 static void too_long(struct rpc_request *req)
 {
 	observe(req, true);
-	req->conn->ops->too_long(req);
+	give_back(req, req->conn->ops->too_long);
 }
 
 static void system_error(struct rpc_request *req)
@@ -173,7 +183,7 @@ static bool first_time(struct rpc_request *req)
 		answer(req, false);
 		return false;
 	case DRC_IN_PROGRESS:
-		req->conn->ops->drop(req);
+		give_back(req, req->conn->ops->drop);
 		return false;
 	case DRC_PARKED:
 		return false;
@@ -317,9 +327,9 @@ void rpc_dispatch(struct rpc_server *server, struct rpc_request *req)
 	switch (rpc_decode_call(&req->in, &req->call, &stat)) {
 	case RPC_HEADER_NOT_A_CALL:
 		if (req->conn->ops->garbage != NULL)
-			req->conn->ops->garbage(req);
+			give_back(req, req->conn->ops->garbage);
 		else
-			req->conn->ops->drop(req);
+			give_back(req, req->conn->ops->drop);
 		return;
 	case RPC_HEADER_MISMATCH:
 		rpc_put_rpc_mismatch(&req->out, req->call.xid);

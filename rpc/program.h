@@ -96,6 +96,9 @@ struct rpc_server {
 	 * call was refused before its procedure was found. */
 	void (*observe)(void *ctx, const struct rpc_request *req, uint64_t elapsed_ns, bool error);
 	void *observe_ctx;
+	/* Called on its worker when a request is about to go back to its transport; may be NULL. */
+	void (*ended)(void *ctx, struct rpc_request *req);
+	void *ended_ctx;
 	/* Keeps a request that is to be run again in a while: again(req) is then called on its
 	 * worker, with req->must_answer set when it has waited long enough. False: it is not kept,
 	 * as too many wait. NULL: none is. */

@@ -81,6 +81,7 @@ void rpc_conn_put(struct rpc_conn *c); /* destroys by ops->destroy */
 struct rpc_request {
 	struct rn_inbox_node node;	       /* while it waits in a worker's inbox */
 	struct rn_fq_item turn;		       /* while it waits for a worker: the sink's */
+	unsigned lane;			       /* the way to the workers that it goes: as well */
 	void (*work)(struct rpc_request *req); /* what the worker runs when it takes it out */
 	struct rpc_conn *conn;
 	struct rpc_worker *worker; /* set by the sink */

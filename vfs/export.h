@@ -74,7 +74,8 @@ bool vfs_export_fs_known(const struct vfs_export *exp);
  * thread-safe; none waits for a name service. */
 struct vfs_exports {
 	/* 0 and a reference in *exp; -ESTALE: no such export; -EACCES: not for this client;
-	 * -EAGAIN: that is not known now, the client may come again. */
+	 * -EAGAIN: that is not known now, the client may come again; -ETIMEDOUT: it is for
+	 * this client, but its file system does not answer, or is not mounted yet. */
 	int (*by_id)(void *ctx, uint32_t id, const struct sockaddr *peer, struct vfs_export **exp,
 		     struct vfs_access *access);
 	/* The export with the longest path that is a prefix of path; *rest points behind it within

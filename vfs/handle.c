@@ -90,6 +90,14 @@ int vfs_handle_parse(const struct vfs_fh *fh, bool has_mac, struct vfs_handle *o
 	return 0;
 }
 
+bool vfs_handle_peek(uint64_t head, uint32_t *export_id)
+{
+	const uint8_t version = (uint8_t)(head >> 56);
+
+	*export_id = (uint32_t)head;
+	return version == VERSION || version == VERSION_MAC;
+}
+
 const uint8_t *vfs_handle_file_part(const struct vfs_fh *fh, uint32_t *len)
 {
 	*len = HEAD - 12 + fh->data[1];

@@ -131,7 +131,7 @@ static int visible(struct nfs4_compound *c, const struct nfs4_pseudo_set *set, u
 	for (uint32_t i = 0; status != NFS4_OK && i < d->nexports; i++) {
 		const int rc = may_use(c, set->export[d->first_export + i].id);
 
-		if (rc == 0)
+		if (rc == 0 || rc == -ETIMEDOUT)
 			status = NFS4_OK;
 		else if (rc == -EAGAIN)
 			status = NFS4ERR_DELAY;

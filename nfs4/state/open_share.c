@@ -172,7 +172,7 @@ static int still_served(struct nfs4_compound *c, struct nfs4_opening *w)
 
 	if (rc == 0)
 		vfs_export_put(exp);
-	return rc == 0 || rc == -EAGAIN ? NFS4_OK : NFS4ERR_STALE;
+	return rc == 0 || rc == -EAGAIN || rc == -ETIMEDOUT ? NFS4_OK : NFS4ERR_STALE;
 }
 
 int nfs4_open_share(struct nfs4_compound *c, struct nfs4_opening *w)

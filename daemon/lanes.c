@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "daemon/lanes.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#define IDS 4096u /* exports; what does not fit has lane 0 */
+#define KNOWN (1ull << 63)
+
+struct lane {
+	_Atomic bool blocked;
+	_Atomic uint64_t dev;
+};
+
+struct lanes {
+	pthread_mutex_t lock; /* guards changes */
+	unsigned n;	      /* lanes that have a file system, and lane 0 */
+	struct lane lane[RPC_LANES];
+	_Atomic uint64_t
+		id[IDS]; /* open addressing: KNOWN, lane << 32, export id; none is removed */
+};
+
+struct lanes *lanes_new(void)
+{
+	struct lanes *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	pthread_mutex_init(&l->lock, NULL);
+	l->n = 1;
+	return l;
+}
+
+void lanes_free(struct lanes *l)
+{
+	if (!l)
+		return;
+	pthread_mutex_destroy(&l->lock);
+	free(l);
+}
+
+/* Under the lock. */
+static unsigned lane_of_device(struct lanes *l, dev_t dev)
+{
+	for (unsigned i = 1; i < l->n; i++)
+		if (atomic_load(&l->lane[i].dev) == dev)
+			return i;
+	if (l->n == RPC_LANES)
+		return 1 + (unsigned)(dev % (RPC_LANES - 1));
+	atomic_store(&l->lane[l->n].dev, dev);
+	return l->n++;
+}
+
+static unsigned place_of(uint32_t id, unsigned i)
+{
+	return ((id ^ id >> 16) * 0x9e3779b1u + i) % IDS;
+}
+
+void lanes_put(struct lanes *l, uint32_t export_id, dev_t dev)
+{
+	pthread_mutex_lock(&l->lock);
+	const uint64_t entry = KNOWN | (uint64_t)lane_of_device(l, dev) << 32 | export_id;
+
+	for (unsigned i = 0; i < IDS; i++) {
+		_Atomic uint64_t *at = &l->id[place_of(export_id, i)];
+		const uint64_t is = atomic_load(at);
+
+		if (!is || (uint32_t)is == export_id) {
+			atomic_store(at, entry);
+			break;
+		}
+	}
+	pthread_mutex_unlock(&l->lock);
+}
+
+unsigned lanes_of(const struct lanes *l, uint32_t export_id)
+{
+	for (unsigned i = 0; i < IDS; i++) {
+		const uint64_t is =
+			atomic_load_explicit(&l->id[place_of(export_id, i)], memory_order_relaxed);
+
+		if (!is)
+			break;
+		if ((uint32_t)is == export_id)
+			return (unsigned)(is >> 32 & 0xffff);
+	}
+	return 0;
+}
+
+bool lanes_blocked(const struct lanes *l, unsigned lane)
+{
+	return atomic_load_explicit(&l->lane[lane].blocked, memory_order_relaxed);
+}
+
+void lanes_block(struct lanes *l, unsigned lane, bool blocked)
+{
+	atomic_store(&l->lane[lane].blocked, blocked);
+}
+
+dev_t lanes_device(const struct lanes *l, unsigned lane)
+{
+	return atomic_load(&l->lane[lane].dev);
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "daemon/ticker.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <time.h>
+
+struct ticker {
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	void (*tick)(void *ctx);
+	void *ctx;
+	bool stop;
+};
+
+/* Under the lock. */
+static void wait_a_second(struct ticker *t)
+{
+	struct timespec until;
+	int err = 0;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec++;
+	while (!t->stop && err == 0)
+		err = pthread_cond_timedwait(&t->changed, &t->lock, &until);
+}
+
+static void *ticker_main(void *arg)
+{
+	struct ticker *t = arg;
+
+	pthread_mutex_lock(&t->lock);
+	while (!t->stop) {
+		pthread_mutex_unlock(&t->lock);
+		t->tick(t->ctx);
+		pthread_mutex_lock(&t->lock);
+		wait_a_second(t);
+	}
+	pthread_mutex_unlock(&t->lock);
+	return NULL;
+}
+
+static void ticker_free(struct ticker *t)
+{
+	pthread_cond_destroy(&t->changed);
+	pthread_mutex_destroy(&t->lock);
+	free(t);
+}
+
+int ticker_start(const char *name, void (*tick)(void *ctx), void *ctx, struct ticker **out)
+{
+	struct ticker *t = calloc(1, sizeof(*t));
+	pthread_condattr_t attr;
+	int err;
+
+	if (!t)
+		return -ENOMEM;
+	t->tick = tick;
+	t->ctx = ctx;
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_mutex_init(&t->lock, NULL);
+	pthread_cond_init(&t->changed, &attr);
+	pthread_condattr_destroy(&attr);
+	err = -pthread_create(&t->thread, NULL, ticker_main, t);
+	if (err) {
+		ticker_free(t);
+		return err;
+	}
+	pthread_setname_np(t->thread, name);
+	*out = t;
+	return 0;
+}
+
+void ticker_stop(struct ticker *t)
+{
+	if (!t)
+		return;
+	pthread_mutex_lock(&t->lock);
+	t->stop = true;
+	pthread_cond_signal(&t->changed);
+	pthread_mutex_unlock(&t->lock);
+	pthread_join(t->thread, NULL);
+	ticker_free(t);
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The pool from inside: daemon/workers.c runs requests, daemon/worker_watch.c looks after workers.
+ */
+#ifndef RN_DAEMON_WORKER_POOL_H
+#define RN_DAEMON_WORKER_POOL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "daemon/call_queue.h"
+#include "daemon/lanes.h"
+#include "daemon/workers.h"
+#include "rpc/worker.h"
+
+#define WORKERS_MORE 60u /* that may be started beside those of the settings */
+
+struct worker {
+	struct rpc_worker rpc; /* requests point here */
+	struct workers *pool;
+	pthread_t thread;
+	_Atomic unsigned waiting; /* submitted and not yet started and brought to its first pause */
+	_Atomic bool stuffed;	  /* IN_FLIGHT_MAX operations: will look for calls when one ends */
+	_Atomic bool ready, stop;
+	/* Lane << 16 | requests in hand: those that were given to it and are not answered yet.
+	 * While there are some, it takes none of another lane. */
+	_Atomic uint32_t hold;
+	_Atomic uint64_t beat;	   /* odd while it runs a request */
+	_Atomic unsigned touching; /* the lane whose file system the request uses */
+	int error;		   /* of the start, read after ready */
+
+	/* The watch's. */
+	uint64_t seen; /* beat at the last look */
+	unsigned stuck_ms;
+	_Atomic bool stuck; /* for so long that nothing more is given to it */
+};
+
+struct worker_watch {
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t woken;
+	_Atomic bool asleep; /* changed under the lock */
+	bool started, stop;
+	uint64_t popped[RPC_LANES];  /* at the last look */
+	unsigned starved[RPC_LANES]; /* looks in which a lane waited and nobody took of it */
+};
+
+struct workers {
+	struct workers_config cfg;
+	pthread_mutex_t lock; /* guards started */
+	pthread_cond_t changed;
+	unsigned started;
+	struct call_queue calls;
+	_Atomic uint64_t popped[RPC_LANES]; /* calls taken from the lane's queue */
+	_Atomic unsigned bound[RPC_LANES];  /* workers that have requests of the lane in hand */
+	_Atomic unsigned next;		    /* where a scan for an idle worker starts */
+	_Atomic unsigned next_lane;
+	_Atomic unsigned count; /* of worker[]; grows */
+	unsigned most;
+	struct worker_watch watch;
+	struct worker worker[];
+};
+
+static inline unsigned hold_lane(uint32_t hold)
+{
+	return hold >> 16;
+}
+static inline unsigned hold_count(uint32_t hold)
+{
+	return hold & 0xffff;
+}
+
+/* daemon/workers.c */
+int worker_start(struct workers *ws); /* one more; 0 or -errno */
+/* Gives calls that wait in the lane to workers that have room. True: there was one. */
+bool worker_feed(struct workers *ws, unsigned lane);
+/* Moves what waits in the lane to lane 0, whose workers tell the clients to come again. */
+void worker_divert(struct workers *ws, unsigned lane);
+
+/* daemon/worker_watch.c */
+int worker_watch_start(struct workers *ws);
+void worker_watch_stop(struct workers *ws);
+void worker_watch_wake(struct workers *ws); /* there is work */
+
+#endif

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Looks after workers while there is work. One that has not come on for a while is stuck in a
+ * system call: it gets no further requests, and it counts for the file system that it is stuck in.
+ * Lanes that wait without being served get further workers. A lane whose workers are all stuck for
+ * long is blocked: its calls are answered "come again" until one of them comes back.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+#include <time.h>
+
+#include "daemon/worker_pool.h"
+
+#define LOOK_MS 50u
+#define STUCK_MS 100u	 /* a worker that does not come on */
+#define BLOCKED_MS 2000u /* all of a lane; slow disks take their time, too */
+#define STARVED_LOOKS 2u /* a lane of which nobody has taken a call */
+#define QUIET_LOOKS 20u	 /* without any work: the watch goes to sleep */
+
+/* It is stuck in another file system than that of its lane: the lane gets another worker. */
+static void change_lane(struct worker *w)
+{
+	const unsigned in = atomic_load(&w->touching);
+	uint32_t is = atomic_load(&w->hold);
+
+	do {
+		if (in == 0 || hold_count(is) == 0 || hold_lane(is) == in)
+			return;
+	} while (!atomic_compare_exchange_weak(&w->hold, &is, in << 16 | hold_count(is)));
+	atomic_fetch_add(&w->pool->bound[in], 1);
+	atomic_fetch_sub(&w->pool->bound[hold_lane(is)], 1);
+}
+
+static void look_at(struct worker *w)
+{
+	const uint64_t beat = atomic_load(&w->beat);
+	const bool waits =
+		(beat & 1) == 0 && atomic_load(&w->waiting) == 0; /* for something to do */
+
+	if (waits || beat != w->seen) {
+		w->seen = beat;
+		w->stuck_ms = 0;
+		atomic_store(&w->stuck, false);
+		return;
+	}
+	w->stuck_ms += LOOK_MS;
+	if (w->stuck_ms < STUCK_MS)
+		return;
+	atomic_store(&w->stuck, true);
+	change_lane(w);
+}
+
+/* Workers that are stuck in the lane's file system for long. */
+static unsigned count_stuck(struct workers *ws, unsigned lane)
+{
+	const unsigned count = atomic_load(&ws->count);
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		struct worker *w = &ws->worker[i];
+		const uint32_t is = atomic_load(&w->hold);
+
+		n += w->stuck_ms >= BLOCKED_MS && hold_count(is) > 0 && hold_lane(is) == lane;
+	}
+	return n;
+}
+
+static void set_blocked(struct workers *ws, unsigned lane, bool blocked)
+{
+	const dev_t dev = lanes_device(ws->cfg.lanes, lane);
+
+	lanes_block(ws->cfg.lanes, lane, blocked);
+	if (blocked)
+		rn_warn(ws->cfg.log,
+			"the file system on device %u:%u does not answer: %u workers wait for it, "
+			"further calls to it are told to come again",
+			major(dev), minor(dev), ws->cfg.count);
+	else
+		rn_notice(ws->cfg.log, "the file system on device %u:%u answers again", major(dev),
+			  minor(dev));
+}
+
+static void grow(struct workers *ws, unsigned lane)
+{
+	const unsigned most = lane ? ws->cfg.count : ws->most;
+	int err;
+
+	if (worker_feed(ws, lane) || atomic_load(&ws->bound[lane]) >= most)
+		return;
+	err = worker_start(ws);
+	if (!err)
+		rn_info(ws->cfg.log,
+			"a further worker, as all have calls of other file systems: %u",
+			atomic_load(&ws->count));
+	else if (err != -EAGAIN)
+		rn_warn(ws->cfg.log, "cannot start a further worker: %s", strerror(-err));
+}
+
+static void look_at_lane(struct workers *ws, unsigned lane)
+{
+	struct worker_watch *watch = &ws->watch;
+	const uint64_t popped = atomic_load(&ws->popped[lane]);
+	const bool waits = call_queue_waiting(&ws->calls, lane) > 0;
+	bool blocked;
+
+	watch->starved[lane] =
+		waits && popped == watch->popped[lane] ? watch->starved[lane] + 1 : 0;
+	watch->popped[lane] = popped;
+	if (lane > 0) {
+		blocked = count_stuck(ws, lane) >= ws->cfg.count;
+		if (blocked != lanes_blocked(ws->cfg.lanes, lane))
+			set_blocked(ws, lane, blocked);
+		if (blocked) {
+			worker_divert(ws, lane);
+			return;
+		}
+	}
+	if (watch->starved[lane] >= STARVED_LOOKS)
+		grow(ws, lane);
+}
+
+/* True: there is work. */
+static bool look(struct workers *ws)
+{
+	const unsigned count = atomic_load(&ws->count);
+	bool busy = false;
+
+	for (unsigned i = 0; i < count; i++) {
+		look_at(&ws->worker[i]);
+		busy |= hold_count(atomic_load(&ws->worker[i].hold)) > 0;
+	}
+	for (unsigned i = 0; i < RPC_LANES; i++) {
+		look_at_lane(ws, i);
+		busy |= call_queue_waiting(&ws->calls, i) > 0;
+	}
+	return busy;
+}
+
+/* Under the lock. */
+static void wait_for_work(struct worker_watch *watch)
+{
+	atomic_store(&watch->asleep, true);
+	while (!watch->stop && atomic_load(&watch->asleep))
+		pthread_cond_wait(&watch->woken, &watch->lock);
+	atomic_store(&watch->asleep, false);
+}
+
+static void *watch_main(void *arg)
+{
+	const struct timespec pause = { .tv_nsec = LOOK_MS * 1000000 };
+	struct workers *ws = arg;
+	struct worker_watch *watch = &ws->watch;
+	unsigned quiet = 0;
+
+	pthread_mutex_lock(&watch->lock);
+	while (!watch->stop) {
+		if (quiet > QUIET_LOOKS)
+			wait_for_work(watch);
+		pthread_mutex_unlock(&watch->lock);
+		nanosleep(&pause, NULL);
+		quiet = look(ws) ? 0 : quiet + 1;
+		pthread_mutex_lock(&watch->lock);
+	}
+	pthread_mutex_unlock(&watch->lock);
+	return NULL;
+}
+
+int worker_watch_start(struct workers *ws)
+{
+	struct worker_watch *watch = &ws->watch;
+	int err;
+
+	pthread_mutex_init(&watch->lock, NULL);
+	pthread_cond_init(&watch->woken, NULL);
+	err = -pthread_create(&watch->thread, NULL, watch_main, ws);
+	if (err)
+		return err;
+	watch->started = true;
+	pthread_setname_np(watch->thread, "watch");
+	return 0;
+}
+
+void worker_watch_stop(struct workers *ws)
+{
+	struct worker_watch *watch = &ws->watch;
+
+	if (!watch->started)
+		return;
+	pthread_mutex_lock(&watch->lock);
+	watch->stop = true;
+	pthread_cond_signal(&watch->woken);
+	pthread_mutex_unlock(&watch->lock);
+	pthread_join(watch->thread, NULL);
+	pthread_cond_destroy(&watch->woken);
+	pthread_mutex_destroy(&watch->lock);
+}
+
+void worker_watch_wake(struct workers *ws)
+{
+	struct worker_watch *watch = &ws->watch;
+
+	pthread_mutex_lock(&watch->lock);
+	atomic_store(&watch->asleep, false);
+	pthread_cond_signal(&watch->woken);
+	pthread_mutex_unlock(&watch->lock);
+}

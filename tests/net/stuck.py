@@ -1,0 +1,222 @@
+#!/usr/bin/env -S python3 -B
+# SPDX-License-Identifier: BSD-2-Clause
+"""A file system that does not answer (frozen by fsfreeze), beside one that does: whose calls wait for it.
+
+The frozen one is ext4 in a file, by a loop device. It is thawed whatever happens: a process that waits for it cannot be killed.
+"""
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import harness
+import rpcclient as r
+from harness import Count, Daemon
+
+OPTIONS = "rw,insecure,no_root_squash"
+USUAL = 2  # seconds: a call takes less on a busy machine, too; workers that are stuck are told within some tenths
+BLOCKED = 6  # after so long the server knows that the file system does not answer
+
+
+def run(*words):
+    return subprocess.run(words, capture_output=True, text=True)
+
+
+class Loop:
+    """An ext4 file system of its own, mounted on a folder."""
+
+    def __init__(self, folder, image):
+        self.folder, self.frozen = folder, False
+        with open(image, "wb") as f:
+            f.truncate(64 << 20)
+        for words in (["mkfs.ext4", "-q", image], ["mount", "-o", "loop", image, folder]):
+            p = run(*words)
+            if p.returncode:
+                harness.skip_all(f"{words[0]}: {p.stderr.strip()}")
+        os.chmod(folder, 0o777)
+
+    def freeze(self):
+        p = run("fsfreeze", "-f", self.folder)
+        if p.returncode:
+            harness.skip_all(f"fsfreeze: {p.stderr.strip()}")
+        self.frozen = True
+
+    def thaw(self):
+        if self.frozen:
+            run("fsfreeze", "-u", self.folder)
+        self.frozen = False
+
+    def close(self):
+        self.thaw()
+        for _ in range(100):
+            if not run("umount", self.folder).returncode:
+                return
+            time.sleep(0.1)
+
+
+def make(conn, root, name):
+    made = conn.nfs(r.CREATE, r.create_args(root, name, attrs=r.sattr(mode=0o666)))
+    return made["fh"]
+
+
+def answered(conn, seconds=0):
+    return bool(select.select([conn.s], [], [], seconds)[0])
+
+
+class Worker(threading.Thread):
+    """Uses the healthy export without a pause, as its clients do, until told to stop."""
+
+    def __init__(self, d, root, address, large):
+        super().__init__(daemon=True)
+        self.d, self.root, self.address, self.large = d, root, address, large
+        self.stop, self.longest, self.calls, self.failed = False, 0.0, 0, []
+        self.start()
+
+    def call(self, conn, proc, args):
+        start = time.monotonic()
+        res = conn.nfs(proc, args)
+        self.longest = max(self.longest, time.monotonic() - start)
+        self.calls += 1
+        if res["status"]:
+            self.failed.append((proc, res["status"]))
+        return res
+
+    def run(self):
+        data = b"x" * (65536 if self.large else 100)
+        try:
+            with self.d.connect(source=(self.address, 0), timeout=30) as c:
+                n = 0
+                while not self.stop:
+                    name = f"{self.address}-{n % 50}".encode()
+                    fh = self.call(c, r.CREATE, r.create_args(self.root, name, attrs=r.sattr(mode=0o644)))["fh"]
+                    self.call(c, r.WRITE, r.write_args(fh, 0, data, stable=0))
+                    self.call(c, r.COMMIT, r.commit_args(fh))
+                    self.call(c, r.READ, r.read_args(fh, 0, len(data)))
+                    self.call(c, r.GETATTR, r.getattr_args(self.root))
+                    n += 1
+        except Exception as e:  # told by the thread that looks
+            self.failed.append(repr(e))
+
+
+def burst(d, bad, fh, conns):
+    """Calls of all kinds that wait for the frozen file system; their number."""
+    n = 0
+    for i, c in enumerate(conns):
+        for k in range(4):
+            c.send(r.call_message(r.NFS, 3, r.CREATE, r.create_args(bad, f"n{i}-{k}".encode(), attrs=r.sattr(mode=0o644))))
+            c.send(r.call_message(r.NFS, 3, r.WRITE, r.write_args(fh, 4096 * (4 * i + k), b"y" * 4096, stable=r.FILE_SYNC)))
+            c.send(r.call_message(r.NFS, 3, r.REMOVE, r.diropargs(bad, f"none{k}".encode())))
+            n += 3
+        c.send(r.call_message(r.NFS, 3, r.COMMIT, r.commit_args(fh)))
+        n += 1
+    return n
+
+
+def log_grows(d, sig, word):
+    before = d.read_log().count(word)
+    d.process.send_signal(sig)
+    end = time.monotonic() + 10
+    while time.monotonic() < end:
+        if d.read_log().count(word) > before:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def check_workers(t, workers, what):
+    for w in workers:
+        t.check(f"{what}: calls of the other export succeed", not w.failed, w.failed[:3])
+        t.check(f"{what}: {w.calls} calls of the other export, in the usual time", w.calls > 20 and w.longest < USUAL,
+                f"{w.longest:.1f} s")
+
+
+def test_frozen(t, d, loop):
+    with d.connect() as c:
+        good, bad = d.root(c, "good"), d.root(c, "bad")
+        fh = make(c, bad, b"file")
+    workers = [Worker(d, good, f"127.0.2.{1 + i}", i % 2) for i in range(4)]
+    time.sleep(0.5)
+    conns = [d.connect(source=(f"127.0.3.{1 + i % 2}", 0)) for i in range(6)]
+    loop.freeze()
+    sent = burst(d, bad, fh, conns)
+    time.sleep(BLOCKED)
+    with d.connect(source=("127.0.4.1", 0), timeout=20) as late:
+        start = time.monotonic()
+        t.equal("MNT of the other export", late.mnt(d.exports["good"])[0], 0)
+        t.equal("GETATTR of the other export", late.nfs(r.GETATTR, r.getattr_args(good))["status"], 0)
+        t.equal("a new call to the frozen one is told to come again",
+                late.nfs(r.CREATE, r.create_args(bad, b"late", attrs=r.sattr(mode=0o644)))["status"], r.JUKEBOX)
+        took = time.monotonic() - start
+        t.check("these are answered in the usual time", took < USUAL, f"{took:.1f} s")
+    t.check("SIGUSR1 is answered", log_grows(d, signal.SIGUSR1, "held:"))
+    t.check("SIGHUP is answered", log_grows(d, signal.SIGHUP, "serving"))
+    time.sleep(0.5)
+    for w in workers:
+        w.stop = True
+    for w in workers:
+        w.join(40)
+    check_workers(t, workers, "beside a frozen file system")
+    loop.thaw()
+    statuses = []
+    for c in conns:
+        c.s.settimeout(30)
+        for _ in range(13):
+            statuses.append(r.reply_body(c.recv()).u32())
+    t.equal("all calls to the frozen file system are answered", len(statuses), sent)
+    t.check("with what happened, or come again", set(statuses) <= {0, r.NOENT, r.JUKEBOX}, set(statuses))
+    with d.connect() as c:
+        end = time.monotonic() + 10
+        while (res := c.nfs(r.CREATE, r.create_args(bad, b"late", attrs=r.sattr(mode=0o644)))["status"]) and time.monotonic() < end:
+            time.sleep(0.1)
+        t.equal("a call to the thawed file system", res, 0)
+    for c in conns:
+        c.close()
+    log = d.read_log()
+    t.check("the log says which file system", "does not answer" in log and "answers again" in log)
+
+
+def test_stop(t, d, loop):
+    """The end does not wait for ever."""
+    with d.connect() as c:
+        bad = d.root(c, "bad")
+        loop.freeze()
+        for i in range(8):
+            c.send(r.call_message(r.NFS, 3, r.CREATE, r.create_args(bad, f"end{i}".encode(), attrs=r.sattr(mode=0o644))))
+        time.sleep(0.5)
+        d.process.send_signal(signal.SIGTERM)
+        end = time.monotonic() + 30
+        while time.monotonic() < end and "leaves without" not in d.read_log():
+            time.sleep(0.1)
+        t.check("it says what it does not wait for", "leaves without" in d.read_log(), d.read_log()[-500:])
+        loop.thaw()  # until then the kernel keeps the process
+        t.equal("exit status", d.process.wait(30), 0)
+        d.process = None
+
+
+def main():
+    if os.geteuid() != 0:
+        harness.skip_all("mounting needs root")
+    t = Count()
+    d = Daemon({"good": OPTIONS, "bad": OPTIONS})
+    loop = Loop(d.exports["bad"], d.top + "/image")
+    try:
+        with d:
+            try:
+                test_frozen(t, d, loop)
+                test_stop(t, d, loop)
+            finally:
+                loop.thaw()
+                if d.process:
+                    d.stop()
+                loop.close()
+    finally:
+        loop.close()
+    print(f"{t.passed} passed, {t.failed} failed, {t.skipped} skipped")
+    return 1 if t.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
