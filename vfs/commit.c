@@ -129,16 +129,18 @@ static bool sync_wanted(const struct vfs_sync *s, unsigned i)
 	return true;
 }
 
-/* Once for all nodes, which are of one file system. */
+/* Once for the metadata of all nodes, which are of one file system. */
 static void sync_by_log(struct vfs_sync *s, unsigned i)
 {
 	struct vfs_ring_op *op = &s->priv.op[i];
 	const bool data = s->node[i]->type == S_IFREG && s->data_from != VFS_SYNC_METADATA;
-	int rc = 0;
+	int none, rc = 0;
 
-	if (s->priv.by_log == VFS_SYNC_NODES || data) {
+	if (data) {
+		rc = vfs_log_sync(s->ctx, s->node[i]->mnt, true, &none);
+	} else if (s->priv.by_log == VFS_SYNC_NODES) {
 		s->priv.by_log = i;
-		rc = vfs_log_sync(s->ctx, s->node[i]->mnt, data, &s->priv.log_fd);
+		rc = vfs_log_sync(s->ctx, s->node[i]->mnt, false, &s->priv.log_fd);
 	}
 	if (rc == 0 && i == s->priv.by_log && s->priv.log_fd >= 0)
 		vfs_ring_fsync(s->ctx->w, op, s->priv.log_fd, 0, 0);
