@@ -62,6 +62,18 @@ group_change() {
 	as 1000 100 touch $D/setgid/f
 	same "group in a set-gid directory" 1000:2000 "$(owner_of $S/setgid/f)"
 }
+# A member of the group, who does not own the file, cuts it and writes it anew.
+shared_file() {
+	as 1000 100,2000 sh -c "umask 002; echo first >$D/shared; chgrp 2000 $D/shared"
+	as 1001 100,2000 sh -c "echo second >$D/shared"
+	same "written by a member" second "$(cat $S/shared)"
+	as 1001 100,2000 truncate -s 3 $D/shared
+	same "cut by a member" sec "$(cat $S/shared)"
+	as 1001 100,2000 touch $D/shared
+	not_permitted as 1001 100,2000 touch -d 2001-01-01 $D/shared
+	denied as 1001 100 sh -c "echo third >$D/shared"
+	same "owner" 1000:2000 "$(owner_of $S/shared)"
+}
 sticky() {
 	mkdir $D/sticky
 	chmod 1777 $D/sticky
@@ -168,6 +180,7 @@ refused() {
 t_run "modes" modes
 t_run "groups" groups
 t_run "change of group" group_change
+t_run "file that a group shares" shared_file
 t_run "sticky directory" sticky
 t_run "file open before chmod" open_then_chmod
 t_run "set-uid cleared by a write" suid_cleared
