@@ -157,6 +157,26 @@ OP_MINORS_TEST(nfs4_reclaim, strangers_reclaim_nothing)
 	cr_expect_eq(open_a(&nobody, 0, OP_RECLAIM, &file), NFS4ERR_NO_GRACE);
 }
 
+/* RFC 7530 section 9.1.11: nothing of what is reclaimed is provisional. */
+Test(nfs4_reclaim, a_reclaim_is_not_confirmed)
+{
+	const struct op_how reclaim = { .fh = &file.fh, .claim = OP_RECLAIM };
+
+	NEED_FIXTURE();
+	minor = 0;
+	begin(0);
+	cr_assert_eq(op_open_only(f, &owner, &reclaim, &theirs), NFS4_OK);
+	cr_expect_eq(theirs.rflags & OPEN4_RESULT_CONFIRM, 0);
+	cr_expect_eq(theirs.delegation, 0);
+	cr_expect_eq(op_read(f, &client, &theirs.fh, &theirs.sid), NFS4_OK);
+	/* The owner is known from now on. */
+	cr_assert_eq(op_open_only(f, &owner,
+				  &(struct op_how){ .fh = &f->root, .name = "b", .access = 1 },
+				  &theirs),
+		     NFS4_OK);
+	cr_expect_eq(theirs.rflags & OPEN4_RESULT_CONFIRM, 0);
+}
+
 static void restart(void)
 {
 	nfs4_server_free(f->server4);

@@ -211,6 +211,16 @@ static void check_errors(struct fix4_session *s, uint32_t minor)
 	BEGIN(s, &dir, OP_SETATTR, FATTR4_SIZE);
 	xdr_put_u64(&f->out, 0);
 	cr_expect_eq(set(1), minor == 0 ? NFS4ERR_ISDIR : NFS4ERR_WRONG_TYPE);
+	/* An empty name is compared with nothing. */
+	for (uint32_t op = OP_NVERIFY; op <= OP_VERIFY; op += OP_VERIFY - OP_NVERIFY) {
+		fix4_begin(f, s);
+		fix4_putfh(f, &fh);
+		fix4_op(f, op);
+		FIX4_BITS(f, FATTR4_OWNER);
+		xdr_put_u32(&f->out, 4);
+		xdr_put_u32(&f->out, 0);
+		cr_expect_eq(fix4_send(f), NFS4ERR_INVAL, "operation %u", op);
+	}
 	/* A stateid that there is not. */
 	fix4_begin(f, s);
 	fix4_putfh(f, &fh);
