@@ -99,6 +99,7 @@ Test(rdma_broken, forgotten_after_a_while)
 	rr_broken_add(&b, &here, &h, RR_PROVEN, SECOND);
 	cr_expect(rr_broken_has(&b, &here, &h, (1 + RR_BROKEN_SECONDS) * SECOND));
 	cr_expect_not(rr_broken_has(&b, &here, &h, (2 + RR_BROKEN_SECONDS) * SECOND));
+	cr_expect_eq(b.n, 0, "nothing is looked at any more");
 }
 
 /* One client with very many pushes out its own. */

@@ -133,13 +133,16 @@ bool rr_broken_has(struct rr_broken *b, const struct rpc_client_key *client,
 {
 	struct rr_broken_call like = { .client = *client, .xid = call->xid };
 
-	if (atomic_load_explicit(&b->n, memory_order_relaxed) == 0)
+	if (atomic_load_explicit(&b->n, memory_order_relaxed) == 0 ||
+	    (!call->nreads && !call->nwrites && !call->has_reply))
 		return false;
 	sum_lists(b, call, like.sum);
 	pthread_mutex_lock(&b->lock);
 	const struct rr_broken_call *c = find(b, &like, now);
 	const bool has = c && c->blame >= RR_PROVEN;
 
+	while (b->n && is_old(&b->call[b->n - 1], now))
+		b->n--;
 	pthread_mutex_unlock(&b->lock);
 	return has;
 }
