@@ -94,9 +94,9 @@ def free_port():
 class Daemon:
     """ringnfsd over exports: {sub-folder: options}. Use as a context; .stop() says how it ended.
 
-    before: words of a command that becomes the daemon; env: its environment."""
+    before: words of a command that becomes the daemon; env: its environment; hosts: to which it exports."""
 
-    def __init__(self, exports, settings=None, nofile=None, before=(), env=None):
+    def __init__(self, exports, settings=None, nofile=None, before=(), env=None, hosts=("127.0.0.0/8",)):
         self.binary = os.environ.get("RINGNFSD", "./ringnfsd")
         if not os.access(self.binary, os.X_OK):
             raise SystemExit(f"{self.binary} is not there: build it, or set RINGNFSD")
@@ -111,7 +111,7 @@ class Daemon:
             for n, options in exports.items():
                 os.mkdir(self.exports[n])
                 os.chmod(self.exports[n], 0o777)
-                f.write(f"{self.exports[n]} 127.0.0.0/8({options})\n")
+                f.write(" ".join([self.exports[n]] + [f"{h}({options})" for h in hosts]) + "\n")
         os.chmod(self.top, 0o755)
         os.mkdir(os.path.join(self.top, "state"))
         self._configure(settings or {})

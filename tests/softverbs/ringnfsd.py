@@ -20,7 +20,7 @@ def probe(what, host, devices=None):
     settings = {"rdma.enabled": "yes", "rdma.port": PORT}
     with Fabric(devices) as f:
         with harness.Daemon({"e": "rw,insecure,no_root_squash"}, settings, before=f.command("server"),
-                            env=f.environment()) as d:
+                            env=f.environment(), hosts=("127.0.0.0/8", "::1")) as d:
             status, out = f.run("client", program, host, PORT, CONNECTIONS, MESSAGES)
             for result, name in re.findall(r"^(ok|FAIL)\s+(.*)$", out, re.M):
                 count.check(f"{what}: {name}", result == "ok")
