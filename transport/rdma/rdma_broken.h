@@ -40,7 +40,7 @@ struct rr_broken_call {
 
 struct rr_broken {
 	pthread_mutex_t lock; /* a leaf */
-	atomic_uint n; /* places that are in use, and some between: mostly there is none */
+	atomic_uint n;	      /* places that are in use, and some between: mostly there is none */
 	uint8_t key[crypto_onetimeauth_KEYBYTES];
 	struct rr_broken_call call[RR_BROKEN_CALLS];
 };
