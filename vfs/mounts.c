@@ -92,6 +92,7 @@ static int try_handle(int fd, struct vfs_handle *h, uint64_t *mnt_id)
 /* The root of a subvolume is a directory with the same number everywhere; what its entry in the
  * directory above shows is the subvolume's own. */
 #define SUBVOLUME_ROOT_INO 256
+#define SUBVOLUME_ROOT_FILEID ((uint64_t)1 << 62) /* beyond the numbers of inodes */
 
 /* false: it is in the subvolume that the mount's root is in, or there are none. */
 static bool in_other_subvolume(const struct vfs_mount *mnt, const struct vfs_fh *fh, uint64_t *ino,
@@ -107,6 +108,15 @@ uint64_t vfs_mount_fsid(const struct vfs_mount *mnt, const struct vfs_fh *fh)
 
 	return in_other_subvolume(mnt, fh, &ino, &ids[1]) ? stable_hash(ids, sizeof(ids))
 							  : mnt->fsid;
+}
+
+uint64_t vfs_mount_fileid(const struct vfs_mount *mnt, const struct vfs_fh *fh, uint64_t ino)
+{
+	uint64_t num, subvolume;
+
+	if (ino != SUBVOLUME_ROOT_INO || !in_other_subvolume(mnt, fh, &num, &subvolume))
+		return ino;
+	return SUBVOLUME_ROOT_FILEID | subvolume;
 }
 
 vfs_handle_key vfs_mount_mac(const struct vfs *vfs, const struct vfs_mount *mnt)

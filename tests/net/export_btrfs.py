@@ -62,6 +62,8 @@ def test_identities(t, d):
     t.equal("no two files have one fsid and fileid", len(set(ids.values())), len(PLACES))
     for s in (b"a", b"b", b"snap"):
         t.equal(f"{s} has one fsid", len({ids[p][0] for p in PLACES if p[:1] == (s,)}), 1)
+    t.equal("no two files have one fileid where a client sees them with one fsid",
+            len({ids[p][1] for p in PLACES if len(p) < 2}), len([p for p in PLACES if len(p) < 2]))
     t.equal("so there are", len({fsid for fsid, _ in ids.values()}), 4)
     return ids
 
