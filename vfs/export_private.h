@@ -63,10 +63,11 @@ struct vfs_export {
 
 /* The fsid of a file of the mount: subvolumes have inode numbers of their own, and so an fsid. */
 uint64_t vfs_mount_fsid(const struct vfs_mount *mnt, const struct vfs_fh *fh);
-/* The fileid of a file whose inode has that number. The root of a subvolume has another: before
- * NFSv3's client enters it, it shows fileid with the fsid of the directory above, and all roots
- * would look like that one's. */
+/* The fileid of a file whose inode has that number, and of an entry with that handle: another for
+ * the roots of subvolumes. */
 uint64_t vfs_mount_fileid(const struct vfs_mount *mnt, const struct vfs_fh *fh, uint64_t ino);
+uint64_t vfs_mount_entry_fileid(const struct vfs_mount *mnt, const struct vfs_handle *h,
+				uint64_t fileid);
 /* Opens a mount whose root is what fd (O_PATH) shows. probe gets the kernel handle of the root. */
 int vfs_mount_new(struct vfs_export *exp, int fd, uint32_t id, struct vfs_mount **out,
 		  struct vfs_handle *probe);

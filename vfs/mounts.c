@@ -89,10 +89,12 @@ static int try_handle(int fd, struct vfs_handle *h, uint64_t *mnt_id)
 	return 0;
 }
 
-/* The root of a subvolume is a directory with the same number everywhere; what its entry in the
- * directory above shows is the subvolume's own. */
+/* The root of a subvolume is a directory with the same number everywhere, and what its entry in the
+ * directory above shows is the subvolume's own, which some inode there may have, too. Linux's
+ * client shows the latter, with the fsid above, until it enters the subvolume. So both are replaced
+ * by a number that no inode has. */
 #define SUBVOLUME_ROOT_INO 256
-#define SUBVOLUME_ROOT_FILEID ((uint64_t)1 << 62) /* beyond the numbers of inodes */
+#define SUBVOLUME_ROOT_FILEID ((uint64_t)1 << 62)
 
 /* false: it is in the subvolume that the mount's root is in, or there are none. */
 static bool in_other_subvolume(const struct vfs_mount *mnt, const struct vfs_fh *fh, uint64_t *ino,
@@ -116,6 +118,17 @@ uint64_t vfs_mount_fileid(const struct vfs_mount *mnt, const struct vfs_fh *fh, 
 
 	if (ino != SUBVOLUME_ROOT_INO || !in_other_subvolume(mnt, fh, &num, &subvolume))
 		return ino;
+	return SUBVOLUME_ROOT_FILEID | subvolume;
+}
+
+uint64_t vfs_mount_entry_fileid(const struct vfs_mount *mnt, const struct vfs_handle *h,
+				uint64_t fileid)
+{
+	uint64_t num, subvolume;
+
+	if (mnt->subvolume == 0 || !vfs_handle_subvolume(h, &num, &subvolume) ||
+	    subvolume == mnt->subvolume || num != SUBVOLUME_ROOT_INO)
+		return fileid;
 	return SUBVOLUME_ROOT_FILEID | subvolume;
 }
 
@@ -221,10 +234,7 @@ uint64_t vfs_covered_inode(const char *path)
 uint64_t vfs_mounted_on(const struct vfs_node *n, uint64_t fileid)
 {
 	const struct vfs_fh *root = &n->mnt->root_fh;
-	uint64_t ino, subvolume;
 
-	if (in_other_subvolume(n->mnt, &n->fh, &ino, &subvolume))
-		return ino == SUBVOLUME_ROOT_INO ? subvolume : fileid;
 	if (n->mnt->covered_ino == 0 || n->fh.len != root->len ||
 	    memcmp(n->fh.data, root->data, root->len) != 0)
 		return fileid;

@@ -26,13 +26,27 @@ struct reading {
 	bool full;
 };
 
+/* What the entry of a subvolume shows is the subvolume's number, which is the number of some file
+ * of the directory's own, too. */
+static uint64_t fileid_of_dir(const struct reading *r, const struct dirent64 *d)
+{
+	struct vfs_handle h;
+	uint64_t mnt_id;
+
+	if (r->dir->mnt->subvolume == 0 || d->d_type != DT_DIR ||
+	    vfs_handle_of(r->dir->path_fd, d->d_name, &h, &mnt_id) != 0 ||
+	    mnt_id != r->dir->mnt->mnt_id)
+		return d->d_ino;
+	return vfs_mount_entry_fileid(r->dir->mnt, &h, d->d_ino);
+}
+
 /* Hands over one entry; false: there was no room. */
 static bool give(struct reading *r, const struct dirent64 *d)
 {
 	struct vfs_dirent de = {
 		.name = d->d_name,
 		.len = (uint32_t)strlen(d->d_name),
-		.fileid = d->d_ino,
+		.fileid = fileid_of_dir(r, d),
 		.cookie = (uint64_t)d->d_off,
 		.type = d->d_type,
 	};
