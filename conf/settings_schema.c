@@ -35,7 +35,7 @@ const struct cfg_row cfg_rows[] = {
 		  "An eighth is kept for the state of NFSv4 clients. 0 means a quarter of the machine's memory." },
 	{ ROW(server, max_fds, CFG_UINT), RANGE(128, 1000000000), .zero = true, .def = "0",
 	  .text = "File descriptors that the cache of open files may hold, within what tcp.max_connections "
-		  "leaves, which is at least half of what the process may have. 0 means 65536 within that." },
+		  "leaves, which is about a quarter of what the process may have, or more. 0 means 65536 within that." },
 	{ ROW(server, state_dir, CFG_PATH), .def = "/var/lib/ringnfs",
 	  .text = "Directory for what outlives a restart: the secret that file handles are signed with, and the "
 		  "records of NFSv4 clients that hold open files." },

@@ -11,7 +11,7 @@
 #define CACHE_WANT 65536u
 
 /* Descriptors that come and go, or are still to come when all but the transports has started. */
-#define FOR_NAMES 16u	  /* look-ups of names, rpcbind, messages, reloads */
+#define FOR_NAMES 40u	  /* threads of daemon/askers.c, rpcbind, messages, reloads */
 #define FOR_LISTENERS 16u /* with what each keeps to refuse by; RDMA's event channels */
 #define FOR_WORKER 2u	  /* mount table, a sync of the log */
 #define FOR_LOOP 8u	  /* RDMA devices' completion channels */
@@ -123,7 +123,7 @@ int limits_divide(const struct cfg_settings *s, const struct rn_logger *log, str
 		return err;
 	left = l->files - fixed;
 	l->connections = least(s->tcp.enabled ? s->tcp.max_connections : 0,
-			       (left - LEAST) / 2 + LEAST_CONNECTIONS);
+			       (left - LEAST) / 4 * 3 + LEAST_CONNECTIONS);
 	rest = left - l->connections;
 	requests = least(rest / 2, l->threads * REQUESTS_OF_WORKER * FOR_REQUEST);
 	l->cache_fds = least(s->server.max_fds ? s->server.max_fds : CACHE_WANT, rest - requests);
