@@ -42,6 +42,8 @@ struct exp_resolver {
 	/* Milliseconds of a clock that never goes back. */
 	uint64_t (*now)(void *arg);
 	void *arg;
+	/* 1 when there is such a netgroup, else 0. May be NULL: not known. */
+	int (*has_netgroup)(void *arg, const char *group);
 };
 
 struct exp_match_conf {

@@ -84,6 +84,21 @@ static int system_in_netgroup(void *arg, const char *group, const char *const *n
 	return found;
 }
 
+static int system_has_netgroup(void *arg, const char *group)
+{
+	char *host, *user, *domain;
+	char buf[1024];
+
+	(void)arg;
+	pthread_mutex_lock(&netgroups_lock);
+	setnetgrent(group);
+	int found = getnetgrent_r(&host, &user, &domain, buf, sizeof(buf)) == 1;
+
+	endnetgrent();
+	pthread_mutex_unlock(&netgroups_lock);
+	return found;
+}
+
 static uint64_t system_now(void *arg)
 {
 	struct timespec ts;
@@ -99,6 +114,7 @@ void exp_resolver_system(struct exp_resolver *resolver)
 		.reverse = system_reverse,
 		.forward = system_forward,
 		.in_netgroup = system_in_netgroup,
+		.has_netgroup = system_has_netgroup,
 		.now = system_now,
 	};
 }

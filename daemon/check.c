@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "conf/exports_names.h"
 #include "daemon/export_set.h"
+#include "daemon/log_sink.h"
 #include "daemon/state_dir.h"
 #include "lib/budget.h"
 #include "lib/payload.h"
@@ -56,6 +58,29 @@ static int try_exports(const struct cfg_settings *settings, struct vfs *vfs, boo
 	return 0;
 }
 
+/* Names that nobody knows are warnings. The tables were read before, so no message comes again. */
+static void check_names(const struct cfg_settings *settings, const struct rn_logger *log)
+{
+	const struct exp_load_opts load = { .file = settings->server.exports_file,
+					    .dir = settings->server.exports_dir };
+	struct exp_table *table = NULL;
+	struct exp_resolver resolver;
+	struct cfg_diags diags;
+
+	cfg_diags_init(&diags);
+	int err = exp_table_load(&load, &diags, &table);
+
+	cfg_diags_free(&diags);
+	cfg_diags_init(&diags);
+	exp_resolver_system(&resolver);
+	if (!err)
+		exp_names_check(table, &resolver, &diags);
+	if (table)
+		exp_table_unref(table);
+	log_diags(log, &diags);
+	cfg_diags_free(&diags);
+}
+
 static int check_exports(const struct cfg_settings *settings, struct vfs *vfs,
 			 const struct rn_logger *log)
 {
@@ -94,6 +119,8 @@ int check_config(const struct cfg_settings *settings, const struct rn_logger *lo
 		rn_err(log, "the exports cannot be checked: %s", strerror(-made));
 	else
 		made = check_exports(settings, vfs, log);
+	if (!made)
+		check_names(settings, log);
 	if (vfs)
 		vfs_free(vfs);
 	if (pool)

@@ -9,6 +9,7 @@
 
 #include "conf/exports_addr.h"
 #include "conf/exports_match.h"
+#include "conf/exports_names.h"
 #include "daemon/askers.h"
 #include "daemon/export_place.h"
 #include "daemon/lanes.h"
@@ -193,6 +194,39 @@ static int new_matcher(struct exports *ex, struct export_set *set)
 	return exp_matcher_new(set->table, &resolver, &conf, &set->matcher);
 }
 
+/* Looks for names that the name service does not know, on a thread that may wait for it. */
+struct names_job {
+	struct exp_table *table;
+	const struct rn_logger *log;
+};
+
+static void names_run(void *arg, bool cancelled)
+{
+	struct names_job *job = arg;
+	struct exp_resolver resolver;
+	struct cfg_diags diags;
+
+	cfg_diags_init(&diags);
+	exp_resolver_system(&resolver);
+	if (!cancelled)
+		exp_names_check(job->table, &resolver, &diags);
+	log_diags(job->log, &diags);
+	cfg_diags_free(&diags);
+	exp_table_unref(job->table);
+	free(job);
+}
+
+static void check_names_later(struct exports *ex, const struct export_set *set)
+{
+	struct names_job *job = ex->cfg.askers ? malloc(sizeof(*job)) : NULL;
+
+	if (!job)
+		return;
+	*job = (struct names_job){ exp_table_ref(set->table), ex->cfg.log };
+	if (!askers_ask(ex->cfg.askers, ASK_HOSTS, NULL, names_run, job))
+		names_run(job, true);
+}
+
 /* Builds a set; with must_be_whole any error fails it, else what is wrong is left out. */
 static int set_build(struct exports *ex, const struct export_set *old, bool must_be_whole,
 		     struct export_set **out)
@@ -247,6 +281,8 @@ int exports_new(const struct exports_config *cfg, struct exports **out)
 		err = set_build(ex, NULL, cfg->load.strict || cfg->must_be_whole, &set);
 	if (!err) {
 		err = set_use(ex, set);
+		if (!err)
+			check_names_later(ex, set);
 		set_put(set);
 	}
 	if (err)
@@ -378,6 +414,7 @@ int exports_reload(struct exports *ex)
 	if (!err) {
 		err = set_follow(ex, old->set, now);
 		check_submounts(ex);
+		check_names_later(ex, now);
 		set_put(now);
 	}
 	view_put(old);

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "conf/exports_names.h"
+
+#include <errno.h>
+
+/* False: the name service does not answer. */
+static bool check_host(const struct exp_export *e, const struct exp_client *c,
+		       const struct exp_resolver *resolver, struct cfg_diags *diags)
+{
+	const struct cfg_place at = { .file = e->path };
+	struct exp_addr addrs[EXP_MAX_ADDRS];
+	int n = resolver->forward(resolver->arg, c->name, addrs, EXP_MAX_ADDRS);
+
+	if (n > 0)
+		return true;
+	if (n == 0 || n == -ENOENT) {
+		cfg_diag_add(diags, at, CFG_WARNING,
+			     "host %s (line %u) has no address: it is not let in before the name "
+			     "service knows it",
+			     c->name, c->line);
+		return true;
+	}
+	cfg_diag_add(diags, at, CFG_WARNING,
+		     "the name service does not answer for host %s (line %u): it is not let in "
+		     "before that, and further names were not checked",
+		     c->name, c->line);
+	return false;
+}
+
+static void check_netgroup(const struct exp_export *e, const struct exp_client *c,
+			   const struct exp_resolver *resolver, struct cfg_diags *diags)
+{
+	const struct cfg_place at = { .file = e->path };
+
+	if (resolver->has_netgroup && !resolver->has_netgroup(resolver->arg, c->name))
+		cfg_diag_add(diags, at, CFG_WARNING,
+			     "netgroup @%s (line %u) is unknown or empty: it lets nobody in",
+			     c->name, c->line);
+}
+
+void exp_names_check(const struct exp_table *table, const struct exp_resolver *resolver,
+		     struct cfg_diags *diags)
+{
+	for (unsigned i = 0; i < table->n_exports; i++) {
+		const struct exp_export *e = &table->exports[i];
+
+		for (unsigned j = 0; j < e->n_clients; j++) {
+			const struct exp_client *c = &e->clients[j];
+
+			if (c->kind == EXP_CLIENT_NETGROUP)
+				check_netgroup(e, c, resolver, diags);
+			if (c->kind == EXP_CLIENT_HOST && c->name &&
+			    !check_host(e, c, resolver, diags))
+				return;
+		}
+	}
+}
