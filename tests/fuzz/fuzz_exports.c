@@ -63,7 +63,7 @@ static void check_table(const struct exp_table *table)
 static void match(struct exp_table *table)
 {
 	static const struct exp_resolver resolver = { any_name, any_addr, any_group, no_time,
-						      NULL };
+						      NULL, NULL };
 	static const struct exp_match_conf conf = { .max_peers = 8 };
 	struct sockaddr_in in = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(0xc0000201) };
 	struct exp_matcher *matcher;

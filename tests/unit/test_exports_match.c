@@ -123,7 +123,7 @@ static void setup_with(struct fixture *f, const char *text, const struct exp_mat
 {
 	static const struct exp_load_opts no_checks;
 	struct exp_resolver resolver = { fake_reverse, fake_forward, fake_netgroup, fake_now,
-					 &f->fake };
+					 &f->fake, NULL };
 	struct cfg_diags diags;
 
 	memset(&f->fake, 0, sizeof(f->fake));
