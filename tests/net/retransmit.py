@@ -10,6 +10,9 @@ import rpcclient as r
 from harness import Count, Daemon
 
 
+HOST = ("127.0.3.7", 0)  # nobody else's: its ports are free to be taken again
+
+
 def replay_rows(root):
     """(name, what comes before, procedure, arguments, what the same call says when it is a new one)."""
     create = (r.CREATE, r.create_args(root, "f"))
@@ -33,7 +36,7 @@ def status(raw, proc):
 def test_replay(t, d, root):
     for what, before, proc, args, fresh in replay_rows(root):
         message = r.call_message(r.NFS, 3, proc, args)
-        with d.connect() as one:
+        with d.connect(source=HOST) as one:
             for p, a in before:
                 t.equal(f"{what}: preparation", one.nfs(p, a)["status"], r.OK)
             first = one.exchange(message)
@@ -42,7 +45,7 @@ def test_replay(t, d, root):
                 t.equal(f"{what}: the same again on a new connection", two.exchange(message), first)
                 t.equal(f"{what}: a new call", two.nfs(proc, args)["status"], fresh)
                 t.equal(f"{what}: once more", two.exchange(message), first)
-                with d.connect() as three:
+                with d.connect(source=HOST) as three:
                     t.equal(f"{what}: the same from another port is a new call", status(three.exchange(message), proc), fresh)
         if what != "REMOVE that fails":
             t.equal(f"{what}: status", status(first, proc), r.OK)
@@ -118,7 +121,7 @@ def test_in_flight(t, d, root):
                     [status(g, r.RENAME) for g in got])
         for i in range(3):
             message = r.call_message(r.NFS, 3, r.CREATE, r.create_args(root, f"flight{i}", r.GUARDED))
-            with d.connect() as lost:
+            with d.connect(source=HOST) as lost:
                 lost.send(message)
                 with lost.again() as other:
                     other.send(message)
