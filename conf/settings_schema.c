@@ -62,8 +62,9 @@ const struct cfg_row cfg_rows[] = {
 	  .text = "Further port for MOUNT, of NFS version 3. 0, or the NFS port, means none: MOUNT is answered on the NFS "
 		  "port alone." },
 	{ ROW(tcp, max_connections, CFG_UINT), RANGE(1, 1000000), .def = "16384",
-	  .text = "Connections at a time. Above that, those idle longest are closed to make room, of clients that have "
-		  "many first." },
+	  .text = "Connections at a time. Above that, connections are closed to make room: first those of hosts that no "
+		  "export is for, then idle ones, of clients that have most first, then any of a client with more than "
+		  "its share." },
 	{ ROW(tcp, max_requests, CFG_UINT), RANGE(1, 4096), .def = "128",
 	  .text = "Requests of one connection worked on at a time. Further ones stay in the socket." },
 	{ ROW(tcp, idle_timeout, CFG_SECONDS), RANGE(0, 7 * 86400), .def = "6m",
@@ -71,7 +72,8 @@ const struct cfg_row cfg_rows[] = {
 	{ ROW(tcp, stall_timeout, CFG_SECONDS), RANGE(1, 3600), .def = "1m",
 	  .text = "A connection whose client takes no bytes of its replies, or does not complete a request that "
 		  "it began, for so long is closed. Up to 4M of replies are queued for it meanwhile and no further "
-		  "requests read. While others wait for memory, 4 seconds without progress are enough." },
+		  "requests read. A request must come by 4 KiB a second on average after 10 seconds. While others wait "
+		  "for memory, 4 seconds without progress are enough, and it must come by 32 KiB in each second." },
 	{ ROW(tcp, max_record, CFG_SIZE), RANGE(KIB(64), MIB(64)), .def = "1088K",
 	  .text = "Longest RPC message. A longer one closes its connection. It must be at least 4K above "
 		  "nfs3.max_io and nfs4.max_io." },
@@ -98,8 +100,8 @@ const struct cfg_row cfg_rows[] = {
 	  .text = "A connection whose client takes no reply, and gives none of the data that it offered, for so "
 		  "long is closed. While others wait for memory, 4 seconds are enough." },
 	{ ROW(rdma, max_connections, CFG_UINT), RANGE(1, 65536), .def = "1024",
-	  .text = "Connections at a time. Further ones are refused, and of the client that has most of them the one "
-		  "that has been idle longest is closed to make room for the next try." },
+	  .text = "Connections at a time. Above that, one is closed to make room for each that comes, as with TCP; "
+		  "where none may go, the new one is refused." },
 
 	{ ROW(nfs3, enabled, CFG_BOOL), .def = "yes",
 	  .text = "Serve NFS version 3." },

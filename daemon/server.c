@@ -213,6 +213,8 @@ static int start_tcp(struct server *s)
 		.idle_seconds = (unsigned)t->idle_timeout,
 		.stall_seconds = (unsigned)t->stall_timeout,
 		.bulk_offset = bulk_offset,
+		.standing = standing_of,
+		.standing_ctx = s->standing,
 	};
 
 	if (!t->enabled)
@@ -253,6 +255,8 @@ static int start_rdma(struct server *s)
 		.stall_seconds = (unsigned)r->stall_timeout,
 		.poll_usec = (unsigned)r->poll_usec,
 		.max_message = longest_io(s->settings) + RECORD_SLACK,
+		.standing = standing_of,
+		.standing_ctx = s->standing,
 	};
 
 	if (r->enabled == CFG_NO)

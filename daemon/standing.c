@@ -27,8 +27,8 @@ static const unsigned keep_seconds[] = {
 
 /* A connection's word: the generation of the exports, the second until which it is good, and the
  * standing in the low bits. Zero, of a new connection, is of no generation. */
-#define WORD_STANDING 3u
-#define WORD_UNTIL_SHIFT 2
+#define WORD_STANDING ((1u << RPC_STANDING_BITS) - 1)
+#define WORD_UNTIL_SHIFT RPC_STANDING_BITS
 #define WORD_UNTIL_BITS 30
 #define WORD_GENERATION_SHIFT 32
 

@@ -465,6 +465,11 @@ bool rn_payload_short(struct rn_payload_pool *pool)
 	return is;
 }
 
+bool rn_payload_is_ample(struct rn_payload_pool *pool)
+{
+	return left(pool) > pool->budget->max / 2;
+}
+
 void rn_payload_stats(struct rn_payload_pool *pool, struct rn_payload_stats *out)
 {
 	pthread_mutex_lock(&pool->lock);

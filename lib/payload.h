@@ -94,6 +94,9 @@ void *rn_payload_slab_base(struct rn_payload_pool *pool, uint32_t index);
 /* Does somebody wait because there is no memory, not only because of a share? */
 bool rn_payload_short(struct rn_payload_pool *pool);
 
+/* Is more than half of all memory left? */
+bool rn_payload_is_ample(struct rn_payload_pool *pool);
+
 struct rn_payload_stats {
 	uint64_t slabs, buffers_in_use, bytes_in_use, waits;
 };

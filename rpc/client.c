@@ -12,15 +12,23 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define BUCKETS 1024u /* a power of two */
+#define BUCKETS 1024u	 /* a power of two */
+#define NETWORK_BYTES 8u /* of an IPv6 address */
 
 LIST_HEAD(client_list, rpc_client);
+
+/* A client that was slow. */
+struct slow {
+	uint64_t hash; /* keyed: nobody can look for another with the same */
+	uint64_t until;
+};
 
 struct rpc_clients {
 	pthread_mutex_t lock;
 	uint8_t seed[crypto_shorthash_KEYBYTES];
 	unsigned count;
 	struct client_list bucket[BUCKETS];
+	struct slow slow[BUCKETS]; /* by hash; a later one takes an earlier one's place */
 };
 
 struct rpc_clients *rpc_clients_new(void)
@@ -43,42 +51,27 @@ void rpc_clients_free(struct rpc_clients *all)
 	free(all);
 }
 
-static struct rpc_client_key key_of(const struct sockaddr_storage *peer)
+static struct rpc_address key_of(const struct sockaddr_storage *peer)
 {
-	struct rpc_client_key key = { 0 };
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)peer;
+	struct rpc_address key;
 
-	if (peer->ss_family == AF_INET6) {
-		const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)peer;
-
-		memcpy(key.addr, &in6->sin6_addr, sizeof(key.addr));
-		if (IN6_IS_ADDR_LINKLOCAL(&in6->sin6_addr))
-			key.scope = in6->sin6_scope_id;
-	} else {
-		const struct sockaddr_in *in = (const struct sockaddr_in *)peer;
-
-		key.addr[10] = key.addr[11] = 0xff;
-		memcpy(key.addr + 12, &in->sin_addr, 4);
-	}
+	rpc_address_of(peer, &key);
+	if (peer->ss_family == AF_INET6 && !IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr) &&
+	    !IN6_IS_ADDR_LINKLOCAL(&in6->sin6_addr))
+		memset(key.bytes + NETWORK_BYTES, 0, sizeof(key.bytes) - NETWORK_BYTES);
 	return key;
 }
 
-static struct client_list *bucket_of(struct rpc_clients *all, const struct rpc_client_key *key)
+static uint64_t hash_of(const struct rpc_clients *all, const struct rpc_address *key)
 {
-	uint8_t bytes[sizeof(key->addr) + sizeof(key->scope)]; /* without padding */
 	uint64_t h;
 
-	memcpy(bytes, key->addr, sizeof(key->addr));
-	memcpy(bytes + sizeof(key->addr), &key->scope, sizeof(key->scope));
-	crypto_shorthash((uint8_t *)&h, bytes, sizeof(bytes), all->seed);
-	return &all->bucket[h & (BUCKETS - 1)];
+	crypto_shorthash((uint8_t *)&h, (const uint8_t *)key, sizeof(*key), all->seed);
+	return h;
 }
 
-static bool same(const struct rpc_client_key *a, const struct rpc_client_key *b)
-{
-	return memcmp(a->addr, b->addr, sizeof(a->addr)) == 0 && a->scope == b->scope;
-}
-
-static struct rpc_client *client_new(struct rpc_clients *all, const struct rpc_client_key *key)
+static struct rpc_client *client_new(struct rpc_clients *all, const struct rpc_address *key)
 {
 	struct rpc_client *client = calloc(1, sizeof(*client));
 
@@ -100,18 +93,24 @@ static struct rpc_client *client_new(struct rpc_clients *all, const struct rpc_c
 
 struct rpc_client *rpc_client_get(struct rpc_clients *all, const struct sockaddr_storage *peer)
 {
-	const struct rpc_client_key key = key_of(peer);
-	struct client_list *list = bucket_of(all, &key);
+	const struct rpc_address key = key_of(peer);
+	const uint64_t hash = hash_of(all, &key);
+	struct client_list *list = &all->bucket[hash & (BUCKETS - 1)];
 	struct rpc_client *client;
 
 	pthread_mutex_lock(&all->lock);
 	LIST_FOREACH(client, list, link)
 	{
-		if (same(&client->key, &key))
+		if (rpc_address_equal(&client->key, &key))
 			break;
 	}
-	if (client == NULL && (client = client_new(all, &key)) != NULL)
+	if (client == NULL && (client = client_new(all, &key)) != NULL) {
+		const struct slow *slow = &all->slow[hash & (BUCKETS - 1)];
+
+		if (slow->hash == hash)
+			atomic_init(&client->slow_until, slow->until);
 		LIST_INSERT_HEAD(list, client, link);
+	}
 	if (client != NULL)
 		client->conns++;
 	pthread_mutex_unlock(&all->lock);
@@ -133,6 +132,18 @@ void rpc_client_put(struct rpc_client *client)
 	pthread_mutex_unlock(&all->lock);
 	if (last)
 		free(client);
+}
+
+void rpc_client_is_slow(struct rpc_client *client, uint64_t now)
+{
+	struct rpc_clients *all = client->all;
+	const uint64_t hash = hash_of(all, &client->key);
+	const uint64_t until = now + RPC_SLOW_SECONDS * 1000000000ull;
+
+	atomic_store_explicit(&client->slow_until, until, memory_order_relaxed);
+	pthread_mutex_lock(&all->lock);
+	all->slow[hash & (BUCKETS - 1)] = (struct slow){ hash, until };
+	pthread_mutex_unlock(&all->lock);
 }
 
 unsigned rpc_clients_count(struct rpc_clients *all)

@@ -55,6 +55,8 @@ struct rpc_conn_ops {
 	void (*destroy)(struct rpc_conn *conn);
 };
 
+#define RPC_STANDING_BITS 2
+
 struct rpc_conn {
 	const struct rpc_conn_ops *ops;
 	struct sockaddr_storage peer;
@@ -64,16 +66,25 @@ struct rpc_conn {
 	uint64_t id;	 /* unique in this run of the daemon */
 	_Atomic uint32_t refs;
 	_Atomic(struct rpc_worker *) last_worker; /* dispatch hint, daemon's */
-	_Atomic uint64_t standing;		  /* what was found last, and until when; as well */
+	/* What was found last, in the low RPC_STANDING_BITS, and until when; as well. */
+	_Atomic uint64_t standing;
 };
 
-/* What the exports say of the host that a call came from: see rpc_server.standing. */
+/* What the exports say of the host that a call came from: see rpc_server.standing. The values are
+ * bits of rpc_conn.standing. */
 enum rpc_standing {
 	RPC_UNKNOWN,  /* not known yet: a name service is being asked */
 	RPC_STRANGER, /* no export is for it */
 	RPC_FORMER,   /* no export is for it any more, since less than a lease */
 	RPC_ADMITTED, /* some export is */
 };
+
+/* As it was found last: no question is asked. */
+static inline enum rpc_standing rpc_conn_standing(const struct rpc_conn *c)
+{
+	return (enum rpc_standing)(atomic_load_explicit(&c->standing, memory_order_relaxed) &
+				   ((1u << RPC_STANDING_BITS) - 1));
+}
 
 void rpc_conn_ref(struct rpc_conn *c);
 void rpc_conn_put(struct rpc_conn *c); /* destroys by ops->destroy */

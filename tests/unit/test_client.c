@@ -57,8 +57,16 @@ Test(client, is_an_address_without_its_port)
 	cr_assert(same("192.0.2.1", 0, "192.0.2.1", 0));
 	cr_assert_not(same("192.0.2.1", 0, "192.0.2.2", 0));
 	cr_assert(same("2001:db8::1", 0, "2001:db8::1", 0));
-	cr_assert_not(same("2001:db8::1", 0, "2001:db8::2", 0));
 	cr_assert_not(same("2001:db8::1", 0, "2001:db9::1", 0));
+}
+
+Test(client, is_a_network_of_ipv6)
+{
+	cr_assert(same("2001:db8::1", 0, "2001:db8::2", 0));
+	cr_assert(same("2001:db8:0:7::1", 0, "2001:db8:0:7:ffff:ffff:ffff:ffff", 0));
+	cr_assert_not(same("2001:db8:0:7::1", 0, "2001:db8:0:8::1", 0));
+	cr_assert_not(same("fe80::1", 1, "fe80::2", 1), "all hosts of a link share that prefix");
+	cr_assert_not(same("::ffff:192.0.2.1", 0, "::ffff:192.0.2.2", 0));
 }
 
 Test(client, a_mapped_address_is_the_ipv4_address)

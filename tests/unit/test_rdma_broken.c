@@ -8,7 +8,7 @@
 #define SECOND 1000000000ull
 
 static struct rr_broken b;
-static const struct rpc_client_key here = { { 10, 1 }, 0 }, there = { { 10, 2 }, 0 };
+static const struct rpc_address here = { { 10, 1 }, 0 }, there = { { 10, 2 }, 0 };
 
 static struct rr_header call_of(uint32_t xid, uint32_t handle)
 {
@@ -126,14 +126,14 @@ Test(rdma_broken, a_client_has_few_places)
 Test(rdma_broken, the_oldest_gives_way)
 {
 	const struct rr_header h = call_of(7, 1);
-	struct rpc_client_key k = { { 0 }, 0 };
+	struct rpc_address k = { { 0 }, 0 };
 
 	for (uint32_t i = 0; i < 3 * RR_BROKEN_CALLS; i++) {
-		memcpy(k.addr, &i, sizeof(i));
+		memcpy(k.bytes, &i, sizeof(i));
 		rr_broken_add(&b, &k, &h, RR_PROVEN, SECOND + i);
 	}
 	for (uint32_t i = 0; i < 3 * RR_BROKEN_CALLS; i++) {
-		memcpy(k.addr, &i, sizeof(i));
+		memcpy(k.bytes, &i, sizeof(i));
 		cr_expect_eq(rr_broken_has(&b, &k, &h, 2 * SECOND), i >= 2 * RR_BROKEN_CALLS);
 	}
 }

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <malloc.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +68,7 @@ Test(tcp_limits, idle_connections_are_cheap, .timeout = 120)
 	       sizeof(struct tcp_conn));
 	cr_expect_lt(sizeof(struct tcp_conn), 2048);
 	cr_expect_lt(each, 2048);
-	cr_expect_leq(st.buffers_in_use, 64);
+	cr_expect_leq(st.buffers_in_use, 128);
 	for (unsigned i = 0; i < N; i++) {
 		struct answer a;
 		size_t sent = i % 2 ? 1 : 60;
@@ -237,7 +238,7 @@ Test(tcp_limits, close_while_waiting_for_memory, .timeout = 120)
 	enum { N = 12 };
 	struct fixture f;
 	int fds[N];
-	static uint8_t part[5000] = { 0x80, 0x0f, 0xff, 0 };
+	static uint8_t part[100000] = { 0x80, 0x0f, 0xff, 0 };
 
 	fixture_start(&f, (struct tcp_config){ .max_connections = 20 }, 9u << 20, AF_INET);
 	for (uint32_t i = 0; i < N; i++) {
@@ -259,7 +260,7 @@ Test(tcp_limits, standing_still_while_others_wait, .timeout = 120)
 {
 	enum { N = 12 };
 	const size_t len = (1u << 20) - 100;
-	static uint8_t part[5000] = { 0x80, 0x0f, 0xff, 0 };
+	static uint8_t part[100000] = { 0x80, 0x0f, 0xff, 0 };
 	struct fixture f;
 	struct answer a;
 	struct timeval patience = { 50, 0 };
@@ -282,6 +283,117 @@ Test(tcp_limits, standing_still_while_others_wait, .timeout = 120)
 	close(good);
 	for (uint32_t i = 0; i < N; i++)
 		close(fds[i]);
+	fixture_stop(&f);
+}
+
+/* A record of which little has come holds no payload memory, however long it says that it is. */
+Test(tcp_limits, memory_is_given_when_the_data_are_there, .timeout = 120)
+{
+	enum { N = 12 };
+	static uint8_t part[60000] = { 0x80, 0x0f, 0xff, 0 };
+	struct rn_payload_stats st;
+	struct fixture f;
+	int fds[N];
+
+	fixture_start(&f, (struct tcp_config){ .max_connections = 20 }, 64u << 20, AF_INET);
+	rn_payload_stats(f.pool, &st);
+	const uint64_t before = st.bytes_in_use;
+	for (uint32_t i = 0; i < N; i++) {
+		fds[i] = client_connect(&f);
+		client_send(fds[i], part, sizeof(part));
+	}
+	usleep(200000);
+	rn_payload_stats(f.pool, &st);
+	cr_expect_lt(st.bytes_in_use, before + N * 65536u, "%zu bytes", (size_t)st.bytes_in_use);
+	for (uint32_t i = 0; i < N; i++)
+		close(fds[i]);
+	fixture_stop(&f);
+}
+
+/* It arrives in pieces of any size with pauses between them, and is whole. */
+Test(tcp_limits, a_long_record_in_bits, .timeout = 120)
+{
+	const size_t len = 300000;
+	struct fixture f;
+	struct answer a;
+
+	fixture_start(&f, (struct tcp_config){ 0 }, BUDGET, AF_INET);
+	for (size_t frag = 20000; frag <= len; frag *= 2) {
+		int fd = client_connect(&f);
+		client_call(fd, 5, 0, len, frag);
+		cr_assert_eq(client_answer(fd, &a), 1);
+		cr_expect_eq(a.sum, call_sum(5, 0, len));
+		close(fd);
+	}
+	static uint8_t record[70000] = { 0x80, 1, 0x11, 0x6c };
+	int fd = client_connect(&f);
+	for (size_t at = 0; at < sizeof(record); at += 1400) {
+		client_send(fd, record + at, 1400);
+		usleep(2000);
+	}
+	cr_assert_eq(client_answer(fd, &a), 1);
+	cr_expect_eq(a.len, sizeof(record) - 4);
+	close(fd);
+	fixture_stop(&f);
+}
+
+static enum rpc_standing standing;
+
+static enum rpc_standing tell(void *ctx, struct rpc_conn *conn)
+{
+	(void)ctx;
+	atomic_store(&conn->standing, standing);
+	return standing;
+}
+
+/* By standing: does a call of so many bytes get an answer, or the connection closed? */
+static bool gets_answer(enum rpc_standing who, size_t len)
+{
+	struct fixture f;
+	struct answer a;
+
+	standing = who;
+	fixture_start(&f, (struct tcp_config){ .standing = tell }, BUDGET, AF_INET);
+	signal(SIGPIPE, SIG_IGN);
+	int fd = client_connect(&f);
+	pid_t writer = fork();
+	if (writer == 0) {
+		client_call(fd, 5, 0, len, 0);
+		_exit(0);
+	}
+	const bool is = client_answer(fd, &a) == 1;
+	close(fd);
+	fixture_stop(&f);
+	return is;
+}
+
+Test(tcp_limits, strangers_send_short_calls_only, .timeout = 120)
+{
+	cr_expect(gets_answer(RPC_STRANGER, 900));
+	cr_expect(gets_answer(RPC_STRANGER, 3000));
+	cr_expect_not(gets_answer(RPC_STRANGER, 20000));
+	cr_expect(gets_answer(RPC_FORMER, 20000));
+	cr_expect_not(gets_answer(RPC_FORMER, 200000));
+	cr_expect(gets_answer(RPC_ADMITTED, 200000));
+}
+
+/* What is not known yet is waited for. */
+Test(tcp_limits, a_long_call_waits_until_its_host_is_known, .timeout = 120)
+{
+	struct fixture f;
+	struct answer a;
+
+	standing = RPC_UNKNOWN;
+	fixture_start(&f, (struct tcp_config){ .standing = tell }, BUDGET, AF_INET);
+	int fd = client_connect(&f);
+	client_call(fd, 5, 0, 60000, 0);
+	usleep(300000);
+	struct tcp_stats st;
+	tcp_server_stats(f.srv, &st);
+	cr_expect_eq(st.calls, 0);
+	standing = RPC_ADMITTED;
+	cr_expect_eq(client_answer(fd, &a), 1);
+	close(fd);
 	fixture_stop(&f);
 }
 

@@ -216,6 +216,16 @@ static void copy_address(struct sockaddr_storage *to, const struct sockaddr *fro
 					   : sizeof(struct sockaddr_in));
 }
 
+/* Strangers have few connections. */
+static int admit(struct rr_conn *c)
+{
+	const struct rr_config *cfg = &c->srv->cfg;
+
+	if (cfg->standing)
+		(void)cfg->standing(cfg->standing_ctx, &c->rpc);
+	return rr_room_is_over(c) ? -EACCES : 0;
+}
+
 /* Takes the list's place in the server before the accept, so that whatever event follows finds it.
  */
 static int set_up(struct rr_conn *c, const struct rdma_conn_param *param, uint8_t depth)
@@ -226,7 +236,9 @@ static int set_up(struct rr_conn *c, const struct rdma_conn_param *param, uint8_
 	copy_address(&c->rpc.peer, rdma_get_peer_addr(c->id));
 	copy_address(&c->rpc.local, rdma_get_local_addr(c->id));
 	c->rpc.client = rpc_client_get(srv->cfg.clients, &c->rpc.peer);
-	int err = c->rpc.client ? alloc_blocks(c) : -ENOMEM;
+	int err = c->rpc.client ? admit(c) : -ENOMEM;
+	if (!err)
+		err = alloc_blocks(c);
 	if (!err)
 		err = make_verbs(c);
 	if (err)
@@ -250,12 +262,14 @@ int rr_accept(struct rr_server *srv, struct rdma_cm_id *id, const struct rdma_co
 	char name[INET6_ADDRSTRLEN + 8];
 
 	pthread_mutex_lock(&srv->lock);
-	bool full = srv->live >= srv->cfg.max_connections;
+	const unsigned live = srv->live;
 	pthread_mutex_unlock(&srv->lock);
-	if (full)
-		rr_room_make(srv);
-	if (srv->quiet || full)
-		return srv->quiet ? -ESHUTDOWN : -EMFILE;
+	if (srv->quiet)
+		return -ESHUTDOWN;
+	/* Those that make room are on their way out: so many more there may be meanwhile. */
+	if (live >= srv->cfg.max_connections &&
+	    (!rr_room_make(srv) || live >= srv->cfg.max_connections + RR_LEAVING_MAX))
+		return -EMFILE;
 	rr_room_reserve(srv);
 	struct rr_device *dev = rr_device_get(srv, id->verbs);
 	if (!dev)

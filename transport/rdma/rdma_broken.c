@@ -56,10 +56,9 @@ static void sum_lists(const struct rr_broken *b, const struct rr_header *h,
 	crypto_onetimeauth_final(&s, sum);
 }
 
-static bool is_of(const struct rr_broken_call *c, const struct rpc_client_key *client)
+static bool is_of(const struct rr_broken_call *c, const struct rpc_address *client)
 {
-	return memcmp(c->client.addr, client->addr, sizeof(client->addr)) == 0 &&
-	       c->client.scope == client->scope;
+	return rpc_address_equal(&c->client, client);
 }
 
 static bool is_old(const struct rr_broken_call *c, uint64_t now)
@@ -69,7 +68,7 @@ static bool is_old(const struct rr_broken_call *c, uint64_t now)
 
 /* A free place, or the client's oldest if it has its share, or the oldest of all. Under the lock.
  */
-static struct rr_broken_call *place_for(struct rr_broken *b, const struct rpc_client_key *client,
+static struct rr_broken_call *place_for(struct rr_broken *b, const struct rpc_address *client,
 					uint64_t now)
 {
 	struct rr_broken_call *none = NULL, *own = NULL, *oldest = &b->call[0];
@@ -109,7 +108,7 @@ static struct rr_broken_call *find(struct rr_broken *b, const struct rr_broken_c
 	return NULL;
 }
 
-void rr_broken_add(struct rr_broken *b, const struct rpc_client_key *client,
+void rr_broken_add(struct rr_broken *b, const struct rpc_address *client,
 		   const struct rr_header *call, enum rr_blame blame, uint64_t now)
 {
 	struct rr_broken_call new = { .client = *client, .xid = call->xid, .since_ns = now };
@@ -128,7 +127,7 @@ void rr_broken_add(struct rr_broken *b, const struct rpc_client_key *client,
 	pthread_mutex_unlock(&b->lock);
 }
 
-bool rr_broken_has(struct rr_broken *b, const struct rpc_client_key *client,
+bool rr_broken_has(struct rr_broken *b, const struct rpc_address *client,
 		   const struct rr_header *call, uint64_t now)
 {
 	struct rr_broken_call like = { .client = *client, .xid = call->xid };

@@ -19,7 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "rpc/client.h"
+#include "rpc/address.h"
 #include "transport/rdma/rdma_header.h"
 
 /* How sure it is that the call did it. InfiniBand's devices say so. iWARP's only say that the peer
@@ -31,7 +31,7 @@ enum rr_blame { RR_SUSPECTED = 1, RR_PROVEN = 2 };
 #define RR_BROKEN_SECONDS 120u /* as the duplicate request cache */
 
 struct rr_broken_call {
-	struct rpc_client_key client;
+	struct rpc_address client;
 	uint32_t xid;
 	unsigned blame;
 	uint64_t since_ns; /* 0: free */
@@ -49,10 +49,10 @@ void rr_broken_init(struct rr_broken *b);
 void rr_broken_fini(struct rr_broken *b);
 
 /* call is a call's header with its Read list sorted; now: nanoseconds of a monotonic clock. */
-void rr_broken_add(struct rr_broken *b, const struct rpc_client_key *client,
+void rr_broken_add(struct rr_broken *b, const struct rpc_address *client,
 		   const struct rr_header *call, enum rr_blame blame, uint64_t now);
 /* Proven, or suspected more than once. */
-bool rr_broken_has(struct rr_broken *b, const struct rpc_client_key *client,
+bool rr_broken_has(struct rr_broken *b, const struct rpc_address *client,
 		   const struct rr_header *call, uint64_t now);
 
 #endif

@@ -33,12 +33,13 @@ static void blame(struct rr_conn *c, enum rr_tag tag, void *what, enum ibv_wc_st
 	if (tag == RR_TAG_SEND)
 		return;
 	const struct rr_req *r = what;
-	const struct rpc_client_key *client = &c->rpc.client->key;
+	struct rpc_address client;
 
+	rpc_address_of(&c->rpc.peer, &client);
 	if (status == IBV_WC_REM_ACCESS_ERR)
-		rr_broken_add(&c->srv->broken, client, &r->call, RR_PROVEN, rr_now());
+		rr_broken_add(&c->srv->broken, &client, &r->call, RR_PROVEN, rr_now());
 	else if (c->dev->iwarp && c->lost && r->step == RR_STEP_READ)
-		rr_broken_add(&c->srv->broken, client, &r->call, RR_SUSPECTED, rr_now());
+		rr_broken_add(&c->srv->broken, &client, &r->call, RR_SUSPECTED, rr_now());
 }
 
 /* On error only wr_id and status are valid; whatever the chain was using stays until the QP is

@@ -54,6 +54,8 @@
 #define RR_ACCEPT_SECONDS 30u /* from accept to the established event */
 #define RR_STALL_SECONDS 60u
 #define RR_PRESSED_SECONDS 4u /* Sends without progress, while others wait for memory */
+#define RR_STRANGER_CONNS 16u /* of a client that no export admits */
+#define RR_LEAVING_MAX 16u    /* connections that are being closed to make room for new ones */
 #define RR_RETRY_SECONDS 5u   /* between looks at devices and listeners */
 #define RR_NS 1000000000ull
 
@@ -296,7 +298,9 @@ void rr_room_reserve(struct rr_server *srv); /* when there is a device; again do
 void rr_room_release(struct rr_server *srv);
 /* The most bytes that a new connection should take. */
 size_t rr_room_for_one(struct rr_server *srv);
-void rr_room_make(struct rr_server *srv); /* closes an idle connection */
+bool rr_room_make(struct rr_server *srv); /* closes a connection, unless none may go */
+/* Has a new connection's client too many for a stranger? */
+bool rr_room_is_over(const struct rr_conn *c);
 bool rr_room_stalled(struct rr_conn *c, uint64_t now);
 
 /* rdma_conn.c */

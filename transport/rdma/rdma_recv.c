@@ -81,11 +81,13 @@ static void start_call(struct rr_req *r)
 	struct rr_conn *c = r->conn;
 	struct rr_server *srv = c->srv;
 	struct rr_call_limits limits = { srv->cfg.max_message, RN_PAYLOAD_MAX };
+	struct rpc_address client;
 	const char *why = rr_plan_call(&r->call, r->recv->len - r->call.size, &limits, &r->plan);
 
+	rpc_address_of(&c->rpc.peer, &client);
 	if (!why && r->call.nreads > c->sq_depth)
 		why = "more Read segments than this device's send queue holds";
-	if (!why && rr_broken_has(&srv->broken, &c->rpc.client->key, &r->call, rr_now()))
+	if (!why && rr_broken_has(&srv->broken, &client, &r->call, rr_now()))
 		why = "its chunks have broken a connection";
 	if (why) {
 		bad_chunk(r, why);

@@ -8,8 +8,9 @@
  * half: with few clients all have the credits of the settings. The other half is for the many: in
  * it, every one of max_connections has an equal part, down to a floor of credits that a client can
  * still work with. Posted Receives cannot be taken back from a queue pair, so a connection keeps
- * what it got; who comes when there is no more room is refused, and the connection that has been
- * idle longest is closed, for the next try.
+ * what it got. Who comes when there are as many as may be has one of whoever has most closed, and
+ * is taken in its place; where there is no memory until that one is gone, it is refused, for the
+ * next try.
  */
 #include "transport/rdma/rdma_internal.h"
 
@@ -48,34 +49,71 @@ size_t rr_room_for_one(struct rr_server *srv)
 	return early > equal ? early : equal;
 }
 
-/* More than the id's reference: a request is in work. */
-static bool may_go(const struct rr_conn *c, uint64_t now)
+/* A connection that may be closed for somebody else's. */
+struct candidate {
+	struct rr_conn *conn;
+	bool stranger, busy;
+	unsigned conns; /* of its client */
+};
+
+static bool is_stranger(const struct rr_conn *c)
 {
-	return c->state == RR_OPEN && c->rpc.refs == 1 && now > c->active_ns + GRACE_NS;
+	const enum rpc_standing standing = rpc_conn_standing(&c->rpc);
+
+	return c->srv->cfg.standing && (standing == RPC_STRANGER || standing == RPC_UNKNOWN);
 }
 
-/* Whoever has most connections gives one up first. */
-static bool rather(const struct rr_conn *a, const struct rr_conn *b)
+bool rr_room_is_over(const struct rr_conn *c)
 {
-	const unsigned na = rpc_client_conns(a->rpc.client), nb = rpc_client_conns(b->rpc.client);
-
-	return na != nb ? na > nb : a->active_ns < b->active_ns;
+	return is_stranger(c) && rpc_client_conns(c->rpc.client) > RR_STRANGER_CONNS;
 }
 
-void rr_room_make(struct rr_server *srv)
+/* May it go when `fair` connections are what a client has by right? One that is not established yet
+ * is as good as idle once it has had some time. */
+static bool judge(struct rr_conn *c, uint64_t now, unsigned fair, struct candidate *out)
 {
+	*out = (struct candidate){
+		.conn = c,
+		.stranger = is_stranger(c),
+		.busy = c->rpc.refs > 1, /* than the id's reference: a request is in work */
+		.conns = rpc_client_conns(c->rpc.client),
+	};
+	if ((c->state != RR_OPEN && c->state != RR_ACCEPTING) || (c->events & RR_EV_CLOSE))
+		return false;
+	if (out->stranger || out->conns > fair)
+		return true;
+	return !out->busy && now > c->active_ns + GRACE_NS;
+}
+
+/* Is a to be closed before b? Whoever has most gives one up first, strangers before others. */
+static bool rather(const struct candidate *a, const struct candidate *b)
+{
+	if (a->stranger != b->stranger)
+		return a->stranger;
+	if (a->conns != b->conns)
+		return a->conns > b->conns;
+	if (a->busy != b->busy)
+		return b->busy;
+	return a->conn->active_ns < b->conn->active_ns;
+}
+
+bool rr_room_make(struct rr_server *srv)
+{
+	const unsigned fair = srv->cfg.max_connections / (rpc_clients_count(srv->cfg.clients) + 1);
 	const uint64_t now = rr_now();
-	struct rr_conn *c, *goes = NULL;
+	struct candidate best = { .conn = NULL }, one;
+	struct rr_conn *c;
 
 	pthread_mutex_lock(&srv->lock);
 	LIST_FOREACH(c, &srv->conns, link)
 	{
-		if (may_go(c, now) && (!goes || rather(c, goes)))
-			goes = c;
+		if (judge(c, now, fair, &one) && (!best.conn || rather(&one, &best)))
+			best = one;
 	}
-	if (goes)
-		rr_conn_notify(goes, RR_EV_CLOSE);
+	if (best.conn)
+		rr_conn_notify(best.conn, RR_EV_CLOSE);
 	pthread_mutex_unlock(&srv->lock);
+	return best.conn != NULL;
 }
 
 /*

@@ -32,6 +32,9 @@ struct rr_config {
 	unsigned stall_seconds; /* a peer that takes no reply for so long is closed; 0: 60 */
 	unsigned poll_usec;	/* adaptive CQ polling; 0: never spin */
 	uint32_t max_message;	/* longest call that Read chunks may make up, bytes */
+	/* As rpc_server.standing: strangers get few connections, and are the first to lose them. */
+	enum rpc_standing (*standing)(void *ctx, struct rpc_conn *conn);
+	void *standing_ctx;
 };
 
 int rr_server_new(const struct rr_config *cfg, struct rr_server **out);

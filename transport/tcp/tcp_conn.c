@@ -19,9 +19,6 @@
 #define KEEPALIVE_IDLE 60 /* seconds */
 #define KEEPALIVE_INTERVAL 15
 #define KEEPALIVE_PROBES 4
-#define REAP_BATCH 32
-#define REAP_GRACE_NS                                                                              \
-	(2 * TCP_NS) /* a connection that was used this lately is not taken from its client */
 
 uint64_t tcp_now(void)
 {
@@ -130,11 +127,21 @@ static void start(struct ev_task *task)
 	event_assign(&c->rd, base, c->fd, EV_READ | EV_PERSIST, tcp_read_ready, c);
 	event_assign(&c->wr, base, c->fd, EV_WRITE, tcp_write_ready, c);
 	c->task.run = attend;
-	c->active_ns = tcp_now();
+	c->active_ns = c->useful_ns = tcp_now();
 	c->open = true;
 	TAILQ_INSERT_TAIL(&loop->conns, c, link);
-	if (!loop->quiet && event_add(&c->rd, NULL) < 0)
+	(void)tcp_conn_standing(c);
+	if (tcp_room_is_over(c))
+		tcp_conn_close(c, TCP_CLOSE_ERROR, "too many of a host that no export is for");
+	else if (!loop->quiet && event_add(&c->rd, NULL) < 0)
 		tcp_conn_close(c, TCP_CLOSE_ERROR, "no memory for an event");
+}
+
+enum rpc_standing tcp_conn_standing(struct tcp_conn *c)
+{
+	const struct tcp_config *cfg = &c->loop->srv->cfg;
+
+	return cfg->standing ? cfg->standing(cfg->standing_ctx, &c->rpc) : RPC_ADMITTED;
 }
 
 int tcp_conn_new(struct tcp_server *srv, int fd, const struct sockaddr_storage *peer)
@@ -272,15 +279,34 @@ static void check_times(struct tcp_conn *c, uint64_t now, bool pressed)
 	pthread_mutex_unlock(&c->lock);
 
 	bool in_record = (c->cur || c->part) && !waits_for_memory(c);
+	bool slow = in_record && tcp_room_is_slow(c, now, pressed);
 
 	if (stuck)
 		tcp_conn_close(c, TCP_CLOSE_ERROR, "the peer does not read its replies");
-	else if (in_record && (now > c->record_ns + stall ||
+	else if (in_record && (now > c->record_ns + stall || slow ||
 			       (now > c->record_ns + still && now > c->active_ns + still)))
 		tcp_conn_close(c, TCP_CLOSE_ERROR, "a record was not completed in time");
 	else if (idle && !inflight && !in_record && c->pause == TCP_GOING &&
 		 now > c->active_ns + idle)
 		tcp_conn_close(c, TCP_CLOSE_IDLE, "idle");
+}
+
+/* Before any of them is closed, since memory then goes to whoever waits for it. */
+static void find_slow_clients(struct tcp_loop *loop, uint64_t now)
+{
+	struct tcp_conn *c, *next;
+
+	TAILQ_FOREACH(c, &loop->conns, link)
+	{
+		if (!turn_waits(&c->turn) && !waits_for_memory(c) && tcp_room_is_slow(c, now, true))
+			rpc_client_is_slow(c->rpc.client, now);
+	}
+	/* What others wait for shall not go from one connection of a slow client to the next. */
+	for (c = TAILQ_FIRST(&loop->conns); c; c = next) {
+		next = TAILQ_NEXT(c, link);
+		if (waits_for_memory(c) && c->cur && rpc_client_was_slow(c->rpc.client, now))
+			tcp_conn_close(c, TCP_CLOSE_ERROR, "others need the memory");
+	}
 }
 
 void tcp_conn_tick(struct tcp_loop *loop)
@@ -289,61 +315,10 @@ void tcp_conn_tick(struct tcp_loop *loop)
 	bool pressed = under_pressure(loop, now);
 	struct tcp_conn *c, *next;
 
+	if (pressed)
+		find_slow_clients(loop, now);
 	for (c = TAILQ_FIRST(&loop->conns); c; c = next) {
 		next = TAILQ_NEXT(c, link);
 		check_times(c, now, pressed);
-	}
-}
-
-void tcp_conn_ask_reap(struct tcp_server *srv)
-{
-	for (unsigned i = 0; i < srv->cfg.nloops; i++)
-		if (!atomic_exchange(&srv->loops[i].reaping, true))
-			ev_loop_post(srv->loops[i].ev, &srv->loops[i].reap);
-}
-
-static bool may_go(struct tcp_conn *c)
-{
-	pthread_mutex_lock(&c->lock);
-	bool busy = c->inflight;
-	pthread_mutex_unlock(&c->lock);
-	return !busy && !c->cur;
-}
-
-/* The most connections that a client has of which some have not been used since `then`. */
-static unsigned most_connections(struct tcp_loop *loop, uint64_t then)
-{
-	unsigned most = 0;
-	struct tcp_conn *c;
-
-	TAILQ_FOREACH(c, &loop->conns, link)
-	{
-		unsigned n = rpc_client_conns(c->rpc.client);
-		if (c->active_ns > then)
-			break;
-		if (n > most && may_go(c))
-			most = n;
-	}
-	return most;
-}
-
-void tcp_conn_reap(struct ev_task *task)
-{
-	struct tcp_loop *loop = rn_container_of(task, struct tcp_loop, reap);
-	uint64_t then = tcp_now() - REAP_GRACE_NS;
-	unsigned most = most_connections(loop, then);
-	unsigned n = REAP_BATCH;
-	struct tcp_conn *c, *next;
-
-	atomic_store(&loop->reaping, false);
-	for (c = TAILQ_FIRST(&loop->conns); c && n; c = next) {
-		next = TAILQ_NEXT(c, link);
-		if (c->active_ns > then)
-			break;
-		/* Those who have few keep them. */
-		if (rpc_client_conns(c->rpc.client) < most - most / 2 || !may_go(c))
-			continue;
-		tcp_conn_close(c, TCP_CLOSE_IDLE, "idle longest when there was no room");
-		n--;
 	}
 }

@@ -40,7 +40,16 @@
 #define TCP_WRITE_QUANTUM 8u   /* replies of one connection in one turn */
 #define TCP_REPLY_MAX (RN_PAYLOAD_MAX + RPC_HEAD_SIZE)
 #define TCP_STALL_SECONDS 60u
-#define TCP_PRESSED_SECONDS 4u /* without any progress, while others wait for memory */
+#define TCP_PRESSED_SECONDS 4u	   /* without any progress, while others wait for memory */
+#define TCP_RATE_GRACE_SECONDS 10u /* for a record to begin arriving at its rate */
+#define TCP_RATE (4u << 10)	   /* bytes a second, on average, that a record must come by */
+/* The same while others wait for memory, in each span of about that time: what came before buys no
+ * time. Less than the second between two looks. */
+#define TCP_PRESSED_SPAN_MS 900u
+#define TCP_PRESSED_RATE (32u << 10)
+#define TCP_LOWAT (64u << 10)	  /* bytes that are there before a long record gets its memory */
+#define TCP_STRANGER_CONNS 16u	  /* of a client that no export admits: Linux' nconnect at most */
+#define TCP_STRANGER_RECORD 4096u /* payload of its calls */
 #define TCP_WINDOW                                                                                 \
 	16u /* requests in flight before the peer has shown that it reads its replies              \
 	     */
@@ -79,6 +88,8 @@ struct tcp_conn {
 	bool open;     /* in loop->conns */
 	bool writable; /* the socket has room again for queued replies */
 	bool part;     /* pending is the beginning of a record */
+	bool awaits;   /* until more of a long record is there, or none will come */
+	bool arrived;  /* so it is */
 	bool eof;      /* written under lock too: replies look at it */
 	struct tcp_record rec;
 	struct tcp_req *cur; /* the record that is being read */
@@ -86,7 +97,11 @@ struct tcp_conn {
 	uint8_t *pending;
 	uint32_t pending_len;
 	uint64_t active_ns; /* when bytes came last */
+	uint64_t useful_ns; /* when a call was complete last */
 	uint64_t record_ns; /* when the record in hand began, or got its memory */
+	uint64_t span_ns;   /* when the span began in which its rate is measured */
+	uint32_t span_got;  /* what had come of it then */
+	bool slow;	    /* in the span before */
 	struct rn_payload_waiter waiter;
 
 	struct ev_task task;
@@ -123,8 +138,8 @@ struct tcp_loop {
 	uint64_t pressed_ns; /* when somebody last had to wait for memory */
 	uint8_t scratch[TCP_SCRATCH_SIZE];
 
-	struct ev_task reap;
-	atomic_bool reaping; /* reap is on its way */
+	struct ev_task room;
+	atomic_bool making_room; /* room is on its way */
 
 	struct ev_task wake;  /* a request came back while connections starve */
 	pthread_mutex_t lock; /* what follows */
@@ -184,10 +199,18 @@ void tcp_conn_post_locked(struct tcp_conn *c);	  /* c->lock held, and a referenc
 void tcp_conn_take_turn(struct tcp_conn *c);	  /* to read, and to write if writable */
 bool tcp_conn_has_room(const struct tcp_conn *c); /* for another call; c->lock held */
 void tcp_conn_tick(struct tcp_loop *loop);
-/* Asks every loop to close some connections that have been idle longest, of clients that have many,
- * so that there is room for new ones. Any thread. */
-void tcp_conn_ask_reap(struct tcp_server *srv);
-void tcp_conn_reap(struct ev_task *task);
+enum rpc_standing tcp_conn_standing(struct tcp_conn *c); /* asks; does not wait */
+
+/* tcp_room.c */
+/* Asks every loop to close some connections, so that there is room for new ones. Any thread. */
+void tcp_room_ask(struct tcp_server *srv);
+void tcp_room_make(struct ev_task *task);
+/* Has a new connection's client too many for a stranger? On its loop. */
+bool tcp_room_is_over(struct tcp_conn *c);
+/* The record in hand begins to be measured. On the loop, as what follows. */
+void tcp_room_measure(struct tcp_conn *c, uint64_t now);
+/* Does it come too slowly, with others waiting for memory or without? About once a second. */
+bool tcp_room_is_slow(struct tcp_conn *c, uint64_t now, bool pressed);
 
 /* tcp_read.c: on the loop. */
 void tcp_read_ready(evutil_socket_t fd, short what, void *arg);

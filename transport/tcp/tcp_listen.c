@@ -19,11 +19,12 @@
 #define WARN_EVERY_NS (10 * TCP_NS)
 
 static const struct timeval pause_short = { 0, 50000 };
+static const struct timeval pause_full = { 0, 5000 }; /* while room is made */
 
-static void rest(struct tcp_listener *l)
+static void rest(struct tcp_listener *l, const struct timeval *pause)
 {
 	event_del(l->ev);
-	event_add(l->retry, &pause_short);
+	event_add(l->retry, pause);
 }
 
 static void on_retry(evutil_socket_t fd, short what, void *arg)
@@ -73,15 +74,17 @@ static bool full(struct tcp_server *srv)
 	return yes;
 }
 
-/* false: no more in this turn. */
-static bool accept_one(struct tcp_listener *l)
+/* Whether somebody waits is known of the first in a turn. false: no more in this turn. */
+static bool accept_one(struct tcp_listener *l, bool first)
 {
 	struct sockaddr_storage peer = { 0 };
 	socklen_t len = sizeof(peer);
 
 	if (full(l->srv)) {
-		tcp_conn_ask_reap(l->srv);
-		rest(l);
+		if (!first)
+			return false;
+		tcp_room_ask(l->srv);
+		rest(l, &pause_full);
 		return false;
 	}
 	int fd = accept4(l->fd, (struct sockaddr *)&peer, &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -97,14 +100,14 @@ static bool accept_one(struct tcp_listener *l)
 	case EMFILE:
 	case ENFILE:
 		warn(l, errno);
-		tcp_conn_ask_reap(l->srv);
+		tcp_room_ask(l->srv);
 		refuse_one(l);
-		rest(l);
+		rest(l, &pause_short);
 		return false;
 	case ENOBUFS:
 	case ENOMEM:
 		warn(l, errno);
-		rest(l);
+		rest(l, &pause_short);
 		return false;
 	default: /* that one caller has gone, or its network has: accept(2) */
 		return true;
@@ -118,7 +121,7 @@ static void on_accept(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	for (unsigned i = 0; i < ACCEPT_BATCH; i++)
-		if (!accept_one(l))
+		if (!accept_one(l, i == 0))
 			break;
 }
 

@@ -12,7 +12,8 @@
 #include "lib/checked.h"
 #include "transport/tcp/tcp_internal.h"
 
-#define POOL_READY 32u	/* made at start, for each loop */
+#define POOL_READY 64u /* made at start, for each loop, if half of the reserve is as much */
+#define POOL_READY_LEAST 32u
 #define RESERVE_SHARE 8 /* of the budget, for requests */
 #define RESERVE_MAX 1024u
 #define REQUEST_BYTES (sizeof(struct tcp_req) + sizeof(struct rpc_request))
@@ -28,8 +29,8 @@ int tcp_pool_reserve(struct tcp_server *srv)
 	size_t share = srv->cfg.budget->max / RESERVE_SHARE / REQUEST_BYTES;
 
 	srv->reserve = (unsigned)rn_min(share, RESERVE_MAX);
-	if (srv->reserve < POOL_READY * srv->cfg.nloops)
-		srv->reserve = POOL_READY * srv->cfg.nloops;
+	if (srv->reserve < POOL_READY_LEAST * srv->cfg.nloops)
+		srv->reserve = POOL_READY_LEAST * srv->cfg.nloops;
 	if (!rn_budget_take(srv->cfg.budget, srv->reserve * REQUEST_BYTES))
 		return -ENOMEM;
 	atomic_store(&srv->prepaid, srv->reserve);
@@ -90,7 +91,10 @@ static void unmake(struct tcp_server *srv, struct tcp_req *t)
 
 int tcp_pool_fill(struct tcp_loop *loop)
 {
-	for (unsigned i = 0; i < POOL_READY; i++) {
+	const unsigned half = loop->srv->reserve / loop->srv->cfg.nloops / 2;
+	const unsigned ready = (unsigned)rn_min(half, POOL_READY);
+
+	for (unsigned i = 0; i < ready || i < POOL_READY_LEAST; i++) {
 		struct tcp_req *t = make(loop->srv);
 		if (!t)
 			return -ENOMEM;
@@ -124,8 +128,11 @@ struct tcp_req *tcp_pool_get(struct tcp_loop *loop, struct rpc_client *client)
 		loop->nidle--;
 	}
 	pthread_mutex_unlock(&loop->lock);
-	if (!t)
+	if (!t) {
 		t = make(loop->srv);
+		if (!t)
+			loop->pressed_ns = tcp_now();
+	}
 	if (t) {
 		t->sent = 0;
 		t->rpc->nseg = 0;
@@ -230,6 +237,27 @@ static bool may_go_on(struct tcp_loop *loop, struct rpc_client *client)
 	return true;
 }
 
+static bool has_none(const struct tcp_conn *c)
+{
+	return atomic_load_explicit(&c->rpc.client->requests.bytes, memory_order_relaxed) == 0;
+}
+
+/* Clients that have no request at all go first: there may be few, and many that wait for more. */
+static void needy_first(struct tcp_loop *loop, struct tcp_conn_list *out)
+{
+	struct tcp_conn_list others = TAILQ_HEAD_INITIALIZER(others);
+	struct tcp_conn *c;
+
+	while ((c = TAILQ_FIRST(&loop->starving))) {
+		TAILQ_REMOVE(&loop->starving, c, starving);
+		if (has_none(c))
+			TAILQ_INSERT_TAIL(out, c, starving);
+		else
+			TAILQ_INSERT_TAIL(&others, c, starving);
+	}
+	TAILQ_CONCAT(out, &others, starving);
+}
+
 void tcp_pool_feed(struct tcp_loop *loop)
 {
 	struct tcp_conn_list again = TAILQ_HEAD_INITIALIZER(again);
@@ -240,7 +268,7 @@ void tcp_pool_feed(struct tcp_loop *loop)
 	loop->hungry = false;
 	pthread_mutex_unlock(&loop->lock);
 	/* Those that find nothing go back to the end of loop->starving. */
-	TAILQ_CONCAT(&again, &loop->starving, starving);
+	needy_first(loop, &again);
 	while ((c = TAILQ_FIRST(&again))) {
 		TAILQ_REMOVE(&again, c, starving);
 		if (may_go_on(loop, c->rpc.client)) {

@@ -15,15 +15,17 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include "lib/checked.h"
 #include "transport/tcp/tcp_internal.h"
 
 #define GROWTH_FIRST (64u << 10) /* for a record whose length is not known yet */
+#define GROWTH 4u		 /* the next piece is so much larger */
 #define CALL_MIN 8		 /* xid and message type */
 
-enum feed { FEED_MORE, FEED_SHORT, FEED_PAUSED, FEED_BAD };
+enum feed { FEED_MORE, FEED_SHORT, FEED_AWAIT, FEED_PAUSED, FEED_BAD };
 
 static void payload_ready(struct rn_payload_waiter *w, struct rn_payload *p)
 {
@@ -61,7 +63,10 @@ void tcp_read_stop(struct tcp_conn *c)
 static enum feed begin_record(struct tcp_conn *c)
 {
 	pthread_mutex_lock(&c->lock);
-	bool room = tcp_conn_has_room(c);
+	/* Who may only ask to be refused needs no more than one answer at a time. */
+	bool room = tcp_conn_has_room(c) &&
+		    !(c->inflight && rpc_conn_standing(&c->rpc) != RPC_ADMITTED &&
+		      c->loop->srv->cfg.standing);
 	c->want_room = !room;
 	pthread_mutex_unlock(&c->lock);
 	if (!room) {
@@ -80,6 +85,7 @@ static enum feed begin_record(struct tcp_conn *c)
 	if (!c->part)
 		c->record_ns = tcp_now();
 	c->part = false;
+	tcp_room_measure(c, tcp_now());
 	return FEED_MORE;
 }
 
@@ -104,9 +110,11 @@ static size_t payload_want(const struct tcp_conn *c, uint32_t moved)
 	size_t want = (size_t)c->rec.frag_left + moved;
 
 	if (!c->rec.last) {
-		/* Few pieces, however the peer cuts its record. */
+		/* Few pieces, however the peer cuts its record, and not much more than has come. */
+		const struct rpc_request *r = c->cur->rpc;
 		size_t rest = c->rec.max - c->rec.total + want;
-		size_t least = c->cur->rpc->nseg == 1 ? GROWTH_FIRST : rest;
+		size_t least = r->nseg == 1 ? GROWTH_FIRST
+					    : (size_t)GROWTH * r->seg[r->nseg - 1].payload->size;
 		if (want < least)
 			want = rn_min(least, rest);
 	}
@@ -124,8 +132,53 @@ static void add_payload(struct tcp_req *t, struct rn_payload *p, uint32_t moved)
 	r->seg[r->nseg++] = (struct rpc_seg){ .base = p->data, .len = moved, .payload = p };
 }
 
-/* A buffer for what comes after the bytes that are there. */
-static enum feed open_payload(struct tcp_conn *c)
+/* Who let others wait for memory that he did not use may not take the last half of it for a while.
+ */
+static bool may_take_memory(const struct tcp_conn *c)
+{
+	return !rpc_client_was_slow(c->rpc.client, tcp_now()) ||
+	       rn_payload_is_ample(c->loop->srv->cfg.pool);
+}
+
+/* May the client send calls of that length now? It waits while that is not known, or for memory. */
+static enum feed may_be_long(struct tcp_conn *c, size_t want)
+{
+	const enum rpc_standing standing = tcp_conn_standing(c);
+	const bool small = want <= TCP_STRANGER_RECORD;
+
+	if (small || (standing == RPC_ADMITTED && may_take_memory(c)))
+		return FEED_MORE;
+	if (standing == RPC_STRANGER || standing == RPC_FORMER)
+		return standing == RPC_FORMER && want <= GROWTH_FIRST ? FEED_MORE : FEED_BAD;
+	c->pause = TCP_WAIT_REQUEST;
+	tcp_pool_starve(c);
+	return FEED_PAUSED;
+}
+
+static void wake_at(struct tcp_conn *c, size_t bytes)
+{
+	const int n = (int)bytes;
+
+	(void)setsockopt(c->fd, SOL_SOCKET, SO_RCVLOWAT, &n, sizeof(n));
+}
+
+/* Memory is given when there is something to put into it: n bytes are, and more in the socket. Else
+ * the kernel wakes us when that is so, when no more will come, and when it is short of memory. */
+static enum feed enough_is_there(struct tcp_conn *c, size_t n)
+{
+	const size_t need = rn_min(c->rec.frag_left, TCP_LOWAT);
+	int queued = 0;
+
+	if (c->arrived || n >= need || ioctl(c->fd, FIONREAD, &queued) < 0 ||
+	    n + (size_t)queued >= need)
+		return FEED_MORE;
+	wake_at(c, need - n);
+	c->awaits = true;
+	return FEED_AWAIT;
+}
+
+/* A buffer for what comes after the bytes that are there, n more of which are at hand. */
+static enum feed open_payload(struct tcp_conn *c, size_t n)
 {
 	struct tcp_server *srv = c->loop->srv;
 	struct tcp_req *t = c->cur;
@@ -137,17 +190,25 @@ static enum feed open_payload(struct tcp_conn *c)
 		return FEED_BAD;
 	}
 	if (!p) {
+		enum feed f = may_be_long(c, payload_want(c, moved));
+		if (f == FEED_MORE)
+			f = enough_is_there(c, n);
+		if (f != FEED_MORE)
+			return f;
 		rpc_conn_ref(&c->rpc);
 		c->waiter.ready = payload_ready;
 		c->waiter.account = &c->rpc.client->memory;
 		p = rn_payload_get_or_wait(srv->cfg.pool, payload_want(c, moved), &c->waiter);
 		if (!p) {
 			tcp_count(srv, waits_memory, 1);
+			if (rn_payload_short(srv->cfg.pool))
+				c->loop->pressed_ns = tcp_now();
 			c->pause = TCP_WAIT_PAYLOAD;
 			return FEED_PAUSED;
 		}
 		rpc_conn_put(&c->rpc);
 	}
+	c->arrived = false;
 	add_payload(t, p, moved);
 	return FEED_MORE;
 }
@@ -175,7 +236,7 @@ static enum feed submit(struct tcp_conn *c)
 	rpc_conn_ref(&c->rpc);
 	t->rpc->conn = &c->rpc;
 	t->rpc->reply_max = TCP_REPLY_MAX;
-	t->rpc->arrived_ns = tcp_now();
+	t->rpc->arrived_ns = c->useful_ns = tcp_now();
 	tcp_count(srv, calls, 1);
 	c->loop->turns->work += TURN_WORK;
 	srv->cfg.sink.submit(srv->cfg.sink.ctx, t->rpc);
@@ -215,7 +276,7 @@ static enum feed feed(struct tcp_conn *c, const uint8_t **pp, size_t *n)
 					return *n ? FEED_SHORT : FEED_MORE;
 				f = begin_record(c);
 			} else if (!room_left(c->cur)) {
-				f = open_payload(c);
+				f = open_payload(c, *n);
 			} else if (*n) {
 				size_t len = place(c, *pp, *n);
 				*pp += len;
@@ -264,6 +325,8 @@ static int use_input(struct tcp_conn *c, const uint8_t *p, size_t n)
 		tcp_conn_close(c, TCP_CLOSE_ERROR, "no memory");
 		return -1;
 	}
+	if (f == FEED_AWAIT)
+		return -1;
 	if (f == FEED_PAUSED) {
 		c->part = false; /* time stands still for it */
 		event_del(&c->rd);
@@ -360,8 +423,14 @@ static int use_pending(struct tcp_conn *c)
 
 void tcp_read_some(struct tcp_conn *c, uint64_t until)
 {
-	if (c->pause != TCP_GOING || c->eof || !c->open)
+	if (c->pause != TCP_GOING || c->eof || !c->open || (c->awaits && !c->arrived))
 		return;
+	if (c->awaits) {
+		c->awaits = false;
+		wake_at(c, 1);
+		if (use_pending(c) < 0)
+			return;
+	}
 	if (!event_pending(&c->rd, EV_READ, NULL)) {
 		if (use_pending(c) < 0)
 			return;
@@ -378,6 +447,7 @@ void tcp_read_ready(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	c->active_ns = tcp_now();
+	c->arrived = c->awaits;
 	TAILQ_REMOVE(&c->loop->conns, c, link);
 	TAILQ_INSERT_TAIL(&c->loop->conns, c, link);
 	tcp_conn_take_turn(c);
@@ -393,8 +463,10 @@ void tcp_read_resume(struct tcp_conn *c)
 		pthread_mutex_unlock(&c->lock);
 		if (!have)
 			return;
-		if (c->cur->rpc->nseg == 1) /* the wait was ours, not the peer's */
+		if (c->cur->rpc->nseg == 1) { /* the wait was ours, not the peer's */
 			c->record_ns = tcp_now();
+			tcp_room_measure(c, c->record_ns);
+		}
 		c->pause = TCP_GOING;
 	}
 	if (c->pause == TCP_GOING && !event_pending(&c->rd, EV_READ, NULL))

@@ -64,7 +64,7 @@ static int init_loop(struct tcp_server *srv, unsigned i)
 	TAILQ_INIT(&loop->starving);
 	STAILQ_INIT(&loop->idle);
 	loop->wake.run = tcp_pool_wake;
-	loop->reap.run = tcp_conn_reap;
+	loop->room.run = tcp_room_make;
 	pthread_mutex_init(&loop->lock, NULL);
 	int err = tcp_pool_fill(loop);
 	if (!err) {

@@ -26,7 +26,7 @@ struct tcp_config {
 	struct rn_budget *budget;
 	const struct rn_logger *log;
 	uint32_t max_record;	  /* bytes; a longer record closes the connection */
-	unsigned max_connections; /* above, those idle longest make room and accept pauses */
+	unsigned max_connections; /* above, those of who has most make room: see tcp_room.c */
 	unsigned max_requests;	  /* in flight on one connection: reading pauses above */
 	unsigned idle_seconds;	  /* 0: never closed for being idle */
 	/* A peer that does not read one reply, or complete one record, in this time is closed: it
@@ -36,6 +36,9 @@ struct tcp_config {
 	 * given its first len bytes, the offset, or 0 for none. The daemon passes NFS's knowledge
 	 * in; may be NULL. */
 	size_t (*bulk_offset)(const uint8_t *head, size_t len);
+	/* As rpc_server.standing: strangers get no memory to speak of, and few connections. */
+	enum rpc_standing (*standing)(void *ctx, struct rpc_conn *conn);
+	void *standing_ctx;
 };
 
 int tcp_server_new(const struct tcp_config *cfg, struct tcp_server **out);

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Room for connections, and for records. When there are as many connections as may be, whoever has
+ * most gives some up, of those that are of least use: strangers first, whatever they do; then those
+ * that have not had a call complete for a while; then, of a client with more than its share, any.
+ * A byte now and then is no use. Each loop chooses among its own, over which all clients' are
+ * spread alike.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/checked.h"
+#include "transport/tcp/tcp_internal.h"
+
+#define BATCH 8u	      /* at most, of one loop at a time */
+#define BATCH_SHARE 32u	      /* and of its connections this part */
+#define GRACE_NS (2 * TCP_NS) /* a connection that was of use this lately is not idle */
+
+struct candidate {
+	struct tcp_conn *conn;
+	bool stranger, busy;
+	unsigned conns; /* of its client */
+};
+
+static bool is_stranger(const struct tcp_conn *c)
+{
+	const enum rpc_standing standing = rpc_conn_standing(&c->rpc);
+
+	return c->loop->srv->cfg.standing && (standing == RPC_STRANGER || standing == RPC_UNKNOWN);
+}
+
+bool tcp_room_is_over(struct tcp_conn *c)
+{
+	return is_stranger(c) && rpc_client_conns(c->rpc.client) > TCP_STRANGER_CONNS;
+}
+
+static uint32_t received(const struct tcp_conn *c)
+{
+	uint32_t got = 0;
+
+	for (unsigned i = 0; c->cur && i < c->cur->rpc->nseg; i++)
+		got += c->cur->rpc->seg[i].len;
+	return got;
+}
+
+void tcp_room_measure(struct tcp_conn *c, uint64_t now)
+{
+	c->span_ns = now;
+	c->span_got = received(c);
+	c->slow = false;
+}
+
+static uint64_t expected(uint64_t ns, uint64_t rate)
+{
+	return ns / (TCP_NS / rate);
+}
+
+bool tcp_room_is_slow(struct tcp_conn *c, uint64_t now, bool pressed)
+{
+	const uint64_t since = now > c->record_ns ? now - c->record_ns : 0;
+	const uint64_t grace = TCP_RATE_GRACE_SECONDS * TCP_NS;
+	const uint32_t got = received(c);
+
+	if (!c->cur)
+		return false;
+	if (now >= c->span_ns + TCP_PRESSED_SPAN_MS * (TCP_NS / 1000)) {
+		c->slow = got - c->span_got < expected(now - c->span_ns, TCP_PRESSED_RATE);
+		c->span_ns = now;
+		c->span_got = got;
+	}
+	return (pressed && c->slow) || (since > grace && got < expected(since - grace, TCP_RATE));
+}
+
+/* May it go when `fair` connections are what a client has by right? */
+static bool judge(struct tcp_conn *c, uint64_t now, unsigned fair, struct candidate *out)
+{
+	pthread_mutex_lock(&c->lock);
+	const bool working = c->inflight > 0;
+	pthread_mutex_unlock(&c->lock);
+
+	*out = (struct candidate){
+		.conn = c,
+		.stranger = is_stranger(c),
+		.busy = working || (c->cur && !c->slow),
+		.conns = rpc_client_conns(c->rpc.client),
+	};
+	if (out->stranger || out->conns > fair)
+		return true;
+	return !out->busy && now > c->useful_ns + GRACE_NS;
+}
+
+/* Is a to be closed before b? */
+static bool rather(const struct candidate *a, const struct candidate *b)
+{
+	if (a->stranger != b->stranger)
+		return a->stranger;
+	if (a->conns != b->conns)
+		return a->conns > b->conns;
+	if (a->busy != b->busy)
+		return b->busy;
+	return a->conn->useful_ns < b->conn->useful_ns;
+}
+
+/* Puts a candidate where it belongs among the n best so far, of at most max; their number. */
+static unsigned rank(struct candidate *best, unsigned n, unsigned max, const struct candidate *c)
+{
+	unsigned at = n;
+
+	while (at > 0 && rather(c, &best[at - 1]))
+		at--;
+	if (at == max)
+		return n;
+	n = (unsigned)rn_min(n + 1, max);
+	memmove(&best[at + 1], &best[at], (n - at - 1) * sizeof(*best));
+	best[at] = *c;
+	return n;
+}
+
+/* What each of the clients may have, the one that is not in yet among them. */
+static unsigned fair_share(struct tcp_server *srv)
+{
+	return srv->cfg.max_connections / (rpc_clients_count(srv->cfg.clients) + 1);
+}
+
+void tcp_room_make(struct ev_task *task)
+{
+	struct tcp_loop *loop = rn_container_of(task, struct tcp_loop, room);
+	const uint64_t now = tcp_now();
+	const unsigned fair = fair_share(loop->srv);
+	struct candidate best[BATCH], one;
+	unsigned n = 0, total = 0, max;
+	struct tcp_conn *c;
+
+	atomic_store(&loop->making_room, false);
+	TAILQ_FOREACH(c, &loop->conns, link)
+	{
+		total++;
+		if (judge(c, now, fair, &one))
+			n = rank(best, n, BATCH, &one);
+	}
+	max = (unsigned)rn_min(n, total / BATCH_SHARE + 1);
+	for (unsigned i = 0; i < max; i++)
+		tcp_conn_close(best[i].conn, TCP_CLOSE_IDLE, "of least use when there was no room");
+}
+
+void tcp_room_ask(struct tcp_server *srv)
+{
+	for (unsigned i = 0; i < srv->cfg.nloops; i++)
+		if (!atomic_exchange(&srv->loops[i].making_room, true))
+			ev_loop_post(srv->loops[i].ev, &srv->loops[i].room);
+}
