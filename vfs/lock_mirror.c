@@ -154,7 +154,7 @@ static int open_for(struct vfs_ctx *ctx, struct vfs_node *n, enum vfs_lock_type 
 int vfs_mirror_prepare(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file *f,
 		       enum vfs_lock_type type)
 {
-	enum vfs_held held;
+	enum vfs_held held = VFS_HELD_READ;
 	bool enough, has_one;
 	int fd;
 

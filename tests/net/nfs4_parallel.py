@@ -16,7 +16,7 @@ from rpcclient import opaque, u32, u64
 
 SLOTS, OTHERS, FILES = 4, 3, 2
 SECONDS = float(os.environ.get("SECONDS", 2))
-OLD_STATEID, BAD_STATEID, SHARE_DENIED, OPENMODE, LOCKS_HELD = 10024, 10025, 10015, 10038, 10037
+OLD_STATEID, BAD_STATEID, SHARE_DENIED, OPENMODE, LOCKS_HELD, LOCKED = 10024, 10025, 10015, 10038, 10037, 10012
 FREE_STATEID = 45
 
 
@@ -84,7 +84,7 @@ class Worker(threading.Thread):
         fh, sid = self.opened[name]
         sid = latest(sid) if self.c.minor else sid
         op = self.rand.choice((n.read(sid, 0, 100), n.write(sid, 0, b"data", stable=0)))
-        self.expect("data", self.c.last(n.putfh(fh), op), OPENMODE, BAD_STATEID, OLD_STATEID)
+        self.expect("data", self.c.last(n.putfh(fh), op), OPENMODE, BAD_STATEID, OLD_STATEID, LOCKED)
 
     def test(self, name):
         fh, _ = self.opened[name]

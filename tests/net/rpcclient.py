@@ -4,10 +4,12 @@
 Encoders return bytes, so that a test can cut and bend what they make; decoders return dictionaries with a
 "status". Nothing here is clever on purpose: a call is a record, an answer is a record.
 """
+import errno
 import itertools
 import os
 import socket
 import struct
+import time
 
 NFS, MOUNT = 100003, 100005
 (NULL, GETATTR, SETATTR, LOOKUP, ACCESS, READLINK, READ, WRITE, CREATE, MKDIR, SYMLINK, MKNOD, REMOVE, RMDIR, RENAME, LINK,
@@ -364,6 +366,14 @@ class Conn:
         where, timeout, source = self.s.getpeername(), self.s.gettimeout(), self.s.getsockname()
         self.s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.s.close()
+        # Another program of a busy machine may have taken the port for a moment.
+        for wait in (0.1, 0.2, 0.4, 0.8, 1.6):
+            try:
+                return Conn(where[1], where[0], timeout, source)
+            except OSError as e:
+                if e.errno != errno.EADDRINUSE:
+                    raise
+                time.sleep(wait)
         return Conn(where[1], where[0], timeout, source)
 
     def __enter__(self):
