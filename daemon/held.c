@@ -108,7 +108,9 @@ void held_log(const struct held_sources *from, const struct rn_logger *log, enum
 	struct line l = { .len = 0 };
 	struct tcp_stats t = { 0 };
 	struct rr_stats r = { 0 };
+	struct workers_stats w;
 
+	workers_stats(from->workers, &w);
 	if (from->tcp)
 		tcp_server_stats(from->tcp, &t);
 	if (from->rdma)
@@ -122,6 +124,8 @@ void held_log(const struct held_sources *from, const struct rn_logger *log, enum
 	add_caches(&l, from);
 	add_nfs4(&l, from);
 	add(&l, "memory", from->budget->used);
+	add(&l, "workers", w.workers);
+	add(&l, "worker_fds", w.fds);
 	add(&l, "fds", count_entries("/proc/self/fd", 1));
 	add(&l, "threads", count_entries("/proc/self/task", 0));
 	rn_log(log, level, "held:%s", l.text);

@@ -7,6 +7,7 @@
 #ifndef RN_DAEMON_HELD_H
 #define RN_DAEMON_HELD_H
 
+#include "daemon/workers.h"
 #include "lib/budget.h"
 #include "lib/log.h"
 #include "lib/payload.h"
@@ -21,6 +22,7 @@ struct held_sources {
 	struct rn_budget *budget;
 	struct rn_payload_pool *pool;
 	struct vfs *vfs;
+	struct workers *workers;
 	struct drc *drc;
 	struct nfs4_server *nfs4;
 	struct rn_budget *nfs4_memory;

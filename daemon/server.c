@@ -562,6 +562,7 @@ void server_log_counters(struct server *s, enum rn_level level)
 		.budget = &s->budget,
 		.pool = s->pool,
 		.vfs = s->vfs,
+		.workers = s->workers,
 		.drc = s->programs.drc,
 		.nfs4 = s->programs.nfs4,
 		.nfs4_memory = &s->programs.nfs4_memory,

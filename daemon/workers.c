@@ -433,6 +433,14 @@ struct rpc_sink workers_sink(struct workers *ws)
 	return (struct rpc_sink){ .submit = submit, .ctx = ws };
 }
 
+void workers_stats(struct workers *ws, struct workers_stats *out)
+{
+	out->workers = out->fds = atomic_load(&ws->count);
+	for (unsigned i = 0; i < out->workers; i++)
+		if (atomic_load(&ws->worker[i].ready))
+			out->fds += vfs_worker_has_ring(ws->worker[i].rpc.vfs);
+}
+
 void workers_observe(struct workers *ws, const struct rpc_request *req)
 {
 	call_queue_charge(&ws->calls, req);

@@ -30,6 +30,12 @@ int workers_start(const struct workers_config *cfg, struct workers **out);
 struct rpc_sink workers_sink(struct workers *ws);
 /* A request has been served: what its reply cost counts for its client's next turns. */
 void workers_observe(struct workers *ws, const struct rpc_request *req);
+/* The workers that there are, those that were started on demand included, and the descriptors that
+ * they hold: of each, its inbox's and its ring's. */
+struct workers_stats {
+	unsigned workers, fds;
+};
+void workers_stats(struct workers *ws, struct workers_stats *out);
 /* rpc_server.ended. */
 void workers_ended(void *ctx, struct rpc_request *req);
 /* The request that this thread runs is about to use an export's file system. -ETIMEDOUT: that does

@@ -61,7 +61,7 @@ class Held:
             else:
                 raise TimeoutError("no answer to SIGUSR1: " + ("ended" if not self.d.alive() else text[-500:]))
         out = {k: int(v) for k, v in (pair.split("=") for pair in m[1].split())}
-        out["descriptors"] = out["fds"] - out["node_fds"] - self.discount(self.d.process.pid)
+        out["descriptors"] = out["fds"] - out["node_fds"] - out["worker_fds"] - self.discount(self.d.process.pid)
         out["threads"] = len(thread_names(self.d.process.pid))
         return out
 

@@ -45,7 +45,7 @@ static struct {
 	struct rn_logger log;
 	struct server *server;
 	unsigned sessions; /* of this server */
-	unsigned fds;	   /* open when it had just started, less those of the node cache */
+	unsigned fds;	   /* open when it had just started, less those of nodes and workers */
 	bool loud;
 	struct held *holding; /* set while this thread has counters logged */
 } world;
@@ -103,6 +103,13 @@ static unsigned count_fds(bool show)
 	if (d)
 		closedir(d);
 	return n;
+}
+
+/* Those that are neither of the node cache nor of workers, of which there may be more by and by. */
+static unsigned other_fds(const struct held *h, bool show)
+{
+	return count_fds(show) - (unsigned)held_value(h, "node_fds") -
+	       (unsigned)held_value(h, "worker_fds");
 }
 
 static uint16_t free_port(void)
@@ -271,7 +278,7 @@ void ss_world_prepare(struct ss_world *w)
 	if (world.sessions++ == 0) {
 		struct held h = wait_all_given_back();
 
-		world.fds = count_fds(world.loud) - (unsigned)held_value(&h, "node_fds");
+		world.fds = other_fds(&h, world.loud);
 	}
 }
 
@@ -281,11 +288,11 @@ static void check_fds(struct held h)
 	const struct timespec pause = { .tv_nsec = 1000000 };
 	unsigned fds;
 
-	while ((fds = count_fds(false) - (unsigned)held_value(&h, "node_fds")) != world.fds) {
+	while ((fds = other_fds(&h, false)) != world.fds) {
 		if (ss_now_ms() > until) {
 			count_fds(true);
-			ss_finding("%u descriptors are open beside the cached, %u were at the "
-				   "start: %s",
+			ss_finding("%u descriptors are open beside the cached and those of "
+				   "workers, %u were at the start: %s",
 				   fds, world.fds, h.line);
 		}
 		nanosleep(&pause, NULL);
