@@ -82,6 +82,8 @@ static const char *reason(const struct rpc_request *req, int rc)
 {
 	if (req->standing == RPC_STRANGER || req->standing == RPC_FORMER)
 		return "no export is for this host";
+	if (rc == -EAGAIN)
+		return "its name could not be found out in time";
 	return rc == -EACCES ? "the export is not for this host, its port or its flavour"
 			     : strerror(-rc);
 }
