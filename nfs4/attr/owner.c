@@ -37,9 +37,12 @@ static bool get_decimal(const char *s, uint32_t len, uint32_t *id)
 	return v < NO_ID;
 }
 
+/* The caller's address, for the sake of which a name service is asked; NULL: nobody's. */
 static const struct sockaddr *peer_of(const struct nfs4_compound *c)
 {
-	return (const struct sockaddr *)&c->req->conn->peer;
+	const struct rpc_conn *conn = c->req->conn;
+
+	return conn ? (const struct sockaddr *)&conn->peer : NULL;
 }
 
 static void id_to_name(struct nfs4_compound *c, uint32_t id,

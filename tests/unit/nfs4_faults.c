@@ -26,8 +26,7 @@ static bool fails(enum fault f)
 }
 
 #define WRAP(which, name, params, args)                                                            \
-	int __real_##name params;                                                                  \
-	int __wrap_##name params;                                                                  \
+	__typeof__(name) __real_##name, __wrap_##name; /* params must be the function's own */     \
 	int __wrap_##name params                                                                   \
 	{                                                                                          \
 		return fails(which) ? fault_result : __real_##name args;                           \
@@ -79,9 +78,8 @@ WRAP(FAULT_VFS_READLINK, vfs_readlink,
      (struct vfs_ctx * ctx, struct vfs_node *n, char *buf, uint32_t size), (ctx, n, buf, size))
 WRAP(FAULT_VFS_CREATE, vfs_create,
      (struct vfs_ctx * ctx, struct vfs_node *dir, const char *name, uint32_t len,
-      enum vfs_create_how how, const struct vfs_setattr *sa, const uint8_t verf[8],
-      struct vfs_node **out, struct vfs_attr *attr),
-     (ctx, dir, name, len, how, sa, verf, out, attr))
+      struct vfs_create *how, struct vfs_node **out),
+     (ctx, dir, name, len, how, out))
 WRAP(FAULT_VFS_MKDIR, vfs_mkdir,
      (struct vfs_ctx * ctx, struct vfs_node *dir, const char *name, uint32_t len,
       const struct vfs_setattr *sa, struct vfs_node **out, struct vfs_attr *attr),

@@ -279,7 +279,8 @@ static void check_times(struct tcp_conn *c, uint64_t now, bool pressed)
 	pthread_mutex_unlock(&c->lock);
 
 	bool in_record = (c->cur || c->part) && !waits_for_memory(c);
-	bool slow = in_record && tcp_room_is_slow(c, now, pressed);
+	/* While it is paused it is the server that does not read. */
+	bool slow = in_record && c->pause == TCP_GOING && tcp_room_is_slow(c, now, pressed);
 
 	if (stuck)
 		tcp_conn_close(c, TCP_CLOSE_ERROR, "the peer does not read its replies");
@@ -298,7 +299,7 @@ static void find_slow_clients(struct tcp_loop *loop, uint64_t now)
 
 	TAILQ_FOREACH(c, &loop->conns, link)
 	{
-		if (!turn_waits(&c->turn) && !waits_for_memory(c) && tcp_room_is_slow(c, now, true))
+		if (!turn_waits(&c->turn) && c->pause == TCP_GOING && tcp_room_is_slow(c, now, true))
 			rpc_client_is_slow(c->rpc.client, now);
 	}
 	/* What others wait for shall not go from one connection of a slow client to the next. */

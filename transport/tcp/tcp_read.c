@@ -463,10 +463,10 @@ void tcp_read_resume(struct tcp_conn *c)
 		pthread_mutex_unlock(&c->lock);
 		if (!have)
 			return;
-		if (c->cur->rpc->nseg == 1) { /* the wait was ours, not the peer's */
+		/* The wait was the server's, so the peer's rate is measured anew. */
+		tcp_room_measure(c, tcp_now());
+		if (c->cur->rpc->nseg == 1)
 			c->record_ns = tcp_now();
-			tcp_room_measure(c, c->record_ns);
-		}
 		c->pause = TCP_GOING;
 	}
 	if (c->pause == TCP_GOING && !event_pending(&c->rd, EV_READ, NULL))
