@@ -69,7 +69,7 @@ void exp_resolver_system(struct exp_resolver *resolver);
 /* conf may be NULL. The resolver is copied; its arg must outlive the matcher. */
 int exp_matcher_new(struct exp_table *table, const struct exp_resolver *resolver,
 		    const struct exp_match_conf *conf, struct exp_matcher **matcher);
-/* What has been handed to conf.later keeps it until it has run. */
+/* Questions handed to conf.later keep the matcher until they have run. */
 void exp_matcher_free(struct exp_matcher *matcher);
 
 /*

@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Of the one end that a process has. */
+/* One for the process, which ends only once. */
 static struct {
 	const struct rn_logger *log;
 	unsigned seconds;

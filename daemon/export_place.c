@@ -55,7 +55,7 @@ static int check_mountpoints(const struct exp_export *e, struct export_place *p,
 	return 0;
 }
 
-/* What the path leads to now: fills dev to depth. 0 or -errno. */
+/* Looks up where the path leads now: fills dev to depth. 0 or -errno. */
 static int look(const struct export_opener *op, const char *path, struct export_place *p)
 {
 	const struct vfs_mount_entry *m;

@@ -511,7 +511,7 @@ static void to_access(const struct exp_opts *opts, struct vfs_access *a)
 		    (opts->flags & EXP_NO_RDIRPLUS ? VFS_NO_READDIRPLUS : 0);
 }
 
-/* What peer may do with export e of set; takes a reference on success. -EALREADY: the mount is
+/* Access of peer to export e of set; takes a reference on success. -EALREADY: the mount is
  * missing that the export has to wait for. */
 static int admit(const struct exports *ex, const struct export_set *set,
 		 const struct exp_export *e, const struct sockaddr *peer, struct vfs_export **exp,

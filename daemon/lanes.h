@@ -27,7 +27,7 @@ unsigned lanes_of(const struct lanes *l, uint32_t export_id);
 /* All workers that a lane may have are stuck in its file system: no further call is to begin. */
 bool lanes_blocked(const struct lanes *l, unsigned lane);
 void lanes_block(struct lanes *l, unsigned lane, bool blocked);
-/* Of the file system, for messages. */
+/* Device number of the lane's file system, for messages. */
 dev_t lanes_device(const struct lanes *l, unsigned lane);
 
 #endif

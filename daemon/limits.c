@@ -79,7 +79,7 @@ static size_t quarter_of_ram(void)
 	return ram / 4 < (64u << 20) ? 64u << 20 : ram / 4;
 }
 
-/* What all but the cache and connections needs, when so many are open. */
+/* Descriptors for everything but the cache and connections; open: those in use already. */
 static unsigned fixed_files(const struct limits *l, unsigned open)
 {
 	return open + FOR_NAMES + FOR_LISTENERS + l->threads * FOR_WORKER + l->loops * FOR_LOOP;

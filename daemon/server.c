@@ -475,7 +475,7 @@ static void tick_clients(void *ctx)
 {
 	struct server *s = ctx;
 
-	/* What takes longer than a second to be taken from clients delays the clock of leases. */
+	/* A revocation that holds the lock for longer than a second delays the clock of leases. */
 	if (s->programs.nfs4 && pthread_mutex_trylock(&s->clients_lock) == 0) {
 		nfs4_tick(s->programs.nfs4);
 		pthread_mutex_unlock(&s->clients_lock);

@@ -18,7 +18,7 @@
 #define STARVED_LOOKS 2u /* a lane of which nobody has taken a call */
 #define QUIET_LOOKS 20u	 /* without any work: the watch goes to sleep */
 
-/* It is stuck in another file system than that of its lane: the lane gets another worker. */
+/* Moves a worker that is stuck in another lane's file system there; its lane gets another worker. */
 static void change_lane(struct worker *w)
 {
 	const unsigned in = atomic_load(&w->touching);

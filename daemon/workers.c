@@ -306,8 +306,8 @@ void workers_stop(struct workers *ws)
 	free(ws);
 }
 
-/* What waits in an inbox waits for the call before it. Those of lane 0 are not to, as these calls
- * may turn out to use any file system. */
+/* Calls in an inbox wait for the call before them. Calls of lane 0 must not, as they may turn out
+ * to use any file system. */
 static bool has_room(struct worker *w, unsigned lane)
 {
 	return atomic_load(&w->waiting) < (lane ? INBOX_MAX : 1) && !atomic_load(&w->stuffed) &&

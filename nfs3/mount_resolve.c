@@ -107,7 +107,7 @@ static bool cut_dots(char *path)
 	}
 }
 
-/* What is behind dir, if path is that or below it; else NULL. */
+/* Rest of path behind dir, if path is dir or below it; else NULL. */
 static const char *below(const char *path, const char *dir)
 {
 	const size_t len = strlen(dir);

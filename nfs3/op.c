@@ -38,8 +38,8 @@ static bool is_root(struct nfs3_op *op)
 	return same;
 }
 
-/* What depends on a name service is waited for, for a while: NFSv3's clients come again after five
- * seconds, NLM's and MOUNT's are refused. */
+/* Has a call wait a while for the name service: NFSv3's clients would come again only after five
+ * seconds, and NLM's and MOUNT's would be refused. */
 static int patient(const struct nfs3_op *op, int rc)
 {
 	return rc == -EAGAIN && !op->req->must_answer ? -NFS3_EWAIT : rc;

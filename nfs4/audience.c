@@ -10,7 +10,7 @@
 #include "nfs4/server.h"
 #include "nfs4/state/hash.h"
 
-/* What an export's squashing makes of the groups follows from those that were sent. */
+/* Hash of the credential as sent: the groups after an export's squashing follow from it. */
 uint64_t nfs4_credential_hash(const struct nfs4_compound *c, uint64_t seed)
 {
 	const struct rpc_cred *cred = &c->req->call.cred;
