@@ -266,7 +266,8 @@ static const struct option_row option_rows[] = {
 	FLAG("nohide", EXP_NOHIDE, 0),
 	FLAG("hide", 0, EXP_NOHIDE),
 	NOTED("wdelay", EXP_WDELAY, 0,
-	      "wdelay is accepted and changes nothing: writes are gathered by the disk's own flushes"),
+	      "wdelay is accepted and changes nothing: writes are gathered by the disk's own "
+	      "flushes"),
 	FLAG("no_wdelay", 0, EXP_WDELAY),
 	FLAG("acl", 0, EXP_NO_ACL),
 	NOTED("no_acl", EXP_NO_ACL, 0,

@@ -128,13 +128,14 @@ static bool report_world(struct line_parser *p)
 {
 	const bool strict = p->builder->strict;
 
-	cfg_diag_add(p->diags, p->word->start, strict ? CFG_ERROR : CFG_WARNING,
-		     p->bare_client
-			     ? "ALL MACHINES MAY USE THIS EXPORT: a blank before \"(\" makes the "
-			       "options theirs, not those of the machine before; write "
-			       "MACHINE(OPTIONS), or *(OPTIONS) if all are meant"
-			     : "ALL MACHINES MAY USE THIS EXPORT: there is none before \"(\"; write "
-			       "MACHINE(OPTIONS), or *(OPTIONS) if all are meant");
+	cfg_diag_add(
+		p->diags, p->word->start, strict ? CFG_ERROR : CFG_WARNING,
+		p->bare_client
+			? "ALL MACHINES MAY USE THIS EXPORT: a blank before \"(\" makes the "
+			  "options theirs, not those of the machine before; write "
+			  "MACHINE(OPTIONS), or *(OPTIONS) if all are meant"
+			: "ALL MACHINES MAY USE THIS EXPORT: there is none before \"(\"; write "
+			  "MACHINE(OPTIONS), or *(OPTIONS) if all are meant");
 	return strict;
 }
 

@@ -513,9 +513,8 @@ static void to_access(const struct exp_opts *opts, struct vfs_access *a)
 
 /* Access of peer to export e of set; takes a reference on success. -EALREADY: the mount is
  * missing that the export has to wait for. */
-static int admit(const struct exports *ex, const struct export_set *set,
-		 const struct exp_export *e, const struct sockaddr *peer, struct vfs_export **exp,
-		 struct vfs_access *access)
+static int admit(const struct exports *ex, const struct export_set *set, const struct exp_export *e,
+		 const struct sockaddr *peer, struct vfs_export **exp, struct vfs_access *access)
 {
 	const struct export_place *place = &set->place[e->index];
 	const struct exp_opts *opts;

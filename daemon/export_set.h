@@ -19,7 +19,7 @@ struct exports_config {
 	struct vfs *vfs;
 	enum vfs_io_mode io_mode;
 	struct exp_load_opts load;
-	bool must_be_whole; /* anything wrong fails exports_new() as it fails a reload */
+	bool must_be_whole;    /* anything wrong fails exports_new() as it fails a reload */
 	struct askers *askers; /* who wait for name services */
 	struct lanes *lanes;   /* are told the exports' file systems */
 	const struct rn_logger *log;

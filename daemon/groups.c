@@ -14,7 +14,7 @@
 #define SLOTS 1024u
 #define TTL_SECONDS 300
 #define TTL_FAILED_SECONDS 3 /* the databases gave no answer */
-#define OLD_SECONDS 3600      /* past its time, while there is no newer one */
+#define OLD_SECONDS 3600     /* past its time, while there is no newer one */
 
 /* A direct-mapped cache: a colliding user is looked up again, which is only slower. */
 struct slot {

@@ -24,8 +24,10 @@ static const struct key_option {
 } key_options[] = {
 	{ "exports", "server.exports_file", NULL, "FILE  exports(5) file (/etc/exports)", true },
 	{ "exports-dir", "server.exports_dir", NULL, "DIR  further *.exports files", true },
-	{ "strict", "server.strict_exports", "yes", "  refuse to start on any exports error", false },
-	{ "log-level", "server.log_level", NULL, "LEVEL  error, warning, notice, info, debug", false },
+	{ "strict", "server.strict_exports", "yes", "  refuse to start on any exports error",
+	  false },
+	{ "log-level", "server.log_level", NULL, "LEVEL  error, warning, notice, info, debug",
+	  false },
 	{ "state-dir", "server.state_dir", NULL, "DIR  where secrets and state are kept", true },
 	{ "port", "tcp.port", NULL, "N  TCP port of NFS (2049)", false },
 	{ "mount-port", "tcp.mount_port", NULL, "N  TCP port of MOUNT (20048)", false },

@@ -17,7 +17,8 @@
 #define PARKED_MAX 256u
 #define PARKED_OF_CLIENT 16u
 #define PATIENCE_NS                                                                                \
-	(12 * 1000000000ull) /* since the call arrived: less than clients' time-outs               \
+	(12 *                                                                                      \
+	 1000000000ull) /* since the call arrived: less than clients' time-outs               \
 			      */
 #define LOOK_NS (250 * 1000000ll)
 #define PAUSE_NS (10 * 1000000ll) /* between two rounds, however many answers come */

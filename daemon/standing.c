@@ -96,9 +96,9 @@ static struct host *find(struct host_list *list, const struct rpc_address *addr)
 {
 	struct host *h;
 
-	LIST_FOREACH(h, list, link)
-	if (rpc_address_equal(&h->addr, addr))
-		break;
+	LIST_FOREACH (h, list, link)
+		if (rpc_address_equal(&h->addr, addr))
+			break;
 	return h;
 }
 

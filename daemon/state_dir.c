@@ -23,7 +23,8 @@ static int check_owner(const char *dir, const struct rn_logger *log)
 		return -ENOTDIR;
 	if (st.st_mode & (S_IWGRP | S_IWOTH)) {
 		rn_err(log,
-		       "state directory %s: others may write to it (mode %03o): it holds the key of "
+		       "state directory %s: others may write to it (mode %03o): it holds the key "
+		       "of "
 		       "file handles; chmod go-w it, or better 700",
 		       dir, (unsigned)st.st_mode & 0777);
 		return -EPERM;

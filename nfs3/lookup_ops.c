@@ -44,7 +44,8 @@ enum rpc_run nfs3_readlink(struct rpc_request *req, void *args)
 		return RPC_RUN_SYSTEM_ERR;
 	rc = nfs3_op_open(op, &a->fh, 0);
 	if (rc == 0) {
-		text = rn_payload_get_for(req->server->pool, VFS_PATH_MAX, rpc_request_account(req));
+		text = rn_payload_get_for(req->server->pool, VFS_PATH_MAX,
+					  rpc_request_account(req));
 		rc = text ? vfs_readlink(&op->ctx, op->node[0], (char *)text->data, VFS_PATH_MAX)
 			  : -ENOMEM;
 	}

@@ -58,10 +58,10 @@ static struct mnt_row *find_row(struct mnt_list *l, const char *host, const char
 {
 	struct mnt_row *row;
 
-	TAILQ_FOREACH(row, &l->rows, link)
-	if (strcmp(row->host, host) == 0 && strlen(row->path) == len &&
-	    memcmp(row->path, path, len) == 0)
-		return row;
+	TAILQ_FOREACH (row, &l->rows, link)
+		if (strcmp(row->host, host) == 0 && strlen(row->path) == len &&
+		    memcmp(row->path, path, len) == 0)
+			return row;
 	return NULL;
 }
 
@@ -120,8 +120,8 @@ void mnt_list_walk(struct mnt_list *l, bool (*each)(void *arg, const struct mnt_
 	struct mnt_row *row;
 
 	pthread_mutex_lock(&l->lock);
-	TAILQ_FOREACH(row, &l->rows, link)
-	if (!each(arg, row))
-		break;
+	TAILQ_FOREACH (row, &l->rows, link)
+		if (!each(arg, row))
+			break;
 	pthread_mutex_unlock(&l->lock);
 }

@@ -178,8 +178,7 @@ static struct nlm_owner *find(struct nlm_owners *t, const struct nlm_owner_key *
 	struct nlm_owner *o;
 
 	pthread_mutex_lock(&t->lock);
-	LIST_FOREACH(o, bucket, link)
-	{
+	LIST_FOREACH (o, bucket, link) {
 		if (is_same(o, k, f))
 			break;
 	}
@@ -261,8 +260,7 @@ static uint64_t next_export(const struct freeing *w, int64_t last)
 
 	for (unsigned i = 0; i < NLM_BUCKETS; i++) {
 		pthread_mutex_lock(&w->t->lock);
-		LIST_FOREACH(o, &w->t->bucket[i], link)
-		{
+		LIST_FOREACH (o, &w->t->bucket[i], link) {
 			if (o->export_id > last && o->export_id < least &&
 			    is_caller(o, w->addr, w->freed->caller))
 				least = o->export_id;
@@ -278,8 +276,7 @@ static struct nlm_owner *one_of(const struct freeing *w, unsigned bucket, uint32
 	struct nlm_owner *o;
 
 	pthread_mutex_lock(&w->t->lock);
-	LIST_FOREACH(o, &w->t->bucket[bucket], link)
-	{
+	LIST_FOREACH (o, &w->t->bucket[bucket], link) {
 		if (o->export_id == export_id && is_caller(o, w->addr, w->freed->caller))
 			break;
 	}
@@ -325,8 +322,7 @@ static struct nlm_owner *next_below(struct nlm_owners *t, unsigned bucket,
 	bool below = false;
 
 	pthread_mutex_lock(&t->lock);
-	LIST_FOREACH(o, &t->bucket[bucket], link)
-	{
+	LIST_FOREACH (o, &t->bucket[bucket], link) {
 		for (unsigned i = 0; i < lost->n && o->round != t->round; i++)
 			below |= lost->ids[i] == o->export_id;
 		o->round = t->round;

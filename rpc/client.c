@@ -99,8 +99,7 @@ struct rpc_client *rpc_client_get(struct rpc_clients *all, const struct sockaddr
 	struct rpc_client *client;
 
 	pthread_mutex_lock(&all->lock);
-	LIST_FOREACH(client, list, link)
-	{
+	LIST_FOREACH (client, list, link) {
 		if (rpc_address_equal(&client->key, &key))
 			break;
 	}

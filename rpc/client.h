@@ -48,8 +48,8 @@ struct rpc_client {
 	struct rn_payload_account requests; /* only bytes is used */
 	/* Waiting for a worker, by lane; under that queue's lock. */
 	struct rn_fq_flow calls[RPC_LANES];
-	struct rn_fq_flow arrivals;	    /* RDMA messages waiting for a request; as well */
-	unsigned arrivals_held;		    /* RDMA requests in use; as well */
+	struct rn_fq_flow arrivals; /* RDMA messages waiting for a request; as well */
+	unsigned arrivals_held;	    /* RDMA requests in use; as well */
 	struct rpc_loop_share loop[RPC_LOOPS_MAX];
 	_Atomic uint64_t pressed_ns; /* when it last had to wait for memory */
 	_Atomic uint64_t slow_until; /* see rpc_client_is_slow */

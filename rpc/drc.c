@@ -135,8 +135,8 @@ void drc_free(struct drc *drc)
 		struct drc_entry *e;
 
 		if (s->entries != NULL && s->buckets != NULL)
-			TAILQ_FOREACH(e, &s->finished, age)
-		free(e->reply);
+			TAILQ_FOREACH (e, &s->finished, age)
+				free(e->reply);
 		free(s->entries);
 		free(s->buckets);
 		pthread_mutex_destroy(&s->lock);
@@ -301,8 +301,7 @@ static struct drc_entry *find(struct drc_shard *s, const struct entry_list *buck
 {
 	struct drc_entry *e;
 
-	LIST_FOREACH(e, bucket, link)
-	{
+	LIST_FOREACH (e, bucket, link) {
 		if (memcmp(&e->key, k, sizeof(*k)) == 0 && same_caller(&e->cred, cred))
 			break;
 	}

@@ -12,7 +12,7 @@
 #include "rpc/xdr_out.h"
 
 #define RPC_VERSION 2u
-#define RPC_AUTH_BYTES_MAX 400u	 /* RFC 5531 section 8.2 */
+#define RPC_AUTH_BYTES_MAX 400u	  /* RFC 5531 section 8.2 */
 #define RPC_AUTH_SYS_GIDS_MAX 16u /* RFC 5531 appendix A */
 #define RPC_MACHINE_NAME_MAX 255u
 
@@ -36,7 +36,12 @@ enum rpc_auth_stat {
 	RPC_AUTH_TOOWEAK = 5,
 	RPC_AUTH_FAILED = 7,
 };
-enum rpc_auth_flavor { RPC_AUTH_NONE = 0, RPC_AUTH_SYS = 1, RPC_AUTH_SHORT = 2, RPC_RPCSEC_GSS = 6 };
+enum rpc_auth_flavor {
+	RPC_AUTH_NONE = 0,
+	RPC_AUTH_SYS = 1,
+	RPC_AUTH_SHORT = 2,
+	RPC_RPCSEC_GSS = 6
+};
 
 /* The credential as sent: AUTH_NONE leaves uid and gid 0 and must be squashed by the export. */
 struct rpc_cred {
@@ -54,10 +59,10 @@ struct rpc_call {
 /* What became of a call header. */
 enum rpc_header_result {
 	RPC_HEADER_OK,
-	RPC_HEADER_NOT_A_CALL,	 /* too short for an answer, or a reply: close or drop */
-	RPC_HEADER_MISMATCH,	 /* rpcvers is not 2: reply RPC_MISMATCH */
-	RPC_HEADER_AUTH,	 /* *stat says why: reply AUTH_ERROR */
-	RPC_HEADER_GARBAGE,	 /* header cut short after the version: reply GARBAGE_ARGS */
+	RPC_HEADER_NOT_A_CALL, /* too short for an answer, or a reply: close or drop */
+	RPC_HEADER_MISMATCH,   /* rpcvers is not 2: reply RPC_MISMATCH */
+	RPC_HEADER_AUTH,       /* *stat says why: reply AUTH_ERROR */
+	RPC_HEADER_GARBAGE,    /* header cut short after the version: reply GARBAGE_ARGS */
 };
 
 enum rpc_header_result rpc_decode_call(struct xdr_in *x, struct rpc_call *call,

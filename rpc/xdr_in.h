@@ -34,9 +34,9 @@ struct rpc_seg {
 struct xdr_in {
 	const struct rpc_seg *seg;
 	unsigned nseg;
-	unsigned cur;	    /* index of the current segment */
-	uint32_t off;	    /* bytes used of it */
-	size_t left;	    /* bytes left in the whole message */
+	unsigned cur;		/* index of the current segment */
+	uint32_t off;		/* bytes used of it */
+	size_t left;		/* bytes left in the whole message */
 	struct rn_arena *arena; /* copies of items that straddle segments */
 	bool err;
 };
@@ -54,7 +54,9 @@ void xdr_in_init(struct xdr_in *x, const struct rpc_seg *seg, unsigned nseg, str
 
 uint32_t xdr_get_u32(struct xdr_in *x);
 uint64_t xdr_get_u64(struct xdr_in *x);
-bool xdr_get_bool(struct xdr_in *x); /* a value other than 0 and 1 is an error (RFC 4506 section 4.4) */
+
+/* A value other than 0 and 1 is an error (RFC 4506 section 4.4). */
+bool xdr_get_bool(struct xdr_in *x);
 
 /* len bytes of fixed opaque data plus pad, copied to out. */
 void xdr_get_fixed(struct xdr_in *x, void *out, uint32_t len);

@@ -66,8 +66,7 @@ static struct vfs_file *find_locked(struct vfs_file_shard *s, const struct ident
 {
 	struct vfs_file *f;
 
-	LIST_FOREACH(f, bucket_of(s, id->hash), link)
-	{
+	LIST_FOREACH (f, bucket_of(s, id->hash), link) {
 		if (same(f, id))
 			break;
 	}

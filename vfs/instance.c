@@ -122,8 +122,7 @@ void vfs_reap(struct vfs *vfs)
 	vfs_cache_close_idle(vfs, before);
 	vfs_cache_flush_idle(vfs, before);
 	pthread_mutex_lock(&vfs->exports_lock);
-	LIST_FOREACH(exp, &vfs->exports, link)
-	{
+	LIST_FOREACH (exp, &vfs->exports, link) {
 		if (exp->crossmnt)
 			vfs_mounts_close_idle(exp, before);
 	}

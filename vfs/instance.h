@@ -52,11 +52,11 @@ struct vfs {
 	pthread_mutex_t verifiers_lock;
 	struct vfs_verifier_list verifiers;
 	uint64_t losses;	     /* changes of a verifier so far */
-	pthread_mutex_t table_lock;	/* a leaf: guards the two below */
-	int table_watch;		/* vfs/mount_table.h; negative: there is none */
-	uint64_t table_generation;	/* goes up when the mount table has changed */
-	struct vfs_changes *changes;	/* vfs/change.h */
-	struct vfs_files *files;	/* what clients hold of files: vfs/file_private.h */
+	pthread_mutex_t table_lock;  /* a leaf: guards the two below */
+	int table_watch;	     /* vfs/mount_table.h; negative: there is none */
+	uint64_t table_generation;   /* goes up when the mount table has changed */
+	struct vfs_changes *changes; /* vfs/change.h */
+	struct vfs_files *files;     /* what clients hold of files: vfs/file_private.h */
 	_Atomic uint64_t nodes, hits, misses, evictions, stale, bad_handles;
 };
 

@@ -288,8 +288,7 @@ static void replace_mount(struct vfs_export *exp, struct vfs_mount *mnt)
 {
 	struct vfs_mount *old;
 
-	TAILQ_FOREACH(old, &exp->mounts, link)
-	{
+	TAILQ_FOREACH (old, &exp->mounts, link) {
 		if (old->id == mnt->id)
 			break;
 	}
@@ -405,8 +404,7 @@ static int find_mount(struct vfs_export *exp, const struct wanted *w, struct vfs
 	if (!exp->crossmnt)
 		return -ESTALE;
 	pthread_mutex_lock(&exp->mounts_lock);
-	TAILQ_FOREACH(mnt, &exp->mounts, link)
-	{
+	TAILQ_FOREACH (mnt, &exp->mounts, link) {
 		if (is_wanted(mnt, w))
 			break;
 	}
@@ -469,8 +467,7 @@ void vfs_mounts_changed(struct vfs *vfs, const struct vfs_mount_table *t)
 	struct vfs_mount *mnt;
 
 	pthread_mutex_lock(&vfs->exports_lock);
-	LIST_FOREACH(exp, &vfs->exports, link)
-	{
+	LIST_FOREACH (exp, &vfs->exports, link) {
 		pthread_mutex_lock(&exp->mounts_lock);
 		take_gone(exp, t, &gone);
 		pthread_mutex_unlock(&exp->mounts_lock);

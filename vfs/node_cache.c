@@ -53,8 +53,7 @@ static struct vfs_node *find_locked(struct vfs_shard *s, uint64_t hash, const st
 {
 	struct vfs_node *n;
 
-	LIST_FOREACH(n, bucket_of(s, hash), bucket_link)
-	{
+	LIST_FOREACH (n, bucket_of(s, hash), bucket_link) {
 		if (n->hash != hash || n->mnt != mnt || n->fh.len != fh->len ||
 		    memcmp(n->fh.data, fh->data, fh->len) != 0)
 			continue;
@@ -249,10 +248,10 @@ uint64_t vfs_cache_idle(struct vfs *vfs)
 		struct vfs_shard *s = &vfs->shard[i];
 
 		pthread_mutex_lock(&s->lock);
-		TAILQ_FOREACH(n, &s->lru, lru_link)
-		idle++;
-		TAILQ_FOREACH(n, &s->unsynced, lru_link)
-		idle++;
+		TAILQ_FOREACH (n, &s->lru, lru_link)
+			idle++;
+		TAILQ_FOREACH (n, &s->unsynced, lru_link)
+			idle++;
 		pthread_mutex_unlock(&s->lock);
 	}
 	return idle;

@@ -28,8 +28,7 @@ static unsigned ring_harvest(struct vfs_worker *w)
 	struct io_uring_cqe *cqe;
 	unsigned head, n = 0;
 
-	io_uring_for_each_cqe(&w->ring, head, cqe)
-	{
+	io_uring_for_each_cqe (&w->ring, head, cqe) {
 		void *data = io_uring_cqe_get_data(cqe);
 
 		n++;

@@ -57,8 +57,7 @@ static int check(struct vfs_file *f, const struct vfs_share *self, uint8_t acces
 
 	if (!is_refused(f, self, access, deny))
 		return 0;
-	LIST_FOREACH(s, &f->shares, link)
-	{
+	LIST_FOREACH (s, &f->shares, link) {
 		if (s != self && ((s->deny & access) || (s->access & deny)))
 			break;
 	}

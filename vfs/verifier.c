@@ -11,8 +11,7 @@ static struct vfs_verifier *find_locked(struct vfs *vfs, uint32_t id)
 {
 	struct vfs_verifier *v;
 
-	LIST_FOREACH(v, &vfs->verifiers, link)
-	{
+	LIST_FOREACH (v, &vfs->verifiers, link) {
 		if (v->id == id)
 			break;
 	}
@@ -89,8 +88,7 @@ bool vfs_verifier_device_failed(struct vfs *vfs, struct vfs_verifier *v, uint64_
 	bool changed = false;
 
 	pthread_mutex_lock(&vfs->verifiers_lock);
-	LIST_FOREACH(other, &vfs->verifiers, link)
-	{
+	LIST_FOREACH (other, &vfs->verifiers, link) {
 		if (other == v || other->dev == dev)
 			changed |= change_locked(vfs, other);
 	}

@@ -49,8 +49,9 @@ unsigned nfs4_attr_needs(const struct nfs4_bitmap *want)
 }
 
 /* Nothing can be made in the pseudo file system. */
-static const struct vfs_statfs no_fs = { .name_max = VFS_NAME_MAX, .link_max = 1, .time_ns = 1,
-					 .links = true };
+static const struct vfs_statfs no_fs = {
+	.name_max = VFS_NAME_MAX, .link_max = 1, .time_ns = 1, .links = true
+};
 
 static int get_attr(struct nfs4_compound *c, struct nfs4_place *p, struct nfs4_attr_source *src)
 {

@@ -118,7 +118,7 @@ struct nfs4_client {
 	bool was_confirmed;
 	LIST_ENTRY(nfs4_client) by_owner;
 	LIST_ENTRY(nfs4_client) by_id;
-	uint32_t revoked_round;		/* of all->revoke_round: under the lock of its part */
+	uint32_t revoked_round; /* of all->revoke_round: under the lock of its part */
 	TAILQ_ENTRY(nfs4_client) of_host;
 	TAILQ_ENTRY(nfs4_client) aging; /* with others of its status, oldest first */
 	uint64_t since;			/* when it got that status: nfs4_clients_now() */

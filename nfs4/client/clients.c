@@ -109,8 +109,7 @@ struct nfs4_client *nfs4_client_find(struct nfs4_clients *all, const struct nfs4
 {
 	struct nfs4_client *cl;
 
-	LIST_FOREACH(cl, owner_bucket(all, who->ownerid, who->ownerid_len), by_owner)
-	{
+	LIST_FOREACH (cl, owner_bucket(all, who->ownerid, who->ownerid_len), by_owner) {
 		enum nfs4_client_status status = nfs4_client_status(cl);
 
 		if (status != NFS4_CLIENT_EXPIRED && status != NFS4_CLIENT_UNCONFIRMED &&
@@ -126,8 +125,7 @@ struct nfs4_client *nfs4_client_waiting(struct nfs4_clients *all,
 {
 	struct nfs4_client *cl;
 
-	LIST_FOREACH(cl, owner_bucket(all, who->ownerid, who->ownerid_len), by_owner)
-	{
+	LIST_FOREACH (cl, owner_bucket(all, who->ownerid, who->ownerid_len), by_owner) {
 		if (nfs4_client_status(cl) == NFS4_CLIENT_UNCONFIRMED && cl->host == host &&
 		    owner_is(cl, who))
 			return cl;
@@ -152,8 +150,7 @@ struct nfs4_client *nfs4_client_by_number(struct nfs4_server *srv, uint32_t numb
 	struct nfs4_client *cl;
 
 	pthread_mutex_lock(&part->lock);
-	LIST_FOREACH(cl, id_bucket(all, number), by_id)
-	{
+	LIST_FOREACH (cl, id_bucket(all, number), by_id) {
 		if (cl->number == number)
 			break;
 	}

@@ -91,8 +91,7 @@ struct nfs4_host *nfs4_host_get(struct nfs4_hosts *all, const struct sockaddr_in
 	struct nfs4_host *h;
 
 	pthread_mutex_lock(&all->lock);
-	LIST_FOREACH(h, bucket_of(all, a), link)
-	{
+	LIST_FOREACH (h, bucket_of(all, a), link) {
 		if (memcmp(&h->addr, a, sizeof(*a)) == 0)
 			break;
 	}
@@ -145,8 +144,7 @@ struct nfs4_host *nfs4_hosts_greediest(struct nfs4_hosts *all, enum nfs4_measure
 
 	pthread_mutex_lock(&all->lock);
 	for (unsigned i = 0; i < BUCKETS; i++) {
-		LIST_FOREACH(h, &all->bucket[i], link)
-		{
+		LIST_FOREACH (h, &all->bucket[i], link) {
 			if (nfs4_host_has(h, what) <= than)
 				continue;
 			than = nfs4_host_has(h, what);

@@ -114,8 +114,7 @@ static bool is_busy(struct nfs4_client *cl)
 	bool busy = false;
 
 	pthread_mutex_lock(&cl->lock);
-	LIST_FOREACH(s, &cl->session_list, of_client)
-	{
+	LIST_FOREACH (s, &cl->session_list, of_client) {
 		if (nfs4_session_busy(s, NULL))
 			busy = true;
 	}
@@ -259,8 +258,7 @@ static struct nfs4_client *oldest_of(struct nfs4_clients *all, const struct nfs4
 	struct nfs4_client *cl;
 
 	pthread_mutex_lock(&all->lock);
-	TAILQ_FOREACH(cl, &all->courtesy, aging)
-	{
+	TAILQ_FOREACH (cl, &all->courtesy, aging) {
 		if (cl->host == h || ++looked == LOOK_MOST)
 			break;
 	}
@@ -307,8 +305,7 @@ static void tick_dropping(struct nfs4_clients *all)
 	if (!atomic_exchange(&all->dropping, false))
 		return;
 	pthread_mutex_lock(&all->lock);
-	TAILQ_FOREACH(cl, &all->expired, aging)
-	{
+	TAILQ_FOREACH (cl, &all->expired, aging) {
 		if (!nfs4_client_has_state(cl))
 			continue;
 		if (n == AT_ONCE) {
@@ -356,8 +353,7 @@ static void sweep_bucket(struct nfs4_clients *all, uint32_t bucket)
 	unsigned n = 0;
 
 	pthread_mutex_lock(&part->lock);
-	LIST_FOREACH(cl, &part->clients[bucket / ID_PARTS], by_id)
-	{
+	LIST_FOREACH (cl, &part->clients[bucket / ID_PARTS], by_id) {
 		if (n == AT_ONCE)
 			break;
 		nfs4_client_ref(cl);

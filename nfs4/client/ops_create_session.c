@@ -183,8 +183,7 @@ static struct nfs4_session *oldest_idle(struct nfs4_client *cl)
 {
 	struct nfs4_session *s, *oldest = NULL;
 
-	LIST_FOREACH(s, &cl->session_list, of_client)
-	{
+	LIST_FOREACH (s, &cl->session_list, of_client) {
 		if (!nfs4_session_busy(s, NULL))
 			oldest = s;
 	}

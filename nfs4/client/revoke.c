@@ -15,8 +15,7 @@ static struct nfs4_client *next_of(struct nfs4_clients *all, uint32_t bucket)
 	struct nfs4_client *cl;
 
 	pthread_mutex_lock(&part->lock);
-	LIST_FOREACH(cl, &part->clients[bucket / ID_PARTS], by_id)
-	{
+	LIST_FOREACH (cl, &part->clients[bucket / ID_PARTS], by_id) {
 		if (cl->revoked_round != all->revoke_round)
 			break;
 	}

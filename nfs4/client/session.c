@@ -47,8 +47,7 @@ struct nfs4_session *nfs4_session_get(struct nfs4_clients *all,
 	struct nfs4_session *s;
 
 	pthread_mutex_lock(&part->lock);
-	LIST_FOREACH(s, bucket_of(all, id), by_id)
-	{
+	LIST_FOREACH (s, bucket_of(all, id), by_id) {
 		if (sodium_memcmp(s->id, id, NFS4_SESSIONID_SIZE) == 0)
 			break;
 	}

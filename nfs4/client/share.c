@@ -21,8 +21,8 @@ static bool is_quiet(struct nfs4_client *cl)
 		return false;
 	pthread_mutex_lock(&cl->lock);
 	quiet = !cl->creating && cl->state.opens + cl->state.locks == 0;
-	LIST_FOREACH(s, &cl->session_list, of_client)
-	quiet = quiet && !nfs4_session_busy(s, NULL);
+	LIST_FOREACH (s, &cl->session_list, of_client)
+		quiet = quiet && !nfs4_session_busy(s, NULL);
 	pthread_mutex_unlock(&cl->lock);
 	return quiet;
 }
@@ -70,8 +70,7 @@ struct nfs4_client *nfs4_client_overflow(struct nfs4_clients *all)
 	struct nfs4_host *h = nfs4_hosts_greediest(all->hosts, NFS4_UNCONFIRMED, 0);
 	struct nfs4_client *cl;
 
-	TAILQ_FOREACH(cl, &all->unconfirmed, aging)
-	{
+	TAILQ_FOREACH (cl, &all->unconfirmed, aging) {
 		if (cl->host == h)
 			break;
 	}

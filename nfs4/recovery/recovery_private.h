@@ -65,12 +65,12 @@ struct nfs4_grace {
 	uint64_t reclaimed_s; /* when somebody last reclaimed, or 0 */
 	unsigned seconds;     /* that it is to last */
 	unsigned back;	      /* clients that have come back */
-	unsigned expected; /* how many there were, besides those whose lease had run out */
-	unsigned left;	   /* of these, not done */
-	unsigned lapsed;   /* of the others, who may come back */
-	unsigned denying;  /* of left and lapsed, who denied something */
-	uint32_t nbuckets; /* a power of two, or 0 */
-	uint8_t seed[16];  /* of the hash: ids are chosen by clients */
+	unsigned expected;    /* how many there were, besides those whose lease had run out */
+	unsigned left;	      /* of these, not done */
+	unsigned lapsed;      /* of the others, who may come back */
+	unsigned denying;     /* of left and lapsed, who denied something */
+	uint32_t nbuckets;    /* a power of two, or 0 */
+	uint8_t seed[16];     /* of the hash: ids are chosen by clients */
 	struct nfs4_expected **bucket;
 };
 

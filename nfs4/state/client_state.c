@@ -103,8 +103,7 @@ static unsigned find(struct nfs4_client *cl, const struct nfs4_revocation *r,
 	unsigned n = 0;
 
 	pthread_mutex_lock(&cl->lock);
-	TAILQ_FOREACH(st, &cl->state.states, link)
-	{
+	TAILQ_FOREACH (st, &cl->state.states, link) {
 		if (n == AT_ONCE)
 			break;
 		if (st->kind != NFS4_STATE_OPEN || (st->revoked != 0) != (r == NULL))
@@ -137,12 +136,11 @@ static bool revoke(struct nfs4_client *cl, struct nfs4_open *open, int status)
 	pthread_mutex_lock(&cl->lock);
 	cl->state.revoked_at = (uint32_t)nfs4_clients_now(cl->srv);
 	mark_revoked(cl, &open->st, status);
-	LIST_FOREACH(lock, &open->locks, open_link)
-	mark_revoked(cl, &lock->st, status);
+	LIST_FOREACH (lock, &open->locks, open_link)
+		mark_revoked(cl, &lock->st, status);
 	pthread_mutex_unlock(&cl->lock);
 	/* A lock is added only to an open that is not revoked, and taken out only under busy. */
-	LIST_FOREACH(lock, &open->locks, open_link)
-	{
+	LIST_FOREACH (lock, &open->locks, open_link) {
 		vfs_lock_drop_all(&lock->ranges);
 		nfs4_ranges_changed(lock);
 	}

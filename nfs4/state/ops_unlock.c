@@ -169,8 +169,8 @@ static bool holds(struct nfs4_client *cl, const struct nfs4_owner *o)
 	bool held = false;
 
 	pthread_mutex_lock(&cl->lock);
-	LIST_FOREACH(lock, &o->locks, owner_link)
-	held |= lock->held;
+	LIST_FOREACH (lock, &o->locks, owner_link)
+		held |= lock->held;
 	pthread_mutex_unlock(&cl->lock);
 	return held;
 }

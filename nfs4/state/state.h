@@ -62,9 +62,9 @@ struct nfs4_owner {
 /* What a sequence number's operation was answered. */
 struct nfs4_replay {
 	uint32_t opnum, status;
-	uint32_t len, size; /* bytes of the body, and of this */
+	uint32_t len, size;	       /* bytes of the body, and of this */
 	struct nfs4_audience audience; /* who may have it */
-	struct vfs_fh fh;   /* OPEN: the current filehandle afterwards; len 0: as before */
+	struct vfs_fh fh; /* OPEN: the current filehandle afterwards; len 0: as before */
 	uint8_t body[];
 };
 

@@ -76,8 +76,7 @@ static int grow(struct nfs4_client *cl)
 	}
 	cs->state_hash = fresh;
 	cs->state_buckets = n;
-	TAILQ_FOREACH(st, &cs->states, link)
-	{
+	TAILQ_FOREACH (st, &cs->states, link) {
 		if (!st->revoked)
 			hash_insert(cs, st);
 	}

@@ -62,8 +62,8 @@ static void check_table(const struct exp_table *table)
 
 static void match(struct exp_table *table)
 {
-	static const struct exp_resolver resolver = { any_name, any_addr, any_group, no_time,
-						      NULL, NULL };
+	static const struct exp_resolver resolver = { any_name, any_addr, any_group,
+						      no_time,	NULL,	  NULL };
 	static const struct exp_match_conf conf = { .max_peers = 8 };
 	struct sockaddr_in in = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(0xc0000201) };
 	struct exp_matcher *matcher;
@@ -78,9 +78,9 @@ static void match(struct exp_table *table)
 		/* An answer is one of this export's own. */
 		if ((rc == 0) != (opts != NULL))
 			abort();
-		if (opts && ((const char *)opts < (const char *)export->clients ||
-			     (const char *)opts >=
-				     (const char *)(export->clients + export->n_clients)))
+		if (opts &&
+		    ((const char *)opts < (const char *)export->clients ||
+		     (const char *)opts >= (const char *)(export->clients + export->n_clients)))
 			abort();
 	}
 	exp_matcher_free(matcher);

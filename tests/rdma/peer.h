@@ -40,7 +40,7 @@ struct peer_options {
 	bool no_recvs;	    /* peer_post_recvs() may post them later */
 	uint32_t recv_size; /* of posted Receives, at most PEER_RECV_SIZE; 0: that */
 	size_t data_size;   /* 0: PEER_DATA_SIZE */
-	uint8_t rnr_retry;  /* how often the server repeats a Send that met no Receive; 7: for ever */
+	uint8_t rnr_retry; /* how often the server repeats a Send that met no Receive; 7: for ever */
 };
 
 /* 0 or -errno; p is released on error. */

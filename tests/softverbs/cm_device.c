@@ -79,9 +79,9 @@ void sv_cm_device_removed(struct sv_device *dev)
 	struct cm_id *c;
 
 	for (unsigned i = 0; cm && i < CM_BUCKETS; i++)
-		LIST_FOREACH(c, &cm->ids[i], link)
-	if (c->device && c->device->dev == dev)
-		cm_post(c, RDMA_CM_EVENT_DEVICE_REMOVAL, 0, NULL);
+		LIST_FOREACH (c, &cm->ids[i], link)
+			if (c->device && c->device->dev == dev)
+				cm_post(c, RDMA_CM_EVENT_DEVICE_REMOVAL, 0, NULL);
 }
 
 SV_EXPORT struct ibv_context **rdma_get_devices(int *num_devices)

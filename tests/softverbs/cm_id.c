@@ -17,9 +17,9 @@ struct cm_id *cm_id_find(uint32_t number)
 
 	if (!number)
 		return NULL;
-	LIST_FOREACH(c, bucket(number), link)
-	if (c->number == number)
-		return c;
+	LIST_FOREACH (c, bucket(number), link)
+		if (c->number == number)
+			return c;
 	return NULL;
 }
 
@@ -28,9 +28,9 @@ struct cm_id *cm_id_find_peer(uint32_t slot, uint32_t peer_number)
 	struct cm_id *c;
 
 	for (unsigned i = 0; i < CM_BUCKETS; i++)
-		LIST_FOREACH(c, &cm_root()->ids[i], link)
-	if (c->peer_slot == slot && c->peer_number == peer_number)
-		return c;
+		LIST_FOREACH (c, &cm_root()->ids[i], link)
+			if (c->peer_slot == slot && c->peer_number == peer_number)
+				return c;
 	return NULL;
 }
 

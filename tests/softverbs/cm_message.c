@@ -278,9 +278,9 @@ void sv_cm_link_lost(struct sv_link *l)
 	struct cm_id *c;
 
 	for (unsigned i = 0; cm && l->slot < SV_SLOTS && i < CM_BUCKETS; i++)
-		LIST_FOREACH(c, &cm->ids[i], link)
-	if (c->peer_slot == l->slot)
-		peer_lost(c);
+		LIST_FOREACH (c, &cm->ids[i], link)
+			if (c->peer_slot == l->slot)
+				peer_lost(c);
 }
 
 /* Both ends are told so: no message of ours is needed. */
@@ -290,7 +290,7 @@ void sv_cm_dropped(struct ibv_qp *qp)
 	struct cm_id *c;
 
 	for (unsigned i = 0; cm && i < CM_BUCKETS; i++)
-		LIST_FOREACH(c, &cm->ids[i], link)
-	if (c->qpn == qp->qp_num && c->peer_slot != CM_NO_SLOT)
-		peer_lost(c);
+		LIST_FOREACH (c, &cm->ids[i], link)
+			if (c->qpn == qp->qp_num && c->peer_slot != CM_NO_SLOT)
+				peer_lost(c);
 }

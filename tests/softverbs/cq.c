@@ -229,9 +229,9 @@ static bool has_held(const struct sv_cq *cq, const struct sv_qp *qp)
 {
 	const struct sv_held *h;
 
-	TAILQ_FOREACH(h, &cq->held, link)
-	if (h->cqe.qp == qp)
-		return true;
+	TAILQ_FOREACH (h, &cq->held, link)
+		if (h->cqe.qp == qp)
+			return true;
 	return false;
 }
 

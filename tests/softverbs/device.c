@@ -126,10 +126,10 @@ struct sv_device *sv_device_for_addr(const struct sockaddr *addr)
 
 	if (addr->sa_family != AF_INET && addr->sa_family != AF_INET6)
 		return NULL;
-	TAILQ_FOREACH(dev, &sv_fabric.devices, link)
-	for (unsigned i = 0; i < dev->nnets && !dev->removed; i++)
-		if (is_inside(&dev->net[i], addr))
-			return dev;
+	TAILQ_FOREACH (dev, &sv_fabric.devices, link)
+		for (unsigned i = 0; i < dev->nnets && !dev->removed; i++)
+			if (is_inside(&dev->net[i], addr))
+				return dev;
 	return NULL;
 }
 
@@ -161,9 +161,9 @@ SV_EXPORT struct ibv_device **ibv_get_device_list(int *num)
 		return NULL;
 	}
 	sv_lock();
-	TAILQ_FOREACH(dev, &sv_fabric.devices, link)
-	if (!dev->removed)
-		list[n++] = &dev->ibv;
+	TAILQ_FOREACH (dev, &sv_fabric.devices, link)
+		if (!dev->removed)
+			list[n++] = &dev->ibv;
 	sv_unlock();
 	if (num)
 		*num = n;
@@ -197,8 +197,8 @@ void sv_device_remove(struct sv_device *dev)
 	if (dev->removed)
 		return;
 	dev->removed = true;
-	LIST_FOREACH(ctx, &dev->contexts, link)
-	sv_async(ctx, IBV_EVENT_DEVICE_FATAL, NULL);
+	LIST_FOREACH (ctx, &dev->contexts, link)
+		sv_async(ctx, IBV_EVENT_DEVICE_FATAL, NULL);
 	sv_qps_device_removed(dev);
 	sv_cm_device_removed(dev);
 }

@@ -76,9 +76,9 @@ void sv_timer_start(struct sv_timer *t, uint64_t usec, void (*fn)(void *arg), vo
 	t->arg = arg;
 	t->armed = true;
 	/* Most are started with the same time, so the place is near the end. */
-	TAILQ_FOREACH_REVERSE(before, &e->timers, sv_timers, link)
-	if (before->due <= t->due)
-		break;
+	TAILQ_FOREACH_REVERSE (before, &e->timers, sv_timers, link)
+		if (before->due <= t->due)
+			break;
 	if (before)
 		TAILQ_INSERT_AFTER(&e->timers, before, t, link);
 	else

@@ -85,7 +85,7 @@ struct sv_fabric {
 	struct sv_sinks sinks;
 	pthread_cond_t
 		pulled; /* a peer has taken a Read's data, has answered a sync or has ended */
-	uint64_t moved;	       /* bytes of data that have been received */
+	uint64_t moved; /* bytes of data that have been received */
 	uint64_t syncs; /* sent to anybody */
 	uint64_t synced[SV_SLOTS];
 	struct sv_qp_table qps;

@@ -42,8 +42,7 @@ static struct sv_rule *hit(unsigned points, const struct sv_qp *qp)
 
 	if (!f)
 		return NULL;
-	TAILQ_FOREACH(r, &f->rules, link)
-	{
+	TAILQ_FOREACH (r, &f->rules, link) {
 		if (!(r->point & points) || (r->qp && (!qp || r->qp != qp->ordinal)))
 			continue;
 		if (!fires(r) || found)

@@ -22,11 +22,11 @@ static void status(const struct sv_faults *f, char *out, size_t size)
 	const struct sv_context *ctx;
 	unsigned rules = 0, objects = 0;
 
-	TAILQ_FOREACH(r, &f->rules, link)
-	rules++;
-	TAILQ_FOREACH(dev, &sv_fabric.devices, link)
-	LIST_FOREACH(ctx, &dev->contexts, link)
-	objects += ctx->users;
+	TAILQ_FOREACH (r, &f->rules, link)
+		rules++;
+	TAILQ_FOREACH (dev, &sv_fabric.devices, link)
+		LIST_FOREACH (ctx, &dev->contexts, link)
+			objects += ctx->users;
 	snprintf(out, size,
 		 "qps %u mrs %u pds_cqs %u rules %u fired %u connected %u pds %u remote %u "
 		 "remote_ever %u\n",

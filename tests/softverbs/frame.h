@@ -42,7 +42,8 @@ enum sv_nak {
 #define SV_FLAG_IMM 2u	/* imm is valid */
 #define SV_FLAG_INV 4u	/* imm is a key to be invalidated */
 #define SV_FLAG_SOLICITED 8u
-#define SV_FLAG_PULL 16u /* the bytes are struct sv_pull: read the data from the sender's memory   \
+#define SV_FLAG_PULL                                                                               \
+	16u /* the bytes are struct sv_pull: read the data from the sender's memory   \
 			  */
 
 struct sv_frame {

@@ -69,9 +69,9 @@ void sv_link_kill(struct sv_link *l)
 	kill_one(l);
 	if (slot == SV_NO_SLOT)
 		return;
-	LIST_FOREACH(other, &sv_fabric.all_links, all)
-	if (other->slot == slot && other->pid == pid)
-		kill_one(other);
+	LIST_FOREACH (other, &sv_fabric.all_links, all)
+		if (other->slot == slot && other->pid == pid)
+			kill_one(other);
 }
 
 /* Can this process read that one's memory? It says where to look and what must be there. */
@@ -324,9 +324,9 @@ void sv_links_forget(void)
 {
 	struct sv_link *l;
 
-	LIST_FOREACH(l, &sv_fabric.all_links, all)
-	if (!l->dead)
-		close(l->watch.fd);
+	LIST_FOREACH (l, &sv_fabric.all_links, all)
+		if (!l->dead)
+			close(l->watch.fd);
 	LIST_INIT(&sv_fabric.all_links);
 	memset(sv_fabric.links, 0, sizeof(sv_fabric.links));
 }

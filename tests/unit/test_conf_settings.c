@@ -186,7 +186,8 @@ static const struct text_case texts[] = {
 	  { "f:2: error: [nfsd] is a section of nfs.conf(5), which the kernel's server reads; what "
 	    "it sets is here: [server] threads, [tcp] port, [rdma] port, [nfs3] and [nfs4] "
 	    "enabled" } },
-	{ "\xef\xbb\xbf[tcp]\nprot = 5\n", { "f:2: error: unknown key \"prot\": did you mean \"port\"?" } },
+	{ "\xef\xbb\xbf[tcp]\nprot = 5\n",
+	  { "f:2: error: unknown key \"prot\": did you mean \"port\"?" } },
 	{ "[http]\nport = 5\n", { "f:2: error: unknown section [http]: did you mean [tcp]?" } },
 	{ "[somewhere]\nport = 5\n",
 	  { "f:2: error: unknown section [somewhere]: there are server, tcp, rdma, nfs3, "

@@ -122,8 +122,8 @@ struct fixture {
 static void setup_with(struct fixture *f, const char *text, const struct exp_match_conf *conf)
 {
 	static const struct exp_load_opts no_checks;
-	struct exp_resolver resolver = { fake_reverse, fake_forward, fake_netgroup, fake_now,
-					 &f->fake, NULL };
+	struct exp_resolver resolver = { fake_reverse, fake_forward, fake_netgroup,
+					 fake_now,     &f->fake,     NULL };
 	struct cfg_diags diags;
 
 	memset(&f->fake, 0, sizeof(f->fake));

@@ -263,7 +263,8 @@ static const struct message_case messages[] = {
 	    "is done" } },
 	{ "/a b(security_label)",
 	  "/a:b;",
-	  { "f:1:6: note: security_label is accepted and changes nothing: labels are not served" } },
+	  { "f:1:6: note: security_label is accepted and changes nothing: labels are not "
+	    "served" } },
 	{ "/a",
 	  "/a:*;",
 	  { "f:1:1: warning: no machine is given: all machines may use the export; write *(ro) to "
@@ -585,8 +586,8 @@ Test(exports_parse, strict_refuses_options_for_all_machines_behind_a_blank)
 		struct exp_table *table;
 
 		cfg_diags_init(&diags);
-		cr_assert(exp_table_parse("f", texts[i], strlen(texts[i]), &strict, &diags, &table) ==
-			  -EINVAL);
+		cr_assert(exp_table_parse("f", texts[i], strlen(texts[i]), &strict, &diags,
+					  &table) == -EINVAL);
 		cr_assert(diags.errors > 0);
 		cfg_diags_free(&diags);
 	}

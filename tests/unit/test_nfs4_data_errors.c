@@ -172,8 +172,7 @@ static void of_types(struct fix4_session *s, uint32_t minor)
 
 	cr_assert_eq(fix4_handle(f, s, &f->root, "link", &link), NFS4_OK);
 	cr_assert_eq(fix4_handle(f, s, &f->root, "fifo", &fifo), NFS4_OK);
-	EACH_OP(op, minor)
-	{
+	EACH_OP (op, minor) {
 		is(minor, op, "no filehandle", run(s, NULL, op), NFS4ERR_NOFILEHANDLE);
 		is(minor, op, "directory", run(s, &f->root, op), op->dir[minor > 0]);
 		is(minor, op, "link", run(s, &link, op), op->link[minor > 0]);
@@ -194,8 +193,7 @@ static void of_permission(struct fix4_session *s, uint32_t minor)
 	struct vfs_fh fh;
 
 	cr_assert_eq(fix4_handle(f, s, &f->root, "x", &fh), NFS4_OK);
-	EACH_OP(op, minor)
-	{
+	EACH_OP (op, minor) {
 		if (op->num == OP_READLINK)
 			continue;
 		f->uid = f->gid = 1000;
@@ -222,8 +220,7 @@ static void of_removed(struct fix4_session *s, uint32_t minor)
 {
 	struct vfs_fh fh;
 
-	EACH_OP(op, minor)
-	{
+	EACH_OP (op, minor) {
 		uint32_t status;
 
 		make_file("x", "0123456789", 0600);
@@ -254,8 +251,7 @@ static void of_cut(struct fix4_session *s, uint32_t minor)
 	struct vfs_fh fh;
 
 	cr_assert_eq(fix4_handle(f, s, &f->root, "x", &fh), NFS4_OK);
-	EACH_OP(op, minor)
-	{
+	EACH_OP (op, minor) {
 		size_t len = 0;
 
 		for (size_t cut = 0; op->num != OP_READLINK && (cut == 0 || cut < len); cut += 4) {
@@ -283,8 +279,7 @@ Test(nfs4_data_errors, arguments_that_are_cut)
 /* PUTROOTFH: a directory of no export. */
 static void of_pseudo(struct fix4_session *s, uint32_t minor)
 {
-	EACH_OP(op, minor)
-	{
+	EACH_OP (op, minor) {
 		uint32_t status;
 
 		fix4_begin(f, s);
@@ -352,8 +347,7 @@ Test(nfs4_data_errors, every_errno_has_a_status_that_is_allowed)
 	struct nfs4_compound c = { .minor = 0 };
 
 	for (c.minor = 0; c.minor <= 2; c.minor++) {
-		EACH_OP(op, c.minor)
-		{
+		EACH_OP (op, c.minor) {
 			c.opnum = op->num;
 			for (int e = 0; e < 200; e++) {
 				int status = nfs4_data_status(&c, -e);

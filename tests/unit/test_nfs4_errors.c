@@ -16,8 +16,7 @@ NFS3_SUITE(nfs4_errors);
 
 static void of_cut(struct fix4_session *in, uint32_t minor)
 {
-	EACH_SAMPLE(s)
-	{
+	EACH_SAMPLE (s) {
 		size_t from, len = 4;
 
 		if (!s->put || !sample_runs(s, minor))
@@ -49,8 +48,7 @@ Test(nfs4_errors, arguments_that_are_cut)
 
 static void of_no_fh(struct fix4_session *in, uint32_t minor)
 {
-	EACH_SAMPLE(s)
-	{
+	EACH_SAMPLE (s) {
 		if (s->current == SAMPLE_NO_FH || !sample_runs(s, minor) || s->num == OP_RESTOREFH)
 			continue;
 		fix4_begin(f, in);
@@ -78,8 +76,7 @@ Test(nfs4_errors, no_filehandle)
 /* What the minor version has not is told apart from what this server has not. */
 static void of_unsupported(struct fix4_session *in, uint32_t minor)
 {
-	EACH_SAMPLE(s)
-	{
+	EACH_SAMPLE (s) {
 		if (sample_runs(s, minor))
 			continue;
 		fix4_begin(f, in);
@@ -101,8 +98,7 @@ Test(nfs4_errors, not_in_a_session)
 {
 	NEED_FIXTURE();
 	for (uint32_t minor = 1; minor <= 2; minor++) {
-		EACH_SAMPLE(s)
-		{
+		EACH_SAMPLE (s) {
 			const struct nfs4_op *op = sample_row(s, minor);
 			uint32_t want = NFS4ERR_OP_NOT_IN_SESSION;
 
@@ -127,8 +123,7 @@ Test(nfs4_errors, a_retry_of_what_was_not_kept)
 	for (uint32_t minor = 1; minor <= 2; minor++) {
 		struct fix4_session in;
 
-		EACH_SAMPLE(s)
-		{
+		EACH_SAMPLE (s) {
 			if (!sample_runs(s, minor) || s->num == OP_SEQUENCE)
 				continue;
 			cr_assert_eq(fix4_session_new(f, &in, minor, "retry", false), NFS4_OK);
@@ -197,8 +192,7 @@ static void of_little_room(uint32_t minor, bool cached, uint32_t want)
 
 	if (minor > 0)
 		small_session(minor, cached, ROOM, &in);
-	EACH_SAMPLE(s)
-	{
+	EACH_SAMPLE (s) {
 		if (!sample_runs(s, minor) || s->num == OP_SEQUENCE ||
 		    s->num == OP_BIND_CONN_TO_SESSION)
 			continue;
@@ -225,8 +219,7 @@ Test(nfs4_errors, what_is_too_long_is_not_done)
 	struct fix4_session in;
 
 	NEED_FIXTURE();
-	EACH_SAMPLE(s)
-	{
+	EACH_SAMPLE (s) {
 		if (s->num != complete.num)
 			continue;
 		small_session(1, false, ROOM, &in);

@@ -192,8 +192,7 @@ static void of_functions(struct fix4_session *in, uint32_t minor)
 {
 	if (minor == 0)
 		cr_assert_eq(fix4_clientid_new(f, "faults", &sample_clientid), NFS4_OK);
-	EACH_SAMPLE(s)
-	{
+	EACH_SAMPLE (s) {
 		/* Those on clients and sessions call nothing of these, and would end the one that
 		 * is used. */
 		if (s->current != SAMPLE_NO_FH || s->num == OP_PUTFH || s->num == OP_PUTROOTFH)
@@ -214,8 +213,7 @@ Test(nfs4_faults, each_function_fails_in_each_way)
 /* No memory for the reply, or for what the arguments are kept in. */
 static void of_memory(struct fix4_session *in, uint32_t minor)
 {
-	EACH_SAMPLE(s)
-	{
+	EACH_SAMPLE (s) {
 		enum fault at;
 
 		if (!sample_runs(s, minor) || s->num == OP_SEQUENCE ||

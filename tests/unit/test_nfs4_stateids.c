@@ -176,8 +176,7 @@ OP_MINORS_TEST(nfs4_stateids, old_later_unknown)
 	make_file("a", "text", 0666);
 	make_file("b", "text", 0666);
 	begin();
-	EACH_OP(op)
-	{
+	EACH_OP (op) {
 		struct nfs4_stateid sid = sid_for(op);
 
 		sid.seqid--;
@@ -207,8 +206,7 @@ OP_MINORS_TEST(nfs4_stateids, of_another_file)
 {
 	make_file("a", "text", 0666);
 	make_file("b", "text", 0666);
-	EACH_OP(op)
-	{
+	EACH_OP (op) {
 		struct vfs_fh b = handle("b");
 		struct nfs4_stateid sid;
 
@@ -229,8 +227,7 @@ OP_MINORS_TEST(nfs4_stateids, not_opened_for_that)
 	owner.name = "reader";
 	owner.seqid = 1;
 	cr_assert_eq(open_it(&owner, "a", OPEN4_SHARE_ACCESS_READ, &file), NFS4_OK);
-	EACH_OP(op)
-	{
+	EACH_OP (op) {
 		if (op->writes && !op->of_lock)
 			IS(op, run(op, &file.fh, &file.sid), NFS4ERR_OPENMODE);
 	}
@@ -255,8 +252,7 @@ OP_MINORS_TEST(nfs4_stateids, expired)
 				     .fh = &f->root, .name = "a", .deny = OPEN4_SHARE_DENY_WRITE },
 			     &elsewhere),
 		     NFS4_OK);
-	EACH_OP(op)
-	{
+	EACH_OP (op) {
 		struct nfs4_stateid sid = sid_for(op);
 
 		IS(op, run(op, &file.fh, &sid), NFS4ERR_EXPIRED);
@@ -272,8 +268,7 @@ OP_MINORS_TEST(nfs4_stateids, revoked)
 	const struct nfs4_revocation all = { .status = NFS4ERR_ADMIN_REVOKED };
 
 	make_file("a", "text", 0666);
-	EACH_OP(op)
-	{
+	EACH_OP (op) {
 		struct nfs4_client *cl;
 		struct nfs4_stateid sid;
 
@@ -297,8 +292,7 @@ OP_MINORS_TEST(nfs4_stateids, anonymous_and_denied)
 	cr_assert_eq(op_client_new(f, &client, minor, "denies"), NFS4_OK);
 	owner = (struct op_owner){ &client, "owner", 1 };
 	cr_assert_eq(op_open(f, &owner, &how, &file), NFS4_OK);
-	EACH_OP(op)
-	{
+	EACH_OP (op) {
 		switch (op->num) {
 		case OP_READ:
 		case OP_WRITE:

@@ -15,9 +15,9 @@ static struct rr_listener *find_listener(struct rr_server *srv, const struct rdm
 {
 	struct rr_listener *l;
 
-	LIST_FOREACH(l, &srv->listeners, link)
-	if (l->id == id)
-		return l;
+	LIST_FOREACH (l, &srv->listeners, link)
+		if (l->id == id)
+			return l;
 	return NULL;
 }
 

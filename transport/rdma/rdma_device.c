@@ -123,9 +123,9 @@ struct rr_device *rr_device_get(struct rr_server *srv, struct ibv_context *verbs
 {
 	struct rr_device *dev;
 
-	LIST_FOREACH(dev, &srv->devices, link)
-	if (dev->verbs == verbs)
-		break;
+	LIST_FOREACH (dev, &srv->devices, link)
+		if (dev->verbs == verbs)
+			break;
 	if (!dev) {
 		dev = device_new(srv, verbs);
 		if (!dev)
@@ -161,9 +161,9 @@ static void close_connections(struct rr_device *dev)
 	struct rr_conn *c;
 
 	pthread_mutex_lock(&srv->lock);
-	LIST_FOREACH(c, &srv->conns, link)
-	if (c->dev == dev)
-		rr_conn_notify(c, RR_EV_CLOSE);
+	LIST_FOREACH (c, &srv->conns, link)
+		if (c->dev == dev)
+			rr_conn_notify(c, RR_EV_CLOSE);
 	pthread_mutex_unlock(&srv->lock);
 }
 
@@ -175,8 +175,7 @@ void rr_devices_check(struct rr_server *srv)
 
 	if (!list)
 		return;
-	LIST_FOREACH(dev, &srv->devices, link)
-	{
+	LIST_FOREACH (dev, &srv->devices, link) {
 		if (is_present(dev, list, n))
 			continue;
 		rn_notice(srv->cfg.log, "rdma: device %s is gone",

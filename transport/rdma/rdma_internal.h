@@ -45,11 +45,11 @@
 #include "transport/rdma/rdma_server.h"
 #include "transport/turns.h"
 
-#define RR_BATCH_MAX 8u	  /* Receives posted together, where the credits are many */
-#define RR_SENDS_MAX 32u  /* Sends in flight on one connection; more wait */
-#define RR_SQ_DEPTH 256u  /* at least RR_WRITES_MAX + 1, so that every chain fits an empty queue */
+#define RR_BATCH_MAX 8u	 /* Receives posted together, where the credits are many */
+#define RR_SENDS_MAX 32u /* Sends in flight on one connection; more wait */
+#define RR_SQ_DEPTH 256u /* at least RR_WRITES_MAX + 1, so that every chain fits an empty queue */
 #define RR_KEYS_MAX (XDR_BULKS_MAX + 2u) /* of one transfer: the bulk items, both heads */
-#define RR_POST_BATCH 16u /* work requests built at once */
+#define RR_POST_BATCH 16u		 /* work requests built at once */
 #define RR_FLUSH_MS 1000u
 #define RR_ACCEPT_SECONDS 30u /* from accept to the established event */
 #define RR_STALL_SECONDS 60u

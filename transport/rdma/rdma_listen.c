@@ -87,8 +87,8 @@ void rr_look_after(struct rr_server *srv)
 		return;
 	srv->retry_ns = rr_now() + RR_RETRY_SECONDS * RR_NS;
 	rr_devices_check(srv);
-	LIST_FOREACH(l, &srv->listeners, link)
-	if (!l->id && rr_listener_open(srv, l) == 0)
-		rn_notice(srv->cfg.log, "rdma: listening again on port %u",
-			  ntohs(rdma_get_src_port(l->id)));
+	LIST_FOREACH (l, &srv->listeners, link)
+		if (!l->id && rr_listener_open(srv, l) == 0)
+			rn_notice(srv->cfg.log, "rdma: listening again on port %u",
+				  ntohs(rdma_get_src_port(l->id)));
 }

@@ -105,8 +105,7 @@ bool rr_room_make(struct rr_server *srv)
 	struct rr_conn *c;
 
 	pthread_mutex_lock(&srv->lock);
-	LIST_FOREACH(c, &srv->conns, link)
-	{
+	LIST_FOREACH (c, &srv->conns, link) {
 		if (judge(c, now, fair, &one) && (!best.conn || rather(&one, &best)))
 			best = one;
 	}

@@ -41,9 +41,9 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	pthread_mutex_lock(&srv->lock);
-	LIST_FOREACH(c, &srv->conns, link)
-	if (is_due(c, now))
-		rr_conn_notify(c, RR_EV_CLOSE);
+	LIST_FOREACH (c, &srv->conns, link)
+		if (is_due(c, now))
+			rr_conn_notify(c, RR_EV_CLOSE);
 	pthread_mutex_unlock(&srv->lock);
 	rr_look_after(srv);
 }
@@ -142,8 +142,8 @@ static void quiesce_on_loop(void *arg)
 	struct rr_listener *l;
 
 	srv->quiet = true;
-	LIST_FOREACH(l, &srv->listeners, link)
-	rr_listener_close(l);
+	LIST_FOREACH (l, &srv->listeners, link)
+		rr_listener_close(l);
 }
 
 void rr_server_quiesce(struct rr_server *srv)
@@ -161,8 +161,8 @@ static void close_all_on_loop(void *arg)
 		event_free(srv->tick);
 	srv->tick = NULL;
 	pthread_mutex_lock(&srv->lock);
-	LIST_FOREACH(c, &srv->conns, link)
-	rr_conn_notify(c, RR_EV_CLOSE);
+	LIST_FOREACH (c, &srv->conns, link)
+		rr_conn_notify(c, RR_EV_CLOSE);
 	pthread_mutex_unlock(&srv->lock);
 }
 

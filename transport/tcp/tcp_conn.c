@@ -297,9 +297,9 @@ static void find_slow_clients(struct tcp_loop *loop, uint64_t now)
 {
 	struct tcp_conn *c, *next;
 
-	TAILQ_FOREACH(c, &loop->conns, link)
-	{
-		if (!turn_waits(&c->turn) && c->pause == TCP_GOING && tcp_room_is_slow(c, now, true))
+	TAILQ_FOREACH (c, &loop->conns, link) {
+		if (!turn_waits(&c->turn) && c->pause == TCP_GOING &&
+		    tcp_room_is_slow(c, now, true))
 			rpc_client_is_slow(c->rpc.client, now);
 	}
 	/* What others wait for shall not go from one connection of a slow client to the next. */

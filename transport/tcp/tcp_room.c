@@ -132,8 +132,7 @@ void tcp_room_make(struct ev_task *task)
 	struct tcp_conn *c;
 
 	atomic_store(&loop->making_room, false);
-	TAILQ_FOREACH(c, &loop->conns, link)
-	{
+	TAILQ_FOREACH (c, &loop->conns, link) {
 		total++;
 		if (judge(c, now, fair, &one))
 			n = rank(best, n, BATCH, &one);

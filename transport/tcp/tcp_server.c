@@ -169,8 +169,8 @@ static void quiet_loop(void *arg)
 	struct tcp_conn *c;
 
 	loop->quiet = true;
-	TAILQ_FOREACH(c, &loop->conns, link)
-	event_del(&c->rd);
+	TAILQ_FOREACH (c, &loop->conns, link)
+		event_del(&c->rd);
 }
 
 void tcp_server_quiesce(struct tcp_server *srv)
