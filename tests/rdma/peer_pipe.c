@@ -23,7 +23,7 @@
 #include <string.h>
 
 #include "tests/rdma/peer.h"
-#include "tests/softverbs/sinks.h"
+#include "softverbs/sinks.h"
 
 static struct peer peer;
 

@@ -5,8 +5,8 @@
 
 #include "lib/checked.h"
 #include "tests/fuzz/session/finding.h"
-#include "tests/softverbs/fabric.h"
-#include "tests/softverbs/fault.h"
+#include "softverbs/fabric.h"
+#include "softverbs/fault.h"
 
 /* Only those after which either end can tell that something is wrong: of a peer that is silent for
  * ever the server learns after a minute. */
