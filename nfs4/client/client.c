@@ -42,6 +42,7 @@ struct nfs4_client *nfs4_client_new(struct nfs4_compound *c, const struct nfs4_c
 	pthread_mutex_init(&cl->lock, NULL);
 	nfs4_timer_init(&cl->lease);
 	nfs4_record_init(&cl->record, cl->ownerid, cl->ownerid_len, cl->verifier, cl->sessions);
+	nfs4_origin_record(cl, c);
 	nfs4_client_state_init(&cl->state);
 	LIST_INIT(&cl->session_list);
 	cl->addr = addr;

@@ -133,6 +133,8 @@ static int set_up(struct nfs4_compound *c, const struct nfs4_client_init *who,
 		cl && nfs4_principal_made(c, cl) && nfs4_verifier_is(cl, c, who->verifier);
 	int status = cl && !same ? nfs4_client_contest(cl, c) : NFS4_OK;
 
+	if (status == NFS4_OK && !same)
+		status = nfs4_client_contest_record(*fresh, c);
 	if (status != NFS4_OK)
 		return status;
 	if (cl && !nfs4_principal_made(c, cl))

@@ -75,6 +75,8 @@ static int set_up(struct nfs4_compound *c, const struct nfs4_client_init *who,
 	if (cl && nfs4_principal_made(c, cl) && nfs4_verifier_is(cl, c, who->verifier))
 		return update(c, cl, callback);
 	status = cl ? nfs4_client_contest(cl, c) : NFS4_OK;
+	if (status == NFS4_OK)
+		status = nfs4_client_contest_record(*fresh, c);
 	if (status != NFS4_OK)
 		return status == NFS4ERR_CLID_INUSE ? in_use(c, cl) : status;
 	old[0] = nfs4_client_waiting(all, who, (*fresh)->host);

@@ -10,6 +10,7 @@
 
 #include "nfs4/client/table.h"
 #include "nfs4/compound.h"
+#include "nfs4/recovery/grace.h"
 
 /* Verifiers that strangers may try in a lease: a client's is its boot time, which they may know
  * roughly. */
@@ -64,6 +65,20 @@ void nfs4_origin_init(struct nfs4_client *cl, const struct nfs4_compound *c)
 	atomic_init(&cl->origin.address[0], address_of(c));
 	atomic_init(&cl->origin.last_conn, c->req->conn->id);
 	cl->origin.reserved = port_is_reserved(c);
+}
+
+void nfs4_origin_record(struct nfs4_client *cl, const struct nfs4_compound *c)
+{
+	struct nfs4_record_origin *o = &cl->record.origin;
+	struct sockaddr_in6 addr = { 0 };
+	char netid[NFS4_NETID_MAX];
+
+	nfs4_peer_address(c, &addr, netid);
+	memcpy(o->address, addr.sin6_addr.s6_addr, sizeof(o->address));
+	o->reserved = cl->origin.reserved;
+	o->flavor = cl->principal.flavor;
+	o->uid = cl->principal.uid;
+	o->known = true;
 }
 
 static bool is_known(struct nfs4_client *cl, uint64_t address)
@@ -130,7 +145,9 @@ static bool has_sessions(struct nfs4_client *cl)
 	return has;
 }
 
-static void log_refusal(struct nfs4_client *cl, const struct nfs4_compound *c)
+/* cl has, or would have, the name that belongs to the client at holder. */
+static void log_refusal(struct nfs4_client *cl, const struct sockaddr_in6 *holder,
+			const struct nfs4_compound *c)
 {
 	const uint64_t now = nfs4_clients_now(cl->srv);
 	struct nfs4_clients *all = cl->srv->clients;
@@ -144,7 +161,7 @@ static void log_refusal(struct nfs4_client *cl, const struct nfs4_compound *c)
 	all->refusal_logged = now;
 	nfs4_peer_address(c, &addr, netid);
 	nfs4_uaddr(&addr, is);
-	nfs4_uaddr(&cl->addr, was);
+	nfs4_uaddr(holder, was);
 	for (; n < cl->ownerid_len && n < sizeof(owner) - 1; n++)
 		owner[n] =
 			cl->ownerid[n] > ' ' && cl->ownerid[n] < 0x7f ? (char)cl->ownerid[n] : '_';
@@ -182,6 +199,16 @@ int nfs4_client_contest(struct nfs4_client *cl, const struct nfs4_compound *c)
 		return NFS4_OK;
 	if (!nfs4_client_has_state(cl) && (own || !has_sessions(cl)))
 		return NFS4_OK;
-	log_refusal(cl, c);
+	log_refusal(cl, &cl->addr, c);
 	return principal ? refusal(cl) : NFS4ERR_CLID_INUSE;
+}
+
+int nfs4_client_contest_record(struct nfs4_client *fresh, const struct nfs4_compound *c)
+{
+	struct sockaddr_in6 holder = { 0 };
+
+	if (nfs4_record_may_register(fresh->srv, &fresh->record, holder.sin6_addr.s6_addr))
+		return NFS4_OK;
+	log_refusal(fresh, &holder, c);
+	return NFS4ERR_DELAY;
 }

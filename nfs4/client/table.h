@@ -72,6 +72,8 @@ uint64_t nfs4_make_clientid(const struct nfs4_clients *all, uint32_t number);
 struct nfs4_principal nfs4_principal_of(const struct nfs4_compound *c);
 bool nfs4_principal_is(const struct nfs4_principal *a, const struct nfs4_principal *b);
 void nfs4_origin_init(struct nfs4_client *cl, const struct nfs4_compound *c);
+/* Puts the caller, who registers cl, into cl's record. */
+void nfs4_origin_record(struct nfs4_client *cl, const struct nfs4_compound *c);
 /* Does the call come from an address of cl's own? */
 bool nfs4_origin_is(struct nfs4_client *cl, const struct nfs4_compound *c);
 /* Is it the verifier of cl? From elsewhere only so many guesses are looked at. all->lock is held.
@@ -82,6 +84,9 @@ bool nfs4_verifier_is(struct nfs4_client *cl, const struct nfs4_compound *c,
  * NFS4ERR_CLID_INUSE, or NFS4ERR_DELAY: until it is known whether cl still lives. all->lock is
  * held. */
 int nfs4_client_contest(struct nfs4_client *cl, const struct nfs4_compound *c);
+/* May fresh, which is to be registered, have its name while a client of that name may reclaim?
+ * NFS4_OK or NFS4ERR_DELAY. all->lock is held. */
+int nfs4_client_contest_record(struct nfs4_client *fresh, const struct nfs4_compound *c);
 
 /* Memory for the clients of a host; to get it, those that are only there by courtesy go. The caller
  * holds no lock. */

@@ -52,6 +52,15 @@ static void bind_key(sqlite3_stmt *st, const struct nfs4_db_row *row)
 	sqlite3_bind_int(st, 2, row->sessions);
 }
 
+/* Unbound parameters are NULL: the origin is not known. */
+static void bind_origin(sqlite3_stmt *st, const struct nfs4_record_origin *origin)
+{
+	sqlite3_bind_blob(st, 6, origin->address, sizeof(origin->address), SQLITE_STATIC);
+	sqlite3_bind_int(st, 7, origin->reserved);
+	sqlite3_bind_int64(st, 8, origin->flavor);
+	sqlite3_bind_int64(st, 9, origin->uid);
+}
+
 int nfs4_db_put(struct nfs4_db *db, const struct nfs4_db_row *row)
 {
 	sqlite3_stmt *st = db->st[NFS4_DB_PUT];
@@ -60,6 +69,8 @@ int nfs4_db_put(struct nfs4_db *db, const struct nfs4_db_row *row)
 	sqlite3_bind_blob(st, 3, row->verifier, sizeof(row->verifier), SQLITE_STATIC);
 	sqlite3_bind_int(st, 4, (int)row->bits);
 	sqlite3_bind_int64(st, 5, db->epoch);
+	if (row->origin.known)
+		bind_origin(st, &row->origin);
 	return step(st);
 }
 
@@ -100,6 +111,17 @@ void nfs4_db_rollback(struct nfs4_db *db)
 		step(db->st[NFS4_DB_ROLLBACK]);
 }
 
+static void get_origin(sqlite3_stmt *st, struct nfs4_record_origin *origin)
+{
+	if (sqlite3_column_bytes(st, 4) != (int)sizeof(origin->address))
+		return; /* NULL: not known */
+	origin->known = true;
+	memcpy(origin->address, sqlite3_column_blob(st, 4), sizeof(origin->address));
+	origin->reserved = sqlite3_column_int(st, 5) != 0;
+	origin->flavor = (uint32_t)sqlite3_column_int64(st, 6);
+	origin->uid = (uint32_t)sqlite3_column_int64(st, 7);
+}
+
 static int one_row(sqlite3_stmt *st, int (*each)(void *ctx, const struct nfs4_db_row *row),
 		   void *ctx)
 {
@@ -114,6 +136,7 @@ static int one_row(sqlite3_stmt *st, int (*each)(void *ctx, const struct nfs4_db
 	    sqlite3_column_bytes(st, 2) != (int)sizeof(row.verifier))
 		return 0; /* not written by us */
 	memcpy(row.verifier, sqlite3_column_blob(st, 2), sizeof(row.verifier));
+	get_origin(st, &row.origin);
 	return each(ctx, &row);
 }
 

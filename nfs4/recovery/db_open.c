@@ -30,15 +30,23 @@ static const char schema[] =
 	" bits INTEGER NOT NULL, epoch INTEGER NOT NULL, PRIMARY KEY(id,sessions)) WITHOUT ROWID;"
 	"PRAGMA user_version=1;";
 
+/* Version 2 adds the caller that registered the client; NULL in the rows of version 1. */
+static const char upgrade[] = "ALTER TABLE client ADD COLUMN address BLOB;"
+			      "ALTER TABLE client ADD COLUMN reserved INTEGER;"
+			      "ALTER TABLE client ADD COLUMN flavor INTEGER;"
+			      "ALTER TABLE client ADD COLUMN uid INTEGER;"
+			      "PRAGMA user_version=2;";
+
 static const char *const statements[NFS4_DB_STATEMENTS] = {
 	[NFS4_DB_BEGIN] = "BEGIN IMMEDIATE",
 	[NFS4_DB_COMMIT] = "COMMIT",
 	[NFS4_DB_ROLLBACK] = "ROLLBACK",
-	[NFS4_DB_PUT] = "INSERT OR REPLACE INTO client VALUES(?1,?2,?3,?4,?5)",
+	[NFS4_DB_PUT] = "INSERT OR REPLACE INTO client VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9)",
 	[NFS4_DB_DELETE] = "DELETE FROM client WHERE id=?1 AND sessions=?2",
 	[NFS4_DB_PRUNE] = "DELETE FROM client WHERE epoch<?1",
 	[NFS4_DB_LEASE] = "UPDATE run SET lease=?1",
-	[NFS4_DB_EACH] = "SELECT id,sessions,verifier,bits FROM client WHERE epoch<?1",
+	[NFS4_DB_EACH] = "SELECT id,sessions,verifier,bits,address,reserved,flavor,uid"
+			 " FROM client WHERE epoch<?1",
 };
 
 static int exec(struct nfs4_db *db, const char *sql)
@@ -67,6 +75,21 @@ static int query(struct nfs4_db *db, const char *sql, int64_t *number, bool *is_
 	return nfs4_db_errno(rc);
 }
 
+/* Makes the tables of a new file, or brings those of an earlier version up to this one. */
+static int make_tables(struct nfs4_db *db, int64_t version)
+{
+	int err = exec(db, "BEGIN IMMEDIATE");
+
+	if (!err && version == 0)
+		err = exec(db, schema);
+	if (!err)
+		err = exec(db, upgrade);
+	if (!err)
+		err = exec(db, "COMMIT");
+	/* A table or column that is there already is none of ours. */
+	return err == -EIO ? -EUCLEAN : err;
+}
+
 /* -EUCLEAN: damaged; -EPROTO: of a later release. A new file gets its tables. */
 static int check_schema(struct nfs4_db *db)
 {
@@ -83,16 +106,7 @@ static int check_schema(struct nfs4_db *db)
 		return err;
 	if (!whole || version < 0)
 		return -EUCLEAN;
-	if (version == 0) {
-		err = exec(db, "BEGIN IMMEDIATE");
-		if (!err)
-			err = exec(db, schema);
-		if (!err)
-			err = exec(db, "COMMIT");
-		/* A table that is there already is none of ours. */
-		return err == -EIO ? -EUCLEAN : err;
-	}
-	return 0;
+	return version < NFS4_DB_VERSION ? make_tables(db, version) : 0;
 }
 
 static int prepare(struct nfs4_db *db)

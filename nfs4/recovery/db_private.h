@@ -15,9 +15,10 @@
 
 #include "lib/log.h"
 #include "nfs4/proto.h"
+#include "nfs4/recovery/records.h"
 
 #define NFS4_DB_NAME "nfs4-clients.db"
-#define NFS4_DB_VERSION 1
+#define NFS4_DB_VERSION 2
 
 /* Beside enum nfs4_record_bits: had not completed its reclaims when grace ended, so that others may
  * have got what it did not ask for: it may reclaim nothing after the next restart. */
@@ -33,6 +34,7 @@ struct nfs4_db_row {
 	bool sessions;
 	uint8_t verifier[NFS4_VERIFIER_SIZE];
 	unsigned bits;
+	struct nfs4_record_origin origin;
 };
 
 /*

@@ -68,6 +68,7 @@ int nfs4_expected_add(void *arg, const struct nfs4_db_row *row)
 	e->sessions = row->sessions;
 	e->bits = row->bits;
 	memcpy(e->verifier, row->verifier, sizeof(e->verifier));
+	e->origin = row->origin;
 	e->id_len = row->id_len;
 	if (row->id_len > 0)
 		memcpy(e->id, row->id, row->id_len);

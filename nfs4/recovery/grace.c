@@ -11,6 +11,7 @@
  */
 #include "nfs4/recovery/grace.h"
 
+#include <sodium.h>
 #include <string.h>
 
 #include "nfs4/recovery/recovery_private.h"
@@ -21,6 +22,9 @@
 #define QUIET_S 2u
 /* While reclaims come that are no further apart, grace goes on beyond its time. */
 #define APART_S 10u
+/* Verifiers that strangers may try for one record: a client's is its boot time, which they may know
+ * roughly. */
+#define GUESSES_MOST 64u
 
 /* nfs4_record.reclaim */
 enum { MAY = 1, MAY_DENY = 2, COMPLETE = 4 };
@@ -172,6 +176,45 @@ static void wait_for(struct nfs4_grace *g, struct nfs4_expected *e)
 	g->lapsed--;
 	g->left++;
 	g->expected++;
+}
+
+/* The same rule as for a client that is alive: nfs4/client/origin.c. */
+static bool is_itself(struct nfs4_expected *e, const struct nfs4_record *rec)
+{
+	const struct nfs4_record_origin *had = &e->origin, *has = &rec->origin;
+
+	if (!had->known)
+		return true;
+	if (had->flavor != has->flavor || had->uid != has->uid)
+		return false;
+	if (memcmp(had->address, has->address, sizeof(had->address)) == 0 &&
+	    (has->reserved || !had->reserved))
+		return true;
+	if (e->guesses >= GUESSES_MOST)
+		return false;
+	if (sodium_memcmp(e->verifier, rec->verifier, sizeof(e->verifier)) == 0)
+		return true;
+	e->guesses++;
+	return false;
+}
+
+bool nfs4_record_may_register(struct nfs4_server *srv, const struct nfs4_record *rec,
+			      uint8_t was[16])
+{
+	struct nfs4_recovery *r = srv->recovery;
+	struct nfs4_expected *e;
+	bool may;
+
+	if (!nfs4_in_grace(srv))
+		return true;
+	pthread_mutex_lock(&r->lock);
+	e = nfs4_expected_find(&r->grace, rec);
+	may = !e || e->done || e->lapsed || e->revoked ||
+	      atomic_load(&r->grace.phase) != NFS4_GRACE_RUNNING || is_itself(e, rec);
+	if (!may)
+		memcpy(was, e->origin.address, sizeof(e->origin.address));
+	pthread_mutex_unlock(&r->lock);
+	return may;
 }
 
 void nfs4_record_confirmed(struct nfs4_server *srv, struct nfs4_record *rec)

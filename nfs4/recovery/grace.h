@@ -23,6 +23,14 @@
 
 bool nfs4_in_grace(struct nfs4_server *srv);
 
+/*
+ * May a client that is not registered yet take the name in rec? False while a client with that name
+ * is expected to reclaim, and rec comes neither from where that one registered nor with its
+ * verifier, which only the client knows; *was is then the address of that one.
+ */
+bool nfs4_record_may_register(struct nfs4_server *srv, const struct nfs4_record *rec,
+			      uint8_t was[16]);
+
 /* A client id has been confirmed (SETCLIENTID_CONFIRM, the first CREATE_SESSION): finds out whether
  * it has something to reclaim. A client that has restarted (other verifier) has not. */
 void nfs4_record_confirmed(struct nfs4_server *srv, struct nfs4_record *rec);

@@ -23,6 +23,7 @@ void nfs4_record_init(struct nfs4_record *rec, const void *id, uint32_t id_len,
 	rec->id_len = id_len;
 	rec->sessions = sessions;
 	memcpy(rec->verifier, verifier, sizeof(rec->verifier));
+	memset(&rec->origin, 0, sizeof(rec->origin));
 	atomic_init(&rec->durable, 0);
 	atomic_init(&rec->reclaim, 0);
 	atomic_init(&rec->asked_s, 0);
@@ -67,7 +68,11 @@ static struct nfs4_record_job *post(struct nfs4_recovery *r, struct nfs4_record 
 				    enum nfs4_job_kind kind, unsigned bits)
 {
 	struct nfs4_db_row row = {
-		.id = rec->id, .id_len = rec->id_len, .sessions = rec->sessions, .bits = bits
+		.id = rec->id,
+		.id_len = rec->id_len,
+		.sessions = rec->sessions,
+		.bits = bits,
+		.origin = rec->origin,
 	};
 	struct nfs4_record_job *job;
 

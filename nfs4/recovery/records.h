@@ -26,11 +26,20 @@ enum nfs4_record_bits {
 	NFS4_RECORD_DENY = 2,  /* and share reservations that deny something */
 };
 
+/* The caller that registered the client: nfs4/client/origin.c says what it decides. */
+struct nfs4_record_origin {
+	bool known;	     /* false: recorded by a release that did not keep it */
+	bool reserved;	     /* from a port that only privileged processes have, or over RDMA */
+	uint8_t address[16]; /* IPv4 is mapped */
+	uint32_t flavor, uid;
+};
+
 struct nfs4_record {
 	const uint8_t *id; /* the client's owner string: the client's memory */
 	uint32_t id_len;   /* up to NFS4_OPAQUE_LIMIT */
 	uint8_t sessions;  /* 0: from SETCLIENTID, 1: from EXCHANGE_ID: two name spaces */
 	uint8_t verifier[NFS4_VERIFIER_SIZE];
+	struct nfs4_record_origin origin;
 	_Atomic unsigned durable; /* enum nfs4_record_bits: on disk, in this run's epoch */
 	_Atomic unsigned begun;	  /* nfs4_record_begin() */
 	_Atomic unsigned ended;	  /* nfs4_record_end() */
@@ -40,7 +49,7 @@ struct nfs4_record {
 	struct nfs4_record_job *job; /* under way; the recovery's lock guards it */
 };
 
-/* Of a new client; id is not copied. */
+/* Makes the record of a new client; id is not copied. The caller sets origin afterwards. */
 void nfs4_record_init(struct nfs4_record *rec, const void *id, uint32_t id_len,
 		      const uint8_t verifier[NFS4_VERIFIER_SIZE], bool sessions);
 /* The client's memory goes. What is on disk stays: see nfs4_record_forget(). */

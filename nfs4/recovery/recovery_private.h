@@ -53,6 +53,8 @@ struct nfs4_expected {
 	bool revoked; /* others may have what it had: it reclaims nothing of that */
 	unsigned bits;
 	uint8_t verifier[NFS4_VERIFIER_SIZE];
+	struct nfs4_record_origin origin;
+	uint32_t guesses; /* verifiers that strangers have tried */
 	uint32_t id_len;
 	uint8_t id[];
 };

@@ -2,6 +2,8 @@
 /* Opens and locks in the grace period after a restart. */
 #include <errno.h>
 #include <ftw.h>
+#include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/fsuid.h>
 
@@ -155,6 +157,82 @@ OP_MINORS_TEST(nfs4_reclaim, strangers_reclaim_nothing)
 	stranger.minor = minor;
 	come_back(&stranger, "stranger");
 	cr_expect_eq(open_a(&nobody, 0, OP_RECLAIM, &file), NFS4ERR_NO_GRACE);
+}
+
+/* Somebody registers under the client's name. */
+static uint32_t claim(const char *verifier)
+{
+	const struct scid_args sa = { .owner = "client", .verifier = verifier };
+	const struct eid_args ea = { .owner = "client", .verifier = verifier };
+	struct scid_result sr;
+	struct eid_result er;
+
+	return minor == 0 ? call_setclientid(f, &sa, &sr) : call_exchange_id(f, NULL, &ea, &er);
+}
+
+static void restart(void);
+
+static void begin_strange(void)
+{
+	two_clients();
+	cr_assert_eq(open_a(&owner, 0, OP_BY_NAME, &file), NFS4_OK);
+	restart();
+	owner.seqid = locker.seqid = 1;
+}
+
+/* Whoever knows the name is not the client that has something to reclaim. */
+OP_MINORS_TEST(nfs4_reclaim, a_stranger_does_not_come_before_the_client)
+{
+	begin_strange();
+	fix_from(f, 2);
+	cr_expect_eq(claim("stranger"), NFS4ERR_DELAY);
+	fix_from(f, 1);
+	f->uid = 1000;
+	cr_expect_eq(claim("verifier"), NFS4ERR_DELAY);
+	cr_expect_eq(claim("stranger"), NFS4ERR_DELAY);
+	f->uid = 0;
+	((struct sockaddr_in *)&f->conn.peer)->sin_port = htons(7000);
+	cr_expect_eq(claim("stranger"), NFS4ERR_DELAY);
+	fix_from(f, 1);
+	come_back(&client, "client");
+	/* A client of minor version 0 has no session that would keep its name. */
+	fix_from(f, 2);
+	cr_expect_eq(claim("stranger"), NFS4ERR_DELAY);
+	fix_from(f, 1);
+	cr_expect_eq(open_a(&owner, 0, OP_RECLAIM, &file), NFS4_OK);
+}
+
+/* A client with several addresses, or that got another one, is known by its verifier. */
+OP_MINORS_TEST(nfs4_reclaim, the_client_may_come_from_another_address)
+{
+	begin_strange();
+	fix_from(f, 2);
+	come_back(&client, "client");
+	cr_expect_eq(open_a(&owner, 0, OP_RECLAIM, &file), NFS4_OK);
+}
+
+/* The verifier is a boot time: so many guesses are not looked at. */
+OP_MINORS_TEST(nfs4_reclaim, a_stranger_may_not_guess_the_verifier)
+{
+	char guess[NFS4_VERIFIER_SIZE + 1];
+
+	begin_strange();
+	fix_from(f, 2);
+	for (unsigned i = 0; i < 64; i++) {
+		snprintf(guess, sizeof(guess), "guess%03u", i);
+		cr_expect_eq(claim(guess), NFS4ERR_DELAY);
+	}
+	cr_expect_eq(claim("verifier"), NFS4ERR_DELAY);
+	fix_from(f, 1);
+	come_back(&client, "client");
+	cr_expect_eq(open_a(&owner, 0, OP_RECLAIM, &file), NFS4_OK);
+}
+
+/* A client that has booted meanwhile has nothing to reclaim, and goes on at once. */
+OP_MINORS_TEST(nfs4_reclaim, a_client_that_booted_goes_on)
+{
+	begin_strange();
+	cr_expect_eq(claim("rebooted"), NFS4_OK);
 }
 
 /* RFC 7530 section 9.1.11: nothing of what is reclaimed is provisional. */

@@ -367,7 +367,7 @@ Test(records, a_database_of_a_later_release_is_left_alone)
 
 	rec_record(rec_client("a", 1, true), NFS4_RECORD_STATE);
 	cr_assert_eq(
-		sqlite3_exec(srv.recovery->db->handle, "PRAGMA user_version=2", NULL, NULL, NULL),
+		sqlite3_exec(srv.recovery->db->handle, "PRAGMA user_version=3", NULL, NULL, NULL),
 		SQLITE_OK);
 	rec_down();
 	rec_up();
@@ -376,6 +376,39 @@ Test(records, a_database_of_a_later_release_is_left_alone)
 	rec_begin(a, NFS4_RECORD_STATE);
 	cr_expect(a->went_on && a->rc == 0);
 	cr_expect(exists("") && !exists(".damaged"));
+}
+
+/* Its rows tell no address: whoever has the name and the verifier may reclaim. */
+Test(records, a_database_of_the_first_version_is_brought_up)
+{
+	static const char first[] =
+		"PRAGMA application_id=1919837811;"
+		"CREATE TABLE run(one INTEGER PRIMARY KEY CHECK(one=1), epoch INTEGER NOT NULL,"
+		" lease INTEGER NOT NULL);"
+		"INSERT INTO run VALUES(1,3,90);"
+		"CREATE TABLE client(id BLOB NOT NULL, sessions INTEGER NOT NULL,"
+		" verifier BLOB NOT NULL, bits INTEGER NOT NULL, epoch INTEGER NOT NULL,"
+		" PRIMARY KEY(id,sessions)) WITHOUT ROWID;"
+		"INSERT INTO client VALUES(x'61',1,x'0101010101010101',1,3);"
+		"PRAGMA user_version=1;";
+	struct rec_client *a;
+	sqlite3 *old = NULL;
+
+	rec_down();
+	cr_assert_eq(unlink(db_path), 0);
+	cr_assert_eq(sqlite3_open(db_path, &old), SQLITE_OK);
+	cr_assert_eq(sqlite3_exec(old, first, NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(old);
+	rec_up();
+	cr_expect_not(exists(".damaged"));
+	cr_expect(nfs4_in_grace(&srv));
+	a = rec_client("a", 1, true);
+	cr_expect_eq(nfs4_may_reclaim(&srv, &a->rec, false), NFS4_OK);
+	rec_record(a, NFS4_RECORD_STATE);
+	rec_down();
+	rec_up();
+	a = rec_client("a", 1, true);
+	cr_expect_eq(nfs4_may_reclaim(&srv, &a->rec, false), NFS4_OK);
 }
 
 Test(records, no_directory)
