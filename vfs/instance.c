@@ -6,12 +6,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "vfs/change.h"
-#include "vfs/export_private.h"
-#include "vfs/file_private.h"
-#include "vfs/instance.h"
+#include "vfs/fs/change.h"
+#include "vfs/export/mounts.h"
+#include "vfs/hold/file.h"
+#include "vfs/base/instance.h"
 #include "vfs/mount_table.h"
-#include "vfs/node_cache.h"
+#include "vfs/node/cache.h"
 
 int64_t vfs_now(void)
 {

@@ -12,13 +12,13 @@
 #include <sys/queue.h>
 #include <sys/uio.h>
 
-#include "vfs/uncommitted.h"
+#include "vfs/node/uncommitted.h"
 #include "vfs/vfs.h"
 
 #define VFS_IO_PIECES 4u
 #define VFS_SYNC_NODES 3u
 
-/* One operation of the ring (vfs/ring.h). */
+/* One operation of the ring (vfs/worker/ring.h). */
 struct vfs_ring_op {
 	void (*complete)(struct vfs_ring_op *op, int res);
 	void *owner; /* the vfs_io or vfs_sync it is part of */
@@ -105,12 +105,12 @@ struct vfs_sync {
 		unsigned pending;
 		unsigned again;	 /* bits by node: synced for the second time */
 		unsigned by_log; /* the node that log_fd stands for */
-		int log_fd;	 /* vfs/log_sync.h; -1: none */
+		int log_fd;	 /* vfs/data/log_sync.h; -1: none */
 	} priv;
 };
 void vfs_sync(struct vfs_sync *s);
 
-/* The verifier of WRITE and COMMIT (vfs/verifier.h): another one after each start, and when
+/* The verifier of WRITE and COMMIT (vfs/export/verifier.h): another one after each start, and when
  * unstable data below the export may have been lost. */
 uint64_t vfs_write_verifier(const struct vfs_export *exp);
 

@@ -27,7 +27,7 @@ struct vfs_lock_owner {
 	struct vfs_file *file; /* with a reference from init to end */
 	struct vfs_holder *holder;
 	/* vfs/'s own */
-	struct vfs_treap *ranges; /* by offset (vfs/range.h) */
+	struct vfs_treap *ranges; /* by offset (vfs/hold/range.h) */
 	uint32_t count;
 };
 

@@ -8,7 +8,7 @@
 #define RN_VFS_PERMISSION_H
 
 #include "vfs/io.h"
-#include "vfs/node.h"
+#include "vfs/node/node.h"
 
 /* 0; -EISDIR, -EINVAL: not a regular file; -EACCES, -EROFS, -EPERM; -ESTALE: the last link is gone.
  * The thread may be the caller afterwards, or root: switch to what the next step needs. */

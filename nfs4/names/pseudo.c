@@ -15,7 +15,7 @@
 #include "nfs4/names/pseudo_now.h"
 #include "nfs4/server.h"
 
-/* A handle: version (other than any of vfs/handle.h), length of the id, zeros, and the id. */
+/* A handle: version (other than any of vfs/fs/handle.h), length of the id, zeros, and the id. */
 #define FH_VERSION 2u
 #define FH_HEAD 4u
 #define FH_LEN (FH_HEAD + 8u)

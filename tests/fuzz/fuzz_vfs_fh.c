@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vfs/handle.h"
+#include "vfs/fs/handle.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,9 +3,9 @@
 
 #include "nfs4/compound.h"
 #include "vfs/file_state.h"
-#include "vfs/io_private.h"
+#include "vfs/data/operation.h"
 #include "vfs/lock.h"
-#include "vfs/ring.h"
+#include "vfs/worker/ring.h"
 #include "vfs/share.h"
 #include "vfs/space.h"
 

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "vfs/handle.h"
+#include "vfs/fs/handle.h"
 #include "vfs_fixture.h"
 
 /* A handle of our export's id for any path of the file system: what a forger could make without a

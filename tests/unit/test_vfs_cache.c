@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "vfs/node.h"
+#include "vfs/node/node.h"
 #include "vfs_fixture.h"
 
 #define FILES 1000

@@ -11,11 +11,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "vfs/change.h"
-#include "vfs/export_private.h"
-#include "vfs/instance.h"
+#include "vfs/fs/change.h"
+#include "vfs/export/mounts.h"
+#include "vfs/base/instance.h"
 #include "vfs/io.h"
-#include "vfs/node.h"
+#include "vfs/node/node.h"
 #include "vfs_fixture.h"
 
 #define TICK 4000000

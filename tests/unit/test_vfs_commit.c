@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "tests/unit/vfs_io_fixture.h"
-#include "vfs/node.h"
+#include "vfs/node/node.h"
 
 TestSuite(vfs_commit, .timeout = 120);
 

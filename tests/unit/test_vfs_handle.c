@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "vfs/handle.h"
+#include "vfs/fs/handle.h"
 #include "vfs_fixture.h"
 
 static const uint8_t key[16] = "a secret of 16 b";

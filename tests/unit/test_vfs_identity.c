@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Whom calls act as: squashing, switching, and what the kernel then allows. */
-#include "vfs/identity.h"
+#include "vfs/worker/identity.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "vfs/lock.h"
-#include "vfs/node.h"
+#include "vfs/node/node.h"
 #include "vfs/share.h"
 #include "vfs_fixture.h"
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "vfs/lock.h"
-#include "vfs/node.h"
+#include "vfs/node/node.h"
 #include "vfs/share.h"
 #include "vfs_fixture.h"
 

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "vfs/export_private.h"
-#include "vfs/instance.h"
+#include "vfs/export/mounts.h"
+#include "vfs/base/instance.h"
 #include "vfs/mount_table.h"
 #include "vfs_fixture.h"
 

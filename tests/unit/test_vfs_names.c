@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "vfs/node.h"
+#include "vfs/node/node.h"
 #include "vfs_fixture.h"
 
 static int move(struct vfs_ctx *ctx, struct vfs_node *from_dir, const char *from,

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "tests/unit/vfs_io_fixture.h"
-#include "vfs/worker_private.h"
+#include "vfs/worker/worker_state.h"
 
 TestSuite(vfs_read, .timeout = 120);
 

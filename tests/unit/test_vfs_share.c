@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "vfs/node.h"
+#include "vfs/node/node.h"
 #include "vfs/share.h"
 #include "vfs_fixture.h"
 

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "tests/unit/vfs_io_fixture.h"
-#include "vfs/acting.h"
-#include "vfs/node.h"
+#include "vfs/worker/acting.h"
+#include "vfs/node/node.h"
 
 TestSuite(vfs_sync, .timeout = 300);
 

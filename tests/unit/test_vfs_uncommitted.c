@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #include "tests/unit/vfs_io_fixture.h"
-#include "vfs/instance.h"
-#include "vfs/node.h"
-#include "vfs/node_cache.h"
+#include "vfs/base/instance.h"
+#include "vfs/node/node.h"
+#include "vfs/node/cache.h"
 
 TestSuite(vfs_uncommitted, .timeout = 120);
 

@@ -17,7 +17,7 @@
 
 #include "lib/inbox.h"
 #include "tests/unit/vfs_io_fixture.h"
-#include "vfs/worker_private.h"
+#include "vfs/worker/worker_state.h"
 
 TestSuite(vfs_worker, .timeout = 120);
 

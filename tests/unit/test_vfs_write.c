@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "tests/unit/vfs_io_fixture.h"
-#include "vfs/node.h"
-#include "vfs/worker_private.h"
+#include "vfs/node/node.h"
+#include "vfs/worker/worker_state.h"
 
 TestSuite(vfs_write, .timeout = 120);
 

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "vfs/worker_private.h"
+#include "vfs/worker/worker_state.h"
 
 static bool has_handles(const char *dir)
 {

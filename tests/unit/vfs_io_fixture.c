@@ -13,7 +13,7 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
-#include "vfs/worker_private.h"
+#include "vfs/worker/worker_state.h"
 
 void fx_need_root(void)
 {

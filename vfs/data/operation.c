@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What is common to the operations on data: beginning and end. */
+#include "vfs/data/operation.h"
+
+#include <errno.h>
+
+void vfs_io_init(struct vfs_io *io, void (*complete)(struct vfs_ring_op *op, int res))
+{
+	io->result = 0;
+	io->priv.op.complete = complete;
+	io->priv.op.owner = io;
+	io->priv.moved = 0;
+	io->priv.window = 0;
+	io->priv.tries = 0;
+	io->priv.direct = false;
+}
+
+int64_t vfs_io_answer(int64_t result)
+{
+	switch (result) {
+	case -EBADF:
+		return -EIO;
+	case -EINTR:
+		return -EAGAIN;
+	default:
+		return result;
+	}
+}
+
+void vfs_io_finish(struct vfs_io *io, int64_t result)
+{
+	io->result = vfs_io_answer(result);
+	io->done(io);
+}
+
+static void finish_complete(struct vfs_ring_op *op, int res)
+{
+	vfs_io_finish(op->owner, res);
+}
+
+void vfs_io_finish_later(struct vfs_io *io, int64_t result)
+{
+	io->priv.op.complete = finish_complete;
+	vfs_ring_finish(io->ctx->w, &io->priv.op, (int)result);
+}
+
+bool vfs_io_again(struct vfs_io *io, int res)
+{
+	return (res == -EINTR || res == -EAGAIN) && io->priv.tries++ < VFS_IO_TRIES;
+}
+
+int vfs_io_readable_fd(struct vfs_ctx *ctx, struct vfs_node *n)
+{
+	int fd = atomic_load_explicit(&n->data_fd[VFS_FD_WRITE], memory_order_acquire);
+
+	return fd >= 0 ? fd : vfs_node_fd(ctx, n, VFS_FD_READ);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What read.c, write.c and commit.c share. */
+#ifndef RN_VFS_OPERATION_H
+#define RN_VFS_OPERATION_H
+
+#include "vfs/node/node.h"
+#include "vfs/worker/ring.h"
+
+/*
+ * The granule of direct I/O, in the file and in memory. It is a multiple of what any device that we
+ * know asks for (STATX_DIOALIGN: 512 or 4096), and no smaller than a page, so that direct and
+ * buffered parts of one request never share a page of the cache. A file system that wants more
+ * answers -EINVAL, and the request goes on buffered.
+ */
+#define VFS_DIRECT_ALIGN 4096u
+
+/* A file's largest offset (off_t). */
+#define VFS_OFFSET_MAX ((uint64_t)INT64_MAX)
+
+/* How often an operation that the kernel broke off (-EINTR, -EAGAIN) is started again. */
+#define VFS_IO_TRIES 16u
+
+void vfs_io_init(struct vfs_io *io, void (*complete)(struct vfs_ring_op *op, int res));
+/* Ends io from within the call that started it: done() comes from the loop. */
+void vfs_io_finish_later(struct vfs_io *io, int64_t result);
+void vfs_io_finish(struct vfs_io *io, int64_t result);
+/* The callers' vocabulary: -EBADF is a bad file handle there, and not what a descriptor's is here.
+ */
+int64_t vfs_io_answer(int64_t result);
+/* To read and fsync: the WRITE descriptor, which is O_RDWR, if it is open, so that a file that was
+ * written takes no second one. */
+int vfs_io_readable_fd(struct vfs_ctx *ctx, struct vfs_node *n);
+/* Counts one more broken-off try: true while another is worth it. */
+bool vfs_io_again(struct vfs_io *io, int res);
+
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * READ. The window of the file that starts at offset - data_off is read into the payload until it
+ * is full or the file ends. Buffered, the window is what was asked for; in direct mode it is
+ * widened to the granule on both sides, and the caller finds its bytes data_off into the payload.
+ * A direct read that is refused, or stops off the granule, goes on buffered in the same window.
+ */
+#include "vfs/data/operation.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+
+#include "vfs/export/mounts.h"
+#include "vfs/permission.h"
+
+/* Bytes from the granule of offset to the end of the granule of the last byte. */
+static uint64_t direct_window(uint64_t offset, uint32_t count)
+{
+	uint64_t end = offset % VFS_DIRECT_ALIGN + count;
+
+	return (end + VFS_DIRECT_ALIGN - 1) / VFS_DIRECT_ALIGN * VFS_DIRECT_ALIGN;
+}
+
+uint32_t vfs_read_buffer_size(const struct vfs_export *exp, uint64_t offset, uint32_t count)
+{
+	uint64_t window = direct_window(offset, count);
+
+	if (exp->mode != VFS_IO_DIRECT || window > RN_PAYLOAD_MAX)
+		return count;
+	return (uint32_t)window;
+}
+
+static void read_plan(struct vfs_io *io)
+{
+	uint64_t left = io->offset < VFS_OFFSET_MAX ? VFS_OFFSET_MAX - io->offset : 0;
+	uint64_t window = direct_window(io->offset, io->count);
+
+	io->data_off = 0;
+	io->priv.window = left < io->count ? (uint32_t)left : io->count;
+	if (io->ctx->exp->mode != VFS_IO_DIRECT || io->priv.window == 0 ||
+	    window > io->payload->size || window > left)
+		return;
+	io->priv.direct = true;
+	io->priv.window = (uint32_t)window;
+	io->data_off = (uint32_t)(io->offset % VFS_DIRECT_ALIGN);
+}
+
+/* Bytes that the caller asked for and has, out of what was read from the window. */
+static uint32_t read_have(const struct vfs_io *io)
+{
+	uint32_t got = io->priv.moved > io->data_off ? io->priv.moved - io->data_off : 0;
+
+	return got < io->count ? got : io->count;
+}
+
+static void read_next(struct vfs_io *io)
+{
+	struct vfs_ring_rw rw = { .fd = -EINVAL,
+				  .offset = io->offset - io->data_off + io->priv.moved,
+				  .iov = io->priv.iov,
+				  .niov = 1,
+				  .payload = io->payload };
+
+	if (io->priv.moved % VFS_DIRECT_ALIGN)
+		io->priv.direct = false;
+	if (io->priv.direct)
+		rw.fd = vfs_node_fd(io->ctx, io->node, VFS_FD_READ_DIRECT);
+	if (rw.fd == -EINVAL) {
+		io->priv.direct = false;
+		rw.fd = vfs_io_readable_fd(io->ctx, io->node);
+	}
+	io->priv.iov[0].iov_base = io->payload->data + io->priv.moved;
+	io->priv.iov[0].iov_len = io->priv.window - io->priv.moved;
+	if (rw.fd < 0)
+		vfs_io_finish_later(io, read_have(io) > 0 ? (int64_t)read_have(io) : rw.fd);
+	else
+		vfs_ring_read(io->ctx->w, &io->priv.op, &rw);
+}
+
+static void read_error(struct vfs_io *io, int error)
+{
+	if (io->priv.direct && error == -EINVAL) {
+		io->priv.direct = false;
+		read_next(io);
+	} else if (vfs_io_again(io, error)) {
+		read_next(io);
+	} else if (read_have(io) > 0) {
+		vfs_io_finish(io, read_have(io)); /* the client's next READ meets the error */
+	} else {
+		vfs_io_finish(io, error);
+	}
+}
+
+/* Whether the end was reached is decided by the file's size, not by a short read: the file may be
+ * growing. */
+static void read_complete(struct vfs_ring_op *op, int res)
+{
+	struct vfs_io *io = op->owner;
+	uint64_t size, at;
+	struct stat st;
+	int fd;
+
+	if (res < 0) {
+		read_error(io, res);
+		return;
+	}
+	fd = vfs_io_readable_fd(io->ctx, io->node);
+	if (fd < 0 || fstat(fd, &st) < 0) {
+		vfs_io_finish(io, fd < 0 ? fd : -errno);
+		return;
+	}
+	size = (uint64_t)st.st_size;
+	io->priv.moved += (uint32_t)res;
+	at = io->offset - io->data_off + io->priv.moved;
+	if (res > 0 && io->priv.moved < io->priv.window && at < size) {
+		read_next(io);
+		return;
+	}
+	io->eof = io->offset >= size || read_have(io) >= size - io->offset;
+	vfs_io_finish(io, read_have(io));
+}
+
+void vfs_read(struct vfs_io *io)
+{
+	int rc;
+
+	vfs_io_init(io, read_complete);
+	io->eof = false;
+	io->data_off = 0;
+	rc = vfs_io_may_read(io);
+	if (rc == 0 && io->count > io->payload->size)
+		rc = -EINVAL;
+	if (rc < 0) {
+		vfs_io_finish_later(io, rc);
+		return;
+	}
+	read_plan(io);
+	if (io->priv.window == 0)
+		vfs_ring_finish(io->ctx->w, &io->priv.op, 0); /* for eof */
+	else
+		read_next(io);
+}

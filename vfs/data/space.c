@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "vfs/space.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "vfs/worker/acting.h"
+#include "vfs/data/operation.h"
+#include "vfs/permission.h"
+
+static void space_next(struct vfs_space *s)
+{
+	int mode = s->what == VFS_SPACE_PUNCH ? FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE : 0;
+	int fd = vfs_node_fd(s->ctx, s->node, VFS_FD_WRITE);
+	const struct vfs_ring_fallocate f = {
+		.fd = fd,
+		.mode = mode,
+		.offset = s->offset,
+		.len = s->length,
+		.as_user = s->ctx->cred.uid != 0,
+	};
+
+	if (fd < 0)
+		vfs_ring_finish(s->ctx->w, &s->priv.op, fd);
+	else
+		vfs_ring_fallocate(s->ctx->w, &s->priv.op, &f);
+}
+
+/* A range to punch that ends behind what this file system can have is one to the end of the file.
+ * False: it does not. */
+static bool cut_at_end(struct vfs_space *s)
+{
+	struct stat st;
+	int fd = vfs_node_fd(s->ctx, s->node, VFS_FD_WRITE);
+
+	if (s->what != VFS_SPACE_PUNCH || fd < 0 || fstat(fd, &st) < 0)
+		return false;
+	if (s->offset + s->length <= (uint64_t)st.st_size)
+		return false;
+	s->length = (uint64_t)st.st_size > s->offset ? (uint64_t)st.st_size - s->offset : 0;
+	return true;
+}
+
+static void space_complete(struct vfs_ring_op *op, int res)
+{
+	struct vfs_space *s = op->owner;
+
+	if ((res == -EINTR || res == -EAGAIN) && s->priv.tries++ < VFS_IO_TRIES) {
+		space_next(s);
+		return;
+	}
+	if (res == -EFBIG && cut_at_end(s)) {
+		if (s->length > 0) {
+			space_next(s);
+			return;
+		}
+		res = 0;
+	}
+	vfs_node_changed(s->node); /* at least in part, perhaps */
+	s->result = (int)vfs_io_answer(res);
+	s->done(s);
+}
+
+static int check_range(struct vfs_space *s)
+{
+	if (s->length == 0)
+		return -EINVAL;
+	if (s->offset >= VFS_OFFSET_MAX)
+		return -EFBIG;
+	if (s->length <= VFS_OFFSET_MAX - s->offset)
+		return 0;
+	if (s->what == VFS_SPACE_RESERVE)
+		return -EFBIG;
+	s->length = VFS_OFFSET_MAX - s->offset; /* nothing is behind it */
+	return 0;
+}
+
+/*
+ * More than there can be is refused before file systems take all that there is, which everybody
+ * else lacks until they notice, and ext4 keeps in part. What the file has already may be in the
+ * range.
+ */
+static int check_free(const struct vfs_space *s)
+{
+	struct statvfs fs;
+	struct stat st;
+	int fd = vfs_node_fd(s->ctx, s->node, VFS_FD_WRITE);
+	uint64_t there;
+
+	if (s->what != VFS_SPACE_RESERVE)
+		return 0;
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0 || fstatvfs(fd, &fs) < 0)
+		return -errno;
+	if (fs.f_blocks == 0 || fs.f_frsize == 0)
+		return 0; /* without a limit */
+	there = (uint64_t)st.st_blocks * 512 / fs.f_frsize + fs.f_bfree;
+	return s->length / fs.f_frsize > there ? -ENOSPC : 0;
+}
+
+void vfs_space(struct vfs_space *s)
+{
+	const struct vfs_io io = { .ctx = s->ctx, .node = s->node, .opened = s->opened };
+	int rc = vfs_io_may_write(&io);
+
+	if (rc == 0)
+		rc = check_range(s);
+	if (rc == 0)
+		rc = check_free(s);
+	s->priv.tries = 0;
+	s->priv.op.complete = space_complete;
+	s->priv.op.owner = s;
+	if (rc < 0)
+		vfs_ring_finish(s->ctx->w, &s->priv.op, rc);
+	else
+		space_next(s);
+}
+
+int vfs_seek(struct vfs_ctx *ctx, struct vfs_node *n, bool opened, uint64_t offset, bool hole,
+	     uint64_t *pos, bool *eof)
+{
+	const struct vfs_io io = { .ctx = ctx, .node = n, .opened = opened };
+	int rc = vfs_io_may_read(&io);
+	struct stat st;
+	off_t at;
+	int fd;
+
+	if (rc < 0)
+		return rc;
+	fd = vfs_io_readable_fd(ctx, n);
+	if (fd < 0)
+		return (int)vfs_io_answer(fd);
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	*pos = (uint64_t)st.st_size;
+	*eof = true;
+	if (offset >= *pos)
+		return -ENXIO;
+	at = lseek(fd, (off_t)offset, hole ? SEEK_HOLE : SEEK_DATA);
+	if (at < 0)
+		return errno == ENXIO ? 0 : -errno; /* no data up to the end */
+	if (at < st.st_size) {
+		*pos = (uint64_t)at;
+		*eof = false;
+	}
+	return 0;
+}
+
+void vfs_prefetch(struct vfs_ctx *ctx, struct vfs_node *n, uint64_t offset, uint64_t length)
+{
+	int fd;
+
+	if (offset > VFS_OFFSET_MAX - VFS_PREFETCH_MAX || vfs_may_read(ctx, n) < 0)
+		return;
+	if (length == 0 || length > VFS_PREFETCH_MAX)
+		length = VFS_PREFETCH_MAX;
+	fd = vfs_io_readable_fd(ctx, n);
+	if (fd >= 0)
+		(void)posix_fadvise(fd, (off_t)offset, (off_t)length, POSIX_FADV_WILLNEED);
+}

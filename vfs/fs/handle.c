@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium.h>
+#include <string.h>
+#include <time.h>
+
+#include "vfs/fs/handle.h"
+
+#define HEAD 16u
+#define MAC crypto_shorthash_BYTES
+#define VERSION 1u
+#define VERSION_MAC 0x81u
+#define TYPE_MAX                                                                                   \
+	254 /* 255 is the kernel's "no handle"; what is above are flags and not for clients */
+
+/* The kernel's types (its include/linux/exportfs.h, in the byte order of the machine): {u32 inode,
+ * u32 generation} and {u64 inode, u32 generation}. */
+#define FILEID_INO32_GEN 0x01
+#define FILEID_XFS_INO64_GEN 0x81
+/* btrfs: {u64 inode, u64 subvolume, u32 generation}. */
+#define FILEID_BTRFS 0x4d
+
+_Static_assert(HEAD + VFS_KERNEL_FH_MAX == VFS_FH_MAX, "a handle without a MAC fills it");
+
+static void put32(uint8_t *p, uint32_t v)
+{
+	v = htobe32(v);
+	memcpy(p, &v, sizeof(v));
+}
+
+static uint32_t get32(const uint8_t *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return be32toh(v);
+}
+
+int vfs_handle_encode(const struct vfs_handle *h, vfs_handle_key key, struct vfs_fh *out)
+{
+	uint32_t mac = key ? MAC : 0;
+
+	if (h->len == 0 || h->len > VFS_FH_MAX - HEAD - mac || h->type < 1 || h->type > TYPE_MAX)
+		return -EOPNOTSUPP;
+	memset(out, 0, sizeof(*out));
+	out->data[0] = key ? VERSION_MAC : VERSION;
+	out->data[1] = (uint8_t)h->len;
+	put32(out->data + 4, h->export_id);
+	put32(out->data + 8, h->submount_id);
+	put32(out->data + 12, (uint32_t)h->type);
+	memcpy(out->data + HEAD, h->bytes, h->len);
+	out->len = HEAD + h->len;
+	if (key)
+		crypto_shorthash(out->data + out->len, out->data, out->len, key);
+	out->len += mac;
+	return 0;
+}
+
+int vfs_handle_check(const struct vfs_fh *fh, vfs_handle_key key)
+{
+	uint8_t mac[MAC];
+
+	if (!key)
+		return 0;
+	if (fh->len <= HEAD + MAC || fh->len > VFS_FH_MAX)
+		return -ESTALE;
+	crypto_shorthash(mac, fh->data, fh->len - MAC, key);
+	return sodium_memcmp(mac, fh->data + fh->len - MAC, MAC) == 0 ? 0 : -ESTALE;
+}
+
+int vfs_handle_parse(const struct vfs_fh *fh, bool has_mac, struct vfs_handle *out)
+{
+	uint32_t mac = has_mac ? MAC : 0;
+	uint32_t type;
+
+	if (fh->len <= HEAD + mac || fh->len > VFS_FH_MAX ||
+	    fh->data[0] != (has_mac ? VERSION_MAC : VERSION))
+		return -EBADF;
+	out->len = fh->len - HEAD - mac;
+	type = get32(fh->data + 12);
+	if (fh->data[1] != out->len || fh->data[2] != 0 || fh->data[3] != 0 || type < 1 ||
+	    type > TYPE_MAX)
+		return -EBADF;
+	out->export_id = get32(fh->data + 4);
+	out->submount_id = get32(fh->data + 8);
+	out->type = (int32_t)type;
+	memcpy(out->bytes, fh->data + HEAD, out->len);
+	return 0;
+}
+
+bool vfs_handle_peek(uint64_t head, uint32_t *export_id)
+{
+	const uint8_t version = (uint8_t)(head >> 56);
+
+	*export_id = (uint32_t)head;
+	return version == VERSION || version == VERSION_MAC;
+}
+
+const uint8_t *vfs_handle_file_part(const struct vfs_fh *fh, uint32_t *len)
+{
+	*len = HEAD - 12 + fh->data[1];
+	return fh->data + 12;
+}
+
+/* struct file_handle with room for the longest that we take. */
+union kernel_handle {
+	struct file_handle h;
+	uint8_t room[sizeof(struct file_handle) + VFS_KERNEL_FH_MAX];
+};
+
+int vfs_handle_of(int dirfd, const char *name, struct vfs_handle *out, uint64_t *mnt_id)
+{
+	union kernel_handle k;
+	int id;
+
+	k.h.handle_bytes = VFS_KERNEL_FH_MAX;
+	if (name_to_handle_at(dirfd, name, &k.h, &id, *name ? 0 : AT_EMPTY_PATH) != 0)
+		return errno == EOVERFLOW ? -EOPNOTSUPP : -errno;
+	if (k.h.handle_bytes > VFS_KERNEL_FH_MAX)
+		return -EOPNOTSUPP;
+	out->type = k.h.handle_type;
+	out->len = k.h.handle_bytes;
+	memcpy(out->bytes, k.h.f_handle, out->len);
+	*mnt_id = (uint64_t)(uint32_t)id;
+	return 0;
+}
+
+bool vfs_handle_shows_inode(const struct vfs_handle *h, uint64_t ino)
+{
+	uint32_t small;
+	uint64_t large;
+
+	if (h->type == FILEID_INO32_GEN && h->len == 2 * sizeof(small)) {
+		memcpy(&small, h->bytes, sizeof(small));
+		return small == ino;
+	}
+	if (h->type == FILEID_XFS_INO64_GEN && h->len == sizeof(large) + sizeof(small)) {
+		memcpy(&large, h->bytes, sizeof(large));
+		return large == ino;
+	}
+	return false;
+}
+
+bool vfs_handle_subvolume(const struct vfs_handle *h, uint64_t *ino, uint64_t *subvolume)
+{
+	if (h->type != FILEID_BTRFS || h->len < sizeof(*ino) + sizeof(*subvolume))
+		return false;
+	memcpy(ino, h->bytes, sizeof(*ino));
+	memcpy(subvolume, h->bytes + sizeof(*ino), sizeof(*subvolume));
+	return true;
+}
+
+bool vfs_fh_subvolume(const struct vfs_fh *fh, uint64_t *ino, uint64_t *subvolume)
+{
+	struct vfs_handle h = { .type = (int32_t)get32(fh->data + 12), .len = fh->data[1] };
+
+	if (h.len > fh->len - HEAD || h.len > sizeof(h.bytes))
+		return false;
+	memcpy(h.bytes, fh->data + HEAD, h.len);
+	return vfs_handle_subvolume(&h, ino, subvolume);
+}
+
+/*
+ * A handle whose file is gone is ENOMEM to ext4 and others for the moment in which another file is
+ * being made with the inode number: the kernel's iget_locked has one answer for both.
+ */
+#define TRIES 50
+#define PAUSE_NS (100 * 1000) /* that moment is a few microseconds; memory may come, too */
+
+int vfs_handle_open(int mount_fd, const struct vfs_handle *h)
+{
+	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+	union kernel_handle k;
+	int fd = -1;
+
+	k.h.handle_bytes = h->len;
+	k.h.handle_type = h->type;
+	memcpy(k.h.f_handle, h->bytes, h->len);
+	for (unsigned i = 0; i < TRIES; i++) {
+		fd = open_by_handle_at(mount_fd, &k.h, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+		if (fd >= 0 || errno != ENOMEM)
+			break;
+		nanosleep(&pause, NULL);
+	}
+	return fd < 0 ? -errno : fd;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The bytes of a file handle. Big-endian:
+ *
+ *    0      version: 1, with the top bit set if a MAC follows
+ *    1      length of the kernel's handle, 1..48 (..40 with a MAC)
+ *    2..3   zero
+ *    4..7   export id
+ *    8..11  submount id; 0: the export's own file system
+ *    12..15 type of the kernel's handle, 1..254
+ *    16..   the kernel's handle, then the 8 bytes of a SipHash-2-4 over all before
+ *
+ * No device number is in it: those change from boot to boot. Every field is checked whether or not
+ * there is a MAC, and one file of an export has one handle only.
+ *
+ * The MAC's key is that of the mount that the file lies on (vfs/fs/mount_key.h): made of the secret
+ * and of what the mount's root is. So a handle ends when its export becomes another directory, or
+ * another file system takes its place, and nothing of that is in its bytes.
+ */
+#ifndef RN_VFS_HANDLE_H
+#define RN_VFS_HANDLE_H
+
+#include "vfs/types.h"
+
+#define VFS_KERNEL_FH_MAX 48u
+
+struct vfs_handle {
+	uint32_t export_id;
+	uint32_t submount_id;
+	int32_t type;
+	uint32_t len;
+	uint8_t bytes[VFS_KERNEL_FH_MAX];
+};
+
+#define VFS_HANDLE_KEY_LEN 16u
+/* The key of the MAC; NULL: handles carry none. */
+typedef const uint8_t *vfs_handle_key;
+
+/* 0, or -EOPNOTSUPP: the kernel's handle is too long or of a type out of range. */
+int vfs_handle_encode(const struct vfs_handle *h, vfs_handle_key key, struct vfs_fh *out);
+/* 0, or -EBADF: it has not the form of our handles. Nothing in it can be trusted before its MAC is
+ * checked, which needs the key of the mount that it names. */
+int vfs_handle_parse(const struct vfs_fh *fh, bool has_mac, struct vfs_handle *out);
+/* 0, or -ESTALE: the MAC is another. Nobody can tell what was made up from what was given before
+ * the mount's root became another, so the answer is the one that is true of the latter. */
+int vfs_handle_check(const struct vfs_fh *fh, vfs_handle_key key);
+
+/* The export that a handle names whose first 8 bytes, big-endian, these are. Nothing is checked:
+ * of use only where a lie does no harm. False: it is none of ours. */
+bool vfs_handle_peek(uint64_t head, uint32_t *export_id);
+
+/* Where the type and the kernel's handle lie in a handle that was decoded or encoded: what is the
+ * same for one file in all exports. */
+const uint8_t *vfs_handle_file_part(const struct vfs_fh *fh, uint32_t *len);
+
+/* The kernel's handle of what name is in dirfd, or of dirfd itself for "" (symbolic links are not
+ * followed), and the id of the mount that it lies on. Fills type, len and bytes. -EOPNOTSUPP: none,
+ * or one that is too long. */
+int vfs_handle_of(int dirfd, const char *name, struct vfs_handle *out, uint64_t *mnt_id);
+/* Is it certain that a handle is of that inode? Of the layouts that name it, ours know the generic
+ * one and XFS's with 64 bits; false for the others. */
+bool vfs_handle_shows_inode(const struct vfs_handle *h, uint64_t ino);
+/* The inode's number and its subvolume, by which btrfs tells apart inodes of one number. false: the
+ * handle is not of btrfs. */
+bool vfs_handle_subvolume(const struct vfs_handle *h, uint64_t *ino, uint64_t *subvolume);
+/* The same for one that was decoded or encoded. */
+bool vfs_fh_subvolume(const struct vfs_fh *fh, uint64_t *ino, uint64_t *subvolume);
+/* open_by_handle_at(2), O_PATH. The descriptor or -errno. */
+int vfs_handle_open(int mount_fd, const struct vfs_handle *h);
+
+#endif

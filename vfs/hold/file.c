@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The table of files that clients hold something of. */
+#include <errno.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "vfs/hold/file.h"
+#include "vfs/fs/handle.h"
+#include "vfs/base/instance.h"
+#include "vfs/node/cache.h"
+
+/* What makes a file the same one: its device, and the part of its handle that is the kernel's. */
+struct identity {
+	uint64_t dev;
+	uint64_t hash;
+	const uint8_t *key;
+	uint32_t len;
+};
+
+static struct identity identity_of(const struct vfs *vfs, uint64_t dev, const struct vfs_fh *fh)
+{
+	struct identity id = { .dev = dev };
+
+	id.key = vfs_handle_file_part(fh, &id.len);
+	crypto_shorthash((uint8_t *)&id.hash, id.key, id.len, vfs->hash_key);
+	id.hash ^= dev * 0x9e3779b97f4a7c15u;
+	return id;
+}
+
+static bool same(const struct vfs_file *f, const struct identity *id)
+{
+	return f->hash == id->hash && f->dev == id->dev && f->key_len == id->len &&
+	       memcmp(f->key, id->key, id->len) == 0;
+}
+
+static struct vfs_file_shard *shard_of(struct vfs *vfs, uint64_t hash)
+{
+	return &vfs->files->shard[hash % VFS_FILE_SHARDS];
+}
+
+static struct vfs_file_list *bucket_of(struct vfs_file_shard *s, uint64_t hash)
+{
+	return &s->bucket[hash / VFS_FILE_SHARDS % VFS_FILE_BUCKETS];
+}
+
+struct vfs_files *vfs_files_new(void)
+{
+	struct vfs_files *files = calloc(1, sizeof(*files));
+
+	for (unsigned i = 0; files && i < VFS_FILE_SHARDS; i++)
+		pthread_mutex_init(&files->shard[i].lock, NULL);
+	return files;
+}
+
+void vfs_files_free(struct vfs_files *files)
+{
+	for (unsigned i = 0; i < VFS_FILE_SHARDS; i++)
+		pthread_mutex_destroy(&files->shard[i].lock);
+	free(files);
+}
+
+/* Under the shard's lock. */
+static struct vfs_file *find_locked(struct vfs_file_shard *s, const struct identity *id)
+{
+	struct vfs_file *f;
+
+	LIST_FOREACH (f, bucket_of(s, id->hash), link) {
+		if (same(f, id))
+			break;
+	}
+	if (f)
+		f->refs++;
+	return f;
+}
+
+static struct vfs_file *find(struct vfs *vfs, const struct identity *id)
+{
+	struct vfs_file_shard *s = shard_of(vfs, id->hash);
+	struct vfs_file *f;
+
+	if (atomic_load_explicit(&vfs->files->files, memory_order_relaxed) == 0)
+		return NULL;
+	pthread_mutex_lock(&s->lock);
+	f = find_locked(s, id);
+	pthread_mutex_unlock(&s->lock);
+	return f;
+}
+
+struct vfs_file *vfs_file_find(struct vfs_node *n)
+{
+	struct identity id = identity_of(n->vfs, n->dev, &n->fh);
+
+	return find(n->vfs, &id);
+}
+
+bool vfs_file_is(const struct vfs_file *f, const struct vfs_node *n)
+{
+	uint32_t len;
+	const uint8_t *key = vfs_handle_file_part(&n->fh, &len);
+
+	return f->dev == n->dev && f->key_len == len && memcmp(f->key, key, len) == 0;
+}
+
+static struct vfs_file *file_new(struct vfs *vfs, const struct identity *id)
+{
+	struct vfs_file *f = calloc(1, sizeof(*f) + id->len);
+
+	if (!f)
+		return NULL;
+	f->vfs = vfs;
+	f->refs = 1;
+	f->hash = id->hash;
+	f->dev = id->dev;
+	f->key_len = (uint8_t)id->len;
+	memcpy(f->key, id->key, id->len);
+	f->fd = -1;
+	f->ranges.random = id->hash | 1;
+	LIST_INIT(&f->shares);
+	pthread_mutex_init(&f->lock, NULL);
+	atomic_fetch_add(&vfs->files->files, 1);
+	return f;
+}
+
+/* Nobody refers to it, and it is not in the table. */
+static void file_free(struct vfs_file *f)
+{
+	int fd = vfs_file_hold(f, VFS_HELD_NONE, -1);
+
+	vfs_wait_forget_all(f);
+	vfs_fd_close(f->vfs, fd);
+	pthread_mutex_destroy(&f->lock);
+	atomic_fetch_sub(&f->vfs->files->files, 1);
+	free(f);
+}
+
+int vfs_file_get(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file **out)
+{
+	struct identity id = identity_of(n->vfs, n->dev, &n->fh);
+	struct vfs_file_shard *s = shard_of(n->vfs, id.hash);
+	struct vfs_file *f, *fresh;
+
+	(void)ctx;
+	*out = find(n->vfs, &id);
+	if (*out)
+		return 0;
+	fresh = file_new(n->vfs, &id);
+	if (!fresh)
+		return -ENOMEM;
+	pthread_mutex_lock(&s->lock);
+	f = find_locked(s, &id);
+	if (!f) {
+		LIST_INSERT_HEAD(bucket_of(s, id.hash), fresh, link);
+		f = fresh;
+	}
+	pthread_mutex_unlock(&s->lock);
+	if (f != fresh)
+		file_free(fresh);
+	*out = f;
+	return 0;
+}
+
+void vfs_file_ref(struct vfs_file *f)
+{
+	struct vfs_file_shard *s = shard_of(f->vfs, f->hash);
+
+	pthread_mutex_lock(&s->lock);
+	f->refs++;
+	pthread_mutex_unlock(&s->lock);
+}
+
+void vfs_file_put(struct vfs_file *f)
+{
+	struct vfs_file_shard *s;
+	bool last;
+
+	if (!f)
+		return;
+	s = shard_of(f->vfs, f->hash);
+	pthread_mutex_lock(&s->lock);
+	last = --f->refs == 0;
+	if (last)
+		LIST_REMOVE(f, link);
+	pthread_mutex_unlock(&s->lock);
+	if (last)
+		file_free(f);
+}
+
+bool vfs_file_any_open(struct vfs *vfs)
+{
+	return atomic_load_explicit(&vfs->files->shares, memory_order_relaxed) > 0;
+}
+
+bool vfs_file_is_open(struct vfs *vfs, uint64_t dev, const struct vfs_fh *fh)
+{
+	struct identity id = identity_of(vfs, dev, fh);
+	struct vfs_file *f = find(vfs, &id);
+	bool open = false;
+
+	if (f) {
+		pthread_mutex_lock(&f->lock);
+		open = f->nshares > 0;
+		pthread_mutex_unlock(&f->lock);
+		vfs_file_put(f);
+	}
+	return open;
+}
+
+void vfs_conflict_put(struct vfs_conflict *c)
+{
+	if (c->holder)
+		c->holder->ops->put(c->holder);
+	c->holder = NULL;
+}
+
+enum vfs_yield vfs_conflict_yield(struct vfs_conflict *c)
+{
+	struct vfs_holder *h = c->holder;
+	enum vfs_yield yield = h && h->ops->yield ? h->ops->yield(h) : VFS_HOLDS;
+
+	if (yield != VFS_HOLDS)
+		vfs_conflict_put(c);
+	return yield;
+}
+
+void vfs_file_stats(struct vfs *vfs, struct vfs_file_stats *out)
+{
+	const struct vfs_files *t = vfs->files;
+
+	*out = (struct vfs_file_stats){
+		.files = atomic_load(&t->files),
+		.shares = atomic_load(&t->shares),
+		.locks = atomic_load(&t->locks),
+		.waiters = atomic_load(&t->waiters),
+		.held = atomic_load(&t->held),
+		.unheld = atomic_load(&t->unheld),
+	};
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The locked ranges of a file, first and last byte included. Each hangs in two trees by its start:
+ * that of the file (one for each type: ranges to write overlap with nothing of another owner, those
+ * to read with each other only), and that of its owner, whose ranges never overlap.
+ *
+ * Nodes of the file's trees know of all below them the largest end, whose it is, and the largest
+ * end of anybody else's. So the question "is there a range of another owner in the way?" is
+ * answered in one descent, however many of the asker's own ranges lie there.
+ */
+#ifndef RN_VFS_RANGE_H
+#define RN_VFS_RANGE_H
+
+#include "vfs/lock.h"
+#include "vfs/hold/treap.h"
+
+struct vfs_range {
+	struct vfs_treap by_file, by_owner;
+	uint64_t start, end;
+	struct vfs_lock_owner *owner;
+	/* Of this subtree of by_file: the largest end and whose it is, and the largest end of
+	 * anybody else (NULL: there is nobody else). */
+	uint64_t top_end, other_end;
+	const struct vfs_lock_owner *top_owner, *other_owner;
+	uint8_t type;
+};
+
+struct vfs_span {
+	uint64_t start, end;
+};
+
+/* As the protocols have it: what reaches the largest offset has length UINT64_MAX. */
+static inline uint64_t vfs_span_length(const struct vfs_span *s)
+{
+	return s->end == UINT64_MAX ? UINT64_MAX : s->end - s->start + 1;
+}
+
+/* The file's trees, by type. */
+struct vfs_ranges {
+	struct vfs_treap *tree[2];
+	uint32_t count;
+	uint64_t random; /* state of the priorities' generator; not 0, and no peer's to know */
+};
+
+/* start..end of r->owner, whose count it adds to. */
+void vfs_range_insert(struct vfs_ranges *all, struct vfs_range *r);
+void vfs_range_remove(struct vfs_ranges *all, struct vfs_range *r);
+
+/* The range with the lowest start that overlaps span, is not owner's (which may be NULL), and
+ * conflicts with a lock of that type; or NULL. */
+struct vfs_range *vfs_range_conflict(const struct vfs_ranges *all,
+				     const struct vfs_lock_owner *owner, enum vfs_lock_type type,
+				     const struct vfs_span *span);
+
+/* The owner's range with the lowest start of those that end at or after at; or NULL. */
+struct vfs_range *vfs_range_own(const struct vfs_lock_owner *o, uint64_t at);
+struct vfs_range *vfs_range_own_next(struct vfs_range *r);
+
+/* The lowest start, and the highest; the file has a range. */
+uint64_t vfs_range_first_start(const struct vfs_ranges *all);
+uint64_t vfs_range_last_start(const struct vfs_ranges *all);
+
+#endif

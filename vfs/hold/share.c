@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Whether a share is possible is seen from the numbers of those that have each bit. Which one is in
+ * the way is looked for only then, and moved to the front: who asks again finds it at once.
+ */
+#include "vfs/share.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+
+#include "vfs/hold/file.h"
+#include "vfs/base/instance.h"
+#include "vfs/node/cache.h"
+#include "vfs/names/node_open.h"
+
+void vfs_conflict_share(struct vfs_conflict *c, const struct vfs_share *s)
+{
+	if (!c)
+		return;
+	*c = (struct vfs_conflict){ .holder = s->holder, .access = s->access, .deny = s->deny };
+	if (c->holder)
+		c->holder->ops->ref(c->holder);
+}
+
+/* Adds by (1 or -1) to the numbers of f's shares with these bits. */
+static void count_bits(struct vfs_file *f, const struct vfs_share *s, int by)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		if (s->access >> i & 1)
+			f->accessing[i] += (uint32_t)by;
+		if (s->deny >> i & 1)
+			f->denying[i] += (uint32_t)by;
+	}
+	if (s->deny)
+		atomic_fetch_add(&f->vfs->files->denying, (uint64_t)by);
+}
+
+/* Is a share with that access and deny impossible beside all but self? */
+static bool is_refused(const struct vfs_file *f, const struct vfs_share *self, uint8_t access,
+		       uint8_t deny)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		uint32_t denying = f->denying[i] - (self ? self->deny >> i & 1u : 0);
+		uint32_t accessing = f->accessing[i] - (self ? self->access >> i & 1u : 0);
+
+		if ((access >> i & 1 && denying) || (deny >> i & 1 && accessing))
+			return true;
+	}
+	return false;
+}
+
+/* 0 or -VFS_ESHARE. */
+static int check(struct vfs_file *f, const struct vfs_share *self, uint8_t access, uint8_t deny,
+		 struct vfs_conflict *c)
+{
+	struct vfs_share *s;
+
+	if (!is_refused(f, self, access, deny))
+		return 0;
+	LIST_FOREACH (s, &f->shares, link) {
+		if (s != self && ((s->deny & access) || (s->access & deny)))
+			break;
+	}
+	if (s) {
+		LIST_REMOVE(s, link);
+		LIST_INSERT_HEAD(&f->shares, s, link);
+		vfs_conflict_share(c, s);
+	}
+	return -VFS_ESHARE;
+}
+
+static int add(struct vfs_file *f, struct vfs_share *s, struct vfs_conflict *c)
+{
+	int rc;
+
+	pthread_mutex_lock(&f->lock);
+	rc = check(f, NULL, s->access, s->deny, c);
+	if (rc == 0) {
+		LIST_INSERT_HEAD(&f->shares, s, link);
+		f->nshares++;
+		count_bits(f, s, 1);
+		atomic_fetch_add(&f->vfs->files->shares, 1);
+	}
+	pthread_mutex_unlock(&f->lock);
+	return rc;
+}
+
+int vfs_share_open(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_share *s,
+		   struct vfs_holder *holder, uint8_t access, uint8_t deny, struct vfs_conflict *c)
+{
+	struct vfs_file *f;
+	struct statx sx;
+	int rc;
+
+	*s = (struct vfs_share){ .holder = holder, .access = access, .deny = deny };
+	if (n->type != S_IFREG)
+		return n->type == S_IFDIR ? -EISDIR : -EINVAL;
+	rc = vfs_file_get(ctx, n, &f);
+	if (rc != 0)
+		return rc;
+	rc = add(f, s, c);
+	if (rc != 0) {
+		vfs_file_put(f);
+		return rc;
+	}
+	s->file = f;
+	/* The last link may have gone before the share was there to be seen. The file inherits the
+	 * node's descriptor then; where it could not, this pins. */
+	if (!vfs_file_will_inherit(ctx->vfs))
+		vfs_node_stat(n, &sx);
+	return 0;
+}
+
+int vfs_share_change(struct vfs_share *s, uint8_t access, uint8_t deny, struct vfs_conflict *c)
+{
+	struct vfs_file *f = s->file;
+	int rc;
+
+	pthread_mutex_lock(&f->lock);
+	rc = check(f, s, access, deny, c);
+	if (rc == 0) {
+		count_bits(f, s, -1);
+		s->access = access;
+		s->deny = deny;
+		count_bits(f, s, 1);
+	}
+	pthread_mutex_unlock(&f->lock);
+	return rc;
+}
+
+void vfs_share_close(struct vfs_share *s)
+{
+	struct vfs_file *f = s->file;
+	int fd;
+
+	if (!f)
+		return;
+	pthread_mutex_lock(&f->lock);
+	LIST_REMOVE(s, link);
+	f->nshares--;
+	count_bits(f, s, -1);
+	atomic_fetch_sub(&f->vfs->files->shares, 1);
+	fd = vfs_file_release(f);
+	pthread_mutex_unlock(&f->lock);
+	s->file = NULL;
+	vfs_fd_close(f->vfs, fd);
+	vfs_file_put(f);
+}
+
+int vfs_share_check_io(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_share *self,
+		       uint8_t access, struct vfs_conflict *c)
+{
+	struct vfs_file *f;
+	int rc;
+
+	if (atomic_load(&ctx->vfs->files->denying) == 0)
+		return 0;
+	f = vfs_file_find(n);
+	if (!f)
+		return 0;
+	pthread_mutex_lock(&f->lock);
+	rc = check(f, self, access, 0, c);
+	pthread_mutex_unlock(&f->lock);
+	vfs_file_put(f);
+	return rc;
+}

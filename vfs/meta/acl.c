@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "vfs/acl.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <linux/posix_acl_xattr.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+
+#include "vfs/export/mounts.h"
+#include "vfs/node/node.h"
+#include "vfs/node/cache.h"
+
+#define ACCESS_NAME "system.posix_acl_access"
+#define DEFAULT_NAME "system.posix_acl_default"
+
+/* An ACL as the kernel has it: little-endian. */
+struct raw_acl {
+	size_t len; /* bytes of value; 0: none */
+	struct {
+		uint32_t version;
+		struct posix_acl_xattr_entry entry[VFS_ACL_MAX];
+	} value;
+};
+#define RAW_SIZE(count) (sizeof(uint32_t) + (count) * sizeof(struct posix_acl_xattr_entry))
+
+bool vfs_acl_supported(const struct vfs_node *n)
+{
+	return fgetxattr(n->mnt->fd, ACCESS_NAME, NULL, 0) >= 0 || errno == ENODATA;
+}
+
+static int get_raw(const struct vfs_node *n, const char *name, struct raw_acl *raw)
+{
+	ssize_t len = getxattr(vfs_proc_path(n->path_fd).s, name, &raw->value, sizeof(raw->value));
+
+	raw->len = 0;
+	if (len < 0 && errno == ENODATA)
+		return 0;
+	if (len < 0)
+		return errno == ERANGE ? -E2BIG : -errno;
+	raw->len = (size_t)len;
+	return 0;
+}
+
+static int set_raw(const struct vfs_node *n, const char *name, const struct raw_acl *raw)
+{
+	const struct vfs_proc_path path = vfs_proc_path(n->path_fd);
+
+	if (raw->len > 0)
+		return setxattr(path.s, name, &raw->value, raw->len, 0) == 0 ? 0 : -errno;
+	return removexattr(path.s, name) == 0 || errno == ENODATA ? 0 : -errno;
+}
+
+static int from_raw(const struct raw_acl *raw, struct vfs_acl_entry *room, struct vfs_acl *out)
+{
+	const size_t n =
+		raw->len > 0 ? (raw->len - sizeof(uint32_t)) / sizeof(raw->value.entry[0]) : 0;
+
+	*out = (struct vfs_acl){ .entry = room };
+	if (raw->len == 0)
+		return 0;
+	if (raw->len != RAW_SIZE(n) || le32toh(raw->value.version) != POSIX_ACL_XATTR_VERSION)
+		return -EIO;
+	for (size_t i = 0; i < n; i++) {
+		room[i] = (struct vfs_acl_entry){
+			.tag = le16toh(raw->value.entry[i].e_tag),
+			.perm = le16toh(raw->value.entry[i].e_perm) & 7,
+			.id = le32toh(raw->value.entry[i].e_id),
+		};
+	}
+	out->count = (uint32_t)n;
+	return 0;
+}
+
+static int to_raw(const struct vfs_acl *acl, struct raw_acl *raw)
+{
+	if (acl->count > VFS_ACL_MAX)
+		return -E2BIG;
+	raw->len = acl->count > 0 ? RAW_SIZE(acl->count) : 0;
+	raw->value.version = htole32(POSIX_ACL_XATTR_VERSION);
+	for (uint32_t i = 0; i < acl->count; i++) {
+		raw->value.entry[i] = (struct posix_acl_xattr_entry){
+			.e_tag = htole16(acl->entry[i].tag),
+			.e_perm = htole16(acl->entry[i].perm),
+			.e_id = htole32(acl->entry[i].id),
+		};
+	}
+	return 0;
+}
+
+static void from_mode(uint32_t mode, struct vfs_acl_entry *room, struct vfs_acl *out)
+{
+	room[0] = (struct vfs_acl_entry){ VFS_ACL_USER_OBJ, mode >> 6 & 7, VFS_ACL_NO_ID };
+	room[1] = (struct vfs_acl_entry){ VFS_ACL_GROUP_OBJ, mode >> 3 & 7, VFS_ACL_NO_ID };
+	room[2] = (struct vfs_acl_entry){ VFS_ACL_OTHER, mode & 7, VFS_ACL_NO_ID };
+	*out = (struct vfs_acl){ .count = 3, .entry = room };
+}
+
+int vfs_acl_get(const struct vfs_node *n, uint32_t mode, struct vfs_acl_room *room,
+		struct vfs_acls *out)
+{
+	struct raw_acl raw;
+	int rc = get_raw(n, ACCESS_NAME, &raw);
+
+	out->inherited = (struct vfs_acl){ 0 };
+	if (rc == 0)
+		rc = from_raw(&raw, room->access, &out->access);
+	if (rc == 0 && out->access.count == 0)
+		from_mode(mode, room->access, &out->access);
+	if (rc != 0 || n->type != S_IFDIR)
+		return rc;
+	rc = get_raw(n, DEFAULT_NAME, &raw);
+	return rc == 0 ? from_raw(&raw, room->inherited, &out->inherited) : rc;
+}
+
+static int set_access(struct vfs_node *n, const struct vfs_acl *acl)
+{
+	struct raw_acl raw;
+	int rc = to_raw(acl, &raw);
+
+	return rc == 0 ? set_raw(n, ACCESS_NAME, &raw) : rc;
+}
+
+int vfs_acl_set(struct vfs_node *n, const struct vfs_acls *acls)
+{
+	struct raw_acl before, raw;
+	int rc;
+
+	if (n->type != S_IFDIR)
+		return set_access(n, &acls->access);
+	rc = get_raw(n, DEFAULT_NAME, &before);
+	if (rc == 0)
+		rc = to_raw(&acls->inherited, &raw);
+	if (rc == 0 && (before.len > 0 || raw.len > 0))
+		rc = set_raw(n, DEFAULT_NAME, &raw);
+	if (rc != 0)
+		return rc;
+	rc = set_access(n, &acls->access);
+	if (rc != 0)
+		set_raw(n, DEFAULT_NAME, &before);
+	return rc;
+}

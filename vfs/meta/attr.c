@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "vfs/fs/change.h"
+#include "vfs/export/mounts.h"
+#include "vfs/names/node_open.h"
+
+static struct timespec to_timespec(const struct statx_timestamp *t)
+{
+	return (struct timespec){ .tv_sec = t->tv_sec, .tv_nsec = t->tv_nsec };
+}
+
+void vfs_attr_from_statx(const struct vfs_mount *mnt, const struct vfs_fh *fh,
+			 const struct statx *sx, int64_t clock, struct vfs_attr *out)
+{
+	*out = (struct vfs_attr){
+		.mode = sx->stx_mode,
+		.nlink = sx->stx_nlink,
+		.uid = sx->stx_uid,
+		.gid = sx->stx_gid,
+		.size = sx->stx_size,
+		.used = sx->stx_blocks * 512,
+		.rdev_major = sx->stx_rdev_major,
+		.rdev_minor = sx->stx_rdev_minor,
+		.fsid = vfs_mount_fsid(mnt, fh),
+		.fileid = vfs_mount_fileid(mnt, fh, sx->stx_ino),
+		.atime = to_timespec(&sx->stx_atime),
+		.mtime = to_timespec(&sx->stx_mtime),
+		.ctime = to_timespec(&sx->stx_ctime),
+		/* Linux gives its change cookie to no process; every change sets ctime. */
+		.change = vfs_change_of(mnt->changes, sx, clock),
+		.blksize = sx->stx_blksize,
+		.has_btime = sx->stx_mask & STATX_BTIME,
+		.btime = to_timespec(&sx->stx_btime),
+	};
+}
+
+int vfs_getattr(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_attr *out)
+{
+	int64_t clock = vfs_change_clock(n->mnt->changes);
+	struct statx sx;
+	int rc = vfs_node_stat(n, &sx);
+
+	(void)ctx; /* attributes need no permission: whoever has the handle may see them */
+	if (rc == 0)
+		vfs_attr_from_statx(n->mnt, &n->fh, &sx, clock, out);
+	return rc;
+}
+
+int vfs_readlink(struct vfs_ctx *ctx, struct vfs_node *n, char *buf, uint32_t size)
+{
+	ssize_t len;
+
+	(void)ctx;
+	if (n->type != S_IFLNK)
+		return -EINVAL;
+	len = readlinkat(n->path_fd, "", buf, size);
+	return len < 0 ? -errno : (int)len;
+}

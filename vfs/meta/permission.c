@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "vfs/permission.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "vfs/worker/acting.h"
+#include "vfs/fs/change.h"
+#include "vfs/export/mounts.h"
+#include "vfs/data/operation.h"
+#include "vfs/names/node_open.h"
+
+int vfs_access_check(struct vfs_ctx *ctx, struct vfs_node *n, int amode)
+{
+	int rc = vfs_act_as_caller(ctx);
+
+	if (rc != 0)
+		return rc;
+	/* The system call itself: glibc emulates the flags where the kernel refuses them, and
+	 * wrongly. */
+	return syscall(SYS_faccessat2, n->path_fd, "", amode, AT_EACCESS | AT_EMPTY_PATH) == 0
+		       ? 0
+		       : -errno;
+}
+
+static int check_regular(const struct vfs_node *n)
+{
+	if (n->type == S_IFREG)
+		return 0;
+	return n->type == S_IFDIR ? -EISDIR : -EINVAL;
+}
+
+/* 1: the caller owns the file and may do with its data what it likes. */
+static int check_data(struct vfs_ctx *ctx, struct vfs_node *n)
+{
+	struct statx sx;
+	int rc = check_regular(n);
+
+	if (rc == 0)
+		rc = vfs_node_stat(n, &sx);
+	return rc == 0 ? sx.stx_uid == ctx->cred.uid : rc;
+}
+
+/* Who may execute a file must be able to read it. */
+static int check_read(struct vfs_ctx *ctx, struct vfs_node *n)
+{
+	int rc = vfs_access_check(ctx, n, R_OK);
+
+	return rc == -EACCES && vfs_access_check(ctx, n, X_OK) == 0 ? 0 : rc;
+}
+
+int vfs_may_read(struct vfs_ctx *ctx, struct vfs_node *n)
+{
+	int rc = check_data(ctx, n);
+
+	if (rc != 0)
+		return rc < 0 ? rc : 0;
+	return check_read(ctx, n);
+}
+
+int vfs_may_write(struct vfs_ctx *ctx, struct vfs_node *n)
+{
+	int rc = check_data(ctx, n);
+
+	if (rc < 0)
+		return rc;
+	if (ctx->access.flags & VFS_RO)
+		return -EROFS;
+	return rc == 1 ? 0 : vfs_access_check(ctx, n, W_OK);
+}
+
+int vfs_io_may_read(const struct vfs_io *io)
+{
+	return io->opened ? check_regular(io->node) : vfs_may_read(io->ctx, io->node);
+}
+
+int vfs_io_may_write(const struct vfs_io *io)
+{
+	int rc;
+
+	if (!io->opened)
+		return vfs_may_write(io->ctx, io->node);
+	rc = check_regular(io->node);
+	return rc == 0 && (io->ctx->access.flags & VFS_RO) ? -EROFS : rc;
+}
+
+int vfs_open_check(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want)
+{
+	struct statx sx;
+	int rc = check_regular(n);
+
+	if (rc == 0)
+		rc = vfs_node_stat(n, &sx);
+	return rc == 0 ? vfs_open_check_found(ctx, n, want) : rc;
+}
+
+int vfs_open_check_found(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want)
+{
+	int rc = check_regular(n);
+
+	if (rc == 0 && (want & VFS_MAY_WRITE) && (ctx->access.flags & VFS_RO))
+		rc = -EROFS;
+	if (rc == 0 && (want & VFS_MAY_WRITE))
+		rc = vfs_access_check(ctx, n, W_OK);
+	if (rc == 0 && (want & VFS_MAY_READ))
+		rc = check_read(ctx, n);
+	return rc;
+}
+
+int vfs_open_breaks_leases(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want)
+{
+	int fd = want & VFS_MAY_WRITE ? vfs_node_fd(ctx, n, VFS_FD_WRITE)
+				      : vfs_io_readable_fd(ctx, n);
+
+	return fd == -EAGAIN ? fd : 0;
+}
+
+/* Rights that can be asked for together, in one call of the kernel. */
+#define PLAIN (VFS_MAY_READ | VFS_MAY_WRITE | VFS_MAY_EXEC)
+
+static int amode_of(unsigned rights)
+{
+	return (rights & VFS_MAY_READ ? R_OK : 0) |
+	       (rights & (VFS_MAY_WRITE | VFS_MAY_DELETE) ? W_OK : 0) |
+	       (rights & (VFS_MAY_EXEC | VFS_MAY_DELETE) ? X_OK : 0);
+}
+
+/* Grants rights if the caller has them all; -EACCES and its like become "no". */
+static int ask(struct vfs_ctx *ctx, struct vfs_node *n, unsigned rights, unsigned *granted)
+{
+	int rc = rights ? vfs_access_check(ctx, n, amode_of(rights)) : 0;
+
+	if (rc == 0)
+		*granted |= rights;
+	return rc == -EACCES || rc == -EPERM || rc == -EROFS ? 0 : rc;
+}
+
+static bool has_group(const struct vfs_cred *cred, uint32_t gid)
+{
+	for (uint32_t i = 0; i < cred->ngroups; i++) {
+		if (cred->groups[i] == gid)
+			return true;
+	}
+	return cred->gid == gid;
+}
+
+/* What the mode lets one expect that the caller may. It is but a guess: the kernel is asked. */
+static unsigned expected(const struct vfs_ctx *ctx, const struct statx *sx)
+{
+	unsigned bits = sx->stx_mode;
+
+	if (ctx->cred.uid == 0)
+		return PLAIN;
+	if (ctx->cred.uid == sx->stx_uid)
+		bits >>= 6;
+	else if (has_group(&ctx->cred, sx->stx_gid))
+		bits >>= 3;
+	return (bits & 4 ? VFS_MAY_READ : 0u) | (bits & 2 ? VFS_MAY_WRITE : 0u) |
+	       (bits & 1 ? VFS_MAY_EXEC : 0u);
+}
+
+/* What is expected is asked for at once: if it is granted, so is each of it. All else by itself. */
+static int ask_each(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want, unsigned expect,
+		    unsigned *granted)
+{
+	int rc = ask(ctx, n, want & expect, granted);
+
+	for (unsigned right = VFS_MAY_READ; rc == 0 && right <= VFS_MAY_DELETE; right <<= 1) {
+		if ((want & right & ~*granted) && (want & expect) != right)
+			rc = ask(ctx, n, right, granted);
+	}
+	return rc;
+}
+
+int vfs_access(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want, unsigned *granted,
+	       struct vfs_attr *attr)
+{
+	int64_t clock = vfs_change_clock(n->mnt->changes);
+	unsigned expect;
+	struct statx sx;
+	int rc = vfs_node_stat(n, &sx);
+
+	*granted = 0;
+	if (rc != 0)
+		return rc;
+	if (attr)
+		vfs_attr_from_statx(n->mnt, &n->fh, &sx, clock, attr);
+	if (ctx->access.flags & VFS_RO)
+		want &= ~(unsigned)(VFS_MAY_WRITE | VFS_MAY_DELETE);
+	expect = expected(ctx, &sx);
+	if (n->type == S_IFDIR) {
+		/* Write and search together are what deleting needs. */
+		if ((want & VFS_MAY_DELETE) && (expect & VFS_MAY_WRITE) && (expect & VFS_MAY_EXEC))
+			expect |= VFS_MAY_DELETE;
+	} else {
+		want &= ~(unsigned)VFS_MAY_DELETE;
+		/* Without any such bit nobody may execute a file, not even root. */
+		if ((sx.stx_mode & 0111) == 0)
+			want &= ~(unsigned)VFS_MAY_EXEC;
+	}
+	return ask_each(ctx, n, want, expect, granted);
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Making regular files. A file is always made with O_EXCL, and one that exists is only looked at by
+ * O_PATH: a FIFO or a device of that name is never opened.
+ *
+ * The times that mark the file of an EXCLUSIVE create are a hash of the client's verifier and the
+ * caller's uid under a key of the server. GETATTR shows the times to everybody, but nobody can find
+ * a verifier that leads to given times, so only the call that made the file matches it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium.h>
+#include <string.h>
+
+#include "vfs/names/create.h"
+#include "vfs/base/instance.h"
+#include "vfs/node/cache.h"
+#include "vfs/permission.h"
+#include "vfs/meta/setattr.h"
+#include "vfs/share.h"
+
+#define RACES 8 /* a name that comes and goes under us is tried so often */
+
+struct creating {
+	struct vfs_node *dir;
+	const struct vfs_name *name;
+	enum vfs_create_how how;
+	unsigned may;
+	bool made;
+	const struct vfs_setattr *sa; /* the times mark the file of an EXCLUSIVE one */
+};
+
+/* The mark of an EXCLUSIVE create as two times. The top bits are cut so that every file system
+ * holds them exactly. */
+static void put_mark(const struct vfs_ctx *ctx, struct vfs_setattr *sa, const uint8_t verf[8])
+{
+	struct {
+		uint8_t verf[8];
+		uint64_t uid;
+	} of = { .uid = ctx->cred.uid };
+	uint64_t mark;
+
+	memcpy(of.verf, verf, sizeof(of.verf));
+	crypto_shorthash((uint8_t *)&mark, (const uint8_t *)&of, sizeof(of), ctx->vfs->create_key);
+	sa->set_atime = sa->set_mtime = VFS_TIME_CLIENT;
+	sa->atime = (struct timespec){ .tv_sec = mark >> 32 & INT32_MAX };
+	sa->mtime = (struct timespec){ .tv_sec = mark & INT32_MAX };
+}
+
+static int open_new(struct vfs_ctx *ctx, const struct creating *c, struct vfs_node **out)
+{
+	uint32_t mode = c->sa->set_mode ? c->sa->mode & VFS_MODE_BITS : VFS_MODE_FILE;
+	int fd, path_fd, rc;
+
+	fd = vfs_fd_openat(ctx->vfs, c->dir->path_fd, c->name->s,
+			   O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW, mode);
+	if (fd < 0)
+		return fd;
+	vfs_node_changed(c->dir);
+	path_fd = vfs_fd_reopen(ctx->vfs, fd, O_PATH);
+	rc = path_fd < 0 ? path_fd : vfs_node_of_fd(ctx, path_fd, out, NULL);
+	if (rc == 0)
+		vfs_node_adopt_fd(*out, VFS_FD_WRITE, fd);
+	else
+		vfs_fd_close(ctx->vfs, fd);
+	return rc;
+}
+
+static int create_new(struct vfs_ctx *ctx, struct creating *c, struct vfs_node **out)
+{
+	int rc = open_new(ctx, c, out);
+
+	if (rc != 0)
+		return rc;
+	c->made = true;
+	rc = vfs_setattr_created(ctx, *out, c->sa);
+	if (rc != 0)
+		vfs_node_put(*out);
+	return rc;
+}
+
+/* Was it this very call, sent before, that made the file? Its maker may do with it what he asked
+ * for; if it belongs to somebody else by now, the kernel decides as on any file. */
+static int check_repeated(struct vfs_ctx *ctx, const struct creating *c, struct vfs_node *n,
+			  const struct vfs_attr *attr)
+{
+	if (attr->size != 0 || attr->atime.tv_sec != c->sa->atime.tv_sec ||
+	    attr->mtime.tv_sec != c->sa->mtime.tv_sec)
+		return -EEXIST;
+	return attr->uid == ctx->cred.uid ? 0 : vfs_open_check_found(ctx, n, c->may);
+}
+
+static int use_existing(struct vfs_ctx *ctx, const struct creating *c, struct vfs_node **out)
+{
+	struct vfs_attr attr;
+	int rc;
+
+	if (c->how == VFS_GUARDED)
+		return -EEXIST;
+	rc = vfs_node_of_name(ctx, c->dir, c->name, out, &attr);
+	if (rc != 0)
+		return rc;
+	if ((*out)->type != S_IFREG)
+		rc = -EEXIST;
+	else if (c->how == VFS_EXCLUSIVE)
+		rc = check_repeated(ctx, c, *out, &attr);
+	else if (c->sa->set_size)
+		rc = vfs_share_check_io(ctx, *out, NULL, VFS_SHARE_WRITE, NULL);
+	if (rc == 0 && c->how == VFS_UNCHECKED && c->sa->set_size)
+		rc = vfs_set_size(ctx, *out, c->sa->size);
+	if (rc != 0)
+		vfs_node_put(*out);
+	return rc;
+}
+
+static int create(struct vfs_ctx *ctx, struct creating *c, struct vfs_node **out)
+{
+	int rc = -EEXIST;
+
+	for (unsigned i = 0; i < RACES; i++) {
+		rc = vfs_act_as_caller(ctx);
+		if (rc == 0)
+			rc = create_new(ctx, c, out);
+		if (rc != -EEXIST)
+			break;
+		rc = vfs_act_as_caller(ctx);
+		if (rc == 0)
+			rc = use_existing(ctx, c, out);
+		if (rc != -ENOENT)
+			break;
+	}
+	return vfs_dir_error(c->dir, rc);
+}
+
+int vfs_create(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len,
+	       struct vfs_create *how, struct vfs_node **out)
+{
+	struct vfs_name nm;
+	struct vfs_setattr attrs = vfs_create_attrs(dir, how->sa);
+	struct creating c = {
+		.dir = dir, .name = &nm, .how = how->how, .may = how->may, .sa = &attrs
+	};
+	int rc = vfs_create_check(ctx, dir, how->sa);
+
+	how->made = false;
+	if (how->how == VFS_EXCLUSIVE)
+		put_mark(ctx, &attrs, how->verf);
+	if (rc == 0)
+		rc = vfs_name_from(&nm, name, len);
+	if (rc == 0 && (vfs_name_is_dot(&nm) || vfs_name_is_dotdot(&nm)))
+		rc = -EEXIST;
+	if (rc == 0)
+		rc = create(ctx, &c, out);
+	how->made = c.made;
+	return rc == 0 ? vfs_created(ctx, *out, how->attr) : rc;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What making files has in common with making directories, links and special files. */
+#ifndef RN_VFS_CREATE_H
+#define RN_VFS_CREATE_H
+
+#include "vfs/worker/acting.h"
+#include "vfs/names/node_open.h"
+
+/* Modes where the client asks for none: its owner's alone. */
+#define VFS_MODE_FILE 0600u
+#define VFS_MODE_DIR 0700u
+
+/* May anything be made in dir (a directory, a writable export), and are the attributes sane (NULL:
+ * none)? */
+int vfs_create_check(struct vfs_ctx *ctx, const struct vfs_node *dir, const struct vfs_setattr *sa);
+
+/* sa (NULL: none) for something that is made in dir: its umask is taken from its mode, or passed
+ * over if a default ACL says who may do what (RFC 8275 section 5). With ACLs to be set it is made
+ * without permissions. */
+struct vfs_setattr vfs_create_attrs(const struct vfs_node *dir, const struct vfs_setattr *sa);
+
+/* The end of each: fetches the attributes if attr is not NULL; puts the node on failure. */
+int vfs_created(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_attr *attr);
+
+/* Gives the node a data descriptor that is open already; it is closed if the node has one. */
+void vfs_node_adopt_fd(struct vfs_node *n, enum vfs_fd_kind kind, int fd);
+
+#endif

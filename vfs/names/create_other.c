@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Making directories, symbolic links and special files. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "vfs/names/create.h"
+#include "vfs/node/cache.h"
+#include "vfs/meta/setattr.h"
+
+int vfs_create_check(struct vfs_ctx *ctx, const struct vfs_node *dir, const struct vfs_setattr *sa)
+{
+	if (dir->type != S_IFDIR)
+		return -ENOTDIR;
+	if (ctx->access.flags & VFS_RO)
+		return -EROFS;
+	return sa ? vfs_setattr_check(sa) : 0;
+}
+
+static bool has_default_acl(const struct vfs_node *dir)
+{
+	return getxattr(vfs_proc_path(dir->path_fd).s, "system.posix_acl_default", NULL, 0) > 0;
+}
+
+struct vfs_setattr vfs_create_attrs(const struct vfs_node *dir, const struct vfs_setattr *sa)
+{
+	struct vfs_setattr out = sa ? *sa : (struct vfs_setattr){ 0 };
+
+	if (out.acls) {
+		/* Nothing is inherited then, and nobody gets in before they are set. */
+		out.mode &= S_ISUID | S_ISGID | S_ISVTX;
+		out.set_mode = true;
+	} else if (out.set_mode && (out.mode & out.umask) && !has_default_acl(dir))
+		out.mode &= ~out.umask;
+	return out;
+}
+
+int vfs_created(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_attr *attr)
+{
+	int rc = attr ? vfs_getattr(ctx, n, attr) : 0;
+
+	if (rc != 0)
+		vfs_node_put(n);
+	return rc;
+}
+
+struct making {
+	struct vfs_node *dir;
+	const struct vfs_setattr *sa;
+	uint32_t type;
+	uint32_t mode;
+	dev_t dev;
+	const char *target;
+};
+
+static int make(const struct making *m, const char *name)
+{
+	int dirfd = m->dir->path_fd;
+	int rc;
+
+	if (m->type == S_IFDIR)
+		rc = mkdirat(dirfd, name, m->mode);
+	else if (m->type == S_IFLNK)
+		rc = symlinkat(m->target, dirfd, name);
+	else
+		rc = mknodat(dirfd, name, m->type | m->mode, m->dev);
+	return rc == 0 ? 0 : -errno;
+}
+
+/* The node of what was made; somebody else may have put another thing in its place. */
+static int find_made(struct vfs_ctx *ctx, const struct making *m, const struct vfs_name *name,
+		     struct vfs_node **out)
+{
+	int rc = vfs_node_of_name(ctx, m->dir, name, out, NULL);
+
+	if (rc == 0 && (*out)->type != m->type) {
+		vfs_node_put(*out);
+		rc = -ENOENT;
+	}
+	return rc;
+}
+
+static int make_node(struct vfs_ctx *ctx, const struct making *m, const struct vfs_name *name,
+		     struct vfs_node **out)
+{
+	int rc = vfs_act_as_caller(ctx);
+
+	if (rc == 0)
+		rc = vfs_dir_error(m->dir, make(m, name->s));
+	if (rc == 0)
+		vfs_node_changed(m->dir);
+	if (rc == 0)
+		rc = find_made(ctx, m, name, out);
+	if (rc != 0)
+		return rc;
+	rc = vfs_setattr_created(ctx, *out, m->sa);
+	if (rc != 0)
+		vfs_node_put(*out);
+	return rc;
+}
+
+static uint32_t mode_of(const struct vfs_setattr *sa, uint32_t otherwise)
+{
+	return sa->set_mode ? sa->mode & VFS_MODE_BITS : otherwise;
+}
+
+int vfs_mkdir(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len,
+	      const struct vfs_setattr *sa, struct vfs_node **out, struct vfs_attr *attr)
+{
+	const struct vfs_setattr attrs = vfs_create_attrs(dir, sa);
+	struct making m = { .dir = dir, .sa = &attrs, .type = S_IFDIR };
+	struct vfs_name nm;
+	int rc = vfs_create_check(ctx, dir, sa);
+
+	if (rc == 0)
+		rc = vfs_name_from(&nm, name, len);
+	m.mode = mode_of(&attrs, VFS_MODE_DIR);
+	if (rc == 0)
+		rc = make_node(ctx, &m, &nm, out);
+	return rc == 0 ? vfs_created(ctx, *out, attr) : rc;
+}
+
+int vfs_symlink(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len,
+		const char *target, const struct vfs_setattr *sa, struct vfs_node **out,
+		struct vfs_attr *attr)
+{
+	struct making m = { .dir = dir, .sa = sa, .type = S_IFLNK, .target = target };
+	struct vfs_name nm;
+	int rc = vfs_create_check(ctx, dir, sa);
+
+	if (rc == 0 && *target == '\0')
+		rc = -EINVAL;
+	if (rc == 0)
+		rc = vfs_name_from(&nm, name, len);
+	if (rc == 0)
+		rc = make_node(ctx, &m, &nm, out);
+	return rc == 0 ? vfs_created(ctx, *out, attr) : rc;
+}
+
+int vfs_mknod(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len,
+	      const struct vfs_mknod *what, const struct vfs_setattr *sa, struct vfs_node **out,
+	      struct vfs_attr *attr)
+{
+	const struct vfs_setattr attrs = vfs_create_attrs(dir, sa);
+	struct making m = { .dir = dir, .sa = &attrs, .type = what->type };
+	struct vfs_name nm;
+	int rc = vfs_create_check(ctx, dir, sa);
+
+	if (what->type != S_IFIFO && what->type != S_IFSOCK && what->type != S_IFCHR &&
+	    what->type != S_IFBLK)
+		return -EINVAL;
+	if (what->type == S_IFCHR || what->type == S_IFBLK)
+		m.dev = makedev(what->major, what->minor);
+	if (rc == 0)
+		rc = vfs_name_from(&nm, name, len);
+	m.mode = mode_of(&attrs, VFS_MODE_FILE);
+	if (rc == 0)
+		rc = make_node(ctx, &m, &nm, out);
+	return rc == 0 ? vfs_created(ctx, *out, attr) : rc;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "vfs/worker/acting.h"
+#include "vfs/names/create.h"
+#include "vfs/file_state.h"
+#include "vfs/node/node.h"
+#include "vfs/node/cache.h"
+
+static int open_flags(const struct vfs_node *n, enum vfs_fd_kind kind)
+{
+	static const int flags[VFS_FD_KINDS] = {
+		[VFS_FD_READ] = O_RDONLY,
+		[VFS_FD_WRITE] = O_RDWR,
+		[VFS_FD_READ_DIRECT] = O_RDONLY | O_DIRECT,
+		[VFS_FD_WRITE_DIRECT] = O_RDWR | O_DIRECT,
+		[VFS_FD_WITNESS] = O_RDONLY,
+	};
+
+	/* Anything else must never be opened: a FIFO blocks, a device acts. */
+	if (n->type == S_IFREG)
+		return flags[kind];
+	return n->type == S_IFDIR && kind == VFS_FD_READ ? O_RDONLY | O_DIRECTORY : -EINVAL;
+}
+
+int vfs_node_fd(struct vfs_ctx *ctx, struct vfs_node *n, enum vfs_fd_kind kind)
+{
+	int fd = atomic_load_explicit(&n->data_fd[kind], memory_order_acquire);
+	int flags, rc;
+
+	if (fd >= 0)
+		return fd;
+	flags = open_flags(n, kind);
+	rc = flags < 0 ? flags : vfs_act_as_root(ctx);
+	if (rc != 0)
+		return rc;
+	pthread_mutex_lock(&n->open_lock);
+	fd = atomic_load_explicit(&n->data_fd[kind], memory_order_relaxed);
+	if (fd < 0) {
+		fd = vfs_fd_reopen_data(n->vfs, n->path_fd, flags);
+		if (fd >= 0)
+			atomic_store_explicit(&n->data_fd[kind], fd, memory_order_release);
+	}
+	pthread_mutex_unlock(&n->open_lock);
+	return fd == -VFS_ELEASE ? -EAGAIN : fd;
+}
+
+void vfs_node_adopt_fd(struct vfs_node *n, enum vfs_fd_kind kind, int fd)
+{
+	/* Under the lock: an open of the same kind may be under way. */
+	pthread_mutex_lock(&n->open_lock);
+	if (atomic_load_explicit(&n->data_fd[kind], memory_order_relaxed) < 0) {
+		atomic_store_explicit(&n->data_fd[kind], fd, memory_order_release);
+		fd = -1;
+	}
+	pthread_mutex_unlock(&n->open_lock);
+	vfs_fd_close(n->vfs, fd);
+}

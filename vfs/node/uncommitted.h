@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A node with uncommitted data: acknowledged, and perhaps not yet on disk. Its descriptors stay
+ * open until an fsync has covered them (vfs/node/flush.h), since the kernel tells of a failed write-back
+ * only once for each open file description, and of none after the inode has left memory.
+ *
+ * Several operations at a time can sync one file by one descriptor, and only one of them is told of
+ * an error. So each node that is written has a witness: a description from before the first write,
+ * which is never synced. When an operation ends, the witness is asked, without waiting for
+ * anything, under the lock below: whoever is the first to see an error changes the verifier before
+ * anybody who could have missed it reads it.
+ *
+ * Lock order: vfs_uncommitted.lock -> vfs.verifiers_lock.
+ */
+#ifndef RN_VFS_UNCOMMITTED_H
+#define RN_VFS_UNCOMMITTED_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct vfs;
+struct vfs_ctx;
+struct vfs_node;
+
+struct vfs_uncommitted {
+	pthread_mutex_t lock;
+	unsigned writing; /* unstable writes under way */
+	unsigned failed;  /* losses seen so far */
+	uint64_t written; /* unstable writes that were acknowledged */
+	uint64_t synced;  /* of these: covered by an fsync, or lost and told */
+	_Atomic bool any; /* writing, or written more than synced */
+};
+
+void vfs_uncommitted_init(struct vfs_uncommitted *u);
+/* The node goes. */
+void vfs_uncommitted_fini(struct vfs_node *n);
+
+/* Has the node uncommitted data? Exact while nobody else uses it. */
+bool vfs_uncommitted_any(const struct vfs_node *n);
+/* May one more node have them, or has it already? The budget of descriptors must not be used up by
+ * nodes that cannot be closed. */
+bool vfs_uncommitted_room(struct vfs_node *n);
+
+/* Around each unstable write. wrote: something was, and will be acknowledged. */
+void vfs_uncommitted_write(struct vfs_node *n);
+void vfs_uncommitted_wrote(struct vfs_node *n, bool wrote);
+
+/* Around each operation that waits for a regular file's data to reach the disk. */
+enum vfs_syncing_kind {
+	VFS_SYNCING_ALL,   /* fsync of the whole file */
+	VFS_SYNCING_PART,  /* of a range */
+	VFS_SYNCING_WRITE, /* a synchronous write */
+};
+struct vfs_syncing {
+	enum vfs_syncing_kind kind;
+	unsigned failed;
+	uint64_t covers;
+	bool lost; /* at the end: written data may be, of this operation or of others */
+};
+void vfs_syncing_begin(struct vfs_syncing *s, struct vfs_node *n, enum vfs_syncing_kind kind);
+/* res: how it ended, 0 or more, or -errno. */
+void vfs_syncing_end(struct vfs_syncing *s, struct vfs_node *n, int64_t res);
+
+/* The descriptor to write by, opened before the first write together with the witness; -errno as
+ * vfs_node_fd. */
+int vfs_writing_fd(struct vfs_ctx *ctx, struct vfs_node *n);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Whom a step of an operation runs as: its caller, or root. */
+#ifndef RN_VFS_ACTING_H
+#define RN_VFS_ACTING_H
+
+#include "vfs/worker/identity.h"
+#include "vfs/vfs.h"
+#include "vfs/worker/worker_state.h"
+
+static inline int vfs_act_as_caller(struct vfs_ctx *ctx)
+{
+	return vfs_identity_become(&ctx->w->identity, &ctx->cred);
+}
+
+static inline int vfs_act_as_root(struct vfs_ctx *ctx)
+{
+	return vfs_identity_root(&ctx->w->identity);
+}
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A worker without io_uring: each operation is a system call when it is started, and waiting is
+ * poll(2) on the watched descriptor.
+ */
+#include "vfs/worker/ring.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+static int result_of(ssize_t n)
+{
+	return n < 0 ? -errno : (int)n;
+}
+
+void vfs_syscall_read(struct vfs_worker *w, struct vfs_ring_op *op, const struct vfs_ring_rw *rw)
+{
+	int res = vfs_identity_root(&w->identity);
+
+	if (res == 0)
+		res = result_of(
+			preadv2(rw->fd, rw->iov, (int)rw->niov, (off_t)rw->offset, rw->flags));
+	vfs_ring_finish(w, op, res);
+}
+
+/* nobody's lack of CAP_FSETID is what clears the set-uid and set-gid bits. */
+static int become_writer(struct vfs_worker *w, bool as_user)
+{
+	return as_user ? vfs_identity_become(&w->identity, &vfs_nobody)
+		       : vfs_identity_root(&w->identity);
+}
+
+void vfs_syscall_write(struct vfs_worker *w, struct vfs_ring_op *op, const struct vfs_ring_rw *rw)
+{
+	int res = become_writer(w, rw->as_user);
+
+	if (res == 0)
+		res = result_of(
+			pwritev2(rw->fd, rw->iov, (int)rw->niov, (off_t)rw->offset, rw->flags));
+	vfs_ring_finish(w, op, res);
+}
+
+void vfs_syscall_fsync(struct vfs_worker *w, struct vfs_ring_op *op, int fd)
+{
+	vfs_ring_finish(w, op, result_of(fsync(fd)));
+}
+
+void vfs_syscall_fallocate(struct vfs_worker *w, struct vfs_ring_op *op,
+			   const struct vfs_ring_fallocate *f)
+{
+	int res = become_writer(w, f->as_user);
+
+	if (res == 0)
+		res = result_of(fallocate(f->fd, f->mode, (off_t)f->offset, (off_t)f->len));
+	vfs_ring_finish(w, op, res);
+}
+
+int vfs_syscall_enter(struct vfs_worker *w, int timeout_ms)
+{
+	struct pollfd p = { .fd = w->watch.fd, .events = POLLIN };
+	int n = poll(&p, 1, timeout_ms);
+
+	if (n < 0)
+		return errno == EINTR || errno == EAGAIN ? 0 : -errno;
+	if (n == 0)
+		return timeout_ms >= 0 ? -ETIME : 0;
+	if (p.revents & POLLNVAL)
+		return -EBADF;
+	w->watch.readable = true;
+	return 0;
+}

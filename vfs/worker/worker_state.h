@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A worker's part of vfs/ from inside. With a ring, operations run in the kernel; without one
+ * (io_uring switched off by sysctl or seccomp, or ring_entries 0) each runs as a system call when
+ * it is started. Either way, what has finished waits in `finished` and its callback runs from
+ * vfs_worker_wait or vfs_worker_poll, never from within the call that started it, so that callbacks
+ * cannot recurse.
+ */
+#ifndef RN_VFS_WORKER_STATE_H
+#define RN_VFS_WORKER_STATE_H
+
+#include <liburing.h>
+#include <sys/queue.h>
+
+#include "lib/payload.h"
+#include "vfs/worker/identity.h"
+#include "vfs/io.h"
+#include "vfs/worker.h"
+
+STAILQ_HEAD(vfs_ring_op_list, vfs_ring_op);
+
+/* The one descriptor that vfs_worker_watch was called for. */
+struct vfs_watch {
+	int fd; /* -1: none */
+	bool armed;
+	bool readable;
+	int error; /* -errno of a poll that cannot work */
+	void (*ready)(void *ctx);
+	void *ctx;
+};
+
+/* What this ring knows of a slab of the payload pool; indexes are rn_payload.slab. */
+enum vfs_slab_state { VFS_SLAB_UNSEEN, VFS_SLAB_REGISTERED, VFS_SLAB_REFUSED };
+
+struct vfs_worker {
+	struct vfs *vfs;
+	struct vfs_identity identity; /* what the thread has just now */
+
+	bool has_ring;
+	struct io_uring ring;
+	uint16_t root_personality; /* 0: without a ring */
+	uint16_t user_personality; /* nobody, without capabilities */
+	bool fixed;		   /* the ring has a table of buffers */
+	uint8_t slab[RN_SLABS_MAX];
+
+	struct vfs_watch watch;
+	struct vfs_ring_op_list finished; /* callbacks to run */
+	unsigned in_flight;		  /* started, callback not run yet */
+};
+
+#endif
