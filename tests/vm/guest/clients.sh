@@ -23,6 +23,7 @@ peer_run() {
 	elif [ "$1" = eval ] || declare -F "$1" >/dev/null; then
 		shell=(bash -c '. "$VMDIR/guest/lib.sh"; set +e; "$@"' peer)
 	fi
+	# shellcheck disable=SC2153 # lib.sh sets them.
 	"$VMPROG/vmcall" 10.9.2$n.2 "$CALLPORT" "$STATE/peer.$n.dead" \
 		VERS="$VERS" FS="$FS" PROTO="$PROTO" SERVER="$SERVER" "${shell[@]}" "$@"
 }

@@ -30,7 +30,7 @@ export RDMA SERVER FS PROTO VERS KNFSD_V4
 # ---- a small test framework -------------------------------------------------------------------
 # Each result is one line: "ok NAME", "FAIL NAME: reason", "skip NAME: reason"; t_done prints
 # "N passed, N failed, N skipped" and exits accordingly.
-t_passed=0 t_failed=0 t_skipped=0 t_name= t_said=
+t_passed=0 t_failed=0 t_skipped=0 t_name='' t_said=''
 t_tag() { echo "$RDMA/$PROTO/v$VERS/$FS"; }
 t_begin() { t_name=$1; t_start=$EPOCHREALTIME; }
 t_seconds() { awk -v a="$t_start" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }'; }

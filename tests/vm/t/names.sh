@@ -117,7 +117,7 @@ long_names() {
 	[ -d "$S/${n255%n}d" ]
 	fails_with "File name too long" touch "$D/${n255}n"
 	fails_with "File name too long" mkdir "$D/${n255}n"
-	for odd in $'a\nb' ' ' $'\xff\xfe' '*?[' 'ünï' '...' '-' '\'; do
+	for odd in $'a\nb' ' ' $'\xff\xfe' '*?[' 'ünï' '...' '-' "\\"; do
 		echo "$odd" >"$D/odd$odd"
 		drop_caches
 		same "odd name" "$odd" "$(cat "$S/odd$odd")"

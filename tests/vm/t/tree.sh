@@ -20,7 +20,7 @@ make_tree() {
 	{
 		for m in 1 2 3 4 5 6 7; do echo "int m$m(void);"; done
 		echo '#include <stdio.h>'
-		echo 'int main(void) { printf("%d\n", m1() + m2() + m3() + m4() + m5() + m6() + m7()); return 0; }'
+		printf '%s\n' 'int main(void) { printf("%d\n", m1() + m2() + m3() + m4() + m5() + m6() + m7()); return 0; }'
 	} >$top/main.c
 	for m in 1 2 3 4 5 6 7; do
 		mkdir $top/h$m

@@ -194,7 +194,7 @@ kinds() {
 	fails_with "No such file" on one cat $one/none
 	on one sh -c "(echo x >$one/fifo) & timeout 10 cat $one/fifo"
 	fails_with "File name too long" on one sh -c ": >$one/$(printf '%0256d' 0)"
-	rm -r "$S"/*
+	rm -r "${S:?}"/*
 }
 # Many at once, closed in another order.
 many() {
