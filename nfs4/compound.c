@@ -84,8 +84,8 @@ static int check_standing(const struct nfs4_compound *c)
 {
 	const enum rpc_standing standing = c->req->standing;
 
-	if (standing == RPC_ADMITTED ||
-	    (c->op->flags & (NFS4_OP_FOR_FORMER | NFS4_OP_NEEDS_FH)) != 0)
+	if (standing == RPC_ADMITTED || (c->op->flags & NFS4_OP_FOR_FORMER) ||
+	    (c->op->needs & NFS4_NEEDS_FH))
 		return NFS4_OK;
 	if (standing == RPC_UNKNOWN)
 		return NFS4ERR_DELAY;
@@ -100,7 +100,7 @@ static int check_op(struct nfs4_compound *c)
 
 	if (!op)
 		return NFS4ERR_OP_ILLEGAL;
-	if (op->gone_minor > 0 && c->minor >= op->gone_minor)
+	if (op->minors.gone > 0 && c->minor >= op->minors.gone)
 		return NFS4ERR_NOTSUPP;
 	status = check_position(c);
 	if (status == NFS4_OK && !op->run)
@@ -115,13 +115,13 @@ static int check_op(struct nfs4_compound *c)
 	/* A Read chunk that is nobody's argument is a violation, too (RFC 8166 section 6.1). */
 	if (c->index + 1 == c->nops && xdr_in_chunk_left(c->in))
 		return NFS4ERR_BADXDR;
-	if ((op->flags & NFS4_OP_NEEDS_FH) && c->current.kind == NFS4_NOWHERE)
+	if ((op->needs & NFS4_NEEDS_FH) && c->current.kind == NFS4_NOWHERE)
 		return NFS4ERR_NOFILEHANDLE;
-	if ((op->flags & NFS4_OP_NEEDS_SAVED_FH) && c->saved.kind == NFS4_NOWHERE)
+	if ((op->needs & NFS4_NEEDS_SAVED_FH) && c->saved.kind == NFS4_NOWHERE)
 		return NFS4ERR_NOFILEHANDLE;
 	if (op->flags & NFS4_OP_CHANGES)
-		return nfs4_reserve_reply(c, op->reply_size);
-	return nfs4_grow_reply(c, op->reply_size);
+		return nfs4_reserve_reply(c, op->reply_max);
+	return nfs4_grow_reply(c, op->reply_max);
 }
 
 #define REPEATS_MOST 8u /* clients in the way one after the other that are waited for */
@@ -257,7 +257,7 @@ static int end_op(struct nfs4_compound *c, int status)
 		c->keep_body = false;
 		status = NFS4ERR_DELAY;
 	}
-	status = status == NFS4_NO_ROOM ? no_room(c) : nfs4_status_for(c->opnum, c->minor, status);
+	status = status == NFS4_NO_ROOM ? no_room(c) : nfs4_status_for(c->op, c->minor, status);
 	if (status != NFS4_OK && !c->keep_body) {
 		xdr_out_rewind(c->out, body);
 		if (c->op && (c->op->flags & NFS4_OP_FAILS_WITH_BITMAP) &&

@@ -143,7 +143,7 @@ int nfs4_reply_too_big(const struct nfs4_compound *c, size_t need);
 
 /*
  * Makes room in c->out for size bytes. 0, or the status to answer (too big, or NFS4ERR_DELAY: no
- * memory now). The loop has done so already for the row's reply_size.
+ * memory now). The loop has done so already for the row's reply_max.
  */
 int nfs4_reserve_reply(struct nfs4_compound *c, size_t size);
 

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of operations: which minor versions have them, and what the loop must know of each. */
+/*
+ * An NFSv4 operation as the rest of the server sees it: one row, at the foot of the file that
+ * decodes and runs the operation, and one line of NFS4_OP_LIST. What the server has to know of an
+ * operation before, while and after it runs is a field of the row; nothing else tells operations
+ * apart by their numbers. CONTRIBUTING.md (Add an operation) has the steps.
+ */
 #ifndef RN_NFS4_OP_TABLE_H
 #define RN_NFS4_OP_TABLE_H
 
@@ -9,40 +14,206 @@
 
 struct nfs4_compound;
 
-enum nfs4_op_flags {
-	NFS4_OP_CHANGES = 1,  /* changes something: its worst-case result must fit before it runs */
-	NFS4_OP_ALONE = 2,    /* may be a COMPOUND's only operation, outside of a session */
-	NFS4_OP_NEEDS_FH = 4, /* without a current filehandle: NFS4ERR_NOFILEHANDLE */
-	/* Sets the current filehandle, so that the current stateid is no longer current (RFC 8881
-	 * section 16.2.3.1.2). */
-	NFS4_OP_SETS_FH = 8,
-	NFS4_OP_NEEDS_SAVED_FH = 16,
-	NFS4_OP_FAILS_WITH_BITMAP = 32, /* its result has a bitmap4 even on failure: SETATTR */
-	/* Gives state back, or is what such operations begin with: for hosts, too, that were admitted
-	 * until lately. What needs a current filehandle asks for the export anyway. */
-	NFS4_OP_FOR_FORMER = 64,
+/* Filehandles that must be there before the operation runs: NFS4ERR_NOFILEHANDLE (RFC 8881 section
+ * 16.2.3.1.1). */
+enum nfs4_op_needs {
+	NFS4_NEEDS_FH = 1,
+	NFS4_NEEDS_SAVED_FH = 2,
 };
 
+enum nfs4_op_flags {
+	NFS4_OP_CHANGES = 1, /* changes something: its worst-case result must fit before it runs */
+	NFS4_OP_ALONE = 2,   /* may be a COMPOUND's only operation, outside of a session */
+	/* Sets the current filehandle, so that the current stateid is no longer current (RFC 8881
+	 * section 16.2.3.1.2). */
+	NFS4_OP_SETS_FH = 4,
+	NFS4_OP_FAILS_WITH_BITMAP = 8, /* its result has a bitmap4 even on failure: SETATTR */
+	/* Gives state back, or precedes operations that do: allowed for hosts, too, whose export
+	 * has been taken away lately. An operation that needs a current filehandle asks for the
+	 * export anyway. */
+	NFS4_OP_FOR_FORMER = 16,
+};
+
+/*
+ * Errors of the file system that the operation's table in the RFCs lists (RFC 7530 section 13.2,
+ * RFC 8881 section 15.2, RFC 7862 section 11.2). nfs4_status_for() replaces the others. Errors that
+ * any operation may answer, and those that only NFSv4's own state brings about, have no bit.
+ */
+enum nfs4_op_error {
+	NFS4_E_LISTED = 1 << 0, /* set by the macros below: the row has its errors */
+	NFS4_E_PERM = 1 << 1,
+	NFS4_E_NOENT = 1 << 2,
+	NFS4_E_IO = 1 << 3,
+	NFS4_E_NXIO = 1 << 4,
+	NFS4_E_ACCESS = 1 << 5,
+	NFS4_E_EXIST = 1 << 6,
+	NFS4_E_XDEV = 1 << 7,
+	NFS4_E_NOTDIR = 1 << 8,
+	NFS4_E_ISDIR = 1 << 9,
+	NFS4_E_INVAL = 1 << 10,
+	NFS4_E_FBIG = 1 << 11,
+	NFS4_E_NOSPC = 1 << 12, /* and DQUOT: the tables always have both */
+	NFS4_E_ROFS = 1 << 13,
+	NFS4_E_MLINK = 1 << 14,
+	NFS4_E_NAMETOOLONG = 1 << 15,
+	NFS4_E_NOTEMPTY = 1 << 16,
+	NFS4_E_STALE = 1 << 17,
+	NFS4_E_NOTSUPP = 1 << 18,
+	NFS4_E_SYMLINK = 1 << 19,
+	NFS4_E_FILE_OPEN = 1 << 20,
+	NFS4_E_BADHANDLE = 1 << 21,
+	NFS4_E_LOCKED = 1 << 22,
+
+	/* Operations on an object; on a name in a directory; on the data of a regular file. */
+	NFS4_E_OBJECT = NFS4_E_ACCESS | NFS4_E_STALE,
+	NFS4_E_NAME = NFS4_E_NOENT | NFS4_E_NOTDIR | NFS4_E_INVAL | NFS4_E_NAMETOOLONG,
+	NFS4_E_FILE_ONLY = NFS4_E_ISDIR | NFS4_E_SYMLINK | NFS4_E_INVAL,
+};
+
+struct nfs4_op_errors {
+	uint32_t minor_0, later; /* enum nfs4_op_error; 0: the row lacks its errors */
+};
+/* The same in all minor versions. */
+#define NFS4_ERRORS(all) NFS4_ERRORS_BY_MINOR(all, 0, 0)
+#define NFS4_ERRORS_BY_MINOR(all, only_0, only_later)                                              \
+	{                                                                                          \
+		.minor_0 = NFS4_E_LISTED | (all) | (only_0),                                       \
+		.later = NFS4_E_LISTED | (all) | (only_later)                                      \
+	}
+#define NFS4_ERRORS_NONE NFS4_ERRORS(0)
+/* Asks no file system, and picks each of its errors from its own table. */
+#define NFS4_ERRORS_OWN                                                                            \
+	{                                                                                          \
+		.minor_0 = UINT32_MAX, .later = UINT32_MAX                                         \
+	}
+
+/*
+ * Layout of the arguments of an operation that repeats without effect, so that a COMPOUND can be
+ * looked through without decoding it (nfs4/data/skim.h): fixed bytes, then bitmap4s, then opaques.
+ */
+struct nfs4_op_shape {
+	bool known;
+	uint8_t fixed; /* bytes */
+	uint8_t bitmaps, opaques;
+};
+#define NFS4_SHAPE(fixed_, bitmaps_, opaques_)                                                     \
+	{                                                                                          \
+		.known = true, .fixed = fixed_, .bitmaps = bitmaps_, .opaques = opaques_           \
+	}
+
 struct nfs4_op {
-	const char *name;		 /* without "OP_"; NULL: no operation has that number */
-	uint8_t first_minor, last_minor; /* that know it: outside, NFS4ERR_OP_ILLEGAL */
-	/* Minor versions in which RFC 8881 or 7862 made it mandatory not to implement:
-	 * NFS4ERR_NOTSUPP from this one on; 0: none. */
-	uint8_t gone_minor;
-	uint8_t flags;
+	const char *name; /* without "OP_": logs, counters, messages of tests */
+	/*
+	 * Minor versions that know the operation; in others it is NFS4ERR_OP_ILLEGAL. From minor
+	 * version gone on it must not be implemented (RFC 8881 section 17): NFS4ERR_NOTSUPP; 0:
+	 * always allowed.
+	 */
+	struct {
+		uint8_t first, last, gone;
+	} minors;
+	uint8_t needs;	    /* enum nfs4_op_needs */
+	uint8_t flags;	    /* enum nfs4_op_flags */
 	uint16_t args_size; /* zeroed bytes for decode */
 	/* Worst-case bytes of the result behind its status; of results without a bound (READ,
-	 * READDIR, GETATTR with ACLs) what they need besides it. */
-	uint16_t reply_size;
-	/* Decodes from c->in; what is wrong sets c->in->err, which is answered NFS4ERR_BADXDR.
+	 * READDIR, GETATTR with ACLs) what they need besides it (RFC 8881 section 2.10.6.4). */
+	uint16_t reply_max;
+	struct nfs4_op_errors errors;
+	struct nfs4_op_shape shape;
+	/* Decodes from c->in; malformed arguments set c->in->err, which is answered NFS4ERR_BADXDR.
 	 * NULL: no arguments. A value that is well-formed but not allowed is for run() to answer.
 	 */
 	void (*decode)(struct nfs4_compound *c, void *args);
-	/* nfsstat4, NFS4_PENDING or NFS4_REPLAYED. NULL: NFS4ERR_NOTSUPP. */
+	/* nfsstat4, NFS4_PENDING or NFS4_REPLAYED. NULL: an optional operation that this server
+	 * does not have, NFS4ERR_NOTSUPP. */
 	int (*run)(struct nfs4_compound *c, void *args);
 };
 
+/* Each number in nfs4/proto.h with its row. */
+/* clang-format off */
+#define NFS4_OP_LIST(ROW) \
+	ROW(ACCESS, access) \
+	ROW(CLOSE, close) \
+	ROW(COMMIT, commit) \
+	ROW(CREATE, create) \
+	ROW(DELEGPURGE, delegpurge) \
+	ROW(DELEGRETURN, delegreturn) \
+	ROW(GETATTR, getattr) \
+	ROW(GETFH, getfh) \
+	ROW(LINK, link) \
+	ROW(LOCK, lock) \
+	ROW(LOCKT, lockt) \
+	ROW(LOCKU, locku) \
+	ROW(LOOKUP, lookup) \
+	ROW(LOOKUPP, lookupp) \
+	ROW(NVERIFY, nverify) \
+	ROW(OPEN, open) \
+	ROW(OPENATTR, openattr) \
+	ROW(OPEN_CONFIRM, open_confirm) \
+	ROW(OPEN_DOWNGRADE, open_downgrade) \
+	ROW(PUTFH, putfh) \
+	ROW(PUTPUBFH, putpubfh) \
+	ROW(PUTROOTFH, putrootfh) \
+	ROW(READ, read) \
+	ROW(READDIR, readdir) \
+	ROW(READLINK, readlink) \
+	ROW(REMOVE, remove) \
+	ROW(RENAME, rename) \
+	ROW(RENEW, renew) \
+	ROW(RESTOREFH, restorefh) \
+	ROW(SAVEFH, savefh) \
+	ROW(SECINFO, secinfo) \
+	ROW(SETATTR, setattr) \
+	ROW(SETCLIENTID, setclientid) \
+	ROW(SETCLIENTID_CONFIRM, setclientid_confirm) \
+	ROW(VERIFY, verify) \
+	ROW(WRITE, write) \
+	ROW(RELEASE_LOCKOWNER, release_lockowner) \
+	ROW(BACKCHANNEL_CTL, backchannel_ctl) \
+	ROW(BIND_CONN_TO_SESSION, bind_conn_to_session) \
+	ROW(EXCHANGE_ID, exchange_id) \
+	ROW(CREATE_SESSION, create_session) \
+	ROW(DESTROY_SESSION, destroy_session) \
+	ROW(FREE_STATEID, free_stateid) \
+	ROW(GET_DIR_DELEGATION, get_dir_delegation) \
+	ROW(GETDEVICEINFO, getdeviceinfo) \
+	ROW(GETDEVICELIST, getdevicelist) \
+	ROW(LAYOUTCOMMIT, layoutcommit) \
+	ROW(LAYOUTGET, layoutget) \
+	ROW(LAYOUTRETURN, layoutreturn) \
+	ROW(SECINFO_NO_NAME, secinfo_no_name) \
+	ROW(SEQUENCE, sequence) \
+	ROW(SET_SSV, set_ssv) \
+	ROW(TEST_STATEID, test_stateid) \
+	ROW(WANT_DELEGATION, want_delegation) \
+	ROW(DESTROY_CLIENTID, destroy_clientid) \
+	ROW(RECLAIM_COMPLETE, reclaim_complete) \
+	ROW(ALLOCATE, allocate) \
+	ROW(COPY, copy) \
+	ROW(COPY_NOTIFY, copy_notify) \
+	ROW(DEALLOCATE, deallocate) \
+	ROW(IO_ADVISE, io_advise) \
+	ROW(LAYOUTERROR, layouterror) \
+	ROW(LAYOUTSTATS, layoutstats) \
+	ROW(OFFLOAD_CANCEL, offload_cancel) \
+	ROW(OFFLOAD_STATUS, offload_status) \
+	ROW(READ_PLUS, read_plus) \
+	ROW(SEEK, seek) \
+	ROW(WRITE_SAME, write_same) \
+	ROW(CLONE, clone)
+/* clang-format on */
+
+#define NFS4_DECLARE_OP(NAME, name) extern const struct nfs4_op nfs4_op_##name;
+NFS4_OP_LIST(NFS4_DECLARE_OP)
+#undef NFS4_DECLARE_OP
+
 /* NULL: no operation has that number in that minor version (NFS4ERR_OP_ILLEGAL). */
 const struct nfs4_op *nfs4_op_find(uint32_t opnum, uint32_t minor);
+
+/* False: the minor version knows the operation, which this server does not have or, in that minor
+ * version, no server may have. */
+static inline bool nfs4_op_is_done(const struct nfs4_op *op, uint32_t minor)
+{
+	return op->run && (op->minors.gone == 0 || minor < op->minors.gone);
+}
 
 #endif

@@ -41,6 +41,9 @@ static inline void nfs4_bad_xdr(struct xdr_in *x)
 	xdr_skip(x, SIZE_MAX);
 }
 
+/* Bytes of XDR, at most. */
+#define NFS4_BITMAP_SIZE (4u + 4u * NFS4_ATTR_WORDS)
+
 /* Without the words behind the last bit that is set. */
 void nfs4_put_bitmap(struct xdr_out *x, const struct nfs4_bitmap *b);
 uint32_t nfs4_bitmap_size(const struct nfs4_bitmap *b); /* bytes of XDR */

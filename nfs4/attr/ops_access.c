@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 
 #include "lib/checked.h"
-#include "nfs4/attr/ops.h"
+#include "nfs4/compound.h"
 
 /* Bits that minor versions know of; RFC 8276 has added three for extended attributes, which this
  * server does not have. */
@@ -72,16 +72,20 @@ static int check(struct nfs4_compound *c, uint32_t want, const struct access_bit
 	return NFS4_OK;
 }
 
-void nfs4_decode_access(struct nfs4_compound *c, void *args)
+struct access_args {
+	uint32_t want; /* ACCESS4_* */
+};
+
+static void decode_access(struct nfs4_compound *c, void *args)
 {
-	struct nfs4_access_args *a = args;
+	struct access_args *a = args;
 
 	a->want = xdr_get_u32(c->in);
 }
 
-int nfs4_access(struct nfs4_compound *c, void *args)
+static int run_access(struct nfs4_compound *c, void *args)
 {
-	const struct nfs4_access_args *a = args;
+	const struct access_args *a = args;
 	struct answer answer = { 0 };
 	int status = nfs4_need(c, &c->current, 0);
 
@@ -99,3 +103,15 @@ int nfs4_access(struct nfs4_compound *c, void *args)
 	xdr_put_u32(c->out, answer.granted);
 	return NFS4_OK;
 }
+
+const struct nfs4_op nfs4_op_access = {
+	.name = "ACCESS",
+	.minors = { 0, 2 },
+	.needs = NFS4_NEEDS_FH,
+	.reply_max = 8,
+	.errors = NFS4_ERRORS(NFS4_E_OBJECT | NFS4_E_IO | NFS4_E_INVAL),
+	.shape = NFS4_SHAPE(4, 0, 0),
+	.args_size = sizeof(struct access_args),
+	.decode = decode_access,
+	.run = run_access,
+};

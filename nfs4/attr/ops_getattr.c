@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* GETATTR (RFC 7530 section 16.7, RFC 8881 section 18.7). */
-#include "nfs4/attr/ops.h"
+#include "nfs4/compound.h"
 #include "nfs4/attr/source.h"
 
-void nfs4_decode_getattr(struct nfs4_compound *c, void *args)
+struct getattr_args {
+	struct nfs4_bitmap want;
+};
+
+static void decode_getattr(struct nfs4_compound *c, void *args)
 {
-	struct nfs4_getattr_args *a = args;
+	struct getattr_args *a = args;
 
 	nfs4_get_bitmap(c->in, &a->want); /* what is not known is not returned */
 }
 
-int nfs4_getattr(struct nfs4_compound *c, void *args)
+static int run_getattr(struct nfs4_compound *c, void *args)
 {
-	struct nfs4_getattr_args *a = args;
+	struct getattr_args *a = args;
 	struct nfs4_attr_source src;
 	int status = nfs4_need(c, &c->current, 0);
 
@@ -26,3 +30,15 @@ int nfs4_getattr(struct nfs4_compound *c, void *args)
 		nfs4_put_fattr(c->out, &a->want, &src);
 	return status;
 }
+
+const struct nfs4_op nfs4_op_getattr = {
+	.name = "GETATTR",
+	.minors = { 0, 2 },
+	.needs = NFS4_NEEDS_FH,
+	.reply_max = 8,
+	.errors = NFS4_ERRORS(NFS4_E_OBJECT | NFS4_E_IO | NFS4_E_INVAL),
+	.shape = NFS4_SHAPE(0, 1, 0),
+	.args_size = sizeof(struct getattr_args),
+	.decode = decode_getattr,
+	.run = run_getattr,
+};

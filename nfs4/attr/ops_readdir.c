@@ -16,7 +16,7 @@
 
 #include "lib/checked.h"
 #include "nfs4/attr/listing.h"
-#include "nfs4/attr/ops.h"
+#include "nfs4/compound.h"
 #include "nfs4/names/pseudo.h"
 #include "nfs4/server.h"
 
@@ -35,9 +35,15 @@ static uint64_t cookie_in(uint64_t cookie)
 	return cookie >= COOKIE_HIGH && cookie < INT64_MAX ? cookie - COOKIE_HIGH : cookie;
 }
 
-void nfs4_decode_readdir(struct nfs4_compound *c, void *args)
+struct readdir_args {
+	uint64_t cookie, verifier;
+	uint32_t dircount, maxcount; /* bytes of XDR */
+	struct nfs4_bitmap want;
+};
+
+static void decode_readdir(struct nfs4_compound *c, void *args)
 {
-	struct nfs4_readdir_args *a = args;
+	struct readdir_args *a = args;
 
 	a->cookie = xdr_get_u64(c->in);
 	a->verifier = xdr_get_u64(c->in);
@@ -107,7 +113,7 @@ static int too_small(const struct nfs4_compound *c, uint32_t maxcount, size_t si
 	return NFS4ERR_DELAY; /* no memory */
 }
 
-static int run(struct nfs4_compound *c, const struct nfs4_readdir_args *a)
+static int run(struct nfs4_compound *c, const struct readdir_args *a)
 {
 	struct nfs4_listing l;
 	size_t size, start = xdr_out_pos(c->out);
@@ -135,9 +141,9 @@ static int run(struct nfs4_compound *c, const struct nfs4_readdir_args *a)
 	return NFS4_OK;
 }
 
-int nfs4_readdir(struct nfs4_compound *c, void *args)
+static int run_readdir(struct nfs4_compound *c, void *args)
 {
-	struct nfs4_readdir_args *a = args;
+	struct readdir_args *a = args;
 	int status = nfs4_need(c, &c->current, NFS4_NEED_DIR);
 
 	if (status != NFS4_OK)
@@ -149,3 +155,15 @@ int nfs4_readdir(struct nfs4_compound *c, void *args)
 	status = nfs4_attr_readable(&a->want, c->minor);
 	return status == NFS4_OK ? run(c, a) : status;
 }
+
+const struct nfs4_op nfs4_op_readdir = {
+	.name = "READDIR",
+	.minors = { 0, 2 },
+	.needs = NFS4_NEEDS_FH,
+	.reply_max = NFS4_VERIFIER_SIZE + 8,
+	.errors = NFS4_ERRORS(NFS4_E_OBJECT | NFS4_E_IO | NFS4_E_NOTDIR | NFS4_E_INVAL),
+	.shape = NFS4_SHAPE(8 + NFS4_VERIFIER_SIZE + 8, 1, 0),
+	.args_size = sizeof(struct readdir_args),
+	.decode = decode_readdir,
+	.run = run_readdir,
+};

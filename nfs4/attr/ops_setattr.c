@@ -5,12 +5,18 @@
  */
 #include <errno.h>
 
-#include "nfs4/attr/ops.h"
+#include "nfs4/attr/attr.h"
+#include "nfs4/compound.h"
 #include "nfs4/state/io.h"
 
-void nfs4_decode_setattr(struct nfs4_compound *c, void *args)
+struct setattr_args {
+	struct nfs4_stateid sid;
+	struct nfs4_sattr attrs;
+};
+
+static void decode_setattr(struct nfs4_compound *c, void *args)
 {
-	struct nfs4_setattr_args *a = args;
+	struct setattr_args *a = args;
 
 	nfs4_get_stateid(c->in, &a->sid);
 	nfs4_get_sattr(c, &a->attrs);
@@ -19,7 +25,7 @@ void nfs4_decode_setattr(struct nfs4_compound *c, void *args)
 /* On failure the loop puts an empty bitmap. */
 static int after_sync(struct nfs4_compound *c, int rc)
 {
-	const struct nfs4_setattr_args *a = c->args;
+	const struct setattr_args *a = c->args;
 
 	if (rc == 0)
 		nfs4_put_bitmap(c->out, &a->attrs.given);
@@ -53,7 +59,7 @@ static int check_type(const struct nfs4_compound *c)
 	return status;
 }
 
-static int check(struct nfs4_compound *c, struct nfs4_setattr_args *a)
+static int check(struct nfs4_compound *c, struct setattr_args *a)
 {
 	int status = nfs4_need(c, &c->current, NFS4_NEED_FILE | NFS4_NEED_WRITABLE);
 
@@ -62,7 +68,7 @@ static int check(struct nfs4_compound *c, struct nfs4_setattr_args *a)
 	return status == NFS4_OK ? nfs4_sattr_check(c, &a->attrs, NFS4_SATTR_SETATTR) : status;
 }
 
-static int set(struct nfs4_compound *c, struct nfs4_setattr_args *a)
+static int set(struct nfs4_compound *c, struct setattr_args *a)
 {
 	struct nfs4_place *p = &c->current;
 	int rc = mask_mode(p, &a->attrs);
@@ -70,9 +76,9 @@ static int set(struct nfs4_compound *c, struct nfs4_setattr_args *a)
 	return rc == 0 ? vfs_setattr(&p->ctx, p->node, &a->attrs.set, NULL) : rc;
 }
 
-int nfs4_setattr(struct nfs4_compound *c, void *args)
+static int run_setattr(struct nfs4_compound *c, void *args)
 {
-	struct nfs4_setattr_args *a = args;
+	struct setattr_args *a = args;
 	struct nfs4_io_right right = { 0 };
 	int status = check(c, a);
 	int rc;
@@ -91,3 +97,18 @@ int nfs4_setattr(struct nfs4_compound *c, void *args)
 									: VFS_SYNC_METADATA };
 	return nfs4_settle(c, rc, after_sync);
 }
+
+const struct nfs4_op nfs4_op_setattr = {
+	.name = "SETATTR",
+	.minors = { 0, 2 },
+	.needs = NFS4_NEEDS_FH,
+	.flags = NFS4_OP_CHANGES | NFS4_OP_FAILS_WITH_BITMAP,
+	.reply_max = NFS4_BITMAP_SIZE,
+	.errors = NFS4_ERRORS_BY_MINOR(NFS4_E_OBJECT | NFS4_E_IO | NFS4_E_LOCKED | NFS4_E_PERM |
+					       NFS4_E_INVAL | NFS4_E_FBIG | NFS4_E_NOSPC |
+					       NFS4_E_ROFS,
+				       NFS4_E_ISDIR, 0),
+	.args_size = sizeof(struct setattr_args),
+	.decode = decode_setattr,
+	.run = run_setattr,
+};

@@ -8,29 +8,29 @@
 
 #include "lib/checked.h"
 #include "nfs4/attr/acl.h"
-#include "nfs4/attr/ops.h"
+#include "nfs4/compound.h"
 #include "nfs4/attr/source.h"
 #include "nfs4/attr/table.h"
 
 /* Of one attribute's value, owners and ACLs excepted: a filehandle is the longest. */
 #define VALUE_MAX 192u
 
-void nfs4_decode_verify(struct nfs4_compound *c, void *args)
+struct verify_args {
+	struct nfs4_bitmap given;
+	bool unknown; /* attributes beyond the bitmap are given, too */
+	const uint8_t *values;
+	uint32_t len;
+};
+
+static void decode_verify(struct nfs4_compound *c, void *args)
 {
-	struct nfs4_verify_args *a = args;
+	struct verify_args *a = args;
 
 	a->unknown = !nfs4_get_bitmap(c->in, &a->given);
 	a->values = xdr_get_opaque(c->in, UINT32_MAX, &a->len);
 }
 
-void nfs4_decode_nverify(struct nfs4_compound *c, void *args)
-{
-	struct nfs4_nverify_args *a = args;
-
-	nfs4_decode_verify(c, &a->as_verify);
-}
-
-static int check_given(const struct nfs4_verify_args *a, uint32_t minor)
+static int check_given(const struct verify_args *a, uint32_t minor)
 {
 	int status = NFS4_OK;
 
@@ -133,7 +133,7 @@ static void compare_value(struct comparing *cmp, unsigned number, const uint8_t 
 		cmp->same = false;
 }
 
-static int compare(struct nfs4_compound *c, const struct nfs4_verify_args *a,
+static int compare(struct nfs4_compound *c, const struct verify_args *a,
 		   const struct nfs4_attr_source *src)
 {
 	/* The cursor only reads. */
@@ -153,7 +153,7 @@ static int compare(struct nfs4_compound *c, const struct nfs4_verify_args *a,
 }
 
 /* NFS4ERR_SAME, NFS4ERR_NOT_SAME, or what is wrong. */
-static int verify(struct nfs4_compound *c, const struct nfs4_verify_args *a)
+static int verify(struct nfs4_compound *c, const struct verify_args *a)
 {
 	struct nfs4_bitmap want = a->given;
 	struct nfs4_attr_source src;
@@ -168,17 +168,38 @@ static int verify(struct nfs4_compound *c, const struct nfs4_verify_args *a)
 	return status == NFS4_OK ? compare(c, a, &src) : status;
 }
 
-int nfs4_verify(struct nfs4_compound *c, void *args)
+static int run_verify(struct nfs4_compound *c, void *args)
 {
 	int status = verify(c, args);
 
 	return status == NFS4ERR_SAME ? NFS4_OK : status;
 }
 
-int nfs4_nverify(struct nfs4_compound *c, void *args)
+static int run_nverify(struct nfs4_compound *c, void *args)
 {
-	const struct nfs4_nverify_args *a = args;
-	int status = verify(c, &a->as_verify);
+	int status = verify(c, args);
 
 	return status == NFS4ERR_NOT_SAME ? NFS4_OK : status;
 }
+
+const struct nfs4_op nfs4_op_nverify = {
+	.name = "NVERIFY",
+	.minors = { 0, 2 },
+	.needs = NFS4_NEEDS_FH,
+	.errors = NFS4_ERRORS(NFS4_E_OBJECT | NFS4_E_IO | NFS4_E_INVAL),
+	.shape = NFS4_SHAPE(0, 1, 1),
+	.args_size = sizeof(struct verify_args),
+	.decode = decode_verify,
+	.run = run_nverify,
+};
+
+const struct nfs4_op nfs4_op_verify = {
+	.name = "VERIFY",
+	.minors = { 0, 2 },
+	.needs = NFS4_NEEDS_FH,
+	.errors = NFS4_ERRORS(NFS4_E_OBJECT | NFS4_E_IO | NFS4_E_INVAL),
+	.shape = NFS4_SHAPE(0, 1, 1),
+	.args_size = sizeof(struct verify_args),
+	.decode = decode_verify,
+	.run = run_verify,
+};

@@ -5,17 +5,21 @@
 #include "nfs4/client/table.h"
 #include "nfs4/recovery/grace.h"
 
-void nfs4_decode_renew(struct nfs4_compound *c, void *args)
+struct renew_args {
+	uint64_t clientid;
+};
+
+static void decode_renew(struct nfs4_compound *c, void *args)
 {
-	struct nfs4_renew_args *a = args;
+	struct renew_args *a = args;
 
 	a->clientid = xdr_get_u64(c->in);
 }
 
 /* Whoever knows the client id may renew (RFC 7530 section 16.28.4): any user of the client. */
-int nfs4_renew(struct nfs4_compound *c, void *args)
+static int run_renew(struct nfs4_compound *c, void *args)
 {
-	const struct nfs4_renew_args *a = args;
+	const struct renew_args *a = args;
 	struct nfs4_client *cl;
 	int status = nfs4_client_by_id(c->server, a->clientid, &cl);
 
@@ -25,9 +29,13 @@ int nfs4_renew(struct nfs4_compound *c, void *args)
 	return status;
 }
 
-void nfs4_decode_destroy_clientid(struct nfs4_compound *c, void *args)
+struct destroy_clientid_args {
+	uint64_t clientid;
+};
+
+static void decode_destroy_clientid(struct nfs4_compound *c, void *args)
 {
-	struct nfs4_destroy_clientid_args *a = args;
+	struct destroy_clientid_args *a = args;
 
 	a->clientid = xdr_get_u64(c->in);
 }
@@ -42,9 +50,9 @@ static bool has_sessions(struct nfs4_client *cl)
 	return has;
 }
 
-int nfs4_destroy_clientid(struct nfs4_compound *c, void *args)
+static int run_destroy_clientid(struct nfs4_compound *c, void *args)
 {
-	const struct nfs4_destroy_clientid_args *a = args;
+	const struct destroy_clientid_args *a = args;
 	struct nfs4_clients *all = c->server->clients;
 	struct nfs4_client *cl = nfs4_client_get(all, a->clientid);
 	int status = NFS4_OK;
@@ -72,16 +80,20 @@ int nfs4_destroy_clientid(struct nfs4_compound *c, void *args)
 	return status;
 }
 
-void nfs4_decode_reclaim_complete(struct nfs4_compound *c, void *args)
+struct reclaim_complete_args {
+	bool one_fs;
+};
+
+static void decode_reclaim_complete(struct nfs4_compound *c, void *args)
 {
-	struct nfs4_reclaim_complete_args *a = args;
+	struct reclaim_complete_args *a = args;
 
 	a->one_fs = xdr_get_bool(c->in);
 }
 
-int nfs4_reclaim_complete(struct nfs4_compound *c, void *args)
+static int run_reclaim_complete(struct nfs4_compound *c, void *args)
 {
-	const struct nfs4_reclaim_complete_args *a = args;
+	const struct reclaim_complete_args *a = args;
 
 	if (!nfs4_principal_made(c, c->client))
 		return NFS4ERR_WRONG_CRED;
@@ -90,3 +102,34 @@ int nfs4_reclaim_complete(struct nfs4_compound *c, void *args)
 	/* No file system migrates here, so this is about none. */
 	return c->current.kind == NFS4_NOWHERE ? NFS4ERR_NOFILEHANDLE : NFS4_OK;
 }
+
+const struct nfs4_op nfs4_op_renew = {
+	.name = "RENEW",
+	.minors = { 0, 2, 1 },
+	.flags = NFS4_OP_FOR_FORMER,
+	.errors = NFS4_ERRORS_OWN,
+	.shape = NFS4_SHAPE(8, 0, 0),
+	.args_size = sizeof(struct renew_args),
+	.decode = decode_renew,
+	.run = run_renew,
+};
+
+const struct nfs4_op nfs4_op_destroy_clientid = {
+	.name = "DESTROY_CLIENTID",
+	.minors = { 1, 2 },
+	.flags = NFS4_OP_ALONE | NFS4_OP_CHANGES | NFS4_OP_FOR_FORMER,
+	.errors = NFS4_ERRORS_OWN,
+	.args_size = sizeof(struct destroy_clientid_args),
+	.decode = decode_destroy_clientid,
+	.run = run_destroy_clientid,
+};
+
+const struct nfs4_op nfs4_op_reclaim_complete = {
+	.name = "RECLAIM_COMPLETE",
+	.minors = { 1, 2 },
+	.flags = NFS4_OP_CHANGES | NFS4_OP_FOR_FORMER,
+	.errors = NFS4_ERRORS_OWN,
+	.args_size = sizeof(struct reclaim_complete_args),
+	.decode = decode_reclaim_complete,
+	.run = run_reclaim_complete,
+};

@@ -68,9 +68,17 @@ int nfs4_check_cb_security(const struct nfs4_cb_security *s)
 	return s->gss && !s->plain ? NFS4ERR_NOENT : NFS4_OK;
 }
 
-void nfs4_decode_create_session(struct nfs4_compound *c, void *args)
+struct create_session_args {
+	uint64_t clientid;
+	uint32_t seqid, flags;
+	struct nfs4_channel fore, back;
+	uint32_t cb_program;
+	struct nfs4_cb_security security;
+};
+
+static void decode_create_session(struct nfs4_compound *c, void *args)
 {
-	struct nfs4_create_session_args *a = args;
+	struct create_session_args *a = args;
 
 	a->clientid = xdr_get_u64(c->in);
 	a->seqid = xdr_get_u32(c->in);
@@ -95,7 +103,7 @@ static int put_reply(struct nfs4_compound *c, const struct nfs4_cs_reply *r)
 
 /* Phases 1 and 2 of section 18.36.4. NFS4_PENDING: it is the client's turn to create, and nobody
  * else can until finish(). */
-static int begin(struct nfs4_compound *c, const struct nfs4_create_session_args *a,
+static int begin(struct nfs4_compound *c, const struct create_session_args *a,
 		 struct nfs4_client *cl)
 {
 	enum nfs4_client_status status = nfs4_client_status(cl);
@@ -154,7 +162,7 @@ static uint32_t first_slots(const struct nfs4_server *srv)
 }
 
 /* Phase 4. */
-static int make_session(struct nfs4_client *cl, struct nfs4_create_session_args *a,
+static int make_session(struct nfs4_client *cl, struct create_session_args *a,
 			struct nfs4_session **out)
 {
 	const uint32_t asked = a->fore.max_requests;
@@ -213,8 +221,8 @@ static int enter(struct nfs4_client *cl, struct nfs4_session *s)
 	return status;
 }
 
-static int create(struct nfs4_compound *c, struct nfs4_client *cl,
-		  struct nfs4_create_session_args *a, struct nfs4_cs_reply *r)
+static int create(struct nfs4_compound *c, struct nfs4_client *cl, struct create_session_args *a,
+		  struct nfs4_cs_reply *r)
 {
 	struct nfs4_session *s = NULL;
 	int status = make_session(cl, a, &s);
@@ -255,9 +263,9 @@ static void finish(struct nfs4_client *cl, uint32_t seqid, struct nfs4_cs_reply 
 	free(last);
 }
 
-int nfs4_create_session(struct nfs4_compound *c, void *args)
+static int run_create_session(struct nfs4_compound *c, void *args)
 {
-	struct nfs4_create_session_args *a = args;
+	struct create_session_args *a = args;
 	struct nfs4_client *cl = nfs4_client_get(c->server->clients, a->clientid);
 	struct nfs4_cs_reply *r;
 	int status;
@@ -282,3 +290,14 @@ int nfs4_create_session(struct nfs4_compound *c, void *args)
 	nfs4_client_put(cl);
 	return status;
 }
+
+const struct nfs4_op nfs4_op_create_session = {
+	.name = "CREATE_SESSION",
+	.minors = { 1, 2 },
+	.flags = NFS4_OP_ALONE | NFS4_OP_CHANGES,
+	.reply_max = NFS4_SESSIONID_SIZE + 8 + 2 * (6 * 4 + 4 + 4) /* channel_attrs4 */,
+	.errors = NFS4_ERRORS_OWN,
+	.args_size = sizeof(struct create_session_args),
+	.decode = decode_create_session,
+	.run = run_create_session,
+};

@@ -36,7 +36,14 @@ static uint32_t skip_opaques(struct xdr_in *x)
 	return n;
 }
 
-static void get_protect(struct xdr_in *x, struct nfs4_exchange_id_args *a)
+struct exchange_id_args {
+	struct nfs4_client_init who;
+	uint32_t flags;
+	uint32_t protect; /* state_protect_how4 */
+	bool ssv_invalid; /* SP4_SSV with parameters that section 18.35.3 does not allow */
+};
+
+static void get_protect(struct xdr_in *x, struct exchange_id_args *a)
 {
 	a->protect = xdr_get_u32(x);
 	if (a->protect > SP4_SSV)
@@ -71,9 +78,9 @@ static void skip_impl_id(struct xdr_in *x)
 	xdr_skip(x, 8 + 4);			    /* date */
 }
 
-void nfs4_decode_exchange_id(struct nfs4_compound *c, void *args)
+static void decode_exchange_id(struct nfs4_compound *c, void *args)
 {
-	struct nfs4_exchange_id_args *a = args;
+	struct exchange_id_args *a = args;
 
 	a->who.sessions = true;
 	xdr_get_fixed(c->in, a->who.verifier, sizeof(a->who.verifier));
@@ -83,7 +90,7 @@ void nfs4_decode_exchange_id(struct nfs4_compound *c, void *args)
 	skip_impl_id(c->in);
 }
 
-static int check(const struct nfs4_compound *c, const struct nfs4_exchange_id_args *a)
+static int check(const struct nfs4_compound *c, const struct exchange_id_args *a)
 {
 	uint32_t allowed = FLAGS_ALLOWED;
 
@@ -177,9 +184,9 @@ static void put_result(struct nfs4_compound *c, struct nfs4_client *cl)
 	xdr_put_u32(c->out, 0);
 }
 
-int nfs4_exchange_id(struct nfs4_compound *c, void *args)
+static int run_exchange_id(struct nfs4_compound *c, void *args)
 {
-	struct nfs4_exchange_id_args *a = args;
+	struct exchange_id_args *a = args;
 	struct nfs4_clients *all = c->server->clients;
 	struct nfs4_client *fresh, *cl = NULL;
 	struct nfs4_client_queue old;
@@ -203,3 +210,18 @@ int nfs4_exchange_id(struct nfs4_compound *c, void *args)
 	nfs4_clients_forget(c->server, &old);
 	return status;
 }
+
+/* clientid, sequence, flags, SP4_NONE; owner and scope, of one name; one implementation id. No more
+ * than that: a client may not have offered room for what is never sent. */
+#define RESULT_SIZE (8u + 4u + 4u + 4u + 8u + 2u * (4u + 64u) + 4u + 4u + 4u + 64u + 12u)
+
+const struct nfs4_op nfs4_op_exchange_id = {
+	.name = "EXCHANGE_ID",
+	.minors = { 1, 2 },
+	.flags = NFS4_OP_ALONE | NFS4_OP_CHANGES,
+	.reply_max = RESULT_SIZE,
+	.errors = NFS4_ERRORS_OWN,
+	.args_size = sizeof(struct exchange_id_args),
+	.decode = decode_exchange_id,
+	.run = run_exchange_id,
+};

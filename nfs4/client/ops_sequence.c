@@ -11,7 +11,7 @@
 /* Of how many requests on slot 0 one looks whether memory is short. */
 #define LOOK_EVERY 16u
 
-void nfs4_decode_sequence(struct nfs4_compound *c, void *args)
+static void decode_sequence(struct nfs4_compound *c, void *args)
 {
 	struct nfs4_sequence_args *a = args;
 
@@ -160,7 +160,7 @@ void nfs4_sequence_slots(struct nfs4_sequence_args *a, const struct nfs4_session
 	a->target_now = s->target - 1;
 }
 
-int nfs4_sequence(struct nfs4_compound *c, void *args)
+static int run_sequence(struct nfs4_compound *c, void *args)
 {
 	struct nfs4_sequence_args *a = args;
 	struct nfs4_session *s = nfs4_session_get(c->server->clients, a->session);
@@ -191,3 +191,15 @@ int nfs4_sequence(struct nfs4_compound *c, void *args)
 	nfs4_session_put(s);
 	return status;
 }
+
+const struct nfs4_op nfs4_op_sequence = {
+	.name = "SEQUENCE",
+	.minors = { 1, 2 },
+	.flags = NFS4_OP_FOR_FORMER,
+	.reply_max = NFS4_SEQUENCE_RESULT,
+	.errors = NFS4_ERRORS_OWN,
+	.shape = NFS4_SHAPE(NFS4_SESSIONID_SIZE + 16, 0, 0),
+	.args_size = sizeof(struct nfs4_sequence_args),
+	.decode = decode_sequence,
+	.run = run_sequence,
+};

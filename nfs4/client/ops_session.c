@@ -15,17 +15,22 @@ enum channel_dir {
 	CDFS4_BOTH = 3,
 };
 
-void nfs4_decode_backchannel_ctl(struct nfs4_compound *c, void *args)
+struct backchannel_ctl_args {
+	uint32_t cb_program;
+	struct nfs4_cb_security security;
+};
+
+static void decode_backchannel_ctl(struct nfs4_compound *c, void *args)
 {
-	struct nfs4_backchannel_ctl_args *a = args;
+	struct backchannel_ctl_args *a = args;
 
 	a->cb_program = xdr_get_u32(c->in);
 	nfs4_get_cb_security(c->in, &a->security);
 }
 
-int nfs4_backchannel_ctl(struct nfs4_compound *c, void *args)
+static int run_backchannel_ctl(struct nfs4_compound *c, void *args)
 {
-	const struct nfs4_backchannel_ctl_args *a = args;
+	const struct backchannel_ctl_args *a = args;
 
 	const int status = nfs4_check_cb_security(&a->security);
 
@@ -37,9 +42,15 @@ int nfs4_backchannel_ctl(struct nfs4_compound *c, void *args)
 	return NFS4_OK;
 }
 
-void nfs4_decode_bind_conn_to_session(struct nfs4_compound *c, void *args)
+struct bind_conn_to_session_args {
+	uint8_t session[NFS4_SESSIONID_SIZE];
+	uint32_t dir;
+	bool rdma;
+};
+
+static void decode_bind_conn_to_session(struct nfs4_compound *c, void *args)
 {
-	struct nfs4_bind_conn_to_session_args *a = args;
+	struct bind_conn_to_session_args *a = args;
 
 	xdr_get_fixed(c->in, a->session, sizeof(a->session));
 	a->dir = xdr_get_u32(c->in);
@@ -54,9 +65,9 @@ void nfs4_decode_bind_conn_to_session(struct nfs4_compound *c, void *args)
  * channel. The answers that RFC 8881 section 18.34.3 allows to CDFC4_BACK and CDFC4_BACK_OR_BOTH
  * all have it; NFS4ERR_INVAL refuses a change of a connection's channels that cannot be made.
  */
-int nfs4_bind_conn_to_session(struct nfs4_compound *c, void *args)
+static int run_bind_conn_to_session(struct nfs4_compound *c, void *args)
 {
-	const struct nfs4_bind_conn_to_session_args *a = args;
+	const struct bind_conn_to_session_args *a = args;
 	struct nfs4_session *s = nfs4_session_get(c->server->clients, a->session);
 	const bool back = a->dir == CDFC4_BACK || a->dir == CDFC4_BACK_OR_BOTH;
 
@@ -79,16 +90,20 @@ int nfs4_bind_conn_to_session(struct nfs4_compound *c, void *args)
 	return NFS4_OK;
 }
 
-void nfs4_decode_destroy_session(struct nfs4_compound *c, void *args)
+struct destroy_session_args {
+	uint8_t session[NFS4_SESSIONID_SIZE];
+};
+
+static void decode_destroy_session(struct nfs4_compound *c, void *args)
 {
-	struct nfs4_destroy_session_args *a = args;
+	struct destroy_session_args *a = args;
 
 	xdr_get_fixed(c->in, a->session, sizeof(a->session));
 }
 
-int nfs4_destroy_session(struct nfs4_compound *c, void *args)
+static int run_destroy_session(struct nfs4_compound *c, void *args)
 {
-	const struct nfs4_destroy_session_args *a = args;
+	const struct destroy_session_args *a = args;
 	struct nfs4_session *s = nfs4_session_get(c->server->clients, a->session);
 	bool own, left = false;
 	int status = NFS4_OK;
@@ -116,18 +131,62 @@ int nfs4_destroy_session(struct nfs4_compound *c, void *args)
 	return status;
 }
 
-void nfs4_decode_set_ssv(struct nfs4_compound *c, void *args)
+struct set_ssv_args {
+	uint32_t ssv_len, digest_len;
+};
+
+static void decode_set_ssv(struct nfs4_compound *c, void *args)
 {
-	struct nfs4_set_ssv_args *a = args;
+	struct set_ssv_args *a = args;
 
 	xdr_get_opaque(c->in, NFS4_OPAQUE_LIMIT, &a->ssv_len);
 	xdr_get_opaque(c->in, NFS4_OPAQUE_LIMIT, &a->digest_len);
 }
 
 /* No client has SP4_SSV. */
-int nfs4_set_ssv(struct nfs4_compound *c, void *args)
+static int run_set_ssv(struct nfs4_compound *c, void *args)
 {
 	(void)c;
 	(void)args;
 	return NFS4ERR_INVAL;
 }
+
+const struct nfs4_op nfs4_op_backchannel_ctl = {
+	.name = "BACKCHANNEL_CTL",
+	.minors = { 1, 2 },
+	.flags = NFS4_OP_CHANGES,
+	.errors = NFS4_ERRORS_OWN,
+	.args_size = sizeof(struct backchannel_ctl_args),
+	.decode = decode_backchannel_ctl,
+	.run = run_backchannel_ctl,
+};
+
+const struct nfs4_op nfs4_op_bind_conn_to_session = {
+	.name = "BIND_CONN_TO_SESSION",
+	.minors = { 1, 2 },
+	.flags = NFS4_OP_ALONE | NFS4_OP_CHANGES | NFS4_OP_FOR_FORMER,
+	.reply_max = NFS4_SESSIONID_SIZE + 8,
+	.errors = NFS4_ERRORS_OWN,
+	.args_size = sizeof(struct bind_conn_to_session_args),
+	.decode = decode_bind_conn_to_session,
+	.run = run_bind_conn_to_session,
+};
+
+const struct nfs4_op nfs4_op_destroy_session = {
+	.name = "DESTROY_SESSION",
+	.minors = { 1, 2 },
+	.flags = NFS4_OP_ALONE | NFS4_OP_CHANGES | NFS4_OP_FOR_FORMER,
+	.errors = NFS4_ERRORS_OWN,
+	.args_size = sizeof(struct destroy_session_args),
+	.decode = decode_destroy_session,
+	.run = run_destroy_session,
+};
+
+const struct nfs4_op nfs4_op_set_ssv = {
+	.name = "SET_SSV",
+	.minors = { 1, 2 },
+	.errors = NFS4_ERRORS_OWN,
+	.args_size = sizeof(struct set_ssv_args),
+	.decode = decode_set_ssv,
+	.run = run_set_ssv,
+};

@@ -21,9 +21,14 @@ static void get_text(struct xdr_in *x, char *out, uint32_t size)
 	out[len] = '\0';
 }
 
-void nfs4_decode_setclientid(struct nfs4_compound *c, void *args)
+struct setclientid_args {
+	struct nfs4_client_init who;
+	struct nfs4_callback callback; /* an address that is none is left empty */
+};
+
+static void decode_setclientid(struct nfs4_compound *c, void *args)
 {
-	struct nfs4_setclientid_args *a = args;
+	struct setclientid_args *a = args;
 
 	xdr_get_fixed(c->in, a->who.verifier, sizeof(a->who.verifier));
 	a->who.ownerid = xdr_get_opaque(c->in, NFS4_OPAQUE_LIMIT, &a->who.ownerid_len);
@@ -91,9 +96,9 @@ static int set_up(struct nfs4_compound *c, const struct nfs4_client_init *who,
 	return put_result(c, cl->clientid, cl->confirm);
 }
 
-int nfs4_setclientid(struct nfs4_compound *c, void *args)
+static int run_setclientid(struct nfs4_compound *c, void *args)
 {
-	const struct nfs4_setclientid_args *a = args;
+	const struct setclientid_args *a = args;
 	struct nfs4_clients *all = c->server->clients;
 	struct nfs4_client *fresh = nfs4_client_new(c, &a->who), *old[2] = { NULL, NULL };
 	struct nfs4_callback *callback = malloc(sizeof(*callback));
@@ -112,9 +117,14 @@ int nfs4_setclientid(struct nfs4_compound *c, void *args)
 	return status;
 }
 
-void nfs4_decode_setclientid_confirm(struct nfs4_compound *c, void *args)
+struct setclientid_confirm_args {
+	uint64_t clientid;
+	uint8_t confirm[NFS4_VERIFIER_SIZE];
+};
+
+static void decode_setclientid_confirm(struct nfs4_compound *c, void *args)
 {
-	struct nfs4_setclientid_confirm_args *a = args;
+	struct setclientid_confirm_args *a = args;
 
 	a->clientid = xdr_get_u64(c->in);
 	xdr_get_fixed(c->in, a->confirm, sizeof(a->confirm));
@@ -122,7 +132,7 @@ void nfs4_decode_setclientid_confirm(struct nfs4_compound *c, void *args)
 
 /* The cases of section 16.34.5; all->lock is held. */
 static int confirm(struct nfs4_compound *c, struct nfs4_client *cl,
-		   const struct nfs4_setclientid_confirm_args *a, struct nfs4_client_queue *old)
+		   const struct setclientid_confirm_args *a, struct nfs4_client_queue *old)
 {
 	enum nfs4_client_status status = nfs4_client_status(cl);
 	const bool first = sodium_memcmp(a->confirm, cl->confirm, NFS4_VERIFIER_SIZE) == 0;
@@ -143,9 +153,9 @@ static int confirm(struct nfs4_compound *c, struct nfs4_client *cl,
 	return first ? NFS4_OK : NFS4ERR_STALE_CLIENTID;
 }
 
-int nfs4_setclientid_confirm(struct nfs4_compound *c, void *args)
+static int run_setclientid_confirm(struct nfs4_compound *c, void *args)
 {
-	const struct nfs4_setclientid_confirm_args *a = args;
+	const struct setclientid_confirm_args *a = args;
 	struct nfs4_clients *all = c->server->clients;
 	struct nfs4_client *cl = nfs4_client_get(all, a->clientid);
 	struct nfs4_client_queue old;
@@ -167,3 +177,24 @@ int nfs4_setclientid_confirm(struct nfs4_compound *c, void *args)
 	nfs4_client_put(cl);
 	return status;
 }
+
+const struct nfs4_op nfs4_op_setclientid = {
+	.name = "SETCLIENTID",
+	.minors = { 0, 2, 1 },
+	.flags = NFS4_OP_CHANGES,
+	.reply_max = 8 + NFS4_VERIFIER_SIZE + 8 + 4 + 8 + 4 + 64 /* clientaddr4 */,
+	.errors = NFS4_ERRORS_OWN,
+	.args_size = sizeof(struct setclientid_args),
+	.decode = decode_setclientid,
+	.run = run_setclientid,
+};
+
+const struct nfs4_op nfs4_op_setclientid_confirm = {
+	.name = "SETCLIENTID_CONFIRM",
+	.minors = { 0, 2, 1 },
+	.flags = NFS4_OP_CHANGES,
+	.errors = NFS4_ERRORS_OWN,
+	.args_size = sizeof(struct setclientid_confirm_args),
+	.decode = decode_setclientid_confirm,
+	.run = run_setclientid_confirm,
+};

@@ -39,7 +39,7 @@ static void put_uncached(struct nfs4_compound *c, const struct nfs4_retry *r)
 
 	if (!op)
 		status = NFS4ERR_OP_ILLEGAL;
-	else if (op->run == NULL || (op->gone_minor > 0 && c->minor >= op->gone_minor))
+	else if (!nfs4_op_is_done(op, c->minor))
 		status = NFS4ERR_NOTSUPP;
 	xdr_put_u32(c->out, op ? r->op : (uint32_t)OP_ILLEGAL);
 	xdr_put_u32(c->out, (uint32_t)status);

@@ -8,15 +8,23 @@
  * then two that hold could wait for each other, and the client is told to come again.
  */
 #include "lib/checked.h"
-#include "nfs4/data/ops.h"
+#include "nfs4/data/status.h"
 #include "nfs4/server.h"
+#include "nfs4/state/io.h"
 
 #define READ_HEAD 8u  /* result bytes besides the data: eof, length */
 #define READ_LEAST 4u /* one byte, and its pad */
 
-void nfs4_decode_read(struct nfs4_compound *c, void *args)
+struct read_args {
+	struct nfs4_stateid stateid;
+	uint64_t offset;
+	uint32_t count;
+	struct nfs4_io_right right;
+};
+
+static void decode_read(struct nfs4_compound *c, void *args)
 {
-	struct nfs4_read_args *a = args;
+	struct read_args *a = args;
 
 	nfs4_get_stateid(c->in, &a->stateid);
 	a->offset = xdr_get_u64(c->in);
@@ -41,7 +49,7 @@ static int put_result(struct nfs4_compound *c, int64_t rc)
 static void read_done(struct vfs_io *io)
 {
 	struct nfs4_compound *c = io->arg;
-	struct nfs4_read_args *a = c->args;
+	struct read_args *a = c->args;
 
 	nfs4_io_end(&a->right);
 	nfs4_compound_resume(c, put_result(c, io->result));
@@ -87,7 +95,7 @@ static int start_read(struct nfs4_compound *c, size_t size)
 }
 
 /* count bytes from a's offset on. */
-static void prepare(struct nfs4_compound *c, const struct nfs4_read_args *a, uint32_t count)
+static void prepare(struct nfs4_compound *c, const struct read_args *a, uint32_t count)
 {
 	struct vfs_io *io = &c->io;
 
@@ -107,9 +115,9 @@ static void prepare(struct nfs4_compound *c, const struct nfs4_read_args *a, uin
 		io->count = (uint32_t)(INT64_MAX - io->offset);
 }
 
-int nfs4_read(struct nfs4_compound *c, void *args)
+static int run_read(struct nfs4_compound *c, void *args)
 {
-	struct nfs4_read_args *a = args;
+	struct read_args *a = args;
 	uint32_t count = (uint32_t)rn_min(a->count, c->server->cfg.max_io);
 	uint32_t room = nfs4_bulk_room(c, READ_HEAD);
 	int status = nfs4_need(c, &c->current, NFS4_NEED_REG | NFS4_NEED_FILE);
@@ -129,3 +137,15 @@ int nfs4_read(struct nfs4_compound *c, void *args)
 		nfs4_io_end(&a->right);
 	return status;
 }
+
+const struct nfs4_op nfs4_op_read = {
+	.name = "READ",
+	.minors = { 0, 2 },
+	.needs = NFS4_NEEDS_FH,
+	.reply_max = 8,
+	.errors = NFS4_ERRORS(NFS4_E_OBJECT | NFS4_E_IO | NFS4_E_LOCKED | NFS4_E_FILE_ONLY),
+	.shape = NFS4_SHAPE(NFS4_STATEID_SIZE + 12, 0, 0),
+	.args_size = sizeof(struct read_args),
+	.decode = decode_read,
+	.run = run_read,
+};

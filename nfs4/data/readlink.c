@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 
 #include "lib/checked.h"
-#include "nfs4/data/ops.h"
+#include "nfs4/data/status.h"
 
 #define READLINK_HEAD 4u /* the length word */
 
@@ -21,7 +21,7 @@ static int check_link(const struct nfs4_compound *c)
 	return c->minor == 0 ? NFS4ERR_INVAL : NFS4ERR_WRONG_TYPE;
 }
 
-int nfs4_readlink(struct nfs4_compound *c, void *args)
+static int run_readlink(struct nfs4_compound *c, void *args)
 {
 	struct rpc_request *req = c->req;
 	struct rn_payload *text;
@@ -46,3 +46,14 @@ int nfs4_readlink(struct nfs4_compound *c, void *args)
 		xdr_put_bulk(c->out, text, 0, (uint32_t)rc);
 	return status;
 }
+
+const struct nfs4_op nfs4_op_readlink = {
+	.name = "READLINK",
+	.minors = { 0, 2 },
+	.needs = NFS4_NEEDS_FH,
+	.reply_max = 4,
+	.errors = NFS4_ERRORS_BY_MINOR(NFS4_E_OBJECT | NFS4_E_IO | NFS4_E_INVAL,
+				       NFS4_E_ISDIR | NFS4_E_NOTSUPP, 0),
+	.shape = NFS4_SHAPE(0, 0, 0),
+	.run = run_readlink,
+};

@@ -1,22 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* SEEK (RFC 7862 section 15.11) and IO_ADVISE (section 15.5). */
-#include "nfs4/data/ops.h"
+#include "nfs4/attr/bitmap.h"
+#include "nfs4/data/status.h"
+#include "nfs4/state/io.h"
+#include "vfs/space.h"
 
 enum data_content4 { NFS4_CONTENT_DATA = 0, NFS4_CONTENT_HOLE = 1 };
 enum IO_ADVISE_type4 { IO_ADVISE4_NORMAL = 0, IO_ADVISE4_WILLNEED = 4 }; /* of many */
 
-void nfs4_decode_seek(struct nfs4_compound *c, void *args)
+struct seek_args {
+	struct nfs4_stateid stateid;
+	uint64_t offset;
+	uint32_t what;
+};
+
+static void decode_seek(struct nfs4_compound *c, void *args)
 {
-	struct nfs4_seek_args *a = args;
+	struct seek_args *a = args;
 
 	nfs4_get_stateid(c->in, &a->stateid);
 	a->offset = xdr_get_u64(c->in);
 	a->what = xdr_get_u32(c->in);
 }
 
-int nfs4_seek(struct nfs4_compound *c, void *args)
+static int run_seek(struct nfs4_compound *c, void *args)
 {
-	const struct nfs4_seek_args *a = args;
+	const struct seek_args *a = args;
 	struct nfs4_io_right right = { 0 };
 	int status = nfs4_need(c, &c->current, NFS4_NEED_REG | NFS4_NEED_FILE);
 	uint64_t pos;
@@ -39,9 +48,15 @@ int nfs4_seek(struct nfs4_compound *c, void *args)
 	return NFS4_OK;
 }
 
-void nfs4_decode_io_advise(struct nfs4_compound *c, void *args)
+struct io_advise_args {
+	struct nfs4_stateid stateid;
+	uint64_t offset, count; /* count 0: to the end */
+	uint32_t hints;		/* word 0 of the bitmap: bits IO_ADVISE4_* */
+};
+
+static void decode_io_advise(struct nfs4_compound *c, void *args)
 {
-	struct nfs4_io_advise_args *a = args;
+	struct io_advise_args *a = args;
 	uint32_t words;
 
 	nfs4_get_stateid(c->in, &a->stateid);
@@ -58,7 +73,7 @@ void nfs4_decode_io_advise(struct nfs4_compound *c, void *args)
 
 /* What of the hints is followed. How a file is going to be read is not: the descriptor is shared by
  * all clients, and so is the page cache that some of them have no more use for. */
-static uint32_t follow(struct nfs4_compound *c, const struct nfs4_io_advise_args *a)
+static uint32_t follow(struct nfs4_compound *c, const struct io_advise_args *a)
 {
 	const uint32_t willneed = 1u << IO_ADVISE4_WILLNEED;
 
@@ -68,9 +83,9 @@ static uint32_t follow(struct nfs4_compound *c, const struct nfs4_io_advise_args
 	return willneed;
 }
 
-int nfs4_io_advise(struct nfs4_compound *c, void *args)
+static int run_io_advise(struct nfs4_compound *c, void *args)
 {
-	const struct nfs4_io_advise_args *a = args;
+	const struct io_advise_args *a = args;
 	struct nfs4_io_right right = { 0 };
 	int status = nfs4_need(c, &c->current, NFS4_NEED_REG | NFS4_NEED_FILE);
 
@@ -84,3 +99,28 @@ int nfs4_io_advise(struct nfs4_compound *c, void *args)
 	nfs4_io_end(&right);
 	return NFS4_OK;
 }
+
+const struct nfs4_op nfs4_op_io_advise = {
+	.name = "IO_ADVISE",
+	.minors = { 2, 2 },
+	.needs = NFS4_NEEDS_FH,
+	.reply_max = NFS4_BITMAP_SIZE,
+	.errors = NFS4_ERRORS(NFS4_E_OBJECT | NFS4_E_IO | NFS4_E_FILE_ONLY | NFS4_E_FBIG |
+			      NFS4_E_NOTSUPP),
+	.args_size = sizeof(struct io_advise_args),
+	.decode = decode_io_advise,
+	.run = run_io_advise,
+};
+
+const struct nfs4_op nfs4_op_seek = {
+	.name = "SEEK",
+	.minors = { 2, 2 },
+	.needs = NFS4_NEEDS_FH,
+	.reply_max = 4 + 8,
+	/* NXIO: RFC 7862 section 15.11.3; the table in section 11.2 has it not. */
+	.errors = NFS4_ERRORS(NFS4_E_OBJECT | NFS4_E_IO | NFS4_E_LOCKED | NFS4_E_FILE_ONLY |
+			      NFS4_E_NXIO | NFS4_E_NOTSUPP),
+	.args_size = sizeof(struct seek_args),
+	.decode = decode_seek,
+	.run = run_seek,
+};

@@ -3,23 +3,23 @@
  * answered. */
 #include <sys/stat.h>
 
-#include "nfs4/data/ops.h"
+#include "nfs4/data/status.h"
+#include "nfs4/state/io.h"
+#include "vfs/space.h"
 
-static void decode(struct nfs4_compound *c, struct nfs4_space_args *a)
+struct space_args {
+	struct nfs4_stateid stateid;
+	struct vfs_space space;
+	struct nfs4_io_right right;
+};
+
+static void decode_space(struct nfs4_compound *c, void *args)
 {
+	struct space_args *a = args;
+
 	nfs4_get_stateid(c->in, &a->stateid);
 	a->space.offset = xdr_get_u64(c->in);
 	a->space.length = xdr_get_u64(c->in);
-}
-
-void nfs4_decode_allocate(struct nfs4_compound *c, void *args)
-{
-	decode(c, args);
-}
-
-void nfs4_decode_deallocate(struct nfs4_compound *c, void *args)
-{
-	decode(c, args);
 }
 
 static int settled(struct nfs4_compound *c, int rc)
@@ -30,7 +30,7 @@ static int settled(struct nfs4_compound *c, int rc)
 static void space_done(struct vfs_space *s)
 {
 	struct nfs4_compound *c = s->arg;
-	struct nfs4_space_args *a = c->args;
+	struct space_args *a = c->args;
 	int status;
 
 	nfs4_io_end(&a->right);
@@ -40,7 +40,7 @@ static void space_done(struct vfs_space *s)
 		nfs4_compound_resume(c, status);
 }
 
-static int start(struct nfs4_compound *c, struct nfs4_space_args *a, enum vfs_space_what what)
+static int start(struct nfs4_compound *c, struct space_args *a, enum vfs_space_what what)
 {
 	const struct nfs4_place *p = &c->current;
 	int status = nfs4_need(c, p, NFS4_NEED_FILE | NFS4_NEED_WRITABLE);
@@ -62,12 +62,36 @@ static int start(struct nfs4_compound *c, struct nfs4_space_args *a, enum vfs_sp
 	return NFS4_PENDING;
 }
 
-int nfs4_allocate(struct nfs4_compound *c, void *args)
+static int run_allocate(struct nfs4_compound *c, void *args)
 {
 	return start(c, args, VFS_SPACE_RESERVE);
 }
 
-int nfs4_deallocate(struct nfs4_compound *c, void *args)
+static int run_deallocate(struct nfs4_compound *c, void *args)
 {
 	return start(c, args, VFS_SPACE_PUNCH);
 }
+
+const struct nfs4_op nfs4_op_allocate = {
+	.name = "ALLOCATE",
+	.minors = { 2, 2 },
+	.needs = NFS4_NEEDS_FH,
+	.flags = NFS4_OP_CHANGES,
+	.errors = NFS4_ERRORS(NFS4_E_OBJECT | NFS4_E_IO | NFS4_E_FILE_ONLY | NFS4_E_FBIG |
+			      NFS4_E_NOSPC | NFS4_E_ROFS | NFS4_E_NOTSUPP),
+	.args_size = sizeof(struct space_args),
+	.decode = decode_space,
+	.run = run_allocate,
+};
+
+const struct nfs4_op nfs4_op_deallocate = {
+	.name = "DEALLOCATE",
+	.minors = { 2, 2 },
+	.needs = NFS4_NEEDS_FH,
+	.flags = NFS4_OP_CHANGES,
+	.errors = NFS4_ERRORS(NFS4_E_OBJECT | NFS4_E_IO | NFS4_E_FILE_ONLY | NFS4_E_FBIG |
+			      NFS4_E_ROFS | NFS4_E_NOTSUPP),
+	.args_size = sizeof(struct space_args),
+	.decode = decode_space,
+	.run = run_deallocate,
+};

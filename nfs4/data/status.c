@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
 
-#include "nfs4/data/ops.h"
+#include "nfs4/data/status.h"
 
 int nfs4_data_status(const struct nfs4_compound *c, int rc)
 {

@@ -6,8 +6,9 @@
 #include <string.h>
 
 #include "lib/checked.h"
-#include "nfs4/data/ops.h"
+#include "nfs4/data/status.h"
 #include "nfs4/server.h"
+#include "nfs4/state/io.h"
 
 /* The verifier is opaque to the client; its bytes are those of the number. */
 static void put_verifier(struct nfs4_compound *c, uint64_t verifier)
@@ -15,9 +16,18 @@ static void put_verifier(struct nfs4_compound *c, uint64_t verifier)
 	xdr_put_u64(c->out, verifier);
 }
 
-void nfs4_decode_write(struct nfs4_compound *c, void *args)
+struct write_args {
+	struct nfs4_stateid stateid;
+	uint64_t offset;
+	uint32_t stable; /* enum vfs_stable has the same values */
+	struct xdr_bulk data;
+	struct nfs4_io_right right;
+	uint64_t verifier; /* from before the data were written */
+};
+
+static void decode_write(struct nfs4_compound *c, void *args)
 {
-	struct nfs4_write_args *a = args;
+	struct write_args *a = args;
 
 	nfs4_get_stateid(c->in, &a->stateid);
 	a->offset = xdr_get_u64(c->in);
@@ -30,7 +40,7 @@ void nfs4_decode_write(struct nfs4_compound *c, void *args)
 static void write_done(struct vfs_io *io)
 {
 	struct nfs4_compound *c = io->arg;
-	struct nfs4_write_args *a = c->args;
+	struct write_args *a = c->args;
 	int status = NFS4_OK;
 
 	nfs4_io_end(&a->right);
@@ -59,7 +69,7 @@ static void set_pieces(struct vfs_io *io, const struct xdr_bulk *data, uint32_t 
 	}
 }
 
-static int begin_write(struct nfs4_compound *c, struct nfs4_write_args *a, uint32_t count)
+static int begin_write(struct nfs4_compound *c, struct write_args *a, uint32_t count)
 {
 	int status = nfs4_need(c, &c->current, NFS4_NEED_REG | NFS4_NEED_FILE | NFS4_NEED_WRITABLE);
 
@@ -68,9 +78,9 @@ static int begin_write(struct nfs4_compound *c, struct nfs4_write_args *a, uint3
 	return status == NFS4_OK ? nfs4_io_begin(c, &a->stateid, NFS4_IO_WRITE, &a->right) : status;
 }
 
-int nfs4_write(struct nfs4_compound *c, void *args)
+static int run_write(struct nfs4_compound *c, void *args)
 {
-	struct nfs4_write_args *a = args;
+	struct write_args *a = args;
 	uint32_t count = (uint32_t)rn_min(a->data.len, c->server->cfg.max_io);
 	int status = begin_write(c, a, count);
 
@@ -91,9 +101,14 @@ int nfs4_write(struct nfs4_compound *c, void *args)
 	return NFS4_PENDING;
 }
 
-void nfs4_decode_commit(struct nfs4_compound *c, void *args)
+struct commit_args {
+	uint64_t offset;
+	uint32_t count; /* 0: to the end */
+};
+
+static void decode_commit(struct nfs4_compound *c, void *args)
 {
-	struct nfs4_commit_args *a = args;
+	struct commit_args *a = args;
 
 	a->offset = xdr_get_u64(c->in);
 	a->count = xdr_get_u32(c->in);
@@ -109,9 +124,9 @@ static void commit_done(struct vfs_io *io)
 	nfs4_compound_resume(c, status);
 }
 
-int nfs4_commit(struct nfs4_compound *c, void *args)
+static int run_commit(struct nfs4_compound *c, void *args)
 {
-	const struct nfs4_commit_args *a = args;
+	const struct commit_args *a = args;
 	int status = nfs4_need(c, &c->current, NFS4_NEED_REG | NFS4_NEED_FILE);
 
 	if (status != NFS4_OK)
@@ -133,3 +148,31 @@ int nfs4_commit(struct nfs4_compound *c, void *args)
 	vfs_commit(&c->io);
 	return NFS4_PENDING;
 }
+
+const struct nfs4_op nfs4_op_commit = {
+	.name = "COMMIT",
+	.minors = { 0, 2 },
+	.needs = NFS4_NEEDS_FH,
+	.reply_max = NFS4_VERIFIER_SIZE,
+	.errors = NFS4_ERRORS_BY_MINOR(NFS4_E_OBJECT | NFS4_E_IO | NFS4_E_ISDIR | NFS4_E_SYMLINK,
+				       NFS4_E_INVAL | NFS4_E_ROFS, 0),
+	.shape = NFS4_SHAPE(12, 0, 0),
+	.args_size = sizeof(struct commit_args),
+	.decode = decode_commit,
+	.run = run_commit,
+};
+
+const struct nfs4_op nfs4_op_write = {
+	.name = "WRITE",
+	.minors = { 0, 2 },
+	.needs = NFS4_NEEDS_FH,
+	.flags = NFS4_OP_CHANGES,
+	.reply_max = 8 + NFS4_VERIFIER_SIZE,
+	.errors =
+		NFS4_ERRORS_BY_MINOR(NFS4_E_OBJECT | NFS4_E_IO | NFS4_E_LOCKED | NFS4_E_FILE_ONLY |
+					     NFS4_E_FBIG | NFS4_E_NOSPC | NFS4_E_ROFS,
+				     NFS4_E_NXIO, 0),
+	.args_size = sizeof(struct write_args),
+	.decode = decode_write,
+	.run = run_write,
+};

@@ -9,6 +9,8 @@
 #include "rpc/xdr_out.h"
 #include "vfs/vfs.h"
 
+#define NFS4_CINFO_SIZE (4u + 8u + 8u) /* bytes */
+
 /* 0 where it cannot be had. */
 static inline uint64_t nfs4_change_of(struct vfs_ctx *ctx, struct vfs_node *dir)
 {

@@ -4,12 +4,25 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "nfs4/attr/attr.h"
+#include "nfs4/compound.h"
 #include "nfs4/names/cinfo.h"
-#include "nfs4/names/ops.h"
+#include "nfs4/names/name.h"
 
-void nfs4_decode_create(struct nfs4_compound *c, void *args)
+struct create_args {
+	uint32_t type; /* nfs_ftype4, or any other number */
+	struct xdr_bulk text;
+	uint32_t dev_major, dev_minor;
+	struct nfs4_name name;
+	struct nfs4_sattr attrs;
+	/* Of the operation under way: a reference of each. */
+	struct vfs_node *dir, *made;
+	uint64_t change;
+};
+
+static void decode_create(struct nfs4_compound *c, void *args)
 {
-	struct nfs4_create_args *a = args;
+	struct create_args *a = args;
 
 	a->type = xdr_get_u32(c->in);
 	if (a->type == NF4LNK) {
@@ -42,7 +55,7 @@ static int copy_text(struct nfs4_compound *c, const struct xdr_bulk *text, char 
 	return memchr(*out, '\0', text->len) ? -EINVAL : 0;
 }
 
-static int make_link(struct nfs4_compound *c, struct nfs4_create_args *a)
+static int make_link(struct nfs4_compound *c, struct create_args *a)
 {
 	char *text;
 	int rc = copy_text(c, &a->text, &text);
@@ -53,7 +66,7 @@ static int make_link(struct nfs4_compound *c, struct nfs4_create_args *a)
 	return rc;
 }
 
-static int make_special(struct nfs4_compound *c, struct nfs4_create_args *a, uint32_t type)
+static int make_special(struct nfs4_compound *c, struct create_args *a, uint32_t type)
 {
 	const struct vfs_mknod what = { .type = type,
 					.major = a->dev_major,
@@ -63,7 +76,7 @@ static int make_special(struct nfs4_compound *c, struct nfs4_create_args *a, uin
 			 &a->made, NULL);
 }
 
-static int make(struct nfs4_compound *c, struct nfs4_create_args *a)
+static int make(struct nfs4_compound *c, struct create_args *a)
 {
 	switch (a->type) {
 	case NF4DIR:
@@ -90,7 +103,7 @@ static bool can_be_created(uint32_t type)
 
 static int made(struct nfs4_compound *c, int rc)
 {
-	struct nfs4_create_args *a = c->args;
+	struct create_args *a = c->args;
 
 	if (rc == 0) {
 		nfs4_put_cinfo(c->out, a->change, nfs4_change_of(&c->current.ctx, a->dir));
@@ -115,7 +128,7 @@ static enum nfs4_sattr_use use_of(uint32_t type)
 	}
 }
 
-static int check(struct nfs4_compound *c, struct nfs4_create_args *a)
+static int check(struct nfs4_compound *c, struct create_args *a)
 {
 	int status = nfs4_need(c, &c->current, NFS4_NEED_DIR);
 
@@ -128,9 +141,9 @@ static int check(struct nfs4_compound *c, struct nfs4_create_args *a)
 	return status == NFS4_OK ? nfs4_sattr_check(c, &a->attrs, use_of(a->type)) : status;
 }
 
-int nfs4_create(struct nfs4_compound *c, void *args)
+static int run_create(struct nfs4_compound *c, void *args)
 {
-	struct nfs4_create_args *a = args;
+	struct create_args *a = args;
 	int status = check(c, a);
 	int rc;
 
@@ -146,3 +159,18 @@ int nfs4_create(struct nfs4_compound *c, void *args)
 				     .with_entry = !vfs_set_after_making(&a->attrs.set) };
 	return nfs4_settle(c, rc, made);
 }
+
+const struct nfs4_op nfs4_op_create = {
+	.name = "CREATE",
+	.minors = { 0, 2 },
+	.needs = NFS4_NEEDS_FH,
+	.flags = NFS4_OP_CHANGES | NFS4_OP_SETS_FH,
+	.reply_max = NFS4_CINFO_SIZE + NFS4_BITMAP_SIZE,
+	.errors = NFS4_ERRORS_BY_MINOR(NFS4_E_OBJECT | NFS4_E_IO | (NFS4_E_NAME & ~NFS4_E_NOENT) |
+					       NFS4_E_PERM | NFS4_E_EXIST | NFS4_E_NOSPC |
+					       NFS4_E_ROFS,
+				       0, NFS4_E_MLINK),
+	.args_size = sizeof(struct create_args),
+	.decode = decode_create,
+	.run = run_create,
+};

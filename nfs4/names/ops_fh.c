@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "lib/checked.h"
-#include "nfs4/names/ops.h"
+#include "nfs4/compound.h"
 #include "nfs4/names/pseudo.h"
 
 static void skip_opaque(struct xdr_in *x)
@@ -71,9 +71,13 @@ static int check_flavor(const struct nfs4_compound *c)
 	return wants_flavor(c) ? NFS4ERR_WRONGSEC : NFS4_OK;
 }
 
-void nfs4_decode_putfh(struct nfs4_compound *c, void *args)
+struct putfh_args {
+	struct vfs_fh fh; /* len 0: one that cannot be ours */
+};
+
+static void decode_putfh(struct nfs4_compound *c, void *args)
 {
-	struct nfs4_putfh_args *a = args;
+	struct putfh_args *a = args;
 	uint32_t len;
 	const uint8_t *p = xdr_get_opaque(c->in, NFS4_FHSIZE, &len);
 
@@ -83,9 +87,9 @@ void nfs4_decode_putfh(struct nfs4_compound *c, void *args)
 	memcpy(a->fh.data, p, len);
 }
 
-int nfs4_putfh(struct nfs4_compound *c, void *args)
+static int run_putfh(struct nfs4_compound *c, void *args)
 {
-	const struct nfs4_putfh_args *a = args;
+	const struct putfh_args *a = args;
 	int status = NFS4ERR_BADHANDLE;
 
 	if (a->fh.len > 0)
@@ -93,7 +97,7 @@ int nfs4_putfh(struct nfs4_compound *c, void *args)
 	return status == NFS4_OK ? check_flavor(c) : status;
 }
 
-int nfs4_putrootfh(struct nfs4_compound *c, void *args)
+static int run_putrootfh(struct nfs4_compound *c, void *args)
 {
 	int status = nfs4_pseudo_root(c, &c->current);
 
@@ -102,12 +106,12 @@ int nfs4_putrootfh(struct nfs4_compound *c, void *args)
 }
 
 /* The public filehandle is the root's. */
-int nfs4_putpubfh(struct nfs4_compound *c, void *args)
+static int run_putpubfh(struct nfs4_compound *c, void *args)
 {
-	return nfs4_putrootfh(c, args);
+	return run_putrootfh(c, args);
 }
 
-int nfs4_getfh(struct nfs4_compound *c, void *args)
+static int run_getfh(struct nfs4_compound *c, void *args)
 {
 	const struct vfs_fh *fh = &c->current.fh;
 
@@ -118,7 +122,7 @@ int nfs4_getfh(struct nfs4_compound *c, void *args)
 	return NFS4_OK;
 }
 
-int nfs4_savefh(struct nfs4_compound *c, void *args)
+static int run_savefh(struct nfs4_compound *c, void *args)
 {
 	(void)args;
 	nfs4_place_copy(&c->saved, &c->current);
@@ -127,7 +131,7 @@ int nfs4_savefh(struct nfs4_compound *c, void *args)
 	return NFS4_OK;
 }
 
-int nfs4_restorefh(struct nfs4_compound *c, void *args)
+static int run_restorefh(struct nfs4_compound *c, void *args)
 {
 	(void)args;
 	if (c->saved.kind == NFS4_NOWHERE)
@@ -137,3 +141,60 @@ int nfs4_restorefh(struct nfs4_compound *c, void *args)
 	c->has_current_sid = c->has_saved_sid;
 	return check_flavor(c);
 }
+
+const struct nfs4_op nfs4_op_getfh = {
+	.name = "GETFH",
+	.minors = { 0, 2 },
+	.needs = NFS4_NEEDS_FH,
+	.reply_max = 4 + NFS4_FHSIZE,
+	.errors = NFS4_ERRORS_OWN,
+	.shape = NFS4_SHAPE(0, 0, 0),
+	.run = run_getfh,
+};
+
+const struct nfs4_op nfs4_op_putfh = {
+	.name = "PUTFH",
+	.minors = { 0, 2 },
+	.flags = NFS4_OP_SETS_FH | NFS4_OP_FOR_FORMER,
+	.errors = NFS4_ERRORS(NFS4_E_STALE | NFS4_E_BADHANDLE),
+	.shape = NFS4_SHAPE(0, 0, 1),
+	.args_size = sizeof(struct putfh_args),
+	.decode = decode_putfh,
+	.run = run_putfh,
+};
+
+const struct nfs4_op nfs4_op_putpubfh = {
+	.name = "PUTPUBFH",
+	.minors = { 0, 2 },
+	.flags = NFS4_OP_SETS_FH,
+	.errors = NFS4_ERRORS_NONE,
+	.shape = NFS4_SHAPE(0, 0, 0),
+	.run = run_putpubfh,
+};
+
+const struct nfs4_op nfs4_op_putrootfh = {
+	.name = "PUTROOTFH",
+	.minors = { 0, 2 },
+	.flags = NFS4_OP_SETS_FH,
+	.errors = NFS4_ERRORS_NONE,
+	.shape = NFS4_SHAPE(0, 0, 0),
+	.run = run_putrootfh,
+};
+
+const struct nfs4_op nfs4_op_restorefh = {
+	.name = "RESTOREFH",
+	.minors = { 0, 2 },
+	.flags = NFS4_OP_SETS_FH,
+	.errors = NFS4_ERRORS_OWN,
+	.shape = NFS4_SHAPE(0, 0, 0),
+	.run = run_restorefh,
+};
+
+const struct nfs4_op nfs4_op_savefh = {
+	.name = "SAVEFH",
+	.minors = { 0, 2 },
+	.needs = NFS4_NEEDS_FH,
+	.errors = NFS4_ERRORS_OWN,
+	.shape = NFS4_SHAPE(0, 0, 0),
+	.run = run_savefh,
+};

@@ -4,7 +4,7 @@
 
 #include "nfs4/names/cross.h"
 #include "nfs4/names/find.h"
-#include "nfs4/names/ops.h"
+#include "nfs4/names/name.h"
 #include "nfs4/names/pseudo.h"
 
 /* out becomes n, of the current filehandle's export, whose reference it takes over. */
@@ -100,25 +100,52 @@ int nfs4_find_parent(struct nfs4_compound *c, struct nfs4_place *out)
 	return NFS4_OK;
 }
 
-void nfs4_decode_lookup(struct nfs4_compound *c, void *args)
+struct lookup_args {
+	struct nfs4_name name;
+};
+
+static void decode_lookup(struct nfs4_compound *c, void *args)
 {
-	struct nfs4_lookup_args *a = args;
+	struct lookup_args *a = args;
 
 	nfs4_get_name(c->in, &a->name);
 }
 
-int nfs4_lookup(struct nfs4_compound *c, void *args)
+static int run_lookup(struct nfs4_compound *c, void *args)
 {
-	const struct nfs4_lookup_args *a = args;
+	const struct lookup_args *a = args;
 	int status = nfs4_find_name(c, &a->name, &c->current);
 
 	return status == NFS4_OK ? nfs4_place_usable(&c->current) : status;
 }
 
-int nfs4_lookupp(struct nfs4_compound *c, void *args)
+static int run_lookupp(struct nfs4_compound *c, void *args)
 {
 	int status = nfs4_find_parent(c, &c->current);
 
 	(void)args;
 	return status == NFS4_OK ? nfs4_place_usable(&c->current) : status;
 }
+
+const struct nfs4_op nfs4_op_lookup = {
+	.name = "LOOKUP",
+	.minors = { 0, 2 },
+	.needs = NFS4_NEEDS_FH,
+	.flags = NFS4_OP_SETS_FH,
+	.errors = NFS4_ERRORS(NFS4_E_OBJECT | NFS4_E_IO | NFS4_E_NAME | NFS4_E_SYMLINK),
+	.shape = NFS4_SHAPE(0, 0, 1),
+	.args_size = sizeof(struct lookup_args),
+	.decode = decode_lookup,
+	.run = run_lookup,
+};
+
+const struct nfs4_op nfs4_op_lookupp = {
+	.name = "LOOKUPP",
+	.minors = { 0, 2 },
+	.needs = NFS4_NEEDS_FH,
+	.flags = NFS4_OP_SETS_FH,
+	.errors = NFS4_ERRORS(NFS4_E_OBJECT | NFS4_E_IO | NFS4_E_NOENT | NFS4_E_NOTDIR |
+			      NFS4_E_SYMLINK),
+	.shape = NFS4_SHAPE(0, 0, 0),
+	.run = run_lookupp,
+};

@@ -2,19 +2,25 @@
 /* REMOVE (RFC 7530 section 16.26, RFC 8881 section 18.25): files and directories alike. */
 #include <errno.h>
 
+#include "nfs4/compound.h"
 #include "nfs4/names/cinfo.h"
-#include "nfs4/names/ops.h"
+#include "nfs4/names/name.h"
 
-void nfs4_decode_remove(struct nfs4_compound *c, void *args)
+struct remove_args {
+	struct nfs4_name name;
+	uint64_t change; /* of the directory, before */
+};
+
+static void decode_remove(struct nfs4_compound *c, void *args)
 {
-	struct nfs4_remove_args *a = args;
+	struct remove_args *a = args;
 
 	nfs4_get_name(c->in, &a->name);
 }
 
 static int removed(struct nfs4_compound *c, int rc)
 {
-	const struct nfs4_remove_args *a = c->args;
+	const struct remove_args *a = c->args;
 	struct nfs4_place *dir = &c->current;
 
 	if (rc == 0)
@@ -22,9 +28,9 @@ static int removed(struct nfs4_compound *c, int rc)
 	return nfs4_status(c->minor, rc);
 }
 
-int nfs4_remove(struct nfs4_compound *c, void *args)
+static int run_remove(struct nfs4_compound *c, void *args)
 {
-	struct nfs4_remove_args *a = args;
+	struct remove_args *a = args;
 	struct nfs4_place *dir = &c->current;
 	int status = nfs4_need(c, dir, NFS4_NEED_DIR);
 	int rc;
@@ -42,3 +48,16 @@ int nfs4_remove(struct nfs4_compound *c, void *args)
 	c->sync = (struct vfs_sync){ .node = { dir->node } };
 	return nfs4_settle(c, rc, removed);
 }
+
+const struct nfs4_op nfs4_op_remove = {
+	.name = "REMOVE",
+	.minors = { 0, 2 },
+	.needs = NFS4_NEEDS_FH,
+	.flags = NFS4_OP_CHANGES,
+	.reply_max = NFS4_CINFO_SIZE,
+	.errors = NFS4_ERRORS(NFS4_E_OBJECT | NFS4_E_IO | NFS4_E_NAME | NFS4_E_ROFS |
+			      NFS4_E_NOTEMPTY | NFS4_E_FILE_OPEN),
+	.args_size = sizeof(struct remove_args),
+	.decode = decode_remove,
+	.run = run_remove,
+};

@@ -3,8 +3,9 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#include "nfs4/compound.h"
 #include "nfs4/names/cinfo.h"
-#include "nfs4/names/ops.h"
+#include "nfs4/names/name.h"
 
 /* What is saved and the current directory must be of one export, and that be writable. */
 static int check_pair(const struct nfs4_compound *c)
@@ -18,9 +19,14 @@ static int check_pair(const struct nfs4_compound *c)
 	return nfs4_need(c, to, NFS4_NEED_WRITABLE);
 }
 
-void nfs4_decode_rename(struct nfs4_compound *c, void *args)
+struct rename_args {
+	struct nfs4_name from, to;
+	uint64_t from_change, to_change; /* of the directories, before */
+};
+
+static void decode_rename(struct nfs4_compound *c, void *args)
 {
-	struct nfs4_rename_args *a = args;
+	struct rename_args *a = args;
 
 	nfs4_get_name(c->in, &a->from);
 	nfs4_get_name(c->in, &a->to);
@@ -36,7 +42,7 @@ static int rename_status(const struct nfs4_compound *c, int rc)
 
 static int renamed(struct nfs4_compound *c, int rc)
 {
-	const struct nfs4_rename_args *a = c->args;
+	const struct rename_args *a = c->args;
 	struct vfs_ctx *ctx = &c->current.ctx;
 	uint64_t from, to;
 
@@ -49,7 +55,7 @@ static int renamed(struct nfs4_compound *c, int rc)
 	return NFS4_OK;
 }
 
-static int check_rename(const struct nfs4_compound *c, const struct nfs4_rename_args *a)
+static int check_rename(const struct nfs4_compound *c, const struct rename_args *a)
 {
 	int status = nfs4_need(c, &c->current, NFS4_NEED_DIR);
 
@@ -62,9 +68,9 @@ static int check_rename(const struct nfs4_compound *c, const struct nfs4_rename_
 	return status == NFS4_OK ? check_pair(c) : status;
 }
 
-int nfs4_rename(struct nfs4_compound *c, void *args)
+static int run_rename(struct nfs4_compound *c, void *args)
 {
-	struct nfs4_rename_args *a = args;
+	struct rename_args *a = args;
 	struct vfs_node *from = c->saved.node, *to = c->current.node;
 	const struct vfs_rename r = {
 		.from_dir = from,
@@ -87,16 +93,21 @@ int nfs4_rename(struct nfs4_compound *c, void *args)
 	return nfs4_settle(c, rc, renamed);
 }
 
-void nfs4_decode_link(struct nfs4_compound *c, void *args)
+struct link_args {
+	struct nfs4_name name;
+	uint64_t change; /* of the directory, before */
+};
+
+static void decode_link(struct nfs4_compound *c, void *args)
 {
-	struct nfs4_link_args *a = args;
+	struct link_args *a = args;
 
 	nfs4_get_name(c->in, &a->name);
 }
 
 static int linked(struct nfs4_compound *c, int rc)
 {
-	const struct nfs4_link_args *a = c->args;
+	const struct link_args *a = c->args;
 	struct nfs4_place *dir = &c->current;
 
 	if (rc == 0)
@@ -104,7 +115,7 @@ static int linked(struct nfs4_compound *c, int rc)
 	return nfs4_status(c->minor, rc);
 }
 
-static int check_link(const struct nfs4_compound *c, const struct nfs4_link_args *a)
+static int check_link(const struct nfs4_compound *c, const struct link_args *a)
 {
 	int status = nfs4_need(c, &c->current, NFS4_NEED_DIR);
 
@@ -115,9 +126,9 @@ static int check_link(const struct nfs4_compound *c, const struct nfs4_link_args
 	return status == NFS4_OK ? check_pair(c) : status;
 }
 
-int nfs4_link(struct nfs4_compound *c, void *args)
+static int run_link(struct nfs4_compound *c, void *args)
 {
-	struct nfs4_link_args *a = args;
+	struct link_args *a = args;
 	struct nfs4_place *dir = &c->current;
 	struct vfs_node *file = c->saved.node;
 	int status = check_link(c, a);
@@ -130,3 +141,34 @@ int nfs4_link(struct nfs4_compound *c, void *args)
 	c->sync = (struct vfs_sync){ .node = { file, dir->node }, .data_from = VFS_SYNC_METADATA };
 	return nfs4_settle(c, rc, linked);
 }
+
+const struct nfs4_op nfs4_op_link = {
+	.name = "LINK",
+	.minors = { 0, 2 },
+	.needs = NFS4_NEEDS_FH | NFS4_NEEDS_SAVED_FH,
+	.flags = NFS4_OP_CHANGES,
+	.reply_max = NFS4_CINFO_SIZE,
+	.errors = NFS4_ERRORS_BY_MINOR(NFS4_E_OBJECT | NFS4_E_IO | (NFS4_E_NAME & ~NFS4_E_NOENT) |
+					       NFS4_E_EXIST | NFS4_E_XDEV | NFS4_E_ISDIR |
+					       NFS4_E_NOSPC | NFS4_E_ROFS | NFS4_E_MLINK |
+					       NFS4_E_NOTSUPP | NFS4_E_FILE_OPEN,
+				       NFS4_E_NOENT, NFS4_E_SYMLINK),
+	.args_size = sizeof(struct link_args),
+	.decode = decode_link,
+	.run = run_link,
+};
+
+const struct nfs4_op nfs4_op_rename = {
+	.name = "RENAME",
+	.minors = { 0, 2 },
+	.needs = NFS4_NEEDS_FH | NFS4_NEEDS_SAVED_FH,
+	.flags = NFS4_OP_CHANGES,
+	.reply_max = 2 * NFS4_CINFO_SIZE,
+	.errors = NFS4_ERRORS_BY_MINOR(NFS4_E_OBJECT | NFS4_E_IO | NFS4_E_NAME | NFS4_E_EXIST |
+					       NFS4_E_XDEV | NFS4_E_NOSPC | NFS4_E_ROFS |
+					       NFS4_E_NOTEMPTY | NFS4_E_FILE_OPEN,
+				       0, NFS4_E_MLINK),
+	.args_size = sizeof(struct rename_args),
+	.decode = decode_rename,
+	.run = run_rename,
+};

@@ -4,7 +4,7 @@
  * attributes.
  */
 #include "nfs4/names/find.h"
-#include "nfs4/names/ops.h"
+#include "nfs4/names/name.h"
 
 enum { STYLE_CURRENT_FH = 0, STYLE_PARENT = 1 };
 
@@ -37,24 +37,32 @@ static int answer(struct nfs4_compound *c, int status, struct nfs4_place *found)
 	return status;
 }
 
-void nfs4_decode_secinfo(struct nfs4_compound *c, void *args)
+struct secinfo_args {
+	struct nfs4_name name;
+};
+
+static void decode_secinfo(struct nfs4_compound *c, void *args)
 {
-	struct nfs4_secinfo_args *a = args;
+	struct secinfo_args *a = args;
 
 	nfs4_get_name(c->in, &a->name);
 }
 
-int nfs4_secinfo(struct nfs4_compound *c, void *args)
+static int run_secinfo(struct nfs4_compound *c, void *args)
 {
-	const struct nfs4_secinfo_args *a = args;
+	const struct secinfo_args *a = args;
 	struct nfs4_place found = { .kind = NFS4_NOWHERE };
 
 	return answer(c, nfs4_find_name(c, &a->name, &found), &found);
 }
 
-void nfs4_decode_secinfo_no_name(struct nfs4_compound *c, void *args)
+struct secinfo_no_name_args {
+	bool parent; /* SECINFO_STYLE4_PARENT */
+};
+
+static void decode_secinfo_no_name(struct nfs4_compound *c, void *args)
 {
-	struct nfs4_secinfo_no_name_args *a = args;
+	struct secinfo_no_name_args *a = args;
 	uint32_t style = xdr_get_u32(c->in);
 
 	a->parent = style == STYLE_PARENT;
@@ -62,9 +70,9 @@ void nfs4_decode_secinfo_no_name(struct nfs4_compound *c, void *args)
 		c->in->err = true;
 }
 
-int nfs4_secinfo_no_name(struct nfs4_compound *c, void *args)
+static int run_secinfo_no_name(struct nfs4_compound *c, void *args)
 {
-	const struct nfs4_secinfo_no_name_args *a = args;
+	const struct secinfo_no_name_args *a = args;
 	struct nfs4_place found = { .kind = NFS4_NOWHERE };
 	int status = NFS4_OK;
 
@@ -75,16 +83,55 @@ int nfs4_secinfo_no_name(struct nfs4_compound *c, void *args)
 	return answer(c, status, &found);
 }
 
-void nfs4_decode_openattr(struct nfs4_compound *c, void *args)
+struct openattr_args {
+	bool create;
+};
+
+static void decode_openattr(struct nfs4_compound *c, void *args)
 {
-	struct nfs4_openattr_args *a = args;
+	struct openattr_args *a = args;
 
 	a->create = xdr_get_bool(c->in);
 }
 
-int nfs4_openattr(struct nfs4_compound *c, void *args)
+static int run_openattr(struct nfs4_compound *c, void *args)
 {
 	(void)c;
 	(void)args;
 	return NFS4ERR_NOTSUPP;
 }
+
+const struct nfs4_op nfs4_op_openattr = {
+	.name = "OPENATTR",
+	.minors = { 0, 2 },
+	.needs = NFS4_NEEDS_FH,
+	.errors = NFS4_ERRORS_OWN,
+	.args_size = sizeof(struct openattr_args),
+	.decode = decode_openattr,
+	.run = run_openattr,
+};
+
+const struct nfs4_op nfs4_op_secinfo = {
+	.name = "SECINFO",
+	.minors = { 0, 2 },
+	.needs = NFS4_NEEDS_FH,
+	.reply_max = 64,
+	.errors = NFS4_ERRORS(NFS4_E_OBJECT | NFS4_E_NAME),
+	.shape = NFS4_SHAPE(0, 0, 1),
+	.args_size = sizeof(struct secinfo_args),
+	.decode = decode_secinfo,
+	.run = run_secinfo,
+};
+
+const struct nfs4_op nfs4_op_secinfo_no_name = {
+	.name = "SECINFO_NO_NAME",
+	.minors = { 1, 2 },
+	.needs = NFS4_NEEDS_FH,
+	.reply_max = 64,
+	.errors = NFS4_ERRORS(NFS4_E_OBJECT | NFS4_E_NOENT | NFS4_E_NOTDIR | NFS4_E_INVAL |
+			      NFS4_E_NOTSUPP),
+	.shape = NFS4_SHAPE(4, 0, 0),
+	.args_size = sizeof(struct secinfo_no_name_args),
+	.decode = decode_secinfo_no_name,
+	.run = run_secinfo_no_name,
+};

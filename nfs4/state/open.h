@@ -6,8 +6,10 @@
 #ifndef RN_NFS4_STATE_OPEN_H
 #define RN_NFS4_STATE_OPEN_H
 
-#include "nfs4/state/ops.h"
+#include "nfs4/attr/attr.h"
+#include "nfs4/names/name.h"
 #include "nfs4/state/state.h"
+#include "nfs4/state/wire.h"
 
 enum nfs4_create_how { NFS4_UNCHECKED, NFS4_GUARDED, NFS4_EXCLUSIVE, NFS4_EXCLUSIVE_1 };
 enum nfs4_claim {
@@ -19,6 +21,22 @@ enum nfs4_claim {
 	NFS4_CLAIM_DELEG_CUR_FH,
 	NFS4_CLAIM_DELEG_PREV_FH,
 };
+
+struct nfs4_open_args {
+	uint32_t seqid;
+	uint32_t access, deny;
+	struct nfs4_wire_owner owner;
+	bool create;
+	uint32_t how;		 /* enum nfs4_create_how */
+	struct nfs4_sattr attrs; /* UNCHECKED4, GUARDED4, EXCLUSIVE4_1 */
+	uint8_t verifier[NFS4_VERIFIER_SIZE];
+	uint32_t claim; /* enum nfs4_claim */
+	uint32_t delegate_type;
+	struct nfs4_stateid delegate_sid;
+	struct nfs4_name name;
+	struct nfs4_opening *work; /* from run on, until it ends */
+};
+void nfs4_decode_open(struct nfs4_compound *c, void *args);
 
 struct nfs4_opening {
 	struct nfs4_open_args *args;

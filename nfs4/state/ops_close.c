@@ -4,14 +4,18 @@
 
 #include "nfs4/client/client.h"
 #include "nfs4/state/check.h"
-#include "nfs4/state/ops.h"
 #include "nfs4/state/owners.h"
 
 #define WANT_MASK 0xff00u /* of share_access: delegations that are wanted */
 
-void nfs4_decode_close(struct nfs4_compound *c, void *args)
+struct close_args {
+	uint32_t seqid;
+	struct nfs4_stateid sid;
+};
+
+static void decode_close(struct nfs4_compound *c, void *args)
 {
-	struct nfs4_close_args *a = args;
+	struct close_args *a = args;
 
 	a->seqid = xdr_get_u32(c->in);
 	nfs4_get_stateid(c->in, &a->sid);
@@ -41,9 +45,9 @@ static void closed_stateid(struct nfs4_compound *c, struct nfs4_state *st, struc
 	nfs4_set_current_stateid(c, sid);
 }
 
-int nfs4_close(struct nfs4_compound *c, void *args)
+static int run_close(struct nfs4_compound *c, void *args)
 {
-	const struct nfs4_close_args *a = args;
+	const struct close_args *a = args;
 	struct nfs4_stateid sid;
 	struct nfs4_state *st;
 	struct nfs4_open *open;
@@ -65,9 +69,15 @@ int nfs4_close(struct nfs4_compound *c, void *args)
 	return status;
 }
 
-void nfs4_decode_open_downgrade(struct nfs4_compound *c, void *args)
+struct open_downgrade_args {
+	struct nfs4_stateid sid;
+	uint32_t seqid;
+	uint32_t access, deny;
+};
+
+static void decode_open_downgrade(struct nfs4_compound *c, void *args)
 {
-	struct nfs4_open_downgrade_args *a = args;
+	struct open_downgrade_args *a = args;
 
 	nfs4_get_stateid(c->in, &a->sid);
 	a->seqid = xdr_get_u32(c->in);
@@ -94,7 +104,7 @@ static bool narrow(struct nfs4_open *open, uint32_t access, uint32_t deny)
 }
 
 static int downgrade(struct nfs4_compound *c, struct nfs4_open *open,
-		     const struct nfs4_open_downgrade_args *a, struct nfs4_stateid *sid)
+		     const struct open_downgrade_args *a, struct nfs4_stateid *sid)
 {
 	const uint32_t access = c->minor > 0 ? a->access & ~WANT_MASK : a->access;
 
@@ -109,9 +119,9 @@ static int downgrade(struct nfs4_compound *c, struct nfs4_open *open,
 	return NFS4_OK;
 }
 
-int nfs4_open_downgrade(struct nfs4_compound *c, void *args)
+static int run_open_downgrade(struct nfs4_compound *c, void *args)
 {
-	const struct nfs4_open_downgrade_args *a = args;
+	const struct open_downgrade_args *a = args;
 	struct nfs4_stateid sid;
 	struct nfs4_state *st;
 	bool replayed;
@@ -131,9 +141,14 @@ int nfs4_open_downgrade(struct nfs4_compound *c, void *args)
 	return status;
 }
 
-void nfs4_decode_open_confirm(struct nfs4_compound *c, void *args)
+struct open_confirm_args {
+	struct nfs4_stateid sid;
+	uint32_t seqid;
+};
+
+static void decode_open_confirm(struct nfs4_compound *c, void *args)
 {
-	struct nfs4_open_confirm_args *a = args;
+	struct open_confirm_args *a = args;
 
 	nfs4_get_stateid(c->in, &a->sid);
 	a->seqid = xdr_get_u32(c->in);
@@ -170,9 +185,9 @@ static void unkeep(struct nfs4_owner *o)
 		nfs4_state_unref(&kept->st);
 }
 
-int nfs4_open_confirm(struct nfs4_compound *c, void *args)
+static int run_open_confirm(struct nfs4_compound *c, void *args)
 {
-	const struct nfs4_open_confirm_args *a = args;
+	const struct open_confirm_args *a = args;
 	struct nfs4_stateid sid;
 	struct nfs4_state *st;
 	bool replayed;
@@ -191,3 +206,39 @@ int nfs4_open_confirm(struct nfs4_compound *c, void *args)
 	nfs4_state_unref(st);
 	return status;
 }
+
+const struct nfs4_op nfs4_op_close = {
+	.name = "CLOSE",
+	.minors = { 0, 2 },
+	.needs = NFS4_NEEDS_FH,
+	.flags = NFS4_OP_CHANGES | NFS4_OP_FOR_FORMER,
+	.reply_max = NFS4_STATEID_SIZE,
+	.errors = NFS4_ERRORS_BY_MINOR(NFS4_E_STALE, NFS4_E_ISDIR | NFS4_E_INVAL, 0),
+	.args_size = sizeof(struct close_args),
+	.decode = decode_close,
+	.run = run_close,
+};
+
+const struct nfs4_op nfs4_op_open_confirm = {
+	.name = "OPEN_CONFIRM",
+	.minors = { 0, 2, 1 },
+	.needs = NFS4_NEEDS_FH,
+	.flags = NFS4_OP_CHANGES,
+	.reply_max = NFS4_STATEID_SIZE,
+	.errors = NFS4_ERRORS_OWN,
+	.args_size = sizeof(struct open_confirm_args),
+	.decode = decode_open_confirm,
+	.run = run_open_confirm,
+};
+
+const struct nfs4_op nfs4_op_open_downgrade = {
+	.name = "OPEN_DOWNGRADE",
+	.minors = { 0, 2 },
+	.needs = NFS4_NEEDS_FH,
+	.flags = NFS4_OP_CHANGES | NFS4_OP_FOR_FORMER,
+	.reply_max = NFS4_STATEID_SIZE,
+	.errors = NFS4_ERRORS(NFS4_E_STALE | NFS4_E_INVAL | NFS4_E_ROFS),
+	.args_size = sizeof(struct open_downgrade_args),
+	.decode = decode_open_downgrade,
+	.run = run_open_downgrade,
+};

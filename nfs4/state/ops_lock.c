@@ -8,18 +8,29 @@
 #include "nfs4/state/owners.h"
 #include "nfs4/state/wire.h"
 
+struct lock_args {
+	uint32_t type; /* enum nfs_lock_type4 */
+	bool reclaim;
+	uint64_t offset, length;
+	bool new_owner;
+	uint32_t open_seqid; /* new_owner only */
+	uint32_t lock_seqid;
+	struct nfs4_stateid sid;      /* of the open if new_owner, else of the lock */
+	struct nfs4_wire_owner owner; /* new_owner only */
+};
+
 /* One LOCK under way; nothing in it waits. */
 struct locking {
-	const struct nfs4_lock_args *args;
+	const struct lock_args *args;
 	struct nfs4_owner *owner; /* of a new lock: used until the end */
 	struct nfs4_open *open;	  /* of a new lock: a reference */
 	struct nfs4_lock *lock;	  /* a reference; of a new one only while it is tried */
 	struct nfs4_stateid sid;  /* the result */
 };
 
-void nfs4_decode_lock(struct nfs4_compound *c, void *args)
+static void decode_lock(struct nfs4_compound *c, void *args)
 {
-	struct nfs4_lock_args *a = args;
+	struct lock_args *a = args;
 	struct xdr_in *x = c->in;
 
 	a->type = nfs4_get_lock_type(c);
@@ -39,7 +50,7 @@ void nfs4_decode_lock(struct nfs4_compound *c, void *args)
  * has a stateid for the file already goes on with that: the number says that nothing was missed. */
 static int get_owner(struct nfs4_compound *c, struct locking *l)
 {
-	const struct nfs4_lock_args *a = l->args;
+	const struct lock_args *a = l->args;
 	const struct nfs4_owner_name name = { NFS4_LOCK_OWNER, a->owner.name, a->owner.len };
 	struct nfs4_client *cl = c->client;
 	int status;
@@ -59,7 +70,7 @@ static int get_owner(struct nfs4_compound *c, struct locking *l)
 
 static int check_args(struct nfs4_compound *c, const struct locking *l)
 {
-	const struct nfs4_lock_args *a = l->args;
+	const struct lock_args *a = l->args;
 	const unsigned access =
 		nfs4_vfs_lock_type(a->type) == VFS_LOCK_WRITE ? VFS_SHARE_WRITE : VFS_SHARE_READ;
 	const struct nfs4_open *open = l->open ? l->open : l->lock->open;
@@ -117,7 +128,7 @@ static uint64_t waiter_of(const struct nfs4_owner *o)
 /* Under busy. */
 static int ask(struct nfs4_compound *c, struct locking *l, struct vfs_conflict *cf)
 {
-	const struct nfs4_lock_args *a = l->args;
+	const struct lock_args *a = l->args;
 	struct nfs4_lock *lock = l->lock;
 	const bool waits = a->type >= NFS4_READW_LT;
 	const struct vfs_lock_request r = {
@@ -149,7 +160,7 @@ static int no_lock(const struct nfs4_compound *c, int rc)
 /* NFS4_OK without *got: try again. */
 static int try_lock(struct nfs4_compound *c, struct locking *l, bool *got)
 {
-	const struct nfs4_lock_args *a = l->args;
+	const struct lock_args *a = l->args;
 	struct vfs_conflict cf = { .holder = NULL };
 	int rc = 0, status = NFS4_OK;
 
@@ -201,9 +212,9 @@ static int run(struct nfs4_compound *c, struct locking *l)
 	return status;
 }
 
-int nfs4_lock(struct nfs4_compound *c, void *args)
+static int run_lock(struct nfs4_compound *c, void *args)
 {
-	const struct nfs4_lock_args *a = args;
+	const struct lock_args *a = args;
 	struct locking l = { .args = a };
 	struct nfs4_state *st;
 	bool replayed;
@@ -225,3 +236,16 @@ int nfs4_lock(struct nfs4_compound *c, void *args)
 	nfs4_state_unref(st);
 	return status;
 }
+
+const struct nfs4_op nfs4_op_lock = {
+	.name = "LOCK",
+	.minors = { 0, 2 },
+	.needs = NFS4_NEEDS_FH,
+	.flags = NFS4_OP_CHANGES,
+	.reply_max = NFS4_STATEID_SIZE, /* LOCK4denied is longer, but then nothing has changed */
+	.errors = NFS4_ERRORS_BY_MINOR(NFS4_E_OBJECT | NFS4_E_ISDIR | NFS4_E_INVAL, 0,
+				       NFS4_E_ROFS | NFS4_E_SYMLINK),
+	.args_size = sizeof(struct lock_args),
+	.decode = decode_lock,
+	.run = run_lock,
+};

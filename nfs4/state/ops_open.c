@@ -9,6 +9,7 @@
  * Each that fails ends in finish(), which gives back what the steps before it got.
  */
 #include "nfs4/client/client.h"
+#include "nfs4/names/cinfo.h"
 #include "nfs4/recovery/grace.h"
 #include "nfs4/recovery/records.h"
 #include "nfs4/state/check.h"
@@ -191,7 +192,7 @@ static int open_checked(struct nfs4_compound *c, struct nfs4_opening *w)
 	return status;
 }
 
-int nfs4_open(struct nfs4_compound *c, void *args)
+static int run_open(struct nfs4_compound *c, void *args)
 {
 	struct nfs4_open_args *a = args;
 	const struct nfs4_owner_name name = { NFS4_OPEN_OWNER, a->owner.name, a->owner.len };
@@ -220,3 +221,19 @@ int nfs4_open(struct nfs4_compound *c, void *args)
 		return finish(w, status);
 	return open_checked(c, w);
 }
+
+const struct nfs4_op nfs4_op_open = {
+	.name = "OPEN",
+	.minors = { 0, 2 },
+	.needs = NFS4_NEEDS_FH,
+	.flags = NFS4_OP_CHANGES | NFS4_OP_SETS_FH,
+	.reply_max = NFS4_STATEID_SIZE + NFS4_CINFO_SIZE + 4 + NFS4_BITMAP_SIZE + 8 +
+		     4 /* open_delegation4 without a delegation */,
+	.errors = NFS4_ERRORS_BY_MINOR(NFS4_E_OBJECT | NFS4_E_IO | NFS4_E_NAME | NFS4_E_FILE_ONLY |
+					       NFS4_E_PERM | NFS4_E_EXIST | NFS4_E_FBIG |
+					       NFS4_E_NOSPC | NFS4_E_ROFS,
+				       NFS4_E_NOTSUPP, 0),
+	.args_size = sizeof(struct nfs4_open_args),
+	.decode = nfs4_decode_open,
+	.run = run_open,
+};

@@ -2,12 +2,15 @@
 /* FREE_STATEID and TEST_STATEID; DELEGRETURN and DELEGPURGE while there are no delegations. */
 #include "nfs4/client/client.h"
 #include "nfs4/state/check.h"
-#include "nfs4/state/ops.h"
 #include "nfs4/state/owners.h"
 
-void nfs4_decode_free_stateid(struct nfs4_compound *c, void *args)
+struct free_stateid_args {
+	struct nfs4_stateid sid;
+};
+
+static void decode_free_stateid(struct nfs4_compound *c, void *args)
 {
-	struct nfs4_free_stateid_args *a = args;
+	struct free_stateid_args *a = args;
 
 	nfs4_get_stateid(c->in, &a->sid);
 }
@@ -48,9 +51,9 @@ static int free_locked(struct nfs4_compound *c, struct nfs4_state *st,
 	return NFS4_OK;
 }
 
-int nfs4_free_stateid(struct nfs4_compound *c, void *args)
+static int run_free_stateid(struct nfs4_compound *c, void *args)
 {
-	const struct nfs4_free_stateid_args *a = args;
+	const struct free_stateid_args *a = args;
 	struct nfs4_state *st;
 	pthread_mutex_t *busy;
 	int status = nfs4_state_lookup(c, &a->sid, &st);
@@ -67,9 +70,14 @@ int nfs4_free_stateid(struct nfs4_compound *c, void *args)
 	return status;
 }
 
-void nfs4_decode_test_stateid(struct nfs4_compound *c, void *args)
+struct test_stateid_args {
+	uint32_t count;
+	struct nfs4_stateid *sids; /* in the arena */
+};
+
+static void decode_test_stateid(struct nfs4_compound *c, void *args)
 {
-	struct nfs4_test_stateid_args *a = args;
+	struct test_stateid_args *a = args;
 
 	a->count = xdr_get_u32(c->in);
 	if (a->count > c->in->left / NFS4_STATEID_SIZE) {
@@ -100,9 +108,9 @@ static int test(struct nfs4_compound *c, const struct nfs4_stateid *sid)
 	return status;
 }
 
-int nfs4_test_stateid(struct nfs4_compound *c, void *args)
+static int run_test_stateid(struct nfs4_compound *c, void *args)
 {
-	const struct nfs4_test_stateid_args *a = args;
+	const struct test_stateid_args *a = args;
 	int status = nfs4_reserve_reply(c, 4u + 4u * (size_t)a->count);
 
 	if (status != NFS4_OK)
@@ -113,31 +121,39 @@ int nfs4_test_stateid(struct nfs4_compound *c, void *args)
 	return NFS4_OK;
 }
 
-void nfs4_decode_delegpurge(struct nfs4_compound *c, void *args)
+struct delegpurge_args {
+	uint64_t clientid;
+};
+
+static void decode_delegpurge(struct nfs4_compound *c, void *args)
 {
-	struct nfs4_delegpurge_args *a = args;
+	struct delegpurge_args *a = args;
 
 	a->clientid = xdr_get_u64(c->in);
 }
 
 /* Of servers that know CLAIM_DELEGATE_PREV. */
-int nfs4_delegpurge(struct nfs4_compound *c, void *args)
+static int run_delegpurge(struct nfs4_compound *c, void *args)
 {
 	(void)c;
 	(void)args;
 	return NFS4ERR_NOTSUPP;
 }
 
-void nfs4_decode_delegreturn(struct nfs4_compound *c, void *args)
+struct delegreturn_args {
+	struct nfs4_stateid sid;
+};
+
+static void decode_delegreturn(struct nfs4_compound *c, void *args)
 {
-	struct nfs4_delegreturn_args *a = args;
+	struct delegreturn_args *a = args;
 
 	nfs4_get_stateid(c->in, &a->sid);
 }
 
-int nfs4_delegreturn(struct nfs4_compound *c, void *args)
+static int run_delegreturn(struct nfs4_compound *c, void *args)
 {
-	const struct nfs4_delegreturn_args *a = args;
+	const struct delegreturn_args *a = args;
 	struct nfs4_state *st;
 	int status = nfs4_state_lookup(c, &a->sid, &st);
 
@@ -146,3 +162,45 @@ int nfs4_delegreturn(struct nfs4_compound *c, void *args)
 	nfs4_state_unref(st);
 	return NFS4ERR_BAD_STATEID; /* of an open or a lock */
 }
+
+const struct nfs4_op nfs4_op_delegpurge = {
+	.name = "DELEGPURGE",
+	.minors = { 0, 2 },
+	.flags = NFS4_OP_CHANGES | NFS4_OP_FOR_FORMER,
+	.errors = NFS4_ERRORS_OWN,
+	.args_size = sizeof(struct delegpurge_args),
+	.decode = decode_delegpurge,
+	.run = run_delegpurge,
+};
+
+const struct nfs4_op nfs4_op_delegreturn = {
+	.name = "DELEGRETURN",
+	.minors = { 0, 2 },
+	.needs = NFS4_NEEDS_FH,
+	.flags = NFS4_OP_CHANGES | NFS4_OP_FOR_FORMER,
+	.errors = NFS4_ERRORS_OWN,
+	.args_size = sizeof(struct delegreturn_args),
+	.decode = decode_delegreturn,
+	.run = run_delegreturn,
+};
+
+const struct nfs4_op nfs4_op_free_stateid = {
+	.name = "FREE_STATEID",
+	.minors = { 1, 2 },
+	.flags = NFS4_OP_CHANGES | NFS4_OP_FOR_FORMER,
+	.errors = NFS4_ERRORS_OWN,
+	.args_size = sizeof(struct free_stateid_args),
+	.decode = decode_free_stateid,
+	.run = run_free_stateid,
+};
+
+const struct nfs4_op nfs4_op_test_stateid = {
+	.name = "TEST_STATEID",
+	.minors = { 1, 2 },
+	.flags = NFS4_OP_FOR_FORMER,
+	.reply_max = 4,
+	.errors = NFS4_ERRORS_OWN,
+	.args_size = sizeof(struct test_stateid_args),
+	.decode = decode_test_stateid,
+	.run = run_test_stateid,
+};

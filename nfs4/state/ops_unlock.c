@@ -8,9 +8,15 @@
 #include "nfs4/state/owners.h"
 #include "nfs4/state/wire.h"
 
-void nfs4_decode_lockt(struct nfs4_compound *c, void *args)
+struct lockt_args {
+	uint32_t type;
+	uint64_t offset, length;
+	struct nfs4_wire_owner owner;
+};
+
+static void decode_lockt(struct nfs4_compound *c, void *args)
 {
-	struct nfs4_lockt_args *a = args;
+	struct lockt_args *a = args;
 
 	a->type = nfs4_get_lock_type(c);
 	a->offset = xdr_get_u64(c->in);
@@ -31,8 +37,8 @@ static struct nfs4_lock *find_lock(struct nfs4_client *cl, struct nfs4_owner *o,
 	return st ? nfs4_as_lock(st) : NULL;
 }
 
-static int test_once(struct nfs4_compound *c, const struct nfs4_lockt_args *a,
-		     struct nfs4_lock *lock, struct vfs_conflict *cf)
+static int test_once(struct nfs4_compound *c, const struct lockt_args *a, struct nfs4_lock *lock,
+		     struct vfs_conflict *cf)
 {
 	const struct vfs_lock_request r = {
 		.type = nfs4_vfs_lock_type(a->type),
@@ -50,8 +56,7 @@ static int test_once(struct nfs4_compound *c, const struct nfs4_lockt_args *a,
 	return rc;
 }
 
-static int test_lock(struct nfs4_compound *c, const struct nfs4_lockt_args *a,
-		     struct nfs4_lock *lock)
+static int test_lock(struct nfs4_compound *c, const struct lockt_args *a, struct nfs4_lock *lock)
 {
 	struct vfs_conflict cf = { .holder = NULL };
 	int status, rc;
@@ -70,9 +75,9 @@ static int test_lock(struct nfs4_compound *c, const struct nfs4_lockt_args *a,
 	return NFS4ERR_DELAY;
 }
 
-int nfs4_lockt(struct nfs4_compound *c, void *args)
+static int run_lockt(struct nfs4_compound *c, void *args)
 {
-	const struct nfs4_lockt_args *a = args;
+	const struct lockt_args *a = args;
 	const struct nfs4_owner_name name = { NFS4_LOCK_OWNER, a->owner.name, a->owner.len };
 	struct nfs4_client *cl;
 	struct nfs4_lock *lock;
@@ -102,9 +107,16 @@ int nfs4_lockt(struct nfs4_compound *c, void *args)
 	return status;
 }
 
-void nfs4_decode_locku(struct nfs4_compound *c, void *args)
+struct locku_args {
+	uint32_t type;
+	uint32_t seqid;
+	struct nfs4_stateid sid;
+	uint64_t offset, length;
+};
+
+static void decode_locku(struct nfs4_compound *c, void *args)
 {
-	struct nfs4_locku_args *a = args;
+	struct locku_args *a = args;
 
 	a->type = nfs4_get_lock_type(c);
 	a->seqid = xdr_get_u32(c->in);
@@ -114,7 +126,7 @@ void nfs4_decode_locku(struct nfs4_compound *c, void *args)
 }
 
 /* Under busy. */
-static int unlock(struct nfs4_compound *c, const struct nfs4_locku_args *a, struct nfs4_lock *lock,
+static int unlock(struct nfs4_compound *c, const struct locku_args *a, struct nfs4_lock *lock,
 		  struct nfs4_stateid *sid)
 {
 	int status = nfs4_state_check(c, &lock->st, &a->sid, NFS4_STATE_LOCK), rc;
@@ -133,9 +145,9 @@ static int unlock(struct nfs4_compound *c, const struct nfs4_locku_args *a, stru
 	return NFS4_OK;
 }
 
-int nfs4_locku(struct nfs4_compound *c, void *args)
+static int run_locku(struct nfs4_compound *c, void *args)
 {
-	const struct nfs4_locku_args *a = args;
+	const struct locku_args *a = args;
 	struct nfs4_stateid sid;
 	struct nfs4_state *st;
 	pthread_mutex_t *busy;
@@ -155,9 +167,13 @@ int nfs4_locku(struct nfs4_compound *c, void *args)
 	return status;
 }
 
-void nfs4_decode_release_lockowner(struct nfs4_compound *c, void *args)
+struct release_lockowner_args {
+	struct nfs4_wire_owner owner;
+};
+
+static void decode_release_lockowner(struct nfs4_compound *c, void *args)
 {
-	struct nfs4_release_lockowner_args *a = args;
+	struct release_lockowner_args *a = args;
 
 	nfs4_get_wire_owner(c, &a->owner);
 }
@@ -211,9 +227,9 @@ static void release(struct nfs4_client *cl, struct nfs4_owner *o)
 	forget_sequence(cl, o);
 }
 
-int nfs4_release_lockowner(struct nfs4_compound *c, void *args)
+static int run_release_lockowner(struct nfs4_compound *c, void *args)
 {
-	const struct nfs4_release_lockowner_args *a = args;
+	const struct release_lockowner_args *a = args;
 	const struct nfs4_owner_name name = { NFS4_LOCK_OWNER, a->owner.name, a->owner.len };
 	struct nfs4_client *cl;
 	struct nfs4_owner *o;
@@ -231,3 +247,38 @@ int nfs4_release_lockowner(struct nfs4_compound *c, void *args)
 	nfs4_owner_release(o);
 	return status;
 }
+
+const struct nfs4_op nfs4_op_lockt = {
+	.name = "LOCKT",
+	.minors = { 0, 2 },
+	.needs = NFS4_NEEDS_FH,
+	.reply_max = 8 + 8 + 4 + 8 + 4 + NFS4_OPAQUE_LIMIT, /* LOCK4denied */
+	.errors = NFS4_ERRORS_BY_MINOR(NFS4_E_OBJECT | NFS4_E_ISDIR | NFS4_E_INVAL, 0,
+				       NFS4_E_ROFS | NFS4_E_SYMLINK),
+	.shape = NFS4_SHAPE(4 + 8 + 8 + 8, 0, 1),
+	.args_size = sizeof(struct lockt_args),
+	.decode = decode_lockt,
+	.run = run_lockt,
+};
+
+const struct nfs4_op nfs4_op_locku = {
+	.name = "LOCKU",
+	.minors = { 0, 2 },
+	.needs = NFS4_NEEDS_FH,
+	.flags = NFS4_OP_CHANGES | NFS4_OP_FOR_FORMER,
+	.reply_max = NFS4_STATEID_SIZE,
+	.errors = NFS4_ERRORS_BY_MINOR(NFS4_E_OBJECT | NFS4_E_INVAL, NFS4_E_ISDIR, 0),
+	.args_size = sizeof(struct locku_args),
+	.decode = decode_locku,
+	.run = run_locku,
+};
+
+const struct nfs4_op nfs4_op_release_lockowner = {
+	.name = "RELEASE_LOCKOWNER",
+	.minors = { 0, 2, 1 },
+	.flags = NFS4_OP_CHANGES | NFS4_OP_FOR_FORMER,
+	.errors = NFS4_ERRORS_OWN,
+	.args_size = sizeof(struct release_lockowner_args),
+	.decode = decode_release_lockowner,
+	.run = run_release_lockowner,
+};

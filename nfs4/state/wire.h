@@ -3,8 +3,15 @@
 #ifndef RN_NFS4_STATE_WIRE_H
 #define RN_NFS4_STATE_WIRE_H
 
-#include "nfs4/state/ops.h"
+#include "nfs4/compound.h"
 #include "vfs/lock.h"
+
+/* open_owner4, lock_owner4 */
+struct nfs4_wire_owner {
+	uint64_t clientid;
+	const uint8_t *name; /* in the message or the arena */
+	uint32_t len;
+};
 
 enum nfs4_lock_type { NFS4_READ_LT = 1, NFS4_WRITE_LT, NFS4_READW_LT, NFS4_WRITEW_LT };
 

@@ -373,7 +373,7 @@ bool sample_runs(const struct sample *s, uint32_t minor)
 {
 	const struct nfs4_op *op = sample_row(s, minor);
 
-	return op && op->run && (op->gone_minor == 0 || minor < op->gone_minor);
+	return op && nfs4_op_is_done(op, minor);
 }
 
 void sample_make(struct fixture *f)

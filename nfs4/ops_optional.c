@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Optional operations that this server does not have (RFC 8881 section 17, RFC 7862 section 13):
+ * NFS4ERR_NOTSUPP in the minor versions that know them. One that is added takes its row from here
+ * to its own file.
+ */
+#include "nfs4/op_table.h"
+
+#define OPTIONAL(NAME, name_, first_minor, needs_)                                                 \
+	const struct nfs4_op nfs4_op_##name_ = {                                                   \
+		.name = #NAME,                                                                     \
+		.minors = { first_minor, 2 },                                                      \
+		.needs = needs_,                                                                   \
+		.errors = NFS4_ERRORS_OWN,                                                         \
+	}
+
+OPTIONAL(CLONE, clone, 2, NFS4_NEEDS_FH);
+OPTIONAL(COPY, copy, 2, NFS4_NEEDS_FH);
+OPTIONAL(COPY_NOTIFY, copy_notify, 2, NFS4_NEEDS_FH);
+OPTIONAL(GETDEVICEINFO, getdeviceinfo, 1, 0);
+OPTIONAL(GETDEVICELIST, getdevicelist, 1, NFS4_NEEDS_FH);
+OPTIONAL(GET_DIR_DELEGATION, get_dir_delegation, 1, NFS4_NEEDS_FH);
+OPTIONAL(LAYOUTCOMMIT, layoutcommit, 1, NFS4_NEEDS_FH);
+OPTIONAL(LAYOUTERROR, layouterror, 2, NFS4_NEEDS_FH);
+OPTIONAL(LAYOUTGET, layoutget, 1, NFS4_NEEDS_FH);
+OPTIONAL(LAYOUTRETURN, layoutreturn, 1, NFS4_NEEDS_FH);
+OPTIONAL(LAYOUTSTATS, layoutstats, 2, NFS4_NEEDS_FH);
+OPTIONAL(OFFLOAD_CANCEL, offload_cancel, 2, NFS4_NEEDS_FH);
+OPTIONAL(OFFLOAD_STATUS, offload_status, 2, NFS4_NEEDS_FH);
+OPTIONAL(READ_PLUS, read_plus, 2, NFS4_NEEDS_FH);
+OPTIONAL(WANT_DELEGATION, want_delegation, 1, NFS4_NEEDS_FH);
+OPTIONAL(WRITE_SAME, write_same, 2, NFS4_NEEDS_FH);
