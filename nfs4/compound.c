@@ -44,15 +44,17 @@ static enum rpc_run end_compound(struct nfs4_compound *c, int status)
 /* Where in a COMPOUND, and in which, may the operation be (RFC 8881 sections 2.10.2.1, 16.2.3)? */
 static int check_position(const struct nfs4_compound *c)
 {
+	const unsigned flags = c->op->flags;
+
 	if (c->minor == 0)
 		return NFS4_OK;
-	if (c->index > 0 && c->opnum == OP_BIND_CONN_TO_SESSION)
-		return NFS4ERR_NOT_ONLY_OP; /* not even behind SEQUENCE (section 18.34.3) */
+	if (c->index > 0 && (flags & NFS4_OP_NOT_BEHIND))
+		return NFS4ERR_NOT_ONLY_OP;
 	if (c->index > 0)
-		return c->opnum == OP_SEQUENCE ? NFS4ERR_SEQUENCE_POS : NFS4_OK;
-	if (c->opnum == OP_SEQUENCE)
+		return flags & NFS4_OP_FIRST ? NFS4ERR_SEQUENCE_POS : NFS4_OK;
+	if (flags & NFS4_OP_FIRST)
 		return NFS4_OK;
-	if (!(c->op->flags & NFS4_OP_ALONE))
+	if (!(flags & NFS4_OP_ALONE))
 		return NFS4ERR_OP_NOT_IN_SESSION;
 	return c->nops == 1 ? NFS4_OK : NFS4ERR_NOT_ONLY_OP;
 }

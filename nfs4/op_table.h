@@ -32,6 +32,25 @@ enum nfs4_op_flags {
 	 * has been taken away lately. An operation that needs a current filehandle asks for the
 	 * export anyway. */
 	NFS4_OP_FOR_FORMER = 16,
+	/* Begins each COMPOUND in a session, and is nowhere else: SEQUENCE (RFC 8881 section
+	 * 18.46.3). */
+	NFS4_OP_FIRST = 32,
+	/* Not allowed even behind SEQUENCE: BIND_CONN_TO_SESSION (RFC 8881 section 18.34.3). */
+	NFS4_OP_NOT_BEHIND = 64,
+	/* Answers a symbolic link in the place of a directory by NFS4ERR_SYMLINK, so that the
+	 * client follows it (RFC 7530 section 13.2, RFC 8881 section 15.2); the other operations
+	 * have NFS4ERR_NOTDIR. */
+	NFS4_OP_FOLLOWS = 128,
+};
+
+/*
+ * Who answers NFS4ERR_WRONGSEC where the operation follows PUTFH, PUTROOTFH or RESTOREFH, and the
+ * export of that filehandle does not take the call's flavour (RFC 8881 section 2.6.3.1.1).
+ */
+enum nfs4_op_flavor {
+	NFS4_FLAVOR_BEFORE, /* the operation that sets the filehandle: this one cannot */
+	NFS4_FLAVOR_NEXT,   /* as the operation behind this one says; only without arguments */
+	NFS4_FLAVOR_HERE,   /* nobody before this operation, which answers it or needs no flavour */
 };
 
 /*
@@ -113,6 +132,7 @@ struct nfs4_op {
 	} minors;
 	uint8_t needs;	    /* enum nfs4_op_needs */
 	uint8_t flags;	    /* enum nfs4_op_flags */
+	uint8_t flavor;	    /* enum nfs4_op_flavor */
 	uint16_t args_size; /* zeroed bytes for decode */
 	/* Worst-case bytes of the result behind its status; of results without a bound (READ,
 	 * READDIR, GETATTR with ACLs) what they need besides it (RFC 8881 section 2.10.6.4). */
@@ -126,6 +146,9 @@ struct nfs4_op {
 	/* nfsstat4, NFS4_PENDING or NFS4_REPLAYED. NULL: an optional operation that this server
 	 * does not have, NFS4ERR_NOTSUPP. */
 	int (*run)(struct nfs4_compound *c, void *args);
+	/* NFS4_FLAVOR_HERE only: true if the arguments make it NFS4_FLAVOR_BEFORE, as those of an
+	 * OPEN by filehandle do. NULL: none do. */
+	bool (*uses_fh)(const void *args);
 };
 
 /* Each number in nfs4/proto.h with its row. */

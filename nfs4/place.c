@@ -141,9 +141,9 @@ static int need_reg(const struct nfs4_compound *c, const struct nfs4_place *p)
 
 int nfs4_no_dir(const struct nfs4_compound *c, const struct nfs4_place *p)
 {
-	const bool follows = c->opnum == OP_LOOKUP || c->opnum == OP_LOOKUPP || c->opnum == OP_OPEN;
-
-	return p->type == S_IFLNK && follows ? NFS4ERR_SYMLINK : NFS4ERR_NOTDIR;
+	if (p->type == S_IFLNK && (c->op->flags & NFS4_OP_FOLLOWS))
+		return NFS4ERR_SYMLINK;
+	return NFS4ERR_NOTDIR;
 }
 
 int nfs4_need(const struct nfs4_compound *c, const struct nfs4_place *p, unsigned need)

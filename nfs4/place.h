@@ -61,11 +61,8 @@ enum nfs4_need {
 	 * handle themselves: NFS4ERR_ROFS or what another need says. */
 	NFS4_NEED_FILE = 8,
 };
-/*
- * The status for a filehandle, not of a directory, where one is needed. LOOKUP, LOOKUPP and OPEN
- * say NFS4ERR_SYMLINK of a symbolic link, so that the client follows it (RFC 7530 section 13.2, RFC
- * 8881 section 15.2). The other operations have no such status: NFS4ERR_NOTDIR.
- */
+/* The status where a directory is needed and p is none: NFS4ERR_NOTDIR, or NFS4ERR_SYMLINK
+ * (NFS4_OP_FOLLOWS). */
 int nfs4_no_dir(const struct nfs4_compound *c, const struct nfs4_place *p);
 /* Besides: NFS4ERR_NOFILEHANDLE, and what nfs4_place_usable says. (Of weak places only LOOKUP,
  * LOOKUPP, OPEN and SECINFO come to see one, since putting a handle before others fails.) */

@@ -195,7 +195,7 @@ static int run_sequence(struct nfs4_compound *c, void *args)
 const struct nfs4_op nfs4_op_sequence = {
 	.name = "SEQUENCE",
 	.minors = { 1, 2 },
-	.flags = NFS4_OP_FOR_FORMER,
+	.flags = NFS4_OP_FIRST | NFS4_OP_FOR_FORMER,
 	.reply_max = NFS4_SEQUENCE_RESULT,
 	.errors = NFS4_ERRORS_OWN,
 	.shape = NFS4_SHAPE(NFS4_SESSIONID_SIZE + 16, 0, 0),

@@ -1,70 +1,50 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Operations that set, save and show the current filehandle. Where the call's flavour does not do
- * for the export, what follows decides whether the one that sets it fails (RFC 8881 section
- * 2.6.3.1.1): not if a further handle is put, a name or the parent is looked up, or the flavours
- * are asked for.
+ * Operations that set, save and show the current filehandle. Where the export of a filehandle does
+ * not take the call's flavour, the operation that sets it fails, or leaves that to those that
+ * follow: see enum nfs4_op_flavor.
  */
 #include <string.h>
 
-#include "lib/checked.h"
 #include "nfs4/compound.h"
 #include "nfs4/names/pseudo.h"
 
-static void skip_opaque(struct xdr_in *x)
+/* Decodes the arguments that begin at ahead without moving c->in. */
+static bool uses_fh(struct nfs4_compound *c, const struct nfs4_op *op, const struct xdr_in *ahead)
 {
-	uint32_t len = xdr_get_u32(x);
+	const struct xdr_in here = *c->in;
+	const size_t used = c->req->arena.used;
+	void *args = rn_arena_alloc(&c->req->arena, op->args_size);
+	bool uses = false;
 
-	xdr_skip(x, (size_t)len + rn_xdr_pad(len));
-}
-
-/* Has the operation whose number was read a claim by filehandle? It is an OPEN. */
-static bool open_is_by_fh(struct xdr_in x)
-{
-	uint32_t how, claim;
-
-	xdr_skip(&x, 4 + 4 + 4 + 8); /* seqid, access, deny, clientid */
-	skip_opaque(&x);	     /* owner */
-	if (xdr_get_u32(&x) == 1) {  /* OPEN4_CREATE */
-		how = xdr_get_u32(&x);
-		if (how >= 2) /* EXCLUSIVE4, EXCLUSIVE4_1: a verifier */
-			xdr_skip(&x, NFS4_VERIFIER_SIZE);
-		if (how != 2) {
-			xdr_skip(&x, 4 * (size_t)xdr_get_u32(&x));
-			skip_opaque(&x);
-		}
+	if (args) {
+		*c->in = *ahead;
+		op->decode(c, args);
+		uses = !c->in->err && op->uses_fh(args);
+		*c->in = here;
 	}
-	claim = xdr_get_u32(&x);
-	return !x.err && claim >= 4; /* CLAIM_FH and those after it */
+	rn_arena_rewind(&c->req->arena, used);
+	return uses;
 }
 
-static bool wants_flavor(const struct nfs4_compound *c)
+static bool wants_flavor(struct nfs4_compound *c)
 {
 	struct xdr_in ahead = *c->in;
 
 	for (uint32_t i = c->index + 1; i < c->nops; i++) {
-		switch (xdr_get_u32(&ahead)) {
-		case OP_SAVEFH:
-			continue;
-		case OP_OPEN:
-			return open_is_by_fh(ahead);
-		case OP_PUTFH:
-		case OP_PUTPUBFH:
-		case OP_PUTROOTFH:
-		case OP_RESTOREFH:
-		case OP_LOOKUP:
-		case OP_LOOKUPP:
-		case OP_SECINFO:
-		case OP_SECINFO_NO_NAME:
-			return false;
-		default:
+		const struct nfs4_op *op = nfs4_op_find(xdr_get_u32(&ahead), c->minor);
+
+		if (!op)
 			return true;
-		}
+		if (op->uses_fh)
+			return uses_fh(c, op, &ahead);
+		if (op->flavor != NFS4_FLAVOR_NEXT)
+			return op->flavor == NFS4_FLAVOR_BEFORE;
 	}
 	return false;
 }
 
-static int check_flavor(const struct nfs4_compound *c)
+static int check_flavor(struct nfs4_compound *c)
 {
 	if (c->current.kind != NFS4_FILE || !c->current.weak)
 		return NFS4_OK;
@@ -156,6 +136,7 @@ const struct nfs4_op nfs4_op_putfh = {
 	.name = "PUTFH",
 	.minors = { 0, 2 },
 	.flags = NFS4_OP_SETS_FH | NFS4_OP_FOR_FORMER,
+	.flavor = NFS4_FLAVOR_HERE,
 	.errors = NFS4_ERRORS(NFS4_E_STALE | NFS4_E_BADHANDLE),
 	.shape = NFS4_SHAPE(0, 0, 1),
 	.args_size = sizeof(struct putfh_args),
@@ -167,6 +148,7 @@ const struct nfs4_op nfs4_op_putpubfh = {
 	.name = "PUTPUBFH",
 	.minors = { 0, 2 },
 	.flags = NFS4_OP_SETS_FH,
+	.flavor = NFS4_FLAVOR_HERE,
 	.errors = NFS4_ERRORS_NONE,
 	.shape = NFS4_SHAPE(0, 0, 0),
 	.run = run_putpubfh,
@@ -176,6 +158,7 @@ const struct nfs4_op nfs4_op_putrootfh = {
 	.name = "PUTROOTFH",
 	.minors = { 0, 2 },
 	.flags = NFS4_OP_SETS_FH,
+	.flavor = NFS4_FLAVOR_HERE,
 	.errors = NFS4_ERRORS_NONE,
 	.shape = NFS4_SHAPE(0, 0, 0),
 	.run = run_putrootfh,
@@ -185,6 +168,7 @@ const struct nfs4_op nfs4_op_restorefh = {
 	.name = "RESTOREFH",
 	.minors = { 0, 2 },
 	.flags = NFS4_OP_SETS_FH,
+	.flavor = NFS4_FLAVOR_HERE,
 	.errors = NFS4_ERRORS_OWN,
 	.shape = NFS4_SHAPE(0, 0, 0),
 	.run = run_restorefh,
@@ -194,6 +178,7 @@ const struct nfs4_op nfs4_op_savefh = {
 	.name = "SAVEFH",
 	.minors = { 0, 2 },
 	.needs = NFS4_NEEDS_FH,
+	.flavor = NFS4_FLAVOR_NEXT,
 	.errors = NFS4_ERRORS_OWN,
 	.shape = NFS4_SHAPE(0, 0, 0),
 	.run = run_savefh,

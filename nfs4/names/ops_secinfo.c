@@ -115,6 +115,7 @@ const struct nfs4_op nfs4_op_secinfo = {
 	.name = "SECINFO",
 	.minors = { 0, 2 },
 	.needs = NFS4_NEEDS_FH,
+	.flavor = NFS4_FLAVOR_HERE,
 	.reply_max = 64,
 	.errors = NFS4_ERRORS(NFS4_E_OBJECT | NFS4_E_NAME),
 	.shape = NFS4_SHAPE(0, 0, 1),
@@ -127,6 +128,7 @@ const struct nfs4_op nfs4_op_secinfo_no_name = {
 	.name = "SECINFO_NO_NAME",
 	.minors = { 1, 2 },
 	.needs = NFS4_NEEDS_FH,
+	.flavor = NFS4_FLAVOR_HERE,
 	.reply_max = 64,
 	.errors = NFS4_ERRORS(NFS4_E_OBJECT | NFS4_E_NOENT | NFS4_E_NOTDIR | NFS4_E_INVAL |
 			      NFS4_E_NOTSUPP),

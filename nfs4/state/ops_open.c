@@ -222,11 +222,20 @@ static int run_open(struct nfs4_compound *c, void *args)
 	return open_checked(c, w);
 }
 
+/* A name is looked up, and the file's flavour found, by OPEN itself. */
+static bool uses_fh(const void *args)
+{
+	const struct nfs4_open_args *a = args;
+
+	return a->claim >= NFS4_CLAIM_FH;
+}
+
 const struct nfs4_op nfs4_op_open = {
 	.name = "OPEN",
 	.minors = { 0, 2 },
 	.needs = NFS4_NEEDS_FH,
-	.flags = NFS4_OP_CHANGES | NFS4_OP_SETS_FH,
+	.flags = NFS4_OP_FOLLOWS | NFS4_OP_CHANGES | NFS4_OP_SETS_FH,
+	.flavor = NFS4_FLAVOR_HERE,
 	.reply_max = NFS4_STATEID_SIZE + NFS4_CINFO_SIZE + 4 + NFS4_BITMAP_SIZE + 8 +
 		     4 /* open_delegation4 without a delegation */,
 	.errors = NFS4_ERRORS_BY_MINOR(NFS4_E_OBJECT | NFS4_E_IO | NFS4_E_NAME | NFS4_E_FILE_ONLY |
@@ -236,4 +245,5 @@ const struct nfs4_op nfs4_op_open = {
 	.args_size = sizeof(struct nfs4_open_args),
 	.decode = nfs4_decode_open,
 	.run = run_open,
+	.uses_fh = uses_fh,
 };
