@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "lib/checked.h"
+#include "tests/unit/nfs4_text.h"
 #include "tests/unit/nfs4_valid_errors.h"
 
 /* A test that goes on after this would read nonsense. Not criterion's: fuzz targets use the
@@ -58,8 +59,8 @@ static void show_error(uint32_t opnum, uint32_t status)
 
 static void check_error(uint32_t opnum, uint32_t status)
 {
-	must(nfs4_error_is_valid(opnum, now.minor, status), "operation %u must not answer %u",
-	     opnum, status);
+	must(nfs4_error_is_valid(opnum, now.minor, status), "%s must not answer %s",
+	     nfs4_op_text(opnum), nfs4_status_text(status));
 	if (status != NFS4_OK)
 		show_error(opnum, status);
 }
@@ -166,12 +167,12 @@ uint32_t fix4_result(struct fixture *f, uint32_t opnum)
 {
 	uint32_t got, status;
 
-	must(now.results > 0, "no result is left, not of operation %u", opnum);
+	must(now.results > 0, "no result is left, not of %s", nfs4_op_text(opnum));
 	now.results--;
 	got = xdr_get_u32(&f->in);
 	status = xdr_get_u32(&f->in);
-	must(!f->in.err, "the result of operation %u is cut short", opnum);
-	must(got == opnum, "result of operation %u, not %u", got, opnum);
+	must(!f->in.err, "the result of %s is cut short", nfs4_op_text(opnum));
+	must(got == opnum, "result of %s, not %s", nfs4_op_text(got), nfs4_op_text(opnum));
 	check_error(got, status);
 	return status;
 }

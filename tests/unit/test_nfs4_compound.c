@@ -3,6 +3,7 @@
  * decode. */
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_fixture.h"
+#include "tests/unit/nfs4_text.h"
 
 NFS3_SUITE(nfs4_compound);
 
@@ -82,7 +83,7 @@ Test(nfs4_compound, illegal_and_unsupported_are_told_apart)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		fix4_begin_bare(f, rows[i].minor, "");
 		fix4_op(f, rows[i].op);
-		cr_expect_eq(fix4_send(f), rows[i].status, "operation %u of 4.%u", rows[i].op,
+		cr_expect_eq(fix4_send(f), rows[i].status, "%s of 4.%u", nfs4_op_text(rows[i].op),
 			     rows[i].minor);
 		cr_expect_eq(fix4_result(f, rows[i].result), rows[i].status);
 		whole();
@@ -124,7 +125,7 @@ Test(nfs4_compound, no_filehandle)
 	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
 		fix4_begin(f, NULL);
 		fix4_op(f, ops[i]);
-		cr_expect_eq(fix4_send(f), NFS4ERR_NOFILEHANDLE, "operation %u", ops[i]);
+		cr_expect_eq(fix4_send(f), NFS4ERR_NOFILEHANDLE, "%s", nfs4_op_text(ops[i]));
 	}
 	fix4_begin(f, NULL);
 	fix4_op(f, OP_RESTOREFH);

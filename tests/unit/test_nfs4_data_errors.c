@@ -10,6 +10,7 @@
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_fixture.h"
 #include "tests/unit/nfs4_minors.h"
+#include "tests/unit/nfs4_text.h"
 #include "tests/unit/nfs4_valid_errors.h"
 
 NFS3_SUITE(nfs4_data_errors);
@@ -156,9 +157,9 @@ static uint32_t run(struct fix4_session *s, const struct vfs_fh *fh, const struc
 static void is(uint32_t minor, const struct op *op, const char *what, uint32_t got, uint32_t want)
 {
 	if (want == ANY)
-		cr_expect_neq(got, NFS4_OK, "minor %u, operation %u, %s", minor, op->num, what);
+		cr_expect_neq(got, NFS4_OK, "minor %u, %s, %s", minor, nfs4_op_text(op->num), what);
 	else
-		cr_expect_eq(got, want, "minor %u, operation %u, %s: %u", minor, op->num, what,
+		cr_expect_eq(got, want, "minor %u, %s, %s: %u", minor, nfs4_op_text(op->num), what,
 			     got);
 }
 
@@ -356,8 +357,8 @@ Test(nfs4_data_errors, every_errno_has_a_status_that_is_allowed)
 							 status);
 				cr_expect_eq(status == NFS4_OK, e == 0);
 				cr_expect(nfs4_error_is_valid(op->num, c.minor, (uint32_t)status),
-					  "minor %u, operation %u, errno %d: %d", c.minor, op->num,
-					  e, status);
+					  "minor %u, %s, errno %d: %d", c.minor,
+					  nfs4_op_text(op->num), e, status);
 			}
 		}
 	}

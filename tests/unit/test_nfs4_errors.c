@@ -8,11 +8,13 @@
 #include "tests/unit/nfs4_client_calls.h"
 #include "tests/unit/nfs4_minors.h"
 #include "tests/unit/nfs4_samples.h"
+#include "tests/unit/nfs4_text.h"
 
 NFS3_SUITE(nfs4_errors);
 
 #define IS(s, minor, got, want)                                                                    \
-	cr_expect_eq(got, want, "minor %u, operation %u: %u, not %u", minor, (s)->num, got, want)
+	cr_expect_eq(got, want, "minor %u, %s: %s, not %s", minor, nfs4_op_text((s)->num),         \
+		     nfs4_status_text(got), nfs4_status_text(want))
 
 static void of_cut(struct fix4_session *in, uint32_t minor)
 {
@@ -178,8 +180,8 @@ static uint32_t in_little_room(struct fix4_session *in, const struct sample *s)
 		sample_put(f, s);
 		fix4_op(f, OP_PUTROOTFH);
 		status = fix4_send(f);
-		cr_expect_leq(f->reply_len, in ? ROOM : f->reply_max, "operation %u: %zu", s->num,
-			      f->reply_len);
+		cr_expect_leq(f->reply_len, in ? ROOM : f->reply_max, "%s: %zu",
+			      nfs4_op_text(s->num), f->reply_len);
 		if (fix4_results_left(f) > before)
 			break;
 	}

@@ -11,6 +11,7 @@
 #include "tests/unit/nfs4_minors.h"
 #include "tests/unit/nfs4_opens.h"
 #include "tests/unit/nfs4_samples.h"
+#include "tests/unit/nfs4_text.h"
 #include "tests/unit/nfs4_valid_errors.h"
 #include "tests/unit/nfs4_view.h"
 
@@ -172,8 +173,9 @@ static void each_failure(struct fix4_session *in, uint32_t minor, const struct s
 		if (got == NFS4_OK || got == FIX4_NO_STATUS || want == NFS4_OK)
 			continue; /* it can do without, or PUTFH has failed */
 		if (nfs4_error_is_valid(s->num, minor, want))
-			cr_expect_eq(got, want, "minor %u, operation %u, function %d: %s gives %u",
-				     minor, s->num, at, strerror(failures[i].errnum), got);
+			cr_expect_eq(got, want, "minor %u, %s, function %d: %s gives %s", minor,
+				     nfs4_op_text(s->num), at, strerror(failures[i].errnum),
+				     nfs4_status_text(got));
 	}
 }
 
@@ -228,8 +230,8 @@ static void of_memory(struct fix4_session *in, uint32_t minor)
 		fault_spared = at == FAULT_NFS4_RESERVE_REPLY
 				       ? 0
 				       : (in != NULL) + (s->saved ? 2 : 0) + (s->current ? 1 : 0);
-		cr_expect_eq(run(in, s, at, NFS4ERR_DELAY), NFS4ERR_DELAY, "minor %u, operation %u",
-			     minor, s->num);
+		cr_expect_eq(run(in, s, at, NFS4ERR_DELAY), NFS4ERR_DELAY, "minor %u, %s", minor,
+			     nfs4_op_text(s->num));
 	}
 }
 

@@ -6,6 +6,7 @@
 
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_fixture.h"
+#include "tests/unit/nfs4_text.h"
 
 /* Built once for each minor version. */
 static struct fix4_session session;
@@ -101,8 +102,7 @@ Test(nfs4_names, names_that_cannot_be)
 	for (size_t o = 0; o < NAME_OPS; o++) {
 		for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 			begin_with_name(name_ops[o], rows[i].name, rows[i].len);
-			cr_expect_eq(fix4_send(f), rows[i].status, "operation %u, name %zu",
-				     name_ops[o], i);
+			cr_expect_eq(fix4_send(f), rows[i].status, "%s, name %zu", name_ops[o], i);
 		}
 	}
 	/* The first of RENAME's. */
@@ -174,7 +174,7 @@ Test(nfs4_names, in_what_is_no_directory)
 			fix4_name(f, "x");
 			if (op == OP_CREATE)
 				put_no_attrs();
-			cr_expect_eq(fix4_send(f), want, "operation %u, object %u", op, i);
+			cr_expect_eq(fix4_send(f), want, "%s, object %u", nfs4_op_text(op), i);
 		}
 	}
 }
@@ -220,7 +220,7 @@ Test(nfs4_names, without_a_filehandle)
 		fix4_name(f, "x");
 		if (op == OP_CREATE)
 			put_no_attrs();
-		cr_expect_eq(fix4_send(f), NFS4ERR_NOFILEHANDLE, "operation %u", op);
+		cr_expect_eq(fix4_send(f), NFS4ERR_NOFILEHANDLE, "%s", nfs4_op_text(op));
 	}
 	begin();
 	fix4_op(f, OP_RESTOREFH);
@@ -245,7 +245,7 @@ Test(nfs4_names, arguments_cut_short)
 	for (size_t o = 0; o < NAME_OPS; o++) {
 		begin_with_name(name_ops[o], "whatever", 8);
 		f->out.used -= 4;
-		cr_expect_eq(fix4_send(f), NFS4ERR_BADXDR, "operation %u", name_ops[o]);
+		cr_expect_eq(fix4_send(f), NFS4ERR_BADXDR, "%s", nfs4_op_text(name_ops[o]));
 		cr_expect_not(exists("whatever"));
 	}
 	begin();

@@ -11,6 +11,7 @@
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_client_calls.h"
 #include "tests/unit/nfs4_opens.h"
+#include "tests/unit/nfs4_text.h"
 
 #define WRITE_LT 2
 
@@ -430,7 +431,7 @@ OP_MINORS_TEST(nfs4_reclaim, data_waits_for_who_has_denied)
 		fix4_stateid(f, &anonymous);
 		for (uint32_t n = 0; n < later[i].words; n++)
 			xdr_put_u32(&f->out, n == 3); /* a range of one byte */
-		cr_expect_eq(fix4_send(f), NFS4ERR_GRACE, "operation %u", later[i].op);
+		cr_expect_eq(fix4_send(f), NFS4ERR_GRACE, "%s", nfs4_op_text(later[i].op));
 	}
 }
 

@@ -2,6 +2,7 @@
 /* Flavours that do not do for an export (RFC 8881 section 2.6.3.1): who says NFS4ERR_WRONGSEC, and
  * how a client finds out what would do. */
 #include "tests/unit/nfs3_suite.h"
+#include "tests/unit/nfs4_text.h"
 #include "tests/unit/nfs4_view.h"
 
 static struct view v;
@@ -88,7 +89,7 @@ static uint32_t last(uint32_t *op)
 		uint32_t at = 0, got;                                                              \
 		fix4_send(f);                                                                      \
 		got = last(&at);                                                                   \
-		cr_expect_eq(at, op, "ended at operation %u", at);                                 \
+		cr_expect_eq(at, op, "ended at %s", nfs4_op_text(at));                             \
 		cr_expect_eq(got, status, "status %u", got);                                       \
 	} while (0)
 

@@ -4,6 +4,7 @@
 #include "nfs4/client/table.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_client_calls.h"
+#include "tests/unit/nfs4_text.h"
 
 NFS3_SUITE(nfs4_session);
 
@@ -546,7 +547,7 @@ Test(nfs4_session, only_within_a_session)
 	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
 		fix4_begin_bare(f, 1, "");
 		fix4_op(f, ops[i]);
-		cr_expect_eq(fix4_send(f), NFS4ERR_OP_NOT_IN_SESSION, "operation %u", ops[i]);
+		cr_expect_eq(fix4_send(f), NFS4ERR_OP_NOT_IN_SESSION, "%s", nfs4_op_text(ops[i]));
 	}
 }
 

@@ -7,6 +7,7 @@
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_attrs.h"
 #include "tests/unit/nfs4_minors.h"
+#include "tests/unit/nfs4_text.h"
 
 NFS3_SUITE(nfs4_setattr);
 
@@ -219,7 +220,7 @@ static void check_errors(struct fix4_session *s, uint32_t minor)
 		FIX4_BITS(f, FATTR4_OWNER);
 		xdr_put_u32(&f->out, 4);
 		xdr_put_u32(&f->out, 0);
-		cr_expect_eq(fix4_send(f), NFS4ERR_INVAL, "operation %u", op);
+		cr_expect_eq(fix4_send(f), NFS4ERR_INVAL, "%s", nfs4_op_text(op));
 	}
 	/* A stateid that there is not. */
 	fix4_begin(f, s);

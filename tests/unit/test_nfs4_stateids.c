@@ -5,6 +5,7 @@
 #include "nfs4/client/clients.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_opens.h"
+#include "tests/unit/nfs4_text.h"
 
 NFS3_SUITE(nfs4_stateids);
 
@@ -135,7 +136,8 @@ static uint32_t run(const struct op *op, const struct vfs_fh *fh, const struct n
 		if (minor >= op->first_minor && minor <= op->last_minor)
 
 #define IS(op, got, want)                                                                          \
-	cr_expect_eq(got, want, "minor %u, operation %u: %u, not %u", minor, (op)->num, got, want)
+	cr_expect_eq(got, want, "minor %u, %s: %s, not %s", minor, nfs4_op_text((op)->num),        \
+		     nfs4_status_text(got), nfs4_status_text(want))
 
 static struct nfs4_stateid sid_for(const struct op *op)
 {
