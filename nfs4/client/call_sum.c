@@ -17,6 +17,7 @@
 struct sum {
 	const uint8_t *key;
 	uint64_t h;
+	bool begun; /* h is of the blocks before */
 	uint32_t fill;
 	uint8_t block[BLOCK];
 };
@@ -26,7 +27,11 @@ static void add_block(struct sum *s, const uint8_t *p, uint32_t len)
 	uint64_t words[3] = { s->h, 0, len };
 
 	crypto_shorthash((uint8_t *)&words[1], p, len, s->key);
-	crypto_shorthash((uint8_t *)&s->h, (const uint8_t *)words, sizeof(words), s->key);
+	if (s->begun)
+		crypto_shorthash((uint8_t *)&s->h, (const uint8_t *)words, sizeof(words), s->key);
+	else
+		s->h = words[1];
+	s->begun = true;
 }
 
 static void add(struct sum *s, const uint8_t *p, size_t len)
@@ -59,26 +64,82 @@ static void add_segment(struct sum *s, const struct rpc_seg *seg, uint32_t from,
 		add(s, zeros, rn_xdr_pad((uint32_t)len));
 }
 
-uint64_t nfs4_call_sum(const struct nfs4_compound *c, bool whole)
+/* The credential and what is not in the arguments; their length is known by their third word. */
+struct caller_words {
+	uint32_t w[6 + RPC_AUTH_SYS_GIDS_MAX];
+	uint32_t n;
+};
+
+static void put_caller(const struct nfs4_compound *c, struct caller_words *out)
+{
+	const struct rpc_cred *cred = &c->req->call.cred;
+	const uint32_t first[6] = { c->minor,  c->nops,	  cred->ngids,
+				    cred->uid, cred->gid, (uint32_t)cred->flavor };
+
+	memcpy(out->w, first, sizeof(first));
+	memcpy(out->w + 6, cred->gids, cred->ngids * sizeof(cred->gids[0]));
+	out->n = 6 + cred->ngids;
+}
+
+static uint64_t whole_sum(const struct nfs4_compound *c, const struct caller_words *caller)
 {
 	const struct xdr_in *in = c->in;
-	size_t left = whole ? in->left : rn_min(in->left, FIRST_BYTES);
+	size_t left = in->left;
 	uint32_t from = in->off;
 	struct sum s;
 
 	s.key = c->server->clients->key;
-	s.h = nfs4_credential_hash(c, (uint64_t)c->minor << 32 | c->nops);
+	s.begun = false;
 	s.fill = 0;
+	add(&s, (const uint8_t *)caller->w, caller->n * sizeof(caller->w[0]));
 	for (unsigned i = in->cur; i < in->nseg && left > 0; i++, from = 0) {
 		const size_t n = rn_min(in->seg[i].len - from, left);
 
-		/* By another transport the data may come otherwise. */
-		if (!whole && in->seg[i].ddp)
-			break;
 		add_segment(&s, &in->seg[i], from, n);
 		left -= n;
 	}
 	if (s.fill > 0)
 		add_block(&s, s.block, s.fill);
 	return s.h;
+}
+
+static uint64_t mix_words(uint64_t h, const uint64_t *words, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		h = (h ^ words[i]) * 0x9e3779b97f4a7c15u;
+		h ^= h >> 32;
+	}
+	return h;
+}
+
+/* Not meant to withstand anybody: whoever sends another call as a retry is told that its reply was
+ * not kept, instead of that it was another. */
+static uint64_t first_sum(const struct nfs4_compound *c, const struct caller_words *caller)
+{
+	uint64_t words[(sizeof(caller->w) + FIRST_BYTES) / sizeof(uint64_t)];
+	const struct xdr_in *in = c->in;
+	size_t at = caller->n * sizeof(caller->w[0]);
+	size_t left = rn_min(in->left, FIRST_BYTES);
+	uint32_t from = in->off;
+
+	memcpy(words, caller->w, at);
+	/* By another transport the data of a chunk may come otherwise. */
+	for (unsigned i = in->cur; i < in->nseg && left > 0 && !in->seg[i].ddp; i++, from = 0) {
+		const size_t n = rn_min(in->seg[i].len - from, left);
+
+		memcpy((uint8_t *)words + at, in->seg[i].base + from, n);
+		at += n;
+		left -= n;
+	}
+	while (at % sizeof(words[0]) != 0)
+		((uint8_t *)words)[at++] = 0;
+	return mix_words(0, words, at / sizeof(words[0]));
+}
+
+uint64_t nfs4_call_sum(const struct nfs4_compound *c, bool whole)
+{
+	struct caller_words caller;
+
+	put_caller(c, &caller);
+	return whole ? whole_sum(c, &caller) : first_sum(c, &caller);
 }

@@ -48,10 +48,10 @@ struct nfs4_slot {
 };
 
 /*
- * A keyed hash of a call and of the credential that it came with: c->in is behind SEQUENCE's
- * arguments. whole: of all of its bytes, data of RDMA chunks included, however they came to lie in
+ * A hash of a call and of the credential that it came with: c->in is behind SEQUENCE's arguments.
+ * whole: keyed, of all of its bytes, data of RDMA chunks included, however they came to lie in
  * memory; for calls whose replies are kept, as nobody may have that of another call. Else of its
- * first bytes: what is not kept is not given to anybody.
+ * first bytes, and cheap: what is not kept is not given to anybody.
  */
 uint64_t nfs4_call_sum(const struct nfs4_compound *c, bool whole);
 
