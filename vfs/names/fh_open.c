@@ -94,10 +94,14 @@ static int open_in_mount(struct vfs_ctx *ctx, struct vfs_mount *mnt, const struc
 	struct vfs_node_parts parts = { .exp = ctx->exp, .mnt = mnt, .fh = fh };
 	int rc;
 
+	/* A node's handle was made or checked under the key of its mount, which never changes: the
+	 * same handle needs no second check of its MAC. */
 	*out = vfs_cache_find(ctx->vfs, mnt, fh);
 	if (*out)
 		return 0;
-	rc = vfs_act_as_root(ctx);
+	rc = vfs_handle_check(fh, vfs_mount_mac(ctx->vfs, mnt));
+	if (rc == 0)
+		rc = vfs_act_as_root(ctx);
 	if (rc != 0)
 		return rc;
 	parts.path_fd = vfs_fd_open_handle(ctx->vfs, mnt->fd, h);
@@ -128,9 +132,7 @@ int vfs_fh_open(struct vfs_ctx *ctx, const struct vfs_fh *fh, struct vfs_node **
 		return rc;
 	rc = h.export_id == ctx->exp->id ? find_mount(ctx, h.submount_id, &mnt) : -ESTALE;
 	if (rc == 0) {
-		rc = vfs_handle_check(fh, vfs_mount_mac(ctx->vfs, mnt));
-		if (rc == 0)
-			rc = open_in_mount(ctx, mnt, fh, &h, out);
+		rc = open_in_mount(ctx, mnt, fh, &h, out);
 		vfs_mount_put(mnt);
 	}
 	if (rc == -ESTALE)
