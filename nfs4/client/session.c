@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/checked.h"
+#include "lib/secret.h"
 #include "nfs4/client/table.h"
 
 static uint32_t load32(const uint8_t *p)
@@ -48,7 +49,7 @@ struct nfs4_session *nfs4_session_get(struct nfs4_clients *all,
 
 	pthread_mutex_lock(&part->lock);
 	LIST_FOREACH (s, bucket_of(all, id), by_id) {
-		if (sodium_memcmp(s->id, id, NFS4_SESSIONID_SIZE) == 0)
+		if (rn_same_secret(s->id, id, NFS4_SESSIONID_SIZE / sizeof(uint64_t)))
 			break;
 	}
 	if (s)

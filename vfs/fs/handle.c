@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "lib/secret.h"
 #include "vfs/fs/handle.h"
 
 #define HEAD 16u
@@ -67,7 +68,7 @@ int vfs_handle_check(const struct vfs_fh *fh, vfs_handle_key key)
 	if (fh->len <= HEAD + MAC || fh->len > VFS_FH_MAX)
 		return -ESTALE;
 	crypto_shorthash(mac, fh->data, fh->len - MAC, key);
-	return sodium_memcmp(mac, fh->data + fh->len - MAC, MAC) == 0 ? 0 : -ESTALE;
+	return rn_same_secret(mac, fh->data + fh->len - MAC, MAC / sizeof(uint64_t)) ? 0 : -ESTALE;
 }
 
 int vfs_handle_parse(const struct vfs_fh *fh, bool has_mac, struct vfs_handle *out)
