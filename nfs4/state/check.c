@@ -31,8 +31,7 @@ static struct other take_apart(const struct nfs4_stateid *sid)
 static void put_together(const struct nfs4_state *st, struct nfs4_stateid *sid)
 {
 	const struct nfs4_client *cl = st->owner->client;
-	const uint32_t tag = nfs4_stateid_tag(cl->srv, cl->number, st->id);
-	struct other o = { htobe32(tag), htobe32(cl->number), htobe32(st->id) };
+	struct other o = { htobe32(st->tag), htobe32(cl->number), htobe32(st->id) };
 
 	memcpy(sid->other, &o, sizeof(o));
 	sid->seqid = st->seqid;
@@ -74,16 +73,20 @@ static bool is_special(const struct nfs4_stateid *sid)
 	       memcmp(sid->other, ones, sizeof(ones)) == 0;
 }
 
-/* The client whose stateid it is becomes the compound's. */
+/* Was it given by this run of the server? */
+static bool is_ours(const struct nfs4_compound *c, const struct other *o)
+{
+	return o->tag == nfs4_stateid_tag(c->server, o->number, o->id);
+}
+
+/* The client whose stateid it is, if it is ours, becomes the compound's. */
 static int find_client(struct nfs4_compound *c, const struct other *o)
 {
-	const bool ours = o->tag == nfs4_stateid_tag(c->server, o->number, o->id);
 	struct nfs4_client *cl;
 
 	if (c->minor > 0)
-		return ours && c->client && o->number == c->client->number ? NFS4_OK
-									   : NFS4ERR_BAD_STATEID;
-	if (!ours)
+		return c->client && o->number == c->client->number ? NFS4_OK : NFS4ERR_BAD_STATEID;
+	if (!is_ours(c, o))
 		return NFS4ERR_STALE_STATEID;
 	if (!c->client || c->client->number != o->number) {
 		cl = nfs4_client_by_number(c->server, o->number);
@@ -136,6 +139,18 @@ int nfs4_state_check(const struct nfs4_compound *c, struct nfs4_state *st,
 	return status;
 }
 
+/* Under the client's lock: the state of c->client that is named, whose tag says whether it is ours.
+ * All stateids of a client that has expired have expired. */
+static int find_state(struct nfs4_compound *c, const struct other *o, struct nfs4_state **out)
+{
+	const struct nfs4_client_state *cs = &c->client->state;
+
+	*out = nfs4_slot_find(cs, o->id);
+	if (*out)
+		return (*out)->tag == o->tag ? NFS4_OK : NFS4ERR_BAD_STATEID;
+	return cs->dropped && is_ours(c, o) ? NFS4ERR_EXPIRED : NFS4ERR_BAD_STATEID;
+}
+
 /* kinds 0: it is not checked. */
 static int lookup(struct nfs4_compound *c, const struct nfs4_stateid *sid, unsigned kinds,
 		  struct nfs4_state **out)
@@ -155,10 +170,8 @@ static int lookup(struct nfs4_compound *c, const struct nfs4_stateid *sid, unsig
 		return status;
 	cl = c->client;
 	pthread_mutex_lock(&cl->lock);
-	st = nfs4_slot_find(&cl->state, o.id);
-	if (!st) /* of a client that has expired all of them have */
-		status = cl->state.dropped ? NFS4ERR_EXPIRED : NFS4ERR_BAD_STATEID;
-	else if (kinds != 0)
+	status = find_state(c, &o, &st);
+	if (status == NFS4_OK && kinds != 0)
 		status = check(c, st, sid, kinds);
 	if (status == NFS4_OK) {
 		nfs4_state_ref(st);

@@ -118,6 +118,7 @@ int nfs4_slot_take(struct nfs4_client *cl, struct nfs4_state *st)
 	if (cs->free_first == NONE)
 		cs->free_last = NONE;
 	st->id = i << GEN_BITS | gen_of(*slot);
+	st->tag = nfs4_stateid_tag(cl->srv, cl->number, st->id);
 	*slot = (uint64_t)(uintptr_t)st;
 	return 0;
 }

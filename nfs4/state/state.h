@@ -77,6 +77,7 @@ struct nfs4_state {
 	bool gone;	  /* in no table any more; read under busy as well */
 	bool slotted;	  /* its stateid still finds it */
 	uint32_t id;	  /* slot and generation */
+	uint32_t tag;	  /* nfs4_stateid_tag() of it */
 	uint32_t seqid;	  /* as last given to the client; 0: not yet */
 	uint32_t revoked; /* nfsstat4, or 0 */
 	struct nfs4_state *hash_next;
