@@ -74,8 +74,11 @@ int vfs_fd_reopen(struct vfs *vfs, int fd, int flags)
 
 int vfs_fd_reopen_data(struct vfs *vfs, int fd, int flags)
 {
-	int copy = vfs_fd_reopen(vfs, fd, flags | O_NONBLOCK);
+	int copy;
 
+	if (flags & O_DIRECTORY) /* only regular files have leases */
+		return vfs_fd_reopen(vfs, fd, flags);
+	copy = vfs_fd_reopen(vfs, fd, flags | O_NONBLOCK);
 	/* The flag has done its work. On file systems without asynchronous buffered I/O io_uring
 	 * would answer -EAGAIN to whatever has to wait for the disk. */
 	if (copy >= 0 && fcntl(copy, F_SETFL, flags & O_DIRECT) != 0) {
