@@ -91,6 +91,19 @@ static bool sync_again(struct vfs_sync *s, unsigned i, int error)
 	return fd >= 0;
 }
 
+/* Only a regular file has data whose loss the end of another's sync may tell. What else fails tells
+ * of the device. */
+static void sync_seen(struct vfs_sync *s, unsigned i, int res)
+{
+	struct vfs_node *n = s->node[i];
+
+	if (n->type != S_IFREG && res >= 0)
+		return;
+	if (n->type != S_IFREG)
+		vfs_syncing_begin(&s->priv.syncing[i], n, VFS_SYNCING_PART);
+	vfs_syncing_end(&s->priv.syncing[i], n, res);
+}
+
 /* A file system that cannot fsync a directory (-EINVAL) has no durability to offer there. */
 static void sync_complete(struct vfs_ring_op *op, int res)
 {
@@ -98,7 +111,7 @@ static void sync_complete(struct vfs_ring_op *op, int res)
 	const unsigned i = (unsigned)(op - s->priv.op);
 
 	if (s->node[i] && s->priv.started & 1u << i)
-		vfs_syncing_end(&s->priv.syncing[i], s->node[i], res);
+		sync_seen(s, i, res);
 	if (res < 0 && sync_again(s, i, res))
 		return;
 	if (i == s->priv.by_log) {
@@ -156,8 +169,10 @@ static void sync_start(struct vfs_sync *s, unsigned i)
 	op->complete = sync_complete;
 	op->owner = s;
 	s->priv.started |= 1u << i;
-	vfs_syncing_begin(&s->priv.syncing[i], s->node[i],
-			  fd >= 0 && s->data_from == 0 ? VFS_SYNCING_ALL : VFS_SYNCING_PART);
+	if (s->node[i]->type == S_IFREG)
+		vfs_syncing_begin(&s->priv.syncing[i], s->node[i],
+				  fd >= 0 && s->data_from == 0 ? VFS_SYNCING_ALL
+							       : VFS_SYNCING_PART);
 	if (fd < 0)
 		sync_by_log(s, i);
 	else
