@@ -6,7 +6,7 @@
  * The caller's identity is compared beside it, not the credential's bytes, which RPCSEC_GSS changes
  * with each transmission. A reply is kept for DRC_AGE_SECONDS at most. Memory is bounded by entries
  * and by bytes of stored replies; the oldest finished entries go first, entries in progress never.
- * Thread-safe, sharded. doc/design/admission-and-shares.md says what two processes behind one
+ * Thread-safe, sharded. doc/design/duplicate-requests.md says what two processes behind one
  * address can still do to each other.
  *
  * A duplicate that meets the first call still running is dropped if it came on the same connection:

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the clients of one address hold of the memory for NFSv4, all of them together: one that
- * registers under ever new names gets no more by it (ARCHITECTURE.md, Shares). An address may hold
- * as much as is still left in all, so that there is always some for whoever comes next; and a
- * little of a sixteenth that nobody else gets, since after some that take all they may, hardly any
- * is left. When even that is not there, those that have most pay (nfs4/client/share.c). With IPv6,
+ * Memory for NFSv4 that the clients of one address hold together, so that a client gets no more by
+ * registering under ever new names (doc/design/nfs4-clients.md). An address may hold as much as is
+ * still left in all, so some is always left for the next. A sixteenth is kept back, of which each
+ * address gets a little, since hardly any is left after several addresses that take all they may.
+ * When even that is used up, the address that holds most pays (nfs4/client/share.c). With IPv6,
  * where a machine has as many addresses as it likes, a host is a network of 64 bits.
  *
  * A host exists while clients that registered from there do; each holds a reference.

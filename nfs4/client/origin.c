@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * From where a client calls, and what somebody else may do under its name (doc/design/
- * nfs4-clients.md). With AUTH_SYS the owner string and uid 0 are anybody's; an address is not, and
+ * doc/design/nfs4-clients.md). With AUTH_SYS the owner string and uid 0 are anybody's; an address is not, and
  * neither are ids, which are given to the client only. An address is a client's own if it has
  * registered from there, or has used a session id, client id or stateid from there.
  */

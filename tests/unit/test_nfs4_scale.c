@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Many opens and locks of one client: what each costs in memory, and that no operation takes longer
- * for their number. SCALE=100000 is the number that the figures in ARCHITECTURE.md are of.
+ * for their number. SCALE=100000 is the number that the figures in doc/performance.md are of.
  */
 #include <malloc.h>
 #include <stdlib.h>
