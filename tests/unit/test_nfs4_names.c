@@ -8,22 +8,56 @@
 #include "tests/unit/nfs4_fixture.h"
 #include "tests/unit/nfs4_text.h"
 
-/* Built once for each minor version. */
+/* Each test runs in each minor version. */
 static struct fix4_session session;
+static uint32_t test_minor;
 
-static void start(void)
+static void start(uint32_t minor)
 {
+	test_minor = minor;
 	suite_start();
-	if (f && TEST_MINOR > 0 &&
-	    fix4_session_new(f, &session, TEST_MINOR, "test", true) != NFS4_OK)
+	if (f && minor > 0 && fix4_session_new(f, &session, minor, "test", true) != NFS4_OK)
 		why_not = "no session";
 }
 
-TestSuite(nfs4_names, .init = start, .fini = suite_stop, .timeout = 60);
+static void start_0(void)
+{
+	start(0);
+}
+
+static void start_1(void)
+{
+	start(1);
+}
+
+static void start_2(void)
+{
+	start(2);
+}
+
+TestSuite(nfs4_names_0, .init = start_0, .fini = suite_stop, .timeout = 60);
+TestSuite(nfs4_names_1, .init = start_1, .fini = suite_stop, .timeout = 60);
+TestSuite(nfs4_names_2, .init = start_2, .fini = suite_stop, .timeout = 60);
+
+#define TEST_EACH_MINOR(name)                                                                      \
+	static void in_each_minor_##name(void);                                                    \
+	Test(nfs4_names_0, name)                                                                   \
+	{                                                                                          \
+		in_each_minor_##name();                                                            \
+	}                                                                                          \
+	Test(nfs4_names_1, name)                                                                   \
+	{                                                                                          \
+		in_each_minor_##name();                                                            \
+	}                                                                                          \
+	Test(nfs4_names_2, name)                                                                   \
+	{                                                                                          \
+		in_each_minor_##name();                                                            \
+	}                                                                                          \
+	static void in_each_minor_##name(void)
 
 static struct fix4_session *by(void)
 {
-	return TEST_MINOR > 0 ? &session : NULL;
+	return test_minor > 0 ? &session : NULL;
 }
 
 static void begin(void)
@@ -78,7 +112,7 @@ static const uint32_t name_ops[] = {
 };
 #define NAME_OPS (sizeof(name_ops) / sizeof(name_ops[0]))
 
-Test(nfs4_names, names_that_cannot_be)
+TEST_EACH_MINOR(names_that_cannot_be)
 {
 	static char longest[300];
 	const struct {
@@ -116,7 +150,7 @@ Test(nfs4_names, names_that_cannot_be)
 }
 
 /* What Linux clients store is bytes. */
-Test(nfs4_names, names_that_are_no_utf8)
+TEST_EACH_MINOR(names_that_are_no_utf8)
 {
 	static const char *const names[] = { "caf\xe9", "\xff\xfe", "\xc3\x28", "...",
 					     ".x",	" ",	    "a\nb",	"\\" };
@@ -131,7 +165,7 @@ Test(nfs4_names, names_that_are_no_utf8)
 	}
 }
 
-Test(nfs4_names, the_longest_name)
+TEST_EACH_MINOR(the_longest_name)
 {
 	char name[256];
 
@@ -145,7 +179,7 @@ Test(nfs4_names, the_longest_name)
 	cr_expect(exists(name));
 }
 
-Test(nfs4_names, in_what_is_no_directory)
+TEST_EACH_MINOR(in_what_is_no_directory)
 {
 	struct vfs_fh fh[3];
 
@@ -179,7 +213,7 @@ Test(nfs4_names, in_what_is_no_directory)
 	}
 }
 
-Test(nfs4_names, the_parent_of_what_is_no_directory)
+TEST_EACH_MINOR(the_parent_of_what_is_no_directory)
 {
 	struct vfs_fh link, file;
 
@@ -198,7 +232,7 @@ Test(nfs4_names, the_parent_of_what_is_no_directory)
 	cr_expect_eq(fix4_send(f), NFS4ERR_NOTDIR);
 }
 
-Test(nfs4_names, without_a_filehandle)
+TEST_EACH_MINOR(without_a_filehandle)
 {
 	static const uint32_t ops[] = { OP_GETFH, OP_SAVEFH, OP_LOOKUPP };
 	uint32_t op;
@@ -224,7 +258,7 @@ Test(nfs4_names, without_a_filehandle)
 	}
 	begin();
 	fix4_op(f, OP_RESTOREFH);
-	cr_expect_eq(fix4_send(f), TEST_MINOR > 0 ? NFS4ERR_NOFILEHANDLE : NFS4ERR_RESTOREFH);
+	cr_expect_eq(fix4_send(f), test_minor > 0 ? NFS4ERR_NOFILEHANDLE : NFS4ERR_RESTOREFH);
 	/* A current one, but none saved. */
 	begin();
 	fix4_putfh(f, &f->root);
@@ -239,7 +273,7 @@ Test(nfs4_names, without_a_filehandle)
 	cr_expect_eq(fix4_send(f), NFS4ERR_NOFILEHANDLE);
 }
 
-Test(nfs4_names, arguments_cut_short)
+TEST_EACH_MINOR(arguments_cut_short)
 {
 	NEED_FIXTURE();
 	for (size_t o = 0; o < NAME_OPS; o++) {
@@ -255,7 +289,7 @@ Test(nfs4_names, arguments_cut_short)
 	cr_expect_eq(fix4_send(f), NFS4ERR_BADXDR);
 }
 
-Test(nfs4_names, handles_that_are_not_ours)
+TEST_EACH_MINOR(handles_that_are_not_ours)
 {
 	static const uint8_t zeros[NFS4_FHSIZE];
 	static const uint32_t lens[] = { 0, 1, 16, 63, 64, 65, 128 };
@@ -269,7 +303,7 @@ Test(nfs4_names, handles_that_are_not_ours)
 	}
 }
 
-Test(nfs4_names, a_handle_whose_file_has_gone)
+TEST_EACH_MINOR(a_handle_whose_file_has_gone)
 {
 	struct vfs_fh fh;
 
@@ -283,7 +317,7 @@ Test(nfs4_names, a_handle_whose_file_has_gone)
 	cr_expect_eq(fix4_send(f), NFS4ERR_STALE);
 }
 
-Test(nfs4_names, exports_that_are_not_for_the_client)
+TEST_EACH_MINOR(exports_that_are_not_for_the_client)
 {
 	NEED_FIXTURE();
 	f->deny = true;
@@ -292,7 +326,7 @@ Test(nfs4_names, exports_that_are_not_for_the_client)
 	cr_expect_eq(fix4_send(f), NFS4ERR_STALE);
 }
 
-Test(nfs4_names, a_port_that_is_not_reserved)
+TEST_EACH_MINOR(a_port_that_is_not_reserved)
 {
 	struct sockaddr_in *peer;
 	struct vfs_fh fh;
@@ -319,7 +353,7 @@ Test(nfs4_names, a_port_that_is_not_reserved)
 	cr_expect_eq(fix4_result(f, OP_GETATTR), NFS4ERR_ACCESS);
 }
 
-Test(nfs4_names, saved_and_restored)
+TEST_EACH_MINOR(saved_and_restored)
 {
 	struct vfs_fh fh, file;
 
@@ -391,7 +425,7 @@ static uint32_t create(uint32_t type, const char *name, const char *text, size_t
 	return status;
 }
 
-Test(nfs4_names, create_each_type)
+TEST_EACH_MINOR(create_each_type)
 {
 	static const struct {
 		uint32_t type, mode;
@@ -421,7 +455,7 @@ Test(nfs4_names, create_each_type)
 	cr_expect_eq(create(NF4LNK, "link", "x", 1, 0777), NFS4ERR_EXIST);
 }
 
-Test(nfs4_names, create_what_cannot_be)
+TEST_EACH_MINOR(create_what_cannot_be)
 {
 	static const uint32_t types[] = { 0, NF4REG, NF4ATTRDIR, NF4NAMEDATTR, 10, UINT32_MAX };
 	static char text[5000];
@@ -439,7 +473,7 @@ Test(nfs4_names, create_what_cannot_be)
 	cr_expect(exists("x"));
 }
 
-Test(nfs4_names, create_in_pieces)
+TEST_EACH_MINOR(create_in_pieces)
 {
 	NEED_FIXTURE();
 	for (unsigned n = 1; n <= 8; n++) {
@@ -451,14 +485,14 @@ Test(nfs4_names, create_in_pieces)
 	}
 }
 
-Test(nfs4_names, create_by_users)
+TEST_EACH_MINOR(create_by_users)
 {
 	NEED_FIXTURE();
 	f->uid = f->gid = 1000;
 	cr_expect_eq(create(NF4DIR, "x", NULL, 0, 0700), NFS4ERR_ACCESS);
 }
 
-Test(nfs4_names, create_by_users_in_their_directory)
+TEST_EACH_MINOR(create_by_users_in_their_directory)
 {
 	struct stat st;
 
@@ -494,7 +528,7 @@ static uint32_t remove_name(const char *name)
 	return status;
 }
 
-Test(nfs4_names, remove)
+TEST_EACH_MINOR(remove)
 {
 	NEED_FIXTURE();
 	make_file("file", "x", 0644);
@@ -512,7 +546,7 @@ Test(nfs4_names, remove)
 	cr_expect_not(exists("dir"));
 }
 
-Test(nfs4_names, remove_by_users)
+TEST_EACH_MINOR(remove_by_users)
 {
 	NEED_FIXTURE();
 	make_file("file", "x", 0644);
@@ -520,7 +554,7 @@ Test(nfs4_names, remove_by_users)
 	cr_expect_eq(remove_name("file"), NFS4ERR_ACCESS);
 }
 
-Test(nfs4_names, remove_by_users_in_a_sticky_directory)
+TEST_EACH_MINOR(remove_by_users_in_a_sticky_directory)
 {
 	NEED_FIXTURE();
 	make_file("file", "x", 0644);
@@ -558,7 +592,7 @@ static uint32_t rename_name(const struct vfs_fh *from_dir, const char *from,
 	return status;
 }
 
-Test(nfs4_names, rename)
+TEST_EACH_MINOR(rename)
 {
 	const struct vfs_fh *root;
 	struct vfs_fh dir, full;
@@ -612,7 +646,7 @@ static uint32_t link_name(const struct vfs_fh *file, const struct vfs_fh *dir, c
 	return status;
 }
 
-Test(nfs4_names, link)
+TEST_EACH_MINOR(link)
 {
 	struct vfs_fh file, dir, sym;
 	struct stat st;
@@ -657,7 +691,7 @@ static struct vfs_fh second_root(void)
 	return fh;
 }
 
-Test(nfs4_names, from_export_to_export)
+TEST_EACH_MINOR(from_export_to_export)
 {
 	struct vfs_fh file, second, pseudo;
 
@@ -692,7 +726,7 @@ Test(nfs4_names, from_export_to_export)
 	cr_expect_eq(fix4_send(f), NFS4ERR_ROFS);
 }
 
-Test(nfs4_names, a_read_only_export)
+TEST_EACH_MINOR(a_read_only_export)
 {
 	struct vfs_fh file;
 
@@ -707,7 +741,7 @@ Test(nfs4_names, a_read_only_export)
 	cr_expect(exists("file"));
 }
 
-Test(nfs4_names, asynchronous_exports)
+TEST_EACH_MINOR(asynchronous_exports)
 {
 	NEED_FIXTURE();
 	f->access.flags |= VFS_ASYNC;
@@ -716,7 +750,7 @@ Test(nfs4_names, asynchronous_exports)
 	cr_expect_eq(remove_name("other"), NFS4_OK);
 }
 
-Test(nfs4_names, a_directory_that_others_may_not_search)
+TEST_EACH_MINOR(a_directory_that_others_may_not_search)
 {
 	struct vfs_fh dir, fh;
 
@@ -732,7 +766,7 @@ Test(nfs4_names, a_directory_that_others_may_not_search)
 	cr_expect_eq(fix4_send(f), NFS4ERR_ACCESS);
 }
 
-Test(nfs4_names, no_named_attributes)
+TEST_EACH_MINOR(no_named_attributes)
 {
 	NEED_FIXTURE();
 	begin();
@@ -743,7 +777,7 @@ Test(nfs4_names, no_named_attributes)
 }
 
 /* What no link can hold is too long, however long it is: well-formed it is all the same. */
-Test(nfs4_names, texts_of_links_beyond_all_limits)
+TEST_EACH_MINOR(texts_of_links_beyond_all_limits)
 {
 	static char text[200000];
 
