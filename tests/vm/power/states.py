@@ -3,7 +3,8 @@
 """Many power cuts of one run: contents that the disk may have been left with at any moment, each compared.
 
 states.py FS LOG IMAGE JOURNAL COUNT SEED WORKER=FOLDER...: LOG is that of power/cutdisk.py, IMAGE the disk's first
-contents, FOLDER a worker's below the file system's root. At COUNT moments of the log, spread over it and each with
+contents, FOLDER a worker's below the file system's root. A worker whose name begins with "async" is the negative
+control: its export does not wait for the disk, and at least one state must lack something of it. At COUNT moments of the log, spread over it and each with
 writes that survive by chance, a copy of the disk is mounted by a loop device (which makes the file system recover
 as after a power cut) and compared with what the journal said was acknowledged at that moment. Also looked at: the
 client records of the server, in state/, once a worker of NFSv4 holds a lock. Prints "N states, ..."; 77 where
@@ -34,6 +35,8 @@ class Checker:
     def __init__(self, fs, work, lines, folders):
         self.fs, self.lines = fs, lines
         self.folders = dict(f.split("=", 1) for f in folders)
+        self.control = {n: self.folders.pop(n) for n in list(self.folders) if n.startswith("async")}
+        self.control_lost = 0
         self.image, self.where = os.path.join(work, "state.img"), os.path.join(work, "mnt")
         os.mkdir(self.where)
         self.acked = 0
@@ -61,6 +64,8 @@ class Checker:
             self.acked += worker.acked
             where = os.path.join(self.where, folder)
             problems += [f"{name}: {p}" for p in journal.check(where, worker)]
+        self.control_lost += any(not p.endswith("should not be there") for name, folder in self.control.items()
+                                 for p in journal.check(os.path.join(self.where, folder), workers.get(name, journal.Worker())))
         if any(w.locked for w in workers.values()) and os.path.isdir(self.where + "/state"):
             problems += self.records()
         return problems
@@ -120,8 +125,8 @@ def run(fs, log, image, lines, count, seed, folders):
             elif kind == disklog.ACKS:
                 lines_then = offset
         print(f"{len(at)} states, {checker.acked} acknowledged operations compared, {lost} writes lost, "
-              f"{bad} states with differences")
-    return bad == 0 and len(at) > 0
+              f"{bad} states with differences; without fsync: {checker.control_lost} states with differences")
+    return bad == 0 and len(at) > 0 and (checker.control_lost > 0 or not checker.control)
 
 
 def main():
