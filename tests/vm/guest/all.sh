@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # In the guest: test scripts one after the other.
-#   PLAN        what to run, as words SCRIPT:VERSION:FILESYSTEM; or else
+#   PLAN        what to run, as words SCRIPT:VERSION:FILESYSTEM[:PROTOCOL], with the machine's RDMA device
+#               unless PROTOCOL is tcp; or else
 #   TESTS, VERSIONS, FILESYSTEMS   each with each (defaults: the file tests, 3, both)
 #   TESTS_ONCE  further scripts, for which one version and file system are enough, run last
 # The last line is the sum of theirs.
@@ -53,10 +54,10 @@ run_script() {
 		what_hangs | sed 's/^/    | /'
 		clean_up
 	fi
-	echo "-- $1 v$VERS on $FS: $((SECONDS - start)) s, computing $((($(busy_time) - busy) / 100)) s"
+	echo "-- $1 v$VERS on $FS${PROTO:+ by $PROTO}: $((SECONDS - start)) s, computing $((($(busy_time) - busy) / 100)) s"
 }
 
-export FS VERS
+export FS VERS PROTO
 if [ -z "${PLAN:-}" ]; then
 	for FS in ${FILESYSTEMS:-ext4 xfs}; do
 		for VERS in ${VERSIONS:-3}; do
@@ -67,10 +68,10 @@ if [ -z "${PLAN:-}" ]; then
 	done
 fi
 for item in $PLAN; do
-	IFS=: read -r t VERS FS <<<"$item"
+	IFS=: read -r t VERS FS PROTO <<<"$item"
 	run_script "$t"
 done
-FS=ext4 VERS=3
+FS=ext4 VERS=3 PROTO=
 for t in ${TESTS_ONCE:-}; do
 	run_script "$t"
 done

@@ -32,7 +32,7 @@ peer_boot() {
 	local n
 	for n; do
 		rm -f "$STATE/peer.$n.dead" "/share/peer.$n/up"
-		touch "/share/peer.$n/boot"
+		: >"/share/peer.$n/boot" # touch sets times too, of a file that may be gone by then
 	done
 	for n; do wait_until 90 [ -e "/share/peer.$n/up" ] || die "peer $n does not come up"; done
 }

@@ -57,7 +57,8 @@ cut() {
 	count_acks >/run/acks
 	wait_until 60 everybody_beyond /run/acks
 	sleep "0.$((RANDOM % 10))"
-	touch $STATE/peer.1.dead /share/peer.1/cut
+	: >$STATE/peer.1.dead
+	: >/share/peer.1/cut # touch sets times too, of a file that may be gone by then
 	wait_until 20 [ ! -e /share/peer.1/cut ]
 	sleep 0.5
 	cp $JOURNAL /share/peer.1/journal
