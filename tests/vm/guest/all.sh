@@ -47,6 +47,7 @@ run_script() {
 		passed=$((passed + BASH_REMATCH[1]))
 		failed=$((failed + BASH_REMATCH[2]))
 		skipped=$((skipped + BASH_REMATCH[3]))
+		[ "${BASH_REMATCH[2]}" = 0 ] || clean_up
 	else
 		echo "$last"
 		echo "FAIL [$RDMA/v$VERS/$FS] $1.sh: ended with status $rc"

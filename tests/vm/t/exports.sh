@@ -7,7 +7,7 @@
 modprobe -a loop btrfs
 vm_up
 P=/mnt/p
-D=/export/$FS/late # a directory that becomes a mount point
+D=/export/$FS/late_mount # a directory that becomes a mount point
 added=$STATE/exports.d/added.exports
 opt=rw,insecure,no_root_squash,no_subtree_check
 reload() {
