@@ -10,6 +10,7 @@ as after a power cut) and compared with what the journal said was acknowledged a
 client records of the server, in state/, once a worker of NFSv4 holds a lock. Prints "N states, ..."; 77 where
 nothing can be mounted.
 """
+import ctypes
 import os
 import random
 import shutil
@@ -31,24 +32,37 @@ def can_mount():
     return os.geteuid() == 0 and os.path.exists("/dev/loop-control")
 
 
+def hide_mounts():
+    """Mounts of this process are seen by no other: one that copied its name space meanwhile would keep them mounted."""
+    clone_newns = 0x20000
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(clone_newns) < 0:
+        raise OSError(ctypes.get_errno(), "unshare")
+    subprocess.run(["mount", "--make-rprivate", "/"], check=True)
+
+
 class Checker:
     def __init__(self, fs, work, lines, folders):
         self.fs, self.lines = fs, lines
         self.folders = dict(f.split("=", 1) for f in folders)
         self.control = {n: self.folders.pop(n) for n in list(self.folders) if n.startswith("async")}
         self.control_lost = 0
-        self.image, self.where = os.path.join(work, "state.img"), os.path.join(work, "mnt")
+        self.work, self.where = work, os.path.join(work, "mnt")
         os.mkdir(self.where)
-        self.acked = 0
+        self.acked = self.states = 0
 
     def check(self, medium_path, pending, survivors, journal_lines):
         """Problems of one state."""
-        subprocess.run(["cp", "--sparse=always", medium_path, self.image], check=True)
-        state = disklog.Medium(self.image)
+        # A file of its own for each: mount would take the loop device of a file that is still in use.
+        self.states += 1
+        image = os.path.join(self.work, f"state{self.states}.img")
+        subprocess.run(["cp", "--sparse=always", medium_path, image], check=True)
+        state = disklog.Medium(image)
         state.pending = list(pending)
         state.cut(survivors)
         state.close()
-        got = mount(self.fs, self.image, self.where)
+        got = mount(self.fs, image, self.where)
+        os.unlink(image)
         if got.returncode:
             return [f"it cannot be mounted: {got.stderr.strip()}"]
         try:
@@ -134,6 +148,7 @@ def main():
     if not can_mount():
         print("skip: no loop devices here")
         sys.exit(77)
+    hide_mounts()
     with open(path, encoding="ascii") as f:
         lines = f.read().splitlines()
     sys.exit(not run(fs, log, image, lines, int(count), seed, folders))
