@@ -7,9 +7,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "tests/unit/vfs_io_fixture.h"
@@ -21,6 +24,22 @@ TestSuite(vfs_uncommitted, .timeout = 120);
 
 #define MIB (1u << 20)
 #define LOSSY_MIB 24
+
+static bool openat_fails;
+
+/* In the place of libc's. */
+int openat(int dirfd, const char *path, int flags, ...)
+{
+	mode_t mode = 0;
+	va_list ap;
+
+	va_start(ap, flags);
+	if (flags & (O_CREAT | O_TMPFILE))
+		mode = va_arg(ap, mode_t);
+	va_end(ap);
+	errno = EIO;
+	return openat_fails ? -1 : (int)syscall(SYS_openat, dirfd, path, flags, mode);
+}
 
 struct lossy {
 	char dir[FX_PATH], mnt[FX_PATH + 16];
@@ -262,6 +281,28 @@ Test(vfs_uncommitted, a_full_disk_changes_nothing_without_a_ring)
 Test(vfs_uncommitted, a_full_disk_changes_nothing_unstable)
 {
 	check_full(FX_FIXED, VFS_UNSTABLE);
+}
+
+/* Nor is one of opening the file, of which nothing was written then. */
+Test(vfs_uncommitted, a_write_that_cannot_open_its_file_changes_nothing)
+{
+	struct vfs_node *n, *other;
+	struct fx f;
+
+	fx_open(&f, FX_FIXED, VFS_IO_BUFFERED, NULL);
+	n = fx_file(&f, "file", "", 0);
+	other = fx_file(&f, "other", "", 0);
+	cr_assert_eq(fx_write(&f, other, 0, "data", 4, VFS_UNSTABLE), 4);
+	openat_fails = true;
+	cr_expect_eq(fx_write(&f, n, 0, "data", 4, VFS_FILE_SYNC), -EIO);
+	openat_fails = false;
+	cr_expect_eq(vfs_write_verifier(f.exp), 4711, "nothing was lost");
+	cr_expect_eq(fx_write(&f, n, 0, "data", 4, VFS_FILE_SYNC), 4);
+	cr_expect_eq(fx_commit(&f, other, 0, 0), 0);
+	cr_expect_eq(vfs_write_verifier(f.exp), 4711);
+	vfs_node_put(n);
+	vfs_node_put(other);
+	fx_close(&f);
 }
 
 /* Nodes that cannot be closed at once never use the budget of descriptors up. */

@@ -60,32 +60,35 @@ static int write_flags(const struct vfs_io *io)
 }
 
 /* Another operation may have been told that what this one wrote is lost. */
-static int64_t write_synced(struct vfs_io *io, int64_t error, int64_t result)
+static int64_t write_synced(struct vfs_io *io, int64_t of_disk, int64_t result)
 {
-	vfs_syncing_end(&io->priv.syncing, io->node, error);
+	vfs_syncing_end(&io->priv.syncing, io->node, of_disk);
 	if (!io->priv.syncing.lost)
 		return result;
-	return error < 0 ? error : -EIO;
+	if (of_disk < 0)
+		return of_disk;
+	return result < 0 ? result : -EIO;
 }
 
 /* All or a part is written, which an error met later does not change: the client's next WRITE meets
- * it again. */
-static void write_end(struct vfs_io *io, int64_t error)
+ * it again. of_disk: the error if it may tell of data that were written before. */
+static void write_end(struct vfs_io *io, int64_t error, int64_t of_disk)
 {
 	int64_t result = io->priv.moved ? (int64_t)io->priv.moved : error;
 
 	if (io->priv.moved)
 		vfs_node_changed(io->node);
 	if (io->priv.synced)
-		result = write_synced(io, error, result);
+		result = write_synced(io, of_disk, result);
 	else if (!(io->ctx->access.flags & VFS_ASYNC))
 		vfs_uncommitted_wrote(io->node, io->priv.moved > 0);
 	vfs_io_finish(io, result);
 }
 
+/* The file could not be opened: nothing was written that could have failed. */
 static void write_without_fd(struct vfs_ring_op *op, int res)
 {
-	write_end(op->owner, res);
+	write_end(op->owner, res, 0);
 }
 
 static void write_next(struct vfs_io *io)
@@ -130,7 +133,7 @@ static void write_error(struct vfs_io *io, int error)
 		write_next(io);
 		return;
 	}
-	write_end(io, error);
+	write_end(io, error, error);
 }
 
 static void write_complete(struct vfs_ring_op *op, int res)
@@ -147,7 +150,7 @@ static void write_complete(struct vfs_ring_op *op, int res)
 	if (io->priv.moved < io->count)
 		write_next(io);
 	else
-		write_end(io, 0);
+		write_end(io, 0, 0);
 }
 
 static int write_check(const struct vfs_io *io)
