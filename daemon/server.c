@@ -25,6 +25,7 @@
 #include "daemon/ticker.h"
 #include "daemon/workers.h"
 #include "nfs3/nfs3_server.h"
+#include "nfs4/client/clients.h"
 #include "nfs4/nfs4_server.h"
 #include "rpc/client.h"
 #include "transport/rdma/rdma_server.h"
@@ -486,6 +487,12 @@ void server_tick(struct server *s)
 {
 	tick_files(s);
 	tick_clients(s);
+}
+
+void server_skip_lease_time(struct server *s, unsigned seconds)
+{
+	if (s->programs.nfs4)
+		nfs4_clients_skip_time(s->programs.nfs4, seconds);
 }
 
 int server_tick_by_itself(struct server *s)

@@ -24,6 +24,8 @@ int server_reload(struct server *s);
 void server_tick(struct server *s);
 /* Threads do so from now on. 0 or -errno. */
 int server_tick_by_itself(struct server *s);
+/* The clock of NFSv4's leases goes on by so much; for tests. */
+void server_skip_lease_time(struct server *s, unsigned seconds);
 void server_log_counters(struct server *s, enum rn_level level);
 
 #endif

@@ -407,6 +407,231 @@ static void compounds(void)
 	}
 }
 
+#define OWNER 1 /* users of users.c */
+#define OTHER 2
+#define READ_ONLY 4 /* addresses of tcp_client.h */
+#define STRANGER 8
+#define SQUASHED 12
+
+static void exclusive(uint8_t conn, bool new_name, uint8_t verifier)
+{
+	set_len(ss_template_exclusive(add(SS_RECORD, conn, 0), new_name, verifier));
+	add(SS_WAIT, conn, 0);
+}
+
+/* A user's files and state, and another one who would have them. */
+static void other_users(void)
+{
+	static const char *const theirs[] = { "opensecret", "secret", "read",	   "openconf",
+					      "lock",	    "locked", "downgrade", "close",
+					      "unsession",  "bind",   "reclaimed", "session",
+					      "unclient",   "confirm" };
+	char name[32];
+
+	for (unsigned minor = 0; minor < 3; minor++) {
+		for (uint8_t other = OTHER; other < 8; other++) {
+			add(SS_AS, 0, OWNER);
+			add(SS_AS, 1, other);
+			begin_client(0, minor);
+			compound(0, "open", minor);
+			compound(0, "openconf", minor);
+			compound(0, "opensecret", minor);
+			for (unsigned i = 0; i < rn_array_size(theirs); i++)
+				compound(1, theirs[i], minor);
+			compound(0, "close", minor);
+			snprintf(name, sizeof(name), "user-%u-v4%u", other, minor);
+			write_seed(name);
+		}
+	}
+	for (uint8_t other = 0; other < 8; other++) {
+		add(SS_AS, 0, other);
+		set_len(ss_template_read(add(SS_RECORD, 0, 0), SS_FH_SECRET, 0, 4096));
+		record(0, "CREATE", 0);
+		record(0, "SETATTR", 0);
+		add(SS_CONNECT, 1, SQUASHED);
+		add(SS_AS, 1, other);
+		set_len(ss_template_read(add(SS_RECORD, 1, 0), SS_FH_SECRET, 0, 4096));
+		record(1, "WRITE", 0);
+		snprintf(name, sizeof(name), "user-%u-v3", other);
+		write_seed(name);
+	}
+}
+
+static void other_addresses(void)
+{
+	static const char *const calls[] = { "NULL",   "GETATTR", "WRITE",    "CREATE",
+					     "REMOVE", "RENAME",  "NLM4_LOCK" };
+	char name[32];
+
+	for (uint8_t net = READ_ONLY; net <= SQUASHED; net += 4) {
+		add(SS_CONNECT, 0, net);
+		for (unsigned i = 0; i < rn_array_size(calls); i++) {
+			record(0, calls[i], 0);
+			add(SS_WAIT, 0, 0);
+		}
+		writing(0, 0, 2, SIZE_64K);
+		snprintf(name, sizeof(name), "host-%u-v3", net);
+		write_seed(name);
+		for (unsigned minor = 0; minor < 3; minor++) {
+			/* What an admitted client has, a host of another kind uses. */
+			begin_client(1, minor);
+			compound(1, "open", minor);
+			add(SS_CONNECT, 0, net);
+			compound(0, "root", minor);
+			compound(0, "write", minor);
+			compound(0, "rename", minor);
+			compound(0, "close", minor);
+			compound(0, "unsession", minor);
+			begin_client(0, minor);
+			compound(0, "opensecret", minor);
+			add(SS_REPEAT, 1, 0);
+			snprintf(name, sizeof(name), "host-%u-v4%u", net, minor);
+			write_seed(name);
+		}
+	}
+	for (uint8_t variant = 1; variant < 4; variant++) {
+		add(SS_CONNECT, 0,
+		    (uint8_t)(variant == 1   ? 0
+			      : variant == 2 ? READ_ONLY
+					     : SQUASHED));
+		begin_client(0, 1);
+		compound(0, "open", 1);
+		add(SS_HOSTS, 0, variant);
+		compound(0, "read", 1);
+		compound(0, "close", 1);
+		record(0, "WRITE", 0);
+		add(SS_HOSTS, 0, 0);
+		compound(0, "root", 1);
+		snprintf(name, sizeof(name), "host-former-%u", variant);
+		write_seed(name);
+	}
+}
+
+static void exclusives(void)
+{
+	char name[32];
+
+	for (uint8_t verifier = 0; verifier < 4; verifier++) {
+		add(SS_AS, 0, OWNER);
+		add(SS_AS, 1, OTHER);
+		exclusive(0, true, verifier);
+		exclusive(0, true, verifier); /* the same again */
+		exclusive(1, true, verifier); /* another user's */
+		exclusive(1, true, (uint8_t)(verifier + 1));
+		exclusive(1, false, verifier); /* of a file that is there */
+		add(SS_LOCAL, 0, 8);
+		set_len(ss_template_read(add(SS_RECORD, 1, 0), SS_FH_PRIVATE, 0, 100));
+		snprintf(name, sizeof(name), "exclusive-%u-v3", verifier);
+		write_seed(name);
+	}
+	for (unsigned minor = 0; minor < 3; minor++) {
+		add(SS_AS, 0, OTHER);
+		begin_client(0, minor);
+		compound(0, "exclusive", minor);
+		add(SS_LOCAL, 0, 8);
+		compound(0, "private", minor);
+		add(SS_LOCAL, 0, 10);
+		compound(0, "exclusive", minor);
+		compound(0, "exclusive", minor);
+		snprintf(name, sizeof(name), "exclusive-v4%u", minor);
+		write_seed(name);
+	}
+}
+
+/* Of local processes, and of clients that are not heard of any more. */
+static void leases(void)
+{
+	char name[32];
+
+	for (unsigned minor = 0; minor < 3; minor++) {
+		for (uint8_t type = 0; type < 2; type++) {
+			begin_client(0, minor);
+			add(SS_LEASE, 0, type);
+			compound(0, "leased", minor);
+			compound(0, "readleased", minor);
+			set_len(ss_template_read(add(SS_RECORD, 1, 0), SS_FH_LEASED, 0, 100));
+			set_len(ss_template_write(add(SS_RECORD, 1, 0), SS_FH_LEASED, 0, 0, 3));
+			add(SS_WAIT, 1, 0);
+			add(SS_LEASE, 0, 2);
+			compound(0, "leased", minor);
+			add(SS_LEASE, 0, 3);
+			snprintf(name, sizeof(name), "lease-%u-v4%u", type, minor);
+			write_seed(name);
+		}
+		for (uint8_t time = 3; time < 8; time++) {
+			begin_client(0, minor);
+			compound(0, "open", minor);
+			compound(0, "openconf", minor);
+			compound(0, "lock", minor);
+			add(SS_TIME, 0, (uint8_t)(time | 2 << 3));
+			compound(0, "locked", minor);
+			record(1, "NLM4_LOCK", 0);
+			add(SS_AS, 1, OTHER);
+			begin_client(1, minor);
+			compound(1, "open", minor);
+			compound(0, "close", minor);
+			snprintf(name, sizeof(name), "expired-%u-v4%u", time, minor);
+			write_seed(name);
+		}
+	}
+}
+
+static void mounts(void)
+{
+	for (unsigned sub = 0; sub < 2; sub++) {
+		unsigned fh = sub ? SS_FH_CROSS : SS_FH_LATE;
+
+		for (uint8_t what = 0; what < 2; what++) {
+			set_len(ss_template_readdir(add(SS_RECORD, 0, 0), fh, true, false, 4096));
+			add(SS_MOUNT, 0, (uint8_t)(2 * sub));
+			set_len(ss_template_readdir(add(SS_RECORD, 0, 0), fh, true, false, 4096));
+			record(1, "READDIRPLUS", 0);
+			add(SS_MOUNT, 0, (uint8_t)(what ? 4 : 1 + 2 * sub));
+			set_len(ss_template_readdir(add(SS_RECORD, 0, 0), fh, true, false, 4096));
+			add(SS_MOUNT, 0, (uint8_t)(2 * sub));
+			begin_client(0, 1);
+			compound(0, "down", 1);
+			write_seed(sub	  ? what ? "mount-sub-busy" : "mount-sub"
+				   : what ? "mount-late-stays"
+					  : "mount-late");
+		}
+	}
+}
+
+static void disks(void)
+{
+	char name[32];
+
+	for (uint8_t what = 0; what < 7; what++) {
+		begin_client(0, 1);
+		add(SS_DISK, 0, what);
+		set_len(ss_template_write(add(SS_RECORD, 1, 0), SS_FH_DISK_FILE, 0, 0, SIZE_64K));
+		set_len(ss_template_write(add(SS_RECORD, 1, 0), SS_FH_DISK_FILE, 65536, 2,
+					  SIZE_64K));
+		writing(1, 0, 2, SIZE_1M);
+		record(1, "CREATE", 0);
+		record(1, "COMMIT", 0);
+		compound(0, "disk", 1);
+		compound(0, "open", 1);
+		add(SS_DISK, 0, 1);
+		compound(0, "disk", 1);
+		snprintf(name, sizeof(name), "disk-%u", what);
+		write_seed(name);
+	}
+	for (uint8_t call = 0; call < 32; call += 3) {
+		begin_client(0, 1);
+		add(SS_DISK, 0, (uint8_t)(call << 3 | 7));
+		compound(0, "open", 1);
+		record(1, "WRITE", 0);
+		record(1, "MKDIR", 0);
+		record(1, "RENAME", 0);
+		compound(0, "write", 1);
+		compound(0, "rename", 1);
+		snprintf(name, sizeof(name), "call-fails-%02u", call);
+		write_seed(name);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2) {
@@ -426,5 +651,11 @@ int main(int argc, char **argv)
 	changes_below();
 	compounds();
 	locks();
+	other_users();
+	other_addresses();
+	exclusives();
+	leases();
+	mounts();
+	disks();
 	return seed.err;
 }

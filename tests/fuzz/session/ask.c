@@ -22,7 +22,8 @@
 struct asker {
 	int fd;
 	uint32_t xid;
-	uint8_t call[CALL_MAX], reply[CALL_MAX];
+	uint8_t call[CALL_MAX + SS_ASK_DATA], reply[CALL_MAX + SS_ASK_DATA];
+	size_t reply_len;
 	struct xdr_out x;
 	struct ss_call what;
 };
@@ -33,7 +34,9 @@ static void open_asker(struct asker *a, uint16_t port)
 				  .sin_port = htons(port),
 				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 
-	a->xid = 0xa5a50000;
+	static uint32_t asked;
+
+	a->xid = 0xa5000000 | asked++ << 8; /* none is the repetition of another's */
 	a->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (a->fd < 0 || connect(a->fd, (struct sockaddr *)&to, sizeof(to)) < 0)
 		ss_finding("a new connection is refused: %s", strerror(errno));
@@ -41,7 +44,7 @@ static void open_asker(struct asker *a, uint16_t port)
 
 static void begin(struct asker *a, uint32_t prog, uint32_t proc)
 {
-	xdr_out_init(&a->x, a->call + MARK_SIZE, CALL_MAX - MARK_SIZE);
+	xdr_out_init(&a->x, a->call + MARK_SIZE, sizeof(a->call) - MARK_SIZE);
 	a->what = (struct ss_call){
 		.xid = ++a->xid, .known = true, .prog = prog, .vers = 3, .proc = proc
 	};
@@ -75,8 +78,9 @@ static void receive(struct asker *a, uint8_t *to, size_t n)
 	}
 }
 
-/* Sends the call and takes its reply; both must be right, and the results' status 0. */
-static void ask(struct asker *a, struct ss_values *learn)
+/* Sends the call and takes its reply, which must be well-formed; returns the results' status, or -1
+ * where there are none. */
+static int64_t ask_status(struct asker *a, struct ss_values *learn)
 {
 	uint8_t mark[MARK_SIZE];
 	size_t n = a->x.used + MARK_SIZE;
@@ -86,15 +90,24 @@ static void ask(struct asker *a, struct ss_values *learn)
 		ss_finding("procedure %u: the server does not take it", a->what.proc);
 	receive(a, mark, sizeof(mark));
 	n = ss_word(mark) & 0x7fffffff;
-	if (n > CALL_MAX)
+	if (n > sizeof(a->reply))
 		ss_finding("procedure %u: a reply of %zu octets", a->what.proc, n);
 	receive(a, a->reply, n);
+	a->reply_len = n;
 	const char *bad = ss_reply_check(&a->what, a->reply, n, NULL, learn);
 	if (bad)
 		ss_finding("procedure %u: its reply: %s", a->what.proc, bad);
-	if (ss_reply_status(a->reply, n) > 0 || (n > 24 && ss_reply_status(a->reply, n) < 0))
+	return n > 24 ? ss_reply_status(a->reply, n) : 0;
+}
+
+/* The same, and the status must be 0. */
+static void ask(struct asker *a, struct ss_values *learn)
+{
+	int64_t status = ask_status(a, learn);
+
+	if (status != 0)
 		ss_finding("procedure %u fails for the driver: %lld", a->what.proc,
-			   (long long)ss_reply_status(a->reply, n));
+			   (long long)status);
 }
 
 /* The handle that one call returns. */
@@ -136,8 +149,15 @@ void ss_ask_handles(uint16_t port, struct ss_values *v)
 	v->fh[SS_FH_BIG] = look_up(&a, &v->fh[SS_FH_ROOT], "big");
 	v->fh[SS_FH_FIFO] = look_up(&a, &v->fh[SS_FH_ROOT], "fifo");
 	v->fh[SS_FH_RO_FILE] = look_up(&a, &v->fh[SS_FH_RO_ROOT], "file");
+	v->fh[SS_FH_SECRET] = look_up(&a, &v->fh[SS_FH_ROOT], "secret");
+	v->fh[SS_FH_PRIVATE] = look_up(&a, &v->fh[SS_FH_ROOT], "private");
+	v->fh[SS_FH_LATE] = mount_path(&a, SS_LATE_DIR);
+	v->fh[SS_FH_CROSS] = mount_path(&a, SS_CROSS_DIR);
+	v->fh[SS_FH_DISK] = mount_path(&a, SS_DISK_DIR);
 	v->fh[SS_FH_RO_MANY] = look_up(&a, &v->fh[SS_FH_RO_ROOT], "many");
 	close(a.fd);
+	/* What is on a disk that fails need not be there any more. */
+	ss_ask_look_up(port, &v->fh[SS_FH_DISK], "file", &v->fh[SS_FH_DISK_FILE]);
 }
 
 void ss_ask_alive(uint16_t port)
@@ -148,4 +168,88 @@ void ss_ask_alive(uint16_t port)
 	begin(&a, NFS_PROGRAM, NFSPROC3_NULL);
 	ask(&a, NULL);
 	close(a.fd);
+}
+
+int64_t ss_ask_mount(uint16_t port, const char *path, struct ss_fh *out)
+{
+	struct ss_values got = { .next_new = 0 };
+	struct asker a;
+
+	open_asker(&a, port);
+	begin(&a, MOUNT_PROGRAM, 1);
+	xdr_put_opaque(&a.x, path, (uint32_t)strlen(path));
+	int64_t status = ask_status(&a, &got);
+	*out = got.fh[SS_FH_NEW];
+	close(a.fd);
+	return status;
+}
+
+int64_t ss_ask_look_up(uint16_t port, const struct ss_fh *dir, const char *name, struct ss_fh *out)
+{
+	struct ss_values got = { .next_new = 0 };
+	struct asker a;
+
+	open_asker(&a, port);
+	begin(&a, NFS_PROGRAM, NFSPROC3_LOOKUP);
+	xdr_put_opaque(&a.x, dir->bytes, dir->len);
+	xdr_put_opaque(&a.x, name, (uint32_t)strlen(name));
+	int64_t status = ask_status(&a, &got);
+	*out = got.fh[SS_FH_NEW];
+	close(a.fd);
+	return status;
+}
+
+int64_t ss_ask_read(uint16_t port, const struct ss_fh *fh)
+{
+	struct asker a;
+
+	open_asker(&a, port);
+	begin(&a, NFS_PROGRAM, NFSPROC3_READ);
+	xdr_put_opaque(&a.x, fh->bytes, fh->len);
+	xdr_put_u64(&a.x, 0);
+	xdr_put_u32(&a.x, 100);
+	int64_t status = ask_status(&a, NULL);
+	close(a.fd);
+	return status;
+}
+
+/* The last 8 octets of a WRITE's or COMMIT's reply. */
+static uint64_t verifier_of(const struct asker *a)
+{
+	const uint8_t *p = a->reply + a->reply_len - 8;
+
+	return (uint64_t)ss_word(p) << 32 | ss_word(p + 4);
+}
+
+int64_t ss_ask_write(uint16_t port, const struct ss_fh *fh, const struct ss_ask_write *w,
+		     uint64_t *verifier)
+{
+	struct asker a;
+
+	open_asker(&a, port);
+	begin(&a, NFS_PROGRAM, NFSPROC3_WRITE);
+	xdr_put_opaque(&a.x, fh->bytes, fh->len);
+	xdr_put_u64(&a.x, w->offset);
+	xdr_put_u32(&a.x, SS_ASK_DATA);
+	xdr_put_u32(&a.x, w->stable ? 2 : 0);
+	xdr_put_opaque(&a.x, w->data, SS_ASK_DATA);
+	int64_t status = ask_status(&a, NULL);
+	*verifier = verifier_of(&a);
+	close(a.fd);
+	return status;
+}
+
+int64_t ss_ask_commit(uint16_t port, const struct ss_fh *fh, uint64_t *verifier)
+{
+	struct asker a;
+
+	open_asker(&a, port);
+	begin(&a, NFS_PROGRAM, NFSPROC3_COMMIT);
+	xdr_put_opaque(&a.x, fh->bytes, fh->len);
+	xdr_put_u64(&a.x, 0);
+	xdr_put_u32(&a.x, 0);
+	int64_t status = ask_status(&a, NULL);
+	*verifier = verifier_of(&a);
+	close(a.fd);
+	return status;
 }

@@ -12,9 +12,13 @@
 #define STEPS 8
 #define OF_NEW 0x1000u /* PUTFH of what the last GETFH brought, not of the root */
 #define OF_LINK 0x2000u
-#define OF_LOCK 0x4000u /* by the stateid of the lock, not of the open */
-#define OF_MNT 0x8000u	/* LOOKUP of a directory of the pseudo file system */
-#define OF_RW 0x10000u	/* and of the export below it */
+#define OF_LOCK 0x4000u	    /* by the stateid of the lock, not of the open */
+#define OF_MNT 0x8000u	    /* LOOKUP of a directory of the pseudo file system */
+#define OF_RW 0x10000u	    /* and of the export below it */
+#define OF_SECRET 0x20000u  /* the file that only its owner may read */
+#define OF_PRIVATE 0x40000u /* the same; OPEN: EXCLUSIVE */
+#define OF_DISK 0x80000u    /* the file of the disk that fails */
+#define OF_LEASED 0x100000u /* the file that a local process has a lease of */
 
 static void mark(struct xdr_out *x, char letter, uint8_t k)
 {
@@ -58,17 +62,41 @@ static void put_owner(struct xdr_out *x, uint32_t minor, const char *name)
 	put_name(x, name);
 }
 
-static void put_open(struct xdr_out *x, uint32_t minor)
+static const char *open_name(uint32_t step)
+{
+	return step & OF_SECRET	   ? "secret"
+	       : step & OF_PRIVATE ? "private"
+	       : step & OF_LEASED  ? "leased"
+				   : "open4";
+}
+
+static void put_open_how(struct xdr_out *x, uint32_t minor, uint32_t step)
+{
+	if (step & (OF_SECRET | OF_LEASED)) {
+		xdr_put_u32(x, 0); /* OPEN4_NOCREATE */
+		return;
+	}
+	xdr_put_u32(x, 1); /* OPEN4_CREATE */
+	if (step & OF_PRIVATE) {
+		xdr_put_u32(x, minor ? 3 : 2); /* EXCLUSIVE4_1, EXCLUSIVE4 */
+		mark(x, 'X', 0);
+		if (minor)
+			put_mode(x);
+	} else {
+		xdr_put_u32(x, 0); /* UNCHECKED4 */
+		put_mode(x);
+	}
+}
+
+static void put_open(struct xdr_out *x, uint32_t minor, uint32_t step)
 {
 	mark(x, 'O', 0);
 	xdr_put_u32(x, OPEN4_SHARE_ACCESS_BOTH);
 	xdr_put_u32(x, OPEN4_SHARE_DENY_NONE);
 	put_owner(x, minor, "open");
-	xdr_put_u32(x, 1); /* OPEN4_CREATE */
-	xdr_put_u32(x, 0); /* UNCHECKED4 */
-	put_mode(x);
+	put_open_how(x, minor, step);
 	xdr_put_u32(x, 0); /* CLAIM_NULL */
-	put_name(x, "open4");
+	put_name(x, open_name(step));
 }
 
 static void put_lock(struct xdr_out *x, uint32_t minor)
@@ -118,16 +146,21 @@ static void put_readdir(struct xdr_out *x)
 	put_bitmap(x);
 }
 
-static void put_io(struct xdr_out *x, uint32_t opnum, uint8_t which)
+static void put_io(struct xdr_out *x, uint32_t opnum, uint32_t step)
 {
-	mark(x, 'I', which);
-	xdr_put_u64(x, 100);
+	static const uint8_t anonymous[16];
+
+	if (step & (OF_SECRET | OF_DISK | OF_LEASED))
+		xdr_put_fixed(x, anonymous, sizeof(anonymous));
+	else
+		mark(x, 'I', (step & OF_LOCK) != 0);
+	xdr_put_u64(x, step & (OF_PRIVATE | OF_LEASED) ? 0 : 100);
 	switch (opnum) {
 	case OP_READ:
 		xdr_put_u32(x, 5000);
 		break;
 	case OP_WRITE:
-		xdr_put_u32(x, 2); /* FILE_SYNC4 */
+		xdr_put_u32(x, step & OF_DISK ? 0 : 2); /* UNSTABLE4, FILE_SYNC4 */
 		mark(x, 'B', 8);
 		break;
 	case OP_ALLOCATE:
@@ -221,6 +254,17 @@ static void put_name_op(struct xdr_out *x, uint32_t opnum)
 	}
 }
 
+static uint8_t handle_of(uint32_t step)
+{
+	return step & OF_NEW	   ? SS_FH_NEW
+	       : step & OF_LINK	   ? SS_FH_LINK
+	       : step & OF_SECRET  ? SS_FH_SECRET
+	       : step & OF_PRIVATE ? SS_FH_PRIVATE
+	       : step & OF_DISK	   ? SS_FH_DISK_FILE
+	       : step & OF_LEASED  ? SS_FH_LEASED
+				   : SS_FH_ROOT;
+}
+
 /* One operation with arguments that make sense. */
 static void put_op(struct xdr_out *x, uint32_t minor, uint32_t step)
 {
@@ -234,7 +278,7 @@ static void put_op(struct xdr_out *x, uint32_t minor, uint32_t step)
 	}
 	switch (opnum) {
 	case OP_PUTFH:
-		mark(x, 'H', step & OF_NEW ? SS_FH_NEW : step & OF_LINK ? SS_FH_LINK : SS_FH_ROOT);
+		mark(x, 'H', handle_of(step));
 		break;
 	case OP_ACCESS:
 		xdr_put_u32(x, 0x3f);
@@ -251,7 +295,7 @@ static void put_op(struct xdr_out *x, uint32_t minor, uint32_t step)
 		put_mode(x);
 		break;
 	case OP_OPEN:
-		put_open(x, minor);
+		put_open(x, minor, step);
 		break;
 	case OP_OPEN_CONFIRM:
 		mark(x, 'I', 0);
@@ -295,7 +339,7 @@ static void put_op(struct xdr_out *x, uint32_t minor, uint32_t step)
 	case OP_DEALLOCATE:
 	case OP_SEEK:
 	case OP_IO_ADVISE:
-		put_io(x, opnum, which);
+		put_io(x, opnum, step);
 		break;
 	case OP_FREE_STATEID:
 		mark(x, 'I', which);
@@ -381,6 +425,21 @@ static const struct compound compounds[] = {
 	  2,
 	  false,
 	  { OP_PUTFH | OF_NEW, OP_ALLOCATE, OP_DEALLOCATE, OP_SEEK, OP_IO_ADVISE } },
+	{ "secret", 0, 2, false, { OP_PUTFH | OF_SECRET, OP_READ | OF_SECRET } },
+	{ "opensecret", 0, 2, false, { OP_PUTFH, OP_OPEN | OF_SECRET, OP_GETFH, OP_READ } },
+	{ "exclusive",
+	  0,
+	  2,
+	  false,
+	  { OP_PUTFH, OP_OPEN | OF_PRIVATE, OP_GETFH, OP_READ | OF_PRIVATE } },
+	{ "private", 0, 2, false, { OP_PUTFH | OF_PRIVATE, OP_READ | OF_PRIVATE } },
+	{ "leased", 0, 2, false, { OP_PUTFH, OP_OPEN | OF_LEASED, OP_GETFH } },
+	{ "readleased", 0, 2, false, { OP_PUTFH | OF_LEASED, OP_READ | OF_LEASED } },
+	{ "disk",
+	  0,
+	  2,
+	  false,
+	  { OP_PUTFH | OF_DISK, OP_WRITE | OF_DISK, OP_WRITE | OF_DISK, OP_COMMIT } },
 	{ "unsession", 1, 2, true, { OP_DESTROY_SESSION } },
 	{ "bind", 1, 2, true, { OP_BIND_CONN_TO_SESSION } },
 	{ "unclient", 1, 2, true, { OP_DESTROY_CLIENTID } },

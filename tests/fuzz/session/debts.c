@@ -24,6 +24,12 @@ struct ss_debt *ss_debts_add(struct ss_debts *d, const struct ss_call *call)
 		debt->call.known = false; /* either may be answered: only the header can be told */
 		debt->call.prog = UINT32_MAX;
 	}
+	if (debt->sent) {
+		/* The reply may be that to either. */
+		debt->call.claims &= call->claims;
+		if (!ss_who_same(&debt->call.who, &call->who))
+			debt->call.who.known = false;
+	}
 	debt->sent++;
 	return debt;
 }

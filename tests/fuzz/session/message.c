@@ -116,6 +116,9 @@ static bool put_mark(struct out *o, struct ss_values *v, uint8_t letter, uint8_t
 	case 'V':
 		put_long(o, v->cookieverf);
 		return true;
+	case 'X':
+		put_long(o, k & 3 ? (uint64_t)(k & 3) << 32 | 1 : v->exclusive);
+		return true;
 	case 'B':
 		put_word(o, size);
 		put_fill(o, size);
@@ -150,7 +153,7 @@ size_t ss_expand(const uint8_t *data, size_t len, struct ss_values *v, uint8_t *
 
 void ss_learn_handle(struct ss_values *v, const uint8_t *bytes, uint32_t len)
 {
-	struct ss_fh *fh = &v->fh[SS_FH_NEW + v->next_new++ % (SS_FH_COUNT - SS_FH_NEW)];
+	struct ss_fh *fh = &v->fh[SS_FH_NEW + v->next_new++ % (SS_FH_NEW_END - SS_FH_NEW)];
 
 	if (len > SS_HANDLE_MAX)
 		return;

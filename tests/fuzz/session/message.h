@@ -13,6 +13,7 @@
  *   Y  the session id alone
  *   K  the client id of minor version 0 (k = 0) or of a session's client, T what confirms it
  *   N  the next sequence id of CREATE_SESSION
+ *   X  a verifier of an EXCLUSIVE create: the times of SS_FH_PRIVATE (k = 0), or one of three
  *   I  the last stateid of an open (k = 0) or of a lock, O the owner's next sequence id
  */
 #ifndef RN_TESTS_FUZZ_SESSION_MESSAGE_H
@@ -37,8 +38,16 @@ enum ss_handle {
 	SS_FH_RO_MANY,
 	SS_FH_SQUASHED,
 	SS_FH_STALE,
-	SS_FH_NEW, /* from here on: what this session's replies brought */
-	SS_FH_COUNT = 16,
+	SS_FH_NEW, /* from here on: what this session's replies brought, */
+	SS_FH_NEW_END = 16,
+	SS_FH_SECRET = SS_FH_NEW_END, /* a file that only its owner may read */
+	SS_FH_PRIVATE,		      /* the same, empty, with times of an EXCLUSIVE create */
+	SS_FH_LEASED,		      /* a local process has a lease of it, at times */
+	SS_FH_LATE,  /* the root of an export where something is mounted, at times, */
+	SS_FH_CROSS, /* and of one with such a submount */
+	SS_FH_DISK,  /* the root of a file system that loses data, at times */
+	SS_FH_DISK_FILE,
+	SS_FH_COUNT = 24,
 };
 
 struct ss_fh {
@@ -52,7 +61,7 @@ extern const uint32_t ss_sizes[32];
 struct ss_values {
 	struct ss_fh fh[SS_FH_COUNT];
 	unsigned next_new;
-	uint64_t cookie, cookieverf;
+	uint64_t cookie, cookieverf, exclusive;
 	/* NFSv4 */
 	uint64_t clientid[2];
 	uint8_t confirm[8], session[16], stateid[2][16];

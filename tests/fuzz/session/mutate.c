@@ -72,7 +72,7 @@ static void change_word(struct session *s, struct ss_step *st, uint8_t *data)
  * none. */
 static void change_mark(struct session *s, struct ss_step *st, uint8_t *data)
 {
-	static const char letters[] = "HHCVBDSSQYKIO";
+	static const char letters[] = "HHCVBDSSQYKIOX";
 	unsigned found = 0, at[64];
 
 	for (unsigned i = 0; i + 4 <= st->len && found < rn_array_size(at); i++)
@@ -158,10 +158,12 @@ static void make_room(struct session *s, unsigned at)
 
 static size_t some_message(struct session *s, uint8_t *out)
 {
-	unsigned k = pick(s, ss_template_count() + 12);
+	unsigned k = pick(s, ss_template_count() + 16);
 
 	if (k < ss_template_count())
 		return ss_template(k, out);
+	if (k >= ss_template_count() + 12)
+		return ss_template_exclusive(out, k & 1, (uint8_t)pick(s, 4));
 	if (k & 1)
 		return ss_template_read(out, pick(s, SS_FH_COUNT), pick(s, 5000),
 					ss_sizes[pick(s, 32)]);

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "lib/checked.h"
+#include "tests/fuzz/session/claims.h"
 #include "tests/fuzz/session/finding.h"
 #include "tests/fuzz/session/rdma_reply.h"
 #include "tests/fuzz/session/step.h"
@@ -123,8 +124,9 @@ static void expect(struct ss_rdma *c, const uint8_t *msg, size_t len, struct ss_
 	const uint8_t *rpc =
 		h->proc == SS_RDMA_MSG || !w->users ? find_message(c, h, msg, len, &rpc_len) : NULL;
 	bool reply = rpc_len >= 8 && ss_word(rpc + 4) == 1; /* by its own word */
-	if (!rpc || !ss_call_parse(rpc, rn_min(rpc_len, SS_CALL_HEAD), &call))
-		call.known = false;
+	if (!rpc || !ss_call_parse(rpc, rn_min(rpc_len, SS_HEAD_MAX), &call))
+		call.known = call.who.known = false;
+	call.claims = call.known ? ss_claims_of(rpc, rpc_len) : 0;
 	call.xid = h->xid;
 	struct ss_debt *debt = ss_debts_add(&c->debts, &call);
 	if (!debt) {

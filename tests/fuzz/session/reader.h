@@ -14,7 +14,8 @@ struct ss_in {
 	size_t left;
 	const struct ss_bulks *bulks;
 	unsigned next_bulk;
-	struct ss_values *learn; /* or NULL */
+	struct ss_values *learn;    /* or NULL */
+	const struct ss_call *call; /* that it answers */
 	const char *bad;
 };
 

@@ -14,6 +14,8 @@
 #include <string.h>
 
 #include "lib/checked.h"
+#include "tests/fuzz/session/claims.h"
+#include "tests/fuzz/session/counts.h"
 #include "tests/fuzz/session/reader.h"
 #include "tests/fuzz/session/results.h"
 
@@ -211,6 +213,7 @@ static void nfs3_results_check(struct ss_in *in, uint32_t proc)
 	uint32_t status = ss_get_u32(in);
 	if (!nfs3_status_known(status))
 		ss_wrong(in, "an unknown NFS status");
+	ss_claims_proc3(in, proc, status);
 	get_items(in, status ? nfs3_results[proc].fail : nfs3_results[proc].ok);
 }
 
@@ -261,6 +264,8 @@ static void accepted_check(struct ss_in *in, const struct ss_call *call)
 		if (!call->known)
 			ss_wrong(in, "success of a call that says no procedure");
 		else
+			ss_claims_accepted(in);
+		if (!in->bad)
 			results_check(in, call);
 		break;
 	case 2: /* PROG_MISMATCH: lowest and highest */
@@ -294,12 +299,16 @@ static void denied_check(struct ss_in *in)
 const char *ss_reply_check(const struct ss_call *call, const uint8_t *msg, size_t len,
 			   const struct ss_bulks *bulks, struct ss_values *learn)
 {
-	struct ss_in in = { .p = msg, .left = len, .bulks = bulks, .learn = learn };
+	struct ss_in in = { .p = msg, .left = len, .bulks = bulks, .learn = learn, .call = call };
 
 	if (ss_get_u32(&in) != call->xid)
 		ss_wrong(&in, "another xid");
 	if (ss_get_u32(&in) != 1)
 		ss_wrong(&in, "no reply");
+	if (call->from == SS_FROM_READ_ONLY)
+		ss_count(SS_N_READ_ONLY);
+	if (call->from == SS_FROM_STRANGER)
+		ss_count(SS_N_STRANGER);
 	uint32_t stat = ss_get_u32(&in);
 	if (stat == 0)
 		accepted_check(&in, call);
@@ -309,7 +318,7 @@ const char *ss_reply_check(const struct ss_call *call, const uint8_t *msg, size_
 		ss_wrong(&in, "an unknown reply_stat");
 	if (!in.bad && in.left)
 		in.bad = "bytes after its end";
-	return in.bad;
+	return in.bad ? in.bad : ss_claims_secret(call, msg, len);
 }
 
 int64_t ss_reply_status(const uint8_t *msg, size_t len)

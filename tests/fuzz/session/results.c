@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "lib/checked.h"
+#include "tests/fuzz/session/claims.h"
 
 #define OPS_MAX 1000u
 #define ENTRIES_MAX 100000u
@@ -325,6 +326,7 @@ static uint32_t get_result(struct ss_in *in)
 	if (status > ERR_LAST || (status > 100 && status < 10001))
 		ss_wrong(in, "an unknown nfsstat4");
 	if (status) {
+		ss_claims_op4(in, op, status);
 		get_failure(in, op, status);
 		return status;
 	}
@@ -333,6 +335,7 @@ static uint32_t get_result(struct ss_in *in)
 		ss_wrong(in, "success of an operation that is not done");
 	for (; items && *items && !in->bad; items++)
 		get_item(in, *items);
+	ss_claims_op4(in, op, status);
 	return status;
 }
 

@@ -8,15 +8,23 @@
 #include <string.h>
 
 #include "lib/checked.h"
+#include "tests/fuzz/session/claims.h"
+#include "tests/fuzz/session/counts.h"
+#include "tests/fuzz/session/disk.h"
 #include "tests/fuzz/session/faults.h"
 #include "tests/fuzz/session/finding.h"
+#include "tests/fuzz/session/leases.h"
+#include "tests/fuzz/session/mounts.h"
 #include "tests/fuzz/session/rdma_client.h"
 #include "tests/fuzz/session/step.h"
 #include "tests/fuzz/session/tcp_client.h"
 #include "tests/fuzz/session/tree.h"
+#include "tests/fuzz/session/users.h"
 #include "tests/fuzz/session/world.h"
 
+#define SLOW_MS 65000 /* a minute, and what a call takes */
 #define FLOOD_MAX 200u
+#define ALL_CONNS ((1u << SS_CONNS) - 1)
 #define SS_SEND_MAX 8192u
 #define XID_OF_SESSION(n) ((uint32_t)(n) << 16)
 
@@ -28,6 +36,7 @@ struct peer {
 	size_t last_len;
 	uint8_t *placed; /* RDMA: a message that is to lie in the windows of calls to come */
 	size_t placed_len;
+	unsigned user; /* whose calls they are: users.h */
 };
 
 static struct {
@@ -37,7 +46,9 @@ static struct {
 	uint8_t *message; /* SS_MESSAGE_MAX */
 	uint32_t sessions;
 	unsigned step;
-	bool faulty; /* the session has armed a fault */
+	int64_t slow_until; /* a client was slow: the server remembers that */
+	bool faulty;	    /* the session has armed a fault */
+	bool narrowed; /* hosts were taken out of the exports: long calls of theirs end connections */
 } run;
 
 static bool by_rdma(const struct peer *p)
@@ -57,7 +68,8 @@ static void connect_peer(struct peer *p, uint8_t how)
 		if (run.faulty)
 			return;
 	} else if (p->tcp.fd < 0) {
-		err = ss_tcp_open(&p->tcp, run.world.port, how & 3, SS_MAX_RECORD, &run.values);
+		err = ss_tcp_open(&p->tcp, run.world.port, how & 15, SS_MAX_RECORD, &run.values);
+		p->tcp.was_muted |= run.narrowed || ss_now_ms() < run.slow_until;
 	}
 	if (err)
 		ss_finding("a new connection is refused: %s", strerror(-err));
@@ -88,12 +100,24 @@ static bool poll_rdma(void)
 	return moved;
 }
 
+static void find_slow(void)
+{
+	int64_t now = ss_now_ms();
+
+	for (unsigned i = 0; i < SS_CONNS; i++)
+		if (ss_tcp_is_slow(&run.peer[i].tcp, now))
+			run.slow_until = now + SLOW_MS;
+	for (unsigned i = 0; i < SS_CONNS && now < run.slow_until; i++)
+		run.peer[i].tcp.was_muted = true;
+}
+
 /* Lets all connections move once; true if anything did. */
 static bool pump_once(int timeout_ms)
 {
 	struct pollfd fds[3 * SS_CONNS];
 	bool moved = poll_rdma();
 
+	find_slow();
 	fill_polls(fds);
 	if (poll(fds, 3 * SS_CONNS, moved ? 0 : timeout_ms) <= 0)
 		return moved;
@@ -147,6 +171,11 @@ static void settle(unsigned mask)
 	while (!settled(mask)) {
 		if (pump_once(1000))
 			since = ss_now_ms();
+		if (ss_leases_held() && ss_now_ms() - since > SS_HANG_MS / 3) {
+			show_debts();
+			ss_finding("session step %u: calls wait for a local process' lease",
+				   run.step);
+		}
 		if (ss_now_ms() - since > SS_HANG_MS) {
 			show_debts();
 			ss_finding("session step %u: the server neither answers nor closes",
@@ -171,11 +200,19 @@ static uint32_t own_xid(uint32_t k)
 	return XID_OF_SESSION(run.sessions) | run.step << 8 | (k & 0xff);
 }
 
-/* The step's message with its marks filled in, under an xid of its own. */
-static size_t make_message(const struct ss_step *s)
+/* The step's message with its marks filled in, under an xid of its own, by the connection's user. */
+static size_t make_message(const struct peer *p, const struct ss_step *s)
 {
 	size_t len = ss_expand(s->data, s->len, &run.values, run.message);
 
+	len = ss_user_put(run.message, len, SS_MESSAGE_MAX, p->user);
+	if (ss_user_is_other(p->user))
+		ss_count(SS_N_OTHER_USER);
+	if (memmem(s->data, s->len,
+		   "\xf1"
+		   "FX",
+		   3))
+		ss_count(SS_N_EXCLUSIVE);
 	if (len >= 4)
 		ss_set_word(run.message, own_xid(ss_word(run.message)));
 	return len;
@@ -223,7 +260,7 @@ static void send_by_rdma(struct peer *p, const uint8_t *rpc, size_t len, unsigne
 
 static void send_record(struct peer *p, const struct ss_step *s)
 {
-	size_t len = make_message(s);
+	size_t len = make_message(p, s);
 
 	connect_peer(p, 0);
 	if (by_rdma(p) && (s->how & SS_CUT_HELD)) {
@@ -232,7 +269,7 @@ static void send_record(struct peer *p, const struct ss_step *s)
 		send_by_rdma(p, run.message, len, 0);
 	} else {
 		keep(&p->last, &p->last_len, run.message, len);
-		ss_tcp_record(&p->tcp, run.message, len, s->how);
+		ss_tcp_record(&p->tcp, run.message, len, s->how, 0);
 	}
 }
 
@@ -276,7 +313,7 @@ static void repeat(struct peer *p, const struct ss_step *s)
 		return;
 	connect_peer(to, 0);
 	if (!by_rdma(to)) {
-		ss_tcp_record(&to->tcp, p->last, p->last_len, 0);
+		ss_tcp_record(&to->tcp, p->last, p->last_len, 0, SS_CLAIM_REPEATED);
 	} else {
 		struct ss_window *w = take_window(to, 0);
 
@@ -287,14 +324,14 @@ static void repeat(struct peer *p, const struct ss_step *s)
 
 static void flood(struct peer *p, const struct ss_step *s)
 {
-	size_t len = make_message(s);
+	size_t len = make_message(p, s);
 
 	connect_peer(p, 0);
 	for (unsigned i = 0; i < s->how % FLOOD_MAX && len >= 4; i++) {
 		ss_set_word(run.message, own_xid(i));
 		if (by_rdma(p))
 			send_by_rdma(p, run.message, len, i);
-		else if (!ss_tcp_record(&p->tcp, run.message, len, SS_CUT_HELD))
+		else if (!ss_tcp_record(&p->tcp, run.message, len, SS_CUT_HELD, 0))
 			break;
 	}
 	p->tcp.held = false;
@@ -318,6 +355,55 @@ static void expect_faults(void)
 	run.faulty = true;
 	for (unsigned i = 0; i < SS_CONNS; i++)
 		run.peer[i].rdma.doomed = true;
+}
+
+/* From now on hosts may be cut off amid a call. */
+static void change_hosts(unsigned how)
+{
+	run.narrowed = true;
+	ss_disk_end(); /* the exports file lies on it */
+	for (unsigned i = 0; i < SS_CONNS; i++)
+		run.peer[i].tcp.was_muted = true;
+	ss_world_hosts(how & 3);
+}
+
+/* What happens around the clients. The driver's own calls come while nobody else's wait for it to
+ * read. */
+static void take_step_around(const struct ss_step *s)
+{
+	switch ((enum ss_op)s->op) {
+	case SS_LOCAL:
+		ss_leases_end();
+		ss_tree_change(s->how);
+		break;
+	case SS_LEASE:
+		settle(ALL_CONNS);
+		ss_leases_step(s->how, run.world.port, &run.values);
+		break;
+	case SS_TIME:
+		ss_world_skip_time(s->how);
+		break;
+	case SS_MOUNT:
+		settle(ALL_CONNS);
+		ss_errors_end();
+		ss_mounts_step(s->how, run.world.port, &run.values);
+		break;
+	case SS_DISK:
+		settle(ALL_CONNS);
+		ss_errors_end();
+		ss_disk_step(s->how, run.world.port, &run.values);
+		break;
+	case SS_HOSTS:
+		change_hosts(s->how);
+		break;
+	case SS_ADMIN:
+		ss_errors_end(); /* an export that cannot be opened would be gone */
+		ss_world_admin(s->how);
+		break;
+	default:
+		expect_faults();
+		ss_fault_arm(s->how);
+	}
 }
 
 static void take_step(const struct ss_step *s)
@@ -353,15 +439,18 @@ static void take_step(const struct ss_step *s)
 	case SS_MUTE:
 		mute(p);
 		break;
+	case SS_AS:
+		p->user = s->how;
+		break;
 	case SS_LOCAL:
-		ss_tree_change(s->how);
-		break;
 	case SS_ADMIN:
-		ss_world_admin(s->how);
-		break;
 	case SS_FAULT:
-		expect_faults();
-		ss_fault_arm(s->how);
+	case SS_LEASE:
+	case SS_TIME:
+	case SS_MOUNT:
+	case SS_DISK:
+	case SS_HOSTS:
+		take_step_around(s);
 		break;
 	case SS_OPS:
 		break;
@@ -374,13 +463,16 @@ static void end_session(void)
 {
 	run.step = SS_STEPS_MAX;
 	ss_faults_clear();
+	ss_disk_end();
 	for (unsigned i = 0; i < SS_CONNS; i++)
 		if (run.peer[i].tcp.fd >= 0)
 			ss_tcp_shut(&run.peer[i].tcp);
-	settle((1u << SS_CONNS) - 1);
+	settle(ALL_CONNS);
+	ss_leases_end();
 	for (unsigned i = 0; i < SS_CONNS; i++) {
 		hang_up(&run.peer[i], false);
 		run.peer[i].placed_len = run.peer[i].last_len = 0;
+		run.peer[i].user = 0;
 	}
 }
 
@@ -392,7 +484,8 @@ void ss_run(const uint8_t *data, size_t size)
 	run.sessions++;
 	ss_world_prepare(&run.world);
 	run.values = run.world.values;
-	run.faulty = false;
+	run.faulty = run.narrowed = false;
+	ss_claims_reset(&run.values.fh[SS_FH_SQUASHED]);
 	for (run.step = 0; run.step < n; run.step++)
 		take_step(&steps[run.step]);
 	end_session();
@@ -417,6 +510,8 @@ const char *ss_start(void)
 void ss_stop(void)
 {
 	ss_world_stop();
+	ss_counts_print();
+	fputc('\n', stderr);
 	for (unsigned i = 0; i < SS_CONNS; i++) {
 		ss_tcp_free(&run.peer[i].tcp);
 		free(run.peer[i].last);

@@ -26,21 +26,27 @@
 #define SS_INPUT_MAX (64u << 10)
 
 enum ss_op {
-	SS_RECORD,  /* data: an RPC message, sent as one record; how: see SS_CUT_* */
-	SS_RAW,	    /* data: as they are. By RDMA: the whole Send, its transport header included */
-	SS_REPEAT,  /* the connection's last message again; how: on which connection */
-	SS_FLOOD,   /* data: an RPC message, sent how times over with xids of their own, not waiting
+	SS_RECORD, /* data: an RPC message, sent as one record; how: see SS_CUT_* */
+	SS_RAW,	   /* data: as they are. By RDMA: the whole Send, its transport header included */
+	SS_REPEAT, /* the connection's last message again; how: on which connection */
+	SS_FLOOD,  /* data: an RPC message, sent how times over with xids of their own, not waiting
 		     */
-	SS_WAIT,    /* until everything asked on the connection is answered */
-	SS_CONNECT, /* how: the client's address, and by RDMA its manners; implied by the first use
+	SS_WAIT,   /* until everything asked on the connection is answered */
+	SS_CONNECT, /* how: the client's address (tcp_client.h), and by RDMA its manners; implied by the first use
 		     */
-	SS_SHUT,    /* sends no more, but takes replies */
+	SS_SHUT, /* sends no more, but takes replies */
 	SS_RESET,
 	SS_CLOSE, /* in good order, but without waiting for replies */
 	SS_MUTE,  /* takes no replies until the next SS_WAIT, or the end */
 	SS_LOCAL, /* somebody changes the file system under the server; how: what */
 	SS_ADMIN, /* what the daemon's main thread does; how: reload, counters, the second's tick */
 	SS_FAULT, /* the fabric does something wrong, once; how: see faults.h */
+	SS_AS,	  /* calls on the connection come from another user from here on; how: users.c */
+	SS_LEASE, /* of a local process; how: see leases.h */
+	SS_TIME, /* goes on for NFSv4's leases, and the server's clock ticks; how: how long, how often */
+	SS_MOUNT, /* file systems come and go; how: see mounts.c */
+	SS_DISK,  /* fails, or is well again, or is put to the test; how: see disk.c */
+	SS_HOSTS, /* the exports are read again; how: which hosts are in no line any more */
 	SS_OPS,
 };
 

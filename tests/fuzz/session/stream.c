@@ -19,6 +19,7 @@ bool ss_call_parse(const uint8_t *head, size_t len, struct ss_call *call)
 		call->prog = ss_word(head + 12);
 		call->vers = ss_word(head + 16);
 		call->proc = ss_word(head + 20);
+		call->who = ss_who_of(head, len);
 	}
 	return true;
 }
@@ -33,7 +34,7 @@ static void end_record(struct ss_stream *s)
 {
 	struct ss_call call;
 
-	if (ss_call_parse(s->head, rn_min(s->total, SS_CALL_HEAD), &call))
+	if (ss_call_parse(s->head, rn_min(s->total, SS_HEAD_MAX), &call))
 		s->on_call(s->ctx, &call);
 	else
 		s->doomed = true;
@@ -58,8 +59,8 @@ static void begin_fragment(struct ss_stream *s)
 
 static void take_data(struct ss_stream *s, const uint8_t *p, size_t n)
 {
-	if (s->total < SS_CALL_HEAD)
-		memcpy(s->head + s->total, p, rn_min(n, SS_CALL_HEAD - s->total));
+	if (s->total < SS_HEAD_MAX)
+		memcpy(s->head + s->total, p, rn_min(n, SS_HEAD_MAX - s->total));
 	s->total += n;
 	s->frag_left -= (uint32_t)n;
 	if (!s->frag_left && s->last)

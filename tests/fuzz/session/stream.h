@@ -10,13 +10,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tests/fuzz/session/users.h"
+
 #define SS_CALL_HEAD 24u /* up to and with the procedure */
+#define SS_HEAD_MAX 440u /* and the credential */
+
+/* What the exports say of the host at the other end. */
+enum ss_from { SS_FROM_ADMITTED, SS_FROM_READ_ONLY, SS_FROM_STRANGER, SS_FROM_SQUASHED };
 
 /* What a reply will be held against. */
 struct ss_call {
 	uint32_t xid;
 	bool known; /* long enough, of RPC version 2: the rest is set */
 	uint32_t prog, vers, proc;
+	struct ss_who who;    /* by its credential */
+	struct ss_who client; /* whose client it names */
+	enum ss_from from;
+	uint8_t claims; /* SS_CLAIM_* */
 };
 
 struct ss_stream {
@@ -27,7 +37,7 @@ struct ss_stream {
 	bool in_record, last;
 	unsigned empties;
 	uint64_t total;
-	uint8_t head[SS_CALL_HEAD];
+	uint8_t head[SS_HEAD_MAX];
 	bool doomed; /* something was sent after which the server may close */
 	void (*on_call)(void *ctx, const struct ss_call *call);
 	void *ctx;

@@ -12,31 +12,54 @@
 #include <unistd.h>
 
 #include "lib/checked.h"
+#include "tests/fuzz/session/claims.h"
 #include "tests/fuzz/session/finding.h"
 #include "tests/fuzz/session/reply.h"
 #include "tests/fuzz/session/step.h"
 
 #define OUT_MAX (8u << 20)
 #define READ_MORE (256u << 10)
-#define REPLY_MAX (3u << 20)		 /* above all that the server may answer */
-#define SLOW_BYTES 7u			 /* at a time, */
-#define SLOW_TOTAL 200u			 /* of a record, */
-#define SLOW_AHEAD 400u			 /* and of what waits before it: not minutes of a big one */
+#define REPLY_MAX (3u << 20) /* above all that the server may answer */
+#define SLOW_BYTES 7u	     /* at a time, */
+#define SLOW_TOTAL 200u	     /* of a record, */
+#define SLOW_AHEAD 400u	     /* and of what waits before it: not minutes of a big one */
+#define SPAN_MS 700	     /* with a margin: the server looks at seconds and 32 KiB */
+#define SPAN_BYTES (48u << 10)
 #define CALLS_AT_ONCE (SS_DATA_MAX / 12) /* a mark, an xid and a type each */
 
 static void on_call(void *ctx, const struct ss_call *call)
 {
 	struct ss_tcp *c = ctx;
+	struct ss_call mine = *call;
 
+	mine.from = c->from;
+	mine.claims = c->about.claims;
+	mine.client = c->about.client;
 	/* ss_tcp_write sees to room for all but the strangest raw bytes. */
-	if (!ss_debts_add(&c->debts, call))
+	if (!ss_debts_add(&c->debts, &mine))
 		c->lost_count = c->stream.doomed = true;
+}
+
+/* As the exports have it (tree.c). */
+static uint32_t network_of(uint8_t address)
+{
+	return 1u + (address >> 2 & 3);
+}
+
+static enum ss_from from_of(uint8_t address)
+{
+	static const enum ss_from of[] = { SS_FROM_ADMITTED, SS_FROM_READ_ONLY, SS_FROM_STRANGER,
+					   SS_FROM_SQUASHED };
+
+	return of[network_of(address) - 1];
 }
 
 static int start_connect(int fd, uint16_t port, uint8_t address)
 {
-	struct sockaddr_in from = { .sin_family = AF_INET,
-				    .sin_addr.s_addr = htonl(0x7f000100u | address) };
+	struct sockaddr_in from = {
+		.sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(0x7f000000u | network_of(address) << 8 | (address & 3))
+	};
 	struct sockaddr_in to = { .sin_family = AF_INET,
 				  .sin_port = htons(port),
 				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -67,6 +90,12 @@ int ss_tcp_open(struct ss_tcp *c, uint16_t port, uint8_t address, uint32_t max_r
 	c->values = values;
 	c->out_len = c->slow_left = c->in_len = c->msg_len = 0;
 	c->held = c->muted = c->was_muted = c->shut = c->ended = c->lost_count = false;
+	c->about = (struct ss_call){ .claims = 0 };
+	c->from = from_of(address);
+	c->span_at = ss_now_ms();
+	c->span_sent = 0;
+	/* Long calls of such a host end its connection, and others may push it out. */
+	c->was_muted = c->from == SS_FROM_STRANGER;
 	return 0;
 }
 
@@ -124,12 +153,16 @@ static bool write_fragment(struct ss_tcp *c, const uint8_t *p, size_t n, bool la
 	return ss_tcp_write(c, mark, sizeof(mark)) && ss_tcp_write(c, p, n);
 }
 
-bool ss_tcp_record(struct ss_tcp *c, const uint8_t *msg, size_t len, uint8_t how)
+bool ss_tcp_record(struct ss_tcp *c, const uint8_t *msg, size_t len, uint8_t how, uint8_t claims)
 {
 	unsigned cuts = how & SS_CUT_FRAGMENTS;
 	size_t at = 0, before = c->out_len;
 	bool ok = true;
 
+	if (!ss_stream_partial(&c->stream) && !(how & SS_CUT_SHORT)) {
+		c->about.claims = ss_claims_of(msg, len) | claims;
+		c->about.client = ss_claims_client_in(msg, len);
+	}
 	for (unsigned i = 0; ok && i < cuts; i++) {
 		size_t n = i & 1 ? i : (len - at) / (cuts + 1 - i);
 
@@ -146,6 +179,7 @@ bool ss_tcp_record(struct ss_tcp *c, const uint8_t *msg, size_t len, uint8_t how
 	} else {
 		ok = ok && write_fragment(c, msg + at, len - at, true);
 	}
+	c->about = (struct ss_call){ .claims = 0 };
 	c->held = how & SS_CUT_HELD;
 	if ((how & SS_CUT_SLOWLY) && before < SLOW_AHEAD)
 		c->slow_left = before + rn_min(c->out_len - before, SLOW_TOTAL);
@@ -254,6 +288,7 @@ static bool write_some(struct ss_tcp *c)
 		return true;
 	}
 	c->out_len -= (size_t)put;
+	c->span_sent += (size_t)put;
 	c->slow_left -= rn_min(c->slow_left, (size_t)put);
 	memmove(c->out, c->out + put, c->out_len);
 	if (!c->out_len && c->shut && shutdown(c->fd, SHUT_WR) < 0)
@@ -270,6 +305,18 @@ bool ss_tcp_ready(struct ss_tcp *c, short events)
 	if (c->fd >= 0 && !c->ended && (events & POLLOUT))
 		moved |= write_some(c);
 	return moved;
+}
+
+bool ss_tcp_is_slow(struct ss_tcp *c, int64_t now_ms)
+{
+	bool in_record = c->fd >= 0 && !c->ended && (c->out_len || ss_stream_partial(&c->stream));
+	bool slow = in_record && c->span_sent < SPAN_BYTES;
+
+	if (in_record && now_ms - c->span_at < SPAN_MS)
+		return false;
+	c->span_at = now_ms;
+	c->span_sent = 0;
+	return slow;
 }
 
 bool ss_tcp_settled(const struct ss_tcp *c)

@@ -100,6 +100,17 @@ size_t ss_template_readdir(uint8_t *out, unsigned handle, bool plus, bool from_c
 	return x.used;
 }
 
+size_t ss_template_exclusive(uint8_t *out, bool new_name, uint8_t k)
+{
+	struct xdr_out x;
+
+	begin(&x, out, NFSPROC3_CREATE, SS_FH_ROOT);
+	xdr_put_opaque(&x, new_name ? "made" : "private", new_name ? 4 : 7);
+	xdr_put_u32(&x, NFS3_EXCLUSIVE);
+	put_mark(&x, 'X', k);
+	return x.used;
+}
+
 static void put_read_segment(struct xdr_out *x, uint32_t position, uint8_t size)
 {
 	xdr_put_u32(x, 1);

@@ -22,6 +22,9 @@ size_t ss_template_write(uint8_t *out, unsigned handle, uint64_t offset, uint32_
 size_t ss_template_readdir(uint8_t *out, unsigned handle, bool plus, bool from_cookie,
 			   uint32_t count);
 
+/* CREATE of "private" or of a new name, with the verifier of mark X k. */
+size_t ss_template_exclusive(uint8_t *out, bool new_name, uint8_t k);
+
 /* How a message is wrapped for RDMA (RFC 8166 section 4): which chunks it offers, by indexes into
  * ss_sizes; 0 for none. */
 struct ss_chunks {

@@ -15,6 +15,7 @@
 
 #include "lib/checked.h"
 #include "tests/fuzz/session/finding.h"
+#include "tests/fuzz/session/users.h"
 
 #define RW SS_BASE "/rw"
 #define RO SS_BASE "/ro"
@@ -25,16 +26,28 @@ static const struct object {
 	const char *path;
 	mode_t mode; /* with the type */
 	off_t size;
+	uid_t uid;
 } objects[] = {
-	{ RW, S_IFDIR | 0777, 0 },
-	{ RW "/file", S_IFREG | 0666, 10000 },
-	{ RW "/link", S_IFLNK, 0 },
-	{ RW "/dir", S_IFDIR | 0777, 0 },
-	{ RW "/dir/inner", S_IFREG | 0644, 100 },
-	{ RW "/big", S_IFREG | 0666, 3 << 20 },
-	{ RW "/fifo", S_IFIFO | 0666, 0 },
-	{ SS_BASE "/sq", S_IFDIR | 0777, 0 },
+	{ RW, S_IFDIR | 0777, 0, 0 },
+	{ RW "/file", S_IFREG | 0666, 10000, 0 },
+	{ RW "/link", S_IFLNK, 0, 0 },
+	{ RW "/dir", S_IFDIR | 0777, 0, 0 },
+	{ RW "/dir/inner", S_IFREG | 0644, 100, 0 },
+	{ RW "/big", S_IFREG | 0666, 3 << 20, 0 },
+	{ RW "/fifo", S_IFIFO | 0666, 0, 0 },
+	{ RW "/secret", S_IFREG | 0600, 0, SS_UID_OWNER },
+	{ RW "/private", S_IFREG | 0600, 0, SS_UID_OWNER },
+	{ SS_BASE "/sq", S_IFDIR | 0777, 0, 0 },
+	{ SS_LATE_DIR, S_IFDIR | 0777, 0, 0 },
+	{ SS_CROSS_DIR, S_IFDIR | 0777, 0, 0 },
+	{ SS_SUB_DIR, S_IFDIR | 0777, 0, 0 },
 };
+
+/* The two files with the secret, or without as yet, as the driver left them. */
+static struct {
+	int fd;
+	struct timespec changed_at;
+} kept[2] = { { .fd = -1 }, { .fd = -1 } };
 
 static struct timespec changed_at[rn_array_size(objects)];
 
@@ -53,6 +66,38 @@ static void write_text(const char *path, const char *text)
 	must(f && fputs(text, f) >= 0 && fclose(f) == 0, path);
 }
 
+void ss_tree_exports(unsigned variant)
+{
+	static const char *const nets[] = { "127.0.0.0/23", "127.0.2.0/24", "127.0.4.0/24" };
+	static const char *const rights[] = { "rw,no_root_squash", "ro,no_root_squash",
+					      "rw,root_squash" };
+	static const struct {
+		const char *path, *options;
+	} exports[] = {
+		{ RW, "sync,sec=sys:none" },	       { RO, "ro" },
+		{ SS_BASE "/sq", "all_squash,async" }, { SS_LATE_DIR, "sync" },
+		{ SS_CROSS_DIR, "crossmnt" },	       { SS_DISK_DIR, "sync" },
+	};
+	char text[4096];
+	size_t n = 0;
+
+	for (size_t i = 0; i < rn_array_size(exports); i++) {
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s", exports[i].path);
+		/* The driver's own address stays. */
+		n += (size_t)snprintf(text + n, sizeof(text) - n, " 127.0.0.0/24(%s,insecure,%s)",
+				      rights[0], exports[i].options);
+		for (unsigned k = 0; k < rn_array_size(nets); k++)
+			if (variant != k + 1)
+				n += (size_t)snprintf(text + n, sizeof(text) - n,
+						      " %s(%s,insecure,%s)", nets[k], rights[k],
+						      exports[i].options);
+		/* A name, so that a name service is asked about everybody else. */
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s\n",
+				      i == 1 ? " localhost(ro,insecure)" : "");
+	}
+	write_text(SS_BASE "/exports", text);
+}
+
 static void make_fixed_part(void)
 {
 	char path[64];
@@ -66,10 +111,7 @@ static void make_fixed_part(void)
 			 "a-name-that-is-now-long-and-now-short--", i);
 		write_text(path, "");
 	}
-	write_text(SS_BASE "/exports",
-		   RW " 127.0.0.0/8(rw,no_root_squash,insecure,sync,sec=sys:none)\n" RO
-		      " 127.0.0.0/8(ro,insecure) localhost(ro,insecure)\n" SS_BASE
-		      "/sq 127.0.0.0/8(rw,all_squash,insecure,async)\n");
+	ss_tree_exports(0);
 }
 
 const char *ss_tree_mount(void)
@@ -137,7 +179,90 @@ static void make_object(const struct object *o)
 	default:
 		fill(o->path, o->size);
 	}
-	must(chown(o->path, 0, 0) == 0 && chmod(o->path, o->mode & 07777) == 0, o->path);
+	must(chown(o->path, o->uid, o->uid) == 0 && chmod(o->path, o->mode & 07777) == 0, o->path);
+}
+
+static struct timespec last_change(int fd)
+{
+	struct stat st;
+
+	must(fstat(fd, &st) == 0, "a file of the tree");
+	return st.st_ctim;
+}
+
+/* Both are opened for the driver alone; times of long ago stand for a client's verifier. */
+static void make_secrets(void)
+{
+	static const char *const paths[] = { RW "/secret", RW "/private" };
+	const struct timespec times[2] = { { .tv_sec = 0x01020304 }, { .tv_sec = 0x05060708 } };
+
+	for (unsigned i = 0; i < rn_array_size(kept); i++) {
+		if (kept[i].fd >= 0)
+			close(kept[i].fd);
+		kept[i].fd = open(paths[i], O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+		must(kept[i].fd >= 0, paths[i]);
+	}
+	for (unsigned i = 0; i < 100; i++)
+		must(write(kept[0].fd, SS_SECRET, sizeof(SS_SECRET) - 1) > 0, paths[0]);
+	must(futimens(kept[1].fd, times) == 0, paths[1]);
+	for (unsigned i = 0; i < rn_array_size(kept); i++)
+		kept[i].changed_at = last_change(kept[i].fd);
+}
+
+static bool same_time(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+bool ss_tree_secret_is_kept(void)
+{
+	for (unsigned i = 0; i < rn_array_size(kept); i++) {
+		struct timespec now = last_change(kept[i].fd);
+
+		if (!same_time(&now, &kept[i].changed_at))
+			return false;
+	}
+	return true;
+}
+
+uint64_t ss_tree_exclusive(void)
+{
+	struct stat st;
+
+	must(fstat(kept[1].fd, &st) == 0, "a file of the tree");
+	return (uint64_t)st.st_atim.tv_sec << 32 | (uint32_t)st.st_mtim.tv_sec;
+}
+
+/* Its owner has made the empty file and writes now. Not if somebody has changed it meanwhile: he
+ * may have opened it to others. */
+static int write_private(void)
+{
+	if (!ss_tree_secret_is_kept())
+		return 0;
+	ssize_t n = pwrite(kept[1].fd, SS_SECRET, sizeof(SS_SECRET) - 1, 0);
+
+	kept[1].changed_at = last_change(kept[1].fd);
+	return n < 0 ? -1 : 0;
+}
+
+void ss_tree_fill(const char *path, bool full)
+{
+	int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	off_t step = 16 << 20, at = 0;
+
+	must(fd >= 0 && ftruncate(fd, 0) == 0, path);
+	while (full && step >= 4096) {
+		if (fallocate(fd, 0, at, step) == 0)
+			at += step;
+		else
+			step /= 2;
+	}
+	close(fd);
+}
+
+void ss_tree_full(bool full)
+{
+	ss_tree_fill(SS_BASE "/filler", full);
 }
 
 bool ss_tree_reset(void)
@@ -150,8 +275,11 @@ bool ss_tree_reset(void)
 	 * root. */
 	nftw(RW, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 	nftw(SS_BASE "/sq", remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	nftw(SS_LATE_DIR, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+	nftw(SS_CROSS_DIR, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 	for (size_t i = 0; i < rn_array_size(objects); i++)
 		make_object(&objects[i]);
+	make_secrets();
 	for (size_t i = 0; i < rn_array_size(objects); i++) {
 		must(lstat(objects[i].path, &st) == 0, objects[i].path);
 		changed_at[i] = st.st_ctim;
@@ -164,7 +292,7 @@ void ss_tree_change(unsigned which)
 {
 	int err = 0;
 
-	switch (which % 8) {
+	switch (which % 12) {
 	case 0:
 		err = unlink(RW "/file");
 		break;
@@ -185,6 +313,13 @@ void ss_tree_change(unsigned which)
 		break;
 	case 6:
 		err = symlink("/etc/hostname", RW "/made");
+		break;
+	case 8:
+	case 9:
+		err = write_private();
+		break;
+	case 10:
+		err = rename(RW "/private", RW "/made");
 		break;
 	default:
 		err = chmod(RW "/file", 06777);

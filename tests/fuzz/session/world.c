@@ -19,7 +19,11 @@
 #include "daemon/server.h"
 #include "lib/checked.h"
 #include "tests/fuzz/session/ask.h"
+#include "tests/fuzz/session/counts.h"
+#include "tests/fuzz/session/disk.h"
 #include "tests/fuzz/session/finding.h"
+#include "tests/fuzz/session/leases.h"
+#include "tests/fuzz/session/mounts.h"
 #include "tests/fuzz/session/rdma_client.h"
 #include "tests/fuzz/session/tree.h"
 
@@ -28,6 +32,7 @@
 /* Little, so that calls wait for it: 64 requests and their heads are made at the start, and an eighth
  * is for what NFSv4 clients hold. A record in many fragments must still fit. */
 #define MEMORY (46u << 20)
+#define A_DAY 86400u
 #define FILE_SIZE_LIMIT (64u << 20)
 
 /* The line "held:" of what SIGUSR1 has the daemon log, read back: name=number, in any order. */
@@ -49,6 +54,8 @@ static struct {
 	unsigned sessions; /* of this server */
 	unsigned fds;	   /* open when it had just started, less those of nodes and workers */
 	bool loud;
+	bool skipped;	      /* the session has let leases run out */
+	bool narrowed;	      /* hosts are in no line that were in one */
 	struct held *holding; /* set while this thread has counters logged */
 } world;
 
@@ -237,6 +244,11 @@ const char *ss_world_start(struct ss_world *w)
 	if (why)
 		return why;
 	is_driver = true;
+	ss_errors_spare_me();
+	ss_leases_start();
+	why = ss_disk_start();
+	if (why)
+		fprintf(stderr, "skip: no disk fails: %s\n", why);
 	world.loud = getenv("SESSION_LOG") != NULL;
 	world.log = (struct rn_logger){ .level = RN_DEBUG, .write = log_line };
 	signal(SIGPIPE, SIG_IGN);
@@ -262,6 +274,7 @@ int __lsan_do_recoverable_leak_check(void) __attribute__((weak));
 
 static void replace_server(struct ss_world *w)
 {
+	ss_disk_forget_verifier();
 	ss_world_stop();
 	if (__lsan_do_recoverable_leak_check && __lsan_do_recoverable_leak_check())
 		ss_finding("a server that was stopped left memory behind");
@@ -270,12 +283,18 @@ static void replace_server(struct ss_world *w)
 
 void ss_world_prepare(struct ss_world *w)
 {
-	bool changed = ss_tree_reset();
+	bool changed = ss_mounts_end();
 
+	if (changed || world.narrowed)
+		ss_world_hosts(0);
+	changed |= ss_tree_reset();
 	if (world.sessions == SESSIONS_PER_SERVER)
 		replace_server(w);
 	else if (changed)
 		ss_ask_handles(w->port, &w->values);
+	w->values.exclusive = ss_tree_exclusive();
+	if (world.sessions % 4 == 0)
+		ss_disk_check_verifier(w->port, &w->values.fh[SS_FH_FILE]);
 	/* Not when the server starts: libFuzzer opens files of its own before the first session. */
 	if (world.sessions++ == 0) {
 		struct held h = wait_all_given_back();
@@ -298,13 +317,37 @@ static void check_fds(struct held h)
 				   fds, world.fds, h.line);
 		}
 		nanosleep(&pause, NULL);
+		server_tick(world.server); /* what is idle is let go */
 		h = ask_held();
+	}
+}
+
+/* Clients of whose time much was skipped: their leases and the courtesy after them end. */
+static void expire_all(void)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+	int64_t until = ss_now_ms() + SS_HANG_MS;
+	struct held h;
+
+	if (!world.skipped)
+		return;
+	world.skipped = false;
+	h = ask_held();
+	if (held_value(&h, "nfs4_opens") > 0)
+		ss_count(SS_N_COURTESY);
+	for (; held_value(&h, "nfs4_opens") > 0; h = ask_held()) {
+		if (ss_now_ms() > until)
+			ss_finding("opens of clients without a lease stay: %s", h.line);
+		server_skip_lease_time(world.server, A_DAY + 1);
+		server_tick(world.server);
+		nanosleep(&pause, NULL);
 	}
 }
 
 void ss_world_check(struct ss_world *w)
 {
 	ss_ask_alive(w->port);
+	expire_all();
 	struct held h = wait_all_given_back();
 	if (world.sessions % SESSIONS_PER_CHECK == 0)
 		check_fds(h);
@@ -322,4 +365,24 @@ void ss_world_admin(unsigned what)
 	default:
 		server_tick(world.server);
 	}
+}
+
+void ss_world_skip_time(unsigned how)
+{
+	static const unsigned seconds[] = { 1, 45, 88, 91, 181, 400, 3600, A_DAY + 1 };
+
+	world.skipped = true;
+	ss_count(SS_N_TIME_SKIPPED);
+	server_skip_lease_time(world.server, seconds[how % rn_array_size(seconds)]);
+	for (unsigned n = how >> 3 & 3; n; n--)
+		server_tick(world.server);
+}
+
+void ss_world_hosts(unsigned variant)
+{
+	world.narrowed = variant != 0;
+	if (variant)
+		ss_count(SS_N_FORMER);
+	ss_tree_exports(variant);
+	server_reload(world.server);
 }

@@ -33,5 +33,9 @@ void ss_world_check(struct ss_world *w);
 /* What the daemon's main thread would do: read exports again, log counters, the tick of a second.
  */
 void ss_world_admin(unsigned what);
+/* Time goes on for the leases of NFSv4's clients; how: how much, and ticks of the clock. */
+void ss_world_skip_time(unsigned how);
+/* The exports are read again; some hosts are in none of them any more, or all again (0). */
+void ss_world_hosts(unsigned variant);
 
 #endif

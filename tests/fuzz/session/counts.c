@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "tests/fuzz/session/counts.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+
+static const char *const names[SS_COUNTS] = {
+	[SS_N_OTHER_USER] = "other_user",     [SS_N_FOREIGN_REFUSED] = "foreign_refused",
+	[SS_N_SECRET_READ] = "secret_read",   [SS_N_STRANGER] = "stranger",
+	[SS_N_READ_ONLY] = "read_only",	      [SS_N_FORMER] = "former",
+	[SS_N_EXCLUSIVE] = "exclusive",	      [SS_N_LEASE_TAKEN] = "lease_taken",
+	[SS_N_LEASE_BROKEN] = "lease_broken", [SS_N_TIME_SKIPPED] = "time_skipped",
+	[SS_N_COURTESY] = "courtesy",	      [SS_N_MOUNTED] = "mounted",
+	[SS_N_UNMOUNTED] = "unmounted",	      [SS_N_DISK_LOST] = "disk_lost",
+	[SS_N_DISK_STABLE] = "disk_stable",   [SS_N_DISK_FULL] = "disk_full",
+	[SS_N_CALL_FAILED] = "call_failed",
+};
+
+static atomic_ulong counts[SS_COUNTS]; /* the server's threads count SS_N_CALL_FAILED */
+
+void ss_count(enum ss_count which)
+{
+	atomic_fetch_add_explicit(&counts[which], 1, memory_order_relaxed);
+}
+
+void ss_counts_print(void)
+{
+	fputs("counts:", stderr);
+	for (unsigned i = 0; i < SS_COUNTS; i++)
+		fprintf(stderr, " %s=%lu", names[i], atomic_load(&counts[i]));
+}
