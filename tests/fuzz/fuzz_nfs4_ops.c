@@ -31,6 +31,8 @@
 #define OWNERS 2
 #define SLOTS 8 /* opens and locks that are remembered */
 #define STEPS_MAX 64
+#define BY_OTHER 5 /* the high half of who: another user takes the step, with the clients' state */
+#define OTHER_UID 1001
 #define STEP_SIZE 8
 #define A_DAY 86400u
 #define RECORDS_WAIT_MS 20000
@@ -399,8 +401,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 					.z = p[6],
 					.w = p[7] };
 
+		f->uid = p[2] >> 4 == BY_OTHER ? OTHER_UID : 0;
 		run_step(&s);
 	}
+	f->uid = 0;
 	end();
 	return 0;
 }
