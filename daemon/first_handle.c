@@ -6,7 +6,7 @@
 #include "nfs3/proto.h"
 #include "nfs4/proto.h"
 #include "rpc/message.h"
-#include "vfs/fs/handle.h"
+#include "vfs/vfs.h"
 
 #define OPS_BEFORE 3u		  /* operations before PUTFH */
 #define SEQUENCE_ARGS (16u + 16u) /* session, and four words */

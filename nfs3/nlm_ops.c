@@ -6,7 +6,6 @@
 #include "nfs3/nfs3_server.h"
 #include "nfs3/nlm_owners.h"
 #include "nfs3/server.h"
-#include "vfs/permission.h"
 
 /* Holders that give way one after the other. */
 #define YIELD_TRIES 8

@@ -6,10 +6,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "vfs/fs/change.h"
-#include "vfs/export/mounts.h"
-#include "vfs/hold/file.h"
 #include "vfs/base/instance.h"
+#include "vfs/export/mounts.h"
+#include "vfs/fs/change.h"
+#include "vfs/hold/file.h"
 #include "vfs/mount_table.h"
 #include "vfs/node/cache.h"
 

@@ -12,7 +12,6 @@
 #include <sys/queue.h>
 #include <sys/uio.h>
 
-#include "vfs/node/uncommitted.h"
 #include "vfs/vfs.h"
 
 #define VFS_IO_PIECES 4u
@@ -31,6 +30,20 @@ enum vfs_stable {
 	VFS_DATA_SYNC = 1,
 	VFS_FILE_SYNC = 2
 }; /* RFC 1813 stable_how */
+
+/* How an operation that waits for a regular file's data to reach the disk goes
+ * (vfs/node/uncommitted.h). */
+enum vfs_syncing_kind {
+	VFS_SYNCING_ALL,   /* fsync of the whole file */
+	VFS_SYNCING_PART,  /* of a range */
+	VFS_SYNCING_WRITE, /* a synchronous write */
+};
+struct vfs_syncing {
+	enum vfs_syncing_kind kind;
+	unsigned failed;
+	uint64_t covers;
+	bool lost; /* at the end: written data may be, of this operation or of others */
+};
 
 struct vfs_io {
 	struct vfs_ctx *ctx;

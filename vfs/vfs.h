@@ -67,6 +67,9 @@ struct vfs_ctx {
 /* Reads the export id out of a handle, which may have been made up: vfs_fh_open looks at its MAC.
  * 0; -EBADF (NFS3ERR_BADHANDLE): not of the form of ours. */
 int vfs_fh_export_id(struct vfs *vfs, const struct vfs_fh *fh, uint32_t *id);
+/* The export that a handle names whose first 8 bytes, big-endian, are head. Nothing is checked: of
+ * use only where a lie does no harm. False: the handle is not one of this server's. */
+bool vfs_handle_peek(uint64_t head, uint32_t *export_id);
 /* The node of a handle of ctx->exp: -EBADF as above, -ESTALE: gone, outside the export,
  * from before the export had this root, or not ours. */
 int vfs_fh_open(struct vfs_ctx *ctx, const struct vfs_fh *fh, struct vfs_node **out);
@@ -111,6 +114,13 @@ enum vfs_may { VFS_MAY_READ = 1, VFS_MAY_WRITE = 2, VFS_MAY_EXEC = 4, VFS_MAY_DE
  * write. attr may be NULL: the node's attributes, which are looked at anyway. */
 int vfs_access(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want, unsigned *granted,
 	       struct vfs_attr *attr);
+
+/* Whether the caller may read or write a file's data. NFSv3 has no open, so a file's owner may
+ * whatever the mode says (RFC 1813 section 4.4), and who may execute a file may read it; otherwise
+ * the kernel decides under the caller's identity, ACLs included. 0; -EISDIR, -EINVAL: not a regular
+ * file; -EACCES, -EROFS, -EPERM; -ESTALE: the last link is gone. */
+int vfs_may_read(struct vfs_ctx *ctx, struct vfs_node *n);
+int vfs_may_write(struct vfs_ctx *ctx, struct vfs_node *n);
 
 /* May the caller open the file to read, write or both (VFS_MAY_READ, VFS_MAY_WRITE)? What the
  * kernel says under the caller's identity; the owner has no rights beyond the mode here, and who

@@ -11,7 +11,6 @@
 #include "nfs4/names/pseudo.h"
 #include "nfs4/server.h"
 #include "nfs4/state/open.h"
-#include "vfs/permission.h"
 
 #define RACES 8 /* a name that comes and goes under us is tried so often */
 

@@ -10,7 +10,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "vfs/permission.h"
 #include "vfs_fixture.h"
 
 static const struct vfs_access squash_root = { VFS_ROOT_SQUASH, 65534, 65533 };

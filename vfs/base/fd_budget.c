@@ -6,9 +6,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "vfs/base/instance.h"
 #include "vfs/file_state.h"
 #include "vfs/fs/handle.h"
-#include "vfs/base/instance.h"
 #include "vfs/node/cache.h"
 
 #define TRIES 50 /* at an exhausted descriptor table, with a pause when nothing can be evicted */

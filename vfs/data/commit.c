@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 
 #include "vfs/data/log_sync.h"
+#include "vfs/meta/permission.h"
 #include "vfs/node/cache.h"
-#include "vfs/permission.h"
 
 static void commit_next(struct vfs_io *io)
 {

@@ -22,9 +22,9 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "vfs/worker/acting.h"
 #include "vfs/export/mounts.h"
 #include "vfs/node/cache.h"
+#include "vfs/worker/acting.h"
 
 /* Not in the header files of Debian 12: asks whether there is a journal to checkpoint (-ENODEV:
  * none), without doing so. */

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 
 #include "vfs/export/mounts.h"
-#include "vfs/permission.h"
+#include "vfs/meta/permission.h"
 
 /* Bytes from the granule of offset to the end of the granule of the last byte. */
 static uint64_t direct_window(uint64_t offset, uint32_t count)

@@ -8,9 +8,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "vfs/worker/acting.h"
 #include "vfs/data/operation.h"
-#include "vfs/permission.h"
+#include "vfs/meta/permission.h"
 
 static void space_next(struct vfs_space *s)
 {

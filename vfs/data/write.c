@@ -13,7 +13,7 @@
 #include <errno.h>
 
 #include "vfs/export/mounts.h"
-#include "vfs/permission.h"
+#include "vfs/meta/permission.h"
 
 static bool on_granule(const struct vfs_io *io)
 {

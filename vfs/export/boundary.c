@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 
 #include "vfs/export/mounts.h"
-#include "vfs/node/cache.h"
 #include "vfs/names/node_open.h"
+#include "vfs/node/cache.h"
 
 #define DEPTH_MAX 4096
 

@@ -15,11 +15,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "vfs/export/mounts.h"
 #include "vfs/base/instance.h"
-#include "vfs/node/cache.h"
-#include "vfs/names/node_open.h"
+#include "vfs/export/mounts.h"
 #include "vfs/fs/why.h"
+#include "vfs/names/node_open.h"
+#include "vfs/node/cache.h"
 
 static char *real_path_of(int fd)
 {

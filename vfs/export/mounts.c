@@ -16,13 +16,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "vfs/fs/change.h"
-#include "vfs/export/mounts.h"
 #include "vfs/base/instance.h"
+#include "vfs/export/mounts.h"
+#include "vfs/fs/change.h"
 #include "vfs/fs/mount_key.h"
 #include "vfs/mount_table.h"
-#include "vfs/node/node.h"
 #include "vfs/node/cache.h"
+#include "vfs/node/node.h"
 
 /* Names are hashed under a fixed key: the result must be the same for ever. */
 static uint64_t stable_hash(const void *data, size_t len)

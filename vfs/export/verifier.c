@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "vfs/export/mounts.h"
 #include "vfs/base/instance.h"
+#include "vfs/export/mounts.h"
 #include "vfs/io.h"
 
 static struct vfs_verifier *find_locked(struct vfs *vfs, uint32_t id)

@@ -8,6 +8,7 @@
 
 #include "lib/secret.h"
 #include "vfs/fs/handle.h"
+#include "vfs/vfs.h"
 
 #define HEAD 16u
 #define MAC crypto_shorthash_BYTES

@@ -45,10 +45,6 @@ int vfs_handle_parse(const struct vfs_fh *fh, bool has_mac, struct vfs_handle *o
  * the mount's root became another, so the answer is the one that is true of the latter. */
 int vfs_handle_check(const struct vfs_fh *fh, vfs_handle_key key);
 
-/* The export that a handle names whose first 8 bytes, big-endian, these are. Nothing is checked:
- * of use only where a lie does no harm. False: it is none of ours. */
-bool vfs_handle_peek(uint64_t head, uint32_t *export_id);
-
 /* Where the type and the kernel's handle lie in a handle that was decoded or encoded: what is the
  * same for one file in all exports. */
 const uint8_t *vfs_handle_file_part(const struct vfs_fh *fh, uint32_t *len);

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "vfs/hold/file.h"
-#include "vfs/fs/handle.h"
 #include "vfs/base/instance.h"
+#include "vfs/fs/handle.h"
+#include "vfs/hold/file.h"
 #include "vfs/node/cache.h"
 
 /* What makes a file the same one: its device, and the part of its handle that is the kernel's. */

@@ -8,8 +8,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "vfs/hold/file.h"
 #include "vfs/base/instance.h"
+#include "vfs/hold/file.h"
 #include "vfs/node/cache.h"
 
 /* The most that one call adds: its own range, and what is behind it of one that it splits. */

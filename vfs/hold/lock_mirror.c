@@ -7,10 +7,10 @@
 #include <errno.h>
 #include <fcntl.h>
 
-#include "vfs/worker/acting.h"
-#include "vfs/hold/file.h"
 #include "vfs/base/instance.h"
+#include "vfs/hold/file.h"
 #include "vfs/node/cache.h"
+#include "vfs/worker/acting.h"
 
 #define PART_LOCKS 2u
 #define TRIES 3 /* a local lock that comes and goes between two calls */

@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "vfs/hold/file.h"
 #include "vfs/base/instance.h"
+#include "vfs/hold/file.h"
 
 struct vfs_waiter {
 	struct vfs_waiter *next;

@@ -11,8 +11,8 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "vfs/hold/file.h"
 #include "vfs/base/instance.h"
+#include "vfs/hold/file.h"
 #include "vfs/node/cache.h"
 
 #define PART_PRECAUTION 4u

@@ -8,10 +8,10 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-#include "vfs/hold/file.h"
 #include "vfs/base/instance.h"
-#include "vfs/node/cache.h"
+#include "vfs/hold/file.h"
 #include "vfs/names/node_open.h"
+#include "vfs/node/cache.h"
 
 void vfs_conflict_share(struct vfs_conflict *c, const struct vfs_share *s)
 {

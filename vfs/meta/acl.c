@@ -9,8 +9,8 @@
 #include <sys/xattr.h>
 
 #include "vfs/export/mounts.h"
-#include "vfs/node/node.h"
 #include "vfs/node/cache.h"
+#include "vfs/node/node.h"
 
 #define ACCESS_NAME "system.posix_acl_access"
 #define DEFAULT_NAME "system.posix_acl_default"

@@ -3,8 +3,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "vfs/fs/change.h"
 #include "vfs/export/mounts.h"
+#include "vfs/fs/change.h"
 #include "vfs/names/node_open.h"
 
 static struct timespec to_timespec(const struct statx_timestamp *t)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "vfs/permission.h"
+#include "vfs/meta/permission.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "vfs/worker/acting.h"
-#include "vfs/fs/change.h"
-#include "vfs/export/mounts.h"
 #include "vfs/data/operation.h"
+#include "vfs/export/mounts.h"
+#include "vfs/fs/change.h"
 #include "vfs/names/node_open.h"
+#include "vfs/worker/acting.h"
 
 int vfs_access_check(struct vfs_ctx *ctx, struct vfs_node *n, int amode)
 {

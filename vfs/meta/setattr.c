@@ -13,10 +13,10 @@
 #include <unistd.h>
 
 #include "vfs/acl.h"
-#include "vfs/worker/acting.h"
-#include "vfs/node/cache.h"
+#include "vfs/meta/permission.h"
 #include "vfs/names/node_open.h"
-#include "vfs/permission.h"
+#include "vfs/node/cache.h"
+#include "vfs/worker/acting.h"
 
 #define NO_ID ((uint32_t)-1)
 

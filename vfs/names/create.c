@@ -12,11 +12,10 @@
 #include <sodium.h>
 #include <string.h>
 
-#include "vfs/names/create.h"
 #include "vfs/base/instance.h"
-#include "vfs/node/cache.h"
-#include "vfs/permission.h"
 #include "vfs/meta/setattr.h"
+#include "vfs/names/create.h"
+#include "vfs/node/cache.h"
 #include "vfs/share.h"
 
 #define RACES 8 /* a name that comes and goes under us is tried so often */

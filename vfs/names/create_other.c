@@ -7,9 +7,9 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "vfs/meta/setattr.h"
 #include "vfs/names/create.h"
 #include "vfs/node/cache.h"
-#include "vfs/meta/setattr.h"
 
 int vfs_create_check(struct vfs_ctx *ctx, const struct vfs_node *dir, const struct vfs_setattr *sa)
 {

@@ -7,12 +7,12 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "vfs/worker/acting.h"
+#include "vfs/base/instance.h"
 #include "vfs/export/mounts.h"
 #include "vfs/hold/file.h"
-#include "vfs/base/instance.h"
-#include "vfs/node/cache.h"
 #include "vfs/names/node_open.h"
+#include "vfs/node/cache.h"
+#include "vfs/worker/acting.h"
 
 static int parse(struct vfs *vfs, const struct vfs_fh *fh, struct vfs_handle *out)
 {

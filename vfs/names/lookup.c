@@ -2,10 +2,10 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "vfs/worker/acting.h"
 #include "vfs/export/mounts.h"
+#include "vfs/meta/permission.h"
 #include "vfs/names/node_open.h"
-#include "vfs/permission.h"
+#include "vfs/worker/acting.h"
 
 /* "." anywhere, and ".." at the root. */
 static int lookup_self(struct vfs_ctx *ctx, struct vfs_node *dir, struct vfs_node **out,

@@ -3,13 +3,13 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "vfs/worker/acting.h"
-#include "vfs/fs/change.h"
-#include "vfs/export/mounts.h"
-#include "vfs/hold/file.h"
 #include "vfs/base/instance.h"
-#include "vfs/node/cache.h"
+#include "vfs/export/mounts.h"
+#include "vfs/fs/change.h"
+#include "vfs/hold/file.h"
 #include "vfs/names/node_open.h"
+#include "vfs/node/cache.h"
+#include "vfs/worker/acting.h"
 
 uint32_t vfs_node_type(const struct vfs_node *n)
 {

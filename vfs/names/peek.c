@@ -7,10 +7,10 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "vfs/worker/acting.h"
-#include "vfs/fs/change.h"
 #include "vfs/export/mounts.h"
+#include "vfs/fs/change.h"
 #include "vfs/names/node_open.h"
+#include "vfs/worker/acting.h"
 
 /*
  * The name may have changed hands between the two calls, and so may a mount have come over it; then

@@ -10,11 +10,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "vfs/worker/acting.h"
-#include "vfs/node/dir_stream.h"
 #include "vfs/export/mounts.h"
-#include "vfs/names/node_open.h"
-#include "vfs/permission.h"
+#include "vfs/meta/permission.h"
+#include "vfs/node/dir_stream.h"
+#include "vfs/worker/acting.h"
 
 #define PIECE 8192
 

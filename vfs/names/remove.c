@@ -9,12 +9,12 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "vfs/worker/acting.h"
-#include "vfs/fs/change.h"
 #include "vfs/export/mounts.h"
+#include "vfs/fs/change.h"
 #include "vfs/hold/file.h"
-#include "vfs/node/cache.h"
 #include "vfs/names/node_open.h"
+#include "vfs/node/cache.h"
+#include "vfs/worker/acting.h"
 
 static int check_dir(struct vfs_ctx *ctx, const struct vfs_node *dir)
 {

@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vfs/node/dir_stream.h"
+#include "vfs/base/instance.h"
 #include "vfs/export/mounts.h"
 #include "vfs/hold/file.h"
-#include "vfs/base/instance.h"
 #include "vfs/node/cache.h"
+#include "vfs/node/dir_stream.h"
 
 static uint64_t hash_of(const struct vfs *vfs, const struct vfs_fh *fh)
 {

@@ -3,11 +3,11 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "vfs/worker/acting.h"
-#include "vfs/names/create.h"
 #include "vfs/file_state.h"
-#include "vfs/node/node.h"
+#include "vfs/names/create.h"
 #include "vfs/node/cache.h"
+#include "vfs/node/node.h"
+#include "vfs/worker/acting.h"
 
 static int open_flags(const struct vfs_node *n, enum vfs_fd_kind kind)
 {

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "vfs/node/dir_stream.h"
 #include "vfs/node/cache.h"
+#include "vfs/node/dir_stream.h"
 
 #define IDLE_MAX 4 /* per directory */
 

@@ -6,8 +6,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "vfs/export/mounts.h"
 #include "vfs/base/instance.h"
+#include "vfs/export/mounts.h"
 #include "vfs/node/node.h"
 #include "vfs/worker/ring.h"
 

@@ -63,7 +63,7 @@ void vfs_node_doom(struct vfs_node *n);
 /*
  * The cached data descriptor of that kind, opened as root through /proc/self/fd when it is asked
  * for first (the thread is root afterwards). It is valid as long as the caller holds its reference
- * of the node; nobody but the node closes it. No permission is checked here: see vfs/permission.h.
+ * of the node; nobody but the node closes it. No permission is checked here: see vfs/meta/permission.h.
  * Regular files, and directories for VFS_FD_READ (fsync of entries); others -EINVAL. A file system
  * without O_DIRECT: -EINVAL for the DIRECT kinds of a regular file too. Returns the descriptor or
  * -errno; never -EMFILE or -ENFILE. -EAGAIN: there are none left, or a local process is being asked

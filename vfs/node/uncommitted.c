@@ -5,10 +5,10 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "vfs/export/mounts.h"
 #include "vfs/base/instance.h"
-#include "vfs/node/node.h"
+#include "vfs/export/mounts.h"
 #include "vfs/export/verifier.h"
+#include "vfs/node/node.h"
 
 /* Each has a descriptor of the node's, one to write, the witness, and perhaps one to read. */
 #define PART_UNCOMMITTED 8u

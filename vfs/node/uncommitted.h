@@ -20,9 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct vfs;
-struct vfs_ctx;
-struct vfs_node;
+#include "vfs/io.h"
 
 struct vfs_uncommitted {
 	pthread_mutex_t lock;
@@ -48,17 +46,6 @@ void vfs_uncommitted_write(struct vfs_node *n);
 void vfs_uncommitted_wrote(struct vfs_node *n, bool wrote);
 
 /* Around each operation that waits for a regular file's data to reach the disk. */
-enum vfs_syncing_kind {
-	VFS_SYNCING_ALL,   /* fsync of the whole file */
-	VFS_SYNCING_PART,  /* of a range */
-	VFS_SYNCING_WRITE, /* a synchronous write */
-};
-struct vfs_syncing {
-	enum vfs_syncing_kind kind;
-	unsigned failed;
-	uint64_t covers;
-	bool lost; /* at the end: written data may be, of this operation or of others */
-};
 void vfs_syncing_begin(struct vfs_syncing *s, struct vfs_node *n, enum vfs_syncing_kind kind);
 /* res: how it ended, 0 or more, or -errno. */
 void vfs_syncing_end(struct vfs_syncing *s, struct vfs_node *n, int64_t res);

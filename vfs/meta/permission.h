@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Permission checks of operations, beside vfs_may_read and vfs_may_write (vfs/vfs.h). The thread may
+ * be the caller afterwards, or root: switch to what the next step needs.
+ */
+#ifndef RN_VFS_PERMISSION_H
+#define RN_VFS_PERMISSION_H
+
+#include "vfs/io.h"
+
+/* vfs_may_read and vfs_may_write for an operation on data, which may be on a file that was opened
+ * before. */
+int vfs_io_may_read(const struct vfs_io *io);
+int vfs_io_may_write(const struct vfs_io *io);
+
+/* faccessat2 of R_OK, W_OK, X_OK under the caller's identity; 0 or -errno. */
+int vfs_access_check(struct vfs_ctx *ctx, struct vfs_node *n, int amode);
+
+#endif
