@@ -4,10 +4,10 @@
 #include <pthread.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 
 #include "conf/exports_addr.h"
 #include "conf/exports_match.h"
+#include "lib/clock.h"
 
 /*
  * libc walks one netgroup at a time in a process, whoever asks; the lock belongs to that state of
@@ -101,11 +101,8 @@ static int system_has_netgroup(void *arg, const char *group)
 
 static uint64_t system_now(void *arg)
 {
-	struct timespec ts;
-
 	(void)arg;
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+	return rn_now_ms();
 }
 
 void exp_resolver_system(struct exp_resolver *resolver)

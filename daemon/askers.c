@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "lib/checked.h"
+#include "lib/clock.h"
 #include "lib/fair_queue.h"
 
 #define NETWORKS 64u	  /* networks whose numbers collide share their turns */
@@ -53,14 +54,6 @@ struct askers {
 	time_t warned; /* 0: never */
 	bool closed;
 };
-
-static time_t now_seconds(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec;
-}
 
 struct askers *askers_new(const struct askers_config *cfg)
 {
@@ -150,7 +143,7 @@ static struct question *take(struct askers *a)
 /* Under the lock: is a message due? */
 static bool warn_due(struct askers *a, time_t took)
 {
-	const time_t now = now_seconds();
+	const time_t now = (time_t)rn_now_seconds();
 
 	if (took < SLOW_SECONDS || (a->warned && now - a->warned < QUIET_SECONDS))
 		return false;
@@ -161,7 +154,7 @@ static bool warn_due(struct askers *a, time_t took)
 /* Called and returns with the lock, but lets go of it in between. */
 static void answer(struct askers *a, struct question *q)
 {
-	const time_t began = now_seconds();
+	const time_t began = (time_t)rn_now_seconds();
 	struct network *n = q->network;
 	struct line *l = q->line;
 	bool warn;
@@ -170,7 +163,7 @@ static void answer(struct askers *a, struct question *q)
 	pthread_mutex_unlock(&a->lock);
 	q->run(q->job, false);
 	free(q);
-	took = now_seconds() - began;
+	took = (time_t)rn_now_seconds() - began;
 	pthread_mutex_lock(&a->lock);
 	n->running--;
 	l->running--;
@@ -303,12 +296,11 @@ void askers_close(struct askers *a)
 
 bool askers_free(struct askers *a)
 {
-	struct timespec limit;
 	int err = 0;
 
 	askers_close(a);
-	clock_gettime(CLOCK_MONOTONIC, &limit);
-	limit.tv_sec += LEAVING_SECONDS;
+	const struct timespec limit = rn_after_seconds(LEAVING_SECONDS);
+
 	pthread_mutex_lock(&a->lock);
 	while (a->threads > 0 && !err)
 		err = pthread_cond_timedwait(&a->ended, &a->lock, &limit);

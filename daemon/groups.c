@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "daemon/askers.h"
+#include "lib/clock.h"
 
 #define SLOTS 1024u
 #define TTL_SECONDS 300
@@ -50,14 +51,6 @@ void groups_free(struct groups *g)
 		return;
 	pthread_mutex_destroy(&g->lock);
 	free(g);
-}
-
-static time_t now_seconds(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec;
 }
 
 /* 0, or -EAGAIN: the databases gave no answer. */
@@ -101,7 +94,7 @@ static void run(void *arg, bool cancelled)
 	struct slot *s = &g->slots[j->uid % SLOTS];
 	struct slot mine = { .valid = true, .uid = j->uid };
 	int rc = cancelled ? -EAGAIN : ask_databases(j->uid, &mine);
-	const time_t now = now_seconds();
+	const time_t now = (time_t)rn_now_seconds();
 
 	mine.expires = now + TTL_SECONDS;
 	mine.ends = mine.expires + OLD_SECONDS;
@@ -133,7 +126,7 @@ int groups_lookup(void *ctx, const struct sockaddr *peer, struct vfs_cred *cred)
 {
 	struct groups *g = ctx;
 	struct slot *s = &g->slots[cred->uid % SLOTS];
-	const time_t now = now_seconds();
+	const time_t now = (time_t)rn_now_seconds();
 	bool known, wanted;
 
 	pthread_mutex_lock(&g->lock);

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "daemon/askers.h"
+#include "lib/clock.h"
 
 #define SETS 1024u
 #define WAYS 4u
@@ -41,14 +42,6 @@ struct idmap {
 	char domain[NFS4_MAX_DOMAIN_LEN];
 	struct slot slots[KINDS][SETS][WAYS];
 };
-
-static time_t now_seconds(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec;
-}
 
 /* FNV-1a: who chooses names that collide makes only his own slower. */
 static unsigned hash_name(const char *name, uint32_t len)
@@ -165,7 +158,7 @@ enum found { UNKNOWN, KNOWN, NO_PLACE };
 /* Fills in the answer in *s if it is known. True in *want: the caller is to ask. */
 static enum found find(struct idmap *m, enum kind kind, unsigned at, struct slot *s, bool *want)
 {
-	const time_t now = now_seconds();
+	const time_t now = (time_t)rn_now_seconds();
 	enum found found = NO_PLACE;
 	struct slot *there;
 
@@ -186,7 +179,7 @@ static enum found find(struct idmap *m, enum kind kind, unsigned at, struct slot
 
 static void keep(struct idmap *m, enum kind kind, unsigned at, struct slot *s)
 {
-	const time_t now = now_seconds();
+	const time_t now = (time_t)rn_now_seconds();
 	struct slot *there;
 
 	s->asking = false;
@@ -212,7 +205,7 @@ static void not_asked(const struct job *j)
 	struct slot *there;
 
 	pthread_mutex_lock(&j->m->lock);
-	there = find_slot(j->m, j->kind, j->at, &j->s, now_seconds());
+	there = find_slot(j->m, j->kind, j->at, &j->s, (time_t)rn_now_seconds());
 	if (there && there->expires == 0)
 		there->since = 0; /* another question may have the place */
 	if (there)

@@ -6,6 +6,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
+
 static const char *const level_names[] = {
 	[RN_ERROR] = "error", [RN_WARNING] = "warning", [RN_NOTICE] = "notice",
 	[RN_INFO] = "info",   [RN_DEBUG] = "debug",
@@ -18,10 +20,9 @@ static int journal_prefix(char *buf, size_t size, enum rn_level level)
 
 static int time_prefix(char *buf, size_t size, enum rn_level level)
 {
-	struct timespec now;
+	const struct timespec now = rn_clock_read(CLOCK_REALTIME);
 	struct tm tm;
 
-	clock_gettime(CLOCK_REALTIME, &now);
 	localtime_r(&now.tv_sec, &tm);
 	size_t n = strftime(buf, size, "%Y-%m-%dT%H:%M:%S", &tm);
 	return (int)n + snprintf(buf + n, size - n, ".%03ld %s: ", now.tv_nsec / 1000000,

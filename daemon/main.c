@@ -21,6 +21,7 @@
 #include "daemon/log_sink.h"
 #include "daemon/options.h"
 #include "daemon/server.h"
+#include "lib/clock.h"
 
 #define RELOAD_SECONDS 85 /* below the 90 that systemd gives ExecReload= */
 
@@ -75,11 +76,7 @@ static int check(const struct cfg_settings *settings)
 
 static void reload(struct server *s)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%lld",
-		   (long long)now.tv_sec * 1000000 + now.tv_nsec / 1000);
+	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu", (unsigned long long)(rn_now_ns() / 1000));
 	server_reload(s);
 	sd_notify(0, "READY=1");
 }

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "lib/checked.h"
+#include "lib/clock.h"
 #include "rpc/worker.h"
 
 #define PARKED_MAX 256u
@@ -35,14 +36,6 @@ struct parked {
 static struct rpc_request *request_of(struct rn_inbox_node *node)
 {
 	return rn_container_of(node, struct rpc_request, node);
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
 /* Under the lock. */
@@ -87,7 +80,7 @@ void parked_wake(void *ctx)
 /* The request is its worker's again once it is posted. */
 static void send_back(struct rn_inbox_node *list, bool closed)
 {
-	const uint64_t now = now_ns();
+	const uint64_t now = rn_now_ns();
 
 	while (list) {
 		struct rpc_request *req = request_of(list);
@@ -103,7 +96,7 @@ static void send_back(struct rn_inbox_node *list, bool closed)
 static void wait_for_change(struct parked *p)
 {
 	struct timespec until;
-	const uint64_t at = now_ns() + LOOK_NS;
+	const uint64_t at = rn_now_ns() + LOOK_NS;
 	int err = 0;
 
 	until = (struct timespec){ .tv_sec = (time_t)(at / 1000000000u),

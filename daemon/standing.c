@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
-#include <time.h>
 
+#include "lib/clock.h"
 #include "lib/log_limit.h"
 #include "rpc/address.h"
 
@@ -175,18 +175,10 @@ static void tell(struct standing *s, const struct rpc_conn *conn, enum rpc_stand
 		rn_notice(s->cfg.log, "%u more such hosts are not named", left_out);
 }
 
-static uint64_t seconds(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
-	return (uint64_t)ts.tv_sec;
-}
-
 enum rpc_standing standing_of(void *standing, struct rpc_conn *conn)
 {
 	struct standing *s = standing;
-	const uint64_t now = seconds();
+	const uint64_t now = rn_now_coarse_seconds();
 	const uint64_t generation = exports_generation(s->cfg.exports);
 	const uint64_t word = atomic_load_explicit(&conn->standing, memory_order_relaxed);
 	const uint64_t until = (word >> WORD_UNTIL_SHIFT) & ((1u << WORD_UNTIL_BITS) - 1);

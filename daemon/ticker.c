@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "lib/clock.h"
+
 struct ticker {
 	pthread_t thread;
 	pthread_mutex_t lock;
@@ -19,11 +21,9 @@ struct ticker {
 /* Under the lock. */
 static void wait_a_second(struct ticker *t)
 {
-	struct timespec until;
+	const struct timespec until = rn_after_seconds(1);
 	int err = 0;
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec++;
 	while (!t->stop && err == 0)
 		err = pthread_cond_timedwait(&t->changed, &t->lock, &until);
 }

@@ -6,9 +6,8 @@
  */
 #include "nfs4/compound.h"
 
-#include <time.h>
-
 #include "lib/checked.h"
+#include "lib/clock.h"
 #include "nfs4/client/client.h"
 #include "nfs4/client/session.h"
 #include "nfs4/recovery/records.h"
@@ -196,14 +195,6 @@ static int start_op(struct nfs4_compound *c)
 	return repeat_op(c, c->op->run(c, c->args));
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 /* An operation begins where the one before it ended: one look at the clock for each. */
 static void observe_op(struct nfs4_compound *c, int status)
 {
@@ -212,7 +203,7 @@ static void observe_op(struct nfs4_compound *c, int status)
 
 	if (!cfg->observe_op)
 		return;
-	now = now_ns();
+	now = rn_now_ns();
 	cfg->observe_op(cfg->observe_ctx, c->req, c->opnum, now - c->op_began_ns,
 			status != NFS4_OK);
 	c->op_began_ns = now;
@@ -325,7 +316,7 @@ static struct nfs4_compound *new_compound(struct rpc_request *req,
 	c->reply_limit = SIZE_MAX;
 	c->cached_limit = SIZE_MAX;
 	c->arena_at = req->arena.used;
-	c->op_began_ns = c->server->cfg.observe_op ? now_ns() : 0;
+	c->op_began_ns = c->server->cfg.observe_op ? rn_now_ns() : 0;
 	return c;
 }
 

@@ -8,19 +8,11 @@
 
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
+#include "lib/clock.h"
 #include "rpc/worker.h"
 
 #define ACCEPTED_HEADER 24u /* bytes of an accepted reply before its results */
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 static void observe(struct rpc_request *req, bool error)
 {
@@ -28,7 +20,7 @@ static void observe(struct rpc_request *req, bool error)
 
 	if (server->observe == NULL)
 		return;
-	const uint64_t now = now_ns();
+	const uint64_t now = rn_now_ns();
 	server->observe(server->observe_ctx, req, now > req->arrived_ns ? now - req->arrived_ns : 0,
 			error);
 }

@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
-#include <time.h>
 
 #include "lib/checked.h"
+#include "lib/clock.h"
 #include "rpc/address.h"
 #include "rpc/worker.h"
 
@@ -88,14 +88,6 @@ static int shard_init(struct drc_shard *s, size_t max_entries, size_t max_bytes)
 	return 0;
 }
 
-static uint64_t monotonic(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 struct drc *drc_new(size_t max_entries, size_t max_bytes)
 {
 	if (max_entries == 0 || max_entries > SIZE_MAX / 4 || sodium_init() < 0)
@@ -106,7 +98,7 @@ struct drc *drc_new(size_t max_entries, size_t max_bytes)
 	drc->nshards = 1;
 	while (drc->nshards < DRC_SHARDS_MAX && max_entries / drc->nshards >= 2 * DRC_SHARD_MIN)
 		drc->nshards *= 2;
-	drc->now = monotonic;
+	drc->now = rn_now_ns;
 	crypto_shorthash_keygen(drc->hash_key);
 	crypto_onetimeauth_keygen(drc->sum_key);
 	for (unsigned i = 0; i < drc->nshards; i++)

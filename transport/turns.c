@@ -3,17 +3,9 @@
 
 #include <errno.h>
 #include <event2/event.h>
-#include <time.h>
 
 #include "lib/checked.h"
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
+#include "lib/clock.h"
 
 /* The loop will come by once more when the descriptors that are ready now have been seen to. */
 static void open_pass(struct turns *ts)
@@ -47,7 +39,7 @@ void turn_take(struct turns *ts, struct rpc_loop_share *share, struct turn *t)
 		share->work += visit(ts, t);
 		return;
 	}
-	t->since_ns = now_ns();
+	t->since_ns = rn_now_ns();
 	t->flow = &share->flow;
 	rn_fq_push(&ts->queue, &share->flow, &t->item, 1);
 }

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "lib/checked.h"
+#include "lib/clock.h"
 #include "nfs4/attr/acl.h"
 
 /* What POSIX permissions are about. */
@@ -154,19 +155,11 @@ static int check_ace(const struct nfs4_ace *ace, bool is_dir)
 	return NFS4_OK;
 }
 
-static time_t now_seconds(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec;
-}
-
 /* POSIX has one flag for files and directories alike: either means both. */
 static int take_all(struct nfs4_compound *c, struct xdr_in *x, bool is_dir, struct taking *access,
 		    struct taking *inherited)
 {
-	const time_t end = now_seconds() + NAMES_SECONDS;
+	const time_t end = (time_t)rn_now_seconds() + NAMES_SECONDS;
 	uint32_t count = xdr_get_u32(x);
 	struct nfs4_ace ace;
 	int status;
@@ -177,7 +170,7 @@ static int take_all(struct nfs4_compound *c, struct xdr_in *x, bool is_dir, stru
 		status = nfs4_get_ace(c, x, &ace);
 		if (status == NFS4_OK)
 			status = check_ace(&ace, is_dir);
-		if (status == NFS4_OK && i + 1 < count && now_seconds() > end)
+		if (status == NFS4_OK && i + 1 < count && (time_t)rn_now_seconds() > end)
 			status = NFS4ERR_DELAY;
 		if (status != NFS4_OK)
 			return status;

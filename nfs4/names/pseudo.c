@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "lib/clock.h"
 #include "nfs4/names/pseudo_now.h"
 #include "nfs4/server.h"
 
@@ -37,11 +38,8 @@ struct nfs4_pseudo_set *nfs4_pseudo_get(struct nfs4_server *s)
 /* Nanoseconds of now, and more than it was before whatever the clock does. */
 static uint64_t next_change(uint64_t before)
 {
-	struct timespec t;
-	uint64_t now;
+	uint64_t now = rn_wall_ns();
 
-	clock_gettime(CLOCK_REALTIME, &t);
-	now = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 	return now > before ? now : before + 1;
 }
 
