@@ -3,40 +3,38 @@
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
 #include "vfs/base/instance.h"
 #include "vfs/export/mounts.h"
 #include "vfs/fs/change.h"
 #include "vfs/hold/file.h"
+#include "vfs/hold/file_table.h"
+#include "vfs/hold/unlinked.h"
 #include "vfs/mount_table.h"
 #include "vfs/node/cache.h"
+#include "vfs/node/flush.h"
+#include "vfs/node/hooks.h"
 
-int64_t vfs_now(void)
-{
-	struct timespec ts;
+#define IDLE_SECONDS 10u /* vfs_config.idle_seconds by default */
 
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
-	return ts.tv_sec;
-}
+/* Nodes are closed by what clients have open, and when their data is on disk. */
+static const struct vfs_node_hooks node_hooks = {
+	.link_lost = vfs_unlinked_link_lost,
+	.still_open = vfs_unlinked_still_open,
+	.leave_fd = vfs_unlinked_leave_fd,
+	.flush = vfs_flush,
+};
 
 static void set_defaults(struct vfs_config *cfg)
 {
 	if (cfg->idle_seconds == 0)
-		cfg->idle_seconds = VFS_IDLE_SECONDS;
+		cfg->idle_seconds = IDLE_SECONDS;
 	if (cfg->max_locks == 0)
 		cfg->max_locks = VFS_MAX_LOCKS;
 	if (cfg->lock_wait_seconds == 0)
 		cfg->lock_wait_seconds = VFS_LOCK_WAIT_SECONDS;
-}
-
-int64_t vfs_now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
 /* Apart from the key of handles: no mark is ever the MAC of anything. */
@@ -51,6 +49,23 @@ static void derive_create_key(struct vfs *vfs)
 	}
 }
 
+static bool make_parts(struct vfs *vfs)
+{
+	vfs->cache = vfs_cache_new();
+	vfs->changes = vfs_changes_new();
+	vfs->files = vfs_files_new();
+	vfs->flusher = vfs_flusher_new();
+	return vfs->cache && vfs->changes && vfs->files && vfs->flusher;
+}
+
+static void free_parts(struct vfs *vfs)
+{
+	vfs_flusher_free(vfs->flusher);
+	vfs_files_free(vfs->files);
+	vfs_changes_free(vfs->changes);
+	vfs_cache_free(vfs->cache);
+}
+
 int vfs_new(const struct vfs_config *cfg, struct vfs **out)
 {
 	struct vfs *vfs;
@@ -60,29 +75,23 @@ int vfs_new(const struct vfs_config *cfg, struct vfs **out)
 	vfs = calloc(1, sizeof(*vfs));
 	if (!vfs)
 		return -ENOMEM;
-	vfs->changes = vfs_changes_new();
-	vfs->files = vfs->changes ? vfs_files_new() : NULL;
-	if (!vfs->files) {
-		vfs_changes_free(vfs->changes);
+	if (!make_parts(vfs)) {
+		free_parts(vfs);
 		free(vfs);
 		return -ENOMEM;
 	}
 	vfs->cfg = *cfg;
+	vfs->evict = vfs_cache_evict;
+	vfs->hooks = &node_hooks;
 	set_defaults(&vfs->cfg);
 	derive_create_key(vfs);
 	/* Handles without a MAC are the peer's choice: a key of our own keeps it from filling one
 	 * bucket. */
 	randombytes_buf(vfs->hash_key, sizeof(vfs->hash_key));
-	for (unsigned i = 0; i < VFS_SHARDS; i++) {
-		pthread_mutex_init(&vfs->shard[i].lock, NULL);
-		TAILQ_INIT(&vfs->shard[i].lru);
-		TAILQ_INIT(&vfs->shard[i].unsynced);
-	}
 	pthread_mutex_init(&vfs->exports_lock, NULL);
 	pthread_mutex_init(&vfs->table_lock, NULL);
 	vfs->table_watch = vfs_mount_table_watch();
 	pthread_mutex_init(&vfs->verifiers_lock, NULL);
-	vfs_flusher_init(&vfs->flusher);
 	*out = vfs;
 	return 0;
 }
@@ -99,16 +108,12 @@ void vfs_free(struct vfs *vfs)
 		return;
 	vfs->stopping = true;
 	vfs_cache_close_idle(vfs, INT64_MAX);
-	for (unsigned i = 0; i < VFS_SHARDS; i++)
-		pthread_mutex_destroy(&vfs->shard[i].lock);
 	pthread_mutex_destroy(&vfs->exports_lock);
 	pthread_mutex_destroy(&vfs->table_lock);
 	if (vfs->table_watch >= 0)
 		close(vfs->table_watch);
 	pthread_mutex_destroy(&vfs->verifiers_lock);
-	vfs_flusher_fini(&vfs->flusher);
-	vfs_files_free(vfs->files);
-	vfs_changes_free(vfs->changes);
+	free_parts(vfs);
 	sodium_memzero(vfs->create_key, sizeof(vfs->create_key));
 	sodium_memzero(&vfs->cfg, sizeof(vfs->cfg));
 	free(vfs);
@@ -116,7 +121,7 @@ void vfs_free(struct vfs *vfs)
 
 void vfs_reap(struct vfs *vfs)
 {
-	int64_t before = vfs_now() - vfs->cfg.idle_seconds;
+	int64_t before = (int64_t)rn_now_coarse_seconds() - vfs->cfg.idle_seconds;
 	struct vfs_export *exp;
 
 	vfs_cache_close_idle(vfs, before);
@@ -134,19 +139,26 @@ void vfs_forget_export(struct vfs *vfs, uint32_t export_id)
 	vfs_cache_drop_export(vfs, export_id);
 }
 
+void vfs_mounts_changed(struct vfs *vfs, const struct vfs_mount_table *t)
+{
+	struct vfs_mount_list gone = TAILQ_HEAD_INITIALIZER(gone);
+	struct vfs_mount *mnt;
+
+	vfs_mounts_take_gone(vfs, t, &gone);
+	/* Without the locks: a node may have the last reference of its export. */
+	while ((mnt = TAILQ_FIRST(&gone)) != NULL) {
+		TAILQ_REMOVE(&gone, mnt, link);
+		vfs_cache_drop_mount(vfs, mnt);
+		vfs_mount_put(mnt);
+	}
+}
+
 void vfs_stats(struct vfs *vfs, struct vfs_stats *out)
 {
-	uint64_t idle = vfs_cache_idle(vfs);
-	uint64_t nodes = atomic_load(&vfs->nodes);
-
 	*out = (struct vfs_stats){
-		.nodes = nodes,
-		.nodes_in_use = nodes > idle ? nodes - idle : 0,
 		.fds = (uint64_t)atomic_load(&vfs->fds),
-		.hits = atomic_load(&vfs->hits),
-		.misses = atomic_load(&vfs->misses),
-		.evictions = atomic_load(&vfs->evictions),
 		.stale = atomic_load(&vfs->stale),
 		.bad_handles = atomic_load(&vfs->bad_handles),
 	};
+	vfs_cache_stats(vfs, out);
 }

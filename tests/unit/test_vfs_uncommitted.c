@@ -19,6 +19,7 @@
 #include "vfs/base/instance.h"
 #include "vfs/node/node.h"
 #include "vfs/node/cache.h"
+#include "vfs/node/uncommitted.h"
 
 TestSuite(vfs_uncommitted, .timeout = 120);
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Opening and closing on the budget of descriptors. */
+#include "vfs/base/fd_budget.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "vfs/base/instance.h"
 #include "vfs/file_state.h"
 #include "vfs/fs/handle.h"
-#include "vfs/node/cache.h"
+#include "vfs/fs/proc_path.h"
 
 #define TRIES 50 /* at an exhausted descriptor table, with a pause when nothing can be evicted */
 #define PAUSE_NS (2 * 1000 * 1000) /* others give theirs back at the end of their requests */
@@ -46,12 +46,12 @@ static int open_counted(struct vfs *vfs, const struct opening *o)
 	int fd = -EAGAIN;
 
 	if (atomic_fetch_add(&vfs->fds, 1) >= (long)vfs->cfg.max_fds)
-		vfs_cache_evict(vfs);
+		vfs->evict(vfs);
 	for (unsigned i = 0; i < TRIES; i++) {
 		fd = too_many(vfs) ? -EMFILE : open_once(o);
 		if (fd != -EMFILE && fd != -ENFILE)
 			break;
-		if (!vfs_cache_evict(vfs))
+		if (!vfs->evict(vfs))
 			nanosleep(&pause, NULL);
 		fd = -EAGAIN;
 	}
@@ -115,12 +115,4 @@ void vfs_fd_close(struct vfs *vfs, int fd)
 		return;
 	close(fd);
 	atomic_fetch_sub(&vfs->fds, 1);
-}
-
-struct vfs_proc_path vfs_proc_path(int fd)
-{
-	struct vfs_proc_path p;
-
-	snprintf(p.s, sizeof(p.s), "/proc/self/fd/%d", fd);
-	return p;
 }

@@ -12,9 +12,10 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#include "vfs/base/fd_budget.h"
 #include "vfs/data/log_sync.h"
 #include "vfs/meta/permission.h"
-#include "vfs/node/cache.h"
+#include "vfs/node/uncommitted.h"
 
 static void commit_next(struct vfs_io *io)
 {
@@ -85,7 +86,7 @@ static bool sync_again(struct vfs_sync *s, unsigned i, int error)
 	    s->node[i]->type != S_IFREG || i == s->priv.by_log)
 		return false;
 	s->priv.again |= 1u << i;
-	fd = vfs_io_readable_fd(s->ctx, s->node[i]);
+	fd = vfs_node_readable_fd(s->ctx, s->node[i]);
 	if (fd >= 0)
 		sync_by_descriptor(s, i, fd);
 	return fd >= 0;
@@ -164,7 +165,7 @@ static void sync_by_log(struct vfs_sync *s, unsigned i)
 static void sync_start(struct vfs_sync *s, unsigned i)
 {
 	struct vfs_ring_op *op = &s->priv.op[i];
-	int fd = has_data(s->node[i]) ? vfs_io_readable_fd(s->ctx, s->node[i]) : -EINVAL;
+	int fd = has_data(s->node[i]) ? vfs_node_readable_fd(s->ctx, s->node[i]) : -EINVAL;
 
 	op->complete = sync_complete;
 	op->owner = s;

@@ -22,8 +22,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "vfs/base/fd_budget.h"
 #include "vfs/export/mounts.h"
-#include "vfs/node/cache.h"
 #include "vfs/worker/acting.h"
 
 /* Not in the header files of Debian 12: asks whether there is a journal to checkpoint (-ENODEV:

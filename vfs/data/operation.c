@@ -48,10 +48,3 @@ bool vfs_io_again(struct vfs_io *io, int res)
 {
 	return (res == -EINTR || res == -EAGAIN) && io->priv.tries++ < VFS_IO_TRIES;
 }
-
-int vfs_io_readable_fd(struct vfs_ctx *ctx, struct vfs_node *n)
-{
-	int fd = atomic_load_explicit(&n->data_fd[VFS_FD_WRITE], memory_order_acquire);
-
-	return fd >= 0 ? fd : vfs_node_fd(ctx, n, VFS_FD_READ);
-}

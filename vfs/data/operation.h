@@ -27,9 +27,6 @@ void vfs_io_finish(struct vfs_io *io, int64_t result);
 /* The callers' vocabulary: -EBADF is a bad file handle there, and not what a descriptor's is here.
  */
 int64_t vfs_io_answer(int64_t result);
-/* To read and fsync: the WRITE descriptor, which is O_RDWR, if it is open, so that a file that was
- * written takes no second one. */
-int vfs_io_readable_fd(struct vfs_ctx *ctx, struct vfs_node *n);
 /* Counts one more broken-off try: true while another is worth it. */
 bool vfs_io_again(struct vfs_io *io, int res);
 

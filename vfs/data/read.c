@@ -67,7 +67,7 @@ static void read_next(struct vfs_io *io)
 		rw.fd = vfs_node_fd(io->ctx, io->node, VFS_FD_READ_DIRECT);
 	if (rw.fd == -EINVAL) {
 		io->priv.direct = false;
-		rw.fd = vfs_io_readable_fd(io->ctx, io->node);
+		rw.fd = vfs_node_readable_fd(io->ctx, io->node);
 	}
 	io->priv.iov[0].iov_base = io->payload->data + io->priv.moved;
 	io->priv.iov[0].iov_len = io->priv.window - io->priv.moved;
@@ -104,7 +104,7 @@ static void read_complete(struct vfs_ring_op *op, int res)
 		read_error(io, res);
 		return;
 	}
-	fd = vfs_io_readable_fd(io->ctx, io->node);
+	fd = vfs_node_readable_fd(io->ctx, io->node);
 	if (fd < 0 || fstat(fd, &st) < 0) {
 		vfs_io_finish(io, fd < 0 ? fd : -errno);
 		return;

@@ -131,7 +131,7 @@ int vfs_seek(struct vfs_ctx *ctx, struct vfs_node *n, bool opened, uint64_t offs
 
 	if (rc < 0)
 		return rc;
-	fd = vfs_io_readable_fd(ctx, n);
+	fd = vfs_node_readable_fd(ctx, n);
 	if (fd < 0)
 		return (int)vfs_io_answer(fd);
 	if (fstat(fd, &st) < 0)
@@ -158,7 +158,7 @@ void vfs_prefetch(struct vfs_ctx *ctx, struct vfs_node *n, uint64_t offset, uint
 		return;
 	if (length == 0 || length > VFS_PREFETCH_MAX)
 		length = VFS_PREFETCH_MAX;
-	fd = vfs_io_readable_fd(ctx, n);
+	fd = vfs_node_readable_fd(ctx, n);
 	if (fd >= 0)
 		(void)posix_fadvise(fd, (off_t)offset, (off_t)length, POSIX_FADV_WILLNEED);
 }

@@ -14,6 +14,7 @@
 
 #include "vfs/export/mounts.h"
 #include "vfs/meta/permission.h"
+#include "vfs/node/uncommitted.h"
 
 static bool on_granule(const struct vfs_io *io)
 {

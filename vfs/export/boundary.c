@@ -9,9 +9,9 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "vfs/base/fd_budget.h"
 #include "vfs/export/mounts.h"
-#include "vfs/names/node_open.h"
-#include "vfs/node/cache.h"
+#include "vfs/fs/device.h"
 
 #define DEPTH_MAX 4096
 

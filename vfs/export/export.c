@@ -17,9 +17,10 @@
 
 #include "vfs/base/instance.h"
 #include "vfs/export/mounts.h"
+#include "vfs/fs/device.h"
+#include "vfs/fs/proc_path.h"
 #include "vfs/fs/why.h"
-#include "vfs/names/node_open.h"
-#include "vfs/node/cache.h"
+#include "vfs/io.h"
 
 static char *real_path_of(int fd)
 {
@@ -120,6 +121,11 @@ bool vfs_export_same_root(const struct vfs_export *a, const struct vfs_export *b
 bool vfs_export_fs_known(const struct vfs_export *exp)
 {
 	return exp->root_mnt->fs_known;
+}
+
+uint64_t vfs_write_verifier(const struct vfs_export *exp)
+{
+	return atomic_load(&exp->verifier->value);
 }
 
 static int check_type(struct vfs_export *exp, int fd, const char **why)

@@ -16,13 +16,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
 #include "vfs/base/instance.h"
 #include "vfs/export/mounts.h"
 #include "vfs/fs/change.h"
 #include "vfs/fs/mount_key.h"
+#include "vfs/fs/proc_path.h"
 #include "vfs/mount_table.h"
-#include "vfs/node/cache.h"
-#include "vfs/node/node.h"
 
 /* Names are hashed under a fixed key: the result must be the same for ever. */
 static uint64_t stable_hash(const void *data, size_t len)
@@ -231,16 +231,6 @@ uint64_t vfs_covered_inode(const char *path)
 	return ino;
 }
 
-uint64_t vfs_mounted_on(const struct vfs_node *n, uint64_t fileid)
-{
-	const struct vfs_fh *root = &n->mnt->root_fh;
-
-	if (n->mnt->covered_ino == 0 || n->fh.len != root->len ||
-	    memcmp(n->fh.data, root->data, root->len) != 0)
-		return fileid;
-	return n->mnt->covered_ino;
-}
-
 static int root_handle(struct vfs_export *exp, struct vfs_mount *mnt, struct vfs_handle *root)
 {
 	root->export_id = exp->id;
@@ -412,7 +402,7 @@ static int find_mount(struct vfs_export *exp, const struct wanted *w, struct vfs
 		mnt = search_table(exp, w);
 	if (mnt) {
 		vfs_mount_ref(mnt);
-		atomic_store(&mnt->found_at, vfs_now());
+		atomic_store(&mnt->found_at, (int64_t)rn_now_coarse_seconds());
 	}
 	pthread_mutex_unlock(&exp->mounts_lock);
 	*out = mnt;
@@ -460,23 +450,16 @@ static void take_gone(struct vfs_export *exp, const struct vfs_mount_table *t,
 	}
 }
 
-void vfs_mounts_changed(struct vfs *vfs, const struct vfs_mount_table *t)
+void vfs_mounts_take_gone(struct vfs *vfs, const struct vfs_mount_table *t,
+			  struct vfs_mount_list *gone)
 {
-	struct vfs_mount_list gone = TAILQ_HEAD_INITIALIZER(gone);
 	struct vfs_export *exp;
-	struct vfs_mount *mnt;
 
 	pthread_mutex_lock(&vfs->exports_lock);
 	LIST_FOREACH (exp, &vfs->exports, link) {
 		pthread_mutex_lock(&exp->mounts_lock);
-		take_gone(exp, t, &gone);
+		take_gone(exp, t, gone);
 		pthread_mutex_unlock(&exp->mounts_lock);
 	}
 	pthread_mutex_unlock(&vfs->exports_lock);
-	/* Without the locks: a node may have the last reference of its export. */
-	while ((mnt = TAILQ_FIRST(&gone)) != NULL) {
-		TAILQ_REMOVE(&gone, mnt, link);
-		vfs_cache_drop_mount(vfs, mnt);
-		vfs_mount_put(mnt);
-	}
 }

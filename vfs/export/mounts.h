@@ -11,8 +11,8 @@
 #include <stdatomic.h>
 #include <sys/queue.h>
 
-#include "vfs/fs/handle.h"
 #include "vfs/export/verifier.h"
+#include "vfs/fs/handle.h"
 #include "vfs/vfs.h"
 
 struct vfs_mount {
@@ -28,7 +28,7 @@ struct vfs_mount {
 	struct vfs_changes *changes;	 /* NULL: ctimes are fine enough (vfs/fs/change.h) */
 	struct vfs_fh root_fh;
 	uint64_t covered_ino; /* of what the root covers, in the file system above; 0: unknown */
-	_Atomic int64_t found_at; /* vfs_now() of the last search that gave it */
+	_Atomic int64_t found_at; /* rn_now_coarse_seconds() of the last search that gave it */
 	char *path;		  /* where a submount is mounted; NULL for mount 0 */
 	TAILQ_ENTRY(vfs_mount) link;
 };
@@ -86,6 +86,10 @@ int vfs_mount_by_id(struct vfs_export *exp, uint32_t id, struct vfs_mount **out)
 int vfs_mount_by_mnt_id(struct vfs_export *exp, uint64_t mnt_id, struct vfs_mount **out);
 /* Lets go of submounts that no node uses and nobody asked for since before. */
 void vfs_mounts_close_idle(struct vfs_export *exp, int64_t before);
+/* The mount table has become t: takes the submounts of all exports that are not where they were, to
+ * gone, with the references that the exports had. */
+void vfs_mounts_take_gone(struct vfs *vfs, const struct vfs_mount_table *t,
+			  struct vfs_mount_list *gone);
 
 /* Is the directory fd the export's root or below it? 0, -ESTALE, or -errno. The thread must be
  * root. */

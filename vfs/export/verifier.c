@@ -4,8 +4,6 @@
 #include <stdlib.h>
 
 #include "vfs/base/instance.h"
-#include "vfs/export/mounts.h"
-#include "vfs/io.h"
 
 static struct vfs_verifier *find_locked(struct vfs *vfs, uint32_t id)
 {
@@ -94,9 +92,4 @@ bool vfs_verifier_device_failed(struct vfs *vfs, struct vfs_verifier *v, uint64_
 	}
 	pthread_mutex_unlock(&vfs->verifiers_lock);
 	return changed;
-}
-
-uint64_t vfs_write_verifier(const struct vfs_export *exp)
-{
-	return atomic_load(&exp->verifier->value);
 }

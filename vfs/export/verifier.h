@@ -23,11 +23,10 @@ struct vfs_verifier {
 	uint32_t id;   /* of the export */
 	uint64_t dev;  /* of the export's root */
 	_Atomic uint64_t value;
-	_Atomic int64_t logged_at; /* vfs_now() of the last message about a loss */
+	_Atomic int64_t logged_at; /* rn_now_coarse_seconds() of the last message about a loss */
 	_Atomic long uncommitted;  /* nodes with acknowledged data that may not be on disk */
 	LIST_ENTRY(vfs_verifier) link;
 };
-LIST_HEAD(vfs_verifier_list, vfs_verifier);
 
 /* The one of that export id, with a reference; NULL: no memory. */
 struct vfs_verifier *vfs_verifier_get(struct vfs *vfs, uint32_t id, uint64_t dev);

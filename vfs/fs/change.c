@@ -15,7 +15,8 @@
 #include <sys/vfs.h>
 #include <time.h>
 
-#include "vfs/names/node_open.h"
+#include "lib/clock.h"
+#include "vfs/fs/device.h"
 
 #define BUCKETS 16384u
 #define WAYS 4u
@@ -83,12 +84,7 @@ bool vfs_change_is_coarse(int fd)
 
 int64_t vfs_change_clock(const struct vfs_changes *t)
 {
-	struct timespec ts;
-
-	if (!t)
-		return 0;
-	clock_gettime(CLOCK_REALTIME_COARSE, &ts);
-	return (int64_t)ts.tv_sec * SECOND + ts.tv_nsec;
+	return t ? (int64_t)rn_wall_coarse_ns() : 0;
 }
 
 static unsigned bucket_of(uint64_t dev, uint64_t ino)

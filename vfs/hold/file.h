@@ -15,9 +15,8 @@
 #include <sys/queue.h>
 
 #include "vfs/file_state.h"
-#include "vfs/hold/lock_wait.h"
-#include "vfs/node/node.h"
 #include "vfs/hold/range.h"
+#include "vfs/node/node.h"
 #include "vfs/share.h"
 
 #define VFS_FILE_SHARDS 64u
@@ -45,6 +44,12 @@ struct vfs_grain {
 };
 
 LIST_HEAD(vfs_share_list, vfs_share);
+
+struct vfs_waiter;
+struct vfs_waiters {
+	struct vfs_waiter *first; /* the one that came first */
+	uint32_t count;
+};
 
 struct vfs_file {
 	struct vfs *vfs;
@@ -79,51 +84,5 @@ struct vfs_files {
 	struct vfs_file_shard shard[VFS_FILE_SHARDS];
 	_Atomic uint64_t files, shares, denying, locks, waiters, held, unheld;
 };
-
-struct vfs_files *vfs_files_new(void);
-void vfs_files_free(struct vfs_files *files);
-
-/* A reference of the node's file if it is in the table, or NULL. */
-struct vfs_file *vfs_file_find(struct vfs_node *n);
-/* Has anybody a share of the file with that handle, on that device? */
-bool vfs_file_is_open(struct vfs *vfs, uint64_t dev, const struct vfs_fh *fh);
-/* Has anybody a share of anything? */
-bool vfs_file_any_open(struct vfs *vfs);
-/* The file of n has lost its last link: true, and its inode is pinned, if somebody has it open. */
-bool vfs_file_keep(struct vfs_node *n);
-
-/* A node is about to be freed: true if its file, which is open, takes over its path_fd, which pins
- * the inode from then on. Not if the budget of precautions is used up. No lock is held. */
-bool vfs_file_inherit(struct vfs_node *n);
-/* Is there room in that budget? */
-bool vfs_file_will_inherit(struct vfs *vfs);
-/* Under f->lock: makes fd (counted, as vfs_fd_openat gives it) the file's, and returns the one that
- * it had for the caller to close, or -1. */
-int vfs_file_hold(struct vfs_file *f, enum vfs_held held, int fd);
-/* Under f->lock: takes the descriptor away if nothing needs it any more; to be closed by the
- * caller; -1: none. */
-int vfs_file_release(struct vfs_file *f);
-/* May one more file hold a descriptor: of a fraction 1/part of the budget? */
-bool vfs_file_may_hold(struct vfs *vfs, unsigned part);
-
-/* Fills c, if it is not NULL; takes the reference. Under f->lock. */
-void vfs_conflict_share(struct vfs_conflict *c, const struct vfs_share *s);
-void vfs_conflict_range(struct vfs_conflict *c, const struct vfs_range *r);
-
-/* The mirror of locks: vfs/hold/lock_mirror.c. */
-
-/* Gives the file the descriptor that a lock of that type needs, if it can; before f->lock is taken.
- * 0, or -VFS_ELEASE: it can as soon as a local process has given up its lease. */
-int vfs_mirror_prepare(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file *f,
-		       enum vfs_lock_type type);
-/* The others are called under f->lock. Locks span for all: 0, -VFS_EDENIED with c filled: a local
- * lock is in the way, or -ENOLCK. */
-int vfs_mirror_lock(struct vfs_file *f, enum vfs_lock_type type, const struct vfs_span *span,
-		    struct vfs_conflict *c);
-/* Somebody gave span up: unlocks what nobody else has of it. */
-void vfs_mirror_unlock(struct vfs_file *f, const struct vfs_span *span);
-/* Would a local lock be in the way? fd: the file's own, or any of the same file. */
-int vfs_mirror_test(int fd, enum vfs_lock_type type, const struct vfs_span *span,
-		    struct vfs_conflict *c);
 
 #endif

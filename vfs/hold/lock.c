@@ -8,9 +8,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "vfs/base/fd_budget.h"
 #include "vfs/base/instance.h"
 #include "vfs/hold/file.h"
-#include "vfs/node/cache.h"
+#include "vfs/hold/file_fd.h"
+#include "vfs/hold/file_table.h"
+#include "vfs/hold/lock_mirror.h"
+#include "vfs/hold/lock_wait.h"
 
 /* The most that one call adds: its own range, and what is behind it of one that it splits. */
 #define SPARES 2u
@@ -44,7 +48,7 @@ static int to_span(uint64_t offset, uint64_t length, struct vfs_span *out)
 											   : 0;
 }
 
-void vfs_conflict_range(struct vfs_conflict *c, const struct vfs_range *r)
+static void fill_conflict(struct vfs_conflict *c, const struct vfs_range *r)
 {
 	if (!c)
 		return;
@@ -136,7 +140,7 @@ static int check(struct vfs_lock_owner *o, const struct vfs_lock_request *r,
 	struct vfs_range *other = vfs_range_conflict(&f->ranges, o, r->type, span);
 
 	if (other) {
-		vfs_conflict_range(c, other);
+		fill_conflict(c, other);
 		return -VFS_EDENIED;
 	}
 	if (vfs_wait_kept(f, r, span, c))
@@ -258,7 +262,7 @@ static int test_locked(struct vfs_file *f, const struct vfs_lock_owner *o,
 	struct vfs_range *other = vfs_range_conflict(&f->ranges, o, r->type, span);
 
 	if (other) {
-		vfs_conflict_range(c, other);
+		fill_conflict(c, other);
 		return -VFS_EDENIED;
 	}
 	*tested = f->held >= VFS_HELD_READ;

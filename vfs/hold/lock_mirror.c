@@ -6,13 +6,15 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 
+#include "vfs/base/fd_budget.h"
 #include "vfs/base/instance.h"
 #include "vfs/hold/file.h"
-#include "vfs/node/cache.h"
+#include "vfs/hold/file_fd.h"
+#include "vfs/hold/lock_mirror.h"
 #include "vfs/worker/acting.h"
 
-#define PART_LOCKS 2u
 #define TRIES 3 /* a local lock that comes and goes between two calls */
 #define OFFSET_MAX ((uint64_t)INT64_MAX)
 #define GRAINS                                                                                     \
@@ -162,7 +164,8 @@ int vfs_mirror_prepare(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file 
 	enough = is_enough(f, type);
 	has_one = f->fd >= 0;
 	pthread_mutex_unlock(&f->lock);
-	if (enough || n->type != S_IFREG || (!has_one && !vfs_file_may_hold(f->vfs, PART_LOCKS)))
+	if (enough || n->type != S_IFREG ||
+	    (!has_one && !vfs_file_may_hold(f->vfs, VFS_PART_LOCKS)))
 		return 0;
 	fd = open_for(ctx, n, type, &held);
 	if (fd < 0)

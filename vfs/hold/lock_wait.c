@@ -3,14 +3,16 @@
 
 #include <stdlib.h>
 
+#include "lib/clock.h"
 #include "vfs/base/instance.h"
 #include "vfs/hold/file.h"
+#include "vfs/hold/lock_mirror.h"
 
 struct vfs_waiter {
 	struct vfs_waiter *next;
 	uint64_t id;
 	struct vfs_span span;
-	int64_t asked_at; /* vfs_now_ms() */
+	int64_t asked_at; /* rn_now_ms() */
 	uint32_t gap;	  /* milliseconds between the last two times that it asked */
 	uint32_t asked;
 	uint8_t type;
@@ -68,7 +70,7 @@ bool vfs_wait_kept(struct vfs_file *f, const struct vfs_lock_request *r,
 
 	if (!f->waiters.first)
 		return false;
-	now = vfs_now_ms();
+	now = (int64_t)rn_now_ms();
 	drop_expired(f, now);
 	for (w = f->waiters.first; w && (r->waiter == 0 || w->id != r->waiter); w = w->next) {
 		if (in_the_way(w, r, span) && is_its_turn(f, w, now))
@@ -100,7 +102,7 @@ void vfs_wait_remember(struct vfs_file *f, const struct vfs_lock_request *r,
 {
 	struct vfs_files *t = f->vfs->files;
 	struct vfs_waiter **at = &f->waiters.first, *w;
-	int64_t now = vfs_now_ms();
+	int64_t now = (int64_t)rn_now_ms();
 
 	if (r->waiter == 0)
 		return;

@@ -24,12 +24,6 @@ struct vfs_conflict;
 struct vfs_file;
 struct vfs_lock_request;
 struct vfs_span;
-struct vfs_waiter;
-
-struct vfs_waiters {
-	struct vfs_waiter *first; /* the one that came first */
-	uint32_t count;
-};
 
 /* Is what r asks for kept for one that came earlier? Then c, if not NULL, has what that one wants.
  */

@@ -11,8 +11,8 @@
 #ifndef RN_VFS_RANGE_H
 #define RN_VFS_RANGE_H
 
-#include "vfs/lock.h"
 #include "vfs/hold/treap.h"
+#include "vfs/lock.h"
 
 struct vfs_range {
 	struct vfs_treap by_file, by_owner;

@@ -8,12 +8,14 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#include "vfs/base/fd_budget.h"
 #include "vfs/base/instance.h"
 #include "vfs/hold/file.h"
-#include "vfs/names/node_open.h"
-#include "vfs/node/cache.h"
+#include "vfs/hold/file_fd.h"
+#include "vfs/hold/file_table.h"
+#include "vfs/hold/unlinked.h"
 
-void vfs_conflict_share(struct vfs_conflict *c, const struct vfs_share *s)
+static void fill_conflict(struct vfs_conflict *c, const struct vfs_share *s)
 {
 	if (!c)
 		return;
@@ -64,7 +66,7 @@ static int check(struct vfs_file *f, const struct vfs_share *self, uint8_t acces
 	if (s) {
 		LIST_REMOVE(s, link);
 		LIST_INSERT_HEAD(&f->shares, s, link);
-		vfs_conflict_share(c, s);
+		fill_conflict(c, s);
 	}
 	return -VFS_ESHARE;
 }
@@ -89,7 +91,6 @@ int vfs_share_open(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_share *s,
 		   struct vfs_holder *holder, uint8_t access, uint8_t deny, struct vfs_conflict *c)
 {
 	struct vfs_file *f;
-	struct statx sx;
 	int rc;
 
 	*s = (struct vfs_share){ .holder = holder, .access = access, .deny = deny };
@@ -104,10 +105,7 @@ int vfs_share_open(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_share *s,
 		return rc;
 	}
 	s->file = f;
-	/* The last link may have gone before the share was there to be seen. The file inherits the
-	 * node's descriptor then; where it could not, this pins. */
-	if (!vfs_file_will_inherit(ctx->vfs))
-		vfs_node_stat(n, &sx);
+	vfs_unlinked_share_made(n);
 	return 0;
 }
 

@@ -9,7 +9,7 @@
 #include <sys/xattr.h>
 
 #include "vfs/export/mounts.h"
-#include "vfs/node/cache.h"
+#include "vfs/fs/proc_path.h"
 #include "vfs/node/node.h"
 
 #define ACCESS_NAME "system.posix_acl_access"

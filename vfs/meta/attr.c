@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "vfs/export/mounts.h"
 #include "vfs/fs/change.h"
-#include "vfs/names/node_open.h"
+#include "vfs/meta/attr.h"
+#include "vfs/node/node.h"
 
 static struct timespec to_timespec(const struct statx_timestamp *t)
 {

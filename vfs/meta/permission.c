@@ -3,13 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "vfs/data/operation.h"
 #include "vfs/export/mounts.h"
 #include "vfs/fs/change.h"
-#include "vfs/names/node_open.h"
+#include "vfs/meta/attr.h"
+#include "vfs/node/node.h"
 #include "vfs/worker/acting.h"
 
 int vfs_access_check(struct vfs_ctx *ctx, struct vfs_node *n, int amode)
@@ -112,7 +113,7 @@ int vfs_open_check_found(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want)
 int vfs_open_breaks_leases(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want)
 {
 	int fd = want & VFS_MAY_WRITE ? vfs_node_fd(ctx, n, VFS_FD_WRITE)
-				      : vfs_io_readable_fd(ctx, n);
+				      : vfs_node_readable_fd(ctx, n);
 
 	return fd == -EAGAIN ? fd : 0;
 }

@@ -13,9 +13,8 @@
 #include <unistd.h>
 
 #include "vfs/acl.h"
+#include "vfs/fs/proc_path.h"
 #include "vfs/meta/permission.h"
-#include "vfs/names/node_open.h"
-#include "vfs/node/cache.h"
 #include "vfs/worker/acting.h"
 
 #define NO_ID ((uint32_t)-1)

@@ -11,12 +11,16 @@
 #include <fcntl.h>
 #include <sodium.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "vfs/base/fd_budget.h"
 #include "vfs/base/instance.h"
 #include "vfs/meta/setattr.h"
-#include "vfs/names/create.h"
-#include "vfs/node/cache.h"
+#include "vfs/names/making.h"
+#include "vfs/names/name.h"
+#include "vfs/names/node_open.h"
 #include "vfs/share.h"
+#include "vfs/worker/acting.h"
 
 #define RACES 8 /* a name that comes and goes under us is tried so often */
 

@@ -7,45 +7,12 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "vfs/fs/proc_path.h"
 #include "vfs/meta/setattr.h"
-#include "vfs/names/create.h"
-#include "vfs/node/cache.h"
-
-int vfs_create_check(struct vfs_ctx *ctx, const struct vfs_node *dir, const struct vfs_setattr *sa)
-{
-	if (dir->type != S_IFDIR)
-		return -ENOTDIR;
-	if (ctx->access.flags & VFS_RO)
-		return -EROFS;
-	return sa ? vfs_setattr_check(sa) : 0;
-}
-
-static bool has_default_acl(const struct vfs_node *dir)
-{
-	return getxattr(vfs_proc_path(dir->path_fd).s, "system.posix_acl_default", NULL, 0) > 0;
-}
-
-struct vfs_setattr vfs_create_attrs(const struct vfs_node *dir, const struct vfs_setattr *sa)
-{
-	struct vfs_setattr out = sa ? *sa : (struct vfs_setattr){ 0 };
-
-	if (out.acls) {
-		/* Nothing is inherited then, and nobody gets in before they are set. */
-		out.mode &= S_ISUID | S_ISGID | S_ISVTX;
-		out.set_mode = true;
-	} else if (out.set_mode && (out.mode & out.umask) && !has_default_acl(dir))
-		out.mode &= ~out.umask;
-	return out;
-}
-
-int vfs_created(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_attr *attr)
-{
-	int rc = attr ? vfs_getattr(ctx, n, attr) : 0;
-
-	if (rc != 0)
-		vfs_node_put(n);
-	return rc;
-}
+#include "vfs/names/making.h"
+#include "vfs/names/name.h"
+#include "vfs/names/node_open.h"
+#include "vfs/worker/acting.h"
 
 struct making {
 	struct vfs_node *dir;

@@ -6,11 +6,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "vfs/base/fd_budget.h"
 #include "vfs/base/instance.h"
 #include "vfs/export/mounts.h"
-#include "vfs/hold/file.h"
-#include "vfs/names/node_open.h"
+#include "vfs/fs/device.h"
+#include "vfs/hold/unlinked.h"
 #include "vfs/node/cache.h"
 #include "vfs/worker/acting.h"
 
@@ -75,8 +77,8 @@ static int check_opened(struct vfs_ctx *ctx, struct vfs_node_parts *p, const str
 	p->type = sx.stx_mode & S_IFMT;
 	p->dev = vfs_device_of(&sx);
 	p->ino = sx.stx_ino;
-	p->unlinked = sx.stx_nlink == 0;
-	if (p->unlinked && !vfs_file_is_open(ctx->vfs, p->dev, p->fh))
+	p->link = vfs_unlinked_found(ctx->vfs, p->dev, p->fh, sx.stx_nlink);
+	if (p->link == VFS_GONE)
 		return -ESTALE;
 	rc = check_canonical(ctx, p->path_fd, h);
 	return rc == 0 ? check_place(ctx, p->path_fd, p->fh, p->type) : rc;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "vfs/export/mounts.h"

@@ -2,58 +2,19 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "vfs/base/fd_budget.h"
 #include "vfs/base/instance.h"
 #include "vfs/export/mounts.h"
 #include "vfs/fs/change.h"
-#include "vfs/hold/file.h"
+#include "vfs/fs/device.h"
+#include "vfs/hold/file_table.h"
+#include "vfs/hold/unlinked.h"
+#include "vfs/meta/attr.h"
 #include "vfs/names/node_open.h"
 #include "vfs/node/cache.h"
 #include "vfs/worker/acting.h"
-
-uint32_t vfs_node_type(const struct vfs_node *n)
-{
-	return n->type;
-}
-
-bool vfs_node_is_root(const struct vfs_node *n)
-{
-	const struct vfs_fh *root = &n->exp->root_fh;
-
-	return n->mnt == n->exp->root_mnt && n->fh.len == root->len &&
-	       memcmp(n->fh.data, root->data, root->len) == 0;
-}
-
-int vfs_node_stat(struct vfs_node *n, struct statx *out)
-{
-	if (statx(n->path_fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, out) != 0)
-		return -errno;
-	if (out->stx_nlink > 0 || vfs_file_keep(n))
-		return 0;
-	vfs_node_doom(n);
-	return -ESTALE;
-}
-
-void vfs_node_changed(struct vfs_node *n)
-{
-	vfs_change_made(n->mnt->changes, n->dev, n->ino);
-}
-
-int vfs_dir_error(struct vfs_node *dir, int error)
-{
-	struct statx sx;
-
-	return error == -ENOENT && vfs_node_stat(dir, &sx) == -ESTALE ? -ESTALE : error;
-}
-
-void vfs_node_drop_removed(struct vfs_node *n)
-{
-	struct statx sx;
-
-	if (n)
-		vfs_node_stat(n, &sx);
-	vfs_node_put(n);
-}
 
 /* The mount and the file handle of what name is in dirfd, or of dirfd itself for "". */
 static int identify(struct vfs_ctx *ctx, int dirfd, const char *name, struct vfs_mount **mnt,
@@ -139,7 +100,7 @@ struct vfs_node *vfs_node_known(struct vfs_ctx *ctx, struct vfs_node *dir,
 		return n;
 	if (statx(dir->path_fd, name->s, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_INO, &sx) !=
 		    0 ||
-	    !vfs_file_is_open(ctx->vfs, vfs_device_of(&sx), &fh))
+	    !vfs_unlinked_needs_node(ctx->vfs, vfs_device_of(&sx), &fh))
 		return NULL;
 	return vfs_node_of_name(ctx, dir, name, &n, NULL) == 0 ? n : NULL;
 }

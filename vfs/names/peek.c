@@ -9,7 +9,9 @@
 
 #include "vfs/export/mounts.h"
 #include "vfs/fs/change.h"
-#include "vfs/names/node_open.h"
+#include "vfs/meta/attr.h"
+#include "vfs/names/name.h"
+#include "vfs/node/node.h"
 #include "vfs/worker/acting.h"
 
 /*

@@ -7,13 +7,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "vfs/export/mounts.h"
 #include "vfs/fs/change.h"
-#include "vfs/hold/file.h"
+#include "vfs/fs/device.h"
+#include "vfs/fs/proc_path.h"
 #include "vfs/names/node_open.h"
-#include "vfs/node/cache.h"
 #include "vfs/worker/acting.h"
 
 static int check_dir(struct vfs_ctx *ctx, const struct vfs_node *dir)

@@ -1,19 +1,62 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A node is found and referenced under its shard's lock, and put back there. The thread that drops
- * the last reference of a node which is out of the cache, or that takes an unreferenced node out of
- * it, frees it, after the lock is released: closing may wait for the disk.
+ * Nodes hang in shards by the hash of mount and handle; each shard has its lock and its lists of
+ * unreferenced nodes. A node is found and referenced under its shard's lock, and put back there. The
+ * thread that drops the last reference of a node which is out of the cache, or that takes an
+ * unreferenced node out of it, frees it, after the lock is released: closing may wait for the disk.
  */
 #include <errno.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/clock.h"
+#include "vfs/base/fd_budget.h"
 #include "vfs/base/instance.h"
 #include "vfs/export/mounts.h"
-#include "vfs/hold/file.h"
 #include "vfs/node/cache.h"
 #include "vfs/node/dir_stream.h"
+#include "vfs/node/hooks.h"
+#include "vfs/node/uncommitted.h"
+
+#define SHARDS 64u
+#define BUCKETS 1024u /* per shard */
+
+LIST_HEAD(node_list, vfs_node);
+TAILQ_HEAD(node_lru, vfs_node);
+
+struct shard {
+	pthread_mutex_t lock;
+	struct node_list bucket[BUCKETS];
+	/* Nodes without a reference, oldest first: those that can be closed, and those that have
+	 * uncommitted data. */
+	struct node_lru lru, unsynced;
+};
+
+struct vfs_cache {
+	struct shard shard[SHARDS];
+	_Atomic unsigned evict_next; /* the shard that is asked next for an eviction */
+	_Atomic uint64_t nodes, hits, misses, evictions;
+};
+
+struct vfs_cache *vfs_cache_new(void)
+{
+	struct vfs_cache *c = calloc(1, sizeof(*c));
+
+	for (unsigned i = 0; c && i < SHARDS; i++) {
+		pthread_mutex_init(&c->shard[i].lock, NULL);
+		TAILQ_INIT(&c->shard[i].lru);
+		TAILQ_INIT(&c->shard[i].unsynced);
+	}
+	return c;
+}
+
+void vfs_cache_free(struct vfs_cache *c)
+{
+	for (unsigned i = 0; c && i < SHARDS; i++)
+		pthread_mutex_destroy(&c->shard[i].lock);
+	free(c);
+}
 
 static uint64_t hash_of(const struct vfs *vfs, const struct vfs_fh *fh)
 {
@@ -23,33 +66,25 @@ static uint64_t hash_of(const struct vfs *vfs, const struct vfs_fh *fh)
 	return h;
 }
 
-static struct vfs_shard *shard_of(struct vfs *vfs, uint64_t hash)
+static struct shard *shard_of(struct vfs *vfs, uint64_t hash)
 {
-	return &vfs->shard[hash % VFS_SHARDS];
+	return &vfs->cache->shard[hash % SHARDS];
 }
 
-static struct vfs_node_list *bucket_of(struct vfs_shard *s, uint64_t hash)
+static struct node_list *bucket_of(struct shard *s, uint64_t hash)
 {
-	return &s->bucket[hash / VFS_SHARDS % VFS_BUCKETS];
-}
-
-/* Must it be flushed before it can be closed? Of a file that is gone nobody misses anything, and
- * after the end of this run every client sends again what it has not committed. Nobody else uses
- * the node. */
-static bool must_flush(const struct vfs_node *n)
-{
-	return vfs_uncommitted_any(n) && !n->doomed && !n->vfs->stopping;
+	return &s->bucket[hash / SHARDS % BUCKETS];
 }
 
 /* Under the shard's lock: the list of an unreferenced node of the cache. */
-static struct vfs_node_lru *idle_list(struct vfs_shard *s, const struct vfs_node *n)
+static struct node_lru *idle_list(struct shard *s, const struct vfs_node *n)
 {
 	return vfs_uncommitted_any(n) ? &s->unsynced : &s->lru;
 }
 
 /* Under the shard's lock. The hash is under a secret key and of the MAC as well, and compared first:
  * how long this takes tells nothing of another handle's MAC. */
-static struct vfs_node *find_locked(struct vfs_shard *s, uint64_t hash, const struct vfs_mount *mnt,
+static struct vfs_node *find_locked(struct shard *s, uint64_t hash, const struct vfs_mount *mnt,
 				    const struct vfs_fh *fh)
 {
 	struct vfs_node *n;
@@ -68,21 +103,22 @@ static struct vfs_node *find_locked(struct vfs_shard *s, uint64_t hash, const st
 struct vfs_node *vfs_cache_find(struct vfs *vfs, struct vfs_mount *mnt, const struct vfs_fh *fh)
 {
 	uint64_t hash = hash_of(vfs, fh);
-	struct vfs_shard *s = shard_of(vfs, hash);
+	struct shard *s = shard_of(vfs, hash);
 	struct vfs_node *n;
 
 	pthread_mutex_lock(&s->lock);
 	n = find_locked(s, hash, mnt, fh);
 	pthread_mutex_unlock(&s->lock);
-	atomic_fetch_add_explicit(n ? &vfs->hits : &vfs->misses, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(n ? &vfs->cache->hits : &vfs->cache->misses, 1,
+				  memory_order_relaxed);
 	return n;
 }
 
 /* The node is in no list and nobody has a reference. False: its descriptor lives on. */
 static bool node_free(struct vfs_node *n)
 {
-	const bool inherited = vfs_file_inherit(n);
 	struct vfs *vfs = n->vfs;
+	const bool inherited = vfs->hooks->leave_fd(n);
 
 	vfs_dir_streams_close(n);
 	for (unsigned i = 0; i < VFS_FD_KINDS; i++)
@@ -94,7 +130,7 @@ static bool node_free(struct vfs_node *n)
 	vfs_mount_put(n->mnt);
 	vfs_export_put(n->exp);
 	free(n);
-	atomic_fetch_sub(&vfs->nodes, 1);
+	atomic_fetch_sub(&vfs->cache->nodes, 1);
 	return !inherited;
 }
 
@@ -111,7 +147,7 @@ static struct vfs_node *node_new(struct vfs *vfs, const struct vfs_node_parts *p
 	n->type = parts->type;
 	n->dev = parts->dev;
 	n->ino = parts->ino;
-	atomic_init(&n->unlinked, parts->unlinked);
+	atomic_init(&n->link, parts->link);
 	n->path_fd = parts->path_fd;
 	vfs_uncommitted_init(&n->uncommitted);
 	n->hash = hash_of(vfs, &n->fh);
@@ -122,14 +158,14 @@ static struct vfs_node *node_new(struct vfs *vfs, const struct vfs_node_parts *p
 	pthread_mutex_init(&n->open_lock, NULL);
 	vfs_export_ref(n->exp);
 	vfs_mount_ref(n->mnt);
-	atomic_fetch_add(&vfs->nodes, 1);
+	atomic_fetch_add(&vfs->cache->nodes, 1);
 	return n;
 }
 
 int vfs_cache_add(struct vfs *vfs, const struct vfs_node_parts *parts, struct vfs_node **out)
 {
 	struct vfs_node *fresh = node_new(vfs, parts);
-	struct vfs_shard *s;
+	struct shard *s;
 	struct vfs_node *n;
 
 	if (!fresh) {
@@ -152,7 +188,7 @@ int vfs_cache_add(struct vfs *vfs, const struct vfs_node_parts *parts, struct vf
 
 void vfs_node_ref(struct vfs_node *n)
 {
-	struct vfs_shard *s = shard_of(n->vfs, n->hash);
+	struct shard *s = shard_of(n->vfs, n->hash);
 
 	pthread_mutex_lock(&s->lock);
 	n->refs++;
@@ -162,43 +198,42 @@ void vfs_node_ref(struct vfs_node *n)
 enum put { KEPT, FREE, FLUSH };
 
 /* Drops a reference, but for FLUSH: then it is the flush's. */
-static enum put put_locked(struct vfs_shard *s, struct vfs_node *n)
+static enum put put_locked(struct shard *s, struct vfs_node *n)
 {
-	if (n->refs == 1 && !n->hashed && must_flush(n))
+	if (n->refs == 1 && !n->hashed && vfs_uncommitted_must_flush(n))
 		return FLUSH;
 	if (--n->refs > 0)
 		return KEPT;
 	if (!n->hashed)
 		return FREE;
-	n->used_at = vfs_now();
+	n->used_at = (int64_t)rn_now_coarse_seconds();
 	TAILQ_INSERT_TAIL(idle_list(s, n), n, lru_link);
 	return KEPT;
 }
 
 void vfs_node_put(struct vfs_node *n)
 {
-	struct vfs_shard *s;
+	struct shard *s;
 	enum put what;
 
 	if (!n)
 		return;
 	/* Its space is to be free when the last one closes it, not when the cache is done with it.
 	 */
-	if (atomic_load_explicit(&n->unlinked, memory_order_relaxed) &&
-	    !vfs_file_is_open(n->vfs, n->dev, &n->fh))
+	if (vfs_node_link(n) == VFS_UNLINKED_OPEN && !n->vfs->hooks->still_open(n))
 		vfs_node_doom(n);
 	s = shard_of(n->vfs, n->hash);
 	do {
 		pthread_mutex_lock(&s->lock);
 		what = put_locked(s, n);
 		pthread_mutex_unlock(&s->lock);
-	} while (what == FLUSH && vfs_flush(n));
+	} while (what == FLUSH && n->vfs->hooks->flush(n));
 	if (what == FREE)
 		node_free(n);
 }
 
 /* Under the shard's lock: true if the caller must free the node. */
-static bool unhash_locked(struct vfs_shard *s, struct vfs_node *n)
+static bool unhash_locked(struct shard *s, struct vfs_node *n)
 {
 	if (n->hashed) {
 		LIST_REMOVE(n, bucket_link);
@@ -211,27 +246,22 @@ static bool unhash_locked(struct vfs_shard *s, struct vfs_node *n)
 
 void vfs_node_doom(struct vfs_node *n)
 {
-	struct vfs_shard *s = shard_of(n->vfs, n->hash);
+	struct shard *s = shard_of(n->vfs, n->hash);
 
 	pthread_mutex_lock(&s->lock);
 	unhash_locked(s, n); /* the caller's reference keeps it */
-	n->doomed = true;
+	atomic_store_explicit(&n->link, VFS_GONE, memory_order_relaxed);
 	pthread_mutex_unlock(&s->lock);
 	atomic_fetch_add_explicit(&n->vfs->stale, 1, memory_order_relaxed);
 }
 
-const struct vfs_fh *vfs_node_fh(const struct vfs_node *n)
-{
-	return &n->fh;
-}
-
-static void free_all(struct vfs_node_lru *dead)
+static void free_all(struct node_lru *dead)
 {
 	struct vfs_node *n;
 
 	while ((n = TAILQ_FIRST(dead)) != NULL) {
 		TAILQ_REMOVE(dead, n, lru_link);
-		if (must_flush(n)) {
+		if (vfs_uncommitted_must_flush(n)) {
 			n->refs = 1; /* out of the cache: nobody finds it */
 			vfs_node_put(n);
 		} else {
@@ -240,13 +270,13 @@ static void free_all(struct vfs_node_lru *dead)
 	}
 }
 
-uint64_t vfs_cache_idle(struct vfs *vfs)
+static uint64_t count_idle(struct vfs *vfs)
 {
 	const struct vfs_node *n;
 	uint64_t idle = 0;
 
-	for (unsigned i = 0; i < VFS_SHARDS; i++) {
-		struct vfs_shard *s = &vfs->shard[i];
+	for (unsigned i = 0; i < SHARDS; i++) {
+		struct shard *s = &vfs->cache->shard[i];
 
 		pthread_mutex_lock(&s->lock);
 		TAILQ_FOREACH (n, &s->lru, lru_link)
@@ -258,16 +288,28 @@ uint64_t vfs_cache_idle(struct vfs *vfs)
 	return idle;
 }
 
+void vfs_cache_stats(struct vfs *vfs, struct vfs_stats *out)
+{
+	const struct vfs_cache *c = vfs->cache;
+	uint64_t idle = count_idle(vfs);
+
+	out->nodes = atomic_load(&c->nodes);
+	out->nodes_in_use = out->nodes > idle ? out->nodes - idle : 0;
+	out->hits = atomic_load(&c->hits);
+	out->misses = atomic_load(&c->misses);
+	out->evictions = atomic_load(&c->evictions);
+}
+
 /* Nodes of the shard that were last used before, as far as their exports may: to list, with a
  * reference each. */
-static void take_unsynced(struct vfs_shard *s, int64_t before, struct vfs_node_lru *list)
+static void take_unsynced(struct shard *s, int64_t before, struct node_lru *list)
 {
 	struct vfs_node *n, *next;
 
 	pthread_mutex_lock(&s->lock);
 	for (n = TAILQ_FIRST(&s->unsynced); n && n->used_at < before; n = next) {
 		next = TAILQ_NEXT(n, lru_link);
-		if (!vfs_flush_may(n))
+		if (!vfs_uncommitted_may_flush(n))
 			continue;
 		TAILQ_REMOVE(&s->unsynced, n, lru_link);
 		n->refs = 1;
@@ -279,17 +321,17 @@ static void take_unsynced(struct vfs_shard *s, int64_t before, struct vfs_node_l
 
 void vfs_cache_flush_idle(struct vfs *vfs, int64_t before)
 {
-	struct vfs_node_lru list = TAILQ_HEAD_INITIALIZER(list);
+	struct node_lru list = TAILQ_HEAD_INITIALIZER(list);
 	struct vfs_node *n;
 
 	if (atomic_load(&vfs->uncommitted) == 0)
 		return;
-	for (unsigned i = 0; i < VFS_SHARDS; i++)
-		take_unsynced(&vfs->shard[i], before, &list);
+	for (unsigned i = 0; i < SHARDS; i++)
+		take_unsynced(&vfs->cache->shard[i], before, &list);
 	while ((n = TAILQ_FIRST(&list)) != NULL) {
 		TAILQ_REMOVE(&list, n, lru_link);
 		atomic_fetch_sub(&n->exp->flushing, 1);
-		if (vfs_flush(n))
+		if (vfs->hooks->flush(n))
 			vfs_node_put(n);
 	}
 }
@@ -297,9 +339,9 @@ void vfs_cache_flush_idle(struct vfs *vfs, int64_t before)
 bool vfs_cache_evict(struct vfs *vfs)
 {
 	/* More than once around: what a node leaves to its file is not free. */
-	for (unsigned i = 0; i < 2 * VFS_SHARDS; i++) {
-		struct vfs_shard *s =
-			&vfs->shard[atomic_fetch_add(&vfs->evict_next, 1) % VFS_SHARDS];
+	for (unsigned i = 0; i < 2 * SHARDS; i++) {
+		struct shard *s =
+			&vfs->cache->shard[atomic_fetch_add(&vfs->cache->evict_next, 1) % SHARDS];
 		struct vfs_node *n;
 
 		pthread_mutex_lock(&s->lock);
@@ -309,7 +351,7 @@ bool vfs_cache_evict(struct vfs *vfs)
 		pthread_mutex_unlock(&s->lock);
 		if (!n)
 			continue;
-		atomic_fetch_add_explicit(&vfs->evictions, 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&vfs->cache->evictions, 1, memory_order_relaxed);
 		if (node_free(n))
 			return true;
 	}
@@ -320,9 +362,9 @@ bool vfs_cache_evict(struct vfs *vfs)
 
 void vfs_cache_close_idle(struct vfs *vfs, int64_t before)
 {
-	for (unsigned i = 0; i < VFS_SHARDS; i++) {
-		struct vfs_shard *s = &vfs->shard[i];
-		struct vfs_node_lru dead = TAILQ_HEAD_INITIALIZER(dead);
+	for (unsigned i = 0; i < SHARDS; i++) {
+		struct shard *s = &vfs->cache->shard[i];
+		struct node_lru dead = TAILQ_HEAD_INITIALIZER(dead);
 		struct vfs_node *n;
 
 		pthread_mutex_lock(&s->lock);
@@ -349,13 +391,13 @@ static bool is_dropped(const struct vfs_node *n, const struct drop *d)
 	return d->mnt ? n->mnt == d->mnt : n->exp->id == d->export_id;
 }
 
-static void drop_from_shard(struct vfs_shard *s, const struct drop *d)
+static void drop_from_shard(struct shard *s, const struct drop *d)
 {
-	struct vfs_node_lru dead = TAILQ_HEAD_INITIALIZER(dead);
+	struct node_lru dead = TAILQ_HEAD_INITIALIZER(dead);
 	struct vfs_node *n, *next;
 
 	pthread_mutex_lock(&s->lock);
-	for (unsigned b = 0; b < VFS_BUCKETS; b++) {
+	for (unsigned b = 0; b < BUCKETS; b++) {
 		for (n = LIST_FIRST(&s->bucket[b]); n; n = next) {
 			next = LIST_NEXT(n, bucket_link);
 			if (is_dropped(n, d) && unhash_locked(s, n))
@@ -370,14 +412,14 @@ void vfs_cache_drop_export(struct vfs *vfs, uint32_t export_id)
 {
 	const struct drop d = { .export_id = export_id };
 
-	for (unsigned i = 0; i < VFS_SHARDS; i++)
-		drop_from_shard(&vfs->shard[i], &d);
+	for (unsigned i = 0; i < SHARDS; i++)
+		drop_from_shard(&vfs->cache->shard[i], &d);
 }
 
 void vfs_cache_drop_mount(struct vfs *vfs, const struct vfs_mount *mnt)
 {
 	const struct drop d = { .mnt = mnt };
 
-	for (unsigned i = 0; i < VFS_SHARDS; i++)
-		drop_from_shard(&vfs->shard[i], &d);
+	for (unsigned i = 0; i < SHARDS; i++)
+		drop_from_shard(&vfs->cache->shard[i], &d);
 }

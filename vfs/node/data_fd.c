@@ -3,9 +3,8 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "vfs/base/fd_budget.h"
 #include "vfs/file_state.h"
-#include "vfs/names/create.h"
-#include "vfs/node/cache.h"
 #include "vfs/node/node.h"
 #include "vfs/worker/acting.h"
 
@@ -45,6 +44,13 @@ int vfs_node_fd(struct vfs_ctx *ctx, struct vfs_node *n, enum vfs_fd_kind kind)
 	}
 	pthread_mutex_unlock(&n->open_lock);
 	return fd == -VFS_ELEASE ? -EAGAIN : fd;
+}
+
+int vfs_node_readable_fd(struct vfs_ctx *ctx, struct vfs_node *n)
+{
+	int fd = atomic_load_explicit(&n->data_fd[VFS_FD_WRITE], memory_order_acquire);
+
+	return fd >= 0 ? fd : vfs_node_fd(ctx, n, VFS_FD_READ);
 }
 
 void vfs_node_adopt_fd(struct vfs_node *n, enum vfs_fd_kind kind, int fd)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "vfs/node/cache.h"
+#include "vfs/base/fd_budget.h"
 #include "vfs/node/dir_stream.h"
 
 #define IDLE_MAX 4 /* per directory */

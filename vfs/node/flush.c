@@ -2,19 +2,22 @@
 #include "vfs/node/flush.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/queue.h>
 #include <unistd.h>
 
 #include "vfs/base/instance.h"
 #include "vfs/export/mounts.h"
 #include "vfs/node/node.h"
+#include "vfs/node/uncommitted.h"
 #include "vfs/worker/ring.h"
+#include "vfs/worker/ring_setup.h"
 
 #define RING_ENTRIES 64u
 #define UNDER_WAY_MAX 32u /* of the ring's threads, which are as many */
-#define EXPORT_MAX 4u
-#define TRIES 16u /* of an fsync that the kernel broke off */
+#define TRIES 16u	  /* of an fsync that the kernel broke off */
 
 struct vfs_flush {
 	struct vfs_node *node;
@@ -24,21 +27,36 @@ struct vfs_flush {
 	STAILQ_ENTRY(vfs_flush) link;
 };
 
-void vfs_flusher_init(struct vfs_flusher *fl)
+STAILQ_HEAD(flush_list, vfs_flush);
+
+struct vfs_flusher {
+	pthread_mutex_t lock;
+	struct flush_list waiting;
+	bool running; /* there is a thread to wake */
+	bool stop;
+	int wake; /* eventfd */
+	pthread_t thread;
+	struct vfs_worker *w; /* the thread's own, as what follows */
+	unsigned under_way;
+};
+
+struct vfs_flusher *vfs_flusher_new(void)
 {
+	struct vfs_flusher *fl = calloc(1, sizeof(*fl));
+
+	if (!fl)
+		return NULL;
 	pthread_mutex_init(&fl->lock, NULL);
 	STAILQ_INIT(&fl->waiting);
 	fl->wake = -1;
+	return fl;
 }
 
-void vfs_flusher_fini(struct vfs_flusher *fl)
+void vfs_flusher_free(struct vfs_flusher *fl)
 {
-	pthread_mutex_destroy(&fl->lock);
-}
-
-bool vfs_flush_may(const struct vfs_node *n)
-{
-	return atomic_load(&n->exp->flushing) < EXPORT_MAX;
+	if (fl)
+		pthread_mutex_destroy(&fl->lock);
+	free(fl);
 }
 
 /* Whatever it was that failed: nobody will ask about these data again. */
@@ -88,7 +106,7 @@ static void flush_complete(struct vfs_ring_op *op, int res)
 {
 	struct vfs_flush *f = op->owner;
 	struct vfs_node *n = f->node;
-	struct vfs_flusher *fl = &n->vfs->flusher;
+	struct vfs_flusher *fl = n->vfs->flusher;
 
 	fl->under_way--;
 	if ((res == -EINTR || res == -EAGAIN) && f->tries++ < TRIES) {
@@ -111,7 +129,7 @@ static void start(struct vfs_flusher *fl, struct vfs_flush *f)
 
 bool vfs_flush(struct vfs_node *n)
 {
-	struct vfs_flusher *fl = &n->vfs->flusher;
+	struct vfs_flusher *fl = n->vfs->flusher;
 	struct vfs_flush *f = flush_new(n);
 	bool taken;
 
@@ -159,7 +177,7 @@ static void nothing(void *ctx)
 
 static int thread_start(struct vfs *vfs)
 {
-	struct vfs_flusher *fl = &vfs->flusher;
+	struct vfs_flusher *fl = vfs->flusher;
 	int rc = vfs_worker_new(vfs, RING_ENTRIES, &fl->w);
 
 	if (rc == 0) {
@@ -193,7 +211,7 @@ static void thread_end(struct vfs_flusher *fl)
 static void *thread_main(void *arg)
 {
 	struct vfs *vfs = arg;
-	struct vfs_flusher *fl = &vfs->flusher;
+	struct vfs_flusher *fl = vfs->flusher;
 	int rc = thread_start(vfs);
 
 	while (rc == 0 && go_on(fl)) {
@@ -211,7 +229,7 @@ static void *thread_main(void *arg)
 
 int vfs_flusher_start(struct vfs *vfs)
 {
-	struct vfs_flusher *fl = &vfs->flusher;
+	struct vfs_flusher *fl = vfs->flusher;
 	int rc;
 
 	fl->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -231,7 +249,7 @@ int vfs_flusher_start(struct vfs *vfs)
 
 void vfs_flusher_stop(struct vfs *vfs)
 {
-	struct vfs_flusher *fl = &vfs->flusher;
+	struct vfs_flusher *fl = vfs->flusher;
 
 	if (fl->wake < 0)
 		return;

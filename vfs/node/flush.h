@@ -10,34 +10,15 @@
 #ifndef RN_VFS_FLUSH_H
 #define RN_VFS_FLUSH_H
 
-#include <pthread.h>
 #include <stdbool.h>
-#include <sys/queue.h>
 
-#include "vfs/vfs.h"
+struct vfs_flusher;
+struct vfs_node;
 
-struct vfs_flush;
-STAILQ_HEAD(vfs_flush_list, vfs_flush);
+struct vfs_flusher *vfs_flusher_new(void);     /* NULL: no memory */
+void vfs_flusher_free(struct vfs_flusher *fl); /* NULL is allowed */
 
-struct vfs_flusher {
-	pthread_mutex_t lock;
-	struct vfs_flush_list waiting;
-	bool running; /* there is a thread to wake */
-	bool stop;
-	int wake; /* eventfd */
-	pthread_t thread;
-	struct vfs_worker *w; /* the thread's own, as what follows */
-	unsigned under_way;
-};
-
-void vfs_flusher_init(struct vfs_flusher *fl);
-void vfs_flusher_fini(struct vfs_flusher *fl);
-
-/* The nodes of one export that idle closing and eviction may have flushed at a time: one whose disk
- * does not answer must not take all of the ring's threads. */
-bool vfs_flush_may(const struct vfs_node *n);
-/* Flushes the node. False: the thread does so, and puts the caller's reference afterwards; true: it
- * is done, and the reference is still the caller's. No lock is held. */
+/* The hook of nodes: vfs/node/hooks.h. */
 bool vfs_flush(struct vfs_node *n);
 
 #endif

@@ -2,9 +2,9 @@
 /*
  * Nodes: one per {mount of an export, file handle} that is in use or cached. A node holds an O_PATH
  * descriptor, and on demand descriptors for data. All of them stay open as long as anybody holds a
- * reference of the node: eviction and idle closing touch unreferenced nodes only. A node of a
- * removed file is doomed: out of the cache at once, gone with its last reference. Nothing that may
- * change is remembered here, attributes least of all.
+ * reference of the node: eviction and idle closing touch unreferenced nodes only. Nothing that may
+ * change is remembered here, attributes least of all, but two states: enum vfs_link_state and enum
+ * vfs_data_state.
  */
 #ifndef RN_VFS_NODE_H
 #define RN_VFS_NODE_H
@@ -13,11 +13,11 @@
 #include <stdatomic.h>
 #include <sys/queue.h>
 
-#include "vfs/node/uncommitted.h"
 #include "vfs/vfs.h"
 
-struct vfs_mount;
+struct statx;
 struct vfs_dir_stream;
+struct vfs_mount;
 
 /* Kinds of data descriptors. A WRITE descriptor is O_RDWR. */
 enum vfs_fd_kind {
@@ -29,16 +29,39 @@ enum vfs_fd_kind {
 	VFS_FD_KINDS,
 };
 
+/* A node's file and its last link; vfs/hold/unlinked.h has who goes from one to the next. */
+enum vfs_link_state {
+	VFS_LINKED,	   /* it has a link, or nobody has seen yet that it has none */
+	VFS_UNLINKED_OPEN, /* no link, and spared as a client has it open */
+	VFS_GONE,	   /* the file is gone, and what was written to it */
+};
+
+/* A node's data and the disk; vfs/node/uncommitted.h has who goes from one to the next. */
+enum vfs_data_state {
+	VFS_COMMITTED,	 /* all that was acknowledged is on disk, as far as anybody knows */
+	VFS_WRITING,	 /* unstable writes are under way */
+	VFS_UNCOMMITTED, /* some were acknowledged that no fsync has covered */
+};
+
+struct vfs_uncommitted {
+	pthread_mutex_t lock;
+	unsigned writing; /* unstable writes under way */
+	unsigned failed;  /* losses seen so far */
+	uint64_t written; /* unstable writes that were acknowledged */
+	uint64_t synced;  /* of these: covered by an fsync, or lost and told */
+	_Atomic enum vfs_data_state state;
+};
+
 struct vfs_node {
 	struct vfs *vfs;
 	struct vfs_export *exp; /* one reference */
 	struct vfs_mount *mnt;	/* one reference */
 	struct vfs_fh fh;
 	uint64_t hash;
-	uint32_t type;	       /* S_IFMT bits: an inode never changes them */
-	uint64_t dev, ino;     /* the kernel's, of this boot */
-	int path_fd;	       /* O_PATH */
-	_Atomic bool unlinked; /* has no link, and was spared because it is open */
+	uint32_t type;	   /* S_IFMT bits: an inode never changes them */
+	uint64_t dev, ino; /* the kernel's, of this boot */
+	int path_fd;	   /* O_PATH */
+	_Atomic enum vfs_link_state link;
 
 	pthread_mutex_t open_lock;	   /* guards the opening of data_fd, and streams */
 	_Atomic int data_fd[VFS_FD_KINDS]; /* -1: not open */
@@ -47,15 +70,30 @@ struct vfs_node {
 
 	/* Guarded by the shard's lock. */
 	unsigned refs;
-	bool hashed;	 /* in the cache; a doomed node is not */
-	bool doomed;	 /* the file is gone, and what was written to it */
-	int64_t used_at; /* vfs_now() at the last put */
+	bool hashed;	 /* in the cache; a node whose file is gone is not */
+	int64_t used_at; /* rn_now_coarse_seconds() at the last put */
 	LIST_ENTRY(vfs_node) bucket_link;
 	TAILQ_ENTRY(vfs_node) lru_link;
 };
 
+/* statx of the node: 0, or -ESTALE when its last link is gone and nobody has it open (the node is
+ * doomed then). */
+int vfs_node_stat(struct vfs_node *n, struct statx *out);
+
+/* What -ENOENT from an operation within dir means: -ESTALE if the directory itself was removed. */
+int vfs_dir_error(struct vfs_node *dir, int error);
+
+/* Dooms the node if its last link is gone, and puts it; NULL is allowed. For the victims of remove
+ * and rename. */
+void vfs_node_drop_removed(struct vfs_node *n);
+
 /* The file was changed through us: after the change, before it is acknowledged (vfs/fs/change.h). */
 void vfs_node_changed(struct vfs_node *n);
+
+static inline enum vfs_link_state vfs_node_link(const struct vfs_node *n)
+{
+	return atomic_load_explicit(&n->link, memory_order_relaxed);
+}
 
 /* Takes the node out of the cache: the file is gone. The caller's reference stays. */
 void vfs_node_doom(struct vfs_node *n);
@@ -63,12 +101,17 @@ void vfs_node_doom(struct vfs_node *n);
 /*
  * The cached data descriptor of that kind, opened as root through /proc/self/fd when it is asked
  * for first (the thread is root afterwards). It is valid as long as the caller holds its reference
- * of the node; nobody but the node closes it. No permission is checked here: see vfs/meta/permission.h.
+ * of the node; nobody but the node closes it. No permission is checked here: see vfs_may_read.
  * Regular files, and directories for VFS_FD_READ (fsync of entries); others -EINVAL. A file system
  * without O_DIRECT: -EINVAL for the DIRECT kinds of a regular file too. Returns the descriptor or
  * -errno; never -EMFILE or -ENFILE. -EAGAIN: there are none left, or a local process is being asked
  * to give up its lease of the file, and the client may come again.
  */
 int vfs_node_fd(struct vfs_ctx *ctx, struct vfs_node *n, enum vfs_fd_kind kind);
+/* To read and fsync: the WRITE descriptor, which is O_RDWR, if it is open, so that a file that was
+ * written takes no second one. */
+int vfs_node_readable_fd(struct vfs_ctx *ctx, struct vfs_node *n);
+/* Gives the node a data descriptor that is open already; it is closed if the node has one. */
+void vfs_node_adopt_fd(struct vfs_node *n, enum vfs_fd_kind kind, int fd);
 
 #endif

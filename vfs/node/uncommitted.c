@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "lib/clock.h"
 #include "vfs/base/instance.h"
 #include "vfs/export/mounts.h"
 #include "vfs/export/verifier.h"
@@ -13,6 +14,7 @@
 /* Each has a descriptor of the node's, one to write, the witness, and perhaps one to read. */
 #define PART_UNCOMMITTED 8u
 #define LOG_SECONDS 10
+#define FLUSHING_MAX 4u /* nodes of one export */
 
 void vfs_uncommitted_init(struct vfs_uncommitted *u)
 {
@@ -21,7 +23,17 @@ void vfs_uncommitted_init(struct vfs_uncommitted *u)
 
 bool vfs_uncommitted_any(const struct vfs_node *n)
 {
-	return atomic_load_explicit(&n->uncommitted.any, memory_order_relaxed);
+	return atomic_load_explicit(&n->uncommitted.state, memory_order_relaxed) != VFS_COMMITTED;
+}
+
+bool vfs_uncommitted_must_flush(const struct vfs_node *n)
+{
+	return vfs_uncommitted_any(n) && vfs_node_link(n) != VFS_GONE && !n->vfs->stopping;
+}
+
+bool vfs_uncommitted_may_flush(const struct vfs_node *n)
+{
+	return atomic_load(&n->exp->flushing) < FLUSHING_MAX;
 }
 
 bool vfs_uncommitted_room(struct vfs_node *n)
@@ -37,15 +49,27 @@ static void count(struct vfs_node *n, long by)
 	atomic_fetch_add(&n->exp->verifier->uncommitted, by);
 }
 
+static enum vfs_data_state state_locked(const struct vfs_uncommitted *u)
+{
+	if (u->writing > 0)
+		return VFS_WRITING;
+	return u->written != u->synced ? VFS_UNCOMMITTED : VFS_COMMITTED;
+}
+
+/* Every transition, after a change of the numbers that the state follows from. */
 static void update_locked(struct vfs_node *n)
 {
 	struct vfs_uncommitted *u = &n->uncommitted;
-	bool any = u->writing > 0 || u->written != u->synced;
+	enum vfs_data_state before = atomic_load_explicit(&u->state, memory_order_relaxed);
+	enum vfs_data_state now = state_locked(u);
 
-	if (any == atomic_load_explicit(&u->any, memory_order_relaxed))
+	if (now == before)
 		return;
-	atomic_store_explicit(&u->any, any, memory_order_relaxed);
-	count(n, any ? 1 : -1);
+	atomic_store_explicit(&u->state, now, memory_order_relaxed);
+	if (before == VFS_COMMITTED)
+		count(n, 1);
+	else if (now == VFS_COMMITTED)
+		count(n, -1);
 }
 
 void vfs_uncommitted_fini(struct vfs_node *n)
@@ -125,7 +149,7 @@ static bool of_the_request(int64_t res)
 static void log_loss(struct vfs_node *n, int64_t res)
 {
 	struct vfs_verifier *v = n->exp->verifier;
-	int64_t now = vfs_now(), last = atomic_load(&v->logged_at);
+	int64_t now = (int64_t)rn_now_coarse_seconds(), last = atomic_load(&v->logged_at);
 
 	if (!n->vfs->cfg.log || (last && now - last < LOG_SECONDS) ||
 	    !atomic_compare_exchange_strong(&v->logged_at, &last, now))

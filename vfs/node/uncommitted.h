@@ -10,26 +10,27 @@
  * anything, under the lock below: whoever is the first to see an error changes the verifier before
  * anybody who could have missed it reads it.
  *
+ * States (enum vfs_data_state), and what leads from one to the next, all of it in uncommitted.c:
+ *
+ *      VFS_COMMITTED    -> VFS_WRITING      vfs_uncommitted_write
+ *      VFS_WRITING      -> VFS_UNCOMMITTED  vfs_uncommitted_wrote of the last write under way, if
+ *                                           any since the last fsync was acknowledged
+ *                       -> VFS_COMMITTED    the same, if none was
+ *      VFS_UNCOMMITTED  -> VFS_WRITING      vfs_uncommitted_write
+ *                       -> VFS_COMMITTED    vfs_syncing_end of an fsync that has covered all of them,
+ *                                           or has found them lost: then the verifier has changed
+ *
+ * A node that is not in VFS_COMMITTED is counted in vfs.uncommitted and at its export's verifier,
+ * and waits for a flush where other idle nodes wait to be closed (vfs/node/cache.c). The end of the
+ * file (VFS_GONE) or of the daemon needs no flush.
+ *
  * Lock order: vfs_uncommitted.lock -> vfs.verifiers_lock.
  */
 #ifndef RN_VFS_UNCOMMITTED_H
 #define RN_VFS_UNCOMMITTED_H
 
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "vfs/io.h"
-
-struct vfs_uncommitted {
-	pthread_mutex_t lock;
-	unsigned writing; /* unstable writes under way */
-	unsigned failed;  /* losses seen so far */
-	uint64_t written; /* unstable writes that were acknowledged */
-	uint64_t synced;  /* of these: covered by an fsync, or lost and told */
-	_Atomic bool any; /* writing, or written more than synced */
-};
+#include "vfs/node/node.h"
 
 void vfs_uncommitted_init(struct vfs_uncommitted *u);
 /* The node goes. */
@@ -37,6 +38,13 @@ void vfs_uncommitted_fini(struct vfs_node *n);
 
 /* Has the node uncommitted data? Exact while nobody else uses it. */
 bool vfs_uncommitted_any(const struct vfs_node *n);
+/* Must the node be flushed before it can be closed? Of a file that is gone nobody misses anything,
+ * and after the end of this run every client sends again what it has not committed. Nobody else uses
+ * the node. */
+bool vfs_uncommitted_must_flush(const struct vfs_node *n);
+/* May idle closing and eviction have one more node of its export flushed? One whose disk does not
+ * answer must not take all of the flusher's threads. */
+bool vfs_uncommitted_may_flush(const struct vfs_node *n);
 /* May one more node have them, or has it already? The budget of descriptors must not be used up by
  * nodes that cannot be closed. */
 bool vfs_uncommitted_room(struct vfs_node *n);

@@ -3,8 +3,8 @@
 #ifndef RN_VFS_ACTING_H
 #define RN_VFS_ACTING_H
 
-#include "vfs/worker/identity.h"
 #include "vfs/vfs.h"
+#include "vfs/worker/identity.h"
 #include "vfs/worker/worker_state.h"
 
 static inline int vfs_act_as_caller(struct vfs_ctx *ctx)

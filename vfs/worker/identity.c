@@ -11,6 +11,8 @@
  * nothing. */
 #define NO_ID ((uint32_t)-1)
 
+const struct vfs_cred vfs_nobody = { .uid = 65534, .gid = 65534 };
+
 static bool set_fsid(long call, uint32_t want)
 {
 	syscall(call, want);

@@ -23,6 +23,9 @@ struct vfs_identity {
 /* Acts as cred from here on. 0 or -EPERM. */
 int vfs_identity_become(struct vfs_identity *id, const struct vfs_cred *cred);
 
+/* Writes of users run as this one. */
+extern const struct vfs_cred vfs_nobody;
+
 /* Has root's file system capabilities from here on: for opening by handle and for cached data
  * descriptors. The groups stay as they were: with the capabilities they decide nothing. 0 or
  * -EPERM. */

@@ -3,7 +3,7 @@
  * What a worker's requests run as. Capabilities are changed by the raw system call: libcap's and
  * glibc's notion is the process, ours is this thread.
  */
-#include "vfs/worker/ring.h"
+#include "vfs/worker/personalities.h"
 
 #include <errno.h>
 #include <linux/capability.h>
@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-const struct vfs_cred vfs_nobody = { .uid = 65534, .gid = 65534 };
+#include "vfs/worker/worker_state.h"
 
 struct caps {
 	struct __user_cap_data_struct d[_LINUX_CAPABILITY_U32S_3];

@@ -6,6 +6,9 @@
 #include <poll.h>
 #include <time.h>
 
+#include "vfs/worker/ring_setup.h"
+#include "vfs/worker/syscall.h"
+
 /* The kernel's memory for a request ran out, or completions must be reaped first. */
 static bool ring_busy(int rc)
 {
@@ -66,13 +69,6 @@ static struct io_uring_sqe *ring_sqe(struct vfs_worker *w, int *error)
 			nanosleep(&pause, NULL);
 	}
 	return sqe;
-}
-
-void vfs_ring_finish(struct vfs_worker *w, struct vfs_ring_op *op, int res)
-{
-	op->res = res;
-	w->in_flight++;
-	STAILQ_INSERT_TAIL(&w->finished, op, link);
 }
 
 static void ring_start(struct vfs_worker *w, struct vfs_ring_op *op, struct io_uring_sqe *sqe,

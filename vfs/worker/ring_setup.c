@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Opening a worker's ring with the best that the kernel has, and its table of payload slabs. */
-#include "vfs/worker/ring.h"
+#include "vfs/worker/ring_setup.h"
 
 #include <errno.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * A worker without io_uring: each operation is a system call when it is started, and waiting is
  * poll(2) on the watched descriptor.
  */
-#include "vfs/worker/ring.h"
+#include "vfs/worker/syscall.h"
 
 #include <errno.h>
 #include <fcntl.h>

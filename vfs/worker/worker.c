@@ -6,7 +6,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "vfs/worker/personalities.h"
 #include "vfs/worker/ring.h"
+#include "vfs/worker/ring_setup.h"
+#include "vfs/worker/syscall.h"
 
 /* The answers of kernels and containers that will not have io_uring, of a kernel too old, and of a
  * limit of locked memory. */

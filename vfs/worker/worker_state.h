@@ -13,9 +13,9 @@
 #include <sys/queue.h>
 
 #include "lib/payload.h"
-#include "vfs/worker/identity.h"
 #include "vfs/io.h"
 #include "vfs/worker.h"
+#include "vfs/worker/identity.h"
 
 STAILQ_HEAD(vfs_ring_op_list, vfs_ring_op);
 
@@ -47,5 +47,30 @@ struct vfs_worker {
 	struct vfs_ring_op_list finished; /* callbacks to run */
 	unsigned in_flight;		  /* started, callback not run yet */
 };
+
+/* What the operations of the ring, and the system calls in their place, are asked. */
+struct vfs_ring_rw {
+	int fd;
+	uint64_t offset;
+	const struct iovec *iov;
+	unsigned niov;
+	const struct rn_payload *payload; /* holds iov[0] if niov is 1; or NULL */
+	int flags;			  /* RWF_* */
+	bool as_user;			  /* writes only */
+};
+struct vfs_ring_fallocate {
+	int fd;
+	int mode; /* FALLOC_FL_* */
+	uint64_t offset, len;
+	bool as_user;
+};
+
+/* Ends an operation with a result that is known already. */
+static inline void vfs_ring_finish(struct vfs_worker *w, struct vfs_ring_op *op, int res)
+{
+	op->res = res;
+	w->in_flight++;
+	STAILQ_INSERT_TAIL(&w->finished, op, link);
+}
 
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What making files has in common with making directories, links and special files. */
-#ifndef RN_VFS_CREATE_H
-#define RN_VFS_CREATE_H
+#ifndef RN_VFS_MAKING_H
+#define RN_VFS_MAKING_H
 
-#include "vfs/worker/acting.h"
-#include "vfs/names/node_open.h"
+#include "vfs/vfs.h"
 
 /* Modes where the client asks for none: its owner's alone. */
 #define VFS_MODE_FILE 0600u
@@ -21,8 +20,5 @@ struct vfs_setattr vfs_create_attrs(const struct vfs_node *dir, const struct vfs
 
 /* The end of each: fetches the attributes if attr is not NULL; puts the node on failure. */
 int vfs_created(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_attr *attr);
-
-/* Gives the node a data descriptor that is open already; it is closed if the node has one. */
-void vfs_node_adopt_fd(struct vfs_node *n, enum vfs_fd_kind kind, int fd);
 
 #endif

@@ -6,10 +6,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "vfs/base/fd_budget.h"
 #include "vfs/base/instance.h"
 #include "vfs/fs/handle.h"
 #include "vfs/hold/file.h"
-#include "vfs/node/cache.h"
+#include "vfs/hold/file_fd.h"
+#include "vfs/hold/file_table.h"
+#include "vfs/hold/lock_wait.h"
 
 /* What makes a file the same one: its device, and the part of its handle that is the kernel's. */
 struct identity {
@@ -56,7 +59,7 @@ struct vfs_files *vfs_files_new(void)
 
 void vfs_files_free(struct vfs_files *files)
 {
-	for (unsigned i = 0; i < VFS_FILE_SHARDS; i++)
+	for (unsigned i = 0; files && i < VFS_FILE_SHARDS; i++)
 		pthread_mutex_destroy(&files->shard[i].lock);
 	free(files);
 }
@@ -88,7 +91,7 @@ static struct vfs_file *find(struct vfs *vfs, const struct identity *id)
 	return f;
 }
 
-struct vfs_file *vfs_file_find(struct vfs_node *n)
+struct vfs_file *vfs_file_find(const struct vfs_node *n)
 {
 	struct identity id = identity_of(n->vfs, n->dev, &n->fh);
 
@@ -205,23 +208,6 @@ bool vfs_file_is_open(struct vfs *vfs, uint64_t dev, const struct vfs_fh *fh)
 		vfs_file_put(f);
 	}
 	return open;
-}
-
-void vfs_conflict_put(struct vfs_conflict *c)
-{
-	if (c->holder)
-		c->holder->ops->put(c->holder);
-	c->holder = NULL;
-}
-
-enum vfs_yield vfs_conflict_yield(struct vfs_conflict *c)
-{
-	struct vfs_holder *h = c->holder;
-	enum vfs_yield yield = h && h->ops->yield ? h->ops->yield(h) : VFS_HOLDS;
-
-	if (yield != VFS_HOLDS)
-		vfs_conflict_put(c);
-	return yield;
 }
 
 void vfs_file_stats(struct vfs *vfs, struct vfs_file_stats *out)

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The one descriptor of a file that clients have open or locked: it keeps the inode when the last
+ * link goes (vfs/hold/unlinked.h), and carries the mirror of its locks (vfs/hold/lock_mirror.h). It
+ * is counted in the budget of descriptors, which must remain one for nodes: precautions may have a
+ * quarter of it, what is needed half.
+ */
+#ifndef RN_VFS_FILE_FD_H
+#define RN_VFS_FILE_FD_H
+
+#include "vfs/hold/file.h"
+
+#define VFS_PART_LOCKS 2u
+#define VFS_PART_PRECAUTION 4u
+
+/* May one more file hold a descriptor: of a fraction 1/part of the budget? */
+bool vfs_file_may_hold(struct vfs *vfs, unsigned part);
+/* Under f->lock: makes fd (counted, as vfs_fd_openat gives it) the file's, and returns the one that
+ * it had for the caller to close, or -1. */
+int vfs_file_hold(struct vfs_file *f, enum vfs_held held, int fd);
+/* Under f->lock: takes the descriptor away if nothing needs it any more; to be closed by the
+ * caller; -1: none. */
+int vfs_file_release(struct vfs_file *f);
+
+#endif

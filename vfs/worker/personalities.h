@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a worker's thread and the requests of its ring may do. */
+#ifndef RN_VFS_PERSONALITIES_H
+#define RN_VFS_PERSONALITIES_H
+
+struct vfs_worker;
+
+/* Takes CAP_SYS_RESOURCE from this thread's effective set and, with a ring, registers the
+ * personalities. The thread is root afterwards. 0 or -errno. */
+int vfs_worker_personalities(struct vfs_worker *w);
+
+#endif
