@@ -217,11 +217,27 @@ Test(vfs_uncommitted, one_loss_is_told_once)
 	lossy_close(&l);
 }
 
+/* A file of another export, in dir, with data that a loss of its own would concern. */
+static struct vfs_node *uncommitted_file(struct fx *f, struct vfs_export *exp, const char *dir)
+{
+	struct fx of = *f;
+	struct vfs_node *n;
+
+	snprintf(of.dir, sizeof(of.dir), "%s", dir);
+	of.exp = of.ctx.exp = exp;
+	cr_assert_eq(vfs_root(&of.ctx, &of.root), 0);
+	n = fx_file(&of, "safe", "", 0);
+	cr_assert_eq(fx_write(&of, n, 0, "data", 4, VFS_UNSTABLE), 4);
+	vfs_node_put(of.root);
+	return n;
+}
+
 /* A client of another export has nothing to send again; one of the same export's next object, as a
  * reload makes it, has. */
 Test(vfs_uncommitted, a_loss_is_its_exports)
 {
 	struct vfs_export *other, *next;
+	struct vfs_node *safe;
 	char dir[FX_PATH];
 	const char *why;
 	struct lossy l;
@@ -229,15 +245,52 @@ Test(vfs_uncommitted, a_loss_is_its_exports)
 	lossy_open(&l);
 	fx_temp_dir(dir);
 	cr_assert_eq(vfs_export_open(l.f.vfs, dir, 2, VFS_IO_BUFFERED, false, &other, &why), 0);
+	safe = uncommitted_file(&l.f, other, dir);
 	cr_assert_eq(vfs_export_open(l.f.vfs, l.mnt, 1, VFS_IO_BUFFERED, false, &next, &why), 0);
 	cr_assert_lt(fx_commit(&l.f, l.n, 0, 0), 0);
 	cr_expect_neq(vfs_write_verifier(l.f.exp), 4711);
 	cr_expect_eq(vfs_write_verifier(next), vfs_write_verifier(l.f.exp));
 	cr_expect_eq(vfs_write_verifier(other), 4711);
+	vfs_node_put(safe);
 	vfs_export_put(other);
 	vfs_export_put(next);
-	rmdir(dir);
+	fx_command("rm -r %s", dir);
 	lossy_close(&l);
+}
+
+/* A device that has failed once has lost what any of its files had in memory. */
+Test(vfs_uncommitted, a_failed_device_is_told_to_all_its_exports)
+{
+	struct vfs_export *same, *elsewhere;
+	struct vfs_node *n, *of_same, *of_elsewhere;
+	char dir[FX_PATH], sub[FX_PATH + 4];
+	struct vfs_syncing s;
+	const char *why;
+	struct fx f;
+
+	fx_open(&f, FX_FIXED, VFS_IO_BUFFERED, NULL);
+	snprintf(sub, sizeof(sub), "%s/sub", f.dir);
+	cr_assert_eq(mkdir(sub, 0755), 0);
+	fx_temp_dir(dir);
+	fx_mount_tmpfs(dir, "size=8m");
+	cr_assert_eq(vfs_export_open(f.vfs, sub, 2, VFS_IO_BUFFERED, 0, &same, &why), 0);
+	cr_assert_eq(vfs_export_open(f.vfs, dir, 3, VFS_IO_BUFFERED, 0, &elsewhere, &why), 0);
+	n = fx_file(&f, "file", "", 0);
+	cr_assert_eq(fx_write(&f, n, 0, "data", 4, VFS_UNSTABLE), 4);
+	of_same = uncommitted_file(&f, same, sub);
+	of_elsewhere = uncommitted_file(&f, elsewhere, dir);
+	vfs_syncing_begin(&s, n, VFS_SYNCING_ALL);
+	vfs_syncing_end(&s, n, -EIO);
+	cr_expect_neq(vfs_write_verifier(f.exp), 4711);
+	cr_expect_neq(vfs_write_verifier(same), 4711);
+	cr_expect_eq(vfs_write_verifier(elsewhere), 4711);
+	vfs_node_put(n);
+	vfs_node_put(of_same);
+	vfs_node_put(of_elsewhere);
+	vfs_export_put(same);
+	vfs_export_put(elsewhere);
+	fx_close(&f);
+	fx_command("umount %s && rmdir %s", dir, dir);
 }
 
 /* An error of a write, of which nothing was acknowledged, is nobody else's business. */
