@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <criterion/criterion.h>
 
-#include "transport/rdma/rdma_internal.h"
+#include "transport/rdma/rdma_room.h"
 
 #define MIB(n) ((size_t)(n) << 20)
 

@@ -5,54 +5,29 @@
  * 0.7 MB; where room is scarce, a connection gets fewer credits (rdma_room.c). All Receives are
  * posted before the accept, since Linux clients do not retry when there is none.
  */
+#include "transport/rdma/rdma_accept.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "lib/checked.h"
-#include "transport/rdma/rdma_internal.h"
+#include "transport/rdma/rdma_conn.h"
+#include "transport/rdma/rdma_device.h"
+#include "transport/rdma/rdma_end.h"
+#include "transport/rdma/rdma_events.h"
+#include "transport/rdma/rdma_keys.h"
+#include "transport/rdma/rdma_recv.h"
+#include "transport/rdma/rdma_room.h"
 
 #define ZEROS_SIZE 64u
 #define CREDITS_FLOOR 4u
-
-static size_t recv_block_size(const struct rr_conn *c)
-{
-	return (size_t)c->nrecvs * c->recv_size;
-}
-
-static size_t send_block_size(const struct rr_conn *c)
-{
-	return (size_t)c->nsends * c->threshold + ZEROS_SIZE;
-}
 
 static void *map_block(size_t size)
 {
 	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	return p == MAP_FAILED ? NULL : p;
-}
-
-void rr_conn_free(struct rr_conn *c)
-{
-	struct rr_server *srv = c->srv;
-
-	if (c->recv_block)
-		munmap(c->recv_block, recv_block_size(c));
-	if (c->send_block)
-		munmap(c->send_block, send_block_size(c));
-	free(c->recvs);
-	free(c->sends);
-	if (c->flush_timer)
-		event_free(c->flush_timer);
-	rn_budget_give(&srv->conn_memory, c->budget);
-	rr_uncount(srv, conn_bytes, c->budget);
-	rpc_client_put(c->rpc.client);
-	pthread_mutex_destroy(&c->lock);
-	free(c);
-	pthread_mutex_lock(&srv->lock);
-	srv->live--;
-	pthread_cond_broadcast(&srv->gone);
-	pthread_mutex_unlock(&srv->lock);
 }
 
 static void set_credits(struct rr_conn *c, unsigned credits)
@@ -61,11 +36,13 @@ static void set_credits(struct rr_conn *c, unsigned credits)
 	c->batch = (unsigned)rn_min(credits / 8 + 1, RR_BATCH_MAX);
 	c->nrecvs = credits + 2 * c->batch;
 	c->nsends = (unsigned)rn_min(credits, RR_SENDS_MAX);
+	c->recv_block_size = (size_t)c->nrecvs * c->recv_size;
+	c->send_block_size = (size_t)c->nsends * c->threshold + ZEROS_SIZE;
 }
 
 static size_t conn_bytes(const struct rr_conn *c)
 {
-	return sizeof(*c) + sizeof(*c->rpc.client) + recv_block_size(c) + send_block_size(c) +
+	return sizeof(*c) + sizeof(*c->rpc.client) + c->recv_block_size + c->send_block_size +
 	       c->nrecvs * sizeof(*c->recvs) + c->nsends * sizeof(*c->sends);
 }
 
@@ -99,8 +76,8 @@ static int alloc_blocks(struct rr_conn *c)
 		return -ENOMEM;
 	c->budget = need;
 	rr_count(c->srv, conn_bytes, need);
-	c->recv_block = map_block(recv_block_size(c));
-	c->send_block = map_block(send_block_size(c));
+	c->recv_block = map_block(c->recv_block_size);
+	c->send_block = map_block(c->send_block_size);
 	c->recvs = calloc(c->nrecvs, sizeof(*c->recvs));
 	c->sends = calloc(c->nsends, sizeof(*c->sends));
 	/* Made here, as closing must not fail; added on its loop. */
@@ -129,8 +106,8 @@ static int make_verbs(struct rr_conn *c)
 	int err = rr_domain_make(c);
 	if (err)
 		return err;
-	c->recv_mr = ibv_reg_mr(c->pd, c->recv_block, recv_block_size(c), IBV_ACCESS_LOCAL_WRITE);
-	c->send_mr = ibv_reg_mr(c->pd, c->send_block, send_block_size(c), 0);
+	c->recv_mr = ibv_reg_mr(c->pd, c->recv_block, c->recv_block_size, IBV_ACCESS_LOCAL_WRITE);
+	c->send_mr = ibv_reg_mr(c->pd, c->send_block, c->send_block_size, 0);
 	rr_count(c->srv, mrs, (c->recv_mr ? 1u : 0) + (c->send_mr ? 1u : 0));
 	if (!c->recv_mr || !c->send_mr)
 		return -ENOMEM;

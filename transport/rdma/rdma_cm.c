@@ -4,10 +4,14 @@
  * connection is handed to its loop. The id of a connection is destroyed on this thread too, so an
  * event never meets a connection that is gone.
  */
+#include "transport/rdma/rdma_cm.h"
+
 #include <errno.h>
 #include <string.h>
 
-#include "transport/rdma/rdma_internal.h"
+#include "transport/rdma/rdma_accept.h"
+#include "transport/rdma/rdma_conn.h"
+#include "transport/rdma/rdma_listen.h"
 
 #define CM_EVENTS_AT_ONCE 32 /* then others of this loop have their turn */
 

@@ -5,7 +5,13 @@
  * again. Events are acknowledged in batches, and the rest before the queue is destroyed, which
  * waits for them.
  */
-#include "transport/rdma/rdma_internal.h"
+#include "transport/rdma/rdma_cq.h"
+
+#include "transport/rdma/rdma_call.h"
+#include "transport/rdma/rdma_conn.h"
+#include "transport/rdma/rdma_end.h"
+#include "transport/rdma/rdma_pull.h"
+#include "transport/rdma/rdma_send.h"
 
 #define CQ_ENTRIES 16
 #define CQ_ACK_BATCH 64
@@ -62,11 +68,11 @@ static void complete(struct rr_conn *c, const struct ibv_wc *wc)
 	if (tag == RR_TAG_RECV) {
 		struct rr_recv *r = what;
 		r->len = wc->byte_len;
-		rr_recv_arrived(r);
+		rr_call_arrived(r);
 	} else if (tag == RR_TAG_SEND) {
 		rr_send_done(c, what);
 	} else if (tag == RR_TAG_READ) {
-		rr_read_done(what);
+		rr_pull_done(what);
 	}
 }
 
@@ -135,7 +141,7 @@ void rr_cq_poll(struct rr_conn *c, uint64_t until)
 	rr_conn_check_flushed(c);
 }
 
-void rr_cq_ack(struct rr_conn *c)
+static void acknowledge(struct rr_conn *c)
 {
 	if (c->cq_unacked)
 		ibv_ack_cq_events(c->cq, c->cq_unacked);
@@ -153,7 +159,7 @@ void rr_cq_event(evutil_socket_t fd, short what, void *arg)
 	for (int i = 0; i < CQ_EVENTS_AT_ONCE && ibv_get_cq_event(comp, &cq, &ctx) == 0; i++) {
 		struct rr_conn *c = ctx;
 		if (++c->cq_unacked >= CQ_ACK_BATCH)
-			rr_cq_ack(c);
+			acknowledge(c);
 		rpc_conn_ref(&c->rpc);
 		rr_conn_take_turn(c, RR_EV_POLL);
 		rpc_conn_put(&c->rpc);

@@ -5,11 +5,13 @@
  * peers, who therefore reach nothing. Devices where that does not do have connections with domains
  * of their own (rdma_keys.c).
  */
+#include "transport/rdma/rdma_device.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 
-#include "transport/rdma/rdma_internal.h"
+#include "transport/rdma/rdma_conn.h"
 
 #define SIW_VENDOR 0x626d74u
 #define SIW_PART 0u
@@ -46,8 +48,8 @@ static void open_channel(void *arg)
 	int flags = fcntl(ch->comp->fd, F_GETFL);
 	if (flags < 0 || fcntl(ch->comp->fd, F_SETFL, flags | O_NONBLOCK) < 0)
 		return;
-	ch->ev = event_new(ev_loop_base(loop), ch->comp->fd, EV_READ | EV_PERSIST, rr_cq_event,
-			   ch->comp);
+	ch->ev = event_new(ev_loop_base(loop), ch->comp->fd, EV_READ | EV_PERSIST,
+			   dev->srv->on_completions, ch->comp);
 	if (ch->ev && event_add(ch->ev, NULL) == 0)
 		call->err = 0;
 }

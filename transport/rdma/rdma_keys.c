@@ -13,9 +13,11 @@
  * All on the connection's loop: drivers register by a system call, which workers with a caller's
  * identity are refused.
  */
+#include "transport/rdma/rdma_keys.h"
+
 #include <errno.h>
 
-#include "transport/rdma/rdma_internal.h"
+#include "transport/rdma/rdma_device.h"
 
 int rr_domain_make(struct rr_conn *c)
 {

@@ -3,6 +3,8 @@
  * Listeners. One on a wildcard address serves every device, also those plugged in later. One that
  * cannot be made now, or is lost with its device or address, is tried again by the timer.
  */
+#include "transport/rdma/rdma_listen.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -10,11 +12,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "transport/rdma/rdma_internal.h"
+#include "transport/rdma/rdma_device.h"
 
 #define LISTEN_BACKLOG 128
 
-int rr_channel_open(struct rr_server *srv)
+/* 0 also if it is open. */
+static int channel_open(struct rr_server *srv)
 {
 	if (srv->channel)
 		return 0;
@@ -28,7 +31,7 @@ int rr_channel_open(struct rr_server *srv)
 	int flags = fcntl(srv->channel->fd, F_GETFL);
 	fcntl(srv->channel->fd, F_SETFL, flags | O_NONBLOCK);
 	srv->channel_ev = event_new(ev_loop_base(srv->cfg.loops[0]), srv->channel->fd,
-				    EV_READ | EV_PERSIST, rr_cm_ready, srv);
+				    EV_READ | EV_PERSIST, srv->on_cm_events, srv);
 	if (srv->channel_ev && event_add(srv->channel_ev, NULL) == 0)
 		return 0;
 	if (srv->channel_ev)
@@ -57,7 +60,7 @@ static int bind_and_listen(struct rdma_cm_id *id, struct rr_listener *l)
 int rr_listener_open(struct rr_server *srv, struct rr_listener *l)
 {
 	struct rdma_cm_id *id;
-	int err = rr_channel_open(srv);
+	int err = channel_open(srv);
 
 	if (err)
 		return err;

@@ -6,11 +6,15 @@
  * RDMA Writes read is kept until the Send completes. The receive buffer is posted before the Send,
  * so that the credit which the reply gives back is good.
  */
+#include "transport/rdma/rdma_reply.h"
+
 #include <errno.h>
 #include <string.h>
 
-#include "lib/checked.h"
-#include "transport/rdma/rdma_internal.h"
+#include "transport/rdma/rdma_chain.h"
+#include "transport/rdma/rdma_conn.h"
+#include "transport/rdma/rdma_keys.h"
+#include "transport/rdma/rdma_recv.h"
 
 /* From a worker to the connection's loop, which is told once for all replies that it finds. */
 static void hand_over(struct rr_req *r, enum rr_step step)
@@ -42,12 +46,6 @@ void rr_drop(struct rpc_request *rpc)
 void rr_too_long(struct rpc_request *rpc)
 {
 	hand_over(rpc->transport_private, RR_STEP_ERR_CHUNK);
-}
-
-void rr_fail(struct rr_req *r, enum rr_step step)
-{
-	r->step = step;
-	rr_post(r);
 }
 
 /* A send context and slots for a chain of wrs, or NULL. */

@@ -9,11 +9,15 @@
  * memory that it holds elsewhere, so whoever waits for its share has a request whose return will
  * wake it.
  */
+#include "transport/rdma/rdma_request.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
 #include "lib/checked.h"
-#include "transport/rdma/rdma_internal.h"
+#include "transport/rdma/rdma_conn.h"
+#include "transport/rdma/rdma_keys.h"
+#include "transport/rdma/rdma_recv.h"
 
 #define REQS_MIN 16u
 #define REQS_MAX 4096u
@@ -44,7 +48,7 @@ static struct rr_req *req_new(struct rr_server *srv)
 	return r;
 }
 
-int rr_pool_init(struct rr_server *srv)
+int rr_pool_init(struct rr_server *srv, rr_start_fn *start)
 {
 	struct rr_pool *p = &srv->pool;
 
@@ -52,6 +56,7 @@ int rr_pool_init(struct rr_server *srv)
 	TAILQ_INIT(&p->idle);
 	rn_fq_init(&p->starving, 1);
 	p->max = REQS_MAX;
+	p->start = start;
 	while (p->count < REQS_MIN) {
 		struct rr_req *r = req_new(srv);
 		if (!r)
@@ -79,7 +84,7 @@ static void bind_request(struct rr_recv *recv, struct rr_req *r)
 	r->recv = recv;
 	r->conn = recv->conn;
 	rpc_conn_ref(&r->conn->rpc);
-	rr_recv_start(recv, r);
+	r->conn->srv->pool.start(recv, r);
 }
 
 /* All of the following under the pool's lock. */

@@ -12,7 +12,9 @@
  * is taken in its place; where there is no memory until that one is gone, it is refused, for the
  * next try.
  */
-#include "transport/rdma/rdma_internal.h"
+#include "transport/rdma/rdma_room.h"
+
+#include "transport/rdma/rdma_conn.h"
 
 #define ROOM_SHARE 4u	     /* of the whole budget */
 #define ROOM_SHARE_LEAST 64u /* where most of it is gone already: a device that came late */

@@ -7,15 +7,13 @@
 #include <string.h>
 #include <time.h>
 
-#include "transport/rdma/rdma_internal.h"
-
-uint64_t rr_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * RR_NS + (uint64_t)ts.tv_nsec;
-}
+#include "transport/rdma/rdma_call.h"
+#include "transport/rdma/rdma_cm.h"
+#include "transport/rdma/rdma_conn.h"
+#include "transport/rdma/rdma_cq.h"
+#include "transport/rdma/rdma_listen.h"
+#include "transport/rdma/rdma_request.h"
+#include "transport/rdma/rdma_room.h"
 
 /* Why a connection is to be reaped now; 0: it is not. */
 static bool is_due(struct rr_conn *c, uint64_t now)
@@ -71,11 +69,13 @@ int rr_server_new(const struct rr_config *cfg, struct rr_server **out)
 		srv->cfg.stall_seconds = RR_STALL_SECONDS;
 	pthread_mutex_init(&srv->lock, NULL);
 	pthread_cond_init(&srv->gone, NULL);
+	srv->on_completions = rr_cq_event;
+	srv->on_cm_events = rr_cm_ready;
 	rr_broken_init(&srv->broken);
 	LIST_INIT(&srv->listeners);
 	LIST_INIT(&srv->devices);
 	LIST_INIT(&srv->conns);
-	int err = rr_pool_init(srv);
+	int err = rr_pool_init(srv, rr_call_start);
 	if (!err) {
 		ev_loop_call(cfg->loops[0], start_tick, srv);
 		err = srv->tick ? 0 : -ENOMEM;

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* From a Receive's completion to the sink, or to the RDMA Reads that come before it. */
+#include "transport/rdma/rdma_call.h"
+
+#include "transport/rdma/rdma_pull.h"
+#include "transport/rdma/rdma_request.h"
+#include "transport/rdma/rdma_send.h"
+#include "transport/rdma/rdma_submit.h"
+
+static void start_call(struct rr_req *r)
+{
+	struct rr_conn *c = r->conn;
+	struct rr_server *srv = c->srv;
+	struct rr_call_limits limits = { srv->cfg.max_message, RN_PAYLOAD_MAX };
+	struct rpc_address client;
+	const char *why = rr_plan_call(&r->call, r->recv->len - r->call.size, &limits, &r->plan);
+
+	rpc_address_of(&c->rpc.peer, &client);
+	if (!why && r->call.nreads > c->sq_depth)
+		why = "more Read segments than this device's send queue holds";
+	if (!why && rr_broken_has(&srv->broken, &client, &r->call, rr_now()))
+		why = "its chunks have broken a connection";
+	if (why) {
+		rr_bad_chunk(r, why);
+		return;
+	}
+	rr_count(srv, calls, 1);
+	if (r->plan.long_call)
+		rr_count(srv, position_zero, 1);
+	if (r->plan.nchunks)
+		rr_count(srv, read_chunks, r->plan.nchunks);
+	if (r->plan.buf_size)
+		rr_pull_start(r);
+	else
+		rr_submit(r);
+}
+
+void rr_call_start(struct rr_recv *recv, struct rr_req *r)
+{
+	struct rr_conn *c = r->conn;
+
+	switch (rr_header_decode(recv->buf, recv->len, &r->call)) {
+	case RR_CALL:
+		start_call(r);
+		break;
+	case RR_BAD_VERSION:
+		rr_fail(r, RR_STEP_ERR_VERS);
+		break;
+	case RR_BAD_CHUNK:
+		rr_bad_chunk(r, "transport header");
+		break;
+	case RR_DISCARD:
+		rr_count(c->srv, dropped, 1);
+		rr_req_done(r);
+		break;
+	}
+}
+
+void rr_call_arrived(struct rr_recv *r)
+{
+	struct rr_conn *c = r->conn;
+
+	if (c->state == RR_ACCEPTING)
+		TAILQ_INSERT_TAIL(&c->held, r, link);
+	else if (c->state == RR_OPEN && !c->srv->quiet)
+		rr_pool_bind(r);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Completion queues. On the connection's loop. */
+#ifndef RN_TRANSPORT_RDMA_CQ_H
+#define RN_TRANSPORT_RDMA_CQ_H
+
+#include "transport/rdma/rdma_types.h"
+
+/* Callback of a completion channel, whose connections it queues for their turns. */
+void rr_cq_event(evutil_socket_t fd, short what, void *comp);
+/* Handles completions until turns.work has come up to `until`, or there are no more. */
+void rr_cq_poll(struct rr_conn *c, uint64_t until);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Events of a connection that other threads and the connection manager ask for, run on its loop. */
+#include "transport/rdma/rdma_events.h"
+
+#include "lib/checked.h"
+#include "transport/rdma/rdma_call.h"
+#include "transport/rdma/rdma_conn.h"
+#include "transport/rdma/rdma_cq.h"
+#include "transport/rdma/rdma_end.h"
+#include "transport/rdma/rdma_reply.h"
+#include "transport/rdma/rdma_send.h"
+
+static void destroy(struct rpc_conn *rc)
+{
+	rr_conn_free(rn_container_of(rc, struct rr_conn, rpc));
+}
+
+const struct rpc_conn_ops rr_conn_ops = {
+	.netid = "rdma",
+	.reliable = true,
+	.reply = rr_reply,
+	.drop = rr_drop,
+	.too_long = rr_too_long,
+	.says_too_long = true,
+	.garbage = rr_too_long, /* the answer is the same: ERR_CHUNK */
+	.destroy = destroy,
+};
+
+static void on_established(struct rr_conn *c)
+{
+	struct rr_recv *r;
+
+	if (c->state != RR_ACCEPTING)
+		return;
+	c->state = RR_OPEN;
+	while (c->state == RR_OPEN && (r = TAILQ_FIRST(&c->held))) {
+		TAILQ_REMOVE(&c->held, r, link);
+		rr_call_arrived(r);
+	}
+}
+
+static void post_replies(struct rr_conn *c)
+{
+	struct rr_req_list list = TAILQ_HEAD_INITIALIZER(list);
+	struct rr_req *r;
+
+	pthread_mutex_lock(&c->lock);
+	TAILQ_CONCAT(&list, &c->replies, link);
+	pthread_mutex_unlock(&c->lock);
+	while ((r = TAILQ_FIRST(&list))) {
+		TAILQ_REMOVE(&list, r, link);
+		ev_loop_turns(c->loop)->work += TURN_WORK / 2;
+		rr_post(r);
+	}
+}
+
+void rr_conn_visit(struct turn *t, uint64_t until)
+{
+	struct rr_conn *c = rn_container_of(t, struct rr_conn, turn);
+	const unsigned todo = c->todo;
+
+	c->todo = 0;
+	if (todo & RR_EV_REPLIES)
+		post_replies(c);
+	if (todo & RR_EV_POLL && c->state != RR_DEAD)
+		rr_cq_poll(c, until);
+	if (t->since_ns)
+		rpc_conn_put(&c->rpc); /* the wait's; the turn has one of its own */
+}
+
+void rr_conn_run(struct ev_task *t)
+{
+	struct rr_conn *c = rn_container_of(t, struct rr_conn, task);
+	unsigned events = atomic_exchange(&c->events, 0);
+
+	if (events & RR_EV_ESTABLISHED)
+		on_established(c);
+	if (events & RR_EV_LOST && c->state < RR_CLOSING)
+		c->lost = true;
+	if (events & RR_EV_CLOSE)
+		rr_conn_close(c, "disconnected");
+	if (events & RR_EV_RELEASE)
+		rr_conn_release(c);
+	if (events & (RR_EV_REPLIES | RR_EV_POLL))
+		rr_conn_take_turn(c, events & (RR_EV_REPLIES | RR_EV_POLL));
+	rpc_conn_put(&c->rpc);
+}

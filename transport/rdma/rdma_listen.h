@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Listeners. On loops[0]. */
+#ifndef RN_TRANSPORT_RDMA_LISTEN_H
+#define RN_TRANSPORT_RDMA_LISTEN_H
+
+#include "transport/rdma/rdma_types.h"
+
+/* 0 or -errno; -ENODEV and -EADDRNOTAVAIL may come good by themselves. */
+int rr_listener_open(struct rr_server *srv, struct rr_listener *l);
+void rr_listener_close(struct rr_listener *l);
+/* Opens listeners again and checks the devices, every RR_RETRY_SECONDS; from the timer. */
+void rr_look_after(struct rr_server *srv);
+
+#endif

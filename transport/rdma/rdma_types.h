@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Objects of the RDMA transport. Each header beside this one declares what is done with them; the
+ * files include each other one way, from rdma_conn.h up to rdma_server.c.
+ *
+ * Threads. loops[0] owns the event channel, the listeners, the devices, and every rdma_cm_id's
+ * creation and end. A connection has a loop of its own, on which everything else of it happens,
+ * posting included: a worker hands its reply over (rr_conn.replies). It must not post itself,
+ * because drivers that post by a system call (rxe, siw) refuse a thread whose credentials have
+ * changed since the device was opened, and workers take on the identity of callers.
+ *
+ * Life of a connection:
+ *   RR_ACCEPTING  made on loops[0], accepted; calls that arrive are held
+ *   RR_OPEN       the event came
+ *   RR_CLOSING    on its loop: the QP is in error, flushed completions are awaited (or RR_FLUSH_MS)
+ *   RR_DEAD       on its loop: QP, CQ and memory regions are gone, in this order; then on loops[0]
+ * the device's reference and the id; then the memory, when the last request has come back from its
+ * worker. References (rr_conn.rpc.refs): one until the id is gone, one for each request, one for
+ * each posted task.
+ *
+ * Ownership of a call: a receive context (rr_recv) belongs to the QP while posted; on arrival it is
+ * bound to an rr_req, which owns it until the reply is posted (or there is none), when it is posted
+ * again. A send context (rr_send) owns the rr_req until its completion only if RDMA Writes take
+ * data from it.
+ *
+ * The send queue: slots are taken for a whole chain and given back at the completion of its last
+ * work request, the only signalled one. What does not fit waits in rr_conn.waiting, in order.
+ *
+ * Locks: rr_server.lock, rr_conn.lock, rr_device.lock and rr_broken.lock are leaves; the payload
+ * pool's is taken under rr_pool.lock.
+ */
+#ifndef RN_TRANSPORT_RDMA_TYPES_H
+#define RN_TRANSPORT_RDMA_TYPES_H
+
+#include <event2/event.h>
+#include <infiniband/verbs.h>
+#include <pthread.h>
+#include <rdma/rdma_cma.h>
+#include <stdatomic.h>
+#include <sys/queue.h>
+#include <time.h>
+
+#include "rpc/client.h"
+#include "transport/rdma/rdma_broken.h"
+#include "transport/rdma/rdma_chunks.h"
+#include "transport/rdma/rdma_private_msg.h"
+#include "transport/rdma/rdma_server.h"
+#include "transport/turns.h"
+
+#define RR_BATCH_MAX 8u	 /* Receives posted together, where the credits are many */
+#define RR_SENDS_MAX 32u /* Sends in flight on one connection; more wait */
+#define RR_SQ_DEPTH 256u /* at least RR_WRITES_MAX + 1, so that every chain fits an empty queue */
+#define RR_KEYS_MAX (XDR_BULKS_MAX + 2u) /* regions of one transfer: bulk items, both heads */
+#define RR_POST_BATCH 16u		 /* work requests built at once */
+#define RR_FLUSH_MS 1000u
+#define RR_ACCEPT_SECONDS 30u /* from accept to the established event */
+#define RR_STALL_SECONDS 60u
+#define RR_PRESSED_SECONDS 4u /* Sends without progress, while others wait for memory */
+#define RR_STRANGER_CONNS 16u /* limit for a client that no export admits */
+#define RR_LEAVING_MAX 16u    /* connections being closed to make room for new ones */
+#define RR_RETRY_SECONDS 5u   /* between looks at devices and listeners */
+#define RR_NS 1000000000ull
+
+struct rr_conn;
+struct rr_req;
+
+/* A receive buffer, and the message in it. */
+struct rr_recv {
+	struct rr_conn *conn;
+	uint8_t *buf;
+	uint32_t len;
+	TAILQ_ENTRY(rr_recv) link; /* held, or on the way to a request */
+	struct rn_fq_item turn;	   /* in rr_pool.starving: waiting for a request */
+	struct rr_req *granted;	   /* request that the pool has just given it */
+	struct ev_task task;
+};
+TAILQ_HEAD(rr_recv_list, rr_recv);
+
+struct rr_send {
+	uint8_t *buf;
+	struct rr_req *req; /* whose memory the chain reads, or NULL */
+	unsigned wrs;	    /* slots of the send queue */
+	SLIST_ENTRY(rr_send) link;
+};
+SLIST_HEAD(rr_send_list, rr_send);
+
+/* Next work to post for a request. */
+enum rr_step {
+	RR_STEP_READ,
+	RR_STEP_REPLY,
+	RR_STEP_DROP, /* no reply */
+	RR_STEP_ERR_CHUNK,
+	RR_STEP_ERR_VERS,
+};
+
+struct rr_req {
+	struct rpc_request *rpc; /* its transport_private is this */
+	struct rr_conn *conn;
+	struct rr_recv *recv; /* the call's buffer; NULL once it is posted again */
+	enum rr_step step;
+	TAILQ_ENTRY(rr_req) link; /* free, waiting for memory or the send queue, reading */
+	struct rn_payload *data;  /* sink of the Read chunks, until submission */
+	struct rn_payload_waiter waiter;
+	struct ev_task task;
+	unsigned wrs; /* send queue slots held by its RDMA Reads */
+	unsigned nmrs;
+	struct ibv_mr *mr[RR_KEYS_MAX]; /* registered for this transfer alone: rdma_keys.c */
+	struct rr_call_plan plan;
+	struct rr_header call;
+};
+TAILQ_HEAD(rr_req_list, rr_req);
+
+/* Begins the work on a message that has got its request. On the connection's loop. */
+typedef void rr_start_fn(struct rr_recv *recv, struct rr_req *r);
+
+/* Requests of all connections: grows with demand, within the budget. */
+struct rr_pool {
+	rr_start_fn *start;
+	pthread_mutex_t lock;
+	struct rr_req_list idle;
+	struct rn_fq starving; /* messages without a request; each holds its connection */
+	unsigned count, max;
+	unsigned nidle; /* requests in idle, a part of count */
+};
+
+/* One completion channel for each device and loop. */
+struct rr_channel {
+	struct ibv_comp_channel *comp;
+	struct event *ev;
+};
+
+/* A device in use. It is closed with its last connection, so that it can be unplugged. */
+struct rr_device {
+	LIST_ENTRY(rr_device) link;
+	struct rr_server *srv;
+	struct ibv_context *verbs;
+	struct ibv_pd *pd;
+	struct ibv_device_attr attr;
+	bool iwarp;
+	bool own_domains;	/* each connection has a protection domain: rdma_keys.c */
+	atomic_bool invalidate; /* Send with Invalidate works */
+	unsigned users;		/* connections */
+	struct rr_channel *channels;
+	_Atomic uint64_t no_memory_ns;	   /* time of the last warning about memory */
+	pthread_mutex_t lock;		   /* held while a slab is registered */
+	_Atomic(struct ibv_mr *) *slab_mr; /* RN_SLABS_MAX: see lib/payload.h */
+};
+
+enum rr_state { RR_ACCEPTING, RR_OPEN, RR_CLOSING, RR_DEAD };
+
+/* Bits of rr_conn.events. */
+enum {
+	RR_EV_ESTABLISHED = 1,
+	RR_EV_CLOSE = 2,
+	RR_EV_POLL = 4,
+	RR_EV_REPLIES = 8,
+	RR_EV_LOST = 16,    /* with RR_EV_CLOSE: the peer's doing */
+	RR_EV_RELEASE = 32, /* closed: give back the requests that wait */
+};
+
+struct rr_conn {
+	struct rpc_conn rpc;
+	struct rr_server *srv;
+	struct rr_device *dev;
+	struct ev_loop *loop;
+	unsigned loop_index;
+	struct rdma_cm_id *id;
+	struct ibv_pd *pd; /* its own, or the device's */
+	struct ibv_cq *cq;
+	LIST_ENTRY(rr_conn) link; /* rr_server.conns */
+	size_t budget;
+	unsigned credits;   /* granted in every reply */
+	unsigned batch;	    /* Receives posted together; there are 2 * batch beyond credits */
+	uint32_t recv_size; /* bytes of a receive buffer */
+	uint32_t threshold; /* longest Send to this client */
+	bool invalidate;    /* the client's R bit */
+	uint64_t made_ns;
+	_Atomic uint64_t active_ns;
+	_Atomic uint64_t sending_ns; /* last progress of a Send or Read; 0: none is posted */
+	_Atomic int state;	     /* enum rr_state; written on the loop */
+	_Atomic unsigned events;
+	struct ev_task task;	 /* runs events */
+	struct ev_task end_task; /* on loops[0] */
+
+	/* The loop's thread. */
+	struct rr_recv_list held;  /* arrived before the established event */
+	struct rr_req_list hungry; /* waiting for payload memory */
+	struct turn turn;	   /* waits to do the work in todo */
+	unsigned todo;		   /* RR_EV_REPLIES, RR_EV_POLL */
+	struct event *flush_timer;
+	unsigned cq_unacked;
+
+	uint8_t *recv_block, *send_block;
+	size_t recv_block_size, send_block_size; /* bytes */
+	struct ibv_mr *recv_mr, *send_mr;
+	struct rr_recv *recvs;
+	struct rr_send *sends;
+	unsigned nrecvs, nsends;
+	unsigned sq_depth;
+	uint8_t *zeros; /* XDR pad, in send_block */
+
+	bool open;     /* the QP takes work requests */
+	bool released; /* after closing: nothing waits for memory, requests or the send queue */
+	bool lost;     /* the peer or the network ended the connection */
+	bool blamed;   /* the first failed work request has been looked at */
+	unsigned sq_room;
+	unsigned sending; /* Sends and Reads among posted */
+	unsigned posted;  /* signalled work requests under way: Receives, Reads, Sends */
+	struct rr_send_list free_sends;
+	struct rr_req_list waiting; /* for send queue room */
+	struct rr_req_list reading;
+	struct rr_recv *repost[RR_BATCH_MAX]; /* Receives that will be posted together */
+	unsigned nrepost;
+
+	pthread_mutex_t lock;
+	struct rr_req_list replies; /* from workers, to be posted; under lock */
+};
+LIST_HEAD(rr_conn_list, rr_conn);
+
+struct rr_listener {
+	LIST_ENTRY(rr_listener) link;
+	struct sockaddr_storage addr;
+	struct rdma_cm_id *id; /* NULL: not listening, the timer tries again */
+};
+
+struct rr_counters {
+	_Atomic uint64_t accepted, refused, disconnects, calls, replies, read_chunks, read_segments,
+		read_bytes, write_chunks, write_segments, write_bytes, reply_chunks, position_zero,
+		invalidations, err_vers, err_chunk, dropped, sq_waits, waits_memory, cq_errors;
+	/* Objects that exist now. */
+	_Atomic uint64_t qps, cqs, mrs, slab_mrs, conn_bytes;
+};
+
+struct rr_server {
+	struct rr_config cfg;
+	struct rr_pool pool;
+	struct rr_broken broken;      /* calls whose chunks have broken a connection */
+	struct rn_budget conn_memory; /* for connections, taken out of cfg.budget: rdma_room.c */
+	struct rr_counters n;
+	atomic_bool quiet; /* no new connections and calls */
+	/* Callbacks of libevent: a completion channel, and the connection manager's channel. */
+	event_callback_fn on_completions, on_cm_events;
+	_Atomic unsigned ndevices;
+
+	/* loops[0] */
+	struct rdma_event_channel *channel;
+	struct event *channel_ev, *tick;
+	LIST_HEAD(, rr_listener) listeners;
+	LIST_HEAD(, rr_device) devices;
+	uint64_t retry_ns;
+	unsigned next_loop;
+	uint64_t next_id;
+
+	pthread_mutex_t lock; /* protects the members below */
+	pthread_cond_t gone;
+	struct rr_conn_list conns;
+	unsigned live; /* connections whose memory is not freed yet */
+};
+
+/* CLOCK_MONOTONIC, nanoseconds. */
+static inline uint64_t rr_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * RR_NS + (uint64_t)ts.tv_nsec;
+}
+
+#define rr_count(srv, what, add)                                                                   \
+	atomic_fetch_add_explicit(&(srv)->n.what, add, memory_order_relaxed)
+#define rr_uncount(srv, what, sub)                                                                 \
+	atomic_fetch_sub_explicit(&(srv)->n.what, sub, memory_order_relaxed)
+
+/* Kind of a completion: the low bits of wr_id, which are free in aligned pointers. */
+enum rr_tag { RR_TAG_RECV = 0, RR_TAG_SEND = 1, RR_TAG_READ = 2, RR_TAG_PART = 3 };
+
+static inline uint64_t rr_wr_id(const void *p, enum rr_tag tag)
+{
+	return (uintptr_t)p | tag;
+}
+
+#endif
