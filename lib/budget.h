@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The memory budget (memory_max): every large or peer-driven allocation is taken out of it first.
- * Bytes; thread-safe. Whoever took an amount gives the same amount back.
- */
+/* The memory budget (memory_max). Every large allocation, and every one that a peer brings about,
+ * is taken out of it first. In bytes; thread-safe. Each amount is given back by its taker. */
 #ifndef RN_LIB_BUDGET_H
 #define RN_LIB_BUDGET_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Small arithmetic that everybody needs once: rounding for XDR, minimum, container_of. */
+/* Small helpers that every folder needs: rounding for XDR, minimum, container_of. */
 #ifndef RN_LIB_CHECKED_H
 #define RN_LIB_CHECKED_H
 

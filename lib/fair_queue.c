@@ -65,7 +65,7 @@ static void pay(const struct rn_fq *q, struct rn_fq_flow *f, uint64_t cost)
 
 void rn_fq_charge(struct rn_fq *q, struct rn_fq_flow *f, uint64_t cost)
 {
-	/* Nobody else waits: it took nothing from anybody. */
+	/* Forgive the debt: nobody else waits, so nothing was taken from anybody. */
 	if (q->nflows == 0 || (q->nflows == 1 && TAILQ_FIRST(&q->round) == f))
 		return;
 	refresh(q, f);
@@ -90,7 +90,8 @@ static struct rn_fq_item *serve(struct rn_fq *q, struct rn_fq_flow *f)
 struct rn_fq_item *rn_fq_pop_if(struct rn_fq *q, unsigned tries,
 				bool (*ok)(void *ctx, const struct rn_fq_item *it), void *ctx)
 {
-	unsigned noes = 0, since = 0; /* noes in all, and since anybody was given credit */
+	/* refusals by ok() in all, and since a flow last got credit */
+	unsigned noes = 0, since = 0;
 	struct rn_fq_flow *f;
 
 	while ((f = TAILQ_FIRST(&q->round)) && since < q->nflows && noes < tries) {
@@ -99,7 +100,7 @@ struct rn_fq_item *rn_fq_pop_if(struct rn_fq *q, unsigned tries,
 		if (f->credit <= 0) {
 			f->credit += q->quantum;
 			to_end(q, f);
-			since = 0; /* a no may have been heard twice before its turn comes */
+			since = 0; /* a flow may have been refused twice before its turn comes */
 			continue;
 		}
 		if (ok == NULL || ok(ctx, TAILQ_FIRST(&f->items)))

@@ -36,7 +36,7 @@ void rn_inbox_post(struct rn_inbox *in, struct rn_inbox_node *node)
 	} while (!atomic_compare_exchange_weak_explicit(
 		&in->head, &head, node, memory_order_release, memory_order_relaxed));
 	if (head != NULL)
-		return; /* whoever made it non-empty has rung */
+		return; /* the inbox was not empty: the eventfd has been written already */
 	const uint64_t one = 1;
 	ssize_t n;
 	do {

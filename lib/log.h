@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Logging without a global: whoever logs was handed a logger. The daemon makes the only one, on
- * standard error or the journal. lib/, rpc/ and vfs/ log at debug level only; what an operator must
- * know is counted or returned and logged by the daemon or the transport.
+ * Logging without a global: each user is handed a logger. The daemon makes the only one, for
+ * standard error or the journal. lib/, rpc/ and vfs/ log at debug level only; anything an operator
+ * must know is counted or returned, and logged by the daemon or the transport.
  */
 #ifndef RN_LIB_LOG_H
 #define RN_LIB_LOG_H

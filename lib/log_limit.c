@@ -6,7 +6,7 @@
 
 bool rn_log_limit_pass(struct rn_log_limit *l, uint64_t now_ns, unsigned *left_out)
 {
-	const uint64_t number = now_ns / SPAN_NS + 1; /* never 0, which is fresh memory's */
+	const uint64_t number = now_ns / SPAN_NS + 1; /* never 0, the value in zeroed memory */
 	uint64_t was = atomic_load_explicit(&l->span, memory_order_relaxed), is;
 
 	do {

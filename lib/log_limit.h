@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * A bound on messages that a peer can bring about: a few in each ten seconds, and then how many
- * were left out. Thread-safe, without a lock; zeroed memory is ready.
- */
+/* A limit for messages that a peer can bring about: a few in each ten seconds, then the number of
+ * those left out. Thread-safe, without a lock; zeroed memory is ready. */
 #ifndef RN_LIB_LOG_LIMIT_H
 #define RN_LIB_LOG_LIMIT_H
 
@@ -11,15 +9,15 @@
 #include <stdint.h>
 
 #define RN_LOG_LIMIT 10u	 /* messages in one span */
-#define RN_LOG_LIMIT_SECONDS 10u /* its length */
+#define RN_LOG_LIMIT_SECONDS 10u /* length of a span */
 
 struct rn_log_limit {
 	_Atomic uint64_t span; /* number of the span << 32, and the messages in it */
 	_Atomic unsigned left_out;
 };
 
-/* May a message be written at that time (CLOCK_MONOTONIC, ns)? *left_out: those that were not since
- * the last one that was. */
+/* True if a message may be written at that time (CLOCK_MONOTONIC, ns). *left_out: messages
+ * suppressed since the last one that was written. */
 bool rn_log_limit_pass(struct rn_log_limit *l, uint64_t now_ns, unsigned *left_out);
 
 #endif

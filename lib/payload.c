@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The payload pool. A slab is cut into buffers of one class when it is first needed and cut again
- * for another class when all its buffers are back and the budget has no more: so no class can
- * starve the others by what it used once.
+ * The payload pool. A slab is cut into buffers of one class when it is first needed. It is cut
+ * again for another class when all its buffers are back and the budget has no more, so that no
+ * class starves the others by its past use.
  *
  * Each class lists its slabs that have free buffers, partly used ones first and wholly free ones
- * last: partly used slabs fill up and the others stay whole, and what may be cut again is found at
- * the end of a list. One mutex guards everything but the table of slab bases, which only grows and
- * is read without it. ready() is called outside the mutex.
+ * last: partly used slabs fill up, the others stay whole, and a slab that may be cut again is found
+ * at the end of a list. One mutex guards everything but the table of slab bases, which only grows
+ * and is read without it. ready() is called outside the mutex.
  *
- * A waiter is in one of two places: in the fair queue, until its account may hold what it asks for
- * and it is its turn; then it is pool->next until there is a buffer. While there is a next, nobody
- * passes it, or a large buffer would never come together. What an account may hold is a dynamic
- * threshold, as shared-memory switches have it: as much as is free.
+ * A waiter is in one of two places: in the fair queue, until its account may hold the buffer and it
+ * is its turn; then it is pool->next until there is a buffer. While there is a next, nobody passes
+ * it, or a large buffer would never come together. An account may hold as much as is still free: a
+ * dynamic threshold, as shared-memory switches have it.
  */
 #include "lib/payload.h"
 
@@ -46,15 +46,13 @@ static const uint32_t class_sizes[] = { 4u << 10,   8u << 10, 16u << 10, 64u << 
 
 TAILQ_HEAD(payload_list, rn_payload);
 
-#define WAITER_QUANTUM                                                                             \
-	RN_PAYLOAD_MAX /* whoever's turn it is gets one buffer, whatever its size                  \
-			*/
-/* Accounts asked at each buffer that comes back. One that may not hold more holds something: its
- * buffer will come back too, and the search go on then. */
+#define WAITER_QUANTUM RN_PAYLOAD_MAX /* each turn gives one buffer, whatever its size */
+/* Accounts asked when a buffer comes back. An account that may not hold more holds a buffer: when
+ * that one comes back, the search goes on. */
 #define WAITER_TRIES 64
 
 struct slab {
-	TAILQ_ENTRY(slab) link; /* in its class's list while nfree > 0 */
+	TAILQ_ENTRY(slab) link; /* in the list of its class while nfree > 0 */
 	uint8_t *base;
 	uint32_t index;
 	uint32_t class_index;
@@ -70,11 +68,11 @@ struct rn_payload_pool {
 	struct slab_list classes[NCLASSES];
 	struct rn_fq waiters;
 	struct rn_payload_waiter *next;
-	struct rn_payload_account nobody; /* of waiters without one */
+	struct rn_payload_account nobody; /* waiters that have no account */
 	uint64_t in_use, waits;
 	_Atomic size_t bytes_in_use;
 	_Atomic uint32_t nslabs;
-	struct slab *slabs[RN_SLABS_MAX]; /* [0, nslabs) are set and stay */
+	struct slab *slabs[RN_SLABS_MAX]; /* elements [0, nslabs) are set and do not change */
 };
 
 static uint32_t class_of(size_t size)
@@ -140,7 +138,7 @@ static uint8_t *map_slab(void)
 		munmap(p, before);
 	munmap(p + before + RN_SLAB_SIZE, RN_SLAB_SIZE - before);
 	p += before;
-	madvise(p, RN_SLAB_SIZE, MADV_HUGEPAGE); /* a wish: plain pages do as well */
+	madvise(p, RN_SLAB_SIZE, MADV_HUGEPAGE); /* advice only: plain pages do as well */
 	poison(p, RN_SLAB_SIZE);
 	return p;
 }
@@ -238,7 +236,7 @@ static struct rn_payload *take(struct rn_payload_pool *pool, size_t size)
 	return p;
 }
 
-/* Bytes that could still be taken, in whatever pieces they are. */
+/* Bytes that could still be taken, in pieces of any size. */
 static size_t left(struct rn_payload_pool *pool)
 {
 	const size_t max = pool->budget->max;
@@ -290,8 +288,8 @@ static struct rn_payload_waiter *waiter_of(const struct rn_fq_item *it)
 	return rn_container_of(it, struct rn_payload_waiter, turn);
 }
 
-/* Under the lock: a buffer if nobody is passed by it. *may: it is not the account's share that
- * forbids. */
+/* Under the lock: a buffer if no waiter is passed over by it. *may: true if the account's share
+ * allows it. */
 static struct rn_payload *take_for(struct rn_payload_pool *pool, size_t size,
 				   struct rn_payload_account *a, bool *may)
 {
@@ -373,7 +371,7 @@ static bool may_be_next(void *ctx, const struct rn_fq_item *it)
 	       rn_payload_may_hold(ctx, w->account, class_sizes[class_of(w->size)]);
 }
 
-/* Under the lock: who is next and has a buffer now. */
+/* Under the lock: the next waiter, if there is a buffer for it. */
 static struct rn_payload_waiter *next_served(struct rn_payload_pool *pool, struct rn_payload **p)
 {
 	if (pool->next == NULL) {
@@ -392,7 +390,7 @@ static struct rn_payload_waiter *next_served(struct rn_payload_pool *pool, struc
 	return w;
 }
 
-/* Serves one waiter if memory for it is there now. */
+/* Serves one waiter if there is memory for it now. */
 static bool serve_one(struct rn_payload_pool *pool)
 {
 	struct rn_payload *p;
@@ -423,7 +421,7 @@ int rn_payload_wait_cancel(struct rn_payload_pool *pool, struct rn_payload_waite
 		count_waiting(w, -1);
 	pthread_mutex_unlock(&pool->lock);
 	while (ret == 0 && serve_one(pool))
-		; /* a smaller one may have been behind it */
+		; /* a smaller request may have been behind it */
 	return ret;
 }
 

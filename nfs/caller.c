@@ -44,7 +44,7 @@ int nfs_caller(const struct nfs_groups *groups, const struct rpc_cred *cred,
 	memcpy(out->groups, cred->gids, cred->ngids * sizeof(cred->gids[0]));
 	if (cred->flavor == RPC_AUTH_SYS && groups->lookup && !(access->flags & VFS_ALL_SQUASH))
 		rc = groups->lookup(groups->ctx, groups->peer, out);
-	/* Whatever is no AUTH_SYS carries no identity to believe in. */
+	/* Any flavour but AUTH_SYS carries no identity to believe in. */
 	vfs_cred_squash(out, access, cred->flavor != RPC_AUTH_SYS);
 	return rc;
 }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * From the credential of a call to the identity that it acts under on one export: what all versions
- * of NFS do in the same way.
- */
+/* From the credential of a call to the identity that it acts under on one export, for all versions
+ * of NFS. */
 #ifndef RN_NFS_CALLER_H
 #define RN_NFS_CALLER_H
 
 #include "rpc/request.h"
 #include "vfs/export.h"
 
-/* Supplementary groups by the server's own databases (exports(5) manage-gids): fills at most
- * VFS_GROUPS_MAX, is thread-safe and caches. -EAGAIN: not known yet, asked for the peer's sake.
- * lookup NULL: those of the call. */
+/*
+ * Finds supplementary groups in the server's own databases (exports(5) manage-gids): fills at most
+ * VFS_GROUPS_MAX, is thread-safe and caches. -EAGAIN: not known yet, asked on behalf of the peer.
+ * If lookup is NULL, the call's own groups are used.
+ */
 struct nfs_groups {
 	int (*lookup)(void *ctx, const struct sockaddr *peer, struct vfs_cred *cred);
 	void *ctx;
@@ -22,7 +22,7 @@ struct nfs_groups {
  * ports: queue pairs are made by privileged processes, and every client counts as secure. */
 int nfs_check_port(const struct vfs_access *access, const struct rpc_conn *conn);
 
-/* Does the export take calls of this flavour? */
+/* True if the export accepts calls of this flavour. */
 bool nfs_flavor_allowed(const struct rpc_cred *cred, const struct vfs_access *access);
 
 /* The squashed identity. 0, or -EAGAIN: its groups are not known yet, and it must not be used. */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The table is asked only when a connection begins or ends. Its hash is keyed, so that nobody
- * can choose addresses (IPv6 leaves a lot of choice) that all fall into one bucket.
- */
+/* The table of clients. It is searched only when a connection begins or ends. Its hash is keyed, so
+ * that nobody can choose addresses (IPv6 leaves a lot of choice) that all fall into one bucket. */
 #include "rpc/client.h"
 
 #include <netinet/in.h>
@@ -13,13 +11,13 @@
 #include <sys/random.h>
 
 #define BUCKETS 1024u	 /* a power of two */
-#define NETWORK_BYTES 8u /* of an IPv6 address */
+#define NETWORK_BYTES 8u /* bits of an IPv6 address that name a network */
 
 LIST_HEAD(client_list, rpc_client);
 
-/* A client that was slow. */
+/* A client that was slow, kept after its connections have ended. */
 struct slow {
-	uint64_t hash; /* keyed: nobody can look for another with the same */
+	uint64_t hash; /* keyed hash: nobody can look for an address with the same one */
 	uint64_t until;
 };
 
@@ -28,7 +26,7 @@ struct rpc_clients {
 	uint8_t seed[crypto_shorthash_KEYBYTES];
 	unsigned count;
 	struct client_list bucket[BUCKETS];
-	struct slow slow[BUCKETS]; /* by hash; a later one takes an earlier one's place */
+	struct slow slow[BUCKETS]; /* indexed by hash; a later client replaces an earlier one */
 };
 
 struct rpc_clients *rpc_clients_new(void)
@@ -37,7 +35,7 @@ struct rpc_clients *rpc_clients_new(void)
 
 	if (all == NULL)
 		return NULL;
-	/* Without randomness so early, the table works with what it has. */
+	/* Without randomness this early, the table works with the key it has. */
 	(void)!getrandom(all->seed, sizeof(all->seed), GRND_NONBLOCK);
 	pthread_mutex_init(&all->lock, NULL);
 	return all;

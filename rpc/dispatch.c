@@ -2,7 +2,7 @@
 /*
  * From a call's bytes to its answer. Every path ends in exactly one of answer(), the connection's
  * drop, garbage or too_long operation, a pending procedure, or a duplicate parked with its cache
- * entry; after that the request is not ours to touch.
+ * entry. After that the request must not be touched.
  */
 #include "rpc/program.h"
 
@@ -82,7 +82,8 @@ static void system_error(struct rpc_request *req)
 	answer(req, true);
 }
 
-/* Nothing was done yet. By the inbox also where the request is not kept: nothing recurses. */
+/* Nothing was done yet. A request that cannot be kept goes by the inbox as well, so that nothing
+ * recurses. */
 static void wait_a_while(struct rpc_request *req, void (*again)(struct rpc_request *req))
 {
 	const struct rpc_server *server = req->server;
@@ -161,7 +162,7 @@ static void redispatch(struct rpc_request *req)
 	rpc_dispatch(req->server, req);
 }
 
-/* True: this one has to run. */
+/* True if the procedure has to run for this call. */
 static bool first_time(struct rpc_request *req)
 {
 	struct drc *drc = req->server->drc;
@@ -195,12 +196,12 @@ static bool decode_args(struct rpc_request *req)
 		if (req->args == NULL || !proc->decode(&req->in, req->args) || req->in.err)
 			return false;
 	}
-	/* Bytes behind the arguments are nobody's; a chunk that is no argument is a violation of
+	/* Bytes behind the arguments are ignored; a Read chunk that no argument takes violates
 	 * DDP-eligibility (RFC 8166 section 6.1). */
 	return (proc->flags & RPC_RUN_DECODES) || !xdr_in_chunk_left(&req->in);
 }
 
-/* RPC_RUN_DONE: the procedure is for the caller's host. */
+/* RPC_RUN_DONE if the procedure may run for the caller's host. */
 static enum rpc_run admit(const struct rpc_request *req)
 {
 	const unsigned flags = req->proc->flags;

@@ -19,14 +19,15 @@
 #include "rpc/worker.h"
 
 #define DRC_SHARDS_MAX 16
-#define DRC_SHARD_MIN 64 /* a shard with fewer entries is not worth its lock */
+#define DRC_SHARD_MIN 64 /* least entries of a shard: fewer are not worth its lock */
 #define DRC_AGE_NS (DRC_AGE_SECONDS * 1000000000ull)
-#define DRC_EXPIRE_BATCH 4 /* old entries that a new one clears away: more go than come */
+/* old entries that a new one clears away: more than one, so that the number falls */
+#define DRC_EXPIRE_BATCH 4
 
 /* Compared as bytes: no padding. */
 struct drc_key {
 	struct rpc_address addr;
-	uint32_t port; /* 0 where clients do not keep it */
+	uint32_t port; /* 0 where clients come from another port when they reconnect */
 	uint32_t xid, prog, vers, proc;
 	uint64_t args_len;
 	uint8_t sum[crypto_onetimeauth_BYTES];
@@ -38,10 +39,10 @@ struct drc_entry {
 	LIST_ENTRY(drc_entry) link; /* in a bucket, or in unused */
 	struct drc_shard *shard;
 	struct drc_key key;
-	struct rpc_cred cred;	      /* whose call it was */
-	uint64_t conn_id;	      /* where it came from */
-	uint64_t done_ns;	      /* when it was answered */
-	struct rn_inbox_node *parked; /* duplicates that wait for the first's end */
+	struct rpc_cred cred;	      /* identity of the caller */
+	uint64_t conn_id;	      /* connection it came on */
+	uint64_t done_ns;	      /* time of the answer, ns */
+	struct rn_inbox_node *parked; /* duplicates that wait for the end of the first call */
 	uint8_t *reply;		      /* NULL while in progress */
 	uint32_t reply_len;
 };
@@ -56,7 +57,7 @@ struct drc_shard {
 	struct age_list finished;
 	struct drc_entry *entries;
 	size_t bytes, max_bytes;
-	struct drc_stats stats; /* but bytes, filled in when asked */
+	struct drc_stats stats; /* all but .bytes, which is filled in on request */
 };
 
 struct drc {
@@ -137,10 +138,10 @@ void drc_free(struct drc *drc)
 }
 
 /*
- * The sum of the arguments, the same however they lie in segments: data that came by an RDMA Read
- * chunk lacks its pad, which counts as if it were there. Poly1305 is not used to authenticate
- * anything here: under a key that nobody knows, two messages have the same sum with a probability
- * of 2^-86 at most, and it is fast. Sums are never told, so using the key again gives nothing away.
+ * The sum of the arguments, independent of how they lie in segments: data that came by an RDMA Read
+ * chunk lacks its pad, which counts as if it were there. Poly1305 does not authenticate anything
+ * here: under a secret key two messages have the same sum with a probability of 2^-86 at most, and
+ * it is fast. Sums are never disclosed, so the key may be used again.
  */
 static void sum_args(const struct drc *drc, const struct rpc_request *req, struct drc_key *k)
 {
@@ -203,7 +204,7 @@ static void forget(struct drc_entry *e)
 	LIST_INSERT_HEAD(&s->unused, e, link);
 }
 
-/* Under the lock. False: all entries are in progress. */
+/* Under the lock. False if all entries are in progress. */
 static bool evict(struct drc_shard *s)
 {
 	struct drc_entry *e = TAILQ_FIRST(&s->finished);
@@ -242,7 +243,7 @@ static void expire_some(struct drc_shard *s, uint64_t now)
 	}
 }
 
-/* Under the lock. While it is parked, a request's inbox node is its link in the entry's list. */
+/* Under the lock. The inbox node of a parked request is its link in the entry's list. */
 static enum drc_verdict park(struct drc_entry *e, struct rpc_request *req,
 			     void (*again)(struct rpc_request *req))
 {
@@ -287,7 +288,7 @@ static bool same_caller(const struct rpc_cred *a, const struct rpc_cred *b)
 	       a->ngids == b->ngids && memcmp(a->gids, b->gids, a->ngids * sizeof(a->gids[0])) == 0;
 }
 
-/* Under the lock: this call's entry, unless it is too old to be an answer. */
+/* Under the lock: the entry of this call, unless it is too old. */
 static struct drc_entry *find(struct drc_shard *s, const struct entry_list *bucket,
 			      const struct drc_key *k, const struct rpc_cred *cred, uint64_t now)
 {
@@ -331,7 +332,7 @@ enum drc_verdict drc_lookup(struct drc *drc, struct rpc_request *req,
 	return verdict;
 }
 
-/* Under the lock. Keeps the reply within the shard's bounds; false: it cannot be kept. */
+/* Under the lock. Keeps the reply within the shard's bounds; false if it cannot be kept. */
 static bool store(struct drc_entry *e, const struct xdr_out *out, uint64_t now)
 {
 	struct drc_shard *s = e->shard;
@@ -370,7 +371,7 @@ static void finish(const struct drc *drc, struct rpc_request *req, bool answered
 	while (parked != NULL) {
 		struct rpc_request *r = rn_container_of(parked, struct rpc_request, node);
 
-		parked = parked->next; /* r is not ours once it is posted */
+		parked = parked->next; /* r belongs to its worker once it is posted */
 		rpc_requeue(r, r->work);
 	}
 }

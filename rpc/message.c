@@ -53,7 +53,7 @@ static enum rpc_auth_stat check_cred(struct auth_blob *a, struct rpc_cred *cred)
 	}
 }
 
-/* What is wrong with the credential and the verifier, if anything. */
+/* The fault of the credential or verifier, if there is one. */
 static enum rpc_auth_stat get_cred(struct xdr_in *x, struct rpc_cred *cred)
 {
 	struct auth_blob a, verf;

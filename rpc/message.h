@@ -56,7 +56,7 @@ struct rpc_call {
 	struct rpc_cred cred;
 };
 
-/* What became of a call header. */
+/* Result of decoding a call header. */
 enum rpc_header_result {
 	RPC_HEADER_OK,
 	RPC_HEADER_NOT_A_CALL, /* too short for an answer, or a reply: close or drop */

@@ -19,27 +19,29 @@ enum rpc_run {
 	RPC_RUN_GARBAGE, /* arguments are wrong in a way that only the handler sees */
 	RPC_RUN_SYSTEM_ERR,
 	RPC_RUN_TOO_LONG, /* the reply does not fit what the client offered; nothing was done */
-	RPC_RUN_NO_ROOM, /* the same; some was done, and req->out is for who sends the call again */
+	/* the same, but something was done; req->out is the reply for a retransmission */
+	RPC_RUN_NO_ROOM,
 	RPC_RUN_AUTH_TOOWEAK,
-	RPC_RUN_AUTH_BADCRED, /* not from this host, as a stranger is told */
-	/* Nothing was done, as something is not known yet: run is called again in a while, with
-	 * the same arguments. Not if req->must_answer. */
+	RPC_RUN_AUTH_BADCRED, /* the host is refused, as strangers are */
+	/* Nothing was done: an answer from elsewhere is missing. run is called again later, with
+	 * the same arguments. Not allowed if req->must_answer. */
 	RPC_RUN_AGAIN,
 };
 
 enum rpc_proc_flags {
 	RPC_NONIDEMPOTENT = 1, /* answered through the duplicate request cache */
-	/* decode leaves the rest of the arguments to run, which also sees to Read chunks that are
-	   no argument */
+	/* decode leaves the rest of the arguments to run, which also rejects Read chunks that no
+	 * argument takes */
 	RPC_RUN_DECODES = 2,
 	/*
-	 * Whom a procedure is for, by the caller's standing. None of these: for hosts that some
-	 * export admits; while that is not known it runs, since it asks for its export itself and
-	 * says then when to come again.
+	 * Hosts that a procedure serves, by their standing. With none of these flags: hosts that
+	 * some export admits. While the standing is not known the procedure runs, since it looks up
+	 * its export by itself and then tells the client to come again.
 	 */
-	RPC_FOR_FORMER = 4, /* gives something back, or looks at req->standing by itself */
-	RPC_FOR_ALL = 8,    /* tells strangers that they are refused, by req->standing */
-	RPC_NO_EXPORT = 16, /* asks for no export: runs only for those known to be admitted */
+	/* ends state or gives something back, or checks req->standing by itself */
+	RPC_FOR_FORMER = 4,
+	RPC_FOR_ALL = 8,    /* tells strangers that they are refused, using req->standing */
+	RPC_NO_EXPORT = 16, /* uses no export: runs only for hosts known to be admitted */
 };
 
 struct rpc_counters {
@@ -47,7 +49,7 @@ struct rpc_counters {
 };
 
 struct rpc_proc {
-	const char *name; /* as in the RFC; NULL: no such procedure */
+	const char *name; /* name in the RFC; NULL: no such procedure */
 	/* Decodes *args (args_size zeroed bytes); returns false for garbage. NULL: no arguments. */
 	bool (*decode)(struct xdr_in *in, void *args);
 	size_t args_size;
@@ -56,9 +58,8 @@ struct rpc_proc {
 	/* Worst-case result bytes of a procedure that changes something: checked against
 	 * req->reply_max before it runs. 0 for others. */
 	uint32_t reply_size;
-	/* Of a procedure with RPC_NONIDEMPOTENT: does this call need the cache? Looked at after
-	 * decode, which has left req->in behind what it decoded; must not move it. NULL: every call
-	 * does. */
+	/* For RPC_NONIDEMPOTENT: true if this call needs the cache. Called after decode, with
+	 * req->in behind the decoded part; must not move it. NULL: every call does. */
 	bool (*cacheable)(const struct rpc_request *req, const void *args);
 };
 
@@ -66,15 +67,15 @@ struct rpc_version {
 	uint32_t vers;
 	const struct rpc_proc *procs;
 	uint32_t nprocs;
-	void *ctx; /* req->program_ctx; NULL: the program's */
+	void *ctx; /* used as req->program_ctx; NULL: the program's */
 };
 
 struct rpc_program {
 	uint32_t prog;
 	const char *name;
-	const struct rpc_version *versions; /* ascending */
+	const struct rpc_version *versions; /* in ascending order */
 	unsigned nversions;
-	void *ctx; /* req->program_ctx */
+	void *ctx; /* used as req->program_ctx */
 };
 
 #define RPC_PROGRAMS_MAX 8
@@ -85,10 +86,10 @@ struct rpc_server {
 	struct drc *drc; /* may be NULL: no cache */
 	struct rn_payload_pool *pool;
 	/*
-	 * Standing of the host at the other end of a connection. Asked before every call but NULL's
-	 * (procedure 0, which is for all): those that it is not for are denied as the kernel's
-	 * server denies them, AUTH_ERROR with AUTH_BADCRED, before their arguments are looked at.
-	 * Does not wait. May be NULL: everybody is admitted.
+	 * Standing of the host at the other end of a connection. Called before every procedure but
+	 * NULL (procedure 0, which serves all). Hosts that a procedure does not serve are denied as
+	 * the kernel's server denies them, AUTH_ERROR with AUTH_BADCRED, before their arguments are
+	 * decoded. Does not wait. If NULL, everybody is admitted.
 	 */
 	enum rpc_standing (*standing)(void *ctx, struct rpc_conn *conn);
 	void *standing_ctx;
@@ -99,23 +100,24 @@ struct rpc_server {
 	/* Called on its worker when a request is about to go back to its transport; may be NULL. */
 	void (*ended)(void *ctx, struct rpc_request *req);
 	void *ended_ctx;
-	/* Keeps a request that is to be run again in a while: again(req) is then called on its
-	 * worker, with req->must_answer set when it has waited long enough. False: it is not kept,
-	 * as too many wait. NULL: none is. */
+	/*
+	 * Keeps a request that is to run again later: again(req) is then called on its worker, with
+	 * req->must_answer set when it has waited long enough. False if it is not kept, because too
+	 * many wait. If NULL, none is kept.
+	 */
 	bool (*park)(void *ctx, struct rpc_request *req, void (*again)(struct rpc_request *req));
 	void *park_ctx;
 };
 
 /* Decodes and runs one call on the calling worker's thread; the request is answered, dropped, or
- * pending when it returns. Is the `work` function of a fresh request. */
+ * pending when it returns. This is the `work` function of a new request. */
 void rpc_dispatch(struct rpc_server *server, struct rpc_request *req);
 
-/* Ends a pending request: as if its run had returned how. */
+/* Ends a pending request as if its run had returned how. */
 void rpc_complete(struct rpc_request *req, enum rpc_run how);
 
 /* Moves the reply to a payload buffer with room for size bytes more than the head so far (copied).
- * 0, or -ENOMEM: none to be had now (the caller replies a "delay" error, or shortens what it asks
- * for). */
+ * 0, or -ENOMEM: the caller replies a "delay" error, or shortens its reply. */
 int rpc_reply_grow(struct rpc_request *req, size_t size);
 
 #endif

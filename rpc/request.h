@@ -35,23 +35,24 @@ struct rpc_worker;
 
 struct rpc_conn_ops {
 	const char *netid; /* "tcp", "rdma": for logs and counters */
-	bool reliable; /* retransmission only after a reconnect: in-flight duplicates are dropped */
-	/* A client that connects anew comes from the same port (as Linux' does over TCP), so that
-	 * the port tells one process or host behind an address from another. */
+	/* clients retransmit only after a reconnect: duplicates in flight are dropped */
+	bool reliable;
+	/* A client reconnects from the same port (as Linux does over TCP), so that the port tells
+	 * one process or host behind an address from another. */
 	bool keeps_port;
 	/* Sends the reply in req->out. Always takes the request back. */
 	void (*reply)(struct rpc_request *req);
-	/* No reply: in-flight duplicates and closed connections only. Always takes the request
-	 * back. */
+	/* Sends no reply: for duplicates in flight and closed connections only. Always takes the
+	 * request back. */
 	void (*drop)(struct rpc_request *req);
-	/* The reply would not fit what the client offered: RDMA answers ERR_CHUNK (RFC 8166
-	 * section 4.5), TCP closes. Always takes the request back. */
+	/* The reply does not fit what the client offered: RDMA answers ERR_CHUNK (RFC 8166 section
+	 * 4.5), TCP closes. Always takes the request back. */
 	void (*too_long)(struct rpc_request *req);
-	bool says_too_long; /* that is an answer, and the connection goes on */
-	/* What came is no RPC call: closes the connection. Always takes the request back. NULL: as
-	 * drop. */
+	bool says_too_long; /* too_long sends an answer, and the connection goes on */
+	/* The message is no RPC call: closes the connection. Always takes the request back. NULL:
+	 * as drop. */
 	void (*garbage)(struct rpc_request *req);
-	/* Last reference is gone. */
+	/* Called when the last reference is gone. */
 	void (*destroy)(struct rpc_conn *conn);
 };
 
@@ -61,25 +62,25 @@ struct rpc_conn {
 	const struct rpc_conn_ops *ops;
 	struct sockaddr_storage peer;
 	struct sockaddr_storage local;
-	struct rpc_client
-		*client; /* a reference; whose shares are used. NULL: nobody's, unlimited */
-	uint64_t id;	 /* unique in this run of the daemon */
+	struct rpc_client *client; /* whose shares are used; a reference. NULL: no limits */
+	uint64_t id;		   /* unique in this run of the daemon */
 	_Atomic uint32_t refs;
-	_Atomic(struct rpc_worker *) last_worker; /* dispatch hint, daemon's */
-	/* What was found last, in the low RPC_STANDING_BITS, and until when; as well. */
+	_Atomic(struct rpc_worker *) last_worker; /* the daemon's hint for dispatching */
+	/* The last known standing, in the low RPC_STANDING_BITS, and until when it holds; the
+	 * daemon's. */
 	_Atomic uint64_t standing;
 };
 
-/* What the exports say of the host that a call came from: see rpc_server.standing. The values are
- * bits of rpc_conn.standing. */
+/* What the exports say about the host that a call came from: see rpc_server.standing. The values
+ * are bits of rpc_conn.standing. */
 enum rpc_standing {
 	RPC_UNKNOWN,  /* not known yet: a name service is being asked */
-	RPC_STRANGER, /* no export is for it */
-	RPC_FORMER,   /* no export is for it any more, since less than a lease */
-	RPC_ADMITTED, /* some export is */
+	RPC_STRANGER, /* no export admits it */
+	RPC_FORMER,   /* no export admits it any more; one did less than a lease time ago */
+	RPC_ADMITTED, /* some export admits it */
 };
 
-/* As it was found last: no question is asked. */
+/* The last known standing; starts no query. */
 static inline enum rpc_standing rpc_conn_standing(const struct rpc_conn *c)
 {
 	return (enum rpc_standing)(atomic_load_explicit(&c->standing, memory_order_relaxed) &
@@ -87,13 +88,14 @@ static inline enum rpc_standing rpc_conn_standing(const struct rpc_conn *c)
 }
 
 void rpc_conn_ref(struct rpc_conn *c);
-void rpc_conn_put(struct rpc_conn *c); /* destroys by ops->destroy */
+void rpc_conn_put(struct rpc_conn *c); /* the last one calls ops->destroy */
 
 struct rpc_request {
-	struct rn_inbox_node node;	       /* while it waits in a worker's inbox */
-	struct rn_fq_item turn;		       /* while it waits for a worker: the sink's */
-	unsigned lane;			       /* the way to the workers that it goes: as well */
-	void (*work)(struct rpc_request *req); /* what the worker runs when it takes it out */
+	struct rn_inbox_node node; /* while it waits in a worker's inbox */
+	struct rn_fq_item turn;	   /* while it waits for a worker; used by the sink */
+	/* queue of calls it waits in, below RPC_LANES; used by the sink */
+	unsigned lane;
+	void (*work)(struct rpc_request *req); /* called by the worker that takes it out */
 	struct rpc_conn *conn;
 	struct rpc_worker *worker; /* set by the sink */
 
@@ -102,11 +104,11 @@ struct rpc_request {
 	unsigned nseg;
 
 	/*
-	 * What the client can take, from the transport. reply_max: the stream, in bytes from the
-	 * xid on. The n-th bulk item of a reply belongs to the n-th Write chunk (RFC 8267
-	 * section 6.4.1), bulk_room[n] bytes long: it goes there and not into the stream, and must
-	 * not be longer. An empty chunk (0), and none, mean that the item is part of the stream
-	 * with its pad. Ask by the rpc_reply functions below.
+	 * Room for the reply, from the transport. reply_max: bytes of the stream, from the xid on.
+	 * The n-th bulk item of a reply belongs to the n-th Write chunk (RFC 8267 section 6.4.1),
+	 * which is bulk_room[n] bytes long: the item goes there and not into the stream, and must
+	 * not be longer. With an empty chunk (0), or none, the item is part of the stream with its
+	 * pad. The rpc_reply functions below take care of this.
 	 */
 	size_t reply_max;
 	unsigned nbulk_rooms;
@@ -115,21 +117,22 @@ struct rpc_request {
 	/* Decoded by rpc_dispatch. */
 	struct xdr_in in;
 	struct rpc_call call;
-	enum rpc_standing standing; /* of the client's host */
-	size_t args_at;		    /* where the arguments begin in the segments */
+	enum rpc_standing standing; /* standing of the client's host */
+	size_t args_at;		    /* offset of the arguments in the segments, bytes */
 	const struct rpc_proc *proc;
 	void *program_ctx;
 	void *args;	       /* in the arena */
-	size_t arena_at;       /* of the arena: behind the arguments */
-	bool must_answer;      /* RPC_RUN_AGAIN is not allowed any more */
-	void *op;	       /* the handler's own state across a pending step, in the arena */
+	size_t arena_at;       /* used bytes of the arena behind the arguments */
+	bool must_answer;      /* RPC_RUN_AGAIN is not allowed */
+	void *op;	       /* state of the handler across a pending step, in the arena */
 	struct drc_entry *drc; /* in-progress entry, or NULL */
 	struct rpc_server *server;
 
 	/* The reply. out starts at head; a handler with a long reply moves it to a payload buffer
 	 * with rpc_reply_grow(). */
 	struct xdr_out out;
-	struct rn_payload *head; /* RPC_HEAD_SIZE, registered memory, the request's for its life */
+	/* RPC_HEAD_SIZE bytes of registered memory, kept for the request's life */
+	struct rn_payload *head;
 	struct rn_payload *long_head; /* from rpc_reply_grow, or NULL; released with the request */
 
 	struct rn_arena arena;
@@ -142,33 +145,32 @@ struct rpc_request {
 /* Made and freed by transports; the head comes from pool. NULL: no memory in the budget. */
 struct rpc_request *rpc_request_new(struct rn_payload_pool *pool);
 void rpc_request_free(struct rpc_request *req);
-/* On whose account memory for it is taken, or NULL. */
+/* The account that memory for the request is taken on, or NULL. */
 struct rn_payload_account *rpc_request_account(const struct rpc_request *req);
-/* Releases the call's segments, of which nothing may be used afterwards. To be called before
- * waiting for memory: who holds some while he waits for more may be waited for by those whom he
- * waits for. */
+/* Releases the call's segments, which must not be used afterwards. Called before waiting for
+ * memory: requests that hold some while they wait for more would wait for each other. */
 void rpc_request_forget_call(struct rpc_request *req);
-/* Ready for the next call: releases segments' payload, bulk and long head; keeps head and conn. */
+/* Makes the request ready for the next call: releases the payload of the segments, bulk items and
+ * long head; keeps head and conn. */
 void rpc_request_reset(struct rpc_request *req);
 
 /*
- * Does the reply fit what the client offered? Exact, whatever chunks there are, for the reply as
- * encoded so far. An operation that changes something asks before it runs: what cannot be answered
- * must not happen.
+ * True if the reply, as encoded so far, fits what the client offered: exact, whatever chunks there
+ * are. An operation that changes something calls this before it runs, because a change without an
+ * answer must not happen.
  */
-/* Bytes that may be added to the stream; 0 also where it is too long already. */
+/* Bytes that may be added to the stream; 0 also if it is too long already. */
 size_t rpc_reply_room(const struct rpc_request *req);
-/* Length of the Write chunk that the next bulk item will go by; 0: it will be part of the stream.
- */
+/* Length of the Write chunk for the next bulk item; 0: the item will be part of the stream. */
 uint32_t rpc_reply_bulk_chunk(const struct rpc_request *req);
-/* Room for head bytes more (length words of bulk items count there) and one bulk item of bulk
- * bytes? */
+/* True if there is room for head bytes more (length words of bulk items count there) and one bulk
+ * item of bulk bytes. */
 bool rpc_reply_fits(const struct rpc_request *req, size_t head, uint32_t bulk);
-/* It fits as it is. */
+/* True if the reply fits as it is. */
 bool rpc_reply_ok(const struct rpc_request *req);
 
-/* Where transports hand over calls. submit never fails and takes the request over; req->conn holds
- * a reference for it. Callable from any transport thread. */
+/* Consumer of the calls that transports receive. submit never fails and takes the request over;
+ * req->conn holds a reference for it. Callable from any transport thread. */
 struct rpc_sink {
 	void (*submit)(void *ctx, struct rpc_request *req);
 	void *ctx;

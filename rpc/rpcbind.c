@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * rpcb_set() of libtirpc makes universal addresses only for the netids that it knows itself, and
- * rdma is none of them. So the two calls are made with libtirpc's client and its rpcb structure on
- * rpcbind's local socket, where rpcbind sees by the socket's credentials who we are.
+ * rdma is none of them. So both calls are made with libtirpc's client and its rpcb structure on
+ * rpcbind's local socket, where the socket's credentials tell rpcbind who calls.
  */
 #include "rpc/rpcbind.h"
 
@@ -94,8 +94,8 @@ static int change(uint32_t prog, uint32_t vers, const char *netid, const uint16_
 		.r_addr = none,
 		.r_owner = owner,
 	};
-	/* rpcbind refuses a second mapping, so an old one goes first; it says yes to removing what
-	 * is not there, and no to removing another user's. */
+	/* rpcbind refuses a second mapping, so an old one is removed first. Removing succeeds if
+	 * there is none, and fails for another user's mapping. */
 	ret = call_rpcbind(client, RPCBPROC_UNSET, &map);
 	if (ret >= 0 && port != NULL) {
 		map.r_addr = uaddr;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A worker as requests see it: where to post what shall go on there. The daemon makes and runs them. */
+/* A worker as requests see it: the inbox that work for it is posted to. The daemon makes and runs
+ * workers. */
 #ifndef RN_RPC_WORKER_H
 #define RN_RPC_WORKER_H
 
@@ -14,7 +15,7 @@ struct rpc_worker {
 	struct vfs_worker *vfs; /* its ring and identity; used on the worker's thread only */
 };
 
-/* Runs work(req) on req->worker as soon as it comes to it. Callable from any thread. */
+/* Runs work(req) on req->worker, after the work posted before. Callable from any thread. */
 void rpc_requeue(struct rpc_request *req, void (*work)(struct rpc_request *req));
 
 #endif

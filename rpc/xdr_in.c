@@ -32,8 +32,8 @@ static bool settle(struct xdr_in *x)
 	return x->cur < x->nseg;
 }
 
-/* The next piece of at most len bytes, which lies in a segment that may be entered; its length in
- * *got. NULL and failed if there is none. */
+/* The next piece of at most len bytes, in a segment that may be entered; its length in *got. NULL,
+ * with the error set, if there is none. */
 static const uint8_t *next_piece(struct xdr_in *x, size_t len, bool ddp, uint32_t *got)
 {
 	*got = 0;
@@ -49,7 +49,7 @@ static const uint8_t *next_piece(struct xdr_in *x, size_t len, bool ddp, uint32_
 	return p;
 }
 
-/* Copies len plain bytes to out, or passes over them if out is NULL. */
+/* Copies len plain bytes to out, or skips them if out is NULL. */
 static bool pull(struct xdr_in *x, uint8_t *out, size_t len)
 {
 	if (x->err || len > x->left) {
@@ -71,7 +71,7 @@ static bool pull(struct xdr_in *x, uint8_t *out, size_t len)
 	return true;
 }
 
-/* The next len plain bytes, where they lie in one piece, as nearly always; NULL: not so. */
+/* The next len plain bytes if they lie in one piece, as they nearly always do; else NULL. */
 static const uint8_t *pull_here(struct xdr_in *x, size_t len)
 {
 	const struct rpc_seg *s;
@@ -180,7 +180,8 @@ char *xdr_get_string(struct xdr_in *x, uint32_t max, uint32_t *len)
 	return s;
 }
 
-/* What a Read chunk has beyond its item: nothing, or the pad that the client need not have sent. */
+/* Skips the rest of a Read chunk behind its item: nothing, or a pad that the client need not have
+ * sent. */
 static void finish_chunk(struct xdr_in *x, uint32_t len)
 {
 	const uint32_t rest = x->seg[x->cur].len - x->off;

@@ -27,15 +27,16 @@
 struct rpc_seg {
 	uint8_t *base;
 	uint32_t len;
-	bool ddp;		    /* a reduced item: see above */
-	struct rn_payload *payload; /* what holds base, or NULL; the request owns the reference */
+	bool ddp; /* a reduced item, from a Read chunk: see above */
+	/* buffer that base points into, or NULL; the request owns the reference */
+	struct rn_payload *payload;
 };
 
 struct xdr_in {
 	const struct rpc_seg *seg;
 	unsigned nseg;
 	unsigned cur;		/* index of the current segment */
-	uint32_t off;		/* bytes used of it */
+	uint32_t off;		/* bytes used of that segment */
 	size_t left;		/* bytes left in the whole message */
 	struct rn_arena *arena; /* copies of items that straddle segments */
 	bool err;
@@ -47,7 +48,7 @@ struct xdr_bulk {
 	uint32_t len;
 	unsigned npieces;
 	struct iovec piece[XDR_BULK_PIECES];
-	struct rn_payload *payload[XDR_BULK_PIECES]; /* holder of each piece or NULL; borrowed */
+	struct rn_payload *payload[XDR_BULK_PIECES]; /* buffer of each piece, or NULL; borrowed */
 };
 
 void xdr_in_init(struct xdr_in *x, const struct rpc_seg *seg, unsigned nseg, struct rn_arena *a);
@@ -74,7 +75,7 @@ void xdr_get_bulk(struct xdr_in *x, uint32_t max, struct xdr_bulk *out);
 
 void xdr_skip(struct xdr_in *x, size_t len); /* len bytes, no pad added */
 
-/* A segment that came by a Read chunk has not been taken. */
+/* True if a segment that came by a Read chunk has not been taken. */
 bool xdr_in_chunk_left(const struct xdr_in *x);
 
 /* Offset from the start of the message. */

@@ -8,7 +8,7 @@
 
 void xdr_out_init(struct xdr_out *x, void *buf, size_t size)
 {
-	/* Not the array: its items are valid up to nbulks only. */
+	/* The array is not cleared: its items are valid up to nbulks only. */
 	x->base = buf;
 	x->size = size;
 	x->used = 0;
@@ -145,7 +145,7 @@ size_t xdr_out_total(const struct xdr_out *x)
 
 void xdr_out_copy(const struct xdr_out *x, uint8_t *out)
 {
-	size_t done = 0; /* of the head */
+	size_t done = 0; /* bytes of the head copied so far */
 
 	for (unsigned i = 0; i < x->nbulks; i++) {
 		const struct xdr_out_bulk *b = &x->bulk[i];

@@ -14,7 +14,7 @@
 
 #include "lib/payload.h"
 
-/* As many as an RDMA client can offer Write chunks for. */
+/* The number of Write chunks that an RDMA client can offer. */
 #define XDR_BULKS_MAX 16u
 
 /* One bulk item: its XDR length word is in the head, directly before `at`. */
@@ -22,7 +22,7 @@ struct xdr_out_bulk {
 	size_t at;    /* offset in the head where the bytes belong */
 	uint32_t len; /* bytes, without XDR pad; 0: an empty item, which has its place in the order
 		       */
-	uint32_t off; /* where they start in payload->data */
+	uint32_t off; /* offset of the bytes in payload->data */
 	struct rn_payload *payload; /* the reply owns one reference; NULL if len is 0 */
 };
 
@@ -32,7 +32,8 @@ struct xdr_out {
 	size_t used;
 	bool overflow;
 	unsigned nbulks;
-	struct xdr_out_bulk bulk[XDR_BULKS_MAX]; /* by rising `at`; valid up to nbulks */
+	/* in ascending order of `at`; valid up to nbulks */
+	struct xdr_out_bulk bulk[XDR_BULKS_MAX];
 };
 
 void xdr_out_init(struct xdr_out *x, void *buf, size_t size);
@@ -40,7 +41,7 @@ void xdr_out_init(struct xdr_out *x, void *buf, size_t size);
 void xdr_put_u32(struct xdr_out *x, uint32_t v);
 void xdr_put_u64(struct xdr_out *x, uint64_t v);
 void xdr_put_bool(struct xdr_out *x, bool v);
-void xdr_put_fixed(struct xdr_out *x, const void *p, uint32_t len);  /* with pad */
+void xdr_put_fixed(struct xdr_out *x, const void *p, uint32_t len);  /* data and pad */
 void xdr_put_opaque(struct xdr_out *x, const void *p, uint32_t len); /* length, data, pad */
 /* Room for len bytes plus pad (zeroed) to be filled by the caller; NULL on overflow. */
 uint8_t *xdr_reserve(struct xdr_out *x, uint32_t len);
@@ -50,8 +51,8 @@ uint8_t *xdr_reserve(struct xdr_out *x, uint32_t len);
 void xdr_put_bulk(struct xdr_out *x, struct rn_payload *p, uint32_t off, uint32_t len);
 
 size_t xdr_out_pos(const struct xdr_out *x);
-/* Takes back what was put at pos and behind, bulk items too; also clears overflow; pos <= current.
- */
+/* Takes back everything put at pos and behind, bulk items too; also clears overflow; pos <=
+ * current. */
 void xdr_out_rewind(struct xdr_out *x, size_t pos);
 void xdr_patch_u32(struct xdr_out *x, size_t pos, uint32_t v);
 
