@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The options of one export for one client, resolved: what the protocol layers need to know, and
- * nothing of how it was written down. Immutable; lives as long as the exp_table that owns it.
- */
+/* The options of one export for one client, resolved for the protocol layers; how they were written
+ * down is not kept. Immutable; lives as long as the exp_table that owns it. */
 #ifndef RINGNFS_CONF_EXPORT_OPTS_H
 #define RINGNFS_CONF_EXPORT_OPTS_H
 
@@ -10,7 +8,9 @@
 #include <stdint.h>
 
 enum exp_flag {
-	/* These three may differ between security flavours: read them through exp_opts_flavor(). */
+	/*
+	 * The flags that may differ between security flavours: read them through exp_opts_flavor().
+	 */
 	EXP_RW = 1u << 0,
 	EXP_ROOT_SQUASH = 1u << 1,
 	EXP_ALL_SQUASH = 1u << 2,
@@ -69,10 +69,8 @@ static inline bool exp_opts_flavor(const struct exp_opts *opts, uint32_t flavor,
 	return false;
 }
 
-/*
- * May a TCP peer with this source port use the export ("secure")? An RDMA peer has no port that
- * only its root could take, so callers do not ask for one.
- */
+/* True if a TCP peer with this source port may use the export ("secure"). RDMA peers have no
+ * reserved ports, so callers do not ask for them. */
 static inline bool exp_opts_port_ok(const struct exp_opts *opts, uint16_t port)
 {
 	return (opts->flags & EXP_INSECURE) || port < 1024;

@@ -29,7 +29,7 @@ enum exp_client_kind {
 	EXP_CLIENT_ANY,
 };
 
-/* An address in one shape: 4 or 16 octets in network order; IPv4-mapped IPv6 is stored as IPv4. */
+/* An address: 4 or 16 octets in network order; IPv4-mapped IPv6 is stored as IPv4. */
 struct exp_addr {
 	uint8_t len; /* 0 = none, 4 or 16 */
 	uint8_t bytes[16];
@@ -90,10 +90,8 @@ void exp_table_unref(struct exp_table *table);
 const struct exp_export *exp_table_by_path(const struct exp_table *table, const char *path);
 const struct exp_export *exp_table_by_id(const struct exp_table *table, uint32_t id);
 
-/*
- * Is `path` the root of a mount, as the option mountpoint= asks? 0, -ENXIO when it is not, or
- * -errno. It is a question for the moment of MNT: the answer changes without a reload.
- */
+/* 0 if `path` is the root of a mount, as the option mountpoint= asks; -ENXIO if it is not, or
+ * -errno. Called at each MNT, since the answer changes without a reload. */
 int exp_check_mountpoint(const char *path);
 
 #endif

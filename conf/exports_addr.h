@@ -17,7 +17,7 @@ void exp_addr_to_text(const struct exp_addr *addr, char text[EXP_ADDR_STRLEN]);
 void exp_addr_to_sockaddr(const struct exp_addr *addr, struct sockaddr_storage *sa);
 
 bool exp_addr_equal(const struct exp_addr *a, const struct exp_addr *b);
-/* Is addr within net/prefix? Families never mix. */
+/* True if addr is within net/prefix. Families never mix. */
 bool exp_addr_within(const struct exp_addr *addr, const struct exp_addr *net, unsigned prefix);
 /* Clear the bits past the prefix; true when there were any. */
 bool exp_addr_mask(struct exp_addr *addr, unsigned prefix);

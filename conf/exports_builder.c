@@ -107,7 +107,7 @@ static void drop_duplicates(struct group *group, struct cfg_diags *diags)
 	group->n = kept;
 }
 
-/* Does everybody's option mp say that something is to be mounted first? */
+/* True if every client's options have mp: something must be mounted first. */
 static bool waits_for_mount(const struct group *group)
 {
 	for (size_t i = 0; i < group->n; i++) {
@@ -192,7 +192,7 @@ static void examine_group(struct group *group, bool check_paths, struct exp_id_r
 			     "%s is not exported, because of the error", group->drafts[0].path);
 }
 
-/* Move a draft's strings and options into its place in the table. */
+/* Move a draft's strings and options into the table. */
 static void settle_client(struct exp_client *client, struct exp_draft *draft,
 			  const struct exp_export *export, const struct exp_id_request *request)
 {
@@ -230,7 +230,7 @@ static int settle_export(struct exp_table *table, struct group *group,
 	return 0;
 }
 
-/* Cut the sorted drafts into groups that are right, and their requests for ids. */
+/* Cut the sorted drafts into groups without errors, and their requests for ids. */
 static size_t make_groups(struct exp_builder *builder, bool check_paths, struct group *groups,
 			  struct exp_id_request *requests, struct cfg_diags *diags)
 {

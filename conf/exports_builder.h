@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The way from texts to a table. Internal to the exports parser.
+ * From texts to a table. Internal to the exports parser.
  *
  * The parser adds one draft for each client of each line, errors included; exp_builder_finish()
- * sorts them into exports, leaves out what is in error, and moves the strings of the rest into the
+ * sorts them into exports, leaves out those in error, and moves the strings of the others into the
  * table.
  */
 #ifndef RINGNFS_CONF_EXPORTS_BUILDER_H
@@ -14,7 +14,7 @@
 
 struct exp_draft {
 	char *path;
-	struct cfg_place at; /* of the path; the file's name belongs to the builder */
+	struct cfg_place at; /* place of the path; the file's name belongs to the builder */
 	size_t seq;	     /* order of appearance */
 	bool bad;
 	struct exp_client client;
@@ -40,7 +40,7 @@ const char *exp_builder_file(struct exp_builder *builder, const char *name);
 int exp_builder_add(struct exp_builder *builder, struct exp_draft *draft);
 void exp_draft_free(struct exp_draft *draft);
 
-/* Parse one text into drafts. 0 or -ENOMEM; what is wrong in the text is in diags. */
+/* Parse one text into drafts. 0 or -ENOMEM; errors in the text are in diags. */
 int exp_builder_parse(struct exp_builder *builder, const char *name, const char *text, size_t len,
 		      struct cfg_diags *diags);
 
@@ -56,7 +56,7 @@ struct exp_id_request {
 	bool has_uuid;
 	uint32_t fsid;
 	const uint8_t *uuid;
-	uint32_t id; /* the answer */
+	uint32_t id; /* the id found */
 	bool bad;    /* another export has the fsid */
 };
 

@@ -15,7 +15,7 @@ int exp_client_parse(struct exp_client *client, const struct exp_source *src,
 		     const struct exp_word *word, size_t len, struct cfg_diags *diags);
 void exp_client_free(struct exp_client *client);
 
-/* Do both name the same machines by the same words? */
+/* True if both name the same machines by the same words. */
 bool exp_client_same(const struct exp_client *a, const struct exp_client *b);
 
 #endif

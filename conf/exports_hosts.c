@@ -8,17 +8,17 @@
 
 #include "conf/exports_addr.h"
 
-/* With the name servers down each question takes seconds; a thread is not to wait for a whole
- * access list. */
+/* Longest round of look-ups. With the name servers down each takes seconds; a thread must not wait
+ * for a whole access list. */
 enum { ROUND_BUDGET_MS = 5000 };
-/* An answer that another thread is about to have is asked for again after that time. */
+/* Time after which a look-up under way on another thread is asked for again. */
 enum { SOON_MS = 500 };
 
 struct host {
-	const char *name; /* the table's */
+	const char *name; /* owned by the table */
 	bool known;
 	bool busy;
-	bool failed; /* the last look-up gave no answer; addrs are the ones before it */
+	bool failed; /* the last look-up failed; addrs are from the one before it */
 	unsigned n;
 	uint64_t until;
 	struct exp_addr addrs[EXP_MAX_ADDRS];
@@ -126,7 +126,7 @@ static void store(struct host *host, const struct exp_addr *addrs, int n, uint64
 	host->known = true;
 }
 
-/* Called and returns with the lock, but lets go of it in between. */
+/* Called and returns with the lock held, but releases it in between. */
 static void look_up(struct exp_hosts *hosts, struct host *host, struct exp_round *round)
 {
 	const struct exp_resolver *resolver = round->resolver;
@@ -147,7 +147,7 @@ static bool is_fresh(const struct host *host, const struct exp_round *round)
 	return host->known && round->resolver->now(round->resolver->arg) < host->until;
 }
 
-/* With the lock: bring the host up to date, as far as that goes. */
+/* With the lock: bring the host up to date, as far as possible. */
 static void refresh(struct exp_hosts *hosts, struct host *host, struct exp_round *round)
 {
 	while (!is_fresh(host, round)) {
@@ -164,7 +164,7 @@ static void refresh(struct exp_hosts *hosts, struct host *host, struct exp_round
 	}
 }
 
-/* With the lock: does what was found out hold? */
+/* With the lock: true if the host's addresses are still valid. */
 static int check_known(const struct host *host, struct exp_round *round)
 {
 	const struct exp_resolver *resolver = round->resolver;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Export ids: what file handles name an export by, so they must not change with a restart, a reload
- * or the order of lines.
+ * Export ids. File handles contain them, so they must not change with a restart, a reload or the
+ * order of lines.
  *
  * fsid=NUMBER is the id itself. Otherwise it is a hash of the UUID or the path with the top bit
  * set, which keeps it clear of the small numbers people choose. Two exports with one hash are told
- * apart by hashing again; that depends on both being there, so it is warned about.
+ * apart by hashing again. That id depends on both exports being there, so there is a warning.
  */
 #include <string.h>
 
@@ -47,7 +47,7 @@ static struct exp_id_request *hash_owner(struct exp_id_request *requests, size_t
 	return NULL;
 }
 
-/* Of two exports with one fsid the one that comes first in the files keeps it. */
+/* Two exports with one fsid: the first in the files keeps it. */
 static void assign_given(struct exp_id_request *requests, size_t n, struct cfg_diags *diags)
 {
 	for (size_t i = 0; i < n; i++) {

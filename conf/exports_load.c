@@ -107,7 +107,7 @@ static int load_dir(struct exp_builder *builder, const char *dir, struct cfg_dia
 	int err = 0;
 
 	if (n < 0) {
-		/* A directory that is not there holds no tables. */
+		/* A directory that does not exist holds no tables. */
 		if (errno != ENOENT)
 			cfg_diag_add(diags, (struct cfg_place){ .file = dir }, CFG_ERROR,
 				     "cannot be read: %s", strerror(errno));

@@ -17,7 +17,7 @@ enum {
 	DEFAULT_FAIL_TTL_MS = 10000,
 	DEFAULT_OLD_MS = 3600000,
 	DEFAULT_MAX_PEERS = 4096,
-	/* An access list of up to this many addresses is faster walked than looked up. */
+	/* Longest access list of addresses that is walked rather than looked up in the cache. */
 	SHORT_LIST = 32,
 };
 
@@ -72,7 +72,7 @@ void exp_matcher_free(struct exp_matcher *matcher)
 	free(matcher);
 }
 
-/* One question on its way. */
+/* A question being worked on. */
 struct question {
 	struct exp_matcher *matcher;
 	const struct exp_export *export;
@@ -81,7 +81,9 @@ struct question {
 	struct exp_peer_name *name;
 };
 
-/* 0 when the name has the peer's address, -ENOENT when it has not, or why that is not known. */
+/*
+ * 0 if the name has the peer's address, -ENOENT if it has not, another -errno if that is not known.
+ */
 static int confirm_name(struct question *q, const char *name)
 {
 	const struct exp_resolver *resolver = &q->matcher->resolver;
@@ -132,7 +134,7 @@ static void look_up_name(struct question *q)
 	known->known = true;
 }
 
-/* The peer's confirmed name; "": it has none. NULL: not known now. */
+/* The peer's confirmed name; "" if it has none; NULL if that is not known now. */
 static const char *peer_name(struct question *q)
 {
 	const struct exp_resolver *resolver = &q->matcher->resolver;
@@ -149,7 +151,7 @@ static const char *peer_name(struct question *q)
 	return NULL;
 }
 
-/* 1, 0, or -EAGAIN. */
+/* 1 if the line covers the peer, 0 if not, or -EAGAIN. */
 static int in_netgroup(struct question *q, const char *group)
 {
 	const struct exp_resolver *resolver = &q->matcher->resolver;
@@ -187,7 +189,9 @@ static int matches_wildcard(struct question *q, const char *pattern)
 	return *name && !fnmatch(pattern, name, FNM_NOESCAPE | FNM_CASEFOLD);
 }
 
-/* 1, 0, or -EAGAIN: it depends on a name that is not known now. */
+/*
+ * 1 if the line covers the peer, 0 if not, -EAGAIN if it depends on a name that is not known now.
+ */
 static int client_matches(struct question *q, const struct exp_client *client)
 {
 	switch (client->kind) {
@@ -208,9 +212,9 @@ static int client_matches(struct question *q, const struct exp_client *client)
 }
 
 /*
- * The client line in force, by kind and then by order; EXP_CLIENT_NONE. A line that cannot be
- * decided may be the narrower one that was made for this very client: no line behind it stands in
- * for it, and the answer is EXP_CLIENT_UNKNOWN.
+ * The client line in force, by kind and then by order; EXP_CLIENT_NONE if there is none. A line
+ * that cannot be decided may be a narrower one made for this very client. No line behind it may
+ * stand in for it, so the answer is EXP_CLIENT_UNKNOWN.
  */
 static int resolve(struct question *q)
 {
@@ -234,7 +238,7 @@ static bool needs_lookup(const struct exp_client *client)
 	return client->name != NULL;
 }
 
-/* The same without look-ups; false when the answer depends on one. */
+/* As above without look-ups; false if the answer depends on one. */
 static bool match_by_address(const struct exp_export *export, const struct exp_addr *addr,
 			     int *answer)
 {
@@ -263,8 +267,8 @@ static uint64_t now_of(const struct exp_matcher *matcher)
 	return matcher->resolver.now(matcher->resolver.arg);
 }
 
-/* Asks what the ticket wants to know, and keeps it: ticket->client, EXP_CLIENT_UNKNOWN among them.
- * alone: nothing is waited for but the name service. */
+/* Answers the ticket and keeps the answer in ticket->client, EXP_CLIENT_UNKNOWN included. alone:
+ * wait for nothing but the name service. */
 static void find_out(struct exp_matcher *matcher, const struct exp_export *export,
 		     const struct exp_addr *addr, bool alone, struct exp_peers_ticket *ticket)
 {
@@ -292,7 +296,7 @@ static void find_out(struct exp_matcher *matcher, const struct exp_export *expor
 	exp_peers_end(ticket, q.round.until, q.round.until + matcher->conf.old_ms);
 }
 
-/* A question that another thread finds the answer of. */
+/* A question that another thread answers. */
 struct later {
 	struct exp_matcher *matcher; /* a reference */
 	const struct exp_export *export;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which options has this peer on this export?
+ * The options that a peer has on an export.
  *
  * Precedence is that of exports(5): single hosts, networks, wildcards, netgroups, then everybody;
  * within one kind the first in the file. Peers are compared by address; a name is looked up only
  * when an export's answer depends on it. Answers are kept for each address up to a time to live, in
  * a bounded cache, so that a busy client costs at most one round of look-ups in that time. An
- * answer that is past its time is renewed, and used meanwhile, for as long as the name service is
- * silent and old_ms at most.
+ * expired answer is renewed. While the name service is silent the old one is used, for old_ms at
+ * most.
  *
- * A line that cannot be decided, as the name service has not answered, is never passed over: a
+ * A line that cannot be decided because the name service has not answered is never passed over: a
  * client that was to be restricted must not fall through to a wider line. The answer then is "not
- * known now", which is no access.
+ * known now", which gives no access.
  *
  * A name from the peer's reverse entry counts only if it resolves to the peer's address again.
  *
@@ -35,26 +35,26 @@ enum { EXP_NAME_MAX = 256, EXP_MAX_ADDRS = 16 };
 struct exp_resolver {
 	/* Name of an address, from the reverse map. */
 	int (*reverse)(void *arg, const struct exp_addr *addr, char name[EXP_NAME_MAX]);
-	/* Addresses of a name: their number, at most max. */
+	/* Addresses of a name; returns their number, at most max. */
 	int (*forward)(void *arg, const char *name, struct exp_addr *addrs, unsigned max);
 	/* 1 when one of the names is a host of the netgroup by its own entry, else 0. */
 	int (*in_netgroup)(void *arg, const char *group, const char *const *names, unsigned n);
 	/* Milliseconds of a clock that never goes back. */
 	uint64_t (*now)(void *arg);
 	void *arg;
-	/* 1 when there is such a netgroup, else 0. May be NULL: not known. */
+	/* 1 if there is such a netgroup, else 0. May be NULL: not known. */
 	int (*has_netgroup)(void *arg, const char *group);
 };
 
 struct exp_match_conf {
 	unsigned ttl_ms;      /* 0: five minutes */
-	unsigned fail_ttl_ms; /* after a failed look-up; 0: ten seconds */
+	unsigned fail_ttl_ms; /* time to live after a failed look-up; 0: ten seconds */
 	unsigned max_peers;   /* addresses kept; 0: 4096 */
-	unsigned old_ms;      /* how long past its time an answer is used; 0: an hour */
+	unsigned old_ms;      /* longest use of an expired answer; 0: an hour */
 	/*
-	 * Has run(job, false) called soon by a thread that may wait for a name service, for the
-	 * sake of that peer; or run(job, true), when nothing is to be asked any more. False: too
-	 * many wait, and run is not called. NULL: exp_match asks on its caller's thread.
+	 * Has run(job, false) called soon by a thread that may wait for a name service, on behalf
+	 * of the peer; or run(job, true), when nothing is to be asked any more. False: too many
+	 * wait, and run is not called. NULL: exp_match asks on its caller's thread.
 	 */
 	bool (*later)(void *arg, const struct exp_addr *peer,
 		      void (*run)(void *job, bool cancelled), void *job);
@@ -69,7 +69,7 @@ void exp_resolver_system(struct exp_resolver *resolver);
 /* conf may be NULL. The resolver is copied; its arg must outlive the matcher. */
 int exp_matcher_new(struct exp_table *table, const struct exp_resolver *resolver,
 		    const struct exp_match_conf *conf, struct exp_matcher **matcher);
-/* Questions handed to conf.later keep the matcher until they have run. */
+/* Questions handed to conf.later keep the matcher alive until they have run. */
 void exp_matcher_free(struct exp_matcher *matcher);
 
 /*
@@ -79,7 +79,7 @@ void exp_matcher_free(struct exp_matcher *matcher);
  */
 int exp_match(struct exp_matcher *matcher, const struct exp_export *export,
 	      const struct sockaddr *peer, const struct exp_opts **opts);
-/* The same for a thread that may wait some seconds. */
+/* As exp_match, for a thread that may wait some seconds. */
 int exp_match_wait(struct exp_matcher *matcher, const struct exp_export *export,
 		   const struct sockaddr *peer, const struct exp_opts **opts);
 

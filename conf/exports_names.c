@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-/* False: the name service does not answer. */
+/* False if the name service does not answer. */
 static bool check_host(const struct exp_export *e, const struct exp_client *c,
 		       const struct exp_resolver *resolver, struct cfg_diags *diags)
 {

@@ -15,8 +15,8 @@ enum option_value { VALUE_NONE, VALUE_NEEDED, VALUE_MAY };
 struct option_ctx {
 	struct exp_options *options;
 	struct cfg_diags *diags;
-	struct cfg_place at;	   /* of the option */
-	struct cfg_place value_at; /* of its value */
+	struct cfg_place at;	   /* place of the option */
+	struct cfg_place value_at; /* place of its value */
 	/* Places of the octets of the value, for lists within it. */
 	const struct exp_source *src;
 	const struct exp_word *word;
@@ -29,7 +29,7 @@ struct option_row {
 	uint32_t set;
 	uint32_t clear;
 	int (*apply)(struct option_ctx *ctx, char *value);
-	const char *hint; /* the right form for one with a value; a note for one without */
+	const char *hint; /* the right form, for an option with a value; a note, for one without */
 };
 
 static int fail(struct option_ctx *ctx, const char *text, const char *value)

@@ -16,7 +16,7 @@ enum exp_mountpoint_kind { EXP_MP_NONE, EXP_MP_SELF, EXP_MP_PATH };
 
 struct exp_options {
 	struct exp_opts opts;
-	uint32_t active; /* bits of opts.flavors: those of the last sec= of the list */
+	uint32_t active; /* bits of opts.flavors: the flavours of the last sec= in the list */
 	enum exp_mountpoint_kind mp;
 	char *mp_path; /* EXP_MP_PATH; owned */
 };
@@ -26,14 +26,12 @@ void exp_options_init(struct exp_options *options);
 void exp_options_free(struct exp_options *options);
 int exp_options_copy(struct exp_options *to, const struct exp_options *from);
 
-/*
- * Apply octets [from, to) of the word. 0; -EINVAL when something was wrong (each is reported, what
- * was right is applied); -ENOMEM.
- */
+/* Apply octets [from, to) of the word. 0; -EINVAL after errors (each is reported, correct options
+ * are applied); -ENOMEM. */
 int exp_options_parse(struct exp_options *options, const struct exp_source *src,
 		      const struct exp_word *word, size_t from, size_t to, struct cfg_diags *diags);
 
-/* Fill in what was left open: the default flavour. */
+/* Set options that were not given: the default flavour. */
 void exp_options_finish(struct exp_options *options);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * Lines of exports(5): PATH [-DEFAULTS]... [CLIENT[(OPTIONS)]]...
  *
- * After an error the line is read on, so that one run shows all that is wrong with it; its drafts
+ * After an error the rest of the line is parsed, so that one run shows all errors in it; its drafts
  * are marked bad.
  */
 #include <errno.h>
@@ -20,7 +20,7 @@ struct line_parser {
 	struct cfg_diags *diags;
 	struct exp_source src;
 	struct exp_word *word;
-	/* The line at hand. */
+	/* The line being parsed. */
 	char *path;
 	struct cfg_place at;
 	bool bad;	  /* an error that concerns all clients of the line */
@@ -120,10 +120,8 @@ static size_t find_open(const struct exp_word *word)
 	return i;
 }
 
-/*
- * The word is (OPTIONS), which exports(5) takes for all machines: seldom what is meant, and the
- * whole world may use the export then. True if that is an error.
- */
+/* The word is (OPTIONS), which exports(5) applies to all machines: seldom what is meant, since the
+ * whole world may use the export then. True if that is an error. */
 static bool report_world(struct line_parser *p)
 {
 	const bool strict = p->builder->strict;
@@ -167,7 +165,7 @@ static int add_client(struct line_parser *p)
 	return exp_builder_add(p->builder, &draft);
 }
 
-/* A line without machines is for the world, as exportfs(8) has it. */
+/* A line without machines is for the world, as in exportfs(8). */
 static int add_world(struct line_parser *p)
 {
 	p->word->len = 0;

@@ -14,7 +14,7 @@ struct answer {
 	bool known;
 	int client;
 	uint64_t until;	    /* fresh */
-	uint64_t old_until; /* of use while nothing newer is to be had */
+	uint64_t old_until; /* usable while there is nothing newer */
 };
 
 struct slot {
@@ -95,7 +95,7 @@ static struct slot *find_slot(struct exp_peers *peers, unsigned set, const struc
 	return NULL;
 }
 
-/* A free slot, or that of the peer not heard of for longest; NULL when all are being worked on. */
+/* A free slot, or the least recently used one; NULL when all are being worked on. */
 static struct slot *claim_slot(struct exp_peers *peers, unsigned set, const struct exp_addr *addr)
 {
 	struct slot *slots = &peers->slots[(size_t)set * WAYS];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What was found out about peers: for each address its name, and for each export the client line
- * that holds for it.
+ * Known facts about peers: for each address its name, and for each export the client line that
+ * applies to it.
  *
  * A set-associative cache: an address belongs to one set of a few slots, and a new one takes the
  * place of the least recently used of its set. One thread at a time works on one address; the
@@ -21,7 +21,7 @@ enum {
 
 struct exp_peer_name {
 	bool known;
-	bool failed; /* the last look-up gave no answer; name is the one before it */
+	bool failed; /* the last look-up failed; name is from the one before it */
 	uint64_t until;
 	char name[EXP_NAME_MAX]; /* confirmed; "" = none */
 };
@@ -38,7 +38,7 @@ struct exp_peers_ticket {
 	int client;	 /* with RESOLVE: the older answer */
 	bool has_client; /* there is an older answer, and it may still be used */
 	struct exp_peer_name name;
-	/* The cache's own. */
+	/* Private to the cache. */
 	struct exp_peers *peers;
 	unsigned set;
 	void *slot;
@@ -50,13 +50,13 @@ struct exp_peers;
 int exp_peers_new(unsigned n_exports, unsigned max_peers, struct exp_peers **peers);
 void exp_peers_free(struct exp_peers *peers);
 
-/* wait: for another thread that works on the address; else the state is EXP_PEERS_BUSY. */
+/* wait: for another thread that works on the address; without it the state is EXP_PEERS_BUSY. */
 void exp_peers_begin(struct exp_peers *peers, const struct exp_addr *addr, unsigned export_index,
 		     uint64_t now, bool wait, struct exp_peers_ticket *ticket);
 /* Keep ticket->client and ticket->name. The answer is fresh until then, and may be used until
  * old_until while it cannot be renewed. */
 void exp_peers_end(struct exp_peers_ticket *ticket, uint64_t until, uint64_t old_until);
-/* The same after an attempt that found out nothing: an older answer goes on to be used. */
+/* Ends an attempt without a result: an older answer stays in use. */
 void exp_peers_give_up(struct exp_peers_ticket *ticket, uint64_t until);
 
 #endif

@@ -9,10 +9,8 @@
 #include "conf/exports_match.h"
 #include "lib/clock.h"
 
-/*
- * libc walks one netgroup at a time in a process, whoever asks; the lock belongs to that state of
- * libc, not to a resolver.
- */
+/* libc walks one netgroup at a time in a process; the lock protects that state of libc, so it
+ * belongs to no resolver. */
 static pthread_mutex_t netgroups_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int eai_errno(int eai)

@@ -68,7 +68,7 @@ struct exp_char exp_source_peek(const struct exp_source *src)
 	return exp_source_get(&copy);
 }
 
-/* A comment goes on where its line is continued, as exportfs(8) has it. */
+/* A comment continues with its line, as in exportfs(8). */
 void exp_source_skip_blanks(struct exp_source *src)
 {
 	int c = exp_source_peek(src).c;

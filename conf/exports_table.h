@@ -7,7 +7,7 @@
 
 /* An empty table with room for max exports and one reference, or NULL. */
 struct exp_table *exp_table_new(size_t max);
-/* All exports are in: make the index by id. 0 or -ENOMEM. */
+/* Make the index by id, when all exports are in. 0 or -ENOMEM. */
 int exp_table_index(struct exp_table *table);
 
 #endif

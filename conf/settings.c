@@ -35,7 +35,9 @@ void cfg_free(struct cfg_settings *settings)
 		cfg_value_clear(&cfg_rows[i], settings);
 }
 
-/* inih reads lines through us, so that we know their numbers and refuse what it would cut. */
+/*
+ * inih reads lines through this function, which counts them and refuses those that inih would cut.
+ */
 struct reader {
 	struct cfg_settings *settings;
 	struct cfg_diags *diags;
@@ -113,7 +115,8 @@ static bool has_section(const char *section, struct cfg_suggest *suggest)
 	return false;
 }
 
-/* Sections of nfs.conf(5), which configures the kernel's server, and where its settings are here. */
+/* Sections of nfs.conf(5), which configures the kernel's server, and where ringnfs has their
+ * settings. */
 static const struct {
 	const char *name;
 	const char *here;
@@ -133,7 +136,7 @@ static const struct {
 	{ "general", "nowhere" },
 };
 
-/* True if the section was recognised as one of nfs.conf(5), and said so. */
+/* True if the section was recognised as one of nfs.conf(5), and reported. */
 static bool report_nfs_conf(struct reader *r, const char *section)
 {
 	for (size_t i = 0; i < rn_array_size(nfs_conf_sections); i++) {
@@ -303,7 +306,7 @@ int cfg_set(struct cfg_settings *settings, const char *key, const char *value, c
 	return diags->errors > errors ? -EINVAL : 0;
 }
 
-/* A record holds a WRITE and what is around it. */
+/* A record holds a WRITE and its headers. */
 static void check_record(const struct cfg_settings *settings, struct cfg_place at,
 			 struct cfg_diags *diags)
 {

@@ -107,13 +107,13 @@ int cfg_set_defaults(struct cfg_settings *settings);
 void cfg_free(struct cfg_settings *settings);
 
 /*
- * Read a file over what the settings hold. 0, -EINVAL when a message of CFG_ERROR was added (the
- * settings then hold what was right in the file and are not to be used), or -errno with a message
- * when it cannot be read.
+ * Read a file into the settings, over their values. 0, -EINVAL when a message of CFG_ERROR was
+ * added (the settings then hold the correct part of the file and are not to be used), or -errno
+ * with a message when it cannot be read.
  */
 int cfg_load(struct cfg_settings *settings, const char *path, struct cfg_diags *diags);
 
-/* The same for a text in memory. */
+/* As cfg_load, for a text in memory. */
 int cfg_parse(struct cfg_settings *settings, const char *name, const char *text, size_t len,
 	      struct cfg_diags *diags);
 
@@ -124,14 +124,11 @@ int cfg_parse(struct cfg_settings *settings, const char *name, const char *text,
 int cfg_set(struct cfg_settings *settings, const char *key, const char *value, const char *origin,
 	    struct cfg_diags *diags);
 
-/*
- * Is what was set in several places right together? For after the last of them, the command line
- * too. 0, or -EINVAL with a message from `origin`.
- */
+/* Check that settings from several places go together; called after the last of them, the command
+ * line included. 0, or -EINVAL with a message from `origin`. */
 int cfg_check(const struct cfg_settings *settings, const char *origin, struct cfg_diags *diags);
 
-/* Print the settings in the syntax of ringnfs.conf; what is printed reads back to the same
- * settings. */
+/* Print the settings in the syntax of ringnfs.conf; the output reads back to the same settings. */
 void cfg_print(const struct cfg_settings *settings, FILE *out);
 
 #endif

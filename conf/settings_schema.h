@@ -24,7 +24,7 @@ struct cfg_row {
 	size_t offset;
 	uint64_t min;
 	uint64_t max;
-	uint64_t step;		  /* 0, or what the number is a multiple of */
+	uint64_t step;		  /* 0, or the number must be a multiple of it */
 	const char *const *words; /* NULL-terminated */
 	const char *def;
 	const char *text; /* whole sentences */
@@ -42,17 +42,15 @@ extern const unsigned cfg_n_sections;
 
 enum { CFG_VALUE_MAX = 1024, CFG_TEXT_MAX = 256 };
 
-/*
- * Set the row's field from a text. 0, -ENOMEM, or -EINVAL with what is wrong and what would be
- * right in `wrong`. A list is added to; clear it first with cfg_value_clear().
- */
+/* Set the row's field from a text. 0, -ENOMEM, or -EINVAL with a message in `wrong`. A value is
+ * added to a list; clear it first with cfg_value_clear(). */
 int cfg_value_parse(const struct cfg_row *row, struct cfg_settings *settings, const char *text,
 		    char wrong[CFG_TEXT_MAX]);
 void cfg_value_clear(const struct cfg_row *row, struct cfg_settings *settings);
 /* The field as a text that parses to it again. */
 void cfg_value_print(const struct cfg_row *row, const struct cfg_settings *settings,
 		     char text[CFG_VALUE_MAX]);
-/* What the row takes, as in "0 to 256". */
+/* Allowed values, as in "0 to 256". */
 void cfg_value_range(const struct cfg_row *row, char text[CFG_TEXT_MAX]);
 
 /* Write the manual's list of keys, in mdoc. */

@@ -60,7 +60,7 @@ static void print_number(enum cfg_type type, uint64_t value, char *text, size_t 
 
 		if (value ? value % units[i].factor : i + 1 < n)
 			continue;
-		/* Nothing is written as plain 0. */
+		/* Zero has no unit. */
 		snprintf(text, size, "%llu%s", (unsigned long long)(value / units[i].factor),
 			 value ? letter : "");
 		return;

@@ -48,7 +48,7 @@ void cfg_suggest_try(struct cfg_suggest *suggest, const char *candidate)
 	if (!len || len > CFG_WORD_MAX)
 		return;
 	distance = cfg_edit_distance(suggest->word, candidate);
-	/* A word of which nothing is left is no likeness. */
+	/* A word that shares nothing is not similar. */
 	if (distance > limit || distance >= len || distance >= strlen(candidate))
 		return;
 	if (!suggest->best || distance < suggest->distance) {

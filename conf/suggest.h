@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The nearest known word to one that is not known, for messages. */
+/* The nearest known word to an unknown one, for messages. */
 #ifndef RINGNFS_CONF_SUGGEST_H
 #define RINGNFS_CONF_SUGGEST_H
 
