@@ -10,18 +10,6 @@
 #include "conform/nfs3.h"
 #include "conform/nfs4.h"
 
-void cf_test_begin(struct cf_test *t, struct cf_run *run, const struct cf_case *c, unsigned number)
-{
-	*t = (struct cf_test){
-		.run = run,
-		.c = c,
-		.number = number,
-		.arg = c ? c->arg : 0,
-		.started = cf_now_ms(),
-		.deadline = cf_now_ms() + run->timeout_ms,
-	};
-}
-
 void cf_run_case(struct cf_run *run, const struct cf_case *c, unsigned number, struct cf_test *t)
 {
 	cf_test_begin(t, run, c, number);

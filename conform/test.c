@@ -15,6 +15,18 @@ struct cf_memory {
 	max_align_t data[];
 };
 
+void cf_test_begin(struct cf_test *t, struct cf_run *run, const struct cf_case *c, unsigned number)
+{
+	*t = (struct cf_test){
+		.run = run,
+		.c = c,
+		.number = number,
+		.arg = c ? c->arg : 0,
+		.started = cf_now_ms(),
+		.deadline = cf_now_ms() + run->timeout_ms,
+	};
+}
+
 bool cf_fail(struct cf_test *t, const char *expected, const char *seen, ...)
 {
 	if (t->verdict != CF_PASS)
