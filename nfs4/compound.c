@@ -114,7 +114,7 @@ static int check_op(struct nfs4_compound *c)
 	if (status != NFS4_OK)
 		return status;
 	/* A Read chunk that is nobody's argument is a violation, too (RFC 8166 section 6.1). */
-	if (c->index + 1 == c->nops && xdr_in_chunk_left(c->in))
+	if (c->index + 1 == c->nops && xdr_in_placed_left(c->in))
 		return NFS4ERR_BADXDR;
 	if ((op->needs & NFS4_NEEDS_FH) && c->current.kind == NFS4_NOWHERE)
 		return NFS4ERR_NOFILEHANDLE;

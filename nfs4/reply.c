@@ -97,7 +97,7 @@ bool nfs4_forget_call(struct nfs4_compound *c)
 	size_t left = in->left & ~(size_t)3; /* XDR has no odd bytes */
 	uint8_t *copy;
 
-	if (c->out->nbulks > 0 || xdr_in_chunk_left(in))
+	if (c->out->nbulks > 0 || xdr_in_placed_left(in))
 		return false;
 	copy = rn_arena_alloc(&c->req->arena, left > 0 ? left : 1);
 	if (!copy)

@@ -198,7 +198,7 @@ static bool decode_args(struct rpc_request *req)
 	}
 	/* Bytes behind the arguments are ignored; a Read chunk that no argument takes violates
 	 * DDP-eligibility (RFC 8166 section 6.1). */
-	return (proc->flags & RPC_RUN_DECODES) || !xdr_in_chunk_left(&req->in);
+	return (proc->flags & RPC_RUN_DECODES) || !xdr_in_placed_left(&req->in);
 }
 
 /* RPC_RUN_DONE if the procedure may run for the caller's host. */

@@ -138,10 +138,10 @@ void drc_free(struct drc *drc)
 }
 
 /*
- * The sum of the arguments, independent of how they lie in segments: data that came by an RDMA Read
- * chunk lacks its pad, which counts as if it were there. Poly1305 does not authenticate anything
- * here: under a secret key two messages have the same sum with a probability of 2^-86 at most, and
- * it is fast. Sums are never disclosed, so the key may be used again.
+ * The sum of the arguments, independent of how they lie in segments: a placed item lacks its pad,
+ * which counts as if it were there. Poly1305 does not authenticate anything here: under a secret
+ * key two messages have the same sum with a probability of 2^-86 at most, and it is fast. Sums are
+ * never disclosed, so the key may be used again.
  */
 static void sum_args(const struct drc *drc, const struct rpc_request *req, struct drc_key *k)
 {
@@ -153,7 +153,7 @@ static void sum_args(const struct drc *drc, const struct rpc_request *req, struc
 	for (unsigned i = 0; i < req->nseg; i++) {
 		const struct rpc_seg *seg = &req->seg[i];
 		const size_t head = rn_min(skip, seg->len), n = seg->len - head;
-		const size_t pad = seg->ddp ? rn_xdr_pad(seg->len) : 0;
+		const size_t pad = seg->placed ? rn_xdr_pad(seg->len) : 0;
 
 		skip -= head;
 		if (n > 0)

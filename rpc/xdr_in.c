@@ -34,10 +34,10 @@ static bool settle(struct xdr_in *x)
 
 /* The next piece of at most len bytes, in a segment that may be entered; its length in *got. NULL,
  * with the error set, if there is none. */
-static const uint8_t *next_piece(struct xdr_in *x, size_t len, bool ddp, uint32_t *got)
+static const uint8_t *next_piece(struct xdr_in *x, size_t len, bool placed, uint32_t *got)
 {
 	*got = 0;
-	if (!settle(x) || x->seg[x->cur].ddp != ddp) {
+	if (!settle(x) || x->seg[x->cur].placed != placed) {
 		fail(x);
 		return NULL;
 	}
@@ -80,7 +80,7 @@ static const uint8_t *pull_here(struct xdr_in *x, size_t len)
 	if (x->cur >= x->nseg)
 		return NULL;
 	s = &x->seg[x->cur];
-	if (s->ddp || len > s->len - x->off)
+	if (s->placed || len > s->len - x->off)
 		return NULL;
 	p = s->base + x->off;
 	x->off += (uint32_t)len;
@@ -156,7 +156,7 @@ const uint8_t *xdr_get_opaque(struct xdr_in *x, uint32_t max, uint32_t *len)
 	p = pull_here(x, (size_t)*len + rn_xdr_pad(*len));
 	if (p != NULL)
 		return p;
-	if (settle(x) && !x->seg[x->cur].ddp && *len <= x->seg[x->cur].len - x->off)
+	if (settle(x) && !x->seg[x->cur].placed && *len <= x->seg[x->cur].len - x->off)
 		p = x->seg[x->cur].base + x->off;
 	else
 		p = copy = arena_get(x, *len);
@@ -180,9 +180,9 @@ char *xdr_get_string(struct xdr_in *x, uint32_t max, uint32_t *len)
 	return s;
 }
 
-/* Skips the rest of a Read chunk behind its item: nothing, or a pad that the client need not have
+/* Skips the rest of a placed segment behind its item: nothing, or a pad that the peer need not have
  * sent. */
-static void finish_chunk(struct xdr_in *x, uint32_t len)
+static void skip_placed_pad(struct xdr_in *x, uint32_t len)
 {
 	const uint32_t rest = x->seg[x->cur].len - x->off;
 
@@ -201,9 +201,9 @@ void xdr_get_bulk(struct xdr_in *x, uint32_t max, struct xdr_bulk *out)
 	memset(out, 0, sizeof(*out));
 	if (!get_length(x, max, &len) || len == 0)
 		return;
-	const bool ddp = settle(x) && x->seg[x->cur].ddp;
+	const bool placed = settle(x) && x->seg[x->cur].placed;
 	for (uint32_t done = 0; done < len && !x->err; done += n) {
-		const uint8_t *p = next_piece(x, len - done, ddp, &n);
+		const uint8_t *p = next_piece(x, len - done, placed, &n);
 
 		if (p == NULL || out->npieces == XDR_BULK_PIECES) {
 			fail(x);
@@ -212,8 +212,8 @@ void xdr_get_bulk(struct xdr_in *x, uint32_t max, struct xdr_bulk *out)
 		out->piece[out->npieces] = (struct iovec){ .iov_base = (void *)p, .iov_len = n };
 		out->payload[out->npieces++] = x->seg[x->cur].payload;
 	}
-	if (!x->err && ddp)
-		finish_chunk(x, len);
+	if (!x->err && placed)
+		skip_placed_pad(x, len);
 	else if (!x->err)
 		pull(x, NULL, rn_xdr_pad(len));
 	if (x->err)
@@ -236,10 +236,10 @@ size_t xdr_in_pos(const struct xdr_in *x)
 	return pos;
 }
 
-bool xdr_in_chunk_left(const struct xdr_in *x)
+bool xdr_in_placed_left(const struct xdr_in *x)
 {
 	for (unsigned i = x->cur; i < x->nseg; i++)
-		if (x->seg[i].ddp && (i > x->cur || x->off < x->seg[i].len))
+		if (x->seg[i].placed && (i > x->cur || x->off < x->seg[i].len))
 			return true;
 	return false;
 }

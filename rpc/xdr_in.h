@@ -4,12 +4,12 @@
  *
  * The error is sticky: after the first failed get, every get returns zero (or NULL) and xdr_in.err
  * stays set, so that straight-line decoders are safe; the error is tested before a decoded value
- * sizes, indexes or bounds anything. Nothing is allocated by a length that the peer declared: counted
- * data is compared with what is left of the message first.
+ * sizes, indexes or bounds anything. Nothing is allocated by a length that the peer declared:
+ * counted data is compared with what is left of the message first.
  *
- * A segment with ddp set came by an RDMA Read chunk (RFC 8166 section 3.4): one DDP-eligible item without its
- * XDR pad. Only xdr_get_bulk() may enter it; any other get fails there, which makes the call one
- * with garbage arguments (RFC 8267).
+ * A transport may have placed an opaque item: it lies in a segment of its own, with `placed` set
+ * and without its XDR pad. Only xdr_get_bulk() may enter such a segment; any other get fails there,
+ * which makes the call one with garbage arguments.
  */
 #ifndef RN_RPC_XDR_IN_H
 #define RN_RPC_XDR_IN_H
@@ -27,7 +27,7 @@
 struct rpc_seg {
 	uint8_t *base;
 	uint32_t len;
-	bool ddp; /* a reduced item, from a Read chunk: see above */
+	bool placed; /* one opaque item, without its pad: see above */
 	/* buffer that base points into, or NULL; the request owns the reference */
 	struct rn_payload *payload;
 };
@@ -70,13 +70,13 @@ const uint8_t *xdr_get_opaque(struct xdr_in *x, uint32_t max, uint32_t *len);
 /* As xdr_get_opaque, but always an arena copy with a NUL after it. */
 char *xdr_get_string(struct xdr_in *x, uint32_t max, uint32_t *len);
 
-/* Counted opaque of at most max bytes that may have come by a Read chunk. */
+/* Counted opaque of at most max bytes, which the transport may have placed. */
 void xdr_get_bulk(struct xdr_in *x, uint32_t max, struct xdr_bulk *out);
 
 void xdr_skip(struct xdr_in *x, size_t len); /* len bytes, no pad added */
 
-/* True if a segment that came by a Read chunk has not been taken. */
-bool xdr_in_chunk_left(const struct xdr_in *x);
+/* True if a placed segment has not been taken. */
+bool xdr_in_placed_left(const struct xdr_in *x);
 
 /* Offset from the start of the message. */
 size_t xdr_in_pos(const struct xdr_in *x);

@@ -14,7 +14,7 @@
 
 #include "lib/payload.h"
 
-/* The number of Write chunks that an RDMA client can offer. */
+/* The number of items that a transport can place for one reply. */
 #define XDR_BULKS_MAX 16u
 
 /* One bulk item: its XDR length word is in the head, directly before `at`. */

@@ -60,7 +60,7 @@ static void add_segment(struct sum *s, const struct rpc_seg *seg, uint32_t from,
 	static const uint8_t zeros[4];
 
 	add(s, seg->base + from, len);
-	if (seg->ddp)
+	if (seg->placed)
 		add(s, zeros, rn_xdr_pad((uint32_t)len));
 }
 
@@ -124,7 +124,7 @@ static uint64_t first_sum(const struct nfs4_compound *c, const struct caller_wor
 
 	memcpy(words, caller->w, at);
 	/* By another transport the data of a chunk may come otherwise. */
-	for (unsigned i = in->cur; i < in->nseg && left > 0 && !in->seg[i].ddp; i++, from = 0) {
+	for (unsigned i = in->cur; i < in->nseg && left > 0 && !in->seg[i].placed; i++, from = 0) {
 		const size_t n = rn_min(in->seg[i].len - from, left);
 
 		memcpy((uint8_t *)words + at, in->seg[i].base + from, n);

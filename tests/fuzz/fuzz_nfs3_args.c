@@ -86,7 +86,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	seg[0] = (struct rpc_seg){ .base = (uint8_t *)data + 2, .len = (uint32_t)cut };
 	seg[1] = (struct rpc_seg){ .base = (uint8_t *)data + 2 + cut,
 				   .len = (uint32_t)(size - 2 - cut),
-				   .ddp = data[1] & 0x80 };
+				   .placed = data[1] & 0x80 };
 	rn_arena_init(&arena, mem, sizeof(mem));
 	xdr_in_init(&x, seg, 2, &arena);
 	args = calloc(1, decoders[which].size);

@@ -163,7 +163,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	seg[0] = (struct rpc_seg){ .base = (uint8_t *)data + 2, .len = (uint32_t)cut };
 	seg[1] = (struct rpc_seg){ .base = (uint8_t *)data + 2 + cut,
 				   .len = (uint32_t)(size - 2 - cut),
-				   .ddp = data[0] & 0x80 };
+				   .placed = data[0] & 0x80 };
 	nfs4_utf8_valid((const char *)data, (uint32_t)size);
 	if (!decode(&d, seg, 2, minor))
 		return 0;

@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	seg[0] = (struct rpc_seg){ .base = (uint8_t *)data + 2, .len = (uint32_t)cut };
 	seg[1] = (struct rpc_seg){ .base = (uint8_t *)data + 2 + cut,
 				   .len = (uint32_t)(size - 2 - cut),
-				   .ddp = data[0] & 0x80 };
+				   .placed = data[0] & 0x80 };
 	xdr_in_init(&x, seg, 2, NULL);
 	nfs4_skim_idempotent(&x, data[1]);
 	return 0;

@@ -51,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (unsigned i = 0; i < nseg; i++)
 		mem[i] = req->seg[i].base;
 	if (data[1] < nseg)
-		req->seg[data[1]].ddp = true;
+		req->seg[data[1]].placed = true;
 	req->reply_max = data[2] < 128 ? data[2] : sizeof(conn.reply);
 	req->nbulk_rooms = data[2] & 1;
 	req->bulk_room[0] = 1;

@@ -109,7 +109,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		at += n;
 	}
 	if (data[2] < nseg)
-		seg[data[2]].ddp = true;
+		seg[data[2]].placed = true;
 	rn_arena_init(&arena, mem, sizeof(mem));
 	xdr_in_init(&x, seg, nseg, &arena);
 	for (size_t i = 0; i < nops; i++) {

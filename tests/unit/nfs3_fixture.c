@@ -364,13 +364,13 @@ static void run_inbox(struct fixture *f)
 }
 
 /* Each segment is an allocation of its exact size, so that a read beyond it is noticed. */
-static void add_piece(struct fixture *f, const uint8_t *p, size_t len, bool ddp)
+static void add_piece(struct fixture *f, const uint8_t *p, size_t len, bool placed)
 {
 	uint8_t *copy = malloc(len ? len : 1);
 
 	memcpy(copy, p, len);
 	f->req->seg[f->req->nseg++] =
-		(struct rpc_seg){ .base = copy, .len = (uint32_t)len, .ddp = ddp };
+		(struct rpc_seg){ .base = copy, .len = (uint32_t)len, .placed = placed };
 }
 
 static void cut(struct fixture *f, const uint8_t *msg, size_t len)

@@ -160,7 +160,7 @@ Test(dispatch, a_read_chunk_where_none_may_be_is_garbage)
 	start(FAKE_ECHO);
 	xdr_put_u32(&call, 4);
 	struct rpc_request *req = fake_request(&f, &conn, &call);
-	req->seg[1] = (struct rpc_seg){ .base = item, .len = 4, .ddp = true };
+	req->seg[1] = (struct rpc_seg){ .base = item, .len = 4, .placed = true };
 	req->nseg = 2;
 	rpc_dispatch(&f.server, req);
 	REPLY(77, 1, 0, 0, 0, 4);
@@ -176,7 +176,7 @@ Test(dispatch, a_read_chunk_behind_the_arguments_is_garbage)
 		if (with_args)
 			xdr_put_opaque(&call, "efgh", 4);
 		struct rpc_request *req = fake_request(&f, &conn, &call);
-		req->seg[1] = (struct rpc_seg){ .base = item, .len = 4, .ddp = true };
+		req->seg[1] = (struct rpc_seg){ .base = item, .len = 4, .placed = true };
 		req->nseg = 2;
 		rpc_dispatch(&f.server, req);
 		REPLY(77, 1, 0, 0, 0, 4);
@@ -190,7 +190,7 @@ Test(dispatch, a_read_chunk_for_bulk_and_its_payload_goes_back)
 	struct rpc_request *req = fake_request(&f, &conn, &call);
 	struct rn_payload *p = rn_payload_get(f.pool, 5);
 	memset(p->data, 2, 5);
-	req->seg[1] = (struct rpc_seg){ .base = p->data, .len = 5, .ddp = true, .payload = p };
+	req->seg[1] = (struct rpc_seg){ .base = p->data, .len = 5, .placed = true, .payload = p };
 	req->nseg = 2;
 	rpc_dispatch(&f.server, req);
 	REPLY(77, 1, 0, 0, 0, 0, 5, 10);
@@ -203,7 +203,7 @@ Test(dispatch, a_read_chunk_of_arguments_that_run_decodes)
 	start(FAKE_REST);
 	xdr_put_u32(&call, 3);
 	struct rpc_request *req = fake_request(&f, &conn, &call);
-	req->seg[1] = (struct rpc_seg){ .base = item, .len = 3, .ddp = true };
+	req->seg[1] = (struct rpc_seg){ .base = item, .len = 3, .placed = true };
 	req->nseg = 2;
 	rpc_dispatch(&f.server, req);
 	REPLY(77, 1, 0, 0, 0, 0, 3);

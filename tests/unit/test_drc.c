@@ -308,7 +308,7 @@ Test(drc, data_from_a_read_chunk_sums_up_as_inline_data_does)
 
 		struct rpc_request *req = fake_request(&f, &conn, &call);
 		req->seg[0].len -= 4;
-		req->seg[1] = (struct rpc_seg){ .base = data, .len = len, .ddp = true };
+		req->seg[1] = (struct rpc_seg){ .base = data, .len = len, .placed = true };
 		req->nseg = 2;
 		rpc_dispatch(&f.server, req);
 		cr_assert_eq(f.count, len, "%u bytes ran again", len);

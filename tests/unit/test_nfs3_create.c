@@ -198,7 +198,7 @@ Test(nfs3_create, symlink_by_read_chunk)
 	xdr_put_u32(c, 5);
 	req = f->req;
 	req->seg[0] = (struct rpc_seg){ .base = f->call, .len = (uint32_t)c->used };
-	req->seg[1] = (struct rpc_seg){ .base = (uint8_t *)"abcde", .len = 5, .ddp = true };
+	req->seg[1] = (struct rpc_seg){ .base = (uint8_t *)"abcde", .len = 5, .placed = true };
 	req->nseg = 2;
 	req->reply_max = 1000;
 	f->answers = 0;

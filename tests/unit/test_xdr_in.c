@@ -25,7 +25,7 @@ static void cut(const uint8_t *msg, uint32_t len, uint32_t step)
 static void reduced(const uint8_t *head, uint32_t head_len, const uint8_t *item, uint32_t item_len)
 {
 	seg[0] = (struct rpc_seg){ .base = (uint8_t *)head, .len = head_len };
-	seg[1] = (struct rpc_seg){ .base = (uint8_t *)item, .len = item_len, .ddp = true };
+	seg[1] = (struct rpc_seg){ .base = (uint8_t *)item, .len = item_len, .placed = true };
 	rn_arena_init(&arena, arena_mem, sizeof(arena_mem));
 	xdr_in_init(&x, seg, 2, &arena);
 }

@@ -45,7 +45,7 @@ static void fill_segments(struct rr_req *r, uint8_t *stream)
 			*s = (struct rpc_seg){
 				.base = r->data->data + chunk->buf_off,
 				.len = chunk->length,
-				.ddp = true,
+				.placed = true,
 			};
 		}
 		if (p->chunk || plan->long_call) {
