@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The event thread. Only the thread itself touches the base once it runs, so libevent needs no
- * locks; everybody else comes in by the inbox. All signals are blocked in the thread: they belong
- * to the daemon's main thread.
+ * locks; other threads use the inbox. All signals are blocked in the thread: they belong to the
+ * daemon's main thread.
  */
 #include "transport/event_loop.h"
 
@@ -26,10 +26,10 @@ struct ev_loop {
 	struct turns turns;
 	pthread_t thread;
 	struct ev_task stop_task;
-	bool stopping; /* loop's thread only */
+	bool stopping; /* used by the loop's thread only */
 };
 
-/* One batch: what its tasks post waits for the next turn, so that descriptors get theirs in
+/* Runs one batch. Tasks posted meanwhile wait for the next pass, so that descriptors are served in
  * between. */
 static bool run_posted(struct ev_loop *loop)
 {
@@ -50,7 +50,7 @@ static void on_wake(evutil_socket_t fd, short what, void *arg)
 {
 	struct ev_loop *loop = arg;
 	uint64_t n;
-	ssize_t got = read(fd, &n, sizeof(n)); /* -EAGAIN is a spare wake-up */
+	ssize_t got = read(fd, &n, sizeof(n)); /* -EAGAIN: a spare wake-up */
 
 	(void)got;
 	(void)what;

@@ -7,7 +7,7 @@
 #include "lib/checked.h"
 #include "lib/clock.h"
 
-/* The loop will come by once more when the descriptors that are ready now have been seen to. */
+/* Makes the loop run once more after the descriptors that are ready now have been served. */
 static void open_pass(struct turns *ts)
 {
 	if (ts->in_pass)
@@ -16,7 +16,7 @@ static void open_pass(struct turns *ts)
 	event_active(ts->pass_ev, EV_TIMEOUT, 1);
 }
 
-/* Returns the work that it was. */
+/* Visits t; returns the work done. */
 static uint64_t visit(struct turns *ts, struct turn *t)
 {
 	const uint64_t start = ts->work;
@@ -65,12 +65,12 @@ static void on_pass(evutil_socket_t fd, short what, void *arg)
 		struct rn_fq_flow *flow = t->flow;
 		struct rpc_conn *conn = t->conn;
 
-		rpc_conn_ref(conn); /* the visit may close it; the client is its */
+		rpc_conn_ref(conn); /* the visit may close the connection, which holds the client */
 		rn_fq_charge(&ts->queue, flow, visit(ts, t));
 		rpc_conn_put(conn);
 	}
 	ts->in_pass = ts->queue.nitems > 0;
-	if (ts->in_pass) /* after a look at the descriptors */
+	if (ts->in_pass) /* after the descriptors have been looked at */
 		event_add(ts->pass_ev, &now);
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Whom an event thread serves next. In one pass of its loop a client gets one visit's worth of work
- * straight away: reading calls, sending what was left to the loop, completions. Its connections
- * that are ready beyond that wait in a fair queue by client, from which one visit's worth is served
- * at the end of each pass. So the loop is back at its descriptors after a bounded time, and a
- * client with a single call waits for about one visit to each other client, not to each of their
- * connections.
+ * The order in which an event thread serves clients. In one pass of its loop a client gets one
+ * visit's worth of work at once: reading calls, sending replies that were left to the loop,
+ * completions. Its connections that are ready beyond that wait in a fair queue by client, from
+ * which one visit's worth is served at the end of each pass. So the loop is back at its descriptors
+ * after a bounded time, and a client with a single call waits for about one visit to each other
+ * client, not to each of their connections.
  *
- * Work is counted in bytes: those received and sent by copying, and TURN_WORK for each call or
+ * Work is counted in bytes: bytes received, bytes sent by copying, and TURN_WORK for each call or
  * completion. All on the loop's thread.
  */
 #ifndef RN_TRANSPORT_TURNS_H
@@ -28,27 +28,28 @@ struct event_base;
 /* Embedded in a connection. */
 struct turn {
 	struct rn_fq_item item;
-	struct rn_fq_flow *flow; /* its client's, once it has waited */
-	struct rpc_conn *conn;	 /* whose it is: held while it is visited */
-	uint64_t since_ns;	 /* when it began to wait, during a visit after that; else 0 */
-	/* Works until turns.work has come up to `until`, or there is no more to do. */
+	struct rn_fq_flow *flow; /* its client's flow, while it waits */
+	struct rpc_conn *conn;	 /* the connection; a reference is held during a visit */
+	/* start of the wait, set until the visit after it has ended; else 0 */
+	uint64_t since_ns;
+	/* Works until turns.work has come up to `until`, or nothing is left to do. */
 	void (*visit)(struct turn *t, uint64_t until);
 };
 
 struct turns {
 	struct rn_fq queue;
 	struct event *pass_ev; /* runs at the end of a pass */
-	bool in_pass;	       /* it will */
+	bool in_pass;	       /* pass_ev is scheduled */
 	uint64_t pass;
-	uint64_t work; /* counted up by those who are visited */
+	uint64_t work; /* increased by the visited connections */
 };
 
 int turns_init(struct turns *ts, struct event_base *base); /* 0 or -ENOMEM */
 void turns_fini(struct turns *ts);
-/* Visits t now, or when it is its client's turn; share is the client's on this loop. The caller
- * holds a reference on the connection. Once is enough while it waits. */
+/* Visits t now, or queues it until it is its client's turn; share is the client's on this loop. The
+ * caller holds a reference on the connection. Does nothing if t waits already. */
 void turn_take(struct turns *ts, struct rpc_loop_share *share, struct turn *t);
-void turn_leave(struct turns *ts, struct turn *t); /* it will not be visited */
+void turn_leave(struct turns *ts, struct turn *t); /* Takes t out of the queue. */
 
 static inline bool turn_waits(const struct turn *t)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * From a connection request to rdma_accept(), on loops[0]. Everything that the connection will need
- * is made here, out of the connections' part of the budget: at 128 credits and 4 KiB inline that is
- * 0.7 MB; where room is scarce, a connection gets fewer credits (rdma_room.c). All Receives are
+ * From a connection request to rdma_accept(), on loops[0]. All memory of the connection is
+ * allocated here, out of the connections' part of the budget: 0.7 MB at 128 credits and 4 KiB
+ * inline. Where memory is scarce, a connection gets fewer credits (rdma_room.c). All Receives are
  * posted before the accept, since Linux clients do not retry when there is none.
  */
 #include "transport/rdma/rdma_accept.h"
@@ -46,8 +46,7 @@ static size_t conn_bytes(const struct rr_conn *c)
 	       c->nrecvs * sizeof(*c->recvs) + c->nsends * sizeof(*c->sends);
 }
 
-/* The sizes of everything, from the settings, the device's limits and the client's private message.
- */
+/* Sets all sizes, from the settings, the device's limits and the client's private message. */
 static void size_conn(struct rr_conn *c, const struct rdma_conn_param *param)
 {
 	const struct rr_config *cfg = &c->srv->cfg;
@@ -80,7 +79,7 @@ static int alloc_blocks(struct rr_conn *c)
 	c->send_block = map_block(c->send_block_size);
 	c->recvs = calloc(c->nrecvs, sizeof(*c->recvs));
 	c->sends = calloc(c->nsends, sizeof(*c->sends));
-	/* Made here, as closing must not fail; added on its loop. */
+	/* Made here, as closing must not fail; added on the connection's loop. */
 	c->flush_timer = event_new(ev_loop_base(c->loop), -1, 0, rr_conn_flush_timeout, c);
 	if (!c->recv_block || !c->send_block || !c->recvs || !c->sends || !c->flush_timer)
 		return -ENOMEM;
@@ -147,9 +146,9 @@ static int accept_now(struct rr_conn *c, uint8_t depth)
 	struct rdma_conn_param param = {
 		.private_data = msg,
 		.private_data_len = sizeof(msg),
-		.responder_resources = 0, /* clients do not read from or write to us */
+		.responder_resources = 0, /* clients neither read nor write this server's memory */
 		.initiator_depth = depth,
-		.rnr_retry_count = 7, /* wait as long as it takes */
+		.rnr_retry_count = 7, /* retry for ever */
 	};
 	return rdma_accept(c->id, &param) < 0 ? -errno : 0;
 }
@@ -193,7 +192,7 @@ static void copy_address(struct sockaddr_storage *to, const struct sockaddr *fro
 					   : sizeof(struct sockaddr_in));
 }
 
-/* Strangers have few connections. */
+/* -EACCES for a stranger that has too many connections. */
 static int admit(struct rr_conn *c)
 {
 	const struct rr_config *cfg = &c->srv->cfg;
@@ -203,8 +202,7 @@ static int admit(struct rr_conn *c)
 	return rr_room_is_over(c) ? -EACCES : 0;
 }
 
-/* Takes the list's place in the server before the accept, so that whatever event follows finds it.
- */
+/* Puts the connection on the server's list before the accept, so that every event finds it. */
 static int set_up(struct rr_conn *c, const struct rdma_conn_param *param, uint8_t depth)
 {
 	struct rr_server *srv = c->srv;
@@ -243,7 +241,7 @@ int rr_accept(struct rr_server *srv, struct rdma_cm_id *id, const struct rdma_co
 	pthread_mutex_unlock(&srv->lock);
 	if (srv->quiet)
 		return -ESHUTDOWN;
-	/* Those that make room are on their way out: so many more there may be meanwhile. */
+	/* Connections being closed to make room still count for a while. */
 	if (live >= srv->cfg.max_connections &&
 	    (!rr_room_make(srv) || live >= srv->cfg.max_connections + RR_LEAVING_MAX))
 		return -EMFILE;

@@ -37,7 +37,7 @@ static void add_chunk(crypto_onetimeauth_state *s, const struct rr_header *h,
 		add_segment(s, &h->seg[c->first + i]);
 }
 
-/* As in rpc/drc.c, Poly1305 is a sum under a key that nobody knows and that is never told. */
+/* As in rpc/drc.c, Poly1305 is a sum under a secret key that is never disclosed. */
 static void sum_lists(const struct rr_broken *b, const struct rr_header *h,
 		      uint8_t sum[crypto_onetimeauth_BYTES])
 {
@@ -66,7 +66,8 @@ static bool is_old(const struct rr_broken_call *c, uint64_t now)
 	return !c->since_ns || now > c->since_ns + AGE_NS;
 }
 
-/* A free place, or the client's oldest if it has its share, or the oldest of all. Under the lock.
+/*
+ * A free place, or the client's oldest if it has its share, or the oldest of all. Under the lock.
  */
 static struct rr_broken_call *place_for(struct rr_broken *b, const struct rpc_address *client,
 					uint64_t now)

@@ -22,7 +22,7 @@ static void post_chain(struct rr_chain *ch)
 	}
 	int err = ibv_post_send(ch->conn->id->qp, ch->wr, &bad);
 	if (err && bad && bad->opcode == IBV_WR_SEND_WITH_INV) {
-		/* The device has it, its user library has not. */
+		/* The device supports it, but its user library does not. */
 		dev->invalidate = false;
 		bad->opcode = IBV_WR_SEND;
 		err = ibv_post_send(ch->conn->id->qp, bad, &bad);

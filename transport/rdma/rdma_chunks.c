@@ -39,8 +39,9 @@ static const char *group_reads(const struct rr_header *h, uint32_t max_message,
 	return NULL;
 }
 
-/* Places every chunk in the buffer; their sum is within max_message each, so 64 bits cannot
- * overflow. */
+/*
+ * Places every chunk in the buffer. Each is at most max_message long, so 64 bits cannot overflow.
+ */
 static const char *place_chunks(struct rr_call_plan *p, uint64_t stream_len,
 				const struct rr_call_limits *limits)
 {
@@ -126,7 +127,7 @@ uint32_t rr_reply_room(const struct rr_header *call, uint32_t threshold)
 {
 	size_t header = rr_reply_header_size(call);
 	if (header > threshold)
-		return 0; /* the lists alone cannot go back */
+		return 0; /* the lists alone do not fit inline */
 	uint64_t in_line = threshold - header;
 	uint64_t chunk = call->has_reply ? rr_chunk_length(call, &call->reply) : 0;
 	uint64_t room = in_line > chunk ? in_line : chunk;
@@ -153,7 +154,7 @@ static void write_spans(const struct rr_header *call, const struct rr_write_chun
 			const struct rr_span *span, unsigned nspans, struct rr_reply_plan *p)
 {
 	unsigned s = 0;
-	uint32_t used = 0; /* of segment s */
+	uint32_t used = 0; /* bytes used of segment s */
 
 	for (unsigned i = 0; i < nspans; i++) {
 		uint32_t done = 0;
@@ -177,14 +178,14 @@ static void write_spans(const struct rr_header *call, const struct rr_write_chun
 }
 
 /*
- * Splits the reply between the Write chunks and the stream (RFC 8267 section 6.4.1): an item takes
- * the chunk of its place in the order, also if it is empty; its pad goes neither into the chunk nor
- * into the stream. False: an item is longer than its chunk.
+ * Splits the reply between the Write chunks and the stream (RFC 8267 section 6.4.1). An item takes
+ * the chunk with its index, also if it is empty; its pad goes neither into the chunk nor into the
+ * stream. False if an item is longer than its chunk.
  */
 static bool split_reply(const struct rr_header *call, const struct xdr_out *out,
 			struct rr_reply_plan *p)
 {
-	uint32_t done = 0; /* of the head */
+	uint32_t done = 0; /* bytes of the head that are in spans */
 
 	for (unsigned i = 0; i < out->nbulks; i++) {
 		const struct xdr_out_bulk *b = &out->bulk[i];
@@ -196,7 +197,7 @@ static bool split_reply(const struct rr_header *call, const struct xdr_out *out,
 				return false;
 			write_spans(call, &call->write[i], &bulk, 1, p);
 			p->lists.bulk_len[i] = b->len;
-			continue; /* what is before and behind it is one span */
+			continue; /* head bytes before and behind the item become one span */
 		}
 		add_span(p, (struct rr_span){ RR_FROM_HEAD, 0, done, b->at - done });
 		done = b->at;

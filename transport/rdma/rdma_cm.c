@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Events of the connection manager, on loops[0]. They are acknowledged at once; what concerns a
- * connection is handed to its loop. The id of a connection is destroyed on this thread too, so an
- * event never meets a connection that is gone.
+ * Events of the connection manager, on loops[0]. They are acknowledged at once and handed to the
+ * connection's loop. The id of a connection is destroyed on this thread too, so an event never
+ * meets a connection that is gone.
  */
 #include "transport/rdma/rdma_cm.h"
 
@@ -13,7 +13,7 @@
 #include "transport/rdma/rdma_conn.h"
 #include "transport/rdma/rdma_listen.h"
 
-#define CM_EVENTS_AT_ONCE 32 /* then others of this loop have their turn */
+#define CM_EVENTS_AT_ONCE 32 /* then other work of this loop has its turn */
 
 static struct rr_listener *find_listener(struct rr_server *srv, const struct rdma_cm_id *id)
 {
@@ -40,7 +40,7 @@ static void on_connect(struct rr_server *srv, struct rdma_cm_event *ev)
 	rdma_destroy_id(id);
 }
 
-/* The listener's device or address is gone, or has changed: it is made again, at once or by the
+/* The listener's device or address is gone, or has changed: opens it again, at once or by the
  * timer. */
 static void on_listener_lost(struct rr_server *srv, struct rr_listener *l)
 {

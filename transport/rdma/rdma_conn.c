@@ -30,7 +30,7 @@ void rr_conn_take_turn(struct rr_conn *c, unsigned todo)
 
 	c->todo |= todo;
 	turn_take(ev_loop_turns(c->loop), &c->rpc.client->loop[c->loop_index], &c->turn);
-	/* It may be dead before its turn comes, but replies that it has still are released then. */
+	/* The connection may be dead before its turn comes; its replies are released then. */
 	if (!waits && turn_waits(&c->turn))
 		rpc_conn_ref(&c->rpc);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Completions. A completion queue is armed and then drained once more, or what came in between
- * would wait for the next event. While there is work it is polled for poll_usec before it is armed
- * again. Events are acknowledged in batches, and the rest before the queue is destroyed, which
- * waits for them.
+ * Completions. A completion queue is armed and then drained once more, because entries that came in
+ * between raise no event. While there is work it is polled for poll_usec before it is armed again.
+ * Events are acknowledged in batches, and the rest before the queue is destroyed, which waits for
+ * them.
  */
 #include "transport/rdma/rdma_cq.h"
 
@@ -27,9 +27,10 @@ static void on_error(struct rr_conn *c, const struct ibv_wc *wc)
 }
 
 /*
- * The first of the send queue's entries to fail is what broke the connection, or what was under way
- * when the peer ended it. If the client sends that very call again, it would break the next one.
- * iWARP's Writes complete before the peer has looked at them: only its Reads are suspected.
+ * Finds the call that broke the connection: the first entry of the send queue to fail, or the one
+ * under way when the peer ended the connection. If the client sends that call again, it would break
+ * the next connection. iWARP's Writes complete before the peer has looked at them, so only its
+ * Reads are suspected.
  */
 static void blame(struct rr_conn *c, enum rr_tag tag, void *what, enum ibv_wc_status status)
 {
@@ -48,8 +49,9 @@ static void blame(struct rr_conn *c, enum rr_tag tag, void *what, enum ibv_wc_st
 		rr_broken_add(&c->srv->broken, &client, &r->call, RR_SUSPECTED, rr_now());
 }
 
-/* On error only wr_id and status are valid; whatever the chain was using stays until the QP is
- * gone. */
+/*
+ * On error only wr_id and status are valid; the memory of the chain is kept until the QP is gone.
+ */
 static void complete(struct rr_conn *c, const struct ibv_wc *wc)
 {
 	void *what = (void *)(uintptr_t)(wc->wr_id & ~(uint64_t)3);
@@ -87,7 +89,8 @@ static int drain(struct rr_conn *c)
 		rr_conn_close(c, "completion queue failed");
 		return -1;
 	}
-	ev_loop_turns(c->loop)->work += (uint64_t)n * (TURN_WORK / 2); /* two make a call */
+	/* a call makes two completions */
+	ev_loop_turns(c->loop)->work += (uint64_t)n * (TURN_WORK / 2);
 	for (int i = 0; i < n; i++)
 		complete(c, &wc[i]);
 	return n;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Devices: one protection domain, one completion channel for each loop, and the memory regions of
- * the payload slabs, each registered when a transfer meets its slab first and without rights for
- * peers, who therefore reach nothing. Devices where that does not do have connections with domains
- * of their own (rdma_keys.c).
+ * the payload slabs. A slab is registered when a transfer first needs it, without rights for peers.
+ * Devices that cannot work so have connections with domains of their own (rdma_keys.c).
  */
 #include "transport/rdma/rdma_device.h"
 
@@ -15,12 +14,10 @@
 
 #define SIW_VENDOR 0x626d74u
 #define SIW_PART 0u
-#define NO_MEMORY_NS (60 * RR_NS) /* between warnings */
+#define NO_MEMORY_NS (60 * RR_NS) /* time between two warnings */
 
-/*
- * Hardware of iWARP wants the sink of an RDMA Read to be open to the peer's Writes (RFC 5040
- * section 7.1). siw asks for local rights only; of other drivers that is not known.
- */
+/* iWARP hardware wants the sink of an RDMA Read to be open to the peer's Writes (RFC 5040 section
+ * 7.1). siw needs local rights only; of other drivers that is not known. */
 static bool sinks_need_rights(const struct rr_device *dev)
 {
 	const struct ibv_device_attr *a = &dev->attr;
@@ -185,7 +182,7 @@ void rr_devices_check(struct rr_server *srv)
 		close_connections(dev);
 	}
 	ibv_free_device_list(list);
-	/* librdmacm looks which of its contexts have lost their device, and closes them. */
+	/* Makes librdmacm look for contexts that have lost their device, and close them. */
 	struct ibv_context **open = rdma_get_devices(NULL);
 	if (open)
 		rdma_free_devices(open);

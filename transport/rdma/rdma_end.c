@@ -40,7 +40,7 @@ void rr_conn_free(struct rr_conn *c)
 	pthread_mutex_unlock(&srv->lock);
 }
 
-/* QP, CQ, memory regions. Nothing is posted any more. */
+/* Destroys QP, CQ and memory regions. Nothing may be posted any more. */
 void rr_conn_end_verbs(struct rr_conn *c)
 {
 	struct rr_server *srv = c->srv;

@@ -65,7 +65,7 @@ void rr_conn_visit(struct turn *t, uint64_t until)
 	if (todo & RR_EV_POLL && c->state != RR_DEAD)
 		rr_cq_poll(c, until);
 	if (t->since_ns)
-		rpc_conn_put(&c->rpc); /* the wait's; the turn has one of its own */
+		rpc_conn_put(&c->rpc); /* the reference of the wait; the turn has one of its own */
 }
 
 void rr_conn_run(struct ev_task *t)

@@ -192,7 +192,7 @@ size_t rr_error_encode(const struct rr_header *call, enum rr_errcode err, uint32
 		       uint8_t *out)
 {
 	uint8_t *p = put_word(out, call->xid);
-	/* The version of the failing call, also where it is one that we do not speak (RFC 8166
+	/* The version of the failing call, even if this server does not support it (RFC 8166
 	 * section 4.5). */
 	p = put_word(p, call->vers);
 	p = put_word(p, credits);

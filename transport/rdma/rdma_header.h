@@ -3,8 +3,8 @@
  * The RPC-over-RDMA version 1 transport header (RFC 8166 section 4). Pure: no verbs, no allocation,
  * no state.
  *
- * Decoding caps every list before it stores anything; what exceeds a cap is a bad header, never a
- * larger structure. Words are in host order once decoded; lengths and offsets are bytes.
+ * Decoding limits every list before it stores anything; a longer one is a bad header. Words are in
+ * host order once decoded; lengths and offsets are bytes.
  */
 #ifndef RN_TRANSPORT_RDMA_HEADER_H
 #define RN_TRANSPORT_RDMA_HEADER_H
@@ -18,9 +18,9 @@
 #define RR_HEADER_MIN 28u /* and three empty lists */
 #define RR_ERR_VERS_SIZE 28u
 #define RR_ERR_CHUNK_SIZE 20u
-#define RR_READ_SEGS_MAX 128u /* of all Read chunks */
+#define RR_READ_SEGS_MAX 128u /* limit for all Read chunks together */
 #define RR_WRITE_CHUNKS_MAX 16u
-#define RR_SEGS_MAX 128u /* of all Write chunks and the Reply chunk */
+#define RR_SEGS_MAX 128u /* limit for all Write chunks and the Reply chunk together */
 
 enum rr_proc { RR_MSG = 0, RR_NOMSG = 1, RR_MSGP = 2, RR_DONE = 3, RR_ERROR = 4 };
 enum rr_errcode { RR_ERR_VERS = 1, RR_ERR_CHUNK = 2 };
@@ -72,14 +72,14 @@ enum rr_verdict rr_header_decode(const void *msg, size_t len, struct rr_header *
 /* Sum of a chunk's segment lengths; does not overflow, as the segments are capped. */
 uint64_t rr_chunk_length(const struct rr_header *h, const struct rr_write_chunk *c);
 
-/* The one handle that all segments of all lists share, for remote invalidation; false: none, or
- * several. */
+/* The handle that all segments of all lists share, for remote invalidation. False: there is none,
+ * or several. */
 bool rr_header_one_handle(const struct rr_header *h, uint32_t *handle);
 
 /*
- * What a reply's header says about the call's Write list and Reply chunk. All segments go back;
- * lengths are what was written: bulk_len[i] bytes of Write chunk i, reply_len bytes of the Reply
- * chunk.
+ * The part of a reply's header about the call's Write list and Reply chunk. All segments are
+ * returned with the lengths written: bulk_len[i] bytes of Write chunk i, reply_len bytes of the
+ * Reply chunk.
  */
 struct rr_reply_lists {
 	uint32_t bulk_len[RR_WRITE_CHUNKS_MAX];

@@ -3,15 +3,15 @@
  * Local keys for transfers, and what they let a peer reach.
  *
  * Where an RDMA Read's sink needs no right for the peer (InfiniBand, RoCE, siw), slabs are
- * registered once for each device, without remote rights: no key reaches anything. Hardware of
- * iWARP places a Read's answer as it places a peer's Write, and the Read Request tells the peer the
+ * registered once for each device, without remote rights: no key reaches anything. iWARP hardware
+ * places a Read's answer as it places a peer's Write, and the Read Request tells the peer the
  * sink's key (RFC 5040 sections 4.4 and 7.1). There each connection has a protection domain of its
- * own, with its own buffers and the regions of the transfers under way, nothing else: a key is
- * good on that connection only, for the bytes of that transfer, and ends before the data are
+ * own, which holds its buffers and the regions of the transfers under way, nothing else. A key
+ * works on that connection only, for the bytes of that transfer, and ends before the data are
  * looked at, so that the peer cannot change them afterwards.
  *
- * All on the connection's loop: drivers register by a system call, which workers with a caller's
- * identity are refused.
+ * All on the connection's loop: drivers register by a system call, and refuse workers that act as a
+ * caller.
  */
 #include "transport/rdma/rdma_keys.h"
 

@@ -15,8 +15,8 @@ int rr_key_for_sink(struct rr_req *r, uint32_t *lkey);
 /* The local key for bytes in holder, which RDMA Writes send. 0 or -errno. On the loop. */
 int rr_key_for_source(struct rr_req *r, const struct rn_payload *holder, uint8_t *at, size_t len,
 		      uint32_t *lkey);
-/* Ends the registrations that these two made for r. 0 or -errno: the peer may still reach the
- * memory until the queue pair is gone. */
+/* Ends the registrations made for r. 0 or -errno: the peer may still reach the memory until the
+ * queue pair is gone. */
 int rr_keys_end(struct rr_req *r);
 
 #endif

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Listeners. One on a wildcard address serves every device, also those plugged in later. One that
- * cannot be made now, or is lost with its device or address, is tried again by the timer.
- */
+/* Listeners. One on a wildcard address serves every device, also those plugged in later. The timer
+ * opens listeners that could not be opened, or that were lost with their device or address. */
 #include "transport/rdma/rdma_listen.h"
 
 #include <arpa/inet.h>
@@ -21,7 +19,7 @@ static int channel_open(struct rr_server *srv)
 {
 	if (srv->channel)
 		return 0;
-	/* librdmacm complains on standard error where the kernel has no connection manager: look
+	/* librdmacm complains on standard error if the kernel has no connection manager, so look
 	 * first. */
 	if (access("/dev/infiniband/rdma_cm", R_OK | W_OK) < 0)
 		return -ENODEV;

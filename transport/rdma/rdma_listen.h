@@ -5,10 +5,10 @@
 
 #include "transport/rdma/rdma_types.h"
 
-/* 0 or -errno; -ENODEV and -EADDRNOTAVAIL may come good by themselves. */
+/* 0 or -errno; after -ENODEV and -EADDRNOTAVAIL a later try may succeed. */
 int rr_listener_open(struct rr_server *srv, struct rr_listener *l);
 void rr_listener_close(struct rr_listener *l);
-/* Opens listeners again and checks the devices, every RR_RETRY_SECONDS; from the timer. */
+/* Opens lost listeners and checks the devices, every RR_RETRY_SECONDS; called by the timer. */
 void rr_look_after(struct rr_server *srv);
 
 #endif

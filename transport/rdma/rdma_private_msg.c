@@ -41,7 +41,7 @@ bool rr_private_find(const void *data, size_t len, struct rr_private_msg *m)
 		return false;
 	for (size_t at = 0; len - at >= RR_PRIVATE_MSG_SIZE && at < len; at++) {
 		const uint8_t *q = p + at;
-		/* Magic with a version that we do not know is somebody else's data: look on. */
+		/* The magic with an unknown version is other data: search on. */
 		if (memcmp(q, private_magic, sizeof(private_magic)) || q[4] != PRIVATE_VERSION)
 			continue;
 		m->remote_invalidate = q[5] & PRIVATE_R_BIT;

@@ -20,13 +20,13 @@ struct rr_private_msg {
 	uint32_t recv_size; /* longest Send it can receive */
 };
 
-/* Sizes out of range are brought into it, others rounded down to 1024. */
+/* Sizes out of range are clamped, others rounded down to 1024. */
 void rr_private_encode(const struct rr_private_msg *m, uint8_t out[RR_PRIVATE_MSG_SIZE]);
 
 /*
- * Looks for the message at any offset of the peer's private data, since iWARP may have put its own
- * in front. False: there is none that is whole and of version 1; *m is then what RFC 8797
- * section 5.1 has us assume.
+ * Searches the peer's private data for the message at any offset, since iWARP may have put its own
+ * data in front. False: there is no whole message of version 1; *m then holds the defaults of RFC
+ * 8797 section 5.1.
  */
 bool rr_private_find(const void *data, size_t len, struct rr_private_msg *m);
 

@@ -19,10 +19,10 @@ static void on_memory(struct ev_task *t)
 	struct rr_conn *c = r->conn;
 
 	TAILQ_REMOVE(&c->hungry, r, link);
-	rr_post(r); /* gives it back if the connection has closed */
+	rr_post(r); /* releases r if the connection has closed */
 }
 
-/* Any thread. */
+/* Called on any thread. */
 static void memory_ready(struct rn_payload_waiter *w, struct rn_payload *p)
 {
 	struct rr_req *r = rn_container_of(w, struct rr_req, waiter);
@@ -40,7 +40,7 @@ void rr_pull_start(struct rr_req *r)
 	r->waiter.ready = memory_ready;
 	r->waiter.account = &c->rpc.client->memory;
 	r->task.run = on_memory;
-	/* Before the call: ready may come at once, on another thread. */
+	/* Queued first: ready may be called at once, on another thread. */
 	TAILQ_INSERT_TAIL(&c->hungry, r, link);
 	struct rn_payload *p = rn_payload_get_or_wait(srv->cfg.pool, r->plan.buf_size, &r->waiter);
 	if (!p) {
@@ -70,7 +70,7 @@ void rr_pull_done(struct rr_req *r)
 	struct rr_conn *c = r->conn;
 
 	c->sq_room += r->wrs;
-	/* The data are the peer's to change until its key has ended. */
+	/* The peer can change the data until its key has ended. */
 	if (rr_keys_end(r) < 0) {
 		rr_conn_close(c, "cannot end a key");
 		return;

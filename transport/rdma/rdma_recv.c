@@ -16,7 +16,8 @@ static int post_batch(struct rr_conn *c)
 
 	if (!n)
 		return 0;
-	/* Also when it fails: the connection ends then, and until it has there may be more. */
+	/* Cleared even on failure: the connection ends then, and more buffers may come until it
+	 * has. */
 	c->nrepost = 0;
 	for (unsigned i = 0; i < n; i++) {
 		struct rr_recv *r = c->repost[i];

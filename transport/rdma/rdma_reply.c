@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Replies, as the vtable has them, and RDMA_ERROR. A reply is one chain: its RDMA Writes, then the
- * Send that tells of them; the order of a reliable connection makes the data arrive first. Inline
- * replies are copied to the send context, and the request is released at once; one whose memory
- * RDMA Writes read is kept until the Send completes. The receive buffer is posted before the Send,
- * so that the credit which the reply gives back is good.
+ * Replies and RDMA_ERROR. A reply is one chain: its RDMA Writes, then the Send that announces them;
+ * on a reliable connection the data arrive first. Inline replies are copied to the send context,
+ * and the request is released at once; a request whose memory RDMA Writes read is kept until the
+ * Send completes. The receive buffer is posted before the Send, so that the credit in the reply is
+ * valid.
  */
 #include "transport/rdma/rdma_reply.h"
 
@@ -16,7 +16,9 @@
 #include "transport/rdma/rdma_keys.h"
 #include "transport/rdma/rdma_recv.h"
 
-/* From a worker to the connection's loop, which is told once for all replies that it finds. */
+/*
+ * Hands r from a worker to the connection's loop, which is notified once for all waiting replies.
+ */
 static void hand_over(struct rr_req *r, enum rr_step step)
 {
 	struct rr_conn *c = r->conn;
@@ -25,7 +27,8 @@ static void hand_over(struct rr_req *r, enum rr_step step)
 	pthread_mutex_lock(&c->lock);
 	bool first = TAILQ_EMPTY(&c->replies);
 	TAILQ_INSERT_TAIL(&c->replies, r, link);
-	if (first) /* under the lock: r keeps the connection, and r is the loop's after it */
+	/* under the lock: r keeps the connection alive, and belongs to the loop afterwards */
+	if (first)
 		rr_conn_notify(c, RR_EV_REPLIES);
 	pthread_mutex_unlock(&c->lock);
 }
@@ -48,7 +51,7 @@ void rr_too_long(struct rpc_request *rpc)
 	hand_over(rpc->transport_private, RR_STEP_ERR_CHUNK);
 }
 
-/* A send context and slots for a chain of wrs, or NULL. */
+/* A send context and slots for a chain of wrs work requests, or NULL. */
 static struct rr_send *take_send(struct rr_conn *c, unsigned wrs)
 {
 	struct rr_send *s = SLIST_FIRST(&c->free_sends);
@@ -121,7 +124,7 @@ static int head_key(struct rr_req *r, uint32_t *lkey)
 	return rr_key_for_source(r, holder, out->base, out->used, lkey);
 }
 
-/* Where the bytes of a span are, and their key: one for the whole item. */
+/* Address and key of a span's bytes; one key for the whole item. */
 static int locate(struct rr_req *r, const struct rr_span *span, struct ibv_sge *sge)
 {
 	struct rr_conn *c = r->conn;
@@ -162,7 +165,7 @@ static int add_writes(struct rr_chain *ch, struct rr_req *r, const struct rr_rep
 	return 0;
 }
 
-/* Header, and the spans where they go inline; returns the length of the Send. */
+/* Encodes the header, and the spans if they go inline; returns the length of the Send. */
 static uint32_t encode_send(struct rr_req *r, const struct rr_reply_plan *plan, struct rr_send *s)
 {
 	const struct xdr_out *out = &r->rpc->out;
@@ -195,7 +198,7 @@ static void invalidate(struct rr_req *r, struct ibv_send_wr *wr)
 		return;
 	wr->opcode = IBV_WR_SEND_WITH_INV;
 	wr->invalidate_rkey = handle;
-	/* siw's library takes the handle from here. */
+	/* siw's library reads the handle from here. */
 	wr->wr.rdma.rkey = handle;
 	rr_count(c->srv, invalidations, 1);
 }

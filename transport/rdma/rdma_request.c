@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The pool of requests that all connections share: each connection may have its credits' worth in
- * work, few ever do. Some are made at start, so that a message that finds none will get one that
- * comes back.
+ * The pool of requests that all connections share: each connection may have its credits' worth of
+ * calls under way, few ever do. Some requests are made at start, so that a message that finds none
+ * gets one that comes back.
  *
- * A client may have as many as are still to be had by others, and always one; messages that wait
- * for a request wait in a fair queue by client. A client that has none is never refused for the
- * memory that it holds elsewhere, so whoever waits for its share has a request whose return will
- * wake it.
+ * A client may have as many requests as are still left for others, and always one. Messages that
+ * wait for a request wait in a fair queue by client. A client without a request is never refused
+ * because of other memory that it holds; so a client that waits for its share has a request, whose
+ * return wakes it.
  */
 #include "transport/rdma/rdma_request.h"
 
@@ -22,7 +22,8 @@
 #define REQS_MIN 16u
 #define REQS_MAX 4096u
 #define REQ_BYTES (sizeof(struct rr_req) + sizeof(struct rpc_request))
-#define HELD_BYTES (REQ_BYTES + RPC_HEAD_SIZE) /* with its reply's head, which is payload */
+/* with the head of its reply, which is payload memory */
+#define HELD_BYTES (REQ_BYTES + RPC_HEAD_SIZE)
 #define WAITER_TRIES 64
 
 static void req_free(struct rr_req *r, struct rn_budget *budget)
@@ -87,7 +88,7 @@ static void bind_request(struct rr_recv *recv, struct rr_req *r)
 	r->conn->srv->pool.start(recv, r);
 }
 
-/* All of the following under the pool's lock. */
+/* The functions below, down to grant(), are called under the pool's lock. */
 
 static bool may_have(struct rr_server *srv, const struct rpc_client *client)
 {
@@ -116,7 +117,7 @@ static void discharge(struct rpc_client *client)
 	atomic_fetch_sub_explicit(&client->requests.bytes, HELD_BYTES, memory_order_relaxed);
 }
 
-/* For client; NULL: there is no idle one. */
+/* An idle request, charged to client; NULL: there is none. */
 static struct rr_req *take_idle(struct rr_pool *p, struct rpc_client *client)
 {
 	struct rr_req *r = TAILQ_FIRST(&p->idle);
@@ -129,7 +130,7 @@ static struct rr_req *take_idle(struct rr_pool *p, struct rpc_client *client)
 	return r;
 }
 
-/* Requests for messages that wait and may have one: onto list. */
+/* Gives requests to waiting messages that may have one, and puts those on list. */
 static void grant(struct rr_server *srv, struct rr_recv_list *list)
 {
 	struct rr_pool *p = &srv->pool;
@@ -143,7 +144,7 @@ static void grant(struct rr_server *srv, struct rr_recv_list *list)
 	}
 }
 
-/* client had r. */
+/* Returns r, which was charged to client, to the pool. */
 static void put(struct rr_server *srv, struct rr_req *r, struct rpc_client *client)
 {
 	struct rr_recv_list list = TAILQ_HEAD_INITIALIZER(list);
@@ -152,7 +153,7 @@ static void put(struct rr_server *srv, struct rr_req *r, struct rpc_client *clie
 
 	pthread_mutex_lock(&p->lock);
 	discharge(client);
-	/* The one used last is warm. */
+	/* At the head, as it is still in the processor's cache. */
 	TAILQ_INSERT_HEAD(&p->idle, r, link);
 	p->nidle++;
 	grant(srv, &list);
@@ -163,7 +164,7 @@ static void put(struct rr_server *srv, struct rr_req *r, struct rpc_client *clie
 	}
 }
 
-/* A message that waited has its request; its connection may be closing by now. */
+/* A message that waited has got its request; its connection may be closing by now. */
 static void on_granted(struct ev_task *t)
 {
 	struct rr_recv *recv = rn_container_of(t, struct rr_recv, task);
@@ -226,8 +227,8 @@ void rr_pool_forget(struct rr_conn *c)
 		n++;
 	}
 	pthread_mutex_unlock(&p->lock);
-	/* Not the last references: the caller, a task or an event of the connection, outlives them.
-	 */
+	/* These are not the last references: the caller, a task or an event of the connection, has
+	 * one. */
 	while (n--)
 		rpc_conn_put(&c->rpc);
 }
@@ -240,7 +241,7 @@ void rr_req_done(struct rr_req *r)
 		rr_conn_notify(c, RR_EV_CLOSE);
 	r->recv = NULL;
 	rr_keys_end(r);
-	r->nmrs = 0; /* one that did not end has no queue pair that it is good for */
+	r->nmrs = 0; /* a region that could not be deregistered has lost its queue pair */
 	r->conn = NULL;
 	rn_payload_put(r->data);
 	r->data = NULL;

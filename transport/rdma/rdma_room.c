@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Room for connections. A connection's buffers are pinned for its life, so their memory is a part
- * of the budget of its own: neither can payload use it up, so that no client gets in any more, nor
- * can connections leave none for payload.
+ * Memory and places for connections. A connection's buffers are pinned for its life, so connections
+ * have a part of the budget of their own: payload cannot use it up and lock new clients out, and
+ * connections cannot take the memory of payload.
  *
- * Half of it goes to whoever comes first, in pieces of at most an eighth of what is left of that
- * half: with few clients all have the credits of the settings. The other half is for the many: in
- * it, every one of max_connections has an equal part, down to a floor of credits that a client can
- * still work with. Posted Receives cannot be taken back from a queue pair, so a connection keeps
- * what it got. Who comes when there are as many as may be has one of whoever has most closed, and
- * is taken in its place; where there is no memory until that one is gone, it is refused, for the
- * next try.
+ * Half of it is given out in order of arrival, each connection at most an eighth of the rest of
+ * that half: with few clients all have the credits of the settings. The other half is divided
+ * equally among max_connections, down to the fewest credits that a client can work with. Posted
+ * Receives cannot be taken back from a queue pair, so a connection keeps its memory. At
+ * max_connections a new one replaces one of the client that has most. If its memory is not free
+ * before that one is gone, the new connection is refused and the client tries again.
  */
 #include "transport/rdma/rdma_room.h"
 
 #include "transport/rdma/rdma_conn.h"
 
-#define ROOM_SHARE 4u	     /* of the whole budget */
-#define ROOM_SHARE_LEAST 64u /* where most of it is gone already: a device that came late */
-#define EARLY_SHARE 8u	     /* of what is left for those who come first */
-#define GRACE_NS (2 * RR_NS) /* a connection that was used this lately is not taken away */
+#define ROOM_SHARE 4u /* fraction of the whole budget */
+/* least fraction, for a device that came when most of the budget was taken */
+#define ROOM_SHARE_LEAST 64u
+#define EARLY_SHARE 8u	     /* fraction of the rest of the first half for each connection */
+#define GRACE_NS (2 * RR_NS) /* a connection used this recently is not closed */
 
 void rr_room_reserve(struct rr_server *srv)
 {
@@ -51,11 +51,11 @@ size_t rr_room_for_one(struct rr_server *srv)
 	return early > equal ? early : equal;
 }
 
-/* A connection that may be closed for somebody else's. */
+/* A connection that may be closed to make room. */
 struct candidate {
 	struct rr_conn *conn;
 	bool stranger, busy;
-	unsigned conns; /* of its client */
+	unsigned conns; /* connections of its client */
 };
 
 static bool is_stranger(const struct rr_conn *c)
@@ -70,14 +70,14 @@ bool rr_room_is_over(const struct rr_conn *c)
 	return is_stranger(c) && rpc_client_conns(c->rpc.client) > RR_STRANGER_CONNS;
 }
 
-/* May it go when `fair` connections are what a client has by right? One that is not established yet
- * is as good as idle once it has had some time. */
+/* True if c may be closed, where `fair` is the number of connections a client is entitled to. A
+ * connection that is not established yet counts as idle after some time. */
 static bool judge(struct rr_conn *c, uint64_t now, unsigned fair, struct candidate *out)
 {
 	*out = (struct candidate){
 		.conn = c,
 		.stranger = is_stranger(c),
-		.busy = c->rpc.refs > 1, /* than the id's reference: a request is in work */
+		.busy = c->rpc.refs > 1, /* besides the id's reference: a request is under way */
 		.conns = rpc_client_conns(c->rpc.client),
 	};
 	if ((c->state != RR_OPEN && c->state != RR_ACCEPTING) || (c->events & RR_EV_CLOSE))
@@ -87,7 +87,7 @@ static bool judge(struct rr_conn *c, uint64_t now, unsigned fair, struct candida
 	return !out->busy && now > c->active_ns + GRACE_NS;
 }
 
-/* Is a to be closed before b? Whoever has most gives one up first, strangers before others. */
+/* True if a is to be closed before b: strangers first, then the client with most connections. */
 static bool rather(const struct candidate *a, const struct candidate *b)
 {
 	if (a->stranger != b->stranger)
@@ -118,9 +118,9 @@ bool rr_room_make(struct rr_server *srv)
 }
 
 /*
- * The hardware retries a Send for ever if the client said so when it connected, and a client that
- * posts no Receives holds what is to be sent. While others wait for memory, a few seconds without
- * progress are enough.
+ * The hardware retries a Send for ever if the client asked for that when it connected, and a client
+ * that posts no Receives keeps the reply's memory in use. While others wait for memory, a few
+ * seconds without progress are enough.
  */
 bool rr_room_stalled(struct rr_conn *c, uint64_t now)
 {

@@ -15,7 +15,7 @@
 #include "transport/rdma/rdma_request.h"
 #include "transport/rdma/rdma_room.h"
 
-/* Why a connection is to be reaped now; 0: it is not. */
+/* True if a connection is to be closed now. */
 static bool is_due(struct rr_conn *c, uint64_t now)
 {
 	int state = c->state;
@@ -26,7 +26,7 @@ static bool is_due(struct rr_conn *c, uint64_t now)
 		return true;
 	if (state != RR_OPEN || !c->srv->cfg.idle_seconds)
 		return false;
-	/* More than the id's reference: a request is in work. */
+	/* more than the id's reference: a request is under way */
 	return c->rpc.refs == 1 && now > c->active_ns + c->srv->cfg.idle_seconds * RR_NS;
 }
 
@@ -109,7 +109,7 @@ static void listen_on_loop(void *arg)
 	struct listen_call *call = arg;
 
 	call->err = rr_listener_open(call->srv, call->l);
-	/* What can come good by itself is kept and tried again. */
+	/* After errors that may pass, the listener is kept and tried again. */
 	if (!call->err || call->err == -ENODEV || call->err == -EADDRNOTAVAIL)
 		LIST_INSERT_HEAD(&call->srv->listeners, call->l, link);
 	else

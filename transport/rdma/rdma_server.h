@@ -21,7 +21,7 @@ struct rr_config {
 	struct ev_loop *const *loops; /* CQs are spread over them; loops[0] has the event channel */
 	unsigned nloops;
 	struct rpc_sink sink;
-	struct rpc_clients *clients; /* whose shares of memory connections use */
+	struct rpc_clients *clients; /* shares of memory are theirs */
 	struct rn_payload_pool *pool;
 	struct rn_budget *budget;
 	const struct rn_logger *log;
@@ -29,17 +29,17 @@ struct rr_config {
 	unsigned credits;     /* granted to each connection, >= 1; fewer where memory is scarce */
 	unsigned max_connections;
 	unsigned idle_seconds;	/* 0: never */
-	unsigned stall_seconds; /* a peer that takes no reply for so long is closed; 0: 60 */
+	unsigned stall_seconds; /* a peer that takes no reply for this long is closed; 0: 60 */
 	unsigned poll_usec;	/* adaptive CQ polling; 0: never spin */
-	uint32_t max_message;	/* longest call that Read chunks may make up, bytes */
+	uint32_t max_message;	/* longest call put together from Read chunks, bytes */
 	/* As rpc_server.standing: strangers get few connections, and are the first to lose them. */
 	enum rpc_standing (*standing)(void *ctx, struct rpc_conn *conn);
 	void *standing_ctx;
 };
 
 int rr_server_new(const struct rr_config *cfg, struct rr_server **out);
-/* -ENODEV: there is no RDMA device now (listening goes on all the same where the kernel lets us
- * bind). port in addr must not be 0. */
+/* -ENODEV: there is no RDMA device now (the server goes on listening where the kernel lets it
+ * bind). The port in addr must not be 0. */
 int rr_server_listen(struct rr_server *s, const struct sockaddr *addr, socklen_t len);
 void rr_server_quiesce(struct rr_server *s);
 void rr_server_free(struct rr_server *s);
@@ -49,8 +49,9 @@ struct rr_stats {
 		read_segments, read_bytes, write_chunks, write_segments, write_bytes, reply_chunks,
 		position_zero, invalidations, err_vers, err_chunk, dropped, sq_waits, waits_memory,
 		cq_errors, devices;
-	/* What exists now: requests made, and those of them in work; queue pairs, completion
-	 * queues, memory regions of connections and of payload slabs; the connections' share of the
+	/*
+	 * Objects that exist now: requests, and those under way; queue pairs, completion queues,
+	 * memory regions of connections and of payload slabs; bytes of the connections' part of the
 	 * budget.
 	 */
 	uint64_t requests, requests_busy, qps, cqs, mrs, slab_mrs, conn_bytes;

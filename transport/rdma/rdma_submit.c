@@ -20,8 +20,8 @@ static uint32_t peek(const uint8_t *p)
 	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-/* What the transport must know of the RPC message itself: the same xid (RFC 8166 section 4.5.2),
- * and a call. */
+/* Checks the parts of the RPC message that the transport depends on: the same xid (RFC 8166 section
+ * 4.5.2), and enough bytes for a call. NULL, or the fault. */
 static const char *check_message(const struct rr_req *r, const uint8_t *p, uint32_t len)
 {
 	if (len < 8)
@@ -84,7 +84,7 @@ void rr_submit(struct rr_req *r)
 		return;
 	}
 	if (peek(stream + 4) == RPC_REPLY) {
-		/* We made no call that it could answer. */
+		/* This server makes no calls, so no reply is expected. */
 		rr_count(c->srv, dropped, 1);
 		rr_req_done(r);
 		return;

@@ -10,13 +10,13 @@
  * changed since the device was opened, and workers take on the identity of callers.
  *
  * Life of a connection:
- *   RR_ACCEPTING  made on loops[0], accepted; calls that arrive are held
- *   RR_OPEN       the event came
- *   RR_CLOSING    on its loop: the QP is in error, flushed completions are awaited (or RR_FLUSH_MS)
- *   RR_DEAD       on its loop: QP, CQ and memory regions are gone, in this order; then on loops[0]
- * the device's reference and the id; then the memory, when the last request has come back from its
- * worker. References (rr_conn.rpc.refs): one until the id is gone, one for each request, one for
- * each posted task.
+ *   RR_ACCEPTING  made and accepted on loops[0]; calls that arrive are held
+ *   RR_OPEN       established
+ *   RR_CLOSING    the QP is in error; flushed completions are awaited, RR_FLUSH_MS at most
+ *   RR_DEAD       QP, CQ and memory regions are gone, in this order
+ * After RR_DEAD loops[0] gives back the device and destroys the id. The memory is freed when the
+ * last request has come back from its worker. References (rr_conn.rpc.refs): one until the id is
+ * gone, one for each request, one for each posted task.
  *
  * Ownership of a call: a receive context (rr_recv) belongs to the QP while posted; on arrival it is
  * bound to an rr_req, which owns it until the reply is posted (or there is none), when it is posted
@@ -58,7 +58,7 @@
 #define RR_PRESSED_SECONDS 4u /* Sends without progress, while others wait for memory */
 #define RR_STRANGER_CONNS 16u /* limit for a client that no export admits */
 #define RR_LEAVING_MAX 16u    /* connections being closed to make room for new ones */
-#define RR_RETRY_SECONDS 5u   /* between looks at devices and listeners */
+#define RR_RETRY_SECONDS 5u   /* between two checks of devices and listeners */
 #define RR_NS 1000000000ull
 
 struct rr_conn;
@@ -69,7 +69,7 @@ struct rr_recv {
 	struct rr_conn *conn;
 	uint8_t *buf;
 	uint32_t len;
-	TAILQ_ENTRY(rr_recv) link; /* held, or on the way to a request */
+	TAILQ_ENTRY(rr_recv) link; /* in rr_conn.held, or on the way to a request */
 	struct rn_fq_item turn;	   /* in rr_pool.starving: waiting for a request */
 	struct rr_req *granted;	   /* request that the pool has just given it */
 	struct ev_task task;
