@@ -22,33 +22,32 @@ enum cf_accept {
 	CF_SYSTEM_ERR
 };
 
-/* A call in the making. All of it may be changed before it is sent. */
+/* A call being built. All of it may be changed before it is sent. */
 struct cf_call {
-	uint32_t xid;	  /* of the transport header; the RPC message has the same */
-	uint32_t vers;	  /* 1 */
-	uint32_t credits; /* asked for: 32 */
+	uint32_t xid;	  /* xid of the transport header; the RPC message has the same */
+	uint32_t vers;	  /* RPC-over-RDMA version: 1 */
+	uint32_t credits; /* credits asked for: 32 */
 	uint32_t proc;	  /* CF_MSG */
 	struct cf_lists lists;
-	struct xdr_out rpc; /* the payload stream, without what was reduced */
-	uint32_t reduced;   /* bytes taken out of it so far, with their pad */
-	uint32_t head;	    /* bytes of the RPC header: where the arguments start */
-	uint32_t nops_at;   /* COMPOUND: where the number of operations is */
+	struct xdr_out rpc; /* the payload stream without reduced items */
+	uint32_t reduced;   /* bytes of reduced items so far, with their pad */
+	uint32_t head;	    /* bytes of the RPC header: offset of the arguments */
+	uint32_t nops_at;   /* COMPOUND: offset of the number of operations */
 	uint32_t nops;
 };
 
 /* With AUTH_SYS of the run's uid and gid. rpc has room for 64 KiB; more: cf_call_room. */
 struct cf_call *cf_call_new(struct cf_test *t, uint32_t prog, uint32_t vers, uint32_t proc);
-/* The same with AUTH_NONE. */
+/* As cf_call_new, with AUTH_NONE. */
 struct cf_call *cf_call_new_none(struct cf_test *t, uint32_t prog, uint32_t vers, uint32_t proc);
 
 void cf_call_room(struct cf_test *t, struct cf_call *c, uint32_t more);
 
-/* Position of the next byte in the unreduced stream: where a Read chunk starts whose item would be
- * put next. */
+/* Position of the next byte in the unreduced stream: the position of a Read chunk for the item that
+ * is put next. */
 uint32_t cf_position(const struct cf_call *c);
-/* Offers len bytes of data as the chunk of the item that would be put next, in nsegs segments of
- * about equal length (each a window of its own), and leaves the item and its pad out of the stream.
- */
+/* Offers len bytes of data as the chunk of the next item, in nsegs segments of about equal length
+ * (each a window of its own), and leaves the item and its pad out of the stream. */
 bool cf_reduce(struct cf_test *t, struct cf_call *c, const void *data, uint32_t len,
 	       unsigned nsegs);
 /* Turns the call into a Long Call: the stream, as it is now, goes into a position-zero Read chunk
@@ -64,7 +63,7 @@ struct cf_window *cf_offer_reply(struct cf_test *t, struct cf_call *c, uint32_t 
 size_t cf_call_encode(const struct cf_call *c, uint8_t *out);
 
 struct cf_reply {
-	const uint8_t *msg; /* as it came */
+	const uint8_t *msg; /* the message as received */
 	size_t len;
 	struct cf_header h;
 	const uint8_t
@@ -74,7 +73,7 @@ struct cf_reply {
 	uint32_t handle;
 	bool accepted; /* RPC: MSG_ACCEPTED */
 	enum cf_accept accept;
-	struct rpc_seg seg; /* of the results */
+	struct rpc_seg seg; /* status word of the results */
 	struct rn_arena arena;
 	struct xdr_in x; /* the results of an accepted call with SUCCESS */
 };
@@ -82,7 +81,7 @@ struct cf_reply {
 bool cf_send(struct cf_test *t, struct cf_call *c);
 bool cf_send_bytes(struct cf_test *t, const void *msg, size_t len);
 
-/* The next message, decoded and checked by itself. NULL: there was none, or it is bad; verdict. */
+/* The next message, decoded and checked by itself. NULL with a verdict: none came, or it is bad. */
 struct cf_reply *cf_next(struct cf_test *t);
 /* Checks that r answers c: see above. An RDMA_ERROR passes here, too. */
 bool cf_answers(struct cf_test *t, const struct cf_call *c, struct cf_reply *r);
@@ -93,7 +92,7 @@ struct cf_reply *cf_wait(struct cf_test *t, const struct cf_call *c);
 struct cf_reply *cf_ask(struct cf_test *t, struct cf_call *c);
 /* Sends and waits; any reply that passes the checks. */
 struct cf_reply *cf_ask_any(struct cf_test *t, struct cf_call *c);
-/* Of a reply in hand. */
+/* For a reply already received. */
 bool cf_expect_success(struct cf_test *t, struct cf_reply *r);
 bool cf_expect_accept(struct cf_test *t, struct cf_reply *r, enum cf_accept status);
 bool cf_expect_err_chunk(struct cf_test *t, const struct cf_reply *r);
@@ -103,11 +102,11 @@ bool cf_refused(struct cf_test *t, struct cf_call *c);
 /* A DDP-eligibility violation, or chunks that do not fit the arguments: RFC 8166 sections 4.5.2
  * and 6.1 allow ERR_CHUNK and GARBAGE_ARGS, and NFSv4 says NFS4ERR_BADXDR by itself. */
 bool cf_expect_violation(struct cf_test *t, struct cf_reply *r);
-/* Sends bytes, which must be answered by ERR_CHUNK with this xid. */
+/* Sends bytes that the server must answer by ERR_CHUNK with this xid. */
 bool cf_refused_bytes(struct cf_test *t, const void *msg, size_t len, uint32_t xid);
-/* Nothing may come for ms, and the connection stays. */
+/* Passes if no message comes for ms and the connection stays open. */
 bool cf_silence(struct cf_test *t, int ms);
-/* The server must close this connection, or has. */
+/* Passes if the server closes this connection, or has closed it. */
 bool cf_expect_closed(struct cf_test *t);
 /* After a message with this xid that cannot be a call: the server may answer it, close the
  * connection or keep silent, but must not carry it out, and must go on. */

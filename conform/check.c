@@ -42,7 +42,7 @@ bool cf_chunk_filled(struct cf_test *t, const struct cf_chunk *offered, const st
 
 const uint8_t *cf_gather(struct cf_test *t, const struct cf_chunk *got, uint32_t *len)
 {
-	/* Before any memory is had for them: a server can claim what it likes. */
+	/* Checked before memory is allocated, since a server can claim any length. */
 	for (unsigned i = 0; i < got->nsegs; i++)
 		if (got->seg[i].length && !cf_conn_segment_data(t->conn, &got->seg[i])) {
 			cf_fail(t, "segments that lie in those offered",

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Checks and set-up that several groups of cases share, on top of call.h: chunks of chosen segment
- * lengths, what a reply has put into them, and replies that may be one of several. As everywhere,
- * false means that the verdict has been given.
+ * lengths, the data a reply has put into them, and replies that may be one of several. As
+ * everywhere, false means that the verdict has been given.
  */
 #ifndef RN_CONFORM_CHECK_H
 #define RN_CONFORM_CHECK_H
@@ -48,12 +48,13 @@ bool cf_open_small(struct cf_test *t);
 
 /*
  * Sends n calls, at most `window` of them without an answer, and takes the answers in any order:
- * each call is answered once, and passes cf_answers(). got, which may be NULL, is told of each.
- * Needs a connection with as many Receives as the window.
+ * each call is answered once, and passes cf_answers(). got, if not NULL, is called for each. Needs
+ * a connection with as many Receives as the window.
  */
 bool cf_many(struct cf_test *t, struct cf_call **calls, unsigned n, unsigned window,
 	     bool (*got)(struct cf_test *t, unsigned i, struct cf_call *c, struct cf_reply *r));
-/* Asks for `want` credits and tells how many calls may then be in flight: never 0 but on a verdict.
+/*
+ * Asks for `want` credits and returns how many calls may then be under way; 0 only with a verdict.
  */
 unsigned cf_credits(struct cf_test *t, uint32_t want);
 

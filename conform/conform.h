@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Cases, verdicts, and what a running case has.
+ * Cases, verdicts, and the state of a running case.
  *
  * A case is a function that does things to the server and returns. It passed unless it, or a helper
- * that it called, has said cf_fail() or cf_skip(); the first verdict stays. Helpers that can fail
- * return false or NULL after they have given the verdict, so that a case reads
+ * that it called, has called cf_fail() or cf_skip(); the first verdict stays. Helpers that can fail
+ * return false or NULL after they have given the verdict, so a case can end at once:
  *	if (!(reply = cf_ask(t, call)))
  *		return;
+ *
  * Each case has a connection of its own and, in t->deadline, an end to all its waiting.
  */
 #ifndef RN_CONFORM_CONFORM_H
@@ -32,7 +33,7 @@ struct cf_test;
 struct cf_case {
 	const char *id;	       /* unique, lower case and dashes */
 	const char *paragraph; /* "RFC 8166 4.3.2" */
-	const char *title;     /* what is checked, one line */
+	const char *title;     /* the requirement checked, one line */
 	void (*run)(struct cf_test *t);
 	long arg; /* for functions that serve several cases: t->arg */
 	unsigned flags;
@@ -41,7 +42,7 @@ enum {
 	CF_OWN_CONN = 1, /* the case opens its connections itself */
 	CF_NFS4 = 2,	 /* skipped where NFSv4 is not served */
 	CF_LONG = 4,	 /* has ten times the time */
-	CF_SHOULD = 8,	 /* the paragraph says SHOULD: a server that differs is warned of */
+	CF_SHOULD = 8,	 /* the paragraph says SHOULD: a server that differs gets a warning */
 };
 
 /* Cases are numbered first, first + 1, ...: a number stays with its case. */
@@ -53,7 +54,7 @@ struct cf_group {
 };
 extern const struct cf_group *const cf_groups[]; /* registry.c; NULL at the end */
 
-/* What the whole run has: fixed once the cases start. */
+/* State of the whole run, fixed once the cases start. */
 struct cf_run {
 	const char *host, *port;
 	const char *export_path;
@@ -61,9 +62,9 @@ struct cf_run {
 	const char *mount_port;
 	uint32_t uid, gid;
 	uint32_t inline_size;
-	int timeout_ms;	      /* of each case */
-	struct cf_fh root;    /* of the export */
-	struct cf_fh scratch; /* the directory in it where cases make their files */
+	int timeout_ms;	      /* timeout of each case */
+	struct cf_fh root;    /* handle of the export's root */
+	struct cf_fh scratch; /* directory in it for the cases' files */
 	char scratch_name[48];
 	bool has_nfs4;
 	char why_no_nfs4[128];
@@ -78,7 +79,7 @@ struct cf_test {
 	const struct cf_case *c;
 	unsigned number;
 	long arg;
-	struct cf_conn *conn; /* where calls go; NULL before cf_open of a CF_OWN_CONN case */
+	struct cf_conn *conn; /* connection for calls; NULL before cf_open of a CF_OWN_CONN case */
 	int64_t started, deadline;
 	int64_t took_ms;
 	enum cf_verdict verdict;
@@ -86,13 +87,13 @@ struct cf_test {
 	char seen[1024];
 	struct cf_memory *memory;
 	uint8_t *out;		     /* CF_INLINE_MAX bytes: the message being sent */
-	struct cf_conn *conns[8];    /* open ones, closed after the case */
+	struct cf_conn *conns[8];    /* open connections, closed after the case */
 	struct cf4_session *session; /* to be destroyed after the case */
 };
 
 #define CF_PRINTF(a, b) __attribute__((format(printf, a, b)))
 
-/* Always false. expected: what the paragraph demands. */
+/* Gives the verdict and returns false. expected: the paragraph's demand. */
 bool cf_fail(struct cf_test *t, const char *expected, const char *seen, ...) CF_PRINTF(3, 4);
 bool cf_skip(struct cf_test *t, const char *reason, ...) CF_PRINTF(2, 3);
 /* Appends len bytes as words to what was seen. */
@@ -101,12 +102,12 @@ void cf_seen_words(struct cf_test *t, const void *data, size_t len);
 /* Zeroed memory until the end of the case; never NULL. */
 void *cf_alloc(struct cf_test *t, size_t size);
 void *cf_alloc_raw(struct cf_test *t, size_t size); /* not zeroed */
-/* For cases with long loops: gives back what was allocated since the mark. */
+/* For cases with long loops: frees the memory allocated since the mark. */
 struct cf_memory *cf_mark(const struct cf_test *t);
 void cf_release(struct cf_test *t, struct cf_memory *mark);
 
 /* A further connection, or the first of a CF_OWN_CONN case; it becomes t->conn. NULL: verdict. o
- * NULL: as the command line says. */
+ * NULL: options of the command line. */
 struct cf_conn *cf_open(struct cf_test *t, const struct cf_conn_options *o);
 struct cf_conn_options cf_default_options(const struct cf_run *run);
 /* Closes c; t->conn is NULL if it was that one. */

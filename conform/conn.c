@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Connection: set-up in steps, sending and receiving. What is opened is released by cf_conn_close()
- * alone, which takes a connection in any state.
- */
+/* Connection: set-up in steps, sending and receiving. All that is opened is released by
+ * cf_conn_close() alone, which takes a connection in any state. */
 #include "conform/conn.h"
 
 #include <errno.h>
@@ -44,7 +42,7 @@ static int remaining(int64_t deadline)
 	return left < 0 ? 0 : left > 60000 ? 60000 : (int)left;
 }
 
-/* One event of the connection manager; 0 if it is the one wanted. */
+/* Waits for one event of the connection manager; 0 if it is the expected one. */
 static int wait_event(struct cf_conn *c, enum rdma_cm_event_type want, int64_t deadline)
 {
 	struct pollfd p = { .fd = c->events->fd, .events = POLLIN };
@@ -196,7 +194,7 @@ int cf_conn_request(struct cf_conn *c)
 	return rdma_connect(c->id, &param) < 0 ? closed(c, -errno, "rdma_connect") : 0;
 }
 
-/* What both sides said decides the thresholds (RFC 8797 sections 4.1, 4.2 and 5.1). */
+/* Both private messages together decide the thresholds (RFC 8797 sections 4.1, 4.2 and 5.1). */
 static void agree(struct cf_conn *c)
 {
 	struct cf_private ours = { false, false, 0, 0, CF_INLINE_MIN, CF_INLINE_MIN };
@@ -239,7 +237,7 @@ int cf_conn_open(struct cf_conn *c, const char *host, const char *port,
 	return err;
 }
 
-/* They keep the queue pair that bound them: rxe waits for them before it lets it go. */
+/* Windows keep the queue pair that bound them: rxe waits for them before it destroys it. */
 static void free_memory_windows(struct cf_conn *c)
 {
 	for (struct cf_window *w = c->windows; w; w = w->next) {
@@ -263,7 +261,7 @@ static void free_windows(struct cf_conn *c)
 	}
 }
 
-/* Why it was closed stays readable. */
+/* The reason for closing stays readable. */
 void cf_conn_close(struct cf_conn *c, bool polite)
 {
 	if (polite && c->established && rdma_disconnect(c->id) == 0 && !c->closed)
@@ -328,9 +326,9 @@ static void look_at_events(struct cf_conn *c)
 }
 
 /*
- * siw as the server's device does not notice a message that arrives while its own side of the
- * connection is being set up, until there is more: the first one of a connection can lie there for
- * ever. An RDMA Write of no bytes is something more that no server sees.
+ * siw as the server's device may miss a message that arrives while its side of the connection is
+ * being set up, until more arrives: the first message of a connection can wait for ever. An RDMA
+ * Write of no bytes makes siw look again, and no server sees it.
  */
 static void nudge(struct cf_conn *c)
 {
@@ -344,8 +342,8 @@ static void nudge(struct cf_conn *c)
 		c->sends_busy++;
 }
 
-/* Until something may have completed or happened, or the deadline. Not for long: siw can complete a
- * work request, and not tell of it. */
+/* Waits until something may have completed or happened, or the deadline. Not for long, since siw
+ * can complete a work request without an event. */
 static void wait_for_anything(struct cf_conn *c, int64_t deadline)
 {
 	struct pollfd p[2] = { { .fd = c->comp->fd, .events = POLLIN },

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One RDMA connection of the tool, and the memory that it offers to the server. It sends what it is
- * told to: nothing here keeps a case from being a bad client.
+ * One RDMA connection of the tool, and the memory that it offers to the server. It sends any bytes
+ * it is given: nothing here keeps a case from being a bad client.
  *
- * Every wait ends at a deadline (cf_now_ms() plus something); nothing waits for ever. Functions
- * return 0 or -errno. A connection owns its windows: they go with it.
+ * Every wait ends at a deadline (cf_now_ms() plus something). Functions return 0 or -errno. A
+ * connection owns its windows: they are freed with it.
  */
 #ifndef RN_CONFORM_CONN_H
 #define RN_CONFORM_CONN_H
@@ -16,7 +16,8 @@
 #include <stdint.h>
 
 #define CF_PRIVATE_SIZE 8u
-#define CF_PRIVATE_MAX 196u /* what an InfiniBand accept can carry; iWARP's longer ones are cut */
+/* bytes that an InfiniBand accept can carry; iWARP's longer ones are cut */
+#define CF_PRIVATE_MAX 196u
 #define CF_INLINE_MIN 1024u
 #define CF_INLINE_MAX 262144u
 
@@ -31,18 +32,19 @@ struct cf_private {
 };
 
 struct cf_conn_options {
-	/* Private data as it goes out. NULL: the usual message, made of the next three. */
+	/* Private data as sent. NULL: the usual message, made of the next three. */
 	const void *private_data;
 	uint8_t private_len;
-	bool no_private;      /* none at all: 1024 bytes both ways */
+	bool no_private;      /* send none: 1024 bytes both ways */
 	bool invalidate;      /* sets the R bit of the usual message */
 	uint32_t inline_size; /* both sizes of the usual message, and of each Receive buffer */
-	uint32_t recv_size;   /* of each Receive buffer where it is to differ; 0: as announced */
-	unsigned recvs;	      /* Receives posted; 0: 64 */
-	unsigned sends;	      /* depth of the send queue; 0: 32 */
-	uint8_t read_depth;   /* RDMA Reads that the server may have outstanding; 0: 16 */
-	bool no_read_depth;   /* really none */
-	uint8_t rnr_retry;    /* 7: for ever */
+	/* bytes of each Receive buffer, if different from the message; 0: as in the message */
+	uint32_t recv_size;
+	unsigned recvs;	    /* Receives posted; 0: 64 */
+	unsigned sends;	    /* depth of the send queue; 0: 32 */
+	uint8_t read_depth; /* RDMA Reads that the server may have outstanding; 0: 16 */
+	bool no_read_depth; /* zero RDMA Reads */
+	uint8_t rnr_retry;  /* 7: for ever */
 };
 
 struct cf_window;
@@ -58,17 +60,17 @@ struct cf_conn {
 	uint8_t *recv_mem, *send_mem;
 	size_t recv_size;
 	unsigned next_send, sends_busy;
-	int last_slot; /* Receive buffer in the caller's hands, or -1 */
+	int last_slot; /* Receive buffer that the caller uses, or -1 */
 	bool established;
 	bool heard; /* a message has come */
 	bool is_siw;
 	bool closed;  /* by either side, or broken */
-	char why[96]; /* why it is closed */
+	char why[96]; /* reason why it is closed */
 	uint8_t server_data[CF_PRIVATE_MAX];
 	size_t server_data_len;
 	struct cf_private server; /* found false: 1024 bytes and no invalidation are assumed */
 	uint32_t call_inline;	  /* longest message that may be sent */
-	uint32_t reply_inline;	  /* longest message that may come */
+	uint32_t reply_inline;	  /* longest message that may be received */
 	bool may_invalidate;	  /* both have set the R bit */
 	struct cf_window *windows;
 };
@@ -96,7 +98,7 @@ enum cf_got { CF_GOT_MESSAGE, CF_GOT_CLOSED, CF_GOT_TIMEOUT };
 struct cf_received {
 	const uint8_t *data; /* until the next cf_conn_receive */
 	size_t len;
-	bool invalidated; /* came by Send with Invalidate, of: */
+	bool invalidated; /* handle invalidated by a Send with Invalidate */
 	uint32_t handle;
 };
 /* The next message. The Receive buffer of the one before is posted again first. */
@@ -113,15 +115,18 @@ void cf_private_encode(uint8_t out[CF_PRIVATE_SIZE], bool invalidate, uint32_t s
 
 #define CF_GUARD 256u
 #define CF_GUARD_BYTE 0xa5
-#define CF_FILL_BYTE 0x5a /* what a new window is filled with */
+#define CF_FILL_BYTE 0x5a /* fill byte of a new window */
 
-/* len bytes between two guards of CF_GUARD bytes. The guards are registered too, so that a server
- * that writes outside of what it was offered is seen to, where it would otherwise break the
- * connection. */
+/*
+ * len bytes between two guards of CF_GUARD bytes. The guards are registered too, so that a server
+ * that writes outside the offered memory is detected, where it would otherwise break the
+ * connection.
+ */
 struct cf_window {
 	struct cf_window *next;
 	struct ibv_mr *mr;
-	uint32_t handle; /* what segments name: the region's, or that of the memory window on it */
+	/* handle in segments: the region's, or the handle of the memory window on it */
+	uint32_t handle;
 	struct ibv_mr *bindable; /* region below mw; both NULL: see memory_window.h */
 	struct ibv_mw *mw;
 	uint8_t *block;
@@ -140,9 +145,9 @@ struct cf_window *cf_window_new(struct cf_conn *c, size_t len);
 struct cf_seg cf_window_seg(const struct cf_window *w, uint32_t off, uint32_t len);
 bool cf_window_guards_intact(const struct cf_window *w);
 bool cf_conn_guards_intact(const struct cf_conn *c); /* of all windows */
-/* The bytes still are what a new window is filled with. */
+/* True if the bytes still are the fill byte of a new window. */
 bool cf_window_untouched(const struct cf_window *w, size_t off, size_t len);
-/* Where the bytes of a segment are; NULL: not wholly in a window of this connection. */
+/* Address of a segment's bytes; NULL if it is not wholly in a window of this connection. */
 uint8_t *cf_conn_segment_data(const struct cf_conn *c, const struct cf_seg *s);
 
 #endif

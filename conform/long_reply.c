@@ -38,7 +38,7 @@ static bool look_up(struct cf_test *t, const struct cf_fh *dir, const char *name
 	return !r->x.err || cf_fail(t, "a file handle", "none");
 }
 
-/* In the scratch directory, beside what other cases have made. */
+/* In the scratch directory, among files of other cases. */
 static bool make_entries(struct cf_test *t)
 {
 	char name[NAME_LEN + 1];

@@ -10,12 +10,12 @@
 
 enum cf_long { CF_LONG_READDIR, CF_LONG_READDIRPLUS, CF_LONG_READ, CF_LONG_READLINK };
 
-/* Makes what is read, and the call. NULL: verdict. */
+/* Makes the object to be read, and the call. NULL: verdict. */
 struct cf_call *cf_long_call(struct cf_test *t, enum cf_long kind);
-/* The call again, of what cf_long_call of the same connection's case has made. */
+/* The call again, for the object that cf_long_call has made in the same case. */
 struct cf_call *cf_long_again(struct cf_test *t, enum cf_long kind);
-/* A successful reply decodes to its end, and what is in it is right; fewer entries or bytes than
- * there are will do. */
+/* Checks that a successful reply decodes to its end and has the right content; fewer entries or
+ * bytes than exist are allowed. */
 bool cf_long_check(struct cf_test *t, enum cf_long kind, struct cf_reply *r);
 
 #endif

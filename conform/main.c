@@ -219,7 +219,7 @@ static int run_cases(struct args *a)
 	return a->report.failed ? EXIT_FAILED : 0;
 }
 
-/* Registered memory counts as locked, connections as open files: take what there is. */
+/* Registered memory counts as locked, connections as open files: raise both limits. */
 static void raise_limits(void)
 {
 	static const int which[] = { RLIMIT_MEMLOCK, RLIMIT_NOFILE };
@@ -232,7 +232,7 @@ static void raise_limits(void)
 		setrlimit(which[i], &l);
 		if (which[i] == RLIMIT_MEMLOCK) {
 			l = (struct rlimit){ RLIM_INFINITY, RLIM_INFINITY };
-			setrlimit(which[i], &l); /* root's, on iWARP in software */
+			setrlimit(which[i], &l); /* with iWARP in software only root may do this */
 		}
 	}
 }

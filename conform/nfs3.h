@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * NFSv3 and MOUNT version 3 (RFC 1813): builders that put a call's arguments, decoders of what the
- * cases look at, and whole operations for set-up. A builder returns the call ready to be sent or
+ * NFSv3 and MOUNT version 3 (RFC 1813): builders that put a call's arguments, decoders of the parts
+ * that cases check, and whole operations for set-up. A builder returns the call ready to be sent or
  * changed.
  */
 #ifndef RN_CONFORM_NFS3_H
@@ -66,12 +66,12 @@ struct cf_call *cf_mount_mnt(struct cf_test *t, const char *path);
 void cf_put_fh(struct xdr_out *x, const struct cf_fh *fh);
 void cf_get_fh(struct xdr_in *x, struct cf_fh *fh);
 
-/* The status word at the start of the results; must be want. Moves over it. */
+/* Reads the status word at the start of the results, which must be want. */
 bool cf3_status(struct cf_test *t, struct cf_reply *r, uint32_t want);
 void cf3_skip_post_attr(struct xdr_in *x);
 void cf3_skip_wcc(struct xdr_in *x);
 
-/* A READ's results after its status. data: where the bytes are if they came in the stream; where
+/* The results of READ after its status. data: address of the bytes if they came in the stream; if
  * they were reduced, the caller's window has them and inline_data is false. */
 struct cf3_read_result {
 	uint32_t count;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * NFSv4 COMPOUND (RFC 7530, 8881, 7862): as much as the cases need. A case starts with cf4_begin(),
- * takes a compound by cf4_new(), appends operations, sends it as any call, and walks the results
- * with cf4_results() and cf4_op_done(). READ and WRITE use the anonymous stateid, so that no state
- * need be made.
+ * NFSv4 COMPOUND (RFC 7530, 8881, 7862), as far as the cases need it. A case starts with
+ * cf4_begin(), takes a compound by cf4_new(), appends operations, sends it as any call, and walks
+ * the results with cf4_results() and cf4_op_done(). READ and WRITE use the anonymous stateid, so
+ * that no state need be made.
  */
 #ifndef RN_CONFORM_NFS4_H
 #define RN_CONFORM_NFS4_H
@@ -47,19 +47,19 @@ struct cf4_session {
 	uint32_t minor;
 	uint64_t client;
 	uint8_t id[16];	   /* minor 1 and up */
-	uint32_t sequence; /* of slot 0: of its next SEQUENCE */
-	uint32_t slots;	   /* that the server has granted */
+	uint32_t sequence; /* sequence id of the next SEQUENCE in slot 0 */
+	uint32_t slots;	   /* slots granted by the server */
 };
 
 /* Minor version 0 costs nothing; others make a client and a session on t->conn, which go with the
  * case. NULL: verdict (a skip where the server does not know the minor version). */
 struct cf4_session *cf4_begin(struct cf_test *t, uint32_t minor);
-/* The same, minor 1 and up, with that many slots asked for instead of one. */
+/* As cf4_begin, minor 1 and up, asking for that many slots instead of one. */
 struct cf4_session *cf4_begin_slots(struct cf_test *t, uint32_t minor, uint32_t slots);
 /* A compound that begins with SEQUENCE on this slot. */
 struct cf_call *cf4_new_on(struct cf_test *t, struct cf4_session *s, uint32_t slot,
 			   uint32_t sequence);
-void cf4_end(struct cf_test *t); /* by the frame, after the case */
+void cf4_end(struct cf_test *t); /* called by the frame after each case */
 
 /* A compound with no operation, or with SEQUENCE. tag NULL: none. */
 struct cf_call *cf4_new(struct cf_test *t, struct cf4_session *s, const char *tag);
@@ -88,19 +88,20 @@ void cf4_put_scratch(struct cf_test *t, struct cf_call *c);
 bool cf4_results(struct cf_test *t, struct cf4_session *s, struct cf_reply *r, uint32_t want);
 /* Number and status of the next result; they must be these. */
 bool cf4_op_done(struct cf_test *t, struct cf_reply *r, uint32_t op, uint32_t want);
-/* As many results without contents as cf4_put_scratch has put operations. */
+/* Skips as many results without contents as cf4_put_scratch has put operations. */
 bool cf4_scratch_done(struct cf_test *t, struct cf_reply *r);
-void cf4_skip_getattr(struct xdr_in *x); /* behind its cf4_op_done */
+void cf4_skip_getattr(struct xdr_in *x); /* after its cf4_op_done */
 struct cf4_read_result {
 	bool eof;
 	uint32_t len;
 	const uint8_t *data; /* NULL if reduced */
 };
-/* Behind the cf4_op_done of READ. reduced: the data are in a Write chunk. */
+/* After the cf4_op_done of READ. reduced: the data are in a Write chunk. */
 bool cf4_read_result(struct cf_test *t, struct cf_reply *r, bool reduced,
 		     struct cf4_read_result *out);
 
-/* The NFSv4 handle of what the scratch directory has under this name; name NULL: of itself. */
+/* The NFSv4 handle of the scratch directory's entry of this name; name NULL: of the directory
+ * itself. */
 bool cf4_handle(struct cf_test *t, struct cf4_session *s, const char *name, struct cf_fh *fh);
 /* Sends; the reply must be accepted, the compound's status CF4_OK; walked up to the first operation
  * after SEQUENCE. */

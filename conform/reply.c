@@ -80,7 +80,7 @@ struct cf_reply *cf_next(struct cf_test *t)
 	return r;
 }
 
-/* Says what was wrong with r. */
+/* Reports the fault of r. */
 static bool bad_reply(struct cf_test *t, const struct cf_reply *r, const char *expected,
 		      const char *seen)
 {
@@ -333,7 +333,9 @@ bool cf_alive(struct cf_test *t)
 	return cf_ask(t, cf_call_new_none(t, CF_PROG_NFS, 3, 0)) != NULL;
 }
 
-/* Until the NULL call's answer comes, or the end of the connection: no time decides. */
+/*
+ * Waits for the NULL call's answer or the end of the connection, without a time limit of its own.
+ */
 bool cf_not_carried_out(struct cf_test *t, uint32_t xid)
 {
 	struct cf_call *c = cf_call_new_none(t, CF_PROG_NFS, 3, 0);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What comes out: text for people, TAP version 13, JSON. */
+/* The output: text for people, TAP version 13, JSON. */
 #include <string.h>
 
 #include "conform/run.h"
 
-/* Behind the paragraph. */
+/* Column of the title, behind the paragraph. */
 static const char *strength(const struct cf_case *c)
 {
 	return c->flags & CF_SHOULD ? ", SHOULD" : "";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Before, during and after the cases: mount and scratch directory, one case, removal. */
+/* Work before, during and after the cases: mount and scratch directory, one case, removal. */
 #include "conform/run.h"
 
 #include <stdio.h>

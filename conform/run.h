@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Running the cases: what main() needs beside what cases see.
- */
+/* Running the cases: functions for main(), beside those for cases. */
 #ifndef RN_CONFORM_RUN_H
 #define RN_CONFORM_RUN_H
 
@@ -23,9 +21,10 @@ int cf_run_tear_down(struct cf_run *run, char *why, size_t size);
 /* Runs one case on a connection of its own. */
 void cf_run_case(struct cf_run *run, const struct cf_case *c, unsigned number, struct cf_test *t);
 
-/* Which cases: "101,200-230,private,read-chunk-1": numbers, ranges, groups, ids. */
+/* True if the list selects the case: "101,200-230,private,read-chunk-1": numbers, ranges, groups,
+ * ids. */
 bool cf_selected(const char *list, const struct cf_group *g, unsigned index);
-/* NULL, or the first word of the list that names nothing. */
+/* NULL, or the first word of the list that selects nothing. */
 const char *cf_select_check(const char *list, char *word, size_t size);
 
 /* MOUNT by TCP, for servers that do not answer it over RDMA. port NULL: rpcbind is asked. 0 and the

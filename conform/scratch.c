@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Files for the cases, by NFSv3 in the scratch directory. Small transfers, inline: set-up must not
- * lean on what the cases test. */
+ * depend on the features that the cases test. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which cases were asked for: numbers, ranges of numbers, ids, names of groups. */
+/* Selection of cases: numbers, ranges of numbers, ids, names of groups. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static bool word_names(const char *word, const struct cf_group *g, unsigned inde
 	return !*end && number >= low && number <= high;
 }
 
-/* The next word of the list in word; where the rest starts, or NULL. */
+/* Copies the next word of the list to word; returns the rest, or NULL. */
 static const char *next_word(const char *list, char *word, size_t size)
 {
 	while (*list == ',')

@@ -99,7 +99,7 @@ struct cf4_session *cf4_begin(struct cf_test *t, uint32_t minor)
 	return cf4_begin_slots(t, minor, 1);
 }
 
-/* Without SEQUENCE, so that it works whatever the case did to the slot. */
+/* Without SEQUENCE, so that it works whatever state the case left the slot in. */
 void cf4_end(struct cf_test *t)
 {
 	struct cf4_session *s = t->session;

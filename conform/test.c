@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a running case has: verdict, memory, connections. */
+/* State of a running case: verdict, memory, connections. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -102,7 +102,7 @@ static uint32_t get(struct reader *r)
 	return v;
 }
 
-/* The mark of an optional item: RFC 4506 section 4.19 knows 0 and 1. */
+/* The mark of an optional item: 0 or 1 (RFC 4506 section 4.19). */
 static bool get_mark(struct reader *r)
 {
 	uint32_t v = get(r);

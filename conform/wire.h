@@ -18,7 +18,7 @@ enum { CF_MSG = 0, CF_NOMSG = 1, CF_MSGP = 2, CF_DONE = 3, CF_ERROR = 4 };
 enum { CF_ERR_VERS = 1, CF_ERR_CHUNK = 2 };
 
 #define CF_READS_MAX 64u
-#define CF_SEGS_MAX 32u /* of one chunk */
+#define CF_SEGS_MAX 32u /* segments of one chunk */
 #define CF_WRITES_MAX 16u
 
 struct cf_chunk {
@@ -31,7 +31,7 @@ struct cf_read {
 	struct cf_seg seg;
 };
 
-/* What a call offers, or a reply gives back. */
+/* The lists that a call offers, or that a reply returns. */
 struct cf_lists {
 	unsigned nreads;
 	struct cf_read read[CF_READS_MAX];
@@ -53,18 +53,18 @@ void cf_put_fixed(struct xdr_out *x, uint32_t xid, uint32_t vers, uint32_t credi
 void cf_put_seg(struct xdr_out *x, const struct cf_seg *s);
 void cf_put_lists(struct xdr_out *x, const struct cf_lists *l);
 
-/* A message as it came. */
+/* A received message. */
 struct cf_header {
 	uint32_t xid, vers, credits, proc;
 	struct cf_lists lists;		   /* MSG and NOMSG */
 	uint32_t err, vers_low, vers_high; /* ERROR */
-	size_t size;			   /* of the header: the payload stream follows */
+	size_t size;			   /* bytes of the header: the payload stream follows */
 };
-/* NULL, or what is wrong with it, as text. */
+/* NULL, or the fault of the message as text. */
 const char *cf_header_decode(const uint8_t *msg, size_t len, struct cf_header *h);
 
-/* What RFC 8166 sections 3.4.6, 4.3.1, 4.3.2 and 4.3.3 demand of a reply's lists, beside those of
- * its call. NULL, or what is wrong. */
+/* Checks a reply's lists against its call's, by RFC 8166 sections 3.4.6, 4.3.1, 4.3.2 and 4.3.3.
+ * NULL, or the fault. */
 const char *cf_lists_answer(const struct cf_lists *call, const struct cf_header *reply);
 
 static inline uint32_t cf_word(const uint8_t *p)
