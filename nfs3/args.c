@@ -9,7 +9,8 @@
 #define NSEC_PER_SEC 1000000000u
 #define MODE_BITS 07777u
 
-/* SYMLINK text beyond what any target may have is taken up to here, to be answered NAMETOOLONG. */
+/* Longest SYMLINK text that is decoded. Longer than any target may be, so that the answer is
+ * NAMETOOLONG. */
 #define SYMLINK_TEXT_MAX 65536u
 
 int nfs3_name_check(const struct nfs3_name *n)
@@ -98,7 +99,7 @@ static void get_sattr(struct xdr_in *x, struct nfs3_sattr *a)
 	s->set_size = xdr_get_bool(x);
 	if (s->set_size)
 		s->size = xdr_get_u64(x);
-	/* (uid_t)-1 means "leave it" to the kernel, and belongs to nobody. */
+	/* (uid_t)-1 means "no change" to the kernel, so no file can have it. */
 	if (s->size > INT64_MAX || (s->set_uid && s->uid == UINT32_MAX) ||
 	    (s->set_gid && s->gid == UINT32_MAX))
 		a->bad = true;
@@ -124,7 +125,7 @@ bool nfs3_decode_setattr(struct xdr_in *x, void *args)
 	a->guard = xdr_get_bool(x);
 	if (a->guard)
 		a->guard_ctime = get_time(x, &bad_guard);
-	if (bad_guard) /* no ctime is like that: it cannot match */
+	if (bad_guard) /* no file has such a ctime, so it cannot match */
 		a->guard_ctime.tv_nsec = -1;
 	return !x->err;
 }
@@ -154,7 +155,8 @@ bool nfs3_decode_read(struct xdr_in *x, void *args)
 	return !x->err;
 }
 
-/* count is what shall be written; data may be longer, never shorter (RFC 1813 section 3.3.7). */
+/* count is the number of bytes to write; the data may be longer, never shorter (RFC 1813 section
+ * 3.3.7). */
 bool nfs3_decode_write(struct xdr_in *x, void *args)
 {
 	struct nfs3_write_args *a = args;

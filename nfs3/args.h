@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Decoded arguments of every NFSv3 procedure, and their decoders. A decoder checks what XDR defines
- * (lengths, discriminants, booleans) and returns false for garbage; what a valid message may not
- * ask for (a name that is too long, say) is kept for the handler, which owes it an NFS status.
+ * Decoded arguments of every NFSv3 procedure, and their decoders. A decoder checks the rules of XDR
+ * (lengths, discriminants, booleans) and returns false for garbage. Faults of a well-formed message
+ * (a name that is too long, say) are kept for the handler, which answers them with an NFS status.
  * Nothing points into the message but WRITE's data and SYMLINK's text.
  */
 #ifndef RN_NFS3_ARGS_H
@@ -12,13 +12,14 @@
 #include "rpc/xdr_in.h"
 #include "vfs/types.h"
 
-/* A name of at most NFS3_NAME_MAX bytes. A longer one has its true length and no bytes. */
+/* A name of at most NFS3_NAME_MAX bytes. For a longer one, len is the true length and there are no
+ * bytes. */
 struct nfs3_name {
 	uint32_t len;
 	char bytes[NFS3_NAME_MAX + 1]; /* NUL-terminated */
 };
 
-/* 0, or what the handler answers: -ENAMETOOLONG; -EACCES for an empty name and one with NUL or '/'
+/* 0, or the handler's answer: -ENAMETOOLONG; -EACCES for an empty name and one with NUL or '/'
  * inside, as the kernel's own lookup of a single name does. */
 int nfs3_name_check(const struct nfs3_name *n);
 
@@ -29,7 +30,7 @@ struct nfs3_dirop_args {
 
 struct nfs3_sattr {
 	struct vfs_setattr set;
-	bool bad; /* values that XDR allows and no file can have: -EINVAL */
+	bool bad; /* -EINVAL for values that XDR allows and no file can have */
 };
 
 struct nfs3_fh_args {
@@ -82,7 +83,7 @@ struct nfs3_symlink_args {
 
 struct nfs3_mknod_args {
 	struct nfs3_dirop_args where;
-	uint32_t type; /* any value; those without a device or attributes have none */
+	uint32_t type; /* any value; only devices have numbers, and some types no attributes */
 	struct nfs3_sattr attr;
 	uint32_t major, minor;
 };

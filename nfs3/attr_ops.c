@@ -49,7 +49,8 @@ static int run_setattr(struct nfs3_op *op, struct nfs3_setattr_args *a)
 	if (rc < 0)
 		return rc;
 	rc = vfs_setattr(&op->ctx, op->node[0], &a->attr.set, a->guard ? &a->guard_ctime : NULL);
-	/* The size of what is no file, the mode of a symbolic link: RFC 1813 has INVAL for both. */
+	/* True for the size of an object that is no file and the mode of a symbolic link: RFC 1813
+	 * has INVAL for both. */
 	if (rc == -EISDIR || rc == -EOPNOTSUPP)
 		return -EINVAL;
 	return rc;
@@ -69,8 +70,8 @@ enum rpc_run nfs3_setattr(struct rpc_request *req, void *args)
 	return nfs3_op_settle(op, rc, encode_setattr);
 }
 
-/* What the bits of ACCESS mean for an object: RFC 1813 section 3.3.4 leaves it to the server which
- * apply. */
+/* Permissions that the bits of ACCESS ask for on this type of object; RFC 1813 section 3.3.4 leaves
+ * it to the server which apply. */
 struct access_bit {
 	uint32_t bit;
 	unsigned may;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * CREATE, MKDIR, SYMLINK and MKNOD (RFC 1813 sections 3.3.8 to 3.3.11): node[0] is the directory,
- * node[1] what was made.
- */
+/* CREATE, MKDIR, SYMLINK and MKNOD (RFC 1813 sections 3.3.8 to 3.3.11): node[0] is the directory,
+ * node[1] the new object. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -33,7 +31,7 @@ static int open_dir(struct nfs3_op *op, const struct nfs3_dirop_args *where,
 	return rc;
 }
 
-/* rc as the vfs call gave it, which sets node[1] on success only. */
+/* rc is the result of the vfs call, which sets node[1] on success only. */
 static enum rpc_run made(struct nfs3_op *op, const struct nfs3_sattr *attr, int rc)
 {
 	if (rc < 0)
@@ -84,7 +82,7 @@ enum rpc_run nfs3_mkdir(struct rpc_request *req, void *args)
 	return made(op, &a->attr, rc);
 }
 
-/* A NUL-terminated copy of the text, which may have come in pieces by Read chunks. */
+/* A NUL-terminated copy of the text, which may lie in pieces. */
 static int copy_target(struct rn_arena *arena, const struct xdr_bulk *text, char **out)
 {
 	char *p;

@@ -62,8 +62,8 @@ enum rpc_run nfs3_fsinfo(struct rpc_request *req, void *args)
 		xdr_put_u32(x, max_io); /* wtmax, wtpref, wtmult */
 		xdr_put_u32(x, max_io);
 		xdr_put_u32(x, IO_MULTIPLE);
-		/* The Linux client gives up READDIRPLUS for a directory that takes many calls, and
-		 * then asks for each entry by LOOKUP. */
+		/* Small, because the Linux client gives up READDIRPLUS for a directory that takes
+		 * many calls, and then asks for each entry by LOOKUP. */
 		xdr_put_u32(x, max_io);			    /* dtpref */
 		xdr_put_u64(x, st.size_max);		    /* maxfilesize */
 		xdr_put_u32(x, st.time_ns / NS_PER_SECOND); /* time_delta */

@@ -32,7 +32,7 @@ enum rpc_run nfs3_lookup(struct rpc_request *req, void *args)
 	return nfs3_op_end(op, rc);
 }
 
-/* The text goes by a Write chunk where the client gave one (RFC 8267), so it is a bulk item. */
+/* A bulk item, since the text goes by a Write chunk if the client offered one (RFC 8267). */
 enum rpc_run nfs3_readlink(struct rpc_request *req, void *args)
 {
 	struct nfs3_fh_args *a = args;

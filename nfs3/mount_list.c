@@ -28,7 +28,7 @@ void mnt_list_fini(struct mnt_list *l)
 	pthread_mutex_destroy(&l->lock);
 }
 
-/* An IPv4 client is the same one through an IPv6 socket. */
+/* An IPv4 client has the same name through an IPv6 socket. */
 static void host_name(const struct sockaddr *client, char out[MNT_HOST_SIZE])
 {
 	const struct sockaddr_in *v4 = (const struct sockaddr_in *)client;
@@ -71,7 +71,7 @@ void mnt_list_add(struct mnt_list *l, const struct sockaddr *client, const char 
 	struct mnt_row *row = calloc(1, sizeof(*row) + len + 1);
 	struct mnt_row *old;
 
-	if (!row) /* a row less is no reason to refuse a mount */
+	if (!row) /* a missing row is no reason to refuse a mount */
 		return;
 	host_name(client, row->host);
 	memcpy(row->path, path, len);

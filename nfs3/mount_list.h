@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The list of mounts that MOUNT's DUMP gives: who asked for which directory. It is advice for
- * administrators, nothing depends on it, so it lives in memory and is bounded: the oldest row goes
- * when it is full. A client is an address without its port. Thread-safe.
+ * The list of mounts for MOUNT's DUMP: clients and the directories they have asked for. It is
+ * information for administrators, nothing depends on it, so it is kept in memory and bounded: the
+ * oldest row is dropped when it is full. A client is an address without its port. Thread-safe.
  */
 #ifndef RN_NFS3_MOUNT_LIST_H
 #define RN_NFS3_MOUNT_LIST_H
@@ -23,7 +23,7 @@ struct mnt_row {
 };
 
 struct mnt_list {
-	pthread_mutex_t lock;	    /* a leaf: nothing is locked under it */
+	pthread_mutex_t lock;	    /* a leaf: no other lock is taken under it */
 	TAILQ_HEAD(, mnt_row) rows; /* oldest first */
 	unsigned nrows;
 };
@@ -31,8 +31,8 @@ struct mnt_list {
 void mnt_list_init(struct mnt_list *l);
 void mnt_list_fini(struct mnt_list *l);
 
-/* path is a NUL-terminated string of at most MNT_PATH_MAX bytes. A row that is there already
- * becomes the youngest. */
+/* path is a NUL-terminated string of at most MNT_PATH_MAX bytes. A row that exists becomes the
+ * youngest. */
 void mnt_list_add(struct mnt_list *l, const struct sockaddr *client, const char *path);
 void mnt_list_remove(struct mnt_list *l, const struct sockaddr *client, const char *path);
 void mnt_list_remove_all(struct mnt_list *l, const struct sockaddr *client);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * DUMP and EXPORT (RFC 1813 appendix I): lists of any length in one reply. A first walk adds up the
- * size, the second encodes into a reply that was made long enough; a list longer than any reply may
- * be is cut behind a whole row.
+ * size, the second encodes into a reply of that length; a list that no reply can hold is cut after
+ * a whole row.
  */
 #include <string.h>
 
@@ -13,9 +13,9 @@
 #define LIST_REPLY_MAX (1u << 20)
 
 struct writer {
-	struct xdr_out *x; /* NULL: the first walk */
-	size_t size;	   /* of all rows */
-	size_t end;	   /* position that rows may reach */
+	struct xdr_out *x; /* NULL during the first walk */
+	size_t size;	   /* bytes of all rows */
+	size_t end;	   /* position where the last row must end */
 };
 
 static uint32_t string_size(const char *s)
@@ -30,14 +30,14 @@ static void put_string(struct xdr_out *x, const char *s)
 	xdr_put_opaque(x, s, (uint32_t)strlen(s));
 }
 
-/* Is there room for a row of that size? */
+/* True if there is room for a row of that size. */
 static bool room(struct writer *w, size_t size)
 {
 	w->size += size;
 	return w->x && xdr_out_pos(w->x) + size <= w->end;
 }
 
-/* From the first walk to the second: rows, and the mark that ends the list. */
+/* Begins the second walk, and ends the list after it. */
 static bool make_room(struct rpc_request *req, struct writer *w)
 {
 	struct xdr_out *x = &req->out;
@@ -79,7 +79,7 @@ enum rpc_run mnt_dump(struct rpc_request *req, void *args)
 	return RPC_RUN_DONE;
 }
 
-/* What the protocol's own limits forbid is left out: no client could decode it. */
+/* Leaves out rows beyond the protocol's limits, which no client could decode. */
 static bool each_export(void *arg, const char *path, const char *const *groups, unsigned ngroups)
 {
 	struct writer *w = arg;

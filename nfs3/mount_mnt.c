@@ -36,7 +36,7 @@ static enum mountstat3 mount_status(int err)
 		return MNT3ERR_NOENT;
 	case EACCES:
 	case EPERM:
-	case EAGAIN: /* who that is could not be found out */
+	case EAGAIN: /* the caller's name could not be found in time */
 		return MNT3ERR_ACCES;
 	case ENOTDIR:
 	case ELOOP:
@@ -67,7 +67,7 @@ static void put_flavors(struct xdr_out *x, const struct vfs_access *access)
 		xdr_put_u32(x, RPC_AUTH_NONE);
 }
 
-/* A path as a peer wrote it, for one line of a log. */
+/* A path from a peer, made fit for one line of a log. */
 static void printable(const struct mnt_path *path, char *out, size_t size)
 {
 	const size_t len = path->len > MNT_PATH_MAX ? 0 : path->len;
@@ -103,7 +103,7 @@ static void log_refusal(struct rpc_request *req, const struct mnt_path *path, in
 		rn_notice(s->cfg.log, "%u more refusals of MNT are not shown", left_out);
 }
 
-/* A stranger is told the same of every path, so that he does not learn which are exported. */
+/* A stranger gets the same answer for every path, so that it does not learn which are exported. */
 static int resolve(struct rpc_request *req, const struct mnt_path *path, struct vfs_ctx *ctx,
 		   struct vfs_node **node)
 {
@@ -122,11 +122,10 @@ enum rpc_run mnt_mnt_v3(struct rpc_request *req, void *args)
 	struct vfs_node *node;
 	int rc = resolve(req, path, &ctx, &node);
 
-	/* MOUNT has no word for "come again". */
+	/* MOUNT has no status for "come again". */
 	if (rc == -EAGAIN && !req->must_answer)
 		return RPC_RUN_AGAIN;
-	/* An export for flavours that we do not have would give a handle that is good for nothing.
-	 */
+	/* An export with unsupported flavours only would give a useless handle. */
 	if (rc == 0 && !(ctx.access.flags & (VFS_SEC_SYS | VFS_SEC_NONE)))
 		rc = -EACCES;
 	if (rc < 0)

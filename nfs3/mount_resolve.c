@@ -16,23 +16,24 @@
 #include "nfs3/mount_ops.h"
 #include "rpc/worker.h"
 
-#define LINKS_MAX 40u	/* as Linux has it for one path */
-#define STEPS_MAX 2048u /* names looked up for one call: bounds what links multiply */
+#define LINKS_MAX 40u	/* as many as Linux follows in one path */
+#define STEPS_MAX 2048u /* names looked up for one call: a bound for links that lead to links */
 
-/* rc of a walk besides 0 and -errno: the path has become another. */
+/* Result of a walk besides 0 and -errno: a link has replaced the path, which is resolved anew. */
 #define ELSEWHERE 1
 
 struct walk {
 	struct vfs_ctx *ctx;
-	struct vfs_node *node;	     /* where it is */
-	char at[MNT_PATH_MAX + 1];   /* its path on the server; no links below the export's root */
-	char path[MNT_PATH_MAX + 1]; /* what is to be resolved */
-	size_t root;		     /* length of the path of the export's root, in at */
-	unsigned depth;		     /* names below that */
+	struct vfs_node *node; /* node that has been reached */
+	/* its path on the server, without links below the export's root */
+	char at[MNT_PATH_MAX + 1];
+	char path[MNT_PATH_MAX + 1]; /* rest of the path, to be resolved */
+	size_t root;		     /* length of the export root's path, in at */
+	unsigned depth;		     /* depth of the node below the root */
 	unsigned links, steps;
 };
 
-/* path becomes dir, a slash and rest, which may lie in path. */
+/* Sets path to dir, a slash and rest, which may lie in path. */
 static int lead_to(struct walk *w, const char *dir, const char *name, const char *rest)
 {
 	char old[MNT_PATH_MAX + 1];
@@ -49,7 +50,7 @@ static int lead_to(struct walk *w, const char *dir, const char *name, const char
 	return ELSEWHERE;
 }
 
-/* Without the last name. */
+/* Cuts the last name off. */
 static void cut_last(char *path)
 {
 	char *slash = strrchr(path, '/');
@@ -63,7 +64,9 @@ static bool is_dots(const char *name, size_t len, size_t dots)
 	return len == dots && memcmp(name, "..", dots) == 0;
 }
 
-/* Single slashes, no "." and no slash at the end, as exports' paths are. */
+/*
+ * Makes the path single slashes, without "." and without a slash at the end, as exports' paths are.
+ */
 static void tidy(char *path)
 {
 	const char *in = path;
@@ -86,7 +89,7 @@ static void tidy(char *path)
 	*out = '\0';
 }
 
-/* Takes the first ".." away, and the name before it. False: there is none. */
+/* Removes the first ".." and the name before it. False: there is none. */
 static bool cut_dots(char *path)
 {
 	char *last = path, *slash = path;
@@ -107,7 +110,7 @@ static bool cut_dots(char *path)
 	}
 }
 
-/* Rest of path behind dir, if path is dir or below it; else NULL. */
+/* The part of path behind dir, if path is dir or below it; else NULL. */
 static const char *below(const char *path, const char *dir)
 {
 	const size_t len = strlen(dir);
@@ -132,7 +135,7 @@ static int follow(struct walk *w, struct vfs_node *link, const char *rest)
 	target[len] = '\0';
 	if (target[0] != '/')
 		return lead_to(w, w->at, target, rest);
-	/* The export's path may have links itself, which exports(5) does not show. */
+	/* The export's path may contain links itself, which exports(5) does not show. */
 	behind = below(target, vfs_export_real_path(w->ctx->exp));
 	w->at[behind ? w->root : 0] = '\0';
 	return lead_to(w, w->at, behind ? behind : target, rest);
@@ -189,7 +192,7 @@ static int step(struct walk *w, const char *name, size_t len, const char *rest)
 	return is_dots(name, len, 2) ? go_up(w, rest) : go_down(w, name, len, rest);
 }
 
-/* From the export's root. */
+/* Walks from the export's root. */
 static int walk(struct walk *w, const char *rest)
 {
 	int rc = vfs_root(w->ctx, &w->node);
@@ -214,8 +217,8 @@ static int walk(struct walk *w, const char *rest)
 	return rc;
 }
 
-/* Which export does the path lead to? Where none does, ".." is taken by the letter, since what is
- * outside of exports is not looked at. */
+/* The export that the path leads to. If there is none, ".." is resolved textually, since nothing
+ * outside of exports is looked up. */
 static int find_export(const struct nfs3_config *cfg, const struct sockaddr *peer, struct walk *w,
 		       const char **rest)
 {
@@ -239,9 +242,11 @@ static int find_export(const struct nfs3_config *cfg, const struct sockaddr *pee
 	return 0;
 }
 
-/* Finds the export of the path, and who the caller is there. The root itself is for whoever may
- * mount, before he has credentials (RFC 2623 section 2.3.2); what is below takes a flavour that the
- * export wants. */
+/*
+ * Finds the export of the path, and the caller's identity on it. Everybody who may mount gets the
+ * root itself, before he has credentials (RFC 2623 section 2.3.2); a path below it needs a flavour
+ * that the export accepts.
+ */
 static int enter(struct rpc_request *req, struct walk *w, const char **rest)
 {
 	const struct nfs3_server *s = req->program_ctx;
@@ -258,13 +263,13 @@ static int enter(struct rpc_request *req, struct walk *w, const char **rest)
 		rc = -EACCES;
 	if (rc == 0)
 		rc = nfs_caller(&groups, &req->call.cred, &ctx->access, &ctx->cred);
-	/* Nothing is looked up below the root: who that is does not matter. */
+	/* The identity does not matter: nothing is looked up below the root. */
 	if (rc == -EAGAIN && ctx->exp && !**rest)
 		rc = 0;
 	return rc;
 }
 
-/* Back to where nothing is held. */
+/* Gives back all references. */
 static void leave(struct walk *w)
 {
 	vfs_node_put(w->node);

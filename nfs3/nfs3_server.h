@@ -18,8 +18,8 @@ struct nfs3_server;
 
 enum nfs3_grace {
 	NFS3_RECLAIMING,
-	NFS3_LOCKS_WAIT, /* new locks, for what may be reclaimed */
-	NFS3_IO_WAITS,	 /* for an open that may be reclaimed and denies */
+	NFS3_LOCKS_WAIT, /* true while new locks must wait for reclaims */
+	NFS3_IO_WAITS,	 /* true for an open that may be reclaimed and denies access */
 };
 
 struct nfs3_config {
@@ -27,12 +27,14 @@ struct nfs3_config {
 	struct vfs_exports exports;
 	const struct rn_logger *log;
 	uint32_t max_io; /* rtmax, wtmax: bytes, a multiple of 4096, at most 1 MiB */
-	/* Supplementary groups of a uid by the server's own databases (exports(5) manage-gids), or
-	 * NULL to take those of the call. Fills at most VFS_GROUPS_MAX; thread-safe, caches;
-	 * -EAGAIN: not known yet. */
+	/*
+	 * Supplementary groups of a uid in the server's own databases (exports(5) manage-gids), or
+	 * NULL to use those of the call. Fills at most VFS_GROUPS_MAX; thread-safe, caches;
+	 * -EAGAIN: not known yet.
+	 */
 	int (*lookup_groups)(void *ctx, const struct sockaddr *peer, struct vfs_cred *cred);
 	void *lookup_ctx;
-	/* Is that so, as NFSv4's clients reclaim what they had before a restart? NULL: never. */
+	/* Asks whether NFSv4 clients are reclaiming state from before a restart. NULL: never. */
 	bool (*in_grace)(void *ctx, enum nfs3_grace what);
 	void *grace_ctx;
 };
@@ -45,8 +47,8 @@ void nfs3_program(struct nfs3_server *s, struct rpc_program *nfs, struct rpc_pro
 /* The lock manager (RFC 1813 appendix II). */
 void nlm_program(struct nfs3_server *s, struct rpc_program *nlm);
 
-/* Takes from every client the locks below exports that are lost to it. The number of those who held
- * some. The new exports are in force already. Any thread. */
+/* Releases every lock below exports that its client has lost; returns the number of clients that
+ * held some. The new exports are in force already. Any thread. */
 uint64_t nlm_revoke_exports(struct nfs3_server *s, const struct vfs_exports_lost *lost);
 
 /* tcp_config.bulk_offset for calls of this program: where WRITE's data starts. Pure. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The network lock manager, version 4 (RFC 1813 appendix II): byte-range locks for NFSv3 clients,
- * in the one table of vfs/lock.h. Served are the procedures that answer in their reply; clients of
- * TCP use no others. A lock that has to wait is answered BLOCKED, and the client asks again (Linux
- * every 30 seconds): there are no calls back that would tell it sooner.
+ * in the one table of vfs/lock.h. Served are the procedures that answer in their reply; clients
+ * over TCP use no others. A lock that has to wait is answered BLOCKED, and the client asks again
+ * (Linux every 30 seconds): the server makes no callbacks.
  */
 #ifndef RN_NFS3_NLM_H
 #define RN_NFS3_NLM_H
@@ -44,7 +44,7 @@ struct nlm_lock_args {
 	struct nlm_bytes cookie;
 	bool block, exclusive, reclaim;
 	struct nlm_bytes caller, oh;
-	struct vfs_fh fh; /* len 0: none of ours */
+	struct vfs_fh fh; /* len 0: not a handle of this server */
 	int32_t svid;
 	uint64_t offset, length;
 };

@@ -9,7 +9,7 @@ static void get_bytes(struct xdr_in *x, struct nlm_bytes *b)
 	b->data = xdr_get_opaque(x, NLM_OPAQUE_MAX, &b->len);
 }
 
-/* nlm4_lock. A handle that is longer than ours is nobody's; so is one without length. */
+/* nlm4_lock. A handle that is longer than this server's, or empty, matches no file. */
 static void get_lock(struct xdr_in *x, struct nlm_lock_args *a)
 {
 	struct nlm_bytes fh;

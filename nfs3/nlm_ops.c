@@ -7,7 +7,7 @@
 #include "nfs3/nlm_owners.h"
 #include "nfs3/server.h"
 
-/* Holders that give way one after the other. */
+/* Most conflicting holders that are asked to give way, one after the other. */
 #define YIELD_TRIES 8
 
 static enum nlm4_stat status_of(int rc)
@@ -18,7 +18,8 @@ static enum nlm4_stat status_of(int rc)
 	case VFS_EDENIED:
 	case EAGAIN:
 		return NLM4_DENIED;
-	case VFS_ELEASE: /* the one status for which a client waits that wants no blocking lock */
+	/* the only status after which a client tries again that wants no blocking lock */
+	case VFS_ELEASE:
 		return NLM4_DENIED_GRACE_PERIOD;
 	case ENOLCK:
 	case ENOMEM:
@@ -58,9 +59,10 @@ static int open_file(struct nfs3_op *op, const struct nlm_lock_args *a, struct n
 }
 
 /*
- * An exclusive lock keeps out who writes, so it takes a file that the caller may write, on an
- * export that he may write to. Whoever may read or write the file has opened it somehow, and may
- * share it. Its owner may whatever the mode says: it may have changed since he opened it.
+ * Access that a lock needs. An exclusive lock keeps writers out, so the caller must be able to
+ * write the file, on a writable export. A shared lock needs read or write access, since the caller
+ * has opened the file somehow. The owner may lock whatever the mode says: it may have changed since
+ * he opened the file.
  */
 static int check_access(struct nfs3_op *op, bool exclusive)
 {
@@ -81,7 +83,7 @@ static struct vfs_lock_request request_of(const struct nlm_lock_args *a)
 	};
 }
 
-/* Tries again as long as those in the way give way. */
+/* Tries again as long as conflicting holders give way. */
 static int try_lock(struct nfs3_op *op, struct nlm_owner *o, const struct vfs_lock_request *r,
 		    bool test, struct vfs_conflict *c)
 {
@@ -97,8 +99,8 @@ static int try_lock(struct nfs3_op *op, struct nlm_owner *o, const struct vfs_lo
 	return rc;
 }
 
-/* During grace only what was locked before may be locked, and afterwards nothing may be said to
- * have been: NFSv4's clients and NLM's wait for each other's reclaims. */
+/* During grace only earlier locks may be reclaimed, afterwards none may be: clients of NFSv4 and
+ * NLM wait for each other's reclaims. */
 static bool wrong_time(const struct nfs3_op *op, bool reclaim)
 {
 	const struct nfs3_config *cfg = &op->server->cfg;
@@ -150,8 +152,8 @@ enum rpc_run nlm_test(struct rpc_request *req, void *args)
 	return nfs3_op_end(op, rc);
 }
 
-/* A reload revokes the locks that it finds (nlm_owners_revoke): one that a call from before has
- * just got looks itself. */
+/* A reload revokes the locks that it finds (nlm_owners_revoke). A call that began before it and has
+ * just got a lock checks by itself. */
 static int still_served(struct nfs3_op *op)
 {
 	const struct vfs_exports *exports = &op->server->cfg.exports;
@@ -248,8 +250,8 @@ enum rpc_run nlm_unlock(struct rpc_request *req, void *args)
 	return answer(op, &a->cookie, status_of(rc), rc);
 }
 
-/* May the caller's locks below that export be touched by this call? It names no file, so the ports
- * and flavours that each export takes are asked for here. */
+/* True if the call may touch the caller's locks below that export. The call names no file, so the
+ * ports and flavours that each export accepts are checked here. */
 static bool may_free(void *arg, uint32_t export_id)
 {
 	struct rpc_request *req = arg;
@@ -266,8 +268,8 @@ static bool may_free(void *arg, uint32_t export_id)
 	       ((access.flags & VFS_NO_AUTH_NLM) || nfs_flavor_allowed(&req->call.cred, &access));
 }
 
-/* A client that has restarted: its locks are from before. Only those of the address that says so.
- */
+/* A client has restarted: its locks are obsolete. Only locks from the caller's own address are
+ * released. */
 enum rpc_run nlm_free_all(struct rpc_request *req, void *args)
 {
 	struct nfs3_server *s = req->program_ctx;

@@ -55,7 +55,7 @@ static size_t size_of(const struct nlm_owner *o)
 	return sizeof(*o) + o->oh_len + o->caller_len + NLM_FILE_COST;
 }
 
-/* With the lock held; o is busy. */
+/* With the lock held; the caller holds o->busy. */
 static void charge(struct nlm_owners *t, struct nlm_owner *o, uint32_t ranges)
 {
 	t->memory -= o->charged * (size_t)NLM_RANGE_COST;
@@ -73,7 +73,7 @@ bool nlm_owners_have_room(struct nlm_owners *t)
 	return room;
 }
 
-/* Busy, and not used any more. */
+/* The caller holds o->busy, and o is used no more. */
 static void unlink_owner(struct nlm_owners *t, struct nlm_owner *o)
 {
 	pthread_mutex_lock(&t->lock);
@@ -84,7 +84,7 @@ static void unlink_owner(struct nlm_owners *t, struct nlm_owner *o)
 	pthread_mutex_unlock(&t->lock);
 	vfs_lock_owner_end(&o->locks);
 	vfs_share_close(&o->share);
-	owner_put(o); /* the table's */
+	owner_put(o); /* the table's reference */
 }
 
 void nlm_owners_free(struct nlm_owners *t)
@@ -155,7 +155,7 @@ static struct nlm_owner *owner_new(const struct nlm_owner_key *k, struct vfs_fil
 	if (!o)
 		return NULL;
 	o->holder.ops = &holder_ops;
-	atomic_init(&o->refs, 2); /* the table's and the caller's */
+	atomic_init(&o->refs, 2); /* the table's reference and the caller's */
 	pthread_mutex_init(&o->busy, NULL);
 	o->hash = k->hash;
 	memcpy(o->addr, k->addr, sizeof(o->addr));
@@ -169,8 +169,8 @@ static struct nlm_owner *owner_new(const struct nlm_owner_key *k, struct vfs_fil
 	return o;
 }
 
-/* A reference of the owner; made for that export, or create is NULL. NULL: there is none, or no
- * room. */
+/* A reference to the owner, which is made for that export unless create is NULL. NULL: there is
+ * none, or no memory for one. */
 static struct nlm_owner *find(struct nlm_owners *t, const struct nlm_owner_key *k,
 			      struct vfs_file *f, const struct vfs_export *create)
 {
@@ -214,14 +214,15 @@ int nlm_owner_enter(struct nlm_owners *t, struct nfs3_op *op, const struct nlm_o
 		pthread_mutex_lock(&o->busy);
 		if (o->linked)
 			break;
-		pthread_mutex_unlock(&o->busy); /* it has gone meanwhile */
+		pthread_mutex_unlock(&o->busy); /* it has been removed meanwhile */
 		owner_put(o);
 	}
 	vfs_file_put(f);
 	if (!o)
 		return create ? -ENOLCK : 0;
 	if (!o->share.file)
-		rc = vfs_getattr(&op->ctx, op->node[0], &attr); /* is the file still there? */
+		/* check that the file still exists */
+		rc = vfs_getattr(&op->ctx, op->node[0], &attr);
 	if (rc == 0 && !o->share.file)
 		rc = vfs_share_open(&op->ctx, op->node[0], &o->share, &o->holder, 0, 0, NULL);
 	if (rc != 0)
@@ -252,7 +253,7 @@ struct freeing {
 	uint8_t addr[16];
 };
 
-/* The least id above last of an export below which the client has locks, or UINT64_MAX. */
+/* The least export id above last below which the client has locks, or UINT64_MAX. */
 static uint64_t next_export(const struct freeing *w, int64_t last)
 {
 	uint64_t least = UINT64_MAX;
@@ -270,7 +271,7 @@ static uint64_t next_export(const struct freeing *w, int64_t last)
 	return least;
 }
 
-/* A reference of one of the client's in a bucket, or NULL. */
+/* A reference to one of the client's owners in a bucket, or NULL. */
 static struct nlm_owner *one_of(const struct freeing *w, unsigned bucket, uint32_t export_id)
 {
 	struct nlm_owner *o;
@@ -314,7 +315,8 @@ void nlm_owners_drop_client(struct nlm_owners *t, const struct nlm_freed *freed)
 	}
 }
 
-/* One that this walk has not met, and that may be lost: a reference. NULL: none is left. */
+/* A reference to an owner that this walk has not met and whose export may be lost. NULL: none is
+ * left. */
 static struct nlm_owner *next_below(struct nlm_owners *t, unsigned bucket,
 				    const struct vfs_exports_lost *lost)
 {

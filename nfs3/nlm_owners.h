@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who has locks by NLM: one object for each {client's address, its name, process, owner handle,
- * file} that has some. It also holds the file open, so that a lock outlives the last link, as with
+ * Holders of NLM locks: one object for each {client's address, its name, process, owner handle,
+ * file} with locks. It also holds the file open, so that a lock outlives the last link, as with
  * NFSv4.
  *
  * Lock order: nlm_owner.busy (calls of one owner, one after the other) -> nlm_owners.lock ->
@@ -20,19 +20,19 @@
 
 #define NLM_BUCKETS 4096u
 #define NLM_MEMORY_MAX (16u << 20) /* bytes of all owners, their files and locks */
-/* What vfs/ needs for a file and for a range of it (tests/unit/test_vfs_scale.c). */
+/* Bytes that vfs/ needs for a file and for a range of it (tests/unit/test_vfs_scale.c). */
 #define NLM_FILE_COST 350u
 #define NLM_RANGE_COST 144u
 
 struct nlm_owner_key {
-	uint8_t addr[16]; /* IPv4 as mapped */
+	uint8_t addr[16]; /* IPv6, or IPv4 mapped to IPv6 */
 	int32_t svid;
 	struct nlm_bytes oh, caller;
-	uint64_t hash; /* of all that, under the table's key; not 0 */
+	uint64_t hash; /* hash of all members, under the table's key; not 0 */
 };
 
 struct nlm_owner {
-	struct vfs_holder holder; /* for others' conflicts */
+	struct vfs_holder holder; /* shown to others in conflicts */
 	_Atomic unsigned refs;
 	LIST_ENTRY(nlm_owner) link;
 	bool linked; /* under nlm_owners.lock */
@@ -42,9 +42,9 @@ struct nlm_owner {
 	uint64_t hash;
 	uint8_t addr[16];
 	int32_t svid;
-	uint32_t export_id; /* by which it came first */
-	uint32_t round;	    /* of nlm_owners.round; under nlm_owners.lock */
-	uint32_t charged;   /* ranges that are counted in nlm_owners.memory; under its lock */
+	uint32_t export_id; /* export by which it was first used */
+	uint32_t round;	    /* last walk that met it, see nlm_owners.round; under nlm_owners.lock */
+	uint32_t charged;   /* ranges already counted in nlm_owners.memory; under its lock */
 	uint16_t oh_len, caller_len;
 	uint8_t bytes[]; /* oh, caller */
 };
@@ -55,27 +55,30 @@ struct nlm_owners {
 	pthread_mutex_t lock;
 	uint8_t key[16];
 	size_t memory;
-	uint32_t round; /* of nlm_owners_revoke */
+	uint32_t round; /* number of the current walk of nlm_owners_revoke */
 	struct nlm_owner_list bucket[NLM_BUCKETS];
 };
 
 struct nlm_owners *nlm_owners_new(void);
-void nlm_owners_free(struct nlm_owners *t); /* unlocks all; no request is running */
+void nlm_owners_free(struct nlm_owners *t); /* releases all locks; no request is running */
 
 void nlm_owner_key(const struct nlm_owners *t, const struct sockaddr *peer,
 		   const struct nlm_lock_args *a, struct nlm_owner_key *out);
 
-/* The owner's object for op->node[0], busy: to be left again. create: one is made if there is none.
- * 0 and NULL: there is none. -ENOLCK: too many, -ESTALE and what vfs_share_open says. */
+/*
+ * The owner's object for op->node[0], with busy held, to be given back by nlm_owner_leave. create:
+ * made if there is none. 0 with NULL: there is none. -ENOLCK: too many; -ESTALE and errors of
+ * vfs_share_open.
+ */
 int nlm_owner_enter(struct nlm_owners *t, struct nfs3_op *op, const struct nlm_owner_key *k,
 		    bool create, struct nlm_owner **out);
-/* Is there memory for what one lock can add? */
+/* True if there is memory for the ranges that one lock can add. */
 bool nlm_owners_have_room(struct nlm_owners *t);
-/* Forgets one that has no locks; NULL is allowed. */
+/* Frees an owner without locks; NULL is allowed. */
 void nlm_owner_leave(struct nlm_owners *t, struct nlm_owner *o);
 
-/* Unlocks all that the client of that address and name has below exports for which may_free says
- * so. That is asked once for each of them, without a lock. */
+/* Releases all locks of the client with that address and name below exports for which may_free
+ * returns true. may_free is called once for each export, without a lock held. */
 struct nlm_freed {
 	const struct sockaddr *peer;
 	const struct nlm_bytes *caller;
@@ -84,11 +87,11 @@ struct nlm_freed {
 };
 void nlm_owners_drop_client(struct nlm_owners *t, const struct nlm_freed *freed);
 
-/* Those below exports that are lost to their clients have no lock any more: their number. One call
- * at a time. */
+/* Releases the locks below exports that their clients have lost; returns the number of clients. One
+ * call at a time. */
 uint64_t nlm_owners_revoke(struct nlm_owners *t, const struct vfs_exports_lost *lost);
 
-/* Is it one of ours? Or NULL. */
+/* NLM owner behind this holder; NULL if it is not NLM's. */
 const struct nlm_owner *nlm_owner_of(const struct vfs_holder *h);
 
 #endif

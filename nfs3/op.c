@@ -6,7 +6,7 @@
 
 #include "nfs/caller.h"
 
-/* Holders of shares that give way one after the other. */
+/* Most holders of conflicting shares that are asked to give way, one after the other. */
 #define YIELD_TRIES 8
 
 struct nfs3_op *nfs3_op_begin(struct rpc_request *req)
@@ -23,7 +23,7 @@ struct nfs3_op *nfs3_op_begin(struct rpc_request *req)
 	return op;
 }
 
-/* Is node[0] the root of its export? */
+/* True if node[0] is the root of its export. */
 static bool is_root(struct nfs3_op *op)
 {
 	struct vfs_node *root;
@@ -38,8 +38,8 @@ static bool is_root(struct nfs3_op *op)
 	return same;
 }
 
-/* Has a call wait a while for the name service: NFSv3's clients would come again only after five
- * seconds, and NLM's and MOUNT's would be refused. */
+/* Makes a call wait for the name service. Without this, NFSv3 clients would come again only after
+ * five seconds, and NLM's and MOUNT's would be refused. */
 static int patient(const struct nfs3_op *op, int rc)
 {
 	return rc == -EAGAIN && !op->req->must_answer ? -NFS3_EWAIT : rc;

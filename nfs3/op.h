@@ -24,11 +24,10 @@
 struct nfs3_op {
 	struct rpc_request *req;
 	struct nfs3_server *server;
-	struct vfs_ctx ctx; /* ctx.exp: our reference, from nfs3_op_open on */
+	struct vfs_ctx ctx; /* ctx.exp: a reference, from nfs3_op_open on */
 	uint32_t export_id;
-	struct vfs_node
-		*node[NFS3_OP_NODES]; /* our references; which is which is the handler's business */
-	struct vfs_attr attr;	      /* of what was made or found */
+	struct vfs_node *node[NFS3_OP_NODES]; /* references; their meaning is the handler's */
+	struct vfs_attr attr;		      /* attributes of the object that was made or found */
 
 	void (*encode)(struct nfs3_op *op, int rc); /* result of a modifying procedure */
 	union {
@@ -43,8 +42,8 @@ struct nfs3_op *nfs3_op_begin(struct rpc_request *req);
 
 enum nfs3_open_flags {
 	NFS3_OPEN_CHANGES = 1, /* refused by a read-only export: -EROFS */
-	/* Let in without a sufficient flavour if the handle is the export's root: what a client
-	 * needs before it has credentials (RFC 2623 section 2.3.2). */
+	/* Accepts any flavour if the handle is the export's root: clients need that before they
+	 * have credentials (RFC 2623 section 2.3.2). */
 	NFS3_OPEN_MOUNT = 2,
 	NFS3_OPEN_LOCK = 4, /* in any flavour where the export says insecure_locks */
 };
@@ -55,8 +54,8 @@ int nfs3_op_open(struct nfs3_op *op, const struct vfs_fh *fh, unsigned flags);
 /* Opens another handle of the call into op->node[i]; -EXDEV: of another export. */
 int nfs3_op_open_other(struct nfs3_op *op, const struct vfs_fh *fh, unsigned i);
 
-/* May node[0] be read or written (VFS_SHARE_*) as far as others' shares go? -VFS_ESHARE, or
- * -EAGAIN: they are about to go, or to be reclaimed. */
+/* 0 if others' shares allow node[0] to be read or written (VFS_SHARE_*). -VFS_ESHARE, or
+ * -EAGAIN: the conflicting shares are about to end, or to be reclaimed. */
 int nfs3_op_check_shares(struct nfs3_op *op, uint8_t access);
 
 /* Puts the status word of rc; true if it is NFS3_OK. */
@@ -66,17 +65,14 @@ void nfs3_put_attr_of(struct nfs3_op *op, struct vfs_node *n);
 /* Puts the wcc_data of op->node[i]. */
 void nfs3_put_wcc_of(struct nfs3_op *op, unsigned i);
 
-/* Gives everything back. What the handler returns: RPC_RUN_DONE, or the refusal that rc means. */
+/* Gives everything back. Returns the handler's result: RPC_RUN_DONE, or the refusal for rc. */
 enum rpc_run nfs3_op_end(struct nfs3_op *op, int rc);
 
-/* nfs3_op_end for an asynchronous step's callback: completes the request. op is gone afterwards. */
+/* nfs3_op_end for an asynchronous step's callback: completes the request. op is freed. */
 void nfs3_op_finish(struct nfs3_op *op, int rc);
 
-/*
- * The end of a modifying procedure: makes the changed nodes durable if the change succeeded (rc 0)
- * and the export is not async, and then lets encode put the result. The nodes to sync are set in
- * op->sync.node before.
- */
+/* Ends a modifying procedure: makes the changed nodes durable if the change succeeded (rc 0) and
+ * the export is not async, then lets encode put the result. op->sync.node names the nodes. */
 enum rpc_run nfs3_op_settle(struct nfs3_op *op, int rc, void (*encode)(struct nfs3_op *op, int rc));
 
 #endif

@@ -8,7 +8,7 @@
 #define NFS3_VERSION 3u
 #define NFS3_FHSIZE 64u
 #define NFS3_NAME_MAX 255u     /* a longer name is answered NAMETOOLONG */
-#define NFS3_MAX_IO (1u << 20) /* bytes; what a WRITE may carry whatever the settings say */
+#define NFS3_MAX_IO (1u << 20) /* bytes; most data of a WRITE, whatever the settings */
 
 enum nfs3_procedure {
 	NFSPROC3_NULL = 0,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * READ (RFC 1813 section 3.3.6). The data stays in the payload buffer that the ring read it into;
- * the reply takes over our reference to it. Without memory in the budget the request waits in the
- * pool's queue and goes on, on its worker, when a buffer comes free. The payload is ours from the
- * moment we get it until xdr_put_bulk or a put.
+ * the reply takes over the reference to it. Without memory in the budget the request waits in the
+ * pool's queue and goes on, on its worker, when a buffer comes free. The handler owns the payload
+ * from the moment it gets it until xdr_put_bulk or a put.
  */
 #include <errno.h>
 
@@ -58,7 +58,7 @@ static void read_done(struct vfs_io *io)
 	nfs3_op_finish(op, rc);
 }
 
-/* The memory has come: on the request's worker. */
+/* Called on the request's worker when there is memory. */
 static void read_resume(struct rpc_request *req)
 {
 	struct nfs3_op *op = req->op;
@@ -86,7 +86,7 @@ static enum rpc_run start_read(struct nfs3_op *op, const struct nfs3_read_args *
 	io->node = op->node[0];
 	io->offset = a->offset;
 	io->count = (uint32_t)rn_min(a->count, op->server->cfg.max_io);
-	/* Nothing is beyond the largest offset of a file: such a READ meets the end. */
+	/* No file reaches beyond the largest offset: such a READ meets the end. */
 	if (io->offset > INT64_MAX)
 		io->offset = INT64_MAX;
 	if (io->count > INT64_MAX - io->offset)
@@ -96,11 +96,12 @@ static enum rpc_run start_read(struct nfs3_op *op, const struct nfs3_read_args *
 	size = vfs_read_buffer_size(op->ctx.exp, io->offset, io->count);
 	if (size == 0)
 		size = 1;
-	rpc_request_forget_call(req); /* a peer may have sent much more than READ's arguments */
+	/* a peer may have sent much more than the arguments of READ */
+	rpc_request_forget_call(req);
 	req->waiter.ready = memory_ready;
 	req->waiter.account = rpc_request_account(req);
 	p = rn_payload_get_or_wait(req->server->pool, size, &req->waiter);
-	/* Without p the request may be on its way back already: nothing here may touch it. */
+	/* If p is NULL the request may be on its way back already: it must not be touched. */
 	if (!p)
 		return RPC_RUN_PENDING;
 	io->payload = p;

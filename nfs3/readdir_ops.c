@@ -16,25 +16,27 @@
 #include "nfs3/op.h"
 #include "nfs3/procs.h"
 
-/* The end of the list and eof. */
+/* Bytes of the end of the list and eof. */
 #define LIST_END_SIZE 8u
 
 struct listing {
 	struct nfs3_op *op;
 	struct xdr_out *x;
 	bool plus;
-	size_t end;	   /* position that entries may reach */
-	uint32_t dir_left; /* of dircount */
+	size_t end;	   /* position where the last entry must end */
+	uint32_t dir_left; /* bytes left of dircount */
 	unsigned entries;
 };
 
-/* What an entry needs in any case: the list's mark, fileid, name, cookie. */
+/* Bytes that every entry needs: the list's mark, fileid, name, cookie. */
 static size_t entry_size(const struct vfs_dirent *de)
 {
 	return 4u + 8u + 4u + de->len + rn_xdr_pad(de->len) + 8u;
 }
 
-/* Attributes and handle of an entry; none if it has gone meanwhile or may not be looked up. */
+/*
+ * Attributes and handle of an entry; none if it has been removed meanwhile or may not be looked up.
+ */
 static void put_plus(struct listing *l, const struct vfs_dirent *de)
 {
 	struct nfs3_op *op = l->op;
@@ -73,14 +75,12 @@ static bool put_entry(void *arg, const struct vfs_dirent *de)
 	return true;
 }
 
-/*
- * Makes room for the reply and returns the position at which resok must end: as much as asked for,
- * offered and sensible, and less if there is no memory now.
- */
+/* Makes room for the reply and returns the position where resok must end: the size asked for,
+ * within the limits of client and server, and less if there is no memory now. */
 static size_t make_room(struct rpc_request *req, uint32_t maxcount, uint32_t max_io)
 {
 	struct xdr_out *x = &req->out;
-	size_t start = xdr_out_pos(x) + 4; /* behind the status word */
+	size_t start = xdr_out_pos(x) + 4; /* position behind the status word */
 	size_t room = rn_min(maxcount, max_io);
 
 	if (start >= req->reply_max)
@@ -114,7 +114,7 @@ static int list(struct nfs3_op *op, const struct nfs3_readdir_args *a, bool plus
 		rc = -NFS3_EBADCOOKIE;
 	if (rc == 0 && l.entries == 0 && !eof)
 		rc = -NFS3_ETOOSMALL;
-	/* What was read before a failure is good; the failure comes again with the next call. */
+	/* Entries read before a failure are returned; the next call meets the failure again. */
 	if (rc < 0 && l.entries == 0) {
 		xdr_out_rewind(x, start);
 		return rc;

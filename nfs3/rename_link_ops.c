@@ -10,7 +10,7 @@ static void encode_renamed(struct nfs3_op *op, int rc)
 	nfs3_put_wcc_of(op, 1);
 }
 
-/* node[0]: the directory it comes from, node[1]: where it goes; two references where they are the
+/* node[0]: the source directory, node[1]: the target directory; two references if they are the
  * same. */
 static int run_rename(struct nfs3_op *op, const struct nfs3_rename_args *a)
 {

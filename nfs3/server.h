@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the procedures of the two programs share: settings, and the list of mounts. */
+/* State shared by the procedures of both programs: settings, and the list of mounts. */
 #ifndef RN_NFS3_SERVER_PRIVATE_H
 #define RN_NFS3_SERVER_PRIVATE_H
 
@@ -11,7 +11,7 @@ struct nfs3_server {
 	struct nfs3_config cfg;
 	struct mnt_list mounts;
 	struct nlm_owners *nlm;
-	struct rn_log_limit refusals; /* of MNT */
+	struct rn_log_limit refusals; /* rows for DUMP, added by MNT */
 };
 
 #endif

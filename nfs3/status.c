@@ -15,7 +15,7 @@
 
 #include "vfs/file_state.h"
 
-/* A set of statuses as bits: those below 32 have bits 0..31, the others the following. */
+/* A set of statuses as bits: statuses below 32 have bits 0..31, the others the following. */
 #define BIT(status) (1ull << (status))
 #define BIT_NAMETOOLONG (1ull << 32)
 #define BIT_NOTEMPTY (1ull << 33)
@@ -109,8 +109,8 @@ static const struct {
 	{ ENAMETOOLONG, NFS3ERR_NAMETOOLONG, BIT_NAMETOOLONG },
 	{ ENOTEMPTY, NFS3ERR_NOTEMPTY, BIT_NOTEMPTY },
 	{ EBUSY, NFS3ERR_ACCES, BIT_ALL }, /* a mount point */
-	/* Denied by who has it open. Not JUKEBOX: that may last for days, and a client that waits
-	 * for it hangs where one that is refused tells its user. */
+	/* Denied by another client's open. Not JUKEBOX: the denial may last for days, and a client
+	 * that waits for it hangs, while one that is refused tells its user. */
 	{ VFS_ESHARE, NFS3ERR_ACCES, BIT_ALL },
 	{ EDQUOT, NFS3ERR_DQUOT, SPACE },
 	{ ESTALE, NFS3ERR_STALE, BIT_ALL },
