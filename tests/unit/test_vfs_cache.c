@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/checked.h"
 #include "vfs/node/node.h"
 #include "vfs_fixture.h"
 
@@ -52,6 +53,34 @@ Test(vfs_cache, the_budget_holds)
 		cr_assert_leq(stats(&f).fds, 32 + 3);
 	}
 	cr_expect_geq(stats(&f).evictions, FILES);
+	fixture_close(&f);
+}
+
+/* Descriptors of nodes in use go beyond the budget, but not into what is kept for connections. */
+Test(vfs_cache, what_requests_hold_is_bounded)
+{
+	struct vfs_node *held[64];
+	unsigned n = 0;
+	struct fixture f;
+	int rc;
+
+	fixture_open(&f, FIX_FEW_FDS);
+	f.cfg.max_fds_most = 48;
+	fixture_restart(&f);
+	for (unsigned i = 0; i < rn_array_size(held); i++)
+		put_file(in_export(&f, numbered(i)), "");
+	do {
+		const char *name = numbered(n);
+
+		rc = vfs_lookup(&f.ctx, f.root, name, (uint32_t)strlen(name), &held[n], NULL);
+	} while (rc == 0 && ++n < rn_array_size(held));
+	cr_expect_eq(rc, -EAGAIN);
+	cr_expect_gt(n, 32);
+	cr_expect_leq(stats(&f).fds, 48);
+	vfs_node_put(held[0]);
+	held[0] = must_lookup(&f.ctx, f.root, numbered(63));
+	while (n > 0)
+		vfs_node_put(held[--n]);
 	fixture_close(&f);
 }
 
