@@ -66,8 +66,11 @@ static void receive(struct asker *a, uint8_t *to, size_t n)
 	struct pollfd p = { .fd = a->fd, .events = POLLIN };
 
 	while (n) {
-		ssize_t got = poll(&p, 1, SS_HANG_MS) > 0 ? recv(a->fd, to, n, 0) : -2;
+		int ready = poll(&p, 1, SS_HANG_MS);
+		ssize_t got = ready > 0 ? recv(a->fd, to, n, 0) : -2;
 
+		if (ready < 0 && errno == EINTR)
+			continue; /* the fuzzer has a timer of its own */
 		if (got == -2)
 			ss_finding("procedure %u: no answer", a->what.proc);
 		if (got <= 0)

@@ -148,15 +148,16 @@ static size_t make_session(uint64_t *rng, uint8_t *out)
 		memcpy(out, a->data, a->size);
 	else
 		size = ss_cross(a->data, a->size, b->data, b->size, out, SS_INPUT_MAX, *rng);
+	/* Nothing is added to the state: by and by all seeds would come to the same sessions. */
 	for (unsigned n = 1 + ss_random(rng, 4); n; n--)
-		size = ss_mutate(out, size, SS_INPUT_MAX, *rng += n, NULL);
+		size = ss_mutate(out, size, SS_INPUT_MAX, ss_random(rng, UINT32_MAX), NULL);
 	return size;
 }
 
 static void run_made(void)
 {
 	int64_t until = drive.seconds ? ss_now_ms() + (int64_t)drive.seconds * 1000 : INT64_MAX;
-	uint64_t rng = drive.seed;
+	uint64_t rng = drive.seed << 32; /* two seeds are far apart */
 	uint8_t *session = malloc(SS_INPUT_MAX);
 
 	for (unsigned long i = 0; session && ss_now_ms() < until; i++) {
