@@ -59,8 +59,9 @@ static void show_error(uint32_t opnum, uint32_t status)
 
 static void check_error(uint32_t opnum, uint32_t status)
 {
-	must(nfs4_error_is_valid(opnum, now.minor, status), "%s must not answer %s",
-	     nfs4_op_text(opnum), nfs4_status_text(status));
+	/* The names are looked for if they are needed: tests/cost counts what this takes. */
+	if (!nfs4_error_is_valid(opnum, now.minor, status))
+		must(false, "%s must not answer %s", nfs4_op_text(opnum), nfs4_status_text(status));
 	if (status != NFS4_OK)
 		show_error(opnum, status);
 }
@@ -167,7 +168,8 @@ uint32_t fix4_result(struct fixture *f, uint32_t opnum)
 {
 	uint32_t got, status;
 
-	must(now.results > 0, "no result is left, not of %s", nfs4_op_text(opnum));
+	if (now.results == 0)
+		must(false, "no result is left, not of %s", nfs4_op_text(opnum));
 	now.results--;
 	got = xdr_get_u32(&f->in);
 	status = xdr_get_u32(&f->in);
