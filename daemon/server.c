@@ -25,7 +25,6 @@
 #include "daemon/ticker.h"
 #include "daemon/workers.h"
 #include "nfs3/nfs3_server.h"
-#include "nfs4/client/clients.h"
 #include "nfs4/nfs4_server.h"
 #include "rpc/client.h"
 #include "transport/rdma/rdma_server.h"
@@ -492,7 +491,7 @@ void server_tick(struct server *s)
 void server_skip_lease_time(struct server *s, unsigned seconds)
 {
 	if (s->programs.nfs4)
-		nfs4_clients_skip_time(s->programs.nfs4, seconds);
+		nfs4_skip_lease_time(s->programs.nfs4, seconds);
 }
 
 int server_tick_by_itself(struct server *s)

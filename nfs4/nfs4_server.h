@@ -86,6 +86,9 @@ int nfs4_forget_client(struct nfs4_server *s, uint64_t clientid);
 /* About once a second, from one thread: leases, the end of grace. */
 void nfs4_tick(struct nfs4_server *s);
 
+/* For tests: the clock of leases goes on by that much. */
+void nfs4_skip_lease_time(struct nfs4_server *s, uint64_t seconds);
+
 /* Is it the grace period, in which clients reclaim what they had before a restart? Thread-safe. */
 bool nfs4_reclaiming(struct nfs4_server *s);
 /* Must others' new locks wait for that; and reads and writes without an open? */
