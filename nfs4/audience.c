@@ -2,13 +2,13 @@
 #include "nfs4/audience.h"
 
 #include <errno.h>
+#include <sodium.h>
 #include <string.h>
 
 #include "nfs/caller.h"
-#include "nfs4/client/table.h"
 #include "nfs4/compound.h"
+#include "nfs4/hash.h"
 #include "nfs4/server.h"
-#include "nfs4/state/hash.h"
 
 /* Hash of the credential as sent: the groups after an export's squashing follow from it. */
 uint64_t nfs4_credential_hash(const struct nfs4_compound *c, uint64_t seed)
@@ -26,7 +26,7 @@ uint64_t nfs4_credential_hash(const struct nfs4_compound *c, uint64_t seed)
 
 	memcpy(words + 6, cred->gids, cred->ngids * sizeof(cred->gids[0]));
 	crypto_shorthash((uint8_t *)&h, (const uint8_t *)words,
-			 (6 + cred->ngids) * sizeof(words[0]), c->server->clients->key);
+			 (6 + cred->ngids) * sizeof(words[0]), c->server->hash_key);
 	return h;
 }
 

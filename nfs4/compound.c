@@ -8,11 +8,7 @@
 
 #include "lib/checked.h"
 #include "lib/clock.h"
-#include "nfs4/client/client.h"
-#include "nfs4/client/session.h"
-#include "nfs4/recovery/records.h"
 #include "nfs4/server.h"
-#include "nfs4/state/owner.h"
 
 bool nfs4_compound_decode(struct xdr_in *in, void *args)
 {
@@ -31,12 +27,9 @@ static enum rpc_run end_compound(struct nfs4_compound *c, int status)
 		xdr_patch_u32(c->out, c->body_at, (uint32_t)status);
 		xdr_patch_u32(c->out, c->count_at, c->done);
 	}
-	if (c->session)
-		nfs4_session_done(c);
+	c->server->hooks->leave(c);
 	nfs4_place_clear(&c->current);
 	nfs4_place_clear(&c->saved);
-	nfs4_client_put(c->client);
-	c->client = NULL;
 	return c->no_room ? RPC_RUN_NO_ROOM : RPC_RUN_DONE;
 }
 
@@ -125,31 +118,33 @@ static int check_op(struct nfs4_compound *c)
 	return nfs4_grow_reply(c, op->reply_max);
 }
 
-#define REPEATS_MOST 8u /* clients in the way one after the other that are waited for */
+#define REPEATS_MOST 8u /* obstacles one after the other that are waited for */
 
-void nfs4_yields_late(struct nfs4_compound *c)
+void nfs4_repeat_no_more(struct nfs4_compound *c)
 {
-	nfs4_client_put(c->yields);
-	c->yields = NULL;
+	if (c->obstacle)
+		c->obstacle_hooks->put(c->obstacle);
+	c->obstacle = NULL;
 }
 
-void nfs4_yields_soon(struct nfs4_compound *c, struct nfs4_client *cl)
+void nfs4_repeat_after(struct nfs4_compound *c, const struct nfs4_obstacle_hooks *hooks,
+		       void *obstacle)
 {
-	nfs4_yields_late(c);
-	nfs4_client_ref(cl);
-	c->yields = cl;
+	nfs4_repeat_no_more(c);
+	c->obstacle_hooks = hooks;
+	c->obstacle = obstacle;
 }
 
 bool nfs4_is_repeated(const struct nfs4_compound *c, int status)
 {
-	return status == NFS4ERR_DELAY && c->yields && c->repeats < REPEATS_MOST;
+	return status == NFS4ERR_DELAY && c->obstacle && c->repeats < REPEATS_MOST;
 }
 
-/* For nfs4_record_settled(): the record is off the disk, or it cannot be helped. */
+/* The obstacle is gone, or it cannot be helped. */
 static int repeat(struct nfs4_compound *c, int rc)
 {
 	(void)rc;
-	nfs4_yields_late(c);
+	nfs4_repeat_no_more(c);
 	rn_arena_rewind(&c->req->arena, c->run_at);
 	return c->op->run(c, c->args);
 }
@@ -159,11 +154,12 @@ static int repeat_op(struct nfs4_compound *c, int status)
 {
 	while (nfs4_is_repeated(c, status)) {
 		c->repeats++;
-		nfs4_owner_undo(c);
+		if (c->seq_owner)
+			c->seq_hooks->undo(c);
 		xdr_out_rewind(c->out, c->status_at + 4);
 		c->keep_body = false;
 		rn_arena_rewind(&c->req->arena, c->run_at);
-		status = nfs4_record_settled(c, &c->yields->record, repeat);
+		status = c->obstacle_hooks->await(c, c->obstacle, repeat);
 		if (status == NFS4_OK)
 			status = repeat(c, 0);
 	}
@@ -178,7 +174,7 @@ static int start_op(struct nfs4_compound *c)
 	rn_arena_rewind(&c->req->arena, c->arena_at);
 	c->keep_body = false;
 	c->opnum = xdr_get_u32(c->in);
-	c->op = c->in->err ? NULL : nfs4_op_find(c->opnum, c->minor);
+	c->op = c->in->err ? NULL : c->server->hooks->find_op(c->opnum, c->minor);
 	if (!c->op)
 		c->opnum = OP_ILLEGAL;
 	xdr_put_u32(c->out, c->opnum);
@@ -259,9 +255,8 @@ static int end_op(struct nfs4_compound *c, int status)
 	}
 	xdr_patch_u32(c->out, c->status_at, (uint32_t)status);
 	if (c->seq_owner)
-		nfs4_owner_done(c, status);
-	c->seq_owner = NULL;
-	nfs4_yields_late(c);
+		c->seq_hooks->done(c, status);
+	nfs4_repeat_no_more(c);
 	c->repeats = 0;
 	c->done++;
 	c->index++;
@@ -336,12 +331,13 @@ static int check_compound(const struct nfs4_compound *c)
 /* Is a COMPOUND that begins so denied as a stranger's is? */
 static bool is_denied(const struct rpc_request *req, const struct nfs4_compound_args *a)
 {
+	const struct nfs4_server *server = req->program_ctx;
 	struct xdr_in in = req->in;
 	const struct nfs4_op *first;
 
 	if (req->standing != RPC_FORMER || a->nops == 0)
 		return false;
-	first = nfs4_op_find(xdr_get_u32(&in), a->minor);
+	first = server->hooks->find_op(xdr_get_u32(&in), a->minor);
 	return !first || !(first->flags & NFS4_OP_FOR_FORMER);
 }
 

@@ -19,6 +19,7 @@
 #define RN_NFS4_COMPOUND_H
 
 #include "nfs4/audience.h"
+#include "nfs4/hooks.h"
 #include "nfs4/op_table.h"
 #include "nfs4/place.h"
 #include "nfs4/proto.h"
@@ -78,15 +79,17 @@ struct nfs4_compound {
 	size_t cached_limit; /* bytes, if cache_this */
 	struct nfs4_client *client; /* who calls, once it is known: a reference */
 
-	/* NFS4ERR_DELAY because of what this client holds, whose lease has run out: a reference. The
-	 * operation is repeated once its record is off the disk (nfs4_yields_soon). */
-	struct nfs4_client *yields;
+	/* NFS4ERR_DELAY because of this, which will be gone soon: a reference. The operation is
+	 * repeated then (nfs4_repeat_after). */
+	void *obstacle;
+	const struct nfs4_obstacle_hooks *obstacle_hooks;
 	uint32_t repeats;
 	size_t run_at; /* arena position before run() */
 
 	/* Minor version 0: the owner whose sequence number the operation has advanced. When the
 	 * operation ends, its result is kept with the owner as the answer to a replay. */
 	struct nfs4_owner *seq_owner;
+	const struct nfs4_seq_hooks *seq_hooks;
 
 	/* Attributes that the operation before has looked at anyway, of the current filehandle as
 	 * it left it: of use to the next operation only, but for GETFH. */
@@ -161,19 +164,20 @@ bool nfs4_reply_is_too_big(const struct nfs4_compound *c);
 bool nfs4_forget_call(struct nfs4_compound *c);
 
 /*
- * For an operation that has changed nothing yet and is about to return NFS4ERR_DELAY: cl, whose
- * lease has run out, is in its way until cl's record is off the disk. The loop lets the operation
- * wait for that, which takes a moment, and calls run() again with the same arguments; the caller
- * would come again only after seconds. Takes a reference.
+ * For an operation that has changed nothing yet and is about to return NFS4ERR_DELAY: the obstacle
+ * in its way will be gone in a moment. The loop lets the operation wait for that, and calls run()
+ * again with the same arguments; the caller would come again only after seconds. Takes over a
+ * reference.
  */
-void nfs4_yields_soon(struct nfs4_compound *c, struct nfs4_client *cl);
-/* It has changed something after all: it must not be called again. */
-void nfs4_yields_late(struct nfs4_compound *c);
-/* Will run() be called again if it returns that status? */
+void nfs4_repeat_after(struct nfs4_compound *c, const struct nfs4_obstacle_hooks *hooks,
+		       void *obstacle);
+/* The operation has changed something after all: it must not be run again. */
+void nfs4_repeat_no_more(struct nfs4_compound *c);
+/* True if run() will be called again when it returns that status. */
 bool nfs4_is_repeated(const struct nfs4_compound *c, int status);
 
 /*
- * The end of an operation that changed metadata: makes c->sync.node[] durable unless the export is
+ * nfs4/settle.c. The end of an operation that changed metadata: makes c->sync.node[] durable unless the export is
  * async or rc is a failure, then calls after(c, rc), which puts the result and returns the status.
  * What run() returns.
  */

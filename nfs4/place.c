@@ -7,7 +7,6 @@
 
 #include "nfs/caller.h"
 #include "nfs4/compound.h"
-#include "nfs4/names/pseudo.h"
 #include "nfs4/server.h"
 
 void nfs4_place_clear(struct nfs4_place *p)
@@ -113,8 +112,8 @@ int nfs4_place_by_fh(struct nfs4_compound *c, struct nfs4_place *p, const struct
 	uint32_t id;
 	int rc;
 
-	if (nfs4_pseudo_is_fh(fh))
-		return nfs4_pseudo_by_fh(c, fh, p);
+	if (c->server->hooks->is_pseudo_fh(fh))
+		return c->server->hooks->pseudo_by_fh(c, fh, p);
 	rc = vfs_fh_export_id(c->server->cfg.vfs, fh, &id);
 	return rc < 0 ? nfs4_status(c->minor, rc) : open_in_export(c, id, fh, p);
 }

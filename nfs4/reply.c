@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How much room a COMPOUND's reply has, and making it durable before it goes. */
+/* How much room a COMPOUND's reply has. */
 #include <string.h>
 
 #include "lib/checked.h"
@@ -108,23 +108,4 @@ bool nfs4_forget_call(struct nfs4_compound *c)
 	xdr_in_init(in, &c->rest, 1, &c->req->arena);
 	c->arena_at = c->req->arena.used;
 	return true;
-}
-
-static void settled(struct vfs_sync *s)
-{
-	struct nfs4_compound *c = s->arg;
-
-	nfs4_compound_resume(c, c->after_sync(c, s->result < 0 ? s->result : 0));
-}
-
-int nfs4_settle(struct nfs4_compound *c, int rc, int (*after)(struct nfs4_compound *c, int rc))
-{
-	if (rc < 0 || (c->current.ctx.access.flags & VFS_ASYNC))
-		return after(c, rc);
-	c->after_sync = after;
-	c->sync.ctx = &c->current.ctx;
-	c->sync.done = settled;
-	c->sync.arg = c;
-	vfs_sync(&c->sync);
-	return NFS4_PENDING;
 }

@@ -33,6 +33,13 @@ static const struct rpc_proc procs[NFSPROC4_COUNT] = {
 	},
 };
 
+static const struct nfs4_hooks hooks = {
+	.find_op = nfs4_op_find,
+	.is_pseudo_fh = nfs4_pseudo_is_fh,
+	.pseudo_by_fh = nfs4_pseudo_by_fh,
+	.leave = nfs4_clients_leave,
+};
+
 /* In the order of their start. */
 static int (*const parts[])(struct nfs4_server *s) = {
 	nfs4_pseudo_new,
@@ -50,6 +57,8 @@ int nfs4_server_new(const struct nfs4_config *cfg, struct nfs4_server **out)
 	if (!s)
 		return -ENOMEM;
 	s->cfg = *cfg;
+	s->hooks = &hooks;
+	crypto_shorthash_keygen(s->hash_key);
 	for (unsigned i = 0; i < rn_array_size(parts) && rc == 0; i++)
 		rc = parts[i](s);
 	if (rc < 0) {

@@ -3,6 +3,9 @@
 #ifndef RN_NFS4_SERVER_H
 #define RN_NFS4_SERVER_H
 
+#include <sodium.h>
+
+#include "nfs4/hooks.h"
 #include "nfs4/nfs4_server.h"
 
 struct nfs4_clients;
@@ -12,6 +15,9 @@ struct nfs4_states;
 
 struct nfs4_server {
 	struct nfs4_config cfg;
+	const struct nfs4_hooks *hooks;
+	/* Random, so that no client can foresee a hash, or choose one bucket of a table. */
+	uint8_t hash_key[crypto_shorthash_KEYBYTES];
 	struct nfs4_pseudo *pseudo;	/* nfs4/names/pseudo.h */
 	struct nfs4_recovery *recovery; /* nfs4/recovery/recovery.h */
 	struct nfs4_states *states;	/* nfs4/state/states.h */

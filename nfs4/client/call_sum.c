@@ -88,7 +88,7 @@ static uint64_t whole_sum(const struct nfs4_compound *c, const struct caller_wor
 	uint32_t from = in->off;
 	struct sum s;
 
-	s.key = c->server->clients->key;
+	s.key = c->server->hash_key;
 	s.begun = false;
 	s.fill = 0;
 	add(&s, (const uint8_t *)caller->w, caller->n * sizeof(caller->w[0]));

@@ -5,7 +5,7 @@
 
 #include "nfs4/client/table.h"
 #include "nfs4/compound.h"
-#include "nfs4/state/hash.h"
+#include "nfs4/hash.h"
 
 static void init_part(struct id_part *p)
 {
@@ -30,7 +30,6 @@ int nfs4_clients_new(struct nfs4_server *srv)
 	all->srv = srv;
 	pthread_mutex_init(&all->lock, NULL);
 	nfs4_wheel_init(&all->wheel, nfs4_now());
-	crypto_shorthash_keygen(all->key);
 	crypto_shorthash_keygen(all->id_key);
 	TAILQ_INIT(&all->unconfirmed);
 	TAILQ_INIT(&all->courtesy);
@@ -86,7 +85,7 @@ static struct nfs4_client_list *owner_bucket(struct nfs4_clients *all, const uin
 {
 	uint64_t h;
 
-	crypto_shorthash((uint8_t *)&h, ownerid, len, all->key);
+	crypto_shorthash((uint8_t *)&h, ownerid, len, all->srv->hash_key);
 	return &all->by_owner[h % OWNER_BUCKETS];
 }
 
@@ -95,7 +94,7 @@ uint64_t nfs4_client_hash(const struct nfs4_client *cl, uint64_t what, const uin
 {
 	uint64_t h;
 
-	crypto_shorthash((uint8_t *)&h, name, len, cl->srv->clients->key);
+	crypto_shorthash((uint8_t *)&h, name, len, cl->srv->hash_key);
 	return nfs4_mix(h ^ nfs4_mix(what));
 }
 

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 struct nfs4_clients;
+struct nfs4_compound;
 struct nfs4_held;
 struct nfs4_server;
 struct vfs_exports_lost;
@@ -15,6 +16,9 @@ int nfs4_clients_new(struct nfs4_server *srv);
 /* No request is running. Drops every client's state; their records stay for the next run. NULL is
  * allowed. */
 void nfs4_clients_free(struct nfs4_clients *all);
+
+/* For nfs4_hooks.leave: where a reply is kept for a retry, and the client's lease renewed. */
+void nfs4_clients_leave(struct nfs4_compound *c);
 
 /* From nfs4_tick: leases that have run out, records that were never confirmed, courtesy clients
  * that have been waited for long enough. */

@@ -46,7 +46,7 @@ static uint64_t address_of(const struct nfs4_compound *c)
 
 	nfs4_peer_address(c, &addr, netid);
 	crypto_shorthash((uint8_t *)&h, addr.sin6_addr.s6_addr, sizeof(addr.sin6_addr.s6_addr),
-			 c->server->clients->key);
+			 c->server->hash_key);
 	return h | 1u;
 }
 

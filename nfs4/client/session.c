@@ -221,12 +221,12 @@ bool nfs4_session_busy(struct nfs4_session *s, const struct nfs4_slot *mine)
 	return busy > (mine ? 1u : 0u);
 }
 
-void nfs4_session_done(struct nfs4_compound *c)
+/* Keeps the reply for a retry if the slot is to have it, frees the slot, and renews the lease once
+ * more. */
+static void leave_session(struct nfs4_compound *c)
 {
 	struct nfs4_session *s = c->session;
 
-	if (!s)
-		return;
 	if (c->cache_this)
 		nfs4_slot_keep(c);
 	nfs4_slot_done(s, c->slot);
@@ -234,4 +234,12 @@ void nfs4_session_done(struct nfs4_compound *c)
 	c->session = NULL;
 	c->slot = NULL;
 	nfs4_session_put(s);
+}
+
+void nfs4_clients_leave(struct nfs4_compound *c)
+{
+	if (c->session)
+		leave_session(c);
+	nfs4_client_put(c->client);
+	c->client = NULL;
 }

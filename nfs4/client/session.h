@@ -75,11 +75,4 @@ bool nfs4_session_is_bound(struct nfs4_session *s, uint64_t conn);
 /* nfs4_session_bind under the session's lock. */
 void nfs4_session_bind_locked(struct nfs4_session *s, uint64_t conn);
 
-/*
- * For the compound's loop, at the end of every COMPOUND, when its whole result is in c->out, and
- * before the reply goes: keeps the reply for a retry if the slot is to have it, frees the slot,
- * renews the lease once more and gives back c->session (which may be NULL) and c->slot.
- */
-void nfs4_session_done(struct nfs4_compound *c);
-
 #endif

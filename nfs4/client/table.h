@@ -44,7 +44,6 @@ struct nfs4_clients {
 	struct nfs4_wheel wheel;
 	_Atomic uint64_t skipped; /* seconds, by tests */
 	_Atomic bool dropping; /* a client has expired and keeps its state until its record goes */
-	uint8_t key[crypto_shorthash_KEYBYTES];
 	uint8_t id_key[crypto_shorthash_KEYBYTES]; /* nfs4/client/ids.c's */
 	uint32_t last_number;			   /* under lock, as the next */
 	uint64_t refusal_logged;

@@ -269,6 +269,22 @@ void nfs4_state_changed(struct nfs4_compound *c, struct nfs4_state *st, struct n
 	nfs4_set_current_stateid(c, out);
 }
 
+/* A client in the way whose lease has run out is gone when its record is off the disk. */
+static int await_record(struct nfs4_compound *c, void *obstacle,
+			int (*again)(struct nfs4_compound *c, int rc))
+{
+	struct nfs4_client *cl = obstacle;
+
+	return nfs4_record_settled(c, &cl->record, again);
+}
+
+static void put_client(void *obstacle)
+{
+	nfs4_client_put(obstacle);
+}
+
+static const struct nfs4_obstacle_hooks record_hooks = { .await = await_record, .put = put_client };
+
 int nfs4_conflict(struct nfs4_compound *c, const struct vfs_conflict *cf, int otherwise)
 {
 	struct nfs4_client *cl;
@@ -280,7 +296,8 @@ int nfs4_conflict(struct nfs4_compound *c, const struct vfs_conflict *cf, int ot
 	case NFS4_DROPPED:
 		return NFS4_OK;
 	case NFS4_DROPPING:
-		nfs4_yields_soon(c, cl);
+		nfs4_client_ref(cl);
+		nfs4_repeat_after(c, &record_hooks, cl);
 		return NFS4ERR_DELAY;
 	case NFS4_HOLDS:
 		break;

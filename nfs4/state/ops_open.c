@@ -164,7 +164,7 @@ static int open_recorded(struct nfs4_compound *c, int rc)
 		status = truncate_file(c, w);
 	if (status != NFS4_OK) {
 		if (w->made)
-			nfs4_yields_late(c);
+			nfs4_repeat_no_more(c);
 		return finish(w, status);
 	}
 	if (!w->sync_name && !w->truncate)

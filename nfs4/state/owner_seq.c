@@ -138,42 +138,6 @@ static int refusal(enum seq_verdict v)
 	}
 }
 
-int nfs4_seq_begin(struct nfs4_compound *c, struct nfs4_owner *o, uint32_t seqid, bool *replayed)
-{
-	struct nfs4_client *cl = o->client;
-	enum seq_verdict v;
-	struct vfs_fh fh = { .len = 0 };
-	struct nfs4_audience audience = { .n = 0 };
-	bool put = false;
-	int status = NFS4_OK;
-
-	*replayed = false;
-	if (c->minor > 0)
-		return NFS4_OK;
-	pthread_mutex_lock(&cl->lock);
-	v = judge(c, o, seqid);
-	if (v == SEQ_AGAIN) {
-		status = put_replay(c, o, &fh, &audience);
-		put = c->keep_body;
-	} else if (v == SEQ_NEXT || v == SEQ_AFRESH) {
-		o->seq_busy = true;
-		o->seq_next = seqid;
-		nfs4_owner_use(o);
-		c->seq_owner = o;
-	} else {
-		status = refusal(v);
-	}
-	pthread_mutex_unlock(&cl->lock);
-	if (v == SEQ_AGAIN) {
-		*replayed = true;
-		return put ? end_replay(c, &audience, &fh, status) : status;
-	}
-	/* Only the operation after CLOSE makes sure that CLOSE's answer has arrived. */
-	if (v == SEQ_AFRESH || (v == SEQ_NEXT && !o->unconfirmed))
-		nfs4_owner_drop_kept(o);
-	return status;
-}
-
 /* Memory for an answer, the one that is there if it does. Under the client's lock. */
 static struct nfs4_replay *replay_for(struct nfs4_owner *o, uint32_t len)
 {
@@ -216,12 +180,10 @@ static void keep_answer(const struct nfs4_compound *c, struct nfs4_owner *o, int
 	memcpy(r->body, c->out->base + at, len);
 }
 
-void nfs4_owner_undo(struct nfs4_compound *c)
+static void undo(struct nfs4_compound *c)
 {
 	struct nfs4_owner *o = c->seq_owner;
 
-	if (!o)
-		return;
 	c->seq_owner = NULL;
 	pthread_mutex_lock(&o->client->lock);
 	o->seq_busy = false;
@@ -229,12 +191,10 @@ void nfs4_owner_undo(struct nfs4_compound *c)
 	nfs4_owner_release(o);
 }
 
-void nfs4_owner_done(struct nfs4_compound *c, int status)
+static void done(struct nfs4_compound *c, int status)
 {
 	struct nfs4_owner *o = c->seq_owner;
 
-	if (!o)
-		return;
 	c->seq_owner = NULL;
 	pthread_mutex_lock(&o->client->lock);
 	o->seq_busy = false;
@@ -245,4 +205,43 @@ void nfs4_owner_done(struct nfs4_compound *c, int status)
 	}
 	pthread_mutex_unlock(&o->client->lock);
 	nfs4_owner_release(o);
+}
+
+static const struct nfs4_seq_hooks seq_hooks = { .done = done, .undo = undo };
+
+int nfs4_seq_begin(struct nfs4_compound *c, struct nfs4_owner *o, uint32_t seqid, bool *replayed)
+{
+	struct nfs4_client *cl = o->client;
+	enum seq_verdict v;
+	struct vfs_fh fh = { .len = 0 };
+	struct nfs4_audience audience = { .n = 0 };
+	bool put = false;
+	int status = NFS4_OK;
+
+	*replayed = false;
+	if (c->minor > 0)
+		return NFS4_OK;
+	pthread_mutex_lock(&cl->lock);
+	v = judge(c, o, seqid);
+	if (v == SEQ_AGAIN) {
+		status = put_replay(c, o, &fh, &audience);
+		put = c->keep_body;
+	} else if (v == SEQ_NEXT || v == SEQ_AFRESH) {
+		o->seq_busy = true;
+		o->seq_next = seqid;
+		nfs4_owner_use(o);
+		c->seq_owner = o;
+		c->seq_hooks = &seq_hooks;
+	} else {
+		status = refusal(v);
+	}
+	pthread_mutex_unlock(&cl->lock);
+	if (v == SEQ_AGAIN) {
+		*replayed = true;
+		return put ? end_replay(c, &audience, &fh, status) : status;
+	}
+	/* Only the operation after CLOSE makes sure that CLOSE's answer has arrived. */
+	if (v == SEQ_AFRESH || (v == SEQ_NEXT && !o->unconfirmed))
+		nfs4_owner_drop_kept(o);
+	return status;
 }

@@ -53,7 +53,7 @@ void nfs4_owner_forget(struct nfs4_owner *o, struct nfs4_dead_owners *dead);
 
 /*
  * Minor version 0: may the operation under way go on, whose arguments have that sequence number for
- * o, which the caller uses? NFS4_OK: c->seq_owner is o from now on, until nfs4_owner_done. Else the
+ * o, which the caller uses? NFS4_OK: c->seq_owner is o from now on, until the loop calls nfs4_seq_hooks.done. Else the
  * status to return, which may be the old answer of a replay (*replayed is true, the body in
  * c->out). NFS4_OK at once in minor versions 1 and 2.
  */

@@ -22,7 +22,6 @@
 #include "lib/checked.h"
 #include "nfs4/compound.h"
 #include "nfs4/state/client_state.h"
-#include "nfs4/state/owner.h"
 #include "nfs4/stateid.h"
 #include "vfs/lock.h"
 #include "vfs/share.h"

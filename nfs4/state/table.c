@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "nfs4/client/client.h"
-#include "nfs4/state/hash.h"
+#include "nfs4/hash.h"
 #include "nfs4/state/slots.h"
 #include "nfs4/state/state.h"
 

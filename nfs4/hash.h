@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Hashing for the tables of one client, by what it has not chosen; for what it has see
- * nfs4_client_hash. */
-#ifndef RN_NFS4_STATE_HASH_H
-#define RN_NFS4_STATE_HASH_H
+/* A hash for values that no client has chosen; for those that one has, see nfs4_client_hash. */
+#ifndef RN_NFS4_HASH_H
+#define RN_NFS4_HASH_H
 
 #include <stdint.h>
 
