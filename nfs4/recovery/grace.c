@@ -54,7 +54,7 @@ static void end(struct nfs4_recovery *r)
 	if (!job)
 		return;
 	mark_suspects(r);
-	nfs4_job_post(r, job);
+	nfs4_job_queue(r, job);
 	atomic_store(&r->grace.phase, NFS4_GRACE_ENDING);
 }
 

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What is to be written, from the clients' side: jobs in a queue, in the order in which they came.
- * At most one job points to a record; a later one for the same record takes its place there, and
- * what the disk says is then known when that one is done.
- *
- * An operation that waits is in its job's list, and holds a reference of its client; the writing
- * thread (nfs4/recovery/writer.c) hands it back to its worker.
+ * Records from the clients' side: what changes one posts a job (nfs4/recovery/jobs.c). An operation
+ * that waits is in its job's list, and holds a reference of its client; the writing thread
+ * (nfs4/recovery/writer.c) hands it back to its worker.
  */
 #include "nfs4/recovery/records.h"
 
@@ -30,98 +27,6 @@ void nfs4_record_init(struct nfs4_record *rec, const void *id, uint32_t id_len,
 	atomic_init(&rec->begun, 0);
 	atomic_init(&rec->ended, 0);
 	rec->job = NULL;
-}
-
-struct nfs4_record_job *nfs4_job_new(enum nfs4_job_kind kind, const struct nfs4_db_row *row)
-{
-	struct nfs4_record_job *job;
-
-	if (row->id_len > NFS4_OPAQUE_LIMIT)
-		return NULL;
-	job = calloc(1, sizeof(*job) + row->id_len);
-	if (!job)
-		return NULL;
-	job->kind = kind;
-	job->row = *row;
-	if (row->id_len > 0)
-		memcpy(job->id, row->id, row->id_len);
-	job->row.id = job->id;
-	return job;
-}
-
-void nfs4_job_post(struct nfs4_recovery *r, struct nfs4_record_job *job)
-{
-	*r->last = job;
-	r->last = &job->next;
-	pthread_cond_signal(&r->work);
-}
-
-/* Whatever job pointed here does so no longer; it is carried out all the same. */
-static void detach(struct nfs4_record *rec)
-{
-	if (rec->job)
-		rec->job->rec = NULL;
-	rec->job = NULL;
-}
-
-static struct nfs4_record_job *post(struct nfs4_recovery *r, struct nfs4_record *rec,
-				    enum nfs4_job_kind kind, unsigned bits)
-{
-	struct nfs4_db_row row = {
-		.id = rec->id,
-		.id_len = rec->id_len,
-		.sessions = rec->sessions,
-		.bits = bits,
-		.origin = rec->origin,
-	};
-	struct nfs4_record_job *job;
-
-	memcpy(row.verifier, rec->verifier, sizeof(row.verifier));
-	job = nfs4_job_new(kind, &row);
-	if (!job)
-		return NULL;
-	detach(rec);
-	job->rec = rec;
-	rec->job = job;
-	nfs4_job_post(r, job);
-	return job;
-}
-
-/* The job after which bits are on disk: one that has not been taken yet, or a new one. */
-static struct nfs4_record_job *job_for(struct nfs4_recovery *r, struct nfs4_record *rec,
-				       unsigned bits)
-{
-	struct nfs4_record_job *job = rec->job;
-
-	bits |= atomic_load(&rec->durable);
-	if (job && job->kind == NFS4_JOB_PUT) {
-		bits |= job->row.bits;
-		if (job->row.bits == bits)
-			return job;
-		if (!job->taken) {
-			job->row.bits = bits;
-			return job;
-		}
-	}
-	return post(r, rec, NFS4_JOB_PUT, bits);
-}
-
-/* What will be on disk when all jobs are done. */
-static unsigned coming_bits(const struct nfs4_record *rec)
-{
-	return rec->job ? rec->job->row.bits : atomic_load(&rec->durable);
-}
-
-void nfs4_record_suspect(struct nfs4_recovery *r, struct nfs4_record *rec, bool suspect)
-{
-	const unsigned bits = coming_bits(rec);
-
-	if (bits == 0)
-		return;
-	if (suspect)
-		post(r, rec, NFS4_JOB_PUT, bits | NFS4_DB_SUSPECT);
-	else if (bits & NFS4_DB_SUSPECT)
-		post(r, rec, NFS4_JOB_PUT, bits & ~NFS4_DB_SUSPECT);
 }
 
 /* On the worker again. */
@@ -170,7 +75,7 @@ int nfs4_record_for(struct nfs4_compound *c, struct nfs4_record *rec, unsigned b
 		return again(c, 0);
 	}
 	pthread_mutex_lock(&r->lock);
-	job = job_for(r, rec, bits);
+	job = nfs4_job_for(r, rec, bits);
 	w = job ? new_wait(c, job, again) : NULL;
 	pthread_mutex_unlock(&r->lock);
 	return w ? NFS4_PENDING : NFS4ERR_DELAY;
@@ -198,8 +103,8 @@ void nfs4_record_forget(struct nfs4_server *srv, struct nfs4_record *rec)
 	const bool known = rec->job != NULL || atomic_load(&rec->durable) != 0;
 
 	/* No memory: the record stays until the next restart's grace period ends. */
-	if (r->db && (expected || known) && post(r, rec, NFS4_JOB_DELETE, 0))
-		detach(rec);
+	if (r->db && (expected || known) && nfs4_job_post(r, rec, NFS4_JOB_DELETE, 0))
+		nfs4_job_detach(rec);
 	atomic_store(&rec->durable, 0);
 	pthread_mutex_unlock(&r->lock);
 }
@@ -225,8 +130,8 @@ void nfs4_record_retire(struct nfs4_server *srv, struct nfs4_record *rec, unsign
 	had = atomic_exchange(&rec->durable, 0);
 	if (rec->job || atomic_load(&rec->begun) != mark)
 		atomic_store(&rec->durable, had);
-	else if (r->db && post(r, rec, NFS4_JOB_DELETE, 0))
-		detach(rec);
+	else if (r->db && nfs4_job_post(r, rec, NFS4_JOB_DELETE, 0))
+		nfs4_job_detach(rec);
 	pthread_mutex_unlock(&r->lock);
 }
 
@@ -236,9 +141,9 @@ void nfs4_record_lapsed(struct nfs4_server *srv, struct nfs4_record *rec)
 	unsigned bits;
 
 	pthread_mutex_lock(&r->lock);
-	bits = coming_bits(rec);
+	bits = nfs4_record_coming_bits(rec);
 	if (r->db && bits != 0)
-		post(r, rec, NFS4_JOB_PUT, bits | NFS4_DB_LAPSED);
+		nfs4_job_post(r, rec, NFS4_JOB_PUT, bits | NFS4_DB_LAPSED);
 	pthread_mutex_unlock(&r->lock);
 }
 
@@ -255,7 +160,7 @@ bool nfs4_record_revoke(struct nfs4_server *srv, struct nfs4_record *rec)
 	earlier = e && !e->revoked;
 	gone = !r->db || (!earlier && !rec->job && atomic_load(&rec->durable) == 0);
 	if (!gone && !(rec->job && rec->job->kind == NFS4_JOB_REVOKE) &&
-	    post(r, rec, NFS4_JOB_REVOKE, 0) && e)
+	    nfs4_job_post(r, rec, NFS4_JOB_REVOKE, 0) && e)
 		e->revoked = true;
 	pthread_mutex_unlock(&r->lock);
 	return gone;
@@ -267,6 +172,6 @@ void nfs4_record_fini(struct nfs4_server *srv, struct nfs4_record *rec)
 
 	pthread_mutex_lock(&r->lock);
 	nfs4_grace_forget(r, rec, false);
-	detach(rec);
+	nfs4_job_detach(rec);
 	pthread_mutex_unlock(&r->lock);
 }

@@ -90,9 +90,19 @@ struct nfs4_recovery {
 	struct nfs4_grace grace;
 };
 
-/* records.c. With the lock held: */
+/* jobs.c. With the lock held: */
 struct nfs4_record_job *nfs4_job_new(enum nfs4_job_kind kind, const struct nfs4_db_row *row);
-void nfs4_job_post(struct nfs4_recovery *r, struct nfs4_record_job *job);
+void nfs4_job_queue(struct nfs4_recovery *r, struct nfs4_record_job *job);
+/* A new job of that kind for a record, queued. NULL: no memory. */
+struct nfs4_record_job *nfs4_job_post(struct nfs4_recovery *r, struct nfs4_record *rec,
+				      enum nfs4_job_kind kind, unsigned bits);
+/* The job after which bits are on disk: one that has not been taken yet, or a new one. */
+struct nfs4_record_job *nfs4_job_for(struct nfs4_recovery *r, struct nfs4_record *rec,
+				     unsigned bits);
+/* The record's job, if there is one, points to it no longer; it is carried out all the same. */
+void nfs4_job_detach(struct nfs4_record *rec);
+/* The record's bits on disk when all jobs are done. */
+unsigned nfs4_record_coming_bits(const struct nfs4_record *rec);
 /* Marks a record that is, or will be, on disk NFS4_DB_SUSPECT, or no longer. */
 void nfs4_record_suspect(struct nfs4_recovery *r, struct nfs4_record *rec, bool suspect);
 
