@@ -11,6 +11,7 @@
 #include "nfs4/names/pseudo.h"
 #include "nfs4/recovery/grace.h"
 #include "nfs4/recovery/recovery.h"
+#include "nfs4/state/holdings.h"
 #include "nfs4/state/states.h"
 
 /* Sessions have slots; what changes nothing may run again. */
@@ -58,6 +59,7 @@ int nfs4_server_new(const struct nfs4_config *cfg, struct nfs4_server **out)
 		return -ENOMEM;
 	s->cfg = *cfg;
 	s->hooks = &hooks;
+	s->holdings_hooks = &nfs4_holdings_hooks;
 	crypto_shorthash_keygen(s->hash_key);
 	for (unsigned i = 0; i < rn_array_size(parts) && rc == 0; i++)
 		rc = parts[i](s);

@@ -9,6 +9,7 @@
 #include "nfs4/nfs4_server.h"
 
 struct nfs4_clients;
+struct nfs4_holdings_hooks;
 struct nfs4_pseudo;
 struct nfs4_recovery;
 struct nfs4_states;
@@ -16,6 +17,7 @@ struct nfs4_states;
 struct nfs4_server {
 	struct nfs4_config cfg;
 	const struct nfs4_hooks *hooks;
+	const struct nfs4_holdings_hooks *holdings_hooks; /* nfs4/client/holdings_hooks.h */
 	/* Random, so that no client can foresee a hash, or choose one bucket of a table. */
 	uint8_t hash_key[crypto_shorthash_KEYBYTES];
 	struct nfs4_pseudo *pseudo;	/* nfs4/names/pseudo.h */

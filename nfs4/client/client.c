@@ -10,7 +10,8 @@
 struct nfs4_client *nfs4_client_new(struct nfs4_compound *c, const struct nfs4_client_init *init)
 {
 	struct nfs4_clients *all = c->server->clients;
-	const size_t cost = sizeof(struct nfs4_client) + init->ownerid_len;
+	const struct nfs4_holdings_hooks *hooks = c->server->holdings_hooks;
+	const size_t cost = sizeof(struct nfs4_client) + hooks->size + init->ownerid_len;
 	struct sockaddr_in6 addr = { 0 };
 	char netid[NFS4_NETID_MAX];
 	struct nfs4_client *cl;
@@ -34,6 +35,9 @@ struct nfs4_client *nfs4_client_new(struct nfs4_compound *c, const struct nfs4_c
 	memcpy(cl->verifier, init->verifier, sizeof(cl->verifier));
 	cl->principal = nfs4_principal_of(c);
 	nfs4_origin_init(cl, c);
+	cl->holdings = (struct nfs4_holdings *)(cl + 1);
+	hooks->init(cl->holdings);
+	cl->ownerid = (uint8_t *)cl->holdings + hooks->size;
 	cl->ownerid_len = init->ownerid_len;
 	memcpy(cl->ownerid, init->ownerid, init->ownerid_len);
 	cl->cost = cost;
@@ -43,7 +47,6 @@ struct nfs4_client *nfs4_client_new(struct nfs4_compound *c, const struct nfs4_c
 	nfs4_timer_init(&cl->lease);
 	nfs4_record_init(&cl->record, cl->ownerid, cl->ownerid_len, cl->verifier, cl->sessions);
 	nfs4_origin_record(cl, c);
-	nfs4_client_state_init(&cl->state);
 	LIST_INIT(&cl->session_list);
 	cl->addr = addr;
 	memcpy(cl->netid, netid, sizeof(cl->netid));
@@ -74,6 +77,16 @@ void nfs4_client_put(struct nfs4_client *cl)
 	free(cl);
 	nfs4_host_give(host, cost);
 	nfs4_host_put(host);
+}
+
+bool nfs4_client_has_state(struct nfs4_client *cl)
+{
+	bool has;
+
+	pthread_mutex_lock(&cl->lock);
+	has = cl->srv->holdings_hooks->busy(cl->holdings);
+	pthread_mutex_unlock(&cl->lock);
+	return has;
 }
 
 int nfs4_client_by_id(struct nfs4_server *srv, uint64_t clientid, struct nfs4_client **out)
@@ -116,6 +129,6 @@ void nfs4_client_destroy(struct nfs4_client *cl)
 	if (!cl)
 		return;
 	drop_sessions(cl);
-	nfs4_client_state_drop(cl->srv, cl);
+	cl->srv->holdings_hooks->drop(cl);
 	nfs4_client_put(cl);
 }

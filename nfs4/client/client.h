@@ -26,10 +26,10 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "nfs4/client/holdings_hooks.h"
 #include "nfs4/proto.h"
 #include "nfs4/recovery/records.h"
 #include "nfs4/recovery/wheel.h"
-#include "nfs4/state/client_state.h"
 
 struct nfs4_compound;
 struct nfs4_host;
@@ -106,8 +106,9 @@ struct nfs4_client {
 
 	pthread_mutex_t lock;
 
+	struct nfs4_holdings *holdings; /* behind this struct */
+
 	/* Under lock. */
-	struct nfs4_client_state state;
 	LIST_HEAD(, nfs4_session) session_list; /* each entry is a reference on the session */
 	uint32_t nsessions;
 	bool creating;			/* CREATE_SESSION is under way */
@@ -131,7 +132,7 @@ struct nfs4_client {
 	uint8_t update_confirm[NFS4_VERIFIER_SIZE];
 
 	/* What identifies it for ever: client.id or co_ownerid, ownerid_len bytes. */
-	uint8_t ownerid[];
+	uint8_t *ownerid; /* behind the holdings */
 };
 
 /*
@@ -162,6 +163,9 @@ uint64_t nfs4_client_hash(const struct nfs4_client *cl, uint64_t what, const uin
 
 void nfs4_client_ref(struct nfs4_client *cl);
 void nfs4_client_put(struct nfs4_client *cl); /* NULL is allowed */
+
+/* True if it has opens or locks. Takes the client's lock. */
+bool nfs4_client_has_state(struct nfs4_client *cl);
 
 /* Renews the lease. False: it has expired, its state is gone. */
 bool nfs4_client_renew(struct nfs4_client *cl);

@@ -195,7 +195,7 @@ enum nfs4_expire nfs4_client_expire_courtesy(struct nfs4_server *srv, struct nfs
 		atomic_store(&all->dropping, true);
 		return NFS4_DROPPING;
 	}
-	nfs4_client_state_drop(srv, cl);
+	srv->holdings_hooks->drop(cl);
 	return NFS4_DROPPED;
 }
 
@@ -345,7 +345,7 @@ static void tick_unconfirmed(struct nfs4_clients *all)
 		nfs4_client_forget(all, cl, NFS4_CLIENT_UNCONFIRMED);
 }
 
-/* The clients of one bucket of ids get their turn (nfs4_client_state_tick). */
+/* The clients of one bucket of ids get their turn (nfs4_holdings_hooks.tick). */
 static void sweep_bucket(struct nfs4_clients *all, uint32_t bucket)
 {
 	struct id_part *part = &all->part[bucket % ID_PARTS];
@@ -361,7 +361,7 @@ static void sweep_bucket(struct nfs4_clients *all, uint32_t bucket)
 	}
 	pthread_mutex_unlock(&part->lock);
 	for (unsigned i = 0; i < n; i++) {
-		nfs4_client_state_tick(all->srv, found[i]);
+		all->srv->holdings_hooks->tick(found[i]);
 		retire_record(found[i]);
 		nfs4_client_put(found[i]);
 	}

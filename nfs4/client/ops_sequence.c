@@ -24,13 +24,14 @@ static void decode_sequence(struct nfs4_compound *c, void *args)
 
 static uint32_t status_flags(const struct nfs4_client *cl, bool alive)
 {
+	const struct nfs4_holdings_hooks *hooks = cl->srv->holdings_hooks;
 	uint32_t flags = 0;
 
 	if (!alive)
 		flags |= SEQ4_STATUS_EXPIRED_ALL_STATE_REVOKED;
-	if (nfs4_client_has_revoked(cl, NFS4ERR_EXPIRED))
+	if (hooks->has_revoked(cl->holdings, NFS4ERR_EXPIRED))
 		flags |= SEQ4_STATUS_EXPIRED_SOME_STATE_REVOKED;
-	if (nfs4_client_has_revoked(cl, NFS4ERR_ADMIN_REVOKED))
+	if (hooks->has_revoked(cl->holdings, NFS4ERR_ADMIN_REVOKED))
 		flags |= SEQ4_STATUS_ADMIN_STATE_REVOKED;
 	if (nfs4_reclaim_is_needed(&cl->record))
 		flags |= SEQ4_STATUS_RESTART_RECLAIM_NEEDED;

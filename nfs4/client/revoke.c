@@ -45,7 +45,8 @@ static unsigned lost_to(struct nfs4_client *cl, const struct vfs_exports_lost *l
 	return n;
 }
 
-static uint64_t revoke(struct nfs4_client *cl, const struct vfs_exports_lost *lost, uint32_t *ids)
+static uint64_t revoke(struct nfs4_clients *all, struct nfs4_client *cl,
+		       const struct vfs_exports_lost *lost, uint32_t *ids)
 {
 	struct nfs4_revocation r = { .status = NFS4ERR_ADMIN_REVOKED, .exports = ids };
 	uint64_t revoked = 0;
@@ -53,7 +54,7 @@ static uint64_t revoke(struct nfs4_client *cl, const struct vfs_exports_lost *lo
 	if (nfs4_client_has_state(cl))
 		r.n = lost_to(cl, lost, ids);
 	if (r.n > 0)
-		revoked = nfs4_client_state_revoke(cl, &r);
+		revoked = all->srv->holdings_hooks->revoke(cl, &r);
 	return revoked;
 }
 
@@ -68,7 +69,7 @@ uint64_t nfs4_clients_revoke(struct nfs4_clients *all, const struct vfs_exports_
 	all->revoke_round++;
 	for (uint32_t i = 0; i < ID_PARTS * ID_BUCKETS; i++) {
 		while ((cl = next_of(all, i)) != NULL) {
-			revoked += revoke(cl, lost, ids);
+			revoked += revoke(all, cl, lost, ids);
 			nfs4_client_put(cl);
 		}
 	}

@@ -20,7 +20,7 @@ static bool is_quiet(struct nfs4_client *cl)
 	if (atomic_load(&cl->record.ended) != atomic_load(&cl->record.begun))
 		return false;
 	pthread_mutex_lock(&cl->lock);
-	quiet = !cl->creating && cl->state.opens + cl->state.locks == 0;
+	quiet = !cl->creating && !cl->srv->holdings_hooks->busy(cl->holdings);
 	LIST_FOREACH (s, &cl->session_list, of_client)
 		quiet = quiet && !nfs4_session_busy(s, NULL);
 	pthread_mutex_unlock(&cl->lock);

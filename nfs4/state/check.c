@@ -143,12 +143,12 @@ int nfs4_state_check(const struct nfs4_compound *c, struct nfs4_state *st,
  * All stateids of a client that has expired have expired. */
 static int find_state(struct nfs4_compound *c, const struct other *o, struct nfs4_state **out)
 {
-	const struct nfs4_client_state *cs = &c->client->state;
+	const struct nfs4_holdings *held = c->client->holdings;
 
-	*out = nfs4_slot_find(cs, o->id);
+	*out = nfs4_slot_find(held, o->id);
 	if (*out)
 		return (*out)->tag == o->tag ? NFS4_OK : NFS4ERR_BAD_STATEID;
-	return cs->dropped && is_ours(c, o) ? NFS4ERR_EXPIRED : NFS4ERR_BAD_STATEID;
+	return held->dropped && is_ours(c, o) ? NFS4ERR_EXPIRED : NFS4ERR_BAD_STATEID;
 }
 
 /* kinds 0: it is not checked. */

@@ -89,7 +89,7 @@ static void note_unconfirmed(struct nfs4_opening *w)
 	if (!o->unconfirmed)
 		return;
 	if (w->args->claim == NFS4_CLAIM_PREVIOUS) {
-		TAILQ_REMOVE(&w->client->state.unconfirmed, o, link);
+		TAILQ_REMOVE(&w->client->holdings->unconfirmed, o, link);
 		o->unconfirmed = false;
 		return;
 	}

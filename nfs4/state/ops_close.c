@@ -164,7 +164,7 @@ static bool confirm(struct nfs4_state *st)
 	pthread_mutex_lock(&cl->lock);
 	was = o->unconfirmed;
 	if (was) {
-		TAILQ_REMOVE(&cl->state.unconfirmed, o, link);
+		TAILQ_REMOVE(&cl->holdings->unconfirmed, o, link);
 		o->unconfirmed = false;
 	}
 	pthread_mutex_unlock(&cl->lock);

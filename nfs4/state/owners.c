@@ -65,19 +65,19 @@ static uint32_t hash_of(const struct nfs4_client *cl, const struct nfs4_owner_na
 	return (uint32_t)nfs4_client_hash(cl, name->kind, name->name, name->len);
 }
 
-static struct nfs4_owner **bucket(struct nfs4_client_state *cs, uint32_t hash)
+static struct nfs4_owner **bucket(struct nfs4_holdings *held, uint32_t hash)
 {
-	return &cs->owner_hash[hash & (cs->owner_buckets - 1)];
+	return &held->owner_hash[hash & (held->owner_buckets - 1)];
 }
 
-static struct nfs4_owner *find(struct nfs4_client_state *cs, const struct nfs4_owner_name *name,
+static struct nfs4_owner *find(struct nfs4_holdings *held, const struct nfs4_owner_name *name,
 			       uint32_t hash)
 {
 	struct nfs4_owner *o;
 
-	if (cs->owner_buckets == 0)
+	if (held->owner_buckets == 0)
 		return NULL;
-	for (o = *bucket(cs, hash); o; o = o->hash_next) {
+	for (o = *bucket(held, hash); o; o = o->hash_next) {
 		if (o->hash == hash && o->kind == name->kind && o->len == name->len &&
 		    memcmp(o->name, name->name, name->len) == 0)
 			return o;
@@ -85,31 +85,31 @@ static struct nfs4_owner *find(struct nfs4_client_state *cs, const struct nfs4_o
 	return NULL;
 }
 
-static void insert(struct nfs4_client_state *cs, struct nfs4_owner *o)
+static void insert(struct nfs4_holdings *held, struct nfs4_owner *o)
 {
-	struct nfs4_owner **at = bucket(cs, o->hash);
+	struct nfs4_owner **at = bucket(held, o->hash);
 
 	o->hash_next = *at;
 	*at = o;
 }
 
-static void rehash(struct nfs4_client_state *cs, struct nfs4_owner **old, uint32_t n)
+static void rehash(struct nfs4_holdings *held, struct nfs4_owner **old, uint32_t n)
 {
 	struct nfs4_owner *o, *next;
 
 	for (uint32_t i = 0; i < n; i++) {
 		for (o = old[i]; o; o = next) {
 			next = o->hash_next;
-			insert(cs, o);
+			insert(held, o);
 		}
 	}
 }
 
 static bool grow(struct nfs4_client *cl)
 {
-	struct nfs4_client_state *cs = &cl->state;
-	uint32_t n = cs->owner_buckets, twice = n > 0 ? 2 * n : BUCKETS_MIN;
-	struct nfs4_owner **fresh, **old = cs->owner_hash;
+	struct nfs4_holdings *held = cl->holdings;
+	uint32_t n = held->owner_buckets, twice = n > 0 ? 2 * n : BUCKETS_MIN;
+	struct nfs4_owner **fresh, **old = held->owner_hash;
 
 	if (!nfs4_state_charge(cl, (twice - n) * sizeof(*fresh)))
 		return n > 0;
@@ -118,9 +118,9 @@ static bool grow(struct nfs4_client *cl)
 		nfs4_state_discharge(cl, (twice - n) * sizeof(*fresh));
 		return n > 0;
 	}
-	cs->owner_hash = fresh;
-	cs->owner_buckets = twice;
-	rehash(cs, old, n);
+	held->owner_hash = fresh;
+	held->owner_buckets = twice;
+	rehash(held, old, n);
 	free(old);
 	return true;
 }
@@ -133,10 +133,10 @@ static size_t cost_of(uint32_t len)
 static struct nfs4_owner *new_owner(struct nfs4_client *cl, const struct nfs4_owner_name *name,
 				    uint32_t hash)
 {
-	struct nfs4_client_state *cs = &cl->state;
+	struct nfs4_holdings *held = cl->holdings;
 	struct nfs4_owner *o;
 
-	if (cs->owners >= cs->owner_buckets && !grow(cl))
+	if (held->owners >= held->owner_buckets && !grow(cl))
 		return NULL;
 	if (!nfs4_state_charge(cl, cost_of(name->len)))
 		return NULL;
@@ -154,27 +154,27 @@ static struct nfs4_owner *new_owner(struct nfs4_client *cl, const struct nfs4_ow
 	o->hash = hash;
 	o->len = name->len;
 	memcpy(o->name, name->name, name->len);
-	insert(cs, o);
-	cs->owners++;
+	insert(held, o);
+	held->owners++;
 	nfs4_states_count(cl->srv, 1, 0, 0);
 	return o;
 }
 
 /* Unconfirmed from the start: it might be one that was forgotten, and this a replay (RFC 7530
  * section 9.1.11). A reclaim confirms it by itself (nfs4/state/open_share.c). */
-static void begin_unconfirmed(struct nfs4_client_state *cs, struct nfs4_owner *o)
+static void begin_unconfirmed(struct nfs4_holdings *held, struct nfs4_owner *o)
 {
 	o->unconfirmed = true;
 	o->since = (uint32_t)nfs4_clients_now(o->client->srv);
-	TAILQ_INSERT_TAIL(&cs->unconfirmed, o, link);
+	TAILQ_INSERT_TAIL(&held->unconfirmed, o, link);
 }
 
 void nfs4_owner_use(struct nfs4_owner *o)
 {
 	if (o->idle) {
 		o->idle = false;
-		TAILQ_REMOVE(&o->client->state.idle, o, link);
-		o->client->state.nidle--;
+		TAILQ_REMOVE(&o->client->holdings->idle, o, link);
+		o->client->holdings->nidle--;
 	}
 	nfs4_owner_ref(o);
 	o->users++;
@@ -183,21 +183,21 @@ void nfs4_owner_use(struct nfs4_owner *o)
 int nfs4_owner_get(struct nfs4_compound *c, struct nfs4_client *cl,
 		   const struct nfs4_owner_name *name, struct nfs4_owner **out)
 {
-	struct nfs4_client_state *cs = &cl->state;
+	struct nfs4_holdings *held = cl->holdings;
 	uint32_t hash = hash_of(cl, name);
 	struct nfs4_owner *o;
 	int status = NFS4_OK;
 
 	pthread_mutex_lock(&cl->lock);
-	o = find(cs, name, hash);
-	if (cs->dropped) {
+	o = find(held, name, hash);
+	if (held->dropped) {
 		status = NFS4ERR_EXPIRED;
 	} else if (!o) {
 		o = new_owner(cl, name, hash);
 		if (!o)
 			status = nfs4_state_no_memory(c);
 		else if (c->minor == 0 && name->kind == NFS4_OPEN_OWNER)
-			begin_unconfirmed(cs, o);
+			begin_unconfirmed(held, o);
 	}
 	if (status == NFS4_OK)
 		nfs4_owner_use(o);
@@ -211,7 +211,7 @@ struct nfs4_owner *nfs4_owner_find(struct nfs4_client *cl, const struct nfs4_own
 	struct nfs4_owner *o;
 
 	pthread_mutex_lock(&cl->lock);
-	o = find(&cl->state, name, hash_of(cl, name));
+	o = find(cl->holdings, name, hash_of(cl, name));
 	if (o)
 		nfs4_owner_use(o);
 	pthread_mutex_unlock(&cl->lock);
@@ -221,17 +221,17 @@ struct nfs4_owner *nfs4_owner_find(struct nfs4_client *cl, const struct nfs4_own
 void nfs4_owner_forget(struct nfs4_owner *o, struct nfs4_dead_owners *dead)
 {
 	struct nfs4_client *cl = o->client;
-	struct nfs4_client_state *cs = &cl->state;
-	struct nfs4_owner **at = bucket(cs, o->hash);
+	struct nfs4_holdings *held = cl->holdings;
+	struct nfs4_owner **at = bucket(held, o->hash);
 
 	while (*at != o)
 		at = &(*at)->hash_next;
 	*at = o->hash_next;
 	if (o->unconfirmed)
-		TAILQ_REMOVE(&cs->unconfirmed, o, link);
+		TAILQ_REMOVE(&held->unconfirmed, o, link);
 	if (o->idle) {
-		TAILQ_REMOVE(&cs->idle, o, link);
-		cs->nidle--;
+		TAILQ_REMOVE(&held->idle, o, link);
+		held->nidle--;
 	}
 	o->in_table = o->unconfirmed = o->idle = false;
 	if (o->kept) {
@@ -241,7 +241,7 @@ void nfs4_owner_forget(struct nfs4_owner *o, struct nfs4_dead_owners *dead)
 		o->kept = NULL;
 	}
 	nfs4_state_discharge(cl, cost_of(o->len) + (o->replay ? o->replay->size : 0));
-	cs->owners--;
+	held->owners--;
 	nfs4_states_count(cl->srv, -1, 0, 0);
 	o->hash_next = dead->first;
 	dead->first = o;
@@ -264,13 +264,13 @@ void nfs4_bury(struct nfs4_dead_owners *dead)
 
 void nfs4_owner_maybe_idle(struct nfs4_owner *o, struct nfs4_dead_owners *dead)
 {
-	struct nfs4_client_state *cs = &o->client->state;
+	struct nfs4_holdings *held = o->client->holdings;
 
 	if (o->states > 0 || o->users > 0 || !o->in_table || o->idle)
 		return;
 	/* Linux starts the sequence of a lock-owner anew, under the same name, when its first LOCK
 	 * was refused; and what a lock-owner without stateids sent last cannot be sent again. */
-	if (!o->seq_known || cs->dropped || o->kind == NFS4_LOCK_OWNER) {
+	if (!o->seq_known || held->dropped || o->kind == NFS4_LOCK_OWNER) {
 		nfs4_owner_forget(o, dead);
 		return;
 	}
@@ -278,9 +278,9 @@ void nfs4_owner_maybe_idle(struct nfs4_owner *o, struct nfs4_dead_owners *dead)
 		return; /* that list has its time, too */
 	o->idle = true;
 	o->since = (uint32_t)nfs4_clients_now(o->client->srv);
-	TAILQ_INSERT_TAIL(&cs->idle, o, link);
-	if (++cs->nidle > NFS4_IDLE_OWNERS_MAX)
-		nfs4_owner_forget(TAILQ_FIRST(&cs->idle), dead);
+	TAILQ_INSERT_TAIL(&held->idle, o, link);
+	if (++held->nidle > NFS4_IDLE_OWNERS_MAX)
+		nfs4_owner_forget(TAILQ_FIRST(&held->idle), dead);
 }
 
 void nfs4_owner_release(struct nfs4_owner *o)

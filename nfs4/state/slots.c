@@ -32,15 +32,15 @@ static uint32_t gen_of(uint64_t slot)
 	return (uint32_t)(slot >> 1) & GEN_MASK;
 }
 
-static uint64_t *slot_at(const struct nfs4_client_state *cs, uint32_t i)
+static uint64_t *slot_at(const struct nfs4_holdings *held, uint32_t i)
 {
-	return &cs->chunks[i / CHUNK][i % CHUNK];
+	return &held->chunks[i / CHUNK][i % CHUNK];
 }
 
-void nfs4_slots_init(struct nfs4_client_state *cs)
+void nfs4_slots_init(struct nfs4_holdings *held)
 {
-	cs->free_first = NONE;
-	cs->free_last = NONE;
+	held->free_first = NONE;
+	held->free_last = NONE;
 }
 
 static size_t directory_size(uint32_t nchunks)
@@ -50,37 +50,37 @@ static size_t directory_size(uint32_t nchunks)
 
 void nfs4_slots_fini(struct nfs4_client *cl)
 {
-	struct nfs4_client_state *cs = &cl->state;
+	struct nfs4_holdings *held = cl->holdings;
 
-	for (uint32_t i = 0; i < cs->nchunks; i++)
-		free(cs->chunks[i]);
-	nfs4_state_discharge(cl, cs->nchunks * (CHUNK * sizeof(uint64_t) + sizeof(uint64_t *)));
-	free(cs->chunks);
-	cs->chunks = NULL;
-	cs->nchunks = 0;
-	nfs4_slots_init(cs);
+	for (uint32_t i = 0; i < held->nchunks; i++)
+		free(held->chunks[i]);
+	nfs4_state_discharge(cl, held->nchunks * (CHUNK * sizeof(uint64_t) + sizeof(uint64_t *)));
+	free(held->chunks);
+	held->chunks = NULL;
+	held->nchunks = 0;
+	nfs4_slots_init(held);
 }
 
-static void append_free(struct nfs4_client_state *cs, uint32_t i, uint32_t gen)
+static void append_free(struct nfs4_holdings *held, uint32_t i, uint32_t gen)
 {
 	uint64_t *last;
 
-	*slot_at(cs, i) = free_slot(NONE, gen);
-	if (cs->free_last == NONE) {
-		cs->free_first = i;
+	*slot_at(held, i) = free_slot(NONE, gen);
+	if (held->free_last == NONE) {
+		held->free_first = i;
 	} else {
-		last = slot_at(cs, cs->free_last);
+		last = slot_at(held, held->free_last);
 		*last = free_slot(i, gen_of(*last));
 	}
-	cs->free_last = i;
+	held->free_last = i;
 }
 
 /* The directory doubles, so that growing costs the same for each chunk. */
 static int add_chunk(struct nfs4_client *cl)
 {
-	struct nfs4_client_state *cs = &cl->state;
-	const uint32_t n = cs->nchunks;
-	uint64_t **chunks = cs->chunks, *chunk;
+	struct nfs4_holdings *held = cl->holdings;
+	const uint32_t n = held->nchunks;
+	uint64_t **chunks = held->chunks, *chunk;
 	size_t cost = CHUNK * sizeof(uint64_t) + sizeof(uint64_t *);
 
 	if ((n + 1) * CHUNK > NFS4_STATES_MAX)
@@ -88,55 +88,55 @@ static int add_chunk(struct nfs4_client *cl)
 	if (!nfs4_state_charge(cl, cost))
 		return -ENOMEM;
 	if ((n & (n - 1)) == 0)
-		chunks = realloc(cs->chunks, directory_size(n > 0 ? 2 * n : 1));
+		chunks = realloc(held->chunks, directory_size(n > 0 ? 2 * n : 1));
 	chunk = chunks ? calloc(CHUNK, sizeof(uint64_t)) : NULL;
 	if (chunks)
-		cs->chunks = chunks;
+		held->chunks = chunks;
 	if (!chunk) {
 		nfs4_state_discharge(cl, cost);
 		return -ENOMEM;
 	}
-	cs->chunks[n] = chunk;
-	cs->nchunks++;
+	held->chunks[n] = chunk;
+	held->nchunks++;
 	for (uint32_t i = 0; i < CHUNK; i++)
-		append_free(cs, n * CHUNK + i, 1);
+		append_free(held, n * CHUNK + i, 1);
 	return 0;
 }
 
 int nfs4_slot_take(struct nfs4_client *cl, struct nfs4_state *st)
 {
-	struct nfs4_client_state *cs = &cl->state;
-	int rc = cs->free_first == NONE ? add_chunk(cl) : 0;
+	struct nfs4_holdings *held = cl->holdings;
+	int rc = held->free_first == NONE ? add_chunk(cl) : 0;
 	uint64_t *slot;
 	uint32_t i;
 
 	if (rc != 0)
 		return rc;
-	i = cs->free_first;
-	slot = slot_at(cs, i);
-	cs->free_first = next_of(*slot);
-	if (cs->free_first == NONE)
-		cs->free_last = NONE;
+	i = held->free_first;
+	slot = slot_at(held, i);
+	held->free_first = next_of(*slot);
+	if (held->free_first == NONE)
+		held->free_last = NONE;
 	st->id = i << GEN_BITS | gen_of(*slot);
 	st->tag = nfs4_stateid_tag(cl->srv, cl->number, st->id);
 	*slot = (uint64_t)(uintptr_t)st;
 	return 0;
 }
 
-void nfs4_slot_free(struct nfs4_client_state *cs, uint32_t id)
+void nfs4_slot_free(struct nfs4_holdings *held, uint32_t id)
 {
-	append_free(cs, id >> GEN_BITS, (id & GEN_MASK) + 1);
+	append_free(held, id >> GEN_BITS, (id & GEN_MASK) + 1);
 }
 
-struct nfs4_state *nfs4_slot_find(const struct nfs4_client_state *cs, uint32_t id)
+struct nfs4_state *nfs4_slot_find(const struct nfs4_holdings *held, uint32_t id)
 {
 	uint32_t i = id >> GEN_BITS;
 	struct nfs4_state *st;
 	uint64_t slot;
 
-	if (i >= cs->nchunks * CHUNK)
+	if (i >= held->nchunks * CHUNK)
 		return NULL;
-	slot = *slot_at(cs, i);
+	slot = *slot_at(held, i);
 	if (is_free(slot))
 		return NULL;
 	st = (struct nfs4_state *)(uintptr_t)slot; /* NOLINT: what slot_take put */

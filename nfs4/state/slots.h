@@ -11,13 +11,13 @@
 
 #define NFS4_STATES_MAX ((1u << 20) - 1) /* of one client */
 
-void nfs4_slots_init(struct nfs4_client_state *cs);
+void nfs4_slots_init(struct nfs4_holdings *held);
 /* All slots are free. */
 void nfs4_slots_fini(struct nfs4_client *cl);
 /* Sets st->id. 0, -ENOMEM, or -ENOSPC: the client has as many as there can be. */
 int nfs4_slot_take(struct nfs4_client *cl, struct nfs4_state *st);
-void nfs4_slot_free(struct nfs4_client_state *cs, uint32_t id);
+void nfs4_slot_free(struct nfs4_holdings *held, uint32_t id);
 /* NULL: the slot is free, or used by another generation. */
-struct nfs4_state *nfs4_slot_find(const struct nfs4_client_state *cs, uint32_t id);
+struct nfs4_state *nfs4_slot_find(const struct nfs4_holdings *held, uint32_t id);
 
 #endif

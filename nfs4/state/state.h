@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * This folder's own: owners, and what stateids name. All of a client's are in its tables
- * (nfs4/state/client_state.h) under the client's lock, which is not held across calls into vfs/.
+ * (nfs4/state/holdings.h) under the client's lock, which is not held across calls into vfs/.
  *
  * What changes shares and locks holds the open's busy lock, one for an open and all locks that came
  * of it: vfs/ wants calls for one share and one lock owner one at a time. Order: busy -> client's
@@ -21,7 +21,7 @@
 
 #include "lib/checked.h"
 #include "nfs4/compound.h"
-#include "nfs4/state/client_state.h"
+#include "nfs4/state/holdings.h"
 #include "nfs4/stateid.h"
 #include "vfs/lock.h"
 #include "vfs/share.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The server's part of opens and locks: how many there are in all. What stateids name belongs to
- * clients (nfs4/state/client_state.h).
+ * clients (nfs4/state/holdings.h).
  */
 #ifndef RN_NFS4_STATE_STATES_H
 #define RN_NFS4_STATE_STATES_H

@@ -21,39 +21,39 @@ void nfs4_state_unref(struct nfs4_state *st)
 		st = nfs4_state_free(st);
 }
 
-static uint32_t bucket_of(const struct nfs4_client_state *cs, const struct nfs4_owner *o,
+static uint32_t bucket_of(const struct nfs4_holdings *held, const struct nfs4_owner *o,
 			  const struct vfs_file *f)
 {
 	uint64_t h = nfs4_mix((uintptr_t)o) ^ (uintptr_t)f;
 
-	return (uint32_t)nfs4_mix(h) & (cs->state_buckets - 1);
+	return (uint32_t)nfs4_mix(h) & (held->state_buckets - 1);
 }
 
 struct nfs4_state *nfs4_state_by_file(struct nfs4_client *cl, const struct nfs4_owner *o,
 				      const struct vfs_file *f)
 {
-	struct nfs4_client_state *cs = &cl->state;
+	struct nfs4_holdings *held = cl->holdings;
 	struct nfs4_state *st;
 
-	if (cs->state_buckets == 0)
+	if (held->state_buckets == 0)
 		return NULL;
-	st = cs->state_hash[bucket_of(cs, o, f)];
+	st = held->state_hash[bucket_of(held, o, f)];
 	while (st && (st->owner != o || st->file != f))
 		st = st->hash_next;
 	return st;
 }
 
-static void hash_insert(struct nfs4_client_state *cs, struct nfs4_state *st)
+static void hash_insert(struct nfs4_holdings *held, struct nfs4_state *st)
 {
-	struct nfs4_state **at = &cs->state_hash[bucket_of(cs, st->owner, st->file)];
+	struct nfs4_state **at = &held->state_hash[bucket_of(held, st->owner, st->file)];
 
 	st->hash_next = *at;
 	*at = st;
 }
 
-static void hash_remove(struct nfs4_client_state *cs, struct nfs4_state *st)
+static void hash_remove(struct nfs4_holdings *held, struct nfs4_state *st)
 {
-	struct nfs4_state **at = &cs->state_hash[bucket_of(cs, st->owner, st->file)];
+	struct nfs4_state **at = &held->state_hash[bucket_of(held, st->owner, st->file)];
 
 	while (*at != st)
 		at = &(*at)->hash_next;
@@ -63,22 +63,22 @@ static void hash_remove(struct nfs4_client_state *cs, struct nfs4_state *st)
 /* Twice as many buckets when there are as many states; no memory: chains grow. */
 static int grow(struct nfs4_client *cl)
 {
-	struct nfs4_client_state *cs = &cl->state;
-	uint32_t n = cs->state_buckets > 0 ? 2 * cs->state_buckets : BUCKETS_MIN;
-	struct nfs4_state **fresh, **old = cs->state_hash, *st;
+	struct nfs4_holdings *held = cl->holdings;
+	uint32_t n = held->state_buckets > 0 ? 2 * held->state_buckets : BUCKETS_MIN;
+	struct nfs4_state **fresh, **old = held->state_hash, *st;
 
-	if (!nfs4_state_charge(cl, (n - cs->state_buckets) * sizeof(*fresh)))
-		return cs->state_buckets > 0 ? 0 : -ENOMEM;
+	if (!nfs4_state_charge(cl, (n - held->state_buckets) * sizeof(*fresh)))
+		return held->state_buckets > 0 ? 0 : -ENOMEM;
 	fresh = calloc(n, sizeof(*fresh));
 	if (!fresh) {
-		nfs4_state_discharge(cl, (n - cs->state_buckets) * sizeof(*fresh));
-		return cs->state_buckets > 0 ? 0 : -ENOMEM;
+		nfs4_state_discharge(cl, (n - held->state_buckets) * sizeof(*fresh));
+		return held->state_buckets > 0 ? 0 : -ENOMEM;
 	}
-	cs->state_hash = fresh;
-	cs->state_buckets = n;
-	TAILQ_FOREACH (st, &cs->states, link) {
+	held->state_hash = fresh;
+	held->state_buckets = n;
+	TAILQ_FOREACH (st, &held->states, link) {
 		if (!st->revoked)
-			hash_insert(cs, st);
+			hash_insert(held, st);
 	}
 	free(old);
 	return 0;
@@ -96,20 +96,20 @@ static void count(struct nfs4_client *cl, const struct nfs4_state *st, int by)
 	bool open = st->kind == NFS4_STATE_OPEN;
 
 	if (open)
-		cl->state.opens += (uint32_t)by;
+		cl->holdings->opens += (uint32_t)by;
 	else
-		cl->state.locks += (uint32_t)by;
+		cl->holdings->locks += (uint32_t)by;
 	nfs4_states_count(cl->srv, 0, open ? by : 0, open ? 0 : by);
 }
 
 int nfs4_state_add(struct nfs4_client *cl, struct nfs4_state *st)
 {
-	struct nfs4_client_state *cs = &cl->state;
+	struct nfs4_holdings *held = cl->holdings;
 	int rc = 0;
 
-	if (cs->dropped)
+	if (held->dropped)
 		return -ESTALE;
-	if (cs->opens + cs->locks >= cs->state_buckets)
+	if (held->opens + held->locks >= held->state_buckets)
 		rc = grow(cl);
 	if (rc == 0 && !nfs4_state_charge(cl, cost_of(st)))
 		rc = -ENOMEM;
@@ -121,8 +121,8 @@ int nfs4_state_add(struct nfs4_client *cl, struct nfs4_state *st)
 		return rc;
 	}
 	st->slotted = true;
-	hash_insert(cs, st);
-	TAILQ_INSERT_TAIL(&cs->states, st, link);
+	hash_insert(held, st);
+	TAILQ_INSERT_TAIL(&held->states, st, link);
 	if (st->kind == NFS4_STATE_LOCK) {
 		LIST_INSERT_HEAD(&nfs4_as_lock(st)->open->locks, nfs4_as_lock(st), open_link);
 		LIST_INSERT_HEAD(&st->owner->locks, nfs4_as_lock(st), owner_link);
@@ -135,14 +135,14 @@ int nfs4_state_add(struct nfs4_client *cl, struct nfs4_state *st)
 
 void nfs4_state_remove(struct nfs4_client *cl, struct nfs4_state *st, bool keep)
 {
-	struct nfs4_client_state *cs = &cl->state;
+	struct nfs4_holdings *held = cl->holdings;
 
 	st->gone = true;
 	if (st->revoked)
-		atomic_fetch_sub(&cs->revoked[st->revoked == NFS4ERR_ADMIN_REVOKED], 1);
+		atomic_fetch_sub(&held->revoked[st->revoked == NFS4ERR_ADMIN_REVOKED], 1);
 	else
-		hash_remove(cs, st);
-	TAILQ_REMOVE(&cs->states, st, link);
+		hash_remove(held, st);
+	TAILQ_REMOVE(&held->states, st, link);
 	if (st->kind == NFS4_STATE_LOCK) {
 		LIST_REMOVE(nfs4_as_lock(st), open_link);
 		LIST_REMOVE(nfs4_as_lock(st), owner_link);
@@ -158,20 +158,20 @@ void nfs4_state_revoke(struct nfs4_client *cl, struct nfs4_state *st, int status
 {
 	if (st->revoked)
 		return;
-	hash_remove(&cl->state, st);
+	hash_remove(cl->holdings, st);
 	st->revoked = (uint32_t)status;
-	atomic_fetch_add(&cl->state.revoked[status == NFS4ERR_ADMIN_REVOKED], 1);
+	atomic_fetch_add(&cl->holdings->revoked[status == NFS4ERR_ADMIN_REVOKED], 1);
 }
 
 void nfs4_states_empty(struct nfs4_client *cl)
 {
-	struct nfs4_client_state *cs = &cl->state;
+	struct nfs4_holdings *held = cl->holdings;
 
 	nfs4_slots_fini(cl);
-	nfs4_state_discharge(cl, cs->state_buckets * sizeof(*cs->state_hash));
-	free(cs->state_hash);
-	cs->state_hash = NULL;
-	cs->state_buckets = 0;
+	nfs4_state_discharge(cl, held->state_buckets * sizeof(*held->state_hash));
+	free(held->state_hash);
+	held->state_hash = NULL;
+	held->state_buckets = 0;
 }
 
 void nfs4_state_forget(struct nfs4_client *cl, struct nfs4_state *st)
@@ -179,6 +179,6 @@ void nfs4_state_forget(struct nfs4_client *cl, struct nfs4_state *st)
 	if (!st->slotted)
 		return;
 	st->slotted = false;
-	nfs4_slot_free(&cl->state, st->id);
+	nfs4_slot_free(cl->holdings, st->id);
 	nfs4_state_discharge(cl, cost_of(st));
 }

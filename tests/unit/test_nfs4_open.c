@@ -545,7 +545,7 @@ OP_MINORS_TEST(nfs4_open, what_a_later_open_was_told_stays)
 	cr_assert_eq(open_as(&owner, "a", WRITE, 0, &file), NFS4_OK);
 	w.client = nfs4_client_by_number(f->server4, (uint32_t)client.clientid);
 	cr_assert_not_null(w.client);
-	w.open = nfs4_as_open(TAILQ_FIRST(&w.client->state.states));
+	w.open = nfs4_as_open(TAILQ_FIRST(&w.client->holdings->states));
 	w.open->pending++;
 	nfs4_open_unshare(&w);
 	nfs4_client_put(w.client);

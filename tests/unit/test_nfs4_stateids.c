@@ -3,6 +3,7 @@
 #include "lib/checked.h"
 #include "nfs4/client/client.h"
 #include "nfs4/client/clients.h"
+#include "nfs4/server.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_opens.h"
 #include "tests/unit/nfs4_text.h"
@@ -278,7 +279,7 @@ OP_MINORS_TEST(nfs4_stateids, revoked)
 		sid = sid_for(op);
 		cl = nfs4_client_by_number(f->server4, (uint32_t)client.clientid);
 		cr_assert(cl);
-		nfs4_client_state_revoke(cl, &all);
+		cl->srv->holdings_hooks->revoke(cl, &all);
 		IS(op, run(op, &file.fh, &sid), NFS4ERR_ADMIN_REVOKED);
 		nfs4_client_put(cl);
 	}

@@ -7,13 +7,15 @@
 #include "nfs4/state/owners.h"
 #include "nfs4/state/slots.h"
 
-void nfs4_client_state_init(struct nfs4_client_state *cs)
+_Static_assert(_Alignof(struct nfs4_holdings) <= _Alignof(struct nfs4_client), "behind a client");
+
+static void init(struct nfs4_holdings *held)
 {
-	*cs = (struct nfs4_client_state){ .dropped = false };
-	nfs4_slots_init(cs);
-	TAILQ_INIT(&cs->idle);
-	TAILQ_INIT(&cs->unconfirmed);
-	TAILQ_INIT(&cs->states);
+
+	nfs4_slots_init(held);
+	TAILQ_INIT(&held->idle);
+	TAILQ_INIT(&held->unconfirmed);
+	TAILQ_INIT(&held->states);
 }
 
 /* Any open, with a reference; NULL: there is none left. */
@@ -23,8 +25,8 @@ static struct nfs4_open *any_open(struct nfs4_client *cl)
 	struct nfs4_open *open = NULL;
 
 	pthread_mutex_lock(&cl->lock);
-	cl->state.dropped = true;
-	st = TAILQ_FIRST(&cl->state.states);
+	cl->holdings->dropped = true;
+	st = TAILQ_FIRST(&cl->holdings->states);
 	if (st) {
 		open = nfs4_open_of(st);
 		nfs4_state_ref(&open->st);
@@ -50,28 +52,27 @@ static void drop_locks(struct nfs4_client *cl, struct nfs4_open *open)
 
 static void drop_owners(struct nfs4_client *cl)
 {
-	struct nfs4_client_state *cs = &cl->state;
+	struct nfs4_holdings *held = cl->holdings;
 	struct nfs4_dead_owners dead = { NULL, NULL };
 
 	pthread_mutex_lock(&cl->lock);
-	for (uint32_t i = 0; i < cs->owner_buckets; i++) {
-		while (cs->owner_hash[i])
-			nfs4_owner_forget(cs->owner_hash[i], &dead);
+	for (uint32_t i = 0; i < held->owner_buckets; i++) {
+		while (held->owner_hash[i])
+			nfs4_owner_forget(held->owner_hash[i], &dead);
 	}
-	nfs4_state_discharge(cl, cs->owner_buckets * sizeof(*cs->owner_hash));
-	free(cs->owner_hash);
-	cs->owner_hash = NULL;
-	cs->owner_buckets = 0;
+	nfs4_state_discharge(cl, held->owner_buckets * sizeof(*held->owner_hash));
+	free(held->owner_hash);
+	held->owner_hash = NULL;
+	held->owner_buckets = 0;
 	nfs4_states_empty(cl);
 	pthread_mutex_unlock(&cl->lock);
 	nfs4_bury(&dead);
 }
 
-void nfs4_client_state_drop(struct nfs4_server *srv, struct nfs4_client *cl)
+static void drop(struct nfs4_client *cl)
 {
 	struct nfs4_open *open;
 
-	(void)srv;
 	while ((open = any_open(cl))) {
 		pthread_mutex_lock(&open->busy);
 		drop_locks(cl, open);
@@ -103,7 +104,7 @@ static unsigned find(struct nfs4_client *cl, const struct nfs4_revocation *r,
 	unsigned n = 0;
 
 	pthread_mutex_lock(&cl->lock);
-	TAILQ_FOREACH (st, &cl->state.states, link) {
+	TAILQ_FOREACH (st, &cl->holdings->states, link) {
 		if (n == AT_ONCE)
 			break;
 		if (st->kind != NFS4_STATE_OPEN || (st->revoked != 0) != (r == NULL))
@@ -119,22 +120,22 @@ static unsigned find(struct nfs4_client *cl, const struct nfs4_revocation *r,
 
 static void mark_revoked(struct nfs4_client *cl, struct nfs4_state *st, int status)
 {
-	struct nfs4_client_state *cs = &cl->state;
+	struct nfs4_holdings *held = cl->holdings;
 
 	nfs4_state_revoke(cl, st, status);
-	TAILQ_REMOVE(&cs->states, st, link); /* those to be revoked come first */
-	TAILQ_INSERT_TAIL(&cs->states, st, link);
+	TAILQ_REMOVE(&held->states, st, link); /* those to be revoked come first */
+	TAILQ_INSERT_TAIL(&held->states, st, link);
 }
 
 /* Busy is held. False: it was closed meanwhile. */
-static bool revoke(struct nfs4_client *cl, struct nfs4_open *open, int status)
+static bool revoke_open(struct nfs4_client *cl, struct nfs4_open *open, int status)
 {
 	struct nfs4_lock *lock;
 
 	if (open->st.gone)
 		return false;
 	pthread_mutex_lock(&cl->lock);
-	cl->state.revoked_at = (uint32_t)nfs4_clients_now(cl->srv);
+	cl->holdings->revoked_at = (uint32_t)nfs4_clients_now(cl->srv);
 	mark_revoked(cl, &open->st, status);
 	LIST_FOREACH (lock, &open->locks, open_link)
 		mark_revoked(cl, &lock->st, status);
@@ -148,7 +149,7 @@ static bool revoke(struct nfs4_client *cl, struct nfs4_open *open, int status)
 	return true;
 }
 
-uint64_t nfs4_client_state_revoke(struct nfs4_client *cl, const struct nfs4_revocation *r)
+static uint64_t revoke(struct nfs4_client *cl, const struct nfs4_revocation *r)
 {
 	struct nfs4_open *found[AT_ONCE];
 	uint64_t revoked = 0;
@@ -157,7 +158,7 @@ uint64_t nfs4_client_state_revoke(struct nfs4_client *cl, const struct nfs4_revo
 	while ((n = find(cl, r, found)) > 0) {
 		for (unsigned i = 0; i < n; i++) {
 			pthread_mutex_lock(&found[i]->busy);
-			revoked += revoke(cl, found[i], r->status);
+			revoked += revoke_open(cl, found[i], r->status);
 			pthread_mutex_unlock(&found[i]->busy);
 			nfs4_state_unref(&found[i]->st);
 		}
@@ -165,22 +166,16 @@ uint64_t nfs4_client_state_revoke(struct nfs4_client *cl, const struct nfs4_revo
 	return revoked;
 }
 
-bool nfs4_client_has_state(struct nfs4_client *cl)
+static bool busy(const struct nfs4_holdings *held)
 {
-	bool has;
-
-	pthread_mutex_lock(&cl->lock);
-	has = cl->state.opens + cl->state.locks > 0;
-	pthread_mutex_unlock(&cl->lock);
-	return has;
+	return held->opens + held->locks > 0;
 }
 
-bool nfs4_client_has_revoked(const struct nfs4_client *cl, int status)
+static bool has_revoked(const struct nfs4_holdings *held, int status)
 {
-	const struct nfs4_client_state *cs = &cl->state;
 	const bool admin = status == NFS4ERR_ADMIN_REVOKED;
 
-	return atomic_load_explicit(&cs->revoked[admin], memory_order_relaxed) > 0;
+	return atomic_load_explicit(&held->revoked[admin], memory_order_relaxed) > 0;
 }
 
 static bool is_old(const struct nfs4_owner *o, uint32_t lease)
@@ -194,9 +189,9 @@ static struct nfs4_owner *old_unconfirmed(struct nfs4_client *cl, uint32_t lease
 	struct nfs4_owner *o;
 
 	pthread_mutex_lock(&cl->lock);
-	o = TAILQ_FIRST(&cl->state.unconfirmed);
+	o = TAILQ_FIRST(&cl->holdings->unconfirmed);
 	if (is_old(o, lease)) {
-		TAILQ_REMOVE(&cl->state.unconfirmed, o, link);
+		TAILQ_REMOVE(&cl->holdings->unconfirmed, o, link);
 		o->unconfirmed = false;
 		o->seq_known = false; /* what comes next is as from a new one */
 		nfs4_owner_use(o);
@@ -211,11 +206,11 @@ static bool revoked_long_ago(struct nfs4_client *cl, uint32_t lease)
 {
 	bool are;
 
-	if (!nfs4_client_has_revoked(cl, NFS4ERR_ADMIN_REVOKED) &&
-	    !nfs4_client_has_revoked(cl, NFS4ERR_EXPIRED))
+	if (!has_revoked(cl->holdings, NFS4ERR_ADMIN_REVOKED) &&
+	    !has_revoked(cl->holdings, NFS4ERR_EXPIRED))
 		return false;
 	pthread_mutex_lock(&cl->lock);
-	are = (uint32_t)nfs4_clients_now(cl->srv) - cl->state.revoked_at > lease;
+	are = (uint32_t)nfs4_clients_now(cl->srv) - cl->holdings->revoked_at > lease;
 	pthread_mutex_unlock(&cl->lock);
 	return are;
 }
@@ -234,10 +229,10 @@ static void forget_revoked(struct nfs4_client *cl, uint32_t lease)
 	}
 }
 
-void nfs4_client_state_tick(struct nfs4_server *srv, struct nfs4_client *cl)
+static void tick(struct nfs4_client *cl)
 {
 	struct nfs4_dead_owners dead = { NULL, NULL };
-	const uint32_t lease = srv->cfg.lease_seconds;
+	const uint32_t lease = cl->srv->cfg.lease_seconds;
 	struct nfs4_owner *o;
 
 	forget_revoked(cl, lease);
@@ -246,8 +241,18 @@ void nfs4_client_state_tick(struct nfs4_server *srv, struct nfs4_client *cl)
 		nfs4_owner_release(o);
 	}
 	pthread_mutex_lock(&cl->lock);
-	while (is_old(TAILQ_FIRST(&cl->state.idle), lease))
-		nfs4_owner_forget(TAILQ_FIRST(&cl->state.idle), &dead);
+	while (is_old(TAILQ_FIRST(&cl->holdings->idle), lease))
+		nfs4_owner_forget(TAILQ_FIRST(&cl->holdings->idle), &dead);
 	pthread_mutex_unlock(&cl->lock);
 	nfs4_bury(&dead);
 }
+
+const struct nfs4_holdings_hooks nfs4_holdings_hooks = {
+	.size = sizeof(struct nfs4_holdings),
+	.init = init,
+	.drop = drop,
+	.busy = busy,
+	.revoke = revoke,
+	.has_revoked = has_revoked,
+	.tick = tick,
+};

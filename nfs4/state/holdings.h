@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a client holds: its owners, opens and locks, and the table by which a stateid finds them. It
+ * lies behind struct nfs4_client, whose lock guards it; that lock is never held across a call into
+ * vfs/. The files of nfs4/client/ reach it by a table of calls
+ * (nfs4/client/holdings_hooks.h).
+ *
+ * References: each owner that is in the table holds one of the client (nfs4_client_ref), so a
+ * client's memory stays until its holdings were dropped and what was under way has ended.
+ */
+#ifndef RN_NFS4_STATE_HOLDINGS_H
+#define RN_NFS4_STATE_HOLDINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "nfs4/client/holdings_hooks.h"
+
+struct nfs4_owner;
+struct nfs4_state;
+
+struct nfs4_holdings {
+	/* By drop, for good: nothing can be added any more. */
+	bool dropped;
+
+	uint32_t opens, locks, owners; /* in the tables */
+	/* Opens and locks that were revoked, by the status: EXPIRED, ADMIN_REVOKED. */
+	_Atomic uint32_t revoked[2];
+	uint32_t revoked_at; /* the last: seconds of nfs4_clients_now() */
+
+	/* Stateids: chunks of slots (nfs4/state/slots.h). */
+	uint64_t **chunks;
+	uint32_t nchunks;
+	uint32_t free_first, free_last;
+
+	/* By {kind, owner's name} and by {owner, file}; sizes are powers of two. */
+	struct nfs4_owner **owner_hash;
+	struct nfs4_state **state_hash;
+	uint32_t owner_buckets, state_buckets;
+
+	/* Owners without state: kept for replays (minor version 0), oldest first. */
+	TAILQ_HEAD(nfs4_idle_owners, nfs4_owner) idle;
+	uint32_t nidle;
+	/* Open-owners whose OPEN has not been confirmed (minor version 0), oldest first. */
+	TAILQ_HEAD(nfs4_unconfirmed_owners, nfs4_owner) unconfirmed;
+	TAILQ_HEAD(nfs4_held_states, nfs4_state) states; /* opens and locks in the tables */
+};
+
+/* For nfs4/server.c. */
+extern const struct nfs4_holdings_hooks nfs4_holdings_hooks;
+
+#endif
