@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "lib/checked.h"
-#include "nfs4/client/clients.h"
+#include "nfs4/client/registry.h"
 #include "nfs4/compound.h"
 #include "nfs4/data/skim.h"
 #include "nfs4/names/pseudo.h"

@@ -23,7 +23,7 @@ struct nfs4_server {
 	struct nfs4_pseudo *pseudo;	/* nfs4/names/pseudo.h */
 	struct nfs4_recovery *recovery; /* nfs4/recovery/recovery.h */
 	struct nfs4_states *states;	/* nfs4/state/states.h */
-	struct nfs4_clients *clients;	/* nfs4/client/clients.h */
+	struct nfs4_clients *clients;	/* nfs4/client/registry.h */
 };
 
 #endif

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "nfs4/client/table.h"
+#include "nfs4/client/address.h"
 #include "nfs4/compound.h"
 
 void nfs4_uaddr(const struct sockaddr_in6 *addr, char out[NFS4_UADDR_MAX])

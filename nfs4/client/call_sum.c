@@ -4,12 +4,13 @@
  * 2.10.6.1.3.1). The hash goes by blocks of one size, so that it does not depend on how the
  * transport has cut the call.
  */
+#include <sodium.h>
 #include <string.h>
 
 #include "lib/checked.h"
 #include "nfs4/client/slot.h"
-#include "nfs4/client/table.h"
 #include "nfs4/compound.h"
+#include "nfs4/server.h"
 
 #define BLOCK 1024u
 #define FIRST_BYTES 256u

@@ -4,7 +4,7 @@
  * registering under ever new names (doc/design/nfs4-clients.md). An address may hold as much as is
  * still left in all, so some is always left for the next. A sixteenth is kept back, of which each
  * address gets a little, since hardly any is left after several addresses that take all they may.
- * When even that is used up, the address that holds most pays (nfs4/client/share.c). With IPv6,
+ * When even that is used up, the address that holds most pays (nfs4/client/make_room.c). With IPv6,
  * where a machine has as many addresses as it likes, a host is a network of 64 bits.
  *
  * A host exists while clients that registered from there do; each holds a reference.

@@ -9,7 +9,7 @@
  * keyed hash of what they name, so that a guess must hit 64 bits, and nothing tells that the half
  * of them was right.
  */
-#include "nfs4/client/table.h"
+#include "nfs4/client/client_table.h"
 
 #define ROUNDS 4u
 

@@ -4,6 +4,7 @@
 #ifndef RN_NFS4_CLIENT_OPS_H
 #define RN_NFS4_CLIENT_OPS_H
 
+#include "nfs4/client/sequence.h"
 #include "nfs4/client/session.h"
 #include "nfs4/compound.h"
 
@@ -15,19 +16,5 @@ struct nfs4_cb_security {
 /* NFS4_OK; NFS4ERR_NOENT: there are only handles that the server has not. */
 int nfs4_check_cb_security(const struct nfs4_cb_security *s);
 void nfs4_get_cb_security(struct xdr_in *x, struct nfs4_cb_security *out);
-
-struct nfs4_sequence_args {
-	uint8_t session[NFS4_SESSIONID_SIZE];
-	uint32_t seqid, slot, highest;
-	bool cache_this;
-	uint64_t sum;			  /* nfs4_call_sum() */
-	uint32_t highest_now, target_now; /* of the result */
-};
-#define NFS4_SEQUENCE_RESULT (NFS4_SESSIONID_SIZE + 20u) /* bytes */
-/* Its result; alive: the client's state has not expired. */
-void nfs4_put_sequence(struct nfs4_compound *c, const struct nfs4_sequence_args *a,
-		       const struct nfs4_session *s, bool alive);
-/* What it says of the session's slots. s->lock is held. */
-void nfs4_sequence_slots(struct nfs4_sequence_args *a, const struct nfs4_session *s);
 
 #endif

@@ -10,7 +10,9 @@
 #include "lib/budget.h"
 #include "nfs4/client/channel.h"
 #include "nfs4/client/ops.h"
-#include "nfs4/client/table.h"
+#include "nfs4/client/forget.h"
+#include "nfs4/client/origin.h"
+#include "nfs4/client/register.h"
 #include "nfs4/recovery/grace.h"
 
 #define FLAGS_ALLOWED                                                                              \

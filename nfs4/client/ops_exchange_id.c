@@ -5,7 +5,9 @@
 
 #include "config.h"
 #include "nfs4/client/ops.h"
-#include "nfs4/client/table.h"
+#include "nfs4/client/forget.h"
+#include "nfs4/client/origin.h"
+#include "nfs4/client/register.h"
 
 enum state_protect_how4 { SP4_NONE = 0, SP4_MACH_CRED = 1, SP4_SSV = 2 };
 

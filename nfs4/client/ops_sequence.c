@@ -5,8 +5,8 @@
  */
 #include "lib/budget.h"
 #include "nfs4/client/ops.h"
-#include "nfs4/client/table.h"
-#include "nfs4/recovery/grace.h"
+#include "nfs4/client/make_room.h"
+#include "nfs4/client/origin.h"
 
 /* Of how many requests on slot 0 one looks whether memory is short. */
 #define LOOK_EVERY 16u
@@ -20,33 +20,6 @@ static void decode_sequence(struct nfs4_compound *c, void *args)
 	a->slot = xdr_get_u32(c->in);
 	a->highest = xdr_get_u32(c->in);
 	a->cache_this = xdr_get_bool(c->in);
-}
-
-static uint32_t status_flags(const struct nfs4_client *cl, bool alive)
-{
-	const struct nfs4_holdings_hooks *hooks = cl->srv->holdings_hooks;
-	uint32_t flags = 0;
-
-	if (!alive)
-		flags |= SEQ4_STATUS_EXPIRED_ALL_STATE_REVOKED;
-	if (hooks->has_revoked(cl->holdings, NFS4ERR_EXPIRED))
-		flags |= SEQ4_STATUS_EXPIRED_SOME_STATE_REVOKED;
-	if (hooks->has_revoked(cl->holdings, NFS4ERR_ADMIN_REVOKED))
-		flags |= SEQ4_STATUS_ADMIN_STATE_REVOKED;
-	if (nfs4_reclaim_is_needed(&cl->record))
-		flags |= SEQ4_STATUS_RESTART_RECLAIM_NEEDED;
-	return flags;
-}
-
-void nfs4_put_sequence(struct nfs4_compound *c, const struct nfs4_sequence_args *a,
-		       const struct nfs4_session *s, bool alive)
-{
-	xdr_put_fixed(c->out, a->session, sizeof(a->session));
-	xdr_put_u32(c->out, a->seqid);
-	xdr_put_u32(c->out, a->slot);
-	xdr_put_u32(c->out, a->highest_now);
-	xdr_put_u32(c->out, a->target_now);
-	xdr_put_u32(c->out, status_flags(s->client, alive));
 }
 
 /* Is the retry the same call, by the same user? */
@@ -153,12 +126,6 @@ static void make_room(struct nfs4_compound *c, const struct nfs4_session *s)
 
 	if (nfs4_clients_take(c->server->clients, s->client->host, need, NFS4_TO_ANSWER))
 		nfs4_host_give(s->client->host, need);
-}
-
-void nfs4_sequence_slots(struct nfs4_sequence_args *a, const struct nfs4_session *s)
-{
-	a->highest_now = s->nslots - 1;
-	a->target_now = s->target - 1;
 }
 
 static int run_sequence(struct nfs4_compound *c, void *args)

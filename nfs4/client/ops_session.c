@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "nfs4/client/ops.h"
-#include "nfs4/client/table.h"
+#include "nfs4/server.h"
 
 enum channel_dir {
 	CDFC4_FORE = 1,

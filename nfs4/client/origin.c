@@ -5,10 +5,15 @@
  * neither are ids, which are given to the client only. An address is a client's own if it has
  * registered from there, or has used a session id, client id or stateid from there.
  */
+#include "nfs4/client/origin.h"
+
 #include <arpa/inet.h>
 #include <string.h>
 
-#include "nfs4/client/table.h"
+#include "nfs4/client/address.h"
+#include "nfs4/client/client_table.h"
+#include "nfs4/client/lease.h"
+#include "nfs4/client/registry.h"
 #include "nfs4/compound.h"
 #include "nfs4/recovery/grace.h"
 

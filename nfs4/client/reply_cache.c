@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "lib/checked.h"
-#include "nfs4/client/slot.h"
-#include "nfs4/client/table.h"
+#include "nfs4/client/make_room.h"
+#include "nfs4/client/session.h"
 #include "nfs4/compound.h"
 
 #define SMALL 512u /* room that a slot may hold on to although it keeps less */
@@ -24,12 +24,6 @@ bool nfs4_slot_can_keep(const struct nfs4_session *s, const struct nfs4_slot *sl
 	if (slot->reply && slot->reply->size >= s->fore.max_cached)
 		return true;
 	return nfs4_host_fits(s->client->host, s->fore.max_cached, NFS4_TO_ANSWER);
-}
-
-void nfs4_cached_put(struct nfs4_cached *r)
-{
-	if (r && atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) == 1)
-		free(r);
 }
 
 /* Changes the slot's buffer for one of that room, or none. The slot is busy, so it is ours. */

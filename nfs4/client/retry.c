@@ -13,7 +13,7 @@
 #include <errno.h>
 
 #include "nfs4/client/ops.h"
-#include "nfs4/client/table.h"
+#include "nfs4/server.h"
 
 struct nfs4_retry {
 	struct rpc_request *req;

@@ -6,7 +6,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "nfs4/client/table.h"
+#include "nfs4/client/client_table.h"
+#include "nfs4/client/forget.h"
+#include "nfs4/client/registry.h"
 
 /* A client of that bucket that this walk has not met, with a reference; NULL: none is left. */
 static struct nfs4_client *next_of(struct nfs4_clients *all, uint32_t bucket)

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "nfs4/client/table.h"
+#include "nfs4/client/client_table.h"
 
 #define FILE_NAME "nfs4-server-id"
 #define PREFIX "ringnfs-"

@@ -6,7 +6,8 @@
 
 #include "lib/checked.h"
 #include "lib/secret.h"
-#include "nfs4/client/table.h"
+#include "nfs4/client/client_table.h"
+#include "nfs4/client/host.h"
 
 static uint32_t load32(const uint8_t *p)
 {
@@ -23,7 +24,7 @@ static void store32(uint8_t *p, uint32_t v)
 
 /* A serial number, by which it is found, amid bytes that nobody can guess: with SP4_NONE the id is
  * all that it takes to use a session, or to destroy it. */
-static void make_id(struct nfs4_session *s)
+void nfs4_session_name(struct nfs4_session *s)
 {
 	struct nfs4_clients *all = s->client->srv->clients;
 
@@ -56,65 +57,6 @@ struct nfs4_session *nfs4_session_get(struct nfs4_clients *all,
 		nfs4_session_ref(s);
 	pthread_mutex_unlock(&part->lock);
 	return s;
-}
-
-/* Those of clients that are only there by courtesy make room, then those without state of the host
- * that has most. */
-static int count_session(struct nfs4_clients *all, const struct nfs4_host *h)
-{
-	const unsigned most = all->srv->cfg.max_sessions;
-
-	for (unsigned i = 0; atomic_fetch_add(&all->nsessions, 1) >= most && most > 0; i++) {
-		enum nfs4_expire how = NFS4_DROPPING;
-
-		atomic_fetch_sub(&all->nsessions, 1);
-		if (i < NFS4_EVICT_MOST)
-			how = nfs4_clients_evict(all);
-		if (how == NFS4_HOLDS && i < NFS4_EVICT_MOST &&
-		    nfs4_clients_shed(all, NFS4_SESSIONS, nfs4_host_has(h, NFS4_SESSIONS) + 1))
-			continue;
-		if (how != NFS4_DROPPED)
-			return how == NFS4_DROPPING ? NFS4ERR_DELAY : NFS4ERR_NOSPC;
-	}
-	return NFS4_OK;
-}
-
-int nfs4_session_new(struct nfs4_client *cl, const struct nfs4_channel *fore,
-		     const struct nfs4_channel *back, struct nfs4_session **out)
-{
-	const size_t slots = NFS4_SLOT_PIECE * sizeof(struct nfs4_slot);
-	struct nfs4_clients *all = cl->srv->clients;
-	struct nfs4_session *s = NULL;
-	int status = count_session(all, cl->host);
-
-	if (status != NFS4_OK)
-		return status;
-	/* With its first slots, so that it is of use. */
-	if (nfs4_clients_take(all, cl->host, sizeof(*s) + slots, NFS4_TO_BEGIN))
-		s = calloc(1, sizeof(*s));
-	else
-		goto uncount;
-	if (!s)
-		goto give;
-	nfs4_client_ref(cl);
-	nfs4_host_count(cl->host, NFS4_SESSIONS, 1);
-	s->client = cl;
-	s->fore = *fore;
-	s->back = *back;
-	s->nslots = s->target = fore->max_requests;
-	s->cost = sizeof(*s);
-	atomic_init(&s->refs, 1);
-	pthread_mutex_init(&s->lock, NULL);
-	make_id(s);
-	nfs4_host_give(cl->host, slots);
-	nfs4_slot_get(s, 0);
-	*out = s;
-	return NFS4_OK;
-give:
-	nfs4_host_give(cl->host, sizeof(*s) + slots);
-uncount:
-	atomic_fetch_sub(&all->nsessions, 1);
-	return NFS4ERR_DELAY;
 }
 
 void nfs4_session_ref(struct nfs4_session *s)
@@ -219,27 +161,4 @@ bool nfs4_session_busy(struct nfs4_session *s, const struct nfs4_slot *mine)
 	busy = s->busy;
 	pthread_mutex_unlock(&s->lock);
 	return busy > (mine ? 1u : 0u);
-}
-
-/* Keeps the reply for a retry if the slot is to have it, frees the slot, and renews the lease once
- * more. */
-static void leave_session(struct nfs4_compound *c)
-{
-	struct nfs4_session *s = c->session;
-
-	if (c->cache_this)
-		nfs4_slot_keep(c);
-	nfs4_slot_done(s, c->slot);
-	nfs4_client_renew(s->client);
-	c->session = NULL;
-	c->slot = NULL;
-	nfs4_session_put(s);
-}
-
-void nfs4_clients_leave(struct nfs4_compound *c)
-{
-	if (c->session)
-		leave_session(c);
-	nfs4_client_put(c->client);
-	c->client = NULL;
 }

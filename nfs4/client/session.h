@@ -28,6 +28,8 @@ struct nfs4_channel {
 	uint32_t ird;
 };
 
+struct nfs4_clients;
+
 struct nfs4_session {
 	/* Set when it is made. */
 	uint8_t id[NFS4_SESSIONID_SIZE];
@@ -65,8 +67,24 @@ struct nfs4_cs_reply {
 	struct nfs4_channel fore, back;
 };
 
+/* Gives s its id. */
+void nfs4_session_name(struct nfs4_session *s);
 void nfs4_session_ref(struct nfs4_session *s);
 void nfs4_session_put(struct nfs4_session *s); /* NULL is allowed */
+
+struct nfs4_session *nfs4_session_get(struct nfs4_clients *all,
+				      const uint8_t id[NFS4_SESSIONID_SIZE]);
+/* nfs4/client/session_new.c: a session of cl that is in no table; NFS4ERR_DELAY or NFS4ERR_NOSPC. */
+int nfs4_session_new(struct nfs4_client *cl, const struct nfs4_channel *fore,
+		     const struct nfs4_channel *back, struct nfs4_session **out);
+/* Into the table and the client's list, which take over the caller's reference. The client's lock
+ * is held. */
+void nfs4_session_enter(struct nfs4_session *s);
+/* Out of both, with the reference: no request finds it any more. False: it was out already. The
+ * client's lock is held. */
+bool nfs4_session_leave(struct nfs4_session *s);
+/* Has it requests under way, besides one on slot mine (or NULL)? */
+bool nfs4_session_busy(struct nfs4_session *s, const struct nfs4_slot *mine);
 
 /* The connection of that id is the session's from now on, and: is it? They take the session's lock.
  */

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "lib/checked.h"
-#include "nfs4/client/table.h"
+#include "nfs4/client/client_table.h"
+#include "nfs4/client/host.h"
+#include "nfs4/client/session.h"
 
 /* Slots of piece i, and the first of them: 8 from 0, 8 from 8, 16 from 16, 32 from 32, ... */
 static uint32_t piece_size(unsigned i)
@@ -67,6 +69,12 @@ static size_t cached_cost(const struct nfs4_cached *r)
 	return r ? sizeof(*r) + r->size : 0;
 }
 
+void nfs4_cached_put(struct nfs4_cached *r)
+{
+	if (r && atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) == 1)
+		free(r);
+}
+
 static void drop_reply(struct nfs4_session *s, struct nfs4_slot *slot)
 {
 	const size_t cost = cached_cost(slot->reply);
@@ -95,7 +103,7 @@ int nfs4_slot_reply(struct nfs4_session *s, uint32_t id, uint32_t seqid, struct 
 	return NFS4_REPLAYED;
 }
 
-void nfs4_slot_done(struct nfs4_session *s, struct nfs4_slot *slot)
+struct nfs4_retry *nfs4_slot_done(struct nfs4_session *s, struct nfs4_slot *slot)
 {
 	struct nfs4_retry *retry;
 
@@ -105,7 +113,7 @@ void nfs4_slot_done(struct nfs4_session *s, struct nfs4_slot *slot)
 	retry = slot->retry;
 	slot->retry = NULL;
 	pthread_mutex_unlock(&s->lock);
-	nfs4_retry_go_on(retry);
+	return retry;
 }
 
 void nfs4_slots_free(struct nfs4_session *s)

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "nfs4/client/client.h"
-#include "nfs4/client/clients.h"
+#include "nfs4/client/registry.h"
 #include "nfs4/server.h"
 #include "nfs4/state/owners.h"
 #include "nfs4/state/slots.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "nfs4/client/client.h"
-#include "nfs4/client/clients.h"
+#include "nfs4/client/registry.h"
 #include "nfs4/state/owners.h"
 
 bool nfs4_seq_advances(int status)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "nfs4/client/client.h"
-#include "nfs4/client/clients.h"
+#include "nfs4/client/registry.h"
 #include "nfs4/server.h"
 
 #define BUCKETS_MIN 8u

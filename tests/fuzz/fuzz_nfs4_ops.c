@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "nfs4/client/clients.h"
+#include "nfs4/client/registry.h"
 #include "nfs4/recovery/recovery_private.h"
 #include "nfs4/recovery/wheel.h"
 #include "nfs4/server.h"

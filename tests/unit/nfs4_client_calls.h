@@ -5,7 +5,7 @@
 #define RN_TESTS_NFS4_CLIENT_CALLS_H
 
 #include "nfs4/client/channel.h"
-#include "nfs4/client/clients.h"
+#include "nfs4/client/registry.h"
 #include "nfs4/client/session.h"
 #include "nfs4/server.h"
 #include "tests/unit/nfs4_fixture.h"

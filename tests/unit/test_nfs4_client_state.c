@@ -3,7 +3,7 @@
  * has run out. */
 #include <netinet/in.h>
 
-#include "nfs4/client/table.h"
+#include "nfs4/client/client_table.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_client_calls.h"
 #include "tests/unit/nfs4_opens.h"

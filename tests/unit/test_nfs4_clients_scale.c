@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "nfs4/client/table.h"
+#include "nfs4/client/client_table.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_client_calls.h"
 

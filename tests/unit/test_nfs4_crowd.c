@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Many clients of few addresses, and one that wants in: shares of what registering takes. */
 #include "lib/budget.h"
-#include "nfs4/client/table.h"
+#include "nfs4/client/client_table.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_client_calls.h"
 #include "tests/unit/nfs4_opens.h"

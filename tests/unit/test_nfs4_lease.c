@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Leases: renewed, run out, kept by courtesy, expired (RFC 7530 section 9.6.3, RFC 8881 section 8.3
  * and 8.4). */
-#include "nfs4/client/table.h"
+#include "nfs4/client/client_table.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_client_calls.h"
 

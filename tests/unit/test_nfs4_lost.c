@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* State that is lost: leases that run out, memory that is short, a server that has restarted. */
 #include "nfs4/client/client.h"
-#include "nfs4/client/clients.h"
+#include "nfs4/client/registry.h"
 #include "nfs4/server.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_opens.h"

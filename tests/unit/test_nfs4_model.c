@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "nfs4/client/client.h"
-#include "nfs4/client/clients.h"
+#include "nfs4/client/registry.h"
 #include "nfs4/recovery/grace.h"
 #include "nfs4/recovery/recovery_private.h"
 #include "nfs4/server.h"

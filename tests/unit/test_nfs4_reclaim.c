@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <sys/fsuid.h>
 
-#include "nfs4/client/table.h"
+#include "nfs4/client/client_table.h"
+#include "nfs4/client/make_room.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_client_calls.h"
 #include "tests/unit/nfs4_opens.h"

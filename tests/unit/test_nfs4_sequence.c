@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* SEQUENCE: slots, retries, and what is refused (RFC 8881 sections 2.10.6.1 and 18.46). */
 #include "lib/checked.h"
-#include "nfs4/client/table.h"
+#include "nfs4/client/client_table.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_client_calls.h"
 
@@ -143,7 +143,7 @@ static void go_on(uint32_t slot, bool busy)
 		slot_inside(slot)->busy = true;
 		in->busy++;
 	} else {
-		nfs4_slot_done(in, slot_inside(slot));
+		nfs4_retry_go_on(nfs4_slot_done(in, slot_inside(slot)));
 	}
 	nfs4_session_put(in);
 }

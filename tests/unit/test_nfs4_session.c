@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Sessions from CREATE_SESSION to DESTROY_CLIENTID (RFC 8881 sections 18.33 to 18.37, 18.47, 18.50,
  * 18.51). */
-#include "nfs4/client/table.h"
+#include "nfs4/client/client_table.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_client_calls.h"
 #include "tests/unit/nfs4_text.h"

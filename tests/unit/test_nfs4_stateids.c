@@ -2,7 +2,7 @@
 /* Each operation that takes a stateid, with each kind of one that it cannot use. */
 #include "lib/checked.h"
 #include "nfs4/client/client.h"
-#include "nfs4/client/clients.h"
+#include "nfs4/client/registry.h"
 #include "nfs4/server.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_opens.h"

@@ -2,7 +2,7 @@
 /* What somebody else may do with a client's name, ids and sessions (doc/design/nfs4-clients.md). */
 #include <netinet/in.h>
 
-#include "nfs4/client/table.h"
+#include "nfs4/client/client_table.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_client_calls.h"
 #include "tests/unit/nfs4_opens.h"

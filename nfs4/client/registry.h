@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* All clients and sessions of a server, by id and by name. */
-#ifndef RN_NFS4_CLIENT_CLIENTS_H
-#define RN_NFS4_CLIENT_CLIENTS_H
+#ifndef RN_NFS4_CLIENT_REGISTRY_H
+#define RN_NFS4_CLIENT_REGISTRY_H
 
 #include <stdint.h>
 

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Addresses of callers. */
+#ifndef RN_NFS4_CLIENT_ADDRESS_H
+#define RN_NFS4_CLIENT_ADDRESS_H
+
+#include "nfs4/client/client.h"
+
+/* Universal address of an IPv4 or IPv6 socket address (RFC 5665 section 5.2.3). */
+void nfs4_uaddr(const struct sockaddr_in6 *addr, char out[NFS4_UADDR_MAX]);
+/* The caller's address, and its netid. */
+void nfs4_peer_address(const struct nfs4_compound *c, struct sockaddr_in6 *addr,
+		       char netid[NFS4_NETID_MAX]);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The end of a COMPOUND for its session and its client. */
+#include "nfs4/client/registry.h"
+#include "nfs4/client/session.h"
+#include "nfs4/compound.h"
+
+/* Keeps the reply for a retry if the slot is to have it, frees the slot, and renews the lease once
+ * more. */
+static void leave_session(struct nfs4_compound *c)
+{
+	struct nfs4_session *s = c->session;
+
+	if (c->cache_this)
+		nfs4_slot_keep(c);
+	nfs4_retry_go_on(nfs4_slot_done(s, c->slot));
+	nfs4_client_renew(s->client);
+	c->session = NULL;
+	c->slot = NULL;
+	nfs4_session_put(s);
+}
+
+void nfs4_clients_leave(struct nfs4_compound *c)
+{
+	if (c->session)
+		leave_session(c);
+	nfs4_client_put(c->client);
+	c->client = NULL;
+}

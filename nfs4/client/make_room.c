@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Where there is no room left, the host that has most makes some. A client that has nothing open and no
+ * request under way loses its client id and sessions, which it gets anew when it comes back; what
+ * is open or locked is never taken from one whose lease is good.
+ */
+#include "nfs4/client/make_room.h"
+
+#include "nfs4/client/forget.h"
+#include "nfs4/client/lease.h"
+#include "nfs4/client/registry.h"
+#include "nfs4/client/session.h"
+
+/* Clients of a host, or courtesy clients, that one look goes through. */
+#define LOOK_MOST 64u
+
+static bool is_quiet(struct nfs4_client *cl)
+{
+	const enum nfs4_client_status status = nfs4_client_status(cl);
+	struct nfs4_session *s;
+	bool quiet;
+
+	if (status != NFS4_CLIENT_ACTIVE && status != NFS4_CLIENT_UNCONFIRMED)
+		return false;
+	if (atomic_load(&cl->record.ended) != atomic_load(&cl->record.begun))
+		return false;
+	pthread_mutex_lock(&cl->lock);
+	quiet = !cl->creating && !cl->srv->holdings_hooks->busy(cl->holdings);
+	LIST_FOREACH (s, &cl->session_list, of_client)
+		quiet = quiet && !nfs4_session_busy(s, NULL);
+	pthread_mutex_unlock(&cl->lock);
+	return quiet;
+}
+
+/* Out of the table, with the table's reference; NULL: none of those looked at. */
+static struct nfs4_client *take_quiet(struct nfs4_clients *all, struct nfs4_host *h)
+{
+	struct nfs4_host_clients *queue = nfs4_host_clients(h);
+	struct nfs4_client *cl = NULL;
+
+	pthread_mutex_lock(&all->lock);
+	for (unsigned i = 0; i < LOOK_MOST; i++) {
+		cl = TAILQ_FIRST(queue);
+		if (!cl || is_quiet(cl))
+			break;
+		TAILQ_REMOVE(queue, cl, of_host);
+		TAILQ_INSERT_TAIL(queue, cl, of_host);
+		cl = NULL;
+	}
+	if (cl)
+		nfs4_client_detach(all, cl);
+	pthread_mutex_unlock(&all->lock);
+	return cl;
+}
+
+bool nfs4_clients_shed(struct nfs4_clients *all, enum nfs4_measure what, size_t mine)
+{
+	struct nfs4_host *h = nfs4_hosts_greediest(all->hosts, what, mine);
+	struct nfs4_client *cl;
+
+	if (!h)
+		return false;
+	cl = take_quiet(all, h);
+	nfs4_host_put(h);
+	if (!cl)
+		return false;
+	if (cl->was_confirmed)
+		nfs4_record_forget(all->srv, &cl->record);
+	nfs4_client_destroy(cl);
+	return true;
+}
+
+struct nfs4_client *nfs4_clients_oldest(struct nfs4_clients *all, struct nfs4_client_queue *queue,
+					uint64_t age)
+{
+	struct nfs4_client *cl;
+
+	pthread_mutex_lock(&all->lock);
+	cl = TAILQ_FIRST(queue);
+	if (cl && cl->since + age > nfs4_clients_now(all->srv))
+		cl = NULL;
+	if (cl)
+		nfs4_client_ref(cl);
+	pthread_mutex_unlock(&all->lock);
+	return cl;
+}
+
+enum nfs4_expire nfs4_client_evict(struct nfs4_clients *all, struct nfs4_client *cl)
+{
+	enum nfs4_expire how;
+
+	if (!cl)
+		return NFS4_HOLDS;
+	how = nfs4_client_expire_courtesy(all->srv, cl);
+	if (how == NFS4_DROPPED)
+		nfs4_client_forget(all, cl, NFS4_CLIENT_EXPIRED);
+	else
+		nfs4_client_put(cl);
+	return how;
+}
+
+enum nfs4_expire nfs4_clients_evict(struct nfs4_clients *all)
+{
+	return nfs4_client_evict(all, nfs4_clients_oldest(all, &all->courtesy, 0));
+}
+
+/* One of the oldest by courtesy that this host has to pay for, with a reference; or NULL. */
+static struct nfs4_client *oldest_of(struct nfs4_clients *all, const struct nfs4_host *h)
+{
+	unsigned looked = 0;
+	struct nfs4_client *cl;
+
+	pthread_mutex_lock(&all->lock);
+	TAILQ_FOREACH (cl, &all->courtesy, aging) {
+		if (cl->host == h || ++looked == LOOK_MOST)
+			break;
+	}
+	if (cl && cl->host != h)
+		cl = NULL;
+	if (cl)
+		nfs4_client_ref(cl);
+	pthread_mutex_unlock(&all->lock);
+	return cl;
+}
+
+bool nfs4_clients_take(struct nfs4_clients *all, struct nfs4_host *h, size_t bytes,
+		       enum nfs4_use use)
+{
+	struct nfs4_client *cl;
+	enum nfs4_expire how;
+
+	for (unsigned i = 0; !nfs4_host_take(h, bytes, use); i++) {
+		if (i == NFS4_EVICT_MOST)
+			return false;
+		/* Others do not lose theirs to one that has its share. */
+		cl = nfs4_host_has_its_share(h, bytes)
+			     ? oldest_of(all, h)
+			     : nfs4_clients_oldest(all, &all->courtesy, 0);
+		how = nfs4_client_evict(all, cl);
+		if (how == NFS4_DROPPED)
+			continue;
+		/* Who has twice as much as the caller will have pays for him. */
+		if (how == NFS4_DROPPING ||
+		    !nfs4_clients_shed(all, NFS4_BYTES, 2 * (nfs4_host_has(h, NFS4_BYTES) + bytes)))
+			return false;
+	}
+	return true;
+}
+
+struct nfs4_client *nfs4_client_overflow(struct nfs4_clients *all)
+{
+	struct nfs4_host *h = nfs4_hosts_greediest(all->hosts, NFS4_UNCONFIRMED, 0);
+	struct nfs4_client *cl;
+
+	TAILQ_FOREACH (cl, &all->unconfirmed, aging) {
+		if (cl->host == h)
+			break;
+	}
+	nfs4_host_put(h);
+	if (cl)
+		nfs4_client_detach(all, cl);
+	return cl;
+}

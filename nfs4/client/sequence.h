@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* SEQUENCE as it is answered, also to a retry. */
+#ifndef RN_NFS4_CLIENT_SEQUENCE_H
+#define RN_NFS4_CLIENT_SEQUENCE_H
+
+#include "nfs4/client/session.h"
+
+struct nfs4_sequence_args {
+	uint8_t session[NFS4_SESSIONID_SIZE];
+	uint32_t seqid, slot, highest;
+	bool cache_this;
+	uint64_t sum;			  /* nfs4_call_sum() */
+	uint32_t highest_now, target_now; /* of the result */
+};
+
+#define NFS4_SEQUENCE_RESULT (NFS4_SESSIONID_SIZE + 20u) /* bytes */
+/* Puts the result; alive: the client's state has not expired. */
+void nfs4_put_sequence(struct nfs4_compound *c, const struct nfs4_sequence_args *a,
+		       const struct nfs4_session *s, bool alive);
+/* Fills in what the result says of the session's slots. s->lock is held. */
+void nfs4_sequence_slots(struct nfs4_sequence_args *a, const struct nfs4_session *s);
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The table's work once a second: leases that have run out, and clients that have been unconfirmed,
+ * expired or there by courtesy for long enough. */
+#include "nfs4/client/forget.h"
+#include "nfs4/client/lease.h"
+#include "nfs4/client/make_room.h"
+#include "nfs4/client/registry.h"
+
+/* How long it is known that a client's state has expired, in leases. */
+#define EXPIRED_LEASES 4u
+#define AT_ONCE 16u /* clients that one look finds */
+
+/* Expired clients whose state waits for their records to go lose it, although nobody may ask for it
+ * any more: it was memory that was wanted. */
+static void tick_dropping(struct nfs4_clients *all)
+{
+	struct nfs4_client *found[AT_ONCE], *cl;
+	unsigned n = 0;
+
+	if (!atomic_exchange(&all->dropping, false))
+		return;
+	pthread_mutex_lock(&all->lock);
+	TAILQ_FOREACH (cl, &all->expired, aging) {
+		if (!nfs4_client_has_state(cl))
+			continue;
+		if (n == AT_ONCE) {
+			atomic_store(&all->dropping, true);
+			break;
+		}
+		nfs4_client_ref(cl);
+		found[n++] = cl;
+	}
+	pthread_mutex_unlock(&all->lock);
+	for (unsigned i = 0; i < n; i++) {
+		nfs4_client_expire_courtesy(all->srv, found[i]);
+		nfs4_client_put(found[i]);
+	}
+}
+
+/* Forgets the oldest of those that are known as expired. */
+static void tick_expired(struct nfs4_clients *all)
+{
+	const uint64_t age = (uint64_t)EXPIRED_LEASES * all->srv->cfg.lease_seconds;
+	struct nfs4_client *cl;
+
+	while ((cl = nfs4_clients_oldest(all, &all->expired, age)) != NULL) {
+		if (nfs4_client_expire_courtesy(all->srv, cl) != NFS4_DROPPED) {
+			nfs4_client_put(cl);
+			break;
+		}
+		nfs4_client_forget(all, cl, NFS4_CLIENT_EXPIRED);
+	}
+}
+
+static void tick_unconfirmed(struct nfs4_clients *all)
+{
+	struct nfs4_client *cl;
+
+	while ((cl = nfs4_clients_oldest(all, &all->unconfirmed, all->srv->cfg.lease_seconds)) !=
+	       NULL)
+		nfs4_client_forget(all, cl, NFS4_CLIENT_UNCONFIRMED);
+}
+
+/* The clients of one bucket of ids get their turn (nfs4_holdings_hooks.tick). */
+static void sweep_bucket(struct nfs4_clients *all, uint32_t bucket)
+{
+	struct id_part *part = &all->part[bucket % ID_PARTS];
+	struct nfs4_client *found[AT_ONCE], *cl;
+	unsigned n = 0;
+
+	pthread_mutex_lock(&part->lock);
+	LIST_FOREACH (cl, &part->clients[bucket / ID_PARTS], by_id) {
+		if (n == AT_ONCE)
+			break;
+		nfs4_client_ref(cl);
+		found[n++] = cl;
+	}
+	pthread_mutex_unlock(&part->lock);
+	for (unsigned i = 0; i < n; i++) {
+		all->srv->holdings_hooks->tick(found[i]);
+		nfs4_client_retire_record(found[i]);
+		nfs4_client_put(found[i]);
+	}
+}
+
+/* All of them in some seconds, and several times in a lease. */
+static void sweep(struct nfs4_clients *all)
+{
+	const uint32_t buckets = ID_PARTS * ID_BUCKETS;
+	const uint32_t lease = all->srv->cfg.lease_seconds;
+	const uint32_t n = buckets / (lease / 4 > 8 ? 8 : lease / 4 > 0 ? lease / 4 : 1) + 1;
+
+	for (uint32_t i = 0; i < n; i++)
+		sweep_bucket(all, (all->swept + i) % buckets);
+	all->swept = (all->swept + n) % buckets;
+}
+
+void nfs4_clients_tick(struct nfs4_server *srv)
+{
+	struct nfs4_clients *all = srv->clients;
+
+	nfs4_wheel_tick(&all->wheel, nfs4_clients_now(srv), nfs4_lease_fire, all);
+	tick_unconfirmed(all);
+	while (nfs4_client_evict(all, nfs4_clients_oldest(all, &all->courtesy, COURTESY_SECONDS)) ==
+	       NFS4_DROPPED)
+		;
+	tick_dropping(all);
+	tick_expired(all);
+	sweep(all);
+}
