@@ -12,7 +12,7 @@
 #include "nfs4/recovery/grace.h"
 #include "nfs4/recovery/recovery.h"
 #include "nfs4/state/holdings.h"
-#include "nfs4/state/states.h"
+#include "nfs4/state/totals.h"
 
 /* Sessions have slots; what changes nothing may run again. */
 static bool cacheable(const struct rpc_request *req, const void *args)
@@ -45,7 +45,7 @@ static const struct nfs4_hooks hooks = {
 static int (*const parts[])(struct nfs4_server *s) = {
 	nfs4_pseudo_new,
 	nfs4_recovery_new,
-	nfs4_states_new,
+	nfs4_totals_new,
 	nfs4_clients_new,
 };
 
@@ -76,7 +76,7 @@ void nfs4_server_free(struct nfs4_server *s)
 	if (!s)
 		return;
 	nfs4_clients_free(s->clients);
-	nfs4_states_free(s->states);
+	nfs4_totals_free(s->totals);
 	nfs4_recovery_free(s);
 	nfs4_pseudo_free(s);
 	free(s);
@@ -137,5 +137,5 @@ void nfs4_held(struct nfs4_server *s, struct nfs4_held *out)
 {
 	*out = (struct nfs4_held){ 0 };
 	nfs4_clients_held(s->clients, out);
-	nfs4_states_held(s->states, out);
+	nfs4_totals_held(s->totals, out);
 }

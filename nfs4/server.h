@@ -12,7 +12,7 @@ struct nfs4_clients;
 struct nfs4_holdings_hooks;
 struct nfs4_pseudo;
 struct nfs4_recovery;
-struct nfs4_states;
+struct nfs4_totals;
 
 struct nfs4_server {
 	struct nfs4_config cfg;
@@ -22,7 +22,7 @@ struct nfs4_server {
 	uint8_t hash_key[crypto_shorthash_KEYBYTES];
 	struct nfs4_pseudo *pseudo;	/* nfs4/names/pseudo.h */
 	struct nfs4_recovery *recovery; /* nfs4/recovery/recovery.h */
-	struct nfs4_states *states;	/* nfs4/state/states.h */
+	struct nfs4_totals *totals;	/* nfs4/state/totals.h */
 	struct nfs4_clients *clients;	/* nfs4/client/registry.h */
 };
 

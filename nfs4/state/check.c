@@ -6,8 +6,8 @@
 
 #include "nfs4/client/client.h"
 #include "nfs4/server.h"
-#include "nfs4/state/owners.h"
-#include "nfs4/state/slots.h"
+#include "nfs4/state/owner.h"
+#include "nfs4/state/stateid_table.h"
 
 /* The bytes of a stateid that do not change: big endian, so that traces can be read. */
 struct other {
@@ -145,7 +145,7 @@ static int find_state(struct nfs4_compound *c, const struct other *o, struct nfs
 {
 	const struct nfs4_holdings *held = c->client->holdings;
 
-	*out = nfs4_slot_find(held, o->id);
+	*out = nfs4_stateid_find(held, o->id);
 	if (*out)
 		return (*out)->tag == o->tag ? NFS4_OK : NFS4ERR_BAD_STATEID;
 	return held->dropped && is_ours(c, o) ? NFS4ERR_EXPIRED : NFS4ERR_BAD_STATEID;

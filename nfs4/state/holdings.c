@@ -4,15 +4,14 @@
 #include "nfs4/client/client.h"
 #include "nfs4/client/registry.h"
 #include "nfs4/server.h"
-#include "nfs4/state/owners.h"
-#include "nfs4/state/slots.h"
+#include "nfs4/state/owner.h"
+#include "nfs4/state/stateid_table.h"
 
 _Static_assert(_Alignof(struct nfs4_holdings) <= _Alignof(struct nfs4_client), "behind a client");
 
 static void init(struct nfs4_holdings *held)
 {
-
-	nfs4_slots_init(held);
+	nfs4_stateids_init(held);
 	TAILQ_INIT(&held->idle);
 	TAILQ_INIT(&held->unconfirmed);
 	TAILQ_INIT(&held->states);

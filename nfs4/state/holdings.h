@@ -30,7 +30,7 @@ struct nfs4_holdings {
 	_Atomic uint32_t revoked[2];
 	uint32_t revoked_at; /* the last: seconds of nfs4_clients_now() */
 
-	/* Stateids: chunks of slots (nfs4/state/slots.h). */
+	/* Stateids, in chunks (nfs4/state/stateid_table.h). */
 	uint64_t **chunks;
 	uint32_t nchunks;
 	uint32_t free_first, free_last;

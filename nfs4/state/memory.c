@@ -1,49 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What opens, locks and owners cost, and how many there are. */
-#include <errno.h>
-#include <stdatomic.h>
-#include <stdlib.h>
-
+/* What opens, locks and owners cost. */
 #include "nfs4/client/client.h"
 #include "nfs4/client/host.h"
-#include "nfs4/server.h"
 #include "nfs4/state/state.h"
-#include "nfs4/state/states.h"
-
-struct nfs4_states {
-	_Atomic uint64_t owners, opens, locks;
-};
-
-int nfs4_states_new(struct nfs4_server *srv)
-{
-	srv->states = calloc(1, sizeof(*srv->states));
-	return srv->states ? 0 : -ENOMEM;
-}
-
-void nfs4_states_free(struct nfs4_states *s)
-{
-	free(s);
-}
-
-void nfs4_states_held(struct nfs4_states *s, struct nfs4_held *out)
-{
-	out->owners = atomic_load(&s->owners);
-	out->opens = atomic_load(&s->opens);
-	out->locks = atomic_load(&s->locks);
-}
-
-static void add(_Atomic uint64_t *to, int n)
-{
-	if (n != 0)
-		atomic_fetch_add_explicit(to, (uint64_t)(int64_t)n, memory_order_relaxed);
-}
-
-void nfs4_states_count(struct nfs4_server *srv, int owners, int opens, int locks)
-{
-	add(&srv->states->owners, owners);
-	add(&srv->states->opens, opens);
-	add(&srv->states->locks, locks);
-}
 
 bool nfs4_state_charge(struct nfs4_client *cl, size_t bytes)
 {

@@ -11,7 +11,7 @@
 #include "nfs4/server.h"
 #include "nfs4/state/check.h"
 #include "nfs4/state/open.h"
-#include "nfs4/state/owners.h"
+#include "nfs4/state/owner.h"
 
 static uint16_t combination(uint8_t access, uint8_t deny)
 {

@@ -4,7 +4,7 @@
 
 #include "nfs4/client/client.h"
 #include "nfs4/state/check.h"
-#include "nfs4/state/owners.h"
+#include "nfs4/state/owner.h"
 
 #define WANT_MASK 0xff00u /* of share_access: delegations that are wanted */
 

@@ -5,7 +5,7 @@
 #include "nfs4/client/client.h"
 #include "nfs4/recovery/grace.h"
 #include "nfs4/state/check.h"
-#include "nfs4/state/owners.h"
+#include "nfs4/state/owner.h"
 #include "nfs4/state/wire.h"
 
 struct lock_args {

@@ -14,7 +14,7 @@
 #include "nfs4/recovery/records.h"
 #include "nfs4/state/check.h"
 #include "nfs4/state/open.h"
-#include "nfs4/state/owners.h"
+#include "nfs4/state/owner.h"
 
 /* RFC 8881 section 18.16.1 */
 #define WANT_MASK 0xff00u

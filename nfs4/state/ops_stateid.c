@@ -2,7 +2,7 @@
 /* FREE_STATEID and TEST_STATEID; DELEGRETURN and DELEGPURGE while there are no delegations. */
 #include "nfs4/client/client.h"
 #include "nfs4/state/check.h"
-#include "nfs4/state/owners.h"
+#include "nfs4/state/owner.h"
 
 struct free_stateid_args {
 	struct nfs4_stateid sid;

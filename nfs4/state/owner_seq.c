@@ -6,7 +6,7 @@
 
 #include "nfs4/client/client.h"
 #include "nfs4/client/registry.h"
-#include "nfs4/state/owners.h"
+#include "nfs4/state/owner.h"
 
 bool nfs4_seq_advances(int status)
 {

@@ -75,7 +75,7 @@ struct nfs4_state {
 	/* Under the client's lock. */
 	bool gone;	  /* in no table any more; read under busy as well */
 	bool slotted;	  /* its stateid still finds it */
-	uint32_t id;	  /* slot and generation */
+	uint32_t id;	  /* entry of the table and generation */
 	uint32_t tag;	  /* nfs4_stateid_tag() of it */
 	uint32_t seqid;	  /* as last given to the client; 0: not yet */
 	uint32_t revoked; /* nfsstat4, or 0 */
@@ -136,9 +136,7 @@ static inline uint32_t nfs4_next_seqid(uint32_t v)
 	return v == UINT32_MAX ? 1 : v + 1;
 }
 
-/* nfs4/state/table.c. Under the client's lock, but for ref and unref. */
-void nfs4_state_ref(struct nfs4_state *st);
-void nfs4_state_unref(struct nfs4_state *st); /* NULL is allowed; called without locks */
+/* nfs4/state/state_table.c. Under the client's lock. */
 struct nfs4_state *nfs4_state_by_file(struct nfs4_client *cl, const struct nfs4_owner *o,
 				      const struct vfs_file *f);
 /* Into the tables, with the table's reference added. 0 or -ENOMEM, -ENOSPC,
@@ -153,20 +151,22 @@ void nfs4_state_revoke(struct nfs4_client *cl, struct nfs4_state *st, int status
 /* The tables' memory: they are empty, and the client's state is dropped. */
 void nfs4_states_empty(struct nfs4_client *cl);
 
-/* nfs4/state/open_state.c. New ones, in no table: a reference for the caller. NULL: no memory. */
+/* nfs4/state/state_object.c */
+void nfs4_state_ref(struct nfs4_state *st);
+void nfs4_state_unref(struct nfs4_state *st); /* NULL is allowed; called without locks */
+/* New ones, in no table: a reference for the caller. NULL: no memory. */
 struct nfs4_open *nfs4_open_new(struct nfs4_owner *o, struct vfs_file *f,
 				const struct nfs4_place *p);
 struct nfs4_lock *nfs4_lock_new(struct nfs4_owner *o, struct nfs4_open *open);
-/* The last reference has been put; what st had a reference of, to be put next, or NULL. */
-struct nfs4_state *nfs4_state_free(struct nfs4_state *st);
-/* Ends an open and its locks: out of the tables, and towards vfs/. keep as above. The caller holds
+/* True if the place is the file that the open is of. */
+bool nfs4_state_is_of(struct nfs4_state *st, struct nfs4_place *p);
+
+/* nfs4/state/state_end.c. Ends an open and its locks: out of the tables, and towards vfs/. keep as above. The caller holds
  * busy, and has looked that it is not gone. */
 void nfs4_open_end(struct nfs4_open *open, bool keep);
 /* As above, by itself; nothing if it is gone. The caller holds no lock. */
 void nfs4_open_drop(struct nfs4_open *open);
 void nfs4_lock_end(struct nfs4_lock *lock);
-/* Is it the file that the open is of? */
-bool nfs4_state_is_of(struct nfs4_state *st, struct nfs4_place *p);
 
 /* What vfs/ needs for a file that is open, and for a range that is locked: bytes, as
  * tests/unit/test_nfs4_scale.c sees them. They are charged to who opens and locks. */
@@ -183,8 +183,5 @@ bool nfs4_ranges_fit(struct nfs4_lock *lock);
 void nfs4_ranges_changed(struct nfs4_lock *lock);
 /* What is answered then: NFS4ERR_RESOURCE or NFS4ERR_DELAY. */
 int nfs4_state_no_memory(const struct nfs4_compound *c);
-
-/* For counters. */
-void nfs4_states_count(struct nfs4_server *srv, int owners, int opens, int locks);
 
 #endif

@@ -2,7 +2,7 @@
 #include "nfs4/state/wire.h"
 
 #include "nfs4/client/client.h"
-#include "nfs4/state/owners.h"
+#include "nfs4/state/owner.h"
 
 uint32_t nfs4_get_lock_type(struct nfs4_compound *c)
 {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "nfs4/client/client.h"
-#include "nfs4/state/owners.h"
+#include "nfs4/state/owner.h"
 
 uint32_t op_client_new(struct fixture *f, struct op_client *c, uint32_t minor, const char *name)
 {

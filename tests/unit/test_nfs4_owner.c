@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Sequence numbers of owners in minor version 0: replays, what is out of turn, confirmation. */
 #include "nfs4/client/registry.h"
-#include "nfs4/state/owners.h"
+#include "nfs4/state/owner.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_opens.h"
 

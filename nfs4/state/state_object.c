@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Opens and locks as objects: made, ended, and freed with their last reference. */
+/* Opens and locks as objects: made, and freed with their last reference. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "nfs4/client/client.h"
-#include "nfs4/state/owners.h"
+#include "nfs4/state/owner.h"
 #include "nfs4/state/state.h"
+
+void nfs4_state_ref(struct nfs4_state *st)
+{
+	atomic_fetch_add_explicit(&st->refs, 1, memory_order_relaxed);
+}
 
 static void begin(struct nfs4_state *st, enum nfs4_state_kind kind, struct nfs4_owner *o,
 		  struct vfs_file *f)
@@ -50,7 +54,8 @@ struct nfs4_lock *nfs4_lock_new(struct nfs4_owner *o, struct nfs4_open *open)
 	return lock;
 }
 
-struct nfs4_state *nfs4_state_free(struct nfs4_state *st)
+/* The last reference has been put; what st had a reference of, to be put next, or NULL. */
+static struct nfs4_state *free_state(struct nfs4_state *st)
 {
 	struct nfs4_open *open = nfs4_open_of(st);
 	const bool lock = st->kind == NFS4_STATE_LOCK;
@@ -70,65 +75,10 @@ struct nfs4_state *nfs4_state_free(struct nfs4_state *st)
 	return lock ? &open->st : NULL;
 }
 
-void nfs4_lock_end(struct nfs4_lock *lock)
+void nfs4_state_unref(struct nfs4_state *st)
 {
-	struct nfs4_client *cl = lock->st.owner->client;
-	struct nfs4_dead_owners dead = { NULL, NULL };
-
-	nfs4_client_ref(cl);
-	pthread_mutex_lock(&cl->lock);
-	nfs4_state_remove(cl, &lock->st, false);
-	nfs4_owner_maybe_idle(lock->st.owner, &dead);
-	pthread_mutex_unlock(&cl->lock);
-	vfs_lock_owner_end(&lock->ranges);
-	nfs4_state_unref(&lock->st);
-	nfs4_bury(&dead);
-	nfs4_client_put(cl);
-}
-
-/* The open's first lock; NULL: there is none, and the client's lock is held, so that none comes. */
-static struct nfs4_lock *first_lock(struct nfs4_client *cl, struct nfs4_open *open)
-{
-	struct nfs4_lock *lock;
-
-	pthread_mutex_lock(&cl->lock);
-	lock = LIST_FIRST(&open->locks);
-	if (lock)
-		pthread_mutex_unlock(&cl->lock);
-	return lock; /* busy is held: nobody ends it but us */
-}
-
-void nfs4_open_end(struct nfs4_open *open, bool keep)
-{
-	struct nfs4_owner *o = open->st.owner;
-	struct nfs4_client *cl = o->client;
-	struct nfs4_dead_owners dead = { NULL, NULL };
-	struct nfs4_lock *lock;
-
-	nfs4_client_ref(cl);
-	while ((lock = first_lock(cl, open)))
-		nfs4_lock_end(lock);
-	keep = keep && o->in_table && !o->kept;
-	nfs4_state_remove(cl, &open->st, keep);
-	if (keep)
-		o->kept = open; /* with the table's reference */
-	nfs4_owner_maybe_idle(o, &dead);
-	pthread_mutex_unlock(&cl->lock);
-	vfs_share_close(&open->share);
-	if (!keep)
-		nfs4_state_unref(&open->st);
-	nfs4_bury(&dead);
-	nfs4_client_put(cl);
-}
-
-void nfs4_open_drop(struct nfs4_open *open)
-{
-	nfs4_state_ref(&open->st);
-	pthread_mutex_lock(&open->busy);
-	if (!open->st.gone)
-		nfs4_open_end(open, false);
-	pthread_mutex_unlock(&open->busy);
-	nfs4_state_unref(&open->st);
+	while (st && atomic_fetch_sub_explicit(&st->refs, 1, memory_order_acq_rel) == 1)
+		st = free_state(st);
 }
 
 bool nfs4_state_is_of(struct nfs4_state *st, struct nfs4_place *p)

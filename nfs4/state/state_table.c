@@ -5,21 +5,11 @@
 
 #include "nfs4/client/client.h"
 #include "nfs4/hash.h"
-#include "nfs4/state/slots.h"
+#include "nfs4/state/stateid_table.h"
+#include "nfs4/state/totals.h"
 #include "nfs4/state/state.h"
 
 #define BUCKETS_MIN 16u
-
-void nfs4_state_ref(struct nfs4_state *st)
-{
-	atomic_fetch_add_explicit(&st->refs, 1, memory_order_relaxed);
-}
-
-void nfs4_state_unref(struct nfs4_state *st)
-{
-	while (st && atomic_fetch_sub_explicit(&st->refs, 1, memory_order_acq_rel) == 1)
-		st = nfs4_state_free(st);
-}
 
 static uint32_t bucket_of(const struct nfs4_holdings *held, const struct nfs4_owner *o,
 			  const struct vfs_file *f)
@@ -99,7 +89,7 @@ static void count(struct nfs4_client *cl, const struct nfs4_state *st, int by)
 		cl->holdings->opens += (uint32_t)by;
 	else
 		cl->holdings->locks += (uint32_t)by;
-	nfs4_states_count(cl->srv, 0, open ? by : 0, open ? 0 : by);
+	nfs4_totals_count(cl->srv, 0, open ? by : 0, open ? 0 : by);
 }
 
 int nfs4_state_add(struct nfs4_client *cl, struct nfs4_state *st)
@@ -115,7 +105,7 @@ int nfs4_state_add(struct nfs4_client *cl, struct nfs4_state *st)
 		rc = -ENOMEM;
 	if (rc != 0)
 		return rc;
-	rc = nfs4_slot_take(cl, st);
+	rc = nfs4_stateid_take(cl, st);
 	if (rc != 0) {
 		nfs4_state_discharge(cl, cost_of(st));
 		return rc;
@@ -167,7 +157,7 @@ void nfs4_states_empty(struct nfs4_client *cl)
 {
 	struct nfs4_holdings *held = cl->holdings;
 
-	nfs4_slots_fini(cl);
+	nfs4_stateids_fini(cl);
 	nfs4_state_discharge(cl, held->state_buckets * sizeof(*held->state_hash));
 	free(held->state_hash);
 	held->state_hash = NULL;
@@ -179,6 +169,6 @@ void nfs4_state_forget(struct nfs4_client *cl, struct nfs4_state *st)
 	if (!st->slotted)
 		return;
 	st->slotted = false;
-	nfs4_slot_free(cl->holdings, st->id);
+	nfs4_stateid_free(cl->holdings, st->id);
 	nfs4_state_discharge(cl, cost_of(st));
 }

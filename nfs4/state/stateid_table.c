@@ -1,43 +1,43 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "nfs4/state/slots.h"
+#include "nfs4/state/stateid_table.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "nfs4/client/client.h"
 
-#define CHUNK 256u /* slots */
+#define CHUNK 256u /* entries */
 #define GEN_BITS 12
 #define GEN_MASK ((1u << GEN_BITS) - 1)
 #define NONE NFS4_STATES_MAX
 
-/* A slot in use is the pointer, which is even; a free one has its next generation and neighbour. */
-static uint64_t free_slot(uint32_t next, uint32_t gen)
+/* An entry in use is the pointer, which is even; a free one has its next generation and neighbour. */
+static uint64_t free_entry(uint32_t next, uint32_t gen)
 {
 	return ((uint64_t)next << GEN_BITS | (gen & GEN_MASK)) << 1 | 1;
 }
 
-static bool is_free(uint64_t slot)
+static bool is_free(uint64_t entry)
 {
-	return slot & 1;
+	return entry & 1;
 }
 
-static uint32_t next_of(uint64_t slot)
+static uint32_t next_of(uint64_t entry)
 {
-	return (uint32_t)(slot >> (GEN_BITS + 1));
+	return (uint32_t)(entry >> (GEN_BITS + 1));
 }
 
-static uint32_t gen_of(uint64_t slot)
+static uint32_t gen_of(uint64_t entry)
 {
-	return (uint32_t)(slot >> 1) & GEN_MASK;
+	return (uint32_t)(entry >> 1) & GEN_MASK;
 }
 
-static uint64_t *slot_at(const struct nfs4_holdings *held, uint32_t i)
+static uint64_t *entry_at(const struct nfs4_holdings *held, uint32_t i)
 {
 	return &held->chunks[i / CHUNK][i % CHUNK];
 }
 
-void nfs4_slots_init(struct nfs4_holdings *held)
+void nfs4_stateids_init(struct nfs4_holdings *held)
 {
 	held->free_first = NONE;
 	held->free_last = NONE;
@@ -48,7 +48,7 @@ static size_t directory_size(uint32_t nchunks)
 	return nchunks * sizeof(uint64_t *);
 }
 
-void nfs4_slots_fini(struct nfs4_client *cl)
+void nfs4_stateids_fini(struct nfs4_client *cl)
 {
 	struct nfs4_holdings *held = cl->holdings;
 
@@ -58,19 +58,19 @@ void nfs4_slots_fini(struct nfs4_client *cl)
 	free(held->chunks);
 	held->chunks = NULL;
 	held->nchunks = 0;
-	nfs4_slots_init(held);
+	nfs4_stateids_init(held);
 }
 
 static void append_free(struct nfs4_holdings *held, uint32_t i, uint32_t gen)
 {
 	uint64_t *last;
 
-	*slot_at(held, i) = free_slot(NONE, gen);
+	*entry_at(held, i) = free_entry(NONE, gen);
 	if (held->free_last == NONE) {
 		held->free_first = i;
 	} else {
-		last = slot_at(held, held->free_last);
-		*last = free_slot(i, gen_of(*last));
+		last = entry_at(held, held->free_last);
+		*last = free_entry(i, gen_of(*last));
 	}
 	held->free_last = i;
 }
@@ -103,42 +103,42 @@ static int add_chunk(struct nfs4_client *cl)
 	return 0;
 }
 
-int nfs4_slot_take(struct nfs4_client *cl, struct nfs4_state *st)
+int nfs4_stateid_take(struct nfs4_client *cl, struct nfs4_state *st)
 {
 	struct nfs4_holdings *held = cl->holdings;
 	int rc = held->free_first == NONE ? add_chunk(cl) : 0;
-	uint64_t *slot;
+	uint64_t *entry;
 	uint32_t i;
 
 	if (rc != 0)
 		return rc;
 	i = held->free_first;
-	slot = slot_at(held, i);
-	held->free_first = next_of(*slot);
+	entry = entry_at(held, i);
+	held->free_first = next_of(*entry);
 	if (held->free_first == NONE)
 		held->free_last = NONE;
-	st->id = i << GEN_BITS | gen_of(*slot);
+	st->id = i << GEN_BITS | gen_of(*entry);
 	st->tag = nfs4_stateid_tag(cl->srv, cl->number, st->id);
-	*slot = (uint64_t)(uintptr_t)st;
+	*entry = (uint64_t)(uintptr_t)st;
 	return 0;
 }
 
-void nfs4_slot_free(struct nfs4_holdings *held, uint32_t id)
+void nfs4_stateid_free(struct nfs4_holdings *held, uint32_t id)
 {
 	append_free(held, id >> GEN_BITS, (id & GEN_MASK) + 1);
 }
 
-struct nfs4_state *nfs4_slot_find(const struct nfs4_holdings *held, uint32_t id)
+struct nfs4_state *nfs4_stateid_find(const struct nfs4_holdings *held, uint32_t id)
 {
 	uint32_t i = id >> GEN_BITS;
 	struct nfs4_state *st;
-	uint64_t slot;
+	uint64_t entry;
 
 	if (i >= held->nchunks * CHUNK)
 		return NULL;
-	slot = *slot_at(held, i);
-	if (is_free(slot))
+	entry = *entry_at(held, i);
+	if (is_free(entry))
 		return NULL;
-	st = (struct nfs4_state *)(uintptr_t)slot; /* NOLINT: what slot_take put */
+	st = (struct nfs4_state *)(uintptr_t)entry; /* NOLINT: what stateid_take put */
 	return st->id == id ? st : NULL;
 }

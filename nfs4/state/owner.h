@@ -6,8 +6,8 @@
  * nobody uses and that has no state left goes at once; but an open-owner of minor version 0 is kept
  * for a lease, as its last answer may be asked for again.
  */
-#ifndef RN_NFS4_STATE_OWNERS_H
-#define RN_NFS4_STATE_OWNERS_H
+#ifndef RN_NFS4_STATE_OWNER_H
+#define RN_NFS4_STATE_OWNER_H
 
 #include "nfs4/state/state.h"
 
@@ -30,6 +30,9 @@ void nfs4_owner_use(struct nfs4_owner *o);
 /* Takes the client's lock; NULL is allowed. */
 void nfs4_owner_release(struct nfs4_owner *o);
 
+/* In no table, with a reference for the caller. NULL: no memory. */
+struct nfs4_owner *nfs4_owner_new(struct nfs4_client *cl, const struct nfs4_owner_name *name);
+size_t nfs4_owner_cost(uint32_t len); /* bytes, with a name of that length */
 void nfs4_owner_ref(struct nfs4_owner *o);
 void nfs4_owner_unref(struct nfs4_owner *o);
 bool nfs4_holder_is_ours(const struct vfs_holder *h);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "nfs4/state/owners.h"
+/* The table of a client's owners, by kind and name. */
+#include "nfs4/state/owner.h"
+#include "nfs4/state/totals.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,55 +11,6 @@
 #include "nfs4/server.h"
 
 #define BUCKETS_MIN 8u
-
-static void holder_ref(struct vfs_holder *h)
-{
-	nfs4_owner_ref(nfs4_owner_of_holder(h));
-}
-
-static void holder_put(struct vfs_holder *h)
-{
-	nfs4_owner_unref(nfs4_owner_of_holder(h));
-}
-
-static enum vfs_yield holder_yield(struct vfs_holder *h)
-{
-	struct nfs4_client *cl = nfs4_owner_of_holder(h)->client;
-
-	switch (nfs4_client_expire_courtesy(cl->srv, cl)) {
-	case NFS4_DROPPED:
-		return VFS_YIELDED;
-	case NFS4_DROPPING:
-		return VFS_YIELDING;
-	default:
-		return VFS_HOLDS;
-	}
-}
-
-static const struct vfs_holder_ops holder_ops = {
-	.ref = holder_ref,
-	.put = holder_put,
-	.yield = holder_yield,
-};
-
-bool nfs4_holder_is_ours(const struct vfs_holder *h)
-{
-	return h && h->ops == &holder_ops;
-}
-
-void nfs4_owner_ref(struct nfs4_owner *o)
-{
-	atomic_fetch_add_explicit(&o->refs, 1, memory_order_relaxed);
-}
-
-void nfs4_owner_unref(struct nfs4_owner *o)
-{
-	if (atomic_fetch_sub_explicit(&o->refs, 1, memory_order_acq_rel) != 1)
-		return;
-	nfs4_client_put(o->client);
-	free(o->replay);
-	free(o);
-}
 
 static uint32_t hash_of(const struct nfs4_client *cl, const struct nfs4_owner_name *name)
 {
@@ -125,11 +77,6 @@ static bool grow(struct nfs4_client *cl)
 	return true;
 }
 
-static size_t cost_of(uint32_t len)
-{
-	return sizeof(struct nfs4_owner) + len;
-}
-
 static struct nfs4_owner *new_owner(struct nfs4_client *cl, const struct nfs4_owner_name *name,
 				    uint32_t hash)
 {
@@ -138,25 +85,18 @@ static struct nfs4_owner *new_owner(struct nfs4_client *cl, const struct nfs4_ow
 
 	if (held->owners >= held->owner_buckets && !grow(cl))
 		return NULL;
-	if (!nfs4_state_charge(cl, cost_of(name->len)))
+	if (!nfs4_state_charge(cl, nfs4_owner_cost(name->len)))
 		return NULL;
-	o = calloc(1, cost_of(name->len));
+	o = nfs4_owner_new(cl, name);
 	if (!o) {
-		nfs4_state_discharge(cl, cost_of(name->len));
+		nfs4_state_discharge(cl, nfs4_owner_cost(name->len));
 		return NULL;
 	}
-	o->holder.ops = &holder_ops;
-	o->refs = 1;
-	o->kind = (uint8_t)name->kind;
 	o->in_table = true;
-	o->client = cl;
-	nfs4_client_ref(cl);
 	o->hash = hash;
-	o->len = name->len;
-	memcpy(o->name, name->name, name->len);
 	insert(held, o);
 	held->owners++;
-	nfs4_states_count(cl->srv, 1, 0, 0);
+	nfs4_totals_count(cl->srv, 1, 0, 0);
 	return o;
 }
 
@@ -240,9 +180,9 @@ void nfs4_owner_forget(struct nfs4_owner *o, struct nfs4_dead_owners *dead)
 		dead->kept = &o->kept->st;
 		o->kept = NULL;
 	}
-	nfs4_state_discharge(cl, cost_of(o->len) + (o->replay ? o->replay->size : 0));
+	nfs4_state_discharge(cl, nfs4_owner_cost(o->len) + (o->replay ? o->replay->size : 0));
 	held->owners--;
-	nfs4_states_count(cl->srv, -1, 0, 0);
+	nfs4_totals_count(cl->srv, -1, 0, 0);
 	o->hash_next = dead->first;
 	dead->first = o;
 }

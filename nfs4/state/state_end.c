@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The end of opens and locks: out of the tables, and towards vfs/. */
+#include "nfs4/client/client.h"
+#include "nfs4/state/owner.h"
+#include "nfs4/state/state.h"
+
+void nfs4_lock_end(struct nfs4_lock *lock)
+{
+	struct nfs4_client *cl = lock->st.owner->client;
+	struct nfs4_dead_owners dead = { NULL, NULL };
+
+	nfs4_client_ref(cl);
+	pthread_mutex_lock(&cl->lock);
+	nfs4_state_remove(cl, &lock->st, false);
+	nfs4_owner_maybe_idle(lock->st.owner, &dead);
+	pthread_mutex_unlock(&cl->lock);
+	vfs_lock_owner_end(&lock->ranges);
+	nfs4_state_unref(&lock->st);
+	nfs4_bury(&dead);
+	nfs4_client_put(cl);
+}
+
+/* The open's first lock; NULL: there is none, and the client's lock is held, so that none comes. */
+static struct nfs4_lock *first_lock(struct nfs4_client *cl, struct nfs4_open *open)
+{
+	struct nfs4_lock *lock;
+
+	pthread_mutex_lock(&cl->lock);
+	lock = LIST_FIRST(&open->locks);
+	if (lock)
+		pthread_mutex_unlock(&cl->lock);
+	return lock; /* busy is held: nobody ends it but us */
+}
+
+void nfs4_open_end(struct nfs4_open *open, bool keep)
+{
+	struct nfs4_owner *o = open->st.owner;
+	struct nfs4_client *cl = o->client;
+	struct nfs4_dead_owners dead = { NULL, NULL };
+	struct nfs4_lock *lock;
+
+	nfs4_client_ref(cl);
+	while ((lock = first_lock(cl, open)))
+		nfs4_lock_end(lock);
+	keep = keep && o->in_table && !o->kept;
+	nfs4_state_remove(cl, &open->st, keep);
+	if (keep)
+		o->kept = open; /* with the table's reference */
+	nfs4_owner_maybe_idle(o, &dead);
+	pthread_mutex_unlock(&cl->lock);
+	vfs_share_close(&open->share);
+	if (!keep)
+		nfs4_state_unref(&open->st);
+	nfs4_bury(&dead);
+	nfs4_client_put(cl);
+}
+
+void nfs4_open_drop(struct nfs4_open *open)
+{
+	nfs4_state_ref(&open->st);
+	pthread_mutex_lock(&open->busy);
+	if (!open->st.gone)
+		nfs4_open_end(open, false);
+	pthread_mutex_unlock(&open->busy);
+	nfs4_state_unref(&open->st);
+}
