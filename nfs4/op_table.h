@@ -108,7 +108,7 @@ struct nfs4_op_errors {
 
 /*
  * Layout of the arguments of an operation that repeats without effect, so that a COMPOUND can be
- * looked through without decoding it (nfs4/data/skim.h): fixed bytes, then bitmap4s, then opaques.
+ * looked through without decoding it (nfs4/skim.h): fixed bytes, then bitmap4s, then opaques.
  */
 struct nfs4_op_shape {
 	bool known;

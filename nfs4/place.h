@@ -16,7 +16,7 @@ enum nfs4_place_kind { NFS4_NOWHERE, NFS4_PSEUDO, NFS4_FILE };
 struct nfs4_place {
 	enum nfs4_place_kind kind;
 	struct vfs_fh fh;
-	/* NFS4_PSEUDO: number of the directory, meaningful to nfs4/names/pseudo.h only. */
+	/* NFS4_PSEUDO: number of the directory, meaningful to nfs4/pseudo/pseudo.h only. */
 	uint64_t pseudo_id;
 	/* NFS4_FILE */
 	uint32_t export_id;

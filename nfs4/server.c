@@ -7,10 +7,10 @@
 #include "lib/checked.h"
 #include "nfs4/client/registry.h"
 #include "nfs4/compound.h"
-#include "nfs4/data/skim.h"
-#include "nfs4/names/pseudo.h"
+#include "nfs4/pseudo/pseudo.h"
 #include "nfs4/recovery/grace.h"
 #include "nfs4/recovery/recovery.h"
+#include "nfs4/skim.h"
 #include "nfs4/state/holdings.h"
 #include "nfs4/state/totals.h"
 

@@ -20,7 +20,7 @@ struct nfs4_server {
 	const struct nfs4_holdings_hooks *holdings_hooks; /* nfs4/client/holdings_hooks.h */
 	/* Random, so that no client can foresee a hash, or choose one bucket of a table. */
 	uint8_t hash_key[crypto_shorthash_KEYBYTES];
-	struct nfs4_pseudo *pseudo;	/* nfs4/names/pseudo.h */
+	struct nfs4_pseudo *pseudo;	/* nfs4/pseudo/pseudo.h */
 	struct nfs4_recovery *recovery; /* nfs4/recovery/recovery.h */
 	struct nfs4_totals *totals;	/* nfs4/state/totals.h */
 	struct nfs4_clients *clients;	/* nfs4/client/registry.h */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Values of attributes that all objects of a file system have in common. */
+#include "nfs4/attr/attr_table.h"
 #include "nfs4/attr/get.h"
-#include "nfs4/attr/table.h"
 #include "nfs4/server.h"
 
 #define NS_PER_SECOND 1000000000u

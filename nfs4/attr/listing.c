@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "lib/checked.h"
-#include "nfs4/attr/table.h"
-#include "nfs4/names/cross.h"
+#include "nfs4/attr/attr_table.h"
+#include "nfs4/pseudo/cross.h"
 
 /* What names an entry, whatever its attributes are. */
 struct entry {

@@ -4,7 +4,7 @@
 #define RN_NFS4_ATTR_LISTING_H
 
 #include "nfs4/attr/source.h"
-#include "nfs4/names/pseudo.h"
+#include "nfs4/pseudo/pseudo.h"
 
 struct nfs4_listing {
 	struct nfs4_compound *c; /* whose current filehandle is listed */

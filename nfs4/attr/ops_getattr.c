@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* GETATTR (RFC 7530 section 16.7, RFC 8881 section 18.7). */
-#include "nfs4/compound.h"
 #include "nfs4/attr/source.h"
+#include "nfs4/compound.h"
 
 struct getattr_args {
 	struct nfs4_bitmap want;

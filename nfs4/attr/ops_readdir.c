@@ -17,7 +17,7 @@
 #include "lib/checked.h"
 #include "nfs4/attr/listing.h"
 #include "nfs4/compound.h"
-#include "nfs4/names/pseudo.h"
+#include "nfs4/pseudo/pseudo.h"
 #include "nfs4/server.h"
 
 #define COOKIE_RESERVED 2u /* 0 to 2 */

@@ -8,9 +8,9 @@
 
 #include "lib/checked.h"
 #include "nfs4/attr/acl.h"
-#include "nfs4/compound.h"
+#include "nfs4/attr/attr_table.h"
 #include "nfs4/attr/source.h"
-#include "nfs4/attr/table.h"
+#include "nfs4/compound.h"
 
 /* Of one attribute's value, owners and ACLs excepted: a filehandle is the longest. */
 #define VALUE_MAX 192u

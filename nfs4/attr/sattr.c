@@ -8,8 +8,8 @@
 
 #include "nfs4/attr/acl.h"
 #include "nfs4/attr/attr.h"
+#include "nfs4/attr/attr_table.h"
 #include "nfs4/attr/owner.h"
-#include "nfs4/attr/table.h"
 #include "nfs4/attr/utf8.h"
 
 #define UMASK_BITS 0777u

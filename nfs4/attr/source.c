@@ -6,9 +6,9 @@
 
 #include "lib/checked.h"
 #include "nfs4/attr/acl.h"
-#include "nfs4/attr/table.h"
-#include "nfs4/names/cross.h"
-#include "nfs4/names/pseudo.h"
+#include "nfs4/attr/attr_table.h"
+#include "nfs4/pseudo/cross.h"
+#include "nfs4/pseudo/pseudo.h"
 
 /* The lowest attribute of *word, taken out of it. */
 static unsigned take_lowest(uint32_t *word, unsigned i)

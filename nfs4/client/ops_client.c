@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* RENEW (RFC 7530 section 16.28), DESTROY_CLIENTID and RECLAIM_COMPLETE (RFC 8881 sections 18.50
  * and 18.51). */
-#include "nfs4/client/ops.h"
 #include "nfs4/client/forget.h"
+#include "nfs4/compound.h"
 #include "nfs4/recovery/grace.h"
 
 struct renew_args {

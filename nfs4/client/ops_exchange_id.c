@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "config.h"
-#include "nfs4/client/ops.h"
 #include "nfs4/client/forget.h"
 #include "nfs4/client/origin.h"
 #include "nfs4/client/register.h"
+#include "nfs4/compound.h"
 
 enum state_protect_how4 { SP4_NONE = 0, SP4_MACH_CRED = 1, SP4_SSV = 2 };
 

@@ -4,9 +4,10 @@
  * is found before the slot changes, because a failed SEQUENCE leaves it as it was.
  */
 #include "lib/budget.h"
-#include "nfs4/client/ops.h"
 #include "nfs4/client/make_room.h"
 #include "nfs4/client/origin.h"
+#include "nfs4/client/sequence.h"
+#include "nfs4/compound.h"
 
 /* Of how many requests on slot 0 one looks whether memory is short. */
 #define LOOK_EVERY 16u

@@ -2,7 +2,9 @@
 /* The smaller operations on sessions (RFC 8881 sections 18.33, 18.34, 18.37 and 18.47). */
 #include <string.h>
 
-#include "nfs4/client/ops.h"
+#include "nfs4/client/callback_security.h"
+#include "nfs4/client/session.h"
+#include "nfs4/compound.h"
 #include "nfs4/server.h"
 
 enum channel_dir {

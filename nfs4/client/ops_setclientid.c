@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nfs4/client/ops.h"
 #include "nfs4/client/address.h"
 #include "nfs4/client/forget.h"
 #include "nfs4/client/origin.h"
 #include "nfs4/client/register.h"
+#include "nfs4/compound.h"
 #include "nfs4/recovery/grace.h"
 
 static void get_text(struct xdr_in *x, char *out, uint32_t size)

@@ -12,7 +12,8 @@
  */
 #include <errno.h>
 
-#include "nfs4/client/ops.h"
+#include "nfs4/client/sequence.h"
+#include "nfs4/compound.h"
 #include "nfs4/server.h"
 
 struct nfs4_retry {

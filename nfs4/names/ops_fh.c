@@ -7,7 +7,8 @@
 #include <string.h>
 
 #include "nfs4/compound.h"
-#include "nfs4/names/pseudo.h"
+#include "nfs4/pseudo/pseudo.h"
+#include "nfs4/server.h"
 
 /* Decodes the arguments that begin at ahead without moving c->in. */
 static bool uses_fh(struct nfs4_compound *c, const struct nfs4_op *op, const struct xdr_in *ahead)
@@ -32,7 +33,7 @@ static bool wants_flavor(struct nfs4_compound *c)
 	struct xdr_in ahead = *c->in;
 
 	for (uint32_t i = c->index + 1; i < c->nops; i++) {
-		const struct nfs4_op *op = nfs4_op_find(xdr_get_u32(&ahead), c->minor);
+		const struct nfs4_op *op = c->server->hooks->find_op(xdr_get_u32(&ahead), c->minor);
 
 		if (!op)
 			return true;

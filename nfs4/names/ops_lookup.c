@@ -2,10 +2,10 @@
 /* LOOKUP and LOOKUPP (RFC 7530 sections 16.13, 16.14; RFC 8881 sections 18.13, 18.14). */
 #include <sys/stat.h>
 
-#include "nfs4/names/cross.h"
 #include "nfs4/names/find.h"
 #include "nfs4/names/name.h"
-#include "nfs4/names/pseudo.h"
+#include "nfs4/pseudo/cross.h"
+#include "nfs4/pseudo/pseudo.h"
 
 /* out becomes n, of the current filehandle's export, whose reference it takes over. */
 static void become(struct nfs4_compound *c, struct vfs_node *n, struct nfs4_place *out)

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "lib/checked.h"
-#include "nfs4/recovery/db_private.h"
 #include "nfs4/recovery/db_open_private.h"
+#include "nfs4/recovery/db_private.h"
 
 /* -errno of what SQLite returned; 0 for what is none. */
 int nfs4_db_errno(int rc)

@@ -101,7 +101,7 @@ static struct nfs4_owner *new_owner(struct nfs4_client *cl, const struct nfs4_ow
 }
 
 /* Unconfirmed from the start: it might be one that was forgotten, and this a replay (RFC 7530
- * section 9.1.11). A reclaim confirms it by itself (nfs4/state/open_share.c). */
+ * section 9.1.11). A reclaim confirms it by itself (nfs4/open/open_share.c). */
 static void begin_unconfirmed(struct nfs4_holdings *held, struct nfs4_owner *o)
 {
 	o->unconfirmed = true;

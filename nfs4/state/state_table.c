@@ -5,9 +5,9 @@
 
 #include "nfs4/client/client.h"
 #include "nfs4/hash.h"
+#include "nfs4/state/state.h"
 #include "nfs4/state/stateid_table.h"
 #include "nfs4/state/totals.h"
-#include "nfs4/state/state.h"
 
 #define BUCKETS_MIN 16u
 

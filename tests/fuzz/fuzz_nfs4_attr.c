@@ -11,8 +11,8 @@
 #include "lib/checked.h"
 #include "nfs4/attr/acl.h"
 #include "nfs4/attr/attr.h"
+#include "nfs4/attr/attr_table.h"
 #include "nfs4/attr/source.h"
-#include "nfs4/attr/table.h"
 #include "nfs4/attr/utf8.h"
 #include "nfs4/server.h"
 

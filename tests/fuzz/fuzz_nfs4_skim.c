@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "lib/checked.h"
-#include "nfs4/data/skim.h"
 #include "nfs4/nfs4_server.h"
+#include "nfs4/skim.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

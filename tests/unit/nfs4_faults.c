@@ -2,12 +2,12 @@
 #include "tests/unit/nfs4_faults.h"
 
 #include "nfs4/compound.h"
-#include "vfs/file_state.h"
 #include "vfs/data/operation.h"
+#include "vfs/file_state.h"
 #include "vfs/lock.h"
-#include "vfs/worker/ring.h"
 #include "vfs/share.h"
 #include "vfs/space.h"
+#include "vfs/worker/ring.h"
 
 enum fault fault_at;
 int fault_result;

@@ -9,7 +9,7 @@
 #include <sys/fsuid.h>
 #include <sys/stat.h>
 
-#include "nfs4/names/pseudo.h"
+#include "nfs4/pseudo/pseudo.h"
 #include "nfs4/server.h"
 
 static int by_id(void *ctx, uint32_t id, const struct sockaddr *peer, struct vfs_export **exp,

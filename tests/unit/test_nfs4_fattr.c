@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "nfs4/attr/attr.h"
+#include "nfs4/attr/attr_table.h"
 #include "nfs4/attr/owner.h"
-#include "nfs4/attr/table.h"
 #include "nfs4/attr/utf8.h"
 #include "nfs4/server.h"
 

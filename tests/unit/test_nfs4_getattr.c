@@ -3,7 +3,7 @@
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
 
-#include "nfs4/attr/table.h"
+#include "nfs4/attr/attr_table.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_attrs.h"
 #include "tests/unit/nfs4_minors.h"

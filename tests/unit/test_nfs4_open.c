@@ -3,7 +3,7 @@
 #include <endian.h>
 
 #include "nfs4/client/client.h"
-#include "nfs4/state/open.h"
+#include "nfs4/open/opening.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_opens.h"
 

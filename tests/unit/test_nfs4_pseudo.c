@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The pseudo file system: what leads to exports, who sees it, and what a reload does to it. */
-#include "nfs4/names/pseudo.h"
+#include "nfs4/pseudo/pseudo.h"
 
 #include <errno.h>
 #include <sched.h>

@@ -4,9 +4,9 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "nfs4/data/skim.h"
 #include "nfs4/nfs4_server.h"
 #include "nfs4/proto.h"
+#include "nfs4/skim.h"
 #include "rpc/message.h"
 
 #define DATA "some data"

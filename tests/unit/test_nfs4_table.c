@@ -4,7 +4,7 @@
  * server and the tests draw on, and the rows agree with the RFCs' tables and with the decoders.
  */
 #include "lib/checked.h"
-#include "nfs4/data/skim.h"
+#include "nfs4/skim.h"
 #include "nfs4/status.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_samples.h"

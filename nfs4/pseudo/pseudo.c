@@ -3,7 +3,7 @@
  * The pseudo file system in force, and what of it a caller sees. Lock order: nfs4_pseudo.lock is a
  * leaf; it guards the pointer to the current set, which everybody who looks has a reference of.
  */
-#include "nfs4/names/pseudo.h"
+#include "nfs4/pseudo/pseudo.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include <time.h>
 
 #include "lib/clock.h"
-#include "nfs4/names/pseudo_now.h"
+#include "nfs4/pseudo/pseudo_now.h"
 #include "nfs4/server.h"
 
 /* A handle: version (other than any of vfs/fs/handle.h), length of the id, zeros, and the id. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The attributes that this server has, one row each. */
-#ifndef RN_NFS4_ATTR_TABLE_H
-#define RN_NFS4_ATTR_TABLE_H
+#ifndef RN_NFS4_ATTR_ATTR_TABLE_H
+#define RN_NFS4_ATTR_ATTR_TABLE_H
 
 #include "nfs4/attr/attr.h"
 

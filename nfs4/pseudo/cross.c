@@ -3,12 +3,12 @@
  * Which directory a nested export covers is looked up when its name is met, as root and without
  * following symbolic links: nothing has to be kept up to date with what happens on the server.
  */
-#include "nfs4/names/cross.h"
+#include "nfs4/pseudo/cross.h"
 
 #include <string.h>
 
-#include "nfs4/names/pseudo.h"
-#include "nfs4/names/pseudo_now.h"
+#include "nfs4/pseudo/pseudo.h"
+#include "nfs4/pseudo/pseudo_now.h"
 #include "nfs4/server.h"
 
 /* Replaces *n by its entry of that name. */

@@ -7,10 +7,10 @@
 #include <sys/stat.h>
 
 #include "nfs4/client/client.h"
-#include "nfs4/names/cross.h"
-#include "nfs4/names/pseudo.h"
+#include "nfs4/open/opening.h"
+#include "nfs4/pseudo/cross.h"
+#include "nfs4/pseudo/pseudo.h"
 #include "nfs4/server.h"
-#include "nfs4/state/open.h"
 
 #define RACES 8 /* a name that comes and goes under us is tried so often */
 

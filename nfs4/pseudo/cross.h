@@ -3,8 +3,8 @@
  * The boundaries between exports: one that lies below another takes the place of the directory (or
  * file) that it covers there, for callers who may use it, and ".." of its root leads back.
  */
-#ifndef RN_NFS4_CROSS_H
-#define RN_NFS4_CROSS_H
+#ifndef RN_NFS4_PSEUDO_CROSS_H
+#define RN_NFS4_PSEUDO_CROSS_H
 
 #include "nfs4/compound.h"
 

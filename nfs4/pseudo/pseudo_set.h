@@ -3,8 +3,8 @@
  * One state of the pseudo file system: a tree of directories over the exports of a moment. It is
  * made whole, never changes, and is freed with its last reference.
  */
-#ifndef RN_NFS4_PSEUDO_SET_H
-#define RN_NFS4_PSEUDO_SET_H
+#ifndef RN_NFS4_PSEUDO_PSEUDO_SET_H
+#define RN_NFS4_PSEUDO_PSEUDO_SET_H
 
 #include <stdatomic.h>
 #include <stddef.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * OPEN, which goes in steps: nfs4/state/ops_open.c says which; open_file.c finds or makes the file,
+ * OPEN, which goes in steps: nfs4/open/ops_open.c says which; open_file.c finds or makes the file,
  * open_share.c gets the share. struct nfs4_opening is what they hand on, in the arena.
  */
-#ifndef RN_NFS4_STATE_OPEN_H
-#define RN_NFS4_STATE_OPEN_H
+#ifndef RN_NFS4_OPEN_OPENING_H
+#define RN_NFS4_OPEN_OPENING_H
 
 #include "nfs4/attr/attr.h"
 #include "nfs4/names/name.h"

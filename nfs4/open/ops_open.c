@@ -10,10 +10,10 @@
  */
 #include "nfs4/client/client.h"
 #include "nfs4/names/cinfo.h"
+#include "nfs4/open/opening.h"
 #include "nfs4/recovery/grace.h"
 #include "nfs4/recovery/records.h"
 #include "nfs4/state/check.h"
-#include "nfs4/state/open.h"
 #include "nfs4/state/owner.h"
 
 /* RFC 8881 section 18.16.1 */

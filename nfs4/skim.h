@@ -3,8 +3,8 @@
  * What is in a COMPOUND, looked at without running it. Pure; what is not understood is never an
  * error here, the COMPOUND is decoded properly later.
  */
-#ifndef RN_NFS4_DATA_SKIM_H
-#define RN_NFS4_DATA_SKIM_H
+#ifndef RN_NFS4_SKIM_H
+#define RN_NFS4_SKIM_H
 
 #include "rpc/xdr_in.h"
 

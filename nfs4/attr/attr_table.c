@@ -4,7 +4,7 @@
  * time_backup, retention, layouts, locations, notification delays; sacl, which needs auditing; and
  * dacl, whose automatic inheritance (RFC 8881 section 6.4.3.2) has nowhere to be kept.
  */
-#include "nfs4/attr/table.h"
+#include "nfs4/attr/attr_table.h"
 
 #include "lib/checked.h"
 #include "nfs4/attr/get.h"

@@ -8,9 +8,9 @@
 #include <errno.h>
 
 #include "nfs4/client/client.h"
+#include "nfs4/open/opening.h"
 #include "nfs4/server.h"
 #include "nfs4/state/check.h"
-#include "nfs4/state/open.h"
 #include "nfs4/state/owner.h"
 
 static uint16_t combination(uint8_t access, uint8_t deny)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Exports gathered, and the tree over them put in order. */
-#include "nfs4/names/pseudo_set.h"
+#include "nfs4/pseudo/pseudo_set.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "nfs4/names/pseudo_tree.h"
+#include "nfs4/pseudo/pseudo_tree.h"
 
 const char *nfs4_path_below(const char *path, const char *dir)
 {

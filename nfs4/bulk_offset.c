@@ -4,9 +4,9 @@
  * wrong answer costs alignment, never correctness: the call is decoded properly later.
  */
 #include "lib/checked.h"
-#include "nfs4/data/skim.h"
 #include "nfs4/nfs4_server.h"
 #include "nfs4/proto.h"
+#include "nfs4/skim.h"
 #include "nfs4/stateid.h"
 #include "rpc/message.h"
 

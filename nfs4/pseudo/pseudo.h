@@ -9,8 +9,8 @@
  * restarts. Functions that take a compound run on its worker and return an nfsstat4 where they
  * return an int.
  */
-#ifndef RN_NFS4_PSEUDO_H
-#define RN_NFS4_PSEUDO_H
+#ifndef RN_NFS4_PSEUDO_PSEUDO_H
+#define RN_NFS4_PSEUDO_PSEUDO_H
 
 #include "nfs4/compound.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "nfs4/names/pseudo_tree.h"
+#include "nfs4/pseudo/pseudo_tree.h"
 
 #include <errno.h>
 #include <sodium.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The set in force, as the files of this folder use it. */
-#ifndef RN_NFS4_PSEUDO_NOW_H
-#define RN_NFS4_PSEUDO_NOW_H
+#ifndef RN_NFS4_PSEUDO_PSEUDO_NOW_H
+#define RN_NFS4_PSEUDO_PSEUDO_NOW_H
 
 #include <pthread.h>
 
-#include "nfs4/names/pseudo_set.h"
+#include "nfs4/pseudo/pseudo_set.h"
 
 struct nfs4_server;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* From the sorted paths of a set's exports to its directories. */
-#ifndef RN_NFS4_PSEUDO_TREE_H
-#define RN_NFS4_PSEUDO_TREE_H
+#ifndef RN_NFS4_PSEUDO_PSEUDO_TREE_H
+#define RN_NFS4_PSEUDO_PSEUDO_TREE_H
 
-#include "nfs4/names/pseudo_set.h"
+#include "nfs4/pseudo/pseudo_set.h"
 
 /* Fills dir, kid and by_id, and each export's dir. Exports with an empty path stay outside. 0,
  * -ENOMEM or -EEXIST. */

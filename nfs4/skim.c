@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "nfs4/data/skim.h"
+#include "nfs4/skim.h"
 
 #include "lib/checked.h"
 #include "nfs4/op_table.h"
