@@ -36,7 +36,7 @@ peer_boot() {
 		rm -f "$STATE/peer.$n.dead" "/share/peer.$n/up"
 		ask_runner $n boot
 	done
-	for n; do wait_until 90 [ -e "/share/peer.$n/up" ] || die "peer $n does not come up"; done
+	for n; do wait_until 300 [ -e "/share/peer.$n/up" ] || die "peer $n does not come up"; done
 }
 # peer_die N: at once, as by a power failure.
 peer_die() {

@@ -103,9 +103,9 @@ class Worker:
         self.locked |= op == "lock"
 
 
-def replay(lines):
-    """The workers' state after these lines: {name: Worker}."""
-    workers = {}
+def replay(lines, workers=None):
+    """The workers' state after these lines: {name: Worker}; `workers` is that before them."""
+    workers = {} if workers is None else workers
     for line in lines:
         kind, who, *rest = json.loads(line)
         worker = workers.setdefault(who, Worker())

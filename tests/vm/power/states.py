@@ -49,7 +49,8 @@ class Checker:
         self.control_lost = 0
         self.work, self.where = work, os.path.join(work, "mnt")
         os.mkdir(self.where)
-        self.acked = self.states = 0
+        self.acked = self.states = self.replayed = 0
+        self.workers = {}
 
     def check(self, medium_path, pending, survivors, journal_lines):
         """Problems of one state."""
@@ -71,7 +72,8 @@ class Checker:
             subprocess.run(["umount", self.where], check=True)
 
     def compare(self, journal_lines):
-        workers = journal.replay(self.lines[:journal_lines])
+        workers = journal.replay(self.lines[self.replayed:journal_lines], self.workers)
+        self.replayed = max(self.replayed, journal_lines)
         problems = []
         for name, folder in self.folders.items():
             worker = workers.get(name, journal.Worker())
