@@ -116,11 +116,12 @@ def replay(lines, workers=None):
     return workers
 
 
+BLOCK = 4096  # of the file systems compared
 KINDS = {stat.S_IFREG: "file", stat.S_IFDIR: "dir", stat.S_IFLNK: "link", stat.S_IFIFO: "fifo"}
 
 
 def differs(path, node, unsure):
-    """Why the object at path is not node; None when it is. unsure: (offset, length) of a write under way."""
+    """Why the object at path is not node; None when it is. unsure: (offset, length) of what is being changed."""
     st = os.lstat(path)
     kind = KINDS.get(stat.S_IFMT(st.st_mode))
     if kind != node.kind:
@@ -149,7 +150,7 @@ def differs_data(path, node, unsure):
 
 
 def compare(folder, tree, unsure=None):
-    """Differences between a folder and a tree. unsure: (name, offset, length) of a write under way."""
+    """Differences between a folder and a tree. unsure: (name, offset, length) of what is being changed."""
     found = set(os.listdir(folder)) if os.path.isdir(folder) else set()
     problems = [f"{name}: is not there" for name in sorted(set(tree.names) - found)]
     problems += [f"{name}: should not be there" for name in sorted(found - set(tree.names))]
@@ -160,6 +161,14 @@ def compare(folder, tree, unsure=None):
         if why:
             problems.append(f"{name}: {why} (should be: {node.describe()})")
     return problems
+
+
+def cleared(tree, args):
+    """The part of a file that may be zeros while it is truncated: file systems clear the rest of its last block on the
+    disk, and have the new size there only after that."""
+    name, size = args
+    end = min(-(-size // BLOCK) * BLOCK, len(tree.names[name].data))
+    return (name, size, end - size) if end > size else None
 
 
 def check(folder, worker):
@@ -173,5 +182,5 @@ def check(folder, worker):
     after.apply(op, args)
     if op == "create":
         after.names[args[0]].mode = None  # NFSv3's client sets it by a second call
-    problems = compare(folder, worker.tree)
+    problems = compare(folder, worker.tree, cleared(worker.tree, args) if op == "truncate" else None)
     return problems if problems and compare(folder, after) else []
