@@ -56,26 +56,32 @@ static bool read_all(int fd, uint8_t *p, size_t len)
 	return true;
 }
 
-/* One call and its reply's results in x; buf holds them. */
-static int call_tcp(const char *host, const char *port, int timeout_ms, struct cf_call *c,
-		    uint8_t buf[REPLY_MAX], struct rpc_seg *seg, struct xdr_in *x)
+struct reply {
+	uint8_t buf[REPLY_MAX];
+	struct rpc_seg seg;
+	struct xdr_in x; /* the results */
+};
+
+/* One call by TCP, and its reply. */
+static int call_tcp(const struct cf_run *run, const char *port, struct cf_call *c, struct reply *r)
 {
+	struct xdr_in *x = &r->x;
 	size_t len = xdr_out_pos(&c->rpc);
 	uint8_t mark[4] = { 0x80 | len >> 24, len >> 16, len >> 8, len };
 	uint32_t vlen;
-	int fd = dial(host, port, timeout_ms);
+	int fd = dial(run->host, port, run->timeout_ms);
 
 	if (fd < 0)
 		return fd;
 	bool good = write(fd, mark, 4) == 4 && write(fd, c->rpc.base, len) == (ssize_t)len &&
 		    read_all(fd, mark, 4);
 	uint32_t n = cf_word(mark) & 0x7fffffff;
-	good = good && n <= REPLY_MAX && read_all(fd, buf, n);
+	good = good && n <= REPLY_MAX && read_all(fd, r->buf, n);
 	close(fd);
 	if (!good)
 		return -EIO;
-	*seg = (struct rpc_seg){ .base = buf, .len = n };
-	xdr_in_init(x, seg, 1, NULL);
+	r->seg = (struct rpc_seg){ .base = r->buf, .len = n };
+	xdr_in_init(x, &r->seg, 1, NULL);
 	bool ours = xdr_get_u32(x) == c->xid && xdr_get_u32(x) == 1 && xdr_get_u32(x) == 0;
 	xdr_get_u32(x);
 	xdr_get_opaque(x, 400, &vlen);
@@ -85,18 +91,16 @@ static int call_tcp(const char *host, const char *port, int timeout_ms, struct c
 static int ask_rpcbind(struct cf_test *t, char port[16])
 {
 	struct cf_call *c = cf_call_new_none(t, 100000, 2, 3);
-	uint8_t buf[REPLY_MAX];
-	struct rpc_seg seg;
-	struct xdr_in x;
+	struct reply r;
 
 	xdr_put_u32(&c->rpc, CF_PROG_MOUNT);
 	xdr_put_u32(&c->rpc, 3);
 	xdr_put_u32(&c->rpc, IPPROTO_TCP);
 	xdr_put_u32(&c->rpc, 0);
-	int err = call_tcp(t->run->host, "111", t->run->timeout_ms, c, buf, &seg, &x);
+	int err = call_tcp(t->run, "111", c, &r);
 	if (err)
 		return err;
-	uint32_t n = xdr_get_u32(&x);
+	uint32_t n = xdr_get_u32(&r.x);
 	if (!n || n > 65535)
 		return -ENOENT;
 	snprintf(port, 16, "%u", n);
@@ -108,9 +112,7 @@ int cf_mount_by_tcp(const struct cf_run *run, struct cf_fh *fh, char *why, size_
 	struct cf_run own = *run;
 	struct cf_test t;
 	char port[16];
-	uint8_t buf[REPLY_MAX];
-	struct rpc_seg seg;
-	struct xdr_in x;
+	struct reply r;
 	int err = 0;
 
 	cf_test_begin(&t, &own, NULL, 0);
@@ -124,15 +126,15 @@ int cf_mount_by_tcp(const struct cf_run *run, struct cf_fh *fh, char *why, size_
 			 strerror(-err));
 	} else {
 		struct cf_call *c = cf_mount_mnt(&t, run->export_path);
-		err = call_tcp(run->host, port, run->timeout_ms, c, buf, &seg, &x);
-		uint32_t status = err ? 0 : xdr_get_u32(&x);
+		err = call_tcp(run, port, c, &r);
+		uint32_t status = err ? 0 : xdr_get_u32(&r.x);
 		if (!err && !status)
-			cf_get_fh(&x, fh);
+			cf_get_fh(&r.x, fh);
 		if (err)
 			snprintf(why, size, "MOUNT on TCP port %s: %s", port, strerror(-err));
-		else if (status || x.err)
+		else if (status || r.x.err)
 			snprintf(why, size, "MNT %s: MOUNT status %u", run->export_path, status);
-		err = err || status || x.err ? -1 : 0;
+		err = err || status || r.x.err ? -1 : 0;
 	}
 	cf_test_end(&t);
 	return err ? -1 : 0;

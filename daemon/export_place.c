@@ -82,9 +82,12 @@ static int look(const struct export_opener *op, const char *path, struct export_
 static int open_it(const struct export_opener *op, const struct exp_export *e,
 		   struct export_place *p)
 {
+	const struct vfs_export_config cfg = { .path = e->path,
+					       .id = e->id,
+					       .mode = op->io_mode,
+					       .flags = open_flags(e, p->crossmnt) };
 	const char *why = NULL;
-	int err = vfs_export_open(op->vfs, e->path, e->id, op->io_mode, open_flags(e, p->crossmnt),
-				  &p->exp, &why);
+	int err = vfs_export_open(op->vfs, &cfg, &p->exp, &why);
 
 	if (err) {
 		p->exp = NULL;

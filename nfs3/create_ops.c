@@ -66,19 +66,30 @@ enum rpc_run nfs3_create(struct rpc_request *req, void *args)
 	return made(op, &a->attr, rc);
 }
 
+/* Where and with which attributes a call makes something other than a regular file. */
+static struct vfs_make make_of(struct nfs3_op *op, const struct nfs3_name *name,
+			       const struct vfs_setattr *sa)
+{
+	return (struct vfs_make){ .dir = op->node[0],
+				  .name = name->bytes,
+				  .len = name->len,
+				  .sa = sa,
+				  .attr = &op->attr };
+}
+
 enum rpc_run nfs3_mkdir(struct rpc_request *req, void *args)
 {
 	struct nfs3_mkdir_args *a = args;
 	struct nfs3_op *op = nfs3_op_begin(req);
-	const struct nfs3_name *name = &a->where.name;
+	struct vfs_make make;
 	int rc;
 
 	if (!op)
 		return RPC_RUN_SYSTEM_ERR;
 	rc = open_dir(op, &a->where, &a->attr);
+	make = make_of(op, &a->where.name, &a->attr.set);
 	if (rc == 0)
-		rc = vfs_mkdir(&op->ctx, op->node[0], name->bytes, name->len, &a->attr.set,
-			       &op->node[1], &op->attr);
+		rc = vfs_mkdir(&op->ctx, &make, &op->node[1]);
 	return made(op, &a->attr, rc);
 }
 
@@ -106,7 +117,7 @@ enum rpc_run nfs3_symlink(struct rpc_request *req, void *args)
 {
 	struct nfs3_symlink_args *a = args;
 	struct nfs3_op *op = nfs3_op_begin(req);
-	const struct nfs3_name *name = &a->where.name;
+	struct vfs_make make;
 	char *target = NULL;
 	int rc;
 
@@ -115,9 +126,9 @@ enum rpc_run nfs3_symlink(struct rpc_request *req, void *args)
 	rc = open_dir(op, &a->where, &a->attr);
 	if (rc == 0)
 		rc = copy_target(&req->arena, &a->target, &target);
+	make = make_of(op, &a->where.name, &a->attr.set);
 	if (rc == 0)
-		rc = vfs_symlink(&op->ctx, op->node[0], name->bytes, name->len, target,
-				 &a->attr.set, &op->node[1], &op->attr);
+		rc = vfs_symlink(&op->ctx, &make, target, &op->node[1]);
 	return made(op, &a->attr, rc);
 }
 
@@ -145,7 +156,7 @@ enum rpc_run nfs3_mknod(struct rpc_request *req, void *args)
 {
 	struct nfs3_mknod_args *a = args;
 	struct nfs3_op *op = nfs3_op_begin(req);
-	const struct nfs3_name *name = &a->where.name;
+	struct vfs_make make;
 	struct vfs_mknod what = { .major = a->major, .minor = a->minor };
 	int rc;
 
@@ -154,8 +165,8 @@ enum rpc_run nfs3_mknod(struct rpc_request *req, void *args)
 	rc = open_dir(op, &a->where, &a->attr);
 	if (rc == 0)
 		rc = mknod_type(a->type, &what.type);
+	make = make_of(op, &a->where.name, &a->attr.set);
 	if (rc == 0)
-		rc = vfs_mknod(&op->ctx, op->node[0], name->bytes, name->len, &what, &a->attr.set,
-			       &op->node[1], &op->attr);
+		rc = vfs_mknod(&op->ctx, &make, &what, &op->node[1]);
 	return made(op, &a->attr, rc);
 }

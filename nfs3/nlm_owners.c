@@ -224,7 +224,8 @@ int nlm_owner_enter(struct nlm_owners *t, struct nfs3_op *op, const struct nlm_o
 		/* check that the file still exists */
 		rc = vfs_getattr(&op->ctx, op->node[0], &attr);
 	if (rc == 0 && !o->share.file)
-		rc = vfs_share_open(&op->ctx, op->node[0], &o->share, &o->holder, 0, 0, NULL);
+		rc = vfs_share_open(&op->ctx, op->node[0], &o->share,
+				    &(struct vfs_share_request){ .holder = &o->holder }, NULL);
 	if (rc != 0)
 		nlm_owner_leave(t, o);
 	else

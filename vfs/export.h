@@ -46,14 +46,21 @@ enum vfs_export_flags {
 	VFS_EXPORT_FSID = 2,
 };
 
+struct vfs_export_config {
+	const char *path; /* a directory, or a file: exports(5) allows both */
+	uint32_t id;
+	enum vfs_io_mode mode;
+	unsigned flags; /* enum vfs_export_flags */
+};
+
 /*
- * Opens path (a directory, or a file: exports(5) allows both) as export id. The mount is cloned
+ * Opens an export. The mount is cloned
  * without what is mounted below it where the kernel allows (open_tree), so lookups cannot leave it.
  * On failure *why gets a static text that says what would help (a file system without handles,
  * say). The caller gets one reference.
  */
-int vfs_export_open(struct vfs *vfs, const char *path, uint32_t id, enum vfs_io_mode mode,
-		    unsigned flags, struct vfs_export **out, const char **why);
+int vfs_export_open(struct vfs *vfs, const struct vfs_export_config *cfg, struct vfs_export **out,
+		    const char **why);
 void vfs_export_ref(struct vfs_export *exp);
 void vfs_export_put(struct vfs_export *exp);
 uint32_t vfs_export_id(const struct vfs_export *exp);

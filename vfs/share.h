@@ -35,6 +35,12 @@ struct vfs_share {
 	LIST_ENTRY(vfs_share) link; /* vfs/'s own */
 };
 
+/* What a share is to be opened for, and by whom (may be NULL). */
+struct vfs_share_request {
+	struct vfs_holder *holder;
+	uint8_t access, deny;
+};
+
 /*
  * Opens: access is not 0. The permission of the file's mode is not checked here: see
  * vfs_open_check, which (or vfs_getattr) has also just said that the file is there: one whose last
@@ -42,7 +48,7 @@ struct vfs_share {
  * way. -EISDIR, -EINVAL: no regular file.
  */
 int vfs_share_open(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_share *s,
-		   struct vfs_holder *holder, uint8_t access, uint8_t deny, struct vfs_conflict *c);
+		   const struct vfs_share_request *r, struct vfs_conflict *c);
 /* Sets the bits of an open share to others: an upgrade (a further OPEN of the same owner: the union
  * of both), which may fail with -VFS_ESHARE and changes nothing then, or a downgrade, which cannot.
  * access may be 0 here: nothing is allowed then, but the file is still open. */

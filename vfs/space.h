@@ -36,11 +36,17 @@ struct vfs_space {
  * it. */
 void vfs_space(struct vfs_space *s);
 
-/* Where the next data (or hole) at or behind offset begins; every file has a hole at its end. 0,
- * with *eof set and *pos the file's size where there is none before the end; -ENXIO: offset is at
- * the end or beyond; else as vfs_read. */
-int vfs_seek(struct vfs_ctx *ctx, struct vfs_node *n, bool opened, uint64_t offset, bool hole,
-	     uint64_t *pos, bool *eof);
+/* Where the next data (or hole) at or behind offset begins; every file has a hole at its end. */
+struct vfs_seek {
+	bool opened; /* as in struct vfs_io */
+	bool hole;   /* a hole is looked for, not data */
+	uint64_t offset;
+	/* Results: pos is the file's size where there is none before the end. */
+	uint64_t pos;
+	bool eof;
+};
+/* 0; -ENXIO: offset is at the end or beyond; else as vfs_read. */
+int vfs_seek(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_seek *s);
 
 /* The range will be read soon: starts to read some of it, VFS_PREFETCH_MAX bytes at most. length 0:
  * to the end. Does nothing where it cannot, or the caller may not read. */

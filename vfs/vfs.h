@@ -154,18 +154,23 @@ struct vfs_create {
  * (vfs/share.h): somebody denies it. */
 int vfs_create(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len,
 	       struct vfs_create *how, struct vfs_node **out);
-int vfs_mkdir(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len,
-	      const struct vfs_setattr *sa, struct vfs_node **out, struct vfs_attr *attr);
-int vfs_symlink(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len,
-		const char *target, const struct vfs_setattr *sa, struct vfs_node **out,
-		struct vfs_attr *attr);
+/* Where something other than a regular file is made, and with which attributes. */
+struct vfs_make {
+	struct vfs_node *dir;
+	const char *name;
+	uint32_t len;
+	const struct vfs_setattr *sa;
+	struct vfs_attr *attr; /* gets the attributes of what was made; may be NULL */
+};
+int vfs_mkdir(struct vfs_ctx *ctx, const struct vfs_make *m, struct vfs_node **out);
+int vfs_symlink(struct vfs_ctx *ctx, const struct vfs_make *m, const char *target,
+		struct vfs_node **out);
 struct vfs_mknod {
 	uint32_t type; /* S_IFIFO, S_IFSOCK, S_IFCHR, S_IFBLK */
 	uint32_t major, minor;
 };
-int vfs_mknod(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len,
-	      const struct vfs_mknod *what, const struct vfs_setattr *sa, struct vfs_node **out,
-	      struct vfs_attr *attr);
+int vfs_mknod(struct vfs_ctx *ctx, const struct vfs_make *m, const struct vfs_mknod *what,
+	      struct vfs_node **out);
 /* Must more than the mode be set, in a further step, of what is made with these attributes? */
 bool vfs_set_after_making(const struct vfs_setattr *sa);
 int vfs_remove(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len);

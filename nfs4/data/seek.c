@@ -28,8 +28,7 @@ static int run_seek(struct nfs4_compound *c, void *args)
 	const struct seek_args *a = args;
 	struct nfs4_io_right right = { 0 };
 	int status = nfs4_need(c, &c->current, NFS4_NEED_REG | NFS4_NEED_FILE);
-	uint64_t pos;
-	bool eof;
+	struct vfs_seek s = { .offset = a->offset, .hole = a->what == NFS4_CONTENT_HOLE };
 	int rc;
 
 	if (status == NFS4_OK && a->what != NFS4_CONTENT_DATA && a->what != NFS4_CONTENT_HOLE)
@@ -38,13 +37,13 @@ static int run_seek(struct nfs4_compound *c, void *args)
 		status = nfs4_io_begin(c, &a->stateid, NFS4_IO_READ, &right);
 	if (status != NFS4_OK)
 		return status;
-	rc = vfs_seek(&c->current.ctx, c->current.node, right.opened, a->offset,
-		      a->what == NFS4_CONTENT_HOLE, &pos, &eof);
+	s.opened = right.opened;
+	rc = vfs_seek(&c->current.ctx, c->current.node, &s);
 	nfs4_io_end(&right);
 	if (rc < 0)
 		return nfs4_data_status(c, rc);
-	xdr_put_bool(c->out, eof);
-	xdr_put_u64(c->out, pos);
+	xdr_put_bool(c->out, s.eof);
+	xdr_put_u64(c->out, s.pos);
 	return NFS4_OK;
 }
 

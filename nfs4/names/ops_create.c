@@ -55,33 +55,41 @@ static int copy_text(struct nfs4_compound *c, const struct xdr_bulk *text, char 
 	return memchr(*out, '\0', text->len) ? -EINVAL : 0;
 }
 
+static struct vfs_make make_of(const struct create_args *a)
+{
+	return (struct vfs_make){
+		.dir = a->dir, .name = a->name.bytes, .len = a->name.len, .sa = &a->attrs.set
+	};
+}
+
 static int make_link(struct nfs4_compound *c, struct create_args *a)
 {
+	const struct vfs_make m = make_of(a);
 	char *text;
 	int rc = copy_text(c, &a->text, &text);
 
 	if (rc == 0)
-		rc = vfs_symlink(&c->current.ctx, a->dir, a->name.bytes, a->name.len, text,
-				 &a->attrs.set, &a->made, NULL);
+		rc = vfs_symlink(&c->current.ctx, &m, text, &a->made);
 	return rc;
 }
 
 static int make_special(struct nfs4_compound *c, struct create_args *a, uint32_t type)
 {
+	const struct vfs_make m = make_of(a);
 	const struct vfs_mknod what = { .type = type,
 					.major = a->dev_major,
 					.minor = a->dev_minor };
 
-	return vfs_mknod(&c->current.ctx, a->dir, a->name.bytes, a->name.len, &what, &a->attrs.set,
-			 &a->made, NULL);
+	return vfs_mknod(&c->current.ctx, &m, &what, &a->made);
 }
 
 static int make(struct nfs4_compound *c, struct create_args *a)
 {
+	const struct vfs_make m = make_of(a);
+
 	switch (a->type) {
 	case NF4DIR:
-		return vfs_mkdir(&c->current.ctx, a->dir, a->name.bytes, a->name.len, &a->attrs.set,
-				 &a->made, NULL);
+		return vfs_mkdir(&c->current.ctx, &m, &a->made);
 	case NF4LNK:
 		return make_link(c, a);
 	case NF4BLK:

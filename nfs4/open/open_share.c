@@ -68,9 +68,13 @@ static int get_share(struct nfs4_place *p, struct nfs4_opening *w, struct vfs_co
 	struct nfs4_open *open = w->open;
 	struct vfs_share *s = &open->share;
 
-	if (!s->file)
-		return vfs_share_open(&p->ctx, p->node, s, &w->owner->holder, w->access, w->deny,
-				      cf);
+	if (!s->file) {
+		const struct vfs_share_request r = { .holder = &w->owner->holder,
+						     .access = w->access,
+						     .deny = w->deny };
+
+		return vfs_share_open(&p->ctx, p->node, s, &r, cf);
+	}
 	if ((w->access & s->deny) || (w->deny & s->access)) {
 		cf->holder = NULL;
 		return -VFS_ESHARE;

@@ -197,8 +197,10 @@ static const char *start_vfs(struct fixture *f)
 		snprintf(f->dir[i], sizeof(f->dir[i]), "/tmp/ringnfs-test-XXXXXX");
 		if (!mkdtemp(f->dir[i]) || chmod(f->dir[i], 0755) < 0)
 			return "no temporary directory";
-		if (vfs_export_open(f->vfs, f->dir[i], i + 1, VFS_IO_BUFFERED, false, &f->exp[i],
-				    &why) < 0) {
+		if (vfs_export_open(
+			    f->vfs,
+			    &(struct vfs_export_config){ f->dir[i], i + 1, VFS_IO_BUFFERED, false },
+			    &f->exp[i], &why) < 0) {
 			f->exp[i] = NULL;
 			return why;
 		}

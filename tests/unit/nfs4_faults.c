@@ -81,19 +81,14 @@ WRAP(FAULT_VFS_CREATE, vfs_create,
       struct vfs_create *how, struct vfs_node **out),
      (ctx, dir, name, len, how, out))
 WRAP(FAULT_VFS_MKDIR, vfs_mkdir,
-     (struct vfs_ctx * ctx, struct vfs_node *dir, const char *name, uint32_t len,
-      const struct vfs_setattr *sa, struct vfs_node **out, struct vfs_attr *attr),
-     (ctx, dir, name, len, sa, out, attr))
+     (struct vfs_ctx * ctx, const struct vfs_make *m, struct vfs_node **out), (ctx, m, out))
 WRAP(FAULT_VFS_SYMLINK, vfs_symlink,
-     (struct vfs_ctx * ctx, struct vfs_node *dir, const char *name, uint32_t len,
-      const char *target, const struct vfs_setattr *sa, struct vfs_node **out,
-      struct vfs_attr *attr),
-     (ctx, dir, name, len, target, sa, out, attr))
+     (struct vfs_ctx * ctx, const struct vfs_make *m, const char *target, struct vfs_node **out),
+     (ctx, m, target, out))
 WRAP(FAULT_VFS_MKNOD, vfs_mknod,
-     (struct vfs_ctx * ctx, struct vfs_node *dir, const char *name, uint32_t len,
-      const struct vfs_mknod *what, const struct vfs_setattr *sa, struct vfs_node **out,
-      struct vfs_attr *attr),
-     (ctx, dir, name, len, what, sa, out, attr))
+     (struct vfs_ctx * ctx, const struct vfs_make *m, const struct vfs_mknod *what,
+      struct vfs_node **out),
+     (ctx, m, what, out))
 WRAP(FAULT_VFS_REMOVE, vfs_remove,
      (struct vfs_ctx * ctx, struct vfs_node *dir, const char *name, uint32_t len),
      (ctx, dir, name, len))
@@ -114,16 +109,14 @@ WRAP(FAULT_VFS_STATFS, vfs_statfs,
 WRAP(FAULT_VFS_ROOT, vfs_root, (struct vfs_ctx * ctx, struct vfs_node **out), (ctx, out))
 WRAP(FAULT_VFS_FH_OPEN, vfs_fh_open,
      (struct vfs_ctx * ctx, const struct vfs_fh *fh, struct vfs_node **out), (ctx, fh, out))
-WRAP(FAULT_VFS_SEEK, vfs_seek,
-     (struct vfs_ctx * ctx, struct vfs_node *n, bool opened, uint64_t offset, bool hole,
-      uint64_t *pos, bool *eof),
-     (ctx, n, opened, offset, hole, pos, eof))
+WRAP(FAULT_VFS_SEEK, vfs_seek, (struct vfs_ctx * ctx, struct vfs_node *n, struct vfs_seek *s),
+     (ctx, n, s))
 WRAP(FAULT_VFS_FILE_GET, vfs_file_get,
      (struct vfs_ctx * ctx, struct vfs_node *n, struct vfs_file **out), (ctx, n, out))
 WRAP(FAULT_VFS_SHARE_OPEN, vfs_share_open,
-     (struct vfs_ctx * ctx, struct vfs_node *n, struct vfs_share *s, struct vfs_holder *h,
-      uint8_t access, uint8_t deny, struct vfs_conflict *c),
-     (ctx, n, s, h, access, deny, c))
+     (struct vfs_ctx * ctx, struct vfs_node *n, struct vfs_share *s,
+      const struct vfs_share_request *r, struct vfs_conflict *c),
+     (ctx, n, s, r, c))
 WRAP(FAULT_VFS_LOCK, vfs_lock,
      (struct vfs_ctx * ctx, struct vfs_node *n, struct vfs_lock_owner *o,
       const struct vfs_lock_request *r, struct vfs_conflict *c),

@@ -108,8 +108,10 @@ int view_export(struct view *v, const char *rel, uint32_t id)
 		return -ENOSPC;
 	setfsuid(0);
 	setfsgid(0);
-	rc = vfs_export_open(v->f->vfs, view_path(v, rel), id, VFS_IO_BUFFERED, v->crossmnt,
-			     &v->e[i].exp, &why);
+	rc = vfs_export_open(
+		v->f->vfs,
+		&(struct vfs_export_config){ view_path(v, rel), id, VFS_IO_BUFFERED, v->crossmnt },
+		&v->e[i].exp, &why);
 	if (rc < 0) {
 		v->e[i].exp = NULL;
 		return rc;

@@ -389,7 +389,10 @@ Test(nfs3_io, shares_of_others)
 		bool r = deny & VFS_SHARE_READ, w = deny & VFS_SHARE_WRITE;
 
 		cr_assert_eq(vfs_fh_open(&ctx, &fh, &n), 0);
-		cr_assert_eq(vfs_share_open(&ctx, n, &s, NULL, VFS_SHARE_READ, (uint8_t)deny, NULL),
+		cr_assert_eq(vfs_share_open(&ctx, n, &s,
+					    &(struct vfs_share_request){ NULL, VFS_SHARE_READ,
+									 (uint8_t)deny },
+					    NULL),
 			     0);
 		vfs_node_put(n);
 		cr_expect_eq(do_read(&fh, 0, 10).status, r ? NFS3ERR_ACCES : NFS3_OK);

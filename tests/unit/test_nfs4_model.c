@@ -216,16 +216,17 @@ static void do_downgrade(int c, int o, int file)
 }
 
 /* Whose locks are in the way of one by that lock-owner? The lowest byte: *at. */
-static void lock_hits(int c, int l, int file, uint32_t type, uint32_t from, uint32_t to,
-		      bool hit[CLIENTS])
+static void lock_hits(int c, int l, int file, const struct op_range *r, bool hit[CLIENTS])
 {
+	const uint64_t to = r->offset + r->length;
+
 	memset(hit, 0, CLIENTS * sizeof(*hit));
 	for (int i = 0; i < CLIENTS; i++) {
 		for (int k = 0; k < LOCKERS; k++) {
-			for (uint32_t b = from; b < to && !(i == c && k == l); b++) {
+			for (uint64_t b = r->offset; b < to && !(i == c && k == l); b++) {
 				uint8_t has = clients[i].lock[k][file].byte[b];
 
-				hit[i] |= has != 0 && (has == 2 || type == 2);
+				hit[i] |= has != 0 && (has == 2 || r->type == 2);
 			}
 		}
 	}
@@ -244,7 +245,7 @@ static void do_lock(int c, int l, int file)
 
 	if (!opened->is)
 		return;
-	lock_hits(c, l, file, r.type, from, to, hit);
+	lock_hits(c, l, file, &r, hit);
 	do {
 		if (m->is)
 			status = op_lock(f, &mc->locker[l], &opened->file.fh, &r, &m->sid, NULL);
@@ -288,7 +289,7 @@ static void do_test(int c, int l, int file)
 	bool hit[CLIENTS];
 	uint32_t status;
 
-	lock_hits(c, l, file, r.type, from, to, hit);
+	lock_hits(c, l, file, &r, hit);
 	do {
 		status = op_lockt(f, &mc->locker[l], &file_fh[file], &r, NULL);
 	} while (delayed(status));

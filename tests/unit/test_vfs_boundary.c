@@ -246,9 +246,11 @@ Test(vfs_boundary, a_file_can_be_exported_alone)
 	fixture_open(&f, 0);
 	put_file(in_export(&f, "a"), "text");
 	put_file(in_export(&f, "b"), "");
-	cr_assert_eq(
-		vfs_export_open(f.vfs, in_export(&f, "a"), 7, VFS_IO_BUFFERED, false, &file, &why),
-		0, "%s", why);
+	cr_assert_eq(vfs_export_open(f.vfs,
+				     &(struct vfs_export_config){ in_export(&f, "a"), 7,
+								  VFS_IO_BUFFERED, false },
+				     &file, &why),
+		     0, "%s", why);
 	ctx = f.ctx;
 	ctx.exp = file;
 	cr_assert_eq(vfs_root(&ctx, &n), 0);
@@ -275,9 +277,11 @@ Test(vfs_boundary, a_mount_point_can_be_exported)
 	if (!can_mount(&f))
 		cr_skip_test("may not mount: %s", strerror(errno));
 	put_file(in_export(&f, "m/above"), "");
-	cr_assert_eq(
-		vfs_export_open(f.vfs, in_export(&f, "m"), 9, VFS_IO_BUFFERED, false, &exp, &why),
-		0, "%s", why);
+	cr_assert_eq(vfs_export_open(f.vfs,
+				     &(struct vfs_export_config){ in_export(&f, "m"), 9,
+								  VFS_IO_BUFFERED, false },
+				     &exp, &why),
+		     0, "%s", why);
 	ctx = f.ctx;
 	ctx.exp = exp;
 	cr_assert_eq(vfs_root(&ctx, &n), 0);
@@ -296,15 +300,23 @@ Test(vfs_boundary, what_cannot_be_exported_says_why)
 	const char *why;
 
 	fixture_open(&f, 0);
-	cr_expect_eq(
-		vfs_export_open(f.vfs, in_base(&f, "none"), 9, VFS_IO_BUFFERED, false, &exp, &why),
-		-ENOENT);
+	cr_expect_eq(vfs_export_open(f.vfs,
+				     &(struct vfs_export_config){ in_base(&f, "none"), 9,
+								  VFS_IO_BUFFERED, false },
+				     &exp, &why),
+		     -ENOENT);
 	cr_expect_neq(strlen(why), 0);
-	cr_expect_eq(vfs_export_open(f.vfs, "/dev/null", 9, VFS_IO_BUFFERED, false, &exp, &why),
+	cr_expect_eq(vfs_export_open(
+			     f.vfs,
+			     &(struct vfs_export_config){ "/dev/null", 9, VFS_IO_BUFFERED, false },
+			     &exp, &why),
 		     -ENOTDIR);
 	cr_expect_neq(strlen(why), 0);
-	cr_expect_eq(vfs_export_open(f.vfs, "/proc", 9, VFS_IO_BUFFERED, false, &exp, &why),
-		     -EOPNOTSUPP);
+	cr_expect_eq(
+		vfs_export_open(f.vfs,
+				&(struct vfs_export_config){ "/proc", 9, VFS_IO_BUFFERED, false },
+				&exp, &why),
+		-EOPNOTSUPP);
 	cr_expect_not_null(strstr(why, "/proc"), "%s", why);
 	fixture_close(&f);
 }
@@ -323,9 +335,11 @@ Test(vfs_boundary, overlayfs_says_what_would_help)
 		 in_base(&f, "l"), in_base(&f, "u"), in_base(&f, "w"));
 	if (mount("overlay", in_base(&f, "o"), "overlay", 0, opts) != 0)
 		cr_skip_test("no overlayfs: %s", strerror(errno));
-	cr_expect_eq(
-		vfs_export_open(f.vfs, in_base(&f, "o"), 9, VFS_IO_BUFFERED, false, &exp, &why),
-		-EOPNOTSUPP);
+	cr_expect_eq(vfs_export_open(f.vfs,
+				     &(struct vfs_export_config){ in_base(&f, "o"), 9,
+								  VFS_IO_BUFFERED, false },
+				     &exp, &why),
+		     -EOPNOTSUPP);
 	cr_expect_not_null(strstr(why, "nfs_export=on"), "%s", why);
 	umount(in_base(&f, "o"));
 	fixture_close(&f);

@@ -257,8 +257,10 @@ Test(vfs_handle, another_export_refuses_it)
 	fixture_open(&f, FIX_MAC);
 	fh = make_file(&f, "a");
 	cr_assert_eq(mkdir(in_base(&f, "other"), 0755), 0);
-	cr_assert_eq(vfs_export_open(f.vfs, in_base(&f, "other"), 8, VFS_IO_BUFFERED, false, &other,
-				     &why),
+	cr_assert_eq(vfs_export_open(f.vfs,
+				     &(struct vfs_export_config){ in_base(&f, "other"), 8,
+								  VFS_IO_BUFFERED, false },
+				     &other, &why),
 		     0);
 	ctx = f.ctx;
 	ctx.exp = other;

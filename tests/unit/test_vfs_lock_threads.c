@@ -89,7 +89,9 @@ static void use_share(struct thread *t, struct vfs_node *n, unsigned i)
 	uint8_t deny = rnd(t, 4) == 0 ? VFS_SHARE_BOTH : 0;
 	struct vfs_conflict c = { 0 };
 	struct vfs_share s;
-	int rc = vfs_share_open(&t->ctx, n, &s, &t->holder.holder, VFS_SHARE_BOTH, deny, &c);
+	int rc = vfs_share_open(
+		&t->ctx, n, &s,
+		&(struct vfs_share_request){ &t->holder.holder, VFS_SHARE_BOTH, deny }, &c);
 
 	if (rc != 0) {
 		count_refusal(t, rc, -VFS_ESHARE, &c);
@@ -170,7 +172,8 @@ static void *open_and_close(void *arg)
 	while (!atomic_load(&stop)) {
 		if (vfs_lookup(&t->ctx, f.root, "x", 1, &n, NULL) != 0)
 			continue;
-		if (vfs_share_open(&t->ctx, n, &s, NULL, 1, 0, NULL) == 0) {
+		if (vfs_share_open(&t->ctx, n, &s, &(struct vfs_share_request){ NULL, 1, 0 },
+				   NULL) == 0) {
 			t->got++;
 			for (unsigned i = 0; i < 3; i++)
 				cr_assert_eq(vfs_getattr(&t->ctx, n, &attr), 0, "open and gone");

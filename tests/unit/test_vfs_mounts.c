@@ -145,7 +145,9 @@ Test(vfs_mounts, an_exported_mount_is_busy)
 	cr_assert_eq(mkdir(in_export(&f, "m"), 0755), 0);
 	mount_tmpfs(in_export(&f, "m"));
 	for (unsigned flags = 0; flags <= VFS_EXPORT_CROSSMNT; flags++) {
-		cr_assert_eq(vfs_export_open(f.vfs, in_export(&f, "m"), 9, VFS_IO_BUFFERED, flags,
+		cr_assert_eq(vfs_export_open(f.vfs,
+					     &(struct vfs_export_config){ in_export(&f, "m"), 9,
+									  VFS_IO_BUFFERED, flags },
 					     &exp, &why),
 			     0, "%s", why);
 		cr_expect_eq(umount(in_export(&f, "m")), -1);

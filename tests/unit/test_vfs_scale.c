@@ -75,9 +75,14 @@ Test(vfs_scale, shares_of_one_file)
 		double start = now_us(), took;
 
 		for (unsigned k = 0; k < count; k++)
-			cr_assert_eq(vfs_share_open(&s.f.ctx, s.n, &share[k], NULL, 1, 0, NULL), 0);
+			cr_assert_eq(vfs_share_open(&s.f.ctx, s.n, &share[k],
+						    &(struct vfs_share_request){ NULL, 1, 0 },
+						    NULL),
+				     0);
 		took = now_us() - start;
-		cr_assert_eq(vfs_share_open(&s.f.ctx, s.n, &late, NULL, 2, 1, NULL), -VFS_ESHARE);
+		cr_assert_eq(vfs_share_open(&s.f.ctx, s.n, &late,
+					    &(struct vfs_share_request){ NULL, 2, 1 }, NULL),
+			     -VFS_ESHARE);
 		start = now_us();
 		for (unsigned k = 0; k < count; k++)
 			vfs_share_close(&share[k]);
@@ -143,7 +148,9 @@ static void open_files(struct scale *s, unsigned count)
 		n = must_create(&s->f.ctx, s->f.root, name, 0644);
 		start = now_us();
 		before = in_use();
-		cr_assert_eq(vfs_share_open(&s->f.ctx, n, &share[k], NULL, 3, 0, NULL), 0);
+		cr_assert_eq(vfs_share_open(&s->f.ctx, n, &share[k],
+					    &(struct vfs_share_request){ NULL, 3, 0 }, NULL),
+			     0);
 		vfs_lock_owner_init(&o[k], share[k].file, NULL);
 		cr_assert_eq(vfs_lock(&s->f.ctx, n, &o[k], &r, NULL), 0);
 		bytes += in_use() - before;

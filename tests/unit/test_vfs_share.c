@@ -40,7 +40,9 @@ static struct vfs_file_stats stats(const struct fixture *f)
 static int open_share(struct fixture *f, struct vfs_node *n, struct vfs_share *s, unsigned access,
 		      unsigned deny)
 {
-	return vfs_share_open(&f->ctx, n, s, NULL, (uint8_t)access, (uint8_t)deny, NULL);
+	return vfs_share_open(&f->ctx, n, s,
+			      &(struct vfs_share_request){ NULL, (uint8_t)access, (uint8_t)deny },
+			      NULL);
 }
 
 /* RFC 8881 section 9.7: every pair of access and deny against every other. */
@@ -91,19 +93,28 @@ Test(vfs_share, the_one_in_the_way_is_named)
 	fixture_open(&f, 0);
 	n = must_create(&f.ctx, f.root, "f", 0644);
 	for (unsigned i = 0; i < 3; i++)
-		cr_assert_eq(vfs_share_open(&f.ctx, n, &s[i], &o[i].holder,
-					    i == 1 ? VFS_SHARE_WRITE : VFS_SHARE_READ, 0, NULL),
+		cr_assert_eq(vfs_share_open(&f.ctx, n, &s[i],
+					    &(struct vfs_share_request){
+						    &o[i].holder,
+						    i == 1 ? VFS_SHARE_WRITE : VFS_SHARE_READ, 0 },
+					    NULL),
 			     0);
-	cr_assert_eq(vfs_share_open(&f.ctx, n, &late, NULL, VFS_SHARE_READ, VFS_SHARE_WRITE, &c),
-		     -VFS_ESHARE);
+	cr_assert_eq(
+		vfs_share_open(&f.ctx, n, &late,
+			       &(struct vfs_share_request){ NULL, VFS_SHARE_READ, VFS_SHARE_WRITE },
+			       &c),
+		-VFS_ESHARE);
 	cr_expect_eq(c.holder, &o[1].holder);
 	cr_expect_eq(c.access, VFS_SHARE_WRITE);
 	cr_expect_eq(o[1].refs, 1);
 	vfs_conflict_put(&c);
 	cr_expect_eq(o[1].refs, 0);
 	cr_expect_eq(vfs_share_change(&s[1], VFS_SHARE_READ, 0, NULL), 0);
-	cr_expect_eq(vfs_share_open(&f.ctx, n, &late, NULL, VFS_SHARE_READ, VFS_SHARE_WRITE, &c),
-		     0);
+	cr_expect_eq(
+		vfs_share_open(&f.ctx, n, &late,
+			       &(struct vfs_share_request){ NULL, VFS_SHARE_READ, VFS_SHARE_WRITE },
+			       &c),
+		0);
 	cr_expect_eq(vfs_share_change(&s[0], VFS_SHARE_BOTH, 0, NULL), -VFS_ESHARE);
 	cr_expect_eq(vfs_share_change(&late, VFS_SHARE_BOTH, VFS_SHARE_WRITE, NULL), 0);
 	vfs_share_close(&late);
@@ -141,7 +152,11 @@ Test(vfs_share, one_file_one_state)
 	const char *why;
 
 	fixture_open(&f, 0);
-	cr_assert_eq(vfs_export_open(f.vfs, f.base, 8, VFS_IO_BUFFERED, false, &other, &why), 0);
+	cr_assert_eq(
+		vfs_export_open(f.vfs,
+				&(struct vfs_export_config){ f.base, 8, VFS_IO_BUFFERED, false },
+				&other, &why),
+		0);
 	ctx = f.ctx;
 	ctx.exp = other;
 	cr_assert_eq(vfs_root(&ctx, &root), 0);
@@ -159,7 +174,8 @@ Test(vfs_share, one_file_one_state)
 	cr_assert_eq(vfs_file_get(&f.ctx, c, &fb), 0);
 	cr_expect_eq(fa, fb);
 	cr_assert_eq(open_share(&f, a, &s, 1, 2), 0);
-	cr_expect_eq(vfs_share_open(&ctx, b, &t, NULL, 2, 0, NULL), -VFS_ESHARE);
+	cr_expect_eq(vfs_share_open(&ctx, b, &t, &(struct vfs_share_request){ NULL, 2, 0 }, NULL),
+		     -VFS_ESHARE);
 	cr_expect_eq(vfs_share_check_io(&ctx, b, NULL, 2, NULL), -VFS_ESHARE);
 	cr_expect_not(vfs_file_is(fa, f.root));
 	vfs_share_close(&s);

@@ -161,35 +161,40 @@ Test(vfs_space, a_users_change_clears_the_set_uid_bit)
 	}
 }
 
+static int seek(struct fx *f, struct vfs_node *n, struct vfs_seek *s, uint64_t offset, bool hole)
+{
+	*s = (struct vfs_seek){ .offset = offset, .hole = hole };
+	return vfs_seek(&f->ctx, n, s);
+}
+
 Test(vfs_space, seek_finds_data_and_holes)
 {
 	struct vfs_node *n;
 	struct fx f;
-	uint64_t pos;
-	bool eof;
+	struct vfs_seek s = { 0 };
 
 	fx_open(&f, FX_FIXED, VFS_IO_BUFFERED, NULL);
 	n = full_file(&f, "file");
 	if (space(&f, n, VFS_SPACE_PUNCH, 4 * K64, 2 * K64) != 0)
 		cr_skip_test("no holes here");
-	cr_assert_eq(vfs_seek(&f.ctx, n, false, 0, true, &pos, &eof), 0);
-	cr_expect_eq(pos, 4 * K64);
-	cr_expect_not(eof);
-	cr_assert_eq(vfs_seek(&f.ctx, n, false, 4 * K64 + 1, false, &pos, &eof), 0);
-	cr_expect_eq(pos, 6 * K64);
-	cr_expect_not(eof);
-	cr_assert_eq(vfs_seek(&f.ctx, n, false, 7 * K64, false, &pos, &eof), 0);
-	cr_expect_eq(pos, 7 * K64);
-	cr_assert_eq(vfs_seek(&f.ctx, n, false, 7 * K64, true, &pos, &eof), 0);
-	cr_expect(eof, "the hole at the end");
-	cr_expect_eq(pos, MIB);
+	cr_assert_eq(seek(&f, n, &s, 0, true), 0);
+	cr_expect_eq(s.pos, 4 * K64);
+	cr_expect_not(s.eof);
+	cr_assert_eq(seek(&f, n, &s, 4 * K64 + 1, false), 0);
+	cr_expect_eq(s.pos, 6 * K64);
+	cr_expect_not(s.eof);
+	cr_assert_eq(seek(&f, n, &s, 7 * K64, false), 0);
+	cr_expect_eq(s.pos, 7 * K64);
+	cr_assert_eq(seek(&f, n, &s, 7 * K64, true), 0);
+	cr_expect(s.eof, "the hole at the end");
+	cr_expect_eq(s.pos, MIB);
 	cr_assert_eq(truncate(fx_path(&f, "file"), 2 * MIB), 0);
-	cr_assert_eq(vfs_seek(&f.ctx, n, false, MIB + K64, false, &pos, &eof), 0);
-	cr_expect(eof, "no data up to the end");
-	cr_expect_eq(pos, 2 * MIB);
-	cr_expect_eq(vfs_seek(&f.ctx, n, false, 2 * MIB, true, &pos, &eof), -ENXIO);
-	cr_expect_eq(vfs_seek(&f.ctx, n, false, UINT64_MAX, true, &pos, &eof), -ENXIO);
-	cr_expect_eq(vfs_seek(&f.ctx, f.root, false, 0, true, &pos, &eof), -EISDIR);
+	cr_assert_eq(seek(&f, n, &s, MIB + K64, false), 0);
+	cr_expect(s.eof, "no data up to the end");
+	cr_expect_eq(s.pos, 2 * MIB);
+	cr_expect_eq(seek(&f, n, &s, 2 * MIB, true), -ENXIO);
+	cr_expect_eq(seek(&f, n, &s, UINT64_MAX, true), -ENXIO);
+	cr_expect_eq(seek(&f, f.root, &s, 0, true), -EISDIR);
 	vfs_prefetch(&f.ctx, n, 0, 0);
 	vfs_prefetch(&f.ctx, n, UINT64_MAX, UINT64_MAX);
 	vfs_prefetch(&f.ctx, f.root, 0, 1);

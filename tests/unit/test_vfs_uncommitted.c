@@ -244,9 +244,16 @@ Test(vfs_uncommitted, a_loss_is_its_exports)
 
 	lossy_open(&l);
 	fx_temp_dir(dir);
-	cr_assert_eq(vfs_export_open(l.f.vfs, dir, 2, VFS_IO_BUFFERED, false, &other, &why), 0);
+	cr_assert_eq(vfs_export_open(l.f.vfs,
+				     &(struct vfs_export_config){ dir, 2, VFS_IO_BUFFERED, false },
+				     &other, &why),
+		     0);
 	safe = uncommitted_file(&l.f, other, dir);
-	cr_assert_eq(vfs_export_open(l.f.vfs, l.mnt, 1, VFS_IO_BUFFERED, false, &next, &why), 0);
+	cr_assert_eq(
+		vfs_export_open(l.f.vfs,
+				&(struct vfs_export_config){ l.mnt, 1, VFS_IO_BUFFERED, false },
+				&next, &why),
+		0);
 	cr_assert_lt(fx_commit(&l.f, l.n, 0, 0), 0);
 	cr_expect_neq(vfs_write_verifier(l.f.exp), 4711);
 	cr_expect_eq(vfs_write_verifier(next), vfs_write_verifier(l.f.exp));
@@ -273,8 +280,14 @@ Test(vfs_uncommitted, a_failed_device_is_told_to_all_its_exports)
 	cr_assert_eq(mkdir(sub, 0755), 0);
 	fx_temp_dir(dir);
 	fx_mount_tmpfs(dir, "size=8m");
-	cr_assert_eq(vfs_export_open(f.vfs, sub, 2, VFS_IO_BUFFERED, 0, &same, &why), 0);
-	cr_assert_eq(vfs_export_open(f.vfs, dir, 3, VFS_IO_BUFFERED, 0, &elsewhere, &why), 0);
+	cr_assert_eq(vfs_export_open(f.vfs,
+				     &(struct vfs_export_config){ sub, 2, VFS_IO_BUFFERED, 0 },
+				     &same, &why),
+		     0);
+	cr_assert_eq(vfs_export_open(f.vfs,
+				     &(struct vfs_export_config){ dir, 3, VFS_IO_BUFFERED, 0 },
+				     &elsewhere, &why),
+		     0);
 	n = fx_file(&f, "file", "", 0);
 	cr_assert_eq(fx_write(&f, n, 0, "data", 4, VFS_UNSTABLE), 4);
 	of_same = uncommitted_file(&f, same, sub);

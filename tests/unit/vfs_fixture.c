@@ -48,7 +48,9 @@ static void start(struct fixture *f, bool crossmnt)
 
 	cr_assert_eq(vfs_new(&f->cfg, &f->vfs), 0);
 	cr_assert_eq(vfs_worker_new(f->vfs, 0, &f->w), 0);
-	rc = vfs_export_open(f->vfs, f->dir, 7, VFS_IO_BUFFERED, crossmnt, &f->exp, &why);
+	rc = vfs_export_open(f->vfs,
+			     &(struct vfs_export_config){ f->dir, 7, VFS_IO_BUFFERED, crossmnt },
+			     &f->exp, &why);
 	if (rc == -EPERM)
 		cr_skip_test("may not open by handle: %s", why);
 	cr_assert_eq(rc, 0, "export: %d, %s", rc, why);
@@ -194,7 +196,8 @@ struct vfs_node *must_mkdir(struct vfs_ctx *ctx, struct vfs_node *dir, const cha
 {
 	struct vfs_setattr sa = { .set_mode = true, .mode = mode };
 	struct vfs_node *n = NULL;
-	int rc = vfs_mkdir(ctx, dir, name, (uint32_t)strlen(name), &sa, &n, NULL);
+	int rc = vfs_mkdir(ctx, &(struct vfs_make){ dir, name, (uint32_t)strlen(name), &sa, NULL },
+			   &n);
 
 	cr_assert_eq(rc, 0, "mkdir %s: %d", name, rc);
 	return n;

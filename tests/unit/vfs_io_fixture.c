@@ -61,7 +61,8 @@ void fx_open_entries(struct fx *f, unsigned entries, enum vfs_io_mode mode, cons
 	else
 		snprintf(f->dir, sizeof(f->dir), "%s", dir);
 	cr_assert_eq(chmod(f->dir, 0755), 0);
-	rc = vfs_export_open(f->vfs, f->dir, 1, mode, false, &f->exp, &why);
+	rc = vfs_export_open(f->vfs, &(struct vfs_export_config){ f->dir, 1, mode, false }, &f->exp,
+			     &why);
 	if (rc == -EOPNOTSUPP && f->own_dir)
 		rmdir(f->dir);
 	if (rc == -EOPNOTSUPP)

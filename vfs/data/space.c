@@ -120,10 +120,9 @@ void vfs_space(struct vfs_space *s)
 		space_next(s);
 }
 
-int vfs_seek(struct vfs_ctx *ctx, struct vfs_node *n, bool opened, uint64_t offset, bool hole,
-	     uint64_t *pos, bool *eof)
+int vfs_seek(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_seek *s)
 {
-	const struct vfs_io io = { .ctx = ctx, .node = n, .opened = opened };
+	const struct vfs_io io = { .ctx = ctx, .node = n, .opened = s->opened };
 	int rc = vfs_io_may_read(&io);
 	struct stat st;
 	off_t at;
@@ -136,16 +135,16 @@ int vfs_seek(struct vfs_ctx *ctx, struct vfs_node *n, bool opened, uint64_t offs
 		return (int)vfs_io_answer(fd);
 	if (fstat(fd, &st) < 0)
 		return -errno;
-	*pos = (uint64_t)st.st_size;
-	*eof = true;
-	if (offset >= *pos)
+	s->pos = (uint64_t)st.st_size;
+	s->eof = true;
+	if (s->offset >= s->pos)
 		return -ENXIO;
-	at = lseek(fd, (off_t)offset, hole ? SEEK_HOLE : SEEK_DATA);
+	at = lseek(fd, (off_t)s->offset, s->hole ? SEEK_HOLE : SEEK_DATA);
 	if (at < 0)
 		return errno == ENXIO ? 0 : -errno; /* no data up to the end */
 	if (at < st.st_size) {
-		*pos = (uint64_t)at;
-		*eof = false;
+		s->pos = (uint64_t)at;
+		s->eof = false;
 	}
 	return 0;
 }

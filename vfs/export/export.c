@@ -170,29 +170,29 @@ static int open_root(struct vfs_export *exp, int fd, const char **why)
 	return rc;
 }
 
-int vfs_export_open(struct vfs *vfs, const char *path, uint32_t id, enum vfs_io_mode mode,
-		    unsigned flags, struct vfs_export **out, const char **why)
+int vfs_export_open(struct vfs *vfs, const struct vfs_export_config *cfg, struct vfs_export **out,
+		    const char **why)
 {
 	struct vfs_export *exp;
 	int fd, rc;
 
 	*why = "";
-	fd = open(path, O_PATH | O_CLOEXEC);
+	fd = open(cfg->path, O_PATH | O_CLOEXEC);
 	if (fd < 0) {
 		rc = -errno;
 		*why = strerrordesc_np(-rc);
 		return rc;
 	}
-	exp = export_new(vfs, path, fd);
+	exp = export_new(vfs, cfg->path, fd);
 	if (!exp) {
 		close(fd);
 		*why = "out of memory, or no /proc";
 		return -ENOMEM;
 	}
-	exp->id = id;
-	exp->mode = mode;
-	exp->crossmnt = flags & VFS_EXPORT_CROSSMNT;
-	exp->vouched = flags & VFS_EXPORT_FSID;
+	exp->id = cfg->id;
+	exp->mode = cfg->mode;
+	exp->crossmnt = cfg->flags & VFS_EXPORT_CROSSMNT;
+	exp->vouched = cfg->flags & VFS_EXPORT_FSID;
 	rc = check_type(exp, fd, why);
 	if (rc == 0)
 		rc = open_root(exp, fd, why);

@@ -88,12 +88,12 @@ static int add(struct vfs_file *f, struct vfs_share *s, struct vfs_conflict *c)
 }
 
 int vfs_share_open(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_share *s,
-		   struct vfs_holder *holder, uint8_t access, uint8_t deny, struct vfs_conflict *c)
+		   const struct vfs_share_request *r, struct vfs_conflict *c)
 {
 	struct vfs_file *f;
 	int rc;
 
-	*s = (struct vfs_share){ .holder = holder, .access = access, .deny = deny };
+	*s = (struct vfs_share){ .holder = r->holder, .access = r->access, .deny = r->deny };
 	if (n->type != S_IFREG)
 		return n->type == S_IFDIR ? -EISDIR : -EINVAL;
 	rc = vfs_file_get(ctx, n, &f);

@@ -74,57 +74,59 @@ static uint32_t mode_of(const struct vfs_setattr *sa, uint32_t otherwise)
 	return sa->set_mode ? sa->mode & VFS_MODE_BITS : otherwise;
 }
 
-int vfs_mkdir(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len,
-	      const struct vfs_setattr *sa, struct vfs_node **out, struct vfs_attr *attr)
+int vfs_mkdir(struct vfs_ctx *ctx, const struct vfs_make *m, struct vfs_node **out)
 {
-	const struct vfs_setattr attrs = vfs_create_attrs(dir, sa);
-	struct making m = { .dir = dir, .sa = &attrs, .type = S_IFDIR };
+	const struct vfs_setattr attrs = vfs_create_attrs(m->dir, m->sa);
+	const struct making making = {
+		.dir = m->dir, .sa = &attrs, .type = S_IFDIR, .mode = mode_of(&attrs, VFS_MODE_DIR)
+	};
 	struct vfs_name nm;
-	int rc = vfs_create_check(ctx, dir, sa);
+	int rc = vfs_create_check(ctx, m->dir, m->sa);
 
 	if (rc == 0)
-		rc = vfs_name_from(&nm, name, len);
-	m.mode = mode_of(&attrs, VFS_MODE_DIR);
+		rc = vfs_name_from(&nm, m->name, m->len);
 	if (rc == 0)
-		rc = make_node(ctx, &m, &nm, out);
-	return rc == 0 ? vfs_created(ctx, *out, attr) : rc;
+		rc = make_node(ctx, &making, &nm, out);
+	return rc == 0 ? vfs_created(ctx, *out, m->attr) : rc;
 }
 
-int vfs_symlink(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len,
-		const char *target, const struct vfs_setattr *sa, struct vfs_node **out,
-		struct vfs_attr *attr)
+int vfs_symlink(struct vfs_ctx *ctx, const struct vfs_make *m, const char *target,
+		struct vfs_node **out)
 {
-	struct making m = { .dir = dir, .sa = sa, .type = S_IFLNK, .target = target };
+	const struct making making = {
+		.dir = m->dir, .sa = m->sa, .type = S_IFLNK, .target = target
+	};
 	struct vfs_name nm;
-	int rc = vfs_create_check(ctx, dir, sa);
+	int rc = vfs_create_check(ctx, m->dir, m->sa);
 
 	if (rc == 0 && *target == '\0')
 		rc = -EINVAL;
 	if (rc == 0)
-		rc = vfs_name_from(&nm, name, len);
+		rc = vfs_name_from(&nm, m->name, m->len);
 	if (rc == 0)
-		rc = make_node(ctx, &m, &nm, out);
-	return rc == 0 ? vfs_created(ctx, *out, attr) : rc;
+		rc = make_node(ctx, &making, &nm, out);
+	return rc == 0 ? vfs_created(ctx, *out, m->attr) : rc;
 }
 
-int vfs_mknod(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len,
-	      const struct vfs_mknod *what, const struct vfs_setattr *sa, struct vfs_node **out,
-	      struct vfs_attr *attr)
+int vfs_mknod(struct vfs_ctx *ctx, const struct vfs_make *m, const struct vfs_mknod *what,
+	      struct vfs_node **out)
 {
-	const struct vfs_setattr attrs = vfs_create_attrs(dir, sa);
-	struct making m = { .dir = dir, .sa = &attrs, .type = what->type };
+	const struct vfs_setattr attrs = vfs_create_attrs(m->dir, m->sa);
+	struct making making = { .dir = m->dir,
+				 .sa = &attrs,
+				 .type = what->type,
+				 .mode = mode_of(&attrs, VFS_MODE_FILE) };
 	struct vfs_name nm;
-	int rc = vfs_create_check(ctx, dir, sa);
+	int rc = vfs_create_check(ctx, m->dir, m->sa);
 
 	if (what->type != S_IFIFO && what->type != S_IFSOCK && what->type != S_IFCHR &&
 	    what->type != S_IFBLK)
 		return -EINVAL;
 	if (what->type == S_IFCHR || what->type == S_IFBLK)
-		m.dev = makedev(what->major, what->minor);
+		making.dev = makedev(what->major, what->minor);
 	if (rc == 0)
-		rc = vfs_name_from(&nm, name, len);
-	m.mode = mode_of(&attrs, VFS_MODE_FILE);
+		rc = vfs_name_from(&nm, m->name, m->len);
 	if (rc == 0)
-		rc = make_node(ctx, &m, &nm, out);
-	return rc == 0 ? vfs_created(ctx, *out, attr) : rc;
+		rc = make_node(ctx, &making, &nm, out);
+	return rc == 0 ? vfs_created(ctx, *out, m->attr) : rc;
 }
