@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Nobody gets what is not his (doc/design/nfs4-clients.md, doc/design/admission-and-shares.md): which
+ * Nobody gets what is not his (doc/design/nfs4-clients.md, doc/design/security.md): which
  * principal each client id, session and open of the session in hand belongs to, as replies told, and
  * what a call may therefore not succeed in. Claims are made only where the driver is certain; a call
  * whose bytes it has not seen whole, or whose user it cannot tell, is without one.
