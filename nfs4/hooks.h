@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Calls of the COMPOUND loop to the parts above it. The loop knows no client, session, owner or
- * pseudo directory: nfs4/server.c, which knows all parts, hangs struct nfs4_hooks on the server;
+ * pseudo directory: nfs4/program.c, which knows all parts, hangs struct nfs4_hooks on the server;
  * operations hang the other two on their COMPOUND.
  */
 #ifndef RN_NFS4_HOOKS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A client's holdings, its opens and locks, as the files of this folder know them: by a few calls,
- * which nfs4/state/ offers and nfs4/server.c hangs on the server. struct nfs4_holdings lies behind
+ * which nfs4/state/ offers and nfs4/program.c hangs on the server. struct nfs4_holdings lies behind
  * struct nfs4_client, in the same memory.
  */
 #ifndef RN_NFS4_CLIENT_HOLDINGS_HOOKS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Room for a client where there is none left: others that need it less go. The caller holds no lock,
- * but for nfs4_client_overflow(). */
+/* Room for a client where there is none left: others that need it less go. The caller holds no
+ * lock, but for nfs4_client_overflow(). */
 #ifndef RN_NFS4_CLIENT_MAKE_ROOM_H
 #define RN_NFS4_CLIENT_MAKE_ROOM_H
 

@@ -74,7 +74,8 @@ void nfs4_session_put(struct nfs4_session *s); /* NULL is allowed */
 
 struct nfs4_session *nfs4_session_get(struct nfs4_clients *all,
 				      const uint8_t id[NFS4_SESSIONID_SIZE]);
-/* nfs4/client/session_new.c: a session of cl that is in no table; NFS4ERR_DELAY or NFS4ERR_NOSPC. */
+/* nfs4/client/session_new.c: a session of cl that is in no table. NFS4_OK, NFS4ERR_DELAY or
+ * NFS4ERR_NOSPC. */
 int nfs4_session_new(struct nfs4_client *cl, const struct nfs4_channel *fore,
 		     const struct nfs4_channel *back, struct nfs4_session **out);
 /* Into the table and the client's list, which take over the caller's reference. The client's lock

@@ -75,7 +75,8 @@ void nfs4_cached_put(struct nfs4_cached *r); /* NULL is allowed */
  * NULL if it was not kept; NFS4ERR_DELAY: it is under way; NFS4ERR_SEQ_MISORDERED: it is not the
  * last one. s->lock is held. */
 int nfs4_slot_reply(struct nfs4_session *s, uint32_t id, uint32_t seqid, struct nfs4_cached **kept);
-/* The request on the slot has ended. The retry that waits for that, for nfs4_retry_go_on(). The caller holds no lock. */
+/* The request on the slot has ended. Returns the retry that waits for that, which the caller hands
+ * to nfs4_retry_go_on(), or NULL. The caller holds no lock. */
 struct nfs4_retry *nfs4_slot_done(struct nfs4_session *s, struct nfs4_slot *slot);
 
 /* nfs4/client/retry.c, for SEQUENCE: c is the retry. Answers it; takes over the reference of kept

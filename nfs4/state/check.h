@@ -46,7 +46,8 @@ void nfs4_set_current_stateid(struct nfs4_compound *c, const struct nfs4_stateid
 
 /*
  * Somebody is in the way. NFS4_OK: not any more, try again; NFS4ERR_DELAY: not for long, and the
- * operation is repeated if it returns that (nfs4_repeat_after); else the status that was given. The conflict's reference stays the caller's. No lock is held.
+ * operation is repeated if it returns that (nfs4_repeat_after); else the status that was given. The
+ * conflict's reference stays the caller's. No lock is held.
  */
 int nfs4_conflict(struct nfs4_compound *c, const struct vfs_conflict *cf, int otherwise);
 #define NFS4_CONFLICT_TRIES 100 /* clients that are put out of one operation's way */

@@ -48,7 +48,7 @@ struct nfs4_holdings {
 	TAILQ_HEAD(nfs4_held_states, nfs4_state) states; /* opens and locks in the tables */
 };
 
-/* For nfs4/server.c. */
+/* For nfs4/program.c. */
 extern const struct nfs4_holdings_hooks nfs4_holdings_hooks;
 
 #endif

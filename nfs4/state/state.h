@@ -161,8 +161,8 @@ struct nfs4_lock *nfs4_lock_new(struct nfs4_owner *o, struct nfs4_open *open);
 /* True if the place is the file that the open is of. */
 bool nfs4_state_is_of(struct nfs4_state *st, struct nfs4_place *p);
 
-/* nfs4/state/state_end.c. Ends an open and its locks: out of the tables, and towards vfs/. keep as above. The caller holds
- * busy, and has looked that it is not gone. */
+/* nfs4/state/state_end.c. Ends an open and its locks: out of the tables, and towards vfs/. keep as
+ * above. The caller holds busy, and has looked that it is not gone. */
 void nfs4_open_end(struct nfs4_open *open, bool keep);
 /* As above, by itself; nothing if it is gone. The caller holds no lock. */
 void nfs4_open_drop(struct nfs4_open *open);

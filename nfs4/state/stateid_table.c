@@ -11,7 +11,8 @@
 #define GEN_MASK ((1u << GEN_BITS) - 1)
 #define NONE NFS4_STATES_MAX
 
-/* An entry in use is the pointer, which is even; a free one has its next generation and neighbour. */
+/* An entry in use is the pointer, which is even; a free one has its next generation and the number
+ * of the next free one. */
 static uint64_t free_entry(uint32_t next, uint32_t gen)
 {
 	return ((uint64_t)next << GEN_BITS | (gen & GEN_MASK)) << 1 | 1;

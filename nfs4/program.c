@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* NFS version 4 as an RPC program: puts the parts of the server together, for the daemon. */
 #include "nfs4/server.h"
 
 #include <errno.h>
