@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "lib/checked.h"
+#include "lib/clock.h"
 
 #define SEND_SLOT 8192u /* longer messages get memory of their own */
 #define SIW_VENDOR 0x626d74u
@@ -21,10 +21,7 @@
 
 int64_t cf_now_ms(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000ll + ts.tv_nsec / 1000000;
+	return (int64_t)rn_now_ms();
 }
 
 static int closed(struct cf_conn *c, int err, const char *why)

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "nfs4/recovery/wheel.h"
 
-#include <time.h>
+#include "lib/clock.h"
 
 uint64_t nfs4_now(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec;
+	return rn_now_seconds();
 }
 
 void nfs4_wheel_init(struct nfs4_wheel *w, uint64_t now)

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
 #include "tests/unit/tcp_fixture.h"
 #include "transport/tcp/tcp_internal.h"
 
@@ -29,8 +30,8 @@ int __wrap_clock_gettime(clockid_t id, struct timespec *ts)
 
 	if (err == 0 && id == CLOCK_MONOTONIC) {
 		uint64_t ns = (uint64_t)ts->tv_nsec + atomic_load(&passed_ns);
-		ts->tv_sec += (time_t)(ns / TCP_NS);
-		ts->tv_nsec = (long)(ns % TCP_NS);
+		ts->tv_sec += (time_t)(ns / RN_NS_PER_SECOND);
+		ts->tv_nsec = (long)(ns % RN_NS_PER_SECOND);
 	}
 	return err;
 }
@@ -43,7 +44,7 @@ static void tick(void *loop)
 /* Lets time pass for the server, and every loop look at its connections after it. */
 static void let_pass(struct fixture *f, unsigned ms)
 {
-	atomic_fetch_add(&passed_ns, ms * (TCP_NS / 1000));
+	atomic_fetch_add(&passed_ns, ms * (RN_NS_PER_SECOND / 1000));
 	for (unsigned i = 0; i < f->srv->cfg.nloops; i++)
 		ev_loop_call(f->srv->loops[i].ev, tick, &f->srv->loops[i]);
 }

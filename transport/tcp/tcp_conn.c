@@ -10,23 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "lib/checked.h"
+#include "lib/clock.h"
 #include "transport/tcp/tcp_internal.h"
 
 #define KEEPALIVE_IDLE 60 /* seconds */
 #define KEEPALIVE_INTERVAL 15
 #define KEEPALIVE_PROBES 4
-
-uint64_t tcp_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * TCP_NS + (uint64_t)ts.tv_nsec;
-}
 
 /* None of them is worth refusing a client for. */
 static void set_options(int fd)
@@ -104,7 +96,7 @@ static void visit(struct turn *t, uint64_t until)
 	struct tcp_conn *c = rn_container_of(t, struct tcp_conn, turn);
 
 	if (t->since_ns)
-		forgive(c, tcp_now() - t->since_ns);
+		forgive(c, rn_now_ns() - t->since_ns);
 	if (c->writable)
 		tcp_write_some(c);
 	if (!c->loop->quiet)
@@ -127,7 +119,7 @@ static void start(struct ev_task *task)
 	event_assign(&c->rd, base, c->fd, EV_READ | EV_PERSIST, tcp_read_ready, c);
 	event_assign(&c->wr, base, c->fd, EV_WRITE, tcp_write_ready, c);
 	c->task.run = attend;
-	c->active_ns = c->useful_ns = tcp_now();
+	c->active_ns = c->useful_ns = rn_now_ns();
 	c->open = true;
 	TAILQ_INSERT_TAIL(&loop->conns, c, link);
 	(void)tcp_conn_standing(c);
@@ -228,7 +220,7 @@ void tcp_conn_destroy(struct rpc_conn *rc)
 
 static bool lately(uint64_t then, uint64_t now)
 {
-	return then && now < then + 2 * TCP_PRESSED_SECONDS * TCP_NS;
+	return then && now < then + 2 * TCP_PRESSED_SECONDS * RN_NS_PER_SECOND;
 }
 
 /* Is somebody waiting because there is no memory, or was there lately? */
@@ -268,9 +260,9 @@ static void check_times(struct tcp_conn *c, uint64_t now, bool pressed)
 	pressed = client_pressed(c, now) || pressed;
 	if (turn_waits(&c->turn)) /* it is us who keep it waiting */
 		return;
-	uint64_t stall = cfg->stall_seconds * TCP_NS;
-	uint64_t still = pressed ? TCP_PRESSED_SECONDS * TCP_NS : stall;
-	uint64_t idle = cfg->idle_seconds * TCP_NS;
+	uint64_t stall = cfg->stall_seconds * RN_NS_PER_SECOND;
+	uint64_t still = pressed ? TCP_PRESSED_SECONDS * RN_NS_PER_SECOND : stall;
+	uint64_t idle = cfg->idle_seconds * RN_NS_PER_SECOND;
 
 	pthread_mutex_lock(&c->lock);
 	unsigned inflight = c->inflight;
@@ -312,7 +304,7 @@ static void find_slow_clients(struct tcp_loop *loop, uint64_t now)
 
 void tcp_conn_tick(struct tcp_loop *loop)
 {
-	uint64_t now = tcp_now();
+	uint64_t now = rn_now_ns();
 	bool pressed = under_pressure(loop, now);
 	struct tcp_conn *c, *next;
 

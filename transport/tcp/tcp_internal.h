@@ -25,6 +25,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "lib/clock.h"
 #include "rpc/client.h"
 #include "rpc/request.h"
 #include "transport/event_loop.h"
@@ -53,7 +54,6 @@
 #define TCP_WINDOW                                                                                 \
 	16u /* requests in flight before the peer has shown that it reads its replies              \
 	     */
-#define TCP_NS 1000000000ull
 
 /* A request with its first bytes and the state of its reply on the stream. */
 struct tcp_req {
@@ -181,7 +181,6 @@ struct tcp_server {
 	unsigned live; /* connections that hold a descriptor */
 };
 
-uint64_t tcp_now(void);
 #define tcp_count(srv, what, add)                                                                  \
 	atomic_fetch_add_explicit(&(srv)->n.what, add, memory_order_relaxed)
 

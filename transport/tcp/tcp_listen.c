@@ -12,11 +12,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
 #include "transport/tcp/tcp_internal.h"
 
 #define BACKLOG 4096 /* the kernel cuts it to net.core.somaxconn */
 #define ACCEPT_BATCH 64
-#define WARN_EVERY_NS (10 * TCP_NS)
+#define WARN_EVERY_NS (10 * RN_NS_PER_SECOND)
 
 static const struct timeval pause_short = { 0, 50000 };
 static const struct timeval pause_full = { 0, 5000 }; /* while room is made */
@@ -44,7 +45,7 @@ static int open_reserve(void)
 
 static void warn(struct tcp_listener *l, int err)
 {
-	uint64_t now = tcp_now();
+	uint64_t now = rn_now_ns();
 
 	if (l->warned_ns && now < l->warned_ns + WARN_EVERY_NS)
 		return;

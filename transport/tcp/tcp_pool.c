@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "lib/checked.h"
+#include "lib/clock.h"
 #include "transport/tcp/tcp_internal.h"
 
 #define POOL_READY 64u /* made at start, for each loop, if half of the reserve is as much */
@@ -131,7 +132,7 @@ struct tcp_req *tcp_pool_get(struct tcp_loop *loop, struct rpc_client *client)
 	if (!t) {
 		t = make(loop->srv);
 		if (!t)
-			loop->pressed_ns = tcp_now();
+			loop->pressed_ns = rn_now_ns();
 	}
 	if (t) {
 		t->sent = 0;

@@ -19,6 +19,7 @@
 #include <sys/socket.h>
 
 #include "lib/checked.h"
+#include "lib/clock.h"
 #include "transport/tcp/tcp_internal.h"
 
 #define GROWTH_FIRST (64u << 10) /* for a record whose length is not known yet */
@@ -83,9 +84,9 @@ static enum feed begin_record(struct tcp_conn *c)
 	t->rpc->nseg = 1;
 	c->cur = t;
 	if (!c->part)
-		c->record_ns = tcp_now();
+		c->record_ns = rn_now_ns();
 	c->part = false;
-	tcp_room_measure(c, tcp_now());
+	tcp_room_measure(c, rn_now_ns());
 	return FEED_MORE;
 }
 
@@ -136,7 +137,7 @@ static void add_payload(struct tcp_req *t, struct rn_payload *p, uint32_t moved)
  */
 static bool may_take_memory(const struct tcp_conn *c)
 {
-	return !rpc_client_was_slow(c->rpc.client, tcp_now()) ||
+	return !rpc_client_was_slow(c->rpc.client, rn_now_ns()) ||
 	       rn_payload_is_ample(c->loop->srv->cfg.pool);
 }
 
@@ -202,7 +203,7 @@ static enum feed open_payload(struct tcp_conn *c, size_t n)
 		if (!p) {
 			tcp_count(srv, waits_memory, 1);
 			if (rn_payload_short(srv->cfg.pool))
-				c->loop->pressed_ns = tcp_now();
+				c->loop->pressed_ns = rn_now_ns();
 			c->pause = TCP_WAIT_PAYLOAD;
 			return FEED_PAUSED;
 		}
@@ -236,7 +237,7 @@ static enum feed submit(struct tcp_conn *c)
 	rpc_conn_ref(&c->rpc);
 	t->rpc->conn = &c->rpc;
 	t->rpc->reply_max = TCP_REPLY_MAX;
-	t->rpc->arrived_ns = c->useful_ns = tcp_now();
+	t->rpc->arrived_ns = c->useful_ns = rn_now_ns();
 	tcp_count(srv, calls, 1);
 	c->loop->turns->work += TURN_WORK;
 	srv->cfg.sink.submit(srv->cfg.sink.ctx, t->rpc);
@@ -333,7 +334,7 @@ static int use_input(struct tcp_conn *c, const uint8_t *p, size_t n)
 		return -1;
 	}
 	if (!c->part)
-		c->record_ns = tcp_now();
+		c->record_ns = rn_now_ns();
 	c->part = true;
 	return 0;
 }
@@ -446,7 +447,7 @@ void tcp_read_ready(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	c->active_ns = tcp_now();
+	c->active_ns = rn_now_ns();
 	c->arrived = c->awaits;
 	TAILQ_REMOVE(&c->loop->conns, c, link);
 	TAILQ_INSERT_TAIL(&c->loop->conns, c, link);
@@ -464,9 +465,9 @@ void tcp_read_resume(struct tcp_conn *c)
 		if (!have)
 			return;
 		/* The wait was the server's, so the peer's rate is measured anew. */
-		tcp_room_measure(c, tcp_now());
+		tcp_room_measure(c, rn_now_ns());
 		if (c->cur->rpc->nseg == 1)
-			c->record_ns = tcp_now();
+			c->record_ns = rn_now_ns();
 		c->pause = TCP_GOING;
 	}
 	if (c->pause == TCP_GOING && !event_pending(&c->rd, EV_READ, NULL))

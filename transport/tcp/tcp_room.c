@@ -10,11 +10,12 @@
 #include <string.h>
 
 #include "lib/checked.h"
+#include "lib/clock.h"
 #include "transport/tcp/tcp_internal.h"
 
-#define BATCH 8u	      /* at most, of one loop at a time */
-#define BATCH_SHARE 32u	      /* and of its connections this part */
-#define GRACE_NS (2 * TCP_NS) /* a connection that was of use this lately is not idle */
+#define BATCH 8u			/* at most, of one loop at a time */
+#define BATCH_SHARE 32u			/* and of its connections this part */
+#define GRACE_NS (2 * RN_NS_PER_SECOND) /* a connection that was of use this lately is not idle */
 
 struct candidate {
 	struct tcp_conn *conn;
@@ -52,18 +53,18 @@ void tcp_room_measure(struct tcp_conn *c, uint64_t now)
 
 static uint64_t expected(uint64_t ns, uint64_t rate)
 {
-	return ns / (TCP_NS / rate);
+	return ns / (RN_NS_PER_SECOND / rate);
 }
 
 bool tcp_room_is_slow(struct tcp_conn *c, uint64_t now, bool pressed)
 {
 	const uint64_t since = now > c->record_ns ? now - c->record_ns : 0;
-	const uint64_t grace = TCP_RATE_GRACE_SECONDS * TCP_NS;
+	const uint64_t grace = TCP_RATE_GRACE_SECONDS * RN_NS_PER_SECOND;
 	const uint32_t got = received(c);
 
 	if (!c->cur)
 		return false;
-	if (now >= c->span_ns + TCP_PRESSED_SPAN_MS * (TCP_NS / 1000)) {
+	if (now >= c->span_ns + TCP_PRESSED_SPAN_MS * (RN_NS_PER_SECOND / 1000)) {
 		c->slow = got - c->span_got < expected(now - c->span_ns, TCP_PRESSED_RATE);
 		c->span_ns = now;
 		c->span_got = got;
@@ -125,7 +126,7 @@ static unsigned fair_share(struct tcp_server *srv)
 void tcp_room_make(struct ev_task *task)
 {
 	struct tcp_loop *loop = rn_container_of(task, struct tcp_loop, room);
-	const uint64_t now = tcp_now();
+	const uint64_t now = rn_now_ns();
 	const unsigned fair = fair_share(loop->srv);
 	struct candidate best[BATCH], one;
 	unsigned n = 0, total = 0, max;

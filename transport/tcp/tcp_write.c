@@ -12,6 +12,7 @@
 #include <sys/uio.h>
 
 #include "lib/checked.h"
+#include "lib/clock.h"
 #include "transport/tcp/tcp_internal.h"
 
 /* Mark, tail, and for every bulk item what is before it, it, its pad. */
@@ -134,7 +135,7 @@ static size_t drain_locked(struct tcp_conn *c, struct tcp_req_list *done)
 		pthread_mutex_lock(&c->lock);
 		sent += t->sent - before;
 		if (t->sent > before)
-			c->moved_ns = tcp_now();
+			c->moved_ns = rn_now_ns();
 		if (r < 0)
 			c->broken = true;
 		if (r <= 0)
@@ -171,7 +172,7 @@ static void reply(struct rpc_request *req)
 		STAILQ_INSERT_TAIL(&done, t, link);
 	} else {
 		if (STAILQ_EMPTY(&c->out))
-			c->out_ns = c->moved_ns = tcp_now();
+			c->out_ns = c->moved_ns = rn_now_ns();
 		STAILQ_INSERT_TAIL(&c->out, t, link);
 		c->out_bytes += reply_size(t);
 		if (!c->sending && !c->blocked)
