@@ -30,12 +30,12 @@ const struct cfg_row cfg_rows[] = {
 	{ ROW(server, threads, CFG_UINT), RANGE(0, 256), .def = "0",
 	  .text = "Worker threads. 0 means one for each online core, but at least four." },
 	{ ROW(server, memory_max, CFG_SIZE), RANGE(MIB(64), TIB(64)), .zero = true, .def = "0",
-	  .text = "Memory for file data on its way and for connections. When it is used up, requests wait; a client "
-		  "(an address, whatever the number of its connections) may hold as much of it as is still left. "
-		  "An eighth is kept for the state of NFSv4 clients. 0 means a quarter of the machine's memory." },
+	  .text = "Memory for file data on its way and for connections. When it is used up, requests wait. A client "
+		  "(an address, with all of its connections) may hold as much of it as is still left. "
+		  "An eighth is reserved for the state of NFSv4 clients. 0 means a quarter of the machine's memory." },
 	{ ROW(server, max_fds, CFG_UINT), RANGE(128, 1000000000), .zero = true, .def = "0",
-	  .text = "File descriptors that the cache of open files may hold, within what tcp.max_connections "
-		  "leaves, which is about a quarter of what the process may have, or more. 0 means 65536 within that." },
+	  .text = "File descriptors that the cache of open files may hold. tcp.max_connections leaves about a quarter "
+		  "of those of the process for it, or more. 0 means 65536, or as many as are left." },
 	{ ROW(server, state_dir, CFG_PATH), .def = "/var/lib/ringnfs",
 	  .text = "Directory for what outlives a restart: the secret that file handles are signed with, and the "
 		  "records of NFSv4 clients that hold open files." },
@@ -44,8 +44,8 @@ const struct cfg_row cfg_rows[] = {
 	{ ROW(server, exports_dir, CFG_PATH), .def = "/etc/exports.d",
 	  .text = "Directory whose files ending in .exports are read as further tables. It need not exist." },
 	{ ROW(server, strict_exports, CFG_BOOL), .def = "no",
-	  .text = "Refuse the whole table when anything in it is in error. Otherwise the exports in error "
-		  "are left out and the others served." },
+	  .text = "Refuse the whole table when anything in it is in error. Otherwise exports in error "
+		  "are left out, and the others are served." },
 	{ ROW(server, log_level, CFG_ENUM), .words = log_levels, .def = "info",
 	  .text = "The least important messages that are logged." },
 	{ ROW(server, rpcbind, CFG_BOOL), .def = "yes",
@@ -63,17 +63,17 @@ const struct cfg_row cfg_rows[] = {
 		  "port alone." },
 	{ ROW(tcp, max_connections, CFG_UINT), RANGE(1, 1000000), .def = "16384",
 	  .text = "Connections at a time. Above that, connections are closed to make room: first those of hosts that no "
-		  "export is for, then idle ones, of clients that have most first, then any of a client with more than "
-		  "its share." },
+		  "export admits, then idle ones of the clients with most connections, then any of a client with more "
+		  "than its share." },
 	{ ROW(tcp, max_requests, CFG_UINT), RANGE(1, 4096), .def = "128",
 	  .text = "Requests of one connection worked on at a time. Further ones stay in the socket." },
 	{ ROW(tcp, idle_timeout, CFG_SECONDS), RANGE(0, 7 * 86400), .def = "6m",
 	  .text = "A connection without a request for so long is closed. 0 means never." },
 	{ ROW(tcp, stall_timeout, CFG_SECONDS), RANGE(1, 3600), .def = "1m",
-	  .text = "A connection whose client takes no bytes of its replies, or does not complete a request that "
-		  "it began, for so long is closed. Up to 4M of replies are queued for it meanwhile and no further "
-		  "requests read. A request must come by 4 KiB a second on average after 10 seconds. While others wait "
-		  "for memory, 4 seconds without progress are enough, and it must come by 32 KiB in each second." },
+	  .text = "A connection is closed whose client, for so long, takes no bytes of its replies or does not complete "
+		  "a request that it began. Meanwhile up to 4M of replies are queued for it, and no further requests "
+		  "are read. After 10 seconds a request must arrive at 4 KiB a second on average. While others wait "
+		  "for memory, 4 seconds without progress are enough, and 32 KiB must arrive in each second." },
 	{ ROW(tcp, max_record, CFG_SIZE), RANGE(KIB(64), MIB(64)), .def = "1088K",
 	  .text = "Longest RPC message. A longer one closes its connection. It must be at least 4K above "
 		  "nfs3.max_io and nfs4.max_io." },
@@ -89,26 +89,26 @@ const struct cfg_row cfg_rows[] = {
 	  .text = "Longest message sent and received without chunks. The smaller of the two ends' sizes is "
 		  "used." },
 	{ ROW(rdma, credits, CFG_UINT), RANGE(1, 1024), .def = "128",
-	  .text = "Requests that a client may have under way on one connection. Where connections are many for "
-		  "a quarter of memory_max, later ones get fewer, down to 4." },
+	  .text = "Requests that a client may have under way on one connection. All connections share a quarter of "
+		  "memory_max; when there are many, later ones get fewer requests, down to 4." },
 	{ ROW(rdma, poll_usec, CFG_UINT), RANGE(0, 10000), .def = "0",
 	  .text = "Microseconds to poll a busy completion queue before waiting for its event. 0 means not at "
 		  "all. Polling buys latency with processor time." },
 	{ ROW(rdma, idle_timeout, CFG_SECONDS), RANGE(0, 7 * 86400), .def = "6m",
 	  .text = "A connection without a request for so long is closed. 0 means never." },
 	{ ROW(rdma, stall_timeout, CFG_SECONDS), RANGE(1, 3600), .def = "1m",
-	  .text = "A connection whose client takes no reply, and gives none of the data that it offered, for so "
-		  "long is closed. While others wait for memory, 4 seconds are enough." },
+	  .text = "A connection is closed whose client, for so long, takes no reply and delivers none of the data that "
+		  "it offered. While others wait for memory, 4 seconds are enough." },
 	{ ROW(rdma, max_connections, CFG_UINT), RANGE(1, 65536), .def = "1024",
-	  .text = "Connections at a time. Above that, one is closed to make room for each that comes, as with TCP; "
-		  "where none may go, the new one is refused." },
+	  .text = "Connections at a time. Above that, one is closed to make room for each new one, as with TCP. "
+		  "If none may be closed, the new one is refused." },
 
 	{ ROW(nfs3, enabled, CFG_BOOL), .def = "yes",
 	  .text = "Serve NFS version 3." },
 	{ ROW(nfs3, max_io, CFG_SIZE), RANGE(KIB(4), MIB(1)), .step = KIB(4), .def = "1M",
 	  .text = "Most data in one READ or WRITE." },
 	{ ROW(nfs3, drc_size, CFG_UINT), RANGE(64, 1 << 20), .def = "16384",
-	  .text = "Replies kept for requests of NFS versions 3 and 4.0 that are sent again." },
+	  .text = "Replies kept for retransmitted requests of NFS versions 3 and 4.0." },
 	{ ROW(nfs3, drc_memory, CFG_SIZE), RANGE(MIB(1), TIB(1)), .def = "32M",
 	  .text = "Memory for these replies." },
 	{ ROW(nfs3, manage_gids, CFG_BOOL), .def = "no",
@@ -122,21 +122,22 @@ const struct cfg_row cfg_rows[] = {
 	{ ROW(nfs4, minor_max, CFG_UINT), RANGE(0, 2), .def = "2",
 	  .text = "The highest minor version." },
 	{ ROW(nfs4, lease_time, CFG_SECONDS), RANGE(5, 3600), .def = "90s",
-	  .text = "A client that is not heard of for so long may lose its open files and locks to others. Until "
-		  "somebody needs them, it keeps them." },
+	  .text = "A client that is silent for so long may lose its open files and locks to others. It keeps them "
+		  "until somebody needs them." },
 	{ ROW(nfs4, grace_time, CFG_SECONDS), RANGE(5, 3600), .def = "90s",
-	  .text = "After a restart, clients have so long at most to get their locks back, before others may have them. "
-		  "It ends as soon as all have done so, which clients of version 4.0 cannot say, and goes on for up to as long "
-		  "again while clients are at it. It is never shorter than the lease of the run before, which is what "
-		  "clients know of." },
+	  .text = "After a restart, clients have so long to get their locks back before others may have them. The time "
+		  "ends as soon as all have done so; clients of version 4.0 cannot say that they have. It is doubled at "
+		  "most while clients are still reclaiming. It is never shorter than lease_time was before the restart, "
+		  "as that is the time that clients know." },
 	{ ROW(nfs4, max_io, CFG_SIZE), RANGE(KIB(4), MIB(1)), .step = KIB(4), .def = "1M",
 	  .text = "Most data in one READ or WRITE." },
 	{ ROW(nfs4, max_sessions, CFG_UINT), RANGE(0, 1000000), .def = "0",
 	  .text = "Sessions of all clients at a time. 0 means as many as memory_max allows." },
 	{ ROW(nfs4, idmap, CFG_ENUM), .words = idmaps, .def = "auto",
-	  .text = "How clients are told who a file's owner and group are: by number, by name (user@domain, as "
-		  "idmapd.conf(5) says), or, which is auto, by number if the client itself says by numbers who "
-		  "calls (sec=sys), and by name if not. Numbers are understood in any case, names unless it is numbers." },
+	  .text = "How clients are told a file's owner and group: by number, or by name (user@domain, see "
+		  "idmapd.conf(5)). With auto they are told by number if the client identifies its users by numbers "
+		  "(sec=sys), else by name. Clients may set owners by number in any case, and by name unless this is "
+		  "numbers." },
 	{ ROW(nfs4, manage_gids, CFG_BOOL), .def = "no",
 	  .text = "Take a user's groups from this machine rather than from the request, which carries at "
 		  "most 16." },
@@ -144,8 +145,8 @@ const struct cfg_row cfg_rows[] = {
 	{ ROW(vfs, io_mode, CFG_ENUM), .words = io_modes, .def = "buffered",
 	  .text = "How file data is read and written: through the page cache, or past it with O_DIRECT." },
 	{ ROW(vfs, handle_mac, CFG_BOOL), .def = "yes",
-	  .text = "Sign file handles under a secret in state_dir, so that a client cannot make up one. A change "
-		  "makes all handles that clients hold stale." },
+	  .text = "Sign file handles with a secret in state_dir, so that a client cannot make one up. A change of this "
+		  "setting makes all handles stale that clients hold." },
 	{ ROW(vfs, ring_entries, CFG_UINT), RANGE(8, 4096), .def = "256",
 	  .text = "Submission queue entries of each worker's io_uring." },
 };
