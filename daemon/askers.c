@@ -175,8 +175,7 @@ static void answer(struct askers *a, struct question *q)
 	pthread_mutex_unlock(&a->lock);
 	if (warn)
 		rn_warn(a->cfg.log,
-			"a name service took %lld s for an answer; meanwhile those whom "
-			"it is to name wait",
+			"a name service took %lld s for an answer; calls that need one wait",
 			(long long)took);
 	if (a->cfg.answered)
 		a->cfg.answered(a->cfg.ctx);

@@ -20,7 +20,7 @@ static void *deadline_main(void *arg)
 	(void)arg;
 	nanosleep(&limit, NULL);
 	rn_warn(deadline.log,
-		"a file system does not answer: leaves without the calls that wait for it");
+		"a file system does not answer: exiting without the calls that wait for it");
 	_exit(EX_OK);
 }
 
@@ -37,5 +37,5 @@ void deadline_start(const struct rn_logger *log, unsigned seconds)
 	err = pthread_create(&thread, &attr, deadline_main, NULL);
 	pthread_attr_destroy(&attr);
 	if (err)
-		rn_warn(log, "no limit for the time that the end takes: %s", strerror(err));
+		rn_warn(log, "cannot limit the time that stopping takes: %s", strerror(err));
 }

@@ -101,7 +101,7 @@ static int open_it(const struct export_opener *op, const struct exp_export *e,
 		rn_notice(
 			op->log,
 			"export %s: its file system has no UUID: clients must mount it again when "
-			"its device number changes, unless fsid=NUMBER stands for it",
+			"its device number changes; the option fsid=NUMBER prevents that",
 			e->path);
 	return 0;
 }

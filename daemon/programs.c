@@ -59,8 +59,9 @@ static int start_idmap(const struct programs_config *cfg, struct programs *p,
 		return 0;
 	out->names_always = true;
 	if (idmap_start(p->idmap) < 0)
-		rn_warn(cfg->log, "nfs4.idmap is names, and libnfsidmap cannot map any: see "
-				  "idmapd.conf(5). Owners are numbers");
+		rn_warn(cfg->log,
+			"nfs4.idmap is names, but libnfsidmap cannot map names: owners are "
+			"shown as numbers; see idmapd.conf(5)");
 	return 0;
 }
 

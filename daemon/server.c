@@ -221,7 +221,8 @@ static int start_tcp(struct server *s)
 		return 0;
 	if (cfg.max_connections > s->limits.connections) {
 		cfg.max_connections = s->limits.connections;
-		rn_notice(s->log, "descriptors for %u TCP connections only: raise LimitNOFILE",
+		rn_notice(s->log,
+			  "descriptors suffice for %u TCP connections only: raise LimitNOFILE",
 			  cfg.max_connections);
 	}
 	int err = tcp_server_new(&cfg, &s->tcp);
@@ -314,11 +315,11 @@ static void exports_changed(void *ctx, const struct vfs_exports_lost *lost)
 		lockers = nlm_revoke_exports(s->programs.nfs3, lost);
 	pthread_mutex_unlock(&s->clients_lock);
 	if (err)
-		rn_err(s->log, "NFSv4 shows the old exports still: %s", strerror(-err));
+		rn_err(s->log, "NFSv4 clients still see the old exports: %s", strerror(-err));
 	if (opens || lockers)
 		rn_notice(s->log,
-			  "revoked, as exports are gone: %" PRIu64 " opens of NFSv4, %" PRIu64
-			  " lock owners of NFSv3",
+			  "exports are gone: revoked %" PRIu64
+			  " opens of NFSv4 and the locks of %" PRIu64 " lock owners of NFSv3",
 			  opens, lockers);
 }
 

@@ -169,7 +169,7 @@ static void tell(struct standing *s, const struct rpc_conn *conn, enum rpc_stand
 	    !rn_log_limit_pass(&s->log_limit, now * 1000000000u, &left_out))
 		return;
 	rpc_address_text(&conn->peer, name);
-	rn_notice(s->cfg.log, "%s: no export is for this host%s", name,
+	rn_notice(s->cfg.log, "%s: no export admits this host%s", name,
 		  is == RPC_FORMER ? " any more: it may give back what it holds" : ": refused");
 	if (left_out)
 		rn_notice(s->cfg.log, "%u more such hosts are not named", left_out);

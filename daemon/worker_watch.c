@@ -74,7 +74,7 @@ static void set_blocked(struct workers *ws, unsigned lane, bool blocked)
 	if (blocked)
 		rn_warn(ws->cfg.log,
 			"the file system on device %u:%u does not answer: %u workers wait for it, "
-			"further calls to it are told to come again",
+			"clients that call it are told to try again",
 			major(dev), minor(dev), ws->cfg.count);
 	else
 		rn_notice(ws->cfg.log, "the file system on device %u:%u answers again", major(dev),
@@ -91,7 +91,7 @@ static void grow(struct workers *ws, unsigned lane)
 	err = worker_start(ws);
 	if (!err)
 		rn_info(ws->cfg.log,
-			"a further worker, as all have calls of other file systems: %u",
+			"started worker %u, as the others have calls of other file systems",
 			atomic_load(&ws->count));
 	else if (err != -EAGAIN)
 		rn_warn(ws->cfg.log, "cannot start a further worker: %s", strerror(-err));

@@ -210,7 +210,8 @@ static void *worker_main(void *arg)
 	self = w;
 	report_started(w, err);
 	if (!err && w->rpc.index == 0 && !vfs_worker_has_ring(w->rpc.vfs))
-		rn_notice(cfg->log, "no io_uring here: file data goes by plain system calls");
+		rn_notice(cfg->log,
+			  "io_uring is not available: file data goes by plain system calls");
 	while (!err && (!atomic_load(&w->stop) || vfs_worker_in_flight(w->rpc.vfs))) {
 		const bool more = take_turns(w);
 

@@ -171,10 +171,11 @@ static void log_refusal(struct nfs4_client *cl, const struct sockaddr_in6 *holde
 		owner[n] =
 			cl->ownerid[n] > ' ' && cl->ownerid[n] < 0x7f ? (char)cl->ownerid[n] : '_';
 	owner[n] = '\0';
-	rn_notice(cl->srv->cfg.log,
-		  "client %s may not register as \"%s\", which is in use by the client at %s: two "
-		  "machines with one name, or somebody who takes the other's",
-		  is, owner, was);
+	rn_notice(
+		cl->srv->cfg.log,
+		"client %s may not register as \"%s\", the name of the client at %s: two machines "
+		"have one name, or one takes the other's",
+		is, owner, was);
 }
 
 /*

@@ -74,7 +74,8 @@ static void cut_paths(struct nfs4_pseudo_set *set, const struct rn_logger *log)
 		if (path == root)
 			continue;
 		if (!rest)
-			rn_notice(log, "export %s: not seen by NFSv4, whose root is %s by fsid=0",
+			rn_notice(log,
+				  "export %s: hidden from NFSv4 clients, whose root is %s (fsid=0)",
 				  path, root);
 		/* The slash before rest stays. */
 		memmove(path, rest ? rest - 1 : "", rest ? strlen(rest) + 2 : 1);

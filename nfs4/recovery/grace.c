@@ -87,10 +87,11 @@ void nfs4_grace_begin(struct nfs4_recovery *r, unsigned seconds)
 	}
 	pthread_mutex_unlock(&r->lock);
 	if (g->expected + g->lapsed > 0)
-		rn_notice(r->log,
-			  "grace period: %u clients have up to %u s to reclaim their locks, and %u "
-			  "that were away until somebody wants any",
-			  g->expected, seconds, g->lapsed);
+		rn_notice(
+			r->log,
+			"grace period: %u clients have up to %u s to reclaim their locks; %u that "
+			"were away at the stop may reclaim, but nobody waits for them",
+			g->expected, seconds, g->lapsed);
 }
 
 /* For the log. */

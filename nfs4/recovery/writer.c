@@ -39,7 +39,7 @@ static int transaction(struct nfs4_recovery *r, const struct nfs4_record_job *jo
 		       "locks back after a restart: %s (%s)",
 		       strerror(-err), nfs4_db_why(r->db));
 	if (!err && r->failing)
-		rn_notice(r->log, "client records are written again");
+		rn_notice(r->log, "client records can be written again");
 	r->failing = err != 0;
 	if (err)
 		nfs4_db_rollback(r->db);

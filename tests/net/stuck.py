@@ -188,9 +188,9 @@ def test_stop(t, d, loop):
         time.sleep(0.5)
         d.process.send_signal(signal.SIGTERM)
         end = time.monotonic() + 30
-        while time.monotonic() < end and "leaves without" not in d.read_log():
+        while time.monotonic() < end and "exiting without" not in d.read_log():
             time.sleep(0.1)
-        t.check("it says what it does not wait for", "leaves without" in d.read_log(), d.read_log()[-500:])
+        t.check("it says what it does not wait for", "exiting without" in d.read_log(), d.read_log()[-500:])
         loop.thaw()  # until then the kernel keeps the process
         t.equal("exit status", d.process.wait(30), 0)
         d.process = None

@@ -49,7 +49,8 @@ static void on_listener_lost(struct rr_server *srv, struct rr_listener *l)
 		return;
 	int err = rr_listener_open(srv, l);
 	if (err)
-		rn_notice(srv->cfg.log, "rdma: a listener is lost for now: %s", strerror(-err));
+		rn_notice(srv->cfg.log, "rdma: cannot listen for now, trying again: %s",
+			  strerror(-err));
 }
 
 static unsigned conn_bits(enum rdma_cm_event_type type)
