@@ -71,6 +71,7 @@ struct rn_payload_pool {
 	struct rn_payload_account nobody; /* waiters that have no account */
 	uint64_t in_use, waits;
 	_Atomic size_t bytes_in_use;
+	_Atomic unsigned waiting;
 	_Atomic uint32_t nslabs;
 	struct slab *slabs[RN_SLABS_MAX]; /* elements [0, nslabs) are set and do not change */
 };
@@ -103,6 +104,7 @@ void rn_payload_account_init(struct rn_payload_account *a)
 {
 	atomic_init(&a->bytes, 0);
 	atomic_init(&a->waiting, 0);
+	atomic_init(&a->taken, 0);
 	rn_fq_flow_init(&a->waiters);
 }
 
@@ -258,8 +260,10 @@ bool rn_payload_may_hold(struct rn_payload_pool *pool, const struct rn_payload_a
 static void assign(struct rn_payload *p, struct rn_payload_account *a)
 {
 	p->account = a;
-	if (a != NULL)
-		atomic_fetch_add_explicit(&a->bytes, p->size, memory_order_relaxed);
+	if (a == NULL)
+		return;
+	atomic_fetch_add_explicit(&a->bytes, p->size, memory_order_relaxed);
+	atomic_fetch_add_explicit(&a->taken, 1, memory_order_relaxed);
 }
 
 /* Under the lock. */
@@ -305,8 +309,9 @@ static struct rn_payload *take_for(struct rn_payload_pool *pool, size_t size,
 	return p;
 }
 
-static void count_waiting(struct rn_payload_waiter *w, int n)
+static void count_waiting(struct rn_payload_pool *pool, struct rn_payload_waiter *w, int n)
 {
+	atomic_fetch_add_explicit(&pool->waiting, (unsigned)n, memory_order_relaxed);
 	if (w->account != NULL)
 		atomic_fetch_add_explicit(&w->account->waiting, (unsigned)n, memory_order_relaxed);
 }
@@ -316,7 +321,7 @@ static void wait_in_turn(struct rn_payload_pool *pool, struct rn_payload_waiter 
 	struct rn_payload_account *a = w->account != NULL ? w->account : &pool->nobody;
 
 	pool->waits++;
-	count_waiting(w, 1);
+	count_waiting(pool, w, 1);
 	w->turn.flow = NULL;
 	if (may && pool->next == NULL)
 		pool->next = w;
@@ -385,7 +390,7 @@ static struct rn_payload_waiter *next_served(struct rn_payload_pool *pool, struc
 	if (*p == NULL)
 		return NULL;
 	assign(*p, w->account);
-	count_waiting(w, -1);
+	count_waiting(pool, w, -1);
 	pool->next = NULL;
 	return w;
 }
@@ -418,7 +423,7 @@ int rn_payload_wait_cancel(struct rn_payload_pool *pool, struct rn_payload_waite
 		ret = 0;
 	}
 	if (ret == 0)
-		count_waiting(w, -1);
+		count_waiting(pool, w, -1);
 	pthread_mutex_unlock(&pool->lock);
 	while (ret == 0 && serve_one(pool))
 		; /* a smaller request may have been behind it */
@@ -461,6 +466,11 @@ bool rn_payload_short(struct rn_payload_pool *pool)
 	const bool is = pool->next != NULL;
 	pthread_mutex_unlock(&pool->lock);
 	return is;
+}
+
+unsigned rn_payload_waiting(const struct rn_payload_pool *pool)
+{
+	return atomic_load_explicit(&pool->waiting, memory_order_relaxed);
 }
 
 bool rn_payload_is_ample(struct rn_payload_pool *pool)

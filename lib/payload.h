@@ -34,6 +34,7 @@ struct rn_payload_pool;
 struct rn_payload_account {
 	_Atomic size_t bytes;	   /* held: buffers, and bytes that the owner adds */
 	_Atomic unsigned waiting;  /* requests for buffers that are queued */
+	_Atomic unsigned taken;	   /* buffers that it has got so far, modulo 2^32 */
 	struct rn_fq_flow waiters; /* in the pool's queue */
 };
 
@@ -95,6 +96,9 @@ void *rn_payload_slab_base(struct rn_payload_pool *pool, uint32_t index);
 
 /* True if a request waits because there is no memory, not only because of a share. */
 bool rn_payload_short(struct rn_payload_pool *pool);
+
+/* Requests for buffers that are queued, of all accounts. */
+unsigned rn_payload_waiting(const struct rn_payload_pool *pool);
 
 /* True if more than half of all memory is left. */
 bool rn_payload_is_ample(struct rn_payload_pool *pool);

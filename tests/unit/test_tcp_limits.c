@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <malloc.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -87,7 +88,7 @@ static void wait_connections(struct fixture *f, uint64_t n)
 {
 	struct tcp_stats st;
 
-	for (unsigned i = 0; i < 2000; i++) {
+	for (unsigned i = 0; i < 4000; i++) {
 		tcp_server_stats(f->srv, &st);
 		if (st.connections == n)
 			return;
@@ -353,6 +354,95 @@ Test(tcp_limits, standing_still_while_others_wait, .timeout = 120)
 	cr_expect_eq(a.sum, call_sum(1, 0, len));
 	cr_expect_lt(seconds, 50, "served after %u s", seconds);
 	close(good);
+	for (uint32_t i = 0; i < N; i++)
+		close(fds[i]);
+	fixture_stop(&f);
+}
+
+/* Leaves so many buffers of 256 KiB; the others are in *held. */
+static unsigned take_all_but(struct fixture *f, unsigned left, struct rn_payload *held[64])
+{
+	unsigned n = 0;
+
+	while (n < 64 && (held[n] = rn_payload_get(f->pool, 256u << 10)))
+		n++;
+	cr_assert_gt(n, left);
+	cr_assert_lt(n, 64);
+	for (; left > 0; left--)
+		rn_payload_put(held[--n]);
+	return n;
+}
+
+static void wait_for_waiters(struct fixture *f, unsigned n)
+{
+	for (unsigned i = 0; i < 5000 && rn_payload_waiting(f->pool) < n; i++)
+		usleep(1000);
+	cr_assert_geq(rn_payload_waiting(f->pool), n, "%u wait", rn_payload_waiting(f->pool));
+}
+
+/* The time in which there is no memory for its next piece is not the peer's. */
+Test(tcp_limits, a_record_in_pieces_waits_for_memory, .timeout = 120)
+{
+	const size_t len = 600000;
+	struct rn_payload *held[64];
+	struct fixture f;
+	struct answer a;
+
+	fixture_start(&f, (struct tcp_config){ .max_connections = 20 }, 9u << 20, AF_INET);
+	unsigned n = take_all_but(&f, 1, held);
+	int fd = client_connect(&f);
+	client_call(fd, 1, 0, len, 200000);
+	wait_for_waiters(&f, 1);
+	sleep(2 * TCP_PRESSED_SECONDS);
+	while (n > 0)
+		rn_payload_put(held[--n]);
+	cr_assert_eq(client_answer(fd, &a), 1, "closed");
+	cr_expect_eq(a.sum, call_sum(1, 0, len));
+	close(fd);
+	fixture_stop(&f);
+}
+
+/* Up to 300,000 bytes of a fragment of that length. */
+static void begin_fragment(int fd, uint32_t xid, uint32_t len, bool last)
+{
+	static uint8_t bytes[4 + 300000];
+	const uint32_t mark = htonl(len | (last ? 0x80000000u : 0));
+
+	memcpy(bytes, &mark, 4);
+	xid = htonl(xid);
+	memcpy(bytes + 4, &xid, 4);
+	client_send(fd, bytes, 4 + (len < 300000 ? len : 300000));
+}
+
+/* Each of eight has a piece and waits for more, and there is no memory: those that began last let
+ * go of theirs, and the oldest goes on. */
+Test(tcp_limits, records_that_wait_for_each_other, .timeout = 120)
+{
+	enum { N = 8 };
+	static const uint8_t rest[300000];
+	struct rn_payload *held[64];
+	struct fixture f;
+	struct answer a;
+	int fds[N];
+
+	signal(SIGPIPE, SIG_IGN);
+	fixture_start(&f, (struct tcp_config){ .max_connections = 20, .nloops = 1 }, 13u << 20,
+		      AF_INET);
+	for (uint32_t i = 0; i < N; i++) {
+		fds[i] = client_connect(&f);
+		begin_fragment(fds[i], i, 100000, false);
+		usleep(20000);
+	}
+	unsigned n = take_all_but(&f, 0, held);
+	for (uint32_t i = 0; i < N; i++)
+		begin_fragment(fds[i], i, 600000, true);
+	wait_for_waiters(&f, N);
+	wait_connections(&f, 1);
+	while (n > 0)
+		rn_payload_put(held[--n]);
+	client_send(fds[0], rest, sizeof(rest));
+	cr_expect_eq(client_answer(fds[0], &a), 1, "it was not the oldest that stayed");
+	cr_expect_eq(a.len, 700000u);
 	for (uint32_t i = 0; i < N; i++)
 		close(fds[i]);
 	fixture_stop(&f);

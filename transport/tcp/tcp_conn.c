@@ -233,8 +233,7 @@ static bool under_pressure(struct tcp_loop *loop, uint64_t now)
 
 static bool waits_for_memory(const struct tcp_conn *c)
 {
-	return c->pause == TCP_WAIT_REQUEST ||
-	       (c->pause == TCP_WAIT_PAYLOAD && c->cur->rpc->nseg == 1);
+	return c->pause == TCP_WAIT_REQUEST || c->pause == TCP_WAIT_PAYLOAD;
 }
 
 /* A client whose own calls wait for memory (its share may be used up, while there is enough for
@@ -314,4 +313,5 @@ void tcp_conn_tick(struct tcp_loop *loop)
 		next = TAILQ_NEXT(c, link);
 		check_times(c, now, pressed);
 	}
+	tcp_room_unjam(loop, now);
 }

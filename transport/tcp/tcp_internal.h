@@ -102,6 +102,9 @@ struct tcp_conn {
 	uint64_t span_ns;   /* when the span began in which its rate is measured */
 	uint32_t span_got;  /* what had come of it then */
 	bool slow;	    /* in the span before */
+	uint64_t wait_ns;   /* when the wait for a payload buffer began */
+	uint64_t jam_ns;    /* since when its client has got none, while its record waits */
+	unsigned jam_taken; /* buffers that the client had got by then */
 	struct rn_payload_waiter waiter;
 
 	struct ev_task task;
@@ -206,6 +209,8 @@ void tcp_room_ask(struct tcp_server *srv);
 void tcp_room_make(struct ev_task *task);
 /* Has a new connection's client too many for a stranger? On its loop. */
 bool tcp_room_is_over(struct tcp_conn *c);
+/* Records that hold some memory may wait for each other's: gives up some of them. */
+void tcp_room_unjam(struct tcp_loop *loop, uint64_t now);
 /* The record in hand begins to be measured. On the loop, as what follows. */
 void tcp_room_measure(struct tcp_conn *c, uint64_t now);
 /* Does it come too slowly, with others waiting for memory or without? About once a second. */

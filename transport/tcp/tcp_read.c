@@ -205,6 +205,7 @@ static enum feed open_payload(struct tcp_conn *c, size_t n)
 			if (rn_payload_short(srv->cfg.pool))
 				c->loop->pressed_ns = rn_now_ns();
 			c->pause = TCP_WAIT_PAYLOAD;
+			c->wait_ns = rn_now_ns();
 			return FEED_PAUSED;
 		}
 		rpc_conn_put(&c->rpc);
@@ -468,6 +469,8 @@ void tcp_read_resume(struct tcp_conn *c)
 		tcp_room_measure(c, rn_now_ns());
 		if (c->cur->rpc->nseg == 1)
 			c->record_ns = rn_now_ns();
+		else
+			c->record_ns += rn_now_ns() - c->wait_ns;
 		c->pause = TCP_GOING;
 	}
 	if (c->pause == TCP_GOING && !event_pending(&c->rd, EV_READ, NULL))

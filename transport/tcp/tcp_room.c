@@ -149,3 +149,62 @@ void tcp_room_ask(struct tcp_server *srv)
 		if (!atomic_exchange(&srv->loops[i].making_room, true))
 			ev_loop_post(srv->loops[i].ev, &srv->loops[i].room);
 }
+
+/* It holds memory for a part of its record and waits for more, and its client has got none for a
+ * while. */
+static bool is_jammed(struct tcp_conn *c, uint64_t now)
+{
+	const unsigned taken =
+		atomic_load_explicit(&c->rpc.client->memory.taken, memory_order_relaxed);
+
+	if (c->pause != TCP_WAIT_PAYLOAD || c->cur->rpc->nseg == 1)
+		return false;
+	if (c->jam_ns < c->wait_ns || c->jam_taken != taken) {
+		c->jam_ns = now;
+		c->jam_taken = taken;
+	}
+	return now > c->jam_ns + TCP_PRESSED_SECONDS * TCP_NS;
+}
+
+/* Of the client that holds most, the record that began last. NULL: there is none. */
+static struct tcp_conn *most_jamming(struct tcp_loop *loop, uint64_t now)
+{
+	struct tcp_conn *c, *worst = NULL;
+	size_t most = 0;
+
+	TAILQ_FOREACH (c, &loop->conns, link) {
+		const size_t held =
+			atomic_load_explicit(&c->rpc.client->memory.bytes, memory_order_relaxed);
+
+		if (!is_jammed(c, now))
+			continue;
+		if (!worst || held > most || (held == most && c->record_ns > worst->record_ns)) {
+			worst = c;
+			most = held;
+		}
+	}
+	return worst;
+}
+
+/*
+ * A record waits for its next piece of memory as long as it takes: it is us who keep it waiting.
+ * But when all memory is with such records, none of them gets any. Closing one gives memory to
+ * others, whose clients are then not jammed any more.
+ */
+void tcp_room_unjam(struct tcp_loop *loop, uint64_t now)
+{
+	struct rn_payload_pool *pool = loop->srv->cfg.pool;
+	unsigned jammed = 0;
+	struct tcp_conn *c;
+
+	TAILQ_FOREACH (c, &loop->conns, link)
+		jammed += is_jammed(c, now);
+	if (jammed == 0)
+		return;
+	for (unsigned i = 0; i <= jammed / 4 && i < BATCH && rn_payload_waiting(pool) > 1; i++) {
+		c = most_jamming(loop, now);
+		if (!c)
+			return;
+		tcp_conn_close(c, TCP_CLOSE_ERROR, "records wait for each other's memory");
+	}
+}
