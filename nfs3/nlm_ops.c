@@ -250,18 +250,26 @@ enum rpc_run nlm_unlock(struct rpc_request *req, void *args)
 	return answer(op, &a->cookie, status_of(rc), rc);
 }
 
+struct freeing {
+	struct rpc_request *req;
+	bool unknown; /* of some export it is not known yet whether the client may use it */
+};
+
 /* True if the call may touch the caller's locks below that export. The call names no file, so the
  * ports and flavours that each export accepts are checked here. */
 static bool may_free(void *arg, uint32_t export_id)
 {
-	struct rpc_request *req = arg;
+	struct freeing *freeing = arg;
+	struct rpc_request *req = freeing->req;
 	const struct nfs3_server *s = req->program_ctx;
 	const struct vfs_exports *exports = &s->cfg.exports;
 	const struct sockaddr *peer = (const struct sockaddr *)&req->conn->peer;
 	struct vfs_access access;
 	struct vfs_export *exp;
+	const int rc = exports->by_id(exports->ctx, export_id, peer, &exp, &access);
 
-	if (exports->by_id(exports->ctx, export_id, peer, &exp, &access) < 0)
+	freeing->unknown |= rc == -EAGAIN;
+	if (rc < 0)
 		return false;
 	vfs_export_put(exp);
 	return nfs_check_port(&access, req->conn) == 0 &&
@@ -269,19 +277,24 @@ static bool may_free(void *arg, uint32_t export_id)
 }
 
 /* A client has restarted: its locks are obsolete. Only locks from the caller's own address are
- * released. */
+ * released. It has no new ones below an export that is not known to admit it, so the call may be
+ * run again. */
 enum rpc_run nlm_free_all(struct rpc_request *req, void *args)
 {
 	struct nfs3_server *s = req->program_ctx;
+	struct freeing freeing = { .req = req };
 	const struct nlm_freed freed = {
 		.peer = (const struct sockaddr *)&req->conn->peer,
 		.caller = args,
 		.may_free = may_free,
-		.arg = req,
+		.arg = &freeing,
 	};
 
 	nlm_owners_drop_client(s->nlm, &freed);
-	return RPC_RUN_DONE;
+	if (!freeing.unknown)
+		return RPC_RUN_DONE;
+	/* The reply has no status: an error of RPC makes the client send the call again. */
+	return req->must_answer ? RPC_RUN_SYSTEM_ERR : RPC_RUN_AGAIN;
 }
 
 uint64_t nlm_revoke_exports(struct nfs3_server *s, const struct vfs_exports_lost *lost)

@@ -81,6 +81,8 @@ static int give(struct fixture *f, unsigned i, struct vfs_export **exp, struct v
 {
 	if (f->deny_after > 0 && --f->deny_after == 0)
 		f->deny = true;
+	if (f->undecided)
+		return -EAGAIN;
 	if (f->deny)
 		return -EACCES;
 	vfs_export_ref(f->exp[i]);

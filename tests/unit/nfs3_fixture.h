@@ -45,6 +45,7 @@ struct fixture {
 	/* For the test to set before a call. */
 	struct vfs_access access;
 	bool deny;	     /* every export refuses the client */
+	bool undecided;	     /* of no export it is known whether it admits the client */
 	unsigned deny_after; /* questions for an export, the last of which makes it so; 0: none */
 	uint32_t flavor;     /* RPC_AUTH_* of the next call */
 	uint32_t uid, gid;

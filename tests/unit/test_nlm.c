@@ -6,6 +6,7 @@
 #include "nfs3/nlm.h"
 #include "nfs3/nlm_owners.h"
 #include "nfs3/server.h"
+#include "rpc/worker.h"
 #include "tests/unit/nfs3_suite.h"
 #include "vfs/lock.h"
 
@@ -226,6 +227,56 @@ Test(nlm, free_all_by_who_may_not_lock)
 	free_all("client");
 	cr_expect_eq(locks(), 1);
 	f->deny = false;
+	free_all("client");
+	cr_expect_eq(locks(), 0);
+}
+
+static unsigned parked;
+
+/* The name service answers when the call has waited three times. */
+static bool park(void *ctx, struct rpc_request *req, void (*again)(struct rpc_request *req))
+{
+	(void)ctx;
+	f->undecided = ++parked < 3;
+	rpc_requeue(req, again);
+	return true;
+}
+
+Test(nlm, free_all_waits_until_the_client_is_known)
+{
+	struct vfs_fh fh;
+
+	NEED_FIXTURE();
+	make_file("x", "", 0644);
+	come_from(0x0a000001);
+	fh = handle("x");
+	cr_expect_eq(do_lock(&fh, 1, &whole_file, false, false), NLM4_GRANTED);
+	f->undecided = true;
+	f->rpc.park = park;
+	free_all("client");
+	cr_expect_eq(parked, 3);
+	cr_expect_eq(locks(), 0);
+}
+
+/* The client has to ask again. */
+Test(nlm, free_all_of_who_stays_unknown_fails)
+{
+	struct xdr_out *c;
+	struct vfs_fh fh;
+
+	NEED_FIXTURE();
+	make_file("x", "", 0644);
+	come_from(0x0a000001);
+	fh = handle("x");
+	cr_expect_eq(do_lock(&fh, 1, &whole_file, false, false), NLM4_GRANTED);
+	f->undecided = true;
+	c = fix_call(f, NLM_PROGRAM, NLM_VERSION, NLMPROC4_FREE_ALL);
+	xdr_put_opaque(c, "client", 6);
+	xdr_put_u32(c, 5);
+	fix_send(f);
+	cr_expect_eq(f->accept_stat, RPC_SYSTEM_ERR);
+	cr_expect_eq(locks(), 1);
+	f->undecided = false;
 	free_all("client");
 	cr_expect_eq(locks(), 0);
 }
