@@ -117,7 +117,7 @@ int listeners_rdma(struct rr_server *s, const struct cfg_rdma *cfg, const struct
 {
 	struct sockaddr_storage list[CFG_MAX_ADDRS], sa;
 	unsigned n = addresses(&cfg->listen, list);
-	bool must = cfg->enabled == CFG_YES;
+	bool must = cfg->enabled == CFG_YES, absent = false;
 	char text[INET6_ADDRSTRLEN];
 
 	for (unsigned i = 0; i < n; i++) {
@@ -126,10 +126,9 @@ int listeners_rdma(struct rr_server *s, const struct cfg_rdma *cfg, const struct
 
 		if (err && no_family(&cfg->listen, &list[i], err))
 			continue;
-		if (err == -ENODEV && !must) {
-			rn_notice(log, "no RDMA device: serving TCP only");
-			return 0;
-		}
+		absent |= err == -ENODEV && !must;
+		if (err == -ENODEV && !must)
+			continue;
 		if (err) {
 			rn_log(log, must ? RN_ERROR : RN_WARNING,
 			       "cannot listen on RDMA port %llu of %s: %s",
@@ -144,5 +143,25 @@ int listeners_rdma(struct rr_server *s, const struct cfg_rdma *cfg, const struct
 	}
 	if (ports->rdma4 || ports->rdma6)
 		rn_notice(log, "NFS on RDMA port %llu", (unsigned long long)cfg->port);
+	else if (absent)
+		rn_notice(log, "no RDMA device: serving TCP only until there is one");
 	return 0;
+}
+
+bool listeners_rdma_came(struct rr_server *s, const struct cfg_rdma *cfg,
+			 struct registration_ports *ports)
+{
+	const unsigned serves = rr_server_serves(s);
+	const uint16_t port = (uint16_t)cfg->port;
+	bool came = false;
+
+	if ((serves & RR_SERVES_IPV4) && !ports->rdma4) {
+		ports->rdma4 = port;
+		came = true;
+	}
+	if ((serves & RR_SERVES_IPV6) && !ports->rdma6) {
+		ports->rdma6 = port;
+		came = true;
+	}
+	return came;
 }

@@ -20,4 +20,9 @@ int listeners_tcp(struct tcp_server *s, const struct cfg_tcp *cfg, const struct 
 int listeners_rdma(struct rr_server *s, const struct cfg_rdma *cfg, const struct rn_logger *log,
 		   struct registration_ports *ports);
 
+/* Enters RDMA's ports into ports where a device has come since they were not served. True: one has.
+ */
+bool listeners_rdma_came(struct rr_server *s, const struct cfg_rdma *cfg,
+			 struct registration_ports *ports);
+
 #endif

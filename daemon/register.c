@@ -23,7 +23,10 @@ struct mapping {
 struct registration {
 	const struct rn_logger *log;
 	pthread_t thread;
-	unsigned n;
+	pthread_mutex_t lock; /* guards what follows */
+	pthread_cond_t changed;
+	bool stop;
+	unsigned n; /* of map; grows */
 	struct mapping map[MAPPINGS];
 };
 
@@ -31,11 +34,22 @@ struct ports {
 	uint16_t tcp4, tcp6, rdma4, rdma6;
 };
 
+static bool is_there(const struct registration *r, const struct mapping *m)
+{
+	for (unsigned i = 0; i < r->n; i++)
+		if (r->map[i].prog == m->prog && r->map[i].vers == m->vers &&
+		    strcmp(r->map[i].netid, m->netid) == 0)
+			return true;
+	return false;
+}
+
 static void add(struct registration *r, uint32_t prog, uint32_t vers, const char *netid,
 		uint16_t port)
 {
-	if (port && r->n < rn_array_size(r->map))
-		r->map[r->n++] = (struct mapping){ prog, vers, netid, port, false };
+	const struct mapping m = { prog, vers, netid, port, false };
+
+	if (port && r->n < rn_array_size(r->map) && !is_there(r, &m))
+		r->map[r->n++] = m;
 }
 
 /* A program that answers on these ports, 0 being none. */
@@ -47,13 +61,13 @@ static void add_all(struct registration *r, uint32_t prog, uint32_t vers, const 
 	add(r, prog, vers, "rdma6", p->rdma6);
 }
 
-static void *register_all(void *arg)
+/* Without the lock: entries that are there do not change, but for set, which is this thread's. */
+static void register_some(struct registration *r, unsigned from, unsigned to)
 {
-	struct registration *r = arg;
 	unsigned failed = 0;
 	int err = 0;
 
-	for (unsigned i = 0; i < r->n; i++) {
+	for (unsigned i = from; i < to; i++) {
 		struct mapping *m = &r->map[i];
 		int e = rpcbind_set(m->prog, m->vers, m->netid, m->port);
 
@@ -68,11 +82,53 @@ static void *register_all(void *arg)
 	if (err == -ECONNREFUSED)
 		rn_warn(r->log, "no rpcbind here: clients must name the ports (port=, mountport=)");
 	else if (failed)
-		rn_warn(r->log, "rpcbind refused %u of %u registrations: %s", failed, r->n,
+		rn_warn(r->log, "rpcbind refused %u of %u registrations: %s", failed, to - from,
 			strerror(-err));
 	else
 		rn_info(r->log, "registered with rpcbind");
+}
+
+static void *register_all(void *arg)
+{
+	struct registration *r = arg;
+	unsigned done = 0;
+
+	pthread_mutex_lock(&r->lock);
+	while (!r->stop) {
+		const unsigned n = r->n;
+
+		if (done == n) {
+			pthread_cond_wait(&r->changed, &r->lock);
+			continue;
+		}
+		pthread_mutex_unlock(&r->lock);
+		register_some(r, done, n);
+		done = n;
+		pthread_mutex_lock(&r->lock);
+	}
+	pthread_mutex_unlock(&r->lock);
 	return NULL;
+}
+
+static void add_programs(struct registration *r, const struct registration_ports *p)
+{
+	const struct ports nfs = { p->tcp4, p->tcp6, p->rdma4, p->rdma6 };
+	const struct ports mount = { p->mount4, p->mount6, p->rdma4, p->rdma6 };
+
+	for (uint32_t v = 3; v <= 4; v++)
+		if (v == 3 ? p->nfs3 : p->nfs4)
+			add_all(r, NFS_PROGRAM, v, &nfs);
+	for (uint32_t v = 1; p->nfs3 && v <= 3; v++)
+		add_all(r, MOUNT_PROGRAM, v, &mount);
+	if (p->nfs3)
+		add_all(r, NLM_PROGRAM, NLM_VERSION, &nfs);
+}
+
+static void free_registration(struct registration *r)
+{
+	pthread_cond_destroy(&r->changed);
+	pthread_mutex_destroy(&r->lock);
+	free(r);
 }
 
 struct registration *registration_start(const struct registration_ports *p,
@@ -83,31 +139,37 @@ struct registration *registration_start(const struct registration_ports *p,
 	if (!r)
 		return NULL;
 	r->log = log;
-	const struct ports nfs = { p->tcp4, p->tcp6, p->rdma4, p->rdma6 };
-	const struct ports mount = { p->mount4, p->mount6, p->rdma4, p->rdma6 };
-	for (uint32_t v = 3; v <= 4; v++)
-		if (v == 3 ? p->nfs3 : p->nfs4)
-			add_all(r, NFS_PROGRAM, v, &nfs);
-	for (uint32_t v = 1; p->nfs3 && v <= 3; v++)
-		add_all(r, MOUNT_PROGRAM, v, &mount);
-	if (p->nfs3)
-		add_all(r, NLM_PROGRAM, NLM_VERSION, &nfs);
+	pthread_mutex_init(&r->lock, NULL);
+	pthread_cond_init(&r->changed, NULL);
+	add_programs(r, p);
 	int err = pthread_create(&r->thread, NULL, register_all, r);
 	if (err) {
 		rn_warn(log, "cannot register with rpcbind: %s", strerror(err));
-		free(r);
+		free_registration(r);
 		return NULL;
 	}
 	return r;
+}
+
+void registration_rdma(struct registration *r, const struct registration_ports *p)
+{
+	pthread_mutex_lock(&r->lock);
+	add_programs(r, p);
+	pthread_cond_signal(&r->changed);
+	pthread_mutex_unlock(&r->lock);
 }
 
 void registration_stop(struct registration *r)
 {
 	if (!r)
 		return;
+	pthread_mutex_lock(&r->lock);
+	r->stop = true;
+	pthread_cond_signal(&r->changed);
+	pthread_mutex_unlock(&r->lock);
 	pthread_join(r->thread, NULL);
 	for (unsigned i = 0; i < r->n; i++)
 		if (r->map[i].set)
 			rpcbind_unset(r->map[i].prog, r->map[i].vers, r->map[i].netid);
-	free(r);
+	free_registration(r);
 }

@@ -22,6 +22,8 @@ struct registration_ports {
 /* NULL: no memory or no thread (logged). */
 struct registration *registration_start(const struct registration_ports *ports,
 					const struct rn_logger *log);
+/* Registers besides what has become served since, of RDMA. Does not wait. */
+void registration_rdma(struct registration *r, const struct registration_ports *ports);
 /* Takes back what was registered and frees; waits for a registration that is still under way. NULL
  * is allowed. */
 void registration_stop(struct registration *r);

@@ -465,10 +465,23 @@ int server_reload(struct server *s)
 	return err;
 }
 
+/* A device that has come after the start: rpcbind learns of it. */
+static void look_for_rdma(struct server *s)
+{
+	if (!s->rdma || !listeners_rdma_came(s->rdma, &s->settings->rdma, &s->ports))
+		return;
+	rn_notice(s->log, "NFS on RDMA port %" PRIu64 ", by a device that has come",
+		  s->settings->rdma.port);
+	limits_warn_memlock(s->log);
+	if (s->registration)
+		registration_rdma(s->registration, &s->ports);
+}
+
 static void tick_files(void *ctx)
 {
 	struct server *s = ctx;
 
+	look_for_rdma(s);
 	vfs_reap(s->vfs);
 }
 

@@ -80,6 +80,7 @@ static int parse_device(char *text)
 		return err ? err : -EINVAL;
 	}
 	LIST_INIT(&dev->contexts);
+	dev->removed = atoi(sv_env("SOFTVERBS_LATE", "0")) != 0;
 	dev->index = sv_fabric.ndevices++;
 	name_device(dev, text);
 	TAILQ_INSERT_TAIL(&sv_fabric.devices, dev, link);
@@ -188,6 +189,15 @@ SV_EXPORT int ibv_get_device_index(struct ibv_device *device)
 SV_EXPORT __be64 ibv_get_device_guid(struct ibv_device *device)
 {
 	return htobe64(0x0200737600000001u + sv_device_of(device)->index);
+}
+
+void sv_devices_plug(void)
+{
+	struct sv_device *dev;
+
+	TAILQ_FOREACH (dev, &sv_fabric.devices, link)
+		if (LIST_EMPTY(&dev->contexts))
+			dev->removed = false;
 }
 
 void sv_device_remove(struct sv_device *dev)

@@ -2,6 +2,7 @@
 /*
  * The control socket of a process, ctl.SLOT in the fabric's directory: one datagram, one command,
  * and an answer to the address that it came from. Commands: fault statements, to be added; "clear";
+ * "plug", which makes absent devices appear;
  * "status", which tells what the process holds and how many faults there were.
  */
 #include <errno.h>
@@ -43,7 +44,9 @@ static void command(struct sv_faults *f, const char *text, char *out, size_t siz
 		status(f, out, size);
 		return;
 	}
-	if (strncmp(text, "clear", 5) == 0)
+	if (strncmp(text, "plug", 4) == 0)
+		sv_devices_plug();
+	else if (strncmp(text, "clear", 5) == 0)
 		sv_faults_clear(f);
 	else if (sv_faults_add(f, text, &where) < 0) {
 		snprintf(out, size, "not a fault: %.100s\n", where);

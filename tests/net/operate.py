@@ -273,6 +273,22 @@ def test_registered(t):
                 check_registered(t, f"RDMA, NFSv{' and v'.join(versions)}", d, registrations(versions, ports))
 
 
+def test_registered_late(t):
+    """An RDMA device that comes after the start is registered when it is served."""
+    if not os.path.exists(fabric.LIB):
+        t.skip("registration of a late RDMA device", "no software fabric is built")
+        return
+    settings = {"server.rpcbind": "yes", "tcp.listen": "", "rdma.enabled": "auto", "rdma.port": RDMA_PORT}
+    with fabric.Fabric("sv0=127.0.0.1,::1", SOFTVERBS_LATE="1") as f:
+        with Daemon({"one": "rw,insecure"}, settings, before=f.command("server"), env=f.environment()) as d:
+            ports = {"tcp": d.port, "tcp6": d.port}
+            want = registrations("34", ports)
+            wait_for(lambda: rpcinfo() >= want)
+            t.equal("registered: without a device", rpcinfo(), want)
+            t.equal("a device is plugged in", f.control(d.process.pid, "plug"), "ok")
+            check_registered(t, "a late device", d, registrations("34", {**ports, "rdma": RDMA_PORT, "rdma6": RDMA_PORT}))
+
+
 def answers_by_rdma(t, f):
     """MOUNT and NLM are there."""
     p = Peer(f.environment(), before=f.command("client")).connect("127.0.0.1", RDMA_PORT)
@@ -294,6 +310,7 @@ def inside_namespace():
     try:
         wait_for(lambda: os.path.exists("/run/rpcbind.sock"))
         test_registered(t)
+        test_registered_late(t)
     finally:
         binder.terminate()
         binder.wait(20)

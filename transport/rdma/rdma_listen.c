@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "transport/rdma/rdma_device.h"
+#include "transport/rdma/rdma_room.h"
 
 #define LISTEN_BACKLOG 128
 
@@ -80,6 +81,31 @@ void rr_listener_close(struct rr_listener *l)
 	l->id = NULL;
 }
 
+static bool have_device(void)
+{
+	int n = 0;
+	struct ibv_device **list = ibv_get_device_list(&n);
+
+	if (list)
+		ibv_free_device_list(list);
+	return n > 0;
+}
+
+void rr_listeners_count(struct rr_server *srv)
+{
+	struct rr_listener *l;
+	unsigned serves = 0;
+
+	LIST_FOREACH (l, &srv->listeners, link)
+		if (l->id)
+			serves |= l->addr.ss_family == AF_INET6 ? RR_SERVES_IPV6 : RR_SERVES_IPV4;
+	if (serves && !have_device())
+		serves = 0;
+	if (serves)
+		rr_room_reserve(srv);
+	atomic_store(&srv->serves, serves);
+}
+
 void rr_look_after(struct rr_server *srv)
 {
 	struct rr_listener *l;
@@ -92,4 +118,5 @@ void rr_look_after(struct rr_server *srv)
 		if (!l->id && rr_listener_open(srv, l) == 0)
 			rn_notice(srv->cfg.log, "rdma: listening again on port %u",
 				  ntohs(rdma_get_src_port(l->id)));
+	rr_listeners_count(srv);
 }

@@ -8,6 +8,8 @@
 /* 0 or -errno; after -ENODEV and -EADDRNOTAVAIL a later try may succeed. */
 int rr_listener_open(struct rr_server *srv, struct rr_listener *l);
 void rr_listener_close(struct rr_listener *l);
+/* Works out which families are served, after a change of devices or listeners. */
+void rr_listeners_count(struct rr_server *srv);
 /* Opens lost listeners and checks the devices, every RR_RETRY_SECONDS; called by the timer. */
 void rr_look_after(struct rr_server *srv);
 

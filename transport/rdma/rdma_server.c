@@ -94,16 +94,6 @@ struct listen_call {
 	int err;
 };
 
-static bool no_device(void)
-{
-	int n = 0;
-	struct ibv_device **list = ibv_get_device_list(&n);
-
-	if (list)
-		ibv_free_device_list(list);
-	return n == 0;
-}
-
 static void listen_on_loop(void *arg)
 {
 	struct listen_call *call = arg;
@@ -114,10 +104,14 @@ static void listen_on_loop(void *arg)
 		LIST_INSERT_HEAD(&call->srv->listeners, call->l, link);
 	else
 		free(call->l);
-	if (!call->err && no_device())
+	rr_listeners_count(call->srv);
+	if (!call->err && !rr_server_serves(call->srv))
 		call->err = -ENODEV;
-	else if (!call->err)
-		rr_room_reserve(call->srv);
+}
+
+unsigned rr_server_serves(struct rr_server *srv)
+{
+	return atomic_load(&srv->serves);
 }
 
 int rr_server_listen(struct rr_server *srv, const struct sockaddr *addr, socklen_t len)

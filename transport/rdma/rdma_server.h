@@ -41,6 +41,11 @@ int rr_server_new(const struct rr_config *cfg, struct rr_server **out);
 /* -ENODEV: there is no RDMA device now (the server goes on listening where the kernel lets it
  * bind). The port in addr must not be 0. */
 int rr_server_listen(struct rr_server *s, const struct sockaddr *addr, socklen_t len);
+/* Families that are served now: there is a listener, and a device. Changes as devices come and go.
+ * Any thread. */
+#define RR_SERVES_IPV4 1u
+#define RR_SERVES_IPV6 2u
+unsigned rr_server_serves(struct rr_server *s);
 void rr_server_quiesce(struct rr_server *s);
 void rr_server_free(struct rr_server *s);
 

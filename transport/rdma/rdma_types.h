@@ -246,6 +246,7 @@ struct rr_server {
 	struct rdma_event_channel *channel;
 	struct event *channel_ev, *tick;
 	LIST_HEAD(, rr_listener) listeners;
+	_Atomic unsigned serves; /* RR_SERVES_*; written on loops[0] */
 	LIST_HEAD(, rr_device) devices;
 	uint64_t retry_ns;
 	unsigned next_loop;
