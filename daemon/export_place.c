@@ -76,6 +76,7 @@ static int look(const struct export_opener *op, const char *path, struct export_
 	p->ino = st.st_ino;
 	p->mnt_id = sx.stx_mnt_id;
 	p->depth = m ? strlen(m->path) : 0;
+	p->read_only = m && m->read_only;
 	return 0;
 }
 
@@ -97,6 +98,7 @@ static int open_it(const struct export_opener *op, const struct exp_export *e,
 	}
 	p->state = EXPORT_SERVED;
 	p->mnt_id = vfs_export_mnt_id(p->exp);
+	p->opened_read_only = p->read_only;
 	if (!vfs_export_fs_known(p->exp))
 		rn_notice(
 			op->log,
@@ -110,6 +112,7 @@ static void keep(const struct export_place *was, struct export_place *p)
 {
 	vfs_export_ref(was->exp);
 	p->exp = was->exp;
+	p->opened_read_only = was->opened_read_only;
 	p->state = EXPORT_SERVED;
 }
 
@@ -125,10 +128,16 @@ static void stay(const struct export_place *was, struct export_place *p)
 		keep(was, p);
 }
 
+/* An export reaches files through a clone of the mount, which keeps the flags that the mount had. */
+static bool must_open_anew(const struct export_place *was, const struct export_place *now)
+{
+	return was->opened_read_only && !now->read_only;
+}
+
 static bool can_reuse(const struct export_place *was, const struct export_place *now)
 {
 	return was && was->exp && was->crossmnt == now->crossmnt && was->mnt_id == now->mnt_id &&
-	       was->dev == now->dev && was->ino == now->ino;
+	       was->dev == now->dev && was->ino == now->ino && !must_open_anew(was, now);
 }
 
 static int find_anew(const struct export_opener *op, const struct exp_export *e,
@@ -154,7 +163,11 @@ static int follow_served(const struct export_opener *op, const struct exp_export
 	bool mounted = vfs_mount_table_find(op->table, was->mnt_id);
 	int err = look(op, e->path, p);
 
+	if (mounted && !err && p->mnt_id == was->mnt_id && must_open_anew(was, p))
+		return open_it(op, e, p);
 	if (mounted && (err || p->mnt_id == was->mnt_id)) {
+		if (err)
+			p->read_only = was->read_only;
 		size_t depth = p->depth;
 
 		stay(was, p);
@@ -194,6 +207,12 @@ static void log_change(const struct export_opener *op, const struct exp_export *
 			"export %s: its file system was unmounted: not served until one is mounted "
 			"there or the exports are read again",
 			e->path);
+	if (p->state == EXPORT_SERVED && was->exp && p->mnt_id == was->mnt_id &&
+	    p->read_only != was->read_only) {
+		rn_notice(op->log, "export %s: its mount is %s now", e->path,
+			  p->read_only ? "read-only" : "writable");
+		return;
+	}
 	if (p->state != EXPORT_SERVED || p->exp == was->exp)
 		return;
 	if (!was->exp)
@@ -237,7 +256,8 @@ bool export_place_same(const struct export_place *was, const struct export_place
 bool export_place_unchanged(const struct exp_export *e, const struct export_place *was,
 			    const struct export_place *now)
 {
-	if (was->state != now->state || was->exp != now->exp || !was->absent != !now->absent)
+	if (was->state != now->state || was->exp != now->exp || !was->absent != !now->absent ||
+	    was->read_only != now->read_only)
 		return false;
 	return !was->absent ||
 	       memcmp(was->absent, now->absent, e->n_clients * sizeof(was->absent[0])) == 0;

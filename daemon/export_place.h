@@ -29,6 +29,8 @@ struct export_place {
 	uint64_t mnt_id; /* the mount that it was on, */
 	size_t depth;	 /* and the length of the path where that is mounted; 0: unknown */
 	bool crossmnt;
+	bool read_only;	       /* the mount is, now: what is open was opened when it was writable */
+	bool opened_read_only; /* exp cannot write, whatever the mount says now */
 	bool *absent; /* by client: its mp is not mounted; NULL: no client has that option */
 };
 

@@ -529,6 +529,8 @@ static int admit(const struct exports *ex, const struct export_set *set, const s
 	if (err)
 		return err;
 	to_access(opts, access);
+	if (place->read_only)
+		access->flags |= VFS_RO;
 	vfs_export_ref(place->exp);
 	*exp = place->exp;
 	return 0;

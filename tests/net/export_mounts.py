@@ -15,6 +15,7 @@ from harness import Count, Daemon
 OPTIONS = "rw,insecure,no_root_squash"
 SOON = 5  # seconds: it takes a tenth; the machine may be slow
 SLAVE = "--in-slave-namespace"
+ROFS = 30
 
 
 def until(what, seconds=SOON):
@@ -214,6 +215,47 @@ def test_submount(t, d, c):
     os.rmdir(sub)
 
 
+def test_remount(t, d, c):
+    """Flags of the mount: the export's clone of it does not have them by itself."""
+    top = d.exports["e"]
+    d.write_exports([line(d, name="other")])
+    d.reload()
+    tmpfs(top)
+    d.write_exports([line(d)])
+    d.reload()
+    names = iter(f"r{i}".encode() for i in range(10 ** 6))
+    root = d.root(c, "e")
+    four, fh, stateid = holders(d, client4(d, "remount").path(top))
+
+    def write():
+        return four.last(n4.putfh(fh), n4.write(stateid, 0, b"x"))["status"]
+
+    def make():
+        return create(c, d.root(c, "e"), next(names))["status"]
+
+    t.equal("a write by an open file", write(), 0)
+    mounts.must("mount", "-o", "remount,bind,ro", top)
+    t.check("remount,bind,ro: CREATE is refused", until(lambda: make() == ROFS) is not None)
+    t.equal("and a write by the file that is open", write(), ROFS)
+    t.equal("GETATTR is not", status(c, root), 0)
+    mounts.must("mount", "-o", "remount,bind,rw", top)
+    t.check("remount,bind,rw", until(lambda: make() == 0) is not None)
+    t.equal("the file that is open", write(), 0)
+    mounts.must("mount", "-o", "remount,bind,ro", top)
+    d.write_exports([])
+    d.reload()
+    d.write_exports([line(d)])
+    d.reload()
+    t.equal("what is opened on a read-only mount", make(), ROFS)
+    mounts.must("mount", "-o", "remount,bind,rw", top)
+    t.check("becomes writable", until(lambda: make() == 0) is not None)
+    t.equal("its handles stay good", status(c, root), 0)
+    four.close()
+    d.write_exports([line(d, name="other")])
+    d.reload()
+    t.equal("umount", mounts.umount(top).returncode, 0)
+
+
 def test_storm(t, d, c):
     """Mounts elsewhere, as where containers start: calls go on, and nothing is reopened."""
     d.write_exports([line(d)])
@@ -272,6 +314,8 @@ def everything(t, d):
             test_let_go(t, d, c, image)
             test_mp(t, d, c, image)
         test_submount(t, d, c)
+        if SLAVE not in sys.argv:  # flags of a mount do not propagate
+            test_remount(t, d, c)
         test_storm(t, d, c)
         test_replaced_directory_waits_for_a_reload(t, d, c)
         test_mp_without_path(t, d, c)

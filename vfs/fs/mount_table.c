@@ -59,7 +59,7 @@ static void unescape(char *s)
 	*to = '\0';
 }
 
-/* "id parent dev root mountpoint ...". The path stays in the line. */
+/* "id parent dev root mountpoint options ...". The path stays in the line. */
 static bool parse_line(char *line, struct vfs_mount_entry *e)
 {
 	unsigned long long id, parent;
@@ -67,9 +67,14 @@ static bool parse_line(char *line, struct vfs_mount_entry *e)
 
 	if (sscanf(line, "%llu %llu %*s %*s %n%*s%n", &id, &parent, &from, &to) != 2 || to <= from)
 		return false;
+	const char *options = line[to] ? line + to + 1 : "";
+
 	line[to] = '\0';
 	unescape(line + from);
-	*e = (struct vfs_mount_entry){ .id = id, .parent = parent, .path = line + from };
+	*e = (struct vfs_mount_entry){ .id = id,
+				       .parent = parent,
+				       .path = line + from,
+				       .read_only = strncmp(options, "ro", 2) == 0 };
 	return true;
 }
 
