@@ -7,6 +7,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "daemon/workers.h"
+
 #define WANT_FILES 1048576u
 #define CACHE_WANT 65536u
 
@@ -26,6 +28,13 @@
 #define LEAST_OPEN 20u /* before the first worker, event thread and export */
 #define OPEN_OF_WORKER 2u
 #define OPEN_OF_LOOP 5u
+
+/* Parts of what is beyond the least: for workers that are started on demand, and for exports. A
+ * reload holds the old and the new ones, three descriptors each; a submount takes two. What needs
+ * more is refused, and takes nothing from connections and files. */
+#define MORE_WORKERS_PART 8u
+#define SPARE_PART 8u
+#define SPARE_MOST 16384u
 
 /* The kernel's ceiling (fs.nr_open) may be lower than what we want; root may go up to it. */
 static rlim_t raise_files(const struct rn_logger *log)
@@ -122,6 +131,10 @@ int limits_divide(const struct cfg_settings *s, const struct rn_logger *log, str
 	if (err)
 		return err;
 	left = l->files - fixed;
+	l->more_workers = least(WORKERS_MORE,
+				(left - LEAST) / MORE_WORKERS_PART / (OPEN_OF_WORKER + FOR_WORKER));
+	l->spare = least(SPARE_MOST, (left - LEAST) / SPARE_PART);
+	left -= l->more_workers * (OPEN_OF_WORKER + FOR_WORKER) + l->spare;
 	l->connections = least(s->tcp.enabled ? s->tcp.max_connections : 0,
 			       (left - LEAST) / 4 * 3 + LEAST_CONNECTIONS);
 	rest = left - l->connections;

@@ -344,9 +344,11 @@ static int start_descriptors(struct server *s)
 {
 	int err = limits_divide(s->settings, s->log, &s->limits);
 
-	if (!err)
-		vfs_set_fds(s->vfs, s->limits.cache_fds, s->limits.cache_fds_most);
-	return err;
+	if (err)
+		return err;
+	vfs_set_fds(s->vfs, s->limits.cache_fds, s->limits.cache_fds_most);
+	workers_limit(s->workers, s->limits.more_workers);
+	return 0;
 }
 
 static const struct {

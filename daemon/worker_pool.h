@@ -12,8 +12,6 @@
 #include "daemon/workers.h"
 #include "rpc/worker.h"
 
-#define WORKERS_MORE 60u /* that may be started beside those of the settings */
-
 struct worker {
 	struct rpc_worker rpc; /* requests point here */
 	struct workers *pool;
@@ -55,7 +53,7 @@ struct workers {
 	_Atomic unsigned next;		    /* where a scan for an idle worker starts */
 	_Atomic unsigned next_lane;
 	_Atomic unsigned count; /* of worker[]; grows */
-	unsigned most;
+	_Atomic unsigned most;
 	struct worker_watch watch;
 	struct worker worker[];
 };

@@ -290,6 +290,11 @@ int workers_start(const struct workers_config *cfg, struct workers **out)
 	return 0;
 }
 
+void workers_limit(struct workers *ws, unsigned more)
+{
+	atomic_store(&ws->most, ws->cfg.count + (unsigned)rn_min(more, WORKERS_MORE));
+}
+
 void workers_stop(struct workers *ws)
 {
 	worker_watch_stop(ws);

@@ -14,6 +14,8 @@ struct lanes;
 struct vfs;
 struct workers;
 
+#define WORKERS_MORE 60u /* workers that may be started on demand, at most */
+
 struct workers_config {
 	unsigned count; /* and the most that one lane has; more are started when other lanes need
 			   them */
@@ -26,6 +28,8 @@ struct workers_config {
 
 /* Starts the threads; 0 or -errno when any of them cannot be set up. */
 int workers_start(const struct workers_config *cfg, struct workers **out);
+/* At most so many are started on demand: where descriptors are few. */
+void workers_limit(struct workers *ws, unsigned more);
 /* The sink that transports submit to. */
 struct rpc_sink workers_sink(struct workers *ws);
 /* A request has been served: what its reply cost counts for its client's next turns. */
