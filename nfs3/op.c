@@ -38,8 +38,9 @@ static bool is_root(struct nfs3_op *op)
 	return same;
 }
 
-/* Makes a call wait for the name service. Without this, NFSv3 clients would come again only after
- * five seconds, and NLM's and MOUNT's would be refused. */
+/* Makes a call wait for the name service, or until what an expired client held is dropped. Without
+ * this, NFSv3 clients would come again only after five seconds, and NLM's and MOUNT's would be
+ * refused. */
 static int patient(const struct nfs3_op *op, int rc)
 {
 	return rc == -EAGAIN && !op->req->must_answer ? -NFS3_EWAIT : rc;
@@ -119,7 +120,7 @@ int nfs3_op_check_shares(struct nfs3_op *op, uint8_t access)
 	if (rc != -VFS_ESHARE)
 		return rc;
 	vfs_conflict_put(&c);
-	return yield == VFS_HOLDS ? rc : -EAGAIN;
+	return yield == VFS_HOLDS ? rc : patient(op, -EAGAIN);
 }
 
 bool nfs3_put_status(struct nfs3_op *op, int rc)

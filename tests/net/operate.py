@@ -171,6 +171,17 @@ def test_command_line(t, d):
     t.check("--strict refuses to start on one bad export", res.returncode != 0 and "strict.exports:2" in res.stderr, res.stderr[-300:])
 
 
+def test_refused_mounts(t, d):
+    """A line for each: who, which path, why; nothing of the path can forge another line."""
+    with d.connect() as c:
+        for path, shown, why in ((d.exports["two"], d.exports["two"], "the export is not for this host, its port or its flavour"),
+                                 (d.exports["one"] + "/none", d.exports["one"] + "/none", "No such file or directory"),
+                                 ("/a\n<3>b\x1b[1m", "/a?<3>b?[1m", "No such file or directory")):
+            t.check(f"MNT of {shown} is refused", c.mnt(path)[0] != 0)
+            t.check("and the log says so", d.wait_log(f"127.0.0.1: MNT of {shown} refused: {why}".replace("?", ".").replace("[", ".")),
+                    d.read_log()[-400:])
+
+
 def test_options(t, d):
     for option, want in (("-h", "usage: ringnfsd"), ("--help", "-F, --foreground"), ("-V", "ringnfs "), ("--version", "ringnfs ")):
         res = run(d, option)
@@ -349,6 +360,10 @@ def main():
         test_restart(t, d, *test_reload(t, d))
         test_counters(t, d)
         test_command_line(t, d)
+        write_exports(d, [f"{d.exports['one']} 127.0.0.1(rw,insecure,no_root_squash)",
+                          f"{d.exports['two']} 192.0.2.1(rw,insecure)"])
+        t.check("an export for another host", reload(d, "serving"))
+        test_refused_mounts(t, d)
         test_options(t, d)
         test_state_dir(t, d)
         test_verdict(t, d)

@@ -9,6 +9,7 @@
 
 #include "nfs4/client/client_table.h"
 #include "nfs4/client/make_room.h"
+#include "rpc/worker.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_client_calls.h"
 #include "tests/unit/nfs4_opens.h"
@@ -346,6 +347,39 @@ OP_MINORS_TEST(nfs4_reclaim, who_has_lapsed_is_in_nobodys_way)
 	lapse();
 	newcomer("fourth", &second, &owners[0], &lockers[0]);
 	cr_expect_eq(op_lockt(f, &lockers[0], &file.fh, &ten, NULL), NFS4_OK);
+}
+
+static unsigned parked;
+
+static bool park(void *ctx, struct rpc_request *req, void (*again)(struct rpc_request *req))
+{
+	(void)ctx;
+	parked++;
+	usleep(2000);
+	rpc_requeue(req, again);
+	return true;
+}
+
+/* NFSv3's call waits, too: "come again" would take its client five seconds. */
+OP_MINORS_TEST(nfs4_reclaim, who_has_lapsed_is_not_in_the_way_of_nfs3)
+{
+	struct xdr_out *c;
+	struct xdr_in *r;
+
+	two_clients();
+	cr_assert_eq(open_a(&owner, OPEN4_SHARE_DENY_BOTH, OP_BY_NAME, &file), NFS4_OK);
+	lapse();
+	f->rpc.park = park;
+	parked = 0;
+	c = fix_call(f, NFS_PROGRAM, 3, NFSPROC3_READ);
+	fix_put_fh(c, &file.fh);
+	xdr_put_u64(c, 0);
+	xdr_put_u32(c, 10);
+	r = fix_send(f);
+	cr_assert_eq(f->accept_stat, RPC_SUCCESS);
+	cr_expect_eq(xdr_get_u32(r), NFS3_OK);
+	cr_expect_gt(parked, 0u);
+	cr_expect_eq(op_write(f, &client, &file.fh, &file.sid), NFS4ERR_EXPIRED);
 }
 
 /* What it has could have been given away before: others do not wait for it. */
