@@ -121,6 +121,18 @@ static bool waits_for_mount(const struct group *group)
 	return true;
 }
 
+static bool all_answer(const struct group *group, const struct exp_load_opts *opts)
+{
+	for (size_t i = 0; opts->answers && i < group->n; i++) {
+		const struct exp_draft *draft = &group->drafts[i];
+
+		if (draft->options.mp == EXP_MP_PATH &&
+		    !opts->answers(opts->answers_ctx, draft->options.mp_path))
+			return false;
+	}
+	return !opts->answers || opts->answers(opts->answers_ctx, group->drafts[0].path);
+}
+
 static void check_path(struct group *group, struct cfg_diags *diags)
 {
 	const struct exp_draft *first = &group->drafts[0];
@@ -176,12 +188,12 @@ static void join_identity(struct group *group, struct exp_id_request *request,
 	}
 }
 
-static void examine_group(struct group *group, bool check_paths, struct exp_id_request *request,
-			  struct cfg_diags *diags)
+static void examine_group(struct group *group, const struct exp_load_opts *opts,
+			  struct exp_id_request *request, struct cfg_diags *diags)
 {
 	for (size_t i = 0; i < group->n; i++)
 		group->bad |= group->drafts[i].bad;
-	if (check_paths)
+	if (opts->check_paths && all_answer(group, opts))
 		check_path(group, diags);
 	if (!group->bad)
 		drop_duplicates(group, diags);
@@ -231,8 +243,9 @@ static int settle_export(struct exp_table *table, struct group *group,
 }
 
 /* Cut the sorted drafts into groups without errors, and their requests for ids. */
-static size_t make_groups(struct exp_builder *builder, bool check_paths, struct group *groups,
-			  struct exp_id_request *requests, struct cfg_diags *diags)
+static size_t make_groups(struct exp_builder *builder, const struct exp_load_opts *opts,
+			  struct group *groups, struct exp_id_request *requests,
+			  struct cfg_diags *diags)
 {
 	size_t n = 0;
 	size_t end;
@@ -244,7 +257,7 @@ static size_t make_groups(struct exp_builder *builder, bool check_paths, struct 
 			if (strcmp(builder->drafts[i].path, builder->drafts[end].path))
 				break;
 		*group = (struct group){ .drafts = builder->drafts + i, .n = end - i };
-		examine_group(group, check_paths, &requests[n], diags);
+		examine_group(group, opts, &requests[n], diags);
 		if (!group->bad)
 			n++;
 	}
@@ -263,8 +276,8 @@ static int fill_table(struct exp_table *table, struct group *groups,
 	return exp_table_index(table);
 }
 
-int exp_builder_finish(struct exp_builder *builder, bool check_paths, struct cfg_diags *diags,
-		       struct exp_table **table)
+int exp_builder_finish(struct exp_builder *builder, const struct exp_load_opts *opts,
+		       struct cfg_diags *diags, struct exp_table **table)
 {
 	struct exp_table *made = exp_table_new(builder->n);
 	struct group *groups = calloc(builder->n + 1, sizeof(*groups));
@@ -276,7 +289,7 @@ int exp_builder_finish(struct exp_builder *builder, bool check_paths, struct cfg
 		if (builder->n)
 			qsort(builder->drafts, builder->n, sizeof(*builder->drafts),
 			      by_path_and_seq);
-		n = make_groups(builder, check_paths, groups, requests, diags);
+		n = make_groups(builder, opts, groups, requests, diags);
 		exp_assign_ids(requests, n, diags);
 		err = fill_table(made, groups, requests, n);
 	}

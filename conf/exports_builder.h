@@ -45,8 +45,8 @@ int exp_builder_parse(struct exp_builder *builder, const char *name, const char 
 		      struct cfg_diags *diags);
 
 /* Make the table; the drafts are used up. 0 or -ENOMEM. */
-int exp_builder_finish(struct exp_builder *builder, bool check_paths, struct cfg_diags *diags,
-		       struct exp_table **table);
+int exp_builder_finish(struct exp_builder *builder, const struct exp_load_opts *opts,
+		       struct cfg_diags *diags, struct exp_table **table);
 
 /* Give each export its id; `drafts[i]` is the first draft of exports[i]. Marks bad[i]. */
 struct exp_id_request {

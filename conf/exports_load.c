@@ -125,7 +125,7 @@ static int load_dir(struct exp_builder *builder, const char *dir, struct cfg_dia
 static int finish(struct exp_builder *builder, const struct exp_load_opts *opts,
 		  struct cfg_diags *diags, struct exp_table **table)
 {
-	int err = exp_builder_finish(builder, opts->check_paths, diags, table);
+	int err = exp_builder_finish(builder, opts, diags, table);
 
 	if (!err && opts->strict && diags->errors) {
 		exp_table_unref(*table);

@@ -225,6 +225,39 @@ static void log_change(const struct export_opener *op, const struct exp_export *
 				    "on, and file handles from before are stale");
 }
 
+static bool all_answer(const struct export_opener *op, const struct exp_export *e)
+{
+	for (unsigned i = 0; i < e->n_clients; i++) {
+		const char *mp = e->clients[i].opts.mountpoint;
+
+		if (mp && mp != e->path && !path_probe_answers(op->probe, mp))
+			return false;
+	}
+	return path_probe_answers(op->probe, e->path);
+}
+
+/* Its file system does not answer. */
+static int leave(const struct export_opener *op, const struct exp_export *e,
+		 const struct export_place *was, struct export_place *p)
+{
+	if (!was) {
+		if (!op->mounts_only)
+			rn_err(op->log, "export %s: its file system does not answer: not served",
+			       e->path);
+		return -ETIMEDOUT;
+	}
+	stay(was, p);
+	p->crossmnt = was->crossmnt;
+	p->read_only = was->read_only;
+	if (!was->absent)
+		return 0;
+	/* By client, who may be others now. */
+	p->absent = calloc(e->n_clients, sizeof(p->absent[0]));
+	if (p->absent && op->mounts_only)
+		memcpy(p->absent, was->absent, e->n_clients * sizeof(p->absent[0]));
+	return p->absent ? 0 : -ENOMEM;
+}
+
 int export_place_find(const struct export_opener *op, const struct exp_export *e,
 		      const struct export_place *was, struct export_place *out)
 {
@@ -232,6 +265,8 @@ int export_place_find(const struct export_opener *op, const struct exp_export *e
 	int err;
 
 	*out = (struct export_place){ .state = EXPORT_FAILED, .crossmnt = wants_crossmnt(e) };
+	if (!all_answer(op, e))
+		return leave(op, e, was, out);
 	err = check_mountpoints(e, out, &waits);
 	if (err)
 		return err;

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "conf/exports.h"
+#include "daemon/path_probe.h"
 #include "lib/log.h"
 #include "vfs/export.h"
 #include "vfs/mount_table.h"
@@ -38,13 +39,15 @@ struct export_opener {
 	struct vfs *vfs;
 	enum vfs_io_mode io_mode;
 	const struct rn_logger *log;
+	struct path_probe *probe;
 	const struct vfs_mount_table *table; /* as it is now */
 	/* The mount table has changed, and nothing else is to be followed. false: the export is
 	 * what its path leads to, as at a start. */
 	bool mounts_only;
 };
 
-/* was: where it was before, or NULL. 0, or -errno of what was logged: with -ENOMEM out is empty. */
+/* was: where it was before, or NULL. An export whose file system does not answer stays as it was,
+ * or is not served (-ETIMEDOUT) if it was not there before. 0, or -errno of what was logged: with -ENOMEM out is empty. */
 int export_place_find(const struct export_opener *op, const struct exp_export *e,
 		      const struct export_place *was, struct export_place *out);
 void export_place_clear(struct export_place *p);

@@ -15,6 +15,7 @@
 #include "daemon/lanes.h"
 #include "daemon/log_sink.h"
 #include "daemon/mount_watch.h"
+#include "daemon/path_probe.h"
 #include "daemon/workers.h"
 #include "vfs/mount_table.h"
 #include "vfs/vfs.h"
@@ -48,6 +49,7 @@ struct exports {
 	_Atomic uint32_t generation;
 	pthread_mutex_t change_lock; /* outermost: one set follows another */
 	struct mount_watch *watch;
+	struct path_probe *probe;
 	void (*changed)(void *ctx, const struct vfs_exports_lost *lost);
 	void *changed_ctx;
 	struct stripe stripe[STRIPES];
@@ -142,6 +144,7 @@ static int set_find_all(struct exports *ex, struct export_set *set, const struct
 	const struct export_opener op = { .vfs = ex->cfg.vfs,
 					  .io_mode = ex->cfg.io_mode,
 					  .log = ex->cfg.log,
+					  .probe = ex->probe,
 					  .table = &table,
 					  .mounts_only = mounts_only };
 	int first = vfs_mount_table_load(&table);
@@ -239,7 +242,11 @@ static int set_build(struct exports *ex, const struct export_set *old, bool must
 		return err;
 	atomic_init(&set->refs, 1);
 	cfg_diags_init(&diags);
-	err = exp_table_load(&ex->cfg.load, &diags, &set->table);
+	struct exp_load_opts load = ex->cfg.load;
+
+	load.answers = path_probe_answers;
+	load.answers_ctx = ex->probe;
+	err = exp_table_load(&load, &diags, &set->table);
 	log_diags(ex->cfg.log, &diags);
 	if (!err && must_be_whole && diags.errors)
 		err = -EINVAL;
@@ -276,7 +283,11 @@ int exports_new(const struct exports_config *cfg, struct exports **out)
 	pthread_mutex_init(&ex->change_lock, NULL);
 	for (unsigned i = 0; i < STRIPES; i++)
 		pthread_mutex_init(&ex->stripe[i].lock, NULL);
-	err = mount_watch_new(&ex->watch); /* before the paths are looked at: no mount is missed */
+	ex->probe = path_probe_new(cfg->log);
+	err = ex->probe ? 0 : -ENOMEM;
+	if (!err)
+		err = mount_watch_new(
+			&ex->watch); /* before the paths are looked at: no mount is missed */
 	if (!err)
 		err = set_build(ex, NULL, cfg->load.strict || cfg->must_be_whole, &set);
 	if (!err) {
@@ -295,6 +306,7 @@ int exports_new(const struct exports_config *cfg, struct exports **out)
 void exports_free(struct exports *ex)
 {
 	mount_watch_free(ex->watch);
+	path_probe_free(ex->probe);
 	pthread_mutex_destroy(&ex->change_lock);
 	for (unsigned i = 0; i < STRIPES; i++) {
 		view_put(ex->stripe[i].view);
@@ -474,7 +486,8 @@ static bool mounts_changed(void *ctx)
 	pthread_mutex_unlock(&ex->change_lock);
 	if (err)
 		rn_err(ex->cfg.log, "cannot look for mounted file systems: %s", strerror(-err));
-	return err == 0;
+	/* Where a file system does not answer, looks again: the change may be its own. */
+	return err == 0 && !path_probe_waits(ex->probe);
 }
 
 int exports_watch(struct exports *ex,

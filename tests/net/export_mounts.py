@@ -256,6 +256,62 @@ def test_remount(t, d, c):
     t.equal("umount", mounts.umount(top).returncode, 0)
 
 
+class Silent:
+    """A file system of FUSE at that path that never answers, until close()."""
+
+    def __init__(self, at):
+        self.at, self.fd, self.why = at, -1, None
+        try:
+            self.fd = os.open("/dev/fuse", os.O_RDWR)
+        except OSError as e:
+            self.why = str(e)
+            return
+        options = f"fd={self.fd},rootmode=40000,user_id=0,group_id=0"
+        if mounts.libc.mount(b"ringnfs-silent", at.encode(), b"fuse", 0, options.encode()):
+            self.why = "FUSE cannot be mounted"
+
+    def close(self):
+        """All who wait are told that it is gone."""
+        if self.fd >= 0:
+            os.close(self.fd)
+            mounts.umount(self.at, "-l")
+
+
+def test_silent(t, d, c):
+    """A file system that does not answer is left alone: mounts and reloads go on beside it."""
+    top, other = d.exports["e"], d.exports["other"]
+    d.write_exports([line(d), line(d, name="other")])
+    d.reload()
+    old, there = d.root(c, "e"), d.root(c, "other")
+    silent = Silent(other)
+    if silent.why:
+        t.skip("a silent file system", silent.why)
+        silent.close()
+        return
+    try:
+        tmpfs(top)
+        t.check("a mount beside a silent one is followed", until(lambda: status(c, old) == r.STALE, 10) is not None)
+        d.write_exports([line(d, ",no_subtree_check"), line(d, name="other")])
+        t.check("a reload is done", "reload failed" not in d.reload())
+        t.equal("the silent one's export is as it was", status(c, there), 0)
+        d.write_exports([line(d), f"{other}/new 127.0.0.1({OPTIONS})"])
+        t.check("a new export there is refused", "reload failed" in d.reload())
+        t.check("the log says why", "other: its file system does not answer" in d.read_log())
+        d.write_exports([line(d), line(d, name="other")])
+        d.stop()
+        d.start()
+        with d.connect() as again:
+            t.equal("a start goes without it", again.mnt(top)[0], 0)
+            t.check("which is not served", again.mnt(other)[0] != 0)
+    finally:
+        silent.close()
+    with d.connect() as again:
+        t.check("it is served when it is gone", until(lambda: again.mnt(other)[0] == 0, 10) is not None)
+    d.write_exports([line(d, name="other")])
+    d.reload()
+    t.equal("umount", mounts.umount(top).returncode, 0)
+
+
 def test_storm(t, d, c):
     """Mounts elsewhere, as where containers start: calls go on, and nothing is reopened."""
     d.write_exports([line(d)])
@@ -319,6 +375,8 @@ def everything(t, d):
         test_storm(t, d, c)
         test_replaced_directory_waits_for_a_reload(t, d, c)
         test_mp_without_path(t, d, c)
+    with d.connect() as c:
+        test_silent(t, d, c)
     t.equal("it stops", d.stop()[0], 0)
 
 

@@ -52,7 +52,9 @@ static void put(const char *dir, const char *name, const char *text)
 
 static int load(struct tree *t, bool strict, bool check_paths)
 {
-	const struct exp_load_opts opts = { t->file, t->dir, strict, check_paths };
+	const struct exp_load_opts opts = {
+		.file = t->file, .dir = t->dir, .strict = strict, .check_paths = check_paths
+	};
 
 	exp_table_unref(t->table);
 	t->table = NULL;

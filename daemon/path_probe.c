@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "daemon/path_probe.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PATIENCE_SECONDS 2
+
+struct probe {
+	LIST_ENTRY(probe) link;
+	struct path_probe *owner;
+	bool done, left; /* left: nobody waits for it any more */
+	char path[];
+};
+
+struct path_probe {
+	pthread_mutex_t lock; /* guards what follows */
+	pthread_cond_t changed;
+	LIST_HEAD(, probe) waiting;
+	unsigned refs; /* of the user and of each thread */
+	const struct rn_logger *log;
+};
+
+struct path_probe *path_probe_new(const struct rn_logger *log)
+{
+	struct path_probe *p = calloc(1, sizeof(*p));
+	pthread_condattr_t attr;
+
+	if (!p)
+		return NULL;
+	pthread_mutex_init(&p->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&p->changed, &attr);
+	pthread_condattr_destroy(&attr);
+	LIST_INIT(&p->waiting);
+	p->refs = 1;
+	p->log = log;
+	return p;
+}
+
+/* Takes over the lock and a reference. */
+static void put_locked(struct path_probe *p)
+{
+	const bool last = --p->refs == 0;
+
+	pthread_mutex_unlock(&p->lock);
+	if (!last)
+		return;
+	pthread_cond_destroy(&p->changed);
+	pthread_mutex_destroy(&p->lock);
+	free(p);
+}
+
+void path_probe_free(struct path_probe *p)
+{
+	if (!p)
+		return;
+	pthread_mutex_lock(&p->lock);
+	p->log = NULL;
+	put_locked(p);
+}
+
+/* What opening an export asks of the file system first. */
+static void touch(const char *path)
+{
+	struct statfs fs;
+	struct stat st;
+	int fd = open(path, O_PATH | O_CLOEXEC), dir = -1;
+
+	if (fd < 0)
+		return;
+	if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode) && fstatfs(fd, &fs) == 0)
+		dir = open(path, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC);
+	if (dir >= 0)
+		close(dir);
+	close(fd);
+}
+
+static void *probe_main(void *arg)
+{
+	struct probe *probe = arg;
+	struct path_probe *p = probe->owner;
+
+	touch(probe->path);
+	pthread_mutex_lock(&p->lock);
+	probe->done = true;
+	LIST_REMOVE(probe, link);
+	if (probe->left)
+		free(probe);
+	else
+		pthread_cond_broadcast(&p->changed);
+	put_locked(p);
+	return NULL;
+}
+
+/* Under the lock. */
+static bool is_waiting(const struct path_probe *p, const char *path)
+{
+	const struct probe *probe;
+
+	LIST_FOREACH (probe, &p->waiting, link)
+		if (probe->left && strcmp(probe->path, path) == 0)
+			return true;
+	return false;
+}
+
+/* Under the lock. NULL: no memory, or no thread. */
+static struct probe *start(struct path_probe *p, const char *path)
+{
+	const size_t len = strlen(path) + 1;
+	struct probe *probe = calloc(1, sizeof(*probe) + len);
+	pthread_t thread;
+
+	if (!probe)
+		return NULL;
+	probe->owner = p;
+	memcpy(probe->path, path, len);
+	if (pthread_create(&thread, NULL, probe_main, probe) != 0) {
+		free(probe);
+		return NULL;
+	}
+	pthread_detach(thread);
+	LIST_INSERT_HEAD(&p->waiting, probe, link);
+	p->refs++;
+	return probe;
+}
+
+/* Under the lock. */
+static bool wait_for(struct path_probe *p, struct probe *probe)
+{
+	struct timespec until;
+	int err = 0;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += PATIENCE_SECONDS;
+	while (!probe->done && err == 0)
+		err = pthread_cond_timedwait(&p->changed, &p->lock, &until);
+	if (probe->done) {
+		free(probe);
+		return true;
+	}
+	probe->left = true;
+	return false;
+}
+
+bool path_probe_answers(void *ctx, const char *path)
+{
+	struct path_probe *p = ctx;
+	struct probe *probe;
+	bool answers = true, new = false;
+
+	pthread_mutex_lock(&p->lock);
+	if (is_waiting(p, path)) {
+		answers = false;
+	} else {
+		probe = start(p, path);
+		/* Without a thread it is asked by who wants to know. */
+		answers = !probe || wait_for(p, probe);
+		new = !answers;
+	}
+	pthread_mutex_unlock(&p->lock);
+	if (new)
+		rn_warn(p->log, "%s: its file system does not answer", path);
+	return answers;
+}
+
+bool path_probe_waits(struct path_probe *p)
+{
+	bool waits;
+
+	pthread_mutex_lock(&p->lock);
+	waits = !LIST_EMPTY(&p->waiting);
+	pthread_mutex_unlock(&p->lock);
+	return waits;
+}
