@@ -163,7 +163,7 @@ static bool is_jammed(struct tcp_conn *c, uint64_t now)
 		c->jam_ns = now;
 		c->jam_taken = taken;
 	}
-	return now > c->jam_ns + TCP_PRESSED_SECONDS * TCP_NS;
+	return now > c->jam_ns + TCP_PRESSED_SECONDS * RN_NS_PER_SECOND;
 }
 
 /* Of the client that holds most, the record that began last. NULL: there is none. */
