@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Any octets as an exports(5) file, then a peer matched against what came of it. */
+/* Parses any octets as an exports(5) file, then matches a peer against the resulting table. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdint.h>
@@ -11,7 +11,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Every name is the peer's, so that all kinds of lines come to be compared. */
+/* Gives every name to the peer, so that host names, netgroups and wildcards all reach the
+ * comparison. */
 static int any_name(void *arg, const struct exp_addr *addr, char name[EXP_NAME_MAX])
 {
 	(void)arg;
@@ -41,7 +42,7 @@ static uint64_t no_time(void *arg)
 	return 1;
 }
 
-/* What every table keeps to, whatever it was made from. */
+/* Checks the invariants of every table that the parser returns. */
 static void check_table(const struct exp_table *table)
 {
 	for (unsigned i = 0; i < table->n_exports; i++) {
@@ -75,7 +76,7 @@ static void match(struct exp_table *table)
 		const struct exp_opts *opts;
 		const int rc = exp_match(matcher, export, (struct sockaddr *)&in, &opts);
 
-		/* An answer is one of this export's own. */
+		/* Options that are returned must belong to a client line of this export. */
 		if ((rc == 0) != (opts != NULL))
 			abort();
 		if (opts &&

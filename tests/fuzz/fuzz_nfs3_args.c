@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The argument decoders of every procedure. First byte: which one; second: where the message is cut
- * into two segments, and whether the second one came by a Read chunk; then the arguments.
+ * The argument decoders of every procedure. The first byte chooses the decoder. The second says
+ * where the message is cut into two segments, and whether the second segment came by a Read chunk.
+ * The arguments follow.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +45,7 @@ static const struct {
 
 static volatile uint8_t sink;
 
-/* Reads all that a decoded call points to. */
+/* Reads all memory that the decoded arguments point to. */
 static void touch(unsigned which, const void *args)
 {
 	const struct xdr_bulk *bulk = NULL;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * One RPC call of any bytes, run through the dispatch by NFSv3 and MOUNT on real directories. Each
- * call must be answered or refused exactly once, and within what the client can take.
+ * call must be answered or refused exactly once, and within the size that the client can take.
  *
- * Handles of this run cannot be in a corpus. Four bytes 0xf1 'F' 'H' '0'..'3' stand for the whole
- * opaque handle of the export's root, a file, a symbolic link and a directory. Without root there
- * is nothing to run, and inputs are ignored.
+ * A corpus cannot hold the handles of this run. Four bytes 0xf1 'F' 'H' '0'..'3' stand for the
+ * whole opaque handle of the export's root, a file, a symbolic link and a directory. Without root
+ * inputs are ignored.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -41,7 +41,7 @@ static void make_object(enum sample_object o, bool fresh)
 	fix_lookup(f, &f->root, names[o], &objects[o]);
 }
 
-/* The message with handles in place of their marks. */
+/* Copies the message with handles in place of their marks. */
 static size_t expand(const uint8_t *data, size_t size, uint8_t *out)
 {
 	size_t n = 0;
@@ -81,7 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (enum sample_object o = SAMPLE_FILE; o < SAMPLE_OBJECTS; o++)
 		make_object(o, fresh);
 	len = expand(data, size, msg);
-	/* The message's last byte also decides how much the client can take. */
+	/* The message's last byte also sets the largest reply that the client can take. */
 	if (len > 0 && msg[len - 1] >= 0x80)
 		f->reply_max = (size_t)(msg[len - 1] - 0x7f) * 32;
 	fix_send_raw(f, msg, len);

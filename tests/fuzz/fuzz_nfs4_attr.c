@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Attributes of NFSv4 calls. The first byte cuts the rest into two segments, the second says the
- * minor version and the use; then comes a fattr4. What decodes is encoded as an object's attributes
- * and must decode to the same again, within the size that was foretold; so must an ACL be the same
- * when what it is shown as is set.
+ * Attributes of NFSv4 calls. The first byte cuts the rest into two segments, the second gives the
+ * minor version and the use; then comes a fattr4. Attributes that decode are encoded again and must
+ * decode to the same values, within the size computed before. An ACL that is decoded, encoded and
+ * decoded again must stay the same.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +42,7 @@ static bool decode(struct decoding *d, const struct rpc_seg *seg, unsigned n, ui
 	return !d->in.err;
 }
 
-/* What an object with these attributes would be. */
+/* Fills src as for an object that has the decoded attributes. */
 static void to_source(const struct decoding *d, struct nfs4_attr_source *src)
 {
 	const struct vfs_setattr *set = &d->sa.set;
@@ -123,12 +123,13 @@ static void acl_round_trip(struct decoding *d, bool is_dir)
 	else
 		must(same_acl(&acls->access, &again->access) &&
 		     same_acl(&acls->inherited, &again->inherited));
-	/* What came may be another's. */
+	/* The client's own ACL may differ from the encoded one, so only memory errors are looked
+	 * for. */
 	in = d->sa.acl;
 	nfs4_same_acl(&d->c, &in, acls, is_dir, &same);
 }
 
-/* A bitmap of GETATTR: what is left of it can be encoded. */
+/* Encodes the readable attributes of a GETATTR bitmap. */
 static void ask_for(struct nfs4_bitmap want, uint32_t minor)
 {
 	static uint8_t buf[4096];

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * One COMPOUND of any bytes behind its count of operations, on real directories. The first byte
- * says which minor version it is of, and whether it comes with SEQUENCE of a session or bare; the
- * second how many operations it says that it has. Each call must be answered or refused exactly
- * once, and within what the client can take.
+ * gives the minor version, and whether SEQUENCE comes first. The second gives the number of
+ * operations that the call announces. Each call must be answered or refused exactly once, and
+ * within the size that the client can take.
  *
- * What belongs to this run cannot be in a corpus, so marks of four bytes stand for it:
- * 0xf1 'F' 'H' '0'..'2': the opaque handle of the root, the file that is open, a directory;
- * 0xf1 'S' 'I' '0'..'1': the stateid of its open, of its lock; 0xf1 'C' 'I' '0': the client id;
- * 0xf1 'S' 'S' '0': the session id. Without root there is nothing to run, and inputs are ignored.
+ * A corpus cannot hold values of this run, so marks of four bytes stand for them: 0xf1 'F' 'H'
+ * '0'..'2': the opaque handle of the root, the open file, a directory; 0xf1 'S' 'I' '0'..'1': the
+ * stateid of the open, of the lock; 0xf1 'C' 'I' '0': the client id; 0xf1 'S' 'S' '0': the session
+ * id. Without root inputs are ignored.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -32,8 +32,7 @@ static struct op_file file[3];
 static struct nfs4_stateid lock[3];
 static struct vfs_fh dir;
 
-/* Whoever the call before was from is forgotten; one client of that version holds an open and a
- * lock. */
+/* Drops all earlier clients, and makes one client of that version with an open and a lock. */
 static bool begin(uint32_t minor)
 {
 	const struct op_how how = { .fh = &f->root, .name = "file", .create = OP_UNCHECKED };
@@ -56,7 +55,7 @@ static bool begin(uint32_t minor)
 		       NFS4_OK;
 }
 
-/* Puts what a mark stands for; false: it is none. */
+/* Encodes the value that a mark stands for; false if the bytes are no mark. */
 static bool put_mark(struct xdr_out *x, const uint8_t *mark, uint32_t minor)
 {
 	const struct vfs_fh *const fh[] = { &f->root, &file[minor].fh, &dir };

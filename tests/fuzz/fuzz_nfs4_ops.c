@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sequences of opens, locks and what ends them, by clients of the three minor versions on real
- * directories. A step is eight bytes: what, who, which, and arguments. Stateids and sequence
- * numbers are those that a client would use, unless a step spoils them. The fixture's must() ends
- * the run when a reply is malformed, or a status is none that the RFCs allow the operation; at the
- * end of a sequence all leases run out, and no open and no lock must be left.
+ * Sequences of opens, locks and operations that end them, by clients of the three minor versions on
+ * real directories. A step is eight bytes: operation, client and owner, slot, and arguments.
+ * Stateids and sequence numbers are those that a client would use, unless a step spoils them. The
+ * fixture's must() ends the run when a reply is malformed, or when the RFCs do not allow a status
+ * for the operation. At the end of a sequence all leases run out, and no open and no lock must be
+ * left.
  *
- * With FUZZ_RECORDS, as fuzz_nfs4_reclaim, the server keeps records of its clients: it restarts,
- * and they reclaim. Each first OPEN of a client waits for the disk, or what is one here.
+ * With FUZZ_RECORDS, as fuzz_nfs4_reclaim, the server keeps records of its clients. It restarts,
+ * and the clients reclaim. Each first OPEN of a client waits until its record is written.
  *
- * Without root there is nothing to run, and inputs are ignored.
+ * Without root inputs are ignored.
  */
 #include <fcntl.h>
 #include <ftw.h>
@@ -29,14 +30,15 @@
 
 #define CLIENTS 3
 #define OWNERS 2
-#define SLOTS 8 /* opens and locks that are remembered */
+#define SLOTS 8 /* opens and locks that the driver remembers */
 #define STEPS_MAX 64
-#define BY_OTHER 5 /* the high half of who: another user takes the step, with the clients' state */
+/* high half of the client byte: another user sends the call with the client's state */
+#define BY_OTHER 5
 #define OTHER_UID 1001
 #define STEP_SIZE 8
 #define A_DAY 86400u
 #define RECORDS_WAIT_MS 20000
-#define RESTARTS_MOST 3 /* in one sequence: they take time */
+#define RESTARTS_MOST 3 /* in one sequence, because restarts take time */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -53,7 +55,7 @@ static struct state {
 	struct nfs4_stateid lock[SLOTS];
 } st;
 
-/* One step, taken apart. */
+/* One decoded step. */
 struct step {
 	uint8_t what;
 	int client, owner, slot;
@@ -85,7 +87,7 @@ static void restart_server(void)
 		abort();
 }
 
-/* The server, of a directory that nobody has used yet, begins to keep records. */
+/* Restarts the server with a fresh directory for client records. */
 static void keep_records(void)
 {
 #ifdef FUZZ_RECORDS
@@ -107,10 +109,10 @@ static void make_files(void)
 		close(open(fix_path(f, names[i]), O_CREAT | O_WRONLY | O_NOFOLLOW | O_NONBLOCK,
 			   0666));
 	if (mkdir(fix_path(f, "dir"), 0777) < 0 || symlink("a", fix_path(f, "link")) < 0)
-		return; /* they are there */
+		return; /* an earlier input has made them */
 }
 
-/* done: it has nothing (more) to reclaim. */
+/* done: the client sends RECLAIM_COMPLETE at once. */
 static void register_client(int c, bool done)
 {
 	struct op_client fresh = { .minor = (uint32_t)c };
@@ -124,7 +126,7 @@ static void register_client(int c, bool done)
 		status = fix4_session_new(f, &fresh.session, (uint32_t)c, name, false);
 	if (c > 0)
 		fresh.clientid = fresh.session.clientid;
-	/* Once more, as the same: what it has stays. */
+	/* A client that registers again under the same name keeps its state. */
 	if (status != NFS4_OK && status != NFS4ERR_COMPLETE_ALREADY)
 		return;
 	st.client[c] = fresh;
@@ -183,7 +185,7 @@ static void do_lock(const struct step *s)
 		op_lock_first(f, o, l, file, &r, &st.lock[s->slot], NULL);
 }
 
-/* Something that no proper client does. */
+/* Changes state or a sequence number in a way that no proper client does. */
 static void spoil(const struct step *s)
 {
 	struct nfs4_stateid *sid = s->x & 1 ? &st.lock[s->slot] : &st.file[s->slot].sid;
@@ -234,7 +236,8 @@ static void do_stateid(const struct step *s)
 	}
 }
 
-/* What they have they may reclaim, all or a part of it, once the server is there again. */
+/* Restarts the server; the clients that the step chooses register again and may reclaim their
+ * state. */
 static void restart(const struct step *s)
 {
 	if (++restarts > RESTARTS_MOST)
@@ -259,7 +262,7 @@ static void end_reclaim(const struct step *s)
 	fix4_send(f);
 }
 
-/* What happens to clients and files by themselves. */
+/* Events outside the clients' calls: time passes, a client restarts, files change. */
 static void befall(const struct step *s)
 {
 	switch (s->x % 9) {
@@ -356,7 +359,8 @@ static bool all_gone(struct nfs4_held *held)
 	return held->opens == 0 && held->locks == 0 && held->owners == 0;
 }
 
-/* All leases run out, and courtesy with them. What has a record goes after it. */
+/* All leases and the courtesy after them run out. State that waits for a client record ends once
+ * the record is written. */
 static void end(void)
 {
 	const struct timespec pause = { .tv_nsec = 1000000 };

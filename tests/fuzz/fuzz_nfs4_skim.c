@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A look at a call's first bytes, and at the operations of a COMPOUND: whatever they are, it stays
- * within them. The first byte cuts the rest into two segments. */
+/* The check of a call's first bytes, and the walk over a COMPOUND's operations (nfs4/skim.h), on
+ * any bytes. Neither may read beyond the call. The first byte cuts the rest into two segments. */
 #include <stdlib.h>
 
 #include "lib/checked.h"

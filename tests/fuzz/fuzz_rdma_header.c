@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Transport header of any bytes, then the plans made of its lists: what is planned stays within
- * what was announced, and the reply's header is one that the decoder accepts.
- */
+/* Transport header of any bytes, then the plans made of its lists. Plans must stay within the
+ * announced chunks, and the decoder must accept the reply's header. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +50,8 @@ static void check_reply(const struct rr_header *h, uint32_t threshold)
 			     .nbulks = h->xid >> 27 & XDR_BULKS_MAX };
 	uint64_t written = 0, told;
 
-	/* Items of many lengths at rising marks, the last one at the end or before it. */
+	/* Items of many lengths at rising offsets, the last one at the end of the message or
+	 * before. */
 	for (unsigned i = 0; i < x.nbulks; i++)
 		x.bulk[i] = (struct xdr_out_bulk){
 			.at = x.used - 4 * (x.nbulks - 1 - i) - (h->credits & 4),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Private data of any bytes: sizes stay in their range, and what was found encodes to what was
+/* Private data of any bytes: decoded sizes stay in their range, and encode to the bytes that were
  * read. */
 #include <stdint.h>
 #include <stdlib.h>

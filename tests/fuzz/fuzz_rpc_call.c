@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A call's bytes through header decoding and dispatch to the small program of the unit tests. Three
- * bytes first: how long the segments are, which of them came by a Read chunk, and what the client
- * offered for the reply. Every call must end in exactly one answer and give all memory back.
+ * bytes come first: the segments' lengths, which of them came by a Read chunk, and the space that
+ * the client offers for the reply. Every call must end in exactly one answer and give all memory
+ * back.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,7 @@ static void cut(struct rpc_request *req, const uint8_t *data, size_t size, size_
 		const size_t n = size < step || req->nseg == RPC_SEGS_MAX - 1 ? size : step;
 		struct rpc_seg *s = &req->seg[req->nseg];
 
-		/* Its own allocation, so that a read past its end is seen. */
+		/* A separate allocation, so that AddressSanitizer sees a read past the end. */
 		s->base = malloc(n);
 		if (s->base == NULL)
 			abort();
@@ -58,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const unsigned before = answers(&conn);
 	f.pending = NULL;
 	rpc_dispatch(&f.server, req);
-	fake_run_inbox(&f); /* what was to wait, which nobody keeps here */
+	fake_run_inbox(&f); /* starts calls that the duplicate request cache deferred */
 	if (f.pending != NULL)
 		rpc_complete(f.pending, RPC_RUN_DONE);
 	if (answers(&conn) != before + 1 || fake_leaks(&f) != 0 || conn.base.refs != 1)

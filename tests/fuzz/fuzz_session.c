@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The running daemon, whole and on its own threads, and clients that misbehave: see
- * tests/fuzz/README.md and session/step.h. Needs root and namespaces; without them inputs are
- * ignored.
- */
+/* The running daemon with all its threads, and clients that misbehave: see tests/fuzz/README.md and
+ * session/step.h. Needs root and namespaces; without them inputs are ignored. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,9 +18,11 @@ size_t LLVMFuzzerCustomCrossOver(const uint8_t *data1, size_t size1, const uint8
 				 unsigned int seed);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 
-/* The fuzzer's own look for leaks after an input sees what the server keeps between calls; ours
- * comes after the server was stopped. And a server that does nothing for 90 s is reported by
- * ourselves. */
+/*
+ * libFuzzer's leak check after each input would report memory that the server keeps between calls,
+ * so it is off. The driver checks for leaks after it has stopped the server. The driver also
+ * reports a server that makes no progress for 90 s.
+ */
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	static char more[][24] = { "-detect_leaks=0", "-timeout=300", "-max_len=16384",

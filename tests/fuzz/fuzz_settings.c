@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Any octets as ringnfs.conf; what was taken is printed and must read back to the same. */
+/* Parses any octets as ringnfs.conf. Accepted settings are printed and must read back to the same
+ * values. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Record marking: the stream that the input is gives the same records, whole or in the pieces that
- * its first byte says, and none above the limit.
- */
+/* Record marking: a stream gives the same records whole and in pieces of the size that the first
+ * byte gives, and none above the limit. */
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -11,7 +9,7 @@
 #define MAX_RECORD 100000u
 
 struct sum {
-	uint64_t hash; /* of data and borders */
+	uint64_t hash; /* over the data and the ends of records */
 	uint32_t bytes;
 	bool bad;
 };

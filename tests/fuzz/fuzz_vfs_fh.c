@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * File handles as a client sends them. The first byte chooses whether there is a MAC; what is
- * accepted must encode to the same bytes again, so that one file has one handle.
- */
+/* File handles as a client sends them. The first byte chooses whether there is a MAC. An accepted
+ * handle must encode to the same bytes again, so that a file has one handle. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

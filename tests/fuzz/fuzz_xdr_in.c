@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A sequence of gets on a message cut in pieces. The first bytes say how many gets, how long the
- * segments are and which came by a Read chunk; then come the gets, then the message. The cursor
- * must never count wrong, and once it has failed it must give zeros and NULLs only.
+ * A sequence of gets on a message cut in pieces. The first bytes give the number of gets, the
+ * segments' lengths and which segments came by a Read chunk; then come the gets, then the message.
+ * The cursor's count must stay right, and after a failure the cursor must give zeros and NULLs
+ * only.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -12,7 +12,7 @@
 #include "nfs3/proto.h"
 #include "tests/unit/nfs3_samples.h"
 
-/* fuzz_nfs3_call puts handles in place of these. */
+/* Marks that fuzz_nfs3_call replaces by handles. */
 static void put_mark(void *ctx, struct xdr_out *c, enum sample_object object)
 {
 	const uint8_t mark[4] = { 0xf1, 'F', 'H', (uint8_t)('0' + object) };

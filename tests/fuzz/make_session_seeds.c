@@ -12,7 +12,7 @@
 #include "tests/fuzz/session/step.h"
 #include "tests/fuzz/session/template.h"
 
-#define RDMA SS_TCP_CONNS /* the first connection by RDMA */
+#define RDMA SS_TCP_CONNS /* the first RDMA connection */
 #define SIZE_4000 13
 #define SIZE_4096 15
 #define SIZE_64K 22
@@ -89,7 +89,7 @@ static void every_procedure(void)
 
 	for (unsigned i = 0; i < ss_template_count(); i++) {
 		if (strstr(ss_template_name(i), "-4."))
-			continue; /* see compounds() */
+			continue; /* compounds() writes these */
 		for (unsigned rdma = 0; rdma < 2; rdma++) {
 			set_len(ss_template(i, add(SS_RECORD, rdma ? RDMA : 0, 0)));
 			add(SS_WAIT, rdma ? RDMA : 0, 0);
@@ -211,19 +211,19 @@ static void rdma_send(const struct ss_chunks *c, const uint8_t *msg, size_t len)
 	set_len(ss_template_rdma(c, msg, len, add(SS_RAW, RDMA, 0)));
 }
 
-/* WRITE with its data in a Read chunk: the length stays, the data go. */
+/* WRITE with its data in a Read chunk: the message keeps the data's length and omits the data. */
 static size_t reduced_write(uint8_t *msg, uint8_t size)
 {
 	size_t len = ss_template_write(msg, SS_FH_FILE, 0, 2, size);
 
-	ss_set_word(msg + len - 4, ss_sizes[size]); /* in place of the mark */
+	ss_set_word(msg + len - 4, ss_sizes[size]); /* overwrites the mark of the data */
 	return len;
 }
 
 static void rdma_chunks(void)
 {
 	uint8_t msg[SS_TEMPLATE_MAX];
-	/* Where WRITE's data begin, with a handle of 36 octets. */
+	/* Position of WRITE's data behind a handle of 36 octets. */
 	struct ss_chunks c = { .read = SIZE_64K, .read_position = 124 };
 
 	rdma_send(&c, msg, reduced_write(msg, SIZE_64K));
@@ -232,7 +232,8 @@ static void rdma_chunks(void)
 
 	c = (struct ss_chunks){ .write = SIZE_64K };
 	rdma_send(&c, msg, ss_template_read(msg, SS_FH_BIG, 1, 65535));
-	rdma_send(&c, msg, ss_template_read(msg, SS_FH_BIG, 1, 1 << 20)); /* too short for it */
+	/* the Write chunk is too short for the data */
+	rdma_send(&c, msg, ss_template_read(msg, SS_FH_BIG, 1, 1 << 20));
 	c.reply = SIZE_4096;
 	rdma_send(&c, msg, ss_template_read(msg, SS_FH_BIG, 1, 65535));
 	rdma_send(&c, msg, ss_template(template_of("GETATTR"), msg));
@@ -253,7 +254,7 @@ static void rdma_chunks(void)
 	write_seed("rdma-position-zero");
 }
 
-/* Headers that are no calls, and calls that are no good headers. */
+/* Transport headers without a call, and calls with invalid transport headers. */
 static void rdma_headers(void)
 {
 	uint8_t msg[SS_TEMPLATE_MAX];
@@ -284,7 +285,7 @@ static void rdma_headers(void)
 	write_seed("rdma-manners");
 }
 
-/* Each fault amid calls that read, write and list, and calls after it. */
+/* Each fault of the fabric, with calls that read, write and list before and after it. */
 static void faults(void)
 {
 	char name[32];
@@ -323,14 +324,14 @@ static void changes_below(void)
 	}
 }
 
-/* Each answer is waited for: it names what the next call is about. */
+/* Waits for each answer, because it holds ids and stateids for the next call. */
 static void compound(uint8_t conn, const char *name, unsigned minor)
 {
 	char full[32];
 
 	snprintf(full, sizeof(full), "%s-4.%u", name, minor);
 	if (strcmp(ss_template_name(template_of(full)), full) != 0)
-		return; /* not of this minor version */
+		return; /* not in this minor version */
 	record(conn, full, 0);
 	add(SS_WAIT, conn, 0);
 }
@@ -344,7 +345,9 @@ static void begin_client(uint8_t conn, unsigned minor)
 		compound(conn, first[i], minor);
 }
 
-/* Locks that are taken, asked about and given back, by both transports and in each other's way. */
+/*
+ * NLM locks that are taken, tested and released over both transports, and conflict with each other.
+ */
 static void locks(void)
 {
 	for (uint8_t conn = 0; conn <= RDMA; conn += RDMA) {
@@ -392,7 +395,7 @@ static void compounds(void)
 		snprintf(name, sizeof(name), "%s-v4%u-names", conn ? "rdma" : "tcp", minor);
 		write_seed(name);
 
-		/* State that is left when the connection goes, and calls by another one. */
+		/* State that outlives its connection, and calls over another connection. */
 		begin_client(conn, minor);
 		compound(conn, "open", minor);
 		compound(conn, "lock", minor);
@@ -407,9 +410,9 @@ static void compounds(void)
 	}
 }
 
-#define OWNER 1 /* users of users.c */
+#define OWNER 1 /* indexes of users[] in users.c */
 #define OTHER 2
-#define READ_ONLY 4 /* addresses of tcp_client.h */
+#define READ_ONLY 4 /* addresses as ss_tcp_open() takes them */
 #define STRANGER 8
 #define SQUASHED 12
 
@@ -419,7 +422,7 @@ static void exclusive(uint8_t conn, bool new_name, uint8_t verifier)
 	add(SS_WAIT, conn, 0);
 }
 
-/* A user's files and state, and another one who would have them. */
+/* One user's files and state, and another user who tries to use them. */
 static void other_users(void)
 {
 	static const char *const theirs[] = { "opensecret", "secret", "read",	   "openconf",
@@ -473,7 +476,7 @@ static void other_addresses(void)
 		snprintf(name, sizeof(name), "host-%u-v3", net);
 		write_seed(name);
 		for (unsigned minor = 0; minor < 3; minor++) {
-			/* What an admitted client has, a host of another kind uses. */
+			/* A host of another kind uses the state of an admitted client. */
 			begin_client(1, minor);
 			compound(1, "open", minor);
 			add(SS_CONNECT, 0, net);
@@ -515,10 +518,10 @@ static void exclusives(void)
 		add(SS_AS, 0, OWNER);
 		add(SS_AS, 1, OTHER);
 		exclusive(0, true, verifier);
-		exclusive(0, true, verifier); /* the same again */
-		exclusive(1, true, verifier); /* another user's */
+		exclusive(0, true, verifier); /* a retransmission */
+		exclusive(1, true, verifier); /* by another user */
 		exclusive(1, true, (uint8_t)(verifier + 1));
-		exclusive(1, false, verifier); /* of a file that is there */
+		exclusive(1, false, verifier); /* the file exists */
 		add(SS_LOCAL, 0, 8);
 		set_len(ss_template_read(add(SS_RECORD, 1, 0), SS_FH_PRIVATE, 0, 100));
 		snprintf(name, sizeof(name), "exclusive-%u-v3", verifier);
@@ -538,7 +541,7 @@ static void exclusives(void)
 	}
 }
 
-/* Of local processes, and of clients that are not heard of any more. */
+/* Leases of local processes, and leases of NFSv4 clients that fell silent. */
 static void leases(void)
 {
 	char name[32];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What targets share that send whole calls: the server of tests/unit/nfs3_fixture.h on real
- * directories, made anew now and then, so that what inputs leave behind does not pile up. It needs
- * root; without, there is none and inputs are ignored.
+ * The server of tests/unit/nfs3_fixture.h on real directories, for fuzz targets that send whole
+ * calls. The server is made anew now and then, so that files left by inputs do not pile up. Needs
+ * root; without, inputs are ignored.
  */
 #ifndef RN_TESTS_FUZZ_REAL_DIRS_H
 #define RN_TESTS_FUZZ_REAL_DIRS_H
@@ -11,10 +11,11 @@
 
 #define FUZZ_MESSAGE_MAX 65536u
 
-/* For the next input; NULL: there is none. *fresh: its directories are empty. Stopped at exit. */
+/* Fixture for the next input, or NULL without root. *fresh: true if its directories are empty. The
+ * server is stopped at exit. */
 struct fixture *fuzz_real_dirs(bool *fresh);
 
-/* Ends the run unless the call was answered once, and within what the client can take. */
+/* Aborts unless the call was answered once, and within the size that the client can take. */
 void fuzz_must_be_answered(const struct fixture *f);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Mutators for inputs that are steps of eight bytes: whole steps come, go, move and change, so that
- * most of what comes out still gets somewhere. libFuzzer's own ones would shift all that follows.
+ * Mutators for inputs that are steps of eight bytes. They insert, remove, move and change whole
+ * steps, so that most results stay meaningful. libFuzzer's own mutators would shift all later
+ * steps.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -24,7 +25,7 @@ static uint32_t pick(uint64_t *state, size_t n)
 	return (uint32_t)(z >> 24) % (uint32_t)n;
 }
 
-/* A random step, or one that there is, before step at. */
+/* Inserts a random step, or a copy of one of the input's, before step at. */
 static size_t insert(uint8_t *data, size_t n, uint64_t *rng)
 {
 	const size_t at = pick(rng, n + 1);
@@ -96,7 +97,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
 	return n * STEP;
 }
 
-/* The beginning of one and the end of another. */
+/* Joins the beginning of one input and the end of another. */
 size_t LLVMFuzzerCustomCrossOver(const uint8_t *data1, size_t size1, const uint8_t *data2,
 				 size_t size2, uint8_t *out, size_t max_out_size, unsigned int seed)
 {

@@ -36,7 +36,7 @@ static void open_asker(struct asker *a, uint16_t port)
 
 	static uint32_t asked;
 
-	a->xid = 0xa5000000 | asked++ << 8; /* none is the repetition of another's */
+	a->xid = 0xa5000000 | asked++ << 8; /* no xid is a retransmission of another call's */
 	a->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (a->fd < 0 || connect(a->fd, (struct sockaddr *)&to, sizeof(to)) < 0)
 		ss_finding("a new connection is refused: %s", strerror(errno));
@@ -70,7 +70,7 @@ static void receive(struct asker *a, uint8_t *to, size_t n)
 		ssize_t got = ready > 0 ? recv(a->fd, to, n, 0) : -2;
 
 		if (ready < 0 && errno == EINTR)
-			continue; /* the fuzzer has a timer of its own */
+			continue; /* the fuzzer's timer interrupts calls */
 		if (got == -2)
 			ss_finding("procedure %u: no answer", a->what.proc);
 		if (got <= 0)
@@ -81,8 +81,8 @@ static void receive(struct asker *a, uint8_t *to, size_t n)
 	}
 }
 
-/* Sends the call and takes its reply, which must be well-formed; returns the results' status, or -1
- * where there are none. */
+/* Sends the call and takes its reply, which must be well-formed. Returns the results' status, or -1
+ * for a reply without results. */
 static int64_t ask_status(struct asker *a, struct ss_values *learn)
 {
 	uint8_t mark[MARK_SIZE];
@@ -103,7 +103,7 @@ static int64_t ask_status(struct asker *a, struct ss_values *learn)
 	return n > 24 ? ss_reply_status(a->reply, n) : 0;
 }
 
-/* The same, and the status must be 0. */
+/* Sends the call as ask_status() does; any status but 0 is a finding. */
 static void ask(struct asker *a, struct ss_values *learn)
 {
 	int64_t status = ask_status(a, learn);
@@ -113,7 +113,7 @@ static void ask(struct asker *a, struct ss_values *learn)
 			   (long long)status);
 }
 
-/* The handle that one call returns. */
+/* Sends a call that must succeed, and returns the handle in its reply. */
 static struct ss_fh ask_handle(struct asker *a)
 {
 	struct ss_values got = { .next_new = 0 };
@@ -159,7 +159,7 @@ void ss_ask_handles(uint16_t port, struct ss_values *v)
 	v->fh[SS_FH_DISK] = mount_path(&a, SS_DISK_DIR);
 	v->fh[SS_FH_RO_MANY] = look_up(&a, &v->fh[SS_FH_RO_ROOT], "many");
 	close(a.fd);
-	/* What is on a disk that fails need not be there any more. */
+	/* A disk that has failed may have lost this file. */
 	ss_ask_look_up(port, &v->fh[SS_FH_DISK], "file", &v->fh[SS_FH_DISK_FILE]);
 }
 
@@ -216,7 +216,7 @@ int64_t ss_ask_read(uint16_t port, const struct ss_fh *fh)
 	return status;
 }
 
-/* The last 8 octets of a WRITE's or COMMIT's reply. */
+/* Write verifier: the last 8 octets of a WRITE's or COMMIT's reply. */
 static uint64_t verifier_of(const struct asker *a)
 {
 	const uint8_t *p = a->reply + a->reply_len - 8;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The driver's own calls, as root of a host that every export admits. */
+/* Calls that the driver makes for itself, as root from a host that every export admits. */
 #ifndef RN_TESTS_FUZZ_SESSION_ASK_H
 #define RN_TESTS_FUZZ_SESSION_ASK_H
 
@@ -8,19 +8,19 @@
 
 #include "tests/fuzz/session/message.h"
 
-#define SS_ASK_DATA (64u << 10) /* of each WRITE */
+#define SS_ASK_DATA (64u << 10) /* octets of each WRITE */
 #define SS_ASK_NOENT 2
 #define SS_ASK_STALE 70
 #define SS_ASK_JUKEBOX 10008
 
-/* These must succeed: a finding if one does not. */
+/* A failure of these calls is a finding. */
 
-/* Fills the handles of the tree; what was the file's becomes the stale one. */
+/* Fills the handles of the tree. The file's former handle becomes the stale one. */
 void ss_ask_handles(uint16_t port, struct ss_values *v);
-/* A fresh connection gets a NULL call answered. */
+/* Checks that the server answers NULL on a new connection. */
 void ss_ask_alive(uint16_t port);
 
-/* These return the NFSv3 status, over a connection of their own. */
+/* These calls use a new connection each, and return the NFSv3 status. */
 
 int64_t ss_ask_mount(uint16_t port, const char *path, struct ss_fh *out);
 int64_t ss_ask_look_up(uint16_t port, const struct ss_fh *dir, const char *name, struct ss_fh *out);
@@ -29,9 +29,9 @@ int64_t ss_ask_read(uint16_t port, const struct ss_fh *fh);
 struct ss_ask_write {
 	uint64_t offset;
 	bool stable;
-	const uint8_t *data; /* SS_ASK_DATA */
+	const uint8_t *data; /* SS_ASK_DATA octets */
 };
-/* verifier is set where the status is 0. */
+/* *verifier is set if the returned status is 0. */
 int64_t ss_ask_write(uint16_t port, const struct ss_fh *fh, const struct ss_ask_write *w,
 		     uint64_t *verifier);
 int64_t ss_ask_commit(uint16_t port, const struct ss_fh *fh, uint64_t *verifier);

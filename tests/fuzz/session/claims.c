@@ -16,7 +16,7 @@
 #define MNT3ERR_ACCES 13u
 #define KNOWN_MAX 64u
 #define STATEID_OTHER 12u
-#define HANDLE_EXPORT 8u /* octets of a handle up to and with its export's id */
+#define HANDLE_EXPORT 8u /* length of a handle's prefix that ends with the export's id */
 
 enum kind { CLIENT_ID, SESSION, OPEN, KINDS };
 
@@ -25,8 +25,9 @@ static const uint8_t sizes[KINDS] = { 8, 16, STATEID_OTHER };
 struct known {
 	enum kind kind;
 	uint8_t id[16];
-	struct ss_who who;    /* not known: of nobody of whom anything can be said */
-	struct ss_who client; /* OPEN: its client's principal */
+	/* principal that the id belongs to; unknown if several users share it */
+	struct ss_who who;
+	struct ss_who client; /* for OPEN: principal of the client */
 };
 
 static struct {
@@ -70,7 +71,9 @@ struct ss_who ss_claims_client_in(const uint8_t *msg, size_t len)
 	return who;
 }
 
-/* root and nobody are squashed into each other by some exports, and all users by one. */
+/*
+ * True for a user whom no export but one squashes. Some exports squash root and nobody to one user.
+ */
 static bool is_plain_user(const struct ss_who *who)
 {
 	return who->known && who->flavour == 1 && who->uid != SS_UID_ROOT &&
@@ -81,7 +84,7 @@ static bool is_minor_0(const uint8_t *msg, size_t len)
 {
 	size_t at = 24;
 
-	for (unsigned i = 0; i < 3; i++) { /* credential, verifier, tag */
+	for (unsigned i = 0; i < 3; i++) { /* skips credential, verifier and tag */
 		at += i < 2 ? 4 : 0;
 		if (at + 4 > len)
 			return false;
@@ -93,7 +96,7 @@ static bool is_minor_0(const uint8_t *msg, size_t len)
 	return at + 4 <= len && ss_word(msg + at) == 0;
 }
 
-/* Does k belong to somebody else than who, for certain? */
+/* True if k certainly belongs to another principal than who. */
 static bool is_foreign(const struct known *k, const struct ss_who *who)
 {
 	if (!k->who.known || ss_who_same(&k->who, who))
@@ -133,7 +136,8 @@ uint8_t ss_claims_of(const uint8_t *msg, size_t len)
 	return found;
 }
 
-/* An id that a reply brought: another principal's than before is wrong. */
+/* Notes the owner of an id in a reply. An id that an earlier reply gave to another principal is a
+ * finding. */
 static void learn(struct ss_in *in, enum kind kind, const uint8_t *id)
 {
 	const struct ss_call *call = in->call;
@@ -165,9 +169,11 @@ void ss_claims_accepted(struct ss_in *in)
 
 	if (call->from != SS_FROM_STRANGER || call->proc == 0)
 		return;
-	/* Denied, but for MNT, which refuses each path. While a name service is asked about the
-	 * host, calls come as far as their export, and fail there. NFSv4's are looked at one by
-	 * one. */
+	/*
+	 * All calls must be denied. MNT is accepted and refuses each path. While a name service is
+	 * asked about the host, calls get as far as their export and fail there. NFSv4's operations
+	 * are checked one by one.
+	 */
 	uint32_t status = in->left >= 4 ? ss_word(in->p) : 0;
 	bool nfs3 = call->prog == NFS_PROG && call->vers == 3 && status == 0;
 	bool mnt = call->prog == MOUNT_PROG && call->proc == MNT && status != MNT3ERR_ACCES;
@@ -176,7 +182,8 @@ void ss_claims_accepted(struct ss_in *in)
 		ss_wrong(in, "a host without an export is served");
 }
 
-/* Changes of the file system by NFSv3: SETATTR, and WRITE to LINK without READ and READLINK. */
+/* Procedures that change the file system: SETATTR, and WRITE to LINK. READ and READLINK lie outside
+ * of both. */
 void ss_claims_proc3(struct ss_in *in, uint32_t proc, uint32_t status)
 {
 	if (in->call->from == SS_FROM_READ_ONLY && status == 0 &&
@@ -222,8 +229,8 @@ static bool for_the_opener(uint32_t op)
 	       op == OP_LOCK || op == OP_LOCKU;
 }
 
-/* All that a host may do of which it is not known yet whether it is a client's, if it has the client's
- * ids. */
+/* True for operations that a client may do while a name service is asked about its host: those that
+ * name only its own ids. */
 static bool for_unknown_hosts(uint32_t op)
 {
 	switch (op) {

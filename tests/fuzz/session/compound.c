@@ -10,15 +10,15 @@
 #include "tests/fuzz/session/template.h"
 
 #define STEPS 8
-#define OF_NEW 0x1000u /* PUTFH of what the last GETFH brought, not of the root */
+#define OF_NEW 0x1000u /* PUTFH of the handle that the last GETFH returned, not of the root */
 #define OF_LINK 0x2000u
-#define OF_LOCK 0x4000u	    /* by the stateid of the lock, not of the open */
+#define OF_LOCK 0x4000u	    /* uses the stateid of the lock, not of the open */
 #define OF_MNT 0x8000u	    /* LOOKUP of a directory of the pseudo file system */
-#define OF_RW 0x10000u	    /* and of the export below it */
-#define OF_SECRET 0x20000u  /* the file that only its owner may read */
-#define OF_PRIVATE 0x40000u /* the same; OPEN: EXCLUSIVE */
-#define OF_DISK 0x80000u    /* the file of the disk that fails */
-#define OF_LEASED 0x100000u /* the file that a local process has a lease of */
+#define OF_RW 0x10000u	    /* LOOKUP of the export below that directory */
+#define OF_SECRET 0x20000u  /* names the file that only its owner may read */
+#define OF_PRIVATE 0x40000u /* names the empty file of that owner; OPEN: EXCLUSIVE */
+#define OF_DISK 0x80000u    /* names the file of the failing disk */
+#define OF_LEASED 0x100000u /* names the file that a local process has a lease of */
 
 static void mark(struct xdr_out *x, char letter, uint8_t k)
 {
@@ -37,7 +37,7 @@ static uint32_t bit_of(uint32_t attr)
 	return 1u << attr % 32;
 }
 
-/* All that can be read: with one that can only be set, all of it is refused. */
+/* All readable attributes. A request for one that can only be set would be refused. */
 static void put_bitmap(struct xdr_out *x)
 {
 	xdr_put_u32(x, 3);
@@ -105,7 +105,7 @@ static void put_lock(struct xdr_out *x, uint32_t minor)
 	xdr_put_bool(x, false);
 	xdr_put_u64(x, 10);
 	xdr_put_u64(x, 100);
-	xdr_put_bool(x, true); /* a new owner */
+	xdr_put_bool(x, true); /* the lock owner is new */
 	mark(x, 'O', 0);
 	mark(x, 'I', 0);
 	xdr_put_u32(x, 1);
@@ -265,7 +265,7 @@ static uint8_t handle_of(uint32_t step)
 				   : SS_FH_ROOT;
 }
 
-/* One operation with arguments that make sense. */
+/* Encodes one operation with valid arguments. */
 static void put_op(struct xdr_out *x, uint32_t minor, uint32_t step)
 {
 	const uint32_t opnum = step & 0xfff;
@@ -373,7 +373,7 @@ static void put_op(struct xdr_out *x, uint32_t minor, uint32_t step)
 	}
 }
 
-/* Operations of a COMPOUND; SEQUENCE comes first by itself where the minor version has it. */
+/* Operations of a COMPOUND. SEQUENCE is put first where the minor version has it. */
 struct compound {
 	const char *name;
 	uint8_t first_minor, last_minor;
@@ -445,7 +445,7 @@ static const struct compound compounds[] = {
 	{ "unclient", 1, 2, true, { OP_DESTROY_CLIENTID } },
 };
 
-/* The i-th pair of a COMPOUND and a minor version that it is for. */
+/* The i-th combination of a COMPOUND and a minor version that has it. */
 static const struct compound *find(unsigned i, uint32_t *minor)
 {
 	for (unsigned k = 0; k < rn_array_size(compounds); k++) {

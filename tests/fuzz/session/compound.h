@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Valid COMPOUNDs, with marks (message.h), that sessions are made of. */
+/* Templates of valid COMPOUNDs, with marks (message.h), from which sessions are made. */
 #ifndef RN_TESTS_FUZZ_SESSION_COMPOUND_H
 #define RN_TESTS_FUZZ_SESSION_COMPOUND_H
 
@@ -7,7 +7,7 @@
 
 unsigned ss_compound_count(void);
 const char *ss_compound_name(unsigned i);
-/* Puts the whole call. */
+/* Encodes the whole RPC call. */
 void ss_compound_put(unsigned i, struct xdr_out *x);
 
 #endif

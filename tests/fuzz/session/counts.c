@@ -16,7 +16,8 @@ static const char *const names[SS_COUNTS] = {
 	[SS_N_CALL_FAILED] = "call_failed",
 };
 
-static atomic_ulong counts[SS_COUNTS]; /* the server's threads count SS_N_CALL_FAILED */
+/* atomic because the server's threads count SS_N_CALL_FAILED */
+static atomic_ulong counts[SS_COUNTS];
 
 void ss_count(enum ss_count which)
 {

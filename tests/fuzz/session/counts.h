@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How often sessions did what the oracles are about: the last line of a run shows that they did. */
+/* Counters of the events that the oracles check. The last line of a run prints them, to show that
+ * the events occurred. */
 #ifndef RN_TESTS_FUZZ_SESSION_COUNTS_H
 #define RN_TESTS_FUZZ_SESSION_COUNTS_H
 
 enum ss_count {
-	SS_N_OTHER_USER,      /* calls sent as somebody else than the template's root */
+	SS_N_OTHER_USER,      /* calls sent by another user than the template's root */
 	SS_N_FOREIGN_REFUSED, /* operations on another user's state that failed */
-	SS_N_SECRET_READ,     /* replies with the secret, to who may have it */
+	SS_N_SECRET_READ,     /* replies with the secret to users who may read it */
 	SS_N_STRANGER,	      /* replies to hosts without an export */
 	SS_N_READ_ONLY,	      /* replies to hosts that may only read */
 	SS_N_FORMER,	      /* reloads that take hosts' exports away */
 	SS_N_EXCLUSIVE,	      /* EXCLUSIVE creates sent, by all versions */
-	SS_N_LEASE_TAKEN,     /* leases of a local process, */
-	SS_N_LEASE_BROKEN,    /* of which the server had so many broken */
-	SS_N_TIME_SKIPPED,    /* jumps of the clock of NFSv4's leases */
+	SS_N_LEASE_TAKEN,     /* leases taken by a local process */
+	SS_N_LEASE_BROKEN,    /* such leases that the server had broken */
+	SS_N_TIME_SKIPPED,    /* jumps of the clock of NFSv4 leases */
 	SS_N_COURTESY,	      /* sessions after which clients had state without a lease */
 	SS_N_MOUNTED,	      /* file systems mounted on an export's path or below one */
 	SS_N_UNMOUNTED,
-	SS_N_DISK_LOST,	  /* rounds in which the disk lost data and the client was told */
+	SS_N_DISK_LOST,	  /* rounds in which the disk lost data and the client got an error */
 	SS_N_DISK_STABLE, /* stable writes to a failing disk: answered with an error */
 	SS_N_DISK_FULL,
-	SS_N_CALL_FAILED, /* system calls of the server that were made to fail */
+	SS_N_CALL_FAILED, /* system calls of the server that the driver made fail */
 	SS_COUNTS,
 };
 

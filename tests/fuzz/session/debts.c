@@ -21,11 +21,12 @@ struct ss_debt *ss_debts_add(struct ss_debts *d, const struct ss_call *call)
 		d->open++;
 	} else if (debt->call.prog != call->prog || debt->call.vers != call->vers ||
 		   debt->call.proc != call->proc || debt->call.known != call->known) {
-		debt->call.known = false; /* either may be answered: only the header can be told */
+		/* the reply may be to either call, so only its header is checked */
+		debt->call.known = false;
 		debt->call.prog = UINT32_MAX;
 	}
 	if (debt->sent) {
-		/* The reply may be that to either. */
+		/* The reply may be to either call: only claims of both hold. */
 		debt->call.claims &= call->claims;
 		if (!ss_who_same(&debt->call.who, &call->who))
 			debt->call.who.known = false;

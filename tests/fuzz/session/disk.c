@@ -24,14 +24,14 @@
 #define PAGE 4096
 
 static struct {
-	bool there; /* the disk that fails */
-	bool known; /* the verifier */
+	bool there; /* the failing disk could be made */
+	bool known; /* verifier is set */
 	uint64_t verifier;
 	unsigned rounds;
 	uint8_t data[SS_ASK_DATA];
 } disk;
 
-/* Without a journal, and with its tables written, so that only data can be lost. */
+/* No journal and initialized tables, so that only data can be lost. */
 static const char make[] =
 	"exec 2>/dev/null && mkdir " BACK " && mount -t tmpfs -o size=8m none " BACK
 	" && truncate -s 64M " BACK "/img && mkfs.ext4 -q -b 4096 -O ^has_journal -E "
@@ -64,7 +64,9 @@ void ss_disk_end(void)
 	ss_errors_end();
 }
 
-/* Bytes that no other round has, and that are not zero: those take no room on the disk. */
+/*
+ * Data that differ in each round. No byte is zero, because zeros would take no space on the disk.
+ */
 static void make_data(void)
 {
 	disk.rounds++;
@@ -72,7 +74,9 @@ static void make_data(void)
 		disk.data[i] = (uint8_t)(1 + (disk.rounds * 31 + i * 7 + (i >> 8)) % 255);
 }
 
-/* What files that are gone had is given back to the tmpfs: a disk that fails has room for none of it. */
+/*
+ * Returns the blocks of deleted files to the tmpfs, so that a failing disk has no space left over.
+ */
 static void trim(void)
 {
 	struct fstrim_range all = { .len = UINT64_MAX };
@@ -84,7 +88,7 @@ static void trim(void)
 	}
 }
 
-/* A file of no blocks, which no session knows; the disk is well. */
+/* Creates an empty file that no session knows, while the disk works. */
 static bool new_probe(uint16_t port, const struct ss_values *v, struct ss_fh *fh)
 {
 	fail(false);
@@ -101,9 +105,11 @@ static bool new_probe(uint16_t port, const struct ss_values *v, struct ss_fh *fh
 	return ok && ss_ask_look_up(port, &v->fh[SS_FH_DISK], PROBE, fh) == 0;
 }
 
-/* Which of the WRITEs have nothing at all on the disk, by bits. Read from there, and not from the page
- * cache. Some of it does not show an error that the server was told of: a write that is cut short
- * by the full file below it is a success to the kernel's loop device. */
+/*
+ * Bit i is set if no block of WRITE i is on the disk. Reads the disk and not the page cache. A
+ * WRITE that is lost in part is not counted: the loop device reports a write cut short by the full
+ * file below as success.
+ */
 static unsigned lost_writes(void)
 {
 	static uint8_t got[PAGE];
@@ -125,8 +131,8 @@ static unsigned lost_writes(void)
 	return lost;
 }
 
-/* Writes, with a disk that fails from there on or did before; what the client is told must be what
- * is true. */
+/* WRITE and COMMIT on a disk that fails before the COMMIT or before the WRITEs. The replies must
+ * not deny a loss. */
 static void check_unstable(bool fails_before, uint16_t port, struct ss_values *v)
 {
 	struct ss_ask_write w = { .data = disk.data };
@@ -140,12 +146,13 @@ static void check_unstable(bool fails_before, uint16_t port, struct ss_values *v
 	for (unsigned i = 0; i < WRITES; i++) {
 		w.offset = (uint64_t)i * SS_ASK_DATA;
 		if (ss_ask_write(port, &fh, &w, &got) != 0 || (i && got != before))
-			return; /* nothing was promised, or it is to be sent again */
+			/* the server promised nothing, or the client must send the data again */
+			return;
 		before = got;
 	}
 	fail(true);
 	bool told = ss_ask_commit(port, &fh, &after) != 0 || after != before;
-	/* Whoever commits next must be told as well. */
+	/* The next COMMIT must report the loss too. */
 	bool told_again = ss_ask_commit(port, &fh, &after) != 0 || after != before;
 	if (lost_writes() == ALL_WRITES && !(told && told_again))
 		ss_finding("%s COMMIT says OK with the verifier of WRITEs that are lost",
@@ -208,7 +215,7 @@ void ss_disk_forget_verifier(void)
 	disk.known = false;
 }
 
-/* The tree's tmpfs loses nothing, whatever fails: so its clients need never write again. */
+/* The tree's tmpfs loses no data at any fault, so its verifier must stay. */
 void ss_disk_check_verifier(uint16_t port, const struct ss_fh *fh)
 {
 	uint64_t now;

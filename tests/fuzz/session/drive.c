@@ -2,11 +2,11 @@
 /*
  * main() of fuzz_session without a fuzzer, for compilers and sanitizers that have none:
  *
- *   fuzz_session [--seed N] [--runs N] [--seconds N] [FILE|FOLDER ...]
+ * fuzz_session [--seed N] [--runs N] [--seconds N] [FILE|FOLDER ...]
  *
  * Replays the files (default: the target's corpus), then runs sessions made from them by the seed.
- * The same seed makes the same sessions; what the threads make of them is theirs. A finding names
- * its session and leaves it in ./finding-SEED-NUMBER.
+ * The same seed makes the same sessions, but threads may run them in a different order. A finding
+ * names its session and leaves it in ./finding-SEED-NUMBER.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -37,7 +37,7 @@ static struct {
 	struct file file[FILES_MAX];
 	unsigned files;
 	unsigned long seed, runs, seconds, number;
-	const uint8_t *data; /* the session that is running */
+	const uint8_t *data; /* bytes of the running session */
 	size_t size;
 } drive = { .runs = 60 };
 
@@ -74,7 +74,7 @@ static int load_file(const char *path)
 	return to->data ? 0 : -1;
 }
 
-/* In the order of names, so that a seed means the same everywhere. */
+/* Sorted by name, so that a seed means the same on every machine. */
 static int load_folder(const char *path)
 {
 	static char *names[FILES_MAX];
@@ -137,7 +137,7 @@ static void run_one(const uint8_t *data, size_t size)
 	drive.number++;
 }
 
-/* A session that comes of one or two of the corpus by some changes. */
+/* Makes a session from one or two sessions of the corpus by some changes. */
 static size_t make_session(uint64_t *rng, uint8_t *out)
 {
 	const struct file *a = &drive.file[ss_random(rng, drive.files)];
@@ -148,7 +148,8 @@ static size_t make_session(uint64_t *rng, uint8_t *out)
 		memcpy(out, a->data, a->size);
 	else
 		size = ss_cross(a->data, a->size, b->data, b->size, out, SS_INPUT_MAX, *rng);
-	/* Nothing is added to the state: by and by all seeds would come to the same sessions. */
+	/* Made sessions do not join the corpus: otherwise all seeds would come to the same
+	 * sessions. */
 	for (unsigned n = 1 + ss_random(rng, 4); n; n--)
 		size = ss_mutate(out, size, SS_INPUT_MAX, ss_random(rng, UINT32_MAX), NULL);
 	return size;
@@ -157,7 +158,7 @@ static size_t make_session(uint64_t *rng, uint8_t *out)
 static void run_made(void)
 {
 	int64_t until = drive.seconds ? ss_now_ms() + (int64_t)drive.seconds * 1000 : INT64_MAX;
-	uint64_t rng = drive.seed << 32; /* two seeds are far apart */
+	uint64_t rng = drive.seed << 32; /* seeds give random sequences that are far apart */
 	uint8_t *session = malloc(SS_INPUT_MAX);
 
 	for (unsigned long i = 0; session && ss_now_ms() < until; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* System calls of the server that fail: the program's own definitions come before libc's. */
+/* System calls of the server that fail. The program's definitions take precedence over libc's. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>

@@ -8,8 +8,9 @@
 #include "softverbs/fabric.h"
 #include "softverbs/fault.h"
 
-/* Only those after which either end can tell that something is wrong: of a peer that is silent for
- * ever the server learns after a minute. */
+/*
+ * Only faults that either end notices. The server would notice a silent peer only after a minute.
+ */
 static const struct {
 	const char *point, *action;
 } faults[] = {

@@ -16,7 +16,7 @@
 static int lease_fd = -1;
 static int lease_type;
 
-/* The kernel tells the holder by a signal, which is not needed here: F_GETLEASE says the same. */
+/* The kernel signals the holder when a lease is broken. The driver asks F_GETLEASE instead. */
 void ss_leases_start(void)
 {
 	signal(SIGIO, SIG_IGN);
@@ -38,14 +38,14 @@ void ss_leases_end(void)
 	lease_fd = -1;
 }
 
-/* Of a file that the server has not open, so that the kernel gives it. */
+/* Takes a lease of a new file. The server has not opened it, so the kernel grants the lease. */
 static void take(int type, uint16_t port, struct ss_values *v)
 {
 	ss_leases_end();
 	unlink(SS_LEASED_FILE);
 	int fd = open(SS_LEASED_FILE, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0666);
 	if (fd < 0)
-		return; /* somebody was quicker, or the disk is full */
+		return; /* a client has created the file first, or the disk is full */
 	(void)!write(fd, "leased", 6);
 	if (type == F_RDLCK) {
 		close(fd);
@@ -63,7 +63,7 @@ static void take(int type, uint16_t port, struct ss_values *v)
 	}
 }
 
-/* The reader is told to come again, and gets its data soon after the lease is given up. */
+/* READ must answer JUKEBOX while the lease is held, and succeed soon after it is given up. */
 static void read_leased(uint16_t port, struct ss_values *v)
 {
 	const struct timespec pause = { .tv_nsec = 1000000 };
@@ -73,7 +73,7 @@ static void read_leased(uint16_t port, struct ss_values *v)
 	if (lease_fd < 0)
 		return;
 	status = ss_ask_read(port, &v->fh[SS_FH_LEASED]);
-	/* A call of the session may have begun to break it, and even wait till it is. */
+	/* A call of the session may have begun to break the lease, and may even wait for that. */
 	if (status == 0 && fcntl(lease_fd, F_GETLEASE) == F_WRLCK)
 		ss_finding("READ of a file that a local process has a lease of");
 	if (ss_now_ms() - since > SS_HANG_MS / 3)

@@ -8,12 +8,15 @@
 #include "tests/fuzz/session/message.h"
 
 void ss_leases_start(void);
-/* how: takes one of a new file, the handle of which becomes SS_FH_LEASED; gives it up; or takes one,
- * reads by the server, which must neither wait nor read, gives it up and reads. */
+/*
+ * how: takes a lease of a new file, whose handle becomes SS_FH_LEASED; or gives the lease up; or
+ * takes one, checks that READ by the server neither waits nor succeeds, gives it up and checks that
+ * READ succeeds.
+ */
 void ss_leases_step(unsigned how, uint16_t port, struct ss_values *v);
-/* Gives up what is held: before this thread opens anything itself. */
+/* Gives up the lease, if held. Call before this thread opens files itself. */
 void ss_leases_end(void);
-/* Is one held? Nothing that the server does may wait for it. */
+/* True while a lease is held. No call may wait for it. */
 bool ss_leases_held(void);
 
 #endif

@@ -68,7 +68,7 @@ static void put_sequence(struct out *o, struct ss_values *v, uint32_t slot)
 	put_word(o, SS_SLOTS - 1);
 }
 
-/* False: no mark of NFSv4's. */
+/* Puts the value of a mark for NFSv4; false: the letter is none. */
 static bool put_nfs4_mark(struct out *o, struct ss_values *v, uint8_t letter, uint8_t k)
 {
 	switch (letter) {
@@ -98,7 +98,7 @@ static bool put_nfs4_mark(struct out *o, struct ss_values *v, uint8_t letter, ui
 	}
 }
 
-/* False: no mark of ours. */
+/* Puts the value of a mark; false: the letter is none. */
 static bool put_mark(struct out *o, struct ss_values *v, uint8_t letter, uint8_t k)
 {
 	uint32_t size = ss_sizes[k % rn_array_size(ss_sizes)];

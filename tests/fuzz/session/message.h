@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SS_MESSAGE_MAX (2u << 20) /* more than the server takes */
+#define SS_MESSAGE_MAX (2u << 20) /* above the server's limit */
 #define SS_HANDLE_MAX 64u
 #define SS_SLOTS 4u
 
@@ -38,14 +38,15 @@ enum ss_handle {
 	SS_FH_RO_MANY,
 	SS_FH_SQUASHED,
 	SS_FH_STALE,
-	SS_FH_NEW, /* from here on: what this session's replies brought, */
+	SS_FH_NEW, /* from here to SS_FH_NEW_END: handles from replies of this session */
 	SS_FH_NEW_END = 16,
 	SS_FH_SECRET = SS_FH_NEW_END, /* a file that only its owner may read */
-	SS_FH_PRIVATE,		      /* the same, empty, with times of an EXCLUSIVE create */
-	SS_FH_LEASED,		      /* a local process has a lease of it, at times */
-	SS_FH_LATE,  /* the root of an export where something is mounted, at times, */
-	SS_FH_CROSS, /* and of one with such a submount */
-	SS_FH_DISK,  /* the root of a file system that loses data, at times */
+	/* an empty file of the same owner, whose times are a verifier of an EXCLUSIVE create */
+	SS_FH_PRIVATE,
+	SS_FH_LEASED, /* the file that a local process has a lease of, at times */
+	SS_FH_LATE,   /* root of an export on which another file system is mounted at times */
+	SS_FH_CROSS,  /* root of an export with such a mount below it */
+	SS_FH_DISK,   /* root of a file system that loses data at times */
 	SS_FH_DISK_FILE,
 	SS_FH_COUNT = 24,
 };
@@ -57,24 +58,24 @@ struct ss_fh {
 
 extern const uint32_t ss_sizes[32];
 
-/* What marks stand for. */
+/* Values that marks stand for. */
 struct ss_values {
 	struct ss_fh fh[SS_FH_COUNT];
 	unsigned next_new;
 	uint64_t cookie, cookieverf, exclusive;
-	/* NFSv4 */
+	/* values of NFSv4 */
 	uint64_t clientid[2];
 	uint8_t confirm[8], session[16], stateid[2][16];
 	uint32_t create_seqid, owner_seqid, slot_seqid[SS_SLOTS];
-	/* The memory that RDMA segments name. */
+	/* Client memory that RDMA segments name. */
 	uint32_t rkey;
 	uint64_t address;
 };
 
 void ss_learn_handle(struct ss_values *v, const uint8_t *bytes, uint32_t len);
 
-/* The message with values for its marks, some of which count up; out has SS_MESSAGE_MAX bytes.
- * Returns its length. */
+/* Copies the message with values in place of marks; some values count up with each use. out has
+ * room for SS_MESSAGE_MAX bytes. Returns the length. */
 size_t ss_expand(const uint8_t *data, size_t len, struct ss_values *v, uint8_t *out);
 
 static inline uint32_t ss_word(const uint8_t *p)

@@ -13,8 +13,8 @@
 #include "tests/fuzz/session/finding.h"
 #include "tests/fuzz/session/tree.h"
 
-#define SHOWS "above" /* a file of what is mounted, so that it can be told from what it covers */
-#define FOLLOWED_MS 20000 /* a second, and what a loaded machine and a sanitizer add */
+#define SHOWS "above"	  /* file in the mounted file system, absent from the covered one */
+#define FOLLOWED_MS 20000 /* a second, with a margin for a loaded machine and a sanitizer */
 
 static struct {
 	bool late, sub, changed;
@@ -41,8 +41,8 @@ static void detach(const char *path)
 		ss_count(SS_N_UNMOUNTED);
 }
 
-/* Asks until the server has followed: is what MNT of the export, or LOOKUP of the submount's name,
- * leads to the file system that shows? */
+/* True if MNT of the export, or LOOKUP of the submount's name, leads to the mounted file system.
+ * *root: the handle. */
 static bool shows(uint16_t port, const struct ss_values *v, bool late, struct ss_fh *root)
 {
 	struct ss_fh file;
@@ -102,7 +102,7 @@ static void unmount_late(uint16_t port, struct ss_values *v)
 	detach(SS_LATE_DIR);
 	mounted.late = false;
 	wait_until(false, true, port, v);
-	/* What was covered is not served in its place. */
+	/* The covered directory must not be served after a lazy unmount. */
 	if (ss_ask_mount(port, SS_LATE_DIR, &root) == 0)
 		ss_finding("%s: what was covered is served", SS_LATE_DIR);
 	check_stale(port, &v->fh[SS_FH_LATE]);
@@ -123,7 +123,7 @@ static void unmount_sub(bool lazily, uint16_t port, struct ss_values *v)
 	if (lazily)
 		detach(SS_SUB_DIR);
 	else if (umount2(SS_SUB_DIR, 0) < 0)
-		return; /* in use */
+		return; /* the server has it open */
 	else
 		ss_count(SS_N_UNMOUNTED);
 	mounted.sub = false;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * File systems that are mounted and unmounted on an export's path and below one while the server
- * runs, and what doc/design/exports.md promises about that.
- */
+/* Mounts and unmounts file systems on an export's path and below one while the server runs, and
+ * checks the promises of doc/design/exports.md. */
 #ifndef RN_TESTS_FUZZ_SESSION_MOUNTS_H
 #define RN_TESTS_FUZZ_SESSION_MOUNTS_H
 
@@ -11,7 +9,9 @@
 #include "tests/fuzz/session/message.h"
 
 void ss_mounts_step(unsigned how, uint16_t port, struct ss_values *v);
-/* Nothing is mounted any more. True: something had been, and the exports are to be read again. */
+/*
+ * Unmounts all file systems of this file. True: there was one, and the exports must be read again.
+ */
 bool ss_mounts_end(void);
 
 #endif

@@ -32,7 +32,8 @@ static uint32_t pick(struct session *s, uint32_t n)
 	return ss_random(&s->rng, n);
 }
 
-/* Words at which something may change its mind. */
+/* A word at a limit: of a size, a count, an enumeration, a program number, or near the step's
+ * length. */
 static uint32_t telling_word(struct session *s, const struct ss_step *of)
 {
 	static const uint32_t words[] = {
@@ -68,8 +69,7 @@ static void change_word(struct session *s, struct ss_step *st, uint8_t *data)
 	}
 }
 
-/* Another handle, size or segment in place of the one that is there; or a mark where there was
- * none. */
+/* Replaces the handle, size or segment of a mark, or puts a mark where there was none. */
 static void change_mark(struct session *s, struct ss_step *st, uint8_t *data)
 {
 	static const char letters[] = "HHCVBDSSQYKIOX";
@@ -90,7 +90,7 @@ static void change_mark(struct session *s, struct ss_step *st, uint8_t *data)
 	}
 }
 
-/* Words go or come, and what follows moves. */
+/* Inserts or removes words. */
 static void change_length(struct session *s, struct ss_step *st, uint8_t *data)
 {
 	unsigned words = 1 + pick(s, 8), at = 4 * pick(s, st->len / 4 + 1);

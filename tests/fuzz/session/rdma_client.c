@@ -75,7 +75,7 @@ struct ss_window *ss_rdma_window(struct ss_rdma *c, unsigned k, struct ss_values
 	return w;
 }
 
-/* May the server read or write all that the header names? */
+/* True if all segments of the header lie in memory that the server may read or write. */
 static bool segments_are_ours(const struct ss_rdma *c, const struct ss_rdma_header *h)
 {
 	for (unsigned i = 0; i < h->nsegs; i++)
@@ -84,7 +84,7 @@ static bool segments_are_ours(const struct ss_rdma *c, const struct ss_rdma_head
 	return true;
 }
 
-/* The RPC message that a header speaks of: behind it, or at its first Read segment. */
+/* The RPC message of a header: behind the header, or in the first Read segment. */
 static const uint8_t *find_message(const struct ss_rdma *c, const struct ss_rdma_header *h,
 				   const uint8_t *msg, size_t len, size_t *rpc_len)
 {
@@ -102,8 +102,8 @@ static const uint8_t *find_message(const struct ss_rdma *c, const struct ss_rdma
 	return p;
 }
 
-/* What the server owes for a Send: an answer to every message with an xid, but for those that
- * answer themselves. */
+/* Records the debt for a Send: one answer for every message with an xid, except RDMA_DONE and
+ * RDMA_ERROR. */
 static void expect(struct ss_rdma *c, const uint8_t *msg, size_t len, struct ss_window *w)
 {
 	struct ss_rdma_header *h = &w->call;
@@ -113,17 +113,17 @@ static void expect(struct ss_rdma *c, const uint8_t *msg, size_t len, struct ss_
 	ss_rdma_parse(msg, len, h);
 	if (len > c->conn.call_inline || !segments_are_ours(c, h))
 		c->doomed = true;
-	/* Less than any header is discarded (RFC 8166 section 4.5). */
+	/* The server discards messages shorter than a header (RFC 8166 section 4.5). */
 	if (len < SS_RDMA_HEADER_MIN ||
 	    (h->vers == 1 && (h->proc == SS_RDMA_DONE || h->proc == SS_RDMA_ERROR)))
 		return;
-	/* Replies that meet no Receive, where we asked that they be not tried again. */
+	/* Replies may find no Receive posted, and an impatient client forbids the retry. */
 	if (!c->patient && c->debts.open >= c->conn.o.recvs)
 		c->doomed = true;
-	/* What is in a window that others use as well may change any moment. */
+	/* The contents of a window that other calls use too may change at any moment. */
 	const uint8_t *rpc =
 		h->proc == SS_RDMA_MSG || !w->users ? find_message(c, h, msg, len, &rpc_len) : NULL;
-	bool reply = rpc_len >= 8 && ss_word(rpc + 4) == 1; /* by its own word */
+	bool reply = rpc_len >= 8 && ss_word(rpc + 4) == 1; /* the message's type is REPLY */
 	if (!rpc || !ss_call_parse(rpc, rn_min(rpc_len, SS_HEAD_MAX), &call))
 		call.known = call.who.known = false;
 	call.claims = call.known ? ss_claims_of(rpc, rpc_len) : 0;
@@ -150,7 +150,7 @@ void ss_rdma_send(struct ss_rdma *c, const uint8_t *msg, size_t len, struct ss_w
 	ss_rdma_poll(c);
 	if (!c->open || c->ended || c->debts.n == SS_DEBTS_MAX || !ss_rdma_has_room(c))
 		return;
-	/* Before the Send: the answer may be quicker than we are. */
+	/* Recorded before the Send, because the answer may arrive before cf_conn_send() returns. */
 	expect(c, msg, len, w);
 	if (cf_conn_send(&c->conn, msg, len, ss_now_ms() + SS_HANG_MS) < 0)
 		c->ended = c->doomed = true;
@@ -175,7 +175,8 @@ size_t ss_rdma_wrap(struct ss_rdma *c, const uint8_t *msg, size_t len, struct ss
 		memcpy(w->memory->data, msg, rn_min(len, SS_WINDOW_SIZE));
 	size_t n = ss_template_rdma(&chunks, msg, len, marked);
 	n = ss_expand(marked, n, &v, plain);
-	/* The mark stood for some size: the message's own, where it is at position zero. */
+	/* The mark gave the chunk a size of ss_sizes; a chunk at position zero needs the message's
+	 * own length. */
 	if (chunks.long_call && n >= 32)
 		ss_set_word(plain + 28, (uint32_t)rn_min(len, SS_WINDOW_SIZE));
 	n = rn_min(n, SS_DATA_MAX);
@@ -193,7 +194,7 @@ static void end(struct ss_rdma *c)
 	c->ended = true;
 }
 
-/* The server has done with the calls' memory. */
+/* Retires a window that the server has invalidated. */
 static void forget_window(struct ss_rdma *c, uint32_t handle)
 {
 	for (unsigned i = 0; i < SS_WINDOWS; i++) {
@@ -201,9 +202,9 @@ static void forget_window(struct ss_rdma *c, uint32_t handle)
 
 		if (!w->memory || w->memory->handle != handle)
 			continue;
-		c->doomed |= w->users > 0; /* others still name it */
-		w->memory->handle = 0;	   /* what still names it is not ours */
-		w->memory = NULL;	   /* the connection keeps it to its end */
+		c->doomed |= w->users > 0; /* other calls still name the window */
+		w->memory->handle = 0;	   /* segments with this handle are no longer valid */
+		w->memory = NULL;	   /* the connection frees the memory when it closes */
 		w->users = 0;
 	}
 }
@@ -255,7 +256,7 @@ bool ss_rdma_poll(struct ss_rdma *c)
 
 	if (!c->open || c->ended)
 		return false;
-	arm(c); /* before looking: what comes after the look wakes us */
+	arm(c); /* armed before the poll, so that a later completion wakes the thread */
 	for (;;) {
 		enum cf_got got = c->muted ? CF_GOT_TIMEOUT : cf_conn_receive(&c->conn, &r, 0);
 

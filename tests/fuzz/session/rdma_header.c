@@ -6,7 +6,7 @@
 struct words {
 	const uint8_t *p;
 	size_t left;
-	bool bad; /* sticky */
+	bool bad; /* stays true after the first error */
 };
 
 static uint32_t get(struct words *w)
@@ -53,7 +53,7 @@ static void get_chunk(struct words *w, struct ss_rdma_header *h, struct ss_chunk
 static void get_lists(struct words *w, struct ss_rdma_header *h)
 {
 	while (get_mark(w)) {
-		get(w); /* position */
+		get(w); /* the position, not checked */
 		get_segment(w, h);
 		h->nreads++;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* RPC-over-RDMA headers (RFC 8166 section 4) as the driver reads them, its own and the server's. */
+/* Decoder of RPC-over-RDMA headers (RFC 8166 section 4), for the driver's own and the server's. */
 #ifndef RN_TESTS_FUZZ_SESSION_RDMA_HEADER_H
 #define RN_TESTS_FUZZ_SESSION_RDMA_HEADER_H
 
@@ -15,19 +15,19 @@
 #define SS_RDMA_ERROR 4u
 #define SS_RDMA_FIXED 16u
 #define SS_RDMA_HEADER_MIN 28u /* the fixed words and three empty lists */
-#define SS_RDMA_SEGS 512u      /* more than an inline message has room for */
+#define SS_RDMA_SEGS 512u      /* more than fit into an inline message */
 
-/* n segments from seg[first] on. */
+/* n segments, starting at seg[first]. */
 struct ss_chunk {
 	unsigned first, n;
 };
 
 struct ss_rdma_header {
 	uint32_t xid, vers, credits, proc;
-	bool fixed; /* the four words above are there */
-	bool whole; /* so are the lists: the rest is set */
+	bool fixed; /* the four words above are valid */
+	bool whole; /* the lists and all members below are valid */
 	size_t size;
-	unsigned nreads; /* segments of the Read list: the first of seg */
+	unsigned nreads; /* segments of the Read list, which come first in seg */
 	unsigned nwrites;
 	bool has_reply;
 	struct ss_chunk write[SS_RDMA_SEGS], reply;

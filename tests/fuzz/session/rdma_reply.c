@@ -19,8 +19,8 @@ static const char *check_error(const uint8_t *p, size_t len)
 							       : "ERR_VERS without two versions";
 }
 
-/* A chunk comes back as it was sent, but for its lengths, which may be less (RFC 8166
- * section 3.4.6). */
+/* A chunk must come back as it was sent, except that its lengths may be smaller (RFC 8166 section
+ * 3.4.6). */
 static const char *check_chunk(const struct ss_rdma_header *call, const struct ss_chunk *sent,
 			       const struct ss_rdma_header *reply, const struct ss_chunk *got)
 {
@@ -54,7 +54,7 @@ static const char *check_lists(const struct ss_rdma_header *call, const struct s
 	return bad;
 }
 
-/* The Reply chunk's bytes as one message. */
+/* Copies the Reply chunk's bytes into one message; returns its length. */
 static size_t gather(const struct cf_conn *conn, const struct ss_rdma_header *h, uint8_t *out)
 {
 	size_t len = 0;
@@ -87,13 +87,13 @@ const char *ss_rdma_reply_check(const struct cf_conn *conn, const struct ss_wind
 {
 	static struct ss_rdma_header h;
 	static uint8_t gathered[SS_MESSAGE_MAX];
-	/* Calls that share memory or an xid may have had each other's. */
+	/* Calls that share memory or an xid may have received each other's reply. */
 	bool alone = w->users == 1 && debt->sent == 1 && w->call.xid == debt->call.xid;
 
 	ss_rdma_parse(r->data, r->len, &h);
 	if (!h.fixed)
 		return "a header cut short";
-	/* Of RFC 8166 section 4.5: an error says the version of what it is about. */
+	/* A reply, or an error, carries the version of the call (RFC 8166 section 4.5). */
 	if (h.vers != debt->rdma_vers && debt->sent == 1)
 		return "another version";
 	if (!h.credits)

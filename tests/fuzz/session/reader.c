@@ -19,7 +19,7 @@ const uint8_t *ss_get(struct ss_in *in, size_t n)
 
 	if (n > in->left) {
 		ss_wrong(in, "cut short");
-		return nothing; /* every fixed item is shorter */
+		return nothing; /* no fixed item is longer */
 	}
 	in->p += n;
 	in->left -= n;

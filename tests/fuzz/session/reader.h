@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reading a reply: XDR by a decoder of our own. The first thing that is wrong stays, and ends the
+/* XDR decoder for replies, independent of the server's. The first error is kept and ends the
  * reading. */
 #ifndef RN_TESTS_FUZZ_SESSION_READER_H
 #define RN_TESTS_FUZZ_SESSION_READER_H
@@ -14,13 +14,13 @@ struct ss_in {
 	size_t left;
 	const struct ss_bulks *bulks;
 	unsigned next_bulk;
-	struct ss_values *learn;    /* or NULL */
-	const struct ss_call *call; /* that it answers */
+	struct ss_values *learn;    /* values to update from the reply, or NULL */
+	const struct ss_call *call; /* the call that this reply answers */
 	const char *bad;
 };
 
 void ss_wrong(struct ss_in *in, const char *what);
-/* n octets; of a message that ends before, up to 128 of nothing. */
+/* Next n octets. Past the end of the message: zeros, of which at most 128 may be read. */
 const uint8_t *ss_get(struct ss_in *in, size_t n);
 uint32_t ss_get_u32(struct ss_in *in);
 uint64_t ss_get_u64(struct ss_in *in);
@@ -28,7 +28,7 @@ bool ss_get_bool(struct ss_in *in);
 const uint8_t *ss_get_opaque(struct ss_in *in, uint32_t max, uint32_t *len);
 void ss_get_name(struct ss_in *in, uint32_t max);
 void ss_get_handle(struct ss_in *in);
-/* A counted opaque that may have gone by a Write chunk; its length. */
+/* Reads a counted opaque that may have gone by a Write chunk; returns its length. */
 uint32_t ss_get_bulk(struct ss_in *in);
 
 #endif

@@ -175,7 +175,9 @@ static void get_item(struct ss_in *in, char c)
 	}
 }
 
-/* Of NFSv3's procedures by number: results after the status, when it is 0 and when it is not. */
+/*
+ * Results of NFSv3's procedures by number: the letters behind status 0 and behind other statuses.
+ */
 static const struct {
 	const char *ok, *fail;
 } nfs3_results[] = {
@@ -227,7 +229,7 @@ static void mount_results_check(struct ss_in *in, uint32_t vers, uint32_t proc)
 		get_items(in, lists[proc]);
 }
 
-/* A cookie and a status; of TEST, who is in the way. */
+/* A cookie and a status; for TEST also the lock's holder. */
 static void nlm_results_check(struct ss_in *in, uint32_t proc)
 {
 	if (proc == 0 || proc == NLM_FREE_ALL)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Is a reply what the protocol lets the server say to a call? A decoder of our own: it shares
- * nothing with the server's encoder.
- */
+/* Checks that the protocol allows a reply to a call. The decoder shares no code with the server's
+ * encoder. */
 #ifndef RN_TESTS_FUZZ_SESSION_REPLY_H
 #define RN_TESTS_FUZZ_SESSION_REPLY_H
 
@@ -18,10 +16,8 @@ struct ss_bulks {
 	uint32_t offered[SS_BULKS_MAX], written[SS_BULKS_MAX]; /* octets */
 };
 
-/*
- * msg: the whole RPC reply, without what went by Write chunks. bulks: NULL for none. learn, unless
- * NULL, takes what later calls may name. NULL if all is well, else what is wrong.
- */
+/* msg: the whole RPC reply, without data that went by Write chunks. bulks: NULL for none. learn:
+ * NULL, or updated with handles and ids for later calls. Returns NULL, or the error. */
 const char *ss_reply_check(const struct ss_call *call, const uint8_t *msg, size_t len,
 			   const struct ss_bulks *bulks, struct ss_values *learn);
 

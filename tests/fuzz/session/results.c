@@ -101,9 +101,9 @@ static void get_delegation(struct ss_in *in)
 	uint32_t why;
 
 	switch (ss_get_u32(in)) {
-	case 0: /* none */
+	case 0: /* OPEN_DELEGATE_NONE */
 		return;
-	case 3: /* none, and why */
+	case 3: /* OPEN_DELEGATE_NONE_EXT, with a reason */
 		why = ss_get_u32(in);
 		if (why == 1 || why == 2)
 			ss_get_bool(in);
@@ -300,7 +300,8 @@ static void get_item(struct ss_in *in, char c)
 	}
 }
 
-/* LOCK4denied; what SETCLIENTID says of the client in the way; SETATTR's bitmap. */
+/* Results of failures that have some: LOCK4denied; SETCLIENTID's address of the client in use;
+ * SETATTR's bitmap. */
 static void get_failure(struct ss_in *in, uint32_t op, uint32_t status)
 {
 	uint32_t len;

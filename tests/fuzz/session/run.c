@@ -22,33 +22,36 @@
 #include "tests/fuzz/session/users.h"
 #include "tests/fuzz/session/world.h"
 
-#define SLOW_MS 65000 /* a minute, and what a call takes */
+#define SLOW_MS 65000 /* a minute, with a margin of one call */
 #define FLOOD_MAX 200u
 #define ALL_CONNS ((1u << SS_CONNS) - 1)
 #define SS_SEND_MAX 8192u
 #define XID_OF_SESSION(n) ((uint32_t)(n) << 16)
 
-/* One conversation; by RDMA, if there is a device and the number says so. */
+/*
+ * One connection; by RDMA if there is a device and the connection's number is SS_TCP_CONNS or more.
+ */
 struct peer {
 	struct ss_tcp tcp;
 	struct ss_rdma rdma;
 	uint8_t *last; /* the last message as it was sent, for SS_REPEAT */
 	size_t last_len;
-	uint8_t *placed; /* RDMA: a message that is to lie in the windows of calls to come */
+	uint8_t *placed; /* RDMA: message to copy into the windows of later calls */
 	size_t placed_len;
-	unsigned user; /* whose calls they are: users.h */
+	unsigned user; /* user of the connection's calls: index for users.h */
 };
 
 static struct {
 	struct ss_world world;
-	struct ss_values values; /* of the session in hand */
+	struct ss_values values; /* of the running session */
 	struct peer peer[SS_CONNS];
-	uint8_t *message; /* SS_MESSAGE_MAX */
+	uint8_t *message; /* buffer of SS_MESSAGE_MAX bytes */
 	uint32_t sessions;
 	unsigned step;
-	int64_t slow_until; /* a client was slow: the server remembers that */
+	int64_t slow_until; /* milliseconds: until then the server remembers a slow client */
 	bool faulty;	    /* the session has armed a fault */
-	bool narrowed; /* hosts were taken out of the exports: long calls of theirs end connections */
+	/* the session has removed hosts from the exports; their long calls end connections */
+	bool narrowed;
 } run;
 
 static bool by_rdma(const struct peer *p)
@@ -75,7 +78,7 @@ static void connect_peer(struct peer *p, uint8_t how)
 		ss_finding("a new connection is refused: %s", strerror(-err));
 }
 
-/* What poll(2) is to wait for, three for each peer. */
+/* Fills three entries of poll(2) for each peer. */
 static void fill_polls(struct pollfd *fds)
 {
 	for (unsigned i = 0; i < SS_CONNS; i++) {
@@ -127,7 +130,7 @@ static bool pump_once(int timeout_ms)
 	return moved | poll_rdma();
 }
 
-/* Lets what can move move, without waiting for anything. */
+/* Moves connections as far as they go without waiting. */
 static void pump(void)
 {
 	for (unsigned i = 0; i < 4 && pump_once(0); i++)
@@ -158,8 +161,8 @@ static void show_debts(void)
 	}
 }
 
-/* Until the connections in the mask are settled. Everybody listens meanwhile, or it may take for
- * ever. */
+/* Waits until the connections in the mask are settled. All connections read meanwhile: unread
+ * replies of one may hold the memory that another's calls wait for. */
 static void settle(unsigned mask)
 {
 	int64_t since = ss_now_ms();
@@ -200,7 +203,9 @@ static uint32_t own_xid(uint32_t k)
 	return XID_OF_SESSION(run.sessions) | run.step << 8 | (k & 0xff);
 }
 
-/* The step's message with its marks filled in, under an xid of its own, by the connection's user. */
+/*
+ * Builds the step's message: marks filled in, a new xid, the credential of the connection's user.
+ */
 static size_t make_message(const struct peer *p, const struct ss_step *s)
 {
 	size_t len = ss_expand(s->data, s->len, &run.values, run.message);
@@ -218,8 +223,8 @@ static size_t make_message(const struct peer *p, const struct ss_step *s)
 	return len;
 }
 
-/* The k-th window from the step's own on, with what the session has placed in it. Memory of a call
- * that is under way is left alone. */
+/* The k-th window from the step's own on, with the message that the session has placed in it. The
+ * memory of a window in use is left alone. */
 static struct ss_window *take_window(struct peer *p, unsigned k)
 {
 	struct ss_window *w = ss_rdma_window(&p->rdma, run.step + k, &run.values);
@@ -229,8 +234,8 @@ static struct ss_window *take_window(struct peer *p, unsigned k)
 	return w;
 }
 
-/* Everybody listens meanwhile: what others do not read may be the memory that the replies wait for,
- * and the server closes who does not read for that long. */
+/* All connections read meanwhile: unread replies may hold the memory that these replies wait for,
+ * and the server closes connections that do not read for that long. */
 static void send_with_room(struct peer *p, const uint8_t *msg, size_t len, struct ss_window *w)
 {
 	int64_t since = ss_now_ms();
@@ -273,8 +278,8 @@ static void send_record(struct peer *p, const struct ss_step *s)
 	}
 }
 
-/* A whole Send as the input has it, but for the xid, which is also that of the message if it was.
- */
+/* Sends the input's bytes as one message with a new xid. If the RPC message has the header's xid,
+ * it gets the new one too. */
 static void send_raw_by_rdma(struct peer *p, const struct ss_step *s)
 {
 	static struct ss_rdma_header h;
@@ -304,7 +309,8 @@ static void send_raw(struct peer *p, const struct ss_step *s)
 			     ss_expand(s->data, s->len, &run.values, run.message));
 }
 
-/* Between the transports what is repeated is not what was sent, but nearly. */
+/* Repeats the last message. From one transport to the other the bytes differ, and only the RPC
+ * message is the same. */
 static void repeat(struct peer *p, const struct ss_step *s)
 {
 	struct peer *to = &run.peer[s->how % SS_CONNS];
@@ -349,7 +355,7 @@ static void mute(struct peer *p)
 	p->rdma.muted = p->rdma.was_muted = true;
 }
 
-/* From now on connections by RDMA may end, and there may be none. */
+/* From now on RDMA connections may end, or may not be made at all. */
 static void expect_faults(void)
 {
 	run.faulty = true;
@@ -357,17 +363,17 @@ static void expect_faults(void)
 		run.peer[i].rdma.doomed = true;
 }
 
-/* From now on hosts may be cut off amid a call. */
+/* From now on hosts may lose their exports in the midst of a call. */
 static void change_hosts(unsigned how)
 {
 	run.narrowed = true;
-	ss_disk_end(); /* the exports file lies on it */
+	ss_disk_end(); /* the exports file lies on the full file system */
 	for (unsigned i = 0; i < SS_CONNS; i++)
 		run.peer[i].tcp.was_muted = true;
 	ss_world_hosts(how & 3);
 }
 
-/* What happens around the clients. The driver's own calls come while nobody else's wait for it to
+/* Steps that change the server's surroundings. The driver makes its own calls while all connections
  * read. */
 static void take_step_around(const struct ss_step *s)
 {
@@ -397,7 +403,7 @@ static void take_step_around(const struct ss_step *s)
 		change_hosts(s->how);
 		break;
 	case SS_ADMIN:
-		ss_errors_end(); /* an export that cannot be opened would be gone */
+		ss_errors_end(); /* an export that cannot be opened would be dropped */
 		ss_world_admin(s->how);
 		break;
 	default:
@@ -458,7 +464,7 @@ static void take_step(const struct ss_step *s)
 	pump();
 }
 
-/* What was asked is answered, and then every connection ends in good order. */
+/* Waits for all replies, then closes every connection in good order. */
 static void end_session(void)
 {
 	run.step = SS_STEPS_MAX;

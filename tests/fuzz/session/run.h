@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* NULL, or why sessions cannot run here (not root, no namespaces). Once; later calls say the same.
- */
+/* Starts the server at the first call. NULL, or the reason why sessions cannot run here (not root,
+ * no namespaces); later calls return the same. */
 const char *ss_start(void);
 void ss_stop(void);
 

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A fuzz input is a session: a list of steps that a client, or several, take against the running
+ * A fuzz input is a session: a list of steps that one or several clients take against the running
  * server. One step in the input:
  *
- *   octet 0     what (modulo SS_OPS)
- *   octet 1     connection (modulo SS_CONNS)
- *   octet 2     how: its meaning is the step's
- *   octets 3-4  length of the data that follow, big-endian; cut to what is left of the input
+ * octet 0: operation (modulo SS_OPS)
  *
- * Any bytes decode to some session; what is left at the end and is no whole step is ignored.
+ * octet 1: connection (modulo SS_CONNS)
+ *
+ * octet 2, how: a parameter of the operation
+ *
+ * octets 3-4: length of the data that follow, big-endian; cut to the rest of the input
+ *
+ * Any bytes decode to some session. An incomplete step at the end is ignored.
  */
 #ifndef RN_TESTS_FUZZ_SESSION_STEP_H
 #define RN_TESTS_FUZZ_SESSION_STEP_H
@@ -17,8 +20,7 @@
 #include <stdint.h>
 
 #define SS_CONNS                                                                                   \
-	6u /* the first SS_TCP_CONNS by TCP, the others by RDMA where there is a device            \
-	    */
+	6u /* the first SS_TCP_CONNS go by TCP, the others by RDMA where there is a device */
 #define SS_TCP_CONNS 4u
 #define SS_STEPS_MAX 48u
 #define SS_DATA_MAX 4096u
@@ -27,34 +29,35 @@
 
 enum ss_op {
 	SS_RECORD, /* data: an RPC message, sent as one record; how: see SS_CUT_* */
-	SS_RAW,	   /* data: as they are. By RDMA: the whole Send, its transport header included */
-	SS_REPEAT, /* the connection's last message again; how: on which connection */
-	SS_FLOOD,  /* data: an RPC message, sent how times over with xids of their own, not waiting
-		     */
-	SS_WAIT,   /* until everything asked on the connection is answered */
-	SS_CONNECT, /* how: the client's address (tcp_client.h), and by RDMA its manners; implied by the first use
-		     */
-	SS_SHUT, /* sends no more, but takes replies */
+	/* data: bytes to send unchanged. By RDMA: one whole Send, with its transport header */
+	SS_RAW,
+	SS_REPEAT, /* sends the connection's last message again; how: on which connection */
+	SS_FLOOD,  /* data: an RPC message, sent how times with different xids, without waiting */
+	SS_WAIT,   /* waits until all calls on the connection are answered */
+	/* how: the client's address (tcp_client.h), and by RDMA its sizes; implied by the first use */
+	SS_CONNECT,
+	SS_SHUT, /* ends the client's direction, but takes replies */
 	SS_RESET,
-	SS_CLOSE, /* in good order, but without waiting for replies */
-	SS_MUTE,  /* takes no replies until the next SS_WAIT, or the end */
-	SS_LOCAL, /* somebody changes the file system under the server; how: what */
-	SS_ADMIN, /* what the daemon's main thread does; how: reload, counters, the second's tick */
-	SS_FAULT, /* the fabric does something wrong, once; how: see faults.h */
-	SS_AS,	  /* calls on the connection come from another user from here on; how: users.c */
-	SS_LEASE, /* of a local process; how: see leases.h */
-	SS_TIME, /* goes on for NFSv4's leases, and the server's clock ticks; how: how long, how often */
-	SS_MOUNT, /* file systems come and go; how: see mounts.c */
-	SS_DISK,  /* fails, or is well again, or is put to the test; how: see disk.c */
-	SS_HOSTS, /* the exports are read again; how: which hosts are in no line any more */
+	SS_CLOSE, /* closes in good order, but without waiting for replies */
+	SS_MUTE,  /* reads no replies until the next SS_WAIT, or the end */
+	SS_LOCAL, /* a local user changes the file system under the server; how: which change */
+	SS_ADMIN, /* work of the daemon's main thread; how: reload, counters, tick of a second */
+	SS_FAULT, /* one fault of the fabric; how: see faults.h */
+	SS_AS,	  /* later calls on the connection come from another user; how: see users.c */
+	SS_LEASE, /* lease of a local process; how: see leases.h */
+	/* NFSv4's leases age, and the server's clock ticks; how: how long, how many ticks */
+	SS_TIME,
+	SS_MOUNT, /* mounts or unmounts file systems; how: see mounts.c */
+	SS_DISK,  /* breaks, repairs or tests a disk; how: see disk.c */
+	SS_HOSTS, /* reloads the exports; how: which hosts lose their exports */
 	SS_OPS,
 };
 
-/* How a record is put on a stream. */
-#define SS_CUT_FRAGMENTS 0x0fu /* into so many record fragments, besides the one it is anyway */
-#define SS_CUT_HELD 0x10u      /* not sent before the next one: both come in one segment */
-#define SS_CUT_SLOWLY 0x20u    /* a few octets at a time */
-#define SS_CUT_SHORT 0x40u     /* the last octets are left out: the record stays incomplete */
+/* SS_CUT_*: how a record is put on a stream. */
+#define SS_CUT_FRAGMENTS 0x0fu /* number of additional record fragments */
+#define SS_CUT_HELD 0x10u      /* kept until the next record is sent: both come in one segment */
+#define SS_CUT_SLOWLY 0x20u    /* sends a few octets at a time */
+#define SS_CUT_SHORT 0x40u     /* omits the last octets: the record stays incomplete */
 
 struct ss_step {
 	uint8_t op, conn, how;
@@ -62,9 +65,10 @@ struct ss_step {
 	const uint8_t *data;
 };
 
-/* Fills at most SS_STEPS_MAX steps that point into data; returns how many. */
+/* Decodes at most SS_STEPS_MAX steps, which point into data; returns their number. */
 unsigned ss_decode(const uint8_t *data, size_t size, struct ss_step *steps);
-/* The reverse; stops at a step that does not fit. Returns the size. out may not overlap the data.
+/*
+ * Encodes steps up to the first that does not fit; returns the size. out may not overlap the data.
  */
 size_t ss_encode(const struct ss_step *steps, unsigned n, uint8_t *out, size_t max);
 

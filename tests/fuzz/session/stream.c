@@ -6,8 +6,8 @@
 #include "lib/checked.h"
 #include "tests/fuzz/session/message.h"
 
-#define EMPTY_MAX 16 /* fragments without data that the server lets pass in one record */
-#define CALL_MIN 8u  /* xid and message type: less cannot be answered */
+#define EMPTY_MAX 16 /* empty fragments that the server accepts in one record */
+#define CALL_MIN 8u  /* xid and message type; shorter records cannot be answered */
 
 bool ss_call_parse(const uint8_t *head, size_t len, struct ss_call *call)
 {

@@ -19,13 +19,15 @@
 
 #define OUT_MAX (8u << 20)
 #define READ_MORE (256u << 10)
-#define REPLY_MAX (3u << 20) /* above all that the server may answer */
-#define SLOW_BYTES 7u	     /* at a time, */
-#define SLOW_TOTAL 200u	     /* of a record, */
-#define SLOW_AHEAD 400u	     /* and of what waits before it: not minutes of a big one */
-#define SPAN_MS 700	     /* with a margin: the server looks at seconds and 32 KiB */
+#define REPLY_MAX (3u << 20) /* above the server's longest reply */
+#define SLOW_BYTES 7u	     /* octets sent at a time */
+#define SLOW_TOTAL 200u	     /* octets of a record sent that slowly */
+/* octets waiting before them sent that slowly; more would take minutes */
+#define SLOW_AHEAD 400u
+#define SPAN_MS 700 /* with a margin: the server measures over a second and 32 KiB */
 #define SPAN_BYTES (48u << 10)
-#define CALLS_AT_ONCE (SS_DATA_MAX / 12) /* a mark, an xid and a type each */
+/* a call takes at least a record mark, an xid and a type */
+#define CALLS_AT_ONCE (SS_DATA_MAX / 12)
 
 static void on_call(void *ctx, const struct ss_call *call)
 {
@@ -35,12 +37,12 @@ static void on_call(void *ctx, const struct ss_call *call)
 	mine.from = c->from;
 	mine.claims = c->about.claims;
 	mine.client = c->about.client;
-	/* ss_tcp_write sees to room for all but the strangest raw bytes. */
+	/* ss_tcp_write() leaves enough room for all but degenerate raw bytes. */
 	if (!ss_debts_add(&c->debts, &mine))
 		c->lost_count = c->stream.doomed = true;
 }
 
-/* As the exports have it (tree.c). */
+/* Network number as the exports of tree.c use it. */
 static uint32_t network_of(uint8_t address)
 {
 	return 1u + (address >> 2 & 3);
@@ -94,7 +96,9 @@ int ss_tcp_open(struct ss_tcp *c, uint16_t port, uint8_t address, uint32_t max_r
 	c->from = from_of(address);
 	c->span_at = ss_now_ms();
 	c->span_sent = 0;
-	/* Long calls of such a host end its connection, and others may push it out. */
+	/*
+	 * The server may close a stranger's connection for a long call, or to serve another host.
+	 */
 	c->was_muted = c->from == SS_FROM_STRANGER;
 	return 0;
 }
@@ -201,7 +205,7 @@ short ss_tcp_events(const struct ss_tcp *c)
 	return (short)((c->muted ? 0 : POLLIN) | (c->out_len && !c->held ? POLLOUT : 0));
 }
 
-/* The server has closed: may it? */
+/* The server has closed the connection; a finding unless it was allowed to. */
 static void end(struct ss_tcp *c, const char *how)
 {
 	c->ended = true;
@@ -234,7 +238,7 @@ static void take_reply(struct ss_tcp *c, const uint8_t *msg, size_t len)
 			   debt->call.vers, debt->call.proc, bad);
 }
 
-/* Takes whole fragments together to records. */
+/* Joins whole fragments to records. */
 static void take_input(struct ss_tcp *c)
 {
 	size_t at = c->msg_len;
@@ -283,7 +287,7 @@ static bool write_some(struct ss_tcp *c)
 	if (put < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
 	if (put < 0) {
-		/* Replies may have come before: they are read, then the end is found. */
+		/* Replies that arrived before are read first, then recv() reports the end. */
 		c->out_len = 0;
 		return true;
 	}

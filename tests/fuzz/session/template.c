@@ -20,7 +20,7 @@ static void put_mark(struct xdr_out *x, char letter, uint8_t k)
 static void put_handle(void *ctx, struct xdr_out *x, enum sample_object object)
 {
 	(void)ctx;
-	put_mark(x, 'H', (uint8_t)object); /* the first of enum ss_handle are the same */
+	put_mark(x, 'H', (uint8_t)object); /* enum ss_handle begins with the same objects */
 }
 
 static const struct sample_world world = { .put_fh = put_handle, .path = SS_EXPORT };
@@ -121,7 +121,7 @@ static void put_read_segment(struct xdr_out *x, uint32_t position, uint8_t size)
 static void put_write_chunk(struct xdr_out *x, uint8_t size)
 {
 	xdr_put_u32(x, 1);
-	xdr_put_u32(x, 1); /* segments */
+	xdr_put_u32(x, 1); /* number of segments */
 	put_mark(x, 'S', size);
 }
 
@@ -130,7 +130,7 @@ size_t ss_template_rdma(const struct ss_chunks *c, const uint8_t *msg, size_t le
 	struct xdr_out x;
 
 	xdr_out_init(&x, out, SS_TEMPLATE_MAX);
-	xdr_put_fixed(&x, msg, 4); /* the xid */
+	xdr_put_fixed(&x, msg, 4); /* the call's xid */
 	xdr_put_u32(&x, 1);
 	xdr_put_u32(&x, 32);
 	xdr_put_u32(&x, c->long_call ? 1 : 0); /* RDMA_NOMSG, RDMA_MSG */

@@ -21,10 +21,10 @@
 #define RO SS_BASE "/ro"
 #define MANY 300
 
-/* What is there at the start, the directories' contents after them. */
+/* Objects of the tree at the start. Directories stand before their contents. */
 static const struct object {
 	const char *path;
-	mode_t mode; /* with the type */
+	mode_t mode; /* type and permissions */
 	off_t size;
 	uid_t uid;
 } objects[] = {
@@ -43,7 +43,7 @@ static const struct object {
 	{ SS_SUB_DIR, S_IFDIR | 0777, 0, 0 },
 };
 
-/* The two files with the secret, or without as yet, as the driver left them. */
+/* The file with the secret and the one that gets it later, as the driver left them. */
 static struct {
 	int fd;
 	struct timespec changed_at;
@@ -83,7 +83,7 @@ void ss_tree_exports(unsigned variant)
 
 	for (size_t i = 0; i < rn_array_size(exports); i++) {
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s", exports[i].path);
-		/* The driver's own address stays. */
+		/* The driver's own address keeps its access. */
 		n += (size_t)snprintf(text + n, sizeof(text) - n, " 127.0.0.0/24(%s,insecure,%s)",
 				      rights[0], exports[i].options);
 		for (unsigned k = 0; k < rn_array_size(nets); k++)
@@ -91,7 +91,7 @@ void ss_tree_exports(unsigned variant)
 				n += (size_t)snprintf(text + n, sizeof(text) - n,
 						      " %s(%s,insecure,%s)", nets[k], rights[k],
 						      exports[i].options);
-		/* A name, so that a name service is asked about everybody else. */
+		/* A host name, so that the server asks a name service about all other hosts. */
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s\n",
 				      i == 1 ? " localhost(ro,insecure)" : "");
 	}
@@ -143,7 +143,7 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 	(void)st;
 	(void)type;
 	if (ftw->level > 0)
-		remove(path); /* what stays shows when it is to be made anew */
+		remove(path); /* a failure shows when the object is made anew */
 	return 0;
 }
 
@@ -190,7 +190,8 @@ static struct timespec last_change(int fd)
 	return st.st_ctim;
 }
 
-/* Both are opened for the driver alone; times of long ago stand for a client's verifier. */
+/* The driver keeps both files open. The old times of the empty file act as the verifier of an
+ * EXCLUSIVE create. */
 static void make_secrets(void)
 {
 	static const char *const paths[] = { RW "/secret", RW "/private" };
@@ -233,8 +234,8 @@ uint64_t ss_tree_exclusive(void)
 	return (uint64_t)st.st_atim.tv_sec << 32 | (uint32_t)st.st_mtim.tv_sec;
 }
 
-/* Its owner has made the empty file and writes now. Not if somebody has changed it meanwhile: he
- * may have opened it to others. */
+/* The owner of the empty file writes the secret into it. Not if another user has changed the file
+ * meanwhile, because its mode may now let others read it. */
 static int write_private(void)
 {
 	if (!ss_tree_secret_is_kept())
@@ -271,8 +272,8 @@ bool ss_tree_reset(void)
 
 	if (unchanged())
 		return false;
-	/* The exports' own directories stay: the server has them open. A mode of 0 does not stop
-	 * root. */
+	/* The exports' own directories stay, because the server has them open. A mode of 0 does not
+	 * stop root. */
 	nftw(RW, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 	nftw(SS_BASE "/sq", remove_one, 16, FTW_DEPTH | FTW_PHYS);
 	nftw(SS_LATE_DIR, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
@@ -287,7 +288,7 @@ bool ss_tree_reset(void)
 	return true;
 }
 
-/* Failure is as good: the object may be gone, or another. */
+/* Failures are ignored: a client may have removed or replaced the object. */
 void ss_tree_change(unsigned which)
 {
 	int err = 0;

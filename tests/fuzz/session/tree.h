@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The files that the server under test exports: a small tmpfs in a mount namespace of this process,
- * so that nothing outside is reached, a full disk is part of the game, and all of it goes with the
- * process, however that ends.
+ * The files that the server under test exports: a small tmpfs in a mount namespace of this process.
+ * No file outside of it can be reached, its disk can get full, and it goes with the process,
+ * however that ends.
  */
 #ifndef RN_TESTS_FUZZ_SESSION_TREE_H
 #define RN_TESTS_FUZZ_SESSION_TREE_H
@@ -11,37 +11,40 @@
 #include <stdint.h>
 
 #define SS_BASE "/mnt"
-#define SS_LATE_DIR SS_BASE "/late" /* an export: another file system is mounted on it at times */
+#define SS_LATE_DIR SS_BASE "/late" /* an export on which another file system is mounted at times */
 #define SS_CROSS_DIR                                                                               \
-	SS_BASE "/cross" /* an export with crossmnt: the same below it, at SS_SUB_DIR */
+/* an export with crossmnt; another file system is mounted below it, at SS_SUB_DIR */
+SS_BASE "/cross"
 #define SS_SUB_DIR SS_CROSS_DIR "/sub"
 #define SS_DISK_DIR SS_BASE "/disk"
 #define SS_LEASED_FILE SS_BASE "/rw/leased"
 
-/* Networks of the clients: 127.0.1.0/24 is admitted, and these: */
+/* Networks of the clients, beside the admitted 127.0.1.0/24: */
 #define SS_NET_READ_ONLY "127.0.2.0/24"
-#define SS_NET_SQUASHED "127.0.4.0/24" /* root is nobody. 127.0.3.0/24 is in no line */
+#define SS_NET_SQUASHED "127.0.4.0/24" /* root is squashed; 127.0.3.0/24 is in no export */
 
-/* In two files of mode 0600; nobody else may ever be told. */
+/* Contents of two files of mode 0600; only root and their owner may read it. */
 #define SS_SECRET "ringnfs: nobody's but mine\n"
 
-/* Makes the namespace and mounts. NULL, or why it cannot be. */
-const char *ss_tree_mount(void);
-/* Brings the tree to its first state. True: something had changed, and handles are new. */
+	/* Makes the namespace and mounts. NULL, or the reason why that failed. */
+	const char *
+	ss_tree_mount(void);
+/* Restores the tree's first state. True if something had changed, so that handles are new. */
 bool ss_tree_reset(void);
-/* One of several changes that a local user might make. */
+/* Makes one of several changes, as a local user might. */
 void ss_tree_change(unsigned which);
 
-/* Has nobody changed mode, owner or data of the secret's files, so that who may read them is known? */
+/* True if mode, owner and data of the secret's files are unchanged, so that the users who may read
+ * them are known. */
 bool ss_tree_secret_is_kept(void);
-/* The times of the empty one as the verifier of an EXCLUSIVE create. */
+/* Times of the empty private file, as the verifier of an EXCLUSIVE create. */
 uint64_t ss_tree_exclusive(void);
 
-/* Writes the exports file: 0 as it is at the start, else some hosts are in no line any more. */
+/* Writes the exports file. variant 0: as at the start; others omit some hosts. */
 void ss_tree_exports(unsigned variant);
-/* A file at path takes all that is left of its file system, or nothing. */
+/* Makes the file at path take all free space of its file system, or none. */
 void ss_tree_fill(const char *path, bool full);
-/* The same of the tree's own. */
+/* Fills the tree's own file system, or frees it. */
 void ss_tree_full(bool full);
 
 #endif

@@ -6,7 +6,7 @@
 #include "lib/checked.h"
 #include "tests/fuzz/session/message.h"
 
-#define CRED_AT 24u /* behind xid, type, RPC version, program, version and procedure */
+#define CRED_AT 24u /* offset: behind xid, type, RPC version, program, version and procedure */
 #define CRED_MAX 400u
 #define NAME_MAX_LEN 255u
 #define AUTH_NONE 0u
@@ -14,9 +14,9 @@
 
 /* Two users, one of them with the other's group, root with a user's group, and nobody. */
 static const struct user {
-	uint32_t flavour, uid, gid, group; /* group: one more; 0: none */
+	uint32_t flavour, uid, gid, group; /* group: one additional group; 0: none */
 } users[] = {
-	{ 0, 0, 0, 0 }, /* the call's own */
+	{ 0, 0, 0, 0 }, /* keeps the call's own credential */
 	{ AUTH_SYS, SS_UID_OWNER, SS_UID_OWNER, 0 },
 	{ AUTH_SYS, SS_UID_OTHER, SS_UID_OTHER, 0 },
 	{ AUTH_SYS, SS_UID_OTHER, SS_UID_OTHER, SS_UID_OWNER },
@@ -26,7 +26,7 @@ static const struct user {
 	{ AUTH_SYS, SS_UID_ROOT, SS_UID_OWNER, SS_UID_OTHER },
 };
 
-/* Octets of the credential's body; false: there is no whole one. */
+/* *body: octets of the credential's body. False if the message has no whole credential. */
 static bool find_body(const uint8_t *msg, size_t len, uint32_t *body)
 {
 	if (len < CRED_AT + 8 || ss_word(msg + 4) != 0 || ss_word(msg + 8) != 2)

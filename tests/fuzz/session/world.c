@@ -29,18 +29,18 @@
 
 #define SESSIONS_PER_SERVER 2000
 #define SESSIONS_PER_CHECK 16
-/* Little, so that calls wait for it: 64 requests and their heads are made at the start, and an eighth
- * is for what NFSv4 clients hold. A record in many fragments must still fit. */
+/* Little memory, so that calls wait for it: 64 requests and their heads are made at the start, and
+ * an eighth is for state of NFSv4 clients. A record in many fragments must still fit. */
 #define MEMORY (46u << 20)
 #define A_DAY 86400u
 #define FILE_SIZE_LIMIT (64u << 20)
 
-/* The line "held:" of what SIGUSR1 has the daemon log, read back: name=number, in any order. */
+/* The "held:" line that SIGUSR1 makes the daemon log: name=number, in any order. */
 struct held {
 	char line[1024];
 };
 
-/* What must be 0 when there are no connections: all of it was theirs, or their calls'. */
+/* Counters that must be 0 without connections. */
 static const char *const transient[] = {
 	"tcp_connections",   "rdma_connections",      "requests",
 	"payload_buffers",   "payload_bytes",	      "queue_pairs",
@@ -51,17 +51,21 @@ static struct {
 	struct cfg_settings settings;
 	struct rn_logger log;
 	struct server *server;
-	unsigned sessions; /* of this server */
-	unsigned fds;	   /* open when it had just started, less those of nodes and workers */
+	unsigned sessions; /* run on this server */
+	/*
+	 * descriptors open after the first session was prepared, without those of nodes and workers
+	 */
+	unsigned fds;
 	bool loud;
-	bool skipped;	      /* the session has let leases run out */
-	bool narrowed;	      /* hosts are in no line that were in one */
-	struct held *holding; /* set while this thread has counters logged */
+	bool skipped;  /* the session has let leases run out */
+	bool narrowed; /* the session has removed hosts from the exports */
+	/* destination of the "held:" line while this thread logs counters, else NULL */
+	struct held *holding;
 } world;
 
 static _Thread_local bool is_driver;
 
-/* -1: there is no such number. */
+/* Value of a counter; -1 if the line has none of that name. */
 static long long held_value(const struct held *h, const char *name)
 {
 	size_t len = strlen(name);
@@ -94,7 +98,9 @@ static struct held ask_held(void)
 	return h;
 }
 
-/* Without pipes: sanitizers start a symbolizer when they like, and the server has none to lose. */
+/*
+ * Pipes are not counted: sanitizers start a symbolizer at any time, and the server leaks no pipes.
+ */
 static unsigned count_fds(bool show)
 {
 	char path[64], to[256];
@@ -114,7 +120,7 @@ static unsigned count_fds(bool show)
 	return n;
 }
 
-/* Those that are neither of the node cache nor of workers, of which there may be more by and by. */
+/* Descriptors beside those of the node cache and of workers, whose numbers may grow. */
 static unsigned other_fds(const struct held *h, bool show)
 {
 	return count_fds(show) - (unsigned)held_value(h, "node_fds") -
@@ -157,7 +163,7 @@ static bool set_up(struct ss_world *w)
 	bool ok = cfg_set_defaults(&world.settings) == 0 &&
 		  cfg_parse(&world.settings, "fuzz", text, strlen(text), &diags) == 0 &&
 		  cfg_check(&world.settings, "fuzz", &diags) == 0;
-	/* Less than may be set: so that a session is enough to use it up. */
+	/* Below the settings' minimum, so that one session can use it up. */
 	world.settings.server.memory_max = MEMORY;
 	if (!ok)
 		cfg_diags_print(&diags, stderr);
@@ -165,8 +171,8 @@ static bool set_up(struct ss_world *w)
 	return ok;
 }
 
-/* The first of what is transient that is not 0. Files that NFSv4 clients have open, or NLM's have
- * locked, outlive connections. */
+/* Name of the first transient counter that is not 0. Files open by NFSv4 clients or locked by NLM
+ * outlive connections. */
 static const char *still_held(const struct held *h)
 {
 	if (held_value(h, "nfs4_opens") <= 0 && held_value(h, "file_fds") <= 0 &&
@@ -178,7 +184,7 @@ static const char *still_held(const struct held *h)
 	return NULL;
 }
 
-/* The server closes its ends in its own time. */
+/* Waits, because the server closes its ends of connections asynchronously. */
 static struct held wait_all_given_back(void)
 {
 	int64_t until = ss_now_ms() + SS_HANG_MS;
@@ -196,7 +202,7 @@ static struct held wait_all_given_back(void)
 	return h;
 }
 
-/* What a first connection makes for good. */
+/* Makes a first connection, which allocates objects that the server keeps for good. */
 static void warm_up(struct ss_world *w)
 {
 	static struct ss_rdma first;
@@ -269,7 +275,7 @@ void ss_world_stop(void)
 	cfg_free(&world.settings);
 }
 
-/* In builds with LeakSanitizer. */
+/* Defined in builds with LeakSanitizer. */
 int __lsan_do_recoverable_leak_check(void) __attribute__((weak));
 
 static void replace_server(struct ss_world *w)
@@ -295,7 +301,8 @@ void ss_world_prepare(struct ss_world *w)
 	w->values.exclusive = ss_tree_exclusive();
 	if (world.sessions % 4 == 0)
 		ss_disk_check_verifier(w->port, &w->values.fh[SS_FH_FILE]);
-	/* Not when the server starts: libFuzzer opens files of its own before the first session. */
+	/* Counted here and not when the server starts, because libFuzzer opens files before the
+	 * first session. */
 	if (world.sessions++ == 0) {
 		struct held h = wait_all_given_back();
 
@@ -317,12 +324,12 @@ static void check_fds(struct held h)
 				   fds, world.fds, h.line);
 		}
 		nanosleep(&pause, NULL);
-		server_tick(world.server); /* what is idle is let go */
+		server_tick(world.server); /* closes idle descriptors */
 		h = ask_held();
 	}
 }
 
-/* Clients of whose time much was skipped: their leases and the courtesy after them end. */
+/* Lets leases and courtesy run out if the session has skipped time. */
 static void expire_all(void)
 {
 	const struct timespec pause = { .tv_nsec = 1000000 };

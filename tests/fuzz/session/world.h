@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The server under test, in this process and on its own threads: the daemon without its main(). It
- * is replaced now and then, so that stopping and what is left after it are tested too.
- */
+/* The server under test, in this process and with its own threads: the daemon without main(). It is
+ * replaced now and then, so that stopping it is tested too. */
 #ifndef RN_TESTS_FUZZ_SESSION_WORLD_H
 #define RN_TESTS_FUZZ_SESSION_WORLD_H
 
@@ -16,26 +14,25 @@
 struct ss_world {
 	uint16_t port;
 	bool rdma;
-	struct ss_values values; /* handles of the tree; sessions start from a copy */
+	struct ss_values values; /* handles of the tree; each session starts from a copy */
 };
 
-/* Makes the tree and starts the server. NULL, or why it cannot be here. */
+/* Makes the tree and starts the server. NULL, or the reason why that failed. */
 const char *ss_world_start(struct ss_world *w);
 void ss_world_stop(void);
 
-/* Before a session: the tree is as at the start, handles are right, and the server is not too old.
- */
+/* Call before a session: restores the tree and its handles, and replaces a server that has run many
+ * sessions. */
 void ss_world_prepare(struct ss_world *w);
-/* After a session, with all its connections closed: the server is alive, and has given back what
- * the session had. Else a finding. */
+/* Call after a session with all connections closed. A server that is dead, or has not given back
+ * all memory and descriptors of the session, is a finding. */
 void ss_world_check(struct ss_world *w);
 
-/* What the daemon's main thread would do: read exports again, log counters, the tick of a second.
- */
+/* Does work of the daemon's main thread: reload, counters, or the tick of a second. */
 void ss_world_admin(unsigned what);
-/* Time goes on for the leases of NFSv4's clients; how: how much, and ticks of the clock. */
+/* Advances the clock of NFSv4 leases; how: by how much, and the number of ticks. */
 void ss_world_skip_time(unsigned how);
-/* The exports are read again; some hosts are in none of them any more, or all again (0). */
+/* Reloads the exports. variant: which hosts have no export; 0 for none. */
 void ss_world_hosts(unsigned variant);
 
 #endif
