@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * What the server did: calls, errors and time of each procedure, and of each operation of NFSv4.
- * Written to the log on SIGUSR1 and, at debug level, at the end.
- */
+/* Counters of the server: calls, errors and time of each procedure, and of each operation of NFSv4.
+ * Written to the log on SIGUSR1 and, at debug level, at the end. */
 #ifndef RN_DAEMON_COUNTERS_H
 #define RN_DAEMON_COUNTERS_H
 
@@ -11,7 +9,7 @@
 #include "rpc/program.h"
 
 #define COUNTERS_PROCS 32
-#define COUNTERS_SHARDS 16 /* workers count operations beside each other */
+#define COUNTERS_SHARDS 16 /* workers count operations concurrently */
 
 struct counter {
 	_Atomic uint64_t calls, errors, total_ns, max_ns;
@@ -21,7 +19,7 @@ struct counters {
 	struct counter proc[RPC_PROGRAMS_MAX][COUNTERS_PROCS];
 	struct counter v4[NFSPROC4_COUNT];
 	struct {
-		_Alignas(64) struct counter op[NFS4_OPS]; /* 0: what is none */
+		_Alignas(64) struct counter op[NFS4_OPS]; /* index 0: unknown operations */
 	} shard[COUNTERS_SHARDS];
 	const struct rpc_server *server;
 };

@@ -5,9 +5,9 @@
 #include "lib/log.h"
 
 /*
- * The process ends successfully in so many seconds, whatever is not done by then: a thread that
- * waits for a file system that does not answer cannot be ended, and nothing that was acknowledged
- * depends on an orderly end. The logger lives until then.
+ * Ends the process successfully after so many seconds, whatever is not done by then. A thread that
+ * waits for a silent file system cannot be ended, and nothing that was acknowledged depends on an
+ * orderly end. The logger must live until then.
  */
 void deadline_start(const struct rn_logger *log, unsigned seconds);
 

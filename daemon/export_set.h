@@ -19,26 +19,27 @@ struct exports_config {
 	struct vfs *vfs;
 	enum vfs_io_mode io_mode;
 	struct exp_load_opts load;
-	bool must_be_whole;    /* anything wrong fails exports_new() as it fails a reload */
-	struct askers *askers; /* who wait for name services */
-	struct lanes *lanes;   /* are told the exports' file systems */
+	bool must_be_whole;    /* any error fails exports_new(), as it fails a reload */
+	struct askers *askers; /* threads that wait for name services */
+	struct lanes *lanes;   /* learn the exports' file systems */
 	const struct rn_logger *log;
 };
 
-/* Reads and opens the exports. An export that is wrong is logged and left out, unless load.strict.
- * An empty set is no error. 0 or -errno. */
+/* Reads and opens the exports. An export in error is logged and left out, unless load.strict. An
+ * empty set is no error. 0 or -errno. */
 int exports_new(const struct exports_config *cfg, struct exports **out);
 /* No request may be running. */
 void exports_free(struct exports *ex);
 
 /*
  * Follows mounts that come and go from now on. changed is called, on a thread of its own or that of
- * exports_reload, when a new set is in force and the old one still open: when it has returned,
- * nothing below the exports that are gone is kept open but for calls under way. 0 or -errno.
+ * exports_reload, when a new set is in force and the old one is still open. It must close
+ * everything below the exports that are gone; only calls under way may keep files there. 0 or
+ * -errno.
  */
 int exports_watch(struct exports *ex,
 		  void (*changed)(void *ctx, const struct vfs_exports_lost *lost), void *ctx);
-/* Ends that: changed is not called any more. */
+/* Stops following mounts: changed is not called any more. */
 void exports_unwatch(struct exports *ex);
 
 /* Reads everything again. Any error leaves the old set in force; 0 or -errno. */
@@ -47,12 +48,12 @@ int exports_reload(struct exports *ex);
 /* The view that protocols get; valid as long as ex. */
 struct vfs_exports exports_view(struct exports *ex);
 
-/* Is any export for that host? 0; -EACCES: none; -EAGAIN: not known now. */
+/* 0 if some export admits that host; -EACCES: none does; -EAGAIN: not known now. */
 int exports_admit(struct exports *ex, const struct sockaddr *peer);
-/* Another number whenever what exports_admit() says may have changed; never 0. */
+/* A number that changes whenever the answers of exports_admit() may have changed; never 0. */
 uint32_t exports_generation(struct exports *ex);
 
-/* Logs a line for each export: what is served to whom. */
+/* Logs a line for each export, with its clients. */
 void exports_log(struct exports *ex);
 
 #endif

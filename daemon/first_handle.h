@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The export of a call's first file handle, seen without decoding the call: where it is to be run.
- * Nothing is checked, so a wrong answer may be had by whoever wants one: it costs him a worse
- * place.
- */
+/* The export of a call's first file handle, found without decoding the call, to choose its lane.
+ * Nothing is verified: a client that sends a wrong one only gets a worse lane. */
 #ifndef RN_DAEMON_FIRST_HANDLE_H
 #define RN_DAEMON_FIRST_HANDLE_H
 
@@ -11,7 +8,7 @@
 
 #include "rpc/request.h"
 
-/* False: the call has none, or not where it is looked for. */
+/* False: the call has none, or not in the usual position. */
 bool first_handle_export(const struct rpc_request *req, uint32_t *export_id);
 
 #endif

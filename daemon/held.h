@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the process holds at this moment, as one line of `name=number`: written to the log with the
- * counters, and documented in ringnfsd(8). Where every client has gone and nothing is cached, all
- * but the bounds are zero; so a number that does not come back is a leak.
+ * Resources that the process holds at this moment, as one line of `name=number`: written to the log
+ * with the counters, and documented in ringnfsd(8). When every client has gone and nothing is
+ * cached, all but the limits are zero; a number that does not return to zero is a leak.
  */
 #ifndef RN_DAEMON_HELD_H
 #define RN_DAEMON_HELD_H
@@ -17,7 +17,7 @@
 #include "transport/tcp/tcp_server.h"
 #include "vfs/vfs.h"
 
-/* Nothing is owned. nfs4, tcp and rdma may be NULL: not served. */
+/* Borrowed pointers. nfs4, tcp and rdma may be NULL: not served. */
 struct held_sources {
 	struct rn_budget *budget;
 	struct rn_payload_pool *pool;

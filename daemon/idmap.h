@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Names of users and groups for NFSv4, "user@domain", by libnfsidmap and its idmapd.conf(5).
- * Answers, also that there is none, are kept for some minutes, for a bounded number of names.
+ * Answers, negative ones included, are kept for some minutes, for a bounded number of names.
  * Thread-safe.
  */
 #ifndef RN_DAEMON_IDMAP_H
@@ -14,13 +14,13 @@
 struct askers;
 struct idmap;
 
-/* askers: who waits for the library; NULL: each caller does. NULL: no memory. */
+/* askers: threads that wait for the library; NULL: each caller waits. NULL: no memory. */
 struct idmap *idmap_new(struct askers *askers);
-/* No question is on its way. */
+/* No question may be under way. */
 void idmap_free(struct idmap *m);
 
-/* Reads the library's configuration, which may ask the name service for this machine's domain. Else
- * the first question does so. 0, or -ENOENT: nothing will be mapped. */
+/* Reads the library's configuration, which may ask the name service for this machine's domain.
+ * Without this call the first question does so. 0, or -ENOENT: nothing will be mapped. */
 int idmap_start(struct idmap *m);
 
 /* Fills in the functions and their context. */

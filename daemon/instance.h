@@ -3,8 +3,8 @@
  * One daemon for each state directory, and how another process asks it to reload.
  *
  * The daemon holds a lock (flock(2)) on the file `instance` of its state directory as long as it
- * lives. The file says which process that is, and how many reloads it has begun and ended and with
- * what verdict, so that `ringnfsd --reload` can send SIGHUP and wait for the answer.
+ * lives. The file has its process id, the number of reloads begun and ended, and the last verdict,
+ * so that `ringnfsd --reload` can send SIGHUP and wait for the answer.
  */
 #ifndef RN_DAEMON_INSTANCE_H
 #define RN_DAEMON_INSTANCE_H
@@ -20,14 +20,14 @@ struct instance;
 int instance_take(const char *state_dir, const struct rn_logger *log, struct instance **out);
 void instance_release(struct instance *inst); /* NULL is allowed */
 
-/* A reload begins; its verdict: 0 or the -errno for which it was refused. */
+/* Records that a reload begins, and its verdict: 0 or the -errno for which it was refused. */
 void instance_reload_begins(struct instance *inst);
 void instance_reload_ended(struct instance *inst, int verdict);
 
 /*
  * In another process: sends SIGHUP to the daemon of this state directory and waits up to `seconds`
- * for a reload that began afterwards to end. 0, or -errno with a message on standard error: -ESRCH
- * there is none, -EINVAL the reload was refused, -ETIME no answer.
+ * until a reload that began afterwards has ended. 0, or -errno with a message on standard error:
+ * -ESRCH there is no daemon, -EINVAL the reload was refused, -ETIME no answer.
  */
 int instance_ask_reload(const char *state_dir, unsigned seconds);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the machine allows: descriptors, locked memory, memory, processors. */
+/* Limits of the machine: descriptors, locked memory, memory, processors. */
 #ifndef RN_DAEMON_LIMITS_H
 #define RN_DAEMON_LIMITS_H
 
@@ -14,7 +14,7 @@ struct limits {
 	unsigned threads;  /* workers */
 	unsigned loops;	   /* event threads */
 
-	/* limits_divide */
+	/* set by limits_divide */
 	unsigned more_workers;	 /* that may be started on demand */
 	unsigned spare;		 /* for exports that reloads, mounts and submounts open */
 	unsigned connections;	 /* descriptors for TCP connections */
@@ -22,15 +22,15 @@ struct limits {
 	unsigned cache_fds_most; /* and have, with what requests hold */
 };
 
-/* Raises RLIMIT_NOFILE and RLIMIT_MEMLOCK as far as allowed and works the settings' zeroes out.
- * Logs what falls short; -EMFILE: with so few descriptors there is no use in starting. */
+/* Raises RLIMIT_NOFILE and RLIMIT_MEMLOCK as far as allowed and computes settings that are 0. Logs
+ * limits that are too low; -EMFILE: too few descriptors to serve anything. */
 int limits_apply(const struct cfg_settings *s, const struct rn_logger *log, struct limits *out);
 
 /* Shares the descriptors out that are left when all but the transports has started, so that neither
  * files nor connections can take the others'. -EMFILE as above. */
 int limits_divide(const struct cfg_settings *s, const struct rn_logger *log, struct limits *l);
 
-/* Says so if locked memory stays limited: for whoever serves RDMA. */
+/* Warns if locked memory stays limited; called where RDMA is served. */
 void limits_warn_memlock(const struct rn_logger *log);
 
 #endif

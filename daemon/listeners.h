@@ -16,7 +16,7 @@ struct rr_server;
 int listeners_tcp(struct tcp_server *s, const struct cfg_tcp *cfg, const struct rn_logger *log,
 		  struct registration_ports *ports);
 
-/* Listens on every RDMA device. With auto, what fails is only a notice. 0 or -errno, logged. */
+/* Listens on every RDMA device. With auto, a failure is only a notice. 0 or -errno, logged. */
 int listeners_rdma(struct rr_server *s, const struct cfg_rdma *cfg, const struct rn_logger *log,
 		   struct registration_ports *ports);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where the daemon's log goes: standard error, one line a message. Under systemd each line starts
- * with the journal's <level> prefix; else with the time and the level's name. Thread-safe: one
- * write(2) a line.
+ * The destination of the daemon's log: standard error, one line a message. Under systemd each line
+ * starts with the journal's <level> prefix; else with the time and the level's name. Thread-safe:
+ * one write(2) a line.
  */
 #ifndef RN_DAEMON_LOG_SINK_H
 #define RN_DAEMON_LOG_SINK_H
@@ -12,7 +12,7 @@
 
 void log_sink_init(struct rn_logger *log, enum rn_level level);
 
-/* Every configuration message at its level. */
+/* Logs every configuration message at its level. */
 void log_diags(const struct rn_logger *log, const struct cfg_diags *diags);
 
 #endif

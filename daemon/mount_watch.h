@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A thread that waits for changes of the mount table, since to look at the exports' paths may have
- * to wait for a disk. */
+/* A thread that waits for changes of the mount table. Looking at the exports' paths afterwards may
+ * have to wait for a disk, so no other thread does it. */
 #ifndef RN_DAEMON_MOUNT_WATCH_H
 #define RN_DAEMON_MOUNT_WATCH_H
 
@@ -8,10 +8,10 @@
 
 struct mount_watch;
 
-/* Changes count from here on, and are told when it runs. 0 or -errno. */
+/* Changes from this call on are reported once the thread runs. 0 or -errno. */
 int mount_watch_new(struct mount_watch **out);
-/* changed() is called on the thread, a tenth of a second apart at least; false: it could not do its
- * work and is called again. 0 or -errno. */
+/* changed() is called on the thread, at intervals of a tenth of a second at least; if it returns
+ * false, it could not do its work and is called again. 0 or -errno. */
 int mount_watch_run(struct mount_watch *w, bool (*changed)(void *ctx), void *ctx);
 /* Ends the thread if it runs. NULL is allowed. */
 void mount_watch_free(struct mount_watch *w);

@@ -13,7 +13,7 @@ enum options_action {
 	OPTIONS_PRINT_CONFIG,
 	OPTIONS_RELOAD,
 	OPTIONS_DONE,	/* --help or --version was answered */
-	OPTIONS_FAILED, /* diagnostics say why */
+	OPTIONS_FAILED, /* the diagnostics have the reason */
 };
 
 /* Defaults, then the file, then the command line, in this order. settings are the caller's to free

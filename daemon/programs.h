@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The RPC programs that the settings ask for: NFS with its versions, MOUNT where there is NFSv3,
- * and what they share. What the program tables point to lives here.
- */
+/* The RPC programs that the settings ask for: NFS with its versions, MOUNT where there is NFSv3,
+ * and their shared state. The objects that program tables point to are owned here. */
 #ifndef RN_DAEMON_PROGRAMS_H
 #define RN_DAEMON_PROGRAMS_H
 
@@ -20,7 +18,7 @@ struct idmap;
 struct nfs3_server;
 struct nfs4_server;
 
-/* Nothing is owned; all must outlive the programs. */
+/* Borrowed pointers; all must outlive the programs. */
 struct programs_config {
 	const struct cfg_settings *settings;
 	const struct rn_logger *log;
@@ -37,16 +35,16 @@ struct programs {
 	struct idmap *idmap;
 	struct nfs3_server *nfs3;
 	struct nfs4_server *nfs4; /* NULL: not served */
-	/* What NFSv4's clients hold, a part of the whole budget that payload cannot use up: or
-	 * nobody could open a file any more, as slabs are kept once they are there. */
+	/* Memory for the state of NFSv4's clients: a part of the whole budget that payload cannot
+	 * use up, since slabs are never given back and nobody could open a file any more. */
 	struct rn_budget nfs4_memory;
-	struct rn_budget *budget; /* that it was taken from */
+	struct rn_budget *budget; /* the budget that state_memory is taken from */
 	struct drc *drc;
-	struct rpc_version versions[2]; /* of NFS */
+	struct rpc_version versions[2]; /* versions of NFS */
 };
 
-/* Fills p, which is zeroed, and rpc's programs and reply cache. 0 or -errno; then too, and when no
- * request is under way any more, programs_stop() takes all of it back. */
+/* Fills p, which is zeroed, and rpc's programs and reply cache. 0 or -errno. In both cases
+ * programs_stop() releases everything, when no request is under way any more. */
 int programs_start(const struct programs_config *cfg, struct programs *p, struct rpc_server *rpc);
 void programs_stop(struct programs *p);
 

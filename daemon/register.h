@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * What rpcbind is told. Registration runs on a thread of its own, since an ill rpcbind may block
- * for long; that there is none is a warning.
- */
+/* Registration with rpcbind. It runs on a thread of its own, since rpcbind may block for long; a
+ * missing rpcbind gives a warning. */
 #ifndef RN_DAEMON_REGISTER_H
 #define RN_DAEMON_REGISTER_H
 
@@ -13,7 +11,7 @@
 
 struct registration;
 
-/* Ports in host order; 0: not served. The versions that are. */
+/* Ports in host order, 0: not served; and the versions served. */
 struct registration_ports {
 	bool nfs3, nfs4;
 	uint16_t tcp4, tcp6, mount4, mount6, rdma4, rdma6;
@@ -24,8 +22,7 @@ struct registration *registration_start(const struct registration_ports *ports,
 					const struct rn_logger *log);
 /* Registers besides what has become served since, of RDMA. Does not wait. */
 void registration_rdma(struct registration *r, const struct registration_ports *ports);
-/* Takes back what was registered and frees; waits for a registration that is still under way. NULL
- * is allowed. */
+/* Removes the registrations and frees; waits for a registration under way. NULL is allowed. */
 void registration_stop(struct registration *r);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which hosts the exports admit at all: what rpc_server.standing is. A host is a stranger unless
- * some line of exports(5) is for it. The answer is kept with the connection, for some seconds and
- * until the exports change, so it costs a call two loads.
+ * Standing of hosts with the exports, for rpc_server.standing. A host is a stranger unless some
+ * line of exports(5) admits it. The answer is kept with the connection, for some seconds and until
+ * the exports change, so it costs a call two loads.
  *
- * Hosts that were admitted are remembered by address (a bounded number, longest unseen forgotten
- * first), so that one whose last export is taken away may give back what it holds for a lease.
- * Strangers are not remembered, and so cannot push anybody out.
+ * Admitted hosts are remembered by address (a bounded number; the one unseen for longest is
+ * forgotten first), so that a host whose last export is removed may give back its state for the
+ * time of a lease. Strangers are not remembered, so they cannot displace others.
  */
 #ifndef RN_DAEMON_STANDING_H
 #define RN_DAEMON_STANDING_H
@@ -19,7 +19,7 @@ struct standing;
 struct standing_config {
 	struct exports *exports;
 	const struct rn_logger *log;
-	unsigned lease_seconds; /* for which those that were admitted may give things back */
+	unsigned lease_seconds; /* time in which hosts that were admitted may give state back */
 };
 
 struct standing *standing_new(const struct standing_config *cfg); /* NULL: no memory */

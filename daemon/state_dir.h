@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The state directory: what must be the same after a restart. Today that is the key of file
- * handles; losing it makes every client's handles stale, so it is written once, durably, readable
- * by root alone, and never logged.
+ * The state directory: data that must survive a restart. It has the key of file handles: losing it
+ * makes every client's handles stale, so it is written once, durably, readable by root alone, and
+ * never logged.
  */
 #ifndef RN_DAEMON_STATE_DIR_H
 #define RN_DAEMON_STATE_DIR_H
@@ -14,12 +14,12 @@
 #define STATE_SECRET_SIZE 16
 
 /*
- * Makes the directory (mode 0700) if it is not there, in a parent that is, and refuses one that
- * others could write to: who can may make his own key, and so handles for any file. 0 or -errno,
- * logged.
+ * Makes the directory (mode 0700) if it does not exist, in a parent that does. Refuses one that
+ * others could write to: they could put their own key there, and so make handles for any file. 0 or
+ * -errno, logged.
  */
 int state_dir_make(const char *dir, const struct rn_logger *log);
-/* Whether state_dir_make() would take the directory; makes nothing. */
+/* Checks whether state_dir_make() would accept the directory; makes nothing. */
 int state_dir_check(const char *dir, const struct rn_logger *log);
 
 /* Reads the secret, or makes it. 0 or -errno, logged. */

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * A thread that does something once a second: what may wait for a file system, so that the main
- * thread goes on to take signals.
- */
+/* A thread that calls a function once a second. The function may wait for a file system, while the
+ * main thread goes on to take signals. */
 #ifndef RN_DAEMON_TICKER_H
 #define RN_DAEMON_TICKER_H
 
 struct ticker;
 
-/* name: of the thread, up to 15 characters. 0 or -errno. */
+/* name: the thread's name, up to 15 characters. 0 or -errno. */
 int ticker_start(const char *name, void (*tick)(void *ctx), void *ctx, struct ticker **out);
 /* Waits for the end of a tick under way. NULL is allowed. */
 void ticker_stop(struct ticker *t);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The pool from inside: daemon/workers.c runs requests, daemon/worker_watch.c looks after workers.
+/*
+ * Internals of the pool: daemon/workers.c runs requests, daemon/worker_watch.c looks after workers.
  */
 #ifndef RN_DAEMON_WORKER_POOL_H
 #define RN_DAEMON_WORKER_POOL_H
@@ -16,20 +17,21 @@ struct worker {
 	struct rpc_worker rpc; /* requests point here */
 	struct workers *pool;
 	pthread_t thread;
-	_Atomic unsigned waiting; /* submitted and not yet started and brought to its first pause */
-	_Atomic bool stuffed;	  /* IN_FLIGHT_MAX operations: will look for calls when one ends */
+	_Atomic unsigned waiting; /* requests submitted to it that it has not started yet */
+	/* it has IN_FLIGHT_MAX operations under way, and takes calls again when one ends */
+	_Atomic bool stuffed;
 	_Atomic bool ready, stop;
-	/* Lane << 16 | requests in hand: those that were given to it and are not answered yet.
-	 * While there are some, it takes none of another lane. */
+	/* (Lane << 16) + requests in hand, which are given to it and not answered yet. While there
+	 * are some, it takes none of another lane. */
 	_Atomic uint32_t hold;
 	_Atomic uint64_t beat;	   /* odd while it runs a request */
 	_Atomic unsigned touching; /* the lane whose file system the request uses */
-	int error;		   /* of the start, read after ready */
+	int error;		   /* result of its start, read after ready */
 
-	/* The watch's. */
+	/* Used by the watch only. */
 	uint64_t seen; /* beat at the last look */
 	unsigned stuck_ms;
-	_Atomic bool stuck; /* for so long that nothing more is given to it */
+	_Atomic bool stuck; /* for so long that it gets no further requests */
 };
 
 struct worker_watch {
@@ -38,8 +40,9 @@ struct worker_watch {
 	pthread_cond_t woken;
 	_Atomic bool asleep; /* changed under the lock */
 	bool started, stop;
-	uint64_t popped[RPC_LANES];  /* at the last look */
-	unsigned starved[RPC_LANES]; /* looks in which a lane waited and nobody took of it */
+	uint64_t popped[RPC_LANES]; /* at the last look */
+	/* consecutive looks in which calls waited in the lane and none was taken */
+	unsigned starved[RPC_LANES];
 };
 
 struct workers {
@@ -52,7 +55,7 @@ struct workers {
 	_Atomic unsigned bound[RPC_LANES];  /* workers that have requests of the lane in hand */
 	_Atomic unsigned next;		    /* where a scan for an idle worker starts */
 	_Atomic unsigned next_lane;
-	_Atomic unsigned count; /* of worker[]; grows */
+	_Atomic unsigned count; /* elements of worker[] in use; grows */
 	_Atomic unsigned most;
 	struct worker_watch watch;
 	struct worker worker[];
@@ -68,10 +71,10 @@ static inline unsigned hold_count(uint32_t hold)
 }
 
 /* daemon/workers.c */
-int worker_start(struct workers *ws); /* one more; 0 or -errno */
-/* Gives calls that wait in the lane to workers that have room. True: there was one. */
+int worker_start(struct workers *ws); /* starts one more; 0 or -errno */
+/* Gives waiting calls of the lane to workers that have room. True: there was one. */
 bool worker_feed(struct workers *ws, unsigned lane);
-/* Moves what waits in the lane to lane 0, whose workers tell the clients to come again. */
+/* Moves the lane's waiting calls to lane 0, whose workers tell the clients to come again. */
 void worker_divert(struct workers *ws, unsigned lane);
 
 /* daemon/worker_watch.c */

@@ -17,8 +17,7 @@ struct workers;
 #define WORKERS_MORE 60u /* workers that may be started on demand, at most */
 
 struct workers_config {
-	unsigned count; /* and the most that one lane has; more are started when other lanes need
-			   them */
+	unsigned count; /* and the most for one lane; more are started when other lanes need them */
 	struct lanes *lanes;
 	unsigned ring_entries;
 	struct vfs *vfs;
@@ -32,7 +31,7 @@ int workers_start(const struct workers_config *cfg, struct workers **out);
 void workers_limit(struct workers *ws, unsigned more);
 /* The sink that transports submit to. */
 struct rpc_sink workers_sink(struct workers *ws);
-/* A request has been served: what its reply cost counts for its client's next turns. */
+/* Charges the client for its reply, in the order of its next turns. */
 void workers_observe(struct workers *ws, const struct rpc_request *req);
 /* The workers that there are, those that were started on demand included, and the descriptors that
  * they hold: of each, its inbox's and its ring's. */
@@ -42,8 +41,8 @@ struct workers_stats {
 void workers_stats(struct workers *ws, struct workers_stats *out);
 /* rpc_server.ended. */
 void workers_ended(void *ctx, struct rpc_request *req);
-/* The request that this thread runs is about to use an export's file system. -ETIMEDOUT: that does
- * not answer, and has all the workers that it may have. */
+/* Called when this thread's request is about to use an export's file system. -ETIMEDOUT: that file
+ * system does not answer, and has all its workers. */
 int worker_enters(struct lanes *lanes, uint32_t export_id);
 /* Ends the threads; nothing is in flight any more and no transport can submit. */
 void workers_stop(struct workers *ws);
