@@ -12,9 +12,8 @@
 
 #define SS_BASE "/mnt"
 #define SS_LATE_DIR SS_BASE "/late" /* an export on which another file system is mounted at times */
-#define SS_CROSS_DIR                                                                               \
-/* an export with crossmnt; another file system is mounted below it, at SS_SUB_DIR */
-SS_BASE "/cross"
+/* An export with crossmnt; another file system is mounted below it, at SS_SUB_DIR. */
+#define SS_CROSS_DIR SS_BASE "/cross"
 #define SS_SUB_DIR SS_CROSS_DIR "/sub"
 #define SS_DISK_DIR SS_BASE "/disk"
 #define SS_LEASED_FILE SS_BASE "/rw/leased"
@@ -26,9 +25,8 @@ SS_BASE "/cross"
 /* Contents of two files of mode 0600; only root and their owner may read it. */
 #define SS_SECRET "ringnfs: nobody's but mine\n"
 
-	/* Makes the namespace and mounts. NULL, or the reason why that failed. */
-	const char *
-	ss_tree_mount(void);
+/* Makes the namespace and mounts. NULL, or the reason why that failed. */
+const char *ss_tree_mount(void);
 /* Restores the tree's first state. True if something had changed, so that handles are new. */
 bool ss_tree_reset(void);
 /* Makes one of several changes, as a local user might. */
