@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * struct vfs_file from inside, and the table of them. A file is found and referenced under its
+ * struct vfs_file, and the table of them (vfs/hold/file_table.h). A file is found under its
  * shard's lock; all that clients hold of it is under its own.
  *
  * Lock order: vfs_file.lock and vfs_file_shard.lock are leaves, never held together with each other
