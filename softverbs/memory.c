@@ -218,12 +218,14 @@ void *sv_mr_map(const struct ibv_pd *pd, const struct sv_range *r, struct sv_mr 
 	return (uint8_t *)mr->ibv.addr + from;
 }
 
-int sv_sge_map(const struct ibv_pd *pd, const struct ibv_sge *sge, int nsge, uint32_t offset,
-	       uint32_t len, unsigned access, struct iovec *iov)
+int sv_sge_map(const struct ibv_pd *pd, const struct sv_sge_part *part, unsigned access,
+	       struct iovec *iov)
 {
+	const struct ibv_sge *sge = part->sge;
+	uint32_t offset = part->offset, len = part->len;
 	int n = 0;
 
-	for (int i = 0; i < nsge && len; i++) {
+	for (int i = 0; i < part->nsge && len; i++) {
 		if (offset >= sge[i].length) {
 			offset -= sge[i].length;
 			continue;
@@ -232,9 +234,9 @@ int sv_sge_map(const struct ibv_pd *pd, const struct ibv_sge *sge, int nsge, uin
 		uint8_t *p = sv_mr_map(pd, &r, NULL);
 		if (!p)
 			return -EFAULT;
-		uint32_t part = sge[i].length - offset < len ? sge[i].length - offset : len;
-		iov[n++] = (struct iovec){ p + offset, part };
-		len -= part;
+		uint32_t bytes = sge[i].length - offset < len ? sge[i].length - offset : len;
+		iov[n++] = (struct iovec){ p + offset, bytes };
+		len -= bytes;
 		offset = 0;
 	}
 	return len ? -EFAULT : n;

@@ -40,10 +40,15 @@ struct sv_range {
  * be. *mr (may be NULL) is its region. */
 void *sv_mr_map(const struct ibv_pd *pd, const struct sv_range *r, struct sv_mr **mr);
 
-/* What of a scatter or gather list is in [offset, offset + len) of its bytes, as at most nsge
- * entries of iov; -EFAULT where a key does not allow it. */
-int sv_sge_map(const struct ibv_pd *pd, const struct ibv_sge *sge, int nsge, uint32_t offset,
-	       uint32_t len, unsigned access, struct iovec *iov);
+/* The bytes [offset, offset + len) of a scatter or gather list. */
+struct sv_sge_part {
+	const struct ibv_sge *sge;
+	int nsge;
+	uint32_t offset, len;
+};
+/* The part as at most nsge entries of iov; -EFAULT where a key does not allow the access. */
+int sv_sge_map(const struct ibv_pd *pd, const struct sv_sge_part *part, unsigned access,
+	       struct iovec *iov);
 
 /* A peer's Send with Invalidate; false if the key is none of this domain. */
 bool sv_mr_invalidate(const struct ibv_pd *pd, uint32_t rkey);

@@ -47,8 +47,9 @@ static int map_local(struct sv_qp *qp, uint32_t seq, uint32_t offset, uint32_t l
 		iov[0] = (struct iovec){ at + offset, len };
 		return len ? 1 : 0;
 	}
-	return sv_sge_map(qp->ibv.pd, sv_swqe_sge(sq, seq), w->num_sge, offset, len,
-			  has_answer(w->op) ? sv_sink_access(qp->ctx->dev) : 0, iov);
+	const struct sv_sge_part part = { sv_swqe_sge(sq, seq), w->num_sge, offset, len };
+	return sv_sge_map(qp->ibv.pd, &part, has_answer(w->op) ? sv_sink_access(qp->ctx->dev) : 0,
+			  iov);
 }
 
 static void fill_frame(const struct sv_qp *qp, const struct sv_swqe *w, struct sv_frame *f)

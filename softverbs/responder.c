@@ -173,8 +173,8 @@ static void on_send(struct sv_qp *qp, struct sv_link *l, const struct sv_frame *
 		refuse_receive(qp, IBV_WC_LOC_LEN_ERR, SV_NAK_INVALID);
 		return;
 	}
-	int n = sv_sge_map(qp->ibv.pd, rx->sge, (int)rx->recv.num_sge, f->offset, f->bytes,
-			   IBV_ACCESS_LOCAL_WRITE, iov);
+	const struct sv_sge_part part = { rx->sge, (int)rx->recv.num_sge, f->offset, f->bytes };
+	int n = sv_sge_map(qp->ibv.pd, &part, IBV_ACCESS_LOCAL_WRITE, iov);
 	if (n < 0) {
 		refuse_receive(qp, IBV_WC_LOC_PROT_ERR, SV_NAK_OPERATION);
 		return;
