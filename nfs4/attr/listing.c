@@ -149,6 +149,7 @@ static bool put_file(struct nfs4_listing *l, const struct entry *e)
 	struct nfs4_bitmap want = l->want;
 	struct nfs4_attr_source src;
 	struct nfs4_place other = { .kind = NFS4_NOWHERE };
+	struct nfs4_step step = { .name = e->name, .len = e->len, .found = &src.fh };
 	int rc, status;
 	bool ok;
 
@@ -158,7 +159,7 @@ static bool put_file(struct nfs4_listing *l, const struct entry *e)
 		return true;
 	if (rc != 0)
 		return put_failed(l, e, nfs4_status(c->minor, rc));
-	if (nfs4_cross_down(c, &c->current, e->name, e->len, &src.fh, &other, &status)) {
+	if (nfs4_cross_down(c, &step, &other, &status)) {
 		if (status != NFS4_OK)
 			return put_failed(l, e, status);
 		ok = put_place(l, e, &other);

@@ -31,13 +31,15 @@ static int find_in_export(struct nfs4_compound *c, const struct nfs4_name *name,
 {
 	struct nfs4_place *dir = &c->current, crossed = { .kind = NFS4_NOWHERE };
 	struct vfs_attr *attr = getattr_follows(c) ? &c->seen : NULL;
+	struct nfs4_step step = { .name = name->bytes, .len = name->len };
 	struct vfs_node *n;
 	int status;
 	int rc = vfs_lookup(&dir->ctx, dir->node, name->bytes, name->len, &n, attr);
 
 	if (rc < 0)
 		return nfs4_status(c->minor, rc);
-	if (nfs4_cross_down(c, dir, name->bytes, name->len, vfs_node_fh(n), &crossed, &status)) {
+	step.found = vfs_node_fh(n);
+	if (nfs4_cross_down(c, &step, &crossed, &status)) {
 		vfs_node_put(n);
 		if (status == NFS4_OK)
 			nfs4_place_take(out, &crossed);

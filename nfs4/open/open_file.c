@@ -60,14 +60,15 @@ static int find_in_pseudo(struct nfs4_compound *c, struct nfs4_opening *w)
 static int look_up(struct nfs4_compound *c, struct nfs4_opening *w)
 {
 	const struct nfs4_name *name = &w->args->name;
+	struct nfs4_step step = { .name = name->bytes, .len = name->len };
 	struct vfs_node *n;
 	int status, rc;
 
 	rc = vfs_lookup_below(&c->current.ctx, c->current.node, name->bytes, name->len, &n, NULL);
 	if (rc != 0)
 		return nfs4_status(c->minor, rc);
-	if (!nfs4_cross_down(c, &c->current, name->bytes, name->len, vfs_node_fh(n), &w->file,
-			     &status)) {
+	step.found = vfs_node_fh(n);
+	if (!nfs4_cross_down(c, &step, &w->file, &status)) {
 		found(c, w, n);
 		w->found = true;
 		return NFS4_OK;

@@ -94,15 +94,14 @@ static uint32_t lower_bound(const struct nfs4_pseudo_set *set, const char *name,
 }
 
 static bool cross_in(struct nfs4_compound *c, const struct nfs4_pseudo_set *set,
-		     const struct nfs4_place *dir, const char *name, uint32_t len,
-		     const struct vfs_fh *found, struct nfs4_place *out, int *status)
+		     const struct nfs4_step *step, struct nfs4_place *out, int *status)
 {
-	for (uint32_t i = lower_bound(set, name, len); i < set->nnested; i++) {
+	for (uint32_t i = lower_bound(set, step->name, step->len); i < set->nnested; i++) {
 		const struct nfs4_pseudo_export *e = &set->export[set->nested[i]];
 
-		if (compare_name(e->base, name, len) != 0)
+		if (compare_name(e->base, step->name, step->len) != 0)
 			break;
-		if (!covers(e, dir, found))
+		if (!covers(e, &c->current, step->found))
 			continue;
 		*status = nfs4_place_of_export(c, e->id, out);
 		if (*status != NFS4ERR_STALE)
@@ -111,8 +110,8 @@ static bool cross_in(struct nfs4_compound *c, const struct nfs4_pseudo_set *set,
 	return false;
 }
 
-bool nfs4_cross_down(struct nfs4_compound *c, struct nfs4_place *dir, const char *name,
-		     uint32_t len, const struct vfs_fh *found, struct nfs4_place *out, int *status)
+bool nfs4_cross_down(struct nfs4_compound *c, const struct nfs4_step *step, struct nfs4_place *out,
+		     int *status)
 {
 	struct nfs4_pseudo_set *set;
 	bool crossed;
@@ -120,7 +119,7 @@ bool nfs4_cross_down(struct nfs4_compound *c, struct nfs4_place *dir, const char
 	if (!atomic_load_explicit(&c->server->pseudo->any_nested, memory_order_relaxed))
 		return false;
 	set = nfs4_pseudo_get(c->server);
-	crossed = cross_in(c, set, dir, name, len, found, out, status);
+	crossed = cross_in(c, set, step, out, status);
 	nfs4_pseudo_set_put(set);
 	return crossed;
 }

@@ -8,14 +8,20 @@
 
 #include "nfs4/compound.h"
 
+/* A name of the current directory, and what it leads to within that directory's export. */
+struct nfs4_step {
+	const char *name;
+	uint32_t len;
+	const struct vfs_fh *found;
+};
+
 /*
- * Does the name, which leads to found within dir's export, lead to the root of another export for
- * this caller? True: *status is NFS4_OK and out, which was a place before, that root (perhaps
+ * Does the step lead to the root of another export for this caller? True: *status is NFS4_OK and out, which was a place before, that root (perhaps
  * weak), or *status says why it cannot be had. False, nearly always at the cost of comparing the
  * name: found it is.
  */
-bool nfs4_cross_down(struct nfs4_compound *c, struct nfs4_place *dir, const char *name,
-		     uint32_t len, const struct vfs_fh *found, struct nfs4_place *out, int *status);
+bool nfs4_cross_down(struct nfs4_compound *c, const struct nfs4_step *step, struct nfs4_place *out,
+		     int *status);
 
 /* The parent of an export's root: in the export that it is nested in, or a pseudo directory. */
 int nfs4_cross_up(struct nfs4_compound *c, struct nfs4_place *root, struct nfs4_place *out);
