@@ -55,7 +55,7 @@ load() {
 cut() {
 	local lost status=0
 	count_acks >/run/acks
-	wait_until 60 everybody_beyond /run/acks
+	wait_until 300 everybody_beyond /run/acks
 	sleep "0.$((RANDOM % 10))"
 	: >$STATE/peer.1.dead
 	ask_runner 1 cut
@@ -70,7 +70,7 @@ cut() {
 	t_note "$(tail -n 1 /run/verify); async: $lost"
 	server serve
 	count_acks >/run/acks
-	wait_until 120 everybody_beyond /run/acks || die "somebody does not go on: $(cat /run/acks) now $(count_acks)"
+	wait_until 300 everybody_beyond /run/acks || die "somebody does not go on: $(cat /run/acks) now $(count_acks)"
 	[ $status = 0 ] || { cat /run/verify; return 1; }
 }
 # The lock that a client had before the cuts is its own.
@@ -84,7 +84,7 @@ locks() {
 control() { grep -v ', 0 differences' /run/lost; }
 finish() {
 	touch $STOP
-	wait_until 120 eval "! kill -0 $load" || die "it does not end"
+	wait_until 300 eval "! kill -0 $load" || die "it does not end"
 	[ ! -s /run/load.out ] || { cat /run/load.out; return 1; }
 	local args=() fs
 	for fs in ext4 xfs; do args+=(v3$fs=/mnt/v3$fs/v3$fs v4$fs=/mnt/v4$fs/v4$fs); done
