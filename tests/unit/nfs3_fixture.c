@@ -221,7 +221,7 @@ void fix_from(struct fixture *f, uint8_t machine)
 	peer->sin_family = AF_INET;
 	peer->sin_port = htons(700);
 	peer->sin_addr.s_addr = htonl(0xc0000200 + machine);
-	f->conn.id++; /* another connection */
+	f->conn.id++; /* the next call counts as another connection's */
 }
 
 static const char *start_request(struct fixture *f)
@@ -242,7 +242,7 @@ static const char *start_request(struct fixture *f)
 	return NULL;
 }
 
-/* By MOUNT, as a client does. */
+/* Gets the root's handle by MOUNT, as a client does. */
 static const char *find_root(struct fixture *f)
 {
 	struct xdr_out *c = fix_call(f, MOUNT_PROGRAM, 3, 1);
@@ -305,7 +305,7 @@ void fix_stop(struct fixture *f)
 	drc_free(f->rpc.drc);
 	if (f->vw)
 		vfs_worker_free(f->vw);
-	setfsuid(0); /* this thread still is whom the last call was from */
+	setfsuid(0); /* the thread still acts as the last call's user */
 	setfsgid(0);
 	for (unsigned i = 0; i < FIX_EXPORTS; i++) {
 		if (f->exp[i]) {
@@ -367,7 +367,7 @@ static void run_inbox(struct fixture *f)
 	}
 }
 
-/* Each segment is an allocation of its exact size, so that a read beyond it is noticed. */
+/* Each segment is an allocation of exact size, so that AddressSanitizer sees a read beyond it. */
 static void add_piece(struct fixture *f, const uint8_t *p, size_t len, bool placed)
 {
 	uint8_t *copy = malloc(len ? len : 1);
@@ -405,7 +405,7 @@ void fix_send_raw(struct fixture *f, const uint8_t *msg, size_t len)
 	unsigned n;
 
 	cut(f, msg, len);
-	n = req->nseg; /* the request forgets them */
+	n = req->nseg; /* the request forgets its segments */
 	memcpy(piece, req->seg, n * sizeof(*piece));
 	f->outcome = FIX_NOTHING;
 	f->answers = 0;

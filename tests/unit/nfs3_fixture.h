@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A whole NFS server, versions 3 and 4, in one thread, without a transport: real vfs/ on a fresh
- * directory, exports that the test sets, and a connection that keeps the reply. A test builds a
- * call, sends it, and decodes what came (for version 4: tests/unit/nfs4_fixture.h).
+ * A whole NFS server, versions 3 and 4, in one thread and without a transport: real vfs/ on a
+ * fresh directory, exports that the test sets, and a connection that keeps the reply. A test builds
+ * a call, sends it, and decodes the reply (for version 4: tests/unit/nfs4_fixture.h).
  *
  *	struct xdr_out *c = fix_call(f, NFS_PROGRAM, 3, NFSPROC3_GETATTR);
  *	fix_put_fh(c, &f->root);
@@ -36,37 +36,38 @@ struct fixture {
 	struct rpc_worker worker;
 	struct nfs3_server *server;
 	struct nfs4_server *server4;
-	struct rpc_version versions[2]; /* of the NFS program */
+	struct rpc_version versions[2]; /* versions of the NFS program */
 	char state_dir[64];
 	struct rpc_server rpc;
 	struct rpc_conn conn;
 	struct rpc_request *req;
 
-	/* For the test to set before a call. */
+	/* Set by the test before a call. */
 	struct vfs_access access;
 	bool deny;	     /* every export refuses the client */
-	bool undecided;	     /* of no export it is known whether it admits the client */
-	unsigned deny_after; /* questions for an export, the last of which makes it so; 0: none */
+	bool undecided;	     /* no export knows yet whether it admits the client */
+	unsigned deny_after; /* number of the lookup of an export that sets deny; 0: none */
 	uint32_t flavor;     /* RPC_AUTH_* of the next call */
 	uint32_t uid, gid;
 	size_t reply_max;
 	unsigned nbulk_rooms;
-	uint32_t bulk_room[XDR_BULKS_MAX]; /* lengths of Write chunks */
-	/* Items of the call, by their offset in it, that come by Read chunks: without their pad. Of
-	 * the next call only. */
+	uint32_t bulk_room[XDR_BULKS_MAX]; /* lengths of the offered Write chunks */
+	/*
+	 * Items of the next call, by their offset in it, that come by Read chunks, without padding.
+	 */
 	unsigned nreduced;
 	struct {
 		size_t at;
 		uint32_t len;
 	} reduced[3];
-	unsigned split; /* cut the call into so many segments (1 to 8) */
+	unsigned split; /* number of segments to cut the call into (1 to 8) */
 
-	struct vfs_fh root; /* of export 1 */
+	struct vfs_fh root; /* root handle of export 1 */
 	uint8_t *call;
 	struct xdr_out out;
 	uint32_t xid;
 
-	/* What came of it. */
+	/* Result of the last call. */
 	enum fix_outcome outcome;
 	unsigned answers; /* must be 1 */
 	uint8_t *reply;
@@ -81,33 +82,34 @@ struct fixture {
 	struct xdr_in in;
 };
 
-/* NULL, and *out; or why there can be no such server here (no root, a file system without handles).
- */
+/* Returns NULL and *out, or the reason why the server cannot run here (no root, a file system
+ * without handles). */
 const char *fix_start(struct fixture **out);
 void fix_stop(struct fixture *f);
 
-/* Makes the NFSv4 server: fix_start has done so. Again after nfs4_server_free, as a restart does,
- * with what the state directory has kept. */
+/* Makes the NFSv4 server; fix_start() does so already. After nfs4_server_free() the call acts as a
+ * restart, which keeps the contents of the state directory. */
 const char *fix_start_nfs4(struct fixture *f);
 
 struct xdr_out *fix_call(struct fixture *f, uint32_t prog, uint32_t vers, uint32_t proc);
 struct xdr_in *fix_send(struct fixture *f);
-/* From now on calls come from that machine, a low byte of its address. At first it is 1. */
+/* Lets later calls come from another host: the low byte of its address. Initially 1. */
 void fix_from(struct fixture *f, uint8_t machine);
-/* Sends a finished message of any content. */
+/* Sends a finished message, valid or not. */
 void fix_send_raw(struct fixture *f, const uint8_t *msg, size_t len);
 
 void fix_put_fh(struct xdr_out *c, const struct vfs_fh *fh);
 void fix_put_name(struct xdr_out *c, const char *name);
-void fix_put_sattr_mode(struct xdr_out *c, uint32_t mode); /* sattr3 with nothing but a mode */
+/* encodes a sattr3 that sets only the mode */
+void fix_put_sattr_mode(struct xdr_out *c, uint32_t mode);
 
-/* The path of a name in export 1's directory; one static buffer. */
+/* Path of a name in export 1's directory; one static buffer. */
 const char *fix_path(struct fixture *f, const char *name);
-/* The handle of a name in a directory by LOOKUP; its status. */
+/* Gets the handle of a name in a directory; returns the status of LOOKUP. */
 uint32_t fix_lookup(struct fixture *f, const struct vfs_fh *dir, const char *name,
 		    struct vfs_fh *out);
 
-/* Decoders of what results have. Each returns false where XDR says there is nothing. */
+/* Decoders of parts of results. Each returns false for an optional part that is absent. */
 struct fix_attr {
 	uint32_t type, mode, nlink, uid, gid;
 	uint64_t size, used, fsid, fileid;
@@ -116,8 +118,8 @@ struct fix_attr {
 void fix_get_attr(struct xdr_in *r, struct fix_attr *a);
 bool fix_get_post_attr(struct xdr_in *r, struct fix_attr *a);
 bool fix_get_post_fh(struct xdr_in *r, struct vfs_fh *fh);
-/* wcc_data: whether the attributes from after are there, and those from before, which would claim
- * that nobody else came between, are not. */
+/* wcc_data. True if the attributes after the operation are present and those before are absent; the
+ * latter would claim that no other client came between. */
 bool fix_get_wcc(struct xdr_in *r, struct fix_attr *after);
 void fix_get_fh(struct xdr_in *r, struct vfs_fh *fh);
 

@@ -19,7 +19,7 @@ static void put_name(struct xdr_out *c, const char *name)
 	xdr_put_opaque(c, name, (uint32_t)strlen(name));
 }
 
-/* Everything set that can be. */
+/* Encodes a sattr3 with every attribute set. */
 static void put_sattr(struct xdr_out *c)
 {
 	xdr_put_bool(c, true);

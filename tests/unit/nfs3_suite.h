@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A criterion suite with one fixture for each test, and the shortest calls. */
+/* A criterion suite with a fresh fixture for each test, and short forms of frequent calls. */
 #ifndef RN_TESTS_NFS3_SUITE_H
 #define RN_TESTS_NFS3_SUITE_H
 
@@ -29,7 +29,7 @@ static void suite_stop(void)
 
 #define NFS3_SUITE(name) TestSuite(name, .init = suite_start, .fini = suite_stop, .timeout = 60)
 
-/* First in each test. */
+/* First statement of each test. */
 #define NEED_FIXTURE()                                                                             \
 	do {                                                                                       \
 		if (!f)                                                                            \
@@ -41,7 +41,7 @@ static inline struct xdr_out *call(uint32_t proc)
 	return fix_call(f, NFS_PROGRAM, NFS3_VERSION, proc);
 }
 
-/* Sends; the status word of an accepted reply, or UINT32_MAX. */
+/* Sends the call. Returns the first word of an accepted reply's results, or UINT32_MAX. */
 static inline uint32_t status(void)
 {
 	struct xdr_in *r = fix_send(f);
@@ -51,7 +51,7 @@ static inline uint32_t status(void)
 									: UINT32_MAX;
 }
 
-/* Everything of the reply was decoded, and nothing beyond. */
+/* Asserts that the reply was decoded to its last byte. */
 static inline void whole(void)
 {
 	cr_expect_not(f->in.err, "result cut short");
@@ -68,7 +68,7 @@ static inline void make_file(const char *name, const char *text, mode_t mode)
 	close(fd);
 }
 
-/* The handle of a name below the root, which must be there. */
+/* Handle of a name below the root, which must exist. */
 static inline struct vfs_fh handle(const char *name)
 {
 	struct vfs_fh fh = { 0 };
@@ -84,7 +84,7 @@ static inline bool exists(const char *name)
 	return lstat(fix_path(f, name), &st) == 0;
 }
 
-/* A call whose arguments are a directory's handle and a name. */
+/* Begins a call whose arguments are a directory's handle and a name. */
 static inline struct xdr_out *call_name(uint32_t proc, const char *name)
 {
 	struct xdr_out *c = call(proc);

@@ -23,7 +23,7 @@ void fix4_put_all_bits(struct fixture *f)
 	struct nfs4_bitmap b = { 0 };
 
 	for (unsigned i = 0; i < NFS4_ATTR_WORDS * 32; i++) {
-		/* Those of layouts and retention that are set-only, too. */
+		/* The attributes of layouts and retention in this condition are set-only, too. */
 		if (!SET_ONLY(i) && i != FATTR4_LAYOUT_HINT && i != FATTR4_RETENTION_SET &&
 		    i != FATTR4_RETENTEVT_SET)
 			nfs4_bitmap_add(&b, i);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Attributes in tests: asking for them, and reading what comes. */
+/* Requests for attributes, and decoders of fattr4. */
 #ifndef RN_TESTS_NFS4_ATTRS_H
 #define RN_TESTS_NFS4_ATTRS_H
 
 #include "nfs4/attr/bitmap.h"
 #include "tests/unit/nfs4_fixture.h"
 
-/* The values of a fattr4, as far as they came. */
+/* Values of a fattr4; have: the attributes that it contains. */
 struct fix4_attrs {
 	struct nfs4_bitmap have, supported, exclusive;
 	uint32_t type, mode, nlink, rdattr_error, maxlink, maxname, lease, aclsupport, fh_expire;
@@ -23,16 +23,16 @@ struct fix4_attrs {
 	struct timespec atime, mtime, ctime, btime, delta;
 };
 
-/* A bitmap4 of the numbers up to -1. */
+/* Encodes a bitmap4 of the attributes in the list, which ends with -1. */
 void fix4_put_bits(struct fixture *f, const int *bits);
 #define FIX4_BITS(f, ...) fix4_put_bits(f, (const int[]){ __VA_ARGS__, -1 })
-/* All attributes that can be read, of all minor versions. */
+/* Encodes a bitmap4 of all readable attributes of all minor versions. */
 void fix4_put_all_bits(struct fixture *f);
 
-/* Reads a fattr4; false: it does not hold what its bitmap says, to the byte. */
+/* Reads a fattr4. False if its values do not match its bitmap to the byte. */
 bool fix4_get_attrs(struct xdr_in *r, struct fix4_attrs *a);
 
-/* PUTFH, GETATTR of all; the COMPOUND's status. */
+/* Sends PUTFH and GETATTR of all attributes; returns the COMPOUND's status. */
 uint32_t fix4_getattr(struct fixture *f, struct fix4_session *s, const struct vfs_fh *fh,
 		      struct fix4_attrs *a);
 

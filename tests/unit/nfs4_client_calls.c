@@ -21,7 +21,7 @@ static void begin(struct fixture *f, struct fix4_session *in, uint32_t minor, ui
 	fix4_op(f, op);
 }
 
-/* The status of the operation, or of SEQUENCE before it. */
+/* Sends the COMPOUND; returns the status of the operation, or of a failed SEQUENCE before it. */
 static uint32_t send_op(struct fixture *f, uint32_t op)
 {
 	const uint32_t status = fix4_send(f);

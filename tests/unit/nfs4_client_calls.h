@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The operations on clients and sessions with all of their arguments. Each sends a COMPOUND of its
- * own, after SEQUENCE if there is a session, and returns the operation's status. */
+/* Operations on clients and sessions, with control of all arguments. Each function sends a
+ * COMPOUND, with SEQUENCE first if there is a session, and returns the operation's status. */
 #ifndef RN_TESTS_NFS4_CLIENT_CALLS_H
 #define RN_TESTS_NFS4_CLIENT_CALLS_H
 
@@ -11,11 +11,11 @@
 #include "tests/unit/nfs4_fixture.h"
 
 struct eid_args {
-	const char *owner, *verifier; /* 8 characters */
+	const char *owner, *verifier; /* verifier: 8 characters */
 	uint32_t flags, protect;
-	uint32_t nalgs, window; /* SP4_SSV */
+	uint32_t nalgs, window; /* for SP4_SSV */
 	bool impl_id;
-	uint32_t minor; /* 0: 1 */
+	uint32_t minor; /* 0 stands for 1 */
 };
 struct eid_result {
 	uint64_t clientid, minor_id;
@@ -29,7 +29,7 @@ struct cs_args {
 	uint64_t clientid;
 	uint32_t seqid, flags;
 	struct nfs4_channel fore, back;
-	bool gss, gss_only; /* a handle among the callback parameters; nothing else */
+	bool gss, gss_only; /* RPCSEC_GSS among the callback security parameters; as the only one */
 };
 struct cs_result {
 	uint8_t id[NFS4_SESSIONID_SIZE];
@@ -39,9 +39,9 @@ struct cs_result {
 extern const struct nfs4_channel usual_channel;
 uint32_t call_create_session(struct fixture *f, struct fix4_session *in, const struct cs_args *a,
 			     struct cs_result *r);
-/* The session of a result, for fix4_begin(). */
+/* Prepares s for fix4_begin() from a result of CREATE_SESSION. */
 void use_session(struct fix4_session *s, uint64_t clientid, const struct cs_result *r);
-/* EXCHANGE_ID, then CREATE_SESSION: the client is confirmed. */
+/* Confirms a new client by EXCHANGE_ID and CREATE_SESSION. */
 uint64_t confirmed_client(struct fixture *f, const char *owner, const char *verifier,
 			  struct fix4_session *s);
 
@@ -57,13 +57,15 @@ struct scid_args {
 struct scid_result {
 	uint64_t clientid;
 	uint8_t confirm[NFS4_VERIFIER_SIZE];
-	char netid[16], addr[64]; /* of NFS4ERR_CLID_INUSE */
+	char netid[16], addr[64]; /* from NFS4ERR_CLID_INUSE */
 };
 uint32_t call_setclientid(struct fixture *f, const struct scid_args *a, struct scid_result *r);
 uint32_t call_setclientid_confirm(struct fixture *f, const struct scid_result *r);
 uint32_t call_renew(struct fixture *f, uint64_t clientid);
 
-/* SEQUENCE alone, on the session's slot: its status, flags in s->status_flags. */
+/*
+ * Sends SEQUENCE alone on the session's slot. Returns its status; s->status_flags gets the flags.
+ */
 uint32_t call_sequence(struct fixture *f, struct fix4_session *s);
 
 #endif

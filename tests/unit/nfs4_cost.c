@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What COMPOUNDs cost as Linux's client sends them, over the fixture's server: without a transport,
- * in one thread, so that counts of instructions and system calls repeat.
+ * Cost of COMPOUNDs as Linux's client sends them, over the fixture's server: without a transport
+ * and in one thread, so that counts of instructions and system calls are repeatable.
  *
  *	nfs4_cost WHAT N [UID]
  *
- * does what is to be counted N times, between two getppid() that a trace of system calls shows;
- * `nfs4_cost list` names what there is. tests/cost runs it under strace and callgrind.
+ * does WHAT N times between two getppid() calls, which mark the range in a trace of system calls.
+ * `nfs4_cost list` prints the possible WHAT. tests/cost runs the program under strace and callgrind.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -24,8 +24,8 @@
 static struct fixture *f;
 static struct op_client client;
 static struct op_owner owner;
-static struct op_file file;	 /* opened before the count begins */
-static struct vfs_fh plain, big; /* a file, and a directory of NAMES files */
+static struct op_file file;	 /* opened before counting starts */
+static struct vfs_fh plain, big; /* a regular file, and a directory of NAMES files */
 static struct nfs4_stateid lock;
 static unsigned round_nr;
 
@@ -47,7 +47,7 @@ static void begin(const struct vfs_fh *fh)
 	fix4_putfh(f, fh);
 }
 
-/* What Linux asks for, here and in each entry of a directory. */
+/* Bitmap of Linux's GETATTR, or of its READDIR entries. */
 static void put_attrs(bool entry)
 {
 	uint32_t first = 1u << FATTR4_TYPE | 1u << FATTR4_CHANGE | 1u << FATTR4_SIZE |
@@ -104,7 +104,7 @@ static void do_lookup(void)
 	send_ok();
 }
 
-/* Of a name that the server has not seen yet. */
+/* LOOKUP of a name that is not in the server's cache. */
 static void do_lookup_new(void)
 {
 	char name[32];
@@ -117,7 +117,7 @@ static void do_lookup_new(void)
 	send_ok();
 }
 
-/* OPEN by name with what Linux sends along, and the open's stateid. */
+/* OPEN by name in the COMPOUND that Linux sends; *out gets the open's stateid. */
 static void open_with(const struct op_how *how, struct op_file *out)
 {
 	begin(how->fh);
@@ -275,7 +275,7 @@ static void do_lock(void)
 		fail("LOCK or LOCKU failed");
 }
 
-/* One call of READDIR; the cookie of the last entry, 0 at the end. */
+/* One READDIR. Returns the cookie of the last entry, 0 at the end. */
 static uint64_t list_from(uint64_t cookie)
 {
 	struct xdr_in *in = &f->in;

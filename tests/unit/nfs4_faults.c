@@ -32,7 +32,7 @@ static bool fails(enum fault f)
 		return fails(which) ? fault_result : __real_##name args;                           \
 	}
 
-/* done() comes from the ring's loop, as always. */
+/* As usual, done() is called from the ring's loop. */
 #define WRAP_LATER(which, name, type, ring_op)                                                     \
 	static void name##_failed(struct vfs_ring_op *op, int res)                                 \
 	{                                                                                          \

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Failures on demand of what NFSv4's operations call: the linker's --wrap puts these functions in
- * between (tests/unit/nfs4_errors.inc has the same list).
- */
+/* Failures on demand of the functions that NFSv4's operations call. The linker's --wrap puts
+ * wrappers around these functions (tests/unit/nfs4_errors.inc has the same list). */
 #ifndef RN_TESTS_NFS4_FAULTS_H
 #define RN_TESTS_NFS4_FAULTS_H
 
@@ -42,10 +40,10 @@ enum fault {
 	FAULT_NFS4_RESERVE_REPLY,
 };
 
-/* That function fails so (-errno, or an nfsstat4) each time it is called. */
+/* Function that fails at each call, and its result: -errno, or an nfsstat4. */
 extern enum fault fault_at;
 extern int fault_result;
-extern unsigned fault_spared; /* calls that do not fail before one does */
-extern unsigned fault_hits;   /* how often it has */
+extern unsigned fault_spared; /* calls that succeed before the first failure */
+extern unsigned fault_hits;   /* failures so far */
 
 #endif

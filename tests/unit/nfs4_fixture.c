@@ -11,8 +11,8 @@
 #include "tests/unit/nfs4_text.h"
 #include "tests/unit/nfs4_valid_errors.h"
 
-/* A test that goes on after this would read nonsense. Not criterion's: fuzz targets use the
- * fixture, too. */
+/* Ends the process, because the test would go on with wrong data. Criterion's assertions cannot be
+ * used: fuzz targets share this fixture. */
 __attribute__((format(printf, 2, 3))) static void must(bool ok, const char *what, ...)
 {
 	va_list ap;
@@ -26,20 +26,18 @@ __attribute__((format(printf, 2, 3))) static void must(bool ok, const char *what
 	abort();
 }
 
-/* One COMPOUND at a time is built and read. */
+/* The COMPOUND that is being built or read; one at a time. */
 static struct {
 	size_t count_at;
 	uint32_t count;
 	uint32_t results;
 	uint32_t minor;
 	struct fix4_session *session;
-	uint32_t op[128]; /* numbers of the first ones */
+	uint32_t op[128]; /* numbers of the first operations */
 } now;
 
-/*
- * tests/nfs4-errors reads in the programs' logs which failures they have seen: one line for each,
- * once in a process, if RINGNFS_SHOW_ERRORS is set.
- */
+/* Prints a line for each failure that the process sees for the first time, if RINGNFS_SHOW_ERRORS
+ * is set. tests/nfs4-errors collects these lines from the tests' logs. */
 static void show_error(uint32_t opnum, uint32_t status)
 {
 	static uint8_t shown[NFS4_MINOR_MAX + 1][128][256];
@@ -59,7 +57,8 @@ static void show_error(uint32_t opnum, uint32_t status)
 
 static void check_error(uint32_t opnum, uint32_t status)
 {
-	/* The names are looked for if they are needed: tests/cost counts what this takes. */
+	/* Names are looked up only in case of an error, because tests/cost counts the instructions
+	 * here. */
 	if (!nfs4_error_is_valid(opnum, now.minor, status))
 		must(false, "%s must not answer %s", nfs4_op_text(opnum), nfs4_status_text(status));
 	if (status != NFS4_OK)
@@ -120,7 +119,7 @@ void fix4_send_any(struct fixture *f)
 	fix_send(f);
 }
 
-/* Whatever the test goes on to read: the last result is the one that failed. */
+/* Checks that the COMPOUND's status is that of its last result. */
 static void check_failure(uint32_t status)
 {
 	uint32_t opnum, n = now.results;

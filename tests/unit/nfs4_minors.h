@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The same test in each minor version: with a session where there are sessions. */
+/* Runs one test body in each minor version, with a session in 4.1 and 4.2. */
 #ifndef RN_TESTS_NFS4_MINORS_H
 #define RN_TESTS_NFS4_MINORS_H
 

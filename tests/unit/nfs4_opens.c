@@ -26,7 +26,9 @@ void op_begin(struct fixture *f, struct op_client *c)
 	fix4_begin(f, c->minor > 0 ? &c->session : NULL);
 }
 
-/* Sends PUTFH and one operation; the status of the last result, with the cursor behind it. */
+/*
+ * Sends PUTFH and one operation. Returns the status of the last result, with the cursor behind it.
+ */
 static uint32_t send_one(struct fixture *f, uint32_t opnum)
 {
 	uint32_t status = fix4_send(f);
@@ -297,7 +299,7 @@ uint32_t op_lockt(struct fixture *f, struct op_owner *lock_owner, const struct v
 	return status;
 }
 
-/* As send_one, of an operation that needs no filehandle. */
+/* As send_one(), for an operation that needs no filehandle. */
 static uint32_t send_bare(struct fixture *f, uint32_t opnum)
 {
 	uint32_t status = fix4_send(f);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Opens and locks through the fixture: one COMPOUND each, of any minor version. A call's result is
- * its operation's status, or that of what came before it if that failed. In minor version 0 owners'
- * sequence numbers go on by themselves where the RFC says so.
+ * Opens and locks through the fixture, of any minor version. Each function sends one COMPOUND and
+ * returns its operation's status, or that of a failed operation before it. In minor version 0
+ * owners' sequence numbers advance as the RFC says.
  */
 #ifndef RN_TESTS_NFS4_OPENS_H
 #define RN_TESTS_NFS4_OPENS_H
 
 #include "tests/unit/nfs4_fixture.h"
 
-/* A client: of minor version 0, or with a session. */
+/* A client of minor version 0, or a client with a session. */
 struct op_client {
 	uint32_t minor;
 	uint64_t clientid;
@@ -20,7 +20,7 @@ struct op_client {
 struct op_owner {
 	struct op_client *client;
 	const char *name;
-	uint32_t seqid; /* of its next operation */
+	uint32_t seqid; /* for its next operation */
 };
 
 enum op_create { OP_NOCREATE, OP_UNCHECKED, OP_GUARDED, OP_EXCLUSIVE, OP_EXCLUSIVE_1 };
@@ -35,16 +35,16 @@ enum op_claim {
 };
 
 struct op_how {
-	const struct vfs_fh *fh; /* of the directory, or of the file */
+	const struct vfs_fh *fh; /* the directory, or the file itself */
 	const char *name;
-	uint32_t access, deny; /* access 0: to read and write */
+	uint32_t access, deny; /* access 0 stands for read and write */
 	enum op_create create;
 	enum op_claim claim;
 	bool set_mode, set_size;
 	uint32_t mode;
 	uint64_t size;
 	const char *verifier; /* 8 bytes */
-	uint32_t delegation;  /* claimed by OP_RECLAIM */
+	uint32_t delegation;  /* delegation type claimed by OP_RECLAIM */
 };
 
 struct op_file {
@@ -66,16 +66,17 @@ struct op_denied {
 	char owner[64];
 };
 
-/* A confirmed client that has nothing to reclaim. */
+/* Makes a confirmed client that has completed its reclaims. */
 uint32_t op_client_new(struct fixture *f, struct op_client *c, uint32_t minor, const char *name);
 void op_begin(struct fixture *f, struct op_client *c);
 
-/* Puts OPEN's arguments; op_open puts the COMPOUND around them and confirms what wants it. */
+/* Encodes OPEN's arguments. op_open() sends the whole COMPOUND, and OPEN_CONFIRM if the server asks
+ * for it. */
 void op_put_open(struct fixture *f, const struct op_owner *o, const struct op_how *how);
 void op_get_open(struct fixture *f, struct op_client *c, struct op_file *out);
 uint32_t op_open(struct fixture *f, struct op_owner *o, const struct op_how *how,
 		 struct op_file *out);
-/* Without confirming. */
+/* Opens without OPEN_CONFIRM. */
 uint32_t op_open_only(struct fixture *f, struct op_owner *o, const struct op_how *how,
 		      struct op_file *out);
 uint32_t op_confirm(struct fixture *f, struct op_owner *o, struct op_file *file);
@@ -83,7 +84,8 @@ uint32_t op_close(struct fixture *f, struct op_owner *o, struct op_file *file);
 uint32_t op_downgrade(struct fixture *f, struct op_owner *o, struct op_file *file, uint32_t access,
 		      uint32_t deny);
 
-/* lock: the stateid, which becomes the new one. first: the lock-owner has none for the file. */
+/* lock: stateid to lock with, replaced by the new one. op_lock_first() is for a lock-owner without
+ * a stateid for the file. */
 uint32_t op_lock_first(struct fixture *f, struct op_owner *open_owner, struct op_owner *lock_owner,
 		       const struct op_file *file, const struct op_range *r,
 		       struct nfs4_stateid *lock, struct op_denied *denied);
@@ -95,19 +97,20 @@ uint32_t op_lockt(struct fixture *f, struct op_owner *lock_owner, const struct v
 		  const struct op_range *r, struct op_denied *denied);
 uint32_t op_release_lockowner(struct fixture *f, struct op_owner *o);
 uint32_t op_free_stateid(struct fixture *f, struct op_client *c, const struct nfs4_stateid *sid);
-/* The status of one stateid by TEST_STATEID. */
+/* Status of one stateid in TEST_STATEID's result. */
 uint32_t op_test_stateid(struct fixture *f, struct op_client *c, const struct nfs4_stateid *sid);
 
-/* READ of one byte at 0, WRITE of one byte at 0, as whoever f->uid is. */
+/* READ and WRITE of one byte at offset 0, as user f->uid. */
 uint32_t op_read(struct fixture *f, struct op_client *c, const struct vfs_fh *fh,
 		 const struct nfs4_stateid *sid);
 uint32_t op_write(struct fixture *f, struct op_client *c, const struct vfs_fh *fh,
 		  const struct nfs4_stateid *sid);
 
-/* Of a stateid that was changed: the tag that it needs not to be taken for one of another run. */
+/* Recomputes the tag of a modified stateid, so that the server does not take it for one of another
+ * run. */
 void op_retag(struct fixture *f, struct nfs4_stateid *sid);
 
-/* A criterion test for each minor version, which the body finds in `minor`. */
+/* Defines a criterion test for each minor version; the body finds it in `minor`. */
 #define OP_MINOR_TEST(suite, name, number)                                                         \
 	Test(suite, name##_v4##number)                                                             \
 	{                                                                                          \

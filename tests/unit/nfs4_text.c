@@ -130,7 +130,7 @@ static const struct {
 };
 /* clang-format on */
 
-/* Text of a number without a name; a message has few of them. */
+/* Decimal text of a number without a name. Four static buffers, enough for one message. */
 static const char *number(uint32_t n)
 {
 	static char text[4][16];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Names of operations and statuses for messages of tests; a number that has none as it is. */
+/* Names of operations and statuses for messages of tests. Numbers without a name are printed in
+ * decimal. */
 #ifndef RN_TESTS_NFS4_TEXT_H
 #define RN_TESTS_NFS4_TEXT_H
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Which errors each operation may answer: the tables of RFC 7530 section 13.2 (minor version 0),
- * RFC 8881 section 15.2 (1 and 2) and RFC 7862 section 11.2 (2).
- */
+/* Errors that each operation may answer: the tables of RFC 7530 section 13.2 (minor version 0), RFC
+ * 8881 section 15.2 (1 and 2) and RFC 7862 section 11.2 (2). */
 #include "tests/unit/nfs4_valid_errors.h"
 
 #include "lib/checked.h"
@@ -10,7 +8,7 @@
 
 struct valid {
 	uint32_t opnum;
-	uint32_t errors[47]; /* up to the first 0 */
+	uint32_t errors[47]; /* ends at the first 0 */
 };
 
 static const struct valid of_minor_0[] = {
@@ -1273,25 +1271,28 @@ bool nfs4_error_is_valid(uint32_t opnum, uint32_t minor, uint32_t status)
 {
 	int known;
 
-	/* What maps to nothing else (RFC 8881 section 15.1.1.6), also where the tables forget it. */
+	/* SERVERFAULT is for errors that no other status describes (RFC 8881 section 15.1.1.6);
+	 * some tables omit it. */
 	if (status == NFS4_OK || status == NFS4ERR_SERVERFAULT)
 		return true;
-	/* RFC 7530 section 13.1.3.4: of a COMPOUND that cannot go on, whatever comes next. */
+	/*
+	 * RFC 7530 section 13.1.3.4: any operation of a COMPOUND that the server cannot continue.
+	 */
 	if (minor == 0 && status == NFS4ERR_RESOURCE)
 		return true;
 	if (minor == 0)
 		return find(of_minor_0, rn_array_size(of_minor_0), opnum, status) > 0;
-	/* Section 15.11.3 demands it, though the table has it not. */
+	/* Section 15.11.3 requires this error; the table omits it. */
 	if (opnum == OP_SEEK && status == NFS4ERR_NXIO)
 		return true;
-	/* RFC 7862 section 13: all its operations are optional. */
+	/* RFC 7862 section 13: all operations of minor version 2 are optional. */
 	if (opnum >= OP_ALLOCATE && status == NFS4ERR_NOTSUPP)
 		return true;
-	/* RFC 8881 section 18.35.4, case 9, which its table in section 15.2 does without. */
+	/* RFC 8881 section 18.35.4, case 9; the table in section 15.2 omits it. */
 	if (opnum == OP_EXCHANGE_ID && status == NFS4ERR_PERM)
 		return true;
-	/* Sections 2.10.6.1.3 and 2.10.6.4: of any operation; the tables forget GETFH and
-	 * IO_ADVISE. */
+	/* Sections 2.10.6.1.3 and 2.10.6.4: any operation may answer these. The tables omit GETFH
+	 * and IO_ADVISE. */
 	if (status == NFS4ERR_REP_TOO_BIG || status == NFS4ERR_REP_TOO_BIG_TO_CACHE ||
 	    status == NFS4ERR_RETRY_UNCACHED_REP)
 		return true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the RFCs allow an operation to answer: fix4_result compares each result with it. */
+/* Errors that the RFCs allow for each operation. fix4_result() checks every result with it. */
 #ifndef RN_TESTS_NFS4_VALID_ERRORS_H
 #define RN_TESTS_NFS4_VALID_ERRORS_H
 

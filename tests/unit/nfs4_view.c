@@ -63,7 +63,7 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 
 void view_unexport(struct view *v, unsigned i)
 {
-	setfsuid(0); /* this thread still is whom the last call was from */
+	setfsuid(0); /* the thread still acts as the last call's user */
 	setfsgid(0);
 	vfs_forget_export(v->f->vfs, vfs_export_id(v->e[i].exp));
 	vfs_export_put(v->e[i].exp);
@@ -184,7 +184,7 @@ uint32_t view_attr(struct view *v, const struct vfs_fh *fh, struct view_attr *ou
 		return status;
 	fix4_result(f, OP_PUTFH);
 	fix4_result(f, OP_GETATTR);
-	xdr_skip(&f->in, 4 + 8 + 4); /* the bitmap, and the length of all */
+	xdr_skip(&f->in, 4 + 8 + 4); /* the bitmap, and the length of all values */
 	out->type = xdr_get_u32(&f->in);
 	out->change = xdr_get_u64(&f->in);
 	out->fsid[0] = xdr_get_u64(&f->in);

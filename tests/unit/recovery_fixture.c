@@ -28,7 +28,7 @@ void rec_down(void)
 
 void rec_start(void)
 {
-	/* Memory, where there is such: nothing here needs a disk that is slow today. */
+	/* In memory where possible, so that a slow disk does not delay the tests. */
 	strcpy(state_dir, "/dev/shm/ringnfs-recovery-XXXXXX");
 	if (!mkdtemp(state_dir)) {
 		strcpy(state_dir, "/tmp/ringnfs-recovery-XXXXXX");
@@ -70,7 +70,7 @@ static int go_on(struct nfs4_compound *c, int rc)
 
 	cl->went_on = true;
 	cl->rc = rc;
-	return NFS4_PENDING; /* there is no loop to go back to */
+	return NFS4_PENDING; /* the COMPOUND loop does not run here */
 }
 
 int rec_begin(struct rec_client *cl, unsigned bits)

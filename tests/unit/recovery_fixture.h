@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * A recovery without the rest of the server, on a fresh state directory, and clients made of a
- * record each. One test at a time, in a process of its own.
- */
+/* The recovery code without the rest of the server, on a fresh state directory, with clients that
+ * consist of a record only. One test at a time, in its own process. */
 #ifndef RN_TESTS_RECOVERY_FIXTURE_H
 #define RN_TESTS_RECOVERY_FIXTURE_H
 
@@ -18,7 +16,7 @@ struct rec_client {
 	/* One operation that may wait. */
 	struct rpc_request req;
 	struct nfs4_compound c;
-	int rc; /* that it went on with */
+	int rc; /* result with which the operation continued */
 	bool went_on;
 };
 
@@ -28,16 +26,16 @@ extern char db_path[128];
 
 void rec_start(void); /* for TestSuite's init */
 void rec_stop(void);
-void rec_up(void); /* after rec_down: as after a restart, whose clients have to be made again */
+void rec_up(void); /* after rec_down(): acts as a restart; the test must make its clients anew */
 void rec_down(void);
 
-/* A client that is confirmed; verifier is repeated. Never freed. */
+/* Makes a confirmed client, whose verifier repeats the given byte. Never freed. */
 struct rec_client *rec_client(const char *id, uint8_t verifier, bool sessions);
-/* Starts nfs4_record_for(); what it returns. */
+/* Starts nfs4_record_for() and returns its result. */
 int rec_begin(struct rec_client *cl, unsigned bits);
-/* Runs what has been posted to the worker until cl goes on, for up to 5 s. */
+/* Runs callbacks posted to the worker until cl continues, for up to 5 s. */
 void rec_wait(struct rec_client *cl);
-/* Both, and it must have been written. */
+/* rec_begin() and rec_wait(); asserts that the record was written. */
 void rec_record(struct rec_client *cl, unsigned bits);
 /* Waits until grace has ended, or for 5 s. */
 bool rec_grace_ends(void);

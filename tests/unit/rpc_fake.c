@@ -86,7 +86,7 @@ static bool get_echo(struct xdr_in *in, void *args)
 	struct echo_args *a = args;
 
 	a->data = xdr_get_opaque(in, 64, &a->len);
-	return true; /* the sticky error is dispatch's to see */
+	return true; /* dispatch reads the cursor's error */
 }
 
 static bool get_word(struct xdr_in *in, void *args)
@@ -136,7 +136,8 @@ static enum rpc_run run_long(struct rpc_request *req, void *args)
 {
 	const uint32_t n = *(uint32_t *)args;
 
-	/* What does not fit even so overflows, which dispatch has to see. */
+	/* If the grown head is still too small, xdr_reserve() sets the overflow that dispatch
+	 * checks. */
 	rpc_reply_grow(req, (size_t)n + 3);
 	uint8_t *p = xdr_reserve(&req->out, n);
 	if (p != NULL)
@@ -180,7 +181,7 @@ static enum rpc_run run_store(struct rpc_request *req, void *args)
 	return RPC_RUN_DONE;
 }
 
-/* Its argument, a word in a chunk of its own or not, is decoded when it runs. */
+/* Decodes its argument, a word with or without a chunk, only when it runs. */
 static enum rpc_run run_rest(struct rpc_request *req, void *args)
 {
 	struct xdr_bulk b;
@@ -192,7 +193,7 @@ static enum rpc_run run_rest(struct rpc_request *req, void *args)
 	return RPC_RUN_DONE;
 }
 
-/* Only where there is data. */
+/* Cacheable only if the call has data. */
 static bool rest_is_cacheable(const struct rpc_request *req, const void *args)
 {
 	struct xdr_in in = req->in;

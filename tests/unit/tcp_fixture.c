@@ -189,7 +189,7 @@ void client_send(int fd, const void *p, size_t n)
 	while (n) {
 		ssize_t sent = send(fd, p, n, MSG_NOSIGNAL);
 		if (sent <= 0)
-			return; /* the answer will be missing */
+			return; /* the client will miss the answer and fail the test */
 		p = (const uint8_t *)p + sent;
 		n -= (size_t)sent;
 	}
@@ -264,7 +264,7 @@ int client_answer(int fd, struct answer *a)
 	for (;; a->bulks++) {
 		cr_assert_geq(left, len + pad);
 		left -= len + pad;
-		/* And the length word of the next item. */
+		/* The length word of the next item follows. */
 		cr_assert(read_all(fd, bulk, len + pad + (left ? 4 : 0)));
 		for (size_t i = 0; i < len + pad; i++)
 			cr_assert_eq(bulk[i], i < len ? 'x' : 0, "bulk byte %zu", i);

@@ -2,7 +2,7 @@
 /*
  * A TCP server on loopback with a sink that answers from its own thread, and a blocking client.
  * Calls here are: xid, 0 (CALL), the bulk bytes wanted in the reply, then anything. Replies are:
- * xid, 1, and what struct answer says.
+ * xid, 1, and the members of struct answer.
  */
 #ifndef RN_TEST_TCP_FIXTURE_H
 #define RN_TEST_TCP_FIXTURE_H
@@ -17,7 +17,7 @@
 
 enum sink_mode {
 	SINK_ANSWER,
-	SINK_HOLD, /* until fixture_release */
+	SINK_HOLD, /* holds requests until fixture_release() */
 	SINK_GARBAGE,
 };
 
@@ -40,28 +40,30 @@ struct fixture {
 
 struct answer {
 	uint32_t xid, type, len, sum, nseg, head_len, aligned, bulk_len;
-	uint32_t bulks; /* items of that length */
+	uint32_t bulks; /* bulk items of that length */
 };
 
-/* cfg's limits are used if not zero; family AF_INET or AF_INET6. */
+/* Zero limits in cfg stand for defaults. family: AF_INET or AF_INET6. */
 void fixture_start(struct fixture *f, struct tcp_config cfg, size_t budget, int family);
 void fixture_stop(struct fixture *f);
 void fixture_mode(struct fixture *f, enum sink_mode mode);
-/* Until the sink has n requests; false after ten seconds. */
+/* Waits until the sink has n requests; false after ten seconds. */
 bool fixture_wait(struct fixture *f, unsigned n);
 
 int client_connect(struct fixture *f);
 void client_send(int fd, const void *p, size_t n);
-/* One record in fragments of at most frag bytes (0: one fragment). len >= 12. */
-/* Added to the bulk bytes wanted: that many more items of that length. */
+/* Sends one record in fragments of at most frag bytes (0: one fragment). len >= 12. */
+/* Added to the wanted bulk bytes: number of additional items of that length. */
 #define BULK_ITEMS(n) ((uint32_t)(n) << 28)
 void client_call(int fd, uint32_t xid, uint32_t bulk, size_t len, size_t frag);
-/* The checksum that the answer to such a call has. */
+/* Checksum in the answer to such a call. */
 uint32_t call_sum(uint32_t xid, uint32_t bulk, size_t len);
-/* 1, or 0: closed. Fails the test after ten seconds. Checks the bulk bytes. */
+/* Reads one answer and checks its bulk bytes. Returns 1, or 0 if the connection is closed. Fails
+ * the test after ten seconds. */
 int client_answer(int fd, struct answer *a);
-/* Call and answer, checked. The reply needs no memory of the pool. */
+/* Sends a call and checks the answer. The reply needs no memory of the pool. */
 void client_ping(int fd, uint32_t xid);
-bool client_closed(int fd); /* the peer closes within ten seconds, whatever comes before */
+/* true if the peer closes within ten seconds; data before that are ignored */
+bool client_closed(int fd);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* ringnfs.conf: values, ranges, messages, and what is printed. */
+/* ringnfs.conf: values, ranges, messages and printed settings. */
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -56,7 +56,7 @@ Test(conf_settings, defaults)
 struct value_case {
 	const char *key;
 	const char *value;
-	const char *prints; /* NULL: refused */
+	const char *prints; /* value as printed; NULL: refused */
 };
 
 static const struct value_case values[] = {
@@ -311,7 +311,7 @@ Test(conf_settings, too_many_addresses)
 	cfg_diags_free(&diags);
 }
 
-/* A value that is not the default, for each row. */
+/* A value for the row that differs from its default. */
 static const char *other_value(const struct cfg_row *row)
 {
 	switch (row->type) {

@@ -218,7 +218,7 @@ Test(dispatch, strangers_are_denied_before_anything_is_decoded)
 	cr_assert_eq(f.count, 0);
 }
 
-/* Which of the procedures are for hosts of which standing: answered, denied, or an error. */
+/* Replies (answered, denied, or an error) to procedures for hosts of each standing. */
 Test(dispatch, who_may_call_what)
 {
 	static const enum fake_proc procs[] = { FAKE_COUNT, FAKE_GIVE, FAKE_ASK, FAKE_LIST };
@@ -238,7 +238,7 @@ Test(dispatch, who_may_call_what)
 			start(procs[i]);
 			xdr_put_u32(&call, s * 4 + i);
 			fake_dispatch(&f, &conn, &call);
-			fake_run_inbox(&f); /* one that cannot wait is answered by the inbox */
+			fake_run_inbox(&f); /* the inbox answers a call that cannot wait */
 			cr_assert_eq(f.count, before + (want == 'y'), "%d %u", s, i);
 			cr_assert_eq(fake_word(&conn, 2), want == 'n', "%d %u", s, i);
 			if (want == 'n')
@@ -415,7 +415,9 @@ Test(dispatch, a_duplicate_after_a_reconnect_waits_for_the_reply_of_the_first)
 	cr_assert_eq(fake_run_inbox(&f), 0);
 	rpc_complete(first, RPC_RUN_DONE);
 	cr_assert_eq(fake_run_inbox(&f), 2);
-	/* What came last need not have come on the newest connection: both may be the client's. */
+	/*
+	 * The last retransmission need not be on the newest connection: both may be the client's.
+	 */
 	cr_assert_eq(again.replies, 1);
 	cr_assert_eq(third.replies, 1);
 	cr_assert_eq(fake_word(&again, 6), 5);
@@ -498,7 +500,7 @@ Test(dispatch, what_is_not_known_yet_is_run_again)
 	f.known = true;
 	parked_again(parked);
 	REPLY(77, 1, 0, 0, 0, 0, 1);
-	/* And is in the reply cache once. */
+	/* The reply cache holds the reply after one run. */
 	conn.replies = 0;
 	run_how(RPC_RUN_AGAIN);
 	REPLY(77, 1, 0, 0, 0, 0, 1);

@@ -26,7 +26,7 @@ static void end(void)
 	fake_fini(&f);
 }
 
-/* COUNT with this xid and argument from c: what it answered. */
+/* Sends COUNT with this xid and argument from c; returns the answer. */
 static uint32_t count(struct fake_conn *c, uint32_t xid, uint32_t arg)
 {
 	const unsigned before = c->replies;
@@ -90,7 +90,7 @@ static void pass_seconds(uint64_t n)
 	clock_ns += n * 1000000000u;
 }
 
-/* A connection that ended and began anew is known again: Linux' client keeps its port over TCP, and
+/* Retransmissions over a new connection are recognized. Linux's client keeps its port over TCP, and
  * cannot over RDMA. */
 Test(drc, a_client_that_connects_anew_is_known)
 {
@@ -162,7 +162,7 @@ Test(drc, old_replies_give_their_memory_back_as_others_come)
 	end();
 }
 
-/* PENDING from c: did it run, and was it answered at once? */
+/* Sends PENDING from c. True if it ran and was not answered at once. */
 static bool ran(struct fake_conn *c, uint32_t xid)
 {
 	const unsigned before = f.count;
@@ -192,9 +192,9 @@ Test(drc, what_runs_is_not_too_old)
 }
 
 /*
- * Processes behind one address, each with an xid of its own that may come round to another's. What
- * is left: over TCP with the port of a connection that was, over RDMA always, the same call (xid,
- * procedure, all arguments, identity) within two minutes is taken for a retransmission.
+ * Processes behind one address may use the same xid. A known limit: the same call (xid, procedure,
+ * all arguments, identity) within two minutes is taken for a retransmission. Over TCP that needs
+ * the port of an earlier connection, over RDMA it always applies.
  */
 Test(drc, what_two_processes_behind_one_address_do_to_each_other)
 {
@@ -260,7 +260,7 @@ Test(drc, a_mapped_address_is_the_ipv4_client)
 	end();
 }
 
-/* COUNT under xid 1 with one word of the credential (at byte `at`) replaced. */
+/* Sends COUNT under xid 1 with one word of the credential (at byte `at`) replaced. */
 static uint32_t count_as(uint32_t at, uint32_t word)
 {
 	xdr_out_init(&call, buf, sizeof(buf));
@@ -318,7 +318,7 @@ Test(drc, data_from_a_read_chunk_sums_up_as_inline_data_does)
 
 #define LONG (1u << 20)
 
-/* A call of LONG bytes behind COUNT's argument; the segments are head and rest. */
+/* Sends a call with LONG bytes behind COUNT's argument, in two segments: head and rest. */
 static uint32_t count_long(const uint8_t *rest)
 {
 	xdr_out_init(&call, buf, sizeof(buf));
@@ -356,7 +356,8 @@ static uint64_t real_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* Prints what the cache costs a WRITE of 1 MiB; the machine may be busy, so nothing is asserted. */
+/* Prints the cache's cost for a WRITE of 1 MiB. Nothing is asserted, because the machine may be
+ * busy. */
 Test(drc, cost_of_a_long_call)
 {
 	uint8_t *rest = calloc(1, LONG);
@@ -414,7 +415,7 @@ Test(drc, the_bytes_of_stored_replies_are_bounded)
 
 	make(64);
 	drc_free(f.server.drc);
-	f.server.drc = drc_new(64, 100); /* three replies of 28 bytes */
+	f.server.drc = drc_new(64, 100); /* room for three replies of 28 bytes */
 	for (uint32_t xid = 1; xid <= 10; xid++)
 		count(&conn, xid, 0);
 	drc_stats(f.server.drc, &s);
@@ -500,7 +501,7 @@ struct caller {
 	unsigned wrong;
 };
 
-/* Every thread sends the same xids from its own address, each twice. */
+/* Each thread sends the same xids from its own address, each twice. */
 static void *call_all(void *arg)
 {
 	struct caller *me = arg;
@@ -536,7 +537,7 @@ Test(drc, threads_do_not_mix_up_clients, .timeout = 60)
 {
 	struct caller callers[THREADS] = { 0 };
 
-	make(8 * THREADS * CALLS); /* so that nothing is evicted while a thread sleeps */
+	make(8 * THREADS * CALLS); /* large enough that no entry is evicted while a thread sleeps */
 	for (unsigned i = 0; i < THREADS; i++) {
 		callers[i].index = i;
 		pthread_create(&callers[i].thread, NULL, call_all, &callers[i]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The event thread: what is posted runs once, in order, on the loop's thread, and before the loop
+/* The event thread: posted items run once, in order, on the loop's thread, and before the loop
  * ends. */
 #include <criterion/criterion.h>
 #include <pthread.h>
@@ -13,7 +13,7 @@ enum { POSTERS = 4, EACH = 5000 };
 struct item {
 	struct ev_task task;
 	unsigned poster, seq;
-	unsigned *next; /* of each poster; the loop's thread only */
+	unsigned *next; /* next item of each poster; used by the loop's thread only */
 	unsigned *bad;
 };
 
@@ -39,8 +39,8 @@ static void *post_all(void *arg)
 	return NULL;
 }
 
-/* The loop is freed with its inbox full: nothing posted is lost, nothing runs twice, each poster's
- * order is kept. */
+/* The loop is freed with its inbox full. No item is lost or runs twice, and each poster's order is
+ * kept. */
 Test(event_loop, posts_from_many_threads, .timeout = 60)
 {
 	unsigned next[POSTERS] = { 0 }, bad = 0;

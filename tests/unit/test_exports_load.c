@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The files of the export table: which are read, in which order, and what their errors do. */
+/* The files of the export table: which are read, their order, and the effect of errors in them. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -137,8 +137,7 @@ Test(exports_load, paths)
 	tree_drop(&t);
 }
 
-/* A path that comes with a mount: only where mp says so for everybody, and that mount is missing.
- */
+/* A path that comes with a mount: waits only if all its lines have mp and the mount is missing. */
 Test(exports_load, paths_that_wait_for_a_mount)
 {
 	static const struct {

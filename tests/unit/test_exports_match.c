@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which line of an access list holds for a peer, what that costs in look-ups, and when it is asked
- * anew. */
+/* Choice of the line of an access list for a peer, its cost in look-ups, and when it is renewed. */
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -13,7 +12,7 @@
 #include "conf/exports_addr.h"
 #include "conf/exports_match.h"
 
-/* Name service of the tests: a table, counters, a clock, and a switch to be down. */
+/* The tests' name service: a table, counters, a clock, and a switch for an outage. */
 struct zone {
 	const char *name;
 	const char *addr;
@@ -35,11 +34,11 @@ struct fake {
 	unsigned forward;
 	unsigned netgroup;
 	uint64_t now;
-	uint64_t cost; /* milliseconds of each look-up */
+	uint64_t cost; /* milliseconds that each look-up takes */
 	bool down;
 	bool reverse_down;
-	bool gone;	   /* every name is gone */
-	unsigned delay_us; /* of real time, to make threads meet */
+	bool gone;	   /* all names are unknown */
+	unsigned delay_us; /* microseconds of real time, so that threads meet */
 };
 
 static void charge(struct fake *fake, unsigned *counter)
@@ -64,7 +63,7 @@ static int fake_reverse(void *arg, const struct exp_addr *addr, char name[EXP_NA
 	charge(fake, &fake->reverse);
 	if (fake->down || fake->reverse_down)
 		return -EAGAIN;
-	/* Its forward entry is elsewhere. */
+	/* The name's forward entry is another address. */
 	if (is_addr("203.0.113.66", addr)) {
 		strcpy(name, "liar.example.org");
 		return 0;
@@ -163,7 +162,7 @@ static struct sockaddr_storage peer(const char *text)
 	return ss;
 }
 
-/* The line is told by its anonuid; -1: no access; -2: not known now. */
+/* Returns the anonuid of the line that matches; -1: no access; -2: not known yet. */
 static int who(struct fixture *f, const char *addr)
 {
 	struct sockaddr_storage ss = peer(addr);
@@ -179,11 +178,11 @@ struct case_ {
 	const char *clients;
 	const char *addr;
 	int want;
-	unsigned lookups; /* all kinds together */
+	unsigned lookups; /* look-ups of all kinds together */
 };
 
 static const struct case_ cases[] = {
-	/* By address: no name service. */
+	/* Matches by address need no name service. */
 	{ "192.0.2.1(anonuid=1)", "192.0.2.1", 1, 0 },
 	{ "192.0.2.1(anonuid=1)", "192.0.2.2", -1, 0 },
 	{ "192.0.2.1(anonuid=1)", "::ffff:192.0.2.1", 1, 0 },
@@ -202,7 +201,7 @@ static const struct case_ cases[] = {
 	{ "2001:db8::/33(anonuid=1)", "2001:db8:7fff::1", 1, 0 },
 	{ "2001:db8::/33(anonuid=1)", "2001:db8:8000::1", -1, 0 },
 	{ "*(anonuid=1)", "2001:db8:8000::1", 1, 0 },
-	/* Kinds in their order, whatever the order of the line. */
+	/* Kinds of clients have an order of precedence, independent of the order in the line. */
 	{ "*(anonuid=5) @lab(anonuid=4) *.example.org(anonuid=3) 192.0.2.0/24(anonuid=2) "
 	  "192.0.2.2(anonuid=1)",
 	  "192.0.2.2", 1, 0 },
@@ -211,19 +210,19 @@ static const struct case_ cases[] = {
 	{ "*(anonuid=5) @lab(anonuid=4) *.example.org(anonuid=3)", "192.0.2.2", 3, 2 },
 	{ "*(anonuid=5) @lab(anonuid=4)", "192.0.2.2", 4, 3 },
 	{ "*(anonuid=5) @lab(anonuid=4)", "192.0.2.1", 5, 3 },
-	/* Within one kind the first. */
+	/* Within one kind the first match wins. */
 	{ "192.0.2.0/24(anonuid=1) 192.0.0.0/16(anonuid=2)", "192.0.2.2", 1, 0 },
 	{ "192.0.0.0/16(anonuid=2) 192.0.2.0/24(anonuid=1)", "192.0.2.2", 2, 0 },
 	{ "192.0.2.1(anonuid=1) master.example.org(anonuid=2)", "192.0.2.1", 1, 0 },
 	{ "master.example.org(anonuid=2) 192.0.2.1(anonuid=1)", "192.0.2.1", 2, 1 },
 	{ "*.org(anonuid=1) *.example.org(anonuid=2)", "192.0.2.1", 1, 2 },
-	/* Host names are looked up forward: aliases work, several addresses too. */
+	/* Host names are looked up forward: aliases and several addresses work. */
 	{ "short(anonuid=1)", "192.0.2.1", 1, 1 },
 	{ "TWO.example.org(anonuid=1)", "192.0.2.2", 1, 1 },
 	{ "two.example.org(anonuid=1)", "2001:db8::2", 1, 1 },
 	{ "two.example.org(anonuid=1)", "192.0.2.1", -1, 1 },
 	{ "nowhere(anonuid=1)", "192.0.2.1", -1, 1 },
-	/* Wildcards: the confirmed name, dots included, in any case. */
+	/* Wildcards match the confirmed name, dots included, in any case. */
 	{ "*.example.org(anonuid=1)", "192.0.2.7", 1, 2 },
 	{ "*.EXAMPLE.org(anonuid=1)", "192.0.2.7", 1, 2 },
 	{ "build[0-9].*(anonuid=1)", "192.0.2.7", 1, 2 },
@@ -234,7 +233,9 @@ static const struct case_ cases[] = {
 	{ "*.example.org(anonuid=1)", "203.0.113.66", -1, 2 },
 	{ "*.example.org(anonuid=1)", "203.0.113.1", -1, 1 },
 	{ "192.*(anonuid=1)", "192.0.2.66", -1, 1 },
-	/* Netgroups by full name, short name and address; the case of a group's name counts. */
+	/*
+	 * Netgroups match by full name, short name and address; the case of a group's name counts.
+	 */
 	{ "@lab(anonuid=1)", "192.0.2.2", 1, 3 },
 	{ "@Addrs(anonuid=1)", "203.0.113.5", 1, 2 },
 	{ "@addrs(anonuid=1)", "203.0.113.5", -1, 2 },
@@ -294,7 +295,7 @@ Test(exports_match, answers_expire)
 	f.fake.now += 1;
 	cr_expect(who(&f, "192.0.2.7") == -1, "the name is gone");
 	cr_expect(f.fake.forward == 3 && f.fake.reverse == 2);
-	/* "No such name" is an answer and is kept like any other. */
+	/* "No such name" is an answer and is cached like any other. */
 	f.fake.gone = false;
 	f.fake.now += 999;
 	cr_expect(who(&f, "192.0.2.7") == -1);
@@ -332,7 +333,9 @@ Test(exports_match, silent_server_keeps_the_older_answer)
 	f.fake.now += 1000;
 	cr_expect(who(&f, "192.0.2.1") == 1);
 	cr_expect(who(&f, "192.0.2.7") == 2);
-	/* A peer without an older answer may be one of a narrower line: it is told nothing. */
+	/*
+	 * A peer without an older answer may belong to a narrower line, so its access is unknown.
+	 */
 	cr_expect(who(&f, "192.0.2.2") == -2);
 	f.fake.down = false;
 	f.fake.now += 99;
@@ -342,7 +345,7 @@ Test(exports_match, silent_server_keeps_the_older_answer)
 	teardown(&f);
 }
 
-/* Each kind of line that cannot be decided is in the way of the wider ones, and of these only. */
+/* A line that cannot be decided blocks the wider ones behind it, and only these. */
 Test(exports_match, silent_server_widens_nothing)
 {
 	static const struct {
@@ -374,7 +377,7 @@ Test(exports_match, silent_server_widens_nothing)
 	}
 }
 
-/* One name server is silent, the other not: the reverse zone's, say. */
+/* One name server is silent and another is not: that of the reverse zone, for example. */
 Test(exports_match, half_silent)
 {
 	struct fixture f;
@@ -406,7 +409,7 @@ Test(exports_match, older_answers_end)
 	teardown(&f);
 }
 
-/* Questions that wait for a thread of the test's. */
+/* Look-ups that wait until the test runs them. */
 struct queue {
 	struct fixture f;
 	void (*run[16])(void *job, bool cancelled);
@@ -458,7 +461,7 @@ Test(exports_match, with_threads_to_ask_nobody_waits)
 	cr_expect(q.f.fake.reverse + q.f.fake.forward == 0, "nothing was asked by the caller");
 	queue_run(&q, false);
 	cr_expect(who(&q.f, "192.0.2.2") == 2 && who(&q.f, "203.0.113.1") == 9 && q.n == 0);
-	/* Past its time the answer holds while it is renewed. */
+	/* An expired answer holds while it is renewed. */
 	q.f.fake.now += 1000;
 	cr_expect(who(&q.f, "192.0.2.2") == 2 && q.n == 1);
 	cr_expect(who(&q.f, "192.0.2.2") == 2 && q.n == 1);
@@ -481,14 +484,14 @@ Test(exports_match, questions_that_cannot_be_asked_are_asked_again)
 	cr_expect(who(&q.f, "192.0.2.2") == -2 && q.n == 1);
 	queue_run(&q, false);
 	cr_expect(who(&q.f, "192.0.2.2") == 2 && q.n == 0);
-	/* Silence is not asked again at once. */
+	/* After a time-out the look-up is not repeated at once. */
 	q.f.fake.down = true;
 	cr_expect(who(&q.f, "192.0.2.7") == -2 && q.n == 1);
 	queue_run(&q, false);
 	cr_expect(who(&q.f, "192.0.2.7") == -2 && q.n == 0);
 	q.f.fake.now += 100;
 	cr_expect(who(&q.f, "192.0.2.7") == -2 && q.n == 1);
-	/* What is on its way outlives the matcher. */
+	/* A queued look-up outlives the matcher. */
 	teardown(&q.f);
 	queue_run(&q, false);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* exports(5) texts against the table and the messages they make. */
+/* exports(5) texts, with the tables and messages that they give. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -102,7 +102,7 @@ Test(exports_parse, shapes)
 
 struct message_case {
 	const char *text;
-	const char *left;	 /* summary of what is still exported */
+	const char *left;	 /* summary of the exports that remain */
 	const char *messages[6]; /* whole lines */
 };
 
@@ -273,7 +273,7 @@ static const struct message_case messages[] = {
 	  "",
 	  { "f:1:5: error: unknown option \"rww\": did you mean \"rw\"?",
 	    "f:1:1: note: /a is not exported, because of the error" } },
-	/* A line in error takes the other lines of its path along. */
+	/* An invalid line removes all lines of its path. */
 	{ "/a b(ro,bogus)\n/a *(rw)\n/c d\n",
 	  "/c:d;",
 	  { "f:1:9: error: unknown option \"bogus\": exports(5) lists the options",
@@ -431,7 +431,8 @@ Test(exports_parse, flavors)
 	cr_expect(flags_under(&c[1].opts, EXP_AUTH_SYS) == EXP_RW);
 	cr_expect(flags_under(&c[1].opts, EXP_AUTH_NONE) == (EXP_ROOT_SQUASH | EXP_ALL_SQUASH));
 	cr_expect(c[1].opts.flags & EXP_ASYNC, "async does not differ by flavour");
-	/* A client's own sec= replaces that of the defaults, with the defaults of the format. */
+	/* A client's own sec= replaces that of the line's defaults, and starts from the format's
+	 * defaults. */
 	cr_expect(c[2].opts.n_flavors == 1 && !exp_opts_flavor(&c[2].opts, EXP_AUTH_NONE, &flags));
 	cr_expect(flags_under(&c[2].opts, EXP_AUTH_SYS) == EXP_ROOT_SQUASH);
 	cr_expect(flags_under(&c[3].opts, EXP_AUTH_NONE) == EXP_ROOT_SQUASH);
@@ -483,7 +484,7 @@ Test(exports_parse, ids)
 	cr_expect(exp_table_by_path(table, "/aa") == NULL);
 	cfg_diags_free(&diags);
 
-	/* Ids know nothing of other exports, other options or the order of lines. */
+	/* An export's id does not depend on other exports, other options or the order of lines. */
 	parse("/zz *(rw)\n/e q(fsid=AAAAAAAA-aaaaaaaa-aaaaaaaa-aaaaaaaa)\n/a y(rw)", &diags,
 	      &other);
 	cr_expect(exp_table_by_path(other, "/a")->id == id);
@@ -497,7 +498,7 @@ Test(exports_parse, ids)
 
 Test(exports_parse, id_collision)
 {
-	/* The hash of one is the fsid= of the other. */
+	/* The hash of one export's path is the fsid= of the other. */
 	char text[128];
 	struct cfg_diags diags;
 	struct exp_table *table;
@@ -575,7 +576,7 @@ Test(exports_parse, messages_are_bounded)
 	free(text);
 }
 
-/* Options for all machines by a stray blank need an explicit "*" where nothing may be wrong. */
+/* Options for all hosts because of a stray blank need an explicit "*" in strict mode. */
 Test(exports_parse, strict_refuses_options_for_all_machines_behind_a_blank)
 {
 	const struct exp_load_opts strict = { .strict = true };

@@ -14,7 +14,7 @@ struct thing {
 };
 
 static struct rn_fq q;
-static struct rn_fq_flow flow[26]; /* a..z */
+static struct rn_fq_flow flow[26]; /* flows a..z */
 static struct thing pile[4096];
 static unsigned npile;
 
@@ -42,7 +42,7 @@ static char name_of(const struct rn_fq_item *it)
 	return it ? ((const struct thing *)it)->name : '.';
 }
 
-/* The names of what comes out, a dot at the end. */
+/* Names of the items in the order in which they leave the queue, with a dot at the end. */
 static const char *drain(void)
 {
 	static char out[sizeof(pile) / sizeof(pile[0]) + 1];
@@ -137,7 +137,7 @@ Test(fair_queue, alone_nobody_runs_up_debt)
 	push('b', Q);
 	push('b', Q);
 	push('b', Q);
-	/* At most what one item has cost too much. */
+	/* A flow is skipped for at most the excess cost of one item. */
 	const char *out = drain();
 	cr_assert(out[0] == 'a' || out[1] == 'a' || out[2] == 'a' || out[3] == 'a', "%.5s", out);
 }
@@ -253,8 +253,8 @@ Test(fair_queue, a_bounded_search_goes_on_where_it_stopped)
 	cr_assert_eq(searches, 5);
 }
 
-/* Against a model: every item comes out once, in its flow's order, and no flow with something to
- * do waits while another gets more than a round's worth more. */
+/* Against a model: every item leaves once, in its flow's order. No flow with items waits while
+ * another gets more than a round's share more. */
 Test(fair_queue, random_use_loses_nothing)
 {
 	unsigned in[26] = { 0 }, out[26] = { 0 }, seed = 7;

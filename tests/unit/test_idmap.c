@@ -24,7 +24,7 @@ static void stop(void)
 
 TestSuite(idmap, .init = start, .fini = stop, .timeout = 60);
 
-/* Without a domain in its configuration, and without a name service, the library maps nothing. */
+/* Without a domain in its configuration and without a name service, libnfsidmap maps no name. */
 #define NEED_MAPPING()                                                                             \
 	do {                                                                                       \
 		if (idmap_start(m) < 0)                                                            \
@@ -39,7 +39,7 @@ Test(idmap, root_there_and_back)
 	NEED_MAPPING();
 	cr_assert_eq(view.uid_to_name(m, NULL, 0, name, sizeof(name)), 0);
 	cr_expect_eq(strncmp(name, "root@", 5), 0, "%s", name);
-	for (int i = 0; i < 2; i++) { /* the second time from the cache */
+	for (int i = 0; i < 2; i++) { /* the second look-up is answered from the cache */
 		id = 77;
 		cr_expect_eq(view.name_to_uid(m, NULL, name, (uint32_t)strlen(name), &id), 0);
 		cr_expect_eq(id, 0);

@@ -60,7 +60,7 @@ static void *post_all(void *arg)
 	return NULL;
 }
 
-/* Sleeps until the eventfd rings, as a worker does: a lost ring hangs here. */
+/* Sleeps until the eventfd is written, as a worker does: the test hangs if a wake-up is lost. */
 static void wait_ring(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };

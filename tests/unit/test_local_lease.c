@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A local process has a lease of a file (fcntl(2), F_SETLEASE, as Samba's oplocks) and does not
- * give it up: whoever needs the file is told to come again, at once, so that no worker waits. The
- * bound on a call is generous; without it, it would be /proc/sys/fs/lease-break-time, 45 s.
+ * A local process holds a lease of a file (fcntl(2), F_SETLEASE, as Samba's oplocks) and does not
+ * give it up. Calls that need the file must answer JUKEBOX or DELAY at once, so that no worker
+ * waits. The bound on a call is generous; a call that waits takes /proc/sys/fs/lease-break-time, 45
+ * s.
  */
 #include <signal.h>
 #include <sys/wait.h>
@@ -29,7 +30,7 @@ static void hold(const char *path, int type, int told)
 		pause();
 }
 
-/* A child has a lease of x from here on. */
+/* Starts a child that takes a lease of x. */
 static void leased(int type)
 {
 	int told[2];
@@ -53,7 +54,7 @@ static void leased(int type)
 	}
 }
 
-/* The holder goes, and its lease with it. */
+/* Kills the child, which ends the lease. */
 static void freed(void)
 {
 	kill(holder, SIGKILL);
@@ -205,7 +206,7 @@ static uint32_t truncate4(struct op_client *c, const struct vfs_fh *fh)
 	return status;
 }
 
-/* Without an open: by the special stateids. */
+/* Data operations without an open, by the special stateids. */
 OP_MINORS_TEST(local_lease, io_comes_again)
 {
 	static const struct nfs4_stateid anonymous;

@@ -100,7 +100,7 @@ Test(message, auth_none_leaves_the_identity_zero)
 
 Test(message, malformed_auth_sys_is_a_bad_credential)
 {
-	start(); /* 17 groups declared, and there */
+	start(); /* 17 groups declared and present */
 	PUT(77, 0, 2, 100003, 3, 1, 1, 20 + 68, 5, 0, 1, 1, 17);
 	for (int i = 0; i < 17; i++)
 		PUT(1);
@@ -108,7 +108,8 @@ Test(message, malformed_auth_sys_is_a_bad_credential)
 	cr_assert_eq(decode(), RPC_HEADER_AUTH);
 	cr_assert_eq(stat, RPC_AUTH_BADCRED);
 	cr_assert_eq(call.cred.ngids, 0);
-	start(); /* more groups than the body holds: what follows must not be read as groups */
+	/* more groups than the body holds: bytes behind the body must not be read as groups */
+	start();
 	PUT(77, 0, 2, 100003, 3, 1, 1, 24, 5, 0, 1, 1, 2, 3, 0, 0, 0, 0);
 	cr_assert_eq(decode(), RPC_HEADER_AUTH);
 	cr_assert_eq(stat, RPC_AUTH_BADCRED);

@@ -60,7 +60,7 @@ Test(nfs3_attr, getattr_of_every_type)
 		struct vfs_fh fh;
 
 		if (mknod(fix_path(f, name), kinds[i].mode | 0600, 0x0102) < 0)
-			continue; /* no device files here */
+			continue; /* device files cannot be made here */
 		fh = handle(name);
 		fix_put_fh(call(NFSPROC3_GETATTR), &fh);
 		cr_assert_eq(status(), NFS3_OK);
@@ -296,5 +296,6 @@ Test(nfs3_attr, access_of_a_directory)
 	cr_expect_eq(ask_access(&fh, 0x3f), ACCESS3_READ | ACCESS3_LOOKUP | change);
 	f->uid = f->gid = 4000;
 	cr_expect_eq(ask_access(&fh, 0x3f), ACCESS3_READ | ACCESS3_LOOKUP);
-	cr_expect_eq(ask_access(&no_search, 0x3f), 0); /* write without search changes nothing */
+	/* write permission without search permission allows no change */
+	cr_expect_eq(ask_access(&no_search, 0x3f), 0);
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Valid calls of every procedure, cut short at every byte and bent at every word: always one
- * answer, garbage arguments where the message ends too early, and a server that goes on.
- */
+/* Valid calls of every procedure, cut short at every byte and changed at every word. Each must get
+ * one answer, GARBAGE_ARGS if the message ends too early, and the server must go on. */
 #include <stdlib.h>
 
 #include "lib/checked.h"
@@ -52,7 +50,7 @@ static uint32_t accept_word(void)
 	return __builtin_bswap32(v);
 }
 
-/* The samples are what they claim to be. */
+/* The samples must be valid calls. */
 Test(nfs3_bad_input, samples_are_valid)
 {
 	uint8_t msg[2048];
@@ -129,7 +127,7 @@ Test(nfs3_bad_input, every_word_of_the_arguments_bent)
 			}
 		}
 	}
-	make_objects(); /* and it still works */
+	make_objects(); /* the server must still work */
 }
 
 Test(nfs3_bad_input, random_arguments)
@@ -147,7 +145,7 @@ Test(nfs3_bad_input, random_arguments)
 			seed = seed * 1103515245 + 12345;
 			msg[i] = (uint8_t)(seed >> 16);
 			if (i % 4 < 3 && (seed >> 28))
-				msg[i] = 0; /* small lengths get further */
+				msg[i] = 0; /* small lengths pass more of the checks */
 		}
 		(void)len;
 		fix_send_raw(f, msg, sizeof(msg));

@@ -6,7 +6,7 @@
 
 NFS3_SUITE(nfs3_create);
 
-/* The result of what makes something: its handle. */
+/* Reads the result of a procedure that creates an object; returns its handle. */
 static struct vfs_fh made(struct fix_attr *attr)
 {
 	struct vfs_fh fh = { 0 };
@@ -185,7 +185,7 @@ Test(nfs3_create, symlink)
 	cr_expect_not(exists("m"));
 }
 
-/* The text in a Read chunk: a segment of its own, without pad. */
+/* The link's text in a Read chunk: in its own segment, without padding. */
 Test(nfs3_create, symlink_by_read_chunk)
 {
 	struct rpc_request *req;
@@ -254,7 +254,7 @@ Test(nfs3_create, mknod)
 	not_made();
 }
 
-/* A reply that does not fit what the client offered must be noticed before anything changes. */
+/* A reply too long for the client must be noticed before anything changes. */
 Test(nfs3_create, no_room_for_the_reply)
 {
 	const size_t worst = 24 + 4 + NFS3_POST_OP_FH_SIZE + NFS3_POST_OP_ATTR_SIZE + NFS3_WCC_SIZE;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What an export's options let a client do: read-only, ports, flavours, squashing, refusal. */
+/* Effect of an export's options: read-only, ports, flavours, squashing, refusal. */
 #include <netinet/in.h>
 
 #include "tests/unit/nfs3_suite.h"
@@ -95,7 +95,7 @@ Test(nfs3_export, auth_none)
 	make_file("x", "abc", 0600);
 	x = handle("x");
 	f->flavor = RPC_AUTH_NONE;
-	/* What a client needs to mount, and no more (RFC 2623 section 2.3.2). */
+	/* Only the procedures that a client needs to mount (RFC 2623 section 2.3.2). */
 	fix_put_fh(call(NFSPROC3_FSINFO), &f->root);
 	cr_expect_eq(status(), NFS3_OK);
 	cr_expect_eq(getattr(&f->root), NFS3_OK);

@@ -8,7 +8,7 @@
 
 NFS3_SUITE(nfs3_fs);
 
-/* The last offset that the file system lets one seek to. */
+/* The largest offset that the file system accepts. */
 static uint64_t largest_file(void)
 {
 	int fd = open(fix_path(f, "largest"), O_CREAT | O_RDWR, 0600);

@@ -96,7 +96,7 @@ Test(nfs3_io, read_that_does_not_fit_the_reply)
 	f->reply_max = head + 12;
 	r = do_read(&fh, 0, 1000);
 	cr_expect_eq(r.status, NFS3_OK);
-	f->reply_max = head + 11; /* the pad counts */
+	f->reply_max = head + 11; /* the padding counts */
 	do_read(&fh, 0, 1000);
 	cr_expect_eq(f->outcome, FIX_TOO_LONG);
 	f->nbulk_rooms = 1;
@@ -131,7 +131,7 @@ Test(nfs3_io, read_waits_for_memory)
 	fix_put_fh(c, &fh);
 	xdr_put_u64(c, 0);
 	xdr_put_u32(c, NFS3_MAX_IO);
-	/* Dispatched by hand: memory comes back only after the procedure went to wait. */
+	/* Dispatched by hand, so that memory comes back after the procedure has begun to wait. */
 	f->req->seg[0] = (struct rpc_seg){ .base = f->call, .len = (uint32_t)f->out.used };
 	f->req->nseg = 1;
 	f->req->reply_max = FIX_REPLY_SIZE;
@@ -259,7 +259,7 @@ Test(nfs3_io, write_lengths_that_contradict)
 	c = call(NFSPROC3_WRITE);
 	fix_put_fh(c, &fh);
 	xdr_put_u64(c, 0);
-	xdr_put_u32(c, 4); /* more than there is */
+	xdr_put_u32(c, 4); /* count above the data's length */
 	xdr_put_u32(c, 0);
 	xdr_put_opaque(c, "abc", 3);
 	status();
@@ -268,7 +268,7 @@ Test(nfs3_io, write_lengths_that_contradict)
 	c = call(NFSPROC3_WRITE);
 	fix_put_fh(c, &fh);
 	xdr_put_u64(c, 0);
-	xdr_put_u32(c, 2); /* less than there is */
+	xdr_put_u32(c, 2); /* count below the data's length */
 	xdr_put_u32(c, 0);
 	xdr_put_opaque(c, "abc", 3);
 	cr_assert_eq(status(), NFS3_OK);
@@ -335,7 +335,8 @@ Test(nfs3_io, commit)
 	cr_expect_eq(status(), NFS3_OK);
 }
 
-/* WRITE is answered through the duplicate request cache: the same reply, and not written again. */
+/* The duplicate request cache answers a repeated WRITE with the same reply, and does not write
+ * again. */
 Test(nfs3_io, a_retransmitted_write_is_not_repeated)
 {
 	struct vfs_fh fh;
@@ -373,7 +374,7 @@ static uint32_t do_set_size(const struct vfs_fh *fh, uint64_t size)
 	return status();
 }
 
-/* What an NFSv4 client denies others when it opens a file, NFSv3's are refused. */
+/* NFSv3's READ and WRITE respect the deny bits of NFSv4 opens. */
 Test(nfs3_io, shares_of_others)
 {
 	struct vfs_ctx ctx;
@@ -410,7 +411,7 @@ static bool io_waits(void *ctx, enum nfs3_grace what)
 	return what == NFS3_IO_WAITS;
 }
 
-/* Whether somebody denies it is known only when all have reclaimed. */
+/* Until all clients have reclaimed, an open that denies the access may still come. */
 Test(nfs3_io, opens_that_may_be_reclaimed)
 {
 	struct vfs_fh fh;

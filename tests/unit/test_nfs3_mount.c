@@ -81,7 +81,7 @@ Test(nfs3_mount, mnt_below_an_export)
 	cr_expect_eq(mnt(fix_path(f, "nothing/..")), MNT3ERR_NOENT);
 }
 
-/* Does MNT of that path give the root of an export, or that of a name below it? */
+/* True if MNT of that path gives the handle *want, of an export's root or of a name below. */
 static bool leads_to(const char *path, const struct vfs_fh *want)
 {
 	struct vfs_fh fh = { 0 };
@@ -92,7 +92,8 @@ static bool leads_to(const char *path, const struct vfs_fh *want)
 	return fh.len == want->len && memcmp(fh.data, want->data, fh.len) == 0;
 }
 
-/* Who may not search a directory neither gets what is in it nor learns what there is. */
+/* A caller without search permission gets no handle below the directory, and the same error for
+ * names that exist and names that do not. */
 Test(nfs3_mount, mnt_below_as_the_caller)
 {
 	static const char *const below[] = { "a/b", "a/nothing", "a/x", "a/l", "a/b/c" };
@@ -107,7 +108,7 @@ Test(nfs3_mount, mnt_below_as_the_caller)
 	f->access.flags |= VFS_ROOT_SQUASH;
 	for (size_t i = 0; i < sizeof(below) / sizeof(below[0]); i++)
 		cr_expect_eq(mnt(fix_path(f, below[i])), MNT3ERR_ACCES, "%s", below[i]);
-	/* The directory itself he may have, as by LOOKUP. */
+	/* The caller may get the directory itself, as by LOOKUP. */
 	cr_expect(leads_to(fix_path(f, "a"), &want));
 	f->access.flags = VFS_SEC_SYS;
 	f->uid = f->gid = 4321;
@@ -115,7 +116,7 @@ Test(nfs3_mount, mnt_below_as_the_caller)
 		cr_expect_eq(mnt(fix_path(f, below[i])), MNT3ERR_ACCES, "%s", below[i]);
 	f->uid = f->gid = 0;
 	cr_expect_eq(mnt(fix_path(f, "a/b")), MNT3_OK);
-	/* Without a flavour that the export wants there is nothing below its root. */
+	/* A flavour that the export does not accept gives nothing below its root. */
 	f->flavor = RPC_AUTH_NONE;
 	cr_assert_eq(chmod(fix_path(f, "a"), 0777), 0);
 	for (size_t i = 0; i < sizeof(below) / sizeof(below[0]); i++)
@@ -126,7 +127,7 @@ Test(nfs3_mount, mnt_below_as_the_caller)
 	cr_expect_eq(mnt(fix_path(f, "a/b")), MNT3_OK);
 }
 
-/* Links lead where they lead on the server, as long as that is in an export. */
+/* Symbolic links are followed as on the server, as long as the target is exported. */
 Test(nfs3_mount, mnt_follows_links)
 {
 	char path[256];
@@ -151,13 +152,13 @@ Test(nfs3_mount, mnt_follows_links)
 	cr_expect(leads_to(fix_path(f, "out-and-in/b"), &b));
 	cr_expect(leads_to(fix_path(f, "rel/b/../../abs/.//over"), &b));
 	cr_expect_eq(mnt(fix_path(f, "a/up")), MNT3ERR_NOENT);
-	/* Another export, by the letter. */
+	/* The target is the path of another export. */
 	cr_assert_eq(symlink(f->dir[1], fix_path(f, "second")), 0);
 	cr_expect_eq(mnt(fix_path(f, "second")), MNT3_OK);
 	snprintf(path, sizeof(path), "/nowhere/../%s", f->dir[0]);
 	cr_expect(leads_to(path, &f->root));
 	snprintf(path, sizeof(path), "%s/..%s", f->dir[0], f->dir[0]);
-	cr_expect_eq(mnt(path), MNT3ERR_NOENT); /* /tmp/tmp/... */
+	cr_expect_eq(mnt(path), MNT3ERR_NOENT); /* the path becomes /tmp/tmp/... */
 }
 
 Test(nfs3_mount, mnt_follows_no_link_out)
@@ -181,7 +182,7 @@ Test(nfs3_mount, mnt_follows_no_link_out)
 	cr_expect_eq(mnt(fix_path(f, "loop")), MNT3ERR_NOTDIR);
 	cr_expect_eq(mnt(fix_path(f, "..")), MNT3ERR_NOENT);
 	cr_expect_eq(mnt(fix_path(f, "../..")), MNT3ERR_NOENT);
-	/* As long as a path may be, and longer once the link is in it. */
+	/* The longest valid path, which the link's target makes too long. */
 	memset(deep, 0, sizeof(deep));
 	for (size_t i = 0; i + 2 < 900; i += 2)
 		memcpy(deep + i, "d/", 2);
@@ -266,7 +267,7 @@ Test(nfs3_mount, list_of_mounts)
 
 	NEED_FIXTURE();
 	cr_assert_eq(mkdir(fix_path(f, "a"), 0700), 0);
-	cr_expect_eq(dump_rows(last), 1); /* the fixture's own */
+	cr_expect_eq(dump_rows(last), 1); /* the fixture's own mount */
 	cr_expect_str_eq(last, f->dir[0]);
 	cr_assert_eq(mnt(fix_path(f, "a/")), MNT3_OK);
 	cr_assert_eq(mnt(fix_path(f, "a")), MNT3_OK);
@@ -329,7 +330,7 @@ Test(nfs3_mount_list, one_client_by_both_families)
 	mnt_list_fini(&l);
 }
 
-/* More rows than the reply's head has room for, and than the client can take. */
+/* More rows than fit into the reply's head, and than the client can take. */
 Test(nfs3_mount, long_lists)
 {
 	char path[200];

@@ -102,7 +102,7 @@ Test(nfs3_names, rename)
 	cr_expect_eq(do_rename(&d, "z", &d, "a/b"), NFS3ERR_ACCES);
 }
 
-/* The root of the other export, which MNT gives. */
+/* The root of the other export, from MNT. */
 static struct vfs_fh other_root(void)
 {
 	struct xdr_out *c = fix_call(f, MOUNT_PROGRAM, 3, 1);

@@ -6,16 +6,16 @@
 
 NFS3_SUITE(nfs3_readdir);
 
-/* What one call brought. */
+/* Result of one call. */
 struct batch {
 	uint32_t status;
 	unsigned entries;
-	unsigned with_fh; /* handle and attributes */
+	unsigned with_fh; /* entries with handle and attributes */
 	size_t resok;	  /* bytes of the resok structure */
-	size_t dir_bytes; /* as dircount counts them */
+	size_t dir_bytes; /* bytes that dircount limits */
 	uint64_t last_cookie, verf;
 	bool eof;
-	unsigned seen[MANY + 2]; /* of "nameNNN", ".", ".." */
+	unsigned seen[MANY + 2]; /* number of times that each name was seen: "nameNNN", ".", ".." */
 };
 
 static void note_name(struct batch *b, const uint8_t *name, uint32_t len)
@@ -102,13 +102,13 @@ static void make_many(void)
 	for (int i = 0; i < MANY; i++) {
 		char name[300];
 
-		/* Lengths of all paddings. */
+		/* Names with every length of padding. */
 		snprintf(name, sizeof(name), "name%d%.*s", i, i % 7, "-------");
 		make_file(name, "", 0600);
 	}
 }
 
-/* Lists all by calls of at most count bytes; each name must come exactly once. */
+/* Lists the whole directory by calls of at most count bytes; each name must come exactly once. */
 static void list_all(bool plus, uint32_t dircount, uint32_t maxcount)
 {
 	unsigned seen[MANY + 2] = { 0 }, calls = 0;
@@ -138,7 +138,7 @@ Test(nfs3_readdir, complete_with_any_count)
 {
 	NEED_FIXTURE();
 	make_many();
-	list_all(false, 0, 144); /* just the longest */
+	list_all(false, 0, 144); /* exactly the longest entry */
 	list_all(false, 0, 512);
 	list_all(false, 0, 4096);
 	list_all(false, 0, 1u << 20);
@@ -154,7 +154,7 @@ Test(nfs3_readdir, plus_is_complete_with_any_counts)
 	list_all(true, UINT32_MAX, 1u << 20);
 }
 
-/* The largest result that holds n entries is exactly as long as the count that gets it. */
+/* A result of n entries is as long as the smallest count that returns them. */
 Test(nfs3_readdir, count_is_exact)
 {
 	struct batch all, b;
@@ -255,7 +255,7 @@ Test(nfs3_readdir, needs_read_permission)
 	cr_expect_eq(b.status, NFS3ERR_ACCES);
 }
 
-/* Readable, not searchable: names come, without handles. */
+/* A readable directory without search permission: names come without handles. */
 Test(nfs3_readdir, plus_without_search_permission)
 {
 	struct xdr_out *c;

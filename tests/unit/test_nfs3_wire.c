@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Without a server: where WRITE's data starts, and the statuses that a procedure may answer. */
+/* Position of WRITE's data in a call, and the statuses that each procedure may answer, without a
+ * server. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <string.h>
@@ -36,7 +37,7 @@ Test(nfs3_wire, bulk_offset_of_write_and_of_nothing_else)
 			cr_expect_eq(at, 0, "%s", nfs3_samples[i].name);
 			continue;
 		}
-		cr_assert_eq(at, len - 12); /* "some data" and its pad */
+		cr_assert_eq(at, len - 12); /* "some data" and its padding */
 		cr_expect_eq(memcmp(msg + at, "some data", 9), 0);
 		for (size_t n = 0; n < len; n++)
 			cr_expect_eq(nfs3_bulk_offset(msg, n), n < at ? 0 : at);
