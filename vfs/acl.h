@@ -47,7 +47,7 @@ struct vfs_acl_room {
 	struct vfs_acl_entry access[VFS_ACL_MAX], inherited[VFS_ACL_MAX];
 };
 
-/* Has the file system that n is on ACLs? Its symbolic links have none all the same. */
+/* True if the file system of n has ACLs. Its symbolic links have none all the same. */
 bool vfs_acl_supported(const struct vfs_node *n);
 
 /*

@@ -19,7 +19,7 @@ enum vfs_io_mode { VFS_IO_BUFFERED, VFS_IO_DIRECT };
 struct vfs;
 struct vfs_export;
 
-/* What one client may do with one export. */
+/* Rights of one client in one export. */
 enum vfs_access_flags {
 	VFS_RO = 1,
 	VFS_ROOT_SQUASH = 2, /* uid and gid 0 become anonymous */
@@ -71,7 +71,8 @@ const char *vfs_export_real_path(const struct vfs_export *exp);
 /* The kernel's id of the mount that its path was on: a descriptor is held there, so that umount(8)
  * finds it busy, and the id is nobody else's as long as the export is open. */
 uint64_t vfs_export_mnt_id(const struct vfs_export *exp);
-/* Is it the same directory of the same file system? Then handles of one are good for the other. */
+/* True if both are the same directory of the same file system: handles of one are good for the
+ * other. */
 bool vfs_export_same_root(const struct vfs_export *a, const struct vfs_export *b);
 /* false: nothing but its device number tells its file system from another, so that handles may end
  * with the next mount of it. */
@@ -109,8 +110,8 @@ struct vfs_exports {
 struct vfs_exports_lost {
 	const uint32_t *ids; /* the exports that some client has lost; the others nobody has */
 	unsigned n;
-	/* Is the export of that id gone, or another directory, or not for that client any more? May
-	 * look names up: no lock is held. */
+	/* True if the export of that id is gone, is another directory, or is not for that client
+	 * any more. May look names up: no lock is held. */
 	bool (*lost)(void *ctx, uint32_t id, const struct sockaddr *peer);
 	void *ctx;
 };

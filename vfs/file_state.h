@@ -29,7 +29,7 @@ struct vfs_file;
 int vfs_file_get(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file **out);
 void vfs_file_ref(struct vfs_file *f);
 void vfs_file_put(struct vfs_file *f); /* NULL is allowed */
-/* Is it the file of that node? Compares, and takes no lock: for each READ and WRITE with a stateid.
+/* True if f is the file of that node. Takes no lock, since each READ and WRITE with a stateid asks.
  */
 bool vfs_file_is(const struct vfs_file *f, const struct vfs_node *n);
 
@@ -58,7 +58,8 @@ struct vfs_holder {
 
 enum vfs_lock_type { VFS_LOCK_READ = 1, VFS_LOCK_WRITE = 2 };
 
-/* What is in the way. Filled on -VFS_ESHARE and -VFS_EDENIED only (or by vfs_lock_test). */
+/* The share or lock in the way. Filled on -VFS_ESHARE and -VFS_EDENIED only (or by vfs_lock_test).
+ */
 struct vfs_conflict {
 	struct vfs_holder *holder; /* with a reference; NULL: not one of ours (a local process, or
 				      the place of one that waits) */

@@ -102,11 +102,11 @@ void vfs_commit(struct vfs_io *io);
 struct vfs_sync {
 	struct vfs_ctx *ctx;
 	struct vfs_node *node[VFS_SYNC_NODES]; /* NULL entries are skipped */
-	/* Of regular files the data from this page on is made durable, too; VFS_SYNC_METADATA: none
+	/* Data of regular files from this page on are made durable, too; VFS_SYNC_METADATA: none
 	 * is, as far as the file system can tell the two apart (btrfs cannot). */
 	uint64_t data_from;
-	/* What is neither file nor directory has just been made, in one step with its entry in the
-	 * directory of the list. */
+	/* Something that is neither file nor directory has just been made, in one step with its
+	 * entry in the directory of the list. */
 	bool with_entry;
 	int result;
 	void (*done)(struct vfs_sync *s);

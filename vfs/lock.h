@@ -31,7 +31,7 @@ struct vfs_lock_owner {
 	uint32_t count;
 };
 
-/* What is asked for. */
+/* A request for a lock. */
 struct vfs_lock_request {
 	enum vfs_lock_type type;
 	uint64_t offset, length;
@@ -52,7 +52,7 @@ void vfs_lock_owner_init(struct vfs_lock_owner *o, struct vfs_file *f, struct vf
 void vfs_lock_owner_end(struct vfs_lock_owner *o);
 /* Unlocks all; the owner may go on. */
 void vfs_lock_drop_all(struct vfs_lock_owner *o);
-/* Has it any range (LOCKS_HELD)? */
+/* True if the owner has a range locked (LOCKS_HELD). */
 bool vfs_lock_held(const struct vfs_lock_owner *o);
 
 /*
@@ -67,8 +67,8 @@ int vfs_lock(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_lock_owner *o,
  * memory, and nothing has changed. */
 int vfs_unlock(struct vfs_lock_owner *o, uint64_t offset, uint64_t length);
 
-/* Would vfs_lock get it? o may be NULL: an owner that has no locks of this file. 0, or -VFS_EDENIED
- * with c filled. Whoever waits is not in the way of a test. */
+/* Tests if vfs_lock would succeed. o may be NULL: an owner that has no locks of this file. 0, or
+ * -VFS_EDENIED with c filled. Whoever waits is not in the way of a test. */
 int vfs_lock_test(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_lock_owner *o,
 		  const struct vfs_lock_request *r, struct vfs_conflict *c);
 

@@ -28,13 +28,13 @@ void vfs_mount_table_free(struct vfs_mount_table *t);
 
 /* NULL: it is not mounted (any more). */
 const struct vfs_mount_entry *vfs_mount_table_find(const struct vfs_mount_table *t, uint64_t id);
-/* Is it mounted at that path, and not covered by another mount? */
+/* True if the mount is at that path, and not covered by another mount. */
 bool vfs_mount_table_shows(const struct vfs_mount_table *t, uint64_t id, const char *path);
 
 /* A descriptor for poll(2): POLLPRI says that the table has changed since it was opened or since
  * POLLPRI was told last. Or -errno. */
 int vfs_mount_table_watch(void);
-/* Has it changed? From then on it has not, until it changes again. */
+/* True if the table has changed since the last call. */
 bool vfs_mount_table_changed(int watch_fd);
 
 #endif

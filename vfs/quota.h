@@ -12,10 +12,10 @@ struct vfs_quota {
 	uint64_t avail_soft; /* until the owner is over the soft limit */
 };
 
-/* Does the file system that n is on count what its users have? False on kernels before 5.14. */
+/* True if the file system of n counts what each user has there. False on kernels before 5.14. */
 bool vfs_quota_supported(const struct vfs_node *n);
 
-/* Of the files of uid. 0 or -errno; -ESRCH: no quotas there. */
+/* Quota of the files of uid. 0 or -errno; -ESRCH: no quotas there. */
 int vfs_quota_get(struct vfs_ctx *ctx, struct vfs_node *n, uint32_t uid, struct vfs_quota *out);
 
 #endif

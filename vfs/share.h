@@ -35,7 +35,7 @@ struct vfs_share {
 	LIST_ENTRY(vfs_share) link; /* vfs/'s own */
 };
 
-/* What a share is to be opened for, and by whom (may be NULL). */
+/* Access and deny bits of a share to be opened, and its holder (may be NULL). */
 struct vfs_share_request {
 	struct vfs_holder *holder;
 	uint8_t access, deny;

@@ -55,7 +55,8 @@ struct vfs_stats {
 };
 void vfs_stats(struct vfs *vfs, struct vfs_stats *out);
 
-/* Who acts where. Lives in the request; the export reference is the request's. */
+/* The caller of an operation, and its export. Lives in the request, which has the export's
+ * reference. */
 struct vfs_ctx {
 	struct vfs *vfs;
 	struct vfs_worker *w;
@@ -79,7 +80,7 @@ void vfs_node_put(struct vfs_node *n); /* NULL is allowed */
 void vfs_node_ref(struct vfs_node *n);
 /* S_IFMT bits: an inode never changes them. */
 uint32_t vfs_node_type(const struct vfs_node *n);
-/* Is it the directory, or the file, that its export exports? */
+/* True if the node is the directory, or the file, that its export exports. */
 bool vfs_node_is_root(const struct vfs_node *n);
 /* The node's handle: the same after a rename and a restart. Points into the node. */
 const struct vfs_fh *vfs_node_fh(const struct vfs_node *n);
@@ -109,9 +110,10 @@ int vfs_peek(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32
 	     struct vfs_fh *fh, struct vfs_attr *attr);
 
 enum vfs_may { VFS_MAY_READ = 1, VFS_MAY_WRITE = 2, VFS_MAY_EXEC = 4, VFS_MAY_DELETE = 8 };
-/* Which of want the caller may: exactly as the kernel would decide (ACLs too). VFS_MAY_DELETE is
- * about entries of a directory: write and search. *granted on success. A read-only export grants no
- * write. attr may be NULL: the node's attributes, which are looked at anyway. */
+/* Finds the rights out of want that the caller has, as the kernel decides (ACLs too).
+ * VFS_MAY_DELETE is about entries of a directory: write and search. *granted on success. A
+ * read-only export grants no write. attr may be NULL: the node's attributes, which are looked at
+ * anyway. */
 int vfs_access(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want, unsigned *granted,
 	       struct vfs_attr *attr);
 
@@ -122,11 +124,11 @@ int vfs_access(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want, unsigned 
 int vfs_may_read(struct vfs_ctx *ctx, struct vfs_node *n);
 int vfs_may_write(struct vfs_ctx *ctx, struct vfs_node *n);
 
-/* May the caller open the file to read, write or both (VFS_MAY_READ, VFS_MAY_WRITE)? What the
- * kernel says under the caller's identity; the owner has no rights beyond the mode here, and who
- * may execute a file may open it to read. 0, -EISDIR, -EINVAL: no regular file; -EACCES, -EROFS,
- * -ESTALE. Not to be asked of a file that the same call has just created: its mode may forbid what
- * its maker does. */
+/* Checks that the caller may open the file to read, write or both (VFS_MAY_READ, VFS_MAY_WRITE).
+ * The kernel decides, under the caller's identity; the owner has no rights beyond the mode here,
+ * and who may execute a file may open it to read. 0, -EISDIR, -EINVAL: no regular file; -EACCES,
+ * -EROFS, -ESTALE. Not to be asked of a file that the same call has just created: its mode may
+ * forbid what its maker does. */
 int vfs_open_check(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want);
 /* The same for a file that vfs_lookup has just found: it is there. */
 int vfs_open_check_found(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want);
@@ -171,7 +173,8 @@ struct vfs_mknod {
 };
 int vfs_mknod(struct vfs_ctx *ctx, const struct vfs_make *m, const struct vfs_mknod *what,
 	      struct vfs_node **out);
-/* Must more than the mode be set, in a further step, of what is made with these attributes? */
+/* True if an object made with these attributes needs a further step that sets more than its mode.
+ */
 bool vfs_set_after_making(const struct vfs_setattr *sa);
 int vfs_remove(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len);
 int vfs_rmdir(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len);
@@ -202,8 +205,8 @@ int vfs_readdir(struct vfs_ctx *ctx, struct vfs_node *dir, uint64_t cookie,
 		bool (*each)(void *arg, const struct vfs_dirent *de), void *arg, bool *eof);
 
 int vfs_statfs(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_statfs *out);
-/* Are two names of n (a directory) one that differ in case only? case_insensitive of vfs_statfs is
- * what the type of file system says; here the directory is asked, too. */
+/* True if two names in the directory n that differ in case only are one. case_insensitive of
+ * vfs_statfs is what the type of file system says; here the directory is asked, too. */
 bool vfs_folds_case(struct vfs_ctx *ctx, struct vfs_node *n);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is common to the operations on data: beginning and end. */
+/* The beginning and the end of every operation on data. */
 #include "vfs/data/operation.h"
 
 #include <errno.h>

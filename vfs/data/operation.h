@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What read.c, write.c and commit.c share. */
+/* Steps that read.c, write.c and commit.c share. */
 #ifndef RN_VFS_OPERATION_H
 #define RN_VFS_OPERATION_H
 

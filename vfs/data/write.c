@@ -29,7 +29,7 @@ static bool on_granule(const struct vfs_io *io)
 	return true;
 }
 
-/* What is left of the pieces, at most max bytes of it. *payload: of the first one taken. */
+/* The rest of the pieces, at most max bytes of it. *payload: that of the first piece taken. */
 static unsigned write_gather(struct vfs_io *io, uint32_t max, struct rn_payload **payload)
 {
 	size_t skip = io->priv.moved;
@@ -170,7 +170,7 @@ static int write_check(const struct vfs_io *io)
 	return io->offset > VFS_OFFSET_MAX - io->count ? -EFBIG : 0;
 }
 
-/* What is written to one node too many is made durable at once: there is a budget of nodes with
+/* Data written to one node too many are made durable at once: there is a budget of nodes with
  * uncommitted data. Who asked for less gets more than that. */
 static void write_begin(struct vfs_io *io)
 {

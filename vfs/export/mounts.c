@@ -137,7 +137,7 @@ vfs_handle_key vfs_mount_mac(const struct vfs *vfs, const struct vfs_mount *mnt)
 	return vfs->cfg.handle_mac ? mnt->key : NULL;
 }
 
-/* Who the mount is: what its handles and its fsid are made of. */
+/* Fills the mount's identity, from which its handles' key and its fsid are made. */
 static int identify_mount(const struct vfs_export *exp, struct vfs_mount *mnt,
 			  const struct vfs_handle *root)
 {
@@ -238,7 +238,7 @@ static int root_handle(struct vfs_export *exp, struct vfs_mount *mnt, struct vfs
 	return vfs_handle_encode(root, vfs_mount_mac(exp->vfs, mnt), &mnt->root_fh);
 }
 
-/* What is mounted at path now: mountinfo also lists what is hidden below another mount. */
+/* Opens the mount at path as it is now: mountinfo also lists those hidden below another mount. */
 static int open_submount(struct vfs_export *exp, const char *path, uint32_t id,
 			 struct vfs_mount **out)
 {
@@ -289,7 +289,7 @@ static void replace_mount(struct vfs_export *exp, struct vfs_mount *mnt)
 	TAILQ_INSERT_TAIL(&exp->mounts, mnt, link);
 }
 
-/* What a line of the mount table shows, if it is the one that is wanted. */
+/* The mount of a line of the mount table, if it is the one that is wanted; else NULL. */
 static struct vfs_mount *try_entry(struct vfs_export *exp, const struct vfs_mount_entry *e,
 				   const struct wanted *w)
 {

@@ -91,8 +91,8 @@ void vfs_mounts_close_idle(struct vfs_export *exp, int64_t before);
 void vfs_mounts_take_gone(struct vfs *vfs, const struct vfs_mount_table *t,
 			  struct vfs_mount_list *gone);
 
-/* Is the directory fd the export's root or below it? 0, -ESTALE, or -errno. The thread must be
- * root. */
+/* Checks that the directory fd is the export's root or below it: 0, -ESTALE, or -errno. The thread
+ * must be root. */
 int vfs_export_contains(const struct vfs_export *exp, int fd);
 
 #endif

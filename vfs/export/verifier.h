@@ -32,7 +32,7 @@ struct vfs_verifier {
 struct vfs_verifier *vfs_verifier_get(struct vfs *vfs, uint32_t id, uint64_t dev);
 void vfs_verifier_put(struct vfs *vfs, struct vfs_verifier *v);
 
-/* What is uncommitted below v's export may be lost. False: nothing is. */
+/* Uncommitted data below v's export may be lost. False: there is none. */
 bool vfs_verifier_change(struct vfs *vfs, struct vfs_verifier *v);
 /* A device failed, in a way that may have cost it data of any file: so for v, and for whatever else
  * is on that device. */

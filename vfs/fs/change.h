@@ -9,11 +9,11 @@
  *               (n is one more after each change that is made through us), and
  *      change = ctime + VFS_CHANGE_SETTLED from then on.
  *
- * Changes made through us are told apart at once. Those of local processes, which nobody counts, are
- * told apart from a state that was looked at in the same tick by the second value: who has looked
- * while the ctime was fresh finds another value later, whether or not there was a change in between,
- * and reads once more. So no change is missed, and a file that was looked at right after it changed
- * is read at most once without need.
+ * Changes made through us are told apart at once. Those of local processes, which nobody counts,
+ * are told apart from a state that was looked at in the same tick by the second value: who has
+ * looked while the ctime was fresh finds another value later, whether or not there was a change in
+ * between, and reads once more. So no change is missed, and a file that was looked at right after
+ * it changed is read at most once without need.
  *
  * A tick is longer than VFS_CHANGE_SETTLED nanoseconds, so change never goes back as long as the
  * clock does not. n is kept in a table of bounded size, by the inode, so that it is the same by all
@@ -33,7 +33,7 @@ struct vfs_changes;
 struct vfs_changes *vfs_changes_new(void); /* NULL: no memory */
 void vfs_changes_free(struct vfs_changes *t);
 
-/* Must ctimes of the file system of fd be helped out? */
+/* True if the ctimes of fd's file system are too coarse to tell changes apart. */
 bool vfs_change_is_coarse(int fd);
 
 /* The clock that ctimes are taken from, in nanoseconds: before statx. t NULL: 0. */

@@ -20,7 +20,7 @@
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 
-/* Of linux/fs.h since Linux 6.9. */
+/* In linux/fs.h since Linux 6.9. */
 struct fs_uuid {
 	uint8_t len;
 	uint8_t uuid[16];

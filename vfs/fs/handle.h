@@ -53,8 +53,8 @@ const uint8_t *vfs_handle_file_part(const struct vfs_fh *fh, uint32_t *len);
  * followed), and the id of the mount that it lies on. Fills type, len and bytes. -EOPNOTSUPP: none,
  * or one that is too long. */
 int vfs_handle_of(int dirfd, const char *name, struct vfs_handle *out, uint64_t *mnt_id);
-/* Is it certain that a handle is of that inode? Of the layouts that name it, ours know the generic
- * one and XFS's with 64 bits; false for the others. */
+/* True if the handle is certainly that inode's. Of the layouts that name the inode, known are the
+ * generic one and XFS's with 64 bits; false for the others. */
 bool vfs_handle_shows_inode(const struct vfs_handle *h, uint64_t ino);
 /* The inode's number and its subvolume, by which btrfs tells apart inodes of one number. false: the
  * handle is not of btrfs. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The key of the MACs of a mount's handles: a hash, under the server's secret, of the export's id
- * and of what the mount's root is: the identity of its file system (vfs/fs/fs_id.h) and the root's own
- * handle of the kernel. A submount's key is made of its export's in the same way.
+ * and of what the mount's root is: the identity of its file system (vfs/fs/fs_id.h) and the root's
+ * own handle of the kernel. A submount's key is made of its export's in the same way.
  */
 #ifndef RN_VFS_MOUNT_KEY_H
 #define RN_VFS_MOUNT_KEY_H

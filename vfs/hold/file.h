@@ -24,7 +24,7 @@
 #define VFS_MAX_LOCKS 1000000u
 #define VFS_LOCK_WAIT_SECONDS 90u
 
-/* What a file's descriptor is good for. */
+/* Uses that a file's descriptor is good for. */
 enum vfs_held {
 	VFS_HELD_NONE,
 	VFS_HELD_PIN,  /* O_PATH: keeps the inode */

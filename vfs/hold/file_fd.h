@@ -13,7 +13,7 @@
 #define VFS_PART_LOCKS 2u
 #define VFS_PART_PRECAUTION 4u
 
-/* May one more file hold a descriptor: of a fraction 1/part of the budget? */
+/* True if one more file may hold a descriptor, out of 1/part of the budget. */
 bool vfs_file_may_hold(struct vfs *vfs, unsigned part);
 /* Under f->lock: makes fd (counted, as vfs_fd_openat gives it) the file's, and returns the one that
  * it had for the caller to close, or -1. */

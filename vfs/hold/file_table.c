@@ -14,7 +14,7 @@
 #include "vfs/hold/file_table.h"
 #include "vfs/hold/lock_wait.h"
 
-/* What makes a file the same one: its device, and the part of its handle that is the kernel's. */
+/* The identity of a file: its device, and the part of its handle that is the kernel's. */
 struct identity {
 	uint64_t dev;
 	uint64_t hash;

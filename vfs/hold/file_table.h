@@ -10,9 +10,9 @@ void vfs_files_free(struct vfs_files *files); /* NULL is allowed */
 
 /* A reference of the node's file if it is in the table, or NULL. */
 struct vfs_file *vfs_file_find(const struct vfs_node *n);
-/* Has anybody a share of the file with that handle, on that device? */
+/* True if anybody has a share of the file with that handle, on that device. */
 bool vfs_file_is_open(struct vfs *vfs, uint64_t dev, const struct vfs_fh *fh);
-/* Has anybody a share of anything? */
+/* True if anybody has a share of any file. */
 bool vfs_file_any_open(struct vfs *vfs);
 
 #endif

@@ -38,7 +38,7 @@ static short kernel_type(enum vfs_lock_type type)
 	return type == VFS_LOCK_WRITE ? F_WRLCK : F_RDLCK;
 }
 
-/* What a descriptor can carry of it. */
+/* Lock type that the descriptor's mode allows. */
 static short type_for(enum vfs_held held, enum vfs_lock_type type)
 {
 	return held == VFS_HELD_READ ? F_RDLCK : kernel_type(type);
@@ -272,7 +272,7 @@ void vfs_mirror_unlock(struct vfs_file *f, const struct vfs_span *span)
 	}
 	if (f->held < VFS_HELD_READ)
 		return;
-	/* What others have there stays, and what lies in one grain with it. */
+	/* Others' locks there stay, and all that lies in one grain with them. */
 	while ((r = vfs_range_conflict(&f->ranges, NULL, VFS_LOCK_WRITE, &rest)) != NULL) {
 		kept = widened(&(struct vfs_span){ .start = r->start, .end = r->end },
 			       f->grain.shift);

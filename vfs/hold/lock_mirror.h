@@ -15,7 +15,7 @@ int vfs_mirror_lock(struct vfs_file *f, enum vfs_lock_type type, const struct vf
 		    struct vfs_conflict *c);
 /* Somebody gave span up: unlocks what nobody else has of it. */
 void vfs_mirror_unlock(struct vfs_file *f, const struct vfs_span *span);
-/* Would a local lock be in the way? fd: the file's own, or any of the same file. */
+/* Tests for a local lock in the way. fd: the file's own, or any of the same file. */
 int vfs_mirror_test(int fd, enum vfs_lock_type type, const struct vfs_span *span,
 		    struct vfs_conflict *c);
 

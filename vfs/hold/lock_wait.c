@@ -51,9 +51,9 @@ static bool in_the_way(const struct vfs_waiter *w, const struct vfs_lock_request
 	       (w->type == VFS_LOCK_WRITE || r->type == VFS_LOCK_WRITE);
 }
 
-/* Is it time to keep the range for it: it has waited long enough, and will ask again soon? And
- * could it have the range, but for who asks now? One that could not must not hold up whom it waits
- * for. */
+/* True if it is time to keep the range for the waiter: it has waited long enough and will ask again
+ * soon, and could have the range but for the one who asks now. A waiter that could not must not
+ * hold up those whom it waits for. */
 static bool is_its_turn(const struct vfs_file *f, const struct vfs_waiter *w, int64_t now)
 {
 	return w->asked >= VFS_WAIT_PATIENCE &&

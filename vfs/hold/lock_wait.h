@@ -25,8 +25,8 @@ struct vfs_file;
 struct vfs_lock_request;
 struct vfs_span;
 
-/* Is what r asks for kept for one that came earlier? Then c, if not NULL, has what that one wants.
- */
+/* True if the range of r is kept for an earlier waiter. Then c, if not NULL, has what that one
+ * wants. */
 bool vfs_wait_kept(struct vfs_file *f, const struct vfs_lock_request *r,
 		   const struct vfs_span *span, struct vfs_conflict *c);
 /* r was refused: its turn comes after those that wait already, or is where it was. Only if r waits.

@@ -104,7 +104,7 @@ void vfs_range_remove(struct vfs_ranges *all, struct vfs_range *r)
 	all->count--;
 }
 
-/* Does anything of another than owner below n end at or after at? */
+/* True if a range below n that is not owner's ends at or after at. */
 static bool reaches(const struct vfs_treap *n, const struct vfs_lock_owner *owner, uint64_t at)
 {
 	const struct vfs_range *r = of_file(n);

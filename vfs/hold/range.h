@@ -18,7 +18,7 @@ struct vfs_range {
 	struct vfs_treap by_file, by_owner;
 	uint64_t start, end;
 	struct vfs_lock_owner *owner;
-	/* Of this subtree of by_file: the largest end and whose it is, and the largest end of
+	/* In this subtree of by_file: the largest end and whose it is, and the largest end of
 	 * anybody else (NULL: there is nobody else). */
 	uint64_t top_end, other_end;
 	const struct vfs_lock_owner *top_owner, *other_owner;

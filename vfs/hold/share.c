@@ -37,7 +37,7 @@ static void count_bits(struct vfs_file *f, const struct vfs_share *s, int by)
 		atomic_fetch_add(&f->vfs->files->denying, (uint64_t)by);
 }
 
-/* Is a share with that access and deny impossible beside all but self? */
+/* True if a share with that access and deny is impossible beside all others but self. */
 static bool is_refused(const struct vfs_file *f, const struct vfs_share *self, uint8_t access,
 		       uint8_t deny)
 {

@@ -14,18 +14,18 @@
  *                                               vfs_unlinked_still_open
  *
  * A node in VFS_GONE is out of the cache and is freed with its last reference; its handle is
- * -ESTALE, and its uncommitted data is nobody's. No state is left for an earlier one: a file without
- * a link never gets one again.
+ * -ESTALE, and its uncommitted data needs no flush. A node never returns to an earlier state: a
+ * file without a link never gets one again.
  *
  * The inode lives as long as anything holds a descriptor of it:
  *
- *      a node in the cache          its path_fd
- *      no node, a share, a link     the file, which has inherited path_fd from the last node that
- *                                   was freed (vfs_unlinked_leave_fd): a precaution, as a local
- *                                   process may take the link away unseen. A part of the budget of
- *                                   descriptors; when that is used up the link alone keeps the inode
- *      a share, and no link         the file's own descriptor, from the moment that anybody has seen
- *                                   it. Not bounded by the budget, only by what the process has
+ *      a node in the cache       its path_fd
+ *      no node, a share, a link  the file, which has inherited path_fd from the last node that was
+ *                                freed (vfs_unlinked_leave_fd): a precaution, as a local process
+ *                                may take the link away unseen. It has a part of the budget of
+ *                                descriptors; when that is used up, the link alone keeps the inode
+ *      a share, and no link      the file's own descriptor, from the moment that anybody has seen
+ *                                it. Not bounded by the budget, only by what the process has
  *
  * The file's descriptor goes with its last share and lock (vfs_file_release).
  *
@@ -49,7 +49,7 @@ bool vfs_unlinked_leave_fd(struct vfs_node *n);
  * has it open. */
 enum vfs_link_state vfs_unlinked_found(struct vfs *vfs, uint64_t dev, const struct vfs_fh *fh,
 				       uint32_t nlink);
-/* Has anybody the file of a name that is to be removed open, so that it needs a node? */
+/* True if anybody has the file of a name that is to be removed open, so that it needs a node. */
 bool vfs_unlinked_needs_node(struct vfs *vfs, uint64_t dev, const struct vfs_fh *fh);
 /* A share of the node's file was made. The last link may have gone before it was there to be seen.
  */

@@ -44,7 +44,7 @@ static int check_data(struct vfs_ctx *ctx, struct vfs_node *n)
 	return rc == 0 ? sx.stx_uid == ctx->cred.uid : rc;
 }
 
-/* Who may execute a file must be able to read it. */
+/* A caller who may execute a file must be able to read it. */
 static int check_read(struct vfs_ctx *ctx, struct vfs_node *n)
 {
 	int rc = vfs_access_check(ctx, n, R_OK);
@@ -147,7 +147,7 @@ static bool has_group(const struct vfs_cred *cred, uint32_t gid)
 	return cred->gid == gid;
 }
 
-/* What the mode lets one expect that the caller may. It is but a guess: the kernel is asked. */
+/* Rights that the caller is likely to have, by the mode. Only a guess: the kernel is asked. */
 static unsigned expected(const struct vfs_ctx *ctx, const struct statx *sx)
 {
 	unsigned bits = sx->stx_mode;
@@ -162,7 +162,8 @@ static unsigned expected(const struct vfs_ctx *ctx, const struct statx *sx)
 	       (bits & 1 ? VFS_MAY_EXEC : 0u);
 }
 
-/* What is expected is asked for at once: if it is granted, so is each of it. All else by itself. */
+/* The rights expected are asked for at once: if all are granted, so is each. The others one by one.
+ */
 static int ask_each(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want, unsigned expect,
 		    unsigned *granted)
 {

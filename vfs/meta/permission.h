@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Permission checks of operations, beside vfs_may_read and vfs_may_write (vfs/vfs.h). The thread may
- * be the caller afterwards, or root: switch to what the next step needs.
+ * Permission checks of operations, beside vfs_may_read and vfs_may_write (vfs/vfs.h). The thread
+ * may be the caller afterwards, or root: switch to what the next step needs.
  */
 #ifndef RN_VFS_PERMISSION_H
 #define RN_VFS_PERMISSION_H

@@ -84,7 +84,7 @@ static int check_opened(struct vfs_ctx *ctx, struct vfs_node_parts *p, const str
 	return rc == 0 ? check_place(ctx, p->path_fd, p->fh, p->type) : rc;
 }
 
-/* What the kernel says to a handle that it cannot resolve depends on the file system. */
+/* The kernel's error for a handle that it cannot resolve depends on the file system. */
 static int open_error(int error)
 {
 	return error == -EINVAL || error == -ENOENT || error == -EOVERFLOW ? -ESTALE : error;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What making files has in common with making directories, links and special files. */
+/* Steps that making files shares with making directories, links and special files. */
 #ifndef RN_VFS_MAKING_H
 #define RN_VFS_MAKING_H
 
@@ -9,8 +9,8 @@
 #define VFS_MODE_FILE 0600u
 #define VFS_MODE_DIR 0700u
 
-/* May anything be made in dir (a directory, a writable export), and are the attributes sane (NULL:
- * none)? */
+/* Checks that something can be made in dir (a directory of a writable export), and the attributes
+ * (NULL: none). */
 int vfs_create_check(struct vfs_ctx *ctx, const struct vfs_node *dir, const struct vfs_setattr *sa);
 
 /* sa (NULL: none) for something that is made in dir: its umask is taken from its mode, or passed

@@ -43,7 +43,7 @@ static int identify(struct vfs_ctx *ctx, int dirfd, const char *name, struct vfs
 
 int vfs_node_of_fd(struct vfs_ctx *ctx, int fd, struct vfs_node **out, struct vfs_attr *attr)
 {
-	/* Which mount it is, and whether the clock matters, is known only later. */
+	/* The mount, and whether the clock matters, is known only later. */
 	int64_t clock = attr ? vfs_change_clock(ctx->vfs->changes) : 0;
 	struct vfs_mount *mnt;
 	struct vfs_fh fh;

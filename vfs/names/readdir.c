@@ -26,7 +26,7 @@ struct reading {
 	bool full;
 };
 
-/* What the entry of a subvolume shows is the subvolume's number, which is the number of some file
+/* The entry of a subvolume shows the subvolume's number, which is the number of some file
  * of the directory's own, too. */
 static uint64_t fileid_of_dir(const struct reading *r, const struct dirent64 *d)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Nodes hang in shards by the hash of mount and handle; each shard has its lock and its lists of
- * unreferenced nodes. A node is found and referenced under its shard's lock, and put back there. The
- * thread that drops the last reference of a node which is out of the cache, or that takes an
+ * unreferenced nodes. A node is found and referenced under its shard's lock, and put back there.
+ * The thread that drops the last reference of a node which is out of the cache, or that takes an
  * unreferenced node out of it, frees it, after the lock is released: closing may wait for the disk.
  */
 #include <errno.h>
@@ -82,8 +82,8 @@ static struct node_lru *idle_list(struct shard *s, const struct vfs_node *n)
 	return vfs_uncommitted_any(n) ? &s->unsynced : &s->lru;
 }
 
-/* Under the shard's lock. The hash is under a secret key and of the MAC as well, and compared first:
- * how long this takes tells nothing of another handle's MAC. */
+/* Under the shard's lock. The hash is under a secret key and of the MAC as well, and compared
+ * first: how long this takes tells nothing of another handle's MAC. */
 static struct vfs_node *find_locked(struct shard *s, uint64_t hash, const struct vfs_mount *mnt,
 				    const struct vfs_fh *fh)
 {

@@ -11,7 +11,7 @@ void vfs_cache_free(struct vfs_cache *c); /* NULL is allowed */
 /* A reference of the node with that handle, or NULL. */
 struct vfs_node *vfs_cache_find(struct vfs *vfs, struct vfs_mount *mnt, const struct vfs_fh *fh);
 
-/* What a new node is made of; path_fd is counted already and is the cache's from here on. */
+/* The parts of a new node; path_fd is counted already, and the cache owns it from here on. */
 struct vfs_node_parts {
 	struct vfs_export *exp;
 	struct vfs_mount *mnt;
@@ -27,10 +27,10 @@ int vfs_cache_add(struct vfs *vfs, const struct vfs_node_parts *parts, struct vf
 
 /* Frees one unreferenced node, an old one. false: all are in use. */
 bool vfs_cache_evict(struct vfs *vfs);
-/* Closes every unreferenced node that was last used before (in rn_now_coarse_seconds() seconds) and has no
- * uncommitted data. */
+/* Closes every unreferenced node that was last used before (in rn_now_coarse_seconds() seconds) and
+ * has no uncommitted data. */
 void vfs_cache_close_idle(struct vfs *vfs, int64_t before);
-/* Has those that have such data flushed, so that they can be closed. */
+/* Starts to flush such nodes that have uncommitted data, so that they can be closed. */
 void vfs_cache_flush_idle(struct vfs *vfs, int64_t before);
 /* Fills the numbers of nodes and of what was found. */
 void vfs_cache_stats(struct vfs *vfs, struct vfs_stats *out);

@@ -29,14 +29,14 @@ enum vfs_fd_kind {
 	VFS_FD_KINDS,
 };
 
-/* A node's file and its last link; vfs/hold/unlinked.h has who goes from one to the next. */
+/* A node's file and its last link; vfs/hold/unlinked.h describes the transitions. */
 enum vfs_link_state {
 	VFS_LINKED,	   /* it has a link, or nobody has seen yet that it has none */
 	VFS_UNLINKED_OPEN, /* no link, and spared as a client has it open */
 	VFS_GONE,	   /* the file is gone, and what was written to it */
 };
 
-/* A node's data and the disk; vfs/node/uncommitted.h has who goes from one to the next. */
+/* A node's data and the disk; vfs/node/uncommitted.h describes the transitions. */
 enum vfs_data_state {
 	VFS_COMMITTED,	 /* all that was acknowledged is on disk, as far as anybody knows */
 	VFS_WRITING,	 /* unstable writes are under way */
@@ -80,14 +80,16 @@ struct vfs_node {
  * doomed then). */
 int vfs_node_stat(struct vfs_node *n, struct statx *out);
 
-/* What -ENOENT from an operation within dir means: -ESTALE if the directory itself was removed. */
+/* The error for -ENOENT from an operation within dir: -ESTALE if the directory itself was removed.
+ */
 int vfs_dir_error(struct vfs_node *dir, int error);
 
 /* Dooms the node if its last link is gone, and puts it; NULL is allowed. For the victims of remove
  * and rename. */
 void vfs_node_drop_removed(struct vfs_node *n);
 
-/* The file was changed through us: after the change, before it is acknowledged (vfs/fs/change.h). */
+/* The file was changed through us: after the change, before it is acknowledged (vfs/fs/change.h).
+ */
 void vfs_node_changed(struct vfs_node *n);
 
 static inline enum vfs_link_state vfs_node_link(const struct vfs_node *n)

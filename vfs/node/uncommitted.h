@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A node with uncommitted data: acknowledged, and perhaps not yet on disk. Its descriptors stay
- * open until an fsync has covered them (vfs/node/flush.h), since the kernel tells of a failed write-back
- * only once for each open file description, and of none after the inode has left memory.
+ * open until an fsync has covered them (vfs/node/flush.h), since the kernel tells of a failed
+ * write-back only once for each open file description, and of none after the inode has left memory.
  *
  * Several operations at a time can sync one file by one descriptor, and only one of them is told of
  * an error. So each node that is written has a witness: a description from before the first write,
@@ -17,8 +17,8 @@
  *                                           any since the last fsync was acknowledged
  *                       -> VFS_COMMITTED    the same, if none was
  *      VFS_UNCOMMITTED  -> VFS_WRITING      vfs_uncommitted_write
- *                       -> VFS_COMMITTED    vfs_syncing_end of an fsync that has covered all of them,
- *                                           or has found them lost: then the verifier has changed
+ *                       -> VFS_COMMITTED    vfs_syncing_end of an fsync that has covered all of
+ *                                           them, or found them lost: then the verifier changes
  *
  * A node that is not in VFS_COMMITTED is counted in vfs.uncommitted and at its export's verifier,
  * and waits for a flush where other idle nodes wait to be closed (vfs/node/cache.c). The end of the
@@ -33,20 +33,20 @@
 #include "vfs/node/node.h"
 
 void vfs_uncommitted_init(struct vfs_uncommitted *u);
-/* The node goes. */
+/* Called when the node is freed. */
 void vfs_uncommitted_fini(struct vfs_node *n);
 
-/* Has the node uncommitted data? Exact while nobody else uses it. */
+/* True if the node has uncommitted data. Exact while nobody else uses it. */
 bool vfs_uncommitted_any(const struct vfs_node *n);
-/* Must the node be flushed before it can be closed? Of a file that is gone nobody misses anything,
- * and after the end of this run every client sends again what it has not committed. Nobody else uses
- * the node. */
+/* True if the node must be flushed before it can be closed. Nobody misses data of a file that is
+ * gone, and after the end of this run every client sends again what it has not committed. Nobody
+ * else uses the node. */
 bool vfs_uncommitted_must_flush(const struct vfs_node *n);
-/* May idle closing and eviction have one more node of its export flushed? One whose disk does not
- * answer must not take all of the flusher's threads. */
+/* True if idle closing and eviction may have one more node of its export flushed: an export whose
+ * disk does not answer must not take all of the flusher's threads. */
 bool vfs_uncommitted_may_flush(const struct vfs_node *n);
-/* May one more node have them, or has it already? The budget of descriptors must not be used up by
- * nodes that cannot be closed. */
+/* True if the node has uncommitted data, or may have some: the budget of descriptors must not be
+ * used up by nodes that cannot be closed. */
 bool vfs_uncommitted_room(struct vfs_node *n);
 
 /* Around each unstable write. wrote: something was, and will be acknowledged. */

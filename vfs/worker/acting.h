@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whom a step of an operation runs as: its caller, or root. */
+/* Switches the identity that the next step of an operation runs as: its caller, or root. */
 #ifndef RN_VFS_ACTING_H
 #define RN_VFS_ACTING_H
 

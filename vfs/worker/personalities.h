@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a worker's thread and the requests of its ring may do. */
+/* Capabilities of a worker's thread and of its ring's requests. */
 #ifndef RN_VFS_PERSONALITIES_H
 #define RN_VFS_PERSONALITIES_H
 

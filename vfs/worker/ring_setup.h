@@ -7,7 +7,8 @@
 
 int vfs_ring_open(struct vfs_worker *w, unsigned entries);
 void vfs_ring_close(struct vfs_worker *w);
-/* Is iov (one piece) within a slab that the ring has registered? Registers it when seen first. */
+/* True if iov (one piece) is within a slab that the ring has registered. Registers it when seen
+ * first. */
 bool vfs_ring_slab_ready(struct vfs_worker *w, const struct rn_payload *p, const struct iovec *iov);
 /* How many operations on regular files may wait for disks at a time; without a ring it is one. */
 void vfs_ring_threads(struct vfs_worker *w, unsigned n);

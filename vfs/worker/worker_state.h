@@ -29,7 +29,7 @@ struct vfs_watch {
 	void *ctx;
 };
 
-/* What this ring knows of a slab of the payload pool; indexes are rn_payload.slab. */
+/* State of a slab of the payload pool in this ring; indexes are rn_payload.slab. */
 enum vfs_slab_state { VFS_SLAB_UNSEEN, VFS_SLAB_REGISTERED, VFS_SLAB_REFUSED };
 
 struct vfs_worker {
@@ -48,7 +48,7 @@ struct vfs_worker {
 	unsigned in_flight;		  /* started, callback not run yet */
 };
 
-/* What the operations of the ring, and the system calls in their place, are asked. */
+/* Arguments of the ring's operations, and of the system calls in their place. */
 struct vfs_ring_rw {
 	int fd;
 	uint64_t offset;
