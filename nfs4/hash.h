@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A hash for values that no client has chosen; for those that one has, see nfs4_client_hash. */
+/* A hash for values that clients cannot choose; for those that they can, see nfs4_client_hash. */
 #ifndef RN_NFS4_HASH_H
 #define RN_NFS4_HASH_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * An NFSv4 operation as the rest of the server sees it: one row, at the foot of the file that
- * decodes and runs the operation, and one line of NFS4_OP_LIST. What the server has to know of an
- * operation before, while and after it runs is a field of the row; nothing else tells operations
- * apart by their numbers. CONTRIBUTING.md (Add an operation) has the steps.
+ * decodes and runs the operation, and one line of NFS4_OP_LIST. All that the server needs to know
+ * of an operation is a field of its row; no other code distinguishes operations by number.
+ * CONTRIBUTING.md (Add an operation) has the steps.
  */
 #ifndef RN_NFS4_OP_TABLE_H
 #define RN_NFS4_OP_TABLE_H
@@ -14,8 +14,9 @@
 
 struct nfs4_compound;
 
-/* Filehandles that must be there before the operation runs: NFS4ERR_NOFILEHANDLE (RFC 8881 section
- * 16.2.3.1.1). */
+/*
+ * Filehandles that the operation requires; else NFS4ERR_NOFILEHANDLE (RFC 8881 section 16.2.3.1.1).
+ */
 enum nfs4_op_needs {
 	NFS4_NEEDS_FH = 1,
 	NFS4_NEEDS_SAVED_FH = 2,
@@ -28,12 +29,14 @@ enum nfs4_op_flags {
 	 * section 16.2.3.1.2). */
 	NFS4_OP_SETS_FH = 4,
 	NFS4_OP_FAILS_WITH_BITMAP = 8, /* its result has a bitmap4 even on failure: SETATTR */
-	/* Gives state back, or precedes operations that do: allowed for hosts, too, whose export
-	 * has been taken away lately. An operation that needs a current filehandle asks for the
-	 * export anyway. */
+	/*
+	 * Gives state back, or precedes operations that do: also allowed for hosts that have lost
+	 * an export lately. An operation that needs a current filehandle is checked by the export
+	 * anyway.
+	 */
 	NFS4_OP_FOR_FORMER = 16,
-	/* Begins each COMPOUND in a session, and is nowhere else: SEQUENCE (RFC 8881 section
-	 * 18.46.3). */
+	/* Begins each COMPOUND in a session, and is allowed nowhere else: SEQUENCE (RFC 8881
+	 * section 18.46.3). */
 	NFS4_OP_FIRST = 32,
 	/* Not allowed even behind SEQUENCE: BIND_CONN_TO_SESSION (RFC 8881 section 18.34.3). */
 	NFS4_OP_NOT_BEHIND = 64,
@@ -43,20 +46,19 @@ enum nfs4_op_flags {
 	NFS4_OP_FOLLOWS = 128,
 };
 
-/*
- * Who answers NFS4ERR_WRONGSEC where the operation follows PUTFH, PUTROOTFH or RESTOREFH, and the
- * export of that filehandle does not take the call's flavour (RFC 8881 section 2.6.3.1.1).
- */
+/* The operation that answers NFS4ERR_WRONGSEC after PUTFH, PUTROOTFH or RESTOREFH, if the export of
+ * that filehandle does not accept the call's flavour (RFC 8881 section 2.6.3.1.1). */
 enum nfs4_op_flavor {
-	NFS4_FLAVOR_BEFORE, /* the operation that sets the filehandle: this one cannot */
-	NFS4_FLAVOR_NEXT,   /* as the operation behind this one says; only without arguments */
-	NFS4_FLAVOR_HERE,   /* nobody before this operation, which answers it or needs no flavour */
+	NFS4_FLAVOR_BEFORE, /* the operation that sets the filehandle */
+	/* As the next operation's row says; only for operations without arguments */
+	NFS4_FLAVOR_NEXT,
+	NFS4_FLAVOR_HERE, /* this operation, or none if it needs no flavour */
 };
 
 /*
- * Errors of the file system that the operation's table in the RFCs lists (RFC 7530 section 13.2,
- * RFC 8881 section 15.2, RFC 7862 section 11.2). nfs4_status_for() replaces the others. Errors that
- * any operation may answer, and those that only NFSv4's own state brings about, have no bit.
+ * File system errors that the operation's table in the RFCs lists (RFC 7530 section 13.2, RFC 8881
+ * section 15.2, RFC 7862 section 11.2). nfs4_status_for() replaces the others. Errors that any
+ * operation may answer, and those that only NFSv4's own state causes, have no bit.
  */
 enum nfs4_op_error {
 	NFS4_E_LISTED = 1 << 0, /* set by the macros below: the row has its errors */
@@ -71,7 +73,7 @@ enum nfs4_op_error {
 	NFS4_E_ISDIR = 1 << 9,
 	NFS4_E_INVAL = 1 << 10,
 	NFS4_E_FBIG = 1 << 11,
-	NFS4_E_NOSPC = 1 << 12, /* and DQUOT: the tables always have both */
+	NFS4_E_NOSPC = 1 << 12, /* and DQUOT: the tables always list both */
 	NFS4_E_ROFS = 1 << 13,
 	NFS4_E_MLINK = 1 << 14,
 	NFS4_E_NAMETOOLONG = 1 << 15,
@@ -100,16 +102,14 @@ struct nfs4_op_errors {
 		.later = NFS4_E_LISTED | (all) | (only_later)                                      \
 	}
 #define NFS4_ERRORS_NONE NFS4_ERRORS(0)
-/* Asks no file system, and picks each of its errors from its own table. */
+/* For an operation that asks no file system and returns only errors of its own table. */
 #define NFS4_ERRORS_OWN                                                                            \
 	{                                                                                          \
 		.minor_0 = UINT32_MAX, .later = UINT32_MAX                                         \
 	}
 
-/*
- * Layout of the arguments of an operation that repeats without effect, so that a COMPOUND can be
- * looked through without decoding it (nfs4/skim.h): fixed bytes, then bitmap4s, then opaques.
- */
+/* Layout of the arguments of an idempotent operation, so that a COMPOUND can be searched without
+ * decoding it (nfs4/skim.h): fixed bytes, then bitmap4s, then opaques. */
 struct nfs4_op_shape {
 	bool known;
 	uint8_t fixed; /* bytes */
@@ -121,7 +121,7 @@ struct nfs4_op_shape {
 	}
 
 struct nfs4_op {
-	const char *name; /* without "OP_": logs, counters, messages of tests */
+	const char *name; /* without "OP_"; for logs, counters, messages of tests */
 	/*
 	 * Minor versions that know the operation; in others it is NFS4ERR_OP_ILLEGAL. From minor
 	 * version gone on it must not be implemented (RFC 8881 section 17): NFS4ERR_NOTSUPP; 0:
@@ -133,21 +133,23 @@ struct nfs4_op {
 	uint8_t needs;	    /* enum nfs4_op_needs */
 	uint8_t flags;	    /* enum nfs4_op_flags */
 	uint8_t flavor;	    /* enum nfs4_op_flavor */
-	uint16_t args_size; /* zeroed bytes for decode */
-	/* Worst-case bytes of the result behind its status; of results without a bound (READ,
-	 * READDIR, GETATTR with ACLs) what they need besides it (RFC 8881 section 2.10.6.4). */
+	uint16_t args_size; /* bytes that decode fills; zeroed before */
+	/*
+	 * Worst-case bytes of the result behind its status. For results without a bound (READ,
+	 * READDIR, GETATTR with ACLs): the part besides the unbounded one (RFC 8881 section
+	 * 2.10.6.4).
+	 */
 	uint16_t reply_max;
 	struct nfs4_op_errors errors;
 	struct nfs4_op_shape shape;
 	/* Decodes from c->in; malformed arguments set c->in->err, which is answered NFS4ERR_BADXDR.
-	 * NULL: no arguments. A value that is well-formed but not allowed is for run() to answer.
-	 */
+	 * NULL: no arguments. Values that are well-formed but not allowed are left to run(). */
 	void (*decode)(struct nfs4_compound *c, void *args);
-	/* nfsstat4, NFS4_PENDING or NFS4_REPLAYED. NULL: an optional operation that this server
-	 * does not have, NFS4ERR_NOTSUPP. */
+	/* Returns nfsstat4, NFS4_PENDING or NFS4_REPLAYED. NULL: an optional operation that this
+	 * server does not support, NFS4ERR_NOTSUPP. */
 	int (*run)(struct nfs4_compound *c, void *args);
-	/* NFS4_FLAVOR_HERE only: true if the arguments make it NFS4_FLAVOR_BEFORE, as those of an
-	 * OPEN by filehandle do. NULL: none do. */
+	/* NFS4_FLAVOR_HERE only: true if the arguments make it NFS4_FLAVOR_BEFORE, as an OPEN by
+	 * filehandle does. NULL: never. */
 	bool (*uses_fh)(const void *args);
 };
 

@@ -109,7 +109,7 @@ enum nfs_opnum4 {
 	OP_CB_OFFLOAD = 15,
 	OP_CB_ILLEGAL = 10044,
 };
-#define NFS4_OPS 72u /* table size: one behind the last operation that has a number */
+#define NFS4_OPS 72u /* table size: one more than the largest operation number */
 
 enum nfsstat4 {
 	NFS4_OK = 0,
@@ -322,7 +322,7 @@ enum nfs4_attr {
 	FATTR4_SEC_LABEL = 80,
 	FATTR4_MODE_UMASK = 81, /* RFC 8275 */
 };
-#define NFS4_ATTR_WORDS 3u /* words of a bitmap4 that has all of them */
+#define NFS4_ATTR_WORDS 3u /* words of a bitmap4 with all of them */
 
 /* Flags of arguments and results. */
 #define ACL4_SUPPORT_ALLOW_ACL 0x00000001u

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the parts of nfs4/ share. Each part makes and frees its own, in the order of this list. */
+/* Data shared by the parts of nfs4/. Each part makes and frees its own member, in the order of this
+ * list. */
 #ifndef RN_NFS4_SERVER_H
 #define RN_NFS4_SERVER_H
 
@@ -18,7 +19,7 @@ struct nfs4_server {
 	struct nfs4_config cfg;
 	const struct nfs4_hooks *hooks;
 	const struct nfs4_holdings_hooks *holdings_hooks; /* nfs4/client/holdings_hooks.h */
-	/* Random, so that no client can foresee a hash, or choose one bucket of a table. */
+	/* Random key, so that no client can predict a hash or aim at one bucket of a table. */
 	uint8_t hash_key[crypto_shorthash_KEYBYTES];
 	struct nfs4_pseudo *pseudo;	/* nfs4/pseudo/pseudo.h */
 	struct nfs4_recovery *recovery; /* nfs4/recovery/recovery.h */

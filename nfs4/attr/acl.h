@@ -2,13 +2,14 @@
 /*
  * The attribute "acl" (RFC 8881 section 6.2.1) over the POSIX ACLs of the server's file systems.
  *
- * Shown: each right that a POSIX ACL gives is an ALLOW ACE, and what a later ACE would give to
- * somebody who has been decided about is denied before. Of somebody in several groups of which none
- * has all that is asked for, NFSv4's rules say yes where POSIX says no; the kernel decides.
+ * Read: each right that a POSIX ACL gives becomes an ALLOW ACE. A DENY ACE before it withholds what
+ * a later ACE would give to a principal that has been decided. For a user in several groups, none
+ * of which has all the requested rights, NFSv4's rules allow what POSIX denies; the kernel decides.
  *
- * Set: the strictest reading of the ACEs. Whoever a DENY could mean loses what has not been allowed
- * before, since we do not know who is in which group; so a POSIX ACL never gives more than the ACEs
- * do. Refused is (NFS4ERR_ATTRNOTSUPP) what would appear to deny what this server cannot deny.
+ * Set: the strictest reading of the ACEs. A principal that a DENY could apply to loses what has not
+ * been allowed before, since the server does not know the members of groups. So a POSIX ACL never
+ * gives more than the ACEs do. ACEs that appear to deny what this server cannot deny are refused
+ * (NFS4ERR_ATTRNOTSUPP).
  */
 #ifndef RN_NFS4_ATTR_ACL_H
 #define RN_NFS4_ATTR_ACL_H
@@ -30,14 +31,14 @@ struct nfs4_ace {
 	uint32_t id;
 };
 
-/* The most that one POSIX ACL each for access and inheritance are shown as, and that are taken. */
+/* Most ACEs that are shown for one access and one default ACL, and that are accepted. */
 #define NFS4_ACES_MAX (4u * VFS_ACL_MAX)
 
-/* Each ACE in its order. */
+/* Calls each for every ACE, in order. */
 void nfs4_acl_each(const struct vfs_acls *acls, bool is_dir,
 		   void (*each)(void *arg, const struct nfs4_ace *ace), void *arg);
 
-/* nfsace4<> of them, with names as owners have them. */
+/* Encodes the ACLs as nfsace4<>, with names as in owner and owner_group. */
 void nfs4_put_acl(struct nfs4_compound *c, struct xdr_out *x, const struct vfs_acls *acls,
 		  bool is_dir);
 uint32_t nfs4_acl_size(struct nfs4_compound *c, const struct vfs_acls *acls,
@@ -46,20 +47,22 @@ uint32_t nfs4_acl_size(struct nfs4_compound *c, const struct vfs_acls *acls,
 /* Moves x over an nfsace4<>. */
 void nfs4_pass_acl(struct xdr_in *x);
 
-/* The next ACE. NFS4_OK; NFS4ERR_BADOWNER, NFS4ERR_INVAL: its name is nobody's, or no name;
- * NFS4ERR_ATTRNOTSUPP: it is for somebody special whom this server does not know; NFS4ERR_DELAY.
- * What is no XDR sets x->err. */
+/*
+ * Decodes the next ACE. NFS4_OK; NFS4ERR_BADOWNER: unknown name; NFS4ERR_INVAL: no name;
+ * NFS4ERR_ATTRNOTSUPP: a special identifier that this server does not support; NFS4ERR_DELAY. Bad
+ * XDR sets x->err.
+ */
 int nfs4_get_ace(struct nfs4_compound *c, struct xdr_in *x, struct nfs4_ace *out);
 
-/* Are the ACEs at x the ones that these ACLs are shown as? Moves x over them. NFS4_OK and *same,
- * or NFS4ERR_DELAY. */
+/* Sets *same to whether the ACEs at x are the ones that these ACLs are shown as, and moves x over
+ * them. NFS4_OK or NFS4ERR_DELAY. */
 int nfs4_same_acl(struct nfs4_compound *c, struct xdr_in *x, const struct vfs_acls *acls,
 		  bool is_dir, bool *same);
 
 /*
- * The ACLs of an nfsace4<> at x, a cursor of the caller's own, in the compound's arena. NFS4_OK;
- * NFS4ERR_ATTRNOTSUPP: they cannot be had here; what nfs4_get_ace says; NFS4ERR_RESOURCE or
- * NFS4ERR_REQ_TOO_BIG: the arena does not hold so many.
+ * Turns the nfsace4<> at x, a private cursor of the caller, into ACLs in the compound's arena.
+ * NFS4_OK; NFS4ERR_ATTRNOTSUPP: this server cannot express them; the errors of nfs4_get_ace;
+ * NFS4ERR_RESOURCE or NFS4ERR_REQ_TOO_BIG: too many for the arena.
  */
 int nfs4_take_acl(struct nfs4_compound *c, struct xdr_in *x, bool is_dir,
 		  const struct vfs_acls **out);

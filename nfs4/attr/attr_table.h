@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The attributes that this server has, one row each. */
+/* The attributes that this server supports, one row each. */
 #ifndef RN_NFS4_ATTR_ATTR_TABLE_H
 #define RN_NFS4_ATTR_ATTR_TABLE_H
 
@@ -7,7 +7,7 @@
 
 struct nfs4_attr_source;
 
-/* What a value is made of, besides struct vfs_attr. */
+/* Sources of an attribute's value, besides struct vfs_attr. */
 enum nfs4_attr_needs {
 	NFS4_ATTR_FS = 1, /* statfs */
 	NFS4_ATTR_OWNER = 2,
@@ -18,10 +18,10 @@ enum nfs4_attr_needs {
 };
 
 struct nfs4_attr_row {
-	const char *name; /* NULL: no such attribute here */
+	const char *name; /* NULL: attribute not supported */
 	uint8_t first_minor;
 	uint8_t needs;
-	uint16_t size; /* bytes of XDR at most, ACLs and owners' names excepted */
+	uint16_t size; /* largest XDR size in bytes, without ACLs and owners' names */
 	void (*get)(struct xdr_out *x, const struct nfs4_attr_source *src); /* NULL: set-only */
 	void (*set)(struct xdr_in *x, struct nfs4_sattr *sa);		    /* NULL: get-only */
 };
@@ -29,8 +29,8 @@ struct nfs4_attr_row {
 /* NULL: not supported in that minor version. */
 const struct nfs4_attr_row *nfs4_attr_find(unsigned number, uint32_t minor);
 
-/* All of a minor version, on a file system that has everything; and those that EXCLUSIVE4_1 takes.
- */
+/* All attributes of a minor version, on a file system with ACLs and quotas; and those that
+ * EXCLUSIVE4_1 accepts. */
 void nfs4_attr_supported(uint32_t minor, struct nfs4_bitmap *out);
 void nfs4_attr_exclusive(uint32_t minor, struct nfs4_bitmap *out);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* bitmap4 of attribute numbers (RFC 8881 section 3.3.7), as far as attributes are known. */
+/* bitmap4 of attribute numbers (RFC 8881 section 3.3.7), limited to known attributes. */
 #ifndef RN_NFS4_ATTR_BITMAP_H
 #define RN_NFS4_ATTR_BITMAP_H
 
@@ -31,20 +31,19 @@ static inline void nfs4_bitmap_remove(struct nfs4_bitmap *b, unsigned bit)
 
 bool nfs4_bitmap_empty(const struct nfs4_bitmap *b);
 
-/* False: bits beyond those of NFS4_ATTR_WORDS are set, too; they are dropped. What is no bitmap4
- * sets x->err. */
+/* False: bits beyond NFS4_ATTR_WORDS were set; they are dropped. Bad XDR sets x->err. */
 bool nfs4_get_bitmap(struct xdr_in *x, struct nfs4_bitmap *out);
 
-/* Makes x fail: what came is not what XDR allows. */
+/* Marks x as failed: the input is no valid XDR. */
 static inline void nfs4_bad_xdr(struct xdr_in *x)
 {
 	xdr_skip(x, SIZE_MAX);
 }
 
-/* Bytes of XDR, at most. */
+/* Largest XDR size in bytes. */
 #define NFS4_BITMAP_SIZE (4u + 4u * NFS4_ATTR_WORDS)
 
-/* Without the words behind the last bit that is set. */
+/* Encodes b without the words behind the last bit that is set. */
 void nfs4_put_bitmap(struct xdr_out *x, const struct nfs4_bitmap *b);
 uint32_t nfs4_bitmap_size(const struct nfs4_bitmap *b); /* bytes of XDR */
 

@@ -8,7 +8,7 @@
 #define NFS4_ATTR_GETTER(name)                                                                     \
 	void nfs4_value_##name(struct xdr_out *x, const struct nfs4_attr_source *src)
 
-/* Of the object. */
+/* Attributes of the object. */
 NFS4_ATTR_GETTER(type);
 NFS4_ATTR_GETTER(acl);
 NFS4_ATTR_GETTER(change);
@@ -32,11 +32,11 @@ NFS4_ATTR_GETTER(time_metadata);
 NFS4_ATTR_GETTER(time_modify);
 NFS4_ATTR_GETTER(mounted_on_fileid);
 
-/* Of its file system and of the server. */
+/* Attributes of its file system and of the server. */
 NFS4_ATTR_GETTER(supported_attrs);
 NFS4_ATTR_GETTER(suppattr_exclcreat);
 NFS4_ATTR_GETTER(aclsupport);
-NFS4_ATTR_GETTER(zero); /* as uint32_t or false */
+NFS4_ATTR_GETTER(zero); /* 0 as uint32_t, or false */
 NFS4_ATTR_GETTER(true);
 NFS4_ATTR_GETTER(links);
 NFS4_ATTR_GETTER(case_insensitive);

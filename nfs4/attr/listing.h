@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One READDIR's list while it grows: an entry with its attributes, or with why it has none. */
+/* The list of one READDIR while it grows: each entry has its attributes, or an error in their
+ * place. */
 #ifndef RN_NFS4_ATTR_LISTING_H
 #define RN_NFS4_ATTR_LISTING_H
 
@@ -7,26 +8,26 @@
 #include "nfs4/pseudo/pseudo.h"
 
 struct nfs4_listing {
-	struct nfs4_compound *c; /* whose current filehandle is listed */
+	struct nfs4_compound *c; /* its current filehandle is the directory */
 	struct nfs4_bitmap want;
-	bool wants_error; /* rdattr_error is asked for */
-	bool wants_file;  /* something is asked for that the directory itself does not know */
+	bool wants_error; /* true if rdattr_error is requested */
+	bool wants_file;  /* true if an attribute is requested that the directory does not hold */
 	bool wants_fs;
-	bool wants_node;   /* something that takes more than handle and attributes */
+	bool wants_node;   /* true if an attribute needs more than handle and struct vfs_attr */
 	size_t end;	   /* position in c->out that entries may reach */
-	uint32_t dir_left; /* of dircount */
+	uint32_t dir_left; /* bytes of dircount that are left */
 	uint32_t entries;
-	int status; /* why the list ends early, if not for want of room */
+	int status; /* error that ends the list early; NFS4_OK if it ended for lack of room */
 	bool fs_known;
-	uint64_t fs_of; /* the fsid that fs is of */
+	uint64_t fs_of; /* fsid of the file system that fs describes */
 	struct vfs_statfs fs;
 };
 
-/* end and dir_left are the caller's to set. */
+/* The caller sets end and dir_left. */
 void nfs4_listing_init(struct nfs4_listing *l, struct nfs4_compound *c,
 		       const struct nfs4_bitmap *want);
 
-/* False: there was no room, or status says what else. cookie is what the client is told. */
+/* False: there was no room, or status has the error. cookie goes to the client. */
 bool nfs4_list_dirent(struct nfs4_listing *l, const struct vfs_dirent *de, uint64_t cookie);
 bool nfs4_list_pseudo(struct nfs4_listing *l, const struct nfs4_pseudo_entry *e);
 

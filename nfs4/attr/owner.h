@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Users and groups by name (RFC 7530 and RFC 8881, section 5.9): decimal numbers without leading
- * zeros where the call is of AUTH_SYS, which believes numbers anyway, or where no name is known;
- * else what the daemon's mapping says ("user@domain"). Both are understood.
+ * Names of users and groups (RFC 7530 and RFC 8881, section 5.9). A name is a decimal number
+ * without leading zeros if the call uses AUTH_SYS, which trusts numbers anyway, or if no name is
+ * known. Else it is "user@domain" from the daemon's mapping. Both forms are accepted.
  */
 #ifndef RN_NFS4_ATTR_OWNER_H
 #define RN_NFS4_ATTR_OWNER_H
@@ -17,7 +17,8 @@ struct nfs4_owner_name {
 void nfs4_user_name(struct nfs4_compound *c, uint32_t uid, struct nfs4_owner_name *out);
 void nfs4_group_name(struct nfs4_compound *c, uint32_t gid, struct nfs4_owner_name *out);
 
-/* NFS4_OK, NFS4ERR_BADOWNER, NFS4ERR_INVAL: the empty name; or NFS4ERR_DELAY: the name service is busy. */
+/* NFS4_OK, NFS4ERR_BADOWNER, NFS4ERR_INVAL (the empty name) or NFS4ERR_DELAY (the name service is
+ * busy). */
 int nfs4_user_id(struct nfs4_compound *c, const char *name, uint32_t len, uint32_t *uid);
 int nfs4_group_id(struct nfs4_compound *c, const char *name, uint32_t len, uint32_t *gid);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where the values of an object's attributes come from. */
+/* Source of the values of an object's attributes. */
 #ifndef RN_NFS4_ATTR_SOURCE_H
 #define RN_NFS4_ATTR_SOURCE_H
 
@@ -8,42 +8,41 @@
 #include "vfs/quota.h"
 
 struct nfs4_attr_source {
-	struct nfs4_compound *c; /* whose call it is */
+	struct nfs4_compound *c; /* the call that asks */
 	const struct nfs4_server *server;
 	uint32_t minor;
 	struct vfs_fh fh;
 	struct vfs_attr attr;
 	uint64_t mounted_on;		     /* mounted_on_fileid */
-	struct vfs_statfs fs;		     /* if one needs it; zeros in the pseudo file system */
-	struct nfs4_owner_name owner, group; /* if asked for */
+	struct vfs_statfs fs;		     /* if needed; zeros in the pseudo file system */
+	struct nfs4_owner_name owner, group; /* if requested */
 	uint32_t rdattr_error;		     /* nfsstat4 */
-	/* Its file system, if one needs to know; false in the pseudo one. */
+	/* Abilities of its file system, if needed; false in the pseudo file system. */
 	bool has_acl, has_quota;
-	struct vfs_acls acls;	/* if asked for: in acl_room */
-	struct vfs_quota quota; /* if asked for */
+	struct vfs_acls acls;	/* if requested; points into acl_room */
+	struct vfs_quota quota; /* if requested */
 	struct vfs_acl_room acl_room;
 };
 
-/* Leaves in want what this server has. NFS4ERR_INVAL: it asks for an attribute that is set-only. */
+/* Removes unsupported attributes from want. NFS4ERR_INVAL: one of them can only be set. */
 int nfs4_attr_readable(struct nfs4_bitmap *want, uint32_t minor);
 unsigned nfs4_attr_needs(const struct nfs4_bitmap *want); /* enum nfs4_attr_needs */
 
-/* Fills src with what want takes; what this file system does not give is taken out of want. NFS4_OK
- * or a status. */
+/* Fills src with the values that want needs, and removes from want what this file system does not
+ * provide. NFS4_OK or a status. */
 int nfs4_attr_source_of(struct nfs4_compound *c, struct nfs4_place *p, struct nfs4_bitmap *want,
 			struct nfs4_attr_source *src);
 
-/* Takes out of b what the object's file system does not have. */
+/* Removes from b what the object's file system does not provide. */
 void nfs4_attr_drop_missing(const struct nfs4_attr_source *src, struct nfs4_bitmap *b);
 
-/* The same in pieces, for entries of a directory: the caller fills in the rest in between. The
- * second one comes when src->attr is there. */
+/* The same in two steps, for entries of a directory. The caller fills in src->attr between them. */
 void nfs4_attr_source_init(struct nfs4_compound *c, struct nfs4_attr_source *src);
 void nfs4_attr_source_names(struct nfs4_compound *c, struct nfs4_bitmap *want,
 			    struct nfs4_attr_source *src);
 
-/* What wants of n, an object of an export: enum nfs4_attr_needs beyond NFS4_ATTR_FS. After
- * src->attr is there; a status. */
+/* Fills src with what want needs of n, an object of an export: enum nfs4_attr_needs beyond
+ * NFS4_ATTR_FS. src->attr is already set. Returns a status. */
 #define NFS4_ATTR_OF_NODE (NFS4_ATTR_ACLS | NFS4_ATTR_QUOTA | NFS4_ATTR_ABLE)
 int nfs4_attr_source_node(struct vfs_ctx *ctx, struct vfs_node *n, struct nfs4_bitmap *want,
 			  struct nfs4_attr_source *src);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Addresses of callers. */
+/* Network addresses of calling clients. */
 #ifndef RN_NFS4_CLIENT_ADDRESS_H
 #define RN_NFS4_CLIENT_ADDRESS_H
 
@@ -7,7 +7,7 @@
 
 /* Universal address of an IPv4 or IPv6 socket address (RFC 5665 section 5.2.3). */
 void nfs4_uaddr(const struct sockaddr_in6 *addr, char out[NFS4_UADDR_MAX]);
-/* The caller's address, and its netid. */
+/* Gives the address of the caller and the netid of its transport. */
 void nfs4_peer_address(const struct nfs4_compound *c, struct sockaddr_in6 *addr,
 		       char netid[NFS4_NETID_MAX]);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The table of clients and sessions, for the files of this folder.
+ * The table of clients and sessions, private to this folder.
  *
- * Two kinds of locks. all->lock orders what changes who is known: registering, confirming,
- * expiring, forgetting. Looking up by id, which every operation does, takes only the lock of one of
- * many parts, which is a leaf and held for a walk of one bucket.
+ * There are two kinds of locks. all->lock orders all changes of the set of clients: registering,
+ * confirming, expiring, removing. A lookup by id, which every operation does, takes only the lock
+ * of one of many parts. That lock is a leaf and is held for a walk of one bucket.
  */
 #ifndef RN_NFS4_CLIENT_CLIENT_TABLE_H
 #define RN_NFS4_CLIENT_CLIENT_TABLE_H
@@ -36,15 +36,16 @@ struct nfs4_clients {
 	pthread_mutex_t lock;
 	struct nfs4_hosts *hosts;
 	struct nfs4_wheel wheel;
-	_Atomic uint64_t skipped; /* seconds, by tests */
-	_Atomic bool dropping; /* a client has expired and keeps its state until its record goes */
-	uint8_t id_key[crypto_shorthash_KEYBYTES]; /* nfs4/client/ids.c's */
-	uint32_t last_number;			   /* under lock, as the next */
+	_Atomic uint64_t skipped; /* seconds that tests have advanced the clock */
+	/* true if an expired client keeps its state until its record is removed */
+	_Atomic bool dropping;
+	uint8_t id_key[crypto_shorthash_KEYBYTES]; /* used by nfs4/client/ids.c */
+	uint32_t last_number;			   /* under lock, like refusal_logged */
 	uint64_t refusal_logged;
-	uint32_t swept;	       /* bucket of ids where the sweep goes on */
-	uint32_t revoke_round; /* nfs4/client/revoke.c's: counts its walks */
+	uint32_t swept;	       /* id bucket where the next sweep continues */
+	uint32_t revoke_round; /* number of walks by nfs4/client/revoke.c */
 
-	/* Clients by status, under lock; active ones are in no queue but have their timers. */
+	/* Clients by status, under lock. Active clients are in no queue; each has a timer. */
 	struct nfs4_client_queue unconfirmed, courtesy, expired;
 	uint32_t nunconfirmed, nactive, ncourtesy, nexpired;
 	struct nfs4_client_list by_owner[OWNER_BUCKETS];
@@ -53,46 +54,47 @@ struct nfs4_clients {
 	_Atomic uint32_t last_session;
 	_Atomic uint64_t nsessions, nslots, ncached;
 
-	/* Who this server is: so_major_id and the scope (RFC 8881 sections 2.10.4 and 2.10.5). */
+	/*
+	 * Identity of this server: so_major_id and the scope (RFC 8881 sections 2.10.4 and 2.10.5).
+	 */
 	char server_id[SERVER_ID_LEN];
 };
 
-/* nfs4/client/ids.c. The number after the last, any of 32 bits; all->lock is held. */
+/* nfs4/client/ids.c. The next free number, any of 32 bits; all->lock is held. */
 uint32_t nfs4_next_number(struct nfs4_clients *all);
 uint64_t nfs4_make_clientid(const struct nfs4_clients *all, uint32_t number);
 
-/* The callers of what follows hold all->lock. */
+/* The callers of the functions below hold all->lock. */
 
-/* The clients whose owner string may be that one. */
+/* Bucket of the clients with this owner string. */
 struct nfs4_client_list *nfs4_owner_bucket(struct nfs4_clients *all, const uint8_t *ownerid,
 					   uint32_t len);
 bool nfs4_client_owner_is(const struct nfs4_client *cl, const struct nfs4_client_init *who);
 
-/* The record of that owner that is confirmed, and its state not expired. NULL: there is none. No
- * reference. */
+/* The confirmed client of that owner whose state has not expired, without a reference; or NULL. */
 struct nfs4_client *nfs4_client_find(struct nfs4_clients *all, const struct nfs4_client_init *who);
-/* The one that waits to be confirmed: each host has its own, so that nobody else takes it away
- * before it is. As above. */
+/* The unconfirmed client of that owner and host, without a reference; or NULL. Each host has its
+ * own, so that another host cannot replace it before it is confirmed. */
 struct nfs4_client *nfs4_client_waiting(struct nfs4_clients *all,
 					const struct nfs4_client_init *who,
 					const struct nfs4_host *host);
 /* Gives cl its id and takes over the caller's reference. */
 void nfs4_client_insert(struct nfs4_clients *all, struct nfs4_client *cl);
-/* Takes cl out of every table: it is gone. The caller gets the table's reference, and calls
- * nfs4_client_destroy() when he has let go of the lock. */
+/* Removes cl from every table; its status is gone. The caller gets the table's reference, and calls
+ * nfs4_client_destroy() after it has released the lock. */
 void nfs4_client_detach(struct nfs4_clients *all, struct nfs4_client *cl);
-/* nfs4/client/client_status.c: to another status, and into its queue. */
+/* nfs4/client/client_status.c: changes the status and moves cl to its queue. */
 void nfs4_client_become(struct nfs4_clients *all, struct nfs4_client *cl,
 			enum nfs4_client_status status);
 
-/* The callers of what follows need no lock. */
+/* The callers of the functions below need no lock. */
 
-/* Any client with that id, of any status but gone; a reference. NULL: none. */
+/* The client with that id, with a reference, or NULL. It may have any status but gone. */
 struct nfs4_client *nfs4_client_get(struct nfs4_clients *all, uint64_t clientid);
 
-uint64_t nfs4_client_lease_end(const struct nfs4_client *cl); /* if it is renewed now */
+uint64_t nfs4_client_lease_end(const struct nfs4_client *cl); /* if renewed now */
 
-/* nfs4/client/server_id.c: from the state directory, or made and kept there. */
+/* nfs4/client/server_id.c: reads the id from the state directory, or makes and stores one. */
 void nfs4_server_id(struct nfs4_clients *all);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Leases, for the files of this folder; nfs4/client/client.h has what others use. */
+/* Leases, private to this folder; nfs4/client/client.h has the public part. */
 #ifndef RN_NFS4_CLIENT_LEASE_H
 #define RN_NFS4_CLIENT_LEASE_H
 
@@ -7,9 +7,10 @@
 
 /* True if the lease of a confirmed client has run out. */
 bool nfs4_client_has_lapsed(struct nfs4_client *cl);
-/* A client that has closed everything: nobody needs to wait for it after a restart. */
+/* Deletes the record of a client that has closed everything, so that grace does not wait for it
+ * after a restart. */
 void nfs4_client_retire_record(struct nfs4_client *cl);
-/* For nfs4_wheel_tick(): the time of a lease has come. ctx is struct nfs4_clients. */
+/* For nfs4_wheel_tick(): a lease timer has fired. ctx is struct nfs4_clients. */
 void nfs4_lease_fire(void *ctx, struct nfs4_timer *t);
 
 #endif

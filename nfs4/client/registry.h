@@ -13,15 +13,15 @@ struct vfs_exports_lost;
 
 /* Sets srv->clients. 0 or -errno. */
 int nfs4_clients_new(struct nfs4_server *srv);
-/* No request is running. Drops every client's state; their records stay for the next run. NULL is
+/* No request may be running. Drops every client's state; the records stay for the next run. NULL is
  * allowed. */
 void nfs4_clients_free(struct nfs4_clients *all);
 
-/* For nfs4_hooks.leave: where a reply is kept for a retry, and the client's lease renewed. */
+/* For nfs4_hooks.leave: stores the reply for a retry, and renews the client's lease. */
 void nfs4_clients_leave(struct nfs4_compound *c);
 
-/* From nfs4_tick: leases that have run out, records that were never confirmed, courtesy clients
- * that have been waited for long enough. */
+/* From nfs4_tick: handles expired leases, clients that were never confirmed, and courtesy clients
+ * that have been kept long enough. */
 void nfs4_clients_tick(struct nfs4_server *srv);
 
 /* nfs4_revoke_exports and nfs4_forget_client. */
@@ -31,9 +31,9 @@ int nfs4_clients_forget_one(struct nfs4_clients *all, uint64_t clientid);
 /* Fills clients, courtesy_clients, sessions, slots, cached_replies. */
 void nfs4_clients_held(struct nfs4_clients *all, struct nfs4_held *out);
 
-/* Seconds of the clock of leases: nfs4_now(), and what tests have skipped. */
+/* Lease clock in seconds: nfs4_now() plus the time that tests have skipped. */
 uint64_t nfs4_clients_now(const struct nfs4_server *srv);
-/* For tests: the clock of leases goes on by that much. */
+/* For tests: advances the lease clock. */
 void nfs4_clients_skip_time(struct nfs4_server *srv, uint64_t seconds);
 
 #endif

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * change_info4: a directory's change attribute before and after an operation. It is never said to
- * be atomic: processes on the server may change the directory between.
- */
+/* change_info4: a directory's change attribute before and after an operation. It is never reported
+ * as atomic: local processes may change the directory in between. */
 #ifndef RN_NFS4_CINFO_H
 #define RN_NFS4_CINFO_H
 
@@ -11,7 +9,7 @@
 
 #define NFS4_CINFO_SIZE (4u + 8u + 8u) /* bytes */
 
-/* 0 where it cannot be had. */
+/* 0 if the attributes cannot be read. */
 static inline uint64_t nfs4_change_of(struct vfs_ctx *ctx, struct vfs_node *dir)
 {
 	struct vfs_attr attr;

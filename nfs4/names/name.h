@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * component4: a name as it comes from the wire. Names are stored as the bytes that they are, UTF-8
- * or not, like every process on the server does (fs_charset_cap says so: names that are no UTF-8
- * exist).
- */
+/* component4: a name from the wire. Names are stored as bytes, UTF-8 or not, as all local processes
+ * do. fs_charset_cap reports that names which are not UTF-8 exist. */
 #ifndef RN_NFS4_NAME_H
 #define RN_NFS4_NAME_H
 
@@ -11,7 +8,7 @@
 #include "rpc/xdr_in.h"
 
 struct nfs4_name {
-	uint32_t len;	   /* the true length; longer than NFS4_NAME_MAX has no bytes */
+	uint32_t len;	   /* length on the wire; bytes is unset if over NFS4_NAME_MAX */
 	const char *bytes; /* in the message or the arena; not NUL-terminated */
 };
 

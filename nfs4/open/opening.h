@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * OPEN, which goes in steps: nfs4/open/ops_open.c says which; open_file.c finds or makes the file,
- * open_share.c gets the share. struct nfs4_opening is what they hand on, in the arena.
- */
+/* OPEN runs in steps, which nfs4/open/ops_open.c lists: open_file.c finds or creates the file,
+ * open_share.c gets the share. They share struct nfs4_opening, which is in the arena. */
 #ifndef RN_NFS4_OPEN_OPENING_H
 #define RN_NFS4_OPEN_OPENING_H
 
@@ -34,7 +32,7 @@ struct nfs4_open_args {
 	uint32_t delegate_type;
 	struct nfs4_stateid delegate_sid;
 	struct nfs4_name name;
-	struct nfs4_opening *work; /* from run on, until it ends */
+	struct nfs4_opening *work; /* set from the start of run() to its end */
 };
 void nfs4_decode_open(struct nfs4_compound *c, void *args);
 
@@ -45,25 +43,26 @@ struct nfs4_opening {
 	uint8_t access, deny;
 
 	/* open_file.c */
-	bool by_name;		/* the current filehandle is the directory, and becomes the file */
-	bool found;		/* by its name in the export: it is there */
-	struct nfs4_place file; /* by_name; else the current filehandle is it */
-	/* Four facts about a file that vfs_create has given; none of them for one that was found.
-	 */
-	bool made;			/* by this call: the directory has changed */
-	bool granted;			/* the access asked for was decided on */
-	bool attrs_set;			/* by this call, or by the one that it repeats */
+	/* true if the current filehandle is the directory, which the file replaces */
+	bool by_name;
+	bool found;		/* true if the name existed */
+	struct nfs4_place file; /* if by_name; else the file is the current filehandle */
+	/* Facts about a file that vfs_create returned; all false for a file that was found. */
+	bool made;    /* created by this call: the directory has changed */
+	bool granted; /* the requested access has been checked */
+	/* attributes were set by this call, or by the call that it repeats */
+	bool attrs_set;
 	bool sync_name;			/* the file and its name may not be on disk yet */
-	bool truncate;			/* once it is open */
-	uint64_t dir_before, dir_after; /* its change attribute */
+	bool truncate;			/* truncate after the open */
+	uint64_t dir_before, dir_after; /* the directory's change attribute */
 	struct nfs4_bitmap attrset;
 
 	/* open_share.c */
-	struct nfs4_open *open; /* a reference; pending counts us */
+	struct nfs4_open *open; /* a reference; counted in its pending */
 	struct nfs4_stateid sid;
-	uint8_t old_access, old_deny; /* 0: it is a new open */
+	uint8_t old_access, old_deny; /* modes before this call; 0: a new open */
 	bool new_combination;
-	bool confirm; /* the client must confirm it */
+	bool confirm; /* true if the client must send OPEN_CONFIRM */
 };
 
 static inline struct nfs4_place *nfs4_opened_place(struct nfs4_compound *c, struct nfs4_opening *w)
@@ -71,14 +70,14 @@ static inline struct nfs4_place *nfs4_opened_place(struct nfs4_compound *c, stru
 	return w->by_name ? &w->file : &c->current;
 }
 
-/* Finds or makes the file, and checks that the caller may open it so. */
+/* Finds or creates the file, and checks that the caller may open it with these modes. */
 int nfs4_open_file(struct nfs4_compound *c, struct nfs4_opening *w);
 
-/* Gets the share of the owner's open of that file, made if there is none. */
+/* Gets the share for the owner's open of the file; creates the open if there is none. */
 int nfs4_open_share(struct nfs4_compound *c, struct nfs4_opening *w);
-/* Takes it back, as far as nobody else has come to rely on it. */
+/* Undoes nfs4_open_share, except for modes that other calls rely on by now. */
 void nfs4_open_unshare(struct nfs4_opening *w);
-/* The reply says so. */
+/* Commits nfs4_open_share: the reply reports the share. */
 void nfs4_open_shared(struct nfs4_opening *w);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The set in force, as the files of this folder use it. */
+/* The pseudo file system in force, private to this folder. */
 #ifndef RN_NFS4_PSEUDO_PSEUDO_NOW_H
 #define RN_NFS4_PSEUDO_PSEUDO_NOW_H
 
@@ -12,10 +12,10 @@ struct nfs4_server;
 struct nfs4_pseudo {
 	pthread_mutex_t lock; /* guards set; a leaf */
 	struct nfs4_pseudo_set *set;
-	_Atomic bool any_nested; /* set->nnested > 0: to be asked without the lock */
+	_Atomic bool any_nested; /* true if set->nnested > 0; read without the lock */
 };
 
-/* A reference of the set in force. */
+/* Returns the set in force, with a reference for the caller. */
 struct nfs4_pseudo_set *nfs4_pseudo_get(struct nfs4_server *s);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The database's inside, for the files that make it up. */
+/* Private parts of the database, shared by the files that implement it. */
 #ifndef RN_NFS4_DB_OPEN_PRIVATE_H
 #define RN_NFS4_DB_OPEN_PRIVATE_H
 

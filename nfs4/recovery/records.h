@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Durable records of clients that hold state: they alone may reclaim after a restart. A record lies
- * in the client (struct nfs4_client.record) and knows what is on disk. One thread of the recovery's
- * own writes; what comes while it waits for the disk goes into one transaction with the next. No
- * worker waits for it: an operation that must not be answered before its record is on disk pauses.
+ * Durable records of clients with state: only these clients may reclaim after a restart. A record
+ * is part of the client (struct nfs4_client.record) and knows which of its bits are on disk. A
+ * thread of the recovery writes them; changes that come while it waits for the disk share the next
+ * transaction. No worker waits for it: an operation whose reply must not go before its record is on
+ * disk pauses.
  *
- * A client is recorded before the reply that gives it its first state (OPEN, LOCK), and forgotten,
- * durably, before its state is given to somebody else: that is what tells a client that may reclaim
- * from one whose state was lost in a network partition (RFC 7530 section 9.6.3.4, RFC 8881 section
- * 8.4.3).
+ * A client is recorded before the reply that grants its first state (OPEN, LOCK). The record is
+ * deleted, durably, before its state is given to another client. This tells a client that may
+ * reclaim from one whose state was lost in a network partition (RFC 7530 section 9.6.3.4, RFC 8881
+ * section 8.4.3).
  */
 #ifndef RN_NFS4_RECORDS_H
 #define RN_NFS4_RECORDS_H
@@ -23,70 +24,74 @@ struct nfs4_record_job;
 
 enum nfs4_record_bits {
 	NFS4_RECORD_STATE = 1, /* the client holds, or may hold, opens and locks */
-	NFS4_RECORD_DENY = 2,  /* and share reservations that deny something */
+	NFS4_RECORD_DENY = 2,  /* it also has share reservations that deny access */
 };
 
-/* The caller that registered the client: nfs4/client/origin.c says what it decides. */
+/* Caller that registered the client; nfs4/client/origin.c decides by it. */
 struct nfs4_record_origin {
-	bool known;	     /* false: recorded by a release that did not keep it */
-	bool reserved;	     /* from a port that only privileged processes have, or over RDMA */
+	bool known;	     /* false: written by a release that did not record the origin */
+	bool reserved;	     /* true if from a privileged port, or over RDMA */
 	uint8_t address[16]; /* IPv4 is mapped */
 	uint32_t flavor, uid;
 };
 
 struct nfs4_record {
-	const uint8_t *id; /* the client's owner string: the client's memory */
+	const uint8_t *id; /* owner string, in the client's memory */
 	uint32_t id_len;   /* up to NFS4_OPAQUE_LIMIT */
-	uint8_t sessions;  /* 0: from SETCLIENTID, 1: from EXCHANGE_ID: two name spaces */
+	/* 0: from SETCLIENTID, 1: from EXCHANGE_ID; the two have separate name spaces */
+	uint8_t sessions;
 	uint8_t verifier[NFS4_VERIFIER_SIZE];
 	struct nfs4_record_origin origin;
-	_Atomic unsigned durable; /* enum nfs4_record_bits: on disk, in this run's epoch */
-	_Atomic unsigned begun;	  /* nfs4_record_begin() */
-	_Atomic unsigned ended;	  /* nfs4_record_end() */
-	_Atomic unsigned reclaim; /* nfs4/recovery/grace.c's: what it may reclaim */
-	_Atomic uint64_t asked_s; /* when it first asked for new state without having said that it
-				   * has reclaimed all; grace.c's */
-	struct nfs4_record_job *job; /* under way; the recovery's lock guards it */
+	_Atomic unsigned durable; /* enum nfs4_record_bits that are on disk, in this run's epoch */
+	_Atomic unsigned begun;	  /* number of calls of nfs4_record_begin() */
+	_Atomic unsigned ended;	  /* number of calls of nfs4_record_end() */
+	_Atomic unsigned reclaim; /* what the client may reclaim; used by nfs4/recovery/grace.c */
+	/* time of the first request for new state before RECLAIM_COMPLETE; used by grace.c */
+	_Atomic uint64_t asked_s;
+	struct nfs4_record_job *job; /* job under way; under the recovery's lock */
 };
 
 /* Makes the record of a new client; id is not copied. The caller sets origin afterwards. */
 void nfs4_record_init(struct nfs4_record *rec, const void *id, uint32_t id_len,
 		      const uint8_t verifier[NFS4_VERIFIER_SIZE], bool sessions);
-/* The client's memory goes. What is on disk stays: see nfs4_record_forget(). */
+/* Called before the client's memory is freed. The row on disk stays: see nfs4_record_forget(). */
 void nfs4_record_fini(struct nfs4_server *srv, struct nfs4_record *rec);
 
-/* Are bits on disk already? The usual case: one load. Sequentially consistent, as begun and durable
- * are written here and looked at there by nfs4_record_retire(), and the other way round. */
+/* True if bits are on disk already: the usual case, one load. Sequentially consistent, because
+ * begun and durable are written here and read by nfs4_record_retire(), and the other way round. */
 static inline bool nfs4_record_has(const struct nfs4_record *rec, unsigned bits)
 {
 	return (atomic_load(&rec->durable) & bits) == bits;
 }
 
 /*
- * For run(): makes sure that bits are on disk. Returns again(c, 0) if they are, else pauses the
- * operation and returns NFS4_PENDING; again() then runs on c's worker, with what follows:
- *	0		recorded
- *	-errno		the database cannot be written (logged): going on is up to the caller, who
- *should, as a server that cannot record is of more use than one that serves nobody again() returns
- *what run() would. The caller holds a reference of the client until then, and no lock.
- *NFS4ERR_DELAY: no memory.
+ * For run(): makes sure that bits are on disk. If they are, returns again(c, 0). Else it pauses the
+ * operation and returns NFS4_PENDING; again() then runs on c's worker with one of:
+ *
+ * 0: recorded.
+ *
+ * -errno: the database cannot be written (logged). The caller should go on: a server that cannot
+ * record is more useful than one that serves nothing.
+ *
+ * again() returns the status that run() would. Until then the caller holds a reference of the
+ * client, and no lock. NFS4ERR_DELAY: no memory.
  */
 int nfs4_record_for(struct nfs4_compound *c, struct nfs4_record *rec, unsigned bits,
 		    int (*again)(struct nfs4_compound *c, int rc));
 
 /*
- * For run(): waits until what is under way for the record (nfs4_record_revoke) is on disk, or
- * cannot be written. NFS4_PENDING: again() follows as above. NFS4_OK: there is nothing to wait for.
- * NFS4ERR_DELAY: no memory.
+ * For run(): waits until the pending write of the record (nfs4_record_revoke) is on disk, or has
+ * failed. NFS4_PENDING: again() follows as above. NFS4_OK: no write is pending. NFS4ERR_DELAY: no
+ * memory.
  */
 int nfs4_record_settled(struct nfs4_compound *c, struct nfs4_record *rec,
 			int (*again)(struct nfs4_compound *c, int rc));
 
-/* Around each operation that may give the client its first state, nfs4_record_for() included: the
- * record is not forgotten meanwhile for want of state. */
+/* Bracket each operation that may grant the client its first state, including nfs4_record_for().
+ * The record is not deleted for lack of state in between. */
 static inline void nfs4_record_begin(struct nfs4_record *rec)
 {
-	atomic_fetch_add(&rec->begun, 1); /* before durable is looked at */
+	atomic_fetch_add(&rec->begun, 1); /* before durable is read */
 }
 static inline void nfs4_record_end(struct nfs4_record *rec)
 {
@@ -94,31 +99,30 @@ static inline void nfs4_record_end(struct nfs4_record *rec)
 }
 
 /*
- * Forgets the record of a client without state, so that nobody waits for it after a restart: not at
- * once when it closes its last file, or each OPEN would wait for the disk. First
- * nfs4_record_is_quiet(), which says whether there is a record and no such operation is under way;
- * then a look whether the client has state; if not, nfs4_record_retire(), which does nothing if an
- * operation has begun since. Not in grace.
+ * Deletes the record of a client without state, so that grace does not wait for it after a restart.
+ * This does not happen at the close of the last file, or each OPEN would wait for the disk. The
+ * caller first asks nfs4_record_is_quiet(), which is true if there is a record and no operation of
+ * the kind above is under way. It then looks whether the client has state. If not, it calls
+ * nfs4_record_retire(), which does nothing if an operation has begun since. Not in grace.
  */
 bool nfs4_record_is_quiet(const struct nfs4_record *rec, unsigned *mark);
 void nfs4_record_retire(struct nfs4_server *srv, struct nfs4_record *rec, unsigned mark);
 
 /*
- * The client has no state any more, by its own will or by its restart (DESTROY_CLIENTID, a new
- * verifier, an expired lease without state). Its record goes some time; nobody waits for that. A
- * nfs4_record_for() that comes later is carried out later.
+ * Deletes the record of a client that has given up its state (DESTROY_CLIENTID, a new verifier, an
+ * expired lease without state). The deletion is not waited for. A nfs4_record_for() after it is
+ * carried out after it.
  */
 void nfs4_record_forget(struct nfs4_server *srv, struct nfs4_record *rec);
 
-/* The server stops, and the client's lease has run out: what it had could have been given away, so
- * that after the start nobody waits for it to come back. */
+/* Marks the record of a client whose lease has run out when the server stops. Its state could have
+ * been given away, so grace does not wait for it after the start. */
 void nfs4_record_lapsed(struct nfs4_server *srv, struct nfs4_record *rec);
 
 /*
- * The client's state is to be taken from it (a courtesy client in somebody's way). True: the disk
- * knows, and its state may be given away. False: it is being written; ask again when it is, as
- * nfs4_record_settled() says. Records that cannot be written hold up
- * nobody.
+ * Deletes the record of a courtesy client whose state is to be given to others. True if the
+ * deletion is on disk. False while it is being written; the caller asks again after
+ * nfs4_record_settled(). A record that cannot be written delays no caller.
  */
 bool nfs4_record_revoke(struct nfs4_server *srv, struct nfs4_record *rec);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What operations on a file's data ask of the stateid that they were given: READ, WRITE, SETATTR of
- * the size, ALLOCATE, DEALLOCATE, SEEK, IO_ADVISE (RFC 7530 sections 9.1.4.5 and 9.1.6, RFC 8881
- * sections 8.2.3 to 8.2.5 and 9.1.2). Byte-range locks are advisory.
+ * Checks of the stateid of operations on a file's data: READ, WRITE, SETATTR of the size, ALLOCATE,
+ * DEALLOCATE, SEEK, IO_ADVISE (RFC 7530 sections 9.1.4.5 and 9.1.6, RFC 8881 sections 8.2.3 to
+ * 8.2.5 and 9.1.2). Byte-range locks are advisory.
  */
 #ifndef RN_NFS4_STATE_IO_H
 #define RN_NFS4_STATE_IO_H
@@ -17,22 +17,22 @@ struct nfs4_state;
 enum nfs4_io_access { NFS4_IO_READ = 1, NFS4_IO_WRITE = 2 };
 
 struct nfs4_io_right {
-	/* For vfs_io.opened: the caller's permission was checked when he opened the file. False of
-	 * the special stateids, and of another's: permission is checked as by NFSv3. */
+	/* For vfs_io.opened: true if the caller's permission was checked at the open. False for
+	 * special stateids and those of other users: permission is then checked as for NFSv3. */
 	bool opened;
 	struct nfs4_state *state; /* a reference, or NULL */
 };
 
 /*
- * May the current filehandle, a regular file (NFS4_NEED_REG and _FILE have been asked), be accessed
- * so by sid, which may be the current stateid? NFS4_OK, or NFS4ERR_BAD_STATEID, OLD_STATEID,
- * STALE_STATEID (minor version 0), EXPIRED, ADMIN_REVOKED, OPENMODE, LOCKED (a share denies what
- * the stateid has no share for), GRACE, DELAY. Renews the lease in minor version 0. On NFS4_OK
- * nfs4_io_end() follows when the operation has ended, on any thread.
+ * Checks whether sid, which may be the current stateid, allows this access to the current
+ * filehandle, a regular file (NFS4_NEED_REG and _FILE have been checked). NFS4_OK, or
+ * NFS4ERR_BAD_STATEID, OLD_STATEID, STALE_STATEID (minor version 0), EXPIRED, ADMIN_REVOKED,
+ * OPENMODE, LOCKED (the share of another open denies the access), GRACE, DELAY. Renews the lease in
+ * minor version 0. After NFS4_OK nfs4_io_end() follows when the operation has ended, on any thread.
  */
 int nfs4_io_begin(struct nfs4_compound *c, const struct nfs4_stateid *sid, unsigned access,
 		  struct nfs4_io_right *r);
-/* Idempotent; a zeroed right is one that has ended. */
+/* Idempotent; a zeroed right has ended already. */
 void nfs4_io_end(struct nfs4_io_right *r);
 
 #endif

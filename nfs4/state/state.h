@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * This folder's own: owners, and what stateids name. All of a client's are in its tables
- * (nfs4/state/holdings.h) under the client's lock, which is not held across calls into vfs/.
+ * Owners, and the opens and locks that stateids name; private to nfs4/. All of a client's are in
+ * its tables (nfs4/state/holdings.h) under the client's lock, which is not held across calls into
+ * vfs/.
  *
- * What changes shares and locks holds the open's busy lock, one for an open and all locks that came
- * of it: vfs/ wants calls for one share and one lock owner one at a time. Order: busy -> client's
- * lock. No two busy locks are held at once.
+ * Changes of shares and locks hold the busy lock of the open. One busy lock covers the open and all
+ * locks under it, because vfs/ requires that calls for one share and one lock owner come one at a
+ * time. Order: busy -> client's lock. No two busy locks are held at once.
  *
- * A state is in the tables with one reference; operations under way hold others. One that has left
- * the tables (gone) has ended towards vfs/, or ends before whoever took it out lets go of busy.
+ * The tables hold one reference of a state; operations under way hold others. A state that has left
+ * the tables (gone) has ended towards vfs/, or the thread that removed it ends it before it
+ * releases busy.
  */
 #ifndef RN_NFS4_STATE_STATE_H
 #define RN_NFS4_STATE_STATE_H
@@ -31,22 +33,22 @@ struct nfs4_replay;
 enum nfs4_owner_kind { NFS4_OPEN_OWNER, NFS4_LOCK_OWNER };
 
 struct nfs4_owner {
-	struct vfs_holder holder; /* what vfs/ names in conflicts */
-	_Atomic uint32_t refs;	  /* the table's, states', conflicts', c->seq_owner */
+	struct vfs_holder holder; /* identity for vfs/, which names it in conflicts */
+	_Atomic uint32_t refs;	  /* held by the table, states, conflicts, c->seq_owner */
 	uint8_t kind;
 	/* Under the client's lock. */
 	bool in_table;
-	bool idle;	  /* in the list of those */
-	bool unconfirmed; /* in the list of those */
+	bool idle;	  /* in the list of idle owners */
+	bool unconfirmed; /* in the list of unconfirmed owners */
 	bool seq_known;	  /* seqid has been set: minor version 0 */
 	bool seq_busy;	  /* an operation has advanced it and has not ended */
 	uint32_t seqid, seq_next;
-	uint32_t states;	    /* in the table */
+	uint32_t states;	    /* states in the table */
 	uint32_t users;		    /* operations under way */
-	uint32_t since;		    /* idle or unconfirmed: seconds of nfs4_now() */
-	struct nfs4_replay *replay; /* the last answer */
-	/* Minor version 0: the open that is not confirmed, or the one that was closed last, whose
-	 * stateid must still find the owner if CLOSE is sent again. */
+	uint32_t since;		    /* start of being idle or unconfirmed: seconds of nfs4_now() */
+	struct nfs4_replay *replay; /* stored reply of the last operation */
+	/* Minor version 0: the unconfirmed open, or the open that was closed last, whose stateid
+	 * must still find the owner when CLOSE is retransmitted. */
 	struct nfs4_open *kept;
 	struct nfs4_owner *hash_next;
 	TAILQ_ENTRY(nfs4_owner) link; /* idle or unconfirmed */
@@ -58,12 +60,12 @@ struct nfs4_owner {
 	uint8_t name[];
 };
 
-/* What a sequence number's operation was answered. */
+/* Stored reply of the operation with the last sequence number. */
 struct nfs4_replay {
 	uint32_t opnum, status;
-	uint32_t len, size;	       /* bytes of the body, and of this */
-	struct nfs4_audience audience; /* who may have it */
-	struct vfs_fh fh; /* OPEN: the current filehandle afterwards; len 0: as before */
+	uint32_t len, size;	       /* bytes of the body, and of this struct */
+	struct nfs4_audience audience; /* exports that a retry must be admitted to */
+	struct vfs_fh fh;	       /* OPEN: the current filehandle after it; len 0: unchanged */
 	uint8_t body[];
 };
 
@@ -73,11 +75,11 @@ struct nfs4_state {
 	_Atomic uint32_t refs;
 	uint8_t kind;
 	/* Under the client's lock. */
-	bool gone;	  /* in no table any more; read under busy as well */
+	bool gone;	  /* in no table any more; also read under busy */
 	bool slotted;	  /* its stateid still finds it */
 	uint32_t id;	  /* entry of the table and generation */
-	uint32_t tag;	  /* nfs4_stateid_tag() of it */
-	uint32_t seqid;	  /* as last given to the client; 0: not yet */
+	uint32_t tag;	  /* nfs4_stateid_tag() of id */
+	uint32_t seqid;	  /* last value given to the client; 0: none yet */
 	uint32_t revoked; /* nfsstat4, or 0 */
 	struct nfs4_state *hash_next;
 	TAILQ_ENTRY(nfs4_state) link;
@@ -86,7 +88,8 @@ struct nfs4_state {
 	struct vfs_file *file;	  /* a reference */
 };
 
-/* Of no one user: any that comes is checked. */
+/* Values of opener: no user's permission has been checked, or that of several. Each caller is
+ * checked. */
 #define NFS4_OPENER_NONE UINT64_MAX
 #define NFS4_OPENER_SEVERAL (UINT64_MAX - 1)
 
@@ -94,23 +97,23 @@ struct nfs4_open {
 	struct nfs4_state st;
 	pthread_mutex_t busy;
 	struct vfs_share share;	      /* under busy */
-	_Atomic uint8_t access;	      /* what share has, for data operations */
-	_Atomic uint64_t opener;      /* whose permission was checked; changed under busy */
+	_Atomic uint8_t access;	      /* access bits of share, for data operations */
+	_Atomic uint64_t opener;      /* uid whose permission was checked; changed under busy */
 	uint32_t pending;	      /* OPENs under way; under busy */
-	uint16_t combinations;	      /* of access and deny, as opened; under busy */
-	uint32_t export_id;	      /* by which it was opened first */
-	bool told;		      /* an OPEN was answered with it; under busy */
+	uint16_t combinations;	      /* bits of the (access, deny) pairs opened; under busy */
+	uint32_t export_id;	      /* export of the first OPEN */
+	bool told;		      /* an OPEN has returned its stateid; under busy */
 	LIST_HEAD(, nfs4_lock) locks; /* under the client's lock */
 	uint8_t fh_len;
-	uint8_t fh[]; /* the handle it was opened by: compared first, as it costs nothing */
+	uint8_t fh[]; /* handle of the first OPEN: cheap to compare */
 };
 
 struct nfs4_lock {
 	struct nfs4_state st;
 	struct vfs_lock_owner ranges; /* under open->busy */
 	struct nfs4_open *open;	      /* a reference */
-	_Atomic bool held;	      /* it has ranges: changed under open->busy */
-	uint32_t charged;	      /* for so many; under the client's lock */
+	_Atomic bool held;	      /* has locked ranges; changed under open->busy */
+	uint32_t charged;	      /* ranges charged to the client; under its lock */
 	LIST_ENTRY(nfs4_lock) open_link, owner_link;
 };
 
@@ -124,13 +127,13 @@ static inline struct nfs4_lock *nfs4_as_lock(struct nfs4_state *st)
 	return rn_container_of(st, struct nfs4_lock, st);
 }
 
-/* Whose busy lock guards what st has of vfs/. */
+/* The open whose busy lock guards what st has in vfs/. */
 static inline struct nfs4_open *nfs4_open_of(struct nfs4_state *st)
 {
 	return st->kind == NFS4_STATE_OPEN ? nfs4_as_open(st) : nfs4_as_lock(st)->open;
 }
 
-/* The seqid of a stateid after v (RFC 8881 section 8.2.2): 0 is never one. */
+/* The seqid that follows v in a stateid (RFC 8881 section 8.2.2). It is never 0. */
 static inline uint32_t nfs4_next_seqid(uint32_t v)
 {
 	return v == UINT32_MAX ? 1 : v + 1;
@@ -139,49 +142,51 @@ static inline uint32_t nfs4_next_seqid(uint32_t v)
 /* nfs4/state/state_table.c. Under the client's lock. */
 struct nfs4_state *nfs4_state_by_file(struct nfs4_client *cl, const struct nfs4_owner *o,
 				      const struct vfs_file *f);
-/* Into the tables, with the table's reference added. 0 or -ENOMEM, -ENOSPC,
- * -ESTALE: the client's state is being dropped. */
+/* Adds a state to the tables, with a reference for them. 0 or -ENOMEM, -ENOSPC, -ESTALE: the
+ * client's state is being dropped. */
 int nfs4_state_add(struct nfs4_client *cl, struct nfs4_state *st);
-/* Out of the tables; whoever calls puts the table's reference later. keep: its stateid still finds
- * it, until nfs4_state_forget. */
+/* Removes a state from the tables; the caller puts the table's reference later. keep: its stateid
+ * still finds it until nfs4_state_forget. */
 void nfs4_state_remove(struct nfs4_client *cl, struct nfs4_state *st, bool keep);
 void nfs4_state_forget(struct nfs4_client *cl, struct nfs4_state *st);
-/* Its stateid is answered status from now on; the next OPEN or LOCK gets another. */
+/* Its stateid is answered with status from now on; the next OPEN or LOCK gets a new one. */
 void nfs4_state_revoke(struct nfs4_client *cl, struct nfs4_state *st, int status);
-/* The tables' memory: they are empty, and the client's state is dropped. */
+/* Frees the memory of empty tables; the client's state has been dropped. */
 void nfs4_states_empty(struct nfs4_client *cl);
 
 /* nfs4/state/state_object.c */
 void nfs4_state_ref(struct nfs4_state *st);
 void nfs4_state_unref(struct nfs4_state *st); /* NULL is allowed; called without locks */
-/* New ones, in no table: a reference for the caller. NULL: no memory. */
+/* Make a state in no table, with a reference for the caller. NULL: no memory. */
 struct nfs4_open *nfs4_open_new(struct nfs4_owner *o, struct vfs_file *f,
 				const struct nfs4_place *p);
 struct nfs4_lock *nfs4_lock_new(struct nfs4_owner *o, struct nfs4_open *open);
-/* True if the place is the file that the open is of. */
+/* True if the place is the file of the state. */
 bool nfs4_state_is_of(struct nfs4_state *st, struct nfs4_place *p);
 
-/* nfs4/state/state_end.c. Ends an open and its locks: out of the tables, and towards vfs/. keep as
- * above. The caller holds busy, and has looked that it is not gone. */
+/* nfs4/state/state_end.c. Ends an open and its locks: removes them from the tables and from vfs/.
+ * keep as above. The caller holds busy, and has checked that the open is not gone. */
 void nfs4_open_end(struct nfs4_open *open, bool keep);
-/* As above, by itself; nothing if it is gone. The caller holds no lock. */
+/* The same with its own locking; does nothing if the open is gone. The caller holds no lock. */
 void nfs4_open_drop(struct nfs4_open *open);
 void nfs4_lock_end(struct nfs4_lock *lock);
 
-/* What vfs/ needs for a file that is open, and for a range that is locked: bytes, as
- * tests/unit/test_nfs4_scale.c sees them. They are charged to who opens and locks. */
+/* Bytes that vfs/ needs for an open file and for a locked range, measured by
+ * tests/unit/test_nfs4_scale.c. They are charged to the client that opens or locks. */
 #define NFS4_FILE_COST 232u
 #define NFS4_RANGE_COST 144u
 
-/* Memory (nfs4/state/memory.c): out of the budget, so that no client has more than what is left for
- * all others. Under the client's lock. False: not now. */
+/* Charges memory to the budget (nfs4/state/memory.c), so that no client has more than is left for
+ * all others. Under the client's lock. False: no memory now. */
 bool nfs4_state_charge(struct nfs4_client *cl, size_t bytes);
 void nfs4_state_discharge(struct nfs4_client *cl, size_t bytes);
-/* Is there room for what LOCK can add, a range that splits another? */
+/* True if there is memory for what LOCK can add: a range that splits another. */
 bool nfs4_ranges_fit(struct nfs4_lock *lock);
-/* The number of its ranges has changed. Takes the client's lock; busy is held. */
+/*
+ * Updates the charge after the number of ranges has changed. Takes the client's lock; busy is held.
+ */
 void nfs4_ranges_changed(struct nfs4_lock *lock);
-/* What is answered then: NFS4ERR_RESOURCE or NFS4ERR_DELAY. */
+/* The status for a lack of memory: NFS4ERR_RESOURCE or NFS4ERR_DELAY. */
 int nfs4_state_no_memory(const struct nfs4_compound *c);
 
 #endif

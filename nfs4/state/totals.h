@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The server's part of opens and locks: how many there are in all. What stateids name belongs to
- * clients (nfs4/state/holdings.h).
- */
+/* Server-wide numbers of owners, opens and locks. The objects themselves belong to clients
+ * (nfs4/state/holdings.h). */
 #ifndef RN_NFS4_STATE_TOTALS_H
 #define RN_NFS4_STATE_TOTALS_H
 
@@ -14,12 +12,12 @@ struct nfs4_held;
 
 /* Sets srv->totals. 0 or -ENOMEM. */
 int nfs4_totals_new(struct nfs4_server *srv);
-/* All clients have been dropped. NULL is allowed. */
+/* All clients must have been dropped. NULL is allowed. */
 void nfs4_totals_free(struct nfs4_totals *s);
 /* Fills owners, opens, locks. */
 void nfs4_totals_held(struct nfs4_totals *s, struct nfs4_held *out);
 
-/* Adds to the numbers; negative: what has gone. */
+/* Adds to the numbers; negative values subtract. */
 void nfs4_totals_count(struct nfs4_server *srv, int owners, int opens, int locks);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What LOCK, LOCKT and LOCKU (and OPEN) have in common. */
+/* Encoding shared by LOCK, LOCKT, LOCKU and OPEN. */
 #ifndef RN_NFS4_STATE_WIRE_H
 #define RN_NFS4_STATE_WIRE_H
 
@@ -15,14 +15,16 @@ struct nfs4_wire_owner {
 
 enum nfs4_lock_type { NFS4_READ_LT = 1, NFS4_WRITE_LT, NFS4_READW_LT, NFS4_WRITEW_LT };
 
-/* What is none of these sets c->in->err. */
+/* Any other value sets c->in->err. */
 uint32_t nfs4_get_lock_type(struct nfs4_compound *c);
 void nfs4_get_wire_owner(struct nfs4_compound *c, struct nfs4_wire_owner *o);
 
-/* NFS4ERR_INVAL: no bytes, or beyond the largest offset (RFC 8881 section 18.10.3). */
+/*
+ * NFS4ERR_INVAL if the range is empty or ends beyond the largest offset (RFC 8881 section 18.10.3).
+ */
 int nfs4_check_range(uint64_t offset, uint64_t length);
 
-/* What vfs/ is asked. */
+/* The lock type that vfs/ uses. */
 enum vfs_lock_type nfs4_vfs_lock_type(uint32_t type);
 
 /* Puts the LOCK4denied of a conflict. Returns NFS4ERR_DENIED. */
