@@ -68,7 +68,7 @@ ringnfsd_launch() {
 		5<&- 6<&- 7<&- 8<&- 9<&- &
 	echo $! >$STATE/pid
 	disown # or the shell reports its death
-	wait_until 30 served && return
+	wait_until 120 served && return
 	tail -n 20 /share/ringnfsd.log >&2
 	die "ringnfsd does not listen"
 }
