@@ -13,7 +13,6 @@
 #define SS_BASE "/mnt"
 #define SS_LATE_DIR SS_BASE "/late" /* an export on which another file system is mounted at times */
 /* An export with crossmnt; another file system is mounted below it, at SS_SUB_DIR. */
-/* An export with crossmnt; another file system is mounted below it, at SS_SUB_DIR. */
 #define SS_CROSS_DIR SS_BASE "/cross"
 #define SS_SUB_DIR SS_CROSS_DIR "/sub"
 #define SS_DISK_DIR SS_BASE "/disk"
