@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The attributes acl, aclsupport and of quotas, on a file system that has them; else nothing is
- * tested. */
+/* The attribute acl, aclsupport and the quota attributes. Skipped on a file system without ACLs. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/xattr.h>
@@ -35,7 +34,7 @@ static bool has_acls(void)
 
 struct ace {
 	uint32_t type, flag, mask;
-	const char *who; /* NULL: the end */
+	const char *who; /* NULL ends the list */
 };
 
 static const struct ace some[] = {
@@ -67,7 +66,7 @@ static void put_aces(struct xdr_out *x, const struct ace *a)
 	xdr_patch_u32(x, at, n);
 }
 
-/* fattr4 of an ACL, and of a mode if it is not NULL. */
+/* Encodes a fattr4 with an ACL, and with a mode if it is not NULL. */
 static void put_attrs(const struct ace *a, const uint32_t *mode)
 {
 	size_t at;
@@ -97,7 +96,7 @@ static uint32_t set(struct fix4_session *s, const char *name, const struct ace *
 	return fix4_send(f);
 }
 
-/* The test's own thread is whom the last call was from. */
+/* Makes the test's thread root again: it acts as the user of the last call. */
 static void as_root(void)
 {
 	struct vfs_fh fh;
@@ -106,7 +105,7 @@ static void as_root(void)
 	fix_lookup(f, &f->root, "nothing", &fh);
 }
 
-/* Permissions of the entry in what the kernel has: -1: none. */
+/* Permissions of an entry in the kernel's ACL; -1: no such entry. */
 static int kernel_perm(const char *name, const char *which, uint16_t tag, uint32_t id)
 {
 	uint8_t raw[1024];
@@ -155,7 +154,7 @@ static void check_support(struct fix4_session *s, uint32_t minor)
 	cr_expect(nfs4_bitmap_has(&a.supported, FATTR4_ACL), "it is the file system's");
 	cr_expect_not(nfs4_bitmap_has(&a.have, FATTR4_ACL));
 	cr_expect_eq(set(s, "link", some, NULL), NFS4ERR_ATTRNOTSUPP);
-	/* The pseudo file system has none. */
+	/* The pseudo file system has no ACLs. */
 	fix4_begin(f, s);
 	fix4_op(f, OP_PUTROOTFH);
 	fix4_op(f, OP_GETATTR);
@@ -185,10 +184,10 @@ static void check_set(struct fix4_session *s, uint32_t minor)
 	cr_expect_eq(kernel_perm("file", ACCESS_ACL, VFS_ACL_USER, 1005), 6);
 	cr_expect_eq(kernel_perm("file", ACCESS_ACL, VFS_ACL_GROUP, 2005), 4);
 	cr_expect_eq(kernel_perm("file", ACCESS_ACL, VFS_ACL_GROUP_OBJ, VFS_ACL_NO_ID), 0);
-	/* The ACL has the last word on permissions, the mode the set-id bits. */
+	/* With both given, the ACL sets the permissions and the mode the set-id bits. */
 	cr_expect_eq(set(s, "file", some, &(uint32_t){ 04777 }), NFS4_OK);
 	cr_expect_eq(mode_of("file"), 04660);
-	/* None but what the mode can say. */
+	/* The ACL has no entries beyond the mode's three. */
 	cr_expect_eq(set(s, "file", inherited + 2, NULL), NFS4_OK);
 	cr_expect_eq(mode_of("file"), 04000);
 	cr_expect_eq(kernel_perm("file", ACCESS_ACL, VFS_ACL_OTHER, VFS_ACL_NO_ID), -1);
@@ -246,7 +245,7 @@ Test(nfs4_acl, refused)
 	FOR_MINORS(check_refused);
 }
 
-/* VERIFY of an ACL's bytes. */
+/* VERIFY of the encoded bytes of an ACL. */
 static uint32_t verify(struct fix4_session *s, const char *name, const uint8_t *acl, size_t size)
 {
 	struct vfs_fh fh = handle(name);
@@ -272,7 +271,7 @@ static void check_verify(struct fix4_session *s, uint32_t minor)
 	cr_assert(nfs4_bitmap_has(&a.have, FATTR4_ACL) && a.acl_size <= sizeof(acl));
 	memcpy(acl, f->in.seg[0].base + a.acl_at, a.acl_size);
 	cr_expect_eq(verify(s, "file", acl, a.acl_size), NFS4_OK);
-	acl[15] ^= ACE4_EXECUTE; /* of the first mask */
+	acl[15] ^= ACE4_EXECUTE; /* a byte of the first mask */
 	cr_expect_eq(verify(s, "file", acl, a.acl_size), NFS4ERR_NOT_SAME);
 	acl[15] ^= ACE4_EXECUTE;
 	cr_expect_eq(verify(s, "file", acl, 4), NFS4ERR_BADXDR);
@@ -300,7 +299,7 @@ static uint32_t make(struct fix4_session *s, const struct vfs_fh *dir, const cha
 	return fix4_send(f);
 }
 
-/* What is made with an ACL inherits none. */
+/* An object created with an ACL does not inherit one. */
 static void check_create(struct fix4_session *s, uint32_t minor)
 {
 	struct vfs_fh dir;
@@ -333,7 +332,7 @@ Test(nfs4_acl, create)
 	FOR_MINORS(check_create);
 }
 
-/* OPEN by how, GUARDED4 or EXCLUSIVE4_1, with an ACL. */
+/* OPEN with an ACL; how: GUARDED4 or EXCLUSIVE4_1. */
 static uint32_t open_new(struct fix4_session *s, const char *name, uint32_t how, uint64_t clientid)
 {
 	fix4_begin(f, s);
@@ -419,7 +418,7 @@ Test(nfs4_acl, access_agrees)
 	FOR_MINORS(check_access);
 }
 
-/* Each entry of a listing with its ACL; the link has none. */
+/* READDIR returns the ACL of each entry; the symbolic link has none. */
 static void check_readdir(struct fix4_session *s, uint32_t minor)
 {
 	unsigned with = 0, entries = 0;
@@ -460,7 +459,7 @@ Test(nfs4_acl, in_a_listing)
 	FOR_MINORS(check_readdir);
 }
 
-/* Both are set, or none: the kernel does not take the second. */
+/* If the kernel refuses the second of two ACLs, neither is set. */
 Test(nfs4_acl, both_or_none)
 {
 	static const struct vfs_acl_entry bad[] = { { VFS_ACL_OTHER, 7, VFS_ACL_NO_ID } };
@@ -485,7 +484,7 @@ Test(nfs4_acl, both_or_none)
 	cr_expect_eq(kernel_perm("dir", DEFAULT_ACL, VFS_ACL_USER, 1005), 4, "as before");
 }
 
-/* Where /tmp is on a file system that counts (tests/vm/t/v4_acl.sh makes one). */
+/* Runs if /tmp is on a file system with quotas (tests/vm/t/v4_acl.sh makes one). */
 Test(nfs4_acl, quota)
 {
 	static char text[65536];

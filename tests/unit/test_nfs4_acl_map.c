@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The mapping between POSIX and NFSv4 ACLs, without a file system: examples, and by chance what
- * must hold of all. Who may do what is found out by an evaluation of each kind of ACL that knows
- * nothing of the mapping.
- */
+/* The mapping between POSIX and NFSv4 ACLs, without a file system: examples, and properties of
+ * random ACLs. Each kind of ACL has an evaluation of its own here that does not use the mapping. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +18,7 @@
 #define ALL (ACE4_READ_DATA | W | ACE4_EXECUTE)
 #define FD (ACE4_FILE_INHERIT_ACE | ACE4_DIRECTORY_INHERIT_ACE)
 
-/* The file is user 10's and group 20's. */
+/* Owner and group of the file. */
 #define OWNER 10u
 #define GROUP 20u
 
@@ -57,7 +54,7 @@ static uint32_t chance(uint32_t below)
 	return (uint32_t)(seed >> 20) % below;
 }
 
-/* A list of ACEs as it is sent. */
+/* Encodes one ACE of a list. */
 static void put(struct xdr_out *x, uint32_t type, uint32_t flag, uint32_t mask, const char *who)
 {
 	xdr_put_u32(x, type);
@@ -93,10 +90,10 @@ static void show(struct xdr_out *x, const struct vfs_acls *acls, bool is_dir)
 	cr_assert_eq(x->used, nfs4_acl_size(&c, acls, is_dir), "the size was foretold");
 }
 
-/* Somebody: a user who is in some of the groups 20 to 23. */
+/* A user with some of the groups 20 to 23. */
 struct somebody {
 	uint32_t uid;
-	unsigned groups; /* bit n: 20 + n */
+	unsigned groups; /* bit n: group 20 + n */
 };
 
 static bool in_group(const struct somebody *s, uint32_t gid)
@@ -104,7 +101,7 @@ static bool in_group(const struct somebody *s, uint32_t gid)
 	return gid >= GROUP && gid < GROUP + 4 && (s->groups >> (gid - GROUP) & 1);
 }
 
-/* acl(5), ACCESS CHECK ALGORITHM: all of perm, or not. */
+/* True if all of perm is granted (acl(5), ACCESS CHECK ALGORITHM). */
 static bool posix_allows(const struct vfs_acl *a, const struct somebody *s, uint32_t perm)
 {
 	uint32_t mask = 7;
@@ -135,7 +132,7 @@ static bool posix_allows(const struct vfs_acl *a, const struct somebody *s, uint
 	return !in_any && (a->entry[a->count - 1].perm & perm) == perm;
 }
 
-/* RFC 8881 section 6.2.1: all of mask, or not. */
+/* True if all of mask is granted (RFC 8881 section 6.2.1). */
 static bool aces_allow(const struct nfs4_ace *ace, uint32_t count, const struct somebody *s,
 		       uint32_t mask, bool inherited)
 {
@@ -178,7 +175,7 @@ static void add(void *arg, const struct nfs4_ace *ace)
 	l->ace[l->count++] = *ace;
 }
 
-/* A POSIX ACL by chance, as the kernel would have it. */
+/* A random POSIX ACL, valid for the kernel. */
 static void make_posix(struct vfs_acl_entry *e, struct vfs_acl *out)
 {
 	uint32_t n = 0, named = 0;
@@ -202,7 +199,7 @@ static void make_posix(struct vfs_acl_entry *e, struct vfs_acl *out)
 	*out = (struct vfs_acl){ .count = n, .entry = e };
 }
 
-/* What remains of an ACL when its mask has been applied and is what is needed. */
+/* Applies the mask to all entries, and replaces it by the smallest mask that keeps them. */
 static void normalize(const struct vfs_acl *a, struct vfs_acl_entry *e, struct vfs_acl *out)
 {
 	uint16_t mask = 7, used = 0;
@@ -267,7 +264,8 @@ Test(nfs4_acl_map, what_is_shown_and_set_again_is_the_same)
 	}
 }
 
-/* Each permission by itself: of somebody in several groups POSIX asks which gives all at once. */
+/* Permissions one at a time: for a user in several groups, POSIX wants one group that grants all at
+ * once. */
 Test(nfs4_acl_map, what_is_shown_grants_what_the_posix_acl_grants)
 {
 	struct vfs_acl_entry e[2][32];
@@ -341,7 +339,8 @@ static bool names(const struct list *l, enum nfs4_ace_who who)
 	return false;
 }
 
-/* Of a default ACL that names all that it must: the rest is taken from the access ACL. */
+/* For a default ACL with all required entries; other defaults take missing entries from the access
+ * ACL. */
 static void check_strict(const struct vfs_acls *acls, const struct somebody *s, uint32_t perm)
 {
 	const uint32_t mask = mask_of(perm, false);
@@ -383,7 +382,7 @@ Test(nfs4_acl_map, what_is_set_grants_no_more_than_the_aces)
 	cr_expect_gt(taken, 5000, "%u were taken", taken);
 }
 
-/* Any bytes: nothing but a status, and never more than the arena holds. */
+/* Any bytes give a status, and use no more than the arena. */
 Test(nfs4_acl_map, any_bytes)
 {
 	for (unsigned i = 0; i < 20000; i++) {
@@ -451,7 +450,7 @@ Test(nfs4_acl_map, what_cannot_be_had)
 	}
 }
 
-/* The permissions of owner, group and others that one list comes to. */
+/* Permissions of owner, group and others that the list maps to. */
 static int mode_of(const struct one *rows, unsigned n, bool is_dir)
 {
 	const struct vfs_acls *acls;
@@ -519,7 +518,7 @@ Test(nfs4_acl_map, a_default_acl_is_made_complete)
 	cr_expect_eq(acls->inherited.entry[4].perm, EXEC);
 }
 
-/* Many names: as many as the arena holds, and no more than an ACL has. */
+/* An ACL with n named users: limited by the arena, and by the largest size of an ACL. */
 static int take_many(uint32_t n)
 {
 	const struct vfs_acls *acls;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Clients that hold opens: who may take their place, and what becomes of the opens when the lease
- * has run out. */
+/* Clients that hold opens: which client may replace them, and what happens to the opens when the
+ * lease has run out. */
 #include <netinet/in.h>
 
 #include "nfs4/client/client_table.h"
@@ -18,7 +18,7 @@ static struct op_owner of_one = { .client = &one, .name = "of one" };
 static struct op_owner of_two = { .client = &two, .name = "of two" };
 static struct op_file file;
 
-/* The first client holds a file, and denies it to others. */
+/* The first client opens a file and denies access to others. */
 static void hold(void)
 {
 	const struct op_how how = {
@@ -63,7 +63,7 @@ OP_MINORS_TEST(nfs4_client_state, a_conflict_ends_courtesy)
 	keep_alive(&two);
 	pass(OVER - 60);
 	cr_expect_eq(open_by_two(&other), NFS4_OK);
-	/* Its holder is told, by what it does and of what it had. */
+	/* The holder learns the loss from its next operation and from its stateids. */
 	if (minor == 0) {
 		cr_expect_eq(call_renew(f, one.clientid), NFS4ERR_EXPIRED);
 		cr_expect_eq(op_read(f, &one, &file.fh, &file.sid), NFS4ERR_EXPIRED);
@@ -93,7 +93,7 @@ OP_MINORS_TEST(nfs4_client_state, without_a_conflict_it_goes_on)
 	cr_expect_eq(op_close(f, &of_one, &file), NFS4_OK);
 }
 
-/* The same client, restarted: what it had goes when the new one is confirmed, not before. */
+/* A restarted client: its old state is dropped when the new client is confirmed, not before. */
 OP_MINORS_TEST(nfs4_client_state, a_restart_lets_go)
 {
 	const struct scid_args sa = { .owner = "one", .verifier = "other  1" };
@@ -117,8 +117,8 @@ OP_MINORS_TEST(nfs4_client_state, a_restart_lets_go)
 	cr_expect_eq(open_by_two(&other), NFS4_OK);
 }
 
-/* Who comes as another principal under a name that is in use (RFC 7530 section 9.1.2, RFC 8881
- * section 18.35.4, case 3). */
+/* Another principal registers under a name in use (RFC 7530 section 9.1.2, RFC 8881 section
+ * 18.35.4, case 3). */
 OP_MINORS_TEST(nfs4_client_state, its_name_is_taken)
 {
 	const struct scid_args sa = { .owner = "one", .verifier = "verifier" };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * 5,000 clients with sessions: what each costs in memory, and that no operation's cost grows with
- * their number. Figures are printed; times are only compared within wide margins, as machines are
- * shared. And clients that come, go and expire while other threads use them.
+ * 5,000 clients with sessions: memory for each, and the cost of operations, which must not grow
+ * with the number of clients. Figures are printed; times are compared within wide margins only, as
+ * machines are shared. Other tests let clients come, go and expire while threads use them.
  */
 #include <malloc.h>
 #include <pthread.h>
@@ -38,7 +38,8 @@ static void make_clients(unsigned from, unsigned to)
 	}
 }
 
-/* Nanoseconds of one COMPOUND with SEQUENCE alone, on sessions far apart; the best of some runs. */
+/* Nanoseconds of one COMPOUND with SEQUENCE alone, on sessions far apart; the smallest of some
+ * runs. */
 static double sequence_cost(unsigned clients)
 {
 	uint64_t best = UINT64_MAX;
@@ -54,7 +55,7 @@ static double sequence_cost(unsigned clients)
 	return (double)best / CALLS;
 }
 
-/* Of EXCHANGE_ID of a client that is there. */
+/* Nanoseconds of EXCHANGE_ID by a known client; the smallest of some runs. */
 static double exchange_cost(unsigned clients)
 {
 	uint64_t best = UINT64_MAX;
@@ -101,10 +102,10 @@ Test(nfs4_clients_scale, five_thousand_clients)
 	       CLIENTS, heap / (CLIENTS - 50), budget / (CLIENTS - 50));
 	printf("SEQUENCE: %.0f ns with 50 clients, %.0f ns with %u\n", seq[0], seq[1], CLIENTS);
 	printf("EXCHANGE_ID: %.0f ns with 50 clients, %.0f ns with %u\n", eid[0], eid[1], CLIENTS);
-	/* All of it is accounted for, but for malloc's own. */
+	/* The budget accounts for all memory but malloc's overhead. */
 	cr_expect_leq(heap, budget + budget / 4);
 	cr_expect_leq(heap / (CLIENTS - 50), 4096);
-	/* Caches get colder; more than that would be a walk. */
+	/* Colder caches explain this factor; a larger one would mean a walk over all clients. */
 	cr_expect_leq(seq[1], seq[0] * 8 + 2000);
 	cr_expect_leq(eid[1], eid[0] * 8 + 2000);
 	nfs4_clients_skip_time(f->server4, 200);
@@ -119,7 +120,7 @@ Test(nfs4_clients_scale, five_thousand_clients)
 static struct {
 	_Atomic uint64_t clientid[CROWD];
 	pthread_mutex_t lock;
-	uint8_t id[CROWD][NFS4_SESSIONID_SIZE]; /* under it */
+	uint8_t id[CROWD][NFS4_SESSIONID_SIZE]; /* protected by the lock above */
 	atomic_bool stop;
 	_Atomic unsigned found, dropped;
 } crowd = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -155,7 +156,7 @@ static void *use_them(void *arg)
 	return NULL;
 }
 
-/* One leaves by its own will, by a restart, or is left to itself; another comes. */
+/* Ends one client: by its own call, by a restart, or by its lease. Another takes its place. */
 static void change_one(unsigned n)
 {
 	static struct fix4_session s[CROWD];

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The loop over a COMPOUND: versions, tags, positions, failures in the middle, and what does not
- * decode. */
+/* The loop over a COMPOUND: versions, tags, positions, failures in the middle, and arguments that
+ * do not decode. */
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_fixture.h"
 #include "tests/unit/nfs4_text.h"
 
 NFS3_SUITE(nfs4_compound);
 
-/* The tag of the reply, and how many results it has. */
+/* Returns the COMPOUND's status; *tag and *results get the reply's tag and number of results. */
 static uint32_t send_raw_compound(char *tag, size_t size, uint32_t *results)
 {
 	const uint8_t *p;
@@ -138,7 +138,7 @@ Test(nfs4_compound, arguments_that_do_not_decode)
 	fix4_begin(f, NULL);
 	fix4_putfh(f, &f->root);
 	fix4_op(f, OP_LOOKUP);
-	xdr_put_u32(&f->out, 1000); /* and no name */
+	xdr_put_u32(&f->out, 1000); /* length of a name whose bytes are missing */
 	cr_expect_eq(fix4_send(f), NFS4ERR_BADXDR);
 	cr_expect_eq(fix4_result(f, OP_PUTFH), NFS4_OK);
 	cr_expect_eq(fix4_result(f, OP_LOOKUP), NFS4ERR_BADXDR);
@@ -178,7 +178,8 @@ Test(nfs4_compound, a_reply_that_does_not_fit_stops_before_the_change)
 	struct xdr_out *c = &f->out;
 
 	NEED_FIXTURE();
-	f->reply_max = 24 + 12 + 8 + 20; /* headers, PUTFH's result, and too little for REMOVE's */
+	/* Room for headers and PUTFH's result, and not for REMOVE's */
+	f->reply_max = 24 + 12 + 8 + 20;
 	make_file("x", "", 0600);
 	fix4_begin(f, NULL);
 	fix4_putfh(f, &f->root);

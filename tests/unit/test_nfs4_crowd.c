@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Many clients of few addresses, and one that wants in: shares of what registering takes. */
+/* Many clients of few addresses and one of another address: shares of the limits on clients and
+ * sessions. */
 #include "lib/budget.h"
 #include "nfs4/client/client_table.h"
 #include "tests/unit/nfs3_suite.h"
@@ -44,7 +45,7 @@ Test(nfs4_crowd, who_registers_is_not_pushed_out_by_others)
 	cr_expect_eq(create(mine), NFS4_OK);
 }
 
-/* As many sessions as an address gets, until none is to be had; how many. */
+/* Makes sessions from one address until the server refuses; returns their number. */
 static unsigned crowd(uint8_t machine)
 {
 	struct fix4_session s;
@@ -83,7 +84,7 @@ Test(nfs4_crowd, sessions_of_many_do_not_keep_one_out)
 		cr_expect_neq(confirmed_client(f, name, "verf0001", &s), 0, "%u", i);
 		cr_expect_eq(call_sequence(f, &s), NFS4_OK);
 	}
-	/* Who holds something is never the one that goes. */
+	/* A client with opens is never evicted. */
 	fix_from(f, 1);
 	cr_expect_eq(op_test_stateid(f, &one, &file.sid), NFS4_OK);
 }
@@ -106,7 +107,7 @@ Test(nfs4_crowd, a_limit_of_sessions_is_shared)
 	}
 	nfs4_held(f->server4, &held);
 	cr_expect_leq(held.sessions, 100);
-	/* And not by him who has most. */
+	/* The address with most clients may not evict others. */
 	fix_from(f, 10);
 	cr_expect_eq(confirmed_client(f, "one more", "verf0001", &s), 0);
 }

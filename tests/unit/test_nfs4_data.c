@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Data of files by special stateids: what READ, WRITE, COMMIT and READLINK return and refuse, and
- * how several bulk items share one COMPOUND. */
+/* Data of files by special stateids: results and errors of READ, WRITE, COMMIT and READLINK, and
+ * several bulk items in one COMPOUND. */
 #include <errno.h>
 
 #include "lib/checked.h"
@@ -44,7 +44,7 @@ static void put_read(const struct nfs4_stateid *sid, uint64_t offset, uint32_t c
 	xdr_put_u32(&f->out, count);
 }
 
-/* The next result is that of a READ of this text. */
+/* Asserts that the next result is a READ of this text. */
 static void is_read(const char *text, bool eof)
 {
 	uint32_t len;
@@ -57,7 +57,7 @@ static void is_read(const char *text, bool eof)
 	cr_expect_eq(memcmp(p, text, rn_min(len, strlen(text))), 0);
 }
 
-/* Where the data are in the call. */
+/* Puts WRITE; returns the offset of its data in the call. */
 static size_t put_write(const struct nfs4_stateid *sid, uint64_t offset, uint32_t stable,
 			const char *text)
 {
@@ -84,7 +84,7 @@ static void is_written(uint32_t count, uint32_t stable)
 	cr_expect_eq(xdr_get_u64(&f->in), vfs_write_verifier(f->exp[0]));
 }
 
-/* PUTFH and one operation, whose arguments put has put; its status. */
+/* begin() puts PUTFH, the test one operation; outcome() sends both and returns its status. */
 static void begin(const struct vfs_fh *fh)
 {
 	fix4_begin(f, NULL);
@@ -353,7 +353,7 @@ Test(nfs4_data, readlink_is_a_bulk_item)
 	whole();
 }
 
-/* Three results for chunks of these lengths: two files and a link. */
+/* Three bulk results, each for a Write chunk: two files and a link. */
 static void put_three(const struct vfs_fh *fh, const struct vfs_fh *link)
 {
 	begin(fh);
@@ -374,7 +374,7 @@ Test(nfs4_data, write_chunks_bound_what_is_read)
 	fh = handle4("x");
 	link = handle4("link");
 	f->nbulk_rooms = 3;
-	f->bulk_room[0] = 5; /* shorter than was asked for */
+	f->bulk_room[0] = 5; /* shorter than the count of READ */
 	f->bulk_room[1] = 0;
 	f->bulk_room[2] = 100;
 	put_three(&fh, &link);
@@ -384,7 +384,7 @@ Test(nfs4_data, write_chunks_bound_what_is_read)
 	cr_expect_eq(f->bulk_len[0], 5);
 	cr_expect_eq(f->bulk_len[1], 2);
 	cr_expect_eq(f->bulk_len[2], 2);
-	f->bulk_room[1] = 1; /* too short for the text, which cannot be cut */
+	f->bulk_room[1] = 1; /* too short for the link's text, which cannot be cut */
 	put_three(&fh, &link);
 	cr_expect_eq(fix4_send(f), NFS4ERR_RESOURCE);
 	cr_expect_eq(f->nbulks, 1);
@@ -417,7 +417,7 @@ Test(nfs4_data, a_read_takes_the_room_that_there_is)
 		fix4_result(f, OP_PUTFH);
 		is_read(want[room / 4], room == 12);
 	}
-	/* By a chunk, only what is besides the data counts. */
+	/* With a Write chunk, data do not count towards the reply's size. */
 	f->nbulk_rooms = 1;
 	f->bulk_room[0] = 1000;
 	f->reply_max = head;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The error cases of the data operations, each with each minor version that has it. That an
- * operation answers nothing but what the RFCs' tables list for it is checked by fix4_result.
- */
+/* Errors of the data operations, in each minor version that has them. fix4_result() checks every
+ * status against the RFCs' tables. */
 #include <errno.h>
 
 #include "lib/checked.h"
@@ -61,13 +59,13 @@ static void put_nothing(void)
 {
 }
 
-#define ANY UINT32_MAX /* whatever the tables allow, but not NFS4_OK */
+#define ANY UINT32_MAX /* any error that the tables allow */
 
 static const struct op {
 	uint32_t num, first_minor;
 	void (*put)(void);
 	bool changes, needs_right;
-	/* Of a directory, a symbolic link, a FIFO: in minor version 0, and later. */
+	/* Status for a directory, a symbolic link, a FIFO: in minor version 0, and later. */
 	uint32_t dir[2], link[2], fifo[2];
 } ops[] = {
 	{ OP_READ,
@@ -136,7 +134,7 @@ static const struct op {
 	  { 0, NFS4ERR_WRONG_TYPE } },
 };
 
-/* PUTFH of fh, or nothing before the operation; its status. */
+/* Sends PUTFH of fh, unless NULL, and the operation; returns its status. */
 static uint32_t run(struct fix4_session *s, const struct vfs_fh *fh, const struct op *op)
 {
 	uint32_t status;
@@ -232,7 +230,7 @@ static void of_removed(struct fix4_session *s, uint32_t minor)
 		fix4_op(f, op->num);
 		op->put();
 		status = fix4_send(f);
-		/* PUTFH says so, or the operation. */
+		/* Either PUTFH or the operation fails. */
 		if (fix4_result(f, OP_PUTFH) == NFS4_OK)
 			fix4_result(f, op->num);
 		if (op->num != OP_READLINK && op->num != OP_COMMIT && op->num != OP_IO_ADVISE)
@@ -246,7 +244,7 @@ Test(nfs4_data_errors, removed_files)
 	FOR_MINORS(of_removed);
 }
 
-/* The call ends in the middle of the arguments, at each word. */
+/* The call ends at each word of the arguments. */
 static void of_cut(struct fix4_session *s, uint32_t minor)
 {
 	struct vfs_fh fh;
@@ -277,7 +275,7 @@ Test(nfs4_data_errors, arguments_that_are_cut)
 	FOR_MINORS(of_cut);
 }
 
-/* PUTROOTFH: a directory of no export. */
+/* PUTROOTFH gives a directory of no export. */
 static void of_pseudo(struct fix4_session *s, uint32_t minor)
 {
 	EACH_OP (op, minor) {
@@ -310,7 +308,7 @@ Test(nfs4_data_errors, a_session_bounds_what_is_read)
 	cr_assert_eq(truncate(fix_path(f, "x"), 1 << 20), 0);
 	cr_assert_eq(fix4_session_new(f, &s, 1, "bounds", true), NFS4_OK);
 	cr_assert_eq(fix4_handle(f, &s, &f->root, "x", &fh), NFS4_OK);
-	/* The fixture's session caches 8 KiB: what is read for the cache must fit there. */
+	/* The fixture's session caches 8 KiB: the data of a cached READ must fit there. */
 	for (int cache = 0; cache < 2; cache++) {
 		s.cache_this = cache;
 		fix4_begin(f, &s);
@@ -327,7 +325,7 @@ Test(nfs4_data_errors, a_session_bounds_what_is_read)
 		uint32_t len = xdr_get_u32(&f->in);
 		cr_expect(cache ? len > 0 && f->reply_len <= 8192 : len == 100000, "%u", len);
 	}
-	/* Nor does the reply hold more than the session says, whatever is before it. */
+	/* The whole reply, with the results before READ, must stay within the session's maximum. */
 	s.cache_this = false;
 	fix4_begin(f, &s);
 	fix4_putfh(f, &fh);
@@ -342,7 +340,7 @@ Test(nfs4_data_errors, a_session_bounds_what_is_read)
 	cr_expect_leq(f->reply_len, 1100u << 10);
 }
 
-/* Whatever a file system says. */
+/* Every errno of a file system maps to an allowed status. */
 Test(nfs4_data_errors, every_errno_has_a_status_that_is_allowed)
 {
 	struct nfs4_compound c = { .minor = 0 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The error cases that all operations have in common, each with each operation: arguments that are
- * cut, no filehandle, no session, a reply that is too long, a retry of what was not kept. What else
- * an operation may answer is compared by the fixture, and what no test sees by tests/nfs4-errors.
+ * Errors that all operations have in common, each with each operation: truncated arguments, no
+ * filehandle, no session, a reply that is too long, a retry of a reply that was not cached. The
+ * fixture checks other statuses against the RFCs' tables; tests/nfs4-errors lists the errors that
+ * no test sees.
  */
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_client_calls.h"
@@ -75,7 +76,8 @@ Test(nfs4_errors, no_filehandle)
 	FOR_MINORS(of_no_fh);
 }
 
-/* What the minor version has not is told apart from what this server has not. */
+/* An operation that the minor version lacks gets another error than one that this server does not
+ * implement. */
 static void of_unsupported(struct fix4_session *in, uint32_t minor)
 {
 	EACH_SAMPLE (s) {
@@ -118,7 +120,7 @@ Test(nfs4_errors, not_in_a_session)
 	}
 }
 
-/* SEQUENCE and the operation, without cache_this; and again. */
+/* SEQUENCE and the operation without cache_this, then a retry. */
 Test(nfs4_errors, a_retry_of_what_was_not_kept)
 {
 	NEED_FIXTURE();
@@ -138,10 +140,10 @@ Test(nfs4_errors, a_retry_of_what_was_not_kept)
 }
 
 #define LONGEST_TAG 1020
-/* With that tag, room for SEQUENCE's result and another operation's failure. */
+/* Reply size with room for the longest tag, SEQUENCE's result and one operation's failure. */
 #define ROOM (24u + 12u + LONGEST_TAG + 44u + 12u)
 
-/* Its replies, or those that it keeps, are short. */
+/* Makes a session with small replies, or with small cached replies. */
 static void small_session(uint32_t minor, bool cached, uint32_t room, struct fix4_session *out)
 {
 	const struct eid_args who = { .owner = "small", .verifier = "verifier" };
@@ -162,9 +164,9 @@ static void small_session(uint32_t minor, bool cached, uint32_t room, struct fix
 }
 
 /*
- * The tag, which comes back, leaves ever more room for the results, until the operation's turn
- * comes: there is room for that to fail, and no more. Another one follows it, whose failure needs
- * room, too.
+ * The reply repeats the tag, so shorter and shorter tags leave more and more room for results,
+ * until the operation is reached: there is just room for its failure. A second operation follows,
+ * whose failure needs room, too. Returns the COMPOUND's status.
  */
 static uint32_t in_little_room(struct fix4_session *in, const struct sample *s)
 {
@@ -214,7 +216,8 @@ Test(nfs4_errors, replies_that_are_too_long)
 	of_little_room(0, false, NFS4ERR_RESOURCE);
 }
 
-/* An operation whose result is nothing but a status has done nothing, either. */
+/* An operation without results beside its status must have no effect, either, if its reply is too
+ * long. */
 Test(nfs4_errors, what_is_too_long_is_not_done)
 {
 	const struct sample complete = { .num = OP_RECLAIM_COMPLETE };
@@ -230,7 +233,9 @@ Test(nfs4_errors, what_is_too_long_is_not_done)
 	}
 }
 
-/* An attribute that this server has not, and an owner that nobody knows, of a new object. */
+/*
+ * Encodes attributes of a new object: one that the server lacks, or an owner that cannot be mapped.
+ */
 static void put_attrs(uint32_t minor, bool unsupported)
 {
 	struct xdr_out *x = &f->out;
@@ -294,7 +299,8 @@ Test(nfs4_errors, attributes_of_new_objects)
 	FOR_MINORS(of_attrs);
 }
 
-/* The export wants another flavour than the call's: who comes by a name there, or from below. */
+/* An export with another flavour than the call's, reached by a name in it, or by LOOKUPP from
+ * below. */
 static void of_flavor(struct fix4_session *in, uint32_t minor)
 {
 	struct vfs_fh dir;
@@ -331,8 +337,7 @@ Test(nfs4_errors, another_flavor_is_wanted)
 	FOR_MINORS(of_flavor);
 }
 
-/* The tag leaves no room for SEQUENCE's own result; nor does a call that ends before an operation's
- * number. */
+/* The tag leaves no room for SEQUENCE's result; a call ends before an operation's number. */
 Test(nfs4_errors, no_room_for_sequence_and_no_operation)
 {
 	char tag[LONGEST_TAG + 1];

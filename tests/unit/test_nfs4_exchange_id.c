@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* EXCHANGE_ID: the nine cases of RFC 8881 section 18.35.4, and what arguments are refused. */
+/* EXCHANGE_ID: the nine cases of RFC 8881 section 18.35.4, and refused arguments. */
 #include <ftw.h>
 #include <stdlib.h>
 
@@ -55,7 +55,7 @@ Test(nfs4_exchange_id, case_2_the_same_again)
 	cr_expect_eq(r.clientid, id);
 	cr_expect_eq(r.flags, EXCHGID4_FLAG_USE_NON_PNFS | EXCHGID4_FLAG_CONFIRMED_R);
 	cr_expect_eq(call_sequence(f, &s), NFS4_OK);
-	/* The sequence number for one more session is the one that is told. */
+	/* The result's sequence number must be valid for one more session. */
 	cr_expect_eq(create(id, r.seqid), NFS4_OK);
 }
 
@@ -67,7 +67,7 @@ Test(nfs4_exchange_id, case_3_another_principal)
 	NEED_FIXTURE();
 	id = confirmed_client(f, "one", "verf0001", &s);
 	f->uid = 1000;
-	/* No state: as if it were new. */
+	/* A client without state is replaced by a new one. */
 	cr_expect_eq(exchange("one", "verf0001", 0), NFS4_OK);
 	cr_expect_neq(r.clientid, id);
 	cr_expect_eq(r.flags, EXCHGID4_FLAG_USE_NON_PNFS);
@@ -102,7 +102,7 @@ Test(nfs4_exchange_id, case_5_the_client_has_restarted)
 	id2 = r.clientid;
 	cr_expect_neq(id2, id);
 	cr_expect_eq(r.flags, EXCHGID4_FLAG_USE_NON_PNFS);
-	/* The old one lives until the new one is confirmed. */
+	/* The old client lives until the new one is confirmed. */
 	cr_expect_eq(call_sequence(f, &s), NFS4_OK);
 	cr_expect_eq(create(id2, r.seqid), NFS4_OK);
 	cr_expect_eq(call_sequence(f, &s), NFS4ERR_BADSESSION);
@@ -174,7 +174,7 @@ Test(nfs4_exchange_id, owners_and_minor_versions_are_apart)
 	cr_expect_eq(exchange("two", "verf0001", 0), NFS4_OK);
 	cr_expect_eq(r.flags, EXCHGID4_FLAG_USE_NON_PNFS);
 	cr_expect_eq(exchange("", "verf0001", 0), NFS4_OK);
-	/* SETCLIENTID's are others. */
+	/* SETCLIENTID's clients are separate. */
 	cr_expect_eq(call_setclientid(f, &a, &sr), NFS4_OK);
 	cr_expect_neq(sr.clientid, s.clientid);
 	cr_expect_eq(call_setclientid_confirm(f, &sr), NFS4_OK);
@@ -196,7 +196,7 @@ Test(nfs4_exchange_id, arguments)
 		{ { .flags = EXCHGID4_FLAG_SUPP_FENCE_OPS }, NFS4ERR_INVAL },
 		{ { .flags = EXCHGID4_FLAG_SUPP_FENCE_OPS, .minor = 2 }, NFS4_OK },
 		{ { .impl_id = true }, NFS4_OK },
-		/* Neither can do without RPCSEC_GSS. */
+		/* Both kinds of state protection need RPCSEC_GSS. */
 		{ { .protect = 1 }, NFS4ERR_INVAL },
 		{ { .protect = 2, .nalgs = 1, .window = 1 }, NFS4ERR_ENCR_ALG_UNSUPP },
 		{ { .protect = 2, .nalgs = 0, .window = 1 }, NFS4ERR_INVAL },
@@ -285,7 +285,7 @@ Test(nfs4_exchange_id, the_server_is_the_same_after_a_restart)
 	cr_assert_eq(exchange("one", "verf0001", 0), NFS4_OK);
 	cr_expect_str_eq(r.major, major);
 	cr_expect_neq(r.clientid, id);
-	/* What is no such name is replaced. */
+	/* An invalid name in the file is replaced. */
 	write_id("nonsense\n");
 	restart();
 	cr_assert_eq(exchange("one", "verf0001", 0), NFS4_OK);
@@ -296,7 +296,7 @@ Test(nfs4_exchange_id, the_server_is_the_same_after_a_restart)
 	cr_expect_eq(nftw(f->state_dir, remove_one, 4, FTW_DEPTH | FTW_PHYS), 0);
 }
 
-/* The oldest make room; what is confirmed stays. */
+/* The oldest unconfirmed clients make room; confirmed ones stay. */
 Test(nfs4_exchange_id, a_flood_of_unconfirmed_ones)
 {
 	struct fix4_session s;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* fattr4 as calls send it: bitmaps, values, what is wrong with them, and UTF-8. */
+/* fattr4 in calls: bitmaps, values, invalid encodings, and UTF-8. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>
@@ -48,7 +48,8 @@ static void put_bits(const unsigned *bits, unsigned n)
 
 static uint32_t left_over;
 
-/* Decodes what was put, in two segments; the status of nfs4_sattr_check, or BADXDR. */
+/* Decodes the encoded attributes, cut in two segments. Returns the status of nfs4_sattr_check(), or
+ * BADXDR. */
 static int decode(uint32_t minor, enum nfs4_sattr_use use, struct nfs4_sattr *sa)
 {
 	static char mem[8192];
@@ -61,7 +62,7 @@ static int decode(uint32_t minor, enum nfs4_sattr_use use, struct nfs4_sattr *sa
 	if (len_at > 0)
 		xdr_patch_u32(&x, len_at, (uint32_t)(xdr_out_pos(&x) - len_at - 4));
 	len_at = 0;
-	xdr_put_u32(&x, 0x55555555); /* what follows the attributes */
+	xdr_put_u32(&x, 0x55555555); /* a word behind the attributes, which must stay unread */
 	half = x.used / 2;
 	seg[0] = (struct rpc_seg){ .base = message, .len = (uint32_t)half };
 	seg[1] = (struct rpc_seg){ .base = message + half, .len = (uint32_t)(x.used - half) };
@@ -146,7 +147,8 @@ Test(nfs4_fattr, attributes_that_there_are_not)
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct nfs4_sattr sa;
 
-		/* Whatever the values are: they cannot be told apart. */
+		/* Any values: without knowing the attribute, the decoder cannot tell where its
+		 * value ends. */
 		BITS(FATTR4_SIZE, rows[i].bit);
 		xdr_put_u64(&x, 1);
 		xdr_put_u32(&x, 7);
@@ -173,7 +175,7 @@ Test(nfs4_fattr, words_that_no_attribute_has)
 	xdr_put_u32(&x, 1);
 	xdr_put_u32(&x, 0);
 	cr_expect_eq(decode_set(&sa), NFS4ERR_ATTRNOTSUPP);
-	/* Without a bit in them they do no harm. */
+	/* Additional bitmap words without a bit set are accepted. */
 	xdr_put_u32(&x, 5);
 	for (int i = 0; i < 5; i++)
 		xdr_put_u32(&x, 0);
@@ -444,7 +446,7 @@ Test(nfs4_fattr, what_is_supported_is_what_can_be_asked_for_or_set)
 			if (nfs4_bitmap_has(&excl, i))
 				cr_expect(row && row->set, "attribute %u", i);
 		}
-		/* RFC 8881 table 4 */
+		/* the REQUIRED attributes of RFC 8881 table 4 */
 		cr_expect_eq(all.word[0] & 0x80fff, 0x80fff, "required");
 		cr_expect_eq(nfs4_bitmap_has(&all, FATTR4_SUPPATTR_EXCLCREAT), minor > 0);
 		cr_expect_not(nfs4_bitmap_has(&excl, FATTR4_TIME_ACCESS_SET));

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * What operations answer when the file system fails, or memory: each function that they call fails
- * in each way. The fixture compares with what the RFCs allow.
- */
+/* Replies of operations when the file system fails, or memory: each function that they call fails
+ * in each way. The fixture compares the statuses with the RFCs' tables. */
 #include <errno.h>
 
 #include "lib/checked.h"
@@ -17,10 +15,10 @@
 
 NFS3_SUITE(nfs4_faults);
 
-/* ENOTRECOVERABLE stands for what nobody expects. */
+/* ENOTRECOVERABLE stands for any unexpected errno. */
 static const struct {
 	int errnum;
-	uint32_t status; /* where the tables have it; NFS4_OK: whatever they have */
+	uint32_t status; /* expected if the tables allow it; NFS4_OK: any that they allow */
 } failures[] = {
 	{ EIO, NFS4ERR_IO },	    { ENOSPC, NFS4ERR_NOSPC },
 	{ EDQUOT, NFS4ERR_DQUOT },  { EROFS, NFS4ERR_ROFS },
@@ -125,7 +123,7 @@ static void put_list(struct fixture *x)
 	xdr_put_u32(&x->out, 1u << FATTR4_SIZE);
 }
 
-/* Other ways through the operations than the shortest. */
+/* Variants of operations that take other paths than the samples. */
 static const struct sample more[] = {
 	{ OP_OPEN, SAMPLE_DIR, 0, put_truncate },     { OP_OPEN, SAMPLE_DIR, 0, put_guarded },
 	{ OP_OPEN, SAMPLE_DIR, 0, put_exclusive },    { OP_CREATE, SAMPLE_DIR, 0, put_symlink },
@@ -145,8 +143,8 @@ static void clean_up(void)
 	mkdir(fix_path(f, "dir"), 0755);
 }
 
-/* Of the operation, or FIX4_NO_STATUS if what comes before it failed: a client that has expired,
- * say. */
+/* Status of the operation, or FIX4_NO_STATUS if one before it failed, because the client has
+ * expired for example. */
 static uint32_t run(struct fix4_session *in, const struct sample *s, enum fault at, int result)
 {
 	uint32_t before = (s->saved ? 2 : 0) + (s->current ? 1 : 0), status;
@@ -171,7 +169,8 @@ static void each_failure(struct fix4_session *in, uint32_t minor, const struct s
 		uint32_t got = run(in, s, at, -failures[i].errnum), want = failures[i].status;
 
 		if (got == NFS4_OK || got == FIX4_NO_STATUS || want == NFS4_OK)
-			continue; /* it can do without, or PUTFH has failed */
+			/* The operation succeeds without the function, or PUTFH has failed */
+			continue;
 		if (nfs4_error_is_valid(s->num, minor, want))
 			cr_expect_eq(got, want, "minor %u, %s, function %d: %s gives %s", minor,
 				     nfs4_op_text(s->num), at, strerror(failures[i].errnum),
@@ -195,8 +194,8 @@ static void of_functions(struct fix4_session *in, uint32_t minor)
 	if (minor == 0)
 		cr_assert_eq(fix4_clientid_new(f, "faults", &sample_clientid), NFS4_OK);
 	EACH_SAMPLE (s) {
-		/* Those on clients and sessions call nothing of these, and would end the one that
-		 * is used. */
+		/* Operations on clients and sessions call none of these functions, and would end
+		 * the client in use. */
 		if (s->current != SAMPLE_NO_FH || s->num == OP_PUTFH || s->num == OP_PUTROOTFH)
 			each_function(in, minor, s);
 	}
@@ -212,7 +211,7 @@ Test(nfs4_faults, each_function_fails_in_each_way)
 	FOR_MINORS(of_functions);
 }
 
-/* No memory for the reply, or for what the arguments are kept in. */
+/* No memory for the reply, or for the decoded arguments. */
 static void of_memory(struct fix4_session *in, uint32_t minor)
 {
 	EACH_SAMPLE (s) {
@@ -221,12 +220,12 @@ static void of_memory(struct fix4_session *in, uint32_t minor)
 		if (!sample_runs(s, minor) || s->num == OP_SEQUENCE ||
 		    s->num == OP_BIND_CONN_TO_SESSION)
 			continue;
-		/* The table has no word for want of memory there. */
+		/* The tables allow no error there that means out of memory. */
 		if (!nfs4_error_is_valid(s->num, minor, NFS4ERR_DELAY))
 			continue;
 		at = sample_row(s, minor)->flags & NFS4_OP_CHANGES ? FAULT_NFS4_RESERVE_REPLY
 								   : FAULT_NFS4_GROW_REPLY;
-		/* SEQUENCE and filehandles come before it. */
+		/* SEQUENCE and the filehandle operations reserve memory first. */
 		fault_spared = at == FAULT_NFS4_RESERVE_REPLY
 				       ? 0
 				       : (in != NULL) + (s->saved ? 2 : 0) + (s->current ? 1 : 0);
@@ -243,7 +242,7 @@ Test(nfs4_faults, no_memory)
 	FOR_MINORS(of_memory);
 }
 
-/* The root of NFSv4 is an export's, which cannot be had, or not by this flavour. */
+/* The root of NFSv4 is an export that cannot be opened, or not by this flavour. */
 static void of_root(struct fix4_session *in, uint32_t minor)
 {
 	for (uint32_t op = OP_PUTPUBFH; op <= OP_PUTROOTFH; op++) {
@@ -283,7 +282,7 @@ static struct op_client client;
 static struct op_owner owner = { &client, "owner", 1 }, locker = { &client, "locker", 1 };
 static struct op_owner tester = { &client, "tester", 1 };
 
-/* What has state goes on with it. */
+/* Failures of an operation on a client's opens and locks, whose state must stay usable. */
 static void each_lock_failure(int errnum)
 {
 	const struct op_range one = { .type = 2, .length = 1 };

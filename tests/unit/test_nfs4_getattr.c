@@ -51,10 +51,10 @@ static void check_file(struct fix4_session *s, uint32_t minor)
 	cr_expect_neq(a.change, 0);
 	cr_expect_eq(a.rdattr_error, NFS4_OK);
 	cr_expect(a.fh.len == fh.len && memcmp(a.fh.data, fh.data, fh.len) == 0);
-	/* All that is said to be supported came, but for what can only be set. */
+	/* All supported attributes are returned, except those that can only be set. */
 	want = a.supported;
 	nfs4_attr_supported(minor, &a.supported);
-	/* These depend on the file system. */
+	/* Support of these depends on the file system. */
 	for (unsigned i = 0; i < sizeof(optional) / sizeof(optional[0]); i++) {
 		if (!nfs4_bitmap_has(&want, optional[i]))
 			nfs4_bitmap_remove(&a.supported, optional[i]);
@@ -163,7 +163,7 @@ static void check_bits(struct fix4_session *s, uint32_t minor)
 		cr_expect_eq(getattr_bits(s, bits), NFS4ERR_INVAL);
 		whole();
 	}
-	/* Unknown ones are left out. */
+	/* Unknown attributes are left out. */
 	const int unknown[] = { FATTR4_TYPE, FATTR4_HIDDEN, FATTR4_SEC_LABEL, 95, -1 };
 	cr_expect_eq(getattr_bits(s, unknown), NFS4_OK);
 	cr_expect(fix4_get_attrs(&f->in, &a));
@@ -339,7 +339,7 @@ static void check_access_bits(struct fix4_session *s, uint32_t minor)
 	uint32_t supported, granted;
 
 	cr_expect_eq(ask_access(s, &f->root, 0x8000, &supported, &granted), NFS4ERR_INVAL);
-	/* RFC 8276's bits for extended attributes: known, and not supported. */
+	/* RFC 8276's access bits for extended attributes are known, and not supported. */
 	cr_expect_eq(ask_access(s, &f->root, 0x1c1, &supported, &granted),
 		     minor < 2 ? NFS4ERR_INVAL : NFS4_OK);
 	if (minor == 2)
@@ -388,7 +388,7 @@ static void expect_getattr(const char *name, uint64_t size)
 	cr_expect_eq(a.size, size, "%s: %lu", name, (unsigned long)a.size);
 }
 
-/* Reads the results of these. */
+/* Reads the results of these operations. */
 static void skip_to_getattr(const uint32_t *ops, unsigned n)
 {
 	struct vfs_fh fh;
@@ -415,7 +415,8 @@ static void put_size(uint64_t size)
 	xdr_put_u64(&f->out, size);
 }
 
-/* What LOOKUP and ACCESS have seen is of that object, and of no use after a change. */
+/* Attributes that LOOKUP and ACCESS have read are used for that object only, and not after a
+ * change. */
 static void check_seen(struct fix4_session *s, uint32_t minor)
 {
 	(void)minor;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who may reclaim after a restart, what others may do meanwhile, and when it is over. */
+/* Grace period: which clients may reclaim after a restart, what others may do meanwhile, and when
+ * it ends. */
 #include <criterion/criterion.h>
 #include <unistd.h>
 
@@ -13,13 +14,14 @@ static void restart(void)
 	rec_up();
 }
 
-/* As the tick of that second would. */
+/* Acts as the tick does that many seconds from now. */
 static void tick_in(uint64_t seconds)
 {
 	nfs4_grace_check(srv.recovery, nfs4_now() + seconds);
 }
 
-/* nfs4_in_grace() is true until its end is on disk, too, which takes a moment. */
+/* True during grace. nfs4_in_grace() stays true for a moment longer, until the end of grace is on
+ * disk. */
 static bool is_running(void)
 {
 	return atomic_load(&srv.recovery->grace.phase) == NFS4_GRACE_RUNNING;
@@ -52,7 +54,7 @@ Test(grace, a_session_gets_nothing_before_reclaim_complete)
 	cr_expect_eq(nfs4_may_lock(&srv, &cl->rec), NFS4_OK);
 }
 
-/* Linux's client forgets to say so in one case, and asks for ever. */
+/* Linux's client omits RECLAIM_COMPLETE in one case, and retries its calls for ever. */
 Test(grace, a_session_that_never_completes_gets_it_in_the_end)
 {
 	struct rec_client *cl;
@@ -64,7 +66,7 @@ Test(grace, a_session_that_never_completes_gets_it_in_the_end)
 	atomic_store(&cl->rec.asked_s, nfs4_now() - 3);
 	cr_expect_eq(nfs4_may_lock(&srv, &cl->rec), NFS4_OK);
 	cr_expect_eq(nfs4_may_open(&srv, &cl->rec, true), NFS4_OK);
-	/* Not while others reclaim. */
+	/* The exception does not apply while others reclaim. */
 	restart();
 	cr_assert(is_running());
 	cl = rec_client("b", 1, true);
@@ -86,7 +88,8 @@ Test(grace, who_was_recorded_reclaims_and_then_it_is_over)
 	cr_expect_eq(nfs4_may_reclaim(&srv, &b->rec, false), NFS4ERR_NO_GRACE);
 	cr_expect_eq(nfs4_reclaim_done(&srv, &b->rec), NFS4_OK);
 	cr_expect(is_running());
-	/* Locks could be in a's way; opens that deny nothing are not, as it denied nothing. */
+	/* New locks could conflict with a's reclaims. Opens that deny nothing cannot, because a
+	 * denied nothing. */
 	cr_expect_eq(nfs4_may_lock(&srv, &b->rec), NFS4ERR_GRACE);
 	cr_expect_eq(nfs4_may_open(&srv, &b->rec, true), NFS4ERR_GRACE);
 	cr_expect_eq(nfs4_may_open(&srv, &b->rec, false), NFS4_OK);
@@ -187,7 +190,8 @@ Test(grace, whose_state_was_given_away_may_not_reclaim)
 	cr_expect_not(nfs4_in_grace(&srv));
 }
 
-/* RFC 8881 section 8.4.3: the second one, for clients that have reclaimed some. */
+/* RFC 8881 section 8.4.3: the second edge condition, for a client that has reclaimed some of its
+ * state. */
 Test(grace, who_did_not_finish_may_not_reclaim_in_the_next_one_until_it_says_that_it_has)
 {
 	struct rec_client *a;
@@ -199,7 +203,7 @@ Test(grace, who_did_not_finish_may_not_reclaim_in_the_next_one_until_it_says_tha
 	cr_assert(rec_grace_ends());
 	restart();
 	cr_expect_not(nfs4_in_grace(&srv));
-	/* Once more, and this time it does say so, late. */
+	/* The same again, but the client sends RECLAIM_COMPLETE late. */
 	rec_record(rec_client("a", 1, true), NFS4_RECORD_STATE);
 	restart();
 	a = rec_client("a", 1, true);
@@ -245,14 +249,14 @@ Test(grace, who_says_goodbye_is_not_waited_for)
 	a = rec_client("a", 1, true);
 	b = rec_client("b", 1, true);
 	cr_expect_eq(nfs4_may_reclaim(&srv, &a->rec, false), NFS4ERR_NO_GRACE);
-	/* Comes back to say so. */
+	/* Returns only to complete its reclaims. */
 	nfs4_record_forget(&srv, &b->rec);
 	cr_assert(rec_grace_ends());
 	restart();
 	cr_expect_not(nfs4_in_grace(&srv));
 }
 
-/* It does not say that it has reclaimed all, and nothing that it does says so. */
+/* A client of 4.0 has no RECLAIM_COMPLETE, and none of its other calls says that it is done. */
 Test(grace, a_client_of_4_0_is_waited_for)
 {
 	struct rec_client *a, *b;
@@ -276,7 +280,7 @@ Test(grace, a_client_of_4_0_is_waited_for)
 	cr_expect_eq(nfs4_may_reclaim(&srv, &a->rec, false), NFS4ERR_NO_GRACE);
 }
 
-/* Nobody's reclaims but its own could be in its way. */
+/* New locks of a client conflict with no reclaim if it is the only one left. */
 Test(grace, the_last_client_of_4_0_does_not_wait_for_itself)
 {
 	struct rec_client *a, *b, *c;
@@ -345,7 +349,7 @@ Test(grace, is_as_long_as_the_lease_that_clients_know_of)
 	restart();
 	tick_in(190);
 	cr_expect(is_running());
-	restart(); /* which says nothing about the clients' lease */
+	restart(); /* an ordinary restart, which says nothing about the clients' leases */
 	tick_in(190);
 	cr_expect(is_running());
 	tick_in(200);
@@ -363,7 +367,8 @@ Test(grace, a_client_that_goes_and_comes_again_within_it)
 	rec_record(rec_client("a", 1, true), NFS4_RECORD_STATE);
 	restart();
 	a = rec_client("a", 1, true);
-	again = rec_client("a", 1, true); /* a new client id, confirmed before the old is gone */
+	/* A new client id, confirmed before the old one is freed */
+	again = rec_client("a", 1, true);
 	nfs4_record_fini(&srv, &a->rec);
 	cr_expect_eq(nfs4_may_reclaim(&srv, &again->rec, false), NFS4_OK);
 	rec_record(again, NFS4_RECORD_STATE);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the clients of one address hold together: shares of the memory for state. */
+/* Clients of one address together: shares of the memory for state. */
 #include <criterion/criterion.h>
 
 #include <string.h>
@@ -51,7 +51,7 @@ Test(nfs4_host, is_an_address_whatever_the_port)
 	cr_expect_eq(budget.used, 0);
 }
 
-/* The one that comes first gets half, the next one half of the rest, and so on. */
+/* The first host may take half of the memory, the next half of the rest, and so on. */
 Test(nfs4_host, holds_as_much_as_is_left)
 {
 	struct nfs4_host *h[3];
@@ -91,7 +91,8 @@ Test(nfs4_host, begins_and_answers_beyond_its_share_but_not_with_the_last_eighth
 	nfs4_host_put(little);
 }
 
-/* Who has little may have what others have by courtesy, who has much must let go of his own. */
+/* A host below its share may take memory from courtesy clients of others; one above it must drop
+ * its own. */
 Test(nfs4_host, has_its_share_if_it_has_much)
 {
 	struct nfs4_host *much = host(1, 0), *little = host(2, 0);
@@ -129,7 +130,7 @@ Test(nfs4_host, is_a_network_with_ipv6)
 	nfs4_host_put(c);
 }
 
-/* Each takes all that it may; who comes then gets a little all the same. */
+/* Every host takes as much as it may. A late host still gets a little. */
 Test(nfs4_host, leaves_a_little_for_everybody)
 {
 	struct nfs4_host *h[20], *late = host(200, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Data operations with stateids: what an open allows, and which stateids are refused, in minor
- * version 1; and READ where there is no memory. */
+/* Data operations with stateids in minor version 1: access that an open allows, and stateids that
+ * are refused; and READ without memory. */
 #include "lib/checked.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_fixture.h"
@@ -22,7 +22,7 @@ static void start(void)
 	make_file("x", "0123456789", 0600);
 }
 
-/* OPEN of x, no create; the owner is one letter. */
+/* Puts OPEN of x without create. The owner is one letter. */
 static void put_open(char owner, uint32_t access, uint32_t deny)
 {
 	struct xdr_out *c = &f->out;
@@ -121,7 +121,7 @@ Test(nfs4_io, an_open_allows_what_it_was_opened_for)
 	cr_expect_eq(write_status(&wr), NFS4ERR_ROFS);
 }
 
-/* What was opened stays open, whatever becomes of the mode; but only for who has opened it. */
+/* An open file stays usable when its mode changes, but only by the user who opened it. */
 Test(nfs4_io, permission_was_checked_for_who_has_opened)
 {
 	struct nfs4_stateid mine, shared, roots;
@@ -136,7 +136,8 @@ Test(nfs4_io, permission_was_checked_for_who_has_opened)
 	cr_assert_eq(open_x('s', BOTH, 0, &shared), NFS4_OK, "of the same owner, by two users");
 	f->uid = f->gid = 0;
 	cr_expect_eq(read_status(&roots), NFS4_OK);
-	cr_assert_eq(chmod(fix_path(f, "x"), 0600), 0); /* as whom the last call was from */
+	/* The thread acts as the last call's user */
+	cr_assert_eq(chmod(fix_path(f, "x"), 0600), 0);
 	f->uid = f->gid = 1000;
 	cr_expect_eq(read_status(&anonymous), NFS4ERR_ACCESS);
 	cr_expect_eq(read_status(&mine), NFS4_OK);
@@ -147,7 +148,7 @@ Test(nfs4_io, permission_was_checked_for_who_has_opened)
 	f->uid = f->gid = 1001;
 	cr_expect_eq(read_status(&mine), NFS4ERR_ACCESS);
 	cr_expect_eq(write_status(&mine), NFS4ERR_ACCESS);
-	/* Root on a machine whose root is nobody here is not root. */
+	/* A root whom the export squashes is not root. */
 	f->uid = f->gid = 0;
 	cr_expect_eq(read_status(&roots), NFS4_OK);
 	f->access.flags |= VFS_ROOT_SQUASH;
@@ -169,7 +170,7 @@ Test(nfs4_io, shares_hold_against_special_stateids)
 	cr_expect_eq(write_status(&mine), NFS4_OK);
 }
 
-/* A write-only open may read as anybody may without an open, and no more. */
+/* READ by a write-only open is checked like one without an open. */
 Test(nfs4_io, a_write_only_open_reads_past_no_share)
 {
 	struct nfs4_stateid wr, own, denies;
@@ -181,7 +182,7 @@ Test(nfs4_io, a_write_only_open_reads_past_no_share)
 	cr_assert_eq(open_x('d', WRITES, READS, &denies), NFS4_OK);
 	cr_expect_eq(read_status(&wr), NFS4ERR_LOCKED);
 	cr_expect_eq(write_status(&wr), NFS4_OK);
-	/* What an open denies to others it does not deny to itself. */
+	/* An open's deny bits do not apply to its own stateid. */
 	cr_expect_eq(read_status(&denies), NFS4_OK);
 	cr_assert_eq(open_x('w', WRITES, 0, &own), NFS4_OK);
 	cr_expect_eq(read_status(&own), NFS4ERR_LOCKED);
@@ -212,7 +213,7 @@ Test(nfs4_io, stateids_that_are_none)
 	}
 	cr_expect_eq(read_status(&invalid), NFS4ERR_BAD_STATEID);
 	cr_expect_eq(read_status(&current), NFS4ERR_BAD_STATEID, "there is none");
-	/* Of another file. */
+	/* The stateid belongs to another file. */
 	make_file("y", "", 0600);
 	begin("y");
 	put_read(&sid, 1);
@@ -254,8 +255,8 @@ static void give_back(void)
 		rn_payload_put(held[--nheld]);
 }
 
-/* Dispatches what was put by hand while no memory is left but one buffer of so many bytes (or 0),
- * so that some can come back while the call waits. */
+/* Dispatches the call by hand while all memory is in use except one buffer of that many bytes (or
+ * none), so that some can come back while the call waits. */
 static void dispatch(size_t left)
 {
 	struct rn_payload *call = rn_payload_get(f->pool, 4096);
@@ -287,7 +288,7 @@ static void finish(void)
 	cr_assert_eq(f->answers, 1);
 }
 
-/* PUTFH, then these operations, with their number put in where fix4_send would. */
+/* Puts PUTFH, with the count of operations that fix4_send() would fill in. */
 static void begin_by_hand(const struct vfs_fh *fh, uint32_t nops)
 {
 	struct xdr_out *c = fix_call(f, NFS4_PROGRAM, NFS4_VERSION, NFSPROC4_COMPOUND);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Leases: renewed, run out, kept by courtesy, expired (RFC 7530 section 9.6.3, RFC 8881 section 8.3
+/* Leases: renewal, expiry, courtesy and what follows (RFC 7530 section 9.6.3, RFC 8881 section 8.3
  * and 8.4). */
 #include "nfs4/client/client_table.h"
 #include "tests/unit/nfs3_suite.h"
@@ -8,7 +8,7 @@
 NFS3_SUITE(nfs4_lease);
 
 #define LEASE 90u
-#define OVER (LEASE + 4u) /* rounding, and the wheel's two seconds */
+#define OVER (LEASE + 4u) /* margin for rounding, and the wheel's two seconds */
 
 static struct nfs4_server *srv(void)
 {
@@ -74,7 +74,7 @@ Test(nfs4_lease, renewing_keeps_it)
 		cr_expect_eq(call_sequence(f, &s), NFS4_OK);
 		cr_expect_eq(call_renew(f, id), NFS4_OK);
 	}
-	/* A SEQUENCE that fails renews nothing. */
+	/* A SEQUENCE that fails does not renew the lease. */
 	pass(LEASE - 10);
 	s.seqid += 5;
 	cr_expect_eq(call_sequence(f, &s), NFS4ERR_SEQ_MISORDERED);
@@ -102,7 +102,7 @@ Test(nfs4_lease, by_courtesy_nothing_is_lost)
 	cr_expect_eq(call_renew(f, id), NFS4_OK);
 	cr_expect_eq(held().courtesy_clients, 0);
 	cr_expect_eq(conflict(s.clientid), NFS4_HOLDS);
-	/* And the lease runs again. */
+	/* The lease runs again. */
 	pass(OVER);
 	cr_expect_eq(held().courtesy_clients, 2);
 }
@@ -121,13 +121,13 @@ Test(nfs4_lease, until_somebody_conflicts)
 	cr_expect_eq(conflict(s.clientid), NFS4_DROPPED);
 	cr_expect_eq(conflict(id), NFS4_DROPPED);
 	cr_expect_eq(conflict(id), NFS4_DROPPED);
-	/* They are told. */
+	/* SEQUENCE's flags report the loss. */
 	for (unsigned i = 0; i < 2; i++) {
 		cr_expect_eq(call_sequence(f, &s), NFS4_OK);
 		cr_expect_eq(s.status_flags, SEQ4_STATUS_EXPIRED_ALL_STATE_REVOKED);
 		cr_expect_eq(call_renew(f, id), NFS4ERR_EXPIRED);
 	}
-	/* After a while as if they had never been. */
+	/* Later the clients are forgotten. */
 	pass(4 * LEASE + 1);
 	cr_expect_eq(call_sequence(f, &s), NFS4ERR_BADSESSION);
 	cr_expect_eq(call_renew(f, id), NFS4ERR_STALE_CLIENTID);
@@ -135,7 +135,7 @@ Test(nfs4_lease, until_somebody_conflicts)
 	cr_expect_eq(held().sessions, 0);
 }
 
-/* The wheel has not come by, but the time is over. */
+/* The lease has ended, but the wheel's tick has not yet come. */
 Test(nfs4_lease, a_conflict_just_after_its_end)
 {
 	uint64_t id;
@@ -163,7 +163,7 @@ Test(nfs4_lease, an_expired_client_starts_anew)
 	pass(OVER);
 	conflict(s.clientid);
 	conflict(id);
-	/* The same owner and verifier, and yet another client. */
+	/* EXCHANGE_ID with the same owner and verifier makes a new client. */
 	cr_expect_eq(call_exchange_id(f, NULL, &e, &er), NFS4_OK);
 	cr_expect_eq(er.flags, EXCHGID4_FLAG_USE_NON_PNFS);
 	cr_assert_neq(confirmed_client(f, "one", "verf0001", &t), 0);
@@ -230,7 +230,7 @@ Test(nfs4_lease, unconfirmed_ones_have_a_lease_to_confirm)
 	cr_expect_eq(call_create_session(f, NULL, &a, &cr), NFS4ERR_STALE_CLIENTID);
 }
 
-/* Memory that is there by courtesy only goes to who needs it, the oldest first. */
+/* A host that needs memory gets that of courtesy clients, the oldest first. */
 Test(nfs4_lease, courtesy_ends_when_memory_does)
 {
 	struct fix4_session old, young, s;
@@ -245,7 +245,7 @@ Test(nfs4_lease, courtesy_ends_when_memory_does)
 	pass(OVER);
 	cr_expect_eq(held().courtesy_clients, 2);
 	max = f->budget.max;
-	/* Half of what one needs besides what there is, and then what there is by courtesy. */
+	/* The budget has half of what a client needs; the rest must come from courtesy clients. */
 	f->budget.max = f->budget.used + each / 2;
 	fix_from(f, 2);
 	cr_expect_neq(confirmed_client(f, "new", "verf0001", &s), 0);
@@ -256,7 +256,7 @@ Test(nfs4_lease, courtesy_ends_when_memory_does)
 	cr_expect_eq(call_sequence(f, &young), NFS4_OK);
 }
 
-/* By a client of another principal, whose owner string it is as well. */
+/* The name's new client has another principal. */
 Test(nfs4_lease, its_name_is_free_when_it_is_over)
 {
 	struct fix4_session s, t;
@@ -270,7 +270,7 @@ Test(nfs4_lease, its_name_is_free_when_it_is_over)
 	cr_expect_eq(call_sequence(f, &t), NFS4_OK);
 }
 
-/* A restart of the server: nothing of the old run is known, and told as such. */
+/* After a restart ids of the old run are unknown, and answered as stale. */
 Test(nfs4_lease, another_run)
 {
 	struct fix4_session s;

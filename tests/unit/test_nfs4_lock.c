@@ -15,7 +15,7 @@ NFS3_SUITE(nfs4_lock);
 
 static struct op_client client, other;
 static struct op_owner owner, rival;		/* open-owners */
-static struct op_owner locker, locker2, rivals; /* lock-owners: of client, client, other */
+static struct op_owner locker, locker2, rivals; /* lock-owners of client, client and other */
 static struct op_file file, theirs;
 static uint32_t minor;
 
@@ -87,7 +87,7 @@ OP_MINORS_TEST(nfs4_lock, ranges_are_locked_tested_and_unlocked)
 	cr_expect_eq(lockt(&rivals, WRITE_LT, 20, 1, &d), NFS4_OK);
 	cr_expect_eq(first(&rivals, READ_LT, 15, 1, &rsid, &d), NFS4ERR_DENIED);
 	cr_expect_eq(d.clientid, client.clientid);
-	/* Split, downgrade and merge. */
+	/* Splits, downgrades and merges ranges. */
 	cr_expect_eq(unlock(&locker, 14, 2, &sid), NFS4_OK);
 	cr_expect_eq(sid.seqid, 2);
 	cr_assert_eq(first(&rivals, READ_LT, 14, 2, &rsid, &d), NFS4_OK);
@@ -145,7 +145,7 @@ OP_MINORS_TEST(nfs4_lock, an_open_allows_what_it_is_for)
 	cr_expect_eq(op_lock_first(f, &owner, &locker, &b, &w, &sid, NULL), NFS4ERR_OPENMODE);
 	cr_assert_eq(op_lock_first(f, &owner, &locker, &b, &r, &sid, NULL), NFS4_OK);
 	cr_expect_eq(op_lock(f, &locker, &b.fh, &w, &sid, NULL), NFS4ERR_OPENMODE);
-	/* The open's stateid is not a lock's, nor the other way round. */
+	/* The open's stateid is not valid for a lock, nor a lock's for an open. */
 	cr_expect_eq(op_lock(f, &locker, &b.fh, &r, &b.sid, NULL), NFS4ERR_BAD_STATEID);
 	cr_expect_eq(op_unlock(f, &locker, &b.fh, &r, &b.sid), NFS4ERR_BAD_STATEID);
 	b.sid = sid;
@@ -254,7 +254,7 @@ static void with_sessions(void)
 	cr_expect_eq(op_free_stateid(f, &client, &sid), NFS4_OK);
 	cr_expect_eq(op_test_stateid(f, &client, &sid), NFS4ERR_BAD_STATEID);
 	cr_expect_eq(lock(&locker, READ_LT, 0, 1, &sid), NFS4ERR_BAD_STATEID);
-	/* The client need not have its lock stateid at hand. */
+	/* The client may use the open's stateid again instead of its lock stateid. */
 	cr_expect_eq(first(&locker, WRITE_LT, 0, 10, &sid, NULL), NFS4_OK);
 	cr_expect_eq(first(&locker, WRITE_LT, 20, 10, &sid, NULL), NFS4_OK);
 	cr_expect_eq(sid.seqid, 2);
@@ -291,11 +291,11 @@ Test(nfs4_lock, an_owner_is_released)
 	cr_assert_eq(unlock(&locker, 0, 10, &sid), NFS4_OK);
 	cr_expect_eq(op_release_lockowner(f, &locker), NFS4_OK);
 	cr_expect_eq(lock(&locker, WRITE_LT, 0, 10, &sid), NFS4ERR_BAD_STATEID);
-	locker.seqid = 77; /* it is a new one now */
+	locker.seqid = 77; /* the server takes the owner as new */
 	cr_expect_eq(first(&locker, WRITE_LT, 0, 10, &sid, NULL), NFS4_OK);
 }
 
-/* A client that has lost count of its lock stateids may say that the owner is new. */
+/* A client that has lost its lock stateids may declare the lock-owner new. */
 Test(nfs4_lock, minor_version_0_takes_an_owner_as_new_again)
 {
 	struct nfs4_stateid sid, again;
@@ -307,7 +307,7 @@ Test(nfs4_lock, minor_version_0_takes_an_owner_as_new_again)
 	cr_expect_eq(first(&locker, WRITE_LT, 20, 10, &again, NULL), NFS4_OK);
 	cr_expect_arr_eq(again.other, sid.other, sizeof(sid.other));
 	cr_expect_eq(again.seqid, sid.seqid + 1);
-	/* Not with another number than its next; then neither sequence has gone on. */
+	/* A wrong sequence number is refused, and neither owner's sequence advances. */
 	locker.seqid += 5;
 	cr_expect_eq(first(&locker, WRITE_LT, 40, 10, &sid, NULL), NFS4ERR_BAD_SEQID);
 	locker.seqid -= 6;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* State that is lost: leases that run out, memory that is short, a server that has restarted. */
+/* Loss of state: leases that run out, memory that is short, a server that has restarted. */
 #include "nfs4/client/client.h"
 #include "nfs4/client/registry.h"
 #include "nfs4/server.h"
@@ -26,7 +26,7 @@ static uint32_t open_a(struct op_owner *o, uint32_t deny, struct op_file *out)
 	return op_open(f, o, &how, out);
 }
 
-/* One client has the file open and locked, and goes away. */
+/* One client has the file open and locked, and falls silent. */
 static void begin(uint32_t deny)
 {
 	cr_assert_eq(op_client_new(f, &client, minor, "client"), NFS4_OK);
@@ -128,7 +128,9 @@ OP_MINORS_TEST(nfs4_lost, after_a_restart_it_is_told)
 	}
 }
 
-/* Revoked by the administrator, say: the client lives on, and frees what it lost. */
+/*
+ * State is revoked, by the administrator for example. The client stays, and frees the lost state.
+ */
 static void revoked(void)
 {
 	const struct nfs4_revocation all = { .status = NFS4ERR_ADMIN_REVOKED };
@@ -144,7 +146,7 @@ static void revoked(void)
 	cr_expect_eq(op_close(f, &owner, &file), NFS4ERR_ADMIN_REVOKED);
 	cr_expect_eq(op_test_stateid(f, &client, &file.sid), NFS4ERR_ADMIN_REVOKED);
 	cr_expect_eq(open_a(&rival, 0, &theirs), NFS4_OK);
-	/* Opened again, it gets another stateid. */
+	/* A new open of the file gets another stateid. */
 	cr_expect_eq(open_a(&owner, 0, &theirs), NFS4_OK);
 	cr_expect_arr_neq(theirs.sid.other, file.sid.other, NFS4_OTHER_SIZE);
 	cr_expect_eq(op_free_stateid(f, &client, &lock), NFS4_OK);
@@ -170,7 +172,7 @@ Test(nfs4_lost, revoked_stateids_are_freed_v42)
 	revoked();
 }
 
-/* One machine cannot take all memory, and the others go on. */
+/* One host cannot take all memory; other hosts can still open files. */
 OP_MINORS_TEST(nfs4_lost, a_machine_gets_half_of_the_memory)
 {
 	const struct op_range odd = { .type = WRITE_LT, .length = 1 };
@@ -184,7 +186,7 @@ OP_MINORS_TEST(nfs4_lost, a_machine_gets_half_of_the_memory)
 	begin(0);
 	cr_assert_eq(op_client_new(f, &again, minor, "once more"), NFS4_OK);
 	before = f->budget.used;
-	/* So that half of it is more than what is kept back of the whole. */
+	/* Large enough that half of it exceeds the reserve. */
 	more = before / 4 + (64u << 10);
 	f->budget.max = before + more;
 	for (n = 1; n < 100000 && status == NFS4_OK; n++) {
@@ -199,11 +201,11 @@ OP_MINORS_TEST(nfs4_lost, a_machine_gets_half_of_the_memory)
 				   &(struct op_range){ .type = 1, .offset = 5000, .length = 1 },
 				   &lock, NULL),
 		     NFS4_OK);
-	/* Another client of that machine is not another machine. */
+	/* Another client of the same host gets no memory, either. */
 	owner.client = &again;
 	cr_expect_eq(open_a(&owner, 0, &mine), minor == 0 ? NFS4ERR_RESOURCE : NFS4ERR_DELAY);
 	owner.client = &client;
-	cr_expect_eq(op_close(f, &owner, &file), NFS4_OK); /* gives all of it back */
+	cr_expect_eq(op_close(f, &owner, &file), NFS4_OK); /* frees all of its memory */
 	owner.client = &again;
 	cr_expect_eq(open_a(&owner, 0, &mine), NFS4_OK);
 	cr_expect_lt(f->budget.used - before, 6u << 10);

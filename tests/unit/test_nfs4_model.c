@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Opens, locks, closes, expirations and restarts by chance, of clients of all minor versions,
- * beside a model that is simple enough to be right: shares as bits, locks as one byte for each byte
- * of the file. Every status and every lock that is tested must be as the model says. MODEL_SEED
- * repeats a run, MODEL_STEPS makes it longer.
+ * Random opens, locks, closes, expirations and restarts of clients of all minor versions, compared
+ * with a simple model: shares as bits, locks as one byte for each byte of the file. Every status
+ * and every tested lock must match the model. MODEL_SEED repeats a run, MODEL_STEPS makes it
+ * longer.
  */
 #include <ftw.h>
 #include <stdlib.h>
@@ -28,23 +28,23 @@ NFS3_SUITE(nfs4_model);
 struct model_open {
 	bool is;
 	uint32_t access, deny;
-	uint32_t combinations; /* access * 4 + deny, as bits */
+	uint32_t combinations; /* set of bits access * 4 + deny */
 	struct op_file file;
 };
 
-/* What a lock-owner has of a file. */
+/* Locks of a lock-owner on a file. */
 struct model_lock {
-	bool is; /* it has a stateid */
+	bool is; /* the owner has a stateid */
 	int opener;
 	struct nfs4_stateid sid;
-	uint8_t byte[BYTES]; /* 0, 1: read, 2: write */
+	uint8_t byte[BYTES]; /* 0: none, 1: read, 2: write */
 };
 
 static struct model_client {
 	struct op_client client;
 	uint32_t minor;
-	bool lost; /* its lease ran out, and it was in somebody's way */
-	bool away; /* its lease ran out */
+	bool lost; /* the lease ran out and a conflict ended the state */
+	bool away; /* the lease ran out */
 	char name[32], owner_name[OWNERS][32], locker_name[LOCKERS][32];
 	struct op_owner owner[OWNERS], locker[LOCKERS];
 	struct model_open open[OWNERS][FILES];
@@ -83,7 +83,7 @@ static void register_client(struct model_client *c)
 	c->lost = c->away = false;
 }
 
-/* Whoever had to give way must have been in the way: hit[] says who was. */
+/* Marks clients that lost their state; each must have been in conflict, as hit[] says. */
 static void see_who_lost(const bool hit[CLIENTS])
 {
 	struct nfs4_client *cl;
@@ -117,11 +117,11 @@ static bool somebody_lives(const bool hit[CLIENTS])
 	return false;
 }
 
-/* Whose opens are in the way of one by that owner? */
+/* Sets hit[] for clients with opens that conflict with an open by that owner. */
 static void share_hits(int c, int o, int file, uint32_t access, uint32_t deny, bool hit[CLIENTS])
 {
 	(void)c;
-	(void)o; /* its own open counts, too */
+	(void)o; /* the owner's own open counts, too */
 	memset(hit, 0, CLIENTS * sizeof(*hit));
 	for (int i = 0; i < CLIENTS; i++) {
 		for (int k = 0; k < OWNERS; k++) {
@@ -132,7 +132,7 @@ static void share_hits(int c, int o, int file, uint32_t access, uint32_t deny, b
 	}
 }
 
-/* The record of a client that must give way is being taken from the disk. */
+/* True while the record of a client that loses its state is being removed from the disk. */
 static bool delayed(uint32_t status)
 {
 	if (status == NFS4ERR_DELAY)
@@ -215,7 +215,8 @@ static void do_downgrade(int c, int o, int file)
 	m->combinations = left;
 }
 
-/* Whose locks are in the way of one by that lock-owner? The lowest byte: *at. */
+/* Sets hit[] for clients with locks that conflict with one by that lock-owner. *at: the lowest
+ * byte. */
 static void lock_hits(int c, int l, int file, const struct op_range *r, bool hit[CLIENTS])
 {
 	const uint64_t to = r->offset + r->length;
@@ -308,7 +309,7 @@ static void do_io(int c, int o, int file)
 		     m->access & 2 ? NFS4_OK : NFS4ERR_OPENMODE, "step %d", step);
 }
 
-/* Any operation that renews the lease. */
+/* Sends an operation that renews the lease. */
 static void renew(struct model_client *c)
 {
 	const struct op_range r = { .type = 1, .offset = 1u << 20, .length = 1 };
@@ -318,7 +319,7 @@ static void renew(struct model_client *c)
 	c->away = false;
 }
 
-/* One client's lease runs out; the others' are renewed. */
+/* Lets one client's lease run out; the others renew theirs. */
 static void do_expire(int gone)
 {
 	for (int round = 0; round < 2; round++) {
@@ -337,7 +338,7 @@ static void back(int c)
 	struct model_client *mc = &clients[c];
 
 	if (!mc->lost)
-		renew(mc); /* in nobody's way: nothing has changed */
+		renew(mc); /* without a conflict nothing has changed */
 	else
 		register_client(mc);
 }
@@ -371,7 +372,7 @@ static void reclaim_lock(struct model_client *mc, int l, int file)
 		};
 		uint32_t status;
 
-		/* A client whose open was downgraded cannot get that lock back: it unlocks. */
+		/* After a downgrade of its open a client cannot reclaim the lock: it unlocks. */
 		if (m->byte[b] == 0)
 			continue;
 		if (!(opened->access & m->byte[b])) {
@@ -427,7 +428,7 @@ static void do_restart(void)
 	cr_assert_null(fix_start_nfs4(f));
 	for (int i = 0; i < CLIENTS; i++) {
 		if (clients[i].lost || clients[i].away) {
-			drop_model(&clients[i]); /* it does not come back in time */
+			drop_model(&clients[i]); /* the client does not come back in time */
 			clients[i].lost = clients[i].away = true;
 		} else {
 			reclaim(&clients[i]);
@@ -475,7 +476,7 @@ static int number(const char *name, int otherwise)
 	return s ? atoi(s) : otherwise;
 }
 
-/* Everything goes, and nothing is left behind. */
+/* Ends all clients; no state may be left. */
 static void end_all(void)
 {
 	struct nfs4_held held;

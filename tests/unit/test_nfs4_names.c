@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Filehandles put and kept, names looked up, and directories that change: CREATE, REMOVE, RENAME,
+/* Filehandles put and saved, names looked up, and directories that change: CREATE, REMOVE, RENAME,
  * LINK. */
 #include <netinet/in.h>
 #include <sys/sysmacros.h>
@@ -85,8 +85,8 @@ static void put_mode(uint32_t mode)
 	xdr_put_u32(&f->out, mode);
 }
 
-/* An operation with a name in place of its (last) name, ready to be sent. The directory is the
- * root, what it needs beside it is there. */
+/* Puts an operation with the given bytes as its (last) name, ready to be sent. The directory is the
+ * root, and its other arguments are valid. */
 static void begin_with_name(uint32_t op, const char *name, size_t len)
 {
 	struct vfs_fh file;
@@ -139,7 +139,7 @@ TEST_EACH_MINOR(names_that_cannot_be)
 			cr_expect_eq(fix4_send(f), rows[i].status, "%s, name %zu", name_ops[o], i);
 		}
 	}
-	/* The first of RENAME's. */
+	/* The first name of RENAME is the invalid one. */
 	begin();
 	fix4_putfh(f, &f->root);
 	fix4_op(f, OP_SAVEFH);
@@ -149,7 +149,7 @@ TEST_EACH_MINOR(names_that_cannot_be)
 	cr_expect_eq(fix4_send(f), NFS4ERR_BADNAME);
 }
 
-/* What Linux clients store is bytes. */
+/* Names may be any bytes, as Linux clients store them. */
 TEST_EACH_MINOR(names_that_are_no_utf8)
 {
 	static const char *const names[] = { "caf\xe9", "\xff\xfe", "\xc3\x28", "...",
@@ -259,7 +259,7 @@ TEST_EACH_MINOR(without_a_filehandle)
 	begin();
 	fix4_op(f, OP_RESTOREFH);
 	cr_expect_eq(fix4_send(f), test_minor > 0 ? NFS4ERR_NOFILEHANDLE : NFS4ERR_RESTOREFH);
-	/* A current one, but none saved. */
+	/* With a current filehandle, but no saved one. */
 	begin();
 	fix4_putfh(f, &f->root);
 	fix4_op(f, OP_RENAME);
@@ -382,7 +382,7 @@ TEST_EACH_MINOR(saved_and_restored)
 	cr_expect_arr_eq(fh.data, f->root.data, f->root.len);
 }
 
-/* Sends CREATE in the root; its status. The result is checked if it is NFS4_OK. */
+/* Sends CREATE in the root; returns its status. Checks the result if it is NFS4_OK. */
 static uint32_t create(uint32_t type, const char *name, const char *text, size_t text_len,
 		       uint32_t mode)
 {
@@ -506,7 +506,7 @@ TEST_EACH_MINOR(create_by_users_in_their_directory)
 	cr_expect_eq(st.st_mode & 0777, 0700);
 }
 
-/* Sends REMOVE in the root; its status. */
+/* Sends REMOVE in the root; returns its status. */
 static uint32_t remove_name(const char *name)
 {
 	bool atomic;
@@ -564,7 +564,7 @@ TEST_EACH_MINOR(remove_by_users_in_a_sticky_directory)
 	cr_expect(exists("file"));
 }
 
-/* Sends RENAME between two directories; its status. */
+/* Sends RENAME between two directories; returns its status. */
 static uint32_t rename_name(const struct vfs_fh *from_dir, const char *from,
 			    const struct vfs_fh *to_dir, const char *to)
 {
@@ -620,7 +620,7 @@ TEST_EACH_MINOR(rename)
 	cr_expect(exists("dir/sub"));
 }
 
-/* Sends LINK; its status. */
+/* Sends LINK; returns its status. */
 static uint32_t link_name(const struct vfs_fh *file, const struct vfs_fh *dir, const char *name)
 {
 	bool atomic;
@@ -666,7 +666,7 @@ TEST_EACH_MINOR(link)
 	cr_expect_eq(link_name(&sym, &f->root, "sym2"), NFS4_OK);
 	cr_assert_eq(lstat(fix_path(f, "sym2"), &st), 0);
 	cr_expect(S_ISLNK(st.st_mode));
-	/* Both names of one file: nothing happens. */
+	/* RENAME between two names of one file changes nothing. */
 	cr_expect_eq(rename_name(&f->root, "file", &dir, "again"), NFS4_OK);
 	cr_expect(exists("file"));
 	cr_expect(exists("dir/again"));
@@ -776,7 +776,9 @@ TEST_EACH_MINOR(no_named_attributes)
 	cr_expect_eq(fix4_send(f), NFS4ERR_NOTSUPP);
 }
 
-/* What no link can hold is too long, however long it is: well-formed it is all the same. */
+/*
+ * A text beyond the limit of links gets NAMETOOLONG at any length, because the call is well-formed.
+ */
 TEST_EACH_MINOR(texts_of_links_beyond_all_limits)
 {
 	static char text[200000];

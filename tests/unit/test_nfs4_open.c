@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* OPEN, CLOSE and OPEN_DOWNGRADE in each minor version, and what stateids allow. */
+/* OPEN, CLOSE and OPEN_DOWNGRADE in each minor version, and the stateids that they accept. */
 #include <endian.h>
 
 #include "nfs4/client/client.h"
@@ -35,7 +35,7 @@ static uint32_t open_as(struct op_owner *o, const char *name, uint32_t access, u
 
 OP_MINORS_TEST(nfs4_open, a_file_is_opened_used_and_closed)
 {
-	/* OPEN_CONFIRM has given it another. */
+	/* OPEN_CONFIRM has advanced the sequence number. */
 	const uint32_t first = minor == 0 ? 2 : 1;
 	struct op_file file, again;
 
@@ -48,7 +48,7 @@ OP_MINORS_TEST(nfs4_open, a_file_is_opened_used_and_closed)
 	cr_expect_eq(file.delegation, 0);
 	cr_expect_eq(op_read(f, &client, &file.fh, &file.sid), NFS4_OK);
 	cr_expect_eq(op_write(f, &client, &file.fh, &file.sid), NFS4_OK);
-	/* The same owner again: the same stateid, changed. */
+	/* A second open by the same owner: the same stateid, with the next sequence number. */
 	cr_assert_eq(open_as(&owner, "a", READ, 0, &again), NFS4_OK);
 	cr_expect_eq(again.rflags, OPEN4_RESULT_LOCKTYPE_POSIX);
 	cr_expect_eq(again.sid.seqid, first + 1);
@@ -99,7 +99,7 @@ OP_MINORS_TEST(nfs4_open, the_current_filehandle_must_be_a_directory)
 	fh = handle("a");
 	cr_expect_eq(op_open(f, &owner, &(struct op_how){ .fh = &fh, .name = "b" }, &file),
 		     NFS4ERR_NOTDIR);
-	/* The client follows a link by itself, once it knows that it is one. */
+	/* The client resolves symbolic links itself, so OPEN must answer NFS4ERR_SYMLINK. */
 	cr_assert_eq(symlink(".", fix_path(f, "link")), 0);
 	fh = handle("link");
 	cr_expect_eq(op_open(f, &owner, &(struct op_how){ .fh = &fh, .name = "a" }, &file),
@@ -145,7 +145,7 @@ OP_MINORS_TEST(nfs4_open, files_are_created)
 	cr_expect_eq(file.attrset[1], 1u << (FATTR4_MODE - 32));
 	cr_assert_eq(stat(fix_path(f, "new"), &st), 0);
 	cr_expect_eq(st.st_mode & 07777, 0640);
-	/* It exists: not made again, and its mode stays. */
+	/* The file exists: it is not created again, and its mode stays. */
 	how.mode = 0600;
 	cr_assert_eq(op_open(f, &owner, &how, &file), NFS4_OK);
 	cr_expect_eq(file.before, file.after);
@@ -174,7 +174,7 @@ OP_MINORS_TEST(nfs4_open, a_file_that_exists_is_truncated)
 
 	begin();
 	make_file("a", "text", 0644);
-	/* Not behind the back of whoever denies it. */
+	/* An open that denies writing prevents the truncation. */
 	cr_assert_eq(open_as(&rival, "a", READ, OPEN4_SHARE_DENY_WRITE, &file), NFS4_OK);
 	cr_expect_eq(op_open(f, &owner, &how, &file), NFS4ERR_SHARE_DENIED);
 	how.access = READ;
@@ -201,7 +201,7 @@ OP_MINORS_TEST(nfs4_open, exclusive_creates_are_recognised)
 	begin();
 	cr_assert_eq(op_open(f, &owner, &how, &file), NFS4_OK);
 	cr_expect_eq(file.attrset[1], times);
-	cr_assert_eq(op_open(f, &owner, &how, &file), NFS4_OK); /* sent again */
+	cr_assert_eq(op_open(f, &owner, &how, &file), NFS4_OK); /* retransmission of the create */
 	how.verifier = "another1";
 	cr_expect_eq(op_open(f, &owner, &how, &file), NFS4ERR_EXIST);
 	if (minor == 0)
@@ -220,8 +220,8 @@ OP_MINORS_TEST(nfs4_open, exclusive_creates_are_recognised)
 	cr_expect_eq(op_open(f, &owner, &how, &file), NFS4ERR_EXIST);
 }
 
-/* Somebody else's empty file is not opened by the times that GETATTR shows, nor does he get its
- * maker's verifier accepted. */
+/* An empty file of another user is not opened with its times, as GETATTR shows them, as the
+ * verifier. Nor is its creator's verifier accepted from another user. */
 OP_MINORS_TEST(nfs4_open, exclusive_creates_open_no_file_of_another_user)
 {
 	struct op_how how = { .fh = &f->root, .name = "x", .create = OP_EXCLUSIVE };
@@ -280,7 +280,7 @@ OP_MINORS_TEST(nfs4_open, a_further_open_widens_and_a_downgrade_narrows)
 	make_file("a", "text", 0644);
 	cr_assert_eq(open_as(&owner, "a", READ, 0, &file), NFS4_OK);
 	cr_expect_eq(op_write(f, &client, &file.fh, &file.sid), NFS4ERR_OPENMODE);
-	/* Never opened so. */
+	/* The owner never opened the file with this combination. */
 	cr_expect_eq(op_downgrade(f, &owner, &file, WRITE, 0), NFS4ERR_INVAL);
 	cr_expect_eq(op_downgrade(f, &owner, &file, 0, 0), NFS4ERR_INVAL);
 	cr_expect_eq(op_downgrade(f, &owner, &file, READ, 4), NFS4ERR_INVAL);
@@ -294,9 +294,9 @@ OP_MINORS_TEST(nfs4_open, a_further_open_widens_and_a_downgrade_narrows)
 	cr_expect_eq(op_downgrade(f, &owner, &file, READ, 0), NFS4_OK);
 	cr_expect_eq(op_write(f, &client, &file.fh, &file.sid), NFS4ERR_OPENMODE);
 	cr_expect_eq(open_as(&rival, "a", READ, OPEN4_SHARE_DENY_WRITE, &second), NFS4_OK);
-	/* What is closed in parts does not come back. */
+	/* Access that was given up by a downgrade does not come back. */
 	cr_expect_eq(op_downgrade(f, &owner, &file, WRITE, 0), NFS4ERR_INVAL);
-	/* Its own deny bits count, too. */
+	/* The owner's own deny bits count, too. */
 	cr_expect_eq(open_as(&rival, "a", WRITE, 0, &second), NFS4ERR_SHARE_DENIED);
 }
 
@@ -335,14 +335,14 @@ OP_MINORS_TEST(nfs4_open, stateids_are_told_apart)
 	op_retag(f, &sid);
 	cr_expect_eq(op_read(f, &client, &file.fh, &sid), NFS4ERR_BAD_STATEID);
 	sid = anonymous;
-	sid.seqid = 2; /* no special one */
+	sid.seqid = 2; /* not a special stateid */
 	cr_expect_eq(op_read(f, &client, &file.fh, &sid), NFS4ERR_BAD_STATEID);
-	sid.seqid = 1; /* the current one, of which there is none */
+	sid.seqid = 1; /* the current stateid, which is not set */
 	cr_expect_eq(op_read(f, &client, &file.fh, &sid), NFS4ERR_BAD_STATEID);
 	sid = bypass;
 	sid.seqid = 7;
 	cr_expect_eq(op_read(f, &client, &file.fh, &sid), NFS4ERR_BAD_STATEID);
-	/* Not of an open. */
+	/* Special stateids are not those of an open. */
 	b.sid = anonymous;
 	cr_expect_eq(op_close(f, &owner, &b), NFS4ERR_BAD_STATEID);
 	if (minor > 0) {
@@ -376,17 +376,17 @@ OP_MINORS_TEST(nfs4_open, the_kernel_decides_who_may_open)
 	chmod(fix_path(f, "."), 0777);
 	f->uid = f->gid = 1000;
 	cr_expect_eq(open_as(&owner, "a", READ, 0, &file), NFS4ERR_ACCESS);
-	/* Who makes a file may use it as it was opened, whatever its mode. */
+	/* The creator of a file may use it as opened, whatever its mode. */
 	cr_assert_eq(op_open(f, &owner, &how, &made), NFS4_OK);
 	cr_expect_eq(op_write(f, &client, &made.fh, &made.sid), NFS4_OK);
 	cr_expect_eq(open_as(&rival, "ro", WRITE, 0, &file), NFS4ERR_ACCESS);
 	cr_expect_eq(open_as(&rival, "ro", READ, 0, &file), NFS4_OK);
-	/* After OPEN the mode does not matter. */
+	/* The mode does not matter after OPEN. */
 	chmod(fix_path(f, "ro"), 0);
 	cr_expect_eq(op_read(f, &other, &file.fh, &file.sid), NFS4_OK);
 }
 
-/* Who may only read does not keep writers out, nor other readers. */
+/* A user without write permission may not deny reading or writing to others. */
 OP_MINORS_TEST(nfs4_open, denying_others_takes_write_permission)
 {
 	struct op_file file;
@@ -402,12 +402,12 @@ OP_MINORS_TEST(nfs4_open, denying_others_takes_write_permission)
 		cr_expect_eq(op_close(f, &owner, &file), NFS4_OK);
 	}
 	cr_expect_eq(open_as(&owner, "a", READ, 0, &file), NFS4_OK);
-	/* An open that is there is not widened, either. */
+	/* The same holds for an existing open that would be widened. */
 	cr_expect_eq(open_as(&owner, "a", READ, OPEN4_SHARE_DENY_WRITE, &file), NFS4ERR_ACCESS);
 	f->access.flags |= VFS_ALL_SQUASH;
 	f->uid = f->gid = 1000;
 	cr_expect_eq(open_as(&rival, "a", READ, OPEN4_SHARE_DENY_WRITE, &file), NFS4ERR_ACCESS);
-	/* The owner could change the mode. */
+	/* The file's owner may deny, because he could change the mode anyway. */
 	f->access.flags &= ~(uint32_t)VFS_ALL_SQUASH;
 	cr_expect_eq(open_as(&rival, "a", READ, OPEN4_SHARE_DENY_WRITE, &file), NFS4_OK);
 	cr_expect_eq(op_close(f, &rival, &file), NFS4_OK);
@@ -530,8 +530,8 @@ Test(nfs4_open, the_current_stateid_is_handed_on)
 	cr_expect_eq(fix4_results_left(f), 5); /* all but the READ were done */
 }
 
-/* An OPEN to write gets its share and waits for the disk; another of the same owner does the same
- * and is answered; then the first one fails. */
+/* An OPEN for writing gets its share and waits for the disk. Another OPEN of the same owner does
+ * the same and is answered; then the first one fails. The answered open must stay. */
 OP_MINORS_TEST(nfs4_open, what_a_later_open_was_told_stays)
 {
 	struct nfs4_opening w = { .access = WRITE, .old_access = READ, .new_combination = true };
