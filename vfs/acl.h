@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * POSIX ACLs (acl(5)), read and set as the extended attributes by which the kernel shows them.
- * Their layout is part of the kernel's interface (linux/posix_acl_xattr.h), and short: libacl would
- * bring a library that allocates for each entry and takes no O_PATH descriptor.
+ * POSIX ACLs (acl(5)), read and set as the extended attributes in which the kernel shows them.
+ * Their layout is part of the kernel's interface (linux/posix_acl_xattr.h), and short; libacl
+ * allocates for each entry and takes no O_PATH descriptor.
  */
 #ifndef RN_VFS_ACL_H
 #define RN_VFS_ACL_H
 
 #include "vfs/vfs.h"
 
-/* Entries of one ACL that are read or set: what ext4 can hold, and more than anybody has. */
+/* Most entries of one ACL that are read or set: as many as ext4 can hold. */
 #define VFS_ACL_MAX 512u
 
 /* Tags, permissions and the id of entries without one: the kernel's values. */
@@ -28,10 +28,10 @@ enum vfs_acl_tag {
 
 struct vfs_acl_entry {
 	uint16_t tag, perm;
-	uint32_t id; /* of VFS_ACL_USER and VFS_ACL_GROUP */
+	uint32_t id; /* uid or gid, for VFS_ACL_USER and VFS_ACL_GROUP */
 };
 
-/* In the kernel's order: by tag, those of a tag by id. */
+/* In the kernel's order: by tag, entries of one tag by id. */
 struct vfs_acl {
 	uint32_t count; /* 0: there is none */
 	const struct vfs_acl_entry *entry;
@@ -42,7 +42,7 @@ struct vfs_acls {
 	struct vfs_acl inherited; /* the default ACL: directories only */
 };
 
-/* Where entries of both are read into. */
+/* Room for the entries of both ACLs. */
 struct vfs_acl_room {
 	struct vfs_acl_entry access[VFS_ACL_MAX], inherited[VFS_ACL_MAX];
 };
@@ -51,15 +51,15 @@ struct vfs_acl_room {
 bool vfs_acl_supported(const struct vfs_node *n);
 
 /*
- * The ACLs of n, which point into room. What has none of its own is given the one that mode (its
- * permission bits) says. Nobody needs a right for that, as for other attributes. 0 or -errno:
- * -EOPNOTSUPP: it can have none; -E2BIG: more than VFS_ACL_MAX entries.
+ * The ACLs of n, which point into room. If n has no access ACL, it is made from mode (its
+ * permission bits). Needs no permission, like other attributes. 0 or -errno: -EOPNOTSUPP: n can
+ * have none; -E2BIG: more than VFS_ACL_MAX entries.
  */
 int vfs_acl_get(const struct vfs_node *n, uint32_t mode, struct vfs_acl_room *room,
 		struct vfs_acls *out);
 
-/* Sets both, or takes away a default ACL that there shall not be, as whoever the thread is now:
- * only the owner may. Both or, as long as the file system can take back what it has done, none. */
+/* Sets both, or removes a default ACL that is not given, under the thread's identity: only the
+ * owner may. Both or, as far as the file system can undo a change, none. */
 int vfs_acl_set(struct vfs_node *n, const struct vfs_acls *acls);
 
 #endif

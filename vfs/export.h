@@ -26,8 +26,8 @@ enum vfs_access_flags {
 	VFS_ALL_SQUASH = 4,
 	VFS_ASYNC = 8,	    /* acknowledge before it is stable */
 	VFS_SECURE = 16,    /* the client's port must be below 1024 */
-	VFS_SEC_NONE = 32,  /* AUTH_NONE calls are let in, as anonymous */
-	VFS_SEC_SYS = 64,   /* AUTH_SYS calls are let in */
+	VFS_SEC_NONE = 32,  /* AUTH_NONE calls are accepted, as anonymous */
+	VFS_SEC_SYS = 64,   /* AUTH_SYS calls are accepted */
 	VFS_CROSSMNT = 128, /* mounts below the export are shown */
 	VFS_RO_NONE = 256, /* AUTH_NONE calls may only read (sec=none after a read-write flavour) */
 	VFS_NO_READDIRPLUS = 512, /* NFSv3's READDIRPLUS is not supported (nordirplus) */
@@ -41,8 +41,8 @@ struct vfs_access {
 
 enum vfs_export_flags {
 	VFS_EXPORT_CROSSMNT = 1, /* mounts below it are shown to some client */
-	/* The id was given by fsid=, which stands for the identity of the file system: handles go
-	 * on when another one with the same root has its place. */
+	/* The id was given by fsid=, which stands for the identity of the file system: handles stay
+	 * valid when another file system with the same root takes its place. */
 	VFS_EXPORT_FSID = 2,
 };
 
@@ -68,22 +68,24 @@ const char *vfs_export_path(const struct vfs_export *exp);
 /* The path without symbolic links, as it was when the export was opened. */
 const char *vfs_export_real_path(const struct vfs_export *exp);
 
-/* The kernel's id of the mount that its path was on: a descriptor is held there, so that umount(8)
- * finds it busy, and the id is nobody else's as long as the export is open. */
+/* The kernel's id of the mount of its path. A descriptor is held there, so that umount(8) finds it
+ * busy and the id is not reused as long as the export is open. */
 uint64_t vfs_export_mnt_id(const struct vfs_export *exp);
 /* True if both are the same directory of the same file system: handles of one are good for the
  * other. */
 bool vfs_export_same_root(const struct vfs_export *a, const struct vfs_export *b);
-/* false: nothing but its device number tells its file system from another, so that handles may end
- * with the next mount of it. */
+/* False if only the device number identifies its file system, so that handles may end with the next
+ * mount of it. */
 bool vfs_export_fs_known(const struct vfs_export *exp);
 
-/* The daemon's answer to "whose handle is this, and may this client?". All functions are
- * thread-safe; none waits for a name service. */
+/* The exports in force, as the daemon shows them. All functions are thread-safe; none waits for a
+ * name service. */
 struct vfs_exports {
-	/* 0 and a reference in *exp; -ESTALE: no such export; -EACCES: not for this client;
-	 * -EAGAIN: that is not known now, the client may come again; -ETIMEDOUT: it is for
-	 * this client, but its file system does not answer, or is not mounted yet. */
+	/*
+	 * The export with that id, if the client may use it: 0 and a reference in *exp; -ESTALE: no
+	 * such export; -EACCES: not for this client; -EAGAIN: not known now, the client may come
+	 * again; -ETIMEDOUT: the file system does not answer, or is not mounted yet.
+	 */
 	int (*by_id)(void *ctx, uint32_t id, const struct sockaddr *peer, struct vfs_export **exp,
 		     struct vfs_access *access);
 	/* The export with the longest path that is a prefix of path; *rest points behind it within
@@ -95,8 +97,8 @@ struct vfs_exports {
 		     bool (*each)(void *arg, const char *path, const char *const *groups,
 				  unsigned ngroups),
 		     void *arg);
-	/* The same for the open exports themselves, which are valid during each. The one with id 0
-	 * is exports(5)'s fsid=0. */
+	/* As above for the open exports, which are valid during each. The export with id 0 is
+	 * exports(5)'s fsid=0. */
 	void (*each)(void *ctx, bool (*each)(void *arg, struct vfs_export *exp), void *arg);
 	void *ctx;
 };
@@ -108,7 +110,8 @@ struct vfs_exports {
  * may only read any more keeps its opens and locks, and its writes are refused.
  */
 struct vfs_exports_lost {
-	const uint32_t *ids; /* the exports that some client has lost; the others nobody has */
+	/* Ids of exports that some clients have lost, and of exports that all have lost */
+	const uint32_t *ids;
 	unsigned n;
 	/* True if the export of that id is gone, is another directory, or is not for that client
 	 * any more. May look names up: no lock is held. */

@@ -19,9 +19,11 @@
 #include "vfs/vfs.h"
 
 /* Failures that have no errno of their own, outside of the kernel's range. */
-#define VFS_ESHARE 20101  /* another's share denies it, or ours would deny what another has */
-#define VFS_EDENIED 20102 /* another's byte-range lock is in the way */
-#define VFS_ELEASE 20103  /* a local process has a lease of the file, and is told to give it up */
+/* Another holder's share denies it, or the new share would deny access in use */
+#define VFS_ESHARE 20101
+#define VFS_EDENIED 20102 /* another holder's byte-range lock conflicts */
+/* A local process has a lease of the file, and has been asked to give it up */
+#define VFS_ELEASE 20103
 
 struct vfs_file;
 
@@ -33,23 +35,21 @@ void vfs_file_put(struct vfs_file *f); /* NULL is allowed */
  */
 bool vfs_file_is(const struct vfs_file *f, const struct vfs_node *n);
 
-/*
- * Who holds a share or a lock: embedded in whatever the protocol has for it (a client, an owner).
- * vfs/ never looks inside; it hands the holder back to whom it is in the way of.
- */
+/* The holder of a share or a lock: embedded in the protocol's object (a client, an owner). vfs/
+ * never looks inside; it reports the holder in conflicts. */
 struct vfs_holder;
 enum vfs_yield {
-	VFS_HOLDS,    /* it stays in the way */
-	VFS_YIELDED,  /* worth another try */
-	VFS_YIELDING, /* in a moment */
+	VFS_HOLDS,    /* the conflict remains */
+	VFS_YIELDED,  /* the holder gave way: try again */
+	VFS_YIELDING, /* the holder will give way in a moment */
 };
 struct vfs_holder_ops {
-	/* Takes a reference for somebody who was refused. Called under the file's lock: it may do
-	 * no more than count, and take no lock under which vfs/ is called. */
+	/* Takes a reference for the refused caller. Called under the file's lock: it may only
+	 * count, and take no lock under which vfs/ is called. */
 	void (*ref)(struct vfs_holder *h);
 	void (*put)(struct vfs_holder *h); /* called without locks */
-	/* Somebody of another protocol needs what it holds: gives it up if its client is there by
-	 * courtesy only. Called without locks; NULL: never. */
+	/* Another protocol's caller conflicts: gives way if its client is a courtesy client. Called
+	 * without locks; NULL: never gives way. */
 	enum vfs_yield (*yield)(struct vfs_holder *h);
 };
 struct vfs_holder {
@@ -61,17 +61,17 @@ enum vfs_lock_type { VFS_LOCK_READ = 1, VFS_LOCK_WRITE = 2 };
 /* The share or lock in the way. Filled on -VFS_ESHARE and -VFS_EDENIED only (or by vfs_lock_test).
  */
 struct vfs_conflict {
-	struct vfs_holder *holder; /* with a reference; NULL: not one of ours (a local process, or
-				      the place of one that waits) */
-	/* of a share */
+	/* With a reference; NULL: a local process, or the place kept for a waiting caller */
+	struct vfs_holder *holder;
+	/* access and deny bits of a share */
 	uint8_t access, deny;
-	/* of a lock */
+	/* type and range of a lock */
 	enum vfs_lock_type type;
 	uint64_t offset, length; /* length UINT64_MAX: to the end of the file, whatever that is */
 };
-/* Puts the reference, if there is one. */
+/* Puts the holder's reference, if there is one. */
 void vfs_conflict_put(struct vfs_conflict *c);
-/* Asks the holder to yield, and puts the reference unless it holds. */
+/* Asks the holder to give way, and puts the reference unless it keeps its hold. */
 enum vfs_yield vfs_conflict_yield(struct vfs_conflict *c);
 
 /* Counts for the daemon's counters. */

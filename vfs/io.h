@@ -20,7 +20,7 @@
 /* One operation of the ring (vfs/worker/ring.h). */
 struct vfs_ring_op {
 	void (*complete)(struct vfs_ring_op *op, int res);
-	void *owner; /* the vfs_io or vfs_sync it is part of */
+	void *owner; /* the vfs_io or vfs_sync that contains it */
 	int res;
 	STAILQ_ENTRY(vfs_ring_op) link;
 };
@@ -31,18 +31,17 @@ enum vfs_stable {
 	VFS_FILE_SYNC = 2
 }; /* RFC 1813 stable_how */
 
-/* How an operation that waits for a regular file's data to reach the disk goes
- * (vfs/node/uncommitted.h). */
+/* How an operation makes a regular file's data durable (vfs/node/uncommitted.h). */
 enum vfs_syncing_kind {
 	VFS_SYNCING_ALL,   /* fsync of the whole file */
-	VFS_SYNCING_PART,  /* of a range */
+	VFS_SYNCING_PART,  /* fsync of a range */
 	VFS_SYNCING_WRITE, /* a synchronous write */
 };
 struct vfs_syncing {
 	enum vfs_syncing_kind kind;
 	unsigned failed;
 	uint64_t covers;
-	bool lost; /* at the end: written data may be, of this operation or of others */
+	bool lost; /* at the end: data written by this operation or others may be lost */
 };
 
 struct vfs_io {
@@ -50,22 +49,24 @@ struct vfs_io {
 	struct vfs_node *node; /* the caller's reference must last until done */
 	uint64_t offset;
 	uint32_t count;
-	/* The permission was checked when the file was opened (an NFSv4 stateid): not asked again.
-	 * A read-only export still refuses writes. The bits that writes by users clear, they clear.
+	/*
+	 * The permission was checked when the file was opened (an NFSv4 stateid), and is not
+	 * checked again. A read-only export still refuses writes. Writes clear setuid and setgid
+	 * bits as writes by users do.
 	 */
 	bool opened;
 
-	/* READ: where to; payload->size >= count (in direct mode with room for alignment:
+	/* READ: destination; payload->size >= count (in direct mode with room for alignment:
 	 * vfs_read_buffer_size). The data starts at payload->data + data_off when done. */
 	struct rn_payload *payload;
 	uint32_t data_off;
 	bool eof;
 
-	/* WRITE: where from, count bytes altogether; piece_payload[i] holds piece[i] or is NULL. */
+	/* WRITE: source, count bytes altogether; piece_payload[i] holds piece[i] or is NULL. */
 	struct iovec piece[VFS_IO_PIECES];
 	struct rn_payload *piece_payload[VFS_IO_PIECES];
 	unsigned npieces;
-	enum vfs_stable stable; /* asked; what was done is at least that */
+	enum vfs_stable stable; /* stability asked for; the result is at least that */
 
 	int64_t result; /* bytes moved, or -errno */
 	void (*done)(struct vfs_io *io);
@@ -73,12 +74,12 @@ struct vfs_io {
 
 	struct { /* vfs/'s own */
 		struct vfs_ring_op op;
-		struct iovec iov[VFS_IO_PIECES]; /* what the operation under way moves */
+		struct iovec iov[VFS_IO_PIECES]; /* bytes that the operation under way moves */
 		uint32_t moved;
-		uint32_t window; /* READ: bytes asked of the file, from offset - data_off */
+		uint32_t window; /* READ: bytes to read from the file, from offset - data_off */
 		uint32_t tries;
 		bool direct;
-		bool synced; /* WRITE: each of its calls syncs */
+		bool synced; /* WRITE: each of its system calls syncs */
 		struct vfs_syncing syncing;
 	} priv;
 };
@@ -86,9 +87,11 @@ struct vfs_io {
 /* Payload size that a READ of count bytes at offset needs on this export. */
 uint32_t vfs_read_buffer_size(const struct vfs_export *exp, uint64_t offset, uint32_t count);
 
-/* The owner of a file may read and write it whatever its mode says (NFSv3 has no open; RFC 1813
- * section 4.4). Regular files only: -EISDIR, -EINVAL for others. A read of an executable file is
- * granted to who may execute it. */
+/*
+ * Starts a READ or WRITE. The owner of a file may read and write it whatever its mode says (NFSv3
+ * has no open; RFC 1813 section 4.4). Regular files only: -EISDIR, -EINVAL for others. A read of an
+ * executable file is allowed with execute permission.
+ */
 void vfs_read(struct vfs_io *io);
 void vfs_write(struct vfs_io *io);
 /* Makes offset..offset+count (count 0: to the end) durable. */
@@ -96,9 +99,11 @@ void vfs_commit(struct vfs_io *io);
 
 #define VFS_SYNC_METADATA UINT64_MAX
 
-/* Makes metadata changes durable: every node of the list (directories whose entries changed, new or
- * changed inodes). Does nothing on an async export. Never fails for want of descriptors: the change
- * has been made. */
+/*
+ * Makes metadata changes durable: every node of the list (directories whose entries changed, new or
+ * changed inodes). Does nothing on an async export. Never fails for want of descriptors, since the
+ * change has been made.
+ */
 struct vfs_sync {
 	struct vfs_ctx *ctx;
 	struct vfs_node *node[VFS_SYNC_NODES]; /* NULL entries are skipped */
@@ -123,7 +128,7 @@ struct vfs_sync {
 };
 void vfs_sync(struct vfs_sync *s);
 
-/* The verifier of WRITE and COMMIT (vfs/export/verifier.h): another one after each start, and when
+/* The verifier of WRITE and COMMIT (vfs/export/verifier.h): it changes with each start, and when
  * unstable data below the export may have been lost. */
 uint64_t vfs_write_verifier(const struct vfs_export *exp);
 

@@ -26,8 +26,8 @@ struct vfs_treap;
 struct vfs_lock_owner {
 	struct vfs_file *file; /* with a reference from init to end */
 	struct vfs_holder *holder;
-	/* vfs/'s own */
-	struct vfs_treap *ranges; /* by offset (vfs/hold/range.h) */
+	/* private to vfs/ */
+	struct vfs_treap *ranges; /* in order of offset (vfs/hold/range.h) */
 	uint32_t count;
 };
 

@@ -12,17 +12,21 @@
 struct vfs;
 struct vfs_handle;
 
-/* openat(2) on the budget: evicts first when the budget is used up, and again as long as the
- * process or the system is out of descriptors; -EAGAIN when even that did not help. The descriptor
- * or -errno. */
+/*
+ * openat(2) on the budget. Evicts first when the budget is used up, and again as long as the
+ * process or the system is out of descriptors; -EAGAIN if even that does not help. The descriptor
+ * or -errno.
+ */
 int vfs_fd_openat(struct vfs *vfs, int dirfd, const char *path, int flags, mode_t mode);
-/* Opens fd's file again with other flags, whatever became of its name. */
+/* Opens fd's file again with other flags; its name does not matter. */
 int vfs_fd_reopen(struct vfs *vfs, int fd, int flags);
-/* The same to read or write a regular file, or to read a directory. Never waits for a local process
- * that has a lease (fcntl(2), F_SETLEASE): the kernel asks for it back, and the answer is
- * -VFS_ELEASE until it is given up or lease-break-time is over. */
+/*
+ * As above, to read or write a regular file, or to read a directory. Never waits for a local
+ * process that has a lease (fcntl(2), F_SETLEASE): the kernel asks for it back, and the result is
+ * -VFS_ELEASE until it is given up or lease-break-time is over.
+ */
 int vfs_fd_reopen_data(struct vfs *vfs, int fd, int flags);
-/* A second descriptor of what fd has open; -EAGAIN without trying hard: there are none left. */
+/* A second descriptor of fd's open file; -EAGAIN at once if there are none left. */
 int vfs_fd_dup(struct vfs *vfs, int fd);
 int vfs_fd_open_handle(struct vfs *vfs, int mount_fd, const struct vfs_handle *h);
 void vfs_fd_close(struct vfs *vfs, int fd); /* negative: nothing */

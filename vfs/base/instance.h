@@ -26,26 +26,28 @@ struct vfs_node_hooks;
 struct vfs {
 	struct vfs_config cfg;
 	uint8_t hash_key[16];
-	uint8_t create_key[16]; /* of the marks of EXCLUSIVE creates: the same after a restart */
-	_Atomic long fds;	/* descriptors that nodes hold */
-	/* Closes a node that nobody uses, before a descriptor is opened beyond the budget. False:
-	 * all are in use. */
+	/* Key of the marks of EXCLUSIVE creates: the same after a restart */
+	uint8_t create_key[16];
+	_Atomic long fds; /* descriptors that nodes hold */
+	/* Closes an unused node, before a descriptor is opened beyond the budget. False: all nodes
+	 * are in use. */
 	bool (*evict)(struct vfs *vfs);
 	struct vfs_cache *cache;	    /* vfs/node/cache.h */
 	const struct vfs_node_hooks *hooks; /* vfs/node/hooks.h */
 	struct vfs_flusher *flusher;	    /* vfs/node/flush.h */
 	_Atomic long uncommitted;	    /* nodes with uncommitted data */
-	_Atomic bool stopping; /* nobody is answered any more; the next run has other verifiers */
+	/* Stopping: no request is answered any more; the next run has other verifiers */
+	_Atomic bool stopping;
 	pthread_mutex_t exports_lock;
-	struct vfs_export_list exports; /* not counted as references */
+	struct vfs_export_list exports; /* the list does not hold references */
 	pthread_mutex_t verifiers_lock;
 	struct vfs_verifier_list verifiers;
 	uint64_t losses;	     /* changes of a verifier so far */
 	pthread_mutex_t table_lock;  /* a leaf: guards the two below */
 	int table_watch;	     /* vfs/mount_table.h; negative: there is none */
-	uint64_t table_generation;   /* goes up when the mount table has changed */
+	uint64_t table_generation;   /* raised when the mount table has changed */
 	struct vfs_changes *changes; /* vfs/fs/change.h */
-	struct vfs_files *files;     /* what clients hold of files: vfs/hold/file.h */
+	struct vfs_files *files;     /* state of clients on files: vfs/hold/file.h */
 	_Atomic uint64_t stale, bad_handles;
 };
 

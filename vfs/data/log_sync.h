@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Durability of inodes that no descriptor of their own can be synced by. */
+/* Durability of inodes that cannot be synced through a descriptor of their own. */
 #ifndef RN_VFS_LOG_SYNC_H
 #define RN_VFS_LOG_SYNC_H
 

@@ -17,17 +17,16 @@
 /* A file's largest offset (off_t). */
 #define VFS_OFFSET_MAX ((uint64_t)INT64_MAX)
 
-/* How often an operation that the kernel broke off (-EINTR, -EAGAIN) is started again. */
+/* Most restarts of an operation that the kernel broke off (-EINTR, -EAGAIN). */
 #define VFS_IO_TRIES 16u
 
 void vfs_io_init(struct vfs_io *io, void (*complete)(struct vfs_ring_op *op, int res));
-/* Ends io from within the call that started it: done() comes from the loop. */
+/* Completes io from within the call that started it: done() is then called by the loop. */
 void vfs_io_finish_later(struct vfs_io *io, int64_t result);
 void vfs_io_finish(struct vfs_io *io, int64_t result);
-/* The callers' vocabulary: -EBADF is a bad file handle there, and not what a descriptor's is here.
- */
+/* Translates -EBADF, which means a bad file handle to callers and a bad descriptor here. */
 int64_t vfs_io_answer(int64_t result);
-/* Counts one more broken-off try: true while another is worth it. */
+/* Counts one more broken-off try; true if another may follow. */
 bool vfs_io_again(struct vfs_io *io, int res);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An export from inside: its path, and the mounts that may be seen through it. Mount 0 is the
- * export's own; others exist with crossmnt only, are found in /proc/self/mountinfo when they are
- * met, and are let go when they are idle, so that an administrator can unmount them.
+ * Internals of an export: its path, and the mounts that are visible through it. Mount 0 is the
+ * export's own. Others exist with crossmnt only; they are found in /proc/self/mountinfo when they
+ * are first used, and dropped when idle, so that an administrator can unmount them.
  */
 #ifndef RN_VFS_MOUNTS_H
 #define RN_VFS_MOUNTS_H
@@ -18,18 +18,20 @@
 struct vfs_mount {
 	_Atomic unsigned refs;
 	uint32_t id;	    /* 0: the export's own; otherwise a hash of its path below the export */
-	uint64_t mnt_id;    /* the kernel's, of this boot */
-	int tree_fd;	    /* keeps a private clone alive; -1: the mount as everybody sees it */
-	int fd;		    /* its root, readable: what open_by_handle_at wants */
-	uint64_t fsid;	    /* the same after a restart, and that of no other file system */
-	uint64_t subvolume; /* of the root; 0: the file system has none (vfs_handle_subvolume) */
+	uint64_t mnt_id;    /* the kernel's id, valid in this boot */
+	int tree_fd;	    /* keeps a private clone alive; -1: the public mount is used */
+	int fd;		    /* its root, open for reading, for open_by_handle_at */
+	uint64_t fsid;	    /* id that survives restarts and is unique to the file system */
+	uint64_t subvolume; /* subvolume of the root; 0: none (vfs_handle_subvolume) */
 	bool fs_known; /* the file system has an identity of its own, or fsid= vouches for it */
 	uint8_t key[VFS_HANDLE_KEY_LEN]; /* vfs/fs/mount_key.h */
-	struct vfs_changes *changes;	 /* NULL: ctimes are fine enough (vfs/fs/change.h) */
+	/* NULL: the kernel's ctimes are fine enough (vfs/fs/change.h) */
+	struct vfs_changes *changes;
 	struct vfs_fh root_fh;
-	uint64_t covered_ino; /* of what the root covers, in the file system above; 0: unknown */
-	_Atomic int64_t found_at; /* rn_now_coarse_seconds() of the last search that gave it */
-	char *path;		  /* where a submount is mounted; NULL for mount 0 */
+	/* Inode number of the covered directory, in the file system above; 0: unknown */
+	uint64_t covered_ino;
+	_Atomic int64_t found_at; /* rn_now_coarse_seconds() of the last search that returned it */
+	char *path;		  /* path of a submount; NULL for mount 0 */
 	TAILQ_ENTRY(vfs_mount) link;
 };
 TAILQ_HEAD(vfs_mount_list, vfs_mount);
@@ -48,46 +50,49 @@ struct vfs_export {
 	struct vfs_verifier *verifier;
 	_Atomic unsigned flushing;  /* nodes: vfs/node/flush.h */
 	struct vfs_mount *root_mnt; /* mount 0, for as long as the export lives */
-	int place_fd;		    /* O_PATH, on the mount that everybody sees: keeps it busy */
-	uint64_t place_mnt_id;	    /* of that mount; root_mnt may be a clone */
+	int place_fd;		    /* O_PATH descriptor on the public mount: keeps it busy */
+	uint64_t place_mnt_id;	    /* id of that mount; root_mnt may be a clone */
 	uint64_t root_dev;
-	char *path;	 /* as exports(5) has it */
-	char *real_path; /* without symbolic links: what mountinfo shows */
+	char *path;	 /* path as in exports(5) */
+	char *real_path; /* path without symbolic links, as in mountinfo */
 	pthread_mutex_t mounts_lock;
-	struct vfs_mount_list mounts; /* mount 0 and the others that are known */
-	uint32_t *sub_ids;	      /* of all that are mounted below: rising; NULL: unknown */
+	struct vfs_mount_list mounts; /* mount 0 and all known submounts */
+	/* Ids of all mounts below, in ascending order; NULL: unknown */
+	uint32_t *sub_ids;
 	size_t sub_nids;
 	uint64_t sub_generation;     /* vfs.table_generation when they were listed */
-	LIST_ENTRY(vfs_export) link; /* of vfs.exports */
+	LIST_ENTRY(vfs_export) link; /* link in vfs.exports */
 };
 
-/* The fsid of a file of the mount: subvolumes have inode numbers of their own, and so an fsid. */
+/* The fsid of a file of the mount. Subvolumes repeat inode numbers, so each has its own fsid. */
 uint64_t vfs_mount_fsid(const struct vfs_mount *mnt, const struct vfs_fh *fh);
-/* The fileid of a file whose inode has that number, and of an entry with that handle: another for
- * the roots of subvolumes. */
+/* The fileid of a file with that inode number, and of an entry with that handle; the roots of
+ * subvolumes get other ones. */
 uint64_t vfs_mount_fileid(const struct vfs_mount *mnt, const struct vfs_fh *fh, uint64_t ino);
 uint64_t vfs_mount_entry_fileid(const struct vfs_mount *mnt, const struct vfs_handle *h,
 				uint64_t fileid);
-/* Opens a mount whose root is what fd (O_PATH) shows. probe gets the kernel handle of the root. */
+/* Opens a mount with the root fd (O_PATH). probe gets the kernel handle of the root. */
 int vfs_mount_new(struct vfs_export *exp, int fd, uint32_t id, struct vfs_mount **out,
 		  struct vfs_handle *probe);
-/* The number of the inode that the last name of path has without what is mounted there; 0: it
- * cannot be found. The thread must be root. */
+/* Inode number of the directory that is covered by a mount at path; 0: it cannot be found. The
+ * thread must be root. */
 uint64_t vfs_covered_inode(const char *path);
-/* The key of the MACs of handles of that mount; NULL: they have none. */
+/* Key of the MACs of that mount's handles; NULL: they have none. */
 vfs_handle_key vfs_mount_mac(const struct vfs *vfs, const struct vfs_mount *mnt);
 void vfs_mount_ref(struct vfs_mount *mnt);
 void vfs_mount_put(struct vfs_mount *mnt);
 
-/* A reference of the mount with that id in handles, or with that id of the kernel; unknown ones are
+/*
+ * A reference to the mount with that id in handles, or with that kernel id; unknown ones are
  * searched in the mount table, for which the thread must be root. -ESTALE: there is none below this
- * export. */
+ * export.
+ */
 int vfs_mount_by_id(struct vfs_export *exp, uint32_t id, struct vfs_mount **out);
 int vfs_mount_by_mnt_id(struct vfs_export *exp, uint64_t mnt_id, struct vfs_mount **out);
-/* Lets go of submounts that no node uses and nobody asked for since before. */
+/* Drops submounts that no node uses and that have not been asked for since the last call. */
 void vfs_mounts_close_idle(struct vfs_export *exp, int64_t before);
-/* The mount table has become t: takes the submounts of all exports that are not where they were, to
- * gone, with the references that the exports had. */
+/* Takes over the new mount table t: submounts that are no longer where they were move to gone, with
+ * the references that the exports had. */
 void vfs_mounts_take_gone(struct vfs *vfs, const struct vfs_mount_table *t,
 			  struct vfs_mount_list *gone);
 

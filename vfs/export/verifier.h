@@ -21,21 +21,21 @@
 struct vfs_verifier {
 	unsigned refs; /* under verifiers_lock */
 	uint32_t id;   /* of the export */
-	uint64_t dev;  /* of the export's root */
+	uint64_t dev;  /* device of the export's root */
 	_Atomic uint64_t value;
 	_Atomic int64_t logged_at; /* rn_now_coarse_seconds() of the last message about a loss */
 	_Atomic long uncommitted;  /* nodes with acknowledged data that may not be on disk */
 	LIST_ENTRY(vfs_verifier) link;
 };
 
-/* The one of that export id, with a reference; NULL: no memory. */
+/* The verifier of that export id, with a reference; NULL: no memory. */
 struct vfs_verifier *vfs_verifier_get(struct vfs *vfs, uint32_t id, uint64_t dev);
 void vfs_verifier_put(struct vfs *vfs, struct vfs_verifier *v);
 
 /* Uncommitted data below v's export may be lost. False: there is none. */
 bool vfs_verifier_change(struct vfs *vfs, struct vfs_verifier *v);
-/* A device failed, in a way that may have cost it data of any file: so for v, and for whatever else
- * is on that device. */
+/* Records a device failure that may have lost data of any file: for v, and for all exports on that
+ * device. */
 bool vfs_verifier_device_failed(struct vfs *vfs, struct vfs_verifier *v, uint64_t dev);
 
 #endif

@@ -38,9 +38,10 @@ bool vfs_change_is_coarse(int fd);
 
 /* The clock that ctimes are taken from, in nanoseconds: before statx. t NULL: 0. */
 int64_t vfs_change_clock(const struct vfs_changes *t);
-/* The attribute of what statx has shown, begun at that time. t NULL: the ctime alone. */
+/* The attribute for the result of a statx that began at that time. t NULL: the ctime alone. */
 uint64_t vfs_change_of(struct vfs_changes *t, const struct statx *sx, int64_t clock);
-/* The inode has been changed: after the change, before anybody is told. t may be NULL. */
+/* Records a change of the inode: called after the change, before any client learns of it. t may be
+ * NULL. */
 void vfs_change_made(struct vfs_changes *t, uint64_t dev, uint64_t ino);
 
 #endif

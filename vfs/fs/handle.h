@@ -33,25 +33,24 @@ struct vfs_handle {
 };
 
 #define VFS_HANDLE_KEY_LEN 16u
-/* The key of the MAC; NULL: handles carry none. */
+/* Key of the MAC; NULL: handles carry none. */
 typedef const uint8_t *vfs_handle_key;
 
 /* 0, or -EOPNOTSUPP: the kernel's handle is too long or of a type out of range. */
 int vfs_handle_encode(const struct vfs_handle *h, vfs_handle_key key, struct vfs_fh *out);
-/* 0, or -EBADF: it has not the form of our handles. Nothing in it can be trusted before its MAC is
+/* 0, or -EBADF: not in the form of a handle. Nothing in it can be trusted before its MAC is
  * checked, which needs the key of the mount that it names. */
 int vfs_handle_parse(const struct vfs_fh *fh, bool has_mac, struct vfs_handle *out);
-/* 0, or -ESTALE: the MAC is another. Nobody can tell what was made up from what was given before
- * the mount's root became another, so the answer is the one that is true of the latter. */
+/* 0, or -ESTALE: the MAC differs. A forged handle cannot be told from one given before the mount's
+ * root was replaced, so the status is the right one for the latter. */
 int vfs_handle_check(const struct vfs_fh *fh, vfs_handle_key key);
 
-/* Where the type and the kernel's handle lie in a handle that was decoded or encoded: what is the
- * same for one file in all exports. */
+/* Type and bytes of the kernel's handle within a decoded or encoded handle: the same for one file
+ * in all exports. */
 const uint8_t *vfs_handle_file_part(const struct vfs_fh *fh, uint32_t *len);
 
-/* The kernel's handle of what name is in dirfd, or of dirfd itself for "" (symbolic links are not
- * followed), and the id of the mount that it lies on. Fills type, len and bytes. -EOPNOTSUPP: none,
- * or one that is too long. */
+/* The kernel's handle of name in dirfd, or of dirfd itself for "" (symbolic links are not
+ * followed), and the id of its mount. Fills type, len and bytes. -EOPNOTSUPP: none, or too long. */
 int vfs_handle_of(int dirfd, const char *name, struct vfs_handle *out, uint64_t *mnt_id);
 /* True if the handle is certainly that inode's. Of the layouts that name the inode, known are the
  * generic one and XFS's with 64 bits; false for the others. */
@@ -59,7 +58,7 @@ bool vfs_handle_shows_inode(const struct vfs_handle *h, uint64_t ino);
 /* The inode's number and its subvolume, by which btrfs tells apart inodes of one number. false: the
  * handle is not of btrfs. */
 bool vfs_handle_subvolume(const struct vfs_handle *h, uint64_t *ino, uint64_t *subvolume);
-/* The same for one that was decoded or encoded. */
+/* As above, for a decoded or encoded handle. */
 bool vfs_fh_subvolume(const struct vfs_fh *fh, uint64_t *ino, uint64_t *subvolume);
 /* open_by_handle_at(2), O_PATH. The descriptor or -errno. */
 int vfs_handle_open(int mount_fd, const struct vfs_handle *h);

@@ -3,7 +3,7 @@
 #ifndef RN_VFS_WHY_H
 #define RN_VFS_WHY_H
 
-/* error is what the attempt on fd gave; the text is static. */
+/* error is the result of the attempt on fd; the text is static. */
 const char *vfs_why_no_handles(int fd, int error);
 
 #endif

@@ -29,7 +29,7 @@ enum vfs_held {
 	VFS_HELD_NONE,
 	VFS_HELD_PIN,  /* O_PATH: keeps the inode */
 	VFS_HELD_READ, /* carries the mirror of locks; read locks only */
-	VFS_HELD_WRITE /* of all locks */
+	VFS_HELD_WRITE /* carries the mirror of all locks */
 };
 
 /*
@@ -38,26 +38,26 @@ enum vfs_held {
  * pieces are counted as far as they are known.
  */
 struct vfs_grain {
-	uint8_t shift; /* of the size; 0: exact */
+	uint8_t shift; /* log2 of the size; 0: exact */
 	uint32_t pieces;
-	uint32_t coarser_at; /* pieces; 0: not yet determined */
+	uint32_t coarser_at; /* pieces in the kernel; 0: not yet determined */
 };
 
 LIST_HEAD(vfs_share_list, vfs_share);
 
 struct vfs_waiter;
 struct vfs_waiters {
-	struct vfs_waiter *first; /* the one that came first */
+	struct vfs_waiter *first; /* the waiter that came first */
 	uint32_t count;
 };
 
 struct vfs_file {
 	struct vfs *vfs;
-	LIST_ENTRY(vfs_file) link; /* of a bucket */
+	LIST_ENTRY(vfs_file) link; /* link in a bucket */
 	unsigned refs;		   /* under the shard's lock */
 	uint64_t hash;
 
-	pthread_mutex_t lock; /* of all below */
+	pthread_mutex_t lock; /* protects the members below */
 	struct vfs_share_list shares;
 	uint32_t nshares;
 	uint32_t accessing[2], denying[2]; /* shares that have the bit: read, write */

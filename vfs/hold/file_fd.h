@@ -15,11 +15,11 @@
 
 /* True if one more file may hold a descriptor, out of 1/part of the budget. */
 bool vfs_file_may_hold(struct vfs *vfs, unsigned part);
-/* Under f->lock: makes fd (counted, as vfs_fd_openat gives it) the file's, and returns the one that
- * it had for the caller to close, or -1. */
+/* Under f->lock: gives fd (counted, from vfs_fd_openat) to the file, and returns the file's former
+ * one for the caller to close, or -1. */
 int vfs_file_hold(struct vfs_file *f, enum vfs_held held, int fd);
-/* Under f->lock: takes the descriptor away if nothing needs it any more; to be closed by the
- * caller; -1: none. */
+/* Under f->lock: takes the descriptor away if it is no longer needed, for the caller to close; -1:
+ * none. */
 int vfs_file_release(struct vfs_file *f);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of files that clients hold something of; vfs/file_state.h has the rest of its calls. */
+/* The table of files that clients have state on; vfs/file_state.h has the other calls. */
 #ifndef RN_VFS_FILE_TABLE_H
 #define RN_VFS_FILE_TABLE_H
 
@@ -8,7 +8,7 @@
 struct vfs_files *vfs_files_new(void);	      /* NULL: no memory */
 void vfs_files_free(struct vfs_files *files); /* NULL is allowed */
 
-/* A reference of the node's file if it is in the table, or NULL. */
+/* A reference to the node's file if it is in the table, or NULL. */
 struct vfs_file *vfs_file_find(const struct vfs_node *n);
 /* True if anybody has a share of the file with that handle, on that device. */
 bool vfs_file_is_open(struct vfs *vfs, uint64_t dev, const struct vfs_fh *fh);

@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #define VFS_WAIT_PATIENCE 3u
-#define VFS_WAITERS_MAX 64u /* of one file */
+#define VFS_WAITERS_MAX 64u /* waiters of one file */
 #define VFS_WAITERS_TOTAL 65536u
 
 struct vfs_conflict;
@@ -29,8 +29,8 @@ struct vfs_span;
  * wants. */
 bool vfs_wait_kept(struct vfs_file *f, const struct vfs_lock_request *r,
 		   const struct vfs_span *span, struct vfs_conflict *c);
-/* r was refused: its turn comes after those that wait already, or is where it was. Only if r waits.
- */
+/* Records that r was refused: it is queued behind the present waiters, or keeps its place. Only if
+ * r waits. */
 void vfs_wait_remember(struct vfs_file *f, const struct vfs_lock_request *r,
 		       const struct vfs_span *span);
 void vfs_wait_forget(struct vfs_file *f, uint64_t waiter);

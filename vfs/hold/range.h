@@ -29,7 +29,7 @@ struct vfs_span {
 	uint64_t start, end;
 };
 
-/* As the protocols have it: what reaches the largest offset has length UINT64_MAX. */
+/* Length as in the protocols: a range up to the largest offset has length UINT64_MAX. */
 static inline uint64_t vfs_span_length(const struct vfs_span *s)
 {
 	return s->end == UINT64_MAX ? UINT64_MAX : s->end - s->start + 1;
@@ -39,20 +39,20 @@ static inline uint64_t vfs_span_length(const struct vfs_span *s)
 struct vfs_ranges {
 	struct vfs_treap *tree[2];
 	uint32_t count;
-	uint64_t random; /* state of the priorities' generator; not 0, and no peer's to know */
+	uint64_t random; /* state of the generator of priorities; not 0, and secret */
 };
 
-/* start..end of r->owner, whose count it adds to. */
+/* Adds start..end for r->owner, and counts it. */
 void vfs_range_insert(struct vfs_ranges *all, struct vfs_range *r);
 void vfs_range_remove(struct vfs_ranges *all, struct vfs_range *r);
 
-/* The range with the lowest start that overlaps span, is not owner's (which may be NULL), and
- * conflicts with a lock of that type; or NULL. */
+/* The range with the lowest start that overlaps span, does not belong to owner (which may be NULL),
+ * and conflicts with a lock of that type; or NULL. */
 struct vfs_range *vfs_range_conflict(const struct vfs_ranges *all,
 				     const struct vfs_lock_owner *owner, enum vfs_lock_type type,
 				     const struct vfs_span *span);
 
-/* The owner's range with the lowest start of those that end at or after at; or NULL. */
+/* The owner's range with the lowest start among those that end at or after at; or NULL. */
 struct vfs_range *vfs_range_own(const struct vfs_lock_owner *o, uint64_t at);
 struct vfs_range *vfs_range_own_next(struct vfs_range *r);
 

@@ -17,12 +17,12 @@ struct vfs_treap {
 
 typedef void (*vfs_treap_update)(struct vfs_treap *n);
 
-/* Puts n where the caller's descent ended: at *at, an empty link of parent (or the root, with
+/* Inserts n at *at, the empty link of parent where the caller's descent ended (or the root, with
  * parent NULL). priority: random. */
 void vfs_treap_insert(struct vfs_treap **root, struct vfs_treap *n, struct vfs_treap *parent,
 		      struct vfs_treap **at, uint32_t priority, vfs_treap_update update);
 void vfs_treap_remove(struct vfs_treap **root, struct vfs_treap *n, vfs_treap_update update);
-/* After what n sums up has changed. */
+/* Updates the sums above n after its own value has changed. */
 void vfs_treap_changed(struct vfs_treap *n, vfs_treap_update update);
 
 struct vfs_treap *vfs_treap_first(struct vfs_treap *root);

@@ -45,14 +45,14 @@ bool vfs_unlinked_link_lost(struct vfs_node *n);
 bool vfs_unlinked_still_open(const struct vfs_node *n);
 bool vfs_unlinked_leave_fd(struct vfs_node *n);
 
-/* The state of a node that is to be made for an inode with that number of links: VFS_GONE: nobody
- * has it open. */
+/*
+ * The state for a new node of an inode with that number of links. VFS_GONE: the file is not open.
+ */
 enum vfs_link_state vfs_unlinked_found(struct vfs *vfs, uint64_t dev, const struct vfs_fh *fh,
 				       uint32_t nlink);
 /* True if anybody has the file of a name that is to be removed open, so that it needs a node. */
 bool vfs_unlinked_needs_node(struct vfs *vfs, uint64_t dev, const struct vfs_fh *fh);
-/* A share of the node's file was made. The last link may have gone before it was there to be seen.
- */
+/* Called when a share of the node's file has been made; the last link may have gone before. */
 void vfs_unlinked_share_made(struct vfs_node *n);
 
 #endif
