@@ -29,7 +29,7 @@
 
 struct conn {
 	struct rdma_cm_id *id;
-	unsigned out; /* calls without a reply */
+	unsigned out; /* calls without a reply yet */
 	uint32_t credits;
 	bool closed;
 };
@@ -40,8 +40,8 @@ struct crowd {
 	struct ibv_pd *pd;
 	struct ibv_cq *cq;
 	struct ibv_mr *mr;
-	uint8_t *block; /* of each connection: window receive buffers; then one send buffer for all
-			 */
+	/* For each connection window receive buffers; then one send buffer for all */
+	uint8_t *block;
 	struct conn *conns;
 	unsigned n, max, window, closed;
 	uint32_t message_len;
@@ -77,7 +77,7 @@ static void lose(struct crowd *w, struct conn *c)
 	c->closed = true;
 }
 
-/* All calls have one xid: the server does not mind where nothing is cached. */
+/* All calls have the same xid, which does no harm because the calls are not cached. */
 static bool send_call(struct crowd *w, unsigned conn)
 {
 	struct conn *c = &w->conns[conn];
@@ -97,7 +97,7 @@ static bool send_call(struct crowd *w, unsigned conn)
 	return true;
 }
 
-/* Waits for the next event of id; others are of connections that end. */
+/* Waits for the next event of id; events of others are about connections that end. */
 static enum rdma_cm_event_type next_event(struct crowd *w, const struct rdma_cm_id *id)
 {
 	struct rdma_cm_event *ev;
@@ -208,7 +208,7 @@ static int64_t now_ms(void)
 	return ts.tv_sec * 1000ll + ts.tv_nsec / 1000000;
 }
 
-/* Until there are so many answers, or the rest is closed. */
+/* Waits for that many answers, or until all connections are closed. */
 static void wait_answers(struct crowd *w, uint64_t want)
 {
 	int64_t end = now_ms() + PATIENCE_MS;
@@ -302,7 +302,7 @@ static void set_message(struct crowd *w, const char *hex)
 		sscanf(hex + 2 * i, "%2x", &byte);
 		buf[HEADER + i] = (uint8_t)byte;
 	}
-	memcpy(buf, buf + HEADER, 4); /* the xid */
+	memcpy(buf, buf + HEADER, 4); /* keeps the xid */
 	const uint32_t words[] = { 1, w->window, 0, 0, 0, 0 };
 	for (unsigned i = 0; i < 6; i++) {
 		uint32_t v = htonl(words[i]);
@@ -345,12 +345,12 @@ int main(int argc, char **argv)
 	if (!w.conns || !w.block || !w.channel)
 		die("memory");
 	set_message(&w, argv[6]);
-	setvbuf(stdin, NULL, _IONBF, 0); /* what is not read yet must show in poll(2) */
+	setvbuf(stdin, NULL, _IONBF, 0); /* unbuffered, so that poll(2) shows unread input */
 	while (w.n < w.max && open_one(&w))
 		;
 	printf("opened %u\n", w.n);
 	fflush(stdout);
 	while (fgets(line, sizeof(line), stdin))
 		obey(&w, line);
-	return 0; /* the process's end closes them all */
+	return 0; /* the connections close when the process ends */
 }

@@ -95,7 +95,7 @@ int peer_connect(struct peer *p, const char *host, const char *port, const struc
 				       : o->resources  ? o->resources
 						       : 8,
 		.retry_count = 6,
-		.rnr_retry_count = o->rnr_retry, /* the Linux client's is 0 */
+		.rnr_retry_count = o->rnr_retry, /* Linux's client sets 0 */
 	};
 
 	memset(p, 0, sizeof(*p));
@@ -114,9 +114,8 @@ int peer_connect(struct peer *p, const char *host, const char *port, const struc
 void peer_close(struct peer *p, bool disconnect)
 {
 	if (p->id) {
-		/* In the synchronous mode this waits for the event, which a connection that the
-		 * server has closed does not get any more: without it the id is destroyed all the
-		 * same. */
+		/* In synchronous mode rdma_disconnect() waits for an event that does not come for a
+		 * connection that the server has closed. Such an id is destroyed without it. */
 		if (disconnect && !p->closed)
 			rdma_disconnect(p->id);
 		if (p->id->qp)

@@ -45,7 +45,7 @@ static bool open_peer(const struct peer_options *o)
 	return err ? no("connect: %s", strerror(-err)) : true;
 }
 
-/* Transport header up to its lists. */
+/* Puts a transport header up to its lists. */
 static uint32_t begin(uint32_t vers, uint32_t credits, uint32_t proc)
 {
 	m.len = 0;
@@ -75,7 +75,7 @@ static void put_call(uint32_t xid, uint32_t rpcvers, uint32_t prog, uint32_t pro
 		put(&m, 0);
 }
 
-/* Sends m and waits; the length of the answer. */
+/* Sends m and waits; returns the length of the answer. */
 static int ask(void)
 {
 	int err = peer_send(&peer, m.b, m.len);
@@ -106,7 +106,8 @@ static bool is_error(int n, uint32_t xid, uint32_t code)
 	return true;
 }
 
-/* An accepted, successful reply of a procedure without results, inline, at word `at`. */
+/* True if the answer is an accepted, successful, inline reply of a procedure without results,
+ * starting at word `at`. */
 static bool is_success(int n, uint32_t xid, unsigned at)
 {
 	if (!is_answer(n, xid))
@@ -129,7 +130,7 @@ static bool null_works(void)
 	return is_success(ask(), xid, 7);
 }
 
-/* The answer is an error, and the connection goes on. */
+/* The answer must be an error, and the connection must go on. */
 static bool expect_error(uint32_t xid, uint32_t code)
 {
 	return is_error(ask(), xid, code) && null_works();
@@ -358,7 +359,9 @@ static bool t_truncated_call(void)
 	return null_works();
 }
 
-/* RFC 8166 section 4.5: shorter than any header is discarded, and the connection goes on. */
+/*
+ * RFC 8166 section 4.5: messages shorter than a header are discarded, and the connection goes on.
+ */
 static bool t_no_header(void)
 {
 	for (unsigned len = 0; len < 28; len += 5) {
@@ -448,7 +451,7 @@ static bool t_reply_from_client_is_dropped(void)
 	return null_works();
 }
 
-/* GETATTR whose handle comes by a Read chunk, which only bulk data may (RFC 8267). */
+/* GETATTR whose handle comes by a Read chunk, although only bulk data may (RFC 8267). */
 static bool t_read_chunk_where_none_belongs(void)
 {
 	uint32_t xid = begin(1, 32, MSG);
@@ -466,7 +469,7 @@ static bool t_read_chunk_where_none_belongs(void)
 	return null_works();
 }
 
-/* Errors of the RDMA layer end the connection, and only it. */
+/* RDMA errors end this connection, and no other. */
 static bool closes(void)
 {
 	int n = ask();
@@ -485,7 +488,7 @@ static bool t_bad_handle(void)
 	no_lists();
 	if (!closes())
 		return false;
-	/* Beyond the region's end. */
+	/* The segment ends beyond the region. */
 	xid = begin(1, 32, MSG);
 	put_read_of(40, PEER_DATA_SIZE - 4, 4096);
 	no_lists();
@@ -498,7 +501,7 @@ static bool t_no_read_resources(void)
 	struct peer_options o = { .no_resources = true };
 	peer_close(&peer, true);
 	if (peer_connect(&peer, host, port, &o) == 0) {
-		/* iWARP may negotiate it away; then the connection must work. */
+		/* iWARP may agree on other RDMA Read resources; then the connection must work. */
 		if (!null_works())
 			return false;
 		peer_close(&peer, true);
@@ -513,7 +516,7 @@ static bool t_no_private_message(void)
 	return open_peer(&o) && null_works();
 }
 
-/* Many more calls than credits, nothing read in between: it costs this connection at most. */
+/* Many more calls than credits, without reading replies: at most, this connection may end. */
 static bool t_overrun(void)
 {
 	struct peer other = peer;
@@ -531,7 +534,7 @@ static bool t_overrun(void)
 	return null_works();
 }
 
-/* Queue pairs that go away with calls and RDMA Reads under way. */
+/* Queue pairs are destroyed with calls and RDMA Reads under way. */
 static bool t_vanish(void)
 {
 	struct peer other = peer;
@@ -558,7 +561,7 @@ static void random_message(unsigned *seed, unsigned kind)
 	case 0: /* any bytes */
 		m.len = 0;
 		break;
-	case 1: /* a good start */
+	case 1: /* a valid beginning, then random bytes */
 		begin(1, 32, rand_r(seed) % 2);
 		break;
 	default: /* a good message with some bytes changed */
@@ -598,8 +601,8 @@ static bool t_random(void)
 
 static unsigned flood = 200;
 
-/* Opened and left. Refusals are right when there are too many or too little memory; the first
- * client goes on. */
+/* Opens connections and abandons them. The server may refuse some for their number or for lack of
+ * memory; the first client goes on. */
 static bool t_flood(void)
 {
 	struct peer *many = calloc(flood, sizeof(*many));
@@ -622,7 +625,7 @@ static bool t_flood(void)
 	free(many);
 	if (good && refused == flood)
 		good = no("every connection was refused");
-	/* Those that just went away are noticed in time. */
+	/* The server must notice in time that the connections are gone. */
 	struct peer other = peer;
 	good = good && open_peer(NULL) && null_works();
 	if (good) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sequence numbers of owners in minor version 0: replays, what is out of turn, confirmation. */
+/* Sequence numbers of owners in minor version 0: replays, numbers out of turn, confirmation. */
 #include "nfs4/client/registry.h"
 #include "nfs4/state/owner.h"
 #include "tests/unit/nfs3_suite.h"
@@ -41,7 +41,8 @@ static uint32_t open_a(struct op_owner *o, struct op_file *out)
 	return op_open(f, o, &how, out);
 }
 
-/* As the last operation of o was, in a call of its own: not for the duplicate request cache. */
+/* Prepares a repetition of o's last operation in a new RPC call, which the duplicate request cache
+ * does not know. */
 static void again(struct op_owner *o)
 {
 	o->seqid--;
@@ -57,10 +58,10 @@ Test(nfs4_owner, an_open_is_answered_again)
 	begin();
 	cr_assert_eq(op_open_only(f, &owner, &how, &first), NFS4_OK);
 	again(&owner);
-	/* Not EEXIST, the same stateid, and the file behind it. */
+	/* The replay gives the same stateid and the same current filehandle, and not EEXIST. */
 	cr_assert_eq(op_open_only(f, &owner, &how, &second), NFS4_OK);
 	cr_expect_arr_eq(&first, &second, sizeof(first));
-	/* Failures, too. */
+	/* Failures are replayed, too. */
 	cr_expect_eq(op_open_only(f, &owner, &none, &second), NFS4ERR_NOENT);
 	make_file("none", "", 0644);
 	again(&owner);
@@ -101,7 +102,7 @@ Test(nfs4_owner, close_downgrade_and_unlock_are_answered_again)
 	again(&owner);
 	cr_assert_eq(op_close(f, &owner, &closed), NFS4_OK);
 	cr_expect_arr_eq(&closed, &file, sizeof(file));
-	/* The next operation of the owner shows that the answer came: it is forgotten. */
+	/* The owner's next operation shows that the client has the reply, which is then dropped. */
 	cr_assert_eq(open_a(&owner, &file), NFS4_OK);
 	cr_expect_eq(op_close(f, &owner, &closed), NFS4ERR_BAD_STATEID);
 }
@@ -121,7 +122,7 @@ Test(nfs4_owner, locks_granted_and_denied_are_answered_again)
 	again(&locker);
 	cr_assert_eq(op_lock_first(f, &owner, &locker, &file, &ten, &same, NULL), NFS4_OK);
 	cr_expect_arr_eq(&lock, &same, sizeof(lock));
-	/* A refusal has a body, which is that of the first time. */
+	/* The replay of a refusal has the same body. */
 	cr_assert_eq(op_lock_first(f, &rival, &rivals, &theirs, &ten, &rlock, &d), NFS4ERR_DENIED);
 	cr_assert_eq(op_unlock(f, &locker, &file.fh, &ten, &lock), NFS4_OK);
 	again(&rival);
@@ -130,7 +131,7 @@ Test(nfs4_owner, locks_granted_and_denied_are_answered_again)
 	cr_expect_arr_eq(&d, &e, sizeof(d));
 	cr_expect_str_eq(e.owner, "locker");
 	cr_assert_eq(op_lock_first(f, &rival, &rivals, &theirs, &ten, &rlock, &e), NFS4_OK);
-	/* And with a lock stateid. */
+	/* The same with a lock stateid. */
 	cr_assert_eq(op_lock(f, &locker, &file.fh, &ten, &lock, &d), NFS4ERR_DENIED);
 	cr_assert_eq(op_unlock(f, &rivals, &file.fh, &ten, &rlock), NFS4_OK);
 	again(&locker);
@@ -139,7 +140,7 @@ Test(nfs4_owner, locks_granted_and_denied_are_answered_again)
 	cr_assert_eq(op_lock(f, &locker, &file.fh, &ten, &lock, &e), NFS4_OK);
 }
 
-/* As Linux does. */
+/* Linux's client does this. */
 Test(nfs4_owner, a_lock_owner_that_got_nothing_is_forgotten)
 {
 	struct nfs4_stateid lock, rlock;
@@ -181,7 +182,7 @@ Test(nfs4_owner, what_is_out_of_turn_is_refused)
 		owner.seqid -= (uint32_t)off[i];
 		locker.seqid -= (uint32_t)off[i];
 	}
-	/* The last number, but another operation. */
+	/* Another operation under the last sequence number is no replay. */
 	again(&owner);
 	cr_expect_eq(op_close(f, &owner, &file), NFS4ERR_BAD_SEQID);
 	cr_expect_eq(op_confirm(f, &owner, &file), NFS4ERR_BAD_SEQID);
@@ -189,7 +190,7 @@ Test(nfs4_owner, what_is_out_of_turn_is_refused)
 	cr_expect_eq(op_close(f, &owner, &file), NFS4_OK);
 }
 
-/* RFC 7530 section 9.1.7: some failures leave the number as it was. */
+/* RFC 7530 section 9.1.7: some failures do not advance the sequence number. */
 Test(nfs4_owner, some_failures_do_not_count)
 {
 	struct op_file wrong;
@@ -202,7 +203,7 @@ Test(nfs4_owner, some_failures_do_not_count)
 	cr_expect_eq(op_close(f, &owner, &wrong), NFS4ERR_BAD_STATEID);
 	wrong.sid.other[0] ^= 1;
 	cr_expect_eq(op_close(f, &owner, &wrong), NFS4ERR_STALE_STATEID);
-	/* OLD_STATEID does. */
+	/* OLD_STATEID advances it. */
 	cr_expect_eq(open_a(&owner, &wrong), NFS4_OK);
 	cr_expect_eq(op_close(f, &owner, &file), NFS4ERR_OLD_STATEID);
 	cr_expect_eq(op_close(f, &owner, &wrong), NFS4_OK);
@@ -216,15 +217,16 @@ Test(nfs4_owner, numbers_wrap)
 	begin();
 	owner.seqid = UINT32_MAX;
 	cr_assert_eq(open_unconfirmed(&owner, &file), NFS4_OK);
-	owner.seqid = 1; /* not 0: RFC 7530 section 9.1.3 */
+	/* The next number after the largest is 1 and not 0 (RFC 7530 section 9.1.3) */
+	owner.seqid = 1;
 	cr_assert_eq(op_confirm(f, &owner, &file), NFS4_OK);
 	rival.seqid = UINT32_MAX - 1;
 	cr_assert_eq(open_a(&rival, &b), NFS4_OK);
-	cr_assert_eq(rival.seqid, 0); /* but there are clients that do so */
+	cr_assert_eq(rival.seqid, 0); /* some clients go on with 0 */
 	cr_assert_eq(op_close(f, &rival, &b), NFS4_OK);
 }
 
-/* Makes the server forget an owner that it knew. */
+/* Makes the server forget a known owner. */
 static void forget_owner(struct op_owner *o)
 {
 	cr_assert_eq(open_a(o, &file), NFS4_OK);
@@ -232,11 +234,11 @@ static void forget_owner(struct op_owner *o)
 	cr_assert_eq(open_unconfirmed(o, &file), NFS4_OK);
 	cr_assert_not(file.rflags & OPEN4_RESULT_CONFIRM);
 	cr_assert_eq(op_close(f, o, &file), NFS4_OK);
-	for (int i = 0; i < 3; i++) { /* more than a lease, which the client renews meanwhile */
+	for (int i = 0; i < 3; i++) { /* more than a lease passes, while the client renews */
 		nfs4_clients_skip_time(f->server4, 60);
 		cr_assert_eq(op_lockt(f, &locker, &file.fh, &ten, NULL), NFS4_OK);
 	}
-	for (int i = 0; i < 90; i++) /* all clients get their turn within a lease */
+	for (int i = 0; i < 90; i++) /* the tick visits all clients within a lease */
 		nfs4_tick(f->server4);
 }
 
@@ -250,7 +252,7 @@ Test(nfs4_owner, an_unknown_owner_confirms)
 	cr_assert_eq(open_unconfirmed(&owner, &file), NFS4_OK);
 	cr_assert(file.rflags & OPEN4_RESULT_CONFIRM);
 	cr_expect_eq(file.delegation, 0);
-	/* Nothing can be done with it before. */
+	/* The open cannot be used before it is confirmed. */
 	cr_expect_eq(op_read(f, &client, &file.fh, &file.sid), NFS4ERR_BAD_STATEID);
 	cr_expect_eq(op_close(f, &owner, &file), NFS4ERR_BAD_STATEID);
 	cr_expect_eq(op_lock_first(f, &owner, &locker, &file, &ten, &lock, NULL),
@@ -272,7 +274,7 @@ Test(nfs4_owner, an_unknown_owner_confirms)
 	cr_expect(file.rflags & OPEN4_RESULT_CONFIRM);
 }
 
-/* An OPEN that failed has shown nothing of its owner: the next one is still to be confirmed. */
+/* A failed OPEN does not confirm its owner: the next one must be confirmed. */
 Test(nfs4_owner, an_open_that_failed_confirms_nothing)
 {
 	const struct op_how none = { .fh = &f->root, .name = "none" };
@@ -298,10 +300,10 @@ Test(nfs4_owner, another_open_takes_an_unconfirmed_ones_place)
 	begin();
 	cr_assert_eq(op_open_only(f, &owner, &deny, &old), NFS4_OK);
 	cr_assert(old.rflags & OPEN4_RESULT_CONFIRM);
-	owner.seqid = 1000; /* the one before was a replay, it seems */
+	owner.seqid = 1000; /* the server takes the OPEN before for a replay */
 	cr_assert_eq(open_unconfirmed(&owner, &file), NFS4_OK);
 	cr_assert(file.rflags & OPEN4_RESULT_CONFIRM);
 	cr_expect_eq(op_confirm(f, &owner, &old), NFS4ERR_BAD_STATEID);
 	cr_expect_eq(op_confirm(f, &owner, &file), NFS4_OK);
-	cr_expect_eq(open_a(&rival, &file), NFS4_OK); /* nothing is denied any more */
+	cr_expect_eq(open_a(&rival, &file), NFS4_OK); /* the deny bits are gone */
 }

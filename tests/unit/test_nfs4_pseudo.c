@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The pseudo file system: what leads to exports, who sees it, and what a reload does to it. */
+/* The pseudo file system: the directories that lead to exports, the clients that see them, and the
+ * effect of a reload. */
 #include "nfs4/pseudo/pseudo.h"
 
 #include <errno.h>
@@ -71,7 +72,7 @@ static bool same_fsid(const struct view_attr *a, const struct view_attr *b)
 	return a->fsid[0] == b->fsid[0] && a->fsid[1] == b->fsid[1];
 }
 
-/* Directories a, a/b, a/b/c and other, of which those named are exported with ids from 10 on. */
+/* Makes directories a, a/b, a/b/c and other, and exports the named ones under ids from 10 on. */
 static void make_tree(const char *const *exported)
 {
 	static const char *const dirs[] = { "a", "a/b", "a/b/c", "other" };
@@ -235,7 +236,7 @@ Test(nfs4_pseudo, the_covered_directory_may_change)
 	cr_assert_eq(rmdir(view_path(&v, "a/b/c")), 0);
 	cr_expect_eq(view_walk_tree(&v, "a/b/c", &c), NFS4ERR_NOENT);
 	view_mkdir(&v, "a/b/c");
-	/* The export is the directory that was opened, until a reload. */
+	/* Until a reload, the export is the directory that was opened. */
 	view_unexport(&v, 1);
 	cr_assert_geq(view_export(&v, "a/b/c", 11), 0);
 	cr_assert_eq(view_changed(&v), 0);
@@ -268,7 +269,7 @@ Test(nfs4_pseudo, fsid_0_is_the_root)
 	cr_expect_eq(view_parent(&v, &root, &fh), NFS4ERR_NOENT);
 	cr_expect_eq(view_walk(&v, "tmp", &fh), NFS4ERR_NOENT);
 	cr_expect_eq(view_walk(&v, "other", &fh), NFS4ERR_NOENT);
-	/* Who may not use it has a pseudo directory in its place. */
+	/* A client without access to the export sees a pseudo directory in its place. */
 	v.e[e].deny = true;
 	cr_expect_eq(view_walk(&v, "b/c", &fh), NFS4_OK);
 	cr_expect(same(&fh, &b));
@@ -300,7 +301,7 @@ Test(nfs4_pseudo, a_file_is_exported)
 	cr_expect(same(&fh, &file));
 }
 
-/* OPEN by a name that is an export's own: 4.1's, without a delegation. */
+/* OPEN by the name of an export's root: in 4.1, without a delegation. */
 static uint32_t open_name(struct fix4_session *session, const struct vfs_fh *dir, const char *name)
 {
 	fix4_begin(f, session);
@@ -332,7 +333,8 @@ Test(nfs4_pseudo, an_exported_file_is_not_opened_from_a_port_that_will_not_do)
 	cr_assert_eq(fix4_session_new(f, &session, 1, "port", true), NFS4_OK);
 	e = view_export(&v, "a/file", 10);
 	cr_assert_geq(e, 0);
-	for (int outer = 0; outer < 2; outer++) { /* beneath a pseudo directory, and an export */
+	/* Below a pseudo directory, then below an export */
+	for (int outer = 0; outer < 2; outer++) {
 		if (outer)
 			cr_assert_geq(view_export(&v, "a", 11), 0);
 		cr_assert_eq(view_changed(&v), 0);
@@ -410,7 +412,7 @@ Test(nfs4_pseudo, handles_that_are_none)
 	cr_expect_eq(view_attr(&v, &fh, &at), NFS4ERR_BADHANDLE);
 }
 
-/* Another file system on a/b; the number of the directory that it covers. */
+/* Mounts another file system on a/b; returns the inode number of the covered directory. */
 static uint64_t mount_on_b(void)
 {
 	uint64_t covered;
@@ -527,7 +529,7 @@ Test(nfs4_pseudo, many_exports)
 	}
 }
 
-/* The names of a directory in one READDIR, in order. */
+/* Gets the names of a directory in one READDIR, in order. */
 static unsigned list(const struct vfs_fh *dir, uint64_t cookie, char names[][64],
 		     uint64_t cookies[], unsigned max)
 {

@@ -169,7 +169,7 @@ static void check_plain(struct fix4_session *s, uint32_t minor)
 	l.bits = (const int[]){ -1 };
 	cr_expect_eq(list(s, &l), NFS4_OK);
 	cr_expect(find("file"));
-	/* File system attributes, too. */
+	/* The same with attributes of the file system. */
 	l.bits = (const int[]){ FATTR4_SPACE_TOTAL, FATTR4_MAXNAME, -1 };
 	cr_expect_eq(list(s, &l), NFS4_OK);
 	cr_expect_eq(find("file")->attrs.maxname, 255);
@@ -193,7 +193,7 @@ static void make_many(unsigned n)
 	}
 }
 
-/* Page by page: each name once. */
+/* In pages of several sizes, each name must come once. */
 static void check_pages(struct fix4_session *s, uint32_t minor)
 {
 	static bool seen[600];
@@ -220,7 +220,7 @@ static void check_pages(struct fix4_session *s, uint32_t minor)
 	} while (!eof);
 	cr_expect_eq(n, 600);
 	cr_expect_gt(pages, 20);
-	/* From the last cookie on there is nothing more. */
+	/* There are no entries behind the last cookie. */
 	cr_expect_eq(list(s, &l), NFS4_OK);
 	cr_expect(nentries == 0 && eof);
 }
@@ -237,14 +237,14 @@ static void check_limits(struct fix4_session *s, uint32_t minor)
 	struct listing l = root_listing(plain);
 	uint32_t one;
 
-	l.dircount = 1; /* a hint: one entry comes whatever it says */
+	l.dircount = 1; /* only a hint: one entry comes at any value */
 	cr_expect_eq(list(s, &l), NFS4_OK);
 	cr_expect_eq(nentries, 1);
 	one = (uint32_t)result_size;
 	l.dircount = 2 * (8 + 4 + 12);
 	cr_expect_eq(list(s, &l), NFS4_OK);
 	cr_expect_eq(nentries, 2);
-	l.dircount = 0; /* no hint */
+	l.dircount = 0; /* no limit by dircount */
 	l.maxcount = 100000;
 	cr_expect_eq(list(s, &l), NFS4_OK);
 	cr_expect_eq(nentries, 40);
@@ -279,7 +279,7 @@ Test(nfs4_readdir, an_empty_directory_has_limits_too)
 	cr_expect_eq(list(NULL, &l), NFS4ERR_TOOSMALL);
 }
 
-/* What the client takes is less than what it asks for. */
+/* The client can take less than the maxcount that it gives. */
 Test(nfs4_readdir, the_reply_bounds_it)
 {
 	struct listing l;
@@ -341,7 +341,9 @@ Test(nfs4_readdir, errors)
 	FOR_MINORS(check_errors);
 }
 
-/* A directory that may be read, and whose entries may not be looked at. */
+/*
+ * A readable directory without search permission: the attributes of its entries are not accessible.
+ */
 static void check_rdattr_error(struct fix4_session *s, uint32_t minor)
 {
 	struct listing l = root_listing(full);
@@ -357,10 +359,10 @@ static void check_rdattr_error(struct fix4_session *s, uint32_t minor)
 	nfs4_bitmap_add(&only, FATTR4_RDATTR_ERROR);
 	nfs4_bitmap_add(&only, FATTR4_MOUNTED_ON_FILEID);
 	cr_expect_arr_eq(&entries[0].attrs.have, &only, sizeof(only));
-	/* Who does not ask for it gets the error for the whole. */
+	/* Without rdattr_error in the request, READDIR fails as a whole. */
 	l.bits = (const int[]){ FATTR4_SIZE, -1 };
 	cr_expect_eq(list(s, &l), NFS4ERR_ACCESS);
-	/* What the directory itself knows can be had. */
+	/* Attributes that the directory entry itself holds are accessible. */
 	l.bits = plain;
 	cr_expect_eq(list(s, &l), NFS4_OK);
 	cr_expect_eq(entries[0].attrs.rdattr_error, NFS4_OK);
@@ -379,7 +381,7 @@ Test(nfs4_readdir, rdattr_error)
 	FOR_MINORS(check_rdattr_error);
 }
 
-/* From the root down to the exports. */
+/* Lists the directories between the root and the exports. */
 static void check_pseudo(struct fix4_session *s, uint32_t minor)
 {
 	struct listing l = { .dircount = 4096, .maxcount = 4096, .bits = full };
@@ -409,7 +411,7 @@ static void check_pseudo(struct fix4_session *s, uint32_t minor)
 		tmp = e->attrs.fh;
 		cr_expect(tmp.len == f->root.len && memcmp(tmp.data, f->root.data, tmp.len) == 0);
 	}
-	/* One by one. */
+	/* One entry at a time. */
 	l.dircount = 1;
 	cr_assert_eq(list(s, &l), NFS4_OK);
 	cr_assert_eq(nentries, 1);
@@ -425,7 +427,7 @@ Test(nfs4_readdir, the_pseudo_file_system)
 	FOR_MINORS(check_pseudo);
 }
 
-/* Names that are no UTF-8 come as they are. */
+/* Names that are not UTF-8 are returned unchanged. */
 Test(nfs4_readdir, names_of_any_bytes)
 {
 	struct listing l;
@@ -437,7 +439,7 @@ Test(nfs4_readdir, names_of_any_bytes)
 	cr_expect(find("caf\xe9"));
 }
 
-/* What ls -l of 2,000 entries costs, in the units that the Linux client asks for. */
+/* Prints the cost of ls -l of 2,000 entries, with the sizes that the Linux client requests. */
 Test(nfs4_readdir, two_thousand_entries)
 {
 	struct listing l;

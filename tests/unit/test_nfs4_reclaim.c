@@ -50,7 +50,7 @@ static void stop_with_records(void)
 	if (f) {
 		nfs4_server_free(f->server4);
 		f->server4 = NULL;
-		setfsuid(0); /* this thread still is whom the last call was from */
+		setfsuid(0); /* the thread still acts as the last call's user */
 		setfsgid(0);
 		nftw(f->state_dir, remove_one, 4, FTW_DEPTH | FTW_PHYS);
 	}
@@ -69,7 +69,8 @@ static uint32_t open_a(struct op_owner *o, uint32_t deny, enum op_claim claim, s
 	return op_open(f, o, &how, out);
 }
 
-/* Registered again after the restart; a session's client has not said that it is done. */
+/* Registers the client again after the restart. A client with a session does not send
+ * RECLAIM_COMPLETE. */
 static void come_back(struct op_client *c, const char *name)
 {
 	if (minor == 0) {
@@ -92,7 +93,7 @@ static void two_clients(void)
 	make_file("b", "text", 0666);
 }
 
-/* Both clients have the file open, one of them has it locked, when the server restarts. */
+/* Two clients have the file open, one has locked it, and the server restarts. */
 static void begin(uint32_t deny)
 {
 	two_clients();
@@ -110,7 +111,7 @@ static void begin(uint32_t deny)
 OP_MINORS_TEST(nfs4_reclaim, what_was_held_comes_back)
 {
 	begin(OPEN4_SHARE_DENY_WRITE);
-	/* Nothing new before that could be in the way. */
+	/* New opens and locks that could conflict with a reclaim must wait. */
 	cr_expect_eq(open_a(&rival, 0, OP_BY_NAME, &theirs), NFS4ERR_GRACE);
 	cr_expect_eq(op_lockt(f, &rivals, &file.fh, &ten, NULL), NFS4ERR_GRACE);
 	cr_assert_eq(open_a(&owner, OPEN4_SHARE_DENY_WRITE, OP_RECLAIM, &file), NFS4_OK);
@@ -134,12 +135,12 @@ OP_MINORS_TEST(nfs4_reclaim, what_another_has_reclaimed_is_not_given)
 	cr_assert_eq(open_a(&rival, 0, OP_RECLAIM, &theirs), NFS4_OK);
 	cr_expect_eq(op_lock_first(f, &rival, &rivals, &theirs, &reclaimed_ten, &sid, NULL),
 		     NFS4ERR_RECLAIM_CONFLICT);
-	/* Its record says that it has denied nothing. */
+	/* By its record, the client denied nothing before the restart. */
 	cr_expect_eq(open_a(&rival, OPEN4_SHARE_DENY_READ, OP_RECLAIM, &theirs),
 		     NFS4ERR_RECLAIM_BAD);
 }
 
-/* The owner of a file reclaims it whatever has become of its mode. */
+/* The owner of a file may reclaim an open whatever the file's mode has become. */
 OP_MINORS_TEST(nfs4_reclaim, the_mode_of_the_file_may_have_changed)
 {
 	begin(0);
@@ -162,7 +163,7 @@ OP_MINORS_TEST(nfs4_reclaim, strangers_reclaim_nothing)
 	cr_expect_eq(open_a(&nobody, 0, OP_RECLAIM, &file), NFS4ERR_NO_GRACE);
 }
 
-/* Somebody registers under the client's name. */
+/* Another host registers under the client's name. */
 static uint32_t claim(const char *verifier)
 {
 	const struct scid_args sa = { .owner = "client", .verifier = verifier };
@@ -183,7 +184,7 @@ static void begin_strange(void)
 	owner.seqid = locker.seqid = 1;
 }
 
-/* Whoever knows the name is not the client that has something to reclaim. */
+/* The client's name alone does not allow another host to reclaim. */
 OP_MINORS_TEST(nfs4_reclaim, a_stranger_does_not_come_before_the_client)
 {
 	begin_strange();
@@ -198,14 +199,14 @@ OP_MINORS_TEST(nfs4_reclaim, a_stranger_does_not_come_before_the_client)
 	cr_expect_eq(claim("stranger"), NFS4ERR_DELAY);
 	fix_from(f, 1);
 	come_back(&client, "client");
-	/* A client of minor version 0 has no session that would keep its name. */
+	/* A client of minor version 0 has no session that would protect its name. */
 	fix_from(f, 2);
 	cr_expect_eq(claim("stranger"), NFS4ERR_DELAY);
 	fix_from(f, 1);
 	cr_expect_eq(open_a(&owner, 0, OP_RECLAIM, &file), NFS4_OK);
 }
 
-/* A client with several addresses, or that got another one, is known by its verifier. */
+/* A client with another address than before is recognized by its verifier. */
 OP_MINORS_TEST(nfs4_reclaim, the_client_may_come_from_another_address)
 {
 	begin_strange();
@@ -214,7 +215,7 @@ OP_MINORS_TEST(nfs4_reclaim, the_client_may_come_from_another_address)
 	cr_expect_eq(open_a(&owner, 0, OP_RECLAIM, &file), NFS4_OK);
 }
 
-/* The verifier is a boot time: so many guesses are not looked at. */
+/* The verifier is a boot time, so the server limits the number of guesses. */
 OP_MINORS_TEST(nfs4_reclaim, a_stranger_may_not_guess_the_verifier)
 {
 	char guess[NFS4_VERIFIER_SIZE + 1];
@@ -231,14 +232,14 @@ OP_MINORS_TEST(nfs4_reclaim, a_stranger_may_not_guess_the_verifier)
 	cr_expect_eq(open_a(&owner, 0, OP_RECLAIM, &file), NFS4_OK);
 }
 
-/* A client that has booted meanwhile has nothing to reclaim, and goes on at once. */
+/* A client that has rebooted has nothing to reclaim, and need not wait. */
 OP_MINORS_TEST(nfs4_reclaim, a_client_that_booted_goes_on)
 {
 	begin_strange();
 	cr_expect_eq(claim("rebooted"), NFS4_OK);
 }
 
-/* RFC 7530 section 9.1.11: nothing of what is reclaimed is provisional. */
+/* RFC 7530 section 9.1.11: reclaims need no OPEN_CONFIRM. */
 Test(nfs4_reclaim, a_reclaim_is_not_confirmed)
 {
 	const struct op_how reclaim = { .fh = &file.fh, .claim = OP_RECLAIM };
@@ -250,7 +251,7 @@ Test(nfs4_reclaim, a_reclaim_is_not_confirmed)
 	cr_expect_eq(theirs.rflags & OPEN4_RESULT_CONFIRM, 0);
 	cr_expect_eq(theirs.delegation, 0);
 	cr_expect_eq(op_read(f, &client, &theirs.fh, &theirs.sid), NFS4_OK);
-	/* The owner is known from now on. */
+	/* The owner is confirmed by its reclaim. */
 	cr_assert_eq(op_open_only(f, &owner,
 				  &(struct op_how){ .fh = &f->root, .name = "b", .access = 1 },
 				  &theirs),
@@ -265,7 +266,7 @@ static void restart(void)
 	cr_assert_null(fix_start_nfs4(f));
 }
 
-/* The client with the lock is away for longer than its lease when the server stops. */
+/* The client with the lock has been silent for longer than its lease when the server stops. */
 static void begin_away(bool other_holds)
 {
 	two_clients();
@@ -280,7 +281,7 @@ static void begin_away(bool other_holds)
 	owner.seqid = locker.seqid = rival.seqid = rivals.seqid = 1;
 }
 
-/* As a client does that is told NFS4ERR_GRACE, and asks again. */
+/* Retries the lock while the server answers NFS4ERR_GRACE, as a client does. */
 static uint32_t lock_when_grace_is_over(void)
 {
 	struct nfs4_stateid sid;
@@ -298,7 +299,7 @@ static void lapse(void)
 	nfs4_clients_skip_time(f->server4, 120);
 }
 
-/* A new client, its open-owner and its lock-owner. */
+/* Makes a new client, its open-owner and its lock-owner. */
 static void newcomer(const char *name, struct op_client *c, struct op_owner *o, struct op_owner *l)
 {
 	cr_assert_eq(op_client_new(f, c, minor, name), NFS4_OK);
@@ -306,7 +307,7 @@ static void newcomer(const char *name, struct op_client *c, struct op_owner *o, 
 	*l = (struct op_owner){ c, "newcomer's", 1 };
 }
 
-/* The disk must know first that its state is given away: the call waits for that by itself. */
+/* The loss of the other client's state must be on disk first; the call waits for that. */
 OP_MINORS_TEST(nfs4_reclaim, who_has_lapsed_is_in_nobodys_way)
 {
 	static const struct nfs4_stateid anonymous;
@@ -324,7 +325,7 @@ OP_MINORS_TEST(nfs4_reclaim, who_has_lapsed_is_in_nobodys_way)
 	cr_expect_eq(op_lock_first(f, &rival, &rivals, &theirs, &ten, &lock, NULL), NFS4_OK);
 	newcomer("second", &second, &owners[0], &lockers[0]);
 	cr_assert_eq(open_a(&owners[0], 0, OP_BY_NAME, &opened), NFS4_OK);
-	/* Its owner has a number, so that a repetition must not count twice. */
+	/* The owner has a sequence number, so a retry must not count twice. */
 	cr_assert_eq(
 		op_lock_first(f, &owners[0], &lockers[0], &opened,
 			      &(struct op_range){ .type = WRITE_LT, .offset = 50, .length = 1 },
@@ -382,7 +383,8 @@ OP_MINORS_TEST(nfs4_reclaim, who_has_lapsed_is_not_in_the_way_of_nfs3)
 	cr_expect_eq(op_write(f, &client, &file.fh, &file.sid), NFS4ERR_EXPIRED);
 }
 
-/* What it has could have been given away before: others do not wait for it. */
+/* The silent client's state could have been given away before the restart, so grace does not wait
+ * for it. */
 OP_MINORS_TEST(nfs4_reclaim, nobody_waits_for_who_was_away)
 {
 	begin_away(false);
@@ -396,7 +398,8 @@ OP_MINORS_TEST(nfs4_reclaim, nobody_waits_for_who_was_away)
 	cr_expect_eq(open_a(&owner, 0, OP_RECLAIM, &file), NFS4ERR_NO_GRACE);
 }
 
-/* But it is in time as long as nobody wants anything, and is waited for from then on. */
+/* The silent client may still reclaim until another client needs its state; then grace waits for
+ * it. */
 OP_MINORS_TEST(nfs4_reclaim, who_was_away_may_come_back)
 {
 	struct nfs4_stateid sid;
@@ -411,8 +414,8 @@ OP_MINORS_TEST(nfs4_reclaim, who_was_away_may_come_back)
 		     NFS4_OK);
 }
 
-/* What is there by courtesy goes where memory is short: when its record is gone, not when it would
- * be forgotten. */
+/* Memory of a courtesy client is freed when its record is removed, not when the client would be
+ * forgotten. */
 OP_MINORS_TEST(nfs4_reclaim, memory_comes_back_with_the_record)
 {
 	struct nfs4_held held = { .opens = 1 };
@@ -437,7 +440,9 @@ OP_MINORS_TEST(nfs4_reclaim, memory_comes_back_with_the_record)
 	cr_expect_eq(op_write(f, &client, &file.fh, &file.sid), NFS4ERR_EXPIRED);
 }
 
-/* Who denied others something is awaited: until then nobody reads and writes without an open. */
+/*
+ * Until a client whose open denied access has reclaimed, READ and WRITE without an open must wait.
+ */
 OP_MINORS_TEST(nfs4_reclaim, data_waits_for_who_has_denied)
 {
 	static const struct nfs4_stateid anonymous;
@@ -470,7 +475,7 @@ OP_MINORS_TEST(nfs4_reclaim, data_waits_for_who_has_denied)
 	}
 }
 
-/* Both reclaim what could not have been: the second to come is told. */
+/* Both clients reclaim opens that conflict. The second one must fail. */
 OP_MINORS_TEST(nfs4_reclaim, opens_that_deny_each_other)
 {
 	begin(OPEN4_SHARE_DENY_WRITE);
@@ -478,7 +483,7 @@ OP_MINORS_TEST(nfs4_reclaim, opens_that_deny_each_other)
 	cr_expect_eq(open_a(&rival, 0, OP_RECLAIM, &theirs), NFS4ERR_RECLAIM_CONFLICT);
 }
 
-/* SEQUENCE says so until the client has said that it has all (RFC 8881 section 18.46.3). */
+/* SEQUENCE sets the flag until the client sends RECLAIM_COMPLETE (RFC 8881 section 18.46.3). */
 Test(nfs4_reclaim, sequence_says_that_there_is_something_to_reclaim)
 {
 	struct fix4_session *s = &client.session;
@@ -495,7 +500,7 @@ Test(nfs4_reclaim, sequence_says_that_there_is_something_to_reclaim)
 	cr_expect_eq(s->status_flags, 0);
 }
 
-/* A client that the administrator has forgotten has nothing to reclaim. */
+/* A client that the administrator has removed cannot reclaim. */
 OP_MINORS_TEST(nfs4_reclaim, what_was_forgotten_is_not_reclaimed)
 {
 	int rc = -EAGAIN;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is in the database after crashes, damage and failures, and who waits for it. */
+/* Contents of the client database after crashes, damage and failures, and the calls that wait for
+ * it. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -68,7 +69,7 @@ Test(records, two_operations_of_one_client_wait_for_one_record)
 	struct rec_client *a = rec_client("a", 1, true), *other = rec_client("x", 1, true);
 
 	cr_assert_eq(rec_begin(a, NFS4_RECORD_STATE), NFS4_PENDING);
-	/* The same client by another request. */
+	/* A second request by the same client. */
 	other->req.op = &other->c;
 	other->req.worker = a->req.worker;
 	other->c.req = &other->req;
@@ -89,7 +90,7 @@ Test(records, more_than_was_asked_first_is_written_too)
 	cr_assert_eq(rec_begin(a, NFS4_RECORD_DENY), NFS4_PENDING);
 	nfs4_record_forget(&srv, &a->rec);
 	rec_wait(a);
-	/* The deletion came later: nothing counts as written. */
+	/* The deletion was queued later, so the client counts as having no record. */
 	cr_expect_not(nfs4_record_has(&a->rec, NFS4_RECORD_STATE));
 	rec_record(a, NFS4_RECORD_STATE);
 	rec_down();
@@ -126,7 +127,7 @@ Test(records, thousands_at_once)
 	cr_expect(rec_grace_ends());
 }
 
-/* Any bytes up to the longest, none too. */
+/* Owner strings of any bytes, of length zero to the longest. */
 Test(records, owner_strings_of_any_bytes_and_length)
 {
 	static uint8_t bytes[NFS4_OPAQUE_LIMIT];
@@ -208,7 +209,7 @@ static void open_once(struct opener *o)
 	nfs4_record_end(&o->cl->rec);
 }
 
-/* However they meet: who holds state has a record. */
+/* In every order of the two calls, a client with state must have a record. */
 Test(records, a_client_that_opens_and_one_that_forgets_it)
 {
 	for (unsigned round = 0; round < 60; round++) {
@@ -232,7 +233,7 @@ Test(records, a_client_that_opens_and_one_that_forgets_it)
 	}
 }
 
-/* In a process of its own: records clients one after the other, and says which are on disk. */
+/* Runs in a child process: records clients one after the other, and reports which are on disk. */
 static void record_until_killed(int fd)
 {
 	char id[32];
@@ -250,7 +251,8 @@ static void record_until_killed(int fd)
 	}
 }
 
-/* Kills it so long after that many were there; returns how many it had said. */
+/* Kills the child some time after it has reported that many clients; returns the number that it
+ * reported. */
 static uint32_t run_and_kill(uint32_t at, unsigned usec)
 {
 	int fd[2], status;
@@ -310,7 +312,7 @@ static void overwrite(off_t at, const void *bytes, size_t len)
 	close(fd);
 }
 
-/* The daemon starts, nobody reclaims, and from then on records are kept again. */
+/* The server must start without reclaims, and keep records again. */
 static void expect_fresh(const char *what)
 {
 	rec_up();
@@ -331,7 +333,7 @@ Test(records, a_damaged_database_is_put_aside)
 	rec_down();
 	overwrite(0, junk, 100);
 	expect_fresh("header");
-	overwrite(4096, junk, sizeof(junk)); /* a page of a table */
+	overwrite(4096, junk, sizeof(junk)); /* overwrites a page of a table */
 	expect_fresh("page");
 	cr_assert_eq(truncate(db_path, 5000), 0);
 	expect_fresh("truncated");
@@ -353,7 +355,7 @@ Test(records, damage_anywhere_does_not_keep_it_from_starting)
 		else
 			overwrite(random() % (round % 4 ? 100 : st.st_size), &byte, 1);
 		rec_up();
-		if (!srv.recovery->db) { /* it says that it is of a later release */
+		if (!srv.recovery->db) { /* the database claims to be of a later release */
 			rec_down();
 			unlink(db_path);
 			rec_up();
@@ -378,7 +380,7 @@ Test(records, a_database_of_a_later_release_is_left_alone)
 	cr_expect(exists("") && !exists(".damaged"));
 }
 
-/* Its rows tell no address: whoever has the name and the verifier may reclaim. */
+/* Rows of the first version hold no address: name and verifier are enough to reclaim. */
 Test(records, a_database_of_the_first_version_is_brought_up)
 {
 	static const char first[] =
@@ -436,7 +438,7 @@ Test(records, failed_writes_are_told_and_hold_up_nobody)
 	cr_expect(exists(""));
 }
 
-/* A record that is wrong now and cannot be changed: nobody may reclaim by it. */
+/* An outdated record that cannot be changed must not allow a reclaim. */
 Test(records, what_cannot_be_revoked_is_removed_with_all_the_others)
 {
 	struct rec_client *a = rec_client("a", 1, true), *b = rec_client("b", 1, true);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* To whom a reply that is kept may be given: a session's slot, and minor version 0's owners. */
+/* Kept replies, of a session's slot and of minor version 0's owners, and the callers that may get
+ * them. */
 #include "lib/checked.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_client_calls.h"
@@ -22,7 +23,7 @@ static void begin_session(void)
 	secret = handle("secret");
 }
 
-/* READ of the user's file on the slot's number seqid. */
+/* Sends READ of the user's file on the slot, with sequence number seqid. */
 static uint32_t read_secret(uint32_t seqid)
 {
 	static const struct nfs4_stateid anonymous;
@@ -56,7 +57,7 @@ Test(nfs4_replay, is_for_the_caller)
 	cr_expect_eq(read_secret(1), NFS4ERR_SEQ_FALSE_RETRY);
 	f->flavor = RPC_AUTH_SYS;
 	cr_expect_eq(read_secret(1), NFS4_OK);
-	fix_from(f, 2); /* another address of the client's */
+	fix_from(f, 2); /* another address of the client */
 	cr_expect_eq(read_secret(1), NFS4_OK);
 }
 
@@ -75,11 +76,11 @@ Test(nfs4_replay, is_for_whom_the_export_admits)
 	f->access.flags &= ~(uint32_t)VFS_SEC_SYS;
 	cr_expect_eq(read_secret(1), NFS4ERR_SEQ_FALSE_RETRY);
 	f->access.flags |= VFS_SEC_SYS;
-	f->access.flags |= VFS_RO; /* which changes nobody */
+	f->access.flags |= VFS_RO; /* the option leaves every caller the same user */
 	cr_expect_eq(read_secret(1), NFS4_OK);
 }
 
-/* WRITE of TEXT_LEN bytes, which is 2 more than a multiple of 4 without its last. */
+/* Data of WRITE: TEXT_LEN bytes are 2 more than a multiple of 4, without the last byte. */
 static uint8_t text[TEXT_LEN + 3];
 
 static uint32_t write_text(uint32_t seqid, uint32_t len, bool by_chunk)
@@ -119,7 +120,7 @@ Test(nfs4_replay, is_for_the_same_bytes)
 	cr_expect_eq(write_text(1, TEXT_LEN - 2, false), NFS4_OK);
 }
 
-/* By another transport, or after another cut of the stream. */
+/* A retry is recognized over another transport, or with the message cut at other places. */
 Test(nfs4_replay, does_not_depend_on_the_transport)
 {
 	NEED_FIXTURE();
@@ -143,7 +144,7 @@ static const struct op_range ten = { .type = 2, .offset = 0, .length = 10 };
 static struct op_file file;
 static struct nfs4_stateid lock;
 
-enum { OPENED = 3 }; /* number of the OPEN behind OPEN_CONFIRM */
+enum { OPENED = 3 }; /* sequence number of the OPEN behind OPEN_CONFIRM */
 
 static uint32_t open_secret(uint32_t seqid)
 {
@@ -180,7 +181,7 @@ Test(nfs4_replay, of_an_owner_is_for_the_caller)
 	cr_expect_eq(open_secret(OPENED), NFS4_OK);
 }
 
-/* A second CLOSE with the same number is a replay of the first, but for others. */
+/* A second CLOSE with the same number is a replay for the same user, and not for others. */
 static uint32_t close_again(uint32_t uid)
 {
 	struct op_file again = file;
@@ -200,7 +201,9 @@ Test(nfs4_replay, of_close)
 	cr_expect_eq(close_again(1000), NFS4_OK);
 }
 
-/* Without a session, a stateid is for the user whose it is, and for the client. */
+/*
+ * Without a session, a stateid is valid for the user that owns it, and for the client's principal.
+ */
 Test(nfs4_replay, stateids_of_another_user)
 {
 	struct op_file his;
@@ -231,7 +234,8 @@ Test(nfs4_replay, stateids_of_another_user)
 	locker.seqid = 2;
 	f->flavor = RPC_AUTH_SYS;
 	locked = lock;
-	cr_expect_eq(op_unlock(f, &locker, &his.fh, &ten, &locked), NFS4_OK); /* the client */
+	/* By the client's principal */
+	cr_expect_eq(op_unlock(f, &locker, &his.fh, &ten, &locked), NFS4_OK);
 	owner.seqid = OPENED + 2;
 	f->uid = 1000;
 	cr_expect_eq(op_close(f, &owner, &his), NFS4_OK);

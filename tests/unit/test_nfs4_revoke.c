@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What an administrator takes away: exports that are gone, clients that are to be forgotten. */
+/* State that an administrator revokes: removed exports, removed clients. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <time.h>
@@ -53,7 +53,7 @@ static void begin(void)
 	cr_assert_eq(op_lock_first(f, &owner, &locker, &file, &ten, &lock, NULL), NFS4_OK);
 }
 
-/* Export 1 is lost to whoever registered from 192.0.2.1, or to all. */
+/* True if export 1 is lost to clients registered from 192.0.2.1, or to all clients. */
 static bool is_lost(void *ctx, uint32_t id, const struct sockaddr *peer)
 {
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)peer;
@@ -86,7 +86,9 @@ static uint64_t held_of_files(void)
 	return st.shares + st.locks + st.held;
 }
 
-/* All that there is of it is told apart, and others may have it at once. */
+/*
+ * Operations with revoked state get their own error, and other clients may open the file at once.
+ */
 OP_MINORS_TEST(nfs4_revoke, an_export_that_is_gone)
 {
 	begin();
@@ -107,7 +109,7 @@ OP_MINORS_TEST(nfs4_revoke, an_export_that_is_gone)
 	cr_expect_eq(open_in(&f->root, &owner, 0, &file), NFS4ERR_SHARE_DENIED);
 	cr_expect_eq(op_unlock(f, &rivals, &theirs.fh, &ten, &their_lock), NFS4_OK);
 	cr_expect_eq(op_close(f, &rival, &theirs), NFS4_OK);
-	/* The export is back: the client goes on with what it opens anew. */
+	/* The export is back: the client goes on with new opens. */
 	cr_expect_eq(open_in(&f->root, &owner, 0, &file), NFS4_OK);
 	cr_expect_eq(op_write(f, &client, &file.fh, &file.sid), NFS4_OK);
 	cr_expect_eq(op_close(f, &owner, &file), NFS4_OK);
@@ -145,7 +147,7 @@ Test(nfs4_revoke, sequence_says_so_until_all_is_freed_v42)
 	until_freed();
 }
 
-/* Who frees the open knows that its locks are gone, too. */
+/* Freeing a revoked open also frees its locks. */
 Test(nfs4_revoke, an_open_is_freed_with_its_locks)
 {
 	NEED_FIXTURE();
@@ -158,7 +160,8 @@ Test(nfs4_revoke, an_open_is_freed_with_its_locks)
 	cr_expect_eq(op_free_stateid(f, &client, &lock), NFS4ERR_BAD_STATEID);
 }
 
-/* Minor version 0 cannot free: it knows after a lease, and its owners go on. */
+/* Minor version 0 has no FREE_STATEID: revoked state is dropped after a lease, and the owners go
+ * on. */
 Test(nfs4_revoke, after_a_lease_it_is_forgotten_v40)
 {
 	struct nfs4_held held;
@@ -183,7 +186,7 @@ Test(nfs4_revoke, after_a_lease_it_is_forgotten_v40)
 	cr_expect_eq(op_close(f, &owner, &file), NFS4_OK);
 }
 
-/* Only below the one export, and only of the client that may not go there any more. */
+/* Only state below the lost export, of the client that has lost it, is revoked. */
 OP_MINORS_TEST(nfs4_revoke, others_keep_theirs)
 {
 	const struct op_how how = { .fh = &f->root, .name = "b", .create = OP_UNCHECKED };
@@ -215,8 +218,8 @@ OP_MINORS_TEST(nfs4_revoke, others_keep_theirs)
 	unlink(path);
 }
 
-/* An OPEN that has found the export and has its share when the export goes: nothing is left of it,
- * not even something for the client to free. */
+/* An OPEN has found the export and has its share when the export is removed: no state is left, not
+ * even for FREE_STATEID. */
 OP_MINORS_TEST(nfs4_revoke, an_open_meanwhile)
 {
 	cr_assert_eq(op_client_new(f, &client, minor, "client"), NFS4_OK);
@@ -232,7 +235,7 @@ OP_MINORS_TEST(nfs4_revoke, an_open_meanwhile)
 	cr_expect_eq(op_close(f, &owner, &file), NFS4_OK);
 }
 
-/* More than one walk finds at once. */
+/* More state than one walk revokes. */
 Test(nfs4_revoke, many)
 {
 	struct op_how how = { .fh = &f->root, .create = OP_UNCHECKED };
@@ -290,7 +293,7 @@ OP_MINORS_TEST(nfs4_revoke, a_client_is_forgotten)
 		cr_expect_eq(op_read(f, &client, &file.fh, &file.sid), NFS4ERR_EXPIRED);
 	}
 	cr_expect_eq(open_in(&f->root, &rival, OPEN4_SHARE_DENY_BOTH, &theirs), NFS4_OK);
-	/* It comes back as a new one. */
+	/* The client registers again as a new one. */
 	cr_expect_eq(op_client_new(f, &client, minor, "client"), NFS4_OK);
 	owner.seqid = 1;
 	cr_expect_eq(open_in(&f->root, &owner, 0, &file), NFS4ERR_SHARE_DENIED);

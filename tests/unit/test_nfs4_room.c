@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Replies that are longer than the chunks which the client offers with the call, over a transport
- * that can say so (RFC 8267 sections 6.2.1 and 6.6): a transport error, not the error of a session
- * or a server that could have answered.
+ * that can say so (RFC 8267 sections 6.2.1 and 6.6): the client must get a transport error, and not
+ * an NFS error.
  */
 #include <sys/stat.h>
 #include <unistd.h>
@@ -79,7 +79,7 @@ static void put(struct fix4_session *s, enum kind kind)
 	}
 }
 
-/* Bytes of a reply in which PUTFH succeeds and the operation behind it fails. */
+/* Length of a reply in which PUTFH succeeds and the operation behind it fails. */
 static size_t least(struct fix4_session *s)
 {
 	fix4_begin(f, s);
@@ -103,7 +103,7 @@ static void is_transports_error(uint32_t minor)
 		cr_expect(exists("x"), "minor %u: removed, though that cannot be said", minor);
 		if (s)
 			s->cache_this = false;
-		/* The slot and the connection go on, and with room it is done. */
+		/* Slot and connection go on, and with enough room the operation succeeds. */
 		f->reply_max = 1 << 20;
 		put(s, kind);
 		cr_expect_eq(fix4_send(f), NFS4_OK, "minor %u, kind %d", minor, kind);
@@ -119,7 +119,7 @@ Test(nfs4_room, no_room_in_the_reply_chunk)
 		is_transports_error(minor);
 }
 
-/* By a Write chunk that is too short for what cannot be cut. */
+/* The Write chunk is too short for a result that cannot be cut. */
 Test(nfs4_room, no_room_in_the_write_chunk)
 {
 	NEED_FIXTURE();
@@ -131,12 +131,14 @@ Test(nfs4_room, no_room_in_the_write_chunk)
 		put(s, READLINK);
 		fix4_send(f);
 		cr_expect_eq(f->outcome, FIX_TOO_LONG);
-		put(s, READ); /* which can */
+		put(s, READ); /* READ's data can be cut */
 		cr_expect_eq(fix4_send(f), NFS4_OK);
 	}
 }
 
-/* Over a transport that would have to close the connection, the protocol's own word is better. */
+/*
+ * A transport without such an error would have to close the connection, so an NFS error is better.
+ */
 Test(nfs4_room, transport_without_a_word_for_it)
 {
 	NEED_FIXTURE();
@@ -148,7 +150,8 @@ Test(nfs4_room, transport_without_a_word_for_it)
 	cr_expect_eq(fix4_send(f), NFS4ERR_RESOURCE);
 }
 
-/* A retry in the slot: what ran before is not run again, and the operation may be tried again. */
+/* A retry in the slot: operations that ran are not run again, and the one without room may be tried
+ * again. */
 Test(nfs4_room, kept_for_a_retry)
 {
 	NEED_FIXTURE();
@@ -157,7 +160,7 @@ Test(nfs4_room, kept_for_a_retry)
 
 	for (int cached = 0; cached < 2; cached++) {
 		s->cache_this = cached;
-		f->reply_max = room + 36; /* REMOVE's result, and not READDIR's */
+		f->reply_max = room + 36; /* room for REMOVE's result, and not for READDIR's */
 		fix4_begin(f, s);
 		fix4_putfh(f, &f->root);
 		fix4_op(f, OP_REMOVE);

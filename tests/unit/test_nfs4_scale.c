@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Many opens and locks of one client: what each costs in memory, and that no operation takes longer
- * for their number. SCALE=100000 is the number that the figures in doc/performance.md are of.
- */
+/* Many opens and locks of one client: memory for each, and the time of operations, which must not
+ * grow with their number. SCALE=100000 gives the figures of doc/performance.md. */
 #include <malloc.h>
 #include <stdlib.h>
 #include <time.h>
@@ -26,7 +24,7 @@ static struct held_file *held;
 
 struct cost {
 	size_t heap, budget;
-	double us[PARTS]; /* for each operation, tenth by tenth */
+	double us[PARTS]; /* microseconds of one operation in each tenth of the run */
 };
 
 static double now_us(void)
@@ -104,7 +102,7 @@ static void close_one(int i)
 	cr_assert_eq(op_close(f, &owner, &held[i].file), NFS4_OK, "close %d", i);
 }
 
-/* Far more than noise, far less than what a walk over all of them would take. */
+/* The factor is far above noise, and far below the cost of a walk over all objects. */
 static void expect_flat(const char *what, const struct cost *c)
 {
 	cr_expect_lt(c->us[PARTS - 1], 20 * c->us[0] + 200, "%s: %.1f us, then %.1f us", what,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Flavours that do not do for an export (RFC 8881 section 2.6.3.1): who says NFS4ERR_WRONGSEC, and
- * how a client finds out what would do. */
+/* Security flavours that an export does not accept (RFC 8881 section 2.6.3.1): operations that
+ * answer NFS4ERR_WRONGSEC, and SECINFO, which lists accepted flavours. */
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_text.h"
 #include "tests/unit/nfs4_view.h"
 
 static struct view v;
 static struct fix4_session session;
-static struct vfs_fh top, sys, none; /* the pseudo root, an export for each flavour */
+static struct vfs_fh top, sys, none; /* the pseudo root, and an export for each flavour */
 
 static void start(void)
 {
@@ -68,7 +68,7 @@ static void put_open(uint32_t claim)
 		fix4_name(f, "dir");
 }
 
-/* The status of the last result, and which it is of how many. */
+/* Reads all results. Returns the status of the last one; *op: its operation. */
 static uint32_t last(uint32_t *op)
 {
 	uint32_t n, status = 0;
@@ -192,7 +192,7 @@ Test(nfs4_secinfo, into_an_export)
 	EXPECT(OP_LOOKUP, NFS4ERR_WRONGSEC);
 }
 
-/* Out of an export whose flavour is another into one whose is the call's. */
+/* LOOKUPP out of an export of another flavour, then a name in an export of the call's flavour. */
 Test(nfs4_secinfo, through_a_parent_of_another_flavour)
 {
 	struct vfs_fh dir;
@@ -313,7 +313,7 @@ Test(nfs4_secinfo, without_a_name)
 	cr_expect_eq(first, RPC_AUTH_NONE);
 }
 
-/* Entries that the call's flavour does not open are told by rdattr_error. */
+/* READDIR reports entries of another flavour by rdattr_error. */
 Test(nfs4_secinfo, entries)
 {
 	struct vfs_fh tree;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* SEQUENCE: slots, retries, and what is refused (RFC 8881 sections 2.10.6.1 and 18.46). */
+/* SEQUENCE: slots, retries and refusals (RFC 8881 sections 2.10.6.1 and 18.46). */
 #include "lib/checked.h"
 #include "nfs4/client/client_table.h"
 #include "tests/unit/nfs3_suite.h"
@@ -24,7 +24,7 @@ struct seq_result {
 	uint32_t seqid, slot, highest, target, flags;
 };
 
-/* A COMPOUND that begins with SEQUENCE, to which operations may be added. */
+/* Begins a COMPOUND with SEQUENCE, to which operations may be added. */
 static void seq_begin(const struct fix4_session *of, const struct seq_args *a)
 {
 	fix4_begin_bare(f, of->minor, "");
@@ -53,7 +53,7 @@ static void seq_result(const struct fix4_session *of, struct seq_result *r)
 	r->flags = xdr_get_u32(&f->in);
 }
 
-/* SEQUENCE alone; the status of the COMPOUND. */
+/* Sends SEQUENCE alone; returns the COMPOUND's status. */
 static uint32_t seq(uint32_t seqid, uint32_t slot, uint32_t highest, struct seq_result *r)
 {
 	const struct seq_args a = { .seqid = seqid, .slot = slot, .highest = highest };
@@ -71,7 +71,7 @@ Test(nfs4_sequence, slots_take_their_next_request_only)
 	static const struct {
 		uint32_t seqid, slot, highest, status;
 	} steps[] = {
-		{ 0, 3, 3, NFS4ERR_SEQ_MISORDERED }, /* as CREATE_SESSION contrived it */
+		{ 0, 3, 3, NFS4ERR_SEQ_MISORDERED }, /* the number before the slot's first */
 		{ 2, 3, 3, NFS4ERR_SEQ_MISORDERED },
 		{ 1, 3, 3, NFS4_OK },
 		{ 1, 3, 3, NFS4_OK }, /* a retry */
@@ -107,7 +107,7 @@ Test(nfs4_sequence, slots_take_their_next_request_only)
 	}
 }
 
-/* The slot itself, for states that take long to get into. */
+/* The server's slot object, for states that take long to reach by calls. */
 static struct nfs4_slot *slot_inside(uint32_t id)
 {
 	struct nfs4_session *in = nfs4_session_get(f->server4->clients, s.id);
@@ -133,7 +133,7 @@ Test(nfs4_sequence, sequence_numbers_wrap_to_zero)
 	cr_expect_eq(seq(0, 2, 2, NULL), NFS4ERR_SEQ_MISORDERED);
 }
 
-/* The slot's last request is under way again, as it were. */
+/* Makes the slot look as if its last request were still running. */
 static void go_on(uint32_t slot, bool busy)
 {
 	struct nfs4_session *in = nfs4_session_get(f->server4->clients, s.id);
@@ -148,7 +148,7 @@ static void go_on(uint32_t slot, bool busy)
 	nfs4_session_put(in);
 }
 
-/* The same bytes by a request of their own: another connection's. */
+/* Makes a request with the same bytes, as from another connection. */
 static struct rpc_request *retry(void)
 {
 	struct rpc_request *req = rpc_request_new(f->pool);
@@ -177,7 +177,7 @@ static void run_worker(void)
 	}
 }
 
-/* SEQUENCE's status in the reply that has just come. */
+/* SEQUENCE's status in the latest reply. */
 static uint32_t retry_status(void)
 {
 	struct rpc_seg seg = { .base = f->reply, .len = (uint32_t)f->reply_len };
@@ -210,7 +210,7 @@ Test(nfs4_sequence, a_retry_of_what_is_under_way)
 
 static void put_mkdir(const char *name);
 
-/* The last one gets the reply, whether it was kept or not. */
+/* Of several waiting retries the last one gets the reply, whether it was kept or not. */
 static void retries_wait(bool cached)
 {
 	struct rpc_request *first, *last;
@@ -257,7 +257,7 @@ Test(nfs4_sequence, retries_wait_for_what_is_not_kept)
 	retries_wait(false);
 }
 
-/* Another call on the slot does not wait for what is none of its own. */
+/* A different call on the slot is no retry, and does not wait for the running one. */
 Test(nfs4_sequence, a_false_retry_of_what_is_under_way)
 {
 	const struct seq_args a = { .seqid = 1, .slot = 2, .highest = 2 };
@@ -272,8 +272,8 @@ Test(nfs4_sequence, a_false_retry_of_what_is_under_way)
 	go_on(2, false);
 }
 
-/* The client has its reply by the old connection, and goes on before the retry's turn comes; or
- * ends the session. */
+/* Before a waiting retry is handled, the client gets its reply by the old connection and sends its
+ * next call, or ends the session. */
 Test(nfs4_sequence, a_retry_that_comes_too_late)
 {
 	struct rpc_request *r;
@@ -329,7 +329,7 @@ Test(nfs4_sequence, only_in_front)
 	cr_expect_eq(fix4_send(f), NFS4ERR_SEQUENCE_POS);
 }
 
-/* MKDIR is seen to run once: a second time it fails. */
+/* MKDIR shows that it ran only once: a second time it would fail. */
 static void put_mkdir(const char *name)
 {
 	fix4_putfh(f, &f->root);
@@ -360,11 +360,11 @@ Test(nfs4_sequence, a_retry_gets_the_reply_that_was_kept)
 		cr_expect_eq(f->reply_len, len);
 		cr_expect_arr_eq(f->reply, first, len);
 	}
-	/* A new request is a new one. */
+	/* The next sequence number runs the operation again. */
 	fix4_begin(f, &s);
 	put_mkdir("once");
 	cr_expect_eq(fix4_send(f), NFS4ERR_EXIST);
-	/* A failure is kept as well. */
+	/* Failures are kept, too. */
 	cr_assert_eq(rmdir(fix_path(f, "once")), 0);
 	cr_expect_eq(fix4_resend(f), NFS4ERR_EXIST);
 	cr_expect_not(exists("once"));
@@ -385,7 +385,7 @@ Test(nfs4_sequence, a_retry_of_what_was_not_kept)
 	cr_expect_not(exists("once"));
 }
 
-/* Second operations of which RETRY_UNCACHED_REP may not be said. */
+/* Second operations that may not answer RETRY_UNCACHED_REP. */
 Test(nfs4_sequence, a_retry_with_an_operation_that_there_is_not)
 {
 	NEED_FIXTURE();
@@ -456,7 +456,7 @@ Test(nfs4_sequence, false_retries)
 	cr_expect_not(exists("two"));
 	seq_begin(&s, &a);
 	cr_expect_eq(fix4_send(f), NFS4ERR_SEQ_FALSE_RETRY);
-	/* Another user must not see the reply (section 2.10.6.1.3.1). */
+	/* Another user must not get the reply (section 2.10.6.1.3.1). */
 	f->uid = 1000;
 	seq_begin(&s, &a);
 	put_mkdir("one");
@@ -467,7 +467,7 @@ Test(nfs4_sequence, false_retries)
 	cr_expect_eq(fix4_send(f), NFS4_OK);
 }
 
-/* A session with small limits. */
+/* Makes a session with small limits. */
 static void small_session(const struct nfs4_channel *fore)
 {
 	const struct eid_args e = { .owner = "small", .verifier = "verf0001" };
@@ -512,7 +512,7 @@ Test(nfs4_sequence, too_big_requests_and_replies)
 	small_session(&fore);
 	memset(name, 'x', sizeof(name));
 	name[250] = '\0';
-	/* 24 + 28 bytes of RPC header, and so on: two of these are too much. */
+	/* The limit includes 24 + 28 bytes of RPC header: two LOOKUPs are too long. */
 	fix4_begin(f, &s);
 	fix4_putfh(f, &f->root);
 	fix4_lookup(f, name);
@@ -523,7 +523,7 @@ Test(nfs4_sequence, too_big_requests_and_replies)
 	fix4_lookup(f, name);
 	cr_expect_eq(fix4_send(f), NFS4ERR_REQ_TOO_BIG);
 	s.seqid--;
-	/* Handles until there is no room. */
+	/* GETFH until the reply is full. */
 	for (unsigned i = 0; i < 2; i++) {
 		s.cache_this = i == 1;
 		fix4_begin(f, &s);
@@ -534,7 +534,7 @@ Test(nfs4_sequence, too_big_requests_and_replies)
 			     i == 0 ? NFS4ERR_REP_TOO_BIG : NFS4ERR_REP_TOO_BIG_TO_CACHE);
 		cr_expect_leq(f->reply_len, i == 0 ? 400 : 256);
 	}
-	/* What there was of that is kept. */
+	/* The results up to the failure are kept. */
 	cr_expect_eq(fix4_resend(f), NFS4ERR_REP_TOO_BIG_TO_CACHE);
 	cr_expect_eq(fix4_result(f, OP_PUTFH), NFS4_OK);
 	cr_expect_eq(fix4_result(f, OP_GETFH), NFS4_OK);
@@ -558,7 +558,7 @@ Test(nfs4_sequence, nothing_to_cache_with)
 	cr_expect_eq(call_sequence(f, &s), NFS4_OK);
 }
 
-/* A client that wants more than it has at first, and uses it. */
+/* A client that wants more slots than it gets at first, and uses them. */
 Test(nfs4_sequence, slots_grow_with_use)
 {
 	struct nfs4_channel fore = usual_channel;
@@ -583,7 +583,7 @@ Test(nfs4_sequence, slots_grow_with_use)
 	cr_expect_eq(slot_inside(10)->seqid, 1);
 }
 
-/* When memory is short, a client is asked for slots, and loses them when it knows. */
+/* When memory is short, the server asks for slots back, and frees them once the client knows. */
 Test(nfs4_sequence, slots_shrink_when_memory_is_short)
 {
 	struct nfs4_channel fore = usual_channel;
@@ -598,19 +598,19 @@ Test(nfs4_sequence, slots_shrink_when_memory_is_short)
 	cr_expect_eq(seq(1, 12, 15, &r), NFS4_OK);
 	cr_expect_eq(r.highest, 15);
 	cr_expect_eq(r.target, 7);
-	/* It does not know yet, or has not given them back. */
+	/* The client does not know the new number yet, or still uses higher slots. */
 	cr_expect_eq(seq(1, 13, 15, &r), NFS4_OK);
 	cr_expect_eq(r.highest, 15);
 	cr_expect_eq(seq(1, 1, 7, &r), NFS4_OK);
 	cr_expect_eq(r.highest, 15);
 	cr_expect_eq(seq(2, 12, 12, &r), NFS4_OK);
 	cr_expect_eq(r.highest, 15);
-	/* Now it has. */
+	/* The client has given the slots back. */
 	cr_expect_eq(seq(2, 1, 7, &r), NFS4_OK);
 	cr_expect_eq(r.highest, 7);
 	cr_expect_eq(seq(3, 12, 12, &r), NFS4ERR_BADSLOT);
 	cr_expect_eq(seq(3, 1, 12, &r), NFS4ERR_BAD_HIGH_SLOT);
-	/* They come again, and begin anew or go on. */
+	/* The slots come back. The number sequence of a freed slot starts anew. */
 	in->short_of_memory = false;
 	cr_expect_eq(seq(3, 1, 7, &r), NFS4_OK);
 	cr_expect_eq(r.highest, 15);
@@ -620,7 +620,7 @@ Test(nfs4_sequence, slots_shrink_when_memory_is_short)
 	nfs4_session_put(in);
 }
 
-/* With SP4_NONE any connection will do. */
+/* With SP4_NONE a session may be used over any connection. */
 Test(nfs4_sequence, another_connection)
 {
 	NEED_FIXTURE();

@@ -11,7 +11,7 @@ NFS3_SUITE(nfs4_session);
 static struct cs_args a;
 static struct cs_result r;
 
-/* An unconfirmed client, and arguments for its first session. */
+/* Makes an unconfirmed client, and arguments for its first session. */
 static void new_client(const char *owner)
 {
 	const struct eid_args e = { .owner = owner, .verifier = "verf0001" };
@@ -56,13 +56,13 @@ Test(nfs4_session, the_slot_of_create_session)
 	a.seqid--;
 	cr_expect_eq(create(), NFS4_OK);
 	first = r;
-	/* A retry makes no other session, nor looks at the arguments. */
+	/* A retry makes no new session and does not check its arguments. */
 	a.fore.max_request = 1;
 	cr_expect_eq(create(), NFS4_OK);
 	cr_expect_arr_eq(r.id, first.id, sizeof(r.id));
 	cr_expect_eq(r.seqid, first.seqid);
 	cr_expect_eq(r.fore.max_request, first.fore.max_request);
-	/* The next one, which fails: that is what its retry is told. */
+	/* The next call fails, and its retry gets the same error. */
 	a.seqid++;
 	cr_expect_eq(create(), NFS4ERR_TOOSMALL);
 	a.fore = usual_channel;
@@ -118,14 +118,14 @@ Test(nfs4_session, flags_and_security)
 		uint32_t status;
 	} rows[] = {
 		{ 0, false, false, NFS4_OK },
-		/* No persistent replies, no way back, no stepping up to RDMA: not granted. */
+		/* Persistence, back channel and RDMA step-up are not granted. */
 		{ CREATE_SESSION4_FLAG_PERSIST, false, false, NFS4_OK },
 		{ CREATE_SESSION4_FLAG_CONN_BACK_CHAN, false, false, NFS4_OK },
 		{ CREATE_SESSION4_FLAG_CONN_RDMA, false, false, NFS4_OK },
 		{ 7, false, false, NFS4_OK },
 		{ 8, false, false, NFS4ERR_INVAL },
 		{ 0x80000000, false, false, NFS4ERR_INVAL },
-		/* One of several is enough. */
+		/* One supported kind of several is enough. */
 		{ 0, true, false, NFS4_OK },
 		{ 0, false, true, NFS4ERR_NOENT },
 	};
@@ -167,7 +167,7 @@ Test(nfs4_session, what_the_fore_channel_agrees_on)
 	cr_expect_eq(r.fore.max_requests, NFS4_SLOTS_FIRST);
 	cr_expect_eq(r.fore.nird, 1);
 	cr_expect_eq(r.fore.ird, 5);
-	/* Never more than was offered, but for what could not work. */
+	/* Limits never exceed the offer, except for minimums without which no call would work. */
 	*c = (struct nfs4_channel){ .max_request = 1000, .max_reply = 900, .max_cached = 2000 };
 	a.seqid++;
 	cr_assert_eq(create(), NFS4_OK);
@@ -223,7 +223,7 @@ Test(nfs4_session, two_words_of_ird_are_no_xdr)
 {
 	NEED_FIXTURE();
 	new_client("one");
-	a.fore.nird = 2; /* of which one is put */
+	a.fore.nird = 2; /* only one of them is put */
 	cr_expect_eq(create(), NFS4ERR_BADXDR);
 }
 
@@ -232,7 +232,7 @@ static struct nfs4_session *inside(const uint8_t id[NFS4_SESSIONID_SIZE])
 	return nfs4_session_get(f->server4->clients, id);
 }
 
-/* One more, and the oldest on which nothing runs makes room. */
+/* At the limit, the oldest session without a running call makes room. */
 Test(nfs4_session, so_many_of_a_client)
 {
 	struct nfs4_session *first, *all[NFS4_SESSIONS_PER_CLIENT];
@@ -275,12 +275,12 @@ Test(nfs4_session, so_many_of_all)
 		new_client(name);
 		cr_expect_eq(create(), i < 2 ? NFS4_OK : NFS4ERR_NOSPC);
 	}
-	/* What is not confirmed for lack of a session is not confirmed. */
+	/* A failed CREATE_SESSION does not confirm the client. */
 	cr_expect_eq(call_destroy_clientid(f, NULL, a.clientid), NFS4_OK);
 }
 
-/* The sessions of those who are away are no reason to refuse others one; nor does who comes back
- * make room for himself. */
+/* Sessions of silent clients do not count against others; a client that returns does not evict
+ * others. */
 Test(nfs4_session, so_many_of_all_who_are_there)
 {
 	NEED_FIXTURE();
@@ -301,7 +301,7 @@ Test(nfs4_session, so_many_of_all_who_are_there)
 	cr_expect_eq(create(), NFS4ERR_NOSPC);
 }
 
-/* Memory that comes again lets the same request through. */
+/* The same request succeeds once there is memory. */
 Test(nfs4_session, no_memory)
 {
 	struct rn_budget *b = f ? &f->budget : NULL;
@@ -325,12 +325,12 @@ Test(nfs4_session, destroy)
 	confirmed_client(f, "one", "verf0001", &s);
 	confirmed_client(f, "two", "verf0001", &t);
 	memcpy(id, s.id, sizeof(id));
-	/* Of another client, from within that one's session. */
+	/* Destroys a session of another client, from within a session. */
 	cr_expect_eq(call_destroy_session(f, &t, id), NFS4_OK);
 	cr_expect_eq(call_destroy_session(f, &t, id), NFS4ERR_BADSESSION);
 	cr_expect_eq(call_sequence(f, &s), NFS4ERR_BADSESSION);
 	cr_expect_eq(call_destroy_session(f, NULL, id), NFS4ERR_BADSESSION);
-	/* The own one; the client stays. */
+	/* Destroys its own session; the client stays. */
 	memcpy(id, t.id, sizeof(id));
 	cr_expect_eq(call_destroy_session(f, &t, id), NFS4_OK);
 	cr_expect_eq(call_sequence(f, &t), NFS4ERR_BADSESSION);
@@ -367,7 +367,7 @@ Test(nfs4_session, destroy_waits_for_requests_under_way)
 	cr_expect_eq(call_destroy_session(f, NULL, s.id), NFS4_OK);
 }
 
-/* A session is destroyed over a connection that has been used for it. */
+/* DESTROY_SESSION must come over a connection that the session has used. */
 Test(nfs4_session, destroy_over_a_foreign_connection)
 {
 	struct fix4_session s, t;
@@ -376,10 +376,11 @@ Test(nfs4_session, destroy_over_a_foreign_connection)
 	confirmed_client(f, "one", "verf0001", &s);
 	f->conn.id = 2;
 	cr_expect_eq(call_destroy_session(f, NULL, s.id), NFS4ERR_CONN_NOT_BOUND_TO_SESSION);
-	/* Another's session does not help. */
+	/* A call in another session does not bind the connection. */
 	confirmed_client(f, "two", "verf0001", &t);
 	cr_expect_eq(call_destroy_session(f, &t, s.id), NFS4ERR_CONN_NOT_BOUND_TO_SESSION);
-	/* SEQUENCE binds, and so does BIND_CONN_TO_SESSION; but a bad slot does not. */
+	/* SEQUENCE and BIND_CONN_TO_SESSION bind the connection, but a SEQUENCE with a bad slot
+	 * does not. */
 	f->conn.id = 3;
 	s.slot = 100000;
 	cr_expect_eq(call_sequence(f, &s), NFS4ERR_BADSLOT);
@@ -429,7 +430,7 @@ Test(nfs4_session, bind_conn_to_session)
 	static const struct {
 		uint32_t asked, status, given;
 	} rows[] = {
-		/* Whoever cannot do without a back channel is told that there is none. */
+		/* A request that insists on a back channel is refused. */
 		{ 1, NFS4_OK, 1 },	  { 2, NFS4ERR_INVAL, 0 },  { 3, NFS4_OK, 1 },
 		{ 7, NFS4ERR_INVAL, 0 },  { 0, NFS4ERR_BADXDR, 0 }, { 4, NFS4ERR_BADXDR, 0 },
 		{ 8, NFS4ERR_BADXDR, 0 },
@@ -490,7 +491,7 @@ Test(nfs4_session, backchannel_ctl)
 	fix4_name(f, "one");
 	fix4_name(f, "two");
 	cr_expect_eq(fix4_send(f), NFS4ERR_NOENT);
-	/* Among others it is one that is not chosen. */
+	/* RPCSEC_GSS among other flavours is not chosen. */
 	fix4_begin(f, &s);
 	fix4_op(f, OP_BACKCHANNEL_CTL);
 	xdr_put_u32(&f->out, 0x40000001);
@@ -501,7 +502,7 @@ Test(nfs4_session, backchannel_ctl)
 	fix4_name(f, "two");
 	xdr_put_u32(&f->out, RPC_AUTH_NONE);
 	cr_expect_eq(fix4_send(f), NFS4_OK);
-	/* A count that nothing is behind. */
+	/* A count without the items behind it. */
 	fix4_begin(f, &s);
 	fix4_op(f, OP_BACKCHANNEL_CTL);
 	xdr_put_u32(&f->out, 0x40000001);
@@ -528,7 +529,7 @@ Test(nfs4_session, reclaim_complete)
 
 	NEED_FIXTURE();
 	confirmed_client(f, "one", "verf0001", &s);
-	/* Of one file system: there is none that migrates, so it is about nothing. */
+	/* RECLAIM_COMPLETE of one file system: none migrates, so the call has no effect. */
 	cr_expect_eq(call_reclaim_complete(f, &s, true), NFS4ERR_NOFILEHANDLE);
 	fix4_begin(f, &s);
 	fix4_op(f, OP_PUTROOTFH);

@@ -14,7 +14,7 @@ NFS3_SUITE(nfs4_setattr);
 static const struct nfs4_stateid anonymous;
 static size_t len_at;
 
-/* The test's own thread is whom the last call was from: one of root's makes it root again. */
+/* Makes the test's thread root again: it acts as the last call's user, and this call is root's. */
 static void as_root(void)
 {
 	struct vfs_fh fh;
@@ -23,7 +23,7 @@ static void as_root(void)
 	fix_lookup(f, &f->root, "nothing", &fh);
 }
 
-/* PUTFH and an operation up to where the values go. */
+/* Puts PUTFH and an operation up to its attribute values. */
 static void begin(struct fix4_session *s, const struct vfs_fh *fh, uint32_t op, const int *bits)
 {
 	fix4_begin(f, s);
@@ -48,7 +48,8 @@ static uint32_t send_values(uint32_t op)
 	return status;
 }
 
-/* The status, after a look at the bitmap: all that was asked for, or nothing. */
+/* Sends the call and returns its status. Checks that the result's bitmap has all requested
+ * attributes, or none after a failure. */
 static uint32_t set(uint32_t words)
 {
 	struct nfs4_bitmap done;
@@ -154,7 +155,7 @@ static void check_together(struct fix4_session *s, uint32_t minor)
 	cr_expect_eq(stat_of("file").st_mode & 07777, 04711);
 	cr_expect_eq(stat_of("file").st_uid, 1001);
 	cr_expect_eq(stat_of("file").st_mtim.tv_sec, 77);
-	/* Nothing at all is fine, too. */
+	/* An empty set of attributes is valid. */
 	BEGIN(s, &fh, OP_SETATTR, -1);
 	cr_expect_eq(set(0), NFS4_OK);
 	cr_assert_eq(unlink(fix_path(f, "file")), 0);
@@ -166,7 +167,8 @@ Test(nfs4_setattr, all_in_one_operation)
 	FOR_MINORS(check_together);
 }
 
-/* The owner may not give the file away: then its size must not have changed either. */
+/* The owner may not give the file away: the whole SETATTR fails, and the size must not change,
+ * either. */
 static void check_nothing_of_it(struct fix4_session *s, uint32_t minor)
 {
 	struct vfs_fh fh;
@@ -180,7 +182,7 @@ static void check_nothing_of_it(struct fix4_session *s, uint32_t minor)
 	xdr_put_u64(&f->out, 0);
 	fix_put_name(&f->out, "1002");
 	cr_expect_eq(set(1), NFS4ERR_PERM);
-	/* To be told that it is theirs is no harm. */
+	/* Setting the present owner is allowed. */
 	BEGIN(s, &fh, OP_SETATTR, FATTR4_OWNER);
 	fix_put_name(&f->out, "1001");
 	cr_expect_eq(set(1), NFS4_OK);
@@ -212,7 +214,7 @@ static void check_errors(struct fix4_session *s, uint32_t minor)
 	BEGIN(s, &dir, OP_SETATTR, FATTR4_SIZE);
 	xdr_put_u64(&f->out, 0);
 	cr_expect_eq(set(1), minor == 0 ? NFS4ERR_ISDIR : NFS4ERR_WRONG_TYPE);
-	/* An empty name is compared with nothing. */
+	/* VERIFY with an empty name is an error. */
 	for (uint32_t op = OP_NVERIFY; op <= OP_VERIFY; op += OP_VERIFY - OP_NVERIFY) {
 		fix4_begin(f, s);
 		fix4_putfh(f, &fh);
@@ -222,7 +224,7 @@ static void check_errors(struct fix4_session *s, uint32_t minor)
 		xdr_put_u32(&f->out, 0);
 		cr_expect_eq(fix4_send(f), NFS4ERR_INVAL, "%s", nfs4_op_text(op));
 	}
-	/* A stateid that there is not. */
+	/* The stateid is unknown. */
 	fix4_begin(f, s);
 	fix4_putfh(f, &fh);
 	fix4_op(f, OP_SETATTR);
@@ -248,7 +250,7 @@ Test(nfs4_setattr, errors)
 	FOR_MINORS(check_errors);
 }
 
-/* The bitmap is there whatever happens. */
+/* The result holds a bitmap whatever the status is. */
 static void check_body(struct fix4_session *s, uint32_t minor)
 {
 	struct nfs4_bitmap done;
@@ -322,7 +324,7 @@ Test(nfs4_setattr, some_bits_of_the_mode)
 	FOR_MINORS(check_masked);
 }
 
-/* A write by a user takes the bits away that a truncation must take, too. */
+/* A write by a user clears the set-id bits; a truncation must do so, too. */
 static void check_set_id(struct fix4_session *s, uint32_t minor)
 {
 	(void)minor;
@@ -341,7 +343,7 @@ Test(nfs4_setattr, a_new_size_clears_set_id_bits)
 	FOR_MINORS(check_set_id);
 }
 
-/* VERIFY and NVERIFY: one answers where the other does not. */
+/* Sends VERIFY and NVERIFY of the same values, and checks both statuses. */
 static void expect_both(struct fix4_session *s, uint32_t verify, uint32_t nverify,
 			void (*put)(void), const int *bits)
 {
@@ -428,7 +430,7 @@ Test(nfs4_setattr, verify_and_nverify)
 	FOR_MINORS(check_verify);
 }
 
-/* What GETATTR gives, VERIFY takes: all attributes that there are. */
+/* VERIFY accepts every attribute as GETATTR returns it. */
 static void check_verify_all(struct fix4_session *s, uint32_t minor)
 {
 	static uint8_t attrs[4096];
@@ -440,7 +442,7 @@ static void check_verify_all(struct fix4_session *s, uint32_t minor)
 	fix4_begin(f, s);
 	fix4_putfh(f, &f->root);
 	fix4_op(f, OP_GETATTR);
-	/* Not rdattr_error, nor space, which others use at the same time. */
+	/* Without rdattr_error, and without space, which other processes change. */
 	FIX4_BITS(f, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 13, 15, 16, 17, 18, 19, 20, 26, 27, 28, 29,
 		  30, 31, 33, 34, 35, 36, 37, 41, 45, 47, 50, 51, 52, 53, 55, 75, 76, 79);
 	cr_assert_eq(fix4_send(f), NFS4_OK);
@@ -464,8 +466,7 @@ Test(nfs4_setattr, verify_takes_what_getattr_gives)
 	FOR_MINORS(check_verify_all);
 }
 
-/* What the operation before it in the COMPOUND left behind is not taken for something to make
- * durable. */
+/* SETATTR must not take data of an operation before it in the COMPOUND for its own. */
 static void check_after_write(struct fix4_session *s, uint32_t minor)
 {
 	struct nfs4_bitmap done;
@@ -477,7 +478,7 @@ static void check_after_write(struct fix4_session *s, uint32_t minor)
 	fix4_putfh(f, &fh);
 	fix4_op(f, OP_WRITE);
 	fix4_stateid(f, &anonymous);
-	xdr_put_u64(&f->out, 4096); /* as an address: nobody's */
+	xdr_put_u64(&f->out, 4096); /* read as an address, it would be invalid */
 	xdr_put_u32(&f->out, 2);
 	xdr_put_opaque(&f->out, "text", 4);
 	fix4_op(f, OP_SETATTR);
@@ -512,7 +513,7 @@ static int busy(void *ctx, const struct sockaddr *peer, const char *name, uint32
 	return -EAGAIN;
 }
 
-/* Whether a name is the owner's is not known as long as the name service is busy. */
+/* While the name service is busy, VERIFY of an owner's name must wait. */
 static void check_busy_names(struct fix4_session *s, uint32_t minor)
 {
 	static const int bits[] = { FATTR4_OWNER, FATTR4_OWNER_GROUP };

@@ -38,7 +38,7 @@ static bool same_confirm(const struct scid_result *a, const struct scid_result *
 	return memcmp(a->confirm, b->confirm, sizeof(a->confirm)) == 0;
 }
 
-/* Where the client is called back, as far as it is confirmed. */
+/* Callback program of the confirmed client. */
 static uint32_t callback_of(uint64_t clientid)
 {
 	struct nfs4_client *cl = nfs4_client_get(f->server4->clients, clientid);
@@ -54,12 +54,12 @@ Test(nfs4_setclientid, a_new_client)
 
 	NEED_FIXTURE();
 	r = set("one", "verf0001", 7);
-	/* Not good for anything before it is confirmed. */
+	/* The client id is not valid before it is confirmed. */
 	cr_expect_eq(call_renew(f, r.clientid), NFS4ERR_STALE_CLIENTID);
 	cr_expect_eq(confirm(&r), NFS4_OK);
 	cr_expect_eq(call_renew(f, r.clientid), NFS4_OK);
 	cr_expect_eq(callback_of(r.clientid), 7);
-	/* No reply came, so it is sent again. */
+	/* A retry, as after a lost reply. */
 	cr_expect_eq(confirm(&r), NFS4_OK);
 	cr_expect_eq(call_renew(f, r.clientid + 1), NFS4ERR_STALE_CLIENTID);
 	cr_expect_eq(call_renew(f, r.clientid ^ (1ull << 40)), NFS4ERR_STALE_CLIENTID);
@@ -78,7 +78,7 @@ Test(nfs4_setclientid, a_change_of_the_callback)
 	cr_expect_eq(callback_of(s.clientid), 7);
 	u = set("one", "verf0001", 9);
 	cr_expect_eq(u.clientid, s.clientid);
-	/* The earlier unconfirmed one was removed. */
+	/* The earlier unconfirmed record was removed. */
 	cr_expect_eq(confirm(&t), NFS4ERR_STALE_CLIENTID);
 	cr_expect_eq(callback_of(s.clientid), 7);
 	cr_expect_eq(confirm(&u), NFS4_OK);
@@ -112,7 +112,7 @@ Test(nfs4_setclientid, a_restart_of_the_client)
 	cr_expect_eq(confirm(&s), NFS4ERR_STALE_CLIENTID);
 }
 
-/* No confirmed record for x: what was unconfirmed is replaced. */
+/* No confirmed record for x: the unconfirmed one is replaced. */
 Test(nfs4_setclientid, again_before_it_is_confirmed)
 {
 	struct scid_result s, t;
@@ -139,8 +139,8 @@ Test(nfs4_setclientid, a_wrong_confirm_verifier)
 	cr_expect_eq(confirm(&bad), NFS4ERR_STALE_CLIENTID);
 }
 
-/* By another principal: while the first has no state it may be replaced (section 9.1.2), but only
- * it may confirm what it has registered. */
+/* Another principal: it may replace a client without state (section 9.1.2), but each principal may
+ * confirm only its own registration. */
 Test(nfs4_setclientid, other_principals)
 {
 	struct scid_result s, t, u;
@@ -149,13 +149,13 @@ Test(nfs4_setclientid, other_principals)
 	s = confirmed("one", "verf0001", 7);
 	t = set("one", "verf0001", 8);
 	f->uid = 1000;
-	cr_expect_eq(confirm(&t), NFS4ERR_CLID_INUSE); /* an update */
+	cr_expect_eq(confirm(&t), NFS4ERR_CLID_INUSE); /* callback update */
 	cr_expect_eq(confirm(&s), NFS4ERR_CLID_INUSE); /* a retry */
 	cr_expect_eq(callback_of(s.clientid), 7);
 	u = set("one", "verf0001", 9);
 	cr_expect_neq(u.clientid, s.clientid);
 	f->uid = 0;
-	cr_expect_eq(confirm(&u), NFS4ERR_CLID_INUSE); /* a new one */
+	cr_expect_eq(confirm(&u), NFS4ERR_CLID_INUSE); /* new client */
 	cr_expect_eq(call_renew(f, s.clientid), NFS4_OK);
 	f->uid = 1000;
 	cr_expect_eq(confirm(&u), NFS4_OK);
@@ -181,7 +181,7 @@ Test(nfs4_setclientid, universal_addresses)
 	cr_expect_str_eq(text, "abab:abab:abab:abab:abab:abab:abab:abab.255.255");
 }
 
-/* Texts that are no address are taken as none, whatever their length. */
+/* Texts of any length that are no address count as no address. */
 Test(nfs4_setclientid, odd_callbacks)
 {
 	static const struct {

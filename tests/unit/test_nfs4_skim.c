@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is seen of a COMPOUND without running it: where WRITE's data starts, whether it changes
- * anything. */
+/* Facts about a COMPOUND that are found without running it: the position of WRITE's data, and
+ * whether the call is idempotent. */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -32,7 +32,7 @@ static void zeros(uint32_t len)
 	memset(p, 0, len);
 }
 
-/* Up to the number of operations. */
+/* Puts a call up to the number of operations. */
 static void start(const char *tag, uint32_t minor, uint32_t nops)
 {
 	xdr_out_init(&x, msg, sizeof(msg));
@@ -63,7 +63,7 @@ static void put_write(void)
 	xdr_put_opaque(&x, DATA, strlen(DATA));
 }
 
-/* The message that was put has WRITE's data at its end, with their pad. */
+/* WRITE's data and their padding must be found at the end of the message. */
 static void found_at_the_end(void)
 {
 	const size_t at = x.used - 12;
@@ -99,7 +99,7 @@ Test(nfs4_skim, bulk_offset_behind_the_usual_operations)
 
 Test(nfs4_skim, bulk_offset_of_nothing_else)
 {
-	static const uint32_t bent[] = { 1, 2, 3, 4, 5 }; /* words of the header */
+	static const uint32_t bent[] = { 1, 2, 3, 4, 5 }; /* indexes of header words to change */
 
 	start("", 0, 1);
 	put_putfh(29);
@@ -143,7 +143,7 @@ Test(nfs4_skim, bulk_offset_stays_within_the_message)
 	}
 }
 
-/* Of the operations that were put from `from` on. */
+/* True if the operations that were put from `from` on are idempotent. */
 static bool idempotent(size_t from, uint32_t nops)
 {
 	const struct rpc_seg seg = { .base = msg + from, .len = (uint32_t)(x.used - from) };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What COMPOUND does for hosts by their standing with the exports (struct rpc_server). */
+/* Calls that COMPOUND accepts from a host, by the host's standing (struct rpc_server). */
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_client_calls.h"
 
@@ -20,7 +20,7 @@ static void stand(enum rpc_standing s)
 	f->rpc.standing = tell;
 }
 
-/* The status of a COMPOUND of one operation without arguments, or with bad ones. */
+/* Sends a COMPOUND of one operation without arguments, valid or not; returns its status. */
 static uint32_t lone(uint32_t minor, uint32_t opnum)
 {
 	fix4_begin_bare(f, minor, "");
@@ -63,7 +63,7 @@ Test(nfs4_standing, strangers_are_denied_everything)
 	cr_expect_eq(fix4_send(f), FIX4_NO_STATUS, "not even an empty one");
 }
 
-/* One operation behind SEQUENCE. */
+/* Sends one operation behind SEQUENCE. */
 static uint32_t in_session(struct fix4_session *s, uint32_t opnum, uint32_t word)
 {
 	fix4_begin(f, s);
@@ -87,7 +87,7 @@ Test(nfs4_standing, who_was_admitted_may_give_back_what_it_holds)
 	cr_expect_eq(call_sequence(f, &s), NFS4_OK);
 	cr_expect_eq(in_session(&s, OP_TEST_STATEID, 0), NFS4_OK);
 	cr_expect_eq(in_session(&s, OP_BACKCHANNEL_CTL, 0), NFS4ERR_SERVERFAULT);
-	/* The export says no to whatever needs it. */
+	/* The export refuses every operation that needs it. */
 	f->deny = true;
 	fix4_begin(f, &s);
 	fix4_putfh(f, &f->root);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Each operation that takes a stateid, with each kind of one that it cannot use. */
+/* Each operation that takes a stateid, with each kind of stateid that is invalid for it. */
 #include "lib/checked.h"
 #include "nfs4/client/client.h"
 #include "nfs4/client/registry.h"
@@ -17,7 +17,7 @@ static struct op_file file, elsewhere;
 static struct nfs4_stateid lock;
 static const struct op_range ten = { .type = 2, .length = 10 };
 
-/* Of one operation: puts its arguments with that stateid. */
+/* put_...(): puts an operation's arguments with that stateid. */
 static void put_range(void)
 {
 	xdr_put_u64(&f->out, 0);
@@ -152,7 +152,7 @@ static uint32_t open_it(struct op_owner *o, const char *name, uint32_t access, s
 	return op_open(f, o, &how, out);
 }
 
-/* Whatever became of the one before: a client of its own, with a file opened and locked twice. */
+/* Makes a fresh client with a file opened and locked twice, whatever state the last one is in. */
 static void begin(void)
 {
 	static unsigned n;
@@ -184,7 +184,7 @@ OP_MINORS_TEST(nfs4_stateids, old_later_unknown)
 
 		sid.seqid--;
 		IS(op, run(op, &file.fh, &sid), NFS4ERR_OLD_STATEID);
-		/* That counts as an operation of the owner. */
+		/* A failure with this status advances the owner's sequence number. */
 		owner.seqid += minor == 0 && (op->num == OP_CLOSE || op->num == OP_OPEN_CONFIRM ||
 					      op->num == OP_OPEN_DOWNGRADE);
 		locker.seqid += minor == 0 && op->of_lock;
@@ -194,7 +194,7 @@ OP_MINORS_TEST(nfs4_stateids, old_later_unknown)
 		sid.other[NFS4_OTHER_SIZE - 1] ^= 0x55;
 		op_retag(f, &sid);
 		IS(op, run(op, &file.fh, &sid), NFS4ERR_BAD_STATEID);
-		/* Of another run of the server, or made up. */
+		/* Stateids of another run of the server, or invented. */
 		for (unsigned i = 0; i < NFS4_OTHER_SIZE; i++) {
 			sid = sid_for(op);
 			sid.other[i] ^= 0x55;
@@ -216,7 +216,7 @@ OP_MINORS_TEST(nfs4_stateids, of_another_file)
 		begin();
 		sid = sid_for(op);
 		IS(op, run(op, &b, &sid), NFS4ERR_BAD_STATEID);
-		if (op->of_lock) /* that of the open is none of a lock's */
+		if (op->of_lock) /* the open's stateid is not a lock's */
 			IS(op, run(op, &file.fh, &file.sid), NFS4ERR_BAD_STATEID);
 		end();
 	}
@@ -237,7 +237,7 @@ OP_MINORS_TEST(nfs4_stateids, not_opened_for_that)
 	cr_assert_eq(op_close(f, &owner, &file), NFS4_OK);
 }
 
-/* The lease of the one has run out, and what it held has been given to the other. */
+/* One client's lease has run out, and the other client has taken over its state. */
 OP_MINORS_TEST(nfs4_stateids, expired)
 {
 	make_file("a", "text", 0666);
@@ -285,7 +285,7 @@ OP_MINORS_TEST(nfs4_stateids, revoked)
 	}
 }
 
-/* Those that ask for nothing special of a share that denies them. */
+/* Operations by the anonymous stateid on a file that an open denies to others. */
 OP_MINORS_TEST(nfs4_stateids, anonymous_and_denied)
 {
 	static const struct nfs4_stateid anonymous;
@@ -303,7 +303,7 @@ OP_MINORS_TEST(nfs4_stateids, anonymous_and_denied)
 		case OP_SEEK:
 			IS(op, run(op, &file.fh, &anonymous), NFS4ERR_LOCKED);
 			break;
-		case OP_ALLOCATE: /* no such word there */
+		case OP_ALLOCATE: /* LOCKED is not in this operation's table */
 		case OP_DEALLOCATE:
 			IS(op, run(op, &file.fh, &anonymous), NFS4ERR_ACCESS);
 			break;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What somebody else may do with a client's name, ids and sessions (doc/design/nfs4-clients.md). */
+/* Use of a client's name, ids and sessions by another host (doc/design/nfs4-clients.md). */
 #include <netinet/in.h>
 
 #include "nfs4/client/client_table.h"
@@ -45,7 +45,7 @@ static bool holds(void)
 	return op_read(f, &one, &file.fh, &file.sid) == NFS4_OK;
 }
 
-/* Somebody says that he is the client of that name. */
+/* Registers under the client's name with this verifier. */
 static uint32_t claim(const char *verifier)
 {
 	const struct scid_args sa = { .owner = "one", .verifier = verifier };
@@ -79,14 +79,14 @@ OP_MINORS_TEST(nfs4_strangers, who_knows_the_name_does_not_end_what_is_held)
 {
 	hold();
 	fix_from(f, 9);
-	cr_expect_eq(claim("restarts"), NFS4ERR_DELAY); /* it may have moved */
+	cr_expect_eq(claim("restarts"), NFS4ERR_DELAY); /* the client may have moved */
 	cr_expect_eq(claim("restarts"), NFS4ERR_DELAY);
 	fix_from(f, 1);
 	cr_expect(holds());
 	pass(2);
 	keep_alive();
 	fix_from(f, 9);
-	cr_expect_eq(claim("restarts"), NFS4ERR_CLID_INUSE); /* it has not */
+	cr_expect_eq(claim("restarts"), NFS4ERR_CLID_INUSE); /* the client has not moved */
 	f->uid = 1000;
 	cr_expect_eq(claim("restarts"), NFS4ERR_CLID_INUSE);
 	f->uid = 0;
@@ -124,12 +124,12 @@ OP_MINORS_TEST(nfs4_strangers, what_is_held_by_nobody_who_lives_is_taken_at_once
 	cr_expect_eq(confirm(), NFS4_OK);
 }
 
-/* Two addresses of one client: where it has used its ids is its own. */
+/* A client with two addresses: an address from which it has used its ids is its own. */
 OP_MINORS_TEST(nfs4_strangers, a_client_of_several_addresses)
 {
 	hold();
 	fix_from(f, 2);
-	cr_expect_eq(claim("verifier"), NFS4_OK); /* trunking: it is the same */
+	cr_expect_eq(claim("verifier"), NFS4_OK); /* trunking: the same client */
 	cr_expect_eq(claimed(), one.clientid);
 	keep_alive();
 	cr_expect(holds());
@@ -138,7 +138,7 @@ OP_MINORS_TEST(nfs4_strangers, a_client_of_several_addresses)
 	cr_expect_not(holds());
 }
 
-/* More of them than are remembered: the first stays, and so do the last. */
+/* More addresses than the server remembers: the first one and the last ones stay. */
 OP_MINORS_TEST(nfs4_strangers, a_client_of_many_addresses)
 {
 	hold();
@@ -155,7 +155,7 @@ OP_MINORS_TEST(nfs4_strangers, a_client_of_many_addresses)
 	cr_expect(holds());
 }
 
-/* By a process of the client's machine that is not its kernel. */
+/* An unprivileged process of the client's machine registers. */
 OP_MINORS_TEST(nfs4_strangers, an_unprivileged_port)
 {
 	hold();
@@ -175,7 +175,7 @@ OP_MINORS_TEST(nfs4_strangers, a_client_without_privileged_ports)
 	cr_expect_eq(confirm(), NFS4_OK);
 }
 
-/* A verifier is the time of the client's start, so that somebody may know it but for some bits. */
+/* A verifier is the time of the client's start, so all but some bits may be known. */
 OP_MINORS_TEST(nfs4_strangers, verifiers_are_not_to_be_found_out)
 {
 	char guess[16];
@@ -197,7 +197,7 @@ OP_MINORS_TEST(nfs4_strangers, verifiers_are_not_to_be_found_out)
 	cr_expect_eq(claim("verifier"), NFS4_OK);
 }
 
-/* Whoever comes first, both can be confirmed. */
+/* Whichever registers first, both can be confirmed. */
 OP_MINORS_TEST(nfs4_strangers, registering_under_a_name_that_somebody_else_claims)
 {
 	struct eid_result his;
@@ -285,7 +285,8 @@ static uint32_t bind_conn(const struct fix4_session *s)
 	return fix4_send(f);
 }
 
-/* Users of the client know its session's id as little as anybody, but a user who does is not it. */
+/* Users of the client do not normally know its session id. A user who does must not act as the
+ * client. */
 Test(nfs4_strangers, another_principal)
 {
 	struct fix4_session s;
@@ -295,7 +296,7 @@ Test(nfs4_strangers, another_principal)
 	confirmed_client(f, "one", "verifier", &s);
 	memcpy(id, s.id, sizeof(id));
 	f->uid = 1000;
-	cr_expect_eq(call_sequence(f, &s), NFS4_OK); /* calls for its users */
+	cr_expect_eq(call_sequence(f, &s), NFS4_OK); /* the client calls for its users */
 	cr_expect_eq(bind_conn(&s), NFS4ERR_BADSESSION);
 	cr_expect_eq(call_destroy_session(f, NULL, id), NFS4ERR_WRONG_CRED);
 	cr_expect_eq(call_destroy_session(f, &s, id), NFS4ERR_WRONG_CRED);

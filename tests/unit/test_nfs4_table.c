@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The table of operations: every number of every minor version has a row, each row has what the
- * server and the tests draw on, and the rows agree with the RFCs' tables and with the decoders.
+ * The table of operations: every number of every minor version has a row, each row has all members
+ * that the server and the tests use, and the rows agree with the RFCs' tables and with the
+ * decoders.
  */
 #include "lib/checked.h"
 #include "nfs4/skim.h"
@@ -16,8 +17,8 @@ NFS3_SUITE(nfs4_table);
 /* Highest operation number of minor versions 0, 1 and 2 (RFC 7531, RFC 5662, RFC 7863). */
 static const uint32_t last_op[] = { OP_RELEASE_LOCKOWNER, OP_RECLAIM_COMPLETE, OP_CLONE };
 
-/* The largest result that a row may reserve room for: what CREATE_SESSION grants at the least has
- * to hold it. */
+/* Largest result that a row may reserve room for: it must fit the smallest reply that
+ * CREATE_SESSION grants. */
 #define REPLY_MAX 2048u
 
 #define EACH_ROW(op, num, minor)                                                                   \
@@ -70,7 +71,7 @@ Test(nfs4_table, every_row_is_complete)
 	}
 }
 
-/* Statuses that come from the file system: each with a bit of enum nfs4_op_error. */
+/* Statuses of the file system, each with a bit of enum nfs4_op_error. */
 static const uint32_t statuses[] = {
 	NFS4ERR_PERM,	NFS4ERR_NOENT,	   NFS4ERR_IO,		NFS4ERR_NXIO,	 NFS4ERR_ACCESS,
 	NFS4ERR_EXIST,	NFS4ERR_XDEV,	   NFS4ERR_NOTDIR,	NFS4ERR_ISDIR,	 NFS4ERR_INVAL,
@@ -96,7 +97,8 @@ Test(nfs4_table, errors_are_those_of_the_rfcs)
 
 			cr_expect(nfs4_error_is_valid(num, minor, got), "minor %u, %s: %s gives %s",
 				  minor, op->name, nfs4_status_text(s), nfs4_status_text(got));
-			/* The tables of minor version 0 list it where PUTFH has seen it before. */
+			/* Minor version 0's tables list BADHANDLE where PUTFH has already checked
+			 * the handle. */
 			if (s == NFS4ERR_BADHANDLE && num != OP_PUTFH)
 				continue;
 			cr_expect_eq(got == s, nfs4_error_is_valid(num, minor, s),
@@ -105,7 +107,7 @@ Test(nfs4_table, errors_are_those_of_the_rfcs)
 	}
 }
 
-/* Arguments as the decoder takes them, from the samples. */
+/* The shapes match the arguments that the decoder accepts in the samples. */
 Test(nfs4_table, shapes_are_those_of_the_arguments)
 {
 	NEED_FIXTURE();
@@ -130,7 +132,7 @@ Test(nfs4_table, shapes_are_those_of_the_arguments)
 	}
 }
 
-/* A test that walks the samples walks all operations. */
+/* The samples cover all operations. */
 Test(nfs4_table, every_row_has_a_sample)
 {
 	for (uint32_t num = OP_ACCESS; num < NFS4_OPS; num++) {
@@ -142,7 +144,7 @@ Test(nfs4_table, every_row_has_a_sample)
 				found = s;
 		}
 		cr_expect_not_null(found, "%s", op->name);
-		if (!found || num == OP_RESTOREFH) /* which has an error of its own */
+		if (!found || num == OP_RESTOREFH) /* RESTOREFH has an error of its own */
 			continue;
 		cr_expect_eq(found->current != SAMPLE_NO_FH, (op->needs & NFS4_NEEDS_FH) != 0, "%s",
 			     op->name);

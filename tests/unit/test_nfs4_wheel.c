@@ -176,7 +176,7 @@ Test(wheel, may_be_added_when_it_fires)
 	free(x);
 }
 
-/* Random additions, renewals and cancellations against what is due by arithmetic. */
+/* Random additions, renewals and cancellations, compared with expiry times computed here. */
 Test(wheel, many_against_arithmetic)
 {
 	struct thing **x = calloc(MANY, sizeof(*x));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* NLM version 4: locks of NFSv3's clients among themselves and with those of others. */
+/* NLM version 4: conflicts of locks of NFSv3's clients with each other and with other locks. */
 #include <netinet/in.h>
 #include <stdlib.h>
 
@@ -40,7 +40,7 @@ static void put_lock(struct xdr_out *c, const struct vfs_fh *fh, int svid, const
 	xdr_put_u64(c, r->length);
 }
 
-/* The status behind the cookie. */
+/* Reads the status behind the cookie. */
 static uint32_t nlm_status(void)
 {
 	const uint8_t *cookie;
@@ -203,8 +203,7 @@ Test(nlm, clients_are_told_apart)
 	cr_expect_eq(locks(), 0);
 }
 
-/* Any user of the client's machine can call from a port that is not reserved, or without AUTH_SYS.
- */
+/* Any user of the client's machine can call from an unprivileged port, or without AUTH_SYS. */
 Test(nlm, free_all_by_who_may_not_lock)
 {
 	struct vfs_fh fh;
@@ -281,7 +280,7 @@ Test(nlm, free_all_of_who_stays_unknown_fails)
 	cr_expect_eq(locks(), 0);
 }
 
-/* An exclusive lock is for who may write: others would only keep those out. */
+/* An exclusive lock needs write permission: otherwise it would only keep writers out. */
 Test(nlm, exclusive_locks_need_write_permission)
 {
 	const struct range shared = { .length = 10 };
@@ -298,7 +297,7 @@ Test(nlm, exclusive_locks_need_write_permission)
 	cr_expect_eq(do_test(&fh, 1, &whole_file, &seen), NLM4_FAILED);
 	cr_expect_eq(do_lock(&fh, 1, &shared, false, false), NLM4_GRANTED);
 	cr_expect_eq(do_unlock(&fh, 1, &shared), NLM4_GRANTED);
-	/* The owner, whatever the mode has become. */
+	/* The file's owner may lock whatever the mode. */
 	f->uid = f->gid = 1000;
 	cr_assert_eq(chmod(fix_path(f, "x"), 0400), 0);
 	cr_expect_eq(do_lock(&fh, 1, &whole_file, false, false), NLM4_GRANTED);
@@ -313,7 +312,7 @@ Test(nlm, exclusive_locks_need_write_permission)
 	cr_expect_eq(locks(), 0);
 }
 
-/* exports(5) insecure_locks. */
+/* The option insecure_locks of exports(5). */
 Test(nlm, locks_without_permission)
 {
 	struct vfs_fh fh;
@@ -338,7 +337,7 @@ Test(nlm, locks_without_permission)
 	cr_expect_eq(f->auth_stat, RPC_AUTH_TOOWEAK);
 }
 
-/* As a client of NFSv4 has them, and a local process. */
+/* Locks of an NFSv4 client, and of a local process. */
 Test(nlm, locks_of_others)
 {
 	struct vfs_lock_request r = { .type = VFS_LOCK_READ, .offset = 3, .length = 4 };
@@ -424,7 +423,7 @@ Test(nlm, what_is_wrong)
 	cr_expect_eq(locks(), 0);
 }
 
-/* A lock keeps its file until it is unlocked. */
+/* A locked file stays usable after its removal, until it is unlocked. */
 Test(nlm, of_a_removed_file)
 {
 	struct vfs_fh fh;
@@ -441,7 +440,7 @@ Test(nlm, of_a_removed_file)
 	cr_expect_eq(locks(), 0);
 }
 
-/* The export is gone: locks are free for all, and nothing of the file stays open. */
+/* The export is removed: its locks are freed, and no descriptor of the file stays open. */
 static bool first_is_lost(void *ctx, uint32_t id, const struct sockaddr *peer)
 {
 	(void)ctx;
@@ -473,18 +472,18 @@ Test(nlm, an_export_that_is_gone)
 	vfs_file_stats(f->vfs, &st);
 	cr_expect_eq(st.locks + st.shares + st.held, 0);
 	cr_expect_eq(do_lock(&fh, 2, &whole_file, false, false), NLM4_GRANTED);
-	/* Who lost it does not hear of that, and can go on. */
+	/* The client that lost the lock is not notified, and can go on. */
 	cr_expect_eq(do_unlock(&fh, 1, &begin), NLM4_GRANTED);
 	cr_expect_eq(do_lock(&fh, 1, &begin, false, false), NLM4_DENIED);
 	cr_expect_eq(do_unlock(&fh, 2, &whole_file), NLM4_GRANTED);
-	/* One that has found the export when it goes. */
+	/* A call that has already found the export when it is removed. */
 	f->deny_after = 2;
 	cr_expect_eq(do_lock(&fh, 1, &begin, false, false), NLM4_STALE_FH);
 	f->deny = false;
 	cr_expect_eq(do_test(&fh, 2, &whole_file, &seen), NLM4_GRANTED);
 }
 
-/* Ranges are memory, too: one owner cannot have as many as there can be altogether. */
+/* Ranges take memory: one owner may not have as many as the whole limit. */
 Test(nlm, ranges_cost_memory)
 {
 	struct nlm_owners *t;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Calls that have broken a connection: who is taken for one of them, and who pushes out whom. */
+/* Calls that have broken a connection: recognition, and eviction from the table. */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -56,7 +56,7 @@ Test(rdma_broken, the_same_call_only)
 	cr_expect_not(rr_broken_has(&b, &here, &other, 2 * SECOND), "a Reply chunk besides");
 }
 
-/* One connection that was lost while the call was under way is no proof, a second one is. */
+/* A call that was running when one connection broke is no suspect; at the second one it is. */
 Test(rdma_broken, suspected_twice)
 {
 	const struct rr_header h = call_of(7, 1), other = call_of(8, 1);
@@ -72,7 +72,7 @@ Test(rdma_broken, suspected_twice)
 		      "long apart");
 }
 
-/* The same segments are another call as one chunk, as two, and as a Reply chunk. */
+/* The same segments as one chunk, as two, and as a Reply chunk are different calls. */
 Test(rdma_broken, chunks_are_told_apart)
 {
 	struct rr_header h = { .xid = 1, .nwrites = 1, .nsegs = 2 }, two = h, reply = h;
@@ -102,7 +102,7 @@ Test(rdma_broken, forgotten_after_a_while)
 	cr_expect_eq(b.n, 0, "nothing is looked at any more");
 }
 
-/* One client with very many pushes out its own. */
+/* A client with very many suspects evicts only its own. */
 Test(rdma_broken, a_client_has_few_places)
 {
 	const struct rr_header mine = call_of(7, 1);
@@ -122,7 +122,7 @@ Test(rdma_broken, a_client_has_few_places)
 	cr_expect_eq(kept, RR_BROKEN_OF_CLIENT);
 }
 
-/* Very many clients push out the oldest, and there is always a place. */
+/* Very many clients evict the oldest entries, and there is always a free one. */
 Test(rdma_broken, the_oldest_gives_way)
 {
 	const struct rr_header h = call_of(7, 1);

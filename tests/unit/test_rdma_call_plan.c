@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How a call's payload stream is put together from inline bytes and Read chunks. */
+/* Assembly of a call's payload stream from inline bytes and Read chunks. */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -59,7 +59,7 @@ Test(call_plan, nothing_at_all)
 
 Test(call_plan, linux_write)
 {
-	/* The data is the last argument: nothing inline after it, and no pad. */
+	/* Data as the last argument: no inline bytes behind it, and no padding. */
 	cr_assert_null(PLAN(RR_MSG, 152, { 152, 4097 }));
 	cr_assert_eq(p.npieces, 2);
 	is_stream(0, 0, 152);
@@ -104,7 +104,7 @@ Test(call_plan, order_of_the_list_does_not_matter)
 	cr_assert_null(PLAN(RR_MSG, 60, { 60, 7 }, { 40, 4 }, { 60, 1 }, { 40, 1 }));
 	cr_assert_eq(p.nchunks, 2);
 	cr_assert_eq(p.chunk[0].position, 40u);
-	/* The order of segments within a chunk does. */
+	/* The order of segments within a chunk matters. */
 	cr_assert_eq(h.read[0].target.handle, 1u);
 	cr_assert_eq(h.read[1].target.handle, 3u);
 	cr_assert_eq(h.read[2].target.handle, 0u);
@@ -206,7 +206,7 @@ Test(call_plan, chunk_caps)
 	cr_assert_not_null(plan(RR_NOMSG, 0, rows, RR_READ_CHUNKS_MAX + 2));
 }
 
-/* The pieces of a plan always add up, whatever the lists. */
+/* The pieces of a plan always add up to the message, whatever the lists. */
 Test(call_plan, pieces_add_up)
 {
 	unsigned good = 0;

@@ -185,7 +185,7 @@ Test(rdma_header, segment_counts_are_capped_over_all_chunks)
 	cr_assert_eq(with_segments(RR_SEGS_MAX, 1), RR_BAD_CHUNK);
 	cr_assert_eq(with_segments(RR_SEGS_MAX + 1, 0), RR_BAD_CHUNK);
 	cr_assert_eq(with_segments(UINT32_MAX, 0), RR_BAD_CHUNK);
-	cr_assert_eq(with_segments(0x10000000, 0), RR_BAD_CHUNK); /* times 16 is 2^32 */
+	cr_assert_eq(with_segments(0x10000000, 0), RR_BAD_CHUNK); /* times 16 bytes is 2^32 */
 	cr_assert_eq(with_segments(0, UINT32_MAX), RR_BAD_CHUNK);
 }
 

@@ -5,7 +5,7 @@
 
 #include "transport/rdma/rdma_private_msg.h"
 
-/* What the Linux client sends: R bit, 4096 both ways. */
+/* The Linux client's private message: R bit, 4096 both ways. */
 static const uint8_t linux_msg[8] = { 0xf6, 0xab, 0x0e, 0x18, 1, 1, 3, 3 };
 
 Test(private_msg, reads_the_linux_client)

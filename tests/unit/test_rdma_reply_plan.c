@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What of a reply goes inline, to a Write chunk, to the Reply chunk. */
+/* Distribution of a reply over inline bytes, Write chunks and the Reply chunk. */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -73,7 +73,7 @@ Test(reply_plan, reply_chunk_shrinks_the_inline_room, .init = reset)
 {
 	h.has_reply = true;
 	h.reply = CHUNK(100);
-	/* 28 + count + one segment */
+	/* Header of 28 bytes, a count and one segment. */
 	cr_assert_eq(rr_reply_room(&h, 1024), 1024u - 48);
 	plan(1024 - 48, -1, 0, 1024);
 	cr_assert_eq(p.how, RR_REPLY_INLINE);
@@ -126,7 +126,7 @@ Test(reply_plan, read_by_write_chunk, .init = reset)
 	is_write(0, RR_FROM_BULK, 0, 4096, 0, 0);
 	is_write(1, RR_FROM_BULK, 4096, 905, 1, 0);
 	cr_assert_eq(p.lists.bulk_len[0], 5001u);
-	cr_assert_eq(p.stream_len, 128u); /* no pad inline either */
+	cr_assert_eq(p.stream_len, 128u); /* no inline padding, either */
 	cr_assert_eq(p.nspans, 1);
 }
 

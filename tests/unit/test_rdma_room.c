@@ -40,7 +40,8 @@ Test(rdma_room, is_less_where_memory_is_used_already)
 	cr_assert_eq(rr_room_for_one(&srv), 0);
 }
 
-/* Each takes what it is offered, but for what it has use for and a floor. Returns how many fit. */
+/* Connections take all that they are offered, beyond a minimum and up to their need. Returns the
+ * number that fit. */
 static unsigned fill(size_t want, size_t least, unsigned *full)
 {
 	for (unsigned n = 0;; n++) {

@@ -20,7 +20,7 @@
 
 #define BUDGET (64u << 20)
 
-/* The server's clock: the kernel's, and what a test has let pass beside it. */
+/* The server's clock: the kernel's, plus the time that a test has skipped. */
 static _Atomic uint64_t passed_ns;
 
 int __real_clock_gettime(clockid_t id, struct timespec *ts);
@@ -42,7 +42,7 @@ static void tick(void *loop)
 	tcp_conn_tick(loop);
 }
 
-/* Lets time pass for the server, and every loop look at its connections after it. */
+/* Skips time, and waits until every loop has checked its connections. */
 static void let_pass(struct fixture *f, unsigned ms)
 {
 	atomic_fetch_add(&passed_ns, ms * (RN_NS_PER_SECOND / 1000));
@@ -50,7 +50,7 @@ static void let_pass(struct fixture *f, unsigned ms)
 		ev_loop_call(f->srv->loops[i].ev, tick, &f->srv->loops[i]);
 }
 
-/* A thread that lets a second pass for each ten milliseconds, while the test waits for an answer. */
+/* A thread that skips a second every ten milliseconds while the test waits for an answer. */
 struct hurry {
 	struct fixture *f;
 	pthread_t thread;
@@ -76,7 +76,7 @@ static void hurry_start(struct hurry *h, struct fixture *f)
 	cr_assert_eq(pthread_create(&h->thread, NULL, hurry_main, h), 0);
 }
 
-/* The seconds that have passed. */
+/* Stops the thread; returns the skipped seconds. */
 static unsigned hurry_stop(struct hurry *h)
 {
 	atomic_store(&h->stop, true);
@@ -124,7 +124,7 @@ Test(tcp_limits, idle_connections_are_cheap, .timeout = 120)
 	for (unsigned i = 0; i < N; i++)
 		fds[i] = client_connect(&f);
 	wait_connections(&f, N);
-	/* A part of a mark, or of a small record, must not cost much more than nothing. */
+	/* A part of a record mark, or of a small record, may hold little memory. */
 	static const uint8_t call[64] = { 0x80, 0, 0, 60 };
 	for (unsigned i = 0; i < N; i++)
 		client_send(fds[i], call, i % 2 ? 1 : 60);
@@ -149,7 +149,7 @@ Test(tcp_limits, idle_connections_are_cheap, .timeout = 120)
 	fixture_stop(&f);
 }
 
-/* Sixteen replies of 1 MiB that nobody reads must not hold up anybody else; read late, they are
+/* Sixteen unread replies of 1 MiB must not hold up other connections. Read late, they must be
  * whole. */
 Test(tcp_limits, slow_reader, .timeout = 120)
 {
@@ -182,7 +182,7 @@ Test(tcp_limits, a_peer_that_never_reads_is_closed, .timeout = 120)
 	for (uint32_t i = 0; i < 16; i++)
 		client_call(slow, i, 1u << 20, 100, 0);
 	wait_connections(&f, 1);
-	cr_assert(fixture_wait(&f, 0)); /* all replies are with the connection */
+	cr_assert(fixture_wait(&f, 0)); /* the sink has answered all calls */
 	hurry_start(&hurry, &f);
 	wait_connections(&f, 0);
 	hurry_stop(&hurry);
@@ -202,7 +202,7 @@ Test(tcp_limits, a_record_that_never_ends_is_closed, .timeout = 120)
 	for (unsigned i = 0; i < 2000; i++)
 		client_send(large, "z", 1);
 	for (uint32_t i = 0; i < 30; i++) {
-		client_send(large, "z", 1); /* a trickle is no progress */
+		client_send(large, "z", 1); /* single bytes do not count as progress */
 		client_ping(good, i);
 		let_pass(&f, 100);
 	}
@@ -237,7 +237,7 @@ Test(tcp_limits, idle_timeout, .timeout = 120)
 	fixture_stop(&f);
 }
 
-/* A request in flight is not idleness. */
+/* A connection with a request in flight is not idle. */
 Test(tcp_limits, long_request_is_not_idle, .timeout = 120)
 {
 	struct fixture f;
@@ -258,8 +258,8 @@ Test(tcp_limits, long_request_is_not_idle, .timeout = 120)
 	fixture_stop(&f);
 }
 
-/* Room for three buffers of 1 MiB at most, and twelve connections that each need one: nobody is
- * refused, all are served in turn. */
+/* Memory for three buffers of 1 MiB at most, and twelve connections that each need one: all are
+ * served in turn, and none is refused. */
 Test(tcp_limits, payload_exhaustion_and_recovery, .timeout = 120)
 {
 	enum { N = 12 };
@@ -306,7 +306,7 @@ Test(tcp_limits, payload_exhaustion_and_recovery, .timeout = 120)
 	fixture_stop(&f);
 }
 
-/* A connection that waits for memory goes away: the wait is taken back. */
+/* A connection that waits for memory is closed: its wait is cancelled. */
 Test(tcp_limits, close_while_waiting_for_memory, .timeout = 120)
 {
 	enum { N = 12 };
@@ -323,13 +323,13 @@ Test(tcp_limits, close_while_waiting_for_memory, .timeout = 120)
 	for (uint32_t i = 0; i < N / 2; i++)
 		close(fds[i]);
 	usleep(100000);
-	fixture_stop(&f); /* the rest while they wait */
+	fixture_stop(&f); /* the others are closed while they wait */
 	for (uint32_t i = N / 2; i < N; i++)
 		close(fds[i]);
 }
 
-/* Twelve peers begin records of 1 MiB and stand still, with room for three: who waits behind them
- * waits for seconds, not minutes. */
+/* Twelve peers begin records of 1 MiB and stall, with memory for three. Connections that wait
+ * behind them must wait for seconds, not minutes. */
 Test(tcp_limits, standing_still_while_others_wait, .timeout = 120)
 {
 	enum { N = 12 };
@@ -448,7 +448,7 @@ Test(tcp_limits, records_that_wait_for_each_other, .timeout = 120)
 	fixture_stop(&f);
 }
 
-/* A record of which little has come holds no payload memory, however long it says that it is. */
+/* A record that has only begun to arrive holds no payload memory, whatever its announced length. */
 Test(tcp_limits, memory_is_given_when_the_data_are_there, .timeout = 120)
 {
 	enum { N = 12 };
@@ -472,7 +472,7 @@ Test(tcp_limits, memory_is_given_when_the_data_are_there, .timeout = 120)
 	fixture_stop(&f);
 }
 
-/* It arrives in pieces of any size with pauses between them, and is whole. */
+/* A record that arrives in pieces of any size, with pauses between them, is complete. */
 Test(tcp_limits, a_long_record_in_bits, .timeout = 120)
 {
 	const size_t len = 300000;
@@ -508,7 +508,8 @@ static enum rpc_standing tell(void *ctx, struct rpc_conn *conn)
 	return standing;
 }
 
-/* By standing: does a call of so many bytes get an answer, or the connection closed? */
+/* True if a call of that length from a host of that standing is answered; false if its connection
+ * is closed. */
 static bool gets_answer(enum rpc_standing who, size_t len)
 {
 	struct fixture f;
@@ -539,7 +540,7 @@ Test(tcp_limits, strangers_send_short_calls_only, .timeout = 120)
 	cr_expect(gets_answer(RPC_ADMITTED, 200000));
 }
 
-/* What is not known yet is waited for. */
+/* While the host's standing is unknown, the call waits. */
 Test(tcp_limits, a_long_call_waits_until_its_host_is_known, .timeout = 120)
 {
 	struct fixture f;
@@ -559,7 +560,7 @@ Test(tcp_limits, a_long_call_waits_until_its_host_is_known, .timeout = 120)
 	fixture_stop(&f);
 }
 
-/* Above the limit, those idle longest make room; one with a request in flight does not. */
+/* Above the limit, the connections idle longest are closed; one with a request in flight is not. */
 Test(tcp_limits, max_connections, .timeout = 120)
 {
 	enum { MAX = 8 };
@@ -576,7 +577,7 @@ Test(tcp_limits, max_connections, .timeout = 120)
 	fixture_mode(&f, SINK_HOLD);
 	client_call(fds[0], 1, 0, 100, 0);
 	cr_assert(fixture_wait(&f, 1));
-	/* In the backlog until somebody has been idle for long enough. */
+	/* The new connection stays in the backlog until another has been idle for long enough. */
 	int late = client_connect(&f);
 	client_call(late, 2, 0, 100, 0);
 	hurry_start(&hurry, &f);
@@ -603,8 +604,8 @@ static double cpu_seconds(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-/* Out of descriptors: callers are refused, the loop does not spin, those inside go on, and later
- * all is well. */
+/* Out of descriptors: new connections are refused, the loop does not spin, existing connections go
+ * on, and later new ones are accepted again. */
 Test(tcp_limits, out_of_descriptors, .timeout = 120)
 {
 	enum { N = 20 };

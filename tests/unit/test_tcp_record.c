@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Record marking: what the parser makes of streams, whole, cut anywhere, and over the limits. */
+/* Record marking: the parser's results for streams, whole, cut anywhere, and over the limits. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 #define MAX 1000u
 
-/* What a stream came to: the data of each record, records ended by '|', then the final state. */
+/* Result for a stream: the data of each record, with '|' behind each, then the final state. */
 struct outcome {
 	char text[4096];
 	size_t len;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The TCP server over loopback: records in all cuts, placement of bulk data, closing. */
+/* The TCP server over loopback: records cut at any place, placement of bulk data, closing. */
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -20,7 +20,8 @@ Test(tcp_server, answers, .timeout = 60)
 	for (uint32_t i = 0; i < 100; i++)
 		client_ping(fd, i);
 	struct tcp_stats st;
-	for (unsigned i = 0; i < 1000; i++) { /* the last is counted after it was sent */
+	/* The counter is updated after the last answer is sent */
+	for (unsigned i = 0; i < 1000; i++) {
 		tcp_server_stats(f.srv, &st);
 		if (st.replies == 100)
 			break;
@@ -43,8 +44,8 @@ Test(tcp_server, ipv6, .timeout = 60)
 	fixture_stop(&f);
 }
 
-/* Sizes about every border: head, scratch, payload classes, the largest record; in one fragment, in
- * odd ones, in ones of 97 bytes. */
+/* Sizes around every limit: head, scratch, payload classes, the largest record; in one fragment, in
+ * odd fragments, in fragments of 97 bytes. */
 Test(tcp_server, sizes_and_fragments, .timeout = 120)
 {
 	static const size_t sizes[] = { 12,
@@ -134,7 +135,7 @@ Test(tcp_server, byte_by_byte, .timeout = 60)
 	fixture_stop(&f);
 }
 
-/* More calls in one write than may be in flight: all are answered, each once. */
+/* More calls in one write than may be in flight: each is answered once. */
 Test(tcp_server, many_records_in_one_write, .timeout = 60)
 {
 	enum { CALLS = 500, LEN = 40 };
@@ -172,7 +173,7 @@ Test(tcp_server, bad_streams_are_closed_and_others_go_on, .timeout = 60)
 		BAD("\x80\x20\0\0"),
 		BAD("GET / HTTP/1.0\r\n\r\n"),
 		BAD("\x80\0\0\0"),			     /* an empty record */
-		BAD("\x80\0\0\4\0\0\0\1"),		     /* an xid and nothing else */
+		BAD("\x80\0\0\4\0\0\0\1"),		     /* only an xid */
 		BAD("\x80\0\0\x0c\0\0\0\1\0\0\0\1\0\0\0\0"), /* a reply */
 		BAD("\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
 		    "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"),
@@ -215,7 +216,7 @@ Test(tcp_server, half_closed_peer_gets_its_replies, .timeout = 60)
 	int fd = client_connect(&f);
 	for (uint32_t i = 0; i < 3; i++)
 		client_call(fd, i, 1u << 20, 100, 0);
-	client_send(fd, "\x80\0\1\0abc", 7); /* and a record that will never end */
+	client_send(fd, "\x80\0\1\0abc", 7); /* the beginning of a record that never ends */
 	shutdown(fd, SHUT_WR);
 	cr_assert(fixture_wait(&f, 3));
 	usleep(50000);
@@ -237,7 +238,8 @@ Test(tcp_server, replies_with_several_bulk_items, .timeout = 60)
 	struct answer a;
 	fixture_start(&f, DEFAULTS, BUDGET, AF_INET);
 	int fd = client_connect(&f);
-	/* All calls first, so that the longer ones meet a full socket and go out in parts. */
+	/* All calls are sent first, so that the longer replies meet a full socket and go out in
+	 * parts. */
 	for (uint32_t i = 0; i < rn_array_size(lens); i++)
 		client_call(fd, i, lens[i] | BULK_ITEMS(15), 100, 0);
 	usleep(50000);
@@ -264,7 +266,7 @@ Test(tcp_server, closed_with_requests_in_flight, .timeout = 60)
 	cr_assert(fixture_wait(&f, 8));
 	for (unsigned i = 0; i < 8; i++) {
 		struct linger now = { 1, 0 };
-		if (i % 2) /* half of them by reset */
+		if (i % 2) /* half of the connections end by a reset */
 			setsockopt(fds[i], SOL_SOCKET, SO_LINGER, &now, sizeof(now));
 		close(fds[i]);
 	}

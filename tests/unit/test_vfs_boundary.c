@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Nothing leads out of an export, and what cannot be exported says why. */
+/* No path leads out of an export, and a directory that cannot be exported gives the reason. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,8 +11,8 @@
 #include "vfs/fs/handle.h"
 #include "vfs_fixture.h"
 
-/* A handle of our export's id for any path of the file system: what a forger could make without a
- * MAC. */
+/* A handle with this export's id for any path of the file system, as an attacker could forge
+ * without a MAC. */
 static struct vfs_fh forge(const char *path)
 {
 	struct vfs_handle h;
@@ -104,7 +104,7 @@ static void moved_out(unsigned flags)
 	cr_assert_eq(rename(in_export(&f, "d"), in_base(&f, "d")), 0);
 	rc = try_lookup(&f.ctx, d, "..");
 	cr_expect(rc == -ESTALE || rc == -ENOENT, "%d",
-		  rc); /* what a clone says depends on the kernel */
+		  rc); /* the result for a clone depends on the kernel */
 	vfs_node_put(d);
 	fixture_close(&f);
 }
@@ -154,7 +154,7 @@ Test(vfs_boundary, bad_names)
 	cr_expect_eq(vfs_lookup(&f.ctx, f.root, longest, UINT32_MAX, &n, NULL), -ENAMETOOLONG);
 	cr_expect_eq(vfs_lookup(&f.ctx, f.root, longest, 255, &n, NULL), -ENOENT);
 	cr_expect_eq(vfs_remove(&f.ctx, f.root, "../outside", 10), -EINVAL);
-	/* The name is what len says, not what lies behind it. */
+	/* The name ends at len, whatever bytes follow. */
 	put_file(in_export(&f, "ab"), "");
 	cr_expect_eq(vfs_remove(&f.ctx, f.root, "abc", 2), 0);
 	fixture_close(&f);
@@ -210,7 +210,7 @@ Test(vfs_boundary, mounts_below_are_seen_with_crossmnt)
 	vfs_node_put(m);
 	vfs_node_put(above);
 
-	/* After a restart the mount is found by what the handle says. */
+	/* After a restart the mount is found again from the handle. */
 	fixture_restart(&f);
 	f.ctx.access.flags |= VFS_CROSSMNT;
 	cr_assert_eq(vfs_fh_open(&f.ctx, &fh, &above), 0);
@@ -218,7 +218,7 @@ Test(vfs_boundary, mounts_below_are_seen_with_crossmnt)
 	cr_expect_eq(vfs_link(&f.ctx, above, f.root, "l", 1), -EXDEV);
 	vfs_node_put(above);
 
-	/* When nobody uses it, it can be unmounted. */
+	/* An unused mount can be unmounted. */
 	vfs_forget_export(f.vfs, 7);
 	cr_expect_eq(umount(in_export(&f, "m")), -1);
 	f.cfg.idle_seconds = 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The node cache: one budget of descriptors, threads, idle closing. */
+/* The node cache: its descriptor budget, use by several threads, closing when idle. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -56,7 +56,9 @@ Test(vfs_cache, the_budget_holds)
 	fixture_close(&f);
 }
 
-/* Descriptors of nodes in use go beyond the budget, but not into what is kept for connections. */
+/*
+ * Descriptors of nodes in use may exceed the budget, but leave those reserved for connections free.
+ */
 Test(vfs_cache, what_requests_hold_is_bounded)
 {
 	struct vfs_node *held[64];
@@ -84,7 +86,9 @@ Test(vfs_cache, what_requests_hold_is_bounded)
 	fixture_close(&f);
 }
 
-/* The process is out of descriptors long before our own budget: the cache gives its own back. */
+/*
+ * The process runs out of descriptors long before the budget is used up: the cache closes its own.
+ */
 Test(vfs_cache, emfile_is_never_seen)
 {
 	struct fixture f;
@@ -170,8 +174,9 @@ Test(vfs_cache, only_files_and_directories_are_opened)
 	fixture_close(&f);
 }
 
-/* Threads look up, create, remove, rename and open the same few names on a budget that is always
- * used up. */
+/*
+ * Threads look up, create, remove, rename and open a few shared names while the budget is used up.
+ */
 struct hammer {
 	struct fixture *f;
 	unsigned seed;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The change attribute: each state that was looked at has its own. With ctimes by the tick, which
- * the fixture's file system is made to have, whatever it has.
- */
+/* The change attribute: each state that was read has its own value. The fixture gives its file
+ * system coarse ctimes, which change at clock ticks only. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,7 +18,7 @@
 
 #define TICK 4000000
 
-/* As statx of a file would show it. */
+/* A statx result of a file with this ctime. */
 static struct statx state(uint64_t ino, int64_t ctime)
 {
 	return (struct statx){ .stx_ino = ino,
@@ -56,8 +54,8 @@ Test(vfs_change, within_a_tick)
 	vfs_changes_free(t);
 }
 
-/* A local process changes a file in the tick in which it was looked at, and nobody counts it: the
- * state from after has the ctime of the one before, and must not have its value for ever. */
+/* A local process changes a file in the tick in which it was read, and the server does not count
+ * the change. Both states have the same ctime, and must not have the same value for ever. */
 Test(vfs_change, local_change_within_a_tick)
 {
 	struct vfs_changes *t = vfs_changes_new();
@@ -77,8 +75,8 @@ Test(vfs_change, local_change_within_a_tick)
 	vfs_changes_free(t);
 }
 
-/* Nothing is known of it (after a restart, say): a settled file has one value that no state before
- * can have had. */
+/* A file that the server does not know, after a restart for example: a settled file has one value,
+ * which no earlier state can have had. */
 Test(vfs_change, settled)
 {
 	struct vfs_changes *t = vfs_changes_new(), *after = vfs_changes_new();
@@ -94,7 +92,7 @@ Test(vfs_change, settled)
 		     look(after, 5, tick + 1000000, tick + 1000000));
 	cr_expect_eq(look(after, 5, tick, tick + 100 * (int64_t)TICK),
 		     (uint64_t)tick + VFS_CHANGE_SETTLED);
-	/* Whole seconds: the tick is one. */
+	/* A file system with ctimes in whole seconds: the tick is one second. */
 	last = look(t, 7, 9000000000, 9900000000);
 	vfs_change_made(t, 0, 7);
 	cr_expect_gt(look(t, 7, 9000000000, 9900000000), last);
@@ -123,7 +121,7 @@ static uint64_t change_of(struct fixture *f, struct vfs_node *n)
 	return must_getattr(&f->ctx, n).change;
 }
 
-/* Every operation that changes a file or a directory shows, however fast one follows another. */
+/* Every operation on a file or a directory changes the value, however fast one follows another. */
 static void every_operation(struct fixture *f)
 {
 	struct vfs_setattr sa = { .set_mode = true, .mode = 0600 };
@@ -196,7 +194,7 @@ static void every_write(struct fixture *f)
 		cr_assert_eq(result, 1);
 		after = change_of(f, n);
 		cr_assert_gt(after, before);
-		cr_assert_geq(change_of(f, n), after); /* it may have settled meanwhile */
+		cr_assert_geq(change_of(f, n), after); /* the file may have settled meanwhile */
 		before = after;
 	}
 	vfs_node_put(n);
@@ -223,9 +221,11 @@ Test(vfs_change, helped_out)
 	fixture_close(&f);
 }
 
-/* Two changes by a local process, one tick or less apart, and a look between: the look after shows
- * another value than the one between, at the latest when the tick is over. Finds something to do on
- * kernels with ctimes by the tick. */
+/*
+ * Two changes by a local process within a tick, and a read between them. After the tick at the
+ * latest, a read must show another value than the one between. Only relevant on kernels whose
+ * ctimes change at ticks.
+ */
 Test(vfs_change, local_changes_are_seen)
 {
 	enum { FILES = 300 };

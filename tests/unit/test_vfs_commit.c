@@ -36,7 +36,7 @@ Test(vfs_commit, ranges)
 	}
 }
 
-/* A descriptor that cannot be synced shows whether it was asked. */
+/* Replaces the descriptor by one that cannot be synced, so that a sync of it fails. */
 static void unsyncable(struct fx *f, struct vfs_node *n, enum vfs_fd_kind kind)
 {
 	int fd = vfs_node_fd(&f->ctx, n, kind), null = open("/dev/null", O_RDWR);
@@ -106,7 +106,7 @@ static void check_lost_data(enum fx_how how, bool by_commit)
 	if (by_commit) {
 		rc = fx_commit(&f, n, 0, 0);
 	} else {
-		/* The stable write of one block finds the others' loss. */
+		/* The stable write of one block reports the loss of the others. */
 		fx_command("sync -f %s 2>/dev/null", mnt);
 		rc = fx_write(&f, n, 0, data, 4096, VFS_FILE_SYNC);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Making things: the three ways to create a file, and everything that is no file. */
+/* Creation: the three ways to create a file, and objects that are not files. */
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -47,13 +47,14 @@ Test(vfs_create, exclusive_repeats_are_known_even_after_a_restart)
 	}
 	fixture_restart(&f);
 	cr_expect_eq(create(&f.ctx, f.root, "x", VFS_EXCLUSIVE, NULL, verf), 0);
-	/* Somebody has written to it: it is no longer the file that the call made. */
+	/* The file has data, so it is no longer as the first call created it. */
 	put_file(in_export(&f, "x"), "data");
 	cr_expect_eq(create(&f.ctx, f.root, "x", VFS_EXCLUSIVE, NULL, verf), -EEXIST);
 	fixture_close(&f);
 }
 
-/* The times of path as the verifier that they are, where the verifier is kept as it is. */
+/* The verifier that corresponds to the times of path, on file systems that store the verifier
+ * unchanged. */
 static void verifier_by_times(const char *path, uint8_t v[8])
 {
 	uint32_t half[2];
@@ -65,8 +66,8 @@ static void verifier_by_times(const char *path, uint8_t v[8])
 	memcpy(v, half, sizeof(half));
 }
 
-/* An empty file of somebody else is nobody's by its times, by whatever call it was made; nor by the
- * verifier of the call, were it overheard. */
+/* An empty file of another user is not opened by its times as the verifier, whatever call created
+ * it, nor by its creator's verifier. */
 Test(vfs_create, exclusive_takes_no_file_of_another_user)
 {
 	struct fixture f;
@@ -93,7 +94,7 @@ Test(vfs_create, exclusive_takes_no_file_of_another_user)
 	fixture_close(&f);
 }
 
-/* The call that made it, but the file has been given to somebody else: the mode decides. */
+/* A retry of the creating call after the file was given to another user: the mode decides. */
 Test(vfs_create, exclusive_repeated_on_a_file_given_away)
 {
 	struct vfs_setattr sa = { .set_mode = true, .mode = 0 };
@@ -283,7 +284,7 @@ Test(vfs_create, symbolic_links_of_every_length)
 		rc = vfs_symlink(&f.ctx, &(struct vfs_make){ f.root, "l", 1, &sa, NULL }, target,
 				 &n);
 		if (rc == -ENAMETOOLONG && lens[i] >= 1024)
-			break; /* xfs */
+			break; /* xfs does that */
 		cr_assert_eq(rc, 0);
 		cr_expect_eq(vfs_readlink(&f.ctx, n, back, sizeof(back)), (int)lens[i]);
 		cr_expect_eq(memcmp(back, target, lens[i]), 0);

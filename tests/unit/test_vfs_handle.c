@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Handles: what they survive and what is refused. */
+/* File handles: events that they survive, and invalid ones. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -68,7 +68,7 @@ Test(vfs_handle, every_forged_bit_is_seen)
 		int rc;
 
 		bad.data[bit / 8] ^= (uint8_t)(1u << bit % 8);
-		/* Bytes 0 to 3, and 12 to 15, are the form: the rest is told by the MAC. */
+		/* Bytes 0 to 3, and 12 to 15, give the format; the MAC protects the others. */
 		rc = decode(&bad, key, &back);
 		cr_assert(bit < 32 ? rc == -EBADF
 				   : rc == -ESTALE || (bit / 32 == 3 && rc == -EBADF),
@@ -119,7 +119,7 @@ Test(vfs_handle, types_that_carry_kernel_flags_are_refused)
 	}
 }
 
-/* The handle of dir/file, created. */
+/* Creates dir/file and returns its handle. */
 static struct vfs_fh make_file(struct fixture *f, const char *name)
 {
 	struct vfs_node *n = must_create(&f->ctx, f->root, name, 0644);
@@ -181,7 +181,7 @@ static void *make_and_unmake(void *arg)
 	return NULL;
 }
 
-/* The inode number is taken by others again and again, while the handle is looked at. */
+/* Other files take the inode number again and again while the handle is checked. */
 Test(vfs_handle, is_stale_while_its_inode_is_taken_anew)
 {
 	struct fixture f;
@@ -217,14 +217,14 @@ Test(vfs_handle, is_stale_after_removal)
 	cr_assert_eq(vfs_remove(&f.ctx, f.root, "us", 2), 0);
 	cr_expect_eq(try_open(&f.ctx, &by_us), -ESTALE);
 
-	/* Removed behind the cache's back: seen at the next look. */
+	/* Removed by a local process: noticed at the next use. */
 	cr_assert_eq(vfs_fh_open(&f.ctx, &by_others, &n), 0);
 	cr_assert_eq(unlink(in_export(&f, "others")), 0);
 	cr_expect_eq(vfs_getattr(&f.ctx, n, &a), -ESTALE);
 	vfs_node_put(n);
 	cr_expect_eq(try_open(&f.ctx, &by_others), -ESTALE);
 
-	/* Removed while somebody else keeps it open. */
+	/* Removed while a local process keeps it open. */
 	int fd = open(in_export(&f, "held"), O_RDONLY);
 	cr_assert_eq(vfs_remove(&f.ctx, f.root, "held", 4), 0);
 	cr_expect_eq(try_open(&f.ctx, &held), -ESTALE);
@@ -267,13 +267,13 @@ Test(vfs_handle, another_export_refuses_it)
 	cr_expect_eq(try_open(&ctx, &fh), -ESTALE);
 	cr_assert_eq(vfs_fh_export_id(f.vfs, &fh, &id), 0);
 	cr_expect_eq(id, 7);
-	fh.data[7] = 8; /* the other's id, but not its MAC */
+	fh.data[7] = 8; /* the other export's id with this one's MAC */
 	cr_expect_eq(try_open(&ctx, &fh), -ESTALE);
 	vfs_export_put(other);
 	fixture_close(&f);
 }
 
-/* Without a MAC nothing but the checks stands between forged bits and the file system. */
+/* Without a MAC, only the decoder's checks protect the file system from forged handles. */
 Test(vfs_handle, forged_bits_without_mac_do_no_harm)
 {
 	struct fixture f;
@@ -292,7 +292,7 @@ Test(vfs_handle, forged_bits_without_mac_do_no_harm)
 	fixture_close(&f);
 }
 
-/* ext4 takes generation 0 for any: the result has another handle than was given. */
+/* ext4 takes generation 0 as a wildcard: the object found has another handle than the given one. */
 Test(vfs_handle, a_wildcard_generation_is_refused)
 {
 	struct fixture f;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whom calls act as: squashing, switching, and what the kernel then allows. */
+/* Identity of calls: squashing, switching, and the permissions that the kernel then grants. */
 #include "vfs/worker/identity.h"
 
 #include <errno.h>
@@ -143,14 +143,14 @@ Test(vfs_identity, what_cannot_be_is_refused)
 	cr_expect_eq(vfs_identity_become(&id, &c), -EPERM);
 	c = (struct vfs_cred){ .ngroups = VFS_GROUPS_MAX + 1 };
 	cr_expect_eq(vfs_identity_become(&id, &c), -EPERM);
-	/* Without the capability the switch fails, and the failure is seen. */
+	/* Without the capability the switch fails, and reports the failure. */
 	cr_assert_eq(setresuid(1000, 1000, 1000), 0);
 	c = (struct vfs_cred){ .uid = 1001, .gid = 1000 };
 	cr_expect_eq(vfs_identity_become(&id, &c), -EPERM);
 	cr_expect_not(id.known);
 }
 
-/* Who may do what with a file of 1000:100, mode 0640, in a directory open to all. */
+/* Access of several users to a file of 1000:100, mode 0640, in a directory open to all. */
 Test(vfs_identity, the_kernel_decides_for_each_user)
 {
 	struct fixture f;

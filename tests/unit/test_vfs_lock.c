@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Byte-range locks against a model that knows of each piece of a file who has it, and against what
- * the kernel shows to others. The pieces tile all offsets there are, and each edge that matters
- * (0, the kernel's largest offset, the protocol's) has small ones around it.
+ * Byte-range locks, compared with a model that records the owner of each piece of a file, and with
+ * the locks that the kernel shows to others. The pieces tile all offsets. Each edge that matters
+ * (0, the kernel's largest offset, the protocol's) has small pieces around it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -46,7 +46,7 @@ static const uint64_t starts[] = {
 	UINT64_MAX,
 };
 #define PIECES ((unsigned)(sizeof(starts) / sizeof(starts[0])))
-#define KERNEL_PIECES 17u /* those that the kernel can lock */
+#define KERNEL_PIECES 17u /* pieces that the kernel can lock */
 
 struct owner {
 	struct vfs_holder holder;
@@ -61,7 +61,7 @@ struct model {
 	struct vfs_node *n;
 	struct vfs_file *file;
 	struct owner owner[OWNERS];
-	int local_fd; /* another open file: as a local process has it */
+	int local_fd; /* another open file description, as of a local process */
 	uint8_t local[PIECES];
 	unsigned seed;
 };
@@ -125,7 +125,7 @@ static bool conflicting(unsigned a, unsigned b)
 	return a && b && (a == VFS_LOCK_WRITE || b == VFS_LOCK_WRITE);
 }
 
-/* Does anybody but o have what conflicts with type anywhere in first..last? */
+/* True if an owner other than o has a conflicting lock in pieces first to last. */
 static bool model_refuses(const struct model *m, const struct owner *o, unsigned type,
 			  unsigned first, unsigned last)
 {
@@ -150,7 +150,7 @@ static void check_conflict(const struct model *m, struct vfs_conflict *c, const 
 	cr_assert(h != o && conflicting(c->type, type));
 	cr_assert(c->offset <= end_of(last) && end >= starts[first]);
 	if (c->offset == 0 && end == UINT64_MAX)
-		end--; /* or so */
+		end--; /* the range may lack the last byte: see below */
 	for (unsigned p = 0; p < (h ? PIECES : KERNEL_PIECES); p++) {
 		if (starts[p] >= c->offset && end_of(p) <= end)
 			cr_assert_eq(has[p], c->type, "piece %u", p);
@@ -168,7 +168,8 @@ static bool kernel_refuses(const struct model *m, short type, unsigned piece)
 	return fl.l_type != F_UNLCK;
 }
 
-/* The kernel's locks are the union of ours, and each owner has as few ranges as can be. */
+/* The kernel's locks must be the union of all owners' locks, and each owner must have as few ranges
+ * as possible. */
 static void check_all(const struct model *m)
 {
 	for (unsigned p = 0; p < KERNEL_PIECES; p++) {
@@ -243,7 +244,7 @@ static void step(struct model *m)
 	unsigned first = rnd(m, PIECES), last = first + rnd(m, PIECES - first);
 	unsigned what = rnd(m, 20);
 
-	/* All but the last byte of all cannot be said: that length means "to the end". */
+	/* A range of all bytes but the last cannot be expressed: its length means "to the end". */
 	if (first == 0 && last == PIECES - 2)
 		last--;
 
@@ -321,7 +322,7 @@ Test(vfs_lock, no_more_than_are_allowed)
 	close_model(&m);
 }
 
-/* A local process of its own, with locks as fcntl(2) without OFD has them. */
+/* A separate local process, with traditional fcntl(2) locks instead of OFD locks. */
 Test(vfs_lock, a_local_process)
 {
 	struct flock fl = { .l_type = F_WRLCK, .l_start = 100, .l_len = 10 };
@@ -355,8 +356,8 @@ Test(vfs_lock, a_local_process)
 	close_model(&m);
 }
 
-/* One descriptor serves read locks of a file that nobody may write, and is exchanged for another.
- */
+/* One descriptor serves read locks of a file that may not be written, and is later replaced by
+ * another. */
 Test(vfs_lock, the_mirror_grows_stricter)
 {
 	struct model m;
@@ -372,7 +373,7 @@ Test(vfs_lock, the_mirror_grows_stricter)
 	close_model(&m);
 }
 
-/* Locks of a file that is open go on when its last link is gone. */
+/* Locks of an open file stay when its last link is removed. */
 Test(vfs_lock, of_an_unlinked_file)
 {
 	struct vfs_share s;
@@ -391,7 +392,7 @@ Test(vfs_lock, of_an_unlinked_file)
 	close_model(&m);
 }
 
-/* RFC 8881 section 9.6: whoever has waited long enough comes before who has just come. */
+/* RFC 8881 section 9.6: an owner that has asked for long enough gets the lock before a newcomer. */
 Test(vfs_lock, whose_turn_it_is)
 {
 	struct vfs_file_stats st;
@@ -403,7 +404,7 @@ Test(vfs_lock, whose_turn_it_is)
 		cr_expect_eq(try_lock(&m, 1, VFS_LOCK_WRITE, 0, 10, 101), -VFS_EDENIED);
 		cr_expect_eq(try_lock(&m, 2, VFS_LOCK_WRITE, 5, 10, 102), -VFS_EDENIED);
 	}
-	/* Whom they wait for may have more of it. */
+	/* The owner that they wait for may take more locks. */
 	cr_expect_eq(try_lock(&m, 0, VFS_LOCK_WRITE, 0, 15, 0), 0);
 	vfs_lock_drop_all(&m.owner[0].locks);
 	cr_expect_eq(try_lock(&m, 0, VFS_LOCK_WRITE, 0, 1, 0), -VFS_EDENIED);
@@ -419,7 +420,7 @@ Test(vfs_lock, whose_turn_it_is)
 	close_model(&m);
 }
 
-/* Who has asked once or twice holds nobody up. */
+/* An owner that has asked only once or twice does not hold others up. */
 Test(vfs_lock, newcomers_have_no_turn)
 {
 	struct model m;
@@ -442,8 +443,8 @@ static bool is_locked(const struct model *m, uint64_t offset)
 	return fl.l_type != F_UNLCK;
 }
 
-/* The mirror of very many locks is coarser, and never less than what is locked. A local lock among
- * them stays, and what it does not cover can be locked. */
+/* The mirror of very many locks is coarser, and always covers all locked bytes. A local process's
+ * lock among them stays, and ranges that it does not cover can be locked. */
 Test(vfs_lock, a_mirror_of_many_pieces)
 {
 	enum { LOCKS = 5000, STEP = 100, LOCAL = 250050 };
@@ -464,7 +465,7 @@ Test(vfs_lock, a_mirror_of_many_pieces)
 	}
 	for (unsigned i = 0; i < LOCKS; i++)
 		cr_assert(i % 16 || is_locked(&m, STEP * i), "lock %u", i);
-	/* One lock in sixteen, and grains of a thousand bytes: there are gaps. */
+	/* One lock in sixteen stays, and grains are a thousand bytes, so there are gaps. */
 	cr_expect_not(is_locked(&m, STEP * 16 * 10 + STEP * 8));
 	for (unsigned i = 0; i < OWNERS; i++)
 		vfs_lock_drop_all(&m.owner[i].locks);

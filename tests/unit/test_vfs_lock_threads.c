@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Several workers at the same files: who has a write lock has it alone, who denies something is
- * denied nothing. Files come and go, and lose their links, while others use them.
- */
+/* Several workers use the same files: a write lock excludes all other locks, and deny bits exclude
+ * other opens. Files come and go, and lose their links, while threads use them. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The mount table, and what of it handles may ask for. */
+/* The mount table, and the mounts that handles may name. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -14,7 +14,7 @@
 #include "vfs/mount_table.h"
 #include "vfs_fixture.h"
 
-/* The test's own mounts: they end with its process. */
+/* Makes a private mount namespace, which ends with the test's process. */
 static void own_mounts(void)
 {
 	if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
@@ -106,7 +106,7 @@ Test(vfs_mounts, changes_are_told_once)
 	fixture_close(&f);
 }
 
-/* Ids of submounts that were made up: the table is read for the first of them only, until it
+/* Invented ids of submounts: only the first one causes the table to be read, until the table
  * changes. */
 Test(vfs_mounts, made_up_submounts_cost_no_reading)
 {
@@ -133,7 +133,7 @@ Test(vfs_mounts, made_up_submounts_cost_no_reading)
 	fixture_close(&f);
 }
 
-/* The server's mount is busy, whether or not files are reached through a clone of it. */
+/* The server's mount is busy, whether or not the server uses a clone of it. */
 Test(vfs_mounts, an_exported_mount_is_busy)
 {
 	struct vfs_export *exp;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Removing, renaming and linking, and that space is freed at once. */
+/* Removal, renaming and linking; the space of removed files is freed at once. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@ static int move(struct vfs_ctx *ctx, struct vfs_node *from_dir, const char *from
 						(uint32_t)strlen(to) });
 }
 
-/* Descriptors of this process that show removed files. */
+/* Number of this process's descriptors of removed files. */
 static unsigned held_removed(void)
 {
 	DIR *d = opendir("/proc/self/fd");
@@ -178,13 +178,13 @@ Test(vfs_names, links)
 	cr_expect_eq(vfs_link(&f.ctx, n, d, "..", 2), -EEXIST);
 	cr_expect_eq(vfs_link(&f.ctx, d, f.root, "x", 1), -EPERM);
 	cr_expect_eq(vfs_link(&f.ctx, n, n, "x", 1), -ENOTDIR);
-	/* A symbolic link is linked itself, not what it points to. */
+	/* vfs_link() of a symbolic link links the link itself, not its target. */
 	cr_assert_eq(symlink("nowhere", in_export(&f, "l")), 0);
 	l = must_lookup(&f.ctx, f.root, "l");
 	cr_expect_eq(vfs_link(&f.ctx, l, d, "l", 1), 0);
 	cr_expect_eq(must_getattr(&f.ctx, l).nlink, 2);
 	vfs_node_put(l);
-	/* A file that is known by its handle alone can be linked. */
+	/* A file known by its handle alone can be linked. */
 	fh = *vfs_node_fh(n);
 	vfs_node_put(n);
 	vfs_node_put(d);

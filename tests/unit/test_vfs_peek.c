@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A name's handle and attributes without opening it are those that a lookup gives. */
+/* A name's handle and attributes, read without opening the file, equal those of a lookup. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>

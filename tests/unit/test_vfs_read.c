@@ -204,7 +204,7 @@ Test(vfs_read, a_payload_too_small)
 	fx_close(&f);
 }
 
-/* Without room for the granules around it a direct read is a buffered one. */
+/* A direct read without buffer space for the whole granules becomes a buffered one. */
 Test(vfs_read, direct_without_room)
 {
 	bool finished = false;

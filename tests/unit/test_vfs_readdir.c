@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Directories stream: in any steps, by several readers, while they change. */
+/* Directories are listed in steps of any size, by several readers, while they change. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 
 #define MANY 2000
 
-/* Takes up to room entries; counts what it saw of "f<number>". */
+/* Accepts up to room entries; counts the names "f<number>". */
 struct taker {
 	unsigned room;
 	unsigned char seen[MANY];
@@ -44,7 +44,7 @@ static bool take(void *arg, const struct vfs_dirent *de)
 	return true;
 }
 
-/* One call of up to step entries; true at the end. */
+/* One call for up to room entries; true at the end of the directory. */
 static bool step(struct fixture *f, struct vfs_node *dir, struct taker *t, unsigned room)
 {
 	uint64_t from = t->cookie;
@@ -170,7 +170,7 @@ Test(vfs_readdir, a_new_listing_sees_what_is_new)
 	t = (struct taker){ 0 };
 	cr_expect(step(&f, f.root, &t, 100));
 	cr_expect_eq(t.seen[0] + t.seen[1] + t.seen[2], 3);
-	/* From the last cookie there is nothing but the end. */
+	/* Behind the last cookie there is only the end. */
 	t.room = 100;
 	cr_expect(step(&f, f.root, &t, 100));
 	fixture_close(&f);
@@ -200,7 +200,7 @@ Test(vfs_readdir, permission_and_errors)
 	fixture_close(&f);
 }
 
-/* ".." of a directory below the root is what the file system says. */
+/* ".." of a directory below the root comes from the file system. */
 Test(vfs_readdir, dotdot_below_the_root)
 {
 	static struct taker t;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * What shares and locks cost in time and memory as they grow in number: printed, to be looked at.
- * RINGNFS_SCALE=full has 100,000 of each.
- */
+/* Cost of shares and locks in time and memory as their number grows: printed, not asserted.
+ * RINGNFS_SCALE=full has 100,000 of each. */
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -131,7 +129,7 @@ Test(vfs_scale, locks_of_one_file)
 	scale_close(&s);
 }
 
-/* Each file opened and locked once: most without a descriptor, which the budget does not have. */
+/* Opens and locks each file once. Most have no descriptor, because the budget has too few. */
 static void open_files(struct scale *s, unsigned count)
 {
 	struct vfs_share *share = calloc(count, sizeof(*share));

@@ -192,8 +192,8 @@ Test(vfs_setattr, times)
 	fixture_close(&f);
 }
 
-/* Linux's client asks for {size, mtime = now} in one call: who may write may have it, as with the
- * kernel's server, and either time set to "now" alone. */
+/* Linux's client sends {size, mtime = now} in one call. A user with write permission may do that,
+ * as with the kernel's server, and set either time alone to "now". */
 Test(vfs_setattr, writers_set_times_to_now)
 {
 	const struct vfs_setattr cut = { .set_size = true, .set_mtime = VFS_TIME_SERVER };
@@ -228,7 +228,7 @@ Test(vfs_setattr, writers_set_times_to_now)
 		cr_expect_eq(a.atime.tv_sec > 0, each[i].set_atime == VFS_TIME_SERVER, "%u", i);
 	}
 	cr_expect_eq(set(&writer, n, mixed), -EPERM);
-	/* A file that was open to write when its mode was taken away. */
+	/* The file was opened for writing before its mode was taken away. */
 	opened.opened = true;
 	cr_expect_eq(set(&reader, n, opened), 0);
 	opened.set_atime = VFS_TIME_SERVER;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Share reservations, and what becomes of open files that lose their last link. */
+/* Share reservations, and open files that lose their last link. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -45,7 +45,7 @@ static int open_share(struct fixture *f, struct vfs_node *n, struct vfs_share *s
 			      NULL);
 }
 
-/* RFC 8881 section 9.7: every pair of access and deny against every other. */
+/* RFC 8881 section 9.7: every combination of access and deny against every other. */
 Test(vfs_share, every_pair)
 {
 	struct vfs_share a, b;
@@ -140,7 +140,7 @@ Test(vfs_share, only_regular_files)
 	fixture_close(&f);
 }
 
-/* The same file by another export, by another name, after a rename. */
+/* The same file through another export, under another name, and after a rename. */
 Test(vfs_share, one_file_one_state)
 {
 	struct vfs_export *other;
@@ -187,7 +187,7 @@ Test(vfs_share, one_file_one_state)
 	fixture_close(&f);
 }
 
-/* Descriptors of files without a link: the test program itself may have some. */
+/* Number of descriptors of files without a link. The test program itself may have some. */
 static long unlinked_open(void)
 {
 	struct stat st;
@@ -198,7 +198,7 @@ static long unlinked_open(void)
 	return n;
 }
 
-/* An open file loses its last link: who has it open reads on, and others find it gone. */
+/* An open file loses its last link: its opener can still read, and others find the file gone. */
 static void use_unlinked(struct fixture *f, void (*unlink_it)(struct fixture *f))
 {
 	struct vfs_share s, t;
@@ -211,7 +211,7 @@ static void use_unlinked(struct fixture *f, void (*unlink_it)(struct fixture *f)
 	fh = *vfs_node_fh(n);
 	cr_assert_eq(open_share(f, n, &s, 3, 0), 0);
 	vfs_node_put(n);
-	vfs_forget_export(f->vfs, 7); /* nothing but the share remembers the file */
+	vfs_forget_export(f->vfs, 7); /* only the share still refers to the file */
 	unlink_it(f);
 	vfs_forget_export(f->vfs, 7);
 	cr_assert_eq(vfs_fh_open(&f->ctx, &fh, &n), 0);
@@ -295,8 +295,8 @@ Test(vfs_share, precautions_keep_to_the_budget)
 	fixture_close(&f);
 }
 
-/* The last link goes between the lookup and the open: seen before the share, it is stale; between
- * the look and the share, it was open. */
+/* The last link goes between the lookup and the open. If that is seen before the share, the file is
+ * stale; if after, the file counts as open. */
 Test(vfs_share, unlinked_before_it_is_open)
 {
 	long before = unlinked_open();

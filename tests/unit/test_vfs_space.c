@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Ranges reserved and punched, data and holes found. What the file system cannot do is skipped. */
+/* Ranges allocated and punched, data and holes found. Cases that the file system does not support
+ * are skipped. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -48,7 +49,7 @@ static struct stat stat_of(const struct fx *f, const char *name)
 	return st;
 }
 
-/* A file of 1 MiB of ones. */
+/* Creates a file of 1 MiB of ones. */
 static struct vfs_node *full_file(struct fx *f, const char *name)
 {
 	static uint8_t ones[MIB];
@@ -84,7 +85,7 @@ Test(vfs_space, reserving_grows_the_file)
 	}
 }
 
-/* Nobody else is without space meanwhile, and nothing is kept. */
+/* A failed allocation leaves other files their space, and keeps nothing. */
 Test(vfs_space, more_than_there_is_takes_nothing)
 {
 	struct vfs_node *n;
@@ -123,7 +124,9 @@ Test(vfs_space, a_punched_range_reads_as_zeros)
 		cr_expect(got[0] == 1 && got[1] == 0 && got[2] == 0);
 		cr_assert_eq(fx_read(&f, n, 2 * K64, 3, got, &eof), 3);
 		cr_expect(got[0] == 0 && got[1] == 1 && got[2] == 1);
-		/* To the end, as all ones of a length say; and behind the end. */
+		/*
+		 * A range to the end, which a length of all ones means; and a range behind the end.
+		 */
 		cr_expect_eq(space(&f, n, VFS_SPACE_PUNCH, 4 * K64, UINT64_MAX), 0);
 		cr_assert_eq(fx_read(&f, n, MIB - 1, 3, got, &eof), 1);
 		cr_expect_eq(got[0], 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a file system is said to do, compared with what it does. */
+/* Reported properties of a file system, compared with its behaviour. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@ struct disk {
 	struct fx f;
 };
 
-/* mkfs: the rest of the command's name, and its options. */
+/* mkfs: the command's name behind "mkfs.", and its options. */
 static void disk_open(struct disk *d, const char *mkfs, const char *type)
 {
 	fx_need_root();
@@ -147,7 +147,7 @@ Test(vfs_statfs, fat)
 	check("vfat", "vfat");
 }
 
-/* It is a property of each directory there. */
+/* Case folding is a property of each directory there. */
 Test(vfs_statfs, ext4_directories_that_fold_case)
 {
 	struct vfs_node *plain, *folding;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The durability of metadata. A file system lies in an image behind a loop device, and a copy of
- * the image is what the disk would hold if the power failed now: all that the file system has
- * written, and nothing of what it has in memory.
+ * Durability of metadata. A file system lies in an image behind a loop device. A copy of the image
+ * holds the same as the disk after a power failure: all data written by the file system, and none
+ * that are only in memory.
  */
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -52,7 +52,7 @@ static void disk_close(struct disk *d)
 	cr_assert_eq(fx_command("umount %s && umount %s && rmdir %s", d->mnt, d->base, d->base), 0);
 }
 
-/* What name would be after a power failure. */
+/* Status of the file as after a power failure. */
 static void after_power_failure(struct disk *d, const char *name, struct stat *st)
 {
 	const char *options = strcmp(d->fs, "xfs") == 0 ? "loop,nouuid" : "loop";
@@ -107,7 +107,7 @@ static void every_type(const char *fs, const char *mkfs_options)
 		struct vfs_node *n;
 
 		if (lstat(fx_path(&d.f, names[i]), &st) != 0)
-			continue; /* no devices in this container */
+			continue; /* the container has no loop devices */
 		n = fx_lookup(&d.f, names[i]);
 		cr_assert_eq(set_and_sync(&d.f, n, &sa), 0);
 		vfs_node_put(n);
@@ -152,7 +152,7 @@ static void dirty(struct disk *d, struct vfs_node *n)
 		cr_assert_eq(fx_write(&d->f, n, i * MIB, data, MIB, VFS_UNSTABLE), MIB);
 }
 
-/* The mode is on the disk, and the data of the file, which nobody has asked for, are not. */
+/* The mode is on the disk. The file's data are not, because the client did not ask for that. */
 static void data_stay_in_memory(const char *fs)
 {
 	const struct vfs_setattr mode = { .set_mode = true, .mode = 0601 };
@@ -185,7 +185,7 @@ Test(vfs_sync, data_stay_in_memory_on_xfs)
 	data_stay_in_memory("xfs");
 }
 
-/* All descriptors that the process may have are in use. */
+/* Uses up all descriptors that the process may have. */
 static void use_up_descriptors(struct rlimit *was)
 {
 	struct rlimit none;
@@ -198,7 +198,7 @@ static void use_up_descriptors(struct rlimit *was)
 	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
 }
 
-/* What was changed is made durable, and said to be, without a descriptor of its own. */
+/* Changes are made durable, and reported as such, without a free descriptor. */
 static void without_descriptors(const char *fs)
 {
 	const struct vfs_setattr mode = { .set_mode = true, .mode = 0601 };

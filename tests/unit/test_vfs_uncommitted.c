@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Data that were acknowledged without being durable: what happens to their node, and who is told
- * when they are lost. The disk that loses them is a real one (fx_lossy_disk).
- */
+/* Data acknowledged before they were durable: the handling of their node, and the clients that
+ * learn of a loss. The disk that loses them is real (fx_lossy_disk). */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +26,7 @@ TestSuite(vfs_uncommitted, .timeout = 120);
 
 static bool openat_fails;
 
-/* In the place of libc's. */
+/* Replaces libc's function. */
 int openat(int dirfd, const char *path, int flags, ...)
 {
 	mode_t mode = 0;
@@ -45,7 +43,7 @@ int openat(int dirfd, const char *path, int flags, ...)
 struct lossy {
 	char dir[FX_PATH], mnt[FX_PATH + 16];
 	struct fx f;
-	struct vfs_node *n; /* has data that cannot be written back */
+	struct vfs_node *n; /* node with data that cannot be written back */
 };
 
 static void lossy_open(struct lossy *l)
@@ -68,7 +66,7 @@ static void lossy_close(struct lossy *l)
 	fx_lossy_disk_end(l->dir, l->mnt);
 }
 
-/* A local process is told of the error, so that nobody who opens the file now is. */
+/* A local process gets the error first, so that a later open does not report it. */
 static void seen_by_others(struct lossy *l)
 {
 	int fd = open(fx_path(&l->f, "file"), O_RDONLY);
@@ -78,7 +76,8 @@ static void seen_by_others(struct lossy *l)
 	close(fd);
 }
 
-/* The node was let go: whoever commits next is told, although the kernel tells nobody any more. */
+/* The node has been closed. The next commit must fail, although the kernel no longer reports the
+ * error. */
 static void check_told(struct lossy *l)
 {
 	seen_by_others(l);
@@ -126,7 +125,7 @@ Test(vfs_uncommitted, an_export_that_goes_finds_the_loss)
 	check_told(&l);
 }
 
-/* In use when its export goes: its last user lets go of it. */
+/* The node is in use when its export is removed: its last user closes it. */
 Test(vfs_uncommitted, the_last_reference_finds_the_loss)
 {
 	struct lossy l;
@@ -170,8 +169,8 @@ Test(vfs_uncommitted, a_removed_file_is_nobodys_loss)
 	lossy_close(&l);
 }
 
-/* Two clients commit. One of them uses the error up; the other one is answered before the first
- * one's worker has come to look at it. */
+/* Two clients commit. The first one's sync consumes the error; the second one is answered before
+ * the first one's worker has noted it. */
 Test(vfs_uncommitted, a_commit_knows_what_another_was_told)
 {
 	struct lossy l;
@@ -181,13 +180,13 @@ Test(vfs_uncommitted, a_commit_knows_what_another_was_told)
 	fd = vfs_node_fd(&l.f.ctx, l.n, VFS_FD_WRITE);
 	cr_assert_lt(fsync(fd), 0);
 	for (int i = 0; i < 100 && fsync(fd) < 0; i++)
-		continue; /* what the first one did not come to */
+		continue; /* consumes the errors without noting them */
 	cr_expect_eq(fx_commit(&l.f, l.n, 0, 0), 0);
 	cr_expect_neq(vfs_write_verifier(l.f.exp), 4711);
 	lossy_close(&l);
 }
 
-/* The same of a synchronous write: its data may be among what is lost. */
+/* The same for a synchronous write: its data may be among the lost ones. */
 Test(vfs_uncommitted, a_synchronous_write_knows_what_another_was_told)
 {
 	struct vfs_syncing s;
@@ -201,7 +200,7 @@ Test(vfs_uncommitted, a_synchronous_write_knows_what_another_was_told)
 	lossy_close(&l);
 }
 
-/* After the error all is well again, and nobody is told twice. */
+/* After the error commits succeed again, and no client gets the error twice. */
 Test(vfs_uncommitted, one_loss_is_told_once)
 {
 	struct lossy l;
@@ -217,7 +216,7 @@ Test(vfs_uncommitted, one_loss_is_told_once)
 	lossy_close(&l);
 }
 
-/* A file of another export, in dir, with data that a loss of its own would concern. */
+/* Makes a file of another export in dir, with uncommitted data. */
 static struct vfs_node *uncommitted_file(struct fx *f, struct vfs_export *exp, const char *dir)
 {
 	struct fx of = *f;
@@ -232,8 +231,8 @@ static struct vfs_node *uncommitted_file(struct fx *f, struct vfs_export *exp, c
 	return n;
 }
 
-/* A client of another export has nothing to send again; one of the same export's next object, as a
- * reload makes it, has. */
+/* A client of another export need not send its data again. A client of the same export must, even
+ * if a reload has made a new export object. */
 Test(vfs_uncommitted, a_loss_is_its_exports)
 {
 	struct vfs_export *other, *next;
@@ -265,7 +264,7 @@ Test(vfs_uncommitted, a_loss_is_its_exports)
 	lossy_close(&l);
 }
 
-/* A device that has failed once has lost what any of its files had in memory. */
+/* A device that failed once may have lost the cached data of all its files. */
 Test(vfs_uncommitted, a_failed_device_is_told_to_all_its_exports)
 {
 	struct vfs_export *same, *elsewhere;
@@ -306,7 +305,7 @@ Test(vfs_uncommitted, a_failed_device_is_told_to_all_its_exports)
 	fx_command("umount %s && rmdir %s", dir, dir);
 }
 
-/* An error of a write, of which nothing was acknowledged, is nobody else's business. */
+/* An error of a write that was not acknowledged does not concern other files. */
 static void check_full(enum fx_how how, enum vfs_stable stable)
 {
 	static uint8_t data[MIB];
@@ -350,7 +349,7 @@ Test(vfs_uncommitted, a_full_disk_changes_nothing_unstable)
 	check_full(FX_FIXED, VFS_UNSTABLE);
 }
 
-/* Nor is one of opening the file, of which nothing was written then. */
+/* Nor does an error of opening the file, because no data were written. */
 Test(vfs_uncommitted, a_write_that_cannot_open_its_file_changes_nothing)
 {
 	struct vfs_node *n, *other;
@@ -372,7 +371,7 @@ Test(vfs_uncommitted, a_write_that_cannot_open_its_file_changes_nothing)
 	fx_close(&f);
 }
 
-/* Nodes that cannot be closed at once never use the budget of descriptors up. */
+/* Nodes that cannot be closed at once must not use up the descriptor budget. */
 Test(vfs_uncommitted, there_is_a_budget)
 {
 	struct vfs_stats st;

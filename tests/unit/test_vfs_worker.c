@@ -77,7 +77,8 @@ static void *send_letters(void *arg)
 	return NULL;
 }
 
-/* The inbox writes its eventfd once when it fills: one lost wake-up and the loop stands still. */
+/* The inbox writes its eventfd only when it becomes non-empty, so the loop stops for good if it
+ * loses one wake-up. */
 static void check_watch(enum fx_how how)
 {
 	struct letters *l = calloc(1, sizeof(*l));
@@ -99,7 +100,7 @@ static void check_watch(enum fx_how how)
 	for (unsigned i = 0; i < 4; i++)
 		pthread_join(t[i], NULL);
 	cr_assert_eq(l->taken, 8000);
-	/* A spare wake-up may be left; then there is silence. */
+	/* One spare wake-up may be left, and none after it. */
 	vfs_worker_poll(f.w);
 	vfs_worker_poll(f.w);
 	cr_assert_eq(vfs_worker_wait(f.w, 10), -ETIME);
@@ -120,7 +121,7 @@ Test(vfs_worker, watch_syscall)
 
 #define MANY 600u
 
-/* Far more operations than the ring and its completion queue have entries. */
+/* Many more operations than the ring and its completion queue have entries. */
 Test(vfs_worker, more_operations_than_entries)
 {
 	struct vfs_io *io = calloc(MANY, sizeof(*io));
@@ -166,7 +167,7 @@ static void chain(struct vfs_io *io)
 		*(bool *)io->arg = true;
 }
 
-/* Failures are immediate; a done() that goes on with the next must not grow the stack. */
+/* Operations fail at once; a done() that starts the next one must not grow the stack. */
 Test(vfs_worker, failures_do_not_recurse)
 {
 	bool finished = false;
@@ -184,7 +185,7 @@ Test(vfs_worker, failures_do_not_recurse)
 	fx_close(&f);
 }
 
-/* A container's seccomp filter. */
+/* Installs a seccomp filter as containers have. */
 static void forbid_io_uring(int error)
 {
 	struct sock_filter code[] = {
@@ -250,7 +251,8 @@ static bool has_cap(int cap)
 	return d[CAP_TO_INDEX(cap)].effective & CAP_TO_MASK(cap);
 }
 
-/* A slab that may not be locked is used without registration, and is not offered again. */
+/* A slab that cannot be locked in memory is used without registration, and registration is not
+ * tried again. */
 Test(vfs_worker, locked_memory_limit)
 {
 	struct rlimit few = { 1u << 20, 1u << 20 };
@@ -313,7 +315,7 @@ struct writer {
 	unsigned which;
 };
 
-/* Each on its own worker, in its own half of one file. */
+/* Each thread uses its own worker, and its own half of one file. */
 static void *write_half(void *arg)
 {
 	struct writer *wr = arg;

@@ -20,8 +20,9 @@ TestSuite(vfs_write, .timeout = 120);
 #define MIB (1u << 20)
 #define FILE_MAX (2u * MIB)
 
-/* A file of FILE_MAX bytes of seed 1, of which a part is overwritten with seed 2; all of it is
- * compared. Nothing else may have changed. */
+/*
+ * Overwrites part of a file of FILE_MAX bytes of seed 1 with seed 2, and compares the whole file.
+ */
 static void check_write(struct fx *f, struct vfs_node *n, uint64_t offset, uint32_t count)
 {
 	static uint8_t want[FILE_MAX], have[FILE_MAX], data[MIB + 1];
@@ -110,7 +111,7 @@ Test(vfs_write, appending_and_beyond_4_gib)
 	}
 }
 
-/* Four pieces, some in payload buffers, some empty, all of odd lengths. */
+/* Four pieces of odd lengths, some in payload buffers, some empty. */
 static void check_pieces(enum fx_how how, enum vfs_io_mode mode, const size_t len[4])
 {
 	uint8_t have[20000], want[20000];
@@ -128,7 +129,7 @@ static void check_pieces(enum fx_how how, enum vfs_io_mode mode, const size_t le
 		fx_fill(p->data, len[i], io.count, 4);
 		io.piece[i] = (struct iovec){ p->data, len[i] };
 		io.piece_payload[i] = i % 2 ? p : NULL;
-		io.priv.iov[i].iov_base = p; /* kept until the call */
+		io.priv.iov[i].iov_base = p; /* must live until the call */
 		io.count += (uint32_t)len[i];
 	}
 	struct rn_payload *kept[4] = { io.priv.iov[0].iov_base, io.priv.iov[1].iov_base,
@@ -161,7 +162,7 @@ Test(vfs_write, pieces)
 	}
 }
 
-/* Direct mode leaves nothing in the page cache; buffered mode does. */
+/* Direct writes leave nothing in the page cache; buffered writes do. */
 Test(vfs_write, direct_goes_past_the_page_cache)
 {
 	for (int how = FX_FIXED; how < FX_HOWS; how++) {
@@ -229,7 +230,7 @@ Test(vfs_write, setuid_and_setgid_bits)
 	}
 }
 
-/* What the thread is when the ring is submitted has no part in it. */
+/* The thread's identity at the time of submission does not matter. */
 Test(vfs_write, the_threads_identity_does_not_matter)
 {
 	const struct vfs_cred user = { .uid = 1000, .gid = 1000 };
@@ -387,7 +388,8 @@ Test(vfs_write, no_space)
 	leave_tmpfs(dir);
 }
 
-/* A worker is root, but a client's user must not use up what a file system reserves for root. */
+/* A worker is root, but a client's user must not use the blocks that a file system reserves for
+ * root. */
 Test(vfs_write, reserved_blocks_stay_reserved)
 {
 	static uint8_t data[MIB];
@@ -428,8 +430,8 @@ Test(vfs_write, reserved_blocks_stay_reserved)
 	leave_tmpfs(dir);
 }
 
-/* What becomes of the kernel's answers: another descriptor is put in place of the cached one.
- * (Devices do not take the flags of pwritev2.) */
+/* Handling of the kernel's errors: another descriptor replaces the cached one. (Devices do not
+ * accept the flags of pwritev2.) */
 Test(vfs_write, errors_of_the_descriptor)
 {
 	for (int how = FX_FIXED; how < FX_SYSCALL; how++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A directory of its own for each test, exported, and a worker without a ring to act in it. Needs
- * root, and a file system with handles below TMPDIR (or /tmp, or /dev/shm): otherwise the test is
- * skipped with the reason.
+ * A fresh exported directory for each test, and a worker without a ring. Needs root, and a file
+ * system with handles below TMPDIR (or /tmp, or /dev/shm): otherwise the test is skipped with the
+ * reason.
  */
 #ifndef RN_TEST_VFS_FIXTURE_H
 #define RN_TEST_VFS_FIXTURE_H
@@ -13,7 +13,7 @@
 #include "vfs/worker.h"
 
 struct fixture {
-	char base[128]; /* the directory that holds the export and what is outside it */
+	char base[128]; /* the directory that holds the export and files outside of it */
 	char dir[160];	/* base/export */
 	struct vfs_config cfg;
 	struct vfs *vfs;
@@ -27,19 +27,19 @@ enum fixture_flags { FIX_MAC = 1, FIX_CROSSMNT = 2, FIX_FEW_FDS = 4 };
 
 void fixture_open(struct fixture *f, unsigned flags);
 void fixture_close(struct fixture *f);
-/* As after a restart of the daemon: another struct vfs, export and worker on the same files. */
+/* Acts as a restart of the daemon: another struct vfs, export and worker on the same files. */
 void fixture_restart(struct fixture *f);
 
-/* After calls as a user, before the test does something itself. */
+/* Call after calls as a user, before the test itself changes files. */
 void be_root(struct fixture *f);
 struct vfs_ctx as_user(const struct fixture *f, uint32_t uid, uint32_t gid);
 
-/* base/... as a string that lives until the next but seven call. */
+/* Path below base in one of eight static buffers, used in turn. */
 const char *in_base(const struct fixture *f, const char *rel);
 const char *in_export(const struct fixture *f, const char *rel);
 void put_file(const char *path, const char *text);
 
-/* Short forms for what every test does; each asserts success. */
+/* Short forms of frequent calls; each asserts success. */
 struct vfs_node *must_lookup(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name);
 struct vfs_node *must_create(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name,
 			     uint32_t mode);

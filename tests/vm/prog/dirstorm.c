@@ -56,16 +56,14 @@ static void fill(unsigned n, const char *path)
 	close(dir);
 }
 
-/* What the processes share. */
+/* Memory that the processes share. */
 struct shared {
 	volatile unsigned done[MAX_STORMS]; /* entries added by each storm */
 	volatile unsigned stop;
 };
 
-/*
- * Adds entries and removes those it added KEPT ago, until told to stop: a process killed in the
- * middle of a call would show in the client's statistics.
- */
+/* Adds entries, and removes each KEPT additions later, until stopped. The process is not killed,
+ * because a call interrupted by a kill would show in the client's statistics. */
 static void storm(unsigned me, const char *path, struct shared *shared)
 {
 	char name[64];
@@ -116,7 +114,7 @@ static void list_once(unsigned n, const char *path)
 	free(seen);
 }
 
-/* Whether each storm has done enough for a listing to have met it. */
+/* True if each storm has done enough that a listing must have met it. */
 static bool stormy(const struct shared *shared, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {

@@ -130,7 +130,7 @@ static void read_one(const char *path)
 		err(1, "%s", path);
 }
 
-/* A plain stat may be answered from memory. */
+/* statx() with a forced sync, because a plain stat may be answered from the client's cache. */
 static void stat_one(const char *path)
 {
 	struct statx stx;

@@ -41,7 +41,7 @@ static struct sockaddr_in address(const char *host, const char *port)
 	return sa;
 }
 
-/* The command takes the place of this process. */
+/* Runs the command in place of this process. */
 static void carry_out(int s, char *request, size_t len)
 {
 	char *arg[ARGS + 1] = { 0 }, *end = request + len;
@@ -63,7 +63,7 @@ static void carry_out(int s, char *request, size_t len)
 	err(127, "%s", arg[0]);
 }
 
-/* One connection, in a process of its own. */
+/* Serves one connection, in a child process. */
 static void serve_one(int s)
 {
 	static char request[REQUEST + 1];
@@ -83,7 +83,8 @@ static void serve_one(int s)
 	snprintf(trailer + 1, TRAILER, "%03d",
 		 WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
 	send(s, trailer, TRAILER, MSG_NOSIGNAL);
-	/* What the command has left in the background may have the socket, too. */
+	/* Shut down explicitly, because background processes of the command may hold the socket
+	 * open. */
 	shutdown(s, SHUT_RDWR);
 }
 
@@ -99,7 +100,7 @@ static void serve(const char *port, const char *ready)
 	if (fd < 0)
 		err(2, "%s", ready);
 	close(fd);
-	signal(SIGCHLD, SIG_IGN); /* nobody waits for them */
+	signal(SIGCHLD, SIG_IGN); /* the children are not waited for */
 	for (;;) {
 		c = accept4(s, NULL, NULL, SOCK_CLOEXEC);
 		if (c < 0)
@@ -114,7 +115,7 @@ static void serve(const char *port, const char *ready)
 	}
 }
 
-/* Not longer than the machine is said to be alive. */
+/* Waits for the socket; false once the file says that the machine has died. */
 static bool readable(int s, short events, const char *dead)
 {
 	struct pollfd p = { .fd = s, .events = events };
@@ -135,7 +136,7 @@ static void put(const char *p, size_t len)
 		err(2, "output");
 }
 
-/* Passes the output on, all but the trailer, whose number it returns. */
+/* Copies the output without its trailer; returns the exit status in the trailer. */
 static int result(int s, const char *dead)
 {
 	static char buf[1 << 16];

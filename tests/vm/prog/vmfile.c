@@ -51,7 +51,7 @@ static short lock_type(const char *s)
 	return *s == 'r' ? F_RDLCK : *s == 'w' ? F_WRLCK : F_UNLCK;
 }
 
-/* Interrupts this thread's system call every MS milliseconds, or not any more. */
+/* Interrupts this thread's system call every ms milliseconds; 0 stops that. */
 static void interrupt_after(timer_t *timer, long ms)
 {
 	struct sigevent ev = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGUSR1 };
@@ -166,10 +166,8 @@ static int do_stat(char *out, bool links)
 {
 	struct stat st;
 
-	/*
-	 * glibc's fstat() resolves an empty path, in the course of which Linux's client calls an
-	 * open file that has no name any more stale, whoever the server is.
-	 */
+	/* glibc's fstat() looks up an empty path. Linux's client then calls an open file without a
+	 * name stale, whatever the server is. */
 	if (syscall(SYS_fstat, fd, &st) < 0)
 		return -1;
 	snprintf(out, LINE, "%lld", links ? (long long)st.st_nlink : (long long)st.st_size);
@@ -193,7 +191,7 @@ static int do_reopen(void)
 	return again < 0 ? -1 : close(again);
 }
 
-/* 0 with the result in OUT, or -1 with an errno or a text there. */
+/* Runs one command. Returns 0 with the result in out, or -1 with an errno or a text in out. */
 static int command(int n, char **arg, char *out)
 {
 	const char *c = arg[0];
@@ -224,7 +222,7 @@ static int command(int n, char **arg, char *out)
 	return -1;
 }
 
-/* Tells the other end whose death to wait for, and dies when it does. */
+/* Tells the client this process's id, so that the client can wait for its end, and exits. */
 static void stop(int s)
 {
 	pid_t pid = getpid();
@@ -234,7 +232,7 @@ static void stop(int s)
 	_exit(0);
 }
 
-/* One connection: its line, the result. */
+/* Serves one connection: reads a line, writes the result. */
 static void *serve(void *p)
 {
 	int s = (int)(intptr_t)p, n = 0;
@@ -342,7 +340,7 @@ static int ask(const char *name, int n, char **arg)
 	return line[0] != '0';
 }
 
-/* Not back before the process is gone, with all that it had open. */
+/* Returns only after the process and all its open files are gone. */
 static int stop_it(const char *name)
 {
 	int s = connect_to(name);

@@ -102,7 +102,7 @@ static void close_file(int fd, const char *path)
 		err(1, "close of %s", path);
 }
 
-/* Fail at the first byte that differs. */
+/* Fails at the first byte that differs. */
 static void compare(const unsigned char *want, const unsigned char *got, size_t len, off_t off)
 {
 	if (memcmp(want, got, len) == 0)
@@ -157,7 +157,7 @@ static void check_file(uint64_t seed, uint64_t size, const char *path)
 	free(got);
 }
 
-/* A model of the file in memory takes the same writes. */
+/* Applies the same writes to the file and to a copy in memory, and compares them. */
 static void direct(uint64_t size, const char *path)
 {
 	static const struct {
@@ -175,7 +175,7 @@ static void direct(uint64_t size, const char *path)
 	if (!model)
 		err(2, "memory");
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
-		/* An odd address in memory, too. */
+		/* The buffer's address is odd, too. */
 		unsigned char *from = buf + i % 3;
 
 		if (steps[i].off + steps[i].len > size)
@@ -194,7 +194,7 @@ static void direct(uint64_t size, const char *path)
 			errx(1, "direct read of %zu at %llu is short", n, (unsigned long long)off);
 		compare(model + off, buf + i % 5, n, (off_t)off);
 	}
-	/* Past the end: what is there, and then nothing. */
+	/* A read across the end returns the rest, and one behind it nothing. */
 	if (read_all(fd, buf, 5000, (off_t)end - 7) != 7 ||
 	    read_all(fd, buf, 4096, (off_t)end) != 0)
 		errx(1, "direct read over the end");
@@ -254,7 +254,7 @@ static void map(uint64_t seed, uint64_t size, const char *path)
 	free(want);
 }
 
-/* One of several processes: its own file, and its stripes of a file that all share. */
+/* One of several processes: writes its own file, and its stripes of a shared file. */
 static void worker(unsigned me, unsigned procs, uint64_t bytes, const char *dir)
 {
 	enum { STRIPE = 65536 };
@@ -268,7 +268,7 @@ static void worker(unsigned me, unsigned procs, uint64_t bytes, const char *dir)
 	gen_file(me, bytes + me, own);
 	fd = open_file(shared, O_RDWR | O_CREAT);
 	for (uint64_t i = 0; i < stripes; i++) {
-		/* Each process goes through its stripes in an order of its own. */
+		/* Each process goes through its stripes in a different order. */
 		uint64_t s = (i * 7 + me) % stripes * procs + me;
 
 		fill(buf, STRIPE, 77, s * STRIPE);
@@ -281,12 +281,12 @@ static void worker(unsigned me, unsigned procs, uint64_t bytes, const char *dir)
 	}
 	close_file(fd, shared);
 	check_file(me, bytes + me, own);
-	/* Written again over itself, with a new length. */
+	/* Overwrites the file with a new length. */
 	gen_file(me + 1000, bytes / 2 + me, own);
 	exit(0);
 }
 
-/* stripes that share no factor with 7 keep the order a permutation */
+/* The number of stripes shares no factor with 7, so that the order is a permutation. */
 static void parallel(unsigned procs, uint64_t bytes, const char *dir)
 {
 	int status, bad = 0;
