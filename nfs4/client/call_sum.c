@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What tells a retry from another call under the same slot and sequence number (RFC 8881 section
- * 2.10.6.1.3.1). The hash goes by blocks of one size, so that it does not depend on how the
- * transport has cut the call.
+ * A hash of a call, which tells a retry from another call with the same slot and sequence number
+ * (RFC 8881 section 2.10.6.1.3.1). It takes blocks of a fixed size, so that the result does not
+ * depend on how the transport split the call.
  */
 #include <sodium.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 struct sum {
 	const uint8_t *key;
 	uint64_t h;
-	bool begun; /* h is of the blocks before */
+	bool begun; /* h covers the blocks before */
 	uint32_t fill;
 	uint8_t block[BLOCK];
 };
@@ -55,7 +55,7 @@ static void add(struct sum *s, const uint8_t *p, size_t len)
 	}
 }
 
-/* A chunk's item is without the pad that it has in a stream. */
+/* Adds an item. A chunk's item lacks the padding that it has in a stream, so it is added here. */
 static void add_segment(struct sum *s, const struct rpc_seg *seg, uint32_t from, size_t len)
 {
 	static const uint8_t zeros[4];
@@ -65,7 +65,8 @@ static void add_segment(struct sum *s, const struct rpc_seg *seg, uint32_t from,
 		add(s, zeros, rn_xdr_pad((uint32_t)len));
 }
 
-/* The credential and what is not in the arguments; their length is known by their third word. */
+/* The credential and the call's properties outside its arguments. The third word tells their
+ * length. */
 struct caller_words {
 	uint32_t w[6 + RPC_AUTH_SYS_GIDS_MAX];
 	uint32_t n;
@@ -113,8 +114,8 @@ static uint64_t mix_words(uint64_t h, const uint64_t *words, size_t n)
 	return h;
 }
 
-/* Not meant to withstand anybody: whoever sends another call as a retry is told that its reply was
- * not kept, instead of that it was another. */
+/* Not cryptographic: a client that sends another call as a retry is only answered that its reply
+ * was not kept, instead of an error for a false retry. */
 static uint64_t first_sum(const struct nfs4_compound *c, const struct caller_words *caller)
 {
 	uint64_t words[(sizeof(caller->w) + FIRST_BYTES) / sizeof(uint64_t)];
@@ -124,7 +125,7 @@ static uint64_t first_sum(const struct nfs4_compound *c, const struct caller_wor
 	uint32_t from = in->off;
 
 	memcpy(words, caller->w, at);
-	/* By another transport the data of a chunk may come otherwise. */
+	/* Stops at data of a chunk, which another transport may deliver in another way. */
 	for (unsigned i = in->cur; i < in->nseg && left > 0 && !in->seg[i].placed; i++, from = 0) {
 		const size_t n = rn_min(in->seg[i].len - from, left);
 

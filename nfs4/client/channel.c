@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* channel_attrs4: what a session agrees on (RFC 8881 section 18.36.3). */
+/* channel_attrs4: the limits that a session negotiates (RFC 8881 section 18.36.3). */
 #include "nfs4/client/channel.h"
 
 #include "lib/checked.h"
 #include "nfs4/compound.h"
 #include "nfs4/server.h"
 
-/* Below these no COMPOUND could run, or be answered: RPC headers with AUTH_SYS, SEQUENCE and one
- * small operation. */
+/* Smallest limits with which a COMPOUND can run and be answered: RPC headers with AUTH_SYS,
+ * SEQUENCE and one small operation. */
 #define REQUEST_LEAST 256u
 #define REPLY_LEAST 160u
 
-/* Bytes of a request or reply besides the data of its READ or WRITE. */
+/* Bytes of a request or reply in addition to the data of its READ or WRITE. */
 #define BESIDES_DATA 16384u
 
 void nfs4_get_channel(struct xdr_in *x, struct nfs4_channel *out)
@@ -67,7 +67,7 @@ int nfs4_channel_fore(const struct nfs4_config *cfg, uint32_t slots, struct nfs4
 	return NFS4_OK;
 }
 
-/* Operations and requests are the client's to say. */
+/* The numbers of operations and requests are left as the client offers them. */
 void nfs4_channel_back(struct nfs4_channel *ch)
 {
 	ch->header_pad = 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A client's status, and the queue or timer that it is in for that. A timer that is filed holds a
- * reference, which goes with whoever takes it out: nfs4_client_become(), or nfs4_lease_fire().
+ * A client's status, with its queue or timer for that status. A filed timer holds a reference of
+ * the client, which the function that removes the timer puts: nfs4_client_become() or
+ * nfs4_lease_fire().
  */
 #include "nfs4/client/client_table.h"
 #include "nfs4/client/host.h"
@@ -17,7 +18,7 @@ void nfs4_clients_skip_time(struct nfs4_server *srv, uint64_t seconds)
 	atomic_fetch_add(&srv->clients->skipped, seconds);
 }
 
-/* A second more, because the time is rounded down. */
+/* One second is added because the time is rounded down. */
 uint64_t nfs4_client_lease_end(const struct nfs4_client *cl)
 {
 	return nfs4_clients_now(cl->srv) + cl->srv->cfg.lease_seconds + 1;
@@ -61,7 +62,7 @@ void nfs4_client_become(struct nfs4_clients *all, struct nfs4_client *cl,
 		if (nfs4_wheel_cancel(&all->wheel, &cl->lease))
 			nfs4_client_put(cl);
 	}
-	atomic_store(&cl->status, status); /* before lapse() in lease.c looks at the time again */
+	atomic_store(&cl->status, status); /* before lapse() in lease.c reads the time again */
 	cl->since = nfs4_clients_now(all->srv);
 	queue = queue_of(all, status, &count);
 	if (queue) {

@@ -91,13 +91,13 @@ struct nfs4_client *nfs4_client_get(struct nfs4_clients *all, uint64_t clientid)
 {
 	const uint32_t number = (uint32_t)clientid;
 
-	/* What was made by another run is none, either. */
+	/* An id of another run is unknown, too. */
 	if (nfs4_make_clientid(all, number) != clientid)
 		return NULL;
 	return nfs4_client_by_number(all->srv, number);
 }
 
-/* After 2^32 clients numbers come again, but none that is in use. */
+/* Numbers recur after 2^32 clients; those in use are skipped. */
 static uint32_t free_number(struct nfs4_clients *all)
 {
 	struct nfs4_client *used;

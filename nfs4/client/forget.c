@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The end of a client that is in no table any more. */
+/* Destruction of clients that have left the tables. */
 #include "nfs4/client/forget.h"
 
 #include "nfs4/client/client_table.h"
@@ -49,7 +49,8 @@ void nfs4_clients_forget(struct nfs4_server *srv, struct nfs4_client_queue *old)
 
 	while ((cl = TAILQ_FIRST(old)) != NULL) {
 		TAILQ_REMOVE(old, cl, aging);
-		/* An unconfirmed one has no record; that of its owner is another client's. */
+		/* An unconfirmed client has no record; a record of its owner belongs to another
+		 * client. */
 		if (cl->was_confirmed)
 			nfs4_record_forget(srv, &cl->record);
 		nfs4_client_destroy(cl);

@@ -11,7 +11,7 @@
 #include "lib/budget.h"
 
 #define BUCKETS 1024u /* a power of two */
-/* Of the whole: what each host gets however little is left, and what is kept back for that. */
+/* Parts of the budget: what each host gets even if little is left, and the reserve for that. */
 #define LITTLE_PART 512u
 #define KEPT_BACK_PART 16u
 
@@ -20,7 +20,8 @@ LIST_HEAD(host_list, nfs4_host);
 struct nfs4_hosts {
 	pthread_mutex_t lock; /* a leaf */
 	struct rn_budget *budget;
-	uint8_t key[crypto_shorthash_KEYBYTES]; /* so that nobody can choose one bucket */
+	/* Random, so that clients cannot aim at one bucket */
+	uint8_t key[crypto_shorthash_KEYBYTES];
 	struct host_list bucket[BUCKETS];
 };
 
@@ -28,7 +29,7 @@ struct nfs4_host {
 	struct nfs4_hosts *all;
 	struct in6_addr addr;
 	LIST_ENTRY(nfs4_host) link; /* under the table's lock */
-	unsigned refs;		    /* as well */
+	unsigned refs;		    /* under the table's lock, too */
 	_Atomic size_t has[NFS4_MEASURES];
 	struct nfs4_host_clients clients; /* under the lock of the table of clients */
 };

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Numbers and tags that nobody can guess. With AUTH_SYS whoever names a client id, a session id or
- * a stateid acts for the client that it was given to, so each is worth as much as a password.
+ * Numbers and tags that cannot be guessed. With AUTH_SYS a caller that names a client id, session
+ * id or stateid acts for its client, so each of them is worth as much as a password.
  *
- * A client's number is a counter behind a permutation whose key is random in each run: it finds the
- * client without a search, no two clients of a run have the same, and the numbers that one client
- * sees say nothing about those of others. Client ids and stateids carry a tag of 32 bits besides, a
- * keyed hash of what they name, so that a guess must hit 64 bits, and nothing tells that the half
- * of them was right.
+ * A client's number is a counter behind a permutation with a random key for each run. It finds the
+ * client without a search, is unique within a run, and reveals nothing about the numbers of other
+ * clients. Client ids and stateids also carry a tag of 32 bits, a keyed hash of what they name. So
+ * a guess must hit 64 bits, and no answer tells that half of them were right.
  */
 #include "nfs4/client/client_table.h"
 
 #define ROUNDS 4u
 
-/* What is hashed, so that a tag of one kind is none of another. */
+/* Kind of the hashed values, so that a tag of one kind is not valid for another. */
 enum nfs4_tag_kind { TAG_ROUND, TAG_CLIENT, TAG_STATEID };
 
 static uint64_t keyed(const struct nfs4_clients *all, uint32_t kind, uint32_t a, uint32_t b)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Leases: from active by way of courtesy to expired. Renewing is a store into the timer. */
+/* Leases: from active to courtesy to expired. Renewing is a store into the timer. */
 #include "nfs4/client/lease.h"
 
 #include "lib/checked.h"
@@ -7,7 +7,7 @@
 #include "nfs4/client/registry.h"
 #include "nfs4/client/session.h"
 
-/* Back from courtesy. */
+/* Makes a courtesy client active again. */
 static bool revive(struct nfs4_client *cl)
 {
 	struct nfs4_clients *all = cl->srv->clients;
@@ -26,7 +26,7 @@ bool nfs4_client_renew(struct nfs4_client *cl)
 	if (nfs4_client_status(cl) != NFS4_CLIENT_ACTIVE)
 		return revive(cl);
 	nfs4_timer_renew(&cl->lease, nfs4_client_lease_end(cl));
-	/* Either lapse() sees the new time, or this what it has done. */
+	/* Either lapse() sees the new time, or this load sees the new status. */
 	return atomic_load(&cl->status) == NFS4_CLIENT_ACTIVE || revive(cl);
 }
 
@@ -58,8 +58,7 @@ bool nfs4_client_has_lapsed(struct nfs4_client *cl)
 	       (status == NFS4_CLIENT_ACTIVE && lease_is_over(cl));
 }
 
-/* If the lease of cl, which is active, has run out, it is there by courtesy from now on. With
- * all->lock held. */
+/* Makes the active client cl a courtesy client if its lease has run out. With all->lock held. */
 static bool lapse(struct nfs4_clients *all, struct nfs4_client *cl)
 {
 	if (!lease_is_over(cl))
@@ -67,7 +66,7 @@ static bool lapse(struct nfs4_clients *all, struct nfs4_client *cl)
 	nfs4_client_become(all, cl, NFS4_CLIENT_COURTESY);
 	if (lease_is_over(cl))
 		return true;
-	nfs4_client_become(all, cl, NFS4_CLIENT_ACTIVE); /* renewed just now */
+	nfs4_client_become(all, cl, NFS4_CLIENT_ACTIVE); /* renewed in the meantime */
 	return false;
 }
 
@@ -92,7 +91,7 @@ void nfs4_lease_fire(void *ctx, struct nfs4_timer *t)
 			nfs4_client_become(all, cl, NFS4_CLIENT_ACTIVE); /* files it again */
 	}
 	pthread_mutex_unlock(&all->lock);
-	/* It may come back just now by an OPEN, which this sees. */
+	/* An OPEN may renew it at this moment; the function checks for that. */
 	if (over)
 		nfs4_client_retire_record(cl);
 	nfs4_client_put(cl);
@@ -127,7 +126,8 @@ enum nfs4_expire nfs4_client_expire_courtesy(struct nfs4_server *srv, struct nfs
 	pthread_mutex_lock(&all->lock);
 	status = nfs4_client_status(cl);
 	if (status == NFS4_CLIENT_COURTESY || (status == NFS4_CLIENT_ACTIVE && lapse(all, cl))) {
-		/* From now on it cannot come back, or it could after its record is gone. */
+		/* Expired first: a client that renewed after its record was deleted could not
+		 * reclaim. */
 		nfs4_client_become(all, cl, NFS4_CLIENT_EXPIRED);
 		status = NFS4_CLIENT_EXPIRED;
 	}

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The end of a COMPOUND for its session and its client. */
+/* Work for the session and the client at the end of a COMPOUND. */
 #include "nfs4/client/registry.h"
 #include "nfs4/client/session.h"
 #include "nfs4/compound.h"
 
-/* Keeps the reply for a retry if the slot is to have it, frees the slot, and renews the lease once
- * more. */
+/* Keeps the reply for a retry if the client asked for that, frees the slot, and renews the lease
+ * again. */
 static void leave_session(struct nfs4_compound *c)
 {
 	struct nfs4_session *s = c->session;

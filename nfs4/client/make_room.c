@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where there is no room left, the host that has most makes some. A client that has nothing open and no
- * request under way loses its client id and sessions, which it gets anew when it comes back; what
- * is open or locked is never taken from one whose lease is good.
+ * Eviction. When memory is short, the host that holds most loses clients. A client that has nothing
+ * open and no request under way loses its client id and sessions, and registers anew when it comes
+ * back. Opens and locks are never taken from a client whose lease is good.
  */
 #include "nfs4/client/make_room.h"
 
@@ -11,7 +11,7 @@
 #include "nfs4/client/registry.h"
 #include "nfs4/client/session.h"
 
-/* Clients of a host, or courtesy clients, that one look goes through. */
+/* Clients of a host, or courtesy clients, that one search examines. */
 #define LOOK_MOST 64u
 
 static bool is_quiet(struct nfs4_client *cl)
@@ -32,7 +32,8 @@ static bool is_quiet(struct nfs4_client *cl)
 	return quiet;
 }
 
-/* Out of the table, with the table's reference; NULL: none of those looked at. */
+/* Detaches a client without state and requests and returns it with the table's reference. NULL:
+ * none among those examined. */
 static struct nfs4_client *take_quiet(struct nfs4_clients *all, struct nfs4_host *h)
 {
 	struct nfs4_host_clients *queue = nfs4_host_clients(h);
@@ -104,7 +105,7 @@ enum nfs4_expire nfs4_clients_evict(struct nfs4_clients *all)
 	return nfs4_client_evict(all, nfs4_clients_oldest(all, &all->courtesy, 0));
 }
 
-/* One of the oldest by courtesy that this host has to pay for, with a reference; or NULL. */
+/* An old courtesy client that this host may evict, with a reference; or NULL. */
 static struct nfs4_client *oldest_of(struct nfs4_clients *all, const struct nfs4_host *h)
 {
 	unsigned looked = 0;
@@ -132,14 +133,14 @@ bool nfs4_clients_take(struct nfs4_clients *all, struct nfs4_host *h, size_t byt
 	for (unsigned i = 0; !nfs4_host_take(h, bytes, use); i++) {
 		if (i == NFS4_EVICT_MOST)
 			return false;
-		/* Others do not lose theirs to one that has its share. */
+		/* A host that has its share may evict only its own clients. */
 		cl = nfs4_host_has_its_share(h, bytes)
 			     ? oldest_of(all, h)
 			     : nfs4_clients_oldest(all, &all->courtesy, 0);
 		how = nfs4_client_evict(all, cl);
 		if (how == NFS4_DROPPED)
 			continue;
-		/* Who has twice as much as the caller will have pays for him. */
+		/* A host with twice as much as the caller's host will have loses a client. */
 		if (how == NFS4_DROPPING ||
 		    !nfs4_clients_shed(all, NFS4_BYTES, 2 * (nfs4_host_has(h, NFS4_BYTES) + bytes)))
 			return false;

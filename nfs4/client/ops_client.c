@@ -16,7 +16,7 @@ static void decode_renew(struct nfs4_compound *c, void *args)
 	a->clientid = xdr_get_u64(c->in);
 }
 
-/* Whoever knows the client id may renew (RFC 7530 section 16.28.4): any user of the client. */
+/* Any user of the client who knows the client id may renew (RFC 7530 section 16.28.4). */
 static int run_renew(struct nfs4_compound *c, void *args)
 {
 	const struct renew_args *a = args;
@@ -99,7 +99,9 @@ static int run_reclaim_complete(struct nfs4_compound *c, void *args)
 		return NFS4ERR_WRONG_CRED;
 	if (!a->one_fs)
 		return nfs4_reclaim_done(c->server, &c->client->record);
-	/* No file system migrates here, so this is about none. */
+	/*
+	 * RECLAIM_COMPLETE for one file system concerns migration, which this server does not have.
+	 */
 	return c->current.kind == NFS4_NOWHERE ? NFS4ERR_NOFILEHANDLE : NFS4_OK;
 }
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * CREATE_SESSION (RFC 8881 section 18.36): a client id is confirmed by its first session. Each
- * client has one slot for this operation; an answer that the client may take for final is kept for
- * a retry, NFS4ERR_DELAY is not.
+ * client has one slot for this operation. A final answer is kept for a retry; NFS4ERR_DELAY is not.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -54,8 +53,8 @@ static int put_reply(struct nfs4_compound *c, const struct nfs4_cs_reply *r)
 	return NFS4_OK;
 }
 
-/* Phases 1 and 2 of section 18.36.4. NFS4_PENDING: it is the client's turn to create, and nobody
- * else can until finish(). */
+/* Phases 1 and 2 of section 18.36.4. NFS4_PENDING: this call may create the session, and no other
+ * call of the client until finish(). */
 static int begin(struct nfs4_compound *c, const struct create_session_args *a,
 		 struct nfs4_client *cl)
 {
@@ -65,15 +64,16 @@ static int begin(struct nfs4_compound *c, const struct create_session_args *a,
 
 	if (!cl->sessions || status == NFS4_CLIENT_EXPIRED || status == NFS4_CLIENT_GONE)
 		return NFS4ERR_STALE_CLIENTID;
-	/* Asked first, so that nobody else can use up sequence numbers. Who has registered is not
-	 * elsewhere a moment later. */
+	/* Checked first, so that other callers cannot use up sequence numbers. An unconfirmed
+	 * client must call from the address of its EXCHANGE_ID, a moment before. */
 	if (!nfs4_principal_made(c, cl) || (status == NFS4_CLIENT_UNCONFIRMED && !own))
 		return NFS4ERR_CLID_INUSE;
 	pthread_mutex_lock(&cl->lock);
 	if (cl->creating)
 		rc = NFS4ERR_DELAY;
 	else if (a->seqid == cl->cs_seqid && cl->cs_reply && own)
-		rc = put_reply(c, cl->cs_reply); /* with the session's id: for nobody else */
+		/* Contains the session's id: only for its client */
+		rc = put_reply(c, cl->cs_reply);
 	else if (a->seqid == cl->cs_seqid + 1)
 		rc = NFS4_PENDING;
 	if (rc == NFS4_PENDING)
@@ -82,7 +82,7 @@ static int begin(struct nfs4_compound *c, const struct create_session_args *a,
 	return rc;
 }
 
-/* Phase 3: the client id is confirmed if it was not, and its predecessors are gone. */
+/* Phase 3: confirms the client id if necessary, and removes its predecessors. */
 static int confirm(struct nfs4_compound *c, struct nfs4_client *cl)
 {
 	struct nfs4_clients *all = cl->srv->clients;
@@ -138,8 +138,8 @@ static int make_session(struct nfs4_client *cl, struct create_session_args *a,
 	return NFS4_OK;
 }
 
-/* The oldest session that nothing runs on leaves. NULL: there is none. The client's lock is held.
- */
+/* Removes the oldest session without requests from the table. NULL: there is none. The client's
+ * lock is held. */
 static struct nfs4_session *oldest_idle(struct nfs4_client *cl)
 {
 	struct nfs4_session *s, *oldest = NULL;
@@ -154,8 +154,9 @@ static struct nfs4_session *oldest_idle(struct nfs4_client *cl)
 }
 
 /*
- * Into the table, unless the client is gone. Linux's client makes a new session whenever it doubts
- * its lease, and forgets the old one: of many, the oldest makes room.
+ * Adds the session to the table, unless the client is gone. Linux's client makes a new session
+ * whenever it doubts its lease, and forgets the old one. So beyond the limit the oldest one is
+ * removed.
  */
 static int enter(struct nfs4_client *cl, struct nfs4_session *s)
 {
@@ -185,7 +186,7 @@ static int create(struct nfs4_compound *c, struct nfs4_client *cl, struct create
 	nfs4_session_bind(s, c->req->conn->id);
 	memcpy(r->id, s->id, sizeof(r->id));
 	r->seqid = a->seqid;
-	r->flags = 0; /* no persistence, no back channel, no stepping up to RDMA */
+	r->flags = 0; /* no persistence, no back channel, no step-up to RDMA */
 	r->fore = s->fore;
 	r->back = s->back;
 	status = confirm(c, cl);
@@ -227,7 +228,8 @@ static int run_create_session(struct nfs4_compound *c, void *args)
 		return NFS4ERR_STALE_CLIENTID;
 	status = begin(c, a, cl);
 	if (status == NFS4_PENDING) {
-		nfs4_client_renew(cl); /* or it might make room for its own session */
+		/* Else it might be evicted to make room for its own session */
+		nfs4_client_renew(cl);
 		r = calloc(1, sizeof(*r));
 		status = r ? create(c, cl, a, r) : NFS4ERR_DELAY;
 		if (r) {

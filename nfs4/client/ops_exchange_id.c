@@ -16,7 +16,7 @@ enum state_protect_how4 { SP4_NONE = 0, SP4_MACH_CRED = 1, SP4_SSV = 2 };
 	 EXCHGID4_FLAG_BIND_PRINC_STATEID | EXCHGID4_FLAG_MASK_PNFS |                              \
 	 EXCHGID4_FLAG_UPD_CONFIRMED_REC_A)
 
-/* A counted array of 4-byte words, or of opaques; nobody looks into them. Its length. */
+/* Skips a counted array of 4-byte words, or of opaques. Returns its length. */
 static uint32_t skip_words(struct xdr_in *x)
 {
 	const uint32_t n = xdr_get_u32(x);
@@ -100,7 +100,7 @@ static int check(const struct nfs4_compound *c, const struct exchange_id_args *a
 		allowed |= EXCHGID4_FLAG_SUPP_FENCE_OPS;
 	if (a->flags & ~allowed)
 		return NFS4ERR_INVAL;
-	/* Both protect state by RPCSEC_GSS, which no caller here uses. */
+	/* Both protect state by RPCSEC_GSS, which this server does not support. */
 	if (a->protect == SP4_MACH_CRED || (a->protect == SP4_SSV && a->ssv_invalid))
 		return NFS4ERR_INVAL;
 	return a->protect == SP4_SSV ? NFS4ERR_ENCR_ALG_UNSUPP : NFS4_OK;
@@ -131,7 +131,9 @@ static void take_out(struct nfs4_clients *all, struct nfs4_client *cl,
 	TAILQ_INSERT_TAIL(old, cl, aging);
 }
 
-/* Cases 1 to 5. *fresh is entered if it is needed, and then NULL; all->lock is held. */
+/*
+ * Cases 1 to 5. If *fresh is needed, it is added to the table and set to NULL. all->lock is held.
+ */
 static int set_up(struct nfs4_compound *c, const struct nfs4_client_init *who,
 		  struct nfs4_client **fresh, struct nfs4_client_queue *old,
 		  struct nfs4_client **out)
@@ -182,7 +184,7 @@ static void put_result(struct nfs4_compound *c, struct nfs4_client *cl)
 	xdr_put_u32(c->out, 1);
 	xdr_put_opaque(c->out, "", 0);
 	xdr_put_opaque(c->out, PACKAGE_STRING, sizeof(PACKAGE_STRING) - 1);
-	xdr_put_u64(c->out, 0); /* date of the build: not told, builds are reproducible */
+	xdr_put_u64(c->out, 0); /* date of the build: left out, builds are reproducible */
 	xdr_put_u32(c->out, 0);
 }
 
@@ -213,8 +215,8 @@ static int run_exchange_id(struct nfs4_compound *c, void *args)
 	return status;
 }
 
-/* clientid, sequence, flags, SP4_NONE; owner and scope, of one name; one implementation id. No more
- * than that: a client may not have offered room for what is never sent. */
+/* clientid, sequence, flags, SP4_NONE; owner and scope, of one name; one implementation id. Exactly
+ * that: a client may not have offered room for more. */
 #define RESULT_SIZE (8u + 4u + 4u + 4u + 8u + 2u * (4u + 64u) + 4u + 4u + 4u + 64u + 12u)
 
 const struct nfs4_op nfs4_op_exchange_id = {

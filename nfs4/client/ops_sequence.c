@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * SEQUENCE (RFC 8881 section 18.46): a COMPOUND takes its slot, or is answered again. What is wrong
- * is found before the slot changes, because a failed SEQUENCE leaves it as it was.
- */
+/* SEQUENCE (RFC 8881 section 18.46): a COMPOUND takes its slot, or is a retry. Errors are found
+ * before the slot changes, because a failed SEQUENCE leaves it unchanged. */
 #include "lib/budget.h"
 #include "nfs4/client/make_room.h"
 #include "nfs4/client/origin.h"
 #include "nfs4/client/sequence.h"
 #include "nfs4/compound.h"
 
-/* Of how many requests on slot 0 one looks whether memory is short. */
+/* Requests on slot 0 between two looks at the memory. */
 #define LOOK_EVERY 16u
 
 static void decode_sequence(struct nfs4_compound *c, void *args)
@@ -23,7 +21,7 @@ static void decode_sequence(struct nfs4_compound *c, void *args)
 	a->cache_this = xdr_get_bool(c->in);
 }
 
-/* Is the retry the same call, by the same user? */
+/* True if the retry is the same call by the same user. */
 static bool same_call(const struct nfs4_sequence_args *a, const struct nfs4_slot *slot)
 {
 	return slot->whole == a->cache_this && slot->sum == a->sum;
@@ -37,7 +35,7 @@ static bool short_of_memory(const struct nfs4_session *s)
 	       nfs4_host_has_its_share(s->client->host, b->max / 8);
 }
 
-/* The next request of the slot. s->lock is held. */
+/* Accepts the next request of the slot. s->lock is held. */
 static int take_slot(struct nfs4_sequence_args *a, struct nfs4_session *s, struct nfs4_slot *slot)
 {
 	bool look = a->slot == 0 && a->seqid % LOOK_EVERY == 0;
@@ -58,7 +56,7 @@ static int take_slot(struct nfs4_sequence_args *a, struct nfs4_session *s, struc
 	return NFS4_OK;
 }
 
-/* Has the request a place in the session at all? */
+/* Checks the slot number and the sizes against the session's limits. */
 static int check(const struct nfs4_compound *c, const struct nfs4_sequence_args *a,
 		 const struct nfs4_session *s)
 {
@@ -75,15 +73,15 @@ static int check(const struct nfs4_compound *c, const struct nfs4_sequence_args 
 	return NFS4_OK;
 }
 
-/* What SEQUENCE has found out under the session's lock. */
+/* Findings under the session's lock. */
 struct found {
 	struct nfs4_slot *slot;
 	struct nfs4_cached *kept;    /* NFS4_REPLAYED: a reference of the reply, or NULL */
 	struct nfs4_retry *replaced; /* NFS4_PENDING: an earlier retry */
 };
 
-/* NFS4_OK: the slot is taken. NFS4_REPLAYED: it is a retry. NFS4_PENDING: one of a request that is
- * under way. */
+/* NFS4_OK: the slot is taken. NFS4_REPLAYED: a retry. NFS4_PENDING: a retry of a request that is
+ * still under way. */
 static int find_slot(struct nfs4_compound *c, struct nfs4_sequence_args *a, struct nfs4_session *s,
 		     struct found *out)
 {
@@ -120,7 +118,8 @@ static void begin(struct nfs4_compound *c, const struct nfs4_sequence_args *a,
 	nfs4_put_sequence(c, a, s, nfs4_client_renew(s->client));
 }
 
-/* Memory may be what there is none of; so that there is some when the client asks again. */
+/* Evicts after NFS4ERR_DELAY, which may be due to a lack of memory, so that the client's next try
+ * succeeds. */
 static void make_room(struct nfs4_compound *c, const struct nfs4_session *s)
 {
 	const size_t need = s->fore.max_cached + NFS4_SLOT_PIECE * sizeof(struct nfs4_slot);

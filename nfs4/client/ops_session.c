@@ -63,9 +63,10 @@ static void decode_bind_conn_to_session(struct nfs4_compound *c, void *args)
 }
 
 /*
- * There is no back channel, so none is promised: a client that can do without is given the fore
+ * There is no back channel, so none is promised: a client that can do without gets the fore
  * channel. The answers that RFC 8881 section 18.34.3 allows to CDFC4_BACK and CDFC4_BACK_OR_BOTH
- * all have it; NFS4ERR_INVAL refuses a change of a connection's channels that cannot be made.
+ * all include it. So these are answered NFS4ERR_INVAL, which stands for a change of channels that
+ * cannot be made.
  */
 static int run_bind_conn_to_session(struct nfs4_compound *c, void *args)
 {
@@ -75,7 +76,7 @@ static int run_bind_conn_to_session(struct nfs4_compound *c, void *args)
 
 	if (!s)
 		return NFS4ERR_BADSESSION;
-	/* It has no NFS4ERR_WRONG_CRED (RFC 8881 section 15.2). */
+	/* NFS4ERR_WRONG_CRED is not allowed here (RFC 8881 section 15.2). */
 	if (!nfs4_principal_made(c, s->client)) {
 		nfs4_session_put(s);
 		return NFS4ERR_BADSESSION;
@@ -145,7 +146,7 @@ static void decode_set_ssv(struct nfs4_compound *c, void *args)
 	xdr_get_opaque(c->in, NFS4_OPAQUE_LIMIT, &a->digest_len);
 }
 
-/* No client has SP4_SSV. */
+/* No client can have SP4_SSV. */
 static int run_set_ssv(struct nfs4_compound *c, void *args)
 {
 	(void)c;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * SETCLIENTID and SETCLIENTID_CONFIRM (RFC 7530 sections 16.33 and 16.34). A record that differs
- * from a confirmed one only in its callback is kept as the `update` of that one.
- */
+/* SETCLIENTID and SETCLIENTID_CONFIRM (RFC 7530 sections 16.33 and 16.34). A new record that
+ * differs from a confirmed one only in its callback is stored as the `update` of that one. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +24,7 @@ static void get_text(struct xdr_in *x, char *out, uint32_t size)
 
 struct setclientid_args {
 	struct nfs4_client_init who;
-	struct nfs4_callback callback; /* an address that is none is left empty */
+	struct nfs4_callback callback; /* an invalid address is left empty */
 };
 
 static void decode_setclientid(struct nfs4_compound *c, void *args)
@@ -60,7 +58,7 @@ static int put_result(struct nfs4_compound *c, uint64_t clientid,
 	return NFS4_OK;
 }
 
-/* The same client tells where it wants to be called back now. *callback is taken over. */
+/* Stores a new callback of the same client. Takes over *callback. */
 static int update(struct nfs4_compound *c, struct nfs4_client *cl, struct nfs4_callback **callback)
 {
 	free(cl->update);
@@ -70,8 +68,8 @@ static int update(struct nfs4_compound *c, struct nfs4_client *cl, struct nfs4_c
 	return put_result(c, cl->clientid, cl->update_confirm);
 }
 
-/* The cases of section 16.33.5. *fresh and *callback are NULL afterwards if they were used.
- * all->lock is held. */
+/* The cases of section 16.33.5. *fresh and *callback are set to NULL if they were used. all->lock
+ * is held. */
 static int set_up(struct nfs4_compound *c, const struct nfs4_client_init *who,
 		  struct nfs4_client **fresh, struct nfs4_callback **callback,
 		  struct nfs4_client *old[2])

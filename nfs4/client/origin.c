@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * From where a client calls, and what somebody else may do under its name (doc/design/
- * doc/design/nfs4-clients.md). With AUTH_SYS the owner string and uid 0 are anybody's; an address is not, and
- * neither are ids, which are given to the client only. An address is a client's own if it has
- * registered from there, or has used a session id, client id or stateid from there.
+ * Addresses that a client calls from, and the rights of other callers to its owner string
+ * (doc/design/nfs4-clients.md). With AUTH_SYS any caller can send any owner string and uid 0.
+ * Addresses cannot be forged so easily, and ids are known to the client only. An address is one of
+ * the client's if the client has registered from it, or if a call from it has used a session id,
+ * client id or stateid of the client.
  */
 #include "nfs4/client/origin.h"
 
@@ -17,10 +18,10 @@
 #include "nfs4/compound.h"
 #include "nfs4/recovery/grace.h"
 
-/* Verifiers that strangers may try in a lease: a client's is its boot time, which they may know
- * roughly. */
+/* Verifiers that other addresses may try in one lease. A verifier is the client's boot time, which
+ * can be guessed roughly. */
 #define GUESSES_MOST 64u
-/* Seconds between two messages about who is kept out. */
+/* Seconds between two log messages about refused callers. */
 #define LOG_EVERY 60u
 
 struct nfs4_principal nfs4_principal_of(const struct nfs4_compound *c)
@@ -42,7 +43,7 @@ bool nfs4_principal_made(const struct nfs4_compound *c, const struct nfs4_client
 	return nfs4_principal_is(&cl->principal, &who);
 }
 
-/* 0 stands for no address. */
+/* 0 means no address. */
 static uint64_t address_of(const struct nfs4_compound *c)
 {
 	char netid[NFS4_NETID_MAX];
@@ -55,7 +56,7 @@ static uint64_t address_of(const struct nfs4_compound *c)
 	return h | 1u;
 }
 
-/* Ports mean nothing over RDMA, where only privileged processes make queue pairs. */
+/* Ports mean nothing over RDMA, where only privileged processes create queue pairs. */
 static bool port_is_reserved(const struct nfs4_compound *c)
 {
 	struct sockaddr_in6 addr = { 0 };
@@ -107,14 +108,14 @@ void nfs4_origin_note(struct nfs4_client *cl, const struct nfs4_compound *c)
 	address = address_of(c);
 	if (is_known(cl, address))
 		return;
-	/* Besides the first, which is where it registered. */
+	/* The first entry stays: the address of the registration. */
 	atomic_store_explicit(&o->address[1 + atomic_fetch_add(&o->next, 1) % (NFS4_ORIGINS - 1)],
 			      address, memory_order_relaxed);
 }
 
 bool nfs4_origin_is(struct nfs4_client *cl, const struct nfs4_compound *c)
 {
-	/* An unprivileged process of the client's machine is not its kernel. */
+	/* An unprivileged process on the client's machine does not act for its kernel. */
 	if (cl->origin.reserved && !port_is_reserved(c))
 		return false;
 	return is_known(cl, address_of(c));
@@ -150,7 +151,7 @@ static bool has_sessions(struct nfs4_client *cl)
 	return has;
 }
 
-/* cl has, or would have, the name that belongs to the client at holder. */
+/* cl has, or asks for, the owner string of the client at holder. */
 static void log_refusal(struct nfs4_client *cl, const struct sockaddr_in6 *holder,
 			const struct nfs4_compound *c)
 {
@@ -178,10 +179,8 @@ static void log_refusal(struct nfs4_client *cl, const struct sockaddr_in6 *holde
 		is, owner, was);
 }
 
-/*
- * The client may be away for good, and this be itself with another address: that is known when its
- * lease ends. Once it has renewed after somebody else has asked, it is known to be another one.
- */
+/* The caller may be the same client with a new address. If so, the lease of the old one runs out.
+ * If the old one renews after this call, it is another client. */
 static int refusal(struct nfs4_client *cl)
 {
 	const uint64_t now = nfs4_clients_now(cl->srv), lease = cl->srv->cfg.lease_seconds + 1;

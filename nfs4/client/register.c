@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A client's beginning: made and entered unconfirmed, then confirmed. */
+/* Registration of clients: made and added unconfirmed, then confirmed. */
 #include "nfs4/client/register.h"
 
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 #include "nfs4/client/origin.h"
 #include "nfs4/compound.h"
 
-/* Records that wait to be confirmed. Each costs a client of the RFCs' kind one round trip, so that
- * more of them are a flood: those of whoever has most go. */
+/* Unconfirmed clients at most. A proper client confirms after one round trip, so more of them are a
+ * flood: those of the host with most are removed. */
 #define UNCONFIRMED_MAX 4096u
 
 struct nfs4_client *nfs4_client_new(struct nfs4_compound *c, const struct nfs4_client_init *init)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The reply that a slot keeps. It is kept as the stream of bytes that it is on the wire, with notes
- * where bulk items were: a retry may come by another connection, and gets them by its own Write
- * chunks (RFC 8881 section 2.10.6.2).
+ * Replies kept in slots. A reply is kept as its byte stream on the wire, with the positions of bulk
+ * items: a retry may come over another connection, and gets these by its own Write chunks (RFC 8881
+ * section 2.10.6.2).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "nfs4/client/session.h"
 #include "nfs4/compound.h"
 
-#define SMALL 512u /* room that a slot may hold on to although it keeps less */
+#define SMALL 512u /* bytes that a slot may keep allocated for a smaller reply */
 
 static size_t marks_size(const struct xdr_out *out)
 {
@@ -26,7 +26,8 @@ bool nfs4_slot_can_keep(const struct nfs4_session *s, const struct nfs4_slot *sl
 	return nfs4_host_fits(s->client->host, s->fore.max_cached, NFS4_TO_ANSWER);
 }
 
-/* Changes the slot's buffer for one of that room, or none. The slot is busy, so it is ours. */
+/* Replaces the slot's buffer by one of that size, or none. The slot is busy, so no other call uses
+ * it. */
 static bool resize(struct nfs4_compound *c, size_t size)
 {
 	struct nfs4_clients *all = c->server->clients;
@@ -63,7 +64,7 @@ static bool make_room(struct nfs4_compound *c, size_t need)
 {
 	const struct nfs4_cached *r = c->slot->reply;
 
-	/* An answer to a retry may still be copied from it. */
+	/* A retry may still be reading from it. */
 	if (r && atomic_load_explicit(&r->refs, memory_order_acquire) == 1 && r->size >= need &&
 	    (r->size <= SMALL || r->size <= 2 * need))
 		return true;
@@ -99,7 +100,7 @@ void nfs4_slot_keep(struct nfs4_compound *c)
 	const size_t total = xdr_out_total(out);
 
 	c->slot->cached = false;
-	/* Beyond the limit only a COMPOUND that could not even say so. */
+	/* Only a COMPOUND too long even for the error status exceeds the limit. */
 	if (out->overflow || total > c->cached_limit ||
 	    !make_room(c, total - c->body_at + marks_size(out)))
 		return;
@@ -110,7 +111,8 @@ void nfs4_slot_keep(struct nfs4_compound *c)
 	c->slot->cached = true;
 }
 
-/* The bytes of the bulk items in buffers of their own. False: no memory, and none are left. */
+/* Allocates buffers for the bulk items and copies their bytes. False: no memory; nothing is
+ * allocated. */
 static bool get_bulks(struct nfs4_compound *c, const struct nfs4_cached *r,
 		      struct xdr_out_bulk bulk[XDR_BULKS_MAX])
 {
@@ -147,7 +149,7 @@ int nfs4_slot_replay(struct nfs4_compound *c, const struct nfs4_cached *r)
 		return status == NFS4_NO_ROOM ? status : NFS4ERR_DELAY;
 	xdr_out_rewind(c->out, c->body_at);
 	for (uint32_t i = 0; i < r->nbulks; i++) {
-		/* Its length word is put with the item. */
+		/* xdr_put_bulk puts the length word. */
 		xdr_put_fixed(c->out, stream + at, (uint32_t)(bulk[i].at - 4 - at));
 		xdr_put_bulk(c->out, bulk[i].payload, 0, bulk[i].len);
 		at = bulk[i].at + bulk[i].len + rn_xdr_pad(bulk[i].len);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Retries of requests whose replies are there, or will be. A client retries after a new connection
- * (RFC 8881 section 2.10.6.2), often while the first request is still under way: told
- * NFS4ERR_DELAY, Linux's then waits for 15 seconds. So the retry waits with the slot for the reply
- * and takes it to where the client is now. One for each slot, the last: of others the connection is
- * gone, or the client has a second one. It holds nothing of its call meanwhile, as it could be what
- * the first request waits for.
+ * Retries of requests that have been answered, or are under way. A client retries after a new
+ * connection (RFC 8881 section 2.10.6.2), often while the first request is still under way. After
+ * NFS4ERR_DELAY, Linux's client would wait for 15 seconds. So the retry waits in the slot for the
+ * reply and sends it over its own connection. A slot has at most one waiting retry, the latest; the
+ * connections of earlier ones are gone or have been replaced. A waiting retry has freed its call's
+ * memory, since the first request could be waiting for that.
  *
- * A request that waits is the slot's, under the session's lock, until it is handed back to its
- * worker, either by a later retry or by the end of the request under way.
+ * A waiting request belongs to the slot, under the session's lock, until a later retry or the end
+ * of the first request hands it back to its worker.
  */
 #include <errno.h>
 
@@ -20,7 +20,7 @@ struct nfs4_retry {
 	struct rpc_request *req;
 	bool has_op;   /* an operation follows SEQUENCE */
 	uint32_t op;   /* its number */
-	bool replaced; /* by a later one, before its time */
+	bool replaced; /* a later retry has taken its place */
 };
 
 static void get_retry(struct nfs4_compound *c, struct nfs4_retry *r)
@@ -32,7 +32,7 @@ static void get_retry(struct nfs4_compound *c, struct nfs4_retry *r)
 	}
 }
 
-/* What a retry gets as its second result if its reply was not kept (section 2.10.6.1.3). */
+/* Puts the second result of a retry whose reply was not kept (section 2.10.6.1.3). */
 static void put_uncached(struct nfs4_compound *c, const struct nfs4_retry *r)
 {
 	const struct nfs4_op *op = r->has_op ? c->server->hooks->find_op(r->op, c->minor) : NULL;
@@ -48,7 +48,9 @@ static void put_uncached(struct nfs4_compound *c, const struct nfs4_retry *r)
 	xdr_patch_u32(c->out, c->count_at, 2);
 }
 
-/* Who may not have it any more makes another call, as it were. */
+/*
+ * A caller that is not admitted to the reply's exports is treated like one that sends another call.
+ */
 static int check_audience(struct nfs4_compound *c, const struct nfs4_cached *kept)
 {
 	switch (nfs4_audience_check(c, &kept->audience)) {
@@ -95,7 +97,8 @@ int nfs4_retry_answer(struct nfs4_compound *c, struct nfs4_session *s, struct nf
 	return status;
 }
 
-/* The request under way has ended; its reply is there, unless the client has gone on already. */
+/* The first request has ended. Its reply is in the slot, unless the client has sent the next
+ * request already. */
 static int look_again(struct nfs4_compound *c, const struct nfs4_retry *r)
 {
 	struct nfs4_sequence_args *a = c->args;
@@ -121,7 +124,7 @@ static int look_again(struct nfs4_compound *c, const struct nfs4_retry *r)
 	return status;
 }
 
-/* On its worker again. */
+/* Continues on the request's worker. */
 static void resume(struct rpc_request *req)
 {
 	struct nfs4_compound *c = req->op;
@@ -147,7 +150,7 @@ int nfs4_retry_wait(struct nfs4_compound *c, struct nfs4_slot *slot, struct nfs4
 
 void nfs4_retry_waits(struct nfs4_compound *c, struct nfs4_retry *replaced)
 {
-	/* Whoever hands it back does so to this worker, which is here. */
+	/* No race: it is handed back to this worker, which runs this. */
 	rpc_request_forget_call(c->req);
 	c->rest = (struct rpc_seg){ .len = 0 };
 	xdr_in_init(c->in, &c->rest, 1, &c->req->arena);

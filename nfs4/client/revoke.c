@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * What the administrator takes from clients: what they hold below exports that are gone, or all of
- * a client that is to be forgotten.
- */
+/* Revocation by the administrator: of state below exports that are gone, or of a whole client. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -10,7 +7,7 @@
 #include "nfs4/client/forget.h"
 #include "nfs4/client/registry.h"
 
-/* A client of that bucket that this walk has not met, with a reference; NULL: none is left. */
+/* A client of that bucket that this walk has not visited, with a reference; or NULL. */
 static struct nfs4_client *next_of(struct nfs4_clients *all, uint32_t bucket)
 {
 	struct id_part *part = &all->part[bucket % ID_PARTS];
@@ -29,8 +26,8 @@ static struct nfs4_client *next_of(struct nfs4_clients *all, uint32_t bucket)
 	return cl;
 }
 
-/* Those that the client has lost: their number. By the address that it registered from, as that is
- * what names it; another that it has calls from as well is looked at by each call. */
+/* Fills ids with the exports that the client has lost and returns their number. The address is that
+ * of its registration, which identifies it; calls from other addresses are checked one by one. */
 static unsigned lost_to(struct nfs4_client *cl, const struct vfs_exports_lost *lost, uint32_t *ids)
 {
 	struct nfs4_clients *all = cl->srv->clients;
@@ -79,7 +76,9 @@ uint64_t nfs4_clients_revoke(struct nfs4_clients *all, const struct vfs_exports_
 	return revoked;
 }
 
-/* Its operations that give it state have ended, and none begins (nfs4_open). */
+/*
+ * True if no operation that gives the client state is under way; none begins any more (nfs4_open).
+ */
 static bool is_quiet(const struct nfs4_record *rec)
 {
 	return atomic_load(&rec->ended) == atomic_load(&rec->begun);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who this server is, for clients that reach it by several addresses or after a restart: a random
- * name that lives in the state directory, with the client records. A server that is given the state
- * directory of another one is that one, to its clients too.
+ * Identity of this server, for clients that reach it by several addresses or after a restart: a
+ * random name in the state directory, beside the client records. A server that gets the state
+ * directory of another one takes over its identity.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -41,7 +41,7 @@ static bool read_id(int dir, char id[SERVER_ID_LEN])
 	return is_good(id, (size_t)n);
 }
 
-/* Whole or not at all, also when the power fails. */
+/* Writes the file atomically, even if the power fails. */
 static int write_id(int dir, const char *id)
 {
 	const int fd = openat(dir, FILE_NAME ".new",

@@ -22,8 +22,8 @@ static void store32(uint8_t *p, uint32_t v)
 	p[3] = (uint8_t)v;
 }
 
-/* A serial number, by which it is found, amid bytes that nobody can guess: with SP4_NONE the id is
- * all that it takes to use a session, or to destroy it. */
+/* Sets the id: a serial number for the lookup amid random bytes. With SP4_NONE a caller that knows
+ * the id can use the session, or destroy it. */
 void nfs4_session_name(struct nfs4_session *s)
 {
 	struct nfs4_clients *all = s->client->srv->clients;
@@ -100,7 +100,9 @@ void nfs4_session_bind_locked(struct nfs4_session *s, uint64_t conn)
 	if (is_bound(s, conn))
 		return;
 	s->conn[s->nconns % NFS4_CONNS_PER_SESSION] = conn;
-	/* Past the end it counts on in a circle, so that it never seems to be empty again. */
+	/*
+	 * At the end the count goes back to half, not to 0, which would mean that no entry is set.
+	 */
 	if (++s->nconns == 2 * NFS4_CONNS_PER_SESSION)
 		s->nconns = NFS4_CONNS_PER_SESSION;
 }

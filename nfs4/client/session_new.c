@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A new session, and room for it. */
+/* Creation of a session, and eviction for its memory. */
 #include <stdlib.h>
 
 #include "nfs4/client/make_room.h"
 #include "nfs4/client/session.h"
 
-/* Those of clients that are only there by courtesy make room, then those without state of the host
- * that has most. */
+/* Counts a session. If there are too many, courtesy clients are evicted first, then clients without
+ * state of the host that has most. */
 static int count_session(struct nfs4_clients *all, const struct nfs4_host *h)
 {
 	const unsigned most = all->srv->cfg.max_sessions;
@@ -36,7 +36,7 @@ int nfs4_session_new(struct nfs4_client *cl, const struct nfs4_channel *fore,
 
 	if (status != NFS4_OK)
 		return status;
-	/* With its first slots, so that it is of use. */
+	/* Memory for the first slots is included, so that the session can be used. */
 	if (nfs4_clients_take(all, cl->host, sizeof(*s) + slots, NFS4_TO_BEGIN))
 		s = calloc(1, sizeof(*s));
 	else

@@ -9,7 +9,7 @@
 #include "nfs4/client/host.h"
 #include "nfs4/client/session.h"
 
-/* Slots of piece i, and the first of them: 8 from 0, 8 from 8, 16 from 16, 32 from 32, ... */
+/* Size of piece i: 8 slots from 0, 8 from 8, 16 from 16, 32 from 32, ... */
 static uint32_t piece_size(unsigned i)
 {
 	return i == 0 ? NFS4_SLOT_PIECE : NFS4_SLOT_PIECE << (i - 1);
@@ -29,7 +29,7 @@ static unsigned piece_of(uint32_t id)
 	return i;
 }
 
-/* A slot that exists. */
+/* The slot with that id, which must exist. */
 static struct nfs4_slot *slot_at(struct nfs4_session *s, uint32_t id)
 {
 	const unsigned i = piece_of(id);
@@ -125,7 +125,7 @@ void nfs4_slots_free(struct nfs4_session *s)
 	atomic_fetch_sub(&s->client->srv->clients->nslots, s->nmade);
 }
 
-/* The client has seen that it shall use fewer, and does. */
+/* Retires slots above the target. The client has seen the target and keeps to it. */
 static void retire(struct nfs4_session *s)
 {
 	const uint32_t end = (uint32_t)rn_min(s->nslots, s->nmade);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table's work once a second: leases that have run out, and clients that have been unconfirmed,
- * expired or there by courtesy for long enough. */
+/* Work of the client table once a second: expired leases, and clients that have been unconfirmed,
+ * expired or courtesy clients for long enough. */
 #include "nfs4/client/forget.h"
 #include "nfs4/client/lease.h"
 #include "nfs4/client/make_room.h"
 #include "nfs4/client/registry.h"
 
-/* How long it is known that a client's state has expired, in leases. */
+/* Time for which an expired client is remembered, in leases. */
 #define EXPIRED_LEASES 4u
-#define AT_ONCE 16u /* clients that one look finds */
+#define AT_ONCE 16u /* clients that one walk finds at most */
 
-/* Expired clients whose state waits for their records to go lose it, although nobody may ask for it
- * any more: it was memory that was wanted. */
+/* Drops the state of expired clients whose records have been deleted meanwhile. The caller that
+ * wanted the memory may not ask again. */
 static void tick_dropping(struct nfs4_clients *all)
 {
 	struct nfs4_client *found[AT_ONCE], *cl;
@@ -37,7 +37,7 @@ static void tick_dropping(struct nfs4_clients *all)
 	}
 }
 
-/* Forgets the oldest of those that are known as expired. */
+/* Removes the oldest expired clients. */
 static void tick_expired(struct nfs4_clients *all)
 {
 	const uint64_t age = (uint64_t)EXPIRED_LEASES * all->srv->cfg.lease_seconds;
@@ -61,7 +61,7 @@ static void tick_unconfirmed(struct nfs4_clients *all)
 		nfs4_client_forget(all, cl, NFS4_CLIENT_UNCONFIRMED);
 }
 
-/* The clients of one bucket of ids get their turn (nfs4_holdings_hooks.tick). */
+/* Calls nfs4_holdings_hooks.tick for the clients of one id bucket. */
 static void sweep_bucket(struct nfs4_clients *all, uint32_t bucket)
 {
 	struct id_part *part = &all->part[bucket % ID_PARTS];
@@ -83,7 +83,7 @@ static void sweep_bucket(struct nfs4_clients *all, uint32_t bucket)
 	}
 }
 
-/* All of them in some seconds, and several times in a lease. */
+/* Sweeps all buckets within some seconds, several times in a lease. */
 static void sweep(struct nfs4_clients *all)
 {
 	const uint32_t buckets = ID_PARTS * ID_BUCKETS;

@@ -8,7 +8,7 @@
 #include "nfs4/recovery/db_open_private.h"
 #include "nfs4/recovery/db_private.h"
 
-/* -errno of what SQLite returned; 0 for what is none. */
+/* Translates an SQLite result code into -errno; 0 for success. */
 int nfs4_db_errno(int rc)
 {
 	switch (rc & 0xff) {
@@ -38,7 +38,7 @@ static int step(sqlite3_stmt *st)
 {
 	int rc = sqlite3_step(st);
 
-	/* reset repeats the failure of step. */
+	/* reset returns the error of step again */
 	sqlite3_reset(st);
 	sqlite3_clear_bindings(st);
 	return nfs4_db_errno(rc);
@@ -52,7 +52,7 @@ static void bind_key(sqlite3_stmt *st, const struct nfs4_db_row *row)
 	sqlite3_bind_int(st, 2, row->sessions);
 }
 
-/* Unbound parameters are NULL: the origin is not known. */
+/* Parameters left unbound are NULL: the origin is unknown. */
 static void bind_origin(sqlite3_stmt *st, const struct nfs4_record_origin *origin)
 {
 	sqlite3_bind_blob(st, 6, origin->address, sizeof(origin->address), SQLITE_STATIC);
@@ -106,7 +106,7 @@ int nfs4_db_commit(struct nfs4_db *db)
 
 void nfs4_db_rollback(struct nfs4_db *db)
 {
-	/* Some failures have rolled it back already. */
+	/* Some failures have caused a rollback already. */
 	if (!sqlite3_get_autocommit(db->handle))
 		step(db->st[NFS4_DB_ROLLBACK]);
 }
@@ -114,7 +114,7 @@ void nfs4_db_rollback(struct nfs4_db *db)
 static void get_origin(sqlite3_stmt *st, struct nfs4_record_origin *origin)
 {
 	if (sqlite3_column_bytes(st, 4) != (int)sizeof(origin->address))
-		return; /* NULL: not known */
+		return; /* NULL: unknown */
 	origin->known = true;
 	memcpy(origin->address, sqlite3_column_blob(st, 4), sizeof(origin->address));
 	origin->reserved = sqlite3_column_int(st, 5) != 0;
@@ -134,7 +134,7 @@ static int one_row(sqlite3_stmt *st, int (*each)(void *ctx, const struct nfs4_db
 
 	if (row.id_len > NFS4_OPAQUE_LIMIT ||
 	    sqlite3_column_bytes(st, 2) != (int)sizeof(row.verifier))
-		return 0; /* not written by us */
+		return 0; /* not a row of this server */
 	memcpy(row.verifier, sqlite3_column_blob(st, 2), sizeof(row.verifier));
 	get_origin(st, &row.origin);
 	return each(ctx, &row);

@@ -11,10 +11,10 @@
 #include "nfs4/recovery/db_open_private.h"
 #include "nfs4/recovery/db_private.h"
 
-#define BUSY_MS 500 /* for the run before, which may not have gone yet */
+#define BUSY_MS 500 /* wait for the server of the run before, which may still be ending */
 
-/* Alone with the file, SQLite keeps the log's index in its own memory: no mapping of a file, which
- * could shrink under us. FULL: a commit is on disk when it returns. */
+/* With the exclusive lock SQLite keeps the log's index in its own memory, and not in a mapped file,
+ * which another process could truncate. FULL: a commit is on disk when it returns. */
 static const char setup[] = "PRAGMA locking_mode=EXCLUSIVE;"
 			    "PRAGMA journal_mode=WAL;"
 			    "PRAGMA synchronous=FULL;"
@@ -37,7 +37,8 @@ static const char upgrade[] = "ALTER TABLE client ADD COLUMN address BLOB;"
 			      "ALTER TABLE client ADD COLUMN uid INTEGER;"
 			      "PRAGMA user_version=2;";
 
-/* Not in the table, where clang-tidy takes a literal of two lines for a missing comma. */
+/* Not in the table of statements, where clang-tidy takes a literal of two lines for a missing
+ * comma. */
 static const char each_client[] = "SELECT id,sessions,verifier,bits,address,reserved,flavor,uid "
 				  "FROM client WHERE epoch<?1";
 
@@ -78,7 +79,7 @@ static int query(struct nfs4_db *db, const char *sql, int64_t *number, bool *is_
 	return nfs4_db_errno(rc);
 }
 
-/* Makes the tables of a new file, or brings those of an earlier version up to this one. */
+/* Creates the tables of a new file, or upgrades those of an earlier version. */
 static int make_tables(struct nfs4_db *db, int64_t version)
 {
 	int err = exec(db, "BEGIN IMMEDIATE");
@@ -89,11 +90,11 @@ static int make_tables(struct nfs4_db *db, int64_t version)
 		err = exec(db, upgrade);
 	if (!err)
 		err = exec(db, "COMMIT");
-	/* A table or column that is there already is none of ours. */
+	/* A table or column that exists already is not of this server. */
 	return err == -EIO ? -EUCLEAN : err;
 }
 
-/* -EUCLEAN: damaged; -EPROTO: of a later release. A new file gets its tables. */
+/* -EUCLEAN: damaged; -EPROTO: written by a later release. A new file gets its tables. */
 static int check_schema(struct nfs4_db *db)
 {
 	int64_t version = 0;
@@ -118,7 +119,7 @@ static int prepare(struct nfs4_db *db)
 		int rc = sqlite3_prepare_v3(db->handle, statements[i], -1,
 					    SQLITE_PREPARE_PERSISTENT, &db->st[i], NULL);
 
-		/* Tables that are not as we made them. */
+		/* A statement does not fit the tables: they are not of this server. */
 		if (rc != SQLITE_OK)
 			return rc == SQLITE_ERROR ? -EUCLEAN : nfs4_db_errno(rc);
 	}
@@ -139,14 +140,14 @@ static int begin_epoch(struct nfs4_db *db, unsigned lease, unsigned *old_lease)
 	if (db->epoch < 0 || db->epoch == INT64_MAX)
 		return -EUCLEAN;
 	db->epoch++;
-	/* Until grace ends, clients of earlier epochs count on the longest of the leases. */
+	/* Until grace ends, clients of earlier epochs rely on the longest of the leases. */
 	if (lease < *old_lease)
 		lease = *old_lease;
 	snprintf(sql, sizeof(sql), "UPDATE run SET epoch=%" PRId64 ",lease=%u", db->epoch, lease);
 	return exec(db, sql);
 }
 
-/* The file, readable by root alone, before SQLite makes it readable by all. */
+/* Creates the file with mode 0600, before SQLite would create it readable by all. */
 static int make_file(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -209,7 +210,8 @@ int nfs4_db_remove(struct nfs4_db *db)
 {
 	char other[PATH_MAX + 16], *slash = strrchr(db->path, '/');
 
-	/* The log alone would not be read; the file alone might be an older state. */
+	/* Both must go: SQLite ignores a log without its file, and the file alone might hold an
+	 * older state. */
 	snprintf(other, sizeof(other), "%s-wal", db->path);
 	if (unlink(db->path) < 0 || (unlink(other) < 0 && errno != ENOENT))
 		return -errno;
@@ -217,7 +219,8 @@ int nfs4_db_remove(struct nfs4_db *db)
 	return sync_dir(db->path);
 }
 
-/* A damaged file is kept for whoever wants to know, the last one. Its log belongs to it. */
+/* Moves a damaged file aside for the administrator, together with its log. Only the last one is
+ * kept. */
 static int put_aside(const char *path)
 {
 	static const char *const parts[] = { "-wal", "-shm", "-journal" };

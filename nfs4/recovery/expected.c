@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The clients that have something to reclaim, by their owner strings. */
+/* Table of the clients that have something to reclaim, by owner string. */
 #include <errno.h>
 #include <sodium.h>
 #include <stdlib.h>

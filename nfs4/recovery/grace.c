@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Running: some who had a record have not come to their end of reclaiming. Ending: that is being
- * written; nobody reclaims any more, and nobody gets what reclaims could have been in the way of.
- * Over.
+ * Phases of grace. Running: some clients with a record have not ended reclaiming. Ending: the end
+ * is being written; no client may reclaim, and no client is granted what could have conflicted with
+ * reclaims. Over.
  *
- * When a client of minor version 0 has reclaimed everything it does not say, and nothing else that
- * it does proves it: one whose recovery is slow writes by what it has got back, and renews its
- * lease, meanwhile. So it is waited for until the time is over. Only what it wants itself is not in
- * the way of its own reclaims: when all others are done, it need not wait.
+ * A client of minor version 0 does not say when it has reclaimed everything, and no other operation
+ * proves it: a client with a slow recovery writes to files that it has got back, and renews its
+ * lease, in between. So the server waits for it until the time is over. A client's own reclaims do
+ * not conflict with its requests: when all others are done, it need not wait.
  */
 #include "nfs4/recovery/grace.h"
 
@@ -17,20 +17,19 @@
 #include "nfs4/recovery/recovery_private.h"
 #include "nfs4/recovery/wheel.h"
 
-/* Seconds after which a client that should have said that it has reclaimed all gets what it asks
- * for. */
+/* Seconds after which a client that has not sent RECLAIM_COMPLETE is granted new state. */
 #define QUIET_S 2u
-/* While reclaims come that are no further apart, grace goes on beyond its time. */
+/* Grace is extended while the time since the last reclaim is below this, in seconds. */
 #define APART_S 10u
-/* Verifiers that strangers may try for one record: a client's is its boot time, which they may know
- * roughly. */
+/* Verifiers that other addresses may try for one record. A verifier is the client's boot time,
+ * which can be guessed roughly. */
 #define GUESSES_MOST 64u
 
-/* nfs4_record.reclaim */
+/* bits of nfs4_record.reclaim */
 enum { MAY = 1, MAY_DENY = 2, COMPLETE = 4 };
 
-/* Clients with sessions that have reclaimed something but did not say that this was all: others may
- * now get the rest, so that after another restart they must not reclaim that. */
+/* Marks clients with sessions that have reclaimed something but did not send RECLAIM_COMPLETE.
+ * Other clients may now be granted the rest, so these must not reclaim it after another restart. */
 static void mark_suspects(struct nfs4_recovery *r)
 {
 	struct nfs4_grace *g = &r->grace;
@@ -45,7 +44,7 @@ static void mark_suspects(struct nfs4_recovery *r)
 	}
 }
 
-/* With the lock held. Without memory for that, the next tick tries again. */
+/* With the lock held. If there is no memory, the next tick tries again. */
 static void end(struct nfs4_recovery *r)
 {
 	const struct nfs4_db_row none = { .id_len = 0 };
@@ -80,8 +79,8 @@ void nfs4_grace_begin(struct nfs4_recovery *r, unsigned seconds)
 	if (g->left + g->lapsed > 0) {
 		atomic_store(&g->phase, NFS4_GRACE_RUNNING);
 	} else {
-		/* What is on disk still may be reclaimed by nobody, so nobody waits until it has
-		 * gone. */
+		/* No client can reclaim the records that are still on disk, so others need not wait
+		 * for their deletion. */
 		end(r);
 		nfs4_grace_ended(r);
 	}
@@ -94,7 +93,7 @@ void nfs4_grace_begin(struct nfs4_recovery *r, unsigned seconds)
 			g->expected, seconds, g->lapsed);
 }
 
-/* For the log. */
+/* Counts a client that has come back, for the log. */
 static void came_back(struct nfs4_grace *g, struct nfs4_expected *e)
 {
 	if (!e->back)
@@ -121,8 +120,8 @@ static void set_done(struct nfs4_recovery *r, struct nfs4_expected *e)
 		end(r);
 }
 
-/* Is the time over? Who is late, but at it, is given up to as much once more, as the kernel's
- * server does. */
+/* True if the time is over. While reclaims keep coming, grace is extended up to twice its time, as
+ * in the kernel's server. */
 static bool is_over(const struct nfs4_recovery *r, uint64_t now)
 {
 	const struct nfs4_grace *g = &r->grace;
@@ -168,7 +167,7 @@ bool nfs4_in_grace(struct nfs4_server *srv)
 	       NFS4_GRACE_OVER;
 }
 
-/* One whose lease had run out is back in time: it is waited for like the others from now on. */
+/* A lapsed client has come back in time. Grace waits for it like for the others from now on. */
 static void wait_for(struct nfs4_grace *g, struct nfs4_expected *e)
 {
 	if (!e->lapsed || e->done)
@@ -179,7 +178,8 @@ static void wait_for(struct nfs4_grace *g, struct nfs4_expected *e)
 	g->expected++;
 }
 
-/* The same rule as for a client that is alive: nfs4/client/origin.c. */
+/* True if rec is the expected client itself. The rule is that for registered clients:
+ * nfs4/client/origin.c. */
 static bool is_itself(struct nfs4_expected *e, const struct nfs4_record *rec)
 {
 	const struct nfs4_record_origin *had = &e->origin, *has = &rec->origin;
@@ -257,15 +257,15 @@ int nfs4_may_reclaim(struct nfs4_server *srv, struct nfs4_record *rec, bool deni
 	return status;
 }
 
-/* With the lock held. Somebody wants what could be reclaimed, or have been: for those whose lease
- * had run out he does not wait. */
+/* With the lock held. A client wants what could be reclaimed. It does not wait for lapsed clients,
+ * which lose their right to reclaim. */
 static void is_wanted(struct nfs4_recovery *r)
 {
 	if (r->grace.left == 0 && atomic_load(&r->grace.phase) == NFS4_GRACE_RUNNING)
 		end(r);
 }
 
-/* Is there nobody but that client who may still reclaim? rec NULL: it is no client of ours. */
+/* True if no other client may still reclaim. rec NULL: the caller is no NFSv4 client. */
 static bool is_alone(struct nfs4_grace *g, const struct nfs4_record *rec)
 {
 	const struct nfs4_expected *e = rec ? nfs4_expected_find(g, rec) : NULL;
@@ -288,10 +288,11 @@ static int ask(struct nfs4_recovery *r, const struct nfs4_record *rec, bool conf
 }
 
 /*
- * Must it send RECLAIM_COMPLETE first? Linux's client does not if its lease is lost while it is
- * about to recover state without reclaiming (nfs4_reclaim_lease() in fs/nfs/nfs4state.c, as
- * of 6.12), and then asks for ever. So one that is told, and asks again long after, gets what it
- * wants, unless somebody's reclaims could still be in the way.
+ * True if the client must send RECLAIM_COMPLETE first. Linux's client does not send it if it loses
+ * its lease while it is about to recover state without reclaiming (nfs4_reclaim_lease() in
+ * fs/nfs/nfs4state.c, as of 6.12), and then repeats its request for ever. So a client that was
+ * refused and asks again long after is granted its request, unless reclaims of others could still
+ * conflict.
  */
 static bool must_complete(struct nfs4_server *srv, struct nfs4_record *rec)
 {

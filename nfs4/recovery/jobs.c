@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Jobs for the writing thread, in a queue, in the order in which they came. At most one job points
- * to a record; a later one for the same record takes its place there, and what the disk says is
- * then known when that one is done.
- */
+/* Jobs for the writing thread, in a queue, in order of arrival. A record points to its latest job
+ * only; when that one is done, the record's state on disk is known. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Records from the clients' side: what changes one posts a job (nfs4/recovery/jobs.c). An operation
- * that waits is in its job's list, and holds a reference of its client; the writing thread
+ * Records from the clients' side: each change of a record posts a job (nfs4/recovery/jobs.c). A
+ * waiting operation is in its job's list, and holds a reference of its client. The writing thread
  * (nfs4/recovery/writer.c) hands it back to its worker.
  */
 #include "nfs4/recovery/records.h"
@@ -29,7 +29,7 @@ void nfs4_record_init(struct nfs4_record *rec, const void *id, uint32_t id_len,
 	rec->job = NULL;
 }
 
-/* On the worker again. */
+/* Continues on the operation's worker. */
 static void resume(struct rpc_request *req)
 {
 	struct nfs4_compound *c = req->op;
@@ -102,7 +102,7 @@ void nfs4_record_forget(struct nfs4_server *srv, struct nfs4_record *rec)
 	const bool expected = nfs4_grace_forget(r, rec, true);
 	const bool known = rec->job != NULL || atomic_load(&rec->durable) != 0;
 
-	/* No memory: the record stays until the next restart's grace period ends. */
+	/* Without memory the record stays until the next restart's grace period ends. */
 	if (r->db && (expected || known) && nfs4_job_post(r, rec, NFS4_JOB_DELETE, 0))
 		nfs4_job_detach(rec);
 	atomic_store(&rec->durable, 0);
@@ -117,8 +117,8 @@ bool nfs4_record_is_quiet(const struct nfs4_record *rec, unsigned *mark)
 	return *mark == ended && atomic_load(&rec->durable) != 0;
 }
 
-/* Either an operation that begins now finds nothing durable, and waits for a record of its own that
- * is written later, or it is seen here. */
+/* An operation that begins now either finds durable cleared, and waits for a new record that is
+ * written later, or is seen here. */
 void nfs4_record_retire(struct nfs4_server *srv, struct nfs4_record *rec, unsigned mark)
 {
 	struct nfs4_recovery *r = srv->recovery;

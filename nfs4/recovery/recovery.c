@@ -9,7 +9,7 @@
 #include "nfs4/recovery/recovery_private.h"
 #include "nfs4/recovery/wheel.h"
 
-/* Without records: nothing is expected, recorded or reclaimed. */
+/* Continues without records: no client is expected, recorded or allowed to reclaim. */
 static void give_up(struct nfs4_recovery *r)
 {
 	nfs4_expected_free(&r->grace);

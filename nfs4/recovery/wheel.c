@@ -50,7 +50,7 @@ void nfs4_timer_init(struct nfs4_timer *t)
 	atomic_init(&t->due, 0);
 }
 
-/* What is due in the current second already waits for the next: it has been passed. */
+/* A timer due in the current second is filed for the next: the slot of this one has been passed. */
 static void file(struct nfs4_wheel *w, struct nfs4_timer *t)
 {
 	uint64_t due = atomic_load_explicit(&t->due, memory_order_relaxed);
@@ -80,8 +80,7 @@ bool nfs4_wheel_cancel(struct nfs4_wheel *w, struct nfs4_timer *t)
 	return filed;
 }
 
-/* Goes through a slot: what is due up to now moves to fired, what was put off to where it belongs.
- */
+/* Walks a slot: timers due up to now move to fired, renewed ones to the slot of their new time. */
 static void pass_slot(struct nfs4_wheel *w, uint64_t now, struct nfs4_timer **list,
 		      struct nfs4_timer **fired)
 {
@@ -99,8 +98,10 @@ static void pass_slot(struct nfs4_wheel *w, uint64_t now, struct nfs4_timer **li
 	}
 }
 
-/* The timers that are due, no longer filed, linked by next. A timer in the list of a slot that is
- * being passed may be filed in the same slot again, in front of it: it is not met twice. */
+/*
+ * Removes the due timers from the wheel and returns them, linked by next. A timer may be filed
+ * again in the slot that is being passed. It is put in front, so the walk does not meet it twice.
+ */
 static struct nfs4_timer *take_due(struct nfs4_wheel *w, uint64_t now)
 {
 	struct nfs4_timer *fired = NULL;

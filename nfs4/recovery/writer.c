@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The thread that writes client records: takes all that waits, writes it as one transaction, tells
- * who waits for it, and looks again. While it waits for the disk the next transaction gathers.
+ * The thread that writes client records. It takes all waiting jobs, writes them as one transaction,
+ * wakes the operations that wait for them, and starts again. Jobs that come in the meantime form
+ * the next transaction.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -46,8 +47,8 @@ static int transaction(struct nfs4_recovery *r, const struct nfs4_record_job *jo
 	return err;
 }
 
-/* A record that says what is no longer true, and cannot be changed, would let its client reclaim
- * what others had meanwhile. Then nobody reclaims. */
+/* Gives up recording. An outdated record that cannot be changed would let its client reclaim what
+ * others were granted meanwhile, so the records are removed and no client may reclaim. */
 static void give_up(struct nfs4_recovery *r)
 {
 	int err = nfs4_db_remove(r->db);
@@ -79,7 +80,7 @@ static int write_all(struct nfs4_recovery *r, const struct nfs4_record_job *jobs
 	return err;
 }
 
-/* With the lock held. */
+/* Updates the record after its job; with the lock held. */
 static bool settle(struct nfs4_recovery *r, const struct nfs4_record_job *job, int err)
 {
 	struct nfs4_record *rec = job->rec;
@@ -96,7 +97,7 @@ static bool settle(struct nfs4_recovery *r, const struct nfs4_record_job *job, i
 	return false;
 }
 
-/* What waits is its request's: the request may be answered and gone as soon as it is posted. */
+/* A wait belongs to its request, which may be answered and freed as soon as it is posted. */
 static void wake(struct nfs4_record_wait *w, int err)
 {
 	while (w) {
@@ -135,7 +136,7 @@ static void finish(struct nfs4_recovery *r, struct nfs4_record_job *jobs, int er
 	}
 }
 
-/* NULL: stop. */
+/* Waits for jobs and takes them all. NULL: the thread must stop. */
 static struct nfs4_record_job *take_all(struct nfs4_recovery *r)
 {
 	struct nfs4_record_job *jobs;
