@@ -519,7 +519,7 @@ static void exclusives(void)
 		add(SS_AS, 1, OTHER);
 		exclusive(0, true, verifier);
 		exclusive(0, true, verifier); /* a retransmission */
-		exclusive(1, true, verifier); /* by another user */
+		exclusive(1, true, verifier); /* another user repeats it */
 		exclusive(1, true, (uint8_t)(verifier + 1));
 		exclusive(1, false, verifier); /* the file exists */
 		add(SS_LOCAL, 0, 8);

@@ -2,15 +2,15 @@
 /*
  * Very many connections of one client, for tests: crowd HOST PORT SOURCE CONNECTIONS WINDOW MESSAGE
  *
- * Opens them one after the other, as far as the server lets it, and then does what lines on
- * standard input say; each is answered by one line.
+ * Opens connections one after the other, until the server refuses or there are CONNECTIONS. Then
+ * carries out the lines of standard input, and answers each with one line.
  *   round   one call on each connection:    answered N of M, credits LEAST..MOST
- *   flood   calls on all as fast as the server takes them, WINDOW at a time on each, until the
- *           next line:                      flooding, at the first reply; flooded N
- *   deaf    WINDOW calls on each, and no Receive for any reply:   sent N
- *   closed  connections that the server has closed:               closed N
- * MESSAGE is an RPC call in hexadecimal digits, that may be done any number of times. Replies are
- * short: without a private message, messages are of 1024 bytes (RFC 8166 section 3.3.2).
+ *   flood   calls on all connections as fast as the server takes them, WINDOW at a time on each,
+ *           until the next line:            flooding, at the first reply; flooded N
+ *   deaf    WINDOW calls on each, without Receives for the replies:   sent N
+ *   closed  connections that the server has closed:                   closed N
+ * MESSAGE is an idempotent RPC call in hexadecimal digits. Replies are short: without a private
+ * message, messages have at most 1024 bytes (RFC 8166 section 3.3.2).
  */
 #include <arpa/inet.h>
 #include <errno.h>

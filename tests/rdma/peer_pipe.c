@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An RPC-over-RDMA peer that does what its standard input says, for tests written in another
- * language. One connection at a time. A command is a line; LEN bytes follow where it ends in LEN.
+ * An RPC-over-RDMA peer that its standard input controls, for tests written in another language.
+ * One connection at a time. A command is a line; LEN bytes follow a command that ends in LEN.
  *   connect HOST PORT DATA-SIZE RECV-SIZE RNR-RETRY   RECV-SIZE 0: no Receives are posted
  *                      ok RKEY ADDRESS QUEUE-PAIR SERVERS-QUEUE-PAIR
  *   receives           posts them
- *   put OFFSET LEN     into the data that the server may read and write
+ *   put OFFSET LEN     writes into the data that the server may read and write
  *   get OFFSET LEN     ok LEN, and the bytes
- *   send LEN           a message
+ *   send LEN           sends a message
  *   wait MILLISECONDS  ok LEN, and a message; closed; or timeout
- *   sinks              ok N, and as many lines KEY ADDRESS LENGTH QUEUE-PAIR: where the data of the
- *                      last Reads that the server made over iWARP went, newest first
- *   write KEY ADDRESS LEN   by RDMA, LEN bytes of the data; an error if the server does not take
- * them drop               the queue pair goes away without a word disconnect The answer is a line:
- * ok, or error and why. End of input ends the program.
+ *   sinks              ok N, and N lines KEY ADDRESS LENGTH QUEUE-PAIR: destinations of the last
+ *                      Reads that the server made over iWARP, newest first
+ *   write KEY ADDRESS LEN   writes LEN bytes of the data by RDMA; an error if the server refuses
+ *   drop               destroys the queue pair without a disconnect
+ *   disconnect         disconnects
+ * The answer is a line: ok, or error and the reason. End of input ends the program.
  */
 #include <dlfcn.h>
 #include <errno.h>

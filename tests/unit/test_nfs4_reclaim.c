@@ -135,7 +135,7 @@ OP_MINORS_TEST(nfs4_reclaim, what_another_has_reclaimed_is_not_given)
 	cr_assert_eq(open_a(&rival, 0, OP_RECLAIM, &theirs), NFS4_OK);
 	cr_expect_eq(op_lock_first(f, &rival, &rivals, &theirs, &reclaimed_ten, &sid, NULL),
 		     NFS4ERR_RECLAIM_CONFLICT);
-	/* By its record, the client denied nothing before the restart. */
+	/* The client's record says that it denied nothing before the restart. */
 	cr_expect_eq(open_a(&rival, OPEN4_SHARE_DENY_READ, OP_RECLAIM, &theirs),
 		     NFS4ERR_RECLAIM_BAD);
 }

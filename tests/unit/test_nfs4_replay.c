@@ -234,7 +234,7 @@ Test(nfs4_replay, stateids_of_another_user)
 	locker.seqid = 2;
 	f->flavor = RPC_AUTH_SYS;
 	locked = lock;
-	/* By the client's principal */
+	/* The client's principal may unlock. */
 	cr_expect_eq(op_unlock(f, &locker, &his.fh, &ten, &locked), NFS4_OK);
 	owner.seqid = OPENED + 2;
 	f->uid = 1000;

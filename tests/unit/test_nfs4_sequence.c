@@ -20,7 +20,7 @@ struct seq_args {
 };
 
 struct seq_result {
-	uint32_t status; /* of SEQUENCE */
+	uint32_t status; /* SEQUENCE's status */
 	uint32_t seqid, slot, highest, target, flags;
 };
 
@@ -210,7 +210,7 @@ Test(nfs4_sequence, a_retry_of_what_is_under_way)
 
 static void put_mkdir(const char *name);
 
-/* Of several waiting retries the last one gets the reply, whether it was kept or not. */
+/* The last of several waiting retries gets the reply, whether it was kept or not. */
 static void retries_wait(bool cached)
 {
 	struct rpc_request *first, *last;

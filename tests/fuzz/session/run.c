@@ -43,7 +43,7 @@ struct peer {
 
 static struct {
 	struct ss_world world;
-	struct ss_values values; /* of the running session */
+	struct ss_values values; /* handles and ids of the running session */
 	struct peer peer[SS_CONNS];
 	uint8_t *message; /* buffer of SS_MESSAGE_MAX bytes */
 	uint32_t sessions;

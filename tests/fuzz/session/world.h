@@ -28,7 +28,7 @@ void ss_world_prepare(struct ss_world *w);
  * all memory and descriptors of the session, is a finding. */
 void ss_world_check(struct ss_world *w);
 
-/* Does work of the daemon's main thread: reload, counters, or the tick of a second. */
+/* Work of the daemon's main thread: reload, counters, or the tick of a second. */
 void ss_world_admin(unsigned what);
 /* Advances the clock of NFSv4 leases; how: by how much, and the number of ticks. */
 void ss_world_skip_time(unsigned how);

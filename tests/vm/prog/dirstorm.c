@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A directory listed while it changes.
+ * Lists a directory while it changes.
  *
  *   dirstorm fill N DIR                     create stable.00000 .. in DIR
  *   dirstorm list N ROUNDS DIR [OTHER...]   list DIR ROUNDS times or more

@@ -7,9 +7,9 @@
  *   vmbench randread OPS FILE       4 KiB O_DIRECT reads by 4 processes, operations/s
  *   vmbench randwrite OPS FILE      4 KiB O_DIRECT writes by 4 processes, operations/s
  *   vmbench create N DIR            N files created with 1 KiB and closed, files/s
- *   vmbench read N DIR              these opened, read and closed, files/s
- *   vmbench stat N DIR              their attributes asked of the server, ten times each, calls/s
- *   vmbench unlink N DIR            these removed, files/s
+ *   vmbench read N DIR              the created files opened, read and closed, files/s
+ *   vmbench stat N DIR              their attributes read from the server ten times, calls/s
+ *   vmbench unlink N DIR            the files removed, files/s
  *   vmbench list DIR                entries listed with their attributes, entries/s
  *   vmbench lock N FILE             a byte range locked and unlocked, pairs/s
  */

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Commands of one machine for another, over TCP.
+ * Runs commands of one machine on another, over TCP.
  *
- *   vmcall serve PORT FILE               carries out what comes; makes FILE when it listens
- *   vmcall HOST PORT DEAD ARGUMENT...    there: NAME=VALUE arguments go to the environment, the
- *                                        rest is the command; its output and its exit status are
- *                                        this program's. 125: the machine cannot be reached, or
- *                                        has gone, which the file DEAD tells where nothing else
- * can.
+ *   vmcall serve PORT FILE               runs the commands that come; creates FILE when it listens
+ *   vmcall HOST PORT DEAD ARGUMENT...    runs a command there: leading NAME=VALUE arguments go to
+ *                                        its environment, the rest is the command. Prints its
+ *                                        output and exits with its status. 125: the machine cannot
+ *                                        be reached, or the file DEAD says that it has died.
  *
- * One connection a command: the arguments, each with a zero byte, and the end of the stream; back
- * comes the output and, as the last four bytes, a zero byte and three digits. Several may run at
- * once. A command's standard input is empty.
+ * There is one connection for each command. The request is the arguments, each with a zero byte,
+ * and the end of the stream; the answer is the output and, as the last four bytes, a zero byte and
+ * three digits. Several commands may run at once. Their standard input is empty.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>

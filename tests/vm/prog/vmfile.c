@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A file that a process in the background holds open, and what it does with it, command by command:
- * locks that one client of a test holds while another tries.
+ * Holds a file open in a background process and carries out commands on it, so that one client of a
+ * test can hold locks while another tries to get them.
  *
- *   vmfile start NAME FILE FLAGS     open it; FLAGS: r w rw, and letters of c(reate) x(excl)
- * t(runc) a(ppend) vmfile stop NAME                 the process ends, and with it everything it
- * holds vmfile do NAME COMMAND...        one of: lock posix|ofd r|w|u START LEN [MS]   take or give
- * back; with MS wait for it that long lock flock r|w|u 0 0 [MS]             the whole file by
- * flock(2) test posix|ofd r|w START LEN          "free", or "TYPE START LEN" of the lock that is in
- * the way read OFF LEN, write OFF TEXT, size, truncate SIZE, sync, mode OCTAL, links seek hole|data
- * OFF                    the offset alloc plain|keep|punch|zero|collapse OFF LEN reopen open the
- * file once more and close that: POSIX locks go vmfile counter FILE N posix|ofd|flock   N times:
- * lock, add one to the number in the file, unlock
+ *   vmfile start NAME FILE FLAGS     opens FILE; FLAGS: r w rw, and letters of c(reate) x(excl)
+ *                                    t(runc) a(ppend)
+ *   vmfile stop NAME                 ends the process, and with it everything that it holds
+ *   vmfile do NAME COMMAND...        one of:
+ *     lock posix|ofd r|w|u START LEN [MS]   locks or unlocks; with MS waits for that long
+ *     lock flock r|w|u 0 0 [MS]             the whole file by flock(2)
+ *     test posix|ofd r|w START LEN          "free", or "TYPE START LEN" of the conflicting lock
+ *     read OFF LEN, write OFF TEXT, size, truncate SIZE, sync, mode OCTAL, links
+ *     seek hole|data OFF                    the offset
+ *     alloc plain|keep|punch|zero|collapse OFF LEN
+ *     reopen                                opens the file once more and closes that: POSIX locks go
+ *   vmfile counter FILE N posix|ofd|flock   N times: lock, add one to the number in FILE, unlock
  *
- * `do` prints the result and ends with 0, or with 1 and the error's text; "busy" for a lock that
- * another has, "timeout" for one that was waited for in vain. The process listens at
+ * `do` prints the result and exits with 0, or with 1 and the error's text: "busy" if another holds
+ * the lock, "timeout" if it did not become free in time. The process listens at
  * /dev/shm/vmfile.NAME.
  */
 #define _GNU_SOURCE
