@@ -65,7 +65,7 @@ static void decode_bind_conn_to_session(struct nfs4_compound *c, void *args)
 /*
  * There is no back channel, so none is promised: a client that can do without gets the fore
  * channel. The answers that RFC 8881 section 18.34.3 allows to CDFC4_BACK and CDFC4_BACK_OR_BOTH
- * all include it. So these are answered NFS4ERR_INVAL, which stands for a change of channels that
+ * all include a back channel. So these are answered NFS4ERR_INVAL, which stands for a change that
  * cannot be made.
  */
 static int run_bind_conn_to_session(struct nfs4_compound *c, void *args)

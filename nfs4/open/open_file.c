@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The file of an OPEN. A file that exists is truncated later, when the share has been got; so
- * vfs_create is asked for new files only, and what it refuses because it exists is looked up again.
+ * The file of an OPEN. An existing file is truncated later, after its share was granted. So
+ * vfs_create is called for new files only; if it fails because the file exists, the name is looked
+ * up again.
  */
 #include <errno.h>
 #include <sys/stat.h>
@@ -12,12 +13,13 @@
 #include "nfs4/pseudo/pseudo.h"
 #include "nfs4/server.h"
 
-#define RACES 8 /* a name that comes and goes under us is tried so often */
+#define RACES 8 /* tries while other callers create and remove the name */
 
 /*
- * What cannot be opened (RFC 7530 section 16.16.6, RFC 8881 section 18.16.4). For a FIFO or a
- * device 4.1 has NFS4ERR_WRONG_TYPE, but Linux's client, which tries to open what it knows only by
- * name, goes on by itself after NFS4ERR_SYMLINK and reports an I/O error after anything else.
+ * Status for objects that are no regular files (RFC 7530 section 16.16.6, RFC 8881 section
+ * 18.16.4). For a FIFO or a device 4.1 has NFS4ERR_WRONG_TYPE. But Linux's client, which tries to
+ * open objects that it knows only by name, handles NFS4ERR_SYMLINK and reports an I/O error after
+ * anything else.
  */
 static int check_type(uint32_t type)
 {
@@ -31,15 +33,14 @@ static int check_type(uint32_t type)
 	}
 }
 
-/* w->file becomes n, an object of the directory's export, and takes over its reference. */
+/* Sets w->file to n, an object of the directory's export; takes over its reference. */
 static void found(struct nfs4_compound *c, struct nfs4_opening *w, struct vfs_node *n)
 {
 	nfs4_place_copy(&w->file, &c->current);
 	nfs4_place_move(&w->file, n);
 }
 
-/* In the pseudo file system there are only directories, and roots of exports, which may be files.
- */
+/* The pseudo file system contains only directories, and roots of exports, which may be files. */
 static int find_in_pseudo(struct nfs4_compound *c, struct nfs4_opening *w)
 {
 	const struct nfs4_open_args *a = w->args;
@@ -175,7 +176,8 @@ static int by_name(struct nfs4_compound *c, struct nfs4_opening *w)
 	return status;
 }
 
-/* A client that reclaims had it open already: its owner may again, whatever the mode is by now. */
+/* Checks the access. A client that reclaims had the file open already: its owner may open it again,
+ * whatever the mode is now. */
 static int check_access(struct nfs4_compound *c, struct nfs4_opening *w, struct nfs4_place *p)
 {
 	const unsigned want = rights_wanted(w);
@@ -197,13 +199,14 @@ static int check_access(struct nfs4_compound *c, struct nfs4_opening *w, struct 
 }
 
 /*
- * Denying others keeps out those who may write, so it is for who may write the file himself, on an
- * export that he may write to; and for its owner, who could change its mode as well. The kernel's
- * server asks that for DENY_READ, and nothing for DENY_WRITE: any reader could stop the writers.
+ * Checks the right to deny access. Denying access keeps out those who may write. So it requires
+ * write permission on the file and a writable export; the file's owner, who could change the mode,
+ * may also do it. The kernel's server requires that for DENY_READ, and nothing for DENY_WRITE, so
+ * any reader could stop the writers there.
  */
 static int check_deny(struct nfs4_compound *c, struct nfs4_opening *w, struct nfs4_place *p)
 {
-	/* To write has been asked for already. */
+	/* Write access has been checked already. */
 	if (w->deny == 0 || w->granted || (w->access & VFS_SHARE_WRITE))
 		return NFS4_OK;
 	return nfs4_status(c->minor, vfs_may_write(&p->ctx, p->node));

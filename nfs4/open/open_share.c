@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The share of an OPEN. OPENs of one owner and file may run at the same time, and CLOSE beside
- * them: each that gets its share counts as pending and gives the stateid a seqid of its own at
- * once, so that a CLOSE sent before it is answered NFS4ERR_OLD_STATEID. One that fails afterwards
- * puts back what it changed if no other has come since.
+ * The share of an OPEN. OPENs of one owner and file may run at the same time, beside a CLOSE. Each
+ * OPEN that gets its share counts as pending and advances the stateid's seqid at once, so that a
+ * CLOSE sent before it is answered NFS4ERR_OLD_STATEID. An OPEN that fails afterwards undoes its
+ * change unless another has come since.
  */
 #include <errno.h>
 
@@ -18,7 +18,7 @@ static uint16_t combination(uint8_t access, uint8_t deny)
 	return (uint16_t)(1u << (access * 4u + deny));
 }
 
-/* The open that is in the table, or ours. Takes over the reference of fresh. */
+/* Returns the open in the table, or adds fresh. Takes over the reference of fresh. */
 static struct nfs4_open *find_or_add(struct nfs4_opening *w, struct vfs_file *f,
 				     struct nfs4_open *fresh, int *rc)
 {
@@ -62,7 +62,7 @@ static int enter(struct nfs4_compound *c, struct nfs4_opening *w, struct vfs_fil
 	return rc == -ESTALE ? NFS4ERR_EXPIRED : nfs4_state_no_memory(c);
 }
 
-/* A further OPEN is checked against the owner's first, too (RFC 7530 section 16.16.5). */
+/* A further OPEN is also checked against the owner's own earlier one (RFC 7530 section 16.16.5). */
 static int get_share(struct nfs4_place *p, struct nfs4_opening *w, struct vfs_conflict *cf)
 {
 	struct nfs4_open *open = w->open;
@@ -84,7 +84,7 @@ static int get_share(struct nfs4_place *p, struct nfs4_opening *w, struct vfs_co
 	return vfs_share_change(s, s->access | w->access, s->deny | w->deny, cf);
 }
 
-/* Minor version 0: what an unconfirmed owner has opened goes with it. Reclaims need no
+/* Minor version 0: an open of an unconfirmed owner is dropped with the owner. Reclaims need no
  * confirmation (RFC 7530 section 9.1.11). */
 static void note_unconfirmed(struct nfs4_opening *w)
 {
@@ -104,7 +104,7 @@ static void note_unconfirmed(struct nfs4_opening *w)
 	}
 }
 
-/* Who may rely on that OPEN has checked: the user that the export makes of the caller. */
+/* Notes the squashed uid of the caller, for whom OPEN has checked the permission. */
 static void note_opener(struct nfs4_open *open, const struct nfs4_place *p)
 {
 	const uint64_t was = open->opener, uid = p->ctx.cred.uid;
@@ -131,7 +131,7 @@ static void got_share(struct nfs4_compound *c, struct nfs4_opening *w)
 	nfs4_state_changed(c, &open->st, &w->sid);
 }
 
-/* NFS4_OK without a share: the open has gone or was revoked meanwhile. */
+/* NFS4_OK without a share: the open was closed or revoked in the meantime. */
 static int try_share(struct nfs4_compound *c, struct nfs4_opening *w, struct vfs_file *f, bool *got)
 {
 	const bool reclaim = w->args->claim == NFS4_CLAIM_PREVIOUS;
@@ -163,8 +163,8 @@ static int try_share(struct nfs4_compound *c, struct nfs4_opening *w, struct vfs
 	return status;
 }
 
-/* A reload that has taken the export away revokes the opens that it finds: so one that it may not
- * have found, as it was made by a call from before, looks itself. */
+/* Checks that the export is still served. A reload that removes the export revokes the opens that
+ * it finds. It may have missed this one, which was made by a call from before the reload. */
 static int still_served(struct nfs4_compound *c, struct nfs4_opening *w)
 {
 	const struct vfs_exports *exports = &c->server->cfg.exports;
@@ -200,7 +200,7 @@ int nfs4_open_share(struct nfs4_compound *c, struct nfs4_opening *w)
 	return status != NFS4_OK ? status : NFS4ERR_DELAY;
 }
 
-/* Has no other OPEN got its share since? */
+/* True if no other OPEN has got its share since. */
 static bool is_last(const struct nfs4_opening *w)
 {
 	bool last;
@@ -211,7 +211,7 @@ static bool is_last(const struct nfs4_opening *w)
 	return last;
 }
 
-/* The client has not been given it. */
+/* Takes back a seqid that the client has not been given. */
 static void take_back_seqid(struct nfs4_opening *w)
 {
 	struct nfs4_state *st = &w->open->st;
@@ -221,8 +221,8 @@ static void take_back_seqid(struct nfs4_opening *w)
 	pthread_mutex_unlock(&w->client->lock);
 }
 
-/* Under busy. What others have built on stays: a later OPEN may have been told that it has what
- * this one got. */
+/* Under busy. Undoes the share, but not what others rely on: a later OPEN may have been answered
+ * with modes that include this one's. */
 static void take_back(struct nfs4_opening *w)
 {
 	struct nfs4_open *open = w->open;

@@ -18,7 +18,7 @@
 
 /* RFC 8881 section 18.16.1 */
 #define WANT_MASK 0xff00u
-#define WANT_LATER 0x30000u /* signal when resources are there, push when uncontended */
+#define WANT_LATER 0x30000u /* flags: signal when resources are there, push when uncontended */
 enum { DELEGATE_NONE = 0, DELEGATE_NONE_EXT = 3 };
 enum { WND4_NOT_WANTED = 0, WND4_NOT_SUPP_FTYPE = 3, WND4_CANCELLED = 7 };
 
@@ -60,7 +60,7 @@ static int check_share_bits(struct nfs4_compound *c, struct nfs4_opening *w)
 									    : NFS4_OK;
 }
 
-/* No delegations are given, so there are none to claim. */
+/* Delegations are never given, so they cannot be claimed. */
 static int check_claim(struct nfs4_compound *c, struct nfs4_opening *w)
 {
 	const struct nfs4_open_args *a = w->args;
@@ -132,7 +132,7 @@ static int open_settled(struct nfs4_compound *c, int rc)
 	return finish(w, NFS4_OK);
 }
 
-/* Without a share to write, others' shares may forbid it. */
+/* Truncates the file. If the share has no write access, the shares of others may deny it. */
 static int truncate_file(struct nfs4_compound *c, struct nfs4_opening *w)
 {
 	const struct vfs_setattr sa = { .set_size = true };
@@ -151,7 +151,7 @@ static int truncate_file(struct nfs4_compound *c, struct nfs4_opening *w)
 	return nfs4_status(c->minor, rc);
 }
 
-/* Whether the record could be written or not: see nfs4_record_for. */
+/* Continues even if the record could not be written: see nfs4_record_for. */
 static int open_recorded(struct nfs4_compound *c, int rc)
 {
 	struct nfs4_opening *w = work_of(c);
@@ -209,8 +209,8 @@ static int run_open(struct nfs4_compound *c, void *args)
 		w->client = NULL;
 	else
 		nfs4_record_begin(&w->client->record);
-	/* A client that is being forgotten gets no record any more: after begin, which is what
-	 * whoever forgets it waits for the end of. */
+	/* A client that is being removed gets no new record. Checked after nfs4_record_begin,
+	 * because the removal waits for the operations that have begun. */
 	if (status == NFS4_OK && nfs4_client_status(w->client) == NFS4_CLIENT_EXPIRED)
 		status = NFS4ERR_EXPIRED;
 	if (status == NFS4_OK)
@@ -222,7 +222,8 @@ static int run_open(struct nfs4_compound *c, void *args)
 	return open_checked(c, w);
 }
 
-/* A name is looked up, and the file's flavour found, by OPEN itself. */
+/* True if OPEN uses the current filehandle. OPEN by name looks up the name and checks the file's
+ * flavour itself. */
 static bool uses_fh(const void *args)
 {
 	const struct nfs4_open_args *a = args;

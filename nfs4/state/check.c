@@ -9,11 +9,11 @@
 #include "nfs4/state/owner.h"
 #include "nfs4/state/stateid_table.h"
 
-/* The bytes of a stateid that do not change: big endian, so that traces can be read. */
+/* The constant bytes of a stateid, big endian so that traces can be read. */
 struct other {
-	uint32_t tag;	 /* nfs4_stateid_tag(): that of no stateid of another run, or made up */
+	uint32_t tag;	 /* nfs4_stateid_tag(): differs for other runs and forged stateids */
 	uint32_t number; /* of the client */
-	uint32_t id;	 /* of the slot */
+	uint32_t id;	 /* of the table entry */
 };
 _Static_assert(sizeof(struct other) == NFS4_OTHER_SIZE, "stateid");
 
@@ -73,13 +73,13 @@ static bool is_special(const struct nfs4_stateid *sid)
 	       memcmp(sid->other, ones, sizeof(ones)) == 0;
 }
 
-/* Was it given by this run of the server? */
+/* True if the stateid was given by this run of the server. */
 static bool is_ours(const struct nfs4_compound *c, const struct other *o)
 {
 	return o->tag == nfs4_stateid_tag(c->server, o->number, o->id);
 }
 
-/* The client whose stateid it is, if it is ours, becomes the compound's. */
+/* Sets c->client to the client that the stateid was given to, if this server gave it. */
 static int find_client(struct nfs4_compound *c, const struct other *o)
 {
 	struct nfs4_client *cl;
@@ -91,7 +91,8 @@ static int find_client(struct nfs4_compound *c, const struct other *o)
 	if (!c->client || c->client->number != o->number) {
 		cl = nfs4_client_by_number(c->server, o->number);
 		if (!cl)
-			return NFS4ERR_EXPIRED; /* so long ago that it is forgotten */
+			/* Expired so long ago that the client has been removed */
+			return NFS4ERR_EXPIRED;
 		nfs4_client_put(c->client);
 		c->client = cl;
 	}
@@ -101,7 +102,7 @@ static int find_client(struct nfs4_compound *c, const struct other *o)
 	return nfs4_client_renew(c->client) ? NFS4_OK : NFS4ERR_EXPIRED;
 }
 
-/* RFC 7530 section 9.1.3: earlier and later, across the largest number. */
+/* Compares seqids, with wrap-around (RFC 7530 section 9.1.3). */
 static int check_seqid(const struct nfs4_compound *c, uint32_t is, uint32_t given)
 {
 	if (given == is || (given == 0 && c->minor > 0))
@@ -139,8 +140,8 @@ int nfs4_state_check(const struct nfs4_compound *c, struct nfs4_state *st,
 	return status;
 }
 
-/* Under the client's lock: the state of c->client that is named, whose tag says whether it is ours.
- * All stateids of a client that has expired have expired. */
+/* Under the client's lock: the state of c->client that is named; its tag proves that this server
+ * gave the stateid. All stateids of an expired client have expired. */
 static int find_state(struct nfs4_compound *c, const struct other *o, struct nfs4_state **out)
 {
 	const struct nfs4_holdings *held = c->client->holdings;
@@ -151,7 +152,7 @@ static int find_state(struct nfs4_compound *c, const struct other *o, struct nfs
 	return held->dropped && is_ours(c, o) ? NFS4ERR_EXPIRED : NFS4ERR_BAD_STATEID;
 }
 
-/* kinds 0: it is not checked. */
+/* kinds 0: the state is not checked. */
 static int lookup(struct nfs4_compound *c, const struct nfs4_stateid *sid, unsigned kinds,
 		  struct nfs4_state **out)
 {
@@ -212,10 +213,8 @@ static int begin_seq(struct nfs4_compound *c, struct nfs4_owner *o, uint32_t seq
 	return status;
 }
 
-/*
- * In minor version 0 there is no session whose id says that it is the client who calls. What was
- * opened or locked is changed by the user for whom that was done, or by the client itself.
- */
+/* True if the caller may change the state. Minor version 0 has no session whose id identifies the
+ * client. So an open or lock may be changed by the user who made it, or by the client itself. */
 static bool is_theirs(const struct nfs4_compound *c, struct nfs4_state *st)
 {
 	const uint64_t opener =
@@ -269,7 +268,7 @@ void nfs4_state_changed(struct nfs4_compound *c, struct nfs4_state *st, struct n
 	nfs4_set_current_stateid(c, out);
 }
 
-/* A client in the way whose lease has run out is gone when its record is off the disk. */
+/* Waits for the record of a conflicting client to be deleted, after which the client is gone. */
 static int await_record(struct nfs4_compound *c, void *obstacle,
 			int (*again)(struct nfs4_compound *c, int rc))
 {

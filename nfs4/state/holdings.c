@@ -17,7 +17,7 @@ static void init(struct nfs4_holdings *held)
 	TAILQ_INIT(&held->states);
 }
 
-/* Any open, with a reference; NULL: there is none left. */
+/* Any open, with a reference; NULL if there is none. */
 static struct nfs4_open *any_open(struct nfs4_client *cl)
 {
 	struct nfs4_state *st;
@@ -34,7 +34,7 @@ static struct nfs4_open *any_open(struct nfs4_client *cl)
 	return open;
 }
 
-/* A revoked lock may outlive its open's stay in the tables. */
+/* Drops the open's locks. A revoked lock may be left when its open has left the tables. */
 static void drop_locks(struct nfs4_client *cl, struct nfs4_open *open)
 {
 	struct nfs4_lock *lock;
@@ -83,7 +83,7 @@ static void drop(struct nfs4_client *cl)
 	drop_owners(cl);
 }
 
-/* Opens that one walk through a client's finds. */
+/* opens that one walk of a client's states finds at most */
 #define AT_ONCE 64u
 
 static bool is_meant(const struct nfs4_open *open, const struct nfs4_revocation *r)
@@ -95,7 +95,7 @@ static bool is_meant(const struct nfs4_open *open, const struct nfs4_revocation 
 	return r->exports == NULL;
 }
 
-/* Some of the opens that are to be revoked; r NULL: that are. With a reference each. */
+/* Finds some of the opens to revoke, with a reference each. r NULL: finds revoked opens. */
 static unsigned find(struct nfs4_client *cl, const struct nfs4_revocation *r,
 		     struct nfs4_open *found[AT_ONCE])
 {
@@ -122,11 +122,11 @@ static void mark_revoked(struct nfs4_client *cl, struct nfs4_state *st, int stat
 	struct nfs4_holdings *held = cl->holdings;
 
 	nfs4_state_revoke(cl, st, status);
-	TAILQ_REMOVE(&held->states, st, link); /* those to be revoked come first */
+	TAILQ_REMOVE(&held->states, st, link); /* states that are not revoked come first */
 	TAILQ_INSERT_TAIL(&held->states, st, link);
 }
 
-/* Busy is held. False: it was closed meanwhile. */
+/* Busy is held. False: the open was closed in the meantime. */
 static bool revoke_open(struct nfs4_client *cl, struct nfs4_open *open, int status)
 {
 	struct nfs4_lock *lock;
@@ -139,7 +139,7 @@ static bool revoke_open(struct nfs4_client *cl, struct nfs4_open *open, int stat
 	LIST_FOREACH (lock, &open->locks, open_link)
 		mark_revoked(cl, &lock->st, status);
 	pthread_mutex_unlock(&cl->lock);
-	/* A lock is added only to an open that is not revoked, and taken out only under busy. */
+	/* Locks are added only to opens that are not revoked, and removed only under busy. */
 	LIST_FOREACH (lock, &open->locks, open_link) {
 		vfs_lock_drop_all(&lock->ranges);
 		nfs4_ranges_changed(lock);
@@ -182,7 +182,7 @@ static bool is_old(const struct nfs4_owner *o, uint32_t lease)
 	return o && (uint32_t)nfs4_clients_now(o->client->srv) - o->since > lease;
 }
 
-/* The oldest that has not confirmed within a lease, for use; NULL: none. */
+/* The oldest owner that has been unconfirmed for a lease, marked as used; or NULL. */
 static struct nfs4_owner *old_unconfirmed(struct nfs4_client *cl, uint32_t lease)
 {
 	struct nfs4_owner *o;
@@ -192,7 +192,7 @@ static struct nfs4_owner *old_unconfirmed(struct nfs4_client *cl, uint32_t lease
 	if (is_old(o, lease)) {
 		TAILQ_REMOVE(&cl->holdings->unconfirmed, o, link);
 		o->unconfirmed = false;
-		o->seq_known = false; /* what comes next is as from a new one */
+		o->seq_known = false; /* the next sequence number is taken as from a new owner */
 		nfs4_owner_use(o);
 	} else {
 		o = NULL;
@@ -214,7 +214,7 @@ static bool revoked_long_ago(struct nfs4_client *cl, uint32_t lease)
 	return are;
 }
 
-/* Minor version 0: a client that has used the stateids knows by now. */
+/* Minor version 0: frees revoked state after a lease, when a client that uses it has noticed. */
 static void forget_revoked(struct nfs4_client *cl, uint32_t lease)
 {
 	struct nfs4_open *found[AT_ONCE];

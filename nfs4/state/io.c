@@ -5,7 +5,8 @@
 #include "nfs4/state/check.h"
 #include "nfs4/status.h"
 
-/* Does a share of anybody but open (NULL: nobody) deny it? CLOSE ends a share under busy. */
+/* Asks whether a share other than that of open (NULL: none) denies the access. CLOSE ends a share
+ * under busy. */
 static int ask_shares(struct nfs4_compound *c, struct nfs4_open *open, unsigned access,
 		      struct vfs_conflict *cf)
 {
@@ -39,8 +40,8 @@ static int check_share(struct nfs4_compound *c, struct nfs4_open *open, unsigned
 	return NFS4ERR_DELAY;
 }
 
-/* The special stateids: as anybody without an open. READ bypass may pass shares, too (RFC 8881
- * section 8.2.3), but needs not. */
+/* Special stateids: checked as a caller without an open. READ bypass may ignore shares (RFC 8881
+ * section 8.2.3), but need not. */
 static int begin_special(struct nfs4_compound *c, unsigned access, struct nfs4_io_right *r)
 {
 	r->opened = false;
@@ -50,15 +51,15 @@ static int begin_special(struct nfs4_compound *c, unsigned access, struct nfs4_i
 	return check_share(c, NULL, access);
 }
 
-/* Shares change under the open's busy lock only, which is not taken for each READ: a byte that is
- * read while it changes is what it was before or after. */
+/* Shares change under the open's busy lock only, which is not taken for each READ: the byte read
+ * during a change has either the old or the new value. */
 static unsigned access_of(struct nfs4_open *open)
 {
 	return atomic_load_explicit(&open->access, memory_order_relaxed);
 }
 
-/* A stateid is no password: who is not the user that opened the file is checked as without it (RFC
- * 8881 section 18.16.3). */
+/* True if the caller is the user that opened the file. A stateid is no password: other users are
+ * checked as without it (RFC 8881 section 18.16.3). */
 static bool opened_by_caller(const struct nfs4_compound *c, struct nfs4_open *open)
 {
 	return atomic_load_explicit(&open->opener, memory_order_relaxed) == c->current.ctx.cred.uid;
@@ -84,8 +85,8 @@ int nfs4_io_begin(struct nfs4_compound *c, const struct nfs4_stateid *sid, unsig
 		return NFS4ERR_OPENMODE;
 	}
 	r->opened = (access & ~may) == 0 && opened_by_caller(c, open);
-	/* Clients read to fill up pages that they write. That is allowed as it would be without
-	 * the open: if the file's mode and others' shares allow it. */
+	/* Clients read to fill up pages that they write. Such a READ is allowed if it would be
+	 * without the open, by the file's mode and the shares of others. */
 	status = access & ~may ? check_share(c, open, access & ~may) : NFS4_OK;
 	if (status != NFS4_OK)
 		nfs4_io_end(r);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What opens, locks and owners cost. */
+/* Accounting of the memory of opens, locks and owners. */
 #include "nfs4/client/client.h"
 #include "nfs4/client/host.h"
 #include "nfs4/state/state.h"
@@ -20,8 +20,8 @@ bool nfs4_ranges_fit(struct nfs4_lock *lock)
 			      NFS4_TO_HOLD);
 }
 
-/* What is there already is charged as far as the budget goes: LOCKU, which may split one, does not
- * fail for that. */
+/* Charges existing ranges as far as the budget goes: LOCKU, which may split a range, must not fail
+ * for lack of memory. */
 void nfs4_ranges_changed(struct nfs4_lock *lock)
 {
 	struct nfs4_client *cl = lock->st.owner->client;

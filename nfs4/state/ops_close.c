@@ -6,7 +6,7 @@
 #include "nfs4/state/check.h"
 #include "nfs4/state/owner.h"
 
-#define WANT_MASK 0xff00u /* of share_access: delegations that are wanted */
+#define WANT_MASK 0xff00u /* bits of share_access: wanted delegations */
 
 struct close_args {
 	uint32_t seqid;
@@ -21,7 +21,7 @@ static void decode_close(struct nfs4_compound *c, void *args)
 	nfs4_get_stateid(c->in, &a->sid);
 }
 
-/* The open is there, and busy, so that it stays; else it was closed meanwhile. */
+/* Takes busy if the open still exists, so that it stays; fails if it was closed in the meantime. */
 static int lock_open(const struct nfs4_compound *c, struct nfs4_open *open,
 		     const struct nfs4_stateid *sid)
 {
@@ -34,7 +34,8 @@ static int lock_open(const struct nfs4_compound *c, struct nfs4_open *open,
 	return status;
 }
 
-/* In minor versions 1 and 2 nobody shall use what CLOSE returns (RFC 8881 section 18.2.4). */
+/* The stateid that CLOSE returns; in minor versions 1 and 2 clients must not use it (RFC 8881
+ * section 18.2.4). */
 static void closed_stateid(struct nfs4_compound *c, struct nfs4_state *st, struct nfs4_stateid *sid)
 {
 	nfs4_state_changed(c, st, sid);
@@ -85,7 +86,8 @@ static void decode_open_downgrade(struct nfs4_compound *c, void *args)
 	a->deny = xdr_get_u32(c->in);
 }
 
-/* Is it the union of some of the combinations that were opened? Those within it are left. */
+/* True if (access, deny) is the union of some combinations that were opened. Those within it are
+ * kept. */
 static bool narrow(struct nfs4_open *open, uint32_t access, uint32_t deny)
 {
 	uint32_t a = 0, d = 0, left = 0;
@@ -112,7 +114,7 @@ static int downgrade(struct nfs4_compound *c, struct nfs4_open *open,
 		return NFS4ERR_INVAL;
 	if (!narrow(open, access, a->deny))
 		return NFS4ERR_INVAL;
-	/* Fewer bits are in nobody's way. */
+	/* Cannot fail: fewer bits cause no conflict. */
 	vfs_share_change(&open->share, (uint8_t)access, (uint8_t)a->deny, NULL);
 	open->access = open->share.access;
 	nfs4_state_changed(c, &open->st, sid);
@@ -154,7 +156,7 @@ static void decode_open_confirm(struct nfs4_compound *c, void *args)
 	a->seqid = xdr_get_u32(c->in);
 }
 
-/* Its owner counts from now on. False: there was nothing to confirm. */
+/* Confirms the owner. False: there was nothing to confirm. */
 static bool confirm(struct nfs4_state *st)
 {
 	struct nfs4_owner *o = st->owner;
@@ -171,7 +173,7 @@ static bool confirm(struct nfs4_state *st)
 	return was;
 }
 
-/* The reference that the owner had of its unconfirmed open. */
+/* Puts the owner's reference of its unconfirmed open. */
 static void unkeep(struct nfs4_owner *o)
 {
 	struct nfs4_client *cl = o->client;

@@ -19,12 +19,12 @@ struct lock_args {
 	struct nfs4_wire_owner owner; /* new_owner only */
 };
 
-/* One LOCK under way; nothing in it waits. */
+/* One LOCK under way; it never waits. */
 struct locking {
 	const struct lock_args *args;
-	struct nfs4_owner *owner; /* of a new lock: used until the end */
-	struct nfs4_open *open;	  /* of a new lock: a reference */
-	struct nfs4_lock *lock;	  /* a reference; of a new one only while it is tried */
+	struct nfs4_owner *owner; /* for a new lock: used until the end */
+	struct nfs4_open *open;	  /* for a new lock: a reference */
+	struct nfs4_lock *lock;	  /* a reference; a new lock is set only while it is tried */
 	struct nfs4_stateid sid;  /* the result */
 };
 
@@ -46,8 +46,11 @@ static void decode_lock(struct nfs4_compound *c, void *args)
 		nfs4_get_wire_owner(c, &a->owner);
 }
 
-/* The lock-owner of a first lock. In minor version 0 its sequence goes on where it was. One that
- * has a stateid for the file already goes on with that: the number says that nothing was missed. */
+/*
+ * Gets the lock-owner of a first LOCK. In minor version 0 its sequence continues. If the owner has
+ * a stateid for the file already, that one is used; the sequence number proves that nothing was
+ * missed.
+ */
 static int get_owner(struct nfs4_compound *c, struct locking *l)
 {
 	const struct lock_args *a = l->args;
@@ -62,7 +65,7 @@ static int get_owner(struct nfs4_compound *c, struct locking *l)
 		return status;
 	if (!nfs4_seq_is_next(l->owner, a->lock_seqid)) {
 		nfs4_owner_release(l->owner);
-		l->owner = NULL; /* whose sequence stays as it is */
+		l->owner = NULL; /* its sequence stays unchanged */
 		return NFS4ERR_BAD_SEQID;
 	}
 	return NFS4_OK;
@@ -87,7 +90,7 @@ static int check_args(struct nfs4_compound *c, const struct locking *l)
 	return status;
 }
 
-/* The lock of that owner and file, made if there is none. */
+/* The lock of that owner and file; creates it if there is none. */
 static int enter(struct nfs4_compound *c, struct locking *l)
 {
 	struct nfs4_client *cl = c->client;
@@ -146,7 +149,7 @@ static int ask(struct nfs4_compound *c, struct locking *l, struct vfs_conflict *
 	if (rc == 0)
 		nfs4_state_changed(c, &lock->st, &l->sid);
 	else if (lock->st.seqid == 0)
-		nfs4_lock_end(lock); /* nobody has heard of it */
+		nfs4_lock_end(lock); /* the client has not been given it */
 	return rc;
 }
 
@@ -157,7 +160,7 @@ static int no_lock(const struct nfs4_compound *c, int rc)
 	return nfs4_status(c->minor, rc);
 }
 
-/* NFS4_OK without *got: try again. */
+/* NFS4_OK without *got: the caller tries again. */
 static int try_lock(struct nfs4_compound *c, struct locking *l, bool *got)
 {
 	const struct lock_args *a = l->args;
@@ -242,7 +245,8 @@ const struct nfs4_op nfs4_op_lock = {
 	.minors = { 0, 2 },
 	.needs = NFS4_NEEDS_FH,
 	.flags = NFS4_OP_CHANGES,
-	.reply_max = NFS4_STATEID_SIZE, /* LOCK4denied is longer, but then nothing has changed */
+	/* LOCK4denied is longer, but comes only if nothing has changed */
+	.reply_max = NFS4_STATEID_SIZE,
 	.errors = NFS4_ERRORS_BY_MINOR(NFS4_E_OBJECT | NFS4_E_ISDIR | NFS4_E_INVAL, 0,
 				       NFS4_E_ROFS | NFS4_E_SYMLINK),
 	.args_size = sizeof(struct lock_args),

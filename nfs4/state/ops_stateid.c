@@ -15,7 +15,7 @@ static void decode_free_stateid(struct nfs4_compound *c, void *args)
 	nfs4_get_stateid(c->in, &a->sid);
 }
 
-/* The client has taken note. What it had is gone already. */
+/* Frees revoked state that the client has acknowledged; its opens and locks have ended already. */
 static void free_revoked(struct nfs4_state *st)
 {
 	struct nfs4_client *cl = st->owner->client;
@@ -35,8 +35,8 @@ static int free_locked(struct nfs4_compound *c, struct nfs4_state *st,
 	int status = nfs4_state_check(c, st, sid, NFS4_STATE_ANY);
 
 	if (status == NFS4ERR_EXPIRED || status == NFS4ERR_ADMIN_REVOKED) {
-		/* Linux (6.1) was seen to free an open only, and then asks about all that it has
-		 * after each SEQUENCE, as the locks that came of it are still to be freed. */
+		/* Linux (6.1) was seen to free an open only, and not its locks. It then tests all
+		 * its stateids after each SEQUENCE, as long as a revoked one is left. */
 		if (st->kind == NFS4_STATE_OPEN)
 			nfs4_open_end(nfs4_as_open(st), false);
 		else
@@ -59,7 +59,7 @@ static int run_free_stateid(struct nfs4_compound *c, void *args)
 	int status = nfs4_state_lookup(c, &a->sid, &st);
 
 	if (status == NFS4ERR_EXPIRED)
-		return NFS4_OK; /* it went with all that the client had: noted */
+		return NFS4_OK; /* freed with all of the client's state */
 	if (status != NFS4_OK)
 		return status;
 	busy = &nfs4_open_of(st)->busy;
@@ -86,7 +86,7 @@ static void decode_test_stateid(struct nfs4_compound *c, void *args)
 	}
 	a->sids = rn_arena_array(&c->req->arena, a->count > 0 ? a->count : 1, sizeof(*a->sids));
 	if (!a->sids) {
-		c->in->err = true; /* the loop sees that it was the arena */
+		c->in->err = true; /* the loop finds out that the arena is full */
 		return;
 	}
 	for (uint32_t i = 0; i < a->count; i++)
@@ -132,7 +132,7 @@ static void decode_delegpurge(struct nfs4_compound *c, void *args)
 	a->clientid = xdr_get_u64(c->in);
 }
 
-/* Of servers that know CLAIM_DELEGATE_PREV. */
+/* Only for servers that support CLAIM_DELEGATE_PREV. */
 static int run_delegpurge(struct nfs4_compound *c, void *args)
 {
 	(void)c;
@@ -160,7 +160,7 @@ static int run_delegreturn(struct nfs4_compound *c, void *args)
 	if (status != NFS4_OK)
 		return status;
 	nfs4_state_unref(st);
-	return NFS4ERR_BAD_STATEID; /* of an open or a lock */
+	return NFS4ERR_BAD_STATEID; /* names an open or a lock */
 }
 
 const struct nfs4_op nfs4_op_delegpurge = {

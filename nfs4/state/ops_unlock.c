@@ -24,7 +24,7 @@ static void decode_lockt(struct nfs4_compound *c, void *args)
 	nfs4_get_wire_owner(c, &a->owner);
 }
 
-/* What the owner has of the file, with a reference; NULL: nothing. */
+/* The owner's lock of the file, with a reference; or NULL. */
 static struct nfs4_lock *find_lock(struct nfs4_client *cl, struct nfs4_owner *o, struct vfs_file *f)
 {
 	struct nfs4_state *st;
@@ -178,7 +178,7 @@ static void decode_release_lockowner(struct nfs4_compound *c, void *args)
 	nfs4_get_wire_owner(c, &a->owner);
 }
 
-/* Does it hold any bytes? */
+/* True if the owner holds any locked range. */
 static bool holds(struct nfs4_client *cl, const struct nfs4_owner *o)
 {
 	const struct nfs4_lock *lock;
@@ -191,7 +191,7 @@ static bool holds(struct nfs4_client *cl, const struct nfs4_owner *o)
 	return held;
 }
 
-/* Any of its stateids, with a reference. */
+/* Any lock of the owner, with a reference. */
 static struct nfs4_lock *first_of(struct nfs4_client *cl, const struct nfs4_owner *o)
 {
 	struct nfs4_lock *lock;
@@ -204,7 +204,7 @@ static struct nfs4_lock *first_of(struct nfs4_client *cl, const struct nfs4_owne
 	return lock;
 }
 
-/* The owner is as new afterwards, so that it goes when nobody uses it. */
+/* Resets the owner's sequence, so that the owner is freed with its last user. */
 static void forget_sequence(struct nfs4_client *cl, struct nfs4_owner *o)
 {
 	pthread_mutex_lock(&cl->lock);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Owners as objects, and as what vfs/ names in conflicts. */
+/* Owners as objects, and as holders that vfs/ names in conflicts. */
 #include "nfs4/state/owner.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sequence numbers of owners in minor version 0, and the answers kept for replays. */
+/* Sequence numbers of owners in minor version 0, and the replies stored for retransmissions. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@ bool nfs4_seq_advances(int status)
 	}
 }
 
-/* 1 comes after the largest number (RFC 7530 section 9.1.3), but there are clients that say 0. */
+/* 1 follows the largest number (RFC 7530 section 9.1.3), but some clients send 0. */
 static bool is_next(uint32_t last, uint32_t seqid)
 {
 	return seqid == last + 1 || (last == UINT32_MAX && seqid == 1);
@@ -47,7 +47,7 @@ void nfs4_seq_set(struct nfs4_owner *o, uint32_t seqid)
 	o->seq_known = true;
 	o->seqid = seqid;
 	if (o->replay)
-		o->replay->opnum = 0; /* the answer to another operation */
+		o->replay->opnum = 0; /* it belongs to another operation */
 	pthread_mutex_unlock(&o->client->lock);
 }
 
@@ -72,7 +72,7 @@ void nfs4_owner_drop_kept(struct nfs4_owner *o)
 
 enum seq_verdict { SEQ_NEXT, SEQ_AGAIN, SEQ_AFRESH, SEQ_BUSY, SEQ_BAD, SEQ_NO_STATE };
 
-/* Where does the number stand? Under the client's lock. */
+/* Compares a sequence number with the owner's. Under the client's lock. */
 static enum seq_verdict judge(const struct nfs4_compound *c, const struct nfs4_owner *o,
 			      uint32_t seqid)
 {
@@ -83,7 +83,8 @@ static enum seq_verdict judge(const struct nfs4_compound *c, const struct nfs4_o
 	if (seqid == o->seqid)
 		return o->replay && o->replay->opnum == c->opnum ? SEQ_AGAIN : SEQ_BAD;
 	if (o->unconfirmed) {
-		/* RFC 7530 section 16.18.5: that OPEN may have been a replay; this one counts. */
+		/* RFC 7530 section 16.18.5: the unconfirmed OPEN may have been a late duplicate;
+		 * this one replaces it. */
 		if (c->opnum == OP_OPEN)
 			return SEQ_AFRESH;
 		if (c->opnum != OP_OPEN_CONFIRM)
@@ -92,7 +93,7 @@ static enum seq_verdict judge(const struct nfs4_compound *c, const struct nfs4_o
 	return is_next(o->seqid, seqid) ? SEQ_NEXT : SEQ_BAD;
 }
 
-/* Puts the old answer; fh is where OPEN's left the current filehandle. */
+/* Puts the stored reply; fh: the current filehandle that OPEN left. */
 static int put_replay(struct nfs4_compound *c, const struct nfs4_owner *o, struct vfs_fh *fh,
 		      struct nfs4_audience *audience)
 {
@@ -108,8 +109,8 @@ static int put_replay(struct nfs4_compound *c, const struct nfs4_owner *o, struc
 	return (int)r->status;
 }
 
-/* Whom the answer was not made for sends another call. The replay of an OPEN leads to its file, for
- * the operations behind it. */
+/* A caller outside the reply's audience is treated like one that sends another call. A repeated
+ * OPEN sets the current filehandle to its file, for the operations behind it. */
 static int end_replay(struct nfs4_compound *c, const struct nfs4_audience *audience,
 		      const struct vfs_fh *fh, int status)
 {
@@ -130,7 +131,7 @@ static int refusal(enum seq_verdict v)
 {
 	switch (v) {
 	case SEQ_BUSY:
-		return NFS4ERR_RESOURCE; /* leaves the number as it is, as DELAY would not */
+		return NFS4ERR_RESOURCE; /* leaves the number unchanged, unlike NFS4ERR_DELAY */
 	case SEQ_NO_STATE:
 		return NFS4ERR_BAD_STATEID;
 	default:
@@ -138,7 +139,7 @@ static int refusal(enum seq_verdict v)
 	}
 }
 
-/* Memory for an answer, the one that is there if it does. Under the client's lock. */
+/* Memory for a reply: the owner's if it is large enough, else new. Under the client's lock. */
 static struct nfs4_replay *replay_for(struct nfs4_owner *o, uint32_t len)
 {
 	struct nfs4_client *cl = o->client;
@@ -161,7 +162,9 @@ static struct nfs4_replay *replay_for(struct nfs4_owner *o, uint32_t len)
 	return o->replay;
 }
 
-/* Without memory the answer is not kept, and a replay is told NFS4ERR_BAD_SEQID. */
+/*
+ * Stores the reply. Without memory it is lost, and a retransmission is answered NFS4ERR_BAD_SEQID.
+ */
 static void keep_answer(const struct nfs4_compound *c, struct nfs4_owner *o, int status)
 {
 	size_t at = c->status_at + 4;
@@ -240,7 +243,7 @@ int nfs4_seq_begin(struct nfs4_compound *c, struct nfs4_owner *o, uint32_t seqid
 		*replayed = true;
 		return put ? end_replay(c, &audience, &fh, status) : status;
 	}
-	/* Only the operation after CLOSE makes sure that CLOSE's answer has arrived. */
+	/* Only the next operation of the owner proves that the reply of CLOSE has arrived. */
 	if (v == SEQ_AFRESH || (v == SEQ_NEXT && !o->unconfirmed))
 		nfs4_owner_drop_kept(o);
 	return status;

@@ -100,8 +100,8 @@ static struct nfs4_owner *new_owner(struct nfs4_client *cl, const struct nfs4_ow
 	return o;
 }
 
-/* Unconfirmed from the start: it might be one that was forgotten, and this a replay (RFC 7530
- * section 9.1.11). A reclaim confirms it by itself (nfs4/open/open_share.c). */
+/* Begins unconfirmed: the server may have forgotten the owner, and this OPEN be a late duplicate
+ * (RFC 7530 section 9.1.11). A reclaim confirms the owner by itself (nfs4/open/open_share.c). */
 static void begin_unconfirmed(struct nfs4_holdings *held, struct nfs4_owner *o)
 {
 	o->unconfirmed = true;
@@ -176,7 +176,8 @@ void nfs4_owner_forget(struct nfs4_owner *o, struct nfs4_dead_owners *dead)
 	o->in_table = o->unconfirmed = o->idle = false;
 	if (o->kept) {
 		nfs4_state_forget(cl, &o->kept->st);
-		o->kept->st.hash_next = dead->kept; /* in no hash any more */
+		/* Hash_next is free: the open is in no hash table */
+		o->kept->st.hash_next = dead->kept;
 		dead->kept = &o->kept->st;
 		o->kept = NULL;
 	}
@@ -208,14 +209,14 @@ void nfs4_owner_maybe_idle(struct nfs4_owner *o, struct nfs4_dead_owners *dead)
 
 	if (o->states > 0 || o->users > 0 || !o->in_table || o->idle)
 		return;
-	/* Linux starts the sequence of a lock-owner anew, under the same name, when its first LOCK
-	 * was refused; and what a lock-owner without stateids sent last cannot be sent again. */
+	/* A lock-owner without stateids is freed. Linux restarts its sequence under the same name
+	 * when its first LOCK was refused, and its last operation cannot be retransmitted. */
 	if (!o->seq_known || held->dropped || o->kind == NFS4_LOCK_OWNER) {
 		nfs4_owner_forget(o, dead);
 		return;
 	}
 	if (o->unconfirmed)
-		return; /* that list has its time, too */
+		return; /* the list of unconfirmed owners has its own timeout */
 	o->idle = true;
 	o->since = (uint32_t)nfs4_clients_now(o->client->srv);
 	TAILQ_INSERT_TAIL(&held->idle, o, link);

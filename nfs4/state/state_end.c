@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The end of opens and locks: out of the tables, and towards vfs/. */
+/* The end of opens and locks: removal from the tables, and from vfs/. */
 #include "nfs4/client/client.h"
 #include "nfs4/state/owner.h"
 #include "nfs4/state/state.h"
@@ -20,7 +20,9 @@ void nfs4_lock_end(struct nfs4_lock *lock)
 	nfs4_client_put(cl);
 }
 
-/* The open's first lock; NULL: there is none, and the client's lock is held, so that none comes. */
+/*
+ * The open's first lock. NULL: there is none, and the client's lock is held, so that none is added.
+ */
 static struct nfs4_lock *first_lock(struct nfs4_client *cl, struct nfs4_open *open)
 {
 	struct nfs4_lock *lock;
@@ -29,7 +31,7 @@ static struct nfs4_lock *first_lock(struct nfs4_client *cl, struct nfs4_open *op
 	lock = LIST_FIRST(&open->locks);
 	if (lock)
 		pthread_mutex_unlock(&cl->lock);
-	return lock; /* busy is held: nobody ends it but us */
+	return lock; /* busy is held: no other thread ends it */
 }
 
 void nfs4_open_end(struct nfs4_open *open, bool keep)

@@ -54,7 +54,8 @@ struct nfs4_lock *nfs4_lock_new(struct nfs4_owner *o, struct nfs4_open *open)
 	return lock;
 }
 
-/* The last reference has been put; what st had a reference of, to be put next, or NULL. */
+/* Frees st after its last reference. Returns the state that it referred to, for the caller to put,
+ * or NULL. */
 static struct nfs4_state *free_state(struct nfs4_state *st)
 {
 	struct nfs4_open *open = nfs4_open_of(st);
@@ -91,7 +92,7 @@ bool nfs4_state_is_of(struct nfs4_state *st, struct nfs4_place *p)
 		return false;
 	if (p->fh.len == open->fh_len && memcmp(p->fh.data, open->fh, open->fh_len) == 0)
 		return true;
-	/* The same file by another export? */
+	/* The file may be the same, reached by another export. */
 	if (p->type != S_IFREG || vfs_file_get(&p->ctx, p->node, &f) != 0)
 		return false;
 	same = f == st->file;

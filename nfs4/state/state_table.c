@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A client's opens and locks by {owner, file}, and what else adding and removing one means. */
+/*
+ * A client's opens and locks by {owner, file}, with the counts and charges that change with them.
+ */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -50,7 +52,7 @@ static void hash_remove(struct nfs4_holdings *held, struct nfs4_state *st)
 	*at = st->hash_next;
 }
 
-/* Twice as many buckets when there are as many states; no memory: chains grow. */
+/* Doubles the buckets when there are as many states; without memory the chains grow. */
 static int grow(struct nfs4_client *cl)
 {
 	struct nfs4_holdings *held = cl->holdings;

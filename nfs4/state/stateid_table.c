@@ -11,8 +11,8 @@
 #define GEN_MASK ((1u << GEN_BITS) - 1)
 #define NONE NFS4_STATES_MAX
 
-/* An entry in use is the pointer, which is even; a free one has its next generation and the number
- * of the next free one. */
+/* An entry in use is the pointer to its state, which is even. A free entry holds its next
+ * generation and the number of the next free entry. */
 static uint64_t free_entry(uint32_t next, uint32_t gen)
 {
 	return ((uint64_t)next << GEN_BITS | (gen & GEN_MASK)) << 1 | 1;
@@ -76,7 +76,7 @@ static void append_free(struct nfs4_holdings *held, uint32_t i, uint32_t gen)
 	held->free_last = i;
 }
 
-/* The directory doubles, so that growing costs the same for each chunk. */
+/* Adds a chunk. The array of chunks doubles, so that growing has a constant cost per chunk. */
 static int add_chunk(struct nfs4_client *cl)
 {
 	struct nfs4_holdings *held = cl->holdings;
@@ -140,6 +140,7 @@ struct nfs4_state *nfs4_stateid_find(const struct nfs4_holdings *held, uint32_t 
 	entry = *entry_at(held, i);
 	if (is_free(entry))
 		return NULL;
-	st = (struct nfs4_state *)(uintptr_t)entry; /* NOLINT: what stateid_take put */
+	/* NOLINT: the pointer that stateid_take stored */
+	st = (struct nfs4_state *)(uintptr_t)entry;
 	return st->id == id ? st : NULL;
 }

@@ -31,7 +31,8 @@ enum vfs_lock_type nfs4_vfs_lock_type(uint32_t type)
 	return type == NFS4_WRITE_LT || type == NFS4_WRITEW_LT ? VFS_LOCK_WRITE : VFS_LOCK_READ;
 }
 
-/* A local process, or a client of NLM, has no name here: client id 0, which is nobody's. */
+/* A local process, or a client of NLM, has no NFSv4 name: it is shown as client id 0, which no
+ * client has. */
 int nfs4_put_denied(struct nfs4_compound *c, const struct vfs_conflict *cf)
 {
 	const struct nfs4_owner *o = NULL;
