@@ -10,7 +10,7 @@
 #include "nfs4/hash.h"
 #include "nfs4/server.h"
 
-/* Hash of the credential as sent: the groups after an export's squashing follow from it. */
+/* Hash of the credential as sent: an export's squashing is a function of it. */
 uint64_t nfs4_credential_hash(const struct nfs4_compound *c, uint64_t seed)
 {
 	const struct rpc_cred *cred = &c->req->call.cred;

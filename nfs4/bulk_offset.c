@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Where the data of the first WRITE of a COMPOUND starts, found in the first bytes of the call. A
- * wrong answer costs alignment, never correctness: the call is decoded properly later.
- */
+/* Finds the offset of the data of the first WRITE of a COMPOUND in the first bytes of the call. A
+ * wrong answer costs alignment, never correctness: the call is decoded properly later. */
 #include "lib/checked.h"
 #include "nfs4/nfs4_server.h"
 #include "nfs4/proto.h"

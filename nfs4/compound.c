@@ -20,7 +20,7 @@ bool nfs4_compound_decode(struct xdr_in *in, void *args)
 	return !in->err;
 }
 
-/* Gives back what the compound holds. What rpc_dispatch is told. */
+/* Puts all that the compound holds. Returns the result for rpc_dispatch. */
 static enum rpc_run end_compound(struct nfs4_compound *c, int status)
 {
 	if (status != NFS4_REPLAYED) {
@@ -33,7 +33,8 @@ static enum rpc_run end_compound(struct nfs4_compound *c, int status)
 	return c->no_room ? RPC_RUN_NO_ROOM : RPC_RUN_DONE;
 }
 
-/* Where in a COMPOUND, and in which, may the operation be (RFC 8881 sections 2.10.2.1, 16.2.3)? */
+/* Checks whether the operation is allowed at its position in this COMPOUND (RFC 8881 sections
+ * 2.10.2.1, 16.2.3). */
 static int check_position(const struct nfs4_compound *c)
 {
 	const unsigned flags = c->op->flags;
@@ -64,16 +65,14 @@ static int decode_args(struct nfs4_compound *c)
 	op->decode(c, c->args);
 	if (!c->in->err)
 		return NFS4_OK;
-	/* Well-formed arguments that are too many for the arena are no malformed ones. */
+	/* Well-formed arguments that do not fit the arena are not malformed. */
 	if (c->req->arena.overflowed)
 		return c->minor == 0 ? NFS4ERR_RESOURCE : NFS4ERR_REQ_TOO_BIG;
 	return NFS4ERR_BADXDR;
 }
 
-/*
- * Operations that ask for no export of their own accord are for hosts that some export admits:
- * a stranger never gets here, one that was admitted until lately may give back what it holds.
- */
+/* Operations that do not check an export themselves are only for hosts that some export admits.
+ * Strangers never get here; a host that was admitted until lately may give back its state. */
 static int check_standing(const struct nfs4_compound *c)
 {
 	const enum rpc_standing standing = c->req->standing;
@@ -83,7 +82,7 @@ static int check_standing(const struct nfs4_compound *c)
 		return NFS4_OK;
 	if (standing == RPC_UNKNOWN)
 		return NFS4ERR_DELAY;
-	/* No other status that all of them may answer says no. */
+	/* Among the statuses that all operations may answer, only this one is a refusal. */
 	return c->op->flags & NFS4_OP_SETS_FH ? NFS4_OK : NFS4ERR_SERVERFAULT;
 }
 
@@ -106,7 +105,7 @@ static int check_op(struct nfs4_compound *c)
 	status = decode_args(c);
 	if (status != NFS4_OK)
 		return status;
-	/* A Read chunk that is nobody's argument is a violation, too (RFC 8166 section 6.1). */
+	/* A Read chunk that no argument uses is a violation, too (RFC 8166 section 6.1). */
 	if (c->index + 1 == c->nops && xdr_in_placed_left(c->in))
 		return NFS4ERR_BADXDR;
 	if ((op->needs & NFS4_NEEDS_FH) && c->current.kind == NFS4_NOWHERE)
@@ -118,7 +117,7 @@ static int check_op(struct nfs4_compound *c)
 	return nfs4_grow_reply(c, op->reply_max);
 }
 
-#define REPEATS_MOST 8u /* obstacles one after the other that are waited for */
+#define REPEATS_MOST 8u /* obstacles that one operation waits for, one after the other */
 
 void nfs4_repeat_no_more(struct nfs4_compound *c)
 {
@@ -140,7 +139,7 @@ bool nfs4_is_repeated(const struct nfs4_compound *c, int status)
 	return status == NFS4ERR_DELAY && c->obstacle && c->repeats < REPEATS_MOST;
 }
 
-/* The obstacle is gone, or it cannot be helped. */
+/* The obstacle is gone, or cannot be removed. */
 static int repeat(struct nfs4_compound *c, int rc)
 {
 	(void)rc;
@@ -149,7 +148,7 @@ static int repeat(struct nfs4_compound *c, int rc)
 	return c->op->run(c, c->args);
 }
 
-/* Repeats the operation under way as often as it may be; its status, or NFS4_PENDING. */
+/* Repeats the operation under way up to the limit. Its status, or NFS4_PENDING. */
 static int repeat_op(struct nfs4_compound *c, int status)
 {
 	while (nfs4_is_repeated(c, status)) {
@@ -191,7 +190,7 @@ static int start_op(struct nfs4_compound *c)
 	return repeat_op(c, c->op->run(c, c->args));
 }
 
-/* An operation begins where the one before it ended: one look at the clock for each. */
+/* The operation began when the one before it ended, so the clock is read once for each. */
 static void observe_op(struct nfs4_compound *c, int status)
 {
 	const struct nfs4_config *cfg = &c->server->cfg;
@@ -206,9 +205,9 @@ static void observe_op(struct nfs4_compound *c, int status)
 }
 
 /*
- * The client is told by the transport. What is kept for a retry of the call, in its slot or in the
- * duplicate request cache, says that the operation can be tried again, which is so: it has done
- * nothing, while those before it have.
+ * The transport reports the failure to the client. The reply that the slot or the duplicate request
+ * cache keeps for a retry says that the operation can be tried again. That is correct: the
+ * operation has changed nothing, while those before it have run.
  */
 static int no_room(struct nfs4_compound *c)
 {
@@ -216,9 +215,11 @@ static int no_room(struct nfs4_compound *c)
 	return NFS4ERR_DELAY;
 }
 
-/* Is the result better told when the name service has answered? One that needs very many names
- * might never find all of them known: it has numbers, which are right as well. Only what changes
- * nothing puts names. */
+/*
+ * True if the result should wait for the name service. A result with very many names might never
+ * find all of them known: it gets numbers, which are correct as well. Only operations that change
+ * nothing put names.
+ */
 #define NAMES_AWAITED_MAX 64u
 
 static bool awaits_names(struct nfs4_compound *c)
@@ -229,7 +230,7 @@ static bool awaits_names(struct nfs4_compound *c)
 	return n > 0 && n <= NAMES_AWAITED_MAX;
 }
 
-/* Ends the operation under way; the status that the loop goes on with. */
+/* Ends the operation under way. Returns the status for the loop to continue with. */
 static int end_op(struct nfs4_compound *c, int status)
 {
 	const size_t body = c->status_at + 4;
@@ -237,7 +238,7 @@ static int end_op(struct nfs4_compound *c, int status)
 	if (c->out->overflow || nfs4_reply_is_too_big(c)) {
 		size_t with = xdr_out_total(c->out);
 
-		/* Only what has changed nothing can outgrow what was reserved. */
+		/* Only an operation that has changed nothing can exceed the reserved size. */
 		xdr_out_rewind(c->out, body);
 		c->keep_body = false;
 		status = nfs4_reply_too_big(c, with - xdr_out_total(c->out));
@@ -315,20 +316,20 @@ static struct nfs4_compound *new_compound(struct rpc_request *req,
 	return c;
 }
 
-/* What can be said without looking at the operations. */
+/* Checks that need no look at the operations. */
 static int check_compound(const struct nfs4_compound *c)
 {
 	const struct nfs4_config *cfg = &c->server->cfg;
 
 	if (c->minor < cfg->minor_min || c->minor > cfg->minor_max)
 		return NFS4ERR_MINOR_VERS_MISMATCH;
-	/* In later minor versions SEQUENCE compares with what the session agreed on. */
+	/* In later minor versions SEQUENCE compares with the session's limit. */
 	if (c->minor == 0 && c->nops > NFS4_OPS_MAX)
 		return NFS4ERR_RESOURCE;
 	return NFS4_OK;
 }
 
-/* Is a COMPOUND that begins so denied as a stranger's is? */
+/* True if a COMPOUND that begins like this is denied as one from a stranger. */
 static bool is_denied(const struct rpc_request *req, const struct nfs4_compound_args *a)
 {
 	const struct nfs4_server *server = req->program_ctx;

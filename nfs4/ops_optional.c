@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Optional operations that this server does not have (RFC 8881 section 17, RFC 7862 section 13):
- * NFS4ERR_NOTSUPP in the minor versions that know them. One that is added takes its row from here
- * to its own file.
+ * Optional operations that this server does not support (RFC 8881 section 17, RFC 7862 section 13):
+ * NFS4ERR_NOTSUPP in the minor versions that define them. An operation that is added moves its row
+ * from here to its own file.
  */
 #include "nfs4/op_table.h"
 

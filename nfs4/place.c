@@ -50,7 +50,7 @@ void nfs4_place_move(struct nfs4_place *p, struct vfs_node *n)
 	set_node(p, n);
 }
 
-/* The export, and who the caller is there: p->ctx. */
+/* Enters the export and squashes the caller's identity for it: sets p->ctx. */
 static int enter_export(struct nfs4_compound *c, uint32_t id, struct nfs4_place *p)
 {
 	const struct nfs4_config *cfg = &c->server->cfg;
@@ -59,7 +59,7 @@ static int enter_export(struct nfs4_compound *c, uint32_t id, struct nfs4_place 
 	const struct nfs_groups groups = { cfg->lookup_groups, cfg->lookup_ctx, peer };
 	int rc = cfg->exports.by_id(cfg->exports.ctx, id, peer, &p->ctx.exp, &p->ctx.access);
 
-	/* Who may not use an export does not learn whether there is one. */
+	/* A caller who may not use an export does not learn whether it exists. */
 	if (rc < 0)
 		return rc == -EACCES ? NFS4ERR_STALE : nfs4_status(c->minor, rc);
 	p->refused = nfs_check_port(&p->ctx.access, c->req->conn) < 0;
@@ -81,7 +81,7 @@ static int enter_export(struct nfs4_compound *c, uint32_t id, struct nfs4_place 
 	return NFS4_OK;
 }
 
-/* fh NULL: the root. */
+/* fh NULL: the root of the export. */
 static int open_in_export(struct nfs4_compound *c, uint32_t id, const struct vfs_fh *fh,
 			  struct nfs4_place *out)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* NFS version 4 as an RPC program: puts the parts of the server together, for the daemon. */
+/* NFS version 4 as an RPC program: assembles the parts of the server, for the daemon. */
 #include "nfs4/server.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "nfs4/state/holdings.h"
 #include "nfs4/state/totals.h"
 
-/* Sessions have slots; what changes nothing may run again. */
+/* Sessions have their own reply cache, and calls that change nothing may run again. */
 static bool cacheable(const struct rpc_request *req, const void *args)
 {
 	const struct nfs4_compound_args *a = args;
@@ -42,7 +42,7 @@ static const struct nfs4_hooks hooks = {
 	.leave = nfs4_clients_leave,
 };
 
-/* In the order of their start. */
+/* In start order. */
 static int (*const parts[])(struct nfs4_server *s) = {
 	nfs4_pseudo_new,
 	nfs4_recovery_new,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How much room a COMPOUND's reply has. */
+/* Limits of the size of a COMPOUND's reply. */
 #include <string.h>
 
 #include "lib/checked.h"
 #include "nfs4/compound.h"
 
-/* Number and status of an operation, and the empty bitmap with which a failed SETATTR ends. */
+/* Number and status of an operation, and the empty bitmap of a failed SETATTR. */
 #define FAILURE_SIZE 12u
 
 static size_t left_of(size_t limit, size_t used)
@@ -13,7 +13,7 @@ static size_t left_of(size_t limit, size_t used)
 	return limit > used ? limit - used : 0;
 }
 
-/* What the session allows, which counts data as if there were no Write chunks. */
+/* The session's limit, which counts data as if there were no Write chunks. */
 static size_t session_room(const struct nfs4_compound *c)
 {
 	size_t total = xdr_out_total(c->out);
@@ -22,7 +22,7 @@ static size_t session_room(const struct nfs4_compound *c)
 	return c->cache_this ? rn_min(room, left_of(c->cached_limit, total)) : room;
 }
 
-/* Of room, what must be left for the operations behind this one. */
+/* The part of the room that is reserved for the operations behind this one. */
 static size_t kept_back(const struct nfs4_compound *c)
 {
 	return c->index + 1 < c->nops ? FAILURE_SIZE : 0;
@@ -45,7 +45,7 @@ uint32_t nfs4_bulk_room(const struct nfs4_compound *c, size_t head)
 
 	if (chunk == 0)
 		room = rn_min(room, rpc_reply_room(c->req));
-	room = left_of(room, head + kept_back(c)) & ~(size_t)3; /* the pad counts */
+	room = left_of(room, head + kept_back(c)) & ~(size_t)3; /* padding counts, too */
 	if (chunk > 0)
 		room = rn_min(room, chunk);
 	return (uint32_t)rn_min(room, UINT32_MAX);
@@ -64,7 +64,7 @@ int nfs4_reply_too_big(const struct nfs4_compound *c, size_t need)
 
 int nfs4_grow_reply(struct nfs4_compound *c, size_t size)
 {
-	size_t want = size + FAILURE_SIZE; /* the next operation's failure must find room, too */
+	size_t want = size + FAILURE_SIZE; /* the next operation's failure must fit, too */
 
 	if (want > c->out->size - c->out->used && rpc_reply_grow(c->req, want) < 0)
 		return NFS4ERR_DELAY;
@@ -75,8 +75,8 @@ int nfs4_reserve_reply(struct nfs4_compound *c, size_t size)
 {
 	size_t room = rn_min(rpc_reply_room(c->req), session_room(c));
 
-	/* Not nfs4_reply_room(): where nothing is left, an empty result would seem to fit, though
-	 * the next status does not. */
+	/* Not nfs4_reply_room(): with no room left, an empty result would seem to fit, though the
+	 * next status does not. */
 	if (size + kept_back(c) > room)
 		return nfs4_reply_too_big(c, size);
 	return nfs4_grow_reply(c, size);
@@ -94,7 +94,7 @@ bool nfs4_reply_is_too_big(const struct nfs4_compound *c)
 bool nfs4_forget_call(struct nfs4_compound *c)
 {
 	struct xdr_in *in = c->in;
-	size_t left = in->left & ~(size_t)3; /* XDR has no odd bytes */
+	size_t left = in->left & ~(size_t)3; /* XDR items are multiples of 4 bytes */
 	uint8_t *copy;
 
 	if (c->out->nbulks > 0 || xdr_in_placed_left(in))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Making durable what an operation has changed before its reply goes. */
+/* Makes an operation's changes durable before its reply goes. */
 #include "nfs4/compound.h"
 
 static void settled(struct vfs_sync *s)

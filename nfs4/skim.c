@@ -5,13 +5,13 @@
 #include "nfs4/op_table.h"
 #include "nfs4/proto.h"
 
-#define SKIM_OPS_MAX 64u /* a longer COMPOUND is none that a client sends */
+#define SKIM_OPS_MAX 64u /* operations; longer COMPOUNDs are not examined */
 
 static void skip_bitmap(struct xdr_in *x)
 {
 	const uint32_t words = xdr_get_u32(x);
 
-	xdr_skip(x, (size_t)words * 4); /* fails beyond the message */
+	xdr_skip(x, (size_t)words * 4); /* fails at the end of the message */
 }
 
 static void skip_opaque(struct xdr_in *x)

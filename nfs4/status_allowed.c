@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Replaces errors of the file system that the RFCs do not list for an operation. */
+/* Replaces file system errors that the RFCs do not list for an operation. */
 #include "lib/checked.h"
 #include "nfs4/op_table.h"
 #include "nfs4/status.h"
@@ -42,7 +42,7 @@ static uint32_t kind_of(int status)
 	return 0;
 }
 
-/* The error among those allowed that tells most of what has happened. */
+/* The allowed error that comes closest. */
 static int instead(int status, uint32_t allowed)
 {
 	if ((allowed & NFS4_E_ACCESS) &&
@@ -50,7 +50,7 @@ static int instead(int status, uint32_t allowed)
 		return NFS4ERR_ACCESS;
 	if (status == NFS4ERR_MLINK && (allowed & NFS4_E_NOSPC))
 		return NFS4ERR_NOSPC;
-	if (status == NFS4ERR_NOENT && (allowed & NFS4_E_STALE)) /* the object itself has gone */
+	if (status == NFS4ERR_NOENT && (allowed & NFS4_E_STALE)) /* the object itself was removed */
 		return NFS4ERR_STALE;
 	if (status == NFS4ERR_NOTSUPP && (allowed & NFS4_E_INVAL))
 		return NFS4ERR_INVAL;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* POSIX ACLs as ACEs. */
+/* Encodes POSIX ACLs as ACEs. */
 #include "nfs4/attr/acl.h"
 
-/* What this server gives to everybody, and to owners: nobody can be denied it. */
+/* Permissions that this server always gives to all, and to owners; they cannot be denied. */
 #define ALWAYS (ACE4_READ_ATTRIBUTES | ACE4_READ_ACL | ACE4_SYNCHRONIZE)
 #define OF_OWNER (ACE4_WRITE_ATTRIBUTES | ACE4_WRITE_ACL)
 #define INHERITED (ACE4_FILE_INHERIT_ACE | ACE4_DIRECTORY_INHERIT_ACE | ACE4_INHERIT_ONLY_ACE)
 
 struct showing {
 	const struct vfs_acl *acl;
-	uint32_t flag; /* of each ACE */
+	uint32_t flag; /* flags of each ACE */
 	bool is_dir;
 	void (*each)(void *arg, const struct nfs4_ace *ace);
 	void *arg;
-	/* Permissions that are in force: unions over the entries of a kind. */
+	/* Effective permissions: unions over the entries of a kind. */
 	uint32_t mask, owner, users, group, groups, other;
 };
 
@@ -88,7 +88,7 @@ static void sum_up(struct showing *s)
 	}
 }
 
-/* Users are decided about one by one. */
+/* Each user's entry decides completely: what it does not allow is denied. */
 static void show_users(const struct showing *s)
 {
 	for (uint32_t i = 0; i < s->acl->count; i++) {
@@ -102,7 +102,8 @@ static void show_users(const struct showing *s)
 	}
 }
 
-/* Who is in several groups has what any of them gives: nothing is denied before all have given. */
+/* A member of several groups has the union of their rights: nothing is denied before all groups
+ * have been shown. */
 static void show_groups(const struct showing *s)
 {
 	allow(s, NFS4_ACE_GROUP, 0, s->group);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * ACEs as POSIX ACLs: one pass that keeps, for each POSIX entry that there will be, what has been
- * allowed and what denied to whom it is about, in the order of the ACEs.
- */
+/* Translates ACEs into POSIX ACLs, in one pass. For each future POSIX entry it keeps what the ACEs,
+ * in their order, have allowed and denied its subject. */
 #include <string.h>
 #include <time.h>
 
@@ -10,23 +8,23 @@
 #include "lib/clock.h"
 #include "nfs4/attr/acl.h"
 
-/* What POSIX permissions are about. */
+/* ACE permissions that POSIX permissions control. */
 #define DATA                                                                                       \
 	(ACE4_READ_DATA | ACE4_WRITE_DATA | ACE4_APPEND_DATA | ACE4_EXECUTE | ACE4_DELETE_CHILD)
-/* What this server gives to everybody, and to owners, whatever an ACL says. */
+/* Permissions that this server always gives to all, and to owners, whatever the ACL. */
 #define ALWAYS (ACE4_READ_ATTRIBUTES | ACE4_READ_ACL)
 #define OF_OWNER (ACE4_WRITE_ATTRIBUTES | ACE4_WRITE_ACL)
 
 #define INHERIT (ACE4_FILE_INHERIT_ACE | ACE4_DIRECTORY_INHERIT_ACE)
 #define FLAGS (INHERIT | ACE4_INHERIT_ONLY_ACE | ACE4_IDENTIFIER_GROUP | ACE4_INHERITED_ACE)
 
-/* So long one call may keep its worker with names that a name service is asked for. What has been
- * answered by then need not be asked again. */
+/* Limit of the time that one call may keep its worker waiting for a name service. Names answered by
+ * then are not asked again when the client retries. */
 #define NAMES_SECONDS 2
 
 struct rights {
 	uint32_t allowed, denied;
-	bool named; /* an ACE is about it, and not only about somebody it may be */
+	bool named; /* an ACE names this subject, and not only one that includes it */
 };
 
 struct named {
@@ -35,16 +33,16 @@ struct named {
 	struct rights r;
 };
 
-/* One POSIX ACL while it is found. */
+/* State of the translation into one POSIX ACL. */
 struct taking {
 	struct rights owner, group, other;
-	/* Somebody of whom nothing is known, who may be in each group that was denied anything:
-	 * where whoever an ACE names first begins. */
+	/* An unknown subject, which may be in each group that was denied anything: the initial
+	 * rights of a subject that an ACE names first. */
 	struct rights anybody;
-	bool any; /* there was an ACE */
+	bool any; /* true if there was an ACE */
 	bool too_many;
 	uint32_t count;
-	struct named who[VFS_ACL_MAX - 4]; /* by who and id */
+	struct named who[VFS_ACL_MAX - 4]; /* sorted by kind and id */
 };
 
 static void apply(struct rights *r, bool is_allow, uint32_t mask)
@@ -55,7 +53,7 @@ static void apply(struct rights *r, bool is_allow, uint32_t mask)
 		r->denied |= mask & ~r->allowed;
 }
 
-/* mask is denied to somebody that each of these may be, too. */
+/* mask is denied to a subject that may be a member of each of these groups, too. */
 static void deny_groups(struct taking *t, uint32_t mask)
 {
 	apply(&t->group, false, mask);
@@ -79,7 +77,7 @@ static bool before(const struct named *a, const struct nfs4_ace *b)
 	return a->who != b->who ? a->who < b->who : a->id < b->id;
 }
 
-/* They are kept in the order that the kernel wants. */
+/* Finds or adds the rights of the ACE's subject, in the order that the kernel requires. */
 static struct rights *find(struct taking *t, const struct nfs4_ace *ace)
 {
 	uint32_t i = 0;
@@ -88,10 +86,10 @@ static struct rights *find(struct taking *t, const struct nfs4_ace *ace)
 		i++;
 	if (i < t->count && t->who[i].who == ace->who && t->who[i].id == ace->id)
 		return &t->who[i].r;
-	/* Beside them there are owner, group, mask and other. */
+	/* The other four entries are owner, group, mask and other. */
 	if (t->count == VFS_ACL_MAX - 4) {
 		t->too_many = true;
-		return &t->anybody; /* it is not used any more */
+		return &t->anybody; /* the result is not used after this */
 	}
 	memmove(&t->who[i + 1], &t->who[i], (t->count - i) * sizeof(t->who[0]));
 	t->count++;
@@ -155,7 +153,7 @@ static int check_ace(const struct nfs4_ace *ace, bool is_dir)
 	return NFS4_OK;
 }
 
-/* POSIX has one flag for files and directories alike: either means both. */
+/* POSIX has one flag for files and directories alike: either inheritance flag means both. */
 static int take_all(struct nfs4_compound *c, struct xdr_in *x, bool is_dir, struct taking *access,
 		    struct taking *inherited)
 {
@@ -182,7 +180,7 @@ static int take_all(struct nfs4_compound *c, struct xdr_in *x, bool is_dir, stru
 	return access->too_many || inherited->too_many ? NFS4ERR_ATTRNOTSUPP : NFS4_OK;
 }
 
-/* Does it deny what it cannot? */
+/* True if an ACE denies a permission that this server always grants. */
 static bool pretends(const struct taking *t)
 {
 	uint32_t denied = t->owner.denied | t->group.denied | t->other.denied;
@@ -192,7 +190,8 @@ static bool pretends(const struct taking *t)
 	return (denied & ALWAYS) || (t->owner.denied & OF_OWNER);
 }
 
-/* Who may make entries may remove some, unless this is denied (section 6.2.1.3.2). */
+/* Permission bits of a POSIX entry. A subject that may add entries to a directory may also remove
+ * some, unless DELETE_CHILD is denied (section 6.2.1.3.2). */
 static uint16_t perm_of(const struct rights *r, bool is_dir)
 {
 	const uint32_t write = ACE4_WRITE_DATA | ACE4_APPEND_DATA;
@@ -230,7 +229,7 @@ static void add_named(struct filling *f, const struct taking *t, enum nfs4_ace_w
 	}
 }
 
-/* False: no room. */
+/* Fills out with the entries found. False: no memory. */
 static bool fill(struct rn_arena *arena, const struct taking *t, bool is_dir, struct vfs_acl *out)
 {
 	struct filling f = { .is_dir = is_dir };
@@ -250,9 +249,9 @@ static bool fill(struct rn_arena *arena, const struct taking *t, bool is_dir, st
 }
 
 /*
- * A default ACL must say something of owner, group and others. Where the ACEs do not, what they
- * have on the directory itself is inherited, as by setfacl(1) and the kernel's server: a new file's
- * mode bounds it, where an ACL without them would shut its maker out.
+ * A default ACL must have entries for owner, group and others. If the ACEs have none to inherit,
+ * those of the directory itself are inherited, as by setfacl(1) and the kernel's server. A new
+ * file's mode bounds them; an ACL without them would shut out the file's creator.
  */
 static void complete(struct rights *r, const struct rights *access)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* nfsace4 as it comes and goes. */
+/* Encoding and decoding of nfsace4. */
 #include <string.h>
 
 #include "lib/checked.h"
@@ -13,7 +13,7 @@ static const char *const special[] = {
 	[NFS4_ACE_OWNER] = "OWNER@", [NFS4_ACE_GROUP] = "GROUP@", [NFS4_ACE_EVERYONE] = "EVERYONE@"
 };
 
-/* Those of RFC 8881 section 6.2.1.5 that mean nothing here. */
+/* Special identifiers of RFC 8881 section 6.2.1.5 that this server does not support. */
 static const char *const unknown[] = { "INTERACTIVE@", "NETWORK@",	 "DIALUP@", "BATCH@",
 				       "ANONYMOUS@",   "AUTHENTICATED@", "SERVICE@" };
 
@@ -35,7 +35,7 @@ static void name_of(struct nfs4_compound *c, const struct nfs4_ace *ace,
 
 struct putting {
 	struct nfs4_compound *c;
-	struct xdr_out *x; /* NULL: only counted */
+	struct xdr_out *x; /* NULL: only the size is counted */
 	uint32_t count;
 	uint32_t size;
 };
@@ -80,7 +80,7 @@ void nfs4_pass_acl(struct xdr_in *x)
 {
 	uint32_t count = xdr_get_u32(x), len;
 
-	/* The cursor's error ends the loop: count is what the call claims. */
+	/* The cursor's error ends the loop: count comes from the client. */
 	for (uint32_t i = 0; i < count && !x->err; i++) {
 		xdr_skip(x, ACE_FIXED - 4);
 		len = xdr_get_u32(x);
@@ -133,7 +133,7 @@ int nfs4_get_ace(struct nfs4_compound *c, struct xdr_in *x, struct nfs4_ace *out
 struct comparing {
 	struct nfs4_compound *c;
 	struct xdr_in *x;
-	uint32_t left; /* ACEs of the call */
+	uint32_t left; /* ACEs of the call that have not been read */
 	bool same;
 	int status;
 };

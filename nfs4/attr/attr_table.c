@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Left out, as POSIX file systems have nothing to say: archive, hidden, system, mimetype,
- * time_backup, retention, layouts, locations, notification delays; sacl, which needs auditing; and
- * dacl, whose automatic inheritance (RFC 8881 section 6.4.3.2) has nowhere to be kept.
+ * The table of attributes. Left out because POSIX file systems have no such data: archive, hidden,
+ * system, mimetype, time_backup, retention, layouts, locations, notification delays. sacl needs
+ * auditing. dacl has automatic inheritance (RFC 8881 section 6.4.3.2), which POSIX ACLs cannot
+ * store.
  */
 #include "nfs4/attr/attr_table.h"
 
@@ -98,7 +99,8 @@ void nfs4_attr_supported(uint32_t minor, struct nfs4_bitmap *out)
 	}
 }
 
-/* What can be set, but for the times, which keep the verifier, and what belongs to SETATTR. */
+/* All attributes that can be set, except the times, which hold the verifier, and those of SETATTR
+ * only. */
 void nfs4_attr_exclusive(uint32_t minor, struct nfs4_bitmap *out)
 {
 	*out = (struct nfs4_bitmap){ 0 };

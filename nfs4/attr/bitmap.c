@@ -21,7 +21,7 @@ bool nfs4_get_bitmap(struct xdr_in *x, struct nfs4_bitmap *out)
 	uint32_t beyond = 0;
 
 	*out = (struct nfs4_bitmap){ 0 };
-	/* The cursor's error ends the loop: n is what the call claims. */
+	/* The cursor's error ends the loop: n comes from the client. */
 	for (uint32_t i = 0; i < n && !x->err; i++) {
 		uint32_t w = xdr_get_u32(x);
 

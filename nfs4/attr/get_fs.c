@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Values of attributes that all objects of a file system have in common. */
+/* Values of attributes that all objects of a file system share. */
 #include "nfs4/attr/attr_table.h"
 #include "nfs4/attr/get.h"
 #include "nfs4/server.h"
@@ -115,14 +115,14 @@ NFS4_ATTR_GETTER(time_delta)
 	xdr_put_u32(x, src->fs.time_ns % NS_PER_SECOND);
 }
 
-/* Names are kept byte by byte, whoever made them. */
+/* Names are stored as bytes, by local processes too. */
 NFS4_ATTR_GETTER(fs_charset_cap)
 {
 	(void)src;
 	xdr_put_u32(x, FSCHARSET_CAP4_CONTAINS_NON_UTF8);
 }
 
-/* Made of ctime, which goes backwards with the server's clock. */
+/* The change attribute is made from ctime, which goes backwards with the server's clock. */
 NFS4_ATTR_GETTER(change_attr_type)
 {
 	(void)src;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Values of attributes that each object has of its own. */
+/* Values of the attributes of one object. */
 #include <sys/stat.h>
 
 #include "nfs4/attr/acl.h"

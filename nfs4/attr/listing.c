@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Attributes that cannot be had are the entry's problem if the client asked for rdattr_error, and
- * else that of the whole READDIR. A name that has gone meanwhile is no entry any more.
+ * Entries of a READDIR. If an entry's attributes cannot be read, the entry has rdattr_error if the
+ * client asked for that; otherwise the whole READDIR fails. A name that was removed in the meantime
+ * is left out.
  */
 #include "nfs4/attr/listing.h"
 
@@ -12,7 +13,7 @@
 #include "nfs4/attr/attr_table.h"
 #include "nfs4/pseudo/cross.h"
 
-/* What names an entry, whatever its attributes are. */
+/* Name and cookie of an entry. */
 struct entry {
 	const char *name;
 	uint32_t len;
@@ -36,7 +37,7 @@ void nfs4_listing_init(struct nfs4_listing *l, struct nfs4_compound *c,
 	l->wants_node = nfs4_attr_needs(want) & NFS4_ATTR_OF_NODE;
 }
 
-/* False: no room; nothing is put then. */
+/* Puts an entry. False: no room; nothing is put. */
 static bool put(struct nfs4_listing *l, const struct entry *e, const struct nfs4_bitmap *have,
 		const struct nfs4_attr_source *src)
 {
@@ -59,7 +60,7 @@ static bool put(struct nfs4_listing *l, const struct entry *e, const struct nfs4
 	return true;
 }
 
-/* The entry with nothing but rdattr_error. */
+/* Puts an entry whose only attribute is rdattr_error. */
 static bool put_failed(struct nfs4_listing *l, const struct entry *e, int status)
 {
 	struct nfs4_attr_source src;
@@ -78,7 +79,7 @@ static bool put_failed(struct nfs4_listing *l, const struct entry *e, int status
 	return put(l, e, &have, &src);
 }
 
-/* Attributes of what has a filehandle of its own: p is borrowed. */
+/* Puts an entry that has a filehandle of its own; p is borrowed. */
 static bool put_place(struct nfs4_listing *l, const struct entry *e, struct nfs4_place *p)
 {
 	struct nfs4_bitmap want = l->want;
@@ -93,7 +94,8 @@ static bool put_place(struct nfs4_listing *l, const struct entry *e, struct nfs4
 	return put(l, e, &want, &src);
 }
 
-/* The file system of an entry: nearly always the directory's, asked once. */
+/* Reads the file system attributes of an entry. Its file system is nearly always the directory's,
+ * which is read once. */
 static int get_fs(struct nfs4_listing *l, const struct entry *e, struct nfs4_attr_source *src)
 {
 	struct nfs4_place *dir = &l->c->current;
@@ -125,7 +127,7 @@ static int get_file(struct nfs4_listing *l, const struct entry *e, struct nfs4_a
 	return rc;
 }
 
-/* What is known of an open node only. */
+/* Reads the attributes that require an open node. */
 static int get_node(struct nfs4_listing *l, const struct entry *e, struct nfs4_bitmap *want,
 		    struct nfs4_attr_source *src)
 {
@@ -197,6 +199,6 @@ bool nfs4_list_pseudo(struct nfs4_listing *l, const struct nfs4_pseudo_entry *pe
 
 	if (pe->status != NFS4_OK)
 		return put_failed(l, &e, pe->status);
-	p = *pe->place; /* borrowed, for what vfs/ does with its context */
+	p = *pe->place; /* a borrowed copy, since vfs/ changes its context */
 	return put_place(l, &e, &p);
 }

@@ -5,8 +5,8 @@
 #include "lib/checked.h"
 #include "nfs4/compound.h"
 
-/* Bits that minor versions know of; RFC 8276 has added three for extended attributes, which this
- * server does not have. */
+/* Bits of the minor versions. RFC 8276 adds three for extended attributes, which this server does
+ * not support. */
 #define ACCESS4_ALL 0x3fu
 #define ACCESS4_ALL_XATTR 0x1ffu
 
@@ -15,7 +15,7 @@ struct access_bit {
 	unsigned may;
 };
 
-/* Which bits mean anything of an object: the others are not supported there. */
+/* Bits that apply to each type of object. The others are reported as not supported. */
 static const struct access_bit dir_bits[] = {
 	{ ACCESS4_READ, VFS_MAY_READ },
 	{ ACCESS4_LOOKUP, VFS_MAY_EXEC },
@@ -35,7 +35,7 @@ struct answer {
 	uint32_t supported, granted;
 };
 
-/* What of may[] the caller may, out of want. */
+/* Sets *may to the permissions in want that the caller has. */
 static int ask(struct nfs4_compound *c, unsigned want, unsigned *may)
 {
 	struct nfs4_place *p = &c->current;
@@ -47,7 +47,7 @@ static int ask(struct nfs4_compound *c, unsigned want, unsigned *may)
 	}
 	rc = vfs_access(&p->ctx, p->node, want, may, &c->seen);
 	if (rc == 0)
-		c->seen_index = c->index + 1; /* as a rule GETATTR comes next */
+		c->seen_index = c->index + 1; /* GETATTR usually follows */
 	return nfs4_status(c->minor, rc);
 }
 

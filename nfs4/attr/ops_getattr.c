@@ -11,7 +11,7 @@ static void decode_getattr(struct nfs4_compound *c, void *args)
 {
 	struct getattr_args *a = args;
 
-	nfs4_get_bitmap(c->in, &a->want); /* what is not known is not returned */
+	nfs4_get_bitmap(c->in, &a->want); /* unknown attributes are not returned */
 }
 
 static int run_getattr(struct nfs4_compound *c, void *args)

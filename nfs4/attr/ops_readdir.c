@@ -3,13 +3,14 @@
  * READDIR (RFC 7530 section 16.24, RFC 8881 section 18.23): entries stream from the file system, or
  * from the pseudo file system, straight into the reply.
  *
- * Limits, in bytes of XDR: maxcount bounds the whole resok structure, and so do the reply that the
- * client and its session take. dircount, a hint, bounds names and cookies, but for the first entry.
- * An entry that does not fit is taken back and comes again with the next call, which goes on behind
- * the last cookie.
+ * Limits, in bytes of XDR: the whole resok structure is bounded by maxcount, and by the largest
+ * reply of the client and its session. dircount, a hint, bounds names and cookies, except for the
+ * first entry. An entry that does not fit is removed. It comes first in the next call, which
+ * continues behind the last cookie.
  *
- * Cookies are the file system's own and do not age, so the cookie verifier is always zero. The
- * client has 0, 1 and 2 for itself: an entry with such a cookie is given one from the other end.
+ * Cookies are those of the file system and stay valid, so the cookie verifier is always zero. The
+ * protocol reserves 0, 1 and 2: an entry with such a cookie gets one from the upper end of the
+ * range.
  */
 #include <errno.h>
 #include <string.h>
@@ -71,7 +72,7 @@ static bool each_pseudo(void *arg, const struct nfs4_pseudo_entry *e)
 	return nfs4_list_pseudo(arg, e);
 }
 
-/* All that is behind the cookie and fits. */
+/* Lists the entries behind the cookie that fit. */
 static int list(struct nfs4_listing *l, uint64_t cookie, bool *eof)
 {
 	struct nfs4_compound *c = l->c;
@@ -84,10 +85,8 @@ static int list(struct nfs4_listing *l, uint64_t cookie, bool *eof)
 	return rc == -EINVAL ? NFS4ERR_BAD_COOKIE : nfs4_status(c->minor, rc);
 }
 
-/*
- * Makes room for the result: as much as asked for, offered and sensible, less if there is no memory
- * now. NFS4_OK and the bytes in *size, or what to answer.
- */
+/* Reserves room for the result: the size that is requested, allowed and sensible, or less if memory
+ * is short. NFS4_OK and the bytes in *size, or the status to answer. */
 static int make_room(struct nfs4_compound *c, uint32_t maxcount, size_t *size)
 {
 	size_t room = nfs4_reply_room(c);
@@ -103,7 +102,7 @@ static int make_room(struct nfs4_compound *c, uint32_t maxcount, size_t *size)
 	return *size < LIST_START + LIST_END ? NFS4ERR_DELAY : NFS4_OK;
 }
 
-/* Not even one entry fits. */
+/* The status if not even one entry fits. */
 static int too_small(const struct nfs4_compound *c, uint32_t maxcount, size_t size)
 {
 	if (size >= rn_min(maxcount, c->server->cfg.max_io))
@@ -129,7 +128,7 @@ static int run(struct nfs4_compound *c, const struct readdir_args *a)
 	status = list(&l, a->cookie, &eof);
 	if (status == NFS4_OK)
 		status = l.status;
-	/* What was listed before a failure is good; the failure comes again with the next call. */
+	/* Entries before a failure are returned; the next call meets the failure again. */
 	if (l.entries == 0 && status != NFS4_OK)
 		return status;
 	if (l.entries == 0 && !eof) {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * SETATTR (RFC 7530 section 16.32, RFC 8881 section 18.30). What the caller may not do is found out
- * before anything is done, so the result says all of the attributes, or none.
- */
+/* SETATTR (RFC 7530 section 16.32, RFC 8881 section 18.30). Permissions are checked before anything
+ * is changed, so the result lists all of the attributes, or none. */
 #include <errno.h>
 
 #include "nfs4/attr/attr.h"
@@ -32,7 +30,7 @@ static int after_sync(struct nfs4_compound *c, int rc)
 	return nfs4_status(c->minor, rc);
 }
 
-/* mode_set_masked: the other bits stay. */
+/* mode_set_masked: keeps the bits outside of the mask. */
 static int mask_mode(struct nfs4_place *p, struct nfs4_sattr *sa)
 {
 	struct vfs_attr now;
@@ -49,7 +47,7 @@ static int mask_mode(struct nfs4_place *p, struct nfs4_sattr *sa)
 	return rc;
 }
 
-/* Only regular files have a size to set. RFC 8881 has one word for all others. */
+/* Only regular files have a size that can be set. RFC 8881 has one status for all other types. */
 static int check_type(const struct nfs4_compound *c)
 {
 	int status = nfs4_need(c, &c->current, NFS4_NEED_REG);
@@ -91,7 +89,7 @@ static int run_setattr(struct nfs4_compound *c, void *args)
 	rc = set(c, a);
 	nfs4_io_end(&right);
 	if (rc == 0 && nfs4_bitmap_empty(&a->attrs.given))
-		return after_sync(c, 0); /* nothing that could be lost */
+		return after_sync(c, 0); /* no change to make durable */
 	c->sync = (struct vfs_sync){ .node = { c->current.node },
 				     .data_from = a->attrs.set.set_size ? a->attrs.set.size
 									: VFS_SYNC_METADATA };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * VERIFY and NVERIFY (RFC 7530 sections 16.35 and 16.15, RFC 8881 sections 18.31 and 18.15): the
- * values that came are compared with ours one by one, as XDR; owners and ACEs by whom they name.
+ * VERIFY and NVERIFY (RFC 7530 sections 16.35 and 16.15, RFC 8881 sections 18.31 and 18.15). The
+ * values in the call are compared with the object's one by one, as XDR. Owners and ACEs are
+ * compared by the ids that they name.
  */
 #include <string.h>
 #include <sys/stat.h>
@@ -12,7 +13,7 @@
 #include "nfs4/attr/source.h"
 #include "nfs4/compound.h"
 
-/* Of one attribute's value, owners and ACLs excepted: a filehandle is the longest. */
+/* Longest value of an attribute in bytes, without owners and ACLs: that of a filehandle. */
 #define VALUE_MAX 192u
 
 struct verify_args {
@@ -68,7 +69,7 @@ static void compare_owner(struct comparing *cmp, unsigned number)
 		return;
 	status =
 		user ? nfs4_user_id(cmp->c, name, len, &id) : nfs4_group_id(cmp->c, name, len, &id);
-	/* A name that is not known yet is not another one, and an empty one is no name. */
+	/* A name that is not known yet may still be the same, and an empty name is invalid. */
 	if (status == NFS4ERR_DELAY || status == NFS4ERR_INVAL)
 		cmp->status = status;
 	cmp->same &= status == NFS4_OK && id == (user ? cmp->src->attr.uid : cmp->src->attr.gid);
@@ -85,7 +86,7 @@ static void compare_acl(struct comparing *cmp)
 	cmp->same &= same;
 }
 
-/* Moves over a value; what no such attribute can have is NFS4ERR_INVAL. */
+/* Skips a value. A length that the attribute cannot have is NFS4ERR_INVAL. */
 static void pass_value(struct comparing *cmp, unsigned number, uint32_t size)
 {
 	struct nfs4_bitmap b;
@@ -136,7 +137,7 @@ static void compare_value(struct comparing *cmp, unsigned number, const uint8_t 
 static int compare(struct nfs4_compound *c, const struct verify_args *a,
 		   const struct nfs4_attr_source *src)
 {
-	/* The cursor only reads. */
+	/* The cast is safe: the cursor only reads. */
 	struct rpc_seg seg = { .base = (uint8_t *)(uintptr_t)a->values, .len = a->len };
 	struct comparing cmp = { .c = c, .src = src, .same = true };
 
@@ -152,7 +153,7 @@ static int compare(struct nfs4_compound *c, const struct verify_args *a,
 	return cmp.same ? NFS4ERR_SAME : NFS4ERR_NOT_SAME;
 }
 
-/* NFS4ERR_SAME, NFS4ERR_NOT_SAME, or what is wrong. */
+/* NFS4ERR_SAME, NFS4ERR_NOT_SAME, or an error. */
 static int verify(struct nfs4_compound *c, const struct verify_args *a)
 {
 	struct nfs4_bitmap want = a->given;
@@ -164,7 +165,7 @@ static int verify(struct nfs4_compound *c, const struct verify_args *a)
 	if (status == NFS4_OK)
 		status = nfs4_attr_source_of(c, &c->current, &want, &src);
 	if (status == NFS4_OK && memcmp(&want, &a->given, sizeof(want)) != 0)
-		status = NFS4ERR_ATTRNOTSUPP; /* by this file system */
+		status = NFS4ERR_ATTRNOTSUPP; /* not supported by this file system */
 	return status == NFS4_OK ? compare(c, a, &src) : status;
 }
 

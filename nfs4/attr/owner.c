@@ -6,7 +6,7 @@
 
 #include "nfs4/server.h"
 
-#define NO_ID UINT32_MAX /* what the kernel takes for "no id" */
+#define NO_ID UINT32_MAX /* the kernel's value for "no id" */
 
 static uint32_t put_decimal(uint32_t id, char *out)
 {
@@ -21,7 +21,7 @@ static uint32_t put_decimal(uint32_t id, char *out)
 	return n;
 }
 
-/* False: it is no decimal number without leading zeros, or none that an id can have. */
+/* Parses a decimal id. False: not a decimal number without leading zeros, or out of range. */
 static bool get_decimal(const char *s, uint32_t len, uint32_t *id)
 {
 	uint64_t v = 0;
@@ -37,7 +37,7 @@ static bool get_decimal(const char *s, uint32_t len, uint32_t *id)
 	return v < NO_ID;
 }
 
-/* The caller's address, for the sake of which a name service is asked; NULL: nobody's. */
+/* The caller's address, on whose behalf a name service is asked; NULL: none. */
 static const struct sockaddr *peer_of(const struct nfs4_compound *c)
 {
 	const struct rpc_conn *conn = c->req->conn;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * fattr4 as a call sends it. The values lie one behind the other in the order of their bits, so
- * they can be told apart only as long as each is known: with one unsupported bit all of them are
- * passed over. What is well-formed but wrong is remembered as a status, the first one found.
+ * fattr4 in a call. The values follow each other in the order of their bits, so they can be parsed
+ * only if each attribute is known: with one unsupported bit all values are skipped. Well-formed but
+ * invalid values are remembered as a status, the first one found.
  */
 #include <sys/stat.h>
 
@@ -119,7 +119,7 @@ void nfs4_sattr_mtime(struct xdr_in *x, struct nfs4_sattr *sa)
 	sa->set.set_mtime = get_time(x, sa, &sa->set.mtime);
 }
 
-/* 0, or why these attributes cannot be set, or not be set by such a call. */
+/* 0, or the error if these attributes cannot be set, or not by this operation. */
 static int check_given(const struct nfs4_bitmap *given, uint32_t minor)
 {
 	int status = NFS4_OK;
@@ -138,7 +138,7 @@ static int check_given(const struct nfs4_bitmap *given, uint32_t minor)
 	return status;
 }
 
-/* Values that take up other than len bytes are no XDR. */
+/* Decodes the values. If they do not take exactly len bytes, the XDR is bad. */
 static void get_values(struct xdr_in *x, struct nfs4_sattr *sa, uint32_t len)
 {
 	size_t after = x->left - len;
@@ -185,7 +185,7 @@ static bool allowed(const struct nfs4_sattr *sa, enum nfs4_sattr_use use)
 					       !nfs4_bitmap_has(given, FATTR4_TIME_MODIFY_SET));
 }
 
-/* Of what the ACL is to be. */
+/* File type that the ACL applies to. */
 static uint32_t acl_type(const struct nfs4_compound *c, enum nfs4_sattr_use use)
 {
 	switch (use) {

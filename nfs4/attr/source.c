@@ -10,7 +10,7 @@
 #include "nfs4/pseudo/cross.h"
 #include "nfs4/pseudo/pseudo.h"
 
-/* The lowest attribute of *word, taken out of it. */
+/* Removes the lowest attribute from *word and returns its number. */
 static unsigned take_lowest(uint32_t *word, unsigned i)
 {
 	unsigned bit = (unsigned)__builtin_ctz(*word);
@@ -48,7 +48,7 @@ unsigned nfs4_attr_needs(const struct nfs4_bitmap *want)
 	return needs;
 }
 
-/* Nothing can be made in the pseudo file system. */
+/* Objects cannot be created in the pseudo file system. */
 static const struct vfs_statfs no_fs = {
 	.name_max = VFS_NAME_MAX, .link_max = 1, .time_ns = 1, .links = true
 };
@@ -101,7 +101,7 @@ void nfs4_attr_drop_missing(const struct nfs4_attr_source *src, struct nfs4_bitm
 	}
 }
 
-/* A symbolic link has no ACL where others have. */
+/* A symbolic link has no ACL, even if the file system supports them. */
 static int get_acls(struct vfs_node *n, struct nfs4_bitmap *want, struct nfs4_attr_source *src)
 {
 	int rc = vfs_acl_get(n, src->attr.mode, &src->acl_room, &src->acls);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "nfs4/attr/utf8.h"
 
-/* Bytes of the character that starts with b; 0: none does. */
+/* Length in bytes of the character that starts with b; 0: no character does. */
 static uint32_t char_len(uint8_t b)
 {
 	if (b < 0x80)
@@ -13,8 +13,8 @@ static uint32_t char_len(uint8_t b)
 	return b >= 0xf0 && b <= 0xf4 ? 4 : 0;
 }
 
-/* What the first byte leaves the second one: no longer forms, surrogates or code points too high.
- */
+/* True if the second byte fits the first: no overlong forms, surrogates or code points over the
+ * maximum. */
 static bool second_valid(uint8_t first, uint8_t second)
 {
 	uint8_t low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * READ (RFC 7530 section 16.23, RFC 8881 section 18.22). The data stays in the payload buffer that
- * the ring read it into; the reply takes over our reference. The payload is ours from the moment we
- * get it until xdr_put_bulk or a put.
+ * the ring read it into. The operation owns the payload from its allocation until xdr_put_bulk,
+ * which passes the reference to the reply, or until it is put.
  *
- * Without memory in the budget the request waits in the pool's queue, unless it holds some already:
- * then two that hold could wait for each other, and the client is told to come again.
+ * If the budget has no memory, the request waits in the pool's queue, unless it holds payload
+ * already. Two such requests could wait for each other, so it then answers NFS4ERR_DELAY.
  */
 #include "lib/checked.h"
 #include "nfs4/data/status.h"
 #include "nfs4/server.h"
 #include "nfs4/state/io.h"
 
-#define READ_HEAD 8u  /* result bytes besides the data: eof, length */
-#define READ_LEAST 4u /* one byte, and its pad */
+#define READ_HEAD 8u  /* bytes of the result in addition to the data: eof, length */
+#define READ_LEAST 4u /* one byte, and its padding */
 
 struct read_args {
 	struct nfs4_stateid stateid;
@@ -31,7 +31,7 @@ static void decode_read(struct nfs4_compound *c, void *args)
 	a->count = xdr_get_u32(c->in);
 }
 
-/* The end of a READ that has a buffer: rc is bytes or -errno. */
+/* Ends a READ that has a buffer; rc is bytes or -errno. */
 static int put_result(struct nfs4_compound *c, int64_t rc)
 {
 	struct vfs_io *io = &c->io;
@@ -41,7 +41,7 @@ static int put_result(struct nfs4_compound *c, int64_t rc)
 		return nfs4_data_status(c, (int)rc);
 	}
 	xdr_put_bool(c->out, io->eof);
-	/* Also an empty item has its place: it takes its Write chunk (RFC 8267 section 6.4.1). */
+	/* An empty item is put, too, since it uses up its Write chunk (RFC 8267 section 6.4.1). */
 	xdr_put_bulk(c->out, io->payload, io->data_off, (uint32_t)rc);
 	return NFS4_OK;
 }
@@ -55,7 +55,7 @@ static void read_done(struct vfs_io *io)
 	nfs4_compound_resume(c, put_result(c, io->result));
 }
 
-/* The memory has come: on the request's worker. */
+/* Continues on the request's worker when memory is available. */
 static void read_resume(struct rpc_request *req)
 {
 	struct nfs4_compound *c = req->op;
@@ -72,7 +72,7 @@ static void memory_ready(struct rn_payload_waiter *w, struct rn_payload *p)
 	rpc_requeue(req, read_resume);
 }
 
-/* Starts once there is a buffer of size bytes. */
+/* Starts the READ, or waits for a buffer of size bytes. */
 static int start_read(struct nfs4_compound *c, size_t size)
 {
 	struct rpc_request *req = c->req;
@@ -85,7 +85,8 @@ static int start_read(struct nfs4_compound *c, size_t size)
 		req->waiter.ready = memory_ready;
 		req->waiter.account = rpc_request_account(req);
 		p = rn_payload_get_or_wait(pool, size, &req->waiter);
-		/* Without p the request may be on its way back already: nothing may touch it. */
+		/* NULL: the request waits, or has been handed back to its worker already. It must
+		 * not be touched here. */
 		if (!p)
 			return NFS4_PENDING;
 	}
@@ -94,7 +95,7 @@ static int start_read(struct nfs4_compound *c, size_t size)
 	return NFS4_PENDING;
 }
 
-/* count bytes from a's offset on. */
+/* Prepares c->io for count bytes from a's offset on. */
 static void prepare(struct nfs4_compound *c, const struct read_args *a, uint32_t count)
 {
 	struct vfs_io *io = &c->io;
@@ -108,7 +109,7 @@ static void prepare(struct nfs4_compound *c, const struct read_args *a, uint32_t
 		.done = read_done,
 		.arg = c,
 	};
-	/* Nothing is beyond the largest offset of a file: such a READ meets the end. */
+	/* A READ beyond the largest offset of a file is a READ at end of file. */
 	if (io->offset > INT64_MAX)
 		io->offset = INT64_MAX;
 	if (io->count > INT64_MAX - io->offset)
@@ -124,7 +125,8 @@ static int run_read(struct nfs4_compound *c, void *args)
 
 	if (status != NFS4_OK)
 		return status;
-	/* A client may be given less than it asked for, but not nothing for ever. */
+	/* A client may get less than it asked for, but an endless series of empty results would
+	 * hang it. */
 	if (room == 0 && count > 0)
 		return nfs4_reply_too_big(c, READ_HEAD + READ_LEAST);
 	status = nfs4_io_begin(c, &a->stateid, NFS4_IO_READ, &a->right);

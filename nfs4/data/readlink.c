@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* READLINK (RFC 8881 section 18.24). The text is a bulk item: it goes by a Write chunk where the
- * client gave one (RFC 8267 section 6.1). */
+/* READLINK (RFC 8881 section 18.24). The text is a bulk item: it goes by a Write chunk if the
+ * client provides one (RFC 8267 section 6.1). */
 #include <sys/stat.h>
 
 #include "lib/checked.h"

@@ -6,7 +6,8 @@
 #include "vfs/space.h"
 
 enum data_content4 { NFS4_CONTENT_DATA = 0, NFS4_CONTENT_HOLE = 1 };
-enum IO_ADVISE_type4 { IO_ADVISE4_NORMAL = 0, IO_ADVISE4_WILLNEED = 4 }; /* of many */
+/* The two that are used here */
+enum IO_ADVISE_type4 { IO_ADVISE4_NORMAL = 0, IO_ADVISE4_WILLNEED = 4 };
 
 struct seek_args {
 	struct nfs4_stateid stateid;
@@ -70,8 +71,8 @@ static void decode_io_advise(struct nfs4_compound *c, void *args)
 	}
 }
 
-/* What of the hints is followed. How a file is going to be read is not: the descriptor is shared by
- * all clients, and so is the page cache that some of them have no more use for. */
+/* Follows some of the hints and returns them. Hints about the access pattern are ignored: all
+ * clients share the descriptor, and the page cache that DONTNEED would drop. */
 static uint32_t follow(struct nfs4_compound *c, const struct io_advise_args *a)
 {
 	const uint32_t willneed = 1u << IO_ADVISE4_WILLNEED;
@@ -92,7 +93,7 @@ static int run_io_advise(struct nfs4_compound *c, void *args)
 		status = nfs4_io_begin(c, &a->stateid, 0, &right);
 	if (status != NFS4_OK)
 		return status;
-	/* One word. */
+	/* number of words of the bitmap */
 	xdr_put_u32(c->out, 1);
 	xdr_put_u32(c->out, follow(c, a));
 	nfs4_io_end(&right);
@@ -116,7 +117,7 @@ const struct nfs4_op nfs4_op_seek = {
 	.minors = { 2, 2 },
 	.needs = NFS4_NEEDS_FH,
 	.reply_max = 4 + 8,
-	/* NXIO: RFC 7862 section 15.11.3; the table in section 11.2 has it not. */
+	/* NXIO is in RFC 7862 section 15.11.3, but not in the table of section 11.2. */
 	.errors = NFS4_ERRORS(NFS4_E_OBJECT | NFS4_E_IO | NFS4_E_LOCKED | NFS4_E_FILE_ONLY |
 			      NFS4_E_NXIO | NFS4_E_NOTSUPP),
 	.args_size = sizeof(struct seek_args),

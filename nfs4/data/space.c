@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* ALLOCATE and DEALLOCATE (RFC 7862 sections 15.1 and 15.4). What they did is durable when they are
- * answered. */
+/* ALLOCATE and DEALLOCATE (RFC 7862 sections 15.1 and 15.4). Their changes are durable before the
+ * reply. */
 #include <sys/stat.h>
 
 #include "nfs4/data/status.h"
@@ -45,7 +45,7 @@ static int start(struct nfs4_compound *c, struct space_args *a, enum vfs_space_w
 	const struct nfs4_place *p = &c->current;
 	int status = nfs4_need(c, p, NFS4_NEED_FILE | NFS4_NEED_WRITABLE);
 
-	/* Here it is this status also of directories and symbolic links. */
+	/* These operations answer this status for directories and symbolic links, too. */
 	if (status == NFS4_OK && p->type != S_IFREG)
 		status = NFS4ERR_WRONG_TYPE;
 	if (status == NFS4_OK)

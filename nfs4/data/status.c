@@ -5,6 +5,6 @@
 
 int nfs4_data_status(const struct nfs4_compound *c, int rc)
 {
-	/* A program that runs is not written, by whoever it is. */
+	/* ETXTBSY: a running program cannot be written by any user. */
 	return rc == -ETXTBSY || rc == -EPERM ? NFS4ERR_ACCESS : nfs4_status(c->minor, rc);
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * WRITE (RFC 7530 section 16.36, RFC 8881 section 18.32) and COMMIT (section 18.3). The data stays
- * where the transport put it; the request's segments hold it until the reply.
- */
+/* WRITE (RFC 7530 section 16.36, RFC 8881 section 18.32) and COMMIT (section 18.3). The data stays
+ * in the buffers of the transport; the request's segments hold them until the reply. */
 #include <string.h>
 
 #include "lib/checked.h"
@@ -10,7 +8,7 @@
 #include "nfs4/server.h"
 #include "nfs4/state/io.h"
 
-/* The verifier is opaque to the client; its bytes are those of the number. */
+/* The verifier is opaque to the client; it has the bytes of the number. */
 static void put_verifier(struct nfs4_compound *c, uint64_t verifier)
 {
 	xdr_put_u64(c->out, verifier);
@@ -22,7 +20,7 @@ struct write_args {
 	uint32_t stable; /* enum vfs_stable has the same values */
 	struct xdr_bulk data;
 	struct nfs4_io_right right;
-	uint64_t verifier; /* from before the data were written */
+	uint64_t verifier; /* read before the data is written */
 };
 
 static void decode_write(struct nfs4_compound *c, void *args)
@@ -34,7 +32,7 @@ static void decode_write(struct nfs4_compound *c, void *args)
 	a->stable = xdr_get_u32(c->in);
 	if (a->stable > VFS_FILE_SYNC)
 		c->in->err = true;
-	xdr_get_bulk(c->in, UINT32_MAX, &a->data); /* never more than the message has */
+	xdr_get_bulk(c->in, UINT32_MAX, &a->data); /* bounded by the length of the message */
 }
 
 static void write_done(struct vfs_io *io)
@@ -54,7 +52,7 @@ static void write_done(struct vfs_io *io)
 	nfs4_compound_resume(c, status);
 }
 
-/* The first count bytes of data. */
+/* Sets the pieces of io to the first count bytes of data. */
 static void set_pieces(struct vfs_io *io, const struct xdr_bulk *data, uint32_t count)
 {
 	io->count = count;
@@ -134,13 +132,13 @@ static int run_commit(struct nfs4_compound *c, void *args)
 	c->io = (struct vfs_io){
 		.ctx = &c->current.ctx,
 		.node = c->current.node,
-		/* COMMIT has no stateid that would tell that the file was opened: a client that
-		 * wrote must be able to commit, also after a chmod. */
+		/* COMMIT has no stateid that would show that the file was opened. A client that
+		 * wrote must be able to commit, even after a chmod. */
 		.opened = true,
 		.done = commit_done,
 		.arg = c,
 	};
-	/* A range that no file has may as well be the whole file. */
+	/* For a range beyond the largest offset, the whole file is synced. */
 	if (a->offset <= INT64_MAX && a->count <= INT64_MAX - a->offset) {
 		c->io.offset = a->offset;
 		c->io.count = a->count;

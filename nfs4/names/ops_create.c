@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* CREATE (RFC 7530 section 16.4, RFC 8881 section 18.4): everything but regular files. */
+/* CREATE (RFC 7530 section 16.4, RFC 8881 section 18.4): all types except regular files. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,7 +15,7 @@ struct create_args {
 	uint32_t dev_major, dev_minor;
 	struct nfs4_name name;
 	struct nfs4_sattr attrs;
-	/* Of the operation under way: a reference of each. */
+	/* Used while the operation runs: a reference of each. */
 	struct vfs_node *dir, *made;
 	uint64_t change;
 };
@@ -26,7 +26,8 @@ static void decode_create(struct nfs4_compound *c, void *args)
 
 	a->type = xdr_get_u32(c->in);
 	if (a->type == NF4LNK) {
-		xdr_get_bulk(c->in, UINT32_MAX, &a->text); /* too long is not malformed */
+		/* A text that is too long is not malformed */
+		xdr_get_bulk(c->in, UINT32_MAX, &a->text);
 	} else if (a->type == NF4BLK || a->type == NF4CHR) {
 		a->dev_major = xdr_get_u32(c->in);
 		a->dev_minor = xdr_get_u32(c->in);
@@ -35,7 +36,7 @@ static void decode_create(struct nfs4_compound *c, void *args)
 	nfs4_get_sattr(c, &a->attrs);
 }
 
-/* A NUL-terminated copy of the text, which may have come in pieces by Read chunks. */
+/* Makes a NUL-terminated copy of the text, which may be in several pieces from Read chunks. */
 static int copy_text(struct nfs4_compound *c, const struct xdr_bulk *text, char **out)
 {
 	char *p;

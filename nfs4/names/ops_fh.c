@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Operations that set, save and show the current filehandle. Where the export of a filehandle does
- * not take the call's flavour, the operation that sets it fails, or leaves that to those that
- * follow: see enum nfs4_op_flavor.
+ * Operations that set, save and return the current filehandle. If the export of a filehandle does
+ * not accept the call's flavour, either the operation that sets it fails or a later one does: see
+ * enum nfs4_op_flavor.
  */
 #include <string.h>
 
@@ -53,7 +53,7 @@ static int check_flavor(struct nfs4_compound *c)
 }
 
 struct putfh_args {
-	struct vfs_fh fh; /* len 0: one that cannot be ours */
+	struct vfs_fh fh; /* len 0: too long for a handle of this server */
 };
 
 static void decode_putfh(struct nfs4_compound *c, void *args)
@@ -86,7 +86,7 @@ static int run_putrootfh(struct nfs4_compound *c, void *args)
 	return status == NFS4_OK ? check_flavor(c) : status;
 }
 
-/* The public filehandle is the root's. */
+/* The public filehandle is that of the root. */
 static int run_putpubfh(struct nfs4_compound *c, void *args)
 {
 	return run_putrootfh(c, args);
@@ -98,7 +98,7 @@ static int run_getfh(struct nfs4_compound *c, void *args)
 
 	(void)args;
 	if (c->seen_index > 0 && c->seen_index == c->index)
-		c->seen_index++; /* the attributes are as good for what comes behind this */
+		c->seen_index++; /* the attributes stay valid for the operation after this */
 	xdr_put_opaque(c->out, fh->data, fh->len);
 	return NFS4_OK;
 }

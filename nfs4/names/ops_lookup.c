@@ -7,15 +7,15 @@
 #include "nfs4/pseudo/cross.h"
 #include "nfs4/pseudo/pseudo.h"
 
-/* out becomes n, of the current filehandle's export, whose reference it takes over. */
+/* Sets out to n, an object of the current filehandle's export; takes over its reference. */
 static void become(struct nfs4_compound *c, struct vfs_node *n, struct nfs4_place *out)
 {
 	nfs4_place_copy(out, &c->current);
 	nfs4_place_move(out, n);
 }
 
-/* Is it LOOKUP, and will GETATTR come next, perhaps behind GETFH? An object that is not known yet
- * is looked at anyway. */
+/* True if this is LOOKUP and a GETATTR follows, perhaps behind GETFH. The attributes of an object
+ * that is not in the cache are read anyway. */
 static bool getattr_follows(const struct nfs4_compound *c)
 {
 	struct xdr_in ahead = *c->in;

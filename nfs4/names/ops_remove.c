@@ -8,7 +8,7 @@
 
 struct remove_args {
 	struct nfs4_name name;
-	uint64_t change; /* of the directory, before */
+	uint64_t change; /* the directory's change attribute before */
 };
 
 static void decode_remove(struct nfs4_compound *c, void *args)

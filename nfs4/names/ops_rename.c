@@ -7,7 +7,7 @@
 #include "nfs4/names/cinfo.h"
 #include "nfs4/names/name.h"
 
-/* What is saved and the current directory must be of one export, and that be writable. */
+/* The saved filehandle and the current directory must be of one export, which must be writable. */
 static int check_pair(const struct nfs4_compound *c)
 {
 	const struct nfs4_place *from = &c->saved, *to = &c->current;
@@ -21,7 +21,7 @@ static int check_pair(const struct nfs4_compound *c)
 
 struct rename_args {
 	struct nfs4_name from, to;
-	uint64_t from_change, to_change; /* of the directories, before */
+	uint64_t from_change, to_change; /* the directories' change attributes before */
 };
 
 static void decode_rename(struct nfs4_compound *c, void *args)
@@ -32,7 +32,8 @@ static void decode_rename(struct nfs4_compound *c, void *args)
 	nfs4_get_name(c->in, &a->to);
 }
 
-/* What is in the way may be of another kind, or a directory that is not empty. */
+/* Translates the error if the target exists: its type may differ, or it is a directory that is not
+ * empty. */
 static int rename_status(const struct nfs4_compound *c, int rc)
 {
 	if (rc == -EISDIR || rc == -ENOTDIR || rc == -ENOTEMPTY)
@@ -95,7 +96,7 @@ static int run_rename(struct nfs4_compound *c, void *args)
 
 struct link_args {
 	struct nfs4_name name;
-	uint64_t change; /* of the directory, before */
+	uint64_t change; /* the directory's change attribute before */
 };
 
 static void decode_link(struct nfs4_compound *c, void *args)

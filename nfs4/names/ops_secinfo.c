@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * SECINFO, SECINFO_NO_NAME (RFC 8881 sections 18.29, 18.45), and OPENATTR: there are no named
- * attributes.
- */
+/* SECINFO, SECINFO_NO_NAME (RFC 8881 sections 18.29, 18.45), and OPENATTR; named attributes are not
+ * supported. */
 #include "nfs4/names/find.h"
 #include "nfs4/names/name.h"
 
 enum { STYLE_CURRENT_FH = 0, STYLE_PARENT = 1 };
 
-/* Directories of the pseudo file system are for everybody. */
+/* Directories of the pseudo file system accept every flavour. */
 static void put_flavors(struct xdr_out *x, const struct nfs4_place *p)
 {
 	bool sys = true, none = true;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which directory a nested export covers is looked up when its name is met, as root and without
- * following symbolic links: nothing has to be kept up to date with what happens on the server.
+ * Crossing between exports. The directory that a nested export covers is looked up whenever its
+ * name is met, as root and without following symbolic links. So nothing must be updated when local
+ * processes rename directories.
  */
 #include "nfs4/pseudo/cross.h"
 
@@ -11,7 +12,7 @@
 #include "nfs4/pseudo/pseudo_now.h"
 #include "nfs4/server.h"
 
-/* Replaces *n by its entry of that name. */
+/* Replaces *n by its entry with that name. */
 static int step(struct vfs_ctx *ctx, struct vfs_node **n, const char *name, size_t len)
 {
 	struct vfs_node *next;
@@ -24,7 +25,7 @@ static int step(struct vfs_ctx *ctx, struct vfs_node **n, const char *name, size
 	return rc;
 }
 
-/* The node of len bytes of a path below the root of ctx's export. */
+/* The node at the first len bytes of a path below the root of ctx's export. */
 static int walk(const struct vfs_ctx *ctx, const char *rel, size_t len, struct vfs_node **out)
 {
 	struct vfs_ctx root = *ctx;
@@ -77,7 +78,7 @@ static int compare_name(const char *base, const char *name, uint32_t len)
 	return d != 0 ? d : base[len] != '\0';
 }
 
-/* The first nested export whose last name is not before that one. */
+/* The first nested export whose last name is not less than name. */
 static uint32_t lower_bound(const struct nfs4_pseudo_set *set, const char *name, uint32_t len)
 {
 	uint32_t low = 0, high = set->nnested;
@@ -124,7 +125,8 @@ bool nfs4_cross_down(struct nfs4_compound *c, const struct nfs4_step *step, stru
 	return crossed;
 }
 
-/* The innermost export around path that is longer than before allows; NULL: there is none. */
+/* The innermost export that contains path, among those with a path shorter than shorter_than; or
+ * NULL. */
 static const struct nfs4_pseudo_export *around(const struct nfs4_pseudo_set *set, const char *path,
 					       size_t shorter_than)
 {
@@ -144,7 +146,7 @@ static const struct nfs4_pseudo_export *around(const struct nfs4_pseudo_set *set
 	return best;
 }
 
-/* The directory of an outer export that has the entry at path. */
+/* The directory of an outer export that contains the entry at path. */
 static int parent_in(struct nfs4_compound *c, const struct nfs4_pseudo_export *outer,
 		     const char *path, struct nfs4_place *out)
 {

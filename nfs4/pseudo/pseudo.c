@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The pseudo file system in force, and what of it a caller sees. Lock order: nfs4_pseudo.lock is a
- * leaf; it guards the pointer to the current set, which everybody who looks has a reference of.
- */
+/* The pseudo file system in force, and a caller's view of it. Lock order: nfs4_pseudo.lock is a
+ * leaf. It guards the pointer to the current set; each reader takes a reference of the set. */
 #include "nfs4/pseudo/pseudo.h"
 
 #include <endian.h>
@@ -21,7 +19,7 @@
 #define FH_HEAD 4u
 #define FH_LEN (FH_HEAD + 8u)
 
-#define FSID 0x7073657564660000u /* of no export but by a chance of 2^-64 */
+#define FSID 0x7073657564660000u /* differs from any export's but for a chance of 2^-64 */
 
 struct nfs4_pseudo_set *nfs4_pseudo_get(struct nfs4_server *s)
 {
@@ -35,7 +33,7 @@ struct nfs4_pseudo_set *nfs4_pseudo_get(struct nfs4_server *s)
 	return set;
 }
 
-/* Nanoseconds of now, and more than it was before whatever the clock does. */
+/* The time in nanoseconds, or before + 1 if the clock has not advanced. */
 static uint64_t next_change(uint64_t before)
 {
 	uint64_t now = rn_wall_ns();
@@ -105,7 +103,7 @@ bool nfs4_pseudo_is_fh(const struct vfs_fh *fh)
 	return fh->len > 0 && fh->data[0] == FH_VERSION;
 }
 
-/* 0 or -errno; -EAGAIN: not known now. */
+/* 0 or -errno; -EAGAIN: not known yet. */
 static int may_use(struct nfs4_compound *c, uint32_t export_id)
 {
 	const struct vfs_exports *exports = &c->server->cfg.exports;
@@ -119,8 +117,8 @@ static int may_use(struct nfs4_compound *c, uint32_t export_id)
 	return rc;
 }
 
-/* Does a directory lead to an export that the caller may use? The root is there for everybody.
- * NFS4_OK, NFS4ERR_NOENT, or NFS4ERR_DELAY: that is not known now. */
+/* Checks whether a directory leads to an export that the caller may use. The root is visible to
+ * all. NFS4_OK, NFS4ERR_NOENT, or NFS4ERR_DELAY: not known yet. */
 static int visible(struct nfs4_compound *c, const struct nfs4_pseudo_set *set, uint32_t dir)
 {
 	const struct nfs4_pseudo_dir *d = &set->dir[dir];
@@ -137,7 +135,8 @@ static int visible(struct nfs4_compound *c, const struct nfs4_pseudo_set *set, u
 	return status;
 }
 
-/* The export that takes the directory's place, for callers who may use it; else the directory. */
+/* Sets out to the export that replaces the directory, for callers who may use it; else to the
+ * directory. */
 static int resolve(struct nfs4_compound *c, const struct nfs4_pseudo_set *set, uint32_t dir,
 		   struct nfs4_place *out)
 {
@@ -260,7 +259,7 @@ int nfs4_pseudo_attr(struct nfs4_compound *c, const struct nfs4_place *dir, stru
 	return d == NFS4_PSEUDO_NONE ? NFS4ERR_STALE : NFS4_OK;
 }
 
-/* false: each has enough. Nothing is told of what the caller does not see. */
+/* Calls each for one entry if the caller may see it. False: each wants no more. */
 static bool each_kid(struct nfs4_compound *c, const struct nfs4_pseudo_set *set, uint32_t kid,
 		     bool (*each)(void *arg, const struct nfs4_pseudo_entry *e), void *arg)
 {

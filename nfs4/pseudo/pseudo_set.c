@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Exports gathered, and the tree over them put in order. */
+/* Collects the exports of a set, and sorts them for its tree. */
 #include "nfs4/pseudo/pseudo_set.h"
 
 #include <errno.h>
@@ -58,7 +58,7 @@ static bool gather(void *arg, struct vfs_export *exp)
 	return !g->no_memory;
 }
 
-/* With an export of fsid=0 paths begin there; what lies beside it has none: an empty one. */
+/* With an export of fsid=0 paths begin at that export; exports outside of it get an empty path. */
 static void cut_paths(struct nfs4_pseudo_set *set, const struct rn_logger *log)
 {
 	char *root = NULL;
@@ -84,7 +84,8 @@ static void cut_paths(struct nfs4_pseudo_set *set, const struct rn_logger *log)
 		strcpy(root, "/");
 }
 
-/* Character for character, but a slash is before all others: what is in a directory follows it. */
+/* Compares byte by byte, with a slash before all other characters: a directory's contents follow
+ * it. */
 static int compare_paths(const void *a, const void *b)
 {
 	const unsigned char *p = (const void *)((const struct nfs4_pseudo_export *)a)->path;

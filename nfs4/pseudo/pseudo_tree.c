@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROOT_ID 3u /* ids below are cookies that READDIR must not use */
+#define ROOT_ID 3u /* lower values are cookies that READDIR must not use */
 
-/* An entry's id is a hash of its directory's and its name, under a fixed key: the same for ever. */
+/* The id of an entry: a hash of its directory's id and its name, under a fixed key, so that it
+ * never changes. */
 static uint64_t kid_id(uint64_t parent, const char *name, uint32_t len)
 {
 	static const uint8_t key[crypto_shorthash_KEYBYTES] = "ringnfs pseudofs";
@@ -39,7 +40,7 @@ static int add_dir(struct nfs4_pseudo_set *set, const struct nfs4_pseudo_dir *d)
 	return 0;
 }
 
-/* Exports come sorted, so an entry that is there already is the last one that was made. */
+/* Exports are sorted, so an existing entry can only be the one made last. */
 static int step_down(struct nfs4_pseudo_set *set, uint32_t *at, const char *name, uint32_t len)
 {
 	uint32_t parent = *at, last = set->dir[parent].last_kid;
