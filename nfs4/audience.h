@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define NFS4_AUDIENCE_MOST 4u /* exports; replies with more are not kept */
+#define NFS4_AUDIENCE_MOST 4u /* exports; a reply with more is not given to a retry */
 
 struct nfs4_compound;
 struct nfs4_place;

@@ -60,8 +60,7 @@ void nfs4_server_free(struct nfs4_server *s);
  * version 3, so the handlers find s through version->ctx. */
 void nfs4_version(struct nfs4_server *s, struct rpc_version *out);
 
-/* As nfs3_bulk_offset, for COMPOUND: where the data of its first WRITE starts; 0: nowhere, or not
- * found. */
+/* As nfs3_bulk_offset, for COMPOUND: offset of the data of its first WRITE; 0: not found. */
 size_t nfs4_bulk_offset(const uint8_t *head, size_t len);
 
 /* Rebuilds the pseudo file system after a reload of the exports. 0, or -ENOMEM: it is unchanged. */

@@ -234,8 +234,8 @@ NFS4_OP_LIST(NFS4_DECLARE_OP)
 /* NULL: no operation has that number in that minor version (NFS4ERR_OP_ILLEGAL). */
 const struct nfs4_op *nfs4_op_find(uint32_t opnum, uint32_t minor);
 
-/* False: the minor version knows the operation, which this server does not have or, in that minor
- * version, no server may have. */
+/* False: this server does not support the operation, or no server may support it in that minor
+ * version (NFS4ERR_NOTSUPP). */
 static inline bool nfs4_op_is_done(const struct nfs4_op *op, uint32_t minor)
 {
 	return op->run && (op->minors.gone == 0 || minor < op->minors.gone);

@@ -60,7 +60,7 @@ static bool put(struct nfs4_listing *l, const struct entry *e, const struct nfs4
 	return true;
 }
 
-/* Puts an entry whose only attribute is rdattr_error. */
+/* Puts an entry with rdattr_error as its only attribute. */
 static bool put_failed(struct nfs4_listing *l, const struct entry *e, int status)
 {
 	struct nfs4_attr_source src;

@@ -28,8 +28,8 @@ struct nfs4_attr_source {
 int nfs4_attr_readable(struct nfs4_bitmap *want, uint32_t minor);
 unsigned nfs4_attr_needs(const struct nfs4_bitmap *want); /* enum nfs4_attr_needs */
 
-/* Fills src with the values that want needs, and removes from want what this file system does not
- * provide. NFS4_OK or a status. */
+/* Fills src with the values for the attributes in want, and removes from want those that this file
+ * system does not provide. NFS4_OK or a status. */
 int nfs4_attr_source_of(struct nfs4_compound *c, struct nfs4_place *p, struct nfs4_bitmap *want,
 			struct nfs4_attr_source *src);
 
@@ -41,8 +41,8 @@ void nfs4_attr_source_init(struct nfs4_compound *c, struct nfs4_attr_source *src
 void nfs4_attr_source_names(struct nfs4_compound *c, struct nfs4_bitmap *want,
 			    struct nfs4_attr_source *src);
 
-/* Fills src with what want needs of n, an object of an export: enum nfs4_attr_needs beyond
- * NFS4_ATTR_FS. src->attr is already set. Returns a status. */
+/* Fills src with what the attributes in want need of n, an object of an export: enum
+ * nfs4_attr_needs beyond NFS4_ATTR_FS. src->attr is already set. Returns a status. */
 #define NFS4_ATTR_OF_NODE (NFS4_ATTR_ACLS | NFS4_ATTR_QUOTA | NFS4_ATTR_ABLE)
 int nfs4_attr_source_node(struct vfs_ctx *ctx, struct vfs_node *n, struct nfs4_bitmap *want,
 			  struct nfs4_attr_source *src);

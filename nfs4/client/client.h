@@ -77,8 +77,8 @@ struct nfs4_cs_reply; /* nfs4/client/session.h */
 /* Addresses that the client calls from: nfs4/client/origin.c. */
 #define NFS4_ORIGINS 5u
 struct nfs4_origin {
-	/* Hashes of the client's addresses; 0: empty. The first is that of its registration; of the
-	 * others the most recent ones are kept. */
+	/* Hashes of the client's addresses; 0: empty. The first is the address of its registration
+	 * and stays. The other entries are the most recent addresses. */
 	_Atomic uint64_t address[NFS4_ORIGINS];
 	_Atomic uint32_t next;
 	_Atomic uint64_t last_conn; /* last connection whose address is known to be in address[] */
@@ -116,7 +116,7 @@ struct nfs4_client {
 	LIST_HEAD(, nfs4_session) session_list; /* each entry is a reference on the session */
 	uint32_t nsessions;
 	bool creating;	   /* true while a CREATE_SESSION runs */
-	uint32_t cs_seqid; /* of the CREATE_SESSION slot (RFC 8881 section 18.36.4) */
+	uint32_t cs_seqid; /* sequence id of the CREATE_SESSION slot (RFC 8881 section 18.36.4) */
 	/* reply of that slot; NULL: NFS4ERR_SEQ_MISORDERED, before the first call */
 	struct nfs4_cs_reply *cs_reply;
 

@@ -16,7 +16,7 @@
 
 #define OWNER_BUCKETS 8192u
 #define ID_PARTS 64u
-#define ID_BUCKETS 128u /* of one part */
+#define ID_BUCKETS 128u /* buckets of one part */
 
 #define COURTESY_SECONDS (24u * 3600u)
 #define SERVER_ID_LEN 40u

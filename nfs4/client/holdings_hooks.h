@@ -22,7 +22,7 @@ struct nfs4_revocation {
 };
 
 struct nfs4_holdings_hooks {
-	size_t size; /* of struct nfs4_holdings */
+	size_t size; /* sizeof(struct nfs4_holdings) */
 
 	/* Allocates nothing; the client is in no table yet, and its memory is zeroed. */
 	void (*init)(struct nfs4_holdings *held);

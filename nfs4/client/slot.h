@@ -36,8 +36,8 @@ struct nfs4_cached {
 };
 
 struct nfs4_slot {
-	uint32_t seqid; /* of the last request accepted */
-	bool busy;	/* that request has not ended */
+	uint32_t seqid; /* sequence id of the last request accepted */
+	bool busy;	/* the last request has not ended */
 	bool used;	/* a request has been accepted here */
 	bool cached;	/* its reply is kept; else a retry is answered NFS4ERR_RETRY_UNCACHED_REP */
 	bool regranted; /* retired and granted again: the client may restart at seqid 1 */

@@ -10,8 +10,8 @@
 #define EXPIRED_LEASES 4u
 #define AT_ONCE 16u /* clients that one walk finds at most */
 
-/* Drops the state of expired clients whose records have been deleted meanwhile. The caller that
- * wanted the memory may not ask again. */
+/* Drops the state of expired clients whose records have been deleted since. The caller that wanted
+ * the memory may not ask again. */
 static void tick_dropping(struct nfs4_clients *all)
 {
 	struct nfs4_client *found[AT_ONCE], *cl;

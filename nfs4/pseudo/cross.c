@@ -78,7 +78,7 @@ static int compare_name(const char *base, const char *name, uint32_t len)
 	return d != 0 ? d : base[len] != '\0';
 }
 
-/* The first nested export whose last name is not less than name. */
+/* The first nested export with a last name that is not less than name. */
 static uint32_t lower_bound(const struct nfs4_pseudo_set *set, const char *name, uint32_t len)
 {
 	uint32_t low = 0, high = set->nnested;

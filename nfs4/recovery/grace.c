@@ -257,8 +257,8 @@ int nfs4_may_reclaim(struct nfs4_server *srv, struct nfs4_record *rec, bool deni
 	return status;
 }
 
-/* With the lock held. A client wants what could be reclaimed. It does not wait for lapsed clients,
- * which lose their right to reclaim. */
+/* With the lock held. A client wants state that could be reclaimed. It waits for the expected
+ * clients, but not for lapsed ones: if only those are left, grace ends. */
 static void is_wanted(struct nfs4_recovery *r)
 {
 	if (r->grace.left == 0 && atomic_load(&r->grace.phase) == NFS4_GRACE_RUNNING)

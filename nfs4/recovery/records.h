@@ -24,7 +24,7 @@ struct nfs4_record_job;
 
 enum nfs4_record_bits {
 	NFS4_RECORD_STATE = 1, /* the client holds, or may hold, opens and locks */
-	NFS4_RECORD_DENY = 2,  /* it also has share reservations that deny access */
+	NFS4_RECORD_DENY = 2,  /* share reservations among them deny access */
 };
 
 /* Caller that registered the client; nfs4/client/origin.c decides by it. */
@@ -45,7 +45,7 @@ struct nfs4_record {
 	_Atomic unsigned durable; /* enum nfs4_record_bits that are on disk, in this run's epoch */
 	_Atomic unsigned begun;	  /* number of calls of nfs4_record_begin() */
 	_Atomic unsigned ended;	  /* number of calls of nfs4_record_end() */
-	_Atomic unsigned reclaim; /* what the client may reclaim; used by nfs4/recovery/grace.c */
+	_Atomic unsigned reclaim; /* enum of grace.c: state that the client may reclaim */
 	/* time of the first request for new state before RECLAIM_COMPLETE; used by grace.c */
 	_Atomic uint64_t asked_s;
 	struct nfs4_record_job *job; /* job under way; under the recovery's lock */

@@ -33,7 +33,7 @@ struct nfs4_record_wait {
 struct nfs4_record_job {
 	struct nfs4_record_job *next;
 	enum nfs4_job_kind kind;
-	bool taken;		/* by the writing thread */
+	bool taken;		/* taken from the queue by the writing thread */
 	struct nfs4_db_row row; /* row.id is id below */
 	struct nfs4_record *rec;
 	struct nfs4_record_wait *waiting;
@@ -46,9 +46,9 @@ struct nfs4_expected {
 	struct nfs4_record *rec; /* NULL until the client has come back */
 	bool sessions;
 	bool done;
-	bool back;    /* it has come back */
+	bool back;    /* the client has registered again */
 	bool lapsed;  /* its lease had run out: no other client waits for it */
-	bool revoked; /* others may have its state: it may reclaim nothing of that */
+	bool revoked; /* its state may be granted to others: it reclaims nothing of that */
 	unsigned bits;
 	uint8_t verifier[NFS4_VERIFIER_SIZE];
 	struct nfs4_record_origin origin;

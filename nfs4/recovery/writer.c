@@ -47,8 +47,8 @@ static int transaction(struct nfs4_recovery *r, const struct nfs4_record_job *jo
 	return err;
 }
 
-/* Gives up recording. An outdated record that cannot be changed would let its client reclaim what
- * others were granted meanwhile, so the records are removed and no client may reclaim. */
+/* Gives up recording. An outdated record that cannot be changed would let its client reclaim state
+ * that others were granted since. So the records are removed and no client may reclaim. */
 static void give_up(struct nfs4_recovery *r)
 {
 	int err = nfs4_db_remove(r->db);

@@ -12,8 +12,8 @@
 /* The constant bytes of a stateid, big endian so that traces can be read. */
 struct other {
 	uint32_t tag;	 /* nfs4_stateid_tag(): differs for other runs and forged stateids */
-	uint32_t number; /* of the client */
-	uint32_t id;	 /* of the table entry */
+	uint32_t number; /* number of the client */
+	uint32_t id;	 /* id of the state: table entry and generation */
 };
 _Static_assert(sizeof(struct other) == NFS4_OTHER_SIZE, "stateid");
 

@@ -15,7 +15,7 @@ struct lock_args {
 	bool new_owner;
 	uint32_t open_seqid; /* new_owner only */
 	uint32_t lock_seqid;
-	struct nfs4_stateid sid;      /* of the open if new_owner, else of the lock */
+	struct nfs4_stateid sid;      /* stateid of the open if new_owner, else of the lock */
 	struct nfs4_wire_owner owner; /* new_owner only */
 };
 

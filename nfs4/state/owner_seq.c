@@ -47,7 +47,7 @@ void nfs4_seq_set(struct nfs4_owner *o, uint32_t seqid)
 	o->seq_known = true;
 	o->seqid = seqid;
 	if (o->replay)
-		o->replay->opnum = 0; /* it belongs to another operation */
+		o->replay->opnum = 0; /* the memory held another operation's reply */
 	pthread_mutex_unlock(&o->client->lock);
 }
 

@@ -52,7 +52,7 @@ struct nfs4_owner {
 	struct nfs4_open *kept;
 	struct nfs4_owner *hash_next;
 	TAILQ_ENTRY(nfs4_owner) link; /* idle or unconfirmed */
-	LIST_HEAD(, nfs4_lock) locks; /* of a lock-owner */
+	LIST_HEAD(, nfs4_lock) locks; /* locks of a lock-owner */
 
 	struct nfs4_client *client; /* a reference */
 	uint32_t hash;
@@ -75,8 +75,8 @@ struct nfs4_state {
 	_Atomic uint32_t refs;
 	uint8_t kind;
 	/* Under the client's lock. */
-	bool gone;	  /* in no table any more; also read under busy */
-	bool slotted;	  /* its stateid still finds it */
+	bool gone;	  /* in no table any more; may also be read under busy */
+	bool slotted;	  /* true while its stateid finds it */
 	uint32_t id;	  /* entry of the table and generation */
 	uint32_t tag;	  /* nfs4_stateid_tag() of id */
 	uint32_t seqid;	  /* last value given to the client; 0: none yet */
@@ -112,7 +112,7 @@ struct nfs4_lock {
 	struct nfs4_state st;
 	struct vfs_lock_owner ranges; /* under open->busy */
 	struct nfs4_open *open;	      /* a reference */
-	_Atomic bool held;	      /* has locked ranges; changed under open->busy */
+	_Atomic bool held;	      /* true if ranges are locked; changed under open->busy */
 	uint32_t charged;	      /* ranges charged to the client; under its lock */
 	LIST_ENTRY(nfs4_lock) open_link, owner_link;
 };
