@@ -1,6 +1,6 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: BSD-2-Clause
-"""What no client sends: cut, bent and random messages, forged handles, connections that are left or not read.
+"""Input that no proper client sends: truncated, changed and random messages, forged handles, connections that are left or not read.
 
 The server answers with an error or closes the connection; it neither dies nor leaks, and a second client goes on
 all the while. $BADINPUT_SEED repeats a run's random bytes; $BADINPUT_CONNECTIONS is 10000 by default, and

@@ -76,7 +76,7 @@ def main():
     counts = [harness.Count() for _ in range(3)]
     jobs = [threading.Thread(target=run, args=(counts[0], "RoCE", "--json", read_json)),
             threading.Thread(target=run, args=(counts[1], "iWARP", "--tap", read_tap, "iw0=127.0.0.1:iwarp")),
-            # Where a device does not tell why the peer has ended the stream.
+            # Some devices do not report why the peer has ended the stream.
             threading.Thread(target=run, args=(counts[2], "siw", "--json", read_json, "siw0=127.0.0.1:siw", ["--only", "lists"]))]
     for j in jobs:
         j.start()

@@ -114,7 +114,7 @@ def holders(d, root4):
 
 
 def test_let_go(t, d, c, image):
-    """What clients have open is let go by umount -l: the disk can be taken away."""
+    """umount -l closes the files that clients have open, so that the disk can be removed."""
     top = d.exports["e"]
     if why := mounts.mount_image(image, top):
         t.skip("a disk", why)
@@ -170,7 +170,7 @@ def test_mp(t, d, c, image):
 
 
 def test_mp_without_path(t, d, c):
-    """What is exported is within the file system that is missing."""
+    """The exported directory lies within the missing file system."""
     top = d.exports["e"]
     inner = f"{top}/inner 127.0.0.1({OPTIONS}{{}})"
     d.write_exports([inner.format("")])
@@ -384,7 +384,7 @@ def main():
     slave = SLAVE in sys.argv
     mounts.own_namespace(mounts.MS_SHARED if slave else mounts.MS_PRIVATE)
     t = Count()
-    # As systemd starts it with ProtectKernelTunables= and its like: mounts come in, none goes out.
+    # A mount namespace as with systemd's ProtectKernelTunables=: mounts propagate in and not out.
     before = ["unshare", "-m", "--propagation", "slave"] if slave else []
     with Daemon({"e": OPTIONS, "other": OPTIONS}, before=before) as d:
         everything(t, d)

@@ -1,6 +1,6 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: BSD-2-Clause
-"""What becomes of file handles when the root of their export, or its file system, is another one than before."""
+"""File handles after the root of their export, or its file system, was replaced by another."""
 import os
 import time
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the fault tests of both transports share: the daemon with steady clients beside the faulty peer, and the verdict on one
+"""Parts that the fault tests of both transports share: the daemon with steady clients beside the faulty peer, and the verdict on one
 cell of the table of stages and faults."""
 import contextlib
 import os
@@ -19,7 +19,7 @@ OPS = {"READ": r.READ, "WRITE": r.WRITE, "READDIR": r.READDIR}
 BURST = 96 << 20  # what calls under way at once may need: slabs are kept
 SEED = int(os.environ.get("FAULTS_SEED", int.from_bytes(os.urandom(4), "big")))
 
-# What a faulty WRITE may have done to the file: nothing; anything or nothing as one; all of it.
+# Possible effects of a faulty WRITE on the file: none; none or all of it; all of it.
 NOTHING, MAYBE, DONE = "nothing", "maybe", "done"
 
 
@@ -91,7 +91,7 @@ class Bench:
         return r.readdir_args(self.many, count=SIZE), None
 
     def bad_results(self, op, x):
-        """What is wrong with a call's results, or None."""
+        """Error in a call's results, or None."""
         if x["status"]:
             return f"status {x['status']}"
         if op == "WRITE" and (x["count"], x["stable"]) != (SIZE, r.FILE_SYNC):
@@ -107,7 +107,7 @@ class Bench:
         return self.bad_results(op, r.decode(OPS[op], r.reply_body(rpc, struct.unpack(">I", message[:4])[0])))
 
     def bad_file(self, new, effect):
-        """What is wrong with the file, read behind the daemon's back."""
+        """Error in the file, which is read locally, or None."""
         now = self.on_disk()
         allowed = {NOTHING: [self.old], MAYBE: [self.old, new or self.old], DONE: [new or self.old]}[effect]
         self.old = now

@@ -14,7 +14,7 @@ import rpcclient as r
 from faultbench import DONE, MAYBE, NOTHING, OPS, SIZE, Bench, kill_amid_work
 from harness import Count, Daemon
 
-# Where a call's record is cut, in bytes sent; negative from its end.
+# Places where a call's record is cut, in bytes sent; negative numbers count from its end.
 CUTS = {"in the mark": 2, "after the mark": 4, "in the RPC header": 30, "in the handle": 90, "before the last byte": -1,
         "after the call": 0}
 DATA_CUTS = {"at the data": -SIZE, "in the data": -SIZE // 2 - 3}
@@ -38,7 +38,7 @@ def send_up_to(c, stage, message):
 
 
 def leave(c, fault):
-    """How the peer goes away at last."""
+    """Ends the peer's connection."""
     if fault in ("reset", "silence"):
         c.s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     c.close()

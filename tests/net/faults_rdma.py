@@ -30,7 +30,7 @@ STEADY, FAULTY = "127.0.0.1", "127.0.0.2"  # each of a device of its own
 IWARP = bool(os.environ.get("FAULTS_IWARP"))
 SPARE = 18  # devices that are taken away one after another
 
-# Where the fabric's rules take hold in the server, on the connection in question. The Receive's completion is the first; a
+# Points in the server where the fabric's rules apply, on the tested connection. The Receive's completion is the first; a
 # WRITE's Read or a READ's Send the second.
 MOVE = {"READ": "write 1", "WRITE": "read 1", "READDIR": "write 1"}
 LAST = {"READ": "completion 2", "WRITE": "completion 3", "READDIR": "completion 2"}
@@ -51,7 +51,7 @@ def points(op):
 
 
 ANSWERED, CLOSED, EITHER = "answered", "closed", "either"
-# What the fabric does, where it can, and what the client then sees.
+# Actions of the fabric, the points at which each is possible, and the result that the client sees.
 POSTS, ARRIVALS, COMPLETIONS = ("send", "write", "read"), ("request",), ("completion",)
 ACTIONS = {
     "drop-connection": (POSTS + ARRIVALS + COMPLETIONS, CLOSED),
@@ -212,7 +212,7 @@ def judge(b, op, args, xid, expected, got):
 def finish_cell(b, op, args, new, xid, expected, got, effect):
     wrong, done = judge(b, op, args, xid, expected, got)
     if not done:
-        # Before it comes again: what did the lost call do?
+        # Effects of the lost call, before the client repeats it.
         with b.still():
             lost = b.held.lost(b.before)
             early = b.bad_file(new, effect)
@@ -244,7 +244,7 @@ def by_rule(b, op, stage, action):
     return finish_cell(b, op, args, new, xid, expected, got, effect)
 
 
-# The same where the client is: the server's work requests as they arrive there, and an effect as above.
+# The same at the client's end: points at which the server's work requests arrive, and their effects as above.
 ARRIVES = {"as its data move": ("request 1", MAYBE), "as the reply arrives": ("request 2", MAYBE)}
 AT_CLIENT = ("drop-connection", "device-removed", "stop-reading", "rnr")
 

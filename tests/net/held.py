@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a running daemon holds, from the line that it logs on SIGUSR1 (ringnfsd(8), RESOURCES): equal before and after?"""
+"""Resources of a running daemon, from the line that it logs on SIGUSR1 (ringnfsd(8), RESOURCES), compared before and after."""
 import os
 import re
 import signal
@@ -29,7 +29,7 @@ def differs(before, now):
 
 
 def unix_sockets(pid):
-    """How many of a process's descriptors are sockets of this machine: over the software fabric, its links."""
+    """Number of a process's descriptors that are local sockets: the links of the software fabric."""
     with open("/proc/net/unix") as f:
         inodes = {line.split()[6] for line in f if line[:1] in "0f"}
     n = 0
@@ -85,7 +85,7 @@ class Held:
             last = state
 
     def lost(self, before):
-        """What has not come back: {name: (before, now)}; empty if all has."""
+        """Resources that were not given back: {name: (before, now)}; empty if there are none."""
         state = self.until(lambda s: not differs(before, s))
         lost = {k: (before[k], state[k]) for k in differs(before, state)}
         before["descriptors"] = min(before["descriptors"], state["descriptors"])

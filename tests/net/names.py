@@ -119,7 +119,7 @@ def ended_or_refused(conn):
 
 
 def greedy_host(t, d, address):
-    """Of a host that is not known, one call of a connection waits; connections beyond a few are closed at once."""
+    """One call of each connection of an unknown host waits; connections beyond a few are closed at once."""
     conns = []
     for _ in range(40):
         try:
@@ -214,7 +214,7 @@ def test_groups(t):
             t.check("calls that need no groups are served in the usual time", took < SOON, f"{took:.1f} s")
             t.check("users that are not known yet wait", not answers_within(c, 0))
             subprocess.run(["nsenter", "-t", str(d.process.pid), "-m", "umount", "-l", "/etc/passwd"], check=True)
-            # Whoever opened the FIFO goes on when it is opened for writing, and finds no database in it.
+            # Readers that wait for the FIFO go on when it is opened for writing, and find no database in it.
             feed_until(d.top + "/passwd", lambda: answers_within(c, 0.05))
             c.s.settimeout(60)
             for _ in range(12):

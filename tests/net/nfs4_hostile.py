@@ -146,7 +146,7 @@ class Polite(threading.Thread):
 
 
 class Hostile:
-    """What the tests share."""
+    """State that the tests share."""
 
     def __init__(self, t, d, polite):
         self.t, self.d, self.polite, self.held = t, d, polite, Held(d)
@@ -501,7 +501,7 @@ class Vanished:
         self.since = time.monotonic()
 
     def check(self, h):
-        """What others were denied they get when the lease is over."""
+        """Other clients get the denied access when the lease is over."""
         c, end = n.Client(h.d.port, "heir", 1), self.since + 4 * LEASE
         h.t.equal("an heir registers", (c.register()["status"], c.reclaim_complete()), (OK, OK))
         while (res := c.open(self.fh, "denied", deny=3)[0])["status"] in (SHARE_DENIED, DELAY) and time.monotonic() < end:

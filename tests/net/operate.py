@@ -1,6 +1,6 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: BSD-2-Clause
-"""What an administrator does to a running ringnfsd: reloads, restarts, asks, gets things wrong; and what rpcbind is told."""
+"""An administrator's work on a running ringnfsd: reloads, restarts, queries, mistakes; and its registrations with rpcbind."""
 import os
 import shutil
 import signal
@@ -118,7 +118,7 @@ def test_counters(t, d):
 
 
 def mismatch(d, prog, vers):
-    """What a version that is not served is answered."""
+    """Reply to calls of a version that is not served."""
     with d.connect() as c:
         try:
             c.call(prog, vers, 0)
@@ -215,7 +215,7 @@ def test_state_dir(t, d):
 
 
 def test_verdict(t, d):
-    """What --check-config foretells is what --reload then says, and what is in force."""
+    """--check-config predicts the messages of --reload, and the exports that are then in force."""
     good = f"{d.exports['one']} 127.0.0.1(rw,insecure,no_root_squash)"
     cases = (("a good table", [good], True),
              ("an unknown option", [good, f"{d.exports['two']} 127.0.0.1(rww)"], False),
@@ -249,7 +249,7 @@ def port_of(uaddr):
 
 
 def registrations(nfs, ports, mount=None):
-    """What rpcinfo() is to say: nfs: versions; ports: {netid: port}; mount: those of MOUNT where they differ."""
+    """Expected result of rpcinfo(): nfs: versions; ports: {netid: port}; mount: those of MOUNT where they differ."""
     if not os.path.exists("/proc/net/if_inet6"):
         ports = {k: p for k, p in ports.items() if not k.endswith("6")}
     want = {("100003", v, n, p) for v in nfs for n, p in ports.items()}

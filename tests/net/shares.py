@@ -116,7 +116,7 @@ def test_deaf(t, d, p):
 
 
 def may_open(n):
-    """As many connections as this process may have, out of n."""
+    """Opens connections, up to n or the limit of this process."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     want = n + 500
     if soft < want:

@@ -93,7 +93,7 @@ class Client(threading.Thread):
 
 
 def storm(b):
-    """What is wrong, as a cell of the table: (wrong, data, effect)."""
+    """Errors, as a cell of the table: (wrong, data, effect)."""
     rnd = b.random
     clients = [Client(b, n, rnd.random()) for n in range(CLIENTS)]
     fired = b.fabric.status(b.slot)["fired"]

@@ -83,7 +83,7 @@ def hosts(net, n):
 
 
 def rounds(d, fh, seconds):
-    """How many WRITEs of 1 MiB a polite client gets done, one after the other; the longest that one took."""
+    """Number of WRITEs of 1 MiB that a polite client completes, one after the other; the longest time of one."""
     data, done, worst = os.urandom(MIB), 0, 0.0
     with d.connect(source=(POLITE, 0)) as c:
         end = time.monotonic() + seconds
@@ -114,7 +114,7 @@ def test_memory_of_much(t, d, fh):
 
 
 def newcomer(d, seconds):
-    """How long a new client waits for its first answer; None: longer than that."""
+    """Time until a new client's first answer; None: longer than that."""
     start = time.monotonic()
     try:
         with d.connect(source=(POLITE, 0), timeout=seconds) as c:
@@ -163,7 +163,7 @@ def test_busy(t, d):
 
 
 def test_strangers(t, d, fh):
-    """What a host without an export cannot have: a long record, many connections, many calls at a time."""
+    """Limits of a host without an export: no long record, few connections, few calls at a time."""
     write = record(r.call_message(r.NFS, 3, r.WRITE, r.write_args(fh, 0, bytes(MIB))))
     with d.connect(source=("127.0.9.1", 0)) as c:
         try:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
 #
-# What the test scripts in the guest share. A script sources this file first:
+# Functions that the test scripts in the guest share. A script sources this file first:
 #     . "$VMDIR/guest/lib.sh"
 # Settings, from the environment:
 #   RDMA      rxe, siw or none: the software RDMA device of this machine

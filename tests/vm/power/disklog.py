@@ -69,7 +69,7 @@ class Medium:
         os.pwrite(self.fd, data, offset)
 
     def survivors(self, rng):
-        """What a cut leaves of the pending writes: [(index, bytes)]."""
+        """Pending writes that survive a cut: [(index, bytes)]."""
         how = rng.random()
         if how < 0.3:
             return []

@@ -50,7 +50,7 @@ class Worker(threading.Thread):
         return self.rng.choice(sorted(names)) if names else None
 
     def choose_once(self):
-        """Of a worker whose files may vanish: a new file, and its data."""
+        """A new file and its data, for a worker whose files may vanish."""
         if self.made == 0 or f"n{self.made}" not in self.tree.names or self.tree.names[f"n{self.made}"].data:
             return "create", [self.fresh(), 0o600]
         return "write", [f"n{self.made}", 0, 4096, self.rng.randrange(1 << 30)]

@@ -87,7 +87,7 @@ class Checker:
         return problems
 
     def records(self):
-        """Who holds a lock is on record, or could not reclaim it."""
+        """Checks that every client with a lock is on record; otherwise it could not reclaim the lock."""
         with tempfile.TemporaryDirectory() as copy:
             shutil.copytree(self.where + "/state", copy + "/state")
             db = sqlite3.connect(copy + "/state/nfs4-clients.db")

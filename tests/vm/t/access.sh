@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# Who may do what: modes, groups, ACLs on the server, squashing, read-only exports.
+# Permissions: modes, groups, ACLs on the server, squashing, read-only exports.
 . "$VMDIR/guest/lib.sh"
 vm_up
 mnt_test

@@ -80,7 +80,7 @@ locks() {
 		wait_until 30 server locked /cut/$fs/data/v4$fs/lock || die "the lock on $fs is gone"
 	done
 }
-# What would be seen if nothing were flushed: the export that does not wait for the disk has lost something.
+# Shows that the test can see losses: the export that does not wait for the disk has lost something.
 control() { grep -v ', 0 differences' /run/lost; }
 finish() {
 	touch $STOP

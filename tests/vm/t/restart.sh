@@ -54,8 +54,8 @@ reading() {
 	vm_prog vmio check 21 $SIZE /run/back
 	rm /run/back
 }
-# What Linux says of a deleted file: with NFSv4, where the open could not be reclaimed, either, as it comes to
-# ask for attributes first or not.
+# Expects Linux's error for a deleted file. With NFSv4 the open may also fail to be reclaimed, so that the error depends
+# on whether Linux asks for attributes first.
 is_gone() {
 	local out
 	if out=$("$@" 2>&1); then die "succeeded but should not: $*"; fi

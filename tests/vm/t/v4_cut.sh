@@ -50,7 +50,7 @@ network_cut() {
 	t_note "cut for $CUT s, done $(awk -v a="$start" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }') s after it"
 	on two drop_caches
 }
-# What VERS had under way, and held.
+# Checks the files and locks of VERS after the cut.
 survived() {
 	local n
 	for n in $(seq "$(cat "/run/cut.files.$VERS")"); do

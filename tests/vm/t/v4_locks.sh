@@ -142,7 +142,7 @@ owners() {
 	file two o lock posix r 14 1
 	neither o
 }
-# What one writes under a lock, the other reads under it.
+# Data written under a lock by one client are read under it by the other.
 counters() {
 	local n=12 k pid
 	for k in posix ofd flock; do

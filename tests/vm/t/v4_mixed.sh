@@ -91,7 +91,7 @@ shares() {
 	release
 	same "lines" 7 "$(wc -l <"$S/share")"
 }
-# What a Linux client has open stands in the way of reservations.
+# Opens of a Linux client conflict with share reservations.
 shares_against() {
 	local v
 	for v in $four; do

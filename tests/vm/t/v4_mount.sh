@@ -118,7 +118,7 @@ number() { sed -nE "s/.*\b$1=([0-9]+).*/\1/p" <<<"$2"; }
 nothing_left() {
 	[ "$SERVER" = ringnfsd ] || { echo "ringnfsd tells what it holds"; exit 77; }
 	local before during w
-	# Of earlier mounts by 4.0, which cannot say good-bye, something may be there until its lease ends.
+	# State of earlier 4.0 mounts may be left until their lease ends: 4.0 cannot destroy a client.
 	before=$(held)
 	nfs_mount "$VERS" "$PROTO" "/export/$FS" $M
 	vm_prog vmfile start h $M/mount/file rw

@@ -20,7 +20,7 @@ one=/mnt/one/open two=/mnt/two/open
 as_1000="setpriv --reuid 1000 --regid 1000 --clear-groups"
 as_1001="setpriv --reuid 1001 --regid 1001 --clear-groups"
 left() { ls -A "$S"; }
-# What a client believes of a file is a second old at most.
+# Attributes that a client caches are at most a second old.
 caches() {
 	sleep 1.1
 	drop_caches
@@ -147,7 +147,7 @@ truncated() {
 	same "size" 2 "$(stat -c %s "$S/t")"
 	rm "$S/t"
 }
-# What was allowed at open stays allowed.
+# Access granted at OPEN stays granted.
 permissions() {
 	on one $as_1000 sh -c "umask 077; echo secret >$one/p"
 	fails_with "Permission denied" on two $as_1001 cat $two/p

@@ -195,7 +195,7 @@ courtesy() {
 	busy one c lock posix w 0 10
 	neither c
 }
-# It misses the grace period of a restarted server: others go on, it has lost what it had.
+# A client misses the grace period of a restarted server: others go on, and it has lost its state.
 missed() {
 	local start took
 	both m
@@ -234,7 +234,7 @@ powerless() {
 	busy two d lock posix w 0 10
 	neither d
 }
-# It is back before anybody waited for the lease: by its name the server knows that all is gone.
+# A rebooted client returns before its lease ends: its name tells the server that its old state is void.
 rebooted() {
 	both b
 	file two b lock posix w 0 10

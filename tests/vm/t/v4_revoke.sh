@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# What the client has open and locked when a reload takes its export away: the file system can be unmounted, others
+# Opens and locks of a client whose export a reload removes: the file system can be unmounted, others
 # have what was locked, I/O fails, nobody asks again and again, and when the export is back the client goes on.
 . "$VMDIR/guest/lib.sh"
 . "$VMDIR/guest/clients.sh"
@@ -129,7 +129,7 @@ options() {
 	exports_are ""
 	umount $G
 }
-# Not for this client any more, while another goes on.
+# The export is withdrawn from this client, while another one goes on.
 not_for_one() {
 	clients_up
 	open_and_lock
