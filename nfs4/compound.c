@@ -93,7 +93,7 @@ static int check_op(struct nfs4_compound *c)
 
 	if (!op)
 		return NFS4ERR_OP_ILLEGAL;
-	if (op->minors.gone > 0 && c->minor >= op->minors.gone)
+	if (op->gone_from > 0 && c->minor >= op->gone_from)
 		return NFS4ERR_NOTSUPP;
 	status = check_position(c);
 	if (status == NFS4_OK && !op->run)

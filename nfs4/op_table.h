@@ -122,14 +122,13 @@ struct nfs4_op_shape {
 
 struct nfs4_op {
 	const char *name; /* without "OP_"; for logs, counters, messages of tests */
-	/*
-	 * Minor versions that know the operation; in others it is NFS4ERR_OP_ILLEGAL. From minor
-	 * version gone on it must not be implemented (RFC 8881 section 17): NFS4ERR_NOTSUPP; 0:
-	 * always allowed.
-	 */
+	/* Minor versions that know the operation; in others it is NFS4ERR_OP_ILLEGAL. */
 	struct {
-		uint8_t first, last, gone;
+		uint8_t first, last;
 	} minors;
+	/* Minor version from which on it must not be implemented (RFC 8881 section 17):
+	 * NFS4ERR_NOTSUPP; 0: always allowed. */
+	uint8_t gone_from;
 	uint8_t needs;	    /* enum nfs4_op_needs */
 	uint8_t flags;	    /* enum nfs4_op_flags */
 	uint8_t flavor;	    /* enum nfs4_op_flavor */
@@ -238,7 +237,7 @@ const struct nfs4_op *nfs4_op_find(uint32_t opnum, uint32_t minor);
  * version (NFS4ERR_NOTSUPP). */
 static inline bool nfs4_op_is_done(const struct nfs4_op *op, uint32_t minor)
 {
-	return op->run && (op->minors.gone == 0 || minor < op->minors.gone);
+	return op->run && (op->gone_from == 0 || minor < op->gone_from);
 }
 
 #endif

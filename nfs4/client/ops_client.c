@@ -107,7 +107,8 @@ static int run_reclaim_complete(struct nfs4_compound *c, void *args)
 
 const struct nfs4_op nfs4_op_renew = {
 	.name = "RENEW",
-	.minors = { 0, 2, 1 },
+	.minors = { 0, 2 },
+	.gone_from = 1,
 	.flags = NFS4_OP_FOR_FORMER,
 	.errors = NFS4_ERRORS_OWN,
 	.shape = NFS4_SHAPE(8, 0, 0),

@@ -181,7 +181,8 @@ static int run_setclientid_confirm(struct nfs4_compound *c, void *args)
 
 const struct nfs4_op nfs4_op_setclientid = {
 	.name = "SETCLIENTID",
-	.minors = { 0, 2, 1 },
+	.minors = { 0, 2 },
+	.gone_from = 1,
 	.flags = NFS4_OP_CHANGES,
 	.reply_max = 8 + NFS4_VERIFIER_SIZE + 8 + 4 + 8 + 4 + 64 /* clientaddr4 */,
 	.errors = NFS4_ERRORS_OWN,
@@ -192,7 +193,8 @@ const struct nfs4_op nfs4_op_setclientid = {
 
 const struct nfs4_op nfs4_op_setclientid_confirm = {
 	.name = "SETCLIENTID_CONFIRM",
-	.minors = { 0, 2, 1 },
+	.minors = { 0, 2 },
+	.gone_from = 1,
 	.flags = NFS4_OP_CHANGES,
 	.errors = NFS4_ERRORS_OWN,
 	.args_size = sizeof(struct setclientid_confirm_args),

@@ -223,7 +223,8 @@ const struct nfs4_op nfs4_op_close = {
 
 const struct nfs4_op nfs4_op_open_confirm = {
 	.name = "OPEN_CONFIRM",
-	.minors = { 0, 2, 1 },
+	.minors = { 0, 2 },
+	.gone_from = 1,
 	.needs = NFS4_NEEDS_FH,
 	.flags = NFS4_OP_CHANGES,
 	.reply_max = NFS4_STATEID_SIZE,

@@ -275,7 +275,8 @@ const struct nfs4_op nfs4_op_locku = {
 
 const struct nfs4_op nfs4_op_release_lockowner = {
 	.name = "RELEASE_LOCKOWNER",
-	.minors = { 0, 2, 1 },
+	.minors = { 0, 2 },
+	.gone_from = 1,
 	.flags = NFS4_OP_CHANGES | NFS4_OP_FOR_FORMER,
 	.errors = NFS4_ERRORS_OWN,
 	.args_size = sizeof(struct release_lockowner_args),

@@ -111,7 +111,7 @@ Test(nfs4_errors, not_in_a_session)
 			fix4_begin_bare(f, minor, "");
 			sample_put(f, s);
 			fix4_op(f, OP_PUTROOTFH);
-			if (op->minors.gone > 0)
+			if (op->gone_from > 0)
 				want = NFS4ERR_NOTSUPP;
 			else if (op->flags & NFS4_OP_ALONE)
 				want = NFS4ERR_NOT_ONLY_OP;

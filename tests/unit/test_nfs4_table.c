@@ -56,8 +56,7 @@ Test(nfs4_table, every_row_is_complete)
 		cr_expect(op->errors.minor_0 & NFS4_E_LISTED, "%s has no .errors", op->name);
 		cr_expect(op->errors.later & NFS4_E_LISTED, "%s has no .errors", op->name);
 		cr_expect_leq(op->minors.first, op->minors.last, "%s", op->name);
-		cr_expect(op->minors.gone == 0 || op->minors.gone > op->minors.first, "%s",
-			  op->name);
+		cr_expect(op->gone_from == 0 || op->gone_from > op->minors.first, "%s", op->name);
 		cr_expect_eq(op->decode != NULL, op->args_size > 0, "%s", op->name);
 		cr_expect(op->run || !op->decode, "%s decodes for nothing", op->name);
 		cr_expect(op->reply_max % 4 == 0 && op->reply_max <= REPLY_MAX, "%s: %u", op->name,
