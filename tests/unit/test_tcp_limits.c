@@ -500,6 +500,9 @@ Test(tcp_limits, a_long_record_in_bits, .timeout = 120)
 }
 
 static enum rpc_standing standing;
+/* The first connection: whether a record is in hand, and what it waits for. */
+static bool in_record;
+static enum tcp_pause pause_seen;
 
 static enum rpc_standing tell(void *ctx, struct rpc_conn *conn)
 {
@@ -556,6 +559,53 @@ Test(tcp_limits, a_long_call_waits_until_its_host_is_known, .timeout = 120)
 	cr_expect_eq(st.calls, 0);
 	standing = RPC_ADMITTED;
 	cr_expect_eq(client_answer(fd, &a), 1);
+	close(fd);
+	fixture_stop(&f);
+}
+
+static void look(void *arg)
+{
+	struct tcp_loop *loop = arg;
+	const struct tcp_conn *c = TAILQ_FIRST(&loop->conns);
+
+	in_record = c && c->cur && !turn_waits(&c->turn);
+	if (c)
+		pause_seen = c->pause;
+}
+
+static void wait_in_record(struct fixture *f, enum tcp_pause pause)
+{
+	in_record = false;
+	for (unsigned i = 0; i < 10000 && !(in_record && pause_seen == pause); i++) {
+		usleep(1000);
+		ev_loop_call(f->srv->loops[0].ev, look, &f->srv->loops[0]);
+	}
+	cr_assert(in_record && pause_seen == pause);
+}
+
+/* The time until the server knows the host does not count against the peer. */
+Test(tcp_limits, a_long_call_goes_on_when_its_host_is_known, .timeout = 120)
+{
+	enum { LEN = 200000, FIRST = 120000 };
+	static uint8_t call[4 + LEN];
+	const uint32_t mark = htonl(LEN | 0x80000000u);
+	struct fixture f;
+	struct answer a;
+
+	memcpy(call, &mark, sizeof(mark));
+	call[7] = 5; /* xid */
+	standing = RPC_UNKNOWN;
+	fixture_start(&f, (struct tcp_config){ .standing = tell, .nloops = 1 }, BUDGET, AF_INET);
+	int fd = client_connect(&f);
+	client_send(fd, call, FIRST);
+	wait_in_record(&f, TCP_WAIT_REQUEST);
+	let_pass(&f, 2 * 1000 * TCP_PRESSED_SECONDS);
+	standing = RPC_ADMITTED;
+	wait_in_record(&f, TCP_GOING);
+	let_pass(&f, 100);
+	client_send(fd, call + FIRST, sizeof(call) - FIRST);
+	cr_assert_eq(client_answer(fd, &a), 1, "closed");
+	cr_expect_eq(a.len, LEN);
 	close(fd);
 	fixture_stop(&f);
 }

@@ -102,7 +102,7 @@ struct tcp_conn {
 	uint64_t span_ns;   /* when the span began in which its rate is measured */
 	uint32_t span_got;  /* what had come of it then */
 	bool slow;	    /* in the span before */
-	uint64_t wait_ns;   /* when the wait for a payload buffer began */
+	uint64_t wait_ns;   /* when the record in hand began to wait for the server */
 	uint64_t jam_ns;    /* since when its client has got none, while its record waits */
 	unsigned jam_taken; /* buffers that the client had got by then */
 	struct rn_payload_waiter waiter;
@@ -219,6 +219,9 @@ bool tcp_room_is_slow(struct tcp_conn *c, uint64_t now, bool pressed);
 /* tcp_read.c: on the loop. */
 void tcp_read_ready(evutil_socket_t fd, short what, void *arg);
 void tcp_read_resume(struct tcp_conn *c);
+/* The record in hand has waited since wait_ns for the server. That time does not count against the
+ * peer, whose rate is measured anew. */
+void tcp_read_forgive_wait(struct tcp_conn *c);
 /* Reads until the loop's work has come up to `until`, or there is no more. */
 void tcp_read_some(struct tcp_conn *c, uint64_t until);
 void tcp_read_stop(struct tcp_conn *c); /* gives back what reading holds */

@@ -273,6 +273,7 @@ void tcp_pool_feed(struct tcp_loop *loop)
 	while ((c = TAILQ_FIRST(&again))) {
 		TAILQ_REMOVE(&again, c, starving);
 		if (may_go_on(loop, c->rpc.client)) {
+			tcp_read_forgive_wait(c);
 			c->pause = TCP_GOING;
 			tcp_read_resume(c);
 		} else {

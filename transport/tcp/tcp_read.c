@@ -152,6 +152,7 @@ static enum feed may_be_long(struct tcp_conn *c, size_t want)
 	if (standing == RPC_STRANGER || standing == RPC_FORMER)
 		return standing == RPC_FORMER && want <= GROWTH_FIRST ? FEED_MORE : FEED_BAD;
 	c->pause = TCP_WAIT_REQUEST;
+	c->wait_ns = rn_now_ns();
 	tcp_pool_starve(c);
 	return FEED_PAUSED;
 }
@@ -455,6 +456,16 @@ void tcp_read_ready(evutil_socket_t fd, short what, void *arg)
 	tcp_conn_take_turn(c);
 }
 
+void tcp_read_forgive_wait(struct tcp_conn *c)
+{
+	const uint64_t now = rn_now_ns();
+
+	if (!c->cur)
+		return;
+	tcp_room_measure(c, now);
+	c->record_ns += now - c->wait_ns;
+}
+
 void tcp_read_resume(struct tcp_conn *c)
 {
 	if (c->eof || !c->open || c->loop->quiet)
@@ -465,12 +476,9 @@ void tcp_read_resume(struct tcp_conn *c)
 		pthread_mutex_unlock(&c->lock);
 		if (!have)
 			return;
-		/* The wait was the server's, so the peer's rate is measured anew. */
-		tcp_room_measure(c, rn_now_ns());
+		tcp_read_forgive_wait(c);
 		if (c->cur->rpc->nseg == 1)
 			c->record_ns = rn_now_ns();
-		else
-			c->record_ns += rn_now_ns() - c->wait_ns;
 		c->pause = TCP_GOING;
 	}
 	if (c->pause == TCP_GOING && !event_pending(&c->rd, EV_READ, NULL))
