@@ -149,7 +149,7 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 
 static void fill(const char *path, off_t size)
 {
-	uint8_t block[4096];
+	static uint8_t block[256 << 10];
 	int fd = open(path, O_CREAT | O_WRONLY | O_TRUNC | O_NOFOLLOW, 0600);
 
 	must(fd >= 0, path);
@@ -190,6 +190,16 @@ static struct timespec last_change(int fd)
 	return st.st_ctim;
 }
 
+static void write_secrets(int fd, const char *path)
+{
+	enum { COPIES = 100, LEN = sizeof(SS_SECRET) - 1 };
+	char text[COPIES * LEN];
+
+	for (size_t i = 0; i < sizeof(text); i++)
+		text[i] = SS_SECRET[i % LEN];
+	must(write(fd, text, sizeof(text)) == (ssize_t)sizeof(text), path);
+}
+
 /* The driver keeps both files open. The old times of the empty file act as the verifier of an
  * EXCLUSIVE create. */
 static void make_secrets(void)
@@ -203,8 +213,7 @@ static void make_secrets(void)
 		kept[i].fd = open(paths[i], O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 		must(kept[i].fd >= 0, paths[i]);
 	}
-	for (unsigned i = 0; i < 100; i++)
-		must(write(kept[0].fd, SS_SECRET, sizeof(SS_SECRET) - 1) > 0, paths[0]);
+	write_secrets(kept[0].fd, paths[0]);
 	must(futimens(kept[1].fd, times) == 0, paths[1]);
 	for (unsigned i = 0; i < rn_array_size(kept); i++)
 		kept[i].changed_at = last_change(kept[i].fd);

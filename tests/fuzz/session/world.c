@@ -28,7 +28,7 @@
 #include "tests/fuzz/session/tree.h"
 
 #define SESSIONS_PER_SERVER 2000
-#define SESSIONS_PER_CHECK 16
+#define SESSIONS_PER_CHECK 64
 /* Little memory, so that calls wait for it: 64 requests and their heads are made at the start, and
  * an eighth is for state of NFSv4 clients. A record in many fragments must still fit. */
 #define MEMORY (46u << 20)
