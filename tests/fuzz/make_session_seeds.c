@@ -239,6 +239,10 @@ static void rdma_chunks(void)
 	rdma_send(&c, msg, ss_template(template_of("GETATTR"), msg));
 	write_seed("rdma-write-chunk");
 
+	c = (struct ss_chunks){ .write = SIZE_4096 };
+	rdma_send(&c, msg, ss_template_read(msg, SS_FH_SECRET, 0, 2000));
+	write_seed("rdma-write-secret");
+
 	c = (struct ss_chunks){ .reply = SIZE_64K };
 	rdma_send(&c, msg, ss_template_readdir(msg, SS_FH_RO_MANY, true, false, 65536));
 	rdma_send(&c, msg, ss_template_read(msg, SS_FH_BIG, 0, 60000));

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/checked.h"
+#include "tests/fuzz/session/claims.h"
 #include "tests/fuzz/session/reply.h"
 
 #define ERR_VERS 1u
@@ -54,13 +55,14 @@ static const char *check_lists(const struct ss_rdma_header *call, const struct s
 	return bad;
 }
 
-/* Copies the Reply chunk's bytes into one message; returns its length. */
-static size_t gather(const struct cf_conn *conn, const struct ss_rdma_header *h, uint8_t *out)
+/* Copies a chunk's bytes to out, SS_MESSAGE_MAX of them at most; returns their number. */
+static size_t gather(const struct cf_conn *conn, const struct ss_rdma_header *h,
+		     const struct ss_chunk *chunk, uint8_t *out)
 {
 	size_t len = 0;
 
-	for (unsigned i = 0; i < h->reply.n; i++) {
-		const struct cf_seg *s = &h->seg[h->reply.first + i];
+	for (unsigned i = 0; i < chunk->n; i++) {
+		const struct cf_seg *s = &h->seg[chunk->first + i];
 		const uint8_t *p = s->length ? cf_conn_segment_data(conn, s) : NULL;
 
 		if (!p || s->length > SS_MESSAGE_MAX - len)
@@ -111,9 +113,13 @@ const char *ss_rdma_reply_check(const struct cf_conn *conn, const struct ss_wind
 		if (len || !h.has_reply)
 			return "RDMA_NOMSG with a message of its own, or without a Reply chunk";
 		msg = gathered;
-		len = gather(conn, &h, gathered);
+		len = gather(conn, &h, &h.reply, gathered);
 	}
 	struct ss_bulks bulks;
 	list_bulks(&w->call, &h, &bulks);
-	return ss_reply_check(&debt->call, msg, len, &bulks, learn);
+	bad = ss_reply_check(&debt->call, msg, len, &bulks, learn);
+	for (unsigned i = 0; !bad && i < h.nwrites; i++)
+		bad = ss_claims_secret(&debt->call, gathered,
+				       gather(conn, &h, &h.write[i], gathered));
+	return bad;
 }
