@@ -48,7 +48,8 @@ SV_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq *
 {
 	struct sv_channel *ch = (struct sv_channel *)channel;
 
-	/* It may wait now: what arrives must not wait for a poll. */
+	/* The thread may block here, so the engine's thread must handle arrivals instead of leaving
+	 * them to pollers. */
 	sv_engine_waiter();
 	if (sv_events_pop(&ch->events, cq, sizeof(struct ibv_cq *), count_taken) < 0)
 		return -1;

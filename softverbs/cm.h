@@ -24,12 +24,12 @@
 #include "softverbs/fabric.h"
 
 #define CM_NO_SLOT 0xffffffffu
-#define CM_PRIVATE_MAX 255u /* the API's length is a byte */
+#define CM_PRIVATE_MAX 255u /* limit of the API, whose length is one byte */
 #define CM_BACKLOG_MAX 1024
-#define CM_DREQ_TIMEOUT_US 4000000u /* a peer that does not answer a disconnect */
+#define CM_DREQ_TIMEOUT_US 4000000u /* wait for the peer's answer to a disconnect */
 #define CM_TIMEWAIT_US 1000000u
 
-/* The transports' limits of private data; where the limit is a size (InfiniBand), the receiver
+/* Limits of private data for each transport. On InfiniBand the limit is a fixed size: the receiver
  * always sees that many bytes, padded with zeros. */
 #define CM_IB_REQ_DATA 56u
 #define CM_IB_REP_DATA 196u
@@ -51,8 +51,9 @@ enum cm_state {
 	CM_REQ_RCVD, /* passive */
 	CM_REP_SENT,
 	CM_CONNECTED,
-	CM_DREQ_SENT, /* we disconnect */
-	CM_DREQ_RCVD, /* the peer does; answered by rdma_disconnect() or the end of the id */
+	CM_DREQ_SENT, /* this side disconnects first */
+	/* The peer disconnects first; answered by rdma_disconnect() or the end of the id */
+	CM_DREQ_RCVD,
 	CM_CLOSED,
 };
 
@@ -64,12 +65,12 @@ union cm_addr {
 	struct sockaddr_in6 sin6;
 };
 
-/* Of every type; what a type has no use for is zero. */
+/* Message of the connection manager, for all types. Fields that a type does not use are zero. */
 struct cm_msg {
 	uint32_t from; /* the sender's id */
-	uint32_t to;   /* the receiver's; 0 if not known yet. Of a request: the listener */
+	uint32_t to;   /* the receiver's id, 0 if not known yet; in a request the listener's */
 	uint32_t qpn;
-	int32_t status; /* of a reject: what the event says */
+	int32_t status; /* status of the reject event */
 	uint8_t responder_resources;
 	uint8_t initiator_depth;
 	uint8_t flow_control;
@@ -101,30 +102,33 @@ struct cm_channel {
 struct cm_id {
 	struct rdma_cm_id pub; /* first */
 	LIST_ENTRY(cm_id) link;
-	uint32_t number; /* never 0, not used again soon */
+	uint32_t number; /* key of sv_cm.ids; never 0, not reused soon */
 	enum cm_state state;
-	bool sync; /* the channel is our own, calls wait for their events */
+	bool sync; /* true: the id has its own channel, and calls wait for their events */
 	bool reuse_addr;
 	bool af_only, af_only_set;
-	uint32_t port; /* port table: record + 1, 0 for none */
+	uint32_t port; /* entry of the port table: record + 1, 0 for none */
 	struct cm_device *device;
 	/* listener */
 	int backlog;
-	int requests;			  /* in the channel, not taken */
-	struct ibv_qp_init_attr *qp_init; /* rdma_create_ep(): for the ids of its requests */
+	/* Connection requests in the channel that are not taken yet */
+	int requests;
+	/* Rdma_create_ep(): attributes for the ids of its requests */
+	struct ibv_qp_init_attr *qp_init;
 	/* connection */
-	uint32_t listener; /* of a request that has not been taken; else 0 */
+	uint32_t listener; /* number of the listener while the request is not taken; else 0 */
 	uint32_t peer_slot;
 	uint32_t peer_number;
 	uint32_t peer_qpn;
-	uint32_t qpn; /* of the id's own queue pair, once connected */
+	uint32_t qpn; /* the id's own queue pair, once connected */
 	uint8_t responder_resources, initiator_depth;
-	uint8_t retry_count, rnr_retry_count; /* as the peer wishes */
-	bool disconnected;		      /* the event was sent */
-	uint8_t *connect_data; /* rdma_create_ep(): goes before the private data of the request */
+	uint8_t retry_count, rnr_retry_count; /* values that the peer asked for */
+	bool disconnected;		      /* true once the disconnected event is posted */
+	/* Rdma_create_ep(): data to put before the private data of the request */
+	uint8_t *connect_data;
 	size_t connect_len;
-	struct cm_msg *request; /* that waits for a listener, */
-	uint64_t patience;	/* until then (ns) */
+	struct cm_msg *request; /* request that waits for a listener; NULL if none */
+	uint64_t patience;	/* end of the wait for a listener, sv_now() time */
 	struct sv_timer timer;
 	/* events; guarded by the root's ack_lock */
 	unsigned posted, acked;
@@ -132,7 +136,7 @@ struct cm_id {
 
 struct cm_event {
 	struct rdma_cm_event pub; /* first */
-	struct cm_id *owner;	  /* whose events are counted */
+	struct cm_id *owner;	  /* id whose event counts include this event */
 	uint8_t private_data[CM_PRIVATE_MAX];
 };
 
@@ -140,19 +144,19 @@ LIST_HEAD(cm_ids, cm_id);
 #define CM_BUCKETS 4096u
 
 struct sv_cm {
-	struct cm_ids ids[CM_BUCKETS]; /* by number */
+	struct cm_ids ids[CM_BUCKETS]; /* hash table by cm_id.number */
 	uint32_t next_number;
 	struct cm_port_file *ports;
 	int ports_fd;
-	pthread_mutex_t device_lock; /* taken without the fabric's */
+	pthread_mutex_t device_lock; /* guards devices; taken while the fabric's lock is free */
 	struct cm_device devices[32];
 	unsigned ndevices;
-	pthread_mutex_t ack_lock; /* a leaf */
+	pthread_mutex_t ack_lock; /* guards the event counts; no other lock is taken inside it */
 	pthread_cond_t acked;
 };
 
 /* cm_root.c */
-int cm_open(void); /* every entry point that makes an object calls it first */
+int cm_open(void); /* opens the fabric; called first by every entry point that makes an object */
 struct sv_cm *cm_root(void);
 static inline int cm_result(int err)
 {
@@ -170,7 +174,7 @@ static inline bool cm_iwarp(const struct cm_id *c)
 	return c->device && c->device->dev->iwarp;
 }
 
-/* cm_device.c: without the lock. Opens the device when it is first met. */
+/* cm_device.c: called without the lock. Opens the device at its first use. */
 int cm_device_get(struct sv_device *dev, struct cm_device **out);
 int cm_bind_device(struct cm_id *c, struct sv_device *dev); /* sets verbs, pd, port_num */
 
@@ -193,7 +197,7 @@ static inline union cm_addr *cm_dst(struct cm_id *c)
 /* cm_port.c: the table of ports of all processes, with the lock held. */
 int cm_port_open(struct sv_cm *cm);
 void cm_port_close(struct sv_cm *cm);
-int cm_port_bind(struct cm_id *c); /* source address; a port 0 is replaced */
+int cm_port_bind(struct cm_id *c); /* binds the source address; picks a port if it is 0 */
 int cm_port_listen(struct cm_id *c);
 void cm_port_release(struct cm_id *c);
 int cm_port_lookup(const union cm_addr *dst, uint32_t *slot, uint32_t *number);
@@ -202,23 +206,23 @@ int cm_port_lookup(const union cm_addr *dst, uint32_t *slot, uint32_t *number);
 struct cm_id *cm_id_new(struct cm_channel *ch, void *context);
 struct cm_id *cm_id_find(uint32_t number);
 struct cm_id *cm_id_find_peer(uint32_t slot, uint32_t peer_number);
-void cm_id_free(struct cm_id *c); /* no events are left; not the channel */
+void cm_id_free(struct cm_id *c); /* requires that no events are left; does not free the channel */
 
 /* cm_event.c */
 int cm_post(struct cm_id *c, enum rdma_cm_event_type type, int status, const struct cm_msg *m);
-void cm_drop_events(struct cm_id *c); /* and the requests among them */
-void cm_wait_acks(struct cm_id *c);   /* without the lock */
-int cm_complete(struct cm_id *c); /* of a synchronous id: waits for its event; without the lock */
+void cm_drop_events(struct cm_id *c); /* also destroys the requests among them */
+void cm_wait_acks(struct cm_id *c);   /* called without the lock */
+int cm_complete(struct cm_id *c); /* synchronous id: waits for its event; called without the lock */
 struct rdma_event_channel *cm_channel_new(void);
 
-/* cm_message.c: with the lock held. Says what the id is to its peer. */
+/* cm_message.c: with the lock held. Messages to the peer about the state of an id. */
 int cm_send(struct cm_id *c, enum cm_type type, struct cm_msg *m);
 unsigned cm_private_max(bool iwarp, enum cm_type type);
 void cm_part(struct cm_id *c); /* tells the peer that the id ends */
 void cm_timewait(struct cm_id *c);
 
 /* cm_qp.c: without the lock */
-int cm_qp_connect(struct cm_id *c); /* INIT, RTR, RTS */
+int cm_qp_connect(struct cm_id *c); /* moves the queue pair to INIT, RTR and RTS */
 int cm_qp_error(struct cm_id *c);
 
 #endif

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Binding and resolution. Both are decided at once, from the table of devices; the answer comes as
- * an event all the same.
- */
+/* Binding and resolution of addresses. The result is known at once from the table of devices, but
+ * is reported as an event as librdmacm does. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -10,7 +8,7 @@
 
 #include "softverbs/cm.h"
 
-/* Makes room for a specific address on a device; a wildcard has none. */
+/* Finds the device that owns a specific address; a wildcard address has none. */
 static int find_device(const union cm_addr *a, struct sv_device **dev)
 {
 	*dev = NULL;
@@ -84,8 +82,8 @@ SV_EXPORT int rdma_listen(struct rdma_cm_id *id, int backlog)
 	return cm_result(err);
 }
 
-/* Where the machine's routing would send from: loopback to loopback, else the address itself, which
- * is one of ours. */
+/* Chooses the source that the machine's routing would choose: loopback for loopback, else the
+ * destination itself, which is an address of this machine. */
 static void choose_source(union cm_addr *src, const union cm_addr *dst, struct sv_device *dev)
 {
 	union cm_addr lo = { .sin = { .sin_family = AF_INET } };
@@ -101,7 +99,7 @@ static void choose_source(union cm_addr *src, const union cm_addr *dst, struct s
 	sv_unlock();
 }
 
-/* The wildcard as a destination means this machine. */
+/* Replaces a wildcard destination by loopback, as the kernel does. */
 static void no_wildcard(union cm_addr *dst)
 {
 	if (!cm_addr_any(dst))
@@ -112,7 +110,8 @@ static void no_wildcard(union cm_addr *dst)
 		dst->sin.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 }
 
-/* The source that the id is bound to, or the one that goes with dst. -EHOSTUNREACH as an event. */
+/* Sets the source: the address that the id is bound to, or the one that suits dst. Reports
+ * -EHOSTUNREACH as an event. */
 static int settle_source(struct cm_id *c, const union cm_addr *dst)
 {
 	union cm_addr src;

@@ -7,14 +7,14 @@
 #include "softverbs/cm.h"
 
 #define LISTENER_POLL_US 10000
-#define RETRIES_MAX 7 /* three bits on the wire */
+#define RETRIES_MAX 7 /* a field of three bits on the wire */
 
 static uint8_t min_u8(unsigned a, unsigned b)
 {
 	return a < b ? a : b;
 }
 
-/* 255 asks for as much as there may be. */
+/* 255 asks for the device's maximum. */
 static int choose_depths(struct cm_id *c, const struct rdma_conn_param *p, unsigned most_resources,
 			 unsigned most_depth)
 {
@@ -62,7 +62,7 @@ static int add_private(struct cm_msg *m, const void *data, size_t len, unsigned 
 	return 0;
 }
 
-/* No one listens there, or no more. */
+/* Reports that no process listens at the destination. */
 static int refused(struct cm_id *c)
 {
 	struct cm_msg m = { .iwarp = cm_iwarp(c) };
@@ -82,7 +82,7 @@ static int send_request(struct cm_id *c, struct cm_msg *m)
 		return err;
 	c->peer_number = listener;
 	err = cm_send(c, CM_REQ, m);
-	/* An answer says which id of the peer this one is connected to. */
+	/* The reply carries the number of the peer's new id; until then there is none. */
 	c->peer_number = 0;
 	if (err)
 		c->peer_slot = CM_NO_SLOT;
@@ -104,8 +104,8 @@ static void try_again(void *arg)
 	}
 }
 
-/* SOFTVERBS_LISTEN_WAIT_MS: programs that connect as soon as their peer has said that it will
- * listen are used to a network's delays. */
+/* Waits up to SOFTVERBS_LISTEN_WAIT_MS for a listener. Some programs connect as soon as the peer
+ * announces that it will listen, and rely on the delay of a network. */
 static int wait_for_listener(struct cm_id *c, const struct cm_msg *m)
 {
 	uint64_t ms = strtoul(sv_env("SOFTVERBS_LISTEN_WAIT_MS", "0"), NULL, 10);
@@ -303,7 +303,7 @@ SV_EXPORT int rdma_disconnect(struct rdma_cm_id *id)
 	int err = disconnect_locked(c);
 	bool will_come = c->state == CM_DREQ_SENT;
 	sv_unlock();
-	/* An event that was taken already is not waited for again. */
+	/* Does not wait for an event that was taken already. */
 	pthread_mutex_lock(&cm->ack_lock);
 	will_come |= c->posted - c->acked > (id->event ? 1u : 0u);
 	pthread_mutex_unlock(&cm->ack_lock);

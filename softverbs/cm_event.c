@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Event channels. An event is counted for its id when it is posted and again when it is
- * acknowledged (or dropped), and the id lives until the counts agree. What an event means for the
- * queue pair is done by the thread that takes it, as in librdmacm.
+ * Event channels. An event is counted for its id when it is posted, and again when it is
+ * acknowledged or dropped. The id lives until the two counts agree. The thread that takes an event
+ * also changes the queue pair's state, as in librdmacm.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -75,7 +75,8 @@ static void set_param(struct cm_event *e, const struct cm_msg *m, enum cm_type t
 	}
 	if (type == CM_REJ)
 		return;
-	/* Each end's view: what the peer may have outstanding here, and we there. */
+	/* The depths are swapped, because each end names its own side: responder_resources limits
+	 * the peer's Reads here, initiator_depth the Reads from here. */
 	p->responder_resources = m->initiator_depth;
 	p->initiator_depth = m->responder_resources;
 	p->flow_control = m->flow_control;
@@ -92,7 +93,7 @@ static enum cm_type message_of(enum rdma_cm_event_type type)
 	return type == RDMA_CM_EVENT_REJECTED ? CM_REJ : CM_REP;
 }
 
-/* A request is the new id's event, and counted for the listener. */
+/* A connection request is an event of the new id, but is counted for its listener. */
 int cm_post(struct cm_id *c, enum rdma_cm_event_type type, int status, const struct cm_msg *m)
 {
 	bool request = type == RDMA_CM_EVENT_CONNECT_REQUEST;
@@ -141,8 +142,8 @@ void cm_drop_events(struct cm_id *c)
 	sv_events_drop(&((struct cm_channel *)c->pub.channel)->queue, c, event_gone);
 }
 
-/* The client's end of the handshake. Without a queue pair of ours it is the application's to
- * finish. */
+/* Completes the client's end of the handshake. For an id without a queue pair the application does
+ * that with rdma_establish(). */
 static void on_response(struct cm_event *e)
 {
 	struct cm_id *c = e->owner;
@@ -178,7 +179,7 @@ static int on_request(struct cm_event *e)
 	if (!err && listener->sync && rdma_migrate_id(&c->pub, NULL) < 0)
 		err = -errno;
 	if (err) {
-		/* The client is told no, the application nothing. */
+		/* Rejects the client; the application gets no event. */
 		rdma_destroy_id(&c->pub);
 		count(&listener->acked, 1);
 		free(e);

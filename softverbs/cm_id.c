@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Ids: made, found by number, destroyed, moved between channels, their options. */
+/* Creates, finds and destroys ids, moves them between channels and sets their options. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,7 +98,7 @@ SV_EXPORT int rdma_destroy_id(struct rdma_cm_id *id)
 		rdma_ack_cm_event(id->event);
 	id->event = NULL;
 	sv_lock();
-	LIST_REMOVE(c, link); /* from here on the engine does not find it */
+	LIST_REMOVE(c, link); /* after this the engine cannot find the id */
 	sv_timer_stop(&c->timer);
 	cm_port_release(c);
 	cm_drop_events(c);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The messages between two connection managers, and what they do to an id. All in order: those of
- * one process to another are never lost, only the process can be. Lock held.
- */
+/* Messages between two connection managers, and their effect on an id. Messages from one process to
+ * another arrive in order and are never lost, unless a process ends. Lock held. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,7 +85,7 @@ void cm_timewait(struct cm_id *c)
 	sv_timer_start(&c->timer, CM_TIMEWAIT_US, timewait_over, c);
 }
 
-/* Nobody has taken the request yet: accepting it will fail. */
+/* The application has not taken the request yet: accepting it will fail. */
 static bool is_untaken(struct cm_id *c)
 {
 	if (!c->listener)
@@ -97,8 +95,8 @@ static bool is_untaken(struct cm_id *c)
 	return true;
 }
 
-/* Over iWARP the connection is the stream, and the queue pair ends with it; over InfiniBand it is
- * left to the application. */
+/* Over iWARP the connection is the stream, so the queue pair ends with it. Over InfiniBand the
+ * application ends it. */
 static void disconnected(struct cm_id *c, int status)
 {
 	struct sv_qp *qp = cm_iwarp(c) && c->qpn ? sv_qp_find(c->qpn) : NULL;
@@ -190,7 +188,7 @@ static void on_rej(struct cm_id *c, const struct cm_msg *m)
 static void on_dreq(struct cm_id *c)
 {
 	switch (c->state) {
-	case CM_DREQ_SENT: /* both at once: neither waits for an answer */
+	case CM_DREQ_SENT: /* both ends disconnect at once, so neither waits for an answer */
 		disconnected(c, 0);
 		cm_timewait(c);
 		break;
@@ -283,7 +281,7 @@ void sv_cm_link_lost(struct sv_link *l)
 				peer_lost(c);
 }
 
-/* Both ends are told so: no message of ours is needed. */
+/* Both ends learn of the removal from their fabric, so no message is needed. */
 void sv_cm_dropped(struct ibv_qp *qp)
 {
 	struct sv_cm *cm = cm_root();

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The ports of all processes of the fabric: the file `ports` of its directory, mapped by each,
- * changed under its flock. A record belongs to the process of its slot; those that a process left
- * when it was killed are taken for free when they are met, or when the slot has a new owner.
- * Whatever is read from the file is checked: another process may have died while it wrote.
+ * Table of the ports of all processes of the fabric: the file `ports` in its directory, which each
+ * process maps and changes under its flock. A record belongs to the process of its slot. Records
+ * that a killed process left are freed when they are found, or when the slot has a new owner.
+ * Values from the file are checked, because another process may have died while it wrote.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,20 +23,21 @@
 enum { PORT_REUSE = 1, PORT_AF_ONLY = 2, PORT_LISTENING = 4 };
 
 struct port_record {
-	uint32_t next; /* record + 1, of the same port or of the free list */
+	uint32_t next; /* next record + 1, in the list of one port or in the free list */
 	uint32_t slot;
-	uint32_t number; /* of the id */
+	uint32_t number; /* number of the id */
 	uint16_t used;
 	uint16_t flags;
 	union cm_addr addr;
 };
 
 struct cm_port_file {
-	uint32_t size;	/* of this struct: programs of another build do not share the directory */
-	uint32_t free;	/* record + 1 */
-	uint32_t fresh; /* records from here on were never used */
+	/* Size of this struct; a program of another build cannot share the directory */
+	uint32_t size;
+	uint32_t free;	/* first free record + 1 */
+	uint32_t fresh; /* index of the first record that was never used */
 	uint32_t hint;
-	uint32_t first[65536]; /* by port: record + 1 */
+	uint32_t first[65536]; /* first record + 1 for each port */
 	struct port_record record[RECORDS];
 };
 
@@ -84,10 +85,11 @@ static uint32_t new_record(struct cm_port_file *f)
 	return f->fresh < RECORDS ? ++f->fresh : 0;
 }
 
-/* Those of this slot when its process is new, else those of dead slots. */
+/* Frees the records of this slot if own is true (its process is new), else the records of all dead
+ * slots. */
 static void purge(struct cm_port_file *f, bool own)
 {
-	uint8_t dead[SV_SLOTS] = { 0 }; /* 0 not known, 1 alive, 2 dead */
+	uint8_t dead[SV_SLOTS] = { 0 }; /* state of each slot: 0 unknown, 1 alive, 2 dead */
 
 	for (unsigned p = 0; p < 65536; p++) {
 		uint32_t *from = &f->first[p];
@@ -145,7 +147,8 @@ static bool covers(const struct port_record *r, int family)
 	return r->addr.sa.sa_family == family || !(r->flags & PORT_AF_ONLY);
 }
 
-/* The kernel's rules: addresses of two families meet unless both keep to their own. */
+/* Follows the kernel's rules: addresses of two families conflict unless both are restricted to
+ * their family. */
 static int conflict(const struct port_record *r, const struct cm_id *c, const union cm_addr *addr,
 		    bool reuse)
 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Queue pairs of ids: made with what the application leaves out (protection domain, completion
- * queues), and moved through their states as the connection is.
- */
+/* Queue pairs of ids: creates them, with defaults for the protection domain and completion queues,
+ * and moves them through their states together with the connection. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,7 +83,7 @@ static int move(struct cm_id *c, enum ibv_qp_state state)
 	return -ibv_modify_qp(c->pub.qp, &attr, mask);
 }
 
-/* INIT once more: only now it is known what the peer may do. */
+/* Sets INIT again, since the peer's access rights are known only now. */
 int cm_qp_connect(struct cm_id *c)
 {
 	sv_lock();

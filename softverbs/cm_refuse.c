@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the fabric does not have: multicast, extended connection establishment. Defined here, since
- * librdmacm itself is loaded behind us and its functions would take our objects for its own.
+ * Functions that the fabric does not support: multicast and extended connection establishment. They
+ * are defined here because librdmacm is loaded behind this library, and its functions would misread
+ * objects of this one.
  */
 #include <errno.h>
 #include <poll.h>
@@ -53,7 +54,7 @@ SV_EXPORT int rdma_create_srq_ex(struct rdma_cm_id *id, struct ibv_srq_init_attr
 	return cm_result(-EOPNOTSUPP);
 }
 
-/* rping waits on ordinary descriptors with it. */
+/* Works on ordinary descriptors, on which rping calls it. */
 SV_EXPORT int rpoll(struct pollfd *fds, nfds_t nfds, int timeout)
 {
 	return poll(fds, nfds, timeout);

@@ -49,7 +49,8 @@ int cm_open(void)
 	return err;
 }
 
-/* The objects are the parent's: they are left alone, and the child starts with nothing. */
+/* The objects belong to the parent of the fork(): they are left alone, and the child starts with
+ * none. */
 void sv_cm_forget(void)
 {
 	if (sv_fabric.cm)
@@ -57,8 +58,8 @@ void sv_cm_forget(void)
 	sv_fabric.cm = NULL;
 }
 
-/* Programs look for the kernel's connection manager before they use librdmacm, which would
- * complain: here it is always there. */
+/* Programs look for the kernel's connection manager before they use librdmacm. Here it is always
+ * present. */
 SV_EXPORT int access(const char *path, int mode);
 int access(const char *path, int mode)
 {

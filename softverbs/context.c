@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Contexts of an opened device, and what a device says about itself.
- */
+/* Contexts of opened devices, and the attributes that a device reports. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +14,7 @@
 #undef ibv_query_port
 
 #define COMP_VECTORS 4
-#define VENDOR 0x5356 /* no assigned number: a private use */
+#define VENDOR 0x5356 /* not an assigned number: for private use */
 #define SIW_VENDOR 0x626d74
 
 static int query_device_ex(struct ibv_context *context,
@@ -55,7 +53,8 @@ static int query_port(struct ibv_context *context, uint8_t port, struct ibv_port
 	return 0;
 }
 
-/* Programs of before 2017: the structure ended with the link layer and a byte of flags. */
+/* Programs built before 2017 have a shorter structure, which ends with the link layer and one byte
+ * of flags. */
 SV_EXPORT int ibv_query_port(struct ibv_context *context, uint8_t port,
 			     struct _compat_ibv_port_attr *attr)
 {

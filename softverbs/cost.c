@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What operations cost between two processes of this machine: the round trip of a Send, polled and
+ * Measures operations between two processes of one machine: the round trip of a Send, polled and
  * with events, and the bandwidth of RDMA Reads and Writes, beside memcpy(). Each figure is the best
- * of five, as a busy machine only ever adds to it. It only prints. It is a plain program of
- * librdmacm, so that it tells the same of any device: cost [ADDRESS]
+ * of five, since other load only makes a figure worse. Being a plain program of librdmacm, it
+ * measures any device: cost [ADDRESS]
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -21,8 +21,8 @@
 
 #define BIG (1u << 20)
 #define DEPTH 16u	   /* operations outstanding */
-#define AREA (DEPTH * BIG) /* larger than a cache, as what a server moves */
-#define VOLUME (64u << 20) /* bytes for one figure */
+#define AREA (DEPTH * BIG) /* larger than a processor's cache, as a server's data are */
+#define VOLUME (64u << 20) /* bytes moved for each figure */
 #define MESSAGE 64u
 #define ROUNDS 400
 #define REPEATS 5

@@ -9,7 +9,7 @@
 #include "softverbs/fault.h"
 #include "softverbs/qp.h"
 
-#define REORDER_USEC 100000u /* if no other queue pair completes anything */
+#define REORDER_USEC 100000u /* longest wait for a completion of another queue pair */
 #define FOLLOW_USEC 1000u
 
 SV_EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context,
@@ -148,7 +148,7 @@ int sv_req_notify_cq(struct ibv_cq *ibv, int solicited_only)
 	struct sv_cq *cq = sv_cq_of(ibv);
 
 	pthread_mutex_lock(&cq->lock);
-	/* Asked for both, the application gets what it asked for first: all. */
+	/* A request for all completions is stronger than one for solicited completions only. */
 	cq->solicited_only = solicited_only && (!cq->armed || cq->solicited_only);
 	cq->armed = true;
 	pthread_mutex_unlock(&cq->lock);
@@ -165,7 +165,7 @@ static void notify(struct sv_cq *cq)
 		sv_events_push(&((struct sv_channel *)ibv->channel)->events, cq, &ibv, sizeof(ibv));
 }
 
-/* False: it was full. */
+/* False if the queue is full or broken. */
 static bool append(struct sv_cq *cq, const struct sv_cqe *cqe)
 {
 	pthread_mutex_lock(&cq->lock);
@@ -208,7 +208,8 @@ static void release(struct sv_held *h)
 	free(h);
 }
 
-/* The completions of one queue pair stay in order: those held before it go with it. */
+/* Releases the held completion, and first those of the same queue pair held before it, to keep
+ * their order. */
 static void held_is_due(void *arg)
 {
 	struct sv_held *last = arg, *h, *next;
@@ -252,12 +253,12 @@ static bool hold(struct sv_cq *cq, const struct sv_cqe *cqe)
 		TAILQ_INSERT_TAIL(&sv_fabric.reordered, h, reorder);
 		usec = REORDER_USEC;
 	}
-	/* Without a time of its own it goes right behind the one it follows. */
+	/* A completion without a delay of its own follows the held one right away. */
 	sv_timer_start(&h->timer, usec ? usec : FOLLOW_USEC, held_is_due, h);
 	return true;
 }
 
-/* Another queue pair has completed something: now those that waited for that. */
+/* Releases the reordered completions, now that another queue pair has completed something. */
 static void release_reordered(const struct sv_qp *qp)
 {
 	struct sv_held *h, *next;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The list of devices, and which addresses are theirs.
- */
+/* The list of devices and their addresses. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
@@ -17,7 +15,7 @@
 
 #define DEFAULT_DEVICES "sv0=127.0.0.0/8,::1"
 
-/* ADDRESS or ADDRESS/BITS. */
+/* Parses ADDRESS or ADDRESS/BITS. */
 static int parse_net(char *text, struct sv_net *net)
 {
 	struct sockaddr_in *in = (struct sockaddr_in *)&net->addr;
@@ -54,7 +52,7 @@ static void name_device(struct sv_device *dev, const char *name)
 	snprintf(ibv->ibdev_path, sizeof(ibv->ibdev_path), "%.180s/%.60s", sv_fabric.dir, name);
 }
 
-/* NAME=NET[,NET...][:iwarp|:siw|:ib] */
+/* Parses NAME=NET[,NET...][:iwarp|:siw|:ib]. */
 static int parse_device(char *text)
 {
 	char *nets = strchr(text, '='), *save, *s;
@@ -134,7 +132,7 @@ struct sv_device *sv_device_for_addr(const struct sockaddr *addr)
 	return NULL;
 }
 
-/* Of a network, its first host. */
+/* For an IPv4 network, returns its first host. */
 int sv_device_addr(const struct sv_device *dev, int family, struct sockaddr_storage *out)
 {
 	for (unsigned i = 0; i < dev->nnets; i++) {

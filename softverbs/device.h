@@ -77,7 +77,7 @@ struct sv_device *sv_device_for_addr(const struct sockaddr *addr);
 int sv_device_addr(const struct sv_device *dev, int family, struct sockaddr_storage *out);
 
 /* The fault "device removed": errors and events for everything on it. Lock held. */
-void sv_devices_plug(void); /* those that are absent, and not open, are there from now on */
+void sv_devices_plug(void); /* makes absent devices present, unless they are open */
 void sv_device_remove(struct sv_device *dev);
 
 /* Lock held, or any thread: an asynchronous event of the context. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * While an application polls without pause, its own thread does the engine's work (nothing is
- * faster, and on few processors a second busy thread would only be in the way); the engine's thread
- * then looks after it once a millisecond.
+ * While an application polls without pause, its own thread does the engine's work: that is fastest,
+ * and with few processors a second busy thread would only compete. The engine's thread then checks
+ * once a millisecond.
  */
 #include <errno.h>
 #include <poll.h>
@@ -14,9 +14,9 @@
 
 #include "softverbs/fabric.h"
 
-#define IDLE_POLLS 16u /* so many in a row are a polling application */
+#define IDLE_POLLS 16u /* empty polls in a row that mark a polling application */
 #define BACK_OFF_NS 50000u
-#define POLL_WAIT_NS 40000u /* shorter, so that the thread stays away */
+#define POLL_WAIT_NS 40000u /* less than BACK_OFF_NS, so that the engine's thread stays away */
 
 uint64_t sv_now(void)
 {
@@ -75,7 +75,7 @@ void sv_timer_start(struct sv_timer *t, uint64_t usec, void (*fn)(void *arg), vo
 	t->fn = fn;
 	t->arg = arg;
 	t->armed = true;
-	/* Most are started with the same time, so the place is near the end. */
+	/* Most timers have the same duration, so the right place is near the end. */
 	TAILQ_FOREACH_REVERSE (before, &e->timers, sv_timers, link)
 		if (before->due <= t->due)
 			break;
@@ -105,7 +105,8 @@ static void run_timers(struct sv_engine *e)
 	}
 }
 
-/* What is ready now. Callbacks may remove watches of the same batch. */
+/* Runs the callbacks of ready descriptors and due timers. A callback may remove watches of the same
+ * batch. */
 static void run_ready(struct sv_engine *e)
 {
 	int n = epoll_wait(e->epoll_fd, e->batch, SV_BATCH, 0);
@@ -137,7 +138,7 @@ static void back_off(struct sv_engine *e)
 	atomic_store(&e->backing_off, false);
 }
 
-/* Milliseconds until the next timer; -1 for none. Lock held. */
+/* Returns milliseconds until the next timer; -1 for none. Lock held. */
 static int until_timer(struct sv_engine *e)
 {
 	struct sv_timer *t = TAILQ_FIRST(&e->timers);
@@ -160,7 +161,7 @@ static void *engine_main(void *arg)
 	prctl(PR_SET_NAME, "softverbs", 0, 0, 0);
 	prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0);
 	for (;;) {
-		/* Not even the lock: a thread that waits for its turn with it would stop the
+		/* Does not take the lock here: a thread that waits for the lock would delay the
 		 * poller. */
 		if (polled_lately(e)) {
 			back_off(e);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The engine: one thread of the process that waits for its sockets and timers. Every callback runs
+ * The engine: one thread of the process, which waits for sockets and timers. Every callback runs
  * with the fabric's lock held, in the engine's thread or in a thread that polls an empty completion
  * queue (sv_engine_drive). Callbacks never block.
  */
@@ -35,13 +35,13 @@ struct sv_engine {
 	int wake_fd;
 	struct sv_watch wake;
 	pthread_t thread;
-	TAILQ_HEAD(sv_timers, sv_timer) timers; /* the next one first */
-	struct epoll_event batch[SV_BATCH];	/* of the round that runs now */
+	TAILQ_HEAD(sv_timers, sv_timer) timers; /* ordered by due time */
+	struct epoll_event batch[SV_BATCH];	/* ready descriptors of the current round */
 	int nbatch;
-	/* Guards nothing: hints that decide who waits for the sockets. */
+	/* Hints without a lock; they decide which thread waits for the sockets. */
 	atomic_uint idle_polls; /* polls of empty queues since the last request for an event */
 	_Atomic uint64_t polled_at;
-	_Atomic uint64_t wakes_at; /* until when the thread waits, 0 for not waiting */
+	_Atomic uint64_t wakes_at; /* end of the engine thread's wait (ns); 0 if it does not wait */
 	atomic_bool backing_off;
 };
 
@@ -49,7 +49,7 @@ uint64_t sv_now(void); /* ns */
 
 int sv_engine_start(struct sv_engine *e);
 
-/* In a child of fork(): closes what belongs to the parent's. */
+/* In a child of fork(): closes the descriptors of the parent's engine. */
 void sv_engine_forget(struct sv_engine *e);
 
 /* All with the lock held. A watch or a timer may be removed in any callback, its own included. */
@@ -57,11 +57,11 @@ int sv_watch_add(struct sv_watch *w, uint32_t events);
 int sv_watch_change(struct sv_watch *w, uint32_t events);
 void sv_watch_remove(struct sv_watch *w); /* before its fd is closed */
 
-/* Calls fn(arg) once, when usec have passed. Of a timer that runs already, the time is changed. */
+/* Calls fn(arg) once, after usec microseconds. Starting a running timer changes its time. */
 void sv_timer_start(struct sv_timer *t, uint64_t usec, void (*fn)(void *arg), void *arg);
 void sv_timer_stop(struct sv_timer *t);
 
-/* From an empty poll, without the lock: runs what is ready, if nobody else is doing it. */
+/* Called by an empty poll, without the lock: runs ready callbacks unless another thread does. */
 void sv_engine_drive(void);
 
 /* A thread will wait for an event now: the engine's thread must not leave its work to pollers. */

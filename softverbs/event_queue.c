@@ -46,8 +46,8 @@ static void count_one(struct sv_event_queue *q)
 	while (n < 0 && errno == EINTR);
 }
 
-/* Without waiting, though the descriptor may be a blocking one: somebody else may have taken the
- * count already and be about to look for its event. */
+/* Reads without blocking, even from a blocking descriptor: another thread may have taken the count
+ * and be about to look for its event. */
 static void uncount_one(struct sv_event_queue *q)
 {
 	uint64_t one;
@@ -77,7 +77,7 @@ int sv_events_pop(struct sv_event_queue *q, void *data, size_t len, void (*taken
 {
 	struct sv_event *ev;
 
-	/* The event of this count may have been dropped in between: then wait for the next. */
+	/* The event may have been dropped after its count was read; then waits for the next one. */
 	do {
 		uint64_t one;
 		ssize_t n = read(q->fd, &one, sizeof(one));
@@ -120,7 +120,7 @@ void sv_events_move(struct sv_event_queue *from, const void *owner, struct sv_ev
 	struct sv_event_list list = TAILQ_HEAD_INITIALIZER(list);
 	struct sv_event *ev, *next;
 
-	/* One lock at a time: two threads may move in opposite directions. */
+	/* Takes one lock at a time, since two threads may move events in opposite directions. */
 	pthread_mutex_lock(&from->lock);
 	for (ev = TAILQ_FIRST(&from->events); ev; ev = next) {
 		next = TAILQ_NEXT(ev, link);

@@ -44,7 +44,8 @@ const char *sv_env(const char *name, const char *otherwise)
 	return s && *s ? s : otherwise;
 }
 
-/* The default is in a folder where anybody may make directories: it must be our own. */
+/* The default path is in a directory where any user may create entries, so check that this user
+ * owns it. */
 static int choose_dir(struct sv_fabric *f)
 {
 	const char *given = sv_env("SOFTVERBS_DIR", NULL);
@@ -81,7 +82,7 @@ static int try_slot(struct sv_fabric *f, unsigned slot)
 		close(fd);
 		return err;
 	}
-	/* For people and tests that look for a process's slot. */
+	/* Process id, for administrators and tests that look for a process's slot. */
 	if (ftruncate(fd, 0) == 0)
 		dprintf(fd, "%d %s\n", (int)getpid(), f->name);
 	f->slot = slot;
@@ -125,7 +126,8 @@ static void after_fork(void)
 	sv_unlock();
 }
 
-/* The child has no engine, and no part of the parent's connections: it begins anew. */
+/* A child of fork() has no engine thread and no part of the parent's connections, so it starts with
+ * an empty fabric. */
 static void in_child(void)
 {
 	struct sv_fabric *f = &sv_fabric;
@@ -154,7 +156,7 @@ static int open_now(struct sv_fabric *f)
 	f->qps.next = (uint32_t)(f->nonce >> 4) % SV_QPS;
 	f->slot_fd = f->listen_fd = -1;
 	TAILQ_INIT(&f->reordered);
-	/* Where a security module asks for it, so that peers may read our memory. */
+	/* Some security modules let peers read this process's memory only after this call. */
 	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
 	int err = choose_dir(f);
 	if (!err)
