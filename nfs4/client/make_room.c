@@ -105,7 +105,7 @@ enum nfs4_expire nfs4_clients_evict(struct nfs4_clients *all)
 	return nfs4_client_evict(all, nfs4_clients_oldest(all, &all->courtesy, 0));
 }
 
-/* An old courtesy client that this host may evict, with a reference; or NULL. */
+/* The host's oldest courtesy client, among those examined, with a reference; or NULL. */
 static struct nfs4_client *oldest_of(struct nfs4_clients *all, const struct nfs4_host *h)
 {
 	unsigned looked = 0;
@@ -140,7 +140,7 @@ bool nfs4_clients_take(struct nfs4_clients *all, struct nfs4_host *h, size_t byt
 		how = nfs4_client_evict(all, cl);
 		if (how == NFS4_DROPPED)
 			continue;
-		/* A host with twice as much as the caller's host will have loses a client. */
+		/* Else a host with twice as much as the caller's host will have loses a client. */
 		if (how == NFS4_DROPPING ||
 		    !nfs4_clients_shed(all, NFS4_BYTES, 2 * (nfs4_host_has(h, NFS4_BYTES) + bytes)))
 			return false;

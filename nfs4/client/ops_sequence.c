@@ -56,7 +56,7 @@ static int take_slot(struct nfs4_sequence_args *a, struct nfs4_session *s, struc
 	return NFS4_OK;
 }
 
-/* Checks the slot number and the sizes against the session's limits. */
+/* Checks the request against the session's limits. */
 static int check(const struct nfs4_compound *c, const struct nfs4_sequence_args *a,
 		 const struct nfs4_session *s)
 {

@@ -100,9 +100,7 @@ void nfs4_session_bind_locked(struct nfs4_session *s, uint64_t conn)
 	if (is_bound(s, conn))
 		return;
 	s->conn[s->nconns % NFS4_CONNS_PER_SESSION] = conn;
-	/*
-	 * At the end the count goes back to half, not to 0, which would mean that no entry is set.
-	 */
+	/* Wraps to half of the limit and not to 0, so that all entries stay valid. */
 	if (++s->nconns == 2 * NFS4_CONNS_PER_SESSION)
 		s->nconns = NFS4_CONNS_PER_SESSION;
 }

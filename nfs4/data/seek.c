@@ -71,7 +71,7 @@ static void decode_io_advise(struct nfs4_compound *c, void *args)
 	}
 }
 
-/* Follows some of the hints and returns them. Hints about the access pattern are ignored: all
+/* Follows WILLNEED and returns the hints in effect. Hints about the access pattern are ignored: all
  * clients share the descriptor, and the page cache that DONTNEED would drop. */
 static uint32_t follow(struct nfs4_compound *c, const struct io_advise_args *a)
 {

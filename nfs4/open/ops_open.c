@@ -3,10 +3,10 @@
  * OPEN (RFC 7530 section 16.16, RFC 8881 section 18.16), in steps:
  *
  *	nfs4_open	client, owner and its sequence number, arguments, grace; the client's record
- *	open_recorded	file and share; truncates; makes durable what has changed
+ *	open_recorded	file and share; truncates; makes changes durable
  *	open_settled	the current filehandle, and the result
  *
- * Each that fails ends in finish(), which gives back what the steps before it got.
+ * A step that fails ends in finish(), which releases what the earlier steps acquired.
  */
 #include "nfs4/client/client.h"
 #include "nfs4/names/cinfo.h"

@@ -176,7 +176,7 @@ void nfs4_owner_forget(struct nfs4_owner *o, struct nfs4_dead_owners *dead)
 	o->in_table = o->unconfirmed = o->idle = false;
 	if (o->kept) {
 		nfs4_state_forget(cl, &o->kept->st);
-		/* Hash_next is free: the open is in no hash table */
+		/* The link is free: the open is in no hash table any more. */
 		o->kept->st.hash_next = dead->kept;
 		dead->kept = &o->kept->st;
 		o->kept = NULL;
