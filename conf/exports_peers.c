@@ -8,20 +8,22 @@
 
 #include "conf/exports_addr.h"
 
+/* Slots of a set, and locks: set n has lock n % STRIPES. */
 enum { WAYS = 8, STRIPES = 64 };
 
 struct answer {
 	bool known;
 	int client;
-	uint64_t until;	    /* fresh */
-	uint64_t old_until; /* usable while there is nothing newer */
+	uint64_t until;	    /* the answer is fresh before this time */
+	uint64_t old_until; /* usable before this time, while it cannot be renewed */
 };
 
 struct slot {
-	struct exp_addr addr; /* len 0: free */
+	struct exp_addr addr; /* len is 0 in a free slot */
 	bool busy;
-	uint64_t used;
-	struct answer *answers; /* one for each export */
+	uint64_t used; /* 1 + the time of the last use; 0: never, so free slots are claimed first */
+	/* one for each export, and a spare, as the size must not be 0; NULL until first used */
+	struct answer *answers;
 	struct exp_peer_name name;
 };
 
@@ -73,8 +75,8 @@ void exp_peers_free(struct exp_peers *peers)
 }
 
 /*
- * Peers of one network differ in their last bits, which a multiplicative hash spreads. A peer that
- * crafts addresses of one set only makes its own look-ups more frequent.
+ * Peers of one network differ in their last bits, which a multiplicative hash spreads. Crafted
+ * addresses can evict the other peers of one set: these are looked up again.
  */
 static unsigned set_of(const struct exp_peers *peers, const struct exp_addr *addr)
 {
@@ -95,7 +97,8 @@ static struct slot *find_slot(struct exp_peers *peers, unsigned set, const struc
 	return NULL;
 }
 
-/* A free slot, or the least recently used one; NULL when all are being worked on. */
+/* Empties a free slot or the least recently used one for addr. NULL if all of the set are being
+ * worked on, or there is no memory. */
 static struct slot *claim_slot(struct exp_peers *peers, unsigned set, const struct exp_addr *addr)
 {
 	struct slot *slots = &peers->slots[(size_t)set * WAYS];
@@ -119,8 +122,8 @@ static struct slot *claim_slot(struct exp_peers *peers, unsigned set, const stru
 	return best;
 }
 
-/* With the lock. True when the ticket is filled, false when the caller has to wait for another
- * thread. */
+/* The caller holds the stripe's lock. True if the ticket is filled, false if another thread works
+ * on the address and there is no older answer. */
 static bool try_begin(struct exp_peers *peers, const struct exp_addr *addr, uint64_t now,
 		      struct exp_peers_ticket *ticket)
 {
@@ -172,7 +175,8 @@ void exp_peers_begin(struct exp_peers *peers, const struct exp_addr *addr, unsig
 	pthread_mutex_unlock(&stripe->lock);
 }
 
-/* The ticket's slot with its stripe's lock; NULL: none is kept. */
+/* Locks the stripe of the ticket's slot and returns the slot. NULL, without the lock, if the ticket
+ * has no slot to fill. */
 static struct slot *lock_slot(struct exp_peers_ticket *ticket)
 {
 	if (ticket->state != EXP_PEERS_RESOLVE)
@@ -181,6 +185,7 @@ static struct slot *lock_slot(struct exp_peers_ticket *ticket)
 	return ticket->slot;
 }
 
+/* Ends the work on the slot: keeps the name, wakes the threads that wait, and unlocks the stripe. */
 static void unlock_slot(struct exp_peers_ticket *ticket, struct slot *slot)
 {
 	struct stripe *stripe = &ticket->peers->stripes[ticket->set % STRIPES];

@@ -35,9 +35,8 @@ void cfg_free(struct cfg_settings *settings)
 		cfg_value_clear(&cfg_rows[i], settings);
 }
 
-/*
- * inih reads lines through this function, which counts them and refuses those that inih would cut.
- */
+/* State of one parse: the text that inih reads by next_line(), and the settings that take_value()
+ * fills from it. */
 struct reader {
 	struct cfg_settings *settings;
 	struct cfg_diags *diags;
@@ -47,22 +46,24 @@ struct reader {
 	size_t off;
 	unsigned line;
 	int err;
-	unsigned seen[MAX_ROWS]; /* line of each row's first value */
+	unsigned seen[MAX_ROWS]; /* line of each row's first value; 0 if none was seen */
 };
 
+/* Adds an error for the current line. fmt has exactly two %s; those not needed get "". */
 static void report(struct reader *r, const char *fmt, const char *what, const char *best)
 {
 	cfg_diag_add(r->diags, (struct cfg_place){ r->name, r->line, 0 }, CFG_ERROR, fmt, what,
 		     best);
 }
 
+/* True if inih may have the line; else the line is reported, and inih gets an empty one. */
 static bool keep_line(struct reader *r, const char *line, size_t len, int room)
 {
 	if (memchr(line, '\0', len)) {
 		report(r, "a NUL octet: this is no text file%s%s", "", "");
 		return false;
 	}
-	/* inih wants room for a line end and a terminator. */
+	/* inih needs room for a line end and a terminator. */
 	if (len + 3 > (size_t)room) {
 		cfg_diag_add(r->diags, (struct cfg_place){ r->name, r->line, 0 }, CFG_ERROR,
 			     "the line is too long: at most %d octets", room - 3);
@@ -71,6 +72,7 @@ static bool keep_line(struct reader *r, const char *line, size_t len, int room)
 	return true;
 }
 
+/* The reader function of inih: counts lines, and refuses those that inih would cut. */
 static char *next_line(char *buf, int room, void *arg)
 {
 	struct reader *r = arg;
@@ -84,7 +86,7 @@ static char *next_line(char *buf, int room, void *arg)
 	len = end ? (size_t)(end - line) : r->len - r->off;
 	r->off += len + (end != NULL);
 	r->line++;
-	/* Leading blanks would make inih take the line for the one before going on. */
+	/* inih takes a line with leading blanks for a continuation of the line before. */
 	while (len && (*line == ' ' || *line == '\t')) {
 		line++;
 		len--;
@@ -115,8 +117,8 @@ static bool has_section(const char *section, struct cfg_suggest *suggest)
 	return false;
 }
 
-/* Sections of nfs.conf(5), which configures the kernel's server, and where ringnfs has their
- * settings. */
+/* Sections of nfs.conf(5), which configures the kernel's server, and the settings of ringnfs that
+ * correspond to them. */
 static const struct {
 	const char *name;
 	const char *here;
@@ -136,7 +138,7 @@ static const struct {
 	{ "general", "nowhere" },
 };
 
-/* True if the section was recognised as one of nfs.conf(5), and reported. */
+/* True if the section is one of nfs.conf(5); it is then reported. */
 static bool report_nfs_conf(struct reader *r, const char *section)
 {
 	for (size_t i = 0; i < rn_array_size(nfs_conf_sections); i++) {
@@ -185,7 +187,8 @@ static void report_unknown(struct reader *r, const char *section, const char *na
 		       section);
 }
 
-/* A second value of a list adds to it; any other is a mistake. */
+/* True if the value is to be taken: the first one of its key, or a further one of a list. The first
+ * one replaces a list from earlier files. A second value of any other key is reported. */
 static bool first_or_list(struct reader *r, const struct cfg_row *row)
 {
 	unsigned *seen = &r->seen[row - cfg_rows];
@@ -204,6 +207,7 @@ static bool first_or_list(struct reader *r, const struct cfg_row *row)
 	return false;
 }
 
+/* The value handler of inih. 1 lets inih go on after an error too, so that all are reported. */
 static int take_value(void *arg, const char *section, const char *name, const char *value)
 {
 	struct reader *r = arg;
@@ -306,7 +310,7 @@ int cfg_set(struct cfg_settings *settings, const char *key, const char *value, c
 	return diags->errors > errors ? -EINVAL : 0;
 }
 
-/* A record holds a WRITE and its headers. */
+/* Checks that a record can hold a WRITE and 4096 bytes of headers. */
 static void check_record(const struct cfg_settings *settings, struct cfg_place at,
 			 struct cfg_diags *diags)
 {

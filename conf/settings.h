@@ -3,9 +3,10 @@
  * ringnfs.conf: the daemon's settings as plain fields, filled from typed schema rows
  * (conf/settings_schema.c).
  *
- * One row says a key's section, name, type, range, default and text; the parser, --print-config and
- * the manual page ringnfs.conf(5) are all made from it. Sizes are bytes, durations seconds.
- * cfg_set_defaults() comes first; strings belong to the settings and go with cfg_free().
+ * One row gives a key's section, name, type, range, default and text; the parser, --print-config
+ * and the manual page ringnfs.conf(5) are all made from it. Sizes are bytes; durations are seconds
+ * unless the name gives another unit. cfg_set_defaults() comes first. Strings belong to the
+ * settings, and cfg_free() frees them.
  */
 #ifndef RINGNFS_CONF_SETTINGS_H
 #define RINGNFS_CONF_SETTINGS_H
@@ -25,7 +26,7 @@ enum cfg_io_mode { CFG_IO_BUFFERED, CFG_IO_DIRECT };
 
 enum { CFG_MAX_ADDRS = 16 };
 
-/* Addresses without ports; none = all of IPv4 and IPv6. */
+/* Addresses without ports; if there is none, all of IPv4 and IPv6. */
 struct cfg_addrs {
 	unsigned n;
 	struct sockaddr_storage addrs[CFG_MAX_ADDRS];
@@ -107,28 +108,29 @@ int cfg_set_defaults(struct cfg_settings *settings);
 void cfg_free(struct cfg_settings *settings);
 
 /*
- * Read a file into the settings, over their values. 0, -EINVAL when a message of CFG_ERROR was
- * added (the settings then hold the correct part of the file and are not to be used), or -errno
- * with a message when it cannot be read.
+ * Reads a file into the settings, over their values. 0, -EINVAL if a message of CFG_ERROR was added
+ * (the settings then hold the correct part of the file and must not be used), or -errno with a
+ * message if the file cannot be read.
  */
 int cfg_load(struct cfg_settings *settings, const char *path, struct cfg_diags *diags);
 
-/* As cfg_load, for a text in memory. */
+/* Does the same as cfg_load() for a text in memory; name stands for the file in messages. */
 int cfg_parse(struct cfg_settings *settings, const char *name, const char *text, size_t len,
 	      struct cfg_diags *diags);
 
 /*
- * Set one key as if a file said "[section] name = value": for options of the command line. `origin`
- * stands for the file in messages, as in "--port". 0, -EINVAL with a message, -ENOMEM.
+ * Sets one key, "section.name", as if a file said "[section] name = value": for options of the
+ * command line. `origin` stands for the file in messages, as in "--port". 0, -EINVAL with a
+ * message, -ENOMEM.
  */
 int cfg_set(struct cfg_settings *settings, const char *key, const char *value, const char *origin,
 	    struct cfg_diags *diags);
 
-/* Check that settings from several places go together; called after the last of them, the command
+/* Checks that settings from several places go together; called after the last of them, the command
  * line included. 0, or -EINVAL with a message from `origin`. */
 int cfg_check(const struct cfg_settings *settings, const char *origin, struct cfg_diags *diags);
 
-/* Print the settings in the syntax of ringnfs.conf; the output reads back to the same settings. */
+/* Prints the settings in the syntax of ringnfs.conf; the output reads back to the same settings. */
 void cfg_print(const struct cfg_settings *settings, FILE *out);
 
 #endif
