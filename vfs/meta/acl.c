@@ -15,9 +15,9 @@
 #define ACCESS_NAME "system.posix_acl_access"
 #define DEFAULT_NAME "system.posix_acl_default"
 
-/* An ACL as the kernel has it: little-endian. */
+/* An extended attribute with an ACL, in the kernel's little-endian layout. */
 struct raw_acl {
-	size_t len; /* bytes of value; 0: none */
+	size_t len; /* bytes of value; 0 if there is no ACL */
 	struct {
 		uint32_t version;
 		struct posix_acl_xattr_entry entry[VFS_ACL_MAX];
@@ -25,11 +25,13 @@ struct raw_acl {
 };
 #define RAW_SIZE(count) (sizeof(uint32_t) + (count) * sizeof(struct posix_acl_xattr_entry))
 
+/* Asks the root of n's mount, which is open for reading; n's own descriptor is O_PATH. */
 bool vfs_acl_supported(const struct vfs_node *n)
 {
 	return fgetxattr(n->mnt->fd, ACCESS_NAME, NULL, 0) >= 0 || errno == ENODATA;
 }
 
+/* By the path in /proc, as path_fd is an O_PATH descriptor, which fgetxattr() refuses. */
 static int get_raw(const struct vfs_node *n, const char *name, struct raw_acl *raw)
 {
 	ssize_t len = getxattr(vfs_proc_path(n->path_fd).s, name, &raw->value, sizeof(raw->value));
@@ -52,6 +54,7 @@ static int set_raw(const struct vfs_node *n, const char *name, const struct raw_
 	return removexattr(path.s, name) == 0 || errno == ENODATA ? 0 : -errno;
 }
 
+/* A length that is too short for the version makes n wrong, so the comparison refuses it. */
 static int from_raw(const struct raw_acl *raw, struct vfs_acl_entry *room, struct vfs_acl *out)
 {
 	const size_t n =
@@ -89,6 +92,7 @@ static int to_raw(const struct vfs_acl *acl, struct raw_acl *raw)
 	return 0;
 }
 
+/* The three entries that permission bits stand for. */
 static void from_mode(uint32_t mode, struct vfs_acl_entry *room, struct vfs_acl *out)
 {
 	room[0] = (struct vfs_acl_entry){ VFS_ACL_USER_OBJ, mode >> 6 & 7, VFS_ACL_NO_ID };
@@ -122,6 +126,7 @@ static int set_access(struct vfs_node *n, const struct vfs_acl *acl)
 	return rc == 0 ? set_raw(n, ACCESS_NAME, &raw) : rc;
 }
 
+/* The default ACL goes first, since it can be put back if the access ACL is refused. */
 int vfs_acl_set(struct vfs_node *n, const struct vfs_acls *acls)
 {
 	struct raw_acl before, raw;
