@@ -6,8 +6,10 @@
 #include "lib/checked.h"
 #include "nfs4/data/status.h"
 
-#define READLINK_HEAD 4u /* the length word */
+#define READLINK_HEAD 4u /* bytes of the length word */
 
+/* The object must be a symbolic link. For others, an error of the place itself comes first; then the
+ * error by minor version, as RFC 7530 has no NFS4ERR_WRONG_TYPE. */
 static int check_link(const struct nfs4_compound *c)
 {
 	const struct nfs4_place *p = &c->current;
