@@ -12,12 +12,12 @@
 #include <unistd.h>
 
 #define NAME "instance"
-#define STATUS_SIZE 64 /* "PID BEGUN ENDED VERDICT\n" fits */
+#define STATUS_SIZE 64 /* room for "PID BEGUN ENDED VERDICT\n" */
 
 struct status {
 	int pid;
-	unsigned begun, ended; /* reloads */
-	int verdict;	       /* of the last that ended */
+	unsigned begun, ended; /* number of reloads */
+	int verdict;	       /* 0 or -errno of the last reload that ended */
 };
 
 struct instance {
@@ -26,7 +26,7 @@ struct instance {
 	const struct rn_logger *log;
 };
 
-/* One write of a fixed size, so that a reader never sees a part of it. */
+/* Writes the status in one call and at a fixed size, so that a reader never sees a part of it. */
 static int put_status(int fd, const struct status *st)
 {
 	char text[STATUS_SIZE + 1];
@@ -112,7 +112,9 @@ void instance_release(struct instance *inst)
 	if (!inst)
 		return;
 	if (inst->fd >= 0)
-		close(inst->fd); /* and unlock; the file stays, or two could lock two of them */
+		/* Closing unlocks. The file stays: if it were removed, two daemons could lock two
+		 * files. */
+		close(inst->fd);
 	free(inst);
 }
 
@@ -137,7 +139,7 @@ void instance_reload_ended(struct instance *inst, int verdict)
 	publish(inst);
 }
 
-/* The running daemon's status; -ESRCH if nobody holds the lock. */
+/* Reads the running daemon's status. -ESRCH if no daemon holds the lock. */
 static int running(int fd, struct status *st)
 {
 	if (flock(fd, LOCK_SH | LOCK_NB) == 0) {
@@ -148,9 +150,9 @@ static int running(int fd, struct status *st)
 }
 
 /*
- * The exports were written before this process looked, so any reload that begins after the look has
- * read them: that one's verdict counts. SIGHUP is pending once however often it is sent, so one
- * reload may answer several who ask.
+ * Waits for the verdict of a reload that began after begun_before was read. The exports were
+ * written before that, so any such reload has read them. Signals of one kind merge while one is
+ * pending, so one reload may answer several processes that ask.
  */
 static int wait_for_verdict(int fd, unsigned begun_before, unsigned seconds)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Calls that wait for a name service's answer, without a worker. Each is run again on its worker
- * after answers have come. After its longest wait it is run for the last time and must be answered.
- * Their number is bounded, for each client as well. Thread-safe.
+ * Calls that wait without a worker, mostly for a name service's answer. Each is run again on its
+ * worker after answers have come, and a few times a second. After its longest wait it is run for
+ * the last time and must be answered. Their number is bounded, in all and for each client.
+ * Thread-safe.
  */
 #ifndef RN_DAEMON_PARKED_H
 #define RN_DAEMON_PARKED_H
@@ -14,14 +15,15 @@
 struct parked;
 
 int parked_new(struct parked **out); /* 0 or -errno */
-/* No call may be parked. */
+/* No call may be parked any more. */
 void parked_free(struct parked *p);
 
-/* rpc_server.park; ctx is a struct parked. */
+/* rpc_server.park: takes the call, to be run by again(). False if there are too many or
+ * parked_close() was called. ctx is a struct parked. */
 bool parked_add(void *ctx, struct rpc_request *req, void (*again)(struct rpc_request *req));
-/* Runs the parked calls again, after an answer; ctx is a struct parked. */
+/* Runs the parked calls again, as an answer has come; ctx is a struct parked. */
 void parked_wake(void *ctx);
-/* Has all parked calls answered now, and takes no further ones. */
+/* Runs all parked calls for the last time, and refuses further ones. */
 void parked_close(struct parked *p);
 unsigned parked_count(struct parked *p);
 

@@ -8,9 +8,9 @@
 #include "nfs3/nfs3_server.h"
 #include "nfs4/nfs4_server.h"
 
-#define NFS4_SHARE 8u /* of the whole budget */
+#define NFS4_SHARE 8u /* divisor: NFSv4's clients get an eighth of the whole budget */
 
-/* Clients of NFSv3 and NLM wait while NFSv4's reclaim. */
+/* nfs3_config.in_grace: calls of NFSv3 and NLM wait while NFSv4 clients reclaim their state. */
 static bool in_grace(void *ctx, enum nfs3_grace what)
 {
 	const struct programs *p = ctx;
@@ -101,7 +101,8 @@ static int start_nfs4(const struct programs_config *cfg, struct programs *p)
 	return err ? err : nfs4_server_new(&nfs4, &p->nfs4);
 }
 
-/* Ascending versions of the one NFS program; MOUNT is NFSv3's. */
+/* Fills rpc's table of programs: NFS with its versions in ascending order, then MOUNT and NLM,
+ * which exist for NFSv3 only. */
 static void fill_tables(struct programs *p, struct rpc_server *rpc)
 {
 	struct rpc_program *nfs = &rpc->programs[0];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The RPC programs that the settings ask for: NFS with its versions, MOUNT where there is NFSv3,
- * and their shared state. The objects that program tables point to are owned here. */
+/* The RPC programs that the settings ask for: NFS with its versions, MOUNT and NLM if NFSv3 is
+ * enabled, and their shared state. The objects that program tables point to are owned here. */
 #ifndef RN_DAEMON_PROGRAMS_H
 #define RN_DAEMON_PROGRAMS_H
 
@@ -34,13 +34,16 @@ struct programs {
 	struct groups *groups;
 	struct idmap *idmap;
 	struct nfs3_server *nfs3;
-	struct nfs4_server *nfs4; /* NULL: not served */
-	/* Memory for the state of NFSv4's clients: a part of the whole budget that payload cannot
-	 * use up, since slabs are never given back and nobody could open a file any more. */
+	struct nfs4_server *nfs4; /* NULL if NFSv4 is disabled */
+	/*
+	 * Memory for the state of NFSv4's clients. It is set aside from the whole budget, as
+	 * payload slabs are never given back: without it they could use up the budget, and nobody
+	 * could open a file.
+	 */
 	struct rn_budget nfs4_memory;
-	struct rn_budget *budget; /* the budget that state_memory is taken from */
+	struct rn_budget *budget; /* the budget that nfs4_memory is taken from; NULL before */
 	struct drc *drc;
-	struct rpc_version versions[2]; /* versions of NFS */
+	struct rpc_version versions[2]; /* the NFS versions served, ascending */
 };
 
 /* Fills p, which is zeroed, and rpc's programs and reply cache. 0 or -errno. In both cases

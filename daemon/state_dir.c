@@ -13,6 +13,7 @@
 
 #define SECRET_NAME "handle.key"
 
+/* Refuses a directory that others than root and this user could write to. Logs only -EPERM. */
 static int check_owner(const char *dir, const struct rn_logger *log)
 {
 	struct stat st;
@@ -37,7 +38,7 @@ static int check_owner(const char *dir, const struct rn_logger *log)
 	return 0;
 }
 
-/* A directory that is not there can be made if the one above it is. */
+/* Checks that the parent exists, in which a missing state directory can be made. */
 static int check_parent(const char *dir, const struct rn_logger *log)
 {
 	char *copy = strdup(dir);
@@ -90,7 +91,7 @@ static int read_secret(int dirfd, uint8_t *secret)
 	return err;
 }
 
-/* Written beside, synced, then linked into place: a crash leaves the whole key or none. */
+/* Writes a temporary file, syncs it and renames it: a crash leaves the whole key or none. */
 static int write_secret(int dirfd, uint8_t *secret)
 {
 	const char *tmp = SECRET_NAME ".new";

@@ -22,7 +22,7 @@ int state_dir_make(const char *dir, const struct rn_logger *log);
 /* Checks whether state_dir_make() would accept the directory; makes nothing. */
 int state_dir_check(const char *dir, const struct rn_logger *log);
 
-/* Reads the secret, or makes it. 0 or -errno, logged. */
+/* Reads the key of file handles, or makes it if there is none. 0 or -errno, logged. */
 int state_dir_secret(const char *dir, uint8_t secret[STATE_SECRET_SIZE],
 		     const struct rn_logger *log);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Looks after workers while there is work. One that has not come on for a while is stuck in a
- * system call: it gets no further requests, and it counts for the file system that it is stuck in.
- * Lanes that wait without being served get further workers. A lane whose workers are all stuck for
- * long is blocked: its calls are answered "come again" until one of them comes back.
+ * The watch: a thread that looks after the workers while there is work. A worker whose beat has not
+ * changed for STUCK_MS is stuck in a system call: it gets no further requests, and it counts for
+ * the lane of the file system that it is stuck in. A lane whose calls wait without being taken gets
+ * further workers. A lane with all its workers stuck for BLOCKED_MS is blocked: its calls are
+ * answered with "try again later" until one of the workers makes progress.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,12 +14,14 @@
 #include "daemon/worker_pool.h"
 
 #define LOOK_MS 50u
-#define STUCK_MS 100u	 /* a worker that does not come on */
-#define BLOCKED_MS 2000u /* all of a lane; slow disks take their time, too */
-#define STARVED_LOOKS 2u /* a lane of which nobody has taken a call */
-#define QUIET_LOOKS 20u	 /* without any work: the watch goes to sleep */
+#define STUCK_MS 100u /* a worker without progress for so long is stuck */
+/* A lane with all its workers stuck for so long is blocked; slow disks need less */
+#define BLOCKED_MS 2000u
+#define STARVED_LOOKS 2u /* a lane gets a worker after so many looks without a call taken */
+#define QUIET_LOOKS 20u	 /* the watch sleeps after so many looks without any work */
 
-/* Moves a worker that is stuck in another lane's file system there; its lane gets another worker. */
+/* Moves a worker that is stuck in another lane's file system to that lane, so that its former lane
+ * may get another worker. */
 static void change_lane(struct worker *w)
 {
 	const unsigned in = atomic_load(&w->touching);
@@ -32,11 +35,13 @@ static void change_lane(struct worker *w)
 	atomic_fetch_sub(&w->pool->bound[hold_lane(is)], 1);
 }
 
+/* Updates whether the worker is stuck, which it is while its beat stands still with work in hand. */
 static void look_at(struct worker *w)
 {
 	const uint64_t beat = atomic_load(&w->beat);
 	const bool waits =
-		(beat & 1) == 0 && atomic_load(&w->waiting) == 0; /* for something to do */
+		/* idle: no request runs or waits */
+		(beat & 1) == 0 && atomic_load(&w->waiting) == 0;
 
 	if (waits || beat != w->seen) {
 		w->seen = beat;
@@ -51,7 +56,7 @@ static void look_at(struct worker *w)
 	change_lane(w);
 }
 
-/* Workers that are stuck in the lane's file system for long. */
+/* Workers that have been stuck in the lane's file system for BLOCKED_MS. */
 static unsigned count_stuck(struct workers *ws, unsigned lane)
 {
 	const unsigned count = atomic_load(&ws->count);
@@ -81,6 +86,8 @@ static void set_blocked(struct workers *ws, unsigned lane, bool blocked)
 			  minor(dev));
 }
 
+/* Gives the lane's waiting calls to a worker with room, or starts another worker. Lane 0, for calls
+ * that name no file, may have all workers. */
 static void grow(struct workers *ws, unsigned lane)
 {
 	const unsigned most = lane ? ws->cfg.count : ws->most;
@@ -120,7 +127,7 @@ static void look_at_lane(struct workers *ws, unsigned lane)
 		grow(ws, lane);
 }
 
-/* True: there is work. */
+/* Looks at all workers and lanes once. True if there is work. */
 static bool look(struct workers *ws)
 {
 	const unsigned count = atomic_load(&ws->count);
@@ -137,7 +144,7 @@ static bool look(struct workers *ws)
 	return busy;
 }
 
-/* Under the lock. */
+/* Sleeps until worker_watch_wake() or worker_watch_stop(). The caller holds the lock. */
 static void wait_for_work(struct worker_watch *watch)
 {
 	atomic_store(&watch->asleep, true);
