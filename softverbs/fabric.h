@@ -31,11 +31,13 @@
 #define SV_EXPORT __attribute__((visibility("default")))
 
 #define SV_SLOTS 256u
-#define SV_QPS 65536u /* of one process */
+#define SV_QPS 65536u /* queue pairs of one process */
 
-#define SV_SINKS 64u /* remembered */
+#define SV_SINKS 64u /* most sinks that are remembered */
 
-/* Names of memory that peers have told this process by RDMA Reads over iWARP, the last ones. */
+/*
+ * The last memory keys and addresses that peers revealed to this process by RDMA Reads over iWARP.
+ */
 struct sv_sinks {
 	struct softverbs_sink last[SV_SINKS];
 	uint64_t count; /* so far */
@@ -51,14 +53,14 @@ struct sv_cm; /* the connection manager's */
 struct sv_mr_table {
 	struct sv_mr **mr;
 	uint32_t size; /* entries of mr */
-	uint32_t hint; /* where to look for a free one */
+	uint32_t hint; /* index at which the search for a free entry starts */
 	uint32_t used;
-	uint32_t remote;      /* of used: with rights for peers */
+	uint32_t remote;      /* entries in use that grant rights to peers */
 	uint32_t remote_ever; /* so far */
 };
 
 struct sv_qp_table {
-	struct sv_qp **qp; /* SV_QPS of them */
+	struct sv_qp **qp; /* array of SV_QPS entries */
 	uint32_t next;
 	uint32_t used;
 	uint32_t connected; /* so far */
@@ -67,7 +69,7 @@ struct sv_qp_table {
 struct sv_fabric {
 	pthread_mutex_t lock;
 	bool open;
-	int error; /* why it could not be opened, -errno */
+	int error; /* error of the attempt to open it, -errno */
 	char dir[PATH_MAX - 64];
 	char name[64]; /* SOFTVERBS_NAME: this process's part in a fault script */
 	unsigned slot;
@@ -75,7 +77,7 @@ struct sv_fabric {
 	int listen_fd;
 	struct sv_watch listen_watch;
 	struct sv_engine engine;
-	struct sv_link *links[SV_SLOTS]; /* where frames for a slot are sent */
+	struct sv_link *links[SV_SLOTS]; /* links that carry frames to each slot */
 	LIST_HEAD(sv_links, sv_link) all_links;
 	TAILQ_HEAD(sv_devices, sv_device) devices;
 	unsigned ndevices;
@@ -85,27 +87,28 @@ struct sv_fabric {
 	struct sv_sinks sinks;
 	pthread_cond_t
 		pulled; /* a peer has taken a Read's data, has answered a sync or has ended */
-	uint64_t moved; /* bytes of data that have been received */
-	uint64_t syncs; /* sent to anybody */
+	uint64_t moved; /* bytes of data received */
+	uint64_t syncs; /* SYNC frames sent, to all slots */
 	uint64_t synced[SV_SLOTS];
 	struct sv_qp_table qps;
-	struct sv_qp
-		*acks; /* the queue pairs that owe acknowledgements: a list by sv_qp.next_ack */
-	struct sv_faults *faults;	 /* fault.c */
-	TAILQ_HEAD(, sv_held) reordered; /* completions that wait for another queue pair's */
+	struct sv_qp *acks; /* queue pairs that owe acknowledgements: a list by sv_qp.next_ack */
+	struct sv_faults *faults; /* fault.c */
+	/* Held completions that wait for a completion of another queue pair */
+	TAILQ_HEAD(, sv_held) reordered;
 	struct sv_cm *cm;
-	uint64_t nonce; /* read by peers: whether they may read this process's memory */
+	uint64_t nonce; /* peers read it to find out whether they can read this process's memory */
 };
 
 extern struct sv_fabric sv_fabric;
 
-/* Opens the fabric of SOFTVERBS_DIR, once; later calls give the same answer. Not under the lock. */
+/* Opens the fabric of SOFTVERBS_DIR at the first call; later calls return the same result. Called
+ * without the lock. */
 int sv_open(void);
 
 void sv_lock(void);
 void sv_unlock(void);
 
-/* Environment, or the default where it is unset or empty. */
+/* Value of an environment variable, or the default if it is unset or empty. */
 const char *sv_env(const char *name, const char *otherwise);
 
 #endif

@@ -34,7 +34,7 @@ static bool fires(struct sv_rule *r)
 	return (r->seen - r->nth) % r->every == 0;
 }
 
-/* The rule that applies here, if one does. All that match are counted. */
+/* Returns the rule that fires here, or NULL. Counts the event in every rule that matches. */
 static struct sv_rule *hit(unsigned points, const struct sv_qp *qp)
 {
 	struct sv_faults *f = sv_fabric.faults;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Faults: the places where the rest asks whether something is to go wrong now, and the rules that
- * say so (README.md has their grammar). Rules count what happens, never the time. All with the
- * fabric's lock held.
+ * Fault injection: the functions by which other parts ask whether to fail now, and the rules that
+ * decide (grammar in README.md). Rules count events, never time. All with the fabric's lock held.
  */
 #ifndef SV_FAULT_H
 #define SV_FAULT_H
@@ -16,7 +15,7 @@
 
 struct sv_qp;
 
-/* What is counted, as bits: a Send is a work request, too. */
+/* Points at which a rule counts events, as bits. A Send counts as a work request, too. */
 enum sv_point {
 	SV_AT_SEND = 1,
 	SV_AT_WRITE = 2,
@@ -24,7 +23,7 @@ enum sv_point {
 	SV_AT_ATOMIC = 8,
 	SV_AT_POST = 16,       /* any work request of the send queue */
 	SV_AT_REQUEST = 32,    /* a peer's work request arrives */
-	SV_AT_COMPLETION = 64, /* of either queue */
+	SV_AT_COMPLETION = 64, /* a completion of the send or receive queue */
 	SV_AT_REG_MR = 128,
 	SV_AT_DEREG_MR = 256,
 };
@@ -45,11 +44,11 @@ struct sv_rule {
 	enum sv_point point;
 	enum sv_action action;
 	uint64_t arg;	 /* microseconds, or an errno */
-	uint32_t qp;	 /* its place among the connected ones, 0 for any */
-	uint32_t nth;	 /* from this on, counted from 1 */
-	uint32_t every;	 /* then each of so many */
-	uint32_t times;	 /* at most, 0 for no limit */
-	uint32_t one_in; /* not 0: by chance */
+	uint32_t qp;	 /* ordinal of the queue pair among the connected ones, 0 for any */
+	uint32_t nth;	 /* first event to which the rule applies, counted from 1 */
+	uint32_t every;	 /* then to every event of this many, 1 for each */
+	uint32_t times;	 /* most times that the rule fires, 0 for no limit */
+	uint32_t one_in; /* not 0: fires at random, once in this many events on average */
 	uint64_t random; /* state of the generator */
 	uint32_t seen, fired;
 };
@@ -62,38 +61,41 @@ struct sv_deferred {
 
 struct sv_faults {
 	TAILQ_HEAD(sv_rules, sv_rule) rules;
-	TAILQ_HEAD(, sv_deferred) deferred; /* done by the engine: their place is too deep inside */
+	/* Actions that the engine runs later, since the caller's stack is too deep for them */
+	TAILQ_HEAD(, sv_deferred) deferred;
 	struct sv_timer timer;
 	uint32_t fired;
 	int ctl_fd;
 	struct sv_watch ctl;
 };
 
-/* From SOFTVERBS_FAULTS; opens the control socket of this process's slot. */
+/* Reads SOFTVERBS_FAULTS and opens the control socket of this process's slot. */
 int sv_faults_init(void);
 
-/* Adds the rules of a text, all or none of them; -EINVAL, and *where is what was not understood. */
+/* Adds all rules of a text, or none. -EINVAL: *where is the part that is not understood. */
 int sv_faults_add(struct sv_faults *f, const char *text, const char **where);
 void sv_faults_clear(struct sv_faults *f);
 
-/* fault_parse.c: one statement; 1 if it is for a process of another name. */
+/* fault_parse.c: parses one statement; returns 1 if it is for a process of another name. */
 int sv_rule_parse(const char *statement, struct sv_rule *rule);
 
 /* fault_ctl.c */
 int sv_faults_listen(struct sv_faults *f);
 
-/* A work request is posted (op: enum sv_op): 0, or the errno of ibv_post_send(). */
+/* Called when a work request is posted (op: enum sv_op). Returns 0, or the errno of
+ * ibv_post_send(). */
 int sv_fault_post(struct sv_qp *qp, uint8_t op);
 
-/* A peer's work request arrives; qp->rnr and qp->silent are set for it. */
+/* Called when a peer's work request arrives; sets qp->rnr and qp->silent. */
 void sv_fault_request(struct sv_qp *qp);
 
-/* The registration of memory, or its end: 0 or -errno. */
+/* Called when memory is registered or deregistered. Returns 0 or -errno. */
 int sv_fault_mr(enum sv_point point);
 
-#define SV_HOLD_REORDER UINT64_MAX /* until another queue pair completes something */
+#define SV_HOLD_REORDER UINT64_MAX /* held until another queue pair completes something */
 
-/* A completion of the queue pair: microseconds that it is held back, or SV_HOLD_REORDER. */
+/* Called for a completion of the queue pair. Returns the microseconds to hold it back, or
+ * SV_HOLD_REORDER. */
 uint64_t sv_fault_completion(struct sv_qp *qp);
 
 #endif

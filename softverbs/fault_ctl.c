@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The control socket of a process, ctl.SLOT in the fabric's directory: one datagram, one command,
- * and an answer to the address that it came from. Commands: fault statements, to be added; "clear";
- * "plug", which makes absent devices appear;
- * "status", which tells what the process holds and how many faults there were.
+ * The control socket of a process, ctl.SLOT in the fabric's directory. A datagram is one command;
+ * the answer goes to its sender. Commands: fault statements, which are added; "clear"; "plug",
+ * which makes absent devices appear; "status", which reports the objects of the process and the
+ * number of faults.
  */
 #include <errno.h>
 #include <stdio.h>

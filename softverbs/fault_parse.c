@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * One statement of a fault script, words in a fixed order (README.md):
- *   [in NAME] on POINT [NTH] [qp K] [every M] [times T] [chance N [seed S]] : ACTION [ARGUMENT]
- */
+/* Parses one statement of a fault script, words in a fixed order (README.md): [in NAME] on POINT
+ * [NTH] [qp K] [every M] [times T] [chance N [seed S]] : ACTION [ARGUMENT] */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +11,7 @@
 struct word {
 	const char *name;
 	unsigned value;
-	unsigned points; /* of an action: where it can happen */
+	unsigned points; /* for an action: the points at which it may happen */
 };
 
 #define AT_POSTS (SV_AT_SEND | SV_AT_WRITE | SV_AT_READ | SV_AT_ATOMIC | SV_AT_POST)
@@ -47,14 +45,14 @@ static const struct word actions[] = {
 struct words {
 	char text[512];
 	char *save;
-	char *next; /* NULL at the end */
+	char *next; /* ends with NULL */
 };
 
 static void words_init(struct words *w, const char *statement)
 {
 	size_t len = 0;
 
-	/* The colon is a word of its own, whatever it sticks to. */
+	/* Makes the colon a word of its own, even without spaces around it. */
 	for (; *statement && len < sizeof(w->text) - 4; statement++) {
 		if (*statement == ':')
 			w->text[len++] = ' ';
@@ -83,7 +81,7 @@ static bool take_if(struct words *w, const char *what)
 	return true;
 }
 
-/* A number from 1 on, in the whole word. */
+/* Parses a number of at least 1, which must be the whole word. */
 static int number(const char *word, uint64_t *out)
 {
 	char *end;
@@ -96,7 +94,7 @@ static int number(const char *word, uint64_t *out)
 	return 0;
 }
 
-/* "KEY N", if it is there. */
+/* Parses "KEY N", if present. */
 static int option(struct words *w, const char *key, uint32_t *out)
 {
 	uint64_t n;
@@ -117,7 +115,7 @@ static const struct word *find(const struct word *list, const char *name)
 	return NULL;
 }
 
-/* 20ms, 5us, 1s. */
+/* Parses a time such as 20ms, 5us or 1s. */
 static int parse_time(const char *word, uint64_t *usec)
 {
 	static const struct {
@@ -177,7 +175,7 @@ static int parse_counts(struct words *w, struct sv_rule *rule)
 	repeated = repeated || (w->next && strcmp(w->next, "chance") == 0);
 	if (option(w, "chance", &rule->one_in) < 0 || option(w, "seed", &seed) < 0)
 		return -EINVAL;
-	/* Once, unless it is to happen again. */
+	/* Fires once unless the statement says otherwise. */
 	rule->times = times || repeated ? times : 1;
 	rule->random = seed * 0x9e3779b97f4a7c15u;
 	return 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How links come and go, and what arrives over them. Between two processes there may be two
- * streams, when both have connected at the same time: each sends over the one in sv_fabric.links
- * and reads both, and what arrives is handed on in the name of that one.
+ * Creates and frees links, and receives frames. If two processes connect to each other at once,
+ * there are two streams between them. Each process sends over the one in sv_fabric.links, reads
+ * both, and handles all frames as if they came over that one.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,9 +21,9 @@
 #include "softverbs/qp.h"
 
 #define SOCKET_BUFFER (4 << 20)
-#define SYNC_WAIT_SEC 2 /* for a peer that is stopped */
+#define SYNC_WAIT_SEC 2 /* longest wait for a stopped peer */
 #define DATA_AT_ONCE (4u << 20)
-#define RECEIVES_AT_ONCE 8 /* then the other links have their turn */
+#define RECEIVES_AT_ONCE 8 /* reads from the socket before the other links have their turn */
 
 static void link_free(struct sv_link *l)
 {
@@ -56,7 +56,7 @@ static void kill_one(struct sv_link *l)
 	sv_timer_stop(&l->more);
 	sv_watch_remove(&l->watch);
 	close(l->watch.fd);
-	/* Not at once: the caller may be in the middle of using it. */
+	/* Frees the link later, as the caller may still be using it. */
 	sv_timer_start(&l->reaper, 0, reap, l);
 }
 
@@ -74,7 +74,7 @@ void sv_link_kill(struct sv_link *l)
 			kill_one(other);
 }
 
-/* Can this process read that one's memory? It says where to look and what must be there. */
+/* True if this process can read the memory of process pid: the nonce must be at addr. */
 static bool can_pull(pid_t pid, uint64_t addr, uint64_t nonce)
 {
 	uint64_t seen = 0;
@@ -106,7 +106,7 @@ static void on_hello(struct sv_link *l, const struct sv_frame *f)
 	}
 	struct sv_link *used = sv_fabric.links[f->qpn];
 	if (used && used->pid != l->pid) {
-		/* The slot has a new owner before we read that the old one ended. */
+		/* The slot has a new owner, and the end of the old one has not been read yet. */
 		sv_link_kill(used);
 		used = NULL;
 	}
@@ -147,7 +147,7 @@ void sv_link_sync(struct sv_link *l)
 	sv_link_send(l, &f, NULL, 0);
 	sv_engine_waiter();
 	while (sv_fabric.synced[slot] < f.value[0]) {
-		/* It may be freed at any time. */
+		/* Looks the link up again, as it may be freed during the wait. */
 		l = sv_fabric.links[slot];
 		if (!l || l->pid != pid ||
 		    pthread_cond_timedwait(&sv_fabric.pulled, &sv_fabric.lock, &until) == ETIMEDOUT)
@@ -178,8 +178,8 @@ static void dispatch(struct sv_link *l, const struct sv_frame *f, const uint8_t 
 
 static void take_more(void *arg);
 
-/* Whole frames in the buffer, all or as many as move the data of one turn; the rest is moved to its
- * beginning. A frame of few bytes may stand for much that is in the peer's memory. */
+/* Handles whole frames of the buffer, up to the data of one turn, and moves the rest to the start.
+ * A small frame may stand for much data in the peer's memory. */
 static void take_frames(struct sv_link *l)
 {
 	uint64_t before = sv_fabric.moved;

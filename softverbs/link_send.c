@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * What leaves over a link. l->out holds what has been accepted and not been sent; while it is not
- * empty nothing overtakes it, and no sender is called.
- */
+/* Sends over a link. l->out holds bytes that were accepted and not sent yet. While it is not empty,
+ * nothing else is sent and no sender is called. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +9,8 @@
 #include "softverbs/fabric.h"
 #include "softverbs/link.h"
 
-#define OUT_MAX (64u << 20) /* acknowledgements of a peer that does not read: it is dead */
+/* Limit of queued acknowledgements: a peer that reads none counts as dead */
+#define OUT_MAX (64u << 20)
 #define SENDS_AT_ONCE 64
 
 static int out_reserve(struct sv_link *l, size_t len)
@@ -36,7 +35,7 @@ static int out_reserve(struct sv_link *l, size_t len)
 	return 0;
 }
 
-/* Keeps all but the first `sent` bytes of the iovec. */
+/* Removes the first `sent` bytes from the iovec. */
 static int spill(struct sv_link *l, const struct iovec *iov, int n, size_t sent)
 {
 	for (int i = 0; i < n; i++) {
@@ -54,7 +53,7 @@ static int spill(struct sv_link *l, const struct iovec *iov, int n, size_t sent)
 	return 0;
 }
 
-/* Bytes that the socket took; a broken one ends the link. */
+/* Returns the bytes that the socket took; ends a broken link. */
 static size_t socket_take(struct sv_link *l, struct iovec *iov, int n)
 {
 	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = (size_t)n };

@@ -16,7 +16,7 @@
 
 #define REMOTE_RIGHTS (REMOTE_CHANGES | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_MW_BIND)
 #define REMOTE_CHANGES (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)
-#define PULL_WAIT_SEC 2 /* for a peer that is stopped while it takes a Read's data */
+#define PULL_WAIT_SEC 2 /* longest wait for a stopped peer that takes a Read's data */
 
 SV_EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 {
@@ -72,7 +72,7 @@ static int grow(struct sv_mr_table *t)
 	return 0;
 }
 
-/* Index 0 stays free: key 0 is nobody's. */
+/* Index 0 stays free, so that key 0 is never valid. */
 static int table_add(struct sv_mr *mr)
 {
 	static const uint32_t tag_step = 0x3b;
@@ -94,7 +94,7 @@ static int table_add(struct sv_mr *mr)
 	return 0;
 }
 
-/* As the kernel when it pins the pages: memory that is not there cannot be registered. */
+/* Fails for memory that is not mapped, as the kernel does when it pins the pages. */
 static int check_mapped(void *addr, size_t length)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -157,7 +157,7 @@ SV_EXPORT struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t l
 	return ibv_reg_mr_iova2(pd, addr, length, iova, (unsigned)access);
 }
 
-/* Peers that have been told to read from it must have done so. */
+/* Waits for the peers that are still reading from the region. */
 static void wait_pulls(struct sv_mr *mr)
 {
 	struct timespec until;
@@ -179,7 +179,7 @@ SV_EXPORT int ibv_dereg_mr(struct ibv_mr *ibv)
 		sv_unlock();
 		return err;
 	}
-	mr->invalid = true; /* no new ones */
+	mr->invalid = true; /* lets no new Reads start */
 	wait_pulls(mr);
 	sv_fabric.mrs.mr[ibv->lkey >> 8] = NULL;
 	sv_fabric.mrs.used--;

@@ -20,8 +20,8 @@ struct sv_mr {
 	struct ibv_mr ibv; /* first */
 	uint64_t iova;
 	unsigned access;
-	bool invalid;	/* by a peer's Send with Invalidate */
-	unsigned pulls; /* Reads whose data peers are taking from it */
+	bool invalid;	/* invalidated by a peer's Send with Invalidate */
+	unsigned pulls; /* peers' Reads that are taking data from the region */
 };
 
 static inline struct sv_pd *sv_pd_of(struct ibv_pd *pd)
@@ -33,11 +33,11 @@ struct sv_range {
 	uint64_t addr;
 	uint64_t len;
 	uint32_t key;
-	unsigned access; /* needed: IBV_ACCESS_* */
+	unsigned access; /* rights that the access needs: IBV_ACCESS_* */
 };
 
-/* Where the range is in this process; NULL unless key, domain, bounds and rights are as they must
- * be. *mr (may be NULL) is its region. */
+/* Address of the range in this process; NULL if key, domain, bounds or rights do not match. Sets
+ * *mr, if not NULL, to its region. */
 void *sv_mr_map(const struct ibv_pd *pd, const struct sv_range *r, struct sv_mr **mr);
 
 /* The bytes [offset, offset + len) of a scatter or gather list. */
@@ -46,14 +46,14 @@ struct sv_sge_part {
 	int nsge;
 	uint32_t offset, len;
 };
-/* The part as at most nsge entries of iov; -EFAULT where a key does not allow the access. */
+/* Stores the part in iov, in at most nsge entries; -EFAULT if a key does not allow the access. */
 int sv_sge_map(const struct ibv_pd *pd, const struct sv_sge_part *part, unsigned access,
 	       struct iovec *iov);
 
-/* A peer's Send with Invalidate; false if the key is none of this domain. */
+/* Handles a peer's Send with Invalidate; false if the domain has no such key. */
 bool sv_mr_invalidate(const struct ibv_pd *pd, uint32_t rkey);
 
-/* The region's data have been taken, or will never be. */
+/* Ends one pull: the peer has taken the region's data or never will. */
 void sv_mr_unpull(uint32_t rkey);
 
 #endif

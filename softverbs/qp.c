@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * How queue pairs are made, found, broken and destroyed.
- */
+/* Creates, finds, breaks and destroys queue pairs. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,11 +17,11 @@ struct sv_qp *sv_qp_find(uint32_t qpn)
 {
 	struct sv_qp *qp = sv_fabric.qps.qp ? sv_fabric.qps.qp[qpn & 0xffff] : NULL;
 
-	/* After a fork() the parent's are there, too. */
+	/* After a fork() the table still holds the parent's queue pairs, of another slot. */
 	return qp && qp->ibv.qp_num == qpn && qpn >> 16 == sv_fabric.slot ? qp : NULL;
 }
 
-/* Numbers are not used again soon. 0 and 1 are special in InfiniBand. */
+/* Numbers are not reused soon. 0 and 1 are special in InfiniBand. */
 static int take_number(struct sv_qp *qp)
 {
 	struct sv_qp_table *t = &sv_fabric.qps;
@@ -57,7 +55,7 @@ static int check_cap(const struct ibv_qp_init_attr_ex *attr)
 	return 0;
 }
 
-/* Queues of no entries have one, so that sizes can be divided by. */
+/* An empty queue gets one entry, so that its size can be a divisor. */
 static int alloc_queues(struct sv_qp *qp)
 {
 	struct sv_sq *sq = &qp->sq;
@@ -177,8 +175,8 @@ static void disconnect(struct sv_qp *qp)
 	qp->link = NULL;
 }
 
-/* Ends without completions. After it nobody reads the memory of its requests any more, as with
- * hardware; for that it may wait, with the lock free. */
+/* Destroys the queue pair without completions. Afterwards no peer reads the memory of its requests,
+ * as with hardware. To ensure that, it may release the lock and wait. */
 static void stop(struct sv_qp *qp)
 {
 	bool unsettled = qp->unsettled || sv_sq_unsettled(qp);
@@ -216,7 +214,7 @@ void sv_qp_error(struct sv_qp *qp)
 {
 	if (qp->ibv.state == IBV_QPS_ERR)
 		return;
-	/* First of all, as flushing may find the completion queue too small. */
+	/* Sets the state first, as flushing may overflow the completion queue. */
 	qp->ibv.state = IBV_QPS_ERR;
 	sv_responder_stop(qp);
 	sv_timer_stop(&qp->sq.timer);

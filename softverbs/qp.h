@@ -2,11 +2,11 @@
 /*
  * Reliable-connected queue pairs.
  *
- * Work requests are numbered from 0 (seq), as PSNs number packets: the requester sends the frames
- * of each in order, the responder takes only the frame that it expects and drops all others. A
- * request that cannot be taken is refused with a NAK that names it; the requester then fails it,
- * or, where the responder was not ready, begins again with it after a while. All with the fabric's
- * lock held, but for the entry points of verbs.h.
+ * Work requests are numbered from 0 (seq), as PSNs number packets. The requester sends the frames
+ * of each in order. The responder takes only the frame that it expects and drops all others. A
+ * request that cannot be taken is refused with a NAK that names it. The requester then fails the
+ * request, or starts again with it after a delay if the responder was not ready. All functions but
+ * the entry points of verbs.h are called with the fabric's lock held.
  */
 #ifndef SV_QP_H
 #define SV_QP_H
@@ -29,15 +29,15 @@ struct sv_swqe {
 	uint64_t wr_id;
 	uint8_t op; /* enum sv_op */
 	uint8_t state;
-	uint8_t status; /* enum ibv_wc_status, when it is done */
+	uint8_t status; /* enum ibv_wc_status, valid in SV_WQE_DONE */
 	bool signaled;
 	bool fence;
 	bool is_inline;
-	bool pulled;	/* the peer takes the data from its memory */
+	bool pulled;	/* the peer reads the data from this process's memory */
 	uint16_t flags; /* SV_FLAG_* of its last frame */
 	uint16_t num_sge;
 	uint32_t total;
-	uint32_t got; /* of a Read's data */
+	uint32_t got; /* bytes of a Read's data received */
 	uint32_t imm;
 	uint32_t rkey;
 	uint64_t raddr;
@@ -46,19 +46,19 @@ struct sv_swqe {
 
 struct sv_sq {
 	struct sv_swqe *wqe;
-	struct ibv_sge *sge;  /* max_sge for each */
-	uint8_t *inline_data; /* max_inline for each */
+	struct ibv_sge *sge;  /* max_sge entries for each work request */
+	uint8_t *inline_data; /* max_inline bytes for each work request */
 	uint32_t size, max_sge, max_inline;
 	/* Counts of work requests since RESET; reclaimed <= retired <= next <= posted. */
 	uint32_t posted;
-	uint32_t next;	  /* the one to be sent, from `offset` on */
-	uint32_t acked;	  /* all before it have been answered, or are Reads */
-	uint32_t retired; /* have completed */
+	uint32_t next;	  /* work request to send now, from `offset` on */
+	uint32_t acked;	  /* all requests before this one are answered, or are Reads */
+	uint32_t retired; /* work requests that have completed */
 	atomic_uint reclaimed;
 	uint32_t offset;
 	uint32_t reads; /* Reads and atomics that are under way */
-	bool stopped;	/* one has failed: nothing more is sent */
-	bool waiting;	/* for the timer */
+	bool stopped;	/* true after a failure: nothing more is sent */
+	bool waiting;	/* nothing is sent before the timer fires */
 	struct sv_timer timer;
 	uint8_t rnr_left;
 	uint16_t not_ready_left;
@@ -79,27 +79,27 @@ struct sv_rq {
 	atomic_uint reclaimed;
 };
 
-/* A peer's Read that is being answered. */
+/* Peer's Read that is being answered. */
 struct sv_read {
 	uint32_t seq;
 	uint32_t rkey;
 	uint64_t raddr;
 	uint32_t total;
 	uint32_t sent;
-	bool answered; /* all has been sent */
-	bool pinned;   /* the peer takes the data itself, and its region waits for that */
+	bool answered; /* all data have been sent */
+	bool pinned;   /* the peer reads the data itself; the region must stay until it has */
 };
 
 struct sv_rx {
-	uint32_t seq; /* expected */
+	uint32_t seq; /* number of the expected work request */
 	uint32_t offset;
 	bool receiving; /* recv is in use */
 	struct sv_rwqe recv;
 	struct ibv_sge sge[SV_MAX_SGE];
-	struct sv_read *reads; /* max_dest_rd_atomic, a ring */
+	struct sv_read *reads; /* ring of max_dest_rd_atomic entries */
 	uint32_t first, nreads, max_reads;
 	uint8_t refused; /* enum sv_nak of the request that ends the connection */
-	bool told;	 /* by a completion */
+	bool told;	 /* true if a completion has told the application of the refusal */
 	bool owes_ack;
 };
 
@@ -113,20 +113,20 @@ struct sv_qp {
 	struct ibv_qp_cap cap;
 	bool sig_all;
 	uint32_t async_taken;
-	struct sv_link *link; /* NULL: not connected, or the peer has gone */
+	struct sv_link *link; /* NULL if not connected, or if the peer has gone */
 	bool peer_gone;
 	struct sv_sender sender;
 	struct sv_sq sq;
 	struct sv_rq rq;
 	struct sv_rx rx;
-	struct sv_qp *next_ack;	       /* in sv_fabric.acks */
-	bool unsettled;		       /* a peer may still read what has been flushed */
+	struct sv_qp *next_ack;	       /* next queue pair in sv_fabric.acks */
+	bool unsettled;		       /* a peer may still be reading memory of flushed requests */
 	struct sv_qp_builder *builder; /* qp_ex.c */
 	/* Faults: */
-	uint32_t ordinal; /* among the queue pairs that the process has connected, from 1 */
-	bool silent;	  /* answers nothing more */
+	uint32_t ordinal; /* number among the queue pairs that the process has connected, from 1 */
+	bool silent;	  /* the queue pair answers no more requests */
 	bool rnr;	  /* pretends once that no receive is posted */
-	bool drop;	  /* its connection ends with the work requests that are being posted */
+	bool drop;	  /* the connection ends with the work requests that are being posted */
 };
 
 static inline struct sv_qp *sv_qp_of(struct ibv_qp *qp)
@@ -147,19 +147,20 @@ static inline struct sv_cq *sv_recv_cq(struct sv_qp *qp)
 /* qp.c */
 struct ibv_qp *sv_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr);
 struct sv_qp *sv_qp_find(uint32_t qpn);
-void sv_qp_error(struct sv_qp *qp); /* into the error state: flushes */
+void sv_qp_error(struct sv_qp *qp); /* sets the error state and flushes both queues */
 void sv_qp_reset(struct sv_qp *qp);
-void sv_qp_drop(struct sv_qp *qp);    /* a fault: the connection is lost, at both ends */
-void sv_qp_dropped(struct sv_qp *qp); /* by the peer */
+void sv_qp_drop(struct sv_qp *qp);    /* a fault: ends the connection at both ends */
+void sv_qp_dropped(struct sv_qp *qp); /* the peer has dropped the connection */
 void sv_qps_link_lost(struct sv_link *l);
 void sv_qps_device_removed(struct sv_device *dev);
 void sv_qps_cq_broken(struct sv_cq *cq);
 
 /* send_queue.c */
 int sv_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
-void sv_sq_retire(struct sv_qp *qp); /* completes what is done, in order */
+void sv_sq_retire(struct sv_qp *qp); /* completes finished requests, in order */
 void sv_sq_flush(struct sv_qp *qp);
-bool sv_sq_unsettled(const struct sv_qp *qp); /* a peer may be reading memory of a request */
+/* True if a peer may be reading memory of a request */
+bool sv_sq_unsettled(const struct sv_qp *qp);
 void sv_sq_fail(struct sv_qp *qp, uint32_t seq, enum ibv_wc_status status);
 
 static inline struct sv_swqe *sv_swqe_at(const struct sv_sq *sq, uint32_t seq)
@@ -175,15 +176,15 @@ static inline struct ibv_sge *sv_swqe_sge(const struct sv_sq *sq, uint32_t seq)
 /* recv_queue.c */
 int sv_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 bool sv_rq_has(struct sv_qp *qp);
-bool sv_rq_take(struct sv_qp *qp); /* into rx.recv */
+bool sv_rq_take(struct sv_qp *qp); /* takes the next receive into rx.recv */
 void sv_rq_complete(struct sv_qp *qp, struct ibv_wc *wc, bool solicited);
 void sv_rq_flush(struct sv_qp *qp);
 
 /* requester.c */
 bool sv_qp_send(struct sv_sender *s, struct sv_link *l);
-void sv_qp_kick(struct sv_qp *qp);		   /* there may be something to send */
+void sv_qp_kick(struct sv_qp *qp);		   /* sends if there is something to send */
 void sv_qp_pause(struct sv_qp *qp, uint64_t usec); /* a fault: sends nothing for a while */
-void sv_requester_lost(struct sv_qp *qp);	   /* there is nobody who could answer */
+void sv_requester_lost(struct sv_qp *qp);	   /* the peer has gone: no answer can come */
 void sv_requester_receive(struct sv_qp *qp, const struct sv_frame *f, const uint8_t *data);
 
 /* responder.c */
@@ -196,14 +197,16 @@ void sv_responder_stop(struct sv_qp *qp);
 
 /* transfer.c: data between the application's memory and frames */
 
-/* Sends the frame with f->bytes bytes of the iovec, or with where they are. */
+/* Sends the frame with f->bytes bytes of the iovec, or with their addresses. */
 int sv_transfer_send(struct sv_link *l, struct sv_frame *f, const struct iovec *iov, int n);
 
-/* Puts a frame's data there; -EFAULT if the peer's memory cannot be read. */
+/* Stores a frame's data in the iovec; -EFAULT if the peer's memory cannot be read. */
 int sv_transfer_receive(struct sv_link *l, const struct sv_frame *f, const uint8_t *data,
 			const struct iovec *iov, int n);
 
-/* How many of the bytes that are left go into one frame, and whether the peer takes them itself. */
+/*
+ * Bytes that go into one frame when `left` bytes remain; sets *pull if the peer reads them itself.
+ */
 uint32_t sv_transfer_size(const struct sv_link *l, uint32_t left, uint32_t total, bool *pull);
 
 #endif

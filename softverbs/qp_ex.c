@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Between wr_start and wr_complete the work requests are gathered; then they are posted at once,
- * all or none. The application sees to it that one thread at a time does this, as libibverbs asks
- * for.
- */
+/* Between wr_start and wr_complete work requests are gathered; then all or none are posted. The
+ * application ensures that only one thread at a time does so, as libibverbs demands. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +9,9 @@
 #include "softverbs/qp_ex.h"
 
 struct sv_qp_builder {
-	struct ibv_send_wr *wr; /* as many as the send queue has entries */
-	struct ibv_sge *sge;	/* max_sge for each */
-	uint8_t *inline_data;	/* max_inline for each */
+	struct ibv_send_wr *wr; /* array of as many entries as the send queue has */
+	struct ibv_sge *sge;	/* max_sge entries for each work request */
+	uint8_t *inline_data;	/* max_inline bytes for each work request */
 	uint32_t n;
 	int error;
 };
@@ -24,7 +21,7 @@ static struct sv_qp *qp_of(struct ibv_qp_ex *ex)
 	return (struct sv_qp *)ex;
 }
 
-/* NULL: there are too many, which wr_complete tells. */
+/* NULL if there are too many; wr_complete then reports it. */
 static struct ibv_send_wr *add(struct ibv_qp_ex *ex, enum ibv_wr_opcode op)
 {
 	struct sv_qp *qp = qp_of(ex);

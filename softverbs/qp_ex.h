@@ -5,7 +5,7 @@
 
 #include "softverbs/qp.h"
 
-/* If the attributes ask for them. 0 or -errno. */
+/* Sets up the builders if the attributes ask for them. Returns 0 or -errno. */
 int sv_qp_ex_init(struct sv_qp *qp, const struct ibv_qp_init_attr_ex *attr);
 void sv_qp_ex_free(struct sv_qp *qp);
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The states of a queue pair and its attributes.
- */
+/* Changes the states and attributes of a queue pair. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -11,7 +9,7 @@
 #define BIT(state) (1u << (state))
 #define ANYWHERE (BIT(IBV_QPS_RESET) | BIT(IBV_QPS_ERR))
 
-/* The states that follow. */
+/* Valid transitions between states. */
 static const unsigned successors[] = {
 	[IBV_QPS_RESET] = BIT(IBV_QPS_RESET) | BIT(IBV_QPS_INIT) | BIT(IBV_QPS_ERR),
 	[IBV_QPS_INIT] = ANYWHERE | BIT(IBV_QPS_INIT) | BIT(IBV_QPS_RTR),
@@ -69,7 +67,7 @@ static void copy(struct ibv_qp_attr *to, const struct ibv_qp_attr *from, int mas
 	COPY(IBV_QP_DEST_QPN, dest_qp_num);
 }
 
-/* Reads that it may be asked for; at least one entry, which stays unused if none is allowed. */
+/* Allocates entries for Reads of the peer; at least one, which stays unused if none is allowed. */
 static int connect_qp(struct sv_qp *qp)
 {
 	uint32_t n = qp->attr.max_dest_rd_atomic;
@@ -82,7 +80,7 @@ static int connect_qp(struct sv_qp *qp)
 	qp->rx.max_reads = n;
 	qp->rx.first = qp->rx.nreads = 0;
 	qp->ordinal = ++sv_fabric.qps.connected;
-	/* A peer that is not there is found out by sending to it. */
+	/* An absent peer is detected when a request is sent to it. */
 	qp->peer_gone = sv_link_get(qp->attr.dest_qp_num >> 16, &qp->link) != 0;
 	if (qp->peer_gone)
 		qp->link = NULL;

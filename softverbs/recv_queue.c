@@ -127,7 +127,7 @@ void sv_rq_complete(struct sv_qp *qp, struct ibv_wc *wc, bool solicited)
 	sv_cq_add(sv_recv_cq(qp), &cqe);
 }
 
-/* The receives of a shared queue stay for the others. */
+/* The receives of a shared queue stay for the other queue pairs. */
 void sv_rq_flush(struct sv_qp *qp)
 {
 	struct ibv_wc wc = { .status = IBV_WC_WR_FLUSH_ERR, .opcode = IBV_WC_RECV };

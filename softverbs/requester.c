@@ -9,9 +9,9 @@
 #include "softverbs/memory.h"
 #include "softverbs/qp.h"
 
-#define GONE_USEC 20000u /* until a peer that is not there is given up */
+#define GONE_USEC 20000u /* delay before requests to an absent peer fail */
 #define NOT_READY_USEC 2000u
-#define NOT_READY_TRIES 5000u /* 10 s: a peer may be slow to take its connection */
+#define NOT_READY_TRIES 5000u /* 10 s in all, as a peer may be slow to accept its connection */
 
 static struct sv_qp *qp_of(struct sv_sender *s)
 {
@@ -35,7 +35,7 @@ static bool can_request(const struct sv_qp *qp)
 	return !has_answer(w->op) || sq->reads < qp->attr.max_rd_atomic || !qp->attr.max_rd_atomic;
 }
 
-/* Of the data that are sent, or of the place where an answer goes. */
+/* Maps the memory of the data to send, or of the place for an answer. */
 static int map_local(struct sv_qp *qp, uint32_t seq, uint32_t offset, uint32_t len,
 		     struct iovec *iov)
 {
@@ -81,7 +81,7 @@ static void request_sent(struct sv_qp *qp, struct sv_swqe *w)
 	sq->offset = 0;
 }
 
-/* Reads and atomics: one frame without data. */
+/* Sends a Read or an atomic operation: one frame without data. */
 static void ask(struct sv_qp *qp, struct sv_swqe *w, struct sv_link *l)
 {
 	struct sv_frame f;
@@ -106,7 +106,7 @@ static void ask(struct sv_qp *qp, struct sv_swqe *w, struct sv_link *l)
 	sv_link_send(l, &f, NULL, 0);
 }
 
-/* The next frame of a Send or a Write. */
+/* Sends the next frame of a Send or a Write. */
 static void tell(struct sv_qp *qp, struct sv_swqe *w, struct sv_link *l)
 {
 	struct sv_sq *sq = &qp->sq;
@@ -199,7 +199,7 @@ void sv_qp_pause(struct sv_qp *qp, uint64_t usec)
 		wait_then(qp, usec, resume);
 }
 
-/* Begins again with seq: the responder drops all that comes before it. */
+/* Sends again from seq on. The responder drops frames that arrive before that one. */
 static void rewind_to(struct sv_qp *qp, uint32_t seq)
 {
 	struct sv_sq *sq = &qp->sq;
@@ -218,7 +218,7 @@ static void on_ack(struct sv_qp *qp, uint32_t upto)
 {
 	struct sv_sq *sq = &qp->sq;
 
-	/* Reads that have completed are not waited for. */
+	/* Completed Reads no longer count as outstanding. */
 	if ((int32_t)(sq->retired - sq->acked) > 0)
 		sq->acked = sq->retired;
 	if (upto - sq->acked >= sq->next - sq->acked)
@@ -258,7 +258,7 @@ static void on_not_ready(struct sv_qp *qp, uint32_t seq)
 	wait_then(qp, NOT_READY_USEC, resume);
 }
 
-/* As if no answer came: the transport's own timeout and all its retries. */
+/* Fails the request as if no answer came: after the transport's timeout and all its retries. */
 static void on_silence(struct sv_qp *qp)
 {
 	unsigned exponent = qp->attr.timeout & 31;
@@ -275,7 +275,7 @@ static void on_nak(struct sv_qp *qp, const struct sv_frame *f)
 {
 	struct sv_sq *sq = &qp->sq;
 
-	/* Of a request that is not under way: one that was sent twice. */
+	/* Ignores a NAK for a request that is not under way, as after a repeated request. */
 	if (f->seq - sq->retired > sq->next - sq->retired || sq->retired == sq->posted ||
 	    f->seq == sq->posted)
 		return;
@@ -286,7 +286,7 @@ static void on_nak(struct sv_qp *qp, const struct sv_frame *f)
 	case SV_NAK_NOT_READY:
 		on_not_ready(qp, f->seq);
 		break;
-	case SV_NAK_ACCESS: /* siw hears of the end of the stream only */
+	case SV_NAK_ACCESS: /* siw reports only the end of the stream */
 		sv_sq_fail(qp, f->seq,
 			   qp->ctx->dev->siw ? IBV_WC_WR_FLUSH_ERR : IBV_WC_REM_ACCESS_ERR);
 		break;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The responder's half of a queue pair: it takes the frames of the peer's work requests in order,
- * checks what they ask for and does it. Acknowledgements are gathered while frames arrive and sent
- * when there are no more.
+ * The responder's half of a queue pair: takes the frames of the peer's work requests in order,
+ * checks the requests and executes them. Acknowledgements are gathered while frames arrive, and
+ * sent when there are no more.
  */
 #include <errno.h>
 #include <string.h>
@@ -83,7 +83,7 @@ static struct sv_read *read_at(const struct sv_rx *rx, uint32_t i)
 	return &rx->reads[(rx->first + i) % rx->max_reads];
 }
 
-/* The request is refused and the connection at its end, once the Reads before it are answered. */
+/* Sends a refusal, which ends the connection, once the Reads before it are answered. */
 static void finish_refusal(struct sv_qp *qp)
 {
 	if (!qp->rx.refused || qp->rx.nreads)
@@ -103,7 +103,7 @@ static void refuse(struct sv_qp *qp, enum sv_nak why)
 	finish_refusal(qp);
 }
 
-/* With a completion of the receive, which tells the application already. */
+/* Completes the receive with an error, which tells the application. */
 static void refuse_receive(struct sv_qp *qp, enum ibv_wc_status status, enum sv_nak why)
 {
 	struct ibv_wc wc = { .status = status, .opcode = IBV_WC_RECV };
@@ -146,7 +146,7 @@ static void receive_done(struct sv_qp *qp, const struct sv_frame *f)
 	sv_rq_complete(qp, &wc, f->flags & SV_FLAG_SOLICITED);
 }
 
-/* No receive is posted: the requester begins the message again. */
+/* No receive is posted, so the requester must send the message again. */
 static bool not_ready(struct sv_qp *qp, struct sv_link *l, const struct sv_frame *f)
 {
 	if (sv_rq_has(qp) && !qp->rnr)
@@ -179,7 +179,7 @@ static void on_send(struct sv_qp *qp, struct sv_link *l, const struct sv_frame *
 		refuse_receive(qp, IBV_WC_LOC_PROT_ERR, SV_NAK_OPERATION);
 		return;
 	}
-	/* A peer whose memory cannot be read has ended: the frame counts as lost. */
+	/* A peer whose memory cannot be read has ended, so the frame counts as lost. */
 	if (sv_transfer_receive(l, f, data, iov, n) < 0)
 		return;
 	if (f->flags & SV_FLAG_LAST && f->flags & SV_FLAG_INV &&
@@ -213,7 +213,7 @@ static void on_write(struct sv_qp *qp, struct sv_link *l, const struct sv_frame 
 		receive_done(qp, f);
 }
 
-/* An iWARP Read names its sink to the peer (RFC 5040 section 4.4). */
+/* An iWARP Read reveals its sink to the peer (RFC 5040 section 4.4). */
 static void note_sink(const struct sv_qp *qp, const struct sv_frame *f)
 {
 	struct sv_sinks *s = &sv_fabric.sinks;
@@ -326,7 +326,7 @@ bool sv_read_pending(const struct sv_qp *qp)
 {
 	const struct sv_rx *rx = &qp->rx;
 
-	/* Those whose data the peer is taking wait in front. */
+	/* Answered Reads may be in front, while the peer takes their data. */
 	for (uint32_t i = 0; i < rx->nreads; i++)
 		if (!read_at(rx, i)->answered)
 			return qp->ibv.state != IBV_QPS_ERR;
@@ -383,7 +383,7 @@ void sv_read_send(struct sv_qp *qp, struct sv_link *l)
 	f.bytes = sv_transfer_size(l, r->total - r->sent, r->total, &pull);
 	struct iovec iov = { r->total ? sv_mr_map(qp->ibv.pd, &all, &mr) : NULL, f.bytes };
 	if (r->total && !iov.iov_base) {
-		/* Its region has gone in the meantime. */
+		/* The region was deregistered in the meantime. */
 		nak_seq(qp, r->seq, SV_NAK_ACCESS);
 		sv_async(qp->ctx, IBV_EVENT_QP_ACCESS_ERR, qp);
 		sv_qp_error(qp);
@@ -405,7 +405,7 @@ void sv_read_send(struct sv_qp *qp, struct sv_link *l)
 		pop_answered(qp);
 }
 
-/* The responder ends: nobody waits for it any more. */
+/* The responder stops, so nothing waits for its Reads any more. */
 void sv_responder_stop(struct sv_qp *qp)
 {
 	struct sv_rx *rx = &qp->rx;
@@ -424,7 +424,7 @@ static bool is_connected(const struct sv_qp *qp)
 	return qp->ibv.state >= IBV_QPS_RTR && qp->ibv.state <= IBV_QPS_SQD;
 }
 
-/* For whom nothing can be done: the requester is told once for each request. */
+/* Answers a request that has no usable queue pair, once for each request. */
 static void turn_away(struct sv_qp *qp, struct sv_link *l, const struct sv_frame *f)
 {
 	bool early = qp && qp->ibv.state <= IBV_QPS_INIT;

@@ -213,7 +213,8 @@ bool sv_sq_unsettled(const struct sv_qp *qp)
 	return false;
 }
 
-/* What is done already has completed before, or waits behind a Read that never will. */
+/* Flushes all requests that have not completed, also finished ones that wait behind a Read which
+ * will never end. */
 void sv_sq_flush(struct sv_qp *qp)
 {
 	struct sv_sq *sq = &qp->sq;

@@ -10,7 +10,7 @@
 struct sv_srq {
 	struct ibv_srq ibv; /* first */
 	struct sv_rq rq;
-	uint32_t limit; /* 0: not armed */
+	uint32_t limit; /* limit of the event, 0 if not armed */
 	unsigned users;
 	uint32_t async_taken;
 };

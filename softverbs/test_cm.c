@@ -388,7 +388,7 @@ static void test_listener_killed(void)
 	OK(rdma_connect(again, NULL));
 	take_event(e.cch, RDMA_CM_EVENT_REJECTED, 8);
 	OK(rdma_destroy_id(again));
-	/* What the dead process had bound is free. */
+	/* The port of the dead process is free. */
 	start_listening(&e, "127.0.0.1");
 	close_ends(&e);
 }

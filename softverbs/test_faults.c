@@ -219,7 +219,7 @@ static unsigned long count_failures(void)
 	return pattern;
 }
 
-/* By chance, but the same each time. */
+/* Random faults are the same in each run with the same seed. */
 static void by_chance(void)
 {
 	int fd[2];

@@ -47,7 +47,7 @@ static bool is_asked_for(const char *name, int argc, char **argv)
 	return argc < 2;
 }
 
-/* What the processes of the tests leave in their fabric. */
+/* Removes the files that test processes leave in their fabric. */
 static void remove_dir(const char *path)
 {
 	DIR *d = opendir(path);

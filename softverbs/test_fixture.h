@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Two queue pairs of one process that are connected to each other without a connection manager, and
- * checks that print their place. Only functions of libibverbs are used: the same tests would run on
- * hardware. Nothing here waits by time: what must come is waited for (the test program as a whole
- * has a limit), and that something does not come is seen by what comes after it.
+ * Two queue pairs of one process, connected to each other without a connection manager, and checks
+ * that print their place. Only functions of libibverbs are used, so the tests would run on
+ * hardware. No test depends on time. An expected event is waited for, within the limit of the whole
+ * program. The absence of an event is shown by a later event.
  */
 #ifndef SV_TEST_FIXTURE_H
 #define SV_TEST_FIXTURE_H
@@ -36,7 +36,7 @@ struct test {
 	void (*fn)(void);
 };
 
-/* Runs all, or those named; prints a line for each and the counts. The exit status. */
+/* Runs all tests or those named, prints a line for each and the counts. Returns the exit status. */
 int test_main(const struct test *tests, int argc, char **argv);
 
 struct options {
@@ -44,9 +44,9 @@ struct options {
 	int cqe;
 	bool sig_all;
 	uint8_t rnr_retry, rd_atomic, dest_rd_atomic;
-	unsigned access;     /* of the queue pairs */
-	struct ibv_srq *srq; /* of the second */
-	unsigned device;     /* its place in the list */
+	unsigned access;     /* access flags of the queue pairs */
+	struct ibv_srq *srq; /* shared receive queue of the second, or NULL */
+	unsigned device;     /* index in the list of devices */
 };
 
 #define DEFAULTS                                                                                   \
@@ -58,11 +58,11 @@ struct options {
 	}
 
 struct end {
-	struct ibv_cq *cq; /* of both queues */
+	struct ibv_cq *cq; /* completion queue of the send and receive queue */
 	struct ibv_comp_channel *channel;
 	struct ibv_qp *qp;
-	uint8_t *buf;	   /* BUF_SIZE */
-	struct ibv_mr *mr; /* all rights */
+	uint8_t *buf;	   /* BUF_SIZE bytes */
+	struct ibv_mr *mr; /* region of buf, with all rights */
 };
 
 struct pair {
@@ -73,7 +73,7 @@ struct pair {
 
 struct ibv_context *open_device(unsigned index);
 void end_make(struct end *e, struct ibv_pd *pd, const struct options *o, struct ibv_srq *srq);
-void end_free(struct end *e); /* what a test has destroyed itself is NULL */
+void end_free(struct end *e); /* frees all members that a test has not destroyed and set to NULL */
 void end_init(struct end *e, const struct options *o);
 void end_connect(struct end *e, uint32_t peer, const struct options *o);
 
@@ -88,7 +88,7 @@ int post_wr(struct end *e, struct ibv_send_wr *wr);
 
 /* Waits for the next completion. */
 struct ibv_wc wait_wc(struct end *e);
-/* Waits, and checks number and status. */
+/* Waits for a completion and checks its number and status. */
 struct ibv_wc expect_wc(struct end *e, uint64_t id, enum ibv_wc_status status);
 void expect_event(struct ibv_context *ctx, enum ibv_event_type type, void *object);
 enum ibv_qp_state state_of(struct ibv_qp *qp);

@@ -369,7 +369,7 @@ static void states(void)
 	CHECK_EQ(post_recv(&e, 1, 1), 0);
 	CHECK_EQ(post_send(&e, IBV_WR_SEND, 1, 1), EINVAL);
 	attr.qp_state = IBV_QPS_RTR;
-	CHECK_EQ(ibv_modify_qp(e.qp, &attr, IBV_QP_STATE), EINVAL); /* with whom? */
+	CHECK_EQ(ibv_modify_qp(e.qp, &attr, IBV_QP_STATE), EINVAL); /* no peer is given */
 	/* Through RESET a broken queue pair is as new. */
 	to_error(&e);
 	expect_wc(&e, 1, IBV_WC_WR_FLUSH_ERR);

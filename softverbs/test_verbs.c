@@ -239,7 +239,7 @@ static void message_too_long(void)
 
 struct access_case {
 	enum ibv_wr_opcode op;
-	int mr_access; /* of the region that is named */
+	int mr_access; /* access flags of the named region */
 	unsigned qp_access;
 	int64_t offset; /* from the region's start, which is 4096 into the buffer */
 	uint32_t len;	/* the region has 4096 */
