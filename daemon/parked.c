@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One thread, which sleeps while nobody is parked. It looks again a few times a second even if
- * nothing was heard, as an answer may have come while a call was on its way to be parked. While a
- * call is parked, its inbox node is its link in the list.
+ * One thread, which sleeps while no call is parked. It sends calls back every LOOK_NS even without
+ * a wake-up, as an answer may have come while a call was on its way to be parked. The list of
+ * parked calls is linked by their inbox nodes, which are unused meanwhile.
  */
 #include "daemon/parked.h"
 
@@ -16,16 +16,13 @@
 #include "rpc/worker.h"
 
 #define PARKED_MAX 256u
-#define PARKED_OF_CLIENT 16u
-#define PATIENCE_NS                                                                                \
-	(12 *                                                                                      \
-	 1000000000ull) /* since the call arrived: less than clients' time-outs               \
-			      */
-#define LOOK_NS (250 * 1000000ll)
-#define PAUSE_NS (10 * 1000000ll) /* between two rounds, however many answers come */
+#define PARKED_OF_CLIENT 16u		 /* of these, for one client */
+#define PATIENCE_NS (12 * 1000000000ull) /* longest wait since the call arrived */
+#define LOOK_NS (250 * 1000000ll)	 /* longest pause without an answer */
+#define PAUSE_NS (10 * 1000000ll)	 /* pause between two rounds, however many answers come */
 
 struct parked {
-	pthread_mutex_t lock; /* guards all below; a leaf */
+	pthread_mutex_t lock; /* guards everything below; a leaf */
 	pthread_cond_t changed;
 	pthread_t thread;
 	struct rn_inbox_node *list;
@@ -38,7 +35,7 @@ static struct rpc_request *request_of(struct rn_inbox_node *node)
 	return rn_container_of(node, struct rpc_request, node);
 }
 
-/* Under the lock. */
+/* Calls of the client that are parked. The caller holds the lock. */
 static unsigned count_of(struct parked *p, const struct rpc_client *client)
 {
 	unsigned n = 0;
@@ -77,7 +74,8 @@ void parked_wake(void *ctx)
 	pthread_mutex_unlock(&p->lock);
 }
 
-/* The request is its worker's again once it is posted. */
+/* Gives the calls of the list back to their workers. A request belongs to its worker as soon as it
+ * is posted, so the next link is read before. */
 static void send_back(struct rn_inbox_node *list, bool closed)
 {
 	const uint64_t now = rn_now_ns();
@@ -92,7 +90,7 @@ static void send_back(struct rn_inbox_node *list, bool closed)
 	}
 }
 
-/* Under the lock: until there is something to send back. */
+/* Waits for an answer, the end, or LOOK_NS. The caller holds the lock. */
 static void wait_for_change(struct parked *p)
 {
 	struct timespec until;
