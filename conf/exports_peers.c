@@ -186,7 +186,7 @@ static struct slot *lock_slot(struct exp_peers_ticket *ticket)
 }
 
 /* Ends the work on the slot: keeps the name, wakes the threads that wait, and unlocks the stripe. */
-static void unlock_slot(struct exp_peers_ticket *ticket, struct slot *slot)
+static void finish_slot(struct exp_peers_ticket *ticket, struct slot *slot)
 {
 	struct stripe *stripe = &ticket->peers->stripes[ticket->set % STRIPES];
 
@@ -205,7 +205,7 @@ void exp_peers_end(struct exp_peers_ticket *ticket, uint64_t until, uint64_t old
 	slot->answers[ticket->export_index] = (struct answer){
 		.known = true, .client = ticket->client, .until = until, .old_until = old_until
 	};
-	unlock_slot(ticket, slot);
+	finish_slot(ticket, slot);
 }
 
 void exp_peers_give_up(struct exp_peers_ticket *ticket, uint64_t until)
@@ -220,5 +220,5 @@ void exp_peers_give_up(struct exp_peers_ticket *ticket, uint64_t until)
 		*answer = (struct answer){ .known = true, .client = EXP_CLIENT_UNKNOWN };
 	answer->until =
 		until < answer->old_until || !ticket->has_client ? until : answer->old_until;
-	unlock_slot(ticket, slot);
+	finish_slot(ticket, slot);
 }
