@@ -57,7 +57,7 @@ static void report(struct reader *r, const char *fmt, const char *what, const ch
 }
 
 /* True if inih may have the line; else the line is reported, and inih gets an empty one. */
-static bool keep_line(struct reader *r, const char *line, size_t len, int room)
+static bool check_line(struct reader *r, const char *line, size_t len, int room)
 {
 	if (memchr(line, '\0', len)) {
 		report(r, "a NUL octet: this is no text file%s%s", "", "");
@@ -91,7 +91,7 @@ static char *next_line(char *buf, int room, void *arg)
 		line++;
 		len--;
 	}
-	if (!keep_line(r, line, len, room))
+	if (!check_line(r, line, len, room))
 		len = 0;
 	memcpy(buf, line, len);
 	buf[len] = '\n';
