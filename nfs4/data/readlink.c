@@ -53,7 +53,7 @@ const struct nfs4_op nfs4_op_readlink = {
 	.name = "READLINK",
 	.minors = { 0, 2 },
 	.needs = NFS4_NEEDS_FH,
-	.reply_max = 4,
+	.reply_max = READLINK_HEAD,
 	.errors = NFS4_ERRORS_BY_MINOR(NFS4_E_OBJECT | NFS4_E_IO | NFS4_E_INVAL,
 				       NFS4_E_ISDIR | NFS4_E_NOTSUPP, 0),
 	.shape = NFS4_SHAPE(0, 0, 0),
