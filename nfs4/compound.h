@@ -32,8 +32,8 @@
 /* Results of run() besides nfsstat4. */
 #define NFS4_PENDING (-1)  /* nfs4_compound_resume() will follow */
 #define NFS4_REPLAYED (-2) /* SEQUENCE only: c->out holds the slot's whole reply */
-#define NFS4_NO_ROOM                                                                               \
-	(-3) /* the result is longer than the client's chunks: see nfs4_reply_too_big */
+/* The result does not fit the client's chunks: see nfs4_reply_too_big. */
+#define NFS4_NO_ROOM (-3)
 
 #define NFS4_TAG_MAX 1024u /* longer tags are GARBAGE_ARGS */
 #define NFS4_OPS_MAX 128u  /* operations of one COMPOUND; a session may set a lower limit */

@@ -15,9 +15,7 @@
 #include "nfs4/compound.h"
 #include "vfs/types.h"
 
-#define NFS4_OWNER_MAX                                                                             \
-	255u /* bytes of an owner's name, at most; the rest of the world has fewer                 \
-	      */
+#define NFS4_OWNER_MAX 255u /* longest name of an owner, in bytes */
 #define NFS4_MODE_BITS 07777u
 
 struct nfs4_sattr {
