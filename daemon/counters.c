@@ -74,7 +74,7 @@ static const char *proc_name(const struct rpc_program *p, uint32_t proc)
 
 	if (p->prog == NFS4_PROGRAM)
 		v = &p->versions[0];
-	return proc < v->nprocs && v->procs[proc].name ? v->procs[proc].name : "?";
+	return proc < v->nprocs && v->procs[proc] ? v->procs[proc]->name : "?";
 }
 
 static void log_nfs4(struct counters *c, const struct rn_logger *log, enum rn_level level)

@@ -9,10 +9,6 @@
 #define NSEC_PER_SEC 1000000000u
 #define MODE_BITS 07777u
 
-/* Longest SYMLINK text that is decoded. Longer than any target may be, so that the answer is
- * NAMETOOLONG. */
-#define SYMLINK_TEXT_MAX 65536u
-
 int nfs3_name_check(const struct nfs3_name *n)
 {
 	if (n->len > NFS3_NAME_MAX)
@@ -22,7 +18,7 @@ int nfs3_name_check(const struct nfs3_name *n)
 	return 0;
 }
 
-static void get_fh(struct xdr_in *x, struct vfs_fh *fh)
+void nfs3_get_fh(struct xdr_in *x, struct vfs_fh *fh)
 {
 	uint32_t len = xdr_get_u32(x);
 
@@ -47,13 +43,13 @@ static void get_name(struct xdr_in *x, struct nfs3_name *n)
 		xdr_get_fixed(x, n->bytes, len);
 }
 
-static void get_dirop(struct xdr_in *x, struct nfs3_dirop_args *a)
+void nfs3_get_dirop(struct xdr_in *x, struct nfs3_dirop_args *a)
 {
-	get_fh(x, &a->dir);
+	nfs3_get_fh(x, &a->dir);
 	get_name(x, &a->name);
 }
 
-static struct timespec get_time(struct xdr_in *x, bool *bad)
+struct timespec nfs3_get_time(struct xdr_in *x, bool *bad)
 {
 	struct timespec t;
 	uint32_t nsec;
@@ -76,14 +72,14 @@ static enum vfs_set_time get_set_time(struct xdr_in *x, struct timespec *t, bool
 	case NFS3_SET_TO_SERVER_TIME:
 		return VFS_TIME_SERVER;
 	case NFS3_SET_TO_CLIENT_TIME:
-		*t = get_time(x, bad);
+		*t = nfs3_get_time(x, bad);
 		return VFS_TIME_CLIENT;
 	}
 	x->err = true;
 	return VFS_TIME_KEEP;
 }
 
-static void get_sattr(struct xdr_in *x, struct nfs3_sattr *a)
+void nfs3_get_sattr(struct xdr_in *x, struct nfs3_sattr *a)
 {
 	struct vfs_setattr *s = &a->set;
 
@@ -111,172 +107,12 @@ bool nfs3_decode_fh_args(struct xdr_in *x, void *args)
 {
 	struct nfs3_fh_args *a = args;
 
-	get_fh(x, &a->fh);
-	return !x->err;
-}
-
-bool nfs3_decode_setattr(struct xdr_in *x, void *args)
-{
-	struct nfs3_setattr_args *a = args;
-	bool bad_guard = false;
-
-	get_fh(x, &a->fh);
-	get_sattr(x, &a->attr);
-	a->guard = xdr_get_bool(x);
-	if (a->guard)
-		a->guard_ctime = get_time(x, &bad_guard);
-	if (bad_guard) /* no file has such a ctime, so it cannot match */
-		a->guard_ctime.tv_nsec = -1;
+	nfs3_get_fh(x, &a->fh);
 	return !x->err;
 }
 
 bool nfs3_decode_dirop(struct xdr_in *x, void *args)
 {
-	get_dirop(x, args);
-	return !x->err;
-}
-
-bool nfs3_decode_access(struct xdr_in *x, void *args)
-{
-	struct nfs3_access_args *a = args;
-
-	get_fh(x, &a->fh);
-	a->want = xdr_get_u32(x);
-	return !x->err;
-}
-
-bool nfs3_decode_read(struct xdr_in *x, void *args)
-{
-	struct nfs3_read_args *a = args;
-
-	get_fh(x, &a->fh);
-	a->offset = xdr_get_u64(x);
-	a->count = xdr_get_u32(x);
-	return !x->err;
-}
-
-/* count is the number of bytes to write; the data may be longer, never shorter (RFC 1813 section
- * 3.3.7). */
-bool nfs3_decode_write(struct xdr_in *x, void *args)
-{
-	struct nfs3_write_args *a = args;
-
-	get_fh(x, &a->fh);
-	a->offset = xdr_get_u64(x);
-	a->count = xdr_get_u32(x);
-	a->stable = xdr_get_u32(x);
-	xdr_get_bulk(x, NFS3_MAX_IO, &a->data);
-	return !x->err && a->stable <= 2 && a->data.len >= a->count;
-}
-
-bool nfs3_decode_create(struct xdr_in *x, void *args)
-{
-	struct nfs3_create_args *a = args;
-
-	get_dirop(x, &a->where);
-	a->how = xdr_get_u32(x);
-	switch (a->how) {
-	case NFS3_UNCHECKED:
-	case NFS3_GUARDED:
-		get_sattr(x, &a->attr);
-		break;
-	case NFS3_EXCLUSIVE:
-		xdr_get_fixed(x, a->verf, sizeof(a->verf));
-		break;
-	default:
-		return false;
-	}
-	return !x->err;
-}
-
-bool nfs3_decode_mkdir(struct xdr_in *x, void *args)
-{
-	struct nfs3_mkdir_args *a = args;
-
-	get_dirop(x, &a->where);
-	get_sattr(x, &a->attr);
-	return !x->err;
-}
-
-bool nfs3_decode_symlink(struct xdr_in *x, void *args)
-{
-	struct nfs3_symlink_args *a = args;
-
-	get_dirop(x, &a->where);
-	get_sattr(x, &a->attr);
-	xdr_get_bulk(x, SYMLINK_TEXT_MAX, &a->target);
-	return !x->err;
-}
-
-bool nfs3_decode_mknod(struct xdr_in *x, void *args)
-{
-	struct nfs3_mknod_args *a = args;
-
-	get_dirop(x, &a->where);
-	a->type = xdr_get_u32(x);
-	switch (a->type) {
-	case NF3CHR:
-	case NF3BLK:
-		get_sattr(x, &a->attr);
-		a->major = xdr_get_u32(x);
-		a->minor = xdr_get_u32(x);
-		break;
-	case NF3SOCK:
-	case NF3FIFO:
-		get_sattr(x, &a->attr);
-		break;
-	}
-	return !x->err;
-}
-
-bool nfs3_decode_rename(struct xdr_in *x, void *args)
-{
-	struct nfs3_rename_args *a = args;
-
-	get_dirop(x, &a->from);
-	get_dirop(x, &a->to);
-	return !x->err;
-}
-
-bool nfs3_decode_link(struct xdr_in *x, void *args)
-{
-	struct nfs3_link_args *a = args;
-
-	get_fh(x, &a->file);
-	get_dirop(x, &a->where);
-	return !x->err;
-}
-
-bool nfs3_decode_readdir(struct xdr_in *x, void *args)
-{
-	struct nfs3_readdir_args *a = args;
-
-	get_fh(x, &a->dir);
-	a->cookie = xdr_get_u64(x);
-	a->cookieverf = xdr_get_u64(x);
-	a->maxcount = xdr_get_u32(x);
-	a->dircount = UINT32_MAX;
-	return !x->err;
-}
-
-bool nfs3_decode_readdirplus(struct xdr_in *x, void *args)
-{
-	struct nfs3_readdir_args *a = args;
-
-	get_fh(x, &a->dir);
-	a->cookie = xdr_get_u64(x);
-	a->cookieverf = xdr_get_u64(x);
-	a->dircount = xdr_get_u32(x);
-	a->maxcount = xdr_get_u32(x);
-	return !x->err;
-}
-
-bool nfs3_decode_commit(struct xdr_in *x, void *args)
-{
-	struct nfs3_commit_args *a = args;
-
-	get_fh(x, &a->fh);
-	a->offset = xdr_get_u64(x);
-	a->count = xdr_get_u32(x);
+	nfs3_get_dirop(x, args);
 	return !x->err;
 }

@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* NULL, GETATTR, SETATTR and ACCESS (RFC 1813 sections 3.3.0, 3.3.1, 3.3.2, 3.3.4). */
+/* GETATTR, SETATTR and ACCESS (RFC 1813 sections 3.3.1, 3.3.2, 3.3.4). */
 #include <errno.h>
 #include <sys/stat.h>
 
 #include "nfs3/op.h"
 #include "nfs3/procs.h"
 
-enum rpc_run nfs3_null(struct rpc_request *req, void *args)
-{
-	(void)req;
-	(void)args;
-	return RPC_RUN_DONE;
-}
-
-enum rpc_run nfs3_getattr(struct rpc_request *req, void *args)
+static enum rpc_run proc_getattr(struct rpc_request *req, void *args)
 {
 	struct nfs3_fh_args *a = args;
 	struct nfs3_op *op = nfs3_op_begin(req);
@@ -36,7 +29,29 @@ static void encode_setattr(struct nfs3_op *op, int rc)
 	nfs3_put_wcc_of(op, 0);
 }
 
-static int run_setattr(struct nfs3_op *op, struct nfs3_setattr_args *a)
+struct setattr_args {
+	struct vfs_fh fh;
+	struct nfs3_sattr attr;
+	bool guard;
+	struct timespec guard_ctime;
+};
+
+static bool decode_setattr(struct xdr_in *x, void *args)
+{
+	struct setattr_args *a = args;
+	bool bad_guard = false;
+
+	nfs3_get_fh(x, &a->fh);
+	nfs3_get_sattr(x, &a->attr);
+	a->guard = xdr_get_bool(x);
+	if (a->guard)
+		a->guard_ctime = nfs3_get_time(x, &bad_guard);
+	if (bad_guard) /* no file has such a ctime, so it cannot match */
+		a->guard_ctime.tv_nsec = -1;
+	return !x->err;
+}
+
+static int run_setattr(struct nfs3_op *op, struct setattr_args *a)
 {
 	int rc = nfs3_op_open(op, &a->fh, NFS3_OPEN_CHANGES);
 
@@ -56,9 +71,9 @@ static int run_setattr(struct nfs3_op *op, struct nfs3_setattr_args *a)
 	return rc;
 }
 
-enum rpc_run nfs3_setattr(struct rpc_request *req, void *args)
+static enum rpc_run proc_setattr(struct rpc_request *req, void *args)
 {
-	struct nfs3_setattr_args *a = args;
+	struct setattr_args *a = args;
 	struct nfs3_op *op = nfs3_op_begin(req);
 	int rc;
 
@@ -114,9 +129,23 @@ static int run_access(struct nfs3_op *op, uint32_t want, uint32_t *granted, stru
 	return 0;
 }
 
-enum rpc_run nfs3_access(struct rpc_request *req, void *args)
+struct access_args {
+	struct vfs_fh fh;
+	uint32_t want;
+};
+
+static bool decode_access(struct xdr_in *x, void *args)
 {
-	struct nfs3_access_args *a = args;
+	struct access_args *a = args;
+
+	nfs3_get_fh(x, &a->fh);
+	a->want = xdr_get_u32(x);
+	return !x->err;
+}
+
+static enum rpc_run proc_access(struct rpc_request *req, void *args)
+{
+	struct access_args *a = args;
 	struct nfs3_op *op = nfs3_op_begin(req);
 	struct vfs_attr attr;
 	uint32_t granted = 0;
@@ -136,3 +165,37 @@ enum rpc_run nfs3_access(struct rpc_request *req, void *args)
 	}
 	return nfs3_op_end(op, rc);
 }
+
+const struct nfs3_proc nfs3_proc_getattr = {
+	.rpc = {
+		.name = "GETATTR",
+		.decode = nfs3_decode_fh_args,
+		.args_size = sizeof(struct nfs3_fh_args),
+		.run = proc_getattr,
+	},
+	.errors = NFS3_ERRORS(0),
+};
+
+const struct nfs3_proc nfs3_proc_setattr = {
+	.rpc = {
+		.name = "SETATTR",
+		.decode = decode_setattr,
+		.args_size = sizeof(struct setattr_args),
+		.run = proc_setattr,
+		.flags = RPC_NONIDEMPOTENT,
+		.reply_size = 4 + NFS3_WCC_SIZE,
+	},
+	/* FBIG: not listed, for a size that no file can have. */
+	.errors = NFS3_ERRORS(NFS3_E_PERM | NFS3_E_INVAL | NFS3_E_SPACE | NFS3_E_ROFS |
+			      NFS3_E_NOT_SYNC | NFS3_E_FBIG),
+};
+
+const struct nfs3_proc nfs3_proc_access = {
+	.rpc = {
+		.name = "ACCESS",
+		.decode = decode_access,
+		.args_size = sizeof(struct access_args),
+		.run = proc_access,
+	},
+	.errors = NFS3_ERRORS(0),
+};

@@ -8,6 +8,10 @@
 #include "nfs3/op.h"
 #include "nfs3/procs.h"
 
+/* Longest SYMLINK text that is decoded. Longer than any target may be, so that the answer is
+ * NAMETOOLONG. */
+#define SYMLINK_TEXT_MAX 65536u
+
 static void encode_made(struct nfs3_op *op, int rc)
 {
 	struct xdr_out *x = &op->req->out;
@@ -42,14 +46,41 @@ static enum rpc_run made(struct nfs3_op *op, const struct nfs3_sattr *attr, int 
 	return nfs3_op_settle(op, rc, encode_made);
 }
 
-enum rpc_run nfs3_create(struct rpc_request *req, void *args)
+struct create_args {
+	struct nfs3_dirop_args where;
+	uint32_t how; /* enum createmode3 */
+	struct nfs3_sattr attr;
+	uint8_t verf[8];
+};
+
+static bool decode_create(struct xdr_in *x, void *args)
+{
+	struct create_args *a = args;
+
+	nfs3_get_dirop(x, &a->where);
+	a->how = xdr_get_u32(x);
+	switch (a->how) {
+	case NFS3_UNCHECKED:
+	case NFS3_GUARDED:
+		nfs3_get_sattr(x, &a->attr);
+		break;
+	case NFS3_EXCLUSIVE:
+		xdr_get_fixed(x, a->verf, sizeof(a->verf));
+		break;
+	default:
+		return false;
+	}
+	return !x->err;
+}
+
+static enum rpc_run proc_create(struct rpc_request *req, void *args)
 {
 	static const enum vfs_create_how how[] = {
 		[NFS3_UNCHECKED] = VFS_UNCHECKED,
 		[NFS3_GUARDED] = VFS_GUARDED,
 		[NFS3_EXCLUSIVE] = VFS_EXCLUSIVE,
 	};
-	struct nfs3_create_args *a = args;
+	struct create_args *a = args;
 	struct nfs3_op *op = nfs3_op_begin(req);
 	const struct nfs3_name *name = &a->where.name;
 	struct vfs_create cr = {
@@ -77,9 +108,23 @@ static struct vfs_make make_of(struct nfs3_op *op, const struct nfs3_name *name,
 				  .attr = &op->attr };
 }
 
-enum rpc_run nfs3_mkdir(struct rpc_request *req, void *args)
+struct mkdir_args {
+	struct nfs3_dirop_args where;
+	struct nfs3_sattr attr;
+};
+
+static bool decode_mkdir(struct xdr_in *x, void *args)
 {
-	struct nfs3_mkdir_args *a = args;
+	struct mkdir_args *a = args;
+
+	nfs3_get_dirop(x, &a->where);
+	nfs3_get_sattr(x, &a->attr);
+	return !x->err;
+}
+
+static enum rpc_run proc_mkdir(struct rpc_request *req, void *args)
+{
+	struct mkdir_args *a = args;
 	struct nfs3_op *op = nfs3_op_begin(req);
 	struct vfs_make make;
 	int rc;
@@ -113,9 +158,25 @@ static int copy_target(struct rn_arena *arena, const struct xdr_bulk *text, char
 	return memchr(*out, '\0', text->len) ? -EINVAL : 0;
 }
 
-enum rpc_run nfs3_symlink(struct rpc_request *req, void *args)
+struct symlink_args {
+	struct nfs3_dirop_args where;
+	struct nfs3_sattr attr;
+	struct xdr_bulk target; /* more than VFS_PATH_MAX bytes: -ENAMETOOLONG */
+};
+
+static bool decode_symlink(struct xdr_in *x, void *args)
 {
-	struct nfs3_symlink_args *a = args;
+	struct symlink_args *a = args;
+
+	nfs3_get_dirop(x, &a->where);
+	nfs3_get_sattr(x, &a->attr);
+	xdr_get_bulk(x, SYMLINK_TEXT_MAX, &a->target);
+	return !x->err;
+}
+
+static enum rpc_run proc_symlink(struct rpc_request *req, void *args)
+{
+	struct symlink_args *a = args;
 	struct nfs3_op *op = nfs3_op_begin(req);
 	struct vfs_make make;
 	char *target = NULL;
@@ -152,9 +213,37 @@ static int mknod_type(uint32_t type, uint32_t *mode)
 	}
 }
 
-enum rpc_run nfs3_mknod(struct rpc_request *req, void *args)
+struct mknod_args {
+	struct nfs3_dirop_args where;
+	uint32_t type; /* any value; only devices have numbers, and some types no attributes */
+	struct nfs3_sattr attr;
+	uint32_t major, minor;
+};
+
+static bool decode_mknod(struct xdr_in *x, void *args)
 {
-	struct nfs3_mknod_args *a = args;
+	struct mknod_args *a = args;
+
+	nfs3_get_dirop(x, &a->where);
+	a->type = xdr_get_u32(x);
+	switch (a->type) {
+	case NF3CHR:
+	case NF3BLK:
+		nfs3_get_sattr(x, &a->attr);
+		a->major = xdr_get_u32(x);
+		a->minor = xdr_get_u32(x);
+		break;
+	case NF3SOCK:
+	case NF3FIFO:
+		nfs3_get_sattr(x, &a->attr);
+		break;
+	}
+	return !x->err;
+}
+
+static enum rpc_run proc_mknod(struct rpc_request *req, void *args)
+{
+	struct mknod_args *a = args;
 	struct nfs3_op *op = nfs3_op_begin(req);
 	struct vfs_make make;
 	struct vfs_mknod what = { .major = a->major, .minor = a->minor };
@@ -170,3 +259,60 @@ enum rpc_run nfs3_mknod(struct rpc_request *req, void *args)
 		rc = vfs_mknod(&op->ctx, &make, &what, &op->node[1]);
 	return made(op, &a->attr, rc);
 }
+
+/* Results of the four, and what their ERRORS sections list alike. Not listed: PERM (an immutable
+ * directory), INVAL (values that no file can have), NOENT (the directory was removed, and still has
+ * a handle), MLINK (a directory full of directories). */
+#define MADE_SIZE (4 + NFS3_WCC_SIZE + NFS3_POST_OP_FH_SIZE + NFS3_POST_OP_ATTR_SIZE)
+#define MADE_ERRORS                                                                                \
+	(NFS3_E_EXIST | NFS3_E_NOTDIR | NFS3_E_SPACE | NFS3_E_ROFS | NFS3_E_NAMETOOLONG |          \
+	 NFS3_E_NOTSUPP | NFS3_E_PERM | NFS3_E_INVAL | NFS3_E_NOENT | NFS3_E_MLINK)
+
+const struct nfs3_proc nfs3_proc_create = {
+	.rpc = {
+		.name = "CREATE",
+		.decode = decode_create,
+		.args_size = sizeof(struct create_args),
+		.run = proc_create,
+		.flags = RPC_NONIDEMPOTENT,
+		.reply_size = MADE_SIZE,
+	},
+	/* ISDIR (UNCHECKED on a directory) and FBIG: not listed. */
+	.errors = NFS3_ERRORS(MADE_ERRORS | NFS3_E_ISDIR | NFS3_E_FBIG),
+};
+
+const struct nfs3_proc nfs3_proc_mkdir = {
+	.rpc = {
+		.name = "MKDIR",
+		.decode = decode_mkdir,
+		.args_size = sizeof(struct mkdir_args),
+		.run = proc_mkdir,
+		.flags = RPC_NONIDEMPOTENT,
+		.reply_size = MADE_SIZE,
+	},
+	.errors = NFS3_ERRORS(MADE_ERRORS),
+};
+
+const struct nfs3_proc nfs3_proc_symlink = {
+	.rpc = {
+		.name = "SYMLINK",
+		.decode = decode_symlink,
+		.args_size = sizeof(struct symlink_args),
+		.run = proc_symlink,
+		.flags = RPC_NONIDEMPOTENT,
+		.reply_size = MADE_SIZE,
+	},
+	.errors = NFS3_ERRORS(MADE_ERRORS),
+};
+
+const struct nfs3_proc nfs3_proc_mknod = {
+	.rpc = {
+		.name = "MKNOD",
+		.decode = decode_mknod,
+		.args_size = sizeof(struct mknod_args),
+		.run = proc_mknod,
+		.flags = RPC_NONIDEMPOTENT,
+		.reply_size = MADE_SIZE,
+	},
+	.errors = NFS3_ERRORS(MADE_ERRORS | NFS3_E_BADTYPE),
+};

@@ -6,7 +6,7 @@
 #define IO_MULTIPLE 4096u
 #define NS_PER_SECOND 1000000000u
 
-enum rpc_run nfs3_fsstat(struct rpc_request *req, void *args)
+static enum rpc_run proc_fsstat(struct rpc_request *req, void *args)
 {
 	struct nfs3_fh_args *a = args;
 	struct nfs3_op *op = nfs3_op_begin(req);
@@ -38,7 +38,7 @@ static uint32_t properties(const struct vfs_statfs *st)
 	return (st->links ? FSF3_LINK | FSF3_SYMLINK : 0) | FSF3_HOMOGENEOUS | FSF3_CANSETTIME;
 }
 
-enum rpc_run nfs3_fsinfo(struct rpc_request *req, void *args)
+static enum rpc_run proc_fsinfo(struct rpc_request *req, void *args)
 {
 	struct nfs3_fh_args *a = args;
 	struct nfs3_op *op = nfs3_op_begin(req);
@@ -73,7 +73,7 @@ enum rpc_run nfs3_fsinfo(struct rpc_request *req, void *args)
 	return nfs3_op_end(op, rc);
 }
 
-enum rpc_run nfs3_pathconf(struct rpc_request *req, void *args)
+static enum rpc_run proc_pathconf(struct rpc_request *req, void *args)
 {
 	struct nfs3_fh_args *a = args;
 	struct nfs3_op *op = nfs3_op_begin(req);
@@ -101,3 +101,33 @@ enum rpc_run nfs3_pathconf(struct rpc_request *req, void *args)
 	}
 	return nfs3_op_end(op, rc);
 }
+
+const struct nfs3_proc nfs3_proc_fsstat = {
+	.rpc = {
+		.name = "FSSTAT",
+		.decode = nfs3_decode_fh_args,
+		.args_size = sizeof(struct nfs3_fh_args),
+		.run = proc_fsstat,
+	},
+	.errors = NFS3_ERRORS(0),
+};
+
+const struct nfs3_proc nfs3_proc_fsinfo = {
+	.rpc = {
+		.name = "FSINFO",
+		.decode = nfs3_decode_fh_args,
+		.args_size = sizeof(struct nfs3_fh_args),
+		.run = proc_fsinfo,
+	},
+	.errors = NFS3_ERRORS(0),
+};
+
+const struct nfs3_proc nfs3_proc_pathconf = {
+	.rpc = {
+		.name = "PATHCONF",
+		.decode = nfs3_decode_fh_args,
+		.args_size = sizeof(struct nfs3_fh_args),
+		.run = proc_pathconf,
+	},
+	.errors = NFS3_ERRORS(0),
+};

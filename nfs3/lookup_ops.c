@@ -5,7 +5,7 @@
 #include "nfs3/op.h"
 #include "nfs3/procs.h"
 
-enum rpc_run nfs3_lookup(struct rpc_request *req, void *args)
+static enum rpc_run proc_lookup(struct rpc_request *req, void *args)
 {
 	struct nfs3_dirop_args *a = args;
 	struct nfs3_op *op = nfs3_op_begin(req);
@@ -33,7 +33,7 @@ enum rpc_run nfs3_lookup(struct rpc_request *req, void *args)
 }
 
 /* A bulk item, since the text goes by a Write chunk if the client offered one (RFC 8267). */
-enum rpc_run nfs3_readlink(struct rpc_request *req, void *args)
+static enum rpc_run proc_readlink(struct rpc_request *req, void *args)
 {
 	struct nfs3_fh_args *a = args;
 	struct nfs3_op *op = nfs3_op_begin(req);
@@ -59,3 +59,23 @@ enum rpc_run nfs3_readlink(struct rpc_request *req, void *args)
 		xdr_put_bulk(&req->out, NULL, 0, 0);
 	return nfs3_op_end(op, rc < 0 ? rc : 0);
 }
+
+const struct nfs3_proc nfs3_proc_lookup = {
+	.rpc = {
+		.name = "LOOKUP",
+		.decode = nfs3_decode_dirop,
+		.args_size = sizeof(struct nfs3_dirop_args),
+		.run = proc_lookup,
+	},
+	.errors = NFS3_ERRORS(NFS3_E_NOENT | NFS3_E_NOTDIR | NFS3_E_NAMETOOLONG),
+};
+
+const struct nfs3_proc nfs3_proc_readlink = {
+	.rpc = {
+		.name = "READLINK",
+		.decode = nfs3_decode_fh_args,
+		.args_size = sizeof(struct nfs3_fh_args),
+		.run = proc_readlink,
+	},
+	.errors = NFS3_ERRORS(NFS3_E_INVAL | NFS3_E_NOTSUPP),
+};

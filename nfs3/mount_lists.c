@@ -65,7 +65,7 @@ static bool each_mount(void *arg, const struct mnt_row *row)
 	return true;
 }
 
-enum rpc_run mnt_dump(struct rpc_request *req, void *args)
+static enum rpc_run proc_dump(struct rpc_request *req, void *args)
 {
 	struct nfs3_server *s = req->program_ctx;
 	struct writer w = { 0 };
@@ -104,7 +104,7 @@ static bool each_export(void *arg, const char *path, const char *const *groups, 
 	return true;
 }
 
-enum rpc_run mnt_export(struct rpc_request *req, void *args)
+static enum rpc_run proc_export(struct rpc_request *req, void *args)
 {
 	struct nfs3_server *s = req->program_ctx;
 	const struct vfs_exports *exports = &s->cfg.exports;
@@ -118,3 +118,21 @@ enum rpc_run mnt_export(struct rpc_request *req, void *args)
 	xdr_put_bool(&req->out, false);
 	return RPC_RUN_DONE;
 }
+
+const struct rpc_proc mnt_proc_dump = {
+	.name = "DUMP",
+	.run = proc_dump,
+	.flags = RPC_NO_EXPORT,
+};
+
+const struct rpc_proc mnt_proc_export = {
+	.name = "EXPORT",
+	.run = proc_export,
+	.flags = RPC_NO_EXPORT,
+};
+
+const struct rpc_proc mnt_proc_exportall = {
+	.name = "EXPORTALL",
+	.run = proc_export,
+	.flags = RPC_NO_EXPORT,
+};

@@ -11,7 +11,7 @@
 #include "nfs3/procs.h"
 #include "rpc/address.h"
 
-bool mnt_decode_path(struct xdr_in *x, void *args)
+static bool decode_path(struct xdr_in *x, void *args)
 {
 	struct mnt_path *p = args;
 	uint32_t len = xdr_get_u32(x);
@@ -114,7 +114,7 @@ static int resolve(struct rpc_request *req, const struct mnt_path *path, struct 
 	return mnt_resolve(req, path, ctx, node);
 }
 
-enum rpc_run mnt_mnt_v3(struct rpc_request *req, void *args)
+static enum rpc_run proc_mnt(struct rpc_request *req, void *args)
 {
 	struct nfs3_server *s = req->program_ctx;
 	struct mnt_path *path = args;
@@ -146,14 +146,14 @@ enum rpc_run mnt_mnt_v3(struct rpc_request *req, void *args)
 
 /* Versions 1 and 2 give handles of 32 bytes for NFS version 2, which is not served: refused,
  * whatever the path. */
-enum rpc_run mnt_mnt_v1(struct rpc_request *req, void *args)
+static enum rpc_run refuse_mnt(struct rpc_request *req, void *args)
 {
 	(void)args;
 	xdr_put_u32(&req->out, MNT3ERR_ACCES);
 	return RPC_RUN_DONE;
 }
 
-enum rpc_run mnt_umnt(struct rpc_request *req, void *args)
+static enum rpc_run proc_umnt(struct rpc_request *req, void *args)
 {
 	struct nfs3_server *s = req->program_ctx;
 	struct mnt_path *path = args;
@@ -163,7 +163,7 @@ enum rpc_run mnt_umnt(struct rpc_request *req, void *args)
 	return RPC_RUN_DONE;
 }
 
-enum rpc_run mnt_umntall(struct rpc_request *req, void *args)
+static enum rpc_run proc_umntall(struct rpc_request *req, void *args)
 {
 	struct nfs3_server *s = req->program_ctx;
 
@@ -174,7 +174,7 @@ enum rpc_run mnt_umntall(struct rpc_request *req, void *args)
 
 /* POSIX values of a path. A bit of the first mask says that a value could not be determined: all of
  * them on failure. */
-enum rpc_run mnt_pathconf_v2(struct rpc_request *req, void *args)
+static enum rpc_run proc_pathconf(struct rpc_request *req, void *args)
 {
 	struct xdr_out *x = &req->out;
 	struct vfs_statfs st = { 0 };
@@ -201,3 +201,42 @@ enum rpc_run mnt_pathconf_v2(struct rpc_request *req, void *args)
 		vfs_export_put(ctx.exp);
 	return RPC_RUN_DONE;
 }
+
+/* MNT alone answers strangers: it says that they are refused. rpc.mountd lists exports and mounts
+ * to anybody; DUMP and EXPORT here are for hosts that some export admits. */
+const struct rpc_proc mnt_proc_mnt = {
+	.name = "MNT",
+	.decode = decode_path,
+	.args_size = sizeof(struct mnt_path),
+	.run = proc_mnt,
+	.flags = RPC_FOR_ALL,
+};
+
+const struct rpc_proc mnt_proc_mnt_v1 = {
+	.name = "MNT",
+	.decode = decode_path,
+	.args_size = sizeof(struct mnt_path),
+	.run = refuse_mnt,
+	.flags = RPC_FOR_ALL,
+};
+
+const struct rpc_proc mnt_proc_umnt = {
+	.name = "UMNT",
+	.decode = decode_path,
+	.args_size = sizeof(struct mnt_path),
+	.run = proc_umnt,
+	.flags = RPC_FOR_FORMER,
+};
+
+const struct rpc_proc mnt_proc_umntall = {
+	.name = "UMNTALL",
+	.run = proc_umntall,
+	.flags = RPC_FOR_FORMER,
+};
+
+const struct rpc_proc mnt_proc_pathconf = {
+	.name = "PATHCONF",
+	.decode = decode_path,
+	.args_size = sizeof(struct mnt_path),
+	.run = proc_pathconf,
+};

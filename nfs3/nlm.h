@@ -55,10 +55,4 @@ bool nlm_decode_cancel(struct xdr_in *x, void *args);
 bool nlm_decode_unlock(struct xdr_in *x, void *args);
 bool nlm_decode_free_all(struct xdr_in *x, void *args); /* struct nlm_bytes: the name */
 
-enum rpc_run nlm_test(struct rpc_request *req, void *args);
-enum rpc_run nlm_lock(struct rpc_request *req, void *args);
-enum rpc_run nlm_cancel(struct rpc_request *req, void *args);
-enum rpc_run nlm_unlock(struct rpc_request *req, void *args);
-enum rpc_run nlm_free_all(struct rpc_request *req, void *args);
-
 #endif

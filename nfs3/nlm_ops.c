@@ -5,6 +5,7 @@
 #include "nfs/caller.h"
 #include "nfs3/nfs3_server.h"
 #include "nfs3/nlm_owners.h"
+#include "nfs3/procs.h"
 #include "nfs3/server.h"
 
 /* Most conflicting holders that are asked to give way, one after the other. */
@@ -121,7 +122,7 @@ static void put_holder(struct xdr_out *x, const struct vfs_conflict *c)
 	xdr_put_u64(x, c->length == UINT64_MAX ? 0 : c->length);
 }
 
-enum rpc_run nlm_test(struct rpc_request *req, void *args)
+static enum rpc_run proc_test(struct rpc_request *req, void *args)
 {
 	const struct nlm_lock_args *a = args;
 	const struct vfs_lock_request r = request_of(a);
@@ -189,7 +190,7 @@ static int lock_file(struct nfs3_op *op, const struct nlm_lock_args *a,
 	return rc;
 }
 
-enum rpc_run nlm_lock(struct rpc_request *req, void *args)
+static enum rpc_run proc_lock(struct rpc_request *req, void *args)
 {
 	const struct nlm_lock_args *a = args;
 	struct nfs3_op *op = nfs3_op_begin(req);
@@ -210,7 +211,7 @@ enum rpc_run nlm_lock(struct rpc_request *req, void *args)
 	return answer(op, &a->cookie, stat == NLM4_DENIED && a->block ? NLM4_BLOCKED : stat, rc);
 }
 
-enum rpc_run nlm_cancel(struct rpc_request *req, void *args)
+static enum rpc_run proc_cancel(struct rpc_request *req, void *args)
 {
 	const struct nlm_lock_args *a = args;
 	struct nfs3_op *op = nfs3_op_begin(req);
@@ -230,7 +231,7 @@ enum rpc_run nlm_cancel(struct rpc_request *req, void *args)
 	return answer(op, &a->cookie, status_of(rc), rc);
 }
 
-enum rpc_run nlm_unlock(struct rpc_request *req, void *args)
+static enum rpc_run proc_unlock(struct rpc_request *req, void *args)
 {
 	const struct nlm_lock_args *a = args;
 	struct nfs3_op *op = nfs3_op_begin(req);
@@ -279,7 +280,7 @@ static bool may_free(void *arg, uint32_t export_id)
 /* A client has restarted: its locks are obsolete. Only locks from the caller's own address are
  * released. It has no new ones below an export that is not known to admit it, so the call may be
  * run again. */
-enum rpc_run nlm_free_all(struct rpc_request *req, void *args)
+static enum rpc_run proc_free_all(struct rpc_request *req, void *args)
 {
 	struct nfs3_server *s = req->program_ctx;
 	struct freeing freeing = { .req = req };
@@ -301,3 +302,57 @@ uint64_t nlm_revoke_exports(struct nfs3_server *s, const struct vfs_exports_lost
 {
 	return nlm_owners_revoke(s->nlm, lost);
 }
+
+/* Through the reply cache: a LOCK that comes again after the UNLOCK would stay for ever. */
+#define RESULT_SIZE (4 + NLM_OPAQUE_MAX + 4)
+
+const struct rpc_proc nlm_proc_test = {
+	.name = "TEST",
+	.decode = nlm_decode_test,
+	.args_size = sizeof(struct nlm_lock_args),
+	.run = proc_test,
+};
+
+const struct rpc_proc nlm_proc_lock = {
+	.name = "LOCK",
+	.decode = nlm_decode_lock,
+	.args_size = sizeof(struct nlm_lock_args),
+	.run = proc_lock,
+	.flags = RPC_NONIDEMPOTENT,
+	.reply_size = RESULT_SIZE,
+};
+
+const struct rpc_proc nlm_proc_cancel = {
+	.name = "CANCEL",
+	.decode = nlm_decode_cancel,
+	.args_size = sizeof(struct nlm_lock_args),
+	.run = proc_cancel,
+	.flags = RPC_NONIDEMPOTENT | RPC_FOR_FORMER,
+	.reply_size = RESULT_SIZE,
+};
+
+const struct rpc_proc nlm_proc_unlock = {
+	.name = "UNLOCK",
+	.decode = nlm_decode_unlock,
+	.args_size = sizeof(struct nlm_lock_args),
+	.run = proc_unlock,
+	.flags = RPC_NONIDEMPOTENT | RPC_FOR_FORMER,
+	.reply_size = RESULT_SIZE,
+};
+
+const struct rpc_proc nlm_proc_nm_lock = {
+	.name = "NM_LOCK",
+	.decode = nlm_decode_lock,
+	.args_size = sizeof(struct nlm_lock_args),
+	.run = proc_lock,
+	.flags = RPC_NONIDEMPOTENT,
+	.reply_size = RESULT_SIZE,
+};
+
+const struct rpc_proc nlm_proc_free_all = {
+	.name = "FREE_ALL",
+	.decode = nlm_decode_free_all,
+	.args_size = sizeof(struct nlm_bytes),
+	.run = proc_free_all,
+	.flags = RPC_FOR_FORMER,
+};

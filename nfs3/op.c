@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lib/checked.h"
 #include "nfs/caller.h"
+#include "nfs3/procs.h"
 
 /* Most holders of conflicting shares that are asked to give way, one after the other. */
 #define YIELD_TRIES 8
@@ -125,7 +127,8 @@ int nfs3_op_check_shares(struct nfs3_op *op, uint8_t access)
 
 bool nfs3_put_status(struct nfs3_op *op, int rc)
 {
-	enum nfsstat3 status = nfs3_status(op->req->call.proc, rc);
+	enum nfsstat3 status =
+		nfs3_status(rn_container_of(op->req->proc, const struct nfs3_proc, rpc), rc);
 
 	xdr_put_u32(&op->req->out, status);
 	return status == NFS3_OK;

@@ -75,7 +75,23 @@ static void memory_ready(struct rn_payload_waiter *w, struct rn_payload *p)
 	rpc_requeue(req, read_resume);
 }
 
-static enum rpc_run start_read(struct nfs3_op *op, const struct nfs3_read_args *a)
+struct read_args {
+	struct vfs_fh fh;
+	uint64_t offset;
+	uint32_t count;
+};
+
+static bool decode_read(struct xdr_in *x, void *args)
+{
+	struct read_args *a = args;
+
+	nfs3_get_fh(x, &a->fh);
+	a->offset = xdr_get_u64(x);
+	a->count = xdr_get_u32(x);
+	return !x->err;
+}
+
+static enum rpc_run start_read(struct nfs3_op *op, const struct read_args *a)
 {
 	struct rpc_request *req = op->req;
 	struct vfs_io *io = &op->io;
@@ -109,9 +125,9 @@ static enum rpc_run start_read(struct nfs3_op *op, const struct nfs3_read_args *
 	return RPC_RUN_PENDING;
 }
 
-enum rpc_run nfs3_read(struct rpc_request *req, void *args)
+static enum rpc_run proc_read(struct rpc_request *req, void *args)
 {
-	struct nfs3_read_args *a = args;
+	struct read_args *a = args;
 	struct nfs3_op *op = nfs3_op_begin(req);
 	int rc;
 
@@ -125,3 +141,14 @@ enum rpc_run nfs3_read(struct rpc_request *req, void *args)
 	encode_failure(op, rc);
 	return nfs3_op_end(op, rc);
 }
+
+const struct nfs3_proc nfs3_proc_read = {
+	.rpc = {
+		.name = "READ",
+		.decode = decode_read,
+		.args_size = sizeof(struct read_args),
+		.run = proc_read,
+	},
+	/* ISDIR: not listed. */
+	.errors = NFS3_ERRORS(NFS3_E_NXIO | NFS3_E_INVAL | NFS3_E_ISDIR),
+};

@@ -91,8 +91,27 @@ static size_t make_room(struct rpc_request *req, uint32_t maxcount, uint32_t max
 	return start + room;
 }
 
+struct readdir_args {
+	struct vfs_fh dir;
+	uint64_t cookie, cookieverf;
+	uint32_t dircount; /* READDIRPLUS only */
+	uint32_t maxcount; /* READDIR's count */
+};
+
+static bool decode_readdir(struct xdr_in *x, void *args)
+{
+	struct readdir_args *a = args;
+
+	nfs3_get_fh(x, &a->dir);
+	a->cookie = xdr_get_u64(x);
+	a->cookieverf = xdr_get_u64(x);
+	a->maxcount = xdr_get_u32(x);
+	a->dircount = UINT32_MAX;
+	return !x->err;
+}
+
 /* Puts a whole successful result, or returns -errno with nothing put. */
-static int list(struct nfs3_op *op, const struct nfs3_readdir_args *a, bool plus)
+static int list(struct nfs3_op *op, const struct readdir_args *a, bool plus)
 {
 	struct xdr_out *x = &op->req->out;
 	size_t start = xdr_out_pos(x);
@@ -124,8 +143,7 @@ static int list(struct nfs3_op *op, const struct nfs3_readdir_args *a, bool plus
 	return 0;
 }
 
-static enum rpc_run run_readdir(struct rpc_request *req, const struct nfs3_readdir_args *a,
-				bool plus)
+static enum rpc_run run_readdir(struct rpc_request *req, const struct readdir_args *a, bool plus)
 {
 	struct nfs3_op *op = nfs3_op_begin(req);
 	int rc;
@@ -146,12 +164,44 @@ static enum rpc_run run_readdir(struct rpc_request *req, const struct nfs3_readd
 	return nfs3_op_end(op, rc);
 }
 
-enum rpc_run nfs3_readdir(struct rpc_request *req, void *args)
+static enum rpc_run proc_readdir(struct rpc_request *req, void *args)
 {
 	return run_readdir(req, args, false);
 }
 
-enum rpc_run nfs3_readdirplus(struct rpc_request *req, void *args)
+static bool decode_readdirplus(struct xdr_in *x, void *args)
+{
+	struct readdir_args *a = args;
+
+	nfs3_get_fh(x, &a->dir);
+	a->cookie = xdr_get_u64(x);
+	a->cookieverf = xdr_get_u64(x);
+	a->dircount = xdr_get_u32(x);
+	a->maxcount = xdr_get_u32(x);
+	return !x->err;
+}
+
+static enum rpc_run proc_readdirplus(struct rpc_request *req, void *args)
 {
 	return run_readdir(req, args, true);
 }
+
+const struct nfs3_proc nfs3_proc_readdir = {
+	.rpc = {
+		.name = "READDIR",
+		.decode = decode_readdir,
+		.args_size = sizeof(struct readdir_args),
+		.run = proc_readdir,
+	},
+	.errors = NFS3_ERRORS(NFS3_E_NOTDIR | NFS3_E_BAD_COOKIE | NFS3_E_TOOSMALL),
+};
+
+const struct nfs3_proc nfs3_proc_readdirplus = {
+	.rpc = {
+		.name = "READDIRPLUS",
+		.decode = decode_readdirplus,
+		.args_size = sizeof(struct readdir_args),
+		.run = proc_readdirplus,
+	},
+	.errors = NFS3_ERRORS(NFS3_E_NOTDIR | NFS3_E_BAD_COOKIE | NFS3_E_TOOSMALL | NFS3_E_NOTSUPP),
+};

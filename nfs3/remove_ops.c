@@ -28,12 +28,41 @@ static enum rpc_run run_remove(struct rpc_request *req, const struct nfs3_dirop_
 	return nfs3_op_settle(op, rc, encode_removed);
 }
 
-enum rpc_run nfs3_remove(struct rpc_request *req, void *args)
+static enum rpc_run proc_remove(struct rpc_request *req, void *args)
 {
 	return run_remove(req, args, vfs_remove);
 }
 
-enum rpc_run nfs3_rmdir(struct rpc_request *req, void *args)
+static enum rpc_run proc_rmdir(struct rpc_request *req, void *args)
 {
 	return run_remove(req, args, vfs_rmdir);
 }
+
+const struct nfs3_proc nfs3_proc_remove = {
+	.rpc = {
+		.name = "REMOVE",
+		.decode = nfs3_decode_dirop,
+		.args_size = sizeof(struct nfs3_dirop_args),
+		.run = proc_remove,
+		.flags = RPC_NONIDEMPOTENT,
+		.reply_size = 4 + NFS3_WCC_SIZE,
+	},
+	/* Not listed: PERM (sticky directories), ISDIR (a directory), INVAL ("."), NOTEMPTY (".."). */
+	.errors = NFS3_ERRORS(NFS3_E_NOENT | NFS3_E_NOTDIR | NFS3_E_NAMETOOLONG | NFS3_E_ROFS |
+			      NFS3_E_PERM | NFS3_E_ISDIR | NFS3_E_INVAL | NFS3_E_NOTEMPTY),
+};
+
+const struct nfs3_proc nfs3_proc_rmdir = {
+	.rpc = {
+		.name = "RMDIR",
+		.decode = nfs3_decode_dirop,
+		.args_size = sizeof(struct nfs3_dirop_args),
+		.run = proc_rmdir,
+		.flags = RPC_NONIDEMPOTENT,
+		.reply_size = 4 + NFS3_WCC_SIZE,
+	},
+	/* PERM (sticky directories): not listed. */
+	.errors = NFS3_ERRORS(NFS3_E_NOENT | NFS3_E_INVAL | NFS3_E_EXIST | NFS3_E_NOTDIR |
+			      NFS3_E_NAMETOOLONG | NFS3_E_ROFS | NFS3_E_NOTEMPTY | NFS3_E_NOTSUPP |
+			      NFS3_E_PERM),
+};

@@ -10,9 +10,22 @@ static void encode_renamed(struct nfs3_op *op, int rc)
 	nfs3_put_wcc_of(op, 1);
 }
 
+struct rename_args {
+	struct nfs3_dirop_args from, to;
+};
+
+static bool decode_rename(struct xdr_in *x, void *args)
+{
+	struct rename_args *a = args;
+
+	nfs3_get_dirop(x, &a->from);
+	nfs3_get_dirop(x, &a->to);
+	return !x->err;
+}
+
 /* node[0]: the source directory, node[1]: the target directory; two references if they are the
  * same. */
-static int run_rename(struct nfs3_op *op, const struct nfs3_rename_args *a)
+static int run_rename(struct nfs3_op *op, const struct rename_args *a)
 {
 	struct vfs_rename r = {
 		.from = a->from.name.bytes,
@@ -35,7 +48,7 @@ static int run_rename(struct nfs3_op *op, const struct nfs3_rename_args *a)
 	return vfs_rename(&op->ctx, &r);
 }
 
-enum rpc_run nfs3_rename(struct rpc_request *req, void *args)
+static enum rpc_run proc_rename(struct rpc_request *req, void *args)
 {
 	struct nfs3_op *op = nfs3_op_begin(req);
 	int rc;
@@ -56,8 +69,22 @@ static void encode_linked(struct nfs3_op *op, int rc)
 	nfs3_put_wcc_of(op, 1);
 }
 
+struct link_args {
+	struct vfs_fh file;
+	struct nfs3_dirop_args where;
+};
+
+static bool decode_link(struct xdr_in *x, void *args)
+{
+	struct link_args *a = args;
+
+	nfs3_get_fh(x, &a->file);
+	nfs3_get_dirop(x, &a->where);
+	return !x->err;
+}
+
 /* node[0]: the file, node[1]: the directory that gets the name. */
-static int run_link(struct nfs3_op *op, const struct nfs3_link_args *a)
+static int run_link(struct nfs3_op *op, const struct link_args *a)
 {
 	int rc = nfs3_op_open(op, &a->file, NFS3_OPEN_CHANGES);
 
@@ -70,7 +97,7 @@ static int run_link(struct nfs3_op *op, const struct nfs3_link_args *a)
 	return vfs_link(&op->ctx, op->node[0], op->node[1], a->where.name.bytes, a->where.name.len);
 }
 
-enum rpc_run nfs3_link(struct rpc_request *req, void *args)
+static enum rpc_run proc_link(struct rpc_request *req, void *args)
 {
 	struct nfs3_op *op = nfs3_op_begin(req);
 	int rc;
@@ -83,3 +110,34 @@ enum rpc_run nfs3_link(struct rpc_request *req, void *args)
 	op->sync.node[1] = op->node[1];
 	return nfs3_op_settle(op, rc, encode_linked);
 }
+
+const struct nfs3_proc nfs3_proc_rename = {
+	.rpc = {
+		.name = "RENAME",
+		.decode = decode_rename,
+		.args_size = sizeof(struct rename_args),
+		.run = proc_rename,
+		.flags = RPC_NONIDEMPOTENT,
+		.reply_size = 4 + 2 * NFS3_WCC_SIZE,
+	},
+	/* PERM (sticky directories): not listed. */
+	.errors = NFS3_ERRORS(NFS3_E_NOENT | NFS3_E_EXIST | NFS3_E_XDEV | NFS3_E_NOTDIR |
+			      NFS3_E_ISDIR | NFS3_E_INVAL | NFS3_E_SPACE | NFS3_E_ROFS |
+			      NFS3_E_MLINK | NFS3_E_NAMETOOLONG | NFS3_E_NOTEMPTY |
+			      NFS3_E_NOTSUPP | NFS3_E_PERM),
+};
+
+const struct nfs3_proc nfs3_proc_link = {
+	.rpc = {
+		.name = "LINK",
+		.decode = decode_link,
+		.args_size = sizeof(struct link_args),
+		.run = proc_link,
+		.flags = RPC_NONIDEMPOTENT,
+		.reply_size = 4 + NFS3_WCC_SIZE + NFS3_POST_OP_ATTR_SIZE,
+	},
+	/* Not listed: PERM (directories, protected links), NOENT (the directory was removed), ISDIR. */
+	.errors = NFS3_ERRORS(NFS3_E_EXIST | NFS3_E_XDEV | NFS3_E_NOTDIR | NFS3_E_INVAL |
+			      NFS3_E_SPACE | NFS3_E_ROFS | NFS3_E_MLINK | NFS3_E_NAMETOOLONG |
+			      NFS3_E_NOTSUPP | NFS3_E_PERM | NFS3_E_NOENT | NFS3_E_ISDIR),
+};

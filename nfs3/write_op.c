@@ -49,7 +49,29 @@ static void set_pieces(struct vfs_io *io, const struct xdr_bulk *data, uint32_t 
 	}
 }
 
-static int prepare_write(struct nfs3_op *op, const struct nfs3_write_args *a)
+struct write_args {
+	struct vfs_fh fh;
+	uint64_t offset;
+	uint32_t count;
+	uint32_t stable;
+	struct xdr_bulk data; /* at least count bytes */
+};
+
+/* count is the number of bytes to write; the data may be longer, never shorter (RFC 1813 section
+ * 3.3.7). */
+static bool decode_write(struct xdr_in *x, void *args)
+{
+	struct write_args *a = args;
+
+	nfs3_get_fh(x, &a->fh);
+	a->offset = xdr_get_u64(x);
+	a->count = xdr_get_u32(x);
+	a->stable = xdr_get_u32(x);
+	xdr_get_bulk(x, NFS3_MAX_IO, &a->data);
+	return !x->err && a->stable <= 2 && a->data.len >= a->count;
+}
+
+static int prepare_write(struct nfs3_op *op, const struct write_args *a)
 {
 	struct vfs_io *io = &op->io;
 	uint32_t count = (uint32_t)rn_min(a->count, op->server->cfg.max_io);
@@ -72,7 +94,7 @@ static int prepare_write(struct nfs3_op *op, const struct nfs3_write_args *a)
 	return 0;
 }
 
-enum rpc_run nfs3_write(struct rpc_request *req, void *args)
+static enum rpc_run proc_write(struct rpc_request *req, void *args)
 {
 	struct nfs3_op *op = nfs3_op_begin(req);
 	int rc;
@@ -106,9 +128,25 @@ static void commit_done(struct vfs_io *io)
 	nfs3_op_finish(op, rc);
 }
 
-enum rpc_run nfs3_commit(struct rpc_request *req, void *args)
+struct commit_args {
+	struct vfs_fh fh;
+	uint64_t offset;
+	uint32_t count;
+};
+
+static bool decode_commit(struct xdr_in *x, void *args)
 {
-	struct nfs3_commit_args *a = args;
+	struct commit_args *a = args;
+
+	nfs3_get_fh(x, &a->fh);
+	a->offset = xdr_get_u64(x);
+	a->count = xdr_get_u32(x);
+	return !x->err;
+}
+
+static enum rpc_run proc_commit(struct rpc_request *req, void *args)
+{
+	struct commit_args *a = args;
 	struct nfs3_op *op = nfs3_op_begin(req);
 	struct vfs_io *io;
 	int rc;
@@ -133,3 +171,29 @@ enum rpc_run nfs3_commit(struct rpc_request *req, void *args)
 	vfs_commit(io);
 	return RPC_RUN_PENDING;
 }
+
+const struct nfs3_proc nfs3_proc_write = {
+	.rpc = {
+		.name = "WRITE",
+		.decode = decode_write,
+		.args_size = sizeof(struct write_args),
+		.run = proc_write,
+		.flags = RPC_NONIDEMPOTENT,
+		.reply_size = 4 + NFS3_WCC_SIZE + 4 + 4 + 8,
+	},
+	/* Not listed: PERM (append-only and sealed files), NXIO as in READ, ISDIR. */
+	.errors = NFS3_ERRORS(NFS3_E_FBIG | NFS3_E_SPACE | NFS3_E_ROFS | NFS3_E_INVAL |
+			      NFS3_E_PERM | NFS3_E_NXIO | NFS3_E_ISDIR),
+};
+
+const struct nfs3_proc nfs3_proc_commit = {
+	.rpc = {
+		.name = "COMMIT",
+		.decode = decode_commit,
+		.args_size = sizeof(struct commit_args),
+		.run = proc_commit,
+	},
+	/* Not listed: NOSPC, DQUOT and FBIG (a late write may fail only when it is
+	 * written back), INVAL and ISDIR (no regular file). */
+	.errors = NFS3_ERRORS(NFS3_E_SPACE | NFS3_E_FBIG | NFS3_E_INVAL | NFS3_E_ISDIR),
+};

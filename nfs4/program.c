@@ -23,16 +23,20 @@ static bool cacheable(const struct rpc_request *req, const void *args)
 	return a->minor == 0 && !nfs4_skim_idempotent(&req->in, a->nops);
 }
 
-static const struct rpc_proc procs[NFSPROC4_COUNT] = {
-	[NFSPROC4_NULL] = { .name = "NULL" },
-	[NFSPROC4_COMPOUND] = {
-		.name = "COMPOUND",
-		.decode = nfs4_compound_decode,
-		.args_size = sizeof(struct nfs4_compound_args),
-		.run = nfs4_compound_run,
-		.flags = RPC_RUN_DECODES | RPC_NONIDEMPOTENT | RPC_FOR_FORMER,
-		.cacheable = cacheable,
-	},
+static const struct rpc_proc null_proc = { .name = "NULL" };
+
+static const struct rpc_proc compound_proc = {
+	.name = "COMPOUND",
+	.decode = nfs4_compound_decode,
+	.args_size = sizeof(struct nfs4_compound_args),
+	.run = nfs4_compound_run,
+	.flags = RPC_RUN_DECODES | RPC_NONIDEMPOTENT | RPC_FOR_FORMER,
+	.cacheable = cacheable,
+};
+
+static const struct rpc_proc *const procs[NFSPROC4_COUNT] = {
+	[NFSPROC4_NULL] = &null_proc,
+	[NFSPROC4_COMPOUND] = &compound_proc,
 };
 
 static const struct nfs4_hooks hooks = {

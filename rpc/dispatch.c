@@ -289,11 +289,11 @@ static void find_and_run(struct rpc_server *server, struct rpc_request *req)
 		answer(req, true);
 		return;
 	}
-	if (call->proc >= version->nprocs || version->procs[call->proc].name == NULL) {
+	if (call->proc >= version->nprocs || version->procs[call->proc] == NULL) {
 		refuse(req, RPC_PROC_UNAVAIL);
 		return;
 	}
-	req->proc = &version->procs[call->proc];
+	req->proc = version->procs[call->proc];
 	req->program_ctx = version->ctx ? version->ctx : program->ctx;
 	run_proc(req);
 }

@@ -49,7 +49,7 @@ struct rpc_counters {
 };
 
 struct rpc_proc {
-	const char *name; /* name in the RFC; NULL: no such procedure */
+	const char *name; /* name in the RFC */
 	/* Decodes *args (args_size zeroed bytes); returns false for garbage. NULL: no arguments. */
 	bool (*decode)(struct xdr_in *in, void *args);
 	size_t args_size;
@@ -65,7 +65,7 @@ struct rpc_proc {
 
 struct rpc_version {
 	uint32_t vers;
-	const struct rpc_proc *procs;
+	const struct rpc_proc *const *procs; /* by number; NULL: no such procedure */
 	uint32_t nprocs;
 	void *ctx; /* used as req->program_ctx; NULL: the program's */
 };

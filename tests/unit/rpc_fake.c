@@ -202,7 +202,7 @@ static bool rest_is_cacheable(const struct rpc_request *req, const void *args)
 	return xdr_get_u32(&in) > 0;
 }
 
-static const struct rpc_proc procs[FAKE_PROCS] = {
+static const struct rpc_proc rows[FAKE_PROCS] = {
 	[FAKE_NULL] = { .name = "NULL" },
 	[FAKE_ECHO] = { "ECHO", get_echo, sizeof(struct echo_args), run_echo, 0, 0, NULL },
 	[FAKE_COUNT] = { "COUNT", get_word, 4, run_count, RPC_NONIDEMPOTENT, 4, NULL },
@@ -216,6 +216,13 @@ static const struct rpc_proc procs[FAKE_PROCS] = {
 	[FAKE_ASK] = { "ASK", NULL, 0, run_count, RPC_FOR_ALL, 0, NULL },
 	[FAKE_LIST] = { "LIST", NULL, 0, run_count, RPC_NO_EXPORT, 0, NULL },
 	[FAKE_STORE] = { "STORE", get_bulk, sizeof(struct xdr_bulk), run_store, 0, 0, NULL },
+};
+
+#define POINTER(proc) [proc] = &rows[proc]
+static const struct rpc_proc *const procs[FAKE_PROCS] = {
+	POINTER(FAKE_NULL), POINTER(FAKE_ECHO), POINTER(FAKE_COUNT),   POINTER(FAKE_REST),
+	POINTER(FAKE_BULK), POINTER(FAKE_LONG), POINTER(FAKE_PENDING), POINTER(FAKE_HOW),
+	POINTER(FAKE_GIVE), POINTER(FAKE_ASK),	POINTER(FAKE_LIST),    POINTER(FAKE_STORE),
 };
 
 static const struct rpc_version versions[] = {

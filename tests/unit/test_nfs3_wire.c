@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "nfs3/nfs3_server.h"
+#include "nfs3/procs.h"
+#include "nfs3/proto.h"
 #include "nfs3/status.h"
 #include "tests/unit/nfs3_samples.h"
 
@@ -67,23 +69,22 @@ Test(nfs3_wire, bulk_offset_with_long_handles)
 
 Test(nfs3_wire, statuses)
 {
-	cr_expect_eq(nfs3_status(NFSPROC3_GETATTR, 0), NFS3_OK);
-	cr_expect_eq(nfs3_status(NFSPROC3_GETATTR, -EBADF), NFS3ERR_BADHANDLE);
-	cr_expect_eq(nfs3_status(NFSPROC3_GETATTR, -ESTALE), NFS3ERR_STALE);
-	cr_expect_eq(nfs3_status(NFSPROC3_GETATTR, -EINVAL), NFS3ERR_IO);
-	cr_expect_eq(nfs3_status(NFSPROC3_SETATTR, -EDOM), NFS3ERR_NOT_SYNC);
-	cr_expect_eq(nfs3_status(NFSPROC3_LOOKUP, -EDOM), NFS3ERR_IO);
-	cr_expect_eq(nfs3_status(NFSPROC3_WRITE, -EDQUOT), NFS3ERR_DQUOT);
-	cr_expect_eq(nfs3_status(NFSPROC3_WRITE, -ENAMETOOLONG), NFS3ERR_IO);
-	cr_expect_eq(nfs3_status(NFSPROC3_READDIR, -NFS3_EBADCOOKIE), NFS3ERR_BAD_COOKIE);
-	cr_expect_eq(nfs3_status(NFSPROC3_READDIR, -NFS3_ETOOSMALL), NFS3ERR_TOOSMALL);
-	cr_expect_eq(nfs3_status(NFSPROC3_MKNOD, -NFS3_EBADTYPE), NFS3ERR_BADTYPE);
-	cr_expect_eq(nfs3_status(NFSPROC3_RENAME, -ENOTEMPTY), NFS3ERR_NOTEMPTY);
-	cr_expect_eq(nfs3_status(99, -ENOENT), NFS3ERR_IO);
-	for (uint32_t proc = 0; proc < NFSPROC3_COUNT; proc++) {
-		cr_expect_eq(nfs3_status(proc, -EMFILE), NFS3ERR_JUKEBOX);
-		cr_expect_eq(nfs3_status(proc, -EAGAIN), NFS3ERR_JUKEBOX);
-		cr_expect_eq(nfs3_status(proc, -EUCLEAN), NFS3ERR_IO);
-		cr_expect_eq(nfs3_status(proc, INT32_MIN + 1), NFS3ERR_IO);
-	}
+	cr_expect_eq(nfs3_status(&nfs3_proc_getattr, 0), NFS3_OK);
+	cr_expect_eq(nfs3_status(&nfs3_proc_getattr, -EBADF), NFS3ERR_BADHANDLE);
+	cr_expect_eq(nfs3_status(&nfs3_proc_getattr, -ESTALE), NFS3ERR_STALE);
+	cr_expect_eq(nfs3_status(&nfs3_proc_getattr, -EINVAL), NFS3ERR_IO);
+	cr_expect_eq(nfs3_status(&nfs3_proc_setattr, -EDOM), NFS3ERR_NOT_SYNC);
+	cr_expect_eq(nfs3_status(&nfs3_proc_lookup, -EDOM), NFS3ERR_IO);
+	cr_expect_eq(nfs3_status(&nfs3_proc_write, -EDQUOT), NFS3ERR_DQUOT);
+	cr_expect_eq(nfs3_status(&nfs3_proc_write, -ENAMETOOLONG), NFS3ERR_IO);
+	cr_expect_eq(nfs3_status(&nfs3_proc_readdir, -NFS3_EBADCOOKIE), NFS3ERR_BAD_COOKIE);
+	cr_expect_eq(nfs3_status(&nfs3_proc_readdir, -NFS3_ETOOSMALL), NFS3ERR_TOOSMALL);
+	cr_expect_eq(nfs3_status(&nfs3_proc_mknod, -NFS3_EBADTYPE), NFS3ERR_BADTYPE);
+	cr_expect_eq(nfs3_status(&nfs3_proc_rename, -ENOTEMPTY), NFS3ERR_NOTEMPTY);
+#define FOR_ALL(NAME, name)                                                                        \
+	cr_expect_eq(nfs3_status(&nfs3_proc_##name, -EMFILE), NFS3ERR_JUKEBOX, #NAME);             \
+	cr_expect_eq(nfs3_status(&nfs3_proc_##name, -EAGAIN), NFS3ERR_JUKEBOX, #NAME);             \
+	cr_expect_eq(nfs3_status(&nfs3_proc_##name, -EUCLEAN), NFS3ERR_IO, #NAME);                 \
+	cr_expect_eq(nfs3_status(&nfs3_proc_##name, INT32_MIN + 1), NFS3ERR_IO, #NAME);
+	NFS3_PROC_LIST(FOR_ALL)
 }

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The tables of NFSv3, MOUNT and NLM: each number has a row with what the server and the tests draw
+ * on, and NFSv3's rows have the errors of RFC 1813.
+ */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "lib/checked.h"
+#include "nfs3/nfs3_server.h"
+#include "nfs3/nlm.h"
+#include "nfs3/procs.h"
+#include "nfs3/proto.h"
+#include "tests/unit/nfs3_samples.h"
+
+/* The smallest reply that a client offers room for has to hold the result of what changes
+ * something. */
+#define REPLY_MAX 2048u
+
+static struct rpc_program nfs, mount, nlm;
+
+static void start(void)
+{
+	nfs3_program(NULL, &nfs, &mount);
+	nlm_program(NULL, &nlm);
+}
+
+TestSuite(nfs3_table, .init = start);
+
+static void check_row(const struct rpc_program *p, uint32_t vers, const struct rpc_proc *row)
+{
+	cr_assert_not_null(row->name, "%s %u", p->name, vers);
+	cr_expect_eq(row->decode != NULL, row->args_size > 0, "%s", row->name);
+	cr_expect(row->run || !row->decode, "%s decodes for nothing", row->name);
+	cr_expect_eq(row->flags & RPC_NONIDEMPOTENT ? row->reply_size > 0 : row->reply_size == 0,
+		     true, "%s: %u", row->name, row->reply_size);
+	cr_expect(row->reply_size % 4 == 0 && row->reply_size <= REPLY_MAX, "%s: %u", row->name,
+		  row->reply_size);
+}
+
+static void check_program(const struct rpc_program *p)
+{
+	for (unsigned i = 0; i < p->nversions; i++) {
+		const struct rpc_version *v = &p->versions[i];
+
+		for (uint32_t proc = 0; proc < v->nprocs; proc++) {
+			if (v->procs[proc])
+				check_row(p, v->vers, v->procs[proc]);
+		}
+		cr_expect_str_eq(v->procs[0]->name, "NULL");
+	}
+}
+
+Test(nfs3_table, every_row_is_complete)
+{
+	check_program(&nfs);
+	check_program(&mount);
+	check_program(&nlm);
+}
+
+/* RFC 1813 sections 3.3, 5.2 (MOUNT; versions 1 and 2: RFC 1094 appendix A) and 6.3 (NLM). */
+Test(nfs3_table, every_number_has_a_row)
+{
+	static const uint32_t mount_procs[] = { 7, 8, 6 };
+
+	cr_assert_eq(nfs.versions[0].nprocs, NFSPROC3_COUNT);
+	for (uint32_t proc = 0; proc < NFSPROC3_COUNT; proc++)
+		cr_expect_not_null(nfs.versions[0].procs[proc], "procedure %u", proc);
+	for (unsigned i = 0; i < rn_array_size(mount_procs); i++) {
+		cr_assert_eq(mount.versions[i].nprocs, mount_procs[i], "version %u", i + 1);
+		for (uint32_t proc = 0; proc < mount_procs[i]; proc++)
+			cr_expect_not_null(mount.versions[i].procs[proc], "%u", proc);
+	}
+#define IS_NAMED(NAME, name_)                                                                      \
+	cr_expect_str_eq(nfs3_proc_##name_.rpc.name, #NAME);                                       \
+	cr_expect_eq(nfs.versions[0].procs[NFSPROC3_##NAME], &nfs3_proc_##name_.rpc, "%s", #NAME);
+	NFS3_PROC_LIST(IS_NAMED)
+#define NLM_IS_NAMED(NAME) cr_expect_str_eq(nlm.versions[0].procs[NLMPROC4_##NAME]->name, #NAME)
+	NLM_IS_NAMED(TEST);
+	NLM_IS_NAMED(LOCK);
+	NLM_IS_NAMED(CANCEL);
+	NLM_IS_NAMED(UNLOCK);
+	NLM_IS_NAMED(NM_LOCK);
+	NLM_IS_NAMED(FREE_ALL);
+}
+
+#define E(name) NFS3_E_##name
+/* MKDIR, SYMLINK, and with more CREATE and MKNOD. */
+#define MADE (E(EXIST) | E(NOTDIR) | E(SPACE) | E(ROFS) | E(NAMETOOLONG) | E(NOTSUPP))
+#define MADE_MORE (E(PERM) | E(INVAL) | E(NOENT) | E(MLINK))
+/* clang-format off */
+static const struct {
+	const struct nfs3_proc *proc;
+	uint32_t listed; /* in the ERRORS section, without those of all procedures */
+	uint32_t more;	 /* what the file system may also say, and clients know what to do with */
+} errors[] = {
+	{ &nfs3_proc_getattr, 0, 0 },
+	{ &nfs3_proc_setattr, E(PERM) | E(INVAL) | E(SPACE) | E(ROFS) | E(NOT_SYNC), E(FBIG) },
+	{ &nfs3_proc_lookup, E(NOENT) | E(NOTDIR) | E(NAMETOOLONG), 0 },
+	{ &nfs3_proc_access, 0, 0 },
+	{ &nfs3_proc_readlink, E(INVAL) | E(NOTSUPP), 0 },
+	{ &nfs3_proc_read, E(NXIO) | E(INVAL), E(ISDIR) },
+	{ &nfs3_proc_write, E(FBIG) | E(SPACE) | E(ROFS) | E(INVAL), E(PERM) | E(NXIO) | E(ISDIR) },
+	{ &nfs3_proc_create, MADE, MADE_MORE | E(ISDIR) | E(FBIG) },
+	{ &nfs3_proc_mkdir, MADE, MADE_MORE },
+	{ &nfs3_proc_symlink, MADE, MADE_MORE },
+	{ &nfs3_proc_mknod, MADE | E(BADTYPE), MADE_MORE },
+	{ &nfs3_proc_remove, E(NOENT) | E(NOTDIR) | E(NAMETOOLONG) | E(ROFS),
+	  E(PERM) | E(ISDIR) | E(INVAL) | E(NOTEMPTY) },
+	{ &nfs3_proc_rmdir, E(NOENT) | E(INVAL) | E(EXIST) | E(NOTDIR) | E(NAMETOOLONG) | E(ROFS) |
+	  E(NOTEMPTY) | E(NOTSUPP), E(PERM) },
+	{ &nfs3_proc_rename, E(NOENT) | E(EXIST) | E(XDEV) | E(NOTDIR) | E(ISDIR) | E(INVAL) |
+	  E(SPACE) | E(ROFS) | E(MLINK) | E(NAMETOOLONG) | E(NOTEMPTY) | E(NOTSUPP), E(PERM) },
+	{ &nfs3_proc_link, E(EXIST) | E(XDEV) | E(NOTDIR) | E(INVAL) | E(SPACE) | E(ROFS) |
+	  E(MLINK) | E(NAMETOOLONG) | E(NOTSUPP), E(PERM) | E(NOENT) | E(ISDIR) },
+	{ &nfs3_proc_readdir, E(NOTDIR) | E(BAD_COOKIE) | E(TOOSMALL), 0 },
+	{ &nfs3_proc_readdirplus, E(NOTDIR) | E(BAD_COOKIE) | E(TOOSMALL) | E(NOTSUPP), 0 },
+	{ &nfs3_proc_fsstat, 0, 0 },
+	{ &nfs3_proc_fsinfo, 0, 0 },
+	{ &nfs3_proc_pathconf, 0, 0 },
+	{ &nfs3_proc_commit, 0, E(SPACE) | E(FBIG) | E(INVAL) | E(ISDIR) },
+};
+/* clang-format on */
+
+Test(nfs3_table, errors_are_those_of_the_rfc)
+{
+	cr_assert_eq(rn_array_size(errors), NFSPROC3_COUNT - 1);
+	for (unsigned i = 0; i < rn_array_size(errors); i++) {
+		const struct nfs3_proc *p = errors[i].proc;
+
+		cr_expect_eq(p, rn_container_of(nfs.versions[0].procs[i + 1],
+						const struct nfs3_proc, rpc));
+		cr_expect(p->errors & NFS3_E_ANY, "%s has no .errors", p->rpc.name);
+		cr_expect_eq(p->errors, NFS3_ERRORS(errors[i].listed | errors[i].more), "%s: %x",
+			     p->rpc.name,
+			     p->errors ^ NFS3_ERRORS(errors[i].listed | errors[i].more));
+	}
+}
+
+/* A test that walks the samples walks all procedures of NFSv3. */
+Test(nfs3_table, every_row_has_a_sample)
+{
+	for (uint32_t proc = 0; proc < NFSPROC3_COUNT; proc++) {
+		const struct rpc_proc *row = nfs.versions[0].procs[proc];
+		const struct sample *found = NULL;
+
+		for (unsigned i = 0; i < nfs3_sample_count; i++) {
+			if (nfs3_samples[i].prog == NFS_PROGRAM && nfs3_samples[i].proc == proc)
+				found = &nfs3_samples[i];
+		}
+		cr_assert_not_null(found, "%s", row->name);
+		cr_expect_str_eq(found->name, row->name);
+		cr_expect_eq(found->args != NULL, row->decode != NULL, "%s", row->name);
+	}
+}
