@@ -46,12 +46,16 @@ void nfs3_program(struct nfs3_server *s, struct rpc_program *nfs, struct rpc_pro
 
 /* The lock manager (RFC 1813 appendix II). */
 void nlm_program(struct nfs3_server *s, struct rpc_program *nlm);
+/* Moves x from the arguments of a call of NLM to its file handle. False: that procedure has none, or
+ * the call is cut off. */
+bool nlm_skip_to_fh(struct xdr_in *x, uint32_t proc);
 
 /* Releases every lock below exports that its client has lost; returns the number of clients that
  * held some. The new exports are in force already. Any thread. */
 uint64_t nlm_revoke_exports(struct nfs3_server *s, const struct vfs_exports_lost *lost);
 
-/* tcp_config.bulk_offset for calls of this program: where WRITE's data starts. Pure. */
+/* tcp_config.bulk_offset for calls of this program: where WRITE's data starts; 0: nowhere, or not
+ * found. A wrong answer costs alignment: the call is decoded properly later. Pure. */
 size_t nfs3_bulk_offset(const uint8_t *head, size_t len);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <string.h>
 
-#include "lib/checked.h"
+#include "nfs3/nfs3_server.h"
 #include "nfs3/nlm.h"
 
 static void get_bytes(struct xdr_in *x, struct nlm_bytes *b)
@@ -73,5 +73,23 @@ bool nlm_decode_free_all(struct xdr_in *x, void *args)
 {
 	get_bytes(x, args);
 	xdr_get_u32(x);
+	return !x->err;
+}
+
+bool nlm_skip_to_fh(struct xdr_in *x, uint32_t proc)
+{
+	/* Booleans between the cookie and the lock. */
+	static const uint8_t bools[] = {
+		[NLMPROC4_TEST] = 1,
+		[NLMPROC4_LOCK] = 2,
+		[NLMPROC4_CANCEL] = 2,
+		[NLMPROC4_UNLOCK] = 0,
+	};
+
+	if (proc < NLMPROC4_TEST || proc > NLMPROC4_UNLOCK)
+		return false;
+	xdr_skip_opaque(x, NLM_OPAQUE_MAX);
+	xdr_skip(x, 4u * bools[proc]);
+	xdr_skip_opaque(x, NLM_OPAQUE_MAX); /* the caller's name */
 	return !x->err;
 }

@@ -9,8 +9,10 @@
 #include <errno.h>
 
 #include "lib/checked.h"
+#include "nfs3/nfs3_server.h"
 #include "nfs3/op.h"
 #include "nfs3/procs.h"
+#include "rpc/peek.h"
 
 static void encode_write(struct nfs3_op *op, int rc)
 {
@@ -69,6 +71,23 @@ static bool decode_write(struct xdr_in *x, void *args)
 	a->stable = xdr_get_u32(x);
 	xdr_get_bulk(x, NFS3_MAX_IO, &a->data);
 	return !x->err && a->stable <= 2 && a->data.len >= a->count;
+}
+
+size_t nfs3_bulk_offset(const uint8_t *head, size_t len)
+{
+	const struct rpc_seg seg = { .base = (uint8_t *)head, .len = (uint32_t)len };
+	struct rpc_peek call;
+	struct xdr_in x;
+
+	if (len > UINT32_MAX)
+		return 0;
+	xdr_in_init(&x, &seg, 1, NULL);
+	if (!rpc_peek_call(&x, &call) || call.prog != NFS_PROGRAM || call.vers != NFS3_VERSION ||
+	    call.proc != NFSPROC3_WRITE)
+		return 0;
+	xdr_skip_opaque(&x, NFS3_FHSIZE);
+	xdr_skip(&x, 8 + 4 + 4 + 4); /* offset, count, stable, length of the data */
+	return x.err ? 0 : xdr_in_pos(&x);
 }
 
 static int prepare_write(struct nfs3_op *op, const struct write_args *a)

@@ -62,6 +62,9 @@ void nfs4_version(struct nfs4_server *s, struct rpc_version *out);
 
 /* As nfs3_bulk_offset, for COMPOUND: offset of the data of its first WRITE; 0: not found. */
 size_t nfs4_bulk_offset(const uint8_t *head, size_t len);
+/* Moves x from the arguments of a COMPOUND to the file handle of its first PUTFH. False: none is
+ * near its beginning, or the call is cut off. */
+bool nfs4_skip_to_fh(struct xdr_in *x);
 
 /* Rebuilds the pseudo file system after a reload of the exports. 0, or -ENOMEM: it is unchanged. */
 int nfs4_exports_changed(struct nfs4_server *s);

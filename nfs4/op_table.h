@@ -141,6 +141,7 @@ struct nfs4_op {
 	uint16_t reply_max;
 	struct nfs4_op_errors errors;
 	struct nfs4_op_shape shape;
+	uint8_t bulk_at; /* bytes of arguments before the bulk data: WRITE; 0: has none */
 	/* Decodes from c->in; malformed arguments set c->in->err, which is answered NFS4ERR_BADXDR.
 	 * NULL: no arguments. Values that are well-formed but not allowed are left to run(). */
 	void (*decode)(struct nfs4_compound *c, void *args);

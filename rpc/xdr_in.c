@@ -227,6 +227,14 @@ void xdr_skip(struct xdr_in *x, size_t len)
 	pull(x, NULL, len);
 }
 
+void xdr_skip_opaque(struct xdr_in *x, uint32_t max)
+{
+	uint32_t len;
+
+	if (get_length(x, max, &len))
+		xdr_skip(x, (size_t)len + rn_xdr_pad(len));
+}
+
 size_t xdr_in_pos(const struct xdr_in *x)
 {
 	size_t pos = x->off;

@@ -74,6 +74,8 @@ char *xdr_get_string(struct xdr_in *x, uint32_t max, uint32_t *len);
 void xdr_get_bulk(struct xdr_in *x, uint32_t max, struct xdr_bulk *out);
 
 void xdr_skip(struct xdr_in *x, size_t len); /* len bytes, no pad added */
+/* Counted opaque of at most max bytes, and its pad. */
+void xdr_skip_opaque(struct xdr_in *x, uint32_t max);
 
 /* True if a placed segment has not been taken. */
 bool xdr_in_placed_left(const struct xdr_in *x);

@@ -170,6 +170,7 @@ const struct nfs4_op nfs4_op_write = {
 		NFS4_ERRORS_BY_MINOR(NFS4_E_OBJECT | NFS4_E_IO | NFS4_E_LOCKED | NFS4_E_FILE_ONLY |
 					     NFS4_E_FBIG | NFS4_E_NOSPC | NFS4_E_ROFS,
 				     NFS4_E_NXIO, 0),
+	.bulk_at = NFS4_STATEID_SIZE + 8 + 4 + 4, /* stateid, offset, stable, length */
 	.args_size = sizeof(struct write_args),
 	.decode = decode_write,
 	.run = run_write,
