@@ -138,7 +138,7 @@ static int ask(struct vfs_ctx *ctx, struct vfs_node *n, unsigned rights, unsigne
 	return rc == -EACCES || rc == -EPERM || rc == -EROFS ? 0 : rc;
 }
 
-static bool has_group(const struct vfs_cred *cred, uint32_t gid)
+bool vfs_cred_has_group(const struct vfs_cred *cred, uint32_t gid)
 {
 	for (uint32_t i = 0; i < cred->ngroups; i++) {
 		if (cred->groups[i] == gid)
@@ -156,7 +156,7 @@ static unsigned expected(const struct vfs_ctx *ctx, const struct statx *sx)
 		return PLAIN;
 	if (ctx->cred.uid == sx->stx_uid)
 		bits >>= 6;
-	else if (has_group(&ctx->cred, sx->stx_gid))
+	else if (vfs_cred_has_group(&ctx->cred, sx->stx_gid))
 		bits >>= 3;
 	return (bits & 4 ? VFS_MAY_READ : 0u) | (bits & 2 ? VFS_MAY_WRITE : 0u) |
 	       (bits & 1 ? VFS_MAY_EXEC : 0u);

@@ -13,6 +13,9 @@
 int vfs_io_may_read(const struct vfs_io *io);
 int vfs_io_may_write(const struct vfs_io *io);
 
+/* True if gid is the credential's group or one of its supplementary groups. */
+bool vfs_cred_has_group(const struct vfs_cred *cred, uint32_t gid);
+
 /* faccessat2 of R_OK, W_OK, X_OK under the caller's identity; 0 or -errno. */
 int vfs_access_check(struct vfs_ctx *ctx, struct vfs_node *n, int amode);
 

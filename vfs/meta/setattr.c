@@ -35,15 +35,6 @@ int vfs_setattr_check(const struct vfs_setattr *sa)
 	return 0;
 }
 
-static bool in_group(const struct vfs_cred *cred, uint32_t gid)
-{
-	for (uint32_t i = 0; i < cred->ngroups; i++) {
-		if (cred->groups[i] == gid)
-			return true;
-	}
-	return cred->gid == gid;
-}
-
 static bool sets_times(const struct vfs_setattr *sa)
 {
 	return sa->set_atime != VFS_TIME_KEEP || sa->set_mtime != VFS_TIME_KEEP;
@@ -75,7 +66,8 @@ static int check_owner_rules(struct vfs_ctx *ctx, struct vfs_node *n, const stru
 		return 0;
 	if (sa->set_uid && !(owner && sa->uid == sx->stx_uid))
 		return -EPERM;
-	if (sa->set_gid && !(owner && (sa->gid == sx->stx_gid || in_group(cred, sa->gid))))
+	if (sa->set_gid &&
+	    !(owner && (sa->gid == sx->stx_gid || vfs_cred_has_group(cred, sa->gid))))
 		return -EPERM;
 	if ((sa->set_mode || sa->acls) && !owner)
 		return -EPERM;
