@@ -136,7 +136,8 @@ TEST_EACH_MINOR(names_that_cannot_be)
 	for (size_t o = 0; o < NAME_OPS; o++) {
 		for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 			begin_with_name(name_ops[o], rows[i].name, rows[i].len);
-			cr_expect_eq(fix4_send(f), rows[i].status, "%s, name %zu", name_ops[o], i);
+			cr_expect_eq(fix4_send(f), rows[i].status, "%s, name %zu",
+				     nfs4_op_text(name_ops[o]), i);
 		}
 	}
 	/* The first name of RENAME is the invalid one. */
