@@ -17,7 +17,7 @@ enum {
 	SEGMENTED = 8, /* several segments in each chunk */
 };
 
-/* Gives c the chunks of t->arg, for a READ of at most len bytes. */
+/* Adds to c the chunks that t->arg asks for, for a READ of at most len bytes. */
 static bool give_chunks(struct cf_test *t, struct cf_call *c, uint32_t len)
 {
 	unsigned n = t->arg & SEGMENTED ? 5 : 1;
@@ -132,7 +132,7 @@ static void write_file(struct cf_test *t)
 		cf3_file_is(t, &fh, data, sizeof(data));
 }
 
-/* A Long Call that has a Read chunk as well. */
+/* Long Call that also has a Read chunk. */
 static void with_read_chunk(struct cf_test *t, uint32_t len)
 {
 	uint8_t *data = cf_alloc(t, len);

@@ -37,7 +37,7 @@ static void never_used(struct cf_test *t)
 	cf_alive(t);
 }
 
-/* Private data without the identifier: as if there were none. */
+/* Private data without the format identifier count as none. */
 static void other_private_data(struct cf_test *t)
 {
 	struct cf_conn_options o = { .private_len = t->arg };
@@ -47,10 +47,10 @@ static void other_private_data(struct cf_test *t)
 		data[i] = 0x30 + i % 10;
 	o.private_data = data;
 	if (cf_open(t, &o))
-		cf_alive(t); /* with no message over 1024 bytes */
+		cf_alive(t); /* default private data, so no message exceeds 1024 bytes */
 }
 
-/* An idle connection stays, and nothing comes over it: there is no backchannel. */
+/* An idle connection stays open and carries no messages: there is no backchannel. */
 static void idle(struct cf_test *t)
 {
 	if (cf_alive(t) && cf_silence(t, 1500))
@@ -84,7 +84,7 @@ static bool send_some(struct cf_test *t, const struct cf_fh *fh)
 	return true;
 }
 
-/* A connection goes away with calls in flight; another one is not disturbed. */
+/* A connection ends with calls in flight; another connection is not disturbed. */
 static void drop(struct cf_test *t)
 {
 	struct cf_conn *first = t->conn;
@@ -144,7 +144,7 @@ static void same_xids(struct cf_test *t)
 	}
 }
 
-/* A client that lets the server have one RDMA Read outstanding. */
+/* Client that permits the server one outstanding RDMA Read. */
 static void one_read_at_a_time(struct cf_test *t)
 {
 	struct cf_conn_options o = cf_default_options(t->run);
@@ -166,7 +166,7 @@ static void one_read_at_a_time(struct cf_test *t)
 		cf3_file_is(t, &fh, data, sizeof(data));
 }
 
-/* One connection breaks a rule after the other; a second works throughout. */
+/* One connection breaks several rules in turn; a second works throughout. */
 static void bad_neighbour(struct cf_test *t)
 {
 	struct cf_conn *good = t->conn;

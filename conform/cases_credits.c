@@ -10,7 +10,7 @@
 #include "conform/nfs3.h"
 #include "lib/checked.h"
 
-#define WINDOW_MAX 512u /* in flight, whatever the server grants */
+#define WINDOW_MAX 512u /* most calls in flight, even if the server grants more */
 
 static struct cf_conn_options wide(struct cf_test *t)
 {
@@ -28,7 +28,7 @@ static bool open_wide(struct cf_test *t)
 	return cf_open(t, &o) != NULL;
 }
 
-/* Asks for some and gets a grant that can be used: that many calls at once are answered. */
+/* Asks for t->arg credits. The grant must be usable: that many calls at once are answered. */
 static void asks_for(struct cf_test *t)
 {
 	uint32_t want = (uint32_t)t->arg;
@@ -54,7 +54,7 @@ static void asks_for(struct cf_test *t)
 
 enum { IN_SUCCESS, IN_NFS_ERROR, IN_REFUSAL, IN_DENIAL, IN_ERR_VERS, IN_ERR_CHUNK, IN_LONG_REPLY };
 
-/* cf_answers(), which every reply passes, checks the grant; here the kinds are brought about. */
+/* Provokes each kind of reply; cf_answers(), through which every reply goes, checks the grant. */
 static void grant_in(struct cf_test *t)
 {
 	struct cf_call *c = cf3_null(t);
@@ -144,7 +144,7 @@ static bool right_answer(struct cf_test *t, unsigned i, struct cf_call *c, struc
 	}
 }
 
-/* Rounds of as many calls as there are credits, always with all of them in flight. */
+/* Sends rounds of as many calls as there are credits, with all of them in flight. */
 static void all_credits(struct cf_test *t)
 {
 	struct cf_fh fh;
@@ -169,7 +169,8 @@ static void all_credits(struct cf_test *t)
 	cf3_file_is(t, &fh, all, n * PIECE);
 }
 
-/* Ten times the credits, one out and one in: the grant must be good again with every reply. */
+/* Sends ten times as many calls as credits, a new one after each reply: every reply must renew the
+ * grant. */
 static void sustained(struct cf_test *t)
 {
 	if (!open_wide(t))
@@ -187,7 +188,7 @@ static void sustained(struct cf_test *t)
 /* ---- more than the credits --------------------------------------------------------------------
  */
 
-/* The connection may be lost; the server and other connections may not. */
+/* The server may end this connection, but must serve other connections. */
 static void overrun(struct cf_test *t)
 {
 	struct cf_conn *other = t->conn;
@@ -205,7 +206,7 @@ static void overrun(struct cf_test *t)
 		if (cf_conn_send(mine, msg, len, t->deadline) < 0)
 			break;
 	}
-	/* Answers to some, then silence or the end. */
+	/* Accepts answers to some calls, then silence or the end of the connection. */
 	while (cf_conn_receive(mine, &in, cf_until(t, 300)) == CF_GOT_MESSAGE)
 		;
 	t->conn = other;

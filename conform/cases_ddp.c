@@ -10,7 +10,7 @@
 
 #define NAME "ddp"
 
-/* Refused, and the connection goes on. */
+/* True if the call is refused and the connection goes on. */
 static bool refused(struct cf_test *t, struct cf_call *c)
 {
 	struct cf_reply *r = cf_ask_any(t, c);
@@ -18,7 +18,7 @@ static bool refused(struct cf_test *t, struct cf_call *c)
 	return r && cf_expect_violation(t, r) && cf_alive(t);
 }
 
-/* A counted item: its length stays in the stream, its bytes go into a chunk. */
+/* Encodes a counted item: its length stays in the stream, its bytes go into a chunk. */
 static bool put_reduced(struct cf_test *t, struct cf_call *c, const void *data, uint32_t len)
 {
 	xdr_put_u32(&c->rpc, len);
@@ -58,7 +58,7 @@ static bool not_made(struct cf_test *t, const char *name)
 	return r && cf3_status(t, r, CF3ERR_NOENT);
 }
 
-/* CREATE, MKDIR: a name by a chunk; what follows it inline. */
+/* CREATE or MKDIR with the name in a chunk and the rest inline. */
 static void create_name(struct cf_test *t)
 {
 	static const char name[] = "ddp-made";
@@ -105,7 +105,8 @@ static void remove_name(struct cf_test *t)
 		cf3_status(t, r, CF3_OK);
 }
 
-/* All arguments but the first word of GETATTR's: a chunk that is no item at all. */
+/* Puts all of GETATTR's arguments but their first word into a chunk, which thus holds no whole
+ * item. */
 static void part_of_handle(struct cf_test *t)
 {
 	const struct cf_fh *fh = &t->run->scratch;
@@ -142,7 +143,9 @@ static void write_handle(struct cf_test *t)
 	file_unchanged(t, c, &fh);
 }
 
-/* The data with their length word in the chunk: section 3.4.4.1 has the count stay. */
+/*
+ * Data with their length word in the chunk, though section 3.4.4.1 keeps the length in the stream.
+ */
 static void count_in_chunk(struct cf_test *t)
 {
 	struct cf_call *c = cf3_new(t, CF3_WRITE);
@@ -159,7 +162,7 @@ static void count_in_chunk(struct cf_test *t)
 		file_unchanged(t, c, &fh);
 }
 
-/* The chunk's length differs from the data's by t->arg, which no pad explains. */
+/* Chunk whose length differs from the data's by t->arg, more than padding explains. */
 static void wrong_length(struct cf_test *t)
 {
 	struct cf_fh fh;
@@ -172,8 +175,8 @@ static void wrong_length(struct cf_test *t)
 		file_unchanged(t, c, &fh);
 }
 
-/* Data inline and by a chunk: the chunk is the argument, the inline bytes are behind the arguments.
- * Whether a server minds them is RPC's affair; if it does not, it must have written the chunk. */
+/* Data inline and in a chunk. The chunk is the argument, so the inline bytes follow the arguments.
+ * A server may refuse them; if it does not, it must have written the chunk. */
 static void both(struct cf_test *t)
 {
 	struct cf_fh fh;
@@ -197,7 +200,7 @@ static void both(struct cf_test *t)
 		cf_expect_violation(t, r);
 }
 
-/* A Read chunk at the end of a call whose procedure has no argument for it. */
+/* Read chunk at the end of a call whose procedure has no argument for it. */
 static void no_argument(struct cf_test *t)
 {
 	static const uint8_t data[100];
@@ -228,8 +231,7 @@ static void mount_path(struct cf_test *t)
 		refused(t, c);
 }
 
-/* No result of MOUNT is eligible: what a Write list offers stays unused, which cf_answers and this
- * see. */
+/* No result of MOUNT is DDP-eligible, so an offered Write list must stay unused. */
 static void mount_write_list(struct cf_test *t)
 {
 	struct cf_call *c = cf_mount_mnt(t, t->run->export_path);
@@ -245,7 +247,7 @@ static void mount_write_list(struct cf_test *t)
 /* ---- NFSv4 ------------------------------------------------------------------------------------
  */
 
-/* As refused; by NFSv4's own status, too. */
+/* Like refused(), but also accepts an NFSv4 status as a refusal. */
 static bool refused4(struct cf_test *t, struct cf_call *c)
 {
 	struct cf_reply *r = cf_ask_any(t, c);

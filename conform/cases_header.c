@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Headers that are wrong from the first words on, and words that no client sends: RFC 8166 sections
- * 4.2, 4.5 and 4.6. */
+/* Headers with wrong fixed words, and words that no client sends: RFC 8166 sections 4.2, 4.5 and
+ * 4.6. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 
 #define QUIET_MS 50
 
-/* A NULL call as bytes; its xid in *xid. */
+/* Encodes a NULL call; stores its xid in *xid. */
 static size_t null_bytes(struct cf_test *t, uint8_t *msg, uint32_t *xid)
 {
 	struct cf_call *c = cf3_null(t);
@@ -49,7 +49,7 @@ static void version(struct cf_test *t)
 	}
 }
 
-/* The version is looked at first: the rest means what that version says. */
+/* A server must check the version first, as the meaning of the rest depends on it. */
 static void version_before_rest(struct cf_test *t)
 {
 	struct cf_call *c = cf3_null(t);
@@ -74,7 +74,7 @@ static void unknown_proc(struct cf_test *t)
 		cf_alive(t);
 }
 
-/* With the two words that its header has before the lists. */
+/* Sends RDMA_MSGP, whose header has two more words before the lists. */
 static void msgp(struct cf_test *t)
 {
 	struct cf_call *c = cf3_null(t);
@@ -91,8 +91,8 @@ static void msgp(struct cf_test *t)
 		cf_alive(t);
 }
 
-/* Sends a message that must vanish; the connection must not. An answer would come before that to
- * the NULL call behind it, or soon after. */
+/* Sends a message that the server must ignore without ending the connection. An answer would arrive
+ * before that to the next NULL call, or soon after. */
 static void vanishes(struct cf_test *t, const uint8_t *msg, size_t len)
 {
 	if (cf_alive(t) && cf_send_bytes(t, msg, len) && cf_alive(t))
@@ -106,7 +106,8 @@ static void done(struct cf_test *t)
 
 	xdr_out_init(&x, msg, sizeof(msg));
 	cf_put_fixed(&x, cf_xid(t), CF_VERSION, 32, CF_DONE);
-	vanishes(t, msg, t->arg); /* 16: as it is defined; 28: as long as any other message */
+	/* 16 bytes: as RFC 8166 defines it; 28 bytes: as long as other messages */
+	vanishes(t, msg, t->arg);
 }
 
 static void error_from_client(struct cf_test *t)
@@ -122,7 +123,7 @@ static void error_from_client(struct cf_test *t)
 	vanishes(t, msg, t->arg == CF_ERR_CHUNK ? 20 : 28);
 }
 
-/* A burst of them, as many as there are credits: none may eat up a Receive. */
+/* Sends a burst of ignored messages, as many as there are credits. None may use up a Receive. */
 static void error_burst(struct cf_test *t)
 {
 	uint8_t msg[28] = { 0 };
@@ -155,7 +156,7 @@ static void below_minimum(struct cf_test *t)
 	vanishes(t, msg, t->arg);
 }
 
-/* Lists of all kinds, cut at every word from 28 bytes on. */
+/* Cuts a header with lists of all kinds at every word from 28 bytes on. */
 static void cut_lists(struct cf_test *t)
 {
 	uint8_t msg[4096];
@@ -182,8 +183,8 @@ static void cut_lists(struct cf_test *t)
 	cf_alive(t);
 }
 
-/* The header whole, the RPC message short of its own: no header error, so nothing is demanded but
- * that nothing is carried out and the server goes on. */
+/* Sends a whole header with a truncated RPC message. This is no header error, so the call must only
+ * have no effect and the server must go on. */
 static void cut_call(struct cf_test *t)
 {
 	uint8_t msg[4096];
@@ -209,7 +210,7 @@ static void two_xids(struct cf_test *t)
 		cf_alive(t);
 }
 
-/* A reply where no call was made. Section 4.5 has nothing to answer it with. */
+/* Sends a reply to no call. Section 4.5 defines no answer to it. */
 static void rpc_reply(struct cf_test *t)
 {
 	struct cf_call *c = cf3_null(t);
@@ -256,7 +257,7 @@ static void rpc_version(struct cf_test *t)
 	}
 }
 
-/* Arguments that are not there: section 4.5.2's second half. */
+/* Calls with missing arguments: second half of section 4.5.2. */
 static void garbage(struct cf_test *t)
 {
 	struct cf_reply *r = cf_ask_any(t, cf3_new(t, t->arg));

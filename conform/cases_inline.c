@@ -20,7 +20,7 @@ static size_t call_size(struct cf_test *t, const struct cf_call *c)
 	return cf_call_encode(c, cf_alloc_raw(t, CF_INLINE_MAX));
 }
 
-/* Bytes of a READ's reply beside its data: probed, as attributes are optional. */
+/* Measures the bytes of a READ's reply beside its data, which vary as attributes are optional. */
 static bool read_overhead(struct cf_test *t, const struct cf_fh *fh, uint32_t *overhead)
 {
 	struct cf3_read_result got;
@@ -81,7 +81,7 @@ static bool read_at(struct cf_test *t, uint32_t more)
 	struct cf_call *c = cf3_read(t, &fh, 0, count);
 	if (more && !cf_offer_reply(t, c, count + 1024, 1))
 		return false;
-	/* The Reply chunk makes the header longer: without `more` there is none. */
+	/* Offers a Reply chunk only with `more`, since it makes the header longer. */
 	struct cf_reply *r = cf_ask(t, c);
 	if (!r || !check_read(t, r, count))
 		return false;
@@ -98,7 +98,7 @@ static void reply_at(struct cf_test *t)
 		read_at(t, 0);
 }
 
-/* One byte more, which with its pad makes four. */
+/* Asks for one byte more than fits, which is four with its padding. */
 static void reply_over(struct cf_test *t)
 {
 	if (open_size(t, t->arg))
@@ -110,7 +110,7 @@ static void reply_over_no_chunk(struct cf_test *t)
 	struct cf_fh fh;
 	uint32_t overhead;
 
-	/* Receives that would take it: what is tested is the server's restraint. */
+	/* The Receives could take a longer message, so only the server's restraint is tested. */
 	struct cf_conn_options o = { .inline_size = t->arg, .recv_size = 2 * t->arg };
 	if (!cf_open(t, &o) || !cf3_make_file(t, NAME, 2 * t->arg, &fh) ||
 	    !read_overhead(t, &fh, &overhead))
@@ -120,7 +120,7 @@ static void reply_over_no_chunk(struct cf_test *t)
 		cf_alive(t);
 }
 
-/* The lists that go back count, too: a call with a big Write list leaves less room. */
+/* Lists in the reply count, too: a call with a big Write list leaves less room. */
 static void lists_count(struct cf_test *t)
 {
 	struct cf_fh fh;
@@ -129,7 +129,7 @@ static void lists_count(struct cf_test *t)
 	if (!open_size(t, CF_INLINE_MIN) || !cf3_make_file(t, NAME, 3000, &fh) ||
 	    !read_overhead(t, &fh, &overhead))
 		return;
-	/* An unused Reply chunk of 8 segments: 4 + 8 * 16 bytes of header. */
+	/* Size of the header of an unused Reply chunk of 8 segments: 4 + 8 * 16 bytes. */
 	uint32_t count = CF_INLINE_MIN - overhead - (4 + 8 * 16);
 	struct cf_call *c = cf3_read(t, &fh, 0, count);
 	if (!cf_offer_reply(t, c, 4096, 8))
@@ -138,7 +138,7 @@ static void lists_count(struct cf_test *t)
 	if (!r || !check_read(t, r, count))
 		return;
 	if (r->h.proc == CF_NOMSG)
-		return; /* a Reply chunk may be used although inline would do: section 4.3.3 */
+		return; /* section 4.3.3 permits the Reply chunk even if inline would do */
 	c = cf3_read(t, &fh, 0, count + 1);
 	if (!cf_offer_reply(t, c, 4096, 8))
 		return;
@@ -147,7 +147,7 @@ static void lists_count(struct cf_test *t)
 		cf_fail(t, "RDMA_NOMSG: header and payload exceed the threshold", "RDMA_MSG");
 }
 
-/* Every size that can be announced: 1024 to 262144 in steps of 1024. */
+/* Tests every size that can be announced: 1024 to 262144 in steps of 1024. */
 static void every_size(struct cf_test *t)
 {
 	struct cf_fh fh;
@@ -171,7 +171,9 @@ static void every_size(struct cf_test *t)
 	}
 }
 
-/* What happens to the connection is the device's affair; the server must go on. */
+/*
+ * Sends a message that is too long. The device may end the connection, but the server must go on.
+ */
 static void call_over(struct cf_test *t)
 {
 	struct cf_received in;
@@ -183,7 +185,7 @@ static void call_over(struct cf_test *t)
 	if (!cf_send_bytes(t, msg, len))
 		return;
 	enum cf_got got = cf_conn_receive(t->conn, &in, cf_now_ms() + 1000);
-	/* An answer: its Receives are longer than it said, which it may. */
+	/* The server may answer, as its Receives may be longer than it announced. */
 	if (got == CF_GOT_MESSAGE || got == CF_GOT_TIMEOUT) {
 		cf_alive(t);
 		return;

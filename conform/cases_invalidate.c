@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Remote invalidation (RFC 8797 section 4.1). cf_answers() sees to it in every case that a Send
- * with Invalidate comes only where both sides have offered it, and only with a handle of its call;
- * here are the calls that might bring one about. The handles that may be invalidated belong to
- * memory windows where the device has them: some devices cannot invalidate plain regions of a user.
+ * Remote invalidation (RFC 8797 section 4.1). In every case cf_answers() checks that a Send with
+ * Invalidate comes only if both sides have offered it, and only with a handle of its call. The
+ * cases here make calls that may provoke one. Where the device has memory windows, the handles
+ * belong to them: some devices cannot invalidate plain regions of a user.
  */
 #include <string.h>
 
@@ -16,10 +16,10 @@ enum { NO_CHUNK, WITH_READ, WITH_WRITE, WITH_REPLY, WITH_ALL, WITH_ERROR };
 
 #define LEN 2000u
 
-/* Which handles the chunks of a call name. */
+/* Memory whose handles the chunks of a call name. */
 struct handles {
 	struct cf_test *t;
-	bool apart; /* one for each chunk; else all in one */
+	bool apart; /* true: one window for each chunk; false: one window for all */
 	struct cf_window *w;
 	uint32_t used;
 };
@@ -108,7 +108,7 @@ static void one_call(struct cf_test *t, bool apart, long kind)
 		cf_chunk_has_pattern(t, &c->lists.write[0], &r->h.lists.write[0], 0, LEN);
 }
 
-/* The client says nothing of invalidation, or says that it cannot. */
+/* The client does not mention invalidation, or declares that it does not support it. */
 static void not_offered(struct cf_test *t)
 {
 	struct cf_conn_options o = cf_default_options(t->run);
@@ -163,7 +163,7 @@ static void offered_many(struct cf_test *t)
 		cf_many(t, calls, n, n, NULL);
 }
 
-/* A server that has not set its R bit must not, whatever the client's says. */
+/* A server that has not set its R bit must not invalidate, even if the client has set its own. */
 static void server_cannot(struct cf_test *t)
 {
 	if (!open_offering(t))

@@ -14,7 +14,8 @@
 /* ---- many -------------------------------------------------------------------------------------
  */
 
-/* ERR_CHUNK or GARBAGE_ARGS if this is more than the server can do; else it must be right. */
+/* Accepts ERR_CHUNK or GARBAGE_ARGS if the call may exceed the server's limits; else the reply must
+ * be right. */
 static void right_or_refused(struct cf_test *t, struct cf_call *c, bool by_write_chunk)
 {
 	struct cf3_read_result got;
@@ -70,7 +71,7 @@ static void reply_segments(struct cf_test *t)
 /* ---- large lengths ----------------------------------------------------------------------------
  */
 
-/* Segments that claim far more than there is; the data fit what there really is. */
+/* Segments that claim far more memory than there is; the data fit into the real memory. */
 static void claims_too_much(struct cf_test *t)
 {
 	struct cf_window *w = cf_window_new(t->conn, 4096);
@@ -88,7 +89,7 @@ static void claims_too_much(struct cf_test *t)
 	right_or_refused(t, c, !(t->arg & 1));
 }
 
-/* A segment whose end is beyond 2^64: it is nowhere. */
+/* Segment whose end is beyond 2^64, so that it has no valid address. */
 static void wraps(struct cf_test *t)
 {
 	struct cf_window *w = cf_window_new(t->conn, 4096);
@@ -111,7 +112,7 @@ static void wraps(struct cf_test *t)
 /* ---- lists that cannot go back ----------------------------------------------------------------
  */
 
-/* The client takes 1024 bytes and sends more: with these lists no reply header fits. */
+/* The client accepts 1024 bytes but sends more: no reply header can hold these lists. */
 static void no_room_for_lists(struct cf_test *t)
 {
 	struct cf_conn_options o = cf_default_options(t->run);
@@ -139,7 +140,7 @@ static void no_room_for_lists(struct cf_test *t)
 /* ---- absurd counts, lists that end early ------------------------------------------------------
  */
 
-/* A call whose lists are put word by word: Read list empty. */
+/* Encodes a call with an empty Read list and with lists given word by word. */
 static void begin(struct cf_test *t, struct xdr_out *x, uint8_t *msg, size_t size, uint32_t *xid)
 {
 	*xid = cf_xid(t);
@@ -154,7 +155,7 @@ static void end(struct xdr_out *x, const struct cf_call *c, uint32_t xid)
 	xdr_put_fixed(x, c->rpc.base + 4, xdr_out_pos(&c->rpc) - 4);
 }
 
-/* Low bit: the Reply chunk's count, not a Write chunk's. */
+/* Low bit of t->arg: wrong count in the Reply chunk instead of a Write chunk. */
 static void absurd_count(struct cf_test *t)
 {
 	static const uint32_t counts[] = { UINT32_MAX, 0x10000001, 0x40000000, 1000 };
@@ -179,7 +180,7 @@ static void absurd_count(struct cf_test *t)
 		cf_alive(t);
 }
 
-/* A good message, cut within its Write list and within its Reply chunk. */
+/* Valid message, cut within its Write list and within its Reply chunk. */
 static void cut(struct cf_test *t)
 {
 	struct cf_call *c = cf3_null(t);
@@ -195,7 +196,7 @@ static void cut(struct cf_test *t)
 	cf_alive(t);
 }
 
-/* A mark that is neither 0 nor 1 (RFC 4506 sections 4.4 and 4.19). */
+/* Optional-data mark that is neither 0 nor 1 (RFC 4506 sections 4.4 and 4.19). */
 static void bad_mark(struct cf_test *t)
 {
 	uint8_t msg[512];

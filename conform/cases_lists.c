@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Chunk lists that are wrong: marks, counts, positions, memory. RFC 8166 sections 3.4.5, 4.3, 4.5.
- */
+/* Invalid chunk lists: marks, counts, positions, memory. RFC 8166 sections 3.4.5, 4.3, 4.5. */
 #include <string.h>
 
 #include "conform/call.h"
@@ -8,7 +7,7 @@
 #include "conform/nfs3.h"
 #include "lib/checked.h"
 
-/* A message of words: fixed ones first. Returns its xid. */
+/* Starts a message with the fixed words. Returns its xid. */
 static uint32_t begin(struct cf_test *t, struct xdr_out *x)
 {
 	uint32_t xid = cf_xid(t);
@@ -26,7 +25,7 @@ static void put_call(struct cf_test *t, struct xdr_out *x, uint32_t xid)
 	xdr_put_fixed(x, c->rpc.base, xdr_out_pos(&c->rpc));
 }
 
-/* Must get ERR_CHUNK, and the connection goes on. */
+/* Expects ERR_CHUNK, and that the connection goes on. */
 static void refused(struct cf_test *t, const struct xdr_out *x, uint32_t xid)
 {
 	if (cf_refused_bytes(t, x->base, xdr_out_pos(x), xid))
@@ -47,7 +46,8 @@ static struct cf_seg some_memory(struct cf_test *t, uint32_t len)
 /* ---- marks and counts -------------------------------------------------------------------------
  */
 
-/* Which of the three optional items has the mark; what follows would parse if it were a 1. */
+/* Selects which of the three optional items has the wrong mark; the rest would parse if the mark
+ * were 1. */
 static void mark(struct cf_test *t)
 {
 	struct cf_seg s = some_memory(t, 4096);
@@ -94,7 +94,7 @@ static void huge_reply_count(struct cf_test *t)
 	refused(t, &x, xid);
 }
 
-/* A Read list that fills the message and never ends. */
+/* Read list that fills the message and never ends. */
 static void endless_reads(struct cf_test *t)
 {
 	struct cf_seg s = some_memory(t, 4);
@@ -109,7 +109,7 @@ static void endless_reads(struct cf_test *t)
 	refused(t, &x, xid);
 }
 
-/* Empty Write chunks to the end of the message, and no end mark. */
+/* Empty Write chunks up to the end of the message, without an end mark. */
 static void endless_writes(struct cf_test *t)
 {
 	struct xdr_out x;
@@ -126,7 +126,7 @@ static void endless_writes(struct cf_test *t)
 /* ---- positions --------------------------------------------------------------------------------
  */
 
-/* Refused by the transport or by XDR; the connection goes on; and no WRITE happened. */
+/* Expects a refusal by the transport or by XDR, a working connection and no effect of the WRITE. */
 static void not_written(struct cf_test *t, struct cf_call *c, const struct cf_fh *fh)
 {
 	uint64_t size;
@@ -139,7 +139,7 @@ static void not_written(struct cf_test *t, struct cf_call *c, const struct cf_fh
 			(unsigned long long)size);
 }
 
-/* WRITE's chunk is this many bytes from where it belongs. */
+/* Puts WRITE's chunk t->arg bytes away from its right position. */
 static void misplaced(struct cf_test *t)
 {
 	struct cf_fh fh;
@@ -181,7 +181,7 @@ static void overlapping(struct cf_test *t)
 	not_written(t, c, &fh);
 }
 
-/* Lengths that exceed 2^32 together. */
+/* Segment lengths whose sum exceeds 2^32. */
 static void sum_overflows(struct cf_test *t)
 {
 	struct cf_call *c = cf3_null(t);
@@ -218,7 +218,9 @@ static struct cf_seg bad_memory(struct cf_test *t, enum what what, uint32_t len)
 	return s;
 }
 
-/* The server learns of it from its device, which mostly ends the connection: section 4.5.3. */
+/*
+ * The server learns of the error from its device, which usually ends the connection: section 4.5.3.
+ */
 static void bad_read_memory(struct cf_test *t)
 {
 	struct cf_fh fh;
@@ -257,7 +259,7 @@ static void bad_write_memory(struct cf_test *t)
 		cf_server_alive(t);
 }
 
-/* Beyond what the RPC program can take: section 3.4.4 lets the server refuse it unread. */
+/* Chunk larger than the RPC program can take; section 3.4.4 lets the server refuse it unread. */
 static void unreasonable(struct cf_test *t)
 {
 	struct cf_call *c = cf3_null(t);
@@ -279,7 +281,7 @@ static void bad_memory_again(struct cf_test *t)
 
 enum again { READ_AGAIN, ZERO_AGAIN, WRITE_AGAIN, REPLY_AGAIN };
 
-/* A call whose chunk is not there. */
+/* Makes a call whose chunk names memory that does not exist. */
 static struct cf_call *hopeless(struct cf_test *t, enum again kind, const struct cf_fh *fh)
 {
 	struct cf_seg s = bad_memory(t, BAD_HANDLE, 4096);
@@ -310,9 +312,9 @@ static struct cf_call *hopeless(struct cf_test *t, enum again kind, const struct
 }
 
 /*
- * The call breaks its connection, and comes again on the next one, as clients send it. A device of
- * iWARP does not tell the server why the peer has ended the stream: once more may be needed to know
- * of a Read, and of a Write nothing is ever known.
+ * The call breaks its connection and is sent again on the next one, as clients do. An iWARP device
+ * does not tell the server why the peer ended the stream. The server may thus need one more try to
+ * recognize a bad Read, and never recognizes a bad Write.
  */
 static void chunk_again(struct cf_test *t)
 {

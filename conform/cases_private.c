@@ -8,9 +8,10 @@
 
 #define NAME "private"
 #define BIG 4096u
-#define CAPACITY 56u /* of a connection request on InfiniBand */
+#define CAPACITY 56u /* private data that a connection request has on InfiniBand */
 
-/* With this private data and Receives that would take a reply that is too long. */
+/* Opens a connection with this private data, and with Receives that could take a reply that is too
+ * long. */
 static bool open_with(struct cf_test *t, const uint8_t *data, size_t len)
 {
 	struct cf_conn_options o = { .private_data = data, .private_len = len, .recv_size = BIG };
@@ -18,7 +19,7 @@ static bool open_with(struct cf_test *t, const uint8_t *data, size_t len)
 	return cf_open(t, &o) != NULL;
 }
 
-/* A READ's data, whole, inline. */
+/* Checks that READ returns all data inline. */
 static bool read_inline(struct cf_test *t, const struct cf_fh *fh, uint32_t count)
 {
 	struct cf3_read_result got;
@@ -29,8 +30,8 @@ static bool read_inline(struct cf_test *t, const struct cf_fh *fh, uint32_t coun
 	return got.count == count || cf_fail(t, "a whole READ", "%u bytes", got.count);
 }
 
-/* The server may not send more than 1024 bytes at once: 1300 bytes do not fit, and the call offers
- * no chunk. That cf_refused gets an error, or cf_answers sees a message too long. */
+/* Checks that the server sends at most 1024 bytes at once. A reply of 1300 bytes does not fit, and
+ * the call offers no chunk, so the server must refuse it. */
 static void only_default(struct cf_test *t)
 {
 	struct cf_fh fh;
@@ -40,7 +41,7 @@ static void only_default(struct cf_test *t)
 		cf_alive(t);
 }
 
-/* What our message said of replies is in force. */
+/* Checks that the server obeys the sizes of this client's private message. */
 static void in_force(struct cf_test *t)
 {
 	struct cf_fh fh;
@@ -84,7 +85,7 @@ static void answered(struct cf_test *t)
 		cf_alive(t);
 }
 
-/* t->arg bytes of something else come first. */
+/* Puts t->arg other bytes before the private message. */
 static void at_offset(struct cf_test *t)
 {
 	uint8_t data[CAPACITY];
@@ -105,7 +106,7 @@ static void with_trailer(struct cf_test *t)
 		in_force(t);
 }
 
-/* A false start: the first bytes of the format identifier, then the whole message. */
+/* Puts the first bytes of the format identifier before the whole message. */
 static void false_start(struct cf_test *t)
 {
 	uint8_t data[CAPACITY] = { 0xf6, 0xab, 0x0e, 0xf6, 0xab };
@@ -135,7 +136,7 @@ static void other_format(struct cf_test *t)
 		only_default(t);
 }
 
-/* The first t->arg bytes of the message and no more; InfiniBand pads with zeros, which means the
+/* Sends only the first t->arg bytes of the message. InfiniBand pads with zeros, which encode the
  * same sizes. */
 static void cut(struct cf_test *t)
 {
@@ -146,7 +147,7 @@ static void cut(struct cf_test *t)
 		only_default(t);
 }
 
-/* It starts so late that the private data ends within it. */
+/* The message starts so late that the private data end within it. */
 static void cut_by_the_end(struct cf_test *t)
 {
 	uint8_t data[CAPACITY + CF_PRIVATE_SIZE];
@@ -167,8 +168,8 @@ static void reserved_bits(struct cf_test *t)
 		in_force(t);
 }
 
-/* Reserved bits are not R: a call with a chunk must not be answered by an invalidation, which
- * cf_answers looks for. */
+/* Reserved bits do not mean R: the reply to a call with a chunk must not invalidate, which
+ * cf_answers checks. */
 static void reserved_is_not_r(struct cf_test *t)
 {
 	uint8_t data[CF_PRIVATE_SIZE];
@@ -198,7 +199,7 @@ static void sizes_differ(struct cf_test *t)
 	}
 }
 
-/* A server may not go above what it said of itself, however much the client could take. */
+/* A server must keep to its own announced size, even if the client could take more. */
 static void huge(struct cf_test *t)
 {
 	struct cf_conn_options o = { .inline_size = CF_INLINE_MAX, .recvs = 8 };
@@ -210,7 +211,7 @@ static void huge(struct cf_test *t)
 	uint32_t room = t->conn->reply_inline;
 	if (room < 2048 || !read_inline(t, &fh, room - 512))
 		return;
-	/* With a Reply chunk: the message that comes must keep to it. */
+	/* The reply by a Reply chunk must keep to the size, too. */
 	struct cf_call *c = cf3_read(t, &fh, 0, room);
 	if (!cf_offer_reply(t, c, room + 1024, 1))
 		return;
@@ -219,7 +220,7 @@ static void huge(struct cf_test *t)
 		cf3_read_result(t, r, false, &got);
 }
 
-/* The sizes of one connection say nothing about the next. */
+/* The sizes of one connection do not apply to the next. */
 static void change(struct cf_test *t)
 {
 	struct cf_conn_options big = { .inline_size = BIG };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Read chunks that are right, by NFSv3 WRITE and SYMLINK: RFC 8166 sections 3.4.4 and 3.4.5. */
+/* Valid Read chunks, in NFSv3 WRITE and SYMLINK: RFC 8166 sections 3.4.4 and 3.4.5. */
 #include <string.h>
 
 #include "conform/nfs3.h"
@@ -7,8 +7,8 @@
 
 #define NAME "read-chunk"
 
-/* A WRITE of len bytes whose chunk is given by the caller's segment lengths; what is beyond len is
- * pad. The file must then hold the data and nothing else. */
+/* WRITE of len bytes in a chunk with the given segment lengths; bytes beyond len are padding. The
+ * file must then hold exactly the data. */
 static void write_by(struct cf_test *t, uint32_t len, const uint32_t *seg, unsigned nsegs)
 {
 	struct cf_fh fh;
@@ -55,7 +55,7 @@ static void segments(struct cf_test *t)
 	write_by(t, len, seg, t->arg);
 }
 
-/* Any boundaries are right (section 3.4.4): none of these is aligned. */
+/* Segments may have any boundaries (section 3.4.4): none of these is aligned. */
 static void odd_segments(struct cf_test *t)
 {
 	static const uint32_t seg[] = {
@@ -105,7 +105,7 @@ static void empty_segment(struct cf_test *t)
 	write_by(t, 2000, seg[t->arg], 4);
 }
 
-/* A WRITE of nothing, with a chunk of nothing. */
+/* WRITE of no bytes, with an empty chunk. */
 static void empty_chunk(struct cf_test *t)
 {
 	static const uint32_t seg[1] = { 0 };
@@ -113,7 +113,7 @@ static void empty_chunk(struct cf_test *t)
 	write_by(t, 0, seg, 1);
 }
 
-/* wtmax of FSINFO: the largest the server takes. */
+/* WRITE of the largest size that the server takes, wtmax of FSINFO. */
 static void largest(struct cf_test *t)
 {
 	uint32_t seg[16], part;
@@ -130,7 +130,7 @@ static void largest(struct cf_test *t)
 	write_by(t, max, seg, t->arg);
 }
 
-/* Segments that lie in one memory region. */
+/* Segments of one memory region. */
 static void same_handle(struct cf_test *t)
 {
 	struct cf_fh fh;
@@ -147,7 +147,7 @@ static void same_handle(struct cf_test *t)
 		cf3_file_is(t, &fh, w->data, 3000);
 }
 
-/* In list order, which need not be that of the addresses (section 3.4.5). */
+/* Segments are joined in list order, which may differ from address order (section 3.4.5). */
 static void list_order(struct cf_test *t)
 {
 	struct cf_fh fh;
@@ -199,7 +199,7 @@ static void symlink_path(struct cf_test *t)
 		cf_fail(t, "the link's text as it was in the chunk", "%u bytes of %u", got, len);
 }
 
-/* Many chunks in flight at once must not mix. */
+/* Chunks of many calls in flight must not mix. */
 static void at_once(struct cf_test *t)
 {
 	enum { N = 8, LEN = 4097 };

@@ -16,7 +16,7 @@
 /* ---- long replies -----------------------------------------------------------------------------
  */
 
-/* The reply to c, which must come by the Reply chunk and be whole. */
+/* Gets the reply to c, which must come whole by the Reply chunk. */
 static bool comes_by_chunk(struct cf_test *t, enum cf_long kind, struct cf_call *c)
 {
 	struct cf_reply *r = cf_ask(t, c);
@@ -38,7 +38,7 @@ static void by_chunk(struct cf_test *t)
 	}
 }
 
-/* Length of the payload stream of a long reply; 0: verdict. */
+/* Returns the length of a long reply's payload stream, or 0 after a verdict. */
 static uint32_t measure(struct cf_test *t, enum cf_long kind)
 {
 	struct cf_call *c = cf_long_call(t, kind);
@@ -59,7 +59,9 @@ static void exact(struct cf_test *t)
 		comes_by_chunk(t, t->arg, c);
 }
 
-/* Refused, or shortened so that it fits: READ and READDIR may return less than asked for. */
+/*
+ * Accepts a refusal or a reply shortened to fit: READ and READDIR may return less than asked for.
+ */
 static void refused_or_shortened(struct cf_test *t, enum cf_long kind, struct cf_call *c)
 {
 	struct cf_reply *r = cf_ask_any(t, c);
@@ -139,7 +141,7 @@ static void segments(struct cf_test *t)
 		cf_chunk_filled(t, &c->lists.reply, &r->h.lists.reply, r->stream_len);
 }
 
-/* Segments whose sum is exactly the reply. */
+/* Offers segments whose sum is exactly the reply's length. */
 static void exact_segments(struct cf_test *t)
 {
 	if (!cf_open_small(t))
@@ -171,14 +173,15 @@ static void not_needed(struct cf_test *t)
 		return;
 	bool no_room = t->arg == SMALL_EMPTY || t->arg == SMALL_ZERO;
 	struct cf_reply *r = cf_ask_any(t, c);
-	/* A server may use a Reply chunk for any reply; to one that has no room it may say so. */
+	/* A server may use a Reply chunk for any reply. If the chunk is too small, an error is
+	 * permitted. */
 	if (!r || (no_room && cf_is_refusal(r)) || !cf_expect_success(t, r))
 		return;
 	if (t->arg != SMALL_NULL)
 		cf3_status(t, r, t->arg == SMALL_LOOKUP_FAILS ? CF3ERR_NOENT : CF3_OK);
 }
 
-/* A READ of more than is inline, whose data may not be reduced for want of a Write chunk. */
+/* READ of more than fits inline; its data cannot be reduced, as there is no Write chunk. */
 static void whole_read(struct cf_test *t)
 {
 	uint32_t len = (uint32_t)t->arg;
@@ -207,7 +210,7 @@ static void whole_read(struct cf_test *t)
 
 static void rpc_refuses(struct cf_test *t)
 {
-	struct cf_call *c = cf3_new(t, CF3_GETATTR); /* without its argument */
+	struct cf_call *c = cf3_new(t, CF3_GETATTR); /* the argument is missing */
 
 	if (!cf_offer_reply(t, c, 4096, 2))
 		return;

@@ -11,7 +11,7 @@
 #include "lib/checked.h"
 
 enum kind { CREATE, MKDIR, REMOVE, RMDIR, RENAME, SYMLINK };
-/* How a call goes out, the first and the second time. */
+/* Flags: whether the call is a Long Call the first and the second time, and has a Reply chunk. */
 enum { LONG_FIRST = 16, LONG_AGAIN = 32, REPLY_CHUNK = 64 };
 #define KIND(arg) ((enum kind)((arg)&15))
 
@@ -23,7 +23,7 @@ static bool clear(struct cf_test *t, const char *name)
 	       cf_ask(t, cf3_rmdir(t, &t->run->scratch, name));
 }
 
-/* What the call needs to find. */
+/* Creates the objects that the call needs. */
 static bool prepare(struct cf_test *t, enum kind kind, const char *name)
 {
 	struct cf_fh fh;
@@ -62,7 +62,7 @@ static struct cf_call *make(struct cf_test *t, enum kind kind, const char *name,
 	case RENAME:
 		c = cf3_rename(t, dir, name, "again-to");
 		break;
-	default: /* the text by a Read chunk, whose handle is another one each time */
+	default: /* the text is in a Read chunk, whose handle differs each time */
 		c = cf3_symlink(t, dir, name, NULL, strlen(TEXT));
 		if (!cf_reduce(t, c, TEXT, strlen(TEXT), 2))
 			return NULL;
@@ -80,7 +80,7 @@ static bool give_form(struct cf_test *t, struct cf_call *c, bool is_long)
 	return !is_long || cf_make_long(t, c, 2);
 }
 
-/* The next message, if one comes before long; NULL is no verdict unless it is a bad one. */
+/* Returns the next message if one comes soon. NULL is a verdict only after a bad message. */
 static struct cf_reply *next_soon(struct cf_test *t)
 {
 	int64_t end = t->deadline, until = cf_until(t, t->run->timeout_ms / 6);
@@ -95,9 +95,9 @@ static struct cf_reply *next_soon(struct cf_test *t)
 }
 
 /*
- * Sends those of the calls that have had no answer, on a new connection, until all have theirs.
- * Once may not do: a server may drop a call that is still being run for the connection that was
- * lost, and the client sends it again.
+ * Sends unanswered calls again on new connections until all are answered. Once may not be enough: a
+ * server may drop a call that still runs for the lost connection, and the client must send it
+ * again.
  */
 static void until_answered(struct cf_test *t, struct cf_call **calls, unsigned n)
 {
@@ -156,7 +156,7 @@ static void again(struct cf_test *t)
 			cf_peek_status(r));
 }
 
-/* A call whose connection is lost before its answer. */
+/* Breaks a connection before its call is answered. */
 static void lost(struct cf_test *t)
 {
 	if (!prepare(t, t->arg, "again"))
@@ -166,7 +166,7 @@ static void lost(struct cf_test *t)
 		until_answered(t, &c, 1);
 }
 
-/* Many calls in flight are lost with their connection, and all sent again. */
+/* Loses many calls in flight with their connection and sends all of them again. */
 static void many_lost(struct cf_test *t)
 {
 	struct cf_call *calls[12];

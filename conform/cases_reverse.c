@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Messages of the reverse direction (RFC 8167) to a server that has made no call: RPC replies from
- * the client. There is nothing that they could answer. The server may drop them, or the connection
- * (section 6), but must not answer them.
+ * the client, which answer nothing. The server may drop them or the connection (section 6), but
+ * must not answer them.
  */
 #include <string.h>
 
@@ -12,7 +12,7 @@
 
 enum { PLAIN, WITH_CHUNKS, LONG, NO_CREDITS, DENIED, KINDS };
 
-/* xid, REPLY, and an accepted success or a denial. */
+/* Builds a reply: xid, REPLY, and an accepted success or a denial. */
 static struct cf_call *reply_message(struct cf_test *t, long kind)
 {
 	struct cf_call *c = cf3_null(t);
@@ -29,7 +29,7 @@ static struct cf_call *reply_message(struct cf_test *t, long kind)
 	return kind != LONG || cf_make_long(t, c, 2) ? c : NULL;
 }
 
-/* Nothing comes; the connection may have gone. */
+/* True if no answer comes; the connection may have ended. */
 static bool no_answer(struct cf_test *t, uint32_t xid)
 {
 	struct cf_received in;
@@ -49,8 +49,7 @@ static void one(struct cf_test *t)
 		cf_server_alive(t);
 }
 
-/* A reply from the client with the xid of a call of the client's: the two directions have nothing
- * to do with each other. */
+/* Client's reply with the xid of one of its own calls: the two directions are independent. */
 static void with_xid_of_a_call(struct cf_test *t)
 {
 	struct cf_call *c = cf3_getattr(t, &t->run->scratch), *other = reply_message(t, PLAIN);
@@ -64,7 +63,7 @@ static void with_xid_of_a_call(struct cf_test *t)
 		cf_server_alive(t);
 }
 
-/* Replies among calls: every call is answered once. */
+/* Sends replies between calls: every call is answered once. */
 static void among_calls(struct cf_test *t)
 {
 	struct cf_call *calls[8];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A thousand connections at once. No RFC says how many a server must have: one that refuses some,
- * or closes old ones for new ones, is reported as a skip; one that does not answer on a connection
- * that it keeps fails.
+ * A thousand connections at once. No RFC says how many a server must have. A server that refuses
+ * some, or closes old ones for new ones, is reported as a skip. A server that does not answer on an
+ * open connection fails.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,13 +15,13 @@
 #define MANY 1000u
 
 struct crowd {
-	struct cf_conn *conn; /* MANY; those not open are closed */
+	struct cf_conn *conn; /* array of MANY; connections that are not open are closed */
 	unsigned tried, open;
 	unsigned refused;
-	int why_not; /* this machine's own limit: -errno */
+	int why_not; /* -errno of a limit of the client's machine */
 };
 
-/* One NULL call. CF_GOT_TIMEOUT also for a wrong answer. */
+/* Makes one NULL call. Returns CF_GOT_TIMEOUT also for a wrong answer. */
 static enum cf_got ask_null(struct cf_test *t, struct cf_conn *conn)
 {
 	struct cf_call *c = cf_call_new_none(t, CF_PROG_NFS, 3, 0);
@@ -37,8 +37,8 @@ static enum cf_got ask_null(struct cf_test *t, struct cf_conn *conn)
 	return got;
 }
 
-/* Until there are enough, the server refuses, this machine has no more, or half of the time is
- * over. */
+/* Opens connections until there are enough, the server refuses, this machine has no more, or half
+ * of the time is over. */
 static void open_crowd(struct cf_test *t, struct crowd *many)
 {
 	struct cf_conn_options o = { .inline_size = CF_INLINE_MIN, .recvs = 2, .sends = 2 };
@@ -70,7 +70,8 @@ static void raise_file_limit(void)
 	}
 }
 
-/* Asks on each. The number that the server has closed; *silent: it did not answer on one. */
+/* Makes a call on each connection. Returns how many the server has closed; *silent: one got no
+ * answer. */
 static unsigned ask_crowd(struct cf_test *t, struct crowd *many, bool *silent)
 {
 	unsigned closed = 0;

@@ -15,7 +15,7 @@ struct file4 {
 	uint8_t *data;
 };
 
-/* A session of this minor version, a file, and what to write to it. */
+/* Prepares a session of this minor version, a file, and data to write to it. */
 static bool begin(struct cf_test *t, uint32_t minor, struct file4 *f)
 {
 	f->s = cf4_begin(t, minor);
@@ -116,7 +116,7 @@ static void with_pad(struct cf_test *t)
 		cf3_file_is(t, &f.fh3, f.data, len);
 }
 
-/* The chunk is the last operation's, and the last thing in the message. */
+/* The chunk belongs to the last operation and ends the message. */
 static void at_the_end(struct cf_test *t)
 {
 	struct file4 f;
@@ -197,7 +197,7 @@ static void chunk_and_inline(struct cf_test *t)
 		several(t, &f, len, nsegs, 3);
 }
 
-/* A WRITE of nothing between: it has no chunk and no bytes. */
+/* WRITE of no bytes between others: it has no chunk. */
 static void nothing_between(struct cf_test *t)
 {
 	static const uint32_t len[] = { 1001, 0, 77 };

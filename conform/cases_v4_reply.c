@@ -40,7 +40,9 @@ static bool getattrs_done(struct cf_test *t, struct cf4_session *s, struct cf_re
 	       cf_fail(t, "a reply that decodes to its end", "%zu bytes are left", r->x.left);
 }
 
-/* Length of the stream by a Reply chunk that is large enough. 0: verdict. */
+/*
+ * Returns the length of the reply's stream, measured with a large Reply chunk; 0 after a verdict.
+ */
 static uint32_t by_chunk(struct cf_test *t, struct cf4_session *s, uint32_t room, unsigned nsegs)
 {
 	struct cf_call *c = getattrs(t, s);
@@ -87,7 +89,7 @@ static void long_getattr_exact(struct cf_test *t)
 		by_chunk(t, s, len, 3);
 }
 
-/* Room for one byte less than the reply has; or no Reply chunk at all. */
+/* Offers one byte less than the reply needs, or no Reply chunk. */
 static void no_room(struct cf_test *t, bool chunk)
 {
 	struct cf4_session *s = small_session(t);
@@ -101,8 +103,8 @@ static void no_room(struct cf_test *t, bool chunk)
 	struct cf_reply *r = cf_ask_any(t, c);
 	if (!r)
 		return;
-	/* The server may also end the COMPOUND with an error, though not with one that speaks of
-	 * what the session has agreed on. */
+	/* The server may also end the COMPOUND with an error, but not with one about the session's
+	 * limits. */
 	if (!cf_is_refusal(r) &&
 	    (cf_peek_status(r) == CF4_OK || cf_peek_status(r) == CF4ERR_REP_TOO_BIG))
 		cf_fail(t, "ERR_CHUNK, or an error of RPC or NFS", "a COMPOUND of status %u",
@@ -124,8 +126,7 @@ static void long_getattr_none(struct cf_test *t)
 /* ---- READ with a long rest --------------------------------------------------------------------
  */
 
-/* The data go to the Write chunk, and what is left of the reply, still too long, to the Reply
- * chunk. */
+/* The data go to the Write chunk, and the rest of the reply, still too long, to the Reply chunk. */
 static void read_and_rest(struct cf_test *t)
 {
 	struct cf4_session *s = small_session(t);
@@ -160,7 +161,7 @@ static void read_and_rest(struct cf_test *t)
 /* ---- READ_PLUS --------------------------------------------------------------------------------
  */
 
-/* Its data are in the stream.. */
+/* Checks the result of READ_PLUS, whose data must be in the stream. */
 static bool read_plus_done(struct cf_test *t, struct cf_reply *r)
 {
 	uint32_t op = xdr_get_u32(&r->x), status = xdr_get_u32(&r->x), len = 0;

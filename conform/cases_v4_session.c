@@ -18,7 +18,7 @@
 /* ---- a slot after ERR_CHUNK -------------------------------------------------------------------
  */
 
-/* SEQUENCE alone on the slot; its status. UINT32_MAX: verdict. */
+/* Status of a SEQUENCE alone on the slot; UINT32_MAX after a verdict. */
 static uint32_t sequence_status(struct cf_test *t, struct cf4_session *s, uint32_t sequence)
 {
 	struct cf_reply *r = cf_ask(t, cf4_new_on(t, s, 0, sequence));
@@ -27,9 +27,9 @@ static uint32_t sequence_status(struct cf_test *t, struct cf4_session *s, uint32
 }
 
 /*
- * What a client does after a transport error on slot 0 with this sequence number: it cannot know
- * whether the server has seen the SEQUENCE, so it tries the next number, and after SEQ_MISORDERED
- * the same once more. One of the two must be right.
+ * Recovers as a client does after a transport error on slot 0. It cannot know whether the server
+ * has seen the SEQUENCE, so it tries the next number, and after SEQ_MISORDERED the same number
+ * again. One of the two must be right.
  */
 static void slot_goes_on(struct cf_test *t, struct cf4_session *s, uint32_t sequence)
 {
@@ -46,7 +46,7 @@ static void slot_goes_on(struct cf_test *t, struct cf4_session *s, uint32_t sequ
 	s->sequence = sequence + 3;
 }
 
-/* Lists that no reply header of 1024 bytes can return. */
+/* Sends lists that no reply header of 1024 bytes can return. */
 static void after_err_chunk(struct cf_test *t)
 {
 	struct cf_conn_options o = cf_default_options(t->run);
@@ -76,7 +76,7 @@ static void after_err_chunk(struct cf_test *t)
 		slot_goes_on(t, s, s->sequence);
 }
 
-/* A READ that fits neither inline nor any chunk: whatever the server makes of it. */
+/* READ that fits neither inline nor any chunk; any answer of the server is accepted. */
 static void after_long_read(struct cf_test *t)
 {
 	struct cf4_session *s = cf4_begin(t, t->arg);
@@ -93,7 +93,7 @@ static void after_long_read(struct cf_test *t)
 		slot_goes_on(t, s, sequence);
 }
 
-/* The session's other slots are not concerned. */
+/* The session's other slots are not affected. */
 static void other_slots(struct cf_test *t)
 {
 	struct cf4_session *s = cf4_begin_slots(t, t->arg, 4);
@@ -105,7 +105,7 @@ static void other_slots(struct cf_test *t)
 		return;
 	}
 	struct cf_call *c = cf4_new_on(t, s, 1, 1);
-	c->proc = CF_MSGP; /* ERR_CHUNK: it is not seen as a call */
+	c->proc = CF_MSGP; /* ERR_CHUNK: the server has not seen a call */
 	struct cf_reply *r = cf_ask_any(t, c);
 	if (!r || !cf_expect_err_chunk(t, r) || sequence_status(t, s, s->sequence++) != CF4_OK)
 		return;
@@ -128,7 +128,8 @@ static bool slot_answered(struct cf_test *t, unsigned i, struct cf_call *c, stru
 	       cf_fail(t, "a free slot takes its SEQUENCE", "status %u", status);
 }
 
-/* Each slot's next SEQUENCE, the last slot first, with at most `window` of them in flight. */
+/* Sends the next SEQUENCE on each slot, the last slot first, with at most `window` of them in
+ * flight. */
 static bool all_slots(struct cf_test *t, struct cf4_session *s, unsigned n, uint32_t sequence,
 		      unsigned window)
 {
@@ -145,7 +146,7 @@ static bool all_slots(struct cf_test *t, struct cf4_session *s, unsigned n, uint
 	return cf_many(t, calls, n, window, slot_answered);
 }
 
-/* t->arg credits are used, and as many slots as there are. */
+/* Uses t->arg credits and all slots. */
 static void slots(struct cf_test *t)
 {
 	struct cf4_session *s = cf4_begin_slots(t, 1, SLOTS_MAX);
@@ -162,7 +163,7 @@ static void slots(struct cf_test *t)
 			return;
 }
 
-/* One slot, and all credits taken by calls that have none. */
+/* Uses one slot while calls without a slot take all credits. */
 static void credits_without_slots(struct cf_test *t)
 {
 	struct cf4_session *s = cf4_begin(t, 1);
@@ -199,7 +200,7 @@ static void put_exchange_id(struct cf_call *c)
 	xdr_put_u32(&c->rpc, 0); /* no implementation id */
 }
 
-/* The whole of EXCHANGE_ID4resok, and the reply's end. */
+/* Checks all of EXCHANGE_ID4resok and the end of the reply. */
 static bool exchange_id_done(struct cf_test *t, struct cf_reply *r, uint64_t *client)
 {
 	uint32_t len;
@@ -253,7 +254,7 @@ static void put_getattr(struct cf_call *c, const uint32_t *mask)
 		xdr_put_u32(&c->rpc, mask[i]);
 }
 
-/* GETATTR's result in hand: its bitmap, and the cursor behind the length of its values. */
+/* Result of GETATTR: its bitmap, and the cursor behind the length of its values. */
 static bool getattr_done(struct cf_test *t, struct cf4_session *s, struct cf_reply *r,
 			 uint32_t *mask, uint32_t *len)
 {
@@ -271,7 +272,8 @@ static bool getattr_done(struct cf_test *t, struct cf4_session *s, struct cf_rep
 	return !r->x.err || cf_fail(t, "GETATTR's result", "it is too short");
 }
 
-/* Every attribute that the server supports of its root, on a connection with short messages. */
+/* Asks for every attribute that the server supports for its root, on a connection with short
+ * messages. */
 static void all_attributes(struct cf_test *t)
 {
 	uint32_t mask[WORDS] = { 1 }, got[WORDS], len; /* supported_attrs */

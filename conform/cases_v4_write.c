@@ -28,7 +28,7 @@ struct three {
 	struct cf_fh dir;
 };
 
-/* Files, link, the directory's handle. */
+/* Creates the files and the link, and gets the directory's handle. */
 static bool set_up(struct cf_test *t, struct three *w)
 {
 	struct cf_fh fh;
@@ -50,7 +50,7 @@ static bool found(struct cf_test *t, struct cf_reply *r)
 	return cf4_op_done(t, r, CF4_PUTFH, CF4_OK) && cf4_op_done(t, r, CF4_LOOKUP, CF4_OK);
 }
 
-/* READ's result: in the chunk, or in the stream if chunk is negative. */
+/* Checks READ's result: in the chunk, or in the stream if chunk is negative. */
 static bool read_is(struct cf_test *t, struct cf_call *c, struct cf_reply *r, int chunk,
 		    uint32_t len)
 {
@@ -99,7 +99,8 @@ static bool at_end(struct cf_test *t, const struct cf_reply *r)
 /* ---- the example ------------------------------------------------------------------------------
  */
 
-/* Offered: f a chunk, e an empty one. Where each of the three results is: a chunk, or i inline. */
+/* offered: f a chunk, e an empty chunk. where: chunk of each of the three results, or -1 for
+ * inline. */
 static const struct shape {
 	const char *offered;
 	int where[3];
@@ -149,7 +150,7 @@ static void example(struct cf_test *t)
 		cf_writes_unused(t, r, rn_min(strlen(shape->offered), 3));
 }
 
-/* The same as a Long Call, and without the Reply chunk. */
+/* The example as a Long Call, and without the Reply chunk. */
 static void example_long(struct cf_test *t)
 {
 	struct three w;
@@ -184,7 +185,7 @@ static void fails(struct cf_test *t)
 		cf4_read(c, 0, ROOM);
 	}
 	cf4_putfh(c, &w.dir);
-	cf4_read(c, 0, ROOM); /* of a directory */
+	cf4_read(c, 0, ROOM); /* fails, as it is a directory */
 	find(&w, c, SECOND);
 	cf4_read(c, 0, ROOM);
 	if (!offer_shape(t, c, "fff"))
@@ -199,7 +200,7 @@ static void fails(struct cf_test *t)
 		cf_writes_unused(t, r, later);
 }
 
-/* A READ of no bytes is a READ: it takes the first chunk, and the next READ the next. */
+/* A READ of no bytes takes the first chunk, and the next READ the next one. */
 static void reads_nothing(struct cf_test *t)
 {
 	struct three w;
@@ -289,7 +290,7 @@ static void sixteen(struct cf_test *t)
 		at_end(t, r);
 }
 
-/* One READ, one chunk, which is empty: all of the result comes inline, and the chunk comes back. */
+/* READ with one empty chunk: all of the result comes inline, and the chunk comes back. */
 static void one_empty(struct cf_test *t)
 {
 	struct three w;

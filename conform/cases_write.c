@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Write chunks that work (RFC 8166 sections 3.4.6 and 4.3.2): READ of NFSv3 with Write lists of
- * every shape. One row of the table is one case: what is read, which chunks are offered, how many
- * bytes there are.
+ * every shape. Each row of the table is one case: the range to read, the chunks offered and the
+ * bytes expected.
  */
 #include "conform/check.h"
 #include "conform/nfs3.h"
@@ -14,11 +14,11 @@
 
 struct row {
 	uint32_t size, off, count;
-	uint32_t data; /* bytes that come; a server that reads less at once may send fewer */
+	uint32_t data; /* bytes expected; a server with a smaller largest READ may send fewer */
 	unsigned nchunks;
 	uint32_t seg[CHUNKS][SEGS];
 	uint32_t skew;
-	bool in_line; /* the data come in the stream */
+	bool in_line; /* true: the data are in the stream */
 };
 
 #define S16(n) n, n, n, n, n, n, n, n, n, n, n, n, n, n, n, n
@@ -118,7 +118,7 @@ static const struct row rows[ROWS] = {
 		      .skew = 0 },
 };
 
-/* A READ of more than this may come short: the server has a largest READ of its own. */
+/* A longer READ may return less, as a server has a largest READ. */
 #define ALWAYS_WHOLE KIB(8)
 
 static bool count_is_right(struct cf_test *t, const struct row *row,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Write chunks that cannot be used as the client meant: results that are not DDP-eligible, failed
- * calls, memory that is too short or not there (RFC 8166 sections 4.3.2.2 and 4.5.3, RFC 8267
- * section 3.1 and 4).
+ * Write chunks that cannot be used as intended: results that are not DDP-eligible, failed calls,
+ * memory that is too short or missing (RFC 8166 sections 4.3.2.2 and 4.5.3, RFC 8267 section 3.1
+ * and 4).
  */
 #include <string.h>
 
@@ -80,7 +80,7 @@ static void readlink_short(struct cf_test *t)
 /* ---- failed calls -----------------------------------------------------------------------------
  */
 
-/* The answer is some NFS error, and both chunks come back unused. */
+/* Expects an NFS error, and both chunks returned unused. */
 static void fails_unused(struct cf_test *t, struct cf_call *c)
 {
 	static const uint32_t one[] = { 512, CF_END };
@@ -171,7 +171,7 @@ static void rpc_refuses(struct cf_test *t)
 /* ---- memory that is too short -----------------------------------------------------------------
  */
 
-/* A refusal; or fewer bytes, which fit: a READ may always return less than asked. */
+/* Accepts a refusal, or fewer bytes that fit: a READ may always return less than asked. */
 static void read_too_short(struct cf_test *t)
 {
 	static const uint32_t lens[][4] = {
@@ -192,7 +192,7 @@ static void read_too_short(struct cf_test *t)
 	if (!r)
 		return;
 	if (!cf_is_refusal(r) && cf_peek_status(r) == CF3_OK) {
-		/* Memory of no length at all may be taken for an empty chunk. */
+		/* A chunk of length zero may be taken for an empty chunk. */
 		bool in_line = !cf_chunk_len(&c->lists.write[0]);
 		if (!cf3_read_result(t, r, !in_line, &got))
 			return;
@@ -208,7 +208,7 @@ static void read_too_short(struct cf_test *t)
 
 enum { BAD_HANDLE, BAD_END, BAD_RIGHTS };
 
-/* A region that the server may read but not write. */
+/* Region that the server may read but not write. */
 static bool read_only_seg(struct cf_test *t, struct cf_window *w, struct ibv_mr **mr,
 			  struct cf_seg *seg)
 {

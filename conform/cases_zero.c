@@ -7,7 +7,7 @@
 
 #define NAME "position-zero"
 
-/* NULL is 40 bytes; GETATTR is longer and has results. */
+/* Uses GETATTR, as it is longer than NULL's 40 bytes and has results. */
 static bool long_getattr(struct cf_test *t, unsigned nsegs)
 {
 	struct cf_call *c = cf3_getattr(t, &t->run->scratch);
@@ -31,7 +31,7 @@ static void null_call(struct cf_test *t)
 		cf_alive(t);
 }
 
-/* One-byte segments: the header words of the call come in pieces. */
+/* Uses tiny segments, so that the header words of the call come in pieces. */
 static void odd_segments(struct cf_test *t)
 {
 	struct cf_call *c = cf3_null(t);
@@ -51,7 +51,7 @@ static void odd_segments(struct cf_test *t)
 		cf_alive(t);
 }
 
-/* Empty segments before, between and behind. */
+/* Puts empty segments before, between and behind the others. */
 static void empty_segments(struct cf_test *t)
 {
 	struct cf_call *c = cf3_null(t);
@@ -70,7 +70,7 @@ static void empty_segments(struct cf_test *t)
 		cf_alive(t);
 }
 
-/* WRITE with its data unreduced in the position-zero chunk: eligibility does not matter there. */
+/* WRITE with its data unreduced in the position-zero chunk, where eligibility does not matter. */
 static void write_unreduced(struct cf_test *t)
 {
 	struct cf_fh fh;
@@ -88,7 +88,7 @@ static void write_unreduced(struct cf_test *t)
 		cf3_file_is(t, &fh, data, len);
 }
 
-/* The call by position zero, its data by a chunk of its own. */
+/* The call in a position-zero chunk, its data in a chunk of its own. */
 static void write_reduced(struct cf_test *t)
 {
 	struct cf_fh fh;
@@ -120,8 +120,8 @@ static void symlink_reduced(struct cf_test *t)
 		cf_alive(t);
 }
 
-/* A LOOKUP whose name alone exceeds 1024 bytes cannot be; a SYMLINK's path can: the message would
- * not fit inline, and nothing in it but the path is eligible. */
+/* Uses a SYMLINK whose path exceeds 1024 bytes, as no LOOKUP can have such a long name. The message
+ * would not fit inline, and only the path is DDP-eligible. */
 static void longer_than_inline(struct cf_test *t)
 {
 	struct cf_conn_options o = { .no_private = true };
@@ -157,14 +157,14 @@ static void longer_than_inline(struct cf_test *t)
 /* ---- what must be refused ---------------------------------------------------------------------
  */
 
-/* A refusal, and neither the call's effect nor the end of the connection. */
+/* Expects a refusal, no effect of the call and a working connection. */
 static void refused_call(struct cf_test *t, struct cf_call *c)
 {
 	if (cf_refused(t, c))
 		cf_alive(t);
 }
 
-/* Two payload streams in one message: the inline one and the chunk's. */
+/* Message with two payload streams: the inline one and the chunk's. */
 static void under_msg(struct cf_test *t)
 {
 	struct cf_call *c = cf3_null(t);
@@ -205,7 +205,7 @@ static void no_lists(struct cf_test *t)
 	refused_call(t, c);
 }
 
-/* No lists, but a whole call behind them, where nothing may be. */
+/* RDMA_NOMSG with empty lists and a whole call behind them, where nothing may be. */
 static void inline_call(struct cf_test *t)
 {
 	struct cf_call *c = cf3_null(t);
@@ -257,7 +257,7 @@ static void empty(struct cf_test *t)
 	refused_call(t, c);
 }
 
-/* Too short to be a call: whatever the answer, the server must go on, and must not act. */
+/* Too short to be a call: any answer is accepted, but the server must go on and must not act. */
 static void cut(struct cf_test *t)
 {
 	struct cf_call *c = cf3_null(t);
@@ -272,7 +272,9 @@ static void cut(struct cf_test *t)
 		cf_not_carried_out(t, c->xid);
 }
 
-/* Sections 4.2.1 and 4.5.2: ERR_CHUNK, or the transport's xid is taken and the other ignored. */
+/*
+ * Sections 4.2.1 and 4.5.2 permit ERR_CHUNK, or taking the transport's xid and ignoring the other.
+ */
 static void two_xids(struct cf_test *t)
 {
 	struct cf_call *c = cf3_null(t);

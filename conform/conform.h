@@ -41,7 +41,7 @@ struct cf_case {
 enum {
 	CF_OWN_CONN = 1, /* the case opens its connections itself */
 	CF_NFS4 = 2,	 /* skipped where NFSv4 is not served */
-	CF_LONG = 4,	 /* has ten times the time */
+	CF_LONG = 4,	 /* the case has ten times the time */
 	CF_SHOULD = 8,	 /* the paragraph says SHOULD: a server that differs gets a warning */
 };
 
@@ -88,7 +88,7 @@ struct cf_test {
 	struct cf_memory *memory;
 	uint8_t *out;		     /* CF_INLINE_MAX bytes: the message being sent */
 	struct cf_conn *conns[8];    /* open connections, closed after the case */
-	struct cf4_session *session; /* to be destroyed after the case */
+	struct cf4_session *session; /* session to destroy after the case */
 };
 
 #define CF_PRINTF(a, b) __attribute__((format(printf, a, b)))

@@ -64,7 +64,7 @@ struct cf_conn {
 	bool established;
 	bool heard; /* a message has come */
 	bool is_siw;
-	bool closed;  /* by either side, or broken */
+	bool closed;  /* closed by either side, or broken */
 	char why[96]; /* reason why it is closed */
 	uint8_t server_data[CF_PRIVATE_MAX];
 	size_t server_data_len;
@@ -144,7 +144,7 @@ struct cf_seg {
 struct cf_window *cf_window_new(struct cf_conn *c, size_t len);
 struct cf_seg cf_window_seg(const struct cf_window *w, uint32_t off, uint32_t len);
 bool cf_window_guards_intact(const struct cf_window *w);
-bool cf_conn_guards_intact(const struct cf_conn *c); /* of all windows */
+bool cf_conn_guards_intact(const struct cf_conn *c); /* checks all windows */
 /* True if the bytes still are the fill byte of a new window. */
 bool cf_window_untouched(const struct cf_window *w, size_t off, size_t len);
 /* Address of a segment's bytes; NULL if it is not wholly in a window of this connection. */

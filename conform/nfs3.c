@@ -81,7 +81,7 @@ struct cf_call *cf3_write(struct cf_test *t, const struct cf_fh *fh, uint64_t of
 	xdr_put_u64(&c->rpc, off);
 	xdr_put_u32(&c->rpc, count);
 	xdr_put_u32(&c->rpc, CF3_FILE_SYNC);
-	xdr_put_u32(&c->rpc, count); /* of the opaque */
+	xdr_put_u32(&c->rpc, count); /* length of the opaque data */
 	if (data) {
 		cf_call_room(t, c, count);
 		xdr_put_fixed(&c->rpc, data, count);

@@ -26,7 +26,7 @@ void cf_run_case(struct cf_run *run, const struct cf_case *c, unsigned number, s
 	cf_test_end(t);
 }
 
-/* What a test said, as a reason. */
+/* Stores the text of a failed test as the reason, and returns -1. */
 static int reason(struct cf_test *t, const char *what, char *why, size_t size)
 {
 	snprintf(why, size, "%s: %.400s", what, t->seen);
