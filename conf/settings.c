@@ -11,6 +11,7 @@
 #include "conf/suggest.h"
 #include "lib/checked.h"
 
+/* Most bytes of a file; room for the rows of the schema, of which there are cfg_n_rows. */
 enum { FILE_LIMIT = 1 << 20, MAX_ROWS = 128 };
 
 int cfg_set_defaults(struct cfg_settings *settings)

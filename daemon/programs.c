@@ -22,7 +22,7 @@ static bool in_grace(void *ctx, enum nfs3_grace what)
 		return nfs4_blocks_locks(p->nfs4);
 	case NFS3_IO_WAITS:
 		return nfs4_blocks_io(p->nfs4);
-	default:
+	default: /* NFS3_RECLAIMING */
 		return nfs4_reclaiming(p->nfs4);
 	}
 }

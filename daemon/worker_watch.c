@@ -13,7 +13,7 @@
 
 #include "daemon/worker_pool.h"
 
-#define LOOK_MS 50u
+#define LOOK_MS 50u   /* interval between looks */
 #define STUCK_MS 100u /* a worker without progress for so long is stuck */
 /* A lane with all its workers stuck for so long is blocked; slow disks need less */
 #define BLOCKED_MS 2000u
