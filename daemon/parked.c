@@ -16,10 +16,11 @@
 #include "rpc/worker.h"
 
 #define PARKED_MAX 256u
-#define PARKED_OF_CLIENT 16u		 /* of these, for one client */
-#define PATIENCE_NS (12 * 1000000000ull) /* longest wait since the call arrived */
-#define LOOK_NS (250 * 1000000ll)	 /* longest pause without an answer */
-#define PAUSE_NS (10 * 1000000ll)	 /* pause between two rounds, however many answers come */
+#define PARKED_OF_CLIENT 16u /* of these, for one client */
+/* Longest wait since the call arrived; shorter than the time-outs of clients. */
+#define PATIENCE_NS (12 * 1000000000ull)
+#define LOOK_NS (250 * 1000000ll) /* longest pause without an answer */
+#define PAUSE_NS (10 * 1000000ll) /* pause between two rounds, however many answers come */
 
 struct parked {
 	pthread_mutex_t lock; /* guards everything below; a leaf */
