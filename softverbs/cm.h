@@ -111,9 +111,9 @@ struct cm_id {
 	struct cm_device *device;
 	/* listener */
 	int backlog;
-	/* Connection requests in the channel that are not taken yet */
+	/* Connection requests in the channel that are not taken yet. */
 	int requests;
-	/* Rdma_create_ep(): attributes for the ids of its requests */
+	/* Set by rdma_create_ep(): attributes for the ids of its requests. */
 	struct ibv_qp_init_attr *qp_init;
 	/* connection */
 	uint32_t listener; /* number of the listener while the request is not taken; else 0 */
@@ -124,7 +124,7 @@ struct cm_id {
 	uint8_t responder_resources, initiator_depth;
 	uint8_t retry_count, rnr_retry_count; /* values that the peer asked for */
 	bool disconnected;		      /* true once the disconnected event is posted */
-	/* Rdma_create_ep(): data to put before the private data of the request */
+	/* Set by rdma_create_ep(): data to put before the private data of the request. */
 	uint8_t *connect_data;
 	size_t connect_len;
 	struct cm_msg *request; /* request that waits for a listener; NULL if none */

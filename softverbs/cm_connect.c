@@ -303,7 +303,7 @@ SV_EXPORT int rdma_disconnect(struct rdma_cm_id *id)
 	int err = disconnect_locked(c);
 	bool will_come = c->state == CM_DREQ_SENT;
 	sv_unlock();
-	/* Does not wait for an event that was taken already. */
+	/* Events that were taken already are not waited for. */
 	pthread_mutex_lock(&cm->ack_lock);
 	will_come |= c->posted - c->acked > (id->event ? 1u : 0u);
 	pthread_mutex_unlock(&cm->ack_lock);

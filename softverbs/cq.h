@@ -50,7 +50,7 @@ struct sv_cq {
 	atomic_uint count;
 	bool armed;
 	bool solicited_only;
-	atomic_bool broken; /* has overflowed */
+	atomic_bool broken; /* true after an overflow */
 	unsigned users;
 	uint32_t comp_taken;
 	uint32_t async_taken;

@@ -161,7 +161,7 @@ static void *engine_main(void *arg)
 	prctl(PR_SET_NAME, "softverbs", 0, 0, 0);
 	prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0);
 	for (;;) {
-		/* Does not take the lock here: a thread that waits for the lock would delay the
+		/* This branch takes no lock: a thread that waits for the lock would delay the
 		 * poller. */
 		if (polled_lately(e)) {
 			back_off(e);

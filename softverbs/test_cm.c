@@ -166,7 +166,7 @@ static void test_unknown_address(void)
 	rdma_destroy_event_channel(ch);
 }
 
-/* Whether a listener on `at` is met by a client of `to`. */
+/* True if a client of `to` reaches a listener on `at`. */
 static bool meets(const char *at, int v6only, const char *to)
 {
 	struct ends e = open_ends();
@@ -234,7 +234,7 @@ static void test_ports(void)
 	CHECK(try_bind(&id[5], ch, "127.0.0.1", port, 1) == EADDRINUSE);
 	for (int i = 0; i < 6; i++)
 		OK(rdma_destroy_id(id[i]));
-	/* Two that share an address, of which one may listen. */
+	/* Binds two ids to one address, of which one may listen. */
 	CHECK(try_bind(&id[0], ch, "127.0.0.1", port, 1) == 0);
 	CHECK(try_bind(&id[1], ch, "127.0.0.1", port, 1) == 0);
 	FAILS(rdma_listen(id[0], 1), EADDRINUSE);
@@ -261,7 +261,7 @@ static void test_backlog(void)
 	ev = next_event(e.cch, RDMA_CM_EVENT_REJECTED);
 	CHECK(ev->id == more[1] && ev->status == 28);
 	rdma_ack_cm_event(ev);
-	/* One is taken: there is room for one again. */
+	/* One request is taken, so there is room for one again. */
 	ev = next_event(e.sch, RDMA_CM_EVENT_CONNECT_REQUEST);
 	e.server = ev->id;
 	rdma_ack_cm_event(ev);
@@ -299,7 +299,7 @@ static void test_private_data_limits(void)
 	close_ends(&e);
 }
 
-/* As many bytes as were sent, up to what the API's length can say. */
+/* Private data arrive with the length sent, up to the limit of the API. */
 static void test_private_data_iwarp(void)
 {
 	uint8_t data[255];
@@ -322,7 +322,7 @@ static void test_private_data_iwarp(void)
 	CHECK(ev->status == -ECONNREFUSED && ev->param.conn.private_data_len == 3);
 	rdma_ack_cm_event(ev);
 	close_ends(&e);
-	/* The two kinds do not speak to each other. */
+	/* InfiniBand and iWARP devices do not connect to each other. */
 	e = open_ends();
 	struct sockaddr_storage from = address("127.0.0.1", 0), to = address("127.0.0.2", 9);
 	OK(rdma_resolve_addr(e.client, (struct sockaddr *)&from, (struct sockaddr *)&to, 1000));
@@ -406,7 +406,7 @@ static void test_client_gone_before_accept(void)
 	OK(rdma_connect(other, NULL)); /* behind the first one's end */
 	take_request(&e);
 	struct rdma_cm_id *first = e.server;
-	/* Where the application was faster than the end, it is told. */
+	/* The application gets an event if it took the request before the client ended. */
 	wait_readable(e.sch);
 	struct rdma_cm_event *ev;
 	OK(rdma_get_cm_event(e.sch, &ev));
@@ -478,7 +478,7 @@ static void test_nonblocking(void)
 	take_event(e.cch, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
 	no_event(e.cch);
 	FAILS(rdma_get_cm_event(e.cch, &ev), EAGAIN);
-	/* An id takes its events with it. */
+	/* Destroying an id drops its events. */
 	OK(rdma_resolve_route(e.client, 1000));
 	wait_readable(e.cch);
 	OK(rdma_destroy_id(e.client));
@@ -541,7 +541,7 @@ static void test_synchronous(void)
 	rdma_destroy_ep(listener);
 }
 
-/* Their ids and ports come back each time. */
+/* Ids and ports are free again each time. */
 static void test_many(void)
 {
 	enum { N = 1000 };

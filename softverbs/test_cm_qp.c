@@ -22,7 +22,7 @@ struct buffers {
 	struct ibv_mr *mr[2];
 };
 
-/* With the default protection domain and completion queues of librdmacm's making. */
+/* Uses the default protection domain and completion queues of librdmacm. */
 static void make_qp(struct rdma_cm_id *id)
 {
 	struct ibv_qp_init_attr attr = { .cap = { 4, 4, 1, 1, 0 }, .qp_type = IBV_QPT_RC };
@@ -41,7 +41,7 @@ static struct ibv_qp_attr query(struct rdma_cm_id *id)
 	return attr;
 }
 
-/* Until the client has the server's answer in its channel. */
+/* Waits until the client has the server's answer in its channel. */
 static struct ends answered(const char *host, struct rdma_conn_param *p)
 {
 	struct ends e = listening(host, NULL);
@@ -168,7 +168,7 @@ static void rights(void)
 	e = joined("127.0.0.1", &p);
 	CHECK(!(query(e.client).qp_access_flags & IBV_ACCESS_REMOTE_READ));
 	close_all(&e);
-	/* More than the device has. */
+	/* Asks for more than the device has. */
 	e = listening("127.0.0.1", NULL);
 	resolved(&e, NULL, "127.0.0.1");
 	make_qp(e.client);
@@ -196,7 +196,7 @@ static void disconnect_flushes(void)
 	OK(rdma_disconnect(e.client));
 	flushed(e.client);
 	take_event(e.sch, RDMA_CM_EVENT_DISCONNECTED, 0);
-	/* InfiniBand leaves the other end to its owner. */
+	/* On InfiniBand the application ends the other queue pair. */
 	CHECK(query(e.server).qp_state == IBV_QPS_RTS);
 	OK(rdma_disconnect(e.server));
 	flushed(e.server);
@@ -258,7 +258,7 @@ static void dropped(void)
 	close_all(&e);
 }
 
-/* Every id of the device is told, the listener on its address too. */
+/* Every id of the device gets the event, the listener on its address too. */
 static void device_removed(void)
 {
 	struct buffers b;

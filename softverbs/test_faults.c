@@ -40,7 +40,7 @@ static void drop_connection(void)
 	pair_free(&p);
 }
 
-/* At the responder, and on the second queue pair only. */
+/* The fault is at the responder, and on the second queue pair only. */
 static void drop_at_request(void)
 {
 	struct options o = DEFAULTS;
@@ -180,7 +180,7 @@ static void delay(void)
 	CHECK_EQ(post_recv(&p.b, 1, 64), 0);
 	CHECK_EQ(post_send(&p.a, IBV_WR_SEND, 2, 8), 0);
 	expect_wc(&p.b, 1, IBV_WC_SUCCESS);
-	/* The data have come, the sender does not know yet, and what follows waits behind it. */
+	/* The data have arrived, the sender does not know yet, and later requests wait. */
 	CHECK_EQ(post_recv(&p.b, 3, 64), 0);
 	CHECK_EQ(post_send(&p.a, IBV_WR_SEND, 4, 8), 0);
 	expect_wc(&p.b, 3, IBV_WC_SUCCESS);
@@ -274,7 +274,7 @@ static void bad_scripts(void)
 	}
 }
 
-/* The slot whose file names this process. */
+/* Finds the slot whose file names this process. */
 static int own_slot(void)
 {
 	char path[128];

@@ -46,8 +46,7 @@ static bool readable(int fd)
 	return poll(&p, 1, 0) == 1;
 }
 
-/* In the error state everything completes, in order, what was not signalled too; later posts as
- * well. */
+/* In the error state all work requests complete in order, also unsignalled ones and later posts. */
 static void flush(void)
 {
 	struct options o = DEFAULTS;
@@ -116,7 +115,7 @@ static void send_queue_full(void)
 	pair_free(&p);
 }
 
-/* All before the one that does not fit, or cannot be, are posted. */
+/* All requests before the one that does not fit or is invalid are posted. */
 static void lists(void)
 {
 	struct options o = DEFAULTS;
@@ -250,7 +249,7 @@ static void solicited(void)
 	expect_wc(&p.a, 2, IBV_WC_SUCCESS);
 	CHECK(readable(p.b.channel->fd));
 	take_event(&p.b);
-	/* An error is always an event. */
+	/* An error always raises an event. */
 	CHECK_EQ(ibv_req_notify_cq(p.b.cq, 1), 0);
 	to_error(&p.b);
 	CHECK(readable(p.b.channel->fd));
@@ -265,7 +264,7 @@ static bool acked;
 static void *ack_later(void *arg)
 {
 	(void)arg;
-	/* Whatever happens first, the queue must not be gone before this. */
+	/* The queue must not be destroyed before this. */
 	for (int i = 0; i < 1000; i++)
 		sched_yield();
 	__atomic_store_n(&acked, true, __ATOMIC_SEQ_CST);
@@ -390,7 +389,7 @@ static void states(void)
 	pair_free(&p);
 }
 
-/* A peer that is in error, that was destroyed, that never was: retries end. One that is not yet
+/* Retries end for a peer that is in error, was destroyed or never existed. A peer that is not yet
  * connected is waited for. */
 static void no_answer(void)
 {
@@ -480,7 +479,7 @@ static void child_end(int fd)
 	CHECK_EQ(read(fd, &c, 1), 1);
 }
 
-/* Two processes; then one is killed in the middle of everything. */
+/* Kills one of two processes in the middle of transfers. */
 static void two_processes(void)
 {
 	struct end e;
@@ -601,7 +600,7 @@ static void forked(void)
 	close(fd[0]);
 }
 
-/* A region goes while it is read: the reader has its bytes as they were, or an error. */
+/* Deregisters a region while it is read: the reader gets the old bytes or an error. */
 static void deregister_while_read(void)
 {
 	struct options o = DEFAULTS;
@@ -664,7 +663,7 @@ static void threads(void)
 		pair_free(&p[i]);
 }
 
-/* Several devices; what iWARP cannot, and what it asks for. */
+/* Several devices, and the limits and demands of iWARP. */
 static void devices(void)
 {
 	struct options o = DEFAULTS;

@@ -266,7 +266,7 @@ static const struct access_case access_cases[] = {
 	{ IBV_WR_RDMA_READ, RW, IBV_ACCESS_REMOTE_WRITE, 0, 1, false, false, false },
 	{ IBV_WR_RDMA_WRITE, RW, RW, 0, 1, true, false, false },
 	{ IBV_WR_RDMA_READ, RW, RW, 0, 1, false, true, false },
-	{ IBV_WR_RDMA_WRITE, RW, RW, 0, 0, false, true, true }, /* nothing needs no key */
+	{ IBV_WR_RDMA_WRITE, RW, RW, 0, 0, false, true, true }, /* an empty list needs no key */
 };
 
 static void access_case(const struct access_case *c)
@@ -331,7 +331,7 @@ static void local_access(void)
 	}
 }
 
-/* A receive whose key is wrong: both ends learn it. */
+/* Receive with a wrong key: both ends learn of it. */
 static void receive_access(void)
 {
 	struct options o = DEFAULTS;
@@ -363,7 +363,7 @@ static void bad_registrations(void)
 	CHECK_EQ(ibv_close_device(ctx), 0);
 }
 
-/* Without a receive: sent again as often as was said, or for ever. */
+/* Without a receive, the message is sent again as often as rnr_retry says, or for ever. */
 static void receiver_not_ready(void)
 {
 	for (int retries = 0; retries < 3; retries++) {
