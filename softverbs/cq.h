@@ -31,7 +31,7 @@ struct sv_cqe {
 	bool solicited;
 };
 
-/* Completions that a fault holds back. */
+/* Completion that a fault holds back. */
 struct sv_held {
 	TAILQ_ENTRY(sv_held) link;
 	TAILQ_ENTRY(sv_held) reorder; /* in sv_fabric.reordered */
@@ -65,10 +65,11 @@ static inline struct sv_cq *sv_cq_of(struct ibv_cq *cq)
 int sv_poll_cq(struct ibv_cq *ibv, int n, struct ibv_wc *wc);
 int sv_req_notify_cq(struct ibv_cq *ibv, int solicited_only);
 
-/* Fabric's lock held. An overflow breaks the queue and all queue pairs that use it. */
+/* Adds a completion, with the fabric's lock held. An overflow breaks the queue and all queue pairs
+ * that use it. */
 void sv_cq_add(struct sv_cq *cq, const struct sv_cqe *cqe);
 
-/* The queue pair will be destroyed: none of its completions stays. */
+/* Removes all completions of a queue pair that is about to be destroyed. */
 void sv_cq_purge(struct sv_cq *cq, struct sv_qp *qp);
 
 #endif

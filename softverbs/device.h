@@ -66,21 +66,21 @@ static inline unsigned sv_sink_access(const struct sv_device *dev)
 	return IBV_ACCESS_LOCAL_WRITE | (dev->iwarp && !dev->siw ? IBV_ACCESS_REMOTE_WRITE : 0);
 }
 
-/* From SOFTVERBS_DEVICES, when the fabric is opened. */
+/* Makes the devices of SOFTVERBS_DEVICES, when the fabric is opened. */
 int sv_devices_init(void);
 
-/* Present devices only; NULL if none owns the address (a wildcard address has no owner). Port and
- * scope do not count. */
+/* Finds the present device that owns the address; NULL if none does (a wildcard address has no
+ * owner). Port and scope are ignored. */
 struct sv_device *sv_device_for_addr(const struct sockaddr *addr);
 
-/* The device's first address of the family, port 0; -EADDRNOTAVAIL if it has none. */
+/* Stores the device's first address of the family, with port 0; -EADDRNOTAVAIL if it has none. */
 int sv_device_addr(const struct sv_device *dev, int family, struct sockaddr_storage *out);
 
-/* The fault "device removed": errors and events for everything on it. Lock held. */
+/* The fault "device removed": raises errors and events for all objects of the device. Lock held. */
 void sv_devices_plug(void); /* makes absent devices present, unless they are open */
 void sv_device_remove(struct sv_device *dev);
 
-/* Lock held, or any thread: an asynchronous event of the context. */
+/* Posts an asynchronous event of the context. The lock may be held or not. */
 void sv_async(struct sv_context *ctx, enum ibv_event_type type, void *object);
 
 #endif

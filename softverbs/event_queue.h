@@ -21,22 +21,24 @@ struct sv_event {
 };
 
 struct sv_event_queue {
-	int fd; /* the application's to poll and to set O_NONBLOCK on */
+	int fd; /* the application may poll it and set O_NONBLOCK on it */
 	pthread_mutex_t lock;
 	TAILQ_HEAD(sv_event_list, sv_event) events;
 };
 
 int sv_events_init(struct sv_event_queue *q);
 
-/* Frees the events that are left; closes fd. */
+/* Frees the remaining events and closes fd. */
 void sv_events_destroy(struct sv_event_queue *q);
 
-/* A copy of data; owner is what sv_events_drop() and sv_events_move() select by. */
+/* Adds a copy of data; sv_events_drop() and sv_events_move() select events by owner. */
 int sv_events_push(struct sv_event_queue *q, const void *owner, const void *data, size_t len);
 
-/* Without the fabric's lock, as it may block. 0, or -1 and errno (EAGAIN, EINTR). taken (may be
- * NULL) is called inside the queue's lock: an event is either taken or still there for
- * sv_events_drop(). */
+/*
+ * Takes the next event; called without the fabric's lock, as it may block. Returns 0, or -1 and
+ * errno (EAGAIN, EINTR). taken (may be NULL) is called inside the queue's lock, so that an event is
+ * either taken or still there for sv_events_drop().
+ */
 int sv_events_pop(struct sv_event_queue *q, void *data, size_t len, void (*taken)(void *data));
 
 /* Removes all events of the owner and calls gone (may be NULL) with each one's data. */
