@@ -13,12 +13,12 @@
 #include "lib/fair_queue.h"
 
 #define NETWORKS 64u	  /* networks whose numbers collide share their turns */
-#define WAITING_MAX 4096u /* questions of all */
-#define NETWORK_MAX 256u  /* of one network */
+#define WAITING_MAX 4096u /* most questions that wait, of all networks */
+#define NETWORK_MAX 256u  /* most of one network */
 #define QUANTUM 1u
-#define SLOW_SECONDS 2	  /* an answer that takes so long is worth a message */
+#define SLOW_SECONDS 2	  /* seconds after which an answer that has not come is logged */
 #define QUIET_SECONDS 60  /* between two messages */
-#define LEAVING_SECONDS 5 /* at the end of the server */
+#define LEAVING_SECONDS 5 /* longest wait for answers when the server stops */
 
 static const unsigned threads_of[ASK_KINDS] = {
 	[ASK_HOSTS] = 16, [ASK_GROUPS] = 8, [ASK_OWNERS] = 1
@@ -46,7 +46,7 @@ struct question {
 
 struct askers {
 	struct askers_config cfg;
-	pthread_mutex_t lock; /* guards all below; a leaf */
+	pthread_mutex_t lock; /* guards all members below; a leaf */
 	pthread_cond_t work;
 	pthread_cond_t ended; /* a thread has */
 	struct line line[ASK_KINDS];
@@ -110,7 +110,7 @@ static struct question *question_of(const struct rn_fq_item *item)
 	return rn_container_of((struct rn_fq_item *)item, struct question, item);
 }
 
-/* One network does not have all the threads of a kind. */
+/* False if the network already has its quarter of the kind's threads. */
 static bool may_run(void *ctx, const struct rn_fq_item *item)
 {
 	const struct line *l = ctx;
@@ -140,7 +140,7 @@ static struct question *take(struct askers *a)
 	return NULL;
 }
 
-/* Under the lock: is a message due? */
+/* Under the lock: true if a message is due. */
 static bool warn_due(struct askers *a, time_t took)
 {
 	const time_t now = (time_t)rn_now_seconds();
@@ -151,7 +151,7 @@ static bool warn_due(struct askers *a, time_t took)
 	return true;
 }
 
-/* Called and returns with the lock, but lets go of it in between. */
+/* Called and returns with the lock held, but releases it in between. */
 static void answer(struct askers *a, struct question *q)
 {
 	const time_t began = (time_t)rn_now_seconds();
@@ -168,9 +168,10 @@ static void answer(struct askers *a, struct question *q)
 	n->running--;
 	l->running--;
 	if (a->closed)
-		return; /* the others may have gone */
+		return; /* askers_end may have given up meanwhile */
 	if (a->waiting > 0)
-		pthread_cond_broadcast(&a->work); /* of those that were not to run beside it */
+		/* a lane of jobs that must not run beside each other */
+		pthread_cond_broadcast(&a->work);
 	warn = warn_due(a, took);
 	pthread_mutex_unlock(&a->lock);
 	if (warn)
@@ -204,7 +205,7 @@ static void *asker_main(void *arg)
 	return NULL;
 }
 
-/* Under the lock. Without a thread more, those that are there do the work in turn. */
+/* Under the lock. If no further thread can be started, the existing ones do the work. */
 static void start_thread(struct askers *a)
 {
 	pthread_attr_t attr;

@@ -54,7 +54,7 @@ struct rpc_request *call_queue_pop(struct call_queue *t, unsigned lane)
 void call_queue_charge(struct call_queue *t, const struct rpc_request *req)
 {
 	if (call_queue_waiting(t, req->lane) == 0)
-		return; /* nobody lost a turn by it */
+		return; /* no other client lost a turn by it */
 	pthread_mutex_lock(&t->lock);
 	rn_fq_charge(&t->queue[req->lane], &req->conn->client->calls[req->lane],
 		     xdr_out_total(&req->out));

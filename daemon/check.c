@@ -31,8 +31,8 @@ static bool count_one(void *arg, struct vfs_export *exp)
 	return true;
 }
 
-/* Opens the exports as a start does, or, with whole, as a reload does, which refuses what is not
- * all right. *served: how many were opened. */
+/* Opens the exports as a start does; with whole as a reload does, which refuses any error. *served:
+ * number of exports opened. */
 static int try_exports(const struct cfg_settings *settings, struct vfs *vfs, bool whole,
 		       const struct rn_logger *log, unsigned *served)
 {
@@ -58,7 +58,8 @@ static int try_exports(const struct cfg_settings *settings, struct vfs *vfs, boo
 	return 0;
 }
 
-/* Names that nobody knows are warnings. The tables were read before, so no message comes again. */
+/* Warns of names that the name service does not know. The tables have been read before, so no
+ * message comes twice. */
 static void check_names(const struct cfg_settings *settings, const struct rn_logger *log)
 {
 	const struct exp_load_opts load = { .file = settings->server.exports_file,

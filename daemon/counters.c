@@ -67,7 +67,7 @@ static void log_one(const struct rn_logger *log, enum rn_level level, const char
 	       atomic_load(&c->total_ns) / calls / 1000, atomic_load(&c->max_ns) / 1000);
 }
 
-/* Of the newest version but NFSv4, whose procedures are counted apart. */
+/* Procedures of the newest version but NFSv4, whose operations are counted apart. */
 static const char *proc_name(const struct rpc_program *p, uint32_t proc)
 {
 	const struct rpc_version *v = &p->versions[p->nversions - 1];

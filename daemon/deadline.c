@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* One for the process, which ends only once. */
+/* Static: there is one deadline, since the process ends only once. */
 static struct {
 	const struct rn_logger *log;
 	unsigned seconds;

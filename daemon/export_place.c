@@ -26,13 +26,14 @@ static bool wants_crossmnt(const struct exp_export *e)
 
 static unsigned open_flags(const struct exp_export *e, bool crossmnt)
 {
-	const struct exp_opts *opts = &e->clients[0].opts; /* fsid= is the same for all of them */
+	/* all clients of an export have the same fsid= */
+	const struct exp_opts *opts = &e->clients[0].opts;
 
 	return (crossmnt ? VFS_EXPORT_CROSSMNT : 0) |
 	       (opts->has_fsid || opts->has_uuid ? VFS_EXPORT_FSID : 0);
 }
 
-/* Fills absent. Does every client lack its mount? */
+/* Fills absent; true if every client lacks its mount. */
 static int check_mountpoints(const struct exp_export *e, struct export_place *p, bool *all)
 {
 	bool any = false;
@@ -55,7 +56,7 @@ static int check_mountpoints(const struct exp_export *e, struct export_place *p,
 	return 0;
 }
 
-/* Looks up where the path leads now: fills dev to depth. 0 or -errno. */
+/* Looks up the path's directory: fills dev to depth. 0 or -errno. */
 static int look(const struct export_opener *op, const char *path, struct export_place *p)
 {
 	const struct vfs_mount_entry *m;
@@ -116,7 +117,7 @@ static void keep(const struct export_place *was, struct export_place *p)
 	p->state = EXPORT_SERVED;
 }
 
-/* Takes over where it was, as nothing new was found. */
+/* Keeps the earlier place, since nothing new was found. */
 static void stay(const struct export_place *was, struct export_place *p)
 {
 	p->state = was->state;
@@ -156,7 +157,7 @@ static int find_anew(const struct export_opener *op, const struct exp_export *e,
 	return 0;
 }
 
-/* A served export after the mount table has changed. */
+/* Checks a served export after the mount table has changed. */
 static int follow_served(const struct export_opener *op, const struct exp_export *e,
 			 const struct export_place *was, struct export_place *p)
 {
@@ -182,7 +183,9 @@ static int follow_served(const struct export_opener *op, const struct exp_export
 	return open_it(op, e, p);
 }
 
-/* One that was not served: until a mount is there that is as deep as the one that is missing. */
+/*
+ * Checks an export that was not served: it waits for a mount at least as deep as the missing one.
+ */
 static int follow_unserved(const struct export_opener *op, const struct exp_export *e,
 			   const struct export_place *was, struct export_place *p)
 {
@@ -236,7 +239,7 @@ static bool all_answer(const struct export_opener *op, const struct exp_export *
 	return path_probe_answers(op->probe, e->path);
 }
 
-/* Its file system does not answer. */
+/* The file system does not answer. */
 static int leave(const struct export_opener *op, const struct exp_export *e,
 		 const struct export_place *was, struct export_place *p)
 {
@@ -251,7 +254,7 @@ static int leave(const struct export_opener *op, const struct exp_export *e,
 	p->read_only = was->read_only;
 	if (!was->absent)
 		return 0;
-	/* By client, who may be others now. */
+	/* For each client again, since the clients may have changed. */
 	p->absent = calloc(e->n_clients, sizeof(p->absent[0]));
 	if (p->absent && op->mounts_only)
 		memcpy(p->absent, was->absent, e->n_clients * sizeof(p->absent[0]));

@@ -20,14 +20,15 @@
 #include "vfs/mount_table.h"
 #include "vfs/vfs.h"
 
-#define STRIPES 16u /* processors that share a lock: those of one remainder */
+#define STRIPES 16u /* locks; processors with the same remainder share one */
 #define CACHE_LINE 64u
 
 struct export_set {
 	struct exp_table *table;
 	struct exp_matcher *matcher;
-	_Atomic unsigned *matcher_refs; /* sets that have the matcher: they differ in places only */
-	struct export_place *place;	/* by exp_export.index */
+	/* sets that share the matcher: they differ in places only */
+	_Atomic unsigned *matcher_refs;
+	struct export_place *place; /* indexed by exp_export.index */
 	_Atomic unsigned refs;
 };
 
@@ -47,7 +48,7 @@ struct stripe {
 struct exports {
 	struct exports_config cfg;
 	_Atomic uint32_t generation;
-	pthread_mutex_t change_lock; /* outermost: one set follows another */
+	pthread_mutex_t change_lock; /* outermost: one change of sets at a time */
 	struct mount_watch *watch;
 	struct path_probe *probe;
 	void (*changed)(void *ctx, const struct vfs_exports_lost *lost);
@@ -130,13 +131,14 @@ static int set_use(struct exports *ex, struct export_set *set)
 		}
 		view_put(old);
 	}
-	/* After the sets: who sees the number asks the new one. 0 is nobody's. */
+	/* Raised after the sets are replaced: a reader of the new number sees the new set. 0 is
+	 * never used. */
 	if (!err && atomic_fetch_add(&ex->generation, 1) == UINT32_MAX)
 		atomic_fetch_add(&ex->generation, 1);
 	return err;
 }
 
-/* Where the exports are now. old: where they were, by path, or NULL. */
+/* Finds the places of all exports. old: the earlier places, by path, or NULL. */
 static int set_find_all(struct exports *ex, struct export_set *set, const struct export_set *old,
 			bool mounts_only)
 {
@@ -197,7 +199,7 @@ static int new_matcher(struct exports *ex, struct export_set *set)
 	return exp_matcher_new(set->table, &resolver, &conf, &set->matcher);
 }
 
-/* Looks for names that the name service does not know, on a thread that may wait for it. */
+/* Checks the exports' names with the name service, on a thread that may wait for it. */
 struct names_job {
 	struct exp_table *table;
 	const struct rn_logger *log;
@@ -230,7 +232,7 @@ static void check_names_later(struct exports *ex, const struct export_set *set)
 		names_run(job, true);
 }
 
-/* Builds a set; with must_be_whole any error fails it, else what is wrong is left out. */
+/* Builds a set. With must_be_whole any error fails it, without it exports in error are left out. */
 static int set_build(struct exports *ex, const struct export_set *old, bool must_be_whole,
 		     struct export_set **out)
 {
@@ -287,7 +289,8 @@ int exports_new(const struct exports_config *cfg, struct exports **out)
 	err = ex->probe ? 0 : -ENOMEM;
 	if (!err)
 		err = mount_watch_new(
-			&ex->watch); /* before the paths are looked at: no mount is missed */
+			/* opened before the paths are looked up, so that no mount is missed */
+			&ex->watch);
 	if (!err)
 		err = set_build(ex, NULL, cfg->load.strict || cfg->must_be_whole, &set);
 	if (!err) {
@@ -315,12 +318,12 @@ void exports_free(struct exports *ex)
 	free(ex);
 }
 
-/* What the clients of an old set have lost: see struct vfs_exports_lost. */
+/* What clients have lost with an old set: see struct vfs_exports_lost. */
 struct loss {
 	const struct export_set *old, *now;
 };
 
-/* NULL: it is gone, or another directory has its place. */
+/* NULL: the export is gone, or its path leads to another directory. */
 static const struct exp_export *what_is_left(const struct loss *l, const struct exp_export *was)
 {
 	const struct exp_export *is = exp_table_by_id(l->now->table, was->id);
@@ -330,7 +333,8 @@ static const struct exp_export *what_is_left(const struct loss *l, const struct 
 	return export_place_same(&l->old->place[was->index], &l->now->place[is->index]) ? is : NULL;
 }
 
-/* Are they for the same clients, whatever their options? Who is in a netgroup may have changed. */
+/* True if both have the same client lines, whatever their options. A netgroup may have changed, so
+ * a line with one never compares equal. */
 static bool same_clients(const struct exp_export *a, const struct exp_export *b)
 {
 	if (a->n_clients != b->n_clients)
@@ -357,7 +361,7 @@ static bool is_lost(void *ctx, uint32_t id, const struct sockaddr *peer)
 	       exp_match_wait(l->now->matcher, is, peer, &opts) == -EACCES;
 }
 
-/* Those that some client may have lost: their number. */
+/* Collects the exports that some client may have lost; returns their number. */
 static unsigned find_lost(const struct loss *l, uint32_t *ids)
 {
 	unsigned n = 0;
@@ -372,7 +376,8 @@ static unsigned find_lost(const struct loss *l, uint32_t *ids)
 	return n;
 }
 
-/* Descriptors below exports that are gone, or that are another directory now, must not pin them. */
+/* Closes descriptors below exports that are gone or lead to another directory, so that they do not
+ * pin the file system. */
 static void forget_gone(struct exports *ex, const struct export_set *old,
 			const struct export_set *now)
 {
@@ -385,7 +390,7 @@ static void forget_gone(struct exports *ex, const struct export_set *old,
 	}
 }
 
-/* Submounts that are not where they were. */
+/* Drops submounts that are no longer where they were. */
 static void check_submounts(const struct exports *ex)
 {
 	struct vfs_mount_table t;
@@ -396,7 +401,7 @@ static void check_submounts(const struct exports *ex)
 	vfs_mount_table_free(&t);
 }
 
-/* Puts now in the place of old, and tells what is lost by that. */
+/* Replaces the set old by now, and reports what clients lose by that. */
 static int set_follow(struct exports *ex, struct export_set *old, struct export_set *now)
 {
 	struct loss loss = { .old = old, .now = now };
@@ -434,7 +439,7 @@ int exports_reload(struct exports *ex)
 	return err;
 }
 
-/* The same exports for the same clients. */
+/* A set with the same exports for the same clients, at their places of now. */
 static struct export_set *set_like(const struct export_set *old)
 {
 	struct export_set *set = calloc(1, sizeof(*set));
@@ -458,7 +463,7 @@ static bool differs(const struct export_set *old, const struct export_set *now)
 	return false;
 }
 
-/* The mount table has changed. */
+/* Called when the mount table has changed. */
 static int follow_mounts(struct exports *ex, struct export_set *old)
 {
 	struct export_set *now = set_like(old);
@@ -486,7 +491,7 @@ static bool mounts_changed(void *ctx)
 	pthread_mutex_unlock(&ex->change_lock);
 	if (err)
 		rn_err(ex->cfg.log, "cannot look for mounted file systems: %s", strerror(-err));
-	/* Where a file system does not answer, looks again: the change may be its own. */
+	/* Looks again after a file system did not answer: the change may be its own. */
 	return err == 0 && !path_probe_waits(ex->probe);
 }
 
@@ -524,8 +529,8 @@ static void to_access(const struct exp_opts *opts, struct vfs_access *a)
 		    (opts->flags & EXP_NO_RDIRPLUS ? VFS_NO_READDIRPLUS : 0);
 }
 
-/* Access of peer to export e of set; takes a reference on success. -EALREADY: the mount is
- * missing that the export has to wait for. */
+/* Access of peer to export e of set; takes a reference on success. -EALREADY: the export waits for
+ * a mount that is missing. */
 static int admit(const struct exports *ex, const struct export_set *set, const struct exp_export *e,
 		 const struct sockaddr *peer, struct vfs_export **exp, struct vfs_access *access)
 {

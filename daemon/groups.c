@@ -15,15 +15,15 @@
 #define SLOTS 1024u
 #define TTL_SECONDS 300
 #define TTL_FAILED_SECONDS 3 /* the databases gave no answer */
-#define OLD_SECONDS 3600     /* past its time, while there is no newer one */
+#define OLD_SECONDS 3600     /* longest use of an expired answer, while there is no newer one */
 
 /* A direct-mapped cache: a colliding user is looked up again, which is only slower. */
 struct slot {
 	bool valid;
 	bool asking;
 	uint32_t uid;
-	time_t expires; /* then it is asked again */
-	time_t ends;	/* then it is not used any more */
+	time_t expires; /* time after which it is asked again */
+	time_t ends;	/* time after which it is not used any more */
 	uint32_t n;
 	uint32_t groups[VFS_GROUPS_MAX];
 };
@@ -78,7 +78,7 @@ struct job {
 	uint32_t uid;
 };
 
-/* Under the lock: no answer to be had now. One from before goes on to be used. */
+/* Under the lock: records that no answer came. An older one stays in use. */
 static void keep_old(struct slot *s, uint32_t uid, time_t now)
 {
 	if (!s->valid || s->uid != uid || s->ends <= now)

@@ -8,7 +8,7 @@
 #include "rpc/request.h"
 #include "vfs/file_state.h"
 
-#define LINE_SIZE 900 /* what log_sink.c has room for */
+#define LINE_SIZE 900 /* longest line of log_sink.c */
 
 struct line {
 	char text[LINE_SIZE];
@@ -25,7 +25,7 @@ static void add(struct line *l, const char *name, uint64_t value)
 		l->text[l->len] = 0;
 }
 
-/* Entries of a folder of /proc/self; the descriptor that reads it is not ours to count. */
+/* Number of entries in a folder of /proc/self, without the descriptor that reads it. */
 static uint64_t count_entries(const char *path, unsigned own)
 {
 	DIR *dir = opendir(path);
@@ -45,8 +45,8 @@ static uint64_t less(uint64_t from, uint64_t what)
 	return from > what ? from - what : 0;
 }
 
-/* Every request that exists keeps the buffer of its reply's head, idle or not: what remains is the
- * data of calls and replies. */
+/* Without the heads of requests' replies, which exist as long as the requests, idle or not: the
+ * data of calls and replies remain. */
 static void add_payload(struct line *l, struct rn_payload_pool *pool, uint64_t requests)
 {
 	struct rn_payload_stats p;

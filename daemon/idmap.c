@@ -16,14 +16,13 @@
 #define NAME_MAX_LEN 255u
 #define TTL_SECONDS 300
 #define TTL_UNKNOWN_SECONDS 30
-#define REST_SECONDS                                                                               \
-	2 /* for so long nothing newer takes an answer's place: one call may need many */
-#define OLD_SECONDS 3600 /* past its time an answer is used while there is no newer one */
+#define REST_SECONDS 2	 /* time for which an entry is not replaced: one call may need many */
+#define OLD_SECONDS 3600 /* longest use of an expired answer, while there is no newer one */
 
 struct slot {
-	time_t expires; /* then it is asked again; 0: empty */
-	time_t ends;	/* then it is not used any more */
-	time_t since;	/* when it was asked, or answered */
+	time_t expires; /* time after which it is asked again; 0: empty */
+	time_t ends;	/* time after which it is not used any more */
+	time_t since;	/* time of the question, or of the answer */
 	bool asking;
 	int rc;
 	uint32_t id;
@@ -34,16 +33,17 @@ struct slot {
 enum kind { UID_TO_NAME, GID_TO_NAME, NAME_TO_UID, NAME_TO_GID, KINDS };
 
 struct idmap {
-	struct askers *askers;	 /* NULL: the caller waits */
-	pthread_mutex_t lock;	 /* guards slots; never held over a question */
-	pthread_mutex_t library; /* libnfsidmap says nothing of threads; guards the next three */
+	struct askers *askers; /* NULL: the caller waits */
+	pthread_mutex_t lock;  /* guards slots; never held over a question */
+	/* guards the next three, since libnfsidmap does not promise to be thread-safe */
+	pthread_mutex_t library;
 	bool started;
 	int start_rc;
 	char domain[NFS4_MAX_DOMAIN_LEN];
 	struct slot slots[KINDS][SETS][WAYS];
 };
 
-/* FNV-1a: who chooses names that collide makes only his own slower. */
+/* FNV-1a is enough: somebody who chooses colliding names slows down only his own look-ups. */
 static unsigned hash_name(const char *name, uint32_t len)
 {
 	uint32_t h = 2166136261u;
@@ -53,7 +53,7 @@ static unsigned hash_name(const char *name, uint32_t len)
 	return (h ^ h >> 16) % SETS;
 }
 
-/* The library's log goes nowhere: it is by syslog and does not know our levels. */
+/* Discards the library's log, which uses syslog and does not know our levels. */
 static void ignore_log(const char *fmt, ...)
 {
 	(void)fmt;
@@ -71,7 +71,7 @@ struct idmap *idmap_new(struct askers *askers)
 	return m;
 }
 
-/* Under library. */
+/* With the lock `library` held. */
 static int start(struct idmap *m)
 {
 	if (m->started)
@@ -133,8 +133,7 @@ static void ask(struct idmap *m, enum kind kind, struct slot *s)
 		s->len = (uint32_t)strnlen(s->name, NAME_MAX_LEN);
 }
 
-/* Under the lock: where the question is, or may be put; NULL: all places have been taken just now.
- */
+/* Under the lock: the slot of the question, or one for it; NULL: all slots have just been taken. */
 static struct slot *find_slot(struct idmap *m, enum kind kind, unsigned at, const struct slot *s,
 			      time_t now)
 {
@@ -155,7 +154,7 @@ static struct slot *find_slot(struct idmap *m, enum kind kind, unsigned at, cons
 
 enum found { UNKNOWN, KNOWN, NO_PLACE };
 
-/* Fills in the answer in *s if it is known. True in *want: the caller is to ask. */
+/* Fills in the answer in *s if it is known. *want: the caller has to ask. */
 static enum found find(struct idmap *m, enum kind kind, unsigned at, struct slot *s, bool *want)
 {
 	const time_t now = (time_t)rn_now_seconds();
@@ -207,7 +206,7 @@ static void not_asked(const struct job *j)
 	pthread_mutex_lock(&j->m->lock);
 	there = find_slot(j->m, j->kind, j->at, &j->s, (time_t)rn_now_seconds());
 	if (there && there->expires == 0)
-		there->since = 0; /* another question may have the place */
+		there->since = 0; /* the slot may belong to another question now */
 	if (there)
 		there->asking = false;
 	pthread_mutex_unlock(&j->m->lock);
@@ -245,8 +244,8 @@ static void ask_later(const struct job *question, const struct sockaddr *peer)
 	not_asked(question);
 }
 
-/* 0 and the answer in *s, which may be that there is none; -EAGAIN: it is not known yet; -ENOENT:
- * nor will it be soon. */
+/* 0 and the answer in *s, which may be "no such name"; -EAGAIN: not known yet; -ENOENT: it will not
+ * be known soon. */
 static int look_up(const struct job *question, const struct sockaddr *peer, struct slot *s)
 {
 	struct job j = *question;
@@ -296,7 +295,7 @@ static int name_to_id(struct job *question, const struct sockaddr *peer, const c
 	question->at = hash_name(name, len);
 	rc = look_up(question, peer, &s);
 	if (rc != 0)
-		return -EAGAIN; /* an owner that was not looked for is not unknown */
+		return -EAGAIN; /* no question was asked, so the owner is not unknown */
 	*id = s.id;
 	return s.rc;
 }

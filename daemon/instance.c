@@ -16,8 +16,8 @@
 
 struct status {
 	int pid;
-	unsigned begun, ended; /* number of reloads */
-	int verdict;	       /* 0 or -errno of the last reload that ended */
+	unsigned begun, ended; /* reloads */
+	int verdict;	       /* verdict of the last reload that ended */
 };
 
 struct instance {
@@ -112,8 +112,7 @@ void instance_release(struct instance *inst)
 	if (!inst)
 		return;
 	if (inst->fd >= 0)
-		/* Closing unlocks. The file stays: if it were removed, two daemons could lock two
-		 * files. */
+		/* also unlocks. The file stays, or two daemons could lock two files of that name */
 		close(inst->fd);
 	free(inst);
 }
@@ -139,7 +138,7 @@ void instance_reload_ended(struct instance *inst, int verdict)
 	publish(inst);
 }
 
-/* Reads the running daemon's status. -ESRCH if no daemon holds the lock. */
+/* Reads the running daemon's status; -ESRCH if no process holds the lock. */
 static int running(int fd, struct status *st)
 {
 	if (flock(fd, LOCK_SH | LOCK_NB) == 0) {
@@ -150,9 +149,9 @@ static int running(int fd, struct status *st)
 }
 
 /*
- * Waits for the verdict of a reload that began after begun_before was read. The exports were
- * written before that, so any such reload has read them. Signals of one kind merge while one is
- * pending, so one reload may answer several processes that ask.
+ * Waits for a verdict. The exports were written before this process started, so every reload that
+ * begins after the first look has read them, and its verdict counts. SIGHUP is pending once however
+ * often it is sent, so one reload may answer several callers.
  */
 static int wait_for_verdict(int fd, unsigned begun_before, unsigned seconds)
 {

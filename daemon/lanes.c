@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#define IDS 4096u /* exports; what does not fit has lane 0 */
+#define IDS 4096u /* most exports; further ones use lane 0 */
 #define KNOWN (1ull << 63)
 
 struct lane {

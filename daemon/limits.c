@@ -12,20 +12,20 @@
 #define WANT_FILES 1048576u
 #define CACHE_WANT 65536u
 
-/* Descriptors that come and go, or are still to come when all but the transports has started. */
+/* Descriptors that come and go, or that are opened after all but the transports has started. */
 #define FOR_NAMES 40u	  /* threads of daemon/askers.c, rpcbind, messages, reloads */
-#define FOR_LISTENERS 16u /* with what each keeps to refuse by; RDMA's event channels */
+#define FOR_LISTENERS 16u /* with the one each keeps for refusing; RDMA's event channels */
 #define FOR_WORKER 2u	  /* mount table, a sync of the log */
 #define FOR_LOOP 8u	  /* RDMA devices' completion channels */
 #define REQUESTS_OF_WORKER 32u
-#define FOR_REQUEST 4u /* what a request may hold beside what the cache may keep */
+#define FOR_REQUEST 4u /* descriptors that a request may hold beside the cache's */
 
-/* With less there is no use in starting. */
+/* With fewer the daemon refuses to start. */
 #define LEAST_CACHE 32u
 #define LEAST_REQUESTS 24u
 #define LEAST_CONNECTIONS 4u
 #define LEAST (LEAST_CACHE + LEAST_REQUESTS + LEAST_CONNECTIONS)
-#define LEAST_OPEN 20u /* before the first worker, event thread and export */
+#define LEAST_OPEN 20u /* descriptors needed before the first worker, event thread and export */
 #define OPEN_OF_WORKER 2u
 #define OPEN_OF_LOOP 5u
 
@@ -36,7 +36,7 @@
 #define SPARE_PART 8u
 #define SPARE_MOST 16384u
 
-/* The kernel's ceiling (fs.nr_open) may be lower than what we want; root may go up to it. */
+/* The kernel's ceiling (fs.nr_open) may be lower than the limit asked for; root may go up to it. */
 static rlim_t raise_files(const struct rn_logger *log)
 {
 	struct rlimit r = { 0 };
@@ -67,7 +67,7 @@ static void raise_memlock(void)
 {
 	struct rlimit all = { RLIM_INFINITY, RLIM_INFINITY };
 
-	setrlimit(RLIMIT_MEMLOCK, &all); /* limits_warn_memlock tells, to those whom it concerns */
+	setrlimit(RLIMIT_MEMLOCK, &all); /* limits_warn_memlock warns where RDMA is served */
 }
 
 void limits_warn_memlock(const struct rn_logger *log)
@@ -88,7 +88,7 @@ static size_t quarter_of_ram(void)
 	return ram / 4 < (64u << 20) ? 64u << 20 : ram / 4;
 }
 
-/* Descriptors for everything but the cache and connections; open: those in use already. */
+/* Descriptors for everything but the cache and connections; open: descriptors in use already. */
 static unsigned fixed_files(const struct limits *l, unsigned open)
 {
 	return open + FOR_NAMES + FOR_LISTENERS + l->threads * FOR_WORKER + l->loops * FOR_LOOP;
@@ -153,7 +153,7 @@ int limits_apply(const struct cfg_settings *s, const struct rn_logger *log, stru
 	if (cpus < 1)
 		cpus = 1;
 	out->memory_max = s->server.memory_max ? (size_t)s->server.memory_max : quarter_of_ram();
-	/* A worker may sit in a metadata call of a slow disk: a few more than processors. */
+	/* A few more than processors, since a worker may wait in a metadata call of a slow disk. */
 	out->threads = s->server.threads ? (unsigned)s->server.threads
 					 : (cpus < 4 ? 4u : (cpus > 256 ? 256u : (unsigned)cpus));
 	out->loops = cpus < 8 ? 1u : (cpus < 64 ? (unsigned)cpus / 8 : 8u);

@@ -42,7 +42,7 @@ static void sink_write(void *ctx, enum rn_level level, const char *fmt, va_list 
 	if ((size_t)n > sizeof(line) - 2)
 		n = sizeof(line) - 2;
 	line[n++] = '\n';
-	/* Nowhere is left to say that the log cannot be written. */
+	/* An error of the log itself cannot be reported anywhere. */
 	if (write(STDERR_FILENO, line, (size_t)n) < 0)
 		return;
 }

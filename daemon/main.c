@@ -23,9 +23,9 @@
 #include "daemon/server.h"
 #include "lib/clock.h"
 
-#define RELOAD_SECONDS 85 /* below the 90 that systemd gives ExecReload= */
+#define RELOAD_SECONDS 85 /* seconds; below the 90 that systemd gives ExecReload= */
 
-#define END_SECONDS 12 /* for calls under way; less than what service managers wait */
+#define END_SECONDS 12 /* seconds for calls under way; less than service managers wait */
 
 static const enum rn_level levels[] = {
 	[CFG_LOG_ERROR] = RN_ERROR, [CFG_LOG_WARNING] = RN_WARNING, [CFG_LOG_NOTICE] = RN_NOTICE,
@@ -58,7 +58,7 @@ static void hold_standard_fds(void)
 		close(fd);
 }
 
-/* Messages go to standard error, as a terminal wants them: without time, or a journal's prefix. */
+/* Messages go to standard error in a form for terminals: without time and journal prefix. */
 static void terminal_write(void *ctx, enum rn_level level, const char *fmt, va_list ap)
 {
 	(void)ctx;

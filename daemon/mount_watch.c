@@ -11,8 +11,8 @@
 
 #include "vfs/mount_table.h"
 
-#define PAUSE_MS 100  /* joins the changes of many mounts that come at once into a few calls */
-#define RETRY_MS 1000 /* interval between calls after changed() has failed */
+#define PAUSE_MS 100  /* ms between two looks, so that hundreds of mounts at once cost few */
+#define RETRY_MS 1000 /* after a failure */
 
 struct mount_watch {
 	int table_fd, stop_fd;
@@ -40,8 +40,7 @@ int mount_watch_new(struct mount_watch **out)
 	return 0;
 }
 
-/* Waits for a change of the mount table, if for_table, and at most ms (-1: without end). True if
- * the thread is to stop. */
+/* True if the thread has to stop. */
 static bool wait_or_stop(struct mount_watch *w, bool for_table, int ms)
 {
 	struct pollfd p[] = { { .fd = w->stop_fd, .events = POLLIN },

@@ -83,7 +83,7 @@ static int load_file(struct cfg_settings *settings, const char *path, struct cfg
 	return cfg_load(settings, path ? path : RN_SYSCONFDIR "/ringnfs.conf", diags);
 }
 
-/* A path of the command line is relative to where the command was given. 0 or -errno. */
+/* A relative path is relative to the directory where the command was given. 0 or -errno. */
 static int set_path(struct cfg_settings *settings, const struct key_option *o, const char *origin,
 		    struct cfg_diags *diags)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One thread, which sleeps while no call is parked. It sends calls back every LOOK_NS even without
- * a wake-up, as an answer may have come while a call was on its way to be parked. The list of
- * parked calls is linked by their inbox nodes, which are unused meanwhile.
+ * One thread, which sleeps while no call is parked. While calls are parked it looks a few times a
+ * second even without a wake-up, since an answer may come while a call is on its way to be parked.
+ * The inbox node of a parked call is its link in the list.
  */
 #include "daemon/parked.h"
 
@@ -16,11 +16,11 @@
 #include "rpc/worker.h"
 
 #define PARKED_MAX 256u
-#define PARKED_OF_CLIENT 16u /* of these, for one client */
-/* Longest wait since the call arrived; shorter than the time-outs of clients. */
+#define PARKED_OF_CLIENT 16u
+/* Longest time since the call arrived: less than clients' time-outs. */
 #define PATIENCE_NS (12 * 1000000000ull)
-#define LOOK_NS (250 * 1000000ll) /* longest pause without an answer */
-#define PAUSE_NS (10 * 1000000ll) /* pause between two rounds, however many answers come */
+#define LOOK_NS (250 * 1000000ll)
+#define PAUSE_NS (10 * 1000000ll) /* between two rounds, however many answers come */
 
 struct parked {
 	pthread_mutex_t lock; /* guards everything below; a leaf */
@@ -75,8 +75,7 @@ void parked_wake(void *ctx)
 	pthread_mutex_unlock(&p->lock);
 }
 
-/* Gives the calls of the list back to their workers. A request belongs to its worker as soon as it
- * is posted, so the next link is read before. */
+/* The request belongs to its worker once it is posted. */
 static void send_back(struct rn_inbox_node *list, bool closed)
 {
 	const uint64_t now = rn_now_ns();
@@ -91,7 +90,7 @@ static void send_back(struct rn_inbox_node *list, bool closed)
 	}
 }
 
-/* Waits for an answer, the end, or LOOK_NS. The caller holds the lock. */
+/* Under the lock: waits until there are calls to send back. */
 static void wait_for_change(struct parked *p)
 {
 	struct timespec until;

@@ -16,15 +16,15 @@
 struct probe {
 	LIST_ENTRY(probe) link;
 	struct path_probe *owner;
-	bool done, left; /* left: nobody waits for it any more */
+	bool done, left; /* the user waits for it no longer */
 	char path[];
 };
 
 struct path_probe {
-	pthread_mutex_t lock; /* guards what follows */
+	pthread_mutex_t lock; /* guards the members below */
 	pthread_cond_t changed;
 	LIST_HEAD(, probe) waiting;
-	unsigned refs; /* of the user and of each thread */
+	unsigned refs; /* references: the user's and each thread's */
 	const struct rn_logger *log;
 };
 
@@ -68,7 +68,7 @@ void path_probe_free(struct path_probe *p)
 	put_locked(p);
 }
 
-/* What opening an export asks of the file system first. */
+/* Makes the requests to the file system that opening an export begins with. */
 static void touch(const char *path)
 {
 	struct statfs fs;
@@ -162,7 +162,7 @@ bool path_probe_answers(void *ctx, const char *path)
 		answers = false;
 	} else {
 		probe = start(p, path);
-		/* Without a thread it is asked by who wants to know. */
+		/* Without a thread the caller asks by itself. */
 		answers = !probe || wait_for(p, probe);
 		new = !answers;
 	}

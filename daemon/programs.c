@@ -8,9 +8,9 @@
 #include "nfs3/nfs3_server.h"
 #include "nfs4/nfs4_server.h"
 
-#define NFS4_SHARE 8u /* divisor: NFSv4's clients get an eighth of the whole budget */
+#define NFS4_SHARE 8u /* fraction of the whole budget */
 
-/* nfs3_config.in_grace: calls of NFSv3 and NLM wait while NFSv4 clients reclaim their state. */
+/* True while clients of NFSv3 and NLM wait for NFSv4's reclaims. */
 static bool in_grace(void *ctx, enum nfs3_grace what)
 {
 	const struct programs *p = ctx;

@@ -23,10 +23,10 @@ struct mapping {
 struct registration {
 	const struct rn_logger *log;
 	pthread_t thread;
-	pthread_mutex_t lock; /* guards what follows */
+	pthread_mutex_t lock; /* guards the members below */
 	pthread_cond_t changed;
 	bool stop;
-	unsigned n; /* of map; grows */
+	unsigned n; /* elements of map in use; grows */
 	struct mapping map[MAPPINGS];
 };
 
@@ -61,7 +61,7 @@ static void add_all(struct registration *r, uint32_t prog, uint32_t vers, const 
 	add(r, prog, vers, "rdma6", p->rdma6);
 }
 
-/* Without the lock: entries that are there do not change, but for set, which is this thread's. */
+/* Without the lock: existing entries do not change, but for `set`, which only this thread uses. */
 static void register_some(struct registration *r, unsigned from, unsigned to)
 {
 	unsigned failed = 0;

@@ -32,7 +32,7 @@
 #include "vfs/vfs.h"
 
 #define LOOPS_MAX 8
-#define RECORD_SLACK (64u << 10) /* RPC header, credential and arguments beside the data */
+#define RECORD_SLACK (64u << 10) /* bytes of RPC header, credential and arguments beside the data */
 
 /* In the order of their start. */
 struct server {
@@ -50,7 +50,7 @@ struct server {
 	struct exports *exports;
 	struct standing *standing;
 	struct programs programs;
-	pthread_mutex_t clients_lock; /* outermost: one thread at a time ends clients' state */
+	pthread_mutex_t clients_lock; /* outermost lock: one thread at a time ends clients' state */
 	struct counters counters;
 	struct rpc_server rpc;
 	struct rpc_clients *clients;
@@ -63,7 +63,7 @@ struct server {
 	struct registration *registration;
 };
 
-/* Before anything else is made: a second daemon must not touch what the first one uses. */
+/* First of all: a second daemon must not touch the files of the first. */
 static int start_state(struct server *s)
 {
 	const char *dir = s->settings->server.state_dir;
@@ -188,7 +188,7 @@ static int start_loops(struct server *s)
 	return 0;
 }
 
-/* Each looks for its own version's calls only. */
+/* Each function finds calls of its own version only. */
 static size_t bulk_offset(const uint8_t *head, size_t len)
 {
 	size_t at = nfs3_bulk_offset(head, len);
@@ -229,7 +229,7 @@ static int start_tcp(struct server *s)
 	return err ? err : listeners_tcp(s->tcp, t, s->log, &s->ports);
 }
 
-/* Of the versions that are served. */
+/* The highest of the versions that are served. */
 static uint32_t longest_io(const struct cfg_settings *set)
 {
 	const uint64_t v3 = set->nfs3.enabled ? set->nfs3.max_io : 0;
@@ -298,8 +298,11 @@ static int start_memory(struct server *s)
 	return s->pool && s->clients && s->lanes ? 0 : -ENOMEM;
 }
 
-/* The new exports are in force: what clients hold below others goes. Called by exports_reload, and
- * by the thread that follows mounts, which must not meet the clock of leases. */
+/*
+ * Ends the state that clients hold below exports that are gone. The new exports are in force.
+ * Called by exports_reload, and by the thread that follows mounts, which must not meet the clock of
+ * leases.
+ */
 static void exports_changed(void *ctx, const struct vfs_exports_lost *lost)
 {
 	struct server *s = ctx;
@@ -395,7 +398,7 @@ int server_start(const struct cfg_settings *settings, const struct rn_logger *lo
 	return 0;
 }
 
-/* Nobody waits for a name service any more: its answers would come too late. */
+/* From here no call waits for a name service: the answers would come too late. */
 static void stop_asking(struct server *s)
 {
 	if (s->askers)
@@ -404,8 +407,8 @@ static void stop_asking(struct server *s)
 		parked_close(s->parked);
 }
 
-/* No request is left. What the threads use that a silent service holds is left to the process' end.
- */
+/* No request is left. Memory that threads of a silent name service use is freed by the end of the
+ * process. */
 static void free_askers(struct server *s)
 {
 	if (s->askers && !askers_free(s->askers)) {
@@ -467,7 +470,7 @@ int server_reload(struct server *s)
 	return err;
 }
 
-/* A device that has come after the start: rpcbind learns of it. */
+/* Tells rpcbind of a device that has come after the start. */
 static void look_for_rdma(struct server *s)
 {
 	if (!s->rdma || !listeners_rdma_came(s->rdma, &s->settings->rdma, &s->ports))

@@ -16,8 +16,8 @@
 #define HOSTS_MAX 8192u
 #define BUCKETS 4096u /* a power of two */
 
-/* Seconds for which an answer is used. Names may come to mean other hosts at any time; what costs a
- * look-up is kept longer where that is done. */
+/* Seconds for which an answer is used. Names may come to mean other hosts at any time; costly
+ * look-ups are cached for longer in conf/exports_match. */
 static const unsigned keep_seconds[] = {
 	[RPC_UNKNOWN] = 1,
 	[RPC_STRANGER] = 5,
@@ -25,8 +25,8 @@ static const unsigned keep_seconds[] = {
 	[RPC_ADMITTED] = 15,
 };
 
-/* A connection's word: the generation of the exports, the second until which it is good, and the
- * standing in the low bits. Zero, of a new connection, is of no generation. */
+/* A connection's word: generation of the exports, second until which the answer is valid, and
+ * standing in the low bits. Zero, in a new connection, belongs to no generation. */
 #define WORD_STANDING ((1u << RPC_STANDING_BITS) - 1)
 #define WORD_UNTIL_SHIFT RPC_STANDING_BITS
 #define WORD_UNTIL_BITS 30
@@ -36,7 +36,7 @@ struct host {
 	LIST_ENTRY(host) link;
 	TAILQ_ENTRY(host) age;
 	struct rpc_address addr;
-	uint64_t former_until; /* seconds; 0: it is admitted */
+	uint64_t former_until; /* second when it was last admitted; 0: it is admitted now */
 };
 LIST_HEAD(host_list, host);
 TAILQ_HEAD(host_ages, host);
@@ -45,9 +45,9 @@ struct standing {
 	struct standing_config cfg;
 	struct rn_log_limit log_limit;
 	uint8_t hash_key[crypto_shorthash_KEYBYTES];
-	pthread_mutex_t lock; /* what follows; a leaf */
+	pthread_mutex_t lock; /* guards the members below; a leaf */
 	struct host_list bucket[BUCKETS];
-	struct host_ages ages; /* longest unseen first */
+	struct host_ages ages; /* the one unseen for longest first */
 	unsigned nhosts;
 };
 
@@ -102,7 +102,7 @@ static struct host *find(struct host_list *list, const struct rpc_address *addr)
 	return h;
 }
 
-/* Without memory for it, the host will be a stranger the sooner. */
+/* Without memory the host counts as a stranger earlier. */
 static void remember(struct standing *s, const struct rpc_address *addr)
 {
 	struct host_list *list = bucket_of(s, addr);
@@ -124,7 +124,7 @@ static void remember(struct standing *s, const struct rpc_address *addr)
 	TAILQ_INSERT_TAIL(&s->ages, h, age);
 }
 
-/* The standing of a host that no export is for. */
+/* The standing of a host that no export admits. */
 static enum rpc_standing refused(struct standing *s, const struct rpc_address *addr, uint64_t now)
 {
 	struct host *h = find(bucket_of(s, addr), addr);

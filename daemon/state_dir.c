@@ -38,7 +38,7 @@ static int check_owner(const char *dir, const struct rn_logger *log)
 	return 0;
 }
 
-/* Checks that the parent exists, in which a missing state directory can be made. */
+/* A missing directory can be made if the one above it exists. */
 static int check_parent(const char *dir, const struct rn_logger *log)
 {
 	char *copy = strdup(dir);
@@ -91,7 +91,9 @@ static int read_secret(int dirfd, uint8_t *secret)
 	return err;
 }
 
-/* Writes a temporary file, syncs it and renames it: a crash leaves the whole key or none. */
+/*
+ * Writes a temporary file, syncs it and links it into place: a crash leaves the whole key or none.
+ */
 static int write_secret(int dirfd, uint8_t *secret)
 {
 	const char *tmp = SECRET_NAME ".new";

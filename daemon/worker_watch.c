@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The watch: a thread that looks after the workers while there is work. A worker whose beat has not
- * changed for STUCK_MS is stuck in a system call: it gets no further requests, and it counts for
- * the lane of the file system that it is stuck in. A lane whose calls wait without being taken gets
- * further workers. A lane with all its workers stuck for BLOCKED_MS is blocked: its calls are
- * answered with "try again later" until one of the workers makes progress.
+ * Looks after workers while there is work. A worker without progress for a while is stuck in a
+ * system call: it gets no further requests, and counts for the file system that it is stuck in.
+ * Lanes that wait without being served get further workers. A lane whose workers are all stuck for
+ * long is blocked: its calls are answered "come again" until one of them comes back.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,12 +12,12 @@
 
 #include "daemon/worker_pool.h"
 
-#define LOOK_MS 50u   /* interval between looks */
-#define STUCK_MS 100u /* a worker without progress for so long is stuck */
-/* A lane with all its workers stuck for so long is blocked; slow disks need less */
+#define LOOK_MS 50u
+#define STUCK_MS 100u /* time without progress after which a worker is stuck */
+/* time after which a lane with stuck workers only is blocked; slow disks take time, too */
 #define BLOCKED_MS 2000u
-#define STARVED_LOOKS 2u /* a lane gets a worker after so many looks without a call taken */
-#define QUIET_LOOKS 20u	 /* the watch sleeps after so many looks without any work */
+#define STARVED_LOOKS 2u /* looks without progress after which a lane gets a further worker */
+#define QUIET_LOOKS 20u	 /* looks without work after which the watch sleeps */
 
 /* Moves a worker that is stuck in another lane's file system to that lane, so that its former lane
  * may get another worker. */
@@ -40,8 +39,7 @@ static void look_at(struct worker *w)
 {
 	const uint64_t beat = atomic_load(&w->beat);
 	const bool waits =
-		/* idle: no request runs or waits */
-		(beat & 1) == 0 && atomic_load(&w->waiting) == 0;
+		(beat & 1) == 0 && atomic_load(&w->waiting) == 0; /* idle: it waits for work */
 
 	if (waits || beat != w->seen) {
 		w->seen = beat;
@@ -56,7 +54,7 @@ static void look_at(struct worker *w)
 	change_lane(w);
 }
 
-/* Workers that have been stuck in the lane's file system for BLOCKED_MS. */
+/* Number of workers that are stuck in the lane's file system for long. */
 static unsigned count_stuck(struct workers *ws, unsigned lane)
 {
 	const unsigned count = atomic_load(&ws->count);
@@ -127,7 +125,7 @@ static void look_at_lane(struct workers *ws, unsigned lane)
 		grow(ws, lane);
 }
 
-/* Looks at all workers and lanes once. True if there is work. */
+/* True if there is work. */
 static bool look(struct workers *ws)
 {
 	const unsigned count = atomic_load(&ws->count);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where requests wait. A worker with room gets a request straight into its inbox. When none has
- * room, the request waits for its client's turn (daemon/call_queue.h), and workers that have
- * finished one take the next from there. So the bound on what a worker may have waiting is what
- * decides how much of one client can be ahead of another's call.
+ * Distribution of requests. A worker with room gets a request straight into its inbox. When none
+ * has room, the request waits for its client's turn (daemon/call_queue.h), and workers that have
+ * finished one take the next from there. So the limit for a worker's inbox is also the number of
+ * one client's calls that can be ahead of another's.
  *
- * Requests go by lanes, one for each file system (daemon/lanes.h). A worker that has requests of
- * one in hand takes none of another: if the file system does not answer, only its own calls are
- * behind the worker, and only its own operations in the worker's ring.
+ * Requests go by lanes, one for each file system (daemon/lanes.h). A worker with requests of one
+ * lane takes none of another: if the file system does not answer, only its own calls wait behind
+ * the worker, and only its own operations are in the worker's ring.
  *
- * A worker has room while it has fewer than INBOX_MAX calls to begin with and IN_FLIGHT_MAX
- * operations on their way to a file system: a slow disk's queue would be no fairer than an inbox.
+ * A worker has room while it has fewer than INBOX_MAX calls to begin and IN_FLIGHT_MAX operations
+ * under way in a file system: a slow disk's queue would be no fairer than an inbox.
  */
 #include "daemon/workers.h"
 
@@ -30,10 +30,11 @@
 #include "lib/checked.h"
 #include "vfs/worker.h"
 
-#define INBOX_MAX 2u	  /* the one being worked on, and one to go on with */
-#define IN_FLIGHT_MAX 32u /* operations of a worker's ring while others wait for their turn */
+#define INBOX_MAX 2u /* the one being run, and the next */
+/* most operations in a worker's ring while other calls wait for their turn */
+#define IN_FLIGHT_MAX 32u
 #define PICK_TRIES 3u
-#define TAKE_MAX 8u /* calls that a worker begins before it looks at its ring again */
+#define TAKE_MAX 8u /* calls that a worker begins before it polls its ring again */
 
 static _Thread_local struct worker *self; /* NULL on other threads */
 
@@ -41,7 +42,7 @@ static void run_fresh(struct rpc_request *req)
 {
 	struct worker *w = rn_container_of(req->worker, struct worker, rpc);
 
-	rpc_dispatch(w->pool->cfg.server, req); /* may be gone */
+	rpc_dispatch(w->pool->cfg.server, req); /* may have ended */
 	atomic_fetch_sub(&w->waiting, 1);	/* in order with call_queue_waiting() */
 }
 
@@ -53,7 +54,7 @@ static void assign(struct worker *w, struct rpc_request *req)
 	atomic_fetch_add_explicit(&w->waiting, 1, memory_order_relaxed);
 }
 
-/* To be told from one that waits in a system call: see daemon/worker_watch.c. */
+/* Marks the request's begin and end for the watch: see daemon/worker_watch.c. */
 static void run(struct worker *w, struct rpc_request *req)
 {
 	atomic_store_explicit(&w->touching, 0, memory_order_relaxed);
@@ -73,8 +74,8 @@ int worker_enters(struct lanes *lanes, uint32_t export_id)
 	return 0;
 }
 
-/* Takes one request more in hand, of that lane. False: it has some of another, or the lane has all
- * workers that it may have. */
+/* Counts one more request of that lane in the worker's hands. False: it has requests of another
+ * lane, or the lane has all its workers. */
 static bool hold(struct worker *w, unsigned lane)
 {
 	struct workers *ws = w->pool;
@@ -93,7 +94,7 @@ static bool hold(struct worker *w, unsigned lane)
 	return false;
 }
 
-/* One request less in hand. The lane may have been changed by the watch. */
+/* Counts one request less. The watch may have changed the worker's lane. */
 static void let_go(struct worker *w)
 {
 	uint32_t is = atomic_load(&w->hold);
@@ -137,7 +138,8 @@ static struct rpc_request *pop(struct workers *ws, unsigned lane)
 	return req;
 }
 
-/* The lane of which the worker holds a request more now. False: nobody waits whom it may serve. */
+/* Takes a request of some lane in hand, and returns the lane. False: no request waits that the
+ * worker may serve. */
 static bool next_lane(struct worker *w, unsigned *lane)
 {
 	struct workers *ws = w->pool;
@@ -157,7 +159,7 @@ static bool next_lane(struct worker *w, unsigned *lane)
 	return false;
 }
 
-/* Begins calls whose turn it is. True: there are more, and room for them. */
+/* Begins waiting calls. True: there are more, and room for them. */
 static bool take_turns(struct worker *w)
 {
 	unsigned lane;
@@ -189,8 +191,10 @@ static void report_started(struct worker *w, int error)
 	pthread_mutex_unlock(&w->pool->lock);
 }
 
-/* A worker that cannot wait any more holds requests that will never be answered. Everything
- * acknowledged is on disk and clients retransmit, so a restart by the service manager is the cure.
+/*
+ * Ends the process when a worker's ring fails, since its requests will never be answered.
+ * Everything acknowledged is on disk and clients retransmit, so a restart by the service manager is
+ * the cure.
  */
 static void die(struct worker *w, int err)
 {
@@ -312,8 +316,8 @@ void workers_stop(struct workers *ws)
 	free(ws);
 }
 
-/* Calls in an inbox wait for the call before them. Calls of lane 0 must not, as they may turn out
- * to use any file system. */
+/* True if the worker may get a call of the lane. Calls in an inbox wait for the call before them.
+ * Calls of lane 0 must not, as they may turn out to use any file system. */
 static bool has_room(struct worker *w, unsigned lane)
 {
 	return atomic_load(&w->waiting) < (lane ? INBOX_MAX : 1) && !atomic_load(&w->stuffed) &&
@@ -327,7 +331,7 @@ static bool may_hold(struct worker *w, unsigned lane)
 	return hold_count(is) == 0 || hold_lane(is) == lane;
 }
 
-/* The one with fewest waiting that has room for the lane's calls. */
+/* The worker with fewest waiting calls that has room for the lane's calls. */
 static struct worker *least_busy(struct workers *ws, unsigned lane)
 {
 	const unsigned from = atomic_fetch_add_explicit(&ws->next, 1, memory_order_relaxed);
@@ -349,8 +353,8 @@ static struct worker *least_busy(struct workers *ws, unsigned lane)
 	return best;
 }
 
-/* An idle worker, the connection's last one first; else the one with fewest waiting that has room;
- * else NULL. It holds a request of the lane more. */
+/* An idle worker, the connection's last one first; else the one with fewest waiting calls that has
+ * room; else NULL. The request is counted in its hands. */
 static struct worker *pick(struct workers *ws, struct rpc_worker *last, unsigned lane)
 {
 	struct worker *w;
@@ -360,7 +364,7 @@ static struct worker *pick(struct workers *ws, struct rpc_worker *last, unsigned
 		if (atomic_load(&w->waiting) == 0 && has_room(w, lane) && hold(w, lane))
 			return w;
 	}
-	/* Another thread may be faster; whom all are too busy for waits in the queue. */
+	/* Another thread may be faster; if no worker has room the call waits in the queue. */
 	for (unsigned i = 0; i < PICK_TRIES && (w = least_busy(ws, lane)) != NULL; i++)
 		if (hold(w, lane))
 			return w;
@@ -390,7 +394,7 @@ static void push(struct workers *ws, struct rpc_request *req)
 	const unsigned lane = req->lane;
 
 	call_queue_push(&ws->calls, req);
-	/* A worker may have gone to sleep just before: then it has room. */
+	/* A worker that went to sleep just before has room. */
 	worker_feed(ws, lane);
 }
 
