@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Internals of the pool: daemon/workers.c runs requests, daemon/worker_watch.c looks after workers.
+ * Internals of the pool. daemon/worker_pool.c has the workers and what they run,
+ * daemon/worker_watch.c looks after them, and daemon/workers.c puts both together.
  */
 #ifndef RN_DAEMON_WORKER_POOL_H
 #define RN_DAEMON_WORKER_POOL_H
@@ -70,16 +71,12 @@ static inline unsigned hold_count(uint32_t hold)
 	return hold & 0xffff;
 }
 
-/* daemon/workers.c */
 int worker_start(struct workers *ws); /* starts one more; 0 or -errno */
 /* Gives waiting calls of the lane to workers that have room. True: there was one. */
 bool worker_feed(struct workers *ws, unsigned lane);
+/* Gives a request to a worker that has room for its lane, or queues it. Any thread. */
+void worker_hand_over(struct workers *ws, struct rpc_request *req);
 /* Moves the lane's waiting calls to lane 0, whose workers tell the clients to come again. */
 void worker_divert(struct workers *ws, unsigned lane);
-
-/* daemon/worker_watch.c */
-int worker_watch_start(struct workers *ws);
-void worker_watch_stop(struct workers *ws);
-void worker_watch_wake(struct workers *ws); /* there is work */
 
 #endif

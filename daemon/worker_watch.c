@@ -5,6 +5,8 @@
  * Lanes that wait without being served get further workers. A lane whose workers are all stuck for
  * long is blocked: its calls are answered "come again" until one of them comes back.
  */
+#include "daemon/worker_watch.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/sysmacros.h>

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Distribution of requests. A worker with room gets a request straight into its inbox. When none
+ * has room, the request waits for its client's turn (daemon/call_queue.h), and workers that have
+ * finished one take the next from there. So the limit for a worker's inbox is also the number of
+ * one client's calls that can be ahead of another's.
+ *
+ * Requests go by lanes, one for each file system (daemon/lanes.h). A worker with requests of one
+ * lane takes none of another: if the file system does not answer, only its own calls wait behind
+ * the worker, and only its own operations are in the worker's ring.
+ *
+ * A worker has room while it has fewer than INBOX_MAX calls to begin and IN_FLIGHT_MAX operations
+ * under way in a file system: a slow disk's queue would be no fairer than an inbox.
+ */
+#include "daemon/worker_pool.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "lib/checked.h"
+#include "vfs/worker.h"
+
+#define INBOX_MAX 2u /* the one being run, and the next */
+/* most operations in a worker's ring while other calls wait for their turn */
+#define IN_FLIGHT_MAX 32u
+#define PICK_TRIES 3u
+#define TAKE_MAX 8u /* calls that a worker begins before it polls its ring again */
+
+static _Thread_local struct worker *self; /* NULL on other threads */
+
+static void run_fresh(struct rpc_request *req)
+{
+	struct worker *w = rn_container_of(req->worker, struct worker, rpc);
+
+	rpc_dispatch(w->pool->cfg.server, req); /* may have ended */
+	atomic_fetch_sub(&w->waiting, 1);	/* in order with call_queue_waiting() */
+}
+
+static void assign(struct worker *w, struct rpc_request *req)
+{
+	req->worker = &w->rpc;
+	req->work = run_fresh;
+	atomic_store_explicit(&req->conn->last_worker, &w->rpc, memory_order_relaxed);
+	atomic_fetch_add_explicit(&w->waiting, 1, memory_order_relaxed);
+}
+
+/* Marks the request's begin and end for the watch: see daemon/worker_watch.c. */
+static void run(struct worker *w, struct rpc_request *req)
+{
+	atomic_store_explicit(&w->touching, 0, memory_order_relaxed);
+	atomic_fetch_add(&w->beat, 1);
+	req->work(req);
+	atomic_fetch_add(&w->beat, 1);
+}
+
+int worker_enters(struct lanes *lanes, uint32_t export_id)
+{
+	const unsigned lane = lanes_of(lanes, export_id);
+
+	if (lanes_blocked(lanes, lane))
+		return -ETIMEDOUT;
+	if (self != NULL)
+		atomic_store_explicit(&self->touching, lane, memory_order_relaxed);
+	return 0;
+}
+
+/* Counts one more request of that lane in the worker's hands. False: it has requests of another
+ * lane, or the lane has all its workers. */
+static bool hold(struct worker *w, unsigned lane)
+{
+	struct workers *ws = w->pool;
+	uint32_t is = atomic_load(&w->hold);
+
+	while (hold_count(is) > 0) {
+		if (hold_lane(is) != lane || hold_count(is) == 0xffff)
+			return false;
+		if (atomic_compare_exchange_weak(&w->hold, &is, is + 1))
+			return true;
+	}
+	if (atomic_fetch_add(&ws->bound[lane], 1) < (lane ? ws->cfg.count : ws->most) &&
+	    atomic_compare_exchange_strong(&w->hold, &is, lane << 16 | 1))
+		return true;
+	atomic_fetch_sub(&ws->bound[lane], 1);
+	return false;
+}
+
+/* Counts one request less. The watch may have changed the worker's lane. */
+static void let_go(struct worker *w)
+{
+	uint32_t is = atomic_load(&w->hold);
+
+	while (!atomic_compare_exchange_weak(&w->hold, &is, hold_count(is) == 1 ? 0 : is - 1))
+		;
+	if (hold_count(is) == 1)
+		atomic_fetch_sub(&w->pool->bound[hold_lane(is)], 1);
+}
+
+void workers_ended(void *ctx, struct rpc_request *req)
+{
+	(void)ctx;
+	let_go(rn_container_of(req->worker, struct worker, rpc));
+}
+
+static void drain(struct worker *w)
+{
+	struct rn_inbox_node *node = rn_inbox_take(&w->rpc.inbox);
+
+	while (node) {
+		struct rn_inbox_node *next = node->next;
+		struct rpc_request *req = rn_container_of(node, struct rpc_request, node);
+
+		run(w, req);
+		node = next;
+	}
+}
+
+static void on_inbox(void *ctx)
+{
+	drain(ctx);
+}
+
+static struct rpc_request *pop(struct workers *ws, unsigned lane)
+{
+	struct rpc_request *req = call_queue_pop(&ws->calls, lane);
+
+	if (req)
+		atomic_fetch_add_explicit(&ws->popped[lane], 1, memory_order_relaxed);
+	return req;
+}
+
+/* Takes a request of some lane in hand, and returns the lane. False: no request waits that the
+ * worker may serve. */
+static bool next_lane(struct worker *w, unsigned *lane)
+{
+	struct workers *ws = w->pool;
+	const uint32_t is = atomic_load(&w->hold);
+	unsigned from;
+
+	if (hold_count(is) > 0) {
+		*lane = hold_lane(is);
+		return call_queue_waiting(&ws->calls, *lane) > 0 && hold(w, *lane);
+	}
+	from = atomic_fetch_add_explicit(&ws->next_lane, 1, memory_order_relaxed);
+	for (unsigned i = 0; i < RPC_LANES; i++) {
+		*lane = (from + i) % RPC_LANES;
+		if (call_queue_waiting(&ws->calls, *lane) > 0 && hold(w, *lane))
+			return true;
+	}
+	return false;
+}
+
+/* Begins waiting calls. True: there are more, and room for them. */
+static bool take_turns(struct worker *w)
+{
+	unsigned lane;
+
+	for (unsigned n = 0;; n++) {
+		const bool stuffed = vfs_worker_in_flight(w->rpc.vfs) >= IN_FLIGHT_MAX;
+
+		atomic_store(&w->stuffed, stuffed);
+		if (stuffed || !next_lane(w, &lane))
+			return false;
+		struct rpc_request *req = n < TAKE_MAX ? pop(w->pool, lane) : NULL;
+
+		if (req == NULL) {
+			let_go(w);
+			return n == TAKE_MAX;
+		}
+		assign(w, req);
+		run(w, req);
+	}
+}
+
+static void report_started(struct worker *w, int error)
+{
+	pthread_mutex_lock(&w->pool->lock);
+	w->error = error;
+	atomic_store(&w->ready, !error);
+	w->pool->started++;
+	pthread_cond_signal(&w->pool->changed);
+	pthread_mutex_unlock(&w->pool->lock);
+}
+
+/*
+ * Ends the process when a worker's ring fails, since its requests will never be answered.
+ * Everything acknowledged is on disk and clients retransmit, so a restart by the service manager is
+ * the cure.
+ */
+static void die(struct worker *w, int err)
+{
+	rn_err(w->pool->cfg.log, "worker %u: its ring failed, giving up: %s", w->rpc.index,
+	       strerror(-err));
+	_exit(EX_SOFTWARE);
+}
+
+static void *worker_main(void *arg)
+{
+	struct worker *w = arg;
+	const struct workers_config *cfg = &w->pool->cfg;
+	int err = vfs_worker_new(cfg->vfs, cfg->ring_entries, &w->rpc.vfs);
+
+	if (!err)
+		err = vfs_worker_watch(w->rpc.vfs, w->rpc.inbox.fd, on_inbox, w);
+	self = w;
+	report_started(w, err);
+	if (!err && w->rpc.index == 0 && !vfs_worker_has_ring(w->rpc.vfs))
+		rn_notice(cfg->log,
+			  "io_uring is not available: file data goes by plain system calls");
+	while (!err && (!atomic_load(&w->stop) || vfs_worker_in_flight(w->rpc.vfs))) {
+		const bool more = take_turns(w);
+
+		err = more ? vfs_worker_poll(w->rpc.vfs) : vfs_worker_wait(w->rpc.vfs, -1);
+		if (err == -ETIME || err == -EINTR || err == -EAGAIN)
+			err = 0;
+		if (err)
+			die(w, err);
+	}
+	if (w->rpc.vfs)
+		vfs_worker_free(w->rpc.vfs);
+	return NULL;
+}
+
+int worker_start(struct workers *ws)
+{
+	const unsigned i = atomic_load(&ws->count);
+	struct worker *w = &ws->worker[i];
+	char name[16];
+
+	if (i == ws->most)
+		return -EAGAIN;
+	w->pool = ws;
+	w->rpc.index = i;
+	int err = rn_inbox_init(&w->rpc.inbox);
+	if (err)
+		return err;
+	err = -pthread_create(&w->thread, NULL, worker_main, w);
+	if (err) {
+		rn_inbox_fini(&w->rpc.inbox);
+		return err;
+	}
+	snprintf(name, sizeof(name), "worker-%u", i % 1000);
+	pthread_setname_np(w->thread, name);
+	atomic_store(&ws->count, i + 1);
+	return 0;
+}
+
+/* True if the worker may get a call of the lane. Calls in an inbox wait for the call before them.
+ * Calls of lane 0 must not, as they may turn out to use any file system. */
+static bool has_room(struct worker *w, unsigned lane)
+{
+	return atomic_load(&w->waiting) < (lane ? INBOX_MAX : 1) && !atomic_load(&w->stuffed) &&
+	       atomic_load(&w->ready) && !atomic_load(&w->stuck);
+}
+
+static bool may_hold(struct worker *w, unsigned lane)
+{
+	const uint32_t is = atomic_load(&w->hold);
+
+	return hold_count(is) == 0 || hold_lane(is) == lane;
+}
+
+/* The worker with fewest waiting calls that has room for the lane's calls. */
+static struct worker *least_busy(struct workers *ws, unsigned lane)
+{
+	const unsigned from = atomic_fetch_add_explicit(&ws->next, 1, memory_order_relaxed);
+	const unsigned count = atomic_load(&ws->count);
+	struct worker *best = NULL;
+	unsigned fewest = UINT_MAX;
+
+	for (unsigned i = 0; i < count; i++) {
+		struct worker *w = &ws->worker[(from + i) % count];
+		unsigned n = atomic_load_explicit(&w->waiting, memory_order_relaxed);
+
+		if (n >= fewest || !has_room(w, lane) || !may_hold(w, lane))
+			continue;
+		fewest = n;
+		best = w;
+		if (n == 0)
+			break;
+	}
+	return best;
+}
+
+/* An idle worker, the connection's last one first; else the one with fewest waiting calls that has
+ * room; else NULL. The request is counted in its hands. */
+static struct worker *pick(struct workers *ws, struct rpc_worker *last, unsigned lane)
+{
+	struct worker *w;
+
+	if (last) {
+		w = rn_container_of(last, struct worker, rpc);
+		if (atomic_load(&w->waiting) == 0 && has_room(w, lane) && hold(w, lane))
+			return w;
+	}
+	/* Another thread may be faster; if no worker has room the call waits in the queue. */
+	for (unsigned i = 0; i < PICK_TRIES && (w = least_busy(ws, lane)) != NULL; i++)
+		if (hold(w, lane))
+			return w;
+	return NULL;
+}
+
+static void post(struct worker *w, struct rpc_request *req)
+{
+	assign(w, req);
+	rn_inbox_post(&w->rpc.inbox, &req->node);
+}
+
+bool worker_feed(struct workers *ws, unsigned lane)
+{
+	struct worker *w = pick(ws, NULL, lane);
+	struct rpc_request *req = w ? pop(ws, lane) : NULL;
+
+	if (req)
+		post(w, req);
+	else if (w)
+		let_go(w);
+	return req != NULL;
+}
+
+static void push(struct workers *ws, struct rpc_request *req)
+{
+	const unsigned lane = req->lane;
+
+	call_queue_push(&ws->calls, req);
+	/* A worker that went to sleep just before has room. */
+	worker_feed(ws, lane);
+}
+
+void worker_divert(struct workers *ws, unsigned lane)
+{
+	struct rpc_request *req;
+
+	while ((req = pop(ws, lane)) != NULL) {
+		req->lane = 0;
+		push(ws, req);
+	}
+}
+
+void worker_hand_over(struct workers *ws, struct rpc_request *req)
+{
+	struct rpc_worker *last =
+		atomic_load_explicit(&req->conn->last_worker, memory_order_relaxed);
+	struct worker *w = NULL;
+
+	if (call_queue_waiting(&ws->calls, req->lane) == 0)
+		w = pick(ws, last, req->lane);
+	if (w)
+		post(w, req);
+	else
+		push(ws, req);
+}
