@@ -16,7 +16,7 @@
 
 #include "lib/clock.h"
 #include "tests/unit/tcp_fixture.h"
-#include "transport/tcp/tcp_internal.h"
+#include "transport/tcp/tcp_times.h"
 
 #define BUDGET (64u << 20)
 
@@ -39,7 +39,7 @@ int __wrap_clock_gettime(clockid_t id, struct timespec *ts)
 
 static void tick(void *loop)
 {
-	tcp_conn_tick(loop);
+	tcp_times_tick(loop);
 }
 
 /* Skips time, and waits until every loop has checked its connections. */

@@ -4,6 +4,8 @@
  * client plainly; then, and when there are as many connections as may be, the listener rests for a
  * moment while the kernel's backlog holds the callers.
  */
+#include "transport/tcp/tcp_listen.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -13,7 +15,8 @@
 #include <unistd.h>
 
 #include "lib/clock.h"
-#include "transport/tcp/tcp_internal.h"
+#include "transport/tcp/tcp_room.h"
+#include "transport/tcp/tcp_start.h"
 
 #define BACKLOG 4096 /* the kernel cuts it to net.core.somaxconn */
 #define ACCEPT_BATCH 64

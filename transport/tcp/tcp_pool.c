@@ -5,34 +5,30 @@
  * given up: with them a daemon whose budget is used up goes on, if slowly. A client may hold as
  * much in requests as is still left in all (see lib/payload.h), and always one.
  */
+#include "transport/tcp/tcp_pool.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/checked.h"
 #include "lib/clock.h"
-#include "transport/tcp/tcp_internal.h"
 
 #define POOL_READY 64u /* made at start, for each loop, if half of the reserve is as much */
 #define POOL_READY_LEAST 32u
 #define RESERVE_SHARE 8 /* of the budget, for requests */
 #define RESERVE_MAX 1024u
-#define REQUEST_BYTES (sizeof(struct tcp_req) + sizeof(struct rpc_request))
 #define POOL_IDLE_MAX 128u
 #define RETRY_USEC 20000
-#define HELD_BYTES (REQUEST_BYTES + RPC_HEAD_SIZE) /* what a request in use counts for */
-#define FEED_AT_ONCE                                                                               \
-	16u /* who has waited for his share gets so much of it, or reading would stop              \
-	       again at once */
 
 int tcp_pool_reserve(struct tcp_server *srv)
 {
-	size_t share = srv->cfg.budget->max / RESERVE_SHARE / REQUEST_BYTES;
+	size_t share = srv->cfg.budget->max / RESERVE_SHARE / TCP_REQUEST_BYTES;
 
 	srv->reserve = (unsigned)rn_min(share, RESERVE_MAX);
 	if (srv->reserve < POOL_READY_LEAST * srv->cfg.nloops)
 		srv->reserve = POOL_READY_LEAST * srv->cfg.nloops;
-	if (!rn_budget_take(srv->cfg.budget, srv->reserve * REQUEST_BYTES))
+	if (!rn_budget_take(srv->cfg.budget, srv->reserve * TCP_REQUEST_BYTES))
 		return -ENOMEM;
 	atomic_store(&srv->prepaid, srv->reserve);
 	return 0;
@@ -40,7 +36,7 @@ int tcp_pool_reserve(struct tcp_server *srv)
 
 void tcp_pool_unreserve(struct tcp_server *srv)
 {
-	rn_budget_give(srv->cfg.budget, srv->reserve * REQUEST_BYTES);
+	rn_budget_give(srv->cfg.budget, srv->reserve * TCP_REQUEST_BYTES);
 }
 
 static bool take_prepaid(struct tcp_server *srv)
@@ -57,14 +53,14 @@ static void pay_back(struct tcp_server *srv, bool prepaid)
 	if (prepaid)
 		atomic_fetch_add(&srv->prepaid, 1);
 	else
-		rn_budget_give(srv->cfg.budget, REQUEST_BYTES);
+		rn_budget_give(srv->cfg.budget, TCP_REQUEST_BYTES);
 }
 
 static struct tcp_req *make(struct tcp_server *srv)
 {
 	bool prepaid = take_prepaid(srv);
 
-	if (!prepaid && !rn_budget_take(srv->cfg.budget, REQUEST_BYTES))
+	if (!prepaid && !rn_budget_take(srv->cfg.budget, TCP_REQUEST_BYTES))
 		return NULL;
 	struct tcp_req *t = calloc(1, sizeof(*t));
 	if (t)
@@ -107,20 +103,20 @@ int tcp_pool_fill(struct tcp_loop *loop)
 static void charge(struct tcp_req *t, struct rpc_client *client)
 {
 	t->client = client;
-	atomic_fetch_add_explicit(&client->requests.bytes, HELD_BYTES, memory_order_relaxed);
+	atomic_fetch_add_explicit(&client->requests.bytes, TCP_HELD_BYTES, memory_order_relaxed);
 }
 
 static void discharge(struct tcp_req *t)
 {
 	if (!t->client)
 		return; /* fresh from make() */
-	atomic_fetch_sub_explicit(&t->client->requests.bytes, HELD_BYTES, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&t->client->requests.bytes, TCP_HELD_BYTES, memory_order_relaxed);
 	t->client = NULL;
 }
 
 struct tcp_req *tcp_pool_get(struct tcp_loop *loop, struct rpc_client *client)
 {
-	if (!rn_payload_may_hold(loop->srv->cfg.pool, &client->requests, HELD_BYTES))
+	if (!rn_payload_may_hold(loop->srv->cfg.pool, &client->requests, TCP_HELD_BYTES))
 		return NULL;
 	pthread_mutex_lock(&loop->lock);
 	struct tcp_req *t = STAILQ_FIRST(&loop->idle);
@@ -186,7 +182,7 @@ unsigned tcp_pool_idle(struct tcp_loop *loop)
 	return n;
 }
 
-static void wait_for_requests(struct tcp_loop *loop)
+void tcp_pool_await(struct tcp_loop *loop)
 {
 	static const struct timeval soon = { 0, RETRY_USEC };
 
@@ -204,82 +200,10 @@ void tcp_pool_starve(struct tcp_conn *c)
 
 	tcp_count(loop->srv, waits_memory, 1);
 	TAILQ_INSERT_TAIL(&loop->starving, c, starving);
-	wait_for_requests(loop);
-}
-
-void tcp_pool_wake(struct ev_task *task)
-{
-	struct tcp_loop *loop = rn_container_of(task, struct tcp_loop, wake);
-
-	pthread_mutex_lock(&loop->lock);
-	loop->waking = false;
-	pthread_mutex_unlock(&loop->lock);
-	tcp_pool_feed(loop);
+	tcp_pool_await(loop);
 }
 
 void tcp_pool_unstarve(struct tcp_conn *c)
 {
 	TAILQ_REMOVE(&c->loop->starving, c, starving);
-}
-
-/* Room for another connection of the client to go on, beside those that this feeding has let. */
-static bool may_go_on(struct tcp_loop *loop, struct rpc_client *client)
-{
-	struct rpc_loop_share *s = &client->loop[loop->index];
-
-	if (s->feed != loop->feed) {
-		s->feed = loop->feed;
-		s->fed = 0;
-	}
-	if (!rn_payload_may_hold(loop->srv->cfg.pool, &client->requests,
-				 (s->fed + 1) * FEED_AT_ONCE * HELD_BYTES))
-		return false;
-	s->fed++;
-	return true;
-}
-
-static bool has_none(const struct tcp_conn *c)
-{
-	return atomic_load_explicit(&c->rpc.client->requests.bytes, memory_order_relaxed) == 0;
-}
-
-/* Clients that have no request at all go first: there may be few, and many that wait for more. */
-static void needy_first(struct tcp_loop *loop, struct tcp_conn_list *out)
-{
-	struct tcp_conn_list others = TAILQ_HEAD_INITIALIZER(others);
-	struct tcp_conn *c;
-
-	while ((c = TAILQ_FIRST(&loop->starving))) {
-		TAILQ_REMOVE(&loop->starving, c, starving);
-		if (has_none(c))
-			TAILQ_INSERT_TAIL(out, c, starving);
-		else
-			TAILQ_INSERT_TAIL(&others, c, starving);
-	}
-	TAILQ_CONCAT(out, &others, starving);
-}
-
-void tcp_pool_feed(struct tcp_loop *loop)
-{
-	struct tcp_conn_list again = TAILQ_HEAD_INITIALIZER(again);
-	struct tcp_conn *c;
-
-	loop->feed++;
-	pthread_mutex_lock(&loop->lock);
-	loop->hungry = false;
-	pthread_mutex_unlock(&loop->lock);
-	/* Those that find nothing go back to the end of loop->starving. */
-	needy_first(loop, &again);
-	while ((c = TAILQ_FIRST(&again))) {
-		TAILQ_REMOVE(&again, c, starving);
-		if (may_go_on(loop, c->rpc.client)) {
-			tcp_read_forgive_wait(c);
-			c->pause = TCP_GOING;
-			tcp_read_resume(c);
-		} else {
-			TAILQ_INSERT_TAIL(&loop->starving, c, starving);
-		}
-	}
-	if (!TAILQ_EMPTY(&loop->starving))
-		wait_for_requests(loop);
 }

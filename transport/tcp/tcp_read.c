@@ -12,6 +12,8 @@
  *
  * When and how much is read is decided in transport/turns.c.
  */
+#include "transport/tcp/tcp_read.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +22,10 @@
 
 #include "lib/checked.h"
 #include "lib/clock.h"
-#include "transport/tcp/tcp_internal.h"
+#include "transport/tcp/tcp_close.h"
+#include "transport/tcp/tcp_conn.h"
+#include "transport/tcp/tcp_pool.h"
+#include "transport/tcp/tcp_rate.h"
 
 #define GROWTH_FIRST (64u << 10) /* for a record whose length is not known yet */
 #define GROWTH 4u		 /* the next piece is so much larger */
@@ -37,27 +42,6 @@ static void payload_ready(struct rn_payload_waiter *w, struct rn_payload *p)
 	tcp_conn_post_locked(c);
 	pthread_mutex_unlock(&c->lock);
 	rpc_conn_put(&c->rpc); /* the task has its own */
-}
-
-static struct rn_payload *take_granted(struct tcp_conn *c)
-{
-	pthread_mutex_lock(&c->lock);
-	struct rn_payload *p = c->granted;
-	c->granted = NULL;
-	pthread_mutex_unlock(&c->lock);
-	return p;
-}
-
-void tcp_read_stop(struct tcp_conn *c)
-{
-	rn_payload_put(take_granted(c));
-	if (c->cur)
-		tcp_pool_put(c->loop, c->cur);
-	c->cur = NULL;
-	free(c->pending);
-	c->pending = NULL;
-	c->pending_len = 0;
-	c->part = false;
 }
 
 /* A request for the record that begins. */
@@ -86,7 +70,7 @@ static enum feed begin_record(struct tcp_conn *c)
 	if (!c->part)
 		c->record_ns = rn_now_ns();
 	c->part = false;
-	tcp_room_measure(c, rn_now_ns());
+	tcp_rate_measure(c, rn_now_ns());
 	return FEED_MORE;
 }
 
@@ -184,7 +168,7 @@ static enum feed open_payload(struct tcp_conn *c, size_t n)
 {
 	struct tcp_server *srv = c->loop->srv;
 	struct tcp_req *t = c->cur;
-	struct rn_payload *p = take_granted(c);
+	struct rn_payload *p = tcp_take_granted(c);
 	uint32_t moved = t->rpc->nseg == 1 ? TCP_HEAD_SIZE - split_at(c, t) : 0;
 
 	if (t->rpc->nseg == RPC_SEGS_MAX) {
@@ -345,7 +329,7 @@ static int use_input(struct tcp_conn *c, const uint8_t *p, size_t n)
 static void end_of_stream(struct tcp_conn *c)
 {
 	event_del(&c->rd);
-	tcp_read_stop(c);
+	tcp_drop_input(c);
 	pthread_mutex_lock(&c->lock);
 	c->eof = true;
 	bool over = !c->inflight;
@@ -462,7 +446,7 @@ void tcp_read_forgive_wait(struct tcp_conn *c)
 
 	if (!c->cur)
 		return;
-	tcp_room_measure(c, now);
+	tcp_rate_measure(c, now);
 	c->record_ns += now - c->wait_ns;
 }
 

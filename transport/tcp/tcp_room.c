@@ -6,12 +6,14 @@
  * A byte now and then is no use. Each loop chooses among its own, over which all clients' are
  * spread alike.
  */
+#include "transport/tcp/tcp_room.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/checked.h"
 #include "lib/clock.h"
-#include "transport/tcp/tcp_internal.h"
+#include "transport/tcp/tcp_close.h"
 
 #define BATCH 8u			/* at most, of one loop at a time */
 #define BATCH_SHARE 32u			/* and of its connections this part */
@@ -33,43 +35,6 @@ static bool is_stranger(const struct tcp_conn *c)
 bool tcp_room_is_over(struct tcp_conn *c)
 {
 	return is_stranger(c) && rpc_client_conns(c->rpc.client) > TCP_STRANGER_CONNS;
-}
-
-static uint32_t received(const struct tcp_conn *c)
-{
-	uint32_t got = 0;
-
-	for (unsigned i = 0; c->cur && i < c->cur->rpc->nseg; i++)
-		got += c->cur->rpc->seg[i].len;
-	return got;
-}
-
-void tcp_room_measure(struct tcp_conn *c, uint64_t now)
-{
-	c->span_ns = now;
-	c->span_got = received(c);
-	c->slow = false;
-}
-
-static uint64_t expected(uint64_t ns, uint64_t rate)
-{
-	return ns / (RN_NS_PER_SECOND / rate);
-}
-
-bool tcp_room_is_slow(struct tcp_conn *c, uint64_t now, bool pressed)
-{
-	const uint64_t since = now > c->record_ns ? now - c->record_ns : 0;
-	const uint64_t grace = TCP_RATE_GRACE_SECONDS * RN_NS_PER_SECOND;
-	const uint32_t got = received(c);
-
-	if (!c->cur)
-		return false;
-	if (now >= c->span_ns + TCP_PRESSED_SPAN_MS * (RN_NS_PER_SECOND / 1000)) {
-		c->slow = got - c->span_got < expected(now - c->span_ns, TCP_PRESSED_RATE);
-		c->span_ns = now;
-		c->span_got = got;
-	}
-	return (pressed && c->slow) || (since > grace && got < expected(since - grace, TCP_RATE));
 }
 
 /* May it go when `fair` connections are what a client has by right? */
@@ -148,63 +113,4 @@ void tcp_room_ask(struct tcp_server *srv)
 	for (unsigned i = 0; i < srv->cfg.nloops; i++)
 		if (!atomic_exchange(&srv->loops[i].making_room, true))
 			ev_loop_post(srv->loops[i].ev, &srv->loops[i].room);
-}
-
-/* It holds memory for a part of its record and waits for more, and its client has got none for a
- * while. */
-static bool is_jammed(struct tcp_conn *c, uint64_t now)
-{
-	const unsigned taken =
-		atomic_load_explicit(&c->rpc.client->memory.taken, memory_order_relaxed);
-
-	if (c->pause != TCP_WAIT_PAYLOAD || c->cur->rpc->nseg == 1)
-		return false;
-	if (c->jam_ns < c->wait_ns || c->jam_taken != taken) {
-		c->jam_ns = now;
-		c->jam_taken = taken;
-	}
-	return now > c->jam_ns + TCP_PRESSED_SECONDS * RN_NS_PER_SECOND;
-}
-
-/* Of the client that holds most, the record that began last. NULL: there is none. */
-static struct tcp_conn *most_jamming(struct tcp_loop *loop, uint64_t now)
-{
-	struct tcp_conn *c, *worst = NULL;
-	size_t most = 0;
-
-	TAILQ_FOREACH (c, &loop->conns, link) {
-		const size_t held =
-			atomic_load_explicit(&c->rpc.client->memory.bytes, memory_order_relaxed);
-
-		if (!is_jammed(c, now))
-			continue;
-		if (!worst || held > most || (held == most && c->record_ns > worst->record_ns)) {
-			worst = c;
-			most = held;
-		}
-	}
-	return worst;
-}
-
-/*
- * A record waits for its next piece of memory as long as it takes: it is us who keep it waiting.
- * But when all memory is with such records, none of them gets any. Closing one gives memory to
- * others, whose clients are then not jammed any more.
- */
-void tcp_room_unjam(struct tcp_loop *loop, uint64_t now)
-{
-	struct rn_payload_pool *pool = loop->srv->cfg.pool;
-	unsigned jammed = 0;
-	struct tcp_conn *c;
-
-	TAILQ_FOREACH (c, &loop->conns, link)
-		jammed += is_jammed(c, now);
-	if (jammed == 0)
-		return;
-	for (unsigned i = 0; i <= jammed / 4 && i < BATCH && rn_payload_waiting(pool) > 1; i++) {
-		c = most_jamming(loop, now);
-		if (!c)
-			return;
-		tcp_conn_close(c, TCP_CLOSE_ERROR, "records wait for each other's memory");
-	}
 }

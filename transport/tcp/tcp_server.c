@@ -6,7 +6,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "transport/tcp/tcp_internal.h"
+#include "transport/tcp/tcp_close.h"
+#include "transport/tcp/tcp_feed.h"
+#include "transport/tcp/tcp_listen.h"
+#include "transport/tcp/tcp_pool.h"
+#include "transport/tcp/tcp_room.h"
+#include "transport/tcp/tcp_times.h"
 
 struct loop_setup {
 	struct tcp_loop *loop;
@@ -17,14 +22,14 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
-	tcp_conn_tick(arg);
+	tcp_times_tick(arg);
 }
 
 static void on_retry(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
-	tcp_pool_feed(arg);
+	tcp_feed(arg);
 }
 
 static void set_up_loop(void *arg)
@@ -63,7 +68,7 @@ static int init_loop(struct tcp_server *srv, unsigned i)
 	TAILQ_INIT(&loop->conns);
 	TAILQ_INIT(&loop->starving);
 	STAILQ_INIT(&loop->idle);
-	loop->wake.run = tcp_pool_wake;
+	loop->wake.run = tcp_feed_wake;
 	loop->room.run = tcp_room_make;
 	pthread_mutex_init(&loop->lock, NULL);
 	int err = tcp_pool_fill(loop);

@@ -6,6 +6,8 @@
  * limit until its reply is out, so that the queue is bounded by max_requests; and with TCP_OUT_MAX
  * bytes in the queue no further calls are read.
  */
+#include "transport/tcp/tcp_write.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -13,7 +15,8 @@
 
 #include "lib/checked.h"
 #include "lib/clock.h"
-#include "transport/tcp/tcp_internal.h"
+#include "transport/tcp/tcp_conn.h"
+#include "transport/tcp/tcp_pool.h"
 
 /* Mark, tail, and for every bulk item what is before it, it, its pad. */
 #define IOV_MAX_REPLY (2 + 3 * XDR_BULKS_MAX)
@@ -159,30 +162,6 @@ static size_t drain_locked(struct tcp_conn *c, struct tcp_req_list *done)
 	return sent;
 }
 
-static void reply(struct rpc_request *req)
-{
-	struct tcp_req *t = req->transport_private;
-	struct tcp_conn *c = rn_container_of(req->conn, struct tcp_conn, rpc);
-	struct tcp_req_list done = STAILQ_HEAD_INITIALIZER(done);
-
-	put_mark(t);
-	rpc_conn_ref(&c->rpc); /* finish gives the request's away */
-	pthread_mutex_lock(&c->lock);
-	if (c->closed) {
-		STAILQ_INSERT_TAIL(&done, t, link);
-	} else {
-		if (STAILQ_EMPTY(&c->out))
-			c->out_ns = c->moved_ns = rn_now_ns();
-		STAILQ_INSERT_TAIL(&c->out, t, link);
-		c->out_bytes += reply_size(t);
-		if (!c->sending && !c->blocked)
-			drain_locked(c, &done);
-	}
-	pthread_mutex_unlock(&c->lock);
-	finish_list(c, &done);
-	rpc_conn_put(&c->rpc);
-}
-
 void tcp_write_ready(evutil_socket_t fd, short what, void *arg)
 {
 	struct tcp_conn *c = arg;
@@ -217,13 +196,37 @@ void tcp_write_discard(struct tcp_conn *c)
 	finish_list(c, &done);
 }
 
-static void drop(struct rpc_request *req)
+void tcp_reply(struct rpc_request *req)
+{
+	struct tcp_req *t = req->transport_private;
+	struct tcp_conn *c = rn_container_of(req->conn, struct tcp_conn, rpc);
+	struct tcp_req_list done = STAILQ_HEAD_INITIALIZER(done);
+
+	put_mark(t);
+	rpc_conn_ref(&c->rpc); /* finish gives the request's away */
+	pthread_mutex_lock(&c->lock);
+	if (c->closed) {
+		STAILQ_INSERT_TAIL(&done, t, link);
+	} else {
+		if (STAILQ_EMPTY(&c->out))
+			c->out_ns = c->moved_ns = rn_now_ns();
+		STAILQ_INSERT_TAIL(&c->out, t, link);
+		c->out_bytes += reply_size(t);
+		if (!c->sending && !c->blocked)
+			drain_locked(c, &done);
+	}
+	pthread_mutex_unlock(&c->lock);
+	finish_list(c, &done);
+	rpc_conn_put(&c->rpc);
+}
+
+void tcp_drop(struct rpc_request *req)
 {
 	finish(rn_container_of(req->conn, struct tcp_conn, rpc), req->transport_private);
 }
 
 /* A stream has no way to refuse one message alone. */
-static void give_up(struct rpc_request *req)
+void tcp_give_up(struct rpc_request *req)
 {
 	struct tcp_conn *c = rn_container_of(req->conn, struct tcp_conn, rpc);
 
@@ -234,14 +237,3 @@ static void give_up(struct rpc_request *req)
 	pthread_mutex_unlock(&c->lock);
 	finish(c, req->transport_private);
 }
-
-const struct rpc_conn_ops tcp_conn_ops = {
-	.netid = "tcp",
-	.reliable = true,
-	.keeps_port = true,
-	.reply = reply,
-	.drop = drop,
-	.too_long = give_up,
-	.garbage = give_up,
-	.destroy = tcp_conn_destroy,
-};

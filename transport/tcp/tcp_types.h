@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the TCP transport's files share.
+ * Objects of the TCP transport. Each header beside this one declares what is done with them; the
+ * files include each other one way, from tcp_conn.h up to tcp_server.c.
  *
  * Threads. A connection belongs to one event loop; reading, timers and closing happen there only.
  * Replies come from workers and are sent by them; what the socket does not take at once is queued
@@ -14,8 +15,8 @@
  * Locks: tcp_conn.lock, tcp_loop.lock and tcp_server.lock are leaves: none is taken while another
  * is held.
  */
-#ifndef RN_TRANSPORT_TCP_INTERNAL_H
-#define RN_TRANSPORT_TCP_INTERNAL_H
+#ifndef RN_TRANSPORT_TCP_TYPES_H
+#define RN_TRANSPORT_TCP_TYPES_H
 
 #include <event2/event.h>
 #include <event2/event_struct.h>
@@ -102,7 +103,7 @@ struct tcp_conn {
 	uint64_t span_ns;   /* when the span began in which its rate is measured */
 	uint32_t span_got;  /* what had come of it then */
 	bool slow;	    /* in the span before */
-	uint64_t wait_ns;   /* when the record in hand began to wait for the server */
+	uint64_t wait_ns;   /* start of the present wait of its record for the server */
 	uint64_t jam_ns;    /* since when its client has got none, while its record waits */
 	unsigned jam_taken; /* buffers that the client had got by then */
 	struct rn_payload_waiter waiter;
@@ -187,64 +188,8 @@ struct tcp_server {
 #define tcp_count(srv, what, add)                                                                  \
 	atomic_fetch_add_explicit(&(srv)->n.what, add, memory_order_relaxed)
 
-/* tcp_listen.c */
-void tcp_listener_free(struct tcp_listener *l); /* on its loop */
-
-/* tcp_conn.c */
-int tcp_conn_new(struct tcp_server *srv, int fd,
-		 const struct sockaddr_storage *peer); /* takes fd, on error
-							* too; on any loop */
-enum tcp_close_reason { TCP_CLOSE_PEER, TCP_CLOSE_IDLE, TCP_CLOSE_ERROR };
-void tcp_conn_close(struct tcp_conn *c, enum tcp_close_reason why,
-		    const char *text);		  /* on the loop */
-void tcp_conn_post_locked(struct tcp_conn *c);	  /* c->lock held, and a reference */
-void tcp_conn_take_turn(struct tcp_conn *c);	  /* to read, and to write if writable */
-bool tcp_conn_has_room(const struct tcp_conn *c); /* for another call; c->lock held */
-void tcp_conn_tick(struct tcp_loop *loop);
-enum rpc_standing tcp_conn_standing(struct tcp_conn *c); /* asks; does not wait */
-
-/* tcp_room.c */
-/* Asks every loop to close some connections, so that there is room for new ones. Any thread. */
-void tcp_room_ask(struct tcp_server *srv);
-void tcp_room_make(struct ev_task *task);
-/* Has a new connection's client too many for a stranger? On its loop. */
-bool tcp_room_is_over(struct tcp_conn *c);
-/* Records that hold some memory may wait for each other's: gives up some of them. */
-void tcp_room_unjam(struct tcp_loop *loop, uint64_t now);
-/* The record in hand begins to be measured. On the loop, as what follows. */
-void tcp_room_measure(struct tcp_conn *c, uint64_t now);
-/* Does it come too slowly, with others waiting for memory or without? About once a second. */
-bool tcp_room_is_slow(struct tcp_conn *c, uint64_t now, bool pressed);
-
-/* tcp_read.c: on the loop. */
-void tcp_read_ready(evutil_socket_t fd, short what, void *arg);
-void tcp_read_resume(struct tcp_conn *c);
-/* The record in hand has waited since wait_ns for the server. That time does not count against the
- * peer, whose rate is measured anew. */
-void tcp_read_forgive_wait(struct tcp_conn *c);
-/* Reads until the loop's work has come up to `until`, or there is no more. */
-void tcp_read_some(struct tcp_conn *c, uint64_t until);
-void tcp_read_stop(struct tcp_conn *c); /* gives back what reading holds */
-
-/* tcp_write.c */
-extern const struct rpc_conn_ops tcp_conn_ops;
-void tcp_write_ready(evutil_socket_t fd, short what, void *arg);
-void tcp_write_some(struct tcp_conn *c);    /* on the loop, which holds a reference */
-void tcp_write_discard(struct tcp_conn *c); /* closed is set */
-void tcp_conn_destroy(struct rpc_conn *rc);
-
-/* tcp_pool.c: requests. get on the loop only; put from any thread. */
-int tcp_pool_reserve(struct tcp_server *srv); /* before the loops */
-void tcp_pool_unreserve(struct tcp_server *srv);
-int tcp_pool_fill(struct tcp_loop *loop);
-/* NULL: there is no memory, or the client has its share. */
-struct tcp_req *tcp_pool_get(struct tcp_loop *loop, struct rpc_client *client);
-void tcp_pool_put(struct tcp_loop *loop, struct tcp_req *t);
-void tcp_pool_free(struct tcp_loop *loop);
-unsigned tcp_pool_idle(struct tcp_loop *loop); /* any thread */
-void tcp_pool_starve(struct tcp_conn *c);
-void tcp_pool_unstarve(struct tcp_conn *c);
-void tcp_pool_wake(struct ev_task *task);
-void tcp_pool_feed(struct tcp_loop *loop); /* lets starving connections try again */
+/* Bytes of a request, and the bytes that one in use counts for. */
+#define TCP_REQUEST_BYTES (sizeof(struct tcp_req) + sizeof(struct rpc_request))
+#define TCP_HELD_BYTES (TCP_REQUEST_BYTES + RPC_HEAD_SIZE)
 
 #endif

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Connections whose time is up: peers that do not read, records that do not come, idle ones. Once a
+ * second, on each loop.
+ */
+#include "transport/tcp/tcp_times.h"
+
+#include "lib/clock.h"
+#include "transport/tcp/tcp_close.h"
+#include "transport/tcp/tcp_rate.h"
+
+#define UNJAM_BATCH 8u /* most records given up in one look */
+
+static bool lately(uint64_t then, uint64_t now)
+{
+	return then && now < then + 2 * TCP_PRESSED_SECONDS * RN_NS_PER_SECOND;
+}
+
+/* Is somebody waiting because there is no memory, or was there lately? */
+static bool under_pressure(struct tcp_loop *loop, uint64_t now)
+{
+	if (rn_payload_short(loop->srv->cfg.pool))
+		loop->pressed_ns = now;
+	return lately(loop->pressed_ns, now);
+}
+
+static bool waits_for_memory(const struct tcp_conn *c)
+{
+	return c->pause == TCP_WAIT_REQUEST || c->pause == TCP_WAIT_PAYLOAD;
+}
+
+/* A client whose own calls wait for memory (its share may be used up, while there is enough for
+ * others) is under pressure too. */
+static bool client_pressed(struct tcp_conn *c, uint64_t now)
+{
+	struct rpc_client *client = c->rpc.client;
+
+	if (waits_for_memory(c) ||
+	    atomic_load_explicit(&client->memory.waiting, memory_order_relaxed))
+		atomic_store_explicit(&client->pressed_ns, now, memory_order_relaxed);
+	return lately(atomic_load_explicit(&client->pressed_ns, memory_order_relaxed), now);
+}
+
+/*
+ * A peer that neither reads its replies nor ends its record in time holds memory that others may
+ * need. While they do wait for it, standing still for a few seconds is enough.
+ */
+static void check_times(struct tcp_conn *c, uint64_t now, bool pressed)
+{
+	const struct tcp_config *cfg = &c->loop->srv->cfg;
+
+	pressed = client_pressed(c, now) || pressed;
+	if (turn_waits(&c->turn)) /* it is us who keep it waiting */
+		return;
+	uint64_t stall = cfg->stall_seconds * RN_NS_PER_SECOND;
+	uint64_t still = pressed ? TCP_PRESSED_SECONDS * RN_NS_PER_SECOND : stall;
+	uint64_t idle = cfg->idle_seconds * RN_NS_PER_SECOND;
+
+	pthread_mutex_lock(&c->lock);
+	unsigned inflight = c->inflight;
+	bool stuck =
+		!STAILQ_EMPTY(&c->out) && (now > c->out_ns + stall || now > c->moved_ns + still);
+	pthread_mutex_unlock(&c->lock);
+
+	bool in_record = (c->cur || c->part) && !waits_for_memory(c);
+	/* While it is paused it is the server that does not read. */
+	bool slow = in_record && c->pause == TCP_GOING && tcp_rate_is_slow(c, now, pressed);
+
+	if (stuck)
+		tcp_conn_close(c, TCP_CLOSE_ERROR, "the peer does not read its replies");
+	else if (in_record && (now > c->record_ns + stall || slow ||
+			       (now > c->record_ns + still && now > c->active_ns + still)))
+		tcp_conn_close(c, TCP_CLOSE_ERROR, "a record was not completed in time");
+	else if (idle && !inflight && !in_record && c->pause == TCP_GOING &&
+		 now > c->active_ns + idle)
+		tcp_conn_close(c, TCP_CLOSE_IDLE, "idle");
+}
+
+/* Before any of them is closed, since memory then goes to whoever waits for it. */
+static void find_slow_clients(struct tcp_loop *loop, uint64_t now)
+{
+	struct tcp_conn *c, *next;
+
+	TAILQ_FOREACH (c, &loop->conns, link) {
+		if (!turn_waits(&c->turn) && c->pause == TCP_GOING &&
+		    tcp_rate_is_slow(c, now, true))
+			rpc_client_is_slow(c->rpc.client, now);
+	}
+	/* What others wait for shall not go from one connection of a slow client to the next. */
+	for (c = TAILQ_FIRST(&loop->conns); c; c = next) {
+		next = TAILQ_NEXT(c, link);
+		if (waits_for_memory(c) && c->cur && rpc_client_was_slow(c->rpc.client, now))
+			tcp_conn_close(c, TCP_CLOSE_ERROR, "others need the memory");
+	}
+}
+
+/* It holds memory for a part of its record and waits for more, and its client has got none for a
+ * while. */
+static bool is_jammed(struct tcp_conn *c, uint64_t now)
+{
+	const unsigned taken =
+		atomic_load_explicit(&c->rpc.client->memory.taken, memory_order_relaxed);
+
+	if (c->pause != TCP_WAIT_PAYLOAD || c->cur->rpc->nseg == 1)
+		return false;
+	if (c->jam_ns < c->wait_ns || c->jam_taken != taken) {
+		c->jam_ns = now;
+		c->jam_taken = taken;
+	}
+	return now > c->jam_ns + TCP_PRESSED_SECONDS * RN_NS_PER_SECOND;
+}
+
+/* Of the client that holds most, the record that began last. NULL: there is none. */
+static struct tcp_conn *most_jamming(struct tcp_loop *loop, uint64_t now)
+{
+	struct tcp_conn *c, *worst = NULL;
+	size_t most = 0;
+
+	TAILQ_FOREACH (c, &loop->conns, link) {
+		const size_t held =
+			atomic_load_explicit(&c->rpc.client->memory.bytes, memory_order_relaxed);
+
+		if (!is_jammed(c, now))
+			continue;
+		if (!worst || held > most || (held == most && c->record_ns > worst->record_ns)) {
+			worst = c;
+			most = held;
+		}
+	}
+	return worst;
+}
+
+/*
+ * A record waits for its next piece of memory as long as it takes: it is us who keep it waiting.
+ * But when all memory is with such records, none of them gets any. Closing one gives memory to
+ * others, whose clients are then not jammed any more.
+ */
+static void unjam(struct tcp_loop *loop, uint64_t now)
+{
+	struct rn_payload_pool *pool = loop->srv->cfg.pool;
+	unsigned jammed = 0;
+	struct tcp_conn *c;
+
+	TAILQ_FOREACH (c, &loop->conns, link)
+		jammed += is_jammed(c, now);
+	if (jammed == 0)
+		return;
+	for (unsigned i = 0; i <= jammed / 4 && i < UNJAM_BATCH && rn_payload_waiting(pool) > 1;
+	     i++) {
+		c = most_jamming(loop, now);
+		if (!c)
+			return;
+		tcp_conn_close(c, TCP_CLOSE_ERROR, "records wait for each other's memory");
+	}
+}
+
+void tcp_times_tick(struct tcp_loop *loop)
+{
+	uint64_t now = rn_now_ns();
+	bool pressed = under_pressure(loop, now);
+	struct tcp_conn *c, *next;
+
+	if (pressed)
+		find_slow_clients(loop, now);
+	for (c = TAILQ_FIRST(&loop->conns); c; c = next) {
+		next = TAILQ_NEXT(c, link);
+		check_times(c, now, pressed);
+	}
+	unjam(loop, now);
+}
