@@ -173,7 +173,7 @@ static struct rr_conn *conn_new(struct rr_server *srv, struct rdma_cm_id *id, st
 	c->task.run = rr_conn_run;
 	c->turn.conn = &c->rpc;
 	c->turn.visit = rr_conn_visit;
-	c->made_ns = rr_now();
+	c->made_ns = rn_now_ns();
 	c->active_ns = c->made_ns;
 	pthread_mutex_init(&c->lock, NULL);
 	TAILQ_INIT(&c->held);

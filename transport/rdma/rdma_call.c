@@ -18,7 +18,7 @@ static void start_call(struct rr_req *r)
 	rpc_address_of(&c->rpc.peer, &client);
 	if (!why && r->call.nreads > c->sq_depth)
 		why = "more Read segments than this device's send queue holds";
-	if (!why && rr_broken_has(&srv->broken, &client, &r->call, rr_now()))
+	if (!why && rr_broken_has(&srv->broken, &client, &r->call, rn_now_ns()))
 		why = "its chunks have broken a connection";
 	if (why) {
 		rr_bad_chunk(r, why);

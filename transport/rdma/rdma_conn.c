@@ -39,7 +39,7 @@ void rr_conn_sending(struct rr_conn *c)
 {
 	c->posted++;
 	if (c->sending++ == 0)
-		c->sending_ns = rr_now();
+		c->sending_ns = rn_now_ns();
 }
 
 void rr_conn_close(struct rr_conn *c, const char *why)

@@ -44,9 +44,9 @@ static void blame(struct rr_conn *c, enum rr_tag tag, void *what, enum ibv_wc_st
 
 	rpc_address_of(&c->rpc.peer, &client);
 	if (status == IBV_WC_REM_ACCESS_ERR)
-		rr_broken_add(&c->srv->broken, &client, &r->call, RR_PROVEN, rr_now());
+		rr_broken_add(&c->srv->broken, &client, &r->call, RR_PROVEN, rn_now_ns());
 	else if (c->dev->iwarp && c->lost && r->step == RR_STEP_READ)
-		rr_broken_add(&c->srv->broken, &client, &r->call, RR_SUSPECTED, rr_now());
+		rr_broken_add(&c->srv->broken, &client, &r->call, RR_SUSPECTED, rn_now_ns());
 }
 
 /*
@@ -60,7 +60,7 @@ static void complete(struct rr_conn *c, const struct ibv_wc *wc)
 	if (tag != RR_TAG_PART)
 		c->posted--;
 	if (tag == RR_TAG_SEND || tag == RR_TAG_READ)
-		c->sending_ns = --c->sending ? rr_now() : 0;
+		c->sending_ns = --c->sending ? rn_now_ns() : 0;
 	if (wc->status != IBV_WC_SUCCESS) {
 		c->lost |= c->state == RR_OPEN;
 		blame(c, tag, what, wc->status);
@@ -99,10 +99,10 @@ static int drain(struct rr_conn *c)
 /* Polls for a bounded time; entries handled. */
 static int spin(struct rr_conn *c)
 {
-	uint64_t until = rr_now() + (uint64_t)c->srv->cfg.poll_usec * 1000;
+	uint64_t until = rn_now_ns() + (uint64_t)c->srv->cfg.poll_usec * 1000;
 	int n = 0;
 
-	while (n == 0 && rr_now() < until)
+	while (n == 0 && rn_now_ns() < until)
 		n = drain(c);
 	return n;
 }
@@ -125,7 +125,7 @@ static void poll_rounds(struct rr_conn *c, uint64_t until)
 		}
 		if (armed) {
 			if (found)
-				c->active_ns = rr_now();
+				c->active_ns = rn_now_ns();
 			return;
 		}
 		armed = ibv_req_notify_cq(c->cq, 0) == 0;
@@ -134,7 +134,7 @@ static void poll_rounds(struct rr_conn *c, uint64_t until)
 			return;
 		}
 	} while (turns->work < until);
-	c->active_ns = rr_now();
+	c->active_ns = rn_now_ns();
 	rr_conn_notify(c, RR_EV_POLL);
 }
 

@@ -14,7 +14,7 @@
 
 #define SIW_VENDOR 0x626d74u
 #define SIW_PART 0u
-#define NO_MEMORY_NS (60 * RR_NS) /* time between two warnings */
+#define NO_MEMORY_NS (60 * RN_NS_PER_SECOND) /* time between two warnings */
 
 /* iWARP hardware wants the sink of an RDMA Read to be open to the peer's Writes (RFC 5040 section
  * 7.1). siw needs local rights only; of other drivers that is not known. */
@@ -206,7 +206,7 @@ static struct ibv_mr *register_slab(struct rr_device *dev, const struct rn_paylo
 
 int rr_device_no_memory(struct rr_device *dev)
 {
-	const uint64_t now = rr_now();
+	const uint64_t now = rn_now_ns();
 	uint64_t last = dev->no_memory_ns;
 
 	if ((!last || now > last + NO_MEMORY_NS) &&

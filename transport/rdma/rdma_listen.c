@@ -110,9 +110,9 @@ void rr_look_after(struct rr_server *srv)
 {
 	struct rr_listener *l;
 
-	if (srv->quiet || rr_now() < srv->retry_ns)
+	if (srv->quiet || rn_now_ns() < srv->retry_ns)
 		return;
-	srv->retry_ns = rr_now() + RR_RETRY_SECONDS * RR_NS;
+	srv->retry_ns = rn_now_ns() + RR_RETRY_SECONDS * RN_NS_PER_SECOND;
 	rr_devices_check(srv);
 	LIST_FOREACH (l, &srv->listeners, link)
 		if (!l->id && rr_listener_open(srv, l) == 0)

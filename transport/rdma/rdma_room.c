@@ -18,8 +18,8 @@
 #define ROOM_SHARE 4u /* fraction of the whole budget */
 /* least fraction, for a device that came when most of the budget was taken */
 #define ROOM_SHARE_LEAST 64u
-#define EARLY_SHARE 8u	     /* fraction of the rest of the first half for each connection */
-#define GRACE_NS (2 * RR_NS) /* a connection used this recently is not closed */
+#define EARLY_SHARE 8u /* fraction of the rest of the first half for each connection */
+#define GRACE_NS (2 * RN_NS_PER_SECOND) /* a connection used this recently is not closed */
 
 void rr_room_reserve(struct rr_server *srv)
 {
@@ -102,7 +102,7 @@ static bool rather(const struct candidate *a, const struct candidate *b)
 bool rr_room_make(struct rr_server *srv)
 {
 	const unsigned fair = srv->cfg.max_connections / (rpc_clients_count(srv->cfg.clients) + 1);
-	const uint64_t now = rr_now();
+	const uint64_t now = rn_now_ns();
 	struct candidate best = { .conn = NULL }, one;
 	struct rr_conn *c;
 
@@ -127,8 +127,8 @@ bool rr_room_stalled(struct rr_conn *c, uint64_t now)
 	const uint64_t since = c->sending_ns;
 	const struct rr_config *cfg = &c->srv->cfg;
 
-	if (since == 0 || now < since + RR_PRESSED_SECONDS * RR_NS)
+	if (since == 0 || now < since + RR_PRESSED_SECONDS * RN_NS_PER_SECOND)
 		return false;
-	return now > since + cfg->stall_seconds * RR_NS || c->rpc.client->memory.waiting > 0 ||
-	       rn_payload_short(cfg->pool);
+	return now > since + cfg->stall_seconds * RN_NS_PER_SECOND ||
+	       c->rpc.client->memory.waiting > 0 || rn_payload_short(cfg->pool);
 }

@@ -21,20 +21,20 @@ static bool is_due(struct rr_conn *c, uint64_t now)
 	int state = c->state;
 
 	if (state == RR_ACCEPTING)
-		return now > c->made_ns + RR_ACCEPT_SECONDS * RR_NS;
+		return now > c->made_ns + RR_ACCEPT_SECONDS * RN_NS_PER_SECOND;
 	if (state == RR_OPEN && rr_room_stalled(c, now))
 		return true;
 	if (state != RR_OPEN || !c->srv->cfg.idle_seconds)
 		return false;
 	/* more than the id's reference: a request is under way */
-	return c->rpc.refs == 1 && now > c->active_ns + c->srv->cfg.idle_seconds * RR_NS;
+	return c->rpc.refs == 1 && now > c->active_ns + c->srv->cfg.idle_seconds * RN_NS_PER_SECOND;
 }
 
 static void on_tick(evutil_socket_t fd, short what, void *arg)
 {
 	struct rr_server *srv = arg;
 	struct rr_conn *c;
-	uint64_t now = rr_now();
+	uint64_t now = rn_now_ns();
 
 	(void)fd;
 	(void)what;

@@ -92,6 +92,6 @@ void rr_submit(struct rr_req *r)
 	fill_segments(r, stream);
 	r->rpc->conn = &c->rpc;
 	set_reply_room(r);
-	r->rpc->arrived_ns = rr_now();
+	r->rpc->arrived_ns = rn_now_ns();
 	c->srv->cfg.sink.submit(c->srv->cfg.sink.ctx, r->rpc);
 }

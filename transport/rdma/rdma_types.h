@@ -38,8 +38,8 @@
 #include <rdma/rdma_cma.h>
 #include <stdatomic.h>
 #include <sys/queue.h>
-#include <time.h>
 
+#include "lib/clock.h"
 #include "rpc/client.h"
 #include "transport/rdma/rdma_broken.h"
 #include "transport/rdma/rdma_chunks.h"
@@ -59,7 +59,6 @@
 #define RR_STRANGER_CONNS 16u /* limit for a client that no export admits */
 #define RR_LEAVING_MAX 16u    /* connections being closed to make room for new ones */
 #define RR_RETRY_SECONDS 5u   /* between two checks of devices and listeners */
-#define RR_NS 1000000000ull
 
 struct rr_conn;
 struct rr_req;
@@ -257,15 +256,6 @@ struct rr_server {
 	struct rr_conn_list conns;
 	unsigned live; /* connections whose memory is not freed yet */
 };
-
-/* CLOCK_MONOTONIC, nanoseconds. */
-static inline uint64_t rr_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * RR_NS + (uint64_t)ts.tv_nsec;
-}
 
 #define rr_count(srv, what, add)                                                                   \
 	atomic_fetch_add_explicit(&(srv)->n.what, add, memory_order_relaxed)
