@@ -54,7 +54,7 @@ void tcp_conn_close(struct tcp_conn *c, enum tcp_close_reason why, const char *t
 	if (c->pause == TCP_WAIT_REQUEST)
 		tcp_pool_unstarve(c);
 	if (c->pause == TCP_WAIT_PAYLOAD && !rn_payload_wait_cancel(srv->cfg.pool, &c->waiter))
-		rpc_conn_put(&c->rpc); /* never the last: the list's is still there */
+		rpc_conn_put(&c->rpc); /* never the last: the list's reference is still held */
 	c->pause = TCP_GOING;
 	tcp_drop_input(c);
 	shutdown(c->fd, SHUT_RDWR);

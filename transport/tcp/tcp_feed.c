@@ -8,7 +8,9 @@
 
 #define FEED_AT_ONCE 16u /* requests that a client must be able to get before it goes on */
 
-/* Room for another connection of the client to go on, beside those that this feeding has let. */
+/*
+ * True if another connection of the client may go on, besides those that this round has let go on.
+ */
 static bool may_go_on(struct tcp_loop *loop, struct rpc_client *client)
 {
 	struct rpc_loop_share *s = &client->loop[loop->index];
@@ -29,7 +31,7 @@ static bool has_none(const struct tcp_conn *c)
 	return atomic_load_explicit(&c->rpc.client->requests.bytes, memory_order_relaxed) == 0;
 }
 
-/* Clients that have no request at all go first: there may be few, and many that wait for more. */
+/* Clients without any request go first: there may be few of them among many that wait for more. */
 static void needy_first(struct tcp_loop *loop, struct tcp_conn_list *out)
 {
 	struct tcp_conn_list others = TAILQ_HEAD_INITIALIZER(others);
@@ -54,7 +56,7 @@ void tcp_feed(struct tcp_loop *loop)
 	pthread_mutex_lock(&loop->lock);
 	loop->hungry = false;
 	pthread_mutex_unlock(&loop->lock);
-	/* Those that find nothing go back to the end of loop->starving. */
+	/* Connections that find nothing go back to the end of loop->starving. */
 	needy_first(loop, &again);
 	while ((c = TAILQ_FIRST(&again))) {
 		TAILQ_REMOVE(&again, c, starving);

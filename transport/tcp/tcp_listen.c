@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Listeners. Accepting never spins: out of descriptors, one kept in reserve lets us refuse the
- * client plainly; then, and when there are as many connections as may be, the listener rests for a
- * moment while the kernel's backlog holds the callers.
+ * Listeners. Accepting never spins. When descriptors run out, a reserved one is closed for a moment
+ * to refuse the client at once. Then, and at max_connections, the listener pauses while the
+ * kernel's backlog holds the callers.
  */
 #include "transport/tcp/tcp_listen.h"
 
@@ -56,7 +56,7 @@ static void warn(struct tcp_listener *l, int err)
 	rn_warn(l->srv->cfg.log, "tcp: cannot accept connections now: %s", strerror(err));
 }
 
-/* A client that is refused at once looks for another way; one in the backlog waits for minutes. */
+/* A refused client tries something else at once; one in the backlog waits for minutes. */
 static void refuse_one(struct tcp_listener *l)
 {
 	if (l->reserve_fd < 0)
@@ -78,7 +78,8 @@ static bool full(struct tcp_server *srv)
 	return yes;
 }
 
-/* Whether somebody waits is known of the first in a turn. false: no more in this turn. */
+/* Accepts one connection; first: the first of this turn, of which it is known that somebody waits.
+ * False: no more in this turn. */
 static bool accept_one(struct tcp_listener *l, bool first)
 {
 	struct sockaddr_storage peer = { 0 };
@@ -113,7 +114,7 @@ static bool accept_one(struct tcp_listener *l, bool first)
 		warn(l, errno);
 		rest(l, &pause_short);
 		return false;
-	default: /* that one caller has gone, or its network has: accept(2) */
+	default: /* only this caller or its network is gone: accept(2) */
 		return true;
 	}
 }

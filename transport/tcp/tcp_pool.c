@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Requests of one loop. A connection holds one only from a record's first byte until its reply is
- * out, so that connections that are merely open cost nothing here. Some are made at start and never
- * given up: with them a daemon whose budget is used up goes on, if slowly. A client may hold as
- * much in requests as is still left in all (see lib/payload.h), and always one.
+ * out, so that idle connections need none. Some requests are made at start and never freed: with
+ * them a daemon whose budget is used up still works, if slowly. A client may hold as much in
+ * requests as is still left in all (see lib/payload.h), and always one.
  */
 #include "transport/tcp/tcp_pool.h"
 
@@ -14,9 +14,9 @@
 #include "lib/checked.h"
 #include "lib/clock.h"
 
-#define POOL_READY 64u /* made at start, for each loop, if half of the reserve is as much */
+#define POOL_READY 64u /* requests made at start for each loop, if half of the reserve allows it */
 #define POOL_READY_LEAST 32u
-#define RESERVE_SHARE 8 /* of the budget, for requests */
+#define RESERVE_SHARE 8 /* fraction of the budget, for requests */
 #define RESERVE_MAX 1024u
 #define POOL_IDLE_MAX 128u
 #define RETRY_USEC 20000
@@ -109,7 +109,7 @@ static void charge(struct tcp_req *t, struct rpc_client *client)
 static void discharge(struct tcp_req *t)
 {
 	if (!t->client)
-		return; /* fresh from make() */
+		return; /* new, from make() */
 	atomic_fetch_sub_explicit(&t->client->requests.bytes, TCP_HELD_BYTES, memory_order_relaxed);
 	t->client = NULL;
 }
@@ -187,8 +187,7 @@ void tcp_pool_await(struct tcp_loop *loop)
 	static const struct timeval soon = { 0, RETRY_USEC };
 
 	pthread_mutex_lock(&loop->lock);
-	/* One that came back in between is found by the timer, as is memory that others gave back.
-	 */
+	/* The timer finds a request that came back in between, and memory that others gave back. */
 	loop->hungry = true;
 	pthread_mutex_unlock(&loop->lock);
 	event_add(loop->retry, &soon);

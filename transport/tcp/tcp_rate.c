@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The rate at which a record comes: a peer that holds memory must use it. On the loop. */
+/* The rate of a record on its way in: a peer that holds memory must use it. On the loop. */
 #include "transport/tcp/tcp_rate.h"
 
 static uint32_t received(const struct tcp_conn *c)

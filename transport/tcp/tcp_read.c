@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Reading. Bytes at a record's start come through the loop's scratch buffer: the first
- * TCP_HEAD_SIZE of a record are copied to its request, and so is the little that scratch has of a
- * payload. The rest of a long record is received straight into payload buffers. A WRITE's data
- * begins at the start of the first payload buffer, and thus on a page: the request's own bytes end
- * where cfg.bulk_offset says.
+ * TCP_HEAD_SIZE of a record are copied to its request, and so is the little payload in scratch. The
+ * rest of a long record is received straight into payload buffers. A WRITE's data begins at the
+ * start of the first payload buffer, and thus on a page: the request's own bytes end at
+ * cfg.bulk_offset.
  *
- * When something is lacking (room, a request, a buffer) reading pauses, and what scratch still
- * holds waits in c->pending. A length that the peer declares never sizes anything but a payload
- * buffer, and no more than one class of it at a time.
+ * If something is missing (room, a request, a buffer) reading pauses, and the rest of scratch waits
+ * in c->pending. A length that the peer declares never sizes anything but a payload buffer, and no
+ * more than one class of it at a time.
  *
- * When and how much is read is decided in transport/turns.c.
+ * transport/turns.c decides when and how much is read.
  */
 #include "transport/tcp/tcp_read.h"
 
@@ -27,8 +27,8 @@
 #include "transport/tcp/tcp_pool.h"
 #include "transport/tcp/tcp_rate.h"
 
-#define GROWTH_FIRST (64u << 10) /* for a record whose length is not known yet */
-#define GROWTH 4u		 /* the next piece is so much larger */
+#define GROWTH_FIRST (64u << 10) /* first piece of a record whose length is not known yet */
+#define GROWTH 4u		 /* factor by which the next piece is larger */
 #define CALL_MIN 8		 /* xid and message type */
 
 enum feed { FEED_MORE, FEED_SHORT, FEED_AWAIT, FEED_PAUSED, FEED_BAD };
@@ -41,14 +41,14 @@ static void payload_ready(struct rn_payload_waiter *w, struct rn_payload *p)
 	c->granted = p;
 	tcp_conn_post_locked(c);
 	pthread_mutex_unlock(&c->lock);
-	rpc_conn_put(&c->rpc); /* the task has its own */
+	rpc_conn_put(&c->rpc); /* the task has a reference of its own */
 }
 
-/* A request for the record that begins. */
+/* Takes a request for the record that begins. */
 static enum feed begin_record(struct tcp_conn *c)
 {
 	pthread_mutex_lock(&c->lock);
-	/* Who may only ask to be refused needs no more than one answer at a time. */
+	/* A host that is not admitted only gets refusals: one at a time is enough. */
 	bool room = tcp_conn_has_room(c) &&
 		    !(c->inflight && rpc_conn_standing(&c->rpc) != RPC_ADMITTED &&
 		      c->loop->srv->cfg.standing);
@@ -81,7 +81,7 @@ static size_t room_left(const struct tcp_req *t)
 	return (t->rpc->nseg == 1 ? TCP_HEAD_SIZE : s->payload->size) - s->len;
 }
 
-/* Where the first payload buffer begins, as an offset into the full head. */
+/* Offset in the full head at which the first payload buffer begins. */
 static uint32_t split_at(const struct tcp_conn *c, const struct tcp_req *t)
 {
 	const struct tcp_config *cfg = &c->loop->srv->cfg;
@@ -95,7 +95,8 @@ static size_t payload_want(const struct tcp_conn *c, uint32_t moved)
 	size_t want = (size_t)c->rec.frag_left + moved;
 
 	if (!c->rec.last) {
-		/* Few pieces, however the peer cuts its record, and not much more than has come. */
+		/* Few pieces, however the peer fragments its record, and not much more than has
+		 * come. */
 		const struct rpc_request *r = c->cur->rpc;
 		size_t rest = c->rec.max - c->rec.total + want;
 		size_t least = r->nseg == 1 ? GROWTH_FIRST
@@ -117,15 +118,16 @@ static void add_payload(struct tcp_req *t, struct rn_payload *p, uint32_t moved)
 	r->seg[r->nseg++] = (struct rpc_seg){ .base = p->data, .len = moved, .payload = p };
 }
 
-/* Who let others wait for memory that he did not use may not take the last half of it for a while.
- */
+/* A client that was slow with memory others waited for may not take the last half of it for a
+ * while. */
 static bool may_take_memory(const struct tcp_conn *c)
 {
 	return !rpc_client_was_slow(c->rpc.client, rn_now_ns()) ||
 	       rn_payload_is_ample(c->loop->srv->cfg.pool);
 }
 
-/* May the client send calls of that length now? It waits while that is not known, or for memory. */
+/* FEED_MORE if the client may send calls of that length now. Paused while its standing is not
+ * known, or for memory. */
 static enum feed may_be_long(struct tcp_conn *c, size_t want)
 {
 	const enum rpc_standing standing = tcp_conn_standing(c);
@@ -148,8 +150,11 @@ static void wake_at(struct tcp_conn *c, size_t bytes)
 	(void)setsockopt(c->fd, SOL_SOCKET, SO_RCVLOWAT, &n, sizeof(n));
 }
 
-/* Memory is given when there is something to put into it: n bytes are, and more in the socket. Else
- * the kernel wakes us when that is so, when no more will come, and when it is short of memory. */
+/*
+ * FEED_MORE if there are enough bytes to put into new memory: n at hand, more in the socket. Else
+ * the kernel wakes the loop when they are there, when no more will come, or when it is short of
+ * memory.
+ */
 static enum feed enough_is_there(struct tcp_conn *c, size_t n)
 {
 	const size_t need = rn_min(c->rec.frag_left, TCP_LOWAT);
@@ -163,7 +168,7 @@ static enum feed enough_is_there(struct tcp_conn *c, size_t n)
 	return FEED_AWAIT;
 }
 
-/* A buffer for what comes after the bytes that are there, n more of which are at hand. */
+/* Opens a buffer for the bytes to come, n of which are at hand. */
 static enum feed open_payload(struct tcp_conn *c, size_t n)
 {
 	struct tcp_server *srv = c->loop->srv;
@@ -200,7 +205,9 @@ static enum feed open_payload(struct tcp_conn *c, size_t n)
 	return FEED_MORE;
 }
 
-/* Only calls are spoken here: anything else ends the connection before it costs a worker's time. */
+/*
+ * True if the message is a call. Anything else ends the connection before it costs a worker's time.
+ */
 static bool is_call(const struct tcp_req *t)
 {
 	static const uint8_t call[4]; /* RFC 5531: CALL is 0 */
@@ -230,7 +237,7 @@ static enum feed submit(struct tcp_conn *c)
 	return FEED_MORE;
 }
 
-/* Puts up to n bytes where they belong; returns how many. There is room. */
+/* Copies up to n bytes to their place in the request; returns how many. There is room. */
 static size_t place(struct tcp_conn *c, const uint8_t *p, size_t n)
 {
 	struct tcp_req *t = c->cur;
@@ -257,8 +264,7 @@ static enum feed feed(struct tcp_conn *c, const uint8_t **pp, size_t *n)
 			break;
 		case TCP_RECORD_DATA:
 			if (!c->cur) {
-				/* A few bytes that may never be followed by more are not worth a
-				 * request. */
+				/* Too few bytes are not worth a request: more may never come. */
 				if (*n < rn_min(c->rec.frag_left, TCP_HEAD_SIZE))
 					return *n ? FEED_SHORT : FEED_MORE;
 				f = begin_record(c);
@@ -297,7 +303,7 @@ static int keep(struct tcp_conn *c, const uint8_t *p, size_t n)
 	return 0;
 }
 
-/* feed(), and what follows from its answer. 0, or -1: paused or closed. */
+/* Calls feed() and acts on its answer. 0, or -1: paused or closed. */
 static int use_input(struct tcp_conn *c, const uint8_t *p, size_t n)
 {
 	enum feed f = feed(c, &p, &n);
@@ -315,7 +321,7 @@ static int use_input(struct tcp_conn *c, const uint8_t *p, size_t n)
 	if (f == FEED_AWAIT)
 		return -1;
 	if (f == FEED_PAUSED) {
-		c->part = false; /* time stands still for it */
+		c->part = false; /* the record's time limit is suspended */
 		event_del(&c->rd);
 		return -1;
 	}
@@ -325,7 +331,7 @@ static int use_input(struct tcp_conn *c, const uint8_t *p, size_t n)
 	return 0;
 }
 
-/* The peer sends no more. What it asked for is still answered. */
+/* The peer sends no more. Its calls are still answered. */
 static void end_of_stream(struct tcp_conn *c)
 {
 	event_del(&c->rd);
@@ -333,13 +339,13 @@ static void end_of_stream(struct tcp_conn *c)
 	pthread_mutex_lock(&c->lock);
 	c->eof = true;
 	bool over = !c->inflight;
-	c->want_room = true; /* attend when the last reply is out */
+	c->want_room = true; /* run the task when the last reply is out */
 	pthread_mutex_unlock(&c->lock);
 	if (over)
 		tcp_conn_close(c, TCP_CLOSE_PEER, "end of stream");
 }
 
-/* recv() with its errors dealt with. 0: stop for this turn, or for good. */
+/* recv() with error handling. 0: stop for this turn, or for good. */
 static size_t receive_some(struct tcp_conn *c, uint8_t *to, size_t ask)
 {
 	ssize_t got = recv(c->fd, to, ask, MSG_DONTWAIT);
@@ -395,7 +401,7 @@ static size_t receive(struct tcp_conn *c)
 	return direct ? receive_direct(c) : receive_scratch(c);
 }
 
-/* What a pause left. 0, or -1: paused again, or closed. */
+/* Uses the bytes that a pause left. 0, or -1: paused again, or closed. */
 static int use_pending(struct tcp_conn *c)
 {
 	uint8_t *buf = c->pending;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Room for connections, and for records. When there are as many connections as may be, whoever has
- * most gives some up, of those that are of least use: strangers first, whatever they do; then those
- * that have not had a call complete for a while; then, of a client with more than its share, any.
- * A byte now and then is no use. Each loop chooses among its own, over which all clients' are
- * spread alike.
+ * Room for connections. At max_connections the client with most loses some, the least useful first:
+ * strangers in any case; then connections without a complete call for a while; then, if the client
+ * has more than its share, any. A byte now and then is no use. Each loop chooses among its own
+ * connections; the clients' connections are spread evenly over the loops.
  */
 #include "transport/tcp/tcp_room.h"
 
@@ -15,14 +14,15 @@
 #include "lib/clock.h"
 #include "transport/tcp/tcp_close.h"
 
-#define BATCH 8u			/* at most, of one loop at a time */
-#define BATCH_SHARE 32u			/* and of its connections this part */
-#define GRACE_NS (2 * RN_NS_PER_SECOND) /* a connection that was of use this lately is not idle */
+#define BATCH 8u	/* most connections that one loop closes at a time */
+#define BATCH_SHARE 32u /* and most of them as a fraction of its connections */
+/* A connection that completed a call this recently is not idle */
+#define GRACE_NS (2 * RN_NS_PER_SECOND)
 
 struct candidate {
 	struct tcp_conn *conn;
 	bool stranger, busy;
-	unsigned conns; /* of its client */
+	unsigned conns; /* connections of its client */
 };
 
 static bool is_stranger(const struct tcp_conn *c)
@@ -37,7 +37,7 @@ bool tcp_room_is_over(struct tcp_conn *c)
 	return is_stranger(c) && rpc_client_conns(c->rpc.client) > TCP_STRANGER_CONNS;
 }
 
-/* May it go when `fair` connections are what a client has by right? */
+/* True if c may be closed, where `fair` is the number of connections a client is entitled to. */
 static bool judge(struct tcp_conn *c, uint64_t now, unsigned fair, struct candidate *out)
 {
 	pthread_mutex_lock(&c->lock);
@@ -55,7 +55,7 @@ static bool judge(struct tcp_conn *c, uint64_t now, unsigned fair, struct candid
 	return !out->busy && now > c->useful_ns + GRACE_NS;
 }
 
-/* Is a to be closed before b? */
+/* True if a is to be closed before b. */
 static bool rather(const struct candidate *a, const struct candidate *b)
 {
 	if (a->stranger != b->stranger)
@@ -67,7 +67,7 @@ static bool rather(const struct candidate *a, const struct candidate *b)
 	return a->conn->useful_ns < b->conn->useful_ns;
 }
 
-/* Puts a candidate where it belongs among the n best so far, of at most max; their number. */
+/* Inserts a candidate among the n best so far, of at most max; returns their number. */
 static unsigned rank(struct candidate *best, unsigned n, unsigned max, const struct candidate *c)
 {
 	unsigned at = n;
@@ -82,7 +82,7 @@ static unsigned rank(struct candidate *best, unsigned n, unsigned max, const str
 	return n;
 }
 
-/* What each of the clients may have, the one that is not in yet among them. */
+/* Equal share of each client, counting the one that is not connected yet. */
 static unsigned fair_share(struct tcp_server *srv)
 {
 	return srv->cfg.max_connections / (rpc_clients_count(srv->cfg.clients) + 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The server as a whole: made, quieted, counted, ended. Its verbs are called by one thread, which
- * is not one of its loops. */
+/* The server as a whole: start, quiesce, counters, end. Its functions are called by one thread,
+ * which is not one of its loops. */
 #include "transport/tcp/tcp_server.h"
 
 #include <errno.h>
@@ -220,7 +220,7 @@ void tcp_server_stats(struct tcp_server *srv, struct tcp_stats *out)
 	unsigned idle = 0;
 	for (unsigned i = 0; i < srv->cfg.nloops; i++)
 		idle += tcp_pool_idle(&srv->loops[i]);
-	/* Loops go on in between: never less than none. */
+	/* Loops go on meanwhile, so the difference could be below zero. */
 	unsigned made = atomic_load(&srv->made);
 	out->requests = made;
 	out->requests_busy = made > idle ? made - idle : 0;

@@ -21,20 +21,22 @@ struct tcp_config {
 	struct ev_loop *const *loops; /* connections are spread over them */
 	unsigned nloops;
 	struct rpc_sink sink;
-	struct rpc_clients *clients; /* whose shares of memory and reading connections use */
+	struct rpc_clients *clients; /* shares of memory and reading are theirs */
 	struct rn_payload_pool *pool;
 	struct rn_budget *budget;
 	const struct rn_logger *log;
 	uint32_t max_record;	  /* bytes; a longer record closes the connection */
-	unsigned max_connections; /* above, those of who has most make room: see tcp_room.c */
-	unsigned max_requests;	  /* in flight on one connection: reading pauses above */
+	unsigned max_connections; /* above this, the client with most loses some: see tcp_room.c */
+	unsigned max_requests;	  /* calls in flight on one connection: reading pauses above this */
 	unsigned idle_seconds;	  /* 0: never closed for being idle */
-	/* A peer that does not read one reply, or complete one record, in this time is closed: it
-	 * holds memory that others wait for. 0: 60 */
+	/* Seconds in which a peer must take one reply, or complete one record; else it is closed,
+	 * since it holds memory that others wait for. 0: 60 */
 	unsigned stall_seconds;
-	/* Where bulk data starts in a call, so that it lands page-aligned in a payload buffer:
-	 * given its first len bytes, the offset, or 0 for none. The daemon passes NFS's knowledge
-	 * in; may be NULL. */
+	/*
+	 * Offset at which bulk data starts in a call, so that it lands page-aligned in a payload
+	 * buffer: given the call's first len bytes; 0 for none. The daemon passes NFS's function;
+	 * may be NULL.
+	 */
 	size_t (*bulk_offset)(const uint8_t *head, size_t len);
 	/* As rpc_server.standing: strangers get no memory to speak of, and few connections. */
 	enum rpc_standing (*standing)(void *ctx, struct rpc_conn *conn);
@@ -42,8 +44,8 @@ struct tcp_config {
 };
 
 int tcp_server_new(const struct tcp_config *cfg, struct tcp_server **out);
-/* Listens on addr (IPv4, or IPv6 with IPV6_V6ONLY). port 0 in addr picks one; *bound is what it
- * became. May be called several times. 0 or -errno. */
+/* Listens on addr (IPv4, or IPv6 with IPV6_V6ONLY). port 0 in addr picks one; *bound is the result.
+ * May be called several times. 0 or -errno. */
 int tcp_server_listen(struct tcp_server *s, const struct sockaddr *addr, socklen_t len,
 		      struct sockaddr_storage *bound);
 /* Stops accepting and reading; requests in flight are still answered. */
@@ -54,7 +56,7 @@ void tcp_server_free(struct tcp_server *s);
 struct tcp_stats {
 	uint64_t connections, accepted, refused, closed_idle, closed_error, calls, replies,
 		bytes_in, bytes_out, waits_memory;
-	uint64_t requests, requests_busy; /* that exist now, and those of them in work */
+	uint64_t requests, requests_busy; /* requests that exist, and those under way */
 };
 void tcp_server_stats(struct tcp_server *s, struct tcp_stats *out);
 

@@ -32,7 +32,7 @@ static const struct rpc_conn_ops conn_ops = {
 	.destroy = tcp_conn_destroy,
 };
 
-/* None of them is worth refusing a client for. */
+/* Sets socket options; a failure is no reason to refuse a client. */
 static void set_options(int fd)
 {
 	static const struct {
@@ -80,7 +80,7 @@ static void attend(struct ev_task *task)
 	rpc_conn_put(&c->rpc);
 }
 
-/* The peer's time stands still while it is us who keep it waiting. */
+/* The peer's time limits are suspended while the server keeps it waiting. */
 static void forgive(struct tcp_conn *c, uint64_t waited)
 {
 	c->record_ns += waited;

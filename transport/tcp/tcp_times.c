@@ -16,7 +16,7 @@ static bool lately(uint64_t then, uint64_t now)
 	return then && now < then + 2 * TCP_PRESSED_SECONDS * RN_NS_PER_SECOND;
 }
 
-/* Is somebody waiting because there is no memory, or was there lately? */
+/* True if a request waits because there is no memory, or waited recently. */
 static bool under_pressure(struct tcp_loop *loop, uint64_t now)
 {
 	if (rn_payload_short(loop->srv->cfg.pool))
@@ -50,7 +50,7 @@ static void check_times(struct tcp_conn *c, uint64_t now, bool pressed)
 	const struct tcp_config *cfg = &c->loop->srv->cfg;
 
 	pressed = client_pressed(c, now) || pressed;
-	if (turn_waits(&c->turn)) /* it is us who keep it waiting */
+	if (turn_waits(&c->turn)) /* the server keeps the peer waiting */
 		return;
 	uint64_t stall = cfg->stall_seconds * RN_NS_PER_SECOND;
 	uint64_t still = pressed ? TCP_PRESSED_SECONDS * RN_NS_PER_SECOND : stall;
@@ -63,7 +63,7 @@ static void check_times(struct tcp_conn *c, uint64_t now, bool pressed)
 	pthread_mutex_unlock(&c->lock);
 
 	bool in_record = (c->cur || c->part) && !waits_for_memory(c);
-	/* While it is paused it is the server that does not read. */
+	/* While reading is paused, the server does not read. */
 	bool slow = in_record && c->pause == TCP_GOING && tcp_rate_is_slow(c, now, pressed);
 
 	if (stuck)
@@ -76,7 +76,7 @@ static void check_times(struct tcp_conn *c, uint64_t now, bool pressed)
 		tcp_conn_close(c, TCP_CLOSE_IDLE, "idle");
 }
 
-/* Before any of them is closed, since memory then goes to whoever waits for it. */
+/* Called before any connection is closed, since closing gives memory to the waiting ones. */
 static void find_slow_clients(struct tcp_loop *loop, uint64_t now)
 {
 	struct tcp_conn *c, *next;
@@ -86,7 +86,9 @@ static void find_slow_clients(struct tcp_loop *loop, uint64_t now)
 		    tcp_rate_is_slow(c, now, true))
 			rpc_client_is_slow(c->rpc.client, now);
 	}
-	/* What others wait for shall not go from one connection of a slow client to the next. */
+	/*
+	 * Memory that others wait for must not go from one connection of a slow client to the next.
+	 */
 	for (c = TAILQ_FIRST(&loop->conns); c; c = next) {
 		next = TAILQ_NEXT(c, link);
 		if (waits_for_memory(c) && c->cur && rpc_client_was_slow(c->rpc.client, now))
@@ -94,8 +96,8 @@ static void find_slow_clients(struct tcp_loop *loop, uint64_t now)
 	}
 }
 
-/* It holds memory for a part of its record and waits for more, and its client has got none for a
- * while. */
+/* True if the connection holds memory for a part of its record and waits for more, and its client
+ * has got none for a while. */
 static bool is_jammed(struct tcp_conn *c, uint64_t now)
 {
 	const unsigned taken =
@@ -110,7 +112,8 @@ static bool is_jammed(struct tcp_conn *c, uint64_t now)
 	return now > c->jam_ns + TCP_PRESSED_SECONDS * RN_NS_PER_SECOND;
 }
 
-/* Of the client that holds most, the record that began last. NULL: there is none. */
+/* Of the jammed records, the one that began last of the client that holds most. NULL: there is
+ * none. */
 static struct tcp_conn *most_jamming(struct tcp_loop *loop, uint64_t now)
 {
 	struct tcp_conn *c, *worst = NULL;
@@ -131,9 +134,9 @@ static struct tcp_conn *most_jamming(struct tcp_loop *loop, uint64_t now)
 }
 
 /*
- * A record waits for its next piece of memory as long as it takes: it is us who keep it waiting.
- * But when all memory is with such records, none of them gets any. Closing one gives memory to
- * others, whose clients are then not jammed any more.
+ * A record waits for its next piece of memory as long as it takes, since the server keeps it
+ * waiting. But when such records hold all memory, none of them gets any. Closing one gives memory
+ * to others, whose clients are then not jammed any more.
  */
 static void unjam(struct tcp_loop *loop, uint64_t now)
 {

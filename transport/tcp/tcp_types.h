@@ -39,19 +39,21 @@
 #define TCP_SCRATCH_SIZE                                                                           \
 	4096u /* one read at a record's start: several small calls, little of a large one */
 #define TCP_OUT_MAX (4u << 20) /* reply bytes queued, above which no further call is read */
-#define TCP_WRITE_QUANTUM 8u   /* replies of one connection in one turn */
+#define TCP_WRITE_QUANTUM 8u   /* most replies of one connection in one turn */
 #define TCP_REPLY_MAX (RN_PAYLOAD_MAX + RPC_HEAD_SIZE)
 #define TCP_STALL_SECONDS 60u
 #define TCP_PRESSED_SECONDS 4u	   /* without any progress, while others wait for memory */
-#define TCP_RATE_GRACE_SECONDS 10u /* for a record to begin arriving at its rate */
-#define TCP_RATE (4u << 10)	   /* bytes a second, on average, that a record must come by */
-/* The same while others wait for memory, in each span of about that time: what came before buys no
- * time. Less than the second between two looks. */
+#define TCP_RATE_GRACE_SECONDS 10u /* time for a record to reach its rate */
+#define TCP_RATE (4u << 10)	   /* bytes a second that a record must come by on average */
+/* The rate while others wait for memory, in each span of about that time: earlier bytes do not
+ * count. Less than the second between two looks. */
 #define TCP_PRESSED_SPAN_MS 900u
 #define TCP_PRESSED_RATE (32u << 10)
-#define TCP_LOWAT (64u << 10)	  /* bytes that are there before a long record gets its memory */
-#define TCP_STRANGER_CONNS 16u	  /* of a client that no export admits: Linux' nconnect at most */
-#define TCP_STRANGER_RECORD 4096u /* payload of its calls */
+/* Bytes that must have come before a long record gets its memory */
+#define TCP_LOWAT (64u << 10)
+/* Limit for a client that no export admits: Linux' nconnect at most */
+#define TCP_STRANGER_CONNS 16u
+#define TCP_STRANGER_RECORD 4096u /* longest call of such a client */
 #define TCP_WINDOW                                                                                 \
 	16u /* requests in flight before the peer has shown that it reads its replies              \
 	     */
@@ -60,9 +62,9 @@
 struct tcp_req {
 	struct rpc_request *rpc;
 	STAILQ_ENTRY(tcp_req) link; /* in a free list or an output queue */
-	size_t sent;		    /* bytes of the reply, mark included, that are out */
-	struct rpc_client *client;  /* whose share it counts in, while in use */
-	bool prepaid; /* its memory is in the server's reserve, not a share of its own */
+	size_t sent;		    /* bytes of the reply sent so far, mark included */
+	struct rpc_client *client;  /* client that it is charged to while in use */
+	bool prepaid;		    /* its memory comes from the server's reserve */
 	uint8_t mark[4];
 	uint8_t head[TCP_HEAD_SIZE];
 };
@@ -72,7 +74,7 @@ enum tcp_pause {
 	TCP_GOING,
 	TCP_WAIT_ROOM,	  /* max_requests are in flight */
 	TCP_WAIT_REQUEST, /* no request could be made */
-	TCP_WAIT_PAYLOAD, /* a payload buffer is asked for */
+	TCP_WAIT_PAYLOAD, /* a payload buffer has been asked for */
 };
 
 struct tcp_conn {
@@ -87,42 +89,42 @@ struct tcp_conn {
 	struct turn turn;
 	enum tcp_pause pause;
 	bool open;     /* in loop->conns */
-	bool writable; /* the socket has room again for queued replies */
+	bool writable; /* the socket has room for queued replies */
 	bool part;     /* pending is the beginning of a record */
-	bool awaits;   /* until more of a long record is there, or none will come */
-	bool arrived;  /* so it is */
-	bool eof;      /* written under lock too: replies look at it */
+	bool awaits;   /* reading waits until more of a long record has come */
+	bool arrived;  /* more has come, or none will */
+	bool eof;      /* written under lock too, since replies read it */
 	struct tcp_record rec;
-	struct tcp_req *cur; /* the record that is being read */
-	/* Bytes that were read but not used yet: what a pause left, or a small part of a record. */
+	struct tcp_req *cur; /* request of the record being read */
+	/* Bytes that were read but not used yet: kept over a pause, or a small part of a record. */
 	uint8_t *pending;
 	uint32_t pending_len;
-	uint64_t active_ns; /* when bytes came last */
-	uint64_t useful_ns; /* when a call was complete last */
-	uint64_t record_ns; /* when the record in hand began, or got its memory */
-	uint64_t span_ns;   /* when the span began in which its rate is measured */
-	uint32_t span_got;  /* what had come of it then */
-	bool slow;	    /* in the span before */
+	uint64_t active_ns; /* time of the last bytes */
+	uint64_t useful_ns; /* time of the last complete call */
+	uint64_t record_ns; /* time when the record began, or got its memory */
+	uint64_t span_ns;   /* start of the span in which its rate is measured */
+	uint32_t span_got;  /* bytes of it at that time */
+	bool slow;	    /* too slow in the span before */
 	uint64_t wait_ns;   /* start of the present wait of its record for the server */
-	uint64_t jam_ns;    /* since when its client has got none, while its record waits */
-	unsigned jam_taken; /* buffers that the client had got by then */
+	uint64_t jam_ns;    /* time since when the client has got none, while its record waits */
+	unsigned jam_taken; /* buffers that the client had got at that time */
 	struct rn_payload_waiter waiter;
 
 	struct ev_task task;
 	pthread_mutex_t lock; /* what follows */
 	struct tcp_req_list out;
 	unsigned inflight; /* requests from submission until their reply is out */
-	unsigned window;   /* how many may be: grows with replies taken, shrinks when the socket is
-			      full */
-	size_t out_bytes;  /* of the replies in out */
-	uint64_t out_ns;   /* when the first reply of out became the first */
-	uint64_t moved_ns; /* when the socket last took some of it */
-	struct rn_payload *granted; /* what the waiter brought */
+	/* Most requests in flight: grows with replies taken, shrinks when the socket is full */
+	unsigned window;
+	size_t out_bytes;	    /* bytes of the replies in out */
+	uint64_t out_ns;	    /* time when the first reply of out became the first */
+	uint64_t moved_ns;	    /* time when the socket last took some of it */
+	struct rn_payload *granted; /* buffer that the waiter got */
 	bool closed;
 	bool broken;	/* a send failed, or a reply did not fit: the loop shall close */
 	bool sending;	/* some thread is in sendmsg */
 	bool blocked;	/* the socket is full; the loop waits for room */
-	bool posted;	/* task is on its way */
+	bool posted;	/* task has been posted */
 	bool want_room; /* post when inflight goes down */
 };
 TAILQ_HEAD(tcp_conn_list, tcp_conn);
@@ -138,19 +140,19 @@ struct tcp_loop {
 	bool quiet; /* quiesced */
 	unsigned index;
 	struct turns *turns; /* the event loop's */
-	uint64_t feed;	     /* how often starving connections were looked at */
-	uint64_t pressed_ns; /* when somebody last had to wait for memory */
+	uint64_t feed;	     /* rounds of feeding starving connections */
+	uint64_t pressed_ns; /* last time that a request had to wait for memory */
 	uint8_t scratch[TCP_SCRATCH_SIZE];
 
 	struct ev_task room;
-	atomic_bool making_room; /* room is on its way */
+	atomic_bool making_room; /* room has been posted */
 
 	struct ev_task wake;  /* a request came back while connections starve */
 	pthread_mutex_t lock; /* what follows */
 	struct tcp_req_list idle;
 	unsigned nidle;
 	bool hungry; /* post wake when a request comes back */
-	bool waking; /* wake is on its way */
+	bool waking; /* wake has been posted */
 };
 
 struct tcp_listener {
@@ -158,9 +160,9 @@ struct tcp_listener {
 	struct tcp_server *srv;
 	struct tcp_loop *loop;
 	struct event *ev;
-	struct event *retry; /* while it pauses */
+	struct event *retry; /* timer for the end of a pause */
 	int fd;
-	int reserve_fd; /* given up for a moment to refuse a connection when descriptors run out */
+	int reserve_fd; /* closed for a moment to refuse a connection when descriptors run out */
 	uint64_t warned_ns;
 };
 SLIST_HEAD(tcp_listener_list, tcp_listener);
@@ -176,11 +178,11 @@ struct tcp_server {
 	struct tcp_listener_list listeners;
 	struct tcp_counters n;
 	_Atomic uint64_t next_id;
-	_Atomic unsigned prepaid; /* requests that may still be made from what was taken out of the
-				     budget at start */
-	unsigned reserve;	  /* what prepaid was at first */
-	_Atomic unsigned made;	  /* requests that exist, idle ones too */
-	pthread_mutex_t lock;	  /* live */
+	/* Requests that may still be made from the budget taken at start */
+	_Atomic unsigned prepaid;
+	unsigned reserve;      /* value of prepaid at start */
+	_Atomic unsigned made; /* requests that exist, idle ones too */
+	pthread_mutex_t lock;  /* live */
 	pthread_cond_t gone;
 	unsigned live; /* connections that hold a descriptor */
 };

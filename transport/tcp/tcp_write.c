@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Replies. ops->reply comes on a worker's thread: with nothing queued, the worker sends at once;
- * else the reply waits its turn. Only one thread is in sendmsg (c->sending), without the lock. A
- * full socket makes the loop wait for room (c->blocked). A request counts against its connection's
- * limit until its reply is out, so that the queue is bounded by max_requests; and with TCP_OUT_MAX
- * bytes in the queue no further calls are read.
+ * Replies. tcp_reply runs on a worker's thread: with nothing queued, the worker sends at once; else
+ * the reply is queued. Only one thread is in sendmsg (c->sending), without the lock. A full socket
+ * makes the loop wait for room (c->blocked). A request counts against its connection's limit until
+ * its reply is out, so that the queue is bounded by max_requests; with TCP_OUT_MAX bytes in the
+ * queue no further calls are read.
  */
 #include "transport/tcp/tcp_write.h"
 
@@ -18,7 +18,7 @@
 #include "transport/tcp/tcp_conn.h"
 #include "transport/tcp/tcp_pool.h"
 
-/* Mark, tail, and for every bulk item what is before it, it, its pad. */
+/* The mark, the tail, and for every bulk item: the head before it, the item, its pad. */
 #define IOV_MAX_REPLY (2 + 3 * XDR_BULKS_MAX)
 
 static void put_mark(struct tcp_req *t)
@@ -39,7 +39,7 @@ static size_t reply_size(const struct tcp_req *t)
 struct pieces {
 	struct iovec *iov;
 	unsigned n;
-	size_t skip; /* bytes still to be left out: they were sent before */
+	size_t skip; /* bytes to leave out, as they were sent before */
 };
 
 static void add_piece(struct pieces *p, const void *base, size_t len)
@@ -58,7 +58,7 @@ static unsigned reply_iov(const struct tcp_req *t, struct iovec *iov)
 	static const uint8_t zeros[4];
 	const struct xdr_out *x = &t->rpc->out;
 	struct pieces p = { iov, 0, t->sent };
-	size_t done = 0; /* of the head */
+	size_t done = 0; /* bytes of the head used so far */
 
 	add_piece(&p, t->mark, sizeof(t->mark));
 	for (unsigned i = 0; i < x->nbulks; i++) {
@@ -75,7 +75,7 @@ static unsigned reply_iov(const struct tcp_req *t, struct iovec *iov)
 	return p.n;
 }
 
-/* 1: all of it is out, 0: the socket is full, or -errno. */
+/* Sends the reply. 1: all of it is out, 0: the socket is full, or -errno. */
 static int send_some(struct tcp_conn *c, struct tcp_req *t)
 {
 	size_t total = reply_size(t);
@@ -95,7 +95,7 @@ static int send_some(struct tcp_conn *c, struct tcp_req *t)
 	return 1;
 }
 
-/* The request is done with: it, its room and its reference go back. */
+/* Ends a request: gives it, its room and its reference back. */
 static void finish(struct tcp_conn *c, struct tcp_req *t)
 {
 	tcp_pool_put(c->loop, t);
@@ -120,9 +120,9 @@ static void finish_list(struct tcp_conn *c, struct tcp_req_list *list)
 }
 
 /*
- * Sends what is queued, up to TCP_WRITE_QUANTUM replies; c->lock is held, c->sending is not set.
- * Returns the bytes that went out. What is done with goes to done. What stays behind is the loop's,
- * because the socket is full, it broke, or others want their turn.
+ * Sends queued replies, up to TCP_WRITE_QUANTUM; c->lock is held, c->sending is not set. Returns
+ * the bytes that went out; replies that are out go to done. The others are left to the loop,
+ * because the socket is full, it broke, or other connections have their turn.
  */
 static size_t drain_locked(struct tcp_conn *c, struct tcp_req_list *done)
 {
@@ -190,7 +190,7 @@ void tcp_write_discard(struct tcp_conn *c)
 	struct tcp_req_list done = STAILQ_HEAD_INITIALIZER(done);
 
 	pthread_mutex_lock(&c->lock);
-	if (!c->sending) /* who is sending discards when it is back */
+	if (!c->sending) /* a thread that is sending discards afterwards */
 		STAILQ_CONCAT(&done, &c->out);
 	pthread_mutex_unlock(&c->lock);
 	finish_list(c, &done);
@@ -203,7 +203,7 @@ void tcp_reply(struct rpc_request *req)
 	struct tcp_req_list done = STAILQ_HEAD_INITIALIZER(done);
 
 	put_mark(t);
-	rpc_conn_ref(&c->rpc); /* finish gives the request's away */
+	rpc_conn_ref(&c->rpc); /* finish gives back the request's reference */
 	pthread_mutex_lock(&c->lock);
 	if (c->closed) {
 		STAILQ_INSERT_TAIL(&done, t, link);
