@@ -69,7 +69,8 @@ struct exp_load_opts {
 	const char *dir;  /* NULL: none; its *.exports are read in version order */
 	bool strict;	  /* any error fails the load */
 	bool check_paths; /* a path that does not exist or is no directory is an error */
-	/* Does the file system of that path answer? What does not is not looked at. NULL: all do. */
+	/* False if the file system of that path does not answer; the path is then not looked at.
+	 * NULL: all answer. */
 	bool (*answers)(void *ctx, const char *path);
 	void *answers_ctx;
 };

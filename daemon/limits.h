@@ -15,10 +15,10 @@ struct limits {
 	unsigned loops;	   /* event threads */
 
 	/* set by limits_divide */
-	unsigned more_workers;	 /* that may be started on demand */
+	unsigned more_workers;	 /* workers that may be started on demand */
 	unsigned spare;		 /* for exports that reloads, mounts and submounts open */
 	unsigned connections;	 /* descriptors for TCP connections */
-	unsigned cache_fds;	 /* that the node cache may keep */
+	unsigned cache_fds;	 /* descriptors that the node cache may keep */
 	unsigned cache_fds_most; /* and have, with what requests hold */
 };
 

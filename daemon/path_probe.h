@@ -19,7 +19,7 @@ void path_probe_free(struct path_probe *p);
 /* Errors are answers, too. False after two seconds, logged, and at once while an earlier question
  * for the path has no answer. ctx is a struct path_probe. */
 bool path_probe_answers(void *ctx, const char *path);
-/* Is there a question without an answer? */
+/* True if a question has no answer yet. */
 bool path_probe_waits(struct path_probe *p);
 
 #endif

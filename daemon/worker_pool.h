@@ -19,7 +19,7 @@ struct worker {
 	struct workers *pool;
 	pthread_t thread;
 	_Atomic unsigned waiting; /* requests submitted to it that it has not started yet */
-	/* it has IN_FLIGHT_MAX operations under way, and takes calls again when one ends */
+	/* True if IN_FLIGHT_MAX operations are under way: it takes calls again when one ends. */
 	_Atomic bool stuffed;
 	_Atomic bool ready, stop;
 	/* (Lane << 16) + requests in hand, which are given to it and not answered yet. While there
@@ -32,7 +32,7 @@ struct worker {
 	/* Used by the watch only. */
 	uint64_t seen; /* beat at the last look */
 	unsigned stuck_ms;
-	_Atomic bool stuck; /* for so long that it gets no further requests */
+	_Atomic bool stuck; /* no progress for so long that it gets no further requests */
 };
 
 struct worker_watch {

@@ -42,7 +42,7 @@ struct rn_payload {
 	uint8_t *data;
 	uint32_t size;	 /* bytes usable at data: the class size */
 	uint32_t slab;	 /* index of the slab that holds it */
-	uint32_t offset; /* of data within the slab, in bytes */
+	uint32_t offset; /* offset of data within the slab, bytes */
 	uint32_t class_index;
 	_Atomic uint32_t refs;
 	struct rn_payload_pool *pool;

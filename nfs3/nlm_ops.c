@@ -253,7 +253,7 @@ static enum rpc_run proc_unlock(struct rpc_request *req, void *args)
 
 struct freeing {
 	struct rpc_request *req;
-	bool unknown; /* of some export it is not known yet whether the client may use it */
+	bool unknown; /* for some export it is not known yet whether the client may use it */
 };
 
 /* True if the call may touch the caller's locks below that export. The call names no file, so the

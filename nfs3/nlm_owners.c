@@ -214,7 +214,7 @@ int nlm_owner_enter(struct nlm_owners *t, struct nfs3_op *op, const struct nlm_o
 		pthread_mutex_lock(&o->busy);
 		if (o->linked)
 			break;
-		pthread_mutex_unlock(&o->busy); /* it has been removed meanwhile */
+		pthread_mutex_unlock(&o->busy); /* removed from the table meanwhile */
 		owner_put(o);
 	}
 	vfs_file_put(f);

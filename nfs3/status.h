@@ -14,7 +14,7 @@
 #define NFS3_ETOOSMALL 10005 /* READDIR: not even one entry fits */
 #define NFS3_EBADCOOKIE 10003
 #define NFS3_EBADTYPE 10007
-#define NFS3_EWAIT 20000     /* it is to wait: the call is run again later */
+#define NFS3_EWAIT 20000     /* the call waits, and is run again later */
 #define NFS3_EWEAKAUTH 20001 /* refused at the RPC level: AUTH_TOOWEAK */
 #define NFS3_ETOOLONG                                                                              \
 	20002 /* refused at the RPC level: the reply does not fit what the client offered */

@@ -65,7 +65,8 @@ struct rpc_proc {
 
 struct rpc_version {
 	uint32_t vers;
-	const struct rpc_proc *const *procs; /* by number; NULL: no such procedure */
+	/* Indexed by procedure number; NULL: no such procedure */
+	const struct rpc_proc *const *procs;
 	uint32_t nprocs;
 	void *ctx; /* used as req->program_ctx; NULL: the program's */
 };

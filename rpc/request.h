@@ -62,7 +62,7 @@ struct rpc_conn {
 	const struct rpc_conn_ops *ops;
 	struct sockaddr_storage peer;
 	struct sockaddr_storage local;
-	struct rpc_client *client; /* whose shares are used; a reference. NULL: no limits */
+	struct rpc_client *client; /* client whose shares are used; a reference. NULL: no limits */
 	uint64_t id;		   /* unique in this run of the daemon */
 	_Atomic uint32_t refs;
 	_Atomic(struct rpc_worker *) last_worker; /* the daemon's hint for dispatching */

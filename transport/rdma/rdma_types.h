@@ -77,7 +77,7 @@ TAILQ_HEAD(rr_recv_list, rr_recv);
 
 struct rr_send {
 	uint8_t *buf;
-	struct rr_req *req; /* whose memory the chain reads, or NULL */
+	struct rr_req *req; /* request whose memory the chain reads, or NULL */
 	unsigned wrs;	    /* slots of the send queue */
 	SLIST_ENTRY(rr_send) link;
 };

@@ -112,8 +112,9 @@ static bool is_jammed(struct tcp_conn *c, uint64_t now)
 	return now > c->jam_ns + TCP_PRESSED_SECONDS * RN_NS_PER_SECOND;
 }
 
-/* Of the jammed records, the one that began last of the client that holds most. NULL: there is
- * none. */
+/*
+ * The jammed record that began last among those of the client that holds most. NULL: there is none.
+ */
 static struct tcp_conn *most_jamming(struct tcp_loop *loop, uint64_t now)
 {
 	struct tcp_conn *c, *worst = NULL;

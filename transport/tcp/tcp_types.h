@@ -111,7 +111,7 @@ struct tcp_conn {
 	struct rn_payload_waiter waiter;
 
 	struct ev_task task;
-	pthread_mutex_t lock; /* what follows */
+	pthread_mutex_t lock; /* protects the members below */
 	struct tcp_req_list out;
 	unsigned inflight; /* requests from submission until their reply is out */
 	/* Most requests in flight: grows with replies taken, shrinks when the socket is full */
@@ -148,7 +148,7 @@ struct tcp_loop {
 	atomic_bool making_room; /* room has been posted */
 
 	struct ev_task wake;  /* a request came back while connections starve */
-	pthread_mutex_t lock; /* what follows */
+	pthread_mutex_t lock; /* protects the members below */
 	struct tcp_req_list idle;
 	unsigned nidle;
 	bool hungry; /* post wake when a request comes back */

@@ -20,7 +20,7 @@
 
 struct vfs_verifier {
 	unsigned refs; /* under verifiers_lock */
-	uint32_t id;   /* of the export */
+	uint32_t id;   /* id of the export */
 	uint64_t dev;  /* device of the export's root */
 	_Atomic uint64_t value;
 	_Atomic int64_t logged_at; /* rn_now_coarse_seconds() of the last message about a loss */

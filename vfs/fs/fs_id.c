@@ -113,7 +113,8 @@ int vfs_fs_id_of(int fd, struct vfs_fs_id *out)
 	memset(out, 0, sizeof(*out));
 	if (fstatfs(fd, &fs) != 0 || fstat(fd, &st) != 0)
 		return -errno;
-	subvolumes = fs.f_type == BTRFS_SUPER_MAGIC; /* of one UUID, and f_fsids of their own */
+	/* Subvolumes share one UUID, and have f_fsids of their own */
+	subvolumes = fs.f_type == BTRFS_SUPER_MAGIC;
 	if (subvolumes || (!uuid_of_device(st.st_dev, out) && !uuid_of_kernel(fd, out)))
 		take_fsid(out, &fs, st.st_dev);
 	return 0;

@@ -169,7 +169,7 @@ bool vfs_fh_subvolume(const struct vfs_fh *fh, uint64_t *ino, uint64_t *subvolum
  * being made with the inode number: the kernel's iget_locked has one answer for both.
  */
 #define TRIES 50
-#define PAUSE_NS (100 * 1000) /* that moment is a few microseconds; memory may come, too */
+#define PAUSE_NS (100 * 1000) /* the moment lasts microseconds; free memory may take longer */
 
 int vfs_handle_open(int mount_fd, const struct vfs_handle *h)
 {

@@ -124,8 +124,8 @@ static struct vfs_range *first_overlap(struct vfs_treap *n, const struct vfs_loc
 		struct vfs_range *r = of_file(n);
 
 		if (reaches(n->left, owner, span->start)) {
-			n = n->left; /* what ends late enough there starts earlier than all the rest
-				      */
+			/* A range there that ends late enough starts before all others */
+			n = n->left;
 			continue;
 		}
 		if (r->start > span->end)

@@ -47,7 +47,7 @@ int vfs_quota_get(struct vfs_ctx *ctx, struct vfs_node *n, uint32_t uid, struct 
 	struct vfs_statfs fs;
 	int rc = ask(n, Q_GETQUOTA, uid, &q);
 
-	if (rc == -ENOENT) /* of that user nothing was ever counted */
+	if (rc == -ENOENT) /* nothing was ever counted for that user */
 		rc = 0;
 	if (rc == 0)
 		rc = vfs_statfs(ctx, n, &fs);
