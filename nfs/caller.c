@@ -33,6 +33,19 @@ bool nfs_flavor_allowed(const struct rpc_cred *cred, const struct vfs_access *ac
 	}
 }
 
+bool nfs_still_served(const struct vfs_exports *exports, uint32_t export_id,
+		      const struct rpc_conn *conn)
+{
+	const struct sockaddr *peer = (const struct sockaddr *)&conn->peer;
+	struct vfs_access access;
+	struct vfs_export *exp;
+	const int rc = exports->by_id(exports->ctx, export_id, peer, &exp, &access);
+
+	if (rc == 0)
+		vfs_export_put(exp);
+	return rc == 0 || rc == -EAGAIN || rc == -ETIMEDOUT;
+}
+
 int nfs_caller(const struct nfs_groups *groups, const struct rpc_cred *cred,
 	       const struct vfs_access *access, struct vfs_cred *out)
 {

@@ -2,9 +2,9 @@
 /* CREATE, MKDIR, SYMLINK and MKNOD (RFC 1813 sections 3.3.8 to 3.3.11): node[0] is the directory,
  * node[1] the new object. */
 #include <errno.h>
-#include <string.h>
 #include <sys/stat.h>
 
+#include "nfs/bulk.h"
 #include "nfs3/op.h"
 #include "nfs3/procs.h"
 
@@ -138,26 +138,6 @@ static enum rpc_run proc_mkdir(struct rpc_request *req, void *args)
 	return made(op, &a->attr, rc);
 }
 
-/* A NUL-terminated copy of the text, which may lie in pieces. */
-static int copy_target(struct rn_arena *arena, const struct xdr_bulk *text, char **out)
-{
-	char *p;
-
-	if (text->len > VFS_PATH_MAX)
-		return -ENAMETOOLONG;
-	if (text->len == 0)
-		return -ENOENT;
-	p = rn_arena_alloc(arena, text->len + 1);
-	if (!p)
-		return -ENOMEM;
-	*out = p;
-	for (unsigned i = 0; i < text->npieces; i++) {
-		memcpy(p, text->piece[i].iov_base, text->piece[i].iov_len);
-		p += text->piece[i].iov_len;
-	}
-	return memchr(*out, '\0', text->len) ? -EINVAL : 0;
-}
-
 struct symlink_args {
 	struct nfs3_dirop_args where;
 	struct nfs3_sattr attr;
@@ -185,8 +165,9 @@ static enum rpc_run proc_symlink(struct rpc_request *req, void *args)
 	if (!op)
 		return RPC_RUN_SYSTEM_ERR;
 	rc = open_dir(op, &a->where, &a->attr);
-	if (rc == 0)
-		rc = copy_target(&req->arena, &a->target, &target);
+	if (rc == 0) /* symlink(2)'s error for an empty target */
+		rc = a->target.len > 0 ? nfs_bulk_to_path(&req->arena, &a->target, &target)
+				       : -ENOENT;
 	make = make_of(op, &a->where.name, &a->attr.set);
 	if (rc == 0)
 		rc = vfs_symlink(&op->ctx, &make, target, &op->node[1]);

@@ -153,21 +153,6 @@ static enum rpc_run proc_test(struct rpc_request *req, void *args)
 	return nfs3_op_end(op, rc);
 }
 
-/* A reload revokes the locks that it finds (nlm_owners_revoke). A call that began before it and has
- * just got a lock checks by itself. */
-static int still_served(struct nfs3_op *op)
-{
-	const struct vfs_exports *exports = &op->server->cfg.exports;
-	struct vfs_access access;
-	struct vfs_export *exp;
-	int rc = exports->by_id(exports->ctx, op->export_id,
-				(const struct sockaddr *)&op->req->conn->peer, &exp, &access);
-
-	if (rc == 0)
-		vfs_export_put(exp);
-	return rc == 0 || rc == -EAGAIN || rc == -ETIMEDOUT ? 0 : -ESTALE;
-}
-
 static int lock_file(struct nfs3_op *op, const struct nlm_lock_args *a,
 		     const struct nlm_owner_key *key)
 {
@@ -180,10 +165,9 @@ static int lock_file(struct nfs3_op *op, const struct nlm_lock_args *a,
 		return rc;
 	r.waiter = a->block ? key->hash : 0;
 	rc = nlm_owners_have_room(owners_of(op)) ? try_lock(op, o, &r, false, &c) : -ENOLCK;
-	if (rc == 0) {
-		rc = still_served(op);
-		if (rc != 0)
-			vfs_lock_drop_all(&o->locks);
+	if (rc == 0 && !nfs_still_served(&op->server->cfg.exports, op->export_id, op->req->conn)) {
+		vfs_lock_drop_all(&o->locks);
+		rc = -ESTALE;
 	}
 	nlm_owner_leave(owners_of(op), o);
 	vfs_conflict_put(&c);

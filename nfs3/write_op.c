@@ -9,6 +9,7 @@
 #include <errno.h>
 
 #include "lib/checked.h"
+#include "nfs/bulk.h"
 #include "nfs3/nfs3_server.h"
 #include "nfs3/op.h"
 #include "nfs3/procs.h"
@@ -34,21 +35,6 @@ static void write_done(struct vfs_io *io)
 
 	encode_write(op, rc);
 	nfs3_op_finish(op, rc);
-}
-
-/* The first count bytes of data. */
-static void set_pieces(struct vfs_io *io, const struct xdr_bulk *data, uint32_t count)
-{
-	io->count = count;
-	for (unsigned i = 0; i < data->npieces && count > 0; i++) {
-		size_t n = rn_min(data->piece[i].iov_len, count);
-
-		io->piece[i].iov_base = data->piece[i].iov_base;
-		io->piece[i].iov_len = n;
-		io->piece_payload[i] = data->payload[i];
-		io->npieces = i + 1;
-		count -= (uint32_t)n;
-	}
 }
 
 struct write_args {
@@ -106,7 +92,7 @@ static int prepare_write(struct nfs3_op *op, const struct write_args *a)
 	io->node = op->node[0];
 	io->offset = a->offset;
 	io->stable = (enum vfs_stable)a->stable;
-	set_pieces(io, &a->data, count);
+	nfs_bulk_to_write(io, &a->data, count);
 	io->done = write_done;
 	io->arg = op;
 	op->verifier = vfs_write_verifier(op->ctx.exp);

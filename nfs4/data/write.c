@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/checked.h"
+#include "nfs/bulk.h"
 #include "nfs4/data/status.h"
 #include "nfs4/server.h"
 #include "nfs4/state/io.h"
@@ -52,21 +53,6 @@ static void write_done(struct vfs_io *io)
 	nfs4_compound_resume(c, status);
 }
 
-/* Sets the pieces of io to the first count bytes of data. */
-static void set_pieces(struct vfs_io *io, const struct xdr_bulk *data, uint32_t count)
-{
-	io->count = count;
-	for (unsigned i = 0; i < data->npieces && count > 0; i++) {
-		size_t n = rn_min(data->piece[i].iov_len, count);
-
-		io->piece[i].iov_base = data->piece[i].iov_base;
-		io->piece[i].iov_len = n;
-		io->piece_payload[i] = data->payload[i];
-		io->npieces = i + 1;
-		count -= (uint32_t)n;
-	}
-}
-
 static int begin_write(struct nfs4_compound *c, struct write_args *a, uint32_t count)
 {
 	int status = nfs4_need(c, &c->current, NFS4_NEED_REG | NFS4_NEED_FILE | NFS4_NEED_WRITABLE);
@@ -93,7 +79,7 @@ static int run_write(struct nfs4_compound *c, void *args)
 		.done = write_done,
 		.arg = c,
 	};
-	set_pieces(&c->io, &a->data, count);
+	nfs_bulk_to_write(&c->io, &a->data, count);
 	a->verifier = vfs_write_verifier(c->current.ctx.exp);
 	vfs_write(&c->io);
 	return NFS4_PENDING;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* CREATE (RFC 7530 section 16.4, RFC 8881 section 18.4): all types except regular files. */
 #include <errno.h>
-#include <string.h>
 #include <sys/stat.h>
 
+#include "nfs/bulk.h"
 #include "nfs4/attr/attr.h"
 #include "nfs4/compound.h"
 #include "nfs4/names/cinfo.h"
@@ -36,26 +36,6 @@ static void decode_create(struct nfs4_compound *c, void *args)
 	nfs4_get_sattr(c, &a->attrs);
 }
 
-/* Makes a NUL-terminated copy of the text, which may be in several pieces from Read chunks. */
-static int copy_text(struct nfs4_compound *c, const struct xdr_bulk *text, char **out)
-{
-	char *p;
-
-	if (text->len > VFS_PATH_MAX)
-		return -ENAMETOOLONG;
-	if (text->len == 0)
-		return -EINVAL;
-	p = rn_arena_alloc(&c->req->arena, text->len + 1);
-	if (!p)
-		return -ENOMEM;
-	*out = p;
-	for (unsigned i = 0; i < text->npieces; i++) {
-		memcpy(p, text->piece[i].iov_base, text->piece[i].iov_len);
-		p += text->piece[i].iov_len;
-	}
-	return memchr(*out, '\0', text->len) ? -EINVAL : 0;
-}
-
 static struct vfs_make make_of(const struct create_args *a)
 {
 	return (struct vfs_make){
@@ -67,7 +47,7 @@ static int make_link(struct nfs4_compound *c, struct create_args *a)
 {
 	const struct vfs_make m = make_of(a);
 	char *text;
-	int rc = copy_text(c, &a->text, &text);
+	int rc = nfs_bulk_to_path(&c->req->arena, &a->text, &text);
 
 	if (rc == 0)
 		rc = vfs_symlink(&c->current.ctx, &m, text, &a->made);

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 
+#include "nfs/caller.h"
 #include "nfs4/client/client.h"
 #include "nfs4/open/opening.h"
 #include "nfs4/server.h"
@@ -163,22 +164,6 @@ static int try_share(struct nfs4_compound *c, struct nfs4_opening *w, struct vfs
 	return status;
 }
 
-/* Checks that the export is still served. A reload that removes the export revokes the opens that
- * it finds. It may have missed this one, which was made by a call from before the reload. */
-static int still_served(struct nfs4_compound *c, struct nfs4_opening *w)
-{
-	const struct vfs_exports *exports = &c->server->cfg.exports;
-	const struct sockaddr *peer = (const struct sockaddr *)&c->req->conn->peer;
-	struct vfs_access access;
-	struct vfs_export *exp;
-	const int rc = exports->by_id(exports->ctx, nfs4_opened_place(c, w)->export_id, peer, &exp,
-				      &access);
-
-	if (rc == 0)
-		vfs_export_put(exp);
-	return rc == 0 || rc == -EAGAIN || rc == -ETIMEDOUT ? NFS4_OK : NFS4ERR_STALE;
-}
-
 int nfs4_open_share(struct nfs4_compound *c, struct nfs4_opening *w)
 {
 	struct nfs4_place *p = nfs4_opened_place(c, w);
@@ -196,7 +181,9 @@ int nfs4_open_share(struct nfs4_compound *c, struct nfs4_opening *w)
 	}
 	vfs_file_put(f);
 	if (got)
-		return still_served(c, w);
+		return nfs_still_served(&c->server->cfg.exports, p->export_id, c->req->conn)
+			       ? NFS4_OK
+			       : NFS4ERR_STALE;
 	return status != NFS4_OK ? status : NFS4ERR_DELAY;
 }
 

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "nfs/bulk.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "lib/checked.h"
+#include "vfs/types.h"
+
+void nfs_bulk_to_write(struct vfs_io *io, const struct xdr_bulk *data, uint32_t count)
+{
+	io->count = count;
+	for (unsigned i = 0; i < data->npieces && count > 0; i++) {
+		size_t n = rn_min(data->piece[i].iov_len, count);
+
+		io->piece[i].iov_base = data->piece[i].iov_base;
+		io->piece[i].iov_len = n;
+		io->piece_payload[i] = data->payload[i];
+		io->npieces = i + 1;
+		count -= (uint32_t)n;
+	}
+}
+
+int nfs_bulk_to_path(struct rn_arena *arena, const struct xdr_bulk *text, char **out)
+{
+	char *p;
+
+	if (text->len > VFS_PATH_MAX)
+		return -ENAMETOOLONG;
+	if (text->len == 0)
+		return -EINVAL;
+	p = rn_arena_alloc(arena, text->len + 1);
+	if (!p)
+		return -ENOMEM;
+	*out = p;
+	for (unsigned i = 0; i < text->npieces; i++) {
+		memcpy(p, text->piece[i].iov_base, text->piece[i].iov_len);
+		p += text->piece[i].iov_len;
+	}
+	return memchr(*out, '\0', text->len) ? -EINVAL : 0;
+}
