@@ -2,14 +2,12 @@
 /* The procedures of NLM version 4 (RFC 1813 appendix II). */
 #include <errno.h>
 
+#include "nfs/attempt.h"
 #include "nfs/caller.h"
 #include "nfs3/nfs3_server.h"
 #include "nfs3/nlm_owners.h"
 #include "nfs3/procs.h"
 #include "nfs3/server.h"
-
-/* Most conflicting holders that are asked to give way, one after the other. */
-#define YIELD_TRIES 8
 
 static enum nlm4_stat status_of(int rc)
 {
@@ -84,20 +82,32 @@ static struct vfs_lock_request request_of(const struct nlm_lock_args *a)
 	};
 }
 
-/* Tries again as long as conflicting holders give way. */
+struct locking {
+	struct nfs3_op *op;
+	struct vfs_lock_owner *locks;
+	const struct vfs_lock_request *request;
+	bool test;
+	struct vfs_conflict *conflict;
+};
+
+static int lock_once(void *arg)
+{
+	const struct locking *l = arg;
+	struct vfs_ctx *ctx = &l->op->ctx;
+	struct vfs_node *n = l->op->node[0];
+	int rc = l->test ? vfs_lock_test(ctx, n, l->locks, l->request, l->conflict)
+			 : vfs_lock(ctx, n, l->locks, l->request, l->conflict);
+
+	return rc == -VFS_EDENIED ? nfs_conflict(l->conflict, rc) : rc;
+}
+
+/* Tests for a lock, or gets it. *c is for the caller to put. */
 static int try_lock(struct nfs3_op *op, struct nlm_owner *o, const struct vfs_lock_request *r,
 		    bool test, struct vfs_conflict *c)
 {
-	struct vfs_lock_owner *locks = o ? &o->locks : NULL;
-	int rc = 0;
+	struct locking l = { op, o ? &o->locks : NULL, r, test, c };
 
-	for (unsigned i = 0; i < YIELD_TRIES; i++) {
-		rc = test ? vfs_lock_test(&op->ctx, op->node[0], locks, r, c)
-			  : vfs_lock(&op->ctx, op->node[0], locks, r, c);
-		if (rc != -VFS_EDENIED || vfs_conflict_yield(c) != VFS_YIELDED)
-			break;
-	}
-	return rc;
+	return nfs3_op_attempt(lock_once, &l);
 }
 
 /* During grace only earlier locks may be reclaimed, afterwards none may be: clients of NFSv4 and

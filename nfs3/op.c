@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/checked.h"
+#include "nfs/attempt.h"
 #include "nfs/caller.h"
 #include "nfs3/procs.h"
 
@@ -105,24 +106,44 @@ int nfs3_op_open_other(struct nfs3_op *op, const struct vfs_fh *fh, unsigned i)
 	return rc;
 }
 
+struct share_check {
+	struct nfs3_op *op;
+	uint8_t access;
+};
+
+static int check_shares(void *arg)
+{
+	const struct share_check *s = arg;
+	struct nfs3_op *op = s->op;
+	struct vfs_conflict c = { .holder = NULL };
+	int rc = vfs_share_check_io(&op->ctx, op->node[0], NULL, s->access, &c);
+
+	if (rc == -VFS_ESHARE) {
+		rc = nfs_conflict(&c, rc);
+		if (rc == -EAGAIN)
+			rc = patient(op, rc);
+	}
+	vfs_conflict_put(&c);
+	return rc;
+}
+
 int nfs3_op_check_shares(struct nfs3_op *op, uint8_t access)
 {
 	const struct nfs3_config *cfg = &op->server->cfg;
-	struct vfs_conflict c = { .holder = NULL };
-	enum vfs_yield yield = VFS_YIELDED;
-	int rc = -VFS_ESHARE;
+	struct share_check s = { op, access };
+	int rc;
 
 	if (cfg->in_grace && cfg->in_grace(cfg->grace_ctx, NFS3_IO_WAITS))
 		return -EAGAIN;
-	for (unsigned i = 0; rc == -VFS_ESHARE && yield == VFS_YIELDED && i < YIELD_TRIES; i++) {
-		rc = vfs_share_check_io(&op->ctx, op->node[0], NULL, access, &c);
-		if (rc == -VFS_ESHARE)
-			yield = vfs_conflict_yield(&c);
-	}
-	if (rc != -VFS_ESHARE)
-		return rc;
-	vfs_conflict_put(&c);
-	return yield == VFS_HOLDS ? rc : patient(op, -EAGAIN);
+	rc = nfs_attempt(check_shares, &s, YIELD_TRIES);
+	return rc == NFS_TRY_AGAIN ? patient(op, -EAGAIN) : rc;
+}
+
+int nfs3_op_attempt(int (*attempt)(void *arg), void *arg)
+{
+	int rc = nfs_attempt(attempt, arg, YIELD_TRIES);
+
+	return rc == NFS_TRY_AGAIN ? -EAGAIN : rc;
 }
 
 bool nfs3_put_status(struct nfs3_op *op, int rc)

@@ -57,6 +57,8 @@ int nfs3_op_open_other(struct nfs3_op *op, const struct vfs_fh *fh, unsigned i);
 /* 0 if others' shares allow node[0] to be read or written (VFS_SHARE_*). -VFS_ESHARE, or
  * -EAGAIN: the conflicting shares are about to end, or to be reclaimed. */
 int nfs3_op_check_shares(struct nfs3_op *op, uint8_t access);
+/* nfs_attempt() as often as a call may; -EAGAIN: that was not enough. */
+int nfs3_op_attempt(int (*attempt)(void *arg), void *arg);
 
 /* Puts the status word of rc; true if it is NFS3_OK. */
 bool nfs3_put_status(struct nfs3_op *op, int rc);

@@ -132,12 +132,21 @@ static void got_share(struct nfs4_compound *c, struct nfs4_opening *w)
 	nfs4_state_changed(c, &open->st, &w->sid);
 }
 
-/* NFS4_OK without a share: the open was closed or revoked in the meantime. */
-static int try_share(struct nfs4_compound *c, struct nfs4_opening *w, struct vfs_file *f, bool *got)
+struct sharing {
+	struct nfs4_compound *c;
+	struct nfs4_opening *w;
+	struct vfs_file *f;
+};
+
+/* NFS_TRY_AGAIN: the open was closed or revoked in the meantime, or a conflict is gone. */
+static int try_share(void *arg)
 {
+	const struct sharing *s = arg;
+	struct nfs4_compound *c = s->c;
+	struct nfs4_opening *w = s->w;
 	const bool reclaim = w->args->claim == NFS4_CLAIM_PREVIOUS;
 	struct vfs_conflict cf = { .holder = NULL };
-	int rc = 0, status = enter(c, w, f);
+	int rc = NFS_TRY_AGAIN, status = enter(c, w, s->f);
 	struct nfs4_open *open = w->open;
 
 	w->old_access = w->old_deny = 0;
@@ -146,17 +155,18 @@ static int try_share(struct nfs4_compound *c, struct nfs4_opening *w, struct vfs
 	pthread_mutex_lock(&open->busy);
 	if (!open->st.gone && !open->st.revoked) {
 		rc = get_share(nfs4_opened_place(c, w), w, &cf);
-		*got = rc == 0;
 		if (rc == 0)
 			got_share(c, w);
 		else if (!open->share.file && open->pending == 0)
 			nfs4_open_end(open, false);
 	}
 	pthread_mutex_unlock(&open->busy);
-	if (*got)
+	if (rc == 0)
 		return NFS4_OK;
 	nfs4_state_unref(&open->st);
 	w->open = NULL;
+	if (rc == NFS_TRY_AGAIN) /* the open has gone or was revoked meanwhile */
+		return rc;
 	if (rc != -VFS_ESHARE)
 		return nfs4_status(c->minor, rc);
 	status = nfs4_conflict(c, &cf, reclaim ? NFS4ERR_RECLAIM_CONFLICT : NFS4ERR_SHARE_DENIED);
@@ -166,25 +176,19 @@ static int try_share(struct nfs4_compound *c, struct nfs4_opening *w, struct vfs
 
 int nfs4_open_share(struct nfs4_compound *c, struct nfs4_opening *w)
 {
+	const struct vfs_exports *exports = &c->server->cfg.exports;
 	struct nfs4_place *p = nfs4_opened_place(c, w);
-	struct vfs_file *f;
-	bool got = false;
-	int status, rc;
+	struct sharing s = { .c = c, .w = w };
+	int status;
+	int rc = vfs_file_get(&p->ctx, p->node, &s.f);
 
-	rc = vfs_file_get(&p->ctx, p->node, &f);
 	if (rc != 0)
 		return nfs4_status(c->minor, rc);
-	for (int i = 0; i < NFS4_CONFLICT_TRIES; i++) {
-		status = try_share(c, w, f, &got);
-		if (got || status != NFS4_OK)
-			break;
-	}
-	vfs_file_put(f);
-	if (got)
-		return nfs_still_served(&c->server->cfg.exports, p->export_id, c->req->conn)
-			       ? NFS4_OK
-			       : NFS4ERR_STALE;
-	return status != NFS4_OK ? status : NFS4ERR_DELAY;
+	status = nfs4_attempt(try_share, &s);
+	vfs_file_put(s.f);
+	if (status == NFS4_OK && !nfs_still_served(exports, p->export_id, c->req->conn))
+		return NFS4ERR_STALE;
+	return status;
 }
 
 /* True if no other OPEN has got its share since. */

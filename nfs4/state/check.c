@@ -9,6 +9,8 @@
 #include "nfs4/state/owner.h"
 #include "nfs4/state/stateid_table.h"
 
+#define ATTEMPTS 100u /* conflicting clients removed for one operation at most */
+
 /* The constant bytes of a stateid, big endian so that traces can be read. */
 struct other {
 	uint32_t tag;	 /* nfs4_stateid_tag(): differs for other runs and forged stateids */
@@ -293,7 +295,7 @@ int nfs4_conflict(struct nfs4_compound *c, const struct vfs_conflict *cf, int ot
 	cl = nfs4_owner_of_holder(cf->holder)->client;
 	switch (nfs4_client_expire_courtesy(c->server, cl)) {
 	case NFS4_DROPPED:
-		return NFS4_OK;
+		return NFS_TRY_AGAIN;
 	case NFS4_DROPPING:
 		nfs4_client_ref(cl);
 		nfs4_repeat_after(c, &record_hooks, cl);
@@ -302,4 +304,11 @@ int nfs4_conflict(struct nfs4_compound *c, const struct vfs_conflict *cf, int ot
 		break;
 	}
 	return otherwise;
+}
+
+int nfs4_attempt(int (*attempt)(void *arg), void *arg)
+{
+	const int status = nfs_attempt(attempt, arg, ATTEMPTS);
+
+	return status == NFS_TRY_AGAIN ? NFS4ERR_DELAY : status;
 }

@@ -3,6 +3,7 @@
 #ifndef RN_NFS4_STATE_CHECK_H
 #define RN_NFS4_STATE_CHECK_H
 
+#include "nfs/attempt.h"
 #include "nfs4/state/state.h"
 
 /*
@@ -47,11 +48,13 @@ void nfs4_state_changed(struct nfs4_compound *c, struct nfs4_state *st, struct n
 void nfs4_set_current_stateid(struct nfs4_compound *c, const struct nfs4_stateid *sid);
 
 /*
- * Tries to remove a conflicting client. NFS4_OK: it is gone, try again. NFS4ERR_DELAY: it will soon
- * be gone, and the loop repeats the operation if it returns that (nfs4_repeat_after). Else the
- * status otherwise. The conflict's reference stays the caller's. No lock is held.
+ * Tries to remove a conflicting client. NFS_TRY_AGAIN: it is gone. NFS4ERR_DELAY: it will soon be
+ * gone, and the loop repeats the operation if it returns that (nfs4_repeat_after). Else the status
+ * otherwise. The conflict's reference stays the caller's. No lock is held.
  */
 int nfs4_conflict(struct nfs4_compound *c, const struct vfs_conflict *cf, int otherwise);
-#define NFS4_CONFLICT_TRIES 100 /* conflicting clients removed for one operation at most */
+/* nfs_attempt() for as many conflicting clients as may be removed for one operation; NFS4ERR_DELAY:
+ * there are more. */
+int nfs4_attempt(int (*attempt)(void *arg), void *arg);
 
 #endif

@@ -23,21 +23,30 @@ static int ask_shares(struct nfs4_compound *c, struct nfs4_open *open, unsigned 
 	return rc;
 }
 
+struct asking {
+	struct nfs4_compound *c;
+	struct nfs4_open *open;
+	unsigned access;
+};
+
+static int ask_once(void *arg)
+{
+	const struct asking *a = arg;
+	struct vfs_conflict cf = { .holder = NULL };
+	int rc = ask_shares(a->c, a->open, a->access, &cf), status;
+
+	if (rc != -VFS_ESHARE)
+		return nfs4_status(a->c->minor, rc);
+	status = nfs4_conflict(a->c, &cf, NFS4ERR_LOCKED);
+	vfs_conflict_put(&cf);
+	return status;
+}
+
 static int check_share(struct nfs4_compound *c, struct nfs4_open *open, unsigned access)
 {
-	struct vfs_conflict cf = { .holder = NULL };
-	int status = NFS4ERR_LOCKED, rc;
+	struct asking a = { c, open, access };
 
-	for (int i = 0; i < NFS4_CONFLICT_TRIES; i++) {
-		rc = ask_shares(c, open, access, &cf);
-		if (rc != -VFS_ESHARE)
-			return nfs4_status(c->minor, rc);
-		status = nfs4_conflict(c, &cf, NFS4ERR_LOCKED);
-		vfs_conflict_put(&cf);
-		if (status != NFS4_OK)
-			return status;
-	}
-	return NFS4ERR_DELAY;
+	return nfs4_attempt(ask_once, &a);
 }
 
 /* Special stateids: checked as a caller without an open. READ bypass may ignore shares (RFC 8881

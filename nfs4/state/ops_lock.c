@@ -21,6 +21,7 @@ struct lock_args {
 
 /* One LOCK under way; it never waits. */
 struct locking {
+	struct nfs4_compound *c;
 	const struct lock_args *args;
 	struct nfs4_owner *owner; /* for a new lock: used until the end */
 	struct nfs4_open *open;	  /* for a new lock: a reference */
@@ -160,12 +161,13 @@ static int no_lock(const struct nfs4_compound *c, int rc)
 	return nfs4_status(c->minor, rc);
 }
 
-/* NFS4_OK without *got: the caller tries again. */
-static int try_lock(struct nfs4_compound *c, struct locking *l, bool *got)
+static int try_lock(void *arg)
 {
+	struct locking *l = arg;
+	struct nfs4_compound *c = l->c;
 	const struct lock_args *a = l->args;
 	struct vfs_conflict cf = { .holder = NULL };
-	int rc = 0, status = NFS4_OK;
+	int rc = NFS_TRY_AGAIN, status = NFS4_OK;
 
 	if (a->new_owner)
 		status = enter(c, l);
@@ -174,17 +176,17 @@ static int try_lock(struct nfs4_compound *c, struct locking *l, bool *got)
 	pthread_mutex_lock(&l->lock->open->busy);
 	if (!a->new_owner)
 		status = nfs4_state_check(c, &l->lock->st, &a->sid, NFS4_STATE_LOCK);
-	if (status == NFS4_OK && !l->lock->st.gone && !l->lock->st.revoked) {
+	if (status == NFS4_OK && !l->lock->st.gone && !l->lock->st.revoked)
 		rc = ask(c, l, &cf);
-		*got = rc == 0;
-	}
 	pthread_mutex_unlock(&l->lock->open->busy);
 	if (a->new_owner) {
 		nfs4_state_unref(&l->lock->st);
 		l->lock = NULL;
 	}
+	if (status != NFS4_OK || rc == NFS_TRY_AGAIN) /* gone or revoked meanwhile */
+		return status != NFS4_OK ? status : rc;
 	if (rc != -VFS_EDENIED)
-		return status != NFS4_OK ? status : no_lock(c, rc);
+		return no_lock(c, rc);
 	status = nfs4_conflict(c, &cf, a->reclaim ? NFS4ERR_RECLAIM_CONFLICT : NFS4ERR_DENIED);
 	if (status == NFS4ERR_DENIED)
 		nfs4_put_denied(c, &cf);
@@ -195,7 +197,6 @@ static int try_lock(struct nfs4_compound *c, struct locking *l, bool *got)
 static int run(struct nfs4_compound *c, struct locking *l)
 {
 	int status = NFS4_OK;
-	bool got = false;
 
 	if (l->args->new_owner)
 		status = get_owner(c, l);
@@ -203,13 +204,7 @@ static int run(struct nfs4_compound *c, struct locking *l)
 		status = check_args(c, l);
 	if (status != NFS4_OK)
 		return status;
-	for (int i = 0; i < NFS4_CONFLICT_TRIES; i++) {
-		status = try_lock(c, l, &got);
-		if (got || status != NFS4_OK)
-			break;
-	}
-	if (status == NFS4_OK && !got)
-		return NFS4ERR_DELAY;
+	status = nfs4_attempt(try_lock, l);
 	if (status == NFS4_OK)
 		nfs4_put_stateid(c->out, &l->sid);
 	return status;
@@ -218,7 +213,7 @@ static int run(struct nfs4_compound *c, struct locking *l)
 static int run_lock(struct nfs4_compound *c, void *args)
 {
 	const struct lock_args *a = args;
-	struct locking l = { .args = a };
+	struct locking l = { .c = c, .args = a };
 	struct nfs4_state *st;
 	bool replayed;
 	int status;

@@ -37,50 +37,52 @@ static struct nfs4_lock *find_lock(struct nfs4_client *cl, struct nfs4_owner *o,
 	return st ? nfs4_as_lock(st) : NULL;
 }
 
-static int test_once(struct nfs4_compound *c, const struct lockt_args *a, struct nfs4_lock *lock,
-		     struct vfs_conflict *cf)
+struct testing {
+	struct nfs4_compound *c;
+	const struct lockt_args *args;
+	struct nfs4_lock *lock; /* the owner's of that file; NULL: it has none */
+};
+
+static int test_ranges(const struct testing *t, struct vfs_conflict *cf)
 {
 	const struct vfs_lock_request r = {
-		.type = nfs4_vfs_lock_type(a->type),
-		.offset = a->offset,
-		.length = a->length,
+		.type = nfs4_vfs_lock_type(t->args->type),
+		.offset = t->args->offset,
+		.length = t->args->length,
 	};
+	struct nfs4_place *p = &t->c->current;
+	struct nfs4_lock *lock = t->lock;
 	int rc;
 
 	if (lock)
 		pthread_mutex_lock(&lock->open->busy);
-	rc = vfs_lock_test(&c->current.ctx, c->current.node,
-			   lock && !lock->st.gone ? &lock->ranges : NULL, &r, cf);
+	rc = vfs_lock_test(&p->ctx, p->node, lock && !lock->st.gone ? &lock->ranges : NULL, &r, cf);
 	if (lock)
 		pthread_mutex_unlock(&lock->open->busy);
 	return rc;
 }
 
-static int test_lock(struct nfs4_compound *c, const struct lockt_args *a, struct nfs4_lock *lock)
+static int test_lock(void *arg)
 {
+	const struct testing *t = arg;
 	struct vfs_conflict cf = { .holder = NULL };
-	int status, rc;
+	int rc = test_ranges(t, &cf), status;
 
-	for (int i = 0; i < NFS4_CONFLICT_TRIES; i++) {
-		rc = test_once(c, a, lock, &cf);
-		if (rc != -VFS_EDENIED)
-			return nfs4_status(c->minor, rc);
-		status = nfs4_conflict(c, &cf, NFS4ERR_DENIED);
-		if (status == NFS4ERR_DENIED)
-			nfs4_put_denied(c, &cf);
-		vfs_conflict_put(&cf);
-		if (status != NFS4_OK)
-			return status;
-	}
-	return NFS4ERR_DELAY;
+	if (rc != -VFS_EDENIED)
+		return nfs4_status(t->c->minor, rc);
+	status = nfs4_conflict(t->c, &cf, NFS4ERR_DENIED);
+	if (status == NFS4ERR_DENIED)
+		nfs4_put_denied(t->c, &cf);
+	vfs_conflict_put(&cf);
+	return status;
 }
 
 static int run_lockt(struct nfs4_compound *c, void *args)
 {
 	const struct lockt_args *a = args;
 	const struct nfs4_owner_name name = { NFS4_LOCK_OWNER, a->owner.name, a->owner.len };
+	struct testing t = { .c = c, .args = a };
 	struct nfs4_client *cl;
-	struct nfs4_lock *lock;
 	struct nfs4_owner *o;
 	struct vfs_file *f;
 	int status, rc;
@@ -98,10 +100,10 @@ static int run_lockt(struct nfs4_compound *c, void *args)
 	if (rc != 0)
 		return nfs4_status(c->minor, rc);
 	o = nfs4_owner_find(cl, &name);
-	lock = find_lock(cl, o, f);
-	status = test_lock(c, a, lock);
-	if (lock)
-		nfs4_state_unref(&lock->st);
+	t.lock = find_lock(cl, o, f);
+	status = nfs4_attempt(test_lock, &t);
+	if (t.lock)
+		nfs4_state_unref(&t.lock->st);
 	nfs4_owner_release(o);
 	vfs_file_put(f);
 	return status;
