@@ -49,8 +49,6 @@ void cfg_diags_free(struct cfg_diags *diags);
 void cfg_diag_add(struct cfg_diags *diags, struct cfg_place at, enum cfg_severity severity,
 		  const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
-const char *cfg_severity_name(enum cfg_severity severity);
-
 /* Write "FILE:LINE:COL: severity: text" lines. */
 void cfg_diags_print(const struct cfg_diags *diags, FILE *out);
 

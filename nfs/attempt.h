@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Attempts at what a lock or a share of somebody else is in the way of: each is made again as long
- * as the holder gives way, as a client does whose lease has run out.
+ * Attempts to get a lock or a share that another holder's conflicts with: repeated as long as the
+ * holder gives way, as a client does whose lease has run out.
  */
 #ifndef RN_NFS_ATTEMPT_H
 #define RN_NFS_ATTEMPT_H
@@ -10,15 +10,15 @@
 
 #include "vfs/file_state.h"
 
-/* Result of an attempt that is to be made again; neither an -errno nor a status. */
+/* Result of an attempt that must be repeated; neither an -errno nor a status. */
 #define NFS_TRY_AGAIN INT_MIN
 
-/* Calls attempt(arg) until its result is another than NFS_TRY_AGAIN, at most `most` times. Its last
+/* Calls attempt(arg) as long as it returns NFS_TRY_AGAIN, at most `most` times; returns its last
  * result. */
 int nfs_attempt(int (*attempt)(void *arg), void *arg, unsigned most);
 
-/* The result of an attempt that failed with rc because of c's holder: NFS_TRY_AGAIN if it has given
- * way, -EAGAIN if it is about to, rc if it stays. */
+/* Result of an attempt that failed with rc because of c's holder: NFS_TRY_AGAIN if the holder has
+ * given way, -EAGAIN if it will soon, rc if it does not. */
 int nfs_conflict(struct vfs_conflict *c, int rc);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include <sys/stat.h>
 
-enum ftype3 nfs3_ftype(uint32_t mode)
+static enum ftype3 ftype_of(uint32_t mode)
 {
 	switch (mode & S_IFMT) {
 	case S_IFDIR:
@@ -32,7 +32,7 @@ static void put_time(struct xdr_out *x, const struct timespec *t)
 
 void nfs3_put_fattr(struct xdr_out *x, const struct vfs_attr *a)
 {
-	xdr_put_u32(x, nfs3_ftype(a->mode));
+	xdr_put_u32(x, ftype_of(a->mode));
 	xdr_put_u32(x, a->mode & 07777);
 	xdr_put_u32(x, a->nlink);
 	xdr_put_u32(x, a->uid);

@@ -9,8 +9,6 @@
 #include "rpc/xdr_out.h"
 #include "vfs/types.h"
 
-enum ftype3 nfs3_ftype(uint32_t mode);
-
 void nfs3_put_fattr(struct xdr_out *x, const struct vfs_attr *a);
 /* post_op_attr; NULL: none to give. */
 void nfs3_put_post_op_attr(struct xdr_out *x, const struct vfs_attr *a);

@@ -42,8 +42,3 @@ bool nfs4_client_has_state(struct nfs4_client *cl)
 	pthread_mutex_unlock(&cl->lock);
 	return has;
 }
-
-bool nfs4_client_is_courtesy(const struct nfs4_client *cl)
-{
-	return nfs4_client_status(cl) == NFS4_CLIENT_COURTESY;
-}

@@ -57,8 +57,9 @@ int nfs4_caller(struct nfs4_compound *c, uint64_t clientid, struct nfs4_client *
 	return NFS4_OK;
 }
 
-const struct nfs4_stateid *nfs4_meant_stateid(const struct nfs4_compound *c,
-					      const struct nfs4_stateid *sid)
+/* *sid, or the current stateid if it stands for that. NULL: it stands for one that there is not. */
+static const struct nfs4_stateid *meant_stateid(const struct nfs4_compound *c,
+						const struct nfs4_stateid *sid)
 {
 	if (c->minor == 0 || !nfs4_stateid_is_current(sid))
 		return sid;
@@ -133,7 +134,7 @@ int nfs4_state_check(const struct nfs4_compound *c, struct nfs4_state *st,
 	pthread_mutex_t *lock = &st->owner->client->lock;
 	int status;
 
-	sid = nfs4_meant_stateid(c, sid);
+	sid = meant_stateid(c, sid);
 	if (!sid)
 		return NFS4ERR_BAD_STATEID;
 	pthread_mutex_lock(lock);
@@ -164,7 +165,7 @@ static int lookup(struct nfs4_compound *c, const struct nfs4_stateid *sid, unsig
 	int status;
 
 	*out = NULL;
-	sid = nfs4_meant_stateid(c, sid);
+	sid = meant_stateid(c, sid);
 	if (!sid || is_special(sid))
 		return NFS4ERR_BAD_STATEID;
 	o = take_apart(sid);

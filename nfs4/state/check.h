@@ -13,10 +13,6 @@
  */
 int nfs4_caller(struct nfs4_compound *c, uint64_t clientid, struct nfs4_client **out);
 
-/* Replaces the special stateid "current" by the current stateid. NULL if there is none. */
-const struct nfs4_stateid *nfs4_meant_stateid(const struct nfs4_compound *c,
-					      const struct nfs4_stateid *sid);
-
 /*
  * The state that a stateid names, with a reference, even if it was closed or revoked, or the seqid
  * is old. Special stateids are NFS4ERR_BAD_STATEID. Renews the lease in minor version 0. NFS4_OK,

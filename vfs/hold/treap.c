@@ -3,7 +3,8 @@
 
 #include <stddef.h>
 
-void vfs_treap_changed(struct vfs_treap *n, vfs_treap_update update)
+/* After what n sums up has changed. */
+static void changed(struct vfs_treap *n, vfs_treap_update update)
 {
 	for (; update && n; n = n->parent)
 		update(n);
@@ -44,7 +45,7 @@ void vfs_treap_insert(struct vfs_treap **root, struct vfs_treap *n, struct vfs_t
 {
 	*n = (struct vfs_treap){ .parent = parent, .priority = priority };
 	*at = n;
-	vfs_treap_changed(n, update);
+	changed(n, update);
 	while (n->parent && n->parent->priority < n->priority)
 		rotate(root, n->parent, n, update);
 }
@@ -60,7 +61,7 @@ void vfs_treap_remove(struct vfs_treap **root, struct vfs_treap *n, vfs_treap_up
 	*link_to(root, n) = child;
 	if (child)
 		child->parent = parent;
-	vfs_treap_changed(parent, update);
+	changed(parent, update);
 }
 
 struct vfs_treap *vfs_treap_first(struct vfs_treap *root)

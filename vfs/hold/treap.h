@@ -22,8 +22,6 @@ typedef void (*vfs_treap_update)(struct vfs_treap *n);
 void vfs_treap_insert(struct vfs_treap **root, struct vfs_treap *n, struct vfs_treap *parent,
 		      struct vfs_treap **at, uint32_t priority, vfs_treap_update update);
 void vfs_treap_remove(struct vfs_treap **root, struct vfs_treap *n, vfs_treap_update update);
-/* Updates the sums above n after its own value has changed. */
-void vfs_treap_changed(struct vfs_treap *n, vfs_treap_update update);
 
 struct vfs_treap *vfs_treap_first(struct vfs_treap *root);
 struct vfs_treap *vfs_treap_last(struct vfs_treap *root);
