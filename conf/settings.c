@@ -9,7 +9,7 @@
 #include "conf/bom.h"
 #include "conf/settings_schema.h"
 #include "conf/suggest.h"
-#include "lib/checked.h"
+#include "lib/util.h"
 
 /* Most bytes of a file; room for the rows of the schema, of which there are cfg_n_rows. */
 enum { FILE_LIMIT = 1 << 20, MAX_ROWS = 128 };

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 
 #define RPC_ROOM 65536u
 

@@ -6,7 +6,7 @@
 #include "conform/check.h"
 #include "conform/long_reply.h"
 #include "conform/nfs3.h"
-#include "lib/checked.h"
+#include "lib/util.h"
 
 #define ROOM 16384u
 

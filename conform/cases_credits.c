@@ -8,7 +8,7 @@
 
 #include "conform/check.h"
 #include "conform/nfs3.h"
-#include "lib/checked.h"
+#include "lib/util.h"
 
 #define WINDOW_MAX 512u /* most calls in flight, even if the server grants more */
 

@@ -6,7 +6,7 @@
 
 #include "conform/call.h"
 #include "conform/nfs3.h"
-#include "lib/checked.h"
+#include "lib/util.h"
 
 #define QUIET_MS 50
 

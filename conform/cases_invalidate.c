@@ -10,7 +10,7 @@
 #include "conform/check.h"
 #include "conform/memory_window.h"
 #include "conform/nfs3.h"
-#include "lib/checked.h"
+#include "lib/util.h"
 
 enum { NO_CHUNK, WITH_READ, WITH_WRITE, WITH_REPLY, WITH_ALL, WITH_ERROR };
 

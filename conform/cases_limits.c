@@ -7,7 +7,7 @@
 
 #include "conform/check.h"
 #include "conform/nfs3.h"
-#include "lib/checked.h"
+#include "lib/util.h"
 
 #define LEN 1000u
 

@@ -5,7 +5,7 @@
 #include "conform/call.h"
 #include "conform/check.h"
 #include "conform/nfs3.h"
-#include "lib/checked.h"
+#include "lib/util.h"
 
 /* Starts a message with the fixed words. Returns its xid. */
 static uint32_t begin(struct cf_test *t, struct xdr_out *x)

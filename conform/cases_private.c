@@ -4,7 +4,7 @@
 
 #include "conform/call.h"
 #include "conform/nfs3.h"
-#include "lib/checked.h"
+#include "lib/util.h"
 
 #define NAME "private"
 #define BIG 4096u

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "conform/nfs3.h"
-#include "lib/checked.h"
+#include "lib/util.h"
 
 #define NAME "read-chunk"
 

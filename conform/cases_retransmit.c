@@ -8,7 +8,7 @@
 
 #include "conform/check.h"
 #include "conform/nfs3.h"
-#include "lib/checked.h"
+#include "lib/util.h"
 
 enum kind { CREATE, MKDIR, REMOVE, RMDIR, RENAME, SYMLINK };
 /* Flags: whether the call is a Long Call the first and the second time, and has a Reply chunk. */

@@ -8,7 +8,7 @@
 
 #include "conform/check.h"
 #include "conform/nfs3.h"
-#include "lib/checked.h"
+#include "lib/util.h"
 
 enum { PLAIN, WITH_CHUNKS, LONG, NO_CREDITS, DENIED, KINDS };
 

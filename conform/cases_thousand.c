@@ -10,7 +10,7 @@
 #include <sys/resource.h>
 
 #include "conform/check.h"
-#include "lib/checked.h"
+#include "lib/util.h"
 
 #define MANY 1000u
 

@@ -4,7 +4,7 @@
 
 #include "conform/nfs3.h"
 #include "conform/nfs4.h"
-#include "lib/checked.h"
+#include "lib/util.h"
 
 #define NAME "compound"
 #define LEN_MAX 70000u

@@ -8,7 +8,7 @@
 #include "conform/check.h"
 #include "conform/nfs3.h"
 #include "conform/nfs4.h"
-#include "lib/checked.h"
+#include "lib/util.h"
 
 #define NAME "v4-reply"
 #define LEN 1501u

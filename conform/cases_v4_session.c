@@ -11,7 +11,7 @@
 #include "conform/check.h"
 #include "conform/nfs3.h"
 #include "conform/nfs4.h"
-#include "lib/checked.h"
+#include "lib/util.h"
 
 #define SLOTS_MAX 64u
 

@@ -10,7 +10,7 @@
 #include "conform/check.h"
 #include "conform/nfs3.h"
 #include "conform/nfs4.h"
-#include "lib/checked.h"
+#include "lib/util.h"
 
 #define FIRST "v4-first"
 #define LINK "v4-link"

@@ -6,7 +6,7 @@
  */
 #include "conform/check.h"
 #include "conform/nfs3.h"
-#include "lib/checked.h"
+#include "lib/util.h"
 
 #define CHUNKS 3
 #define SEGS 18

@@ -8,7 +8,7 @@
 
 #include "conform/check.h"
 #include "conform/nfs3.h"
-#include "lib/checked.h"
+#include "lib/util.h"
 
 static const uint32_t usual[] = { 1000, 3096, CF_END };
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "conform/nfs3.h"
-#include "lib/checked.h"
+#include "lib/util.h"
 
 bool cf_add_segs(struct cf_test *t, struct cf_chunk *chunk, const uint32_t *lens, uint32_t skew)
 {

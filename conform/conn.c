@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "lib/clock.h"
 
 #define SEND_SLOT 8192u /* longer messages get memory of their own */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "conform/nfs3.h"
-#include "lib/checked.h"
+#include "lib/util.h"
 
 #define PIECE 512u /* fits any inline threshold */
 

@@ -8,7 +8,7 @@
 #include "conform/conform.h"
 #include "conform/run.h"
 #include "conform/wire.h"
-#include "lib/checked.h"
+#include "lib/util.h"
 
 struct cf_memory {
 	struct cf_memory *next;

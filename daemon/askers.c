@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "lib/clock.h"
 #include "lib/fair_queue.h"
 

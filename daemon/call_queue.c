@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "daemon/call_queue.h"
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "rpc/client.h"
 
 void call_queue_init(struct call_queue *t)

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "config.h"
-#include "lib/checked.h"
+#include "lib/util.h"
 
 enum { OPT_CHECK = 1000, OPT_PRINT, OPT_RELOAD, OPT_KEY };
 static const char short_options[] = "c:FhV";

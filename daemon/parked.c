@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "lib/clock.h"
 #include "rpc/worker.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "nfs3/nfs3_server.h"
 #include "rpc/rpcbind.h"
 

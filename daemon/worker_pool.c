@@ -25,7 +25,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "vfs/worker.h"
 
 #define INBOX_MAX 2u /* the one being run, and the next */

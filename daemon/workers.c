@@ -9,7 +9,7 @@
 #include "daemon/first_handle.h"
 #include "daemon/worker_pool.h"
 #include "daemon/worker_watch.h"
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "vfs/worker.h"
 
 static int wait_started(struct workers *ws)

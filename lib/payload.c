@@ -22,7 +22,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define RN_ASAN 1

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "vfs/types.h"
 
 void nfs_bulk_to_write(struct vfs_io *io, const struct xdr_bulk *data, uint32_t count)

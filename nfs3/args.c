@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 
 #define NSEC_PER_SEC 1000000000u
 #define MODE_BITS 07777u

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 
 #include "nfs/caller.h"
-#include "nfs3/mount_ops.h"
+#include "nfs3/mount_resolve.h"
 #include "rpc/worker.h"
 
 #define LINKS_MAX 40u	/* as many as Linux follows in one path */

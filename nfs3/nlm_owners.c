@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 
 static struct nlm_owner *of_holder(struct vfs_holder *h)
 {

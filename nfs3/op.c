@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "nfs/attempt.h"
 #include "nfs/caller.h"
 #include "nfs3/procs.h"

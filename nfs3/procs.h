@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Procedures of NFSv3, MOUNT and NLM: one row for each, at the foot of the file that decodes and
- * runs the procedure. nfs3/table.c lists the rows by number; for NFSv3's, NFS3_PROC_LIST below is
+ * runs the procedure. nfs3/procedures.c lists the rows by number; for NFSv3's, NFS3_PROC_LIST below is
  * the list.
  */
 #ifndef RN_NFS3_PROCS_H

@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "nfs3/procs.h"
 #include "vfs/file_state.h"
 

@@ -6,7 +6,7 @@
  */
 #include "nfs4/compound.h"
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "lib/clock.h"
 #include "nfs4/server.h"
 

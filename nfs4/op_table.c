@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "nfs4/op_table.h"
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "nfs4/proto.h"
 
 #define POINTER(NAME, name) [OP_##NAME] = &nfs4_op_##name,

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "nfs4/client/registry.h"
 #include "nfs4/compound.h"
 #include "nfs4/pseudo/pseudo.h"

@@ -2,7 +2,7 @@
 /* Limits of the size of a COMPOUND's reply. */
 #include <string.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "nfs4/compound.h"
 
 /* Number and status of an operation, and the empty bitmap of a failed SETATTR. */

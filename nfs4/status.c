@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdbool.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "vfs/file_state.h"
 
 static const struct {

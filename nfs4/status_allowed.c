@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Replaces file system errors that the RFCs do not list for an operation. */
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "nfs4/op_table.h"
 #include "nfs4/status.h"
 

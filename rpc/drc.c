@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/queue.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "lib/clock.h"
 #include "rpc/address.h"
 #include "rpc/worker.h"

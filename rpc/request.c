@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "rpc/client.h"
 
 static void start_reply(struct rpc_request *req)

@@ -4,7 +4,7 @@
 #include <arpa/inet.h>
 #include <string.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 
 void xdr_in_init(struct xdr_in *x, const struct rpc_seg *seg, unsigned nseg, struct rn_arena *a)
 {

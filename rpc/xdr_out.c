@@ -4,7 +4,7 @@
 #include <arpa/inet.h>
 #include <string.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 
 void xdr_out_init(struct xdr_out *x, void *buf, size_t size)
 {

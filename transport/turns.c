@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <event2/event.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "lib/clock.h"
 
 /* Makes the loop run once more after the descriptors that are ready now have been served. */

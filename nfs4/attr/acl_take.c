@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "lib/clock.h"
 #include "nfs4/attr/acl.h"
 

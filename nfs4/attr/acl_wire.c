@@ -2,7 +2,7 @@
 /* Encoding and decoding of nfsace4. */
 #include <string.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "nfs4/attr/acl.h"
 #include "nfs4/attr/owner.h"
 #include "nfs4/attr/utf8.h"

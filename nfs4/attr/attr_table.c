@@ -7,7 +7,7 @@
  */
 #include "nfs4/attr/attr_table.h"
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "nfs4/attr/get.h"
 
 #define FH_MAX (4u + NFS4_FHSIZE)

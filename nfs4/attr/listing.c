@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "nfs4/attr/attr_table.h"
 #include "nfs4/pseudo/cross.h"
 

@@ -2,7 +2,7 @@
 /* ACCESS (RFC 7530 section 16.1, RFC 8881 section 18.1). */
 #include <sys/stat.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "nfs4/compound.h"
 
 /* Bits of the minor versions. RFC 8276 adds three for extended attributes, which this server does

@@ -15,7 +15,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "nfs4/attr/listing.h"
 #include "nfs4/compound.h"
 #include "nfs4/pseudo/pseudo.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "nfs4/attr/acl.h"
 #include "nfs4/attr/attr_table.h"
 #include "nfs4/attr/source.h"

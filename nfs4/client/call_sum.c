@@ -7,7 +7,7 @@
 #include <sodium.h>
 #include <string.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "nfs4/client/slot.h"
 #include "nfs4/compound.h"
 #include "nfs4/server.h"

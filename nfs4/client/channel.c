@@ -2,7 +2,7 @@
 /* channel_attrs4: the limits that a session negotiates (RFC 8881 section 18.36.3). */
 #include "nfs4/client/channel.h"
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "nfs4/compound.h"
 #include "nfs4/server.h"
 

@@ -2,7 +2,7 @@
 /* Leases: from active to courtesy to expired. Renewing is a store into the timer. */
 #include "nfs4/client/lease.h"
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "nfs4/client/client_table.h"
 #include "nfs4/client/registry.h"
 #include "nfs4/client/session.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "nfs4/client/make_room.h"
 #include "nfs4/client/session.h"
 #include "nfs4/compound.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "lib/secret.h"
 #include "nfs4/client/client_table.h"
 #include "nfs4/client/host.h"

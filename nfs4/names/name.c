@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 
 void nfs4_get_name(struct xdr_in *x, struct nfs4_name *out)
 {

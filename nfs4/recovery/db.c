@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "nfs4/recovery/db_open_private.h"
 #include "nfs4/recovery/db_private.h"
 

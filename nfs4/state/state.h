@@ -21,7 +21,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "nfs4/compound.h"
 #include "nfs4/state/holdings.h"
 #include "nfs4/stateid.h"

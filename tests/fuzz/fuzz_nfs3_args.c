@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "nfs3/args.h"
 #include "nfs3/nfs3_server.h"
 #include "nfs3/nlm.h"

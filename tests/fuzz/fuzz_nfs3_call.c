@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "tests/fuzz/real_dirs.h"
 #include "tests/unit/nfs3_samples.h"
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "nfs4/attr/acl.h"
 #include "nfs4/attr/attr.h"
 #include "nfs4/attr/attr_table.h"

@@ -3,7 +3,7 @@
  * any bytes. Neither may read beyond the call. The first byte cuts the rest into two segments. */
 #include <stdlib.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "nfs4/nfs4_server.h"
 #include "nfs4/skim.h"
 

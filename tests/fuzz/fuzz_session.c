@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "tests/fuzz/session/mutate.h"
 #include "tests/fuzz/session/run.h"
 #include "tests/fuzz/session/step.h"

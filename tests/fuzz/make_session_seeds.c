@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "tests/fuzz/session/message.h"
 #include "tests/fuzz/session/step.h"
 #include "tests/fuzz/session/template.h"

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 
 #define FIX_BUDGET (64u << 20)
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "nfs3/nfs3_server.h"
 #include "nfs3/nlm.h"
 #include "nfs3/proto.h"

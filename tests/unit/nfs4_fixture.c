@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "tests/unit/nfs4_text.h"
 #include "tests/unit/nfs4_valid_errors.h"
 

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 
 uint64_t sample_clientid = 1;
 static struct vfs_fh file_fh, link_fh;

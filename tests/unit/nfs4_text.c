@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "nfs4/op_table.h"
 #include "nfs4/proto.h"
 

@@ -3,7 +3,7 @@
  * 8881 section 15.2 (1 and 2) and RFC 7862 section 11.2 (2). */
 #include "tests/unit/nfs4_valid_errors.h"
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "nfs4/proto.h"
 
 struct valid {

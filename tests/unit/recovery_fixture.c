@@ -9,7 +9,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 
 struct nfs4_server srv;
 char state_dir[64];

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 
 static void record(struct fake_conn *c, const struct xdr_out *out)
 {

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "tests/unit/rpc_fake.h"
 
 static struct fake f;

@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "transport/event_loop.h"
 
 enum { POSTERS = 4, EACH = 5000 };

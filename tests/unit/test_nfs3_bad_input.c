@@ -3,7 +3,7 @@
  * one answer, GARBAGE_ARGS if the message ends too early, and the server must go on. */
 #include <stdlib.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "tests/unit/nfs3_samples.h"
 #include "tests/unit/nfs3_suite.h"
 

@@ -3,7 +3,7 @@
  * several bulk items in one COMPOUND. */
 #include <errno.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "rpc/drc.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_fixture.h"

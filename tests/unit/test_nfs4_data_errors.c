@@ -3,7 +3,7 @@
  * status against the RFCs' tables. */
 #include <errno.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "nfs4/data/status.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_fixture.h"

@@ -3,7 +3,7 @@
  * in each way. The fixture compares the statuses with the RFCs' tables. */
 #include <errno.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_faults.h"
 #include "tests/unit/nfs4_minors.h"

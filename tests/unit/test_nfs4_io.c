@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Data operations with stateids in minor version 1: access that an open allows, and stateids that
  * are refused; and READ without memory. */
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_fixture.h"
 

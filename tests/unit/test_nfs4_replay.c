@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Kept replies, of a session's slot and of minor version 0's owners, and the callers that may get
  * them. */
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_client_calls.h"
 #include "tests/unit/nfs4_opens.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* SEQUENCE: slots, retries and refusals (RFC 8881 sections 2.10.6.1 and 18.46). */
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "nfs4/client/client_table.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_client_calls.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Each operation that takes a stateid, with each kind of stateid that is invalid for it. */
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "nfs4/client/client.h"
 #include "nfs4/client/registry.h"
 #include "nfs4/server.h"

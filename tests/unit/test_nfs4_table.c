@@ -4,7 +4,7 @@
  * that the server and the tests use, and the rows agree with the RFCs' tables and with the
  * decoders.
  */
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "nfs4/skim.h"
 #include "nfs4/status.h"
 #include "tests/unit/nfs3_suite.h"

@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "nfs4/recovery/wheel.h"
 
 #define START 1000u

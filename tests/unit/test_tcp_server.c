@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "tests/unit/tcp_fixture.h"
 
 #define BUDGET (64u << 20)

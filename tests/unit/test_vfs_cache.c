@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "vfs/node/node.h"
 #include "vfs_fixture.h"
 

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "transport/rdma/rdma_conn.h"
 #include "transport/rdma/rdma_device.h"
 #include "transport/rdma/rdma_end.h"

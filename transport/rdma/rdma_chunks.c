@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stddef.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "transport/rdma/rdma_chunks.h"
 
 /* Stable, and linear for the ordered list that every client sends. */

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "transport/rdma/rdma_device.h"
 #include "transport/rdma/rdma_keys.h"
 #include "transport/rdma/rdma_pull.h"

@@ -2,7 +2,7 @@
 /* Events of a connection that other threads and the connection manager ask for, run on its loop. */
 #include "transport/rdma/rdma_events.h"
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "transport/rdma/rdma_call.h"
 #include "transport/rdma/rdma_conn.h"
 #include "transport/rdma/rdma_cq.h"

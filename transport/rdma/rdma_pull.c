@@ -6,7 +6,7 @@
  */
 #include "transport/rdma/rdma_pull.h"
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "transport/rdma/rdma_conn.h"
 #include "transport/rdma/rdma_keys.h"
 #include "transport/rdma/rdma_request.h"

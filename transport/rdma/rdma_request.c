@@ -14,7 +14,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "transport/rdma/rdma_conn.h"
 #include "transport/rdma/rdma_keys.h"
 #include "transport/rdma/rdma_recv.h"

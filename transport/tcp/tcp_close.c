@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "transport/tcp/tcp_pool.h"
 #include "transport/tcp/tcp_write.h"
 

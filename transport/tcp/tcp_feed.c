@@ -2,7 +2,7 @@
 /* Lets connections that wait for a request go on, those of needy clients first. On the loop. */
 #include "transport/tcp/tcp_feed.h"
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "transport/tcp/tcp_pool.h"
 #include "transport/tcp/tcp_read.h"
 

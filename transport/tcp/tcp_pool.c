@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "lib/clock.h"
 
 #define POOL_READY 64u /* requests made at start for each loop, if half of the reserve allows it */

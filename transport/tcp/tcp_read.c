@@ -20,7 +20,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "lib/clock.h"
 #include "transport/tcp/tcp_close.h"
 #include "transport/tcp/tcp_conn.h"

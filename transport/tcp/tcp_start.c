@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "lib/clock.h"
 #include "transport/tcp/tcp_close.h"
 #include "transport/tcp/tcp_conn.h"

@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "lib/clock.h"
 #include "transport/tcp/tcp_conn.h"
 #include "transport/tcp/tcp_pool.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/vfs.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "vfs/fs/why.h"
 
 #define FUSE_MAGIC 0x65735546

@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 
 static struct vfs_range *of_file(const struct vfs_treap *n)
 {

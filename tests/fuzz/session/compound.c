@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "nfs4/proto.h"
 #include "rpc/message.h"
 #include "tests/fuzz/session/message.h"

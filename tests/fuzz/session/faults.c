@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "tests/fuzz/session/finding.h"
 #include "softverbs/fabric.h"
 #include "softverbs/fault.h"

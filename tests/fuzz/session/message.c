@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 
 #define MARK_SIZE 4u
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "tests/fuzz/session/message.h"
 #include "tests/fuzz/session/step.h"
 #include "tests/fuzz/session/template.h"

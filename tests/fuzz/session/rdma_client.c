@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "tests/fuzz/session/claims.h"
 #include "tests/fuzz/session/finding.h"
 #include "tests/fuzz/session/rdma_reply.h"

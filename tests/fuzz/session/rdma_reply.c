@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "tests/fuzz/session/claims.h"
 #include "tests/fuzz/session/reply.h"
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 
 void ss_wrong(struct ss_in *in, const char *what)
 {

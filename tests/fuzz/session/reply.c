@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "tests/fuzz/session/claims.h"
 #include "tests/fuzz/session/counts.h"
 #include "tests/fuzz/session/reader.h"

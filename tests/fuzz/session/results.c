@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "tests/fuzz/session/claims.h"
 
 #define OPS_MAX 1000u

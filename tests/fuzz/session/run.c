@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "tests/fuzz/session/claims.h"
 #include "tests/fuzz/session/counts.h"
 #include "tests/fuzz/session/disk.h"

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 
 unsigned ss_decode(const uint8_t *data, size_t size, struct ss_step *steps)
 {

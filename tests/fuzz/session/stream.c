@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "tests/fuzz/session/message.h"
 
 #define EMPTY_MAX 16 /* empty fragments that the server accepts in one record */

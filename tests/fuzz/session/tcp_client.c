@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "tests/fuzz/session/claims.h"
 #include "tests/fuzz/session/finding.h"
 #include "tests/fuzz/session/reply.h"

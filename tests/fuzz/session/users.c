@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "tests/fuzz/session/message.h"
 
 #define CRED_AT 24u /* offset: behind xid, type, RPC version, program, version and procedure */

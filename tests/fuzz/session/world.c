@@ -17,7 +17,7 @@
 
 #include "conf/settings.h"
 #include "daemon/server.h"
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "tests/fuzz/session/ask.h"
 #include "tests/fuzz/session/counts.h"
 #include "tests/fuzz/session/disk.h"

@@ -3,7 +3,7 @@
  * client provides one (RFC 8267 section 6.1). */
 #include <sys/stat.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "nfs4/data/status.h"
 
 #define READLINK_HEAD 4u /* bytes of the length word */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* MOUNT's argument, and the resolution of its paths. */
-#ifndef RN_NFS3_MOUNT_OPS_H
-#define RN_NFS3_MOUNT_OPS_H
+#ifndef RN_NFS3_MOUNT_RESOLVE_H
+#define RN_NFS3_MOUNT_RESOLVE_H
 
 #include "nfs3/proto.h"
 #include "nfs3/server.h"

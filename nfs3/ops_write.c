@@ -8,7 +8,7 @@
  */
 #include <errno.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "nfs/bulk.h"
 #include "nfs3/nfs3_server.h"
 #include "nfs3/op.h"

@@ -7,7 +7,7 @@
  */
 #include <errno.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "nfs3/op.h"
 #include "nfs3/procs.h"
 

@@ -7,7 +7,7 @@
  * If the budget has no memory, the request waits in the pool's queue, unless it holds payload
  * already. Two such requests could wait for each other, so it then answers NFS4ERR_DELAY.
  */
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "nfs4/data/status.h"
 #include "nfs4/server.h"
 #include "nfs4/state/io.h"

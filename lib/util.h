@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Small helpers that every folder needs: rounding for XDR, minimum, container_of. */
-#ifndef RN_LIB_CHECKED_H
-#define RN_LIB_CHECKED_H
+#ifndef RN_LIB_UTIL_H
+#define RN_LIB_UTIL_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The programs' versions, and their procedures by number. */
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "nfs3/nlm.h"
 #include "nfs3/procs.h"
 #include "nfs3/server.h"

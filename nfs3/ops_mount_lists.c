@@ -6,8 +6,8 @@
  */
 #include <string.h>
 
-#include "lib/checked.h"
-#include "nfs3/mount_ops.h"
+#include "lib/util.h"
+#include "nfs3/mount_resolve.h"
 #include "nfs3/procs.h"
 
 #define LIST_REPLY_MAX (1u << 20)

@@ -3,7 +3,7 @@
  * in the buffers of the transport; the request's segments hold them until the reply. */
 #include <string.h>
 
-#include "lib/checked.h"
+#include "lib/util.h"
 #include "nfs/bulk.h"
 #include "nfs4/data/status.h"
 #include "nfs4/server.h"
