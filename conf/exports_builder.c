@@ -137,17 +137,17 @@ static void check_path(struct group *group, struct cfg_diags *diags)
 {
 	const struct exp_draft *first = &group->drafts[0];
 	struct stat st;
-	int err = stat(first->path, &st) ? errno : 0;
+	int rc = stat(first->path, &st) ? errno : 0;
 
-	if (err == ENOENT && waits_for_mount(group)) {
+	if (rc == ENOENT && waits_for_mount(group)) {
 		cfg_diag_add(diags, first->at, CFG_WARNING,
 			     "%s is not there: it is served when it is mounted, as mp says",
 			     first->path);
-	} else if (err) {
+	} else if (rc) {
 		cfg_diag_add(diags, first->at, CFG_ERROR,
 			     "%s: %s; create the directory or correct "
 			     "the path",
-			     first->path, strerror(err));
+			     first->path, strerror(rc));
 		group->bad = true;
 	} else if (!S_ISDIR(st.st_mode)) {
 		cfg_diag_add(diags, first->at, CFG_ERROR,
@@ -268,10 +268,10 @@ static int fill_table(struct exp_table *table, struct group *groups,
 		      struct exp_id_request *requests, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		int err = requests[i].bad ? 0 : settle_export(table, &groups[i], &requests[i]);
+		int rc = requests[i].bad ? 0 : settle_export(table, &groups[i], &requests[i]);
 
-		if (err)
-			return err;
+		if (rc)
+			return rc;
 	}
 	return exp_table_index(table);
 }
@@ -282,7 +282,7 @@ int exp_builder_finish(struct exp_builder *builder, const struct exp_load_opts *
 	struct exp_table *made = exp_table_new(builder->n);
 	struct group *groups = calloc(builder->n + 1, sizeof(*groups));
 	struct exp_id_request *requests = calloc(builder->n + 1, sizeof(*requests));
-	int err = -ENOMEM;
+	int rc = -ENOMEM;
 	size_t n;
 
 	if (made && groups && requests) {
@@ -291,13 +291,13 @@ int exp_builder_finish(struct exp_builder *builder, const struct exp_load_opts *
 			      by_path_and_seq);
 		n = make_groups(builder, opts, groups, requests, diags);
 		exp_assign_ids(requests, n, diags);
-		err = fill_table(made, groups, requests, n);
+		rc = fill_table(made, groups, requests, n);
 	}
 	free(groups);
 	free(requests);
-	if (err) {
+	if (rc) {
 		exp_table_unref(made);
-		return err;
+		return rc;
 	}
 	*table = made;
 	return 0;

@@ -80,7 +80,7 @@ static int parse_network(struct client_ctx *ctx, char *text, char *slash)
 	struct exp_client *client = ctx->client;
 	char *base = text;
 	size_t len = (size_t)(slash - text);
-	int err;
+	int rc;
 
 	client->kind = EXP_CLIENT_NETWORK;
 	*slash = '\0';
@@ -93,9 +93,9 @@ static int parse_network(struct client_ctx *ctx, char *text, char *slash)
 			       "\"%s\" is no network address: write ADDRESS/LENGTH or "
 			       "ADDRESS/NETMASK",
 			       text);
-	err = parse_prefix(ctx, slash + 1, len + 1);
-	if (err)
-		return err;
+	rc = parse_prefix(ctx, slash + 1, len + 1);
+	if (rc)
+		return rc;
 	if (exp_addr_mask(&client->addr, client->prefix)) {
 		char net[EXP_ADDR_STRLEN];
 
@@ -223,16 +223,16 @@ int exp_client_parse(struct exp_client *client, const struct exp_source *src,
 {
 	struct client_ctx ctx = { client, diags, src, word };
 	char *text = strndup(word->text, len);
-	int err;
+	int rc;
 
 	*client = (struct exp_client){ .line = word->start.line };
 	if (!text)
 		return -ENOMEM;
-	err = parse_name(&ctx, text);
-	if (!err)
-		err = make_spec(client, text);
+	rc = parse_name(&ctx, text);
+	if (!rc)
+		rc = make_spec(client, text);
 	free(text);
-	return err;
+	return rc;
 }
 
 void exp_client_free(struct exp_client *client)

@@ -35,12 +35,12 @@ static int read_all(int fd, char **text, size_t *len)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0) {
-			int err = n ? -errno : 0;
+			int rc = n ? -errno : 0;
 
 			*text = buf;
-			if (err)
+			if (rc)
 				free(buf);
-			return err;
+			return rc;
 		}
 		*len += (size_t)n;
 	}
@@ -49,31 +49,31 @@ static int read_all(int fd, char **text, size_t *len)
 static int read_file(const char *path, char **text, size_t *len)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	int err;
+	int rc;
 
 	if (fd < 0)
 		return -errno;
-	err = read_all(fd, text, len);
+	rc = read_all(fd, text, len);
 	close(fd);
-	return err;
+	return rc;
 }
 
 static int load_file(struct exp_builder *builder, const char *path, struct cfg_diags *diags)
 {
 	char *text = NULL;
 	size_t len = 0;
-	int err = read_file(path, &text, &len);
+	int rc = read_file(path, &text, &len);
 
-	if (err == -ENOMEM)
-		return err;
-	if (err) {
+	if (rc == -ENOMEM)
+		return rc;
+	if (rc) {
 		cfg_diag_add(diags, (struct cfg_place){ .file = path }, CFG_ERROR,
-			     "cannot be read: %s", strerror(-err));
+			     "cannot be read: %s", strerror(-rc));
 		return 0;
 	}
-	err = exp_builder_parse(builder, path, text, len, diags);
+	rc = exp_builder_parse(builder, path, text, len, diags);
 	free(text);
-	return err;
+	return rc;
 }
 
 static int is_table(const struct dirent *entry)
@@ -90,21 +90,21 @@ static int load_entry(struct exp_builder *builder, const char *dir, const char *
 {
 	struct stat st;
 	char *path;
-	int err = 0;
+	int rc = 0;
 
 	if (asprintf(&path, "%s/%s", dir, name) < 0)
 		return -ENOMEM;
 	if (stat(path, &st) || S_ISREG(st.st_mode))
-		err = load_file(builder, path, diags);
+		rc = load_file(builder, path, diags);
 	free(path);
-	return err;
+	return rc;
 }
 
 static int load_dir(struct exp_builder *builder, const char *dir, struct cfg_diags *diags)
 {
 	struct dirent **entries;
 	int n = scandir(dir, &entries, is_table, versionsort);
-	int err = 0;
+	int rc = 0;
 
 	if (n < 0) {
 		/* A directory that does not exist holds no tables. */
@@ -114,44 +114,44 @@ static int load_dir(struct exp_builder *builder, const char *dir, struct cfg_dia
 		return 0;
 	}
 	for (int i = 0; i < n; i++) {
-		if (!err)
-			err = load_entry(builder, dir, entries[i]->d_name, diags);
+		if (!rc)
+			rc = load_entry(builder, dir, entries[i]->d_name, diags);
 		free(entries[i]);
 	}
 	free(entries);
-	return err;
+	return rc;
 }
 
 static int finish(struct exp_builder *builder, const struct exp_load_opts *opts,
 		  struct cfg_diags *diags, struct exp_table **table)
 {
-	int err = exp_builder_finish(builder, opts, diags, table);
+	int rc = exp_builder_finish(builder, opts, diags, table);
 
-	if (!err && opts->strict && diags->errors) {
+	if (!rc && opts->strict && diags->errors) {
 		exp_table_unref(*table);
 		*table = NULL;
-		err = -EINVAL;
+		rc = -EINVAL;
 	}
-	return err;
+	return rc;
 }
 
 int exp_table_load(const struct exp_load_opts *opts, struct cfg_diags *diags,
 		   struct exp_table **table)
 {
 	struct exp_builder builder;
-	int err = 0;
+	int rc = 0;
 
 	*table = NULL;
 	exp_builder_init(&builder);
 	builder.strict = opts->strict;
 	if (opts->file)
-		err = load_file(&builder, opts->file, diags);
-	if (!err && opts->dir)
-		err = load_dir(&builder, opts->dir, diags);
-	if (!err)
-		err = finish(&builder, opts, diags, table);
+		rc = load_file(&builder, opts->file, diags);
+	if (!rc && opts->dir)
+		rc = load_dir(&builder, opts->dir, diags);
+	if (!rc)
+		rc = finish(&builder, opts, diags, table);
 	exp_builder_free(&builder);
-	return err;
+	return rc;
 }
 
 int exp_table_parse(const char *name, const char *text, size_t len,
@@ -159,14 +159,14 @@ int exp_table_parse(const char *name, const char *text, size_t len,
 		    struct exp_table **table)
 {
 	struct exp_builder builder;
-	int err;
+	int rc;
 
 	*table = NULL;
 	exp_builder_init(&builder);
 	builder.strict = opts->strict;
-	err = exp_builder_parse(&builder, name, text, len, diags);
-	if (!err)
-		err = finish(&builder, opts, diags, table);
+	rc = exp_builder_parse(&builder, name, text, len, diags);
+	if (!rc)
+		rc = finish(&builder, opts, diags, table);
 	exp_builder_free(&builder);
-	return err;
+	return rc;
 }

@@ -34,7 +34,7 @@ int exp_matcher_new(struct exp_table *table, const struct exp_resolver *resolver
 		    const struct exp_match_conf *conf, struct exp_matcher **matcher)
 {
 	struct exp_matcher *made = calloc(1, sizeof(*made));
-	int err;
+	int rc;
 
 	if (!made)
 		return -ENOMEM;
@@ -51,12 +51,12 @@ int exp_matcher_new(struct exp_table *table, const struct exp_resolver *resolver
 		made->conf.old_ms = DEFAULT_OLD_MS;
 	if (!made->conf.max_peers)
 		made->conf.max_peers = DEFAULT_MAX_PEERS;
-	err = exp_hosts_new(table, &made->hosts);
-	if (!err)
-		err = exp_peers_new(table->n_exports, made->conf.max_peers, &made->peers);
-	if (err) {
+	rc = exp_hosts_new(table, &made->hosts);
+	if (!rc)
+		rc = exp_peers_new(table->n_exports, made->conf.max_peers, &made->peers);
+	if (rc) {
 		exp_matcher_free(made);
-		return err;
+		return rc;
 	}
 	*matcher = made;
 	return 0;
@@ -116,18 +116,18 @@ static void look_up_name(struct question *q)
 	const struct exp_resolver *resolver = &q->matcher->resolver;
 	struct exp_peer_name *known = q->name;
 	char name[EXP_NAME_MAX] = "";
-	int err = resolver->reverse(resolver->arg, &q->addr, name);
+	int rc = resolver->reverse(resolver->arg, &q->addr, name);
 	uint64_t now;
 
-	if (!err) {
+	if (!rc) {
 		name[EXP_NAME_MAX - 1] = '\0';
 		normalize_name(name);
-		err = confirm_name(q, name);
+		rc = confirm_name(q, name);
 	}
 	now = resolver->now(resolver->arg);
-	known->failed = err && err != -ENOENT;
+	known->failed = rc && rc != -ENOENT;
 	known->until = now + (known->failed ? q->round.fail_ttl_ms : q->round.ttl_ms);
-	if (!err)
+	if (!rc)
 		memcpy(known->name, name, sizeof(name));
 	else if (!known->failed || !known->known)
 		known->name[0] = '\0';
@@ -372,7 +372,7 @@ static int match(struct exp_matcher *matcher, const struct exp_export *export,
 int exp_match(struct exp_matcher *matcher, const struct exp_export *export,
 	      const struct sockaddr *peer, const struct exp_opts **opts)
 {
-	return match(matcher, export, peer, matcher->conf.later == NULL, opts);
+	return match(matcher, export, peer, !matcher->conf.later, opts);
 }
 
 int exp_match_wait(struct exp_matcher *matcher, const struct exp_export *export,

@@ -171,7 +171,7 @@ static int apply_sec(struct option_ctx *ctx, char *value)
 {
 	struct exp_options *options = ctx->options;
 	char *next = value;
-	int err = 0;
+	int rc = 0;
 
 	/* The first sec= of a list starts the set anew. */
 	if (!options->active)
@@ -185,11 +185,11 @@ static int apply_sec(struct option_ctx *ctx, char *value)
 					       ctx->value_from + (size_t)(name - value));
 		flavor = flavor_by_name(ctx, name);
 		if (flavor < 0)
-			err = flavor;
+			rc = flavor;
 		else
 			add_flavor(options, (uint32_t)flavor);
 	}
-	return err;
+	return rc;
 }
 
 static int apply_mountpoint(struct option_ctx *ctx, char *value)
@@ -386,7 +386,7 @@ int exp_options_parse(struct exp_options *options, const struct exp_source *src,
 {
 	struct option_ctx ctx = { .options = options, .diags = diags, .src = src, .word = word };
 	size_t start = from;
-	int err = 0;
+	int rc = 0;
 
 	options->active = 0;
 	for (size_t i = from; i <= to; i++) {
@@ -398,11 +398,11 @@ int exp_options_parse(struct exp_options *options, const struct exp_source *src,
 		if (one == -ENOMEM)
 			return one;
 		if (one)
-			err = one;
+			rc = one;
 		start = i + 1;
 	}
 	options->active = 0;
-	return err;
+	return rc;
 }
 
 void exp_options_init(struct exp_options *options)

@@ -95,20 +95,20 @@ static int draft_options(struct line_parser *p, struct exp_draft *draft, size_t 
 {
 	const struct exp_word *word = p->word;
 	size_t end = word->len;
-	int err;
+	int rc;
 
-	err = exp_options_copy(&draft->options, &p->defaults);
-	if (err)
-		return err;
+	rc = exp_options_copy(&draft->options, &p->defaults);
+	if (rc)
+		return rc;
 	if (open < word->len) {
 		if (word->text[end - 1] == ')' && !word->at[end - 1].literal)
 			end--;
 		if (end < open + 1)
 			end = open + 1;
-		err = exp_options_parse(&draft->options, &p->src, word, open + 1, end, p->diags);
+		rc = exp_options_parse(&draft->options, &p->src, word, open + 1, end, p->diags);
 	}
 	exp_options_finish(&draft->options);
-	return err;
+	return rc;
 }
 
 static size_t find_open(const struct exp_word *word)
@@ -142,25 +142,25 @@ static int add_client(struct line_parser *p)
 {
 	size_t open = find_open(p->word);
 	struct exp_draft draft = { .at = p->at, .bad = p->bad || p->word->errors };
-	int err;
+	int rc;
 
 	if (!open && p->word->len)
 		draft.bad |= report_world(p);
 	p->bare_client = open == p->word->len;
 	p->clients++;
-	err = exp_client_parse(&draft.client, &p->src, p->word, open, p->diags);
-	draft.bad |= err == -EINVAL;
-	if (err != -ENOMEM) {
-		err = draft_options(p, &draft, open);
-		draft.bad |= err == -EINVAL;
+	rc = exp_client_parse(&draft.client, &p->src, p->word, open, p->diags);
+	draft.bad |= rc == -EINVAL;
+	if (rc != -ENOMEM) {
+		rc = draft_options(p, &draft, open);
+		draft.bad |= rc == -EINVAL;
 	}
-	if (err != -ENOMEM && p->path) {
+	if (rc != -ENOMEM && p->path) {
 		draft.path = strdup(p->path);
-		err = draft.path ? 0 : -ENOMEM;
+		rc = draft.path ? 0 : -ENOMEM;
 	}
-	if (err == -ENOMEM || !p->path) {
+	if (rc == -ENOMEM || !p->path) {
 		exp_draft_free(&draft);
-		return err == -ENOMEM ? err : 0;
+		return rc == -ENOMEM ? rc : 0;
 	}
 	return exp_builder_add(p->builder, &draft);
 }
@@ -183,7 +183,7 @@ static int add_world(struct line_parser *p)
 static int parse_word(struct line_parser *p)
 {
 	const struct exp_word *word = p->word;
-	int err;
+	int rc;
 
 	exp_source_word(&p->src, true, p->word, p->diags);
 	if (!word->len) {
@@ -197,9 +197,9 @@ static int parse_word(struct line_parser *p)
 		return add_client(p);
 	p->bad |= word->errors;
 	p->bare_client = false;
-	err = exp_options_parse(&p->defaults, &p->src, word, 1, word->len, p->diags);
-	p->bad |= err == -EINVAL;
-	return err == -ENOMEM ? err : 0;
+	rc = exp_options_parse(&p->defaults, &p->src, word, 1, word->len, p->diags);
+	p->bad |= rc == -EINVAL;
+	return rc == -ENOMEM ? rc : 0;
 }
 
 static bool line_goes_on(struct line_parser *p)
@@ -221,15 +221,15 @@ static void mark_bad(struct line_parser *p, size_t first)
 static int parse_line(struct line_parser *p)
 {
 	size_t first = p->builder->n;
-	int err = parse_path(p);
+	int rc = parse_path(p);
 
-	while (!err && line_goes_on(p))
-		err = parse_word(p);
-	if (!err && !p->clients)
-		err = add_world(p);
+	while (!rc && line_goes_on(p))
+		rc = parse_word(p);
+	if (!rc && !p->clients)
+		rc = add_world(p);
 	if (p->bad)
 		mark_bad(p, first);
-	return err;
+	return rc;
 }
 
 static void line_reset(struct line_parser *p)
@@ -248,7 +248,7 @@ int exp_builder_parse(struct exp_builder *builder, const char *name, const char 
 {
 	struct line_parser p = { .builder = builder, .diags = diags };
 	const char *file = exp_builder_file(builder, name);
-	int err = 0;
+	int rc = 0;
 
 	p.word = malloc(sizeof(*p.word));
 	if (!p.word || !file) {
@@ -257,12 +257,12 @@ int exp_builder_parse(struct exp_builder *builder, const char *name, const char 
 	}
 	exp_source_init(&p.src, file, text, len);
 	exp_options_init(&p.defaults);
-	while (!err && exp_source_next_line(&p.src)) {
+	while (!rc && exp_source_next_line(&p.src)) {
 		line_reset(&p);
-		err = parse_line(&p);
+		rc = parse_line(&p);
 	}
 	free(p.path);
 	exp_options_free(&p.defaults);
 	free(p.word);
-	return err;
+	return rc;
 }

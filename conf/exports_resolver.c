@@ -46,11 +46,11 @@ static int system_forward(void *arg, const char *name, struct exp_addr *addrs, u
 	const struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM };
 	struct addrinfo *list;
 	unsigned n = 0;
-	int err = eai_errno(getaddrinfo(name, NULL, &hints, &list));
+	int rc = eai_errno(getaddrinfo(name, NULL, &hints, &list));
 
 	(void)arg;
-	if (err)
-		return err;
+	if (rc)
+		return rc;
 	for (struct addrinfo *ai = list; ai && n < max; ai = ai->ai_next)
 		if (exp_addr_from_sockaddr(ai->ai_addr, &addrs[n]))
 			n++;

@@ -20,11 +20,11 @@ int cfg_set_defaults(struct cfg_settings *settings)
 
 	memset(settings, 0, sizeof(*settings));
 	for (unsigned i = 0; i < cfg_n_rows; i++) {
-		int err = cfg_value_parse(&cfg_rows[i], settings, cfg_rows[i].def, wrong);
+		int rc = cfg_value_parse(&cfg_rows[i], settings, cfg_rows[i].def, wrong);
 
-		if (err) {
+		if (rc) {
 			cfg_free(settings);
-			return err;
+			return rc;
 		}
 	}
 	return 0;
@@ -214,7 +214,7 @@ static int take_value(void *arg, const char *section, const char *name, const ch
 	struct reader *r = arg;
 	const struct cfg_row *row = find_row(section, name);
 	char wrong[CFG_TEXT_MAX];
-	int err;
+	int rc;
 
 	if (!row) {
 		report_unknown(r, section, name);
@@ -222,11 +222,11 @@ static int take_value(void *arg, const char *section, const char *name, const ch
 	}
 	if (!first_or_list(r, row))
 		return 1;
-	err = cfg_value_parse(row, r->settings, value, wrong);
-	if (err == -EINVAL)
+	rc = cfg_value_parse(row, r->settings, value, wrong);
+	if (rc == -EINVAL)
 		report(r, "%s%s", wrong, "");
-	else if (err)
-		r->err = err;
+	else if (rc)
+		r->err = rc;
 	return 1;
 }
 
@@ -259,36 +259,36 @@ int cfg_parse(struct cfg_settings *settings, const char *name, const char *text,
 static int read_text(const char *path, char *text, size_t size, size_t *len)
 {
 	FILE *in = fopen(path, "re");
-	int err = 0;
+	int rc = 0;
 
 	if (!in)
 		return -errno;
 	errno = 0;
 	*len = fread(text, 1, size, in);
 	if (ferror(in))
-		err = errno ? -errno : -EIO;
+		rc = errno ? -errno : -EIO;
 	else if (*len == size)
-		err = -EFBIG;
+		rc = -EFBIG;
 	fclose(in);
-	return err;
+	return rc;
 }
 
 int cfg_load(struct cfg_settings *settings, const char *path, struct cfg_diags *diags)
 {
 	char *text = malloc(FILE_LIMIT);
 	size_t len = 0;
-	int err;
+	int rc;
 
 	if (!text)
 		return -ENOMEM;
-	err = read_text(path, text, FILE_LIMIT, &len);
-	if (err)
+	rc = read_text(path, text, FILE_LIMIT, &len);
+	if (rc)
 		cfg_diag_add(diags, (struct cfg_place){ .file = path }, CFG_ERROR,
-			     "cannot be read: %s", strerror(-err));
+			     "cannot be read: %s", strerror(-rc));
 	else
-		err = cfg_parse(settings, path, text, len, diags);
+		rc = cfg_parse(settings, path, text, len, diags);
 	free(text);
-	return err;
+	return rc;
 }
 
 int cfg_set(struct cfg_settings *settings, const char *key, const char *value, const char *origin,

@@ -46,15 +46,15 @@ static void open_crowd(struct cf_test *t, struct crowd *many)
 
 	while (many->tried < MANY && many->refused < 10 && cf_now_ms() < until) {
 		struct cf_conn *c = &many->conn[many->open];
-		int err = cf_conn_open(c, t->run->host, t->run->port, &o, t->deadline);
+		int rc = cf_conn_open(c, t->run->host, t->run->port, &o, t->deadline);
 
 		many->tried++;
-		if (!err) {
+		if (!rc) {
 			many->open++;
-		} else if (err == -ECONNREFUSED) {
+		} else if (rc == -ECONNREFUSED) {
 			many->refused++;
 		} else {
-			many->why_not = err;
+			many->why_not = rc;
 			return;
 		}
 	}

@@ -24,12 +24,12 @@ int64_t cf_now_ms(void)
 	return (int64_t)rn_now_ms();
 }
 
-static int closed(struct cf_conn *c, int err, const char *why)
+static int closed(struct cf_conn *c, int rc, const char *why)
 {
 	if (!c->closed)
 		snprintf(c->why, sizeof(c->why), "%s", why);
 	c->closed = true;
-	return err;
+	return rc;
 }
 
 static int remaining(int64_t deadline)
@@ -76,17 +76,17 @@ static int resolve(struct cf_conn *c, const char *host, const char *port, int64_
 		return closed(c, -errno, "no RDMA identifier");
 	if (getaddrinfo(host, port, &hints, &ai) != 0)
 		return closed(c, -EINVAL, "no such host or port");
-	int err = 0;
+	int rc = 0;
 	if (rdma_resolve_addr(c->id, NULL, ai->ai_addr, remaining(deadline)) < 0)
-		err = closed(c, -errno, "no RDMA device reaches this address");
+		rc = closed(c, -errno, "no RDMA device reaches this address");
 	freeaddrinfo(ai);
-	if (!err)
-		err = wait_event(c, RDMA_CM_EVENT_ADDR_RESOLVED, deadline);
-	if (!err && rdma_resolve_route(c->id, remaining(deadline)) < 0)
-		err = closed(c, -errno, "no route");
-	if (!err)
-		err = wait_event(c, RDMA_CM_EVENT_ROUTE_RESOLVED, deadline);
-	return err;
+	if (!rc)
+		rc = wait_event(c, RDMA_CM_EVENT_ADDR_RESOLVED, deadline);
+	if (!rc && rdma_resolve_route(c->id, remaining(deadline)) < 0)
+		rc = closed(c, -errno, "no route");
+	if (!rc)
+		rc = wait_event(c, RDMA_CM_EVENT_ROUTE_RESOLVED, deadline);
+	return rc;
 }
 
 static int make_queues(struct cf_conn *c)
@@ -154,14 +154,14 @@ int cf_conn_prepare(struct cf_conn *c, const char *host, const char *port,
 	c->recv_size = c->o.recv_size	 ? c->o.recv_size
 		       : c->o.no_private ? CF_INLINE_MIN
 					 : c->o.inline_size;
-	int err = resolve(c, host, port, deadline);
-	if (!err)
-		err = make_queues(c);
-	if (!err)
-		err = make_buffers(c);
-	if (err)
+	int rc = resolve(c, host, port, deadline);
+	if (!rc)
+		rc = make_queues(c);
+	if (!rc)
+		rc = make_buffers(c);
+	if (rc)
 		cf_conn_close(c, false);
-	return err;
+	return rc;
 }
 
 int cf_conn_request(struct cf_conn *c)
@@ -210,10 +210,10 @@ static void agree(struct cf_conn *c)
 
 int cf_conn_established(struct cf_conn *c, int64_t deadline)
 {
-	int err = wait_event(c, RDMA_CM_EVENT_ESTABLISHED, deadline);
+	int rc = wait_event(c, RDMA_CM_EVENT_ESTABLISHED, deadline);
 
-	if (err)
-		return err;
+	if (rc)
+		return rc;
 	c->established = true;
 	agree(c);
 	return 0;
@@ -222,16 +222,16 @@ int cf_conn_established(struct cf_conn *c, int64_t deadline)
 int cf_conn_open(struct cf_conn *c, const char *host, const char *port,
 		 const struct cf_conn_options *o, int64_t deadline)
 {
-	int err = cf_conn_prepare(c, host, port, o, deadline);
+	int rc = cf_conn_prepare(c, host, port, o, deadline);
 
-	if (err)
-		return err;
-	err = cf_conn_request(c);
-	if (!err)
-		err = cf_conn_established(c, deadline);
-	if (err)
+	if (rc)
+		return rc;
+	rc = cf_conn_request(c);
+	if (!rc)
+		rc = cf_conn_established(c, deadline);
+	if (rc)
 		cf_conn_close(c, false);
-	return err;
+	return rc;
 }
 
 /* Windows keep the queue pair that bound them: rxe waits for them before it destroys it. */

@@ -97,9 +97,9 @@ static int ask_rpcbind(struct cf_test *t, char port[16])
 	xdr_put_u32(&c->rpc, 3);
 	xdr_put_u32(&c->rpc, IPPROTO_TCP);
 	xdr_put_u32(&c->rpc, 0);
-	int err = call_tcp(t->run, "111", c, &r);
-	if (err)
-		return err;
+	int rc = call_tcp(t->run, "111", c, &r);
+	if (rc)
+		return rc;
 	uint32_t n = xdr_get_u32(&r.x);
 	if (!n || n > 65535)
 		return -ENOENT;
@@ -113,29 +113,29 @@ int cf_mount_by_tcp(const struct cf_run *run, struct cf_fh *fh, char *why, size_
 	struct cf_test t;
 	char port[16];
 	struct reply r;
-	int err = 0;
+	int rc = 0;
 
 	cf_test_begin(&t, &own, NULL, 0);
 	snprintf(port, sizeof(port), "%s", run->mount_port ? run->mount_port : "");
 	if (!port[0])
-		err = ask_rpcbind(&t, port);
-	if (err) {
+		rc = ask_rpcbind(&t, port);
+	if (rc) {
 		snprintf(why, size,
 			 "MOUNT is not answered over RDMA, and asking rpcbind: %s (see "
 			 "--mount-port)",
-			 strerror(-err));
+			 strerror(-rc));
 	} else {
 		struct cf_call *c = cf_mount_mnt(&t, run->export_path);
-		err = call_tcp(run, port, c, &r);
-		uint32_t status = err ? 0 : xdr_get_u32(&r.x);
-		if (!err && !status)
+		rc = call_tcp(run, port, c, &r);
+		uint32_t status = rc ? 0 : xdr_get_u32(&r.x);
+		if (!rc && !status)
 			cf_get_fh(&r.x, fh);
-		if (err)
-			snprintf(why, size, "MOUNT on TCP port %s: %s", port, strerror(-err));
+		if (rc)
+			snprintf(why, size, "MOUNT on TCP port %s: %s", port, strerror(-rc));
 		else if (status || r.x.err)
 			snprintf(why, size, "MNT %s: MOUNT status %u", run->export_path, status);
-		err = err || status || r.x.err ? -1 : 0;
+		rc = rc || status || r.x.err ? -1 : 0;
 	}
 	cf_test_end(&t);
-	return err ? -1 : 0;
+	return rc ? -1 : 0;
 }

@@ -22,9 +22,9 @@ bool cf_send_bytes(struct cf_test *t, const void *msg, size_t len)
 {
 	if (!t->conn)
 		return cf_fail(t, "the connection is open", "it is closed");
-	int err = cf_conn_send(t->conn, msg, len, t->deadline);
-	if (err)
-		return cf_fail(t, "the server takes the message", "%s: %s", strerror(-err),
+	int rc = cf_conn_send(t->conn, msg, len, t->deadline);
+	if (rc)
+		return cf_fail(t, "the server takes the message", "%s: %s", strerror(-rc),
 			       t->conn->why);
 	return true;
 }

@@ -114,9 +114,9 @@ struct cf_conn *cf_open(struct cf_test *t, const struct cf_conn_options *o)
 
 	if (!slot || !c)
 		abort();
-	int err = cf_conn_open(c, t->run->host, t->run->port, o ? o : &usual, t->deadline);
-	if (err) {
-		cf_fail(t, "the server accepts the connection", "%s: %s", strerror(-err),
+	int rc = cf_conn_open(c, t->run->host, t->run->port, o ? o : &usual, t->deadline);
+	if (rc) {
+		cf_fail(t, "the server accepts the connection", "%s: %s", strerror(-rc),
 			c->why[0] ? c->why : "no answer");
 		free(c);
 		return NULL;

@@ -296,14 +296,14 @@ void askers_close(struct askers *a)
 
 bool askers_free(struct askers *a)
 {
-	int err = 0;
+	int rc = 0;
 
 	askers_close(a);
 	const struct timespec limit = rn_after_seconds(LEAVING_SECONDS);
 
 	pthread_mutex_lock(&a->lock);
-	while (a->threads > 0 && !err)
-		err = pthread_cond_timedwait(&a->ended, &a->lock, &limit);
+	while (a->threads > 0 && !rc)
+		rc = pthread_cond_timedwait(&a->ended, &a->lock, &limit);
 	const bool all = a->threads == 0;
 	pthread_mutex_unlock(&a->lock);
 	if (!all)

@@ -46,11 +46,11 @@ static int try_exports(const struct cfg_settings *settings, struct vfs *vfs, boo
 		.log = log,
 	};
 	struct exports *ex;
-	int err = exports_new(&cfg, &ex);
+	int rc = exports_new(&cfg, &ex);
 
 	*served = 0;
-	if (err)
-		return err;
+	if (rc)
+		return rc;
 	const struct vfs_exports view = exports_view(ex);
 
 	view.each(view.ctx, count_one, served);
@@ -69,12 +69,12 @@ static void check_names(const struct cfg_settings *settings, const struct rn_log
 	struct cfg_diags diags;
 
 	cfg_diags_init(&diags);
-	int err = exp_table_load(&load, &diags, &table);
+	int rc = exp_table_load(&load, &diags, &table);
 
 	cfg_diags_free(&diags);
 	cfg_diags_init(&diags);
 	exp_resolver_system(&resolver);
-	if (!err)
+	if (!rc)
 		exp_names_check(table, &resolver, &diags);
 	if (table)
 		exp_table_unref(table);
@@ -106,9 +106,9 @@ static int check_exports(const struct cfg_settings *settings, struct vfs *vfs,
 int check_config(const struct cfg_settings *settings, const struct rn_logger *log)
 {
 	struct rn_budget budget;
-	int err = state_dir_check(settings->server.state_dir, log);
+	int rc = state_dir_check(settings->server.state_dir, log);
 
-	if (err)
+	if (rc)
 		printf("a start would fail\n");
 	rn_budget_init(&budget, CHECK_MEMORY);
 	struct rn_payload_pool *pool = rn_payload_pool_new(&budget);
@@ -126,5 +126,5 @@ int check_config(const struct cfg_settings *settings, const struct rn_logger *lo
 		vfs_free(vfs);
 	if (pool)
 		rn_payload_pool_free(pool);
-	return err ? err : made;
+	return rc ? rc : made;
 }

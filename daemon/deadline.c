@@ -28,14 +28,14 @@ void deadline_start(const struct rn_logger *log, unsigned seconds)
 {
 	pthread_attr_t attr;
 	pthread_t thread;
-	int err;
+	int rc;
 
 	deadline.log = log;
 	deadline.seconds = seconds;
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	err = pthread_create(&thread, &attr, deadline_main, NULL);
+	rc = pthread_create(&thread, &attr, deadline_main, NULL);
 	pthread_attr_destroy(&attr);
-	if (err)
-		rn_warn(log, "cannot limit the time that stopping takes: %s", strerror(err));
+	if (rc)
+		rn_warn(log, "cannot limit the time that stopping takes: %s", strerror(rc));
 }

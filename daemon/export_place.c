@@ -89,13 +89,13 @@ static int open_it(const struct export_opener *op, const struct exp_export *e,
 					       .mode = op->io_mode,
 					       .flags = open_flags(e, p->crossmnt) };
 	const char *why = NULL;
-	int err = vfs_export_open(op->vfs, &cfg, &p->exp, &why);
+	int rc = vfs_export_open(op->vfs, &cfg, &p->exp, &why);
 
-	if (err) {
+	if (rc) {
 		p->exp = NULL;
 		p->state = EXPORT_FAILED;
-		rn_err(op->log, "export %s: %s", e->path, why && *why ? why : strerror(-err));
-		return err;
+		rn_err(op->log, "export %s: %s", e->path, why && *why ? why : strerror(-rc));
+		return rc;
 	}
 	p->state = EXPORT_SERVED;
 	p->mnt_id = vfs_export_mnt_id(p->exp);
@@ -144,12 +144,12 @@ static bool can_reuse(const struct export_place *was, const struct export_place 
 static int find_anew(const struct export_opener *op, const struct exp_export *e,
 		     const struct export_place *was, struct export_place *p)
 {
-	int err = look(op, e->path, p);
+	int rc = look(op, e->path, p);
 
-	if (err) {
+	if (rc) {
 		p->state = EXPORT_FAILED;
-		rn_err(op->log, "export %s: %s", e->path, strerror(-err));
-		return err;
+		rn_err(op->log, "export %s: %s", e->path, strerror(-rc));
+		return rc;
 	}
 	if (!can_reuse(was, p))
 		return open_it(op, e, p);
@@ -162,21 +162,21 @@ static int follow_served(const struct export_opener *op, const struct exp_export
 			 const struct export_place *was, struct export_place *p)
 {
 	bool mounted = vfs_mount_table_find(op->table, was->mnt_id);
-	int err = look(op, e->path, p);
+	int rc = look(op, e->path, p);
 
-	if (mounted && !err && p->mnt_id == was->mnt_id && must_open_anew(was, p))
+	if (mounted && !rc && p->mnt_id == was->mnt_id && must_open_anew(was, p))
 		return open_it(op, e, p);
-	if (mounted && (err || p->mnt_id == was->mnt_id)) {
-		if (err)
+	if (mounted && (rc || p->mnt_id == was->mnt_id)) {
+		if (rc)
 			p->read_only = was->read_only;
 		size_t depth = p->depth;
 
 		stay(was, p);
-		if (!err && depth)
+		if (!rc && depth)
 			p->depth = depth;
 		return 0;
 	}
-	if (err || (!mounted && p->depth < was->depth)) {
+	if (rc || (!mounted && p->depth < was->depth)) {
 		stay(&(struct export_place){ .state = EXPORT_UNMOUNTED, .depth = was->depth }, p);
 		return 0;
 	}
@@ -265,24 +265,24 @@ int export_place_find(const struct export_opener *op, const struct exp_export *e
 		      const struct export_place *was, struct export_place *out)
 {
 	bool waits;
-	int err;
+	int rc;
 
 	*out = (struct export_place){ .state = EXPORT_FAILED, .crossmnt = wants_crossmnt(e) };
 	if (!all_answer(op, e))
 		return leave(op, e, was, out);
-	err = check_mountpoints(e, out, &waits);
-	if (err)
-		return err;
+	rc = check_mountpoints(e, out, &waits);
+	if (rc)
+		return rc;
 	if (waits)
 		out->state = EXPORT_WAITS;
 	else if (!op->mounts_only || !was || was->state == EXPORT_WAITS)
-		err = find_anew(op, e, was, out);
+		rc = find_anew(op, e, was, out);
 	else if (was->exp)
-		err = follow_served(op, e, was, out);
+		rc = follow_served(op, e, was, out);
 	else
-		err = follow_unserved(op, e, was, out);
+		rc = follow_unserved(op, e, was, out);
 	log_change(op, e, was, out);
-	return err;
+	return rc;
 }
 
 bool export_place_same(const struct export_place *was, const struct export_place *now)

@@ -113,17 +113,17 @@ static void view_put(struct set_view *view)
 static int set_use(struct exports *ex, struct export_set *set)
 {
 	struct set_view *view[STRIPES] = { NULL };
-	int err = 0;
+	int rc = 0;
 
-	for (unsigned i = 0; i < STRIPES && !err; i++) {
+	for (unsigned i = 0; i < STRIPES && !rc; i++) {
 		view[i] = view_new(set);
-		err = view[i] ? 0 : -ENOMEM;
+		rc = view[i] ? 0 : -ENOMEM;
 	}
 	for (unsigned i = 0; i < STRIPES; i++) {
 		struct stripe *s = &ex->stripe[i];
 		struct set_view *old = view[i];
 
-		if (!err) {
+		if (!rc) {
 			pthread_mutex_lock(&s->lock);
 			old = s->view;
 			s->view = view[i];
@@ -133,9 +133,9 @@ static int set_use(struct exports *ex, struct export_set *set)
 	}
 	/* Raised after the sets are replaced: a reader of the new number sees the new set. 0 is
 	 * never used. */
-	if (!err && atomic_fetch_add(&ex->generation, 1) == UINT32_MAX)
+	if (!rc && atomic_fetch_add(&ex->generation, 1) == UINT32_MAX)
 		atomic_fetch_add(&ex->generation, 1);
-	return err;
+	return rc;
 }
 
 /* Finds the places of all exports. old: the earlier places, by path, or NULL. */
@@ -160,11 +160,11 @@ static int set_find_all(struct exports *ex, struct export_set *set, const struct
 		const struct exp_export *e = &set->table->exports[i];
 		const struct exp_export *was = old ? exp_table_by_path(old->table, e->path) : NULL;
 		bool known = was && was->id == e->id;
-		int err = export_place_find(&op, e, known ? &old->place[was->index] : NULL,
-					    &set->place[i]);
+		int rc = export_place_find(&op, e, known ? &old->place[was->index] : NULL,
+					   &set->place[i]);
 
-		if (err && !first)
-			first = err;
+		if (rc && !first)
+			first = rc;
 		if (set->place[i].exp && ex->cfg.lanes)
 			lanes_put(ex->cfg.lanes, e->id, set->place[i].dev);
 	}
@@ -238,36 +238,36 @@ static int set_build(struct exports *ex, const struct export_set *old, bool must
 {
 	struct cfg_diags diags;
 	struct export_set *set = calloc(1, sizeof(*set));
-	int err = set ? 0 : -ENOMEM;
+	int rc = set ? 0 : -ENOMEM;
 
-	if (err)
-		return err;
+	if (rc)
+		return rc;
 	atomic_init(&set->refs, 1);
 	cfg_diags_init(&diags);
 	struct exp_load_opts load = ex->cfg.load;
 
 	load.answers = path_probe_answers;
 	load.answers_ctx = ex->probe;
-	err = exp_table_load(&load, &diags, &set->table);
+	rc = exp_table_load(&load, &diags, &set->table);
 	log_diags(ex->cfg.log, &diags);
-	if (!err && must_be_whole && diags.errors)
-		err = -EINVAL;
+	if (!rc && must_be_whole && diags.errors)
+		rc = -EINVAL;
 	cfg_diags_free(&diags);
-	if (!err)
-		err = new_matcher(ex, set);
-	if (!err)
-		err = share_matcher(set);
-	if (!err) {
-		err = set_find_all(ex, set, old, false);
-		if (err != -ENOMEM && !must_be_whole)
-			err = 0;
+	if (!rc)
+		rc = new_matcher(ex, set);
+	if (!rc)
+		rc = share_matcher(set);
+	if (!rc) {
+		rc = set_find_all(ex, set, old, false);
+		if (rc != -ENOMEM && !must_be_whole)
+			rc = 0;
 	}
-	if (err) {
+	if (rc) {
 		if (set->table)
 			set_put(set);
 		else
 			free(set);
-		return err;
+		return rc;
 	}
 	*out = set;
 	return 0;
@@ -277,7 +277,7 @@ int exports_new(const struct exports_config *cfg, struct exports **out)
 {
 	struct exports *ex = aligned_alloc(CACHE_LINE, sizeof(*ex));
 	struct export_set *set;
-	int err;
+	int rc;
 
 	if (!ex)
 		return -ENOMEM;
@@ -286,24 +286,24 @@ int exports_new(const struct exports_config *cfg, struct exports **out)
 	for (unsigned i = 0; i < STRIPES; i++)
 		pthread_mutex_init(&ex->stripe[i].lock, NULL);
 	ex->probe = path_probe_new(cfg->log);
-	err = ex->probe ? 0 : -ENOMEM;
-	if (!err)
-		err = mount_watch_new(
+	rc = ex->probe ? 0 : -ENOMEM;
+	if (!rc)
+		rc = mount_watch_new(
 			/* opened before the paths are looked up, so that no mount is missed */
 			&ex->watch);
-	if (!err)
-		err = set_build(ex, NULL, cfg->load.strict || cfg->must_be_whole, &set);
-	if (!err) {
-		err = set_use(ex, set);
-		if (!err)
+	if (!rc)
+		rc = set_build(ex, NULL, cfg->load.strict || cfg->must_be_whole, &set);
+	if (!rc) {
+		rc = set_use(ex, set);
+		if (!rc)
 			check_names_later(ex, set);
 		set_put(set);
 	}
-	if (err)
+	if (rc)
 		exports_free(ex);
 	else
 		*out = ex;
-	return err;
+	return rc;
 }
 
 void exports_free(struct exports *ex)
@@ -407,36 +407,36 @@ static int set_follow(struct exports *ex, struct export_set *old, struct export_
 	struct loss loss = { .old = old, .now = now };
 	struct vfs_exports_lost lost = { .lost = is_lost, .ctx = &loss };
 	uint32_t *ids = calloc(old->table->n_exports + 1, sizeof(*ids));
-	int err = ids ? set_use(ex, now) : -ENOMEM;
+	int rc = ids ? set_use(ex, now) : -ENOMEM;
 
-	if (!err) {
+	if (!rc) {
 		lost.ids = ids;
 		lost.n = find_lost(&loss, ids);
 		ex->changed(ex->changed_ctx, &lost);
 		forget_gone(ex, old, now);
 	}
 	free(ids);
-	return err;
+	return rc;
 }
 
 int exports_reload(struct exports *ex)
 {
 	struct export_set *now = NULL;
 	struct set_view *old;
-	int err;
+	int rc;
 
 	pthread_mutex_lock(&ex->change_lock);
 	old = view_get(ex);
-	err = set_build(ex, old->set, true, &now);
-	if (!err) {
-		err = set_follow(ex, old->set, now);
+	rc = set_build(ex, old->set, true, &now);
+	if (!rc) {
+		rc = set_follow(ex, old->set, now);
 		check_submounts(ex);
 		check_names_later(ex, now);
 		set_put(now);
 	}
 	view_put(old);
 	pthread_mutex_unlock(&ex->change_lock);
-	return err;
+	return rc;
 }
 
 /* A set with the same exports for the same clients, at their places of now. */
@@ -467,32 +467,32 @@ static bool differs(const struct export_set *old, const struct export_set *now)
 static int follow_mounts(struct exports *ex, struct export_set *old)
 {
 	struct export_set *now = set_like(old);
-	int err = now ? set_find_all(ex, now, old, true) : -ENOMEM;
+	int rc = now ? set_find_all(ex, now, old, true) : -ENOMEM;
 
 	if (!now || !now->place)
-		err = err ? err : -ENOMEM;
-	else if (err != -ENOMEM)
-		err = differs(old, now) ? set_follow(ex, old, now) : 0;
+		rc = rc ? rc : -ENOMEM;
+	else if (rc != -ENOMEM)
+		rc = differs(old, now) ? set_follow(ex, old, now) : 0;
 	set_put(now);
-	return err;
+	return rc;
 }
 
 static bool mounts_changed(void *ctx)
 {
 	struct exports *ex = ctx;
 	struct set_view *old;
-	int err;
+	int rc;
 
 	pthread_mutex_lock(&ex->change_lock);
 	old = view_get(ex);
-	err = follow_mounts(ex, old->set);
+	rc = follow_mounts(ex, old->set);
 	check_submounts(ex);
 	view_put(old);
 	pthread_mutex_unlock(&ex->change_lock);
-	if (err)
-		rn_err(ex->cfg.log, "cannot look for mounted file systems: %s", strerror(-err));
+	if (rc)
+		rn_err(ex->cfg.log, "cannot look for mounted file systems: %s", strerror(-rc));
 	/* Looks again after a file system did not answer: the change may be its own. */
-	return err == 0 && !path_probe_waits(ex->probe);
+	return rc == 0 && !path_probe_waits(ex->probe);
 }
 
 int exports_watch(struct exports *ex,
@@ -536,16 +536,16 @@ static int admit(const struct exports *ex, const struct export_set *set, const s
 {
 	const struct export_place *place = &set->place[e->index];
 	const struct exp_opts *opts;
-	int err = exp_match(set->matcher, e, peer, &opts);
+	int rc = exp_match(set->matcher, e, peer, &opts);
 
-	if (err)
-		return err;
-	err = export_place_usable(e, place, opts);
-	if (err)
-		return err == -EAGAIN ? -EALREADY : err;
-	err = worker_enters(ex->cfg.lanes, e->id);
-	if (err)
-		return err;
+	if (rc)
+		return rc;
+	rc = export_place_usable(e, place, opts);
+	if (rc)
+		return rc == -EAGAIN ? -EALREADY : rc;
+	rc = worker_enters(ex->cfg.lanes, e->id);
+	if (rc)
+		return rc;
 	to_access(opts, access);
 	if (place->read_only)
 		access->flags |= VFS_RO;
@@ -559,16 +559,16 @@ int exports_admit(struct exports *ex, const struct sockaddr *peer)
 	struct set_view *view = view_get(ex);
 	const struct export_set *set = view->set;
 	const struct exp_opts *opts;
-	int err = -EACCES;
+	int rc = -EACCES;
 
-	for (unsigned i = 0; err && i < set->table->n_exports; i++) {
+	for (unsigned i = 0; rc && i < set->table->n_exports; i++) {
 		const int this = exp_match(set->matcher, &set->table->exports[i], peer, &opts);
 
 		if (this == 0 || this == -EAGAIN)
-			err = this;
+			rc = this;
 	}
 	view_put(view);
-	return err;
+	return rc;
 }
 
 uint32_t exports_generation(struct exports *ex)
@@ -581,10 +581,10 @@ static int view_by_id(void *ctx, uint32_t id, const struct sockaddr *peer, struc
 {
 	struct set_view *view = view_get(ctx);
 	const struct exp_export *e = exp_table_by_id(view->set->table, id);
-	int err = e ? admit(ctx, view->set, e, peer, exp, access) : -ESTALE;
+	int rc = e ? admit(ctx, view->set, e, peer, exp, access) : -ESTALE;
 
 	view_put(view);
-	return err == -EALREADY ? -ETIMEDOUT : err;
+	return rc == -EALREADY ? -ETIMEDOUT : rc;
 }
 
 /* The length of export path e as a prefix of path, whole components only; 0 if it is none. */
@@ -606,7 +606,7 @@ static int view_by_path(void *ctx, const char *path, const struct sockaddr *peer
 	struct export_set *set = view->set;
 	const struct exp_export *best = NULL;
 	size_t longest = 0;
-	int err = -ENOENT;
+	int rc = -ENOENT;
 
 	for (unsigned i = 0; path[0] == '/' && i < set->table->n_exports; i++) {
 		size_t n = prefix_length(set->table->exports[i].path, path);
@@ -618,12 +618,12 @@ static int view_by_path(void *ctx, const char *path, const struct sockaddr *peer
 	}
 	if (best) {
 		*rest = path + longest + strspn(path + longest, "/");
-		err = admit(ctx, set, best, peer, exp, access);
-		if (err == -ESTALE || err == -EALREADY)
-			err = -ENOENT;
+		rc = admit(ctx, set, best, peer, exp, access);
+		if (rc == -ESTALE || rc == -EALREADY)
+			rc = -ENOENT;
 	}
 	view_put(view);
-	return err;
+	return rc;
 }
 
 struct list_call {

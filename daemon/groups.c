@@ -60,11 +60,11 @@ static int ask_databases(uint32_t uid, struct slot *out)
 	gid_t list[VFS_GROUPS_MAX];
 	char buf[16384];
 	int n = VFS_GROUPS_MAX;
-	int err = getpwuid_r(uid, &pw, buf, sizeof(buf), &found);
+	int rc = getpwuid_r(uid, &pw, buf, sizeof(buf), &found);
 
 	out->n = 0;
 	if (!found)
-		return err == 0 || err == ENOENT || err == ESRCH ? 0 : -EAGAIN;
+		return rc == 0 || rc == ENOENT || rc == ESRCH ? 0 : -EAGAIN;
 	/* -1: there are more than fit; the list then holds as many as fit. */
 	if (getgrouplist(pw.pw_name, pw.pw_gid, list, &n) < 0)
 		n = VFS_GROUPS_MAX;

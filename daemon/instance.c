@@ -83,7 +83,7 @@ static int lock(int fd, const char *state_dir, const struct rn_logger *log)
 int instance_take(const char *state_dir, const struct rn_logger *log, struct instance **out)
 {
 	struct instance *inst = calloc(1, sizeof(*inst));
-	int err = 0;
+	int rc = 0;
 
 	if (!inst)
 		return -ENOMEM;
@@ -91,17 +91,17 @@ int instance_take(const char *state_dir, const struct rn_logger *log, struct ins
 	inst->status.pid = getpid();
 	inst->fd = open_file(state_dir, O_RDWR | O_CREAT);
 	if (inst->fd < 0)
-		err = inst->fd;
+		rc = inst->fd;
 	else
-		err = lock(inst->fd, state_dir, log);
-	if (!err)
-		err = put_status(inst->fd, &inst->status);
-	if (err && err != -EBUSY)
+		rc = lock(inst->fd, state_dir, log);
+	if (!rc)
+		rc = put_status(inst->fd, &inst->status);
+	if (rc && rc != -EBUSY)
 		rn_err(log, "state directory %s: cannot write %s: %s", state_dir, NAME,
-		       strerror(-err));
-	if (err) {
+		       strerror(-rc));
+	if (rc) {
 		instance_release(inst);
-		return err;
+		return rc;
 	}
 	*out = inst;
 	return 0;
@@ -119,10 +119,10 @@ void instance_release(struct instance *inst)
 
 static void publish(struct instance *inst)
 {
-	int err = put_status(inst->fd, &inst->status);
+	int rc = put_status(inst->fd, &inst->status);
 
-	if (err)
-		rn_warn(inst->log, "cannot write the state of the reload: %s", strerror(-err));
+	if (rc)
+		rn_warn(inst->log, "cannot write the state of the reload: %s", strerror(-rc));
 }
 
 void instance_reload_begins(struct instance *inst)
@@ -159,10 +159,10 @@ static int wait_for_verdict(int fd, unsigned begun_before, unsigned seconds)
 	struct status st;
 
 	for (unsigned i = 0; i < seconds * 50; i++) {
-		int err = running(fd, &st);
+		int rc = running(fd, &st);
 
-		if (err)
-			return err;
+		if (rc)
+			return rc;
 		if ((int)(st.ended - begun_before) > 0)
 			return st.verdict ? -EINVAL : 0;
 		nanosleep(&pause, NULL);
@@ -174,23 +174,23 @@ int instance_ask_reload(const char *state_dir, unsigned seconds)
 {
 	struct status st;
 	int fd = open_file(state_dir, O_RDONLY);
-	int err = fd < 0 ? fd : running(fd, &st);
+	int rc = fd < 0 ? fd : running(fd, &st);
 
-	if (!err && kill(st.pid, SIGHUP) < 0)
-		err = -errno;
-	if (!err)
-		err = wait_for_verdict(fd, st.begun, seconds);
+	if (!rc && kill(st.pid, SIGHUP) < 0)
+		rc = -errno;
+	if (!rc)
+		rc = wait_for_verdict(fd, st.begun, seconds);
 	if (fd >= 0)
 		close(fd);
-	if (err == -ESRCH || err == -ENOENT)
+	if (rc == -ESRCH || rc == -ENOENT)
 		fprintf(stderr, "ringnfsd: none is running with the state directory %s\n",
 			state_dir);
-	else if (err == -EINVAL)
+	else if (rc == -EINVAL)
 		fprintf(stderr, "ringnfsd: the reload was refused, the old exports stay in force: "
 				"the log says why, as does ringnfsd --check-config\n");
-	else if (err == -ETIME)
+	else if (rc == -ETIME)
 		fprintf(stderr, "ringnfsd: no answer to the reload after %u seconds\n", seconds);
-	else if (err)
-		fprintf(stderr, "ringnfsd: %s: %s\n", state_dir, strerror(-err));
-	return err;
+	else if (rc)
+		fprintf(stderr, "ringnfsd: %s: %s\n", state_dir, strerror(-rc));
+	return rc;
 }

@@ -126,10 +126,10 @@ static unsigned count_open(void)
 int limits_divide(const struct cfg_settings *s, const struct rn_logger *log, struct limits *l)
 {
 	unsigned fixed = fixed_files(l, count_open()), left, rest, requests;
-	int err = enough_files(l, fixed, log);
+	int rc = enough_files(l, fixed, log);
 
-	if (err)
-		return err;
+	if (rc)
+		return rc;
 	left = l->files - fixed;
 	l->more_workers = least(WORKERS_MORE,
 				(left - LEAST) / MORE_WORKERS_PART / (OPEN_OF_WORKER + FOR_WORKER));

@@ -51,10 +51,10 @@ static unsigned addresses(const struct cfg_addrs *cfg, struct sockaddr_storage o
 }
 
 /* Without IPv6 in the kernel, "all addresses" means those of IPv4. */
-static bool no_family(const struct cfg_addrs *cfg, const struct sockaddr_storage *sa, int err)
+static bool no_family(const struct cfg_addrs *cfg, const struct sockaddr_storage *sa, int rc)
 {
 	return !cfg->n && sa->ss_family == AF_INET6 &&
-	       (err == -EAFNOSUPPORT || err == -EADDRNOTAVAIL);
+	       (rc == -EAFNOSUPPORT || rc == -EADDRNOTAVAIL);
 }
 
 static int listen_port(struct tcp_server *s, const struct cfg_addrs *cfg, uint16_t port,
@@ -68,12 +68,12 @@ static int listen_port(struct tcp_server *s, const struct cfg_addrs *cfg, uint16
 		/* Port 0 lets the kernel choose, once for both families. */
 		uint16_t want = port ? port : got[0];
 		socklen_t len = with_port(&list[i], want, &sa);
-		int err = tcp_server_listen(s, (struct sockaddr *)&sa, len, &bound);
+		int rc = tcp_server_listen(s, (struct sockaddr *)&sa, len, &bound);
 
-		if (err && no_family(cfg, &list[i], err))
+		if (rc && no_family(cfg, &list[i], rc))
 			continue;
-		if (err)
-			return err;
+		if (rc)
+			return rc;
 		got[v6] = port_of(&bound);
 	}
 	return 0;
@@ -83,22 +83,22 @@ int listeners_tcp(struct tcp_server *s, const struct cfg_tcp *cfg, const struct 
 		  struct registration_ports *ports)
 {
 	uint16_t nfs[2] = { 0 }, mount[2] = { 0 };
-	int err = listen_port(s, &cfg->listen, (uint16_t)cfg->port, nfs);
+	int rc = listen_port(s, &cfg->listen, (uint16_t)cfg->port, nfs);
 
-	if (err) {
+	if (rc) {
 		rn_err(log, "cannot listen on TCP port %llu: %s%s", (unsigned long long)cfg->port,
-		       strerror(-err),
-		       err == -EADDRINUSE
+		       strerror(-rc),
+		       rc == -EADDRINUSE
 			       ? "; another NFS server (nfs-server.service?) has it: stop it, or "
 				 "set port in [tcp]"
 			       : "");
-		return err;
+		return rc;
 	}
 	if (ports->nfs3 && cfg->mount_port && cfg->mount_port != cfg->port)
-		err = listen_port(s, &cfg->listen, (uint16_t)cfg->mount_port, mount);
-	if (err)
+		rc = listen_port(s, &cfg->listen, (uint16_t)cfg->mount_port, mount);
+	if (rc)
 		rn_warn(log, "cannot listen on MOUNT's port %llu (%s): MOUNT is on port %u only",
-			(unsigned long long)cfg->mount_port, strerror(-err), nfs[0] | nfs[1]);
+			(unsigned long long)cfg->mount_port, strerror(-rc), nfs[0] | nfs[1]);
 	ports->tcp4 = nfs[0];
 	ports->tcp6 = nfs[1];
 	if (!ports->nfs3) {
@@ -122,20 +122,20 @@ int listeners_rdma(struct rr_server *s, const struct cfg_rdma *cfg, const struct
 
 	for (unsigned i = 0; i < n; i++) {
 		socklen_t len = with_port(&list[i], (uint16_t)cfg->port, &sa);
-		int err = rr_server_listen(s, (struct sockaddr *)&sa, len);
+		int rc = rr_server_listen(s, (struct sockaddr *)&sa, len);
 
-		if (err && no_family(&cfg->listen, &list[i], err))
+		if (rc && no_family(&cfg->listen, &list[i], rc))
 			continue;
-		absent |= err == -ENODEV && !must;
-		if (err == -ENODEV && !must)
+		absent |= rc == -ENODEV && !must;
+		if (rc == -ENODEV && !must)
 			continue;
-		if (err) {
+		if (rc) {
 			rn_log(log, must ? RN_ERROR : RN_WARNING,
 			       "cannot listen on RDMA port %llu of %s: %s",
 			       (unsigned long long)cfg->port,
-			       addr_text(&list[i], text, sizeof(text)), strerror(-err));
+			       addr_text(&list[i], text, sizeof(text)), strerror(-rc));
 			if (must)
-				return err;
+				return rc;
 			continue;
 		}
 		*(list[i].ss_family == AF_INET6 ? &ports->rdma6 : &ports->rdma4) =

@@ -111,9 +111,9 @@ static int run(const struct cfg_settings *settings)
 	rn_notice(&log, PACKAGE_STRING " starts");
 	if (server_start(settings, &log, &server) < 0)
 		return EX_UNAVAILABLE;
-	int err = server_tick_by_itself(server);
-	if (err) {
-		rn_err(&log, "cannot start: %s", strerror(-err));
+	int rc = server_tick_by_itself(server);
+	if (rc) {
+		rn_err(&log, "cannot start: %s", strerror(-rc));
 		server_stop(server);
 		return EX_UNAVAILABLE;
 	}

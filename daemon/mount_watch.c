@@ -25,16 +25,16 @@ struct mount_watch {
 int mount_watch_new(struct mount_watch **out)
 {
 	struct mount_watch *w = calloc(1, sizeof(*w));
-	int err;
+	int rc;
 
 	if (!w)
 		return -ENOMEM;
 	w->table_fd = vfs_mount_table_watch();
 	w->stop_fd = eventfd(0, EFD_CLOEXEC);
 	if (w->table_fd < 0 || w->stop_fd < 0) {
-		err = w->table_fd < 0 ? w->table_fd : -errno;
+		rc = w->table_fd < 0 ? w->table_fd : -errno;
 		mount_watch_free(w);
-		return err;
+		return rc;
 	}
 	*out = w;
 	return 0;
@@ -66,13 +66,13 @@ static void *watch(void *arg)
 
 int mount_watch_run(struct mount_watch *w, bool (*changed)(void *ctx), void *ctx)
 {
-	int err;
+	int rc;
 
 	w->changed = changed;
 	w->ctx = ctx;
-	err = pthread_create(&w->thread, NULL, watch, w);
-	w->running = err == 0;
-	return -err;
+	rc = pthread_create(&w->thread, NULL, watch, w);
+	w->running = rc == 0;
+	return -rc;
 }
 
 void mount_watch_free(struct mount_watch *w)

@@ -88,16 +88,16 @@ static int set_path(struct cfg_settings *settings, const struct key_option *o, c
 		    struct cfg_diags *diags)
 {
 	char *cwd = getcwd(NULL, 0), *path = NULL;
-	int err = cwd ? 0 : -errno;
+	int rc = cwd ? 0 : -errno;
 
-	if (!err && asprintf(&path, "%s/%s", cwd, optarg) < 0)
-		err = -ENOMEM;
+	if (!rc && asprintf(&path, "%s/%s", cwd, optarg) < 0)
+		rc = -ENOMEM;
 	free(cwd);
-	if (err)
-		return err;
-	err = cfg_set(settings, o->key, path, origin, diags);
+	if (rc)
+		return rc;
+	rc = cfg_set(settings, o->key, path, origin, diags);
 	free(path);
-	return err;
+	return rc;
 }
 
 static int set_key(struct cfg_settings *settings, size_t i, struct cfg_diags *diags)

@@ -95,12 +95,12 @@ static void wait_for_change(struct parked *p)
 {
 	struct timespec until;
 	const uint64_t at = rn_now_ns() + LOOK_NS;
-	int err = 0;
+	int rc = 0;
 
 	until = (struct timespec){ .tv_sec = (time_t)(at / 1000000000u),
 				   .tv_nsec = (long)(at % 1000000000u) };
-	while (!p->stop && !p->closed && !p->answered && err == 0)
-		err = pthread_cond_timedwait(&p->changed, &p->lock, &until);
+	while (!p->stop && !p->closed && !p->answered && rc == 0)
+		rc = pthread_cond_timedwait(&p->changed, &p->lock, &until);
 	p->answered = false;
 }
 
@@ -135,7 +135,7 @@ int parked_new(struct parked **out)
 {
 	struct parked *p = calloc(1, sizeof(*p));
 	pthread_condattr_t attr;
-	int err;
+	int rc;
 
 	if (!p)
 		return -ENOMEM;
@@ -144,12 +144,12 @@ int parked_new(struct parked **out)
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->changed, &attr);
 	pthread_condattr_destroy(&attr);
-	err = -pthread_create(&p->thread, NULL, parked_main, p);
-	if (err) {
+	rc = -pthread_create(&p->thread, NULL, parked_main, p);
+	if (rc) {
 		pthread_cond_destroy(&p->changed);
 		pthread_mutex_destroy(&p->lock);
 		free(p);
-		return err;
+		return rc;
 	}
 	pthread_setname_np(p->thread, "parked");
 	*out = p;

@@ -137,12 +137,12 @@ static struct probe *start(struct path_probe *p, const char *path)
 static bool wait_for(struct path_probe *p, struct probe *probe)
 {
 	struct timespec until;
-	int err = 0;
+	int rc = 0;
 
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += PATIENCE_SECONDS;
-	while (!probe->done && err == 0)
-		err = pthread_cond_timedwait(&p->changed, &p->lock, &until);
+	while (!probe->done && rc == 0)
+		rc = pthread_cond_timedwait(&p->changed, &p->lock, &until);
 	if (probe->done) {
 		free(probe);
 		return true;

@@ -84,7 +84,7 @@ static int start_nfs4(const struct programs_config *cfg, struct programs *p)
 		.observe_op = counters_observe_op,
 		.observe_ctx = cfg->counters,
 	};
-	int err = 0;
+	int rc = 0;
 
 	if (!set->enabled)
 		return 0;
@@ -97,8 +97,8 @@ static int start_nfs4(const struct programs_config *cfg, struct programs *p)
 		nfs4.lookup_ctx = p->groups;
 	}
 	if (set->idmap != CFG_IDMAP_NUMBERS)
-		err = start_idmap(cfg, p, &nfs4.idmap);
-	return err ? err : nfs4_server_new(&nfs4, &p->nfs4);
+		rc = start_idmap(cfg, p, &nfs4.idmap);
+	return rc ? rc : nfs4_server_new(&nfs4, &p->nfs4);
 }
 
 /* Fills rpc's table of programs: NFS with its versions in ascending order, then MOUNT and NLM,
@@ -125,7 +125,7 @@ static void fill_tables(struct programs *p, struct rpc_server *rpc)
 int programs_start(const struct programs_config *cfg, struct programs *p, struct rpc_server *rpc)
 {
 	const struct cfg_settings *set = cfg->settings;
-	int err;
+	int rc;
 
 	if (set->nfs3.manage_gids || set->nfs4.manage_gids) {
 		p->groups = groups_new(cfg->askers);
@@ -135,11 +135,11 @@ int programs_start(const struct programs_config *cfg, struct programs *p, struct
 	p->drc = drc_new(set->nfs3.drc_size, set->nfs3.drc_memory);
 	if (!p->drc)
 		return -ENOMEM;
-	err = start_nfs3(cfg, p);
-	if (!err)
-		err = start_nfs4(cfg, p);
-	if (err)
-		return err;
+	rc = start_nfs3(cfg, p);
+	if (!rc)
+		rc = start_nfs4(cfg, p);
+	if (rc)
+		return rc;
 	fill_tables(p, rpc);
 	rpc->drc = p->drc;
 	rpc->pool = cfg->pool;

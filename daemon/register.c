@@ -65,7 +65,7 @@ static void add_all(struct registration *r, uint32_t prog, uint32_t vers, const 
 static void register_some(struct registration *r, unsigned from, unsigned to)
 {
 	unsigned failed = 0;
-	int err = 0;
+	int rc = 0;
 
 	for (unsigned i = from; i < to; i++) {
 		struct mapping *m = &r->map[i];
@@ -73,17 +73,17 @@ static void register_some(struct registration *r, unsigned from, unsigned to)
 
 		m->set = e == 0;
 		if (e) {
-			err = e;
+			rc = e;
 			failed++;
 		}
 		if (e == -ECONNREFUSED)
 			break;
 	}
-	if (err == -ECONNREFUSED)
+	if (rc == -ECONNREFUSED)
 		rn_warn(r->log, "no rpcbind here: clients must name the ports (port=, mountport=)");
 	else if (failed)
 		rn_warn(r->log, "rpcbind refused %u of %u registrations: %s", failed, to - from,
-			strerror(-err));
+			strerror(-rc));
 	else
 		rn_info(r->log, "registered with rpcbind");
 }
@@ -142,9 +142,9 @@ struct registration *registration_start(const struct registration_ports *p,
 	pthread_mutex_init(&r->lock, NULL);
 	pthread_cond_init(&r->changed, NULL);
 	add_programs(r, p);
-	int err = pthread_create(&r->thread, NULL, register_all, r);
-	if (err) {
-		rn_warn(log, "cannot register with rpcbind: %s", strerror(err));
+	int rc = pthread_create(&r->thread, NULL, register_all, r);
+	if (rc) {
+		rn_warn(log, "cannot register with rpcbind: %s", strerror(rc));
 		free_registration(r);
 		return NULL;
 	}

@@ -67,9 +67,9 @@ struct server {
 static int start_state(struct server *s)
 {
 	const char *dir = s->settings->server.state_dir;
-	int err = state_dir_make(dir, s->log);
+	int rc = state_dir_make(dir, s->log);
 
-	return err ? err : instance_take(dir, s->log, &s->instance);
+	return rc ? rc : instance_take(dir, s->log, &s->instance);
 }
 
 static int start_vfs(struct server *s)
@@ -80,15 +80,15 @@ static int start_vfs(struct server *s)
 		.max_fds = s->limits.files / 4, /* until start_descriptors */
 		.handle_mac = s->settings->vfs.handle_mac,
 	};
-	int err = state_dir_secret(s->settings->server.state_dir, cfg.secret, s->log);
+	int rc = state_dir_secret(s->settings->server.state_dir, cfg.secret, s->log);
 
-	if (err)
-		return err;
+	if (rc)
+		return rc;
 	if (getrandom(&cfg.write_verifier, sizeof(cfg.write_verifier), 0) < 0)
 		return -errno;
-	err = vfs_new(&cfg, &s->vfs);
+	rc = vfs_new(&cfg, &s->vfs);
 	explicit_bzero(cfg.secret, sizeof(cfg.secret));
-	return err;
+	return rc;
 }
 
 static int start_exports(struct server *s)
@@ -106,10 +106,10 @@ static int start_exports(struct server *s)
 		.log = s->log,
 	};
 
-	int err = exports_new(&cfg, &s->exports);
+	int rc = exports_new(&cfg, &s->exports);
 
-	if (err)
-		return err;
+	if (rc)
+		return rc;
 	const struct standing_config standing = {
 		.exports = s->exports,
 		.log = s->log,
@@ -151,11 +151,11 @@ static int start_programs(struct server *s)
 	s->rpc.ended = workers_ended;
 	s->rpc.park = parked_add;
 	s->rpc.park_ctx = s->parked;
-	int err = programs_start(&cfg, &s->programs, &s->rpc);
+	int rc = programs_start(&cfg, &s->programs, &s->rpc);
 
 	s->ports.nfs3 = s->programs.nfs3 != NULL;
 	s->ports.nfs4 = s->programs.nfs4 != NULL;
-	return err;
+	return rc;
 }
 
 static int start_workers(struct server *s)
@@ -169,9 +169,9 @@ static int start_workers(struct server *s)
 		.log = s->log,
 	};
 
-	int err = vfs_flusher_start(s->vfs);
+	int rc = vfs_flusher_start(s->vfs);
 
-	return err ? err : workers_start(&cfg, &s->workers);
+	return rc ? rc : workers_start(&cfg, &s->workers);
 }
 
 static int start_loops(struct server *s)
@@ -180,9 +180,9 @@ static int start_loops(struct server *s)
 		char name[16];
 
 		snprintf(name, sizeof(name), "event-%u", i);
-		int err = ev_loop_new(name, &s->loops[i]);
-		if (err)
-			return err;
+		int rc = ev_loop_new(name, &s->loops[i]);
+		if (rc)
+			return rc;
 		s->nloops++;
 	}
 	return 0;
@@ -225,8 +225,8 @@ static int start_tcp(struct server *s)
 			  "descriptors suffice for %u TCP connections only: raise LimitNOFILE",
 			  cfg.max_connections);
 	}
-	int err = tcp_server_new(&cfg, &s->tcp);
-	return err ? err : listeners_tcp(s->tcp, t, s->log, &s->ports);
+	int rc = tcp_server_new(&cfg, &s->tcp);
+	return rc ? rc : listeners_tcp(s->tcp, t, s->log, &s->ports);
 }
 
 /* The highest of the versions that are served. */
@@ -262,19 +262,19 @@ static int start_rdma(struct server *s)
 
 	if (r->enabled == CFG_NO)
 		return 0;
-	int err = rr_server_new(&cfg, &s->rdma);
-	if (err == -ENODEV && r->enabled == CFG_AUTO) {
+	int rc = rr_server_new(&cfg, &s->rdma);
+	if (rc == -ENODEV && r->enabled == CFG_AUTO) {
 		rn_notice(s->log, "no RDMA device: serving TCP only");
 		return 0;
 	}
-	if (err) {
-		rn_err(s->log, "cannot start RDMA: %s", strerror(-err));
-		return err;
+	if (rc) {
+		rn_err(s->log, "cannot start RDMA: %s", strerror(-rc));
+		return rc;
 	}
-	err = listeners_rdma(s->rdma, r, s->log, &s->ports);
+	rc = listeners_rdma(s->rdma, r, s->log, &s->ports);
 	if (s->ports.rdma4 || s->ports.rdma6)
 		limits_warn_memlock(s->log);
-	return err;
+	return rc;
 }
 
 static int start_registration(struct server *s)
@@ -307,18 +307,18 @@ static void exports_changed(void *ctx, const struct vfs_exports_lost *lost)
 {
 	struct server *s = ctx;
 	uint64_t opens = 0, lockers = 0;
-	int err = 0;
+	int rc = 0;
 
 	pthread_mutex_lock(&s->clients_lock);
 	if (s->programs.nfs4) {
-		err = nfs4_exports_changed(s->programs.nfs4);
+		rc = nfs4_exports_changed(s->programs.nfs4);
 		opens = nfs4_revoke_exports(s->programs.nfs4, lost);
 	}
 	if (s->programs.nfs3)
 		lockers = nlm_revoke_exports(s->programs.nfs3, lost);
 	pthread_mutex_unlock(&s->clients_lock);
-	if (err)
-		rn_err(s->log, "NFSv4 clients still see the old exports: %s", strerror(-err));
+	if (rc)
+		rn_err(s->log, "NFSv4 clients still see the old exports: %s", strerror(-rc));
 	if (opens || lockers)
 		rn_notice(s->log,
 			  "exports are gone: revoked %" PRIu64
@@ -334,10 +334,10 @@ static int start_mount_watch(struct server *s)
 static int start_askers(struct server *s)
 {
 	struct askers_config cfg = { .answered = parked_wake, .log = s->log };
-	int err = parked_new(&s->parked);
+	int rc = parked_new(&s->parked);
 
-	if (err)
-		return err;
+	if (rc)
+		return rc;
 	cfg.ctx = s->parked;
 	s->askers = askers_new(&cfg);
 	return s->askers ? 0 : -ENOMEM;
@@ -345,10 +345,10 @@ static int start_askers(struct server *s)
 
 static int start_descriptors(struct server *s)
 {
-	int err = limits_divide(s->settings, s->log, &s->limits);
+	int rc = limits_divide(s->settings, s->log, &s->limits);
 
-	if (err)
-		return err;
+	if (rc)
+		return rc;
 	vfs_set_fds(s->vfs, s->limits.cache_fds, s->limits.cache_fds_most);
 	workers_limit(s->workers, s->limits.more_workers);
 	return 0;
@@ -385,12 +385,12 @@ int server_start(const struct cfg_settings *settings, const struct rn_logger *lo
 	s->log = log;
 	pthread_mutex_init(&s->clients_lock, NULL);
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
-		int err = steps[i].start(s);
+		int rc = steps[i].start(s);
 
-		if (err) {
-			rn_err(log, "cannot start: %s: %s", steps[i].name, strerror(-err));
+		if (rc) {
+			rn_err(log, "cannot start: %s: %s", steps[i].name, strerror(-rc));
 			server_stop(s);
-			return err;
+			return rc;
 		}
 	}
 	exports_log(s->exports);
@@ -460,14 +460,14 @@ void server_stop(struct server *s)
 int server_reload(struct server *s)
 {
 	instance_reload_begins(s->instance);
-	int err = exports_reload(s->exports);
+	int rc = exports_reload(s->exports);
 
-	instance_reload_ended(s->instance, err);
-	if (err)
+	instance_reload_ended(s->instance, rc);
+	if (rc)
 		rn_err(s->log, "reload failed, the old exports stay in force");
 	else
 		exports_log(s->exports);
-	return err;
+	return rc;
 }
 
 /* Tells rpcbind of a device that has come after the start. */
@@ -515,9 +515,9 @@ void server_skip_lease_time(struct server *s, unsigned seconds)
 
 int server_tick_by_itself(struct server *s)
 {
-	int err = ticker_start("files", tick_files, s, &s->files_ticker);
+	int rc = ticker_start("files", tick_files, s, &s->files_ticker);
 
-	return err ? err : ticker_start("leases", tick_clients, s, &s->clients_ticker);
+	return rc ? rc : ticker_start("leases", tick_clients, s, &s->clients_ticker);
 }
 
 static void log_memory(struct server *s, enum rn_level level)

@@ -143,13 +143,13 @@ static enum rpc_standing look(struct standing *s, const struct sockaddr_storage 
 {
 	enum rpc_standing standing = RPC_UNKNOWN;
 	struct rpc_address addr;
-	int err = exports_admit(s->cfg.exports, (const struct sockaddr *)peer);
+	int rc = exports_admit(s->cfg.exports, (const struct sockaddr *)peer);
 
-	if (err == -EAGAIN)
+	if (rc == -EAGAIN)
 		return standing;
 	rpc_address_of(peer, &addr);
 	pthread_mutex_lock(&s->lock);
-	if (!err) {
+	if (!rc) {
 		remember(s, &addr);
 		standing = RPC_ADMITTED;
 	} else {

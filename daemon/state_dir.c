@@ -46,37 +46,37 @@ static int check_parent(const char *dir, const struct rn_logger *log)
 
 	if (!copy)
 		return -ENOMEM;
-	int err = stat(dirname(copy), &st) < 0 ? -errno : S_ISDIR(st.st_mode) ? 0 : -ENOTDIR;
+	int rc = stat(dirname(copy), &st) < 0 ? -errno : S_ISDIR(st.st_mode) ? 0 : -ENOTDIR;
 
 	free(copy);
-	if (err)
+	if (rc)
 		rn_err(log,
 		       "state directory %s: the directory above it does not exist: make that, if "
 		       "the path is right",
 		       dir);
-	return err;
+	return rc;
 }
 
 int state_dir_check(const char *dir, const struct rn_logger *log)
 {
-	int err = check_owner(dir, log);
+	int rc = check_owner(dir, log);
 
-	if (err == -ENOENT)
+	if (rc == -ENOENT)
 		return check_parent(dir, log);
-	if (err && err != -EPERM)
-		rn_err(log, "state directory %s: %s", dir, strerror(-err));
-	return err;
+	if (rc && rc != -EPERM)
+		rn_err(log, "state directory %s: %s", dir, strerror(-rc));
+	return rc;
 }
 
 int state_dir_make(const char *dir, const struct rn_logger *log)
 {
-	int err = state_dir_check(dir, log);
+	int rc = state_dir_check(dir, log);
 
-	if (!err && mkdir(dir, 0700) < 0 && errno != EEXIST) {
-		err = -errno;
-		rn_err(log, "state directory %s: it cannot be made: %s", dir, strerror(-err));
+	if (!rc && mkdir(dir, 0700) < 0 && errno != EEXIST) {
+		rc = -errno;
+		rn_err(log, "state directory %s: it cannot be made: %s", dir, strerror(-rc));
 	}
-	return err;
+	return rc;
 }
 
 static int read_secret(int dirfd, uint8_t *secret)
@@ -86,9 +86,9 @@ static int read_secret(int dirfd, uint8_t *secret)
 	if (fd < 0)
 		return -errno;
 	ssize_t n = read(fd, secret, STATE_SECRET_SIZE);
-	int err = n < 0 ? -errno : n != STATE_SECRET_SIZE ? -EIO : 0;
+	int rc = n < 0 ? -errno : n != STATE_SECRET_SIZE ? -EIO : 0;
 	close(fd);
-	return err;
+	return rc;
 }
 
 /*
@@ -97,7 +97,7 @@ static int read_secret(int dirfd, uint8_t *secret)
 static int write_secret(int dirfd, uint8_t *secret)
 {
 	const char *tmp = SECRET_NAME ".new";
-	int fd, err = 0;
+	int fd, rc = 0;
 
 	if (getrandom(secret, STATE_SECRET_SIZE, 0) != STATE_SECRET_SIZE)
 		return -EIO;
@@ -106,27 +106,27 @@ static int write_secret(int dirfd, uint8_t *secret)
 		return -errno;
 	ssize_t n = write(fd, secret, STATE_SECRET_SIZE);
 	if (n != STATE_SECRET_SIZE)
-		err = n < 0 ? -errno : -EIO;
+		rc = n < 0 ? -errno : -EIO;
 	else if (fsync(fd) < 0 || renameat(dirfd, tmp, dirfd, SECRET_NAME) < 0 || fsync(dirfd) < 0)
-		err = -errno;
+		rc = -errno;
 	close(fd);
-	return err;
+	return rc;
 }
 
 int state_dir_secret(const char *dir, uint8_t secret[STATE_SECRET_SIZE],
 		     const struct rn_logger *log)
 {
 	int dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int err = dirfd < 0 ? -errno : 0;
+	int rc = dirfd < 0 ? -errno : 0;
 
-	if (!err)
-		err = read_secret(dirfd, secret);
-	if (err == -ENOENT && dirfd >= 0)
-		err = write_secret(dirfd, secret);
+	if (!rc)
+		rc = read_secret(dirfd, secret);
+	if (rc == -ENOENT && dirfd >= 0)
+		rc = write_secret(dirfd, secret);
 	if (dirfd >= 0)
 		close(dirfd);
-	if (err)
+	if (rc)
 		rn_err(log, "state directory %s: cannot keep the key of file handles: %s", dir,
-		       strerror(-err));
-	return err;
+		       strerror(-rc));
+	return rc;
 }

@@ -22,10 +22,10 @@ struct ticker {
 static void wait_a_second(struct ticker *t)
 {
 	const struct timespec until = rn_after_seconds(1);
-	int err = 0;
+	int rc = 0;
 
-	while (!t->stop && err == 0)
-		err = pthread_cond_timedwait(&t->changed, &t->lock, &until);
+	while (!t->stop && rc == 0)
+		rc = pthread_cond_timedwait(&t->changed, &t->lock, &until);
 }
 
 static void *ticker_main(void *arg)
@@ -54,7 +54,7 @@ int ticker_start(const char *name, void (*tick)(void *ctx), void *ctx, struct ti
 {
 	struct ticker *t = calloc(1, sizeof(*t));
 	pthread_condattr_t attr;
-	int err;
+	int rc;
 
 	if (!t)
 		return -ENOMEM;
@@ -65,10 +65,10 @@ int ticker_start(const char *name, void (*tick)(void *ctx), void *ctx, struct ti
 	pthread_mutex_init(&t->lock, NULL);
 	pthread_cond_init(&t->changed, &attr);
 	pthread_condattr_destroy(&attr);
-	err = -pthread_create(&t->thread, NULL, ticker_main, t);
-	if (err) {
+	rc = -pthread_create(&t->thread, NULL, ticker_main, t);
+	if (rc) {
 		ticker_free(t);
-		return err;
+		return rc;
 	}
 	pthread_setname_np(t->thread, name);
 	*out = t;

@@ -67,7 +67,7 @@ int worker_enters(struct lanes *lanes, uint32_t export_id)
 
 	if (lanes_blocked(lanes, lane))
 		return -ETIMEDOUT;
-	if (self != NULL)
+	if (self)
 		atomic_store_explicit(&self->touching, lane, memory_order_relaxed);
 	return 0;
 }
@@ -170,7 +170,7 @@ static bool take_turns(struct worker *w)
 			return false;
 		struct rpc_request *req = n < TAKE_MAX ? pop(w->pool, lane) : NULL;
 
-		if (req == NULL) {
+		if (!req) {
 			let_go(w);
 			return n == TAKE_MAX;
 		}
@@ -194,10 +194,10 @@ static void report_started(struct worker *w, int error)
  * Everything acknowledged is on disk and clients retransmit, so a restart by the service manager is
  * the cure.
  */
-static void die(struct worker *w, int err)
+static void die(struct worker *w, int rc)
 {
 	rn_err(w->pool->cfg.log, "worker %u: its ring failed, giving up: %s", w->rpc.index,
-	       strerror(-err));
+	       strerror(-rc));
 	_exit(EX_SOFTWARE);
 }
 
@@ -205,23 +205,23 @@ static void *worker_main(void *arg)
 {
 	struct worker *w = arg;
 	const struct workers_config *cfg = &w->pool->cfg;
-	int err = vfs_worker_new(cfg->vfs, cfg->ring_entries, &w->rpc.vfs);
+	int rc = vfs_worker_new(cfg->vfs, cfg->ring_entries, &w->rpc.vfs);
 
-	if (!err)
-		err = vfs_worker_watch(w->rpc.vfs, w->rpc.inbox.fd, on_inbox, w);
+	if (!rc)
+		rc = vfs_worker_watch(w->rpc.vfs, w->rpc.inbox.fd, on_inbox, w);
 	self = w;
-	report_started(w, err);
-	if (!err && w->rpc.index == 0 && !vfs_worker_has_ring(w->rpc.vfs))
+	report_started(w, rc);
+	if (!rc && w->rpc.index == 0 && !vfs_worker_has_ring(w->rpc.vfs))
 		rn_notice(cfg->log,
 			  "io_uring is not available: file data goes by plain system calls");
-	while (!err && (!atomic_load(&w->stop) || vfs_worker_in_flight(w->rpc.vfs))) {
+	while (!rc && (!atomic_load(&w->stop) || vfs_worker_in_flight(w->rpc.vfs))) {
 		const bool more = take_turns(w);
 
-		err = more ? vfs_worker_poll(w->rpc.vfs) : vfs_worker_wait(w->rpc.vfs, -1);
-		if (err == -ETIME || err == -EINTR || err == -EAGAIN)
-			err = 0;
-		if (err)
-			die(w, err);
+		rc = more ? vfs_worker_poll(w->rpc.vfs) : vfs_worker_wait(w->rpc.vfs, -1);
+		if (rc == -ETIME || rc == -EINTR || rc == -EAGAIN)
+			rc = 0;
+		if (rc)
+			die(w, rc);
 	}
 	if (w->rpc.vfs)
 		vfs_worker_free(w->rpc.vfs);
@@ -238,13 +238,13 @@ int worker_start(struct workers *ws)
 		return -EAGAIN;
 	w->pool = ws;
 	w->rpc.index = i;
-	int err = rn_inbox_init(&w->rpc.inbox);
-	if (err)
-		return err;
-	err = -pthread_create(&w->thread, NULL, worker_main, w);
-	if (err) {
+	int rc = rn_inbox_init(&w->rpc.inbox);
+	if (rc)
+		return rc;
+	rc = -pthread_create(&w->thread, NULL, worker_main, w);
+	if (rc) {
 		rn_inbox_fini(&w->rpc.inbox);
-		return err;
+		return rc;
 	}
 	snprintf(name, sizeof(name), "worker-%u", i % 1000);
 	pthread_setname_np(w->thread, name);

@@ -91,17 +91,17 @@ static void set_blocked(struct workers *ws, unsigned lane, bool blocked)
 static void grow(struct workers *ws, unsigned lane)
 {
 	const unsigned most = lane ? ws->cfg.count : ws->most;
-	int err;
+	int rc;
 
 	if (worker_feed(ws, lane) || atomic_load(&ws->bound[lane]) >= most)
 		return;
-	err = worker_start(ws);
-	if (!err)
+	rc = worker_start(ws);
+	if (!rc)
 		rn_info(ws->cfg.log,
 			"started worker %u, as the others have calls of other file systems",
 			atomic_load(&ws->count));
-	else if (err != -EAGAIN)
-		rn_warn(ws->cfg.log, "cannot start a further worker: %s", strerror(-err));
+	else if (rc != -EAGAIN)
+		rn_warn(ws->cfg.log, "cannot start a further worker: %s", strerror(-rc));
 }
 
 static void look_at_lane(struct workers *ws, unsigned lane)
@@ -176,13 +176,13 @@ static void *watch_main(void *arg)
 int worker_watch_start(struct workers *ws)
 {
 	struct worker_watch *watch = &ws->watch;
-	int err;
+	int rc;
 
 	pthread_mutex_init(&watch->lock, NULL);
 	pthread_cond_init(&watch->woken, NULL);
-	err = -pthread_create(&watch->thread, NULL, watch_main, ws);
-	if (err)
-		return err;
+	rc = -pthread_create(&watch->thread, NULL, watch_main, ws);
+	if (rc)
+		return rc;
 	watch->started = true;
 	pthread_setname_np(watch->thread, "watch");
 	return 0;

@@ -14,39 +14,39 @@
 
 static int wait_started(struct workers *ws)
 {
-	int err = 0;
+	int rc = 0;
 
 	pthread_mutex_lock(&ws->lock);
 	while (ws->started < ws->count)
 		pthread_cond_wait(&ws->changed, &ws->lock);
 	for (unsigned i = 0; i < ws->count; i++)
 		if (ws->worker[i].error)
-			err = ws->worker[i].error;
+			rc = ws->worker[i].error;
 	pthread_mutex_unlock(&ws->lock);
-	return err;
+	return rc;
 }
 
 int workers_start(const struct workers_config *cfg, struct workers **out)
 {
 	const unsigned most = cfg->count + WORKERS_MORE;
 	struct workers *ws = calloc(1, sizeof(*ws) + most * sizeof(ws->worker[0]));
-	int err = ws ? 0 : -ENOMEM;
+	int rc = ws ? 0 : -ENOMEM;
 
-	if (err)
-		return err;
+	if (rc)
+		return rc;
 	ws->cfg = *cfg;
 	ws->most = most;
 	pthread_mutex_init(&ws->lock, NULL);
 	pthread_cond_init(&ws->changed, NULL);
 	call_queue_init(&ws->calls);
-	for (unsigned i = 0; !err && i < cfg->count; i++)
-		err = worker_start(ws);
+	for (unsigned i = 0; !rc && i < cfg->count; i++)
+		rc = worker_start(ws);
 	int failed = wait_started(ws);
-	if (!err && !failed)
-		err = worker_watch_start(ws);
-	if (err || failed) {
+	if (!rc && !failed)
+		rc = worker_watch_start(ws);
+	if (rc || failed) {
 		workers_stop(ws);
-		return err ? err : failed;
+		return rc ? rc : failed;
 	}
 	*out = ws;
 	return 0;

@@ -103,7 +103,7 @@ struct rn_fq_item *rn_fq_pop_if(struct rn_fq *q, unsigned tries,
 			since = 0; /* a flow may have been refused twice before its turn comes */
 			continue;
 		}
-		if (ok == NULL || ok(ctx, TAILQ_FIRST(&f->items)))
+		if (!ok || ok(ctx, TAILQ_FIRST(&f->items)))
 			return serve(q, f);
 		to_end(q, f);
 		noes++;

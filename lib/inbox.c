@@ -35,7 +35,7 @@ void rn_inbox_post(struct rn_inbox *in, struct rn_inbox_node *node)
 		node->next = head;
 	} while (!atomic_compare_exchange_weak_explicit(
 		&in->head, &head, node, memory_order_release, memory_order_relaxed));
-	if (head != NULL)
+	if (head)
 		return; /* the inbox was not empty: the eventfd has been written already */
 	const uint64_t one = 1;
 	ssize_t n;
@@ -50,7 +50,7 @@ struct rn_inbox_node *rn_inbox_take(struct rn_inbox *in)
 		atomic_exchange_explicit(&in->head, NULL, memory_order_acquire);
 	struct rn_inbox_node *oldest_first = NULL;
 
-	while (node != NULL) {
+	while (node) {
 		struct rn_inbox_node *next = node->next;
 
 		node->next = oldest_first;

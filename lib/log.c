@@ -5,7 +5,7 @@
 
 void rn_log(const struct rn_logger *log, enum rn_level level, const char *fmt, ...)
 {
-	if (log == NULL || level > log->level)
+	if (!log || level > log->level)
 		return;
 	va_list ap;
 	va_start(ap, fmt);

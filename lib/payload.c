@@ -89,7 +89,7 @@ struct rn_payload_pool *rn_payload_pool_new(struct rn_budget *budget)
 {
 	struct rn_payload_pool *pool = calloc(1, sizeof(*pool));
 
-	if (pool == NULL)
+	if (!pool)
 		return NULL;
 	pool->budget = budget;
 	pthread_mutex_init(&pool->lock, NULL);
@@ -119,7 +119,7 @@ static void slab_free(struct rn_payload_pool *pool, struct slab *s)
 
 void rn_payload_pool_free(struct rn_payload_pool *pool)
 {
-	if (pool == NULL)
+	if (!pool)
 		return;
 	for (uint32_t i = 0; i < pool->nslabs; i++)
 		slab_free(pool, pool->slabs[i]);
@@ -151,7 +151,7 @@ static bool slab_cut(struct rn_payload_pool *pool, struct slab *s, uint32_t c)
 	const uint32_t n = RN_SLAB_SIZE / class_sizes[c];
 	struct rn_payload *bufs = calloc(n, sizeof(*bufs));
 
-	if (bufs == NULL)
+	if (!bufs)
 		return false;
 	free(s->bufs);
 	s->bufs = bufs;
@@ -180,11 +180,11 @@ static bool grow(struct rn_payload_pool *pool, uint32_t c)
 	if (index == RN_SLABS_MAX || !rn_budget_take(pool->budget, RN_SLAB_SIZE))
 		return false;
 	struct slab *s = calloc(1, sizeof(*s));
-	if (s == NULL)
+	if (!s)
 		goto give_back;
 	s->index = index;
 	s->base = map_slab();
-	if (s->base == NULL)
+	if (!s->base)
 		goto free_slab;
 	if (!slab_cut(pool, s, c))
 		goto unmap;
@@ -208,7 +208,7 @@ static bool recut(struct rn_payload_pool *pool, uint32_t c)
 	for (uint32_t i = 0; i < NCLASSES; i++) {
 		struct slab *s = TAILQ_LAST(&pool->classes[i], slab_list);
 
-		if (s == NULL || s->nfree < s->nbuf)
+		if (!s || s->nfree < s->nbuf)
 			continue;
 		TAILQ_REMOVE(&pool->classes[i], s, link);
 		if (slab_cut(pool, s, c))
@@ -260,7 +260,7 @@ bool rn_payload_may_hold(struct rn_payload_pool *pool, const struct rn_payload_a
 static void assign(struct rn_payload *p, struct rn_payload_account *a)
 {
 	p->account = a;
-	if (a == NULL)
+	if (!a)
 		return;
 	atomic_fetch_add_explicit(&a->bytes, p->size, memory_order_relaxed);
 	atomic_fetch_add_explicit(&a->taken, 1, memory_order_relaxed);
@@ -274,7 +274,7 @@ static void put_back(struct rn_payload_pool *pool, struct rn_payload *p)
 
 	pool->in_use--;
 	atomic_fetch_sub_explicit(&pool->bytes_in_use, p->size, memory_order_relaxed);
-	if (p->account != NULL)
+	if (p->account)
 		atomic_fetch_sub_explicit(&p->account->bytes, p->size, memory_order_relaxed);
 	p->account = NULL;
 	TAILQ_INSERT_HEAD(&s->free, p, free_link); /* the warmest memory goes out first */
@@ -300,11 +300,11 @@ static struct rn_payload *take_for(struct rn_payload_pool *pool, size_t size,
 	const struct rn_payload_account *queued = a != NULL ? a : &pool->nobody;
 
 	*may = !rn_fq_waits(&queued->waiters) &&
-	       (a == NULL || rn_payload_may_hold(pool, a, class_sizes[class_of(size)]));
-	if (!*may || pool->next != NULL)
+	       (!a || rn_payload_may_hold(pool, a, class_sizes[class_of(size)]));
+	if (!*may || pool->next)
 		return NULL;
 	struct rn_payload *p = take(pool, size);
-	if (p != NULL)
+	if (p)
 		assign(p, a);
 	return p;
 }
@@ -312,7 +312,7 @@ static struct rn_payload *take_for(struct rn_payload_pool *pool, size_t size,
 static void count_waiting(struct rn_payload_pool *pool, struct rn_payload_waiter *w, int n)
 {
 	atomic_fetch_add_explicit(&pool->waiting, (unsigned)n, memory_order_relaxed);
-	if (w->account != NULL)
+	if (w->account)
 		atomic_fetch_add_explicit(&w->account->waiting, (unsigned)n, memory_order_relaxed);
 }
 
@@ -323,7 +323,7 @@ static void wait_in_turn(struct rn_payload_pool *pool, struct rn_payload_waiter 
 	pool->waits++;
 	count_waiting(pool, w, 1);
 	w->turn.flow = NULL;
-	if (may && pool->next == NULL)
+	if (may && !pool->next)
 		pool->next = w;
 	else
 		rn_fq_push(&pool->waiters, &a->waiters, &w->turn, (uint32_t)w->size);
@@ -339,7 +339,7 @@ struct rn_payload *rn_payload_get_for(struct rn_payload_pool *pool, size_t size,
 	pthread_mutex_lock(&pool->lock);
 	struct rn_payload *p = take_for(pool, size, account, &may);
 	pthread_mutex_unlock(&pool->lock);
-	if (p != NULL)
+	if (p)
 		unpoison(p->data, p->size);
 	return p;
 }
@@ -358,12 +358,12 @@ struct rn_payload *rn_payload_get_or_wait(struct rn_payload_pool *pool, size_t s
 		return NULL;
 	pthread_mutex_lock(&pool->lock);
 	struct rn_payload *p = take_for(pool, size, w->account, &may);
-	if (p == NULL) {
+	if (!p) {
 		w->size = size;
 		wait_in_turn(pool, w, may);
 	}
 	pthread_mutex_unlock(&pool->lock);
-	if (p != NULL)
+	if (p)
 		unpoison(p->data, p->size);
 	return p;
 }
@@ -372,14 +372,13 @@ static bool may_be_next(void *ctx, const struct rn_fq_item *it)
 {
 	const struct rn_payload_waiter *w = waiter_of(it);
 
-	return w->account == NULL ||
-	       rn_payload_may_hold(ctx, w->account, class_sizes[class_of(w->size)]);
+	return !w->account || rn_payload_may_hold(ctx, w->account, class_sizes[class_of(w->size)]);
 }
 
 /* Under the lock: the next waiter, if there is a buffer for it. */
 static struct rn_payload_waiter *next_served(struct rn_payload_pool *pool, struct rn_payload **p)
 {
-	if (pool->next == NULL) {
+	if (!pool->next) {
 		struct rn_fq_item *it =
 			rn_fq_pop_if(&pool->waiters, WAITER_TRIES, may_be_next, pool);
 
@@ -387,7 +386,7 @@ static struct rn_payload_waiter *next_served(struct rn_payload_pool *pool, struc
 	}
 	struct rn_payload_waiter *w = pool->next;
 	*p = w != NULL ? take(pool, w->size) : NULL;
-	if (*p == NULL)
+	if (!*p)
 		return NULL;
 	assign(*p, w->account);
 	count_waiting(pool, w, -1);
@@ -403,7 +402,7 @@ static bool serve_one(struct rn_payload_pool *pool)
 	pthread_mutex_lock(&pool->lock);
 	struct rn_payload_waiter *w = next_served(pool, &p);
 	pthread_mutex_unlock(&pool->lock);
-	if (w == NULL)
+	if (!w)
 		return false;
 	unpoison(p->data, p->size);
 	w->ready(w, p);
@@ -418,7 +417,7 @@ int rn_payload_wait_cancel(struct rn_payload_pool *pool, struct rn_payload_waite
 	if (pool->next == w) {
 		pool->next = NULL;
 		ret = 0;
-	} else if (w->turn.flow != NULL) {
+	} else if (w->turn.flow) {
 		rn_fq_remove(&pool->waiters, &w->turn);
 		ret = 0;
 	}
@@ -437,7 +436,7 @@ void rn_payload_ref(struct rn_payload *p)
 
 void rn_payload_put(struct rn_payload *p)
 {
-	if (p == NULL || atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) > 1)
+	if (!p || atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) > 1)
 		return;
 	struct rn_payload_pool *pool = p->pool;
 

@@ -26,9 +26,9 @@ static bool decode_path(struct xdr_in *x, void *args)
 	return !x->err;
 }
 
-static enum mountstat3 mount_status(int err)
+static enum mountstat3 mount_status(int rc)
 {
-	switch (-err) {
+	switch (-rc) {
 	case 0:
 		return MNT3_OK;
 	case ENOENT:

@@ -57,10 +57,10 @@ static const struct {
 	{ NFS3_EBADTYPE, NFS3ERR_BADTYPE, NFS3_E_BADTYPE },
 };
 
-enum nfsstat3 nfs3_status(const struct nfs3_proc *proc, int err)
+enum nfsstat3 nfs3_status(const struct nfs3_proc *proc, int rc)
 {
 	for (unsigned i = 0; i < rn_array_size(meaning); i++) {
-		if (meaning[i].err == -err)
+		if (meaning[i].err == -rc)
 			return proc->errors & meaning[i].bit ? meaning[i].status : NFS3ERR_IO;
 	}
 	return NFS3ERR_IO;

@@ -20,7 +20,7 @@
 	20002 /* refused at the RPC level: the reply does not fit what the client offered */
 
 struct nfs3_proc;
-/* err is 0 or negative. Never a status that proc may not answer. */
-enum nfsstat3 nfs3_status(const struct nfs3_proc *proc, int err);
+/* rc is 0 or negative. Never a status that proc may not answer. */
+enum nfsstat3 nfs3_status(const struct nfs3_proc *proc, int rc);
 
 #endif

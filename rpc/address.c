@@ -46,6 +46,6 @@ void rpc_address_text(const struct sockaddr_storage *peer, char out[RPC_ADDRESS_
 		text = inet_ntop(AF_INET, a.bytes + 12, out, RPC_ADDRESS_TEXT);
 	else
 		text = inet_ntop(AF_INET6, a.bytes, out, RPC_ADDRESS_TEXT);
-	if (text == NULL || (peer->ss_family != AF_INET && peer->ss_family != AF_INET6))
+	if (!text || (peer->ss_family != AF_INET && peer->ss_family != AF_INET6))
 		strcpy(out, "?");
 }

@@ -33,7 +33,7 @@ struct rpc_clients *rpc_clients_new(void)
 {
 	struct rpc_clients *all = calloc(1, sizeof(*all));
 
-	if (all == NULL)
+	if (!all)
 		return NULL;
 	/* Without randomness this early, the table works with the key it has. */
 	(void)!getrandom(all->seed, sizeof(all->seed), GRND_NONBLOCK);
@@ -43,7 +43,7 @@ struct rpc_clients *rpc_clients_new(void)
 
 void rpc_clients_free(struct rpc_clients *all)
 {
-	if (all == NULL)
+	if (!all)
 		return;
 	pthread_mutex_destroy(&all->lock);
 	free(all);
@@ -73,7 +73,7 @@ static struct rpc_client *client_new(struct rpc_clients *all, const struct rpc_a
 {
 	struct rpc_client *client = calloc(1, sizeof(*client));
 
-	if (client == NULL)
+	if (!client)
 		return NULL;
 	client->key = *key;
 	client->all = all;
@@ -101,14 +101,14 @@ struct rpc_client *rpc_client_get(struct rpc_clients *all, const struct sockaddr
 		if (rpc_address_equal(&client->key, &key))
 			break;
 	}
-	if (client == NULL && (client = client_new(all, &key)) != NULL) {
+	if (!client && (client = client_new(all, &key)) != NULL) {
 		const struct slow *slow = &all->slow[hash & (BUCKETS - 1)];
 
 		if (slow->hash == hash)
 			atomic_init(&client->slow_until, slow->until);
 		LIST_INSERT_HEAD(list, client, link);
 	}
-	if (client != NULL)
+	if (client)
 		client->conns++;
 	pthread_mutex_unlock(&all->lock);
 	return client;
@@ -116,7 +116,7 @@ struct rpc_client *rpc_client_get(struct rpc_clients *all, const struct sockaddr
 
 void rpc_client_put(struct rpc_client *client)
 {
-	if (client == NULL)
+	if (!client)
 		return;
 	struct rpc_clients *all = client->all;
 

@@ -18,7 +18,7 @@ static void observe(struct rpc_request *req, bool error)
 {
 	const struct rpc_server *server = req->server;
 
-	if (server->observe == NULL)
+	if (!server->observe)
 		return;
 	const uint64_t now = rn_now_ns();
 	server->observe(server->observe_ctx, req, now > req->arrived_ns ? now - req->arrived_ns : 0,
@@ -30,7 +30,7 @@ static void give_back(struct rpc_request *req, void (*by)(struct rpc_request *re
 {
 	const struct rpc_server *server = req->server;
 
-	if (server->ended != NULL)
+	if (server->ended)
 		server->ended(server->ended_ctx, req);
 	by(req);
 }
@@ -88,7 +88,7 @@ static void wait_a_while(struct rpc_request *req, void (*again)(struct rpc_reque
 {
 	const struct rpc_server *server = req->server;
 
-	if (server->park != NULL && server->park(server->park_ctx, req, again))
+	if (server->park && server->park(server->park_ctx, req, again))
 		return;
 	req->must_answer = true;
 	rpc_requeue(req, again);
@@ -167,9 +167,9 @@ static bool first_time(struct rpc_request *req)
 {
 	struct drc *drc = req->server->drc;
 
-	if (drc == NULL || !(req->proc->flags & RPC_NONIDEMPOTENT))
+	if (!drc || !(req->proc->flags & RPC_NONIDEMPOTENT))
 		return true;
-	if (req->proc->cacheable != NULL && !req->proc->cacheable(req, req->args))
+	if (req->proc->cacheable && !req->proc->cacheable(req, req->args))
 		return true;
 	switch (drc_lookup(drc, req, redispatch)) {
 	case DRC_REPLAY:
@@ -191,9 +191,9 @@ static bool decode_args(struct rpc_request *req)
 {
 	const struct rpc_proc *proc = req->proc;
 
-	if (proc->decode != NULL) {
+	if (proc->decode) {
 		req->args = rn_arena_alloc(&req->arena, proc->args_size);
-		if (req->args == NULL || !proc->decode(&req->in, req->args) || req->in.err)
+		if (!req->args || !proc->decode(&req->in, req->args) || req->in.err)
 			return false;
 	}
 	/* Bytes behind the arguments are ignored; a Read chunk that no argument takes violates
@@ -226,7 +226,7 @@ static void run_proc(struct rpc_request *req)
 	const struct rpc_server *server = req->server;
 
 	req->standing = RPC_ADMITTED;
-	if (req->call.proc != 0 && server->standing != NULL) {
+	if (req->call.proc != 0 && server->standing) {
 		req->standing = server->standing(server->standing_ctx, req->conn);
 		const enum rpc_run how = admit(req);
 
@@ -252,7 +252,7 @@ static void run_proc(struct rpc_request *req)
 		return;
 	req->arena_at = req->arena.used;
 	rpc_put_accepted(&req->out, req->call.xid, RPC_SUCCESS);
-	finish(req, req->proc->run == NULL ? RPC_RUN_DONE : req->proc->run(req, req->args));
+	finish(req, !req->proc->run ? RPC_RUN_DONE : req->proc->run(req, req->args));
 }
 
 static const struct rpc_version *find_version(const struct rpc_program *program, uint32_t vers)
@@ -278,18 +278,18 @@ static void find_and_run(struct rpc_server *server, struct rpc_request *req)
 	const struct rpc_call *call = &req->call;
 	const struct rpc_program *program = find_program(server, call->prog);
 
-	if (program == NULL) {
+	if (!program) {
 		refuse(req, RPC_PROG_UNAVAIL);
 		return;
 	}
 	const struct rpc_version *version = find_version(program, call->vers);
-	if (version == NULL) {
+	if (!version) {
 		rpc_put_prog_mismatch(&req->out, call->xid, program->versions[0].vers,
 				      program->versions[program->nversions - 1].vers);
 		answer(req, true);
 		return;
 	}
-	if (call->proc >= version->nprocs || version->procs[call->proc] == NULL) {
+	if (call->proc >= version->nprocs || !version->procs[call->proc]) {
 		refuse(req, RPC_PROC_UNAVAIL);
 		return;
 	}
@@ -319,7 +319,7 @@ void rpc_dispatch(struct rpc_server *server, struct rpc_request *req)
 	start(server, req);
 	switch (rpc_decode_call(&req->in, &req->call, &stat)) {
 	case RPC_HEADER_NOT_A_CALL:
-		if (req->conn->ops->garbage != NULL)
+		if (req->conn->ops->garbage)
 			give_back(req, req->conn->ops->garbage);
 		else
 			give_back(req, req->conn->ops->drop);
@@ -356,7 +356,7 @@ int rpc_reply_grow(struct rpc_request *req, size_t size)
 		return -ENOMEM;
 	struct rn_payload *p =
 		rn_payload_get_for(req->server->pool, out->used + size, rpc_request_account(req));
-	if (p == NULL)
+	if (!p)
 		return -ENOMEM;
 	memcpy(p->data, out->base, out->used);
 	out->base = p->data;

@@ -76,7 +76,7 @@ static int shard_init(struct drc_shard *s, size_t max_entries, size_t max_bytes)
 		nbuckets <<= 1;
 	s->buckets = calloc(nbuckets, sizeof(*s->buckets));
 	s->entries = calloc(max_entries, sizeof(*s->entries));
-	if (s->buckets == NULL || s->entries == NULL)
+	if (!s->buckets || !s->entries)
 		return -1;
 	s->bucket_mask = nbuckets - 1;
 	s->max_bytes = max_bytes;
@@ -94,7 +94,7 @@ struct drc *drc_new(size_t max_entries, size_t max_bytes)
 	if (max_entries == 0 || max_entries > SIZE_MAX / 4 || sodium_init() < 0)
 		return NULL;
 	struct drc *drc = calloc(1, sizeof(*drc));
-	if (drc == NULL)
+	if (!drc)
 		return NULL;
 	drc->nshards = 1;
 	while (drc->nshards < DRC_SHARDS_MAX && max_entries / drc->nshards >= 2 * DRC_SHARD_MIN)
@@ -121,13 +121,13 @@ void drc_set_clock(struct drc *drc, uint64_t (*now)(void))
 
 void drc_free(struct drc *drc)
 {
-	if (drc == NULL)
+	if (!drc)
 		return;
 	for (unsigned i = 0; i < drc->nshards; i++) {
 		struct drc_shard *s = &drc->shards[i];
 		struct drc_entry *e;
 
-		if (s->entries != NULL && s->buckets != NULL)
+		if (s->entries && s->buckets)
 			TAILQ_FOREACH (e, &s->finished, age)
 				free(e->reply);
 		free(s->entries);
@@ -209,7 +209,7 @@ static bool evict(struct drc_shard *s)
 {
 	struct drc_entry *e = TAILQ_FIRST(&s->finished);
 
-	if (e == NULL)
+	if (!e)
 		return false;
 	TAILQ_REMOVE(&s->finished, e, age);
 	forget(e);
@@ -237,7 +237,7 @@ static void expire_some(struct drc_shard *s, uint64_t now)
 
 	for (unsigned i = 0; i < DRC_EXPIRE_BATCH; i++) {
 		e = TAILQ_FIRST(&s->finished);
-		if (e == NULL || !is_old(e, now))
+		if (!e || !is_old(e, now))
 			return;
 		expire(s, e);
 	}
@@ -250,7 +250,7 @@ static enum drc_verdict park(struct drc_entry *e, struct rpc_request *req,
 	unsigned n = 0;
 
 	e->shard->stats.in_progress++;
-	if (again == NULL || req->conn->id == e->conn_id)
+	if (!again || req->conn->id == e->conn_id)
 		return DRC_IN_PROGRESS;
 	for (const struct rn_inbox_node *p = e->parked; p != NULL; p = p->next)
 		if (++n == DRC_PARKED_MAX ||
@@ -298,7 +298,7 @@ static struct drc_entry *find(struct drc_shard *s, const struct entry_list *buck
 		if (memcmp(&e->key, k, sizeof(*k)) == 0 && same_caller(&e->cred, cred))
 			break;
 	}
-	if (e == NULL || e->reply == NULL || !is_old(e, now))
+	if (!e || !e->reply || !is_old(e, now))
 		return e;
 	expire(s, e);
 	return NULL;
@@ -318,9 +318,9 @@ enum drc_verdict drc_lookup(struct drc *drc, struct rpc_request *req,
 	pthread_mutex_lock(&s->lock);
 	struct drc_entry *e = find(s, bucket, &k, &req->call.cred, now);
 	expire_some(s, now);
-	if (e == NULL) {
+	if (!e) {
 		verdict = insert(s, bucket, &k, req);
-	} else if (e->reply == NULL) {
+	} else if (!e->reply) {
 		verdict = park(e, req, again);
 	} else {
 		xdr_out_rewind(&req->out, 0);
@@ -343,7 +343,7 @@ static bool store(struct drc_entry *e, const struct xdr_out *out, uint64_t now)
 	while (out->used > s->max_bytes - s->bytes && evict(s))
 		;
 	e->reply = malloc(out->used);
-	if (e->reply == NULL)
+	if (!e->reply)
 		return false;
 	memcpy(e->reply, out->base, out->used);
 	e->reply_len = (uint32_t)out->used;
@@ -357,7 +357,7 @@ static void finish(const struct drc *drc, struct rpc_request *req, bool answered
 {
 	struct drc_entry *e = req->drc;
 
-	if (e == NULL)
+	if (!e)
 		return;
 	const uint64_t now = drc->now();
 	req->drc = NULL;
@@ -368,7 +368,7 @@ static void finish(const struct drc *drc, struct rpc_request *req, bool answered
 	if (!answered || !store(e, &req->out, now))
 		forget(e);
 	pthread_mutex_unlock(&e->shard->lock);
-	while (parked != NULL) {
+	while (parked) {
 		struct rpc_request *r = rn_container_of(parked, struct rpc_request, node);
 
 		parked = parked->next; /* r belongs to its worker once it is posted */

@@ -15,10 +15,10 @@ struct rpc_request *rpc_request_new(struct rn_payload_pool *pool)
 {
 	struct rpc_request *req = calloc(1, sizeof(*req));
 
-	if (req == NULL)
+	if (!req)
 		return NULL;
 	req->head = rn_payload_get(pool, RPC_HEAD_SIZE);
-	if (req->head == NULL) {
+	if (!req->head) {
 		free(req);
 		return NULL;
 	}
@@ -34,7 +34,7 @@ struct rn_payload_account *rpc_request_account(const struct rpc_request *req)
 
 void rpc_request_free(struct rpc_request *req)
 {
-	if (req == NULL)
+	if (!req)
 		return;
 	rpc_request_reset(req);
 	rn_payload_put(req->head);

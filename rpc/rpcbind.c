@@ -51,7 +51,7 @@ static int connect_rpcbind(CLIENT **client)
 		return ret;
 	}
 	*client = clnt_vc_create(fd, &addr, RPCBPROG, RPCBVERS4, 0, 0);
-	if (*client == NULL) {
+	if (!*client) {
 		close(fd);
 		return -ENOMEM;
 	}
@@ -81,7 +81,7 @@ static int change(uint32_t prog, uint32_t vers, const char *netid, const uint16_
 	char uaddr[32], owner[] = "", none[] = "";
 	CLIENT *client = NULL;
 
-	int ret = make_uaddr(netid, port == NULL ? 0 : *port, uaddr, sizeof(uaddr));
+	int ret = make_uaddr(netid, !port ? 0 : *port, uaddr, sizeof(uaddr));
 	if (ret < 0)
 		return ret;
 	ret = connect_rpcbind(&client);
@@ -97,7 +97,7 @@ static int change(uint32_t prog, uint32_t vers, const char *netid, const uint16_
 	/* rpcbind refuses a second mapping, so an old one is removed first. Removing succeeds if
 	 * there is none, and fails for another user's mapping. */
 	ret = call_rpcbind(client, RPCBPROC_UNSET, &map);
-	if (ret >= 0 && port != NULL) {
+	if (ret >= 0 && port) {
 		map.r_addr = uaddr;
 		ret = call_rpcbind(client, RPCBPROC_SET, &map);
 	}

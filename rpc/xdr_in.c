@@ -60,9 +60,9 @@ static bool pull(struct xdr_in *x, uint8_t *out, size_t len)
 		uint32_t n;
 		const uint8_t *p = next_piece(x, len, false, &n);
 
-		if (p == NULL)
+		if (!p)
 			return false;
-		if (out != NULL) {
+		if (out) {
 			memcpy(out, p, n);
 			out += n;
 		}
@@ -93,7 +93,7 @@ uint32_t xdr_get_u32(struct xdr_in *x)
 	const uint8_t *p = pull_here(x, sizeof(uint32_t));
 	uint32_t be;
 
-	if (p != NULL) {
+	if (p) {
 		memcpy(&be, p, sizeof(be));
 		return ntohl(be);
 	}
@@ -137,9 +137,9 @@ static bool get_length(struct xdr_in *x, uint32_t max, uint32_t *len)
 
 static void *arena_get(struct xdr_in *x, size_t size)
 {
-	void *p = x->arena == NULL ? NULL : rn_arena_alloc(x->arena, size);
+	void *p = !x->arena ? NULL : rn_arena_alloc(x->arena, size);
 
-	if (p == NULL)
+	if (!p)
 		fail(x);
 	return p;
 }
@@ -154,7 +154,7 @@ const uint8_t *xdr_get_opaque(struct xdr_in *x, uint32_t max, uint32_t *len)
 	if (*len == 0)
 		return (const uint8_t *)"";
 	p = pull_here(x, (size_t)*len + rn_xdr_pad(*len));
-	if (p != NULL)
+	if (p)
 		return p;
 	if (settle(x) && !x->seg[x->cur].placed && *len <= x->seg[x->cur].len - x->off)
 		p = x->seg[x->cur].base + x->off;
@@ -173,7 +173,7 @@ char *xdr_get_string(struct xdr_in *x, uint32_t max, uint32_t *len)
 
 	if (get_length(x, max, len))
 		s = arena_get(x, (size_t)*len + 1);
-	if (s == NULL || !pull(x, (uint8_t *)s, *len) || !pull(x, NULL, rn_xdr_pad(*len))) {
+	if (!s || !pull(x, (uint8_t *)s, *len) || !pull(x, NULL, rn_xdr_pad(*len))) {
 		*len = 0;
 		return NULL;
 	}
@@ -205,7 +205,7 @@ void xdr_get_bulk(struct xdr_in *x, uint32_t max, struct xdr_bulk *out)
 	for (uint32_t done = 0; done < len && !x->err; done += n) {
 		const uint8_t *p = next_piece(x, len - done, placed, &n);
 
-		if (p == NULL || out->npieces == XDR_BULK_PIECES) {
+		if (!p || out->npieces == XDR_BULK_PIECES) {
 			fail(x);
 			break;
 		}

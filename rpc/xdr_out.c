@@ -33,7 +33,7 @@ void xdr_put_u32(struct xdr_out *x, uint32_t v)
 	const uint32_t be = htonl(v);
 	uint8_t *p = take(x, sizeof(be));
 
-	if (p != NULL)
+	if (p)
 		memcpy(p, &be, sizeof(be));
 }
 
@@ -42,7 +42,7 @@ void xdr_put_u64(struct xdr_out *x, uint64_t v)
 	const uint32_t be[2] = { htonl((uint32_t)(v >> 32)), htonl((uint32_t)v) };
 	uint8_t *p = take(x, sizeof(be));
 
-	if (p != NULL)
+	if (p)
 		memcpy(p, be, sizeof(be));
 }
 
@@ -56,7 +56,7 @@ uint8_t *xdr_reserve(struct xdr_out *x, uint32_t len)
 	const uint32_t pad = rn_xdr_pad(len);
 	uint8_t *p = take(x, (size_t)len + pad);
 
-	if (p != NULL)
+	if (p)
 		memset(p + len, 0, pad);
 	return p;
 }
@@ -65,7 +65,7 @@ void xdr_put_fixed(struct xdr_out *x, const void *p, uint32_t len)
 {
 	uint8_t *to = xdr_reserve(x, len);
 
-	if (to != NULL && len > 0)
+	if (to && len > 0)
 		memcpy(to, p, len);
 }
 
@@ -96,7 +96,7 @@ void xdr_put_bulk(struct xdr_out *x, struct rn_payload *p, uint32_t off, uint32_
 	x->bulk[x->nbulks++] = (struct xdr_out_bulk){
 		.at = x->used,
 		.len = len,
-		.off = p == NULL ? 0 : off,
+		.off = !p ? 0 : off,
 		.payload = p,
 	};
 }

@@ -83,10 +83,10 @@ static int start_thread(struct ev_loop *loop, const char *name)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	int err = pthread_create(&loop->thread, NULL, loop_main, loop);
+	int rc = pthread_create(&loop->thread, NULL, loop_main, loop);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (err)
-		return -err;
+	if (rc)
+		return -rc;
 	pthread_setname_np(loop->thread, name); /* a name over 15 bytes is refused: no harm */
 	return 0;
 }
@@ -127,18 +127,18 @@ int ev_loop_new(const char *thread_name, struct ev_loop **out)
 
 	if (!loop)
 		return -ENOMEM;
-	int err = rn_inbox_init(&loop->inbox);
-	if (err) {
+	int rc = rn_inbox_init(&loop->inbox);
+	if (rc) {
 		free(loop);
-		return err;
+		return rc;
 	}
 	loop->stop_task.run = on_stop;
-	err = make_base(loop);
-	if (!err)
-		err = start_thread(loop, thread_name);
-	if (err) {
+	rc = make_base(loop);
+	if (!rc)
+		rc = start_thread(loop, thread_name);
+	if (rc) {
 		release(loop);
-		return err;
+		return rc;
 	}
 	*out = loop;
 	return 0;

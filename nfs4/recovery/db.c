@@ -84,12 +84,12 @@ int nfs4_db_delete(struct nfs4_db *db, const struct nfs4_db_row *row)
 
 int nfs4_db_end_grace(struct nfs4_db *db, unsigned lease)
 {
-	int err;
+	int rc;
 
 	sqlite3_bind_int64(db->st[NFS4_DB_PRUNE], 1, db->epoch);
-	err = step(db->st[NFS4_DB_PRUNE]);
-	if (err)
-		return err;
+	rc = step(db->st[NFS4_DB_PRUNE]);
+	if (rc)
+		return rc;
 	sqlite3_bind_int64(db->st[NFS4_DB_LEASE], 1, lease);
 	return step(db->st[NFS4_DB_LEASE]);
 }

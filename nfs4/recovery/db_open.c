@@ -82,16 +82,16 @@ static int query(struct nfs4_db *db, const char *sql, int64_t *number, bool *is_
 /* Creates the tables of a new file, or upgrades those of an earlier version. */
 static int make_tables(struct nfs4_db *db, int64_t version)
 {
-	int err = exec(db, "BEGIN IMMEDIATE");
+	int rc = exec(db, "BEGIN IMMEDIATE");
 
-	if (!err && version == 0)
-		err = exec(db, schema);
-	if (!err)
-		err = exec(db, upgrade);
-	if (!err)
-		err = exec(db, "COMMIT");
+	if (!rc && version == 0)
+		rc = exec(db, schema);
+	if (!rc)
+		rc = exec(db, upgrade);
+	if (!rc)
+		rc = exec(db, "COMMIT");
 	/* A table or column that exists already is not of this server. */
-	return err == -EIO ? -EUCLEAN : err;
+	return rc == -EIO ? -EUCLEAN : rc;
 }
 
 /* -EUCLEAN: damaged; -EPROTO: written by a later release. A new file gets its tables. */
@@ -99,15 +99,15 @@ static int check_schema(struct nfs4_db *db)
 {
 	int64_t version = 0;
 	bool whole = false;
-	int err = query(db, "PRAGMA user_version", &version, NULL);
+	int rc = query(db, "PRAGMA user_version", &version, NULL);
 
-	if (err)
-		return err;
+	if (rc)
+		return rc;
 	if (version > NFS4_DB_VERSION)
 		return -EPROTO;
-	err = query(db, "PRAGMA quick_check(1)", NULL, &whole);
-	if (err)
-		return err;
+	rc = query(db, "PRAGMA quick_check(1)", NULL, &whole);
+	if (rc)
+		return rc;
 	if (!whole || version < 0)
 		return -EUCLEAN;
 	return version < NFS4_DB_VERSION ? make_tables(db, version) : 0;
@@ -130,12 +130,12 @@ static int begin_epoch(struct nfs4_db *db, unsigned lease, unsigned *old_lease)
 {
 	char sql[96];
 	int64_t was = 0;
-	int err = query(db, "SELECT lease FROM run", &was, NULL);
+	int rc = query(db, "SELECT lease FROM run", &was, NULL);
 
-	if (!err)
-		err = query(db, "SELECT epoch FROM run", &db->epoch, NULL);
-	if (err)
-		return err;
+	if (!rc)
+		rc = query(db, "SELECT epoch FROM run", &db->epoch, NULL);
+	if (rc)
+		return rc;
 	*old_lease = was > 0 && was < 86400 ? (unsigned)was : 0;
 	if (db->epoch < 0 || db->epoch == INT64_MAX)
 		return -EUCLEAN;
@@ -161,49 +161,49 @@ static int make_file(const char *path)
 static int sync_dir(const char *dir)
 {
 	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int err = fd < 0 || fsync(fd) < 0 ? -errno : 0;
+	int rc = fd < 0 || fsync(fd) < 0 ? -errno : 0;
 
 	if (fd >= 0)
 		close(fd);
-	return err;
+	return rc;
 }
 
 static int try_open(const char *path, unsigned lease, struct nfs4_db *db, unsigned *old_lease)
 {
-	int err = make_file(path);
+	int rc = make_file(path);
 
-	if (err)
-		return err;
-	err = nfs4_db_errno(sqlite3_open_v2(path, &db->handle,
-					    SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL));
-	if (!err) {
+	if (rc)
+		return rc;
+	rc = nfs4_db_errno(sqlite3_open_v2(path, &db->handle,
+					   SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL));
+	if (!rc) {
 		sqlite3_busy_timeout(db->handle, BUSY_MS);
-		err = exec(db, setup);
+		rc = exec(db, setup);
 	}
-	if (!err)
-		err = check_schema(db);
-	if (!err)
-		err = prepare(db);
-	if (!err)
-		err = begin_epoch(db, lease, old_lease);
-	return err;
+	if (!rc)
+		rc = check_schema(db);
+	if (!rc)
+		rc = prepare(db);
+	if (!rc)
+		rc = begin_epoch(db, lease, old_lease);
+	return rc;
 }
 
 static int open_path(const char *path, unsigned lease, struct nfs4_db **out, unsigned *old_lease)
 {
 	struct nfs4_db *db = calloc(1, sizeof(*db));
-	int err = -ENOMEM;
+	int rc = -ENOMEM;
 
 	if (db)
 		db->path = strdup(path);
 	if (db && db->path)
-		err = try_open(path, lease, db, old_lease);
+		rc = try_open(path, lease, db, old_lease);
 
-	if (err)
+	if (rc)
 		nfs4_db_close(db);
 	else
 		*out = db;
-	return err;
+	return rc;
 }
 
 int nfs4_db_remove(struct nfs4_db *db)
@@ -236,14 +236,14 @@ static int put_aside(const char *path)
 	return rename(path, to) < 0 ? -errno : 0;
 }
 
-static void explain(const struct rn_logger *log, const char *path, int err)
+static void explain(const struct rn_logger *log, const char *path, int rc)
 {
-	if (err == -EPROTO)
+	if (rc == -EPROTO)
 		rn_err(log,
 		       "%s is of a later release of ringnfs: NFSv4 clients cannot reclaim their "
 		       "locks after restarts until that release runs again or the file is removed",
 		       path);
-	else if (err == -EBUSY)
+	else if (rc == -EBUSY)
 		rn_err(log,
 		       "%s is in use by another process: NFSv4 clients cannot reclaim their locks "
 		       "after restarts; give each ringnfsd its own server.state_dir",
@@ -252,7 +252,7 @@ static void explain(const struct rn_logger *log, const char *path, int err)
 		rn_err(log,
 		       "%s cannot be used (%s): NFSv4 clients cannot reclaim their locks after "
 		       "restarts; make the directory writable, with some space, and restart",
-		       path, strerror(-err));
+		       path, strerror(-rc));
 }
 
 int nfs4_db_open(const char *dir, unsigned lease, const struct rn_logger *log, struct nfs4_db **out,

@@ -26,12 +26,12 @@ static void start_records(struct nfs4_recovery *r)
 	if (!cfg->state_dir ||
 	    nfs4_db_open(cfg->state_dir, cfg->lease_seconds, r->log, &r->db, &old_lease) < 0)
 		return;
-	int err = nfs4_db_each(r->db, nfs4_expected_add, r);
-	if (!err)
-		err = nfs4_writer_start(r);
-	if (err) {
+	int rc = nfs4_db_each(r->db, nfs4_expected_add, r);
+	if (!rc)
+		rc = nfs4_writer_start(r);
+	if (rc) {
 		rn_err(r->log, "client records cannot be read, nobody can reclaim: %s",
-		       strerror(-err));
+		       strerror(-rc));
 		give_up(r);
 		return;
 	}

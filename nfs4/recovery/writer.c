@@ -28,37 +28,37 @@ static int carry_out(struct nfs4_recovery *r, const struct nfs4_record_job *job)
 
 static int transaction(struct nfs4_recovery *r, const struct nfs4_record_job *jobs)
 {
-	int err = nfs4_db_begin(r->db);
+	int rc = nfs4_db_begin(r->db);
 
-	for (; !err && jobs; jobs = jobs->next)
-		err = carry_out(r, jobs);
-	if (!err)
-		err = nfs4_db_commit(r->db);
-	if (err && !r->failing)
+	for (; !rc && jobs; jobs = jobs->next)
+		rc = carry_out(r, jobs);
+	if (!rc)
+		rc = nfs4_db_commit(r->db);
+	if (rc && !r->failing)
 		rn_err(r->log,
 		       "client records cannot be written: new NFSv4 clients will not get their "
 		       "locks back after a restart: %s (%s)",
-		       strerror(-err), nfs4_db_why(r->db));
-	if (!err && r->failing)
+		       strerror(-rc), nfs4_db_why(r->db));
+	if (!rc && r->failing)
 		rn_notice(r->log, "client records can be written again");
-	r->failing = err != 0;
-	if (err)
+	r->failing = rc != 0;
+	if (rc)
 		nfs4_db_rollback(r->db);
-	return err;
+	return rc;
 }
 
 /* Gives up recording. An outdated record that cannot be changed would let its client reclaim state
  * that others were granted since. So the records are removed and no client may reclaim. */
 static void give_up(struct nfs4_recovery *r)
 {
-	int err = nfs4_db_remove(r->db);
+	int rc = nfs4_db_remove(r->db);
 
 	r->given_up = true;
-	if (err)
+	if (rc)
 		rn_err(r->log,
 		       "client records can neither be written nor removed (%s): "
 		       "remove " NFS4_DB_NAME " in the state directory before the next start",
-		       strerror(-err));
+		       strerror(-rc));
 	else
 		rn_err(r->log,
 		       "client records are removed: until ringnfsd has been restarted twice, "
@@ -68,20 +68,20 @@ static void give_up(struct nfs4_recovery *r)
 static int write_all(struct nfs4_recovery *r, const struct nfs4_record_job *jobs)
 {
 	bool must = false;
-	int err;
+	int rc;
 
 	if (r->given_up)
 		return -EIO;
-	err = transaction(r, jobs);
-	for (; err && jobs; jobs = jobs->next)
+	rc = transaction(r, jobs);
+	for (; rc && jobs; jobs = jobs->next)
 		must |= jobs->kind == NFS4_JOB_REVOKE || jobs->kind == NFS4_JOB_END_GRACE;
 	if (must)
 		give_up(r);
-	return err;
+	return rc;
 }
 
 /* Updates the record after its job; with the lock held. */
-static bool settle(struct nfs4_recovery *r, const struct nfs4_record_job *job, int err)
+static bool settle(struct nfs4_recovery *r, const struct nfs4_record_job *job, int rc)
 {
 	struct nfs4_record *rec = job->rec;
 
@@ -91,7 +91,7 @@ static bool settle(struct nfs4_recovery *r, const struct nfs4_record_job *job, i
 		return false;
 	if (job->kind != NFS4_JOB_PUT)
 		atomic_store(&rec->durable, 0);
-	else if (!err)
+	else if (!rc)
 		atomic_store_explicit(&rec->durable, job->row.bits, memory_order_release);
 	rec->job = NULL;
 	return false;
@@ -117,20 +117,20 @@ static void log_end(struct nfs4_recovery *r)
 		  (unsigned long long)(nfs4_now() - g->began_s), g->back, g->expected);
 }
 
-static void finish(struct nfs4_recovery *r, struct nfs4_record_job *jobs, int err)
+static void finish(struct nfs4_recovery *r, struct nfs4_record_job *jobs, int rc)
 {
 	bool ended = false;
 
 	pthread_mutex_lock(&r->lock);
 	for (const struct nfs4_record_job *job = jobs; job; job = job->next)
-		ended |= settle(r, job, err);
+		ended |= settle(r, job, rc);
 	pthread_mutex_unlock(&r->lock);
 	if (ended)
 		log_end(r);
 	while (jobs) {
 		struct nfs4_record_job *next = jobs->next;
 
-		wake(jobs->waiting, err);
+		wake(jobs->waiting, rc);
 		free(jobs);
 		jobs = next;
 	}
@@ -165,11 +165,11 @@ static void *writer_main(void *arg)
 
 int nfs4_writer_start(struct nfs4_recovery *r)
 {
-	int err = pthread_create(&r->thread, NULL, writer_main, r);
+	int rc = pthread_create(&r->thread, NULL, writer_main, r);
 
-	if (!err)
+	if (!rc)
 		pthread_setname_np(r->thread, "records");
-	return -err;
+	return -rc;
 }
 
 void nfs4_writer_stop(struct nfs4_recovery *r)

@@ -92,7 +92,7 @@ static bool is_meant(const struct nfs4_open *open, const struct nfs4_revocation 
 		if (r->exports[i] == open->export_id)
 			return true;
 	}
-	return r->exports == NULL;
+	return !r->exports;
 }
 
 /* Finds some of the opens to revoke, with a reference each. r NULL: finds revoked opens. */
@@ -106,7 +106,7 @@ static unsigned find(struct nfs4_client *cl, const struct nfs4_revocation *r,
 	TAILQ_FOREACH (st, &cl->holdings->states, link) {
 		if (n == AT_ONCE)
 			break;
-		if (st->kind != NFS4_STATE_OPEN || (st->revoked != 0) != (r == NULL))
+		if (st->kind != NFS4_STATE_OPEN || (st->revoked != 0) != (!r))
 			continue;
 		if (r && !is_meant(nfs4_as_open(st), r))
 			continue;

@@ -102,9 +102,9 @@ static int make_verbs(struct rr_conn *c)
 	int cqes = c->nrecvs + c->sq_depth + 1;
 	int vectors = dev->verbs->num_comp_vectors > 0 ? dev->verbs->num_comp_vectors : 1;
 
-	int err = rr_domain_make(c);
-	if (err)
-		return err;
+	int rc = rr_domain_make(c);
+	if (rc)
+		return rc;
 	c->recv_mr = ibv_reg_mr(c->pd, c->recv_block, c->recv_block_size, IBV_ACCESS_LOCAL_WRITE);
 	c->send_mr = ibv_reg_mr(c->pd, c->send_block, c->send_block_size, 0);
 	rr_count(c->srv, mrs, (c->recv_mr ? 1u : 0) + (c->send_mr ? 1u : 0));
@@ -211,25 +211,25 @@ static int set_up(struct rr_conn *c, const struct rdma_conn_param *param, uint8_
 	copy_address(&c->rpc.peer, rdma_get_peer_addr(c->id));
 	copy_address(&c->rpc.local, rdma_get_local_addr(c->id));
 	c->rpc.client = rpc_client_get(srv->cfg.clients, &c->rpc.peer);
-	int err = c->rpc.client ? admit(c) : -ENOMEM;
-	if (!err)
-		err = alloc_blocks(c);
-	if (!err)
-		err = make_verbs(c);
-	if (err)
-		return err;
+	int rc = c->rpc.client ? admit(c) : -ENOMEM;
+	if (!rc)
+		rc = alloc_blocks(c);
+	if (!rc)
+		rc = make_verbs(c);
+	if (rc)
+		return rc;
 	c->id->context = c;
 	pthread_mutex_lock(&srv->lock);
 	LIST_INSERT_HEAD(&srv->conns, c, link);
 	pthread_mutex_unlock(&srv->lock);
-	err = accept_now(c, depth);
-	if (err) {
+	rc = accept_now(c, depth);
+	if (rc) {
 		pthread_mutex_lock(&srv->lock);
 		LIST_REMOVE(c, link);
 		pthread_mutex_unlock(&srv->lock);
 		c->id->context = NULL;
 	}
-	return err;
+	return rc;
 }
 
 int rr_accept(struct rr_server *srv, struct rdma_cm_id *id, const struct rdma_conn_param *param)
@@ -255,16 +255,16 @@ int rr_accept(struct rr_server *srv, struct rdma_cm_id *id, const struct rdma_co
 		rr_device_put(dev);
 		return depth ? -ENOMEM : -EPROTO;
 	}
-	int err = set_up(c, param, depth);
-	if (err) {
+	int rc = set_up(c, param, depth);
+	if (rc) {
 		c->open = false;
 		rr_conn_end_verbs(c);
 		rr_domain_end(c);
 		rr_device_put(dev);
 		rr_conn_free(c);
-		if (err == -ENOMEM)
+		if (rc == -ENOMEM)
 			rr_room_make(srv);
-		return err;
+		return rc;
 	}
 	rr_count(srv, accepted, 1);
 	rn_debug(srv->cfg.log, "rdma: %s: accepted, %u credits, inline %u/%u, %zu bytes",

@@ -20,15 +20,15 @@ static void post_chain(struct rr_chain *ch)
 		ch->wr[i].sg_list = &ch->sge[i];
 		ch->wr[i].next = i + 1 < ch->n ? &ch->wr[i + 1] : NULL;
 	}
-	int err = ibv_post_send(ch->conn->id->qp, ch->wr, &bad);
-	if (err && bad && bad->opcode == IBV_WR_SEND_WITH_INV) {
+	int rc = ibv_post_send(ch->conn->id->qp, ch->wr, &bad);
+	if (rc && bad && bad->opcode == IBV_WR_SEND_WITH_INV) {
 		/* The device supports it, but its user library does not. */
 		dev->invalidate = false;
 		bad->opcode = IBV_WR_SEND;
-		err = ibv_post_send(ch->conn->id->qp, bad, &bad);
+		rc = ibv_post_send(ch->conn->id->qp, bad, &bad);
 	}
 	/* Drivers return errno values of either sign. */
-	ch->err = err > 0 ? -err : err;
+	ch->err = rc > 0 ? -rc : rc;
 	ch->n = 0;
 }
 

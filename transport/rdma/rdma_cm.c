@@ -28,15 +28,15 @@ static struct rr_listener *find_listener(struct rr_server *srv, const struct rdm
 static void on_connect(struct rr_server *srv, struct rdma_cm_event *ev)
 {
 	struct rdma_cm_id *id = ev->id;
-	int err = rr_accept(srv, id, &ev->param.conn);
+	int rc = rr_accept(srv, id, &ev->param.conn);
 
-	if (err)
+	if (rc)
 		rdma_reject(id, NULL, 0);
 	rdma_ack_cm_event(ev);
-	if (!err)
+	if (!rc)
 		return;
 	rr_count(srv, refused, 1);
-	rn_debug(srv->cfg.log, "rdma: connection refused: %s", strerror(-err));
+	rn_debug(srv->cfg.log, "rdma: connection refused: %s", strerror(-rc));
 	rdma_destroy_id(id);
 }
 
@@ -47,10 +47,10 @@ static void on_listener_lost(struct rr_server *srv, struct rr_listener *l)
 	rr_listener_close(l);
 	if (srv->quiet)
 		return;
-	int err = rr_listener_open(srv, l);
-	if (err)
+	int rc = rr_listener_open(srv, l);
+	if (rc)
 		rn_notice(srv->cfg.log, "rdma: cannot listen for now, trying again: %s",
-			  strerror(-err));
+			  strerror(-rc));
 }
 
 static unsigned conn_bits(enum rdma_cm_event_type type)

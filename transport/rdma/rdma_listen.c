@@ -59,16 +59,16 @@ static int bind_and_listen(struct rdma_cm_id *id, struct rr_listener *l)
 int rr_listener_open(struct rr_server *srv, struct rr_listener *l)
 {
 	struct rdma_cm_id *id;
-	int err = channel_open(srv);
+	int rc = channel_open(srv);
 
-	if (err)
-		return err;
+	if (rc)
+		return rc;
 	if (rdma_create_id(srv->channel, &id, NULL, RDMA_PS_TCP) < 0)
 		return -errno;
-	err = bind_and_listen(id, l);
-	if (err) {
+	rc = bind_and_listen(id, l);
+	if (rc) {
 		rdma_destroy_id(id);
-		return err;
+		return rc;
 	}
 	l->id = id;
 	return 0;

@@ -59,18 +59,18 @@ int rr_read_post(struct rr_req *r)
 	if (c->sq_room < r->wrs)
 		return -EAGAIN;
 	TAILQ_INSERT_TAIL(&c->reading, r, link);
-	int err = rr_key_for_sink(r, &lkey);
-	if (err)
-		return err;
+	int rc = rr_key_for_sink(r, &lkey);
+	if (rc)
+		return rc;
 	c->sq_room -= r->wrs;
 	rr_chain_start(&ch, c);
 	for (unsigned i = 0; i < r->plan.nchunks; i++) {
 		add_chunk(&ch, r, &r->plan.chunk[i], lkey, last);
 		bytes += r->plan.chunk[i].length;
 	}
-	err = rr_chain_end(&ch);
-	if (err)
-		return err;
+	rc = rr_chain_end(&ch);
+	if (rc)
+		return rc;
 	rr_conn_sending(c);
 	rr_count(c->srv, read_segments, r->wrs);
 	rr_count(c->srv, read_bytes, bytes);

@@ -47,11 +47,11 @@ int rr_recv_post(struct rr_recv *r)
 
 int rr_recv_post_all(struct rr_conn *c)
 {
-	int err = 0;
+	int rc = 0;
 
-	for (unsigned i = 0; i < c->nrecvs && !err; i++)
-		err = rr_recv_post(&c->recvs[i]);
-	if (!err)
-		err = post_batch(c);
-	return err;
+	for (unsigned i = 0; i < c->nrecvs && !rc; i++)
+		rc = rr_recv_post(&c->recvs[i]);
+	if (!rc)
+		rc = post_batch(c);
+	return rc;
 }

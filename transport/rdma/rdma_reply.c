@@ -90,15 +90,15 @@ int rr_error_post(struct rr_req *r, enum rr_errcode code)
 
 	if (!s)
 		return -EAGAIN;
-	int err = repost_recv(r);
-	if (err)
-		return err;
+	int rc = repost_recv(r);
+	if (rc)
+		return rc;
 	uint32_t len = rr_error_encode(&r->call, code, c->credits, s->buf);
 	rr_chain_start(&ch, c);
 	add_send(&ch, s, len);
-	err = rr_chain_end(&ch);
-	if (err)
-		return err;
+	rc = rr_chain_end(&ch);
+	if (rc)
+		return rc;
 	rr_conn_sending(c);
 	if (code == RR_ERR_VERS)
 		rr_count(c->srv, err_vers, 1);
@@ -153,10 +153,10 @@ static int add_writes(struct rr_chain *ch, struct rr_req *r, const struct rr_rep
 	for (unsigned i = 0; i < plan->nwrites; i++) {
 		const struct rr_write *w = &plan->write[i];
 		struct ibv_sge sge;
-		int err = locate(r, &w->from, &sge);
+		int rc = locate(r, &w->from, &sge);
 
-		if (err)
-			return err;
+		if (rc)
+			return rc;
 		struct ibv_send_wr *wr =
 			rr_chain_add(ch, IBV_WR_RDMA_WRITE, sge, rr_wr_id(r, RR_TAG_PART));
 		wr->wr.rdma.remote_addr = w->remote;
@@ -223,18 +223,18 @@ static void count_reply(struct rr_server *srv, const struct rr_reply_plan *plan)
 static int post_chain(struct rr_req *r, const struct rr_reply_plan *plan, struct rr_send *s)
 {
 	struct rr_chain ch;
-	int err = repost_recv(r);
+	int rc = repost_recv(r);
 
-	if (err)
-		return err;
+	if (rc)
+		return rc;
 	rr_chain_start(&ch, r->conn);
-	err = add_writes(&ch, r, plan);
-	if (err)
-		return err;
+	rc = add_writes(&ch, r, plan);
+	if (rc)
+		return rc;
 	invalidate(r, add_send(&ch, s, encode_send(r, plan, s)));
-	err = rr_chain_end(&ch);
-	if (err)
-		return err;
+	rc = rr_chain_end(&ch);
+	if (rc)
+		return rc;
 	rr_conn_sending(r->conn);
 	return 0;
 }
@@ -254,8 +254,8 @@ int rr_reply_post(struct rr_req *r, bool *kept)
 		s->req = r;
 		*kept = true;
 	}
-	int err = post_chain(r, &plan, s);
-	if (!err)
+	int rc = post_chain(r, &plan, s);
+	if (!rc)
 		count_reply(c->srv, &plan);
-	return err;
+	return rc;
 }

@@ -16,45 +16,45 @@
 static int post_step(struct rr_req *r, bool *release)
 {
 	bool kept = false;
-	int err;
+	int rc;
 
 	switch (r->step) {
 	case RR_STEP_READ:
-		err = rr_read_post(r);
+		rc = rr_read_post(r);
 		*release = false;
-		return err;
+		return rc;
 	case RR_STEP_REPLY:
-		err = rr_reply_post(r, &kept);
+		rc = rr_reply_post(r, &kept);
 		break;
 	case RR_STEP_ERR_VERS:
-		err = rr_error_post(r, RR_ERR_VERS);
+		rc = rr_error_post(r, RR_ERR_VERS);
 		break;
 	case RR_STEP_DROP:
-		err = 0;
+		rc = 0;
 		break;
 	default:
-		err = rr_error_post(r, RR_ERR_CHUNK);
+		rc = rr_error_post(r, RR_ERR_CHUNK);
 		break;
 	}
 	*release = !kept;
-	return err;
+	return rc;
 }
 
 void rr_post(struct rr_req *r)
 {
 	struct rr_conn *c = r->conn;
 	bool release = true;
-	int err = 0;
+	int rc = 0;
 
 	if (c->open) {
-		err = TAILQ_EMPTY(&c->waiting) ? post_step(r, &release) : -EAGAIN;
-		if (err == -EAGAIN) {
+		rc = TAILQ_EMPTY(&c->waiting) ? post_step(r, &release) : -EAGAIN;
+		if (rc == -EAGAIN) {
 			TAILQ_INSERT_TAIL(&c->waiting, r, link);
 			rr_count(c->srv, sq_waits, 1);
 			return;
 		}
 	}
-	if (err)
+	if (rc)
 		rr_conn_close(c, "cannot post");
 	if (release)
 		rr_req_done(r);
@@ -73,12 +73,12 @@ void rr_post_waiting(struct rr_conn *c)
 	while (c->open && (r = TAILQ_FIRST(&c->waiting))) {
 		bool release = false;
 		TAILQ_REMOVE(&c->waiting, r, link);
-		int err = post_step(r, &release);
-		if (err == -EAGAIN) {
+		int rc = post_step(r, &release);
+		if (rc == -EAGAIN) {
 			TAILQ_INSERT_HEAD(&c->waiting, r, link);
 			return;
 		}
-		if (err)
+		if (rc)
 			rr_conn_close(c, "cannot post");
 		if (release)
 			rr_req_done(r);

@@ -75,14 +75,14 @@ int rr_server_new(const struct rr_config *cfg, struct rr_server **out)
 	LIST_INIT(&srv->listeners);
 	LIST_INIT(&srv->devices);
 	LIST_INIT(&srv->conns);
-	int err = rr_pool_init(srv, rr_call_start);
-	if (!err) {
+	int rc = rr_pool_init(srv, rr_call_start);
+	if (!rc) {
 		ev_loop_call(cfg->loops[0], start_tick, srv);
-		err = srv->tick ? 0 : -ENOMEM;
+		rc = srv->tick ? 0 : -ENOMEM;
 	}
-	if (err) {
+	if (rc) {
 		rr_server_free(srv);
-		return err;
+		return rc;
 	}
 	*out = srv;
 	return 0;

@@ -46,14 +46,14 @@ static int open_reserve(void)
 	return open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-static void warn(struct tcp_listener *l, int err)
+static void warn(struct tcp_listener *l, int rc)
 {
 	uint64_t now = rn_now_ns();
 
 	if (l->warned_ns && now < l->warned_ns + WARN_EVERY_NS)
 		return;
 	l->warned_ns = now;
-	rn_warn(l->srv->cfg.log, "tcp: cannot accept connections now: %s", strerror(err));
+	rn_warn(l->srv->cfg.log, "tcp: cannot accept connections now: %s", strerror(rc));
 }
 
 /* A refused client tries something else at once; one in the backlog waits for minutes. */
@@ -141,9 +141,9 @@ static int open_socket(const struct sockaddr *addr, socklen_t len)
 	    (addr->sa_family == AF_INET6 &&
 	     setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on)) < 0) ||
 	    bind(fd, addr, len) < 0 || listen(fd, BACKLOG) < 0) {
-		int err = -errno;
+		int rc = -errno;
 		close(fd);
-		return err;
+		return rc;
 	}
 	return fd;
 }
@@ -190,9 +190,9 @@ int tcp_server_listen(struct tcp_server *srv, const struct sockaddr *addr, sockl
 		return -ENOMEM;
 	l->fd = open_socket(addr, len);
 	if (l->fd < 0) {
-		int err = l->fd;
+		int rc = l->fd;
 		free(l);
-		return err;
+		return rc;
 	}
 	memset(bound, 0, sizeof(*bound));
 	getsockname(l->fd, (struct sockaddr *)bound, &blen);

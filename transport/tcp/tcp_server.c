@@ -71,12 +71,12 @@ static int init_loop(struct tcp_server *srv, unsigned i)
 	loop->wake.run = tcp_feed_wake;
 	loop->room.run = tcp_room_make;
 	pthread_mutex_init(&loop->lock, NULL);
-	int err = tcp_pool_fill(loop);
-	if (!err) {
+	int rc = tcp_pool_fill(loop);
+	if (!rc) {
 		ev_loop_call(loop->ev, set_up_loop, &s);
-		err = s.err;
+		rc = s.err;
 	}
-	return err;
+	return rc;
 }
 
 static void free_loops(struct tcp_server *srv, unsigned n)
@@ -139,12 +139,12 @@ int tcp_server_new(const struct tcp_config *cfg, struct tcp_server **out)
 	}
 	SLIST_INIT(&srv->listeners);
 	for (unsigned i = 0; i < cfg->nloops; i++) {
-		int err = init_loop(srv, i);
-		if (err) {
+		int rc = init_loop(srv, i);
+		if (rc) {
 			free_loops(srv, i + 1);
 			give_memory(srv);
 			free(srv);
-			return err;
+			return rc;
 		}
 	}
 	pthread_mutex_init(&srv->lock, NULL);
