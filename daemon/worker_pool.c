@@ -163,10 +163,10 @@ static bool take_turns(struct worker *w)
 	unsigned lane;
 
 	for (unsigned n = 0;; n++) {
-		const bool stuffed = vfs_worker_in_flight(w->rpc.vfs) >= IN_FLIGHT_MAX;
+		const bool ring_full = vfs_worker_in_flight(w->rpc.vfs) >= IN_FLIGHT_MAX;
 
-		atomic_store(&w->stuffed, stuffed);
-		if (stuffed || !next_lane(w, &lane))
+		atomic_store(&w->ring_full, ring_full);
+		if (ring_full || !next_lane(w, &lane))
 			return false;
 		struct rpc_request *req = n < TAKE_MAX ? pop(w->pool, lane) : NULL;
 
@@ -256,7 +256,7 @@ int worker_start(struct workers *ws)
  * Calls of lane 0 must not, as they may turn out to use any file system. */
 static bool has_room(struct worker *w, unsigned lane)
 {
-	return atomic_load(&w->waiting) < (lane ? INBOX_MAX : 1) && !atomic_load(&w->stuffed) &&
+	return atomic_load(&w->waiting) < (lane ? INBOX_MAX : 1) && !atomic_load(&w->ring_full) &&
 	       atomic_load(&w->ready) && !atomic_load(&w->stuck);
 }
 

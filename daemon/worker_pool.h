@@ -20,7 +20,7 @@ struct worker {
 	pthread_t thread;
 	_Atomic unsigned waiting; /* requests submitted to it that it has not started yet */
 	/* True if IN_FLIGHT_MAX operations are under way: it takes calls again when one ends. */
-	_Atomic bool stuffed;
+	_Atomic bool ring_full;
 	_Atomic bool ready, stop;
 	/* (Lane << 16) + requests in hand, which are given to it and not answered yet. While there
 	 * are some, it takes none of another lane. */

@@ -50,8 +50,8 @@ struct nfs4_session {
 	uint32_t nmade; /* slots that exist, in whole pieces */
 	/* Whether the client knows the target. It does once it uses the slot again whose reply
 	 * first carried the target. */
-	enum { NFS4_NOT_TOLD, NFS4_TOLD, NFS4_SEEN } told;
-	uint32_t told_slot, told_seqid;
+	enum { NFS4_TARGET_NEW, NFS4_TARGET_SENT, NFS4_TARGET_SEEN } target_state;
+	uint32_t sent_slot, sent_seqid;
 	bool short_of_memory; /* result of the last look at the memory */
 	uint32_t ncached;     /* replies kept */
 	/* Bytes charged to the budget, cached replies included */

@@ -149,7 +149,7 @@ static void grow_or_shrink(struct nfs4_session *s, uint32_t highest, bool short_
 		if (s->target == s->nslots && s->nslots > NFS4_SLOTS_LEAST) {
 			s->target = (uint32_t)(s->nslots / 2 > NFS4_SLOTS_LEAST ? s->nslots / 2
 										: NFS4_SLOTS_LEAST);
-			s->told = NFS4_NOT_TOLD;
+			s->target_state = NFS4_TARGET_NEW;
 		}
 		return;
 	}
@@ -165,14 +165,15 @@ void nfs4_slots_adjust(struct nfs4_session *s, uint32_t id, uint32_t highest, bo
 	grow_or_shrink(s, highest, short_of_memory);
 	if (s->target >= s->nslots)
 		return;
-	if (s->told == NFS4_NOT_TOLD) {
-		s->told = NFS4_TOLD;
-		s->told_slot = id;
-		s->told_seqid = slot_at(s, id)->seqid;
+	if (s->target_state == NFS4_TARGET_NEW) {
+		s->target_state = NFS4_TARGET_SENT;
+		s->sent_slot = id;
+		s->sent_seqid = slot_at(s, id)->seqid;
 		return;
 	}
-	if (s->told == NFS4_TOLD && s->told_slot == id && slot_at(s, id)->seqid != s->told_seqid)
-		s->told = NFS4_SEEN;
-	if (s->told == NFS4_SEEN && highest < s->target && id < s->target)
+	if (s->target_state == NFS4_TARGET_SENT && s->sent_slot == id &&
+	    slot_at(s, id)->seqid != s->sent_seqid)
+		s->target_state = NFS4_TARGET_SEEN;
+	if (s->target_state == NFS4_TARGET_SEEN && highest < s->target && id < s->target)
 		retire(s);
 }

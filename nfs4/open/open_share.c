@@ -218,7 +218,7 @@ static void take_back(struct nfs4_opening *w)
 {
 	struct nfs4_open *open = w->open;
 
-	if (!open->told && open->pending == 0) {
+	if (!open->stateid_sent && open->pending == 0) {
 		nfs4_open_end(open, false);
 		return;
 	}
@@ -246,6 +246,6 @@ void nfs4_open_shared(struct nfs4_opening *w)
 {
 	pthread_mutex_lock(&w->open->busy);
 	w->open->pending--;
-	w->open->told = true;
+	w->open->stateid_sent = true;
 	pthread_mutex_unlock(&w->open->busy);
 }

@@ -102,7 +102,7 @@ struct nfs4_open {
 	uint32_t pending;	      /* OPENs under way; under busy */
 	uint16_t combinations;	      /* bits of the (access, deny) pairs opened; under busy */
 	uint32_t export_id;	      /* export of the first OPEN */
-	bool told;		      /* an OPEN has returned its stateid; under busy */
+	bool stateid_sent;	      /* an OPEN has returned its stateid; under busy */
 	LIST_HEAD(, nfs4_lock) locks; /* under the client's lock */
 	uint8_t fh_len;
 	uint8_t fh[]; /* handle of the first OPEN: cheap to compare */

@@ -239,7 +239,7 @@ int rr_accept(struct rr_server *srv, struct rdma_cm_id *id, const struct rdma_co
 	pthread_mutex_lock(&srv->lock);
 	const unsigned live = srv->live;
 	pthread_mutex_unlock(&srv->lock);
-	if (srv->quiet)
+	if (srv->quiesced)
 		return -ESHUTDOWN;
 	/* Connections being closed to make room still count for a while. */
 	if (live >= srv->cfg.max_connections &&

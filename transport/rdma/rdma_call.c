@@ -62,6 +62,6 @@ void rr_call_arrived(struct rr_recv *r)
 
 	if (c->state == RR_ACCEPTING)
 		TAILQ_INSERT_TAIL(&c->held, r, link);
-	else if (c->state == RR_OPEN && !c->srv->quiet)
+	else if (c->state == RR_OPEN && !c->srv->quiesced)
 		rr_pool_bind(r);
 }

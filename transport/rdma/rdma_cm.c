@@ -45,7 +45,7 @@ static void on_connect(struct rr_server *srv, struct rdma_cm_event *ev)
 static void on_listener_lost(struct rr_server *srv, struct rr_listener *l)
 {
 	rr_listener_close(l);
-	if (srv->quiet)
+	if (srv->quiesced)
 		return;
 	int rc = rr_listener_open(srv, l);
 	if (rc)

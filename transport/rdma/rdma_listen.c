@@ -110,7 +110,7 @@ void rr_look_after(struct rr_server *srv)
 {
 	struct rr_listener *l;
 
-	if (srv->quiet || rn_now_ns() < srv->retry_ns)
+	if (srv->quiesced || rn_now_ns() < srv->retry_ns)
 		return;
 	srv->retry_ns = rn_now_ns() + RR_RETRY_SECONDS * RN_NS_PER_SECOND;
 	rr_devices_check(srv);

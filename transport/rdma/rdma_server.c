@@ -135,7 +135,7 @@ static void quiesce_on_loop(void *arg)
 	struct rr_server *srv = arg;
 	struct rr_listener *l;
 
-	srv->quiet = true;
+	srv->quiesced = true;
 	LIST_FOREACH (l, &srv->listeners, link)
 		rr_listener_close(l);
 }

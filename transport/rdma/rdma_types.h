@@ -236,7 +236,7 @@ struct rr_server {
 	struct rr_broken broken;      /* calls whose chunks have broken a connection */
 	struct rn_budget conn_memory; /* for connections, taken out of cfg.budget: rdma_room.c */
 	struct rr_counters n;
-	atomic_bool quiet; /* no new connections and calls */
+	atomic_bool quiesced; /* no new connections and calls */
 	/* Callbacks of libevent: a completion channel, and the connection manager's channel. */
 	event_callback_fn on_completions, on_cm_events;
 	_Atomic unsigned ndevices;

@@ -37,7 +37,7 @@ static void on_retry(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (!l->loop->quiet)
+	if (!l->loop->quiesced)
 		event_add(l->ev, NULL);
 }
 

@@ -458,7 +458,7 @@ void tcp_read_forgive_wait(struct tcp_conn *c)
 
 void tcp_read_resume(struct tcp_conn *c)
 {
-	if (c->eof || !c->open || c->loop->quiet)
+	if (c->eof || !c->open || c->loop->quiesced)
 		return;
 	if (c->pause == TCP_WAIT_PAYLOAD) {
 		pthread_mutex_lock(&c->lock);

@@ -173,7 +173,7 @@ static void quiet_loop(void *arg)
 	struct tcp_loop *loop = arg;
 	struct tcp_conn *c;
 
-	loop->quiet = true;
+	loop->quiesced = true;
 	TAILQ_FOREACH (c, &loop->conns, link)
 		event_del(&c->rd);
 }

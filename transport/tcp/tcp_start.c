@@ -97,7 +97,7 @@ static void visit(struct turn *t, uint64_t until)
 		forgive(c, rn_now_ns() - t->since_ns);
 	if (c->writable)
 		tcp_write_some(c);
-	if (!c->loop->quiet)
+	if (!c->loop->quiesced)
 		tcp_read_some(c, until);
 }
 
@@ -116,7 +116,7 @@ static void start(struct ev_task *task)
 	(void)tcp_conn_standing(c);
 	if (tcp_room_is_over(c))
 		tcp_conn_close(c, TCP_CLOSE_ERROR, "too many of a host that no export is for");
-	else if (!loop->quiet && event_add(&c->rd, NULL) < 0)
+	else if (!loop->quiesced && event_add(&c->rd, NULL) < 0)
 		tcp_conn_close(c, TCP_CLOSE_ERROR, "no memory for an event");
 }
 

@@ -137,7 +137,7 @@ struct tcp_loop {
 	struct event *retry;	    /* while connections starve for a request */
 	struct tcp_conn_list conns; /* longest without input first */
 	struct tcp_conn_list starving;
-	bool quiet; /* quiesced */
+	bool quiesced; /* no new connections and calls */
 	unsigned index;
 	struct turns *turns; /* the event loop's */
 	uint64_t feed;	     /* rounds of feeding starving connections */
