@@ -91,6 +91,14 @@ def free_port():
         return s.getsockname()[1]
 
 
+def sanitizer_env(env):
+    """env (None: this process's) with the list of reports that ThreadSanitizer leaves out."""
+    env = dict(os.environ if env is None else env)
+    known = os.path.join(os.path.dirname(os.path.abspath(__file__)), "tsan.suppressions")
+    env.setdefault("TSAN_OPTIONS", f"suppressions={known}")
+    return env
+
+
 class Daemon:
     """ringnfsd over exports: {sub-folder: options}. Use as a context; .stop() says how it ended.
 
@@ -155,7 +163,7 @@ class Daemon:
         self.log = open(os.path.join(self.top, "log"), "ab")
         self.process = subprocess.Popen([*self.before, self.binary, "--foreground", "--config", self.config],
                                         stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, preexec_fn=raise_limit,
-                                        env=self.env)
+                                        env=sanitizer_env(self.env))
         for _ in range(600):
             if self.process.poll() is not None:
                 break
@@ -206,7 +214,11 @@ class Daemon:
             status = "did not stop in a minute"
         self.process = None
         self.log.close()
-        return status, self.read_log()
+        log = self.read_log()
+        report = re.search(r"^.*(?:WARNING: ThreadSanitizer|ERROR: AddressSanitizer|ERROR: LeakSanitizer|runtime error:)[\s\S]{0,4000}", log, re.M)
+        if report:
+            print(report.group(0))
+        return status, log
 
     def connect(self, **kw):
         return rpc.Conn(self.port, **kw)
