@@ -8,7 +8,7 @@ The log is a sequence of records, each a header (kind, length of the data, offse
   ACKS    the offset field is the length of the workload's journal (journal.py) at that moment, in lines
   CUT     power was cut: pairs of 32-bit numbers, index of a pending WRITE and how many of its bytes survived
 
-A cut leaves what was flushed, and of each later write all, nothing or its first sectors: disks write what they
+A cut leaves what was flushed, and of each later write all, nothing or its first blocks: disks write what they
 hold in any order.
 """
 import os
@@ -17,7 +17,9 @@ import struct
 WRITE, FUA, FLUSH, ACKS, CUT = 1, 2, 3, 4, 5
 HEADER = struct.Struct("<BxxxIQ")
 SURVIVOR = struct.Struct("<II")
-SECTOR = 512
+# The disk writes blocks of this size as a whole. XFS does not mount after a cut within one of its metadata blocks: it
+# takes the half that was written for the whole, does not replay it from the log, and finds a wrong checksum.
+ATOMIC = 4096
 
 
 class Writer:
@@ -68,6 +70,12 @@ class Medium:
             self.flush()
         os.pwrite(self.fd, data, offset)
 
+    def torn(self, i, rng):
+        """Length of pending write i that reaches the disk if power fails in the middle of it."""
+        offset, data = self.pending[i]
+        first = (offset // ATOMIC + 1) * ATOMIC
+        return rng.choice([0] + [b - offset for b in range(first, offset + len(data), ATOMIC)])
+
     def survivors(self, rng):
         """Pending writes that survive a cut: [(index, bytes)]."""
         how = rng.random()
@@ -78,8 +86,7 @@ class Medium:
         share, kept = rng.random(), []
         for i, (_, data) in enumerate(self.pending):
             if rng.random() < share:
-                torn = rng.random() < 0.1
-                kept.append((i, rng.randrange(len(data) // SECTOR + 1) * SECTOR if torn else len(data)))
+                kept.append((i, self.torn(i, rng) if rng.random() < 0.1 else len(data)))
         return kept
 
     def cut(self, survivors):
