@@ -185,13 +185,16 @@ Test(nfs4_clients_scale, coming_and_going_amid_use)
 {
 	pthread_t threads[THREADS];
 	struct nfs4_held held;
-	uint64_t end;
+	uint64_t begin;
 
 	NEED_FIXTURE();
 	for (unsigned i = 0; i < THREADS; i++)
 		pthread_create(&threads[i], NULL, use_them, (void *)(uintptr_t)(i * 5));
-	end = now_ns() + 150000000;
-	for (unsigned n = 0; n < 200 || now_ns() < end; n++)
+	/* On a busy machine the threads may start late: wait until one has met a session. */
+	begin = now_ns();
+	for (unsigned n = 0; n < 200 || now_ns() < begin + 150000000ull ||
+			     (!crowd.found && now_ns() < begin + 60000000000ull);
+	     n++)
 		change_one(n);
 	atomic_store(&crowd.stop, true);
 	for (unsigned i = 0; i < THREADS; i++)
