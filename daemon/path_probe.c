@@ -8,8 +8,9 @@
 #include <sys/queue.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "lib/clock.h"
 
 #define PATIENCE_SECONDS 2
 
@@ -136,11 +137,9 @@ static struct probe *start(struct path_probe *p, const char *path)
 /* Under the lock. */
 static bool wait_for(struct path_probe *p, struct probe *probe)
 {
-	struct timespec until;
+	const struct timespec until = rn_after_seconds(PATIENCE_SECONDS);
 	int rc = 0;
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += PATIENCE_SECONDS;
 	while (!probe->done && rc == 0)
 		rc = pthread_cond_timedwait(&p->changed, &p->lock, &until);
 	if (probe->done) {
