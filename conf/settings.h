@@ -114,7 +114,7 @@ void cfg_free(struct cfg_settings *settings);
  */
 int cfg_load(struct cfg_settings *settings, const char *path, struct cfg_diags *diags);
 
-/* As cfg_load(), for a text in memory; name stands for the file in messages. */
+/* Parses a text in memory like a file; name stands for the file in messages. */
 int cfg_parse(struct cfg_settings *settings, const char *name, const char *text, size_t len,
 	      struct cfg_diags *diags);
 

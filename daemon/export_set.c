@@ -318,7 +318,7 @@ void exports_free(struct exports *ex)
 	free(ex);
 }
 
-/* What clients have lost with an old set: see struct vfs_exports_lost. */
+/* Exports that clients lose when a new set replaces an old one: see struct vfs_exports_lost. */
 struct loss {
 	const struct export_set *old, *now;
 };

@@ -76,7 +76,7 @@ bool rn_payload_may_hold(struct rn_payload_pool *pool, const struct rn_payload_a
  * budget is used up, or others wait already. account may be NULL. */
 struct rn_payload *rn_payload_get_for(struct rn_payload_pool *pool, size_t size,
 				      struct rn_payload_account *account);
-/* As rn_payload_get_for, without an account. */
+/* A buffer of at least size bytes on no account, or NULL. */
 struct rn_payload *rn_payload_get(struct rn_payload_pool *pool, size_t size);
 
 /* As rn_payload_get_for. If there is no memory, queues w (w->ready and w->account set by the

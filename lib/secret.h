@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Comparing what a peer sends with what it must not be able to guess by and by. */
+/* Comparison of secrets: its time does not tell a peer how much of a guess is right. */
 #ifndef RN_LIB_SECRET_H
 #define RN_LIB_SECRET_H
 
@@ -9,9 +9,9 @@
 #include <string.h>
 
 /*
- * Are n words of 64 bits the same? Takes as long wherever they differ: all of them are read, and no
- * branch is taken before the sum of the differences is known, for which the compiler must store it.
- * For short ones of fixed size; sodium_memcmp(), by bytes, costs ten times that.
+ * True if `words` words of 64 bits are equal. All of them are read, and the result is stored before
+ * the first branch, so the time does not depend on where they differ. For short secrets of fixed
+ * size: sodium_memcmp(), which works by bytes, costs ten times as much.
  */
 static inline bool rn_same_secret(const void *a, const void *b, size_t words)
 {

@@ -25,9 +25,9 @@ int nfs_check_port(const struct vfs_access *access, const struct rpc_conn *conn)
 /* True if the export accepts calls of this flavour. */
 bool nfs_flavor_allowed(const struct rpc_cred *cred, const struct vfs_access *access);
 
-/* True unless the export has been taken from the caller's host. A reload revokes the opens and locks
- * that it finds; one that it may not have found, as it was made by a call from before, is looked
- * after by that call. Whether a host is still admitted may not be known for a while: then it is. */
+/* False if a reload has taken the export from the caller's host. A reload revokes opens and locks
+ * that it finds. A call that began before the reload and has made one since must check by itself,
+ * and undo it. True also while it is not known whether the host is still admitted. */
 bool nfs_still_served(const struct vfs_exports *exports, uint32_t export_id,
 		      const struct rpc_conn *conn);
 
