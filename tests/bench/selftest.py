@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""The benchmarks themselves: nfsload does each job with each version, leaves nothing open, and notices wrong answers; rows, tables
+and plots say what was measured. No speed is judged."""
+import os
+import subprocess
+import sys
+import tempfile
+import xml.dom.minidom
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "net"))
+
+import harness
+import pairs
+import plot
+import results
+
+LOAD = os.path.join(os.environ.get("BUILDDIR", "."), "tests/bench/nfsload")
+JOBS = ("null", "getattr", "lookup", "access", "read", "write", "create", "readdir")
+VERSIONS = ("3", "4.1", "4.2")
+
+
+def load(d, job, *options):
+    """(exit status, numbers of the line, what it complains of)"""
+    done = subprocess.run([LOAD, "--port", str(d.port), "--count", "300", "--warmup", "0.05", "--server-pid", str(d.process.pid),
+                           *options, job, d.exports["e"]], capture_output=True, text=True)
+    return done.returncode, pairs.parse(done.stdout), done.stderr
+
+
+def each_job(count, d):
+    for vers in VERSIONS:
+        for job in JOBS:
+            status, got, wrong = load(d, job, "--vers", vers, "--conns", "3", "--calls", "70")
+            count.check(f"{job} by NFSv{vers}", status == 0 and got.get("n", 0) >= 300, wrong)
+    left = [n for n in os.listdir(d.exports["e"]) if n.startswith("new.")]
+    count.equal("files that create has left", left, [])
+    status, got, wrong = load(d, "getattr", "--conns", "40", "--in-flight", "8")
+    count.check("connections take turns", status == 0 and got["in_flight"] == 8, wrong)
+    status, got, wrong = load(d, "read", "--size", "1048576", "--uid", "1000", "--gid", "1000")
+    count.check("READ of 1 MiB as a user", status == 0 and got["size"] == 1 << 20, wrong)
+
+
+def wrong_answers(count, d):
+    """A file that changes under a reader, and a folder that has other entries."""
+    path = os.path.join(d.exports["e"], "data.0")
+    for vers in VERSIONS[::2]:
+        process = subprocess.Popen([LOAD, "--port", str(d.port), "--vers", vers, "--warmup", "300", "read", d.exports["e"]],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        # The generator fills the file first, so the wrong byte is written until it is seen.
+        while process.poll() is None:
+            with open(path, "r+b") as f:
+                f.seek(5000)
+                f.write(b"wrong")
+            try:
+                process.wait(0.2)
+            except subprocess.TimeoutExpired:
+                pass
+        wrong = process.communicate()[1]
+        count.check(f"NFSv{vers}: a wrong byte is noticed", process.returncode == 1 and "other data" in wrong, wrong)
+        status, _, wrong = load(d, "readdir", "--vers", vers, "--entries", "3")
+        count.check(f"NFSv{vers}: missing entries are noticed", status == 1 and "number of entries" in wrong, wrong)
+
+
+def rows(count):
+    row = results.row_of_pairs("p", "t", "calls/s", "higher", "other", [(8, 2, False), (9, 3, False), (2, 1, False)], ">= 4")
+    count.equal("median and range of the ratios", (row.ratio, row.low, row.high), (3, 2, 4))
+    count.equal("a goal is missed", row.met(), False)
+    loaded = results.row_of_pairs("p", "l", "CPU us", "lower", "other", [(1, 4, True), (1, 4, False), (1, 5, False)], "<= 0.3")
+    count.equal("a goal is reached", loaded.met(), True)
+    lines = results.table([row, loaded]).splitlines()
+    count.check("the table says that a goal was missed", "missed" in lines[2], lines[2])
+    count.check("a loaded row has no verdict", "loaded 1/3" in lines[3] and "reached" not in lines[3], lines[3])
+    with tempfile.NamedTemporaryFile(suffix=".csv") as f:
+        results.write(f.name, [row, loaded])
+        count.equal("rows come back from CSV", results.read(f.name), [row, loaded])
+    none = results.row_of_pairs("p", "n", "calls", "lower", "other", [(0, 4, False)])
+    text = plot.svg("title <1>", "here & now", [row, loaded, none])
+    count.equal("points in the plot", len(xml.dom.minidom.parseString(text).getElementsByTagName("circle")), 3)
+
+
+def retries(count):
+    seen = iter([90, 2, 50, 70, 60])
+    measure = lambda: {"steal": 0, "others": next(seen)}
+    count.equal("a measurement on a loaded host is made again", pairs.quiet(measure), ({"steal": 0, "others": 2}, False))
+    count.equal("after three tries the quietest counts, with a mark", pairs.quiet(measure), ({"steal": 0, "others": 50}, True))
+    order = []
+    pairs.alternate(lambda: order.append("a") or {"steal": 0, "others": 0}, lambda: order.append("b") or {"steal": 9, "others": 0},
+                    2, tries=1)
+    count.equal("each is first every other time", order, ["a", "b", "b", "a"])
+
+
+def main():
+    count = harness.Count()
+    rows(count)
+    retries(count)
+    with harness.Daemon({"e": "rw,no_root_squash,insecure"}) as d:
+        each_job(count, d)
+        wrong_answers(count, d)
+        harness.finish(count, d)
+    harness.result(count)
+
+
+main()

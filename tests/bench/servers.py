@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The servers that are measured, on loopback, in the name spaces that host.alone() makes.
+
+Each is a context, and has .name, .pid, and .arguments: how nfsload finds it."""
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+import host
+
+GANESHA = "/usr/bin/ganesha.nfsd"
+PLUGINS = "/usr/lib/x86_64-linux-gnu/ganesha"
+
+
+def wait_for(ready, process, log):
+    """Waits until ready() is true; shows the log of a process that ends before."""
+    for _ in range(1200):
+        if process.poll() is not None:
+            break
+        if ready():
+            return
+        time.sleep(0.05)
+    with open(log, errors="replace") as f:
+        print(f.read()[-4000:])
+    raise SystemExit(f"{' '.join(process.args)} does not start")
+
+
+def listens(port):
+    with socket.socket() as s:
+        return s.connect_ex(("127.0.0.1", port)) == 0
+
+
+class Server:
+    name, port, mount_port = "", 0, 0
+    client = ()  # words of a command that becomes nfsload
+
+    def __init__(self, scratch, folders, cpu=None):
+        """folders: paths to be exported; cpu: list of processors, None: all."""
+        self.top, self.folders, self.cpu, self.process = os.path.join(scratch.top, self.name), folders, cpu, None
+
+    def __enter__(self):
+        os.mkdir(self.top)
+        self.log = os.path.join(self.top, "log")
+        try:
+            self.start()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        if self.process and self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(60)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        self.process = None
+
+    def spawn(self, command, env=None):
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env,
+                                            preexec_fn=lambda: self.cpu and os.sched_setaffinity(0, self.cpu))
+        wait_for(self.ready, self.process, self.log)
+
+    def ready(self):
+        return listens(self.port)
+
+    def write(self, name, text):
+        path = os.path.join(self.top, name)
+        with open(path, "w") as f:
+            f.write(text)
+        return path
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    @property
+    def arguments(self):
+        return ["--port", str(self.port), "--mount-port", str(self.mount_port), "--server-pid", str(self.pid)]
+
+
+class Ringnfsd(Server):
+    name, port, mount_port = "ringnfsd", 12049, 12049
+    settings = {"rdma": {"enabled": "no"}}
+    before = ()  # words of a command that becomes the server
+
+    def start(self):
+        options = "rw,sync,no_root_squash,no_subtree_check,insecure"
+        exports = self.write("exports", "".join(f"{f} 127.0.0.0/8({options})\n" for f in self.folders))
+        os.mkdir(os.path.join(self.top, "state"))
+        keys = {"server": {"state_dir": self.top + "/state", "exports_file": exports, "exports_dir": self.top + "/none",
+                           "rpcbind": "no"},
+                "tcp": {"port": self.port, "listen": "127.0.0.1", "mount_port": 0}, **self.settings}
+        config = self.write("ringnfs.conf", "".join(
+            f"[{section}]\n" + "".join(f"{k} = {v}\n" for k, v in words.items()) for section, words in keys.items()))
+        binary = os.environ.get("RINGNFSD") or host.program("ringnfsd")
+        self.spawn([*self.before, binary, "--foreground", "--config", config])
+
+
+class Ganesha(Server):
+    """nfs-ganesha as Debian has it, with FSAL VFS. It does not serve NFSv3 without a port mapper, so it has one of its own.
+
+    Beside what it needs, three settings differ from the defaults: no grace period, a cache that has room for 100,000 names, and
+    no names of users from anywhere."""
+    name, port, mount_port = "ganesha", 13049, 13048
+
+    @staticmethod
+    def missing():
+        """What is not installed, or None."""
+        if not os.access(GANESHA, os.X_OK) or not os.path.isdir(PLUGINS):
+            return "packages nfs-ganesha and nfs-ganesha-vfs"
+        return None if shutil.which("rpcbind") else "package rpcbind"
+
+    @staticmethod
+    def version():
+        done = subprocess.run([GANESHA, "-v"], capture_output=True, text=True)
+        found = re.search(r"V(\d[\d.]*)", done.stdout + done.stderr)
+        return f"nfs-ganesha {found.group(1) if found else '?'}"
+
+    def start(self):
+        os.makedirs("/run/rpcbind", exist_ok=True)
+        self.mapper = subprocess.Popen(["rpcbind", "-f"], stdin=subprocess.DEVNULL)
+        wait_for(lambda: listens(111), self.mapper, os.devnull)
+        os.mkdir(os.path.join(self.top, "recovery"))
+        exports = "".join(f"EXPORT {{ Export_Id = {i + 1}; Path = {f}; Pseudo = {f}; Access_Type = RW; Squash = No_Root_Squash; "
+                          f"SecType = sys; FSAL {{ Name = VFS; }} }}\n" for i, f in enumerate(self.folders))
+        config = self.write("ganesha.conf", f"""
+NFS_CORE_PARAM {{
+	NFS_Port = {self.port}; MNT_Port = {self.mount_port}; Rquota_Port = 13050;
+	Protocols = 3, 4; Enable_NLM = false; Enable_RQUOTA = false; Enable_UDP = false;
+	Plugins_Dir = {PLUGINS};
+}}
+NFSv4 {{ Graceless = true; RecoveryRoot = {self.top}/recovery; Only_Numeric_Owners = true; }}
+MDCACHE {{ Entries_HWMark = 500000; }}
+LOG {{ Default_Log_Level = WARN; }}
+{exports}""")
+        self.spawn([GANESHA, "-F", "-f", config, "-L", self.log, "-p", os.path.join(self.top, "pid")])
+
+    def __exit__(self, *_):
+        super().__exit__()
+        self.mapper.terminate()
+        self.mapper.wait()

@@ -1,0 +1,65 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# In the virtual machine: this server beside the kernel's, on one ext4 image, by turns. Each measurement is a line
+# "rate VERSION PROTOCOL ROUND SERVER METRIC VALUE"; higher is better. `vm-rdma` runs it, and sets BENCH_VERS, BENCH_PROTOS,
+# BENCH_ROUNDS, BENCH_MIB, BENCH_FILES and BENCH_METRICS. Neither server delegates; BENCH_DELEGATIONS=1 lets them, where they can.
+VERSIONS=${BENCH_VERS:-3 4.2}
+[ "$VERSIONS" = 3 ] || export KNFSD_V4=1
+KNFSD_DELEGATIONS=${BENCH_DELEGATIONS:-0}
+. "$VMDIR/guest/lib.sh"
+ROUNDS=${BENCH_ROUNDS:-5} MIB=${BENCH_MIB:-32} FILES=${BENCH_FILES:-200}
+metrics=${BENCH_METRICS:-seqwrite seqread randread randwrite create read stat unlink list lock}
+
+# measure_one METRIC DIR WORK: WORK is the server's own directory in it
+measure_one() {
+	case $1 in
+	seqwrite) vm_prog vmbench "$1" "$MIB" "$3/file" ;;
+	seqread) drop_caches; vm_prog vmbench "$1" "$MIB" "$3/file" ;;
+	rand*) vm_prog vmbench "$1" 800 "$3/file" ;;
+	create | stat | unlink) vm_prog vmbench "$1" $FILES "$3" ;;
+	read) drop_caches; vm_prog vmbench "$1" $FILES "$3" ;;
+	list) drop_caches; vm_prog vmbench "$1" "$2/big" ;;
+	lock) vm_prog vmbench "$1" 400 "$3/locked" ;;
+	esac
+}
+# measure VERS PROTO ROUND SERVER METRIC: once.
+measure() {
+	local dir=/mnt/$4 rate
+	rate=$(measure_one "$5" $dir $dir/w.$4) || die "$5 of $4, version $1, $2"
+	echo "rate $* $rate"
+}
+mount_server() { # VERS PROTO SERVER
+	ports_of "$3"
+	# On a slow machine attributes would expire while a directory is listed, and only for the slower server.
+	SERVER=$3 nfs_mount "$1" "$2" /export/ext4 "/mnt/$3" nosharecache,actimeo=60
+}
+# compare VERS PROTO: metric by metric one after the other, and each is first every other time.
+compare() {
+	local server round m order
+	for server in $servers; do mount_server "$1" "$2" "$server" || die "$server: no mount of version $1 by $2"; done
+	for ((round = 1; round <= ROUNDS; round++)); do
+		order=$servers
+		[ $((round % 2)) = 1 ] || order=$(echo "$servers" | awk '{ for (i = NF; i; i--) print $i }')
+		for server in $servers; do mkdir -p "/mnt/$server/w.$server"; done
+		for m in $metrics; do
+			# NFSv3's locks are another protocol, which is not mounted here.
+			[ "$m" != lock ] || [ "$1" != 3 ] || continue
+			for server in $order; do measure "$1" "$2" "$round" "$server" "$m"; done
+		done
+		for server in $servers; do rm -r "/mnt/$server/w.$server"; done
+	done
+	for server in $servers; do umount "/mnt/$server"; done
+}
+
+net_up || die "no RDMA device"
+mkdir -p $STATE /export/ext4/big
+vm_prog dirstorm fill 10000 /export/ext4/big
+exports="/export/ext4 *(rw,sync,no_root_squash,no_subtree_check,insecure,fsid=1)"
+RN_PORT=12049 RN_RDMA_PORT=22049
+servers="knfsd ringnfsd"
+knfsd_start "$exports"
+ringnfsd_start "$exports"
+for vers in $VERSIONS; do
+	for proto in ${BENCH_PROTOS:-rdma}; do compare "$vers" "$proto"; done
+done
