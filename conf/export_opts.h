@@ -26,6 +26,7 @@ enum exp_flag {
 	EXP_PNFS = 1u << 11,
 	EXP_SECURITY_LABEL = 1u << 12,
 	EXP_NO_RDIRPLUS = 1u << 13,
+	EXP_NFS_ONLY = 1u << 14, /* nobody but this server's clients changes what is exported */
 };
 
 enum { EXP_FLAVOR_FLAGS = EXP_RW | EXP_ROOT_SQUASH | EXP_ALL_SQUASH };

@@ -283,6 +283,8 @@ static const struct option_row option_rows[] = {
 	FLAG("no_security_label", 0, EXP_SECURITY_LABEL),
 	FLAG("rdirplus", 0, EXP_NO_RDIRPLUS),
 	FLAG("nordirplus", EXP_NO_RDIRPLUS, 0),
+	FLAG("nfs_only", EXP_NFS_ONLY, 0),
+	FLAG("no_nfs_only", 0, EXP_NFS_ONLY),
 	{ "anonuid", VALUE_NEEDED, 0, 0, apply_anonuid, "anonuid=UID" },
 	{ "anongid", VALUE_NEEDED, 0, 0, apply_anongid, "anongid=GID" },
 	{ "fsid", VALUE_NEEDED, 0, 0, apply_fsid, "fsid=NUMBER, fsid=root or fsid=UUID" },

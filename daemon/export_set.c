@@ -109,6 +109,23 @@ static void view_put(struct set_view *view)
 	free(view);
 }
 
+/* The promise is about the directory, so that of one client's options counts for all. */
+static bool promises_nfs_only(const struct exp_export *e)
+{
+	for (unsigned i = 0; i < e->n_clients; i++)
+		if (e->clients[i].opts.flags & EXP_NFS_ONLY)
+			return true;
+	return false;
+}
+
+static void set_promises(const struct export_set *set)
+{
+	for (unsigned i = 0; i < set->table->n_exports; i++)
+		if (set->place[i].exp)
+			vfs_export_set_nfs_only(set->place[i].exp,
+						promises_nfs_only(&set->table->exports[i]));
+}
+
 /* Puts a set in force: all or nothing. 0 or -ENOMEM. */
 static int set_use(struct exports *ex, struct export_set *set)
 {
@@ -131,6 +148,8 @@ static int set_use(struct exports *ex, struct export_set *set)
 		}
 		view_put(old);
 	}
+	if (!rc)
+		set_promises(set);
 	/* Raised after the sets are replaced: a reader of the new number sees the new set. 0 is
 	 * never used. */
 	if (!rc && atomic_fetch_add(&ex->generation, 1) == UINT32_MAX)
@@ -166,7 +185,8 @@ static int set_find_all(struct exports *ex, struct export_set *set, const struct
 		if (rc && !first)
 			first = rc;
 		if (set->place[i].exp && ex->cfg.lanes)
-			lanes_put(ex->cfg.lanes, e->id, set->place[i].dev);
+			lanes_put(ex->cfg.lanes, e->id, set->place[i].dev,
+				  vfs_export_is_local(set->place[i].exp));
 	}
 	vfs_mount_table_free(&table);
 	return first;

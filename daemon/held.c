@@ -57,6 +57,12 @@ static void add_payload(struct line *l, struct rn_payload_pool *pool, uint64_t r
 	add(l, "slabs", p.slabs);
 }
 
+static void add_pipes(struct line *l, struct rn_pipe_pool *pipes)
+{
+	add(l, "pipes_in_use", pipes ? rn_pipe_pool_in_use(pipes) : 0);
+	add(l, "pipes", pipes ? rn_pipe_pool_count(pipes) : 0);
+}
+
 static void add_rdma(struct line *l, const struct rr_stats *r)
 {
 	add(l, "rdma_devices", r->devices);
@@ -120,6 +126,7 @@ void held_log(const struct held_sources *from, const struct rn_logger *log, enum
 	add(&l, "requests", t.requests_busy + r.requests_busy);
 	add(&l, "requests_made", t.requests + r.requests);
 	add_payload(&l, from->pool, t.requests + r.requests);
+	add_pipes(&l, from->pipes);
 	add_rdma(&l, &r);
 	add_caches(&l, from);
 	add_nfs4(&l, from);

@@ -11,6 +11,7 @@
 #include "lib/budget.h"
 #include "lib/log.h"
 #include "lib/payload.h"
+#include "lib/pipe.h"
 #include "nfs4/nfs4_server.h"
 #include "rpc/drc.h"
 #include "transport/rdma/rdma_server.h"
@@ -21,6 +22,7 @@
 struct held_sources {
 	struct rn_budget *budget;
 	struct rn_payload_pool *pool;
+	struct rn_pipe_pool *pipes; /* or NULL */
 	struct vfs *vfs;
 	struct workers *workers;
 	struct drc *drc;

@@ -7,9 +7,12 @@
 
 #define IDS 4096u /* most exports; further ones use lane 0 */
 #define KNOWN (1ull << 63)
+#define SLOW_NS 1000000000ull
 
 struct lane {
-	_Atomic bool blocked;
+	_Atomic bool blocked, doubted;
+	_Atomic bool foreign;	     /* some file system of the lane is not local */
+	_Atomic uint64_t slow_until; /* rn_now_ns */
 	_Atomic uint64_t dev;
 };
 
@@ -57,10 +60,14 @@ static unsigned place_of(uint32_t id, unsigned i)
 	return ((id ^ id >> 16) * 0x9e3779b1u + i) % IDS;
 }
 
-void lanes_put(struct lanes *l, uint32_t export_id, dev_t dev)
+void lanes_put(struct lanes *l, uint32_t export_id, dev_t dev, bool local)
 {
 	pthread_mutex_lock(&l->lock);
-	const uint64_t entry = KNOWN | (uint64_t)lane_of_device(l, dev) << 32 | export_id;
+	const unsigned lane = lane_of_device(l, dev);
+	const uint64_t entry = KNOWN | (uint64_t)lane << 32 | export_id;
+
+	if (!local)
+		atomic_store(&l->lane[lane].foreign, true);
 
 	for (unsigned i = 0; i < IDS; i++) {
 		_Atomic uint64_t *at = &l->id[place_of(export_id, i)];
@@ -91,6 +98,25 @@ unsigned lanes_of(const struct lanes *l, uint32_t export_id)
 bool lanes_blocked(const struct lanes *l, unsigned lane)
 {
 	return atomic_load_explicit(&l->lane[lane].blocked, memory_order_relaxed);
+}
+
+bool lanes_prompt(const struct lanes *l, unsigned lane, uint64_t now)
+{
+	const struct lane *at = &l->lane[lane];
+
+	return lane > 0 && !atomic_load_explicit(&at->foreign, memory_order_relaxed) &&
+	       !atomic_load_explicit(&at->doubted, memory_order_relaxed) &&
+	       now >= atomic_load_explicit(&at->slow_until, memory_order_relaxed);
+}
+
+void lanes_was_slow(struct lanes *l, unsigned lane, uint64_t now)
+{
+	atomic_store_explicit(&l->lane[lane].slow_until, now + SLOW_NS, memory_order_relaxed);
+}
+
+void lanes_doubt(struct lanes *l, unsigned lane, bool stuck)
+{
+	atomic_store_explicit(&l->lane[lane].doubted, stuck, memory_order_relaxed);
 }
 
 void lanes_block(struct lanes *l, unsigned lane, bool blocked)

@@ -19,8 +19,8 @@ struct lanes;
 struct lanes *lanes_new(void); /* NULL: no memory */
 void lanes_free(struct lanes *l);
 
-/* Records that the export of that id lies on that file system. */
-void lanes_put(struct lanes *l, uint32_t export_id, dev_t dev);
+/* Records that the export of that id lies on that file system; local as in vfs_export_is_local. */
+void lanes_put(struct lanes *l, uint32_t export_id, dev_t dev, bool local);
 /* The export's lane; 0: no such export is known. */
 unsigned lanes_of(const struct lanes *l, uint32_t export_id);
 
@@ -28,6 +28,15 @@ unsigned lanes_of(const struct lanes *l, uint32_t export_id);
  * begin. */
 bool lanes_blocked(const struct lanes *l, unsigned lane);
 void lanes_block(struct lanes *l, unsigned lane, bool blocked);
+/* True if calls of the lane may begin on event threads: all its file systems are local, and none of
+ * its calls is stuck, or was slow lately. Lane 0: false, as its calls may turn out to use any file
+ * system. now as of rn_now_ns. */
+bool lanes_prompt(const struct lanes *l, unsigned lane, uint64_t now);
+/* Records whether some call of the lane is stuck in its file system. */
+void lanes_doubt(struct lanes *l, unsigned lane, bool stuck);
+/* Records that a call of the lane took long on an event thread: for a second, further ones go to the
+ * pool. now as of rn_now_ns. */
+void lanes_was_slow(struct lanes *l, unsigned lane, uint64_t now);
 /* Device number of the lane's file system, for messages. */
 dev_t lanes_device(const struct lanes *l, unsigned lane);
 

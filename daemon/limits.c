@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "daemon/workers.h"
+#include "rpc/client.h"
 
 #define WANT_FILES 1048576u
 #define CACHE_WANT 65536u
@@ -35,6 +36,12 @@
 #define MORE_WORKERS_PART 8u
 #define SPARE_PART 8u
 #define SPARE_MOST 16384u
+#define HELPERS_MAX 3
+
+/* Pipes, of 1 MiB and two descriptors each: at most, and one for so many bytes and descriptors. */
+#define PIPES_MOST 64u
+#define PIPE_MEMORY (16u << 20)
+#define PIPE_FILES 64u
 
 /* The kernel's ceiling (fs.nr_open) may be lower than the limit asked for; root may go up to it. */
 static rlim_t raise_files(const struct rn_logger *log)
@@ -144,6 +151,11 @@ int limits_divide(const struct cfg_settings *s, const struct rn_logger *log, str
 	return 0;
 }
 
+unsigned limits_pipes(const struct limits *l)
+{
+	return least(PIPES_MOST, least(l->memory_max / PIPE_MEMORY, l->files / PIPE_FILES));
+}
+
 int limits_apply(const struct cfg_settings *s, const struct rn_logger *log, struct limits *out)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
@@ -156,7 +168,9 @@ int limits_apply(const struct cfg_settings *s, const struct rn_logger *log, stru
 	/* A few more than processors, since a worker may wait in a metadata call of a slow disk. */
 	out->threads = s->server.threads ? (unsigned)s->server.threads
 					 : (cpus < 4 ? 4u : (cpus > 256 ? 256u : (unsigned)cpus));
-	out->loops = cpus < 8 ? 1u : (cpus < 64 ? (unsigned)cpus / 8 : 8u);
+	/* One listing uses as many processors at most; some are left to others. */
+	out->helpers = cpus > HELPERS_MAX ? HELPERS_MAX : (unsigned)cpus - 1;
+	out->loops = cpus < RPC_LOOPS_MAX ? (unsigned)cpus : RPC_LOOPS_MAX;
 	return enough_files(out,
 			    fixed_files(out, LEAST_OPEN + out->threads * OPEN_OF_WORKER +
 						     out->loops * OPEN_OF_LOOP),

@@ -13,6 +13,7 @@ struct limits {
 	unsigned files;	   /* descriptors that the process may have */
 	unsigned threads;  /* workers */
 	unsigned loops;	   /* event threads */
+	unsigned helpers;  /* threads that look ahead in listings */
 
 	/* set by limits_divide */
 	unsigned more_workers;	 /* workers that may be started on demand */
@@ -29,6 +30,10 @@ int limits_apply(const struct cfg_settings *s, const struct rn_logger *log, stru
 /* Shares the descriptors out that are left when all but the transports has started, so that neither
  * files nor connections can take the others'. -EMFILE as above. */
 int limits_divide(const struct cfg_settings *s, const struct rn_logger *log, struct limits *l);
+
+/* Pipes for READs over TCP (lib/pipe.h): no more than a small part of the memory and of the
+ * descriptors. */
+unsigned limits_pipes(const struct limits *l);
 
 /* Warns if locked memory stays limited; called where RDMA is served. */
 void limits_warn_memlock(const struct rn_logger *log);

@@ -26,10 +26,12 @@
 #include "daemon/workers.h"
 #include "nfs3/nfs3_server.h"
 #include "nfs4/nfs4_server.h"
+#include "lib/pipe.h"
 #include "rpc/client.h"
 #include "transport/rdma/rdma_server.h"
 #include "transport/tcp/tcp_server.h"
 #include "vfs/vfs.h"
+#include "vfs/worker.h"
 
 #define LOOPS_MAX 8
 #define RECORD_SLACK (64u << 10) /* bytes of RPC header, credential and arguments beside the data */
@@ -42,6 +44,7 @@ struct server {
 	struct limits limits;
 	struct rn_budget budget;
 	struct rn_payload_pool *pool;
+	struct rn_pipe_pool *pipes; /* of NFS over TCP; or NULL */
 	struct parked *parked;
 	struct askers *askers;
 	struct lanes *lanes;
@@ -76,6 +79,8 @@ static int start_vfs(struct server *s)
 {
 	struct vfs_config cfg = {
 		.pool = s->pool,
+		.budget = &s->budget,
+		.helpers = s->limits.helpers,
 		.log = s->log,
 		.max_fds = s->limits.files / 4, /* until start_descriptors */
 		.handle_mac = s->settings->vfs.handle_mac,
@@ -180,7 +185,7 @@ static int start_loops(struct server *s)
 		char name[16];
 
 		snprintf(name, sizeof(name), "event-%u", i);
-		int rc = ev_loop_new(name, &s->loops[i]);
+		int rc = workers_loop(s->workers, name, &s->loops[i]);
 		if (rc)
 			return rc;
 		s->nloops++;
@@ -284,15 +289,21 @@ static int start_registration(struct server *s)
 	return 0;
 }
 
+/* Raising limits needs the capability that the second step takes. */
 static int start_limits(struct server *s)
 {
-	return limits_apply(s->settings, s->log, &s->limits);
+	int rc = limits_apply(s->settings, s->log, &s->limits);
+
+	return rc ? rc : vfs_thread_obey_limits();
 }
 
 static int start_memory(struct server *s)
 {
 	rn_budget_init(&s->budget, s->limits.memory_max);
 	s->pool = rn_payload_pool_new(&s->budget);
+	if (s->settings->tcp.enabled)
+		s->pipes = rn_pipe_pool_new(&s->budget, limits_pipes(&s->limits));
+	s->rpc.pipes = s->pipes;
 	s->clients = rpc_clients_new();
 	s->lanes = lanes_new();
 	return s->pool && s->clients && s->lanes ? 0 : -ENOMEM;
@@ -435,6 +446,8 @@ void server_stop(struct server *s)
 		tcp_server_free(s->tcp);
 	if (s->rdma)
 		rr_server_free(s->rdma);
+	if (s->workers)
+		workers_unwatch(s->workers);
 	for (unsigned i = 0; i < s->nloops; i++)
 		ev_loop_free(s->loops[i]);
 	if (s->workers)
@@ -451,6 +464,7 @@ void server_stop(struct server *s)
 	rpc_clients_free(s->clients);
 	lanes_free(s->lanes);
 	pthread_mutex_destroy(&s->clients_lock);
+	rn_pipe_pool_free(s->pipes);
 	if (s->pool)
 		rn_payload_pool_free(s->pool);
 	instance_release(s->instance);
@@ -537,6 +551,8 @@ static void log_memory(struct server *s, enum rn_level level)
 	       "node cache: %" PRIu64 " nodes, %" PRIu64 " descriptors, %" PRIu64 " hits, %" PRIu64
 	       " misses, %" PRIu64 " evictions, %" PRIu64 " stale, %" PRIu64 " bad handles",
 	       v.nodes, v.fds, v.hits, v.misses, v.evictions, v.stale, v.bad_handles);
+	rn_log(s->log, level, "listings: %" PRIu64 " handles known, %" PRIu64 " read",
+	       v.handles_known, v.handles_read);
 	rn_log(s->log, level,
 	       "reply cache: %" PRIu64 " entries, %" PRIu64 " bytes, %" PRIu64 " hits, %" PRIu64
 	       " in progress, %" PRIu64 " evicted, %" PRIu64 " expired",
@@ -551,9 +567,9 @@ static void log_tcp(struct server *s, enum rn_level level)
 	rn_log(s->log, level,
 	       "tcp: %" PRIu64 " connections, %" PRIu64 " accepted, %" PRIu64 " refused, %" PRIu64
 	       " closed for errors, %" PRIu64 " calls, %" PRIu64 " replies, %" PRIu64
-	       " bytes in, %" PRIu64 " bytes out",
-	       t.connections, t.accepted, t.refused, t.closed_error, t.calls, t.replies, t.bytes_in,
-	       t.bytes_out);
+	       " sends, %" PRIu64 " bytes in, %" PRIu64 " bytes out, %" PRIu64 " without a copy",
+	       t.connections, t.accepted, t.refused, t.closed_error, t.calls, t.replies, t.sends,
+	       t.bytes_in, t.bytes_out, t.bytes_spliced);
 }
 
 static void log_rdma(struct server *s, enum rn_level level)
@@ -586,6 +602,7 @@ void server_log_counters(struct server *s, enum rn_level level)
 	const struct held_sources held = {
 		.budget = &s->budget,
 		.pool = s->pool,
+		.pipes = s->pipes,
 		.vfs = s->vfs,
 		.workers = s->workers,
 		.drc = s->programs.drc,

@@ -25,6 +25,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "daemon/reactor.h"
 #include "lib/util.h"
 #include "vfs/worker.h"
 
@@ -36,18 +37,10 @@
 
 static _Thread_local struct worker *self; /* NULL on other threads */
 
-static void run_fresh(struct rpc_request *req)
-{
-	struct worker *w = rn_container_of(req->worker, struct worker, rpc);
-
-	rpc_dispatch(w->pool->cfg.server, req); /* may have ended */
-	atomic_fetch_sub(&w->waiting, 1);	/* in order with call_queue_waiting() */
-}
-
 static void assign(struct worker *w, struct rpc_request *req)
 {
 	req->worker = &w->rpc;
-	req->work = run_fresh;
+	req->given = true;
 	atomic_store_explicit(&req->conn->last_worker, &w->rpc, memory_order_relaxed);
 	atomic_fetch_add_explicit(&w->waiting, 1, memory_order_relaxed);
 }
@@ -55,10 +48,15 @@ static void assign(struct worker *w, struct rpc_request *req)
 /* Marks the request's begin and end for the watch: see daemon/worker_watch.c. */
 static void run(struct worker *w, struct rpc_request *req)
 {
+	const bool given = req->given;
+
+	req->given = false;
 	atomic_store_explicit(&w->touching, 0, memory_order_relaxed);
 	atomic_fetch_add(&w->beat, 1);
-	req->work(req);
+	req->work(req); /* may have ended */
 	atomic_fetch_add(&w->beat, 1);
+	if (given)
+		atomic_fetch_sub(&w->waiting, 1); /* in order with call_queue_waiting() */
 }
 
 int worker_enters(struct lanes *lanes, uint32_t export_id)
@@ -67,6 +65,8 @@ int worker_enters(struct lanes *lanes, uint32_t export_id)
 
 	if (lanes_blocked(lanes, lane))
 		return -ETIMEDOUT;
+	if (!reactor_may_enter(lane))
+		return -EAGAIN;
 	if (self)
 		atomic_store_explicit(&self->touching, lane, memory_order_relaxed);
 	return 0;
@@ -106,7 +106,8 @@ static void let_go(struct worker *w)
 void workers_ended(void *ctx, struct rpc_request *req)
 {
 	(void)ctx;
-	let_go(rn_container_of(req->worker, struct worker, rpc));
+	if (!rpc_is_prompt(req))
+		let_go(rn_container_of(req->worker, struct worker, rpc));
 }
 
 static void drain(struct worker *w)

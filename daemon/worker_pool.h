@@ -46,9 +46,13 @@ struct worker_watch {
 	unsigned starved[RPC_LANES];
 };
 
+struct reactor;
+
 struct workers {
 	struct workers_config cfg;
-	pthread_mutex_t lock; /* guards started */
+	struct reactor *reactor[RPC_LOOPS_MAX];
+	_Atomic unsigned nreactors; /* at most RPC_LOOPS_MAX */
+	pthread_mutex_t lock;	    /* guards started */
 	pthread_cond_t changed;
 	unsigned started;
 	struct call_queue calls;

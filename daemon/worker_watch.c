@@ -12,6 +12,7 @@
 #include <sys/sysmacros.h>
 #include <time.h>
 
+#include "daemon/reactor.h"
 #include "daemon/worker_pool.h"
 
 #define LOOK_MS 50u
@@ -127,16 +128,35 @@ static void look_at_lane(struct workers *ws, unsigned lane)
 		grow(ws, lane);
 }
 
+/* Lanes with stuck calls, as bits: of the pool's workers, and of event threads, whose loops then go
+ * to other threads. *busy: there is work. */
+static uint32_t find_stuck(struct workers *ws, bool *busy)
+{
+	const unsigned count = atomic_load(&ws->count), reactors = atomic_load(&ws->nreactors);
+	uint32_t stuck = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		struct worker *w = &ws->worker[i];
+		const uint32_t hold = atomic_load(&w->hold);
+
+		look_at(w);
+		*busy |= hold_count(hold) > 0;
+		if (atomic_load(&w->stuck))
+			stuck |= 1u << hold_lane(hold);
+	}
+	for (unsigned i = 0; i < reactors; i++)
+		*busy |= reactor_look(ws->reactor[i], LOOK_MS, &stuck);
+	return stuck;
+}
+
 /* True if there is work. */
 static bool look(struct workers *ws)
 {
-	const unsigned count = atomic_load(&ws->count);
 	bool busy = false;
+	const uint32_t stuck = find_stuck(ws, &busy);
 
-	for (unsigned i = 0; i < count; i++) {
-		look_at(&ws->worker[i]);
-		busy |= hold_count(atomic_load(&ws->worker[i].hold)) > 0;
-	}
+	for (unsigned i = 1; i < RPC_LANES; i++)
+		lanes_doubt(ws->cfg.lanes, i, stuck & 1u << i);
 	for (unsigned i = 0; i < RPC_LANES; i++) {
 		look_at_lane(ws, i);
 		busy |= call_queue_waiting(&ws->calls, i) > 0;
@@ -199,6 +219,7 @@ void worker_watch_stop(struct workers *ws)
 	pthread_cond_signal(&watch->woken);
 	pthread_mutex_unlock(&watch->lock);
 	pthread_join(watch->thread, NULL);
+	watch->started = false;
 	pthread_cond_destroy(&watch->woken);
 	pthread_mutex_destroy(&watch->lock);
 }

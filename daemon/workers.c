@@ -7,6 +7,7 @@
 #include <sys/eventfd.h>
 
 #include "daemon/first_handle.h"
+#include "daemon/reactor.h"
 #include "daemon/worker_pool.h"
 #include "daemon/worker_watch.h"
 #include "lib/util.h"
@@ -63,10 +64,27 @@ void workers_stop(struct workers *ws)
 		pthread_join(w->thread, NULL);
 		rn_inbox_fini(&w->rpc.inbox);
 	}
+	for (unsigned i = 0; i < ws->nreactors; i++)
+		reactor_free(ws->reactor[i]);
 	call_queue_fini(&ws->calls);
 	pthread_cond_destroy(&ws->changed);
 	pthread_mutex_destroy(&ws->lock);
 	free(ws);
+}
+
+int workers_loop(struct workers *ws, const char *name, struct ev_loop **out)
+{
+	const unsigned i = ws->nreactors;
+	int rc = reactor_new(ws, name, &ws->reactor[i], out);
+
+	if (rc == 0)
+		atomic_store(&ws->nreactors, i + 1);
+	return rc;
+}
+
+void workers_unwatch(struct workers *ws)
+{
+	worker_watch_stop(ws);
 }
 
 void workers_limit(struct workers *ws, unsigned more)
@@ -86,12 +104,21 @@ static unsigned lane_of(const struct workers *ws, const struct rpc_request *req)
 	return lanes_blocked(ws->cfg.lanes, lane) ? 0 : lane;
 }
 
+static void begin(struct rpc_request *req)
+{
+	rpc_dispatch(req->server, req);
+}
+
 static void submit(void *ctx, struct rpc_request *req)
 {
 	struct workers *ws = ctx;
 
+	req->server = ws->cfg.server;
+	req->work = begin;
+	req->given = false;
 	req->lane = lane_of(ws, req);
-	worker_hand_over(ws, req);
+	if (!reactor_take(req))
+		worker_hand_over(ws, req);
 	if (atomic_load(&ws->watch.asleep))
 		worker_watch_wake(ws);
 }

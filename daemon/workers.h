@@ -10,6 +10,7 @@
 #include "lib/log.h"
 #include "rpc/program.h"
 
+struct ev_loop;
 struct lanes;
 struct vfs;
 struct workers;
@@ -27,6 +28,11 @@ struct workers_config {
 
 /* Starts the threads; 0 or -errno when any of them cannot be set up. */
 int workers_start(const struct workers_config *cfg, struct workers **out);
+/* Starts an event thread that runs calls as well (daemon/reactor.h). The loop is the caller's, to
+ * be freed after workers_unwatch and before workers_stop. At most RPC_LOOPS_MAX. 0 or -errno. */
+int workers_loop(struct workers *ws, const char *name, struct ev_loop **out);
+/* Ends the thread that looks for stuck calls. */
+void workers_unwatch(struct workers *ws);
 /* At most so many are started on demand: where descriptors are few. */
 void workers_limit(struct workers *ws, unsigned more);
 /* The sink that transports submit to. */

@@ -6,6 +6,7 @@
 #include "lib/inbox.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/eventfd.h>
@@ -25,7 +26,8 @@ void rn_inbox_fini(struct rn_inbox *in)
 	in->fd = -1;
 }
 
-void rn_inbox_post(struct rn_inbox *in, struct rn_inbox_node *node)
+/* True if the inbox was empty. */
+static bool push(struct rn_inbox *in, struct rn_inbox_node *node)
 {
 	/* Once the node is in, the taker may free the inbox's neighbours but not the inbox itself:
 	 * its owner ends only after its posters. */
@@ -35,13 +37,29 @@ void rn_inbox_post(struct rn_inbox *in, struct rn_inbox_node *node)
 		node->next = head;
 	} while (!atomic_compare_exchange_weak_explicit(
 		&in->head, &head, node, memory_order_release, memory_order_relaxed));
-	if (head)
-		return; /* the inbox was not empty: the eventfd has been written already */
+	return !head;
+}
+
+void rn_inbox_wake(struct rn_inbox *in)
+{
 	const uint64_t one = 1;
 	ssize_t n;
+
 	do {
 		n = write(in->fd, &one, sizeof(one));
 	} while (n < 0 && errno == EINTR); /* EAGAIN: the counter is full, so it is readable */
+}
+
+void rn_inbox_post(struct rn_inbox *in, struct rn_inbox_node *node)
+{
+	/* If it was not empty the eventfd has been written already, or the taker is about to look. */
+	if (push(in, node))
+		rn_inbox_wake(in);
+}
+
+void rn_inbox_post_quiet(struct rn_inbox *in, struct rn_inbox_node *node)
+{
+	push(in, node);
 }
 
 struct rn_inbox_node *rn_inbox_take(struct rn_inbox *in)

@@ -23,6 +23,11 @@ void rn_inbox_fini(struct rn_inbox *in);
 
 void rn_inbox_post(struct rn_inbox *in, struct rn_inbox_node *node);
 
+/* Posts without waking the taker: for the taker's own thread, which looks before it sleeps. */
+void rn_inbox_post_quiet(struct rn_inbox *in, struct rn_inbox_node *node);
+/* Wakes the taker, who may have missed quiet posts. */
+void rn_inbox_wake(struct rn_inbox *in);
+
 /* Takes everything, oldest first; NULL when empty. Only the owner calls it, after it has read the
  * eventfd (or without: a spare wake-up is harmless). */
 struct rn_inbox_node *rn_inbox_take(struct rn_inbox *in);

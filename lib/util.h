@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Small helpers that every folder needs: rounding for XDR, minimum, container_of. */
+/* Small helpers that every folder needs: rounding for XDR, minimum and maximum, container_of. */
 #ifndef RN_LIB_UTIL_H
 #define RN_LIB_UTIL_H
 
@@ -18,6 +18,11 @@ static inline uint32_t rn_xdr_pad(uint32_t len)
 static inline size_t rn_min(size_t a, size_t b)
 {
 	return a < b ? a : b;
+}
+
+static inline size_t rn_max(size_t a, size_t b)
+{
+	return a > b ? a : b;
 }
 
 #endif

@@ -8,6 +8,7 @@
 #include "nfs/attempt.h"
 #include "nfs/caller.h"
 #include "nfs3/procs.h"
+#include "vfs/worker.h"
 
 /* Most holders of conflicting shares that are asked to give way, one after the other. */
 #define YIELD_TRIES 8
@@ -23,6 +24,7 @@ struct nfs3_op *nfs3_op_begin(struct rpc_request *req)
 	op->server = req->program_ctx;
 	op->ctx.vfs = op->server->cfg.vfs;
 	op->ctx.w = req->worker->vfs;
+	op->ctx.caller = req->conn->id;
 	return op;
 }
 
@@ -163,12 +165,25 @@ void nfs3_put_attr_of(struct nfs3_op *op, struct vfs_node *n)
 	nfs3_put_post_op_attr(&op->req->out, known ? &a : NULL);
 }
 
+struct vfs_dir_change *nfs3_op_change(struct nfs3_op *op, unsigned i)
+{
+	op->change[i] = rn_arena_alloc(&op->req->arena, sizeof(*op->change[i]));
+	return op->change[i];
+}
+
 void nfs3_put_wcc_of(struct nfs3_op *op, unsigned i)
 {
+	const struct vfs_dir_change *d = i < NFS3_OP_DIRS ? op->change[i] : NULL;
 	struct vfs_attr a;
-	bool known = op->node[i] && vfs_getattr(&op->ctx, op->node[i], &a) == 0;
+	bool known;
 
-	nfs3_put_wcc(&op->req->out, known ? &a : NULL);
+	if (d && d->known) {
+		nfs3_put_wcc(&op->req->out, d->atomic && d->ctime_tells ? &d->before : NULL,
+			     &d->after);
+		return;
+	}
+	known = op->node[i] && vfs_getattr(&op->ctx, op->node[i], &a) == 0;
+	nfs3_put_wcc(&op->req->out, NULL, known ? &a : NULL);
 }
 
 enum rpc_run nfs3_op_end(struct nfs3_op *op, int rc)
@@ -180,6 +195,8 @@ enum rpc_run nfs3_op_end(struct nfs3_op *op, int rc)
 	if (op->ctx.exp)
 		vfs_export_put(op->ctx.exp);
 	op->ctx.exp = NULL;
+	if (rpc_is_prompt(op->req) && vfs_worker_has_declined(op->ctx.w))
+		return RPC_RUN_MOVE;
 	if (rc == -NFS3_EWEAKAUTH)
 		return RPC_RUN_AUTH_TOOWEAK;
 	if (rc == -NFS3_ETOOLONG)

@@ -20,6 +20,7 @@
 #include "vfs/share.h"
 
 #define NFS3_OP_NODES 4
+#define NFS3_OP_DIRS 2 /* directories that an operation may change */
 
 struct nfs3_op {
 	struct rpc_request *req;
@@ -27,7 +28,9 @@ struct nfs3_op {
 	struct vfs_ctx ctx; /* ctx.exp: a reference, from nfs3_op_open on */
 	uint32_t export_id;
 	struct vfs_node *node[NFS3_OP_NODES]; /* references; their meaning is the handler's */
-	struct vfs_attr attr;		      /* attributes of the object that was made or found */
+	/* Changes of the directories node[0] and node[1]; NULL: none is known */
+	struct vfs_dir_change *change[NFS3_OP_DIRS];
+	struct vfs_attr attr; /* attributes of the object that was made or found */
 
 	void (*encode)(struct nfs3_op *op, int rc); /* result of a modifying procedure */
 	union {
@@ -64,6 +67,9 @@ int nfs3_op_attempt(int (*attempt)(void *arg), void *arg);
 bool nfs3_put_status(struct nfs3_op *op, int rc);
 /* Puts the present attributes of a node as post_op_attr; NULL gives none. */
 void nfs3_put_attr_of(struct nfs3_op *op, struct vfs_node *n);
+/* Where vfs/ puts what it finds of the change of directory node[i], for nfs3_put_wcc_of. NULL: no
+ * room. */
+struct vfs_dir_change *nfs3_op_change(struct nfs3_op *op, unsigned i);
 /* Puts the wcc_data of op->node[i]. */
 void nfs3_put_wcc_of(struct nfs3_op *op, unsigned i);
 

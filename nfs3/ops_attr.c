@@ -172,6 +172,7 @@ const struct nfs3_proc nfs3_proc_getattr = {
 		.decode = nfs3_decode_fh_args,
 		.args_size = sizeof(struct nfs3_fh_args),
 		.run = proc_getattr,
+		.flags = RPC_PROMPT,
 	},
 	.errors = NFS3_ERRORS(0),
 };
@@ -196,6 +197,7 @@ const struct nfs3_proc nfs3_proc_access = {
 		.decode = decode_access,
 		.args_size = sizeof(struct access_args),
 		.run = proc_access,
+		.flags = RPC_PROMPT,
 	},
 	.errors = NFS3_ERRORS(0),
 };

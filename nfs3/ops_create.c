@@ -35,13 +35,16 @@ static int open_dir(struct nfs3_op *op, const struct nfs3_dirop_args *where,
 	return rc;
 }
 
-/* rc is the result of the vfs call, which sets node[1] on success only. */
-static enum rpc_run made(struct nfs3_op *op, const struct nfs3_sattr *attr, int rc)
+/* rc is the result of the vfs call, which sets node[1] on success only. how: VFS_SYNC_MADE, unless
+ * the object was there before. */
+static enum rpc_run made(struct nfs3_op *op, const struct nfs3_sattr *attr, enum vfs_sync_how how,
+			 int rc)
 {
 	if (rc < 0)
 		op->node[1] = NULL;
 	op->sync.node[0] = op->node[0];
 	op->sync.node[1] = op->node[1];
+	op->sync.how = how;
 	op->sync.with_entry = !vfs_set_after_making(&attr->set);
 	return nfs3_op_settle(op, rc, encode_made);
 }
@@ -91,10 +94,11 @@ static enum rpc_run proc_create(struct rpc_request *req, void *args)
 	if (!op)
 		return RPC_RUN_SYSTEM_ERR;
 	cr.attr = &op->attr;
+	cr.change = nfs3_op_change(op, 0);
 	rc = open_dir(op, &a->where, &a->attr);
 	if (rc == 0)
 		rc = vfs_create(&op->ctx, op->node[0], name->bytes, name->len, &cr, &op->node[1]);
-	return made(op, &a->attr, rc);
+	return made(op, &a->attr, cr.made ? VFS_SYNC_MADE : VFS_SYNC_EACH, rc);
 }
 
 /* Where and with which attributes a call makes something other than a regular file. */
@@ -105,7 +109,8 @@ static struct vfs_make make_of(struct nfs3_op *op, const struct nfs3_name *name,
 				  .name = name->bytes,
 				  .len = name->len,
 				  .sa = sa,
-				  .attr = &op->attr };
+				  .attr = &op->attr,
+				  .change = nfs3_op_change(op, 0) };
 }
 
 struct mkdir_args {
@@ -135,7 +140,7 @@ static enum rpc_run proc_mkdir(struct rpc_request *req, void *args)
 	make = make_of(op, &a->where.name, &a->attr.set);
 	if (rc == 0)
 		rc = vfs_mkdir(&op->ctx, &make, &op->node[1]);
-	return made(op, &a->attr, rc);
+	return made(op, &a->attr, VFS_SYNC_MADE, rc);
 }
 
 struct symlink_args {
@@ -171,7 +176,7 @@ static enum rpc_run proc_symlink(struct rpc_request *req, void *args)
 	make = make_of(op, &a->where.name, &a->attr.set);
 	if (rc == 0)
 		rc = vfs_symlink(&op->ctx, &make, target, &op->node[1]);
-	return made(op, &a->attr, rc);
+	return made(op, &a->attr, VFS_SYNC_MADE, rc);
 }
 
 static int mknod_type(uint32_t type, uint32_t *mode)
@@ -238,7 +243,7 @@ static enum rpc_run proc_mknod(struct rpc_request *req, void *args)
 	make = make_of(op, &a->where.name, &a->attr.set);
 	if (rc == 0)
 		rc = vfs_mknod(&op->ctx, &make, &what, &op->node[1]);
-	return made(op, &a->attr, rc);
+	return made(op, &a->attr, VFS_SYNC_MADE, rc);
 }
 
 /* Results of the four, and what their ERRORS sections list alike. Not listed: PERM (an immutable

@@ -66,6 +66,7 @@ const struct nfs3_proc nfs3_proc_lookup = {
 		.decode = nfs3_decode_dirop,
 		.args_size = sizeof(struct nfs3_dirop_args),
 		.run = proc_lookup,
+		.flags = RPC_PROMPT,
 	},
 	.errors = NFS3_ERRORS(NFS3_E_NOENT | NFS3_E_NOTDIR | NFS3_E_NAMETOOLONG),
 };

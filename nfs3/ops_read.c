@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * READ (RFC 1813 section 3.3.6). The data stays in the payload buffer that the ring read it into;
- * the reply takes over the reference to it. Without memory in the budget the request waits in the
+ * READ (RFC 1813 section 3.3.6). Cached data that go out over TCP are not copied at all (see
+ * nfs/read_pages.h). Other data stays in the payload buffer that the ring read it into; the reply
+ * takes over the reference to it. Without memory in the budget the request waits in the
  * pool's queue and goes on, on its worker, when a buffer comes free. The handler owns the payload
  * from the moment it gets it until xdr_put_bulk or a put.
  */
 #include <errno.h>
 
+#include "lib/pipe.h"
 #include "lib/util.h"
+#include "nfs/read_pages.h"
 #include "nfs3/op.h"
 #include "nfs3/procs.h"
 
@@ -20,20 +23,44 @@ static void encode_failure(struct nfs3_op *op, int rc)
 	nfs3_put_attr_of(op, op->node[0]);
 }
 
-static int encode_data(struct nfs3_op *op)
+/* Puts all of the result but the data. 0, or -NFS3_ETOOLONG: they do not fit. */
+static int encode_head(struct nfs3_op *op)
 {
 	struct vfs_io *io = &op->io;
 	struct xdr_out *x = &op->req->out;
 	uint32_t n = (uint32_t)io->result;
 
-	if (!rpc_reply_fits(op->req, READ_RESULT_SIZE, n)) {
-		rn_payload_put(io->payload);
+	if (!rpc_reply_fits(op->req, READ_RESULT_SIZE, n))
 		return -NFS3_ETOOLONG;
-	}
 	nfs3_put_status(op, 0);
 	nfs3_put_attr_of(op, op->node[0]);
 	xdr_put_u32(x, n);
 	xdr_put_bool(x, io->eof);
+	return 0;
+}
+
+static int encode_pages(struct nfs3_op *op, struct rn_pipe *pipe)
+{
+	int rc = encode_head(op);
+
+	if (rc < 0)
+		rn_pipe_put(pipe);
+	else
+		xdr_put_pipe(&op->req->out, pipe);
+	return rc;
+}
+
+static int encode_data(struct nfs3_op *op)
+{
+	struct vfs_io *io = &op->io;
+	struct xdr_out *x = &op->req->out;
+	uint32_t n = (uint32_t)io->result;
+	int rc = encode_head(op);
+
+	if (rc < 0) {
+		rn_payload_put(io->payload);
+		return rc;
+	}
 	if (n == 0) {
 		rn_payload_put(io->payload);
 		xdr_put_bulk(x, NULL, 0, 0);
@@ -63,6 +90,7 @@ static void read_resume(struct rpc_request *req)
 {
 	struct nfs3_op *op = req->op;
 
+	op->ctx.w = req->worker->vfs; /* maybe another than before */
 	vfs_read(&op->io);
 }
 
@@ -91,25 +119,14 @@ static bool decode_read(struct xdr_in *x, void *args)
 	return !x->err;
 }
 
-static enum rpc_run start_read(struct nfs3_op *op, const struct read_args *a)
+/* Has the data copied into a payload buffer. */
+static enum rpc_run start_copy(struct nfs3_op *op)
 {
 	struct rpc_request *req = op->req;
 	struct vfs_io *io = &op->io;
+	size_t size = vfs_read_buffer_size(op->ctx.exp, io->offset, io->count);
 	struct rn_payload *p;
-	size_t size;
 
-	io->ctx = &op->ctx;
-	io->node = op->node[0];
-	io->offset = a->offset;
-	io->count = (uint32_t)rn_min(a->count, op->server->cfg.max_io);
-	/* No file reaches beyond the largest offset: such a READ meets the end. */
-	if (io->offset > INT64_MAX)
-		io->offset = INT64_MAX;
-	if (io->count > INT64_MAX - io->offset)
-		io->count = (uint32_t)(INT64_MAX - io->offset);
-	io->done = read_done;
-	io->arg = op;
-	size = vfs_read_buffer_size(op->ctx.exp, io->offset, io->count);
 	if (size == 0)
 		size = 1;
 	/* a peer may have sent much more than the arguments of READ */
@@ -123,6 +140,26 @@ static enum rpc_run start_read(struct nfs3_op *op, const struct read_args *a)
 	io->payload = p;
 	vfs_read(io);
 	return RPC_RUN_PENDING;
+}
+
+static enum rpc_run start_read(struct nfs3_op *op, const struct read_args *a)
+{
+	struct vfs_io *io = &op->io;
+	struct rn_pipe *pipe;
+
+	io->ctx = &op->ctx;
+	io->node = op->node[0];
+	io->offset = a->offset;
+	io->count = (uint32_t)rn_min(a->count, op->server->cfg.max_io);
+	/* No file reaches beyond the largest offset: such a READ meets the end. */
+	if (io->offset > INT64_MAX)
+		io->offset = INT64_MAX;
+	if (io->count > INT64_MAX - io->offset)
+		io->count = (uint32_t)(INT64_MAX - io->offset);
+	io->done = read_done;
+	io->arg = op;
+	pipe = nfs_read_pages(op->req, io);
+	return pipe ? nfs3_op_end(op, encode_pages(op, pipe)) : start_copy(op);
 }
 
 static enum rpc_run proc_read(struct rpc_request *req, void *args)
@@ -148,6 +185,7 @@ const struct nfs3_proc nfs3_proc_read = {
 		.decode = decode_read,
 		.args_size = sizeof(struct read_args),
 		.run = proc_read,
+		.flags = RPC_PROMPT,
 	},
 	/* ISDIR: not listed. */
 	.errors = NFS3_ERRORS(NFS3_E_NXIO | NFS3_E_INVAL | NFS3_E_ISDIR),

@@ -23,10 +23,14 @@ struct listing {
 	struct nfs3_op *op;
 	struct xdr_out *x;
 	bool plus;
-	size_t end;	   /* position where the last entry must end */
-	uint32_t dir_left; /* bytes left of dircount */
+	size_t start, end; /* positions where the first entry begins and the last must end */
+	uint32_t dircount, dir_left; /* bytes of dircount, and those left of it */
 	unsigned entries;
 };
+
+/* Bytes of an entry, a guess before the first: of the whole, and of what dircount counts. */
+#define ENTRY_PLUS 168u
+#define ENTRY 40u
 
 /* Bytes that every entry needs: the list's mark, fileid, name, cookie. */
 static size_t entry_size(const struct vfs_dirent *de)
@@ -43,7 +47,7 @@ static void put_plus(struct listing *l, const struct vfs_dirent *de)
 	struct vfs_attr attr;
 	struct vfs_fh fh;
 
-	if (vfs_peek(&op->ctx, op->node[0], de->name, de->len, &fh, &attr) < 0) {
+	if (vfs_peek_entry(&op->ctx, op->node[0], de, &fh, &attr) < 0) {
 		nfs3_put_post_op_attr(l->x, NULL);
 		nfs3_put_post_op_fh(l->x, NULL);
 		return;
@@ -73,6 +77,21 @@ static bool put_entry(void *arg, const struct vfs_dirent *de)
 	l->dir_left -= (uint32_t)size;
 	l->entries++;
 	return true;
+}
+
+/* Entries of average size that there is room for. */
+static unsigned expect(void *arg)
+{
+	const struct listing *l = arg;
+	const size_t pos = xdr_out_pos(l->x);
+	size_t whole = l->plus ? ENTRY_PLUS : ENTRY, dir = ENTRY, n;
+
+	if (l->entries > 0) {
+		whole = (pos - l->start) / l->entries;
+		dir = (l->dircount - l->dir_left) / l->entries;
+	}
+	n = pos < l->end ? rn_min((l->end - pos) / whole, l->dir_left / dir) : 0;
+	return n == 0 && l->entries == 0 ? 1 : (unsigned)n;
 }
 
 /* Makes room for the reply and returns the position where resok must end: the size asked for,
@@ -116,7 +135,12 @@ static int list(struct nfs3_op *op, const struct readdir_args *a, bool plus)
 	struct xdr_out *x = &op->req->out;
 	size_t start = xdr_out_pos(x);
 	size_t end = make_room(op->req, a->maxcount, op->server->cfg.max_io);
-	struct listing l = { .op = op, .x = x, .plus = plus, .dir_left = a->dircount };
+	struct listing l = {
+		.op = op, .x = x, .plus = plus, .dircount = a->dircount, .dir_left = a->dircount
+	};
+	const struct vfs_listing to = {
+		.each = put_entry, .expect = expect, .arg = &l, .looks = plus
+	};
 	bool eof = false;
 	int rc;
 
@@ -127,8 +151,9 @@ static int list(struct nfs3_op *op, const struct readdir_args *a, bool plus)
 		xdr_out_rewind(x, start);
 		return -NFS3_ETOOSMALL;
 	}
+	l.start = xdr_out_pos(x);
 	l.end = end - LIST_END_SIZE;
-	rc = vfs_readdir(&op->ctx, op->node[0], a->cookie, put_entry, &l, &eof);
+	rc = vfs_readdir(&op->ctx, op->node[0], a->cookie, &to, &eof);
 	if (rc == -EINVAL)
 		rc = -NFS3_EBADCOOKIE;
 	if (rc == 0 && l.entries == 0 && !eof)

@@ -9,7 +9,8 @@ static void encode_removed(struct nfs3_op *op, int rc)
 	nfs3_put_wcc_of(op, 0);
 }
 
-typedef int remove_fn(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len);
+typedef int remove_fn(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len,
+		      struct vfs_dir_change *change);
 
 static enum rpc_run run_remove(struct rpc_request *req, const struct nfs3_dirop_args *a,
 			       remove_fn *do_remove)
@@ -23,7 +24,8 @@ static enum rpc_run run_remove(struct rpc_request *req, const struct nfs3_dirop_
 	if (rc == 0)
 		rc = nfs3_name_check(&a->name);
 	if (rc == 0)
-		rc = do_remove(&op->ctx, op->node[0], a->name.bytes, a->name.len);
+		rc = do_remove(&op->ctx, op->node[0], a->name.bytes, a->name.len,
+			       nfs3_op_change(op, 0));
 	op->sync.node[0] = op->node[0];
 	return nfs3_op_settle(op, rc, encode_removed);
 }

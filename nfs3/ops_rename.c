@@ -45,6 +45,10 @@ static int run_rename(struct nfs3_op *op, const struct rename_args *a)
 		return rc;
 	r.from_dir = op->node[0];
 	r.to_dir = op->node[1];
+	r.from_change = nfs3_op_change(op, 0);
+	r.to_change = nfs3_op_change(op, 1);
+	if (!r.to_change)
+		r.from_change = NULL;
 	return vfs_rename(&op->ctx, &r);
 }
 
@@ -56,6 +60,7 @@ static enum rpc_run proc_rename(struct rpc_request *req, void *args)
 	if (!op)
 		return RPC_RUN_SYSTEM_ERR;
 	rc = run_rename(op, args);
+	op->sync.how = VFS_SYNC_ONE_STEP;
 	op->sync.node[0] = op->node[0];
 	if (op->node[1] != op->node[0])
 		op->sync.node[1] = op->node[1];
@@ -94,7 +99,8 @@ static int run_link(struct nfs3_op *op, const struct link_args *a)
 		rc = nfs3_name_check(&a->where.name);
 	if (rc < 0)
 		return rc;
-	return vfs_link(&op->ctx, op->node[0], op->node[1], a->where.name.bytes, a->where.name.len);
+	return vfs_link(&op->ctx, op->node[0], op->node[1], a->where.name.bytes, a->where.name.len,
+			nfs3_op_change(op, 1));
 }
 
 static enum rpc_run proc_link(struct rpc_request *req, void *args)
@@ -106,6 +112,7 @@ static enum rpc_run proc_link(struct rpc_request *req, void *args)
 		return RPC_RUN_SYSTEM_ERR;
 	rc = run_link(op, args);
 	op->sync.data_from = VFS_SYNC_METADATA;
+	op->sync.how = VFS_SYNC_ONE_STEP;
 	op->sync.node[0] = op->node[0];
 	op->sync.node[1] = op->node[1];
 	return nfs3_op_settle(op, rc, encode_linked);

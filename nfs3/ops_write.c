@@ -183,7 +183,7 @@ const struct nfs3_proc nfs3_proc_write = {
 		.decode = decode_write,
 		.args_size = sizeof(struct write_args),
 		.run = proc_write,
-		.flags = RPC_NONIDEMPOTENT,
+		.flags = RPC_NONIDEMPOTENT | RPC_PROMPT,
 		.reply_size = 4 + NFS3_WCC_SIZE + 4 + 4 + 8,
 	},
 	/* Not listed: PERM (append-only and sealed files), NXIO as in READ, ISDIR. */

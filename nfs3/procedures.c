@@ -5,7 +5,7 @@
 #include "nfs3/procs.h"
 #include "nfs3/server.h"
 
-static const struct rpc_proc null_proc = { .name = "NULL" };
+static const struct rpc_proc null_proc = { .name = "NULL", .flags = RPC_PROMPT };
 
 #define POINTER(NAME, name) [NFSPROC3_##NAME] = &nfs3_proc_##name.rpc,
 static const struct rpc_proc *const nfs3_procs[NFSPROC3_COUNT] = { [NFSPROC3_NULL] = &null_proc,

@@ -62,8 +62,13 @@ void nfs3_put_post_op_fh(struct xdr_out *x, const struct vfs_fh *fh)
 		xdr_put_opaque(x, fh->data, fh->len);
 }
 
-void nfs3_put_wcc(struct xdr_out *x, const struct vfs_attr *after)
+void nfs3_put_wcc(struct xdr_out *x, const struct vfs_attr *before, const struct vfs_attr *after)
 {
-	xdr_put_bool(x, false);
+	xdr_put_bool(x, before != NULL);
+	if (before) {
+		xdr_put_u64(x, before->size);
+		put_time(x, &before->mtime);
+		put_time(x, &before->ctime);
+	}
 	nfs3_put_post_op_attr(x, after);
 }

@@ -14,10 +14,10 @@ void nfs3_put_fattr(struct xdr_out *x, const struct vfs_attr *a);
 void nfs3_put_post_op_attr(struct xdr_out *x, const struct vfs_attr *a);
 void nfs3_put_post_op_fh(struct xdr_out *x, const struct vfs_fh *fh); /* NULL: none */
 /*
- * wcc_data without pre_op_attr. A client takes what changed between the two for its own doing, and
- * keeps what it has cached. That is so only if nobody else can change the object between the looks
- * and the operation (RFC 1813, "wcc_data"), and no process can keep others of its machine from it.
+ * wcc_data. A client takes what changed between the two for its own doing, and keeps what it has
+ * cached. So before is NULL unless nobody else changed the object in between (RFC 1813,
+ * "wcc_data").
  */
-void nfs3_put_wcc(struct xdr_out *x, const struct vfs_attr *after);
+void nfs3_put_wcc(struct xdr_out *x, const struct vfs_attr *before, const struct vfs_attr *after);
 
 #endif

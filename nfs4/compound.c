@@ -9,6 +9,7 @@
 #include "lib/util.h"
 #include "lib/clock.h"
 #include "nfs4/server.h"
+#include "vfs/worker.h"
 
 bool nfs4_compound_decode(struct xdr_in *in, void *args)
 {
@@ -148,16 +149,52 @@ static int repeat(struct nfs4_compound *c, int rc)
 	return c->op->run(c, c->args);
 }
 
+/* Takes back what the operation under way has put, so that it can run again. */
+static void unput(struct nfs4_compound *c)
+{
+	if (c->seq_owner)
+		c->seq_hooks->undo(c);
+	xdr_out_rewind(c->out, c->status_at + 4);
+	c->keep_body = false;
+	c->names_awaited = 0;
+	rn_arena_rewind(&c->req->arena, c->run_at);
+}
+
+/* The operation under way runs on this worker, which is another than before. */
+static void run_moved(struct rpc_request *req)
+{
+	struct nfs4_compound *c = req->op;
+
+	nfs4_compound_rehome(c);
+	nfs4_compound_resume(c, c->op->run(c, c->args));
+}
+
+/* Moves the COMPOUND to a worker that may wait. It must not be touched afterwards. */
+static int move(struct nfs4_compound *c)
+{
+	rpc_requeue(c->req, run_moved);
+	return NFS4_PENDING;
+}
+
+/* True if the operation, which has ended on a prompt worker, must run again on another. */
+static bool is_declined(const struct nfs4_compound *c, int status)
+{
+	if (status == NFS4_PENDING || !rpc_is_prompt(c->req))
+		return false;
+	return vfs_worker_has_declined(c->req->worker->vfs) || nfs4_is_repeated(c, status);
+}
+
 /* Repeats the operation under way up to the limit. Its status, or NFS4_PENDING. */
 static int repeat_op(struct nfs4_compound *c, int status)
 {
+	if (is_declined(c, status)) {
+		nfs4_repeat_no_more(c);
+		unput(c);
+		return move(c);
+	}
 	while (nfs4_is_repeated(c, status)) {
 		c->repeats++;
-		if (c->seq_owner)
-			c->seq_hooks->undo(c);
-		xdr_out_rewind(c->out, c->status_at + 4);
-		c->keep_body = false;
-		rn_arena_rewind(&c->req->arena, c->run_at);
+		unput(c);
 		status = c->obstacle_hooks->await(c, c->obstacle, repeat);
 		if (status == NFS4_OK)
 			status = repeat(c, 0);
@@ -187,6 +224,8 @@ static int start_op(struct nfs4_compound *c)
 	if (c->op->flags & NFS4_OP_SETS_FH)
 		c->has_current_sid = false;
 	c->run_at = c->req->arena.used;
+	if (rpc_is_prompt(c->req) && !(c->op->flags & NFS4_OP_PROMPT))
+		return move(c);
 	return repeat_op(c, c->op->run(c, c->args));
 }
 
@@ -278,6 +317,12 @@ static enum rpc_run run_ops(struct nfs4_compound *c)
 		status = end_op(c, status);
 	}
 	return end_compound(c, status);
+}
+
+void nfs4_compound_rehome(struct nfs4_compound *c)
+{
+	c->current.ctx.w = c->req->worker->vfs;
+	c->saved.ctx.w = c->req->worker->vfs;
 }
 
 void nfs4_compound_resume(struct nfs4_compound *c, int status)

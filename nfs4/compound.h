@@ -125,6 +125,10 @@ enum rpc_run nfs4_compound_run(struct rpc_request *req, void *args);
  * be freed when it returns. */
 void nfs4_compound_resume(struct nfs4_compound *c, int status);
 
+/* For work that rpc_requeue has brought here, before it uses vfs/: the request may be on another
+ * worker than before. */
+void nfs4_compound_rehome(struct nfs4_compound *c);
+
 /* Bytes by which the reply may still grow without a Write chunk: the limit of transport and
  * session, less the status of one more operation. */
 size_t nfs4_reply_room(const struct nfs4_compound *c);

@@ -44,6 +44,9 @@ enum nfs4_op_flags {
 	 * client follows it (RFC 7530 section 13.2, RFC 8881 section 15.2); the other operations
 	 * have NFS4ERR_NOTDIR. */
 	NFS4_OP_FOLLOWS = 128,
+	/* May run on a prompt worker (rpc/worker.h): what would wait, or needs the caller's
+	 * identity, is declined by vfs/ before anything has changed. */
+	NFS4_OP_PROMPT = 256,
 };
 
 /* The operation that answers NFS4ERR_WRONGSEC after PUTFH, PUTROOTFH or RESTOREFH, if the export of
@@ -130,7 +133,7 @@ struct nfs4_op {
 	 * NFS4ERR_NOTSUPP; 0: always allowed. */
 	uint8_t gone_from;
 	uint8_t needs;	    /* enum nfs4_op_needs */
-	uint8_t flags;	    /* enum nfs4_op_flags */
+	uint16_t flags;	    /* enum nfs4_op_flags */
 	uint8_t flavor;	    /* enum nfs4_op_flavor */
 	uint16_t args_size; /* bytes that decode fills; zeroed before */
 	/*

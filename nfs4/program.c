@@ -23,14 +23,14 @@ static bool cacheable(const struct rpc_request *req, const void *args)
 	return a->minor == 0 && !nfs4_skim_idempotent(&req->in, a->nops);
 }
 
-static const struct rpc_proc null_proc = { .name = "NULL" };
+static const struct rpc_proc null_proc = { .name = "NULL", .flags = RPC_PROMPT };
 
 static const struct rpc_proc compound_proc = {
 	.name = "COMPOUND",
 	.decode = nfs4_compound_decode,
 	.args_size = sizeof(struct nfs4_compound_args),
 	.run = nfs4_compound_run,
-	.flags = RPC_RUN_DECODES | RPC_NONIDEMPOTENT | RPC_FOR_FORMER,
+	.flags = RPC_RUN_DECODES | RPC_NONIDEMPOTENT | RPC_FOR_FORMER | RPC_PROMPT,
 	.cacheable = cacheable,
 };
 

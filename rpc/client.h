@@ -45,6 +45,7 @@ struct rpc_client {
 	 * one, a client could use all of it for requests that then wait for each other. */
 	struct rn_payload_account memory;   /* payload buffers */
 	struct rn_payload_account requests; /* only .bytes is used */
+	_Atomic unsigned pipes;		    /* lib/pipe.h: those that carry data to it */
 	/* Calls that wait for a worker, by lane; under the lock of that queue. */
 	struct rn_fq_flow calls[RPC_LANES];
 	struct rn_fq_flow arrivals; /* RDMA messages that wait for a request; under rr_pool.lock */

@@ -96,8 +96,7 @@ static void wait_a_while(struct rpc_request *req, void (*again)(struct rpc_reque
 
 static void run_again(struct rpc_request *req);
 
-/* Ends a call whose procedure was entered. */
-static void finish(struct rpc_request *req, enum rpc_run how)
+static void end(struct rpc_request *req, enum rpc_run how)
 {
 	struct drc *drc = req->server->drc;
 
@@ -137,10 +136,21 @@ static void finish(struct rpc_request *req, enum rpc_run how)
 			break;
 		wait_a_while(req, run_again);
 		return;
+	case RPC_RUN_MOVE:
+		rpc_requeue(req, run_again);
+		return;
 	case RPC_RUN_SYSTEM_ERR:
 		break;
 	}
 	system_error(req);
+}
+
+/* Ends a call whose procedure was entered. A pending one may be on another thread by now, and must
+ * not be touched. */
+static void finish(struct rpc_request *req, enum rpc_run how)
+{
+	if (how != RPC_RUN_PENDING)
+		end(req, how);
 }
 
 static void run_again(struct rpc_request *req)
@@ -295,7 +305,10 @@ static void find_and_run(struct rpc_server *server, struct rpc_request *req)
 	}
 	req->proc = version->procs[call->proc];
 	req->program_ctx = version->ctx ? version->ctx : program->ctx;
-	run_proc(req);
+	if (rpc_is_prompt(req) && !(req->proc->flags & RPC_PROMPT))
+		rpc_requeue(req, redispatch);
+	else
+		run_proc(req);
 }
 
 static void start(struct rpc_server *server, struct rpc_request *req)

@@ -26,6 +26,9 @@ enum rpc_run {
 	/* Nothing was done: an answer from elsewhere is missing. run is called again later, with
 	 * the same arguments. Not allowed if req->must_answer. */
 	RPC_RUN_AGAIN,
+	/* Nothing was done, on a prompt worker: run is called again, with the same arguments, on a
+	 * worker that may wait. */
+	RPC_RUN_MOVE,
 };
 
 enum rpc_proc_flags {
@@ -42,6 +45,7 @@ enum rpc_proc_flags {
 	RPC_FOR_FORMER = 4,
 	RPC_FOR_ALL = 8,    /* tells strangers that they are refused, using req->standing */
 	RPC_NO_EXPORT = 16, /* uses no export: runs only for hosts known to be admitted */
+	RPC_PROMPT = 32,    /* may begin on a prompt worker (rpc/worker.h) */
 };
 
 struct rpc_counters {
@@ -86,6 +90,7 @@ struct rpc_server {
 	unsigned nprograms;
 	struct drc *drc; /* may be NULL: no cache */
 	struct rn_payload_pool *pool;
+	struct rn_pipe_pool *pipes; /* may be NULL: all data are copied */
 	/*
 	 * Standing of the host at the other end of a connection. Called before every procedure but
 	 * NULL (procedure 0, which serves all). Hosts that a procedure does not serve are denied as

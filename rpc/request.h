@@ -40,6 +40,8 @@ struct rpc_conn_ops {
 	/* A client reconnects from the same port (as Linux does over TCP), so that the port tells
 	 * one process or host behind an address from another. */
 	bool keeps_port;
+	/* Replies may have bulk items in pipes. */
+	bool takes_pipes;
 	/* Sends the reply in req->out. Always takes the request back. */
 	void (*reply)(struct rpc_request *req);
 	/* Sends no reply: for duplicates in flight and closed connections only. Always takes the
@@ -96,6 +98,7 @@ struct rpc_request {
 	/* queue of calls it waits in, below RPC_LANES; used by the sink */
 	unsigned lane;
 	void (*work)(struct rpc_request *req); /* called by the worker that takes it out */
+	bool given; /* counts among the calls that its worker has not begun; used by the sink */
 	struct rpc_conn *conn;
 	struct rpc_worker *worker; /* set by the sink */
 

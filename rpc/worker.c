@@ -5,6 +5,16 @@
 
 void rpc_requeue(struct rpc_request *req, void (*work)(struct rpc_request *req))
 {
+	struct rpc_worker *w = req->worker;
+
 	req->work = work;
-	rn_inbox_post(&req->worker->inbox, &req->node);
+	if (w->move)
+		w->move(w, req);
+	else
+		rn_inbox_post(&w->inbox, &req->node);
+}
+
+bool rpc_is_prompt(const struct rpc_request *req)
+{
+	return req->worker->move;
 }

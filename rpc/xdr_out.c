@@ -101,6 +101,20 @@ void xdr_put_bulk(struct xdr_out *x, struct rn_payload *p, uint32_t off, uint32_
 	};
 }
 
+void xdr_put_pipe(struct xdr_out *x, struct rn_pipe *p)
+{
+	const uint32_t len = p->bytes;
+
+	if (x->nbulks == XDR_BULKS_MAX)
+		x->overflow = true;
+	xdr_put_u32(x, len);
+	if (x->overflow) {
+		rn_pipe_put(p);
+		return;
+	}
+	x->bulk[x->nbulks++] = (struct xdr_out_bulk){ .at = x->used, .len = len, .pipe = p };
+}
+
 size_t xdr_out_pos(const struct xdr_out *x)
 {
 	return x->used;
@@ -109,8 +123,12 @@ size_t xdr_out_pos(const struct xdr_out *x)
 /* Drops bulk items from the last one on, down to n of them. */
 static void drop_bulks(struct xdr_out *x, unsigned n)
 {
-	while (x->nbulks > n)
-		rn_payload_put(x->bulk[--x->nbulks].payload);
+	while (x->nbulks > n) {
+		const struct xdr_out_bulk *b = &x->bulk[--x->nbulks];
+
+		rn_payload_put(b->payload);
+		rn_pipe_put(b->pipe);
+	}
 }
 
 void xdr_out_rewind(struct xdr_out *x, size_t pos)

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "lib/payload.h"
+#include "lib/pipe.h"
 
 /* The number of items that a transport can place for one reply. */
 #define XDR_BULKS_MAX 16u
@@ -24,6 +25,7 @@ struct xdr_out_bulk {
 		       */
 	uint32_t off; /* offset of the bytes in payload->data */
 	struct rn_payload *payload; /* the reply owns one reference; NULL if len is 0 */
+	struct rn_pipe *pipe; /* or the bytes are in a pipe, all that it holds; the reply's own */
 };
 
 struct xdr_out {
@@ -50,6 +52,11 @@ uint8_t *xdr_reserve(struct xdr_out *x, uint32_t len);
  * overflow). Beyond XDR_BULKS_MAX items the bytes are copied into the head, if they fit there. */
 void xdr_put_bulk(struct xdr_out *x, struct rn_payload *p, uint32_t off, uint32_t len);
 
+/* Puts the length word and marks a bulk item whose bytes are in a pipe, which is not empty; takes
+ * the pipe over (also on overflow). Only for transports that take pipes, and for one of the first
+ * XDR_BULKS_MAX items. */
+void xdr_put_pipe(struct xdr_out *x, struct rn_pipe *p);
+
 size_t xdr_out_pos(const struct xdr_out *x);
 /* Takes back everything put at pos and behind, bulk items too; also clears overflow; pos <=
  * current. */
@@ -59,7 +66,7 @@ void xdr_patch_u32(struct xdr_out *x, size_t pos, uint32_t v);
 /* Bytes of the whole reply on a stream: the head, and the bulk items with their pad. */
 size_t xdr_out_total(const struct xdr_out *x);
 
-/* Copies the whole stream to out, which has room for xdr_out_total(x) bytes. */
+/* Copies the whole stream to out, which has room for xdr_out_total(x) bytes. No item is a pipe. */
 void xdr_out_copy(const struct xdr_out *x, uint8_t *out);
 
 /* Drops the references of all bulk items. Idempotent. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The event thread. Only the thread itself touches the base once it runs, so libevent needs no
- * locks; other threads use the inbox. All signals are blocked in the thread: they belong to the
- * daemon's main thread.
+ * The event thread. Only the thread that has the loop touches the base once it runs, so libevent
+ * needs no locks; other threads use the inbox. It does work (struct ev_work) outside of libevent
+ * only, so that it can lose the loop there: the base is then at rest. All signals are blocked in
+ * the thread: they belong to the daemon's main thread.
  */
 #include "transport/event_loop.h"
 
@@ -12,21 +13,36 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdatomic.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "lib/util.h"
 #include "transport/turns.h"
 
+/* In ev_loop.owner: the thread is in work.run, and another one may take the loop. */
+#define AT_WORK 1u
+#define ROUNDS 4u /* of tasks and work before the loop looks at its descriptors */
+
 struct ev_loop {
 	struct event_base *base;
 	struct event *wake; /* readable: the inbox has tasks */
 	struct rn_inbox inbox;
 	struct turns turns;
-	pthread_t thread;
+	struct ev_work work;
+	char name[16];
+	_Atomic pthread_t thread; /* the one that has the loop */
+	/* Twice the number of threads that had the loop before, and perhaps AT_WORK. A thread that
+	 * finds another number has lost the loop, and must not touch it. */
+	_Atomic unsigned owner;
+	_Atomic unsigned claim; /* owner that a new thread wants to replace; 0: none */
+	pthread_mutex_t lock;	/* guards threads */
+	pthread_cond_t ended;	/* a thread has ended */
+	unsigned threads;	/* all that have not ended */
 	struct ev_task stop_task;
-	bool stopping; /* used by the loop's thread only */
+	bool stopping; /* used by the thread that has the loop */
 };
 
 /* Runs one batch. Tasks posted meanwhile wait for the next pass, so that descriptors are served in
@@ -55,8 +71,6 @@ static void on_wake(evutil_socket_t fd, short what, void *arg)
 	(void)got;
 	(void)what;
 	run_posted(loop);
-	if (loop->stopping)
-		event_base_loopbreak(loop->base);
 }
 
 static void on_stop(struct ev_task *t)
@@ -66,29 +80,110 @@ static void on_stop(struct ev_task *t)
 	loop->stopping = true;
 }
 
+/* Does one piece of work. False: another thread has the loop now. */
+static bool do_piece(struct ev_loop *loop, unsigned me, void *state, void *piece)
+{
+	unsigned at_work = me | AT_WORK;
+
+	atomic_store(&loop->owner, at_work);
+	loop->work.run(loop->work.ctx, state, piece);
+	return atomic_compare_exchange_strong(&loop->owner, &at_work, me);
+}
+
+static bool do_work(struct ev_loop *loop, unsigned me, void *state)
+{
+	void *piece;
+
+	while (loop->work.take && (piece = loop->work.take(loop->work.ctx)) != NULL) {
+		if (!do_piece(loop, me, state, piece))
+			return false;
+	}
+	return true;
+}
+
+/* Does the work that waits and runs posted tasks, which leave each other more. *more: there may be
+ * some left. False: another thread has the loop now. */
+static bool do_all(struct ev_loop *loop, unsigned me, void *state, bool *more)
+{
+	*more = true;
+	for (unsigned i = 0; i < ROUNDS && *more; i++) {
+		if (!do_work(loop, me, state))
+			return false;
+		*more = run_posted(loop);
+	}
+	return true;
+}
+
+static void run_loop(struct ev_loop *loop, unsigned me, void *state)
+{
+	bool more;
+
+	for (;;) {
+		if (!do_all(loop, me, state, &more))
+			return;
+		if (loop->stopping)
+			break;
+		event_base_loop(loop->base, EVLOOP_NO_EXIT_ON_EMPTY | EVLOOP_ONCE |
+						    (more ? EVLOOP_NONBLOCK : 0));
+	}
+	while (run_posted(loop))
+		;
+}
+
+/* The thread that has the loop, if it still does the piece of work of the claim, loses it to this
+ * one. */
+static bool take_over(struct ev_loop *loop, unsigned *me)
+{
+	unsigned was = atomic_load(&loop->claim);
+	bool mine = true;
+
+	*me = 0;
+	if (was != 0) {
+		*me = (was & ~AT_WORK) + 2;
+		mine = atomic_compare_exchange_strong(&loop->owner, &was, *me);
+	}
+	if (mine)
+		atomic_store(&loop->thread, pthread_self());
+	atomic_store(&loop->claim, 0);
+	return mine;
+}
+
 static void *loop_main(void *arg)
 {
 	struct ev_loop *loop = arg;
+	void *state = loop->work.begin ? loop->work.begin(loop->work.ctx) : NULL;
+	unsigned me;
 
-	while (!loop->stopping)
-		event_base_loop(loop->base, EVLOOP_NO_EXIT_ON_EMPTY);
-	while (run_posted(loop))
-		;
+	pthread_setname_np(pthread_self(), loop->name);
+	if (take_over(loop, &me))
+		run_loop(loop, me, state);
+	if (loop->work.end)
+		loop->work.end(state);
+	/* Tasks that this thread posted did not wake the loop, as it meant to run them itself. */
+	rn_inbox_wake(&loop->inbox);
+	pthread_mutex_lock(&loop->lock);
+	loop->threads--;
+	pthread_cond_signal(&loop->ended);
+	pthread_mutex_unlock(&loop->lock);
 	return NULL;
 }
 
-static int start_thread(struct ev_loop *loop, const char *name)
+static int start_thread(struct ev_loop *loop)
 {
 	sigset_t all, old;
+	pthread_t thread;
 
 	sigfillset(&all);
+	pthread_mutex_lock(&loop->lock);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	int rc = pthread_create(&loop->thread, NULL, loop_main, loop);
+	int rc = pthread_create(&thread, NULL, loop_main, loop);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (rc)
-		return -rc;
-	pthread_setname_np(loop->thread, name); /* a name over 15 bytes is refused: no harm */
-	return 0;
+	if (!rc) {
+		pthread_detach(thread);
+		loop->threads++;
+	}
+	pthread_mutex_unlock(&loop->lock);
+	return -rc;
 }
 
 static int make_base(struct ev_loop *loop)
@@ -118,10 +213,12 @@ static void release(struct ev_loop *loop)
 	if (loop->base)
 		event_base_free(loop->base);
 	rn_inbox_fini(&loop->inbox);
+	pthread_cond_destroy(&loop->ended);
+	pthread_mutex_destroy(&loop->lock);
 	free(loop);
 }
 
-int ev_loop_new(const char *thread_name, struct ev_loop **out)
+int ev_loop_new(const char *thread_name, const struct ev_work *work, struct ev_loop **out)
 {
 	struct ev_loop *loop = calloc(1, sizeof(*loop));
 
@@ -132,10 +229,15 @@ int ev_loop_new(const char *thread_name, struct ev_loop **out)
 		free(loop);
 		return rc;
 	}
+	pthread_mutex_init(&loop->lock, NULL);
+	pthread_cond_init(&loop->ended, NULL);
+	snprintf(loop->name, sizeof(loop->name), "%s", thread_name);
+	if (work)
+		loop->work = *work;
 	loop->stop_task.run = on_stop;
 	rc = make_base(loop);
 	if (!rc)
-		rc = start_thread(loop, thread_name);
+		rc = start_thread(loop);
 	if (rc) {
 		release(loop);
 		return rc;
@@ -149,7 +251,10 @@ void ev_loop_free(struct ev_loop *loop)
 	if (!loop)
 		return;
 	ev_loop_post(loop, &loop->stop_task);
-	pthread_join(loop->thread, NULL);
+	pthread_mutex_lock(&loop->lock);
+	while (loop->threads > 0)
+		pthread_cond_wait(&loop->ended, &loop->lock);
+	pthread_mutex_unlock(&loop->lock);
 	release(loop);
 }
 
@@ -163,9 +268,32 @@ struct turns *ev_loop_turns(struct ev_loop *loop)
 	return &loop->turns;
 }
 
+bool ev_loop_is_current(struct ev_loop *loop)
+{
+	return pthread_equal(pthread_self(), atomic_load(&loop->thread));
+}
+
+int ev_loop_replace(struct ev_loop *loop)
+{
+	unsigned owner = atomic_load(&loop->owner), none = 0;
+	int rc;
+
+	if (!(owner & AT_WORK) || !atomic_compare_exchange_strong(&loop->claim, &none, owner))
+		return -EALREADY;
+	rc = start_thread(loop);
+	if (rc)
+		atomic_store(&loop->claim, 0);
+	return rc;
+}
+
+/* The loop's own thread looks into the inbox before it sleeps, or wakes the one that has taken its
+ * place. */
 void ev_loop_post(struct ev_loop *loop, struct ev_task *t)
 {
-	rn_inbox_post(&loop->inbox, &t->node);
+	if (ev_loop_is_current(loop))
+		rn_inbox_post_quiet(&loop->inbox, &t->node);
+	else
+		rn_inbox_post(&loop->inbox, &t->node);
 }
 
 struct call {
@@ -185,7 +313,7 @@ static void run_call(struct ev_task *t)
 
 void ev_loop_call(struct ev_loop *loop, void (*fn)(void *arg), void *arg)
 {
-	if (pthread_equal(pthread_self(), loop->thread)) {
+	if (ev_loop_is_current(loop)) {
 		fn(arg);
 		return;
 	}

@@ -68,6 +68,10 @@ const char *vfs_export_path(const struct vfs_export *exp);
 /* The path without symbolic links, as it was when the export was opened. */
 const char *vfs_export_real_path(const struct vfs_export *exp);
 
+/* True: the administrator promises that nobody but this server's clients changes what is exported
+ * (exports option nfs_only). False at first. */
+void vfs_export_set_nfs_only(struct vfs_export *exp, bool nfs_only);
+
 /* The kernel's id of the mount of its path. A descriptor is held there, so that umount(8) finds it
  * busy and the id is not reused as long as the export is open. */
 uint64_t vfs_export_mnt_id(const struct vfs_export *exp);
@@ -77,6 +81,9 @@ bool vfs_export_same_root(const struct vfs_export *a, const struct vfs_export *b
 /* False if only the device number identifies its file system, so that handles may end with the next
  * mount of it. */
 bool vfs_export_fs_known(const struct vfs_export *exp);
+/* True for a file system of this machine's own (vfs/fs/local.h): what the kernel has of it
+ * in memory it gives without asking another process or host. */
+bool vfs_export_is_local(const struct vfs_export *exp);
 
 /* The exports in force, as the daemon shows them. All functions are thread-safe; none waits for a
  * name service. */

@@ -9,10 +9,13 @@
 #include "vfs/base/instance.h"
 #include "vfs/export/mounts.h"
 #include "vfs/fs/change.h"
+#include "vfs/fs/handle_cache.h"
 #include "vfs/hold/file.h"
 #include "vfs/hold/file_table.h"
 #include "vfs/hold/unlinked.h"
+#include "vfs/meta/dir_change.h"
 #include "vfs/mount_table.h"
+#include "vfs/names/ahead.h"
 #include "vfs/node/cache.h"
 #include "vfs/node/flush.h"
 #include "vfs/node/hooks.h"
@@ -53,15 +56,18 @@ static bool make_parts(struct vfs *vfs)
 {
 	vfs->cache = vfs_cache_new();
 	vfs->changes = vfs_changes_new();
+	vfs->dir_changes = vfs_dir_changes_new();
 	vfs->files = vfs_files_new();
 	vfs->flusher = vfs_flusher_new();
-	return vfs->cache && vfs->changes && vfs->files && vfs->flusher;
+	return vfs->cache && vfs->changes && vfs->dir_changes && vfs->files && vfs->flusher;
 }
 
 static void free_parts(struct vfs *vfs)
 {
 	vfs_flusher_free(vfs->flusher);
+	vfs_handle_cache_free(vfs->handles);
 	vfs_files_free(vfs->files);
+	vfs_dir_changes_free(vfs->dir_changes);
 	vfs_changes_free(vfs->changes);
 	vfs_cache_free(vfs->cache);
 }
@@ -81,6 +87,8 @@ int vfs_new(const struct vfs_config *cfg, struct vfs **out)
 		return -ENOMEM;
 	}
 	vfs->cfg = *cfg;
+	vfs->handles = vfs_handle_cache_new(cfg->budget); /* none: handles are read each time */
+	vfs->ahead = vfs_ahead_new(cfg->helpers, cfg->budget);
 	vfs->evict = vfs_cache_evict;
 	vfs->hooks = &node_hooks;
 	set_defaults(&vfs->cfg);
@@ -107,6 +115,7 @@ void vfs_free(struct vfs *vfs)
 	if (!vfs)
 		return;
 	vfs->stopping = true;
+	vfs_ahead_free(vfs->ahead);
 	vfs_cache_close_idle(vfs, INT64_MAX);
 	pthread_mutex_destroy(&vfs->exports_lock);
 	pthread_mutex_destroy(&vfs->table_lock);
@@ -130,6 +139,7 @@ void vfs_reap(struct vfs *vfs)
 	LIST_FOREACH (exp, &vfs->exports, link) {
 		if (exp->crossmnt)
 			vfs_mounts_close_idle(exp, before);
+		vfs_mounts_read_watches(exp);
 	}
 	pthread_mutex_unlock(&vfs->exports_lock);
 }
@@ -161,4 +171,6 @@ void vfs_stats(struct vfs *vfs, struct vfs_stats *out)
 		.bad_handles = atomic_load(&vfs->bad_handles),
 	};
 	vfs_cache_stats(vfs, out);
+	if (vfs->handles)
+		vfs_handle_cache_stats(vfs->handles, &out->handles_known, &out->handles_read);
 }

@@ -93,11 +93,32 @@ uint32_t vfs_read_buffer_size(const struct vfs_export *exp, uint64_t offset, uin
  * executable file is allowed with execute permission.
  */
 void vfs_read(struct vfs_io *io);
+
+/* A READ of fewer bytes costs no more when they are copied (on an event thread, up to 64 KiB). */
+#define VFS_PAGES_LEAST (68u << 10)
+struct rn_pipe;
+/*
+ * Reads into an empty pipe if all of the data is in the page cache, at once and without a copy.
+ * True: it holds io->result bytes, at least one, and io->eof is set; done() is not called. False:
+ * nothing is known, not even whether the caller may read; vfs_read tells.
+ */
+bool vfs_read_pages(struct vfs_io *io, struct rn_pipe *pipe);
+
 void vfs_write(struct vfs_io *io);
 /* Makes offset..offset+count (count 0: to the end) durable. */
 void vfs_commit(struct vfs_io *io);
 
 #define VFS_SYNC_METADATA UINT64_MAX
+
+STAILQ_HEAD(vfs_sync_list, vfs_sync);
+
+/* How the nodes of a vfs_sync were changed. */
+enum vfs_sync_how {
+	VFS_SYNC_EACH,	   /* nothing is known */
+	VFS_SYNC_ONE_STEP, /* one system call has changed all of them, and none was changed since */
+	VFS_SYNC_MADE,	   /* node[1] was made in the directory node[0], and may have been changed
+			      since; it has no data */
+};
 
 /*
  * Makes metadata changes durable: every node of the list (directories whose entries changed, new or
@@ -110,6 +131,7 @@ struct vfs_sync {
 	/* Data of regular files from this page on are made durable, too; VFS_SYNC_METADATA: none
 	 * is, as far as the file system can tell the two apart (btrfs cannot). */
 	uint64_t data_from;
+	enum vfs_sync_how how;
 	/* Something that is neither file nor directory has just been made, in one step with its
 	 * entry in the directory of the list. */
 	bool with_entry;
@@ -123,7 +145,12 @@ struct vfs_sync {
 		unsigned pending;
 		unsigned again;	 /* bits by node: synced for the second time */
 		unsigned by_log; /* the node that log_fd stands for */
-		int log_fd;	 /* vfs/data/log_sync.h; -1: none */
+		STAILQ_ENTRY(vfs_sync) link;
+		/* Of the first change of a flush (vfs/data/group.c): */
+		struct vfs_sync_list others;
+		struct vfs_node *by; /* node that is flushed; NULL: all of the log, by log_fd */
+		uint64_t began;
+		int log_fd; /* vfs/data/log_sync.h; -1: none */
 	} priv;
 };
 void vfs_sync(struct vfs_sync *s);

@@ -10,6 +10,7 @@
 #ifndef RN_VFS_VFS_H
 #define RN_VFS_VFS_H
 
+#include "lib/budget.h"
 #include "lib/log.h"
 #include "lib/payload.h"
 #include "vfs/export.h"
@@ -20,6 +21,7 @@ struct vfs_worker;
 
 struct vfs_config {
 	struct rn_payload_pool *pool;
+	struct rn_budget *budget;    /* for caches of memory; NULL: they are small */
 	const struct rn_logger *log; /* may be NULL */
 	unsigned max_fds;	     /* descriptors that the node cache may hold */
 	unsigned max_fds_most;	     /* with what requests hold beside that; 0: no bound */
@@ -27,6 +29,7 @@ struct vfs_config {
 	unsigned max_locks;	     /* byte ranges locked by all clients; 0: 1,000,000 */
 	unsigned lock_wait_seconds;  /* a waiter that has not asked again is forgotten; 0: 90 */
 	bool handle_mac;
+	unsigned helpers;	 /* threads that look ahead in listings, at most 3; 0: none */
 	uint8_t secret[16];	 /* SipHash key of handles: from the state directory */
 	uint64_t write_verifier; /* differs for each run of the daemon */
 };
@@ -51,6 +54,8 @@ void vfs_mounts_changed(struct vfs *vfs, const struct vfs_mount_table *t);
 
 struct vfs_stats {
 	uint64_t nodes, fds, hits, misses, evictions, stale, bad_handles;
+	uint64_t handles_known,
+		handles_read;  /* handles of listings from the cache and the kernel */
 	uint64_t nodes_in_use; /* of nodes: referenced now, not merely cached */
 };
 void vfs_stats(struct vfs *vfs, struct vfs_stats *out);
@@ -63,6 +68,18 @@ struct vfs_ctx {
 	struct vfs_export *exp;
 	struct vfs_access access;
 	struct vfs_cred cred;
+	uint64_t caller; /* number of the connection; 0: unknown */
+};
+
+/* A directory around the change that a call has made in it. A client that is told both states as
+ * atomic takes all that differs between them for its own doing. */
+struct vfs_dir_change {
+	bool known;  /* the change was made, and both states are there */
+	bool atomic; /* nobody else changed the directory in between */
+	/* The caller knows all states with the ctime of before. False: a ctime that it remembers
+	 * may stand for an earlier state. */
+	bool ctime_tells;
+	struct vfs_attr before, after;
 };
 
 /* Reads the export id out of a handle, which may have been made up: vfs_fh_open looks at its MAC.
@@ -108,6 +125,10 @@ int vfs_lookup_below(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name
 /* As vfs_lookup, but only the handle and the attributes: nothing stays open for it. */
 int vfs_peek(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len,
 	     struct vfs_fh *fh, struct vfs_attr *attr);
+/* The same for an entry of vfs_readdir, while it is handed over. */
+struct vfs_dirent;
+int vfs_peek_entry(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vfs_dirent *de,
+		   struct vfs_fh *fh, struct vfs_attr *attr);
 
 enum vfs_may { VFS_MAY_READ = 1, VFS_MAY_WRITE = 2, VFS_MAY_EXEC = 4, VFS_MAY_DELETE = 8 };
 /* Finds the rights out of want that the caller has, as the kernel decides (ACLs too).
@@ -146,8 +167,9 @@ struct vfs_create {
 	const struct vfs_setattr *sa; /* may be NULL */
 	const uint8_t *verf;	      /* EXCLUSIVE: 8 bytes */
 	unsigned may; /* VFS_MAY_READ, VFS_MAY_WRITE: rights that a repeated EXCLUSIVE asks for */
-	struct vfs_attr *attr; /* gets the file's attributes; may be NULL */
-	bool made;	       /* result: this call made the file, it was not there before */
+	struct vfs_attr *attr;	       /* gets the file's attributes; may be NULL */
+	struct vfs_dir_change *change; /* may be NULL */
+	bool made; /* result: this call made the file, it was not there before */
 };
 /* A regular file. EXCLUSIVE: a keyed hash of verifier and caller is kept in atime and mtime, so
  * that the caller's repeated create is recognised, after a restart too; the times of sa are not
@@ -162,7 +184,8 @@ struct vfs_make {
 	const char *name;
 	uint32_t len;
 	const struct vfs_setattr *sa;
-	struct vfs_attr *attr; /* gets the attributes of what was made; may be NULL */
+	struct vfs_attr *attr;	       /* gets the attributes of what was made; may be NULL */
+	struct vfs_dir_change *change; /* may be NULL */
 };
 int vfs_mkdir(struct vfs_ctx *ctx, const struct vfs_make *m, struct vfs_node **out);
 int vfs_symlink(struct vfs_ctx *ctx, const struct vfs_make *m, const char *target,
@@ -176,33 +199,48 @@ int vfs_mknod(struct vfs_ctx *ctx, const struct vfs_make *m, const struct vfs_mk
 /* True if an object made with these attributes needs a further step that sets more than its mode.
  */
 bool vfs_set_after_making(const struct vfs_setattr *sa);
-int vfs_remove(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len);
-int vfs_rmdir(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len);
+/* change may be NULL. */
+int vfs_remove(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len,
+	       struct vfs_dir_change *change);
+int vfs_rmdir(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len,
+	      struct vfs_dir_change *change);
 /* Both directories are in ctx->exp; -EXDEV across its file systems. */
 struct vfs_rename {
 	struct vfs_node *from_dir, *to_dir;
 	const char *from, *to;
 	uint32_t from_len, to_len;
+	struct vfs_dir_change *from_change, *to_change; /* both, or both NULL */
 };
 int vfs_rename(struct vfs_ctx *ctx, const struct vfs_rename *r);
 int vfs_link(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_node *dir, const char *name,
-	     uint32_t len);
+	     uint32_t len, struct vfs_dir_change *change);
 
 /* One entry of a directory stream. cookie continues after it. */
+struct vfs_shown;
 struct vfs_dirent {
-	const char *name;
+	const char *name; /* NUL-terminated */
 	uint32_t len;
 	uint64_t fileid;
 	uint64_t cookie;
-	uint32_t type; /* DT_* or DT_UNKNOWN */
+	uint32_t type;		       /* DT_* or DT_UNKNOWN */
+	const struct vfs_shown *shown; /* for vfs_peek_entry; NULL: nobody has looked yet */
+};
+/* Where entries go. */
+struct vfs_listing {
+	/* Takes an entry. False: no room, and the entry comes again next time. */
+	bool (*each)(void *arg, const struct vfs_dirent *de);
+	/* How many entries there will be room for, about. 0 ends the listing: never before the
+	 * first entry. NULL: unknown. */
+	unsigned (*expect)(void *arg);
+	void *arg;
+	bool looks; /* each calls vfs_peek_entry for most entries */
 };
 /* Streams entries after cookie (0: from the start; "." and ".." come with cookies of their own, and
- * ".." of the root is the root). each returns false when it has no room: that entry comes again
- * next time. *eof: the end was reached. Costs what it returns. The cookie verifier is the caller's
- * business: cookies are the file system's own and stay good while the directory changes. -EINVAL: a
- * cookie that the file system does not take. */
+ * ".." of the root is the root). *eof: the end was reached. Costs what it returns. The cookie
+ * verifier is the caller's business: cookies are the file system's own and stay good while the
+ * directory changes. -EINVAL: a cookie that the file system does not take. */
 int vfs_readdir(struct vfs_ctx *ctx, struct vfs_node *dir, uint64_t cookie,
-		bool (*each)(void *arg, const struct vfs_dirent *de), void *arg, bool *eof);
+		const struct vfs_listing *to, bool *eof);
 
 int vfs_statfs(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_statfs *out);
 /* True if two names in the directory n that differ in case only are one. case_insensitive of

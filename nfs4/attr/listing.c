@@ -13,8 +13,14 @@
 #include "nfs4/attr/attr_table.h"
 #include "nfs4/pseudo/cross.h"
 
+/* Bytes of an entry, a guess before the first: of the whole, and of what dircount counts. */
+#define ENTRY_FILE 220u
+#define ENTRY 64u
+#define ENTRY_DIR 24u
+
 /* Name and cookie of an entry. */
 struct entry {
+	const struct vfs_dirent *de; /* NULL: an entry of the pseudo file system */
 	const char *name;
 	uint32_t len;
 	uint64_t cookie;
@@ -120,7 +126,7 @@ static int get_fs(struct nfs4_listing *l, const struct entry *e, struct nfs4_att
 static int get_file(struct nfs4_listing *l, const struct entry *e, struct nfs4_attr_source *src)
 {
 	struct nfs4_place *dir = &l->c->current;
-	int rc = vfs_peek(&dir->ctx, dir->node, e->name, e->len, &src->fh, &src->attr);
+	int rc = vfs_peek_entry(&dir->ctx, dir->node, e->de, &src->fh, &src->attr);
 
 	if (rc == 0 && l->wants_fs)
 		rc = get_fs(l, e, src);
@@ -176,10 +182,29 @@ static bool put_file(struct nfs4_listing *l, const struct entry *e)
 	return put(l, e, &want, &src);
 }
 
+unsigned nfs4_list_expect(const struct nfs4_listing *l)
+{
+	const size_t pos = xdr_out_pos(l->c->out);
+	size_t whole = l->wants_file ? ENTRY_FILE : ENTRY, dir = ENTRY_DIR, n;
+
+	if (l->status != NFS4_OK)
+		return 0;
+	if (l->entries > 0) {
+		whole = (pos - l->start) / l->entries;
+		dir = rn_max((l->dircount - l->dir_left) / l->entries, 1);
+	}
+	n = pos < l->end ? rn_min((l->end - pos) / whole, l->dir_left / dir) : 0;
+	return n == 0 && l->entries == 0 ? 1 : (unsigned)n;
+}
+
 bool nfs4_list_dirent(struct nfs4_listing *l, const struct vfs_dirent *de, uint64_t cookie)
 {
 	struct entry e = {
-		.name = de->name, .len = de->len, .cookie = cookie, .mounted_on = de->fileid
+		.de = de,
+		.name = de->name,
+		.len = de->len,
+		.cookie = cookie,
+		.mounted_on = de->fileid,
 	};
 	struct nfs4_attr_source src;
 

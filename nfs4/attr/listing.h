@@ -14,8 +14,8 @@ struct nfs4_listing {
 	bool wants_file;  /* true if an attribute is requested that the directory does not hold */
 	bool wants_fs;
 	bool wants_node;   /* true if an attribute needs more than handle and struct vfs_attr */
-	size_t end;	   /* position in c->out that entries may reach */
-	uint32_t dir_left; /* bytes of dircount that are left */
+	size_t start, end; /* positions in c->out where entries begin, and that they may reach */
+	uint32_t dircount, dir_left; /* bytes of dircount, and those left of it */
 	uint32_t entries;
 	int status; /* error that ends the list early; NFS4_OK if it ended for lack of room */
 	bool fs_known;
@@ -23,10 +23,12 @@ struct nfs4_listing {
 	struct vfs_statfs fs;
 };
 
-/* The caller sets end and dir_left. */
+/* The caller sets start, end, dircount and dir_left. */
 void nfs4_listing_init(struct nfs4_listing *l, struct nfs4_compound *c,
 		       const struct nfs4_bitmap *want);
 
+/* Entries of average size that there is room for. */
+unsigned nfs4_list_expect(const struct nfs4_listing *l);
 /* False: there was no room, or status has the error. cookie goes to the client. */
 bool nfs4_list_dirent(struct nfs4_listing *l, const struct vfs_dirent *de, uint64_t cookie);
 bool nfs4_list_pseudo(struct nfs4_listing *l, const struct nfs4_pseudo_entry *e);

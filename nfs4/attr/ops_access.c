@@ -108,6 +108,7 @@ const struct nfs4_op nfs4_op_access = {
 	.name = "ACCESS",
 	.minors = { 0, 2 },
 	.needs = NFS4_NEEDS_FH,
+	.flags = NFS4_OP_PROMPT,
 	.reply_max = 8,
 	.errors = NFS4_ERRORS(NFS4_E_OBJECT | NFS4_E_IO | NFS4_E_INVAL),
 	.shape = NFS4_SHAPE(4, 0, 0),

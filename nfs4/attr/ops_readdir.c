@@ -67,6 +67,11 @@ static bool each_dirent(void *arg, const struct vfs_dirent *de)
 	return nfs4_list_dirent(l, de, cookie_out(de->cookie));
 }
 
+static unsigned expect(void *arg)
+{
+	return nfs4_list_expect(arg);
+}
+
 static bool each_pseudo(void *arg, const struct nfs4_pseudo_entry *e)
 {
 	return nfs4_list_pseudo(arg, e);
@@ -77,11 +82,14 @@ static int list(struct nfs4_listing *l, uint64_t cookie, bool *eof)
 {
 	struct nfs4_compound *c = l->c;
 	struct nfs4_place *dir = &c->current;
+	const struct vfs_listing to = {
+		.each = each_dirent, .expect = expect, .arg = l, .looks = l->wants_file
+	};
 	int rc;
 
 	if (dir->kind == NFS4_PSEUDO)
 		return nfs4_pseudo_each(c, dir, cookie, each_pseudo, l, eof);
-	rc = vfs_readdir(&dir->ctx, dir->node, cookie_in(cookie), each_dirent, l, eof);
+	rc = vfs_readdir(&dir->ctx, dir->node, cookie_in(cookie), &to, eof);
 	return rc == -EINVAL ? NFS4ERR_BAD_COOKIE : nfs4_status(c->minor, rc);
 }
 
@@ -123,8 +131,9 @@ static int run(struct nfs4_compound *c, const struct readdir_args *a)
 		return status;
 	nfs4_listing_init(&l, c, &a->want);
 	l.end = start + size - LIST_END;
-	l.dir_left = a->dircount ? a->dircount : UINT32_MAX;
+	l.dir_left = l.dircount = a->dircount ? a->dircount : UINT32_MAX;
 	xdr_put_u64(c->out, 0); /* cookieverf */
+	l.start = xdr_out_pos(c->out);
 	status = list(&l, a->cookie, &eof);
 	if (status == NFS4_OK)
 		status = l.status;

@@ -9,6 +9,7 @@
 #include "nfs4/attr/attr_table.h"
 #include "nfs4/pseudo/cross.h"
 #include "nfs4/pseudo/pseudo.h"
+#include "vfs/worker.h"
 
 /* Removes the lowest attribute from *word and returns its number. */
 static unsigned take_lowest(uint32_t *word, unsigned i)
@@ -117,6 +118,8 @@ int nfs4_attr_source_node(struct vfs_ctx *ctx, struct vfs_node *n, struct nfs4_b
 	const unsigned needs = nfs4_attr_needs(want);
 	int rc = 0;
 
+	if (needs != 0 && vfs_worker_is_prompt(ctx->w)) /* ACLs and the like may be on disk only */
+		return vfs_worker_decline(ctx->w);
 	if (needs & NFS4_ATTR_ABLE) {
 		src->has_acl = vfs_acl_supported(n);
 		src->has_quota = vfs_quota_supported(n);

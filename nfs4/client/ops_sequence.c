@@ -6,6 +6,7 @@
 #include "nfs4/client/origin.h"
 #include "nfs4/client/sequence.h"
 #include "nfs4/compound.h"
+#include "vfs/worker.h"
 
 /* Requests on slot 0 between two looks at the memory. */
 #define LOOK_EVERY 16u
@@ -99,9 +100,15 @@ static int find_slot(struct nfs4_compound *c, struct nfs4_sequence_args *a, stru
 	status = nfs4_slot_reply(s, a->slot, a->seqid, &out->kept);
 	if (status == NFS4ERR_SEQ_MISORDERED)
 		return status;
-	if (same_call(a, slot))
-		return status == NFS4ERR_DELAY ? nfs4_retry_wait(c, slot, &out->replaced) : status;
-	return NFS4ERR_SEQ_FALSE_RETRY;
+	if (!same_call(a, slot))
+		return NFS4ERR_SEQ_FALSE_RETRY;
+	if (status != NFS4ERR_DELAY)
+		return status;
+	/* Another thread will continue a retry that waits, perhaps before this one has left the
+	 * request. A worker of the pool gets it back itself. */
+	if (rpc_is_prompt(c->req))
+		return nfs4_status(c->minor, vfs_worker_decline(c->req->worker->vfs));
+	return nfs4_retry_wait(c, slot, &out->replaced);
 }
 
 static void begin(struct nfs4_compound *c, const struct nfs4_sequence_args *a,
@@ -163,7 +170,7 @@ static int run_sequence(struct nfs4_compound *c, void *args)
 const struct nfs4_op nfs4_op_sequence = {
 	.name = "SEQUENCE",
 	.minors = { 1, 2 },
-	.flags = NFS4_OP_FIRST | NFS4_OP_FOR_FORMER,
+	.flags = NFS4_OP_FIRST | NFS4_OP_FOR_FORMER | NFS4_OP_PROMPT,
 	.reply_max = NFS4_SEQUENCE_RESULT,
 	.errors = NFS4_ERRORS_OWN,
 	.shape = NFS4_SHAPE(NFS4_SESSIONID_SIZE + 16, 0, 0),

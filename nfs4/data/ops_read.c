@@ -7,7 +7,9 @@
  * If the budget has no memory, the request waits in the pool's queue, unless it holds payload
  * already. Two such requests could wait for each other, so it then answers NFS4ERR_DELAY.
  */
+#include "lib/pipe.h"
 #include "lib/util.h"
+#include "nfs/read_pages.h"
 #include "nfs4/data/status.h"
 #include "nfs4/server.h"
 #include "nfs4/state/io.h"
@@ -60,6 +62,7 @@ static void read_resume(struct rpc_request *req)
 {
 	struct nfs4_compound *c = req->op;
 
+	nfs4_compound_rehome(c);
 	vfs_read(&c->io);
 }
 
@@ -70,6 +73,18 @@ static void memory_ready(struct rn_payload_waiter *w, struct rn_payload *p)
 
 	c->io.payload = p;
 	rpc_requeue(req, read_resume);
+}
+
+/* True if the READ has ended, without a copy. A reply that the slot keeps is copied. */
+static bool read_pages(struct nfs4_compound *c)
+{
+	struct rn_pipe *pipe = c->cache_this ? NULL : nfs_read_pages(c->req, &c->io);
+
+	if (!pipe)
+		return false;
+	xdr_put_bool(c->out, c->io.eof);
+	xdr_put_pipe(c->out, pipe);
+	return true;
 }
 
 /* Starts the READ, or waits for a buffer of size bytes. */
@@ -133,6 +148,10 @@ static int run_read(struct nfs4_compound *c, void *args)
 	if (status != NFS4_OK)
 		return status;
 	prepare(c, a, rn_min(count, room));
+	if (read_pages(c)) {
+		nfs4_io_end(&a->right);
+		return NFS4_OK;
+	}
 	size_t size = vfs_read_buffer_size(c->current.ctx.exp, c->io.offset, c->io.count);
 	status = start_read(c, size > 0 ? size : 1);
 	if (status != NFS4_PENDING)
@@ -144,6 +163,7 @@ const struct nfs4_op nfs4_op_read = {
 	.name = "READ",
 	.minors = { 0, 2 },
 	.needs = NFS4_NEEDS_FH,
+	.flags = NFS4_OP_PROMPT,
 	.reply_max = 8,
 	.errors = NFS4_ERRORS(NFS4_E_OBJECT | NFS4_E_IO | NFS4_E_LOCKED | NFS4_E_FILE_ONLY),
 	.shape = NFS4_SHAPE(NFS4_STATEID_SIZE + 12, 0, 0),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* change_info4: a directory's change attribute before and after an operation. It is never reported
- * as atomic: local processes may change the directory in between. */
+/* change_info4: a directory's change attribute before and after an operation. A client that is told
+ * the two as atomic, and has the first one cached, keeps what it knows of the directory. */
 #ifndef RN_NFS4_CINFO_H
 #define RN_NFS4_CINFO_H
 
@@ -9,19 +9,12 @@
 
 #define NFS4_CINFO_SIZE (4u + 8u + 8u) /* bytes */
 
-/* 0 if the attributes cannot be read. */
-static inline uint64_t nfs4_change_of(struct vfs_ctx *ctx, struct vfs_node *dir)
+/* Zeroes if the attributes could not be read. */
+static inline void nfs4_put_cinfo(struct xdr_out *x, const struct vfs_dir_change *change)
 {
-	struct vfs_attr attr;
-
-	return vfs_getattr(ctx, dir, &attr) == 0 ? attr.change : 0;
-}
-
-static inline void nfs4_put_cinfo(struct xdr_out *x, uint64_t before, uint64_t after)
-{
-	xdr_put_bool(x, false);
-	xdr_put_u64(x, before);
-	xdr_put_u64(x, after);
+	xdr_put_bool(x, change->known && change->atomic);
+	xdr_put_u64(x, change->known ? change->before.change : 0);
+	xdr_put_u64(x, change->known ? change->after.change : 0);
 }
 
 #endif

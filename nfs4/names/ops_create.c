@@ -17,7 +17,7 @@ struct create_args {
 	struct nfs4_sattr attrs;
 	/* Used while the operation runs: a reference of each. */
 	struct vfs_node *dir, *made;
-	uint64_t change;
+	struct vfs_dir_change change;
 };
 
 static void decode_create(struct nfs4_compound *c, void *args)
@@ -36,11 +36,13 @@ static void decode_create(struct nfs4_compound *c, void *args)
 	nfs4_get_sattr(c, &a->attrs);
 }
 
-static struct vfs_make make_of(const struct create_args *a)
+static struct vfs_make make_of(struct create_args *a)
 {
-	return (struct vfs_make){
-		.dir = a->dir, .name = a->name.bytes, .len = a->name.len, .sa = &a->attrs.set
-	};
+	return (struct vfs_make){ .dir = a->dir,
+				  .name = a->name.bytes,
+				  .len = a->name.len,
+				  .sa = &a->attrs.set,
+				  .change = &a->change };
 }
 
 static int make_link(struct nfs4_compound *c, struct create_args *a)
@@ -95,7 +97,7 @@ static int made(struct nfs4_compound *c, int rc)
 	struct create_args *a = c->args;
 
 	if (rc == 0) {
-		nfs4_put_cinfo(c->out, a->change, nfs4_change_of(&c->current.ctx, a->dir));
+		nfs4_put_cinfo(c->out, &a->change);
 		nfs4_put_bitmap(c->out, &a->attrs.given);
 		nfs4_place_move(&c->current, a->made);
 	} else {
@@ -140,11 +142,11 @@ static int run_create(struct nfs4_compound *c, void *args)
 		return status;
 	a->dir = c->current.node;
 	vfs_node_ref(a->dir);
-	a->change = nfs4_change_of(&c->current.ctx, a->dir);
 	rc = make(c, a);
 	if (rc < 0)
 		a->made = NULL;
 	c->sync = (struct vfs_sync){ .node = { a->dir, a->made },
+				     .how = VFS_SYNC_MADE,
 				     .with_entry = !vfs_set_after_making(&a->attrs.set) };
 	return nfs4_settle(c, rc, made);
 }

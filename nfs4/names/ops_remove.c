@@ -8,7 +8,7 @@
 
 struct remove_args {
 	struct nfs4_name name;
-	uint64_t change; /* the directory's change attribute before */
+	struct vfs_dir_change change; /* of the directory */
 };
 
 static void decode_remove(struct nfs4_compound *c, void *args)
@@ -21,10 +21,9 @@ static void decode_remove(struct nfs4_compound *c, void *args)
 static int removed(struct nfs4_compound *c, int rc)
 {
 	const struct remove_args *a = c->args;
-	struct nfs4_place *dir = &c->current;
 
 	if (rc == 0)
-		nfs4_put_cinfo(c->out, a->change, nfs4_change_of(&dir->ctx, dir->node));
+		nfs4_put_cinfo(c->out, &a->change);
 	return nfs4_status(c->minor, rc);
 }
 
@@ -41,10 +40,9 @@ static int run_remove(struct nfs4_compound *c, void *args)
 		status = nfs4_need(c, dir, NFS4_NEED_WRITABLE);
 	if (status != NFS4_OK)
 		return status;
-	a->change = nfs4_change_of(&dir->ctx, dir->node);
-	rc = vfs_remove(&dir->ctx, dir->node, a->name.bytes, a->name.len);
+	rc = vfs_remove(&dir->ctx, dir->node, a->name.bytes, a->name.len, &a->change);
 	if (rc == -EISDIR)
-		rc = vfs_rmdir(&dir->ctx, dir->node, a->name.bytes, a->name.len);
+		rc = vfs_rmdir(&dir->ctx, dir->node, a->name.bytes, a->name.len, &a->change);
 	c->sync = (struct vfs_sync){ .node = { dir->node } };
 	return nfs4_settle(c, rc, removed);
 }

@@ -21,7 +21,7 @@ static int check_pair(const struct nfs4_compound *c)
 
 struct rename_args {
 	struct nfs4_name from, to;
-	uint64_t from_change, to_change; /* the directories' change attributes before */
+	struct vfs_dir_change from_change, to_change;
 };
 
 static void decode_rename(struct nfs4_compound *c, void *args)
@@ -44,15 +44,11 @@ static int rename_status(const struct nfs4_compound *c, int rc)
 static int renamed(struct nfs4_compound *c, int rc)
 {
 	const struct rename_args *a = c->args;
-	struct vfs_ctx *ctx = &c->current.ctx;
-	uint64_t from, to;
 
 	if (rc < 0)
 		return rename_status(c, rc);
-	from = nfs4_change_of(ctx, c->saved.node);
-	to = c->current.node == c->saved.node ? from : nfs4_change_of(ctx, c->current.node);
-	nfs4_put_cinfo(c->out, a->from_change, from);
-	nfs4_put_cinfo(c->out, a->to_change, to);
+	nfs4_put_cinfo(c->out, &a->from_change);
+	nfs4_put_cinfo(c->out, &a->to_change);
 	return NFS4_OK;
 }
 
@@ -80,23 +76,23 @@ static int run_rename(struct nfs4_compound *c, void *args)
 		.from_len = a->from.len,
 		.to = a->to.bytes,
 		.to_len = a->to.len,
+		.from_change = &a->from_change,
+		.to_change = &a->to_change,
 	};
-	struct vfs_ctx *ctx = &c->current.ctx;
 	int status = check_rename(c, a);
 	int rc;
 
 	if (status != NFS4_OK)
 		return status;
-	a->from_change = nfs4_change_of(ctx, from);
-	a->to_change = to == from ? a->from_change : nfs4_change_of(ctx, to);
-	rc = vfs_rename(ctx, &r);
-	c->sync = (struct vfs_sync){ .node = { from, to != from ? to : NULL } };
+	rc = vfs_rename(&c->current.ctx, &r);
+	c->sync = (struct vfs_sync){ .node = { from, to != from ? to : NULL },
+				     .how = VFS_SYNC_ONE_STEP };
 	return nfs4_settle(c, rc, renamed);
 }
 
 struct link_args {
 	struct nfs4_name name;
-	uint64_t change; /* the directory's change attribute before */
+	struct vfs_dir_change change; /* of the directory */
 };
 
 static void decode_link(struct nfs4_compound *c, void *args)
@@ -109,10 +105,9 @@ static void decode_link(struct nfs4_compound *c, void *args)
 static int linked(struct nfs4_compound *c, int rc)
 {
 	const struct link_args *a = c->args;
-	struct nfs4_place *dir = &c->current;
 
 	if (rc == 0)
-		nfs4_put_cinfo(c->out, a->change, nfs4_change_of(&dir->ctx, dir->node));
+		nfs4_put_cinfo(c->out, &a->change);
 	return nfs4_status(c->minor, rc);
 }
 
@@ -137,9 +132,10 @@ static int run_link(struct nfs4_compound *c, void *args)
 
 	if (status != NFS4_OK)
 		return status;
-	a->change = nfs4_change_of(&dir->ctx, dir->node);
-	rc = vfs_link(&dir->ctx, file, dir->node, a->name.bytes, a->name.len);
-	c->sync = (struct vfs_sync){ .node = { file, dir->node }, .data_from = VFS_SYNC_METADATA };
+	rc = vfs_link(&dir->ctx, file, dir->node, a->name.bytes, a->name.len, &a->change);
+	c->sync = (struct vfs_sync){ .node = { dir->node, file },
+				     .data_from = VFS_SYNC_METADATA,
+				     .how = VFS_SYNC_ONE_STEP };
 	return nfs4_settle(c, rc, linked);
 }
 

@@ -65,7 +65,9 @@ static int look_up(struct nfs4_compound *c, struct nfs4_opening *w)
 	struct vfs_node *n;
 	int status, rc;
 
-	rc = vfs_lookup_below(&c->current.ctx, c->current.node, name->bytes, name->len, &n, NULL);
+	/* To create finds out by itself that the directory is gone. */
+	rc = (w->args->create ? vfs_lookup_below : vfs_lookup)(&c->current.ctx, c->current.node,
+							       name->bytes, name->len, &n, NULL);
 	if (rc != 0)
 		return nfs4_status(c->minor, rc);
 	step.found = vfs_node_fh(n);
@@ -91,7 +93,8 @@ static int create(struct nfs4_compound *c, struct nfs4_opening *w)
 	struct vfs_create cr = { .how = exclusive ? VFS_EXCLUSIVE : VFS_GUARDED,
 				 .sa = &a->attrs.set,
 				 .verf = a->verifier,
-				 .may = rights_wanted(w) };
+				 .may = rights_wanted(w),
+				 .change = &w->change };
 	struct vfs_node *n;
 	int rc;
 
@@ -127,17 +130,18 @@ static int find_or_create(struct nfs4_compound *c, struct nfs4_opening *w)
 	return status;
 }
 
-static int dir_change(struct nfs4_compound *c, uint64_t *change)
+/* The directory, which this call has not changed: it is the same before and after. */
+static int unchanged(struct nfs4_compound *c, struct nfs4_opening *w)
 {
-	struct vfs_attr attr;
-	int status = NFS4_OK;
+	struct vfs_attr *attr = &w->change.before;
+	int status;
 
 	if (c->current.kind == NFS4_PSEUDO)
-		status = nfs4_pseudo_attr(c, &c->current, &attr);
+		status = nfs4_pseudo_attr(c, &c->current, attr);
 	else
-		status =
-			nfs4_status(c->minor, vfs_getattr(&c->current.ctx, c->current.node, &attr));
-	*change = status == NFS4_OK ? attr.change : 0;
+		status = nfs4_status(c->minor, vfs_getattr(&c->current.ctx, c->current.node, attr));
+	w->change.known = w->change.atomic = status == NFS4_OK;
+	w->change.after = *attr;
 	return status;
 }
 
@@ -164,16 +168,11 @@ static int by_name(struct nfs4_compound *c, struct nfs4_opening *w)
 		status = nfs4_name_check(&a->name);
 	if (status == NFS4_OK)
 		status = check_attrs(c, w);
-	if (status == NFS4_OK)
-		status = dir_change(c, &w->dir_before);
 	if (status != NFS4_OK)
 		return status;
 	w->by_name = true;
 	status = c->current.kind == NFS4_PSEUDO ? find_in_pseudo(c, w) : find_or_create(c, w);
-	w->dir_after = w->dir_before;
-	if (w->made)
-		dir_change(c, &w->dir_after);
-	return status;
+	return status == NFS4_OK && !w->made ? unchanged(c, w) : status;
 }
 
 /* Checks the access. A client that reclaims had the file open already: its owner may open it again,

@@ -52,9 +52,9 @@ struct nfs4_opening {
 	bool granted; /* the requested access has been checked */
 	/* attributes were set by this call, or by the call that it repeats */
 	bool attrs_set;
-	bool sync_name;			/* the file and its name may not be on disk yet */
-	bool truncate;			/* truncate after the open */
-	uint64_t dir_before, dir_after; /* the directory's change attribute */
+	bool sync_name;		      /* the file and its name may not be on disk yet */
+	bool truncate;		      /* truncate after the open */
+	struct vfs_dir_change change; /* of the directory */
 	struct nfs4_bitmap attrset;
 
 	/* open_share.c */

@@ -111,9 +111,7 @@ static void put_result(struct nfs4_compound *c, struct nfs4_opening *w)
 	struct xdr_out *x = c->out;
 
 	nfs4_put_stateid(x, &w->sid);
-	xdr_put_bool(x, false); /* not atomic: others change the directory, too */
-	xdr_put_u64(x, w->dir_before);
-	xdr_put_u64(x, w->dir_after);
+	nfs4_put_cinfo(x, &w->change);
 	xdr_put_u32(x, OPEN4_RESULT_LOCKTYPE_POSIX | (w->confirm ? OPEN4_RESULT_CONFIRM : 0));
 	nfs4_put_bitmap(x, &w->attrset);
 	put_delegation(c, w->args->access);
@@ -169,8 +167,10 @@ static int open_recorded(struct nfs4_compound *c, int rc)
 	}
 	if (!w->sync_name && !w->truncate)
 		return open_settled(c, 0);
-	c->sync = (struct vfs_sync){ .node = { nfs4_opened_place(c, w)->node,
-					       w->sync_name ? c->current.node : NULL } };
+	c->sync =
+		(struct vfs_sync){ .node = { w->sync_name ? c->current.node : NULL,
+					     nfs4_opened_place(c, w)->node },
+				   .how = w->made && !w->truncate ? VFS_SYNC_MADE : VFS_SYNC_EACH };
 	return nfs4_settle(c, 0, open_settled);
 }
 

@@ -4,6 +4,7 @@
 #include "nfs4/recovery/grace.h"
 #include "nfs4/state/check.h"
 #include "nfs4/status.h"
+#include "vfs/worker.h"
 
 /* Asks whether a share other than that of open (NULL: none) denies the access. CLOSE ends a share
  * under busy. */
@@ -13,6 +14,8 @@ static int ask_shares(struct nfs4_compound *c, struct nfs4_open *open, unsigned 
 	const struct vfs_share *self = NULL;
 	int rc;
 
+	if (open && rpc_is_prompt(c->req)) /* busy is held while files are opened */
+		return vfs_worker_decline(c->req->worker->vfs);
 	if (open)
 		pthread_mutex_lock(&open->busy);
 	if (open && open->share.file)

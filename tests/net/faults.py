@@ -69,6 +69,11 @@ def call(b, op):
     return r.call_message(r.NFS, 3, OPS[op], args), new
 
 
+def is_held(state):
+    """Replies' data wait in buffers, or READ's in pipes."""
+    return state["payload_buffers"] or state["pipes_in_use"]
+
+
 def go_wrong(b, op, stage, fault):
     """Drives one peer to its stage and through its fault."""
     message, new = call(b, op)
@@ -88,7 +93,7 @@ def go_wrong(b, op, stage, fault):
         c.s.shutdown(socket.SHUT_WR)
     if stuck and op != "WRITE":
         with b.still():
-            if not b.held.until(lambda s: s["payload_buffers"])["payload_buffers"] or not b.held.settled()["payload_buffers"]:
+            if not is_held(b.held.until(is_held)) or not is_held(b.held.settled()):
                 wrong = "the replies were to be stuck"
     elif fault == "silence" and not whole(stage):
         if b.held.until(lambda s: s["tcp_connections"] > 1)["tcp_connections"] < 2:

@@ -6,13 +6,14 @@ import signal
 import time
 
 # These come back to what they were when whoever caused them has gone. The others are caches, within their bounds.
-EQUAL = ("tcp_connections rdma_connections requests payload_buffers payload_bytes rdma_devices rdma_connection_bytes queue_pairs "
+EQUAL = ("tcp_connections rdma_connections requests payload_buffers payload_bytes pipes_in_use rdma_devices rdma_connection_bytes queue_pairs "
          "completion_queues memory_regions nodes_in_use drc_running descriptors threads").split()
 PATIENCE = float(os.environ.get("FAULTS_PATIENCE", 60))  # seconds for what was let go to come back, on a busy machine
 
 
 def thread_names(pid):
-    """The daemon's own threads: the kernel's io_uring workers come and go."""
+    """The daemon's own threads, but for those of the kernel's io_uring, which come and go, and helpers of listings, which start with
+    the first long one."""
     names = []
     for task in os.listdir(f"/proc/{pid}/task"):
         try:
@@ -20,7 +21,7 @@ def thread_names(pid):
                 names.append(f.read().strip())
         except (FileNotFoundError, ProcessLookupError):
             pass
-    return sorted(n for n in names if not n.startswith("iou-"))
+    return sorted(n for n in names if not n.startswith(("iou-", "ahead")))
 
 
 def differs(before, now):

@@ -84,6 +84,9 @@ RESULTS = {
 
 
 class Client:
+    longest = 1 << 20  # message of the session
+    keeps = True  # replies in the slot
+
     def __init__(self, port, owner, minor=1, verifier=b"verifier"):
         self.port, self.owner, self.minor, self.verifier = port, owner.encode(), minor, verifier
         self.session, self.clientid = None, 0
@@ -123,7 +126,7 @@ class Client:
         """The results behind SEQUENCE's, where there is one; SEQUENCE's own, if it fails."""
         if self.minor == 0:
             return self.bare(*ops)
-        args = self.session + u32(self.seqid + 1) + u32(0) + u32(0) + u32(1)
+        args = self.session + u32(self.seqid + 1) + u32(0) + u32(0) + u32(self.keeps)
         results = self.bare((SEQUENCE, args), *ops)
         if results[0]["status"] == OK:
             self.seqid += 1
@@ -149,7 +152,7 @@ class Client:
         if res["status"] != OK:
             return res
         self.clientid = res["clientid"]
-        channel = struct.pack(">6I", 0, 1 << 20, 1 << 20, 4096, 16, 8) + u32(0)
+        channel = struct.pack(">6I", 0, self.longest, self.longest, 4096, 16, 8) + u32(0)
         res = self.bare((CREATE_SESSION, u64(self.clientid) + u32(res["sequenceid"]) + u32(0) + channel + channel +
                          u32(0x40000000) + u32(1) + u32(0)))[0]
         if res["status"] == OK:

@@ -178,6 +178,36 @@ def test_frozen(t, d, loop):
     t.check("the log says which file system", "does not answer" in log and "answers again" in log)
 
 
+def test_event_thread(t, d, loop):
+    """Short calls run on event threads, and a write into memory waits there for the frozen file system. What came behind it on its
+    connection, what waits on other connections, and what comes later is answered meanwhile; so it goes again and again."""
+    with d.connect() as c:
+        good, bad = d.root(c, "good"), d.root(c, "bad")
+        fh = make(c, bad, b"written")
+        for stable in (r.FILE_SYNC, r.UNSTABLE):  # afterwards the file is open, and the write runs on the event thread
+            t.equal("a write before", c.nfs(r.WRITE, r.write_args(fh, 0, b"z" * 512, stable=stable))["status"], 0)
+    conns = [d.connect(timeout=20) for _ in range(8)]
+    loop.freeze()
+    written = []
+    longest = 0.0
+    for c in conns:
+        written.append(r.next_xid())
+        c.send(r.call_message(r.NFS, 3, r.WRITE, r.write_args(fh, 512, b"y" * 512, stable=r.UNSTABLE), xid=written[-1]))
+        start = time.monotonic()
+        for other in conns:
+            other.send(r.call_message(r.NFS, 3, r.GETATTR, r.getattr_args(good)))
+        for other in conns:
+            t.equal("GETATTR beside a write that waits", r.reply_body(other.recv()).u32(), 0)
+        longest = max(longest, time.monotonic() - start)
+    t.check("all are answered in the usual time", longest < USUAL, f"{longest:.2f} s")
+    print(f"beside a write that waits on the event thread, 8 GETATTRs took {longest * 1000:.0f} ms at most")
+    t.check("no write is answered before the file system answers", not any(answered(c) for c in conns))
+    loop.thaw()
+    for c, xid in zip(conns, written):
+        t.equal("the write that waited", r.reply_body(c.recv(), xid).u32(), 0)
+        c.close()
+
+
 def test_stop(t, d, loop):
     """The end does not wait for ever."""
     with d.connect() as c:
@@ -205,6 +235,7 @@ def main():
     try:
         with d:
             try:
+                test_event_thread(t, d, loop)
                 test_frozen(t, d, loop)
                 test_stop(t, d, loop)
             finally:

@@ -534,12 +534,10 @@ bool fix_get_post_fh(struct xdr_in *r, struct vfs_fh *fh)
 
 bool fix_get_wcc(struct xdr_in *r, struct fix_attr *after)
 {
-	bool before = xdr_get_bool(r);
-
-	if (before) {
+	if (xdr_get_bool(r)) {
 		xdr_get_u64(r); /* size */
 		xdr_get_u64(r); /* mtime */
 		xdr_get_u64(r); /* ctime */
 	}
-	return fix_get_post_attr(r, after) && !before;
+	return fix_get_post_attr(r, after);
 }

@@ -118,8 +118,8 @@ struct fix_attr {
 void fix_get_attr(struct xdr_in *r, struct fix_attr *a);
 bool fix_get_post_attr(struct xdr_in *r, struct fix_attr *a);
 bool fix_get_post_fh(struct xdr_in *r, struct vfs_fh *fh);
-/* wcc_data. True if the attributes after the operation are present and those before are absent; the
- * latter would claim that no other client came between. */
+/* wcc_data. True if the attributes after the operation are present. Those before depend on whether
+ * the kernel tells of changes by others: tests/net/dir_changes.py. */
 bool fix_get_wcc(struct xdr_in *r, struct fix_attr *after);
 void fix_get_fh(struct xdr_in *r, struct vfs_fh *fh);
 

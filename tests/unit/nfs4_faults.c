@@ -64,10 +64,10 @@ WRAP(FAULT_VFS_LOOKUP, vfs_lookup,
      (struct vfs_ctx * ctx, struct vfs_node *dir, const char *name, uint32_t len,
       struct vfs_node **out, struct vfs_attr *attr),
      (ctx, dir, name, len, out, attr))
-WRAP(FAULT_VFS_PEEK, vfs_peek,
-     (struct vfs_ctx * ctx, struct vfs_node *dir, const char *name, uint32_t len, struct vfs_fh *fh,
+WRAP(FAULT_VFS_PEEK, vfs_peek_entry,
+     (struct vfs_ctx * ctx, struct vfs_node *dir, const struct vfs_dirent *de, struct vfs_fh *fh,
       struct vfs_attr *attr),
-     (ctx, dir, name, len, fh, attr))
+     (ctx, dir, de, fh, attr))
 WRAP(FAULT_VFS_ACCESS, vfs_access,
      (struct vfs_ctx * ctx, struct vfs_node *n, unsigned want, unsigned *granted,
       struct vfs_attr *attr),
@@ -90,20 +90,22 @@ WRAP(FAULT_VFS_MKNOD, vfs_mknod,
       struct vfs_node **out),
      (ctx, m, what, out))
 WRAP(FAULT_VFS_REMOVE, vfs_remove,
-     (struct vfs_ctx * ctx, struct vfs_node *dir, const char *name, uint32_t len),
-     (ctx, dir, name, len))
+     (struct vfs_ctx * ctx, struct vfs_node *dir, const char *name, uint32_t len,
+      struct vfs_dir_change *change),
+     (ctx, dir, name, len, change))
 WRAP(FAULT_VFS_RMDIR, vfs_rmdir,
-     (struct vfs_ctx * ctx, struct vfs_node *dir, const char *name, uint32_t len),
-     (ctx, dir, name, len))
+     (struct vfs_ctx * ctx, struct vfs_node *dir, const char *name, uint32_t len,
+      struct vfs_dir_change *change),
+     (ctx, dir, name, len, change))
 WRAP(FAULT_VFS_RENAME, vfs_rename, (struct vfs_ctx * ctx, const struct vfs_rename *r), (ctx, r))
 WRAP(FAULT_VFS_LINK, vfs_link,
      (struct vfs_ctx * ctx, struct vfs_node *n, struct vfs_node *dir, const char *name,
-      uint32_t len),
-     (ctx, n, dir, name, len))
+      uint32_t len, struct vfs_dir_change *change),
+     (ctx, n, dir, name, len, change))
 WRAP(FAULT_VFS_READDIR, vfs_readdir,
-     (struct vfs_ctx * ctx, struct vfs_node *dir, uint64_t cookie,
-      bool (*each)(void *arg, const struct vfs_dirent *de), void *arg, bool *eof),
-     (ctx, dir, cookie, each, arg, eof))
+     (struct vfs_ctx * ctx, struct vfs_node *dir, uint64_t cookie, const struct vfs_listing *to,
+      bool *eof),
+     (ctx, dir, cookie, to, eof))
 WRAP(FAULT_VFS_STATFS, vfs_statfs,
      (struct vfs_ctx * ctx, struct vfs_node *n, struct vfs_statfs *out), (ctx, n, out))
 WRAP(FAULT_VFS_ROOT, vfs_root, (struct vfs_ctx * ctx, struct vfs_node **out), (ctx, out))

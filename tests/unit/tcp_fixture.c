@@ -78,10 +78,35 @@ static void *sink_main(void *arg)
 	return NULL;
 }
 
+static uint32_t xid_of(const struct rpc_request *r)
+{
+	uint32_t xid;
+
+	memcpy(&xid, r->seg[0].base, sizeof(xid));
+	return ntohl(xid);
+}
+
+/* True if the call has been answered here, on the event thread. */
+static bool answer_in_place(struct fixture *f, struct rpc_request *r)
+{
+	pthread_mutex_lock(&f->lock);
+	const bool here = f->mode == SINK_IN_PLACE && xid_of(r) != XID_OTHER_THREAD;
+	pthread_mutex_unlock(&f->lock);
+	if (!here)
+		return false;
+	if (xid_of(r) == XID_GATE)
+		while (sem_wait(&f->gate) < 0)
+			;
+	answer(f, r);
+	return true;
+}
+
 static void sink_submit(void *ctx, struct rpc_request *r)
 {
 	struct fixture *f = ctx;
 
+	if (answer_in_place(f, r))
+		return;
 	pthread_mutex_lock(&f->lock);
 	r->node.next = NULL;
 	*f->last = &r->node;
@@ -123,10 +148,11 @@ void fixture_start(struct fixture *f, struct tcp_config cfg, size_t budget, int 
 	f->last = &f->first;
 	pthread_mutex_init(&f->lock, NULL);
 	pthread_cond_init(&f->work, NULL);
+	sem_init(&f->gate, 0, 0);
 	rn_budget_init(&f->budget, budget);
 	f->pool = rn_payload_pool_new(&f->budget);
 	for (unsigned i = 0; i < 2; i++)
-		cr_assert_eq(ev_loop_new("test-loop", &f->loops[i]), 0);
+		cr_assert_eq(ev_loop_new("test-loop", NULL, &f->loops[i]), 0);
 	cfg.loops = f->loops;
 	cfg.nloops = cfg.nloops ? cfg.nloops : 2;
 	cfg.sink = (struct rpc_sink){ sink_submit, f };
@@ -167,6 +193,7 @@ void fixture_stop(struct fixture *f)
 	cr_expect_eq(f->budget.used, 0, "budget leaked");
 	pthread_mutex_destroy(&f->lock);
 	pthread_cond_destroy(&f->work);
+	sem_destroy(&f->gate);
 }
 
 int client_connect(struct fixture *f)

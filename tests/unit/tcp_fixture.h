@@ -8,6 +8,7 @@
 #define RN_TEST_TCP_FIXTURE_H
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -19,7 +20,12 @@ enum sink_mode {
 	SINK_ANSWER,
 	SINK_HOLD, /* holds requests until fixture_release() */
 	SINK_GARBAGE,
+	SINK_IN_PLACE, /* answers on the event thread, before submit() returns; see below */
 };
+
+/* Calls that SINK_IN_PLACE treats in another way: */
+#define XID_OTHER_THREAD 0xfffffff0u /* answered by the sink's thread */
+#define XID_GATE 0xfffffff1u	     /* waits on the event thread for fixture.gate */
 
 struct fixture {
 	struct rn_budget budget;
@@ -35,6 +41,7 @@ struct fixture {
 	struct rn_inbox_node *first, **last;
 	enum sink_mode mode;
 	unsigned waiting; /* requests in the sink */
+	sem_t gate;
 	bool stop;
 };
 

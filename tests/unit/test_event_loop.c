@@ -2,8 +2,12 @@
 /* The event thread: posted items run once, in order, on the loop's thread, and before the loop
  * ends. */
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "lib/util.h"
 #include "transport/event_loop.h"
@@ -48,7 +52,7 @@ Test(event_loop, posts_from_many_threads, .timeout = 60)
 	pthread_t threads[POSTERS];
 	struct ev_loop *loop;
 
-	cr_assert_eq(ev_loop_new("test", &loop), 0);
+	cr_assert_eq(ev_loop_new("test", NULL, &loop), 0);
 	for (unsigned p = 0; p < POSTERS; p++) {
 		posters[p].loop = loop;
 		for (unsigned i = 0; i < EACH; i++)
@@ -87,7 +91,7 @@ Test(event_loop, call_runs_on_the_loop_and_nests, .timeout = 60)
 {
 	struct nested n = { 0 };
 
-	cr_assert_eq(ev_loop_new("test", &n.loop), 0);
+	cr_assert_eq(ev_loop_new("test", NULL, &n.loop), 0);
 	ev_loop_call(n.loop, outer, &n);
 	cr_expect(pthread_equal(n.inner, n.outer));
 	cr_expect(!pthread_equal(n.outer, pthread_self()));
@@ -112,8 +116,157 @@ Test(event_loop, a_task_may_post_itself, .timeout = 60)
 {
 	struct again a = { .task.run = run_again, .left = 1000 };
 
-	cr_assert_eq(ev_loop_new("test", &a.loop), 0);
+	cr_assert_eq(ev_loop_new("test", NULL, &a.loop), 0);
 	ev_loop_post(a.loop, &a.task);
 	ev_loop_free(a.loop);
 	cr_expect_eq(a.left, 0);
+}
+
+/* Pieces of work: one of them lasts until it is let go. */
+struct pieces {
+	struct ev_loop *loop;
+	struct ev_task add;
+	unsigned more;		  /* pieces that the task adds */
+	_Atomic unsigned waiting; /* pieces to take */
+	_Atomic unsigned done, begun, ended;
+	_Atomic unsigned lasting; /* pieces that still have to last */
+	_Atomic bool at_it;
+	sem_t let_go;
+	pthread_t lasted_on;
+	_Atomic bool stray_is_current;
+	struct ev_task from_stray;
+	_Atomic bool stray_task_ran;
+};
+
+static void *begin_pieces(void *ctx)
+{
+	atomic_fetch_add(&((struct pieces *)ctx)->begun, 1);
+	return ctx;
+}
+
+static void end_pieces(void *state)
+{
+	atomic_fetch_add(&((struct pieces *)state)->ended, 1);
+}
+
+static void *take_piece(void *ctx)
+{
+	struct pieces *p = ctx;
+
+	if (p->waiting == 0)
+		return NULL;
+	atomic_fetch_sub(&p->waiting, 1);
+	return p;
+}
+
+static void run_stray_task(struct ev_task *t)
+{
+	atomic_store(&rn_container_of(t, struct pieces, from_stray)->stray_task_ran, true);
+}
+
+static void run_piece(void *ctx, void *state, void *piece)
+{
+	struct pieces *p = ctx;
+
+	cr_assert(state == ctx && piece == ctx);
+	if (p->lasting > 0) {
+		p->lasting--;
+		p->lasted_on = pthread_self();
+		atomic_store(&p->at_it, true);
+		while (sem_wait(&p->let_go) != 0)
+			;
+		atomic_store(&p->stray_is_current, ev_loop_is_current(p->loop));
+		if (p->from_stray.run)
+			ev_loop_post(p->loop, &p->from_stray);
+	}
+	atomic_fetch_add(&p->done, 1);
+}
+
+static void add_pieces(struct ev_task *t)
+{
+	struct pieces *p = rn_container_of(t, struct pieces, add);
+
+	atomic_fetch_add(&p->waiting, p->more);
+}
+
+static void until(_Atomic unsigned *n, unsigned want)
+{
+	while (atomic_load(n) < want)
+		usleep(1000);
+}
+
+static void start_pieces(struct pieces *p)
+{
+	const struct ev_work work = { .begin = begin_pieces,
+				      .take = take_piece,
+				      .run = run_piece,
+				      .end = end_pieces,
+				      .ctx = p };
+
+	sem_init(&p->let_go, 0, 0);
+	p->add.run = add_pieces;
+	cr_assert_eq(ev_loop_new("test", &work, &p->loop), 0);
+}
+
+Test(event_loop, work_runs_after_tasks, .timeout = 60)
+{
+	struct pieces p = { .more = 3 };
+
+	start_pieces(&p);
+	cr_expect_eq(ev_loop_replace(p.loop), -EALREADY);
+	ev_loop_post(p.loop, &p.add);
+	until(&p.done, 3);
+	ev_loop_free(p.loop);
+	cr_expect_eq(p.begun, 1);
+	cr_expect_eq(p.ended, 1);
+}
+
+/* Another thread takes the loop from one whose piece lasts, and does what waits behind it. */
+Test(event_loop, a_thread_at_work_is_replaced, .timeout = 60)
+{
+	struct pieces p = { .lasting = 1, .more = 3, .from_stray.run = run_stray_task };
+
+	start_pieces(&p);
+	ev_loop_post(p.loop, &p.add);
+	while (!atomic_load(&p.at_it))
+		usleep(1000);
+	cr_expect_eq(ev_loop_replace(p.loop), 0);
+	until(&p.done, 2);
+	ev_loop_post(p.loop, &p.add); /* the loop goes on */
+	until(&p.done, 5);
+	cr_expect_eq(p.begun, 2);
+	cr_expect_eq(p.ended, 0);
+	sem_post(&p.let_go);
+	until(&p.ended, 1);
+	while (!atomic_load(&p.stray_task_ran)) /* what it posted is not lost */
+		usleep(1000);
+	cr_expect_eq(p.done, 6);
+	cr_expect_not(p.stray_is_current);
+	ev_loop_free(p.loop);
+	cr_expect_eq(p.ended, 2);
+}
+
+/* Threads are replaced again and again, all are let go at the same time, and the loop is freed only
+ * when the last of them has ended. */
+Test(event_loop, many_replacements, .timeout = 60)
+{
+	enum { MANY = 20 };
+	struct pieces p = { .lasting = MANY, .more = 3 * MANY };
+
+	start_pieces(&p);
+	ev_loop_post(p.loop, &p.add);
+	for (unsigned i = 0; i < MANY; i++) {
+		until(&p.begun, i + 1);
+		while (!atomic_exchange(&p.at_it, false))
+			usleep(100);
+		cr_assert_eq(ev_loop_replace(p.loop), 0);
+	}
+	until(&p.begun, MANY + 1);
+	for (unsigned i = 0; i < MANY; i++)
+		sem_post(&p.let_go);
+	until(&p.done, 3 * MANY);
+	ev_loop_free(p.loop);
+	cr_expect_eq(p.begun, MANY + 1);
+	cr_expect_eq(p.ended, MANY + 1);
+	cr_expect_eq(p.done, 3 * MANY);
 }

@@ -364,6 +364,8 @@ static const struct option_case option_cases[] = {
 	{ "pnfs,no_pnfs", DEFAULTS, 65534, 65534 },
 	{ "security_label", DEFAULTS | EXP_SECURITY_LABEL, 65534, 65534 },
 	{ "nordirplus", DEFAULTS | EXP_NO_RDIRPLUS, 65534, 65534 },
+	{ "nfs_only", DEFAULTS | EXP_NFS_ONLY, 65534, 65534 },
+	{ "nfs_only,no_nfs_only", DEFAULTS, 65534, 65534 },
 	{ "xprtsec=none,sec=sys", DEFAULTS, 65534, 65534 },
 };
 

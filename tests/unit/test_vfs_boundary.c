@@ -153,10 +153,10 @@ Test(vfs_boundary, bad_names)
 	cr_expect_eq(vfs_lookup(&f.ctx, f.root, longest, 256, &n, NULL), -ENAMETOOLONG);
 	cr_expect_eq(vfs_lookup(&f.ctx, f.root, longest, UINT32_MAX, &n, NULL), -ENAMETOOLONG);
 	cr_expect_eq(vfs_lookup(&f.ctx, f.root, longest, 255, &n, NULL), -ENOENT);
-	cr_expect_eq(vfs_remove(&f.ctx, f.root, "../outside", 10), -EINVAL);
+	cr_expect_eq(vfs_remove(&f.ctx, f.root, "../outside", 10, NULL), -EINVAL);
 	/* The name ends at len, whatever bytes follow. */
 	put_file(in_export(&f, "ab"), "");
-	cr_expect_eq(vfs_remove(&f.ctx, f.root, "abc", 2), 0);
+	cr_expect_eq(vfs_remove(&f.ctx, f.root, "abc", 2, NULL), 0);
 	fixture_close(&f);
 }
 
@@ -215,7 +215,7 @@ Test(vfs_boundary, mounts_below_are_seen_with_crossmnt)
 	f.ctx.access.flags |= VFS_CROSSMNT;
 	cr_assert_eq(vfs_fh_open(&f.ctx, &fh, &above), 0);
 	cr_expect_eq(must_getattr(&f.ctx, above).fsid, fsid);
-	cr_expect_eq(vfs_link(&f.ctx, above, f.root, "l", 1), -EXDEV);
+	cr_expect_eq(vfs_link(&f.ctx, above, f.root, "l", 1, NULL), -EXDEV);
 	vfs_node_put(above);
 
 	/* An unused mount can be unmounted. */

@@ -213,11 +213,14 @@ static int one_blow(struct vfs_ctx *ctx, struct vfs_node *root, unsigned r)
 		rc = vfs_create(ctx, root, name, len, &cr, &n);
 		break;
 	case 1:
-		return vfs_remove(ctx, root, name, len);
+		return vfs_remove(ctx, root, name, len, NULL);
 	case 2:
-		return vfs_rename(ctx, &(struct vfs_rename){ root, root, name, "f3", len, 2 });
+		return vfs_rename(
+			ctx, &(struct vfs_rename){ root, root, name, "f3", len, 2, NULL, NULL });
 	case 3:
-		return vfs_readdir(ctx, root, 0, count_entry, &count, &eof);
+		return vfs_readdir(ctx, root, 0,
+				   &(struct vfs_listing){ .each = count_entry, .arg = &count },
+				   &eof);
 	default:
 		rc = vfs_lookup(ctx, root, name, len, &n, &a);
 	}

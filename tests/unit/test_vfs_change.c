@@ -30,7 +30,7 @@ static uint64_t look(struct vfs_changes *t, uint64_t ino, int64_t ctime, int64_t
 {
 	struct statx sx = state(ino, ctime);
 
-	return vfs_change_of(t, &sx, clock);
+	return vfs_change_of(t, &sx, &(struct vfs_look){ .clock = clock });
 }
 
 Test(vfs_change, within_a_tick)
@@ -41,15 +41,15 @@ Test(vfs_change, within_a_tick)
 
 	a = look(t, 5, tick, tick);
 	cr_expect_eq(look(t, 5, tick, tick), a, "looking changes nothing");
-	vfs_change_made(t, 0, 5);
+	vfs_change_made(t, 0, 5, 0);
 	b = look(t, 5, tick, tick);
 	cr_expect_gt(b, a);
-	vfs_change_made(t, 0, 6);
+	vfs_change_made(t, 0, 6, 0);
 	cr_expect_eq(look(t, 5, tick, tick + TICK), b, "another file's change");
-	vfs_change_made(t, 0, 5);
+	vfs_change_made(t, 0, 5, 0);
 	c = look(t, 5, tick + TICK, tick + TICK);
 	cr_expect_gt(c, b);
-	vfs_change_made(t, 0, 5);
+	vfs_change_made(t, 0, 5, 0);
 	cr_expect_gt(look(t, 5, tick + TICK, tick + TICK), c);
 	vfs_changes_free(t);
 }
@@ -65,7 +65,7 @@ Test(vfs_change, local_change_within_a_tick)
 	for (uint64_t own = 0; own < 3; own++) {
 		fresh = look(t, 5 + own, tick, tick);
 		for (uint64_t i = 0; i < own; i++)
-			vfs_change_made(t, 0, 5 + own);
+			vfs_change_made(t, 0, 5 + own, 0);
 		fresh = look(t, 5 + own, tick, tick);
 		settled = look(t, 5 + own, tick, later);
 		cr_expect_gt(settled, fresh);
@@ -85,7 +85,7 @@ Test(vfs_change, settled)
 
 	for (unsigned i = 0; i < 100; i++) {
 		last = look(t, 5, tick, tick);
-		vfs_change_made(t, 0, 5);
+		vfs_change_made(t, 0, 5, 0);
 	}
 	cr_expect_gt(look(after, 5, tick, tick + 100 * (int64_t)TICK), last);
 	cr_expect_lt(look(after, 5, tick, tick + 100 * (int64_t)TICK),
@@ -94,10 +94,174 @@ Test(vfs_change, settled)
 		     (uint64_t)tick + VFS_CHANGE_SETTLED);
 	/* A file system with ctimes in whole seconds: the tick is one second. */
 	last = look(t, 7, 9000000000, 9900000000);
-	vfs_change_made(t, 0, 7);
+	vfs_change_made(t, 0, 7, 0);
 	cr_expect_gt(look(t, 7, 9000000000, 9900000000), last);
 	vfs_changes_free(t);
 	vfs_changes_free(after);
+}
+
+static uint64_t look_counted(struct vfs_changes *t, uint64_t ino, int64_t ctime, int64_t clock)
+{
+	struct statx sx = state(ino, ctime);
+
+	return vfs_change_of(t, &sx, &(struct vfs_look){ .clock = clock, .counted = true });
+}
+
+/* Where all changes are counted, the value that a client got with its own change stays. */
+Test(vfs_change, counted)
+{
+	struct vfs_changes *t = vfs_changes_new();
+	const int64_t tick = 100 * (int64_t)TICK, later = tick + 100 * (int64_t)TICK;
+	uint64_t a, b;
+
+	a = look_counted(t, 5, tick, tick);
+	vfs_change_made(t, 0, 5, 0);
+	b = look_counted(t, 5, tick, tick);
+	cr_expect_gt(b, a);
+	cr_expect_eq(look_counted(t, 5, tick, later), b);
+	cr_expect_eq(look_counted(t, 5, tick, later + 1000 * (int64_t)TICK), b);
+	/* Somebody has looked through an export that promises nothing. */
+	cr_expect_gt(look(t, 5, tick, later), b);
+	cr_expect_eq(look_counted(t, 5, tick, later), look(t, 5, tick, later));
+	vfs_changes_free(t);
+}
+
+/* Changes that were counted in an entry that had to make room are not known any more: the state is
+ * given a value that no earlier one can have had. */
+Test(vfs_change, counted_and_lost)
+{
+	struct vfs_changes *t = vfs_changes_new();
+	const int64_t tick = 100 * (int64_t)TICK, later = tick + 100 * (int64_t)TICK;
+	uint64_t lost = 0;
+
+	for (uint64_t ino = 1; ino < 300000; ino++) {
+		look_counted(t, ino, tick, tick);
+		vfs_change_made(t, 0, ino, 0);
+		look_counted(t, ino, tick, tick);
+	}
+	for (uint64_t ino = 1; ino < 300000; ino += 100) {
+		uint64_t now = look_counted(t, ino, tick, tick);
+
+		if (now == (uint64_t)tick + 1) {
+			lost++;
+			cr_assert_eq(look_counted(t, ino, tick, later),
+				     (uint64_t)tick + VFS_CHANGE_SETTLED);
+		}
+	}
+	cr_expect_gt(lost, 0, "the table overflows");
+	vfs_changes_free(t);
+}
+
+static uint64_t look_watched(struct vfs_changes *t, int64_t ctime, int64_t clock, uint64_t others)
+{
+	struct statx sx = state(5, ctime);
+
+	return vfs_change_of(t, &sx, &(struct vfs_look){ .clock = clock, .others = others });
+}
+
+static bool is_exact(struct vfs_changes *t, int64_t ctime, uint64_t others)
+{
+	const struct timespec ts = { .tv_sec = ctime / 1000000000, .tv_nsec = ctime % 1000000000 };
+
+	return vfs_change_is_exact(t, 0, 5, &ts, others);
+}
+
+/* A directory whose changes by local processes are counted, and had none since the first look. */
+Test(vfs_change, watched)
+{
+	struct vfs_changes *t = vfs_changes_new();
+	const int64_t tick = 100 * (int64_t)TICK, later = tick + 100 * (int64_t)TICK;
+	uint64_t a;
+
+	cr_expect(is_exact(NULL, tick, 0), "fine ctimes");
+	look_watched(t, tick, tick, 7);
+	cr_expect(is_exact(t, tick, 7));
+	cr_expect_not(is_exact(t, tick, 8), "a local process has changed it with the same ctime");
+	vfs_change_made(t, 0, 5, 0);
+	a = look_watched(t, tick, tick, 7);
+	cr_expect_eq(vfs_change_asks(t, 0, 5), 7);
+	vfs_change_stays(t, 0, 5, 7);
+	cr_expect_eq(vfs_change_asks(t, 0, 5), 0, "it is decided");
+	cr_expect_eq(look_watched(t, tick, later, 8), a);
+	cr_expect(is_exact(t, tick, 9));
+	look_watched(t, later, later, 8);
+	cr_expect_eq(vfs_change_asks(t, 0, 5), 8);
+	vfs_change_stays(t, 0, 5, 7);
+	cr_expect_eq(vfs_change_asks(t, 0, 5), 8, "not for another count");
+	look_watched(t, later, later, 9);
+	cr_expect_eq(vfs_change_asks(t, 0, 5), 0, "a local process came in between two looks");
+	cr_expect_not(is_exact(t, later, 9));
+	cr_expect_eq(look_watched(t, later, 2 * later, 9), (uint64_t)later + VFS_CHANGE_SETTLED);
+	cr_expect(is_exact(t, later, 9), "a settled value differs from all before");
+	vfs_changes_free(t);
+}
+
+/* Nobody counted at the first look. */
+Test(vfs_change, watched_too_late)
+{
+	struct vfs_changes *t = vfs_changes_new();
+	const int64_t tick = 100 * (int64_t)TICK;
+
+	look(t, 5, tick, tick);
+	look_watched(t, tick, tick, 7);
+	cr_expect_not(is_exact(t, tick, 7));
+	cr_expect_eq(vfs_change_asks(t, 0, 5), 0);
+	vfs_changes_free(t);
+}
+
+static bool tells(struct vfs_changes *t, uint64_t ino, int64_t ctime, uint64_t who)
+{
+	const struct timespec ts = { .tv_sec = ctime / 1000000000, .tv_nsec = ctime % 1000000000 };
+
+	return vfs_change_ctime_tells(t, 0, ino, &ts, who, 0);
+}
+
+/* A ctime is enough for a caller that has made all changes between the states that share it. */
+Test(vfs_change, ctime_tells)
+{
+	struct vfs_changes *t = vfs_changes_new();
+	const int64_t tick = 100 * (int64_t)TICK, later = tick + 100 * (int64_t)TICK;
+	const int64_t now = vfs_change_clock(t);
+
+	cr_expect(tells(NULL, 5, tick, 1), "fine ctimes");
+	cr_expect_not(tells(t, 5, tick, 1), "nothing is known");
+	look(t, 5, tick, tick);
+	cr_expect(tells(t, 5, tick, 1), "one state");
+	cr_expect_not(tells(t, 5, later, 1), "another ctime");
+	vfs_change_made(t, 0, 5, 1);
+	look(t, 5, tick, tick);
+	cr_expect(tells(t, 5, tick, 1));
+	cr_expect_not(tells(t, 5, tick, 2), "the other has not seen the second state");
+	look_counted(t, 5, tick, later);
+	cr_expect(tells(t, 5, tick, 1), "later, too");
+	vfs_change_made(t, 0, 5, 2);
+	look(t, 5, tick, tick);
+	cr_expect_not(tells(t, 5, tick, 1));
+	cr_expect_not(tells(t, 5, tick, 2));
+	look(t, 5, later, later);
+	cr_expect(tells(t, 5, later, 1));
+	cr_expect_not(tells(t, 5, later + TICK, 1),
+		      "perhaps looked at before the server was started");
+	cr_expect(tells(t, 5, now + TICK, 1), "an old state, not looked at while it was fresh");
+	vfs_change_made(t, 0, 5, 0);
+	cr_expect_not(tells(t, 5, later, 0), "nobody knows who");
+	vfs_changes_free(t);
+}
+
+/* The value has settled, as somebody has looked without asking for local changes, but there were
+ * none. */
+Test(vfs_change, ctime_tells_when_settled)
+{
+	struct vfs_changes *t = vfs_changes_new();
+	const int64_t tick = 100 * (int64_t)TICK, later = tick + 100 * (int64_t)TICK;
+	const struct timespec ts = { .tv_nsec = tick };
+
+	look_watched(t, tick, tick, 7);
+	look(t, 5, tick, later);
+	cr_expect(vfs_change_ctime_tells(t, 0, 5, &ts, 1, 7));
+	cr_expect_not(vfs_change_ctime_tells(t, 0, 5, &ts, 1, 8), "a local process has changed it");
+	cr_expect_not(vfs_change_ctime_tells(t, 0, 5, &ts, 1, 0), "nobody counts any more");
+	vfs_changes_free(t);
 }
 
 Test(vfs_change, table_overflows)
@@ -108,7 +272,7 @@ Test(vfs_change, table_overflows)
 
 	for (uint64_t ino = 1; ino < 300000; ino++) {
 		value = look(t, ino, tick, tick);
-		vfs_change_made(t, 0, ino);
+		vfs_change_made(t, 0, ino, 0);
 		cr_assert_gt(look(t, ino, tick, tick), value);
 	}
 	for (uint64_t ino = 1; ino < 300000; ino += 1000)
@@ -148,7 +312,7 @@ static void every_operation(struct fixture *f)
 		cr_assert_gt(change_of(f, n), file);
 		dir = change_of(f, f->root);
 		file = change_of(f, n);
-		cr_assert_eq(vfs_link(&f->ctx, n, f->root, "c", 1), 0);
+		cr_assert_eq(vfs_link(&f->ctx, n, f->root, "c", 1, NULL), 0);
 		cr_assert_gt(change_of(f, f->root), dir);
 		cr_assert_gt(change_of(f, n), file);
 		dir = change_of(f, f->root);
@@ -156,14 +320,14 @@ static void every_operation(struct fixture *f)
 		cr_assert_gt(change_of(f, f->root), dir);
 		vfs_node_put(d);
 		dir = change_of(f, f->root);
-		cr_assert_eq(vfs_rmdir(&f->ctx, f->root, "d", 1), 0);
+		cr_assert_eq(vfs_rmdir(&f->ctx, f->root, "d", 1, NULL), 0);
 		cr_assert_gt(change_of(f, f->root), dir);
 		dir = change_of(f, f->root);
 		file = change_of(f, n);
-		cr_assert_eq(vfs_remove(&f->ctx, f->root, "b", 1), 0);
+		cr_assert_eq(vfs_remove(&f->ctx, f->root, "b", 1, NULL), 0);
 		cr_assert_gt(change_of(f, f->root), dir);
 		cr_assert_gt(change_of(f, n), file);
-		cr_assert_eq(vfs_remove(&f->ctx, f->root, "c", 1), 0);
+		cr_assert_eq(vfs_remove(&f->ctx, f->root, "c", 1, NULL), 0);
 		vfs_node_put(n);
 	}
 }

@@ -228,18 +228,21 @@ Test(vfs_create, read_only_exports_stay_as_they_are)
 	put_file(in_export(&f, "a"), "");
 	f.ctx.access.flags |= VFS_RO;
 	cr_expect_eq(create(&f.ctx, f.root, "b", VFS_GUARDED, NULL, NULL), -EROFS);
-	cr_expect_eq(vfs_mkdir(&f.ctx, &(struct vfs_make){ f.root, "b", 1, &sa, NULL }, &n),
+	cr_expect_eq(vfs_mkdir(&f.ctx, &(struct vfs_make){ f.root, "b", 1, &sa, NULL, NULL }, &n),
 		     -EROFS);
-	cr_expect_eq(vfs_symlink(&f.ctx, &(struct vfs_make){ f.root, "b", 1, &sa, NULL }, "t", &n),
-		     -EROFS);
-	cr_expect_eq(vfs_mknod(&f.ctx, &(struct vfs_make){ f.root, "b", 1, &sa, NULL }, &fifo, &n),
-		     -EROFS);
-	cr_expect_eq(vfs_remove(&f.ctx, f.root, "a", 1), -EROFS);
-	cr_expect_eq(vfs_rmdir(&f.ctx, f.root, "a", 1), -EROFS);
-	cr_expect_eq(vfs_rename(&f.ctx, &(struct vfs_rename){ f.root, f.root, "a", "b", 1, 1 }),
+	cr_expect_eq(
+		vfs_symlink(&f.ctx, &(struct vfs_make){ f.root, "b", 1, &sa, NULL, NULL }, "t", &n),
+		-EROFS);
+	cr_expect_eq(
+		vfs_mknod(&f.ctx, &(struct vfs_make){ f.root, "b", 1, &sa, NULL, NULL }, &fifo, &n),
+		-EROFS);
+	cr_expect_eq(vfs_remove(&f.ctx, f.root, "a", 1, NULL), -EROFS);
+	cr_expect_eq(vfs_rmdir(&f.ctx, f.root, "a", 1, NULL), -EROFS);
+	cr_expect_eq(vfs_rename(&f.ctx,
+				&(struct vfs_rename){ f.root, f.root, "a", "b", 1, 1, NULL, NULL }),
 		     -EROFS);
 	n = must_lookup(&f.ctx, f.root, "a");
-	cr_expect_eq(vfs_link(&f.ctx, n, f.root, "b", 1), -EROFS);
+	cr_expect_eq(vfs_link(&f.ctx, n, f.root, "b", 1, NULL), -EROFS);
 	sa.set_mode = true;
 	cr_expect_eq(vfs_setattr(&f.ctx, n, &sa, NULL), -EROFS);
 	vfs_node_put(n);
@@ -256,13 +259,15 @@ Test(vfs_create, directories_keep_their_parents_group)
 	fixture_open(&f, 0);
 	chown(f.dir, 0, 55);
 	chmod(f.dir, 02777);
-	cr_assert_eq(vfs_mkdir(&f.ctx, &(struct vfs_make){ f.root, "d", 1, &sa, &a }, &d), 0);
+	cr_assert_eq(vfs_mkdir(&f.ctx, &(struct vfs_make){ f.root, "d", 1, &sa, &a, NULL }, &d), 0);
 	cr_expect_eq(a.gid, 55);
 	cr_expect_eq(a.uid, 7);
 	cr_expect_eq(a.mode, S_IFDIR | 02755);
-	cr_expect_eq(vfs_mkdir(&f.ctx, &(struct vfs_make){ f.root, "d", 1, &sa, &a }, &n), -EEXIST);
-	cr_expect_eq(vfs_mkdir(&f.ctx, &(struct vfs_make){ f.root, ".", 1, &sa, &a }, &n), -EEXIST);
-	cr_expect_eq(vfs_mkdir(&f.ctx, &(struct vfs_make){ f.root, "..", 2, &sa, &a }, &n),
+	cr_expect_eq(vfs_mkdir(&f.ctx, &(struct vfs_make){ f.root, "d", 1, &sa, &a, NULL }, &n),
+		     -EEXIST);
+	cr_expect_eq(vfs_mkdir(&f.ctx, &(struct vfs_make){ f.root, ".", 1, &sa, &a, NULL }, &n),
+		     -EEXIST);
+	cr_expect_eq(vfs_mkdir(&f.ctx, &(struct vfs_make){ f.root, "..", 2, &sa, &a, NULL }, &n),
 		     -EEXIST);
 	vfs_node_put(d);
 	fixture_close(&f);
@@ -281,23 +286,24 @@ Test(vfs_create, symbolic_links_of_every_length)
 	memset(target, 't', sizeof(target));
 	for (unsigned i = 0; i < 7; i++) {
 		target[lens[i]] = '\0';
-		rc = vfs_symlink(&f.ctx, &(struct vfs_make){ f.root, "l", 1, &sa, NULL }, target,
-				 &n);
+		rc = vfs_symlink(&f.ctx, &(struct vfs_make){ f.root, "l", 1, &sa, NULL, NULL },
+				 target, &n);
 		if (rc == -ENAMETOOLONG && lens[i] >= 1024)
 			break; /* xfs does that */
 		cr_assert_eq(rc, 0);
 		cr_expect_eq(vfs_readlink(&f.ctx, n, back, sizeof(back)), (int)lens[i]);
 		cr_expect_eq(memcmp(back, target, lens[i]), 0);
 		vfs_node_put(n);
-		cr_assert_eq(vfs_remove(&f.ctx, f.root, "l", 1), 0);
+		cr_assert_eq(vfs_remove(&f.ctx, f.root, "l", 1, NULL), 0);
 		target[lens[i]] = 't';
 	}
 	target[4096] = '\0';
+	cr_expect_eq(vfs_symlink(&f.ctx, &(struct vfs_make){ f.root, "l", 1, &sa, NULL, NULL },
+				 target, &n),
+		     -ENAMETOOLONG);
 	cr_expect_eq(
-		vfs_symlink(&f.ctx, &(struct vfs_make){ f.root, "l", 1, &sa, NULL }, target, &n),
-		-ENAMETOOLONG);
-	cr_expect_eq(vfs_symlink(&f.ctx, &(struct vfs_make){ f.root, "l", 1, &sa, NULL }, "", &n),
-		     -EINVAL);
+		vfs_symlink(&f.ctx, &(struct vfs_make){ f.root, "l", 1, &sa, NULL, NULL }, "", &n),
+		-EINVAL);
 	fixture_close(&f);
 }
 
@@ -314,14 +320,18 @@ Test(vfs_create, special_files)
 	fixture_open(&f, 0);
 	chmod(f.dir, 0777);
 	user = as_user(&f, 1000, 100);
-	cr_expect_eq(vfs_mknod(&user, &(struct vfs_make){ f.root, "c", 1, &sa, &a }, &chr, &n),
-		     -EPERM);
-	cr_expect_eq(vfs_mknod(&f.ctx, &(struct vfs_make){ f.root, "r", 1, &sa, &a }, &reg, &n),
-		     -EINVAL);
-	cr_assert_eq(vfs_mknod(&user, &(struct vfs_make){ f.root, "s", 1, &sa, &a }, &sock, &n), 0);
+	cr_expect_eq(
+		vfs_mknod(&user, &(struct vfs_make){ f.root, "c", 1, &sa, &a, NULL }, &chr, &n),
+		-EPERM);
+	cr_expect_eq(
+		vfs_mknod(&f.ctx, &(struct vfs_make){ f.root, "r", 1, &sa, &a, NULL }, &reg, &n),
+		-EINVAL);
+	cr_assert_eq(
+		vfs_mknod(&user, &(struct vfs_make){ f.root, "s", 1, &sa, &a, NULL }, &sock, &n),
+		0);
 	cr_expect_eq(a.mode, S_IFSOCK | 0640);
 	vfs_node_put(n);
-	if (vfs_mknod(&f.ctx, &(struct vfs_make){ f.root, "c", 1, &sa, &a }, &chr, &n) == 0) {
+	if (vfs_mknod(&f.ctx, &(struct vfs_make){ f.root, "c", 1, &sa, &a, NULL }, &chr, &n) == 0) {
 		cr_expect_eq(a.mode, S_IFCHR | 0640);
 		cr_expect_eq(a.rdev_major, 1);
 		cr_expect_eq(a.rdev_minor, 3);
@@ -379,11 +389,13 @@ Test(vfs_create, the_umask_gives_way_to_a_default_acl)
 	fixture_open(&f, FIX_MAC);
 	cr_expect_eq(create(&f.ctx, f.root, "file", VFS_GUARDED, &sa, NULL), 0);
 	cr_expect_eq(create(&f.ctx, f.root, "excl", VFS_EXCLUSIVE, &sa, verf), 0);
-	cr_expect_eq(
-		vfs_mknod(&f.ctx, &(struct vfs_make){ f.root, "fifo", 4, &sa, NULL }, &fifo, &n),
-		0);
+	cr_expect_eq(vfs_mknod(&f.ctx, &(struct vfs_make){ f.root, "fifo", 4, &sa, NULL, NULL },
+			       &fifo, &n),
+		     0);
 	vfs_node_put(n);
-	cr_assert_eq(vfs_mkdir(&f.ctx, &(struct vfs_make){ f.root, "dir", 3, &sa, NULL }, &dir), 0);
+	cr_assert_eq(
+		vfs_mkdir(&f.ctx, &(struct vfs_make){ f.root, "dir", 3, &sa, NULL, NULL }, &dir),
+		0);
 	cr_expect_eq(mode_of_path(in_export(&f, "file")), 0750);
 	cr_expect_eq(mode_of_path(in_export(&f, "excl")), 0750);
 	cr_expect_eq(mode_of_path(in_export(&f, "fifo")), 0750);

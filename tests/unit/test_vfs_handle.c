@@ -192,7 +192,7 @@ Test(vfs_handle, is_stale_while_its_inode_is_taken_anew)
 
 	fixture_open(&f, 0);
 	fh = make_file(&f, "gone");
-	cr_assert_eq(vfs_remove(&f.ctx, f.root, "gone", 4), 0);
+	cr_assert_eq(vfs_remove(&f.ctx, f.root, "gone", 4, NULL), 0);
 	m.path = in_export(&f, "new");
 	cr_assert_eq(pthread_create(&thread, NULL, make_and_unmake, &m), 0);
 	for (unsigned i = 0; i < 5000; i++)
@@ -214,7 +214,7 @@ Test(vfs_handle, is_stale_after_removal)
 	by_us = make_file(&f, "us");
 	by_others = make_file(&f, "others");
 	held = make_file(&f, "held");
-	cr_assert_eq(vfs_remove(&f.ctx, f.root, "us", 2), 0);
+	cr_assert_eq(vfs_remove(&f.ctx, f.root, "us", 2, NULL), 0);
 	cr_expect_eq(try_open(&f.ctx, &by_us), -ESTALE);
 
 	/* Removed by a local process: noticed at the next use. */
@@ -226,7 +226,7 @@ Test(vfs_handle, is_stale_after_removal)
 
 	/* Removed while a local process keeps it open. */
 	int fd = open(in_export(&f, "held"), O_RDONLY);
-	cr_assert_eq(vfs_remove(&f.ctx, f.root, "held", 4), 0);
+	cr_assert_eq(vfs_remove(&f.ctx, f.root, "held", 4, NULL), 0);
 	cr_expect_eq(try_open(&f.ctx, &held), -ESTALE);
 	close(fd);
 	fixture_close(&f);
@@ -240,7 +240,7 @@ Test(vfs_handle, another_link_keeps_it_alive)
 	fixture_open(&f, FIX_MAC);
 	fh = make_file(&f, "a");
 	cr_assert_eq(link(in_export(&f, "a"), in_export(&f, "b")), 0);
-	cr_assert_eq(vfs_remove(&f.ctx, f.root, "a", 1), 0);
+	cr_assert_eq(vfs_remove(&f.ctx, f.root, "a", 1, NULL), 0);
 	cr_expect_eq(try_open(&f.ctx, &fh), 0);
 	fixture_close(&f);
 }

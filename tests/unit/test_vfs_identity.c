@@ -251,7 +251,7 @@ Test(vfs_identity, a_closed_directory_hides_what_is_below)
 	cr_expect_eq(try_lookup(&user, d, "f"), -EACCES, "cached or not");
 	cr_expect_eq(try_lookup(&user, d, "."), -EACCES);
 	cr_expect_eq(try_lookup(&user, d, ".."), -EACCES);
-	cr_expect_eq(vfs_remove(&user, d, "f", 1), -EACCES);
+	cr_expect_eq(vfs_remove(&user, d, "f", 1, NULL), -EACCES);
 	cr_expect_eq(try_open(&user, &fh), 0, "a handle needs no path");
 	vfs_node_put(n);
 	vfs_node_put(d);

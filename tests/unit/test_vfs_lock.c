@@ -383,7 +383,7 @@ Test(vfs_lock, of_an_unlinked_file)
 	cr_assert_eq(
 		vfs_share_open(&m.f.ctx, m.n, &s, &(struct vfs_share_request){ NULL, 3, 0 }, NULL),
 		0);
-	cr_assert_eq(vfs_remove(&m.f.ctx, m.f.root, "f", 1), 0);
+	cr_assert_eq(vfs_remove(&m.f.ctx, m.f.root, "f", 1, NULL), 0);
 	cr_expect_eq(try_lock(&m, 0, VFS_LOCK_WRITE, 0, 1, 0), 0);
 	cr_expect_eq(try_lock(&m, 1, VFS_LOCK_WRITE, 0, 1, 0), -VFS_EDENIED);
 	cr_expect_eq(vfs_unlock(&m.owner[0].locks, 0, 1), 0);

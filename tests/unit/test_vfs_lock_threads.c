@@ -197,7 +197,7 @@ Test(vfs_lock_threads, open_files_are_never_gone)
 		struct vfs_node *n = must_create(&f.ctx, f.root, "x", 0644);
 
 		vfs_node_put(n);
-		cr_assert_eq(vfs_remove(&f.ctx, f.root, "x", 1), 0);
+		cr_assert_eq(vfs_remove(&f.ctx, f.root, "x", 1, NULL), 0);
 	}
 	atomic_store(&stop, true);
 	for (unsigned i = 0; i < THREADS; i++)

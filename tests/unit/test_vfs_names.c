@@ -16,7 +16,7 @@ static int move(struct vfs_ctx *ctx, struct vfs_node *from_dir, const char *from
 {
 	return vfs_rename(ctx,
 			  &(struct vfs_rename){ from_dir, to_dir, from, to, (uint32_t)strlen(from),
-						(uint32_t)strlen(to) });
+						(uint32_t)strlen(to), NULL, NULL });
 }
 
 /* Number of this process's descriptors of removed files. */
@@ -50,11 +50,11 @@ Test(vfs_names, removal_lets_go_of_descriptors)
 	cr_assert_geq(vfs_node_fd(&f.ctx, n, VFS_FD_WRITE), 0);
 	cr_assert_geq(vfs_node_fd(&f.ctx, n, VFS_FD_READ), 0);
 	vfs_node_put(n);
-	cr_assert_eq(vfs_remove(&f.ctx, f.root, "a", 1), 0);
+	cr_assert_eq(vfs_remove(&f.ctx, f.root, "a", 1, NULL), 0);
 	cr_expect_eq(held_removed(), before);
 
 	n = must_create(&f.ctx, f.root, "b", 0644);
-	cr_assert_eq(vfs_remove(&f.ctx, f.root, "b", 1), 0);
+	cr_assert_eq(vfs_remove(&f.ctx, f.root, "b", 1, NULL), 0);
 	cr_expect_eq(vfs_getattr(&f.ctx, n, &a), -ESTALE, "still referenced");
 	cr_expect_eq(held_removed(), before + 2);
 	vfs_node_put(n);
@@ -128,17 +128,17 @@ Test(vfs_names, remove_and_rmdir_edges)
 	fixture_open(&f, 0);
 	d = must_mkdir(&f.ctx, f.root, "d", 0755);
 	file = must_create(&f.ctx, d, "file", 0644);
-	cr_expect_eq(vfs_remove(&f.ctx, f.root, "d", 1), -EISDIR);
-	cr_expect_eq(vfs_rmdir(&f.ctx, d, "file", 4), -ENOTDIR);
-	cr_expect_eq(vfs_rmdir(&f.ctx, f.root, "d", 1), -ENOTEMPTY);
-	cr_expect_eq(vfs_rmdir(&f.ctx, d, ".", 1), -EINVAL);
-	cr_expect_eq(vfs_rmdir(&f.ctx, d, "..", 2), -ENOTEMPTY);
-	cr_expect_eq(vfs_remove(&f.ctx, d, "..", 2), -EISDIR);
-	cr_expect_eq(vfs_remove(&f.ctx, file, "x", 1), -ENOTDIR);
-	cr_expect_eq(vfs_remove(&f.ctx, d, "none", 4), -ENOENT);
-	cr_expect_eq(vfs_remove(&f.ctx, d, "file", 4), 0);
-	cr_expect_eq(vfs_rmdir(&f.ctx, f.root, "d", 1), 0);
-	cr_expect_eq(vfs_remove(&f.ctx, d, "file", 4), -ESTALE);
+	cr_expect_eq(vfs_remove(&f.ctx, f.root, "d", 1, NULL), -EISDIR);
+	cr_expect_eq(vfs_rmdir(&f.ctx, d, "file", 4, NULL), -ENOTDIR);
+	cr_expect_eq(vfs_rmdir(&f.ctx, f.root, "d", 1, NULL), -ENOTEMPTY);
+	cr_expect_eq(vfs_rmdir(&f.ctx, d, ".", 1, NULL), -EINVAL);
+	cr_expect_eq(vfs_rmdir(&f.ctx, d, "..", 2, NULL), -ENOTEMPTY);
+	cr_expect_eq(vfs_remove(&f.ctx, d, "..", 2, NULL), -EISDIR);
+	cr_expect_eq(vfs_remove(&f.ctx, file, "x", 1, NULL), -ENOTDIR);
+	cr_expect_eq(vfs_remove(&f.ctx, d, "none", 4, NULL), -ENOENT);
+	cr_expect_eq(vfs_remove(&f.ctx, d, "file", 4, NULL), 0);
+	cr_expect_eq(vfs_rmdir(&f.ctx, f.root, "d", 1, NULL), 0);
+	cr_expect_eq(vfs_remove(&f.ctx, d, "file", 4, NULL), -ESTALE);
 	vfs_node_put(file);
 	vfs_node_put(d);
 	fixture_close(&f);
@@ -154,9 +154,9 @@ Test(vfs_names, sticky_directories)
 	mine = as_user(&f, 1000, 100);
 	other = as_user(&f, 1001, 100);
 	vfs_node_put(must_create(&mine, f.root, "a", 0666));
-	cr_expect_eq(vfs_remove(&other, f.root, "a", 1), -EPERM);
+	cr_expect_eq(vfs_remove(&other, f.root, "a", 1, NULL), -EPERM);
 	cr_expect_eq(move(&other, f.root, "a", f.root, "b"), -EPERM);
-	cr_expect_eq(vfs_remove(&mine, f.root, "a", 1), 0);
+	cr_expect_eq(vfs_remove(&mine, f.root, "a", 1, NULL), 0);
 	fixture_close(&f);
 }
 
@@ -169,19 +169,19 @@ Test(vfs_names, links)
 	fixture_open(&f, 0);
 	n = must_create(&f.ctx, f.root, "a", 0644);
 	d = must_mkdir(&f.ctx, f.root, "d", 0755);
-	cr_assert_eq(vfs_link(&f.ctx, n, d, "b", 1), 0);
+	cr_assert_eq(vfs_link(&f.ctx, n, d, "b", 1, NULL), 0);
 	cr_expect_eq(must_getattr(&f.ctx, n).nlink, 2);
 	same = must_lookup(&f.ctx, d, "b");
 	cr_expect_eq(same, n, "one file, one node");
 	vfs_node_put(same);
-	cr_expect_eq(vfs_link(&f.ctx, n, d, "b", 1), -EEXIST);
-	cr_expect_eq(vfs_link(&f.ctx, n, d, "..", 2), -EEXIST);
-	cr_expect_eq(vfs_link(&f.ctx, d, f.root, "x", 1), -EPERM);
-	cr_expect_eq(vfs_link(&f.ctx, n, n, "x", 1), -ENOTDIR);
+	cr_expect_eq(vfs_link(&f.ctx, n, d, "b", 1, NULL), -EEXIST);
+	cr_expect_eq(vfs_link(&f.ctx, n, d, "..", 2, NULL), -EEXIST);
+	cr_expect_eq(vfs_link(&f.ctx, d, f.root, "x", 1, NULL), -EPERM);
+	cr_expect_eq(vfs_link(&f.ctx, n, n, "x", 1, NULL), -ENOTDIR);
 	/* vfs_link() of a symbolic link links the link itself, not its target. */
 	cr_assert_eq(symlink("nowhere", in_export(&f, "l")), 0);
 	l = must_lookup(&f.ctx, f.root, "l");
-	cr_expect_eq(vfs_link(&f.ctx, l, d, "l", 1), 0);
+	cr_expect_eq(vfs_link(&f.ctx, l, d, "l", 1, NULL), 0);
 	cr_expect_eq(must_getattr(&f.ctx, l).nlink, 2);
 	vfs_node_put(l);
 	/* A file known by its handle alone can be linked. */
@@ -190,7 +190,7 @@ Test(vfs_names, links)
 	vfs_node_put(d);
 	fixture_restart(&f);
 	cr_assert_eq(vfs_fh_open(&f.ctx, &fh, &n), 0);
-	cr_expect_eq(vfs_link(&f.ctx, n, f.root, "c", 1), 0);
+	cr_expect_eq(vfs_link(&f.ctx, n, f.root, "c", 1, NULL), 0);
 	cr_expect_eq(must_getattr(&f.ctx, n).nlink, 3);
 	vfs_node_put(n);
 	fixture_close(&f);
@@ -211,6 +211,6 @@ Test(vfs_names, any_bytes_are_a_name)
 	vfs_node_put(n);
 	cr_assert_eq(vfs_lookup(&f.ctx, f.root, name, 255, &n, NULL), 0);
 	vfs_node_put(n);
-	cr_expect_eq(vfs_remove(&f.ctx, f.root, name, 255), 0);
+	cr_expect_eq(vfs_remove(&f.ctx, f.root, name, 255, NULL), 0);
 	fixture_close(&f);
 }

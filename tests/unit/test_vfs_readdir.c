@@ -52,7 +52,7 @@ static bool step(struct fixture *f, struct vfs_node *dir, struct taker *t, unsig
 	int rc;
 
 	t->room = room;
-	rc = vfs_readdir(&f->ctx, dir, from, take, t, &eof);
+	rc = vfs_readdir(&f->ctx, dir, from, &(struct vfs_listing){ .each = take, .arg = t }, &eof);
 	cr_assert_eq(rc, 0, "readdir: %d", rc);
 	cr_assert(eof || t->room == 0, "stopped early");
 	return eof;
@@ -179,6 +179,7 @@ Test(vfs_readdir, a_new_listing_sees_what_is_new)
 Test(vfs_readdir, permission_and_errors)
 {
 	static struct taker t;
+	const struct vfs_listing to = { .each = take, .arg = &t };
 	struct fixture f;
 	struct vfs_ctx user;
 	struct vfs_node *d, *file;
@@ -189,12 +190,12 @@ Test(vfs_readdir, permission_and_errors)
 	d = must_mkdir(&f.ctx, f.root, "d", 0711);
 	file = must_create(&f.ctx, f.root, "file", 0644);
 	t.room = 100;
-	cr_expect_eq(vfs_readdir(&user, d, 0, take, &t, &eof), -EACCES);
-	cr_expect_eq(vfs_readdir(&user, file, 0, take, &t, &eof), -ENOTDIR);
-	cr_expect_eq(vfs_readdir(&f.ctx, d, UINT64_MAX, take, &t, &eof), -EINVAL);
+	cr_expect_eq(vfs_readdir(&user, d, 0, &to, &eof), -EACCES);
+	cr_expect_eq(vfs_readdir(&user, file, 0, &to, &eof), -ENOTDIR);
+	cr_expect_eq(vfs_readdir(&f.ctx, d, UINT64_MAX, &to, &eof), -EINVAL);
 	be_root(&f);
 	cr_assert_eq(rmdir(in_export(&f, "d")), 0);
-	cr_expect_eq(vfs_readdir(&f.ctx, d, 0, take, &t, &eof), -ESTALE);
+	cr_expect_eq(vfs_readdir(&f.ctx, d, 0, &to, &eof), -ESTALE);
 	vfs_node_put(d);
 	vfs_node_put(file);
 	fixture_close(&f);

@@ -232,7 +232,7 @@ static void use_unlinked(struct fixture *f, void (*unlink_it)(struct fixture *f)
 
 static void remove_it(struct fixture *f)
 {
-	cr_assert_eq(vfs_remove(&f->ctx, f->root, "f", 1), 0);
+	cr_assert_eq(vfs_remove(&f->ctx, f->root, "f", 1, NULL), 0);
 }
 
 static void replace_it(struct fixture *f)
@@ -246,7 +246,7 @@ static void replace_it(struct fixture *f)
 
 	put_file(in_export(f, "g"), "new");
 	cr_assert_eq(vfs_rename(&f->ctx, &r), 0);
-	cr_assert_eq(vfs_remove(&f->ctx, f->root, "f", 1), 0);
+	cr_assert_eq(vfs_remove(&f->ctx, f->root, "f", 1, NULL), 0);
 }
 
 static void remove_it_locally(struct fixture *f)
@@ -309,7 +309,7 @@ Test(vfs_share, unlinked_before_it_is_open)
 	n = must_create(&f.ctx, f.root, "f", 0644);
 	fh = *vfs_node_fh(n);
 	cr_assert_eq(vfs_open_check(&f.ctx, n, VFS_MAY_READ), 0);
-	cr_assert_eq(vfs_remove(&f.ctx, f.root, "f", 1), 0);
+	cr_assert_eq(vfs_remove(&f.ctx, f.root, "f", 1, NULL), 0);
 	cr_expect_eq(vfs_open_check(&f.ctx, n, VFS_MAY_READ), -ESTALE);
 	cr_assert_eq(open_share(&f, n, &s, 1, 0), 0);
 	vfs_node_put(n);

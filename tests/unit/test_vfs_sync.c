@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Durability of metadata. A file system lies in an image behind a loop device. A copy of the image
- * holds the same as the disk after a power failure: all data written by the file system, and none
- * that are only in memory.
- */
+/* Durability of metadata, on real file systems after a power failure. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tests/unit/vfs_io_fixture.h"
+#include "tests/unit/vfs_disk.h"
 #include "vfs/worker/acting.h"
 #include "vfs/node/node.h"
 
@@ -21,63 +17,11 @@ TestSuite(vfs_sync, .timeout = 300);
 
 #define MIB (1u << 20)
 
-struct disk {
-	const char *fs;
-	char base[FX_PATH];
-	char mnt[80], copy[80];
-	struct fx f;
-};
-
-static void disk_open(struct disk *d, const char *fs, const char *mkfs_options)
-{
-	fx_need_root();
-	d->fs = fs;
-	fx_temp_dir(d->base);
-	fx_mount_tmpfs(d->base, "size=700m");
-	snprintf(d->mnt, sizeof(d->mnt), "%s/mnt", d->base);
-	snprintf(d->copy, sizeof(d->copy), "%s/copy", d->base);
-	if (fx_command(
-		    "mkdir %s %s && truncate -s 320M %s/img && mkfs.%s -q %s %s/img >/dev/null && "
-		    "mount -o loop %s/img %s",
-		    d->mnt, d->copy, d->base, fs, mkfs_options, d->base, d->base, d->mnt) != 0) {
-		fx_command("umount %s; rmdir %s", d->base, d->base);
-		cr_skip_test("no loop mount of %s here", fs);
-	}
-	fx_open(&d->f, FX_PLAIN, VFS_IO_BUFFERED, d->mnt);
-}
-
-static void disk_close(struct disk *d)
-{
-	fx_close(&d->f);
-	cr_assert_eq(fx_command("umount %s && umount %s && rmdir %s", d->mnt, d->base, d->base), 0);
-}
-
-/* Status of the file as after a power failure. */
-static void after_power_failure(struct disk *d, const char *name, struct stat *st)
-{
-	const char *options = strcmp(d->fs, "xfs") == 0 ? "loop,nouuid" : "loop";
-	char path[128];
-
-	cr_assert_eq(vfs_identity_root(&d->f.w->identity), 0);
-	cr_assert_eq(fx_command("cp --sparse=always %s/img %s/img2", d->base, d->base), 0);
-	if (fx_command("mount -o %s %s/img2 %s", options, d->base, d->copy) != 0)
-		cr_skip_test("a copy of %s cannot be mounted beside it here", d->fs);
-	snprintf(path, sizeof(path), "%s/%s", d->copy, name);
-	if (lstat(path, st) != 0)
-		memset(st, 0, sizeof(*st));
-	cr_assert_eq(fx_command("umount %s", d->copy), 0);
-}
-
 static int set_and_sync(struct fx *f, struct vfs_node *n, const struct vfs_setattr *sa)
 {
 	int rc = vfs_setattr(&f->ctx, n, sa, NULL);
 
 	return rc == 0 ? fx_sync_metadata(f, n) : rc;
-}
-
-static void settle(struct disk *d)
-{
-	cr_assert_eq(fx_command("sync -f %s", d->mnt), 0);
 }
 
 static void make_each(struct fx *f)
@@ -102,7 +46,7 @@ static void every_type(const char *fs, const char *mkfs_options)
 
 	disk_open(&d, fs, mkfs_options);
 	make_each(&d.f);
-	settle(&d);
+	disk_settle(&d);
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		struct vfs_node *n;
 
@@ -111,7 +55,7 @@ static void every_type(const char *fs, const char *mkfs_options)
 		n = fx_lookup(&d.f, names[i]);
 		cr_assert_eq(set_and_sync(&d.f, n, &sa), 0);
 		vfs_node_put(n);
-		after_power_failure(&d, names[i], &st);
+		disk_after_power_failure(&d, names[i], &st);
 		cr_expect_eq(st.st_uid, 4242, "%s: the owner of the %s is lost", fs, names[i]);
 		cr_expect_eq(st.st_mtime, 4711, "%s: the time of the %s is lost", fs, names[i]);
 	}
@@ -162,14 +106,14 @@ static void data_stay_in_memory(const char *fs)
 
 	disk_open(&d, fs, "");
 	n = fx_file(&d.f, "file", "", 0);
-	settle(&d);
+	disk_settle(&d);
 	dirty(&d, n);
 	cr_assert_eq(set_and_sync(&d.f, n, &mode), 0);
-	after_power_failure(&d, "file", &st);
+	disk_after_power_failure(&d, "file", &st);
 	cr_expect_eq(st.st_mode & 07777, 0601);
 	cr_expect_lt(st.st_size, 8 * MIB, "%s: data were flushed for a change of mode", fs);
 	cr_assert_eq(fx_sync(&d.f, n, NULL, NULL), 0);
-	after_power_failure(&d, "file", &st);
+	disk_after_power_failure(&d, "file", &st);
 	cr_expect_eq(st.st_size, 8 * MIB);
 	vfs_node_put(n);
 	disk_close(&d);
@@ -209,13 +153,13 @@ static void without_descriptors(const char *fs)
 
 	disk_open(&d, fs, "");
 	n = fx_file(&d.f, "file", "hello", 5);
-	settle(&d);
+	disk_settle(&d);
 	use_up_descriptors(&was);
 	cr_expect_eq(set_and_sync(&d.f, n, &mode), 0);
-	cr_expect_eq(vfs_remove(&d.f.ctx, d.f.root, "file", 4), 0);
+	cr_expect_eq(vfs_remove(&d.f.ctx, d.f.root, "file", 4, NULL), 0);
 	cr_expect_eq(fx_sync(&d.f, d.f.root, NULL, NULL), 0);
 	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &was), 0);
-	after_power_failure(&d, "file", &st);
+	disk_after_power_failure(&d, "file", &st);
 	cr_expect_eq(st.st_mode, 0, "%s: the file is back", fs);
 	vfs_node_put(n);
 	disk_close(&d);

@@ -159,7 +159,7 @@ Test(vfs_uncommitted, a_removed_file_is_nobodys_loss)
 	struct vfs_stats st;
 
 	lossy_open(&l);
-	cr_assert_eq(vfs_remove(&l.f.ctx, l.f.root, "file", 4), 0);
+	cr_assert_eq(vfs_remove(&l.f.ctx, l.f.root, "file", 4, NULL), 0);
 	vfs_node_put(l.n);
 	l.n = NULL;
 	cr_expect_eq(vfs_write_verifier(l.f.exp), 4711);

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "vfs/base/instance.h"
+#include "vfs/names/ahead.h"
 #include "vfs/worker/worker_state.h"
 
 static bool has_handles(const char *dir)
@@ -62,6 +64,8 @@ static void stop(struct fixture *f)
 {
 	struct vfs_stats st;
 
+	vfs_ahead_free(f->vfs->ahead); /* a helper may have a directory still */
+	f->vfs->ahead = NULL;
 	vfs_node_put(f->root);
 	vfs_export_put(f->exp);
 	vfs_worker_free(f->w);
@@ -80,6 +84,7 @@ void fixture_open(struct fixture *f, unsigned flags)
 	umask(0);
 	make_base(f);
 	f->cfg = (struct vfs_config){ .max_fds = flags & FIX_FEW_FDS ? 32 : 1000,
+				      .helpers = flags & FIX_HELPERS ? 2 : 0,
 				      .handle_mac = flags & FIX_MAC,
 				      .secret = "fifteen letters",
 				      .write_verifier = 1 };
@@ -106,6 +111,13 @@ void fixture_restart(struct fixture *f)
 	be_root(f);
 	stop(f);
 	start(f, crossmnt);
+}
+
+void fixture_with(struct fixture *f, struct rn_budget *budget, unsigned helpers)
+{
+	f->cfg.budget = budget;
+	f->cfg.helpers = helpers;
+	fixture_restart(f);
 }
 
 void be_root(struct fixture *f)
@@ -196,8 +208,8 @@ struct vfs_node *must_mkdir(struct vfs_ctx *ctx, struct vfs_node *dir, const cha
 {
 	struct vfs_setattr sa = { .set_mode = true, .mode = mode };
 	struct vfs_node *n = NULL;
-	int rc = vfs_mkdir(ctx, &(struct vfs_make){ dir, name, (uint32_t)strlen(name), &sa, NULL },
-			   &n);
+	int rc = vfs_mkdir(
+		ctx, &(struct vfs_make){ dir, name, (uint32_t)strlen(name), &sa, NULL, NULL }, &n);
 
 	cr_assert_eq(rc, 0, "mkdir %s: %d", name, rc);
 	return n;

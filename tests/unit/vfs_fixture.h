@@ -23,12 +23,14 @@ struct fixture {
 	struct vfs_node *root;
 };
 
-enum fixture_flags { FIX_MAC = 1, FIX_CROSSMNT = 2, FIX_FEW_FDS = 4 };
+enum fixture_flags { FIX_MAC = 1, FIX_CROSSMNT = 2, FIX_FEW_FDS = 4, FIX_HELPERS = 8 };
 
 void fixture_open(struct fixture *f, unsigned flags);
 void fixture_close(struct fixture *f);
 /* Acts as a restart of the daemon: another struct vfs, export and worker on the same files. */
 void fixture_restart(struct fixture *f);
+/* The same with that budget and so many helpers. */
+void fixture_with(struct fixture *f, struct rn_budget *budget, unsigned helpers);
 
 /* Call after calls as a user, before the test itself changes files. */
 void be_root(struct fixture *f);

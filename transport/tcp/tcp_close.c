@@ -40,6 +40,7 @@ void tcp_conn_close(struct tcp_conn *c, enum tcp_close_reason why, const char *t
 
 	if (!c->open)
 		return;
+	tcp_write_held(c); /* of calls before what ends the connection */
 	c->open = false;
 	if (why == TCP_CLOSE_IDLE)
 		tcp_count(srv, closed_idle, 1);

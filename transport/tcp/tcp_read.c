@@ -26,6 +26,7 @@
 #include "transport/tcp/tcp_conn.h"
 #include "transport/tcp/tcp_pool.h"
 #include "transport/tcp/tcp_rate.h"
+#include "transport/tcp/tcp_write.h"
 
 #define GROWTH_FIRST (64u << 10) /* first piece of a record whose length is not known yet */
 #define GROWTH 4u		 /* factor by which the next piece is larger */
@@ -44,17 +45,34 @@ static void payload_ready(struct rn_payload_waiter *w, struct rn_payload *p)
 	rpc_conn_put(&c->rpc); /* the task has a reference of its own */
 }
 
+/* True if another call may be in flight; c->lock held. */
+static bool has_room_locked(struct tcp_conn *c)
+{
+	/* A host that is not admitted only gets refusals: one at a time is enough. */
+	return tcp_conn_has_room(c) &&
+	       !(c->inflight && rpc_conn_standing(&c->rpc) != RPC_ADMITTED &&
+		 c->loop->srv->cfg.standing);
+}
+
+/* True if another call may be in flight. Else the connection's task runs when one may. */
+static bool ask_room(struct tcp_conn *c)
+{
+	pthread_mutex_lock(&c->lock);
+	if (!has_room_locked(c) && !c->blocked && !STAILQ_EMPTY(&c->out)) {
+		pthread_mutex_unlock(&c->lock);
+		tcp_write_held(c);
+		pthread_mutex_lock(&c->lock);
+	}
+	const bool room = has_room_locked(c);
+	c->want_room = !room;
+	pthread_mutex_unlock(&c->lock);
+	return room;
+}
+
 /* Takes a request for the record that begins. */
 static enum feed begin_record(struct tcp_conn *c)
 {
-	pthread_mutex_lock(&c->lock);
-	/* A host that is not admitted only gets refusals: one at a time is enough. */
-	bool room = tcp_conn_has_room(c) &&
-		    !(c->inflight && rpc_conn_standing(&c->rpc) != RPC_ADMITTED &&
-		      c->loop->srv->cfg.standing);
-	c->want_room = !room;
-	pthread_mutex_unlock(&c->lock);
-	if (!room) {
+	if (!ask_room(c)) {
 		c->pause = TCP_WAIT_ROOM;
 		return FEED_PAUSED;
 	}

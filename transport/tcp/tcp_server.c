@@ -12,6 +12,7 @@
 #include "transport/tcp/tcp_pool.h"
 #include "transport/tcp/tcp_room.h"
 #include "transport/tcp/tcp_times.h"
+#include "transport/tcp/tcp_write.h"
 
 struct loop_setup {
 	struct tcp_loop *loop;
@@ -230,7 +231,9 @@ void tcp_server_stats(struct tcp_server *srv, struct tcp_stats *out)
 	out->closed_error = atomic_load(&srv->n.closed_error);
 	out->calls = atomic_load(&srv->n.calls);
 	out->replies = atomic_load(&srv->n.replies);
+	out->sends = atomic_load(&srv->n.sends);
 	out->bytes_in = atomic_load(&srv->n.bytes_in);
 	out->bytes_out = atomic_load(&srv->n.bytes_out);
+	out->bytes_spliced = atomic_load(&srv->n.bytes_spliced);
 	out->waits_memory = atomic_load(&srv->n.waits_memory);
 }

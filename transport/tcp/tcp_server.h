@@ -54,8 +54,9 @@ void tcp_server_quiesce(struct tcp_server *s);
 void tcp_server_free(struct tcp_server *s);
 
 struct tcp_stats {
-	uint64_t connections, accepted, refused, closed_idle, closed_error, calls, replies,
+	uint64_t connections, accepted, refused, closed_idle, closed_error, calls, replies, sends,
 		bytes_in, bytes_out, waits_memory;
+	uint64_t bytes_spliced;		  /* of bytes_out: file data that were not copied */
 	uint64_t requests, requests_busy; /* requests that exist, and those under way */
 };
 void tcp_server_stats(struct tcp_server *s, struct tcp_stats *out);

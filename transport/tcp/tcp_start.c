@@ -25,6 +25,7 @@ static const struct rpc_conn_ops conn_ops = {
 	.netid = "tcp",
 	.reliable = true,
 	.keeps_port = true,
+	.takes_pipes = true,
 	.reply = tcp_reply,
 	.drop = tcp_drop,
 	.too_long = tcp_give_up,
@@ -71,6 +72,8 @@ static void attend(struct ev_task *task)
 	} else if (over) {
 		tcp_conn_close(c, TCP_CLOSE_PEER, "end of stream");
 	} else {
+		if (!blocked)
+			tcp_write_held(c);
 		if (blocked && !event_pending(&c->wr, EV_WRITE, NULL))
 			event_add(&c->wr, NULL);
 		if (c->pause == TCP_WAIT_ROOM && room)

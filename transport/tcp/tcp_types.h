@@ -39,7 +39,11 @@
 #define TCP_SCRATCH_SIZE                                                                           \
 	4096u /* one read at a record's start: several small calls, little of a large one */
 #define TCP_OUT_MAX (4u << 20) /* reply bytes queued, above which no further call is read */
-#define TCP_WRITE_QUANTUM 8u   /* most replies of one connection in one turn */
+#define TCP_WRITE_QUANTUM                                                                          \
+	8u /* most sends on one connection in one turn, without those of a reply's beginning */
+#define TCP_PARCEL_IOV 128u /* pieces of replies in one send */
+/* Reply bytes that the event thread holds back, until the end of its turn, to send them together */
+#define TCP_HELD_MAX (64u << 10)
 #define TCP_REPLY_MAX (RN_PAYLOAD_MAX + RPC_HEAD_SIZE)
 #define TCP_STALL_SECONDS 60u
 #define TCP_PRESSED_SECONDS 4u	   /* without any progress, while others wait for memory */
@@ -62,7 +66,8 @@
 struct tcp_req {
 	struct rpc_request *rpc;
 	STAILQ_ENTRY(tcp_req) link; /* in a free list or an output queue */
-	size_t sent;		    /* bytes of the reply sent so far, mark included */
+	size_t size;		    /* bytes of the reply, mark included */
+	size_t sent;		    /* bytes of it sent so far */
 	struct rpc_client *client;  /* client that it is charged to while in use */
 	bool prepaid;		    /* its memory comes from the server's reserve */
 	uint8_t mark[4];
@@ -168,8 +173,8 @@ struct tcp_listener {
 SLIST_HEAD(tcp_listener_list, tcp_listener);
 
 struct tcp_counters {
-	_Atomic uint64_t accepted, refused, closed_idle, closed_error, calls, replies, bytes_in,
-		bytes_out, waits_memory;
+	_Atomic uint64_t accepted, refused, closed_idle, closed_error, calls, replies, sends,
+		bytes_in, bytes_out, bytes_spliced, waits_memory;
 };
 
 struct tcp_server {

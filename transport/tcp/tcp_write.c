@@ -1,121 +1,78 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Replies. tcp_reply runs on a worker's thread: with nothing queued, the worker sends at once; else
- * the reply is queued. Only one thread is in sendmsg (c->sending), without the lock. A full socket
- * makes the loop wait for room (c->blocked). A request counts against its connection's limit until
- * its reply is out, so that the queue is bounded by max_requests; with TCP_OUT_MAX bytes in the
- * queue no further calls are read.
+ * Replies. tcp_reply queues a reply and sends what is queued at once, on the thread that calls it,
+ * as many replies as possible in one send. Only one thread is in sendmsg (c->sending), without the
+ * lock; it sends what others queue meanwhile. A full socket makes the loop wait for room
+ * (c->blocked). A request counts against its connection's limit until its reply is out, so that the
+ * queue is bounded by max_requests; with TCP_OUT_MAX bytes in the queue no further calls are read.
+ *
+ * Replies of the loop's own thread are held back until it has done the work that waits, so that
+ * they leave by one send from the connection's task. If a piece of that work lasts, another thread
+ * gets the loop, and the task with it. A reply of another thread is sent directly, with those that
+ * are held back before it.
  */
 #include "transport/tcp/tcp_write.h"
 
-#include <errno.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/uio.h>
-
-#include "lib/util.h"
 #include "lib/clock.h"
+#include "lib/util.h"
 #include "transport/tcp/tcp_conn.h"
 #include "transport/tcp/tcp_pool.h"
+#include "transport/tcp/tcp_send.h"
 
-/* The mark, the tail, and for every bulk item: the head before it, the item, its pad. */
-#define IOV_MAX_REPLY (2 + 3 * XDR_BULKS_MAX)
-
-static void put_mark(struct tcp_req *t)
+/* Ends n requests that are back in the pool: gives their room and their references back. */
+static void finish(struct tcp_conn *c, unsigned n)
 {
-	uint32_t v = 0x80000000u | (uint32_t)xdr_out_total(&t->rpc->out);
-
-	t->mark[0] = (uint8_t)(v >> 24);
-	t->mark[1] = (uint8_t)(v >> 16);
-	t->mark[2] = (uint8_t)(v >> 8);
-	t->mark[3] = (uint8_t)v;
-}
-
-static size_t reply_size(const struct tcp_req *t)
-{
-	return sizeof(t->mark) + xdr_out_total(&t->rpc->out);
-}
-
-struct pieces {
-	struct iovec *iov;
-	unsigned n;
-	size_t skip; /* bytes to leave out, as they were sent before */
-};
-
-static void add_piece(struct pieces *p, const void *base, size_t len)
-{
-	if (p->skip >= len) {
-		p->skip -= len;
-		return;
-	}
-	p->iov[p->n++] = (struct iovec){ (uint8_t *)base + p->skip, len - p->skip };
-	p->skip = 0;
-}
-
-/* The reply without the first t->sent bytes. */
-static unsigned reply_iov(const struct tcp_req *t, struct iovec *iov)
-{
-	static const uint8_t zeros[4];
-	const struct xdr_out *x = &t->rpc->out;
-	struct pieces p = { iov, 0, t->sent };
-	size_t done = 0; /* bytes of the head used so far */
-
-	add_piece(&p, t->mark, sizeof(t->mark));
-	for (unsigned i = 0; i < x->nbulks; i++) {
-		const struct xdr_out_bulk *b = &x->bulk[i];
-
-		add_piece(&p, x->base + done, b->at - done);
-		done = b->at;
-		if (b->len == 0)
-			continue;
-		add_piece(&p, b->payload->data + b->off, b->len);
-		add_piece(&p, zeros, rn_xdr_pad(b->len));
-	}
-	add_piece(&p, x->base + done, x->used - done);
-	return p.n;
-}
-
-/* Sends the reply. 1: all of it is out, 0: the socket is full, or -errno. */
-static int send_some(struct tcp_conn *c, struct tcp_req *t)
-{
-	size_t total = reply_size(t);
-
-	while (t->sent < total) {
-		struct iovec iov[IOV_MAX_REPLY];
-		struct msghdr m = { .msg_iov = iov, .msg_iovlen = reply_iov(t, iov) };
-		ssize_t n = sendmsg(c->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : -errno;
-		t->sent += (size_t)n;
-		tcp_count(c->loop->srv, bytes_out, (uint64_t)n);
-	}
-	return 1;
-}
-
-/* Ends a request: gives it, its room and its reference back. */
-static void finish(struct tcp_conn *c, struct tcp_req *t)
-{
-	tcp_pool_put(c->loop, t);
 	pthread_mutex_lock(&c->lock);
-	c->inflight--;
+	c->inflight -= n;
 	if (c->want_room && !c->closed && (!c->eof || !c->inflight)) {
 		c->want_room = c->eof;
 		tcp_conn_post_locked(c);
 	}
 	pthread_mutex_unlock(&c->lock);
-	rpc_conn_put(&c->rpc);
+	while (n--)
+		rpc_conn_put(&c->rpc);
 }
 
 static void finish_list(struct tcp_conn *c, struct tcp_req_list *list)
 {
 	struct tcp_req *t;
+	unsigned n = 0;
 
 	while ((t = STAILQ_FIRST(list))) {
 		STAILQ_REMOVE_HEAD(list, link);
-		finish(c, t);
+		tcp_pool_put(c->loop, t);
+		n++;
+	}
+	if (n > 0)
+		finish(c, n);
+}
+
+static void finish_one(struct tcp_conn *c, struct tcp_req *t)
+{
+	tcp_pool_put(c->loop, t);
+	finish(c, 1);
+}
+
+/* Takes the replies that are out off the queue, after n bytes of it were sent; c->lock is held. */
+static void took_locked(struct tcp_conn *c, size_t n, struct tcp_req_list *done)
+{
+	struct tcp_req *t;
+
+	c->moved_ns = rn_now_ns();
+	while ((t = STAILQ_FIRST(&c->out))) {
+		const size_t part = rn_min(n, t->size - t->sent);
+
+		t->sent += part;
+		n -= part;
+		if (t->sent < t->size)
+			return;
+		tcp_count(c->loop->srv, replies, 1);
+		STAILQ_REMOVE_HEAD(&c->out, link);
+		c->out_bytes -= t->size;
+		STAILQ_INSERT_TAIL(done, t, link);
+		c->out_ns = c->moved_ns;
+		if (c->window < c->loop->srv->cfg.max_requests)
+			c->window++;
 	}
 }
 
@@ -127,29 +84,24 @@ static void finish_list(struct tcp_conn *c, struct tcp_req_list *list)
 static size_t drain_locked(struct tcp_conn *c, struct tcp_req_list *done)
 {
 	unsigned quota = TCP_WRITE_QUANTUM;
-	struct tcp_req *t;
+	struct tcp_parcel parcel;
 	size_t sent = 0;
 
 	c->sending = true;
-	while (!c->closed && !c->broken && quota-- && (t = STAILQ_FIRST(&c->out))) {
+	while (!c->closed && !c->broken && quota > 0 && !STAILQ_EMPTY(&c->out)) {
+		tcp_send_pack(&c->out, &parcel);
 		pthread_mutex_unlock(&c->lock);
-		size_t before = t->sent;
-		int r = send_some(c, t);
+		ssize_t n = tcp_send_parcel(c, &parcel);
 		pthread_mutex_lock(&c->lock);
-		sent += t->sent - before;
-		if (t->sent > before)
-			c->moved_ns = rn_now_ns();
-		if (r < 0)
+		if (n < 0)
 			c->broken = true;
-		if (r <= 0)
+		if (n <= 0)
 			break;
-		tcp_count(c->loop->srv, replies, 1);
-		STAILQ_REMOVE_HEAD(&c->out, link);
-		c->out_bytes -= reply_size(t);
-		STAILQ_INSERT_TAIL(done, t, link);
-		c->out_ns = c->moved_ns;
-		if (c->window < c->loop->srv->cfg.max_requests)
-			c->window++;
+		sent += (size_t)n;
+		quota -= !parcel.more;
+		took_locked(c, (size_t)n, done);
+		if ((size_t)n < parcel.bytes) /* the socket is full */
+			break;
 	}
 	c->sending = false;
 	if (c->closed) {
@@ -160,6 +112,25 @@ static size_t drain_locked(struct tcp_conn *c, struct tcp_req_list *done)
 		tcp_conn_post_locked(c);
 	}
 	return sent;
+}
+
+/* Sends queued replies, unless another thread does so or the socket is full. Bytes that went out. */
+static size_t send_queued(struct tcp_conn *c)
+{
+	struct tcp_req_list done = STAILQ_HEAD_INITIALIZER(done);
+	size_t sent = 0;
+
+	pthread_mutex_lock(&c->lock);
+	if (!c->sending && !c->blocked && !STAILQ_EMPTY(&c->out))
+		sent = drain_locked(c, &done);
+	pthread_mutex_unlock(&c->lock);
+	finish_list(c, &done);
+	return sent;
+}
+
+void tcp_write_held(struct tcp_conn *c)
+{
+	c->loop->turns->work += send_queued(c);
 }
 
 void tcp_write_ready(evutil_socket_t fd, short what, void *arg)
@@ -196,13 +167,19 @@ void tcp_write_discard(struct tcp_conn *c)
 	finish_list(c, &done);
 }
 
+/* True if queued replies wait for the connection's task; c->lock held. */
+static bool held_back(const struct tcp_conn *c)
+{
+	return ev_loop_is_current(c->loop->ev) && c->out_bytes < TCP_HELD_MAX;
+}
+
 void tcp_reply(struct rpc_request *req)
 {
 	struct tcp_req *t = req->transport_private;
 	struct tcp_conn *c = rn_container_of(req->conn, struct tcp_conn, rpc);
 	struct tcp_req_list done = STAILQ_HEAD_INITIALIZER(done);
 
-	put_mark(t);
+	tcp_send_prepare(t);
 	rpc_conn_ref(&c->rpc); /* finish gives back the request's reference */
 	pthread_mutex_lock(&c->lock);
 	if (c->closed) {
@@ -211,8 +188,10 @@ void tcp_reply(struct rpc_request *req)
 		if (STAILQ_EMPTY(&c->out))
 			c->out_ns = c->moved_ns = rn_now_ns();
 		STAILQ_INSERT_TAIL(&c->out, t, link);
-		c->out_bytes += reply_size(t);
-		if (!c->sending && !c->blocked)
+		c->out_bytes += t->size;
+		if (held_back(c))
+			tcp_conn_post_locked(c);
+		else if (!c->sending && !c->blocked)
 			drain_locked(c, &done);
 	}
 	pthread_mutex_unlock(&c->lock);
@@ -222,7 +201,7 @@ void tcp_reply(struct rpc_request *req)
 
 void tcp_drop(struct rpc_request *req)
 {
-	finish(rn_container_of(req->conn, struct tcp_conn, rpc), req->transport_private);
+	finish_one(rn_container_of(req->conn, struct tcp_conn, rpc), req->transport_private);
 }
 
 /* A stream has no way to refuse one message alone. */
@@ -235,5 +214,5 @@ void tcp_give_up(struct rpc_request *req)
 	if (!c->closed)
 		tcp_conn_post_locked(c);
 	pthread_mutex_unlock(&c->lock);
-	finish(c, req->transport_private);
+	finish_one(c, req->transport_private);
 }

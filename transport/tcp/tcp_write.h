@@ -14,6 +14,8 @@ void tcp_give_up(struct rpc_request *req);
 void tcp_write_ready(evutil_socket_t fd, short what, void *arg);
 /* Sends queued replies. On the loop, which holds a reference. */
 void tcp_write_some(struct tcp_conn *c);
+/* Sends replies that are held back (tcp_write.c). On the loop. */
+void tcp_write_held(struct tcp_conn *c);
 /* Drops queued replies; c->closed is set. */
 void tcp_write_discard(struct tcp_conn *c);
 

@@ -17,10 +17,13 @@
 
 LIST_HEAD(vfs_export_list, vfs_export);
 LIST_HEAD(vfs_verifier_list, vfs_verifier);
+struct vfs_ahead;
 struct vfs_cache;
 struct vfs_changes;
+struct vfs_dir_changes;
 struct vfs_files;
 struct vfs_flusher;
+struct vfs_handle_cache;
 struct vfs_node_hooks;
 
 struct vfs {
@@ -42,13 +45,19 @@ struct vfs {
 	struct vfs_export_list exports; /* the list does not hold references */
 	pthread_mutex_t verifiers_lock;
 	struct vfs_verifier_list verifiers;
-	uint64_t losses;	     /* changes of a verifier so far */
-	pthread_mutex_t table_lock;  /* a leaf: guards the two below */
-	int table_watch;	     /* vfs/mount_table.h; negative: there is none */
-	uint64_t table_generation;   /* raised when the mount table has changed */
-	struct vfs_changes *changes; /* vfs/fs/change.h */
-	struct vfs_files *files;     /* state of clients on files: vfs/hold/file.h */
+	uint64_t losses;		     /* changes of a verifier so far */
+	pthread_mutex_t table_lock;	     /* a leaf: guards the two below */
+	int table_watch;		     /* vfs/mount_table.h; negative: there is none */
+	uint64_t table_generation;	     /* raised when the mount table has changed */
+	struct vfs_changes *changes;	     /* vfs/fs/change.h */
+	struct vfs_dir_changes *dir_changes; /* vfs/meta/dir_change.h */
+	struct vfs_files *files;	     /* state of clients on files: vfs/hold/file.h */
 	_Atomic uint64_t stale, bad_handles;
+
+	/* vfs/fs/handle_cache.h; NULL: there was no memory for it */
+	struct vfs_handle_cache *handles;
+	struct vfs_ahead *ahead; /* vfs/names/ahead.h; NULL: nobody looks ahead */
+	_Atomic uint32_t mounts_opened;
 };
 
 #endif

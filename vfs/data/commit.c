@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * COMMIT and the durability of metadata: FSYNC through the ring. Not fdatasync: other clients
- * believe in the times of a file, which must not go back when the server restarts. Not
- * sync_file_range: it leaves the device's cache and the block maps as they are.
+ * COMMIT: FSYNC through the ring. Not fdatasync: other clients believe in the times of a file,
+ * which must not go back when the server restarts. Not sync_file_range: it leaves the device's
+ * cache and the block maps as they are.
  *
  * An error means that unstable data is gone, and that nobody will be told again: the verifier
  * changes (vfs/node/uncommitted.h).
@@ -12,8 +12,6 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-#include "vfs/base/fd_budget.h"
-#include "vfs/data/log_sync.h"
 #include "vfs/meta/permission.h"
 #include "vfs/node/uncommitted.h"
 
@@ -59,159 +57,4 @@ void vfs_commit(struct vfs_io *io)
 		vfs_io_finish_later(io, rc);
 	else
 		commit_next(io);
-}
-
-static void sync_by_descriptor(struct vfs_sync *s, unsigned i, int fd)
-{
-	struct vfs_ring_op *op = &s->priv.op[i];
-	const uint64_t from = s->data_from < VFS_OFFSET_MAX ? s->data_from : VFS_OFFSET_MAX - 1;
-
-	/* The call that a synchronous write makes: data of the range, all metadata. One byte stands
-	 * for its page, behind which a file that was cut there has none. */
-	if (s->node[i]->type == S_IFREG && s->data_from > 0)
-		vfs_ring_fsync(s->ctx->w, op, fd, from, 1);
-	else
-		vfs_ring_fsync(s->ctx->w, op, fd, 0, 0);
-}
-
-/* A write-back error of data written before keeps an fsync from getting as far as the metadata.
- * Whoever wrote them learns it by the verifier; the change is not told by theirs. */
-static bool sync_again(struct vfs_sync *s, unsigned i, int error)
-{
-	int fd;
-
-	if (error == -EAGAIN || error == -EINTR || error == -EINVAL)
-		return false;
-	if (s->data_from != VFS_SYNC_METADATA || (s->priv.again & 1u << i) ||
-	    s->node[i]->type != S_IFREG || i == s->priv.by_log)
-		return false;
-	s->priv.again |= 1u << i;
-	fd = vfs_node_readable_fd(s->ctx, s->node[i]);
-	if (fd >= 0)
-		sync_by_descriptor(s, i, fd);
-	return fd >= 0;
-}
-
-/* Only a regular file has data whose loss the end of another's sync may tell. What else fails tells
- * of the device. */
-static void sync_seen(struct vfs_sync *s, unsigned i, int res)
-{
-	struct vfs_node *n = s->node[i];
-
-	if (n->type != S_IFREG && res >= 0)
-		return;
-	if (n->type != S_IFREG)
-		vfs_syncing_begin(&s->priv.syncing[i], n, VFS_SYNCING_PART);
-	vfs_syncing_end(&s->priv.syncing[i], n, res);
-}
-
-/* A file system that cannot fsync a directory (-EINVAL) has no durability to offer there. */
-static void sync_complete(struct vfs_ring_op *op, int res)
-{
-	struct vfs_sync *s = op->owner;
-	const unsigned i = (unsigned)(op - s->priv.op);
-
-	if (s->node[i] && s->priv.started & 1u << i)
-		sync_seen(s, i, res);
-	if (res < 0 && sync_again(s, i, res))
-		return;
-	if (i == s->priv.by_log) {
-		vfs_fd_close(s->ctx->vfs, s->priv.log_fd);
-		s->priv.log_fd = -1;
-	}
-	if (res < 0 && res != -EINVAL && s->result == 0)
-		s->result = (int)vfs_io_answer(res);
-	if (--s->priv.pending == 0)
-		s->done(s);
-}
-
-static bool has_data(const struct vfs_node *n)
-{
-	return n->type == S_IFREG || n->type == S_IFDIR;
-}
-
-static bool sync_wanted(const struct vfs_sync *s, unsigned i)
-{
-	const struct vfs_node *n = s->node[i];
-
-	if (!n || (s->ctx->access.flags & VFS_ASYNC) || (s->with_entry && !has_data(n)))
-		return false;
-	for (unsigned j = 0; j < i; j++) {
-		if (s->node[j] == n)
-			return false;
-	}
-	return true;
-}
-
-/* Once for the metadata of all nodes, which are of one file system. */
-static void sync_by_log(struct vfs_sync *s, unsigned i)
-{
-	struct vfs_ring_op *op = &s->priv.op[i];
-	const bool data = s->node[i]->type == S_IFREG && s->data_from != VFS_SYNC_METADATA;
-	int none, rc = 0;
-
-	if (data) {
-		rc = vfs_log_sync(s->ctx, s->node[i]->mnt, true, &none);
-	} else if (s->priv.by_log == VFS_SYNC_NODES) {
-		s->priv.by_log = i;
-		rc = vfs_log_sync(s->ctx, s->node[i]->mnt, false, &s->priv.log_fd);
-	}
-	if (rc == 0 && i == s->priv.by_log && s->priv.log_fd >= 0)
-		vfs_ring_fsync(s->ctx->w, op, s->priv.log_fd, 0, 0);
-	else
-		vfs_ring_finish(s->ctx->w, op, rc);
-}
-
-static void sync_start(struct vfs_sync *s, unsigned i)
-{
-	struct vfs_ring_op *op = &s->priv.op[i];
-	int fd = has_data(s->node[i]) ? vfs_node_readable_fd(s->ctx, s->node[i]) : -EINVAL;
-
-	op->complete = sync_complete;
-	op->owner = s;
-	s->priv.started |= 1u << i;
-	if (s->node[i]->type == S_IFREG)
-		vfs_syncing_begin(&s->priv.syncing[i], s->node[i],
-				  fd >= 0 && s->data_from == 0 ? VFS_SYNCING_ALL
-							       : VFS_SYNCING_PART);
-	if (fd < 0)
-		sync_by_log(s, i);
-	else
-		sync_by_descriptor(s, i, fd);
-}
-
-/* done() is never called before vfs_sync returns. */
-static void sync_none(struct vfs_sync *s)
-{
-	struct vfs_ring_op *op = &s->priv.op[0];
-
-	op->complete = sync_complete;
-	op->owner = s;
-	s->priv.pending = 1;
-	vfs_ring_finish(s->ctx->w, op, 0);
-}
-
-void vfs_sync(struct vfs_sync *s)
-{
-	bool wanted[VFS_SYNC_NODES];
-
-	s->result = 0;
-	s->priv.pending = 0;
-	s->priv.again = 0;
-	s->priv.started = 0;
-	s->priv.by_log = VFS_SYNC_NODES;
-	s->priv.log_fd = -1;
-	for (unsigned i = 0; i < VFS_SYNC_NODES; i++) {
-		wanted[i] = sync_wanted(s, i);
-		s->priv.pending += wanted[i];
-	}
-	if (s->priv.pending == 0) {
-		sync_none(s);
-		return;
-	}
-	/* Nothing else: an operation that has ended at once keeps the worker from waiting. */
-	for (unsigned i = 0; i < VFS_SYNC_NODES; i++) {
-		if (wanted[i])
-			sync_start(s, i);
-	}
 }

@@ -7,6 +7,12 @@
 
 struct vfs_mount;
 
+/* A new file without a name, the last thing that the log of a file system with one log
+ * (vfs/fs/log.h) has: an fsync of it covers all earlier changes of metadata. To be closed by
+ * vfs_fd_close. -1: the file system takes none now (full, read-only, a file is exported), or has
+ * more than one log. */
+int vfs_log_last(struct vfs_ctx *ctx, const struct vfs_mount *mnt);
+
 /*
  * Makes all changes of inodes and directories durable that were made on the mount's file system
  * before the call; with data, the data of all files, too. 0: done, or begun: *fd (-1: none) is a

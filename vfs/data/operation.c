@@ -4,6 +4,8 @@
 
 #include <errno.h>
 
+#include "vfs/worker.h"
+
 void vfs_io_init(struct vfs_io *io, void (*complete)(struct vfs_ring_op *op, int res))
 {
 	io->result = 0;
@@ -46,5 +48,7 @@ void vfs_io_finish_later(struct vfs_io *io, int64_t result)
 
 bool vfs_io_again(struct vfs_io *io, int res)
 {
+	if (vfs_worker_is_prompt(io->ctx->w))
+		return false; /* it was declined */
 	return (res == -EINTR || res == -EAGAIN) && io->priv.tries++ < VFS_IO_TRIES;
 }

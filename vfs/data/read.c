@@ -12,6 +12,7 @@
 
 #include "vfs/export/mounts.h"
 #include "vfs/meta/permission.h"
+#include "vfs/worker.h"
 
 /* Bytes from the granule of offset to the end of the granule of the last byte. */
 static uint64_t direct_window(uint64_t offset, uint32_t count)
@@ -128,6 +129,9 @@ void vfs_read(struct vfs_io *io)
 	io->eof = false;
 	io->data_off = 0;
 	rc = vfs_io_may_read(io);
+	/* O_DIRECT waits for the disk, whatever is in memory. */
+	if (rc == 0 && vfs_worker_is_prompt(io->ctx->w) && io->ctx->exp->mode == VFS_IO_DIRECT)
+		rc = vfs_worker_decline(io->ctx->w);
 	if (rc == 0 && io->count > io->payload->size)
 		rc = -EINVAL;
 	if (rc < 0) {

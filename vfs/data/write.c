@@ -15,6 +15,7 @@
 #include "vfs/export/mounts.h"
 #include "vfs/meta/permission.h"
 #include "vfs/node/uncommitted.h"
+#include "vfs/worker.h"
 
 static bool on_granule(const struct vfs_io *io)
 {
@@ -99,7 +100,8 @@ static void write_next(struct vfs_io *io)
 				  .offset = io->offset + io->priv.moved,
 				  .iov = io->priv.iov,
 				  .flags = write_flags(io),
-				  .as_user = io->ctx->cred.uid != 0 };
+				  .as_user = io->ctx->cred.uid != 0,
+				  .in_memory = !io->priv.synced };
 	uint32_t left = io->count - io->priv.moved;
 	int buffered = vfs_writing_fd(io->ctx, io->node); /* before any other */
 
@@ -111,8 +113,10 @@ static void write_next(struct vfs_io *io)
 		io->priv.direct = false;
 		rw.fd = buffered;
 	}
-	if (io->priv.direct)
+	if (io->priv.direct) {
 		left -= left % VFS_DIRECT_ALIGN;
+		rw.in_memory = false;
+	}
 	rw.niov = write_gather(io, left, &payload);
 	rw.payload = payload;
 	if (rw.fd < 0) {
@@ -183,6 +187,17 @@ static void write_begin(struct vfs_io *io)
 		vfs_uncommitted_write(io->node);
 }
 
+/* What a prompt worker writes: into the page cache, as root, to a file that is open already. */
+static int write_promptly(const struct vfs_io *io)
+{
+	const bool sync = !(io->ctx->access.flags & VFS_ASYNC);
+
+	if (io->ctx->cred.uid != 0 || io->ctx->exp->mode == VFS_IO_DIRECT ||
+	    (sync && (io->stable != VFS_UNSTABLE || !vfs_uncommitted_room(io->node))))
+		return vfs_worker_decline(io->ctx->w);
+	return vfs_writing_fd(io->ctx, io->node) < 0 ? -EAGAIN : 0; /* it has declined */
+}
+
 void vfs_write(struct vfs_io *io)
 {
 	int rc;
@@ -191,6 +206,8 @@ void vfs_write(struct vfs_io *io)
 	rc = write_check(io);
 	if (rc == 0)
 		rc = vfs_io_may_write(io);
+	if (rc == 0 && vfs_worker_is_prompt(io->ctx->w))
+		rc = write_promptly(io);
 	if (rc < 0 || io->count == 0) {
 		vfs_io_finish_later(io, rc);
 		return;

@@ -18,6 +18,7 @@
 #include "vfs/base/instance.h"
 #include "vfs/export/mounts.h"
 #include "vfs/fs/device.h"
+#include "vfs/fs/local.h"
 #include "vfs/fs/proc_path.h"
 #include "vfs/fs/why.h"
 #include "vfs/io.h"
@@ -118,9 +119,19 @@ bool vfs_export_same_root(const struct vfs_export *a, const struct vfs_export *b
 	       memcmp(a->root_mnt->key, b->root_mnt->key, sizeof(a->root_mnt->key)) == 0;
 }
 
+void vfs_export_set_nfs_only(struct vfs_export *exp, bool nfs_only)
+{
+	atomic_store(&exp->nfs_only, nfs_only);
+}
+
 bool vfs_export_fs_known(const struct vfs_export *exp)
 {
 	return exp->root_mnt->fs_known;
+}
+
+bool vfs_export_is_local(const struct vfs_export *exp)
+{
+	return exp->local;
 }
 
 uint64_t vfs_write_verifier(const struct vfs_export *exp)
@@ -136,6 +147,7 @@ static int check_type(struct vfs_export *exp, int fd, const char **why)
 	if (fstat(fd, &st) != 0 || statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &sx) != 0)
 		return -errno;
 	exp->place_mnt_id = sx.stx_mnt_id;
+	exp->local = vfs_fs_is_local(fd);
 	exp->root_dev = vfs_device_of(&sx);
 	exp->verifier = vfs_verifier_get(exp->vfs, exp->id, exp->root_dev);
 	if (!exp->verifier)

@@ -20,6 +20,9 @@
 #include "vfs/base/instance.h"
 #include "vfs/export/mounts.h"
 #include "vfs/fs/change.h"
+#include "vfs/fs/dir_watch.h"
+#include "vfs/fs/inode_handle.h"
+#include "vfs/fs/log.h"
 #include "vfs/fs/mount_key.h"
 #include "vfs/fs/proc_path.h"
 #include "vfs/mount_table.h"
@@ -62,6 +65,7 @@ void vfs_mount_put(struct vfs_mount *mnt)
 {
 	if (atomic_fetch_sub(&mnt->refs, 1) != 1)
 		return;
+	vfs_dir_watch_free(mnt->watch);
 	if (mnt->fd >= 0)
 		close(mnt->fd);
 	if (mnt->tree_fd >= 0)
@@ -168,6 +172,7 @@ int vfs_mount_new(struct vfs_export *exp, int fd, uint32_t id, struct vfs_mount 
 	if (!mnt)
 		return -ENOMEM;
 	atomic_init(&mnt->refs, 1);
+	mnt->exp = exp;
 	mnt->id = id;
 	mnt->tree_fd = exp->crossmnt ? -1 : clone_tree(fd);
 	/* A file can be exported, and have a lease. */
@@ -176,6 +181,11 @@ int vfs_mount_new(struct vfs_export *exp, int fd, uint32_t id, struct vfs_mount 
 	rc = mnt->fd < 0 ? -errno : try_handle(mnt->fd, probe, &mnt->mnt_id);
 	if (rc == 0)
 		rc = identify_mount(exp, mnt, probe);
+	mnt->serial = atomic_fetch_add(&exp->vfs->mounts_opened, 1) + 1;
+	mnt->handles_by_inode = rc == 0 && vfs_handles_by_inode(mnt->fd);
+	mnt->one_log = rc == 0 && vfs_has_one_log(mnt->fd);
+	if (rc == 0)
+		mnt->watch = vfs_dir_watch_new(mnt->fd);
 	if (rc == 0 && vfs_change_is_coarse(mnt->fd))
 		mnt->changes = exp->vfs->changes;
 	if (rc != 0) {
@@ -417,6 +427,18 @@ int vfs_mount_by_id(struct vfs_export *exp, uint32_t id, struct vfs_mount **out)
 int vfs_mount_by_mnt_id(struct vfs_export *exp, uint64_t mnt_id, struct vfs_mount **out)
 {
 	return find_mount(exp, &(struct wanted){ .mnt_id = mnt_id }, out);
+}
+
+void vfs_mounts_read_watches(struct vfs_export *exp)
+{
+	struct vfs_mount *mnt;
+
+	pthread_mutex_lock(&exp->mounts_lock);
+	TAILQ_FOREACH (mnt, &exp->mounts, link) {
+		if (mnt->watch)
+			vfs_dir_watch_read(mnt->watch);
+	}
+	pthread_mutex_unlock(&exp->mounts_lock);
 }
 
 void vfs_mounts_close_idle(struct vfs_export *exp, int64_t before)

@@ -17,14 +17,19 @@
 
 struct vfs_mount {
 	_Atomic unsigned refs;
+	const struct vfs_export *exp; /* no reference: whoever uses the mount has one */
 	uint32_t id;	    /* 0: the export's own; otherwise a hash of its path below the export */
 	uint64_t mnt_id;    /* the kernel's id, valid in this boot */
+	uint32_t serial;    /* of all mounts that were opened; never used again, not 0 */
 	int tree_fd;	    /* keeps a private clone alive; -1: the public mount is used */
 	int fd;		    /* its root, open for reading, for open_by_handle_at */
 	uint64_t fsid;	    /* id that survives restarts and is unique to the file system */
 	uint64_t subvolume; /* subvolume of the root; 0: none (vfs_handle_subvolume) */
 	bool fs_known; /* the file system has an identity of its own, or fsid= vouches for it */
+	bool handles_by_inode;		 /* handles follow from the inode: vfs/fs/inode_handle.h */
 	uint8_t key[VFS_HANDLE_KEY_LEN]; /* vfs/fs/mount_key.h */
+	bool one_log;			 /* vfs/fs/log.h */
+	struct vfs_dir_watch *watch;	 /* NULL: changes by others are not known */
 	/* NULL: the kernel's ctimes are fine enough (vfs/fs/change.h) */
 	struct vfs_changes *changes;
 	struct vfs_fh root_fh;
@@ -42,9 +47,11 @@ struct vfs_export {
 	uint32_t id;
 	enum vfs_io_mode mode;
 	bool crossmnt;
-	bool vouched;	    /* fsid= stands for the file system's identity */
-	bool detached;	    /* mount 0 is a private clone: lookups cannot leave it */
-	uint32_t root_type; /* S_IFDIR or S_IFREG */
+	_Atomic bool nfs_only; /* vfs_export_set_nfs_only */
+	bool vouched;	       /* fsid= stands for the file system's identity */
+	bool local;	       /* vfs_export_is_local */
+	bool detached;	       /* mount 0 is a private clone: lookups cannot leave it */
+	uint32_t root_type;    /* S_IFDIR or S_IFREG */
 	struct vfs_fh root_fh;
 	uint64_t root_ino;
 	struct vfs_verifier *verifier;
@@ -89,6 +96,8 @@ void vfs_mount_put(struct vfs_mount *mnt);
  */
 int vfs_mount_by_id(struct vfs_export *exp, uint32_t id, struct vfs_mount **out);
 int vfs_mount_by_mnt_id(struct vfs_export *exp, uint64_t mnt_id, struct vfs_mount **out);
+/* Reads the events of directories that nobody has asked about, so that none is lost. */
+void vfs_mounts_read_watches(struct vfs_export *exp);
 /* Drops submounts that no node uses and that have not been asked for since the last call. */
 void vfs_mounts_close_idle(struct vfs_export *exp, int64_t before);
 /* Takes over the new mount table t: submounts that are no longer where they were move to gone, with

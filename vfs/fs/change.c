@@ -2,7 +2,8 @@
 /*
  * The table is a cache of four entries a bucket; the one with the oldest ctime makes room. An entry
  * is needed until its ctime has settled, for a few milliseconds: it would take five inodes of one
- * bucket that change within these to lose one.
+ * bucket that change within these to lose one. What is lost then is known by its ctime, and nothing
+ * is believed to be counted that may have been lost.
  */
 #include "vfs/fs/change.h"
 
@@ -29,18 +30,33 @@
 struct entry {
 	uint64_t dev, ino;
 	int64_t ctime;
-	uint32_t n; /* 0: a free entry */
+	uint64_t others; /* vfs_look.others at the first look; 0: unknown, or more since */
+	uint64_t by;	 /* caller that made all changes counted in n; NOBODY: none, 0: several */
+	uint32_t n;	 /* 0: a free entry */
+	bool uncounted;	 /* changes at this ctime may have been counted in an entry that is lost */
+	bool stays;	 /* n has told all states apart */
+	bool settled;	 /* a look has found the ctime too old for further changes */
+};
+
+#define NOBODY UINT64_MAX
+
+struct bucket {
+	struct entry entry[WAYS];
+	int64_t lost; /* latest ctime of an entry that had to make room */
 };
 
 struct vfs_changes {
+	int64_t born; /* no state with a later ctime was looked at before */
 	pthread_mutex_t lock[LOCKS];
-	struct entry entry[BUCKETS][WAYS];
+	struct bucket bucket[BUCKETS];
 };
 
 struct vfs_changes *vfs_changes_new(void)
 {
 	struct vfs_changes *t = calloc(1, sizeof(*t));
 
+	if (t)
+		t->born = (int64_t)rn_wall_coarse_ns();
 	for (unsigned i = 0; t && i < LOCKS; i++)
 		pthread_mutex_init(&t->lock[i], NULL);
 	return t;
@@ -104,16 +120,20 @@ static struct entry *find(struct entry *e, uint64_t dev, uint64_t ino)
 	return NULL;
 }
 
-static struct entry *make_room(struct entry *e)
+static struct entry *make_room(struct bucket *b)
 {
-	struct entry *oldest = e;
+	struct entry *oldest = b->entry;
 
 	for (unsigned i = 0; i < WAYS; i++) {
-		if (e[i].n == 0)
-			return &e[i];
-		if (e[i].ctime < oldest->ctime)
-			oldest = &e[i];
+		struct entry *e = &b->entry[i];
+
+		if (e->n == 0)
+			return e;
+		if (e->ctime < oldest->ctime)
+			oldest = e;
 	}
+	if (oldest->ctime > b->lost)
+		b->lost = oldest->ctime;
 	return oldest;
 }
 
@@ -122,40 +142,60 @@ static bool is_fresh(int64_t ctime, int64_t clock)
 	return clock - ctime < (ctime % SECOND ? FRESH_NS : FRESH_SECONDS_NS);
 }
 
-/* Under the bucket's lock. */
-static uint32_t number_of(struct entry *bucket, const struct entry *now, int64_t clock)
+/* Under the bucket's lock: the number of a state whose ctime no further change can get. */
+static uint32_t number_of_old(struct entry *e, const struct entry *now, bool counted)
 {
-	struct entry *e = find(bucket, now->dev, now->ino);
-
-	if (!is_fresh(now->ctime, clock)) {
-		if (e)
-			e->n = 0;
+	if (!e || e->ctime != now->ctime)
 		return VFS_CHANGE_SETTLED;
-	}
-	if (e && e->ctime == now->ctime)
+	if (!(counted || e->stays) || e->uncounted)
+		e->settled = true;
+	return e->settled ? VFS_CHANGE_SETTLED : e->n;
+}
+
+/* Under the bucket's lock. */
+static uint32_t number_of(struct bucket *b, const struct entry *now, const struct vfs_look *look)
+{
+	struct entry *e = find(b->entry, now->dev, now->ino);
+
+	if (!is_fresh(now->ctime, look->clock))
+		return number_of_old(e, now, look->counted);
+	if (e && e->ctime == now->ctime) {
+		if (look->others && e->others != look->others)
+			e->others = 0;
 		return e->n;
+	}
 	if (!e)
-		e = make_room(bucket);
+		e = make_room(b);
 	*e = *now;
+	e->uncounted = now->ctime <= b->lost;
 	return e->n;
 }
 
-uint64_t vfs_change_of(struct vfs_changes *t, const struct statx *sx, int64_t clock)
+static int64_t ns_of(const struct statx_timestamp *t)
 {
-	int64_t ctime = sx->stx_ctime.tv_sec * SECOND + sx->stx_ctime.tv_nsec;
-	struct entry now = { .dev = vfs_device_of(sx), .ino = sx->stx_ino, .ctime = ctime, .n = 1 };
+	return t->tv_sec * SECOND + t->tv_nsec;
+}
+
+uint64_t vfs_change_of(struct vfs_changes *t, const struct statx *sx, const struct vfs_look *look)
+{
+	struct entry now = { .dev = vfs_device_of(sx),
+			     .ino = sx->stx_ino,
+			     .ctime = ns_of(&sx->stx_ctime),
+			     .others = look->others,
+			     .by = NOBODY,
+			     .n = 1 };
 	unsigned b = bucket_of(now.dev, now.ino);
 	uint32_t n;
 
 	if (!t)
-		return (uint64_t)ctime;
+		return (uint64_t)now.ctime;
 	pthread_mutex_lock(&t->lock[b % LOCKS]);
-	n = number_of(t->entry[b], &now, clock);
+	n = number_of(&t->bucket[b], &now, look);
 	pthread_mutex_unlock(&t->lock[b % LOCKS]);
-	return (uint64_t)ctime + n;
+	return (uint64_t)now.ctime + n;
 }
 
-void vfs_change_made(struct vfs_changes *t, uint64_t dev, uint64_t ino)
+void vfs_change_made(struct vfs_changes *t, uint64_t dev, uint64_t ino, uint64_t by)
 {
 	unsigned b = bucket_of(dev, ino);
 	struct entry *e;
@@ -165,8 +205,102 @@ void vfs_change_made(struct vfs_changes *t, uint64_t dev, uint64_t ino)
 	/* One that is not there was not looked at since its ctime was fresh: there is nothing to
 	 * tell it apart from. */
 	pthread_mutex_lock(&t->lock[b % LOCKS]);
-	e = find(t->entry[b], dev, ino);
+	e = find(t->bucket[b].entry, dev, ino);
 	if (e && e->n < VFS_CHANGE_SETTLED - 1)
 		e->n++;
+	if (e)
+		e->by = e->by == NOBODY || e->by == by ? by : 0;
 	pthread_mutex_unlock(&t->lock[b % LOCKS]);
+}
+
+uint64_t vfs_change_asks(struct vfs_changes *t, uint64_t dev, uint64_t ino)
+{
+	const int64_t clock = vfs_change_clock(t);
+	unsigned b = bucket_of(dev, ino);
+	const struct entry *e;
+	uint64_t others = 0;
+
+	if (!t)
+		return 0;
+	pthread_mutex_lock(&t->lock[b % LOCKS]);
+	e = find(t->bucket[b].entry, dev, ino);
+	if (e && !is_fresh(e->ctime, clock) && !e->settled && !e->stays && !e->uncounted)
+		others = e->others;
+	pthread_mutex_unlock(&t->lock[b % LOCKS]);
+	return others;
+}
+
+void vfs_change_stays(struct vfs_changes *t, uint64_t dev, uint64_t ino, uint64_t others)
+{
+	unsigned b = bucket_of(dev, ino);
+	struct entry *e;
+
+	pthread_mutex_lock(&t->lock[b % LOCKS]);
+	e = find(t->bucket[b].entry, dev, ino);
+	if (e && !is_fresh(e->ctime, vfs_change_clock(t)) && !e->settled && e->others == others)
+		e->stays = true;
+	pthread_mutex_unlock(&t->lock[b % LOCKS]);
+}
+
+/* Under the bucket's lock: an old ctime has one value for each state, or the value that it settles
+ * to. */
+static bool is_exact(struct bucket *b, const struct entry *now)
+{
+	const struct entry *e = find(b->entry, now->dev, now->ino);
+
+	if (!e || e->ctime < now->ctime)
+		return now->ctime > b->lost;
+	if (e->ctime != now->ctime || e->uncounted)
+		return false;
+	return e->settled || e->stays || (e->others != 0 && e->others == now->others);
+}
+
+bool vfs_change_is_exact(struct vfs_changes *t, uint64_t dev, uint64_t ino,
+			 const struct timespec *ctime, uint64_t others)
+{
+	const struct entry now = { .dev = dev,
+				   .ino = ino,
+				   .ctime = ctime->tv_sec * SECOND + ctime->tv_nsec,
+				   .others = others };
+	unsigned b = bucket_of(dev, ino);
+	bool exact;
+
+	if (!t)
+		return true;
+	pthread_mutex_lock(&t->lock[b % LOCKS]);
+	exact = is_exact(&t->bucket[b], &now);
+	pthread_mutex_unlock(&t->lock[b % LOCKS]);
+	return exact;
+}
+
+/* Under the bucket's lock. A look at a fresh ctime leaves an entry, and an old ctime has one state. */
+static bool tells(const struct vfs_changes *t, struct bucket *b, const struct entry *now)
+{
+	const struct entry *e = find(b->entry, now->dev, now->ino);
+
+	if (!e || e->ctime < now->ctime)
+		return now->ctime > b->lost && now->ctime > t->born;
+	if (e->ctime != now->ctime || e->uncounted ||
+	    (e->settled && (e->others == 0 || e->others != now->others)))
+		return false;
+	return e->by == NOBODY || (e->by == now->by && e->by != 0);
+}
+
+bool vfs_change_ctime_tells(struct vfs_changes *t, uint64_t dev, uint64_t ino,
+			    const struct timespec *ctime, uint64_t who, uint64_t others)
+{
+	const struct entry now = { .dev = dev,
+				   .ino = ino,
+				   .ctime = ctime->tv_sec * SECOND + ctime->tv_nsec,
+				   .others = others,
+				   .by = who };
+	unsigned b = bucket_of(dev, ino);
+	bool yes;
+
+	if (!t)
+		return true;
+	pthread_mutex_lock(&t->lock[b % LOCKS]);
+	yes = tells(t, &t->bucket[b], &now);
+	pthread_mutex_unlock(&t->lock[b % LOCKS]);
+	return yes;
 }

@@ -15,6 +15,10 @@
  * between, and reads once more. So no change is missed, and a file that was looked at right after
  * it changed is read at most once without need.
  *
+ * Where all changes are known to be made through us (the export option nfs_only, or the kernel's
+ * events of a directory), n tells all states apart, and stays as it is. So a client that keeps the value after its own change finds it
+ * again later.
+ *
  * A tick is longer than VFS_CHANGE_SETTLED nanoseconds, so change never goes back as long as the
  * clock does not. n is kept in a table of bounded size, by the inode, so that it is the same by all
  * exports, until the ctime has settled.
@@ -28,6 +32,7 @@
 #define VFS_CHANGE_SETTLED 900000u
 
 struct statx;
+struct timespec;
 struct vfs_changes;
 
 struct vfs_changes *vfs_changes_new(void); /* NULL: no memory */
@@ -38,10 +43,33 @@ bool vfs_change_is_coarse(int fd);
 
 /* The clock that ctimes are taken from, in nanoseconds: before statx. t NULL: 0. */
 int64_t vfs_change_clock(const struct vfs_changes *t);
-/* The attribute for the result of a statx that began at that time. t NULL: the ctime alone. */
-uint64_t vfs_change_of(struct vfs_changes *t, const struct statx *sx, int64_t clock);
-/* Records a change of the inode: called after the change, before any client learns of it. t may be
- * NULL. */
-void vfs_change_made(struct vfs_changes *t, uint64_t dev, uint64_t ino);
+/* What is known of an inode when statx begins. */
+struct vfs_look {
+	int64_t clock;	 /* vfs_change_clock */
+	bool counted;	 /* all changes of the inode are made through us */
+	uint64_t others; /* changes of a directory by others so far, and 1; 0: nobody counts them */
+};
+/* The attribute for the result of a statx. t NULL: the ctime alone. */
+uint64_t vfs_change_of(struct vfs_changes *t, const struct statx *sx, const struct vfs_look *look);
+/* Records a change of the inode: called after the change, before any client learns of it. by: the
+ * caller (vfs_ctx.caller), or 0. t may be NULL. */
+void vfs_change_made(struct vfs_changes *t, uint64_t dev, uint64_t ino, uint64_t by);
+/*
+ * Directories whose changes by others are counted, too. The count at the first look at the present
+ * ctime, if the ctime has got too old for further changes and has not settled; else 0. If the count
+ * is still the same, n has told all states apart, and vfs_change_stays makes it stay as it is.
+ */
+uint64_t vfs_change_asks(struct vfs_changes *t, uint64_t dev, uint64_t ino);
+void vfs_change_stays(struct vfs_changes *t, uint64_t dev, uint64_t ino, uint64_t others);
+/* True if all looks at the inode that had that ctime and the same value have seen the same state;
+ * others: vfs_look.others of the last. Asked before a look at a further change. */
+bool vfs_change_is_exact(struct vfs_changes *t, uint64_t dev, uint64_t ino,
+			 const struct timespec *ctime, uint64_t others);
+
+/* True if who knows all states of the inode that were looked at with that ctime: there was one, or
+ * who alone made the changes between them, and no local process as far as others (vfs_look.others
+ * of the last look) tells. t NULL: ctimes are fine. */
+bool vfs_change_ctime_tells(struct vfs_changes *t, uint64_t dev, uint64_t ino,
+			    const struct timespec *ctime, uint64_t who, uint64_t others);
 
 #endif

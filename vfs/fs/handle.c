@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "lib/secret.h"
+#include "vfs/fs/fid.h"
 #include "vfs/fs/handle.h"
 #include "vfs/vfs.h"
 
@@ -16,13 +17,6 @@
 #define VERSION_MAC 0x81u
 #define TYPE_MAX                                                                                   \
 	254 /* 255 is the kernel's "no handle"; what is above are flags and not for clients */
-
-/* The kernel's types (its include/linux/exportfs.h, in the byte order of the machine): {u32 inode,
- * u32 generation} and {u64 inode, u32 generation}. */
-#define FILEID_INO32_GEN 0x01
-#define FILEID_XFS_INO64_GEN 0x81
-/* btrfs: {u64 inode, u64 subvolume, u32 generation}. */
-#define FILEID_BTRFS 0x4d
 
 _Static_assert(HEAD + VFS_KERNEL_FH_MAX == VFS_FH_MAX, "a handle without a MAC fills it");
 

@@ -14,6 +14,7 @@
 #include "vfs/hold/file_fd.h"
 #include "vfs/hold/file_table.h"
 #include "vfs/hold/unlinked.h"
+#include "vfs/worker.h"
 
 static void fill_conflict(struct vfs_conflict *c, const struct vfs_share *s)
 {
@@ -153,6 +154,9 @@ int vfs_share_check_io(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs
 
 	if (atomic_load(&ctx->vfs->files->denying) == 0)
 		return 0;
+	if (vfs_worker_is_prompt(
+		    ctx->w)) /* whose share it is may have to be found out, and ended */
+		return vfs_worker_decline(ctx->w);
 	f = vfs_file_find(n);
 	if (!f)
 		return 0;

@@ -17,6 +17,15 @@ static struct timespec to_timespec(const struct statx_timestamp *t)
 void vfs_attr_from_statx(const struct vfs_mount *mnt, const struct vfs_fh *fh,
 			 const struct statx *sx, int64_t clock, struct vfs_attr *out)
 {
+	const struct vfs_look look = { .clock = clock,
+				       .counted = atomic_load(&mnt->exp->nfs_only) };
+
+	vfs_attr_from_look(mnt, fh, sx, &look, out);
+}
+
+void vfs_attr_from_look(const struct vfs_mount *mnt, const struct vfs_fh *fh,
+			const struct statx *sx, const struct vfs_look *look, struct vfs_attr *out)
+{
 	*out = (struct vfs_attr){
 		.mode = sx->stx_mode,
 		.nlink = sx->stx_nlink,
@@ -32,7 +41,7 @@ void vfs_attr_from_statx(const struct vfs_mount *mnt, const struct vfs_fh *fh,
 		.mtime = to_timespec(&sx->stx_mtime),
 		.ctime = to_timespec(&sx->stx_ctime),
 		/* Linux gives its change cookie to no process; every change sets ctime. */
-		.change = vfs_change_of(mnt->changes, sx, clock),
+		.change = vfs_change_of(mnt->changes, sx, look),
 		.blksize = sx->stx_blksize,
 		.has_btime = sx->stx_mask & STATX_BTIME,
 		.btime = to_timespec(&sx->stx_btime),

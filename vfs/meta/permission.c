@@ -10,14 +10,17 @@
 #include "vfs/export/mounts.h"
 #include "vfs/fs/change.h"
 #include "vfs/meta/attr.h"
+#include "vfs/meta/mode_check.h"
 #include "vfs/node/node.h"
 #include "vfs/worker/acting.h"
+#include "vfs/worker.h"
 
 int vfs_access_check(struct vfs_ctx *ctx, struct vfs_node *n, int amode)
 {
-	int rc = vfs_act_as_caller(ctx);
+	int rc = vfs_worker_is_prompt(ctx->w) ? vfs_mode_check(ctx, n, amode)
+					      : vfs_act_as_caller(ctx);
 
-	if (rc != 0)
+	if (rc != 0 || (vfs_worker_is_prompt(ctx->w) && amode == R_OK))
 		return rc;
 	/* The system call itself: glibc emulates the flags where the kernel refuses them, and
 	 * wrongly. */

@@ -16,7 +16,9 @@ int vfs_io_may_write(const struct vfs_io *io);
 /* True if gid is the credential's group or one of its supplementary groups. */
 bool vfs_cred_has_group(const struct vfs_cred *cred, uint32_t gid);
 
-/* faccessat2 of R_OK, W_OK, X_OK under the caller's identity; 0 or -errno. */
+/* faccessat2 of R_OK, W_OK, X_OK under the caller's identity; 0 or -errno. A prompt worker decides by
+ * the mode and asks as root for what does not depend on the caller: a read-only file system, an
+ * immutable file. */
 int vfs_access_check(struct vfs_ctx *ctx, struct vfs_node *n, int amode);
 
 #endif

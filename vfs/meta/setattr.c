@@ -14,6 +14,7 @@
 
 #include "vfs/acl.h"
 #include "vfs/fs/proc_path.h"
+#include "vfs/meta/dir_change.h"
 #include "vfs/meta/permission.h"
 #include "vfs/worker/acting.h"
 
@@ -150,7 +151,7 @@ static int set_times(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_s
 	return rc;
 }
 
-static int apply(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_setattr *sa)
+static int apply_all(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_setattr *sa)
 {
 	int rc = sa->set_size ? truncate_node(ctx, n, sa->size) : 0;
 
@@ -164,7 +165,22 @@ static int apply(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_setat
 		rc = vfs_acl_set(n, sa->acls);
 	if (rc == 0)
 		rc = set_times(ctx, n, sa);
-	vfs_node_changed(n);
+	return rc;
+}
+
+static int apply(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_setattr *sa)
+{
+	struct vfs_dir_changing changing;
+	int rc;
+
+	if (n->type != S_IFDIR) {
+		rc = apply_all(ctx, n, sa);
+		vfs_node_changed(n);
+		return rc;
+	}
+	vfs_dir_change_begin(&changing, ctx, n, NULL, NULL);
+	rc = apply_all(ctx, n, sa);
+	vfs_dir_change_end(&changing, true); /* at least in part, perhaps */
 	return rc;
 }
 

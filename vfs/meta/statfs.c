@@ -14,6 +14,7 @@
 
 #include "vfs/export/mounts.h"
 #include "vfs/node/node.h"
+#include "vfs/worker.h"
 
 #define LINKS_UNKNOWN 32000u /* what nearly every file system has at least */
 #define SECOND 1000000000u
@@ -73,7 +74,8 @@ int vfs_statfs(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_statfs *out)
 	struct statfs fs;
 	uint64_t unit;
 
-	(void)ctx;
+	if (vfs_worker_is_prompt(ctx->w))
+		return vfs_worker_decline(ctx->w);
 	if (fstatfs(n->path_fd, &fs) != 0)
 		return -errno;
 	unit = (uint64_t)(fs.f_frsize ? fs.f_frsize : fs.f_bsize);

@@ -15,6 +15,7 @@
 
 #include "vfs/base/fd_budget.h"
 #include "vfs/base/instance.h"
+#include "vfs/meta/dir_change.h"
 #include "vfs/meta/setattr.h"
 #include "vfs/names/making.h"
 #include "vfs/names/name.h"
@@ -30,6 +31,7 @@ struct creating {
 	enum vfs_create_how how;
 	unsigned may;
 	bool made;
+	struct vfs_dir_change *change;
 	const struct vfs_setattr *sa; /* the times mark the file of an EXCLUSIVE one */
 };
 
@@ -53,13 +55,15 @@ static void put_mark(const struct vfs_ctx *ctx, struct vfs_setattr *sa, const ui
 static int open_new(struct vfs_ctx *ctx, const struct creating *c, struct vfs_node **out)
 {
 	uint32_t mode = c->sa->set_mode ? c->sa->mode & VFS_MODE_BITS : VFS_MODE_FILE;
+	struct vfs_dir_changing changing;
 	int fd, path_fd, rc;
 
+	vfs_dir_change_begin(&changing, ctx, c->dir, c->name->s, c->change);
 	fd = vfs_fd_openat(ctx->vfs, c->dir->path_fd, c->name->s,
 			   O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW, mode);
+	vfs_dir_change_end(&changing, fd >= 0);
 	if (fd < 0)
 		return fd;
-	vfs_node_changed(c->dir);
 	path_fd = vfs_fd_reopen(ctx->vfs, fd, O_PATH);
 	rc = path_fd < 0 ? path_fd : vfs_node_of_fd(ctx, path_fd, out, NULL);
 	if (rc == 0)
@@ -141,11 +145,18 @@ int vfs_create(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint
 	struct vfs_name nm;
 	struct vfs_setattr attrs = vfs_create_attrs(dir, how->sa);
 	struct creating c = {
-		.dir = dir, .name = &nm, .how = how->how, .may = how->may, .sa = &attrs
+		.dir = dir,
+		.name = &nm,
+		.how = how->how,
+		.may = how->may,
+		.change = how->change,
+		.sa = &attrs,
 	};
 	int rc = vfs_create_check(ctx, dir, how->sa);
 
 	how->made = false;
+	if (how->change)
+		how->change->known = false;
 	if (how->how == VFS_EXCLUSIVE)
 		put_mark(ctx, &attrs, how->verf);
 	if (rc == 0)

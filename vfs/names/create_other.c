@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "vfs/fs/proc_path.h"
+#include "vfs/meta/dir_change.h"
 #include "vfs/meta/setattr.h"
 #include "vfs/names/making.h"
 #include "vfs/names/name.h"
@@ -21,6 +22,7 @@ struct making {
 	uint32_t mode;
 	dev_t dev;
 	const char *target;
+	struct vfs_dir_change *change;
 };
 
 static int make(const struct making *m, const char *name)
@@ -50,15 +52,24 @@ static int find_made(struct vfs_ctx *ctx, const struct making *m, const struct v
 	return rc;
 }
 
+static int make_in(struct vfs_ctx *ctx, const struct making *m, const char *name)
+{
+	struct vfs_dir_changing changing;
+	int rc;
+
+	vfs_dir_change_begin(&changing, ctx, m->dir, name, m->change);
+	rc = make(m, name);
+	vfs_dir_change_end(&changing, rc == 0);
+	return vfs_dir_error(m->dir, rc);
+}
+
 static int make_node(struct vfs_ctx *ctx, const struct making *m, const struct vfs_name *name,
 		     struct vfs_node **out)
 {
 	int rc = vfs_act_as_caller(ctx);
 
 	if (rc == 0)
-		rc = vfs_dir_error(m->dir, make(m, name->s));
-	if (rc == 0)
-		vfs_node_changed(m->dir);
+		rc = make_in(ctx, m, name->s);
 	if (rc == 0)
 		rc = find_made(ctx, m, name, out);
 	if (rc != 0)
@@ -77,9 +88,11 @@ static uint32_t mode_of(const struct vfs_setattr *sa, uint32_t otherwise)
 int vfs_mkdir(struct vfs_ctx *ctx, const struct vfs_make *m, struct vfs_node **out)
 {
 	const struct vfs_setattr attrs = vfs_create_attrs(m->dir, m->sa);
-	const struct making making = {
-		.dir = m->dir, .sa = &attrs, .type = S_IFDIR, .mode = mode_of(&attrs, VFS_MODE_DIR)
-	};
+	const struct making making = { .dir = m->dir,
+				       .sa = &attrs,
+				       .type = S_IFDIR,
+				       .mode = mode_of(&attrs, VFS_MODE_DIR),
+				       .change = m->change };
 	struct vfs_name nm;
 	int rc = vfs_create_check(ctx, m->dir, m->sa);
 
@@ -94,7 +107,7 @@ int vfs_symlink(struct vfs_ctx *ctx, const struct vfs_make *m, const char *targe
 		struct vfs_node **out)
 {
 	const struct making making = {
-		.dir = m->dir, .sa = m->sa, .type = S_IFLNK, .target = target
+		.dir = m->dir, .sa = m->sa, .type = S_IFLNK, .target = target, .change = m->change
 	};
 	struct vfs_name nm;
 	int rc = vfs_create_check(ctx, m->dir, m->sa);
@@ -115,7 +128,8 @@ int vfs_mknod(struct vfs_ctx *ctx, const struct vfs_make *m, const struct vfs_mk
 	struct making making = { .dir = m->dir,
 				 .sa = &attrs,
 				 .type = what->type,
-				 .mode = mode_of(&attrs, VFS_MODE_FILE) };
+				 .mode = mode_of(&attrs, VFS_MODE_FILE),
+				 .change = m->change };
 	struct vfs_name nm;
 	int rc = vfs_create_check(ctx, m->dir, m->sa);
 

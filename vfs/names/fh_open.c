@@ -15,6 +15,7 @@
 #include "vfs/hold/unlinked.h"
 #include "vfs/node/cache.h"
 #include "vfs/worker/acting.h"
+#include "vfs/worker.h"
 
 static int parse(struct vfs *vfs, const struct vfs_fh *fh, struct vfs_handle *out)
 {
@@ -101,6 +102,8 @@ static int open_in_mount(struct vfs_ctx *ctx, struct vfs_mount *mnt, const struc
 	*out = vfs_cache_find(ctx->vfs, mnt, fh);
 	if (*out)
 		return 0;
+	if (vfs_worker_is_prompt(ctx->w))
+		return vfs_worker_decline(ctx->w);
 	rc = vfs_handle_check(fh, vfs_mount_mac(ctx->vfs, mnt));
 	if (rc == 0)
 		rc = vfs_act_as_root(ctx);
@@ -121,6 +124,9 @@ static int find_mount(struct vfs_ctx *ctx, uint32_t id, struct vfs_mount **out)
 {
 	int rc = id == 0 ? 0 : vfs_act_as_root(ctx);
 
+	/* A submount may have to be looked for. */
+	if (id != 0 && vfs_worker_is_prompt(ctx->w))
+		return vfs_worker_decline(ctx->w);
 	return rc == 0 ? vfs_mount_by_id(ctx->exp, id, out) : rc;
 }
 

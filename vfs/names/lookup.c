@@ -5,8 +5,10 @@
 
 #include "vfs/export/mounts.h"
 #include "vfs/meta/permission.h"
+#include "vfs/names/lookup_prompt.h"
 #include "vfs/names/node_open.h"
 #include "vfs/worker/acting.h"
+#include "vfs/worker.h"
 
 /* "." anywhere, and ".." at the root. */
 static int lookup_self(struct vfs_ctx *ctx, struct vfs_node *dir, struct vfs_node **out,
@@ -53,6 +55,8 @@ int vfs_lookup_below(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name
 		return rc;
 	if (dir->type != S_IFDIR)
 		return -ENOTDIR;
+	if (vfs_worker_is_prompt(ctx->w))
+		return vfs_lookup_prompt(ctx, dir, &nm, out, attr);
 	rc = vfs_act_as_caller(ctx);
 	if (rc != 0)
 		return rc;

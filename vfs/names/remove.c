@@ -14,6 +14,7 @@
 #include "vfs/fs/change.h"
 #include "vfs/fs/device.h"
 #include "vfs/fs/proc_path.h"
+#include "vfs/meta/dir_change.h"
 #include "vfs/names/node_open.h"
 #include "vfs/worker/acting.h"
 
@@ -24,10 +25,12 @@ static int check_dir(struct vfs_ctx *ctx, const struct vfs_node *dir)
 	return ctx->access.flags & VFS_RO ? -EROFS : 0;
 }
 
-/* An inode whose ctime changes with its names; t NULL: it need not be told (vfs/fs/change.h). */
+/* An inode whose ctime changes with its names. */
 struct named {
-	struct vfs_changes *t;
+	bool found;
+	struct vfs_changes *t; /* NULL: it need not be told (vfs/fs/change.h) */
 	uint64_t dev, ino;
+	bool is_dir;
 };
 
 static struct named inode_of(const struct vfs_node *dir, const struct vfs_name *name)
@@ -35,30 +38,54 @@ static struct named inode_of(const struct vfs_node *dir, const struct vfs_name *
 	struct named i = { .t = dir->mnt->changes };
 	struct statx sx;
 
-	if (i.t && statx(dir->path_fd, name->s, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_INO,
-			 &sx) == 0) {
+	if (statx(dir->path_fd, name->s, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT,
+		  STATX_INO | STATX_TYPE, &sx) == 0) {
+		i.found = true;
 		i.dev = vfs_device_of(&sx);
 		i.ino = sx.stx_ino;
+		i.is_dir = S_ISDIR(sx.stx_mode);
 	}
 	return i;
 }
 
+static void named_changed(const struct named *i)
+{
+	if (i->found)
+		vfs_change_made(i->t, i->dev, i->ino, 0);
+}
+
+static struct named removed_inode(const struct vfs_node *dir, const struct vfs_name *name)
+{
+	return dir->mnt->changes ? inode_of(dir, name) : (struct named){ .t = NULL };
+}
+
+static int unlink_in(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, int flags,
+		     struct vfs_dir_change *change)
+{
+	struct vfs_dir_changing changing;
+	int rc;
+
+	vfs_dir_change_begin(&changing, ctx, dir, name, change);
+	rc = unlinkat(dir->path_fd, name, flags) == 0 ? 0 : -errno;
+	vfs_dir_change_end(&changing, rc == 0);
+	return vfs_dir_error(dir, rc);
+}
+
 static int unlink_name(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vfs_name *name,
-		       int flags)
+		       int flags, struct vfs_dir_change *change)
 {
 	struct vfs_node *victim = NULL;
-	struct named inode = inode_of(dir, name);
+	struct named inode = removed_inode(dir, name);
 	int rc = vfs_act_as_caller(ctx);
 
 	if (rc == 0)
 		victim = vfs_node_known(ctx, dir, name);
 	if (rc == 0)
 		rc = vfs_act_as_caller(ctx);
-	if (rc == 0 && unlinkat(dir->path_fd, name->s, flags) != 0)
-		rc = vfs_dir_error(dir, -errno);
+	if (rc == 0)
+		rc = unlink_in(ctx, dir, name->s, flags, change);
 	if (rc == 0) {
-		vfs_node_changed(dir);
-		vfs_change_made(inode.t, inode.dev, inode.ino);
+		named_changed(&inode);
 		vfs_node_drop_removed(victim);
 	} else {
 		vfs_node_put(victim);
@@ -66,24 +93,26 @@ static int unlink_name(struct vfs_ctx *ctx, struct vfs_node *dir, const struct v
 	return rc;
 }
 
-int vfs_remove(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len)
+int vfs_remove(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len,
+	       struct vfs_dir_change *change)
 {
 	struct vfs_name nm;
 	int rc = check_dir(ctx, dir);
 
 	if (rc == 0)
 		rc = vfs_name_from(&nm, name, len);
-	return rc == 0 ? unlink_name(ctx, dir, &nm, 0) : rc;
+	return rc == 0 ? unlink_name(ctx, dir, &nm, 0, change) : rc;
 }
 
-int vfs_rmdir(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len)
+int vfs_rmdir(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint32_t len,
+	      struct vfs_dir_change *change)
 {
 	struct vfs_name nm;
 	int rc = check_dir(ctx, dir);
 
 	if (rc == 0)
 		rc = vfs_name_from(&nm, name, len);
-	return rc == 0 ? unlink_name(ctx, dir, &nm, AT_REMOVEDIR) : rc;
+	return rc == 0 ? unlink_name(ctx, dir, &nm, AT_REMOVEDIR, change) : rc;
 }
 
 static int rename_error(const struct vfs_rename *r, int error)
@@ -93,10 +122,40 @@ static int rename_error(const struct vfs_rename *r, int error)
 	return rc == error ? vfs_dir_error(r->to_dir, error) : rc;
 }
 
+static bool same_inode(const struct vfs_node *a, const struct vfs_node *b)
+{
+	return a->dev == b->dev && a->ino == b->ino;
+}
+
+/* A directory that is moved changes, too: its ctime, and what ".." is. */
+static int rename_in(struct vfs_ctx *ctx, const struct vfs_rename *r, const char *from,
+		     const char *to, const struct named *moved)
+{
+	const bool one = same_inode(r->from_dir, r->to_dir);
+	struct vfs_dir_changing changing[2];
+	_Atomic uint64_t *slot = NULL;
+	int rc;
+
+	if (moved->is_dir)
+		slot = vfs_dir_count_begin(ctx->vfs, moved->dev, moved->ino);
+	vfs_dir_change_begin(&changing[0], ctx, r->from_dir, from, r->from_change);
+	if (!one)
+		vfs_dir_change_begin(&changing[1], ctx, r->to_dir, to, r->to_change);
+	rc = renameat(r->from_dir->path_fd, from, r->to_dir->path_fd, to) == 0 ? 0 : -errno;
+	if (!one)
+		vfs_dir_change_end(&changing[1], rc == 0);
+	vfs_dir_change_end(&changing[0], rc == 0);
+	if (one && r->to_change)
+		*r->to_change = *r->from_change;
+	if (slot)
+		vfs_dir_count_end(slot);
+	return rc == 0 ? 0 : rename_error(r, rc);
+}
+
 static int rename_names(struct vfs_ctx *ctx, const struct vfs_rename *r,
 			const struct vfs_name *from, const struct vfs_name *to)
 {
-	struct named moved = inode_of(r->from_dir, from), replaced = inode_of(r->to_dir, to);
+	struct named moved = inode_of(r->from_dir, from), replaced = removed_inode(r->to_dir, to);
 	struct vfs_node *victim = NULL;
 	int rc = vfs_act_as_caller(ctx);
 
@@ -104,13 +163,11 @@ static int rename_names(struct vfs_ctx *ctx, const struct vfs_rename *r,
 		victim = vfs_node_known(ctx, r->to_dir, to);
 	if (rc == 0)
 		rc = vfs_act_as_caller(ctx);
-	if (rc == 0 && renameat(r->from_dir->path_fd, from->s, r->to_dir->path_fd, to->s) != 0)
-		rc = rename_error(r, -errno);
+	if (rc == 0)
+		rc = rename_in(ctx, r, from->s, to->s, &moved);
 	if (rc == 0) {
-		vfs_node_changed(r->from_dir);
-		vfs_node_changed(r->to_dir);
-		vfs_change_made(moved.t, moved.dev, moved.ino);
-		vfs_change_made(replaced.t, replaced.dev, replaced.ino);
+		named_changed(&moved);
+		named_changed(&replaced);
 		vfs_node_drop_removed(victim);
 	} else {
 		vfs_node_put(victim);
@@ -139,8 +196,22 @@ int vfs_rename(struct vfs_ctx *ctx, const struct vfs_rename *r)
 	return rc == 0 ? rename_names(ctx, r, &from, &to) : rc;
 }
 
+/* By way of /proc: a link to a bare descriptor needs a capability. */
+static int link_in(struct vfs_ctx *ctx, const struct vfs_node *n, struct vfs_node *dir,
+		   const char *name, struct vfs_dir_change *change)
+{
+	struct vfs_dir_changing changing;
+	int rc;
+
+	vfs_dir_change_begin(&changing, ctx, dir, name, change);
+	rc = linkat(AT_FDCWD, vfs_proc_path(n->path_fd).s, dir->path_fd, name, AT_SYMLINK_FOLLOW);
+	rc = rc == 0 ? 0 : -errno;
+	vfs_dir_change_end(&changing, rc == 0);
+	return vfs_dir_error(dir, rc);
+}
+
 int vfs_link(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_node *dir, const char *name,
-	     uint32_t len)
+	     uint32_t len, struct vfs_dir_change *change)
 {
 	struct vfs_name nm;
 	int rc = check_dir(ctx, dir);
@@ -151,13 +222,9 @@ int vfs_link(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_node *dir, cons
 		rc = -EXDEV;
 	if (rc == 0)
 		rc = vfs_act_as_caller(ctx);
-	/* By way of /proc: a link to a bare descriptor needs a capability. */
-	if (rc == 0 && linkat(AT_FDCWD, vfs_proc_path(n->path_fd).s, dir->path_fd, nm.s,
-			      AT_SYMLINK_FOLLOW) != 0)
-		rc = vfs_dir_error(dir, -errno);
-	if (rc == 0) {
-		vfs_node_changed(dir);
+	if (rc == 0)
+		rc = link_in(ctx, n, dir, nm.s, change);
+	if (rc == 0)
 		vfs_node_changed(n);
-	}
 	return rc;
 }

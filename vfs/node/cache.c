@@ -14,6 +14,7 @@
 #include "vfs/base/fd_budget.h"
 #include "vfs/base/instance.h"
 #include "vfs/export/mounts.h"
+#include "vfs/fs/dir_watch.h"
 #include "vfs/node/cache.h"
 #include "vfs/node/dir_stream.h"
 #include "vfs/node/hooks.h"
@@ -121,6 +122,8 @@ static bool node_free(struct vfs_node *n)
 	const bool inherited = vfs->hooks->leave_fd(n);
 
 	vfs_dir_streams_close(n);
+	if (atomic_load(&n->watched))
+		vfs_dir_watch_unmark(n->mnt->watch, n->path_fd);
 	for (unsigned i = 0; i < VFS_FD_KINDS; i++)
 		vfs_fd_close(vfs, n->data_fd[i]);
 	if (!inherited)

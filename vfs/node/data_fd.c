@@ -7,6 +7,7 @@
 #include "vfs/file_state.h"
 #include "vfs/node/node.h"
 #include "vfs/worker/acting.h"
+#include "vfs/worker.h"
 
 static int open_flags(const struct vfs_node *n, enum vfs_fd_kind kind)
 {
@@ -31,6 +32,8 @@ int vfs_node_fd(struct vfs_ctx *ctx, struct vfs_node *n, enum vfs_fd_kind kind)
 
 	if (fd >= 0)
 		return fd;
+	if (vfs_worker_is_prompt(ctx->w))
+		return vfs_worker_decline(ctx->w);
 	flags = open_flags(n, kind);
 	rc = flags < 0 ? flags : vfs_act_as_root(ctx);
 	if (rc != 0)

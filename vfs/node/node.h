@@ -62,6 +62,7 @@ struct vfs_node {
 	uint64_t dev, ino; /* the kernel's, of this boot */
 	int path_fd;	   /* O_PATH */
 	_Atomic enum vfs_link_state link;
+	_Atomic bool watched; /* a directory that mnt->watch has marked */
 
 	pthread_mutex_t open_lock;	   /* guards the opening of data_fd, and streams */
 	_Atomic int data_fd[VFS_FD_KINDS]; /* -1: not open */

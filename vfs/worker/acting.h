@@ -5,10 +5,13 @@
 
 #include "vfs/vfs.h"
 #include "vfs/worker/identity.h"
+#include "vfs/worker/prompt.h"
 #include "vfs/worker/worker_state.h"
 
 static inline int vfs_act_as_caller(struct vfs_ctx *ctx)
 {
+	if (ctx->w->prompt)
+		return vfs_prompt_act_as(ctx->w, &ctx->cred);
 	return vfs_identity_become(&ctx->w->identity, &ctx->cred);
 }
 

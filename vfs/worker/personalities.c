@@ -59,6 +59,23 @@ static int register_user(struct vfs_worker *w, const struct caps *root)
 	return rc < 0 ? rc : back;
 }
 
+static int obey_limits(struct caps *c)
+{
+	int rc = caps_get(c);
+
+	if (rc < 0)
+		return rc;
+	c->d[CAP_TO_INDEX(CAP_SYS_RESOURCE)].effective &= ~CAP_TO_MASK(CAP_SYS_RESOURCE);
+	return caps_set(c);
+}
+
+int vfs_thread_obey_limits(void)
+{
+	struct caps c;
+
+	return obey_limits(&c);
+}
+
 int vfs_worker_personalities(struct vfs_worker *w)
 {
 	struct caps c;
@@ -66,11 +83,7 @@ int vfs_worker_personalities(struct vfs_worker *w)
 
 	rc = vfs_identity_root(&w->identity);
 	if (rc == 0)
-		rc = caps_get(&c);
-	if (rc < 0)
-		return rc;
-	c.d[CAP_TO_INDEX(CAP_SYS_RESOURCE)].effective &= ~CAP_TO_MASK(CAP_SYS_RESOURCE);
-	rc = caps_set(&c);
+		rc = obey_limits(&c);
 	if (rc < 0 || !w->has_ring)
 		return rc;
 	rc = register_personality(w, &w->root_personality);

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <time.h>
 
+#include "vfs/worker/prompt.h"
 #include "vfs/worker/ring_setup.h"
 #include "vfs/worker/syscall.h"
 
@@ -85,6 +86,10 @@ void vfs_ring_read(struct vfs_worker *w, struct vfs_ring_op *op, const struct vf
 	struct io_uring_sqe *sqe;
 	int error = 0;
 
+	if (w->prompt) {
+		vfs_prompt_read(w, op, rw);
+		return;
+	}
 	if (!w->has_ring) {
 		vfs_syscall_read(w, op, rw);
 		return;
@@ -109,7 +114,11 @@ void vfs_ring_write(struct vfs_worker *w, struct vfs_ring_op *op, const struct v
 	struct io_uring_sqe *sqe;
 	int error = 0;
 
-	if (!w->has_ring) {
+	if (w->prompt) {
+		vfs_prompt_write(w, op, rw);
+		return;
+	}
+	if (!w->has_ring || rw->in_memory) {
 		vfs_syscall_write(w, op, rw);
 		return;
 	}
@@ -133,6 +142,10 @@ void vfs_ring_fsync(struct vfs_worker *w, struct vfs_ring_op *op, int fd, uint64
 	struct io_uring_sqe *sqe;
 	int error = 0;
 
+	if (w->prompt) {
+		vfs_prompt_decline_op(w, op);
+		return;
+	}
 	if (!w->has_ring) {
 		vfs_syscall_fsync(w, op, fd);
 		return;
@@ -157,6 +170,10 @@ void vfs_ring_fallocate(struct vfs_worker *w, struct vfs_ring_op *op,
 	struct io_uring_sqe *sqe;
 	int error = 0;
 
+	if (w->prompt) {
+		vfs_prompt_decline_op(w, op);
+		return;
+	}
 	if (!w->has_ring) {
 		vfs_syscall_fallocate(w, op, f);
 		return;

@@ -28,6 +28,8 @@ int vfs_worker_new(struct vfs *vfs, unsigned ring_entries, struct vfs_worker **o
 	w->vfs = vfs;
 	w->watch.fd = -1;
 	STAILQ_INIT(&w->finished);
+	STAILQ_INIT(&w->group.waiting);
+	STAILQ_INIT(&w->group.under_way);
 	/* Root first: who opens a ring pays for its locked memory, unless allowed to lock any. */
 	rc = vfs_identity_root(&w->identity);
 	if (rc == 0 && ring_entries) {
@@ -82,6 +84,12 @@ static void run_finished(struct vfs_worker *w)
 	}
 }
 
+void vfs_worker_settle(struct vfs_worker *w)
+{
+	while (!STAILQ_EMPTY(&w->finished))
+		run_finished(w);
+}
+
 static void run_watch(struct vfs_worker *w)
 {
 	uint64_t count;
@@ -100,6 +108,13 @@ int vfs_worker_wait(struct vfs_worker *w, int timeout_ms)
 	bool had = !STAILQ_EMPTY(&w->finished) || w->watch.readable;
 	int rc;
 
+	if (!STAILQ_EMPTY(&w->group.waiting)) {
+		enum vfs_turn next = w->group.turn(w, timeout_ms != 0 && !had);
+
+		if (next == VFS_TURN_DONE)
+			return 0;
+		had |= next == VFS_TURN_POLL;
+	}
 	if (had)
 		timeout_ms = 0;
 	rc = w->has_ring ? vfs_ring_enter(w, timeout_ms) : vfs_syscall_enter(w, timeout_ms);

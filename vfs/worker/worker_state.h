@@ -19,6 +19,25 @@
 
 STAILQ_HEAD(vfs_ring_op_list, vfs_ring_op);
 
+/* What the worker does next, when flushes have had their turn. */
+enum vfs_turn {
+	VFS_TURN_WAIT, /* as it was going to */
+	VFS_TURN_POLL, /* the same, without waiting */
+	VFS_TURN_DONE, /* returns to its owner: operations have ended */
+};
+
+/* Changes that wait to become durable (vfs/data/group.h). */
+struct vfs_group {
+	struct vfs_sync_list waiting;	/* covered by no flush yet, oldest first */
+	struct vfs_sync_list under_way; /* the first change of each flush */
+	/* Called before the worker waits, if there are changes: starts flushes. idle: the worker
+	 * has nothing else to do. */
+	enum vfs_turn (*turn)(struct vfs_worker *w, bool idle);
+	bool looked;	   /* the worker has looked for more changes to share the next flush */
+	uint64_t dev;	   /* file system of the last flush */
+	uint64_t usual_ns; /* time that its flushes take */
+};
+
 /* The one descriptor that vfs_worker_watch was called for. */
 struct vfs_watch {
 	int fd; /* -1: none */
@@ -36,6 +55,9 @@ struct vfs_worker {
 	struct vfs *vfs;
 	struct vfs_identity identity; /* what the thread has just now */
 
+	bool prompt;   /* vfs_worker_new_prompt */
+	bool declined; /* a prompt worker: since vfs_worker_has_declined */
+
 	bool has_ring;
 	struct io_uring ring;
 	uint16_t root_personality; /* 0: without a ring */
@@ -46,6 +68,7 @@ struct vfs_worker {
 	struct vfs_watch watch;
 	struct vfs_ring_op_list finished; /* callbacks to run */
 	unsigned in_flight;		  /* started, callback not run yet */
+	struct vfs_group group;
 };
 
 /* Arguments of the ring's operations, and of the system calls in their place. */
@@ -57,6 +80,9 @@ struct vfs_ring_rw {
 	const struct rn_payload *payload; /* holds iov[0] if niov is 1; or NULL */
 	int flags;			  /* RWF_* */
 	bool as_user;			  /* writes only */
+	/* Writes only: it does not wait for the disk, as a rule. The ring would hand it to another
+	 * thread on file systems without asynchronous buffered writes (ext4). */
+	bool in_memory;
 };
 struct vfs_ring_fallocate {
 	int fd;

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "daemon/reactor.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+
+#include "daemon/worker_pool.h"
+#include "lib/clock.h"
+#include "lib/util.h"
+#include "transport/event_loop.h"
+#include "vfs/worker.h"
+
+#define CALL_MAX (64u << 10)   /* bytes of a call; longer ones keep others waiting */
+#define SLOW_NS 5000000u       /* a call that took longer may have waited for its file system */
+#define CAREFUL_NS 1000000000u /* time after that in which sleeps are counted */
+#define STUCK_MS 50u	       /* time without progress after which the loop gets another thread */
+
+/* A thread that has, or had, the event loop. Kept as long as the reactor, as requests point here, and
+ * used by a later thread when this one has ended. */
+struct prompt_worker {
+	struct rpc_worker rpc; /* vfs NULL: it takes no calls */
+	struct reactor *reactor;
+	struct prompt_worker *next;
+	_Atomic bool ended;
+	_Atomic uint64_t beat;	/* odd while it runs a call */
+	_Atomic unsigned lane;	/* of that call */
+	uint64_t careful_until; /* rn_now_ns: note_slow */
+
+	/* Used by the watch only. */
+	uint64_t seen; /* beat at the last look */
+	unsigned stuck_ms;
+	bool replaced; /* another thread was started to take the loop from it, in this call */
+};
+
+struct reactor {
+	struct workers *ws;
+	struct ev_loop *loop;
+	_Atomic(struct prompt_worker *) threads; /* added at the front, never removed */
+	/* Calls that wait, by rpc_request.node; for the thread that has the loop. */
+	struct rn_inbox_node *first, **last;
+};
+
+static _Thread_local struct prompt_worker *self; /* NULL on other threads */
+
+static void move_to_pool(struct rpc_worker *from, struct rpc_request *req)
+{
+	const struct prompt_worker *w = rn_container_of(from, struct prompt_worker, rpc);
+
+	worker_hand_over(w->reactor->ws, req);
+}
+
+static struct prompt_worker *use_ended(struct reactor *r)
+{
+	for (struct prompt_worker *w = atomic_load(&r->threads); w; w = w->next) {
+		bool ended = true;
+
+		if (atomic_compare_exchange_strong(&w->ended, &ended, false))
+			return w;
+	}
+	return NULL;
+}
+
+static struct prompt_worker *add(struct reactor *r)
+{
+	struct prompt_worker *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return NULL;
+	w->reactor = r;
+	w->rpc.move = move_to_pool;
+	w->next = atomic_load(&r->threads);
+	while (!atomic_compare_exchange_weak(&r->threads, &w->next, w))
+		;
+	return w;
+}
+
+static void *begin(void *ctx)
+{
+	struct reactor *r = ctx;
+	struct prompt_worker *w = use_ended(r);
+
+	if (!w)
+		w = add(r);
+	if (w && vfs_worker_new_prompt(r->ws->cfg.vfs, &w->rpc.vfs) != 0)
+		w->rpc.vfs = NULL;
+	self = w;
+	return w;
+}
+
+static void end(void *state)
+{
+	struct prompt_worker *w = state;
+
+	if (!w)
+		return;
+	vfs_worker_free(w->rpc.vfs);
+	w->rpc.vfs = NULL;
+	atomic_store(&w->ended, true);
+}
+
+static void *take(void *ctx)
+{
+	struct reactor *r = ctx;
+	struct rn_inbox_node *node = r->first;
+
+	if (!node)
+		return NULL;
+	r->first = node->next;
+	if (!r->first)
+		r->last = &r->first;
+	return rn_container_of(node, struct rpc_request, node);
+}
+
+/* How often the thread has gone to sleep. Waiting for a processor is no sleep. */
+static long count_sleeps(void)
+{
+	struct rusage u;
+
+	return getrusage(RUSAGE_THREAD, &u) == 0 ? u.ru_nvcsw : 0;
+}
+
+/*
+ * A call that takes long may have waited for its file system, or for a processor. After the first
+ * one the thread is careful for a while and counts sleeps; then it knows.
+ */
+static void note_slow(struct prompt_worker *w, unsigned lane, bool slept)
+{
+	const uint64_t now = rn_now_ns();
+
+	if (slept)
+		lanes_was_slow(w->reactor->ws->cfg.lanes, lane, now);
+	w->careful_until = now + CAREFUL_NS;
+}
+
+static void run_call(struct prompt_worker *w, struct rpc_request *req)
+{
+	const unsigned lane = req->lane;
+	const uint64_t start = rn_now_ns();
+	const bool careful = start < w->careful_until;
+	const long sleeps = careful ? count_sleeps() : 0;
+
+	atomic_store_explicit(&w->lane, lane, memory_order_relaxed);
+	atomic_fetch_add(&w->beat, 1);
+	req->work(req); /* may have ended */
+	vfs_worker_settle(w->rpc.vfs);
+	atomic_fetch_add(&w->beat, 1);
+	if (rn_now_ns() - start >= SLOW_NS)
+		note_slow(w, lane, careful && count_sleeps() != sleeps);
+}
+
+static void run(void *ctx, void *state, void *piece)
+{
+	const struct reactor *r = ctx;
+	struct prompt_worker *w = state;
+	struct rpc_request *req = piece;
+
+	/* The thread before may have left calls to one that could not get its own state. */
+	if (!w || !w->rpc.vfs) {
+		worker_hand_over(r->ws, req);
+		return;
+	}
+	req->worker = &w->rpc;
+	run_call(w, req);
+}
+
+static bool is_long(const struct rpc_request *req)
+{
+	size_t sum = 0;
+
+	for (unsigned i = 0; i < req->nseg; i++)
+		sum += req->seg[i].len;
+	return sum > CALL_MAX;
+}
+
+bool reactor_take(struct rpc_request *req)
+{
+	struct reactor *r = self ? self->reactor : NULL;
+
+	if (!r || !self->rpc.vfs || !ev_loop_is_current(r->loop) || is_long(req))
+		return false;
+	if (req->lane > 0 && !lanes_prompt(r->ws->cfg.lanes, req->lane, req->arrived_ns))
+		return false;
+	req->node.next = NULL;
+	*r->last = &req->node;
+	r->last = &req->node.next;
+	return true;
+}
+
+bool reactor_may_enter(unsigned lane)
+{
+	if (!self || (lane > 0 && lane == atomic_load_explicit(&self->lane, memory_order_relaxed)))
+		return true;
+	vfs_worker_decline(self->rpc.vfs);
+	return false;
+}
+
+/* True if the thread is in the same call as at the last look, for so long that it is stuck. */
+static bool is_stuck(struct prompt_worker *w, unsigned look_ms, bool *busy)
+{
+	const uint64_t beat = atomic_load(&w->beat);
+
+	*busy |= (beat & 1) || beat != w->seen;
+	if (!(beat & 1) || beat != w->seen) {
+		w->seen = beat;
+		w->stuck_ms = 0;
+		w->replaced = false;
+		return false;
+	}
+	w->stuck_ms += look_ms;
+	return w->stuck_ms >= STUCK_MS;
+}
+
+bool reactor_look(struct reactor *r, unsigned look_ms, uint32_t *stuck)
+{
+	bool busy = false;
+
+	for (struct prompt_worker *w = atomic_load(&r->threads); w; w = w->next) {
+		if (!is_stuck(w, look_ms, &busy))
+			continue;
+		*stuck |= 1u << atomic_load(&w->lane);
+		/* A thread that has lost the loop and is still stuck says nothing of the present one. */
+		if (!w->replaced)
+			w->replaced = ev_loop_replace(r->loop) == 0;
+	}
+	return busy;
+}
+
+int reactor_new(struct workers *ws, const char *name, struct reactor **out, struct ev_loop **loop)
+{
+	struct reactor *r = calloc(1, sizeof(*r));
+	const struct ev_work work = {
+		.begin = begin, .take = take, .run = run, .end = end, .ctx = r
+	};
+	int rc;
+
+	if (!r)
+		return -ENOMEM;
+	r->ws = ws;
+	r->last = &r->first;
+	rc = ev_loop_new(name, &work, &r->loop);
+	if (rc) {
+		free(r);
+		return rc;
+	}
+	*loop = r->loop;
+	*out = r;
+	return 0;
+}
+
+void reactor_free(struct reactor *r)
+{
+	struct prompt_worker *w;
+
+	while ((w = atomic_load(&r->threads)) != NULL) {
+		atomic_store(&r->threads, w->next);
+		free(w);
+	}
+	free(r);
+}

@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A change of a directory reports the states before and after: whether they are atomic, and that one
+ * change's after is the next one's before. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <sys/xattr.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "vfs/base/instance.h"
+#include "vfs/export/mounts.h"
+#include "vfs/meta/dir_change.h"
+#include "vfs_fixture.h"
+
+static void open_promised(struct fixture *f)
+{
+	fixture_open(f, 0);
+	vfs_export_set_nfs_only(f->exp, true);
+}
+
+static struct vfs_dir_change create(struct fixture *f, const char *name)
+{
+	struct vfs_dir_change change = { .known = false };
+	struct vfs_create how = { .how = VFS_GUARDED, .change = &change };
+	const struct vfs_setattr sa = { .set_mode = true, .mode = 0644 };
+	struct vfs_node *n;
+
+	how.sa = &sa;
+	cr_assert_eq(vfs_create(&f->ctx, f->root, name, (uint32_t)strlen(name), &how, &n), 0);
+	vfs_node_put(n);
+	return change;
+}
+
+static struct vfs_dir_change removed(struct fixture *f, const char *name)
+{
+	struct vfs_dir_change change = { .known = false };
+
+	cr_assert_eq(vfs_remove(&f->ctx, f->root, name, (uint32_t)strlen(name), &change), 0);
+	return change;
+}
+
+/* All kinds of changes in one directory, one after the other. */
+static unsigned every_change(struct fixture *f, struct vfs_dir_change *c)
+{
+	const struct vfs_setattr sa = { .set_mode = true, .mode = 0755 };
+	struct vfs_make m = { .dir = f->root, .name = "d", .len = 1, .sa = &sa, .change = &c[1] };
+	struct vfs_rename r = { f->root, f->root, "a", "b", 1, 1, &c[3], &c[4] };
+	struct vfs_mknod fifo = { .type = S_IFIFO };
+	struct vfs_node *n;
+
+	c[0] = create(f, "a");
+	cr_assert_eq(vfs_mkdir(&f->ctx, &m, &n), 0);
+	vfs_node_put(n);
+	m.name = "l";
+	m.change = &c[2];
+	cr_assert_eq(vfs_symlink(&f->ctx, &m, "target", &n), 0);
+	vfs_node_put(n);
+	cr_assert_eq(vfs_rename(&f->ctx, &r), 0);
+	cr_assert_eq(c[3].before.change, c[4].before.change, "it is one directory");
+	cr_assert_eq(c[3].after.change, c[4].after.change);
+	c[4] = removed(f, "l");
+	n = must_lookup(&f->ctx, f->root, "b");
+	cr_assert_eq(vfs_link(&f->ctx, n, f->root, "a", 1, &c[5]), 0);
+	vfs_node_put(n);
+	cr_assert_eq(vfs_rmdir(&f->ctx, f->root, "d", 1, &c[6]), 0);
+	m.name = "p";
+	m.change = &c[7];
+	cr_assert_eq(vfs_mknod(&f->ctx, &m, &fifo, &n), 0);
+	vfs_node_put(n);
+	c[8] = removed(f, "p");
+	c[9] = removed(f, "a");
+	c[10] = removed(f, "b");
+	return 11;
+}
+
+/* getattr: a look in between, after a while, finds the last state, too. */
+static void one_chain(struct fixture *f, bool getattr)
+{
+	struct vfs_dir_change c[16] = { { .known = false } };
+	const struct timespec pause = { .tv_nsec = 60 * 1000 * 1000 };
+	uint64_t last = create(f, "first").after.change;
+
+	for (unsigned round = 0; round < 10; round++) {
+		unsigned n = every_change(f, c);
+
+		for (unsigned i = 0; i < n; i++) {
+			cr_assert(c[i].known, "change %u", i);
+			cr_assert(c[i].atomic, "change %u", i);
+			cr_assert_eq(c[i].before.change, last, "change %u", i);
+			cr_assert_gt(c[i].after.change, last, "change %u", i);
+			last = c[i].after.change;
+		}
+		nanosleep(&pause, NULL); /* coarse ctimes settle */
+		if (getattr)
+			cr_assert_eq(must_getattr(&f->ctx, f->root).change, last);
+	}
+}
+
+Test(vfs_dir_change, one_chain)
+{
+	struct fixture f;
+
+	open_promised(&f);
+	one_chain(&f, true);
+	fixture_close(&f);
+}
+
+/* The same where ctimes go by the tick, whatever this kernel's are. */
+Test(vfs_dir_change, one_chain_of_coarse_ctimes)
+{
+	struct fixture f;
+
+	open_promised(&f);
+	f.root->mnt->changes = f.vfs->changes;
+	one_chain(&f, true);
+	fixture_close(&f);
+}
+
+/* The same where nothing is promised, and the kernel's events tell that there is nobody else. */
+static bool can_watch(struct fixture *f)
+{
+	if (f->root->mnt->watch)
+		return true;
+	cr_log_warn("no directory events here");
+	fixture_close(f);
+	return false;
+}
+
+Test(vfs_dir_change, one_chain_by_events)
+{
+	struct fixture f;
+
+	fixture_open(&f, 0);
+	if (!can_watch(&f))
+		return;
+	one_chain(&f, !f.root->mnt->changes);
+	fixture_close(&f);
+}
+
+Test(vfs_dir_change, one_chain_by_events_of_coarse_ctimes)
+{
+	struct fixture f;
+
+	fixture_open(&f, 0);
+	if (!can_watch(&f))
+		return;
+	f.root->mnt->changes = f.vfs->changes;
+	one_chain(&f, false);
+	fixture_close(&f);
+}
+
+Test(vfs_dir_change, nothing_is_known)
+{
+	struct vfs_dir_watch *watch;
+	struct vfs_dir_change c;
+	struct fixture f;
+
+	fixture_open(&f, 0);
+	watch = f.root->mnt->watch;
+	f.root->mnt->watch = NULL;
+	c = create(&f, "a");
+	cr_expect(c.known);
+	cr_expect_not(c.atomic);
+	cr_expect_gt(c.after.change, c.before.change);
+	f.root->mnt->watch = watch;
+	fixture_close(&f);
+}
+
+/* Changes by a local process of the directory f->dir, which has the entries "there" and "sub". */
+static void do_create(struct fixture *f)
+{
+	close(open(in_export(f, "new"), O_CREAT | O_WRONLY, 0600));
+}
+static void do_unlink(struct fixture *f)
+{
+	unlink(in_export(f, "there"));
+}
+static void do_rename(struct fixture *f)
+{
+	rename(in_export(f, "there"), in_export(f, "elsewhere"));
+}
+static void do_move_out(struct fixture *f)
+{
+	rename(in_export(f, "there"), in_base(f, "out"));
+}
+static void do_move_in(struct fixture *f)
+{
+	rename(in_base(f, "outside"), in_export(f, "in"));
+}
+static void do_mkdir(struct fixture *f)
+{
+	mkdir(in_export(f, "newdir"), 0700);
+}
+static void do_rmdir(struct fixture *f)
+{
+	rmdir(in_export(f, "sub"));
+}
+static void do_link(struct fixture *f)
+{
+	link(in_export(f, "there"), in_export(f, "newlink"));
+}
+static void do_symlink(struct fixture *f)
+{
+	symlink("target", in_export(f, "newsymlink"));
+}
+static void do_mknod(struct fixture *f)
+{
+	mkfifo(in_export(f, "newfifo"), 0600);
+}
+static void do_chmod(struct fixture *f)
+{
+	chmod(f->dir, 0711);
+}
+static void do_chown(struct fixture *f)
+{
+	chown(f->dir, 1, 1);
+}
+static void do_touch(struct fixture *f)
+{
+	utimensat(AT_FDCWD, f->dir, NULL, 0);
+}
+static void do_setxattr(struct fixture *f)
+{
+	setxattr(f->dir, "trusted.test", "1", 1, 0);
+}
+static void do_move_itself(struct fixture *f)
+{
+	rename(f->dir, in_base(f, "moved"));
+	rename(in_base(f, "moved"), f->dir);
+}
+/* These leave the directory as it is. */
+static void do_nothing(struct fixture *f)
+{
+	(void)f;
+}
+static void do_write(struct fixture *f)
+{
+	put_file(in_export(f, "there"), "text");
+	chmod(in_export(f, "there"), 0600);
+	chmod(in_export(f, "sub"), 0700);
+}
+static void do_below(struct fixture *f)
+{
+	mkdir(in_export(f, "sub/d"), 0700);
+}
+
+static const struct {
+	const char *what;
+	void (*act)(struct fixture *f);
+	bool changes;
+} local[] = {
+	{ "create", do_create, true },
+	{ "unlink", do_unlink, true },
+	{ "rename", do_rename, true },
+	{ "rename out of it", do_move_out, true },
+	{ "rename into it", do_move_in, true },
+	{ "mkdir", do_mkdir, true },
+	{ "rmdir", do_rmdir, true },
+	{ "link", do_link, true },
+	{ "symlink", do_symlink, true },
+	{ "mknod", do_mknod, true },
+	{ "chmod", do_chmod, true },
+	{ "chown", do_chown, true },
+	{ "touch", do_touch, true },
+	{ "setxattr", do_setxattr, true },
+	{ "rename of it", do_move_itself, true },
+	{ "nothing", do_nothing, false },
+	{ "write to a file", do_write, false },
+	{ "mkdir below", do_below, false },
+};
+
+static void by_another_process(struct fixture *f, void (*act)(struct fixture *f))
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		act(f);
+		_exit(0);
+	}
+	cr_assert_gt(pid, 0);
+	cr_assert_eq(waitpid(pid, &status, 0), pid);
+}
+
+enum when { BEFORE, BETWEEN, AFTER };
+
+/* A change through us, and a local process that acts before it, between the looks, or after it. */
+static struct vfs_dir_change change_with(struct fixture *f, void (*act)(struct fixture *f),
+					 enum when when)
+{
+	struct vfs_dir_changing mine;
+	struct vfs_dir_change c;
+	int fd;
+
+	if (when == BEFORE)
+		by_another_process(f, act);
+	vfs_dir_change_begin(&mine, &f->ctx, f->root, "mine", &c);
+	fd = openat(f->root->path_fd, "mine", O_CREAT | O_EXCL | O_WRONLY, 0600);
+	if (when == BETWEEN)
+		by_another_process(f, act);
+	vfs_dir_change_end(&mine, fd >= 0);
+	close(fd);
+	if (when == AFTER)
+		by_another_process(f, act);
+	return c;
+}
+
+static void with_local_change(unsigned i, enum when when)
+{
+	struct vfs_dir_change c, next;
+	struct fixture f;
+	bool seen;
+
+	fixture_open(&f, 0);
+	put_file(in_export(&f, "there"), "");
+	put_file(in_base(&f, "outside"), "");
+	mkdir(in_export(&f, "sub"), 0755);
+	create(&f, "first"); /* from here on it is watched */
+	c = change_with(&f, local[i].act, when);
+	cr_expect(c.known);
+	if (when == BETWEEN)
+		cr_expect_eq(c.atomic, !local[i].changes, "%s in between", local[i].what);
+	next = create(&f, "next");
+	seen = !next.atomic || next.before.change != c.after.change;
+	if (when == AFTER)
+		cr_expect_eq(seen, local[i].changes, "%s after", local[i].what);
+	cr_expect(create(&f, "last").atomic, "%s is over", local[i].what);
+	fixture_close(&f);
+}
+
+Test(vfs_dir_change, local_processes)
+{
+	struct fixture f;
+
+	fixture_open(&f, 0);
+	if (!can_watch(&f))
+		return;
+	fixture_close(&f);
+	for (unsigned i = 0; i < sizeof(local) / sizeof(local[0]); i++) {
+		with_local_change(i, BEFORE);
+		with_local_change(i, BETWEEN);
+		with_local_change(i, AFTER);
+	}
+}
+
+/* A mark that is gone (with its inode, say) is missed, and made again. */
+Test(vfs_dir_change, mark_is_gone)
+{
+	struct vfs_dir_change c;
+	struct fixture f;
+
+	fixture_open(&f, 0);
+	if (!can_watch(&f))
+		return;
+	cr_expect(create(&f, "a").atomic);
+	vfs_dir_watch_unmark(f.root->mnt->watch, f.root->path_fd);
+	c = change_with(&f, do_create, BETWEEN);
+	cr_expect_not(c.atomic);
+	cr_expect(create(&f, "b").atomic);
+	fixture_close(&f);
+}
+
+/* More events than the queue holds, or than are read at a time: any directory may have changed. */
+Test(vfs_dir_change, events_are_lost)
+{
+	struct vfs_dir_events before, after;
+	struct vfs_dir_watch *w;
+	struct fixture f;
+	char name[32];
+
+	fixture_open(&f, 0);
+	if (!can_watch(&f))
+		return;
+	w = f.root->mnt->watch;
+	for (unsigned i = 0; i < 17000; i++) {
+		int fd;
+
+		snprintf(name, sizeof(name), "d%u", i);
+		cr_assert_eq(mkdirat(f.root->path_fd, name, 0700), 0);
+		fd = openat(f.root->path_fd, name, O_PATH);
+		cr_assert(vfs_dir_watch_mark(w, fd, &f.root->fh));
+		cr_assert_eq(mkdirat(fd, "x", 0700), 0);
+		close(fd);
+	}
+	before = vfs_dir_events(w, &f.root->fh);
+	vfs_dir_watch_read(w);
+	after = vfs_dir_events(w, &f.root->fh);
+	cr_expect_gt(after.others, before.others);
+	for (unsigned i = 0; i < 10; i++)
+		vfs_dir_watch_read(w);
+	cr_expect(create(&f, "b").atomic, "it is known again");
+	fixture_close(&f);
+}
+
+static void failed(struct fixture *f)
+{
+	struct vfs_dir_change c = { .known = true };
+	struct vfs_create how = { .how = VFS_GUARDED, .change = &c };
+	struct vfs_node *n;
+
+	cr_expect_eq(vfs_create(&f->ctx, f->root, "a", 1, &how, &n), -EEXIST);
+	cr_expect_not(c.known);
+	c.known = true;
+	cr_expect_eq(vfs_remove(&f->ctx, f->root, "none", 4, &c), -ENOENT);
+	cr_expect_not(c.known);
+}
+
+Test(vfs_dir_change, failure)
+{
+	struct fixture f;
+
+	open_promised(&f);
+	create(&f, "a");
+	failed(&f);
+	cr_expect(create(&f, "b").atomic, "a failure leaves nothing behind");
+	fixture_close(&f);
+}
+
+/* Another change through this server that overlaps: began before, or in between. */
+Test(vfs_dir_change, overlapping)
+{
+	struct vfs_dir_changing mine, other;
+	struct vfs_dir_change c;
+	struct fixture f;
+
+	open_promised(&f);
+	vfs_dir_change_begin(&other, &f.ctx, f.root, "x", NULL);
+	vfs_dir_change_begin(&mine, &f.ctx, f.root, "x", &c);
+	vfs_dir_change_end(&other, true);
+	vfs_dir_change_end(&mine, true);
+	cr_expect(c.known);
+	cr_expect_not(c.atomic, "the other had begun");
+
+	vfs_dir_change_begin(&mine, &f.ctx, f.root, "x", &c);
+	vfs_dir_change_begin(&other, &f.ctx, f.root, "x", NULL);
+	vfs_dir_change_end(&other, true);
+	vfs_dir_change_end(&mine, true);
+	cr_expect_not(c.atomic, "the other came in between");
+
+	vfs_dir_change_begin(&mine, &f.ctx, f.root, "x", &c);
+	vfs_dir_change_end(&mine, true);
+	cr_expect(c.atomic);
+	fixture_close(&f);
+}
+
+/* A directory that is renamed changes by that. */
+Test(vfs_dir_change, moved_and_set)
+{
+	const struct vfs_setattr sa = { .set_mode = true, .mode = 0700 };
+	struct vfs_dir_changing mine;
+	struct vfs_dir_change c;
+	struct vfs_node *d;
+	struct fixture f;
+
+	open_promised(&f);
+	d = must_mkdir(&f.ctx, f.root, "d", 0755);
+	vfs_dir_change_begin(&mine, &f.ctx, d, "x", &c);
+	cr_assert_eq(vfs_rename(&f.ctx,
+				&(struct vfs_rename){ f.root, f.root, "d", "e", 1, 1, NULL, NULL }),
+		     0);
+	vfs_dir_change_end(&mine, true);
+	cr_expect_not(c.atomic);
+	vfs_dir_change_begin(&mine, &f.ctx, d, "x", &c);
+	cr_assert_eq(vfs_setattr(&f.ctx, d, &sa, NULL), 0);
+	vfs_dir_change_end(&mine, true);
+	cr_expect_not(c.atomic);
+	vfs_node_put(d);
+	fixture_close(&f);
+}

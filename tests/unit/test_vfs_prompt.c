@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A worker that must not wait and never changes its identity: it decides as the kernel does, or
+ * declines. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/fsuid.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "lib/util.h"
+#include "vfs_fixture.h"
+
+#define ALL_RIGHTS (VFS_MAY_READ | VFS_MAY_WRITE | VFS_MAY_EXEC | VFS_MAY_DELETE)
+
+struct prompt {
+	struct fixture f;
+	struct vfs_worker *w;
+};
+
+static void open_prompt(struct prompt *p)
+{
+	fixture_open(&p->f, FIX_MAC);
+	cr_assert_eq(vfs_worker_new_prompt(p->f.vfs, &p->w), 0);
+}
+
+static void close_prompt(struct prompt *p)
+{
+	vfs_worker_free(p->w);
+	fixture_close(&p->f);
+}
+
+/* The prompt worker's context for the same caller. */
+static struct vfs_ctx promptly(const struct prompt *p, const struct vfs_ctx *ctx)
+{
+	struct vfs_ctx same = *ctx;
+
+	same.w = p->w;
+	return same;
+}
+
+static const struct vfs_cred callers[] = {
+	{ .uid = 0, .gid = 0 },
+	{ .uid = 1000, .gid = 100 }, /* the owner */
+	{ .uid = 1001, .gid = 100 }, /* of its group */
+	{ .uid = 1002,
+	  .gid = 5,
+	  .ngroups = 2,
+	  .groups = { 7, 100 } },				     /* the same, by another way */
+	{ .uid = 1003, .gid = 5, .ngroups = 1, .groups = { 1000 } }, /* another */
+};
+
+/* The prompt worker and the usual one grant the same rights, or the prompt one has declined. */
+static void expect_same_access(struct prompt *p, const struct vfs_cred *cred, struct vfs_node *n,
+			       unsigned mode, bool *declined)
+{
+	struct vfs_ctx ctx = p->f.ctx, prompt;
+	unsigned kernel = 0, ours = 0;
+	int rc;
+
+	ctx.cred = *cred;
+	prompt = promptly(p, &ctx);
+	cr_assert_eq(vfs_access(&ctx, n, ALL_RIGHTS, &kernel, NULL), 0);
+	be_root(&p->f);
+	rc = vfs_access(&prompt, n, ALL_RIGHTS, &ours, NULL);
+	*declined = vfs_worker_has_declined(p->w);
+	if (!*declined) {
+		cr_expect_eq(rc, 0);
+		cr_expect_eq(ours, kernel, "uid %u, mode %o: %x, not %x", cred->uid, mode, ours,
+			     kernel);
+	}
+	cr_expect_eq(setfsuid((uid_t)-1), 0, "the thread became somebody else");
+}
+
+static void check_modes(struct prompt *p, const char *name, struct vfs_node *n)
+{
+	bool declined;
+
+	for (unsigned mode = 0; mode <= 0777; mode++) {
+		cr_assert_eq(chmod(in_export(&p->f, name), mode), 0);
+		for (size_t i = 0; i < rn_array_size(callers); i++) {
+			expect_same_access(p, &callers[i], n, mode, &declined);
+			cr_expect_not(declined, "uid %u, mode %o", callers[i].uid, mode);
+		}
+	}
+}
+
+Test(vfs_prompt, decides_by_the_mode_as_the_kernel, .timeout = 120)
+{
+	struct prompt p;
+	struct vfs_node *file, *dir;
+
+	open_prompt(&p);
+	put_file(in_export(&p.f, "file"), "text");
+	cr_assert_eq(mkdir(in_export(&p.f, "dir"), 0777), 0);
+	cr_assert_eq(chown(in_export(&p.f, "file"), 1000, 100), 0);
+	cr_assert_eq(chown(in_export(&p.f, "dir"), 1000, 100), 0);
+	file = must_lookup(&p.f.ctx, p.f.root, "file");
+	dir = must_lookup(&p.f.ctx, p.f.root, "dir");
+	check_modes(&p, "file", file);
+	check_modes(&p, "dir", dir);
+	vfs_node_put(file);
+	vfs_node_put(dir);
+	close_prompt(&p);
+}
+
+/* An ACL with an entry for user 1003, who is denied, and the mask rwx. */
+static const struct {
+	uint32_t version;
+	struct {
+		uint16_t tag, perm;
+		uint32_t id;
+	} entry[5];
+} acl = { 2,
+	  { { 0x01, 7, UINT32_MAX },
+	    { 0x02, 0, 1003 },
+	    { 0x04, 5, UINT32_MAX },
+	    { 0x10, 7, UINT32_MAX },
+	    { 0x20, 7, UINT32_MAX } } };
+
+Test(vfs_prompt, a_file_with_an_acl_is_declined_but_for_its_owner)
+{
+	struct vfs_node *file;
+	struct prompt p;
+	bool declined;
+
+	open_prompt(&p);
+	put_file(in_export(&p.f, "file"), "text");
+	cr_assert_eq(chown(in_export(&p.f, "file"), 1000, 100), 0);
+	if (setxattr(in_export(&p.f, "file"), "system.posix_acl_access", &acl, sizeof(acl), 0) != 0)
+		cr_skip_test("no ACLs here");
+	file = must_lookup(&p.f.ctx, p.f.root, "file");
+	for (size_t i = 0; i < rn_array_size(callers); i++) {
+		expect_same_access(&p, &callers[i], file, 0777, &declined);
+		cr_expect_eq(declined, i >= 2, "uid %u", callers[i].uid);
+	}
+	vfs_node_put(file);
+	close_prompt(&p);
+}
+
+static int lookup(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name,
+		  struct vfs_node **out)
+{
+	return vfs_lookup(ctx, dir, name, (uint32_t)strlen(name), out, NULL);
+}
+
+Test(vfs_prompt, finds_only_what_is_in_memory)
+{
+	struct vfs_ctx prompt, user;
+	struct vfs_node *n, *again;
+	struct vfs_fh fh;
+	struct prompt p;
+
+	open_prompt(&p);
+	prompt = promptly(&p, &p.f.ctx);
+	put_file(in_export(&p.f, "file"), "text");
+	cr_expect_lt(lookup(&prompt, p.f.root, "file", &n), 0);
+	cr_expect(vfs_worker_has_declined(p.w), "its node is not cached");
+	n = must_lookup(&p.f.ctx, p.f.root, "file");
+	cr_assert_eq(lookup(&prompt, p.f.root, "file", &again), 0);
+	cr_expect_eq(again, n);
+	vfs_node_put(again);
+	cr_expect_eq(lookup(&prompt, p.f.root, "file/x", &again),
+		     lookup(&p.f.ctx, p.f.root, "file/x", &again));
+	fh = *vfs_node_fh(n);
+	cr_assert_eq(vfs_fh_open(&prompt, &fh, &again), 0);
+	vfs_node_put(again);
+	cr_expect_not(vfs_worker_has_declined(p.w));
+
+	user = as_user(&p.f, 1000, 100);
+	user = promptly(&p, &user);
+	cr_assert_eq(chmod(p.f.dir, 0700), 0);
+	cr_expect_eq(lookup(&user, p.f.root, "file", &again), -EACCES);
+	cr_assert_eq(chmod(p.f.dir, 0711), 0);
+	cr_assert_eq(lookup(&user, p.f.root, "file", &again), 0);
+	vfs_node_put(again);
+	cr_expect_not(vfs_worker_has_declined(p.w));
+	vfs_node_put(n);
+
+	fixture_restart(&p.f); /* no node is cached */
+	prompt.vfs = p.f.vfs;
+	prompt.exp = p.f.exp;
+	cr_expect_lt(vfs_fh_open(&prompt, &fh, &again), 0);
+	cr_expect(vfs_worker_has_declined(p.w));
+	close_prompt(&p);
+}
+
+/* A prompt worker declines changes by a user, before anything has changed. */
+Test(vfs_prompt, does_nothing_under_another_identity)
+{
+	struct vfs_setattr sa = { .set_mode = true, .mode = 0600 };
+	struct vfs_ctx user;
+	struct vfs_node *n;
+	struct prompt p;
+	struct stat st;
+
+	open_prompt(&p);
+	put_file(in_export(&p.f, "file"), "text");
+	cr_assert_eq(chown(in_export(&p.f, "file"), 1000, 100), 0);
+	cr_assert_eq(chmod(in_export(&p.f, "file"), 0644), 0);
+	n = must_lookup(&p.f.ctx, p.f.root, "file");
+	user = as_user(&p.f, 1000, 100);
+	user = promptly(&p, &user);
+	cr_expect_lt(vfs_setattr(&user, n, &sa, NULL), 0);
+	cr_expect(vfs_worker_has_declined(p.w));
+	cr_expect_lt(vfs_remove(&user, p.f.root, "file", 4, NULL), 0);
+	cr_expect(vfs_worker_has_declined(p.w));
+	cr_assert_eq(stat(in_export(&p.f, "file"), &st), 0);
+	cr_expect_eq(st.st_mode & 07777, 0644u);
+	vfs_node_put(n);
+	close_prompt(&p);
+}

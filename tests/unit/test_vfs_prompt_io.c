@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* READ and WRITE by a worker that must not wait: what is in memory, or nothing. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "tests/unit/vfs_io_fixture.h"
+#include "vfs/node/node.h"
+
+#define LEN 8192u
+
+struct prompt {
+	struct fx f;
+	struct vfs_worker *usual; /* f.w is the prompt one where that is used */
+	struct vfs_worker *w;
+	uint8_t data[LEN], got[LEN];
+	struct vfs_node *n;
+};
+
+static void open_prompt(struct prompt *p, enum vfs_io_mode mode)
+{
+	fx_need_root();
+	fx_open(&p->f, FX_FIXED, mode, NULL);
+	p->usual = p->f.w;
+	cr_assert_eq(vfs_worker_new_prompt(p->f.vfs, &p->w), 0);
+	fx_fill(p->data, LEN, 0, 1);
+	p->n = fx_file(&p->f, "file", p->data, LEN);
+}
+
+static void close_prompt(struct prompt *p)
+{
+	vfs_node_put(p->n);
+	vfs_worker_free(p->w);
+	p->f.w = p->f.ctx.w = p->usual;
+	fx_close(&p->f);
+}
+
+struct outcome {
+	int64_t result;
+	bool declined, eof;
+};
+
+static void settle(struct prompt *p, struct vfs_io *io, struct outcome *o)
+{
+	bool done = false;
+
+	io->done = fx_done;
+	io->arg = &done;
+	if (io->payload)
+		vfs_read(io);
+	else
+		vfs_write(io);
+	vfs_worker_settle(p->w);
+	cr_assert(done, "it ends at once");
+	cr_expect_eq(vfs_worker_in_flight(p->w), 0);
+	o->result = io->result;
+	o->eof = io->eof;
+	o->declined = vfs_worker_has_declined(p->w);
+}
+
+static struct outcome read_promptly(struct prompt *p, uint64_t offset, uint32_t count)
+{
+	struct vfs_ctx ctx = p->f.ctx;
+	struct vfs_io io = { .ctx = &ctx, .node = p->n, .offset = offset, .count = count };
+	struct outcome o;
+
+	ctx.w = p->w;
+	io.payload = rn_payload_get(p->f.pool, count);
+	cr_assert_not_null(io.payload);
+	settle(p, &io, &o);
+	if (o.result > 0)
+		memcpy(p->got, io.payload->data + io.data_off, (size_t)o.result);
+	rn_payload_put(io.payload);
+	return o;
+}
+
+static struct outcome write_promptly(struct prompt *p, const void *data, uint32_t count,
+				     enum vfs_stable stable)
+{
+	struct vfs_ctx ctx = p->f.ctx;
+	struct vfs_io io = { .ctx = &ctx,
+			     .node = p->n,
+			     .count = count,
+			     .piece = { { (void *)data, count } },
+			     .npieces = 1,
+			     .stable = stable };
+	struct outcome o;
+
+	ctx.w = p->w;
+	settle(p, &io, &o);
+	return o;
+}
+
+/* The file's bytes as they are now. */
+static void expect_file(struct prompt *p, const void *want)
+{
+	int fd = open(fx_path(&p->f, "file"), O_RDONLY);
+
+	cr_assert_geq(fd, 0);
+	cr_assert_eq(pread(fd, p->got, LEN, 0), (ssize_t)LEN);
+	cr_expect_arr_eq(p->got, want, LEN);
+	close(fd);
+}
+
+Test(vfs_prompt_io, reads_what_is_in_memory, .timeout = 60)
+{
+	struct prompt p;
+	struct outcome o;
+
+	open_prompt(&p, VFS_IO_BUFFERED);
+	cr_expect(read_promptly(&p, 0, LEN).declined, "the file has no descriptor yet");
+	cr_assert_eq(fx_read(&p.f, p.n, 0, LEN, p.got, &o.eof), (int64_t)LEN);
+	o = read_promptly(&p, 0, LEN);
+	cr_expect_not(o.declined);
+	cr_expect_eq(o.result, (int64_t)LEN);
+	cr_expect(o.eof);
+	cr_expect_arr_eq(p.got, p.data, LEN);
+	o = read_promptly(&p, LEN - 1, 100);
+	cr_expect_eq(o.result, 1);
+	cr_expect(o.eof);
+	o = read_promptly(&p, LEN + 1, 100);
+	cr_expect_eq(o.result, 0);
+	cr_expect(o.eof);
+	close_prompt(&p);
+}
+
+/* Whether pages can be dropped depends on the file system: the kernel is asked. */
+Test(vfs_prompt_io, does_not_wait_for_the_disk, .timeout = 60)
+{
+	struct iovec v;
+	struct prompt p;
+	bool eof;
+	int fd;
+
+	open_prompt(&p, VFS_IO_BUFFERED);
+	cr_assert_eq(fx_read(&p.f, p.n, 0, LEN, p.got, &eof), (int64_t)LEN);
+	fd = open(fx_path(&p.f, "file"), O_RDONLY);
+	cr_assert_geq(fd, 0);
+	cr_assert_eq(fsync(fd), 0);
+	cr_assert_eq(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), 0);
+	v = (struct iovec){ p.got, LEN };
+	if (preadv2(fd, &v, 1, 0, RWF_NOWAIT) < 0 && errno == EAGAIN)
+		cr_expect(read_promptly(&p, 0, LEN).declined);
+	close(fd);
+	close_prompt(&p);
+}
+
+Test(vfs_prompt_io, reads_neither_directly_nor_long, .timeout = 60)
+{
+	static uint8_t all[256 << 10];
+	struct prompt p;
+	bool eof;
+
+	open_prompt(&p, VFS_IO_DIRECT);
+	cr_assert_eq(fx_read(&p.f, p.n, 0, LEN, p.got, &eof), (int64_t)LEN);
+	cr_expect(read_promptly(&p, 0, LEN).declined);
+	close_prompt(&p);
+	open_prompt(&p, VFS_IO_BUFFERED);
+	cr_assert_eq(fx_read(&p.f, p.n, 0, sizeof(all), all, &eof), (int64_t)LEN);
+	cr_expect(read_promptly(&p, 0, sizeof(all)).declined);
+	close_prompt(&p);
+}
+
+Test(vfs_prompt_io, writes_into_memory_as_root_only, .timeout = 60)
+{
+	uint8_t other[LEN];
+	struct prompt p;
+	struct outcome o;
+
+	open_prompt(&p, VFS_IO_BUFFERED);
+	fx_fill(other, LEN, 0, 2);
+	cr_expect(write_promptly(&p, other, LEN, VFS_UNSTABLE).declined, "no descriptor yet");
+	expect_file(&p, p.data);
+	cr_assert_eq(fx_write(&p.f, p.n, 0, p.data, LEN, VFS_FILE_SYNC), (int64_t)LEN);
+	cr_expect(write_promptly(&p, other, LEN, VFS_DATA_SYNC).declined);
+	cr_expect(write_promptly(&p, other, LEN, VFS_FILE_SYNC).declined);
+	cr_assert_eq(fchownat(AT_FDCWD, fx_path(&p.f, "file"), 1000, 1000, 0), 0);
+	fx_user(&p.f, 1000);
+	cr_expect(write_promptly(&p, other, LEN, VFS_UNSTABLE).declined);
+	fx_user(&p.f, 0);
+	expect_file(&p, p.data);
+	cr_expect_eq(atomic_load(&p.n->uncommitted.state), VFS_COMMITTED);
+	o = write_promptly(&p, other, LEN, VFS_UNSTABLE);
+	cr_expect_not(o.declined);
+	cr_expect_eq(o.result, (int64_t)LEN);
+	cr_expect_eq(atomic_load(&p.n->uncommitted.state), VFS_UNCOMMITTED);
+	expect_file(&p, other);
+	cr_assert_eq(fx_commit(&p.f, p.n, 0, 0), 0);
+	close_prompt(&p);
+}

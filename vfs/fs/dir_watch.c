@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "vfs/fs/dir_watch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/fanotify.h>
+#include <unistd.h>
+
+#include "vfs/fs/handle.h"
+#include "vfs/fs/local.h"
+#include "vfs/fs/proc_path.h"
+
+#define SLOTS 1024u
+#define ROOM 8192u
+#define EVENT_MAX 512u /* bytes of the longest event */
+#define READS 64u      /* in a row: then the rest counts as lost */
+#define EVENTS                                                                                     \
+	(FAN_CREATE | FAN_DELETE | FAN_MOVED_FROM | FAN_MOVED_TO | FAN_ATTRIB | FAN_MOVE_SELF |    \
+	 FAN_ONDIR)
+
+struct vfs_dir_watch {
+	int fd;
+	pid_t self;
+	pthread_mutex_t lock; /* a leaf: held from reading events until they are counted */
+	_Atomic uint64_t lost;
+	_Atomic uint64_t ours[SLOTS], others[SLOTS];
+};
+
+struct vfs_dir_watch *vfs_dir_watch_new(int mount_fd)
+{
+	struct vfs_dir_watch *w;
+	int fd;
+
+	/* Other machines may change others without an event here. */
+	if (!vfs_fs_is_local(mount_fd))
+		return NULL;
+	fd = fanotify_init(FAN_CLASS_NOTIF | FAN_CLOEXEC | FAN_NONBLOCK | FAN_REPORT_DIR_FID,
+			   O_RDONLY);
+	if (fd < 0)
+		return NULL;
+	w = calloc(1, sizeof(*w));
+	if (!w) {
+		close(fd);
+		return NULL;
+	}
+	w->fd = fd;
+	w->self = getpid();
+	pthread_mutex_init(&w->lock, NULL);
+	return w;
+}
+
+void vfs_dir_watch_free(struct vfs_dir_watch *w)
+{
+	if (!w)
+		return;
+	close(w->fd);
+	pthread_mutex_destroy(&w->lock);
+	free(w);
+}
+
+void vfs_dir_watch_unmark(struct vfs_dir_watch *w, int dir_fd)
+{
+	fanotify_mark(w->fd, FAN_MARK_REMOVE | FAN_MARK_ONLYDIR, EVENTS, AT_FDCWD,
+		      vfs_proc_path(dir_fd).s);
+}
+
+/* FNV-1a over the kernel's handle, as vfs_handle_file_part has it. */
+static unsigned slot_of(const uint8_t *part, uint32_t len)
+{
+	uint64_t h = 0xcbf29ce484222325u;
+
+	for (uint32_t i = 0; i < len; i++)
+		h = (h ^ part[i]) * 0x100000001b3u;
+	return (unsigned)((h ^ h >> 32) % SLOTS);
+}
+
+static unsigned slot_of_dir(const struct vfs_fh *dir)
+{
+	uint32_t len;
+	const uint8_t *part = vfs_handle_file_part(dir, &len);
+
+	return slot_of(part, len);
+}
+
+bool vfs_dir_watch_mark(struct vfs_dir_watch *w, int dir_fd, const struct vfs_fh *dir)
+{
+	if (fanotify_mark(w->fd, FAN_MARK_ADD | FAN_MARK_ONLYDIR | FAN_MARK_EVICTABLE, EVENTS,
+			  AT_FDCWD, vfs_proc_path(dir_fd).s) != 0)
+		return false;
+	atomic_fetch_add(&w->others[slot_of_dir(dir)], 1);
+	return true;
+}
+
+struct vfs_dir_events vfs_dir_events(struct vfs_dir_watch *w, const struct vfs_fh *dir)
+{
+	const unsigned slot = slot_of_dir(dir);
+
+	return (struct vfs_dir_events){
+		.ours = atomic_load(&w->ours[slot]),
+		.others = atomic_load(&w->others[slot]) + atomic_load(&w->lost),
+	};
+}
+
+/* The slot of the directory that an event is about, of which at is what follows the metadata; -1: it
+ * cannot be told. */
+static int slot_of_event(const struct fanotify_event_metadata *e, const char *at)
+{
+	struct fanotify_event_info_fid info;
+	struct file_handle h;
+	uint8_t part[4 + VFS_KERNEL_FH_MAX];
+	size_t room = e->event_len - sizeof(*e);
+	uint32_t type;
+
+	if (room < sizeof(info) + sizeof(h))
+		return -1;
+	memcpy(&info, at, sizeof(info));
+	memcpy(&h, at + sizeof(info), sizeof(h));
+	room -= sizeof(info) + sizeof(h);
+	if (info.hdr.info_type != FAN_EVENT_INFO_TYPE_DFID || h.handle_bytes > room ||
+	    h.handle_bytes > VFS_KERNEL_FH_MAX)
+		return -1;
+	type = (uint32_t)h.handle_type;
+	part[0] = (uint8_t)(type >> 24);
+	part[1] = (uint8_t)(type >> 16);
+	part[2] = (uint8_t)(type >> 8);
+	part[3] = (uint8_t)type;
+	memcpy(part + 4, at + sizeof(info) + sizeof(h), h.handle_bytes);
+	return (int)slot_of(part, 4 + h.handle_bytes);
+}
+
+/* Under the lock: counts the first of len bytes of events. Returns its size; 0: there is none. */
+static size_t count(struct vfs_dir_watch *w, const char *at, size_t len)
+{
+	struct fanotify_event_metadata e; /* in the buffer it is not aligned */
+	int slot = -1;
+
+	if (len < sizeof(e))
+		return 0;
+	memcpy(&e, at, sizeof(e));
+	if (e.vers != FANOTIFY_METADATA_VERSION || e.metadata_len != sizeof(e) ||
+	    e.event_len < sizeof(e) || e.event_len > len) {
+		atomic_fetch_add(&w->lost, 1);
+		return 0;
+	}
+	if (!(e.mask & FAN_Q_OVERFLOW))
+		slot = slot_of_event(&e, at + sizeof(e));
+	if (slot < 0)
+		atomic_fetch_add(&w->lost, 1);
+	else
+		atomic_fetch_add(e.pid == w->self ? &w->ours[slot] : &w->others[slot], 1);
+	return e.event_len;
+}
+
+/* Under the lock. False: there is nothing more. */
+static bool read_some(struct vfs_dir_watch *w)
+{
+	char room[ROOM];
+	ssize_t len = read(w->fd, room, sizeof(room));
+	size_t at = 0, one = 1;
+
+	if (len < 0 && errno != EAGAIN)
+		atomic_fetch_add(&w->lost, 1);
+	while (len > 0 && one > 0) {
+		one = count(w, room + at, (size_t)len - at);
+		at += one;
+	}
+	return len > (ssize_t)(sizeof(room) - EVENT_MAX);
+}
+
+void vfs_dir_watch_read(struct vfs_dir_watch *w)
+{
+	unsigned reads = 0;
+
+	pthread_mutex_lock(&w->lock);
+	while (read_some(w)) {
+		if (++reads < READS)
+			continue;
+		atomic_fetch_add(&w->lost, 1);
+		break;
+	}
+	pthread_mutex_unlock(&w->lock);
+}
+
+bool vfs_dir_lock_passed(int dir_fd, const char *name)
+{
+	return renameat2(dir_fd, name, dir_fd, name, RENAME_NOREPLACE) != 0 &&
+	       (errno == EEXIST || errno == ENOENT);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Who changes directories: the kernel's own events (fanotify(7)) of one mount's file system. A
+ * change and its event are made under the directory's lock (i_rwsem), so whoever gets that lock
+ * after a change finds the event in the queue. vfs/meta/dir_change.h draws the conclusions.
+ *
+ * Events of this process and those of others are counted by directory, in slots by its handle:
+ * directories that share one are only more often thought to be changed. An event that was lost (the
+ * queue has 16384 by default) counts for all of them.
+ *
+ * Only directories that are marked have events, so local processes pay for changes of those alone.
+ */
+#ifndef RN_VFS_DIR_WATCH_H
+#define RN_VFS_DIR_WATCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "vfs/types.h"
+
+struct vfs_dir_watch;
+
+/* The watch of a mount's file system. NULL: not possible here, or the file system is one that other
+ * machines change, or of a kind that is not known. */
+struct vfs_dir_watch *vfs_dir_watch_new(int mount_fd);
+void vfs_dir_watch_free(struct vfs_dir_watch *w); /* NULL is allowed */
+
+/* Marks a directory, for as long as its inode is in memory. Changes by others before that are taken
+ * for one. False: it cannot be marked. */
+bool vfs_dir_watch_mark(struct vfs_dir_watch *w, int dir_fd, const struct vfs_fh *dir);
+void vfs_dir_watch_unmark(struct vfs_dir_watch *w, int dir_fd);
+
+/* Events of a directory so far, as far as they have been read; never less than before. */
+struct vfs_dir_events {
+	uint64_t ours, others;
+};
+struct vfs_dir_events vfs_dir_events(struct vfs_dir_watch *w, const struct vfs_fh *dir);
+/* Reads what has come. Waits for no disk. */
+void vfs_dir_watch_read(struct vfs_dir_watch *w);
+
+/* Waits until nobody has the directory's lock who had it before: a renaming of a name to itself,
+ * which the kernel refuses under that lock whether or not the name is there. False: it was refused
+ * earlier. */
+bool vfs_dir_lock_passed(int dir_fd, const char *name);
+
+#endif

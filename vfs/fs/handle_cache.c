@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A table of four entries a bucket. Two neighbouring inode numbers share a bucket, as the files of a
+ * directory often follow each other by their numbers, too: so they share cache lines.
+ */
+#include "vfs/fs/handle_cache.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "lib/util.h"
+#include "vfs/fs/inode_handle.h"
+
+#define WAYS 4u
+#define LOCKS 256u
+#define NEIGHBOURS 2u		     /* inode numbers that share a bucket */
+#define BUDGET_PART 64u		     /* fraction of the budget */
+#define BYTES_MIN ((size_t)1 << 20)  /* without a budget */
+#define BYTES_MAX ((size_t)32 << 20) /* a million files */
+#define SECOND 1000000000
+#define SETTLED_NS (20 * 1000 * 1000) /* longer than any tick, which is 10 ms at most */
+
+struct entry {
+	uint64_t ino;
+	int64_t ctime;
+	uint32_t mount; /* 0: a free entry */
+	uint32_t volume, generation;
+	int32_t type;
+};
+
+/* The locks do not share cache lines. */
+struct stripe {
+	_Alignas(64) pthread_mutex_t lock;
+	uint64_t found, missed;
+};
+
+struct vfs_handle_cache {
+	struct stripe stripe[LOCKS];
+	struct rn_budget *budget; /* NULL: not counted */
+	size_t bytes;
+	uint64_t nbuckets; /* a power of two */
+	struct entry (*bucket)[WAYS];
+};
+
+/* The largest power of two of bytes that the budget allows; 0: not even the smallest table. */
+static size_t take_bytes(struct rn_budget *budget)
+{
+	size_t bytes = BYTES_MIN;
+
+	if (!budget)
+		return bytes;
+	while (bytes < BYTES_MAX && bytes * 2 <= budget->max / BUDGET_PART)
+		bytes *= 2;
+	return rn_budget_take(budget, bytes) ? bytes : 0;
+}
+
+/* Memory that is given page by page as it is used; large pages, since every search goes to another
+ * place. */
+static void *map_zeros(size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		return NULL;
+	madvise(p, bytes, MADV_HUGEPAGE);
+	return p;
+}
+
+struct vfs_handle_cache *vfs_handle_cache_new(struct rn_budget *budget)
+{
+	const size_t bytes = take_bytes(budget);
+	struct vfs_handle_cache *c = NULL;
+
+	if (bytes > 0)
+		c = aligned_alloc(_Alignof(struct vfs_handle_cache), sizeof(*c));
+	if (!c) {
+		if (budget)
+			rn_budget_give(budget, bytes);
+		return NULL;
+	}
+	memset(c, 0, sizeof(*c));
+	c->budget = budget;
+	c->bytes = bytes;
+	c->nbuckets = bytes / sizeof(c->bucket[0]);
+	c->bucket = map_zeros(bytes);
+	for (unsigned i = 0; i < LOCKS; i++)
+		pthread_mutex_init(&c->stripe[i].lock, NULL);
+	if (!c->bucket) {
+		vfs_handle_cache_free(c);
+		return NULL;
+	}
+	return c;
+}
+
+void vfs_handle_cache_free(struct vfs_handle_cache *c)
+{
+	if (!c)
+		return;
+	for (unsigned i = 0; i < LOCKS; i++)
+		pthread_mutex_destroy(&c->stripe[i].lock);
+	if (c->budget)
+		rn_budget_give(c->budget, c->bytes);
+	if (c->bucket)
+		munmap(c->bucket, c->bytes);
+	free(c);
+}
+
+static uint64_t mix(uint64_t v)
+{
+	v *= 0x9e3779b97f4a7c15u;
+	return v ^ v >> 32;
+}
+
+/* All bits count: ext4 puts the files of a large directory into groups of inodes at distances that
+ * are powers of two. */
+static uint64_t bucket_of(const struct vfs_handle_cache *c, const struct vfs_inode_key *key)
+{
+	const uint64_t other = (uint64_t)key->mount << 32 | key->volume;
+
+	return mix(key->ino / NEIGHBOURS + mix(other)) & (c->nbuckets - 1);
+}
+
+/* The entry of the inode, whatever its ctime is; NULL: there is none. */
+static struct entry *find(struct entry *bucket, const struct vfs_inode_key *key)
+{
+	for (unsigned i = 0; i < WAYS; i++) {
+		if (bucket[i].ino == key->ino && bucket[i].mount == key->mount &&
+		    bucket[i].volume == key->volume)
+			return &bucket[i];
+	}
+	return NULL;
+}
+
+static struct entry *make_room(struct entry *bucket, const struct vfs_inode_key *key)
+{
+	for (unsigned i = 0; i < WAYS; i++) {
+		if (bucket[i].mount == 0)
+			return &bucket[i];
+	}
+	return &bucket[key->ino % WAYS];
+}
+
+void vfs_handle_cache_prefetch(const struct vfs_handle_cache *c, const struct vfs_inode_key *key)
+{
+	const struct entry *e = c->bucket[bucket_of(c, key)];
+
+	__builtin_prefetch(e);
+	__builtin_prefetch(e + WAYS / 2);
+}
+
+bool vfs_handle_cache_find(struct vfs_handle_cache *c, const struct vfs_inode_key *key,
+			   struct vfs_handle *out)
+{
+	const uint64_t b = bucket_of(c, key);
+	struct stripe *s = &c->stripe[b % LOCKS];
+	struct vfs_inode_handle parts;
+	const struct entry *e;
+	bool found;
+
+	pthread_mutex_lock(&s->lock);
+	e = find(c->bucket[b], key);
+	found = e && e->ctime == key->ctime;
+	if (found) {
+		parts = (struct vfs_inode_handle){ e->ino, e->volume, e->generation, e->type };
+		s->found++;
+	} else {
+		s->missed++;
+	}
+	pthread_mutex_unlock(&s->lock);
+	if (found)
+		vfs_handle_join(&parts, out);
+	return found;
+}
+
+/* Times in whole seconds may be all that the file system has: then a clock that is set back could
+ * give a ctime twice. */
+static bool is_settled(int64_t ctime, int64_t clock)
+{
+	return ctime % SECOND != 0 && ctime < clock - SETTLED_NS;
+}
+
+void vfs_handle_cache_add(struct vfs_handle_cache *c, const struct vfs_inode_key *key,
+			  const struct vfs_handle *h, int64_t clock)
+{
+	const uint64_t b = bucket_of(c, key);
+	struct stripe *s = &c->stripe[b % LOCKS];
+	struct vfs_inode_handle parts;
+	struct entry *e;
+
+	if (!is_settled(key->ctime, clock) || !vfs_handle_split(h, &parts) ||
+	    parts.ino != key->ino || parts.volume != key->volume)
+		return;
+	pthread_mutex_lock(&s->lock);
+	e = find(c->bucket[b], key);
+	if (!e)
+		e = make_room(c->bucket[b], key);
+	*e = (struct entry){
+		.ino = key->ino,
+		.ctime = key->ctime,
+		.mount = key->mount,
+		.volume = key->volume,
+		.generation = parts.generation,
+		.type = parts.type,
+	};
+	pthread_mutex_unlock(&s->lock);
+}
+
+void vfs_handle_cache_stats(struct vfs_handle_cache *c, uint64_t *found, uint64_t *missed)
+{
+	*found = *missed = 0;
+	for (unsigned i = 0; i < LOCKS; i++) {
+		pthread_mutex_lock(&c->stripe[i].lock);
+		*found += c->stripe[i].found;
+		*missed += c->stripe[i].missed;
+		pthread_mutex_unlock(&c->stripe[i].lock);
+	}
+}

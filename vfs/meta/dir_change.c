@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "vfs/meta/dir_change.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "vfs/base/instance.h"
+#include "vfs/export/mounts.h"
+#include "vfs/fs/change.h"
+#include "vfs/meta/attr.h"
+
+#define SLOTS 8192u
+/* A slot: changes that have begun so far, and how many of them are under way. */
+#define BEGUN ((uint64_t)1 << 16)
+#define UNDER_WAY (BEGUN - 1)
+
+struct vfs_dir_changes {
+	_Atomic uint64_t slot[SLOTS];
+};
+
+struct vfs_dir_changes *vfs_dir_changes_new(void)
+{
+	return calloc(1, sizeof(struct vfs_dir_changes));
+}
+
+void vfs_dir_changes_free(struct vfs_dir_changes *t)
+{
+	free(t);
+}
+
+static _Atomic uint64_t *slot_of(struct vfs *vfs, uint64_t dev, uint64_t ino)
+{
+	uint64_t h = (ino ^ dev << 32 ^ dev) * 0x9e3779b97f4a7c15u;
+
+	return &vfs->dir_changes->slot[(h >> 40) % SLOTS];
+}
+
+_Atomic uint64_t *vfs_dir_count_begin(struct vfs *vfs, uint64_t dev, uint64_t ino)
+{
+	_Atomic uint64_t *slot = slot_of(vfs, dev, ino);
+
+	atomic_fetch_add(slot, BEGUN + 1);
+	return slot;
+}
+
+void vfs_dir_count_end(_Atomic uint64_t *slot)
+{
+	atomic_fetch_sub(slot, 1);
+}
+
+static struct vfs_dir_events events_of(const struct vfs_dir_changing *c)
+{
+	return vfs_dir_events(c->dir->mnt->watch, &c->dir->fh);
+}
+
+/* vfs_look.others */
+static uint64_t others_of(const struct vfs_dir_changing *c)
+{
+	return c->watched ? events_of(c).others + 1 : 0;
+}
+
+static bool watch(struct vfs_node *dir)
+{
+	struct vfs_dir_watch *w = dir->mnt->watch;
+
+	if (!w || dir->type != S_IFDIR)
+		return false;
+	if (!atomic_load(&dir->watched) && vfs_dir_watch_mark(w, dir->path_fd, &dir->fh))
+		atomic_store(&dir->watched, true);
+	return atomic_load(&dir->watched);
+}
+
+/* Reads the events of all changes that were visible when this is called. */
+static bool catch_up(const struct vfs_dir_changing *c)
+{
+	if (!vfs_dir_lock_passed(c->dir->path_fd, c->name))
+		return false;
+	vfs_dir_watch_read(c->dir->mnt->watch);
+	return true;
+}
+
+/* A client that has made the last change may have the value from when the ctime was fresh. It stays
+ * as it is, if no process has made a further change with that ctime. */
+static void keep_value(const struct vfs_dir_changing *c)
+{
+	struct vfs_changes *t = c->dir->mnt->changes;
+	uint64_t others = vfs_change_asks(t, c->dir->dev, c->dir->ino);
+
+	if (others != 0 && catch_up(c) && others_of(c) == others)
+		vfs_change_stays(t, c->dir->dev, c->dir->ino, others);
+}
+
+static bool look(const struct vfs_dir_changing *c, struct vfs_attr *out)
+{
+	const struct vfs_mount *mnt = c->dir->mnt;
+	const struct vfs_look look = { .clock = vfs_change_clock(mnt->changes),
+				       .counted = c->promised,
+				       .others = others_of(c) };
+	struct statx sx;
+
+	if (vfs_node_stat(c->dir, &sx) != 0)
+		return false;
+	vfs_attr_from_look(mnt, &c->dir->fh, &sx, &look, out);
+	return true;
+}
+
+/* Whether what a client remembers as this state can have been another, with the same ctime. */
+static void judge_before(struct vfs_dir_changing *c)
+{
+	const struct vfs_node *dir = c->dir;
+	struct vfs_changes *t = dir->mnt->changes;
+	const struct timespec *ctime = &c->out->before.ctime;
+	const uint64_t others = others_of(c);
+
+	c->exact = c->promised || vfs_change_is_exact(t, dir->dev, dir->ino, ctime, others);
+	c->out->ctime_tells =
+		vfs_change_ctime_tells(t, dir->dev, dir->ino, ctime, c->ctx->caller, others);
+}
+
+void vfs_dir_change_begin(struct vfs_dir_changing *c, struct vfs_ctx *ctx, struct vfs_node *dir,
+			  const char *name, struct vfs_dir_change *out)
+{
+	uint64_t before;
+
+	*c = (struct vfs_dir_changing){ .ctx = ctx, .dir = dir, .name = name, .out = out };
+	c->slot = slot_of(ctx->vfs, dir->dev, dir->ino);
+	before = atomic_fetch_add(c->slot, BEGUN + 1);
+	c->number = before / BEGUN + 1;
+	c->alone = (before & UNDER_WAY) == 0;
+	if (!out)
+		return;
+	out->known = false;
+	c->promised = atomic_load(&dir->exp->nfs_only);
+	c->watched = !c->promised && watch(dir);
+	if (c->watched) {
+		keep_value(c);
+		c->events = events_of(c);
+	}
+	c->looked = look(c, &out->before);
+	if (c->looked)
+		judge_before(c);
+}
+
+/* True if no other change through us was under way at any time since this one began. */
+static bool still_alone(const struct vfs_dir_changing *c)
+{
+	return c->alone && atomic_load(c->slot) / BEGUN == c->number;
+}
+
+/* True if no process has changed the directory since before the first look. */
+static bool nobody_else(const struct vfs_dir_changing *c)
+{
+	struct vfs_dir_events now;
+
+	if (c->promised)
+		return true;
+	if (!c->watched || !c->exact || !catch_up(c))
+		return false;
+	now = events_of(c);
+	if (now.ours == c->events.ours) {
+		atomic_store(&c->dir->watched, false); /* the mark is gone */
+		return false;
+	}
+	return now.others == c->events.others;
+}
+
+void vfs_dir_change_end(struct vfs_dir_changing *c, bool made)
+{
+	struct vfs_dir_change *out = c->out;
+	struct vfs_node *dir = c->dir;
+
+	if (made)
+		vfs_change_made(dir->mnt->changes, dir->dev, dir->ino, c->ctx->caller);
+	if (made && out && c->looked) {
+		out->known = look(c, &out->after);
+		out->atomic = out->known && still_alone(c) && nobody_else(c);
+	}
+	vfs_dir_count_end(c->slot);
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Permission by owner, groups and mode, without becoming the caller. */
+#ifndef RN_VFS_MODE_CHECK_H
+#define RN_VFS_MODE_CHECK_H
+
+#include "vfs/vfs.h"
+
+/*
+ * For a prompt worker: 0 if the mode grants R_OK, W_OK and X_OK as far as asked, else -EACCES, by
+ * the rules of path_resolution(7). For root always 0. A file whose ACL may say otherwise is
+ * declined; its owner's rights are in the mode whatever the ACL.
+ */
+int vfs_mode_check(struct vfs_ctx *ctx, struct vfs_node *n, int amode);
+
+#endif

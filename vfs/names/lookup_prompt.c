@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "vfs/names/lookup_prompt.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "vfs/export/mounts.h"
+#include "vfs/meta/permission.h"
+#include "vfs/node/cache.h"
+#include "vfs/worker/worker_state.h"
+
+/* An O_PATH descriptor of what the name is, if no disk has to be asked; it is not a mount point.
+ * Closed by the caller before the call ends, so that it is not counted in the budget. */
+static int open_in_memory(const struct vfs_node *dir, const struct vfs_name *name)
+{
+	struct open_how how = {
+		.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
+		.resolve = RESOLVE_CACHED | RESOLVE_NO_XDEV,
+	};
+	long fd = syscall(SYS_openat2, dir->path_fd, name->s, &how, sizeof(how));
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+/* The cached node of an object in the directory's own mount, or NULL. */
+static struct vfs_node *find_node(struct vfs_ctx *ctx, const struct vfs_node *dir, int fd)
+{
+	struct vfs_handle h;
+	struct vfs_fh fh;
+	uint64_t mnt_id;
+
+	if (vfs_handle_of(fd, "", &h, &mnt_id) != 0 || mnt_id != dir->mnt->mnt_id)
+		return NULL;
+	h.export_id = ctx->exp->id;
+	h.submount_id = dir->mnt->id;
+	if (vfs_handle_encode(&h, vfs_mount_mac(ctx->vfs, dir->mnt), &fh) != 0)
+		return NULL;
+	return vfs_cache_find(ctx->vfs, dir->mnt, &fh);
+}
+
+int vfs_lookup_prompt(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vfs_name *name,
+		      struct vfs_node **out, struct vfs_attr *attr)
+{
+	struct vfs_node *n;
+	int fd, rc;
+
+	if (vfs_name_is_dot(name) || vfs_name_is_dotdot(name))
+		return vfs_worker_decline(ctx->w);
+	rc = vfs_access_check(ctx, dir, X_OK);
+	if (rc != 0)
+		return rc;
+	fd = open_in_memory(dir, name);
+	if (fd == -ENOENT)
+		return fd;
+	n = fd >= 0 ? find_node(ctx, dir, fd) : NULL;
+	if (fd >= 0)
+		close(fd);
+	if (!n)
+		return vfs_worker_decline(ctx->w);
+	if (attr && vfs_getattr(ctx, n, attr) != 0) {
+		vfs_node_put(n);
+		return vfs_worker_decline(ctx->w);
+	}
+	*out = n;
+	return 0;
+}

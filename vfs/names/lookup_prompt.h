@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A lookup by a worker that must not wait (vfs/worker.h). */
+#ifndef RN_VFS_LOOKUP_PROMPT_H
+#define RN_VFS_LOOKUP_PROMPT_H
+
+#include "vfs/names/name.h"
+#include "vfs/vfs.h"
+
+/* As vfs_lookup_below, of a name that the kernel has in memory and whose node is cached. Other
+ * names are declined. */
+int vfs_lookup_prompt(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vfs_name *name,
+		      struct vfs_node **out, struct vfs_attr *attr);
+
+#endif

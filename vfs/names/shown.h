@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What statx has shown of a name of a directory: which inode it names, and its attributes. */
+#ifndef RN_VFS_SHOWN_H
+#define RN_VFS_SHOWN_H
+
+#include <fcntl.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+struct vfs_shown {
+	int64_t clock; /* the time before, in nanoseconds: for the change attribute */
+	struct statx sx;
+};
+
+/* The thread has the caller's identity, as the caller may not search the directory. */
+static inline int vfs_statx_name(int dirfd, const char *name, struct statx *sx)
+{
+	return statx(dirfd, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT,
+		     STATX_BASIC_STATS | STATX_BTIME | STATX_MNT_ID, sx);
+}
+
+#endif
