@@ -4,6 +4,7 @@
 
 #include "nfs4/client/client.h"
 #include "nfs4/recovery/grace.h"
+#include "nfs4/state/busy.h"
 #include "nfs4/state/check.h"
 #include "nfs4/state/owner.h"
 #include "nfs4/state/wire.h"
@@ -151,18 +152,21 @@ static int run_locku(struct nfs4_compound *c, void *args)
 {
 	const struct locku_args *a = args;
 	struct nfs4_stateid sid;
+	struct nfs4_open *open;
 	struct nfs4_state *st;
-	pthread_mutex_t *busy;
 	bool replayed;
 	int status;
 
 	status = nfs4_state_get_seq(c, &a->sid, a->seqid, NFS4_STATE_LOCK, &st, &replayed);
 	if (status != NFS4_OK || replayed)
 		return status;
-	busy = &nfs4_open_of(st)->busy;
-	pthread_mutex_lock(busy);
-	status = unlock(c, a, nfs4_as_lock(st), &sid);
-	pthread_mutex_unlock(busy);
+	open = nfs4_open_of(st);
+	if (nfs4_open_enter(c, open)) {
+		status = unlock(c, a, nfs4_as_lock(st), &sid);
+		nfs4_open_leave(open);
+	} else {
+		status = NFS4ERR_DELAY; /* declined */
+	}
 	if (status == NFS4_OK)
 		nfs4_put_stateid(c->out, &sid);
 	nfs4_state_unref(st);
