@@ -176,6 +176,12 @@ static int move(struct nfs4_compound *c)
 	return NFS4_PENDING;
 }
 
+int nfs4_decline(struct nfs4_compound *c)
+{
+	vfs_worker_decline(c->req->worker->vfs);
+	return NFS4ERR_DELAY;
+}
+
 /* True if the operation, which has ended on a prompt worker, must run again on another. */
 static bool is_declined(const struct nfs4_compound *c, int status)
 {

@@ -151,6 +151,13 @@ uint32_t nfs4_bulk_room(const struct nfs4_compound *c, size_t head);
  */
 int nfs4_reply_too_big(const struct nfs4_compound *c, size_t need);
 
+/*
+ * For an operation on a prompt worker (rpc/worker.h): it cannot go on here. Nothing may have been
+ * changed; whatever it returns afterwards, the loop runs it again on another worker. Returns
+ * NFS4ERR_DELAY.
+ */
+int nfs4_decline(struct nfs4_compound *c);
+
 /* Reserves size bytes in c->out. 0, or the status to answer (too big, or NFS4ERR_DELAY: no memory
  * now). The loop has reserved the row's reply_max already. */
 int nfs4_reserve_reply(struct nfs4_compound *c, size_t size);

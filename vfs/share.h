@@ -56,6 +56,9 @@ int vfs_share_change(struct vfs_share *s, uint8_t access, uint8_t deny, struct v
 /* Ends the share; the node's data goes with the last one if it has no link. Does nothing to one
  * that is not open. */
 void vfs_share_close(struct vfs_share *s);
+/* True if the end of the open share s closes a descriptor of its file now: the disk may be waited
+ * for, if the file has no link left. */
+bool vfs_share_pins(const struct vfs_share *s);
 
 /*
  * May somebody read or write (bits as above) who has no share for it: special stateids (RFC 8881

@@ -6,7 +6,6 @@
 #include "nfs4/client/origin.h"
 #include "nfs4/client/sequence.h"
 #include "nfs4/compound.h"
-#include "vfs/worker.h"
 
 /* Requests on slot 0 between two looks at the memory. */
 #define LOOK_EVERY 16u
@@ -107,7 +106,7 @@ static int find_slot(struct nfs4_compound *c, struct nfs4_sequence_args *a, stru
 	/* Another thread will continue a retry that waits, perhaps before this one has left the
 	 * request. A worker of the pool gets it back itself. */
 	if (rpc_is_prompt(c->req))
-		return nfs4_status(c->minor, vfs_worker_decline(c->req->worker->vfs));
+		return nfs4_decline(c);
 	return nfs4_retry_wait(c, slot, &out->replaced);
 }
 

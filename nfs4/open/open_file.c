@@ -123,6 +123,8 @@ static int find_or_create(struct nfs4_compound *c, struct nfs4_opening *w)
 		status = a->how == NFS4_UNCHECKED ? look_up(c, w) : NFS4ERR_NOENT;
 		if (status != NFS4ERR_NOENT)
 			return status;
+		if (rpc_is_prompt(c->req)) /* to create waits for the disk */
+			return nfs4_decline(c);
 		status = create(c, w);
 		if (status != NFS4ERR_EXIST || a->how != NFS4_UNCHECKED)
 			return status;
@@ -231,5 +233,5 @@ int nfs4_open_file(struct nfs4_compound *c, struct nfs4_opening *w)
 	if (status != NFS4_OK)
 		return status;
 	w->truncate = a->create && !w->attrs_set && a->attrs.set.set_size && a->attrs.set.size == 0;
-	return NFS4_OK;
+	return w->truncate && rpc_is_prompt(c->req) ? nfs4_decline(c) : NFS4_OK;
 }

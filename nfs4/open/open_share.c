@@ -11,6 +11,7 @@
 #include "nfs4/client/client.h"
 #include "nfs4/open/opening.h"
 #include "nfs4/server.h"
+#include "nfs4/state/busy.h"
 #include "nfs4/state/check.h"
 #include "nfs4/state/owner.h"
 
@@ -132,65 +133,6 @@ static void got_share(struct nfs4_compound *c, struct nfs4_opening *w)
 	nfs4_state_changed(c, &open->st, &w->sid);
 }
 
-struct sharing {
-	struct nfs4_compound *c;
-	struct nfs4_opening *w;
-	struct vfs_file *f;
-};
-
-/* NFS_TRY_AGAIN: the open was closed or revoked in the meantime, or a conflict is gone. */
-static int try_share(void *arg)
-{
-	const struct sharing *s = arg;
-	struct nfs4_compound *c = s->c;
-	struct nfs4_opening *w = s->w;
-	const bool reclaim = w->args->claim == NFS4_CLAIM_PREVIOUS;
-	struct vfs_conflict cf = { .holder = NULL };
-	int rc = NFS_TRY_AGAIN, status = enter(c, w, s->f);
-	struct nfs4_open *open = w->open;
-
-	w->old_access = w->old_deny = 0;
-	if (status != NFS4_OK)
-		return status;
-	pthread_mutex_lock(&open->busy);
-	if (!open->st.gone && !open->st.revoked) {
-		rc = get_share(nfs4_opened_place(c, w), w, &cf);
-		if (rc == 0)
-			got_share(c, w);
-		else if (!open->share.file && open->pending == 0)
-			nfs4_open_end(open, false);
-	}
-	pthread_mutex_unlock(&open->busy);
-	if (rc == 0)
-		return NFS4_OK;
-	nfs4_state_unref(&open->st);
-	w->open = NULL;
-	if (rc == NFS_TRY_AGAIN) /* the open has gone or was revoked meanwhile */
-		return rc;
-	if (rc != -VFS_ESHARE)
-		return nfs4_status(c->minor, rc);
-	status = nfs4_conflict(c, &cf, reclaim ? NFS4ERR_RECLAIM_CONFLICT : NFS4ERR_SHARE_DENIED);
-	vfs_conflict_put(&cf);
-	return status;
-}
-
-int nfs4_open_share(struct nfs4_compound *c, struct nfs4_opening *w)
-{
-	const struct vfs_exports *exports = &c->server->cfg.exports;
-	struct nfs4_place *p = nfs4_opened_place(c, w);
-	struct sharing s = { .c = c, .w = w };
-	int status;
-	int rc = vfs_file_get(&p->ctx, p->node, &s.f);
-
-	if (rc != 0)
-		return nfs4_status(c->minor, rc);
-	status = nfs4_attempt(try_share, &s);
-	vfs_file_put(s.f);
-	if (status == NFS4_OK && !nfs_still_served(exports, p->export_id, c->req->conn))
-		return NFS4ERR_STALE;
-	return status;
-}
-
 /* True if no other OPEN has got its share since. */
 static bool is_last(const struct nfs4_opening *w)
 {
@@ -231,6 +173,108 @@ static void take_back(struct nfs4_opening *w)
 	take_back_seqid(w);
 }
 
+static void commit(struct nfs4_opening *w)
+{
+	w->open->pending--;
+	w->open->stateid_sent = true;
+}
+
+static bool is_served(struct nfs4_compound *c, struct nfs4_opening *w)
+{
+	return nfs_still_served(&c->server->cfg.exports, nfs4_opened_place(c, w)->export_id,
+				c->req->conn);
+}
+
+/* Under busy. An OPEN with nothing left to do is settled at once: busy is not taken again, which a
+ * prompt worker might have to wait for. */
+static int settle_share(struct nfs4_compound *c, struct nfs4_opening *w)
+{
+	if (w->truncate || w->sync_name)
+		return 0;
+	if (is_served(c, w)) {
+		commit(w);
+		w->shared = true;
+		return 0;
+	}
+	w->open->pending--;
+	take_back(w);
+	return -ESTALE;
+}
+
+struct sharing {
+	struct nfs4_compound *c;
+	struct nfs4_opening *w;
+	struct vfs_file *f;
+};
+
+/* Under busy. */
+static int share(struct nfs4_compound *c, struct nfs4_opening *w, struct vfs_conflict *cf)
+{
+	struct nfs4_open *open = w->open;
+	int rc = get_share(nfs4_opened_place(c, w), w, cf);
+
+	if (rc == 0) {
+		got_share(c, w);
+		return settle_share(c, w);
+	}
+	if (!open->share.file && open->pending == 0)
+		nfs4_open_end(open, false);
+	return rc;
+}
+
+static void leave_open(struct nfs4_opening *w)
+{
+	nfs4_state_unref(&w->open->st);
+	w->open = NULL;
+}
+
+/* NFS_TRY_AGAIN: the open was closed or revoked in the meantime, or a conflict is gone. */
+static int try_share(void *arg)
+{
+	const struct sharing *s = arg;
+	struct nfs4_compound *c = s->c;
+	struct nfs4_opening *w = s->w;
+	const bool reclaim = w->args->claim == NFS4_CLAIM_PREVIOUS;
+	struct vfs_conflict cf = { .holder = NULL };
+	int rc = NFS_TRY_AGAIN, status = enter(c, w, s->f);
+	struct nfs4_open *open = w->open;
+
+	w->old_access = w->old_deny = 0;
+	if (status != NFS4_OK)
+		return status;
+	if (!nfs4_open_enter(c, open)) {
+		leave_open(w);
+		return NFS4ERR_DELAY;
+	}
+	if (!open->st.gone && !open->st.revoked)
+		rc = share(c, w, &cf);
+	nfs4_open_leave(open);
+	if (rc == 0)
+		return NFS4_OK;
+	leave_open(w);
+	if (rc == NFS_TRY_AGAIN) /* the open has gone or was revoked meanwhile */
+		return rc;
+	if (rc != -VFS_ESHARE)
+		return nfs4_status(c->minor, rc);
+	status = nfs4_conflict(c, &cf, reclaim ? NFS4ERR_RECLAIM_CONFLICT : NFS4ERR_SHARE_DENIED);
+	vfs_conflict_put(&cf);
+	return status;
+}
+
+int nfs4_open_share(struct nfs4_compound *c, struct nfs4_opening *w)
+{
+	struct nfs4_place *p = nfs4_opened_place(c, w);
+	struct sharing s = { .c = c, .w = w };
+	int status;
+	int rc = vfs_file_get(&p->ctx, p->node, &s.f);
+
+	if (rc != 0)
+		return nfs4_status(c->minor, rc);
+	status = nfs4_attempt(try_share, &s);
+	vfs_file_put(s.f);
+	return status == NFS4_OK && !w->shared && !is_served(c, w) ? NFS4ERR_STALE : status;
+}
+
 void nfs4_open_unshare(struct nfs4_opening *w)
 {
 	struct nfs4_open *open = w->open;
@@ -245,7 +289,6 @@ void nfs4_open_unshare(struct nfs4_opening *w)
 void nfs4_open_shared(struct nfs4_opening *w)
 {
 	pthread_mutex_lock(&w->open->busy);
-	w->open->pending--;
-	w->open->stateid_sent = true;
+	commit(w);
 	pthread_mutex_unlock(&w->open->busy);
 }

@@ -62,6 +62,7 @@ struct nfs4_opening {
 	struct nfs4_stateid sid;
 	uint8_t old_access, old_deny; /* modes before this call; 0: a new open */
 	bool new_combination;
+	bool shared;  /* true if nfs4_open_share has committed the share already */
 	bool confirm; /* true if the client must send OPEN_CONFIRM */
 };
 
@@ -73,7 +74,8 @@ static inline struct nfs4_place *nfs4_opened_place(struct nfs4_compound *c, stru
 /* Finds or creates the file, and checks that the caller may open it with these modes. */
 int nfs4_open_file(struct nfs4_compound *c, struct nfs4_opening *w);
 
-/* Gets the share for the owner's open of the file; creates the open if there is none. */
+/* Gets the share for the owner's open of the file; creates the open if there is none. If nothing is
+ * left to do afterwards, commits it, too (w->shared). */
 int nfs4_open_share(struct nfs4_compound *c, struct nfs4_opening *w);
 /* Undoes nfs4_open_share, except for modes that other calls rely on by now. */
 void nfs4_open_unshare(struct nfs4_opening *w);

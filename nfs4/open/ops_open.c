@@ -30,9 +30,9 @@ static struct nfs4_opening *work_of(struct nfs4_compound *c)
 static int finish(struct nfs4_opening *w, int status)
 {
 	if (w->open) {
-		if (status == NFS4_OK)
+		if (!w->shared && status == NFS4_OK)
 			nfs4_open_shared(w);
-		else
+		else if (!w->shared)
 			nfs4_open_unshare(w);
 		nfs4_state_unref(&w->open->st);
 	}
@@ -174,6 +174,16 @@ static int open_recorded(struct nfs4_compound *c, int rc)
 	return nfs4_settle(c, 0, open_settled);
 }
 
+/* True if a prompt worker may try: the rest would wait for a disk or for others, or is too rare. */
+static bool may_be_prompt(struct nfs4_compound *c, const struct nfs4_opening *w, unsigned bits)
+{
+	const struct nfs4_open_args *a = w->args;
+
+	return (a->claim == NFS4_CLAIM_NULL || a->claim == NFS4_CLAIM_FH) &&
+	       !(a->create && a->how != NFS4_UNCHECKED) && w->deny == 0 &&
+	       nfs4_record_has(&w->client->record, bits) && !nfs4_in_grace(c->server);
+}
+
 static int open_checked(struct nfs4_compound *c, struct nfs4_opening *w)
 {
 	const struct nfs4_open_args *args = w->args;
@@ -186,6 +196,8 @@ static int open_checked(struct nfs4_compound *c, struct nfs4_opening *w)
 		return finish(w, status);
 	if (w->deny != 0)
 		bits |= NFS4_RECORD_DENY;
+	if (rpc_is_prompt(c->req) && !may_be_prompt(c, w, bits))
+		return finish(w, nfs4_decline(c));
 	status = nfs4_record_for(c, &w->client->record, bits, open_recorded);
 	if (status == NFS4ERR_DELAY && args->work)
 		return finish(w, status); /* no memory to wait: open_recorded has not run */
@@ -235,7 +247,7 @@ const struct nfs4_op nfs4_op_open = {
 	.name = "OPEN",
 	.minors = { 0, 2 },
 	.needs = NFS4_NEEDS_FH,
-	.flags = NFS4_OP_FOLLOWS | NFS4_OP_CHANGES | NFS4_OP_SETS_FH,
+	.flags = NFS4_OP_FOLLOWS | NFS4_OP_CHANGES | NFS4_OP_SETS_FH | NFS4_OP_PROMPT,
 	.flavor = NFS4_FLAVOR_HERE,
 	.reply_max = NFS4_STATEID_SIZE + NFS4_CINFO_SIZE + 4 + NFS4_BITMAP_SIZE + 8 +
 		     4 /* open_delegation4 without a delegation */,

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "nfs4/client/client.h"
+#include "nfs4/state/busy.h"
 #include "nfs4/state/check.h"
 #include "nfs4/state/owner.h"
 
@@ -22,15 +23,16 @@ static void decode_close(struct nfs4_compound *c, void *args)
 }
 
 /* Takes busy if the open still exists, so that it stays; fails if it was closed in the meantime. */
-static int lock_open(const struct nfs4_compound *c, struct nfs4_open *open,
+static int lock_open(struct nfs4_compound *c, struct nfs4_open *open,
 		     const struct nfs4_stateid *sid)
 {
 	int status;
 
-	pthread_mutex_lock(&open->busy);
+	if (!nfs4_open_enter(c, open))
+		return NFS4ERR_DELAY;
 	status = nfs4_state_check(c, &open->st, sid, NFS4_STATE_OPEN);
 	if (status != NFS4_OK)
-		pthread_mutex_unlock(&open->busy);
+		nfs4_open_leave(open);
 	return status;
 }
 
@@ -44,6 +46,28 @@ static void closed_stateid(struct nfs4_compound *c, struct nfs4_state *st, struc
 	memset(sid->other, 0, sizeof(sid->other));
 	sid->seqid = UINT32_MAX;
 	nfs4_set_current_stateid(c, sid);
+}
+
+static bool has_locks(const struct nfs4_open *open)
+{
+	struct nfs4_client *cl = open->st.owner->client;
+	bool has;
+
+	pthread_mutex_lock(&cl->lock);
+	has = !LIST_EMPTY(&open->locks);
+	pthread_mutex_unlock(&cl->lock);
+	return has;
+}
+
+/* Under busy. The end of locks, and of the last descriptor of an unlinked file, may wait for a
+ * disk. */
+static int close_open(struct nfs4_compound *c, struct nfs4_open *open, struct nfs4_stateid *sid)
+{
+	if (rpc_is_prompt(c->req) && (has_locks(open) || vfs_share_pins(&open->share)))
+		return nfs4_decline(c);
+	closed_stateid(c, &open->st, sid);
+	nfs4_open_end(open, c->minor == 0);
+	return NFS4_OK;
 }
 
 static int run_close(struct nfs4_compound *c, void *args)
@@ -61,11 +85,11 @@ static int run_close(struct nfs4_compound *c, void *args)
 	open = nfs4_as_open(st);
 	status = lock_open(c, open, &a->sid);
 	if (status == NFS4_OK) {
-		closed_stateid(c, st, &sid);
-		nfs4_open_end(open, c->minor == 0);
-		pthread_mutex_unlock(&open->busy);
-		nfs4_put_stateid(c->out, &sid);
+		status = close_open(c, open, &sid);
+		nfs4_open_leave(open);
 	}
+	if (status == NFS4_OK)
+		nfs4_put_stateid(c->out, &sid);
 	nfs4_state_unref(st);
 	return status;
 }
@@ -135,7 +159,7 @@ static int run_open_downgrade(struct nfs4_compound *c, void *args)
 	status = lock_open(c, nfs4_as_open(st), &a->sid);
 	if (status == NFS4_OK) {
 		status = downgrade(c, nfs4_as_open(st), a, &sid);
-		pthread_mutex_unlock(&nfs4_as_open(st)->busy);
+		nfs4_open_leave(nfs4_as_open(st));
 	}
 	if (status == NFS4_OK)
 		nfs4_put_stateid(c->out, &sid);
@@ -213,7 +237,7 @@ const struct nfs4_op nfs4_op_close = {
 	.name = "CLOSE",
 	.minors = { 0, 2 },
 	.needs = NFS4_NEEDS_FH,
-	.flags = NFS4_OP_CHANGES | NFS4_OP_FOR_FORMER,
+	.flags = NFS4_OP_CHANGES | NFS4_OP_FOR_FORMER | NFS4_OP_PROMPT,
 	.reply_max = NFS4_STATEID_SIZE,
 	.errors = NFS4_ERRORS_BY_MINOR(NFS4_E_STALE, NFS4_E_ISDIR | NFS4_E_INVAL, 0),
 	.args_size = sizeof(struct close_args),
@@ -238,7 +262,7 @@ const struct nfs4_op nfs4_op_open_downgrade = {
 	.name = "OPEN_DOWNGRADE",
 	.minors = { 0, 2 },
 	.needs = NFS4_NEEDS_FH,
-	.flags = NFS4_OP_CHANGES | NFS4_OP_FOR_FORMER,
+	.flags = NFS4_OP_CHANGES | NFS4_OP_FOR_FORMER | NFS4_OP_PROMPT,
 	.reply_max = NFS4_STATEID_SIZE,
 	.errors = NFS4_ERRORS(NFS4_E_STALE | NFS4_E_INVAL | NFS4_E_ROFS),
 	.args_size = sizeof(struct open_downgrade_args),

@@ -226,7 +226,10 @@ int nfs4_seq_begin(struct nfs4_compound *c, struct nfs4_owner *o, uint32_t seqid
 		return NFS4_OK;
 	pthread_mutex_lock(&cl->lock);
 	v = judge(c, o, seqid);
-	if (v == SEQ_AGAIN) {
+	if (v == SEQ_AFRESH && rpc_is_prompt(c->req)) {
+		/* The end of the open that is replaced may wait. */
+		status = nfs4_decline(c);
+	} else if (v == SEQ_AGAIN) {
 		status = put_replay(c, o, &fh, &audience);
 		put = c->keep_body;
 	} else if (v == SEQ_NEXT || v == SEQ_AFRESH) {
@@ -243,6 +246,8 @@ int nfs4_seq_begin(struct nfs4_compound *c, struct nfs4_owner *o, uint32_t seqid
 		*replayed = true;
 		return put ? end_replay(c, &audience, &fh, status) : status;
 	}
+	if (status != NFS4_OK)
+		return status;
 	/* Only the next operation of the owner proves that the reply of CLOSE has arrived. */
 	if (v == SEQ_AFRESH || (v == SEQ_NEXT && !o->unconfirmed))
 		nfs4_owner_drop_kept(o);

@@ -146,6 +146,17 @@ void vfs_share_close(struct vfs_share *s)
 	vfs_file_put(f);
 }
 
+bool vfs_share_pins(const struct vfs_share *s)
+{
+	struct vfs_file *f = s->file;
+	bool pins;
+
+	pthread_mutex_lock(&f->lock);
+	pins = f->fd >= 0 && f->nshares == 1;
+	pthread_mutex_unlock(&f->lock);
+	return pins;
+}
+
 int vfs_share_check_io(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_share *self,
 		       uint8_t access, struct vfs_conflict *c)
 {

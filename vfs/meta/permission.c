@@ -15,12 +15,18 @@
 #include "vfs/worker/acting.h"
 #include "vfs/worker.h"
 
+/* True if the kernel grants root the access whatever the file, its mount and its attributes are. */
+static bool root_always_may(const struct vfs_node *n, int amode)
+{
+	return amode == R_OK || (amode == X_OK && n->type == S_IFDIR);
+}
+
 int vfs_access_check(struct vfs_ctx *ctx, struct vfs_node *n, int amode)
 {
 	int rc = vfs_worker_is_prompt(ctx->w) ? vfs_mode_check(ctx, n, amode)
 					      : vfs_act_as_caller(ctx);
 
-	if (rc != 0 || (vfs_worker_is_prompt(ctx->w) && amode == R_OK))
+	if (rc != 0 || (vfs_worker_is_prompt(ctx->w) && root_always_may(n, amode)))
 		return rc;
 	/* The system call itself: glibc emulates the flags where the kernel refuses them, and
 	 * wrongly. */

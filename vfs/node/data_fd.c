@@ -25,6 +25,26 @@ static int open_flags(const struct vfs_node *n, enum vfs_fd_kind kind)
 	return n->type == S_IFDIR && kind == VFS_FD_READ ? O_RDONLY | O_DIRECTORY : -EINVAL;
 }
 
+/*
+ * Takes the node's open_lock, as root. A prompt worker opens regular files for reading only: to open
+ * for writing may read a quota from the disk, and a directory is read ahead.
+ */
+static int begin_open(struct vfs_ctx *ctx, struct vfs_node *n, enum vfs_fd_kind kind)
+{
+	int rc;
+
+	if (vfs_worker_is_prompt(ctx->w)) {
+		if (n->type != S_IFREG || kind != VFS_FD_READ ||
+		    pthread_mutex_trylock(&n->open_lock) != 0)
+			return vfs_worker_decline(ctx->w);
+		return 0;
+	}
+	rc = vfs_act_as_root(ctx);
+	if (rc == 0)
+		pthread_mutex_lock(&n->open_lock);
+	return rc;
+}
+
 int vfs_node_fd(struct vfs_ctx *ctx, struct vfs_node *n, enum vfs_fd_kind kind)
 {
 	int fd = atomic_load_explicit(&n->data_fd[kind], memory_order_acquire);
@@ -32,13 +52,10 @@ int vfs_node_fd(struct vfs_ctx *ctx, struct vfs_node *n, enum vfs_fd_kind kind)
 
 	if (fd >= 0)
 		return fd;
-	if (vfs_worker_is_prompt(ctx->w))
-		return vfs_worker_decline(ctx->w);
 	flags = open_flags(n, kind);
-	rc = flags < 0 ? flags : vfs_act_as_root(ctx);
+	rc = flags < 0 ? flags : begin_open(ctx, n, kind);
 	if (rc != 0)
 		return rc;
-	pthread_mutex_lock(&n->open_lock);
 	fd = atomic_load_explicit(&n->data_fd[kind], memory_order_relaxed);
 	if (fd < 0) {
 		fd = vfs_fd_reopen_data(n->vfs, n->path_fd, flags);
