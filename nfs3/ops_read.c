@@ -33,7 +33,10 @@ static int encode_head(struct nfs3_op *op)
 	if (!rpc_reply_fits(op->req, READ_RESULT_SIZE, n))
 		return -NFS3_ETOOLONG;
 	nfs3_put_status(op, 0);
-	nfs3_put_attr_of(op, op->node[0]);
+	if (io->has_attr)
+		nfs3_put_post_op_attr(x, &io->attr);
+	else
+		nfs3_put_attr_of(op, op->node[0]);
 	xdr_put_u32(x, n);
 	xdr_put_bool(x, io->eof);
 	return 0;

@@ -61,6 +61,10 @@ struct vfs_io {
 	struct rn_payload *payload;
 	uint32_t data_off;
 	bool eof;
+	/* READ: true if attr are the file's attributes as they were just before its data were read.
+	 * What a client keeps under them is never older than they are. */
+	bool has_attr;
+	struct vfs_attr attr;
 
 	/* WRITE: source, count bytes altogether; piece_payload[i] holds piece[i] or is NULL. */
 	struct iovec piece[VFS_IO_PIECES];

@@ -10,6 +10,7 @@
 
 #include "lib/pipe.h"
 #include "tests/unit/vfs_io_fixture.h"
+#include "vfs/node/node.h"
 
 TestSuite(vfs_read_pages, .timeout = 120);
 
@@ -207,7 +208,9 @@ static void check_prompt(int64_t want)
 	usual = f.ctx.w;
 	cr_assert_eq(vfs_worker_new_prompt(f.vfs, &prompt), 0);
 	f.ctx.w = prompt;
-	cr_expect_eq(read_pages(node, 0, MIB, &eof), -1, "the file is not open yet");
+	pthread_mutex_lock(&node->open_lock);
+	cr_expect_eq(read_pages(node, 0, MIB, &eof), -1, "another thread opens the file");
+	pthread_mutex_unlock(&node->open_lock);
 	f.ctx.w = usual;
 	cr_assert_eq(read_pages(node, 0, MIB, &eof), MIB);
 	f.ctx.w = prompt;

@@ -394,12 +394,19 @@ static size_t receive_direct(struct tcp_conn *c)
 	return use_input(c, NULL, 0) == 0 && got == ask ? got : 0;
 }
 
+static size_t scratch_size(struct tcp_conn *c)
+{
+	return rpc_conn_standing(&c->rpc) == RPC_ADMITTED || !c->loop->srv->cfg.standing
+		       ? TCP_SCRATCH_SIZE
+		       : TCP_STRANGER_SCRATCH;
+}
+
 /* One receive into scratch, behind what is pending. Bytes, or 0: stop for this turn. */
 static size_t receive_scratch(struct tcp_conn *c)
 {
 	uint8_t *scratch = c->loop->scratch;
 	size_t have = c->pending_len;
-	size_t ask = TCP_SCRATCH_SIZE - have;
+	size_t ask = scratch_size(c) - have; /* have is less than TCP_HEAD_SIZE */
 	size_t got = receive_some(c, scratch + have, ask);
 
 	if (!got)

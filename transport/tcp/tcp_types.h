@@ -36,8 +36,11 @@
 
 #define TCP_HEAD_SIZE                                                                              \
 	1024u /* a call's first bytes; all of most calls, and all before a WRITE's data */
-#define TCP_SCRATCH_SIZE                                                                           \
-	4096u /* one read at a record's start: several small calls, little of a large one */
+/* One read at a record's start: many small calls, some of 4 KiB with their records, little of a
+ * large one. */
+#define TCP_SCRATCH_SIZE (16u << 10)
+/* The same from a host that no export admits, of which no more is kept over a pause. */
+#define TCP_STRANGER_SCRATCH 4096u
 #define TCP_OUT_MAX (4u << 20) /* reply bytes queued, above which no further call is read */
 #define TCP_WRITE_QUANTUM                                                                          \
 	8u /* most sends on one connection in one turn, without those of a reply's beginning */

@@ -92,27 +92,45 @@ static void read_error(struct vfs_io *io, int error)
 	}
 }
 
+/* The file's size: that of its attributes, unless the res bytes that were read up to the offset at
+ * show that the file has grown or shrunk since. 0 or -errno. */
+static int size_of(struct vfs_io *io, int res, uint64_t at, uint64_t *size)
+{
+	struct stat st;
+	int fd;
+
+	*size = io->attr.size;
+	if (io->has_attr && (res > 0 ? at <= *size : at >= *size))
+		return 0;
+	io->has_attr = false;
+	fd = vfs_node_readable_fd(io->ctx, io->node);
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	*size = (uint64_t)st.st_size;
+	return 0;
+}
+
 /* Whether the end was reached is decided by the file's size, not by a short read: the file may be
  * growing. */
 static void read_complete(struct vfs_ring_op *op, int res)
 {
 	struct vfs_io *io = op->owner;
 	uint64_t size, at;
-	struct stat st;
-	int fd;
+	int rc;
 
 	if (res < 0) {
 		read_error(io, res);
 		return;
 	}
-	fd = vfs_node_readable_fd(io->ctx, io->node);
-	if (fd < 0 || fstat(fd, &st) < 0) {
-		vfs_io_finish(io, fd < 0 ? fd : -errno);
-		return;
-	}
-	size = (uint64_t)st.st_size;
 	io->priv.moved += (uint32_t)res;
 	at = io->offset - io->data_off + io->priv.moved;
+	rc = size_of(io, res, at, &size);
+	if (rc < 0) {
+		vfs_io_finish(io, rc);
+		return;
+	}
 	if (res > 0 && io->priv.moved < io->priv.window && at < size) {
 		read_next(io);
 		return;

@@ -107,5 +107,6 @@ bool vfs_read_pages(struct vfs_io *io, struct rn_pipe *pipe)
 		return false;
 	}
 	io->result = pipe->bytes;
+	io->has_attr = false; /* the end was looked for again */
 	return true;
 }

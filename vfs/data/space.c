@@ -122,7 +122,7 @@ void vfs_space(struct vfs_space *s)
 
 int vfs_seek(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_seek *s)
 {
-	const struct vfs_io io = { .ctx = ctx, .node = n, .opened = s->opened };
+	struct vfs_io io = { .ctx = ctx, .node = n, .opened = s->opened };
 	int rc = vfs_io_may_read(&io);
 	struct stat st;
 	off_t at;

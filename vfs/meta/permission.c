@@ -42,15 +42,14 @@ static int check_regular(const struct vfs_node *n)
 	return n->type == S_IFDIR ? -EISDIR : -EINVAL;
 }
 
-/* 1: the caller owns the file and may do with its data what it likes. */
-static int check_data(struct vfs_ctx *ctx, struct vfs_node *n)
+/* 1: the caller owns the file and may do with its data what it likes. Fills sx unless it fails. */
+static int check_data(struct vfs_ctx *ctx, struct vfs_node *n, struct statx *sx)
 {
-	struct statx sx;
 	int rc = check_regular(n);
 
 	if (rc == 0)
-		rc = vfs_node_stat(n, &sx);
-	return rc == 0 ? sx.stx_uid == ctx->cred.uid : rc;
+		rc = vfs_node_stat(n, sx);
+	return rc == 0 ? sx->stx_uid == ctx->cred.uid : rc;
 }
 
 /* A caller who may execute a file must be able to read it. */
@@ -63,7 +62,8 @@ static int check_read(struct vfs_ctx *ctx, struct vfs_node *n)
 
 int vfs_may_read(struct vfs_ctx *ctx, struct vfs_node *n)
 {
-	int rc = check_data(ctx, n);
+	struct statx sx;
+	int rc = check_data(ctx, n, &sx);
 
 	if (rc != 0)
 		return rc < 0 ? rc : 0;
@@ -72,7 +72,8 @@ int vfs_may_read(struct vfs_ctx *ctx, struct vfs_node *n)
 
 int vfs_may_write(struct vfs_ctx *ctx, struct vfs_node *n)
 {
-	int rc = check_data(ctx, n);
+	struct statx sx;
+	int rc = check_data(ctx, n, &sx);
 
 	if (rc < 0)
 		return rc;
@@ -81,9 +82,24 @@ int vfs_may_write(struct vfs_ctx *ctx, struct vfs_node *n)
 	return rc == 1 ? 0 : vfs_access_check(ctx, n, W_OK);
 }
 
-int vfs_io_may_read(const struct vfs_io *io)
+int vfs_io_may_read(struct vfs_io *io)
 {
-	return io->opened ? check_regular(io->node) : vfs_may_read(io->ctx, io->node);
+	struct vfs_node *n = io->node;
+	const int64_t clock = vfs_change_clock(n->mnt->changes);
+	struct statx sx;
+	int rc;
+
+	io->has_attr = false;
+	if (io->opened)
+		return check_regular(n);
+	rc = check_data(io->ctx, n, &sx);
+	if (rc >= 0) {
+		vfs_attr_from_statx(n->mnt, &n->fh, &sx, clock, &io->attr);
+		io->has_attr = true;
+	}
+	if (rc != 0)
+		return rc < 0 ? rc : 0;
+	return check_read(io->ctx, n);
 }
 
 int vfs_io_may_write(const struct vfs_io *io)

@@ -10,7 +10,8 @@
 
 /* vfs_may_read and vfs_may_write for an operation on data, which may be on a file that was opened
  * before. */
-int vfs_io_may_read(const struct vfs_io *io);
+/* Sets io->attr if it looks at them. */
+int vfs_io_may_read(struct vfs_io *io);
 int vfs_io_may_write(const struct vfs_io *io);
 
 /* True if gid is the credential's group or one of its supplementary groups. */
