@@ -182,11 +182,20 @@ class Daemon:
         with open(os.path.join(self.top, "exports"), "w") as f:
             f.write("".join(line + "\n" for line in lines))
 
+    def reloads(self):
+        """(reloads that have ended, verdict of the last one)."""
+        with open(os.path.join(self.top, "state", "instance")) as f:
+            return tuple(int(x) for x in f.read().split()[2:4])
+
     def reload(self):
-        """SIGHUP, and what the log says then."""
-        before = len(self.read_log())
+        """SIGHUP, and what the log says then. The log alone cannot tell when a reload has ended: lines of the one before, or of the
+        start, may come late."""
+        before, ended = len(self.read_log()), self.reloads()[0]
         self.process.send_signal(signal.SIGHUP)
-        self.wait_log("reload failed|serving |no directory is exported", before)
+        end = time.monotonic() + 60
+        while self.reloads()[0] == ended and self.alive() and time.monotonic() < end:
+            time.sleep(0.01)
+        self.wait_log("reload failed" if self.reloads()[1] else "serving |no directory is exported", before)
         return self.read_log()[before:]
 
     def wait_log(self, pattern, since=0, seconds=20):

@@ -152,7 +152,7 @@ def test_frozen(t, d, loop):
         took = time.monotonic() - start
         t.check("these are answered in the usual time", took < USUAL, f"{took:.1f} s")
     t.check("SIGUSR1 is answered", log_grows(d, signal.SIGUSR1, "held:"))
-    t.check("SIGHUP is answered", log_grows(d, signal.SIGHUP, "serving"))
+    t.check("SIGHUP is answered", "serving" in d.reload())
     time.sleep(0.5)
     for w in workers:
         w.stop = True
