@@ -32,19 +32,30 @@ void disk_close(struct disk *d)
 	cr_assert_eq(fx_command("umount %s && umount %s && rmdir %s", d->mnt, d->base, d->base), 0);
 }
 
-void disk_after_power_failure(struct disk *d, const char *name, struct stat *st)
+void disk_copy_open(struct disk *d)
 {
 	const char *options = strcmp(d->fs, "xfs") == 0 ? "loop,nouuid" : "loop";
-	char path[128];
 
 	cr_assert_eq(vfs_identity_root(&d->f.w->identity), 0);
 	cr_assert_eq(fx_command("cp --sparse=always %s/img %s/img2", d->base, d->base), 0);
 	if (fx_command("mount -o %s %s/img2 %s", options, d->base, d->copy) != 0)
 		cr_skip_test("a copy of %s cannot be mounted beside it here", d->fs);
+}
+
+void disk_copy_close(struct disk *d)
+{
+	cr_assert_eq(fx_command("umount %s", d->copy), 0);
+}
+
+void disk_after_power_failure(struct disk *d, const char *name, struct stat *st)
+{
+	char path[128];
+
+	disk_copy_open(d);
 	snprintf(path, sizeof(path), "%s/%s", d->copy, name);
 	if (lstat(path, st) != 0)
 		memset(st, 0, sizeof(*st));
-	cr_assert_eq(fx_command("umount %s", d->copy), 0);
+	disk_copy_close(d);
 }
 
 void disk_settle(struct disk *d)

@@ -22,6 +22,9 @@ void disk_open(struct disk *d, const char *fs, const char *mkfs_options);
 void disk_close(struct disk *d);
 /* Writes all that is in memory to the disk. */
 void disk_settle(struct disk *d);
+/* Mounts a copy at copy, as after a power failure; and ends that. */
+void disk_copy_open(struct disk *d);
+void disk_copy_close(struct disk *d);
 /* Status of the file as after a power failure; all zero: there is none. */
 void disk_after_power_failure(struct disk *d, const char *name, struct stat *st);
 
