@@ -60,7 +60,7 @@ enum nfs4_op_flavor {
 
 /*
  * File system errors that the operation's table in the RFCs lists (RFC 7530 section 13.2, RFC 8881
- * section 15.2, RFC 7862 section 11.2). nfs4_status_for() replaces the others. Errors that any
+ * section 15.2, RFC 7862 section 11.2, RFC 8276 section 8.4.5). nfs4_status_for() replaces the others. Errors that any
  * operation may answer, and those that only NFSv4's own state causes, have no bit.
  */
 enum nfs4_op_error {
@@ -227,7 +227,11 @@ struct nfs4_op {
 	ROW(READ_PLUS, read_plus) \
 	ROW(SEEK, seek) \
 	ROW(WRITE_SAME, write_same) \
-	ROW(CLONE, clone)
+	ROW(CLONE, clone) \
+	ROW(GETXATTR, getxattr) \
+	ROW(SETXATTR, setxattr) \
+	ROW(LISTXATTRS, listxattrs) \
+	ROW(REMOVEXATTR, removexattr)
 /* clang-format on */
 
 #define NFS4_DECLARE_OP(NAME, name) extern const struct nfs4_op nfs4_op_##name;

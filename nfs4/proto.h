@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The constants of NFS version 4 (RFC 7530 and 7531; RFC 8881 and 5662; RFC 7862 and 7863):
- * operation numbers, status codes, attribute numbers and the flags of arguments, by their names in
+ * The constants of NFS version 4 (RFC 7530 and 7531; RFC 8881 and 5662; RFC 7862 and 7863; RFC
+ * 8276): operation numbers, status codes, attribute numbers and the flags of arguments, by their names in
  * the RFCs.
  */
 #ifndef RN_NFS4_PROTO_H
@@ -93,6 +93,10 @@ enum nfs_opnum4 {
 	OP_SEEK = 69,
 	OP_WRITE_SAME = 70,
 	OP_CLONE = 71,
+	OP_GETXATTR = 72,
+	OP_SETXATTR = 73,
+	OP_LISTXATTRS = 74,
+	OP_REMOVEXATTR = 75,
 	OP_ILLEGAL = 10044,
 	OP_CB_GETATTR = 3,
 	OP_CB_RECALL = 4,
@@ -109,7 +113,7 @@ enum nfs_opnum4 {
 	OP_CB_OFFLOAD = 15,
 	OP_CB_ILLEGAL = 10044,
 };
-#define NFS4_OPS 72u /* table size: one more than the largest operation number */
+#define NFS4_OPS 76u /* table size: one more than the largest operation number */
 
 enum nfsstat4 {
 	NFS4_OK = 0,
@@ -223,6 +227,8 @@ enum nfsstat4 {
 	NFS4ERR_WRONG_LFS = 10092,
 	NFS4ERR_BADLABEL = 10093,
 	NFS4ERR_OFFLOAD_NO_REQS = 10094,
+	NFS4ERR_NOXATTR = 10095,
+	NFS4ERR_XATTR2BIG = 10096,
 };
 
 enum nfs_ftype4 {
@@ -320,7 +326,8 @@ enum nfs4_attr {
 	FATTR4_SPACE_FREED = 78,
 	FATTR4_CHANGE_ATTR_TYPE = 79,
 	FATTR4_SEC_LABEL = 80,
-	FATTR4_MODE_UMASK = 81, /* RFC 8275 */
+	FATTR4_MODE_UMASK = 81,	   /* RFC 8275 */
+	FATTR4_XATTR_SUPPORT = 82, /* RFC 8276 */
 };
 #define NFS4_ATTR_WORDS 3u /* words of a bitmap4 with all of them */
 
@@ -371,6 +378,9 @@ enum nfs4_attr {
 #define ACCESS4_EXTEND 0x00000008u
 #define ACCESS4_DELETE 0x00000010u
 #define ACCESS4_EXECUTE 0x00000020u
+#define ACCESS4_XAREAD 0x00000040u /* and the next two: RFC 8276 */
+#define ACCESS4_XAWRITE 0x00000080u
+#define ACCESS4_XALIST 0x00000100u
 #define OPEN4_SHARE_ACCESS_READ 0x00000001u
 #define OPEN4_SHARE_ACCESS_WRITE 0x00000002u
 #define OPEN4_SHARE_ACCESS_BOTH 0x00000003u

@@ -77,6 +77,7 @@ static const struct nfs4_attr_row rows[] = {
 	GET(FS_CHARSET_CAP, fs_charset_cap, 1, 0, 4, nfs4_value_fs_charset_cap),
 	SET(MODE_UMASK, mode_umask, 2, nfs4_sattr_mode_umask),
 	GET(CHANGE_ATTR_TYPE, change_attr_type, 2, 0, 4, nfs4_value_change_attr_type),
+	GET(XATTR_SUPPORT, xattr_support, 2, NFS4_ATTR_XATTRS, 4, nfs4_value_xattr_support),
 };
 /* clang-format on */
 

@@ -14,7 +14,8 @@ enum nfs4_attr_needs {
 	NFS4_ATTR_GROUP = 4,
 	NFS4_ATTR_ACLS = 8,
 	NFS4_ATTR_QUOTA = 16,
-	NFS4_ATTR_ABLE = 32, /* whether the file system has ACLs and quotas */
+	NFS4_ATTR_ABLE = 32,   /* whether the file system has ACLs and quotas */
+	NFS4_ATTR_XATTRS = 64, /* whether it has extended attributes */
 };
 
 struct nfs4_attr_row {

@@ -54,5 +54,6 @@ NFS4_ATTR_GETTER(space_total);
 NFS4_ATTR_GETTER(time_delta);
 NFS4_ATTR_GETTER(fs_charset_cap);
 NFS4_ATTR_GETTER(change_attr_type);
+NFS4_ATTR_GETTER(xattr_support);
 
 #endif

@@ -128,3 +128,8 @@ NFS4_ATTR_GETTER(change_attr_type)
 	(void)src;
 	xdr_put_u32(x, CHANGE_TYPE_IS_UNDEFINED);
 }
+
+NFS4_ATTR_GETTER(xattr_support)
+{
+	xdr_put_bool(x, src->has_xattrs);
+}

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* ACCESS (RFC 7530 section 16.1, RFC 8881 section 18.1). */
+/* ACCESS (RFC 7530 section 16.1, RFC 8881 section 18.1, RFC 8276 section 8.5). */
 #include <sys/stat.h>
 
 #include "lib/util.h"
 #include "nfs4/compound.h"
 
-/* Bits of the minor versions. RFC 8276 adds three for extended attributes, which this server does
- * not support. */
+/* Bits of the minor versions 0 and 1; the three that RFC 8276 adds to minor version 2. */
 #define ACCESS4_ALL 0x3fu
-#define ACCESS4_ALL_XATTR 0x1ffu
+#define ACCESS4_XATTRS (ACCESS4_XAREAD | ACCESS4_XAWRITE | ACCESS4_XALIST)
 
 struct access_bit {
 	uint32_t bit;
@@ -22,13 +21,16 @@ static const struct access_bit dir_bits[] = {
 	{ ACCESS4_MODIFY, VFS_MAY_WRITE | VFS_MAY_EXEC },
 	{ ACCESS4_EXTEND, VFS_MAY_WRITE | VFS_MAY_EXEC },
 	{ ACCESS4_DELETE, VFS_MAY_DELETE },
+	{ ACCESS4_XAREAD, VFS_MAY_READ },
+	{ ACCESS4_XAWRITE, VFS_MAY_WRITE },
+	{ ACCESS4_XALIST, VFS_MAY_READ },
 };
 
 static const struct access_bit file_bits[] = {
-	{ ACCESS4_READ, VFS_MAY_READ },
-	{ ACCESS4_MODIFY, VFS_MAY_WRITE },
-	{ ACCESS4_EXTEND, VFS_MAY_WRITE },
-	{ ACCESS4_EXECUTE, VFS_MAY_EXEC },
+	{ ACCESS4_READ, VFS_MAY_READ },	   { ACCESS4_MODIFY, VFS_MAY_WRITE },
+	{ ACCESS4_EXTEND, VFS_MAY_WRITE }, { ACCESS4_EXECUTE, VFS_MAY_EXEC },
+	{ ACCESS4_XAREAD, VFS_MAY_READ },  { ACCESS4_XAWRITE, VFS_MAY_WRITE },
+	{ ACCESS4_XALIST, VFS_MAY_READ },
 };
 
 struct answer {
@@ -51,6 +53,22 @@ static int ask(struct nfs4_compound *c, unsigned want, unsigned *may)
 	return nfs4_status(c->minor, rc);
 }
 
+/* Only regular files and directories have extended attributes, and none those of the pseudo file
+ * system. */
+static bool has_xattrs(const struct nfs4_place *p)
+{
+	return p->kind == NFS4_FILE && (S_ISDIR(p->type) || S_ISREG(p->type));
+}
+
+/* The kernel lets nobody but the owner change the extended attributes of a sticky directory. */
+static bool keeps_xattrs(const struct nfs4_compound *c)
+{
+	const struct nfs4_place *p = &c->current;
+
+	return has_xattrs(p) && S_ISDIR(p->type) && (c->seen.mode & S_ISVTX) &&
+	       p->ctx.cred.uid != 0 && p->ctx.cred.uid != c->seen.uid;
+}
+
 static int check(struct nfs4_compound *c, uint32_t want, const struct access_bit *bits, unsigned n,
 		 struct answer *a)
 {
@@ -69,6 +87,8 @@ static int check(struct nfs4_compound *c, uint32_t want, const struct access_bit
 		if ((got & bits[i].may) == bits[i].may)
 			a->granted |= want & bits[i].bit;
 	}
+	if (keeps_xattrs(c))
+		a->granted &= ~ACCESS4_XAWRITE;
 	return NFS4_OK;
 }
 
@@ -87,16 +107,19 @@ static int run_access(struct nfs4_compound *c, void *args)
 {
 	const struct access_args *a = args;
 	struct answer answer = { 0 };
+	uint32_t want = a->want;
 	int status = nfs4_need(c, &c->current, 0);
 
 	if (status != NFS4_OK)
 		return status;
-	if (a->want & ~(c->minor < 2 ? ACCESS4_ALL : ACCESS4_ALL_XATTR))
+	if (want & ~(c->minor < 2 ? ACCESS4_ALL : ACCESS4_ALL | ACCESS4_XATTRS))
 		return NFS4ERR_INVAL;
+	if (!has_xattrs(&c->current))
+		want &= ~ACCESS4_XATTRS;
 	if (c->current.kind == NFS4_PSEUDO || S_ISDIR(c->current.type))
-		status = check(c, a->want, dir_bits, rn_array_size(dir_bits), &answer);
+		status = check(c, want, dir_bits, rn_array_size(dir_bits), &answer);
 	else
-		status = check(c, a->want, file_bits, rn_array_size(file_bits), &answer);
+		status = check(c, want, file_bits, rn_array_size(file_bits), &answer);
 	if (status != NFS4_OK)
 		return status;
 	xdr_put_u32(c->out, answer.supported);

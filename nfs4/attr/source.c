@@ -10,6 +10,7 @@
 #include "nfs4/pseudo/cross.h"
 #include "nfs4/pseudo/pseudo.h"
 #include "vfs/worker.h"
+#include "vfs/xattr.h"
 
 /* Removes the lowest attribute from *word and returns its number. */
 static unsigned take_lowest(uint32_t *word, unsigned i)
@@ -86,7 +87,7 @@ void nfs4_attr_source_init(struct nfs4_compound *c, struct nfs4_attr_source *src
 	src->server = c->server;
 	src->minor = c->minor;
 	src->rdattr_error = NFS4_OK;
-	src->has_acl = src->has_quota = false;
+	src->has_acl = src->has_quota = src->has_xattrs = false;
 }
 
 void nfs4_attr_drop_missing(const struct nfs4_attr_source *src, struct nfs4_bitmap *b)
@@ -124,6 +125,8 @@ int nfs4_attr_source_node(struct vfs_ctx *ctx, struct vfs_node *n, struct nfs4_b
 		src->has_acl = vfs_acl_supported(n);
 		src->has_quota = vfs_quota_supported(n);
 	}
+	if (needs & NFS4_ATTR_XATTRS)
+		src->has_xattrs = vfs_xattr_supported(ctx, n);
 	if ((needs & NFS4_ATTR_ACLS) && src->has_acl)
 		rc = get_acls(n, want, src);
 	if (rc == 0 && (needs & NFS4_ATTR_QUOTA) && src->has_quota)

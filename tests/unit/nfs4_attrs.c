@@ -178,6 +178,9 @@ static bool get_bools(struct xdr_in *r, struct fix4_attrs *a, unsigned n)
 	case FATTR4_NO_TRUNC:
 		to = &a->no_trunc;
 		break;
+	case FATTR4_XATTR_SUPPORT:
+		to = &a->xattrs;
+		break;
 	default:
 		return false;
 	}

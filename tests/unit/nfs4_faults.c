@@ -8,6 +8,7 @@
 #include "vfs/share.h"
 #include "vfs/space.h"
 #include "vfs/worker/ring.h"
+#include "vfs/xattr.h"
 
 enum fault fault_at;
 int fault_result;
@@ -113,6 +114,14 @@ WRAP(FAULT_VFS_FH_OPEN, vfs_fh_open,
      (struct vfs_ctx * ctx, const struct vfs_fh *fh, struct vfs_node **out), (ctx, fh, out))
 WRAP(FAULT_VFS_SEEK, vfs_seek, (struct vfs_ctx * ctx, struct vfs_node *n, struct vfs_seek *s),
      (ctx, n, s))
+WRAP(FAULT_VFS_XATTR_GET, vfs_xattr_get,
+     (struct vfs_ctx * ctx, struct vfs_node *n, const struct vfs_xattr_name *name, void *buf,
+      uint32_t size),
+     (ctx, n, name, buf, size))
+WRAP(FAULT_VFS_XATTR_LIST, vfs_xattr_list,
+     (struct vfs_ctx * ctx, struct vfs_node *n, char *buf, uint32_t size), (ctx, n, buf, size))
+WRAP(FAULT_VFS_XATTR_CHANGE, vfs_xattr_change,
+     (struct vfs_ctx * ctx, struct vfs_node *n, struct vfs_xattr_change *c), (ctx, n, c))
 WRAP(FAULT_VFS_FILE_GET, vfs_file_get,
      (struct vfs_ctx * ctx, struct vfs_node *n, struct vfs_file **out), (ctx, n, out))
 WRAP(FAULT_VFS_SHARE_OPEN, vfs_share_open,

@@ -289,6 +289,24 @@ static void put_seek(struct fixture *f)
 	xdr_put_u32(&f->out, 0);
 }
 
+static void put_xattr(struct fixture *f)
+{
+	fix4_name(f, "key");
+}
+
+static void put_setxattr(struct fixture *f)
+{
+	xdr_put_u32(&f->out, 0);
+	fix4_name(f, "key");
+	xdr_put_opaque(&f->out, "value", 5);
+}
+
+static void put_listxattrs(struct fixture *f)
+{
+	xdr_put_u64(&f->out, 0);
+	xdr_put_u32(&f->out, 1000);
+}
+
 /* clang-format off */
 const struct sample samples[] = {
 	{ OP_ACCESS, SAMPLE_DIR, 0, put_u32 },
@@ -360,6 +378,10 @@ const struct sample samples[] = {
 	{ OP_SEEK, SAMPLE_FILE, 0, put_seek },
 	{ OP_WRITE_SAME, SAMPLE_FILE, 0, NULL },
 	{ OP_CLONE, SAMPLE_FILE, SAMPLE_FILE, NULL },
+	{ OP_GETXATTR, SAMPLE_FILE, 0, put_xattr },
+	{ OP_SETXATTR, SAMPLE_FILE, 0, put_setxattr },
+	{ OP_LISTXATTRS, SAMPLE_FILE, 0, put_listxattrs },
+	{ OP_REMOVEXATTR, SAMPLE_FILE, 0, put_xattr },
 };
 /* clang-format on */
 const unsigned nsamples = rn_array_size(samples);

@@ -127,6 +127,8 @@ static const struct {
 	ROW(WRONG_LFS),
 	ROW(BADLABEL),
 	ROW(OFFLOAD_NO_REQS),
+	ROW(NOXATTR),
+	ROW(XATTR2BIG),
 };
 /* clang-format on */
 

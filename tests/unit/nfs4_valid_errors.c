@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Errors that each operation may answer: the tables of RFC 7530 section 13.2 (minor version 0), RFC
- * 8881 section 15.2 (1 and 2) and RFC 7862 section 11.2 (2). */
+ * 8881 section 15.2 (1 and 2), RFC 7862 section 11.2 and RFC 8276 section 8.4.5 (2). */
 #include "tests/unit/nfs4_valid_errors.h"
 
 #include "lib/util.h"
@@ -1251,6 +1251,91 @@ static const struct valid of_minor_2[] = {
 	    NFS4ERR_SYMLINK,
 	    NFS4ERR_TOO_MANY_OPS,
 	    NFS4ERR_WRONG_TYPE } },
+	{ OP_GETXATTR,
+	  { NFS4ERR_ACCESS,
+	    NFS4ERR_BADXDR,
+	    NFS4ERR_DEADSESSION,
+	    NFS4ERR_DELAY,
+	    NFS4ERR_FHEXPIRED,
+	    NFS4ERR_INVAL,
+	    NFS4ERR_IO,
+	    NFS4ERR_MOVED,
+	    NFS4ERR_NAMETOOLONG,
+	    NFS4ERR_NOFILEHANDLE,
+	    NFS4ERR_NOTSUPP,
+	    NFS4ERR_NOXATTR,
+	    NFS4ERR_OP_NOT_IN_SESSION,
+	    NFS4ERR_PERM,
+	    NFS4ERR_REP_TOO_BIG,
+	    NFS4ERR_REP_TOO_BIG_TO_CACHE,
+	    NFS4ERR_REQ_TOO_BIG,
+	    NFS4ERR_RETRY_UNCACHED_REP,
+	    NFS4ERR_SERVERFAULT,
+	    NFS4ERR_STALE,
+	    NFS4ERR_TOO_MANY_OPS,
+	    NFS4ERR_WRONG_TYPE } },
+	{ OP_SETXATTR,
+	  { NFS4ERR_ACCESS,
+	    NFS4ERR_BADCHAR,
+	    NFS4ERR_BADXDR,
+	    NFS4ERR_DEADSESSION,
+	    NFS4ERR_DELAY,
+	    NFS4ERR_DQUOT,
+	    NFS4ERR_EXIST,
+	    NFS4ERR_FHEXPIRED,
+	    NFS4ERR_INVAL,
+	    NFS4ERR_IO,
+	    NFS4ERR_MOVED,
+	    NFS4ERR_NAMETOOLONG,
+	    NFS4ERR_NOFILEHANDLE,
+	    NFS4ERR_NOSPC,
+	    NFS4ERR_NOXATTR,
+	    NFS4ERR_OP_NOT_IN_SESSION,
+	    NFS4ERR_PERM,
+	    NFS4ERR_REP_TOO_BIG,
+	    NFS4ERR_REP_TOO_BIG_TO_CACHE,
+	    NFS4ERR_REQ_TOO_BIG,
+	    NFS4ERR_RETRY_UNCACHED_REP,
+	    NFS4ERR_ROFS,
+	    NFS4ERR_SERVERFAULT,
+	    NFS4ERR_STALE,
+	    NFS4ERR_TOO_MANY_OPS,
+	    NFS4ERR_WRONG_TYPE,
+	    NFS4ERR_XATTR2BIG } },
+	{ OP_LISTXATTRS,
+	  { NFS4ERR_ACCESS,
+	    NFS4ERR_DEADSESSION,
+	    NFS4ERR_DELAY,
+	    NFS4ERR_INVAL,
+	    NFS4ERR_IO,
+	    NFS4ERR_MOVED,
+	    NFS4ERR_NAMETOOLONG,
+	    NFS4ERR_NOFILEHANDLE,
+	    NFS4ERR_NOTSUPP,
+	    NFS4ERR_NOXATTR,
+	    NFS4ERR_OP_NOT_IN_SESSION,
+	    NFS4ERR_PERM,
+	    NFS4ERR_REP_TOO_BIG,
+	    NFS4ERR_REP_TOO_BIG_TO_CACHE,
+	    NFS4ERR_REQ_TOO_BIG,
+	    NFS4ERR_RETRY_UNCACHED_REP,
+	    NFS4ERR_SERVERFAULT,
+	    NFS4ERR_STALE,
+	    NFS4ERR_TOO_MANY_OPS,
+	    NFS4ERR_WRONG_TYPE } },
+	{ OP_REMOVEXATTR, { NFS4ERR_ACCESS,	  NFS4ERR_BADCHAR,
+			    NFS4ERR_BADXDR,	  NFS4ERR_DEADSESSION,
+			    NFS4ERR_DELAY,	  NFS4ERR_DQUOT,
+			    NFS4ERR_EXIST,	  NFS4ERR_INVAL,
+			    NFS4ERR_IO,		  NFS4ERR_LOCKED,
+			    NFS4ERR_MOVED,	  NFS4ERR_NAMETOOLONG,
+			    NFS4ERR_NOFILEHANDLE, NFS4ERR_NOSPC,
+			    NFS4ERR_NOXATTR,	  NFS4ERR_OLD_STATEID,
+			    NFS4ERR_OPENMODE,	  NFS4ERR_OP_NOT_IN_SESSION,
+			    NFS4ERR_PERM,	  NFS4ERR_RETRY_UNCACHED_REP,
+			    NFS4ERR_ROFS,	  NFS4ERR_SERVERFAULT,
+			    NFS4ERR_STALE,	  NFS4ERR_TOO_MANY_OPS,
+			    NFS4ERR_WRONG_TYPE } },
 };
 
 static int find(const struct valid *table, size_t n, uint32_t opnum, uint32_t status)
@@ -1287,6 +1372,11 @@ bool nfs4_error_is_valid(uint32_t opnum, uint32_t minor, uint32_t status)
 		return true;
 	/* RFC 7862 section 13: all operations of minor version 2 are optional. */
 	if (opnum >= OP_ALLOCATE && status == NFS4ERR_NOTSUPP)
+		return true;
+	/* RFC 8276 section 8.4.3.3 requires TOOSMALL; the others are what READDIR answers, whose
+	 * cookie and arguments are alike. The table omits them. */
+	if (opnum == OP_LISTXATTRS && (status == NFS4ERR_TOOSMALL || status == NFS4ERR_BAD_COOKIE ||
+				       status == NFS4ERR_BADXDR))
 		return true;
 	/* RFC 8881 section 18.35.4, case 9; the table in section 15.2 omits it. */
 	if (opnum == OP_EXCHANGE_ID && status == NFS4ERR_PERM)

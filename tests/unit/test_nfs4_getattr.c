@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* GETATTR of every attribute and type of object, and ACCESS, in each minor version. */
+#include <errno.h>
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
+#include <sys/xattr.h>
 
 #include "nfs4/attr/attr_table.h"
 #include "tests/unit/nfs3_suite.h"
@@ -79,6 +81,11 @@ Test(nfs4_getattr, a_file)
 	FOR_MINORS(check_file);
 }
 
+static bool has_xattrs(void)
+{
+	return getxattr(f->dir[0], "user.none", NULL, 0) < 0 && errno == ENODATA;
+}
+
 static void check_fs(struct fix4_session *s, uint32_t minor)
 {
 	struct fix4_attrs a = attrs_of("", s);
@@ -102,8 +109,11 @@ static void check_fs(struct fix4_session *s, uint32_t minor)
 	cr_expect(a.delta.tv_sec == 0 && a.delta.tv_nsec == 1);
 	cr_expect_eq(nfs4_bitmap_has(&a.have, FATTR4_SUPPATTR_EXCLCREAT), minor > 0);
 	cr_expect_eq(nfs4_bitmap_has(&a.have, FATTR4_CHANGE_ATTR_TYPE), minor > 1);
-	if (minor > 1)
+	cr_expect_eq(nfs4_bitmap_has(&a.have, FATTR4_XATTR_SUPPORT), minor > 1);
+	if (minor > 1) {
 		cr_expect_eq(a.change_type, 4);
+		cr_expect_eq(a.xattrs, has_xattrs());
+	}
 }
 
 Test(nfs4_getattr, the_file_system)
@@ -339,17 +349,53 @@ static void check_access_bits(struct fix4_session *s, uint32_t minor)
 	uint32_t supported, granted;
 
 	cr_expect_eq(ask_access(s, &f->root, 0x8000, &supported, &granted), NFS4ERR_INVAL);
-	/* RFC 8276's access bits for extended attributes are known, and not supported. */
+	/* RFC 8276's access bits for extended attributes */
 	cr_expect_eq(ask_access(s, &f->root, 0x1c1, &supported, &granted),
 		     minor < 2 ? NFS4ERR_INVAL : NFS4_OK);
 	if (minor == 2)
-		cr_expect(supported == 1 && granted == 1);
+		cr_expect(supported == 0x1c1 && granted == 0x1c1);
 }
 
 Test(nfs4_getattr, access_of_bits_that_there_are_not)
 {
 	NEED_FIXTURE();
 	FOR_MINORS(check_access_bits);
+}
+
+/* For extended attributes one must be able to read or write the object; a sticky directory's are
+ * its owner's to change. Other objects have none. */
+Test(nfs4_getattr, access_to_extended_attributes)
+{
+	static const struct {
+		const char *name;
+		uint32_t uid, supported, granted;
+	} rows[] = {
+		{ "file", 1001, 0x1c0, 0x1c0 },	  { "file", 1003, 0x1c0, 0x140 },
+		{ "dir", 1001, 0x1c0, 0x1c0 },	  { "dir", 1003, 0x1c0, 0x140 },
+		{ "sticky", 1001, 0x1c0, 0x1c0 }, { "sticky", 1003, 0x1c0, 0x140 },
+		{ "sticky", 0, 0x1c0, 0x1c0 },	  { "secret", 1003, 0x1c0, 0 },
+		{ "link", 1001, 0, 0 },		  { "fifo", 1001, 0, 0 },
+	};
+	struct fix4_session s;
+	uint32_t supported, granted;
+
+	NEED_FIXTURE();
+	make_own("file", 0644);
+	make_own("dir", S_IFDIR | 0755);
+	make_own("sticky", S_IFDIR | 01777);
+	make_own("secret", 0600);
+	cr_assert_eq(symlink("file", fix_path(f, "link")), 0);
+	cr_assert_eq(mkfifo(fix_path(f, "fifo"), 0666), 0);
+	cr_assert_eq(fix4_session_new(f, &s, 2, "xattrs", true), NFS4_OK);
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct vfs_fh fh = handle(rows[i].name);
+
+		f->uid = f->gid = rows[i].uid;
+		cr_expect_eq(ask_access(&s, &fh, 0x1c0, &supported, &granted), NFS4_OK);
+		cr_expect_eq(supported, rows[i].supported, "row %u: %#x", i, supported);
+		cr_expect_eq(granted, rows[i].granted, "row %u: %#x", i, granted);
+		f->uid = f->gid = 0;
+	}
 }
 
 static void check_read_only(struct fix4_session *s, uint32_t minor)

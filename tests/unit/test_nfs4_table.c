@@ -14,8 +14,8 @@
 
 NFS3_SUITE(nfs4_table);
 
-/* Highest operation number of minor versions 0, 1 and 2 (RFC 7531, RFC 5662, RFC 7863). */
-static const uint32_t last_op[] = { OP_RELEASE_LOCKOWNER, OP_RECLAIM_COMPLETE, OP_CLONE };
+/* Highest operation number of minor versions 0, 1 and 2 (RFC 7531, RFC 5662, RFC 8276). */
+static const uint32_t last_op[] = { OP_RELEASE_LOCKOWNER, OP_RECLAIM_COMPLETE, OP_REMOVEXATTR };
 
 /* Largest result that a row may reserve room for: it must fit the smallest reply that
  * CREATE_SESSION grants. */
