@@ -464,6 +464,35 @@ static void other_users(void)
 	}
 }
 
+/* Extended attributes, by both transports; and those of a file that others may not read. */
+static void xattrs(void)
+{
+	char name[32];
+
+	for (uint8_t conn = 0; conn <= RDMA; conn += RDMA) {
+		begin_client(conn, 2);
+		compound(conn, "open", 2);
+		compound(conn, "xattr", 2);
+		compound(conn, "unxattr", 2);
+		compound(conn, "xattr", 2);
+		write_seed(conn ? "rdma-xattr" : "tcp-xattr");
+	}
+	for (uint8_t other = OWNER; other < 8; other++) {
+		add(SS_AS, 0, OWNER);
+		add(SS_AS, 1, other);
+		begin_client(0, 2);
+		compound(0, "secretxattr", 2);
+		begin_client(1, 2);
+		compound(1, "secretxattr", 2);
+		add(SS_CONNECT, 1, SQUASHED);
+		begin_client(1, 2);
+		compound(1, "secretxattr", 2);
+		compound(1, "xattr", 2);
+		snprintf(name, sizeof(name), "user-%u-xattr", other);
+		write_seed(name);
+	}
+}
+
 static void other_addresses(void)
 {
 	static const char *const calls[] = { "NULL",   "GETATTR", "WRITE",    "CREATE",
@@ -659,6 +688,7 @@ int main(int argc, char **argv)
 	compounds();
 	locks();
 	other_users();
+	xattrs();
 	other_addresses();
 	exclusives();
 	leases();

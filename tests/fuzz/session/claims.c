@@ -202,6 +202,8 @@ static bool changes_files(uint32_t op)
 	case OP_WRITE:
 	case OP_ALLOCATE:
 	case OP_DEALLOCATE:
+	case OP_SETXATTR:
+	case OP_REMOVEXATTR:
 		return true;
 	default:
 		return false;

@@ -177,6 +177,20 @@ static void put_io(struct xdr_out *x, uint32_t opnum, uint32_t step)
 	}
 }
 
+static void put_xattr_op(struct xdr_out *x, uint32_t opnum)
+{
+	if (opnum == OP_LISTXATTRS) {
+		xdr_put_u64(x, 0);
+		xdr_put_u32(x, 4000);
+		return;
+	}
+	if (opnum == OP_SETXATTR)
+		xdr_put_u32(x, 0); /* SETXATTR4_EITHER */
+	put_name(x, "key");
+	if (opnum == OP_SETXATTR)
+		mark(x, 'B', 8);
+}
+
 static void put_channel(struct xdr_out *x)
 {
 	static const uint32_t words[] = { 0, 1 << 20, 1 << 20, 4096, 16, SS_SLOTS, 0 };
@@ -281,7 +295,7 @@ static void put_op(struct xdr_out *x, uint32_t minor, uint32_t step)
 		mark(x, 'H', handle_of(step));
 		break;
 	case OP_ACCESS:
-		xdr_put_u32(x, 0x3f);
+		xdr_put_u32(x, minor < 2 ? 0x3f : 0x1ff);
 		break;
 	case OP_GETATTR:
 		put_bitmap(x);
@@ -340,6 +354,12 @@ static void put_op(struct xdr_out *x, uint32_t minor, uint32_t step)
 	case OP_SEEK:
 	case OP_IO_ADVISE:
 		put_io(x, opnum, step);
+		break;
+	case OP_GETXATTR:
+	case OP_SETXATTR:
+	case OP_LISTXATTRS:
+	case OP_REMOVEXATTR:
+		put_xattr_op(x, opnum);
 		break;
 	case OP_FREE_STATEID:
 		mark(x, 'I', which);
@@ -443,6 +463,9 @@ static const struct compound compounds[] = {
 	{ "unsession", 1, 2, true, { OP_DESTROY_SESSION } },
 	{ "bind", 1, 2, true, { OP_BIND_CONN_TO_SESSION } },
 	{ "unclient", 1, 2, true, { OP_DESTROY_CLIENTID } },
+	{ "xattr", 2, 2, false, { OP_PUTFH | OF_NEW, OP_SETXATTR, OP_GETXATTR, OP_LISTXATTRS } },
+	{ "unxattr", 2, 2, false, { OP_PUTFH | OF_NEW, OP_REMOVEXATTR, OP_GETATTR } },
+	{ "secretxattr", 2, 2, false, { OP_PUTFH | OF_SECRET, OP_GETXATTR, OP_LISTXATTRS } },
 };
 
 /* The i-th combination of a COMPOUND and a minor version that has it. */

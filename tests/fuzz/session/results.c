@@ -4,6 +4,7 @@
  *
  *   u U b   32 bits, 64 bits, a boolean       o n    a counted opaque, a name
  *   c       change_info4                      m      bitmap4
+ *   V       an extended attribute's value      N      names of extended attributes
  *   H       a handle                          v      8 octets, verifier
  *   a       fattr4                            s l    a stateid of an open, of a lock
  *   r R     READ's result, READLINK's         e      directory entries and the end mark
@@ -20,6 +21,8 @@
 
 #define OPS_MAX 1000u
 #define ENTRIES_MAX 100000u
+#define XATTR_VALUE_MAX 65536u
+#define XATTR_NAME_MAX 250u
 
 enum {
 	OP_LOCK = 12,
@@ -33,14 +36,16 @@ enum {
 };
 
 static const char *const results[] = {
-	[3] = "uu",   [4] = "s",      [5] = "v",   [6] = "cm",	 [7] = "",   [8] = "",	  [9] = "a",
-	[10] = "H",   [11] = "c",     [12] = "l",  [13] = "",	 [14] = "l", [15] = "",	  [16] = "",
-	[17] = "",    [18] = "scumG", [19] = "",   [20] = "s",	 [21] = "s", [22] = "",	  [23] = "",
-	[24] = "",    [25] = "r",     [26] = "ve", [27] = "R",	 [28] = "c", [29] = "cc", [30] = "",
-	[31] = "",    [32] = "",      [33] = "f",  [34] = "m",	 [35] = "k", [36] = "",	  [37] = "",
-	[38] = "uuv", [39] = "",      [40] = "",   [41] = "duu", [42] = "x", [43] = "S",  [44] = "",
-	[45] = "",    [52] = "f",     [53] = "q",  [54] = NULL,	 [55] = "t", [57] = "",	  [58] = "",
-	[59] = "",    [62] = "",      [63] = "m",  [69] = "bU",
+	[3] = "uu", [4] = "s",	  [5] = "v",	[6] = "cm",	[7] = "",    [8] = "",
+	[9] = "a",  [10] = "H",	  [11] = "c",	[12] = "l",	[13] = "",   [14] = "l",
+	[15] = "",  [16] = "",	  [17] = "",	[18] = "scumG", [19] = "",   [20] = "s",
+	[21] = "s", [22] = "",	  [23] = "",	[24] = "",	[25] = "r",  [26] = "ve",
+	[27] = "R", [28] = "c",	  [29] = "cc",	[30] = "",	[31] = "",   [32] = "",
+	[33] = "f", [34] = "m",	  [35] = "k",	[36] = "",	[37] = "",   [38] = "uuv",
+	[39] = "",  [40] = "",	  [41] = "duu", [42] = "x",	[43] = "S",  [44] = "",
+	[45] = "",  [52] = "f",	  [53] = "q",	[54] = NULL,	[55] = "t",  [57] = "",
+	[58] = "",  [59] = "",	  [62] = "",	[63] = "m",	[69] = "bU", [72] = "V",
+	[73] = "c", [74] = "UNb", [75] = "c",
 };
 
 static void learn(struct ss_in *in, void *to, const uint8_t *from, size_t n)
@@ -227,6 +232,16 @@ static void get_verifier(struct ss_in *in)
 		in->learn->cookieverf = v;
 }
 
+static void get_xattr_names(struct ss_in *in)
+{
+	uint32_t n = ss_get_u32(in);
+
+	if (n > ENTRIES_MAX)
+		ss_wrong(in, "too many extended attributes");
+	while (!in->bad && n-- > 0)
+		ss_get_name(in, XATTR_NAME_MAX);
+}
+
 static void get_item(struct ss_in *in, char c)
 {
 	uint32_t len;
@@ -292,6 +307,12 @@ static void get_item(struct ss_in *in, char c)
 	case 't':
 		get_statuses(in);
 		break;
+	case 'V':
+		ss_get_opaque(in, XATTR_VALUE_MAX, &len);
+		break;
+	case 'N':
+		get_xattr_names(in);
+		break;
 	default: /* 'o', 'd' */
 		if (c == 'd')
 			ss_get(in, 16);
@@ -322,7 +343,7 @@ static uint32_t get_result(struct ss_in *in)
 	uint32_t op = ss_get_u32(in), status = ss_get_u32(in);
 	const char *items;
 
-	if (op != OP_ILLEGAL && (op < 3 || op > 71))
+	if (op != OP_ILLEGAL && (op < 3 || op > 75))
 		ss_wrong(in, "a result of an operation that there is not");
 	if (status > ERR_LAST || (status > 100 && status < 10001))
 		ss_wrong(in, "an unknown nfsstat4");
