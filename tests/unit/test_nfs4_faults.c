@@ -211,6 +211,29 @@ Test(nfs4_faults, each_function_fails_in_each_way)
 	FOR_MINORS(of_functions);
 }
 
+/* Changes of extended attributes are answered when they are on disk, but for an async export. */
+Test(nfs4_faults, xattrs_are_durable)
+{
+	struct fix4_session in;
+
+	NEED_FIXTURE();
+	sample_make(f);
+	clean_up();
+	cr_assert_eq(fix4_session_new(f, &in, 2, "durable", true), NFS4_OK);
+	for (int async = 0; async < 2; async++) {
+		const uint32_t want = async ? NFS4_OK : NFS4ERR_IO;
+
+		f->access.flags |= async ? VFS_ASYNC : 0;
+		EACH_SAMPLE (s) {
+			if (s->num != OP_SETXATTR && s->num != OP_REMOVEXATTR)
+				continue;
+			cr_expect_eq(run(&in, s, FAULT_VFS_SYNC, -EIO), want, "%s, async %d",
+				     nfs4_op_text(s->num), async);
+			cr_expect_eq(fault_hits, !async);
+		}
+	}
+}
+
 /* No memory for the reply, or for the decoded arguments. */
 static void of_memory(struct fix4_session *in, uint32_t minor)
 {
