@@ -168,6 +168,14 @@ static bool kernel_refuses(const struct model *m, short type, unsigned piece)
 	return fl.l_type != F_UNLCK;
 }
 
+/* Closes the descriptors by which the file's data go: locks need one of their own. */
+static void close_data(struct model *m)
+{
+	vfs_node_put(m->n);
+	vfs_forget_export(m->f.vfs, 7); /* id of the fixture's export */
+	m->n = must_lookup(&m->f.ctx, m->f.root, "f");
+}
+
 /* The kernel's locks must be the union of all owners' locks, and each owner must have as few ranges
  * as possible. */
 static void check_all(const struct model *m)
@@ -251,7 +259,8 @@ static void step(struct model *m)
 	if (what < 10) {
 		step_lock(m, o, first, last);
 	} else if (what < 16) {
-		cr_assert_eq(vfs_unlock(&o->locks, starts[first], length_of(first, last)), 0);
+		cr_assert_eq(
+			vfs_unlock(&o->locks, starts[first], length_of(first, last)), 0);
 		memset(o->has + first, 0, last - first + 1);
 	} else if (what < 19) {
 		step_local(m, first, last);
@@ -268,6 +277,8 @@ Test(vfs_lock, as_the_model_has_it)
 
 	for (unsigned seed = 1; seed <= 6; seed++) {
 		open_model(&m, "f");
+		if (seed % 2)
+			close_data(&m);
 		m.seed = seed;
 		for (unsigned i = 0; i < 1500; i++)
 			step(&m);
@@ -373,6 +384,33 @@ Test(vfs_lock, the_mirror_grows_stricter)
 	close_model(&m);
 }
 
+/* Local locks are in the way of those that were not mirrored at first: nothing is mirrored then, nor
+ * left in the kernel by the attempt. */
+Test(vfs_lock, a_mirror_that_comes_too_late)
+{
+	struct flock fl = { .l_type = F_RDLCK, .l_start = 10, .l_len = 1 };
+	struct vfs_file_stats st;
+	struct model m;
+
+	for (unsigned shared = 0; shared < 2; shared++) {
+		open_model(&m, "f");
+		if (!shared)
+			close_data(&m);
+		vfs_set_fds(m.f.vfs, 1, 0);
+		cr_expect_eq(try_lock(&m, 0, VFS_LOCK_WRITE, 0, 1, 0), 0);
+		cr_expect_eq(try_lock(&m, 0, VFS_LOCK_WRITE, 10, 1, 0), 0);
+		cr_expect_not(kernel_refuses(&m, F_WRLCK, 0));
+		cr_assert_eq(fcntl(m.local_fd, F_OFD_SETLK, &fl), 0);
+		vfs_set_fds(m.f.vfs, 256, 0);
+		cr_expect_eq(try_lock(&m, 1, VFS_LOCK_WRITE, 5, 1, 0), 0);
+		cr_expect_not(kernel_refuses(&m, F_WRLCK, 0));
+		vfs_file_stats(m.f.vfs, &st);
+		cr_expect_eq(st.held, 0);
+		cr_expect_eq(st.unheld, 1);
+		close_model(&m);
+	}
+}
+
 /* Locks of an open file stay when its last link is removed. */
 Test(vfs_lock, of_an_unlinked_file)
 {
@@ -461,7 +499,8 @@ Test(vfs_lock, a_mirror_of_many_pieces)
 	cr_expect_not(is_locked(&m, 2 * STEP * LOCKS));
 	for (unsigned i = 0; i < LOCKS; i++) {
 		if (i % 16)
-			cr_assert_eq(vfs_unlock(&m.owner[i % OWNERS].locks, STEP * i, 2), 0);
+			cr_assert_eq(vfs_unlock(&m.owner[i % OWNERS].locks, STEP * i, 2),
+				     0);
 	}
 	for (unsigned i = 0; i < LOCKS; i++)
 		cr_assert(i % 16 || is_locked(&m, STEP * i), "lock %u", i);

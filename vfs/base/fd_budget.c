@@ -90,6 +90,11 @@ int vfs_fd_reopen_data(struct vfs *vfs, int fd, int flags)
 	return copy;
 }
 
+bool vfs_fd_has_room(const struct vfs *vfs)
+{
+	return atomic_load_explicit(&vfs->fds, memory_order_relaxed) < (long)vfs->cfg.max_fds;
+}
+
 int vfs_fd_dup(struct vfs *vfs, int fd)
 {
 	int copy = -EMFILE;

@@ -7,6 +7,7 @@
 #ifndef RN_VFS_FD_BUDGET_H
 #define RN_VFS_FD_BUDGET_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 struct vfs;
@@ -26,6 +27,8 @@ int vfs_fd_reopen(struct vfs *vfs, int fd, int flags);
  * -VFS_ELEASE until it is given up or lease-break-time is over.
  */
 int vfs_fd_reopen_data(struct vfs *vfs, int fd, int flags);
+/* True if the budget has room for a descriptor without an eviction. */
+bool vfs_fd_has_room(const struct vfs *vfs);
 /* A second descriptor of fd's open file; -EAGAIN at once if there are none left. */
 int vfs_fd_dup(struct vfs *vfs, int fd);
 int vfs_fd_open_handle(struct vfs *vfs, int mount_fd, const struct vfs_handle *h);

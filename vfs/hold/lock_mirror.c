@@ -13,6 +13,7 @@
 #include "vfs/hold/file.h"
 #include "vfs/hold/file_fd.h"
 #include "vfs/hold/lock_mirror.h"
+#include "vfs/worker.h"
 #include "vfs/worker/acting.h"
 
 #define TRIES 3 /* a local lock that comes and goes between two calls */
@@ -51,6 +52,12 @@ static int set(int fd, short type, const struct vfs_span *span)
 	if (!to_flock(type, span, &fl))
 		return 0;
 	return fcntl(fd, F_OFD_SETLK, &fl) == 0 ? 0 : -errno;
+}
+
+/* Closing would not be enough: the node's data may go by the same open file. */
+static void unlock_fd(int fd)
+{
+	set(fd, F_UNLCK, &(struct vfs_span){ .start = 0, .end = UINT64_MAX });
 }
 
 static bool is_enough(const struct vfs_file *f, enum vfs_lock_type type)
@@ -125,16 +132,38 @@ static int install(struct vfs_file *f, int fd, enum vfs_held held)
 	if (f->held == VFS_HELD_WRITE || f->held >= held)
 		return fd;
 	/* A local lock in the way of a stricter mirror: the old one stays. */
-	if (f->ranges.count > 0 && relock(f, fd, held, &f->grain) != 0)
+	if (f->ranges.count > 0 && relock(f, fd, held, &f->grain) != 0) {
+		unlock_fd(fd);
 		return fd;
+	}
 	if (f->unheld)
 		atomic_fetch_sub(&f->vfs->files->unheld, 1);
 	f->unheld = false;
 	/* The old one is closed when f->lock is free: until then its locks would be in the way of
 	 * the new one's as a local process's are. */
 	if (f->held >= VFS_HELD_READ)
-		set(f->fd, F_UNLCK, &(struct vfs_span){ .start = 0, .end = UINT64_MAX });
+		unlock_fd(f->fd);
 	return vfs_file_hold(f, held, fd);
+}
+
+/*
+ * A second descriptor of the open file by which the node's data go, if such a lock can be made with
+ * it: nothing has to be opened, nor waited for. -1: there is none. For a read lock one that can
+ * write is used only if a client has the file open to write: others may want to execute the file.
+ */
+static int share_data_fd(const struct vfs_node *n, enum vfs_lock_type type, bool writers,
+			 enum vfs_held *held)
+{
+	int fd = -1;
+
+	*held = VFS_HELD_READ;
+	if (type == VFS_LOCK_READ)
+		fd = atomic_load_explicit(&n->data_fd[VFS_FD_READ], memory_order_acquire);
+	if (fd < 0 && (type == VFS_LOCK_WRITE || writers)) {
+		*held = VFS_HELD_WRITE;
+		fd = atomic_load_explicit(&n->data_fd[VFS_FD_WRITE], memory_order_acquire);
+	}
+	return fd >= 0 && vfs_fd_has_room(n->vfs) ? vfs_fd_dup(n->vfs, fd) : -1;
 }
 
 static int open_for(struct vfs_ctx *ctx, struct vfs_node *n, enum vfs_lock_type type,
@@ -156,18 +185,23 @@ static int open_for(struct vfs_ctx *ctx, struct vfs_node *n, enum vfs_lock_type 
 int vfs_mirror_prepare(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file *f,
 		       enum vfs_lock_type type)
 {
-	enum vfs_held held = VFS_HELD_READ;
-	bool enough, has_one;
+	enum vfs_held held;
+	bool enough, has_one, writers;
 	int fd;
 
 	pthread_mutex_lock(&f->lock);
 	enough = is_enough(f, type);
 	has_one = f->fd >= 0;
+	writers = f->accessing[1] > 0;
 	pthread_mutex_unlock(&f->lock);
 	if (enough || n->type != S_IFREG ||
 	    (!has_one && !vfs_file_may_hold(f->vfs, VFS_PART_LOCKS)))
 		return 0;
-	fd = open_for(ctx, n, type, &held);
+	fd = share_data_fd(n, type, writers, &held);
+	if (fd < 0 && vfs_worker_is_prompt(ctx->w))
+		return vfs_worker_decline(ctx->w);
+	if (fd < 0)
+		fd = open_for(ctx, n, type, &held);
 	if (fd < 0)
 		return fd == -VFS_ELEASE ? fd : 0;
 	pthread_mutex_lock(&f->lock);
@@ -247,7 +281,7 @@ int vfs_mirror_lock(struct vfs_file *f, enum vfs_lock_type type, const struct vf
 static void unlock_all(struct vfs_file *f)
 {
 	if (f->held >= VFS_HELD_READ)
-		set(f->fd, F_UNLCK, &(struct vfs_span){ .start = 0, .end = UINT64_MAX });
+		unlock_fd(f->fd);
 	if (f->unheld)
 		atomic_fetch_sub(&f->vfs->files->unheld, 1);
 	f->unheld = false;
