@@ -179,6 +179,8 @@ static int lock_file(struct nfs3_op *op, const struct nlm_lock_args *a,
 		vfs_lock_drop_all(&o->locks);
 		rc = -ESTALE;
 	}
+	if (status_of(rc) == NLM4_DENIED)
+		vfs_lock_remember_waiter(o->locks.file, &r);
 	nlm_owner_leave(owners_of(op), o);
 	vfs_conflict_put(&c);
 	return rc;
@@ -239,7 +241,7 @@ static enum rpc_run proc_unlock(struct rpc_request *req, void *args)
 	if (rc == 0)
 		rc = nlm_owner_enter(owners_of(op), op, &key, false, &o);
 	if (rc == 0 && o) {
-		rc = vfs_unlock(&o->locks, a->offset, a->length ? a->length : UINT64_MAX);
+		rc = vfs_unlock(&op->ctx, &o->locks, a->offset, a->length ? a->length : UINT64_MAX);
 		nlm_owner_leave(owners_of(op), o);
 	}
 	return answer(op, &a->cookie, status_of(rc), rc);

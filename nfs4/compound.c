@@ -137,6 +137,10 @@ void nfs4_repeat_after(struct nfs4_compound *c, const struct nfs4_obstacle_hooks
 
 bool nfs4_is_repeated(const struct nfs4_compound *c, int status)
 {
+	if (status == NFS4_PENDING) /* another thread may have the request by now */
+		return false;
+	if (rpc_is_prompt(c->req) && vfs_worker_is_declining(c->req->worker->vfs))
+		return true;
 	return status == NFS4ERR_DELAY && c->obstacle && c->repeats < REPEATS_MOST;
 }
 

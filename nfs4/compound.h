@@ -184,7 +184,8 @@ void nfs4_repeat_after(struct nfs4_compound *c, const struct nfs4_obstacle_hooks
 		       void *obstacle);
 /* Cancels nfs4_repeat_after: the operation has changed something and must not run again. */
 void nfs4_repeat_no_more(struct nfs4_compound *c);
-/* True if run() will be called again when it returns that status. */
+/* True if run() will be called again when it returns that status: because of an obstacle, or as a
+ * prompt worker has declined. */
 bool nfs4_is_repeated(const struct nfs4_compound *c, int status);
 
 /*

@@ -14,7 +14,8 @@
  * A range is offset and length; length UINT64_MAX is to the largest offset there is, whatever the
  * file's size. -EINVAL: length 0, or offset + length - 1 beyond UINT64_MAX.
  *
- * Calls with one owner must not run at the same time.
+ * Calls with one owner must not run at the same time. A prompt worker declines calls for files with
+ * very many ranges, and those for which a descriptor would have to be opened.
  */
 #ifndef RN_VFS_LOCK_H
 #define RN_VFS_LOCK_H
@@ -38,10 +39,11 @@ struct vfs_lock_request {
 	/*
 	 * Not 0: the client will ask again until it gets it (READW_LT, WRITEW_LT, a blocking
 	 * NLM_LOCK), under this number, which stands for owner and client (a hash of both, say).
-	 * Those that wait are remembered in order of arrival, and one that has asked in vain a few
-	 * times has the range kept free for its next call: others that would get in its way are
-	 * refused, with no holder in the conflict. It is forgotten when it gets the lock, when it
-	 * has not asked for vfs_config.lock_wait_seconds, or by vfs_lock_forget_waiter.
+	 * Those that wait are remembered in order of arrival (vfs_lock_remember_waiter), and one
+	 * that has asked in vain a few times has the range kept free for its next call: others that
+	 * would get in its way are refused, with no holder in the conflict. It is forgotten when it
+	 * gets the lock, when it has not asked for vfs_config.lock_wait_seconds, or by
+	 * vfs_lock_forget_waiter.
 	 */
 	uint64_t waiter;
 };
@@ -65,13 +67,16 @@ int vfs_lock(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_lock_owner *o,
 	     const struct vfs_lock_request *r, struct vfs_conflict *c);
 /* Unlocks what the owner has of a range, which may be nothing. -ENOMEM, -ENOLCK: a split found no
  * memory, and nothing has changed. */
-int vfs_unlock(struct vfs_lock_owner *o, uint64_t offset, uint64_t length);
+int vfs_unlock(struct vfs_ctx *ctx, struct vfs_lock_owner *o, uint64_t offset, uint64_t length);
 
 /* Tests if vfs_lock would succeed. o may be NULL: an owner that has no locks of this file. 0, or
  * -VFS_EDENIED with c filled. Whoever waits is not in the way of a test. */
 int vfs_lock_test(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_lock_owner *o,
 		  const struct vfs_lock_request *r, struct vfs_conflict *c);
 
+/* Records that the request r is answered by a refusal, if its client waits. Apart from vfs_lock,
+ * since a caller may try it several times before it answers. */
+void vfs_lock_remember_waiter(struct vfs_file *f, const struct vfs_lock_request *r);
 /* The client gave up (NLM_CANCEL), or its owner is gone. f may have no such waiter. */
 void vfs_lock_forget_waiter(struct vfs_file *f, uint64_t waiter);
 

@@ -47,6 +47,8 @@ bool vfs_worker_is_prompt(const struct vfs_worker *w);
 int vfs_thread_obey_limits(void);
 /* True, once, after the prompt worker has declined something. */
 bool vfs_worker_has_declined(struct vfs_worker *w);
+/* The same without asking: true until vfs_worker_has_declined is called. */
+bool vfs_worker_is_declining(const struct vfs_worker *w);
 
 /* Calls ready(ctx) from vfs_worker_wait or _poll whenever fd (a non-blocking eventfd or the like)
  * has become readable; 8 bytes have been read from it then. Once per worker; fd must stay open

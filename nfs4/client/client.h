@@ -180,6 +180,9 @@ static inline enum nfs4_client_status nfs4_client_status(const struct nfs4_clien
 	return (enum nfs4_client_status)atomic_load_explicit(&cl->status, memory_order_acquire);
 }
 
+/* True if the lease is good: the client keeps its state, whoever wants it. Takes the client's lock. */
+bool nfs4_client_is_alive(struct nfs4_client *cl);
+
 enum nfs4_expire {
 	NFS4_HOLDS,    /* the lease is good; the client keeps its state */
 	NFS4_DROPPED,  /* the state is gone; the caller tries again */

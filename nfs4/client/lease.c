@@ -58,6 +58,11 @@ bool nfs4_client_has_lapsed(struct nfs4_client *cl)
 	       (status == NFS4_CLIENT_ACTIVE && lease_is_over(cl));
 }
 
+bool nfs4_client_is_alive(struct nfs4_client *cl)
+{
+	return nfs4_client_status(cl) == NFS4_CLIENT_ACTIVE && !lease_is_over(cl);
+}
+
 /* Makes the active client cl a courtesy client if its lease has run out. With all->lock held. */
 static bool lapse(struct nfs4_clients *all, struct nfs4_client *cl)
 {

@@ -293,9 +293,9 @@ int nfs4_conflict(struct nfs4_compound *c, const struct vfs_conflict *cf, int ot
 
 	if (!nfs4_holder_is_ours(cf->holder))
 		return otherwise;
-	if (rpc_is_prompt(c->req)) /* the end of a courtesy client's state may wait */
-		return nfs4_decline(c);
 	cl = nfs4_owner_of_holder(cf->holder)->client;
+	if (rpc_is_prompt(c->req)) /* the end of a courtesy client's state may wait */
+		return nfs4_client_is_alive(cl) ? otherwise : nfs4_decline(c);
 	switch (nfs4_client_expire_courtesy(c->server, cl)) {
 	case NFS4_DROPPED:
 		return NFS_TRY_AGAIN;

@@ -46,7 +46,8 @@ void nfs4_set_current_stateid(struct nfs4_compound *c, const struct nfs4_stateid
 /*
  * Tries to remove a conflicting client. NFS_TRY_AGAIN: it is gone. NFS4ERR_DELAY: it will soon be
  * gone, and the loop repeats the operation if it returns that (nfs4_repeat_after). Else the status
- * otherwise. The conflict's reference stays the caller's. No lock is held.
+ * otherwise. A prompt worker removes nobody: it declines if the client is away. The conflict's
+ * reference stays the caller's. No lock is held.
  */
 int nfs4_conflict(struct nfs4_compound *c, const struct vfs_conflict *cf, int otherwise);
 /* nfs_attempt() for as many conflicting clients as may be removed for one operation; NFS4ERR_DELAY:

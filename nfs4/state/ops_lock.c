@@ -4,6 +4,7 @@
 
 #include "nfs4/client/client.h"
 #include "nfs4/recovery/grace.h"
+#include "nfs4/state/busy.h"
 #include "nfs4/state/check.h"
 #include "nfs4/state/owner.h"
 #include "nfs4/state/wire.h"
@@ -26,6 +27,7 @@ struct locking {
 	struct nfs4_owner *owner; /* for a new lock: used until the end */
 	struct nfs4_open *open;	  /* for a new lock: a reference */
 	struct nfs4_lock *lock;	  /* a reference; a new lock is set only while it is tried */
+	bool fresh;		  /* true if the lock was made by this call */
 	struct nfs4_stateid sid;  /* the result */
 };
 
@@ -91,35 +93,36 @@ static int check_args(struct nfs4_compound *c, const struct locking *l)
 	return status;
 }
 
-/* The lock of that owner and file; creates it if there is none. */
-static int enter(struct nfs4_compound *c, struct locking *l)
+/* Gets the lock of that owner and file, or a new one that is in no table yet. */
+static int find_lock(struct nfs4_compound *c, struct locking *l)
+{
+	l->lock = nfs4_lock_find(c->client, l->owner, l->open->st.file);
+	l->fresh = !l->lock;
+	if (l->fresh)
+		l->lock = nfs4_lock_new(l->owner, l->open);
+	return l->lock ? NFS4_OK : nfs4_state_no_memory(c);
+}
+
+/* Under busy. Adds the new lock to the tables. NFS_TRY_AGAIN: another call has made one. */
+static int add_lock(struct nfs4_compound *c, const struct locking *l)
 {
 	struct nfs4_client *cl = c->client;
-	struct nfs4_lock *fresh = nfs4_lock_new(l->owner, l->open);
-	struct nfs4_state *st;
-	int rc = 0, ended;
+	const struct nfs4_state *open = &l->open->st;
+	int status = NFS4_OK, rc = 0;
 
-	if (!fresh)
-		return nfs4_state_no_memory(c);
 	pthread_mutex_lock(&cl->lock);
-	ended = l->open->st.revoked ? (int)l->open->st.revoked : NFS4ERR_BAD_STATEID;
-	st = nfs4_state_by_file(cl, l->owner, l->open->st.file);
-	if (st)
-		nfs4_state_ref(st);
-	else if (l->open->st.gone || l->open->st.revoked)
-		rc = -EBADF;
+	if (nfs4_state_by_file(cl, l->owner, open->file))
+		status = NFS_TRY_AGAIN;
+	else if (open->revoked)
+		status = (int)open->revoked;
+	else if (open->gone)
+		status = NFS4ERR_BAD_STATEID;
 	else
-		rc = nfs4_state_add(cl, &fresh->st);
+		rc = nfs4_state_add(cl, &l->lock->st);
 	pthread_mutex_unlock(&cl->lock);
-	if (st || rc != 0)
-		nfs4_state_unref(&fresh->st);
-	if (rc == 0)
-		l->lock = st ? nfs4_as_lock(st) : fresh;
-	if (rc == -EBADF)
-		return ended;
 	if (rc == -ESTALE)
 		return NFS4ERR_EXPIRED;
-	return rc == 0 ? NFS4_OK : nfs4_state_no_memory(c);
+	return rc == 0 ? status : nfs4_state_no_memory(c);
 }
 
 static uint64_t waiter_of(const struct nfs4_owner *o)
@@ -129,18 +132,25 @@ static uint64_t waiter_of(const struct nfs4_owner *o)
 	return h != 0 ? h : 1;
 }
 
-/* Under busy. */
-static int ask(struct nfs4_compound *c, struct locking *l, struct vfs_conflict *cf)
+static struct vfs_lock_request request_of(const struct locking *l)
 {
 	const struct lock_args *a = l->args;
-	struct nfs4_lock *lock = l->lock;
 	const bool waits = a->type >= NFS4_READW_LT;
-	const struct vfs_lock_request r = {
+	const struct nfs4_owner *o = l->owner ? l->owner : l->lock->st.owner;
+
+	return (struct vfs_lock_request){
 		.type = nfs4_vfs_lock_type(a->type),
 		.offset = a->offset,
 		.length = a->length,
-		.waiter = waits ? waiter_of(lock->st.owner) : 0,
+		.waiter = waits ? waiter_of(o) : 0,
 	};
+}
+
+/* Under busy. */
+static int ask(struct nfs4_compound *c, struct locking *l, struct vfs_conflict *cf)
+{
+	const struct vfs_lock_request r = request_of(l);
+	struct nfs4_lock *lock = l->lock;
 	int rc = -ENOMEM;
 
 	if (nfs4_ranges_fit(lock))
@@ -154,6 +164,26 @@ static int ask(struct nfs4_compound *c, struct locking *l, struct vfs_conflict *
 	return rc;
 }
 
+/* Asks under busy. NFS4_OK: *rc is the result, or NFS_TRY_AGAIN: gone or revoked meanwhile. */
+static int enter_and_ask(struct nfs4_compound *c, struct locking *l, struct vfs_conflict *cf,
+			 int *rc)
+{
+	struct nfs4_lock *lock = l->lock;
+	int status = NFS4_OK;
+
+	*rc = NFS_TRY_AGAIN;
+	if (!nfs4_open_enter(c, lock->open))
+		return NFS4ERR_DELAY;
+	if (l->fresh)
+		status = add_lock(c, l);
+	else if (!l->args->new_owner)
+		status = nfs4_state_check(c, &lock->st, &l->args->sid, NFS4_STATE_LOCK);
+	if (status == NFS4_OK && !lock->st.gone && !lock->st.revoked)
+		*rc = ask(c, l, cf);
+	nfs4_open_leave(lock->open);
+	return status;
+}
+
 static int no_lock(const struct nfs4_compound *c, int rc)
 {
 	if (rc == -ENOLCK || rc == -ENOMEM)
@@ -161,36 +191,38 @@ static int no_lock(const struct nfs4_compound *c, int rc)
 	return nfs4_status(c->minor, rc);
 }
 
+static int refuse(struct nfs4_compound *c, const struct locking *l, struct vfs_conflict *cf)
+{
+	const struct vfs_lock_request r = request_of(l);
+	const int status =
+		nfs4_conflict(c, cf, l->args->reclaim ? NFS4ERR_RECLAIM_CONFLICT : NFS4ERR_DENIED);
+
+	if (status == NFS4ERR_DENIED) {
+		vfs_lock_remember_waiter(l->lock->st.file, &r);
+		nfs4_put_denied(c, cf);
+	}
+	vfs_conflict_put(cf);
+	return status;
+}
+
 static int try_lock(void *arg)
 {
 	struct locking *l = arg;
 	struct nfs4_compound *c = l->c;
-	const struct lock_args *a = l->args;
 	struct vfs_conflict cf = { .holder = NULL };
-	int rc = NFS_TRY_AGAIN, status = NFS4_OK;
+	int status = l->args->new_owner ? find_lock(c, l) : NFS4_OK, rc;
 
-	if (a->new_owner)
-		status = enter(c, l);
 	if (status != NFS4_OK)
 		return status;
-	pthread_mutex_lock(&l->lock->open->busy);
-	if (!a->new_owner)
-		status = nfs4_state_check(c, &l->lock->st, &a->sid, NFS4_STATE_LOCK);
-	if (status == NFS4_OK && !l->lock->st.gone && !l->lock->st.revoked)
-		rc = ask(c, l, &cf);
-	pthread_mutex_unlock(&l->lock->open->busy);
-	if (a->new_owner) {
+	status = enter_and_ask(c, l, &cf, &rc);
+	if (status == NFS4_OK && rc == -VFS_EDENIED)
+		status = refuse(c, l, &cf);
+	else if (status == NFS4_OK)
+		status = rc == NFS_TRY_AGAIN ? rc : no_lock(c, rc);
+	if (l->args->new_owner) {
 		nfs4_state_unref(&l->lock->st);
 		l->lock = NULL;
 	}
-	if (status != NFS4_OK || rc == NFS_TRY_AGAIN) /* gone or revoked meanwhile */
-		return status != NFS4_OK ? status : rc;
-	if (rc != -VFS_EDENIED)
-		return no_lock(c, rc);
-	status = nfs4_conflict(c, &cf, a->reclaim ? NFS4ERR_RECLAIM_CONFLICT : NFS4ERR_DENIED);
-	if (status == NFS4ERR_DENIED)
-		nfs4_put_denied(c, &cf);
-	vfs_conflict_put(&cf);
 	return status;
 }
 
@@ -239,7 +271,7 @@ const struct nfs4_op nfs4_op_lock = {
 	.name = "LOCK",
 	.minors = { 0, 2 },
 	.needs = NFS4_NEEDS_FH,
-	.flags = NFS4_OP_CHANGES,
+	.flags = NFS4_OP_CHANGES | NFS4_OP_PROMPT,
 	/* LOCK4denied is longer, but comes only if nothing has changed */
 	.reply_max = NFS4_STATEID_SIZE,
 	.errors = NFS4_ERRORS_BY_MINOR(NFS4_E_OBJECT | NFS4_E_ISDIR | NFS4_E_INVAL, 0,

@@ -25,19 +25,6 @@ static void decode_lockt(struct nfs4_compound *c, void *args)
 	nfs4_get_wire_owner(c, &a->owner);
 }
 
-/* The owner's lock of the file, with a reference; or NULL. */
-static struct nfs4_lock *find_lock(struct nfs4_client *cl, struct nfs4_owner *o, struct vfs_file *f)
-{
-	struct nfs4_state *st;
-
-	pthread_mutex_lock(&cl->lock);
-	st = o ? nfs4_state_by_file(cl, o, f) : NULL;
-	if (st)
-		nfs4_state_ref(st);
-	pthread_mutex_unlock(&cl->lock);
-	return st ? nfs4_as_lock(st) : NULL;
-}
-
 struct testing {
 	struct nfs4_compound *c;
 	const struct lockt_args *args;
@@ -55,11 +42,11 @@ static int test_ranges(const struct testing *t, struct vfs_conflict *cf)
 	struct nfs4_lock *lock = t->lock;
 	int rc;
 
-	if (lock)
-		pthread_mutex_lock(&lock->open->busy);
+	if (lock && !nfs4_open_enter(t->c, lock->open))
+		return -EAGAIN;
 	rc = vfs_lock_test(&p->ctx, p->node, lock && !lock->st.gone ? &lock->ranges : NULL, &r, cf);
 	if (lock)
-		pthread_mutex_unlock(&lock->open->busy);
+		nfs4_open_leave(lock->open);
 	return rc;
 }
 
@@ -101,7 +88,7 @@ static int run_lockt(struct nfs4_compound *c, void *args)
 	if (rc != 0)
 		return nfs4_status(c->minor, rc);
 	o = nfs4_owner_find(cl, &name);
-	t.lock = find_lock(cl, o, f);
+	t.lock = o ? nfs4_lock_find(cl, o, f) : NULL;
 	status = nfs4_attempt(test_lock, &t);
 	if (t.lock)
 		nfs4_state_unref(&t.lock->st);
@@ -138,7 +125,7 @@ static int unlock(struct nfs4_compound *c, const struct locku_args *a, struct nf
 		status = nfs4_check_range(a->offset, a->length);
 	if (status != NFS4_OK)
 		return status;
-	rc = vfs_unlock(&lock->ranges, a->offset, a->length);
+	rc = vfs_unlock(&c->current.ctx, &lock->ranges, a->offset, a->length);
 	if (rc == -ENOMEM || rc == -ENOLCK)
 		return nfs4_state_no_memory(c);
 	if (rc != 0)
@@ -258,6 +245,7 @@ const struct nfs4_op nfs4_op_lockt = {
 	.name = "LOCKT",
 	.minors = { 0, 2 },
 	.needs = NFS4_NEEDS_FH,
+	.flags = NFS4_OP_PROMPT,
 	.reply_max = 8 + 8 + 4 + 8 + 4 + NFS4_OPAQUE_LIMIT, /* LOCK4denied */
 	.errors = NFS4_ERRORS_BY_MINOR(NFS4_E_OBJECT | NFS4_E_ISDIR | NFS4_E_INVAL, 0,
 				       NFS4_E_ROFS | NFS4_E_SYMLINK),
@@ -271,7 +259,7 @@ const struct nfs4_op nfs4_op_locku = {
 	.name = "LOCKU",
 	.minors = { 0, 2 },
 	.needs = NFS4_NEEDS_FH,
-	.flags = NFS4_OP_CHANGES | NFS4_OP_FOR_FORMER,
+	.flags = NFS4_OP_CHANGES | NFS4_OP_FOR_FORMER | NFS4_OP_PROMPT,
 	.reply_max = NFS4_STATEID_SIZE,
 	.errors = NFS4_ERRORS_BY_MINOR(NFS4_E_OBJECT | NFS4_E_INVAL, NFS4_E_ISDIR, 0),
 	.args_size = sizeof(struct locku_args),

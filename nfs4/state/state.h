@@ -142,6 +142,9 @@ static inline uint32_t nfs4_next_seqid(uint32_t v)
 /* nfs4/state/state_table.c. Under the client's lock. */
 struct nfs4_state *nfs4_state_by_file(struct nfs4_client *cl, const struct nfs4_owner *o,
 				      const struct vfs_file *f);
+/* The lock-owner's lock of the file, with a reference; NULL: it has none. Takes the client's lock. */
+struct nfs4_lock *nfs4_lock_find(struct nfs4_client *cl, const struct nfs4_owner *o,
+				 const struct vfs_file *f);
 /* Adds a state to the tables, with a reference for them. 0 or -ENOMEM, -ENOSPC, -ESTALE: the
  * client's state is being dropped. */
 int nfs4_state_add(struct nfs4_client *cl, struct nfs4_state *st);

@@ -35,6 +35,19 @@ struct nfs4_state *nfs4_state_by_file(struct nfs4_client *cl, const struct nfs4_
 	return st;
 }
 
+struct nfs4_lock *nfs4_lock_find(struct nfs4_client *cl, const struct nfs4_owner *o,
+				 const struct vfs_file *f)
+{
+	struct nfs4_state *st;
+
+	pthread_mutex_lock(&cl->lock);
+	st = nfs4_state_by_file(cl, o, f);
+	if (st)
+		nfs4_state_ref(st);
+	pthread_mutex_unlock(&cl->lock);
+	return st ? nfs4_as_lock(st) : NULL;
+}
+
 static void hash_insert(struct nfs4_holdings *held, struct nfs4_state *st)
 {
 	struct nfs4_state **at = &held->state_hash[bucket_of(held, st->owner, st->file)];

@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #include "lib/util.h"
+#include "vfs/worker/identity.h"
+#include "vfs/worker/worker_state.h"
 
 #define FIX_BUDGET (64u << 20)
 
@@ -224,11 +226,24 @@ void fix_from(struct fixture *f, uint8_t machine)
 	f->conn.id++; /* the next call counts as another connection's */
 }
 
+static void move(struct rpc_worker *from, struct rpc_request *req)
+{
+	struct fixture *f = rn_container_of(from, struct fixture, prompt_worker);
+
+	f->moved++;
+	req->worker = &f->worker;
+	rn_inbox_post(&f->worker.inbox, &req->node);
+}
+
 static const char *start_request(struct fixture *f)
 {
 	if (rn_inbox_init(&f->worker.inbox) < 0)
 		return "no eventfd";
+	if (vfs_worker_new_prompt(f->vfs, &f->prompt_vw) < 0)
+		return "no memory";
 	f->worker.vfs = f->vw;
+	f->prompt_worker.vfs = f->prompt_vw;
+	f->prompt_worker.move = move;
 	fix_from(f, 1);
 	f->conn.ops = &ops;
 	atomic_store(&f->conn.refs, 1);
@@ -305,6 +320,8 @@ void fix_stop(struct fixture *f)
 	drc_free(f->rpc.drc);
 	if (f->vw)
 		vfs_worker_free(f->vw);
+	if (f->prompt_vw)
+		vfs_worker_free(f->prompt_vw);
 	setfsuid(0); /* the thread still acts as the last call's user */
 	setfsgid(0);
 	for (unsigned i = 0; i < FIX_EXPORTS; i++) {
@@ -398,6 +415,17 @@ static void cut(struct fixture *f, const uint8_t *msg, size_t len)
 	f->nreduced = 0;
 }
 
+static void begin(struct fixture *f, struct rpc_request *req)
+{
+	f->moved = 0;
+	req->worker = f->prompt ? &f->prompt_worker : &f->worker;
+	if (f->prompt) /* the thread of such a worker is always root */
+		vfs_identity_root(&f->vw->identity);
+	rpc_dispatch(&f->rpc, req);
+	if (f->prompt)
+		vfs_worker_settle(f->prompt_vw);
+}
+
 void fix_send_raw(struct fixture *f, const uint8_t *msg, size_t len)
 {
 	struct rpc_request *req = f->req;
@@ -413,7 +441,7 @@ void fix_send_raw(struct fixture *f, const uint8_t *msg, size_t len)
 	req->reply_max = f->reply_max;
 	req->nbulk_rooms = f->nbulk_rooms;
 	memcpy(req->bulk_room, f->bulk_room, sizeof(req->bulk_room));
-	rpc_dispatch(&f->rpc, req);
+	begin(f, req);
 	for (int tries = 0; tries < 200 && f->answers == 0; tries++) {
 		vfs_worker_wait(f->vw, 50);
 		run_inbox(f);

@@ -34,6 +34,8 @@ struct fixture {
 	struct vfs_export *exp[FIX_EXPORTS];
 	struct vfs_worker *vw;
 	struct rpc_worker worker;
+	struct vfs_worker *prompt_vw;
+	struct rpc_worker prompt_worker;
 	struct nfs3_server *server;
 	struct nfs4_server *server4;
 	struct rpc_version versions[2]; /* versions of the NFS program */
@@ -43,6 +45,7 @@ struct fixture {
 	struct rpc_request *req;
 
 	/* Set by the test before a call. */
+	bool prompt; /* the call begins on a prompt worker, as on an event thread; see moved */
 	struct vfs_access access;
 	bool deny;	     /* every export refuses the client */
 	bool undecided;	     /* no export knows yet whether it admits the client */
@@ -68,6 +71,7 @@ struct fixture {
 	uint32_t xid;
 
 	/* Result of the last call. */
+	_Atomic unsigned moved; /* times that it has moved from the prompt worker to the other */
 	enum fix_outcome outcome;
 	unsigned answers; /* must be 1 */
 	uint8_t *reply;

@@ -132,8 +132,9 @@ WRAP(FAULT_VFS_LOCK, vfs_lock,
      (struct vfs_ctx * ctx, struct vfs_node *n, struct vfs_lock_owner *o,
       const struct vfs_lock_request *r, struct vfs_conflict *c),
      (ctx, n, o, r, c))
-WRAP(FAULT_VFS_UNLOCK, vfs_unlock, (struct vfs_lock_owner * o, uint64_t offset, uint64_t length),
-     (o, offset, length))
+WRAP(FAULT_VFS_UNLOCK, vfs_unlock,
+     (struct vfs_ctx * ctx, struct vfs_lock_owner *o, uint64_t offset, uint64_t length),
+     (ctx, o, offset, length))
 WRAP(FAULT_VFS_LOCK_TEST, vfs_lock_test,
      (struct vfs_ctx * ctx, struct vfs_node *n, const struct vfs_lock_owner *o,
       const struct vfs_lock_request *r, struct vfs_conflict *c),

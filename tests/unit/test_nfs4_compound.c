@@ -215,3 +215,31 @@ Test(nfs4_compound, long_replies_grow)
 	}
 	whole();
 }
+
+/* A prompt worker declines a long READ when the operation is pending already. */
+Test(nfs4_compound, what_is_declined_later_moves)
+{
+	static const struct nfs4_stateid anonymous;
+	static char text[100001];
+	struct vfs_fh fh;
+
+	NEED_FIXTURE();
+	memset(text, 'x', sizeof(text) - 1);
+	make_file("x", text, 0600);
+	fh = handle("x");
+	f->prompt = true;
+	for (int i = 0; i < 2; i++) {
+		fix4_begin(f, NULL);
+		fix4_putfh(f, &fh);
+		fix4_op(f, OP_READ);
+		fix4_stateid(f, &anonymous);
+		xdr_put_u64(&f->out, 0);
+		xdr_put_u32(&f->out, sizeof(text));
+		cr_expect_eq(fix4_send(f), NFS4_OK);
+		cr_expect_eq(f->moved, 1);
+		fix4_result(f, OP_PUTFH);
+		cr_expect_eq(fix4_result(f, OP_READ), NFS4_OK);
+		cr_expect(xdr_get_bool(&f->in));
+		cr_expect_eq(xdr_get_u32(&f->in), sizeof(text) - 1);
+	}
+}

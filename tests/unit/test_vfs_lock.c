@@ -260,7 +260,7 @@ static void step(struct model *m)
 		step_lock(m, o, first, last);
 	} else if (what < 16) {
 		cr_assert_eq(
-			vfs_unlock(&o->locks, starts[first], length_of(first, last)), 0);
+			vfs_unlock(&m->f.ctx, &o->locks, starts[first], length_of(first, last)), 0);
 		memset(o->has + first, 0, last - first + 1);
 	} else if (what < 19) {
 		step_local(m, first, last);
@@ -292,8 +292,11 @@ static int try_lock(struct model *m, unsigned owner, unsigned type, uint64_t off
 	struct vfs_lock_request r = {
 		.type = type, .offset = offset, .length = length, .waiter = waiter
 	};
+	int rc = vfs_lock(&m->f.ctx, m->n, &m->owner[owner].locks, &r, NULL);
 
-	return vfs_lock(&m->f.ctx, m->n, &m->owner[owner].locks, &r, NULL);
+	if (rc == -VFS_EDENIED)
+		vfs_lock_remember_waiter(m->file, &r);
+	return rc;
 }
 
 Test(vfs_lock, ranges_out_of_range)
@@ -306,10 +309,10 @@ Test(vfs_lock, ranges_out_of_range)
 	cr_expect_eq(m.owner[0].locks.count, 1);
 	cr_expect_eq(try_lock(&m, 0, 1, 3, UINT64_MAX - 1, 0), -EINVAL);
 	cr_expect_eq(try_lock(&m, 0, 1, 3, UINT64_MAX, 0), 0);
-	cr_expect_eq(vfs_unlock(&m.owner[0].locks, 5, 0), -EINVAL);
-	cr_expect_eq(vfs_unlock(&m.owner[0].locks, UINT64_MAX, 1), 0);
+	cr_expect_eq(vfs_unlock(&m.f.ctx, &m.owner[0].locks, 5, 0), -EINVAL);
+	cr_expect_eq(vfs_unlock(&m.f.ctx, &m.owner[0].locks, UINT64_MAX, 1), 0);
 	cr_expect_eq(m.owner[0].locks.count, 1);
-	cr_expect_eq(vfs_unlock(&m.owner[0].locks, UINT64_MAX, 2), -EINVAL);
+	cr_expect_eq(vfs_unlock(&m.f.ctx, &m.owner[0].locks, UINT64_MAX, 2), -EINVAL);
 	close_model(&m);
 }
 
@@ -379,7 +382,7 @@ Test(vfs_lock, the_mirror_grows_stricter)
 	cr_expect_eq(try_lock(&m, 1, VFS_LOCK_WRITE, 5, 1, 0), 0);
 	cr_expect(kernel_refuses(&m, F_WRLCK, 0) && !kernel_refuses(&m, F_RDLCK, 0));
 	cr_expect(kernel_refuses(&m, F_RDLCK, 5));
-	cr_expect_eq(vfs_unlock(&m.owner[1].locks, 0, 2), 0);
+	cr_expect_eq(vfs_unlock(&m.f.ctx, &m.owner[1].locks, 0, 2), 0);
 	cr_expect(kernel_refuses(&m, F_WRLCK, 0) && !kernel_refuses(&m, F_WRLCK, 1));
 	close_model(&m);
 }
@@ -424,7 +427,7 @@ Test(vfs_lock, of_an_unlinked_file)
 	cr_assert_eq(vfs_remove(&m.f.ctx, m.f.root, "f", 1, NULL), 0);
 	cr_expect_eq(try_lock(&m, 0, VFS_LOCK_WRITE, 0, 1, 0), 0);
 	cr_expect_eq(try_lock(&m, 1, VFS_LOCK_WRITE, 0, 1, 0), -VFS_EDENIED);
-	cr_expect_eq(vfs_unlock(&m.owner[0].locks, 0, 1), 0);
+	cr_expect_eq(vfs_unlock(&m.f.ctx, &m.owner[0].locks, 0, 1), 0);
 	cr_expect_eq(try_lock(&m, 1, VFS_LOCK_WRITE, 0, 1, 0), 0);
 	vfs_share_close(&s);
 	close_model(&m);
@@ -499,7 +502,7 @@ Test(vfs_lock, a_mirror_of_many_pieces)
 	cr_expect_not(is_locked(&m, 2 * STEP * LOCKS));
 	for (unsigned i = 0; i < LOCKS; i++) {
 		if (i % 16)
-			cr_assert_eq(vfs_unlock(&m.owner[i % OWNERS].locks, STEP * i, 2),
+			cr_assert_eq(vfs_unlock(&m.f.ctx, &m.owner[i % OWNERS].locks, STEP * i, 2),
 				     0);
 	}
 	for (unsigned i = 0; i < LOCKS; i++)

@@ -71,13 +71,14 @@ static void use_lock(struct thread *t, struct vfs_node *n, struct vfs_file *file
 	rc = vfs_lock(&t->ctx, n, &o, &r, &c);
 	if (rc != 0) {
 		count_refusal(t, rc, -VFS_EDENIED, &c);
+		vfs_lock_remember_waiter(file, &r);
 	} else {
 		t->got++;
 		atomic_fetch_add(type == VFS_LOCK_WRITE ? &writers[i][byte] : &readers[i][byte], 1);
 		cr_assert_leq(atomic_load(&writers[i][byte]), type == VFS_LOCK_WRITE);
 		cr_assert(type != VFS_LOCK_WRITE || atomic_load(&readers[i][byte]) == 0);
 		atomic_fetch_sub(type == VFS_LOCK_WRITE ? &writers[i][byte] : &readers[i][byte], 1);
-		cr_assert_eq(vfs_unlock(&o, 0, UINT64_MAX), 0);
+		cr_assert_eq(vfs_unlock(&t->ctx, &o, 0, UINT64_MAX), 0);
 	}
 	vfs_lock_owner_end(&o);
 }

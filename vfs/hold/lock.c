@@ -15,6 +15,7 @@
 #include "vfs/hold/file_table.h"
 #include "vfs/hold/lock_mirror.h"
 #include "vfs/hold/lock_wait.h"
+#include "vfs/worker.h"
 
 /* The most that one call adds: its own range, and what is behind it of one that it splits. */
 #define SPARES 2u
@@ -38,6 +39,21 @@ static void spares_free(struct spares *s)
 {
 	while (s->count > 0)
 		free(s->range[--s->count]);
+}
+
+/*
+ * Locked ranges of a file beyond which a prompt worker leaves its locks to others: one call may
+ * change them all, and the kernel walks its list of them.
+ */
+#define PROMPT_RANGES 1000u
+
+/* Before f->lock is taken, which others may hold as long. */
+static int decline_crowd(const struct vfs_ctx *ctx, const struct vfs_file *f)
+{
+	if (!vfs_worker_is_prompt(ctx->w) ||
+	    atomic_load_explicit(&f->ranges.count, memory_order_relaxed) <= PROMPT_RANGES)
+		return 0;
+	return vfs_worker_decline(ctx->w);
 }
 
 static int to_span(uint64_t offset, uint64_t length, struct vfs_span *out)
@@ -155,8 +171,6 @@ static int lock_locked(struct vfs_lock_owner *o, const struct vfs_lock_request *
 {
 	int rc = check(o, r, span, c);
 
-	if (rc == -VFS_EDENIED)
-		vfs_wait_remember(o->file, r, span);
 	if (rc != 0)
 		return rc;
 	if (r->waiter)
@@ -175,9 +189,10 @@ int vfs_lock(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_lock_owner *o,
 	struct vfs_span span;
 	int rc = to_span(r->offset, r->length, &span);
 
-	if (rc != 0)
-		return rc;
-	rc = vfs_mirror_prepare(ctx, n, o->file, r->type);
+	if (rc == 0)
+		rc = decline_crowd(ctx, o->file);
+	if (rc == 0)
+		rc = vfs_mirror_prepare(ctx, n, o->file, r->type);
 	if (rc != 0)
 		return rc;
 	rc = -ENOLCK;
@@ -190,7 +205,7 @@ int vfs_lock(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_lock_owner *o,
 	return rc;
 }
 
-int vfs_unlock(struct vfs_lock_owner *o, uint64_t offset, uint64_t length)
+int vfs_unlock(struct vfs_ctx *ctx, struct vfs_lock_owner *o, uint64_t offset, uint64_t length)
 {
 	struct vfs_file *f = o->file;
 	struct spares spares;
@@ -198,6 +213,8 @@ int vfs_unlock(struct vfs_lock_owner *o, uint64_t offset, uint64_t length)
 	int rc = to_span(offset, length, &span);
 	int fd;
 
+	if (rc == 0 && o->count > 0)
+		rc = decline_crowd(ctx, f);
 	if (rc != 0 || o->count == 0)
 		return rc;
 	if (!spares_get(&spares)) {
@@ -280,17 +297,29 @@ int vfs_lock_test(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_lock
 	if (rc != 0)
 		return rc;
 	f = vfs_file_find(n);
-	if (f) {
+	rc = f ? decline_crowd(ctx, f) : 0;
+	if (f && rc == 0) {
 		pthread_mutex_lock(&f->lock);
 		rc = test_locked(f, o, r, &span, c, &tested);
 		pthread_mutex_unlock(&f->lock);
-		vfs_file_put(f);
 	}
+	vfs_file_put(f);
 	if (rc != 0 || tested)
 		return rc;
 	/* Without a mirror any descriptor of the file will do. */
-	fd = vfs_node_fd(ctx, n, VFS_FD_READ);
+	fd = vfs_node_readable_fd(ctx, n);
 	return fd < 0 ? 0 : vfs_mirror_test(fd, r->type, &span, c);
+}
+
+void vfs_lock_remember_waiter(struct vfs_file *f, const struct vfs_lock_request *r)
+{
+	struct vfs_span span;
+
+	if (r->waiter == 0 || to_span(r->offset, r->length, &span) != 0)
+		return;
+	pthread_mutex_lock(&f->lock);
+	vfs_wait_remember(f, r, &span);
+	pthread_mutex_unlock(&f->lock);
 }
 
 void vfs_lock_forget_waiter(struct vfs_file *f, uint64_t waiter)

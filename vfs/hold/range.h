@@ -38,8 +38,8 @@ static inline uint64_t vfs_span_length(const struct vfs_span *s)
 /* The file's trees, by type. */
 struct vfs_ranges {
 	struct vfs_treap *tree[2];
-	uint32_t count;
-	uint64_t random; /* state of the generator of priorities; not 0, and secret */
+	_Atomic uint32_t count; /* changed under the file's lock */
+	uint64_t random;	/* state of the generator of priorities; not 0, and secret */
 };
 
 /* Adds start..end for r->owner, and counts it. */

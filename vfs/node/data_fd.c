@@ -27,14 +27,15 @@ static int open_flags(const struct vfs_node *n, enum vfs_fd_kind kind)
 
 /*
  * Takes the node's open_lock, as root. A prompt worker opens regular files for reading only: to open
- * for writing may read a quota from the disk, and a directory is read ahead.
+ * for writing may read a quota from the disk, a directory is read ahead, and an eviction may delete
+ * a file.
  */
 static int begin_open(struct vfs_ctx *ctx, struct vfs_node *n, enum vfs_fd_kind kind)
 {
 	int rc;
 
 	if (vfs_worker_is_prompt(ctx->w)) {
-		if (n->type != S_IFREG || kind != VFS_FD_READ ||
+		if (n->type != S_IFREG || kind != VFS_FD_READ || !vfs_fd_has_room(n->vfs) ||
 		    pthread_mutex_trylock(&n->open_lock) != 0)
 			return vfs_worker_decline(ctx->w);
 		return 0;

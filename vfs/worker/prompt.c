@@ -47,6 +47,11 @@ bool vfs_worker_has_declined(struct vfs_worker *w)
 	return declined;
 }
 
+bool vfs_worker_is_declining(const struct vfs_worker *w)
+{
+	return w->declined;
+}
+
 void vfs_prompt_decline_op(struct vfs_worker *w, struct vfs_ring_op *op)
 {
 	vfs_ring_finish(w, op, vfs_worker_decline(w));
