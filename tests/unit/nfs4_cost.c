@@ -3,10 +3,11 @@
  * Cost of COMPOUNDs as Linux's client sends them, over the fixture's server: without a transport
  * and in one thread, so that counts of instructions and system calls are repeatable.
  *
- *	nfs4_cost WHAT N [UID]
+ *	nfs4_cost WHAT N [UID [prompt]]
  *
  * does WHAT N times between two getppid() calls, which mark the range in a trace of system calls.
- * `nfs4_cost list` prints the possible WHAT. tests/cost runs the program under strace and callgrind.
+ * With "prompt" each call begins on a prompt worker, as on an event thread. `nfs4_cost list` prints
+ * the possible WHAT. tests/cost runs the program under strace and callgrind.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -385,6 +386,7 @@ int main(int argc, char **argv)
 		start(argc > 3 ? (unsigned)atoi(argv[3]) : 0);
 		if (costs[i].prepare)
 			costs[i].prepare(n);
+		f->prompt = argc > 4;
 		syscall(SYS_getppid);
 		for (unsigned k = 0; k < n; k++)
 			costs[i].run();
