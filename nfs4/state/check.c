@@ -191,12 +191,12 @@ int nfs4_state_lookup(struct nfs4_compound *c, const struct nfs4_stateid *sid,
 	return lookup(c, sid, 0, out);
 }
 
-int nfs4_state_get(struct nfs4_compound *c, const struct nfs4_stateid *sid, unsigned kinds,
-		   struct nfs4_state **out)
+int nfs4_state_get(struct nfs4_compound *c, struct nfs4_place *p, const struct nfs4_stateid *sid,
+		   unsigned kinds, struct nfs4_state **out)
 {
 	int status = lookup(c, sid, kinds, out);
 
-	if (status == NFS4_OK && !nfs4_state_is_of(*out, &c->current)) {
+	if (status == NFS4_OK && !nfs4_state_is_of(*out, p)) {
 		nfs4_state_unref(*out);
 		*out = NULL;
 		status = NFS4ERR_BAD_STATEID;

@@ -26,10 +26,9 @@ int nfs4_state_lookup(struct nfs4_compound *c, const struct nfs4_stateid *sid,
 int nfs4_state_check(const struct nfs4_compound *c, struct nfs4_state *st,
 		     const struct nfs4_stateid *sid, unsigned kinds);
 
-/* Lookup and check, for operations without a sequence number. The state must be one of the current
- * filehandle's file. */
-int nfs4_state_get(struct nfs4_compound *c, const struct nfs4_stateid *sid, unsigned kinds,
-		   struct nfs4_state **out);
+/* Lookup and check, for operations without a sequence number. The state must be one of p's file. */
+int nfs4_state_get(struct nfs4_compound *c, struct nfs4_place *p, const struct nfs4_stateid *sid,
+		   unsigned kinds, struct nfs4_state **out);
 
 /*
  * As nfs4_state_get, for operations with a sequence number in minor version 0, which is checked

@@ -6,37 +6,38 @@
 #include "nfs4/status.h"
 #include "vfs/worker.h"
 
-/* Asks whether a share other than that of open (NULL: none) denies the access. CLOSE ends a share
- * under busy. */
-static int ask_shares(struct nfs4_compound *c, struct nfs4_open *open, unsigned access,
-		      struct vfs_conflict *cf)
+struct asking {
+	struct nfs4_compound *c;
+	struct nfs4_place *place;
+	struct nfs4_open *open; /* NULL: none */
+	unsigned access;
+};
+
+/* Asks whether a share other than that of the open denies the access. CLOSE ends a share under
+ * busy. */
+static int ask_shares(const struct asking *a, struct vfs_conflict *cf)
 {
+	struct nfs4_open *open = a->open;
 	const struct vfs_share *self = NULL;
 	int rc;
 
-	if (open && rpc_is_prompt(c->req)) /* busy is held while files are opened */
-		return vfs_worker_decline(c->req->worker->vfs);
+	if (open && rpc_is_prompt(a->c->req)) /* busy is held while files are opened */
+		return vfs_worker_decline(a->c->req->worker->vfs);
 	if (open)
 		pthread_mutex_lock(&open->busy);
 	if (open && open->share.file)
 		self = &open->share;
-	rc = vfs_share_check_io(&c->current.ctx, c->current.node, self, (uint8_t)access, cf);
+	rc = vfs_share_check_io(&a->place->ctx, a->place->node, self, (uint8_t)a->access, cf);
 	if (open)
 		pthread_mutex_unlock(&open->busy);
 	return rc;
 }
 
-struct asking {
-	struct nfs4_compound *c;
-	struct nfs4_open *open;
-	unsigned access;
-};
-
 static int ask_once(void *arg)
 {
 	const struct asking *a = arg;
 	struct vfs_conflict cf = { .holder = NULL };
-	int rc = ask_shares(a->c, a->open, a->access, &cf), status;
+	int rc = ask_shares(a, &cf), status;
 
 	if (rc != -VFS_ESHARE)
 		return nfs4_status(a->c->minor, rc);
@@ -45,22 +46,18 @@ static int ask_once(void *arg)
 	return status;
 }
 
-static int check_share(struct nfs4_compound *c, struct nfs4_open *open, unsigned access)
+static int check_share(struct asking a)
 {
-	struct asking a = { c, open, access };
-
 	return nfs4_attempt(ask_once, &a);
 }
 
 /* Special stateids: checked as a caller without an open. READ bypass may ignore shares (RFC 8881
  * section 8.2.3), but need not. */
-static int begin_special(struct nfs4_compound *c, unsigned access, struct nfs4_io_right *r)
+static int begin_special(struct nfs4_compound *c, struct nfs4_place *p, unsigned access)
 {
-	r->opened = false;
-	r->state = NULL;
 	if (nfs4_grace_blocks_io(c->server))
 		return NFS4ERR_GRACE;
-	return check_share(c, NULL, access);
+	return check_share((struct asking){ c, p, NULL, access });
 }
 
 /* Shares change under the open's busy lock only, which is not taken for each READ: the byte read
@@ -72,13 +69,13 @@ static unsigned access_of(struct nfs4_open *open)
 
 /* True if the caller is the user that opened the file. A stateid is no password: other users are
  * checked as without it (RFC 8881 section 18.16.3). */
-static bool opened_by_caller(const struct nfs4_compound *c, struct nfs4_open *open)
+static bool opened_by_caller(const struct nfs4_place *p, struct nfs4_open *open)
 {
-	return atomic_load_explicit(&open->opener, memory_order_relaxed) == c->current.ctx.cred.uid;
+	return atomic_load_explicit(&open->opener, memory_order_relaxed) == p->ctx.cred.uid;
 }
 
-int nfs4_io_begin(struct nfs4_compound *c, const struct nfs4_stateid *sid, unsigned access,
-		  struct nfs4_io_right *r)
+int nfs4_io_begin_at(struct nfs4_compound *c, struct nfs4_place *p, const struct nfs4_stateid *sid,
+		     unsigned access, struct nfs4_io_right *r)
 {
 	struct nfs4_open *open;
 	unsigned may;
@@ -86,8 +83,8 @@ int nfs4_io_begin(struct nfs4_compound *c, const struct nfs4_stateid *sid, unsig
 
 	*r = (struct nfs4_io_right){ .opened = false };
 	if (nfs4_stateid_is_anonymous(sid) || nfs4_stateid_is_bypass(sid))
-		return begin_special(c, access, r);
-	status = nfs4_state_get(c, sid, NFS4_STATE_OPEN | NFS4_STATE_LOCK, &r->state);
+		return begin_special(c, p, access);
+	status = nfs4_state_get(c, p, sid, NFS4_STATE_OPEN | NFS4_STATE_LOCK, &r->state);
 	if (status != NFS4_OK)
 		return status;
 	open = nfs4_open_of(r->state);
@@ -96,13 +93,20 @@ int nfs4_io_begin(struct nfs4_compound *c, const struct nfs4_stateid *sid, unsig
 		nfs4_io_end(r);
 		return NFS4ERR_OPENMODE;
 	}
-	r->opened = (access & ~may) == 0 && opened_by_caller(c, open);
+	r->opened = (access & ~may) == 0 && opened_by_caller(p, open);
 	/* Clients read to fill up pages that they write. Such a READ is allowed if it would be
 	 * without the open, by the file's mode and the shares of others. */
-	status = access & ~may ? check_share(c, open, access & ~may) : NFS4_OK;
+	if (access & ~may)
+		status = check_share((struct asking){ c, p, open, access & ~may });
 	if (status != NFS4_OK)
 		nfs4_io_end(r);
 	return status;
+}
+
+int nfs4_io_begin(struct nfs4_compound *c, const struct nfs4_stateid *sid, unsigned access,
+		  struct nfs4_io_right *r)
+{
+	return nfs4_io_begin_at(c, &c->current, sid, access, r);
 }
 
 void nfs4_io_end(struct nfs4_io_right *r)

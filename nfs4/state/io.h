@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Checks of the stateid of operations on a file's data: READ, WRITE, SETATTR of the size, ALLOCATE,
- * DEALLOCATE, SEEK, IO_ADVISE (RFC 7530 sections 9.1.4.5 and 9.1.6, RFC 8881 sections 8.2.3 to
- * 8.2.5 and 9.1.2). Byte-range locks are advisory.
+ * DEALLOCATE, SEEK, IO_ADVISE, COPY, CLONE (RFC 7530 sections 9.1.4.5 and 9.1.6, RFC 8881 sections
+ * 8.2.3 to 8.2.5 and 9.1.2). Byte-range locks are advisory.
  */
 #ifndef RN_NFS4_STATE_IO_H
 #define RN_NFS4_STATE_IO_H
@@ -12,6 +12,7 @@
 #include "nfs4/stateid.h"
 
 struct nfs4_compound;
+struct nfs4_place;
 struct nfs4_state;
 
 enum nfs4_io_access { NFS4_IO_READ = 1, NFS4_IO_WRITE = 2 };
@@ -32,6 +33,9 @@ struct nfs4_io_right {
  */
 int nfs4_io_begin(struct nfs4_compound *c, const struct nfs4_stateid *sid, unsigned access,
 		  struct nfs4_io_right *r);
+/* The same for the file of either filehandle. The current stateid is the same for both. */
+int nfs4_io_begin_at(struct nfs4_compound *c, struct nfs4_place *p, const struct nfs4_stateid *sid,
+		     unsigned access, struct nfs4_io_right *r);
 /* Idempotent; a zeroed right has ended already. */
 void nfs4_io_end(struct nfs4_io_right *r);
 
