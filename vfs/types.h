@@ -68,6 +68,7 @@ struct vfs_statfs {
 	uint64_t total_files, free_files, avail_files;
 	uint32_t name_max, link_max;
 	uint64_t size_max; /* bytes of the largest file */
+	uint32_t block;	   /* bytes of a block: what vfs_clone's ranges must be aligned to */
 	uint32_t time_ns;  /* nanoseconds by which times differ at least */
 	bool links;	   /* symbolic and further hard links can be made */
 	bool case_insensitive;

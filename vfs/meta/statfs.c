@@ -90,6 +90,7 @@ int vfs_statfs(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_statfs *out)
 		.name_max = fs.f_namelen < VFS_NAME_MAX ? (uint32_t)fs.f_namelen : VFS_NAME_MAX,
 		.link_max = t->link_max,
 		.size_max = size_max(t, &fs),
+		.block = (uint32_t)fs.f_bsize,
 		.time_ns = time_ns(n, t),
 		.links = t->link_max > 1,
 		.case_insensitive = t->folds_case,
