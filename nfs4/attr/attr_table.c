@@ -76,6 +76,7 @@ static const struct nfs4_attr_row rows[] = {
 	GET(SUPPATTR_EXCLCREAT, suppattr_exclcreat, 1, NFS4_ATTR_ABLE, MASK, nfs4_value_suppattr_exclcreat),
 	GET(FS_CHARSET_CAP, fs_charset_cap, 1, 0, 4, nfs4_value_fs_charset_cap),
 	SET(MODE_UMASK, mode_umask, 2, nfs4_sattr_mode_umask),
+	GET(CLONE_BLKSIZE, clone_blksize, 2, NFS4_ATTR_FS, 4, nfs4_value_clone_blksize),
 	GET(CHANGE_ATTR_TYPE, change_attr_type, 2, 0, 4, nfs4_value_change_attr_type),
 	GET(XATTR_SUPPORT, xattr_support, 2, NFS4_ATTR_XATTRS, 4, nfs4_value_xattr_support),
 };

@@ -53,6 +53,7 @@ NFS4_ATTR_GETTER(space_free);
 NFS4_ATTR_GETTER(space_total);
 NFS4_ATTR_GETTER(time_delta);
 NFS4_ATTR_GETTER(fs_charset_cap);
+NFS4_ATTR_GETTER(clone_blksize);
 NFS4_ATTR_GETTER(change_attr_type);
 NFS4_ATTR_GETTER(xattr_support);
 

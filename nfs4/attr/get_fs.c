@@ -122,6 +122,12 @@ NFS4_ATTR_GETTER(fs_charset_cap)
 	xdr_put_u32(x, FSCHARSET_CAP4_CONTAINS_NON_UTF8);
 }
 
+/* Told for file systems that cannot clone, too: CLONE answers NFS4ERR_NOTSUPP there. */
+NFS4_ATTR_GETTER(clone_blksize)
+{
+	xdr_put_u32(x, src->fs.block);
+}
+
 /* The change attribute is made from ctime, which goes backwards with the server's clock. */
 NFS4_ATTR_GETTER(change_attr_type)
 {

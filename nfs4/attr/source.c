@@ -52,7 +52,7 @@ unsigned nfs4_attr_needs(const struct nfs4_bitmap *want)
 
 /* Objects cannot be created in the pseudo file system. */
 static const struct vfs_statfs no_fs = {
-	.name_max = VFS_NAME_MAX, .link_max = 1, .time_ns = 1, .links = true
+	.name_max = VFS_NAME_MAX, .link_max = 1, .block = 1, .time_ns = 1, .links = true
 };
 
 static int get_attr(struct nfs4_compound *c, struct nfs4_place *p, struct nfs4_attr_source *src)

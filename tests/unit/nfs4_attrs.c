@@ -82,6 +82,9 @@ static bool get_u32s(struct xdr_in *r, struct fix4_attrs *a, unsigned n)
 	case FATTR4_FS_CHARSET_CAP:
 		to = &a->charset;
 		break;
+	case FATTR4_CLONE_BLKSIZE:
+		to = &a->clone_size;
+		break;
 	case FATTR4_CHANGE_ATTR_TYPE:
 		to = &a->change_type;
 		break;

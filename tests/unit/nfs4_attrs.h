@@ -10,7 +10,7 @@
 struct fix4_attrs {
 	struct nfs4_bitmap have, supported, exclusive;
 	uint32_t type, mode, nlink, rdattr_error, maxlink, maxname, lease, aclsupport, fh_expire;
-	uint32_t rawdev[2], charset, change_type;
+	uint32_t rawdev[2], charset, change_type, clone_size;
 	bool links, symlinks, named_attr, unique, cansettime, case_insensitive, case_preserving;
 	bool chown_restricted, homogeneous, no_trunc, xattrs;
 	uint64_t change, size, fsid[2], fileid, mounted_on, used, maxfilesize, maxread, maxwrite;

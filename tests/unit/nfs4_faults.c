@@ -2,6 +2,7 @@
 #include "tests/unit/nfs4_faults.h"
 
 #include "nfs4/compound.h"
+#include "vfs/copy.h"
 #include "vfs/data/operation.h"
 #include "vfs/file_state.h"
 #include "vfs/lock.h"
@@ -122,6 +123,7 @@ WRAP(FAULT_VFS_XATTR_LIST, vfs_xattr_list,
      (struct vfs_ctx * ctx, struct vfs_node *n, char *buf, uint32_t size), (ctx, n, buf, size))
 WRAP(FAULT_VFS_XATTR_CHANGE, vfs_xattr_change,
      (struct vfs_ctx * ctx, struct vfs_node *n, struct vfs_xattr_change *c), (ctx, n, c))
+WRAP(FAULT_VFS_CLONE, vfs_clone, (const struct vfs_copy *c), (c))
 WRAP(FAULT_VFS_FILE_GET, vfs_file_get,
      (struct vfs_ctx * ctx, struct vfs_node *n, struct vfs_file **out), (ctx, n, out))
 WRAP(FAULT_VFS_SHARE_OPEN, vfs_share_open,
@@ -146,4 +148,5 @@ WRAP_LATER(FAULT_VFS_READ, vfs_read, struct vfs_io, op)
 WRAP_LATER(FAULT_VFS_WRITE, vfs_write, struct vfs_io, op)
 WRAP_LATER(FAULT_VFS_COMMIT, vfs_commit, struct vfs_io, op)
 WRAP_LATER(FAULT_VFS_SPACE, vfs_space, struct vfs_space, op)
+WRAP_LATER(FAULT_VFS_COPY, vfs_copy, struct vfs_copy, op)
 WRAP_LATER(FAULT_VFS_SYNC, vfs_sync, struct vfs_sync, op[0])

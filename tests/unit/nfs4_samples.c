@@ -307,6 +307,22 @@ static void put_listxattrs(struct fixture *f)
 	xdr_put_u32(&f->out, 1000);
 }
 
+static void put_clone(struct fixture *f)
+{
+	put_sid(f);
+	put_sid(f);
+	xdr_put_u64(&f->out, 0);
+	put_range(f);
+}
+
+static void put_copy(struct fixture *f)
+{
+	put_clone(f);
+	xdr_put_bool(&f->out, true);
+	xdr_put_bool(&f->out, true);
+	xdr_put_u32(&f->out, 0);
+}
+
 /* clang-format off */
 const struct sample samples[] = {
 	{ OP_ACCESS, SAMPLE_DIR, 0, put_u32 },
@@ -366,7 +382,7 @@ const struct sample samples[] = {
 	{ OP_DESTROY_CLIENTID, 0, 0, put_u64 },
 	{ OP_RECLAIM_COMPLETE, 0, 0, put_u32 },
 	{ OP_ALLOCATE, SAMPLE_FILE, 0, put_sid_range },
-	{ OP_COPY, SAMPLE_FILE, SAMPLE_FILE, NULL },
+	{ OP_COPY, SAMPLE_FILE, SAMPLE_FILE, put_copy },
 	{ OP_COPY_NOTIFY, SAMPLE_FILE, 0, NULL },
 	{ OP_DEALLOCATE, SAMPLE_FILE, 0, put_sid_range },
 	{ OP_IO_ADVISE, SAMPLE_FILE, 0, put_advise },
@@ -377,7 +393,7 @@ const struct sample samples[] = {
 	{ OP_READ_PLUS, SAMPLE_FILE, 0, NULL },
 	{ OP_SEEK, SAMPLE_FILE, 0, put_seek },
 	{ OP_WRITE_SAME, SAMPLE_FILE, 0, NULL },
-	{ OP_CLONE, SAMPLE_FILE, SAMPLE_FILE, NULL },
+	{ OP_CLONE, SAMPLE_FILE, SAMPLE_FILE, put_clone },
 	{ OP_GETXATTR, SAMPLE_FILE, 0, put_xattr },
 	{ OP_SETXATTR, SAMPLE_FILE, 0, put_setxattr },
 	{ OP_LISTXATTRS, SAMPLE_FILE, 0, put_listxattrs },

@@ -55,6 +55,21 @@ static void put_advise(void)
 	xdr_put_u32(&f->out, 1);
 }
 
+static void put_clone(void)
+{
+	put_stateid();
+	put_range64();
+	xdr_put_u64(&f->out, 1);
+}
+
+static void put_copy(void)
+{
+	put_clone();
+	xdr_put_bool(&f->out, true);
+	xdr_put_bool(&f->out, false);
+	xdr_put_u32(&f->out, 0);
+}
+
 static void put_nothing(void)
 {
 }
@@ -132,7 +147,46 @@ static const struct op {
 	  { 0, NFS4ERR_ISDIR },
 	  { 0, NFS4ERR_SYMLINK },
 	  { 0, NFS4ERR_WRONG_TYPE } },
+	{ OP_COPY,
+	  2,
+	  put_copy,
+	  true,
+	  true,
+	  { 0, NFS4ERR_WRONG_TYPE },
+	  { 0, NFS4ERR_WRONG_TYPE },
+	  { 0, NFS4ERR_WRONG_TYPE } },
+	{ OP_CLONE,
+	  2,
+	  put_clone,
+	  true,
+	  true,
+	  { 0, NFS4ERR_WRONG_TYPE },
+	  { 0, NFS4ERR_WRONG_TYPE },
+	  { 0, NFS4ERR_WRONG_TYPE } },
 };
+
+static bool saves(const struct op *op)
+{
+	return op->num == OP_COPY || op->num == OP_CLONE;
+}
+
+/* Puts PUTFH, and SAVEFH if the operation needs both filehandles. */
+static void put_places(const struct vfs_fh *fh, const struct op *op)
+{
+	fix4_putfh(f, fh);
+	if (saves(op))
+		fix4_op(f, OP_SAVEFH);
+}
+
+/* Returns the status of PUTFH, and expects SAVEFH to succeed behind it. */
+static uint32_t places_result(const struct op *op)
+{
+	uint32_t status = fix4_result(f, OP_PUTFH);
+
+	if (status == NFS4_OK && saves(op))
+		cr_assert_eq(fix4_result(f, OP_SAVEFH), NFS4_OK);
+	return status;
+}
 
 /* Sends PUTFH of fh, unless NULL, and the operation; returns its status. */
 static uint32_t run(struct fix4_session *s, const struct vfs_fh *fh, const struct op *op)
@@ -141,12 +195,12 @@ static uint32_t run(struct fix4_session *s, const struct vfs_fh *fh, const struc
 
 	fix4_begin(f, s);
 	if (fh)
-		fix4_putfh(f, fh);
+		put_places(fh, op);
 	fix4_op(f, op->num);
 	op->put();
 	status = fix4_send(f);
 	if (fh)
-		cr_assert_eq(fix4_result(f, OP_PUTFH), NFS4_OK);
+		cr_assert_eq(places_result(op), NFS4_OK);
 	cr_assert_eq(fix4_result(f, op->num), status);
 	cr_expect(status == NFS4_OK || f->in.left == 0, "nothing behind a failure");
 	return status;
@@ -226,12 +280,12 @@ static void of_removed(struct fix4_session *s, uint32_t minor)
 		cr_assert_eq(fix4_handle(f, s, &f->root, "x", &fh), NFS4_OK);
 		cr_assert_eq(unlink(fix_path(f, "x")), 0);
 		fix4_begin(f, s);
-		fix4_putfh(f, &fh);
+		put_places(&fh, op);
 		fix4_op(f, op->num);
 		op->put();
 		status = fix4_send(f);
 		/* Either PUTFH or the operation fails. */
-		if (fix4_result(f, OP_PUTFH) == NFS4_OK)
+		if (places_result(op) == NFS4_OK)
 			fix4_result(f, op->num);
 		if (op->num != OP_READLINK && op->num != OP_COMMIT && op->num != OP_IO_ADVISE)
 			is(minor, op, "removed", status, NFS4ERR_STALE);
@@ -255,14 +309,14 @@ static void of_cut(struct fix4_session *s, uint32_t minor)
 
 		for (size_t cut = 0; op->num != OP_READLINK && (cut == 0 || cut < len); cut += 4) {
 			fix4_begin(f, s);
-			fix4_putfh(f, &fh);
+			put_places(&fh, op);
 			fix4_op(f, op->num);
 			size_t from = f->out.used;
 			op->put();
 			len = f->out.used - from;
 			f->out.used = from + cut;
 			is(minor, op, "cut", fix4_send(f), NFS4ERR_BADXDR);
-			fix4_result(f, OP_PUTFH);
+			places_result(op);
 			cr_expect_eq(fix4_result(f, op->num), NFS4ERR_BADXDR);
 		}
 	}
@@ -283,10 +337,14 @@ static void of_pseudo(struct fix4_session *s, uint32_t minor)
 
 		fix4_begin(f, s);
 		fix4_op(f, OP_PUTROOTFH);
+		if (saves(op))
+			fix4_op(f, OP_SAVEFH);
 		fix4_op(f, op->num);
 		op->put();
 		status = fix4_send(f);
 		cr_assert_eq(fix4_result(f, OP_PUTROOTFH), NFS4_OK);
+		if (saves(op))
+			cr_assert_eq(fix4_result(f, OP_SAVEFH), NFS4_OK);
 		cr_expect_eq(fix4_result(f, op->num), status);
 		is(minor, op, "pseudo", status, ANY);
 	}

@@ -113,7 +113,9 @@ static void check_fs(struct fix4_session *s, uint32_t minor)
 	if (minor > 1) {
 		cr_expect_eq(a.change_type, 4);
 		cr_expect_eq(a.xattrs, has_xattrs());
+		cr_expect_eq(a.clone_size, st.f_bsize);
 	}
+	cr_expect_eq(nfs4_bitmap_has(&a.have, FATTR4_CLONE_BLKSIZE), minor > 1);
 }
 
 Test(nfs4_getattr, the_file_system)

@@ -10,6 +10,7 @@
 #include "nfs4/client/client_table.h"
 #include "nfs4/client/make_room.h"
 #include "rpc/worker.h"
+#include "lib/util.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_client_calls.h"
 #include "tests/unit/nfs4_opens.h"
@@ -447,10 +448,9 @@ OP_MINORS_TEST(nfs4_reclaim, data_waits_for_who_has_denied)
 {
 	static const struct nfs4_stateid anonymous;
 	static const struct {
-		uint32_t op, words;
-	} later[] = {
-		{ OP_ALLOCATE, 4 }, { OP_DEALLOCATE, 4 }, { OP_SEEK, 3 }, { OP_IO_ADVISE, 5 }
-	};
+		uint32_t op, stateids, words;
+	} later[] = { { OP_ALLOCATE, 1, 4 },  { OP_DEALLOCATE, 1, 4 }, { OP_SEEK, 1, 3 },
+		      { OP_IO_ADVISE, 1, 5 }, { OP_COPY, 2, 9 },       { OP_CLONE, 2, 6 } };
 
 	begin(OPEN4_SHARE_DENY_WRITE);
 	cr_expect_eq(op_read(f, &other, &file.fh, &anonymous), NFS4ERR_GRACE);
@@ -464,11 +464,13 @@ OP_MINORS_TEST(nfs4_reclaim, data_waits_for_who_has_denied)
 	xdr_put_u32(&f->out, 8);
 	xdr_put_u64(&f->out, 0);
 	cr_expect_eq(fix4_send(f), NFS4ERR_GRACE);
-	for (unsigned i = 0; minor == 2 && i < 4; i++) {
+	for (unsigned i = 0; minor == 2 && i < rn_array_size(later); i++) {
 		op_begin(f, &other);
 		fix4_putfh(f, &file.fh);
+		fix4_op(f, OP_SAVEFH);
 		fix4_op(f, later[i].op);
-		fix4_stateid(f, &anonymous);
+		for (uint32_t n = 0; n < later[i].stateids; n++)
+			fix4_stateid(f, &anonymous);
 		for (uint32_t n = 0; n < later[i].words; n++)
 			xdr_put_u32(&f->out, n == 3); /* a range of one byte */
 		cr_expect_eq(fix4_send(f), NFS4ERR_GRACE, "%s", nfs4_op_text(later[i].op));

@@ -98,6 +98,23 @@ static void put_seek(const struct nfs4_stateid *sid)
 	xdr_put_u32(&f->out, 0);
 }
 
+/* From the file to itself. */
+static void put_clone(const struct nfs4_stateid *sid)
+{
+	fix4_stateid(f, sid);
+	fix4_stateid(f, sid);
+	xdr_put_u64(&f->out, 0);
+	put_range();
+}
+
+static void put_copy(const struct nfs4_stateid *sid)
+{
+	put_clone(sid);
+	xdr_put_bool(&f->out, true);
+	xdr_put_bool(&f->out, true);
+	xdr_put_u32(&f->out, 0);
+}
+
 static void put_advise(const struct nfs4_stateid *sid)
 {
 	put_space(sid);
@@ -121,12 +138,16 @@ static const struct op {
 	{ OP_DEALLOCATE, 2, 2, put_space, false, true },
 	{ OP_SEEK, 2, 2, put_seek, false, false },
 	{ OP_IO_ADVISE, 2, 2, put_advise, false, false },
+	{ OP_COPY, 2, 2, put_copy, false, true },
+	{ OP_CLONE, 2, 2, put_clone, false, true },
 };
 
 static uint32_t run(const struct op *op, const struct vfs_fh *fh, const struct nfs4_stateid *sid)
 {
 	op_begin(f, &client);
 	fix4_putfh(f, fh);
+	if (op->num == OP_COPY || op->num == OP_CLONE)
+		fix4_op(f, OP_SAVEFH);
 	fix4_op(f, op->num);
 	op->put(sid);
 	return fix4_send(f);
@@ -301,10 +322,12 @@ OP_MINORS_TEST(nfs4_stateids, anonymous_and_denied)
 		case OP_WRITE:
 		case OP_SETATTR:
 		case OP_SEEK:
+		case OP_COPY:
 			IS(op, run(op, &file.fh, &anonymous), NFS4ERR_LOCKED);
 			break;
 		case OP_ALLOCATE: /* LOCKED is not in this operation's table */
 		case OP_DEALLOCATE:
+		case OP_CLONE:
 			IS(op, run(op, &file.fh, &anonymous), NFS4ERR_ACCESS);
 			break;
 		default:
