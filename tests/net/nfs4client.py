@@ -86,6 +86,7 @@ RESULTS = {
 class Client:
     longest = 1 << 20  # message of the session
     keeps = True  # replies in the slot
+    cred = r.ROOT  # of the calls
 
     def __init__(self, port, owner, minor=1, verifier=b"verifier"):
         self.port, self.owner, self.minor, self.verifier = port, owner.encode(), minor, verifier
@@ -104,7 +105,7 @@ class Client:
     def bare(self, *ops):
         """The results of a COMPOUND as it stands."""
         body = b"".join(u32(op) + args for op, args in ops)
-        x = self.conn.call(r.NFS, 4, 1, opaque(b"") + u32(self.minor) + u32(len(ops)) + body)
+        x = self.conn.call(r.NFS, 4, 1, opaque(b"") + u32(self.minor) + u32(len(ops)) + body, self.cred)
         status = x.u32()
         x.opaque()
         results = []
