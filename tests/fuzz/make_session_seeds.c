@@ -420,6 +420,33 @@ static void compounds(void)
 #define STRANGER 8
 #define SQUASHED 12
 
+/* Copies by one client; and by users who may not read the secret, or may make it known. */
+static void copies(void)
+{
+	static const char *const files[] = { "open", "write", "copy",  "copydisk", "copyfrom",
+					     "read", "lock",  "space", "copy",	   "close" };
+	char name[32];
+
+	for (uint8_t conn = 0; conn <= RDMA; conn += RDMA) {
+		begin_client(conn, 2);
+		for (unsigned i = 0; i < rn_array_size(files); i++)
+			compound(conn, files[i], 2);
+		write_seed(conn ? "rdma-v42-copies" : "tcp-v42-copies");
+	}
+	for (uint8_t user = 0; user < 8; user++) {
+		add(SS_AS, 0, user);
+		add(SS_AS, 1, OTHER);
+		begin_client(0, 2);
+		compound(0, "open", 2);
+		compound(0, "copysecret", 2);
+		compound(0, "secret", 2);
+		compound(1, "read", 2);
+		compound(0, "close", 2);
+		snprintf(name, sizeof(name), "user-%u-copies", user);
+		write_seed(name);
+	}
+}
+
 static void exclusive(uint8_t conn, bool new_name, uint8_t verifier)
 {
 	set_len(ss_template_exclusive(add(SS_RECORD, conn, 0), new_name, verifier));
@@ -686,6 +713,7 @@ int main(int argc, char **argv)
 	faults();
 	changes_below();
 	compounds();
+	copies();
 	locks();
 	other_users();
 	xattrs();

@@ -204,6 +204,8 @@ static bool changes_files(uint32_t op)
 	case OP_DEALLOCATE:
 	case OP_SETXATTR:
 	case OP_REMOVEXATTR:
+	case OP_COPY:
+	case OP_CLONE:
 		return true;
 	default:
 		return false;

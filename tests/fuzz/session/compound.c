@@ -191,6 +191,31 @@ static void put_xattr_op(struct xdr_out *x, uint32_t opnum)
 		mark(x, 'B', 8);
 }
 
+/* From a file that the anonymous stateid reads, to the one that the last OPEN opened. */
+static void put_copy(struct xdr_out *x, uint32_t opnum, uint32_t step)
+{
+	static const uint8_t anonymous[16];
+
+	xdr_put_fixed(x, anonymous, sizeof(anonymous));
+	if (step & OF_DISK)
+		xdr_put_fixed(x, anonymous, sizeof(anonymous));
+	else
+		mark(x, 'I', (step & OF_LOCK) != 0);
+	xdr_put_u64(x, 0);
+	xdr_put_u64(x, opnum == OP_CLONE ? 4096 : 100);
+	xdr_put_u64(x, 0);
+	if (opnum == OP_CLONE)
+		return;
+	xdr_put_bool(x, true);
+	xdr_put_bool(x, (step & OF_DISK) != 0);
+	xdr_put_u32(x, (step & OF_LINK) != 0);
+	if (step & OF_LINK) {
+		xdr_put_u32(x, 3); /* NL4_NETADDR */
+		put_name(x, "tcp");
+		put_name(x, "127.0.0.1.8.1");
+	}
+}
+
 static void put_channel(struct xdr_out *x)
 {
 	static const uint32_t words[] = { 0, 1 << 20, 1 << 20, 4096, 16, SS_SLOTS, 0 };
@@ -361,6 +386,10 @@ static void put_op(struct xdr_out *x, uint32_t minor, uint32_t step)
 	case OP_REMOVEXATTR:
 		put_xattr_op(x, opnum);
 		break;
+	case OP_COPY:
+	case OP_CLONE:
+		put_copy(x, opnum, step);
+		break;
 	case OP_FREE_STATEID:
 		mark(x, 'I', which);
 		break;
@@ -445,6 +474,22 @@ static const struct compound compounds[] = {
 	  2,
 	  false,
 	  { OP_PUTFH | OF_NEW, OP_ALLOCATE, OP_DEALLOCATE, OP_SEEK, OP_IO_ADVISE } },
+	{ "copy",
+	  2,
+	  2,
+	  false,
+	  { OP_PUTFH | OF_PRIVATE, OP_SAVEFH, OP_PUTFH | OF_NEW, OP_COPY, OP_CLONE, OP_GETATTR } },
+	{ "copydisk",
+	  2,
+	  2,
+	  false,
+	  { OP_PUTFH | OF_LEASED, OP_SAVEFH, OP_PUTFH | OF_DISK, OP_COPY | OF_DISK, OP_COMMIT } },
+	{ "copysecret",
+	  2,
+	  2,
+	  false,
+	  { OP_PUTFH | OF_SECRET, OP_SAVEFH, OP_PUTFH | OF_NEW, OP_COPY, OP_READ } },
+	{ "copyfrom", 2, 2, false, { OP_PUTFH, OP_SAVEFH, OP_PUTFH | OF_NEW, OP_COPY | OF_LINK } },
 	{ "secret", 0, 2, false, { OP_PUTFH | OF_SECRET, OP_READ | OF_SECRET } },
 	{ "opensecret", 0, 2, false, { OP_PUTFH, OP_OPEN | OF_SECRET, OP_GETFH, OP_READ } },
 	{ "exclusive",

@@ -12,6 +12,7 @@
 
 #include "tests/fuzz/session/counts.h"
 #include "tests/fuzz/session/disk.h"
+#include "tests/fuzz/session/tree.h"
 
 static atomic_int calls_left, error;
 static _Thread_local bool spared;
@@ -84,4 +85,15 @@ int unlinkat(int dirfd, const char *path, int flags)
 int ftruncate(int fd, off_t size)
 {
 	return fails() ? -1 : (int)syscall(SYS_ftruncate, fd, size);
+}
+
+ssize_t copy_file_range(int from, off64_t *from_at, int to, off64_t *to_at, size_t len,
+			unsigned flags)
+{
+	if (fails())
+		return -1;
+	if (ss_tree_may_copy(from, to))
+		return syscall(SYS_copy_file_range, from, from_at, to, to_at, len, flags);
+	errno = EIO;
+	return -1;
 }

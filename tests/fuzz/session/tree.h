@@ -35,6 +35,9 @@ void ss_tree_change(unsigned which);
 /* True if mode, owner and data of the secret's files are unchanged, so that the users who may read
  * them are known. */
 bool ss_tree_secret_is_kept(void);
+/* A file is about to be copied: the users who may read a copy of the secret are not known. False: a
+ * copy in another file system would outlast the tree, and must not be made. */
+bool ss_tree_may_copy(int from, int to);
 /* Times of the empty private file, as the verifier of an EXCLUSIVE create. */
 uint64_t ss_tree_exclusive(void);
 
