@@ -13,6 +13,7 @@
  *     read OFF LEN, write OFF TEXT, size, truncate SIZE, sync, mode OCTAL, links
  *     seek hole|data OFF                    the offset
  *     alloc plain|keep|punch|zero|collapse OFF LEN
+ *     copy FILE FROM TO LEN                 by copy_file_range; bytes copied
  *     reopen                                opens the file once more and closes that: POSIX locks go
  *   vmfile counter FILE N posix|ofd|flock   N times: lock, add one to the number in FILE, unlock
  *
@@ -187,6 +188,40 @@ static int do_seek(char **arg, char *out)
 	return at < 0 ? -1 : 0;
 }
 
+/* Copies until len bytes are copied or the file in ends. Returns their number, or -1. */
+static long long copy_from(int in, off_t from, off_t to, long long len)
+{
+	long long done = 0;
+
+	while (done < len) {
+		ssize_t n = copy_file_range(in, &from, fd, &to, (size_t)(len - done), 0);
+
+		if (n < 0)
+			return -1;
+		if (n == 0)
+			break;
+		done += n;
+	}
+	return done;
+}
+
+static int do_copy(char **arg, char *out)
+{
+	int in = open(arg[1], O_RDONLY), saved;
+	long long done;
+
+	if (in < 0)
+		return -1;
+	done = copy_from(in, strtoll(arg[2], NULL, 0), strtoll(arg[3], NULL, 0),
+			 strtoll(arg[4], NULL, 0));
+	saved = errno;
+	close(in);
+	errno = saved;
+	if (done >= 0)
+		snprintf(out, LINE, "%lld", done);
+	return done < 0 ? -1 : 0;
+}
+
 static int do_reopen(void)
 {
 	int again = open(path, O_RDONLY);
@@ -209,6 +244,8 @@ static int command(int n, char **arg, char *out)
 		return do_write(arg);
 	if (strcmp(c, "alloc") == 0 && n == 4)
 		return do_alloc(arg);
+	if (strcmp(c, "copy") == 0 && n == 5)
+		return do_copy(arg, out);
 	if (strcmp(c, "seek") == 0 && n == 3)
 		return do_seek(arg, out);
 	if (strcmp(c, "truncate") == 0 && n == 2)

@@ -1,0 +1,114 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Copies that the server makes: CLONE where its file system shares blocks (XFS), COPY everywhere. Before 4.2 the client
+# reads and writes.
+. "$VMDIR/guest/lib.sh"
+vm_up
+mnt_test
+D=/mnt/t/copy S=/export/$FS/copy
+rm -rf "$S"
+mkdir "$D"
+MB=1048576
+SIZE=$((64 * MB))
+
+f() { vm_prog vmfile do f "$@"; }
+sent() { op_count /mnt/t "$1"; }
+# sent_more OP BEFORE LEAST: the client has sent the operation that often since.
+sent_more() {
+	local n
+	n=$(($(sent "$1") - $2))
+	[ "$n" -ge "$3" ] || die "the client sent $n calls of $1, fewer than $3"
+}
+# all_shared FILE: extents of the server's file, each of them shared with another file.
+all_shared() {
+	local map
+	sync
+	map=$(filefrag -v "$S/$1" | awk '$1 ~ /^[0-9]+:$/')
+	[ -n "$map" ] || die "$1 has no extents"
+	! grep -v shared <<<"$map" || die "$1 has extents of its own"
+}
+has_reflink() { [ "$FS" = xfs ] && xfs_info "/export/$FS" | grep -q reflink=1; }
+
+clone() {
+	local before
+	before=$(sent CLONE)
+	cp --reflink=always "$D/src" "$D/clone"
+	sent_more CLONE "$before" 1
+	cmp "$D/src" "$D/clone"
+	cmp "$S/src" "$S/clone"
+	all_shared clone
+	# What is written to the clone is the clone's.
+	printf changed | dd of="$D/clone" bs=1 seek=$MB conv=notrunc status=none
+	cmp /run/copy.data "$S/src"
+	same "text in the clone" changed "$(tail -c +$((MB + 1)) "$S/clone" | head -c 7)"
+}
+no_clone() {
+	fails_with "Operation not supported" cp --reflink=always "$D/src" "$D/clone"
+}
+copy() {
+	local before
+	before=$(sent COPY)
+	same "bytes copied" $SIZE "$(f copy "$D/src" 0 0 $SIZE)"
+	# A COPY ends after 16 MiB, and the client asks for the rest.
+	if [ "$SERVER" = knfsd ]; then sent_more COPY "$before" 1; else sent_more COPY "$before" 4; fi
+	cmp "$D/src" "$D/dst"
+	drop_caches
+	cmp "$D/src" "$D/dst"
+	cmp "$S/src" "$S/dst"
+	if has_reflink; then all_shared dst; fi
+}
+odd_ranges() {
+	same "bytes copied" $((3 * MB + 5)) "$(f copy "$D/src" 12345 777 $((3 * MB + 5)))"
+	cmp -n $((3 * MB + 5)) -i 12345:777 /run/copy.data "$D/dst"
+	cmp -n 777 /run/copy.data "$D/dst"
+	# The source ends within the range; nothing is left behind its end.
+	same "bytes up to the end" 100 "$(f copy "$D/src" $((SIZE - 100)) $((SIZE + 50)) $MB)"
+	same "size" $((SIZE + 150)) "$(stat -c %s "$S/dst")"
+	cmp -n 100 -i $((SIZE - 100)):$((SIZE + 50)) /run/copy.data "$D/dst"
+	same "bytes behind the end" 0 "$(f copy "$D/src" $((SIZE + 1)) 0 $MB)"
+}
+# Linux's client does this by itself: RFC 7862 has COPY for two files.
+within_a_file() {
+	f truncate 0
+	same "bytes copied" $((4 * MB)) "$(f copy "$D/src" 0 0 $((4 * MB)))"
+	same "bytes within the file" $((2 * MB)) "$(f copy "$D/dst" $MB $((8 * MB)) $((2 * MB)))"
+	cmp -n $((2 * MB)) -i $MB:$((8 * MB)) /run/copy.data "$D/dst"
+	same "size" $((10 * MB)) "$(stat -c %s "$S/dst")"
+}
+# The set-uid bit goes when a user's copy has changed a file.
+set_uid() {
+	cp "$S/src" "$S/tool"
+	chown 1000:1000 "$S/tool" && chmod 4755 "$S/tool"
+	ls -l "$D/tool" >/dev/null
+	setpriv --reuid 1000 --regid 1000 --clear-groups "$VMPROG/vmfile" start user "$D/tool" rw
+	same "bytes copied" $MB "$(vm_prog vmfile do user copy "$D/src" 0 0 $MB)"
+	vm_prog vmfile stop user
+	same "mode" 755 "$(stat -c %a "$S/tool")"
+}
+# The programs that use it.
+tools() {
+	cp "$D/src" "$D/plain"
+	cmp "$D/src" "$D/plain"
+	cp --sparse=always "$D/src" "$D/sparse"
+	cmp "$D/src" "$D/sparse"
+}
+
+vm_prog vmio gen 7 $SIZE "$D/src"
+cp "$S/src" /run/copy.data
+vm_prog vmfile start f "$D/dst" rwc
+if [ "$VERS" = 4.2 ]; then
+	if has_reflink; then t_run "clone" clone; else t_run "no clones" no_clone; fi
+	t_run "copy 64 MiB" copy
+	t_run "set-uid bit" set_uid
+else
+	t_run "copy by the client" eval "f copy $D/src 0 0 $SIZE && cmp $D/src $D/dst && same COPY 0 \$(sent COPY)"
+fi
+t_run "odd ranges" odd_ranges
+t_run "within a file" within_a_file
+t_run "programs" tools
+vm_prog vmfile stop f
+t_run "no call was sent twice" assert_clean_stats /mnt/t
+rm -rf "$D" /run/copy.data
+umnt_test
+t_done
