@@ -337,6 +337,28 @@ Test(vfs_copy, copies_are_uncommitted_unless_synced)
 	fx_close(&f);
 }
 
+/* A disk that cannot take what was copied to it: the client that commits learns of the loss. */
+Test(vfs_copy, a_loss_of_copied_data_is_told)
+{
+	char dir[FX_PATH], mnt[FX_PATH + 16];
+	struct vfs_node *a, *b;
+	struct fx f;
+
+	fx_lossy_disk(dir, mnt);
+	fx_open(&f, FX_FIXED, VFS_IO_BUFFERED, mnt);
+	a = full_file(&f, "a", MIB);
+	b = fx_file(&f, "b", "", 0);
+	for (uint64_t i = 0; i < 24; i++)
+		cr_assert_eq(copy(&f, a, 0, b, i * MIB, MIB).result, MIB);
+	cr_assert_eq(vfs_write_verifier(f.exp), 4711);
+	(void)fx_commit(&f, b, 0, 0);
+	cr_expect_neq(vfs_write_verifier(f.exp), 4711);
+	vfs_node_put(a);
+	vfs_node_put(b);
+	fx_close(&f);
+	fx_lossy_disk_end(dir, mnt);
+}
+
 #define EXTENTS 64u
 
 /* Extents of a file, and of them those that it shares. */
@@ -427,6 +449,26 @@ Test(vfs_copy, copies_on_xfs_share_blocks)
 	b = fx_file(&disk.f, "b", "", 0);
 	cr_assert_eq(copy(&disk.f, a, 0, b, 0, 0).result, 8 * K64);
 	all_shared(&disk.f, "b");
+	vfs_node_put(a);
+	vfs_node_put(b);
+	disk_close(&disk);
+}
+
+/* CLONE is answered after this sync. */
+Test(vfs_copy, a_clone_survives_a_power_failure_after_its_sync)
+{
+	struct vfs_node *a, *b;
+	struct disk disk;
+	struct stat st;
+
+	disk_open(&disk, "xfs", "");
+	a = full_file(&disk.f, "a", 4 * K64 + 5);
+	b = fx_file(&disk.f, "b", "", 0);
+	disk_settle(&disk);
+	cr_assert_eq(clone_it(&disk.f, a, 0, b, 0, 0), 0);
+	cr_assert_eq(fx_sync(&disk.f, b, NULL, NULL), 0);
+	disk_after_power_failure(&disk, "b", &st);
+	cr_expect_eq(st.st_size, 4 * K64 + 5);
 	vfs_node_put(a);
 	vfs_node_put(b);
 	disk_close(&disk);
