@@ -84,6 +84,8 @@ struct vfs_io {
 		uint32_t tries;
 		bool direct;
 		bool synced; /* WRITE: each of its system calls syncs */
+		uint64_t
+			began_ns; /* WRITE that waits for the disk on its worker's thread; else 0 */
 		struct vfs_syncing syncing;
 	} priv;
 };

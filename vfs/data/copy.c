@@ -95,7 +95,7 @@ static void buffer_filled(struct vfs_ring_op *op, int res)
 					.niov = 1,
 					.payload = c->priv.buffer,
 					.as_user = c->ctx->cred.uid != 0,
-					.in_memory = true };
+					.in_place = true };
 
 	op->complete = step_complete;
 	if (res <= 0) {

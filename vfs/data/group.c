@@ -171,12 +171,20 @@ static void each_by_itself(struct vfs_sync *s, int res)
 	vfs_sync_each(s);
 }
 
-static void measured(struct vfs_group *g, const struct vfs_sync *first)
+static void measured(struct vfs_group *g, uint64_t dev, uint64_t took)
 {
-	const uint64_t took = rn_now_ns() - first->priv.began;
+	g->usual_ns = g->dev == dev ? (3 * g->usual_ns + took) / 4 : took;
+	g->dev = dev;
+}
 
-	g->usual_ns = g->dev == dev_of(first) ? (3 * g->usual_ns + took) / 4 : took;
-	g->dev = dev_of(first);
+bool vfs_group_may_wait(const struct vfs_worker *w, const struct vfs_node *n)
+{
+	return w->in_flight == 0 && STAILQ_EMPTY(&w->finished) && is_fast(&w->group, n->dev);
+}
+
+void vfs_group_waited(struct vfs_worker *w, const struct vfs_node *n, uint64_t ns)
+{
+	measured(&w->group, n->dev, ns);
 }
 
 /* An error of a file may be about its data, which no change of others depends on: each is flushed
@@ -188,7 +196,7 @@ static void flush_end(struct vfs_sync *first, int res)
 	const int log_fd = first->priv.log_fd;
 	const bool of_file = first->priv.by && first->priv.by->type == S_IFREG;
 
-	measured(&w->group, first);
+	measured(&w->group, dev_of(first), rn_now_ns() - first->priv.began);
 	STAILQ_REMOVE(&w->group.under_way, first, vfs_sync, priv.link);
 	end_all(first, res, res < 0 && of_file ? each_by_itself : end_one);
 	if (log_fd >= 0)

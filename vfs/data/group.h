@@ -19,4 +19,10 @@ bool vfs_group_takes(const struct vfs_sync *s);
 /* Starts it; it ends as vfs_sync says. */
 void vfs_group_add(struct vfs_sync *s);
 
+/* True if the worker may itself wait for the disk with the node's file system: it has nothing else
+ * under way, and flushes there usually end soon. */
+bool vfs_group_may_wait(const struct vfs_worker *w, const struct vfs_node *n);
+/* Such a wait took so many nanoseconds. */
+void vfs_group_waited(struct vfs_worker *w, const struct vfs_node *n, uint64_t ns);
+
 #endif

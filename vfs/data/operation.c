@@ -15,6 +15,7 @@ void vfs_io_init(struct vfs_io *io, void (*complete)(struct vfs_ring_op *op, int
 	io->priv.window = 0;
 	io->priv.tries = 0;
 	io->priv.direct = false;
+	io->priv.began_ns = 0;
 }
 
 int64_t vfs_io_answer(int64_t result)

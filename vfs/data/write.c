@@ -12,10 +12,15 @@
 
 #include <errno.h>
 
+#include "lib/clock.h"
+#include "vfs/data/group.h"
 #include "vfs/export/mounts.h"
 #include "vfs/meta/permission.h"
 #include "vfs/node/uncommitted.h"
 #include "vfs/worker.h"
+
+/* A longer write to disk keeps a worker busy too long, however fast the disk is. */
+#define WAIT_MAX (64u << 10)
 
 static bool on_granule(const struct vfs_io *io)
 {
@@ -93,6 +98,17 @@ static void write_without_fd(struct vfs_ring_op *op, int res)
 	write_end(op->owner, res, 0);
 }
 
+/* True if a short write waits for the disk on this thread: the ring would cost two switches of
+ * threads more, which is a good part of such a wait. */
+static bool waits_here(struct vfs_io *io)
+{
+	if (!io->priv.synced || io->priv.direct || io->count > WAIT_MAX ||
+	    !vfs_group_may_wait(io->ctx->w, io->node))
+		return false;
+	io->priv.began_ns = rn_now_ns();
+	return true;
+}
+
 static void write_next(struct vfs_io *io)
 {
 	struct rn_payload *payload = NULL;
@@ -101,7 +117,7 @@ static void write_next(struct vfs_io *io)
 				  .iov = io->priv.iov,
 				  .flags = write_flags(io),
 				  .as_user = io->ctx->cred.uid != 0,
-				  .in_memory = !io->priv.synced };
+				  .in_place = !io->priv.synced || waits_here(io) };
 	uint32_t left = io->count - io->priv.moved;
 	int buffered = vfs_writing_fd(io->ctx, io->node); /* before any other */
 
@@ -115,7 +131,7 @@ static void write_next(struct vfs_io *io)
 	}
 	if (io->priv.direct) {
 		left -= left % VFS_DIRECT_ALIGN;
-		rw.in_memory = false;
+		rw.in_place = false;
 	}
 	rw.niov = write_gather(io, left, &payload);
 	rw.payload = payload;
@@ -145,6 +161,9 @@ static void write_complete(struct vfs_ring_op *op, int res)
 {
 	struct vfs_io *io = op->owner;
 
+	if (io->priv.began_ns != 0)
+		vfs_group_waited(io->ctx->w, io->node, rn_now_ns() - io->priv.began_ns);
+	io->priv.began_ns = 0;
 	if (res == 0)
 		res = -EIO;
 	if (res < 0) {

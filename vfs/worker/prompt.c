@@ -73,7 +73,7 @@ void vfs_prompt_write(struct vfs_worker *w, struct vfs_ring_op *op, const struct
 {
 	ssize_t n;
 
-	if (rw->as_user || !rw->in_memory) {
+	if (rw->as_user || !rw->in_place) {
 		vfs_prompt_decline_op(w, op);
 		return;
 	}

@@ -10,7 +10,7 @@ struct vfs_ctx;
 
 /* The operations of vfs/worker/ring.h. Only what is in memory is read. */
 void vfs_prompt_read(struct vfs_worker *w, struct vfs_ring_op *op, const struct vfs_ring_rw *rw);
-/* Only what is in_memory, and not as_user. */
+/* Only what is in_place, and not as_user. */
 void vfs_prompt_write(struct vfs_worker *w, struct vfs_ring_op *op, const struct vfs_ring_rw *rw);
 void vfs_prompt_decline_op(struct vfs_worker *w, struct vfs_ring_op *op);
 

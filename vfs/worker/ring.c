@@ -118,7 +118,7 @@ void vfs_ring_write(struct vfs_worker *w, struct vfs_ring_op *op, const struct v
 		vfs_prompt_write(w, op, rw);
 		return;
 	}
-	if (!w->has_ring || rw->in_memory) {
+	if (!w->has_ring || rw->in_place) {
 		vfs_syscall_write(w, op, rw);
 		return;
 	}

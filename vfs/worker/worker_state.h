@@ -80,9 +80,10 @@ struct vfs_ring_rw {
 	const struct rn_payload *payload; /* holds iov[0] if niov is 1; or NULL */
 	int flags;			  /* RWF_* */
 	bool as_user;			  /* writes only */
-	/* Writes only: it does not wait for the disk, as a rule. The ring would hand it to another
-	 * thread on file systems without asynchronous buffered writes (ext4). */
-	bool in_memory;
+	/* Writes only: made by the worker's own thread, as it does not wait for the disk, or not for
+	 * long. The ring would hand it to another thread on file systems without asynchronous
+	 * buffered writes (ext4). */
+	bool in_place;
 };
 struct vfs_ring_fallocate {
 	int fd;
