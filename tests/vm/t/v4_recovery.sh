@@ -260,7 +260,7 @@ t_run "killed with nothing open" killed_idle
 clients_umount
 server_with "[nfs4]
 lease_time = $LEASE
-grace_time = $LEASE"
+grace_time = $((2 * LEASE))"
 clients_mount || die "no mounts"
 t_run "away for longer than the lease" away
 t_run "a client vanishes" vanished
