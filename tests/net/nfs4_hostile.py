@@ -408,7 +408,7 @@ def test_guesses(h):
     old = h.client(0)
     res, _ = old.open(fh, "secret")
     stranger = n.Client(h.d.port, "stranger", 0)
-    stranger.conn.call = lambda *a, call=stranger.conn.call, **kw: call(*a, cred=r.auth_sys(1000, 1000), **kw)
+    stranger.cred = r.auth_sys(1000, 1000)
     got = stranger.last(putfh(file), n.read(res["stateid"], 0, 10))
     t.equal("READ by a stateid that a stranger knows", got["status"], ACCES)
     t.equal("and by whom it was given to", old.last(putfh(file), n.read(res["stateid"], 0, 10))["status"], OK)

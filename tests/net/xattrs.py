@@ -47,8 +47,7 @@ class Client(n4.Client):
     def __init__(self, d, owner, uid=0, longest=1 << 20):
         super().__init__(d.port, owner, minor=2)
         self.longest = longest
-        cred, call = r.auth_sys(uid, uid), self.conn.call
-        self.conn.call = lambda *a: call(*a, cred=cred)
+        self.cred = r.auth_sys(uid, uid)
         if self.register()["status"] or self.reclaim_complete():
             raise SystemExit(f"no session for {owner}")
 
