@@ -227,6 +227,7 @@ class Daemon:
         report = re.search(r"^.*(?:WARNING: ThreadSanitizer|ERROR: AddressSanitizer|ERROR: LeakSanitizer|runtime error:)[\s\S]{0,4000}", log, re.M)
         if report:
             print(report.group(0))
+            raise SystemExit("a sanitizer has reported")
         return status, log
 
     def connect(self, **kw):

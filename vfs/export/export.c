@@ -53,9 +53,6 @@ static struct vfs_export *export_new(struct vfs *vfs, const char *path, int fd)
 	atomic_init(&exp->refs, 1);
 	pthread_mutex_init(&exp->mounts_lock, NULL);
 	TAILQ_INIT(&exp->mounts);
-	pthread_mutex_lock(&vfs->exports_lock);
-	LIST_INSERT_HEAD(&vfs->exports, exp, link);
-	pthread_mutex_unlock(&vfs->exports_lock);
 	return exp;
 }
 
@@ -63,9 +60,11 @@ static void export_free(struct vfs_export *exp)
 {
 	struct vfs_mount *mnt;
 
-	pthread_mutex_lock(&exp->vfs->exports_lock);
-	LIST_REMOVE(exp, link);
-	pthread_mutex_unlock(&exp->vfs->exports_lock);
+	if (exp->listed) {
+		pthread_mutex_lock(&exp->vfs->exports_lock);
+		LIST_REMOVE(exp, link);
+		pthread_mutex_unlock(&exp->vfs->exports_lock);
+	}
 	while ((mnt = TAILQ_FIRST(&exp->mounts)) != NULL) {
 		TAILQ_REMOVE(&exp->mounts, mnt, link);
 		vfs_mount_put(mnt);
@@ -182,6 +181,15 @@ static int open_root(struct vfs_export *exp, int fd, const char **why)
 	return rc;
 }
 
+/* From here on other threads see the export, which must not change any more but under its locks. */
+static void enter_list(struct vfs_export *exp)
+{
+	exp->listed = true;
+	pthread_mutex_lock(&exp->vfs->exports_lock);
+	LIST_INSERT_HEAD(&exp->vfs->exports, exp, link);
+	pthread_mutex_unlock(&exp->vfs->exports_lock);
+}
+
 int vfs_export_open(struct vfs *vfs, const struct vfs_export_config *cfg, struct vfs_export **out,
 		    const char **why)
 {
@@ -212,6 +220,7 @@ int vfs_export_open(struct vfs *vfs, const struct vfs_export_config *cfg, struct
 		vfs_export_put(exp);
 		return rc;
 	}
+	enter_list(exp);
 	*out = exp;
 	return 0;
 }

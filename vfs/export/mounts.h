@@ -69,6 +69,7 @@ struct vfs_export {
 	size_t sub_nids;
 	uint64_t sub_generation;     /* vfs.table_generation when they were listed */
 	LIST_ENTRY(vfs_export) link; /* link in vfs.exports */
+	bool listed;		     /* true from the end of vfs_export_open on */
 };
 
 /* The fsid of a file of the mount. Subvolumes repeat inode numbers, so each has its own fsid. */
