@@ -152,7 +152,7 @@ struct vfs_sync {
 		unsigned again;	 /* bits by node: synced for the second time */
 		unsigned by_log; /* the node that log_fd stands for */
 		STAILQ_ENTRY(vfs_sync) link;
-		/* Of the first change of a flush (vfs/data/group.c): */
+		/* Used in the first change of a flush only (vfs/data/group.c): */
 		struct vfs_sync_list others;
 		struct vfs_node *by; /* node that is flushed; NULL: all of the log, by log_fd */
 		uint64_t began;

@@ -17,7 +17,7 @@
 #define WORD 4u
 /* LISTXATTRS4resok without names: cookie, count, eof */
 #define LIST_SIZE (COOKIE_SIZE + WORD + WORD)
-/* As nfsd: a name of one character and its length. */
+/* The shortest entry of a listing, a name of one character and its length: nfsd refuses less, too. */
 #define MAXCOUNT_LEAST 8u
 #define TRIES_MOST 4u
 

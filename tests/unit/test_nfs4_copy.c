@@ -142,7 +142,7 @@ Test(nfs4_copy, ranges_that_cannot_be)
 	cr_expect_eq(clone_it(0, 5, 6), NFS4ERR_INVAL, "ranges overlap");
 }
 
-/* What CLONE does is the file system's to say; without shared blocks it is not supported. */
+/* A file system that cannot share blocks between files answers NFS4ERR_NOTSUPP to CLONE. */
 Test(nfs4_copy, clone_is_done_or_not_supported)
 {
 	uint32_t status;

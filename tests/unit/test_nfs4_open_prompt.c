@@ -20,7 +20,7 @@ static struct op_owner owner, rival;
 static struct op_file file, theirs;
 static uint32_t minor;
 
-/* So that its node is cached; it has no descriptor for data yet. */
+/* Has the node of file "a" cached, without a descriptor for its data. */
 static void look_up_a(void)
 {
 	op_begin(f, &client);

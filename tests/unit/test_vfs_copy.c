@@ -316,7 +316,7 @@ Test(vfs_copy, copies_are_uncommitted_unless_synced)
 	cr_expect_not(copy(&f, a, 0, b, 0, 0).stable);
 	cr_expect(vfs_uncommitted_any(b));
 	cr_expect_not(vfs_uncommitted_any(a));
-	/* As if very many other files had uncommitted data. */
+	/* The server believes that very many other files have uncommitted data. */
 	atomic_fetch_add(&f.vfs->uncommitted, 1 << 20);
 	cr_expect(copy(&f, a, 0, d, 0, 0).stable);
 	cr_expect_not(vfs_uncommitted_any(d));

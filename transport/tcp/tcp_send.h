@@ -5,7 +5,7 @@
 
 #include "transport/tcp/tcp_types.h"
 
-/* What one system call sends: pieces of as many replies as it takes, or the data in a pipe. */
+/* The content of one send: pieces of as many replies as it takes, or the data in a pipe. */
 struct tcp_parcel {
 	struct iovec iov[TCP_PARCEL_IOV];
 	unsigned niov;

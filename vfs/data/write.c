@@ -206,7 +206,7 @@ static void write_begin(struct vfs_io *io)
 		vfs_uncommitted_write(io->node);
 }
 
-/* What a prompt worker writes: into the page cache, as root, to a file that is open already. */
+/* A prompt worker writes only into the page cache, as root, and to a file that is open already. */
 static int write_promptly(const struct vfs_io *io)
 {
 	const bool sync = !(io->ctx->access.flags & VFS_ASYNC);

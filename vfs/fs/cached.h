@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the kernel tells about its page cache. */
+/* Questions to the kernel about its page cache. */
 #ifndef RN_VFS_CACHED_H
 #define RN_VFS_CACHED_H
 

@@ -43,7 +43,7 @@ bool vfs_change_is_coarse(int fd);
 
 /* The clock that ctimes are taken from, in nanoseconds: before statx. t NULL: 0. */
 int64_t vfs_change_clock(const struct vfs_changes *t);
-/* What is known of an inode when statx begins. */
+/* Facts about the changes of an inode, collected before statx: its change attribute depends on them. */
 struct vfs_look {
 	int64_t clock;	 /* vfs_change_clock */
 	bool counted;	 /* all changes of the inode are made through us */

@@ -38,7 +38,7 @@ char *vfs_ahead_buffer(struct vfs_ahead_piece *p);
 /* Has helpers look at the first n entries of the buffer, which has so many bytes of entries. They
  * are left as they are from here on. */
 void vfs_ahead_offer(struct vfs_ahead *a, struct vfs_ahead_piece *p, long bytes, unsigned n);
-/* What a helper has seen of entry i, which the worker has come to; NULL: the worker is to look itself. Valid until
+/* The result of a helper's look at entry i, which the worker has come to; NULL: the worker is to look itself. Valid until
  * the piece is given back. */
 const struct vfs_shown *vfs_ahead_shown(struct vfs_ahead_piece *p, unsigned i);
 /* Gives the piece back. Helpers leave it at their next name. */

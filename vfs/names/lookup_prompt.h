@@ -6,7 +6,7 @@
 #include "vfs/names/name.h"
 #include "vfs/vfs.h"
 
-/* As vfs_lookup_below, of a name that the kernel has in memory and whose node is cached. Other
+/* The same as vfs_lookup_below, for a name that the kernel has in memory and whose node is cached. Other
  * names are declined. */
 int vfs_lookup_prompt(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vfs_name *name,
 		      struct vfs_node **out, struct vfs_attr *attr);
