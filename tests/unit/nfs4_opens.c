@@ -2,10 +2,14 @@
 #include "tests/unit/nfs4_opens.h"
 
 #include <endian.h>
+#include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "nfs4/client/client.h"
+#include "nfs4/client/client_table.h"
+#include "nfs4/client/registry.h"
 #include "nfs4/state/owner.h"
 
 uint32_t op_client_new(struct fixture *f, struct op_client *c, uint32_t minor, const char *name)
@@ -362,6 +366,38 @@ uint32_t op_write(struct fixture *f, struct op_client *c, const struct vfs_fh *f
 	xdr_put_u32(&f->out, 0); /* UNSTABLE4 */
 	xdr_put_opaque(&f->out, "x", 1);
 	return send_one(f, OP_WRITE);
+}
+
+static void *hold_busy(void *arg)
+{
+	struct op_busy *b = arg;
+
+	pthread_mutex_lock(&b->open->busy);
+	b->f->moved = UINT32_MAX;
+	while (b->f->moved != 1)
+		sched_yield();
+	pthread_mutex_unlock(&b->open->busy);
+	return NULL;
+}
+
+void op_busy_begin(struct op_busy *b, struct fixture *f, const struct op_client *c)
+{
+	struct nfs4_client *cl = nfs4_client_get(f->server4->clients, c->clientid);
+
+	if (!cl)
+		abort();
+	b->f = f;
+	b->open = nfs4_open_of(TAILQ_FIRST(&cl->holdings->states));
+	if (pthread_create(&b->thread, NULL, hold_busy, b) != 0)
+		abort();
+	while (f->moved != UINT32_MAX)
+		sched_yield();
+	nfs4_client_put(cl);
+}
+
+void op_busy_end(struct op_busy *b)
+{
+	pthread_join(b->thread, NULL);
 }
 
 void op_retag(struct fixture *f, struct nfs4_stateid *sid)

@@ -106,6 +106,16 @@ uint32_t op_read(struct fixture *f, struct op_client *c, const struct vfs_fh *fh
 uint32_t op_write(struct fixture *f, struct op_client *c, const struct vfs_fh *fh,
 		  const struct nfs4_stateid *sid);
 
+/* Another thread that holds the busy lock of the client's first open until f->moved is 1. */
+struct op_busy {
+	struct fixture *f;
+	struct nfs4_open *open;
+	pthread_t thread;
+};
+
+void op_busy_begin(struct op_busy *b, struct fixture *f, const struct op_client *c);
+void op_busy_end(struct op_busy *b);
+
 /* Recomputes the tag of a modified stateid, so that the server does not take it for one of another
  * run. */
 void op_retag(struct fixture *f, struct nfs4_stateid *sid);

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* LOCK, LOCKT and LOCKU on a prompt worker: they end there if nothing stands in the way. Otherwise
  * they move to another worker, as if they had not begun. */
-#include <sched.h>
-
-#include "nfs4/client/client_table.h"
 #include "nfs4/client/registry.h"
 #include "nfs4/state/owner.h"
 #include "tests/unit/nfs3_suite.h"
@@ -133,65 +130,37 @@ OP_MINORS_TEST(nfs4_lock_prompt, nothing_moves_that_need_not)
 	STAYED();
 }
 
-/* Holds the busy lock of the client's open until the call has moved. */
-static void *hold_busy(void *arg)
-{
-	struct nfs4_open *open = arg;
-
-	pthread_mutex_lock(&open->busy);
-	f->moved = UINT32_MAX;
-	while (f->moved != 1)
-		sched_yield();
-	pthread_mutex_unlock(&open->busy);
-	return NULL;
-}
-
-static pthread_t busy_begin(void)
-{
-	struct nfs4_client *cl = nfs4_client_get(f->server4->clients, client.clientid);
-	struct nfs4_open *open;
-	pthread_t t;
-
-	cr_assert_not_null(cl);
-	open = nfs4_open_of(TAILQ_FIRST(&cl->holdings->states));
-	cr_assert_eq(pthread_create(&t, NULL, hold_busy, open), 0);
-	while (f->moved != UINT32_MAX)
-		sched_yield();
-	nfs4_client_put(cl);
-	return t;
-}
-
-static void busy_end(pthread_t t, int line)
+static void busy_end(struct op_busy *b, int line)
 {
 	moved_at(line);
-	cr_assert_eq(pthread_join(t, NULL), 0);
+	op_busy_end(b);
 }
-#define BUSY_END(t) busy_end(t, __LINE__)
+#define BUSY_END(b) busy_end(b, __LINE__)
 
 OP_MINORS_TEST(nfs4_lock_prompt, an_open_that_is_busy_is_waited_for_elsewhere)
 {
-	pthread_t t;
+	struct op_busy busy;
 
 	begin();
-	t = busy_begin();
+	op_busy_begin(&busy, f, &client);
 	cr_expect_eq(first(&locker, WRITE_LT, 0, 10, &sid), NFS4_OK);
-	BUSY_END(t);
+	BUSY_END(&busy);
 	cr_expect_eq(sid.seqid, 1);
-	t = busy_begin();
+	op_busy_begin(&busy, f, &client);
 	cr_expect_eq(lock(&locker, WRITE_LT, 10, 10, &sid), NFS4_OK);
-	BUSY_END(t);
+	BUSY_END(&busy);
 	cr_expect_eq(sid.seqid, 2);
-	t = busy_begin();
+	op_busy_begin(&busy, f, &client);
 	cr_expect_eq(lockt(&locker, WRITE_LT, 0, 10), NFS4_OK);
-	BUSY_END(t);
-	t = busy_begin();
+	BUSY_END(&busy);
+	op_busy_begin(&busy, f, &client);
 	cr_expect_eq(unlock(&locker, 0, 5, &sid), NFS4_OK);
-	BUSY_END(t);
+	BUSY_END(&busy);
 	cr_expect_eq(sid.seqid, 3);
 	/* By the open's stateid once more: the lock-owner's sequence has not advanced before. */
-	t = busy_begin();
+	op_busy_begin(&busy, f, &client);
 	cr_expect_eq(first(&locker, WRITE_LT, 20, 10, &sid), NFS4_OK);
-	BUSY_END(t);
+	BUSY_END(&busy);
 	cr_expect_eq(sid.seqid, 4);
 	/* Minor version 0: both owners' sequences have advanced by one for each. */
 	cr_expect_eq(first(&locker2, WRITE_LT, 0, 5, &rsid), NFS4_OK);
@@ -202,9 +171,9 @@ OP_MINORS_TEST(nfs4_lock_prompt, an_open_that_is_busy_is_waited_for_elsewhere)
 	cr_expect_eq(lock(&locker2, WRITE_LT, 0, 10, &rsid), NFS4_OK);
 	locker.name = "third";
 	locker.seqid = 7;
-	t = busy_begin();
+	op_busy_begin(&busy, f, &client);
 	cr_expect_eq(first(&locker, WRITE_LT, 0, 10, &sid), NFS4ERR_DENIED);
-	BUSY_END(t);
+	BUSY_END(&busy);
 	cr_expect_eq(unlock(&locker2, 0, UINT64_MAX, &rsid), NFS4_OK);
 	locker.seqid = 1; /* as a new owner's */
 	cr_expect_eq(first(&locker, WRITE_LT, 0, 10, &sid), NFS4_OK);
@@ -286,14 +255,14 @@ OP_MINORS_TEST(nfs4_lock_prompt, very_many_locks_of_a_file_are_left_to_others)
 /* Each refusal is counted once, wherever it is given. */
 OP_MINORS_TEST(nfs4_lock_prompt, who_waits_gets_it_in_turn)
 {
-	pthread_t t;
+	struct op_busy busy;
 
 	begin();
 	cr_assert_eq(first(&rivals, WRITE_LT, 0, 10, &rsid), NFS4_OK);
 	for (unsigned i = 0; i < 2; i++) {
-		t = busy_begin();
+		op_busy_begin(&busy, f, &client);
 		cr_expect_eq(first(&locker, WRITEW_LT, 0, 10, &sid), NFS4ERR_DENIED);
-		BUSY_END(t);
+		BUSY_END(&busy);
 	}
 	cr_expect_eq(waiters(), 1);
 	cr_expect_eq(unlock(&rivals, 0, 10, &rsid), NFS4_OK);
@@ -311,15 +280,15 @@ OP_MINORS_TEST(nfs4_lock_prompt, who_waits_gets_it_in_turn)
 /* Minor version 0: retransmissions are answered from the stored reply, without a worker. */
 Test(nfs4_lock_prompt, a_repeated_call_gets_the_same_reply)
 {
-	pthread_t t;
+	struct op_busy busy;
 
 	NEED_FIXTURE();
 	minor = 0;
 	begin();
 	cr_assert_eq(first(&locker, WRITE_LT, 0, 10, &sid), NFS4_OK);
-	t = busy_begin();
+	op_busy_begin(&busy, f, &client);
 	cr_expect_eq(lock(&locker, WRITE_LT, 10, 10, &sid), NFS4_OK);
-	BUSY_END(t);
+	BUSY_END(&busy);
 	cr_expect_eq(fix4_resend(f), NFS4_OK);
 	STAYED();
 	fix4_result(f, OP_PUTFH);

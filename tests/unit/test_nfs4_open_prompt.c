@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* OPEN, CLOSE and OPEN_DOWNGRADE on a prompt worker: they end there if nothing has to wait. Otherwise
  * they move to another worker, as if they had not begun. */
-#include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "nfs4/client/client_table.h"
-#include "nfs4/client/registry.h"
 #include "nfs4/state/owner.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_opens.h"
@@ -187,53 +184,25 @@ OP_MINORS_TEST(nfs4_open_prompt, a_close_that_ends_locks_moves)
 	cr_expect_eq(shares(), 0);
 }
 
-/* Holds the busy lock of the client's open until the call has moved. */
-static void *hold_busy(void *arg)
-{
-	struct nfs4_open *open = arg;
-
-	pthread_mutex_lock(&open->busy);
-	f->moved = UINT32_MAX;
-	while (f->moved != 1)
-		sched_yield();
-	pthread_mutex_unlock(&open->busy);
-	return NULL;
-}
-
-static pthread_t busy_begin(void)
-{
-	struct nfs4_client *cl = nfs4_client_get(f->server4->clients, client.clientid);
-	struct nfs4_open *open;
-	pthread_t t;
-
-	cr_assert_not_null(cl);
-	open = nfs4_open_of(TAILQ_FIRST(&cl->holdings->states));
-	cr_assert_eq(pthread_create(&t, NULL, hold_busy, open), 0);
-	while (f->moved != UINT32_MAX)
-		sched_yield();
-	nfs4_client_put(cl);
-	return t;
-}
-
-static void busy_end(pthread_t t, int line)
+static void busy_end(struct op_busy *b, int line)
 {
 	moved_at(line);
-	cr_assert_eq(pthread_join(t, NULL), 0);
+	op_busy_end(b);
 }
 
 OP_MINORS_TEST(nfs4_open_prompt, nobody_is_waited_for)
 {
-	pthread_t t;
+	struct op_busy busy;
 
 	begin();
 	cr_assert_eq(open_as(READ, 0, OP_NOCREATE), NFS4_OK);
-	t = busy_begin();
+	op_busy_begin(&busy, f, &client);
 	cr_expect_eq(open_as(READ, 0, OP_NOCREATE), NFS4_OK);
-	busy_end(t, __LINE__);
+	busy_end(&busy, __LINE__);
 	cr_expect_eq(file.sid.seqid, 2);
-	t = busy_begin();
+	op_busy_begin(&busy, f, &client);
 	cr_expect_eq(op_close(f, &owner, &file), NFS4_OK);
-	busy_end(t, __LINE__);
+	busy_end(&busy, __LINE__);
 	cr_expect_eq(shares(), 0);
 }
 
