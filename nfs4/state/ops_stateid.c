@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* FREE_STATEID and TEST_STATEID; DELEGRETURN and DELEGPURGE while there are no delegations. */
 #include "nfs4/client/client.h"
+#include "nfs4/state/busy.h"
 #include "nfs4/state/check.h"
 #include "nfs4/state/owner.h"
 
@@ -35,6 +36,8 @@ static int free_locked(struct nfs4_compound *c, struct nfs4_state *st,
 	int status = nfs4_state_check(c, st, sid, NFS4_STATE_ANY);
 
 	if (status == NFS4ERR_EXPIRED || status == NFS4ERR_ADMIN_REVOKED) {
+		if (rpc_is_prompt(c->req)) /* the end of an open may wait for a disk */
+			return nfs4_decline(c);
 		/* Linux (6.1) was seen to free an open only, and not its locks. It then tests all
 		 * its stateids after each SEQUENCE, as long as a revoked one is left. */
 		if (st->kind == NFS4_STATE_OPEN)
@@ -55,17 +58,19 @@ static int run_free_stateid(struct nfs4_compound *c, void *args)
 {
 	const struct free_stateid_args *a = args;
 	struct nfs4_state *st;
-	pthread_mutex_t *busy;
+	struct nfs4_open *open;
 	int status = nfs4_state_lookup(c, &a->sid, &st);
 
 	if (status == NFS4ERR_EXPIRED)
 		return NFS4_OK; /* freed with all of the client's state */
 	if (status != NFS4_OK)
 		return status;
-	busy = &nfs4_open_of(st)->busy;
-	pthread_mutex_lock(busy);
-	status = free_locked(c, st, &a->sid);
-	pthread_mutex_unlock(busy);
+	open = nfs4_open_of(st);
+	status = NFS4ERR_DELAY;
+	if (nfs4_open_enter(c, open)) {
+		status = free_locked(c, st, &a->sid);
+		nfs4_open_leave(open);
+	}
 	nfs4_state_unref(st);
 	return status;
 }
@@ -187,7 +192,7 @@ const struct nfs4_op nfs4_op_delegreturn = {
 const struct nfs4_op nfs4_op_free_stateid = {
 	.name = "FREE_STATEID",
 	.minors = { 1, 2 },
-	.flags = NFS4_OP_CHANGES | NFS4_OP_FOR_FORMER,
+	.flags = NFS4_OP_CHANGES | NFS4_OP_FOR_FORMER | NFS4_OP_PROMPT,
 	.errors = NFS4_ERRORS_OWN,
 	.args_size = sizeof(struct free_stateid_args),
 	.decode = decode_free_stateid,

@@ -180,6 +180,30 @@ OP_MINORS_TEST(nfs4_lock_prompt, an_open_that_is_busy_is_waited_for_elsewhere)
 	cr_expect_eq(sid.seqid, 1);
 }
 
+OP_MINORS_TEST(nfs4_lock_prompt, a_lock_stateid_is_freed)
+{
+	struct op_busy busy;
+
+	if (minor == 0) /* has no FREE_STATEID */
+		return;
+	begin();
+	cr_assert_eq(first(&locker, WRITE_LT, 0, 10, &sid), NFS4_OK);
+	cr_expect_eq(op_free_stateid(f, &client, &sid), NFS4ERR_LOCKS_HELD);
+	STAYED();
+	cr_expect_eq(unlock(&locker, 0, 10, &sid), NFS4_OK);
+	op_busy_begin(&busy, f, &client);
+	cr_expect_eq(op_free_stateid(f, &client, &sid), NFS4_OK);
+	BUSY_END(&busy);
+	cr_expect_eq(op_free_stateid(f, &client, &sid), NFS4ERR_BAD_STATEID);
+	STAYED();
+	cr_assert_eq(first(&locker, WRITE_LT, 0, 10, &sid), NFS4_OK);
+	cr_expect_eq(unlock(&locker, 0, 10, &sid), NFS4_OK);
+	cr_expect_eq(op_free_stateid(f, &client, &sid), NFS4_OK);
+	STAYED();
+	cr_expect_eq(op_close(f, &owner, &file), NFS4_OK);
+	STAYED();
+}
+
 OP_MINORS_TEST(nfs4_lock_prompt, a_client_that_is_away_gives_way_elsewhere)
 {
 	begin();
