@@ -4,6 +4,8 @@
 # In the virtual machine: this server beside the kernel's, on one ext4 image, by turns. Each measurement is a line
 # "rate VERSION PROTOCOL ROUND SERVER METRIC VALUE"; higher is better. `vm-rdma` runs it, and sets BENCH_VERS, BENCH_PROTOS,
 # BENCH_ROUNDS, BENCH_MIB, BENCH_FILES and BENCH_METRICS. Neither server delegates; BENCH_DELEGATIONS=1 lets them, where they can.
+# BENCH_COSTS=1 adds lines "cost VERSION PROTOCOL ROUND SERVER METRIC" with the whole machine's context switches, the image's writes
+# and flushes, and the client's calls with the sum of their round-trip times in ms.
 VERSIONS=${BENCH_VERS:-3 4.2}
 [ "$VERSIONS" = 3 ] || export KNFSD_V4=1
 KNFSD_DELEGATIONS=${BENCH_DELEGATIONS:-0}
@@ -23,11 +25,22 @@ measure_one() {
 	lock) vm_prog vmbench "$1" 400 "$3/locked" ;;
 	esac
 }
+# costs_so_far DIR: the five numbers of a line "cost", since the machine started and DIR was mounted.
+costs_so_far() {
+	awk '/^ctxt/ { print $2 }' /proc/stat
+	awk '{ print $5, $16 }' "/sys/class/block/$(basename "$(findmnt -no SOURCE /export/ext4)")/stat"
+	awk -v dir="$1" '/^device/ { ours = $5 == dir } ours && NF == 10 && /^\t/ { n += $2; ms += $8 } END { print n, ms }' \
+		/proc/self/mountstats
+}
 # measure VERS PROTO ROUND SERVER METRIC: once.
 measure() {
-	local dir=/mnt/$4 rate
+	local dir=/mnt/$4 rate before after
+	before=$(costs_so_far $dir)
 	rate=$(measure_one "$5" $dir $dir/w.$4) || die "$5 of $4, version $1, $2"
+	after=$(costs_so_far $dir)
 	echo "rate $* $rate"
+	[ -z "${BENCH_COSTS:-}" ] || echo $before $after | awk -v what="$*" '{ print "cost", what, "switches", $6 - $1,
+		"writes", $7 - $2, "flushes", $8 - $3, "calls", $9 - $4, "ms", $10 - $5 }'
 }
 mount_server() { # VERS PROTO SERVER
 	ports_of "$3"
