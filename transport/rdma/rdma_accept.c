@@ -65,6 +65,7 @@ static void size_conn(struct rr_conn *c, const struct rdma_conn_param *param)
 		set_credits(c, c->credits / 2);
 	c->sq_depth = rn_min(RR_SQ_DEPTH, max_wr);
 	c->sq_room = c->sq_depth;
+	c->quiet_max = (unsigned)rn_min(rn_min(c->nsends / 2, RR_QUIET_MAX), max_wr - c->sq_depth);
 }
 
 static int alloc_blocks(struct rr_conn *c)
@@ -99,7 +100,7 @@ static int alloc_blocks(struct rr_conn *c)
 static int make_verbs(struct rr_conn *c)
 {
 	struct rr_device *dev = c->dev;
-	int cqes = c->nrecvs + c->sq_depth + 1;
+	int cqes = c->nrecvs + c->sq_depth + c->quiet_max + 1;
 	int vectors = dev->verbs->num_comp_vectors > 0 ? dev->verbs->num_comp_vectors : 1;
 
 	int rc = rr_domain_make(c);
@@ -119,7 +120,7 @@ static int make_verbs(struct rr_conn *c)
 		.send_cq = c->cq,
 		.recv_cq = c->cq,
 		.qp_type = IBV_QPT_RC,
-		.cap = { .max_send_wr = c->sq_depth,
+		.cap = { .max_send_wr = c->sq_depth + c->quiet_max,
 			 .max_recv_wr = c->nrecvs,
 			 .max_send_sge = 1,
 			 .max_recv_sge = 1 },

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Chains of work requests, posted RR_POST_BATCH at a time. The caller has taken the slots. */
+/*
+ * Chains of work requests, posted RR_POST_BATCH at a time. The caller has taken the slots. While a
+ * connection gathers, its chains become parts of one, so that several replies are one post: with
+ * hardware one doorbell, with software devices one system call. On the connection's loop.
+ */
 #ifndef RN_TRANSPORT_RDMA_CHAIN_H
 #define RN_TRANSPORT_RDMA_CHAIN_H
 
@@ -13,10 +17,16 @@ struct rr_chain {
 	struct ibv_sge sge[RR_POST_BATCH];
 };
 
-void rr_chain_start(struct rr_chain *ch, struct rr_conn *c);
+/* The chain to add to: the one that c gathers, or else own. */
+struct rr_chain *rr_chain_start(struct rr_conn *c, struct rr_chain *own);
 /* A work request for the caller to complete, valid until the next call. */
 struct ibv_send_wr *rr_chain_add(struct rr_chain *ch, enum ibv_wr_opcode op, struct ibv_sge sge,
 				 uint64_t wr_id);
-int rr_chain_end(struct rr_chain *ch); /* 0 or -errno */
+/* 0, or -errno of a post that failed. A chain that is gathered is posted later. */
+int rr_chain_end(struct rr_chain *ch);
+
+/* Between the two, chains of c are gathered in ch; the end posts them. 0 or -errno. */
+void rr_gather_start(struct rr_conn *c, struct rr_chain *ch);
+int rr_gather_end(struct rr_conn *c);
 
 #endif

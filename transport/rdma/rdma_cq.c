@@ -7,6 +7,7 @@
  */
 #include "transport/rdma/rdma_cq.h"
 
+#include "lib/util.h"
 #include "transport/rdma/rdma_call.h"
 #include "transport/rdma/rdma_conn.h"
 #include "transport/rdma/rdma_end.h"
@@ -15,7 +16,8 @@
 
 #define CQ_ENTRIES 16
 #define CQ_ACK_BATCH 64
-#define CQ_EVENTS_AT_ONCE 64
+#define CQ_EVENTS_AT_ONCE 64u
+#define CQ_FULL_ROUNDS 8u
 
 static void on_error(struct rr_conn *c, const struct ibv_wc *wc)
 {
@@ -37,7 +39,7 @@ static void blame(struct rr_conn *c, enum rr_tag tag, void *what, enum ibv_wc_st
 	if (tag == RR_TAG_RECV || c->blamed)
 		return;
 	c->blamed = true;
-	if (tag == RR_TAG_SEND)
+	if (tag == RR_TAG_SEND || tag == RR_TAG_QUIET)
 		return;
 	const struct rr_req *r = what;
 	struct rpc_address client;
@@ -54,10 +56,10 @@ static void blame(struct rr_conn *c, enum rr_tag tag, void *what, enum ibv_wc_st
  */
 static void complete(struct rr_conn *c, const struct ibv_wc *wc)
 {
-	void *what = (void *)(uintptr_t)(wc->wr_id & ~(uint64_t)3);
-	enum rr_tag tag = wc->wr_id & 3;
+	void *what = (void *)(uintptr_t)(wc->wr_id & ~(uint64_t)RR_TAG_MASK);
+	enum rr_tag tag = wc->wr_id & RR_TAG_MASK;
 
-	if (tag != RR_TAG_PART)
+	if (tag != RR_TAG_PART && tag != RR_TAG_QUIET)
 		c->posted--;
 	if (tag == RR_TAG_SEND || tag == RR_TAG_READ)
 		c->sending_ns = --c->sending ? rn_now_ns() : 0;
@@ -89,7 +91,8 @@ static int drain(struct rr_conn *c)
 		rr_conn_close(c, "completion queue failed");
 		return -1;
 	}
-	/* a call makes two completions */
+	rr_count(c->srv, completions, (uint64_t)n);
+	/* a call makes two completions, or counts as much (rdma_reply.c) */
 	ev_loop_turns(c->loop)->work += (uint64_t)n * (TURN_WORK / 2);
 	for (int i = 0; i < n; i++)
 		complete(c, &wc[i]);
@@ -151,20 +154,47 @@ static void acknowledge(struct rr_conn *c)
 	c->cq_unacked = 0;
 }
 
-void rr_cq_event(evutil_socket_t fd, short what, void *arg)
+/* Reads one event and queues its connection. False: there is none. */
+static bool next_event(struct ibv_comp_channel *comp)
 {
-	struct ibv_comp_channel *comp = arg;
 	struct ibv_cq *cq;
 	void *ctx;
 
+	if (ibv_get_cq_event(comp, &cq, &ctx) != 0)
+		return false;
+	struct rr_conn *c = ctx;
+
+	if (++c->cq_unacked >= CQ_ACK_BATCH)
+		acknowledge(c);
+	rpc_conn_ref(&c->rpc);
+	rr_conn_take_turn(c, RR_EV_POLL);
+	rpc_conn_put(&c->rpc);
+	return true;
+}
+
+/*
+ * Learns how many events come together. With one call at a time there is one event; to find that no
+ * other one waits costs a system call, and the loop looks again anyway before it sleeps.
+ */
+static void learn(struct rr_channel *ch, unsigned events)
+{
+	if (events < ch->at_once) {
+		ch->at_once = (unsigned)rn_max(events, 1);
+		ch->full = 0;
+	} else if (++ch->full == CQ_FULL_ROUNDS) {
+		ch->at_once = (unsigned)rn_min(2 * events, CQ_EVENTS_AT_ONCE);
+		ch->full = 0;
+	}
+}
+
+void rr_cq_event(evutil_socket_t fd, short what, void *arg)
+{
+	struct rr_channel *ch = arg;
+	unsigned n = 0;
+
 	(void)fd;
 	(void)what;
-	for (int i = 0; i < CQ_EVENTS_AT_ONCE && ibv_get_cq_event(comp, &cq, &ctx) == 0; i++) {
-		struct rr_conn *c = ctx;
-		if (++c->cq_unacked >= CQ_ACK_BATCH)
-			acknowledge(c);
-		rpc_conn_ref(&c->rpc);
-		rr_conn_take_turn(c, RR_EV_POLL);
-		rpc_conn_put(&c->rpc);
-	}
+	while (n < ch->at_once && next_event(ch->comp))
+		n++;
+	learn(ch, n);
 }

@@ -39,6 +39,7 @@ static void open_channel(void *arg)
 	struct ev_loop *loop = dev->srv->cfg.loops[call->index];
 
 	call->err = -ENOMEM;
+	ch->at_once = 1;
 	ch->comp = ibv_create_comp_channel(dev->verbs);
 	if (!ch->comp)
 		return;
@@ -46,7 +47,7 @@ static void open_channel(void *arg)
 	if (flags < 0 || fcntl(ch->comp->fd, F_SETFL, flags | O_NONBLOCK) < 0)
 		return;
 	ch->ev = event_new(ev_loop_base(loop), ch->comp->fd, EV_READ | EV_PERSIST,
-			   dev->srv->on_completions, ch->comp);
+			   dev->srv->on_completions, ch);
 	if (ch->ev && event_add(ch->ev, NULL) == 0)
 		call->err = 0;
 }

@@ -4,6 +4,7 @@
 
 #include "lib/util.h"
 #include "transport/rdma/rdma_call.h"
+#include "transport/rdma/rdma_chain.h"
 #include "transport/rdma/rdma_conn.h"
 #include "transport/rdma/rdma_cq.h"
 #include "transport/rdma/rdma_end.h"
@@ -42,16 +43,20 @@ static void on_established(struct rr_conn *c)
 static void post_replies(struct rr_conn *c)
 {
 	struct rr_req_list list = TAILQ_HEAD_INITIALIZER(list);
+	struct rr_chain chain;
 	struct rr_req *r;
 
 	pthread_mutex_lock(&c->lock);
 	TAILQ_CONCAT(&list, &c->replies, link);
 	pthread_mutex_unlock(&c->lock);
+	rr_gather_start(c, &chain);
 	while ((r = TAILQ_FIRST(&list))) {
 		TAILQ_REMOVE(&list, r, link);
 		ev_loop_turns(c->loop)->work += TURN_WORK / 2;
 		rr_post(r);
 	}
+	if (rr_gather_end(c) < 0)
+		rr_conn_close(c, "cannot post");
 }
 
 void rr_conn_visit(struct turn *t, uint64_t until)

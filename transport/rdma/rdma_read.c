@@ -51,7 +51,7 @@ int rr_read_post(struct rr_req *r)
 {
 	struct rr_conn *c = r->conn;
 	const struct rr_read_segment *last = NULL;
-	struct rr_chain ch;
+	struct rr_chain own, *ch;
 	uint32_t lkey;
 	uint64_t bytes = 0;
 
@@ -63,12 +63,12 @@ int rr_read_post(struct rr_req *r)
 	if (rc)
 		return rc;
 	c->sq_room -= r->wrs;
-	rr_chain_start(&ch, c);
+	ch = rr_chain_start(c, &own);
 	for (unsigned i = 0; i < r->plan.nchunks; i++) {
-		add_chunk(&ch, r, &r->plan.chunk[i], lkey, last);
+		add_chunk(ch, r, &r->plan.chunk[i], lkey, last);
 		bytes += r->plan.chunk[i].length;
 	}
-	rc = rr_chain_end(&ch);
+	rc = rr_chain_end(ch);
 	if (rc)
 		return rc;
 	rr_conn_sending(c);

@@ -85,13 +85,24 @@ void rr_post_waiting(struct rr_conn *c)
 	}
 }
 
+/* Gives back the contexts of a Send and of the quiet ones before it. */
+static void give_back(struct rr_conn *c, struct rr_send *s)
+{
+	struct rr_send *earlier;
+
+	for (; s; s = earlier) {
+		earlier = s->earlier;
+		c->sq_room += s->wrs;
+		SLIST_INSERT_HEAD(&c->free_sends, s, link);
+	}
+}
+
 void rr_send_done(struct rr_conn *c, struct rr_send *s)
 {
 	struct rr_req *r = s->req;
 
 	s->req = NULL;
-	c->sq_room += s->wrs;
-	SLIST_INSERT_HEAD(&c->free_sends, s, link);
+	give_back(c, s);
 	if (r)
 		rr_req_done(r);
 	rr_post_waiting(c);

@@ -225,6 +225,8 @@ void rr_server_stats(struct rr_server *srv, struct rr_stats *out)
 		.sq_waits = n->sq_waits,
 		.waits_memory = n->waits_memory,
 		.cq_errors = n->cq_errors,
+		.posts = n->posts,
+		.completions = n->completions,
 		.devices = srv->ndevices,
 		.requests = made,
 		.requests_busy = made - idle,

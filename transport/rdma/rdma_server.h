@@ -54,6 +54,8 @@ struct rr_stats {
 		read_segments, read_bytes, write_chunks, write_segments, write_bytes, reply_chunks,
 		position_zero, invalidations, err_vers, err_chunk, dropped, sq_waits, waits_memory,
 		cq_errors, devices;
+	uint64_t posts;	      /* times that the send queue was given work */
+	uint64_t completions; /* of Receives and of work in the send queue */
 	/*
 	 * Objects that exist now: requests, and those under way; queue pairs, completion queues,
 	 * memory regions of connections and of payload slabs; bytes of the connections' part of the

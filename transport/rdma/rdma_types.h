@@ -24,7 +24,10 @@
  * data from it.
  *
  * The send queue: slots are taken for a whole chain and given back at the completion of its last
- * work request, the only signalled one. What does not fit waits in rr_conn.waiting, in order.
+ * work request, the only signalled one. What does not fit waits in rr_conn.waiting, in order. A
+ * reply without RDMA Writes may be a quiet Send, which makes no completion, as a completion would
+ * wake the loop once more for each call. Quiet Sends are known to be done when a later signalled
+ * Send is. They have slots of their own, so that nothing waits for them.
  *
  * Locks: rr_server.lock, rr_conn.lock, rr_device.lock and rr_broken.lock are leaves; the payload
  * pool's is taken under rr_pool.lock.
@@ -49,6 +52,7 @@
 
 #define RR_BATCH_MAX 8u	 /* Receives posted together, where the credits are many */
 #define RR_SENDS_MAX 32u /* Sends in flight on one connection; more wait */
+#define RR_QUIET_MAX 16u /* Sends in a row that make no completion */
 #define RR_SQ_DEPTH 256u /* at least RR_WRITES_MAX + 1, so that every chain fits an empty queue */
 #define RR_KEYS_MAX (XDR_BULKS_MAX + 2u) /* regions of one transfer: bulk items, both heads */
 #define RR_POST_BATCH 16u		 /* work requests built at once */
@@ -60,6 +64,7 @@
 #define RR_LEAVING_MAX 16u    /* connections being closed to make room for new ones */
 #define RR_RETRY_SECONDS 5u   /* between two checks of devices and listeners */
 
+struct rr_chain;
 struct rr_conn;
 struct rr_req;
 
@@ -77,8 +82,9 @@ TAILQ_HEAD(rr_recv_list, rr_recv);
 
 struct rr_send {
 	uint8_t *buf;
-	struct rr_req *req; /* request whose memory the chain reads, or NULL */
-	unsigned wrs;	    /* slots of the send queue */
+	struct rr_req *req;	 /* request whose memory the chain reads, or NULL */
+	unsigned wrs;		 /* slots of rr_conn.sq_room; 0: a quiet Send */
+	struct rr_send *earlier; /* the Send posted before this one, if it was quiet */
 	SLIST_ENTRY(rr_send) link;
 };
 SLIST_HEAD(rr_send_list, rr_send);
@@ -126,6 +132,8 @@ struct rr_pool {
 struct rr_channel {
 	struct ibv_comp_channel *comp;
 	struct event *ev;
+	unsigned at_once; /* events to read without asking the loop whether there are more */
+	unsigned full;	  /* times in a row that there were as many */
 };
 
 /* A device in use. It is closed with its last connection, so that it can be unplugged. */
@@ -195,8 +203,9 @@ struct rr_conn {
 	struct rr_recv *recvs;
 	struct rr_send *sends;
 	unsigned nrecvs, nsends;
-	unsigned sq_depth;
-	uint8_t *zeros; /* XDR pad, in send_block */
+	unsigned sq_depth;  /* without the slots of quiet Sends */
+	unsigned quiet_max; /* slots of quiet Sends */
+	uint8_t *zeros;	    /* XDR pad, in send_block */
 
 	bool open;     /* the QP takes work requests */
 	bool released; /* after closing: nothing waits for memory, requests or the send queue */
@@ -206,10 +215,13 @@ struct rr_conn {
 	unsigned sending; /* Sends and Reads among posted */
 	unsigned posted;  /* signalled work requests under way: Receives, Reads, Sends */
 	struct rr_send_list free_sends;
+	struct rr_send *quiet;	    /* the last Send, if it was quiet */
+	unsigned nquiet;	    /* quiet Sends since the last signalled one */
 	struct rr_req_list waiting; /* for send queue room */
 	struct rr_req_list reading;
 	struct rr_recv *repost[RR_BATCH_MAX]; /* Receives that will be posted together */
 	unsigned nrepost;
+	struct rr_chain *gather; /* replies being posted together, or NULL */
 
 	pthread_mutex_t lock;
 	struct rr_req_list replies; /* from workers, to be posted; under lock */
@@ -225,7 +237,8 @@ struct rr_listener {
 struct rr_counters {
 	_Atomic uint64_t accepted, refused, disconnects, calls, replies, read_chunks, read_segments,
 		read_bytes, write_chunks, write_segments, write_bytes, reply_chunks, position_zero,
-		invalidations, err_vers, err_chunk, dropped, sq_waits, waits_memory, cq_errors;
+		invalidations, err_vers, err_chunk, dropped, sq_waits, waits_memory, cq_errors,
+		posts, completions;
 	/* Objects that exist now. */
 	_Atomic uint64_t qps, cqs, mrs, slab_mrs, conn_bytes;
 };
@@ -262,8 +275,18 @@ struct rr_server {
 #define rr_uncount(srv, what, sub)                                                                 \
 	atomic_fetch_sub_explicit(&(srv)->n.what, sub, memory_order_relaxed)
 
-/* Kind of a completion: the low bits of wr_id, which are free in aligned pointers. */
-enum rr_tag { RR_TAG_RECV = 0, RR_TAG_SEND = 1, RR_TAG_READ = 2, RR_TAG_PART = 3 };
+/*
+ * Kind of a completion: the low bits of wr_id, which are free in aligned pointers. A part (rr_req)
+ * and a quiet Send (rr_send) complete only when they fail.
+ */
+enum rr_tag {
+	RR_TAG_RECV = 0,
+	RR_TAG_SEND = 1,
+	RR_TAG_READ = 2,
+	RR_TAG_PART = 3,
+	RR_TAG_QUIET = 4,
+	RR_TAG_MASK = 7
+};
 
 static inline uint64_t rr_wr_id(const void *p, enum rr_tag tag)
 {
