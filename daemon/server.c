@@ -572,6 +572,18 @@ static void log_tcp(struct server *s, enum rn_level level)
 	       t.bytes_in, t.bytes_out, t.bytes_spliced);
 }
 
+static void log_loops(struct server *s, enum rn_level level)
+{
+	for (unsigned i = 0; i < s->nloops; i++) {
+		struct ev_loop_stats st;
+
+		ev_loop_stats(s->loops[i], &st);
+		rn_log(s->log, level,
+		       "event thread %u: %u connections, busy for %u ms of the last second", i,
+		       st.connections, st.busy_ms);
+	}
+}
+
 static void log_rdma(struct server *s, enum rn_level level)
 {
 	struct rr_stats r;
@@ -600,6 +612,7 @@ void server_log_counters(struct server *s, enum rn_level level)
 		log_tcp(s, level);
 	if (s->rdma)
 		log_rdma(s, level);
+	log_loops(s, level);
 	const struct held_sources held = {
 		.budget = &s->budget,
 		.pool = s->pool,

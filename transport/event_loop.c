@@ -19,7 +19,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
 #include "lib/util.h"
+#include "transport/load.h"
 #include "transport/turns.h"
 
 /* In ev_loop.owner: the thread is in work.run, and another one may take the loop. */
@@ -28,9 +30,11 @@
 
 struct ev_loop {
 	struct event_base *base;
-	struct event *wake; /* readable: the inbox has tasks */
+	struct event *wake;    /* readable: the inbox has tasks */
+	struct event *measure; /* once a second */
 	struct rn_inbox inbox;
 	struct turns turns;
+	struct ev_load load;
 	struct ev_work work;
 	char name[16];
 	_Atomic pthread_t thread; /* the one that has the loop */
@@ -70,7 +74,17 @@ static void on_wake(evutil_socket_t fd, short what, void *arg)
 
 	(void)got;
 	(void)what;
+	ev_load_awake(&loop->load);
 	run_posted(loop);
+}
+
+static void on_measure(evutil_socket_t fd, short what, void *arg)
+{
+	struct ev_loop *loop = arg;
+
+	(void)fd;
+	(void)what;
+	ev_load_measure(&loop->load, rn_now_ns());
 }
 
 static void on_stop(struct ev_task *t)
@@ -123,8 +137,11 @@ static void run_loop(struct ev_loop *loop, unsigned me, void *state)
 			return;
 		if (loop->stopping)
 			break;
+		if (!more)
+			ev_load_wait(&loop->load, rn_now_ns());
 		event_base_loop(loop->base, EVLOOP_NO_EXIT_ON_EMPTY | EVLOOP_ONCE |
 						    (more ? EVLOOP_NONBLOCK : 0));
+		ev_load_awake(&loop->load);
 	}
 	while (run_posted(loop))
 		;
@@ -188,6 +205,7 @@ static int start_thread(struct ev_loop *loop)
 
 static int make_base(struct ev_loop *loop)
 {
+	static const struct timeval second = { 1, 0 };
 	struct event_config *cfg = event_config_new();
 
 	if (!cfg)
@@ -200,9 +218,12 @@ static int make_base(struct ev_loop *loop)
 	if (!loop->base)
 		return -ENOMEM;
 	loop->wake = event_new(loop->base, loop->inbox.fd, EV_READ | EV_PERSIST, on_wake, loop);
-	if (!loop->wake || event_add(loop->wake, NULL) < 0)
+	loop->measure = event_new(loop->base, -1, EV_PERSIST, on_measure, loop);
+	if (!loop->wake || event_add(loop->wake, NULL) < 0 || !loop->measure ||
+	    event_add(loop->measure, &second) < 0)
 		return -ENOMEM;
-	return turns_init(&loop->turns, loop->base);
+	ev_load_init(&loop->load, rn_now_ns());
+	return turns_init(&loop->turns, loop->base, &loop->load);
 }
 
 static void release(struct ev_loop *loop)
@@ -210,6 +231,8 @@ static void release(struct ev_loop *loop)
 	turns_fini(&loop->turns);
 	if (loop->wake)
 		event_free(loop->wake);
+	if (loop->measure)
+		event_free(loop->measure);
 	if (loop->base)
 		event_base_free(loop->base);
 	rn_inbox_fini(&loop->inbox);
@@ -268,6 +291,11 @@ struct turns *ev_loop_turns(struct ev_loop *loop)
 	return &loop->turns;
 }
 
+struct ev_load *ev_loop_load(struct ev_loop *loop)
+{
+	return &loop->load;
+}
+
 bool ev_loop_is_current(struct ev_loop *loop)
 {
 	return pthread_equal(pthread_self(), atomic_load(&loop->thread));
@@ -324,4 +352,10 @@ void ev_loop_call(struct ev_loop *loop, void (*fn)(void *arg), void *arg)
 	while (sem_wait(&c.done) < 0 && errno == EINTR)
 		;
 	sem_destroy(&c.done);
+}
+
+void ev_loop_stats(struct ev_loop *loop, struct ev_loop_stats *out)
+{
+	out->connections = atomic_load(&loop->load.conns);
+	out->busy_ms = ev_load_measured(&loop->load) * RN_MS_PER_SECOND / EV_LOAD_FULL;
 }

@@ -11,6 +11,7 @@
 #include "lib/inbox.h"
 
 struct event_base;
+struct ev_load;
 struct ev_loop;
 struct turns;
 
@@ -41,7 +42,8 @@ int ev_loop_new(const char *thread_name, const struct ev_work *work, struct ev_l
 /* Ends the thread after all posted tasks have run, then frees. Not from the loop itself. */
 void ev_loop_free(struct ev_loop *loop);
 struct event_base *ev_loop_base(struct ev_loop *loop);
-struct turns *ev_loop_turns(struct ev_loop *loop); /* see transport/turns.h */
+struct turns *ev_loop_turns(struct ev_loop *loop);  /* see transport/turns.h */
+struct ev_load *ev_loop_load(struct ev_loop *loop); /* see transport/load.h */
 /* True on the loop's own thread. May change to false, never to true, within a piece of work. */
 bool ev_loop_is_current(struct ev_loop *loop);
 /*
@@ -53,5 +55,11 @@ int ev_loop_replace(struct ev_loop *loop);
 void ev_loop_post(struct ev_loop *loop, struct ev_task *t);
 /* Runs fn on the loop and returns when it has run; directly if called on the loop. */
 void ev_loop_call(struct ev_loop *loop, void (*fn)(void *arg), void *arg);
+
+struct ev_loop_stats {
+	unsigned connections;
+	unsigned busy_ms; /* time of the last second in which the thread did not wait for events */
+};
+void ev_loop_stats(struct ev_loop *loop, struct ev_loop_stats *out); /* any thread */
 
 #endif

@@ -6,10 +6,12 @@
 
 #include "lib/util.h"
 #include "lib/clock.h"
+#include "transport/load.h"
 
 /* Makes the loop run once more after the descriptors that are ready now have been served. */
 static void open_pass(struct turns *ts)
 {
+	ev_load_awake(ts->load);
 	if (ts->in_pass)
 		return;
 	ts->in_pass = true;
@@ -59,6 +61,7 @@ static void on_pass(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
+	ev_load_awake(ts->load);
 	ts->pass++;
 	while (ts->work < end && (it = rn_fq_pop(&ts->queue))) {
 		struct turn *t = rn_container_of(it, struct turn, item);
@@ -74,8 +77,9 @@ static void on_pass(evutil_socket_t fd, short what, void *arg)
 		event_add(ts->pass_ev, &now);
 }
 
-int turns_init(struct turns *ts, struct event_base *base)
+int turns_init(struct turns *ts, struct event_base *base, struct ev_load *load)
 {
+	ts->load = load;
 	rn_fq_init(&ts->queue, TURN_VISIT);
 	ts->pass = 1;
 	ts->pass_ev = event_new(base, -1, 0, on_pass, ts);

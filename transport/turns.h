@@ -22,6 +22,7 @@
 #define TURN_WORK 8192u
 #define TURN_VISIT (256u << 10) /* work of one visit */
 
+struct ev_load;
 struct event;
 struct event_base;
 
@@ -37,6 +38,7 @@ struct turn {
 };
 
 struct turns {
+	struct ev_load *load; /* the loop's */
 	struct rn_fq queue;
 	struct event *pass_ev; /* runs at the end of a pass */
 	bool in_pass;	       /* pass_ev is scheduled */
@@ -44,7 +46,8 @@ struct turns {
 	uint64_t work; /* increased by the visited connections */
 };
 
-int turns_init(struct turns *ts, struct event_base *base); /* 0 or -ENOMEM */
+/* 0 or -ENOMEM */
+int turns_init(struct turns *ts, struct event_base *base, struct ev_load *load);
 void turns_fini(struct turns *ts);
 /* Visits t now, or queues it until it is its client's turn; share is the client's on this loop. The
  * caller holds a reference on the connection. Does nothing if t waits already. */

@@ -11,6 +11,7 @@
 
 #include "lib/util.h"
 #include "transport/event_loop.h"
+#include "transport/load.h"
 
 enum { POSTERS = 4, EACH = 5000 };
 
@@ -120,6 +121,35 @@ Test(event_loop, a_task_may_post_itself, .timeout = 60)
 	ev_loop_post(a.loop, &a.task);
 	ev_loop_free(a.loop);
 	cr_expect_eq(a.left, 0);
+}
+
+struct restless {
+	struct ev_task task;
+	struct ev_loop *loop;
+	atomic_bool stop;
+};
+
+static void run_restless(struct ev_task *t)
+{
+	struct restless *r = rn_container_of(t, struct restless, task);
+
+	if (!atomic_load(&r->stop))
+		ev_loop_post(r->loop, t);
+}
+
+Test(event_loop, load_is_measured, .timeout = 60)
+{
+	struct restless r = { .task.run = run_restless };
+
+	cr_assert_eq(ev_loop_new("test", NULL, &r.loop), 0);
+	const struct ev_load *load = ev_loop_load(r.loop);
+	ev_loop_post(r.loop, &r.task);
+	while (ev_load_measured(load) < EV_LOAD_FULL * 9 / 10)
+		usleep(1000);
+	atomic_store(&r.stop, true);
+	while (ev_load_measured(load) > EV_LOAD_FULL / 2)
+		usleep(1000);
+	ev_loop_free(r.loop);
 }
 
 /* Pieces of work: one of them lasts until it is let go. */

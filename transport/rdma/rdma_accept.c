@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 
 #include "lib/util.h"
+#include "transport/placement.h"
 #include "transport/rdma/rdma_conn.h"
 #include "transport/rdma/rdma_device.h"
 #include "transport/rdma/rdma_end.h"
@@ -166,7 +167,7 @@ static struct rr_conn *conn_new(struct rr_server *srv, struct rdma_cm_id *id, st
 	c->srv = srv;
 	c->dev = dev;
 	c->id = id;
-	c->loop_index = srv->next_loop++ % srv->cfg.nloops;
+	c->loop_index = ev_place(srv->cfg.loops, srv->cfg.nloops);
 	c->loop = srv->cfg.loops[c->loop_index];
 	c->rpc.ops = &rr_conn_ops;
 	c->rpc.id = ++srv->next_id;

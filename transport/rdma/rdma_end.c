@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 
 #include "lib/util.h"
+#include "transport/load.h"
 #include "transport/rdma/rdma_device.h"
 #include "transport/rdma/rdma_keys.h"
 #include "transport/rdma/rdma_pull.h"
@@ -21,6 +22,7 @@ void rr_conn_free(struct rr_conn *c)
 {
 	struct rr_server *srv = c->srv;
 
+	ev_load_leave(ev_loop_load(c->loop));
 	if (c->recv_block)
 		munmap(c->recv_block, c->recv_block_size);
 	if (c->send_block)

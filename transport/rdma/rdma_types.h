@@ -261,7 +261,6 @@ struct rr_server {
 	_Atomic unsigned serves; /* RR_SERVES_*; written on loops[0] */
 	LIST_HEAD(, rr_device) devices;
 	uint64_t retry_ns;
-	unsigned next_loop;
 	uint64_t next_id;
 
 	pthread_mutex_t lock; /* protects the members below */

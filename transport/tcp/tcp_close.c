@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "lib/util.h"
+#include "transport/load.h"
 #include "transport/tcp/tcp_pool.h"
 #include "transport/tcp/tcp_write.h"
 
@@ -51,6 +52,7 @@ void tcp_conn_close(struct tcp_conn *c, enum tcp_close_reason why, const char *t
 	event_del(&c->rd);
 	event_del(&c->wr);
 	TAILQ_REMOVE(&c->loop->conns, c, link);
+	ev_load_leave(ev_loop_load(c->loop->ev));
 	turn_leave(c->loop->turns, &c->turn);
 	if (c->pause == TCP_WAIT_REQUEST)
 		tcp_pool_unstarve(c);

@@ -3,7 +3,7 @@
  * Room for connections. At max_connections the client with most loses some, the least useful first:
  * strangers in any case; then connections without a complete call for a while; then, if the client
  * has more than its share, any. A byte now and then is no use. Each loop chooses among its own
- * connections; the clients' connections are spread evenly over the loops.
+ * connections, over which those of clients are spread.
  */
 #include "transport/tcp/tcp_room.h"
 

@@ -11,6 +11,7 @@
 
 #include "lib/util.h"
 #include "lib/clock.h"
+#include "transport/placement.h"
 #include "transport/tcp/tcp_close.h"
 #include "transport/tcp/tcp_conn.h"
 #include "transport/tcp/tcp_read.h"
@@ -143,7 +144,7 @@ int tcp_conn_new(struct tcp_server *srv, int fd, const struct sockaddr_storage *
 	(void)getsockname(fd, (struct sockaddr *)&c->rpc.local, &len);
 	c->rpc.id = id;
 	atomic_init(&c->rpc.refs, 1);
-	c->loop = &srv->loops[id % srv->cfg.nloops];
+	c->loop = &srv->loops[ev_place(srv->cfg.loops, srv->cfg.nloops)];
 	c->fd = fd;
 	tcp_record_start(&c->rec, srv->cfg.max_record);
 	pthread_mutex_init(&c->lock, NULL);
