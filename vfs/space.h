@@ -48,6 +48,38 @@ struct vfs_seek {
 /* 0; -ENXIO: offset is at the end or beyond; else as vfs_read. */
 int vfs_seek(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_seek *s);
 
+/* A part of a file. */
+struct vfs_part {
+	uint64_t offset, length; /* bytes */
+	bool hole;		 /* it reads as zeros, and was not read */
+};
+
+/* A shorter hole is part of the data around it: to tell of it costs more than its zeros. A shorter
+ * range is not searched for holes at all. */
+#define VFS_HOLE_LEAST (32u << 10)
+#define VFS_PARTS_MAX 8u
+
+struct vfs_parts {
+	bool opened; /* as in struct vfs_io */
+	uint64_t offset;
+	uint32_t count; /* offset + count is an offset of a file (off_t), too */
+	unsigned most;	/* parts that are wanted at most, 1 to VFS_PARTS_MAX */
+	/*
+	 * Results: n parts in order and without a gap, from offset on. A range that was not searched
+	 * is one part of data, which may exceed the end of the file. Else the parts end there at the
+	 * latest, and none is empty.
+	 */
+	unsigned n;
+	struct vfs_part part[VFS_PARTS_MAX];
+	bool eof; /* if the last part is a hole, or there is none: the file ends there */
+};
+/*
+ * Where the holes of a range are. If it has more parts than are wanted, the last one is data, holes
+ * included. A hole is told of as it was at some moment of the call; data are to be read afterwards.
+ * 0, or as vfs_read. A prompt worker declines where it would have to search.
+ */
+int vfs_parts(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_parts *p);
+
 /* The range will be read soon: starts to read some of it, VFS_PREFETCH_MAX bytes at most. length 0:
  * to the end. Does nothing where it cannot, or the caller may not read. */
 #define VFS_PREFETCH_MAX (4u << 20)
