@@ -331,6 +331,8 @@ enum nfs4_attr {
 };
 #define NFS4_ATTR_WORDS 3u /* words of a bitmap4 with all of them */
 
+enum data_content4 { NFS4_CONTENT_DATA = 0, NFS4_CONTENT_HOLE = 1 };
+
 /* Flags of arguments and results. */
 #define ACL4_SUPPORT_ALLOW_ACL 0x00000001u
 #define ACL4_SUPPORT_DENY_ACL 0x00000002u

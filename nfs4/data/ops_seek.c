@@ -5,7 +5,6 @@
 #include "nfs4/state/io.h"
 #include "vfs/space.h"
 
-enum data_content4 { NFS4_CONTENT_DATA = 0, NFS4_CONTENT_HOLE = 1 };
 /* The two that are used here */
 enum IO_ADVISE_type4 { IO_ADVISE4_NORMAL = 0, IO_ADVISE4_WILLNEED = 4 };
 

@@ -115,6 +115,8 @@ WRAP(FAULT_VFS_FH_OPEN, vfs_fh_open,
      (struct vfs_ctx * ctx, const struct vfs_fh *fh, struct vfs_node **out), (ctx, fh, out))
 WRAP(FAULT_VFS_SEEK, vfs_seek, (struct vfs_ctx * ctx, struct vfs_node *n, struct vfs_seek *s),
      (ctx, n, s))
+WRAP(FAULT_VFS_PARTS, vfs_parts, (struct vfs_ctx * ctx, struct vfs_node *n, struct vfs_parts *p),
+     (ctx, n, p))
 WRAP(FAULT_VFS_XATTR_GET, vfs_xattr_get,
      (struct vfs_ctx * ctx, struct vfs_node *n, const struct vfs_xattr_name *name, void *buf,
       uint32_t size),

@@ -289,6 +289,13 @@ static void put_seek(struct fixture *f)
 	xdr_put_u32(&f->out, 0);
 }
 
+static void put_read_plus(struct fixture *f)
+{
+	put_sid(f);
+	xdr_put_u64(&f->out, 0);
+	xdr_put_u32(&f->out, 5);
+}
+
 static void put_xattr(struct fixture *f)
 {
 	fix4_name(f, "key");
@@ -390,7 +397,7 @@ const struct sample samples[] = {
 	{ OP_LAYOUTSTATS, SAMPLE_FILE, 0, NULL },
 	{ OP_OFFLOAD_CANCEL, SAMPLE_FILE, 0, NULL },
 	{ OP_OFFLOAD_STATUS, SAMPLE_FILE, 0, NULL },
-	{ OP_READ_PLUS, SAMPLE_FILE, 0, NULL },
+	{ OP_READ_PLUS, SAMPLE_FILE, 0, put_read_plus },
 	{ OP_SEEK, SAMPLE_FILE, 0, put_seek },
 	{ OP_WRITE_SAME, SAMPLE_FILE, 0, NULL },
 	{ OP_CLONE, SAMPLE_FILE, SAMPLE_FILE, put_clone },

@@ -448,9 +448,11 @@ OP_MINORS_TEST(nfs4_reclaim, data_waits_for_who_has_denied)
 {
 	static const struct nfs4_stateid anonymous;
 	static const struct {
-		uint32_t op, stateids, words;
-	} later[] = { { OP_ALLOCATE, 1, 4 },  { OP_DEALLOCATE, 1, 4 }, { OP_SEEK, 1, 3 },
-		      { OP_IO_ADVISE, 1, 5 }, { OP_COPY, 2, 9 },       { OP_CLONE, 2, 6 } };
+		uint32_t op, stateids, words,
+			four; /* index of the word that is 4; all others are 0 */
+	} later[] = { { OP_ALLOCATE, 1, 4, 3 },	 { OP_DEALLOCATE, 1, 4, 3 }, { OP_SEEK, 1, 3, 3 },
+		      { OP_IO_ADVISE, 1, 5, 3 }, { OP_COPY, 2, 9, 3 },	     { OP_CLONE, 2, 6, 3 },
+		      { OP_READ_PLUS, 1, 3, 2 } };
 
 	begin(OPEN4_SHARE_DENY_WRITE);
 	cr_expect_eq(op_read(f, &other, &file.fh, &anonymous), NFS4ERR_GRACE);
@@ -472,7 +474,7 @@ OP_MINORS_TEST(nfs4_reclaim, data_waits_for_who_has_denied)
 		for (uint32_t n = 0; n < later[i].stateids; n++)
 			fix4_stateid(f, &anonymous);
 		for (uint32_t n = 0; n < later[i].words; n++)
-			xdr_put_u32(&f->out, n == 3); /* a range of one byte */
+			xdr_put_u32(&f->out, n == later[i].four ? 4 : 0);
 		cr_expect_eq(fix4_send(f), NFS4ERR_GRACE, "%s", nfs4_op_text(later[i].op));
 	}
 }

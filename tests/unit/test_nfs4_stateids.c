@@ -138,6 +138,7 @@ static const struct op {
 	{ OP_DEALLOCATE, 2, 2, put_space, false, true },
 	{ OP_SEEK, 2, 2, put_seek, false, false },
 	{ OP_IO_ADVISE, 2, 2, put_advise, false, false },
+	{ OP_READ_PLUS, 2, 2, put_read, false, false },
 	{ OP_COPY, 2, 2, put_copy, false, true },
 	{ OP_CLONE, 2, 2, put_clone, false, true },
 };
@@ -323,6 +324,7 @@ OP_MINORS_TEST(nfs4_stateids, anonymous_and_denied)
 		case OP_SETATTR:
 		case OP_SEEK:
 		case OP_COPY:
+		case OP_READ_PLUS:
 			IS(op, run(op, &file.fh, &anonymous), NFS4ERR_LOCKED);
 			break;
 		case OP_ALLOCATE: /* LOCKED is not in this operation's table */
