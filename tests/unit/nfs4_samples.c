@@ -296,6 +296,20 @@ static void put_read_plus(struct fixture *f)
 	xdr_put_u32(&f->out, 5);
 }
 
+/* Two blocks of two bytes, without numbers */
+static void put_write_same(struct fixture *f)
+{
+	put_sid(f);
+	xdr_put_u32(&f->out, 0);
+	xdr_put_u64(&f->out, 0);
+	xdr_put_u64(&f->out, 2);
+	xdr_put_u64(&f->out, 2);
+	xdr_put_u64(&f->out, UINT64_MAX);
+	xdr_put_u32(&f->out, 0);
+	xdr_put_u64(&f->out, 1);
+	xdr_put_opaque(&f->out, "x", 1);
+}
+
 static void put_xattr(struct fixture *f)
 {
 	fix4_name(f, "key");
@@ -399,7 +413,7 @@ const struct sample samples[] = {
 	{ OP_OFFLOAD_STATUS, SAMPLE_FILE, 0, NULL },
 	{ OP_READ_PLUS, SAMPLE_FILE, 0, put_read_plus },
 	{ OP_SEEK, SAMPLE_FILE, 0, put_seek },
-	{ OP_WRITE_SAME, SAMPLE_FILE, 0, NULL },
+	{ OP_WRITE_SAME, SAMPLE_FILE, 0, put_write_same },
 	{ OP_CLONE, SAMPLE_FILE, SAMPLE_FILE, put_clone },
 	{ OP_GETXATTR, SAMPLE_FILE, 0, put_xattr },
 	{ OP_SETXATTR, SAMPLE_FILE, 0, put_setxattr },

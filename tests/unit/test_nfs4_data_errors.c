@@ -70,6 +70,19 @@ static void put_copy(void)
 	xdr_put_u32(&f->out, 0);
 }
 
+static void put_write_same(void)
+{
+	put_stateid();
+	xdr_put_u32(&f->out, 2);
+	xdr_put_u64(&f->out, 0);
+	xdr_put_u64(&f->out, 512);
+	xdr_put_u64(&f->out, 1);
+	xdr_put_u64(&f->out, 0);
+	xdr_put_u32(&f->out, 7);
+	xdr_put_u64(&f->out, 8);
+	xdr_put_opaque(&f->out, "pattern", 7);
+}
+
 static void put_nothing(void)
 {
 }
@@ -127,6 +140,14 @@ static const struct op {
 	  2,
 	  put_read,
 	  false,
+	  true,
+	  { 0, NFS4ERR_ISDIR },
+	  { 0, NFS4ERR_SYMLINK },
+	  { 0, NFS4ERR_WRONG_TYPE } },
+	{ OP_WRITE_SAME,
+	  2,
+	  put_write_same,
+	  true,
 	  true,
 	  { 0, NFS4ERR_ISDIR },
 	  { 0, NFS4ERR_SYMLINK },

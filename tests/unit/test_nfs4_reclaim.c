@@ -452,7 +452,7 @@ OP_MINORS_TEST(nfs4_reclaim, data_waits_for_who_has_denied)
 			four; /* index of the word that is 4; all others are 0 */
 	} later[] = { { OP_ALLOCATE, 1, 4, 3 },	 { OP_DEALLOCATE, 1, 4, 3 }, { OP_SEEK, 1, 3, 3 },
 		      { OP_IO_ADVISE, 1, 5, 3 }, { OP_COPY, 2, 9, 3 },	     { OP_CLONE, 2, 6, 3 },
-		      { OP_READ_PLUS, 1, 3, 2 } };
+		      { OP_READ_PLUS, 1, 3, 2 }, { OP_WRITE_SAME, 1, 13, 4 } };
 
 	begin(OPEN4_SHARE_DENY_WRITE);
 	cr_expect_eq(op_read(f, &other, &file.fh, &anonymous), NFS4ERR_GRACE);

@@ -115,6 +115,19 @@ static void put_copy(const struct nfs4_stateid *sid)
 	xdr_put_u32(&f->out, 0);
 }
 
+static void put_write_same(const struct nfs4_stateid *sid)
+{
+	fix4_stateid(f, sid);
+	xdr_put_u32(&f->out, 0);
+	xdr_put_u64(&f->out, 0);
+	xdr_put_u64(&f->out, 2);
+	xdr_put_u64(&f->out, 2);
+	xdr_put_u64(&f->out, UINT64_MAX);
+	xdr_put_u32(&f->out, 0);
+	xdr_put_u64(&f->out, UINT64_MAX);
+	xdr_put_u32(&f->out, 0);
+}
+
 static void put_advise(const struct nfs4_stateid *sid)
 {
 	put_space(sid);
@@ -139,6 +152,7 @@ static const struct op {
 	{ OP_SEEK, 2, 2, put_seek, false, false },
 	{ OP_IO_ADVISE, 2, 2, put_advise, false, false },
 	{ OP_READ_PLUS, 2, 2, put_read, false, false },
+	{ OP_WRITE_SAME, 2, 2, put_write_same, false, true },
 	{ OP_COPY, 2, 2, put_copy, false, true },
 	{ OP_CLONE, 2, 2, put_clone, false, true },
 };
@@ -325,6 +339,7 @@ OP_MINORS_TEST(nfs4_stateids, anonymous_and_denied)
 		case OP_SEEK:
 		case OP_COPY:
 		case OP_READ_PLUS:
+		case OP_WRITE_SAME:
 			IS(op, run(op, &file.fh, &anonymous), NFS4ERR_LOCKED);
 			break;
 		case OP_ALLOCATE: /* LOCKED is not in this operation's table */
