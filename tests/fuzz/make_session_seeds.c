@@ -447,6 +447,28 @@ static void copies(void)
 	}
 }
 
+/* READ_PLUS and WRITE_SAME; also by users who may not read the secret. */
+static void sparse(void)
+{
+	static const char *const files[] = { "open", "same",  "readplus", "lock",
+					     "same", "space", "readplus", "close" };
+	char name[32];
+
+	for (uint8_t conn = 0; conn <= RDMA; conn += RDMA) {
+		begin_client(conn, 2);
+		for (unsigned i = 0; i < rn_array_size(files); i++)
+			compound(conn, files[i], 2);
+		write_seed(conn ? "rdma-v42-sparse" : "tcp-v42-sparse");
+	}
+	for (uint8_t user = OWNER; user < 8; user++) {
+		add(SS_AS, 0, user);
+		begin_client(0, 2);
+		compound(0, "secretplus", 2);
+		snprintf(name, sizeof(name), "user-%u-sparse", user);
+		write_seed(name);
+	}
+}
+
 static void exclusive(uint8_t conn, bool new_name, uint8_t verifier)
 {
 	set_len(ss_template_exclusive(add(SS_RECORD, conn, 0), new_name, verifier));
@@ -714,6 +736,7 @@ int main(int argc, char **argv)
 	changes_below();
 	compounds();
 	copies();
+	sparse();
 	locks();
 	other_users();
 	xattrs();

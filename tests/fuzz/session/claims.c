@@ -206,6 +206,7 @@ static bool changes_files(uint32_t op)
 	case OP_REMOVEXATTR:
 	case OP_COPY:
 	case OP_CLONE:
+	case OP_WRITE_SAME:
 		return true;
 	default:
 		return false;

@@ -159,6 +159,9 @@ static void put_io(struct xdr_out *x, uint32_t opnum, uint32_t step)
 	case OP_READ:
 		xdr_put_u32(x, 5000);
 		break;
+	case OP_READ_PLUS:
+		xdr_put_u32(x, 100000); /* so long that holes are looked for */
+		break;
 	case OP_WRITE:
 		xdr_put_u32(x, step & OF_DISK ? 0 : 2); /* UNSTABLE4, FILE_SYNC4 */
 		mark(x, 'B', 8);
@@ -175,6 +178,20 @@ static void put_io(struct xdr_out *x, uint32_t opnum, uint32_t step)
 		xdr_put_u32(x, 1);
 		xdr_put_u32(x, 1);
 	}
+}
+
+/* Ten blocks of 4 KiB with numbers, and the pattern of a size that the driver chooses. */
+static void put_write_same(struct xdr_out *x, uint32_t step)
+{
+	mark(x, 'I', (step & OF_LOCK) != 0);
+	xdr_put_u32(x, 2); /* FILE_SYNC4 */
+	xdr_put_u64(x, 50000);
+	xdr_put_u64(x, 4096);
+	xdr_put_u64(x, 10);
+	xdr_put_u64(x, 0);
+	xdr_put_u32(x, 1);
+	xdr_put_u64(x, 8);
+	mark(x, 'B', 8);
 }
 
 static void put_xattr_op(struct xdr_out *x, uint32_t opnum)
@@ -373,12 +390,16 @@ static void put_op(struct xdr_out *x, uint32_t minor, uint32_t step)
 		xdr_put_u32(x, 0);
 		break;
 	case OP_READ:
+	case OP_READ_PLUS:
 	case OP_WRITE:
 	case OP_ALLOCATE:
 	case OP_DEALLOCATE:
 	case OP_SEEK:
 	case OP_IO_ADVISE:
 		put_io(x, opnum, step);
+		break;
+	case OP_WRITE_SAME:
+		put_write_same(x, step);
 		break;
 	case OP_GETXATTR:
 	case OP_SETXATTR:
@@ -511,6 +532,13 @@ static const struct compound compounds[] = {
 	{ "xattr", 2, 2, false, { OP_PUTFH | OF_NEW, OP_SETXATTR, OP_GETXATTR, OP_LISTXATTRS } },
 	{ "unxattr", 2, 2, false, { OP_PUTFH | OF_NEW, OP_REMOVEXATTR, OP_GETATTR } },
 	{ "secretxattr", 2, 2, false, { OP_PUTFH | OF_SECRET, OP_GETXATTR, OP_LISTXATTRS } },
+	{ "same", 2, 2, false, { OP_PUTFH | OF_NEW, OP_WRITE_SAME, OP_READ_PLUS, OP_GETATTR } },
+	{ "readplus",
+	  2,
+	  2,
+	  false,
+	  { OP_PUTFH | OF_NEW, OP_ALLOCATE, OP_READ_PLUS, OP_DEALLOCATE, OP_READ_PLUS, OP_READ } },
+	{ "secretplus", 2, 2, false, { OP_PUTFH | OF_SECRET, OP_READ_PLUS | OF_SECRET } },
 };
 
 /* The i-th combination of a COMPOUND and a minor version that has it. */

@@ -8,6 +8,7 @@
  *   H       a handle                          v      8 octets, verifier
  *   a       fattr4                            s l    a stateid of an open, of a lock
  *   r R     READ's result, READLINK's         e      directory entries and the end mark
+ *   P       READ_PLUS's result
  *   G       open_delegation4                  f      flavours of SECINFO
  *   x S q   EXCHANGE_ID, CREATE_SESSION, SEQUENCE
  *   k       SETCLIENTID                       t      a list of statuses
@@ -22,6 +23,8 @@
 #define OPS_MAX 1000u
 #define ENTRIES_MAX 100000u
 #define XATTR_VALUE_MAX 65536u
+#define ELEMENTS_MAX 8u /* of READ_PLUS */
+#define DATA_MAX (1u << 20)
 #define XATTR_NAME_MAX 250u
 
 enum {
@@ -36,16 +39,17 @@ enum {
 };
 
 static const char *const results[] = {
-	[3] = "uu", [4] = "s",	[5] = "v",	 [6] = "cm",	 [7] = "",   [8] = "",
-	[9] = "a",  [10] = "H", [11] = "c",	 [12] = "l",	 [13] = "",  [14] = "l",
-	[15] = "",  [16] = "",	[17] = "",	 [18] = "scumG", [19] = "",  [20] = "s",
-	[21] = "s", [22] = "",	[23] = "",	 [24] = "",	 [25] = "r", [26] = "ve",
-	[27] = "R", [28] = "c", [29] = "cc",	 [30] = "",	 [31] = "",  [32] = "",
-	[33] = "f", [34] = "m", [35] = "k",	 [36] = "",	 [37] = "",  [38] = "uuv",
-	[39] = "",  [40] = "",	[41] = "duu",	 [42] = "x",	 [43] = "S", [44] = "",
-	[45] = "",  [52] = "f", [53] = "q",	 [54] = NULL,	 [55] = "t", [57] = "",
-	[58] = "",  [59] = "",	[60] = "uUuvbb", [62] = "",	 [63] = "m", [69] = "bU",
-	[71] = "",  [72] = "V", [73] = "c",	 [74] = "UNb",	 [75] = "c",
+	[3] = "uu",  [4] = "s",	    [5] = "v",	     [6] = "cm",     [7] = "",	 [8] = "",
+	[9] = "a",   [10] = "H",    [11] = "c",	     [12] = "l",     [13] = "",	 [14] = "l",
+	[15] = "",   [16] = "",	    [17] = "",	     [18] = "scumG", [19] = "",	 [20] = "s",
+	[21] = "s",  [22] = "",	    [23] = "",	     [24] = "",	     [25] = "r", [26] = "ve",
+	[27] = "R",  [28] = "c",    [29] = "cc",     [30] = "",	     [31] = "",	 [32] = "",
+	[33] = "f",  [34] = "m",    [35] = "k",	     [36] = "",	     [37] = "",	 [38] = "uuv",
+	[39] = "",   [40] = "",	    [41] = "duu",    [42] = "x",     [43] = "S", [44] = "",
+	[45] = "",   [52] = "f",    [53] = "q",	     [54] = NULL,    [55] = "t", [57] = "",
+	[58] = "",   [59] = "",	    [60] = "uUuvbb", [62] = "",	     [63] = "m", [68] = "P",
+	[69] = "bU", [70] = "uUuv", [71] = "",	     [72] = "V",     [73] = "c", [74] = "UNb",
+	[75] = "c",
 };
 
 static void learn(struct ss_in *in, void *to, const uint8_t *from, size_t n)
@@ -242,6 +246,33 @@ static void get_xattr_names(struct ss_in *in)
 		ss_get_name(in, XATTR_NAME_MAX);
 }
 
+/* The elements follow each other in the file, none is empty, and the data are never in a chunk. */
+static void get_contents(struct ss_in *in)
+{
+	uint64_t next = 0;
+
+	ss_get_bool(in);
+	uint32_t n = ss_get_u32(in), len = 0;
+	if (n > ELEMENTS_MAX)
+		ss_wrong(in, "too many elements");
+	for (uint32_t i = 0; i < n && !in->bad; i++) {
+		const uint32_t content = ss_get_u32(in);
+		const uint64_t offset = ss_get_u64(in);
+		uint64_t length;
+
+		if (content > 1)
+			ss_wrong(in, "an element that is neither data nor a hole");
+		if (i > 0 && offset != next)
+			ss_wrong(in, "a gap between elements");
+		if (content == 0)
+			ss_get_opaque(in, DATA_MAX, &len);
+		length = content == 0 ? len : ss_get_u64(in);
+		if (!in->bad && length == 0)
+			ss_wrong(in, "an empty element");
+		next = offset + length;
+	}
+}
+
 static void get_item(struct ss_in *in, char c)
 {
 	uint32_t len;
@@ -312,6 +343,9 @@ static void get_item(struct ss_in *in, char c)
 		break;
 	case 'N':
 		get_xattr_names(in);
+		break;
+	case 'P':
+		get_contents(in);
 		break;
 	default: /* 'o', 'd' */
 		if (c == 'd')
