@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "rpc/backchannel.h"
 #include "rpc/request.h"
 
 void rpc_conn_ref(struct rpc_conn *c)
@@ -8,6 +9,11 @@ void rpc_conn_ref(struct rpc_conn *c)
 
 void rpc_conn_put(struct rpc_conn *c)
 {
-	if (atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) == 1)
-		c->ops->destroy(c);
+	struct rpc_backchannel *back;
+
+	if (atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) > 1)
+		return;
+	back = atomic_load(&c->back);
+	c->ops->destroy(c);
+	rpc_backchannel_put(back);
 }

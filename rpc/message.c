@@ -93,6 +93,21 @@ enum rpc_header_result rpc_decode_call(struct xdr_in *x, struct rpc_call *call,
 	return *stat == RPC_AUTH_OK ? RPC_HEADER_OK : RPC_HEADER_AUTH;
 }
 
+void rpc_put_call(struct xdr_out *x, const struct rpc_callee *to, enum rpc_auth_flavor flavor,
+		  const uint8_t *body, uint32_t len)
+{
+	xdr_put_u32(x, 0);
+	xdr_put_u32(x, RPC_CALL);
+	xdr_put_u32(x, RPC_VERSION);
+	xdr_put_u32(x, to->prog);
+	xdr_put_u32(x, to->vers);
+	xdr_put_u32(x, to->proc);
+	xdr_put_u32(x, flavor);
+	xdr_put_opaque(x, body, len);
+	xdr_put_u32(x, RPC_AUTH_NONE);
+	xdr_put_u32(x, 0);
+}
+
 static void put_reply(struct xdr_out *x, uint32_t xid, enum rpc_reply_stat stat)
 {
 	xdr_put_u32(x, xid);

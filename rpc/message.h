@@ -68,6 +68,13 @@ enum rpc_header_result {
 enum rpc_header_result rpc_decode_call(struct xdr_in *x, struct rpc_call *call,
 				       enum rpc_auth_stat *stat);
 
+/* Header of a call, with an xid of 0 and an AUTH_NONE verifier. body: the credential's, len bytes. */
+struct rpc_callee {
+	uint32_t prog, vers, proc;
+};
+void rpc_put_call(struct xdr_out *x, const struct rpc_callee *to, enum rpc_auth_flavor flavor,
+		  const uint8_t *body, uint32_t len);
+
 /* Reply headers; each starts at the writer's position. The verifier is AUTH_NONE. */
 void rpc_put_accepted(struct xdr_out *x, uint32_t xid, enum rpc_accept_stat stat);
 void rpc_put_prog_mismatch(struct xdr_out *x, uint32_t xid, uint32_t low, uint32_t high);

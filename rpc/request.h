@@ -30,6 +30,7 @@
 
 struct rpc_request;
 struct rpc_conn;
+struct rpc_backchannel;
 struct rpc_client;
 struct rpc_worker;
 
@@ -54,6 +55,10 @@ struct rpc_conn_ops {
 	/* The message is no RPC call: closes the connection. Always takes the request back. NULL:
 	 * as drop. */
 	void (*garbage)(struct rpc_request *req);
+	/* Sends a call to the client: rpc/backchannel.h alone calls it. Copies the message. 0: it is
+	 * sent or will be, unless the connection ends; -ENOMEM, -EMSGSIZE, -EAGAIN. Any thread. NULL:
+	 * this transport makes no calls. */
+	int (*call)(struct rpc_conn *conn, const uint8_t *msg, uint32_t len);
 	/* Called when the last reference is gone. */
 	void (*destroy)(struct rpc_conn *conn);
 };
@@ -68,6 +73,9 @@ struct rpc_conn {
 	uint64_t id;		   /* unique in this run of the daemon */
 	_Atomic uint32_t refs;
 	_Atomic(struct rpc_worker *) last_worker; /* the daemon's hint for dispatching */
+	/* Its reverse direction, a reference; NULL: not used so far. For rpc/backchannel.c. */
+	_Atomic(struct rpc_backchannel *) back;
+	_Atomic bool back_closed;
 	/* The last known standing, in the low RPC_STANDING_BITS, and until when it holds; the
 	 * daemon's. */
 	_Atomic uint64_t standing;

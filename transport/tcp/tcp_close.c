@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "lib/util.h"
+#include "rpc/backchannel.h"
 #include "transport/load.h"
 #include "transport/tcp/tcp_pool.h"
 #include "transport/tcp/tcp_write.h"
@@ -65,6 +66,7 @@ void tcp_conn_close(struct tcp_conn *c, enum tcp_close_reason why, const char *t
 	c->closed = true;
 	pthread_mutex_unlock(&c->lock);
 	tcp_write_discard(c);
+	rpc_backchannel_close(&c->rpc);
 	rpc_conn_put(&c->rpc);
 }
 

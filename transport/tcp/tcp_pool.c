@@ -114,10 +114,14 @@ static void discharge(struct tcp_req *t)
 	t->client = NULL;
 }
 
-struct tcp_req *tcp_pool_get(struct tcp_loop *loop, struct rpc_client *client)
+static bool may_have(const struct tcp_loop *loop, struct rpc_client *client)
 {
-	if (!rn_payload_may_hold(loop->srv->cfg.pool, &client->requests, TCP_HELD_BYTES))
-		return NULL;
+	return rn_payload_may_hold(loop->srv->cfg.pool, &client->requests, TCP_HELD_BYTES);
+}
+
+/* An idle request, or a new one, charged to client. NULL: there is no memory. */
+static struct tcp_req *take(struct tcp_loop *loop, struct rpc_client *client)
+{
 	pthread_mutex_lock(&loop->lock);
 	struct tcp_req *t = STAILQ_FIRST(&loop->idle);
 	if (t) {
@@ -125,17 +129,30 @@ struct tcp_req *tcp_pool_get(struct tcp_loop *loop, struct rpc_client *client)
 		loop->nidle--;
 	}
 	pthread_mutex_unlock(&loop->lock);
-	if (!t) {
+	if (!t)
 		t = make(loop->srv);
-		if (!t)
-			loop->pressed_ns = rn_now_ns();
-	}
 	if (t) {
 		t->sent = 0;
 		t->rpc->nseg = 0;
 		charge(t, client);
 	}
 	return t;
+}
+
+struct tcp_req *tcp_pool_get(struct tcp_loop *loop, struct rpc_client *client)
+{
+	if (!may_have(loop, client))
+		return NULL;
+	struct tcp_req *t = take(loop, client);
+
+	if (!t)
+		loop->pressed_ns = rn_now_ns();
+	return t;
+}
+
+struct tcp_req *tcp_pool_get_from_afar(struct tcp_loop *loop, struct rpc_client *client)
+{
+	return may_have(loop, client) ? take(loop, client) : NULL;
 }
 
 void tcp_pool_put(struct tcp_loop *loop, struct tcp_req *t)

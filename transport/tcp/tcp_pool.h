@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Requests of one loop. get on the loop only; put from any thread. */
+/* Requests of one loop. get on the loop only; get_from_afar and put from any thread. */
 #ifndef RN_TRANSPORT_TCP_POOL_H
 #define RN_TRANSPORT_TCP_POOL_H
 
@@ -12,6 +12,8 @@ void tcp_pool_unreserve(struct tcp_server *srv);
 int tcp_pool_fill(struct tcp_loop *loop); /* 0 or -ENOMEM */
 /* NULL: there is no memory, or the client has its share. */
 struct tcp_req *tcp_pool_get(struct tcp_loop *loop, struct rpc_client *client);
+/* The same, for a call to the client. */
+struct tcp_req *tcp_pool_get_from_afar(struct tcp_loop *loop, struct rpc_client *client);
 void tcp_pool_put(struct tcp_loop *loop, struct tcp_req *t);
 void tcp_pool_free(struct tcp_loop *loop);
 unsigned tcp_pool_idle(struct tcp_loop *loop); /* any thread */

@@ -22,6 +22,7 @@
 
 #include "lib/util.h"
 #include "lib/clock.h"
+#include "rpc/backchannel.h"
 #include "transport/tcp/tcp_close.h"
 #include "transport/tcp/tcp_conn.h"
 #include "transport/tcp/tcp_pool.h"
@@ -30,7 +31,7 @@
 
 #define GROWTH_FIRST (64u << 10) /* first piece of a record whose length is not known yet */
 #define GROWTH 4u		 /* factor by which the next piece is larger */
-#define CALL_MIN 8		 /* xid and message type */
+#define MESSAGE_MIN 8		 /* xid and message type */
 
 enum feed { FEED_MORE, FEED_SHORT, FEED_AWAIT, FEED_PAUSED, FEED_BAD };
 
@@ -186,6 +187,14 @@ static enum feed enough_is_there(struct tcp_conn *c, size_t n)
 	return FEED_AWAIT;
 }
 
+/* True if the message has that direction. */
+static bool is_a(const struct tcp_req *t, enum rpc_msg_type type)
+{
+	const uint8_t word[4] = { 0, 0, 0, (uint8_t)type };
+
+	return t->rpc->seg[0].len >= MESSAGE_MIN && !memcmp(t->head + 4, word, sizeof(word));
+}
+
 /* Opens a buffer for the bytes to come, n of which are at hand. */
 static enum feed open_payload(struct tcp_conn *c, size_t n)
 {
@@ -194,7 +203,7 @@ static enum feed open_payload(struct tcp_conn *c, size_t n)
 	struct rn_payload *p = tcp_take_granted(c);
 	uint32_t moved = t->rpc->nseg == 1 ? TCP_HEAD_SIZE - split_at(c, t) : 0;
 
-	if (t->rpc->nseg == RPC_SEGS_MAX) {
+	if (t->rpc->nseg == RPC_SEGS_MAX || is_a(t, RPC_REPLY)) { /* too long for a reply */
 		rn_payload_put(p);
 		return FEED_BAD;
 	}
@@ -223,14 +232,24 @@ static enum feed open_payload(struct tcp_conn *c, size_t n)
 	return FEED_MORE;
 }
 
-/*
- * True if the message is a call. Anything else ends the connection before it costs a worker's time.
- */
-static bool is_call(const struct tcp_req *t)
-{
-	static const uint8_t call[4]; /* RFC 5531: CALL is 0 */
+_Static_assert(TCP_HEAD_SIZE == RPC_CALLBACK_REPLY, "a reply to a call lies in the head");
 
-	return t->rpc->seg[0].len >= CALL_MIN && !memcmp(t->head + 4, call, sizeof(call));
+/* A reply to a call of this server. A client that has never been called sends none. */
+static enum feed take_reply(struct tcp_conn *c, struct tcp_req *t)
+{
+	struct tcp_server *srv = c->loop->srv;
+	const enum rpc_reply_use use = rpc_backchannel_reply(&c->rpc, t->head, t->rpc->seg[0].len);
+
+	c->cur = NULL;
+	tcp_pool_put(c->loop, t);
+	c->loop->turns->work += TURN_WORK;
+	if (use == RPC_REPLY_UNEXPECTED)
+		return FEED_BAD;
+	if (use == RPC_REPLY_STRAY)
+		tcp_count(srv, stray_replies, 1);
+	else
+		c->useful_ns = rn_now_ns();
+	return FEED_MORE;
 }
 
 static enum feed submit(struct tcp_conn *c)
@@ -239,7 +258,10 @@ static enum feed submit(struct tcp_conn *c)
 	struct tcp_req *t = c->cur;
 
 	tcp_record_start(&c->rec, srv->cfg.max_record);
-	if (!t || !is_call(t))
+	if (t && is_a(t, RPC_REPLY))
+		return take_reply(c, t);
+	/* Anything else ends the connection before it costs a worker's time. */
+	if (!t || !is_a(t, RPC_CALL))
 		return FEED_BAD;
 	c->cur = NULL;
 	pthread_mutex_lock(&c->lock);
@@ -359,6 +381,7 @@ static void end_of_stream(struct tcp_conn *c)
 	bool over = !c->inflight;
 	c->want_room = true; /* run the task when the last reply is out */
 	pthread_mutex_unlock(&c->lock);
+	rpc_backchannel_close(&c->rpc); /* nobody will reply */
 	if (over)
 		tcp_conn_close(c, TCP_CLOSE_PEER, "end of stream");
 }

@@ -236,4 +236,6 @@ void tcp_server_stats(struct tcp_server *srv, struct tcp_stats *out)
 	out->bytes_out = atomic_load(&srv->n.bytes_out);
 	out->bytes_spliced = atomic_load(&srv->n.bytes_spliced);
 	out->waits_memory = atomic_load(&srv->n.waits_memory);
+	out->callbacks = atomic_load(&srv->n.callbacks);
+	out->stray_replies = atomic_load(&srv->n.stray_replies);
 }

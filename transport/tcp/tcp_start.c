@@ -31,6 +31,7 @@ static const struct rpc_conn_ops conn_ops = {
 	.drop = tcp_drop,
 	.too_long = tcp_give_up,
 	.garbage = tcp_give_up,
+	.call = tcp_call,
 	.destroy = tcp_conn_destroy,
 };
 

@@ -6,6 +6,7 @@
 #include "transport/tcp/tcp_times.h"
 
 #include "lib/clock.h"
+#include "rpc/backchannel.h"
 #include "transport/tcp/tcp_close.h"
 #include "transport/tcp/tcp_rate.h"
 
@@ -168,6 +169,7 @@ void tcp_times_tick(struct tcp_loop *loop)
 		find_slow_clients(loop, now);
 	for (c = TAILQ_FIRST(&loop->conns); c; c = next) {
 		next = TAILQ_NEXT(c, link);
+		rpc_backchannel_expire(&c->rpc, now);
 		check_times(c, now, pressed);
 	}
 	unjam(loop, now);

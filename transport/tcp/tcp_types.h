@@ -177,7 +177,7 @@ SLIST_HEAD(tcp_listener_list, tcp_listener);
 
 struct tcp_counters {
 	_Atomic uint64_t accepted, refused, closed_idle, closed_error, calls, replies, sends,
-		bytes_in, bytes_out, bytes_spliced, waits_memory;
+		bytes_in, bytes_out, bytes_spliced, waits_memory, callbacks, stray_replies;
 };
 
 struct tcp_server {

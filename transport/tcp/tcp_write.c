@@ -13,6 +13,8 @@
  */
 #include "transport/tcp/tcp_write.h"
 
+#include <errno.h>
+
 #include "lib/clock.h"
 #include "lib/util.h"
 #include "transport/tcp/tcp_conn.h"
@@ -197,6 +199,28 @@ void tcp_reply(struct rpc_request *req)
 	pthread_mutex_unlock(&c->lock);
 	finish_list(c, &done);
 	rpc_conn_put(&c->rpc);
+}
+
+/*
+ * A call to the client goes the way of a reply, in a request that comes back to the pool when it is
+ * sent.
+ */
+int tcp_call(struct rpc_conn *rc, const uint8_t *msg, uint32_t len)
+{
+	struct tcp_conn *c = rn_container_of(rc, struct tcp_conn, rpc);
+	struct tcp_req *t = tcp_pool_get_from_afar(c->loop, rc->client);
+
+	if (!t)
+		return -ENOMEM;
+	xdr_put_fixed(&t->rpc->out, msg, len);
+	t->rpc->conn = rc;
+	rpc_conn_ref(rc);
+	pthread_mutex_lock(&c->lock);
+	c->inflight++;
+	pthread_mutex_unlock(&c->lock);
+	tcp_count(c->loop->srv, callbacks, 1);
+	tcp_reply(t->rpc);
+	return 0;
 }
 
 void tcp_drop(struct rpc_request *req)

@@ -9,6 +9,7 @@
 void tcp_reply(struct rpc_request *req);
 void tcp_drop(struct rpc_request *req);
 void tcp_give_up(struct rpc_request *req);
+int tcp_call(struct rpc_conn *rc, const uint8_t *msg, uint32_t len);
 
 /* Callback of the writable socket. */
 void tcp_write_ready(evutil_socket_t fd, short what, void *arg);

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "rpc/backchannel.h"
+
+#include <errno.h>
+#include <sodium.h>
+#include <stdlib.h>
+
+TAILQ_HEAD(rpc_callback_list, rpc_callback);
+
+struct rpc_backchannel {
+	_Atomic uint32_t refs;
+	pthread_mutex_t lock;
+	_Atomic(struct rpc_conn *) conn; /* NULL: closed; changed under the lock */
+	struct rpc_callback_list calls;	 /* under way; under the lock, like the members below */
+	unsigned ncalls;
+	uint32_t last_xid;
+};
+
+size_t rpc_backchannel_size(void)
+{
+	return sizeof(struct rpc_backchannel);
+}
+
+static struct rpc_backchannel *backchannel_new(struct rpc_conn *conn)
+{
+	struct rpc_backchannel *b = calloc(1, sizeof(*b));
+
+	if (!b)
+		return NULL;
+	atomic_init(&b->refs, 1);
+	atomic_init(&b->conn, conn);
+	pthread_mutex_init(&b->lock, NULL);
+	TAILQ_INIT(&b->calls);
+	/* A reply that the client sent over an earlier connection finds no call here. */
+	b->last_xid = randombytes_random();
+	return b;
+}
+
+void rpc_backchannel_ref(struct rpc_backchannel *b)
+{
+	atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
+}
+
+void rpc_backchannel_put(struct rpc_backchannel *b)
+{
+	if (!b || atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) > 1)
+		return;
+	pthread_mutex_destroy(&b->lock);
+	free(b);
+}
+
+/* Ends all calls, and lets no more begin. */
+static void shut(struct rpc_backchannel *b)
+{
+	struct rpc_callback_list ended = TAILQ_HEAD_INITIALIZER(ended);
+	struct rpc_callback *cb;
+
+	pthread_mutex_lock(&b->lock);
+	atomic_store(&b->conn, NULL);
+	TAILQ_CONCAT(&ended, &b->calls, link);
+	b->ncalls = 0;
+	pthread_mutex_unlock(&b->lock);
+	while ((cb = TAILQ_FIRST(&ended))) {
+		TAILQ_REMOVE(&ended, cb, link);
+		cb->done(cb, -ENOTCONN, NULL);
+	}
+}
+
+/* Makes the connection's, or finds the one that another thread has just made. NULL: no memory. */
+static struct rpc_backchannel *install(struct rpc_conn *conn)
+{
+	struct rpc_backchannel *fresh = backchannel_new(conn), *other = NULL;
+
+	if (!fresh)
+		return NULL;
+	if (!atomic_compare_exchange_strong(&conn->back, &other, fresh)) {
+		rpc_backchannel_put(fresh);
+		return other;
+	}
+	/* Either rpc_backchannel_close() finds the new one, or this load sees its mark. */
+	if (atomic_load(&conn->back_closed))
+		shut(fresh);
+	return fresh;
+}
+
+struct rpc_backchannel *rpc_backchannel_get(struct rpc_conn *conn)
+{
+	struct rpc_backchannel *b = atomic_load(&conn->back);
+
+	if (!b && conn->ops->call)
+		b = install(conn);
+	if (!b || !rpc_backchannel_is_open(b))
+		return NULL;
+	rpc_backchannel_ref(b);
+	return b;
+}
+
+bool rpc_backchannel_is_open(const struct rpc_backchannel *b)
+{
+	return atomic_load_explicit(&b->conn, memory_order_acquire) != NULL;
+}
+
+bool rpc_backchannel_is_of(const struct rpc_backchannel *b, const struct rpc_conn *conn)
+{
+	return atomic_load_explicit(&b->conn, memory_order_acquire) == conn;
+}
+
+/* Takes the call with that xid off the list; NULL: there is none. Under the lock. */
+static struct rpc_callback *take(struct rpc_backchannel *b, uint32_t xid)
+{
+	struct rpc_callback *cb;
+
+	TAILQ_FOREACH (cb, &b->calls, link) {
+		if (cb->xid == xid)
+			break;
+	}
+	if (cb) {
+		TAILQ_REMOVE(&b->calls, cb, link);
+		b->ncalls--;
+	}
+	return cb;
+}
+
+static void put_word(uint8_t *p, uint32_t v)
+{
+	p[0] = (uint8_t)(v >> 24);
+	p[1] = (uint8_t)(v >> 16);
+	p[2] = (uint8_t)(v >> 8);
+	p[3] = (uint8_t)v;
+}
+
+/* Enters the call, and takes a reference of the connection. */
+static int enter(struct rpc_backchannel *b, struct rpc_callback *cb, struct rpc_conn **conn)
+{
+	int rc = 0;
+
+	pthread_mutex_lock(&b->lock);
+	*conn = atomic_load(&b->conn);
+	if (!*conn) {
+		rc = -ENOTCONN;
+	} else if (b->ncalls >= RPC_CALLBACKS_MAX) {
+		rc = -EAGAIN;
+	} else {
+		/* A transport closes the backchannel while it still has its own reference. */
+		rpc_conn_ref(*conn);
+		cb->xid = ++b->last_xid;
+		TAILQ_INSERT_TAIL(&b->calls, cb, link);
+		b->ncalls++;
+	}
+	pthread_mutex_unlock(&b->lock);
+	return rc;
+}
+
+int rpc_backchannel_call(struct rpc_backchannel *b, struct rpc_callback *cb, uint8_t *msg,
+			 uint32_t len)
+{
+	struct rpc_conn *conn;
+	uint32_t xid;
+	int rc;
+
+	if (len < 4 || len > RPC_CALLBACK_SIZE)
+		return -EMSGSIZE;
+	rc = enter(b, cb, &conn);
+	if (rc != 0)
+		return rc;
+	xid = cb->xid;
+	put_word(msg, xid);
+	rc = conn->ops->call(conn, msg, len);
+	if (rc != 0) {
+		pthread_mutex_lock(&b->lock);
+		/* Not there: the connection was closed, and the call has ended by that. */
+		if (!take(b, xid))
+			rc = 0;
+		pthread_mutex_unlock(&b->lock);
+	}
+	rpc_conn_put(conn);
+	return rc;
+}
+
+/* Reads the header of a reply behind its xid (RFC 5531 section 9). */
+static int check_header(struct xdr_in *x)
+{
+	uint32_t stat, len;
+
+	if (xdr_get_u32(x) != RPC_REPLY)
+		return -EPROTO;
+	stat = xdr_get_u32(x);
+	if (stat == RPC_MSG_DENIED)
+		return x->err ? -EPROTO : -EACCES;
+	if (stat != RPC_MSG_ACCEPTED)
+		return -EPROTO;
+	xdr_get_u32(x); /* flavour of the verifier */
+	xdr_get_opaque(x, RPC_AUTH_BYTES_MAX, &len);
+	stat = xdr_get_u32(x);
+	if (x->err)
+		return -EPROTO;
+	return stat == RPC_SUCCESS ? 0 : -EOPNOTSUPP;
+}
+
+enum rpc_reply_use rpc_backchannel_reply(struct rpc_conn *conn, uint8_t *msg, uint32_t len)
+{
+	const struct rpc_seg seg = { .base = msg, .len = len };
+	struct rpc_backchannel *b = atomic_load(&conn->back);
+	struct rpc_callback *cb;
+	struct xdr_in x;
+	uint32_t xid;
+	int rc;
+
+	if (!b)
+		return RPC_REPLY_UNEXPECTED;
+	xdr_in_init(&x, &seg, 1, NULL);
+	xid = xdr_get_u32(&x);
+	if (x.err)
+		return RPC_REPLY_STRAY;
+	pthread_mutex_lock(&b->lock);
+	cb = take(b, xid);
+	pthread_mutex_unlock(&b->lock);
+	if (!cb)
+		return RPC_REPLY_STRAY;
+	rc = check_header(&x);
+	cb->done(cb, rc, rc == 0 ? &x : NULL);
+	return RPC_REPLY_USED;
+}
+
+void rpc_backchannel_expire(struct rpc_conn *conn, uint64_t now)
+{
+	struct rpc_callback_list late = TAILQ_HEAD_INITIALIZER(late);
+	struct rpc_backchannel *b = atomic_load(&conn->back);
+	struct rpc_callback *cb, *next;
+
+	if (!b)
+		return;
+	pthread_mutex_lock(&b->lock);
+	for (cb = TAILQ_FIRST(&b->calls); cb; cb = next) {
+		next = TAILQ_NEXT(cb, link);
+		if (now < cb->due_ns)
+			continue;
+		TAILQ_REMOVE(&b->calls, cb, link);
+		b->ncalls--;
+		TAILQ_INSERT_TAIL(&late, cb, link);
+	}
+	pthread_mutex_unlock(&b->lock);
+	while ((cb = TAILQ_FIRST(&late))) {
+		TAILQ_REMOVE(&late, cb, link);
+		cb->done(cb, -ETIMEDOUT, NULL);
+	}
+}
+
+void rpc_backchannel_close(struct rpc_conn *conn)
+{
+	struct rpc_backchannel *b;
+
+	atomic_store(&conn->back_closed, true);
+	b = atomic_load(&conn->back);
+	if (b)
+		shut(b);
+}

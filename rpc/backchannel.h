@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Calls from this server to a client, over a connection that the client has made. A backchannel is
+ * the reverse direction of one connection: the calls under way on it, each of which ends once. A
+ * reply is matched by its xid among the calls of the connection that it came over and nowhere else,
+ * so that no peer can answer a call that was made to another.
+ *
+ * The object outlives its connection, for those who hold a reference: calls then fail at once. It
+ * holds no reference of the connection.
+ *
+ * Ownership. A callback belongs to its caller, and must stay where it is from a successful
+ * rpc_backchannel_call() until done() is called, once, on any thread and without locks of rpc/.
+ * done() must not wait; it may free the callback and make further calls. The message is copied.
+ *
+ * Locks: rpc_backchannel.lock is a leaf.
+ */
+#ifndef RN_RPC_BACKCHANNEL_H
+#define RN_RPC_BACKCHANNEL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "rpc/request.h"
+
+#define RPC_CALLBACKS_MAX 64u	 /* calls under way on one connection */
+#define RPC_CALLBACK_SIZE 1024u	 /* longest call, in bytes */
+#define RPC_CALLBACK_REPLY 1024u /* longest reply, in bytes */
+
+struct rpc_callback {
+	TAILQ_ENTRY(rpc_callback) link;
+	uint32_t xid;
+	uint64_t due_ns; /* CLOCK_MONOTONIC; the call is given up then */
+	/*
+	 * The end of the call. rc 0: the client has run the procedure, and results is at the first
+	 * byte of what it returned. Otherwise results is NULL: -ETIMEDOUT, -ENOTCONN (the connection
+	 * is gone, and the client may have run it or not), -EACCES (the credential was refused),
+	 * -EOPNOTSUPP (the client has no such procedure, or rejects the arguments), -EPROTO (the
+	 * reply is no RPC reply).
+	 */
+	void (*done)(struct rpc_callback *cb, int rc, struct xdr_in *results);
+};
+
+struct rpc_backchannel;
+
+/* The backchannel of a connection, with a reference for the caller. NULL: the connection is closed,
+ * its transport makes no calls, or there is no memory. The caller holds a reference of the
+ * connection. */
+struct rpc_backchannel *rpc_backchannel_get(struct rpc_conn *conn);
+void rpc_backchannel_ref(struct rpc_backchannel *b);
+void rpc_backchannel_put(struct rpc_backchannel *b); /* NULL is allowed */
+/* Bytes of memory that one takes. */
+size_t rpc_backchannel_size(void);
+
+/* True until the connection is closed. */
+bool rpc_backchannel_is_open(const struct rpc_backchannel *b);
+/* True if it is that of the connection. */
+bool rpc_backchannel_is_of(const struct rpc_backchannel *b, const struct rpc_conn *conn);
+
+/*
+ * Sends the call in msg (len bytes, of at most RPC_CALLBACK_SIZE), whose first word is replaced by a
+ * fresh xid. cb->done and cb->due_ns are set. 0: done() will be called, or has been. -ENOTCONN: the
+ * connection is closed; -EAGAIN: too many calls are under way; -ENOMEM; -EMSGSIZE: it is longer than
+ * the transport sends. The call was not sent then, and done() is not called.
+ */
+int rpc_backchannel_call(struct rpc_backchannel *b, struct rpc_callback *cb, uint8_t *msg,
+			 uint32_t len);
+
+/* For transports. */
+
+enum rpc_reply_use {
+	RPC_REPLY_USED,	      /* it ended a call */
+	RPC_REPLY_STRAY,      /* no call waits for it: too late, a second one, or made up */
+	RPC_REPLY_UNEXPECTED, /* the connection has never been used for calls to the client */
+};
+/* A message of len bytes with direction REPLY has come over the connection. */
+enum rpc_reply_use rpc_backchannel_reply(struct rpc_conn *conn, uint8_t *msg, uint32_t len);
+/* Gives up the calls whose time is up; called about once a second. now: CLOCK_MONOTONIC, ns. */
+void rpc_backchannel_expire(struct rpc_conn *conn, uint64_t now);
+/* The connection is closed: calls under way end with -ENOTCONN, and none are made any more. The
+ * caller holds a reference of the connection, and no lock that done() may take. Idempotent. */
+void rpc_backchannel_close(struct rpc_conn *conn);
+
+#endif
