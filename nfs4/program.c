@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "lib/util.h"
+#include "nfs4/callback/cb_probe.h"
 #include "nfs4/client/registry.h"
 #include "nfs4/compound.h"
 #include "nfs4/pseudo/pseudo.h"
@@ -65,6 +66,7 @@ int nfs4_server_new(const struct nfs4_config *cfg, struct nfs4_server **out)
 	s->cfg = *cfg;
 	s->hooks = &hooks;
 	s->holdings_hooks = &nfs4_holdings_hooks;
+	s->cb_hooks = &nfs4_cb_hooks;
 	crypto_shorthash_keygen(s->hash_key);
 	for (unsigned i = 0; i < rn_array_size(parts) && rc == 0; i++)
 		rc = parts[i](s);

@@ -21,6 +21,10 @@
 #define NFS4_NAME_MAX 255u
 #define NFS4_UINT64_MAX UINT64_MAX
 
+/* Callbacks. RFC 8881 section 18.36.3 speaks of version 4, its XDR (RFC 5662) of 1, which all use. */
+#define NFS4_CB_VERSION 1u
+enum nfs4_cb_procedure { NFSPROC4_CB_NULL = 0, NFSPROC4_CB_COMPOUND = 1 };
+
 enum nfs4_procedure { NFSPROC4_NULL = 0, NFSPROC4_COMPOUND = 1, NFSPROC4_COUNT = 2 };
 
 enum nfs_opnum4 {

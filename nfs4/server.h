@@ -9,6 +9,7 @@
 #include "nfs4/hooks.h"
 #include "nfs4/nfs4_server.h"
 
+struct nfs4_cb_hooks;
 struct nfs4_clients;
 struct nfs4_holdings_hooks;
 struct nfs4_pseudo;
@@ -19,6 +20,7 @@ struct nfs4_server {
 	struct nfs4_config cfg;
 	const struct nfs4_hooks *hooks;
 	const struct nfs4_holdings_hooks *holdings_hooks; /* nfs4/client/holdings_hooks.h */
+	const struct nfs4_cb_hooks *cb_hooks;		  /* nfs4/client/cb_path.h */
 	/* Random key, so that no client can predict a hash or aim at one bucket of a table. */
 	uint8_t hash_key[crypto_shorthash_KEYBYTES];
 	struct nfs4_pseudo *pseudo;	/* nfs4/pseudo/pseudo.h */

@@ -1,21 +1,47 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "nfs4/client/callback_security.h"
 
-#include "nfs4/proto.h"
-#include "rpc/message.h"
+#include <string.h>
 
-static void get_authsys(struct xdr_in *x)
+#include "nfs4/proto.h"
+#include "rpc/xdr_out.h"
+
+/* Copies an authsys_parms, item by item, as it may straddle segments. */
+static void get_authsys(struct xdr_in *x, struct xdr_out *copy)
 {
 	uint32_t len, n;
 
-	xdr_get_u32(x); /* stamp */
-	xdr_get_opaque(x, RPC_MACHINE_NAME_MAX, &len);
-	xdr_skip(x, 8); /* uid and gid */
+	xdr_put_u32(copy, xdr_get_u32(x)); /* stamp */
+	const uint8_t *name = xdr_get_opaque(x, RPC_MACHINE_NAME_MAX, &len);
+	xdr_put_opaque(copy, name, name ? len : 0);
+	xdr_put_u64(copy, xdr_get_u64(x)); /* uid and gid */
 	n = xdr_get_u32(x);
 	if (n > RPC_AUTH_SYS_GIDS_MAX)
 		x->err = true;
-	else
-		xdr_skip(x, (size_t)n * 4);
+	xdr_put_u32(copy, n);
+	for (uint32_t i = 0; i < n && !x->err; i++)
+		xdr_put_u32(copy, xdr_get_u32(x));
+}
+
+/* A longest AUTH_SYS credential: stamp, name, uid, gid, groups. */
+_Static_assert(4 + 4 + RPC_MACHINE_NAME_MAX + 1 + 8 + 4 + 4 * RPC_AUTH_SYS_GIDS_MAX <=
+		       RPC_AUTH_BYTES_MAX,
+	       "a credential fits");
+
+static void get_plain(struct xdr_in *x, enum rpc_auth_flavor flavor, struct nfs4_cb_security *out)
+{
+	uint8_t body[RPC_AUTH_BYTES_MAX];
+	struct xdr_out copy;
+
+	xdr_out_init(&copy, body, sizeof(body));
+	if (flavor == RPC_AUTH_SYS)
+		get_authsys(x, &copy);
+	if (out->plain)
+		return;
+	out->plain = true;
+	out->flavor = flavor;
+	out->len = (uint32_t)copy.used;
+	memcpy(out->body, body, copy.used);
 }
 
 static void get_gss_handles(struct xdr_in *x)
@@ -32,13 +58,12 @@ void nfs4_get_cb_security(struct xdr_in *x, struct nfs4_cb_security *out)
 	const uint32_t n = xdr_get_u32(x);
 
 	for (uint32_t i = 0; i < n && !x->err; i++) {
-		switch (xdr_get_u32(x)) {
+		const uint32_t flavor = xdr_get_u32(x);
+
+		switch (flavor) {
 		case RPC_AUTH_NONE:
-			out->plain = true;
-			break;
 		case RPC_AUTH_SYS:
-			get_authsys(x);
-			out->plain = true;
+			get_plain(x, flavor, out);
 			break;
 		case RPC_RPCSEC_GSS:
 			get_gss_handles(x);

@@ -5,11 +5,15 @@
 
 #include <stdbool.h>
 
-#include "rpc/xdr_in.h"
+#include "rpc/message.h"
 
 struct nfs4_cb_security {
 	bool plain; /* true if AUTH_NONE or AUTH_SYS is offered */
 	bool gss;   /* true if an RPCSEC_GSS handle is offered; this server has no such handles */
+	/* The first of the plain ones, as nfsd takes it: the credential of callbacks. */
+	enum rpc_auth_flavor flavor;
+	uint32_t len; /* bytes of body */
+	uint8_t body[RPC_AUTH_BYTES_MAX];
 };
 /* NFS4_OK, or NFS4ERR_NOENT if the client offers only RPCSEC_GSS handles. */
 int nfs4_check_cb_security(const struct nfs4_cb_security *s);

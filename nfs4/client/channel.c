@@ -11,6 +11,10 @@
 #define REQUEST_LEAST 256u
 #define REPLY_LEAST 160u
 
+/* The same for a CB_COMPOUND: CB_SEQUENCE, and an operation with a filehandle and an owner. */
+#define CALLBACK_LEAST 512u
+#define CALLBACK_REPLY_LEAST 128u
+
 /* Bytes of a request or reply in addition to the data of its READ or WRITE. */
 #define BESIDES_DATA 16384u
 
@@ -74,4 +78,10 @@ void nfs4_channel_back(struct nfs4_channel *ch)
 	ch->max_request = at_most(ch->max_request, BESIDES_DATA);
 	ch->max_reply = at_most(ch->max_reply, BESIDES_DATA);
 	ch->max_cached = at_most(ch->max_cached, ch->max_reply);
+}
+
+bool nfs4_channel_has_room(const struct nfs4_channel *ch)
+{
+	return ch->max_request >= CALLBACK_LEAST && ch->max_reply >= CALLBACK_REPLY_LEAST &&
+	       ch->max_ops >= 2 && ch->max_requests > 0;
 }

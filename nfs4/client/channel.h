@@ -20,5 +20,7 @@ void nfs4_put_channel(struct xdr_out *x, const struct nfs4_channel *ch);
  * limit of its slots at the start. NFS4_OK or NFS4ERR_TOOSMALL. */
 int nfs4_channel_fore(const struct nfs4_config *cfg, uint32_t slots, struct nfs4_channel *ch);
 void nfs4_channel_back(struct nfs4_channel *ch);
+/* True if a CB_SEQUENCE and one operation can be sent and answered within a back channel's limits. */
+bool nfs4_channel_has_room(const struct nfs4_channel *ch);
 
 #endif

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "lib/budget.h"
-#include "nfs4/client/callback_security.h"
+#include "nfs4/client/cb_path.h"
 #include "nfs4/client/channel.h"
 #include "nfs4/client/forget.h"
 #include "nfs4/client/origin.h"
@@ -114,11 +114,9 @@ static uint32_t first_slots(const struct nfs4_server *srv)
 										 : NFS4_SLOTS_FIRST;
 }
 
-/* Phase 4. */
-static int make_session(struct nfs4_client *cl, struct create_session_args *a,
-			struct nfs4_session **out)
+/* Agrees on both channels. */
+static int negotiate(struct nfs4_client *cl, struct create_session_args *a)
 {
-	const uint32_t asked = a->fore.max_requests;
 	int status;
 
 	if (a->flags & ~FLAGS_ALLOWED)
@@ -130,11 +128,28 @@ static int make_session(struct nfs4_client *cl, struct create_session_args *a,
 	if (status != NFS4_OK)
 		return status;
 	nfs4_channel_back(&a->back);
-	status = nfs4_session_new(cl, &a->fore, &a->back, out);
+	if ((a->flags & CREATE_SESSION4_FLAG_CONN_BACK_CHAN) && !nfs4_channel_has_room(&a->back))
+		return NFS4ERR_TOOSMALL;
+	return NFS4_OK;
+}
+
+/* Phase 4. */
+static int make_session(struct nfs4_compound *c, struct nfs4_client *cl,
+			struct create_session_args *a, struct nfs4_session **out)
+{
+	const uint32_t asked = a->fore.max_requests;
+	struct nfs4_session *s;
+	int status = negotiate(cl, a);
+
+	if (status == NFS4_OK)
+		status = nfs4_session_new(cl, &a->fore, &a->back, &s);
 	if (status != NFS4_OK)
 		return status;
-	(*out)->asked = asked < NFS4_SLOTS_MAX ? asked : NFS4_SLOTS_MAX;
-	(*out)->cb_program = a->cb_program;
+	s->asked = asked < NFS4_SLOTS_MAX ? asked : NFS4_SLOTS_MAX;
+	/* When memory is short, a session does without callbacks. */
+	if (a->security.plain && nfs4_channel_has_room(&s->back))
+		(void)nfs4_cb_path_new(s, c->minor, a->cb_program, &a->security);
+	*out = s;
 	return NFS4_OK;
 }
 
@@ -179,14 +194,16 @@ static int create(struct nfs4_compound *c, struct nfs4_client *cl, struct create
 		  struct nfs4_cs_reply *r)
 {
 	struct nfs4_session *s = NULL;
-	int status = make_session(cl, a, &s);
+	int status = make_session(c, cl, a, &s);
 
 	if (status != NFS4_OK)
 		return status;
 	nfs4_session_bind(s, c->req->conn->id);
 	memcpy(r->id, s->id, sizeof(r->id));
 	r->seqid = a->seqid;
-	r->flags = 0; /* no persistence, no back channel, no step-up to RDMA */
+	/* No persistence, no step-up to RDMA. */
+	if ((a->flags & CREATE_SESSION4_FLAG_CONN_BACK_CHAN) && nfs4_cb_bind(s, c->req->conn))
+		r->flags = CREATE_SESSION4_FLAG_CONN_BACK_CHAN;
 	r->fore = s->fore;
 	r->back = s->back;
 	status = confirm(c, cl);

@@ -2,10 +2,12 @@
 /* SEQUENCE (RFC 8881 section 18.46): a COMPOUND takes its slot, or is a retry. Errors are found
  * before the slot changes, because a failed SEQUENCE leaves it unchanged. */
 #include "lib/budget.h"
+#include "nfs4/client/cb_path.h"
 #include "nfs4/client/make_room.h"
 #include "nfs4/client/origin.h"
 #include "nfs4/client/sequence.h"
 #include "nfs4/compound.h"
+#include "nfs4/server.h"
 
 /* Requests on slot 0 between two looks at the memory. */
 #define LOOK_EVERY 16u
@@ -139,6 +141,7 @@ static int run_sequence(struct nfs4_compound *c, void *args)
 	struct nfs4_sequence_args *a = args;
 	struct nfs4_session *s = nfs4_session_get(c->server->clients, a->session);
 	struct found found = { .slot = NULL };
+	bool probe;
 	int status;
 
 	if (!s)
@@ -148,12 +151,15 @@ static int run_sequence(struct nfs4_compound *c, void *args)
 	status = find_slot(c, a, s, &found);
 	if (status == NFS4_OK || status == NFS4_REPLAYED)
 		nfs4_session_bind_locked(s, c->req->conn->id);
-	nfs4_sequence_slots(a, s);
+	nfs4_sequence_look(a, s);
+	probe = status == NFS4_OK && nfs4_cb_begin_probe(s);
 	pthread_mutex_unlock(&s->lock);
 	if (status == NFS4ERR_DELAY)
 		make_room(c, s);
 	if (status == NFS4_OK) {
 		begin(c, a, s, found.slot);
+		if (probe)
+			c->server->cb_hooks->probe(s);
 		return NFS4_OK;
 	}
 	if (status == NFS4_REPLAYED)

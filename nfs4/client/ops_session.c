@@ -2,7 +2,7 @@
 /* The smaller operations on sessions (RFC 8881 sections 18.33, 18.34, 18.37 and 18.47). */
 #include <string.h>
 
-#include "nfs4/client/callback_security.h"
+#include "nfs4/client/cb_path.h"
 #include "nfs4/client/session.h"
 #include "nfs4/compound.h"
 #include "nfs4/server.h"
@@ -38,9 +38,7 @@ static int run_backchannel_ctl(struct nfs4_compound *c, void *args)
 
 	if (status != NFS4_OK)
 		return status;
-	pthread_mutex_lock(&c->client->lock);
-	c->session->cb_program = a->cb_program;
-	pthread_mutex_unlock(&c->client->lock);
+	nfs4_cb_change(c->session, a->cb_program, &a->security);
 	return NFS4_OK;
 }
 
@@ -63,16 +61,46 @@ static void decode_bind_conn_to_session(struct nfs4_compound *c, void *args)
 }
 
 /*
- * There is no back channel, so none is promised: a client that can do without gets the fore
- * channel. The answers that RFC 8881 section 18.34.3 allows to CDFC4_BACK and CDFC4_BACK_OR_BOTH
- * all include a back channel. So these are answered NFS4ERR_INVAL, which stands for a change that
- * cannot be made.
+ * Binds the connection to the channels that the client asks for. A connection that is bound keeps
+ * its channels, but FORE_OR_BOTH adds the back channel to the fore channel: Linux's client asks so
+ * when SEQUENCE has said that the callback path is down. Other changes are NFS4ERR_INVAL, and so is
+ * a back channel that cannot be had (RFC 8881 section 18.34.3).
  */
+static int bind_channels(struct nfs4_session *s, struct rpc_conn *conn, uint32_t dir,
+			 uint32_t *given)
+{
+	const bool fore = nfs4_session_is_bound(s, conn->id);
+	const bool back = nfs4_cb_is_bound(s, conn);
+
+	switch (dir) {
+	case CDFC4_FORE:
+		*given = CDFS4_FORE;
+		if (back)
+			return NFS4ERR_INVAL;
+		break;
+	case CDFC4_BACK:
+		*given = CDFS4_BACK;
+		return !fore && nfs4_cb_bind(s, conn) ? NFS4_OK : NFS4ERR_INVAL;
+	case CDFC4_FORE_OR_BOTH:
+		if (back && !fore)
+			return NFS4ERR_INVAL;
+		*given = nfs4_cb_bind(s, conn) ? CDFS4_BOTH : CDFS4_FORE;
+		break;
+	default:
+		*given = CDFS4_BOTH;
+		if ((fore && !back) || !nfs4_cb_bind(s, conn))
+			return NFS4ERR_INVAL;
+	}
+	nfs4_session_bind(s, conn->id);
+	return NFS4_OK;
+}
+
 static int run_bind_conn_to_session(struct nfs4_compound *c, void *args)
 {
 	const struct bind_conn_to_session_args *a = args;
 	struct nfs4_session *s = nfs4_session_get(c->server->clients, a->session);
-	const bool back = a->dir == CDFC4_BACK || a->dir == CDFC4_BACK_OR_BOTH;
+	uint32_t given;
+	int status;
 
 	if (!s)
 		return NFS4ERR_BADSESSION;
@@ -82,13 +110,12 @@ static int run_bind_conn_to_session(struct nfs4_compound *c, void *args)
 		return NFS4ERR_BADSESSION;
 	}
 	nfs4_origin_note(s->client, c);
-	if (!back)
-		nfs4_session_bind(s, c->req->conn->id);
+	status = bind_channels(s, c->req->conn, a->dir, &given);
 	nfs4_session_put(s);
-	if (back)
-		return NFS4ERR_INVAL;
+	if (status != NFS4_OK)
+		return status;
 	xdr_put_fixed(c->out, a->session, sizeof(a->session));
-	xdr_put_u32(c->out, CDFS4_FORE);
+	xdr_put_u32(c->out, given);
 	xdr_put_bool(c->out, false);
 	return NFS4_OK;
 }

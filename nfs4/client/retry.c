@@ -115,7 +115,7 @@ static int look_again(struct nfs4_compound *c, const struct nfs4_retry *r)
 		status = NFS4ERR_BADSLOT;
 	else
 		status = nfs4_slot_reply(s, a->slot, a->seqid, &kept);
-	nfs4_sequence_slots(a, s);
+	nfs4_sequence_look(a, s);
 	pthread_mutex_unlock(&s->lock);
 	if (status == NFS4_REPLAYED)
 		status = answer(c, s, r, kept);

@@ -11,13 +11,14 @@ struct nfs4_sequence_args {
 	bool cache_this;
 	uint64_t sum;			  /* nfs4_call_sum() */
 	uint32_t highest_now, target_now; /* for the result */
+	uint32_t cb_flags;		  /* of the callback path, for the result */
 };
 
 #define NFS4_SEQUENCE_RESULT (NFS4_SESSIONID_SIZE + 20u) /* bytes */
 /* Puts the result; alive: true if the client's state has not expired. */
 void nfs4_put_sequence(struct nfs4_compound *c, const struct nfs4_sequence_args *a,
 		       const struct nfs4_session *s, bool alive);
-/* Fills in the slot numbers of the result. s->lock is held. */
-void nfs4_sequence_slots(struct nfs4_sequence_args *a, const struct nfs4_session *s);
+/* Fills in the part of the result that is under s->lock, which is held. */
+void nfs4_sequence_look(struct nfs4_sequence_args *a, struct nfs4_session *s);
 
 #endif

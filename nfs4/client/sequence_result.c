@@ -1,14 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The result of SEQUENCE. */
+#include "nfs4/client/cb_path.h"
 #include "nfs4/client/sequence.h"
 #include "nfs4/compound.h"
 #include "nfs4/recovery/grace.h"
 #include "nfs4/server.h"
 
-static uint32_t status_flags(const struct nfs4_client *cl, bool alive)
+/* Flags of the callback path: of the session, and of the client if no session has another. */
+static uint32_t cb_flags(const struct nfs4_sequence_args *a, struct nfs4_client *cl)
+{
+	struct nfs4_session *other;
+
+	if (!(a->cb_flags & SEQ4_STATUS_CB_PATH_DOWN_SESSION))
+		return a->cb_flags;
+	other = nfs4_cb_session(cl);
+	nfs4_session_put(other);
+	return a->cb_flags | (other ? 0 : SEQ4_STATUS_CB_PATH_DOWN);
+}
+
+static uint32_t status_flags(const struct nfs4_sequence_args *a, struct nfs4_client *cl, bool alive)
 {
 	const struct nfs4_holdings_hooks *hooks = cl->srv->holdings_hooks;
-	uint32_t flags = 0;
+	uint32_t flags = cb_flags(a, cl);
 
 	if (!alive)
 		flags |= SEQ4_STATUS_EXPIRED_ALL_STATE_REVOKED;
@@ -29,11 +42,12 @@ void nfs4_put_sequence(struct nfs4_compound *c, const struct nfs4_sequence_args 
 	xdr_put_u32(c->out, a->slot);
 	xdr_put_u32(c->out, a->highest_now);
 	xdr_put_u32(c->out, a->target_now);
-	xdr_put_u32(c->out, status_flags(s->client, alive));
+	xdr_put_u32(c->out, status_flags(a, s->client, alive));
 }
 
-void nfs4_sequence_slots(struct nfs4_sequence_args *a, const struct nfs4_session *s)
+void nfs4_sequence_look(struct nfs4_sequence_args *a, struct nfs4_session *s)
 {
+	a->cb_flags = nfs4_cb_flags(s);
 	a->highest_now = s->nslots - 1;
 	a->target_now = s->target - 1;
 }

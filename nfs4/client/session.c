@@ -6,6 +6,7 @@
 
 #include "lib/util.h"
 #include "lib/secret.h"
+#include "nfs4/client/cb_path.h"
 #include "nfs4/client/client_table.h"
 #include "nfs4/client/host.h"
 
@@ -75,6 +76,7 @@ void nfs4_session_put(struct nfs4_session *s)
 	cl = s->client;
 	all = cl->srv->clients;
 	nfs4_slots_free(s);
+	nfs4_cb_path_free(s);
 	cost = s->cost;
 	pthread_mutex_destroy(&s->lock);
 	free(s);

@@ -28,6 +28,7 @@ struct nfs4_channel {
 	uint32_t ird;
 };
 
+struct nfs4_cb_path; /* nfs4/client/cb_path.h */
 struct nfs4_clients;
 
 struct nfs4_session {
@@ -38,7 +39,7 @@ struct nfs4_session {
 	_Atomic uint32_t refs;
 	LIST_ENTRY(nfs4_session) of_client; /* under the client's lock */
 	LIST_ENTRY(nfs4_session) by_id;	    /* under the lock of its id part */
-	uint32_t cb_program;		    /* under the client's lock */
+	struct nfs4_cb_path *cb_path;	    /* its members are under lock; NULL: no callbacks */
 
 	pthread_mutex_t lock; /* a leaf; guards the members below */
 	bool dead;	      /* destroyed: takes no more requests */

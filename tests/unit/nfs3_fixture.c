@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "lib/util.h"
+#include "rpc/backchannel.h"
 #include "vfs/worker/identity.h"
 #include "vfs/worker/worker_state.h"
 
@@ -312,8 +313,16 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 	return remove(path);
 }
 
+void fix_close_back(struct fixture *f)
+{
+	rpc_backchannel_close(&f->conn);
+	rpc_backchannel_put(atomic_exchange(&f->conn.back, NULL));
+	atomic_store(&f->conn.back_closed, false);
+}
+
 void fix_stop(struct fixture *f)
 {
+	fix_close_back(f);
 	rpc_request_free(f->req);
 	nfs4_server_free(f->server4);
 	nfs3_server_free(f->server);

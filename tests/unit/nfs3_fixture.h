@@ -63,7 +63,8 @@ struct fixture {
 		size_t at;
 		uint32_t len;
 	} reduced[3];
-	unsigned split; /* number of segments to cut the call into (1 to 8) */
+	bool back_channel; /* sessions ask for callbacks: tests/unit/nfs4_callbacks.h */
+	unsigned split;	   /* number of segments to cut the call into (1 to 8) */
 
 	struct vfs_fh root; /* root handle of export 1 */
 	uint8_t *call;
@@ -99,6 +100,8 @@ struct xdr_out *fix_call(struct fixture *f, uint32_t prog, uint32_t vers, uint32
 struct xdr_in *fix_send(struct fixture *f);
 /* Lets later calls come from another host: the low byte of its address. Initially 1. */
 void fix_from(struct fixture *f, uint8_t machine);
+/* Ends the connection's reverse direction; it may begin anew, as that of another connection. */
+void fix_close_back(struct fixture *f);
 /* Sends a finished message, valid or not. */
 void fix_send_raw(struct fixture *f, const uint8_t *msg, size_t len);
 

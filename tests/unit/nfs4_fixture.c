@@ -285,7 +285,7 @@ static uint32_t create_session(struct fixture *f, struct fix4_session *s)
 	fix4_op(f, OP_CREATE_SESSION);
 	xdr_put_u64(c, s->clientid);
 	xdr_put_u32(c, s->seqid);
-	xdr_put_u32(c, 0); /* flags */
+	xdr_put_u32(c, f->back_channel ? CREATE_SESSION4_FLAG_CONN_BACK_CHAN : 0);
 	put_channel(c);
 	put_channel(c);
 	xdr_put_u32(c, 0x40000000); /* callback program */

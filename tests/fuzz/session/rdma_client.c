@@ -213,6 +213,13 @@ static void take_reply(struct ss_rdma *c, const struct cf_received *r)
 {
 	if (r->len < SS_RDMA_FIXED)
 		ss_finding("rdma: a message of %zu octets", r->len);
+	/* A callback: a mutated CREATE_SESSION has asked for a back channel. Nothing has posted a
+	 * Receive for it. */
+	if (r->len >= 36 && ss_word(r->data + 12) == SS_RDMA_MSG && ss_word(r->data + 32) == 0 &&
+	    ss_word(r->data + 28) == ss_word(r->data)) {
+		c->doomed = true;
+		return;
+	}
 	struct ss_debt *debt = ss_debts_pay(&c->debts, ss_word(r->data));
 	if (!debt)
 		ss_finding("rdma: a message with xid %x that answers no call", ss_word(r->data));

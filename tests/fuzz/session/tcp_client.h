@@ -25,6 +25,7 @@ struct ss_tcp {
 	bool muted;	/* replies are not read */
 	/* muted at any time, so the server may have closed for lack of progress */
 	bool was_muted;
+	bool called;	  /* the server has made a call */
 	bool shut;	  /* the stream's end is sent, or will be when out is empty */
 	bool ended;	  /* the server has closed */
 	bool lost_count;  /* more calls were sent than debts has room for */

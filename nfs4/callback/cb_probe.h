@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* CB_SEQUENCE alone: tells whether the callback path of a session works. */
+#ifndef RN_NFS4_CALLBACK_CB_PROBE_H
+#define RN_NFS4_CALLBACK_CB_PROBE_H
+
+struct nfs4_cb_hooks;
+
+/* For nfs4/program.c. */
+extern const struct nfs4_cb_hooks nfs4_cb_hooks;
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "nfs4/callback/cb_reply.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "nfs4/client/session.h"
+#include "nfs4/proto.h"
+
+/* Meaning of a failed CB_SEQUENCE, which leaves the slot as it was (RFC 8881 section 20.9.3). */
+static void sequence_failed(const struct nfs4_cb *cb, uint32_t status, struct nfs4_cb_answer *a)
+{
+	a->rc = -EPROTO;
+	a->fate = NFS4_CB_UNTOUCHED;
+	a->news = NFS4_CB_FAILED;
+	switch (status) {
+	case NFS4ERR_DELAY:
+		a->rc = -EAGAIN;
+		a->news = NFS4_CB_NO_NEWS;
+		break;
+	case NFS4ERR_BADSLOT:
+	case NFS4ERR_BAD_HIGH_SLOT:
+		a->rc = -EAGAIN;
+		a->news = cb->slot > 0 ? NFS4_CB_NO_NEWS : NFS4_CB_BROKEN;
+		a->has_highest = cb->slot > 0;
+		a->highest = cb->slot - 1;
+		break;
+	case NFS4ERR_RETRY_UNCACHED_REP: /* it was accepted over a connection that is lost */
+		a->rc = 0;
+		a->status = status;
+		a->fate = NFS4_CB_ACCEPTED;
+		a->news = NFS4_CB_ANSWERED;
+		break;
+	case NFS4ERR_BADSESSION:
+	case NFS4ERR_DEADSESSION:
+	case NFS4ERR_SEQ_MISORDERED:
+	case NFS4ERR_SEQ_FALSE_RETRY:
+		a->fate = NFS4_CB_LOST;
+		a->news = NFS4_CB_BROKEN;
+		break;
+	default:
+		break;
+	}
+}
+
+/* True if the result is CB_SEQUENCE's for this call. */
+static bool is_echo(const struct nfs4_cb *cb, struct xdr_in *x, struct nfs4_cb_answer *a)
+{
+	uint8_t id[NFS4_SESSIONID_SIZE] = { 0 };
+	uint32_t seqid, slot;
+
+	xdr_get_fixed(x, id, sizeof(id));
+	seqid = xdr_get_u32(x);
+	slot = xdr_get_u32(x);
+	xdr_get_u32(x); /* highest slot that it accepts: not below the target */
+	a->highest = xdr_get_u32(x);
+	return !x->err && memcmp(id, cb->session->id, sizeof(id)) == 0 && seqid == cb->seqid &&
+	       slot == cb->slot;
+}
+
+void nfs4_cb_read_answer(const struct nfs4_cb *cb, struct xdr_in *x, struct nfs4_cb_answer *a)
+{
+	uint32_t len, n, op, status;
+
+	*a = (struct nfs4_cb_answer){ .rc = -EPROTO, .fate = NFS4_CB_LOST, .news = NFS4_CB_FAILED };
+	xdr_get_u32(x); /* status of the whole, which is that of the last result */
+	xdr_get_opaque(x, NFS4_OPAQUE_LIMIT, &len);
+	n = xdr_get_u32(x);
+	op = xdr_get_u32(x);
+	status = xdr_get_u32(x);
+	if (x->err || n == 0 || n > 2 || op != OP_CB_SEQUENCE)
+		return;
+	if (status != NFS4_OK) {
+		sequence_failed(cb, status, a);
+		return;
+	}
+	if (!is_echo(cb, x, a))
+		return;
+	a->has_highest = true;
+	a->fate = NFS4_CB_ACCEPTED;
+	if (cb->op->opnum) {
+		op = xdr_get_u32(x);
+		a->status = xdr_get_u32(x);
+		if (x->err || n < 2 || (op != cb->op->opnum && op != OP_CB_ILLEGAL))
+			return;
+	}
+	a->rc = 0;
+	a->news = NFS4_CB_ANSWERED;
+}

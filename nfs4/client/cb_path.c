@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "nfs4/client/cb_path.h"
+
+#include <stdlib.h>
+
+#include "lib/util.h"
+#include "nfs4/client/host.h"
+#include "nfs4/client/session.h"
+
+bool nfs4_cb_path_new(struct nfs4_session *s, uint32_t minor, uint32_t program,
+		      const struct nfs4_cb_security *security)
+{
+	struct nfs4_host *host = s->client->host;
+	struct nfs4_cb_path *p;
+
+	if (!nfs4_host_take(host, sizeof(*p), NFS4_TO_BEGIN))
+		return false;
+	p = calloc(1, sizeof(*p));
+	if (!p) {
+		nfs4_host_give(host, sizeof(*p));
+		return false;
+	}
+	p->minor = minor;
+	p->program = program;
+	p->security = *security;
+	p->nslots = (uint32_t)rn_min(s->back.max_requests, NFS4_CB_SLOTS);
+	for (uint32_t i = 0; i < NFS4_CB_SLOTS; i++)
+		p->slot[i].seqid = 1;
+	TAILQ_INIT(&p->waiting);
+	s->cb_path = p;
+	s->cost += sizeof(*p);
+	return true;
+}
+
+static void take_out(struct nfs4_session *s, uint32_t i)
+{
+	struct nfs4_cb_path *p = s->cb_path;
+
+	rpc_backchannel_put(p->conn[i]);
+	p->nconns--;
+	for (; i < p->nconns; i++)
+		p->conn[i] = p->conn[i + 1];
+	s->cost -= rpc_backchannel_size();
+	nfs4_host_give(s->client->host, rpc_backchannel_size());
+}
+
+void nfs4_cb_path_free(struct nfs4_session *s)
+{
+	if (!s->cb_path)
+		return;
+	while (s->cb_path->nconns > 0)
+		take_out(s, 0);
+	free(s->cb_path);
+}
+
+bool nfs4_cb_is_connected(struct nfs4_session *s)
+{
+	struct nfs4_cb_path *p = s->cb_path;
+
+	for (uint32_t i = p->nconns; i > 0; i--) {
+		if (!rpc_backchannel_is_open(p->conn[i - 1]))
+			take_out(s, i - 1);
+	}
+	return p->nconns > 0;
+}
+
+void nfs4_cb_unbind(struct nfs4_session *s, const struct rpc_backchannel *conn)
+{
+	struct nfs4_cb_path *p = s->cb_path;
+
+	for (uint32_t i = p->nconns; i > 0; i--) {
+		if (p->conn[i - 1] == conn)
+			take_out(s, i - 1);
+	}
+}
+
+static bool is_bound(const struct nfs4_cb_path *p, const struct rpc_conn *conn)
+{
+	for (uint32_t i = 0; i < p->nconns; i++) {
+		if (rpc_backchannel_is_of(p->conn[i], conn))
+			return true;
+	}
+	return false;
+}
+
+/* Adds a connection, and takes its reference over. False: no memory. */
+static bool add(struct nfs4_session *s, struct rpc_backchannel *b)
+{
+	struct nfs4_cb_path *p = s->cb_path;
+
+	if (!nfs4_host_take(s->client->host, rpc_backchannel_size(), NFS4_TO_BEGIN))
+		return false;
+	s->cost += rpc_backchannel_size();
+	if (p->nconns == NFS4_CB_CONNS)
+		take_out(s, 0);
+	p->conn[p->nconns++] = b;
+	return true;
+}
+
+bool nfs4_cb_bind(struct nfs4_session *s, struct rpc_conn *conn)
+{
+	struct rpc_backchannel *b = s->cb_path ? rpc_backchannel_get(conn) : NULL;
+	struct nfs4_cb_path *p = s->cb_path;
+	bool known, bound;
+
+	if (!b)
+		return false;
+	pthread_mutex_lock(&s->lock);
+	nfs4_cb_is_connected(s);
+	known = is_bound(p, conn);
+	bound = known || add(s, b);
+	if (bound && (p->state == NFS4_CB_UNBOUND || p->state == NFS4_CB_DOWN))
+		p->state = NFS4_CB_UNTRIED;
+	pthread_mutex_unlock(&s->lock);
+	if (known || !bound)
+		rpc_backchannel_put(b);
+	return bound;
+}
+
+bool nfs4_cb_is_bound(struct nfs4_session *s, const struct rpc_conn *conn)
+{
+	bool bound;
+
+	if (!s->cb_path)
+		return false;
+	pthread_mutex_lock(&s->lock);
+	bound = is_bound(s->cb_path, conn);
+	pthread_mutex_unlock(&s->lock);
+	return bound;
+}
+
+void nfs4_cb_change(struct nfs4_session *s, uint32_t program,
+		    const struct nfs4_cb_security *security)
+{
+	if (!s->cb_path)
+		return;
+	pthread_mutex_lock(&s->lock);
+	s->cb_path->program = program;
+	if (security->plain)
+		s->cb_path->security = *security;
+	pthread_mutex_unlock(&s->lock);
+}
+
+static bool works(struct nfs4_session *s)
+{
+	const struct nfs4_cb_path *p = s->cb_path;
+
+	return !s->dead && !p->fault && p->state != NFS4_CB_UNBOUND && p->state != NFS4_CB_DOWN &&
+	       nfs4_cb_is_connected(s);
+}
+
+bool nfs4_cb_works(struct nfs4_session *s)
+{
+	bool yes;
+
+	if (!s->cb_path)
+		return false;
+	pthread_mutex_lock(&s->lock);
+	yes = works(s);
+	pthread_mutex_unlock(&s->lock);
+	return yes;
+}
+
+uint32_t nfs4_cb_flags(struct nfs4_session *s)
+{
+	if (!s->cb_path || s->cb_path->state == NFS4_CB_UNBOUND)
+		return 0;
+	if (s->cb_path->fault)
+		return SEQ4_STATUS_BACKCHANNEL_FAULT;
+	return works(s) ? 0 : SEQ4_STATUS_CB_PATH_DOWN_SESSION;
+}
+
+bool nfs4_cb_begin_probe(struct nfs4_session *s)
+{
+	if (!s->cb_path || s->cb_path->state != NFS4_CB_UNTRIED || !works(s))
+		return false;
+	s->cb_path->state = NFS4_CB_TRYING;
+	return true;
+}
+
+struct nfs4_session *nfs4_cb_session(struct nfs4_client *cl)
+{
+	struct nfs4_session *s;
+
+	pthread_mutex_lock(&cl->lock);
+	LIST_FOREACH (s, &cl->session_list, of_client) {
+		if (nfs4_cb_works(s))
+			break;
+	}
+	if (s)
+		nfs4_session_ref(s);
+	pthread_mutex_unlock(&cl->lock);
+	return s;
+}
