@@ -180,7 +180,7 @@ static int lock_file(struct nfs3_op *op, const struct nlm_lock_args *a,
 		rc = -ESTALE;
 	}
 	if (status_of(rc) == NLM4_DENIED)
-		vfs_lock_remember_waiter(o->locks.file, &r);
+		vfs_lock_remember_waiter(o->locks.file, &r, NULL);
 	nlm_owner_leave(owners_of(op), o);
 	vfs_conflict_put(&c);
 	return rc;

@@ -32,6 +32,29 @@ struct vfs_lock_owner {
 	uint32_t count;
 };
 
+/*
+ * Word for a client that waits: its lock may be free. A notice belongs to the file's list from
+ * vfs_lock_remember_waiter until exactly one of its calls, which takes it over. They are made without
+ * locks of vfs/, on any thread that unlocks, perhaps under the protocol's locks around that call of
+ * vfs/; they must not wait, nor call vfs/ but to put a file.
+ */
+struct vfs_lock_notice;
+struct vfs_lock_notice_ops {
+	/* Nobody holds a lock in the way any more. */
+	void (*tell)(struct vfs_lock_notice *n);
+	/* The client waits no more, or has asked again with another notice. */
+	void (*end)(struct vfs_lock_notice *n);
+};
+struct vfs_lock_notice {
+	const struct vfs_lock_notice_ops *ops;
+	/* Owner of the request, whose own locks are not in the way; compared, never followed. */
+	const struct vfs_lock_owner *owner;
+	/* False: the request was refused for something whose end vfs/ does not see, such as a local
+	 * process's lock. */
+	bool held_by_client;
+	struct vfs_lock_notice *next; /* private to vfs/ */
+};
+
 /* A request for a lock. */
 struct vfs_lock_request {
 	enum vfs_lock_type type;
@@ -75,8 +98,12 @@ int vfs_lock_test(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_lock
 		  const struct vfs_lock_request *r, struct vfs_conflict *c);
 
 /* Records that the request r is answered by a refusal, if its client waits. Apart from vfs_lock,
- * since a caller may try it several times before it answers. */
-void vfs_lock_remember_waiter(struct vfs_file *f, const struct vfs_lock_request *r);
+ * since a caller may try it several times before it answers. n (may be NULL) is taken over; it is
+ * told at once if the lock has become free since. */
+void vfs_lock_remember_waiter(struct vfs_file *f, const struct vfs_lock_request *r,
+			      struct vfs_lock_notice *n);
+/* Tells a waiter, if it has a notice, whatever is locked. */
+void vfs_lock_tell_waiter(struct vfs_file *f, uint64_t waiter);
 /* The client gave up (NLM_CANCEL), or its owner is gone. f may have no such waiter. */
 void vfs_lock_forget_waiter(struct vfs_file *f, uint64_t waiter);
 

@@ -14,6 +14,7 @@
 #include "nfs4/recovery/grace.h"
 #include "nfs4/recovery/records.h"
 #include "nfs4/state/check.h"
+#include "nfs4/state/lock_waiter.h"
 #include "nfs4/state/owner.h"
 
 /* RFC 8881 section 18.16.1 */
@@ -112,7 +113,8 @@ static void put_result(struct nfs4_compound *c, struct nfs4_opening *w)
 
 	nfs4_put_stateid(x, &w->sid);
 	nfs4_put_cinfo(x, &w->change);
-	xdr_put_u32(x, OPEN4_RESULT_LOCKTYPE_POSIX | (w->confirm ? OPEN4_RESULT_CONFIRM : 0));
+	xdr_put_u32(x, OPEN4_RESULT_LOCKTYPE_POSIX | (w->confirm ? OPEN4_RESULT_CONFIRM : 0) |
+			       (nfs4_locks_are_notified(c) ? OPEN4_RESULT_MAY_NOTIFY_LOCK : 0));
 	nfs4_put_bitmap(x, &w->attrset);
 	put_delegation(c, w->args->access);
 }

@@ -4,6 +4,7 @@
 #include "nfs4/client/client.h"
 #include "nfs4/client/registry.h"
 #include "nfs4/server.h"
+#include "nfs4/state/lock_waiter.h"
 #include "nfs4/state/owner.h"
 #include "nfs4/state/stateid_table.h"
 
@@ -81,6 +82,7 @@ static void drop(struct nfs4_client *cl)
 		nfs4_state_unref(&open->st);
 	}
 	drop_owners(cl);
+	nfs4_lock_waiters_drop(cl);
 }
 
 /* opens that one walk of a client's states finds at most */
@@ -234,6 +236,7 @@ static void tick(struct nfs4_client *cl)
 	const uint32_t lease = cl->srv->cfg.lease_seconds;
 	struct nfs4_owner *o;
 
+	nfs4_lock_waiters_tick(cl);
 	forget_revoked(cl, lease);
 	while ((o = old_unconfirmed(cl, lease))) {
 		nfs4_owner_drop_kept(o);

@@ -45,6 +45,9 @@ struct nfs4_holdings {
 	/* Open-owners whose OPEN has not been confirmed (minor version 0), oldest first. */
 	TAILQ_HEAD(nfs4_unconfirmed_owners, nfs4_owner) unconfirmed;
 	TAILQ_HEAD(nfs4_held_states, nfs4_state) states; /* opens and locks in the tables */
+	/* Lock-owners that wait for a lock (nfs4/state/lock_waiter.h). */
+	LIST_HEAD(, nfs4_lock_waiter) waiters;
+	uint32_t nwaiters;
 };
 
 /* For nfs4/program.c. */

@@ -6,6 +6,7 @@
 #include "nfs4/recovery/grace.h"
 #include "nfs4/state/busy.h"
 #include "nfs4/state/check.h"
+#include "nfs4/state/lock_waiter.h"
 #include "nfs4/state/owner.h"
 #include "nfs4/state/wire.h"
 
@@ -198,7 +199,7 @@ static int refuse(struct nfs4_compound *c, const struct locking *l, struct vfs_c
 		nfs4_conflict(c, cf, l->args->reclaim ? NFS4ERR_RECLAIM_CONFLICT : NFS4ERR_DENIED);
 
 	if (status == NFS4ERR_DENIED) {
-		vfs_lock_remember_waiter(l->lock->st.file, &r);
+		nfs4_lock_wait(c, l->lock, &r, cf->holder);
 		nfs4_put_denied(c, cf);
 	}
 	vfs_conflict_put(cf);

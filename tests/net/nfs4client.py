@@ -12,9 +12,13 @@ from rpcclient import opaque, u32, u64
 (CLOSE, GETFH, LOCK, LOCKT, LOCKU, LOOKUP, OPEN, OPEN_CONFIRM, PUTFH, PUTROOTFH, READ, RENEW, SETCLIENTID, SETCLIENTID_CONFIRM, WRITE,
  EXCHANGE_ID, CREATE_SESSION, DESTROY_SESSION, SEQUENCE, DESTROY_CLIENTID, RECLAIM_COMPLETE) = (
     4, 10, 12, 13, 14, 15, 18, 20, 22, 24, 25, 30, 35, 36, 38, 42, 43, 44, 53, 57, 58)
+BIND_CONN_TO_SESSION = 41
+CB_SEQUENCE, CB_NOTIFY_LOCK = 11, 13
+CB_PATH_DOWN, CB_PATH_DOWN_SESSION, BACKCHANNEL_FAULT = 0x1, 0x200, 0x400  # flags of SEQUENCE
 OK, DELAY, DENIED, GRACE, MINOR_VERS_MISMATCH, STALE_CLIENTID, STALE_STATEID, NO_GRACE, RECLAIM_BAD, BADSESSION = (
     0, 10008, 10010, 10013, 10021, 10022, 10023, 10033, 10034, 10052)
-READ_LT, WRITE_LT = 1, 2
+READ_LT, WRITE_LT, READW_LT, WRITEW_LT = 1, 2, 3, 4
+MAY_NOTIFY_LOCK = 0x20  # flag of OPEN
 SHARE_READ, SHARE_WRITE, SHARE_BOTH = 1, 2, 3
 CLAIM_NULL, CLAIM_PREVIOUS = 0, 1
 ALL = 0xffffffffffffffff
@@ -69,8 +73,39 @@ def _create_session(x, res):
     res.update(session=x.take(16), sequenceid=x.u32(), flags=x.u32(), fore=_channel(x), back=_channel(x))
 
 
+def _bind_conn(x, res):
+    res.update(session=x.take(16), dir=x.u32(), rdma=x.flag())
+
+
+def get_callback(data):
+    """A CB_COMPOUND call, taken apart."""
+    x = r.In(data)
+    c = {"xid": x.u32(), "type": x.u32(), "rpcvers": x.u32(), "prog": x.u32(), "vers": x.u32(), "proc": x.u32(),
+         "flavor": x.u32(), "cred": x.opaque(), "verf": (x.u32(), x.opaque()), "tag": x.opaque(), "minor": x.u32(), "ident": x.u32(),
+         "nops": x.u32(), "op": None}
+    if x.u32() != CB_SEQUENCE:
+        raise ValueError("a callback without CB_SEQUENCE")
+    c.update(session=x.take(16), seqid=x.u32(), slot=x.u32(), highest=x.u32(), cache=x.flag(), referring=x.u32())
+    if c["nops"] > 1:
+        c["op"] = x.u32()
+    if c["op"] == CB_NOTIFY_LOCK:
+        c.update(fh=x.opaque(), clientid=x.u64(), owner=x.opaque())
+    x.end()
+    return c
+
+
+def put_callback_reply(c, status=OK):
+    """The reply to such a call; status: of its second operation."""
+    res = u32(CB_SEQUENCE) + u32(OK) + c["session"] + u32(c["seqid"]) + u32(c["slot"]) + u32(15) + u32(15)
+    if c["op"] is not None:
+        res += u32(c["op"]) + u32(status)
+    last = OK if c["op"] is None else status
+    return u32(c["xid"]) + u32(1) + u32(0) + u32(0) + u32(0) + u32(0) + u32(last) + opaque(b"") + u32(c["nops"]) + res
+
+
 RESULTS = {
     OPEN: _open,
+    BIND_CONN_TO_SESSION: _bind_conn,
     EXCHANGE_ID: _exchange_id,
     CREATE_SESSION: _create_session,
     GETFH: lambda x, res: res.update(fh=x.opaque()),
@@ -87,12 +122,35 @@ class Client:
     longest = 1 << 20  # message of the session
     keeps = True  # replies in the slot
     cred = r.ROOT  # of the calls
+    back = False  # asks for a back channel
+    answers = True  # callbacks, in the way of a client that does as it is told
 
     def __init__(self, port, owner, minor=1, verifier=b"verifier"):
         self.port, self.owner, self.minor, self.verifier = port, owner.encode(), minor, verifier
-        self.session, self.clientid = None, 0
+        self.session, self.clientid, self.flags = None, 0, 0  # flags: of the last SEQUENCE
         self.seqid = self.owner_seqid = 0  # of the slot; of the open-owner (minor version 0)
-        self.conn = r.Conn(port)
+        self.called = []  # callbacks so far
+        self._connect()
+
+    def _connect(self):
+        self.conn = r.Conn(self.port)
+        if self.back:
+            self.conn.on_call = self._on_call
+
+    def _on_call(self, data):
+        self.called.append(get_callback(data))
+        return put_callback_reply(self.called[-1]) if self.answers else None
+
+    def await_callback(self, op=None, n=1):
+        """Waits until n callbacks of that operation have come (None: of CB_SEQUENCE alone); returns the last."""
+        while len(found := [c for c in self.called if c["op"] == op]) < n:
+            was_call, data = self.conn.take_call()
+            if not was_call:
+                raise ValueError(f"a reply to nothing: {data[:16].hex()}")
+        return found[-1]
+
+    def bind(self, direction):
+        return self.bare((BIND_CONN_TO_SESSION, self.session + u32(direction) + u32(0)))[0]
 
     def close(self):
         self.conn.close()
@@ -100,7 +158,7 @@ class Client:
     def again(self):
         """A new connection, to the server that has restarted."""
         self.conn.close()
-        self.conn = r.Conn(self.port)
+        self._connect()
 
     def bare(self, *ops):
         """The results of a COMPOUND as it stands."""
@@ -131,6 +189,7 @@ class Client:
         results = self.bare((SEQUENCE, args), *ops)
         if results[0]["status"] == OK:
             self.seqid += 1
+            self.flags = results[0]["flags"]
         return results[1:] or results
 
     def last(self, *ops):
@@ -154,7 +213,7 @@ class Client:
             return res
         self.clientid = res["clientid"]
         channel = struct.pack(">6I", 0, self.longest, self.longest, 4096, 16, 8) + u32(0)
-        res = self.bare((CREATE_SESSION, u64(self.clientid) + u32(res["sequenceid"]) + u32(0) + channel + channel +
+        res = self.bare((CREATE_SESSION, u64(self.clientid) + u32(res["sequenceid"]) + u32(2 if self.back else 0) + channel + channel +
                          u32(0x40000000) + u32(1) + u32(0)))[0]
         if res["status"] == OK:
             self.session, self.seqid = res["session"], 0
@@ -193,6 +252,9 @@ class Client:
     def reclaim_open(self, fh, access=SHARE_BOTH, deny=0):
         return self._opened(self.compound(putfh(fh), (OPEN, self._open_owner(access, deny) + u32(0) + u32(CLAIM_PREVIOUS) + u32(0)),
                                           (GETFH, b"")))
+
+    def unlock(self, fh, stateid, offset=0, length=ALL):
+        return self.last(putfh(fh), (LOCKU, u32(WRITE_LT) + self._next() + stateid + u64(offset) + u64(length)))
 
     def lock(self, fh, stateid, kind=WRITE_LT, offset=0, length=ALL, reclaim=False):
         """By a new lock-owner."""

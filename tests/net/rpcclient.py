@@ -354,6 +354,8 @@ def reply_body(data, xid=None):
 # --- connections ---
 
 class Conn:
+    on_call = None  # takes a call of the server, as bytes, and returns the reply to send, or None
+
     def __init__(self, port, host="127.0.0.1", timeout=60, source=None):
         self.s = socket.create_connection((host, port), timeout, source_address=source)
         self.s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -413,10 +415,27 @@ class Conn:
             out += self._take(mark & 0x7fffffff)
         return out
 
+    def take_call(self):
+        """Reads a message; True if it was a call of the server, which on_call has taken. Else False, and the message."""
+        data = self.recv()
+        if self.on_call is None or data[4:8] != bytes(4):
+            return False, data
+        answer = self.on_call(data)
+        if answer is not None:
+            self.reply(answer)
+        return True, None
+
+    def reply(self, message):
+        """Sends a reply to a call of the server."""
+        self.send(message)
+
     def exchange(self, message, fragment=None):
         """The raw reply to a raw message."""
         self.send(message, fragment)
-        return self.recv()
+        while True:
+            was_call, data = self.take_call()
+            if not was_call:
+                return data
 
     def call(self, prog, vers, proc, args=b"", cred=ROOT, xid=None):
         xid = next_xid() if xid is None else xid

@@ -295,7 +295,7 @@ static int try_lock(struct model *m, unsigned owner, unsigned type, uint64_t off
 	int rc = vfs_lock(&m->f.ctx, m->n, &m->owner[owner].locks, &r, NULL);
 
 	if (rc == -VFS_EDENIED)
-		vfs_lock_remember_waiter(m->file, &r);
+		vfs_lock_remember_waiter(m->file, &r, NULL);
 	return rc;
 }
 

@@ -71,7 +71,7 @@ static void use_lock(struct thread *t, struct vfs_node *n, struct vfs_file *file
 	rc = vfs_lock(&t->ctx, n, &o, &r, &c);
 	if (rc != 0) {
 		count_refusal(t, rc, -VFS_EDENIED, &c);
-		vfs_lock_remember_waiter(file, &r);
+		vfs_lock_remember_waiter(file, &r, NULL);
 	} else {
 		t->got++;
 		atomic_fetch_add(type == VFS_LOCK_WRITE ? &writers[i][byte] : &readers[i][byte], 1);

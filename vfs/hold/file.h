@@ -49,6 +49,9 @@ struct vfs_waiter;
 struct vfs_waiters {
 	struct vfs_waiter *first; /* the waiter that came first */
 	uint32_t count;
+	uint32_t notices; /* waiters with a notice */
+	/* Notices whose calls are due when the file's lock is given up (vfs_wait_unlock). */
+	struct vfs_lock_notice *told, *ended;
 };
 
 struct vfs_file {

@@ -131,7 +131,9 @@ static void file_free(struct vfs_file *f)
 {
 	int fd = vfs_file_hold(f, VFS_HELD_NONE, -1);
 
+	pthread_mutex_lock(&f->lock);
 	vfs_wait_forget_all(f);
+	vfs_wait_unlock(f);
 	vfs_fd_close(f->vfs, fd);
 	pthread_mutex_destroy(&f->lock);
 	atomic_fetch_sub(&f->vfs->files->files, 1);

@@ -179,6 +179,8 @@ static int lock_locked(struct vfs_lock_owner *o, const struct vfs_lock_request *
 
 	clear(o, &wide, spares, false);
 	insert(o, spares->range[--spares->count], &wide, (uint8_t)r->type);
+	if (r->type == VFS_LOCK_READ) /* it may have been locked to write */
+		vfs_wait_freed(o->file);
 	return 0;
 }
 
@@ -199,7 +201,7 @@ int vfs_lock(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_lock_owner *o,
 	if (spares_get(&spares)) {
 		pthread_mutex_lock(&o->file->lock);
 		rc = lock_locked(o, r, &span, &spares, c);
-		pthread_mutex_unlock(&o->file->lock);
+		vfs_wait_unlock(o->file);
 	}
 	spares_free(&spares);
 	return rc;
@@ -224,7 +226,8 @@ int vfs_unlock(struct vfs_ctx *ctx, struct vfs_lock_owner *o, uint64_t offset, u
 	pthread_mutex_lock(&f->lock);
 	clear(o, &span, &spares, true);
 	fd = vfs_file_release(f);
-	pthread_mutex_unlock(&f->lock);
+	vfs_wait_freed(f);
+	vfs_wait_unlock(f);
 	vfs_fd_close(f->vfs, fd);
 	spares_free(&spares);
 	return 0;
@@ -247,7 +250,8 @@ void vfs_lock_drop_all(struct vfs_lock_owner *o)
 	if (alone)
 		vfs_mirror_unlock(f, &all);
 	fd = vfs_file_release(f);
-	pthread_mutex_unlock(&f->lock);
+	vfs_wait_freed(f);
+	vfs_wait_unlock(f);
 	vfs_fd_close(f->vfs, fd);
 }
 
@@ -311,20 +315,31 @@ int vfs_lock_test(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_lock
 	return fd < 0 ? 0 : vfs_mirror_test(fd, r->type, &span, c);
 }
 
-void vfs_lock_remember_waiter(struct vfs_file *f, const struct vfs_lock_request *r)
+void vfs_lock_remember_waiter(struct vfs_file *f, const struct vfs_lock_request *r,
+			      struct vfs_lock_notice *n)
 {
-	struct vfs_span span;
+	struct vfs_span span = { 0, 0 };
 
-	if (r->waiter == 0 || to_span(r->offset, r->length, &span) != 0)
+	if (r->waiter == 0 || to_span(r->offset, r->length, &span) != 0) {
+		if (n)
+			n->ops->end(n);
 		return;
+	}
 	pthread_mutex_lock(&f->lock);
-	vfs_wait_remember(f, r, &span);
-	pthread_mutex_unlock(&f->lock);
+	vfs_wait_remember(f, r, &span, n);
+	vfs_wait_unlock(f);
 }
 
 void vfs_lock_forget_waiter(struct vfs_file *f, uint64_t waiter)
 {
 	pthread_mutex_lock(&f->lock);
 	vfs_wait_forget(f, waiter);
-	pthread_mutex_unlock(&f->lock);
+	vfs_wait_unlock(f);
+}
+
+void vfs_lock_tell_waiter(struct vfs_file *f, uint64_t waiter)
+{
+	pthread_mutex_lock(&f->lock);
+	vfs_wait_tell(f, waiter);
+	vfs_wait_unlock(f);
 }

@@ -16,15 +16,31 @@ struct vfs_waiter {
 	uint32_t gap;	  /* milliseconds between the last two times that it asked */
 	uint32_t asked;
 	uint8_t type;
+	int64_t told_at;		/* 0: not since it asked last */
+	struct vfs_lock_notice *notice; /* or NULL */
 };
 
 /* Clients double the time between two questions; so much later yet, and its turn passes. */
 #define SLACK_MS 1000
 
+/* Takes the notice of w off, if it has one, and puts it on a list of those that are due. */
+static void take_notice(struct vfs_file *f, struct vfs_waiter *w, struct vfs_lock_notice **due)
+{
+	if (!w->notice)
+		return;
+	while (*due) /* who came first is told first */
+		due = &(*due)->next;
+	*due = w->notice;
+	w->notice->next = NULL;
+	w->notice = NULL;
+	f->waiters.notices--;
+}
+
 static void drop(struct vfs_file *f, struct vfs_waiter **at)
 {
 	struct vfs_waiter *w = *at;
 
+	take_notice(f, w, &f->waiters.ended);
 	*at = w->next;
 	f->waiters.count--;
 	atomic_fetch_sub(&f->vfs->files->waiters, 1);
@@ -44,9 +60,19 @@ static void drop_expired(struct vfs_file *f, int64_t now)
 	}
 }
 
+/* True if w is expected to ask again soon. */
+static bool comes_soon(const struct vfs_waiter *w, int64_t now)
+{
+	if (w->told_at)
+		return now - w->told_at <= SLACK_MS;
+	return now - w->asked_at <= 2 * (int64_t)w->gap + SLACK_MS;
+}
+
 static bool in_the_way(const struct vfs_waiter *w, const struct vfs_lock_request *r,
 		       const struct vfs_span *span)
 {
+	if (w->told_at && r->waiter)
+		return false;
 	return w->span.start <= span->end && w->span.end >= span->start &&
 	       (w->type == VFS_LOCK_WRITE || r->type == VFS_LOCK_WRITE);
 }
@@ -56,8 +82,7 @@ static bool in_the_way(const struct vfs_waiter *w, const struct vfs_lock_request
  * hold up those whom it waits for. */
 static bool is_its_turn(const struct vfs_file *f, const struct vfs_waiter *w, int64_t now)
 {
-	return w->asked >= VFS_WAIT_PATIENCE &&
-	       now - w->asked_at <= 2 * (int64_t)w->gap + SLACK_MS &&
+	return w->asked >= VFS_WAIT_PATIENCE && comes_soon(w, now) &&
 	       !vfs_range_conflict(&f->ranges, NULL, w->type, &w->span) &&
 	       (f->held < VFS_HELD_READ || vfs_mirror_test(f->fd, w->type, &w->span, NULL) == 0);
 }
@@ -93,35 +118,114 @@ static void ask_again(struct vfs_waiter *w, const struct vfs_lock_request *r,
 	w->gap = gap < UINT32_MAX / 2 ? (uint32_t)gap : UINT32_MAX / 2;
 	w->asked_at = now;
 	w->asked++;
+	w->told_at = 0;
 	w->span = *span; /* an owner waits for one range at a time */
 	w->type = (uint8_t)r->type;
 }
 
-void vfs_wait_remember(struct vfs_file *f, const struct vfs_lock_request *r,
-		       const struct vfs_span *span)
+static struct vfs_waiter *find(struct vfs_file *f, uint64_t id)
 {
-	struct vfs_files *t = f->vfs->files;
-	struct vfs_waiter **at = &f->waiters.first, *w;
-	int64_t now = (int64_t)rn_now_ms();
+	struct vfs_waiter *w = f->waiters.first;
 
-	if (r->waiter == 0)
-		return;
-	while (*at && (*at)->id != r->waiter)
-		at = &(*at)->next;
-	if (*at) {
-		ask_again(*at, r, span, now);
-		return;
-	}
+	while (w && w->id != id)
+		w = w->next;
+	return w;
+}
+
+/* Adds a waiter at the end of the list. NULL: there are too many, or there is no memory. */
+static struct vfs_waiter *add(struct vfs_file *f, uint64_t id, int64_t now)
+{
+	struct vfs_waiter **at = &f->waiters.first, *w;
+	struct vfs_files *t = f->vfs->files;
+
 	if (f->waiters.count >= VFS_WAITERS_MAX || atomic_load(&t->waiters) >= VFS_WAITERS_TOTAL)
-		return;
+		return NULL;
 	w = calloc(1, sizeof(*w));
 	if (!w)
-		return;
-	*w = (struct vfs_waiter){ .id = r->waiter, .asked_at = now };
-	ask_again(w, r, span, now);
+		return NULL;
+	*w = (struct vfs_waiter){ .id = id, .asked_at = now };
+	while (*at)
+		at = &(*at)->next;
 	*at = w;
 	f->waiters.count++;
 	atomic_fetch_add(&t->waiters, 1);
+	return w;
+}
+
+/* True if no client's lock is in the way of w any more. */
+static bool is_free(const struct vfs_file *f, const struct vfs_waiter *w)
+{
+	return !vfs_range_conflict(&f->ranges, w->notice->owner, w->type, &w->span);
+}
+
+static void tell(struct vfs_file *f, struct vfs_waiter *w)
+{
+	w->told_at = (int64_t)rn_now_ms();
+	take_notice(f, w, &f->waiters.told);
+}
+
+static void set_notice(struct vfs_file *f, struct vfs_waiter *w, struct vfs_lock_notice *n)
+{
+	take_notice(f, w, &f->waiters.ended);
+	if (!n)
+		return;
+	w->notice = n;
+	f->waiters.notices++;
+	if (n->held_by_client && is_free(f, w))
+		tell(f, w);
+}
+
+void vfs_wait_remember(struct vfs_file *f, const struct vfs_lock_request *r,
+		       const struct vfs_span *span, struct vfs_lock_notice *n)
+{
+	int64_t now = (int64_t)rn_now_ms();
+	struct vfs_waiter *w = NULL;
+
+	if (r->waiter != 0)
+		w = find(f, r->waiter);
+	if (r->waiter != 0 && !w)
+		w = add(f, r->waiter, now);
+	if (w) {
+		ask_again(w, r, span, now);
+		set_notice(f, w, n);
+	} else if (n) {
+		n->next = f->waiters.ended;
+		f->waiters.ended = n;
+	}
+}
+
+void vfs_wait_freed(struct vfs_file *f)
+{
+	struct vfs_waiter *w;
+
+	for (w = f->waiters.first; w && f->waiters.notices > 0; w = w->next) {
+		if (w->notice && is_free(f, w))
+			tell(f, w);
+	}
+}
+
+void vfs_wait_tell(struct vfs_file *f, uint64_t waiter)
+{
+	struct vfs_waiter *w = find(f, waiter);
+
+	if (w && w->notice)
+		tell(f, w);
+}
+
+void vfs_wait_unlock(struct vfs_file *f)
+{
+	struct vfs_lock_notice *told = f->waiters.told, *ended = f->waiters.ended, *n;
+
+	f->waiters.told = f->waiters.ended = NULL;
+	pthread_mutex_unlock(&f->lock);
+	while ((n = told)) {
+		told = n->next;
+		n->ops->tell(n);
+	}
+	while ((n = ended)) {
+		ended = n->next;
+		n->ops->end(n);
+	}
 }
 
 void vfs_wait_forget(struct vfs_file *f, uint64_t waiter)

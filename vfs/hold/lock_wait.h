@@ -8,6 +8,10 @@
  * its sake: a lock that lies idle until a client remembers to ask costs everybody more than the
  * order is worth.
  *
+ * A waiter may have a notice (vfs/lock.h). All that have one and could have their range are told at
+ * the same time, and race for it. So the range of a waiter that has been told is not kept from others
+ * that wait, only from those that do not, and only for a moment.
+ *
  * All under the file's lock. The list is bounded, as is their number altogether.
  */
 #ifndef RN_VFS_LOCK_WAIT_H
@@ -22,6 +26,7 @@
 
 struct vfs_conflict;
 struct vfs_file;
+struct vfs_lock_notice;
 struct vfs_lock_request;
 struct vfs_span;
 
@@ -32,8 +37,14 @@ bool vfs_wait_kept(struct vfs_file *f, const struct vfs_lock_request *r,
 /* Records that r was refused: it is queued behind the present waiters, or keeps its place. Only if
  * r waits. */
 void vfs_wait_remember(struct vfs_file *f, const struct vfs_lock_request *r,
-		       const struct vfs_span *span);
+		       const struct vfs_span *span, struct vfs_lock_notice *n);
 void vfs_wait_forget(struct vfs_file *f, uint64_t waiter);
 void vfs_wait_forget_all(struct vfs_file *f);
+/* Locks were given up: the notices of waiters whose range is free now are due. */
+void vfs_wait_freed(struct vfs_file *f);
+/* The notice of one waiter is due. */
+void vfs_wait_tell(struct vfs_file *f, uint64_t waiter);
+/* Gives up the file's lock, and makes the calls that are due. */
+void vfs_wait_unlock(struct vfs_file *f);
 
 #endif

@@ -100,6 +100,21 @@ waiting() {
 	busy one "w.$k" lock "$k" r 0 1
 	neither "w.$k"
 }
+# told KIND: from 4.1 on the server tells a waiter when the lock is free (CB_NOTIFY_LOCK). So it asks twice, however long it
+# waits. Without word the client would ask again after 30 seconds only, which is too late here.
+told() {
+	local k=$1 pid before
+	both "t.$k"
+	file one "t.$k" lock "$k" w 0 0
+	before=$(on two op_count /mnt/two LOCK)
+	file two "t.$k" lock "$k" w 0 0 25000 &
+	pid=$!
+	sleep 10
+	file one "t.$k" lock "$k" u 0 0
+	wait $pid
+	same "LOCKs that the waiter sent" 2 "$(($(on two op_count /mnt/two LOCK) - before))"
+	neither "t.$k"
+}
 # A process that ends, or closes the file, leaves no locks behind.
 ended() {
 	both ended
@@ -204,6 +219,7 @@ for k in posix ofd; do
 	t_run "splitting and merging, $k" splitting $k
 done
 for k in posix ofd flock; do t_run "a waiter, $k" waiting $k; done
+[ "$VERS" = 4.0 ] || for k in posix flock; do t_run "a waiter is told, $k" told $k; done
 t_run "flock" flocks
 t_run "owners" owners
 t_run "locks of what ended" ended
