@@ -5,7 +5,7 @@
 # "rate VERSION PROTOCOL ROUND SERVER METRIC VALUE"; higher is better. `vm-rdma` runs it, and sets BENCH_VERS, BENCH_PROTOS,
 # BENCH_ROUNDS, BENCH_MIB, BENCH_FILES and BENCH_METRICS. Neither server delegates; BENCH_DELEGATIONS=1 lets them, where they can.
 # BENCH_COSTS=1 adds lines "cost VERSION PROTOCOL ROUND SERVER METRIC" with the whole machine's context switches, the image's writes
-# and flushes, and the client's calls with the sum of their round-trip times in ms.
+# and flushes, and the client's calls with the sum of their round-trip times in ms, then how many there were of each.
 VERSIONS=${BENCH_VERS:-3 4.2}
 [ "$VERSIONS" = 3 ] || export KNFSD_V4=1
 KNFSD_DELEGATIONS=${BENCH_DELEGATIONS:-0}
@@ -25,12 +25,13 @@ measure_one() {
 	lock) vm_prog vmbench "$1" 400 "$3/locked" ;;
 	esac
 }
-# costs_so_far DIR: the five numbers of a line "cost", since the machine started and DIR was mounted.
+# costs_so_far DIR: lines NAME NUMBER, counted since the machine started and DIR was mounted.
 costs_so_far() {
-	awk '/^ctxt/ { print $2 }' /proc/stat
-	awk '{ print $5, $16 }' "/sys/class/block/$(basename "$(findmnt -no SOURCE /export/ext4)")/stat"
-	awk -v dir="$1" '/^device/ { ours = $5 == dir } ours && NF == 10 && /^\t/ { n += $2; ms += $8 } END { print n, ms }' \
-		/proc/self/mountstats
+	awk '/^ctxt/ { print "switches", $2 }' /proc/stat
+	awk '{ print "writes", $5; print "flushes", $16 }' "/sys/class/block/$(basename "$(findmnt -no SOURCE /export/ext4)")/stat"
+	awk -v dir="$1" '/^device/ { ours = $5 == dir }
+		ours && NF == 10 && /^\t/ { n += $2; ms += $8; of[$1] = $2 }
+		END { print "calls", n; print "ms", ms; for (op in of) print op, of[op] }' /proc/self/mountstats
 }
 # measure VERS PROTO ROUND SERVER METRIC: once.
 measure() {
@@ -39,8 +40,10 @@ measure() {
 	rate=$(measure_one "$5" $dir $dir/w.$4) || die "$5 of $4, version $1, $2"
 	after=$(costs_so_far $dir)
 	echo "rate $* $rate"
-	[ -z "${BENCH_COSTS:-}" ] || echo $before $after | awk -v what="$*" '{ print "cost", what, "switches", $6 - $1,
-		"writes", $7 - $2, "flushes", $8 - $3, "calls", $9 - $4, "ms", $10 - $5 }'
+	[ -z "${BENCH_COSTS:-}" ] || printf '%s\n' "$before" "$after" | awk -v what="$*" '
+		$1 in first && $2 > first[$1] { said = said " " $1 " " $2 - first[$1] }
+		{ first[$1] = $2 }
+		END { print "cost " what said }'
 }
 mount_server() { # VERS PROTO SERVER
 	ports_of "$3"

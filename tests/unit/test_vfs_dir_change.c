@@ -14,6 +14,7 @@
 #include "vfs/base/instance.h"
 #include "vfs/export/mounts.h"
 #include "vfs/meta/dir_change.h"
+#include "vfs/worker.h"
 #include "vfs_fixture.h"
 
 static void open_promised(struct fixture *f)
@@ -137,7 +138,7 @@ Test(vfs_dir_change, one_chain_by_events)
 	fixture_open(&f, 0);
 	if (!can_watch(&f))
 		return;
-	one_chain(&f, !f.root->mnt->changes);
+	one_chain(&f, true);
 	fixture_close(&f);
 }
 
@@ -149,7 +150,7 @@ Test(vfs_dir_change, one_chain_by_events_of_coarse_ctimes)
 	if (!can_watch(&f))
 		return;
 	f.root->mnt->changes = f.vfs->changes;
-	one_chain(&f, false);
+	one_chain(&f, true);
 	fixture_close(&f);
 }
 
@@ -345,6 +346,61 @@ Test(vfs_dir_change, local_processes)
 		with_local_change(i, BETWEEN);
 		with_local_change(i, AFTER);
 	}
+}
+
+/* A look after a local process' change, also one with the same coarse ctime, finds another value. */
+Test(vfs_dir_change, a_look_tells_of_others)
+{
+	const struct timespec pause = { .tv_nsec = 60 * 1000 * 1000 };
+	struct fixture f;
+	char name[16];
+
+	fixture_open(&f, 0);
+	if (!can_watch(&f))
+		return;
+	f.root->mnt->changes = f.vfs->changes;
+	create(&f, "first");
+	for (unsigned i = 0; i < 20; i++) {
+		struct vfs_dir_change c;
+
+		snprintf(name, sizeof(name), "n%u", i);
+		c = create(&f, name);
+		by_another_process(&f, i % 2 ? do_touch : do_chmod);
+		nanosleep(&pause, NULL);
+		cr_expect_neq(must_getattr(&f.ctx, f.root).change, c.after.change, "%u", i);
+	}
+	fixture_close(&f);
+}
+
+/* What waits for the directory's lock is not done on event threads. */
+Test(vfs_dir_change, a_look_that_must_ask_moves)
+{
+	const struct timespec pause = { .tv_nsec = 60 * 1000 * 1000 };
+	struct vfs_worker *prompt, *other;
+	struct vfs_dir_change c;
+	struct vfs_attr attr;
+	struct fixture f;
+
+	fixture_open(&f, 0);
+	if (!can_watch(&f))
+		return;
+	f.root->mnt->changes = f.vfs->changes;
+	cr_assert_eq(vfs_worker_new_prompt(f.vfs, &prompt), 0);
+	other = f.ctx.w;
+	create(&f, "first");
+	c = create(&f, "second");
+	nanosleep(&pause, NULL);
+	f.ctx.w = prompt;
+	cr_expect_eq(vfs_getattr(&f.ctx, f.root, &attr), -EAGAIN);
+	cr_expect(vfs_worker_has_declined(prompt));
+	f.ctx.w = other;
+	cr_expect_eq(must_getattr(&f.ctx, f.root).change, c.after.change);
+	f.ctx.w = prompt;
+	cr_expect_eq(vfs_getattr(&f.ctx, f.root, &attr), 0);
+	cr_expect_eq(attr.change, c.after.change);
+	f.ctx.w = other;
+	vfs_worker_free(prompt);
+	fixture_close(&f);
 }
 
 /* A mark that is gone (with its inode, say) is missed, and made again. */

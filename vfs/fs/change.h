@@ -16,8 +16,8 @@
  * it changed is read at most once without need.
  *
  * Where all changes are known to be made through us (the export option nfs_only, or the kernel's
- * events of a directory), n tells all states apart, and stays as it is. So a client that keeps the value after its own change finds it
- * again later.
+ * events of a directory), n tells all states apart, and stays as it is. So a client that keeps the
+ * value after its own change finds it again later.
  *
  * A tick is longer than VFS_CHANGE_SETTLED nanoseconds, so change never goes back as long as the
  * clock does not. n is kept in a table of bounded size, by the inode, so that it is the same by all

@@ -48,18 +48,6 @@ void vfs_attr_from_look(const struct vfs_mount *mnt, const struct vfs_fh *fh,
 	};
 }
 
-int vfs_getattr(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_attr *out)
-{
-	int64_t clock = vfs_change_clock(n->mnt->changes);
-	struct statx sx;
-	int rc = vfs_node_stat(n, &sx);
-
-	(void)ctx; /* attributes need no permission: whoever has the handle may see them */
-	if (rc == 0)
-		vfs_attr_from_statx(n->mnt, &n->fh, &sx, clock, out);
-	return rc;
-}
-
 int vfs_readlink(struct vfs_ctx *ctx, struct vfs_node *n, char *buf, uint32_t size)
 {
 	ssize_t len;

@@ -8,6 +8,7 @@
 #include "vfs/export/mounts.h"
 #include "vfs/fs/change.h"
 #include "vfs/meta/attr.h"
+#include "vfs/worker.h"
 
 #define SLOTS 8192u
 /* A slot: changes that have begun so far, and how many of them are under way. */
@@ -70,24 +71,37 @@ static bool watch(struct vfs_node *dir)
 	return atomic_load(&dir->watched);
 }
 
-/* Reads the events of all changes that were visible when this is called. */
-static bool catch_up(const struct vfs_dir_changing *c)
+/* Reads the events of all changes that were visible when this is called. name: any in the
+ * directory. */
+static bool catch_up(const struct vfs_node *dir, const char *name)
 {
-	if (!vfs_dir_lock_passed(c->dir->path_fd, c->name))
+	if (!vfs_dir_lock_passed(dir->path_fd, name))
 		return false;
-	vfs_dir_watch_read(c->dir->mnt->watch);
+	vfs_dir_watch_read(dir->mnt->watch);
 	return true;
 }
 
 /* A client that has made the last change may have the value from when the ctime was fresh. It stays
- * as it is, if no process has made a further change with that ctime. */
-static void keep_value(const struct vfs_dir_changing *c)
+ * as it is, if no process has made a further change with that ctime. others: the result of
+ * vfs_change_asks. */
+static void keep_value(const struct vfs_node *dir, const char *name, uint64_t others)
 {
-	struct vfs_changes *t = c->dir->mnt->changes;
-	uint64_t others = vfs_change_asks(t, c->dir->dev, c->dir->ino);
+	if (others != 0 && catch_up(dir, name) &&
+	    vfs_dir_events(dir->mnt->watch, &dir->fh).others + 1 == others)
+		vfs_change_stays(dir->mnt->changes, dir->dev, dir->ino, others);
+}
 
-	if (others != 0 && catch_up(c) && others_of(c) == others)
-		vfs_change_stays(t, c->dir->dev, c->dir->ino, others);
+int vfs_dir_keep_change(struct vfs_ctx *ctx, struct vfs_node *n)
+{
+	uint64_t others;
+
+	if (n->type != S_IFDIR || !atomic_load(&n->watched) || atomic_load(&n->exp->nfs_only))
+		return 0;
+	others = vfs_change_asks(n->mnt->changes, n->dev, n->ino);
+	if (others != 0 && vfs_worker_is_prompt(ctx->w))
+		return vfs_worker_decline(ctx->w);
+	keep_value(n, "a name", others);
+	return 0;
 }
 
 static bool look(const struct vfs_dir_changing *c, struct vfs_attr *out)
@@ -133,7 +147,7 @@ void vfs_dir_change_begin(struct vfs_dir_changing *c, struct vfs_ctx *ctx, struc
 	c->promised = atomic_load(&dir->exp->nfs_only);
 	c->watched = !c->promised && watch(dir);
 	if (c->watched) {
-		keep_value(c);
+		keep_value(dir, name, vfs_change_asks(dir->mnt->changes, dir->dev, dir->ino));
 		c->events = events_of(c);
 	}
 	c->looked = look(c, &out->before);
@@ -154,7 +168,7 @@ static bool nobody_else(const struct vfs_dir_changing *c)
 
 	if (c->promised)
 		return true;
-	if (!c->watched || !c->exact || !catch_up(c))
+	if (!c->watched || !c->exact || !catch_up(c->dir, c->name))
 		return false;
 	now = events_of(c);
 	if (now.ours == c->events.ours) {

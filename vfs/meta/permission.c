@@ -10,6 +10,7 @@
 #include "vfs/export/mounts.h"
 #include "vfs/fs/change.h"
 #include "vfs/meta/attr.h"
+#include "vfs/meta/dir_change.h"
 #include "vfs/meta/mode_check.h"
 #include "vfs/node/node.h"
 #include "vfs/worker/acting.h"
@@ -204,12 +205,15 @@ static int ask_each(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want, unsi
 int vfs_access(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want, unsigned *granted,
 	       struct vfs_attr *attr)
 {
-	int64_t clock = vfs_change_clock(n->mnt->changes);
 	unsigned expect;
 	struct statx sx;
-	int rc = vfs_node_stat(n, &sx);
+	int64_t clock;
+	int rc = attr ? vfs_dir_keep_change(ctx, n) : 0;
 
 	*granted = 0;
+	clock = vfs_change_clock(n->mnt->changes);
+	if (rc == 0)
+		rc = vfs_node_stat(n, &sx);
 	if (rc != 0)
 		return rc;
 	if (attr)

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <sys/stat.h>
+
+#include "vfs/export/mounts.h"
+#include "vfs/fs/change.h"
+#include "vfs/meta/attr.h"
+#include "vfs/meta/dir_change.h"
+
+/* Attributes need no permission: whoever has the handle may see them. */
+int vfs_getattr(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_attr *out)
+{
+	int64_t clock;
+	struct statx sx;
+	int rc = vfs_dir_keep_change(ctx, n);
+
+	if (rc != 0)
+		return rc;
+	clock = vfs_change_clock(n->mnt->changes);
+	rc = vfs_node_stat(n, &sx);
+	if (rc == 0)
+		vfs_attr_from_statx(n->mnt, &n->fh, &sx, clock, out);
+	return rc;
+}
