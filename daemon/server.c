@@ -594,9 +594,10 @@ static void log_rdma(struct server *s, enum rn_level level)
 	       "rdma: %" PRIu64 " devices, %" PRIu64 " connections, %" PRIu64 " accepted, %" PRIu64
 	       " refused, %" PRIu64 " calls, %" PRIu64 " replies, %" PRIu64 " sq waits, %" PRIu64
 	       " invalidations, %" PRIu64 " ERR_VERS, %" PRIu64 " ERR_CHUNK, %" PRIu64
-	       " dropped, %" PRIu64 " posts, %" PRIu64 " completions",
+	       " dropped, %" PRIu64 " posts, %" PRIu64 " completions, %" PRIu64 " callbacks",
 	       r.devices, r.connections, r.accepted, r.refused, r.calls, r.replies, r.sq_waits,
-	       r.invalidations, r.err_vers, r.err_chunk, r.dropped, r.posts, r.completions);
+	       r.invalidations, r.err_vers, r.err_chunk, r.dropped, r.posts, r.completions,
+	       r.callbacks);
 	rn_log(s->log, level,
 	       "rdma chunks: read %" PRIu64 " (%" PRIu64 " segments, %" PRIu64 " bytes, %" PRIu64
 	       " at position zero), write %" PRIu64 " (%" PRIu64 " segments, %" PRIu64

@@ -24,6 +24,7 @@
 
 #define ZEROS_SIZE 64u
 #define CREDITS_FLOOR 4u
+#define BESIDES_CREDITS (2 * RR_BATCH_MAX + RR_BACK_CALLS) /* Receives, at most */
 
 static void *map_block(size_t size)
 {
@@ -35,7 +36,7 @@ static void set_credits(struct rr_conn *c, unsigned credits)
 {
 	c->credits = credits;
 	c->batch = (unsigned)rn_min(credits / 8 + 1, RR_BATCH_MAX);
-	c->nrecvs = credits + 2 * c->batch;
+	c->nrecvs = credits + 2 * c->batch + RR_BACK_CALLS;
 	c->nsends = (unsigned)rn_min(credits, RR_SENDS_MAX);
 	c->recv_block_size = (size_t)c->nrecvs * c->recv_size;
 	c->send_block_size = (size_t)c->nsends * c->threshold + ZEROS_SIZE;
@@ -60,7 +61,7 @@ static void size_conn(struct rr_conn *c, const struct rdma_conn_param *param)
 	c->threshold = rn_min(cfg->inline_size, peer.recv_size);
 	set_credits(c, cfg->credits);
 	if (c->nrecvs > max_wr)
-		set_credits(c, max_wr > 2 * RR_BATCH_MAX ? max_wr - 2 * RR_BATCH_MAX : 1);
+		set_credits(c, max_wr > BESIDES_CREDITS ? max_wr - BESIDES_CREDITS : 1);
 	const size_t room = rr_room_for_one(c->srv);
 	while (c->credits > CREDITS_FLOOR && conn_bytes(c) > room)
 		set_credits(c, c->credits / 2);
@@ -184,6 +185,9 @@ static struct rr_conn *conn_new(struct rr_server *srv, struct rdma_cm_id *id, st
 	TAILQ_INIT(&c->reading);
 	TAILQ_INIT(&c->replies);
 	SLIST_INIT(&c->free_sends);
+	STAILQ_INIT(&c->back.handed);
+	STAILQ_INIT(&c->back.waiting);
+	c->back.credits = 1;
 	return c;
 }
 

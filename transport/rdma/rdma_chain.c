@@ -2,6 +2,8 @@
 /* Chains of work requests for the send queue. */
 #include "transport/rdma/rdma_chain.h"
 
+#include "transport/rdma/rdma_conn.h"
+
 static void start(struct rr_chain *ch, struct rr_conn *c)
 {
 	ch->conn = c;
@@ -79,4 +81,43 @@ int rr_gather_end(struct rr_conn *c)
 	c->gather = NULL;
 	post_chain(ch);
 	return ch->err;
+}
+
+struct rr_send *rr_send_take(struct rr_conn *c, unsigned wrs)
+{
+	struct rr_send *s = SLIST_FIRST(&c->free_sends);
+	const bool quiet = wrs == 1 && c->nquiet < c->quiet_max;
+
+	if (!s || (!quiet && c->sq_room < wrs))
+		return NULL;
+	SLIST_REMOVE_HEAD(&c->free_sends, link);
+	s->wrs = quiet ? 0 : wrs;
+	c->sq_room -= s->wrs;
+	return s;
+}
+
+struct ibv_send_wr *rr_chain_add_send(struct rr_chain *ch, struct rr_send *s, uint32_t len)
+{
+	struct rr_conn *c = ch->conn;
+	struct ibv_sge sge = { (uintptr_t)s->buf, len, c->send_mr->lkey };
+	const enum rr_tag tag = s->wrs ? RR_TAG_SEND : RR_TAG_QUIET;
+	struct ibv_send_wr *wr = rr_chain_add(ch, IBV_WR_SEND, sge, rr_wr_id(s, tag));
+
+	wr->send_flags = s->wrs ? IBV_SEND_SIGNALED : 0;
+	return wr;
+}
+
+void rr_sent(struct rr_conn *c, struct rr_send *s)
+{
+	s->earlier = c->quiet;
+	if (s->wrs == 0) {
+		c->quiet = s;
+		c->nquiet++;
+		/* the work that a completion would have counted for */
+		ev_loop_turns(c->loop)->work += TURN_WORK / 2;
+		return;
+	}
+	c->quiet = NULL;
+	c->nquiet = 0;
+	rr_conn_sending(c);
 }

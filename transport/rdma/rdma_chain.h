@@ -29,4 +29,12 @@ int rr_chain_end(struct rr_chain *ch);
 void rr_gather_start(struct rr_conn *c, struct rr_chain *ch);
 int rr_gather_end(struct rr_conn *c);
 
+/* A send context and slots for a chain of wrs work requests, or NULL. A Send alone is quiet if it
+ * may be. */
+struct rr_send *rr_send_take(struct rr_conn *c, unsigned wrs);
+/* Adds the Send of len bytes in s, which ends the chain. */
+struct ibv_send_wr *rr_chain_add_send(struct rr_chain *ch, struct rr_send *s, uint32_t len);
+/* Records a Send that has been posted. */
+void rr_sent(struct rr_conn *c, struct rr_send *s);
+
 #endif

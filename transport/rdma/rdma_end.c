@@ -13,6 +13,7 @@
 
 #include "lib/util.h"
 #include "transport/load.h"
+#include "transport/rdma/rdma_back.h"
 #include "transport/rdma/rdma_device.h"
 #include "transport/rdma/rdma_keys.h"
 #include "transport/rdma/rdma_pull.h"
@@ -23,6 +24,7 @@ void rr_conn_free(struct rr_conn *c)
 	struct rr_server *srv = c->srv;
 
 	ev_load_leave(ev_loop_load(c->loop));
+	rr_back_free(c);
 	if (c->recv_block)
 		munmap(c->recv_block, c->recv_block_size);
 	if (c->send_block)
@@ -126,6 +128,7 @@ void rr_conn_release(struct rr_conn *c)
 		return;
 	c->released = true;
 	release_waiting(c);
+	rr_back_end(c);
 	start_flush_timer(c);
 }
 

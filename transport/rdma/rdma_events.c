@@ -3,6 +3,8 @@
 #include "transport/rdma/rdma_events.h"
 
 #include "lib/util.h"
+#include "rpc/backchannel.h"
+#include "transport/rdma/rdma_back.h"
 #include "transport/rdma/rdma_call.h"
 #include "transport/rdma/rdma_chain.h"
 #include "transport/rdma/rdma_conn.h"
@@ -24,6 +26,7 @@ const struct rpc_conn_ops rr_conn_ops = {
 	.too_long = rr_too_long,
 	.says_too_long = true,
 	.garbage = rr_too_long, /* the answer is the same: ERR_CHUNK */
+	.call = rr_back_call,
 	.destroy = destroy,
 };
 
@@ -55,6 +58,7 @@ static void post_replies(struct rr_conn *c)
 		ev_loop_turns(c->loop)->work += TURN_WORK / 2;
 		rr_post(r);
 	}
+	rr_back_post(c);
 	if (rr_gather_end(c) < 0)
 		rr_conn_close(c, "cannot post");
 }
@@ -84,6 +88,8 @@ void rr_conn_run(struct ev_task *t)
 		c->lost = true;
 	if (events & RR_EV_CLOSE)
 		rr_conn_close(c, "disconnected");
+	if (events & RR_EV_EXPIRE)
+		rpc_backchannel_expire(&c->rpc, rn_now_ns());
 	if (events & RR_EV_RELEASE)
 		rr_conn_release(c);
 	if (events & (RR_EV_REPLIES | RR_EV_POLL))

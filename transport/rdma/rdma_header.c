@@ -188,6 +188,17 @@ void rr_reply_header_encode(const struct rr_header *call, enum rr_proc proc, uin
 		put_chunk(p, call, &call->reply, lists->reply_len);
 }
 
+void rr_call_header_encode(uint32_t xid, uint32_t credits, uint8_t *out)
+{
+	uint8_t *p = put_word(out, xid);
+
+	p = put_word(p, RR_VERSION);
+	p = put_word(p, credits);
+	p = put_word(p, RR_MSG);
+	for (unsigned i = 0; i < 3; i++)
+		p = put_word(p, 0);
+}
+
 size_t rr_error_encode(const struct rr_header *call, enum rr_errcode err, uint32_t credits,
 		       uint8_t *out)
 {

@@ -91,6 +91,9 @@ size_t rr_reply_header_size(const struct rr_header *call);
 void rr_reply_header_encode(const struct rr_header *call, enum rr_proc proc, uint32_t credits,
 			    const struct rr_reply_lists *lists, uint8_t *out);
 
+/* RDMA_MSG of a call to the client, without chunks: RR_HEADER_MIN bytes. credits: that are asked for. */
+void rr_call_header_encode(uint32_t xid, uint32_t credits, uint8_t *out);
+
 /* RDMA_ERROR; returns the bytes used of out (at most RR_ERR_VERS_SIZE). */
 size_t rr_error_encode(const struct rr_header *call, enum rr_errcode err, uint32_t credits,
 		       uint8_t *out);

@@ -51,37 +51,6 @@ void rr_too_long(struct rpc_request *rpc)
 	hand_over(rpc->transport_private, RR_STEP_ERR_CHUNK);
 }
 
-/* A send context and slots for a chain of wrs work requests, or NULL. A Send alone is quiet if it
- * may be. */
-static struct rr_send *take_send(struct rr_conn *c, unsigned wrs)
-{
-	struct rr_send *s = SLIST_FIRST(&c->free_sends);
-	const bool quiet = wrs == 1 && c->nquiet < c->quiet_max;
-
-	if (!s || (!quiet && c->sq_room < wrs))
-		return NULL;
-	SLIST_REMOVE_HEAD(&c->free_sends, link);
-	s->wrs = quiet ? 0 : wrs;
-	c->sq_room -= s->wrs;
-	return s;
-}
-
-/* Records a Send that has been posted. */
-static void sent(struct rr_conn *c, struct rr_send *s)
-{
-	s->earlier = c->quiet;
-	if (s->wrs == 0) {
-		c->quiet = s;
-		c->nquiet++;
-		/* the work that a completion would have counted for */
-		ev_loop_turns(c->loop)->work += TURN_WORK / 2;
-		return;
-	}
-	c->quiet = NULL;
-	c->nquiet = 0;
-	rr_conn_sending(c);
-}
-
 static int repost_recv(struct rr_req *r)
 {
 	struct rr_recv *recv = r->recv;
@@ -90,21 +59,10 @@ static int repost_recv(struct rr_req *r)
 	return recv ? rr_recv_post(recv) : 0;
 }
 
-static struct ibv_send_wr *add_send(struct rr_chain *ch, struct rr_send *s, uint32_t len)
-{
-	struct rr_conn *c = ch->conn;
-	struct ibv_sge sge = { (uintptr_t)s->buf, len, c->send_mr->lkey };
-	const enum rr_tag tag = s->wrs ? RR_TAG_SEND : RR_TAG_QUIET;
-	struct ibv_send_wr *wr = rr_chain_add(ch, IBV_WR_SEND, sge, rr_wr_id(s, tag));
-
-	wr->send_flags = s->wrs ? IBV_SEND_SIGNALED : 0;
-	return wr;
-}
-
 int rr_error_post(struct rr_req *r, enum rr_errcode code)
 {
 	struct rr_conn *c = r->conn;
-	struct rr_send *s = take_send(c, 1);
+	struct rr_send *s = rr_send_take(c, 1);
 	struct rr_chain own, *ch;
 
 	if (!s)
@@ -114,11 +72,11 @@ int rr_error_post(struct rr_req *r, enum rr_errcode code)
 		return rc;
 	uint32_t len = rr_error_encode(&r->call, code, c->credits, s->buf);
 	ch = rr_chain_start(c, &own);
-	add_send(ch, s, len);
+	rr_chain_add_send(ch, s, len);
 	rc = rr_chain_end(ch);
 	if (rc)
 		return rc;
-	sent(c, s);
+	rr_sent(c, s);
 	if (code == RR_ERR_VERS)
 		rr_count(c->srv, err_vers, 1);
 	else
@@ -250,11 +208,11 @@ static int post_chain(struct rr_req *r, const struct rr_reply_plan *plan, struct
 	rc = add_writes(ch, r, plan);
 	if (rc)
 		return rc;
-	invalidate(r, add_send(ch, s, encode_send(r, plan, s)));
+	invalidate(r, rr_chain_add_send(ch, s, encode_send(r, plan, s)));
 	rc = rr_chain_end(ch);
 	if (rc)
 		return rc;
-	sent(r->conn, s);
+	rr_sent(r->conn, s);
 	return 0;
 }
 
@@ -266,7 +224,7 @@ int rr_reply_post(struct rr_req *r, bool *kept)
 	rr_plan_reply(&r->call, &r->rpc->out, c->threshold, &plan);
 	if (plan.how == RR_REPLY_TOO_LONG || plan.nwrites + 1 > c->sq_depth)
 		return rr_error_post(r, RR_ERR_CHUNK);
-	struct rr_send *s = take_send(c, plan.nwrites + 1);
+	struct rr_send *s = rr_send_take(c, plan.nwrites + 1);
 	if (!s)
 		return -EAGAIN;
 	if (plan.nwrites) {

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 
+#include "transport/rdma/rdma_back.h"
 #include "transport/rdma/rdma_conn.h"
 #include "transport/rdma/rdma_read.h"
 #include "transport/rdma/rdma_reply.h"
@@ -106,4 +107,5 @@ void rr_send_done(struct rr_conn *c, struct rr_send *s)
 	if (r)
 		rr_req_done(r);
 	rr_post_waiting(c);
+	rr_back_post(c);
 }

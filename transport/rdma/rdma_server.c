@@ -42,6 +42,8 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 	LIST_FOREACH (c, &srv->conns, link)
 		if (is_due(c, now))
 			rr_conn_notify(c, RR_EV_CLOSE);
+		else if (atomic_load_explicit(&c->rpc.back, memory_order_relaxed))
+			rr_conn_notify(c, RR_EV_EXPIRE);
 	pthread_mutex_unlock(&srv->lock);
 	rr_look_after(srv);
 }
@@ -225,6 +227,7 @@ void rr_server_stats(struct rr_server *srv, struct rr_stats *out)
 		.sq_waits = n->sq_waits,
 		.waits_memory = n->waits_memory,
 		.cq_errors = n->cq_errors,
+		.callbacks = n->callbacks,
 		.posts = n->posts,
 		.completions = n->completions,
 		.devices = srv->ndevices,

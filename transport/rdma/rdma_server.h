@@ -53,7 +53,7 @@ struct rr_stats {
 	uint64_t connections, accepted, refused, disconnects, calls, replies, read_chunks,
 		read_segments, read_bytes, write_chunks, write_segments, write_bytes, reply_chunks,
 		position_zero, invalidations, err_vers, err_chunk, dropped, sq_waits, waits_memory,
-		cq_errors, devices;
+		cq_errors, devices, callbacks;
 	uint64_t posts;	      /* times that the send queue was given work */
 	uint64_t completions; /* of Receives and of work in the send queue */
 	/*

@@ -2,6 +2,7 @@
 /* Hands a complete call to the sink: RPC message in place, reply room known. */
 #include "transport/rdma/rdma_submit.h"
 
+#include "transport/rdma/rdma_back.h"
 #include "transport/rdma/rdma_conn.h"
 #include "transport/rdma/rdma_request.h"
 #include "transport/rdma/rdma_send.h"
@@ -70,6 +71,11 @@ static void set_reply_room(struct rr_req *r)
 		rpc->bulk_room[i] = rr_bulk_room(&r->call, i);
 }
 
+static bool has_chunks(const struct rr_header *h)
+{
+	return h->nreads || h->nwrites || h->has_reply;
+}
+
 void rr_submit(struct rr_req *r)
 {
 	struct rr_conn *c = r->conn;
@@ -84,9 +90,12 @@ void rr_submit(struct rr_req *r)
 		return;
 	}
 	if (peek(stream + 4) == RPC_REPLY) {
-		/* This server makes no calls, so no reply is expected. */
-		rr_count(c->srv, dropped, 1);
+		if (has_chunks(&r->call))
+			rr_count(c->srv, dropped, 1);
+		else
+			rr_back_reply(r, stream, len);
 		rr_req_done(r);
+		rr_back_post(c);
 		return;
 	}
 	fill_segments(r, stream);

@@ -61,6 +61,7 @@
 #define RR_STALL_SECONDS 60u
 #define RR_PRESSED_SECONDS 4u /* Sends without progress, while others wait for memory */
 #define RR_STRANGER_CONNS 16u /* limit for a client that no export admits */
+#define RR_BACK_CALLS 4u      /* calls to the client under way, and Receives for their replies */
 #define RR_LEAVING_MAX 16u    /* connections being closed to make room for new ones */
 #define RR_RETRY_SECONDS 5u   /* between two checks of devices and listeners */
 
@@ -163,6 +164,17 @@ enum {
 	RR_EV_REPLIES = 8,
 	RR_EV_LOST = 16,    /* with RR_EV_CLOSE: the peer's doing */
 	RR_EV_RELEASE = 32, /* closed: give back the requests that wait */
+	RR_EV_EXPIRE = 64,  /* look for calls to the client whose time is up */
+};
+
+/* Calls to the client: rdma_back.c. */
+STAILQ_HEAD(rr_back_list, rr_back_msg);
+struct rr_back {
+	struct rr_back_list handed;  /* by other threads; under rr_conn.lock */
+	struct rr_back_list waiting; /* for a credit or the send queue; the loop's, as all below */
+	unsigned credits;	     /* granted by the client, RR_BACK_CALLS at most */
+	unsigned ncalls;	     /* sent and not answered */
+	uint32_t xid[RR_BACK_CALLS]; /* of those */
 };
 
 struct rr_conn {
@@ -221,6 +233,7 @@ struct rr_conn {
 	struct rr_req_list reading;
 	struct rr_recv *repost[RR_BATCH_MAX]; /* Receives that will be posted together */
 	unsigned nrepost;
+	struct rr_back back;
 	struct rr_chain *gather; /* replies being posted together, or NULL */
 
 	pthread_mutex_t lock;
@@ -238,7 +251,7 @@ struct rr_counters {
 	_Atomic uint64_t accepted, refused, disconnects, calls, replies, read_chunks, read_segments,
 		read_bytes, write_chunks, write_segments, write_bytes, reply_chunks, position_zero,
 		invalidations, err_vers, err_chunk, dropped, sq_waits, waits_memory, cq_errors,
-		posts, completions;
+		callbacks, posts, completions;
 	/* Objects that exist now. */
 	_Atomic uint64_t qps, cqs, mrs, slab_mrs, conn_bytes;
 };

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Calls to the client, in the reverse direction of RFC 8167. They go inline, without chunks, since
+ * callbacks are small; so they share the inline threshold of replies (section 4.2).
+ *
+ * Credits of this direction are counted apart (section 4.1). Until the client has granted some in a
+ * reply to a call there is one. A call takes a credit until its reply comes, however late: the client
+ * has a Receive posted for as many calls as it has granted, and a Send that finds none would break
+ * the connection. Only replies to calls that were sent here count. This side has Receives for
+ * RR_BACK_CALLS replies besides those for the client's calls (rdma_accept.c).
+ *
+ * Any thread hands a call over to the connection's loop, as with replies.
+ */
+#include "transport/rdma/rdma_back.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/util.h"
+#include "rpc/backchannel.h"
+#include "transport/rdma/rdma_chain.h"
+#include "transport/rdma/rdma_conn.h"
+
+struct rr_back_msg {
+	STAILQ_ENTRY(rr_back_msg) link;
+	uint32_t len;
+	uint8_t msg[];
+};
+
+static void call_free(struct rr_server *srv, struct rr_back_msg *call)
+{
+	rn_budget_give(srv->cfg.budget, sizeof(*call) + call->len);
+	free(call);
+}
+
+int rr_back_call(struct rpc_conn *rc, const uint8_t *msg, uint32_t len)
+{
+	struct rr_conn *c = rn_container_of(rc, struct rr_conn, rpc);
+	struct rr_server *srv = c->srv;
+	const size_t size = sizeof(struct rr_back_msg) + len;
+	struct rr_back_msg *call;
+
+	if (RR_HEADER_MIN + len > c->threshold)
+		return -EMSGSIZE;
+	if (!rn_budget_take(srv->cfg.budget, size))
+		return -ENOMEM;
+	call = malloc(size);
+	if (!call) {
+		rn_budget_give(srv->cfg.budget, size);
+		return -ENOMEM;
+	}
+	call->len = len;
+	memcpy(call->msg, msg, len);
+	pthread_mutex_lock(&c->lock);
+	STAILQ_INSERT_TAIL(&c->back.handed, call, link);
+	pthread_mutex_unlock(&c->lock);
+	rr_conn_notify(c, RR_EV_REPLIES);
+	return 0;
+}
+
+static uint32_t get_word(const uint8_t *p)
+{
+	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+/* Copies the call behind its header. 0 or -errno. */
+static int post(struct rr_conn *c, const struct rr_back_msg *call, struct rr_send *s)
+{
+	struct rr_chain own, *ch = rr_chain_start(c, &own);
+
+	rr_call_header_encode(get_word(call->msg), RR_BACK_CALLS, s->buf);
+	memcpy(s->buf + RR_HEADER_MIN, call->msg, call->len);
+	rr_chain_add_send(ch, s, RR_HEADER_MIN + call->len);
+	int rc = rr_chain_end(ch);
+
+	if (rc)
+		return rc;
+	rr_sent(c, s);
+	rr_count(c->srv, callbacks, 1);
+	return 0;
+}
+
+static void take_handed(struct rr_conn *c)
+{
+	pthread_mutex_lock(&c->lock);
+	STAILQ_CONCAT(&c->back.waiting, &c->back.handed);
+	pthread_mutex_unlock(&c->lock);
+}
+
+void rr_back_post(struct rr_conn *c)
+{
+	struct rr_back *b = &c->back;
+	struct rr_back_msg *call;
+
+	take_handed(c);
+	/* Replies that wait for the send queue go first. */
+	while (c->open && TAILQ_EMPTY(&c->waiting) && b->ncalls < b->credits &&
+	       (call = STAILQ_FIRST(&b->waiting))) {
+		struct rr_send *s = rr_send_take(c, 1);
+
+		if (!s)
+			return;
+		STAILQ_REMOVE_HEAD(&b->waiting, link);
+		b->xid[b->ncalls++] = get_word(call->msg);
+		int rc = post(c, call, s);
+
+		call_free(c->srv, call);
+		if (rc)
+			rr_conn_close(c, "cannot post");
+	}
+}
+
+/* True if a call with that xid was sent and not answered; it is then answered. */
+static bool take_xid(struct rr_back *b, uint32_t xid)
+{
+	for (unsigned i = 0; i < b->ncalls; i++) {
+		if (b->xid[i] != xid)
+			continue;
+		b->xid[i] = b->xid[--b->ncalls];
+		return true;
+	}
+	return false;
+}
+
+void rr_back_reply(struct rr_req *r, uint8_t *msg, uint32_t len)
+{
+	struct rr_conn *c = r->conn;
+	struct rr_back *b = &c->back;
+
+	if (take_xid(b, r->call.xid)) /* a grant of none would be the end: one is left */
+		b->credits = (unsigned)rn_min(rn_max(r->call.credits, 1), RR_BACK_CALLS);
+	if (len > RPC_CALLBACK_REPLY || rpc_backchannel_reply(&c->rpc, msg, len) != RPC_REPLY_USED)
+		rr_count(c->srv, dropped, 1);
+}
+
+void rr_back_end(struct rr_conn *c)
+{
+	struct rr_back_msg *call;
+
+	rpc_backchannel_close(&c->rpc);
+	take_handed(c);
+	while ((call = STAILQ_FIRST(&c->back.waiting))) {
+		STAILQ_REMOVE_HEAD(&c->back.waiting, link);
+		call_free(c->srv, call);
+	}
+}
+
+void rr_back_free(struct rr_conn *c)
+{
+	/* Handed over while the connection was closed. */
+	rr_back_end(c);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Calls to the client (RFC 8167): see rdma_back.c. */
+#ifndef RN_TRANSPORT_RDMA_BACK_H
+#define RN_TRANSPORT_RDMA_BACK_H
+
+#include "transport/rdma/rdma_types.h"
+
+/* rpc_conn_ops.call. */
+int rr_back_call(struct rpc_conn *rc, const uint8_t *msg, uint32_t len);
+
+/* The functions below are called on the connection's loop. */
+
+/* Posts calls as far as the client's credits and the send queue allow. */
+void rr_back_post(struct rr_conn *c);
+/* A reply of the client, len bytes of an RPC message without chunks. */
+void rr_back_reply(struct rr_req *r, uint8_t *msg, uint32_t len);
+/* The connection is closed: ends the calls under way. */
+void rr_back_end(struct rr_conn *c);
+/* Frees what was never sent. On any thread; nothing else uses the connection. */
+void rr_back_free(struct rr_conn *c);
+
+#endif
