@@ -203,6 +203,11 @@ def main():
         t.equal("what was not given back", held.lost(before), {})
         harness.finish(t, d)
         mounts.umount(d.exports["small"])
+    with Daemon({"own": OPTIONS}, {"vfs.io_mode": "direct"}) as past:
+        c = Client(past, "past the page cache")
+        test_blocks(t, past, c)
+        c.leave()
+        harness.finish(t, past)
     harness.result(t)
 
 
