@@ -269,3 +269,19 @@ Test(rdma_header, errors)
 	for (unsigned i = 0; i < 5; i++)
 		cr_assert_eq(word(out, i), chunk[i]);
 }
+
+Test(rdma_header, a_call_to_the_client_has_no_chunks)
+{
+	uint8_t msg[RR_HEADER_MIN];
+
+	memset(msg, 0xff, sizeof(msg));
+	rr_call_header_encode(0x12345678, 4, msg);
+	cr_expect_eq(rr_header_decode(msg, sizeof(msg), &h), RR_CALL);
+	cr_expect_eq(h.xid, 0x12345678);
+	cr_expect_eq(h.vers, RR_VERSION);
+	cr_expect_eq(h.credits, 4);
+	cr_expect_eq(h.proc, RR_MSG);
+	cr_expect_eq(h.nreads + h.nwrites + h.nsegs, 0);
+	cr_expect_not(h.has_reply);
+	cr_expect_eq(h.size, sizeof(msg));
+}
