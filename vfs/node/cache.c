@@ -20,6 +20,7 @@
 #include "vfs/node/hooks.h"
 #include "vfs/node/uncommitted.h"
 
+#define MARKED_SECONDS 600 /* beyond other nodes' time: an unused directory with a mark */
 #define SHARDS 64u
 #define BUCKETS 1024u /* per shard */
 
@@ -363,6 +364,30 @@ bool vfs_cache_evict(struct vfs *vfs)
 	return false;
 }
 
+/*
+ * True if a directory is kept longer than other nodes: its mark (vfs/fs/dir_watch.h) goes with it,
+ * and after that its next change cannot be told to be the only one. Then a client asks again for
+ * each name that it knows there. Nodes below an export keep a mount busy, so they are not kept.
+ */
+static bool keeps_mark(const struct vfs_node *n, int64_t before)
+{
+	return atomic_load(&n->watched) && !n->mnt->path && n->used_at >= before - MARKED_SECONDS;
+}
+
+/* Under the shard's lock: those unused since before, to dead. */
+static void take_idle(struct shard *s, int64_t before, struct node_lru *dead)
+{
+	struct vfs_node *n, *next;
+
+	for (n = TAILQ_FIRST(&s->lru); n && n->used_at < before; n = next) {
+		next = TAILQ_NEXT(n, lru_link);
+		if (keeps_mark(n, before))
+			continue;
+		unhash_locked(s, n);
+		TAILQ_INSERT_TAIL(dead, n, lru_link);
+	}
+}
+
 void vfs_cache_close_idle(struct vfs *vfs, int64_t before)
 {
 	for (unsigned i = 0; i < SHARDS; i++) {
@@ -371,10 +396,7 @@ void vfs_cache_close_idle(struct vfs *vfs, int64_t before)
 		struct vfs_node *n;
 
 		pthread_mutex_lock(&s->lock);
-		while ((n = TAILQ_FIRST(&s->lru)) != NULL && n->used_at < before) {
-			unhash_locked(s, n);
-			TAILQ_INSERT_TAIL(&dead, n, lru_link);
-		}
+		take_idle(s, before, &dead);
 		while (vfs->stopping && (n = TAILQ_FIRST(&s->unsynced)) != NULL) {
 			unhash_locked(s, n);
 			TAILQ_INSERT_TAIL(&dead, n, lru_link);
