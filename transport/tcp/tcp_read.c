@@ -195,10 +195,49 @@ static bool is_a(const struct tcp_req *t, enum rpc_msg_type type)
 	return t->rpc->seg[0].len >= MESSAGE_MIN && !memcmp(t->head + 4, word, sizeof(word));
 }
 
+/*
+ * A buffer that is there now: of the size wanted, or a smaller one for a record that holds buffers
+ * already. Such a record may be the reason why there is no larger one: it holds parts of all slabs,
+ * and nobody else holds any.
+ */
+static struct rn_payload *take_now(struct tcp_conn *c, size_t want)
+{
+	struct rn_payload_pool *pool = c->loop->srv->cfg.pool;
+	struct rn_payload_account *account = &c->rpc.client->memory;
+	struct rn_payload *p = rn_payload_get_for(pool, want, account);
+
+	if (c->cur->rpc->nseg == 1)
+		return p;
+	for (size_t size = want / GROWTH; !p && size >= GROWTH_FIRST; size /= GROWTH)
+		p = rn_payload_get_for(pool, size, account);
+	return p;
+}
+
+/* NULL: the connection's task gets it later, and reading is paused. */
+static struct rn_payload *wait_for_payload(struct tcp_conn *c, size_t want)
+{
+	struct tcp_server *srv = c->loop->srv;
+	struct rn_payload *p;
+
+	rpc_conn_ref(&c->rpc);
+	c->waiter.ready = payload_ready;
+	c->waiter.account = &c->rpc.client->memory;
+	p = rn_payload_get_or_wait(srv->cfg.pool, want, &c->waiter);
+	if (p) {
+		rpc_conn_put(&c->rpc);
+		return p;
+	}
+	tcp_count(srv, waits_memory, 1);
+	if (rn_payload_short(srv->cfg.pool))
+		c->loop->pressed_ns = rn_now_ns();
+	c->pause = TCP_WAIT_PAYLOAD;
+	c->wait_ns = rn_now_ns();
+	return NULL;
+}
+
 /* Opens a buffer for the bytes to come, n of which are at hand. */
 static enum feed open_payload(struct tcp_conn *c, size_t n)
 {
-	struct tcp_server *srv = c->loop->srv;
 	struct tcp_req *t = c->cur;
 	struct rn_payload *p = tcp_take_granted(c);
 	uint32_t moved = t->rpc->nseg == 1 ? TCP_HEAD_SIZE - split_at(c, t) : 0;
@@ -213,19 +252,12 @@ static enum feed open_payload(struct tcp_conn *c, size_t n)
 			f = enough_is_there(c, n);
 		if (f != FEED_MORE)
 			return f;
-		rpc_conn_ref(&c->rpc);
-		c->waiter.ready = payload_ready;
-		c->waiter.account = &c->rpc.client->memory;
-		p = rn_payload_get_or_wait(srv->cfg.pool, payload_want(c, moved), &c->waiter);
-		if (!p) {
-			tcp_count(srv, waits_memory, 1);
-			if (rn_payload_short(srv->cfg.pool))
-				c->loop->pressed_ns = rn_now_ns();
-			c->pause = TCP_WAIT_PAYLOAD;
-			c->wait_ns = rn_now_ns();
+		p = take_now(c, payload_want(c, moved));
+	}
+	if (!p) {
+		p = wait_for_payload(c, payload_want(c, moved));
+		if (!p)
 			return FEED_PAUSED;
-		}
-		rpc_conn_put(&c->rpc);
 	}
 	c->arrived = false;
 	add_payload(t, p, moved);
