@@ -568,9 +568,10 @@ static void log_tcp(struct server *s, enum rn_level level)
 	       "tcp: %" PRIu64 " connections, %" PRIu64 " accepted, %" PRIu64 " refused, %" PRIu64
 	       " closed for errors, %" PRIu64 " calls, %" PRIu64 " replies, %" PRIu64
 	       " sends, %" PRIu64 " bytes in, %" PRIu64 " bytes out, %" PRIu64
-	       " without a copy, %" PRIu64 " callbacks, %" PRIu64 " replies to none",
+	       " without a copy, %" PRIu64 " callbacks, %" PRIu64 " replies to none, %" PRIu64
+	       " moved to another event thread",
 	       t.connections, t.accepted, t.refused, t.closed_error, t.calls, t.replies, t.sends,
-	       t.bytes_in, t.bytes_out, t.bytes_spliced, t.callbacks, t.stray_replies);
+	       t.bytes_in, t.bytes_out, t.bytes_spliced, t.callbacks, t.stray_replies, t.moved);
 }
 
 static void log_loops(struct server *s, enum rn_level level)

@@ -5,7 +5,8 @@
  * because connections of the thread wait then, and so does polling a completion queue.
  *
  * The thread tells when a wait begins and ends, which costs two readings of the clock. The event
- * loop measures once a second (transport/event_loop.c). transport/placement.h goes by the results.
+ * loop measures once a second (transport/event_loop.c). transport/placement.h and
+ * transport/tcp/tcp_balance.h go by the results.
  */
 #ifndef RN_TRANSPORT_LOAD_H
 #define RN_TRANSPORT_LOAD_H

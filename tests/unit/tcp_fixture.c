@@ -12,6 +12,7 @@
 
 #include "lib/util.h"
 #include "rpc/client.h"
+#include "transport/tcp/tcp_move.h"
 
 #define ANSWER_WORDS 7
 
@@ -101,11 +102,62 @@ static bool answer_in_place(struct fixture *f, struct rpc_request *r)
 	return true;
 }
 
+/* True if the call waits for its turn on the event thread. */
+static bool answer_later(struct fixture *f, struct rpc_request *r)
+{
+	const unsigned i = ev_loop_is_current(f->loops[0]) ? 0 : 1;
+
+	pthread_mutex_lock(&f->lock);
+	const bool later = f->mode == SINK_LATER && xid_of(r) != XID_OTHER_THREAD;
+	pthread_mutex_unlock(&f->lock);
+	if (!later)
+		return false;
+	r->node.next = NULL;
+	*f->later[i].last = &r->node;
+	f->later[i].last = &r->node.next;
+	return true;
+}
+
+static void *take_later(void *ctx)
+{
+	struct later *l = ctx;
+	struct rn_inbox_node *node = l->first;
+
+	if (!node)
+		return NULL;
+	l->first = node->next;
+	if (!l->first)
+		l->last = &l->first;
+	return rn_container_of(node, struct rpc_request, node);
+}
+
+static void run_later(void *ctx, void *state, void *piece)
+{
+	struct fixture *f = ((struct later *)ctx)->f;
+	struct rpc_request *r = piece;
+
+	(void)state;
+	if (xid_of(r) == XID_GATE)
+		while (sem_wait(&f->gate) < 0)
+			;
+	answer(f, r);
+}
+
+static struct ev_loop *make_loop(struct fixture *f, unsigned i)
+{
+	const struct ev_work work = { .take = take_later, .run = run_later, .ctx = &f->later[i] };
+	struct ev_loop *loop;
+
+	f->later[i] = (struct later){ .f = f, .last = &f->later[i].first };
+	cr_assert_eq(ev_loop_new("test-loop", &work, &loop), 0);
+	return loop;
+}
+
 static void sink_submit(void *ctx, struct rpc_request *r)
 {
 	struct fixture *f = ctx;
 
-	if (answer_in_place(f, r))
+	if (answer_in_place(f, r) || answer_later(f, r))
 		return;
 	pthread_mutex_lock(&f->lock);
 	r->node.next = NULL;
@@ -152,7 +204,7 @@ void fixture_start(struct fixture *f, struct tcp_config cfg, size_t budget, int 
 	rn_budget_init(&f->budget, budget);
 	f->pool = rn_payload_pool_new(&f->budget);
 	for (unsigned i = 0; i < 2; i++)
-		cr_assert_eq(ev_loop_new("test-loop", NULL, &f->loops[i]), 0);
+		f->loops[i] = make_loop(f, i);
 	cfg.loops = f->loops;
 	cfg.nloops = cfg.nloops ? cfg.nloops : 2;
 	cfg.sink = (struct rpc_sink){ sink_submit, f };
@@ -194,6 +246,55 @@ void fixture_stop(struct fixture *f)
 	pthread_mutex_destroy(&f->lock);
 	pthread_cond_destroy(&f->work);
 	sem_destroy(&f->gate);
+}
+
+struct wish {
+	struct tcp_loop *loop;
+	uint64_t id;
+	bool done;
+};
+
+static void on_wish(void *arg)
+{
+	struct wish *w = arg;
+	struct tcp_conn *c;
+
+	if (w->loop->leaving)
+		return;
+	TAILQ_FOREACH_REVERSE (c, &w->loop->conns, tcp_conn_list, link) {
+		if ((w->id != ANY_CONN && c->rpc.id != w->id) || !tcp_move_may(c))
+			continue;
+		tcp_move_begin(c, &w->loop->srv->loops[1 - w->loop->index]);
+		w->done = true;
+		return;
+	}
+}
+
+bool fixture_wish(struct fixture *f, unsigned loop, uint64_t id)
+{
+	struct wish w = { .loop = &f->srv->loops[loop], .id = id };
+
+	ev_loop_call(w.loop->ev, on_wish, &w);
+	return w.done;
+}
+
+uint64_t fixture_moved(struct fixture *f)
+{
+	struct tcp_stats st;
+
+	tcp_server_stats(f->srv, &st);
+	return st.moved;
+}
+
+void fixture_move(struct fixture *f, uint64_t id)
+{
+	const uint64_t before = fixture_moved(f);
+
+	for (unsigned i = 0; fixture_moved(f) == before; i++) {
+		cr_assert_lt(i, 10000, "connection %llu does not move", (unsigned long long)id);
+		if (!fixture_wish(f, i % 2, id))
+			usleep(1000);
+	}
 }
 
 int client_connect(struct fixture *f)

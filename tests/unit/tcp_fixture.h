@@ -21,17 +21,25 @@ enum sink_mode {
 	SINK_HOLD, /* holds requests until fixture_release() */
 	SINK_GARBAGE,
 	SINK_IN_PLACE, /* answers on the event thread, before submit() returns; see below */
+	SINK_LATER,    /* as pieces of the event thread's work; see below */
 };
 
-/* Calls that SINK_IN_PLACE treats in another way: */
+/* Calls that SINK_IN_PLACE and SINK_LATER treat in another way: */
 #define XID_OTHER_THREAD 0xfffffff0u /* answered by the sink's thread */
 #define XID_GATE 0xfffffff1u	     /* waits on the event thread for fixture.gate */
+
+/* Requests that wait for their event thread (SINK_LATER); used by that thread. */
+struct later {
+	struct fixture *f;
+	struct rn_inbox_node *first, **last;
+};
 
 struct fixture {
 	struct rn_budget budget;
 	struct rn_payload_pool *pool;
 	struct rpc_clients *clients;
 	struct ev_loop *loops[2];
+	struct later later[2];
 	struct tcp_server *srv;
 	struct sockaddr_storage addr;
 
@@ -56,6 +64,16 @@ void fixture_stop(struct fixture *f);
 void fixture_mode(struct fixture *f, enum sink_mode mode);
 /* Waits until the sink has n requests; false after ten seconds. */
 bool fixture_wait(struct fixture *f, unsigned n);
+
+/*
+ * Has the connection of that number (they count from 0) begin to move from that loop to the other
+ * one. True if it is there and may. ANY_CONN: the one with the latest input that may.
+ */
+#define ANY_CONN UINT64_MAX
+bool fixture_wish(struct fixture *f, unsigned loop, uint64_t id);
+/* Moves a connection that comes to rest to the other loop, wherever it is. */
+void fixture_move(struct fixture *f, uint64_t id);
+uint64_t fixture_moved(struct fixture *f); /* moves so far */
 
 int client_connect(struct fixture *f);
 void client_send(int fd, const void *p, size_t n);

@@ -237,6 +237,57 @@ Test(tcp_limits, idle_timeout, .timeout = 120)
 	fixture_stop(&f);
 }
 
+static void nothing(void *arg)
+{
+	(void)arg;
+}
+
+/* Moves a connection that is at rest, if it is still there, and waits until it has arrived. */
+static void move(struct fixture *f, uint64_t id)
+{
+	if (!fixture_wish(f, 0, id))
+		(void)fixture_wish(f, 1, id);
+	for (unsigned i = 0; i < 2; i++)
+		ev_loop_call(f->loops[i], nothing, NULL);
+}
+
+/* Times go on for connections that move to another event thread again and again. */
+Test(tcp_limits, moves_put_no_limit_off, .timeout = 120)
+{
+	enum { SMALL, LARGE, IDLE, GOOD, ALL };
+	struct fixture f;
+	struct tcp_stats st;
+	int fd[ALL];
+
+	fixture_start(&f, (struct tcp_config){ .stall_seconds = 1, .idle_seconds = 1 }, BUDGET,
+		      AF_INET);
+	for (unsigned i = 0; i < ALL; i++)
+		fd[i] = client_connect(&f);
+	client_send(fd[SMALL], "\x80\0\0\x64\0\0\0\1\0\0", 10);
+	client_send(fd[LARGE], "\x80\x10\0\0\0\0\0\1\0\0", 10);
+	for (unsigned i = 0; i < 2000; i++)
+		client_send(fd[LARGE], "z", 1);
+	client_ping(fd[IDLE], 1);
+	for (uint32_t i = 0; i < 20; i++) {
+		client_send(fd[LARGE], "z", 1);
+		client_ping(fd[GOOD], i);
+		for (unsigned k = 0; k < ALL; k++)
+			move(&f, k);
+		let_pass(&f, 100);
+	}
+	wait_connections(&f, 1);
+	for (unsigned i = 0; i < GOOD; i++)
+		cr_expect(client_closed(fd[i]), "%u is not closed", i);
+	client_ping(fd[GOOD], 1);
+	tcp_server_stats(f.srv, &st);
+	cr_expect_geq(st.moved, 30);
+	cr_expect_eq(st.closed_idle, 1);
+	cr_expect_eq(st.closed_error, 2);
+	for (unsigned i = 0; i < ALL; i++)
+		close(fd[i]);
+	fixture_stop(&f);
+}
+
 /* A connection with a request in flight is not idle. */
 Test(tcp_limits, long_request_is_not_idle, .timeout = 120)
 {

@@ -38,7 +38,7 @@ void tcp_drop_input(struct tcp_conn *c)
 
 void tcp_conn_close(struct tcp_conn *c, enum tcp_close_reason why, const char *text)
 {
-	struct tcp_server *srv = c->loop->srv;
+	struct tcp_server *srv = c->srv;
 
 	if (!c->open)
 		return;
@@ -54,6 +54,10 @@ void tcp_conn_close(struct tcp_conn *c, enum tcp_close_reason why, const char *t
 	event_del(&c->wr);
 	TAILQ_REMOVE(&c->loop->conns, c, link);
 	ev_load_leave(ev_loop_load(c->loop->ev));
+	if (c->loop->leaving == c) {
+		c->loop->leaving = NULL;
+		event_del(c->loop->patience);
+	}
 	turn_leave(c->loop->turns, &c->turn);
 	if (c->pause == TCP_WAIT_REQUEST)
 		tcp_pool_unstarve(c);
@@ -73,7 +77,7 @@ void tcp_conn_close(struct tcp_conn *c, enum tcp_close_reason why, const char *t
 void tcp_conn_destroy(struct rpc_conn *rc)
 {
 	struct tcp_conn *c = rn_container_of(rc, struct tcp_conn, rpc);
-	struct tcp_server *srv = c->loop->srv;
+	struct tcp_server *srv = c->srv;
 
 	close(c->fd);
 	pthread_mutex_destroy(&c->lock);

@@ -23,9 +23,15 @@ void tcp_conn_take_turn(struct tcp_conn *c)
 	rpc_conn_put(&c->rpc);
 }
 
+void tcp_conn_worked(struct tcp_conn *c, uint64_t work)
+{
+	c->work += work;
+	c->loop->turns->work += work;
+}
+
 enum rpc_standing tcp_conn_standing(struct tcp_conn *c)
 {
-	const struct tcp_config *cfg = &c->loop->srv->cfg;
+	const struct tcp_config *cfg = &c->srv->cfg;
 
 	return cfg->standing ? cfg->standing(cfg->standing_ctx, &c->rpc) : RPC_ADMITTED;
 }

@@ -18,6 +18,12 @@ void tcp_rate_measure(struct tcp_conn *c, uint64_t now)
 	c->slow = false;
 }
 
+void tcp_rate_suspend(struct tcp_conn *c, uint64_t ns)
+{
+	c->record_ns += ns;
+	c->span_ns += ns;
+}
+
 static uint64_t expected(uint64_t ns, uint64_t rate)
 {
 	return ns / (RN_NS_PER_SECOND / rate);

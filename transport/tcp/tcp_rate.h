@@ -7,6 +7,8 @@
 
 /* Begins to measure the record being read. */
 void tcp_rate_measure(struct tcp_conn *c, uint64_t now);
+/* Puts the record's time limits off by the time in which the server has not read it. */
+void tcp_rate_suspend(struct tcp_conn *c, uint64_t ns);
 /* True if the record comes too slowly; pressed: others wait for memory. Called about once a second. */
 bool tcp_rate_is_slow(struct tcp_conn *c, uint64_t now, bool pressed);
 

@@ -51,8 +51,7 @@ static bool has_room_locked(struct tcp_conn *c)
 {
 	/* A host that is not admitted only gets refusals: one at a time is enough. */
 	return tcp_conn_has_room(c) &&
-	       !(c->inflight && rpc_conn_standing(&c->rpc) != RPC_ADMITTED &&
-		 c->loop->srv->cfg.standing);
+	       !(c->inflight && rpc_conn_standing(&c->rpc) != RPC_ADMITTED && c->srv->cfg.standing);
 }
 
 /* True if another call may be in flight. Else the connection's task runs when one may. */
@@ -103,7 +102,7 @@ static size_t room_left(const struct tcp_req *t)
 /* Offset in the full head at which the first payload buffer begins. */
 static uint32_t split_at(const struct tcp_conn *c, const struct tcp_req *t)
 {
-	const struct tcp_config *cfg = &c->loop->srv->cfg;
+	const struct tcp_config *cfg = &c->srv->cfg;
 	size_t off = cfg->bulk_offset ? cfg->bulk_offset(t->head, TCP_HEAD_SIZE) : 0;
 
 	return off && off < TCP_HEAD_SIZE ? (uint32_t)off : TCP_HEAD_SIZE;
@@ -142,7 +141,7 @@ static void add_payload(struct tcp_req *t, struct rn_payload *p, uint32_t moved)
 static bool may_take_memory(const struct tcp_conn *c)
 {
 	return !rpc_client_was_slow(c->rpc.client, rn_now_ns()) ||
-	       rn_payload_is_ample(c->loop->srv->cfg.pool);
+	       rn_payload_is_ample(c->srv->cfg.pool);
 }
 
 /* FEED_MORE if the client may send calls of that length now. Paused while its standing is not
@@ -202,7 +201,7 @@ static bool is_a(const struct tcp_req *t, enum rpc_msg_type type)
  */
 static struct rn_payload *take_now(struct tcp_conn *c, size_t want)
 {
-	struct rn_payload_pool *pool = c->loop->srv->cfg.pool;
+	struct rn_payload_pool *pool = c->srv->cfg.pool;
 	struct rn_payload_account *account = &c->rpc.client->memory;
 	struct rn_payload *p = rn_payload_get_for(pool, want, account);
 
@@ -216,7 +215,7 @@ static struct rn_payload *take_now(struct tcp_conn *c, size_t want)
 /* NULL: the connection's task gets it later, and reading is paused. */
 static struct rn_payload *wait_for_payload(struct tcp_conn *c, size_t want)
 {
-	struct tcp_server *srv = c->loop->srv;
+	struct tcp_server *srv = c->srv;
 	struct rn_payload *p;
 
 	rpc_conn_ref(&c->rpc);
@@ -269,16 +268,15 @@ _Static_assert(TCP_HEAD_SIZE == RPC_CALLBACK_REPLY, "a reply to a call lies in t
 /* A reply to a call of this server. A client that has never been called sends none. */
 static enum feed take_reply(struct tcp_conn *c, struct tcp_req *t)
 {
-	struct tcp_server *srv = c->loop->srv;
 	const enum rpc_reply_use use = rpc_backchannel_reply(&c->rpc, t->head, t->rpc->seg[0].len);
 
 	c->cur = NULL;
 	tcp_pool_put(c->loop, t);
-	c->loop->turns->work += TURN_WORK;
+	tcp_conn_worked(c, TURN_WORK);
 	if (use == RPC_REPLY_UNEXPECTED)
 		return FEED_BAD;
 	if (use == RPC_REPLY_STRAY)
-		tcp_count(srv, stray_replies, 1);
+		tcp_count(c->srv, stray_replies, 1);
 	else
 		c->useful_ns = rn_now_ns();
 	return FEED_MORE;
@@ -286,7 +284,7 @@ static enum feed take_reply(struct tcp_conn *c, struct tcp_req *t)
 
 static enum feed submit(struct tcp_conn *c)
 {
-	struct tcp_server *srv = c->loop->srv;
+	struct tcp_server *srv = c->srv;
 	struct tcp_req *t = c->cur;
 
 	tcp_record_start(&c->rec, srv->cfg.max_record);
@@ -304,7 +302,7 @@ static enum feed submit(struct tcp_conn *c)
 	t->rpc->reply_max = TCP_REPLY_MAX;
 	t->rpc->arrived_ns = c->useful_ns = rn_now_ns();
 	tcp_count(srv, calls, 1);
-	c->loop->turns->work += TURN_WORK;
+	tcp_conn_worked(c, TURN_WORK);
 	srv->cfg.sink.submit(srv->cfg.sink.ctx, t->rpc);
 	return FEED_MORE;
 }
@@ -429,8 +427,8 @@ static size_t receive_some(struct tcp_conn *c, uint8_t *to, size_t ask)
 		tcp_conn_close(c, TCP_CLOSE_PEER, "connection lost");
 	if (got <= 0)
 		return 0;
-	tcp_count(c->loop->srv, bytes_in, (uint64_t)got);
-	c->loop->turns->work += (uint64_t)got;
+	tcp_count(c->srv, bytes_in, (uint64_t)got);
+	tcp_conn_worked(c, (uint64_t)got);
 	return (size_t)got;
 }
 
@@ -451,7 +449,7 @@ static size_t receive_direct(struct tcp_conn *c)
 
 static size_t scratch_size(struct tcp_conn *c)
 {
-	return rpc_conn_standing(&c->rpc) == RPC_ADMITTED || !c->loop->srv->cfg.standing
+	return rpc_conn_standing(&c->rpc) == RPC_ADMITTED || !c->srv->cfg.standing
 		       ? TCP_SCRATCH_SIZE
 		       : TCP_STRANGER_SCRATCH;
 }

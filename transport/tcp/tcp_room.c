@@ -29,7 +29,7 @@ static bool is_stranger(const struct tcp_conn *c)
 {
 	const enum rpc_standing standing = rpc_conn_standing(&c->rpc);
 
-	return c->loop->srv->cfg.standing && (standing == RPC_STRANGER || standing == RPC_UNKNOWN);
+	return c->srv->cfg.standing && (standing == RPC_STRANGER || standing == RPC_UNKNOWN);
 }
 
 bool tcp_room_is_over(struct tcp_conn *c)

@@ -138,10 +138,10 @@ ssize_t tcp_send_parcel(struct tcp_conn *c, const struct tcp_parcel *p)
 		p->pipe ? (ssize_t)rn_pipe_send(p->pipe, c->fd, p->more) : send_pieces(c, p);
 
 	if (n > 0) {
-		tcp_count(c->loop->srv, sends, 1);
-		tcp_count(c->loop->srv, bytes_out, (uint64_t)n);
+		tcp_count(c->srv, sends, 1);
+		tcp_count(c->srv, bytes_out, (uint64_t)n);
 		if (p->pipe)
-			tcp_count(c->loop->srv, bytes_spliced, (uint64_t)n);
+			tcp_count(c->srv, bytes_spliced, (uint64_t)n);
 	}
 	return n;
 }

@@ -6,9 +6,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "transport/tcp/tcp_balance.h"
 #include "transport/tcp/tcp_close.h"
 #include "transport/tcp/tcp_feed.h"
 #include "transport/tcp/tcp_listen.h"
+#include "transport/tcp/tcp_move.h"
 #include "transport/tcp/tcp_pool.h"
 #include "transport/tcp/tcp_room.h"
 #include "transport/tcp/tcp_times.h"
@@ -24,6 +26,7 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	tcp_times_tick(arg);
+	tcp_balance_tick(arg);
 }
 
 static void on_retry(evutil_socket_t fd, short what, void *arg)
@@ -42,7 +45,8 @@ static void set_up_loop(void *arg)
 
 	loop->tick = event_new(base, -1, EV_PERSIST, on_tick, loop);
 	loop->retry = event_new(base, -1, 0, on_retry, loop);
-	if (!loop->tick || !loop->retry || event_add(loop->tick, &second) < 0)
+	loop->patience = event_new(base, -1, 0, tcp_move_timeout, loop);
+	if (!loop->tick || !loop->retry || !loop->patience || event_add(loop->tick, &second) < 0)
 		s->err = -ENOMEM;
 }
 
@@ -54,7 +58,9 @@ static void tear_down_loop(void *arg)
 		event_free(loop->tick);
 	if (loop->retry)
 		event_free(loop->retry);
-	loop->tick = loop->retry = NULL;
+	if (loop->patience)
+		event_free(loop->patience);
+	loop->tick = loop->retry = loop->patience = NULL;
 }
 
 static int init_loop(struct tcp_server *srv, unsigned i)
@@ -238,4 +244,5 @@ void tcp_server_stats(struct tcp_server *srv, struct tcp_stats *out)
 	out->waits_memory = atomic_load(&srv->n.waits_memory);
 	out->callbacks = atomic_load(&srv->n.callbacks);
 	out->stray_replies = atomic_load(&srv->n.stray_replies);
+	out->moved = atomic_load(&srv->n.moved);
 }

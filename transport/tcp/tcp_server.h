@@ -18,7 +18,7 @@ struct rpc_clients;
 struct tcp_server;
 
 struct tcp_config {
-	struct ev_loop *const *loops; /* connections are spread over them */
+	struct ev_loop *const *loops; /* connections are spread over them, and move between them */
 	unsigned nloops;
 	struct rpc_sink sink;
 	struct rpc_clients *clients; /* shares of memory and reading are theirs */
@@ -59,6 +59,7 @@ struct tcp_stats {
 	uint64_t bytes_spliced;		  /* of bytes_out: file data that were not copied */
 	uint64_t callbacks;		  /* calls to clients */
 	uint64_t stray_replies;		  /* from clients, to no call under way */
+	uint64_t moved;			  /* times that a connection went to another loop */
 	uint64_t requests, requests_busy; /* requests that exist, and those under way */
 };
 void tcp_server_stats(struct tcp_server *s, struct tcp_stats *out);

@@ -14,6 +14,7 @@
 #include "transport/placement.h"
 #include "transport/tcp/tcp_close.h"
 #include "transport/tcp/tcp_conn.h"
+#include "transport/tcp/tcp_move.h"
 #include "transport/tcp/tcp_read.h"
 #include "transport/tcp/tcp_room.h"
 #include "transport/tcp/tcp_write.h"
@@ -53,6 +54,18 @@ static void set_options(int fd)
 				 sizeof(opts[i].value));
 }
 
+/* Reads on, or leaves, if it has waited for that. */
+static void go_on(struct tcp_conn *c, bool room)
+{
+	if (c->pause == TCP_LEAVING) {
+		tcp_move_go_on(c);
+		return;
+	}
+	if (c->pause == TCP_WAIT_ROOM && room)
+		c->pause = TCP_GOING;
+	tcp_read_resume(c);
+}
+
 static void attend(struct ev_task *task)
 {
 	struct tcp_conn *c = rn_container_of(task, struct tcp_conn, task);
@@ -78,17 +91,19 @@ static void attend(struct ev_task *task)
 			tcp_write_held(c);
 		if (blocked && !event_pending(&c->wr, EV_WRITE, NULL))
 			event_add(&c->wr, NULL);
-		if (c->pause == TCP_WAIT_ROOM && room)
-			c->pause = TCP_GOING;
-		tcp_read_resume(c);
+		go_on(c, room);
 	}
 	rpc_conn_put(&c->rpc);
 }
 
 /* The peer's time limits are suspended while the server keeps it waiting. */
-static void forgive(struct tcp_conn *c, uint64_t waited)
+static void forgive(struct tcp_conn *c, uint64_t since)
 {
+	const uint64_t now = rn_now_ns(), waited = now - since;
+
 	c->record_ns += waited;
+	if (c->pause == TCP_LEAVING) /* the time from then on is not forgiven yet */
+		c->left_ns = now;
 	pthread_mutex_lock(&c->lock);
 	c->out_ns += waited;
 	pthread_mutex_unlock(&c->lock);
@@ -99,7 +114,7 @@ static void visit(struct turn *t, uint64_t until)
 	struct tcp_conn *c = rn_container_of(t, struct tcp_conn, turn);
 
 	if (t->since_ns)
-		forgive(c, rn_now_ns() - t->since_ns);
+		forgive(c, t->since_ns);
 	if (c->writable)
 		tcp_write_some(c);
 	if (!c->loop->quiesced)
@@ -109,19 +124,15 @@ static void visit(struct turn *t, uint64_t until)
 static void start(struct ev_task *task)
 {
 	struct tcp_conn *c = rn_container_of(task, struct tcp_conn, task);
-	struct tcp_loop *loop = c->loop;
-	struct event_base *base = ev_loop_base(loop->ev);
 
-	event_assign(&c->rd, base, c->fd, EV_READ | EV_PERSIST, tcp_read_ready, c);
-	event_assign(&c->wr, base, c->fd, EV_WRITE, tcp_write_ready, c);
 	c->task.run = attend;
 	c->active_ns = c->useful_ns = rn_now_ns();
 	c->open = true;
-	TAILQ_INSERT_TAIL(&loop->conns, c, link);
+	tcp_move_settle(c);
 	(void)tcp_conn_standing(c);
 	if (tcp_room_is_over(c))
 		tcp_conn_close(c, TCP_CLOSE_ERROR, "too many of a host that no export is for");
-	else if (!loop->quiesced && event_add(&c->rd, NULL) < 0)
+	else if (!c->loop->quiesced && event_add(&c->rd, NULL) < 0)
 		tcp_conn_close(c, TCP_CLOSE_ERROR, "no memory for an event");
 }
 
@@ -135,7 +146,6 @@ int tcp_conn_new(struct tcp_server *srv, int fd, const struct sockaddr_storage *
 		close(fd);
 		return -ENOMEM;
 	}
-	uint64_t id = atomic_fetch_add(&srv->next_id, 1);
 	socklen_t len = sizeof(c->rpc.local);
 
 	set_options(fd);
@@ -143,8 +153,9 @@ int tcp_conn_new(struct tcp_server *srv, int fd, const struct sockaddr_storage *
 	c->rpc.peer = *peer;
 	c->rpc.client = client;
 	(void)getsockname(fd, (struct sockaddr *)&c->rpc.local, &len);
-	c->rpc.id = id;
+	c->rpc.id = atomic_fetch_add(&srv->next_id, 1);
 	atomic_init(&c->rpc.refs, 1);
+	c->srv = srv;
 	c->loop = &srv->loops[ev_place(srv->cfg.loops, srv->cfg.nloops)];
 	c->fd = fd;
 	tcp_record_start(&c->rec, srv->cfg.max_record);

@@ -48,7 +48,7 @@ static bool client_pressed(struct tcp_conn *c, uint64_t now)
  */
 static void check_times(struct tcp_conn *c, uint64_t now, bool pressed)
 {
-	const struct tcp_config *cfg = &c->loop->srv->cfg;
+	const struct tcp_config *cfg = &c->srv->cfg;
 
 	pressed = client_pressed(c, now) || pressed;
 	if (turn_waits(&c->turn)) /* the server keeps the peer waiting */

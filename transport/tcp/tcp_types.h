@@ -3,14 +3,19 @@
  * Objects of the TCP transport. Each header beside this one declares what is done with them; the
  * files include each other one way, from tcp_conn.h up to tcp_server.c.
  *
- * Threads. A connection belongs to one event loop; reading, timers and closing happen there only.
- * Replies come from workers and are sent by them; what the socket does not take at once is queued
- * and goes on from the loop. A worker that finds something for the loop to do (output is stuck, the
- * connection broke, room for another request) posts the connection's task.
+ * Threads. A connection belongs to one event loop at a time; reading, timers and closing happen
+ * there only. Replies come from workers and are sent by them; what the socket does not take at once
+ * is queued and goes on from the loop. A worker that finds something for the loop to do (output is
+ * stuck, the connection broke, room for another request) posts the connection's task.
  *
- * References on a connection: one of its loop's list until it is closed, one for each request
- * handed to the sink, one for a posted task, one for a queued wait for memory. The last one closes
- * the descriptor.
+ * A connection may move to another loop (tcp_move.c). Its old loop's thread then changes
+ * tcp_conn.loop, under tcp_conn.lock, and only while inflight is 0, no task of the connection is
+ * posted and it does not wait for memory. So tcp_conn.loop stands still for its loop's thread, for
+ * whoever counts in inflight, and for whoever holds the lock. Others use tcp_conn.srv.
+ *
+ * References on a connection: one of its loop's list until it is closed, also on the way to another
+ * loop; one for each request handed to the sink, one for a posted task, one for a queued wait for
+ * memory. The last one closes the descriptor.
  *
  * Locks: tcp_conn.lock, tcp_loop.lock and tcp_server.lock are leaves: none is taken while another
  * is held.
@@ -61,6 +66,7 @@
 /* Limit for a client that no export admits: Linux' nconnect at most */
 #define TCP_STRANGER_CONNS 16u
 #define TCP_STRANGER_RECORD 4096u /* longest call of such a client */
+#define TCP_STAY_SECONDS 5u	  /* between two moves of a connection to another loop */
 #define TCP_WINDOW                                                                                 \
 	16u /* requests in flight before the peer has shown that it reads its replies              \
 	     */
@@ -83,11 +89,13 @@ enum tcp_pause {
 	TCP_WAIT_ROOM,	  /* max_requests are in flight */
 	TCP_WAIT_REQUEST, /* no request could be made */
 	TCP_WAIT_PAYLOAD, /* a payload buffer has been asked for */
+	TCP_LEAVING,	  /* replies go out before it moves to another loop */
 };
 
 struct tcp_conn {
 	struct rpc_conn rpc;
-	struct tcp_loop *loop;
+	struct tcp_server *srv;
+	struct tcp_loop *loop; /* see above */
 	int fd;
 
 	/* The loop's thread only. */
@@ -117,11 +125,16 @@ struct tcp_conn {
 	uint64_t jam_ns;    /* time since when the client has got none, while its record waits */
 	unsigned jam_taken; /* buffers that the client had got at that time */
 	struct rn_payload_waiter waiter;
+	uint64_t work;		/* work for it since its loop's last tick, see transport/turns.h */
+	uint64_t left_ns;	/* time since when it has not been read, while TCP_LEAVING */
+	uint64_t stays_until;	/* until then it is not asked to move (again) */
+	struct ev_task arrival; /* on its next loop */
 
 	struct ev_task task;
 	pthread_mutex_t lock; /* protects the members below */
 	struct tcp_req_list out;
-	unsigned inflight; /* requests from submission until their reply is out */
+	/* requests from submission until their reply is out, and calls to the client until these are */
+	unsigned inflight;
 	/* Most requests in flight: grows with replies taken, shrinks when the socket is full */
 	unsigned window;
 	size_t out_bytes;	    /* bytes of the replies in out */
@@ -147,9 +160,14 @@ struct tcp_loop {
 	struct tcp_conn_list starving;
 	bool quiesced; /* no new connections and calls */
 	unsigned index;
-	struct turns *turns; /* the event loop's */
-	uint64_t feed;	     /* rounds of feeding starving connections */
-	uint64_t pressed_ns; /* last time that a request had to wait for memory */
+	struct turns *turns;	  /* the event loop's */
+	struct tcp_conn *leaving; /* the connection that is TCP_LEAVING, or NULL */
+	struct tcp_loop *leaves_to;
+	struct event *patience; /* timer: it has not come to rest */
+	uint64_t gave_ns;	/* time when it last wanted to give a connection away */
+	uint64_t work_seen;	/* turns->work at the last tick */
+	uint64_t feed;		/* rounds of feeding starving connections */
+	uint64_t pressed_ns;	/* last time that a request had to wait for memory */
 	uint8_t scratch[TCP_SCRATCH_SIZE];
 
 	struct ev_task room;
@@ -177,7 +195,7 @@ SLIST_HEAD(tcp_listener_list, tcp_listener);
 
 struct tcp_counters {
 	_Atomic uint64_t accepted, refused, closed_idle, closed_error, calls, replies, sends,
-		bytes_in, bytes_out, bytes_spliced, waits_memory, callbacks, stray_replies;
+		bytes_in, bytes_out, bytes_spliced, waits_memory, callbacks, stray_replies, moved;
 };
 
 struct tcp_server {

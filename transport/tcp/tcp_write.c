@@ -68,12 +68,12 @@ static void took_locked(struct tcp_conn *c, size_t n, struct tcp_req_list *done)
 		n -= part;
 		if (t->sent < t->size)
 			return;
-		tcp_count(c->loop->srv, replies, 1);
+		tcp_count(c->srv, replies, 1);
 		STAILQ_REMOVE_HEAD(&c->out, link);
 		c->out_bytes -= t->size;
 		STAILQ_INSERT_TAIL(done, t, link);
 		c->out_ns = c->moved_ns;
-		if (c->window < c->loop->srv->cfg.max_requests)
+		if (c->window < c->srv->cfg.max_requests)
 			c->window++;
 	}
 }
@@ -132,7 +132,7 @@ static size_t send_queued(struct tcp_conn *c)
 
 void tcp_write_held(struct tcp_conn *c)
 {
-	c->loop->turns->work += send_queued(c);
+	tcp_conn_worked(c, send_queued(c));
 }
 
 void tcp_write_ready(evutil_socket_t fd, short what, void *arg)
@@ -153,7 +153,7 @@ void tcp_write_some(struct tcp_conn *c)
 	pthread_mutex_lock(&c->lock);
 	c->blocked = false;
 	if (!c->sending)
-		c->loop->turns->work += drain_locked(c, &done);
+		tcp_conn_worked(c, drain_locked(c, &done));
 	pthread_mutex_unlock(&c->lock);
 	finish_list(c, &done);
 }
@@ -208,17 +208,20 @@ void tcp_reply(struct rpc_request *req)
 int tcp_call(struct rpc_conn *rc, const uint8_t *msg, uint32_t len)
 {
 	struct tcp_conn *c = rn_container_of(rc, struct tcp_conn, rpc);
-	struct tcp_req *t = tcp_pool_get_from_afar(c->loop, rc->client);
+	struct tcp_req *t;
 
-	if (!t)
-		return -ENOMEM;
-	xdr_put_fixed(&t->rpc->out, msg, len);
-	t->rpc->conn = rc;
 	rpc_conn_ref(rc);
 	pthread_mutex_lock(&c->lock);
-	c->inflight++;
+	c->inflight++; /* from now on it keeps its loop */
 	pthread_mutex_unlock(&c->lock);
-	tcp_count(c->loop->srv, callbacks, 1);
+	t = tcp_pool_get_from_afar(c->loop, rc->client);
+	if (!t) {
+		finish(c, 1);
+		return -ENOMEM;
+	}
+	xdr_put_fixed(&t->rpc->out, msg, len);
+	t->rpc->conn = rc;
+	tcp_count(c->srv, callbacks, 1);
 	tcp_reply(t->rpc);
 	return 0;
 }

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A connection's way from one loop to another. It leaves at a moment of rest, with no request in
+ * flight, be it a call of the client or one to the client: no worker uses the connection then, and
+ * none of its calls is lost, answered twice or overtaken. To come to rest it stops reading (TCP_LEAVING) while replies go out.
+ * If that takes longer than LEAVE_USEC, because a call lasts or the peer does not take its replies,
+ * the connection stays and reads on.
+ *
+ * A record that was read in part moves along, with its request, its buffers and its time limits.
+ * The limits are put off by the time in which the server did not read, and by no more. Requests of
+ * the pools are all alike, so one that was taken from the old loop's pool may be put into the new
+ * one's.
+ *
+ * On its way the connection is on no list. Other threads may make calls to the client meanwhile;
+ * what these leave to the loop waits behind the arrival. The way ends before the server does: no
+ * connection leaves a quiesced loop, and connections are closed when all loops are quiesced, so that
+ * arrivals come before that.
+ */
+#include "transport/tcp/tcp_move.h"
+
+#include "lib/clock.h"
+#include "lib/util.h"
+#include "transport/load.h"
+#include "transport/tcp/tcp_close.h"
+#include "transport/tcp/tcp_rate.h"
+#include "transport/tcp/tcp_read.h"
+#include "transport/tcp/tcp_write.h"
+
+#define LEAVE_USEC 100000
+
+/* The list is ordered by the time of the last input. */
+static void insert(struct tcp_conn_list *list, struct tcp_conn *c)
+{
+	struct tcp_conn *before = TAILQ_LAST(list, tcp_conn_list);
+
+	while (before && before->active_ns > c->active_ns)
+		before = TAILQ_PREV(before, tcp_conn_list, link);
+	if (before)
+		TAILQ_INSERT_AFTER(list, before, c, link);
+	else
+		TAILQ_INSERT_HEAD(list, c, link);
+}
+
+void tcp_move_settle(struct tcp_conn *c)
+{
+	struct event_base *base = ev_loop_base(c->loop->ev);
+
+	event_assign(&c->rd, base, c->fd, EV_READ | EV_PERSIST, tcp_read_ready, c);
+	event_assign(&c->wr, base, c->fd, EV_WRITE, tcp_write_ready, c);
+	c->work = 0;
+	insert(&c->loop->conns, c);
+}
+
+bool tcp_move_may(const struct tcp_conn *c)
+{
+	/* Reading that goes on after a pause has not added the event yet, and has input to use. */
+	return c->open && !c->eof && c->pause == TCP_GOING && !c->loop->quiesced &&
+	       event_pending(&c->rd, EV_READ, NULL);
+}
+
+static void read_on(struct tcp_conn *c)
+{
+	const uint64_t now = rn_now_ns();
+
+	c->pause = TCP_GOING;
+	c->stays_until = now + TCP_STAY_SECONDS * RN_NS_PER_SECOND;
+	tcp_rate_suspend(c, now - c->left_ns);
+	if (!c->loop->quiesced && event_add(&c->rd, NULL) < 0)
+		tcp_conn_close(c, TCP_CLOSE_ERROR, "no memory for an event");
+}
+
+static void arrive(struct ev_task *task)
+{
+	struct tcp_conn *c = rn_container_of(task, struct tcp_conn, arrival);
+
+	tcp_move_settle(c);
+	read_on(c);
+}
+
+/* It has left; c->loop is not for this thread to read. */
+static void tell(const struct tcp_conn *c, const struct tcp_loop *from)
+{
+	const struct tcp_loop *to = from->leaves_to;
+
+	rn_debug(c->srv->cfg.log,
+		 "tcp: connection %llu moves from event thread %u (load %u of %u) to %u (%u)",
+		 (unsigned long long)c->rpc.id, from->index,
+		 ev_load_measured(ev_loop_load(from->ev)), EV_LOAD_FULL, to->index,
+		 ev_load_measured(ev_loop_load(to->ev)));
+}
+
+/* Takes the connection off its loop. */
+static void detach(struct tcp_conn *c)
+{
+	struct tcp_loop *from = c->loop;
+
+	from->leaving = NULL;
+	event_del(from->patience);
+	event_del(&c->wr);
+	TAILQ_REMOVE(&from->conns, c, link);
+	ev_load_leave(ev_loop_load(from->ev));
+}
+
+/*
+ * Hands the connection over if it is at rest, else has its task run when it may be; c->lock is held.
+ * A task that another thread posts from then on, for a call to the client, runs after the arrival.
+ */
+static bool depart_locked(struct tcp_conn *c)
+{
+	struct tcp_loop *to = c->loop->leaves_to;
+
+	if (c->inflight || c->posted || c->broken || turn_waits(&c->turn)) {
+		c->want_room = true;
+		return false;
+	}
+	detach(c);
+	ev_load_join(ev_loop_load(to->ev));
+	c->loop = to;
+	c->arrival.run = arrive;
+	ev_loop_post(to->ev, &c->arrival);
+	return true;
+}
+
+void tcp_move_begin(struct tcp_conn *c, struct tcp_loop *to)
+{
+	static const struct timeval patience = { 0, LEAVE_USEC };
+	struct tcp_loop *from = c->loop;
+
+	c->pause = TCP_LEAVING;
+	c->left_ns = rn_now_ns();
+	event_del(&c->rd);
+	if (turn_waits(&c->turn) && !c->writable) { /* the next loop finds what there is to read */
+		turn_leave(from->turns, &c->turn);
+		c->left_ns = c->turn.since_ns;
+		c->turn.since_ns = 0;
+	}
+	from->leaving = c;
+	from->leaves_to = to;
+	event_add(from->patience, &patience);
+	tcp_move_go_on(c);
+}
+
+void tcp_move_go_on(struct tcp_conn *c)
+{
+	const struct tcp_loop *from = c->loop;
+
+	if (from->quiesced)
+		return;
+	rpc_conn_ref(&c->rpc); /* the next loop may close it at once */
+	pthread_mutex_lock(&c->lock);
+	const bool gone = depart_locked(c);
+	pthread_mutex_unlock(&c->lock);
+	if (gone) {
+		tcp_count(c->srv, moved, 1);
+		tell(c, from);
+	}
+	rpc_conn_put(&c->rpc);
+}
+
+void tcp_move_timeout(evutil_socket_t fd, short what, void *arg)
+{
+	struct tcp_loop *loop = arg;
+	struct tcp_conn *c = loop->leaving;
+
+	(void)fd;
+	(void)what;
+	loop->leaving = NULL;
+	if (c)
+		read_on(c);
+}
