@@ -297,6 +297,30 @@ void fixture_move(struct fixture *f, uint64_t id)
 	}
 }
 
+static void *shake(void *arg)
+{
+	struct shaker *s = arg;
+
+	while (!atomic_load(&s->stop)) {
+		for (unsigned i = 0; i < 2; i++)
+			fixture_wish(s->f, i, ANY_CONN);
+		usleep(100);
+	}
+	return NULL;
+}
+
+void shaker_start(struct shaker *s, struct fixture *f)
+{
+	*s = (struct shaker){ .f = f };
+	cr_assert_eq(pthread_create(&s->thread, NULL, shake, s), 0);
+}
+
+void shaker_stop(struct shaker *s)
+{
+	atomic_store(&s->stop, true);
+	pthread_join(s->thread, NULL);
+}
+
 int client_connect(struct fixture *f)
 {
 	static const struct timeval patience = { 10, 0 };

@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 #include <semaphore.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -74,6 +75,15 @@ bool fixture_wish(struct fixture *f, unsigned loop, uint64_t id);
 /* Moves a connection that comes to rest to the other loop, wherever it is. */
 void fixture_move(struct fixture *f, uint64_t id);
 uint64_t fixture_moved(struct fixture *f); /* moves so far */
+
+/* A thread that has connections move all the time, from either loop. */
+struct shaker {
+	struct fixture *f;
+	pthread_t thread;
+	atomic_bool stop;
+};
+void shaker_start(struct shaker *s, struct fixture *f);
+void shaker_stop(struct shaker *s);
 
 int client_connect(struct fixture *f);
 void client_send(int fd, const void *p, size_t n);

@@ -3,6 +3,8 @@
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -48,6 +50,8 @@ static int connect_back(struct rpc_backchannel **b)
 	int fd = client_connect(&f);
 	struct answer a;
 
+	cr_assert(fixture_wait(&f,
+			       0)); /* that of an earlier connection counts until it is answered */
 	fixture_mode(&f, SINK_HOLD);
 	client_call(fd, 1, 0, 100, 0);
 	cr_assert(fixture_wait(&f, 1));
@@ -149,6 +153,38 @@ Test(tcp_backchannel, a_call_is_answered_among_calls)
 	cr_expect_eq(result(&n), 0);
 	cr_expect_eq(result(&m), 0);
 	cr_expect_eq(n.word, 42);
+	cr_expect_eq(strays(), 0);
+	rpc_backchannel_put(b);
+	end(fd);
+}
+
+/* The connection moves between event threads, and calls are made at any moment of that. */
+Test(tcp_backchannel, calls_over_a_connection_that_moves, .timeout = 120)
+{
+	struct rpc_backchannel *b;
+	struct shaker shaker;
+	struct note notes[4];
+	uint32_t xids[4];
+	const int on = 1;
+
+	begin();
+	int fd = connect_back(&b);
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)); /* replies go one by one */
+	shaker_start(&shaker, &f);
+	for (unsigned round = 0; round < 2000; round++) {
+		for (unsigned i = 0; i < 4; i++)
+			cr_assert_eq(call(b, &notes[i], 60), 0);
+		for (unsigned i = 0; i < 4; i++)
+			xids[i] = read_call(fd);
+		for (unsigned i = 0; i < 4; i++)
+			reply(fd, xids[i], REPLY_LEN);
+		for (unsigned i = 0; i < 4; i++) {
+			cr_assert_eq(result(&notes[i]), 0);
+			cr_assert_eq(notes[i].word, 42);
+		}
+	}
+	shaker_stop(&shaker);
+	cr_expect_gt(fixture_moved(&f), 20);
 	cr_expect_eq(strays(), 0);
 	rpc_backchannel_put(b);
 	end(fd);

@@ -19,37 +19,6 @@
 #define BUDGET (64u << 20)
 #define DEFAULTS ((struct tcp_config){ 0 })
 
-/* A thread that has connections move all the time, from either loop. */
-struct shaker {
-	struct fixture *f;
-	pthread_t thread;
-	atomic_bool stop;
-};
-
-static void *shake(void *arg)
-{
-	struct shaker *s = arg;
-
-	while (!atomic_load(&s->stop)) {
-		for (unsigned i = 0; i < 2; i++)
-			fixture_wish(s->f, i, ANY_CONN);
-		usleep(100);
-	}
-	return NULL;
-}
-
-static void shaker_start(struct shaker *s, struct fixture *f)
-{
-	*s = (struct shaker){ .f = f };
-	cr_assert_eq(pthread_create(&s->thread, NULL, shake, s), 0);
-}
-
-static void shaker_stop(struct shaker *s)
-{
-	atomic_store(&s->stop, true);
-	pthread_join(s->thread, NULL);
-}
-
 static struct tcp_stats stats_after(struct fixture *f, uint64_t replies)
 {
 	struct tcp_stats st;
