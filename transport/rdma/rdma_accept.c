@@ -36,7 +36,9 @@ static void set_credits(struct rr_conn *c, unsigned credits)
 {
 	c->credits = credits;
 	c->batch = (unsigned)rn_min(credits / 8 + 1, RR_BATCH_MAX);
-	c->nrecvs = credits + 2 * c->batch + RR_BACK_CALLS;
+	/* A connection with few credits has no memory for many calls to its client either. */
+	c->back.most = (unsigned)rn_min(credits / 8 + 1, RR_BACK_CALLS);
+	c->nrecvs = credits + 2 * c->batch + c->back.most;
 	c->nsends = (unsigned)rn_min(credits, RR_SENDS_MAX);
 	c->recv_block_size = (size_t)c->nrecvs * c->recv_size;
 	c->send_block_size = (size_t)c->nsends * c->threshold + ZEROS_SIZE;

@@ -7,7 +7,7 @@
  * reply to a call there is one. A call takes a credit until its reply comes, however late: the client
  * has a Receive posted for as many calls as it has granted, and a Send that finds none would break
  * the connection. Only replies to calls that were sent here count. This side has Receives for
- * RR_BACK_CALLS replies besides those for the client's calls (rdma_accept.c).
+ * rr_back.most replies besides those for the client's calls (rdma_accept.c).
  *
  * Any thread hands a call over to the connection's loop, as with replies.
  */
@@ -69,7 +69,7 @@ static int post(struct rr_conn *c, const struct rr_back_msg *call, struct rr_sen
 {
 	struct rr_chain own, *ch = rr_chain_start(c, &own);
 
-	rr_call_header_encode(get_word(call->msg), RR_BACK_CALLS, s->buf);
+	rr_call_header_encode(get_word(call->msg), c->back.most, s->buf);
 	memcpy(s->buf + RR_HEADER_MIN, call->msg, call->len);
 	rr_chain_add_send(ch, s, RR_HEADER_MIN + call->len);
 	int rc = rr_chain_end(ch);
@@ -129,7 +129,7 @@ void rr_back_reply(struct rr_req *r, uint8_t *msg, uint32_t len)
 	struct rr_back *b = &c->back;
 
 	if (take_xid(b, r->call.xid)) /* a grant of none would be the end: one is left */
-		b->credits = (unsigned)rn_min(rn_max(r->call.credits, 1), RR_BACK_CALLS);
+		b->credits = (unsigned)rn_min(rn_max(r->call.credits, 1), b->most);
 	if (len > RPC_CALLBACK_REPLY || rpc_backchannel_reply(&c->rpc, msg, len) != RPC_REPLY_USED)
 		rr_count(c->srv, dropped, 1);
 }

@@ -172,7 +172,8 @@ STAILQ_HEAD(rr_back_list, rr_back_msg);
 struct rr_back {
 	struct rr_back_list handed;  /* by other threads; under rr_conn.lock */
 	struct rr_back_list waiting; /* for a credit or the send queue; the loop's, as all below */
-	unsigned credits;	     /* granted by the client, RR_BACK_CALLS at most */
+	unsigned most;		     /* calls under way, as there are Receives for their replies */
+	unsigned credits;	     /* granted by the client; at most that */
 	unsigned ncalls;	     /* sent and not answered */
 	uint32_t xid[RR_BACK_CALLS]; /* of those */
 };
