@@ -15,13 +15,13 @@ struct nfs4_cb *nfs4_cb_next(struct nfs4_session *s, int *rc);
 /* Replaces the connection of cb, which is lost. False: there is no other. */
 bool nfs4_cb_next_conn(struct nfs4_cb *cb);
 
-/* What is known of a slot when its call has ended. */
+/* Fate of a slot whose call has ended: whether its sequence id was used. */
 enum nfs4_cb_fate {
 	NFS4_CB_UNTOUCHED, /* the client has not accepted the sequence id */
 	NFS4_CB_ACCEPTED,
 	NFS4_CB_LOST, /* unknown: the slot is not used any more */
 };
-/* What is known of the path. */
+/* News that the end of a call brings of the path. */
 enum nfs4_cb_news {
 	NFS4_CB_NO_NEWS,
 	NFS4_CB_ANSWERED,

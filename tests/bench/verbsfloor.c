@@ -120,7 +120,7 @@ static void post_reply(struct floor *f, unsigned i, size_t len, const struct chu
 				     .wr.rdma = { chunk->address, chunk->key } };
 	struct ibv_send_wr *bad;
 
-	/* As ringnfsd: a Send alone makes a completion now and then only. */
+	/* Most Sends without an RDMA Write make no completion, since ringnfsd's do not. */
 	if (chunk->key || ++f->sends % QUIET == 0)
 		send.send_flags = IBV_SEND_SIGNALED;
 	if (ibv_post_send(f->id->qp, chunk->key ? &write : &send, &bad))

@@ -31,7 +31,7 @@ unsigned cbs_count(void);
 bool cbs_take(struct cb_call *c);
 /* Answers with an RPC success and a CB_COMPOUND of these statuses. */
 void cbs_answer(struct fixture *f, const struct cb_call *c, uint32_t sequence, uint32_t status);
-/* As cbs_answer, with a csr_target_highest_slotid other than 15. */
+/* Answers like cbs_answer(), but with this csr_target_highest_slotid instead of 15. */
 void cbs_answer_target(struct fixture *f, const struct cb_call *c, uint32_t target);
 /* Answers with these words behind the xid. */
 void cbs_answer_words(struct fixture *f, const struct cb_call *c, const uint32_t *words,

@@ -50,7 +50,7 @@ static void begin(struct back_conn *c)
 	atomic_init(&c->base.refs, 1);
 }
 
-/* As a transport does. */
+/* Ends a connection in the order in which transports do. */
 static void end(struct back_conn *c, struct rpc_backchannel *b)
 {
 	rpc_backchannel_close(&c->base);

@@ -444,7 +444,7 @@ Test(nfs4_read_plus, failures)
 	reads = 0;
 	fail_read_at = 1;
 	cr_expect_eq(plus(&fh, 0, MIB), NFS4ERR_IO);
-	/* What was found before the failure is told; the end of the file is not. */
+	/* The list ends before the element that failed, and the end of the file is not told. */
 	reads = 0;
 	IS("H6", &fh, K64, MIB);
 	reads = 0;

@@ -288,7 +288,7 @@ Test(nfs4_write_same, a_long_call_in_pieces)
 	wrote(16 * MIB, UNSTABLE4);
 }
 
-/* What was written before a failure is told as a short WRITE is. */
+/* Blocks that were written before a failure are counted in a short result, like those of WRITE. */
 Test(nfs4_write_same, failures_in_the_middle)
 {
 	const struct adb b = { 0, 4096, 1024, 0, 0, 4, "x" };

@@ -11,9 +11,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
 #include "vfs/base/instance.h"
 #include "vfs/export/mounts.h"
 #include "vfs/meta/dir_change.h"
+#include "vfs/node/cache.h"
 #include "vfs/worker.h"
 #include "vfs_fixture.h"
 
@@ -372,7 +374,7 @@ Test(vfs_dir_change, a_look_tells_of_others)
 	fixture_close(&f);
 }
 
-/* What waits for the directory's lock is not done on event threads. */
+/* Event threads do not make a look that has to wait for the directory's lock. */
 Test(vfs_dir_change, a_look_that_must_ask_moves)
 {
 	const struct timespec pause = { .tv_nsec = 60 * 1000 * 1000 };
@@ -400,6 +402,38 @@ Test(vfs_dir_change, a_look_that_must_ask_moves)
 	cr_expect_eq(attr.change, c.after.change);
 	f.ctx.w = other;
 	vfs_worker_free(prompt);
+	fixture_close(&f);
+}
+
+/* An unused directory is kept ten minutes longer than other nodes if it is marked. */
+Test(vfs_dir_change, a_mark_outlives_other_nodes)
+{
+	const int64_t now = (int64_t)rn_now_coarse_seconds();
+	struct vfs_dir_changing mine;
+	struct vfs_dir_change change;
+	struct vfs_stats st;
+	struct vfs_node *dir;
+	struct fixture f;
+
+	fixture_open(&f, 0);
+	if (!can_watch(&f))
+		return;
+	mkdir(in_export(&f, "plain"), 0755);
+	mkdir(in_export(&f, "marked"), 0755);
+	vfs_node_put(must_lookup(&f.ctx, f.root, "plain"));
+	dir = must_lookup(&f.ctx, f.root, "marked");
+	vfs_dir_change_begin(&mine, &f.ctx, dir, "x", &change);
+	vfs_dir_change_end(&mine, false);
+	cr_assert(dir->watched);
+	vfs_node_put(dir);
+	vfs_cache_stats(f.vfs, &st);
+	cr_assert_eq(st.nodes, 3);
+	vfs_cache_close_idle(f.vfs, now + 60);
+	vfs_cache_stats(f.vfs, &st);
+	cr_expect_eq(st.nodes, 2, "the root, which is in use, and the marked one");
+	vfs_cache_close_idle(f.vfs, now + 700);
+	vfs_cache_stats(f.vfs, &st);
+	cr_expect_eq(st.nodes, 1);
 	fixture_close(&f);
 }
 

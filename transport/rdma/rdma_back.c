@@ -145,9 +145,3 @@ void rr_back_end(struct rr_conn *c)
 		call_free(c->srv, call);
 	}
 }
-
-void rr_back_free(struct rr_conn *c)
-{
-	/* Handed over while the connection was closed. */
-	rr_back_end(c);
-}

@@ -14,9 +14,8 @@ int rr_back_call(struct rpc_conn *rc, const uint8_t *msg, uint32_t len);
 void rr_back_post(struct rr_conn *c);
 /* A reply of the client, len bytes of an RPC message without chunks. */
 void rr_back_reply(struct rr_req *r, uint8_t *msg, uint32_t len);
-/* The connection is closed: ends the calls under way. */
+/* The connection is closed: ends the calls under way, and frees those that were never sent. Called
+ * once more, on any thread, when nothing else uses the connection: for calls handed over since. */
 void rr_back_end(struct rr_conn *c);
-/* Frees what was never sent. On any thread; nothing else uses the connection. */
-void rr_back_free(struct rr_conn *c);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Chains of work requests for the send queue. */
+/* Chains of work requests for the send queue, and the Sends that end them. */
 #include "transport/rdma/rdma_chain.h"
 
 #include "transport/rdma/rdma_conn.h"

@@ -92,7 +92,7 @@ static int drain(struct rr_conn *c)
 		return -1;
 	}
 	rr_count(c->srv, completions, (uint64_t)n);
-	/* a call makes two completions, or counts as much (rdma_reply.c) */
+	/* a call makes two completions, or counts as much (rr_sent) */
 	ev_loop_turns(c->loop)->work += (uint64_t)n * (TURN_WORK / 2);
 	for (int i = 0; i < n; i++)
 		complete(c, &wc[i]);

@@ -24,7 +24,7 @@ void rr_conn_free(struct rr_conn *c)
 	struct rr_server *srv = c->srv;
 
 	ev_load_leave(ev_loop_load(c->loop));
-	rr_back_free(c);
+	rr_back_end(c);
 	if (c->recv_block)
 		munmap(c->recv_block, c->recv_block_size);
 	if (c->send_block)

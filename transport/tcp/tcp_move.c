@@ -77,7 +77,7 @@ static void arrive(struct ev_task *task)
 	read_on(c);
 }
 
-/* It has left; c->loop is not for this thread to read. */
+/* Logs the move. The connection has left already, so its new loop's thread may change c->loop. */
 static void tell(const struct tcp_conn *c, const struct tcp_loop *from)
 {
 	const struct tcp_loop *to = from->leaves_to;
