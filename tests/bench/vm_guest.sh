@@ -3,14 +3,14 @@
 #
 # In the virtual machine: this server beside the kernel's, on one ext4 image, by turns. Each measurement is a line
 # "rate VERSION PROTOCOL ROUND SERVER METRIC VALUE"; higher is better. `vm-rdma` runs it, and sets BENCH_VERS, BENCH_PROTOS,
-# BENCH_ROUNDS, BENCH_MIB, BENCH_FILES and BENCH_METRICS. Neither server delegates; BENCH_DELEGATIONS=1 lets them, where they can.
+# BENCH_ROUNDS, BENCH_MIB, BENCH_FILES, BENCH_IOS (random reads or writes, locks) and BENCH_METRICS. Neither server delegates; BENCH_DELEGATIONS=1 lets them, where they can.
 # BENCH_COSTS=1 adds lines "cost VERSION PROTOCOL ROUND SERVER METRIC" with the whole machine's context switches, the image's writes
 # and flushes, and the client's calls with the sum of their round-trip times in ms, then how many there were of each.
 VERSIONS=${BENCH_VERS:-3 4.2}
 [ "$VERSIONS" = 3 ] || export KNFSD_V4=1
 KNFSD_DELEGATIONS=${BENCH_DELEGATIONS:-0}
 . "$VMDIR/guest/lib.sh"
-ROUNDS=${BENCH_ROUNDS:-5} MIB=${BENCH_MIB:-32} FILES=${BENCH_FILES:-200}
+ROUNDS=${BENCH_ROUNDS:-5} MIB=${BENCH_MIB:-32} FILES=${BENCH_FILES:-200} IOS=${BENCH_IOS:-800}
 metrics=${BENCH_METRICS:-seqwrite seqread randread randwrite create read stat unlink list lock}
 
 # measure_one METRIC DIR WORK: WORK is the server's own directory in it
@@ -18,11 +18,11 @@ measure_one() {
 	case $1 in
 	seqwrite) vm_prog vmbench "$1" "$MIB" "$3/file" ;;
 	seqread) drop_caches; vm_prog vmbench "$1" "$MIB" "$3/file" ;;
-	rand*) vm_prog vmbench "$1" 800 "$3/file" ;;
+	rand*) vm_prog vmbench "$1" "$IOS" "$3/file" ;;
 	create | stat | unlink) vm_prog vmbench "$1" $FILES "$3" ;;
 	read) drop_caches; vm_prog vmbench "$1" $FILES "$3" ;;
 	list) drop_caches; vm_prog vmbench "$1" "$2/big" ;;
-	lock) vm_prog vmbench "$1" 400 "$3/locked" ;;
+	lock) vm_prog vmbench "$1" "$IOS" "$3/locked" ;;
 	esac
 }
 # costs_so_far DIR: lines NAME NUMBER, counted since the machine started and DIR was mounted.
