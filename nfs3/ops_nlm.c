@@ -19,6 +19,7 @@ static enum nlm4_stat status_of(int rc)
 		return NLM4_DENIED;
 	/* the only status after which a client tries again that wants no blocking lock */
 	case VFS_ELEASE:
+	case VFS_EDELEG:
 		return NLM4_DENIED_GRACE_PERIOD;
 	case ENOLCK:
 	case ENOMEM:

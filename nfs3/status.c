@@ -39,6 +39,7 @@ static const struct {
 	/* Denied by another client's open. Not JUKEBOX: the denial may last for days, and a client
 	 * that waits for it hangs, while one that is refused tells its user. */
 	{ VFS_ESHARE, NFS3ERR_ACCES, NFS3_E_ANY },
+	{ VFS_EDELEG, NFS3ERR_JUKEBOX, NFS3_E_ANY },
 	{ EDQUOT, NFS3ERR_DQUOT, NFS3_E_SPACE },
 	{ ESTALE, NFS3ERR_STALE, NFS3_E_ANY },
 	{ EBADF, NFS3ERR_BADHANDLE, NFS3_E_ANY },

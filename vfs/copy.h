@@ -45,6 +45,7 @@ struct vfs_copy {
 		struct rn_payload *buffer; /* NULL: the kernel copies */
 		struct iovec iov;
 		struct vfs_syncing syncing;
+		struct vfs_file_change change;
 	} priv;
 };
 

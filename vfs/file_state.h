@@ -24,6 +24,8 @@
 #define VFS_EDENIED 20102 /* another holder's byte-range lock conflicts */
 /* A local process has a lease of the file, and has been asked to give it up */
 #define VFS_ELEASE 20103
+/* Other clients have delegations of the file (vfs/deleg.h), and have been asked to return them */
+#define VFS_EDELEG 20104
 
 struct vfs_file;
 

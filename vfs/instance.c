@@ -38,6 +38,8 @@ static void set_defaults(struct vfs_config *cfg)
 		cfg->max_locks = VFS_MAX_LOCKS;
 	if (cfg->lock_wait_seconds == 0)
 		cfg->lock_wait_seconds = VFS_LOCK_WAIT_SECONDS;
+	if (cfg->deleg_quiet_seconds == 0)
+		cfg->deleg_quiet_seconds = VFS_DELEG_QUIET_SECONDS;
 }
 
 /* Apart from the key of handles: no mark is ever the MAC of anything. */

@@ -44,6 +44,11 @@ struct vfs_syncing {
 	bool lost; /* at the end: data written by this operation or others may be lost */
 };
 
+/* A change of a file under way (vfs/hold/file_change.h); vfs/'s own. */
+struct vfs_file_change {
+	_Atomic uint32_t *count; /* NULL: it is not counted */
+};
+
 struct vfs_io {
 	struct vfs_ctx *ctx;
 	struct vfs_node *node; /* the caller's reference must last until done */
@@ -87,6 +92,7 @@ struct vfs_io {
 		uint64_t
 			began_ns; /* WRITE that waits for the disk on its worker's thread; else 0 */
 		struct vfs_syncing syncing;
+		struct vfs_file_change change; /* WRITE */
 	} priv;
 };
 

@@ -32,7 +32,9 @@ struct vfs_share {
 	struct vfs_file *file; /* with a reference while it is open, else NULL */
 	struct vfs_holder *holder;
 	uint8_t access, deny;
-	LIST_ENTRY(vfs_share) link; /* vfs/'s own */
+	/* vfs/'s own */
+	const void *client; /* vfs_ctx.client of the call that opened it */
+	LIST_ENTRY(vfs_share) link;
 };
 
 /* Access and deny bits of a share to be opened, and its holder (may be NULL). */
@@ -45,12 +47,12 @@ struct vfs_share_request {
  * Opens: access is not 0. The permission of the file's mode is not checked here: see
  * vfs_open_check, which (or vfs_getattr) has also just said that the file is there: one whose last
  * link goes meanwhile was opened before. -VFS_ESHARE: c (may be NULL) says whose share is in the
- * way. -EISDIR, -EINVAL: no regular file.
+ * way. -VFS_EDELEG: another client's delegation is. -EISDIR, -EINVAL: no regular file.
  */
 int vfs_share_open(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_share *s,
 		   const struct vfs_share_request *r, struct vfs_conflict *c);
 /* Sets the bits of an open share to others: an upgrade (a further OPEN of the same owner: the union
- * of both), which may fail with -VFS_ESHARE and changes nothing then, or a downgrade, which cannot.
+ * of both), which may fail as an open does and changes nothing then, or a downgrade, which cannot.
  * access may be 0 here: nothing is allowed then, but the file is still open. */
 int vfs_share_change(struct vfs_share *s, uint8_t access, uint8_t deny, struct vfs_conflict *c);
 /* Ends the share; the node's data goes with the last one if it has no link. Does nothing to one

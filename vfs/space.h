@@ -29,6 +29,7 @@ struct vfs_space {
 	struct { /* vfs/'s own */
 		struct vfs_ring_op op;
 		unsigned tries;
+		struct vfs_file_change change;
 	} priv;
 };
 

@@ -21,13 +21,14 @@ struct vfs_worker;
 
 struct vfs_config {
 	struct rn_payload_pool *pool;
-	struct rn_budget *budget;    /* for caches of memory; NULL: they are small */
-	const struct rn_logger *log; /* may be NULL */
-	unsigned max_fds;	     /* descriptors that the node cache may hold */
-	unsigned max_fds_most;	     /* with what requests hold beside that; 0: no bound */
-	unsigned idle_seconds;	     /* a cached node unused so long is closed; 0: 10 */
-	unsigned max_locks;	     /* byte ranges locked by all clients; 0: 1,000,000 */
-	unsigned lock_wait_seconds;  /* a waiter that has not asked again is forgotten; 0: 90 */
+	struct rn_budget *budget;     /* for caches of memory; NULL: they are small */
+	const struct rn_logger *log;  /* may be NULL */
+	unsigned max_fds;	      /* descriptors that the node cache may hold */
+	unsigned max_fds_most;	      /* with what requests hold beside that; 0: no bound */
+	unsigned idle_seconds;	      /* a cached node unused so long is closed; 0: 10 */
+	unsigned max_locks;	      /* byte ranges locked by all clients; 0: 1,000,000 */
+	unsigned lock_wait_seconds;   /* a waiter that has not asked again is forgotten; 0: 90 */
+	unsigned deleg_quiet_seconds; /* no delegation of a file after a recall; 0: 90 */
 	bool handle_mac;
 	unsigned helpers;	 /* threads that look ahead in listings, at most 3; 0: none */
 	uint8_t secret[16];	 /* SipHash key of handles: from the state directory */
@@ -69,6 +70,9 @@ struct vfs_ctx {
 	struct vfs_access access;
 	struct vfs_cred cred;
 	uint64_t caller; /* number of the connection; 0: unknown */
+	/* The client, whose own delegations are not in its way (vfs/deleg.h): compared, never
+	 * followed. NULL: NFSv3, NLM, or unknown. */
+	const void *client;
 };
 
 /* A directory around the change that a call has made in it. A client that is told both states as
@@ -154,7 +158,8 @@ int vfs_open_check(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want);
 /* The same for a file that vfs_lookup has just found: it is there. */
 int vfs_open_check_found(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want);
 /* -EAGAIN: a local process has a lease of the file, and is told to give it up, so that what follows
- * sees what it has kept to itself; the client may ask again. 0 else. After vfs_open_check. */
+ * sees what it has kept to itself; the client may ask again. -VFS_EDELEG: likewise a client with a
+ * delegation. 0 else. After vfs_open_check. */
 int vfs_open_breaks_leases(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want);
 
 /* Up to size bytes of the target, not NUL-terminated; returns its length or -errno (-EINVAL: no

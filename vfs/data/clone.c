@@ -5,6 +5,7 @@
 
 #include "vfs/data/copy_range.h"
 #include "vfs/data/operation.h"
+#include "vfs/hold/file_change.h"
 
 static bool overlaps(const struct vfs_copy *c, uint64_t count)
 {
@@ -45,5 +46,6 @@ int vfs_clone(const struct vfs_copy *c)
 		rc = clone_range(c, &r);
 	if (rc == 0)
 		vfs_node_changed(c->node);
+	vfs_file_change_end(&r.change);
 	return (int)vfs_io_answer(rc);
 }

@@ -14,6 +14,7 @@
 #include "vfs/base/instance.h"
 #include "vfs/data/copy_range.h"
 #include "vfs/data/operation.h"
+#include "vfs/hold/file_change.h"
 #include "vfs/node/uncommitted.h"
 #include "vfs/worker/acting.h"
 
@@ -48,6 +49,7 @@ static void copy_end(struct vfs_copy *c, int64_t error)
 	c->priv.error = error;
 	if (c->priv.copied)
 		vfs_node_changed(c->node);
+	vfs_file_change_end(&c->priv.change);
 	if (c->stable && c->priv.copied) {
 		c->priv.op.complete = sync_complete;
 		vfs_ring_fsync(c->ctx->w, &c->priv.op, c->priv.to_fd, c->offset, c->priv.copied);
@@ -175,6 +177,7 @@ static void none_complete(struct vfs_ring_op *op, int res)
 {
 	struct vfs_copy *c = op->owner;
 
+	vfs_file_change_end(&c->priv.change);
 	c->priv.error = res;
 	finish(c);
 }
@@ -191,6 +194,7 @@ void vfs_copy(struct vfs_copy *c)
 	c->priv.buffer = NULL;
 	c->priv.copied = 0;
 	c->priv.tries = 0;
+	c->priv.change = r.change;
 	c->priv.from_fd = r.from_fd;
 	c->priv.to_fd = r.to_fd;
 	c->priv.left = (uint32_t)rn_min(r.count, VFS_COPY_MAX);

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "vfs/data/operation.h"
+#include "vfs/hold/file_change.h"
 #include "vfs/meta/permission.h"
 #include "vfs/node/uncommitted.h"
 #include "vfs/worker/acting.h"
@@ -34,18 +35,28 @@ static int check_range(const struct vfs_copy *c, struct vfs_copy_range *r)
 	return c->offset > VFS_OFFSET_MAX || r->count > VFS_OFFSET_MAX - c->offset ? -EFBIG : 0;
 }
 
-int vfs_copy_range_open(const struct vfs_copy *c, struct vfs_copy_range *out)
+static int open_both(const struct vfs_copy *c, struct vfs_copy_range *out)
 {
-	int rc = check_permission(c);
-
-	if (rc < 0)
-		return rc;
 	/* The destination first: if both are one file, its descriptor is for the source, too. */
 	out->to_fd = vfs_writing_fd(c->ctx, c->node);
 	if (out->to_fd < 0)
 		return out->to_fd;
 	out->from_fd = vfs_node_readable_fd(c->from.ctx, c->from.node);
 	return out->from_fd < 0 ? out->from_fd : check_range(c, out);
+}
+
+int vfs_copy_range_open(const struct vfs_copy *c, struct vfs_copy_range *out)
+{
+	int rc = check_permission(c);
+
+	out->change.count = NULL;
+	if (rc == 0)
+		rc = vfs_file_change_begin(c->ctx, c->node, &out->change);
+	if (rc == 0)
+		rc = open_both(c, out);
+	if (rc < 0)
+		vfs_file_change_end(&out->change);
+	return rc;
 }
 
 bool vfs_copy_is_within(const struct vfs_copy *c)

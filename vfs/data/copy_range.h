@@ -9,9 +9,10 @@
 struct vfs_copy_range {
 	int from_fd, to_fd;
 	uint64_t count;
+	struct vfs_file_change change; /* of the destination; the caller ends it */
 };
 
-/* Checks the permissions and the range, and opens both files; 0 or -errno. The thread may act as the
+/* Checks the permissions and the range, and opens both files; 0 or -errno, and nothing is to be ended. The thread may act as the
  * caller afterwards. */
 int vfs_copy_range_open(const struct vfs_copy *c, struct vfs_copy_range *out);
 

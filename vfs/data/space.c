@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "vfs/data/operation.h"
+#include "vfs/hold/file_change.h"
 #include "vfs/meta/permission.h"
 
 static void space_next(struct vfs_space *s)
@@ -60,6 +61,7 @@ static void space_complete(struct vfs_ring_op *op, int res)
 		res = 0;
 	}
 	vfs_node_changed(s->node); /* at least in part, perhaps */
+	vfs_file_change_end(&s->priv.change);
 	s->result = (int)vfs_io_answer(res);
 	s->done(s);
 }
@@ -107,8 +109,11 @@ void vfs_space(struct vfs_space *s)
 	const struct vfs_io io = { .ctx = s->ctx, .node = s->node, .opened = s->opened };
 	int rc = vfs_io_may_write(&io);
 
+	s->priv.change.count = NULL;
 	if (rc == 0)
 		rc = check_range(s);
+	if (rc == 0)
+		rc = vfs_file_change_begin(s->ctx, s->node, &s->priv.change);
 	if (rc == 0)
 		rc = check_free(s);
 	s->priv.tries = 0;

@@ -15,6 +15,7 @@
 #include "lib/clock.h"
 #include "vfs/data/group.h"
 #include "vfs/export/mounts.h"
+#include "vfs/hold/file_change.h"
 #include "vfs/meta/permission.h"
 #include "vfs/node/uncommitted.h"
 #include "vfs/worker.h"
@@ -85,6 +86,7 @@ static void write_end(struct vfs_io *io, int64_t error, int64_t of_disk)
 
 	if (io->priv.moved)
 		vfs_node_changed(io->node);
+	vfs_file_change_end(&io->priv.change);
 	if (io->priv.synced)
 		result = write_synced(io, of_disk, result);
 	else if (!(io->ctx->access.flags & VFS_ASYNC))
@@ -227,6 +229,8 @@ void vfs_write(struct vfs_io *io)
 		rc = vfs_io_may_write(io);
 	if (rc == 0 && vfs_worker_is_prompt(io->ctx->w))
 		rc = write_promptly(io);
+	if (rc == 0 && io->count > 0)
+		rc = vfs_file_change_begin(io->ctx, io->node, &io->priv.change);
 	if (rc < 0 || io->count == 0) {
 		vfs_io_finish_later(io, rc);
 		return;

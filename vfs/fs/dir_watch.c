@@ -69,14 +69,10 @@ void vfs_dir_watch_unmark(struct vfs_dir_watch *w, int dir_fd)
 		      vfs_proc_path(dir_fd).s);
 }
 
-/* FNV-1a over the kernel's handle, as vfs_handle_file_part has it. */
+/* By the kernel's handle, as vfs_handle_file_part has it. */
 static unsigned slot_of(const uint8_t *part, uint32_t len)
 {
-	uint64_t h = 0xcbf29ce484222325u;
-
-	for (uint32_t i = 0; i < len; i++)
-		h = (h ^ part[i]) * 0x100000001b3u;
-	return (unsigned)((h ^ h >> 32) % SLOTS);
+	return (unsigned)(vfs_handle_part_hash(part, len) % SLOTS);
 }
 
 static unsigned slot_of_dir(const struct vfs_fh *dir)

@@ -100,6 +100,16 @@ const uint8_t *vfs_handle_file_part(const struct vfs_fh *fh, uint32_t *len)
 	return fh->data + 12;
 }
 
+/* FNV-1a */
+uint64_t vfs_handle_part_hash(const uint8_t *part, uint32_t len)
+{
+	uint64_t h = 0xcbf29ce484222325u;
+
+	for (uint32_t i = 0; i < len; i++)
+		h = (h ^ part[i]) * 0x100000001b3u;
+	return h ^ h >> 32;
+}
+
 /* struct file_handle with room for the longest that we take. */
 union kernel_handle {
 	struct file_handle h;

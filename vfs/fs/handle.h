@@ -49,6 +49,9 @@ int vfs_handle_check(const struct vfs_fh *fh, vfs_handle_key key);
  * in all exports. */
 const uint8_t *vfs_handle_file_part(const struct vfs_fh *fh, uint32_t *len);
 
+/* Hash of such a part without a key, for tables of slots that files share. */
+uint64_t vfs_handle_part_hash(const uint8_t *part, uint32_t len);
+
 /* The kernel's handle of name in dirfd, or of dirfd itself for "" (symbolic links are not
  * followed), and the id of its mount. Fills type, len and bytes. -EOPNOTSUPP: none, or too long. */
 int vfs_handle_of(int dirfd, const char *name, struct vfs_handle *out, uint64_t *mnt_id);

@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 #include <sys/queue.h>
 
+#include "vfs/deleg.h"
 #include "vfs/file_state.h"
 #include "vfs/hold/range.h"
 #include "vfs/node/node.h"
@@ -23,6 +24,8 @@
 #define VFS_FILE_BUCKETS 1024u /* per shard */
 #define VFS_MAX_LOCKS 1000000u
 #define VFS_LOCK_WAIT_SECONDS 90u
+#define VFS_DELEG_QUIET_SECONDS 90u
+#define VFS_CHANGE_SLOTS 4096u
 
 /* Uses that a file's descriptor is good for. */
 enum vfs_held {
@@ -44,6 +47,14 @@ struct vfs_grain {
 };
 
 LIST_HEAD(vfs_share_list, vfs_share);
+LIST_HEAD(vfs_deleg_list, vfs_deleg);
+
+/* Delegations of a file. A client has at most one, and if one is for writing there is no other. */
+struct vfs_delegs {
+	struct vfs_deleg_list given, recalled;
+	bool writing;	       /* there is one for writing */
+	pthread_cond_t called; /* a recall() has returned */
+};
 
 struct vfs_waiter;
 struct vfs_waiters {
@@ -59,11 +70,13 @@ struct vfs_file {
 	LIST_ENTRY(vfs_file) link; /* link in a bucket */
 	unsigned refs;		   /* under the shard's lock */
 	uint64_t hash;
+	unsigned slot; /* vfs_file_slot */
 
 	pthread_mutex_t lock; /* protects the members below */
 	struct vfs_share_list shares;
 	uint32_t nshares;
 	uint32_t accessing[2], denying[2]; /* shares that have the bit: read, write */
+	struct vfs_delegs delegs;
 	struct vfs_ranges ranges;
 	struct vfs_waiters waiters;
 	enum vfs_held held;
@@ -86,6 +99,11 @@ struct vfs_file_shard {
 struct vfs_files {
 	struct vfs_file_shard shard[VFS_FILE_SHARDS];
 	_Atomic uint64_t files, shares, denying, locks, waiters, held, unheld;
+	_Atomic uint64_t delegs, delegs_writing;
+	/* By slots of files (vfs/hold/file_change.h): changes under way, and the time of the last
+	 * recall by rn_now_coarse_seconds(), 0: none. */
+	_Atomic uint32_t changing[VFS_CHANGE_SLOTS];
+	_Atomic uint32_t recalled_at[VFS_CHANGE_SLOTS];
 };
 
 #endif

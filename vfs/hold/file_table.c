@@ -91,11 +91,16 @@ static struct vfs_file *find(struct vfs *vfs, const struct identity *id)
 	return f;
 }
 
+struct vfs_file *vfs_file_find_fh(struct vfs *vfs, uint64_t dev, const struct vfs_fh *fh)
+{
+	struct identity id = identity_of(vfs, dev, fh);
+
+	return find(vfs, &id);
+}
+
 struct vfs_file *vfs_file_find(const struct vfs_node *n)
 {
-	struct identity id = identity_of(n->vfs, n->dev, &n->fh);
-
-	return find(n->vfs, &id);
+	return vfs_file_find_fh(n->vfs, n->dev, &n->fh);
 }
 
 bool vfs_file_is(const struct vfs_file *f, const struct vfs_node *n)
@@ -116,11 +121,15 @@ static struct vfs_file *file_new(struct vfs *vfs, const struct identity *id)
 	f->refs = 1;
 	f->hash = id->hash;
 	f->dev = id->dev;
+	f->slot = (unsigned)(vfs_handle_part_hash(id->key, id->len) % VFS_CHANGE_SLOTS);
 	f->key_len = (uint8_t)id->len;
 	memcpy(f->key, id->key, id->len);
 	f->fd = -1;
 	f->ranges.random = id->hash | 1;
 	LIST_INIT(&f->shares);
+	LIST_INIT(&f->delegs.given);
+	LIST_INIT(&f->delegs.recalled);
+	pthread_cond_init(&f->delegs.called, NULL);
 	pthread_mutex_init(&f->lock, NULL);
 	atomic_fetch_add(&vfs->files->files, 1);
 	return f;
@@ -135,6 +144,7 @@ static void file_free(struct vfs_file *f)
 	vfs_wait_forget_all(f);
 	vfs_wait_unlock(f);
 	vfs_fd_close(f->vfs, fd);
+	pthread_cond_destroy(&f->delegs.called);
 	pthread_mutex_destroy(&f->lock);
 	atomic_fetch_sub(&f->vfs->files->files, 1);
 	free(f);
@@ -199,8 +209,7 @@ bool vfs_file_any_open(struct vfs *vfs)
 
 bool vfs_file_is_open(struct vfs *vfs, uint64_t dev, const struct vfs_fh *fh)
 {
-	struct identity id = identity_of(vfs, dev, fh);
-	struct vfs_file *f = find(vfs, &id);
+	struct vfs_file *f = vfs_file_find_fh(vfs, dev, fh);
 	bool open = false;
 
 	if (f) {

@@ -10,6 +10,8 @@ void vfs_files_free(struct vfs_files *files); /* NULL is allowed */
 
 /* A reference to the node's file if it is in the table, or NULL. */
 struct vfs_file *vfs_file_find(const struct vfs_node *n);
+/* The same of the file with that handle, on that device. */
+struct vfs_file *vfs_file_find_fh(struct vfs *vfs, uint64_t dev, const struct vfs_fh *fh);
 /* True if anybody has a share of the file with that handle, on that device. */
 bool vfs_file_is_open(struct vfs *vfs, uint64_t dev, const struct vfs_fh *fh);
 /* True if anybody has a share of any file. */

@@ -11,6 +11,7 @@
 #include "vfs/base/fd_budget.h"
 #include "vfs/base/instance.h"
 #include "vfs/hold/file.h"
+#include "vfs/hold/file_change.h"
 #include "vfs/hold/file_fd.h"
 #include "vfs/hold/file_table.h"
 #include "vfs/hold/lock_mirror.h"
@@ -184,26 +185,46 @@ static int lock_locked(struct vfs_lock_owner *o, const struct vfs_lock_request *
 	return 0;
 }
 
+static int take(struct vfs_lock_owner *o, const struct vfs_lock_request *r,
+		const struct vfs_span *span, struct vfs_conflict *c)
+{
+	struct spares spares;
+	int rc = -ENOLCK;
+
+	if (spares_get(&spares)) {
+		pthread_mutex_lock(&o->file->lock);
+		rc = lock_locked(o, r, span, &spares, c);
+		vfs_wait_unlock(o->file);
+	}
+	spares_free(&spares);
+	return rc;
+}
+
+/* The holder of a delegation locks the file without a call. */
+static enum vfs_deleg_use use_of(const struct vfs_lock_request *r)
+{
+	return r->type == VFS_LOCK_WRITE ? VFS_USE_WRITE : VFS_USE_READ;
+}
+
 int vfs_lock(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_lock_owner *o,
 	     const struct vfs_lock_request *r, struct vfs_conflict *c)
 {
-	struct spares spares;
+	struct vfs_file_change change;
 	struct vfs_span span;
 	int rc = to_span(r->offset, r->length, &span);
 
 	if (rc == 0)
 		rc = decline_crowd(ctx, o->file);
-	if (rc == 0)
-		rc = vfs_mirror_prepare(ctx, n, o->file, r->type);
 	if (rc != 0)
 		return rc;
-	rc = -ENOLCK;
-	if (spares_get(&spares)) {
-		pthread_mutex_lock(&o->file->lock);
-		rc = lock_locked(o, r, &span, &spares, c);
-		vfs_wait_unlock(o->file);
-	}
-	spares_free(&spares);
+	/* No delegation is given until the lock is there to see. */
+	vfs_file_change_count(ctx->vfs, &n->fh, &change);
+	rc = vfs_deleg_check(ctx, n, use_of(r));
+	if (rc == 0)
+		rc = vfs_mirror_prepare(ctx, n, o->file, r->type);
+	if (rc == 0)
+		rc = take(o, r, &span, c);
+	vfs_file_change_end(&change);
 	return rc;
 }
 
@@ -298,6 +319,8 @@ int vfs_lock_test(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_lock
 	bool tested = false;
 	int fd, rc = to_span(r->offset, r->length, &span);
 
+	if (rc == 0)
+		rc = vfs_deleg_check(ctx, n, use_of(r));
 	if (rc != 0)
 		return rc;
 	f = vfs_file_find(n);

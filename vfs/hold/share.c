@@ -10,6 +10,7 @@
 
 #include "vfs/base/fd_budget.h"
 #include "vfs/base/instance.h"
+#include "vfs/hold/deleg_table.h"
 #include "vfs/hold/file.h"
 #include "vfs/hold/file_fd.h"
 #include "vfs/hold/file_table.h"
@@ -72,12 +73,26 @@ static int check(struct vfs_file *f, const struct vfs_share *self, uint8_t acces
 	return -VFS_ESHARE;
 }
 
+/* Under f->lock, which is given up in between if the result is not 0. */
+static int check_delegs(struct vfs_file *f, const struct vfs_share *s, uint8_t access, uint8_t deny)
+{
+	const struct vfs_file_use u = { .client = s->client,
+					.use = vfs_deleg_use_of_share(access, deny) };
+
+	if (!vfs_deleg_conflicts(f, &u))
+		return 0;
+	vfs_deleg_recall(f, &u);
+	return -VFS_EDELEG;
+}
+
 static int add(struct vfs_file *f, struct vfs_share *s, struct vfs_conflict *c)
 {
 	int rc;
 
 	pthread_mutex_lock(&f->lock);
 	rc = check(f, NULL, s->access, s->deny, c);
+	if (rc == 0)
+		rc = check_delegs(f, s, s->access, s->deny);
 	if (rc == 0) {
 		LIST_INSERT_HEAD(&f->shares, s, link);
 		f->nshares++;
@@ -94,7 +109,9 @@ int vfs_share_open(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_share *s,
 	struct vfs_file *f;
 	int rc;
 
-	*s = (struct vfs_share){ .holder = r->holder, .access = r->access, .deny = r->deny };
+	*s = (struct vfs_share){
+		.holder = r->holder, .access = r->access, .deny = r->deny, .client = ctx->client
+	};
 	if (n->type != S_IFREG)
 		return n->type == S_IFDIR ? -EISDIR : -EINVAL;
 	rc = vfs_file_get(ctx, n, &f);
@@ -112,11 +129,14 @@ int vfs_share_open(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_share *s,
 
 int vfs_share_change(struct vfs_share *s, uint8_t access, uint8_t deny, struct vfs_conflict *c)
 {
+	const uint8_t more_access = access & ~s->access, more_deny = deny & ~s->deny;
 	struct vfs_file *f = s->file;
 	int rc;
 
 	pthread_mutex_lock(&f->lock);
 	rc = check(f, s, access, deny, c);
+	if (rc == 0 && (more_access || more_deny))
+		rc = check_delegs(f, s, more_access, more_deny);
 	if (rc == 0) {
 		count_bits(f, s, -1);
 		s->access = access;

@@ -30,7 +30,7 @@
  * The file's descriptor goes with its last share and lock (vfs_file_release).
  *
  * Removal through this server looks the victim up first, while the name still leads to it, and asks
- * statx after it (vfs_node_known, vfs_node_drop_removed): so the pin is there before the reply.
+ * statx after it (vfs_named_file_begin, vfs_node_drop_removed): so the pin is there before the reply.
  */
 #ifndef RN_VFS_UNLINKED_H
 #define RN_VFS_UNLINKED_H

@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "vfs/deleg.h"
 #include "vfs/export/mounts.h"
 #include "vfs/fs/change.h"
 #include "vfs/meta/attr.h"
@@ -83,7 +84,7 @@ int vfs_may_write(struct vfs_ctx *ctx, struct vfs_node *n)
 	return rc == 1 ? 0 : vfs_access_check(ctx, n, W_OK);
 }
 
-int vfs_io_may_read(struct vfs_io *io)
+static int may_read_now(struct vfs_io *io)
 {
 	struct vfs_node *n = io->node;
 	const int64_t clock = vfs_change_clock(n->mnt->changes);
@@ -101,6 +102,13 @@ int vfs_io_may_read(struct vfs_io *io)
 	if (rc != 0)
 		return rc < 0 ? rc : 0;
 	return check_read(io->ctx, n);
+}
+
+int vfs_io_may_read(struct vfs_io *io)
+{
+	int rc = may_read_now(io);
+
+	return rc == 0 ? vfs_deleg_check(io->ctx, io->node, VFS_USE_READ) : rc;
 }
 
 int vfs_io_may_write(const struct vfs_io *io)
@@ -138,9 +146,12 @@ int vfs_open_check_found(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want)
 
 int vfs_open_breaks_leases(struct vfs_ctx *ctx, struct vfs_node *n, unsigned want)
 {
-	int fd = want & VFS_MAY_WRITE ? vfs_node_fd(ctx, n, VFS_FD_WRITE)
-				      : vfs_node_readable_fd(ctx, n);
+	const bool writes = want & VFS_MAY_WRITE;
+	int fd = vfs_deleg_check(ctx, n, writes ? VFS_USE_WRITE : VFS_USE_READ);
 
+	if (fd != 0)
+		return fd;
+	fd = writes ? vfs_node_fd(ctx, n, VFS_FD_WRITE) : vfs_node_readable_fd(ctx, n);
 	return fd == -EAGAIN ? fd : 0;
 }
 

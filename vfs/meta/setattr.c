@@ -14,6 +14,7 @@
 
 #include "vfs/acl.h"
 #include "vfs/fs/proc_path.h"
+#include "vfs/hold/file_change.h"
 #include "vfs/meta/dir_change.h"
 #include "vfs/meta/permission.h"
 #include "vfs/worker/acting.h"
@@ -96,9 +97,16 @@ static int truncate_node(struct vfs_ctx *ctx, struct vfs_node *n, uint64_t size)
 
 int vfs_set_size(struct vfs_ctx *ctx, struct vfs_node *n, uint64_t size)
 {
+	struct vfs_file_change change;
 	int rc = vfs_may_write(ctx, n);
 
-	return rc == 0 ? truncate_node(ctx, n, size) : rc;
+	if (rc == 0)
+		rc = vfs_file_change_begin(ctx, n, &change);
+	if (rc != 0)
+		return rc;
+	rc = truncate_node(ctx, n, size);
+	vfs_file_change_end(&change);
+	return rc;
 }
 
 static int set_owner(struct vfs_node *n, const struct vfs_setattr *sa)
@@ -192,6 +200,7 @@ static bool other_time(const struct statx_timestamp *a, const struct timespec *b
 int vfs_setattr(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_setattr *sa,
 		const struct timespec *check_ctime)
 {
+	struct vfs_file_change change;
 	struct statx sx;
 	int rc = vfs_setattr_check(sa);
 
@@ -206,7 +215,13 @@ int vfs_setattr(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_setatt
 	rc = check_owner_rules(ctx, n, sa, &sx);
 	if (rc == 0 && sa->set_size && !sa->opened)
 		rc = vfs_may_write(ctx, n);
-	return rc == 0 ? apply(ctx, n, sa) : rc;
+	if (rc == 0)
+		rc = vfs_file_change_begin(ctx, n, &change);
+	if (rc != 0)
+		return rc;
+	rc = apply(ctx, n, sa);
+	vfs_file_change_end(&change);
+	return rc;
 }
 
 bool vfs_set_after_making(const struct vfs_setattr *sa)

@@ -10,6 +10,7 @@
 
 #include "vfs/export/mounts.h"
 #include "vfs/fs/proc_path.h"
+#include "vfs/hold/file_change.h"
 #include "vfs/meta/dir_change.h"
 #include "vfs/meta/permission.h"
 #include "vfs/node/node.h"
@@ -126,13 +127,19 @@ static int change_other(struct vfs_ctx *ctx, struct vfs_node *n, const char *nam
 			struct vfs_xattr_change *c)
 {
 	struct vfs_dir_change *states = &c->states;
-	int rc = vfs_getattr(ctx, n, &states->before);
+	struct vfs_file_change change;
+	int rc = vfs_file_change_begin(ctx, n, &change);
 
-	if (rc == 0)
-		rc = apply(n, name, c);
 	if (rc != 0)
 		return rc;
-	vfs_node_changed(n);
+	rc = vfs_getattr(ctx, n, &states->before);
+	if (rc == 0)
+		rc = apply(n, name, c);
+	if (rc == 0)
+		vfs_node_changed(n);
+	vfs_file_change_end(&change);
+	if (rc != 0)
+		return rc;
 	states->known = vfs_getattr(ctx, n, &states->after) == 0;
 	return 0;
 }

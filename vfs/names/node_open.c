@@ -3,15 +3,19 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "vfs/base/fd_budget.h"
 #include "vfs/base/instance.h"
 #include "vfs/export/mounts.h"
 #include "vfs/fs/change.h"
 #include "vfs/fs/device.h"
+#include "vfs/hold/deleg_table.h"
+#include "vfs/hold/file_change.h"
 #include "vfs/hold/file_table.h"
 #include "vfs/hold/unlinked.h"
 #include "vfs/meta/attr.h"
+#include "vfs/meta/permission.h"
 #include "vfs/names/node_open.h"
 #include "vfs/node/cache.h"
 #include "vfs/worker/acting.h"
@@ -87,22 +91,73 @@ static int find_cached(struct vfs_ctx *ctx, struct vfs_node *dir, const struct v
 	return 0;
 }
 
-struct vfs_node *vfs_node_known(struct vfs_ctx *ctx, struct vfs_node *dir,
-				const struct vfs_name *name)
+/* True if what clients hold of the file of a name may matter for its removal. */
+static bool any_held(struct vfs *vfs)
 {
-	struct vfs_node *n;
-	struct vfs_fh fh;
-	struct statx sx;
+	return vfs_deleg_any(vfs) || vfs_file_any_open(vfs);
+}
 
-	if (find_cached(ctx, dir, name, &fh, &n) != 0)
-		return NULL;
-	if (n || !vfs_file_any_open(ctx->vfs))
-		return n;
+/* The caller may change the directory, so that those who may not cause no recalls. */
+static int check_delegs(struct vfs_ctx *ctx, struct vfs_node *dir, struct vfs_file *f)
+{
+	int rc = f && vfs_deleg_any(ctx->vfs) ? vfs_access_check(ctx, dir, W_OK | X_OK) : 0;
+
+	return rc == 0 ? vfs_deleg_check_file(ctx, f, VFS_USE_WRITE) : rc;
+}
+
+/* The file of a name that is in no node of the cache. */
+static int begin_held(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vfs_name *name,
+		      const struct vfs_fh *fh, struct vfs_named_file *out)
+{
+	struct vfs_file *f;
+	struct statx sx;
+	int rc;
+
 	if (statx(dir->path_fd, name->s, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_INO, &sx) !=
-		    0 ||
-	    !vfs_unlinked_needs_node(ctx->vfs, vfs_device_of(&sx), &fh))
-		return NULL;
-	return vfs_node_of_name(ctx, dir, name, &n, NULL) == 0 ? n : NULL;
+	    0)
+		return 0;
+	f = vfs_file_find_fh(ctx->vfs, vfs_device_of(&sx), fh);
+	rc = check_delegs(ctx, dir, f);
+	vfs_file_put(f);
+	if (rc == 0 && vfs_unlinked_needs_node(ctx->vfs, vfs_device_of(&sx), fh) &&
+	    vfs_node_of_name(ctx, dir, name, &out->node, NULL) != 0)
+		out->node = NULL;
+	return rc;
+}
+
+int vfs_named_file_begin(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vfs_name *name,
+			 struct vfs_named_file *out)
+{
+	struct vfs_file *f;
+	struct vfs_fh fh;
+	int rc = 0;
+
+	*out = (struct vfs_named_file){ 0 };
+	if (find_cached(ctx, dir, name, &fh, &out->node) != 0)
+		return 0;
+	vfs_file_change_count(ctx->vfs, &fh, &out->change);
+	if (!any_held(ctx->vfs))
+		return 0;
+	if (out->node) {
+		f = vfs_file_find(out->node);
+		rc = check_delegs(ctx, dir, f);
+		vfs_file_put(f);
+	} else {
+		rc = begin_held(ctx, dir, name, &fh, out);
+	}
+	if (rc != 0)
+		vfs_named_file_end(out, false);
+	return rc;
+}
+
+void vfs_named_file_end(struct vfs_named_file *f, bool removed)
+{
+	vfs_file_change_end(&f->change);
+	if (removed)
+		vfs_node_drop_removed(f->node);
+	else
+		vfs_node_put(f->node);
+	f->node = NULL;
 }
 
 /* A cached node with its attributes; false: it is of no use (any more). */

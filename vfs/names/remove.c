@@ -14,7 +14,10 @@
 #include "vfs/fs/change.h"
 #include "vfs/fs/device.h"
 #include "vfs/fs/proc_path.h"
+#include "vfs/hold/deleg_table.h"
+#include "vfs/hold/file_change.h"
 #include "vfs/meta/dir_change.h"
+#include "vfs/meta/permission.h"
 #include "vfs/names/node_open.h"
 #include "vfs/worker/acting.h"
 
@@ -74,22 +77,20 @@ static int unlink_in(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name
 static int unlink_name(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vfs_name *name,
 		       int flags, struct vfs_dir_change *change)
 {
-	struct vfs_node *victim = NULL;
 	struct named inode = removed_inode(dir, name);
+	struct vfs_named_file victim;
 	int rc = vfs_act_as_caller(ctx);
 
 	if (rc == 0)
-		victim = vfs_node_known(ctx, dir, name);
-	if (rc == 0)
-		rc = vfs_act_as_caller(ctx);
+		rc = vfs_named_file_begin(ctx, dir, name, &victim);
+	if (rc != 0)
+		return rc;
+	rc = vfs_act_as_caller(ctx);
 	if (rc == 0)
 		rc = unlink_in(ctx, dir, name->s, flags, change);
-	if (rc == 0) {
+	if (rc == 0)
 		named_changed(&inode);
-		vfs_node_drop_removed(victim);
-	} else {
-		vfs_node_put(victim);
-	}
+	vfs_named_file_end(&victim, rc == 0);
 	return rc;
 }
 
@@ -152,26 +153,42 @@ static int rename_in(struct vfs_ctx *ctx, const struct vfs_rename *r, const char
 	return rc == 0 ? 0 : rename_error(r, rc);
 }
 
+static int begin_rename(struct vfs_ctx *ctx, const struct vfs_rename *r,
+			const struct vfs_name *from, const struct vfs_name *to,
+			struct vfs_named_file *moved, struct vfs_named_file *victim)
+{
+	int rc = vfs_act_as_caller(ctx);
+
+	if (rc == 0)
+		rc = vfs_named_file_begin(ctx, r->from_dir, from, moved);
+	if (rc != 0)
+		return rc;
+	rc = vfs_act_as_caller(ctx);
+	if (rc == 0)
+		rc = vfs_named_file_begin(ctx, r->to_dir, to, victim);
+	if (rc != 0)
+		vfs_named_file_end(moved, false);
+	return rc;
+}
+
 static int rename_names(struct vfs_ctx *ctx, const struct vfs_rename *r,
 			const struct vfs_name *from, const struct vfs_name *to)
 {
 	struct named moved = inode_of(r->from_dir, from), replaced = removed_inode(r->to_dir, to);
-	struct vfs_node *victim = NULL;
-	int rc = vfs_act_as_caller(ctx);
+	struct vfs_named_file file, victim;
+	int rc = begin_rename(ctx, r, from, to, &file, &victim);
 
-	if (rc == 0)
-		victim = vfs_node_known(ctx, r->to_dir, to);
-	if (rc == 0)
-		rc = vfs_act_as_caller(ctx);
+	if (rc != 0)
+		return rc;
+	rc = vfs_act_as_caller(ctx);
 	if (rc == 0)
 		rc = rename_in(ctx, r, from->s, to->s, &moved);
 	if (rc == 0) {
 		named_changed(&moved);
 		named_changed(&replaced);
-		vfs_node_drop_removed(victim);
-	} else {
-		vfs_node_put(victim);
 	}
+	vfs_named_file_end(&victim, rc == 0);
+	vfs_named_file_end(&file, false);
 	return rc;
 }
 
@@ -210,9 +227,19 @@ static int link_in(struct vfs_ctx *ctx, const struct vfs_node *n, struct vfs_nod
 	return vfs_dir_error(dir, rc);
 }
 
+/* Whoever may not change the directory causes no recalls. */
+static int begin_link(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_node *dir,
+		      struct vfs_file_change *c)
+{
+	int rc = vfs_deleg_any(ctx->vfs) ? vfs_access_check(ctx, dir, W_OK | X_OK) : 0;
+
+	return rc == 0 ? vfs_file_change_begin(ctx, n, c) : rc;
+}
+
 int vfs_link(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_node *dir, const char *name,
 	     uint32_t len, struct vfs_dir_change *change)
 {
+	struct vfs_file_change linking;
 	struct vfs_name nm;
 	int rc = check_dir(ctx, dir);
 
@@ -223,8 +250,12 @@ int vfs_link(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_node *dir, cons
 	if (rc == 0)
 		rc = vfs_act_as_caller(ctx);
 	if (rc == 0)
-		rc = link_in(ctx, n, dir, nm.s, change);
+		rc = begin_link(ctx, n, dir, &linking);
+	if (rc != 0)
+		return rc;
+	rc = link_in(ctx, n, dir, nm.s, change);
 	if (rc == 0)
 		vfs_node_changed(n);
+	vfs_file_change_end(&linking);
 	return rc;
 }

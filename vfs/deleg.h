@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Delegations of regular files (RFC 8881 section 10.4, RFC 7530 section 10.4): who has one, and whose
+ * use of a file stands against it. A read delegation says that nobody else changes the file, a write
+ * delegation that nobody else uses it.
+ *
+ * vfs/'s own operations look for delegations of others before they do anything, and so cover callers
+ * of all protocols. They fail with -VFS_EDELEG, after the holders have been asked to return them. A
+ * delegation is never given while an operation that would change the file is under way, and none
+ * begins while somebody else has one: nothing has to be repaired afterwards.
+ *
+ * All functions are thread-safe; none waits for a client.
+ */
+#ifndef RN_VFS_DELEG_H
+#define RN_VFS_DELEG_H
+
+#include <sys/queue.h>
+
+#include "vfs/file_state.h"
+
+enum vfs_deleg_type { VFS_DELEG_READ = 1, VFS_DELEG_WRITE = 2 };
+
+struct vfs_deleg;
+struct vfs_deleg_ops {
+	/*
+	 * Somebody else wants to use the file. Called at most once for each time that the delegation
+	 * is given, without locks of vfs/, on any thread that calls into vfs/ and perhaps before
+	 * vfs_deleg_give has returned. Must not wait, nor call vfs_deleg_end, nor take a lock that is
+	 * held when vfs_deleg_end is called or around other calls of vfs/.
+	 */
+	void (*recall)(struct vfs_deleg *d);
+};
+
+/* Lies in the protocol's object, and must not move from give to end. */
+struct vfs_deleg {
+	/* Set before vfs_deleg_give: */
+	const struct vfs_deleg_ops *ops;
+	const void *client; /* its holder: compared with vfs_ctx.client, never followed; not NULL */
+	enum vfs_deleg_type type;
+	/* Set by vfs/: */
+	struct vfs_file *file; /* with a reference while it is given; NULL before and after */
+	bool recalled;	       /* recall() was called, or is about to be */
+	/* Before recall(): seconds after which the other one goes on in any case, so that the delegation
+	 * should have been revoked by then. 0: it waits until the delegation ends. */
+	unsigned within_s;
+	bool calling; /* recall() is running */
+	LIST_ENTRY(vfs_deleg) link;
+};
+
+/*
+ * Gives d->client a delegation of n's file. Nothing is durable. 0, or
+ * -EAGAIN: not now. Something of somebody else stands against it: a share, a lock, a delegation, a
+ *	change under way; or the client has one already, or the last one was recalled less than
+ *	vfs_config.deleg_quiet_seconds ago.
+ * -EOPNOTSUPP: never for this file. It is no regular file, or local processes may change it (a write
+ *	delegation: use it) and the kernel would not tell.
+ * -ENOMEM.
+ */
+int vfs_deleg_give(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_deleg *d);
+/* False if vfs_deleg_give would fail now for ctx->client, as far as that can be told without a wait.
+ * For calls that must move to another thread if a delegation is to be given. */
+bool vfs_deleg_possible(struct vfs_ctx *ctx, struct vfs_node *n, enum vfs_deleg_type type);
+/* The delegation was returned or revoked: those who wait may go on. Nothing happens to one that is
+ * not given. When it returns, recall() is not running and will not be called. */
+void vfs_deleg_end(struct vfs_deleg *d);
+
+enum vfs_deleg_use {
+	VFS_USE_READ,  /* data */
+	VFS_USE_WRITE, /* data, size, attributes, links, names */
+};
+/* May ctx->client use the file like that? 0, or -VFS_EDELEG: others have delegations in the way, and
+ * have been asked to return them. One atomic load while nobody has any. */
+int vfs_deleg_check(struct vfs_ctx *ctx, struct vfs_node *n, enum vfs_deleg_use use);
+
+#endif

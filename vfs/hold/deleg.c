@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "vfs/deleg.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+
+#include "lib/clock.h"
+#include "vfs/base/instance.h"
+#include "vfs/export/mounts.h"
+#include "vfs/hold/deleg_table.h"
+#include "vfs/hold/file_table.h"
+
+/* A delegation that is to be given. */
+struct wish {
+	const void *client;
+	enum vfs_deleg_type type;
+};
+
+static void count(struct vfs_files *t, const struct vfs_deleg *d, uint64_t by)
+{
+	atomic_fetch_add(&t->delegs, by);
+	if (d->type == VFS_DELEG_WRITE)
+		atomic_fetch_add(&t->delegs_writing, by);
+}
+
+#define SHARES_LOOKED_AT 32u
+
+/* True if a share of another client stands against the delegation, or keeps the holder itself from
+ * the opens that it allows. With very many shares one is assumed to. */
+static bool shares_refuse(const struct vfs_file *f, const struct wish *d)
+{
+	const bool writing = d->type == VFS_DELEG_WRITE;
+	unsigned left = SHARES_LOOKED_AT;
+	const struct vfs_share *s;
+
+	if (f->denying[0] || (writing && f->denying[1]))
+		return true;
+	if (!writing && f->accessing[1] == 0)
+		return false;
+	LIST_FOREACH (s, &f->shares, link) {
+		if (left-- == 0 ||
+		    (s->client != d->client && (writing || (s->access & VFS_SHARE_WRITE))))
+			break;
+	}
+	return s;
+}
+
+static bool has_one(const struct vfs_file *f, const void *client)
+{
+	const struct vfs_deleg *d;
+
+	LIST_FOREACH (d, &f->delegs.given, link) {
+		if (d->client == client)
+			break;
+	}
+	return d;
+}
+
+static bool is_quiet(const struct vfs_file *f)
+{
+	const uint32_t at = atomic_load(&f->vfs->files->recalled_at[f->slot]);
+
+	return at != 0 && (uint32_t)rn_now_coarse_seconds() - at < f->vfs->cfg.deleg_quiet_seconds;
+}
+
+/* Under f->lock. Locks may be anybody's: a file that is locked is not worth a search for theirs. */
+static bool may_give(const struct vfs_file *f, const struct wish *d)
+{
+	const struct vfs_file_use u = { .client = d->client,
+					.use = d->type == VFS_DELEG_WRITE ? VFS_USE_WRITE
+									  : VFS_USE_READ };
+
+	return LIST_EMPTY(&f->delegs.recalled) && !is_quiet(f) && !vfs_deleg_conflicts(f, &u) &&
+	       !has_one(f, d->client) && f->ranges.count == 0 && !shares_refuse(f, d);
+}
+
+/* Under f->lock, when it is counted (vfs/hold/file_change.h). */
+static bool give_locked(struct vfs_file *f, struct vfs_deleg *d)
+{
+	const struct wish w = { .client = d->client, .type = d->type };
+
+	if (!may_give(f, &w) || atomic_load(&f->vfs->files->changing[f->slot]) != 0)
+		return false;
+	LIST_INSERT_HEAD(&f->delegs.given, d, link);
+	f->delegs.writing = d->type == VFS_DELEG_WRITE;
+	d->file = f;
+	return true;
+}
+
+/* 0, or -EOPNOTSUPP. */
+static int check_node(const struct vfs_node *n)
+{
+	return n->type == S_IFREG && atomic_load(&n->exp->nfs_only) ? 0 : -EOPNOTSUPP;
+}
+
+bool vfs_deleg_possible(struct vfs_ctx *ctx, struct vfs_node *n, enum vfs_deleg_type type)
+{
+	const struct wish w = { .client = ctx->client, .type = type };
+	bool possible = check_node(n) == 0;
+	struct vfs_file *f = possible ? vfs_file_find(n) : NULL;
+
+	if (!f)
+		return possible;
+	pthread_mutex_lock(&f->lock);
+	possible = may_give(f, &w);
+	pthread_mutex_unlock(&f->lock);
+	vfs_file_put(f);
+	return possible;
+}
+
+int vfs_deleg_give(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_deleg *d)
+{
+	int rc = check_node(n);
+	struct vfs_file *f;
+	bool given;
+
+	d->file = NULL;
+	d->recalled = d->calling = false;
+	if (rc == 0)
+		rc = vfs_file_get(ctx, n, &f);
+	if (rc != 0)
+		return rc;
+	count(f->vfs->files, d, 1);
+	pthread_mutex_lock(&f->lock);
+	given = give_locked(f, d);
+	pthread_mutex_unlock(&f->lock);
+	if (given)
+		return 0;
+	count(f->vfs->files, d, (uint64_t)-1);
+	vfs_file_put(f);
+	return -EAGAIN;
+}
+
+void vfs_deleg_end(struct vfs_deleg *d)
+{
+	struct vfs_file *f = d->file;
+
+	if (!f)
+		return;
+	pthread_mutex_lock(&f->lock);
+	while (d->calling)
+		pthread_cond_wait(&f->delegs.called, &f->lock);
+	LIST_REMOVE(d, link);
+	if (d->type == VFS_DELEG_WRITE)
+		f->delegs.writing = false;
+	pthread_mutex_unlock(&f->lock);
+	d->file = NULL;
+	count(f->vfs->files, d, (uint64_t)-1);
+	vfs_file_put(f);
+}
+
+int vfs_deleg_check_file(struct vfs_ctx *ctx, struct vfs_file *f, enum vfs_deleg_use use)
+{
+	const struct vfs_file_use u = { .client = ctx->client, .use = use };
+	bool conflict;
+
+	if (!f)
+		return 0;
+	pthread_mutex_lock(&f->lock);
+	conflict = vfs_deleg_conflicts(f, &u);
+	if (conflict)
+		vfs_deleg_recall(f, &u);
+	pthread_mutex_unlock(&f->lock);
+	return conflict ? -VFS_EDELEG : 0;
+}
+
+/* Sequentially consistent: see vfs/hold/file_change.h. */
+bool vfs_deleg_any(struct vfs *vfs)
+{
+	return atomic_load(&vfs->files->delegs) != 0;
+}
+
+int vfs_deleg_check(struct vfs_ctx *ctx, struct vfs_node *n, enum vfs_deleg_use use)
+{
+	struct vfs_file *f;
+	int rc;
+
+	if (use == VFS_USE_WRITE ? !vfs_deleg_any(ctx->vfs)
+				 : atomic_load(&ctx->vfs->files->delegs_writing) == 0)
+		return 0;
+	f = n->type == S_IFREG ? vfs_file_find(n) : NULL;
+	rc = vfs_deleg_check_file(ctx, f, use);
+	vfs_file_put(f);
+	return rc;
+}

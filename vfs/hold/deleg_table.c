@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A client has at most one delegation of a file, so of the first two of a list one is another
+ * client's: nothing here walks a list, however many clients have one.
+ */
+#include "vfs/hold/deleg_table.h"
+
+#include "lib/clock.h"
+#include "vfs/base/instance.h"
+
+enum vfs_deleg_use vfs_deleg_use_of_share(uint8_t access, uint8_t deny)
+{
+	/* The holder of a read delegation opens the file to read without a call. */
+	return (access & VFS_SHARE_WRITE) || (deny & VFS_SHARE_READ) ? VFS_USE_WRITE : VFS_USE_READ;
+}
+
+/* A delegation of the list that is in the way, or NULL. */
+static struct vfs_deleg *find(const struct vfs_file *f, const struct vfs_deleg_list *list,
+			      const struct vfs_file_use *u)
+{
+	struct vfs_deleg *d;
+
+	if (u->use == VFS_USE_READ && !f->delegs.writing)
+		return NULL;
+	LIST_FOREACH (d, list, link) {
+		if (d->client != u->client)
+			break;
+	}
+	return d;
+}
+
+bool vfs_deleg_conflicts(const struct vfs_file *f, const struct vfs_file_use *u)
+{
+	return find(f, &f->delegs.given, u) || find(f, &f->delegs.recalled, u);
+}
+
+void vfs_deleg_recall(struct vfs_file *f, const struct vfs_file_use *u)
+{
+	const unsigned slot = f->slot;
+	struct vfs_deleg *d;
+
+	while ((d = find(f, &f->delegs.given, u)) != NULL) {
+		LIST_REMOVE(d, link);
+		LIST_INSERT_HEAD(&f->delegs.recalled, d, link);
+		d->recalled = d->calling = true;
+		d->within_s = u->within_s;
+		atomic_store(&f->vfs->files->recalled_at[slot], (uint32_t)rn_now_coarse_seconds());
+		pthread_mutex_unlock(&f->lock);
+		d->ops->recall(d);
+		pthread_mutex_lock(&f->lock);
+		d->calling = false;
+		pthread_cond_broadcast(&f->delegs.called);
+	}
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "vfs/hold/file_change.h"
+
+#include <sys/stat.h>
+
+#include "vfs/base/instance.h"
+#include "vfs/fs/handle.h"
+#include "vfs/hold/file.h"
+
+unsigned vfs_file_slot(const struct vfs_fh *fh)
+{
+	uint32_t len;
+	const uint8_t *part = vfs_handle_file_part(fh, &len);
+
+	return (unsigned)(vfs_handle_part_hash(part, len) % VFS_CHANGE_SLOTS);
+}
+
+void vfs_file_change_count(struct vfs *vfs, const struct vfs_fh *fh, struct vfs_file_change *c)
+{
+	c->count = &vfs->files->changing[vfs_file_slot(fh)];
+	atomic_fetch_add(c->count, 1);
+}
+
+int vfs_file_change_begin(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file_change *c)
+{
+	int rc;
+
+	c->count = NULL;
+	if (n->type != S_IFREG)
+		return 0;
+	vfs_file_change_count(ctx->vfs, &n->fh, c);
+	rc = vfs_deleg_check(ctx, n, VFS_USE_WRITE);
+	if (rc != 0)
+		vfs_file_change_end(c);
+	return rc;
+}
+
+void vfs_file_change_end(struct vfs_file_change *c)
+{
+	if (c->count)
+		atomic_fetch_sub(c->count, 1);
+	c->count = NULL;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Changes of regular files under way, counted so that no delegation is given meanwhile. Each change of
+ * data, attributes, links or names goes through these steps, and so does vfs_deleg_give:
+ *
+ *	a change				a delegation
+ *	counts itself in its file's slot	counts itself in vfs_files.delegs
+ *	looks for others' delegations		looks into the slot
+ *	changes the file, or is refused		is given, or refused
+ *	counts itself out
+ *
+ * Both counts are sequentially consistent, so of a change and a delegation at the same time at least
+ * one sees the other. Files whose handles share a slot only lose a delegation now and then.
+ *
+ * A change of which no delegation must know needs no count: that of a file just made, which nobody
+ * else knows.
+ */
+#ifndef RN_VFS_FILE_CHANGE_H
+#define RN_VFS_FILE_CHANGE_H
+
+#include "vfs/deleg.h"
+#include "vfs/io.h"
+
+/* The slot of a file, by the part of its handle that is the same in all exports. */
+unsigned vfs_file_slot(const struct vfs_fh *fh);
+
+/* Counts the change of a file that has no node yet. Its delegations are the caller's to check. */
+void vfs_file_change_count(struct vfs *vfs, const struct vfs_fh *fh, struct vfs_file_change *c);
+/* Counts and checks. 0, or -VFS_EDELEG: then nothing has begun. Nothing is counted for what is no
+ * regular file. */
+int vfs_file_change_begin(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file_change *c);
+/* Does nothing if c counts nothing. */
+void vfs_file_change_end(struct vfs_file_change *c);
+
+#endif
