@@ -7,10 +7,13 @@
 #include <string.h>
 #include <sys/fsuid.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/xattr.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "lib/util.h"
+#include "vfs/export/mounts.h"
 #include "vfs_fixture.h"
 
 #define ALL_RIGHTS (VFS_MAY_READ | VFS_MAY_WRITE | VFS_MAY_EXEC | VFS_MAY_DELETE)
@@ -184,6 +187,64 @@ Test(vfs_prompt, finds_only_what_is_in_memory)
 	prompt.exp = p.f.exp;
 	cr_expect_lt(vfs_fh_open(&prompt, &fh, &again), 0);
 	cr_expect(vfs_worker_has_declined(p.w));
+	close_prompt(&p);
+}
+
+/* What a prompt lookup shows of a name is the object and the attributes of now. */
+static void expect_named(struct prompt *p, const char *name, const struct vfs_node *n)
+{
+	struct vfs_ctx prompt = promptly(p, &p->f.ctx);
+	struct vfs_attr of_name, of_node;
+	struct vfs_node *found;
+
+	cr_assert_eq(vfs_lookup(&prompt, p->f.root, name, (uint32_t)strlen(name), &found, &of_name),
+		     0, "%s", name);
+	cr_expect_eq(found, n, "%s", name);
+	cr_assert_eq(vfs_getattr(&p->f.ctx, found, &of_node), 0);
+	cr_expect_eq(of_name.fileid, of_node.fileid);
+	cr_expect_eq(of_name.size, of_node.size);
+	cr_expect_eq(of_name.mode, of_node.mode);
+	cr_expect_eq(of_name.change, of_node.change);
+	vfs_node_put(found);
+}
+
+static void swap(struct prompt *p, const char *one, const char *two)
+{
+	cr_assert_eq(syscall(SYS_renameat2, AT_FDCWD, in_export(&p->f, one), AT_FDCWD,
+			     in_export(&p->f, two), RENAME_EXCHANGE),
+		     0);
+}
+
+Test(vfs_prompt, a_name_is_what_it_is_now)
+{
+	struct vfs_stats before, after;
+	struct vfs_node *one, *two, *found;
+	struct vfs_ctx prompt;
+	struct prompt p;
+
+	open_prompt(&p);
+	put_file(in_export(&p.f, "one"), "text");
+	put_file(in_export(&p.f, "two"), "longer text");
+	one = must_lookup(&p.f.ctx, p.f.root, "one");
+	two = must_lookup(&p.f.ctx, p.f.root, "two");
+	for (unsigned i = 0; i < 3; i++) {
+		nanosleep(&(struct timespec){ .tv_nsec = 60 * 1000 * 1000 }, NULL);
+		vfs_stats(p.f.vfs, &before);
+		expect_named(&p, "one", i % 2 ? two : one);
+		expect_named(&p, "two", i % 2 ? one : two);
+		expect_named(&p, "one", i % 2 ? two : one);
+		vfs_stats(p.f.vfs, &after);
+		if (p.f.exp->root_mnt->handles_by_inode)
+			cr_expect_gt(after.handles_known, before.handles_known);
+		swap(&p, "one", "two");
+	}
+	put_file(in_export(&p.f, "three"), "another");
+	cr_assert_eq(rename(in_export(&p.f, "three"), in_export(&p.f, "one")), 0);
+	prompt = promptly(&p, &p.f.ctx);
+	cr_expect_lt(lookup(&prompt, p.f.root, "one", &found), 0, "its node is not cached");
+	cr_expect(vfs_worker_has_declined(p.w));
+	vfs_node_put(one);
+	vfs_node_put(two);
 	close_prompt(&p);
 }
 

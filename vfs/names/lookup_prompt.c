@@ -4,11 +4,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
 #include "vfs/export/mounts.h"
+#include "vfs/fs/handle.h"
+#include "vfs/meta/attr.h"
 #include "vfs/meta/permission.h"
+#include "vfs/names/shown.h"
 #include "vfs/node/cache.h"
 #include "vfs/worker/worker_state.h"
 
@@ -25,14 +30,21 @@ static int open_in_memory(const struct vfs_node *dir, const struct vfs_name *nam
 	return fd < 0 ? -errno : (int)fd;
 }
 
-/* The cached node of an object in the directory's own mount, or NULL. */
-static struct vfs_node *find_node(struct vfs_ctx *ctx, const struct vfs_node *dir, int fd)
+static int show(int fd, struct vfs_shown *shown)
+{
+	shown->clock = (int64_t)rn_wall_coarse_ns();
+	return statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME | STATX_MNT_ID,
+		     &shown->sx);
+}
+
+/* The cached node of what an O_PATH descriptor shows, in the directory's own mount, or NULL. */
+static struct vfs_node *find_node(struct vfs_ctx *ctx, const struct vfs_node *dir, int fd,
+				  struct vfs_shown *shown)
 {
 	struct vfs_handle h;
 	struct vfs_fh fh;
-	uint64_t mnt_id;
 
-	if (vfs_handle_of(fd, "", &h, &mnt_id) != 0 || mnt_id != dir->mnt->mnt_id)
+	if (show(fd, shown) != 0 || vfs_shown_handle(dir, fd, "", shown, &h) != 0)
 		return NULL;
 	h.export_id = ctx->exp->id;
 	h.submount_id = dir->mnt->id;
@@ -41,9 +53,21 @@ static struct vfs_node *find_node(struct vfs_ctx *ctx, const struct vfs_node *di
 	return vfs_cache_find(ctx->vfs, dir->mnt, &fh);
 }
 
+/* Attributes of the node: those that were shown with its handle, but for a directory, whose change
+ * attribute depends on more. */
+static int get_attr(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_shown *shown,
+		    struct vfs_attr *attr)
+{
+	if (n->type == S_IFDIR)
+		return vfs_getattr(ctx, n, attr);
+	vfs_attr_from_statx(n->mnt, &n->fh, &shown->sx, shown->clock, attr);
+	return 0;
+}
+
 int vfs_lookup_prompt(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vfs_name *name,
 		      struct vfs_node **out, struct vfs_attr *attr)
 {
+	struct vfs_shown shown;
 	struct vfs_node *n;
 	int fd, rc;
 
@@ -55,12 +79,12 @@ int vfs_lookup_prompt(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vf
 	fd = open_in_memory(dir, name);
 	if (fd == -ENOENT)
 		return fd;
-	n = fd >= 0 ? find_node(ctx, dir, fd) : NULL;
+	n = fd >= 0 ? find_node(ctx, dir, fd, &shown) : NULL;
 	if (fd >= 0)
 		close(fd);
 	if (!n)
 		return vfs_worker_decline(ctx->w);
-	if (attr && vfs_getattr(ctx, n, attr) != 0) {
+	if (attr && get_attr(ctx, n, &shown, attr) != 0) {
 		vfs_node_put(n);
 		return vfs_worker_decline(ctx->w);
 	}

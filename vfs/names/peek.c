@@ -51,18 +51,19 @@ static bool is_of_key(const struct vfs_handle *h, const struct vfs_inode_key *ke
 	return vfs_handle_split(h, &parts) && parts.ino == key->ino && parts.volume == key->volume;
 }
 
-/* The handle of the inode that statx has shown by that name. -EAGAIN: it cannot be told. */
-static int handle_of(const struct vfs_node *dir, const char *name, const struct vfs_shown *shown,
-		     struct vfs_handle *h)
+int vfs_shown_handle(const struct vfs_node *dir, int fd, const char *name,
+		     const struct vfs_shown *shown, struct vfs_handle *h)
 {
 	struct vfs_handle_cache *cache = dir->vfs->handles;
 	struct vfs_inode_key key;
 	const bool keyed = cache && key_of(dir, &shown->sx, &key);
 	uint64_t mnt_id;
 
+	if (shown->sx.stx_mnt_id != dir->mnt->mnt_id)
+		return -EAGAIN;
 	if (keyed && vfs_handle_cache_find(cache, &key, h))
 		return 0;
-	if (vfs_handle_of(dir->path_fd, name, h, &mnt_id) != 0 || mnt_id != dir->mnt->mnt_id)
+	if (vfs_handle_of(fd, name, h, &mnt_id) != 0 || mnt_id != dir->mnt->mnt_id)
 		return -EAGAIN;
 	if (!keyed)
 		return vfs_handle_shows_inode(h, shown->sx.stx_ino) ? 0 : -EAGAIN;
@@ -77,11 +78,8 @@ static int use_shown(struct vfs_ctx *ctx, const struct vfs_node *dir, const char
 		     const struct vfs_shown *shown, struct vfs_fh *fh, struct vfs_attr *attr)
 {
 	struct vfs_handle h;
-	int rc;
+	int rc = vfs_shown_handle(dir, dir->path_fd, name, shown, &h);
 
-	if (shown->sx.stx_mnt_id != dir->mnt->mnt_id)
-		return -EAGAIN;
-	rc = handle_of(dir, name, shown, &h);
 	if (rc != 0)
 		return rc;
 	h.export_id = ctx->exp->id;
