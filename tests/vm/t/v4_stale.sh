@@ -1,0 +1,44 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Nobody reads stale data: four clients (one for each version) and local processes write and read the same files, and each
+# open shows what was closed before. VERS makes no difference to it.
+export KNFSD_V4=1
+. "$VMDIR/guest/lib.sh"
+vm_up
+S=/export/$FS/stale
+rm -rf "$S"
+mkdir "$S"
+chmod 777 "$S"
+all="3 4.0 4.1 4.2" ways=$S
+for v in $all; do
+	nfs_mount $v "$PROTO" "/export/$FS" /mnt/v$v || die "no mount of $v"
+	ways+=" /mnt/v$v/stale"
+done
+
+# watch FILES SECONDS WAY...
+watch() { t_note "$(vm_prog vmstale "$@" | tr '\n' ';')"; }
+# A client with a delegation has read the file before, and nobody has changed it.
+reread() {
+	local v i
+	echo old >"$S/again"
+	for i in 1 2 3; do
+		for v in $all; do same "data $i, $v" old "$(cat "/mnt/v$v/stale/again")"; done
+	done
+	for v in $all; do
+		echo "$v" >"/mnt/v$v/stale/again"
+		for i in $all; do same "data of $v by $i" "$v" "$(cat "/mnt/v$i/stale/again")"; done
+		same "data of $v" "$v" "$(cat "$S/again")"
+	done
+	echo local >"$S/again"
+	for v in $all; do same "local data by $v" local "$(cat "/mnt/v$v/stale/again")"; done
+}
+
+t_run "one after the other" reread
+# shellcheck disable=SC2086 # Several ways.
+t_run "at the same time, few files" watch 2 "${STALE_SECONDS:-15}" $ways
+# shellcheck disable=SC2086
+t_run "at the same time, more files" watch 40 "${STALE_SECONDS:-15}" $ways
+for v in $all; do umount /mnt/v$v; done
+rm -rf "$S"
+t_done
