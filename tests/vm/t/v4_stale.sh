@@ -17,7 +17,11 @@ for v in $all; do
 done
 
 # watch FILES SECONDS WAY...
-watch() { t_note "$(vm_prog vmstale "$@" | tr '\n' ';')"; }
+watch() {
+	local said
+	said=$(vm_prog vmstale "$@") || die "$said"
+	t_note "$(tr '\n' ';' <<<"$said")"
+}
 # A client with a delegation has read the file before, and nobody has changed it.
 reread() {
 	local v i
