@@ -40,6 +40,7 @@ struct nfs4_config {
 	unsigned lease_seconds; /* default 90 */
 	unsigned grace_seconds; /* upper limit; default 90 */
 	unsigned max_sessions;	/* in total; 0: limited by memory only */
+	bool delegations;	/* clients may get delegations of files */
 	const char *state_dir;	/* directory of the client records; NULL: none (tests) */
 	/* As in nfs3_config: supplementary groups from the server's own databases, or NULL. */
 	int (*lookup_groups)(void *ctx, const struct sockaddr *peer, struct vfs_cred *cred);
@@ -100,7 +101,7 @@ bool nfs4_blocks_io(struct nfs4_server *s);
 /* Numbers of objects in memory, for the daemon's counters. */
 struct nfs4_held {
 	uint64_t clients, courtesy_clients, sessions, slots;
-	uint64_t owners, opens, locks, cached_replies;
+	uint64_t owners, opens, locks, delegations, cached_replies;
 };
 void nfs4_held(struct nfs4_server *s, struct nfs4_held *out);
 

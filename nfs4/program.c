@@ -14,6 +14,7 @@
 #include "nfs4/recovery/recovery.h"
 #include "nfs4/skim.h"
 #include "nfs4/state/holdings.h"
+#include "nfs4/state/recall.h"
 #include "nfs4/state/totals.h"
 
 /* Sessions have their own reply cache, and calls that change nothing may run again. */
@@ -49,10 +50,7 @@ static const struct nfs4_hooks hooks = {
 
 /* In start order. */
 static int (*const parts[])(struct nfs4_server *s) = {
-	nfs4_pseudo_new,
-	nfs4_recovery_new,
-	nfs4_totals_new,
-	nfs4_clients_new,
+	nfs4_pseudo_new, nfs4_recovery_new, nfs4_totals_new, nfs4_recalls_new, nfs4_clients_new,
 };
 
 int nfs4_server_new(const struct nfs4_config *cfg, struct nfs4_server **out)
@@ -83,6 +81,7 @@ void nfs4_server_free(struct nfs4_server *s)
 	if (!s)
 		return;
 	nfs4_clients_free(s->clients);
+	nfs4_recalls_free(s->recalls);
 	nfs4_totals_free(s->totals);
 	nfs4_recovery_free(s);
 	nfs4_pseudo_free(s);
@@ -132,6 +131,7 @@ bool nfs4_blocks_io(struct nfs4_server *s)
 void nfs4_tick(struct nfs4_server *s)
 {
 	nfs4_clients_tick(s);
+	nfs4_recalls_tick(s);
 	nfs4_recovery_tick(s);
 }
 

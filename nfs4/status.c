@@ -44,6 +44,7 @@ static const struct {
 	{ ENFILE, NFS4ERR_DELAY },
 	{ ETIMEDOUT, NFS4ERR_DELAY },
 	{ VFS_ELEASE, NFS4ERR_DELAY },
+	{ VFS_EDELEG, NFS4ERR_DELAY },
 };
 
 int nfs4_status(uint32_t minor, int rc)

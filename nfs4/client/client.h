@@ -169,7 +169,7 @@ uint64_t nfs4_client_hash(const struct nfs4_client *cl, uint64_t what, const uin
 void nfs4_client_ref(struct nfs4_client *cl);
 void nfs4_client_put(struct nfs4_client *cl); /* NULL is allowed */
 
-/* True if the client has opens or locks. Takes the client's lock. */
+/* True if the client has opens, locks or delegations. Takes the client's lock. */
 bool nfs4_client_has_state(struct nfs4_client *cl);
 
 /* Renews the lease. False if the client has expired and its state is gone. */

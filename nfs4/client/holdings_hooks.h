@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A client's holdings, its opens and locks, as this folder sees them: a table of calls that
+ * A client's holdings, its opens, locks and delegations, as this folder sees them: a table of calls that
  * nfs4/state/ implements and nfs4/program.c sets on the server. struct nfs4_holdings lies behind
  * struct nfs4_client, in the same allocation.
  */
@@ -17,7 +17,7 @@ struct nfs4_holdings;
 /* State to revoke from a client that stays registered. */
 struct nfs4_revocation {
 	int status;		 /* NFS4ERR_EXPIRED or NFS4ERR_ADMIN_REVOKED */
-	const uint32_t *exports; /* ids of the exports whose opens are revoked; NULL: all */
+	const uint32_t *exports; /* ids of the exports whose state is revoked; NULL: all */
 	unsigned n;
 };
 
@@ -27,15 +27,15 @@ struct nfs4_holdings_hooks {
 	/* Allocates nothing; the client is in no table yet, and its memory is zeroed. */
 	void (*init)(struct nfs4_holdings *held);
 
-	/* Ends every open and lock; none can be added any more. Takes the client's lock and calls
+	/* Ends every open, lock and delegation; none can be added any more. Takes the client's lock and calls
 	 * vfs/: the caller holds a reference of cl and no lock. Idempotent. */
 	void (*drop)(struct nfs4_client *cl);
 
-	/* True if there are opens or locks. The client's lock is held. */
+	/* True if there are opens, locks or delegations. The client's lock is held. */
 	bool (*busy)(const struct nfs4_holdings *held);
 
 	/*
-	 * Ends these opens and their locks; returns the number of opens. Their stateids are
+	 * Ends these opens with their locks, and delegations; returns the number of opens. Their stateids are
 	 * answered with the status until the client frees them by FREE_STATEID, which for an open
 	 * frees its locks too. In minor version 0, which has no FREE_STATEID, this lasts for a
 	 * lease. Locks as for drop.

@@ -29,6 +29,8 @@ static uint32_t status_flags(const struct nfs4_sequence_args *a, struct nfs4_cli
 		flags |= SEQ4_STATUS_EXPIRED_SOME_STATE_REVOKED;
 	if (hooks->has_revoked(cl->holdings, NFS4ERR_ADMIN_REVOKED))
 		flags |= SEQ4_STATUS_ADMIN_STATE_REVOKED;
+	if (hooks->has_revoked(cl->holdings, NFS4ERR_DELEG_REVOKED))
+		flags |= SEQ4_STATUS_RECALLABLE_STATE_REVOKED;
 	if (nfs4_reclaim_is_needed(&cl->record))
 		flags |= SEQ4_STATUS_RESTART_RECLAIM_NEEDED;
 	return flags;

@@ -26,7 +26,7 @@
 #define GUESSES_MOST 64u
 
 /* bits of nfs4_record.reclaim */
-enum { MAY = 1, MAY_DENY = 2, COMPLETE = 4 };
+enum { MAY = 1, MAY_DENY = 2, COMPLETE = 4, MAY_DELEG = 8 };
 
 /* Marks clients with sessions that have reclaimed something but did not send RECLAIM_COMPLETE.
  * Other clients may now be granted the rest, so these must not reclaim it after another restart. */
@@ -155,7 +155,7 @@ bool nfs4_grace_forget(struct nfs4_recovery *r, struct nfs4_record *rec, bool do
 	if (e->rec == rec)
 		e->rec = NULL;
 	if (done) {
-		atomic_fetch_and(&rec->reclaim, ~(unsigned)(MAY | MAY_DENY));
+		atomic_fetch_and(&rec->reclaim, ~(unsigned)(MAY | MAY_DENY | MAY_DELEG));
 		set_done(r, e);
 	}
 	return true;
@@ -218,6 +218,13 @@ bool nfs4_record_may_register(struct nfs4_server *srv, const struct nfs4_record 
 	return may;
 }
 
+/* What a client with that record may reclaim. */
+static unsigned rights(const struct nfs4_expected *e)
+{
+	return MAY | (e->bits & NFS4_RECORD_DENY ? MAY_DENY : 0u) |
+	       (e->bits & NFS4_RECORD_DELEG_LOST ? 0u : MAY_DELEG);
+}
+
 void nfs4_record_confirmed(struct nfs4_server *srv, struct nfs4_record *rec)
 {
 	struct nfs4_recovery *r = srv->recovery;
@@ -233,7 +240,7 @@ void nfs4_record_confirmed(struct nfs4_server *srv, struct nfs4_record *rec)
 		wait_for(&r->grace, e);
 		e->rec = rec;
 		came_back(&r->grace, e);
-		atomic_fetch_or(&rec->reclaim, e->bits & NFS4_RECORD_DENY ? MAY | MAY_DENY : MAY);
+		atomic_fetch_or(&rec->reclaim, rights(e));
 	}
 	pthread_mutex_unlock(&r->lock);
 }
@@ -255,6 +262,11 @@ int nfs4_may_reclaim(struct nfs4_server *srv, struct nfs4_record *rec, bool deni
 	}
 	pthread_mutex_unlock(&r->lock);
 	return status;
+}
+
+bool nfs4_may_reclaim_deleg(const struct nfs4_record *rec)
+{
+	return atomic_load(&rec->reclaim) & MAY_DELEG;
 }
 
 /* With the lock held. A client wants state that could be reclaimed. It waits for the expected

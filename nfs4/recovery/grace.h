@@ -44,6 +44,10 @@ void nfs4_record_confirmed(struct nfs4_server *srv, struct nfs4_record *rec);
  * or NFS4ERR_RECLAIM_BAD (the record has no deny modes). */
 int nfs4_may_reclaim(struct nfs4_server *srv, struct nfs4_record *rec, bool denies);
 
+/* True if a client that may reclaim an open may reclaim a delegation with it: none of its own was
+ * revoked before the restart. */
+bool nfs4_may_reclaim_deleg(const struct nfs4_record *rec);
+
 /*
  * Permission to get new state. 0 or NFS4ERR_GRACE. From minor version 1 on it is also NFS4ERR_GRACE
  * before the client's RECLAIM_COMPLETE, in grace and for a moment after it (RFC 8881 section

@@ -147,6 +147,20 @@ void nfs4_record_lapsed(struct nfs4_server *srv, struct nfs4_record *rec)
 	pthread_mutex_unlock(&r->lock);
 }
 
+bool nfs4_record_add(struct nfs4_server *srv, struct nfs4_record *rec, unsigned bits)
+{
+	struct nfs4_recovery *r = srv->recovery;
+	bool done;
+
+	pthread_mutex_lock(&r->lock);
+	done = !r->db || nfs4_record_has(rec, bits) ||
+	       (!rec->job && atomic_load(&rec->durable) == 0);
+	if (!done && (!rec->job || rec->job->kind == NFS4_JOB_PUT))
+		nfs4_job_for(r, rec, bits);
+	pthread_mutex_unlock(&r->lock);
+	return done;
+}
+
 bool nfs4_record_revoke(struct nfs4_server *srv, struct nfs4_record *rec)
 {
 	struct nfs4_recovery *r = srv->recovery;

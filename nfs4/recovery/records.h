@@ -25,6 +25,8 @@ struct nfs4_record_job;
 enum nfs4_record_bits {
 	NFS4_RECORD_STATE = 1, /* the client holds, or may hold, opens and locks */
 	NFS4_RECORD_DENY = 2,  /* share reservations among them deny access */
+	/* A delegation was revoked, so that the client may reclaim none after a restart. */
+	NFS4_RECORD_DELEG_LOST = 4,
 };
 
 /* Caller that registered the client; nfs4/client/origin.c decides by it. */
@@ -118,6 +120,13 @@ void nfs4_record_forget(struct nfs4_server *srv, struct nfs4_record *rec);
 /* Marks the record of a client whose lease has run out when the server stops. Its state could have
  * been given away, so grace does not wait for it after the start. */
 void nfs4_record_lapsed(struct nfs4_server *srv, struct nfs4_record *rec);
+
+/*
+ * Adds bits to the record of a client from which something is about to be taken. True if they are
+ * on disk, or the client has no record. False while they are being written; the caller asks again
+ * later. A record that cannot be written delays no caller.
+ */
+bool nfs4_record_add(struct nfs4_server *srv, struct nfs4_record *rec, unsigned bits);
 
 /*
  * Deletes the record of a courtesy client whose state is to be given to others. True if the

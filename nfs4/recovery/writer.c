@@ -65,6 +65,20 @@ static void give_up(struct nfs4_recovery *r)
 		       "NFSv4 clients do not get their locks back after a restart");
 }
 
+/* True if others are given something as soon as the job is done, whether it failed or not. */
+static bool is_needed(const struct nfs4_record_job *job)
+{
+	switch (job->kind) {
+	case NFS4_JOB_REVOKE:
+	case NFS4_JOB_END_GRACE:
+		return true;
+	case NFS4_JOB_PUT:
+		return job->row.bits & NFS4_RECORD_DELEG_LOST;
+	default:
+		return false;
+	}
+}
+
 static int write_all(struct nfs4_recovery *r, const struct nfs4_record_job *jobs)
 {
 	bool must = false;
@@ -74,7 +88,7 @@ static int write_all(struct nfs4_recovery *r, const struct nfs4_record_job *jobs
 		return -EIO;
 	rc = transaction(r, jobs);
 	for (; rc && jobs; jobs = jobs->next)
-		must |= jobs->kind == NFS4_JOB_REVOKE || jobs->kind == NFS4_JOB_END_GRACE;
+		must |= is_needed(jobs);
 	if (must)
 		give_up(r);
 	return rc;
@@ -91,7 +105,7 @@ static bool settle(struct nfs4_recovery *r, const struct nfs4_record_job *job, i
 		return false;
 	if (job->kind != NFS4_JOB_PUT)
 		atomic_store(&rec->durable, 0);
-	else if (!rc)
+	else if (!rc || is_needed(job))
 		atomic_store_explicit(&rec->durable, job->row.bits, memory_order_release);
 	rec->job = NULL;
 	return false;

@@ -30,9 +30,9 @@ static struct other take_apart(const struct nfs4_stateid *sid)
 	return o;
 }
 
-static void put_together(const struct nfs4_state *st, struct nfs4_stateid *sid)
+void nfs4_state_stateid(const struct nfs4_state *st, struct nfs4_stateid *sid)
 {
-	const struct nfs4_client *cl = st->owner->client;
+	const struct nfs4_client *cl = st->client;
 	struct other o = { htobe32(st->tag), htobe32(cl->number), htobe32(st->id) };
 
 	memcpy(sid->other, &o, sizeof(o));
@@ -131,7 +131,7 @@ static int check(const struct nfs4_compound *c, const struct nfs4_state *st,
 int nfs4_state_check(const struct nfs4_compound *c, struct nfs4_state *st,
 		     const struct nfs4_stateid *sid, unsigned kinds)
 {
-	pthread_mutex_t *lock = &st->owner->client->lock;
+	pthread_mutex_t *lock = &st->client->lock;
 	int status;
 
 	sid = meant_stateid(c, sid);
@@ -224,7 +224,7 @@ static bool is_theirs(const struct nfs4_compound *c, struct nfs4_state *st)
 		atomic_load_explicit(&nfs4_open_of(st)->opener, memory_order_relaxed);
 
 	if (opener == NFS4_OPENER_NONE || opener == NFS4_OPENER_SEVERAL ||
-	    nfs4_principal_made(c, st->owner->client))
+	    nfs4_principal_made(c, st->client))
 		return true;
 	return c->current.kind == NFS4_FILE && opener == c->current.ctx.cred.uid;
 }
@@ -262,11 +262,11 @@ void nfs4_set_current_stateid(struct nfs4_compound *c, const struct nfs4_stateid
 
 void nfs4_state_changed(struct nfs4_compound *c, struct nfs4_state *st, struct nfs4_stateid *out)
 {
-	pthread_mutex_t *lock = &st->owner->client->lock;
+	pthread_mutex_t *lock = &st->client->lock;
 
 	pthread_mutex_lock(lock);
 	st->seqid = nfs4_next_seqid(st->seqid);
-	put_together(st, out);
+	nfs4_state_stateid(st, out);
 	pthread_mutex_unlock(lock);
 	nfs4_set_current_stateid(c, out);
 }

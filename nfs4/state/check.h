@@ -38,6 +38,8 @@ int nfs4_state_get(struct nfs4_compound *c, struct nfs4_place *p, const struct n
 int nfs4_state_get_seq(struct nfs4_compound *c, const struct nfs4_stateid *sid, uint32_t seqid,
 		       unsigned kinds, struct nfs4_state **out, bool *replayed);
 
+/* The stateid of a state that is in the tables. Under the client's lock. */
+void nfs4_state_stateid(const struct nfs4_state *st, struct nfs4_stateid *out);
 /* Gives the new stateid of st after a change and makes it the current stateid. */
 void nfs4_state_changed(struct nfs4_compound *c, struct nfs4_state *st, struct nfs4_stateid *out);
 void nfs4_set_current_stateid(struct nfs4_compound *c, const struct nfs4_stateid *sid);

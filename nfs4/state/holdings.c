@@ -4,8 +4,10 @@
 #include "nfs4/client/client.h"
 #include "nfs4/client/registry.h"
 #include "nfs4/server.h"
+#include "nfs4/state/deleg.h"
 #include "nfs4/state/lock_waiter.h"
 #include "nfs4/state/owner.h"
+#include "nfs4/state/recall.h"
 #include "nfs4/state/stateid_table.h"
 
 _Static_assert(_Alignof(struct nfs4_holdings) <= _Alignof(struct nfs4_client), "behind a client");
@@ -16,23 +18,23 @@ static void init(struct nfs4_holdings *held)
 	TAILQ_INIT(&held->idle);
 	TAILQ_INIT(&held->unconfirmed);
 	TAILQ_INIT(&held->states);
+	nfs4_recalls_init(&held->recalls);
 }
 
-/* Any open, with a reference; NULL if there is none. */
-static struct nfs4_open *any_open(struct nfs4_client *cl)
+/* Any open or delegation, with a reference; NULL if there is none. */
+static struct nfs4_state *any_state(struct nfs4_client *cl)
 {
 	struct nfs4_state *st;
-	struct nfs4_open *open = NULL;
 
 	pthread_mutex_lock(&cl->lock);
 	cl->holdings->dropped = true;
 	st = TAILQ_FIRST(&cl->holdings->states);
-	if (st) {
-		open = nfs4_open_of(st);
-		nfs4_state_ref(&open->st);
-	}
+	if (st && st->kind == NFS4_STATE_LOCK)
+		st = &nfs4_as_lock(st)->open->st;
+	if (st)
+		nfs4_state_ref(st);
 	pthread_mutex_unlock(&cl->lock);
-	return open;
+	return st;
 }
 
 /* Drops the open's locks. A revoked lock may be left when its open has left the tables. */
@@ -69,37 +71,49 @@ static void drop_owners(struct nfs4_client *cl)
 	nfs4_bury(&dead);
 }
 
+static void drop_open(struct nfs4_client *cl, struct nfs4_open *open)
+{
+	pthread_mutex_lock(&open->busy);
+	drop_locks(cl, open);
+	if (!open->st.gone)
+		nfs4_open_end(open, false);
+	pthread_mutex_unlock(&open->busy);
+}
+
 static void drop(struct nfs4_client *cl)
 {
-	struct nfs4_open *open;
+	struct nfs4_state *st;
 
-	while ((open = any_open(cl))) {
-		pthread_mutex_lock(&open->busy);
-		drop_locks(cl, open);
-		if (!open->st.gone)
-			nfs4_open_end(open, false);
-		pthread_mutex_unlock(&open->busy);
-		nfs4_state_unref(&open->st);
+	while ((st = any_state(cl))) {
+		if (st->kind == NFS4_STATE_DELEG)
+			nfs4_deleg_end(nfs4_as_deleg(st));
+		else
+			drop_open(cl, nfs4_as_open(st));
+		nfs4_state_unref(st);
 	}
 	drop_owners(cl);
 	nfs4_lock_waiters_drop(cl);
 }
 
-/* opens that one walk of a client's states finds at most */
+/* opens and delegations that one walk of a client's states finds at most */
 #define AT_ONCE 64u
 
-static bool is_meant(const struct nfs4_open *open, const struct nfs4_revocation *r)
+static bool is_meant(struct nfs4_state *st, const struct nfs4_revocation *r)
 {
+	const uint32_t id = st->kind == NFS4_STATE_DELEG ? nfs4_as_deleg(st)->export_id
+							 : nfs4_as_open(st)->export_id;
+
 	for (unsigned i = 0; i < r->n && r->exports; i++) {
-		if (r->exports[i] == open->export_id)
+		if (r->exports[i] == id)
 			return true;
 	}
 	return !r->exports;
 }
 
-/* Finds some of the opens to revoke, with a reference each. r NULL: finds revoked opens. */
+/* Finds some of the opens and delegations to revoke, with a reference each. r NULL: finds revoked
+ * ones. */
 static unsigned find(struct nfs4_client *cl, const struct nfs4_revocation *r,
-		     struct nfs4_open *found[AT_ONCE])
+		     struct nfs4_state *found[AT_ONCE])
 {
 	struct nfs4_state *st;
 	unsigned n = 0;
@@ -108,24 +122,15 @@ static unsigned find(struct nfs4_client *cl, const struct nfs4_revocation *r,
 	TAILQ_FOREACH (st, &cl->holdings->states, link) {
 		if (n == AT_ONCE)
 			break;
-		if (st->kind != NFS4_STATE_OPEN || (st->revoked != 0) != (!r))
+		if (st->kind == NFS4_STATE_LOCK || (st->revoked != 0) != (!r))
 			continue;
-		if (r && !is_meant(nfs4_as_open(st), r))
+		if (r && !is_meant(st, r))
 			continue;
-		found[n++] = nfs4_as_open(st);
+		found[n++] = st;
 		nfs4_state_ref(st);
 	}
 	pthread_mutex_unlock(&cl->lock);
 	return n;
-}
-
-static void mark_revoked(struct nfs4_client *cl, struct nfs4_state *st, int status)
-{
-	struct nfs4_holdings *held = cl->holdings;
-
-	nfs4_state_revoke(cl, st, status);
-	TAILQ_REMOVE(&held->states, st, link); /* states that are not revoked come first */
-	TAILQ_INSERT_TAIL(&held->states, st, link);
 }
 
 /* Busy is held. False: the open was closed in the meantime. */
@@ -137,9 +142,9 @@ static bool revoke_open(struct nfs4_client *cl, struct nfs4_open *open, int stat
 		return false;
 	pthread_mutex_lock(&cl->lock);
 	cl->holdings->revoked_at = (uint32_t)nfs4_clients_now(cl->srv);
-	mark_revoked(cl, &open->st, status);
+	nfs4_state_revoke(cl, &open->st, status);
 	LIST_FOREACH (lock, &open->locks, open_link)
-		mark_revoked(cl, &lock->st, status);
+		nfs4_state_revoke(cl, &lock->st, status);
 	pthread_mutex_unlock(&cl->lock);
 	/* Locks are added only to opens that are not revoked, and removed only under busy. */
 	LIST_FOREACH (lock, &open->locks, open_link) {
@@ -150,18 +155,33 @@ static bool revoke_open(struct nfs4_client *cl, struct nfs4_open *open, int stat
 	return true;
 }
 
+/* True if it was an open. */
+static bool revoke_state(struct nfs4_client *cl, struct nfs4_state *st, int status)
+{
+	struct nfs4_open *open;
+	bool revoked;
+
+	if (st->kind == NFS4_STATE_DELEG) {
+		nfs4_deleg_revoke(nfs4_as_deleg(st), status);
+		return false;
+	}
+	open = nfs4_as_open(st);
+	pthread_mutex_lock(&open->busy);
+	revoked = revoke_open(cl, open, status);
+	pthread_mutex_unlock(&open->busy);
+	return revoked;
+}
+
 static uint64_t revoke(struct nfs4_client *cl, const struct nfs4_revocation *r)
 {
-	struct nfs4_open *found[AT_ONCE];
+	struct nfs4_state *found[AT_ONCE];
 	uint64_t revoked = 0;
 	unsigned n;
 
 	while ((n = find(cl, r, found)) > 0) {
 		for (unsigned i = 0; i < n; i++) {
-			pthread_mutex_lock(&found[i]->busy);
-			revoked += revoke_open(cl, found[i], r->status);
-			pthread_mutex_unlock(&found[i]->busy);
-			nfs4_state_unref(&found[i]->st);
+			revoked += revoke_state(cl, found[i], r->status);
+			nfs4_state_unref(found[i]);
 		}
 	}
 	return revoked;
@@ -169,14 +189,13 @@ static uint64_t revoke(struct nfs4_client *cl, const struct nfs4_revocation *r)
 
 static bool busy(const struct nfs4_holdings *held)
 {
-	return held->opens + held->locks > 0;
+	return held->opens + held->locks + held->delegs > 0;
 }
 
 static bool has_revoked(const struct nfs4_holdings *held, int status)
 {
-	const bool admin = status == NFS4ERR_ADMIN_REVOKED;
-
-	return atomic_load_explicit(&held->revoked[admin], memory_order_relaxed) > 0;
+	return atomic_load_explicit(&held->revoked[nfs4_revoked_by(status)], memory_order_relaxed) >
+	       0;
 }
 
 static bool is_old(const struct nfs4_owner *o, uint32_t lease)
@@ -219,13 +238,13 @@ static bool revoked_long_ago(struct nfs4_client *cl, uint32_t lease)
 /* Minor version 0: frees revoked state after a lease, when a client that uses it has noticed. */
 static void forget_revoked(struct nfs4_client *cl, uint32_t lease)
 {
-	struct nfs4_open *found[AT_ONCE];
+	struct nfs4_state *found[AT_ONCE];
 	unsigned n;
 
 	while (!cl->sessions && revoked_long_ago(cl, lease) && (n = find(cl, NULL, found)) > 0) {
 		for (unsigned i = 0; i < n; i++) {
-			nfs4_open_drop(found[i]);
-			nfs4_state_unref(&found[i]->st);
+			nfs4_open_drop(nfs4_as_open(found[i])); /* no delegations in 4.0 */
+			nfs4_state_unref(found[i]);
 		}
 	}
 }

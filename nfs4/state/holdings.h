@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A client's holdings: its owners, opens and locks, and the table that finds them by stateid. They
+ * A client's holdings: its owners, opens, locks and delegations, and the table that finds them by stateid. They
  * lie behind struct nfs4_client, whose lock guards them; that lock is never held across a call into
  * vfs/. nfs4/client/ uses them through a table of calls (nfs4/client/holdings_hooks.h).
  *
@@ -16,17 +16,41 @@
 #include <sys/queue.h>
 
 #include "nfs4/client/holdings_hooks.h"
+#include "nfs4/proto.h"
 
+struct nfs4_deleg;
 struct nfs4_owner;
 struct nfs4_state;
+
+enum nfs4_revoked_by {
+	NFS4_REVOKED_EXPIRED,
+	NFS4_REVOKED_ADMIN,
+	NFS4_REVOKED_DELEG,
+	NFS4_REVOKED_BY
+};
+
+/* Recalls under way to one client (nfs4/state/recall.h). Under the client's lock, except as said. */
+struct nfs4_recalls {
+	struct nfs4_client *client;
+	TAILQ_HEAD(nfs4_recalled, nfs4_deleg)
+	all; /* recalled, and not returned or revoked; oldest first */
+	TAILQ_HEAD(nfs4_to_call, nfs4_deleg) due; /* those of which the client has to be told */
+	uint32_t calls;				  /* CB_RECALLs under way */
+	bool pumping;				  /* a thread sends calls */
+	bool pump_again;			  /* it must look again before it ends */
+	/* Under the lock of the server's list. */
+	bool listed;
+	uint32_t round; /* number of the last walk that has visited the client */
+	TAILQ_ENTRY(nfs4_recalls) link;
+};
 
 struct nfs4_holdings {
 	/* Set by drop, for good: nothing can be added any more. */
 	bool dropped;
 
-	uint32_t opens, locks, owners; /* in the tables */
-	/* Number of revoked opens and locks by status: EXPIRED, ADMIN_REVOKED. */
-	_Atomic uint32_t revoked[2];
+	uint32_t opens, locks, delegs, owners; /* in the tables */
+	/* Number of revoked states by status: see nfs4_revoked_by(). */
+	_Atomic uint32_t revoked[NFS4_REVOKED_BY];
 	uint32_t revoked_at; /* time of the last revocation: seconds of nfs4_clients_now() */
 
 	/* Stateids, in chunks (nfs4/state/stateid_table.h). */
@@ -48,7 +72,20 @@ struct nfs4_holdings {
 	/* Lock-owners that wait for a lock (nfs4/state/lock_waiter.h). */
 	LIST_HEAD(, nfs4_lock_waiter) waiters;
 	uint32_t nwaiters;
+	struct nfs4_recalls recalls; /* delegations that the client is to return */
 };
+
+static inline enum nfs4_revoked_by nfs4_revoked_by(int status)
+{
+	switch (status) {
+	case NFS4ERR_ADMIN_REVOKED:
+		return NFS4_REVOKED_ADMIN;
+	case NFS4ERR_DELEG_REVOKED:
+		return NFS4_REVOKED_DELEG;
+	default:
+		return NFS4_REVOKED_EXPIRED;
+	}
+}
 
 /* For nfs4/program.c. */
 extern const struct nfs4_holdings_hooks nfs4_holdings_hooks;

@@ -3,6 +3,7 @@
 
 #include "nfs4/recovery/grace.h"
 #include "nfs4/state/check.h"
+#include "nfs4/state/deleg.h"
 #include "nfs4/status.h"
 #include "vfs/worker.h"
 
@@ -74,6 +75,20 @@ static bool opened_by_caller(const struct nfs4_place *p, struct nfs4_open *open)
 	return atomic_load_explicit(&open->opener, memory_order_relaxed) == p->ctx.cred.uid;
 }
 
+/* A delegation stands for opens that the client has not sent. Others than the caller of the OPEN
+ * that it came with are checked as without it. */
+static int begin_delegated(const struct nfs4_place *p, unsigned access, struct nfs4_io_right *r)
+{
+	const struct nfs4_deleg *d = nfs4_as_deleg(r->state);
+
+	if ((access & NFS4_IO_WRITE) && d->vfs.type == VFS_DELEG_READ) {
+		nfs4_io_end(r);
+		return NFS4ERR_OPENMODE;
+	}
+	r->opened = d->opener == p->ctx.cred.uid;
+	return NFS4_OK;
+}
+
 int nfs4_io_begin_at(struct nfs4_compound *c, struct nfs4_place *p, const struct nfs4_stateid *sid,
 		     unsigned access, struct nfs4_io_right *r)
 {
@@ -84,9 +99,11 @@ int nfs4_io_begin_at(struct nfs4_compound *c, struct nfs4_place *p, const struct
 	*r = (struct nfs4_io_right){ .opened = false };
 	if (nfs4_stateid_is_anonymous(sid) || nfs4_stateid_is_bypass(sid))
 		return begin_special(c, p, access);
-	status = nfs4_state_get(c, p, sid, NFS4_STATE_OPEN | NFS4_STATE_LOCK, &r->state);
+	status = nfs4_state_get(c, p, sid, NFS4_STATE_ANY, &r->state);
 	if (status != NFS4_OK)
 		return status;
+	if (r->state->kind == NFS4_STATE_DELEG)
+		return begin_delegated(p, access, r);
 	open = nfs4_open_of(r->state);
 	may = access_of(open);
 	if (access & ~may & NFS4_IO_WRITE) {

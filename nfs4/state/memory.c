@@ -16,15 +16,14 @@ void nfs4_state_discharge(struct nfs4_client *cl, size_t bytes)
 
 bool nfs4_ranges_fit(struct nfs4_lock *lock)
 {
-	return nfs4_host_fits(lock->st.owner->client->host, 2 * (size_t)NFS4_RANGE_COST,
-			      NFS4_TO_HOLD);
+	return nfs4_host_fits(lock->st.client->host, 2 * (size_t)NFS4_RANGE_COST, NFS4_TO_HOLD);
 }
 
 /* Charges existing ranges as far as the budget goes: LOCKU, which may split a range, must not fail
  * for lack of memory. */
 void nfs4_ranges_changed(struct nfs4_lock *lock)
 {
-	struct nfs4_client *cl = lock->st.owner->client;
+	struct nfs4_client *cl = lock->st.client;
 
 	lock->held = vfs_lock_held(&lock->ranges);
 	pthread_mutex_lock(&cl->lock);

@@ -50,7 +50,7 @@ static void closed_stateid(struct nfs4_compound *c, struct nfs4_state *st, struc
 
 static bool has_locks(const struct nfs4_open *open)
 {
-	struct nfs4_client *cl = open->st.owner->client;
+	struct nfs4_client *cl = open->st.client;
 	bool has;
 
 	pthread_mutex_lock(&cl->lock);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* FREE_STATEID and TEST_STATEID; DELEGRETURN and DELEGPURGE while there are no delegations. */
+/* FREE_STATEID and TEST_STATEID. */
 #include "nfs4/client/client.h"
 #include "nfs4/state/busy.h"
 #include "nfs4/state/check.h"
+#include "nfs4/state/deleg.h"
 #include "nfs4/state/owner.h"
 
 struct free_stateid_args {
@@ -19,7 +20,7 @@ static void decode_free_stateid(struct nfs4_compound *c, void *args)
 /* Frees revoked state that the client has acknowledged; its opens and locks have ended already. */
 static void free_revoked(struct nfs4_state *st)
 {
-	struct nfs4_client *cl = st->owner->client;
+	struct nfs4_client *cl = st->client;
 	struct nfs4_dead_owners dead = { NULL, NULL };
 
 	pthread_mutex_lock(&cl->lock);
@@ -54,23 +55,45 @@ static int free_locked(struct nfs4_compound *c, struct nfs4_state *st,
 	return NFS4_OK;
 }
 
+static int free_open(struct nfs4_compound *c, struct nfs4_state *st, const struct nfs4_stateid *sid)
+{
+	struct nfs4_open *open = nfs4_open_of(st);
+	int status;
+
+	if (!nfs4_open_enter(c, open))
+		return NFS4ERR_DELAY;
+	status = free_locked(c, st, sid);
+	nfs4_open_leave(open);
+	return status;
+}
+
+/* A delegation that was not revoked is given back by DELEGRETURN. */
+static int free_deleg(struct nfs4_compound *c, struct nfs4_state *st,
+		      const struct nfs4_stateid *sid)
+{
+	int status = nfs4_state_check(c, st, sid, NFS4_STATE_DELEG);
+
+	if (status == NFS4_OK)
+		return NFS4ERR_LOCKS_HELD;
+	if (status != NFS4ERR_DELEG_REVOKED && status != NFS4ERR_ADMIN_REVOKED &&
+	    status != NFS4ERR_EXPIRED)
+		return status;
+	nfs4_deleg_end(nfs4_as_deleg(st));
+	return NFS4_OK;
+}
+
 static int run_free_stateid(struct nfs4_compound *c, void *args)
 {
 	const struct free_stateid_args *a = args;
 	struct nfs4_state *st;
-	struct nfs4_open *open;
 	int status = nfs4_state_lookup(c, &a->sid, &st);
 
 	if (status == NFS4ERR_EXPIRED)
 		return NFS4_OK; /* freed with all of the client's state */
 	if (status != NFS4_OK)
 		return status;
-	open = nfs4_open_of(st);
-	status = NFS4ERR_DELAY;
-	if (nfs4_open_enter(c, open)) {
-		status = free_locked(c, st, &a->sid);
-		nfs4_open_leave(open);
-	}
+	status = st->kind == NFS4_STATE_DELEG ? free_deleg(c, st, &a->sid)
+					      : free_open(c, st, &a->sid);
 	nfs4_state_unref(st);
 	return status;
 }
@@ -125,69 +148,6 @@ static int run_test_stateid(struct nfs4_compound *c, void *args)
 		xdr_put_u32(c->out, (uint32_t)test(c, &a->sids[i]));
 	return NFS4_OK;
 }
-
-struct delegpurge_args {
-	uint64_t clientid;
-};
-
-static void decode_delegpurge(struct nfs4_compound *c, void *args)
-{
-	struct delegpurge_args *a = args;
-
-	a->clientid = xdr_get_u64(c->in);
-}
-
-/* Only for servers that support CLAIM_DELEGATE_PREV. */
-static int run_delegpurge(struct nfs4_compound *c, void *args)
-{
-	(void)c;
-	(void)args;
-	return NFS4ERR_NOTSUPP;
-}
-
-struct delegreturn_args {
-	struct nfs4_stateid sid;
-};
-
-static void decode_delegreturn(struct nfs4_compound *c, void *args)
-{
-	struct delegreturn_args *a = args;
-
-	nfs4_get_stateid(c->in, &a->sid);
-}
-
-static int run_delegreturn(struct nfs4_compound *c, void *args)
-{
-	const struct delegreturn_args *a = args;
-	struct nfs4_state *st;
-	int status = nfs4_state_lookup(c, &a->sid, &st);
-
-	if (status != NFS4_OK)
-		return status;
-	nfs4_state_unref(st);
-	return NFS4ERR_BAD_STATEID; /* names an open or a lock */
-}
-
-const struct nfs4_op nfs4_op_delegpurge = {
-	.name = "DELEGPURGE",
-	.minors = { 0, 2 },
-	.flags = NFS4_OP_CHANGES | NFS4_OP_FOR_FORMER,
-	.errors = NFS4_ERRORS_OWN,
-	.args_size = sizeof(struct delegpurge_args),
-	.decode = decode_delegpurge,
-	.run = run_delegpurge,
-};
-
-const struct nfs4_op nfs4_op_delegreturn = {
-	.name = "DELEGRETURN",
-	.minors = { 0, 2 },
-	.needs = NFS4_NEEDS_FH,
-	.flags = NFS4_OP_CHANGES | NFS4_OP_FOR_FORMER,
-	.errors = NFS4_ERRORS_OWN,
-	.args_size = sizeof(struct delegreturn_args),
-	.decode = decode_delegreturn,
-	.run = run_delegreturn,
-};
 
 const struct nfs4_op nfs4_op_free_stateid = {
 	.name = "FREE_STATEID",

@@ -96,7 +96,7 @@ static struct nfs4_owner *new_owner(struct nfs4_client *cl, const struct nfs4_ow
 	o->hash = hash;
 	insert(held, o);
 	held->owners++;
-	nfs4_totals_count(cl->srv, 1, 0, 0);
+	nfs4_totals_count(cl->srv, NFS4_TOTAL_OWNERS, 1);
 	return o;
 }
 
@@ -183,7 +183,7 @@ void nfs4_owner_forget(struct nfs4_owner *o, struct nfs4_dead_owners *dead)
 	}
 	nfs4_state_discharge(cl, nfs4_owner_cost(o->len) + (o->replay ? o->replay->size : 0));
 	held->owners--;
-	nfs4_totals_count(cl->srv, -1, 0, 0);
+	nfs4_totals_count(cl->srv, NFS4_TOTAL_OWNERS, -1);
 	o->hash_next = dead->first;
 	dead->first = o;
 }

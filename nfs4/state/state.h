@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Owners, and the opens and locks that stateids name; private to nfs4/. All of a client's are in
- * its tables (nfs4/state/holdings.h) under the client's lock, which is not held across calls into
- * vfs/.
+ * Owners, and the opens, locks and delegations that stateids name; private to nfs4/. All of a
+ * client's are in its tables (nfs4/state/holdings.h) under the client's lock, which is not held
+ * across calls into vfs/. Opens and locks belong to an owner, delegations (nfs4/state/deleg.h) to
+ * the client.
  *
  * Changes of shares and locks hold the busy lock of the open. One busy lock covers the open and all
  * locks under it, because vfs/ requires that calls for one share and one lock owner come one at a
@@ -69,7 +70,12 @@ struct nfs4_replay {
 	uint8_t body[];
 };
 
-enum nfs4_state_kind { NFS4_STATE_OPEN = 1, NFS4_STATE_LOCK = 2, NFS4_STATE_ANY = 3 };
+enum nfs4_state_kind {
+	NFS4_STATE_OPEN = 1,
+	NFS4_STATE_LOCK = 2,
+	NFS4_STATE_DELEG = 4,
+	NFS4_STATE_ANY = 7,
+};
 
 struct nfs4_state {
 	_Atomic uint32_t refs;
@@ -84,8 +90,9 @@ struct nfs4_state {
 	struct nfs4_state *hash_next;
 	TAILQ_ENTRY(nfs4_state) link;
 
-	struct nfs4_owner *owner; /* a reference */
-	struct vfs_file *file;	  /* a reference */
+	struct nfs4_client *client; /* a reference */
+	struct nfs4_owner *owner;   /* a reference; NULL: a delegation */
+	struct vfs_file *file;	    /* a reference */
 };
 
 /* Values of opener: no user's permission has been checked, or that of several. Each caller is
@@ -127,7 +134,7 @@ static inline struct nfs4_lock *nfs4_as_lock(struct nfs4_state *st)
 	return rn_container_of(st, struct nfs4_lock, st);
 }
 
-/* The open whose busy lock guards what st has in vfs/. */
+/* The open whose busy lock guards what st, an open or a lock, has in vfs/. */
 static inline struct nfs4_open *nfs4_open_of(struct nfs4_state *st)
 {
 	return st->kind == NFS4_STATE_OPEN ? nfs4_as_open(st) : nfs4_as_lock(st)->open;
@@ -140,6 +147,7 @@ static inline uint32_t nfs4_next_seqid(uint32_t v)
 }
 
 /* nfs4/state/state_table.c. Under the client's lock. */
+/* The owner's state of the file; o NULL: the client's delegation. NULL: there is none. */
 struct nfs4_state *nfs4_state_by_file(struct nfs4_client *cl, const struct nfs4_owner *o,
 				      const struct vfs_file *f);
 /* The lock-owner's lock of the file, with a reference; NULL: it has none. Takes the client's lock. */
@@ -158,6 +166,10 @@ void nfs4_state_revoke(struct nfs4_client *cl, struct nfs4_state *st, int status
 void nfs4_states_empty(struct nfs4_client *cl);
 
 /* nfs4/state/state_object.c */
+/* Sets the members of a state in no table: one reference for the caller, and those of the others. o
+ * is NULL for a delegation. */
+void nfs4_state_init(struct nfs4_state *st, enum nfs4_state_kind kind, struct nfs4_client *cl,
+		     struct nfs4_owner *o, struct vfs_file *f);
 void nfs4_state_ref(struct nfs4_state *st);
 void nfs4_state_unref(struct nfs4_state *st); /* NULL is allowed; called without locks */
 /* Make a state in no table, with a reference for the caller. NULL: no memory. */

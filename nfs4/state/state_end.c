@@ -6,7 +6,7 @@
 
 void nfs4_lock_end(struct nfs4_lock *lock)
 {
-	struct nfs4_client *cl = lock->st.owner->client;
+	struct nfs4_client *cl = lock->st.client;
 	struct nfs4_dead_owners dead = { NULL, NULL };
 
 	nfs4_client_ref(cl);
@@ -37,7 +37,7 @@ static struct nfs4_lock *first_lock(struct nfs4_client *cl, struct nfs4_open *op
 void nfs4_open_end(struct nfs4_open *open, bool keep)
 {
 	struct nfs4_owner *o = open->st.owner;
-	struct nfs4_client *cl = o->client;
+	struct nfs4_client *cl = open->st.client;
 	struct nfs4_dead_owners dead = { NULL, NULL };
 	struct nfs4_lock *lock;
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Opens and locks as objects: made, and freed with their last reference. */
+/* Opens, locks and delegations as objects: made, and freed with their last reference. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "nfs4/client/client.h"
+#include "nfs4/state/deleg.h"
 #include "nfs4/state/owner.h"
 #include "nfs4/state/state.h"
 
@@ -12,13 +14,16 @@ void nfs4_state_ref(struct nfs4_state *st)
 	atomic_fetch_add_explicit(&st->refs, 1, memory_order_relaxed);
 }
 
-static void begin(struct nfs4_state *st, enum nfs4_state_kind kind, struct nfs4_owner *o,
-		  struct vfs_file *f)
+void nfs4_state_init(struct nfs4_state *st, enum nfs4_state_kind kind, struct nfs4_client *cl,
+		     struct nfs4_owner *o, struct vfs_file *f)
 {
 	st->refs = 1;
 	st->kind = (uint8_t)kind;
+	st->client = cl;
+	nfs4_client_ref(cl);
 	st->owner = o;
-	nfs4_owner_ref(o);
+	if (o)
+		nfs4_owner_ref(o);
 	st->file = f;
 	vfs_file_ref(f);
 }
@@ -31,7 +36,7 @@ struct nfs4_open *nfs4_open_new(struct nfs4_owner *o, struct vfs_file *f,
 
 	if (!open)
 		return NULL;
-	begin(&open->st, NFS4_STATE_OPEN, o, f);
+	nfs4_state_init(&open->st, NFS4_STATE_OPEN, o->client, o, f);
 	pthread_mutex_init(&open->busy, NULL);
 	LIST_INIT(&open->locks);
 	atomic_init(&open->opener, NFS4_OPENER_NONE);
@@ -47,33 +52,45 @@ struct nfs4_lock *nfs4_lock_new(struct nfs4_owner *o, struct nfs4_open *open)
 
 	if (!lock)
 		return NULL;
-	begin(&lock->st, NFS4_STATE_LOCK, o, open->st.file);
+	nfs4_state_init(&lock->st, NFS4_STATE_LOCK, o->client, o, open->st.file);
 	lock->open = open;
 	nfs4_state_ref(&open->st);
 	vfs_lock_owner_init(&lock->ranges, open->st.file, &o->holder);
 	return lock;
 }
 
+static void fini(struct nfs4_state *st)
+{
+	vfs_file_put(st->file);
+	if (st->owner)
+		nfs4_owner_unref(st->owner);
+	nfs4_client_put(st->client);
+}
+
 /* Frees st after its last reference. Returns the state that it referred to, for the caller to put,
  * or NULL. */
 static struct nfs4_state *free_state(struct nfs4_state *st)
 {
-	struct nfs4_open *open = nfs4_open_of(st);
-	const bool lock = st->kind == NFS4_STATE_LOCK;
+	struct nfs4_open *open;
 
-	if (lock) {
+	switch ((enum nfs4_state_kind)st->kind) {
+	case NFS4_STATE_LOCK:
+		open = nfs4_as_lock(st)->open;
 		vfs_lock_owner_end(&nfs4_as_lock(st)->ranges);
-	} else {
-		vfs_share_close(&open->share);
-		pthread_mutex_destroy(&open->busy);
-	}
-	vfs_file_put(st->file);
-	nfs4_owner_unref(st->owner);
-	if (lock)
+		fini(st);
 		free(nfs4_as_lock(st));
-	else
-		free(open);
-	return lock ? &open->st : NULL;
+		return &open->st;
+	case NFS4_STATE_OPEN:
+		vfs_share_close(&nfs4_as_open(st)->share);
+		pthread_mutex_destroy(&nfs4_as_open(st)->busy);
+		fini(st);
+		free(nfs4_as_open(st));
+		return NULL;
+	default:
+		fini(st);
+		free(nfs4_as_deleg(st));
+		return NULL;
+	}
 }
 
 void nfs4_state_unref(struct nfs4_state *st)
@@ -82,15 +99,30 @@ void nfs4_state_unref(struct nfs4_state *st)
 		st = free_state(st);
 }
 
+/* True if the handle is the one by which the client opened the file. */
+static bool has_handle(struct nfs4_state *st, const struct vfs_fh *fh)
+{
+	const uint8_t *had;
+	uint32_t len;
+
+	if (st->kind == NFS4_STATE_DELEG) {
+		had = nfs4_as_deleg(st)->fh;
+		len = nfs4_as_deleg(st)->fh_len;
+	} else {
+		had = nfs4_open_of(st)->fh;
+		len = nfs4_open_of(st)->fh_len;
+	}
+	return fh->len == len && memcmp(fh->data, had, len) == 0;
+}
+
 bool nfs4_state_is_of(struct nfs4_state *st, struct nfs4_place *p)
 {
-	const struct nfs4_open *open = nfs4_open_of(st);
 	struct vfs_file *f;
 	bool same;
 
 	if (p->kind != NFS4_FILE)
 		return false;
-	if (p->fh.len == open->fh_len && memcmp(p->fh.data, open->fh, open->fh_len) == 0)
+	if (has_handle(st, &p->fh))
 		return true;
 	/* The file may be the same, reached by another export. */
 	if (p->type != S_IFREG || vfs_file_get(&p->ctx, p->node, &f) != 0)

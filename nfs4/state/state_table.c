@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A client's opens and locks by {owner, file}, with the counts and charges that change with them.
+ * A client's opens, locks and delegations by {owner, file}, with the counts and charges that change
+ * with them.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "nfs4/client/client.h"
 #include "nfs4/hash.h"
+#include "nfs4/state/deleg.h"
 #include "nfs4/state/state.h"
 #include "nfs4/state/stateid_table.h"
 #include "nfs4/state/totals.h"
@@ -93,18 +95,28 @@ static size_t cost_of(struct nfs4_state *st)
 {
 	if (st->kind == NFS4_STATE_LOCK)
 		return sizeof(struct nfs4_lock);
+	if (st->kind == NFS4_STATE_DELEG)
+		return sizeof(struct nfs4_deleg) + nfs4_as_deleg(st)->fh_len + NFS4_FILE_COST;
 	return sizeof(struct nfs4_open) + nfs4_as_open(st)->fh_len + NFS4_FILE_COST;
 }
 
 static void count(struct nfs4_client *cl, const struct nfs4_state *st, int by)
 {
-	bool open = st->kind == NFS4_STATE_OPEN;
+	struct nfs4_holdings *held = cl->holdings;
 
-	if (open)
-		cl->holdings->opens += (uint32_t)by;
-	else
-		cl->holdings->locks += (uint32_t)by;
-	nfs4_totals_count(cl->srv, 0, open ? by : 0, open ? 0 : by);
+	switch ((enum nfs4_state_kind)st->kind) {
+	case NFS4_STATE_OPEN:
+		held->opens += (uint32_t)by;
+		nfs4_totals_count(cl->srv, NFS4_TOTAL_OPENS, by);
+		break;
+	case NFS4_STATE_LOCK:
+		held->locks += (uint32_t)by;
+		nfs4_totals_count(cl->srv, NFS4_TOTAL_LOCKS, by);
+		break;
+	default:
+		held->delegs += (uint32_t)by;
+		nfs4_totals_count(cl->srv, NFS4_TOTAL_DELEGS, by);
+	}
 }
 
 int nfs4_state_add(struct nfs4_client *cl, struct nfs4_state *st)
@@ -114,7 +126,7 @@ int nfs4_state_add(struct nfs4_client *cl, struct nfs4_state *st)
 
 	if (held->dropped)
 		return -ESTALE;
-	if (held->opens + held->locks >= held->state_buckets)
+	if (held->opens + held->locks + held->delegs >= held->state_buckets)
 		rc = grow(cl);
 	if (rc == 0 && !nfs4_state_charge(cl, cost_of(st)))
 		rc = -ENOMEM;
@@ -132,7 +144,8 @@ int nfs4_state_add(struct nfs4_client *cl, struct nfs4_state *st)
 		LIST_INSERT_HEAD(&nfs4_as_lock(st)->open->locks, nfs4_as_lock(st), open_link);
 		LIST_INSERT_HEAD(&st->owner->locks, nfs4_as_lock(st), owner_link);
 	}
-	st->owner->states++;
+	if (st->owner)
+		st->owner->states++;
 	nfs4_state_ref(st);
 	count(cl, st, 1);
 	return 0;
@@ -144,7 +157,7 @@ void nfs4_state_remove(struct nfs4_client *cl, struct nfs4_state *st, bool keep)
 
 	st->gone = true;
 	if (st->revoked)
-		atomic_fetch_sub(&held->revoked[st->revoked == NFS4ERR_ADMIN_REVOKED], 1);
+		atomic_fetch_sub(&held->revoked[nfs4_revoked_by((int)st->revoked)], 1);
 	else
 		hash_remove(held, st);
 	TAILQ_REMOVE(&held->states, st, link);
@@ -153,7 +166,8 @@ void nfs4_state_remove(struct nfs4_client *cl, struct nfs4_state *st, bool keep)
 		LIST_REMOVE(nfs4_as_lock(st), owner_link);
 		nfs4_state_discharge(cl, nfs4_as_lock(st)->charged * (size_t)NFS4_RANGE_COST);
 	}
-	st->owner->states--;
+	if (st->owner)
+		st->owner->states--;
 	count(cl, st, -1);
 	if (!keep)
 		nfs4_state_forget(cl, st);
@@ -161,11 +175,15 @@ void nfs4_state_remove(struct nfs4_client *cl, struct nfs4_state *st, bool keep)
 
 void nfs4_state_revoke(struct nfs4_client *cl, struct nfs4_state *st, int status)
 {
+	struct nfs4_holdings *held = cl->holdings;
+
 	if (st->revoked)
 		return;
-	hash_remove(cl->holdings, st);
+	hash_remove(held, st);
+	TAILQ_REMOVE(&held->states, st, link); /* states that are not revoked come first */
+	TAILQ_INSERT_TAIL(&held->states, st, link);
 	st->revoked = (uint32_t)status;
-	atomic_fetch_add(&cl->holdings->revoked[status == NFS4ERR_ADMIN_REVOKED], 1);
+	atomic_fetch_add(&held->revoked[nfs4_revoked_by(status)], 1);
 }
 
 void nfs4_states_empty(struct nfs4_client *cl)

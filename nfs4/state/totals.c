@@ -8,7 +8,7 @@
 #include "nfs4/server.h"
 
 struct nfs4_totals {
-	_Atomic uint64_t owners, opens, locks;
+	_Atomic uint64_t of[NFS4_TOTALS];
 };
 
 int nfs4_totals_new(struct nfs4_server *srv)
@@ -24,20 +24,19 @@ void nfs4_totals_free(struct nfs4_totals *s)
 
 void nfs4_totals_held(struct nfs4_totals *s, struct nfs4_held *out)
 {
-	out->owners = atomic_load(&s->owners);
-	out->opens = atomic_load(&s->opens);
-	out->locks = atomic_load(&s->locks);
+	out->owners = atomic_load(&s->of[NFS4_TOTAL_OWNERS]);
+	out->opens = atomic_load(&s->of[NFS4_TOTAL_OPENS]);
+	out->locks = atomic_load(&s->of[NFS4_TOTAL_LOCKS]);
+	out->delegations = atomic_load(&s->of[NFS4_TOTAL_DELEGS]);
 }
 
-static void add(_Atomic uint64_t *to, int n)
+void nfs4_totals_count(struct nfs4_server *srv, enum nfs4_total what, int by)
 {
-	if (n != 0)
-		atomic_fetch_add_explicit(to, (uint64_t)(int64_t)n, memory_order_relaxed);
+	atomic_fetch_add_explicit(&srv->totals->of[what], (uint64_t)(int64_t)by,
+				  memory_order_relaxed);
 }
 
-void nfs4_totals_count(struct nfs4_server *srv, int owners, int opens, int locks)
+uint64_t nfs4_total(const struct nfs4_server *srv, enum nfs4_total what)
 {
-	add(&srv->totals->owners, owners);
-	add(&srv->totals->opens, opens);
-	add(&srv->totals->locks, locks);
+	return atomic_load_explicit(&srv->totals->of[what], memory_order_relaxed);
 }

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "nfs4/state/recall.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "lib/util.h"
+#include "nfs4/client/cb_path.h"
+#include "nfs4/client/client.h"
+#include "nfs4/client/registry.h"
+#include "nfs4/recovery/records.h"
+#include "nfs4/server.h"
+#include "nfs4/state/check.h"
+
+/* Seconds before a client that did not take a CB_RECALL is told again. */
+#define AGAIN_S 1u
+
+struct nfs4_recall_list {
+	pthread_mutex_t lock; /* a leaf; taken under the locks of clients */
+	TAILQ_HEAD(, nfs4_recalls) clients;
+	uint32_t round;
+};
+
+int nfs4_recalls_new(struct nfs4_server *srv)
+{
+	struct nfs4_recall_list *list = calloc(1, sizeof(*list));
+
+	if (!list)
+		return -ENOMEM;
+	pthread_mutex_init(&list->lock, NULL);
+	TAILQ_INIT(&list->clients);
+	srv->recalls = list;
+	return 0;
+}
+
+void nfs4_recalls_free(struct nfs4_recall_list *list)
+{
+	if (list)
+		pthread_mutex_destroy(&list->lock);
+	free(list);
+}
+
+void nfs4_recalls_init(struct nfs4_recalls *rs)
+{
+	TAILQ_INIT(&rs->all);
+	TAILQ_INIT(&rs->due);
+}
+
+/* The functions below, down to the next comment, need the client's lock. */
+
+static void list_client(struct nfs4_client *cl, bool listed)
+{
+	struct nfs4_recall_list *list = cl->srv->recalls;
+	struct nfs4_recalls *rs = &cl->holdings->recalls;
+
+	pthread_mutex_lock(&list->lock);
+	if (listed && !rs->listed) {
+		rs->client = cl;
+		rs->round = list->round;
+		TAILQ_INSERT_TAIL(&list->clients, rs, link);
+	} else if (!listed && rs->listed) {
+		TAILQ_REMOVE(&list->clients, rs, link);
+	}
+	rs->listed = listed;
+	pthread_mutex_unlock(&list->lock);
+}
+
+static void enqueue(struct nfs4_deleg *d)
+{
+	struct nfs4_client *cl = d->st.client;
+	struct nfs4_recalls *rs = &cl->holdings->recalls;
+
+	d->recalled_at = nfs4_clients_now(cl->srv);
+	d->call_at = d->recalled_at;
+	d->queued = d->due = true;
+	TAILQ_INSERT_TAIL(&rs->all, d, recall_link);
+	TAILQ_INSERT_HEAD(&rs->due, d, due_link); /* before those that are told again */
+	list_client(cl, true);
+}
+
+void nfs4_recall_dequeue(struct nfs4_deleg *d)
+{
+	struct nfs4_client *cl = d->st.client;
+	struct nfs4_recalls *rs = &cl->holdings->recalls;
+
+	if (!d->queued)
+		return;
+	d->queued = false;
+	TAILQ_REMOVE(&rs->all, d, recall_link);
+	if (d->due)
+		TAILQ_REMOVE(&rs->due, d, due_link);
+	d->due = false;
+	if (TAILQ_EMPTY(&rs->all))
+		list_client(cl, false);
+}
+
+/* The next delegation that the client is to be told of now, with a reference; NULL: none. */
+static struct nfs4_deleg *next_call(struct nfs4_client *cl)
+{
+	struct nfs4_recalls *rs = &cl->holdings->recalls;
+	struct nfs4_deleg *d = TAILQ_FIRST(&rs->due);
+
+	if (!d || rs->calls >= NFS4_CB_SLOTS || d->call_at > nfs4_clients_now(cl->srv))
+		return NULL;
+	TAILQ_REMOVE(&rs->due, d, due_link);
+	d->due = false;
+	rs->calls++;
+	nfs4_state_ref(&d->st);
+	nfs4_state_stateid(&d->st, &d->call.stateid);
+	return d;
+}
+
+/* The functions below are called without locks. */
+
+static void ended(struct nfs4_recall *r, bool taken);
+
+static void call(struct nfs4_deleg *d)
+{
+	d->call.fh = d->fh;
+	d->call.fh_len = d->fh_len;
+	d->call.ended = ended;
+	nfs4_recall(d->st.client, &d->call);
+}
+
+/* Sends what can be sent. One thread at a time does so: a call that fails at once, and so ends
+ * within call(), does not begin the next from there. The caller holds a reference of cl. */
+static void pump(struct nfs4_client *cl)
+{
+	struct nfs4_recalls *rs = &cl->holdings->recalls;
+	struct nfs4_deleg *d;
+
+	pthread_mutex_lock(&cl->lock);
+	rs->pump_again = true;
+	while (!rs->pumping && rs->pump_again) {
+		rs->pumping = true;
+		rs->pump_again = false;
+		while ((d = next_call(cl))) {
+			pthread_mutex_unlock(&cl->lock);
+			call(d);
+			pthread_mutex_lock(&cl->lock);
+		}
+		rs->pumping = false;
+	}
+	pthread_mutex_unlock(&cl->lock);
+}
+
+static void ended(struct nfs4_recall *r, bool taken)
+{
+	struct nfs4_deleg *d = rn_container_of(r, struct nfs4_deleg, call);
+	struct nfs4_client *cl = d->st.client;
+	struct nfs4_recalls *rs = &cl->holdings->recalls;
+
+	pthread_mutex_lock(&cl->lock);
+	rs->calls--;
+	if (!taken && d->queued) {
+		d->due = true;
+		d->call_at = nfs4_clients_now(cl->srv) + AGAIN_S;
+		TAILQ_INSERT_TAIL(&rs->due, d, due_link);
+	}
+	pthread_mutex_unlock(&cl->lock);
+	pump(cl);
+	nfs4_state_unref(&d->st);
+}
+
+/* d stays while this runs, and so does its client: vfs_deleg_end() waits for it. */
+static void recall(struct vfs_deleg *v)
+{
+	struct nfs4_deleg *d = rn_container_of(v, struct nfs4_deleg, vfs);
+	struct nfs4_client *cl = d->st.client;
+	bool known;
+
+	pthread_mutex_lock(&cl->lock);
+	d->recalled = true;
+	known = d->given;
+	if (known)
+		enqueue(d);
+	pthread_mutex_unlock(&cl->lock);
+	if (known)
+		pump(cl);
+}
+
+const struct vfs_deleg_ops nfs4_recall_ops = { .recall = recall };
+
+/* A client of the list that this round has not visited, with a reference; NULL: none. */
+static struct nfs4_client *next_client(struct nfs4_recall_list *list)
+{
+	struct nfs4_recalls *rs;
+	struct nfs4_client *cl = NULL;
+
+	pthread_mutex_lock(&list->lock);
+	rs = TAILQ_FIRST(&list->clients);
+	if (rs && rs->round != list->round) {
+		rs->round = list->round;
+		TAILQ_REMOVE(&list->clients, rs, link);
+		TAILQ_INSERT_TAIL(&list->clients, rs, link);
+		cl = rs->client;
+		nfs4_client_ref(cl);
+	}
+	pthread_mutex_unlock(&list->lock);
+	return cl;
+}
+
+static bool is_overdue(const struct nfs4_deleg *d)
+{
+	const struct nfs4_server *srv = d->st.client->srv;
+	uint64_t seconds = srv->cfg.lease_seconds;
+
+	if (d->vfs.within_s > 0 && d->vfs.within_s < seconds)
+		seconds = d->vfs.within_s;
+	return nfs4_clients_now(srv) >= d->recalled_at + seconds;
+}
+
+/* A delegation that was not returned in time, with a reference; NULL: none. */
+static struct nfs4_deleg *overdue(struct nfs4_client *cl)
+{
+	struct nfs4_deleg *d;
+
+	pthread_mutex_lock(&cl->lock);
+	TAILQ_FOREACH (d, &cl->holdings->recalls.all, recall_link) {
+		if (is_overdue(d))
+			break;
+	}
+	if (d)
+		nfs4_state_ref(&d->st);
+	pthread_mutex_unlock(&cl->lock);
+	return d;
+}
+
+/* Revokes what is overdue. It is on disk first that the client has lost a delegation: otherwise it
+ * could reclaim after a restart what others have changed since. */
+static void revoke_overdue(struct nfs4_client *cl)
+{
+	struct nfs4_deleg *d = overdue(cl);
+	unsigned n = 0;
+
+	if (d && !nfs4_record_add(cl->srv, &cl->record, NFS4_RECORD_DELEG_LOST)) {
+		nfs4_state_unref(&d->st);
+		return;
+	}
+	for (; d; d = overdue(cl)) {
+		n += nfs4_deleg_revoke(d, NFS4ERR_DELEG_REVOKED);
+		nfs4_state_unref(&d->st);
+	}
+	if (n > 0)
+		rn_notice(cl->srv->cfg.log,
+			  "client %llx has not returned %u delegations in time: they are revoked",
+			  (unsigned long long)cl->clientid, n);
+}
+
+static void tick_client(struct nfs4_client *cl)
+{
+	if (!nfs4_client_is_alive(cl)) {
+		nfs4_client_expire_courtesy(cl->srv, cl);
+		return;
+	}
+	revoke_overdue(cl);
+	pump(cl);
+}
+
+void nfs4_recalls_tick(struct nfs4_server *srv)
+{
+	struct nfs4_recall_list *list = srv->recalls;
+	struct nfs4_client *cl;
+
+	pthread_mutex_lock(&list->lock);
+	list->round++;
+	pthread_mutex_unlock(&list->lock);
+	while ((cl = next_client(list))) {
+		tick_client(cl);
+		nfs4_client_put(cl);
+	}
+}
