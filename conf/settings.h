@@ -86,6 +86,7 @@ struct cfg_nfs4 {
 	uint64_t max_sessions; /* 0: as memory allows */
 	int idmap;	       /* enum cfg_idmap */
 	bool manage_gids;
+	bool delegations;
 };
 
 struct cfg_vfs {

@@ -141,6 +141,9 @@ const struct cfg_row cfg_rows[] = {
 	{ ROW(nfs4, manage_gids, CFG_BOOL), .def = "no",
 	  .text = "Take a user's groups from this machine rather than from the request, which carries at "
 		  "most 16." },
+	{ ROW(nfs4, delegations, CFG_BOOL), .def = "yes",
+	  .text = "Give clients of versions 4.1 and 4.2 delegations: as long as nobody changes a file, they open it to "
+		  "read, and believe what they have cached, without asking. Others wait until a delegation is returned." },
 
 	{ ROW(vfs, io_mode, CFG_ENUM), .words = io_modes, .def = "buffered",
 	  .text = "How file data is read and written: through the page cache, or past it with O_DIRECT." },

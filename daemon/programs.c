@@ -80,6 +80,7 @@ static int start_nfs4(const struct programs_config *cfg, struct programs *p)
 		.lease_seconds = (unsigned)set->lease_time,
 		.grace_seconds = (unsigned)set->grace_time,
 		.max_sessions = (unsigned)set->max_sessions,
+		.delegations = set->delegations,
 		.state_dir = cfg->settings->server.state_dir,
 		.observe_op = counters_observe_op,
 		.observe_ctx = cfg->counters,

@@ -83,6 +83,7 @@ static int start_vfs(struct server *s)
 		.helpers = s->limits.helpers,
 		.log = s->log,
 		.max_fds = s->limits.files / 4, /* until start_descriptors */
+		.deleg_quiet_seconds = (unsigned)s->settings->nfs4.lease_time,
 		.handle_mac = s->settings->vfs.handle_mac,
 	};
 	int rc = state_dir_secret(s->settings->server.state_dir, cfg.secret, s->log);

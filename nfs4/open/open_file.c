@@ -12,6 +12,8 @@
 #include "nfs4/pseudo/cross.h"
 #include "nfs4/pseudo/pseudo.h"
 #include "nfs4/server.h"
+#include "nfs4/state/check.h"
+#include "nfs4/state/deleg.h"
 
 #define RACES 8 /* tries while other callers create and remove the name */
 
@@ -177,8 +179,15 @@ static int by_name(struct nfs4_compound *c, struct nfs4_opening *w)
 	return status == NFS4_OK && !w->made ? unchanged(c, w) : status;
 }
 
-/* Checks the access. A client that reclaims had the file open already: its owner may open it again,
- * whatever the mode is now. */
+/* True if the client, by what it says, has had the file open already. */
+static bool had_it_open(const struct nfs4_opening *w)
+{
+	return w->args->claim == NFS4_CLAIM_PREVIOUS ||
+	       (nfs4_claims_delegated(w->args) && !(w->access & VFS_SHARE_WRITE));
+}
+
+/* Checks the access. A client that reclaims, or that has opened the file by itself under its
+ * delegation, had it open already: the file's owner may open it again, whatever the mode is now. */
 static int check_access(struct nfs4_compound *c, struct nfs4_opening *w, struct nfs4_place *p)
 {
 	const unsigned want = rights_wanted(w);
@@ -191,8 +200,8 @@ static int check_access(struct nfs4_compound *c, struct nfs4_opening *w, struct 
 		rc = vfs_open_check_found(&p->ctx, p->node, want);
 	else
 		rc = vfs_open_check(&p->ctx, p->node, want);
-	if (rc == -EACCES && w->args->claim == NFS4_CLAIM_PREVIOUS &&
-	    vfs_getattr(&p->ctx, p->node, &attr) == 0 && attr.uid == p->ctx.cred.uid)
+	if (rc == -EACCES && had_it_open(w) && vfs_getattr(&p->ctx, p->node, &attr) == 0 &&
+	    attr.uid == p->ctx.cred.uid)
 		rc = 0;
 	if (rc == 0)
 		rc = vfs_open_breaks_leases(&p->ctx, p->node, want);
@@ -213,13 +222,59 @@ static int check_deny(struct nfs4_compound *c, struct nfs4_opening *w, struct nf
 	return nfs4_status(c->minor, vfs_may_write(&p->ctx, p->node));
 }
 
+/*
+ * The delegation that the client claims the file by. It may have been recalled. Nothing else depends
+ * on it: permission and shares are checked as for any OPEN. So the access may go beyond that of the
+ * delegation. Linux's client claims all modes that a file is open with, when it returns a
+ * delegation to read (nfs4_open_recover() in fs/nfs/nfs4proc.c, as of 6.12).
+ */
+static int check_delegation(struct nfs4_compound *c, struct nfs4_opening *w, struct nfs4_place *p)
+{
+	struct nfs4_state *st;
+	int status;
+
+	if (!nfs4_claims_delegated(w->args))
+		return NFS4_OK;
+	status = nfs4_state_get(c, p, &w->args->delegate_sid, NFS4_STATE_DELEG, &st);
+	if (status == NFS4_OK)
+		nfs4_state_unref(st);
+	return status;
+}
+
+struct nfs4_deleg_request nfs4_open_wants(struct nfs4_compound *c, struct nfs4_opening *w)
+{
+	const struct nfs4_open_args *a = w->args;
+	struct nfs4_deleg_request r = {
+		.place = nfs4_opened_place(c, w),
+		.want = a->access & (OPEN4_SHARE_ACCESS_WANT_DELEG_MASK | NFS4_WANT_LATER),
+		.access = w->access,
+		.creates = a->create,
+		.reclaim = a->claim == NFS4_CLAIM_PREVIOUS,
+	};
+
+	if (w->found) {
+		r.dir = &c->current;
+		r.name = a->name.bytes;
+		r.name_len = a->name.len;
+	}
+	return r;
+}
+
+/* True if a prompt worker leaves the OPEN to another: the rest waits. */
+static bool is_long(struct nfs4_compound *c, struct nfs4_opening *w)
+{
+	const struct nfs4_deleg_request r = nfs4_open_wants(c, w);
+
+	return w->truncate || nfs4_deleg_is_possible(c, &r);
+}
+
 int nfs4_open_file(struct nfs4_compound *c, struct nfs4_opening *w)
 {
 	const struct nfs4_open_args *a = w->args;
 	struct nfs4_place *p;
 	int status;
 
-	if (a->claim == NFS4_CLAIM_NULL)
+	if (a->claim == NFS4_CLAIM_NULL || a->claim == NFS4_CLAIM_DELEGATE_CUR)
 		status = by_name(c, w);
 	else
 		status = nfs4_need(c, &c->current, NFS4_NEED_FILE);
@@ -227,11 +282,13 @@ int nfs4_open_file(struct nfs4_compound *c, struct nfs4_opening *w)
 	if (status == NFS4_OK)
 		status = check_type(p->type);
 	if (status == NFS4_OK)
+		status = check_delegation(c, w, p);
+	if (status == NFS4_OK)
 		status = check_access(c, w, p);
 	if (status == NFS4_OK)
 		status = check_deny(c, w, p);
 	if (status != NFS4_OK)
 		return status;
 	w->truncate = a->create && !w->attrs_set && a->attrs.set.set_size && a->attrs.set.size == 0;
-	return w->truncate && rpc_is_prompt(c->req) ? nfs4_decline(c) : NFS4_OK;
+	return rpc_is_prompt(c->req) && is_long(c, w) ? nfs4_decline(c) : NFS4_OK;
 }

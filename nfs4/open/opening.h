@@ -5,6 +5,7 @@
 #define RN_NFS4_OPEN_OPENING_H
 
 #include "nfs4/attr/attr.h"
+#include "nfs4/deleg/grant.h"
 #include "nfs4/names/name.h"
 #include "nfs4/state/state.h"
 #include "nfs4/state/wire.h"
@@ -64,12 +65,23 @@ struct nfs4_opening {
 	bool new_combination;
 	bool shared;  /* true if nfs4_open_share has committed the share already */
 	bool confirm; /* true if the client must send OPEN_CONFIRM */
+
+	struct nfs4_deleg_offer offer; /* delegation, made when everything else has succeeded */
 };
 
 static inline struct nfs4_place *nfs4_opened_place(struct nfs4_compound *c, struct nfs4_opening *w)
 {
 	return w->by_name ? &w->file : &c->current;
 }
+
+/* True if the claim is subordinate to a delegation that the client has (delegate_sid). */
+static inline bool nfs4_claims_delegated(const struct nfs4_open_args *a)
+{
+	return a->claim == NFS4_CLAIM_DELEGATE_CUR || a->claim == NFS4_CLAIM_DELEG_CUR_FH;
+}
+
+/* The request for a delegation that an OPEN is. */
+struct nfs4_deleg_request nfs4_open_wants(struct nfs4_compound *c, struct nfs4_opening *w);
 
 /* Finds or creates the file, and checks that the caller may open it with these modes. */
 int nfs4_open_file(struct nfs4_compound *c, struct nfs4_opening *w);

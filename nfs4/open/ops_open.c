@@ -18,10 +18,7 @@
 #include "nfs4/state/owner.h"
 
 /* RFC 8881 section 18.16.1 */
-#define WANT_MASK 0xff00u
-#define WANT_LATER 0x30000u /* flags: signal when resources are there, push when uncontended */
-enum { DELEGATE_NONE = 0, DELEGATE_NONE_EXT = 3 };
-enum { WND4_NOT_WANTED = 0, WND4_NOT_SUPP_FTYPE = 3, WND4_CANCELLED = 7 };
+#define WANT_MASK OPEN4_SHARE_ACCESS_WANT_DELEG_MASK
 
 static struct nfs4_opening *work_of(struct nfs4_compound *c)
 {
@@ -51,7 +48,7 @@ static int check_share_bits(struct nfs4_compound *c, struct nfs4_opening *w)
 	uint32_t known = OPEN4_SHARE_ACCESS_BOTH;
 
 	if (c->minor > 0) {
-		known |= WANT_MASK | WANT_LATER;
+		known |= WANT_MASK | NFS4_WANT_LATER;
 		if ((a->access & WANT_MASK) > OPEN4_SHARE_ACCESS_WANT_CANCEL)
 			return NFS4ERR_INVAL;
 	}
@@ -61,7 +58,24 @@ static int check_share_bits(struct nfs4_compound *c, struct nfs4_opening *w)
 									    : NFS4_OK;
 }
 
-/* Delegations are never given, so they cannot be claimed. */
+/* The delegation that is claimed must be the client's. That it is the file's is checked later
+ * (nfs4/open/open_file.c). Nothing that others may reclaim is in its way, so it need not wait for
+ * them (RFC 8881 section 18.16.3). */
+static int check_delegated(struct nfs4_compound *c, struct nfs4_opening *w)
+{
+	const struct nfs4_stateid *sid = &w->args->delegate_sid;
+	struct nfs4_state *st;
+	int status = nfs4_state_lookup(c, sid, &st);
+
+	if (status != NFS4_OK)
+		return status;
+	status = nfs4_state_check(c, st, sid, NFS4_STATE_DELEG);
+	nfs4_state_unref(st);
+	return status == NFS4_OK && w->deny != 0
+		       ? nfs4_may_open(c->server, &w->client->record, true)
+		       : status;
+}
+
 static int check_claim(struct nfs4_compound *c, struct nfs4_opening *w)
 {
 	const struct nfs4_open_args *a = w->args;
@@ -72,14 +86,14 @@ static int check_claim(struct nfs4_compound *c, struct nfs4_opening *w)
 		return NFS4ERR_INVAL;
 	switch (a->claim) {
 	case NFS4_CLAIM_PREVIOUS:
-		if (a->delegate_type > 2)
+		if (a->delegate_type > OPEN_DELEGATE_WRITE)
 			return NFS4ERR_INVAL;
-		if (a->delegate_type != DELEGATE_NONE)
-			return NFS4ERR_RECLAIM_BAD;
+		if (a->delegate_type != OPEN_DELEGATE_NONE && c->minor == 0)
+			return NFS4ERR_RECLAIM_BAD; /* never given there */
 		return nfs4_may_reclaim(c->server, rec, w->deny != 0);
 	case NFS4_CLAIM_DELEGATE_CUR:
 	case NFS4_CLAIM_DELEG_CUR_FH:
-		return NFS4ERR_BAD_STATEID;
+		return check_delegated(c, w);
 	case NFS4_CLAIM_DELEGATE_PREV:
 	case NFS4_CLAIM_DELEG_PREV_FH:
 		return c->minor == 0 ? NFS4ERR_NOTSUPP : NFS4ERR_RECLAIM_BAD;
@@ -88,23 +102,19 @@ static int check_claim(struct nfs4_compound *c, struct nfs4_opening *w)
 	}
 }
 
-static void put_delegation(struct nfs4_compound *c, uint32_t want)
+/* The delegation that goes with the open. A claim of a delegation brings no second one. A client that
+ * reclaims gets one if it had one. */
+static void offer_delegation(struct nfs4_compound *c, struct nfs4_opening *w)
 {
-	if (c->minor == 0 || (want & (WANT_MASK | WANT_LATER)) == 0) {
-		xdr_put_u32(c->out, DELEGATE_NONE);
+	const struct nfs4_open_args *a = w->args;
+	const struct nfs4_deleg_request r = nfs4_open_wants(c, w);
+
+	w->offer = (struct nfs4_deleg_offer){ .type = OPEN_DELEGATE_NONE };
+	if (nfs4_claims_delegated(a))
 		return;
-	}
-	xdr_put_u32(c->out, DELEGATE_NONE_EXT);
-	switch (want & WANT_MASK) {
-	case OPEN4_SHARE_ACCESS_WANT_NO_DELEG:
-		xdr_put_u32(c->out, WND4_NOT_WANTED);
-		break;
-	case OPEN4_SHARE_ACCESS_WANT_CANCEL:
-		xdr_put_u32(c->out, WND4_CANCELLED);
-		break;
-	default:
-		xdr_put_u32(c->out, WND4_NOT_SUPP_FTYPE);
-	}
+	if (a->claim == NFS4_CLAIM_PREVIOUS && a->delegate_type != OPEN_DELEGATE_READ)
+		return;
+	nfs4_deleg_offer(c, &r, &w->offer);
 }
 
 static void put_result(struct nfs4_compound *c, struct nfs4_opening *w)
@@ -116,7 +126,7 @@ static void put_result(struct nfs4_compound *c, struct nfs4_opening *w)
 	xdr_put_u32(x, OPEN4_RESULT_LOCKTYPE_POSIX | (w->confirm ? OPEN4_RESULT_CONFIRM : 0) |
 			       (nfs4_locks_are_notified(c) ? OPEN4_RESULT_MAY_NOTIFY_LOCK : 0));
 	nfs4_put_bitmap(x, &w->attrset);
-	put_delegation(c, w->args->access);
+	nfs4_put_delegation(c, &w->offer);
 }
 
 static int open_settled(struct nfs4_compound *c, int rc)
@@ -125,6 +135,7 @@ static int open_settled(struct nfs4_compound *c, int rc)
 
 	if (rc != 0)
 		return finish(w, nfs4_status(c->minor, rc));
+	offer_delegation(c, w);
 	if (w->by_name)
 		nfs4_place_take(&c->current, &w->file);
 	nfs4_set_current_stateid(c, &w->sid);
@@ -251,8 +262,8 @@ const struct nfs4_op nfs4_op_open = {
 	.needs = NFS4_NEEDS_FH,
 	.flags = NFS4_OP_FOLLOWS | NFS4_OP_CHANGES | NFS4_OP_SETS_FH | NFS4_OP_PROMPT,
 	.flavor = NFS4_FLAVOR_HERE,
-	.reply_max = NFS4_STATEID_SIZE + NFS4_CINFO_SIZE + 4 + NFS4_BITMAP_SIZE + 8 +
-		     4 /* open_delegation4 without a delegation */,
+	.reply_max =
+		NFS4_STATEID_SIZE + NFS4_CINFO_SIZE + 4 + NFS4_BITMAP_SIZE + NFS4_DELEGATION_SIZE,
 	.errors = NFS4_ERRORS_BY_MINOR(NFS4_E_OBJECT | NFS4_E_IO | NFS4_E_NAME | NFS4_E_FILE_ONLY |
 					       NFS4_E_PERM | NFS4_E_EXIST | NFS4_E_FBIG |
 					       NFS4_E_NOSPC | NFS4_E_ROFS,

@@ -12,15 +12,19 @@ from rpcclient import opaque, u32, u64
 (CLOSE, GETFH, LOCK, LOCKT, LOCKU, LOOKUP, OPEN, OPEN_CONFIRM, PUTFH, PUTROOTFH, READ, RENEW, SETCLIENTID, SETCLIENTID_CONFIRM, WRITE,
  EXCHANGE_ID, CREATE_SESSION, DESTROY_SESSION, SEQUENCE, DESTROY_CLIENTID, RECLAIM_COMPLETE) = (
     4, 10, 12, 13, 14, 15, 18, 20, 22, 24, 25, 30, 35, 36, 38, 42, 43, 44, 53, 57, 58)
-BIND_CONN_TO_SESSION = 41
-CB_SEQUENCE, CB_NOTIFY_LOCK = 11, 13
+DELEGPURGE, DELEGRETURN, REMOVE, RENAME, SAVEFH, SETATTR, BIND_CONN_TO_SESSION, FREE_STATEID, TEST_STATEID, WANT_DELEGATION = (
+    7, 8, 28, 29, 32, 34, 41, 45, 55, 56)
+CB_RECALL, CB_SEQUENCE, CB_NOTIFY_LOCK = 4, 11, 13
 CB_PATH_DOWN, CB_PATH_DOWN_SESSION, BACKCHANNEL_FAULT = 0x1, 0x200, 0x400  # flags of SEQUENCE
+RECALLABLE_REVOKED = 0x40
 OK, DELAY, DENIED, GRACE, MINOR_VERS_MISMATCH, STALE_CLIENTID, STALE_STATEID, NO_GRACE, RECLAIM_BAD, BADSESSION = (
     0, 10008, 10010, 10013, 10021, 10022, 10023, 10033, 10034, 10052)
 READ_LT, WRITE_LT, READW_LT, WRITEW_LT = 1, 2, 3, 4
 MAY_NOTIFY_LOCK = 0x20  # flag of OPEN
 SHARE_READ, SHARE_WRITE, SHARE_BOTH = 1, 2, 3
-CLAIM_NULL, CLAIM_PREVIOUS = 0, 1
+BAD_STATEID, LOCKS_HELD, OPENMODE, DELEG_REVOKED, CLIENTID_BUSY = 10025, 10037, 10038, 10087, 10074
+CLAIM_NULL, CLAIM_PREVIOUS, CLAIM_DELEGATE_CUR, CLAIM_FH, CLAIM_DELEG_CUR_FH = 0, 1, 2, 4, 5
+DELEGATE_NONE, DELEGATE_READ, DELEGATE_NONE_EXT = 0, 1, 3
 ALL = 0xffffffffffffffff
 ANONYMOUS = bytes(16)
 
@@ -50,9 +54,18 @@ def _denied(x, res):
 
 
 def _open(x, res):
-    res.update(stateid=x.take(16), cinfo=x.take(20), rflags=x.u32(), attrset=_bitmap(x), delegation=x.u32())
-    if res["delegation"] == 3 and x.u32() in (1, 2):
-        x.u32()
+    res.update(stateid=x.take(16), cinfo=x.take(20), rflags=x.u32(), attrset=_bitmap(x))
+    _delegation(x, res)
+
+
+def _delegation(x, res):
+    res["delegation"] = x.u32()
+    if res["delegation"] == DELEGATE_READ:
+        res.update(deleg=x.take(16), recalled=x.flag(), ace=(x.u32(), x.u32(), x.u32(), x.opaque()))
+    elif res["delegation"] == DELEGATE_NONE_EXT:
+        res["why"] = x.u32()
+        if res["why"] in (1, 2):
+            res["later"] = x.flag()
 
 
 def _exchange_id(x, res):
@@ -88,6 +101,8 @@ def get_callback(data):
     c.update(session=x.take(16), seqid=x.u32(), slot=x.u32(), highest=x.u32(), cache=x.flag(), referring=x.u32())
     if c["nops"] > 1:
         c["op"] = x.u32()
+    if c["op"] == CB_RECALL:
+        c.update(stateid=x.take(16), truncate=x.flag(), fh=x.opaque())
     if c["op"] == CB_NOTIFY_LOCK:
         c.update(fh=x.opaque(), clientid=x.u64(), owner=x.opaque())
     x.end()
@@ -106,6 +121,10 @@ def put_callback_reply(c, status=OK):
 RESULTS = {
     OPEN: _open,
     BIND_CONN_TO_SESSION: _bind_conn,
+    WANT_DELEGATION: _delegation,
+    TEST_STATEID: lambda x, res: res.update(each=[x.u32() for _ in range(x.u32())]),
+    REMOVE: lambda x, res: res.update(cinfo=x.take(20)),
+    RENAME: lambda x, res: res.update(cinfo=x.take(40)),
     EXCHANGE_ID: _exchange_id,
     CREATE_SESSION: _create_session,
     GETFH: lambda x, res: res.update(fh=x.opaque()),
@@ -124,6 +143,7 @@ class Client:
     cred = r.ROOT  # of the calls
     back = False  # asks for a back channel
     answers = True  # callbacks, in the way of a client that does as it is told
+    cb_status = OK  # of its answers
 
     def __init__(self, port, owner, minor=1, verifier=b"verifier"):
         self.port, self.owner, self.minor, self.verifier = port, owner.encode(), minor, verifier
@@ -139,7 +159,7 @@ class Client:
 
     def _on_call(self, data):
         self.called.append(get_callback(data))
-        return put_callback_reply(self.called[-1]) if self.answers else None
+        return put_callback_reply(self.called[-1], self.cb_status) if self.answers else None
 
     def await_callback(self, op=None, n=1):
         """Waits until n callbacks of that operation have come (None: of CB_SEQUENCE alone); returns the last."""
@@ -169,7 +189,9 @@ class Client:
         results = []
         for _ in range(x.u32()):
             res = {"op": x.u32(), "status": x.u32()}
-            if res["status"] == OK:
+            if res["op"] == SETATTR:
+                res["set"] = _bitmap(x)
+            elif res["status"] == OK:
                 RESULTS.get(res["op"], lambda *_: None)(x, res)
             elif res["op"] in (LOCK, LOCKT) and res["status"] == DENIED:
                 _denied(x, res)
@@ -249,9 +271,27 @@ class Client:
                                 (GETFH, b""))
         return self._opened(results), results[-1].get("fh")
 
-    def reclaim_open(self, fh, access=SHARE_BOTH, deny=0):
-        return self._opened(self.compound(putfh(fh), (OPEN, self._open_owner(access, deny) + u32(0) + u32(CLAIM_PREVIOUS) + u32(0)),
+    def reclaim_open(self, fh, access=SHARE_BOTH, deny=0, delegation=DELEGATE_NONE):
+        return self._opened(self.compound(putfh(fh), (OPEN, self._open_owner(access, deny) + u32(0) + u32(CLAIM_PREVIOUS) +
+                                                      u32(delegation)), (GETFH, b"")))
+
+    def claim_open(self, fh, deleg, access=SHARE_READ):
+        """Of a file of which the client has a delegation."""
+        return self._opened(self.compound(putfh(fh), (OPEN, self._open_owner(access, 0) + u32(0) + u32(CLAIM_DELEG_CUR_FH) + deleg),
                                           (GETFH, b"")))
+
+    def claim_open_by_name(self, dirfh, name, deleg, access=SHARE_READ):
+        return self._opened(self.compound(putfh(dirfh), (OPEN, self._open_owner(access, 0) + u32(0) + u32(CLAIM_DELEGATE_CUR) + deleg +
+                                                         r.name(name)), (GETFH, b"")))
+
+    def delegreturn(self, fh, deleg):
+        return self.last(putfh(fh), (DELEGRETURN, deleg))["status"]
+
+    def test_stateid(self, *stateids):
+        return self.last((TEST_STATEID, u32(len(stateids)) + b"".join(stateids)))["each"]
+
+    def free_stateid(self, stateid):
+        return self.last((FREE_STATEID, stateid))["status"]
 
     def unlock(self, fh, stateid, offset=0, length=ALL):
         return self.last(putfh(fh), (LOCKU, u32(WRITE_LT) + self._next() + stateid + u64(offset) + u64(length)))

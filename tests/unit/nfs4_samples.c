@@ -282,6 +282,12 @@ static void put_advise(struct fixture *f)
 	xdr_put_u32(&f->out, 1);
 }
 
+static void put_want(struct fixture *f)
+{
+	xdr_put_u32(&f->out, OPEN4_SHARE_ACCESS_WANT_READ_DELEG);
+	xdr_put_u32(&f->out, 4); /* CLAIM_FH */
+}
+
 static void put_seek(struct fixture *f)
 {
 	put_sid(f);
@@ -399,7 +405,7 @@ const struct sample samples[] = {
 	{ OP_SEQUENCE, 0, 0, put_sequence },
 	{ OP_SET_SSV, 0, 0, put_ssv },
 	{ OP_TEST_STATEID, 0, 0, put_test_stateid },
-	{ OP_WANT_DELEGATION, SAMPLE_FILE, 0, NULL },
+	{ OP_WANT_DELEGATION, SAMPLE_FILE, 0, put_want },
 	{ OP_DESTROY_CLIENTID, 0, 0, put_u64 },
 	{ OP_RECLAIM_COMPLETE, 0, 0, put_u32 },
 	{ OP_ALLOCATE, SAMPLE_FILE, 0, put_sid_range },

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "nfs4/deleg/grant.h"
+
+#include <errno.h>
+
+#include "nfs/caller.h"
+#include "nfs4/client/cb_path.h"
+#include "nfs4/client/client.h"
+#include "nfs4/recovery/grace.h"
+#include "nfs4/server.h"
+#include "nfs4/state/deleg.h"
+#include "nfs4/state/totals.h"
+
+#define MAY (-1) /* no reason against it */
+
+static uint32_t wanted(const struct nfs4_deleg_request *r)
+{
+	return r->want & OPEN4_SHARE_ACCESS_WANT_DELEG_MASK;
+}
+
+/* Reasons in what the client asks for: MAY or enum why_no_delegation4. */
+static int look_at_wish(const struct nfs4_deleg_request *r)
+{
+	switch (wanted(r)) {
+	case OPEN4_SHARE_ACCESS_WANT_NO_DELEG:
+		return WND4_NOT_WANTED;
+	case OPEN4_SHARE_ACCESS_WANT_CANCEL:
+		return WND4_CANCELLED;
+	case OPEN4_SHARE_ACCESS_WANT_WRITE_DELEG:
+		return WND4_WRITE_DELEG_NOT_SUPP_FTYPE;
+	case OPEN4_SHARE_ACCESS_WANT_READ_DELEG:
+		/* The right to read was not checked if the OPEN only writes. */
+		return r->access & OPEN4_SHARE_ACCESS_READ ? MAY : WND4_CONTENTION;
+	default:
+		break;
+	}
+	if (r->access != OPEN4_SHARE_ACCESS_READ)
+		return WND4_WRITE_DELEG_NOT_SUPP_FTYPE;
+	/* A client that creates a file is about to write to it, by this open or another. */
+	return r->creates && wanted(r) == 0 ? WND4_CONTENTION : MAY;
+}
+
+static bool has_room(struct nfs4_compound *c)
+{
+	uint32_t has;
+
+	pthread_mutex_lock(&c->client->lock);
+	has = c->client->holdings->delegs;
+	pthread_mutex_unlock(&c->client->lock);
+	return has < NFS4_DELEGS_OF_CLIENT &&
+	       nfs4_total(c->server, NFS4_TOTAL_DELEGS) < NFS4_DELEGS_MAX;
+}
+
+/* Reasons in the state of the server and of the client. */
+static int look_at_server(struct nfs4_compound *c, const struct nfs4_deleg_request *r)
+{
+	if (!c->server->cfg.delegations || c->minor == 0)
+		return WND4_NOT_SUPP_FTYPE;
+	/* Others may still reclaim what is in the way; or have got it since a delegation was
+	 * revoked. */
+	if (r->reclaim ? !nfs4_may_reclaim_deleg(&c->client->record) : nfs4_in_grace(c->server))
+		return WND4_CONTENTION;
+	return nfs4_cb_works(c->session) && has_room(c) ? MAY : WND4_RESOURCE;
+}
+
+static int look(struct nfs4_compound *c, const struct nfs4_deleg_request *r)
+{
+	const int why = r->reclaim ? MAY : look_at_wish(r);
+
+	return why == MAY ? look_at_server(c, r) : why;
+}
+
+bool nfs4_deleg_is_possible(struct nfs4_compound *c, const struct nfs4_deleg_request *r)
+{
+	if (look(c, r) != MAY)
+		return false;
+	return r->want != 0 || /* the reason is asked for */
+	       vfs_deleg_possible(&r->place->ctx, r->place->node, VFS_DELEG_READ);
+}
+
+/* True if the name still leads to the file. A REMOVE or RENAME that ended between the lookup and the
+ * gift has met no delegation. From now on it would. */
+static bool is_named(const struct nfs4_deleg_request *r, const struct vfs_file *f)
+{
+	struct vfs_node *n;
+	bool same;
+
+	if (!r->dir)
+		return true;
+	if (vfs_lookup(&r->dir->ctx, r->dir->node, r->name, r->name_len, &n, NULL))
+		return false;
+	same = vfs_file_is(f, n);
+	vfs_node_put(n);
+	return same;
+}
+
+/* A reload may have taken the export from the client since the OPEN began, and has revoked only what
+ * it found. */
+static bool is_served(struct nfs4_compound *c, const struct nfs4_place *p)
+{
+	return nfs_still_served(&c->server->cfg.exports, p->export_id, c->req->conn);
+}
+
+/* 0 or -errno, as vfs_deleg_give() and nfs4_deleg_add(). */
+static int give(struct nfs4_compound *c, const struct nfs4_deleg_request *r, struct vfs_file *f,
+		struct nfs4_stateid *sid)
+{
+	struct nfs4_deleg *d;
+	int rc;
+
+	if (nfs4_deleg_has(c->client, f))
+		return -EAGAIN;
+	d = nfs4_deleg_new(c->client, f, r->place, VFS_DELEG_READ);
+	if (!d)
+		return -ENOMEM;
+	rc = vfs_deleg_give(&r->place->ctx, r->place->node, &d->vfs);
+	if (rc == 0)
+		rc = nfs4_deleg_add(d, sid);
+	if (rc == 0 && !(is_named(r, f) && is_served(c, r->place))) {
+		nfs4_deleg_end(d);
+		rc = -EAGAIN;
+	}
+	nfs4_state_unref(&d->st);
+	return rc;
+}
+
+static uint32_t why_of(int rc)
+{
+	switch (rc) {
+	case -EAGAIN:
+		return WND4_CONTENTION;
+	case -EOPNOTSUPP:
+		return WND4_NOT_SUPP_FTYPE;
+	default:
+		return WND4_RESOURCE;
+	}
+}
+
+/* MAY: it was given. */
+static int try_to_give(struct nfs4_compound *c, const struct nfs4_deleg_request *r,
+		       struct nfs4_stateid *sid)
+{
+	struct vfs_file *f;
+	int rc = vfs_file_get(&r->place->ctx, r->place->node, &f);
+
+	if (rc == 0) {
+		rc = give(c, r, f, sid);
+		vfs_file_put(f);
+	}
+	return rc == 0 ? MAY : (int)why_of(rc);
+}
+
+void nfs4_deleg_offer(struct nfs4_compound *c, const struct nfs4_deleg_request *r,
+		      struct nfs4_deleg_offer *out)
+{
+	int why = look(c, r);
+
+	*out = (struct nfs4_deleg_offer){ .type = OPEN_DELEGATE_READ };
+	if (why == MAY)
+		why = rpc_is_prompt(c->req) ? WND4_RESOURCE : try_to_give(c, r, &out->sid);
+	if (why == MAY)
+		return;
+	out->why = (uint32_t)why;
+	out->type = c->minor > 0 && r->want != 0 ? OPEN_DELEGATE_NONE_EXT : OPEN_DELEGATE_NONE;
+}
+
+/* Users whom the client may let read without asking: none. The file's mode and ACL decide, and
+ * clients ask by ACCESS. nfsd puts an empty ace, too. */
+static void put_ace(struct xdr_out *x)
+{
+	static const char who[] = "EVERYONE@";
+
+	xdr_put_u32(x, ACE4_ACCESS_ALLOWED_ACE_TYPE);
+	xdr_put_u32(x, 0); /* flags */
+	xdr_put_u32(x, 0); /* rights */
+	xdr_put_opaque(x, (const uint8_t *)who, sizeof(who) - 1);
+}
+
+void nfs4_put_delegation(struct nfs4_compound *c, const struct nfs4_deleg_offer *offer)
+{
+	struct xdr_out *x = c->out;
+
+	xdr_put_u32(x, offer->type);
+	switch (offer->type) {
+	case OPEN_DELEGATE_READ:
+		nfs4_put_stateid(x, &offer->sid);
+		xdr_put_bool(x, false); /* not recalled yet */
+		put_ace(x);
+		break;
+	case OPEN_DELEGATE_NONE_EXT:
+		xdr_put_u32(x, offer->why);
+		if (offer->why == WND4_CONTENTION || offer->why == WND4_RESOURCE)
+			xdr_put_bool(x, false); /* the server will not tell when it is gone */
+		break;
+	default:
+		break;
+	}
+}

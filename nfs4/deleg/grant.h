@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Giving delegations: whether a client gets one with an OPEN or by WANT_DELEGATION, and
+ * open_delegation4 on the wire (RFC 8881 sections 10.4, 18.16 and 18.49).
+ *
+ * There are READ delegations only, for minor versions 1 and 2 and for clients whose callback path
+ * works, as far as vfs/ finds nobody in the way. As in nfsd, an OPEN gets one without asking if it
+ * only reads and does not create.
+ */
+#ifndef RN_NFS4_DELEG_GRANT_H
+#define RN_NFS4_DELEG_GRANT_H
+
+#include "nfs4/compound.h"
+
+/* Bytes of XDR of an open_delegation4 at most: type, stateid, recall, and an ace for EVERYONE@. */
+#define NFS4_DELEGATION_SIZE (4u + NFS4_STATEID_SIZE + 4u + 12u + 4u + 12u)
+
+/* Bits of share_access by which a client asks to be told later. */
+#define NFS4_WANT_LATER                                                                            \
+	(OPEN4_SHARE_ACCESS_WANT_SIGNAL_DELEG_WHEN_RESRC_AVAIL |                                   \
+	 OPEN4_SHARE_ACCESS_WANT_PUSH_DELEG_WHEN_UNCONTENDED)
+
+struct nfs4_deleg_request {
+	struct nfs4_place *place; /* a regular file that the caller may read, if access says so */
+	uint32_t want;		  /* OPEN4_SHARE_ACCESS_WANT_*, and NFS4_WANT_LATER */
+	uint8_t access;		  /* of the OPEN; OPEN4_SHARE_ACCESS_READ for WANT_DELEGATION */
+	bool creates;		  /* the OPEN may create the file */
+	bool reclaim;		  /* the client had it before a restart, and may reclaim opens */
+	/* An OPEN by name: the directory, and the name that led to the file. NULL: by filehandle. */
+	struct nfs4_place *dir;
+	const char *name;
+	uint32_t name_len;
+};
+
+struct nfs4_deleg_offer {
+	uint32_t type; /* enum open_delegation_type4 */
+	uint32_t why;  /* enum why_no_delegation4, for OPEN_DELEGATE_NONE_EXT */
+	struct nfs4_stateid sid;
+};
+
+/* Gives the calling client, which has a session, a delegation if it may have one. Otherwise the
+ * reason is in the offer, if the client has asked for a delegation (want is not 0). A prompt worker
+ * gives none. */
+void nfs4_deleg_offer(struct nfs4_compound *c, const struct nfs4_deleg_request *r,
+		      struct nfs4_deleg_offer *out);
+/* True if nfs4_deleg_offer() might give one, as far as can be seen without a wait, or has to find out
+ * why not. For a prompt worker, which leaves that to another. */
+bool nfs4_deleg_is_possible(struct nfs4_compound *c, const struct nfs4_deleg_request *r);
+
+void nfs4_put_delegation(struct nfs4_compound *c, const struct nfs4_deleg_offer *offer);
+
+#endif

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* WANT_DELEGATION (RFC 8881 section 18.49). The server gives a delegation now, or not at all: it
+ * registers no wants. */
+#include <sys/stat.h>
+
+#include "nfs4/client/client.h"
+#include "nfs4/deleg/grant.h"
+#include "nfs4/recovery/grace.h"
+#include "nfs4/recovery/records.h"
+
+enum { CLAIM_PREVIOUS = 1, CLAIM_FH = 4, CLAIM_DELEG_PREV_FH = 6 };
+
+struct want_args {
+	uint32_t want;
+	uint32_t claim;
+	uint32_t type;	/* enum open_delegation_type4, for CLAIM_PREVIOUS */
+	bool recording; /* nfs4_record_begin() was called, and nfs4_record_end() was not */
+};
+
+static void decode_want(struct nfs4_compound *c, void *args)
+{
+	struct want_args *a = args;
+
+	a->want = xdr_get_u32(c->in);
+	a->claim = xdr_get_u32(c->in);
+	switch (a->claim) {
+	case CLAIM_PREVIOUS:
+		a->type = xdr_get_u32(c->in);
+		break;
+	case CLAIM_FH:
+	case CLAIM_DELEG_PREV_FH:
+		break;
+	default:
+		c->in->err = true;
+	}
+}
+
+static int check_args(struct nfs4_compound *c, const struct want_args *a)
+{
+	const uint32_t want = a->want & OPEN4_SHARE_ACCESS_WANT_DELEG_MASK;
+	const uint32_t known =
+		OPEN4_SHARE_ACCESS_BOTH | OPEN4_SHARE_ACCESS_WANT_DELEG_MASK | NFS4_WANT_LATER;
+
+	if ((want & ~OPEN4_SHARE_ACCESS_WANT_NO_DELEG) == 0 ||
+	    want > OPEN4_SHARE_ACCESS_WANT_CANCEL || (a->want & ~known))
+		return NFS4ERR_INVAL;
+	switch (a->claim) {
+	case CLAIM_PREVIOUS:
+		if (a->type != OPEN_DELEGATE_READ && a->type != OPEN_DELEGATE_WRITE)
+			return NFS4ERR_INVAL;
+		return nfs4_may_reclaim(c->server, &c->client->record, false);
+	case CLAIM_DELEG_PREV_FH:
+		return NFS4ERR_NOTSUPP;
+	default:
+		return nfs4_may_open(c->server, &c->client->record, false);
+	}
+}
+
+static int no_offer(struct nfs4_compound *c, enum why_no_delegation4 why)
+{
+	const struct nfs4_deleg_offer offer = { .type = OPEN_DELEGATE_NONE_EXT, .why = why };
+
+	nfs4_put_delegation(c, &offer);
+	return NFS4_OK;
+}
+
+/* The table of the operation's errors has none for a caller who may not read the file. */
+static int offer(struct nfs4_compound *c, const struct want_args *a)
+{
+	struct nfs4_place *p = &c->current;
+	const struct nfs4_deleg_request r = {
+		.place = p,
+		.want = a->want & (OPEN4_SHARE_ACCESS_WANT_DELEG_MASK | NFS4_WANT_LATER),
+		.access = OPEN4_SHARE_ACCESS_READ,
+		.reclaim = a->claim == CLAIM_PREVIOUS,
+	};
+	struct nfs4_deleg_offer given;
+
+	if (r.reclaim && a->type == OPEN_DELEGATE_WRITE)
+		return no_offer(c, WND4_WRITE_DELEG_NOT_SUPP_FTYPE);
+	if (vfs_open_check(&p->ctx, p->node, VFS_MAY_READ) != 0)
+		return no_offer(c, WND4_RESOURCE);
+	nfs4_deleg_offer(c, &r, &given);
+	nfs4_put_delegation(c, &given);
+	return NFS4_OK;
+}
+
+static void end_recording(struct nfs4_compound *c, struct want_args *a)
+{
+	if (a->recording)
+		nfs4_record_end(&c->client->record);
+	a->recording = false;
+}
+
+static int want_recorded(struct nfs4_compound *c, int rc)
+{
+	struct want_args *a = c->args;
+	int status = offer(c, a);
+
+	(void)rc; /* a server that cannot record still serves: see nfs4_record_for() */
+	end_recording(c, a);
+	return status;
+}
+
+/* A client that is being removed gets no new record: see run_open() in nfs4/open/ops_open.c. */
+static int record(struct nfs4_compound *c, struct want_args *a)
+{
+	struct nfs4_record *rec = &c->client->record;
+	int status = NFS4ERR_DELAY;
+
+	nfs4_record_begin(rec);
+	a->recording = true;
+	if (nfs4_client_status(c->client) != NFS4_CLIENT_EXPIRED)
+		status = nfs4_record_for(c, rec, NFS4_RECORD_STATE, want_recorded);
+	if (status == NFS4ERR_DELAY)
+		end_recording(c, a);
+	return status;
+}
+
+static int run_want(struct nfs4_compound *c, void *args)
+{
+	struct want_args *a = args;
+	struct nfs4_place *p = &c->current;
+	int status = nfs4_need(c, p, 0);
+
+	if (status == NFS4_OK)
+		status = check_args(c, a);
+	if (status != NFS4_OK)
+		return status;
+	if (p->kind == NFS4_PSEUDO || p->type == S_IFDIR)
+		return no_offer(c, WND4_IS_DIR);
+	if (p->type != S_IFREG)
+		return no_offer(c, WND4_NOT_SUPP_FTYPE);
+	return record(c, a);
+}
+
+const struct nfs4_op nfs4_op_want_delegation = {
+	.name = "WANT_DELEGATION",
+	.minors = { 1, 2 },
+	.needs = NFS4_NEEDS_FH,
+	.flags = NFS4_OP_CHANGES,
+	.reply_max = NFS4_DELEGATION_SIZE,
+	.errors = NFS4_ERRORS(NFS4_E_INVAL | NFS4_E_IO | NFS4_E_NOTSUPP | NFS4_E_STALE),
+	.args_size = sizeof(struct want_args),
+	.decode = decode_want,
+	.run = run_want,
+};
