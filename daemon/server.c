@@ -177,6 +177,8 @@ static int start_workers(struct server *s)
 
 	int rc = vfs_flusher_start(s->vfs);
 
+	if (rc == 0)
+		rc = vfs_leases_start(s->vfs);
 	return rc ? rc : workers_start(&cfg, &s->workers);
 }
 
@@ -453,8 +455,10 @@ void server_stop(struct server *s)
 		ev_loop_free(s->loops[i]);
 	if (s->workers)
 		workers_stop(s->workers);
-	if (s->vfs)
+	if (s->vfs) {
+		vfs_leases_stop(s->vfs);
 		vfs_flusher_stop(s->vfs);
+	}
 	free_askers(s);
 	programs_stop(&s->programs);
 	standing_free(s->standing);

@@ -12,6 +12,7 @@
 #include "vfs/fs/handle_cache.h"
 #include "vfs/hold/file.h"
 #include "vfs/hold/file_table.h"
+#include "vfs/hold/lease.h"
 #include "vfs/hold/unlinked.h"
 #include "vfs/meta/dir_change.h"
 #include "vfs/mount_table.h"
@@ -61,11 +62,14 @@ static bool make_parts(struct vfs *vfs)
 	vfs->dir_changes = vfs_dir_changes_new();
 	vfs->files = vfs_files_new();
 	vfs->flusher = vfs_flusher_new();
-	return vfs->cache && vfs->changes && vfs->dir_changes && vfs->files && vfs->flusher;
+	vfs->leases = vfs_leases_new();
+	return vfs->cache && vfs->changes && vfs->dir_changes && vfs->files && vfs->flusher &&
+	       vfs->leases;
 }
 
 static void free_parts(struct vfs *vfs)
 {
+	vfs_leases_free(vfs->leases);
 	vfs_flusher_free(vfs->flusher);
 	vfs_handle_cache_free(vfs->handles);
 	vfs_files_free(vfs->files);

@@ -46,6 +46,11 @@ void vfs_reap(struct vfs *vfs);
  * workers have ended. */
 int vfs_flusher_start(struct vfs *vfs);
 void vfs_flusher_stop(struct vfs *vfs);
+/* The thread that learns when local processes want to write a file that a client has a delegation of
+ * (vfs/hold/lease.h). Without it such delegations are given only where the export promises that there
+ * are no such processes. 0 or -errno. */
+int vfs_leases_start(struct vfs *vfs);
+void vfs_leases_stop(struct vfs *vfs);
 /* Closes every cached descriptor below an export that is about to go. */
 void vfs_forget_export(struct vfs *vfs, uint32_t export_id);
 

@@ -24,6 +24,7 @@ struct vfs_dir_changes;
 struct vfs_files;
 struct vfs_flusher;
 struct vfs_handle_cache;
+struct vfs_leases;
 struct vfs_node_hooks;
 
 struct vfs {
@@ -52,6 +53,7 @@ struct vfs {
 	struct vfs_changes *changes;	     /* vfs/fs/change.h */
 	struct vfs_dir_changes *dir_changes; /* vfs/meta/dir_change.h */
 	struct vfs_files *files;	     /* state of clients on files: vfs/hold/file.h */
+	struct vfs_leases *leases;	     /* vfs/hold/lease.h */
 	_Atomic uint64_t stale, bad_handles;
 
 	/* vfs/fs/handle_cache.h; NULL: there was no memory for it */

@@ -19,12 +19,11 @@ static void commit_next(struct vfs_io *io)
 {
 	uint64_t offset = io->offset;
 	uint32_t len = io->count;
-	/* Written through the WRITE descriptor, asked about errors through it. A program that runs
-	 * cannot be opened for writing, but may have been written before. */
-	int fd = vfs_node_fd(io->ctx, io->node, VFS_FD_WRITE);
+	/* Written through the WRITE descriptor, asked about errors through it: as long as anything is
+	 * uncommitted, it is open. To open it again would break the lease of a delegation, and is not
+	 * possible for a program that runs. */
+	int fd = vfs_node_readable_fd(io->ctx, io->node);
 
-	if (fd == -ETXTBSY)
-		fd = vfs_node_fd(io->ctx, io->node, VFS_FD_READ);
 	if (fd < 0) {
 		vfs_io_finish_later(io, fd);
 		return;

@@ -5,10 +5,12 @@
 #include <sys/stat.h>
 
 #include "lib/clock.h"
+#include "vfs/base/fd_budget.h"
 #include "vfs/base/instance.h"
 #include "vfs/export/mounts.h"
 #include "vfs/hold/deleg_table.h"
 #include "vfs/hold/file_table.h"
+#include "vfs/hold/lease.h"
 
 /* A delegation that is to be given. */
 struct wish {
@@ -74,29 +76,94 @@ static bool may_give(const struct vfs_file *f, const struct wish *d)
 	       !has_one(f, d->client) && f->ranges.count == 0 && !shares_refuse(f, d);
 }
 
-/* Under f->lock, when it is counted (vfs/hold/file_change.h). */
-static bool give_locked(struct vfs_file *f, struct vfs_deleg *d)
+/* Under f->lock. fd: for a lease, if the file has none; it is set to -1 when it has been used. */
+static int lease_locked(struct vfs_file *f, int *fd)
+{
+	int rc;
+
+	if (f->lease_fd >= 0)
+		return vfs_lease_holds(f) ? 0 : -EAGAIN;
+	rc = *fd < 0 ? -EAGAIN : vfs_lease_take(f, *fd);
+	if (rc == 0)
+		*fd = -1;
+	return rc;
+}
+
+/* Under f->lock, when it is counted (vfs/hold/file_change.h). fd NULL: no lease is needed. */
+static int give_locked(struct vfs_file *f, struct vfs_deleg *d, int *fd)
 {
 	const struct wish w = { .client = d->client, .type = d->type };
+	int rc;
 
 	if (!may_give(f, &w) || atomic_load(&f->vfs->files->changing[f->slot]) != 0)
-		return false;
+		return -EAGAIN;
+	rc = fd ? lease_locked(f, fd) : 0;
+	if (rc != 0)
+		return rc;
 	LIST_INSERT_HEAD(&f->delegs.given, d, link);
 	f->delegs.writing = d->type == VFS_DELEG_WRITE;
 	d->file = f;
-	return true;
+	return 0;
+}
+
+static bool needs_lease(const struct vfs_node *n)
+{
+	return !atomic_load(&n->exp->nfs_only);
 }
 
 /* 0, or -EOPNOTSUPP. */
-static int check_node(const struct vfs_node *n)
+static int check_node(const struct vfs_node *n, enum vfs_deleg_type type)
 {
-	return n->type == S_IFREG && atomic_load(&n->exp->nfs_only) ? 0 : -EOPNOTSUPP;
+	if (n->type != S_IFREG)
+		return -EOPNOTSUPP;
+	if (!needs_lease(n))
+		return 0;
+	return type == VFS_DELEG_READ && vfs_lease_possible(n) ? 0 : -EOPNOTSUPP;
+}
+
+static bool has_lease(struct vfs_file *f)
+{
+	bool has;
+
+	pthread_mutex_lock(&f->lock);
+	has = f->lease_fd >= 0;
+	pthread_mutex_unlock(&f->lock);
+	return has;
+}
+
+static int give(struct vfs_file *f, struct vfs_deleg *d, int *fd)
+{
+	int rc;
+
+	count(f->vfs->files, d, 1);
+	pthread_mutex_lock(&f->lock);
+	rc = give_locked(f, d, fd);
+	pthread_mutex_unlock(&f->lock);
+	if (rc != 0)
+		count(f->vfs->files, d, (uint64_t)-1);
+	return rc;
+}
+
+/* Local processes may use the file. */
+static int give_by_lease(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file *f,
+			 struct vfs_deleg *d)
+{
+	int fd = -1, rc;
+
+	if (!has_lease(f)) {
+		fd = vfs_lease_open(ctx, n);
+		if (fd < 0)
+			return fd;
+	}
+	rc = give(f, d, &fd);
+	vfs_fd_close(f->vfs, fd);
+	return rc;
 }
 
 bool vfs_deleg_possible(struct vfs_ctx *ctx, struct vfs_node *n, enum vfs_deleg_type type)
 {
 	const struct wish w = { .client = ctx->client, .type = type };
-	bool possible = check_node(n) == 0;
+	bool possible = check_node(n, type) == 0;
 	struct vfs_file *f = possible ? vfs_file_find(n) : NULL;
 
 	if (!f)
@@ -110,9 +177,8 @@ bool vfs_deleg_possible(struct vfs_ctx *ctx, struct vfs_node *n, enum vfs_deleg_
 
 int vfs_deleg_give(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_deleg *d)
 {
-	int rc = check_node(n);
+	int rc = check_node(n, d->type);
 	struct vfs_file *f;
-	bool given;
 
 	d->file = NULL;
 	d->recalled = d->calling = false;
@@ -120,20 +186,16 @@ int vfs_deleg_give(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_deleg *d)
 		rc = vfs_file_get(ctx, n, &f);
 	if (rc != 0)
 		return rc;
-	count(f->vfs->files, d, 1);
-	pthread_mutex_lock(&f->lock);
-	given = give_locked(f, d);
-	pthread_mutex_unlock(&f->lock);
-	if (given)
-		return 0;
-	count(f->vfs->files, d, (uint64_t)-1);
-	vfs_file_put(f);
-	return -EAGAIN;
+	rc = needs_lease(n) ? give_by_lease(ctx, n, f, d) : give(f, d, NULL);
+	if (rc != 0)
+		vfs_file_put(f);
+	return rc;
 }
 
 void vfs_deleg_end(struct vfs_deleg *d)
 {
 	struct vfs_file *f = d->file;
+	int fd = -1;
 
 	if (!f)
 		return;
@@ -143,7 +205,10 @@ void vfs_deleg_end(struct vfs_deleg *d)
 	LIST_REMOVE(d, link);
 	if (d->type == VFS_DELEG_WRITE)
 		f->delegs.writing = false;
+	if (LIST_EMPTY(&f->delegs.given) && LIST_EMPTY(&f->delegs.recalled))
+		fd = vfs_lease_drop(f);
 	pthread_mutex_unlock(&f->lock);
+	vfs_fd_close(f->vfs, fd); /* a local process that has waited goes on */
 	d->file = NULL;
 	count(f->vfs->files, d, (uint64_t)-1);
 	vfs_file_put(f);

@@ -125,6 +125,7 @@ static struct vfs_file *file_new(struct vfs *vfs, const struct identity *id)
 	f->key_len = (uint8_t)id->len;
 	memcpy(f->key, id->key, id->len);
 	f->fd = -1;
+	f->lease_fd = -1;
 	f->ranges.random = id->hash | 1;
 	LIST_INIT(&f->shares);
 	LIST_INIT(&f->delegs.given);

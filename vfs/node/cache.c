@@ -274,6 +274,21 @@ static void free_all(struct node_lru *dead)
 	}
 }
 
+void vfs_cache_close_writers(struct vfs_node *n)
+{
+	static const enum vfs_fd_kind kinds[] = { VFS_FD_WRITE, VFS_FD_WRITE_DIRECT };
+	struct shard *s = shard_of(n->vfs, n->hash);
+	int fd[2] = { -1, -1 };
+
+	/* Whoever comes next finds the node under the lock, and opens them again. */
+	pthread_mutex_lock(&s->lock);
+	for (unsigned i = 0; i < 2 && n->refs == 1 && !vfs_uncommitted_any(n); i++)
+		fd[i] = atomic_exchange(&n->data_fd[kinds[i]], -1);
+	pthread_mutex_unlock(&s->lock);
+	for (unsigned i = 0; i < 2; i++)
+		vfs_fd_close(n->vfs, fd[i]);
+}
+
 static uint64_t count_idle(struct vfs *vfs)
 {
 	const struct vfs_node *n;

@@ -32,6 +32,9 @@ bool vfs_cache_evict(struct vfs *vfs);
 void vfs_cache_close_idle(struct vfs *vfs, int64_t before);
 /* Starts to flush such nodes that have uncommitted data, so that they can be closed. */
 void vfs_cache_flush_idle(struct vfs *vfs, int64_t before);
+/* Closes the node's descriptors to write, if nobody but the caller uses the node, and all that was
+ * written by them is on disk. */
+void vfs_cache_close_writers(struct vfs_node *n);
 /* Fills the numbers of nodes and of what was found. */
 void vfs_cache_stats(struct vfs *vfs, struct vfs_stats *out);
 /* Takes every node of an export out of the cache; those in use go with their last reference. */

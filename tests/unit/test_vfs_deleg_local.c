@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Delegations and local processes: the kernel's leases, and who breaks them. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/unit/vfs_io_fixture.h"
+#include "vfs/base/instance.h"
+#include "vfs/deleg.h"
+#include "vfs/hold/file_change.h"
+#include "vfs/hold/file_table.h"
+
+TestSuite(vfs_deleg_local, .timeout = 120);
+
+#define WAIT_MS 20000 /* for what must happen */
+
+static const int alice, bob;
+
+struct deleg {
+	struct vfs_deleg d;
+	_Atomic unsigned recalls;
+};
+
+static void count_recall(struct vfs_deleg *d)
+{
+	atomic_fetch_add(&((struct deleg *)d)->recalls, 1);
+}
+
+static const struct vfs_deleg_ops ops = { .recall = count_recall };
+
+static int give(struct fx *f, struct vfs_node *n, struct deleg *d, const void *client)
+{
+	*d = (struct deleg){ .d = { .ops = &ops, .client = client, .type = VFS_DELEG_READ } };
+	atomic_store(&f->vfs->files->recalled_at[vfs_file_slot(&n->fh)], 0);
+	return vfs_deleg_give(&f->ctx, n, &d->d);
+}
+
+static uint64_t leases(const struct fx *f)
+{
+	return atomic_load(&f->vfs->files->leases);
+}
+
+static void open_fx(struct fx *f)
+{
+	fx_open(f, FX_SYSCALL, VFS_IO_BUFFERED, NULL);
+	cr_assert_eq(vfs_leases_start(f->vfs), 0);
+}
+
+static void close_fx(struct fx *f)
+{
+	cr_expect_eq(leases(f), 0);
+	vfs_leases_stop(f->vfs);
+	fx_close(f);
+}
+
+/* A local process that does something with the path, and exits with its errno. */
+static pid_t start(int (*run)(const char *path), const char *path)
+{
+	pid_t pid = fork();
+
+	cr_assert_geq(pid, 0);
+	if (pid == 0)
+		_exit(run(path) < 0 ? errno : 0);
+	return pid;
+}
+
+static int end_of(pid_t pid)
+{
+	int status;
+
+	cr_assert_eq(waitpid(pid, &status, 0), pid);
+	cr_assert(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static int open_to_write(const char *path)
+{
+	return open(path, O_WRONLY);
+}
+
+static int open_to_write_at_once(const char *path)
+{
+	return open(path, O_WRONLY | O_NONBLOCK);
+}
+
+static int open_to_read(const char *path)
+{
+	return open(path, O_RDONLY);
+}
+
+static int cut(const char *path)
+{
+	return truncate(path, 0);
+}
+
+static bool is_recalled(struct deleg *d)
+{
+	for (unsigned i = 0; i < WAIT_MS && atomic_load(&d->recalls) == 0; i++)
+		usleep(1000);
+	return atomic_load(&d->recalls) == 1;
+}
+
+/* The process waits until the delegation has ended. */
+static void must_wait(struct fx *f, int (*run)(const char *path))
+{
+	struct vfs_node *n = fx_file(f, "file", "old", 3);
+	struct deleg d;
+	int status;
+	pid_t pid;
+
+	cr_assert_eq(give(f, n, &d, &alice), 0);
+	cr_expect_eq(leases(f), 1);
+	pid = start(run, fx_path(f, "file"));
+	cr_expect(is_recalled(&d));
+	cr_expect_gt(d.d.within_s, 0u);
+	cr_expect_eq(waitpid(pid, &status, WNOHANG), 0, "it did not wait");
+	vfs_deleg_end(&d.d);
+	cr_expect_eq(end_of(pid), 0);
+	cr_expect_eq(leases(f), 0);
+	vfs_node_put(n);
+}
+
+Test(vfs_deleg_local, writers_wait)
+{
+	struct fx f;
+
+	open_fx(&f);
+	must_wait(&f, open_to_write);
+	must_wait(&f, cut);
+	close_fx(&f);
+}
+
+Test(vfs_deleg_local, readers_do_not)
+{
+	struct vfs_node *n;
+	struct deleg d;
+	struct fx f;
+
+	open_fx(&f);
+	n = fx_file(&f, "file", "old", 3);
+	cr_assert_eq(give(&f, n, &d, &alice), 0);
+	cr_expect_eq(end_of(start(open_to_read, fx_path(&f, "file"))), 0);
+	cr_expect_eq(d.recalls, 0);
+	vfs_deleg_end(&d.d);
+	vfs_node_put(n);
+	close_fx(&f);
+}
+
+Test(vfs_deleg_local, all_of_a_file_share_a_lease)
+{
+	struct vfs_node *n;
+	struct deleg a, b;
+	struct fx f;
+
+	open_fx(&f);
+	n = fx_file(&f, "file", "old", 3);
+	cr_assert_eq(give(&f, n, &a, &alice), 0);
+	cr_assert_eq(give(&f, n, &b, &bob), 0);
+	cr_expect_eq(leases(&f), 1);
+	cr_expect_eq(end_of(start(open_to_write_at_once, fx_path(&f, "file"))), EWOULDBLOCK);
+	cr_expect(is_recalled(&a));
+	cr_expect(is_recalled(&b));
+	vfs_deleg_end(&a.d);
+	cr_expect_eq(end_of(start(open_to_write_at_once, fx_path(&f, "file"))), EWOULDBLOCK);
+	cr_expect_eq(give(&f, n, &a, &alice), -EAGAIN);
+	vfs_deleg_end(&b.d);
+	cr_expect_eq(end_of(start(open_to_write_at_once, fx_path(&f, "file"))), 0);
+	vfs_node_put(n);
+	close_fx(&f);
+}
+
+Test(vfs_deleg_local, who_writes_already_is_in_the_way)
+{
+	struct vfs_node *n;
+	struct deleg d;
+	struct fx f;
+	int fd;
+
+	open_fx(&f);
+	n = fx_file(&f, "file", "old", 3);
+	fd = open(fx_path(&f, "file"), O_RDWR);
+	cr_assert_geq(fd, 0);
+	cr_expect_eq(give(&f, n, &d, &alice), -EAGAIN);
+	cr_expect_eq(leases(&f), 0);
+	close(fd);
+	fd = open(fx_path(&f, "file"), O_RDONLY);
+	cr_expect_eq(give(&f, n, &d, &alice), 0);
+	close(fd);
+	vfs_deleg_end(&d.d);
+	vfs_node_put(n);
+	close_fx(&f);
+}
+
+/* A process that has the file to itself by a lease of its own. */
+Test(vfs_deleg_local, others_leases_are_in_the_way)
+{
+	struct vfs_node *n;
+	struct deleg d;
+	struct fx f;
+	int fd;
+
+	open_fx(&f);
+	n = fx_file(&f, "file", "old", 3);
+	signal(SIGIO, SIG_IGN);
+	fd = open(fx_path(&f, "file"), O_RDWR);
+	cr_assert_eq(fcntl(fd, F_SETLEASE, F_WRLCK), 0);
+	cr_expect_eq(give(&f, n, &d, &alice), -EAGAIN);
+	close(fd);
+	cr_expect_eq(give(&f, n, &d, &alice), 0);
+	vfs_deleg_end(&d.d);
+	vfs_node_put(n);
+	close_fx(&f);
+}
+
+/* Cached descriptors to write are closed, unless they are needed. */
+Test(vfs_deleg_local, descriptors_of_the_server)
+{
+	struct vfs_node *n;
+	struct deleg d;
+	struct fx f;
+
+	open_fx(&f);
+	n = fx_file(&f, "file", "old", 3);
+	cr_assert_eq(fx_write(&f, n, 0, "new", 3, VFS_UNSTABLE), 3);
+	cr_expect_eq(give(&f, n, &d, &alice), -EAGAIN, "not on disk yet");
+	cr_assert_eq(fx_commit(&f, n, 0, 0), 0);
+	vfs_node_ref(n);
+	cr_expect_eq(give(&f, n, &d, &alice), -EAGAIN, "somebody else may use the descriptor");
+	vfs_node_put(n);
+	cr_assert_eq(give(&f, n, &d, &alice), 0);
+	cr_expect_eq(fx_commit(&f, n, 0, 0), 0);
+	cr_expect_eq(d.recalls, 0, "COMMIT opens nothing to write");
+
+	/* The holder's own write needs one. */
+	f.ctx.client = &alice;
+	cr_expect_eq(fx_write(&f, n, 0, "mine", 4, VFS_UNSTABLE), -EAGAIN);
+	cr_expect(is_recalled(&d));
+	cr_expect_eq(fx_write(&f, n, 0, "mine", 4, VFS_UNSTABLE), -EAGAIN);
+	vfs_deleg_end(&d.d);
+	cr_expect_eq(fx_write(&f, n, 0, "mine", 4, VFS_UNSTABLE), 4);
+	cr_assert_eq(fx_commit(&f, n, 0, 0), 0);
+	vfs_node_put(n);
+	close_fx(&f);
+}
+
+/* The queue of signals is full: the kernel only says that there is something. */
+Test(vfs_deleg_local, overflow)
+{
+	const struct rlimit none = { 0, 0 };
+	struct vfs_node *n[3];
+	struct deleg d[3];
+	char name[8];
+	struct fx f;
+
+	open_fx(&f);
+	cr_assert_eq(setrlimit(RLIMIT_SIGPENDING, &none), 0);
+	for (unsigned i = 0; i < 3; i++) {
+		snprintf(name, sizeof(name), "f%u", i);
+		n[i] = fx_file(&f, name, "old", 3);
+		cr_assert_eq(give(&f, n[i], &d[i], &alice), 0);
+	}
+	cr_expect_eq(end_of(start(open_to_write_at_once, fx_path(&f, "f1"))), EWOULDBLOCK);
+	cr_expect(is_recalled(&d[1]));
+	cr_expect_eq(d[0].recalls + d[2].recalls, 0);
+	cr_expect_eq(end_of(start(open_to_write_at_once, fx_path(&f, "f2"))), EWOULDBLOCK);
+	cr_expect(is_recalled(&d[2]));
+	cr_expect_eq(d[0].recalls, 0);
+	for (unsigned i = 0; i < 3; i++) {
+		vfs_deleg_end(&d[i].d);
+		vfs_node_put(n[i]);
+	}
+	close_fx(&f);
+}
+
+Test(vfs_deleg_local, without_the_thread)
+{
+	struct vfs_node *n;
+	struct deleg d;
+	struct fx f;
+
+	fx_open(&f, FX_SYSCALL, VFS_IO_BUFFERED, NULL);
+	n = fx_file(&f, "file", "old", 3);
+	cr_expect_eq(give(&f, n, &d, &alice), -EOPNOTSUPP);
+	vfs_node_put(n);
+	fx_close(&f);
+}
+
+/* Write delegations say more than a lease can. */
+Test(vfs_deleg_local, none_to_write)
+{
+	struct deleg d = { .d = { .ops = &ops, .client = &alice, .type = VFS_DELEG_WRITE } };
+	struct vfs_node *n;
+	struct fx f;
+
+	open_fx(&f);
+	n = fx_file(&f, "file", "old", 3);
+	cr_expect_eq(vfs_deleg_give(&f.ctx, n, &d.d), -EOPNOTSUPP);
+	vfs_export_set_nfs_only(f.exp, true);
+	cr_expect_eq(vfs_deleg_give(&f.ctx, n, &d.d), 0);
+	cr_expect_eq(leases(&f), 0);
+	vfs_deleg_end(&d.d);
+	vfs_node_put(n);
+	close_fx(&f);
+}
+
+/* An overlay that can be exported: of another kind than those whose leases are believed in. */
+Test(vfs_deleg_local, file_system_without_leases)
+{
+	char base[FX_PATH], dir[FX_PATH + 8];
+	struct vfs_node *n;
+	struct deleg d;
+	struct fx f;
+
+	fx_need_root();
+	fx_temp_dir(base);
+	fx_mount_tmpfs(base, "");
+	snprintf(dir, sizeof(dir), "%s/m", base);
+	if (fx_command("cd %s && mkdir l u w m && mount -t overlay -o index=on,nfs_export=on,"
+		       "lowerdir=l,upperdir=u,workdir=w overlay m",
+		       base) != 0)
+		cr_skip_test("no overlay file system with handles");
+	fx_open(&f, FX_SYSCALL, VFS_IO_BUFFERED, dir);
+	cr_assert_eq(vfs_leases_start(f.vfs), 0);
+	n = fx_file(&f, "file", "old", 3);
+	cr_expect_not(vfs_deleg_possible(&f.ctx, n, VFS_DELEG_READ));
+	cr_expect_eq(give(&f, n, &d, &alice), -EOPNOTSUPP);
+	vfs_export_set_nfs_only(f.exp, true);
+	cr_expect_eq(give(&f, n, &d, &alice), 0, "nobody else changes it");
+	vfs_deleg_end(&d.d);
+	vfs_node_put(n);
+	close_fx(&f);
+	umount2(dir, MNT_DETACH);
+}
+
+static int write_often(const char *path)
+{
+	for (unsigned i = 0; i < 100000; i++) {
+		int fd = open(path, O_WRONLY);
+
+		if (fd < 0 || write(fd, &i, sizeof(i)) != sizeof(i) || close(fd) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static unsigned content(const char *path)
+{
+	unsigned i = 0;
+	int fd = open(path, O_RDONLY);
+
+	cr_assert_eq(read(fd, &i, sizeof(i)), sizeof(i));
+	close(fd);
+	return i;
+}
+
+/* A local process writes as fast as it can: never while there is a delegation. */
+Test(vfs_deleg_local, no_write_under_a_delegation)
+{
+	unsigned given = 0, recalled = 0;
+	struct vfs_node *n;
+	struct fx f;
+	pid_t pid;
+
+	open_fx(&f);
+	n = fx_file(&f, "file", "zero", 4);
+	pid = start(write_often, fx_path(&f, "file"));
+	for (unsigned i = 0; i < 20000 && given < 300; i++) {
+		struct deleg d;
+		unsigned before;
+
+		if (give(&f, n, &d, &alice) != 0)
+			continue;
+		given++;
+		before = content(fx_path(&f, "file"));
+		usleep(200);
+		cr_assert_eq(content(fx_path(&f, "file")), before);
+		vfs_deleg_end(&d.d);
+		recalled += d.recalls;
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	cr_expect_gt(given, 0u);
+	cr_expect_gt(recalled, 0u);
+	vfs_node_put(n);
+	close_fx(&f);
+}

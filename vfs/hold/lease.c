@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "vfs/hold/lease.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#include "vfs/base/fd_budget.h"
+#include "vfs/base/instance.h"
+#include "vfs/export/mounts.h"
+#include "vfs/hold/file_fd.h"
+#include "vfs/hold/lease_thread.h"
+#include "vfs/node/cache.h"
+#include "vfs/worker/acting.h"
+
+bool vfs_lease_possible(const struct vfs_node *n)
+{
+	/* Other machines may open files of other file systems without a word to this kernel. */
+	return n->mnt->watch && vfs_leases_thread(n->vfs->leases) != 0;
+}
+
+/* Breaks are told by a signal to the thread. */
+static int set_owner(const struct vfs_leases *ls, int fd)
+{
+	const struct f_owner_ex owner = { .type = F_OWNER_TID, .pid = vfs_leases_thread(ls) };
+
+	if (fcntl(fd, F_SETOWN_EX, &owner) != 0 || fcntl(fd, F_SETSIG, VFS_LEASE_SIGNAL) != 0)
+		return -errno;
+	return 0;
+}
+
+int vfs_lease_open(struct vfs_ctx *ctx, struct vfs_node *n)
+{
+	struct vfs *vfs = n->vfs;
+	int fd = vfs_act_as_root(ctx), rc;
+
+	if (fd != 0)
+		return fd;
+	if (atomic_load(&vfs->files->leases) >= vfs->cfg.max_fds / VFS_PART_PRECAUTION)
+		return -EAGAIN;
+	vfs_cache_close_writers(n);
+	fd = vfs_fd_reopen_data(vfs, n->path_fd, O_RDONLY);
+	if (fd < 0)
+		return fd == -VFS_ELEASE ? -EAGAIN : fd;
+	rc = set_owner(vfs->leases, fd);
+	if (rc == 0)
+		return fd;
+	vfs_fd_close(vfs, fd);
+	return rc;
+}
+
+int vfs_lease_take(struct vfs_file *f, int fd)
+{
+	int rc = 0;
+
+	/* The thread finds the file by the descriptor from the moment that the lease is there. */
+	f->lease_fd = fd;
+	vfs_leases_add(f->vfs->leases, f);
+	if (fcntl(fd, F_SETLEASE, F_RDLCK) != 0)
+		rc = errno == EINVAL || errno == EACCES ? -EOPNOTSUPP : -EAGAIN;
+	if (rc != 0) {
+		vfs_leases_remove(f->vfs->leases, f);
+		f->lease_fd = -1;
+		return rc;
+	}
+	atomic_fetch_add(&f->vfs->files->leases, 1);
+	return 0;
+}
+
+bool vfs_lease_holds(const struct vfs_file *f)
+{
+	return f->lease_fd >= 0 && fcntl(f->lease_fd, F_GETLEASE) == F_RDLCK;
+}
+
+int vfs_lease_drop(struct vfs_file *f)
+{
+	int fd = f->lease_fd;
+
+	if (fd < 0)
+		return -1;
+	vfs_leases_remove(f->vfs->leases, f);
+	atomic_fetch_sub(&f->vfs->files->leases, 1);
+	f->lease_fd = -1;
+	return fd;
+}
