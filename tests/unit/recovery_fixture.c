@@ -15,6 +15,7 @@ struct nfs4_server srv;
 char state_dir[64];
 char db_path[128];
 static struct rpc_worker worker;
+static struct rec_client *clients; /* all that were made */
 
 void rec_up(void)
 {
@@ -42,11 +43,22 @@ void rec_start(void)
 	rec_up();
 }
 
+static void free_clients(void)
+{
+	while (clients) {
+		struct rec_client *cl = clients;
+
+		clients = cl->next;
+		free(cl);
+	}
+}
+
 void rec_stop(void)
 {
 	char cmd[128];
 
 	rec_down();
+	free_clients();
 	rn_inbox_fini(&worker.inbox);
 	snprintf(cmd, sizeof(cmd), "rm -rf %s", state_dir);
 	cr_expect_eq(system(cmd), 0);
@@ -58,6 +70,8 @@ struct rec_client *rec_client(const char *id, uint8_t verifier, bool sessions)
 	uint8_t v[NFS4_VERIFIER_SIZE];
 
 	memset(v, verifier, sizeof(v));
+	cl->next = clients;
+	clients = cl;
 	snprintf(cl->id, sizeof(cl->id), "%s", id);
 	nfs4_record_init(&cl->rec, cl->id, (uint32_t)strlen(cl->id), v, sessions);
 	nfs4_record_confirmed(&srv, &cl->rec);

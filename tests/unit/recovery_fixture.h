@@ -11,6 +11,7 @@
 #include "rpc/worker.h"
 
 struct rec_client {
+	struct rec_client *next; /* made before it */
 	struct nfs4_record rec;
 	char id[64];
 	/* One operation that may wait. */
@@ -29,7 +30,7 @@ void rec_stop(void);
 void rec_up(void); /* after rec_down(): acts as a restart; the test must make its clients anew */
 void rec_down(void);
 
-/* Makes a confirmed client, whose verifier repeats the given byte. Never freed. */
+/* Makes a confirmed client, whose verifier repeats the given byte. Freed by rec_stop. */
 struct rec_client *rec_client(const char *id, uint8_t verifier, bool sessions);
 /* Starts nfs4_record_for() and returns its result. */
 int rec_begin(struct rec_client *cl, unsigned bits);
