@@ -37,12 +37,13 @@ mkdir -p $STATE $OUT
 net_up || die "no network"
 options=rw,sync,no_root_squash,no_subtree_check,insecure
 RN_PORT=12049 RN_RDMA_PORT=22049
-KNFSD_DELEGATIONS=0
+KNFSD_DELEGATIONS=0 # neither server delegates
 # "nfs_only" is this server, too, with the promise that nobody else changes the export.
 mkdir -p /export/ext4/only
 knfsd_start "/export/ext4 *($options,fsid=1)"
 ringnfsd_start "/export/ext4 *($options,fsid=1)
-/export/ext4/only *($options,nfs_only,fsid=2)"
+/export/ext4/only *($options,nfs_only,fsid=2)" "[nfs4]
+delegations = no"
 for vers in $CALLS_VERS; do
 	for server in knfsd ringnfsd nfs_only; do
 		kind=$server path=/export/ext4

@@ -3,7 +3,7 @@
 #
 # In the virtual machine: this server beside the kernel's, on one ext4 image, by turns. Each measurement is a line
 # "rate VERSION PROTOCOL ROUND SERVER METRIC VALUE"; higher is better. `vm-rdma` runs it, and sets BENCH_VERS, BENCH_PROTOS,
-# BENCH_ROUNDS, BENCH_MIB, BENCH_FILES, BENCH_IOS (random reads or writes, locks) and BENCH_METRICS. Neither server delegates; BENCH_DELEGATIONS=1 lets them, where they can.
+# BENCH_ROUNDS, BENCH_MIB, BENCH_FILES, BENCH_IOS (random reads or writes, locks) and BENCH_METRICS. Neither server delegates; BENCH_DELEGATIONS=1 lets both.
 # BENCH_COSTS=1 adds lines "cost VERSION PROTOCOL ROUND SERVER METRIC" with the whole machine's context switches, the image's writes
 # and flushes, and the client's calls with the sum of their round-trip times in ms, then how many there were of each.
 VERSIONS=${BENCH_VERS:-3 4.2}
@@ -75,7 +75,10 @@ exports="/export/ext4 *(rw,sync,no_root_squash,no_subtree_check,insecure,fsid=1)
 RN_PORT=12049 RN_RDMA_PORT=22049
 servers="knfsd ringnfsd"
 knfsd_start "$exports"
-ringnfsd_start "$exports"
+delegations=no
+[ "$KNFSD_DELEGATIONS" = 0 ] || delegations=yes
+ringnfsd_start "$exports" "[nfs4]
+delegations = $delegations"
 for vers in $VERSIONS; do
 	for proto in ${BENCH_PROTOS:-rdma}; do compare "$vers" "$proto"; done
 done
