@@ -105,8 +105,8 @@ bool rpc_backchannel_is_of(const struct rpc_backchannel *b, const struct rpc_con
 	return atomic_load_explicit(&b->conn, memory_order_acquire) == conn;
 }
 
-/* Takes the call with that xid off the list; NULL: there is none. Under the lock. */
-static struct rpc_callback *take(struct rpc_backchannel *b, uint32_t xid)
+/* The call with that xid; NULL: there is none. Under the lock. */
+static struct rpc_callback *find(struct rpc_backchannel *b, uint32_t xid)
 {
 	struct rpc_callback *cb;
 
@@ -114,6 +114,14 @@ static struct rpc_callback *take(struct rpc_backchannel *b, uint32_t xid)
 		if (cb->xid == xid)
 			break;
 	}
+	return cb;
+}
+
+/* Takes the call with that xid off the list; NULL: there is none. Under the lock. */
+static struct rpc_callback *take(struct rpc_backchannel *b, uint32_t xid)
+{
+	struct rpc_callback *cb = find(b, xid);
+
 	if (cb) {
 		TAILQ_REMOVE(&b->calls, cb, link);
 		b->ncalls--;
@@ -220,6 +228,34 @@ enum rpc_reply_use rpc_backchannel_reply(struct rpc_conn *conn, uint8_t *msg, ui
 	rc = check_header(&x);
 	cb->done(cb, rc, rc == 0 ? &x : NULL);
 	return RPC_REPLY_USED;
+}
+
+bool rpc_backchannel_refused(struct rpc_conn *conn, uint32_t xid)
+{
+	struct rpc_backchannel *b = atomic_load(&conn->back);
+	struct rpc_callback *cb;
+
+	if (!b)
+		return false;
+	pthread_mutex_lock(&b->lock);
+	cb = take(b, xid);
+	pthread_mutex_unlock(&b->lock);
+	if (cb)
+		cb->done(cb, -EOPNOTSUPP, NULL);
+	return cb;
+}
+
+bool rpc_backchannel_awaits(struct rpc_conn *conn, uint32_t xid)
+{
+	struct rpc_backchannel *b = atomic_load(&conn->back);
+	bool found;
+
+	if (!b)
+		return false;
+	pthread_mutex_lock(&b->lock);
+	found = find(b, xid);
+	pthread_mutex_unlock(&b->lock);
+	return found;
 }
 
 void rpc_backchannel_expire(struct rpc_conn *conn, uint64_t now)

@@ -37,8 +37,8 @@ struct rpc_callback {
 	 * The end of the call. rc 0: the client has run the procedure, and results is at the first
 	 * byte of what it returned. Otherwise results is NULL: -ETIMEDOUT, -ENOTCONN (the connection
 	 * is gone, and the client may have run it or not), -EACCES (the credential was refused),
-	 * -EOPNOTSUPP (the client has no such procedure, or rejects the arguments), -EPROTO (the
-	 * reply is no RPC reply).
+	 * -EOPNOTSUPP (the client has no such procedure, or rejects the arguments or the message),
+	 * -EPROTO (the reply is no RPC reply).
 	 */
 	void (*done)(struct rpc_callback *cb, int rc, struct xdr_in *results);
 };
@@ -77,6 +77,10 @@ enum rpc_reply_use {
 };
 /* A message of len bytes with direction REPLY has come over the connection. */
 enum rpc_reply_use rpc_backchannel_reply(struct rpc_conn *conn, uint8_t *msg, uint32_t len);
+/* The client's transport has refused the call with this xid. False: no call waits for that. */
+bool rpc_backchannel_refused(struct rpc_conn *conn, uint32_t xid);
+/* True if a call with this xid is under way. */
+bool rpc_backchannel_awaits(struct rpc_conn *conn, uint32_t xid);
 /* Gives up the calls whose time is up; called about once a second. now: CLOCK_MONOTONIC, ns. */
 void rpc_backchannel_expire(struct rpc_conn *conn, uint64_t now);
 /* The connection is closed: calls under way end with -ENOTCONN, and none are made any more. The

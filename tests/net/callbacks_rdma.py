@@ -61,7 +61,7 @@ class Wire:
 
 
 def kinds(f):
-    """Clients on the fabric: one that answers, one that does not, and one that takes one call at a time."""
+    """Clients on the fabric: one that answers, one that does not, and both again that take one call at a time."""
 
     class Called(n4.Client):
         back = True
@@ -78,7 +78,10 @@ def kinds(f):
             super()._connect()
             self.conn.grants = 1
 
-    return Called, Mute, One
+    class MuteOne(One):
+        answers = False
+
+    return Called, Mute, One, MuteOne
 
 
 def arrived(c, n):
@@ -146,10 +149,44 @@ def test_hostile(t, d, called, mute):
     other.close()
 
 
+def test_refused(t, d, mute_one):
+    """The client's transport refuses a call: its credit comes back, and the path is down."""
+    for name, err in (("ERR_VERS", u32(1) + u32(1) * 2), ("ERR_CHUNK", u32(2))):
+        c = callbacks.new_client(d, name, 1, mute_one)
+        xid = c.await_callback()["xid"]
+        c.conn.peer.send(struct.pack(">IIII", xid, 1, 1, 4) + u32(3) * 3)  # no error that is known
+        c.conn.peer.send(struct.pack(">IIII", xid, 1, 1, 4) + err)
+        t.equal(f"flags after {name}", callbacks.flags_after(c, callbacks.DOWN), callbacks.DOWN)
+        c.answers = True
+        c.bind(callbacks.BOTH)
+        c.compound((n4.PUTROOTFH, b""))
+        t.equal("the slot is used again", (c.await_callback(n=2)["slot"], c.called[1]["seqid"]), (0, 1))
+        t.equal(f"flags of the path after {name}", callbacks.flags_after(c, 0), 0)
+        c.close()
+
+
+def test_given_up(t, d, mute_one):
+    """A call that waited for a credit until it was given up is not sent."""
+    c = callbacks.new_client(d, "slow", 1, mute_one)
+    c.await_callback()
+    for _ in range(2):
+        t.equal("flags without an answer", callbacks.flags_after(c, callbacks.DOWN), callbacks.DOWN)
+        c.bind(callbacks.BOTH)
+        c.compound((n4.PUTROOTFH, b""))
+    t.equal("flags at the third", callbacks.flags_after(c, callbacks.DOWN), callbacks.DOWN)
+    c.conn.reply(n4.put_callback_reply(c.called[0]))
+    t.check("calls that were given up", arrived(c, 1), len(c.called))
+    c.answers = True
+    c.bind(callbacks.BOTH)
+    c.compound((n4.PUTROOTFH, b""))
+    t.equal("the next one", c.await_callback(n=2)["slot"], 3)
+    c.close()
+
+
 def main():
     t = harness.Count()
     with fabric.Fabric() as f:
-        called, mute, one = kinds(f)
+        called, mute, one, mute_one = kinds(f)
         settings = dict(callbacks.SETTINGS, **{"rdma.enabled": "yes", "rdma.port": PORT})
         with harness.Daemon({"one": "rw,insecure,no_root_squash"}, settings, before=f.command("server"), env=f.environment()) as d:
             for minor in (1, 2):
@@ -157,6 +194,8 @@ def main():
             callbacks.test_no_answer(t, d, mute)
             callbacks.test_lost(t, d, called)
             test_credits(t, d, one)
+            test_refused(t, d, mute_one)
+            test_given_up(t, d, mute_one)
             test_hostile(t, d, called, mute)
             harness.finish(t, d)
     harness.result(t)

@@ -197,6 +197,31 @@ Test(backchannel, replies_that_are_no_success)
 	end(&c, b);
 }
 
+Test(backchannel, a_call_that_the_transport_refuses)
+{
+	struct back_conn c, never;
+	struct note n, m;
+
+	begin(&c);
+	begin(&never);
+	struct rpc_backchannel *b = rpc_backchannel_get(&c.base);
+
+	cr_assert_eq(call(b, &n), 0);
+	cr_assert_eq(call(b, &m), 0);
+	cr_expect_not(rpc_backchannel_refused(&c.base, n.cb.xid - 1));
+	cr_expect_not(rpc_backchannel_refused(&never.base, n.cb.xid));
+	cr_expect(rpc_backchannel_awaits(&c.base, n.cb.xid));
+	cr_expect_not(rpc_backchannel_awaits(&never.base, n.cb.xid));
+	cr_expect(rpc_backchannel_refused(&c.base, n.cb.xid));
+	cr_expect_eq(n.rc, -EOPNOTSUPP);
+	cr_expect_not(rpc_backchannel_awaits(&c.base, n.cb.xid));
+	cr_expect_not(rpc_backchannel_refused(&c.base, n.cb.xid));
+	cr_expect_eq(n.ended, 1);
+	cr_expect_eq(m.ended, 0);
+	end(&c, b);
+	end(&never, NULL);
+}
+
 Test(backchannel, deadlines)
 {
 	struct back_conn c;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The callback path of a session: binding, the probe, answers of all kinds, and SEQUENCE's flags. */
 #include <errno.h>
+#include <string.h>
 
 #include "nfs4/client/cb_path.h"
 #include "tests/unit/nfs3_suite.h"
@@ -257,6 +258,24 @@ Test(nfs4_cb_path, what_bind_conn_to_session_gives)
 	cr_expect_eq(bind_conn(3), 3);
 }
 
+/* A second session of the client of s. */
+static void second_session(struct fix4_session *other)
+{
+	const struct eid_args e = { .owner = "client", .verifier = "verifier" };
+	struct cs_args a = { .clientid = s.clientid,
+			     .flags = CREATE_SESSION4_FLAG_CONN_BACK_CHAN,
+			     .fore = usual_channel,
+			     .back = usual_channel };
+	struct cs_result r;
+	struct eid_result er;
+
+	cr_assert_eq(call_exchange_id(f, NULL, &e, &er), NFS4_OK);
+	a.seqid = er.seqid;
+	cr_assert_eq(call_create_session(f, NULL, &a, &r), NFS4_OK);
+	cr_expect_eq(r.flags, CREATE_SESSION4_FLAG_CONN_BACK_CHAN);
+	use_session(other, s.clientid, &r);
+}
+
 Test(nfs4_cb_path, a_session_with_another_path)
 {
 	struct fix4_session other;
@@ -264,25 +283,39 @@ Test(nfs4_cb_path, a_session_with_another_path)
 	NEED_FIXTURE();
 	begin();
 	cbs_probed(f, &s);
-	/* A second session of the client. */
-	struct cs_args a = { .clientid = s.clientid,
-			     .flags = CREATE_SESSION4_FLAG_CONN_BACK_CHAN,
-			     .fore = usual_channel,
-			     .back = usual_channel };
-	struct cs_result r;
-	const struct eid_args e = { .owner = "client", .verifier = "verifier" };
-	struct eid_result er;
-
-	cr_assert_eq(call_exchange_id(f, NULL, &e, &er), NFS4_OK);
-	a.seqid = er.seqid;
-	cr_assert_eq(call_create_session(f, NULL, &a, &r), NFS4_OK);
-	cr_expect_eq(r.flags, CREATE_SESSION4_FLAG_CONN_BACK_CHAN);
-	use_session(&other, s.clientid, &r);
+	second_session(&other);
 	cbs_sequence(f, &other);
 	cr_assert(cbs_take(&c));
 	cbs_time_out(f);
 	cr_expect_eq(cbs_sequence(f, &other), SEQ4_STATUS_CB_PATH_DOWN_SESSION);
 	cr_expect_eq(cbs_sequence(f, &s), 0);
+}
+
+static bool is_chosen(const struct fix4_session *want)
+{
+	struct nfs4_client *cl = nfs4_client_get(f->server4->clients, s.clientid);
+	struct nfs4_session *got = nfs4_cb_session(cl);
+	const bool is = got && memcmp(got->id, want->id, sizeof(got->id)) == 0;
+
+	nfs4_session_put(got);
+	nfs4_client_put(cl);
+	return is;
+}
+
+Test(nfs4_cb_path, the_session_that_callbacks_go_to)
+{
+	struct fix4_session other;
+
+	NEED_FIXTURE();
+	begin();
+	cr_expect(is_chosen(&s)); /* no other, so it is worth a try */
+	cbs_probed(f, &s);
+	second_session(&other);
+	/* The client may not know the new one. */
+	cr_expect(is_chosen(&s));
+	cbs_probed(f, &other);
+	cr_expect_eq(call_destroy_session(f, NULL, s.id), NFS4_OK);
+	cr_expect(is_chosen(&other));
 }
 
 Test(nfs4_cb_path, clients_that_want_none)

@@ -107,6 +107,30 @@ Test(rdma_header, procedures)
 	}
 }
 
+Test(rdma_header, errors_of_the_client)
+{
+	static const struct {
+		uint32_t err, words;
+		enum rr_verdict verdict;
+	} rows[] = {
+		{ RR_ERR_VERS, 2, RR_REFUSAL }, { RR_ERR_CHUNK, 0, RR_REFUSAL },
+		{ 0, 2, RR_DISCARD },		{ 3, 2, RR_DISCARD },
+		{ 3, 0, RR_DISCARD },
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		put_fixed(&m, 1, RR_ERROR);
+		put(&m, rows[i].err);
+		for (unsigned word = 0; word < rows[i].words; word++)
+			put(&m, 1);
+		cr_expect_eq(rr_header_decode(m.b, m.len, &h), rows[i].verdict, "row %zu", i);
+		cr_expect_eq(h.xid, 0x11223344u);
+	}
+	put_fixed(&m, 1, RR_ERROR);
+	cr_expect_eq(rr_header_decode(m.b, m.len, &h), RR_DISCARD);
+	put(&m, RR_ERR_CHUNK);
+	cr_expect_eq(rr_header_decode(m.b, m.len - 1, &h), RR_DISCARD);
+}
+
 Test(rdma_header, other_versions_are_told_whatever_follows)
 {
 	static const uint32_t versions[] = { 0, 2, 0x01000000, UINT32_MAX };

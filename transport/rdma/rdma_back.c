@@ -6,7 +6,8 @@
  * Credits of this direction are counted apart (section 4.1). Until the client has granted some in a
  * reply to a call there is one. A call takes a credit until its reply comes, however late: the client
  * has a Receive posted for as many calls as it has granted, and a Send that finds none would break
- * the connection. Only replies to calls that were sent here count. This side has Receives for
+ * the connection. Only answers to calls that were sent here count, RDMA_ERROR among them. A call that
+ * is given up before it was sent is dropped, so no more wait than rpc/backchannel.h allows. This side has Receives for
  * rr_back.most replies besides those for the client's calls (rdma_accept.c).
  *
  * Any thread hands a call over to the connection's loop, as with replies.
@@ -123,15 +124,57 @@ static bool take_xid(struct rr_back *b, uint32_t xid)
 	return false;
 }
 
+/* True if an answer with this header is to a call that was sent: it gives back the credit, and
+ * grants some. A grant of none would be the end, so one is left. */
+static bool take_answer(struct rr_conn *c, const struct rr_header *h)
+{
+	if (!take_xid(&c->back, h->xid))
+		return false;
+	c->back.credits = (unsigned)rn_min(rn_max(h->credits, 1), c->back.most);
+	return true;
+}
+
+/* A reply never has chunks, as no call offers any, nor two xids. */
+static bool is_plain(const struct rr_header *h, const uint8_t *msg)
+{
+	return !h->nreads && !h->nwrites && !h->has_reply && get_word(msg) == h->xid;
+}
+
 void rr_back_reply(struct rr_req *r, uint8_t *msg, uint32_t len)
 {
 	struct rr_conn *c = r->conn;
-	struct rr_back *b = &c->back;
+	bool used = is_plain(&r->call, msg);
 
-	if (take_xid(b, r->call.xid)) /* a grant of none would be the end: one is left */
-		b->credits = (unsigned)rn_min(rn_max(r->call.credits, 1), b->most);
-	if (len > RPC_CALLBACK_REPLY || rpc_backchannel_reply(&c->rpc, msg, len) != RPC_REPLY_USED)
+	if (used)
+		take_answer(c, &r->call);
+	used = used && len <= RPC_CALLBACK_REPLY &&
+	       rpc_backchannel_reply(&c->rpc, msg, len) == RPC_REPLY_USED;
+	if (!used)
 		rr_count(c->srv, dropped, 1);
+}
+
+void rr_back_refused(struct rr_req *r)
+{
+	struct rr_conn *c = r->conn;
+
+	if (!take_answer(c, &r->call) || !rpc_backchannel_refused(&c->rpc, r->call.xid))
+		rr_count(c->srv, dropped, 1);
+}
+
+void rr_back_forget(struct rr_conn *c)
+{
+	struct rr_back_list keep = STAILQ_HEAD_INITIALIZER(keep);
+	struct rr_back_msg *call;
+
+	take_handed(c);
+	while ((call = STAILQ_FIRST(&c->back.waiting))) {
+		STAILQ_REMOVE_HEAD(&c->back.waiting, link);
+		if (rpc_backchannel_awaits(&c->rpc, get_word(call->msg)))
+			STAILQ_INSERT_TAIL(&keep, call, link);
+		else
+			call_free(c->srv, call);
+	}
+	STAILQ_CONCAT(&c->back.waiting, &keep);
 }
 
 void rr_back_end(struct rr_conn *c)

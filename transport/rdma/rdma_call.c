@@ -2,10 +2,36 @@
 /* From a Receive's completion to the sink, or to the RDMA Reads that come before it. */
 #include "transport/rdma/rdma_call.h"
 
+#include "transport/rdma/rdma_back.h"
 #include "transport/rdma/rdma_pull.h"
 #include "transport/rdma/rdma_request.h"
 #include "transport/rdma/rdma_send.h"
 #include "transport/rdma/rdma_submit.h"
+
+static uint32_t peek(const uint8_t *p)
+{
+	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+/* True if the client replies to a call: what else is wrong with its header is no reason to answer
+ * (RFC 8166 section 4.5). A reply in a chunk is found when it has been read. */
+static bool is_reply(const struct rr_req *r)
+{
+	return r->call.proc == RR_MSG && r->recv->len >= r->call.size + 8 &&
+	       peek(r->recv->buf + r->call.size + 4) == RPC_REPLY;
+}
+
+static void take_reply(struct rr_req *r)
+{
+	struct rr_conn *c = r->conn;
+
+	if (r->call.proc == RR_ERROR)
+		rr_back_refused(r);
+	else
+		rr_back_reply(r, r->recv->buf + r->call.size, r->recv->len - r->call.size);
+	rr_req_done(r);
+	rr_back_post(c);
+}
 
 static void start_call(struct rr_req *r)
 {
@@ -41,7 +67,13 @@ void rr_call_start(struct rr_recv *recv, struct rr_req *r)
 
 	switch (rr_header_decode(recv->buf, recv->len, &r->call)) {
 	case RR_CALL:
-		start_call(r);
+		if (is_reply(r))
+			take_reply(r);
+		else
+			start_call(r);
+		break;
+	case RR_REFUSAL:
+		take_reply(r);
 		break;
 	case RR_BAD_VERSION:
 		rr_fail(r, RR_STEP_ERR_VERS);

@@ -88,8 +88,10 @@ void rr_conn_run(struct ev_task *t)
 		c->lost = true;
 	if (events & RR_EV_CLOSE)
 		rr_conn_close(c, "disconnected");
-	if (events & RR_EV_EXPIRE)
+	if (events & RR_EV_EXPIRE) {
 		rpc_backchannel_expire(&c->rpc, rn_now_ns());
+		rr_back_forget(c);
+	}
 	if (events & RR_EV_RELEASE)
 		rr_conn_release(c);
 	if (events & (RR_EV_REPLIES | RR_EV_POLL))

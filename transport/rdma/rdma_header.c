@@ -81,6 +81,16 @@ static void get_write_list(struct words *w, struct rr_header *h)
 	}
 }
 
+/* True for an RDMA_ERROR with a known code, which follows the words read so far. */
+static bool is_refusal(const struct words *fixed, const struct rr_header *h)
+{
+	struct words w = *fixed;
+	const uint32_t err = get_word(&w);
+
+	return h->vers == RR_VERSION && h->proc == RR_ERROR && !w.err &&
+	       (err == RR_ERR_VERS || err == RR_ERR_CHUNK);
+}
+
 enum rr_verdict rr_header_decode(const void *msg, size_t len, struct rr_header *h)
 {
 	struct words w = { msg, len, false };
@@ -93,6 +103,8 @@ enum rr_verdict rr_header_decode(const void *msg, size_t len, struct rr_header *
 	h->has_reply = false;
 	h->reply = (struct rr_write_chunk){ 0 };
 	h->size = 0;
+	if (is_refusal(&w, h))
+		return RR_REFUSAL;
 	if (len < RR_HEADER_MIN)
 		return RR_DISCARD;
 	if (h->vers != RR_VERSION)

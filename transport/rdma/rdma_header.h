@@ -60,7 +60,9 @@ struct rr_header {
 
 enum rr_verdict {
 	RR_CALL, /* RDMA_MSG or RDMA_NOMSG, lists decoded */
-	/* RDMA_DONE, RDMA_ERROR: not for a responder; or shorter than any header, so that not even
+	/* RDMA_ERROR: the client cannot take a call of this server. Shorter than other headers. */
+	RR_REFUSAL,
+	/* RDMA_DONE, an RDMA_ERROR with an unknown code; or shorter than any header, so that not even
 	 * its xid can be trusted (RFC 8166 section 4.5) */
 	RR_DISCARD,
 	RR_BAD_VERSION, /* answer ERR_VERS; xid and vers are set */

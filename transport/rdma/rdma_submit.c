@@ -2,7 +2,6 @@
 /* Hands a complete call to the sink: RPC message in place, reply room known. */
 #include "transport/rdma/rdma_submit.h"
 
-#include "transport/rdma/rdma_back.h"
 #include "transport/rdma/rdma_conn.h"
 #include "transport/rdma/rdma_request.h"
 #include "transport/rdma/rdma_send.h"
@@ -71,11 +70,6 @@ static void set_reply_room(struct rr_req *r)
 		rpc->bulk_room[i] = rr_bulk_room(&r->call, i);
 }
 
-static bool has_chunks(const struct rr_header *h)
-{
-	return h->nreads || h->nwrites || h->has_reply;
-}
-
 void rr_submit(struct rr_req *r)
 {
 	struct rr_conn *c = r->conn;
@@ -85,17 +79,14 @@ void rr_submit(struct rr_req *r)
 	uint32_t len = plan->long_call ? plan->chunk[0].length : r->recv->len - r->call.size;
 	const char *why = check_message(r, stream, len);
 
-	if (why) {
-		rr_bad_chunk(r, why);
+	/* A reply has no chunks, and came before (rdma_call.c). */
+	if (len >= 8 && peek(stream + 4) == RPC_REPLY) {
+		rr_count(c->srv, dropped, 1);
+		rr_req_done(r);
 		return;
 	}
-	if (peek(stream + 4) == RPC_REPLY) {
-		if (has_chunks(&r->call))
-			rr_count(c->srv, dropped, 1);
-		else
-			rr_back_reply(r, stream, len);
-		rr_req_done(r);
-		rr_back_post(c);
+	if (why) {
+		rr_bad_chunk(r, why);
 		return;
 	}
 	fill_segments(r, stream);
