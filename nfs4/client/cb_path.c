@@ -178,17 +178,37 @@ bool nfs4_cb_begin_probe(struct nfs4_session *s)
 	return true;
 }
 
+/* How well callbacks are expected to arrive. */
+static int rank(struct nfs4_session *s)
+{
+	int r = 0;
+
+	if (!s->cb_path)
+		return 0;
+	pthread_mutex_lock(&s->lock);
+	if (works(s))
+		r = s->cb_path->state == NFS4_CB_UP ? 2 : 1;
+	pthread_mutex_unlock(&s->lock);
+	return r;
+}
+
+/* A session that was just made comes last: the client may not know it yet, and would refuse the call. */
 struct nfs4_session *nfs4_cb_session(struct nfs4_client *cl)
 {
-	struct nfs4_session *s;
+	struct nfs4_session *s, *best = NULL;
+	int most = 0;
 
 	pthread_mutex_lock(&cl->lock);
 	LIST_FOREACH (s, &cl->session_list, of_client) {
-		if (nfs4_cb_works(s))
-			break;
+		const int r = rank(s);
+
+		if (r > most) {
+			most = r;
+			best = s;
+		}
 	}
-	if (s)
-		nfs4_session_ref(s);
+	if (best)
+		nfs4_session_ref(best);
 	pthread_mutex_unlock(&cl->lock);
-	return s;
+	return best;
 }

@@ -87,8 +87,8 @@ uint32_t nfs4_cb_flags(struct nfs4_session *s);
 /* True once for each path to be tried: the caller calls nfs4_cb_hooks.probe. */
 bool nfs4_cb_begin_probe(struct nfs4_session *s);
 
-/* A session of the client whose path works, with a reference. NULL: there is none. Takes the
- * client's lock. */
+/* A session of the client whose path works, with a reference: one that a callback has come through,
+ * if there is one. NULL: there is none. Takes the client's lock. */
 struct nfs4_session *nfs4_cb_session(struct nfs4_client *cl);
 
 #endif

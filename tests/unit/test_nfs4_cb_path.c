@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "nfs4/client/cb_path.h"
+#include "nfs4/client/client_table.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_callbacks.h"
 #include "tests/unit/nfs4_client_calls.h"
