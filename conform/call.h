@@ -81,8 +81,14 @@ struct cf_reply {
 bool cf_send(struct cf_test *t, struct cf_call *c);
 bool cf_send_bytes(struct cf_test *t, const void *msg, size_t len);
 
-/* The next message, decoded and checked by itself. NULL with a verdict: none came, or it is bad. */
+/* The next message, decoded and checked by itself. NULL with a verdict: none came, or it is bad.
+ * Calls from the server go to t->take_call. */
 struct cf_reply *cf_next(struct cf_test *t);
+/* The next message of any kind. NULL without a verdict: none came until then. */
+struct cf_reply *cf_next_until(struct cf_test *t, int64_t until);
+/* True if the message is an RPC call (RFC 8167 section 4.1): a header, and an RPC message with the
+ * direction CALL behind it. */
+bool cf_is_call(const struct cf_reply *r);
 /* Checks that r answers c: see above. An RDMA_ERROR passes here, too. */
 bool cf_answers(struct cf_test *t, const struct cf_call *c, struct cf_reply *r);
 /* cf_next and cf_answers, for one call in flight. */

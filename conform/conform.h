@@ -71,7 +71,9 @@ struct cf_run {
 	uint32_t next_xid;
 };
 
+struct cf_back;
 struct cf_memory;
+struct cf_reply;
 struct cf4_session;
 
 struct cf_test {
@@ -89,6 +91,10 @@ struct cf_test {
 	uint8_t *out;		     /* CF_INLINE_MAX bytes: the message being sent */
 	struct cf_conn *conns[8];    /* open connections, closed after the case */
 	struct cf4_session *session; /* session to destroy after the case */
+	/* Takes a call from the server that comes among replies; false: verdict. NULL: a call is
+	 * taken for a bad reply. See back.h. */
+	bool (*take_call)(struct cf_test *t, const struct cf_reply *call);
+	struct cf_back *back;
 };
 
 #define CF_PRINTF(a, b) __attribute__((format(printf, a, b)))

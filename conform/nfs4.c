@@ -207,7 +207,8 @@ bool cf4_results(struct cf_test *t, struct cf4_session *s, struct cf_reply *r, u
 		return true;
 	if (!cf4_op_done(t, r, CF4_SEQUENCE, CF4_OK))
 		return false;
-	xdr_skip(&r->x, 16 + 5 * 4);
+	xdr_skip(&r->x, 16 + 4 * 4);
+	s->flags = xdr_get_u32(&r->x);
 	return !r->x.err || cf_fail(t, "SEQUENCE's result", "it is too short");
 }
 

@@ -11,10 +11,14 @@
 #include "conform/call.h"
 
 enum {
+	CF4_CLOSE = 4,
 	CF4_CREATE = 6,
 	CF4_GETATTR = 9,
 	CF4_GETFH = 10,
+	CF4_LOCK = 12,
+	CF4_LOCKU = 14,
 	CF4_LOOKUP = 15,
+	CF4_OPEN = 18,
 	CF4_PUTFH = 22,
 	CF4_PUTROOTFH = 24,
 	CF4_READ = 25,
@@ -23,6 +27,7 @@ enum {
 	CF4_REMOVE = 28,
 	CF4_SAVEFH = 32,
 	CF4_WRITE = 38,
+	CF4_BIND_CONN_TO_SESSION = 41,
 	CF4_EXCHANGE_ID = 42,
 	CF4_CREATE_SESSION = 43,
 	CF4_DESTROY_SESSION = 44,
@@ -37,6 +42,9 @@ enum {
 	CF4ERR_ISDIR = 21,
 	CF4ERR_INVAL = 22,
 	CF4ERR_NOTSUPP = 10004,
+	CF4ERR_TOOSMALL = 10005,
+	CF4ERR_DENIED = 10010,
+	CF4ERR_GRACE = 10013,
 	CF4ERR_BADXDR = 10036,
 	CF4ERR_REP_TOO_BIG = 10066,
 	CF4ERR_SEQ_MISORDERED = 10063,
@@ -49,6 +57,15 @@ struct cf4_session {
 	uint8_t id[16];	   /* minor 1 and up */
 	uint32_t sequence; /* sequence id of the next SEQUENCE in slot 0 */
 	uint32_t slots;	   /* slots granted by the server */
+	uint32_t flags;	   /* SEQ4_STATUS_ flags of the last SEQUENCE */
+	bool has_back;	   /* the server will call back over the connection */
+};
+
+/* Back channel of a session: CREATE_SESSION's csa_back_chan_attrs and csa_cb_program. */
+struct cf4_back_channel {
+	uint32_t slots;
+	uint32_t size; /* bytes of a callback, and of its reply */
+	uint32_t program;
 };
 
 /* Minor version 0 costs nothing; others make a client and a session on t->conn, which go with the
@@ -56,6 +73,10 @@ struct cf4_session {
 struct cf4_session *cf4_begin(struct cf_test *t, uint32_t minor);
 /* As cf4_begin, minor 1 and up, asking for that many slots instead of one. */
 struct cf4_session *cf4_begin_slots(struct cf_test *t, uint32_t minor, uint32_t slots);
+/* As cf4_begin, minor 1 and up, asking for a back channel over t->conn. A skip where the server
+ * gives none. */
+struct cf4_session *cf4_begin_back(struct cf_test *t, uint32_t minor,
+				   const struct cf4_back_channel *back);
 /* A compound that begins with SEQUENCE on this slot. */
 struct cf_call *cf4_new_on(struct cf_test *t, struct cf4_session *s, uint32_t slot,
 			   uint32_t sequence);

@@ -12,6 +12,7 @@ extern const struct cf_group cf_group_credits, cf_group_invalidate, cf_group_con
 extern const struct cf_group cf_group_again, cf_group_reverse, cf_group_thousand;
 extern const struct cf_group cf_group_v4_write, cf_group_v4_reply, cf_group_v4_session;
 extern const struct cf_group cf_group_limits;
+extern const struct cf_group cf_group_back, cf_group_back_reply, cf_group_back_lost;
 
 /* clang-format off */
 const struct cf_group *const cf_groups[] = {
@@ -36,6 +37,9 @@ const struct cf_group *const cf_groups[] = {
 	&cf_group_v4_reply,
 	&cf_group_v4_session,
 	&cf_group_reverse,
+	&cf_group_back,
+	&cf_group_back_reply,
+	&cf_group_back_lost,
 	&cf_group_thousand,
 	&cf_group_limits,
 	NULL,

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "conform/back.h"
 #include "conform/nfs3.h"
 #include "conform/nfs4.h"
 
@@ -22,6 +23,8 @@ void cf_run_case(struct cf_run *run, const struct cf_case *c, unsigned number, s
 	t->took_ms = cf_now_ms() - t->started;
 	if (t->verdict == CF_FAIL && c->flags & CF_SHOULD)
 		t->verdict = CF_WARN;
+	if (t->back)
+		cf_back_end(t);
 	cf4_end(t);
 	cf_test_end(t);
 }

@@ -45,27 +45,40 @@ static void put_channel(struct xdr_out *x, uint32_t size, uint32_t ops, uint32_t
 	xdr_put_u32(x, 0); /* no ca_rdma_ird */
 }
 
+#define CONN_BACK_CHAN 2u
+
+/* back NULL: its attributes are sent all the same, but none is asked for. */
 static bool create_session(struct cf_test *t, struct cf4_session *s, uint32_t sequence,
-			   uint32_t slots)
+			   uint32_t slots, const struct cf4_back_channel *back)
 {
+	static const struct cf4_back_channel unused = { 1, 4096, 0x40000000 };
 	struct cf_call *c = cf4_new(t, s, NULL);
 
 	cf4_op(c, CF4_CREATE_SESSION);
 	xdr_put_u64(&c->rpc, s->client);
 	xdr_put_u32(&c->rpc, sequence);
-	xdr_put_u32(&c->rpc, 0); /* flags */
+	xdr_put_u32(&c->rpc, back ? CONN_BACK_CHAN : 0);
+	if (!back)
+		back = &unused;
 	put_channel(&c->rpc, MESSAGE_MAX, 48, slots);
-	put_channel(&c->rpc, 4096, 2, 1);
-	xdr_put_u32(&c->rpc, 0x40000000); /* callback program */
-	xdr_put_u32(&c->rpc, 1);	  /* one flavor: AUTH_NONE */
+	put_channel(&c->rpc, back->size, 2, back->slots);
+	xdr_put_u32(&c->rpc, back->program);
+	xdr_put_u32(&c->rpc, 1); /* one flavor: AUTH_NONE */
 	xdr_put_u32(&c->rpc, 0);
-	struct cf_reply *r = cf4_ask(t, s, c);
-	if (!r || !cf4_op_done(t, r, CF4_CREATE_SESSION, CF4_OK))
+	struct cf_reply *r = cf_ask(t, c);
+	if (!r)
+		return false;
+	struct xdr_in start = r->x;
+	if (back != &unused && xdr_get_u32(&start) == CF4ERR_TOOSMALL)
+		return cf_skip(t, "the server wants callbacks longer than %u bytes", back->size);
+	if (!cf4_results(t, s, r, CF4_OK) || !cf4_op_done(t, r, CF4_CREATE_SESSION, CF4_OK))
 		return false;
 	xdr_get_fixed(&r->x, s->id, sizeof(s->id));
 	s->sequence = 1;
-	/* sequence, flags; header pad, sizes of request, reply and cached reply, operations */
-	xdr_skip(&r->x, (2 + 5) * 4);
+	xdr_get_u32(&r->x); /* sequence */
+	s->has_back = xdr_get_u32(&r->x) & CONN_BACK_CHAN;
+	/* header pad, sizes of request, reply and cached reply, operations */
+	xdr_skip(&r->x, 5 * 4);
 	s->slots = xdr_get_u32(&r->x);
 	return !r->x.err || cf_fail(t, "CREATE_SESSION's result", "it is too short");
 }
@@ -80,7 +93,8 @@ static bool reclaim_complete(struct cf_test *t, struct cf4_session *s)
 	return r && cf4_op_done(t, r, CF4_RECLAIM_COMPLETE, CF4_OK);
 }
 
-struct cf4_session *cf4_begin_slots(struct cf_test *t, uint32_t minor, uint32_t slots)
+static struct cf4_session *begin(struct cf_test *t, uint32_t minor, uint32_t slots,
+				 const struct cf4_back_channel *back)
 {
 	struct cf4_session *s = cf_alloc(t, sizeof(*s));
 	uint32_t sequence = 0;
@@ -88,15 +102,31 @@ struct cf4_session *cf4_begin_slots(struct cf_test *t, uint32_t minor, uint32_t 
 	s->minor = minor;
 	if (minor == 0)
 		return s;
-	if (!exchange_id(t, s, &sequence) || !create_session(t, s, sequence, slots))
+	if (!exchange_id(t, s, &sequence) || !create_session(t, s, sequence, slots, back))
 		return NULL;
 	t->session = s;
 	return reclaim_complete(t, s) ? s : NULL;
 }
 
+struct cf4_session *cf4_begin_slots(struct cf_test *t, uint32_t minor, uint32_t slots)
+{
+	return begin(t, minor, slots, NULL);
+}
+
 struct cf4_session *cf4_begin(struct cf_test *t, uint32_t minor)
 {
-	return cf4_begin_slots(t, minor, 1);
+	return begin(t, minor, 1, NULL);
+}
+
+struct cf4_session *cf4_begin_back(struct cf_test *t, uint32_t minor,
+				   const struct cf4_back_channel *back)
+{
+	struct cf4_session *s = begin(t, minor, 1, back);
+
+	if (!s || s->has_back)
+		return s;
+	cf_skip(t, "the server gives no back channel over RDMA");
+	return NULL;
 }
 
 /* Without SEQUENCE, so that it works whatever state the case left the slot in. */
