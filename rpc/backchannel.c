@@ -185,6 +185,22 @@ int rpc_backchannel_call(struct rpc_backchannel *b, struct rpc_callback *cb, uin
 	return rc;
 }
 
+void rpc_backchannel_hang_up(struct rpc_backchannel *b)
+{
+	struct rpc_conn *conn;
+
+	pthread_mutex_lock(&b->lock);
+	conn = atomic_load(&b->conn);
+	if (conn)
+		rpc_conn_ref(conn);
+	pthread_mutex_unlock(&b->lock);
+	if (!conn)
+		return;
+	if (conn->ops->hang_up)
+		conn->ops->hang_up(conn);
+	rpc_conn_put(conn);
+}
+
 /* Reads the header of a reply behind its xid (RFC 5531 section 9). */
 static int check_header(struct xdr_in *x)
 {

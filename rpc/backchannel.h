@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Calls from this server to a client, over a connection that the client has made. A backchannel is
- * the reverse direction of one connection: the calls under way on it, each of which ends once. A
- * reply is matched by its xid among the calls of the connection that it came over and nowhere else,
+ * Calls from this server to a client, over a connection that the client has made, or that the server
+ * has (rpc/dial.h). A backchannel is that direction of one connection: the calls under way on it,
+ * each of which ends once. A reply is matched by its xid among the calls of the connection that it came over and nowhere else,
  * so that no peer can answer a call that was made to another.
  *
  * The object outlives its connection, for those who hold a reference: calls then fail at once. It
@@ -67,6 +67,10 @@ bool rpc_backchannel_is_of(const struct rpc_backchannel *b, const struct rpc_con
  */
 int rpc_backchannel_call(struct rpc_backchannel *b, struct rpc_callback *cb, uint8_t *msg,
 			 uint32_t len);
+
+/* Closes a connection that this server has made, when it comes to that: calls under way end with
+ * -ENOTCONN. Nothing for one that is closed already. */
+void rpc_backchannel_hang_up(struct rpc_backchannel *b);
 
 /* For transports. */
 

@@ -12,6 +12,7 @@
 #include "lib/util.h"
 #include "rpc/backchannel.h"
 #include "transport/load.h"
+#include "transport/tcp/tcp_conn.h"
 #include "transport/tcp/tcp_pool.h"
 #include "transport/tcp/tcp_write.h"
 
@@ -74,6 +75,25 @@ void tcp_conn_close(struct tcp_conn *c, enum tcp_close_reason why, const char *t
 	rpc_conn_put(&c->rpc);
 }
 
+void tcp_conn_hang_up(struct rpc_conn *rc)
+{
+	struct tcp_conn *c = rn_container_of(rc, struct tcp_conn, rpc);
+
+	pthread_mutex_lock(&c->lock);
+	c->unwanted = true;
+	if (!c->closed)
+		tcp_conn_post_locked(c);
+	pthread_mutex_unlock(&c->lock);
+}
+
+static void uncount_dialed(struct tcp_conn *c)
+{
+	pthread_mutex_lock(&c->srv->lock);
+	c->srv->dialed--;
+	c->rpc.client->dialed--;
+	pthread_mutex_unlock(&c->srv->lock);
+}
+
 void tcp_conn_destroy(struct rpc_conn *rc)
 {
 	struct tcp_conn *c = rn_container_of(rc, struct tcp_conn, rpc);
@@ -81,6 +101,8 @@ void tcp_conn_destroy(struct rpc_conn *rc)
 
 	close(c->fd);
 	pthread_mutex_destroy(&c->lock);
+	if (c->dialed)
+		uncount_dialed(c);
 	rpc_client_put(c->rpc.client);
 	free(c);
 	pthread_mutex_lock(&srv->lock);

@@ -54,7 +54,7 @@ void tcp_move_settle(struct tcp_conn *c)
 bool tcp_move_may(const struct tcp_conn *c)
 {
 	/* Reading that goes on after a pause has not added the event yet, and has input to use. */
-	return c->open && !c->eof && c->pause == TCP_GOING && !c->loop->quiesced &&
+	return c->open && !c->dialed && !c->eof && c->pause == TCP_GOING && !c->loop->quiesced &&
 	       event_pending(&c->rd, EV_READ, NULL);
 }
 

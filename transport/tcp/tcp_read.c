@@ -287,11 +287,11 @@ static enum feed submit(struct tcp_conn *c)
 	struct tcp_server *srv = c->srv;
 	struct tcp_req *t = c->cur;
 
-	tcp_record_start(&c->rec, srv->cfg.max_record);
+	tcp_record_start(&c->rec, c->max_record);
 	if (t && is_a(t, RPC_REPLY))
 		return take_reply(c, t);
 	/* Anything else ends the connection before it costs a worker's time. */
-	if (!t || !is_a(t, RPC_CALL))
+	if (!t || !is_a(t, RPC_CALL) || c->dialed)
 		return FEED_BAD;
 	c->cur = NULL;
 	pthread_mutex_lock(&c->lock);

@@ -245,4 +245,5 @@ void tcp_server_stats(struct tcp_server *srv, struct tcp_stats *out)
 	out->callbacks = atomic_load(&srv->n.callbacks);
 	out->stray_replies = atomic_load(&srv->n.stray_replies);
 	out->moved = atomic_load(&srv->n.moved);
+	out->dialed = atomic_load(&srv->n.dialed);
 }

@@ -13,7 +13,9 @@
 #include "rpc/request.h"
 #include "transport/event_loop.h"
 
+struct rpc_backchannel;
 struct rpc_clients;
+struct rpc_route;
 
 struct tcp_server;
 
@@ -48,6 +50,14 @@ int tcp_server_new(const struct tcp_config *cfg, struct tcp_server **out);
  * May be called several times. 0 or -errno. */
 int tcp_server_listen(struct tcp_server *s, const struct sockaddr *addr, socklen_t len,
 		      struct sockaddr_storage *bound);
+/*
+ * Begins a connection to a client, for calls to it: see rpc_dialer.dial in rpc/dial.h. It takes part
+ * in max_connections, of which all of this kind have a quarter, and a client no more of that than is
+ * left. Anything but replies of at most RPC_CALLBACK_REPLY bytes ends it. Not while
+ * tcp_server_quiesce() runs or afterwards.
+ */
+int tcp_server_dial(struct tcp_server *s, const struct rpc_route *route,
+		    struct rpc_backchannel **out);
 /* Stops accepting and reading; requests in flight are still answered. */
 void tcp_server_quiesce(struct tcp_server *s);
 /* Closes everything and frees; waits until requests in flight have come back. */
@@ -60,6 +70,7 @@ struct tcp_stats {
 	uint64_t callbacks;		  /* calls to clients */
 	uint64_t stray_replies;		  /* from clients, to no call under way */
 	uint64_t moved;			  /* times that a connection went to another loop */
+	uint64_t dialed;		  /* connections that the server has made to clients */
 	uint64_t requests, requests_busy; /* requests that exist, and those under way */
 };
 void tcp_server_stats(struct tcp_server *s, struct tcp_stats *out);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The start of a connection: made on the listener's loop, started and attended to on its own. */
+/* The start of a connection: made on the listener's loop, or by any thread if it goes to a client;
+ * started and attended to on its own loop. */
 #include "transport/tcp/tcp_start.h"
 
 #include <errno.h>
@@ -11,6 +12,7 @@
 
 #include "lib/util.h"
 #include "lib/clock.h"
+#include "rpc/backchannel.h"
 #include "transport/placement.h"
 #include "transport/tcp/tcp_close.h"
 #include "transport/tcp/tcp_conn.h"
@@ -33,6 +35,7 @@ static const struct rpc_conn_ops conn_ops = {
 	.too_long = tcp_give_up,
 	.garbage = tcp_give_up,
 	.call = tcp_call,
+	.hang_up = tcp_conn_hang_up,
 	.destroy = tcp_conn_destroy,
 };
 
@@ -72,6 +75,7 @@ static void attend(struct ev_task *task)
 
 	pthread_mutex_lock(&c->lock);
 	c->posted = false;
+	bool unwanted = c->unwanted;
 	bool broken = c->broken;
 	bool blocked = c->blocked;
 	bool over = c->eof && !c->inflight;
@@ -82,6 +86,8 @@ static void attend(struct ev_task *task)
 
 	if (!c->open) {
 		tcp_drop_input(c); /* memory may have come after the end */
+	} else if (unwanted) {
+		tcp_conn_close(c, TCP_CLOSE_PEER, "not needed any more");
 	} else if (broken) {
 		tcp_conn_close(c, TCP_CLOSE_ERROR, "send failed");
 	} else if (over) {
@@ -121,6 +127,20 @@ static void visit(struct turn *t, uint64_t until)
 		tcp_read_some(c, until);
 }
 
+/* Waits for the end of connect(), with what is to be sent by then. */
+static void await_connection(struct tcp_conn *c)
+{
+	pthread_mutex_lock(&c->lock);
+	c->posted = false;
+	const bool unwanted = c->unwanted;
+	pthread_mutex_unlock(&c->lock);
+
+	if (unwanted)
+		tcp_conn_close(c, TCP_CLOSE_PEER, "not needed any more");
+	else if (event_add(&c->wr, NULL) < 0)
+		tcp_conn_close(c, TCP_CLOSE_ERROR, "no memory for an event");
+}
+
 static void start(struct ev_task *task)
 {
 	struct tcp_conn *c = rn_container_of(task, struct tcp_conn, task);
@@ -134,17 +154,19 @@ static void start(struct ev_task *task)
 		tcp_conn_close(c, TCP_CLOSE_ERROR, "too many of a host that no export is for");
 	else if (!c->loop->quiesced && event_add(&c->rd, NULL) < 0)
 		tcp_conn_close(c, TCP_CLOSE_ERROR, "no memory for an event");
+	else if (c->dialed)
+		await_connection(c);
 }
 
-int tcp_conn_new(struct tcp_server *srv, int fd, const struct sockaddr_storage *peer)
+/* Makes a connection that is not counted yet; its loop is chosen. NULL: no memory. */
+static struct tcp_conn *make(struct tcp_server *srv, int fd, const struct sockaddr_storage *peer)
 {
 	struct tcp_conn *c = calloc(1, sizeof(*c)); /* in the budget since start */
 	struct rpc_client *client = c ? rpc_client_get(srv->cfg.clients, peer) : NULL;
 
 	if (!client) {
 		free(c);
-		close(fd);
-		return -ENOMEM;
+		return NULL;
 	}
 	socklen_t len = sizeof(c->rpc.local);
 
@@ -156,18 +178,90 @@ int tcp_conn_new(struct tcp_server *srv, int fd, const struct sockaddr_storage *
 	c->rpc.id = atomic_fetch_add(&srv->next_id, 1);
 	atomic_init(&c->rpc.refs, 1);
 	c->srv = srv;
-	c->loop = &srv->loops[ev_place(srv->cfg.loops, srv->cfg.nloops)];
 	c->fd = fd;
-	tcp_record_start(&c->rec, srv->cfg.max_record);
+	c->max_record = srv->cfg.max_record;
 	pthread_mutex_init(&c->lock, NULL);
 	STAILQ_INIT(&c->out);
 	c->window = (unsigned)rn_min(TCP_WINDOW, srv->cfg.max_requests);
 	c->turn.conn = &c->rpc;
 	c->turn.visit = visit;
 	c->task.run = start;
+	return c;
+}
+
+/* Hands a connection that was counted to its loop. */
+static void launch(struct tcp_conn *c)
+{
+	struct tcp_server *srv = c->srv;
+
+	tcp_record_start(&c->rec, c->max_record);
+	c->loop = &srv->loops[ev_place(srv->cfg.loops, srv->cfg.nloops)];
+	ev_loop_post(c->loop->ev, &c->task);
+}
+
+int tcp_conn_new(struct tcp_server *srv, int fd, const struct sockaddr_storage *peer)
+{
+	struct tcp_conn *c = make(srv, fd, peer);
+
+	if (!c) {
+		close(fd);
+		return -ENOMEM;
+	}
 	pthread_mutex_lock(&srv->lock);
 	srv->live++;
 	pthread_mutex_unlock(&srv->lock);
-	ev_loop_post(c->loop->ev, &c->task);
+	launch(c);
+	return 0;
+}
+
+/*
+ * Counts a connection to a client, if there may be one more. A client may have as many as are still
+ * left in all, so that there are some for the next client.
+ */
+static bool count_dialed(struct tcp_server *srv, struct rpc_client *client)
+{
+	const unsigned most = srv->cfg.max_connections / TCP_DIALED_SHARE + 1;
+	bool room;
+
+	pthread_mutex_lock(&srv->lock);
+	room = srv->live < srv->cfg.max_connections && srv->dialed + client->dialed < most;
+	if (room) {
+		srv->live++;
+		srv->dialed++;
+		client->dialed++;
+	}
+	pthread_mutex_unlock(&srv->lock);
+	return room;
+}
+
+/* Frees a connection that no loop has seen. */
+static void discard(struct tcp_conn *c)
+{
+	close(c->fd);
+	pthread_mutex_destroy(&c->lock);
+	rpc_client_put(c->rpc.client);
+	free(c);
+}
+
+int tcp_conn_new_dialed(struct tcp_server *srv, int fd, const struct sockaddr_storage *peer,
+			struct tcp_conn **out)
+{
+	struct tcp_conn *c = make(srv, fd, peer);
+
+	if (!c) {
+		close(fd);
+		return -ENOMEM;
+	}
+	if (!count_dialed(srv, c->rpc.client)) {
+		discard(c);
+		return -EAGAIN;
+	}
+	c->dialed = true;
+	c->max_record = RPC_CALLBACK_REPLY;
+	/* Until start(), other threads queue what they send, and post no task. */
+	c->blocked = c->posted = true;
+	rpc_conn_ref(&c->rpc);
+	*out = c;
+	launch(c);
 	return 0;
 }

@@ -42,6 +42,16 @@ static bool client_pressed(struct tcp_conn *c, uint64_t now)
 	return lately(atomic_load_explicit(&client->pressed_ns, memory_order_relaxed), now);
 }
 
+/* Nanoseconds; 0: never closed for being idle. */
+static uint64_t idle_limit(const struct tcp_conn *c)
+{
+	uint64_t seconds = c->srv->cfg.idle_seconds;
+
+	if (c->dialed && (seconds == 0 || seconds > TCP_DIALED_IDLE_SECONDS))
+		seconds = TCP_DIALED_IDLE_SECONDS;
+	return seconds * RN_NS_PER_SECOND;
+}
+
 /*
  * A peer that neither reads its replies nor ends its record in time holds memory that others may
  * need. While they do wait for it, standing still for a few seconds is enough.
@@ -55,7 +65,7 @@ static void check_times(struct tcp_conn *c, uint64_t now, bool pressed)
 		return;
 	uint64_t stall = cfg->stall_seconds * RN_NS_PER_SECOND;
 	uint64_t still = pressed ? TCP_PRESSED_SECONDS * RN_NS_PER_SECOND : stall;
-	uint64_t idle = cfg->idle_seconds * RN_NS_PER_SECOND;
+	uint64_t idle = idle_limit(c);
 
 	pthread_mutex_lock(&c->lock);
 	unsigned inflight = c->inflight;

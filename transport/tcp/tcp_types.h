@@ -67,6 +67,10 @@
 #define TCP_STRANGER_CONNS 16u
 #define TCP_STRANGER_RECORD 4096u /* longest call of such a client */
 #define TCP_STAY_SECONDS 5u	  /* between two moves of a connection to another loop */
+/* Connections that the server makes: all of them, as a fraction of max_connections */
+#define TCP_DIALED_SHARE 4u
+#define TCP_DIALED_IDLE_SECONDS                                                                    \
+	300u /* without a message, above which such a connection is closed */
 #define TCP_WINDOW                                                                                 \
 	16u /* requests in flight before the peer has shown that it reads its replies              \
 	     */
@@ -97,6 +101,8 @@ struct tcp_conn {
 	struct tcp_server *srv;
 	struct tcp_loop *loop; /* see above */
 	int fd;
+	bool dialed;	     /* made by the server: replies come over it, and no calls */
+	uint32_t max_record; /* bytes of the longest record that is taken */
 
 	/* The loop's thread only. */
 	TAILQ_ENTRY(tcp_conn) link;	/* loop->conns */
@@ -142,9 +148,10 @@ struct tcp_conn {
 	uint64_t moved_ns;	    /* time when the socket last took some of it */
 	struct rn_payload *granted; /* buffer that the waiter got */
 	bool closed;
+	bool unwanted;	/* dialed, and not needed any more: the loop shall close */
 	bool broken;	/* a send failed, or a reply did not fit: the loop shall close */
 	bool sending;	/* some thread is in sendmsg */
-	bool blocked;	/* the socket is full; the loop waits for room */
+	bool blocked;	/* the socket is full, or not connected yet; the loop waits for room */
 	bool posted;	/* task has been posted */
 	bool want_room; /* post when inflight goes down */
 };
@@ -195,7 +202,8 @@ SLIST_HEAD(tcp_listener_list, tcp_listener);
 
 struct tcp_counters {
 	_Atomic uint64_t accepted, refused, closed_idle, closed_error, calls, replies, sends,
-		bytes_in, bytes_out, bytes_spliced, waits_memory, callbacks, stray_replies, moved;
+		bytes_in, bytes_out, bytes_spliced, waits_memory, callbacks, stray_replies, moved,
+		dialed;
 };
 
 struct tcp_server {
@@ -208,9 +216,10 @@ struct tcp_server {
 	_Atomic unsigned prepaid;
 	unsigned reserve;      /* value of prepaid at start */
 	_Atomic unsigned made; /* requests that exist, idle ones too */
-	pthread_mutex_t lock;  /* live */
+	pthread_mutex_t lock;  /* live, dialed */
 	pthread_cond_t gone;
-	unsigned live; /* connections that hold a descriptor */
+	unsigned live;	 /* connections that hold a descriptor */
+	unsigned dialed; /* those of them that the server has made */
 };
 
 #define tcp_count(srv, what, add)                                                                  \

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Connections that this server makes, to call a client that takes calls at an address of its own
+ * (NFSv4.0's callbacks, RFC 7530 section 16.33). Calls are made by rpc/backchannel.h, as over
+ * connections that clients make.
+ */
+#ifndef RN_RPC_DIAL_H
+#define RN_RPC_DIAL_H
+
+#include <netinet/in.h>
+
+struct rpc_backchannel;
+
+/* IPv4 addresses are mapped into IPv6. */
+struct rpc_route {
+	struct sockaddr_in6
+		from; /* address to call from; its port is not used. sin6_family 0: any */
+	struct sockaddr_in6 to;
+};
+
+struct rpc_dialer {
+	/*
+	 * Begins a connection, over which calls may be made at once: they go out when it is
+	 * established, and end with -ENOTCONN if it is not. Does not wait. 0, and *out has a
+	 * reference for the caller; -EAGAIN: there are too many such connections, in all or to that
+	 * host; -ENOTCONN: the server stops; other -errno of the network or for want of descriptors
+	 * or memory. The connection ends by its peer, when it is idle, or by
+	 * rpc_backchannel_hang_up(). Any thread.
+	 */
+	int (*dial)(void *ctx, const struct rpc_route *route, struct rpc_backchannel **out);
+	void *ctx;
+};
+
+#endif
