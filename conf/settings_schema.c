@@ -62,7 +62,8 @@ const struct cfg_row cfg_rows[] = {
 	  .text = "Further port for MOUNT, of NFS version 3. 0, or the NFS port, means none: MOUNT is answered on the NFS "
 		  "port alone." },
 	{ ROW(tcp, max_connections, CFG_UINT), RANGE(1, 1000000), .def = "16384",
-	  .text = "Connections at a time. Above that, connections are closed to make room: first those of hosts that no "
+	  .text = "Connections at a time, with those to clients of NFSv4.0 for callbacks, which are a quarter of them "
+		  "at most. Above that, connections are closed to make room: first those of hosts that no "
 		  "export admits, then idle ones of the clients with most connections, then any of a client with more "
 		  "than its share." },
 	{ ROW(tcp, max_requests, CFG_UINT), RANGE(1, 4096), .def = "128",

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "daemon/dialer.h"
 #include "daemon/groups.h"
 #include "daemon/idmap.h"
 #include "nfs3/nfs3_server.h"
@@ -84,6 +85,7 @@ static int start_nfs4(const struct programs_config *cfg, struct programs *p)
 		.state_dir = cfg->settings->server.state_dir,
 		.observe_op = counters_observe_op,
 		.observe_ctx = cfg->counters,
+		.dialer = dialer_view(cfg->dialer),
 	};
 	int rc = 0;
 

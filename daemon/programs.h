@@ -13,6 +13,7 @@
 #include "vfs/vfs.h"
 
 struct askers;
+struct dialer;
 struct groups;
 struct idmap;
 struct nfs3_server;
@@ -28,6 +29,7 @@ struct programs_config {
 	struct rn_budget *budget;
 	struct counters *counters;
 	struct askers *askers;
+	struct dialer *dialer;
 };
 
 struct programs {

@@ -11,6 +11,7 @@
 
 #include "daemon/askers.h"
 #include "daemon/counters.h"
+#include "daemon/dialer.h"
 #include "daemon/export_set.h"
 #include "daemon/held.h"
 #include "daemon/instance.h"
@@ -52,6 +53,7 @@ struct server {
 	struct vfs *vfs;
 	struct exports *exports;
 	struct standing *standing;
+	struct dialer dialer;
 	struct programs programs;
 	pthread_mutex_t clients_lock; /* outermost lock: one thread at a time ends clients' state */
 	struct counters counters;
@@ -149,6 +151,7 @@ static int start_programs(struct server *s)
 		.budget = &s->budget,
 		.counters = &s->counters,
 		.askers = s->askers,
+		.dialer = &s->dialer,
 	};
 
 	s->counters.server = &s->rpc;
@@ -234,7 +237,10 @@ static int start_tcp(struct server *s)
 			  cfg.max_connections);
 	}
 	int rc = tcp_server_new(&cfg, &s->tcp);
-	return rc ? rc : listeners_tcp(s->tcp, t, s->log, &s->ports);
+	if (rc)
+		return rc;
+	dialer_open(&s->dialer, s->tcp);
+	return listeners_tcp(s->tcp, t, s->log, &s->ports);
 }
 
 /* The highest of the versions that are served. */
@@ -398,6 +404,7 @@ int server_start(const struct cfg_settings *settings, const struct rn_logger *lo
 	s->settings = settings;
 	s->log = log;
 	pthread_mutex_init(&s->clients_lock, NULL);
+	dialer_init(&s->dialer);
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
 		int rc = steps[i].start(s);
 
@@ -441,6 +448,7 @@ void server_stop(struct server *s)
 	ticker_stop(s->files_ticker);
 	registration_stop(s->registration);
 	stop_asking(s);
+	dialer_close(&s->dialer);
 	if (s->tcp)
 		tcp_server_quiesce(s->tcp);
 	if (s->rdma)
@@ -469,6 +477,7 @@ void server_stop(struct server *s)
 	rpc_clients_free(s->clients);
 	lanes_free(s->lanes);
 	pthread_mutex_destroy(&s->clients_lock);
+	dialer_fini(&s->dialer);
 	rn_pipe_pool_free(s->pipes);
 	if (s->pool)
 		rn_payload_pool_free(s->pool);
@@ -574,9 +583,10 @@ static void log_tcp(struct server *s, enum rn_level level)
 	       " closed for errors, %" PRIu64 " calls, %" PRIu64 " replies, %" PRIu64
 	       " sends, %" PRIu64 " bytes in, %" PRIu64 " bytes out, %" PRIu64
 	       " without a copy, %" PRIu64 " callbacks, %" PRIu64 " replies to none, %" PRIu64
-	       " moved to another event thread",
+	       " moved to another event thread, %" PRIu64 " made to clients",
 	       t.connections, t.accepted, t.refused, t.closed_error, t.calls, t.replies, t.sends,
-	       t.bytes_in, t.bytes_out, t.bytes_spliced, t.callbacks, t.stray_replies, t.moved);
+	       t.bytes_in, t.bytes_out, t.bytes_spliced, t.callbacks, t.stray_replies, t.moved,
+	       t.dialed);
 }
 
 static void log_loops(struct server *s, enum rn_level level)

@@ -4,6 +4,7 @@
 #define RN_NFS4_NFS4_SERVER_H
 
 #include "lib/log.h"
+#include "rpc/dial.h"
 #include "rpc/program.h"
 #include "vfs/vfs.h"
 
@@ -50,6 +51,8 @@ struct nfs4_config {
 	void (*observe_op)(void *ctx, const struct rpc_request *req, uint32_t opnum,
 			   uint64_t elapsed_ns, bool error);
 	void *observe_ctx;
+	/* Connects to clients of minor version 0 for callbacks. dial NULL: there are none for them. */
+	struct rpc_dialer dialer;
 };
 
 /* 0 or -errno; problems with the state directory are logged. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A callback on its way: queued, sent, perhaps sent again over another connection, answered.
+ * A callback on its way over a session: queued, sent, perhaps sent again over another connection, answered.
  *
  * drive() is the only place where a queued callback goes on, so that one which fails at once does
  * not run the next from within its own end.
@@ -12,6 +12,7 @@
 
 #include "lib/clock.h"
 #include "lib/util.h"
+#include "nfs4/callback/callback_v40.h"
 #include "nfs4/callback/cb_reply.h"
 #include "nfs4/callback/cb_slots.h"
 #include "nfs4/client/cb_path.h"
@@ -166,19 +167,40 @@ static void on_done(struct rpc_callback *rpc, int rc, struct xdr_in *results)
 	nfs4_session_put(s);
 }
 
+uint64_t nfs4_cb_due(const struct nfs4_server *srv)
+{
+	const unsigned seconds = srv->cfg.lease_seconds / LEASE_PART;
+
+	return rn_now_ns() + (seconds > 0 ? seconds : 1) * RN_NS_PER_SECOND;
+}
+
 void nfs4_cb_start(struct nfs4_cb *cb, const struct nfs4_cb_op *op, struct nfs4_session *s)
 {
-	const unsigned seconds = s->client->srv->cfg.lease_seconds / LEASE_PART;
-
 	cb->op = op;
 	cb->session = s;
+	cb->client = NULL;
 	cb->conn = NULL;
 	cb->rpc.done = on_done;
-	cb->rpc.due_ns = rn_now_ns() + (seconds > 0 ? seconds : 1) * RN_NS_PER_SECOND;
+	cb->rpc.due_ns = nfs4_cb_due(s->client->srv);
 	nfs4_session_ref(s);
 	if (nfs4_cb_queue(cb))
 		drive(s);
 	else
 		finish(cb, -EAGAIN, 0, NULL);
 	nfs4_session_put(s);
+}
+
+void nfs4_cb_call(struct nfs4_cb *cb, const struct nfs4_cb_op *op, struct nfs4_client *cl)
+{
+	struct nfs4_session *s;
+
+	if (!cl->sessions) {
+		nfs4_cb_start_v40(cb, op, cl);
+		return;
+	}
+	s = nfs4_cb_session(cl);
+	if (s)
+		nfs4_cb_start(cb, op, s);
+	else
+		op->done(cb, -ENOTCONN, 0, NULL);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Callbacks of minor versions 1 and 2: a CB_COMPOUND of CB_SEQUENCE and at most one operation (RFC
- * 8881 section 20). An operation is a row, struct nfs4_cb_op, at the foot of its own file here; no
- * other code knows it.
+ * Callbacks: CB_COMPOUNDs of one operation, behind CB_SEQUENCE in minor versions 1 and 2 (RFC 8881
+ * section 20, RFC 7530 section 17). An operation is a row, struct nfs4_cb_op, at the foot of its own
+ * file here; no other code knows it.
  *
- * A callback takes a slot of its session, waits for one if all are taken, and goes over the
+ * The path to a client is a session of it, or in minor version 0 a connection that the server makes
+ * (nfs4/callback/callback_v40.c). Over a session, a callback takes a slot of its session, waits for one if all are taken, and goes over the
  * connection that was bound last. If that is lost, the same bytes go over the next one, with the
  * same slot and sequence id (section 2.10.6.2). No thread waits. A callback ends once, by its row's
  * done(): with the client's answer, or with an error when no connection is left or its time is up.
@@ -20,11 +21,13 @@
 #define NFS4_CB_WAITING_MAX 256u /* callbacks of a session that wait for a slot */
 
 struct nfs4_cb;
+struct nfs4_client;
+struct nfs4_server;
 struct nfs4_session;
 
 struct nfs4_cb_op {
 	const char *name;
-	uint32_t opnum; /* enum nfs_opnum4; 0: CB_SEQUENCE alone */
+	uint32_t opnum; /* enum nfs_opnum4; 0: CB_SEQUENCE alone, or CB_NULL in minor version 0 */
 	/* Puts the arguments; the same bytes whenever it is called. */
 	void (*encode)(const struct nfs4_cb *cb, struct xdr_out *x);
 	/*
@@ -41,14 +44,23 @@ struct nfs4_cb_op {
 struct nfs4_cb {
 	struct rpc_callback rpc;
 	const struct nfs4_cb_op *op;
-	struct nfs4_session *session; /* a reference until done() */
+	struct nfs4_session *session; /* a reference until done(); NULL in minor version 0 */
+	struct nfs4_client *client;   /* minor version 0: a reference until done(); else NULL */
 	struct rpc_backchannel *conn; /* over which it goes: a reference */
 	TAILQ_ENTRY(nfs4_cb) link;    /* nfs4_cb_path.waiting */
 	uint32_t slot, seqid, highest;
 	bool sent; /* the client may have got it */
+	bool last; /* minor version 0: it is not sent once more */
 };
+
+/* Starts a callback over the path that the client has. done() may be called before this returns,
+ * with -ENOTCONN if there is no path. The caller holds no lock of the client or of a session. */
+void nfs4_cb_call(struct nfs4_cb *cb, const struct nfs4_cb_op *op, struct nfs4_client *cl);
 
 /* Starts a callback; takes over a reference of s. done() may be called before this returns. */
 void nfs4_cb_start(struct nfs4_cb *cb, const struct nfs4_cb_op *op, struct nfs4_session *s);
+
+/* Time until which a callback that starts now is to be answered: CLOCK_MONOTONIC, ns. */
+uint64_t nfs4_cb_due(const struct nfs4_server *srv);
 
 #endif

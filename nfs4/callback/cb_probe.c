@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "nfs4/callback/callback.h"
+#include "nfs4/client/cb_conn.h"
 #include "nfs4/client/cb_path.h"
 #include "nfs4/client/session.h"
 
@@ -16,9 +17,9 @@ static void done(struct nfs4_cb *cb, int rc, uint32_t status, struct xdr_in *res
 	free(cb);
 }
 
-static const struct nfs4_cb_op probe_op = { .name = "CB_SEQUENCE", .done = done };
+static const struct nfs4_cb_op probe_op = { .name = "the probe", .done = done };
 
-/* Without memory the next binding gives another chance. */
+/* Without memory the next binding, or RENEW, gives another chance. */
 static void probe(struct nfs4_session *s)
 {
 	struct nfs4_cb *cb = calloc(1, sizeof(*cb));
@@ -29,4 +30,14 @@ static void probe(struct nfs4_session *s)
 	nfs4_cb_start(cb, &probe_op, s);
 }
 
-const struct nfs4_cb_hooks nfs4_cb_hooks = { .probe = probe };
+static void probe_client(struct nfs4_client *cl)
+{
+	struct nfs4_cb *cb = calloc(1, sizeof(*cb));
+
+	if (cb)
+		nfs4_cb_call(cb, &probe_op, cl);
+	else
+		nfs4_cb_conn_is(cl, NULL, NFS4_CB_DOWN);
+}
+
+const struct nfs4_cb_hooks nfs4_cb_hooks = { .probe = probe, .probe_client = probe_client };

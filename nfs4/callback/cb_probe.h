@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* CB_SEQUENCE alone: tells whether the callback path of a session works. */
+/* CB_SEQUENCE alone, or CB_NULL: tells whether the callback path of a session or of a minor version 0
+ * client works. */
 #ifndef RN_NFS4_CALLBACK_CB_PROBE_H
 #define RN_NFS4_CALLBACK_CB_PROBE_H
 

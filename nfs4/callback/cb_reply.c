@@ -58,14 +58,40 @@ static bool is_echo(const struct nfs4_cb *cb, struct xdr_in *x, struct nfs4_cb_a
 	       slot == cb->slot;
 }
 
-void nfs4_cb_read_answer(const struct nfs4_cb *cb, struct xdr_in *x, struct nfs4_cb_answer *a)
+/* Reads up to the first result. Returns the number of results. */
+static uint32_t get_header(struct xdr_in *x)
 {
-	uint32_t len, n, op, status;
+	uint32_t len;
 
-	*a = (struct nfs4_cb_answer){ .rc = -EPROTO, .fate = NFS4_CB_LOST, .news = NFS4_CB_FAILED };
 	xdr_get_u32(x); /* status of the whole, which is that of the last result */
 	xdr_get_opaque(x, NFS4_OPAQUE_LIMIT, &len);
-	n = xdr_get_u32(x);
+	return xdr_get_u32(x);
+}
+
+/* Reads the status of the operation. False: the result is not the operation's. */
+static bool get_status(const struct nfs4_cb *cb, struct xdr_in *x, struct nfs4_cb_answer *a)
+{
+	const uint32_t op = xdr_get_u32(x);
+
+	a->status = xdr_get_u32(x);
+	return !x->err && (op == cb->op->opnum || op == OP_CB_ILLEGAL);
+}
+
+void nfs4_cb_read_answer_v40(const struct nfs4_cb *cb, struct xdr_in *x, struct nfs4_cb_answer *a)
+{
+	const uint32_t n = get_header(x);
+
+	*a = (struct nfs4_cb_answer){ .rc = -EPROTO };
+	if (n == 1 && get_status(cb, x, a))
+		a->rc = 0;
+}
+
+void nfs4_cb_read_answer(const struct nfs4_cb *cb, struct xdr_in *x, struct nfs4_cb_answer *a)
+{
+	uint32_t n, op, status;
+
+	*a = (struct nfs4_cb_answer){ .rc = -EPROTO, .fate = NFS4_CB_LOST, .news = NFS4_CB_FAILED };
+	n = get_header(x);
 	op = xdr_get_u32(x);
 	status = xdr_get_u32(x);
 	if (x->err || n == 0 || n > 2 || op != OP_CB_SEQUENCE)
@@ -78,12 +104,8 @@ void nfs4_cb_read_answer(const struct nfs4_cb *cb, struct xdr_in *x, struct nfs4
 		return;
 	a->has_highest = true;
 	a->fate = NFS4_CB_ACCEPTED;
-	if (cb->op->opnum) {
-		op = xdr_get_u32(x);
-		a->status = xdr_get_u32(x);
-		if (x->err || n < 2 || (op != cb->op->opnum && op != OP_CB_ILLEGAL))
-			return;
-	}
+	if (cb->op->opnum && (!get_status(cb, x, a) || n < 2))
+		return;
 	a->rc = 0;
 	a->news = NFS4_CB_ANSWERED;
 }

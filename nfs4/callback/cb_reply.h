@@ -16,5 +16,8 @@ struct nfs4_cb_answer {
 
 /* Reads x up to the body of the operation's result. */
 void nfs4_cb_read_answer(const struct nfs4_cb *cb, struct xdr_in *x, struct nfs4_cb_answer *out);
+/* The same in minor version 0, where there is no slot: sets rc and status only. */
+void nfs4_cb_read_answer_v40(const struct nfs4_cb *cb, struct xdr_in *x,
+			     struct nfs4_cb_answer *out);
 
 #endif

@@ -20,20 +20,79 @@ void nfs4_uaddr(const struct sockaddr_in6 *addr, char out[NFS4_UADDR_MAX])
 	snprintf(out, NFS4_UADDR_MAX, "%s.%u.%u", host, port >> 8, port & 255u);
 }
 
+static void map(const struct in_addr *from, struct in6_addr *to)
+{
+	memset(to, 0, sizeof(*to));
+	memset(to->s6_addr + 10, 0xff, 2);
+	memcpy(to->s6_addr + 12, from, sizeof(*from));
+}
+
+/* Reads a number of 0 to 255 that fills len characters. */
+static bool get_octet(const char *text, size_t len, unsigned *out)
+{
+	*out = 0;
+	if (len == 0 || len > 3 || (text[0] == '0' && len > 1))
+		return false;
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] < '0' || text[i] > '9')
+			return false;
+		*out = 10 * *out + (unsigned)(text[i] - '0');
+	}
+	return *out <= 255;
+}
+
+static bool get_host(const char *netid, const char *host, struct sockaddr_in6 *out)
+{
+	struct in_addr in;
+
+	if (strcmp(netid, "tcp6") == 0)
+		return inet_pton(AF_INET6, host, &out->sin6_addr) == 1 &&
+		       !IN6_IS_ADDR_V4MAPPED(&out->sin6_addr);
+	if (strcmp(netid, "tcp") != 0 || inet_pton(AF_INET, host, &in) != 1)
+		return false;
+	map(&in, &out->sin6_addr);
+	return true;
+}
+
+bool nfs4_parse_uaddr(const char *netid, const char *uaddr, struct sockaddr_in6 *out)
+{
+	char host[INET6_ADDRSTRLEN];
+	const char *low = strrchr(uaddr, '.');
+	const char *high = low ? memrchr(uaddr, '.', (size_t)(low - uaddr)) : NULL;
+	unsigned hi, lo;
+
+	memset(out, 0, sizeof(*out));
+	if (!high || (size_t)(high - uaddr) >= sizeof(host) ||
+	    !get_octet(high + 1, (size_t)(low - high) - 1, &hi) ||
+	    !get_octet(low + 1, strlen(low + 1), &lo) || hi + lo == 0)
+		return false;
+	memcpy(host, uaddr, (size_t)(high - uaddr));
+	host[high - uaddr] = '\0';
+	out->sin6_family = AF_INET6;
+	out->sin6_port = htons((uint16_t)(hi << 8 | lo));
+	return get_host(netid, host, out);
+}
+
+void nfs4_map_address(const struct sockaddr_storage *from, struct sockaddr_in6 *out)
+{
+	const struct sockaddr_in *in = (const struct sockaddr_in *)from;
+
+	memset(out, 0, sizeof(*out));
+	if (from->ss_family == AF_INET6)
+		memcpy(out, from, sizeof(*out));
+	if (from->ss_family != AF_INET)
+		return;
+	out->sin6_family = AF_INET6;
+	out->sin6_port = in->sin_port;
+	map(&in->sin_addr, &out->sin6_addr);
+}
+
 void nfs4_peer_address(const struct nfs4_compound *c, struct sockaddr_in6 *addr,
 		       char netid[NFS4_NETID_MAX])
 {
 	const struct rpc_conn *conn = c->req->conn;
-	const struct sockaddr_in *in = (const struct sockaddr_in *)&conn->peer;
 
-	if (conn->peer.ss_family == AF_INET6) {
-		memcpy(addr, &conn->peer, sizeof(*addr));
-	} else {
-		addr->sin6_family = AF_INET6;
-		addr->sin6_port = in->sin_port;
-		memset(addr->sin6_addr.s6_addr + 10, 0xff, 2);
-		memcpy(addr->sin6_addr.s6_addr + 12, &in->sin_addr, 4);
-	}
+	nfs4_map_address(&conn->peer, addr);
 	snprintf(netid, NFS4_NETID_MAX, "%s%s", conn->ops->netid,
 		 IN6_IS_ADDR_V4MAPPED(&addr->sin6_addr) ? "" : "6");
 }

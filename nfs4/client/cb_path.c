@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "lib/util.h"
+#include "nfs4/client/cb_conn.h"
 #include "nfs4/client/host.h"
 #include "nfs4/client/session.h"
 
@@ -211,4 +212,21 @@ struct nfs4_session *nfs4_cb_session(struct nfs4_client *cl)
 		nfs4_session_ref(best);
 	pthread_mutex_unlock(&cl->lock);
 	return best;
+}
+
+bool nfs4_cb_reaches(struct nfs4_client *cl)
+{
+	struct nfs4_session *s;
+	bool yes;
+
+	if (cl->sessions) {
+		s = nfs4_cb_session(cl);
+		yes = s != NULL;
+		nfs4_session_put(s);
+		return yes;
+	}
+	pthread_mutex_lock(&cl->lock);
+	yes = cl->callback && cl->callback->state == NFS4_CB_UP;
+	pthread_mutex_unlock(&cl->lock);
+	return yes;
 }

@@ -56,6 +56,8 @@ struct nfs4_cb_path {
 struct nfs4_cb_hooks {
 	/* Tries the path of s. Does not wait; the caller holds a reference and no lock. */
 	void (*probe)(struct nfs4_session *s);
+	/* The same for the connection to a minor version 0 client (nfs4/client/cb_conn.h). */
+	void (*probe_client)(struct nfs4_client *cl);
 };
 
 /* Makes the path of a session that is in no table yet. False: no memory; there are no callbacks then. */
@@ -90,5 +92,8 @@ bool nfs4_cb_begin_probe(struct nfs4_session *s);
 /* A session of the client whose path works, with a reference: one that a callback has come through,
  * if there is one. NULL: there is none. Takes the client's lock. */
 struct nfs4_session *nfs4_cb_session(struct nfs4_client *cl);
+/* True if callbacks are expected to reach the client, of any minor version: in minor version 0 one was
+ * answered. Takes the client's lock. */
+bool nfs4_cb_reaches(struct nfs4_client *cl);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "nfs4/client/cb_conn.h"
 #include "nfs4/client/host.h"
 #include "nfs4/client/session.h"
 #include "nfs4/server.h"
@@ -25,8 +26,8 @@ void nfs4_client_put(struct nfs4_client *cl)
 	cost = cl->cost;
 	nfs4_record_fini(srv, &cl->record);
 	free(cl->cs_reply);
-	free(cl->callback);
-	free(cl->update);
+	nfs4_callback_free(cl->callback);
+	nfs4_callback_free(cl->update);
 	pthread_mutex_destroy(&cl->lock);
 	free(cl);
 	nfs4_host_give(host, cost);

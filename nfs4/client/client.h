@@ -52,15 +52,10 @@ struct nfs4_principal {
 	uint32_t uid;
 };
 
-/* Address for callbacks. It is stored for delegations; no callback is sent yet. */
 #define NFS4_NETID_MAX 8u
 #define NFS4_UADDR_MAX 64u /* an IPv6 address with scope and port */
-struct nfs4_callback {
-	uint32_t program;
-	uint32_t ident; /* minor version 0 */
-	char netid[NFS4_NETID_MAX];
-	char addr[NFS4_UADDR_MAX];
-};
+
+struct nfs4_callback; /* nfs4/client/cb_conn.h */
 
 /*
  * Key of a new client: its owner string, verifier and protocol. sessions is true for EXCHANGE_ID.
@@ -119,6 +114,8 @@ struct nfs4_client {
 	uint32_t cs_seqid; /* sequence id of the CREATE_SESSION slot (RFC 8881 section 18.36.4) */
 	/* reply of that slot; NULL: NFS4ERR_SEQ_MISORDERED, before the first call */
 	struct nfs4_cs_reply *cs_reply;
+	/* Minor version 0: the callback that SETCLIENTID_CONFIRM has installed, or will. */
+	struct nfs4_callback *callback;
 
 	/* Under the lock of the client table. */
 	bool was_confirmed;
@@ -130,10 +127,8 @@ struct nfs4_client {
 	uint64_t since;			/* time of the last change of status: nfs4_clients_now() */
 	struct sockaddr_in6 addr;	/* address that registered the client; IPv4 is mapped */
 	char netid[NFS4_NETID_MAX];	/* transport of that registration */
-	/* Minor version 0: verifier that SETCLIENTID_CONFIRM must give, and the callback that it
-	 * installs. */
+	/* Minor version 0: verifier that SETCLIENTID_CONFIRM must give. */
 	uint8_t confirm[NFS4_VERIFIER_SIZE];
-	struct nfs4_callback *callback;
 	struct nfs4_callback *update; /* new callback of the same client id, not confirmed yet */
 	uint8_t update_confirm[NFS4_VERIFIER_SIZE];
 

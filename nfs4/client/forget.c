@@ -2,6 +2,7 @@
 /* Destruction of clients that have left the tables. */
 #include "nfs4/client/forget.h"
 
+#include "nfs4/client/cb_conn.h"
 #include "nfs4/client/client_table.h"
 #include "nfs4/client/session.h"
 
@@ -24,6 +25,7 @@ void nfs4_client_destroy(struct nfs4_client *cl)
 	if (!cl)
 		return;
 	drop_sessions(cl);
+	nfs4_cb_conn_drop(cl);
 	cl->srv->holdings_hooks->drop(cl);
 	nfs4_client_put(cl);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* RENEW (RFC 7530 section 16.28), DESTROY_CLIENTID and RECLAIM_COMPLETE (RFC 8881 sections 18.50
  * and 18.51). */
+#include "nfs4/client/cb_conn.h"
 #include "nfs4/client/forget.h"
 #include "nfs4/compound.h"
 #include "nfs4/recovery/grace.h"
@@ -25,6 +26,8 @@ static int run_renew(struct nfs4_compound *c, void *args)
 
 	if (cl)
 		nfs4_origin_note(cl, c);
+	if (cl && nfs4_cb_conn_begin_probe(cl))
+		c->server->cb_hooks->probe_client(cl);
 	nfs4_client_put(cl);
 	return status;
 }

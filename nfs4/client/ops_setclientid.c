@@ -5,18 +5,21 @@
 #include <string.h>
 
 #include "nfs4/client/address.h"
+#include "nfs4/client/cb_conn.h"
 #include "nfs4/client/forget.h"
 #include "nfs4/client/origin.h"
 #include "nfs4/client/register.h"
 #include "nfs4/compound.h"
 #include "nfs4/recovery/grace.h"
 
+/* Leaves out empty if the text is too long or has a NUL. */
 static void get_text(struct xdr_in *x, char *out, uint32_t size)
 {
 	uint32_t len;
 	const uint8_t *p = xdr_get_opaque(x, NFS4_OPAQUE_LIMIT, &len);
 
-	if (!p || len >= size)
+	out[0] = '\0';
+	if (!p || len >= size || memchr(p, 0, len))
 		return;
 	memcpy(out, p, len);
 	out[len] = '\0';
@@ -24,7 +27,7 @@ static void get_text(struct xdr_in *x, char *out, uint32_t size)
 
 struct setclientid_args {
 	struct nfs4_client_init who;
-	struct nfs4_callback callback; /* an invalid address is left empty */
+	struct nfs4_callback_args callback;
 };
 
 static void decode_setclientid(struct nfs4_compound *c, void *args)
@@ -61,7 +64,7 @@ static int put_result(struct nfs4_compound *c, uint64_t clientid,
 /* Stores a new callback of the same client. Takes over *callback. */
 static int update(struct nfs4_compound *c, struct nfs4_client *cl, struct nfs4_callback **callback)
 {
-	free(cl->update);
+	nfs4_callback_free(cl->update); /* which has no connection */
 	cl->update = *callback;
 	*callback = NULL;
 	randombytes_buf(cl->update_confirm, NFS4_VERIFIER_SIZE);
@@ -102,17 +105,16 @@ static int run_setclientid(struct nfs4_compound *c, void *args)
 	const struct setclientid_args *a = args;
 	struct nfs4_clients *all = c->server->clients;
 	struct nfs4_client *fresh = nfs4_client_new(c, &a->who), *old[2] = { NULL, NULL };
-	struct nfs4_callback *callback = malloc(sizeof(*callback));
+	struct nfs4_callback *callback = nfs4_callback_new(c, &a->callback);
 	int status = NFS4ERR_DELAY;
 
 	if (fresh && callback) {
-		*callback = a->callback;
 		pthread_mutex_lock(&all->lock);
 		status = set_up(c, &a->who, &fresh, &callback, old);
 		pthread_mutex_unlock(&all->lock);
 	}
 	nfs4_client_put(fresh);
-	free(callback);
+	nfs4_callback_free(callback);
 	nfs4_client_destroy(old[0]);
 	nfs4_client_destroy(old[1]);
 	return status;
@@ -131,9 +133,15 @@ static void decode_setclientid_confirm(struct nfs4_compound *c, void *args)
 	xdr_get_fixed(c->in, a->confirm, sizeof(a->confirm));
 }
 
+/* Clients and the callback that a SETCLIENTID_CONFIRM replaces. */
+struct replaced {
+	struct nfs4_client_queue clients;
+	struct nfs4_callback *callback;
+};
+
 /* The cases of section 16.34.5; all->lock is held. */
 static int confirm(struct nfs4_compound *c, struct nfs4_client *cl,
-		   const struct setclientid_confirm_args *a, struct nfs4_client_queue *old)
+		   const struct setclientid_confirm_args *a, struct replaced *old)
 {
 	enum nfs4_client_status status = nfs4_client_status(cl);
 	const bool first = sodium_memcmp(a->confirm, cl->confirm, NFS4_VERIFIER_SIZE) == 0;
@@ -143,11 +151,9 @@ static int confirm(struct nfs4_compound *c, struct nfs4_client *cl,
 	if (!nfs4_principal_made(c, cl))
 		return NFS4ERR_CLID_INUSE;
 	if (status == NFS4_CLIENT_UNCONFIRMED)
-		return first ? nfs4_client_confirm(c, cl, old) : NFS4ERR_STALE_CLIENTID;
+		return first ? nfs4_client_confirm(c, cl, &old->clients) : NFS4ERR_STALE_CLIENTID;
 	if (cl->update && sodium_memcmp(a->confirm, cl->update_confirm, NFS4_VERIFIER_SIZE) == 0) {
-		free(cl->callback);
-		cl->callback = cl->update;
-		cl->update = NULL;
+		old->callback = nfs4_callback_replace(cl);
 		memcpy(cl->confirm, cl->update_confirm, NFS4_VERIFIER_SIZE);
 		return NFS4_OK;
 	}
@@ -159,22 +165,25 @@ static int run_setclientid_confirm(struct nfs4_compound *c, void *args)
 	const struct setclientid_confirm_args *a = args;
 	struct nfs4_clients *all = c->server->clients;
 	struct nfs4_client *cl = nfs4_client_get(all, a->clientid);
-	struct nfs4_client_queue old;
+	struct replaced old = { .callback = NULL };
 	bool was;
 	int status;
 
 	if (!cl)
 		return NFS4ERR_STALE_CLIENTID;
-	TAILQ_INIT(&old);
+	TAILQ_INIT(&old.clients);
 	pthread_mutex_lock(&all->lock);
 	was = cl->was_confirmed;
 	status = confirm(c, cl, a, &old);
 	pthread_mutex_unlock(&all->lock);
-	nfs4_clients_forget(c->server, &old);
+	nfs4_clients_forget(c->server, &old.clients);
+	nfs4_callback_free(old.callback);
 	if (status == NFS4_OK)
 		nfs4_client_renew(cl);
 	if (status == NFS4_OK && !was)
 		nfs4_record_confirmed(c->server, &cl->record);
+	if (status == NFS4_OK && nfs4_cb_conn_begin_probe(cl))
+		c->server->cb_hooks->probe_client(cl);
 	nfs4_client_put(cl);
 	return status;
 }

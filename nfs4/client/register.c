@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "nfs4/client/address.h"
+#include "nfs4/client/cb_conn.h"
 #include "nfs4/client/make_room.h"
 #include "nfs4/client/origin.h"
 #include "nfs4/compound.h"
@@ -18,7 +19,8 @@ struct nfs4_client *nfs4_client_new(struct nfs4_compound *c, const struct nfs4_c
 {
 	struct nfs4_clients *all = c->server->clients;
 	const struct nfs4_holdings_hooks *hooks = c->server->holdings_hooks;
-	const size_t cost = sizeof(struct nfs4_client) + hooks->size + init->ownerid_len;
+	const size_t size = sizeof(struct nfs4_client) + hooks->size + init->ownerid_len;
+	const size_t cost = size + (init->sessions ? 0 : nfs4_callback_cost());
 	struct sockaddr_in6 addr = { 0 };
 	char netid[NFS4_NETID_MAX];
 	struct nfs4_client *cl;
@@ -30,7 +32,7 @@ struct nfs4_client *nfs4_client_new(struct nfs4_compound *c, const struct nfs4_c
 		nfs4_host_put(host);
 		return NULL;
 	}
-	cl = calloc(1, cost);
+	cl = calloc(1, size);
 	if (!cl) {
 		nfs4_host_give(host, cost);
 		nfs4_host_put(host);

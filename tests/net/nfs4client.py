@@ -144,6 +144,9 @@ class Client:
     back = False  # asks for a back channel
     answers = True  # callbacks, in the way of a client that does as it is told
     cb_status = OK  # of its answers
+    # Minor version 0: program, netid, universal address, ident. Nobody can be called at this one.
+    callback = (0x40000000, b"tcp", b"127.0.0.1.0.0", 0)
+    source = None  # (address, port) that it calls from
 
     def __init__(self, port, owner, minor=1, verifier=b"verifier"):
         self.port, self.owner, self.minor, self.verifier = port, owner.encode(), minor, verifier
@@ -153,7 +156,7 @@ class Client:
         self._connect()
 
     def _connect(self):
-        self.conn = r.Conn(self.port)
+        self.conn = r.Conn(self.port, source=self.source)
         if self.back:
             self.conn.on_call = self._on_call
 
@@ -222,7 +225,8 @@ class Client:
         return self._setclientid() if self.minor == 0 else self._exchange_id()
 
     def _setclientid(self):
-        cb = u32(0x40000000) + opaque(b"tcp") + opaque(b"127.0.0.1.0.0") + u32(0)
+        program, netid, address, ident = self.callback
+        cb = u32(program) + opaque(netid) + opaque(address) + u32(ident)
         res = self.bare((SETCLIENTID, self.verifier + opaque(self.owner) + cb))[0]
         if res["status"] == OK:
             self.clientid = res["clientid"]

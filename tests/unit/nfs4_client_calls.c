@@ -185,8 +185,8 @@ uint32_t call_setclientid(struct fixture *f, const struct scid_args *a, struct s
 	xdr_put_fixed(&f->out, a->verifier, NFS4_VERIFIER_SIZE);
 	fix4_name(f, a->owner);
 	xdr_put_u32(&f->out, a->program);
-	fix4_name(f, "tcp");
-	fix4_name(f, "192.0.2.1.3.232");
+	fix4_name(f, a->netid ? a->netid : "tcp");
+	fix4_name(f, a->addr ? a->addr : "192.0.2.1.3.232");
 	xdr_put_u32(&f->out, a->ident);
 	memset(r, 0, sizeof(*r));
 	status = send_op(f, OP_SETCLIENTID);

@@ -53,6 +53,7 @@ uint32_t call_reclaim_complete(struct fixture *f, struct fix4_session *in, bool 
 struct scid_args {
 	const char *owner, *verifier;
 	uint32_t program, ident;
+	const char *netid, *addr; /* NULL: tcp, and port 1000 of the fixture's own address */
 };
 struct scid_result {
 	uint64_t clientid;

@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 
 #include "nfs4/client/address.h"
+#include "nfs4/client/cb_conn.h"
 #include "nfs4/client/client_table.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_client_calls.h"
@@ -179,6 +180,73 @@ Test(nfs4_setclientid, universal_addresses)
 	a.sin6_port = 0xffff;
 	nfs4_uaddr(&a, text);
 	cr_expect_str_eq(text, "abab:abab:abab:abab:abab:abab:abab:abab.255.255");
+}
+
+Test(nfs4_setclientid, universal_addresses_are_read)
+{
+	static const struct {
+		const char *netid, *text;
+		uint16_t port; /* 0: refused */
+	} rows[] = {
+		{ "tcp", "192.0.2.255.8.1", 2049 },
+		{ "tcp", "192.0.2.255.0.1", 1 },
+		{ "tcp", "192.0.2.255.255.255", 65535 },
+		{ "tcp6", "2001:db8::1.8.1", 2049 },
+		{ "tcp6", "::1.3.232", 1000 },
+		{ "tcp6", "2001:db8::192.0.2.1.8.1", 2049 },
+		{ "tcp6", "2001:0db8:0000:0000:0000:0000:0000:0001.255.0", 65280 },
+		{ "tcp", "", 0 },
+		{ "tcp", ".", 0 },
+		{ "tcp", "8.1", 0 },
+		{ "tcp", ".8.1", 0 },
+		{ "tcp", "192.0.2.255", 0 },
+		{ "tcp", "192.0.2.255.8", 0 },
+		{ "tcp", "192.0.2.255.8.1.", 0 },
+		{ "tcp", "192.0.2.255.8.1.1", 0 },
+		{ "tcp", "192.0.2.255.0.0", 0 },
+		{ "tcp", "192.0.2.255.8.256", 0 },
+		{ "tcp", "192.0.2.255.256.1", 0 },
+		{ "tcp", "192.0.2.255.8.01", 0 },
+		{ "tcp", "192.0.2.255.8.+1", 0 },
+		{ "tcp", "192.0.2.255.8.-1", 0 },
+		{ "tcp", "192.0.2.255. 8.1", 0 },
+		{ "tcp", "192.0.2.255.8..1", 0 },
+		{ "tcp", "192.0.2.255.8.1 ", 0 },
+		{ "tcp", "192.0.2.255.8.1000", 0 },
+		{ "tcp", "192.0.2.256.8.1", 0 },
+		{ "tcp", "192.0.02.255.8.1", 0 },
+		{ "tcp", "192.2.255.8.1", 0 },
+		{ "tcp", "0x7f.0.0.1.8.1", 0 },
+		{ "tcp", "localhost.8.1", 0 },
+		{ "tcp", "::1.8.1", 0 },
+		{ "tcp6", "192.0.2.255.8.1", 0 },
+		{ "tcp6", "::ffff:192.0.2.255.8.1", 0 },
+		{ "tcp6", "fe80::1%eth0.8.1", 0 },
+		{ "tcp6", "[::1].8.1", 0 },
+		{ "tcp6", "::1", 0 },
+		{ "tcp6", "2001:0db8:0000:0000:0000:0000:0000:0001:0001.255.0", 0 },
+		{ "udp", "192.0.2.255.8.1", 0 },
+		{ "rdma", "192.0.2.255.8.1", 0 },
+		{ "rdma6", "::1.8.1", 0 },
+		{ "TCP", "192.0.2.255.8.1", 0 },
+		{ "tcp ", "192.0.2.255.8.1", 0 },
+		{ "", "192.0.2.255.8.1", 0 },
+	};
+	struct sockaddr_in6 a;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const bool read = nfs4_parse_uaddr(rows[i].netid, rows[i].text, &a);
+
+		cr_expect_eq(read, rows[i].port != 0, "%s %s", rows[i].netid, rows[i].text);
+		if (read)
+			cr_expect_eq(ntohs(a.sin6_port), rows[i].port, "%s", rows[i].text);
+	}
+	cr_assert(nfs4_parse_uaddr("tcp", "192.0.2.255.8.1", &a));
+	cr_expect_arr_eq(a.sin6_addr.s6_addr,
+			 ((uint8_t[]){ 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 192, 0, 2, 255 }),
+			 16);
+	cr_assert(nfs4_parse_uaddr("tcp6", "::1.8.1", &a));
+	cr_expect_arr_eq(&a.sin6_addr, &in6addr_loopback, 16);
 }
 
 /* Texts of any length that are no address count as no address. */

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "nfs4/client/cb_conn.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nfs4/client/address.h"
+#include "nfs4/client/registry.h"
+#include "nfs4/compound.h"
+#include "nfs4/server.h"
+#include "rpc/backchannel.h"
+
+/* Program numbers that no registered program has (RFC 5531 section 8.3). */
+#define TRANSIENT_FIRST 0x40000000u
+#define TRANSIENT_LAST 0x5fffffffu
+
+/* A path that is down is probed again after this part of a lease, when the client renews. */
+#define RETRY_PART 2u
+
+/* True if the server calls that address for this caller. */
+static bool get_route(const struct nfs4_compound *c, const struct nfs4_callback_args *a,
+		      struct rpc_route *out)
+{
+	struct sockaddr_in6 peer = { 0 };
+	char netid[NFS4_NETID_MAX];
+
+	*out = (struct rpc_route){ 0 };
+	nfs4_peer_address(c, &peer, netid);
+	if (!c->server->cfg.dialer.dial || a->program < TRANSIENT_FIRST ||
+	    a->program > TRANSIENT_LAST || !nfs4_parse_uaddr(a->netid, a->addr, &out->to) ||
+	    memcmp(&out->to.sin6_addr, &peer.sin6_addr, sizeof(peer.sin6_addr)) != 0)
+		return false;
+	out->to.sin6_scope_id = peer.sin6_scope_id;
+	nfs4_map_address(&c->req->conn->local, &out->from);
+	return true;
+}
+
+struct nfs4_callback *nfs4_callback_new(const struct nfs4_compound *c,
+					const struct nfs4_callback_args *a)
+{
+	struct nfs4_callback *cb = calloc(1, sizeof(*cb));
+
+	if (!cb)
+		return NULL;
+	cb->program = a->program;
+	cb->ident = a->ident;
+	cb->state = get_route(c, a, &cb->route) ? NFS4_CB_UNTRIED : NFS4_CB_UNBOUND;
+	return cb;
+}
+
+static void give_up(struct rpc_backchannel *conn)
+{
+	if (!conn)
+		return;
+	rpc_backchannel_hang_up(conn);
+	rpc_backchannel_put(conn);
+}
+
+void nfs4_callback_free(struct nfs4_callback *cb)
+{
+	if (!cb)
+		return;
+	give_up(cb->conn);
+	free(cb);
+}
+
+size_t nfs4_callback_cost(void)
+{
+	return 2 * sizeof(struct nfs4_callback) + rpc_backchannel_size();
+}
+
+struct nfs4_callback *nfs4_callback_replace(struct nfs4_client *cl)
+{
+	struct nfs4_callback *old;
+
+	pthread_mutex_lock(&cl->lock);
+	old = cl->callback;
+	cl->callback = cl->update;
+	cl->update = NULL;
+	pthread_mutex_unlock(&cl->lock);
+	return old;
+}
+
+/* The client's callback, if calls may be made. Under the client's lock. */
+static struct nfs4_callback *callable(const struct nfs4_client *cl)
+{
+	struct nfs4_callback *cb = cl->callback;
+	const enum nfs4_client_status status = nfs4_client_status(cl);
+
+	if (!cb || cb->state == NFS4_CB_UNBOUND || cb->state == NFS4_CB_DOWN ||
+	    status == NFS4_CLIENT_EXPIRED || status == NFS4_CLIENT_GONE)
+		return NULL;
+	return cb;
+}
+
+static bool is_connected(const struct nfs4_callback *cb)
+{
+	return cb->conn && rpc_backchannel_is_open(cb->conn);
+}
+
+/* Fills out if there is an open connection. Under the client's lock. */
+static bool target(const struct nfs4_callback *cb, struct nfs4_cb_target *out)
+{
+	if (!is_connected(cb))
+		return false;
+	out->conn = cb->conn;
+	rpc_backchannel_ref(out->conn);
+	out->program = cb->program;
+	out->ident = cb->ident;
+	return true;
+}
+
+/* Installs a connection that was made for that route, unless another thread has been faster. Takes
+ * its reference. */
+static int install(struct nfs4_client *cl, const struct rpc_route *route,
+		   struct rpc_backchannel *made, struct nfs4_cb_target *out)
+{
+	struct nfs4_callback *cb;
+	int rc = -ENOTCONN;
+
+	pthread_mutex_lock(&cl->lock);
+	cb = callable(cl);
+	if (cb && memcmp(&cb->route, route, sizeof(*route)) == 0) {
+		if (!is_connected(cb)) {
+			rpc_backchannel_put(cb->conn);
+			cb->conn = made;
+			made = NULL;
+		}
+		rc = target(cb, out) ? 0 : -ENOTCONN;
+	}
+	pthread_mutex_unlock(&cl->lock);
+	out->fresh = true;
+	give_up(made);
+	return rc;
+}
+
+int nfs4_cb_conn_get(struct nfs4_client *cl, struct nfs4_cb_target *out)
+{
+	const struct rpc_dialer *dialer = &cl->srv->cfg.dialer;
+	struct rpc_backchannel *made = NULL;
+	struct nfs4_callback *cb;
+	struct rpc_route route;
+	bool found = false;
+	int rc;
+
+	*out = (struct nfs4_cb_target){ 0 };
+	pthread_mutex_lock(&cl->lock);
+	cb = callable(cl);
+	if (cb) {
+		found = target(cb, out);
+		route = cb->route;
+	}
+	pthread_mutex_unlock(&cl->lock);
+	if (!cb)
+		return -ENOTCONN;
+	if (found)
+		return 0;
+	rc = dialer->dial(dialer->ctx, &route, &made);
+	return rc != 0 ? rc : install(cl, &route, made, out);
+}
+
+void nfs4_cb_conn_is(struct nfs4_client *cl, const struct rpc_backchannel *conn,
+		     enum nfs4_cb_state state)
+{
+	struct rpc_backchannel *lost = NULL;
+	struct nfs4_callback *cb;
+
+	pthread_mutex_lock(&cl->lock);
+	cb = callable(cl);
+	if (cb && (conn ? cb->conn == conn : !is_connected(cb))) {
+		if (state != NFS4_CB_UNTRIED || cb->state == NFS4_CB_TRYING)
+			cb->state = state;
+		if (state == NFS4_CB_DOWN) {
+			lost = cb->conn;
+			cb->conn = NULL;
+		}
+	}
+	pthread_mutex_unlock(&cl->lock);
+	give_up(lost);
+}
+
+bool nfs4_cb_conn_begin_probe(struct nfs4_client *cl)
+{
+	const uint64_t now = nfs4_clients_now(cl->srv);
+	struct nfs4_callback *cb;
+	bool due;
+
+	pthread_mutex_lock(&cl->lock);
+	cb = cl->callback;
+	due = cb && (cb->state == NFS4_CB_UNTRIED ||
+		     (cb->state == NFS4_CB_DOWN &&
+		      now >= cb->tried + cl->srv->cfg.lease_seconds / RETRY_PART));
+	if (due) {
+		cb->state = NFS4_CB_TRYING;
+		cb->tried = now;
+	}
+	pthread_mutex_unlock(&cl->lock);
+	return due;
+}
+
+void nfs4_cb_conn_drop(struct nfs4_client *cl)
+{
+	struct rpc_backchannel *conn = NULL;
+
+	pthread_mutex_lock(&cl->lock);
+	if (cl->callback) {
+		conn = cl->callback->conn;
+		cl->callback->conn = NULL;
+		cl->callback->state = NFS4_CB_UNBOUND;
+	}
+	pthread_mutex_unlock(&cl->lock);
+	give_up(conn);
+}
