@@ -135,6 +135,24 @@ nothing_left() {
 	t_note "$(held)"
 }
 
+# called_back: the client of 4.0 answers the probe of the address that it gave.
+probes() { grep -ac "the probe to client .*: answered" /share/ringnfsd.log; }
+more_probes() { [ "$(probes)" -gt "$1" ]; }
+called_back() {
+	[ "$SERVER/$VERS" = ringnfsd/4.0 ] || { echo "ringnfsd calls clients of 4.0 at an address of theirs"; exit 77; }
+	local host before
+	server_with "[server]
+log_level = debug"
+	for host in "$ADDR" "$ADDR6"; do
+		wait_until 30 no_client
+		before=$(probes)
+		NFS_HOST=$host nfs_mount 4.0 "$([ "$host" = "$ADDR6" ] && echo tcp6 || echo tcp)" "/export/$FS" $M
+		wait_until 20 more_probes "$before" || die "no answer to a callback from $host"
+		umount $M
+	done
+	server_with ""
+}
+
 t_run "nothing said" negotiated
 t_run "this version" asked
 t_run "transports" transports
@@ -143,6 +161,7 @@ t_run "two mounts apart" apart
 t_run "eight mounts one after the other" many_times
 t_run "what is refused" refused
 t_run "what the server holds" nothing_left
+t_run "a call to the client" called_back
 umount /mnt/m2 $M 2>/dev/null
 rm -rf "/export/$FS/mount"
 t_done
