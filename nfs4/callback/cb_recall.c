@@ -2,7 +2,6 @@
 #include "nfs4/callback/cb_recall.h"
 
 #include "lib/util.h"
-#include "nfs4/client/cb_path.h"
 #include "nfs4/proto.h"
 
 static void encode(const struct nfs4_cb *cb, struct xdr_out *x)
@@ -31,10 +30,5 @@ static const struct nfs4_cb_op recall_op = {
 
 void nfs4_recall(struct nfs4_client *cl, struct nfs4_recall *r)
 {
-	struct nfs4_session *s = nfs4_cb_session(cl);
-
-	if (s)
-		nfs4_cb_start(&r->cb, &recall_op, s);
-	else
-		r->ended(r, false);
+	nfs4_cb_call(&r->cb, &recall_op, cl);
 }

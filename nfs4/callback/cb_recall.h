@@ -20,7 +20,7 @@ struct nfs4_recall {
 	void (*ended)(struct nfs4_recall *r, bool taken);
 };
 
-/* Tells the client, by a session whose callback path works. ended() is called once, perhaps before
+/* Tells the client, over the callback path that it has. ended() is called once, perhaps before
  * this returns, without locks. The caller holds none of the client's or of a session. */
 void nfs4_recall(struct nfs4_client *cl, struct nfs4_recall *r);
 
