@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The constants of NFS version 4 (RFC 7530 and 7531; RFC 8881 and 5662; RFC 7862 and 7863; RFC
- * 8276): operation numbers, status codes, attribute numbers and the flags of arguments, by their names in
- * the RFCs.
+ * 8276, RFC 9754): operation numbers, status codes, attribute numbers and the flags of arguments, by
+ * their names in the RFCs.
  */
 #ifndef RN_NFS4_PROTO_H
 #define RN_NFS4_PROTO_H
@@ -330,8 +330,9 @@ enum nfs4_attr {
 	FATTR4_SPACE_FREED = 78,
 	FATTR4_CHANGE_ATTR_TYPE = 79,
 	FATTR4_SEC_LABEL = 80,
-	FATTR4_MODE_UMASK = 81,	   /* RFC 8275 */
-	FATTR4_XATTR_SUPPORT = 82, /* RFC 8276 */
+	FATTR4_MODE_UMASK = 81,	    /* RFC 8275 */
+	FATTR4_XATTR_SUPPORT = 82,  /* RFC 8276 */
+	FATTR4_OPEN_ARGUMENTS = 86, /* RFC 9754 */
 };
 #define NFS4_ATTR_WORDS 3u /* words of a bitmap4 with all of them */
 
@@ -351,6 +352,46 @@ enum why_no_delegation4 {
 	WND4_NOT_SUPP_DOWNGRADE = 6,
 	WND4_CANCELLED = 7,
 	WND4_IS_DIR = 8,
+};
+/*
+ * Bits of the bitmaps in open_arguments4 (RFC 9754). The numbers are those of the XDR in
+ * draft-ietf-nfsv4-delstid, which Linux keeps in Documentation/sunrpc/xdr/nfs4_1.x.
+ */
+#define NFS4_OPEN_ARGUMENTS 5u /* bitmaps */
+enum open_args_share_access4 {
+	OPEN_ARGS_SHARE_ACCESS_READ = 1,
+	OPEN_ARGS_SHARE_ACCESS_WRITE = 2,
+	OPEN_ARGS_SHARE_ACCESS_BOTH = 3,
+};
+enum open_args_share_deny4 {
+	OPEN_ARGS_SHARE_DENY_NONE = 0,
+	OPEN_ARGS_SHARE_DENY_READ = 1,
+	OPEN_ARGS_SHARE_DENY_WRITE = 2,
+	OPEN_ARGS_SHARE_DENY_BOTH = 3,
+};
+enum open_args_share_access_want4 {
+	OPEN_ARGS_SHARE_ACCESS_WANT_ANY_DELEG = 3,
+	OPEN_ARGS_SHARE_ACCESS_WANT_NO_DELEG = 4,
+	OPEN_ARGS_SHARE_ACCESS_WANT_CANCEL = 5,
+	OPEN_ARGS_SHARE_ACCESS_WANT_SIGNAL_DELEG_WHEN_RESRC_AVAIL = 17,
+	OPEN_ARGS_SHARE_ACCESS_WANT_PUSH_DELEG_WHEN_UNCONTENDED = 18,
+	OPEN_ARGS_SHARE_ACCESS_WANT_DELEG_TIMESTAMPS = 20,
+	OPEN_ARGS_SHARE_ACCESS_WANT_OPEN_XOR_DELEGATION = 21,
+};
+enum open_args_open_claim4 {
+	OPEN_ARGS_OPEN_CLAIM_NULL = 0,
+	OPEN_ARGS_OPEN_CLAIM_PREVIOUS = 1,
+	OPEN_ARGS_OPEN_CLAIM_DELEGATE_CUR = 2,
+	OPEN_ARGS_OPEN_CLAIM_DELEGATE_PREV = 3,
+	OPEN_ARGS_OPEN_CLAIM_FH = 4,
+	OPEN_ARGS_OPEN_CLAIM_DELEG_CUR_FH = 5,
+	OPEN_ARGS_OPEN_CLAIM_DELEG_PREV_FH = 6,
+};
+enum open_args_createmode4 {
+	OPEN_ARGS_CREATEMODE_UNCHECKED4 = 0,
+	OPEN_ARGS_CREATE_MODE_GUARDED = 1,
+	OPEN_ARGS_CREATEMODE_EXCLUSIVE4 = 2,
+	OPEN_ARGS_CREATE_MODE_EXCLUSIVE4_1 = 3,
 };
 
 enum data_content4 { NFS4_CONTENT_DATA = 0, NFS4_CONTENT_HOLE = 1 };

@@ -19,8 +19,9 @@
 #define NFS4_MODE_BITS 07777u
 
 struct nfs4_sattr {
-	struct nfs4_bitmap given; /* as requested */
-	struct vfs_setattr set;	  /* ids are filled in by nfs4_sattr_check */
+	/* As requested, without time_create: the attributes that are set. */
+	struct nfs4_bitmap given;
+	struct vfs_setattr set; /* ids are filled in by nfs4_sattr_check */
 	/* mode_set_masked (SETATTR only, minor versions 1 and 2): bits of set.mode to change. */
 	uint32_t mode_mask;
 	bool has_acl;

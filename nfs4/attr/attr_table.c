@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The table of attributes. Left out because POSIX file systems have no such data: archive, hidden,
- * system, mimetype, time_backup, retention, layouts, locations, notification delays. sacl needs
- * auditing. dacl has automatic inheritance (RFC 8881 section 6.4.3.2), which POSIX ACLs cannot
- * store.
+ * The table of attributes. Left out because POSIX file systems have no such data: mimetype,
+ * time_backup, retention, layouts, locations, notification delays. Neither statx(2) nor
+ * FS_IOC_GETFLAGS tells of archive, hidden and system. sacl needs auditing. dacl has automatic
+ * inheritance (RFC 8881 section 6.4.3.2), which POSIX ACLs cannot store.
  */
 #include "nfs4/attr/attr_table.h"
 
@@ -13,6 +13,7 @@
 #define FH_MAX (4u + NFS4_FHSIZE)
 #define MASK (4u + 4u * NFS4_ATTR_WORDS)
 #define TIME (8u + 4u)
+#define OPEN_ARGUMENTS (NFS4_OPEN_ARGUMENTS * (4u + 4u))
 
 #define GET(NAME, name, minor, needs, size, get)                                                   \
 	[FATTR4_##NAME] = { #name, minor, needs, size, get, NULL }
@@ -66,7 +67,7 @@ static const struct nfs4_attr_row rows[] = {
 	GET(SPACE_USED, space_used, 0, 0, 8, nfs4_value_space_used),
 	GET(TIME_ACCESS, time_access, 0, 0, TIME, nfs4_value_time_access),
 	SET(TIME_ACCESS_SET, time_access_set, 0, nfs4_sattr_atime),
-	GET(TIME_CREATE, time_create, 0, 0, TIME, nfs4_value_time_create),
+	BOTH(TIME_CREATE, time_create, 0, 0, TIME, nfs4_value_time_create, nfs4_sattr_time_create),
 	GET(TIME_DELTA, time_delta, 0, NFS4_ATTR_FS, TIME, nfs4_value_time_delta),
 	GET(TIME_METADATA, time_metadata, 0, 0, TIME, nfs4_value_time_metadata),
 	GET(TIME_MODIFY, time_modify, 0, 0, TIME, nfs4_value_time_modify),
@@ -79,6 +80,7 @@ static const struct nfs4_attr_row rows[] = {
 	GET(CLONE_BLKSIZE, clone_blksize, 2, NFS4_ATTR_FS, 4, nfs4_value_clone_blksize),
 	GET(CHANGE_ATTR_TYPE, change_attr_type, 2, 0, 4, nfs4_value_change_attr_type),
 	GET(XATTR_SUPPORT, xattr_support, 2, NFS4_ATTR_XATTRS, 4, nfs4_value_xattr_support),
+	GET(OPEN_ARGUMENTS, open_arguments, 2, 0, OPEN_ARGUMENTS, nfs4_value_open_arguments),
 };
 /* clang-format on */
 
@@ -101,8 +103,8 @@ void nfs4_attr_supported(uint32_t minor, struct nfs4_bitmap *out)
 	}
 }
 
-/* All attributes that can be set, except the times, which hold the verifier, and those of SETATTR
- * only. */
+/* All attributes that can be set, except the times, which hold the verifier, those of SETATTR only,
+ * and time_create, whose value is not used. */
 void nfs4_attr_exclusive(uint32_t minor, struct nfs4_bitmap *out)
 {
 	*out = (struct nfs4_bitmap){ 0 };
@@ -115,4 +117,5 @@ void nfs4_attr_exclusive(uint32_t minor, struct nfs4_bitmap *out)
 	nfs4_bitmap_remove(out, FATTR4_TIME_ACCESS_SET);
 	nfs4_bitmap_remove(out, FATTR4_TIME_MODIFY_SET);
 	nfs4_bitmap_remove(out, FATTR4_MODE_SET_MASKED);
+	nfs4_bitmap_remove(out, FATTR4_TIME_CREATE);
 }

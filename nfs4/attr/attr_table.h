@@ -45,5 +45,6 @@ void nfs4_sattr_group(struct xdr_in *x, struct nfs4_sattr *sa);
 void nfs4_sattr_acl(struct xdr_in *x, struct nfs4_sattr *sa);
 void nfs4_sattr_atime(struct xdr_in *x, struct nfs4_sattr *sa);
 void nfs4_sattr_mtime(struct xdr_in *x, struct nfs4_sattr *sa);
+void nfs4_sattr_time_create(struct xdr_in *x, struct nfs4_sattr *sa);
 
 #endif

@@ -56,5 +56,6 @@ NFS4_ATTR_GETTER(fs_charset_cap);
 NFS4_ATTR_GETTER(clone_blksize);
 NFS4_ATTR_GETTER(change_attr_type);
 NFS4_ATTR_GETTER(xattr_support);
+NFS4_ATTR_GETTER(open_arguments);
 
 #endif

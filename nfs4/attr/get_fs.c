@@ -128,7 +128,12 @@ NFS4_ATTR_GETTER(clone_blksize)
 	xdr_put_u32(x, src->fs.block);
 }
 
-/* The change attribute is made from ctime, which goes backwards with the server's clock. */
+/*
+ * The only type that is never a lie. The change attribute is made from ctime, which goes backwards
+ * with the server's clock, so it is not known to grow with each change, as all other types promise.
+ * It is no counter either: two changes of a local process within a tick of the clock share a ctime,
+ * and a look at a file that has just changed may add a value (vfs/fs/change.h).
+ */
 NFS4_ATTR_GETTER(change_attr_type)
 {
 	(void)src;

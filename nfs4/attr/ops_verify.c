@@ -97,6 +97,10 @@ static void pass_value(struct comparing *cmp, unsigned number, uint32_t size)
 	case FATTR4_SUPPATTR_EXCLCREAT:
 		nfs4_get_bitmap(&cmp->in, &b);
 		break;
+	case FATTR4_OPEN_ARGUMENTS:
+		for (unsigned i = 0; i < NFS4_OPEN_ARGUMENTS; i++)
+			nfs4_get_bitmap(&cmp->in, &b);
+		break;
 	case FATTR4_FILEHANDLE:
 		xdr_get_opaque(&cmp->in, NFS4_FHSIZE, &len);
 		break;

@@ -13,6 +13,7 @@
 #include "nfs4/attr/utf8.h"
 
 #define UMASK_BITS 0777u
+#define NS_PER_SECOND 1000000000u
 
 enum time_how4 { SET_TO_SERVER_TIME4 = 0, SET_TO_CLIENT_TIME4 = 1 };
 
@@ -102,7 +103,7 @@ static enum vfs_set_time get_time(struct xdr_in *x, struct nfs4_sattr *sa, struc
 		nfs4_bad_xdr(x);
 	out->tv_sec = (time_t)xdr_get_u64(x);
 	ns = xdr_get_u32(x);
-	if (ns >= 1000000000u)
+	if (ns >= NS_PER_SECOND)
 		refuse(sa, NFS4ERR_INVAL);
 	else
 		out->tv_nsec = (long)ns;
@@ -117,6 +118,19 @@ void nfs4_sattr_atime(struct xdr_in *x, struct nfs4_sattr *sa)
 void nfs4_sattr_mtime(struct xdr_in *x, struct nfs4_sattr *sa)
 {
 	sa->set.set_mtime = get_time(x, sa, &sa->set.mtime);
+}
+
+/*
+ * Decoded and dropped: no Linux file system can set the time of birth. RFC 8881 section 5.8.2.40
+ * lets a client set it, and macOS' does; an error would fail the whole operation. attrsset tells
+ * that it was not set.
+ */
+void nfs4_sattr_time_create(struct xdr_in *x, struct nfs4_sattr *sa)
+{
+	xdr_get_u64(x);
+	if (xdr_get_u32(x) >= NS_PER_SECOND)
+		refuse(sa, NFS4ERR_INVAL);
+	nfs4_bitmap_remove(&sa->given, FATTR4_TIME_CREATE);
 }
 
 /* 0, or the error if these attributes cannot be set, or not by this operation. */

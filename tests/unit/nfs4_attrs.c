@@ -220,6 +220,13 @@ static bool get_others(struct xdr_in *r, struct fix4_attrs *a, unsigned n)
 		a->rawdev[0] = xdr_get_u32(r);
 		a->rawdev[1] = xdr_get_u32(r);
 		return true;
+	case FATTR4_OPEN_ARGUMENTS:
+		for (unsigned i = 0; i < NFS4_OPEN_ARGUMENTS; i++) {
+			if (xdr_get_u32(r) != 1)
+				return false;
+			a->open_args[i] = xdr_get_u32(r);
+		}
+		return true;
 	case FATTR4_TIME_ACCESS:
 		get_time(r, &a->atime);
 		return true;

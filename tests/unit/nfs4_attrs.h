@@ -16,6 +16,8 @@ struct fix4_attrs {
 	uint64_t change, size, fsid[2], fileid, mounted_on, used, maxfilesize, maxread, maxwrite;
 	uint64_t files[3], space[3]; /* avail, free, total */
 	uint64_t quota[3];	     /* avail_hard, avail_soft, used */
+	uint32_t open_args
+		[NFS4_OPEN_ARGUMENTS]; /* the bitmaps of open_arguments, of one word each */
 	size_t acl_at; /* offset of the nfsace4<> from the start of the reply; 0: none */
 	size_t acl_size;
 	struct vfs_fh fh;

@@ -141,7 +141,6 @@ Test(nfs4_fattr, attributes_that_there_are_not)
 		{ FATTR4_TYPE, 0, NFS4ERR_INVAL },
 		{ FATTR4_CHANGE, 1, NFS4ERR_INVAL },
 		{ FATTR4_FILEID, 2, NFS4ERR_INVAL },
-		{ FATTR4_TIME_CREATE, 0, NFS4ERR_INVAL },
 		{ FATTR4_TIME_ACCESS, 0, NFS4ERR_INVAL },
 		{ FATTR4_SUPPORTED_ATTRS, 0, NFS4ERR_INVAL },
 	};
@@ -156,6 +155,33 @@ Test(nfs4_fattr, attributes_that_there_are_not)
 		xdr_put_u32(&x, 7);
 		cr_expect_eq(decode(rows[i].minor, NFS4_SATTR_SETATTR, &sa), rows[i].status,
 			     "attribute %u of 4.%u", rows[i].bit, rows[i].minor);
+	}
+}
+
+/* The time of birth is decoded, so that what follows it is set, and then dropped. */
+Test(nfs4_fattr, time_create_is_passed_over)
+{
+	struct nfs4_bitmap want = { 0 };
+	struct nfs4_sattr sa;
+
+	nfs4_bitmap_add(&want, FATTR4_SIZE);
+	nfs4_bitmap_add(&want, FATTR4_TIME_MODIFY_SET);
+	for (uint32_t minor = 0; minor <= 2; minor++) {
+		BITS(FATTR4_SIZE, FATTR4_TIME_CREATE, FATTR4_TIME_MODIFY_SET);
+		xdr_put_u64(&x, 7);
+		xdr_put_u64(&x, 1);
+		xdr_put_u32(&x, 2);
+		xdr_put_u32(&x, 0);
+		cr_expect_eq(decode(minor, NFS4_SATTR_SETATTR, &sa), NFS4_OK);
+		cr_expect(sa.set.size == 7 && sa.set.set_mtime == VFS_TIME_SERVER);
+		cr_expect_arr_eq(&sa.given, &want, sizeof(want));
+		BITS(FATTR4_TIME_CREATE);
+		xdr_put_u64(&x, 1);
+		xdr_put_u32(&x, 1000000000);
+		cr_expect_eq(decode(minor, NFS4_SATTR_SETATTR, &sa), NFS4ERR_INVAL);
+		BITS(FATTR4_TIME_CREATE);
+		xdr_put_u64(&x, 1);
+		cr_expect_eq(decode(minor, NFS4_SATTR_SETATTR, &sa), NFS4ERR_BADXDR);
 	}
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* SETATTR, VERIFY and NVERIFY in each minor version. */
 #include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/xattr.h>
 
 #include "nfs4/server.h"
@@ -134,6 +136,37 @@ Test(nfs4_setattr, each_attribute)
 {
 	NEED_FIXTURE();
 	FOR_MINORS(check_each);
+}
+
+/* What a client sends as the time of birth changes nothing, and attrsset says so. */
+static void check_birth(struct fix4_session *s, uint32_t minor)
+{
+	struct vfs_fh fh;
+	struct statx before, after;
+
+	(void)minor;
+	make_file("file", "hello", 0644);
+	fh = handle("file");
+	cr_assert_eq(statx(AT_FDCWD, fix_path(f, "file"), 0, STATX_BTIME | STATX_SIZE, &before), 0);
+	BEGIN(s, &fh, OP_SETATTR, FATTR4_TIME_CREATE);
+	xdr_put_u64(&f->out, 1000);
+	xdr_put_u32(&f->out, 1);
+	cr_expect_eq(set(0), NFS4_OK);
+	BEGIN(s, &fh, OP_SETATTR, FATTR4_SIZE, FATTR4_TIME_CREATE);
+	xdr_put_u64(&f->out, 2);
+	xdr_put_u64(&f->out, 1000);
+	xdr_put_u32(&f->out, 1);
+	cr_expect_eq(set(1), NFS4_OK);
+	cr_assert_eq(statx(AT_FDCWD, fix_path(f, "file"), 0, STATX_BTIME | STATX_SIZE, &after), 0);
+	cr_expect_eq(after.stx_size, 2);
+	cr_expect_eq(after.stx_btime.tv_sec, before.stx_btime.tv_sec);
+	cr_assert_eq(unlink(fix_path(f, "file")), 0);
+}
+
+Test(nfs4_setattr, the_time_of_birth_stays)
+{
+	NEED_FIXTURE();
+	FOR_MINORS(check_birth);
 }
 
 static void check_together(struct fix4_session *s, uint32_t minor)
@@ -444,7 +477,7 @@ static void check_verify_all(struct fix4_session *s, uint32_t minor)
 	fix4_op(f, OP_GETATTR);
 	/* Without rdattr_error, and without space, which other processes change. */
 	FIX4_BITS(f, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 13, 15, 16, 17, 18, 19, 20, 26, 27, 28, 29,
-		  30, 31, 33, 34, 35, 36, 37, 41, 45, 47, 50, 51, 52, 53, 55, 75, 76, 79);
+		  30, 31, 33, 34, 35, 36, 37, 41, 45, 47, 50, 51, 52, 53, 55, 75, 76, 79, 86);
 	cr_assert_eq(fix4_send(f), NFS4_OK);
 	fix4_result(f, OP_PUTFH);
 	fix4_result(f, OP_GETATTR);
