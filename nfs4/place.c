@@ -79,6 +79,7 @@ static int enter_export(struct nfs4_compound *c, uint32_t id, struct nfs4_place 
 	p->ctx.w = c->req->worker->vfs;
 	/* In minor version 0 the client is not known here, and has no delegations. */
 	p->ctx.client = c->minor > 0 ? c->client : NULL;
+	p->ctx.caller = c->req->conn->id;
 	nfs4_audience_add(c, p);
 	return NFS4_OK;
 }

@@ -71,4 +71,7 @@ bool vfs_share_pins(const struct vfs_share *s);
 int vfs_share_check_io(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_share *self,
 		       uint8_t access, struct vfs_conflict *c);
 
+/* True if nobody has the file open beside the caller, who has own shares of it. */
+bool vfs_share_is_only(struct vfs_ctx *ctx, struct vfs_node *n, unsigned own);
+
 #endif

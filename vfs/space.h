@@ -81,9 +81,4 @@ struct vfs_parts {
  */
 int vfs_parts(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_parts *p);
 
-/* The range will be read soon: starts to read some of it, VFS_PREFETCH_MAX bytes at most. length 0:
- * to the end. Does nothing where it cannot, or the caller may not read. */
-#define VFS_PREFETCH_MAX (4u << 20)
-void vfs_prefetch(struct vfs_ctx *ctx, struct vfs_node *n, uint64_t offset, uint64_t length);
-
 #endif

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* SEEK (RFC 7862 section 15.11) and IO_ADVISE (section 15.5). */
-#include "nfs4/attr/bitmap.h"
+/* SEEK (RFC 7862 section 15.11). */
 #include "nfs4/data/status.h"
 #include "nfs4/state/io.h"
 #include "vfs/space.h"
-
-/* The two that are used here */
-enum IO_ADVISE_type4 { IO_ADVISE4_NORMAL = 0, IO_ADVISE4_WILLNEED = 4 };
 
 struct seek_args {
 	struct nfs4_stateid stateid;
@@ -46,70 +42,6 @@ static int run_seek(struct nfs4_compound *c, void *args)
 	xdr_put_u64(c->out, s.pos);
 	return NFS4_OK;
 }
-
-struct io_advise_args {
-	struct nfs4_stateid stateid;
-	uint64_t offset, count; /* count 0: to the end */
-	uint32_t hints;		/* word 0 of the bitmap: bits IO_ADVISE4_* */
-};
-
-static void decode_io_advise(struct nfs4_compound *c, void *args)
-{
-	struct io_advise_args *a = args;
-	uint32_t words;
-
-	nfs4_get_stateid(c->in, &a->stateid);
-	a->offset = xdr_get_u64(c->in);
-	a->count = xdr_get_u64(c->in);
-	words = xdr_get_u32(c->in);
-	for (uint32_t i = 0; i < words && !c->in->err; i++) {
-		uint32_t word = xdr_get_u32(c->in);
-
-		if (i == 0)
-			a->hints = word;
-	}
-}
-
-/* Follows WILLNEED and returns the hints in effect. Hints about the access pattern are ignored: all
- * clients share the descriptor, and the page cache that DONTNEED would drop. */
-static uint32_t follow(struct nfs4_compound *c, const struct io_advise_args *a)
-{
-	const uint32_t willneed = 1u << IO_ADVISE4_WILLNEED;
-
-	if (!(a->hints & willneed))
-		return 1u << IO_ADVISE4_NORMAL;
-	vfs_prefetch(&c->current.ctx, c->current.node, a->offset, a->count);
-	return willneed;
-}
-
-static int run_io_advise(struct nfs4_compound *c, void *args)
-{
-	const struct io_advise_args *a = args;
-	struct nfs4_io_right right = { 0 };
-	int status = nfs4_need(c, &c->current, NFS4_NEED_REG | NFS4_NEED_FILE);
-
-	if (status == NFS4_OK)
-		status = nfs4_io_begin(c, &a->stateid, 0, &right);
-	if (status != NFS4_OK)
-		return status;
-	/* number of words of the bitmap */
-	xdr_put_u32(c->out, 1);
-	xdr_put_u32(c->out, follow(c, a));
-	nfs4_io_end(&right);
-	return NFS4_OK;
-}
-
-const struct nfs4_op nfs4_op_io_advise = {
-	.name = "IO_ADVISE",
-	.minors = { 2, 2 },
-	.needs = NFS4_NEEDS_FH,
-	.reply_max = NFS4_BITMAP_SIZE,
-	.errors = NFS4_ERRORS(NFS4_E_OBJECT | NFS4_E_IO | NFS4_E_FILE_ONLY | NFS4_E_FBIG |
-			      NFS4_E_NOTSUPP),
-	.args_size = sizeof(struct io_advise_args),
-	.decode = decode_io_advise,
-	.run = run_io_advise,
-};
 
 const struct nfs4_op nfs4_op_seek = {
 	.name = "SEEK",

@@ -198,9 +198,6 @@ Test(vfs_space, seek_finds_data_and_holes)
 	cr_expect_eq(seek(&f, n, &s, 2 * MIB, true), -ENXIO);
 	cr_expect_eq(seek(&f, n, &s, UINT64_MAX, true), -ENXIO);
 	cr_expect_eq(seek(&f, f.root, &s, 0, true), -EISDIR);
-	vfs_prefetch(&f.ctx, n, 0, 0);
-	vfs_prefetch(&f.ctx, n, UINT64_MAX, UINT64_MAX);
-	vfs_prefetch(&f.ctx, f.root, 0, 1);
 	vfs_node_put(n);
 	fx_close(&f);
 }

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#include "vfs/data/advise.h"
 #include "vfs/export/mounts.h"
 #include "vfs/meta/permission.h"
 #include "vfs/worker.h"
@@ -156,6 +157,7 @@ void vfs_read(struct vfs_io *io)
 		vfs_io_finish_later(io, rc);
 		return;
 	}
+	vfs_advise_reads(io->ctx, io->node);
 	read_plan(io);
 	if (io->priv.window == 0)
 		vfs_ring_finish(io->ctx->w, &io->priv.op, 0); /* for eof */

@@ -153,16 +153,3 @@ int vfs_seek(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_seek *s)
 	}
 	return 0;
 }
-
-void vfs_prefetch(struct vfs_ctx *ctx, struct vfs_node *n, uint64_t offset, uint64_t length)
-{
-	int fd;
-
-	if (offset > VFS_OFFSET_MAX - VFS_PREFETCH_MAX || vfs_may_read(ctx, n) < 0)
-		return;
-	if (length == 0 || length > VFS_PREFETCH_MAX)
-		length = VFS_PREFETCH_MAX;
-	fd = vfs_node_readable_fd(ctx, n);
-	if (fd >= 0)
-		(void)posix_fadvise(fd, (off_t)offset, (off_t)length, POSIX_FADV_WILLNEED);
-}

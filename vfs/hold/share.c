@@ -197,3 +197,17 @@ int vfs_share_check_io(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs
 	vfs_file_put(f);
 	return rc;
 }
+
+bool vfs_share_is_only(struct vfs_ctx *ctx, struct vfs_node *n, unsigned own)
+{
+	struct vfs_file *f;
+	bool only;
+
+	if (vfs_file_get(ctx, n, &f) != 0)
+		return false;
+	pthread_mutex_lock(&f->lock);
+	only = f->nshares <= own;
+	pthread_mutex_unlock(&f->lock);
+	vfs_file_put(f);
+	return only;
+}

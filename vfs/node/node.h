@@ -67,6 +67,8 @@ struct vfs_node {
 	pthread_mutex_t open_lock;	   /* guards the opening of data_fd, and streams */
 	_Atomic int data_fd[VFS_FD_KINDS]; /* -1: not open */
 	struct vfs_dir_stream *streams;	   /* idle ones of a directory */
+	/* Caller (vfs_ctx.caller) whose pattern of access the data descriptors have; 0: none. */
+	_Atomic uint64_t advised_by;
 	struct vfs_uncommitted uncommitted;
 
 	/* Guarded by the shard's lock. */

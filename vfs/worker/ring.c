@@ -187,6 +187,29 @@ void vfs_ring_fallocate(struct vfs_worker *w, struct vfs_ring_op *op,
 	ring_start(w, op, sqe, f->as_user ? w->user_personality : w->root_personality);
 }
 
+void vfs_ring_fadvise(struct vfs_worker *w, struct vfs_ring_op *op,
+		      const struct vfs_ring_fadvise *f)
+{
+	struct io_uring_sqe *sqe;
+	int error = 0;
+
+	if (w->prompt) {
+		vfs_prompt_decline_op(w, op);
+		return;
+	}
+	if (!w->has_ring) {
+		vfs_syscall_fadvise(w, op, f);
+		return;
+	}
+	sqe = ring_sqe(w, &error);
+	if (!sqe) {
+		vfs_ring_finish(w, op, error);
+		return;
+	}
+	io_uring_prep_fadvise(sqe, f->fd, f->offset, (off_t)f->len, f->advice);
+	ring_start(w, op, sqe, w->root_personality);
+}
+
 int vfs_ring_watch(struct vfs_worker *w)
 {
 	struct io_uring_sqe *sqe;

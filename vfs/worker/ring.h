@@ -21,6 +21,8 @@ void vfs_ring_fsync(struct vfs_worker *w, struct vfs_ring_op *op, int fd, uint64
 		    uint32_t len);
 void vfs_ring_fallocate(struct vfs_worker *w, struct vfs_ring_op *op,
 			const struct vfs_ring_fallocate *f);
+void vfs_ring_fadvise(struct vfs_worker *w, struct vfs_ring_op *op,
+		      const struct vfs_ring_fadvise *f);
 
 /* Within vfs/worker/. */
 int vfs_ring_watch(struct vfs_worker *w);

@@ -58,6 +58,12 @@ void vfs_syscall_fallocate(struct vfs_worker *w, struct vfs_ring_op *op,
 	vfs_ring_finish(w, op, res);
 }
 
+void vfs_syscall_fadvise(struct vfs_worker *w, struct vfs_ring_op *op,
+			 const struct vfs_ring_fadvise *f)
+{
+	vfs_ring_finish(w, op, -posix_fadvise(f->fd, (off_t)f->offset, (off_t)f->len, f->advice));
+}
+
 int vfs_syscall_enter(struct vfs_worker *w, int timeout_ms)
 {
 	struct pollfd p = { .fd = w->watch.fd, .events = POLLIN };

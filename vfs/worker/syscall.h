@@ -10,6 +10,8 @@ void vfs_syscall_write(struct vfs_worker *w, struct vfs_ring_op *op, const struc
 void vfs_syscall_fsync(struct vfs_worker *w, struct vfs_ring_op *op, int fd);
 void vfs_syscall_fallocate(struct vfs_worker *w, struct vfs_ring_op *op,
 			   const struct vfs_ring_fallocate *f);
+void vfs_syscall_fadvise(struct vfs_worker *w, struct vfs_ring_op *op,
+			 const struct vfs_ring_fadvise *f);
 /* Waits up to timeout_ms for the watched descriptor (0: not; -1: for ever). */
 int vfs_syscall_enter(struct vfs_worker *w, int timeout_ms);
 

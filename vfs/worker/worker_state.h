@@ -92,6 +92,12 @@ struct vfs_ring_fallocate {
 	bool as_user;
 };
 
+struct vfs_ring_fadvise {
+	int fd;
+	int advice;	      /* POSIX_FADV_* */
+	uint64_t offset, len; /* len: up to 32 bits; 0: to the end */
+};
+
 /* Ends an operation with a result that is known already. */
 static inline void vfs_ring_finish(struct vfs_worker *w, struct vfs_ring_op *op, int res)
 {
