@@ -24,7 +24,7 @@ enum exp_flag {
 	EXP_NO_ACL = 1u << 9,
 	EXP_NO_AUTH_NLM = 1u << 10,
 	EXP_PNFS = 1u << 11,
-	EXP_SECURITY_LABEL = 1u << 12,
+	EXP_SECURITY_LABEL = 1u << 12, /* NFSv4.2 clients see SELinux labels, and may set them */
 	EXP_NO_RDIRPLUS = 1u << 13,
 	EXP_NFS_ONLY = 1u << 14, /* nobody but this server's clients changes what is exported */
 };

@@ -545,6 +545,7 @@ static void to_access(const struct exp_opts *opts, struct vfs_access *a)
 		    (f & EXP_ALL_SQUASH ? VFS_ALL_SQUASH : 0) | (f & EXP_ASYNC ? VFS_ASYNC : 0) |
 		    (f & EXP_INSECURE ? 0 : VFS_SECURE) |
 		    (opts->flags & EXP_NO_AUTH_NLM ? VFS_NO_AUTH_NLM : 0) |
+		    (opts->flags & EXP_SECURITY_LABEL ? VFS_SECURITY_LABEL : 0) |
 		    (f & (EXP_CROSSMNT | EXP_NOHIDE) ? VFS_CROSSMNT : 0) |
 		    (opts->flags & EXP_NO_RDIRPLUS ? VFS_NO_READDIRPLUS : 0);
 }

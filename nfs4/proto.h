@@ -396,6 +396,11 @@ enum open_args_createmode4 {
 
 enum data_content4 { NFS4_CONTENT_DATA = 0, NFS4_CONTENT_HOLE = 1 };
 
+/* Label format and policy of SELinux labels, as Linux sends and expects them. RFC 7569 registers
+ * none. */
+#define NFS4_LABEL_FORMAT 0u
+#define NFS4_LABEL_POLICY 0u
+
 /* Flags of arguments and results. */
 #define ACL4_SUPPORT_ALLOW_ACL 0x00000001u
 #define ACL4_SUPPORT_DENY_ACL 0x00000002u

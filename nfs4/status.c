@@ -45,6 +45,7 @@ static const struct {
 	{ ETIMEDOUT, NFS4ERR_DELAY },
 	{ VFS_ELEASE, NFS4ERR_DELAY },
 	{ VFS_EDELEG, NFS4ERR_DELAY },
+	{ VFS_ELABEL, NFS4ERR_BADLABEL },
 };
 
 int nfs4_status(uint32_t minor, int rc)

@@ -32,6 +32,7 @@ enum vfs_access_flags {
 	VFS_RO_NONE = 256, /* AUTH_NONE calls may only read (sec=none after a read-write flavour) */
 	VFS_NO_READDIRPLUS = 512, /* NFSv3's READDIRPLUS is not supported (nordirplus) */
 	VFS_NO_AUTH_NLM = 1024, /* NLM's locks take neither a flavour nor permission for the file */
+	VFS_SECURITY_LABEL = 2048, /* security labels are shown, and may be set (vfs/label.h) */
 };
 
 struct vfs_access {

@@ -26,6 +26,7 @@
 #define VFS_ELEASE 20103
 /* Other clients have delegations of the file (vfs/deleg.h), and have been asked to return them */
 #define VFS_EDELEG 20104
+#define VFS_ELABEL 20105 /* the kernel does not take a security label (vfs/label.h) */
 
 struct vfs_file;
 

@@ -47,6 +47,12 @@ struct vfs_attr {
 
 struct vfs_acls;
 
+/* Bytes of a security label (vfs/label.h); len 0: none. */
+struct vfs_label {
+	uint32_t len;
+	const uint8_t *bytes;
+};
+
 enum vfs_set_time { VFS_TIME_KEEP, VFS_TIME_SERVER, VFS_TIME_CLIENT };
 
 struct vfs_setattr {
@@ -61,6 +67,7 @@ struct vfs_setattr {
 	struct timespec atime, mtime;
 	const struct vfs_acls *acls; /* vfs/acl.h; after the mode, whose permissions they replace.
 				      * NULL: not set */
+	struct vfs_label label;	     /* the export must have it: vfs_label_supported */
 };
 
 struct vfs_statfs {

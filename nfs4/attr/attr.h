@@ -50,7 +50,7 @@ enum nfs4_sattr_use {
  * Checks the attributes for the current filehandle: the object of SETATTR, or the directory of a
  * new object. NFS4_OK, and names are mapped to ids (a name service may be asked); or
  * NFS4ERR_ATTRNOTSUPP, NFS4ERR_INVAL, NFS4ERR_BADOWNER, NFS4ERR_DELAY (the name service is busy),
- * NFS4ERR_RESOURCE or NFS4ERR_REQ_TOO_BIG (an ACL). Call it before the operation waits for
+ * NFS4ERR_RESOURCE or NFS4ERR_REQ_TOO_BIG (an ACL), NFS4ERR_WRONG_LFS or NFS4ERR_BADLABEL. Call it before the operation waits for
  * anything.
  */
 int nfs4_sattr_check(struct nfs4_compound *c, struct nfs4_sattr *sa, enum nfs4_sattr_use use);

@@ -13,6 +13,7 @@
 #define FH_MAX (4u + NFS4_FHSIZE)
 #define MASK (4u + 4u * NFS4_ATTR_WORDS)
 #define TIME (8u + 4u)
+#define LABEL (4u + 4u + 4u)
 #define OPEN_ARGUMENTS (NFS4_OPEN_ARGUMENTS * (4u + 4u))
 
 #define GET(NAME, name, minor, needs, size, get)                                                   \
@@ -76,6 +77,7 @@ static const struct nfs4_attr_row rows[] = {
 	SET(MODE_SET_MASKED, mode_set_masked, 1, nfs4_sattr_mode_masked),
 	GET(SUPPATTR_EXCLCREAT, suppattr_exclcreat, 1, NFS4_ATTR_ABLE, MASK, nfs4_value_suppattr_exclcreat),
 	GET(FS_CHARSET_CAP, fs_charset_cap, 1, 0, 4, nfs4_value_fs_charset_cap),
+	BOTH(SEC_LABEL, sec_label, 2, NFS4_ATTR_LABEL, LABEL, nfs4_value_sec_label, nfs4_sattr_sec_label),
 	SET(MODE_UMASK, mode_umask, 2, nfs4_sattr_mode_umask),
 	GET(CLONE_BLKSIZE, clone_blksize, 2, NFS4_ATTR_FS, 4, nfs4_value_clone_blksize),
 	GET(CHANGE_ATTR_TYPE, change_attr_type, 2, 0, 4, nfs4_value_change_attr_type),

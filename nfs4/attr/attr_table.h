@@ -16,13 +16,14 @@ enum nfs4_attr_needs {
 	NFS4_ATTR_QUOTA = 16,
 	NFS4_ATTR_ABLE = 32,   /* whether the file system has ACLs and quotas */
 	NFS4_ATTR_XATTRS = 64, /* whether it has extended attributes */
+	NFS4_ATTR_LABEL = 128, /* the security label */
 };
 
 struct nfs4_attr_row {
 	const char *name; /* NULL: attribute not supported */
 	uint8_t first_minor;
 	uint8_t needs;
-	uint16_t size; /* largest XDR size in bytes, without ACLs and owners' names */
+	uint16_t size; /* largest XDR size in bytes, without ACLs, labels and owners' names */
 	void (*get)(struct xdr_out *x, const struct nfs4_attr_source *src); /* NULL: set-only */
 	void (*set)(struct xdr_in *x, struct nfs4_sattr *sa);		    /* NULL: get-only */
 };
@@ -30,7 +31,7 @@ struct nfs4_attr_row {
 /* NULL: not supported in that minor version. */
 const struct nfs4_attr_row *nfs4_attr_find(unsigned number, uint32_t minor);
 
-/* All attributes of a minor version, on a file system with ACLs and quotas; and those that
+/* All attributes of a minor version, on a file system with ACLs, quotas and labels; and those that
  * EXCLUSIVE4_1 accepts. */
 void nfs4_attr_supported(uint32_t minor, struct nfs4_bitmap *out);
 void nfs4_attr_exclusive(uint32_t minor, struct nfs4_bitmap *out);
@@ -45,6 +46,7 @@ void nfs4_sattr_group(struct xdr_in *x, struct nfs4_sattr *sa);
 void nfs4_sattr_acl(struct xdr_in *x, struct nfs4_sattr *sa);
 void nfs4_sattr_atime(struct xdr_in *x, struct nfs4_sattr *sa);
 void nfs4_sattr_mtime(struct xdr_in *x, struct nfs4_sattr *sa);
+void nfs4_sattr_sec_label(struct xdr_in *x, struct nfs4_sattr *sa);
 void nfs4_sattr_time_create(struct xdr_in *x, struct nfs4_sattr *sa);
 
 #endif

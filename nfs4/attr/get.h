@@ -26,6 +26,7 @@ NFS4_ATTR_GETTER(quota_avail_soft);
 NFS4_ATTR_GETTER(quota_used);
 NFS4_ATTR_GETTER(rawdev);
 NFS4_ATTR_GETTER(space_used);
+NFS4_ATTR_GETTER(sec_label);
 NFS4_ATTR_GETTER(time_access);
 NFS4_ATTR_GETTER(time_create);
 NFS4_ATTR_GETTER(time_metadata);

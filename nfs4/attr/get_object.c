@@ -118,6 +118,14 @@ NFS4_ATTR_GETTER(space_used)
 	xdr_put_u64(x, src->attr.used);
 }
 
+/* sec_label4 (RFC 7862 section 12.2.4) */
+NFS4_ATTR_GETTER(sec_label)
+{
+	xdr_put_u32(x, NFS4_LABEL_FORMAT);
+	xdr_put_u32(x, NFS4_LABEL_POLICY);
+	xdr_put_opaque(x, src->label_room, src->label_len);
+}
+
 NFS4_ATTR_GETTER(time_access)
 {
 	put_time(x, &src->attr.atime);

@@ -13,7 +13,7 @@
 #include "nfs4/attr/source.h"
 #include "nfs4/compound.h"
 
-/* Longest value of an attribute in bytes, without owners and ACLs: that of a filehandle. */
+/* Longest value of an attribute in bytes, without owners, ACLs and labels: that of a filehandle. */
 #define VALUE_MAX 192u
 
 struct verify_args {
@@ -86,6 +86,17 @@ static void compare_acl(struct comparing *cmp)
 	cmp->same &= same;
 }
 
+static void compare_label(struct comparing *cmp)
+{
+	const struct nfs4_attr_source *src = cmp->src;
+	uint32_t format = xdr_get_u32(&cmp->in), policy = xdr_get_u32(&cmp->in), len;
+	const uint8_t *bytes = xdr_get_opaque(&cmp->in, UINT32_MAX, &len);
+
+	if (bytes)
+		cmp->same &= format == NFS4_LABEL_FORMAT && policy == NFS4_LABEL_POLICY &&
+			     len == src->label_len && memcmp(bytes, src->label_room, len) == 0;
+}
+
 /* Skips a value. A length that the attribute cannot have is NFS4ERR_INVAL. */
 static void pass_value(struct comparing *cmp, unsigned number, uint32_t size)
 {
@@ -126,6 +137,10 @@ static void compare_value(struct comparing *cmp, unsigned number, const uint8_t 
 	}
 	if (number == FATTR4_ACL) {
 		compare_acl(cmp);
+		return;
+	}
+	if (number == FATTR4_SEC_LABEL) {
+		compare_label(cmp);
 		return;
 	}
 	pass_value(cmp, number, row->size);

@@ -11,6 +11,7 @@
 #include "nfs4/attr/attr_table.h"
 #include "nfs4/attr/owner.h"
 #include "nfs4/attr/utf8.h"
+#include "vfs/label.h"
 
 #define UMASK_BITS 0777u
 #define NS_PER_SECOND 1000000000u
@@ -120,6 +121,18 @@ void nfs4_sattr_mtime(struct xdr_in *x, struct nfs4_sattr *sa)
 	sa->set.set_mtime = get_time(x, sa, &sa->set.mtime);
 }
 
+void nfs4_sattr_sec_label(struct xdr_in *x, struct nfs4_sattr *sa)
+{
+	struct vfs_label *label = &sa->set.label;
+	uint32_t format = xdr_get_u32(x), policy = xdr_get_u32(x);
+
+	label->bytes = xdr_get_opaque(x, UINT32_MAX, &label->len);
+	if (format != NFS4_LABEL_FORMAT || policy != NFS4_LABEL_POLICY)
+		refuse(sa, NFS4ERR_WRONG_LFS);
+	else if (label->len == 0 || label->len > VFS_LABEL_MAX)
+		refuse(sa, NFS4ERR_BADLABEL);
+}
+
 /*
  * Decoded and dropped: no Linux file system can set the time of birth. RFC 8881 section 5.8.2.40
  * lets a client set it, and macOS' does; an error would fail the whole operation. attrsset tells
@@ -224,6 +237,14 @@ static int check_acl(struct nfs4_compound *c, struct nfs4_sattr *sa, enum nfs4_s
 	return nfs4_take_acl(c, &acl, type == S_IFDIR, &sa->set.acls);
 }
 
+static int check_label(struct nfs4_compound *c)
+{
+	struct nfs4_place *p = &c->current;
+
+	return p->kind == NFS4_FILE && vfs_label_supported(&p->ctx, p->node) ? NFS4_OK
+									     : NFS4ERR_ATTRNOTSUPP;
+}
+
 int nfs4_sattr_check(struct nfs4_compound *c, struct nfs4_sattr *sa, enum nfs4_sattr_use use)
 {
 	int status = sa->status;
@@ -240,6 +261,8 @@ int nfs4_sattr_check(struct nfs4_compound *c, struct nfs4_sattr *sa, enum nfs4_s
 	}
 	if (status == NFS4_OK && sa->has_acl)
 		status = check_acl(c, sa, use);
+	if (status == NFS4_OK && nfs4_bitmap_has(&sa->given, FATTR4_SEC_LABEL))
+		status = check_label(c);
 	return status;
 }
 

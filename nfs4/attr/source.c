@@ -87,7 +87,8 @@ void nfs4_attr_source_init(struct nfs4_compound *c, struct nfs4_attr_source *src
 	src->server = c->server;
 	src->minor = c->minor;
 	src->rdattr_error = NFS4_OK;
-	src->has_acl = src->has_quota = src->has_xattrs = false;
+	src->has_acl = src->has_quota = src->has_xattrs = src->has_label = false;
+	src->label_len = 0;
 }
 
 void nfs4_attr_drop_missing(const struct nfs4_attr_source *src, struct nfs4_bitmap *b)
@@ -96,6 +97,8 @@ void nfs4_attr_drop_missing(const struct nfs4_attr_source *src, struct nfs4_bitm
 		nfs4_bitmap_remove(b, FATTR4_TIME_CREATE);
 	if (!src->has_acl)
 		nfs4_bitmap_remove(b, FATTR4_ACL);
+	if (!src->has_label)
+		nfs4_bitmap_remove(b, FATTR4_SEC_LABEL);
 	if (!src->has_quota) {
 		nfs4_bitmap_remove(b, FATTR4_QUOTA_AVAIL_HARD);
 		nfs4_bitmap_remove(b, FATTR4_QUOTA_AVAIL_SOFT);
@@ -113,6 +116,21 @@ static int get_acls(struct vfs_node *n, struct nfs4_bitmap *want, struct nfs4_at
 	return rc == -EOPNOTSUPP ? 0 : rc;
 }
 
+/*
+ * An object without a label goes without the attribute, as with the kernel's server. An empty label
+ * would be an error to Linux's client, which logs it for each object.
+ */
+static int get_label(struct vfs_ctx *ctx, struct vfs_node *n, struct nfs4_bitmap *want,
+		     struct nfs4_attr_source *src)
+{
+	int rc = vfs_label_get(ctx, n, src->label_room);
+
+	if (rc == -ENODATA)
+		nfs4_bitmap_remove(want, FATTR4_SEC_LABEL);
+	src->label_len = rc > 0 ? (uint32_t)rc : 0;
+	return rc == -ENODATA || rc > 0 ? 0 : rc;
+}
+
 int nfs4_attr_source_node(struct vfs_ctx *ctx, struct vfs_node *n, struct nfs4_bitmap *want,
 			  struct nfs4_attr_source *src)
 {
@@ -125,12 +143,16 @@ int nfs4_attr_source_node(struct vfs_ctx *ctx, struct vfs_node *n, struct nfs4_b
 		src->has_acl = vfs_acl_supported(n);
 		src->has_quota = vfs_quota_supported(n);
 	}
+	if (needs & (NFS4_ATTR_ABLE | NFS4_ATTR_LABEL))
+		src->has_label = vfs_label_supported(ctx, n);
 	if (needs & NFS4_ATTR_XATTRS)
 		src->has_xattrs = vfs_xattr_supported(ctx, n);
 	if ((needs & NFS4_ATTR_ACLS) && src->has_acl)
 		rc = get_acls(n, want, src);
 	if (rc == 0 && (needs & NFS4_ATTR_QUOTA) && src->has_quota)
 		rc = vfs_quota_get(ctx, n, src->attr.uid, &src->quota);
+	if (rc == 0 && (needs & NFS4_ATTR_LABEL) && src->has_label)
+		rc = get_label(ctx, n, want, src);
 	return nfs4_status(src->minor, rc);
 }
 
@@ -178,6 +200,8 @@ uint32_t nfs4_fattr_size(const struct nfs4_bitmap *b, const struct nfs4_attr_sou
 		size += src->owner.len + rn_xdr_pad(src->owner.len);
 	if (nfs4_bitmap_has(b, FATTR4_OWNER_GROUP))
 		size += src->group.len + rn_xdr_pad(src->group.len);
+	if (nfs4_bitmap_has(b, FATTR4_SEC_LABEL))
+		size += src->label_len + rn_xdr_pad(src->label_len);
 	if (nfs4_bitmap_has(b, FATTR4_ACL))
 		size += nfs4_acl_size(src->c, &src->acls, S_ISDIR(src->attr.mode));
 	return size;

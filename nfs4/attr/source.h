@@ -5,6 +5,7 @@
 
 #include "nfs4/attr/owner.h"
 #include "vfs/acl.h"
+#include "vfs/label.h"
 #include "vfs/quota.h"
 
 struct nfs4_attr_source {
@@ -18,10 +19,12 @@ struct nfs4_attr_source {
 	struct nfs4_owner_name owner, group; /* if requested */
 	uint32_t rdattr_error;		     /* nfsstat4 */
 	/* Abilities of its file system, if needed; false in the pseudo file system. */
-	bool has_acl, has_quota, has_xattrs;
+	bool has_acl, has_quota, has_xattrs, has_label;
 	struct vfs_acls acls;	/* if requested; points into acl_room */
 	struct vfs_quota quota; /* if requested */
 	struct vfs_acl_room acl_room;
+	uint32_t label_len; /* bytes in label_room, if requested */
+	uint8_t label_room[VFS_LABEL_MAX];
 };
 
 /* Removes unsupported attributes from want. NFS4ERR_INVAL: one of them can only be set. */
@@ -43,7 +46,8 @@ void nfs4_attr_source_names(struct nfs4_compound *c, struct nfs4_bitmap *want,
 
 /* Fills src with what the attributes in want need of n, an object of an export: enum
  * nfs4_attr_needs beyond NFS4_ATTR_FS. src->attr is already set. Returns a status. */
-#define NFS4_ATTR_OF_NODE (NFS4_ATTR_ACLS | NFS4_ATTR_QUOTA | NFS4_ATTR_ABLE | NFS4_ATTR_XATTRS)
+#define NFS4_ATTR_OF_NODE                                                                          \
+	(NFS4_ATTR_ACLS | NFS4_ATTR_QUOTA | NFS4_ATTR_ABLE | NFS4_ATTR_XATTRS | NFS4_ATTR_LABEL)
 int nfs4_attr_source_node(struct vfs_ctx *ctx, struct vfs_node *n, struct nfs4_bitmap *want,
 			  struct nfs4_attr_source *src);
 

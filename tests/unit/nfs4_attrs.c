@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "lib/util.h"
 #include "nfs4/attr/acl.h"
 
 #define SET_ONLY(n)                                                                                \
@@ -39,6 +40,17 @@ static void get_text(struct xdr_in *r, char *out, size_t size)
 	if (p)
 		memcpy(out, p, len);
 	out[len] = '\0';
+}
+
+static void get_label(struct xdr_in *r, struct fix4_attrs *a)
+{
+	const uint8_t *p;
+
+	a->label_format = xdr_get_u32(r);
+	a->label_policy = xdr_get_u32(r);
+	p = xdr_get_opaque(r, UINT32_MAX, &a->label_len);
+	if (p)
+		memcpy(a->label, p, rn_min(a->label_len, sizeof(a->label)));
 }
 
 static void get_time(struct xdr_in *r, struct timespec *t)
@@ -226,6 +238,9 @@ static bool get_others(struct xdr_in *r, struct fix4_attrs *a, unsigned n)
 				return false;
 			a->open_args[i] = xdr_get_u32(r);
 		}
+		return true;
+	case FATTR4_SEC_LABEL:
+		get_label(r, a);
 		return true;
 	case FATTR4_TIME_ACCESS:
 		get_time(r, &a->atime);

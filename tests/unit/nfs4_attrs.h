@@ -22,6 +22,8 @@ struct fix4_attrs {
 	size_t acl_size;
 	struct vfs_fh fh;
 	char owner[64], group[64];
+	uint32_t label_format, label_policy, label_len;
+	uint8_t label[64]; /* its beginning */
 	struct timespec atime, mtime, ctime, btime, delta;
 };
 

@@ -1381,6 +1381,10 @@ bool nfs4_error_is_valid(uint32_t opnum, uint32_t minor, uint32_t status)
 	/* RFC 8881 section 18.35.4, case 9; the table in section 15.2 omits it. */
 	if (opnum == OP_EXCHANGE_ID && status == NFS4ERR_PERM)
 		return true;
+	/* RFC 7862 section 11.1.3 defines these for the attribute sec_label; no table lists them. */
+	if (minor > 1 && (status == NFS4ERR_BADLABEL || status == NFS4ERR_WRONG_LFS) &&
+	    (opnum == OP_SETATTR || opnum == OP_CREATE || opnum == OP_OPEN))
+		return true;
 	/* Sections 2.10.6.1.3 and 2.10.6.4: any operation may answer these. The tables omit GETFH
 	 * and IO_ADVISE. */
 	if (status == NFS4ERR_REP_TOO_BIG || status == NFS4ERR_REP_TOO_BIG_TO_CACHE ||

@@ -261,10 +261,7 @@ static const struct message_case messages[] = {
 	  "/a:b;",
 	  { "f:1:6: note: subtree_check is accepted and changes nothing: no_subtree_check is what "
 	    "is done" } },
-	{ "/a b(security_label)",
-	  "/a:b;",
-	  { "f:1:6: note: security_label is accepted and changes nothing: labels are not "
-	    "served" } },
+	{ "/a b(pnfs)", "/a:b;", { "f:1:6: note: pnfs is accepted and changes nothing" } },
 	{ "/a",
 	  "/a:*;",
 	  { "f:1:1: warning: no machine is given: all machines may use the export; write *(ro) to "
@@ -363,6 +360,7 @@ static const struct option_case option_cases[] = {
 	{ "pnfs", DEFAULTS | EXP_PNFS, 65534, 65534 },
 	{ "pnfs,no_pnfs", DEFAULTS, 65534, 65534 },
 	{ "security_label", DEFAULTS | EXP_SECURITY_LABEL, 65534, 65534 },
+	{ "security_label,no_security_label", DEFAULTS, 65534, 65534 },
 	{ "nordirplus", DEFAULTS | EXP_NO_RDIRPLUS, 65534, 65534 },
 	{ "nfs_only", DEFAULTS | EXP_NFS_ONLY, 65534, 65534 },
 	{ "nfs_only,no_nfs_only", DEFAULTS, 65534, 65534 },

@@ -131,7 +131,7 @@ Test(nfs4_fattr, attributes_that_there_are_not)
 		{ FATTR4_ARCHIVE, 0, NFS4ERR_ATTRNOTSUPP },
 		{ FATTR4_HIDDEN, 1, NFS4ERR_ATTRNOTSUPP },
 		{ FATTR4_TIME_BACKUP, 2, NFS4ERR_ATTRNOTSUPP },
-		{ FATTR4_SEC_LABEL, 2, NFS4ERR_ATTRNOTSUPP },
+		{ FATTR4_SEC_LABEL, 1, NFS4ERR_ATTRNOTSUPP },
 		{ 95, 2, NFS4ERR_ATTRNOTSUPP },
 		{ FATTR4_MODE_SET_MASKED, 0, NFS4ERR_ATTRNOTSUPP },
 		{ FATTR4_CLONE_BLKSIZE, 1, NFS4ERR_ATTRNOTSUPP },
@@ -183,6 +183,36 @@ Test(nfs4_fattr, time_create_is_passed_over)
 		xdr_put_u64(&x, 1);
 		cr_expect_eq(decode(minor, NFS4_SATTR_SETATTR, &sa), NFS4ERR_BADXDR);
 	}
+}
+
+/* Labels are decoded; that this place has none is found out later. */
+Test(nfs4_fattr, labels)
+{
+	static const struct {
+		uint32_t format, policy, len;
+		int status;
+	} rows[] = {
+		{ 0, 0, 5, NFS4ERR_ATTRNOTSUPP }, { 0, 0, 2000, NFS4ERR_ATTRNOTSUPP },
+		{ 1, 0, 5, NFS4ERR_WRONG_LFS },	  { 0, 7, 5, NFS4ERR_WRONG_LFS },
+		{ 0, 0, 0, NFS4ERR_BADLABEL },
+	};
+	static const uint8_t bytes[2000] = { 1, 2, 3 };
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct nfs4_sattr sa;
+
+		BITS(FATTR4_SEC_LABEL);
+		xdr_put_u32(&x, rows[i].format);
+		xdr_put_u32(&x, rows[i].policy);
+		xdr_put_opaque(&x, bytes, rows[i].len);
+		cr_expect_eq(decode_set(&sa), rows[i].status, "row %u", i);
+		cr_expect_eq(sa.set.label.len, rows[i].len);
+	}
+	BITS(FATTR4_SEC_LABEL);
+	xdr_put_u64(&x, 0);
+	xdr_put_u32(&x, 8);
+	xdr_put_u32(&x, 0);
+	cr_expect_eq(decode_set(&(struct nfs4_sattr){ 0 }), NFS4ERR_BADXDR);
 }
 
 Test(nfs4_fattr, unsupported_comes_before_read_only)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The order is that of the kernel's server: size, owner, mode, ACLs, times. A change of owner
+ * The order is that of the kernel's server: size, owner, mode, ACLs, times. Before them comes the
+ * label, which the file system or a policy may refuse while nothing is lost yet. A change of owner
  * clears the set-id bits, so the mode comes after it; ACLs have the last word on permissions (RFC
  * 8881 section 6.4.1.3); each of the earlier ones sets the times, so those come last. What the
  * caller may not do is found out before anything is done.
@@ -15,6 +16,7 @@
 #include "vfs/acl.h"
 #include "vfs/fs/proc_path.h"
 #include "vfs/hold/file_change.h"
+#include "vfs/label.h"
 #include "vfs/meta/dir_change.h"
 #include "vfs/meta/permission.h"
 #include "vfs/worker/acting.h"
@@ -71,7 +73,7 @@ static int check_owner_rules(struct vfs_ctx *ctx, struct vfs_node *n, const stru
 	if (sa->set_gid &&
 	    !(owner && (sa->gid == sx->stx_gid || vfs_cred_has_group(cred, sa->gid))))
 		return -EPERM;
-	if ((sa->set_mode || sa->acls) && !owner)
+	if ((sa->set_mode || sa->acls || sa->label.len > 0) && !owner)
 		return -EPERM;
 	if (!sets_times(sa) || owner)
 		return 0;
@@ -161,8 +163,10 @@ static int set_times(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_s
 
 static int apply_all(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_setattr *sa)
 {
-	int rc = sa->set_size ? truncate_node(ctx, n, sa->size) : 0;
+	int rc = sa->label.len > 0 ? vfs_label_set(ctx, n, &sa->label) : 0;
 
+	if (rc == 0 && sa->set_size)
+		rc = truncate_node(ctx, n, sa->size);
 	if (rc == 0)
 		rc = vfs_act_as_caller(ctx);
 	if (rc == 0)
@@ -226,7 +230,7 @@ int vfs_setattr(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_setatt
 
 bool vfs_set_after_making(const struct vfs_setattr *sa)
 {
-	return sa->set_uid || sa->set_gid || sa->acls || sets_times(sa);
+	return sa->set_uid || sa->set_gid || sa->acls || sa->label.len > 0 || sets_times(sa);
 }
 
 int vfs_setattr_created(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_setattr *sa)
