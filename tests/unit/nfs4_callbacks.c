@@ -64,12 +64,26 @@ static void get_header(struct xdr_in *x, struct cb_call *c)
 	cr_expect_eq(xdr_get_u64(x), 0); /* verifier */
 }
 
-static void get_notify_lock(struct xdr_in *x, struct cb_call *c)
+static void get_fh(struct xdr_in *x, struct cb_call *c)
 {
 	const uint8_t *p = xdr_get_opaque(x, NFS4_FHSIZE, &c->fh.len);
 
 	cr_assert_not_null(p);
 	memcpy(c->fh.data, p, c->fh.len);
+}
+
+static void get_recall(struct xdr_in *x, struct cb_call *c)
+{
+	nfs4_get_stateid(x, &c->stateid);
+	cr_expect_not(xdr_get_bool(x), "truncate");
+	get_fh(x, c);
+}
+
+static void get_notify_lock(struct xdr_in *x, struct cb_call *c)
+{
+	const uint8_t *p;
+
+	get_fh(x, c);
 	c->clientid = xdr_get_u64(x);
 	p = xdr_get_opaque(x, NFS4_OPAQUE_LIMIT, &c->owner_len);
 	cr_assert_not_null(p);
@@ -102,6 +116,8 @@ bool cbs_take(struct cb_call *c)
 	cr_expect_eq(xdr_get_u32(&x), 0); /* referring calls */
 	if (c->nops > 1)
 		c->op = xdr_get_u32(&x);
+	if (c->op == OP_CB_RECALL)
+		get_recall(&x, c);
 	if (c->op == OP_CB_NOTIFY_LOCK)
 		get_notify_lock(&x, c);
 	cr_assert_not(x.err, "the call is cut short");

@@ -16,8 +16,9 @@ struct cb_call {
 	uint32_t seqid, slot, highest;
 	bool cache_this;
 	uint32_t op; /* second operation; 0: none */
-	/* CB_NOTIFY_LOCK */
+	/* CB_NOTIFY_LOCK, CB_RECALL */
 	struct vfs_fh fh;
+	struct nfs4_stateid stateid; /* CB_RECALL */
 	uint64_t clientid;
 	uint32_t owner_len;
 	char owner[NFS4_OPAQUE_LIMIT + 1];

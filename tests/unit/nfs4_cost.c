@@ -129,7 +129,7 @@ static void open_with(const struct op_how *how, struct op_file *out)
 	send_ok();
 	if (fix4_result(f, OP_PUTFH) != NFS4_OK || fix4_result(f, OP_OPEN) != NFS4_OK)
 		fail("OPEN failed");
-	op_get_open(f, &client, out);
+	op_get_open(f, out);
 	if (fix4_result(f, OP_GETFH) != NFS4_OK)
 		fail("GETFH failed");
 	fix4_get_fh(f, &out->fh);

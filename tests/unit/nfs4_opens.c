@@ -99,12 +99,39 @@ void op_put_open(struct fixture *f, const struct op_owner *o, const struct op_ho
 	if (how->claim == OP_RECLAIM)
 		xdr_put_u32(x, how->delegation);
 	if (how->claim == OP_DELEG_CUR || how->claim == OP_DCUR_FH)
-		fix4_stateid(f, &none);
+		fix4_stateid(f, how->delegated ? how->delegated : &none);
 	if (how->claim == OP_BY_NAME || how->claim == OP_DELEG_CUR || how->claim == OP_DELEG_PREV)
 		fix4_name(f, how->name);
 }
 
-void op_get_open(struct fixture *f, struct op_client *c, struct op_file *out)
+void op_get_delegation(struct fixture *f, struct op_file *out)
+{
+	struct xdr_in *r = &f->in;
+	uint32_t len;
+
+	out->delegation = xdr_get_u32(r);
+	if (out->delegation == OPEN_DELEGATE_READ) {
+		fix4_get_stateid(f, &out->deleg);
+		xdr_skip(r, 16); /* recall; type, flags and rights of the ace */
+		xdr_get_opaque(r, NFS4_OPAQUE_LIMIT, &len);
+	} else if (out->delegation == OPEN_DELEGATE_NONE_EXT) {
+		out->why = xdr_get_u32(r);
+		if (out->why == WND4_CONTENTION || out->why == WND4_RESOURCE)
+			xdr_get_u32(r);
+	}
+}
+
+uint32_t op_delegreturn(struct fixture *f, struct op_client *c, const struct vfs_fh *fh,
+			const struct nfs4_stateid *sid)
+{
+	op_begin(f, c);
+	fix4_putfh(f, fh);
+	fix4_op(f, OP_DELEGRETURN);
+	fix4_stateid(f, sid);
+	return send_one(f, OP_DELEGRETURN);
+}
+
+void op_get_open(struct fixture *f, struct op_file *out)
 {
 	struct xdr_in *r = &f->in;
 	uint32_t words;
@@ -117,9 +144,7 @@ void op_get_open(struct fixture *f, struct op_client *c, struct op_file *out)
 	words = xdr_get_u32(r);
 	for (uint32_t i = 0; i < words && i < 3; i++)
 		out->attrset[i] = xdr_get_u32(r);
-	out->delegation = xdr_get_u32(r);
-	if (out->delegation == 3 && c->minor > 0)
-		out->why = xdr_get_u32(r);
+	op_get_delegation(f, out);
 }
 
 uint32_t op_open_only(struct fixture *f, struct op_owner *o, const struct op_how *how,
@@ -135,7 +160,7 @@ uint32_t op_open_only(struct fixture *f, struct op_owner *o, const struct op_how
 	advance(o, status);
 	if (status != NFS4_OK)
 		return status;
-	op_get_open(f, o->client, out);
+	op_get_open(f, out);
 	status = fix4_result(f, OP_GETFH);
 	if (status == NFS4_OK)
 		fix4_get_fh(f, &out->fh);

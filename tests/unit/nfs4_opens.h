@@ -45,6 +45,8 @@ struct op_how {
 	uint64_t size;
 	const char *verifier; /* 8 bytes */
 	uint32_t delegation;  /* delegation type claimed by OP_RECLAIM */
+	/* OP_DELEG_CUR, OP_DCUR_FH: the delegation's; NULL: zeros */
+	const struct nfs4_stateid *delegated;
 };
 
 struct op_file {
@@ -52,6 +54,7 @@ struct op_file {
 	struct nfs4_stateid sid;
 	uint64_t before, after;
 	uint32_t rflags, attrset[3], delegation, why;
+	struct nfs4_stateid deleg; /* of the delegation, if there is one */
 };
 
 struct op_range {
@@ -73,7 +76,7 @@ void op_begin(struct fixture *f, struct op_client *c);
 /* Encodes OPEN's arguments. op_open() sends the whole COMPOUND, and OPEN_CONFIRM if the server asks
  * for it. */
 void op_put_open(struct fixture *f, const struct op_owner *o, const struct op_how *how);
-void op_get_open(struct fixture *f, struct op_client *c, struct op_file *out);
+void op_get_open(struct fixture *f, struct op_file *out);
 uint32_t op_open(struct fixture *f, struct op_owner *o, const struct op_how *how,
 		 struct op_file *out);
 /* Opens without OPEN_CONFIRM. */
@@ -99,6 +102,11 @@ uint32_t op_release_lockowner(struct fixture *f, struct op_owner *o);
 uint32_t op_free_stateid(struct fixture *f, struct op_client *c, const struct nfs4_stateid *sid);
 /* Status of one stateid in TEST_STATEID's result. */
 uint32_t op_test_stateid(struct fixture *f, struct op_client *c, const struct nfs4_stateid *sid);
+
+/* Takes open_delegation4 apart, into delegation, why and deleg. */
+void op_get_delegation(struct fixture *f, struct op_file *out);
+uint32_t op_delegreturn(struct fixture *f, struct op_client *c, const struct vfs_fh *fh,
+			const struct nfs4_stateid *sid);
 
 /* READ and WRITE of one byte at offset 0, as user f->uid. */
 uint32_t op_read(struct fixture *f, struct op_client *c, const struct vfs_fh *fh,

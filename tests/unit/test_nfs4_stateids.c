@@ -4,7 +4,9 @@
 #include "nfs4/client/client.h"
 #include "nfs4/client/registry.h"
 #include "nfs4/server.h"
+#include "nfs4/state/deleg.h"
 #include "tests/unit/nfs3_suite.h"
+#include "tests/unit/nfs4_callbacks.h"
 #include "tests/unit/nfs4_opens.h"
 #include "tests/unit/nfs4_text.h"
 
@@ -320,6 +322,44 @@ OP_MINORS_TEST(nfs4_stateids, revoked)
 		nfs4_client_put(cl);
 	}
 }
+
+/* The delegation of a file was revoked. The other stateids are not looked at. */
+static void of_a_revoked_delegation(void)
+{
+	const struct op_how how = { .fh = &f->root,
+				    .name = "a",
+				    .access = OPEN4_SHARE_ACCESS_READ };
+	struct nfs4_client *cl;
+	struct nfs4_state *st;
+
+	f->server4->cfg.delegations = true;
+	vfs_export_set_nfs_only(f->exp[0], true);
+	cbs_on(f);
+	make_file("a", "text", 0666);
+	cr_assert_eq(op_client_new(f, &client, minor, "holder"), NFS4_OK);
+	owner = (struct op_owner){ &client, "owner", 1 };
+	cr_assert_eq(op_open(f, &owner, &how, &file), NFS4_OK);
+	cr_assert_eq(file.delegation, OPEN_DELEGATE_READ);
+	cl = nfs4_client_by_number(f->server4, (uint32_t)client.clientid);
+	cr_assert(cl);
+	TAILQ_FOREACH (st, &cl->holdings->states, link) {
+		if (st->kind == NFS4_STATE_DELEG)
+			break;
+	}
+	cr_assert(st);
+	cr_expect(nfs4_deleg_revoke(nfs4_as_deleg(st), NFS4ERR_DELEG_REVOKED));
+	nfs4_client_put(cl);
+	EACH_OP (op) {
+		const bool of_open =
+			op->of_lock || op->num == OP_CLOSE || op->num == OP_OPEN_DOWNGRADE;
+
+		IS(op, run(op, &file.fh, &file.deleg),
+		   of_open ? NFS4ERR_BAD_STATEID : NFS4ERR_DELEG_REVOKED);
+	}
+}
+
+OP_MINOR_TEST(nfs4_stateids, of_a_revoked_delegation, 1)
+OP_MINOR_TEST(nfs4_stateids, of_a_revoked_delegation, 2)
 
 /* Operations by the anonymous stateid on a file that an open denies to others. */
 OP_MINORS_TEST(nfs4_stateids, anonymous_and_denied)

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Delegations: recalled again and again, revoked when the time is up, taken with the client's state and with exports. */
+#include <errno.h>
+
+#include "nfs4/client/client.h"
+#include "nfs4/client/registry.h"
+#include "nfs4/state/deleg.h"
+#include "tests/unit/nfs3_suite.h"
+#include "tests/unit/nfs4_callbacks.h"
+#include "tests/unit/nfs4_client_calls.h"
+#include "tests/unit/nfs4_opens.h"
+
+NFS3_SUITE(nfs4_deleg);
+
+#define READ OPEN4_SHARE_ACCESS_READ
+#define WRITE OPEN4_SHARE_ACCESS_WRITE
+#define LEASE 90u
+
+static struct op_client holder, other;
+static struct op_owner owner, rival;
+static struct op_file file, theirs;
+static struct cb_call c;
+
+static uint32_t open_as(struct op_owner *o, const char *name, uint32_t access, struct op_file *out)
+{
+	const struct op_how how = { .fh = &f->root, .name = name, .access = access };
+
+	return op_open(f, o, &how, out);
+}
+
+/* The holder, whose path is up, and another client. */
+static void begin(void)
+{
+	f->server4->cfg.delegations = true;
+	vfs_export_set_nfs_only(f->exp[0], true);
+	cr_assert_eq(op_client_new(f, &other, 1, "other"), NFS4_OK);
+	cbs_on(f);
+	cr_assert_eq(op_client_new(f, &holder, 1, "holder"), NFS4_OK);
+	if (cbs_take(&c)) /* RECLAIM_COMPLETE's SEQUENCE */
+		cbs_answer(f, &c, NFS4_OK, NFS4_OK);
+	owner = (struct op_owner){ &holder, "owner", 1 };
+	rival = (struct op_owner){ &other, "rival", 1 };
+}
+
+static void begin_delegated(void)
+{
+	begin();
+	make_file("a", "text", 0666);
+	cr_assert_eq(open_as(&owner, "a", READ, &file), NFS4_OK);
+	cr_assert_eq(file.delegation, OPEN_DELEGATE_READ);
+}
+
+/* The other client's OPEN, which must wait, and the recall. */
+static void recall(void)
+{
+	cr_assert_eq(open_as(&rival, "a", WRITE, &theirs), NFS4ERR_DELAY);
+	cr_assert(cbs_take(&c));
+	cr_expect_eq(c.op, OP_CB_RECALL);
+	cr_expect_arr_eq(c.session, holder.session.id, sizeof(c.session));
+	cr_expect_eq(c.stateid.seqid, file.deleg.seqid);
+	cr_expect_arr_eq(c.stateid.other, file.deleg.other, NFS4_OTHER_SIZE);
+	cr_expect_eq(c.fh.len, file.fh.len);
+	cr_expect_arr_eq(c.fh.data, file.fh.data, c.fh.len);
+}
+
+/* Seconds go by in which both clients renew their leases. */
+static void wait_seconds(unsigned seconds)
+{
+	for (unsigned left = seconds, step; left > 0; left -= step) {
+		step = left > LEASE / 2 ? LEASE / 2 : left;
+		nfs4_skip_lease_time(f->server4, step);
+		cr_assert_neq(cbs_sequence(f, &holder.session), UINT32_MAX);
+		cr_assert_neq(cbs_sequence(f, &other.session), UINT32_MAX);
+	}
+	nfs4_tick(f->server4);
+}
+
+static uint32_t delegations(void)
+{
+	struct nfs4_held held;
+
+	nfs4_held(f->server4, &held);
+	return (uint32_t)held.delegations;
+}
+
+Test(nfs4_deleg, returned)
+{
+	NEED_FIXTURE();
+	begin_delegated();
+	cr_expect_eq(delegations(), 1);
+	recall();
+	cbs_answer(f, &c, NFS4_OK, NFS4_OK);
+	cr_expect_eq(open_as(&rival, "a", WRITE, &theirs), NFS4ERR_DELAY);
+	wait_seconds(2);
+	cr_expect_eq(cbs_count(), 0, "the client knows");
+	cr_expect_eq(op_delegreturn(f, &holder, &file.fh, &file.deleg), NFS4_OK);
+	cr_expect_eq(open_as(&rival, "a", WRITE, &theirs), NFS4_OK);
+	cr_expect_eq(delegations(), 0);
+	cr_expect_eq(op_delegreturn(f, &holder, &file.fh, &file.deleg), NFS4ERR_BAD_STATEID);
+}
+
+/* Whatever the client answers but OK, it is told again, not at once. */
+Test(nfs4_deleg, told_again)
+{
+	static const uint32_t answers[] = { NFS4ERR_DELAY, NFS4ERR_BAD_STATEID, NFS4ERR_BADHANDLE,
+					    NFS4ERR_SERVERFAULT };
+
+	NEED_FIXTURE();
+	begin_delegated();
+	recall();
+	for (unsigned i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+		cbs_answer(f, &c, NFS4_OK, answers[i]);
+		nfs4_tick(f->server4);
+		cr_expect_eq(cbs_count(), 0);
+		nfs4_skip_lease_time(f->server4, 2);
+		nfs4_tick(f->server4);
+		cr_assert(cbs_take(&c), "after status %u", answers[i]);
+		cr_expect_eq(c.op, OP_CB_RECALL);
+	}
+	cbs_answer(f, &c, NFS4_OK, NFS4_OK);
+	wait_seconds(2);
+	cr_expect_eq(cbs_count(), 0);
+	cr_expect_eq(op_delegreturn(f, &holder, &file.fh, &file.deleg), NFS4_OK);
+}
+
+/* Binds the connection to both channels of the holder's session. */
+static uint32_t bind_conn(void)
+{
+	fix4_begin_bare(f, 1, "");
+	fix4_op(f, OP_BIND_CONN_TO_SESSION);
+	xdr_put_fixed(&f->out, holder.session.id, sizeof(holder.session.id));
+	xdr_put_u32(&f->out, 3);
+	xdr_put_bool(&f->out, false);
+	return fix4_send(f);
+}
+
+/* The path is lost before the recall, and comes back in time. */
+Test(nfs4_deleg, told_when_it_is_back)
+{
+	NEED_FIXTURE();
+	begin_delegated();
+	cbs_refuse(-ENOTCONN);
+	cr_assert_eq(open_as(&rival, "a", WRITE, &theirs), NFS4ERR_DELAY);
+	cr_expect_eq(cbs_count(), 0);
+	cbs_refuse(0);
+	cbs_lose(f);
+	cr_assert_eq(bind_conn(), NFS4_OK);
+	nfs4_skip_lease_time(f->server4, 2);
+	nfs4_tick(f->server4);
+	cr_assert(cbs_take(&c));
+	cr_expect_eq(c.op, OP_CB_RECALL);
+	cbs_answer(f, &c, NFS4_OK, NFS4_OK);
+}
+
+Test(nfs4_deleg, revoked_after_a_lease)
+{
+	NEED_FIXTURE();
+	begin_delegated();
+	recall();
+	cbs_answer(f, &c, NFS4_OK, NFS4_OK);
+	wait_seconds(LEASE - 5);
+	cr_expect_eq(cbs_sequence(f, &holder.session), 0);
+	cr_expect_eq(open_as(&rival, "a", WRITE, &theirs), NFS4ERR_DELAY);
+	wait_seconds(10);
+	cr_expect_eq(cbs_sequence(f, &holder.session), SEQ4_STATUS_RECALLABLE_STATE_REVOKED);
+	cr_expect_eq(cbs_sequence(f, &other.session), 0);
+	cr_expect_eq(open_as(&rival, "a", WRITE, &theirs), NFS4_OK);
+	cr_expect_eq(op_test_stateid(f, &holder, &file.deleg), NFS4ERR_DELEG_REVOKED);
+	cr_expect_eq(op_test_stateid(f, &holder, &file.sid), NFS4_OK, "the open stays");
+	cr_expect_eq(op_delegreturn(f, &holder, &file.fh, &file.deleg), NFS4ERR_DELEG_REVOKED);
+	cr_expect_eq(op_free_stateid(f, &holder, &file.deleg), NFS4_OK);
+	cr_expect_eq(cbs_sequence(f, &holder.session), 0);
+	cr_expect_eq(delegations(), 0);
+}
+
+/* A local process goes on earlier than after a lease. */
+Test(nfs4_deleg, revoked_before_others_go_on)
+{
+	struct nfs4_client *cl;
+
+	NEED_FIXTURE();
+	begin_delegated();
+	recall();
+	cl = nfs4_client_by_number(f->server4, (uint32_t)holder.clientid);
+	cr_assert(cl);
+	TAILQ_FIRST(&cl->holdings->recalls.all)->vfs.within_s = 20;
+	nfs4_client_put(cl);
+	wait_seconds(15);
+	cr_expect_eq(cbs_sequence(f, &holder.session), 0);
+	wait_seconds(10);
+	cr_expect_eq(cbs_sequence(f, &holder.session), SEQ4_STATUS_RECALLABLE_STATE_REVOKED);
+}
+
+/* The lease of the holder itself has run out: all its state goes as soon as it is in the way. */
+Test(nfs4_deleg, of_a_client_that_is_away)
+{
+	NEED_FIXTURE();
+	begin_delegated();
+	for (unsigned i = 0; i < 3; i++) {
+		nfs4_skip_lease_time(f->server4, 40);
+		cr_assert_neq(cbs_sequence(f, &other.session), UINT32_MAX);
+		nfs4_tick(f->server4);
+	}
+	cr_expect_eq(delegations(), 1);
+	cr_expect_eq(open_as(&rival, "a", WRITE, &theirs), NFS4ERR_DELAY);
+	nfs4_tick(f->server4);
+	cr_expect_eq(delegations(), 0);
+	cr_expect_eq(open_as(&rival, "a", WRITE, &theirs), NFS4_OK);
+}
+
+/* Revoked by the administrator, with the opens; and gone with the client. */
+Test(nfs4_deleg, taken)
+{
+	const struct nfs4_revocation all = { .status = NFS4ERR_ADMIN_REVOKED };
+	struct nfs4_client *cl;
+
+	NEED_FIXTURE();
+	begin_delegated();
+	cl = nfs4_client_by_number(f->server4, (uint32_t)holder.clientid);
+	cr_assert(cl);
+	cr_expect_eq(cl->srv->holdings_hooks->revoke(cl, &all), 1, "one open");
+	nfs4_client_put(cl);
+	cr_expect_eq(op_test_stateid(f, &holder, &file.deleg), NFS4ERR_ADMIN_REVOKED);
+	cr_expect_eq(op_delegreturn(f, &holder, &file.fh, &file.deleg), NFS4ERR_ADMIN_REVOKED);
+	cr_expect_eq(cbs_sequence(f, &holder.session), SEQ4_STATUS_ADMIN_STATE_REVOKED);
+	cr_expect_eq(open_as(&rival, "a", WRITE, &theirs), NFS4_OK);
+	cr_expect_eq(op_free_stateid(f, &holder, &file.deleg), NFS4_OK);
+	cr_expect_eq(cbs_sequence(f, &holder.session), SEQ4_STATUS_ADMIN_STATE_REVOKED, "the open");
+	cr_expect_eq(delegations(), 0);
+	cr_expect_eq(op_close(f, &rival, &theirs), NFS4_OK);
+	make_file("b", "text", 0666);
+	cr_assert_eq(open_as(&owner, "b", READ, &file), NFS4_OK);
+	cr_assert_eq(file.delegation, OPEN_DELEGATE_READ);
+	cr_expect_eq(nfs4_forget_client(f->server4, holder.clientid), 0);
+	cr_expect_eq(delegations(), 0);
+	cr_expect_eq(open_as(&rival, "b", WRITE, &theirs), NFS4_OK);
+}
+
+/* Others than the user of the OPEN read by the delegation as far as the file's mode allows. */
+Test(nfs4_deleg, of_another_user)
+{
+	NEED_FIXTURE();
+	begin();
+	make_file("a", "text", 0600);
+	cr_assert_eq(open_as(&owner, "a", READ, &file), NFS4_OK);
+	cr_assert_eq(file.delegation, OPEN_DELEGATE_READ);
+	cr_expect_eq(op_read(f, &holder, &file.fh, &file.deleg), NFS4_OK);
+	cr_expect_eq(op_write(f, &holder, &file.fh, &file.deleg), NFS4ERR_OPENMODE);
+	f->uid = f->gid = 1000;
+	cr_expect_eq(op_read(f, &holder, &file.fh, &file.deleg), NFS4ERR_ACCESS);
+}
+
+/* Claims: of the holder, by name and by handle; of a delegation that is none. */
+Test(nfs4_deleg, claimed)
+{
+	struct op_how how = { .access = READ, .claim = OP_DCUR_FH };
+	struct nfs4_stateid old;
+	struct op_file got;
+
+	NEED_FIXTURE();
+	begin_delegated();
+	make_file("b", "text", 0666);
+	how.fh = &file.fh;
+	how.delegated = &file.deleg;
+	recall();
+	cr_expect_eq(op_open(f, &owner, &how, &got), NFS4_OK);
+	cr_expect_eq(got.delegation, OPEN_DELEGATE_NONE);
+	how.access = READ | WRITE; /* checked as any OPEN to write */
+	cr_expect_eq(op_open(f, &owner, &how, &got), NFS4_OK);
+	how = (struct op_how){ .fh = &f->root,
+			       .name = "a",
+			       .access = READ,
+			       .claim = OP_DELEG_CUR,
+			       .delegated = &file.deleg };
+	cr_expect_eq(op_open(f, &owner, &how, &got), NFS4_OK);
+	how.name = "b";
+	cr_expect_eq(op_open(f, &owner, &how, &got), NFS4ERR_BAD_STATEID, "another file");
+	how.name = "a";
+	cr_expect_eq(op_open(f, &rival, &how, &got), NFS4ERR_BAD_STATEID, "another client's");
+	how.delegated = &file.sid;
+	cr_expect_eq(op_open(f, &owner, &how, &got), NFS4ERR_BAD_STATEID, "an open");
+	old = file.deleg;
+	old.seqid = UINT32_MAX;
+	how.delegated = &old;
+	cr_expect_eq(op_open(f, &owner, &how, &got), NFS4ERR_OLD_STATEID);
+	cr_expect_eq(op_delegreturn(f, &holder, &file.fh, &old), NFS4ERR_OLD_STATEID);
+	cr_expect_eq(op_delegreturn(f, &holder, &f->root, &file.deleg), NFS4ERR_BAD_STATEID);
+	wait_seconds(LEASE + 5);
+	how.delegated = &file.deleg;
+	cr_expect_eq(op_open(f, &owner, &how, &got), NFS4ERR_DELEG_REVOKED);
+}
+
+/* A prompt worker leaves an OPEN to another that may get a delegation, and only such. */
+Test(nfs4_deleg, prompt_worker)
+{
+	NEED_FIXTURE();
+	begin();
+	make_file("a", "text", 0666);
+	f->prompt = true;
+	f->moved = 0;
+	cr_assert_eq(open_as(&owner, "a", READ, &file), NFS4_OK);
+	cr_expect_eq(file.delegation, OPEN_DELEGATE_READ);
+	cr_expect_eq(f->moved, 1);
+	cr_expect_eq(file.sid.seqid, 1);
+	f->moved = 0;
+	cr_assert_eq(open_as(&owner, "a", READ, &file), NFS4_OK);
+	cr_expect_eq(file.delegation, OPEN_DELEGATE_NONE);
+	cr_expect_eq(f->moved, 0);
+	f->prompt = false;
+}
