@@ -1,0 +1,169 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Delegations to read: what the client leaves out while it has one, and who gets it back: another client, another version of NFS,
+# a server that has restarted, a client that is cut off.
+. "$VMDIR/guest/lib.sh"
+. "$VMDIR/guest/clients.sh"
+case $VERS in
+3 | 4.0)
+	t_begin "delegations"
+	t_skip "NFSv4.1 and 4.2 have them"
+	t_done
+	;;
+esac
+LEASE=10
+vm_up
+server_with "[nfs4]
+lease_time = $LEASE
+grace_time = $LEASE"
+S=/export/$FS/deleg
+rm -rf "$S"
+mkdir "$S"
+chmod 777 "$S"
+added=$STATE/exports.d/deleg.exports
+reload() {
+	kill -HUP "$(server_pid)"
+	sleep 1.5
+}
+echo "$S *(rw,sync,no_subtree_check,insecure,no_root_squash,nfs_only,fsid=91)" >"$added"
+reload
+clients_up
+# Attributes of directories are believed for a minute, those of files for a second: so it is the delegation that spares questions.
+cached=acregmin=1,acregmax=1,acdirmin=60,acdirmax=60
+client_mount one "$VERS" "$S" $cached || die "no mount"
+client_mount two "$VERS" "$S" $cached || die "no mount"
+one=/mnt/one two=/mnt/two
+
+ops() { on one op_count $one "$1"; }
+# quiet WHAT COMMAND...: the command sends neither OPEN nor CLOSE, and asks for no attributes.
+quiet() {
+	local what=$1 o c g a
+	shift
+	o=$(ops OPEN) c=$(ops CLOSE) g=$(ops GETATTR) a=$(ops ACCESS)
+	"$@"
+	same "$what: OPENs, CLOSEs, GETATTRs, ACCESSes" "0 0 0 0" \
+		"$(($(ops OPEN) - o)) $(($(ops CLOSE) - c)) $(($(ops GETATTR) - g)) $(($(ops ACCESS) - a))"
+}
+reads() { # CLIENT NAME TEXT
+	same "$1 reads $2" "$3" "$(on "$1" cat "/mnt/$1/$2")"
+}
+writes() { # CLIENT NAME TEXT
+	on "$1" sh -c "echo '$3' >/mnt/$1/$2"
+}
+# delegated NAME: a file that client one has read, and keeps.
+delegated() {
+	writes two "$1" before
+	reads one "$1" before
+	reads one "$1" before
+	sleep 1.1
+	quiet "$1 again" reads one "$1" before
+}
+# The client also returns by itself what it has not used for a while.
+returned() { # NAME COMMAND...: the command gets the delegation back.
+	local n
+	n=$(ops DELEGRETURN)
+	"${@:2}"
+	[ "$(($(ops DELEGRETURN) - n))" -ge 1 ] || die "no DELEGRETURN for $1"
+}
+
+granted() {
+	local i
+	delegated granted
+	for i in 1 2 3; do quiet "the same file, time $i" reads one granted before; done
+	file one g start $one/granted r
+	quiet "beside an open" reads one granted before
+	file one g stop
+}
+to_the_other() {
+	delegated other
+	returned other writes two other after
+	reads one other after
+}
+# The other client changes it in each way that is no OPEN.
+changed() {
+	local how
+	for how in "chmod 600" "truncate -s 3" "touch -d 2001-01-01" "ln -T" "mv -T" "rm"; do
+		delegated "c.${how%% *}"
+		case $how in
+		ln* | mv*) returned "$how" on two sh -c "$how $two/c.${how%% *} $two/to.${how%% *}" ;;
+		*) returned "$how" on two sh -c "$how $two/c.${how%% *}" ;;
+		esac
+	done
+	sleep 1.1
+	reads one c.truncate bef
+	same "mode" 600 "$(on one stat -c %a $one/c.chmod)"
+}
+by_v3() {
+	delegated v3
+	client_mount two 3 "$S" nolock /mnt/three
+	returned v3 on two sh -c 'echo three >/mnt/three/v3'
+	on two umount /mnt/three
+	reads one v3 three
+}
+# Files that are open at the client, by OPENs that it has not sent: it claims them, and reads on.
+still_open() {
+	delegated open
+	file one o start $one/open r
+	file one o2 start $one/open r
+	returned open writes two open after
+	sleep 1.1
+	same "by the first" after "$(file one o read 0 5)"
+	same "by the second" after "$(file one o2 read 0 5)"
+	file one o stop
+	file one o2 stop
+	reads one open after
+}
+# Readers do not take it away from each other.
+shared() {
+	delegated shared
+	reads two shared before
+	reads two shared before
+	quiet "beside another reader" reads one shared before
+}
+# A client that writes itself keeps what it has read.
+own_write() {
+	delegated own
+	writes one own mine
+	reads one own mine
+	reads two own mine
+}
+restarted() {
+	delegated over
+	file one r start $one/over r
+	server_kill9
+	ringnfsd_launch
+	same "data" before "$(file one r read 0 6)"
+	wait_until 60 eval "[ \"\$(on one cat $one/over)\" = before ]"
+	returned over writes two over after
+	sleep 1.1
+	same "what it reads" after "$(file one r read 0 5)"
+	file one r stop
+}
+# The holder is cut off: its delegation goes within two leases.
+cut_off() {
+	local start=$SECONDS
+	writes one cut before
+	reads two cut before
+	reads two cut before
+	net_cut two
+	writes one cut after
+	t_note "taken after $((SECONDS - start)) s"
+	net_heal two
+	wait_until 120 eval "[ \"\$(on two cat $two/cut)\" = after ]" || die "two reads $(on two cat $two/cut)"
+}
+
+t_run "a file that is opened again" granted
+t_run "two readers" shared
+t_run "recalled by another client's open" to_the_other
+t_run "recalled by changes" changed
+t_run "recalled by NFSv3" by_v3
+t_run "recalled while it is open" still_open
+t_run "one's own changes" own_write
+t_run "over a restart" restarted
+t_run "a holder that is cut off" cut_off
+on one umount $one
+on two umount $two
+rm "$added"
+server_with ""
+t_done
