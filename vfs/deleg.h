@@ -64,6 +64,14 @@ bool vfs_deleg_possible(struct vfs_ctx *ctx, struct vfs_node *n, enum vfs_deleg_
  * not given. When it returns, recall() is not running and will not be called. */
 void vfs_deleg_end(struct vfs_deleg *d);
 
+/*
+ * True: clients may have delegations of an earlier run that they have not reclaimed yet, nobody knows
+ * of which files. Until then each change of a regular file is refused with -VFS_EDELEG, except of
+ * files that somebody has open to write: nobody else had a delegation of those. Opens are the
+ * protocol's business. Callable under locks.
+ */
+void vfs_deleg_reclaiming(struct vfs *vfs, bool reclaiming);
+
 enum vfs_deleg_use {
 	VFS_USE_READ,  /* data */
 	VFS_USE_WRITE, /* data, size, attributes, links, names */

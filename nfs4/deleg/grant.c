@@ -70,6 +70,11 @@ static int look(struct nfs4_compound *c, const struct nfs4_deleg_request *r)
 	return why == MAY ? look_at_server(c, r) : why;
 }
 
+unsigned nfs4_deleg_record(struct nfs4_compound *c, const struct nfs4_deleg_request *r)
+{
+	return look(c, r) == MAY ? NFS4_RECORD_DELEG : 0;
+}
+
 bool nfs4_deleg_is_possible(struct nfs4_compound *c, const struct nfs4_deleg_request *r)
 {
 	if (look(c, r) != MAY)
@@ -141,8 +146,12 @@ static int try_to_give(struct nfs4_compound *c, const struct nfs4_deleg_request 
 		       struct nfs4_stateid *sid)
 {
 	struct vfs_file *f;
-	int rc = vfs_file_get(&r->place->ctx, r->place->node, &f);
+	int rc;
 
+	/* Not on disk: the callback path has come up meanwhile, or records cannot be written. */
+	if (!nfs4_record_has(&c->client->record, NFS4_RECORD_DELEG))
+		return WND4_RESOURCE;
+	rc = vfs_file_get(&r->place->ctx, r->place->node, &f);
 	if (rc == 0) {
 		rc = give(c, r, f, sid);
 		vfs_file_put(f);

@@ -111,7 +111,8 @@ static int record(struct nfs4_compound *c, struct want_args *a)
 	nfs4_record_begin(rec);
 	a->recording = true;
 	if (nfs4_client_status(c->client) != NFS4_CLIENT_EXPIRED)
-		status = nfs4_record_for(c, rec, NFS4_RECORD_STATE, want_recorded);
+		status = nfs4_record_for(c, rec, NFS4_RECORD_STATE | NFS4_RECORD_DELEG,
+					 want_recorded);
 	if (status == NFS4ERR_DELAY)
 		end_recording(c, a);
 	return status;

@@ -76,6 +76,16 @@ static int check_delegated(struct nfs4_compound *c, struct nfs4_opening *w)
 		       : status;
 }
 
+static int may_open(struct nfs4_compound *c, struct nfs4_opening *w)
+{
+	const struct nfs4_record *rec = &w->client->record;
+	int status = nfs4_may_open(c->server, &w->client->record, w->deny != 0);
+
+	if (status == NFS4_OK && ((w->access & VFS_SHARE_WRITE) || (w->deny & VFS_SHARE_READ)))
+		status = nfs4_may_write(c->server, rec);
+	return status;
+}
+
 static int check_claim(struct nfs4_compound *c, struct nfs4_opening *w)
 {
 	const struct nfs4_open_args *a = w->args;
@@ -98,23 +108,26 @@ static int check_claim(struct nfs4_compound *c, struct nfs4_opening *w)
 	case NFS4_CLAIM_DELEG_PREV_FH:
 		return c->minor == 0 ? NFS4ERR_NOTSUPP : NFS4ERR_RECLAIM_BAD;
 	default:
-		return nfs4_may_open(c->server, rec, w->deny != 0);
+		return may_open(c, w);
 	}
 }
 
-/* The delegation that goes with the open. A claim of a delegation brings no second one. A client that
- * reclaims gets one if it had one. */
+/* A claim of a delegation brings no second one. A client that reclaims gets one if it had one. */
+static bool gets_delegation(const struct nfs4_open_args *a)
+{
+	if (a->claim == NFS4_CLAIM_PREVIOUS)
+		return a->delegate_type == OPEN_DELEGATE_READ;
+	return !nfs4_claims_delegated(a);
+}
+
+/* The delegation that goes with the open. */
 static void offer_delegation(struct nfs4_compound *c, struct nfs4_opening *w)
 {
-	const struct nfs4_open_args *a = w->args;
 	const struct nfs4_deleg_request r = nfs4_open_wants(c, w);
 
 	w->offer = (struct nfs4_deleg_offer){ .type = OPEN_DELEGATE_NONE };
-	if (nfs4_claims_delegated(a))
-		return;
-	if (a->claim == NFS4_CLAIM_PREVIOUS && a->delegate_type != OPEN_DELEGATE_READ)
-		return;
-	nfs4_deleg_offer(c, &r, &w->offer);
+	if (gets_delegation(w->args))
+		nfs4_deleg_offer(c, &r, &w->offer);
 }
 
 static void put_result(struct nfs4_compound *c, struct nfs4_opening *w)
@@ -201,6 +214,7 @@ static int open_checked(struct nfs4_compound *c, struct nfs4_opening *w)
 {
 	const struct nfs4_open_args *args = w->args;
 	unsigned bits = NFS4_RECORD_STATE;
+	struct nfs4_deleg_request wants;
 	int status = check_share_bits(c, w);
 
 	if (status == NFS4_OK)
@@ -209,6 +223,9 @@ static int open_checked(struct nfs4_compound *c, struct nfs4_opening *w)
 		return finish(w, status);
 	if (w->deny != 0)
 		bits |= NFS4_RECORD_DENY;
+	wants = nfs4_open_wants(c, w);
+	if (gets_delegation(args))
+		bits |= nfs4_deleg_record(c, &wants);
 	if (rpc_is_prompt(c->req) && !may_be_prompt(c, w, bits))
 		return finish(w, nfs4_decline(c));
 	status = nfs4_record_for(c, &w->client->record, bits, open_recorded);

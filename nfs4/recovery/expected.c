@@ -80,6 +80,8 @@ int nfs4_expected_add(void *arg, const struct nfs4_db_row *row)
 	g->left += !e->lapsed;
 	g->lapsed += e->lapsed;
 	g->denying += (e->bits & NFS4_RECORD_DENY) != 0;
+	e->delegated = !e->lapsed && (e->bits & NFS4_RECORD_DELEG);
+	g->delegating += e->delegated;
 	return 0;
 }
 

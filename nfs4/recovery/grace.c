@@ -16,6 +16,7 @@
 
 #include "nfs4/recovery/recovery_private.h"
 #include "nfs4/recovery/wheel.h"
+#include "vfs/deleg.h"
 
 /* Seconds after which a client that has not sent RECLAIM_COMPLETE is granted new state. */
 #define QUIET_S 2u
@@ -64,6 +65,9 @@ bool nfs4_grace_ended(struct nfs4_recovery *r)
 	if (atomic_load(&g->phase) == NFS4_GRACE_OVER)
 		return false;
 	nfs4_expected_free(g);
+	if (g->delegating > 0)
+		vfs_deleg_reclaiming(r->srv->cfg.vfs, false);
+	g->delegating = 0;
 	atomic_store(&g->phase, NFS4_GRACE_OVER);
 	return true;
 }
@@ -78,6 +82,8 @@ void nfs4_grace_begin(struct nfs4_recovery *r, unsigned seconds)
 	g->seconds = seconds;
 	if (g->left + g->lapsed > 0) {
 		atomic_store(&g->phase, NFS4_GRACE_RUNNING);
+		if (g->delegating > 0)
+			vfs_deleg_reclaiming(r->srv->cfg.vfs, true);
 	} else {
 		/* No client can reclaim the records that are still on disk, so others need not wait
 		 * for their deletion. */
@@ -116,6 +122,8 @@ static void set_done(struct nfs4_recovery *r, struct nfs4_expected *e)
 	else
 		g->left--;
 	g->denying -= (e->bits & NFS4_RECORD_DENY) != 0;
+	if (e->delegated && --g->delegating == 0)
+		vfs_deleg_reclaiming(r->srv->cfg.vfs, false);
 	if (g->left + g->lapsed == 0 && atomic_load(&g->phase) == NFS4_GRACE_RUNNING)
 		end(r);
 }
@@ -222,7 +230,7 @@ bool nfs4_record_may_register(struct nfs4_server *srv, const struct nfs4_record 
 static unsigned rights(const struct nfs4_expected *e)
 {
 	return MAY | (e->bits & NFS4_RECORD_DENY ? MAY_DENY : 0u) |
-	       (e->bits & NFS4_RECORD_DELEG_LOST ? 0u : MAY_DELEG);
+	       (e->delegated && !(e->bits & NFS4_RECORD_DELEG_LOST) ? MAY_DELEG : 0u);
 }
 
 void nfs4_record_confirmed(struct nfs4_server *srv, struct nfs4_record *rec)
@@ -328,6 +336,19 @@ static int may_get(struct nfs4_server *srv, struct nfs4_record *rec, bool confli
 int nfs4_may_open(struct nfs4_server *srv, struct nfs4_record *rec, bool denies)
 {
 	return may_get(srv, rec, denies);
+}
+
+int nfs4_may_write(struct nfs4_server *srv, const struct nfs4_record *rec)
+{
+	struct nfs4_recovery *r = srv->recovery;
+	bool conflicts;
+
+	if (!nfs4_in_grace(srv))
+		return NFS4_OK;
+	pthread_mutex_lock(&r->lock);
+	conflicts = r->grace.delegating > 0 && !is_alone(&r->grace, rec);
+	pthread_mutex_unlock(&r->lock);
+	return conflicts ? NFS4ERR_GRACE : NFS4_OK;
 }
 
 int nfs4_may_lock(struct nfs4_server *srv, struct nfs4_record *rec)

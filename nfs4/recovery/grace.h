@@ -11,8 +11,8 @@
  * conflicting state is granted.
  *
  * This server has no mandatory byte-range locks, and records say whether a client had share
- * reservations that deny access. So only these wait during grace: byte-range locks, and opens that
- * deny access. If a client that has not reclaimed yet denied access, other opens and I/O without an
+ * reservations that deny access, or delegations. So only these wait during grace: byte-range locks,
+ * opens that deny access, and changes of files while clients that had delegations have not come back. If a client that has not reclaimed yet denied access, other opens and I/O without an
  * open wait too (RFC 8881 section 8.4.2.1).
  *
  * All functions are thread-safe. Outside of grace each costs one atomic load.
@@ -54,6 +54,10 @@ bool nfs4_may_reclaim_deleg(const struct nfs4_record *rec);
  * 18.51.3).
  */
 int nfs4_may_open(struct nfs4_server *srv, struct nfs4_record *rec, bool denies);
+/* Permission to open a file so that others may not have delegations to read it. 0 or NFS4ERR_GRACE:
+ * others may have some, and have not reclaimed them. Other changes of files are refused by vfs/ then
+ * (vfs_deleg_reclaiming). */
+int nfs4_may_write(struct nfs4_server *srv, const struct nfs4_record *rec);
 int nfs4_may_lock(struct nfs4_server *srv, struct nfs4_record *rec);
 
 /* True if a lock of another protocol must wait. */

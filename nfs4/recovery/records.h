@@ -25,6 +25,7 @@ struct nfs4_record_job;
 enum nfs4_record_bits {
 	NFS4_RECORD_STATE = 1, /* the client holds, or may hold, opens and locks */
 	NFS4_RECORD_DENY = 2,  /* share reservations among them deny access */
+	NFS4_RECORD_DELEG = 8, /* the client has, or may have, delegations */
 	/* A delegation was revoked, so that the client may reclaim none after a restart. */
 	NFS4_RECORD_DELEG_LOST = 4,
 };

@@ -46,8 +46,11 @@ struct nfs4_expected {
 	struct nfs4_record *rec; /* NULL until the client has come back */
 	bool sessions;
 	bool done;
-	bool back;    /* the client has registered again */
-	bool lapsed;  /* its lease had run out: no other client waits for it */
+	bool back;   /* the client has registered again */
+	bool lapsed; /* its lease had run out: no other client waits for it */
+	/* It may believe that it has delegations: nobody may change files before it has come back.
+	 * False for one whose lease had run out: it reclaims none. */
+	bool delegated;
 	bool revoked; /* its state may be granted to others: it reclaims nothing of that */
 	unsigned bits;
 	uint8_t verifier[NFS4_VERIFIER_SIZE];
@@ -67,11 +70,12 @@ struct nfs4_grace {
 	unsigned back;	      /* clients that have come back */
 	/* Clients with records at the start, without those whose lease had run out */
 	unsigned expected;
-	unsigned left;	   /* expected clients that have not ended reclaiming */
-	unsigned lapsed;   /* lapsed clients that may still come back */
-	unsigned denying;  /* clients counted in left and lapsed that denied access */
-	uint32_t nbuckets; /* a power of two, or 0 */
-	uint8_t seed[16];  /* key of the hash: clients choose their ids */
+	unsigned left;	     /* expected clients that have not ended reclaiming */
+	unsigned lapsed;     /* lapsed clients that may still come back */
+	unsigned denying;    /* clients counted in left and lapsed that denied access */
+	unsigned delegating; /* clients expected at the start, and not done, that had delegations */
+	uint32_t nbuckets;   /* a power of two, or 0 */
+	uint8_t seed[16];    /* key of the hash: clients choose their ids */
 	struct nfs4_expected **bucket;
 };
 

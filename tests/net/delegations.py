@@ -307,6 +307,18 @@ def test_restart(t, d):
     reader.compound((n4.PUTROOTFH, b""))
     d.stop(signal.SIGKILL)
     d.start()
+    writer.again()
+    t.equal("the writer is back first", (writer.register()["status"], writer.reclaim_complete()), (n4.OK, n4.OK))
+    root = writer.path(d.exports["one"])
+    v3 = d.connect()
+    mode = r.setattr_args(v3.nfs(r.LOOKUP, r.lookup_args(d.root(v3, "one"), "over a restart"))["fh"], r.sattr(mode=0o600))
+    for what, got, want in (
+            ("OPEN to write", writer.open(root, "over a restart", access=n4.SHARE_WRITE)[0]["status"], n4.GRACE),
+            ("OPEN to read", writer.open(root, "over a restart", access=n4.SHARE_READ)[0]["status"], n4.OK),
+            ("WRITE without an open", writer.last(n4.putfh(fh), n4.write(n4.ANONYMOUS, 0, b"x"))["status"], n4.DELAY),
+            ("REMOVE", writer.last(n4.putfh(root), (n4.REMOVE, r.name("over a restart")))["status"], n4.DELAY),
+            ("NFSv3 SETATTR", v3.nfs(r.SETATTR, mode)["status"], r.JUKEBOX)):
+        t.equal(f"{what}, of a file whose delegation is not reclaimed yet", got, want)
     for c in (reader, loser):
         c.again()
         t.equal("registered again", c.register()["status"], n4.OK)
@@ -317,8 +329,11 @@ def test_restart(t, d):
     t.equal("not what was revoked", (none["status"], none.get("delegation")), (n4.OK, n4.DELEGATE_NONE))
     for c in (reader, loser):
         t.equal("RECLAIM_COMPLETE", c.reclaim_complete(), n4.OK)
+    other = Other(lambda: v3.nfs(r.SETATTR, mode))
+    t.equal("then it is recalled", reader.await_callback(n4.CB_RECALL)["stateid"], res["deleg"])
     t.equal("DELEGRETURN", reader.delegreturn(fh, res["deleg"]), n4.OK)
-    for c in (reader, loser, writer):
+    t.equal("NFSv3 goes on", other.end(), r.OK)
+    for c in (reader, loser, writer, v3):
         c.close()
 
 

@@ -232,7 +232,30 @@ int vfs_deleg_check_file(struct vfs_ctx *ctx, struct vfs_file *f, enum vfs_deleg
 /* Sequentially consistent: see vfs/hold/file_change.h. */
 bool vfs_deleg_any(struct vfs *vfs)
 {
-	return atomic_load(&vfs->files->delegs) != 0;
+	return atomic_load(&vfs->files->delegs) != 0 || atomic_load(&vfs->files->reclaiming);
+}
+
+void vfs_deleg_reclaiming(struct vfs *vfs, bool reclaiming)
+{
+	atomic_store(&vfs->files->reclaiming, reclaiming);
+}
+
+/* True if somebody has the file open to write. f may be NULL. */
+static bool is_written(struct vfs_file *f)
+{
+	bool written;
+
+	if (!f)
+		return false;
+	pthread_mutex_lock(&f->lock);
+	written = f->accessing[1] > 0;
+	pthread_mutex_unlock(&f->lock);
+	return written;
+}
+
+int vfs_deleg_check_unknown(struct vfs *vfs, struct vfs_file *f)
+{
+	return atomic_load(&vfs->files->reclaiming) && !is_written(f) ? -VFS_EDELEG : 0;
 }
 
 int vfs_deleg_check(struct vfs_ctx *ctx, struct vfs_node *n, enum vfs_deleg_use use)

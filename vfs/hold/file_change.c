@@ -5,7 +5,9 @@
 
 #include "vfs/base/instance.h"
 #include "vfs/fs/handle.h"
+#include "vfs/hold/deleg_table.h"
 #include "vfs/hold/file.h"
+#include "vfs/hold/file_table.h"
 
 unsigned vfs_file_slot(const struct vfs_fh *fh)
 {
@@ -21,6 +23,21 @@ void vfs_file_change_count(struct vfs *vfs, const struct vfs_fh *fh, struct vfs_
 	atomic_fetch_add(c->count, 1);
 }
 
+static int check(struct vfs_ctx *ctx, struct vfs_node *n)
+{
+	struct vfs_file *f;
+	int rc;
+
+	if (!vfs_deleg_any(ctx->vfs))
+		return 0;
+	f = vfs_file_find(n);
+	rc = vfs_deleg_check_unknown(ctx->vfs, f);
+	if (rc == 0)
+		rc = vfs_deleg_check_file(ctx, f, VFS_USE_WRITE);
+	vfs_file_put(f);
+	return rc;
+}
+
 int vfs_file_change_begin(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file_change *c)
 {
 	int rc;
@@ -29,7 +46,7 @@ int vfs_file_change_begin(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_fi
 	if (n->type != S_IFREG)
 		return 0;
 	vfs_file_change_count(ctx->vfs, &n->fh, c);
-	rc = vfs_deleg_check(ctx, n, VFS_USE_WRITE);
+	rc = check(ctx, n);
 	if (rc != 0)
 		vfs_file_change_end(c);
 	return rc;

@@ -100,8 +100,10 @@ static bool any_held(struct vfs *vfs)
 /* The caller may change the directory, so that those who may not cause no recalls. */
 static int check_delegs(struct vfs_ctx *ctx, struct vfs_node *dir, struct vfs_file *f)
 {
-	int rc = f && vfs_deleg_any(ctx->vfs) ? vfs_access_check(ctx, dir, W_OK | X_OK) : 0;
+	int rc = vfs_deleg_any(ctx->vfs) ? vfs_access_check(ctx, dir, W_OK | X_OK) : 0;
 
+	if (rc == 0)
+		rc = vfs_deleg_check_unknown(ctx->vfs, f);
 	return rc == 0 ? vfs_deleg_check_file(ctx, f, VFS_USE_WRITE) : rc;
 }
 
@@ -113,8 +115,9 @@ static int begin_held(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vf
 	struct statx sx;
 	int rc;
 
-	if (statx(dir->path_fd, name->s, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_INO, &sx) !=
-	    0)
+	if (statx(dir->path_fd, name->s, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT,
+		  STATX_INO | STATX_TYPE, &sx) != 0 ||
+	    !S_ISREG(sx.stx_mode))
 		return 0;
 	f = vfs_file_find_fh(ctx->vfs, vfs_device_of(&sx), fh);
 	rc = check_delegs(ctx, dir, f);
@@ -138,11 +141,11 @@ int vfs_named_file_begin(struct vfs_ctx *ctx, struct vfs_node *dir, const struct
 	vfs_file_change_count(ctx->vfs, &fh, &out->change);
 	if (!any_held(ctx->vfs))
 		return 0;
-	if (out->node) {
+	if (out->node && out->node->type == S_IFREG) {
 		f = vfs_file_find(out->node);
 		rc = check_delegs(ctx, dir, f);
 		vfs_file_put(f);
-	} else {
+	} else if (!out->node) {
 		rc = begin_held(ctx, dir, name, &fh, out);
 	}
 	if (rc != 0)
