@@ -20,8 +20,8 @@ struct cf4_open {
 
 #define CF4_MAY_NOTIFY_LOCK 0x20u /* in rflags */
 
-/* Opens the file to read and to write. False: verdict; a skip while the server is in its grace
- * period. */
+/* Opens the file to read and to write, when the server's grace period has ended. False: verdict; a
+ * skip if it does not end. */
 bool cf4_open_file(struct cf_test *t, struct cf4_session *s, const struct cf_fh *fh,
 		   struct cf4_open *o);
 /* No verdict whatever the server says. */
