@@ -51,6 +51,7 @@ struct nfs4_clients {
 	struct nfs4_client_list by_owner[OWNER_BUCKETS];
 	struct id_part part[ID_PARTS];
 
+	_Atomic uint32_t lapsed; /* leases that have run out */
 	_Atomic uint32_t last_session;
 	_Atomic uint64_t nsessions, nslots, ncached;
 

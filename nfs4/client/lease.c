@@ -75,6 +75,11 @@ static bool lapse(struct nfs4_clients *all, struct nfs4_client *cl)
 	return false;
 }
 
+uint32_t nfs4_clients_lapsed(const struct nfs4_server *srv)
+{
+	return atomic_load(&srv->clients->lapsed);
+}
+
 void nfs4_client_retire_record(struct nfs4_client *cl)
 {
 	unsigned mark;
@@ -97,8 +102,10 @@ void nfs4_lease_fire(void *ctx, struct nfs4_timer *t)
 	}
 	pthread_mutex_unlock(&all->lock);
 	/* An OPEN may renew it at this moment; the function checks for that. */
-	if (over)
+	if (over) {
+		atomic_fetch_add(&all->lapsed, 1);
 		nfs4_client_retire_record(cl);
+	}
 	nfs4_client_put(cl);
 }
 

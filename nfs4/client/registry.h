@@ -33,6 +33,8 @@ void nfs4_clients_held(struct nfs4_clients *all, struct nfs4_held *out);
 
 /* Lease clock in seconds: nfs4_now() plus the time that tests have skipped. */
 uint64_t nfs4_clients_now(const struct nfs4_server *srv);
+/* Leases that have run out so far, of all clients together; it wraps. */
+uint32_t nfs4_clients_lapsed(const struct nfs4_server *srv);
 /* For tests: advances the lease clock. */
 void nfs4_clients_skip_time(struct nfs4_server *srv, uint64_t seconds);
 

@@ -19,6 +19,7 @@ struct nfs4_lock_waiter {
 	struct vfs_file *file;	    /* a reference */
 	uint64_t id;		    /* vfs_lock_request.waiter */
 	uint32_t since;		    /* seconds of nfs4_clients_now() */
+	uint32_t lapsed;	    /* nfs4_clients_lapsed() when the lock was refused */
 	bool listed;		    /* in holdings.waiters; under the client's lock */
 	LIST_ENTRY(nfs4_lock_waiter) link;
 	uint8_t bytes[]; /* filehandle, owner */
@@ -137,6 +138,7 @@ static struct nfs4_lock_waiter *waiter_new(struct nfs4_compound *c, const struct
 	atomic_init(&w->refs, 1);
 	w->id = id;
 	w->since = (uint32_t)nfs4_clients_now(c->server);
+	w->lapsed = nfs4_clients_lapsed(c->server);
 	w->client = c->client;
 	w->file = lock->st.file;
 	if (!enlist(w)) {
@@ -213,9 +215,13 @@ void nfs4_lock_waiters_drop(struct nfs4_client *cl)
 
 #define AT_ONCE 64u
 
-/* Waiters that vfs/ cannot tell, with a reference each. */
+/*
+ * Waiters that vfs/ cannot tell, with a reference each. A client whose lease runs out keeps its
+ * locks until somebody asks for them, so all have to ask again who were refused before one ran out.
+ */
 static unsigned find_untold(struct nfs4_client *cl, struct nfs4_lock_waiter *found[AT_ONCE])
 {
+	const uint32_t lapsed = nfs4_clients_lapsed(cl->srv);
 	struct nfs4_lock_waiter *w;
 	unsigned n = 0;
 
@@ -223,7 +229,7 @@ static unsigned find_untold(struct nfs4_client *cl, struct nfs4_lock_waiter *fou
 	LIST_FOREACH (w, &cl->holdings->waiters, link) {
 		if (n == AT_ONCE)
 			break;
-		if (w->notice.held_by_client)
+		if (w->notice.held_by_client && w->lapsed == lapsed)
 			continue;
 		ref(w);
 		found[n++] = w;

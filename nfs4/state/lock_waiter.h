@@ -30,7 +30,7 @@ bool nfs4_locks_are_notified(const struct nfs4_compound *c);
 /* For nfs4/state/holdings.c. Ends all waiters of a client; the caller holds no lock. */
 void nfs4_lock_waiters_drop(struct nfs4_client *cl);
 /* Ends waiters that have waited for a lease, and tells those who wait for something that vfs/ does
- * not see the end of. */
+ * not see the end of: a local lock, or a lease. */
 void nfs4_lock_waiters_tick(struct nfs4_client *cl);
 
 #endif
