@@ -81,4 +81,12 @@ struct vfs_parts {
  */
 int vfs_parts(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_parts *p);
 
+/*
+ * Bytes that the removal of the object frees, at least: none as long as it has another name, and
+ * none of the blocks that it shares with other files (vfs_clone). attr: of n. Of a file with very
+ * many extents only the first ones count. 0 or -errno.
+ */
+int vfs_space_freed(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_attr *attr,
+		    uint64_t *out);
+
 #endif

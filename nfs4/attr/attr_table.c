@@ -80,6 +80,7 @@ static const struct nfs4_attr_row rows[] = {
 	BOTH(SEC_LABEL, sec_label, 2, NFS4_ATTR_LABEL, LABEL, nfs4_value_sec_label, nfs4_sattr_sec_label),
 	SET(MODE_UMASK, mode_umask, 2, nfs4_sattr_mode_umask),
 	GET(CLONE_BLKSIZE, clone_blksize, 2, NFS4_ATTR_FS, 4, nfs4_value_clone_blksize),
+	GET(SPACE_FREED, space_freed, 2, NFS4_ATTR_FREED, 8, nfs4_value_space_freed),
 	GET(CHANGE_ATTR_TYPE, change_attr_type, 2, 0, 4, nfs4_value_change_attr_type),
 	GET(XATTR_SUPPORT, xattr_support, 2, NFS4_ATTR_XATTRS, 4, nfs4_value_xattr_support),
 	GET(OPEN_ARGUMENTS, open_arguments, 2, 0, OPEN_ARGUMENTS, nfs4_value_open_arguments),

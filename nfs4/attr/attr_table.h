@@ -17,12 +17,13 @@ enum nfs4_attr_needs {
 	NFS4_ATTR_ABLE = 32,   /* whether the file system has ACLs and quotas */
 	NFS4_ATTR_XATTRS = 64, /* whether it has extended attributes */
 	NFS4_ATTR_LABEL = 128, /* the security label */
+	NFS4_ATTR_FREED = 256, /* extents */
 };
 
 struct nfs4_attr_row {
 	const char *name; /* NULL: attribute not supported */
 	uint8_t first_minor;
-	uint8_t needs;
+	uint16_t needs;
 	uint16_t size; /* largest XDR size in bytes, without ACLs, labels and owners' names */
 	void (*get)(struct xdr_out *x, const struct nfs4_attr_source *src); /* NULL: set-only */
 	void (*set)(struct xdr_in *x, struct nfs4_sattr *sa);		    /* NULL: get-only */

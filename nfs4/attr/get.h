@@ -25,6 +25,7 @@ NFS4_ATTR_GETTER(quota_avail_hard);
 NFS4_ATTR_GETTER(quota_avail_soft);
 NFS4_ATTR_GETTER(quota_used);
 NFS4_ATTR_GETTER(rawdev);
+NFS4_ATTR_GETTER(space_freed);
 NFS4_ATTR_GETTER(space_used);
 NFS4_ATTR_GETTER(sec_label);
 NFS4_ATTR_GETTER(time_access);

@@ -113,6 +113,11 @@ NFS4_ATTR_GETTER(rawdev)
 	xdr_put_u32(x, src->attr.rdev_minor);
 }
 
+NFS4_ATTR_GETTER(space_freed)
+{
+	xdr_put_u64(x, src->space_freed);
+}
+
 NFS4_ATTR_GETTER(space_used)
 {
 	xdr_put_u64(x, src->attr.used);

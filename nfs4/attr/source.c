@@ -9,6 +9,7 @@
 #include "nfs4/attr/attr_table.h"
 #include "nfs4/pseudo/cross.h"
 #include "nfs4/pseudo/pseudo.h"
+#include "vfs/space.h"
 #include "vfs/worker.h"
 #include "vfs/xattr.h"
 
@@ -89,6 +90,7 @@ void nfs4_attr_source_init(struct nfs4_compound *c, struct nfs4_attr_source *src
 	src->rdattr_error = NFS4_OK;
 	src->has_acl = src->has_quota = src->has_xattrs = src->has_label = false;
 	src->label_len = 0;
+	src->space_freed = 0;
 }
 
 void nfs4_attr_drop_missing(const struct nfs4_attr_source *src, struct nfs4_bitmap *b)
@@ -153,6 +155,8 @@ int nfs4_attr_source_node(struct vfs_ctx *ctx, struct vfs_node *n, struct nfs4_b
 		rc = vfs_quota_get(ctx, n, src->attr.uid, &src->quota);
 	if (rc == 0 && (needs & NFS4_ATTR_LABEL) && src->has_label)
 		rc = get_label(ctx, n, want, src);
+	if (rc == 0 && (needs & NFS4_ATTR_FREED))
+		rc = vfs_space_freed(ctx, n, &src->attr, &src->space_freed);
 	return nfs4_status(src->minor, rc);
 }
 

@@ -22,6 +22,7 @@ struct nfs4_attr_source {
 	bool has_acl, has_quota, has_xattrs, has_label;
 	struct vfs_acls acls;	/* if requested; points into acl_room */
 	struct vfs_quota quota; /* if requested */
+	uint64_t space_freed;	/* bytes, if requested; 0 in the pseudo file system */
 	struct vfs_acl_room acl_room;
 	uint32_t label_len; /* bytes in label_room, if requested */
 	uint8_t label_room[VFS_LABEL_MAX];
@@ -47,7 +48,8 @@ void nfs4_attr_source_names(struct nfs4_compound *c, struct nfs4_bitmap *want,
 /* Fills src with what the attributes in want need of n, an object of an export: enum
  * nfs4_attr_needs beyond NFS4_ATTR_FS. src->attr is already set. Returns a status. */
 #define NFS4_ATTR_OF_NODE                                                                          \
-	(NFS4_ATTR_ACLS | NFS4_ATTR_QUOTA | NFS4_ATTR_ABLE | NFS4_ATTR_XATTRS | NFS4_ATTR_LABEL)
+	(NFS4_ATTR_ACLS | NFS4_ATTR_QUOTA | NFS4_ATTR_ABLE | NFS4_ATTR_XATTRS | NFS4_ATTR_LABEL |  \
+	 NFS4_ATTR_FREED)
 int nfs4_attr_source_node(struct vfs_ctx *ctx, struct vfs_node *n, struct nfs4_bitmap *want,
 			  struct nfs4_attr_source *src);
 
