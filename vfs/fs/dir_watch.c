@@ -14,11 +14,11 @@
 #include "vfs/fs/handle.h"
 #include "vfs/fs/local.h"
 #include "vfs/fs/proc_path.h"
+#include "vfs/fs/watch_event.h"
 
 #define SLOTS 1024u
 #define ROOM 8192u
-#define EVENT_MAX 512u /* bytes of the longest event */
-#define READS 64u      /* in a row: then the rest counts as lost */
+#define READS 64u /* in a row: then the rest counts as lost */
 #define EVENTS                                                                                     \
 	(FAN_CREATE | FAN_DELETE | FAN_MOVED_FROM | FAN_MOVED_TO | FAN_ATTRIB | FAN_MOVE_SELF |    \
 	 FAN_ONDIR)
@@ -102,54 +102,20 @@ struct vfs_dir_events vfs_dir_events(struct vfs_dir_watch *w, const struct vfs_f
 	};
 }
 
-/* The slot of the directory that an event is about, of which at is what follows the metadata; -1: it
- * cannot be told. */
-static int slot_of_event(const struct fanotify_event_metadata *e, const char *at)
-{
-	struct fanotify_event_info_fid info;
-	struct file_handle h;
-	uint8_t part[4 + VFS_KERNEL_FH_MAX];
-	size_t room = e->event_len - sizeof(*e);
-	uint32_t type;
-
-	if (room < sizeof(info) + sizeof(h))
-		return -1;
-	memcpy(&info, at, sizeof(info));
-	memcpy(&h, at + sizeof(info), sizeof(h));
-	room -= sizeof(info) + sizeof(h);
-	if (info.hdr.info_type != FAN_EVENT_INFO_TYPE_DFID || h.handle_bytes > room ||
-	    h.handle_bytes > VFS_KERNEL_FH_MAX)
-		return -1;
-	type = (uint32_t)h.handle_type;
-	part[0] = (uint8_t)(type >> 24);
-	part[1] = (uint8_t)(type >> 16);
-	part[2] = (uint8_t)(type >> 8);
-	part[3] = (uint8_t)type;
-	memcpy(part + 4, at + sizeof(info) + sizeof(h), h.handle_bytes);
-	return (int)slot_of(part, 4 + h.handle_bytes);
-}
-
 /* Under the lock: counts the first of len bytes of events. Returns its size; 0: there is none. */
 static size_t count(struct vfs_dir_watch *w, const char *at, size_t len)
 {
-	struct fanotify_event_metadata e; /* in the buffer it is not aligned */
-	int slot = -1;
+	struct vfs_watch_event e;
+	size_t size = vfs_watch_event_parse(at, len, FAN_EVENT_INFO_TYPE_DFID, &e);
+	unsigned slot;
 
-	if (len < sizeof(e))
-		return 0;
-	memcpy(&e, at, sizeof(e));
-	if (e.vers != FANOTIFY_METADATA_VERSION || e.metadata_len != sizeof(e) ||
-	    e.event_len < sizeof(e) || e.event_len > len) {
+	if (e.lost) {
 		atomic_fetch_add(&w->lost, 1);
-		return 0;
-	}
-	if (!(e.mask & FAN_Q_OVERFLOW))
-		slot = slot_of_event(&e, at + sizeof(e));
-	if (slot < 0)
-		atomic_fetch_add(&w->lost, 1);
-	else
+	} else if (size > 0) {
+		slot = slot_of(e.part, e.len);
 		atomic_fetch_add(e.pid == w->self ? &w->ours[slot] : &w->others[slot], 1);
-	return e.event_len;
+	}
+	return size;
 }
 
 /* Under the lock. False: there is nothing more. */
@@ -165,7 +131,7 @@ static bool read_some(struct vfs_dir_watch *w)
 		one = count(w, room + at, (size_t)len - at);
 		at += one;
 	}
-	return len > (ssize_t)(sizeof(room) - EVENT_MAX);
+	return len > (ssize_t)(sizeof(room) - VFS_WATCH_EVENT_MAX);
 }
 
 void vfs_dir_watch_read(struct vfs_dir_watch *w)

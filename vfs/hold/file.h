@@ -6,7 +6,7 @@
  * Lock order: vfs_file.lock and vfs_file_shard.lock are leaves, never held together with each other
  * or with a lock of vfs/base/instance.h. Under vfs_file.lock the kernel's calls for byte-range locks
  * and leases are made, which on the file systems of disks only touch memory, and holders' ref; and
- * vfs_leases.lock (vfs/hold/lease.h) is taken.
+ * vfs_lease_table.lock (vfs/hold/lease_table.h) is taken.
  */
 #ifndef RN_VFS_FILE_H
 #define RN_VFS_FILE_H
@@ -79,8 +79,8 @@ struct vfs_file {
 	uint32_t accessing[2], denying[2]; /* shares that have the bit: read, write */
 	struct vfs_delegs delegs;
 	int lease_fd;	      /* vfs/hold/lease.h; -1: none */
-	uint64_t lease_sweep; /* guarded by vfs_leases.lock, as the link */
-	LIST_ENTRY(vfs_file) lease_link;
+	uint64_t lease_sweep; /* guarded by vfs_lease_table.lock, as the links */
+	LIST_ENTRY(vfs_file) lease_link, watch_link;
 	struct vfs_ranges ranges;
 	struct vfs_waiters waiters;
 	enum vfs_held held;

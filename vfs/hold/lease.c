@@ -15,13 +15,13 @@
 bool vfs_lease_possible(const struct vfs_node *n)
 {
 	/* Other machines may open files of other file systems without a word to this kernel. */
-	return n->mnt->watch && vfs_leases_thread(n->vfs->leases) != 0;
+	return n->mnt->watch && atomic_load(&n->vfs->leases->tid) != 0;
 }
 
 /* Breaks are told by a signal to the thread. */
 static int set_owner(const struct vfs_leases *ls, int fd)
 {
-	const struct f_owner_ex owner = { .type = F_OWNER_TID, .pid = vfs_leases_thread(ls) };
+	const struct f_owner_ex owner = { .type = F_OWNER_TID, .pid = atomic_load(&ls->tid) };
 
 	if (fcntl(fd, F_SETOWN_EX, &owner) != 0 || fcntl(fd, F_SETSIG, VFS_LEASE_SIGNAL) != 0)
 		return -errno;
@@ -50,20 +50,20 @@ int vfs_lease_open(struct vfs_ctx *ctx, struct vfs_node *n)
 
 int vfs_lease_take(struct vfs_file *f, int fd)
 {
-	int rc = 0;
+	struct vfs_leases *ls = f->vfs->leases;
+	int rc;
 
+	if (!vfs_leases_watch(ls, fd))
+		return errno == ENOSPC || errno == ENOMEM ? -EAGAIN : -EOPNOTSUPP;
 	/* The thread finds the file by the descriptor from the moment that the lease is there. */
 	f->lease_fd = fd;
-	vfs_leases_add(f->vfs->leases, f);
-	if (fcntl(fd, F_SETLEASE, F_RDLCK) != 0)
-		rc = errno == EINVAL || errno == EACCES ? -EOPNOTSUPP : -EAGAIN;
-	if (rc != 0) {
-		vfs_leases_remove(f->vfs->leases, f);
-		f->lease_fd = -1;
-		return rc;
-	}
+	vfs_lease_table_add(&ls->table, f);
 	atomic_fetch_add(&f->vfs->files->leases, 1);
-	return 0;
+	if (fcntl(fd, F_SETLEASE, F_RDLCK) == 0)
+		return 0;
+	rc = errno == EINVAL || errno == EACCES ? -EOPNOTSUPP : -EAGAIN;
+	vfs_lease_drop(f);
+	return rc;
 }
 
 bool vfs_lease_holds(const struct vfs_file *f)
@@ -77,7 +77,8 @@ int vfs_lease_drop(struct vfs_file *f)
 
 	if (fd < 0)
 		return -1;
-	vfs_leases_remove(f->vfs->leases, f);
+	vfs_lease_table_remove(&f->vfs->leases->table, f);
+	vfs_leases_unwatch(f->vfs->leases, fd);
 	atomic_fetch_sub(&f->vfs->files->leases, 1);
 	f->lease_fd = -1;
 	return fd;

@@ -10,9 +10,10 @@
  * no descriptor by which anybody could write: what an operation that has begun before could do to the
  * data has been done, or waits for such a descriptor and is refused (-VFS_ELEASE).
  *
- * Breaks are told by a signal to a thread of vfs/'s own, which recalls the delegations.
+ * Breaks are told by a signal to a thread of vfs/'s own, which recalls the delegations
+ * (vfs/hold/lease_thread.h). It also learns of local changes that need no descriptor.
  *
- * Lock order: vfs_file.lock -> vfs_leases.lock -> the lock of a shard of files.
+ * Lock order: vfs_file.lock -> vfs_lease_table.lock -> the lock of a shard of files.
  */
 #ifndef RN_VFS_LEASE_H
 #define RN_VFS_LEASE_H

@@ -2,34 +2,24 @@
 #include "vfs/hold/lease_thread.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
-#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/fanotify.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "vfs/base/instance.h"
+#include "vfs/fs/proc_path.h"
 #include "vfs/hold/deleg_table.h"
+#include "vfs/hold/lease.h"
 
-#define BUCKETS 1024u
-#define SIGNALS 32u	  /* read at once */
+#define SIGNALS 32u /* read at once */
+#define ROOM 8192u  /* bytes of events read at once */
+#define CHANGES (FAN_ATTRIB | FAN_MOVE_SELF)
 #define MARGIN_SECONDS 5u /* a delegation is revoked so long before the kernel loses patience */
-
-LIST_HEAD(lease_list, vfs_file);
-
-struct vfs_leases {
-	pthread_mutex_t lock;
-	struct lease_list bucket[BUCKETS]; /* by descriptor */
-	uint64_t sweep;			   /* number of the last look at all leases */
-	unsigned within_s;		   /* seconds in which a delegation must end */
-	_Atomic pid_t tid;
-	pthread_t thread;
-	sem_t started;
-	int stop;    /* eventfd; -1: there is no thread */
-	int signals; /* signalfd */
-};
 
 struct vfs_leases *vfs_leases_new(void)
 {
@@ -37,99 +27,71 @@ struct vfs_leases *vfs_leases_new(void)
 
 	if (!ls)
 		return NULL;
-	pthread_mutex_init(&ls->lock, NULL);
-	ls->stop = -1;
+	vfs_lease_table_init(&ls->table);
+	ls->stop = ls->changes = -1;
+	ls->self = getpid();
 	return ls;
 }
 
 void vfs_leases_free(struct vfs_leases *ls)
 {
 	if (ls)
-		pthread_mutex_destroy(&ls->lock);
+		vfs_lease_table_fini(&ls->table);
 	free(ls);
 }
 
-pid_t vfs_leases_thread(const struct vfs_leases *ls)
+bool vfs_leases_watch(struct vfs_leases *ls, int fd)
 {
-	return atomic_load(&ls->tid);
+	return fanotify_mark(ls->changes, FAN_MARK_ADD, CHANGES, AT_FDCWD, vfs_proc_path(fd).s) ==
+	       0;
 }
 
-static struct lease_list *bucket_of(struct vfs_leases *ls, int fd)
+void vfs_leases_unwatch(struct vfs_leases *ls, int fd)
 {
-	return &ls->bucket[(unsigned)fd % BUCKETS];
+	fanotify_mark(ls->changes, FAN_MARK_REMOVE, CHANGES, AT_FDCWD, vfs_proc_path(fd).s);
 }
 
-void vfs_leases_add(struct vfs_leases *ls, struct vfs_file *f)
+/* Puts f. changed: somebody has changed the file already, and waits for nothing. Otherwise its lease may be
+ * broken; a signal may be late, and another file have a lease by that descriptor now. */
+static void look_at(const struct vfs_leases *ls, struct vfs_file *f, bool changed)
 {
-	pthread_mutex_lock(&ls->lock);
-	f->lease_sweep = ls->sweep;
-	LIST_INSERT_HEAD(bucket_of(ls, f->lease_fd), f, lease_link);
-	pthread_mutex_unlock(&ls->lock);
-}
-
-void vfs_leases_remove(struct vfs_leases *ls, struct vfs_file *f)
-{
-	pthread_mutex_lock(&ls->lock);
-	LIST_REMOVE(f, lease_link);
-	pthread_mutex_unlock(&ls->lock);
-}
-
-/* A signal may be late: another file may have a lease by that descriptor now. */
-static void look_at(const struct vfs_leases *ls, struct vfs_file *f)
-{
-	const struct vfs_file_use u = { .use = VFS_USE_WRITE, .within_s = ls->within_s };
+	const struct vfs_file_use u = { .use = VFS_USE_WRITE,
+					.within_s = changed ? 0 : ls->within_s };
 
 	pthread_mutex_lock(&f->lock);
-	if (f->lease_fd >= 0 && !vfs_lease_holds(f))
+	if (f->lease_fd >= 0 && (changed || !vfs_lease_holds(f)))
 		vfs_deleg_recall(f, &u);
 	pthread_mutex_unlock(&f->lock);
 	vfs_file_put(f);
 }
 
-static void broken(struct vfs_leases *ls, int fd)
+/* event: the file that was changed; NULL: any may have been. */
+static void look_at_all(struct vfs_leases *ls, const struct vfs_watch_event *event, bool changed)
 {
+	struct vfs_lease_sweep sweep;
 	struct vfs_file *f;
 
-	pthread_mutex_lock(&ls->lock);
-	LIST_FOREACH (f, bucket_of(ls, fd), lease_link) {
-		if (f->lease_fd == fd)
-			break;
-	}
-	if (f)
-		vfs_file_ref(f);
-	pthread_mutex_unlock(&ls->lock);
-	if (f)
-		look_at(ls, f);
+	vfs_lease_sweep_begin(&sweep, &ls->table, event);
+	while ((f = vfs_lease_sweep_next(&sweep)) != NULL)
+		look_at(ls, f, changed);
 }
 
-/* A file of the bucket that this sweep has not looked at, with a reference. */
-static struct vfs_file *next_of_sweep(struct vfs_leases *ls, struct lease_list *bucket)
+static void read_changes(struct vfs_leases *ls)
 {
-	struct vfs_file *f;
+	char room[ROOM];
+	ssize_t len = read(ls->changes, room, sizeof(room));
+	size_t at = 0, one = 1;
 
-	pthread_mutex_lock(&ls->lock);
-	LIST_FOREACH (f, bucket, lease_link) {
-		if (f->lease_sweep != ls->sweep)
-			break;
-	}
-	if (f) {
-		f->lease_sweep = ls->sweep;
-		vfs_file_ref(f);
-	}
-	pthread_mutex_unlock(&ls->lock);
-	return f;
-}
+	while (len > 0 && one > 0) {
+		struct vfs_watch_event e;
 
-static void look_at_all(struct vfs_leases *ls)
-{
-	struct vfs_file *f;
-
-	pthread_mutex_lock(&ls->lock);
-	ls->sweep++;
-	pthread_mutex_unlock(&ls->lock);
-	for (unsigned i = 0; i < BUCKETS; i++) {
-		while ((f = next_of_sweep(ls, &ls->bucket[i])) != NULL)
-			look_at(ls, f);
+		one = vfs_watch_event_parse(room + at, (size_t)len - at, FAN_EVENT_INFO_TYPE_FID,
+					    &e);
+		at += one;
+		if (e.lost)
+			look_at_all(ls, NULL, true);
+		else if (one > 0 && e.pid != ls->self)
+			look_at_all(ls, &e, true);
 	}
 }
 
@@ -139,10 +101,14 @@ static void read_signals(struct vfs_leases *ls)
 	ssize_t len = read(ls->signals, info, sizeof(info));
 
 	for (size_t i = 0; len > 0 && i < (size_t)len / sizeof(info[0]); i++) {
+		struct vfs_file *f = NULL;
+
 		if (info[i].ssi_signo == SIGIO)
-			look_at_all(ls);
+			look_at_all(ls, NULL, false);
 		else
-			broken(ls, info[i].ssi_fd);
+			f = vfs_lease_table_find(&ls->table, info[i].ssi_fd);
+		if (f)
+			look_at(ls, f, false);
 	}
 }
 
@@ -150,7 +116,9 @@ static void read_signals(struct vfs_leases *ls)
 static void *thread_main(void *arg)
 {
 	struct vfs_leases *ls = arg;
-	struct pollfd fds[] = { { .fd = ls->stop, .events = POLLIN }, { .events = POLLIN } };
+	struct pollfd fds[] = { { .fd = ls->stop, .events = POLLIN },
+				{ .fd = ls->changes, .events = POLLIN },
+				{ .events = POLLIN } };
 	sigset_t set;
 
 	sigfillset(&set);
@@ -162,9 +130,13 @@ static void *thread_main(void *arg)
 	if (ls->signals >= 0)
 		atomic_store(&ls->tid, gettid());
 	sem_post(&ls->started);
-	fds[1].fd = ls->signals;
+	fds[2].fd = ls->signals;
 	while (ls->signals >= 0 && !(fds[0].revents & POLLIN)) {
-		if (poll(fds, 2, -1) > 0 && fds[1].revents)
+		if (poll(fds, 3, -1) <= 0)
+			continue;
+		if (fds[1].revents)
+			read_changes(ls);
+		if (fds[2].revents)
 			read_signals(ls);
 	}
 	atomic_store(&ls->tid, 0);
@@ -187,6 +159,30 @@ static unsigned read_patience(void)
 	return seconds > MARGIN_SECONDS ? seconds - MARGIN_SECONDS : seconds / 2;
 }
 
+/* 0 or -errno. */
+static int start_thread(struct vfs_leases *ls)
+{
+	int rc;
+
+	sem_init(&ls->started, 0, 0);
+	rc = -pthread_create(&ls->thread, NULL, thread_main, ls);
+	if (rc == 0) {
+		pthread_setname_np(ls->thread, "local opens");
+		while (sem_wait(&ls->started) != 0) {
+		}
+	}
+	sem_destroy(&ls->started);
+	return rc;
+}
+
+static void close_all(struct vfs_leases *ls)
+{
+	close(ls->changes);
+	if (ls->stop >= 0)
+		close(ls->stop);
+	ls->changes = ls->stop = -1;
+}
+
 int vfs_leases_start(struct vfs *vfs)
 {
 	struct vfs_leases *ls = vfs->leases;
@@ -195,20 +191,14 @@ int vfs_leases_start(struct vfs *vfs)
 	ls->within_s = read_patience();
 	if (ls->within_s == 0)
 		return 0; /* without leases */
+	ls->changes = fanotify_init(FAN_CLASS_NOTIF | FAN_CLOEXEC | FAN_NONBLOCK | FAN_REPORT_FID,
+				    O_RDONLY);
+	if (ls->changes < 0)
+		return 0; /* likewise */
 	ls->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (ls->stop < 0)
-		return -errno;
-	sem_init(&ls->started, 0, 0);
-	rc = -pthread_create(&ls->thread, NULL, thread_main, ls);
-	if (rc == 0) {
-		pthread_setname_np(ls->thread, "local opens");
-		while (sem_wait(&ls->started) != 0) {
-		}
-	} else {
-		close(ls->stop);
-		ls->stop = -1;
-	}
-	sem_destroy(&ls->started);
+	rc = ls->stop < 0 ? -errno : start_thread(ls);
+	if (rc != 0)
+		close_all(ls);
 	return rc;
 }
 
@@ -220,6 +210,5 @@ void vfs_leases_stop(struct vfs *vfs)
 		return;
 	eventfd_write(ls->stop, 1);
 	pthread_join(ls->thread, NULL);
-	close(ls->stop);
-	ls->stop = -1;
+	close_all(ls);
 }

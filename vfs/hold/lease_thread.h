@@ -1,24 +1,39 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The thread that learns of broken leases (vfs/hold/lease.h), and the table of files by the
- * descriptors of their leases. Signals are queued with the number of the descriptor. When the queue
- * is full the kernel sends a plain SIGIO, which says no more than that some lease is broken: then all are
- * looked at.
+ * The thread that learns of what local processes do to files with leases (vfs/hold/lease.h).
+ *
+ * Broken leases: signals are queued with the number of the lease's descriptor. When the queue is full
+ * the kernel sends a plain SIGIO, which says no more than that some lease is broken: then all are looked
+ * at.
+ *
+ * Changes without a descriptor (chmod, chown, utimes, setxattr, link, rename, unlink): the kernel's
+ * events (fanotify(7)) of the files themselves, after the fact. Events of this process are passed over.
  */
 #ifndef RN_VFS_LEASE_THREAD_H
 #define RN_VFS_LEASE_THREAD_H
 
+#include <semaphore.h>
 #include <signal.h>
 #include <sys/types.h>
 
-#include "vfs/hold/lease.h"
+#include "vfs/hold/lease_table.h"
 
 #define VFS_LEASE_SIGNAL SIGRTMIN
 
-/* The thread's id; 0: it does not run, or the system gives local processes no time to wait. */
-pid_t vfs_leases_thread(const struct vfs_leases *ls);
-/* Under f->lock, while f->lease_fd is set. */
-void vfs_leases_add(struct vfs_leases *ls, struct vfs_file *f);
-void vfs_leases_remove(struct vfs_leases *ls, struct vfs_file *f);
+struct vfs_leases {
+	struct vfs_lease_table table;
+	unsigned within_s; /* seconds in which delegations must end for a local process */
+	_Atomic pid_t tid; /* of the thread; 0: it does not run */
+	pthread_t thread;
+	sem_t started;
+	int stop;    /* eventfd; -1: there is no thread */
+	int signals; /* signalfd */
+	int changes; /* fanotify group; -1: none */
+	pid_t self;
+};
+
+/* Under f->lock: events of the file of that descriptor, as long as it is open. False: there are none. */
+bool vfs_leases_watch(struct vfs_leases *ls, int fd);
+void vfs_leases_unwatch(struct vfs_leases *ls, int fd);
 
 #endif
