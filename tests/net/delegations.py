@@ -16,7 +16,8 @@ from rpcclient import opaque, u32, u64
 
 LEASE = 5
 SETTINGS = {"nfs4.lease_time": LEASE, "nfs4.grace_time": LEASE}
-OPTIONS = "rw,insecure,no_root_squash,nfs_only"
+SHARED = "rw,insecure,no_root_squash"  # local processes may change files, too
+OPTIONS = SHARED + ",nfs_only"
 WANT_READ, WANT_WRITE, WANT_ANY, WANT_NO, WANT_CANCEL, SIGNAL, PUSH = 0x100, 0x200, 0x300, 0x400, 0x500, 0x10000, 0x20000
 NOT_WANTED, CONTENTION, RESOURCE, NOT_SUPP, WRITE_NOT_SUPP, CANCELLED, IS_DIR = 0, 1, 2, 3, 4, 7, 8
 MANY = 10000
@@ -410,6 +411,42 @@ def test_many(t, d):
         x.close()
 
 
+def test_local(t, d):
+    """A local process that opens the file to write waits until the delegation has been returned."""
+    reader = new_client(d, "beside local processes")
+    _, fh, _, deleg = delegated(t, d, reader, "local")
+    path = os.path.join(d.exports["one"], "local")
+    with open(path, "rb") as f:
+        t.equal("a local reader", f.read(), b"before")
+
+    def change():
+        with open(path, "wb") as f:
+            f.write(b"after")
+        return {"status": n4.OK}
+
+    other = Other(change)
+    t.equal("recalled by a local process", reader.await_callback(n4.CB_RECALL)["stateid"], deleg)
+    t.check("it waits", other.is_waiting())
+    t.equal("READ meanwhile", reader.last(n4.putfh(fh), n4.read(deleg, 0, 9)).get("data"), b"before")
+    t.equal("DELEGRETURN", reader.delegreturn(fh, deleg), n4.OK)
+    t.equal("it goes on", other.end(), n4.OK)
+    with open(path, "ab"):
+        res, _ = reader.open(reader.path(d.exports["one"]), "local", access=n4.SHARE_READ | WANT_READ)
+        t.check("none while it has the file open", (res["delegation"], res.get("why")) == (n4.DELEGATE_NONE_EXT, CONTENTION), res)
+    reader.close()
+
+
+def test_shared():
+    """Where local processes may change files: the kernel's leases."""
+    t = Count()
+    with Daemon({"one": SHARED}, SETTINGS) as d:
+        for test in (test_given, test_recalled, test_claimed, test_local):
+            print(f"# {test.__name__}, shared with local processes", flush=True)
+            test(t, d)
+        harness.finish(t, d)
+    return t
+
+
 def test_off():
     t = Count()
     with Daemon({"one": OPTIONS}, {**SETTINGS, "nfs4.delegations": "no"}) as d:
@@ -433,8 +470,8 @@ def main():
             print(f"# {test.__name__}", flush=True)
             test(t, d)
         harness.finish(t, d)
-    off = test_off()
-    t.passed, t.failed = t.passed + off.passed, t.failed + off.failed
+    for more in (test_shared(), test_off()):
+        t.passed, t.failed = t.passed + more.passed, t.failed + more.failed
     harness.result(t)
 
 
