@@ -212,6 +212,7 @@ Test(nfs4_deleg, of_a_client_that_is_away)
 Test(nfs4_deleg, taken)
 {
 	const struct nfs4_revocation all = { .status = NFS4ERR_ADMIN_REVOKED };
+	struct op_how how = { .access = READ, .claim = OP_DCUR_FH, .delegated = &file.deleg };
 	struct nfs4_client *cl;
 
 	NEED_FIXTURE();
@@ -222,6 +223,8 @@ Test(nfs4_deleg, taken)
 	nfs4_client_put(cl);
 	cr_expect_eq(op_test_stateid(f, &holder, &file.deleg), NFS4ERR_ADMIN_REVOKED);
 	cr_expect_eq(op_delegreturn(f, &holder, &file.fh, &file.deleg), NFS4ERR_ADMIN_REVOKED);
+	how.fh = &file.fh;
+	cr_expect_eq(op_open(f, &owner, &how, &theirs), NFS4ERR_ADMIN_REVOKED);
 	cr_expect_eq(cbs_sequence(f, &holder.session), SEQ4_STATUS_ADMIN_STATE_REVOKED);
 	cr_expect_eq(open_as(&rival, "a", WRITE, &theirs), NFS4_OK);
 	cr_expect_eq(op_free_stateid(f, &holder, &file.deleg), NFS4_OK);
@@ -307,4 +310,59 @@ Test(nfs4_deleg, prompt_worker)
 	cr_expect_eq(file.delegation, OPEN_DELEGATE_NONE);
 	cr_expect_eq(f->moved, 0);
 	f->prompt = false;
+}
+
+enum { CLAIM_PREVIOUS = 1, CLAIM_FH = 4, CLAIM_DELEG_PREV_FH = 6 };
+
+static uint32_t want(struct fix4_session *s, const struct vfs_fh *fh, uint32_t bits, uint32_t claim)
+{
+	uint32_t status;
+
+	fix4_begin(f, s);
+	fix4_putfh(f, fh);
+	fix4_op(f, OP_WANT_DELEGATION);
+	xdr_put_u32(&f->out, bits);
+	xdr_put_u32(&f->out, claim);
+	if (claim == CLAIM_PREVIOUS)
+		xdr_put_u32(&f->out, OPEN_DELEGATE_READ);
+	status = fix4_send(f);
+	if (status != NFS4_OK)
+		return status;
+	fix4_result(f, OP_PUTFH);
+	fix4_result(f, OP_WANT_DELEGATION);
+	op_get_delegation(f, &theirs);
+	return status;
+}
+
+Test(nfs4_deleg, wanted)
+{
+	static const uint32_t wrong[] = { 0, OPEN4_SHARE_ACCESS_READ,
+					  OPEN4_SHARE_ACCESS_WANT_NO_DELEG, 0x600, 1u << 20 };
+	const uint32_t bits = OPEN4_SHARE_ACCESS_WANT_READ_DELEG;
+	struct fix4_session *s = &holder.session, fresh;
+
+	NEED_FIXTURE();
+	begin();
+	make_file("a", "text", 0666);
+	cr_assert_eq(open_as(&owner, "a", READ | OPEN4_SHARE_ACCESS_WANT_NO_DELEG, &file), NFS4_OK);
+	cr_expect_eq(file.why, WND4_NOT_WANTED);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		cr_expect_eq(want(s, &file.fh, wrong[i], CLAIM_FH), NFS4ERR_INVAL, "%x", wrong[i]);
+	cr_expect_eq(want(s, &file.fh, bits, CLAIM_PREVIOUS), NFS4ERR_NO_GRACE);
+	cr_expect_eq(want(s, &file.fh, bits, CLAIM_DELEG_PREV_FH), NFS4ERR_NOTSUPP);
+	cr_expect_eq(want(s, &file.fh, bits, 9), NFS4ERR_BADXDR);
+	cr_expect_eq(want(s, &f->root, bits, CLAIM_FH), NFS4_OK);
+	cr_expect_eq(theirs.why, WND4_IS_DIR);
+	cr_assert_eq(fix4_session_new(f, &fresh, 1, "has not reclaimed", false), NFS4_OK);
+	cr_expect_eq(want(&fresh, &file.fh, bits, CLAIM_FH), NFS4ERR_GRACE);
+	cr_expect_eq(want(s, &file.fh, bits, CLAIM_FH), NFS4_OK);
+	cr_expect_eq(theirs.delegation, OPEN_DELEGATE_READ);
+	cr_expect_eq(op_read(f, &holder, &file.fh, &theirs.deleg), NFS4_OK);
+	file.deleg = theirs.deleg;
+	cr_expect_eq(want(s, &file.fh, bits, CLAIM_FH), NFS4_OK);
+	cr_expect_eq(theirs.why, WND4_CONTENTION, "it has one");
+	cr_expect_eq(op_delegreturn(f, &holder, &file.fh, &file.deleg), NFS4_OK);
+	f->uid = f->gid = 1000;
+	make_file("b", "text", 0600);
+	cr_expect_eq(want(s, &(struct vfs_fh){ 0 }, bits, CLAIM_FH), NFS4ERR_BADHANDLE);
 }
