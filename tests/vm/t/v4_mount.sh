@@ -136,7 +136,7 @@ nothing_left() {
 }
 
 # called_back: the client of 4.0 answers the probe of the address that it gave.
-probes() { grep -ac "the probe to client .*: answered" /share/ringnfsd.log; }
+probes() { grep -ac "the probe to client .*: answered" /share/ringnfsd.log || true; }
 more_probes() { [ "$(probes)" -gt "$1" ]; }
 called_back() {
 	[ "$SERVER/$VERS" = ringnfsd/4.0 ] || { echo "ringnfsd calls clients of 4.0 at an address of theirs"; exit 77; }
