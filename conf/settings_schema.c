@@ -143,7 +143,7 @@ const struct cfg_row cfg_rows[] = {
 	  .text = "Take a user's groups from this machine rather than from the request, which carries at "
 		  "most 16." },
 	{ ROW(nfs4, delegations, CFG_BOOL), .def = "yes",
-	  .text = "Give clients of versions 4.1 and 4.2 delegations: as long as nobody changes a file, they open it to "
+	  .text = "Give clients of version 4 delegations, if they can be called back: as long as nobody changes a file, they open it to "
 		  "read, and believe what they have cached, without asking. Others wait until a delegation is returned." },
 
 	{ ROW(vfs, io_mode, CFG_ENUM), .words = io_modes, .def = "buffered",

@@ -199,6 +199,17 @@ bool nfs4_cb_conn_begin_probe(struct nfs4_client *cl)
 	return due;
 }
 
+bool nfs4_cb_conn_is_down(struct nfs4_client *cl)
+{
+	bool down;
+
+	pthread_mutex_lock(&cl->lock);
+	down = !cl->callback || cl->callback->state == NFS4_CB_UNBOUND ||
+	       cl->callback->state == NFS4_CB_DOWN;
+	pthread_mutex_unlock(&cl->lock);
+	return down;
+}
+
 void nfs4_cb_conn_drop(struct nfs4_client *cl)
 {
 	struct rpc_backchannel *conn = NULL;

@@ -70,6 +70,8 @@ void nfs4_cb_conn_is(struct nfs4_client *cl, const struct rpc_backchannel *conn,
 		     enum nfs4_cb_state state);
 /* True if the path is to be probed now: the caller calls nfs4_cb_hooks.probe_client. */
 bool nfs4_cb_conn_begin_probe(struct nfs4_client *cl);
+/* True if the path has failed, or there is none; false while it is probed. */
+bool nfs4_cb_conn_is_down(struct nfs4_client *cl);
 /* Ends the path of a client that goes. */
 void nfs4_cb_conn_drop(struct nfs4_client *cl);
 

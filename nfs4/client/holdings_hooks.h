@@ -33,6 +33,8 @@ struct nfs4_holdings_hooks {
 
 	/* True if there are opens, locks or delegations. The client's lock is held. */
 	bool (*busy)(const struct nfs4_holdings *held);
+	/* True if there are delegations. The client's lock is held. */
+	bool (*delegated)(const struct nfs4_holdings *held);
 
 	/*
 	 * Ends these opens with their locks, and delegations; returns the number of opens. Their stateids are

@@ -17,16 +17,30 @@ static void decode_renew(struct nfs4_compound *c, void *args)
 	a->clientid = xdr_get_u64(c->in);
 }
 
-/* Any user of the client who knows the client id may renew (RFC 7530 section 16.28.4). */
+static bool has_delegations(struct nfs4_client *cl)
+{
+	bool has;
+
+	pthread_mutex_lock(&cl->lock);
+	has = cl->srv->holdings_hooks->delegated(cl->holdings);
+	pthread_mutex_unlock(&cl->lock);
+	return has;
+}
+
+/* Any user of the client who knows the client id may renew (RFC 7530 section 16.28.4). A client with
+ * delegations is told that it cannot be called back; its lease is renewed all the same. */
 static int run_renew(struct nfs4_compound *c, void *args)
 {
 	const struct renew_args *a = args;
 	struct nfs4_client *cl;
 	int status = nfs4_client_by_id(c->server, a->clientid, &cl);
 
-	if (cl)
-		nfs4_origin_note(cl, c);
-	if (cl && nfs4_cb_conn_begin_probe(cl))
+	if (!cl)
+		return status;
+	nfs4_origin_note(cl, c);
+	if (status == NFS4_OK && has_delegations(cl) && nfs4_cb_conn_is_down(cl))
+		status = NFS4ERR_CB_PATH_DOWN;
+	if (nfs4_cb_conn_begin_probe(cl))
 		c->server->cb_hooks->probe_client(cl);
 	nfs4_client_put(cl);
 	return status;

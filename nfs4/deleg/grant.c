@@ -51,16 +51,23 @@ static bool has_room(struct nfs4_compound *c)
 	       nfs4_total(c->server, NFS4_TOTAL_DELEGS) < NFS4_DELEGS_MAX;
 }
 
+/* In minor version 0 the path must have been tried: nothing tells the client that it is down before
+ * the next RENEW. */
+static bool is_reached(struct nfs4_compound *c)
+{
+	return c->minor > 0 ? nfs4_cb_works(c->session) : nfs4_cb_reaches(c->client);
+}
+
 /* Reasons in the state of the server and of the client. */
 static int look_at_server(struct nfs4_compound *c, const struct nfs4_deleg_request *r)
 {
-	if (!c->server->cfg.delegations || c->minor == 0)
+	if (!c->server->cfg.delegations)
 		return WND4_NOT_SUPP_FTYPE;
 	/* Others may still reclaim what is in the way; or have got it since a delegation was
 	 * revoked. */
 	if (r->reclaim ? !nfs4_may_reclaim_deleg(&c->client->record) : nfs4_in_grace(c->server))
 		return WND4_CONTENTION;
-	return nfs4_cb_works(c->session) && has_room(c) ? MAY : WND4_RESOURCE;
+	return is_reached(c) && has_room(c) ? MAY : WND4_RESOURCE;
 }
 
 static int look(struct nfs4_compound *c, const struct nfs4_deleg_request *r)

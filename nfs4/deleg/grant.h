@@ -3,8 +3,7 @@
  * Giving delegations: whether a client gets one with an OPEN or by WANT_DELEGATION, and
  * open_delegation4 on the wire (RFC 8881 sections 10.4, 18.16 and 18.49).
  *
- * There are READ delegations only, for minor versions 1 and 2 and for clients whose callback path
- * works, as far as vfs/ finds nobody in the way. As in nfsd, an OPEN gets one without asking if it
+ * There are READ delegations only, and for clients whose callback path works, as far as vfs/ finds nobody in the way. As in nfsd, an OPEN gets one without asking if it
  * only reads and does not create.
  */
 #ifndef RN_NFS4_DELEG_GRANT_H
@@ -41,7 +40,7 @@ struct nfs4_deleg_offer {
 /* Bits that the client's record must have on disk before it is given a delegation of the request:
  * NFS4_RECORD_DELEG, or 0 if it will get none. */
 unsigned nfs4_deleg_record(struct nfs4_compound *c, const struct nfs4_deleg_request *r);
-/* Gives the calling client, which has a session, a delegation if it may have one. Otherwise the
+/* Gives the calling client, c->client, a delegation if it may have one. Otherwise the
  * reason is in the offer, if the client has asked for a delegation (want is not 0). A prompt worker
  * gives none. */
 void nfs4_deleg_offer(struct nfs4_compound *c, const struct nfs4_deleg_request *r,

@@ -98,8 +98,6 @@ static int check_claim(struct nfs4_compound *c, struct nfs4_opening *w)
 	case NFS4_CLAIM_PREVIOUS:
 		if (a->delegate_type > OPEN_DELEGATE_WRITE)
 			return NFS4ERR_INVAL;
-		if (a->delegate_type != OPEN_DELEGATE_NONE && c->minor == 0)
-			return NFS4ERR_RECLAIM_BAD; /* never given there */
 		return nfs4_may_reclaim(c->server, rec, w->deny != 0);
 	case NFS4_CLAIM_DELEGATE_CUR:
 	case NFS4_CLAIM_DELEG_CUR_FH:
@@ -112,12 +110,17 @@ static int check_claim(struct nfs4_compound *c, struct nfs4_opening *w)
 	}
 }
 
-/* A claim of a delegation brings no second one. A client that reclaims gets one if it had one. */
-static bool gets_delegation(const struct nfs4_open_args *a)
+/*
+ * A claim of a delegation brings no second one. A client that reclaims gets one if it had one. An
+ * open that the client has to confirm (minor version 0) brings none: it may be a late duplicate.
+ */
+static bool gets_delegation(const struct nfs4_opening *w)
 {
+	const struct nfs4_open_args *a = w->args;
+
 	if (a->claim == NFS4_CLAIM_PREVIOUS)
 		return a->delegate_type == OPEN_DELEGATE_READ;
-	return !nfs4_claims_delegated(a);
+	return !nfs4_claims_delegated(a) && !w->confirm;
 }
 
 /* The delegation that goes with the open. */
@@ -126,7 +129,7 @@ static void offer_delegation(struct nfs4_compound *c, struct nfs4_opening *w)
 	const struct nfs4_deleg_request r = nfs4_open_wants(c, w);
 
 	w->offer = (struct nfs4_deleg_offer){ .type = OPEN_DELEGATE_NONE };
-	if (gets_delegation(w->args))
+	if (gets_delegation(w))
 		nfs4_deleg_offer(c, &r, &w->offer);
 }
 
@@ -224,7 +227,7 @@ static int open_checked(struct nfs4_compound *c, struct nfs4_opening *w)
 	if (w->deny != 0)
 		bits |= NFS4_RECORD_DENY;
 	wants = nfs4_open_wants(c, w);
-	if (gets_delegation(args))
+	if (gets_delegation(w))
 		bits |= nfs4_deleg_record(c, &wants);
 	if (rpc_is_prompt(c->req) && !may_be_prompt(c, w, bits))
 		return finish(w, nfs4_decline(c));

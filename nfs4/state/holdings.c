@@ -162,6 +162,9 @@ static bool revoke_state(struct nfs4_client *cl, struct nfs4_state *st, int stat
 	bool revoked;
 
 	if (st->kind == NFS4_STATE_DELEG) {
+		pthread_mutex_lock(&cl->lock);
+		cl->holdings->revoked_at = (uint32_t)nfs4_clients_now(cl->srv);
+		pthread_mutex_unlock(&cl->lock);
 		nfs4_deleg_revoke(nfs4_as_deleg(st), status);
 		return false;
 	}
@@ -190,6 +193,11 @@ static uint64_t revoke(struct nfs4_client *cl, const struct nfs4_revocation *r)
 static bool busy(const struct nfs4_holdings *held)
 {
 	return held->opens + held->locks + held->delegs > 0;
+}
+
+static bool delegated(const struct nfs4_holdings *held)
+{
+	return held->delegs > 0;
 }
 
 static bool has_revoked(const struct nfs4_holdings *held, int status)
@@ -243,7 +251,10 @@ static void forget_revoked(struct nfs4_client *cl, uint32_t lease)
 
 	while (!cl->sessions && revoked_long_ago(cl, lease) && (n = find(cl, NULL, found)) > 0) {
 		for (unsigned i = 0; i < n; i++) {
-			nfs4_open_drop(nfs4_as_open(found[i])); /* no delegations in 4.0 */
+			if (found[i]->kind == NFS4_STATE_DELEG)
+				nfs4_deleg_end(nfs4_as_deleg(found[i]));
+			else
+				nfs4_open_drop(nfs4_as_open(found[i]));
 			nfs4_state_unref(found[i]);
 		}
 	}
@@ -273,6 +284,7 @@ const struct nfs4_holdings_hooks nfs4_holdings_hooks = {
 	.init = init,
 	.drop = drop,
 	.busy = busy,
+	.delegated = delegated,
 	.revoke = revoke,
 	.has_revoked = has_revoked,
 	.tick = tick,

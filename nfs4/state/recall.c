@@ -238,7 +238,13 @@ static void revoke_overdue(struct nfs4_client *cl)
 		return;
 	}
 	for (; d; d = overdue(cl)) {
-		n += nfs4_deleg_revoke(d, NFS4ERR_DELEG_REVOKED);
+		/* Clients of minor version 0 cannot free its stateid, which is unknown from now on,
+		 * as in nfsd. */
+		if (cl->sessions)
+			nfs4_deleg_revoke(d, NFS4ERR_DELEG_REVOKED);
+		else
+			nfs4_deleg_end(d);
+		n++;
 		nfs4_state_unref(&d->st);
 	}
 	if (n > 0)

@@ -1,7 +1,8 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: BSD-2-Clause
-"""Callbacks of NFSv4.0: the server connects to the address that SETCLIENTID gave, if it is the caller's own, and probes it. Clients
-that do not answer, or answer wrongly, harm nobody."""
+"""Callbacks of NFSv4.0: the server connects to the address that SETCLIENTID gave, if it is the caller's own, probes it, and recalls
+delegations over it. Clients that do not answer, or answer wrongly, harm nobody."""
+import os
 import socket
 import struct
 import threading
@@ -12,7 +13,7 @@ import held
 import nfs4client as n4
 import rpcclient as r
 from harness import Count, Daemon
-from rpcclient import u32, u64
+from rpcclient import opaque, u32, u64
 
 # A callback is given up after a second, and a path that is down is probed again after five.
 SETTINGS = {"nfs4.lease_time": 10, "nfs4.grace_time": 10, "server.log_level": "debug"}
@@ -23,6 +24,19 @@ NULL_REPLY = u32(1) + bytes(16)  # accepted, success; behind the xid
 
 def null_reply(conn, xid):
     conn.sendall(u32(0x80000000 | 24) + u32(xid) + NULL_REPLY)
+
+
+def recall_reply(conn, xid):
+    body = NULL_REPLY + u32(n4.OK) + opaque(b"") + u32(1) + u32(n4.CB_RECALL) + u32(n4.OK)
+    conn.sendall(u32(0x80000000 | (4 + len(body))) + u32(xid) + body)
+
+
+def get_recall(x):
+    x.u32(), x.opaque()  # verifier
+    c = {"tag": x.opaque(), "minor": x.u32(), "ident": x.u32(), "nops": x.u32(), "op": x.u32(), "stateid": x.take(16), "truncate": x.flag(),
+         "fh": x.opaque()}
+    x.end()
+    return c
 
 
 def silent(_conn, _xid):
@@ -80,6 +94,7 @@ class Listener:
         self.s = socket.create_server((host, port), backlog=256)
         self.how, self.port = how, self.s.getsockname()[1]
         self.calls, self.conns = [], []  # calls: (source, local address, words of the header, credential)
+        self.recalls = []  # CB_RECALLs, taken apart
         self.ended = self.most = 0  # connections that have ended, and most at a time
         self.changed = threading.Condition()
         threading.Thread(target=self._accept, daemon=True).start()
@@ -114,8 +129,11 @@ class Listener:
                 cred = (x.u32(), x.opaque())
                 with self.changed:
                     self.calls.append((source, local, words, cred))
+                    if words[5] == 1:
+                        self.recalls.append(get_recall(x))
                     self.changed.notify_all()
-                self.how(conn, words[0])
+                how = recall_reply if words[5] == 1 and self.how == null_reply else self.how
+                how(conn, words[0])
         except OSError:
             pass
         with self.changed:
@@ -129,6 +147,11 @@ class Listener:
         """True if n calls have come."""
         with self.changed:
             return self.changed.wait_for(lambda: len(self.calls) >= n, PATIENCE)
+
+    def await_recalls(self, n=1):
+        """True if n recalls have come."""
+        with self.changed:
+            return self.changed.wait_for(lambda: len(self.recalls) >= n, PATIENCE)
 
     def await_end(self, n=1):
         """True if n connections have ended."""
@@ -264,6 +287,109 @@ def test_restart(t, d):
     a.stop()
 
 
+def make(d, name):
+    with open(os.path.join(d.exports["two"], name), "wb") as f:
+        f.write(b"before")
+
+
+def open_twice(d, c, name):
+    """The second OPEN, by a confirmed owner: (result of the first one, of the second, handle)."""
+    make(d, name)
+    root = c.path(d.exports["two"])
+    first, _ = c.open(root, name, access=n4.SHARE_READ)
+    return (first, *c.open(root, name, access=n4.SHARE_READ))
+
+
+def open_to_write(d, other, name):
+    return other.open(other.path(d.exports["two"]), name, access=n4.SHARE_WRITE)[0]["status"]
+
+
+def opens_in_the_end(d, other, name):
+    end = time.monotonic() + PATIENCE
+    while (status := open_to_write(d, other, name)) == n4.DELAY and time.monotonic() < end:
+        time.sleep(0.1)
+    return status
+
+
+def test_delegation(t, d):
+    """A delegation is given to a client that was reached, recalled over its connection, and returned."""
+    a = Listener()
+    c = register(d, "delegated", a.uaddr(), ident=99)
+    t.check("reached", says(d, c, "answered"))
+    other = n4.Client(d.port, "other", 1)
+    t.equal("another client", (other.register()["status"], other.reclaim_complete()), (n4.OK, n4.OK))
+    first, res, fh = open_twice(d, c, "file")
+    t.equal("an open that is to be confirmed brings none", first.get("delegation"), n4.DELEGATE_NONE)
+    t.equal("the next one does", res.get("delegation"), n4.DELEGATE_READ)
+    t.equal("READ by it", c.last(n4.putfh(fh), n4.read(res["deleg"], 0, 100)).get("data"), b"before")
+    t.equal("RENEW", renew(c), n4.OK)
+    t.equal("somebody else's OPEN", open_to_write(d, other, "file"), n4.DELAY)
+    t.check("recalled", a.await_recalls())
+    t.equal("CB_RECALL", a.recalls[0], {"tag": b"", "minor": 0, "ident": 99, "nops": 1, "op": n4.CB_RECALL, "stateid": res["deleg"],
+                                        "truncate": False, "fh": fh})
+    t.equal("OPEN by the delegation", c.claim_open_by_name(c.path(d.exports["two"]), "file", res["deleg"])["status"], n4.OK)
+    t.equal("DELEGRETURN", c.delegreturn(fh, res["deleg"]), n4.OK)
+    t.equal("and again", c.delegreturn(fh, res["deleg"]), n4.BAD_STATEID)
+    t.equal("somebody else's OPEN then", opens_in_the_end(d, other, "file"), n4.OK)
+    for x in (c, other):
+        x.close()
+    a.stop()
+
+
+def test_path_down(t, d):
+    """RENEW tells of a path that is down. When it works again, the recall is repeated."""
+    a = Listener()
+    c = register(d, "down", a.uaddr())
+    t.check("reached", says(d, c, "answered"))
+    other = n4.Client(d.port, "the other", 1)
+    t.equal("another client", (other.register()["status"], other.reclaim_complete()), (n4.OK, n4.OK))
+    _, res, fh = open_twice(d, c, "down")
+    t.equal("delegated", res.get("delegation"), n4.DELEGATE_READ)
+    a.how = silent
+    t.equal("somebody else's OPEN", open_to_write(d, other, "down"), n4.DELAY)
+    t.check("recalled", a.await_recalls())
+    end = time.monotonic() + PATIENCE
+    while (status := renew(c)) == n4.OK and time.monotonic() < end:
+        time.sleep(0.1)
+    t.equal("RENEW", status, n4.ERR_CB_PATH_DOWN)
+    a.how = null_reply
+    n = len(a.recalls)
+    while len(a.recalls) == n and time.monotonic() < end:
+        renew(c)
+        time.sleep(0.1)
+    if t.check("recalled again", len(a.recalls) > n):
+        t.equal("DELEGRETURN", c.delegreturn(fh, res["deleg"]), n4.OK)
+        t.equal("RENEW then", renew(c), n4.OK)
+    t.equal("somebody else's OPEN then", opens_in_the_end(d, other, "down"), n4.OK)
+    # Without a path there are none.
+    lost = register(d, "unreached", b"127.0.0.1.0.0")
+    t.equal("a client that cannot be called", open_twice(d, lost, "unreached")[1].get("delegation"), n4.DELEGATE_NONE)
+    for x in (c, other, lost):
+        x.close()
+    a.stop()
+
+
+def test_never_returned(t, d):
+    """After a lease the delegation is taken away."""
+    a = Listener()
+    c = register(d, "keeper", a.uaddr())
+    t.check("reached", says(d, c, "answered"))
+    other = n4.Client(d.port, "waiter", 1)
+    t.equal("another client", (other.register()["status"], other.reclaim_complete()), (n4.OK, n4.OK))
+    _, res, fh = open_twice(d, c, "kept")
+    t.equal("delegated", res.get("delegation"), n4.DELEGATE_READ)
+    end = time.monotonic() + PATIENCE
+    while (status := open_to_write(d, other, "kept")) == n4.DELAY and time.monotonic() < end:
+        t.equal("RENEW", renew(c), n4.OK)
+        time.sleep(0.5)
+    t.equal("somebody else's OPEN", status, n4.OK)
+    t.check("recalled", len(a.recalls) > 0)
+    t.equal("the stateid is gone", c.last(n4.putfh(fh), n4.read(res["deleg"], 0, 100))["status"], n4.BAD_STATEID)
+    for x in (c, other):
+        x.close()
+    a.stop()
+
+
 def test_many(t, d):
     """Each client is called at its own address. One host with very many does not take the connections of others."""
     a = Listener(host="0.0.0.0")
@@ -291,8 +417,10 @@ def test_many(t, d):
 
 def main():
     t = Count()
-    with Daemon({"one": "rw,insecure,no_root_squash"}, {**SETTINGS, "tcp.max_connections": 400}) as d:
-        for test in (test_probe, test_others, test_hostile, test_change, test_restart, test_many):
+    exports = {"one": "rw,insecure,no_root_squash", "two": "rw,insecure,no_root_squash,nfs_only"}
+    with Daemon(exports, {**SETTINGS, "tcp.max_connections": 400}) as d:
+        for test in (test_probe, test_others, test_hostile, test_change, test_restart, test_delegation, test_path_down, test_never_returned,
+                     test_many):
             test(t, d)
         # Something is under way when the server stops.
         a = Listener(silent)

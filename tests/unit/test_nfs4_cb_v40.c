@@ -11,6 +11,8 @@
 #include "nfs4/client/forget.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_client_calls.h"
+#include "tests/unit/nfs4_opens.h"
+#include "vfs/export.h"
 
 NFS3_SUITE(nfs4_cb_v40);
 
@@ -120,7 +122,9 @@ static struct nfs4_client *client_of(const struct scid_args *a)
 struct seen {
 	uint32_t xid, prog, vers, proc, flavor, cred_len;
 	uint8_t cred[RPC_AUTH_BYTES_MAX];
-	uint32_t minor, ident, nops, op, arg; /* of a CB_COMPOUND */
+	uint32_t minor, ident, nops, op,
+		arg; /* of a CB_COMPOUND: up to the first word of arguments */
+	size_t rest; /* bytes behind that */
 };
 
 static struct seen take(struct peer *p, unsigned i)
@@ -153,7 +157,7 @@ static struct seen take(struct peer *p, unsigned i)
 		s.arg = xdr_get_u32(&x);
 	}
 	cr_assert_not(x.err, "the call is cut short");
-	cr_assert_eq(x.left, 0);
+	s.rest = x.left;
 	return s;
 }
 
@@ -257,6 +261,7 @@ Test(nfs4_cb_v40, the_probe)
 	cr_expect_eq(s.vers, 1);
 	cr_expect_eq(s.proc, NFSPROC4_CB_NULL);
 	cr_expect_eq(s.flavor, RPC_AUTH_SYS);
+	cr_expect_eq(s.rest, 0);
 	cr_expect_eq(s.cred_len, 20);
 	cr_expect_arr_eq(s.cred, (uint8_t[20]){ 0 }, 20);
 	cl = nfs4_client_get(f->server4->clients, r.clientid);
@@ -377,6 +382,7 @@ Test(nfs4_cb_v40, an_operation)
 	cr_expect_eq(s.nops, 1);
 	cr_expect_eq(s.op, OP_CB_RECALL);
 	cr_expect_eq(s.arg, 4711);
+	cr_expect_eq(s.rest, 0);
 	answer_op(&peers[0], 2, NFS4ERR_BADHANDLE);
 	cr_expect_eq(n.ended, 1);
 	cr_expect_eq(n.rc, 0);
@@ -637,5 +643,73 @@ Test(nfs4_cb_v40, a_client_with_sessions)
 	cr_expect_eq(m.rc, -ENOTCONN);
 	cr_expect_eq(npeers, 0);
 	nfs4_client_put(cl);
+	end();
+}
+
+static struct op_client holder, other;
+static struct op_owner owner, rival;
+static struct op_file file, theirs;
+
+static uint32_t open_as(struct op_owner *o, uint32_t access, struct op_file *out)
+{
+	const struct op_how how = { .fh = &f->root, .name = "a", .access = access };
+
+	return op_open(f, o, &how, out);
+}
+
+/* The holder's second OPEN, the first one having been confirmed. */
+static void begin_holder(void)
+{
+	begin();
+	f->server4->cfg.delegations = true;
+	vfs_export_set_nfs_only(f->exp[0], true);
+	make_file("a", "text", 0666);
+	cr_assert_eq(op_client_new(f, &other, 1, "other"), NFS4_OK);
+	cr_assert_eq(op_client_new(f, &holder, 0, "holder"), NFS4_OK);
+	cr_assert_eq(npeers, 1);
+	owner = (struct op_owner){ &holder, "owner", 1 };
+	rival = (struct op_owner){ &other, "rival", 1 };
+}
+
+/* Delegations are for clients that have answered, by owners that are confirmed. */
+Test(nfs4_cb_v40, delegations)
+{
+	NEED_FIXTURE();
+	begin_holder();
+	answer_null(&peers[0], 0);
+	cr_assert_eq(open_as(&owner, OPEN4_SHARE_ACCESS_READ, &file), NFS4_OK);
+	cr_expect_eq(file.delegation, OPEN_DELEGATE_NONE);
+	cr_assert_eq(open_as(&owner, OPEN4_SHARE_ACCESS_READ, &file), NFS4_OK);
+	cr_expect_eq(file.delegation, OPEN_DELEGATE_READ);
+	cr_expect_eq(call_renew(f, holder.clientid), NFS4_OK);
+	/* Somebody else is in its way, and the client does not answer. */
+	cr_expect_eq(open_as(&rival, OPEN4_SHARE_ACCESS_WRITE, &theirs), NFS4ERR_DELAY);
+	cr_expect_eq(take(&peers[0], 1).op, OP_CB_RECALL);
+	rpc_backchannel_expire(&peers[0].base, UINT64_MAX);
+	cr_expect_eq(call_renew(f, holder.clientid), NFS4ERR_CB_PATH_DOWN);
+	nfs4_clients_skip_time(f->server4, 46);
+	cr_expect_eq(call_renew(f, holder.clientid), NFS4ERR_CB_PATH_DOWN);
+	cr_assert_eq(npeers, 2);
+	cr_expect_eq(call_renew(f, holder.clientid), NFS4_OK); /* it is being probed */
+	answer_null(&peers[1], 0);
+	cr_expect_eq(call_renew(f, holder.clientid), NFS4_OK);
+	nfs4_tick(f->server4);
+	cr_expect_eq(take(&peers[1], 1).op, OP_CB_RECALL);
+	answer_op(&peers[1], 1, NFS4_OK);
+	cr_expect_eq(op_delegreturn(f, &holder, &file.fh, &file.deleg), NFS4_OK);
+	cr_expect_eq(open_as(&rival, OPEN4_SHARE_ACCESS_WRITE, &theirs), NFS4_OK);
+	end();
+}
+
+Test(nfs4_cb_v40, no_delegation_before_an_answer)
+{
+	NEED_FIXTURE();
+	begin_holder();
+	cr_assert_eq(open_as(&owner, OPEN4_SHARE_ACCESS_READ, &file), NFS4_OK);
+	cr_assert_eq(open_as(&owner, OPEN4_SHARE_ACCESS_READ, &file), NFS4_OK);
+	cr_expect_eq(file.delegation, OPEN_DELEGATE_NONE);
+	answer_null(&peers[0], 0);
+	cr_assert_eq(open_as(&owner, OPEN4_SHARE_ACCESS_READ, &file), NFS4_OK);
+	cr_expect_eq(file.delegation, OPEN_DELEGATE_READ);
 	end();
 }

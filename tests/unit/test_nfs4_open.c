@@ -450,8 +450,7 @@ OP_MINORS_TEST(nfs4_open, reclaims_need_the_grace_period)
 	fh = handle("a");
 	cr_expect_eq(op_open(f, &owner, &how, &file), NFS4ERR_NO_GRACE);
 	how.delegation = 1;
-	cr_expect_eq(op_open(f, &owner, &how, &file),
-		     minor == 0 ? NFS4ERR_RECLAIM_BAD : NFS4ERR_NO_GRACE);
+	cr_expect_eq(op_open(f, &owner, &how, &file), NFS4ERR_NO_GRACE);
 }
 
 OP_MINORS_TEST(nfs4_open, an_unlinked_file_stays_usable)
