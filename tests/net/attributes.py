@@ -14,8 +14,8 @@ from nfs4client import SETATTR, putfh
 from rpcclient import opaque, u32, u64
 
 CREATE, GETATTR, OPENATTR, VERIFY, SET_SSV, IO_ADVISE = 6, 9, 19, 37, 54, 63
-(SUPPORTED, CHANGE, SIZE, TIME_CREATE, EXCLCREAT, CHANGE_TYPE, SEC_LABEL, OPEN_ARGUMENTS) = (
-    0, 3, 4, 50, 75, 79, 80, 86)
+(SUPPORTED, CHANGE, SIZE, TIME_CREATE, EXCLCREAT, SPACE_FREED, CHANGE_TYPE, SEC_LABEL, OPEN_ARGUMENTS) = (
+    0, 3, 4, 50, 75, 78, 79, 80, 86)
 ARCHIVE, HIDDEN, SYSTEM = 14, 25, 46
 NOTSUPP, NOFILEHANDLE, ATTRNOTSUPP, OP_ILLEGAL, WRONG_LFS, BADLABEL = 10004, 10020, 10032, 10044, 10092, 10093
 UNDEFINED = 4  # change_attr_type
@@ -122,6 +122,17 @@ def test_absent(t, d, c):
         t.equal(f"attribute {number}", (has(supported, number), c.value(fh, number)), (False, None))
         t.equal(f"attribute {number} cannot be set", c.set(fh, number, u32(1))["status"], ATTRNOTSUPP)
     t.equal("change_attr_type", c.value(fh, CHANGE_TYPE), u32(UNDEFINED))
+
+
+def test_space_freed(t, d, c):
+    path = make(d, "plain", "freed", size=MIB)
+    fh, used = c.path(path), os.stat(path).st_blocks * 512
+    t.equal("space_freed", c.value(fh, SPACE_FREED), u64(used))
+    os.link(path, path + ".2")
+    t.equal("with another name", c.value(fh, SPACE_FREED), u64(0))
+    os.unlink(path)
+    t.equal("without it", c.value(c.path(path + ".2"), SPACE_FREED), u64(used))
+    t.equal("it cannot be set", c.set(fh, SPACE_FREED, u64(0))["status"], r.INVAL)
 
 
 def test_open_arguments(t, d, c):
@@ -278,7 +289,7 @@ def main():
     t = Count()
     with Daemon(OPTIONS) as d:
         c = Client(d, "root")
-        for test in (test_birth, test_absent, test_open_arguments, test_labels, test_labels_of_users, test_advice):
+        for test in (test_birth, test_absent, test_space_freed, test_open_arguments, test_labels, test_labels_of_users, test_advice):
             test(t, d, c)
         test_absent_operations(t, d)
         c.close()

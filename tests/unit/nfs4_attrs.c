@@ -136,6 +136,9 @@ static bool get_u64s(struct xdr_in *r, struct fix4_attrs *a, unsigned n)
 	case FATTR4_SPACE_USED:
 		to = &a->used;
 		break;
+	case FATTR4_SPACE_FREED:
+		to = &a->freed;
+		break;
 	case FATTR4_FILES_AVAIL:
 	case FATTR4_FILES_FREE:
 	case FATTR4_FILES_TOTAL:

@@ -13,7 +13,8 @@ struct fix4_attrs {
 	uint32_t rawdev[2], charset, change_type, clone_size;
 	bool links, symlinks, named_attr, unique, cansettime, case_insensitive, case_preserving;
 	bool chown_restricted, homogeneous, no_trunc, xattrs;
-	uint64_t change, size, fsid[2], fileid, mounted_on, used, maxfilesize, maxread, maxwrite;
+	uint64_t change, size, fsid[2], fileid, mounted_on, used, freed, maxfilesize, maxread,
+		maxwrite;
 	uint64_t files[3], space[3]; /* avail, free, total */
 	uint64_t quota[3];	     /* avail_hard, avail_soft, used */
 	uint32_t open_args

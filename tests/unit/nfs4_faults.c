@@ -5,6 +5,7 @@
 #include "vfs/copy.h"
 #include "vfs/data/operation.h"
 #include "vfs/file_state.h"
+#include "vfs/label.h"
 #include "vfs/lock.h"
 #include "vfs/share.h"
 #include "vfs/space.h"
@@ -125,6 +126,13 @@ WRAP(FAULT_VFS_XATTR_LIST, vfs_xattr_list,
      (struct vfs_ctx * ctx, struct vfs_node *n, char *buf, uint32_t size), (ctx, n, buf, size))
 WRAP(FAULT_VFS_XATTR_CHANGE, vfs_xattr_change,
      (struct vfs_ctx * ctx, struct vfs_node *n, struct vfs_xattr_change *c), (ctx, n, c))
+WRAP(FAULT_VFS_LABEL_GET, vfs_label_get,
+     (struct vfs_ctx * ctx, struct vfs_node *n, uint8_t buf[VFS_LABEL_MAX]), (ctx, n, buf))
+WRAP(FAULT_VFS_LABEL_SET, vfs_label_set,
+     (struct vfs_ctx * ctx, struct vfs_node *n, const struct vfs_label *label), (ctx, n, label))
+WRAP(FAULT_VFS_SPACE_FREED, vfs_space_freed,
+     (struct vfs_ctx * ctx, struct vfs_node *n, const struct vfs_attr *attr, uint64_t *out),
+     (ctx, n, attr, out))
 WRAP(FAULT_VFS_CLONE, vfs_clone, (const struct vfs_copy *c), (c))
 WRAP(FAULT_VFS_FILE_GET, vfs_file_get,
      (struct vfs_ctx * ctx, struct vfs_node *n, struct vfs_file **out), (ctx, n, out))

@@ -105,6 +105,27 @@ static void put_space_free(struct fixture *x)
 	xdr_put_u32(&x->out, 1u << (FATTR4_SPACE_FREE - 32));
 }
 
+/* Attributes of minor version 2: the others drop them. */
+static void put_4_2(struct fixture *x)
+{
+	xdr_put_u32(&x->out, 3);
+	xdr_put_u64(&x->out, 0);
+	xdr_put_u32(&x->out, 1u << (FATTR4_SPACE_FREED - 64) | 1u << (FATTR4_SEC_LABEL - 64));
+}
+
+static void put_set_label(struct fixture *x)
+{
+	static const struct nfs4_stateid anonymous;
+
+	fix4_stateid(x, &anonymous);
+	xdr_put_u32(&x->out, 3);
+	xdr_put_u64(&x->out, 0);
+	xdr_put_u32(&x->out, 1u << (FATTR4_SEC_LABEL - 64));
+	xdr_put_u32(&x->out, 16);
+	xdr_put_u64(&x->out, 0);
+	xdr_put_opaque(&x->out, "text", 4);
+}
+
 static void put_set_size(struct fixture *x)
 {
 	static const struct nfs4_stateid anonymous;
@@ -125,11 +146,17 @@ static void put_list(struct fixture *x)
 
 /* Variants of operations that take other paths than the samples. */
 static const struct sample more[] = {
-	{ OP_OPEN, SAMPLE_DIR, 0, put_truncate },     { OP_OPEN, SAMPLE_DIR, 0, put_guarded },
-	{ OP_OPEN, SAMPLE_DIR, 0, put_exclusive },    { OP_CREATE, SAMPLE_DIR, 0, put_symlink },
-	{ OP_CREATE, SAMPLE_DIR, 0, put_fifo },	      { OP_REMOVE, SAMPLE_DIR, 0, put_dir_name },
-	{ OP_SETATTR, SAMPLE_FILE, 0, put_set_size }, { OP_GETATTR, SAMPLE_DIR, 0, put_space_free },
+	{ OP_OPEN, SAMPLE_DIR, 0, put_truncate },
+	{ OP_OPEN, SAMPLE_DIR, 0, put_guarded },
+	{ OP_OPEN, SAMPLE_DIR, 0, put_exclusive },
+	{ OP_CREATE, SAMPLE_DIR, 0, put_symlink },
+	{ OP_CREATE, SAMPLE_DIR, 0, put_fifo },
+	{ OP_REMOVE, SAMPLE_DIR, 0, put_dir_name },
+	{ OP_SETATTR, SAMPLE_FILE, 0, put_set_size },
+	{ OP_GETATTR, SAMPLE_DIR, 0, put_space_free },
 	{ OP_READDIR, SAMPLE_DIR, 0, put_list },
+	{ OP_GETATTR, SAMPLE_FILE, 0, put_4_2 },
+	{ OP_SETATTR, SAMPLE_FILE, 0, put_set_label },
 };
 
 static void clean_up(void)
@@ -208,6 +235,7 @@ Test(nfs4_faults, each_function_fails_in_each_way)
 	NEED_FIXTURE();
 	sample_make(f);
 	clean_up();
+	f->access.flags |= VFS_SECURITY_LABEL;
 	FOR_MINORS(of_functions);
 }
 

@@ -43,6 +43,10 @@ static void check_file(struct fix4_session *s, uint32_t minor)
 	cr_expect_eq(a.size, 5);
 	cr_expect_eq(a.used, (uint64_t)st.st_blocks * 512);
 	cr_expect_eq(a.nlink, 2);
+	cr_expect_eq(nfs4_bitmap_has(&a.have, FATTR4_SPACE_FREED), minor > 1);
+	cr_expect_eq(a.freed, 0, "as long as it has another name");
+	if (minor > 1)
+		cr_expect_eq(attrs_of("only", s).freed, attrs_of("only", s).used);
 	cr_expect_eq(a.fileid, st.st_ino);
 	cr_expect_eq(a.mounted_on, st.st_ino);
 	cr_expect_str_eq(a.owner, "1001");
@@ -73,6 +77,7 @@ Test(nfs4_getattr, a_file)
 {
 	NEED_FIXTURE();
 	make_file("file", "hello", 0644);
+	make_file("only", "its only name", 0644);
 	cr_assert_eq(chown(fix_path(f, "file"), 1001, 1002), 0);
 	cr_assert_eq(chmod(fix_path(f, "file"), 04644), 0);
 	char path[128];

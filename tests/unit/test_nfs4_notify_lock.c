@@ -265,6 +265,26 @@ Test(nfs4_notify_lock, a_local_lock_is_asked_about_again)
 	close(fd);
 }
 
+/* Nobody else asks for the lock of a client that is not heard of any more. */
+Test(nfs4_notify_lock, told_when_the_holder_s_lease_runs_out)
+{
+	NEED_FIXTURE();
+	begin();
+	nfs4_skip_lease_time(f->server4, OVER / 2);
+	cr_assert_eq(cbs_sequence(f, &waiter.session), 0);
+	cr_expect_eq(lock_by(&first_waiter, WRITEW_LT, 10, 5, &rsid), NFS4ERR_DENIED);
+	for (unsigned i = 0; i < 10; i++)
+		nfs4_tick(f->server4);
+	cr_expect_eq(cbs_count(), 0);
+	nfs4_skip_lease_time(f->server4, OVER / 2 + 1);
+	cr_assert_eq(cbs_sequence(f, &waiter.session), 0);
+	for (unsigned i = 0; i < 10; i++)
+		nfs4_tick(f->server4);
+	expect_told(&first_waiter);
+	cr_expect_eq(cbs_count(), 0);
+	cr_expect_eq(lock_by(&first_waiter, WRITEW_LT, 10, 5, &rsid), NFS4_OK);
+}
+
 Test(nfs4_notify_lock, a_waiter_is_forgotten_after_a_lease)
 {
 	size_t used;

@@ -17,6 +17,7 @@
 #include "vfs/base/instance.h"
 #include "vfs/copy.h"
 #include "vfs/node/uncommitted.h"
+#include "vfs/space.h"
 
 TestSuite(vfs_copy, .timeout = 120);
 
@@ -426,6 +427,51 @@ static void shares_blocks(const char *fs)
 	vfs_node_put(a);
 	vfs_node_put(b);
 	vfs_node_put(d);
+	disk_close(&disk);
+}
+
+/* What the removal of a file frees, as the attribute space_freed tells. */
+static uint64_t freed(struct fx *f, struct vfs_node *n)
+{
+	struct vfs_attr attr;
+	uint64_t out;
+
+	cr_assert_eq(vfs_getattr(&f->ctx, n, &attr), 0);
+	cr_assert_eq(vfs_space_freed(&f->ctx, n, &attr, &out), 0);
+	cr_assert_leq(out, attr.used);
+	return out;
+}
+
+Test(vfs_copy, shared_blocks_are_not_freed_on_xfs)
+{
+	static uint8_t data[256 << 10];
+	struct vfs_node *a, *b;
+	struct disk disk;
+	struct fx *f = &disk.f;
+
+	disk_open(&disk, "xfs", "");
+	fx_fill(data, sizeof(data), 0, 1);
+	a = fx_file(f, "a", data, sizeof(data));
+	b = fx_file(f, "b", data, sizeof(data));
+	cr_assert_eq(fx_sync(f, a, b, NULL), 0);
+	cr_expect_geq(freed(f, a), sizeof(data));
+	if (fx_command("cp --reflink=always %s/a %s/c 2>/dev/null", f->dir, f->dir) != 0)
+		cr_skip_test("blocks are not shared here");
+	cr_expect_lt(freed(f, a), sizeof(data));
+	cr_expect_geq(freed(f, b), sizeof(data), "another file");
+	cr_assert_eq(pwrite(vfs_node_fd(&f->ctx, a, VFS_FD_WRITE), data, sizeof(data) / 2, 0),
+		     sizeof(data) / 2);
+	cr_assert_eq(fx_sync(f, a, NULL, NULL), 0);
+	cr_expect_geq(freed(f, a), sizeof(data) / 2, "what was written since is its own");
+	cr_expect_lt(freed(f, a), sizeof(data));
+	cr_assert_eq(unlink(fx_path(f, "c")), 0);
+	for (int i = 0; i < 5000 && freed(f, a) < sizeof(data); i++) /* XFS frees later */
+		usleep(2000);
+	cr_expect_geq(freed(f, a), sizeof(data), "nobody else's any more");
+	cr_assert_eq(fx_command("ln %s/b %s/d", f->dir, f->dir), 0);
+	cr_expect_eq(freed(f, b), 0, "another name");
+	vfs_node_put(a);
+	vfs_node_put(b);
 	disk_close(&disk);
 }
 

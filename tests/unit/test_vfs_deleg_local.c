@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "tests/unit/vfs_io_fixture.h"
@@ -340,6 +341,109 @@ Test(vfs_deleg_local, file_system_without_leases)
 	vfs_node_put(n);
 	close_fx(&f);
 	umount2(dir, MNT_DETACH);
+}
+
+static int change_mode(const char *path)
+{
+	return chmod(path, 0600);
+}
+
+static int change_owner(const char *path)
+{
+	return chown(path, 4711, 4711);
+}
+
+static int change_times(const char *path)
+{
+	return utimensat(AT_FDCWD, path, NULL, 0);
+}
+
+static int set_xattr(const char *path)
+{
+	return setxattr(path, "user.a", "b", 1, 0);
+}
+
+static const char *beside(const char *path)
+{
+	static char other[FX_PATH + 64];
+
+	snprintf(other, sizeof(other), "%s.beside", path);
+	return other;
+}
+
+static int link_to(const char *path)
+{
+	return link(path, beside(path));
+}
+
+static int move(const char *path)
+{
+	return rename(path, beside(path));
+}
+
+static int replace(const char *path)
+{
+	return rename(beside(path), path);
+}
+
+/* Nobody waits: the holder learns of it afterwards. */
+Test(vfs_deleg_local, changes_without_a_descriptor)
+{
+	static int (*const change[])(const char *path) = { change_mode, change_owner, change_times,
+							   set_xattr,	link_to,      move,
+							   replace,	unlink };
+	struct vfs_node *n;
+	struct deleg d, e;
+	struct fx f;
+
+	open_fx(&f);
+	for (unsigned i = 0; i < sizeof(change) / sizeof(change[0]); i++) {
+		struct vfs_node *other = fx_file(&f, "other", "old", 3);
+
+		n = fx_file(&f, "file", "old", 3);
+		if (change[i] == replace)
+			cr_assert_eq(link(fx_path(&f, "other"), beside(fx_path(&f, "file"))), 0);
+		cr_assert_eq(give(&f, n, &d, &alice), 0, "%u", i);
+		cr_assert_eq(give(&f, other, &e, &alice), 0, "%u", i);
+		cr_expect_eq(end_of(start(change[i], fx_path(&f, "file"))), 0, "%u", i);
+		cr_expect(is_recalled(&d), "%u", i);
+		cr_expect_eq(d.d.within_s, 0);
+		vfs_deleg_end(&d.d);
+		vfs_deleg_end(&e.d);
+		cr_expect_eq(e.recalls, change[i] == replace, "another file's, %u", i);
+		vfs_node_put(n);
+		vfs_node_put(other);
+		fx_command("rm -f %s/*", f.dir);
+	}
+	close_fx(&f);
+}
+
+/* What this server does for the holder is no surprise to it. */
+Test(vfs_deleg_local, changes_of_the_holder)
+{
+	const struct vfs_setattr sa = { .set_mode = true, .mode = 0600 };
+	struct vfs_node *n;
+	struct deleg d, e;
+	struct fx f;
+
+	open_fx(&f);
+	n = fx_file(&f, "file", "old", 3);
+	f.ctx.client = &alice;
+	cr_assert_eq(give(&f, n, &d, &alice), 0);
+	cr_expect_eq(vfs_setattr(&f.ctx, n, &sa, NULL), 0);
+	cr_expect_eq(vfs_link(&f.ctx, n, f.root, "link", 4, NULL), 0);
+	/* Events come in order: that of another file is behind. */
+	struct vfs_node *other = fx_file(&f, "other", "old", 3);
+
+	cr_assert_eq(give(&f, other, &e, &bob), 0);
+	cr_expect_eq(end_of(start(change_mode, fx_path(&f, "other"))), 0);
+	cr_expect(is_recalled(&e));
+	cr_expect_eq(d.recalls, 0);
+	vfs_deleg_end(&d.d);
+	vfs_deleg_end(&e.d);
+	vfs_node_put(n);
+	vfs_node_put(other);
+	close_fx(&f);
 }
 
 static int write_often(const char *path)
