@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Calls that wait without a worker, mostly for a name service's answer. Each is run again on its
- * worker after answers have come, and a few times a second. After its longest wait it is run for
+ * Calls that wait without a worker, for a name service's answer or the end of a delegation. Each is run
+ * again on its worker after answers have come, and a few times a second. After its longest wait it is run for
  * the last time and must be answered. Their number is bounded, in all and for each client.
  * Thread-safe.
  */
@@ -21,7 +21,8 @@ void parked_free(struct parked *p);
 /* rpc_server.park: takes the call, to be run by again(). False if there are too many or
  * parked_close() was called. ctx is a struct parked. */
 bool parked_add(void *ctx, struct rpc_request *req, void (*again)(struct rpc_request *req));
-/* Runs the parked calls again, as an answer has come; ctx is a struct parked. */
+/* Runs the parked calls again, as an answer has come or a delegation has ended; ctx is a struct
+ * parked. */
 void parked_wake(void *ctx);
 /* Runs all parked calls for the last time, and refuses further ones. */
 void parked_close(struct parked *p);

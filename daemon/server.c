@@ -86,6 +86,8 @@ static int start_vfs(struct server *s)
 		.log = s->log,
 		.max_fds = s->limits.files / 4, /* until start_descriptors */
 		.deleg_quiet_seconds = (unsigned)s->settings->nfs4.lease_time,
+		.deleg_ended = parked_wake,
+		.deleg_ended_ctx = s->parked,
 		.handle_mac = s->settings->vfs.handle_mac,
 	};
 	int rc = state_dir_secret(s->settings->server.state_dir, cfg.secret, s->log);
@@ -436,8 +438,6 @@ static void free_askers(struct server *s)
 		s->programs.groups = NULL;
 		s->programs.idmap = NULL;
 	}
-	if (s->parked)
-		parked_free(s->parked);
 }
 
 void server_stop(struct server *s)
@@ -474,6 +474,8 @@ void server_stop(struct server *s)
 		exports_free(s->exports);
 	if (s->vfs)
 		vfs_free(s->vfs);
+	if (s->parked) /* the end of a delegation wakes what is parked */
+		parked_free(s->parked);
 	rpc_clients_free(s->clients);
 	lanes_free(s->lanes);
 	pthread_mutex_destroy(&s->clients_lock);

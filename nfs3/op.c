@@ -203,6 +203,10 @@ enum rpc_run nfs3_op_end(struct nfs3_op *op, int rc)
 		return RPC_RUN_TOO_LONG;
 	if (rc == -NFS3_EWAIT)
 		return RPC_RUN_AGAIN;
+	/* Nothing was done, and the delegation will soon be returned. JUKEBOX would cost the client five
+	 * seconds, and NLM has no word for it. */
+	if (rc == -VFS_EDELEG && !op->req->must_answer)
+		return RPC_RUN_AGAIN;
 	return RPC_RUN_DONE;
 }
 

@@ -29,6 +29,10 @@ struct vfs_config {
 	unsigned max_locks;	      /* byte ranges locked by all clients; 0: 1,000,000 */
 	unsigned lock_wait_seconds;   /* a waiter that has not asked again is forgotten; 0: 90 */
 	unsigned deleg_quiet_seconds; /* no delegation of a file after a recall; 0: 90 */
+	/* Called when delegations of a file have ended that were in somebody's way: on any thread,
+	 * without locks of vfs/. Must not wait. May be NULL. */
+	void (*deleg_ended)(void *ctx);
+	void *deleg_ended_ctx;
 	bool handle_mac;
 	unsigned helpers;	 /* threads that look ahead in listings, at most 3; 0: none */
 	uint8_t secret[16];	 /* SipHash key of handles: from the state directory */

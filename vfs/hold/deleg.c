@@ -195,10 +195,13 @@ int vfs_deleg_give(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_deleg *d)
 void vfs_deleg_end(struct vfs_deleg *d)
 {
 	struct vfs_file *f = d->file;
+	const struct vfs_config *cfg;
+	bool freed;
 	int fd = -1;
 
 	if (!f)
 		return;
+	cfg = &f->vfs->cfg;
 	pthread_mutex_lock(&f->lock);
 	while (d->calling)
 		pthread_cond_wait(&f->delegs.called, &f->lock);
@@ -207,11 +210,14 @@ void vfs_deleg_end(struct vfs_deleg *d)
 		f->delegs.writing = false;
 	if (LIST_EMPTY(&f->delegs.given) && LIST_EMPTY(&f->delegs.recalled))
 		fd = vfs_lease_drop(f);
+	freed = d->recalled && LIST_EMPTY(&f->delegs.recalled);
 	pthread_mutex_unlock(&f->lock);
 	vfs_fd_close(f->vfs, fd); /* a local process that has waited goes on */
 	d->file = NULL;
 	count(f->vfs->files, d, (uint64_t)-1);
 	vfs_file_put(f);
+	if (freed && cfg->deleg_ended)
+		cfg->deleg_ended(cfg->deleg_ended_ctx);
 }
 
 int vfs_deleg_check_file(struct vfs_ctx *ctx, struct vfs_file *f, enum vfs_deleg_use use)
