@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/util.h"
+#include "tests/fuzz/session/back.h"
 #include "tests/fuzz/session/message.h"
 #include "tests/fuzz/session/step.h"
 #include "tests/fuzz/session/template.h"
@@ -414,6 +415,88 @@ static void compounds(void)
 	}
 }
 
+static void answer(uint8_t conn, unsigned how)
+{
+	add(SS_ANSWER, conn, (uint8_t)how);
+}
+
+/* A client with a back channel, whose first callback is answered in this way, and a lock for which
+ * another lock-owner waits. */
+static void begin_back(uint8_t conn, unsigned minor, unsigned how)
+{
+	static const char *const first[] = { "exchange", "backsession", "reclaimed" };
+	static const char *const then[] = { "open", "lock", "waits" };
+
+	for (unsigned i = 0; i < rn_array_size(first); i++)
+		compound(conn, first[i], minor);
+	answer(conn, how);
+	for (unsigned i = 0; i < rn_array_size(then); i++)
+		compound(conn, then[i], minor);
+}
+
+/* Callbacks that are answered rightly, wrongly, too late, twice and not at all. */
+static void callbacks(void)
+{
+	static const uint8_t junk[] = { 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0x90 };
+	char name[32];
+
+	for (unsigned rdma = 0; rdma < 2; rdma++) {
+		const uint8_t conn = rdma ? RDMA : 0;
+
+		for (unsigned kind = 0; kind <= SS_ANSWER_KIND; kind++) {
+			begin_back(conn, 1 + kind % 2, SS_ANSWER_RIGHT);
+			compound(conn, "locked", 1 + kind % 2);
+			answer(conn, kind | (kind % 4) << 4);
+			compound(conn, "backbind", 1 + kind % 2);
+			compound(conn, "reclaimed", 1 + kind % 2);
+			answer(conn, SS_ANSWER_RIGHT);
+			compound(conn, "waits", 1 + kind % 2);
+			compound(conn, "close", 1 + kind % 2);
+			answer(conn, SS_ANSWER_RIGHT);
+			snprintf(name, sizeof(name), "%s-back-%02u", rdma ? "rdma" : "tcp", kind);
+			write_seed(name);
+
+			begin_back(conn, 1, kind | SS_ANSWER_AGAIN);
+			answer(conn, SS_ANSWER_RIGHT | SS_ANSWER_AGAIN);
+			answer(conn, SS_ANSWER_RIGHT);
+			compound(conn, "locked", 1);
+			snprintf(name, sizeof(name), "%s-back-probe-%02u", rdma ? "rdma" : "tcp",
+				 kind);
+			write_seed(name);
+		}
+		begin_back(conn, 1, SS_ANSWER_RIGHT);
+		compound(conn, "locked", 1);
+		answer(conn, SS_ANSWER_DATA);
+		memcpy(seed.data[seed.n - 1], junk, sizeof(junk));
+		set_len(sizeof(junk));
+		answer(conn, SS_ANSWER_RIGHT);
+		compound(conn, "backctl", 1);
+		write_seed(rdma ? "rdma-back-junk" : "tcp-back-junk");
+
+		/* Never answered; over a second connection after the first is lost; too late. */
+		begin_back(conn, 1, SS_ANSWER_RIGHT);
+		compound(conn + 1, "backbind", 1);
+		compound(conn, "locked", 1);
+		add(SS_RESET, conn, 0);
+		compound(conn + 1, "reclaimed", 1);
+		answer(conn + 1, SS_ANSWER_RIGHT);
+		compound(conn + 1, "unsession", 1);
+		compound(conn + 1, "unclient", 1);
+		answer(conn + 1, SS_ANSWER_RIGHT);
+		write_seed(rdma ? "rdma-back-lost" : "tcp-back-lost");
+
+		begin_back(conn, 1, SS_ANSWER_RIGHT);
+		compound(conn, "locked", 1);
+		compound(conn, "unsession", 1);
+		answer(conn, SS_ANSWER_RIGHT);
+		begin_back(conn, 2, SS_ANSWER_DELAY);
+		add(SS_TIME, 0, 1);
+		compound(conn, "reclaimed", 2);
+		add(SS_CLOSE, conn, 0);
+		write_seed(rdma ? "rdma-back-late" : "tcp-back-late");
+	}
+}
+
 #define OWNER 1 /* indexes of users[] in users.c */
 #define OTHER 2
 #define READ_ONLY 4 /* addresses as ss_tcp_open() takes them */
@@ -737,6 +820,7 @@ int main(int argc, char **argv)
 	compounds();
 	copies();
 	sparse();
+	callbacks();
 	locks();
 	other_users();
 	xattrs();

@@ -20,6 +20,9 @@
 #define OF_DISK 0x80000u    /* names the file of the failing disk */
 #define OF_LEASED 0x100000u /* names the file that a local process has a lease of */
 
+#define OF_BACK 0x200000u /* with a back channel, or to it */
+#define OF_WAIT 0x400000u /* LOCK by an owner who waits for part of the range of "lock" */
+
 static void mark(struct xdr_out *x, char letter, uint8_t k)
 {
 	const uint8_t m[4] = { 0xf1, 'F', (uint8_t)letter, k };
@@ -99,17 +102,17 @@ static void put_open(struct xdr_out *x, uint32_t minor, uint32_t step)
 	put_name(x, open_name(step));
 }
 
-static void put_lock(struct xdr_out *x, uint32_t minor)
+static void put_lock(struct xdr_out *x, uint32_t minor, bool waits)
 {
-	xdr_put_u32(x, 2); /* WRITE_LT */
+	xdr_put_u32(x, waits ? 4 : 2); /* WRITEW_LT, WRITE_LT */
 	xdr_put_bool(x, false);
-	xdr_put_u64(x, 10);
-	xdr_put_u64(x, 100);
+	xdr_put_u64(x, waits ? 22 : 10);
+	xdr_put_u64(x, waits ? 4 : 100);
 	xdr_put_bool(x, true); /* the lock owner is new */
 	mark(x, 'O', 0);
 	mark(x, 'I', 0);
 	xdr_put_u32(x, 1);
-	put_owner(x, minor, "lock");
+	put_owner(x, minor, waits ? "waiter" : "lock");
 }
 
 static void put_lockt(struct xdr_out *x, uint32_t minor)
@@ -241,7 +244,7 @@ static void put_channel(struct xdr_out *x)
 		xdr_put_u32(x, words[i]);
 }
 
-static void put_client_op(struct xdr_out *x, uint32_t opnum)
+static void put_client_op(struct xdr_out *x, uint32_t opnum, uint32_t step)
 {
 	switch (opnum) {
 	case OP_SETCLIENTID:
@@ -269,7 +272,7 @@ static void put_client_op(struct xdr_out *x, uint32_t opnum)
 	case OP_CREATE_SESSION:
 		mark(x, 'K', 1);
 		mark(x, 'N', 0);
-		xdr_put_u32(x, 0);
+		xdr_put_u32(x, step & OF_BACK ? CREATE_SESSION4_FLAG_CONN_BACK_CHAN : 0);
 		put_channel(x);
 		put_channel(x);
 		xdr_put_u32(x, 0x40000000);
@@ -368,7 +371,7 @@ static void put_op(struct xdr_out *x, uint32_t minor, uint32_t step)
 		mark(x, 'I', 0);
 		break;
 	case OP_LOCK:
-		put_lock(x, minor);
+		put_lock(x, minor, step & OF_WAIT);
 		break;
 	case OP_LOCKT:
 		put_lockt(x, minor);
@@ -427,8 +430,13 @@ static void put_op(struct xdr_out *x, uint32_t minor, uint32_t step)
 		break;
 	case OP_BIND_CONN_TO_SESSION:
 		mark(x, 'Y', 0);
-		xdr_put_u32(x, 7); /* CDFC4_BACK_OR_BOTH */
+		xdr_put_u32(x, step & OF_BACK ? 3 : 7); /* FORE_OR_BOTH, BACK_OR_BOTH */
 		xdr_put_bool(x, false);
+		break;
+	case OP_BACKCHANNEL_CTL:
+		xdr_put_u32(x, 0x40000001);
+		xdr_put_u32(x, 1);
+		xdr_put_u32(x, 0);
 		break;
 	case OP_LOOKUP:
 	case OP_SECINFO:
@@ -439,7 +447,7 @@ static void put_op(struct xdr_out *x, uint32_t minor, uint32_t step)
 		break;
 	default:
 		if ((opnum >= OP_RENEW && opnum <= OP_RENEW) || opnum >= OP_SETCLIENTID)
-			put_client_op(x, opnum);
+			put_client_op(x, opnum, step);
 	}
 }
 
@@ -539,6 +547,10 @@ static const struct compound compounds[] = {
 	  false,
 	  { OP_PUTFH | OF_NEW, OP_ALLOCATE, OP_READ_PLUS, OP_DEALLOCATE, OP_READ_PLUS, OP_READ } },
 	{ "secretplus", 2, 2, false, { OP_PUTFH | OF_SECRET, OP_READ_PLUS | OF_SECRET } },
+	{ "backsession", 1, 2, true, { OP_CREATE_SESSION | OF_BACK } },
+	{ "backbind", 1, 2, true, { OP_BIND_CONN_TO_SESSION | OF_BACK } },
+	{ "backctl", 1, 2, false, { OP_BACKCHANNEL_CTL } },
+	{ "waits", 1, 2, false, { OP_PUTFH | OF_NEW, OP_LOCK | OF_WAIT } },
 };
 
 /* The i-th combination of a COMPOUND and a minor version that has it. */

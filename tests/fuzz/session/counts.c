@@ -13,7 +13,8 @@ static const char *const names[SS_COUNTS] = {
 	[SS_N_COURTESY] = "courtesy",	      [SS_N_MOUNTED] = "mounted",
 	[SS_N_UNMOUNTED] = "unmounted",	      [SS_N_DISK_LOST] = "disk_lost",
 	[SS_N_DISK_STABLE] = "disk_stable",   [SS_N_DISK_FULL] = "disk_full",
-	[SS_N_CALL_FAILED] = "call_failed",
+	[SS_N_CALL_FAILED] = "call_failed",   [SS_N_CALLED] = "called",
+	[SS_N_CB_ANSWERED] = "cb_answered",
 };
 
 /* atomic because the server's threads count SS_N_CALL_FAILED */

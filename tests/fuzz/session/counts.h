@@ -22,6 +22,8 @@ enum ss_count {
 	SS_N_DISK_STABLE, /* stable writes to a failing disk: answered with an error */
 	SS_N_DISK_FULL,
 	SS_N_CALL_FAILED, /* system calls of the server that the driver made fail */
+	SS_N_CALLED,	  /* calls of the server to its clients */
+	SS_N_CB_ANSWERED, /* answers to them, right or wrong */
 	SS_COUNTS,
 };
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "conform/wire.h"
 #include "lib/util.h"
 #include "tests/fuzz/session/claims.h"
 #include "tests/fuzz/session/finding.h"
@@ -45,6 +46,7 @@ int ss_rdma_open(struct ss_rdma *c, uint16_t port, uint8_t how, struct ss_values
 	c->patient = o.rnr_retry == 7;
 	c->doomed = c->muted = c->was_muted = c->ended = false;
 	c->debts.n = c->debts.open = 0;
+	ss_back_init(&c->back);
 	memset(c->window, 0, sizeof(c->window));
 	c->values = values;
 	return 0;
@@ -156,6 +158,27 @@ void ss_rdma_send(struct ss_rdma *c, const uint8_t *msg, size_t len, struct ss_w
 		c->ended = c->doomed = true;
 }
 
+void ss_rdma_answer(struct ss_rdma *c, const uint8_t *msg, size_t len, uint32_t xid,
+		    uint32_t credits)
+{
+	uint8_t out[SS_RDMA_HEADER_MIN + SS_ANSWER_MAX];
+	struct xdr_out x;
+
+	xdr_out_init(&x, out, sizeof(out));
+	cf_put_fixed(&x, xid, 1, credits, msg ? CF_MSG : CF_ERROR);
+	if (msg) {
+		cf_put_lists(&x, &(struct cf_lists){ 0 });
+		xdr_put_fixed(&x, msg, (uint32_t)len);
+	} else {
+		xdr_put_u32(&x, CF_ERR_CHUNK);
+	}
+	ss_rdma_poll(c);
+	if (!c->open || c->ended || !ss_rdma_has_room(c) || x.used > c->conn.call_inline)
+		return;
+	if (cf_conn_send(&c->conn, out, x.used, ss_now_ms() + SS_HANG_MS) < 0)
+		c->ended = c->doomed = true;
+}
+
 size_t ss_rdma_wrap(struct ss_rdma *c, const uint8_t *msg, size_t len, struct ss_window *w,
 		    uint8_t *out)
 {
@@ -209,15 +232,31 @@ static void forget_window(struct ss_rdma *c, uint32_t handle)
 	}
 }
 
+/* A call of the server, inline and without chunks, within the credits granted (RFC 8167). */
+static void take_call(struct ss_rdma *c, const struct cf_received *r)
+{
+	const char *wrong =
+		ss_back_take(&c->back, r->data + SS_RDMA_HEADER_MIN, r->len - SS_RDMA_HEADER_MIN);
+
+	if (r->len > c->conn.reply_inline)
+		wrong = "above the inline threshold";
+	else if (ss_word(r->data + 16) || ss_word(r->data + 20) || ss_word(r->data + 24))
+		wrong = "with chunks";
+	else if (ss_back_waiting(&c->back) > rn_min(c->back.most, ss_word(r->data + 8)))
+		wrong = "more at once than granted, or asked for";
+	if (wrong)
+		ss_finding("rdma: a call of the server: %s", wrong);
+	/* It takes a Receive, of which an impatient client may have none left. */
+	c->doomed |= !c->patient;
+}
+
 static void take_reply(struct ss_rdma *c, const struct cf_received *r)
 {
 	if (r->len < SS_RDMA_FIXED)
 		ss_finding("rdma: a message of %zu octets", r->len);
-	/* A callback: a mutated CREATE_SESSION has asked for a back channel. Nothing has posted a
-	 * Receive for it. */
 	if (r->len >= 36 && ss_word(r->data + 12) == SS_RDMA_MSG && ss_word(r->data + 32) == 0 &&
 	    ss_word(r->data + 28) == ss_word(r->data)) {
-		c->doomed = true;
+		take_call(c, r);
 		return;
 	}
 	struct ss_debt *debt = ss_debts_pay(&c->debts, ss_word(r->data));

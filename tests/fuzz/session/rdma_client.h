@@ -4,6 +4,7 @@
 #ifndef RN_TESTS_FUZZ_SESSION_RDMA_CLIENT_H
 #define RN_TESTS_FUZZ_SESSION_RDMA_CLIENT_H
 
+#include "tests/fuzz/session/back.h"
 #include "tests/fuzz/session/debts.h"
 #include "tests/fuzz/session/message.h"
 #include "tests/fuzz/session/rdma_header.h"
@@ -26,6 +27,7 @@ struct ss_rdma {
 	bool was_muted; /* muted at any time since the connection was made */
 	bool ended;	/* the server has closed, or the connection broke */
 	struct ss_debts debts;
+	struct ss_back back;
 	struct ss_window window[SS_WINDOWS];
 	struct ss_values *values; /* updated from replies */
 };
@@ -41,6 +43,9 @@ struct ss_window *ss_rdma_window(struct ss_rdma *c, unsigned k, struct ss_values
 bool ss_rdma_has_room(const struct ss_rdma *c);
 /* Sends one message; does nothing if there is no room. w: the window that the message may offer. */
 void ss_rdma_send(struct ss_rdma *c, const uint8_t *msg, size_t len, struct ss_window *w);
+/* Sends an answer to a call of the server, which the server must not answer. msg NULL: RDMA_ERROR. */
+void ss_rdma_answer(struct ss_rdma *c, const uint8_t *msg, size_t len, uint32_t xid,
+		    uint32_t credits);
 /* Puts a transport header before an RPC message: inline if it fits, with chunks for replies that
  * may be long. out has room for SS_DATA_MAX bytes. Returns the length to send. */
 size_t ss_rdma_wrap(struct ss_rdma *c, const uint8_t *msg, size_t len, struct ss_window *w,

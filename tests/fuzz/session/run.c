@@ -24,6 +24,8 @@
 
 #define SLOW_MS 65000 /* a minute, with a margin of one call */
 #define FLOOD_MAX 200u
+#define ANSWER_LOOKS 4u
+#define ANSWER_MS 5
 #define ALL_CONNS ((1u << SS_CONNS) - 1)
 #define SS_SEND_MAX 8192u
 #define XID_OF_SESSION(n) ((uint32_t)(n) << 16)
@@ -343,6 +345,29 @@ static void flood(struct peer *p, const struct ss_step *s)
 	p->tcp.held = false;
 }
 
+/* Answers the oldest call of the server, which may be on its way still. */
+static void answer(struct peer *p, const struct ss_step *s)
+{
+	struct ss_back *b = by_rdma(p) ? &p->rdma.back : &p->tcp.back;
+	uint8_t out[SS_ANSWER_MAX];
+	uint32_t xid, credits;
+
+	if (by_rdma(p) ? !p->rdma.open || p->rdma.ended : p->tcp.fd < 0 || p->tcp.ended)
+		return;
+	for (unsigned i = 0; i < ANSWER_LOOKS && !b->n; i++)
+		pump_once(ANSWER_MS);
+	size_t data_len = ss_expand(s->data, s->len, &run.values, run.message);
+	size_t len = ss_back_answer(b, s->how, run.message, data_len, out, &xid, &credits);
+	if (!len)
+		return;
+	if (!by_rdma(p))
+		ss_tcp_answer(&p->tcp, out, len);
+	else if ((s->how & (SS_ANSWER_KIND | SS_ANSWER_DATA)) == SS_ANSWER_REFUSED)
+		ss_rdma_answer(&p->rdma, NULL, 0, xid, credits);
+	else
+		ss_rdma_answer(&p->rdma, out, len, xid, credits);
+}
+
 static void hang_up(struct peer *p, bool reset)
 {
 	ss_tcp_close(&p->tcp, reset);
@@ -444,6 +469,9 @@ static void take_step(const struct ss_step *s)
 		break;
 	case SS_MUTE:
 		mute(p);
+		break;
+	case SS_ANSWER:
+		answer(p, s);
 		break;
 	case SS_AS:
 		p->user = s->how;

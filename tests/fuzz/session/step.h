@@ -47,9 +47,10 @@ enum ss_op {
 	SS_LEASE, /* lease of a local process; how: see leases.h */
 	/* NFSv4's leases age, and the server's clock ticks; how: how long, how many ticks */
 	SS_TIME,
-	SS_MOUNT, /* mounts or unmounts file systems; how: see mounts.c */
-	SS_DISK,  /* breaks, repairs or tests a disk; how: see disk.c */
-	SS_HOSTS, /* reloads the exports; how: which hosts lose their exports */
+	SS_MOUNT,  /* mounts or unmounts file systems; how: see mounts.c */
+	SS_DISK,   /* breaks, repairs or tests a disk; how: see disk.c */
+	SS_HOSTS,  /* reloads the exports; how: which hosts lose their exports */
+	SS_ANSWER, /* answers the oldest call of the server; how: see back.h */
 	SS_OPS,
 };
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/util.h"
+#include "tests/fuzz/session/back.h"
 #include "tests/fuzz/session/message.h"
 
 #define EMPTY_MAX 16 /* empty fragments that the server accepts in one record */
@@ -34,9 +35,12 @@ static void end_record(struct ss_stream *s)
 {
 	struct ss_call call;
 
+	const bool reply = s->called && s->total >= CALL_MIN && s->total <= SS_ANSWER_FAIR &&
+			   ss_word(s->head + 4) == 1;
+
 	if (ss_call_parse(s->head, rn_min(s->total, SS_HEAD_MAX), &call))
 		s->on_call(s->ctx, &call);
-	else
+	else if (!reply)
 		s->doomed = true;
 	s->total = 0;
 	s->empties = 0;

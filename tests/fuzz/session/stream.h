@@ -40,6 +40,7 @@ struct ss_stream {
 	uint64_t total;
 	uint8_t head[SS_HEAD_MAX];
 	bool doomed; /* the client has sent something after which the server may close */
+	bool called; /* the server has made a call, and takes replies of SS_ANSWER_FAIR octets */
 	void (*on_call)(void *ctx, const struct ss_call *call);
 	void *ctx;
 };

@@ -89,9 +89,10 @@ int ss_tcp_open(struct ss_tcp *c, uint16_t port, uint8_t address, uint32_t max_r
 	}
 	ss_stream_init(&c->stream, max_record, on_call, c);
 	c->debts.n = c->debts.open = 0;
+	ss_back_init(&c->back);
 	c->values = values;
 	c->out_len = c->slow_left = c->in_len = c->msg_len = 0;
-	c->called = c->held = c->muted = c->was_muted = c->shut = c->ended = c->lost_count = false;
+	c->held = c->muted = c->was_muted = c->shut = c->ended = c->lost_count = false;
 	c->about = (struct ss_call){ .claims = 0 };
 	c->from = from_of(address);
 	c->span_at = ss_now_ms();
@@ -190,6 +191,11 @@ bool ss_tcp_record(struct ss_tcp *c, const uint8_t *msg, size_t len, uint8_t how
 	return ok;
 }
 
+void ss_tcp_answer(struct ss_tcp *c, const uint8_t *msg, size_t len)
+{
+	write_fragment(c, msg, len, true);
+}
+
 void ss_tcp_shut(struct ss_tcp *c)
 {
 	c->held = false;
@@ -223,10 +229,12 @@ static void end(struct ss_tcp *c, const char *how)
 
 static void take_reply(struct ss_tcp *c, const uint8_t *msg, size_t len)
 {
-	/* A callback: a mutated CREATE_SESSION has asked for a back channel. It is not answered, and
-	 * replies that the client makes up need not end the connection any more. */
 	if (len >= 8 && ss_word(msg + 4) == 0) {
-		c->called = true;
+		const char *wrong = ss_back_take(&c->back, msg, len);
+
+		if (wrong)
+			ss_finding("tcp: a call of the server: %s", wrong);
+		c->stream.called = true;
 		return;
 	}
 	struct ss_debt *debt = len >= 4 ? ss_debts_pay(&c->debts, ss_word(msg)) : NULL;
@@ -333,5 +341,5 @@ bool ss_tcp_settled(const struct ss_tcp *c)
 {
 	if (c->fd < 0 || c->ended)
 		return true;
-	return !c->out_len && !c->debts.open && !c->shut && (!c->stream.doomed || c->called);
+	return !c->out_len && !c->debts.open && !c->shut && (!c->stream.doomed || c->stream.called);
 }

@@ -7,6 +7,7 @@
 #ifndef RN_TESTS_FUZZ_SESSION_TCP_CLIENT_H
 #define RN_TESTS_FUZZ_SESSION_TCP_CLIENT_H
 
+#include "tests/fuzz/session/back.h"
 #include "tests/fuzz/session/debts.h"
 #include "tests/fuzz/session/message.h"
 
@@ -14,6 +15,7 @@ struct ss_tcp {
 	int fd; /* -1 if not connected */
 	struct ss_stream stream;
 	struct ss_debts debts;
+	struct ss_back back;
 	struct ss_values *values; /* updated from replies */
 	uint8_t *out;
 	size_t out_len, out_cap;
@@ -25,7 +27,6 @@ struct ss_tcp {
 	bool muted;	/* replies are not read */
 	/* muted at any time, so the server may have closed for lack of progress */
 	bool was_muted;
-	bool called;	  /* the server has made a call */
 	bool shut;	  /* the stream's end is sent, or will be when out is empty */
 	bool ended;	  /* the server has closed */
 	bool lost_count;  /* more calls were sent than debts has room for */
@@ -47,6 +48,8 @@ void ss_tcp_free(struct ss_tcp *c);
 bool ss_tcp_write(struct ss_tcp *c, const uint8_t *p, size_t n);
 /* Appends one record, cut as how says (SS_CUT_*). claims: SS_CLAIM_REPEATED or 0. */
 bool ss_tcp_record(struct ss_tcp *c, const uint8_t *msg, size_t len, uint8_t how, uint8_t claims);
+/* Appends an answer to a call of the server. */
+void ss_tcp_answer(struct ss_tcp *c, const uint8_t *msg, size_t len);
 void ss_tcp_shut(struct ss_tcp *c);
 
 /* Events for poll(2); 0: none. */

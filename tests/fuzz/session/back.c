@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "tests/fuzz/session/back.h"
+
+#include <string.h>
+
+#include "lib/util.h"
+#include "nfs4/proto.h"
+#include "rpc/message.h"
+#include "rpc/xdr_out.h"
+#include "tests/fuzz/session/counts.h"
+#include "tests/fuzz/session/reader.h"
+
+#define HIGHEST 15u
+
+void ss_back_init(struct ss_back *b)
+{
+	b->n = 0;
+	b->most = 1;
+}
+
+static void get_compound(struct ss_in *in, struct ss_callback *c)
+{
+	uint32_t len;
+
+	ss_get_opaque(in, 1024, &len); /* tag */
+	if (ss_get_u32(in) > 2)
+		ss_wrong(in, "a minor version that does not exist");
+	ss_get_u32(in); /* callback_ident */
+	c->nops = ss_get_u32(in);
+	if (c->nops < 1 || c->nops > 2 || ss_get_u32(in) != OP_CB_SEQUENCE) {
+		ss_wrong(in, "no CB_SEQUENCE, or too many operations");
+		return;
+	}
+	memcpy(c->session, ss_get(in, sizeof(c->session)), sizeof(c->session));
+	c->seqid = ss_get_u32(in);
+	c->slot = ss_get_u32(in);
+	if (ss_get_u32(in) < c->slot)
+		ss_wrong(in, "a highest slot below the slot");
+	ss_get_bool(in);
+	for (uint32_t lists = ss_get_u32(in); lists && !in->bad; lists--) {
+		ss_get(in, sizeof(c->session));
+		for (uint32_t n = ss_get_u32(in); n && !in->bad; n--)
+			ss_get_u64(in); /* sequence id, slot */
+	}
+	if (c->nops > 1)
+		c->op = ss_get_u32(in);
+	else if (in->left)
+		ss_wrong(in, "octets behind the last operation");
+}
+
+static bool is_new(const struct ss_back *b, uint32_t xid)
+{
+	for (unsigned i = 0; i < b->n; i++)
+		if (b->call[i].xid == xid)
+			return false;
+	return true;
+}
+
+const char *ss_back_take(struct ss_back *b, const uint8_t *msg, size_t len)
+{
+	struct ss_in in = { .p = msg, .left = len };
+	struct ss_callback c = { .xid = ss_get_u32(&in) };
+	uint32_t n;
+
+	if (ss_get_u32(&in) != RPC_CALL || ss_get_u32(&in) != RPC_VERSION)
+		ss_wrong(&in, "no call of RPC version 2");
+	ss_get_u32(&in); /* the program that the client has named */
+	if (ss_get_u32(&in) != NFS4_CB_VERSION)
+		ss_wrong(&in, "another version of the program");
+	c.proc = ss_get_u32(&in);
+	for (unsigned i = 0; i < 2; i++) {
+		ss_get_u32(&in);
+		ss_get_opaque(&in, RPC_AUTH_BYTES_MAX, &n);
+	}
+	if (c.proc > NFSPROC4_CB_COMPOUND)
+		ss_wrong(&in, "a procedure that does not exist");
+	if (c.proc == NFSPROC4_CB_COMPOUND)
+		get_compound(&in, &c);
+	if (!is_new(b, c.xid))
+		ss_wrong(&in, "the xid of a call that waits");
+	if (in.bad)
+		return in.bad;
+	if (b->n == SS_BACK_KEPT) /* given up by the server, over TCP */
+		memmove(b->call, b->call + 1, --b->n * sizeof(b->call[0]));
+	b->call[b->n++] = c;
+	ss_count(SS_N_CALLED);
+	return NULL;
+}
+
+static void put_words(struct xdr_out *x, const uint32_t *words, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		xdr_put_u32(x, words[i]);
+}
+
+static uint32_t sequence_status(enum ss_answer kind)
+{
+	switch (kind) {
+	case SS_ANSWER_DELAY:
+		return NFS4ERR_DELAY;
+	case SS_ANSWER_BADSESSION:
+		return NFS4ERR_BADSESSION;
+	case SS_ANSWER_BADSLOT:
+		return NFS4ERR_BADSLOT;
+	case SS_ANSWER_BAD_HIGH_SLOT:
+		return NFS4ERR_BAD_HIGH_SLOT;
+	case SS_ANSWER_MISORDERED:
+		return NFS4ERR_SEQ_MISORDERED;
+	case SS_ANSWER_UNCACHED:
+		return NFS4ERR_RETRY_UNCACHED_REP;
+	default:
+		return NFS4_OK;
+	}
+}
+
+/* The results of CB_COMPOUND. */
+static void put_results(struct xdr_out *x, const struct ss_callback *c, enum ss_answer kind)
+{
+	const uint32_t sequence = sequence_status(kind);
+	const uint32_t status = kind == SS_ANSWER_OP_DELAY && c->nops > 1 ? NFS4ERR_DELAY : NFS4_OK;
+	const uint32_t target = kind == SS_ANSWER_ONE_SLOT ? 0 : HIGHEST;
+
+	xdr_put_u32(x, sequence ? sequence : status);
+	xdr_put_u32(x, 0);
+	xdr_put_u32(x, sequence ? 1 : c->nops);
+	xdr_put_u32(x, OP_CB_SEQUENCE);
+	xdr_put_u32(x, sequence);
+	if (sequence)
+		return;
+	xdr_put_fixed(x, c->session, sizeof(c->session));
+	xdr_put_u32(x, c->seqid);
+	xdr_put_u32(x, c->slot + (kind == SS_ANSWER_OTHER_ECHO));
+	xdr_put_u32(x, HIGHEST);
+	xdr_put_u32(x, target);
+	if (c->nops > 1) {
+		xdr_put_u32(x, c->op);
+		xdr_put_u32(x, status);
+	}
+}
+
+/* The reply behind xid and direction. */
+static void put_reply(struct xdr_out *x, const struct ss_callback *c, enum ss_answer kind)
+{
+	static const uint32_t denied[] = { RPC_MSG_DENIED, RPC_AUTH_ERROR, RPC_AUTH_BADCRED };
+	uint32_t head[] = { RPC_MSG_ACCEPTED, 0, 0, RPC_SUCCESS };
+
+	switch (kind) {
+	case SS_ANSWER_DENIED:
+		put_words(x, denied, rn_array_size(denied));
+		return;
+	case SS_ANSWER_NO_PROGRAM:
+	case SS_ANSWER_GARBAGE:
+		head[3] = kind == SS_ANSWER_GARBAGE ? RPC_GARBAGE_ARGS : RPC_PROG_UNAVAIL;
+		break;
+	case SS_ANSWER_CUT:
+		put_words(x, head, 2);
+		return;
+	default:
+		break;
+	}
+	put_words(x, head, rn_array_size(head));
+	if (head[3] == RPC_SUCCESS && c->proc == NFSPROC4_CB_COMPOUND)
+		put_results(x, c, kind);
+}
+
+unsigned ss_back_waiting(const struct ss_back *b)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < b->n; i++)
+		n += !b->call[i].answered;
+	return n;
+}
+
+size_t ss_back_answer(struct ss_back *b, uint8_t how, const uint8_t *data, size_t data_len,
+		      uint8_t *out, uint32_t *xid, uint32_t *credits)
+{
+	static const uint32_t grants[] = { 8, 1, 0, UINT32_MAX };
+	const enum ss_answer kind = how & SS_ANSWER_KIND;
+	struct ss_callback c;
+	struct xdr_out x;
+
+	if (!b->n)
+		return 0;
+	c = b->call[0];
+	if (kind == SS_ANSWER_OTHER_XID) {
+		c.xid += 0x1000;
+	} else if (how & SS_ANSWER_AGAIN) {
+		b->call[0].answered = true;
+	} else {
+		memmove(b->call, b->call + 1, --b->n * sizeof(b->call[0]));
+	}
+	*xid = c.xid;
+	*credits = grants[(how & SS_ANSWER_CREDITS) >> 4];
+	b->most = rn_max(b->most, *credits);
+	ss_count(SS_N_CB_ANSWERED);
+	xdr_out_init(&x, out, SS_ANSWER_MAX);
+	xdr_put_u32(&x, c.xid);
+	xdr_put_u32(&x, RPC_REPLY);
+	if (how & SS_ANSWER_DATA)
+		xdr_put_fixed(&x, data, (uint32_t)rn_min(data_len, SS_ANSWER_MAX - 8));
+	else
+		put_reply(&x, &c, kind);
+	return x.used;
+}
