@@ -116,8 +116,11 @@ static void drive(struct nfs4_session *s)
 	int rc;
 
 	while ((cb = nfs4_cb_next(s, &rc))) {
-		if (rc == 0)
+		if (rc == 0) {
+			/* The wait for a slot was no delay of the client. */
+			cb->rpc.due_ns = nfs4_cb_due(s->client->srv);
 			rc = transmit(cb);
+		}
 		if (rc != 0)
 			finish(cb, rc, 0, NULL);
 	}
@@ -181,7 +184,6 @@ void nfs4_cb_start(struct nfs4_cb *cb, const struct nfs4_cb_op *op, struct nfs4_
 	cb->client = NULL;
 	cb->conn = NULL;
 	cb->rpc.done = on_done;
-	cb->rpc.due_ns = nfs4_cb_due(s->client->srv);
 	nfs4_session_ref(s);
 	if (nfs4_cb_queue(cb))
 		drive(s);

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* CB_NOTIFY_LOCK: who is told that a lock may be free, when, and of what. */
 #include <errno.h>
+#include <unistd.h>
 
+#include "lib/clock.h"
 #include "nfs4/callback/cb_notify_lock.h"
 #include "nfs4/client/registry.h"
+#include "nfs4/server.h"
 #include "nfs4/state/lock_waiter.h"
+#include "rpc/backchannel.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_callbacks.h"
 #include "tests/unit/nfs4_opens.h"
@@ -343,6 +347,35 @@ Test(nfs4_notify_lock, more_callbacks_than_slots)
 		cbs_answer_target(f, &c, 1);
 	}
 	cr_expect_eq(cbs_count(), 0);
+}
+
+/* A client that answers one call after the other is in time with each. */
+Test(nfs4_notify_lock, the_wait_for_a_slot_is_not_the_client_s)
+{
+	const uint64_t ms = RN_NS_PER_MS;
+	uint64_t start, period;
+
+	NEED_FIXTURE();
+	begin();
+	period = f->server4->cfg.lease_seconds / 10 * RN_NS_PER_SECOND;
+	/* The client allows slot 0 from now on. */
+	cr_expect_eq(lock_by(&first_waiter, WRITEW_LT, 99, 1, &rsid), NFS4ERR_DENIED);
+	cr_expect_eq(unlock(99, 1), NFS4_OK);
+	cr_assert(cbs_take(&c));
+	cbs_answer_target(f, &c, 0);
+	cr_expect_eq(lock_by(&first_waiter, WRITEW_LT, 0, 1, &rsid), NFS4ERR_DENIED);
+	cr_expect_eq(lock_by(&second_waiter, WRITEW_LT, 1, 1, &rsid), NFS4ERR_DENIED);
+	start = rn_now_ns();
+	cr_expect_eq(unlock(0, 99), NFS4_OK);
+	cr_expect_eq(cbs_count(), 1);
+	while (rn_now_ns() < start + 40 * ms)
+		usleep(1000);
+	cr_assert(cbs_take(&c));
+	cbs_answer_target(f, &c, 0);
+	cr_assert(cbs_take(&c));
+	rpc_backchannel_expire(&f->conn, start + period + 20 * ms);
+	cbs_answer_target(f, &c, 0);
+	cr_expect_eq(cbs_sequence(f, &waiter.session), 0);
 }
 
 /* Without the path the client asks by itself; the waiters are gone. */
