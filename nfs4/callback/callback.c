@@ -24,6 +24,17 @@
 /* Time for an answer, as a fraction of a lease, as nfsd has it. */
 #define LEASE_PART 10u
 
+static void put_referring(const struct nfs4_cb_referring *r, struct xdr_out *x)
+{
+	xdr_put_u32(x, r ? 1 : 0);
+	if (!r)
+		return;
+	xdr_put_fixed(x, r->session, NFS4_SESSIONID_SIZE);
+	xdr_put_u32(x, 1);
+	xdr_put_u32(x, r->seqid);
+	xdr_put_u32(x, r->slot);
+}
+
 static void put_sequence(const struct nfs4_cb *cb, struct xdr_out *x)
 {
 	xdr_put_u32(x, OP_CB_SEQUENCE);
@@ -32,7 +43,7 @@ static void put_sequence(const struct nfs4_cb *cb, struct xdr_out *x)
 	xdr_put_u32(x, cb->slot);
 	xdr_put_u32(x, cb->highest);
 	xdr_put_bool(x, false); /* the reply need not be kept */
-	xdr_put_u32(x, 0);	/* no referring calls */
+	put_referring(cb->referring, x);
 }
 
 static void put_header(const struct nfs4_cb *cb, struct xdr_out *x)

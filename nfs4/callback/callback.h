@@ -15,6 +15,7 @@
 
 #include <sys/queue.h>
 
+#include "nfs4/proto.h"
 #include "rpc/backchannel.h"
 #include "rpc/xdr_out.h"
 
@@ -40,6 +41,13 @@ struct nfs4_cb_op {
 	void (*done)(struct nfs4_cb *cb, int rc, uint32_t status, struct xdr_in *results);
 };
 
+/* A request of the client's whose reply may still be under way. The client waits for that before it
+ * runs the callback (RFC 8881 sections 2.10.6.3 and 20.9.3). */
+struct nfs4_cb_referring {
+	uint8_t session[NFS4_SESSIONID_SIZE];
+	uint32_t seqid, slot;
+};
+
 /* Embedded in what an operation needs to know. */
 struct nfs4_cb {
 	struct rpc_callback rpc;
@@ -48,6 +56,8 @@ struct nfs4_cb {
 	struct nfs4_client *client;   /* minor version 0: a reference until done(); else NULL */
 	struct rpc_backchannel *conn; /* over which it goes: a reference */
 	TAILQ_ENTRY(nfs4_cb) link;    /* nfs4_cb_path.waiting */
+	const struct nfs4_cb_referring
+		*referring; /* set by the caller, stays until done(); or NULL */
 	uint32_t slot, seqid, highest;
 	bool sent; /* the client may have got it */
 	bool last; /* minor version 0: it is not sent once more */

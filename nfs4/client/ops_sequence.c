@@ -45,6 +45,7 @@ static int take_slot(struct nfs4_sequence_args *a, struct nfs4_session *s, struc
 	if (a->cache_this && !nfs4_slot_can_keep(s, slot))
 		return NFS4ERR_DELAY;
 	slot->seqid = a->seqid;
+	slot->id = a->slot;
 	slot->busy = true;
 	slot->used = true;
 	slot->cached = false;

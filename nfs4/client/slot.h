@@ -42,6 +42,7 @@ struct nfs4_slot {
 	bool cached;	/* its reply is kept; else a retry is answered NFS4ERR_RETRY_UNCACHED_REP */
 	bool regranted; /* retired and granted again: the client may restart at seqid 1 */
 	bool whole;	/* sum covers the whole call */
+	uint32_t id;	/* of the last request; for callbacks that refer to it */
 	uint64_t sum;	/* hash of the call and its sender: nfs4_call_sum() */
 	struct nfs4_cached *reply; /* allocation for replies; valid if cached */
 	struct nfs4_retry *retry;  /* retry that waits for the reply, while busy */

@@ -14,7 +14,7 @@ from rpcclient import opaque, u32, u64
     4, 10, 12, 13, 14, 15, 18, 20, 22, 24, 25, 30, 35, 36, 38, 42, 43, 44, 53, 57, 58)
 DELEGPURGE, DELEGRETURN, REMOVE, RENAME, SAVEFH, SETATTR, BIND_CONN_TO_SESSION, FREE_STATEID, TEST_STATEID, WANT_DELEGATION = (
     7, 8, 28, 29, 32, 34, 41, 45, 55, 56)
-CB_RECALL, CB_SEQUENCE, CB_NOTIFY_LOCK = 4, 11, 13
+CB_RECALL, CB_SEQUENCE, CB_NOTIFY_LOCK, CB_OFFLOAD = 4, 11, 13, 15
 CB_PATH_DOWN, CB_PATH_DOWN_SESSION, BACKCHANNEL_FAULT = 0x1, 0x200, 0x400  # flags of SEQUENCE
 RECALLABLE_REVOKED = 0x40
 ERR_CB_PATH_DOWN = 10048
@@ -91,6 +91,11 @@ def _bind_conn(x, res):
     res.update(session=x.take(16), dir=x.u32(), rdma=x.flag())
 
 
+def _referring(x):
+    """[(session, [(sequence id, slot)])]"""
+    return [(x.take(16), [(x.u32(), x.u32()) for _ in range(x.u32())]) for _ in range(x.u32())]
+
+
 def get_callback(data):
     """A CB_COMPOUND call, taken apart."""
     x = r.In(data)
@@ -99,13 +104,20 @@ def get_callback(data):
          "nops": x.u32(), "op": None}
     if x.u32() != CB_SEQUENCE:
         raise ValueError("a callback without CB_SEQUENCE")
-    c.update(session=x.take(16), seqid=x.u32(), slot=x.u32(), highest=x.u32(), cache=x.flag(), referring=x.u32())
+    c.update(session=x.take(16), seqid=x.u32(), slot=x.u32(), highest=x.u32(), cache=x.flag(), referring=_referring(x))
     if c["nops"] > 1:
         c["op"] = x.u32()
     if c["op"] == CB_RECALL:
         c.update(stateid=x.take(16), truncate=x.flag(), fh=x.opaque())
     if c["op"] == CB_NOTIFY_LOCK:
         c.update(fh=x.opaque(), clientid=x.u64(), owner=x.opaque())
+    elif c["op"] == CB_OFFLOAD:
+        c.update(fh=x.opaque(), stateid=x.take(16), status=x.u32())
+        if c["status"] == OK:
+            c["callbacks"] = [x.take(16) for _ in range(x.u32())]
+        c["count"] = x.u64()
+        if c["status"] == OK:
+            c.update(committed=x.u32(), verf=x.take(8))
     x.end()
     return c
 

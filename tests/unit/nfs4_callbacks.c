@@ -90,6 +90,35 @@ static void get_notify_lock(struct xdr_in *x, struct cb_call *c)
 	memcpy(c->owner, p, c->owner_len);
 }
 
+static void get_offload(struct xdr_in *x, struct cb_call *c)
+{
+	const uint8_t *p = xdr_get_opaque(x, NFS4_FHSIZE, &c->fh.len);
+
+	cr_assert_not_null(p);
+	memcpy(c->fh.data, p, c->fh.len);
+	nfs4_get_stateid(x, &c->sid);
+	c->status = xdr_get_u32(x);
+	if (c->status == NFS4_OK)
+		cr_expect_eq(xdr_get_u32(x), 0, "wr_callback_id is set");
+	c->count = xdr_get_u64(x);
+	if (c->status != NFS4_OK)
+		return;
+	c->committed = xdr_get_u32(x);
+	c->verifier = xdr_get_u64(x);
+}
+
+static void get_referring(struct xdr_in *x, struct cb_call *c)
+{
+	c->nreferring = xdr_get_u32(x);
+	cr_assert_leq(c->nreferring, 1);
+	if (c->nreferring == 0)
+		return;
+	xdr_get_fixed(x, c->ref_session, sizeof(c->ref_session));
+	cr_assert_eq(xdr_get_u32(x), 1);
+	c->ref_seqid = xdr_get_u32(x);
+	c->ref_slot = xdr_get_u32(x);
+}
+
 bool cbs_take(struct cb_call *c)
 {
 	struct rpc_seg seg;
@@ -113,13 +142,15 @@ bool cbs_take(struct cb_call *c)
 	c->slot = xdr_get_u32(&x);
 	c->highest = xdr_get_u32(&x);
 	c->cache_this = xdr_get_bool(&x);
-	cr_expect_eq(xdr_get_u32(&x), 0); /* referring calls */
+	get_referring(&x, c);
 	if (c->nops > 1)
 		c->op = xdr_get_u32(&x);
 	if (c->op == OP_CB_RECALL)
 		get_recall(&x, c);
 	if (c->op == OP_CB_NOTIFY_LOCK)
 		get_notify_lock(&x, c);
+	if (c->op == OP_CB_OFFLOAD)
+		get_offload(&x, c);
 	cr_assert_not(x.err, "the call is cut short");
 	cr_assert_eq(x.left, 0, "%zu bytes behind the call", x.left);
 	return true;

@@ -15,6 +15,9 @@ struct cb_call {
 	uint8_t session[NFS4_SESSIONID_SIZE];
 	uint32_t seqid, slot, highest;
 	bool cache_this;
+	/* The call that it refers to; nreferring is 0 or 1. */
+	uint32_t nreferring, ref_seqid, ref_slot;
+	uint8_t ref_session[NFS4_SESSIONID_SIZE];
 	uint32_t op; /* second operation; 0: none */
 	/* CB_NOTIFY_LOCK, CB_RECALL */
 	struct vfs_fh fh;
@@ -22,6 +25,10 @@ struct cb_call {
 	uint64_t clientid;
 	uint32_t owner_len;
 	char owner[NFS4_OPAQUE_LIMIT + 1];
+	/* CB_OFFLOAD, and fh above */
+	struct nfs4_stateid sid;
+	uint32_t status, committed;
+	uint64_t count, verifier;
 };
 
 /* From now on sessions ask for a back channel, and the connection takes callbacks. */
