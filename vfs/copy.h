@@ -12,6 +12,9 @@
 /* Most bytes that one vfs_copy moves, so that it ends soon. */
 #define VFS_COPY_MAX (16u << 20)
 
+/* Bytes of one system call, in which the worker serves nobody else. */
+#define VFS_COPY_STEP (4u << 20)
+
 struct vfs_copy_source {
 	struct vfs_ctx *ctx;
 	struct vfs_node *node;
@@ -29,6 +32,8 @@ struct vfs_copy {
 	uint64_t count; /* bytes; 0: up to the end of the source */
 
 	/* vfs_copy only */
+	/* True: a range that ends behind the source's end ends there. False: it is -EINVAL. */
+	bool cut;
 	struct rn_payload_account *account; /* pays for a buffer, where one is needed; or NULL */
 	int64_t result;			    /* bytes copied, in order, or -errno */
 	/* True: they are on disk. False: they are like those of an unstable WRITE. */
@@ -56,6 +61,8 @@ struct vfs_copy {
  * source and vfs_write of the destination. done() is never called from within the call.
  */
 void vfs_copy(struct vfs_copy *c);
+/* Checks the range and the permissions as vfs_copy does, and finds the number of bytes; 0 or -errno. */
+int vfs_copy_measure(const struct vfs_copy *c, uint64_t *count);
 
 /*
  * Lets the destination share the source's blocks. All or nothing, and nothing is durable until

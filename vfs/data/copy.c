@@ -18,8 +18,7 @@
 #include "vfs/node/uncommitted.h"
 #include "vfs/worker/acting.h"
 
-#define STEP (4u << 20)	       /* bytes of one system call */
-#define BUFFER_STEP (1u << 20) /* the same where a buffer is needed */
+#define BUFFER_STEP (1u << 20) /* bytes of one system call where a buffer is needed */
 
 static void copy_next(struct vfs_copy *c);
 
@@ -146,7 +145,7 @@ static void kernel_step(struct vfs_copy *c)
 
 	if (n == 0) {
 		n = copy_file_range(c->priv.from_fd, &from, c->priv.to_fd, &to,
-				    rn_min(c->priv.left, STEP), 0);
+				    rn_min(c->priv.left, VFS_COPY_STEP), 0);
 		n = n < 0 ? -errno : n;
 	}
 	c->priv.op.complete = kernel_step_complete;
@@ -182,13 +181,27 @@ static void none_complete(struct vfs_ring_op *op, int res)
 	finish(c);
 }
 
+static int open_both(const struct vfs_copy *c, struct vfs_copy_range *r)
+{
+	int rc = vfs_copy_range_open(c, r);
+
+	return rc == 0 && vfs_copy_is_within(c) ? -EINVAL : rc;
+}
+
+int vfs_copy_measure(const struct vfs_copy *c, uint64_t *count)
+{
+	struct vfs_copy_range r = { .count = 0 };
+	int rc = open_both(c, &r);
+
+	*count = r.count;
+	return rc;
+}
+
 void vfs_copy(struct vfs_copy *c)
 {
 	struct vfs_copy_range r = { .count = 0 };
-	int rc = vfs_copy_range_open(c, &r);
+	int rc = open_both(c, &r);
 
-	if (rc == 0 && vfs_copy_is_within(c))
-		rc = -EINVAL;
 	c->stable = false;
 	c->priv.op.owner = c;
 	c->priv.buffer = NULL;

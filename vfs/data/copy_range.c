@@ -29,9 +29,11 @@ static int check_range(const struct vfs_copy *c, struct vfs_copy_range *r)
 	if (fstat(r->from_fd, &st) < 0)
 		return -errno;
 	size = (uint64_t)st.st_size;
-	if (c->from.offset > size || c->count > size - c->from.offset)
+	r->count = size > c->from.offset ? size - c->from.offset : 0;
+	if (!c->cut && (c->from.offset > size || c->count > r->count))
 		return -EINVAL;
-	r->count = c->count ? c->count : size - c->from.offset;
+	if (c->count > 0 && c->count < r->count)
+		r->count = c->count;
 	return c->offset > VFS_OFFSET_MAX || r->count > VFS_OFFSET_MAX - c->offset ? -EFBIG : 0;
 }
 
