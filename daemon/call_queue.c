@@ -19,9 +19,10 @@ void call_queue_fini(struct call_queue *t)
 	pthread_mutex_destroy(&t->lock);
 }
 
-static uint32_t arrived_bytes(const struct rpc_request *req)
+/* Bytes that the call has brought, or that a piece of background work will move. */
+static uint32_t bytes_of(const struct rpc_request *req)
 {
-	uint32_t sum = 0;
+	uint32_t sum = req->moves;
 
 	for (unsigned i = 0; i < req->nseg; i++)
 		sum += req->seg[i].len;
@@ -30,7 +31,7 @@ static uint32_t arrived_bytes(const struct rpc_request *req)
 
 void call_queue_push(struct call_queue *t, struct rpc_request *req)
 {
-	const uint32_t cost = CALL_COST + arrived_bytes(req);
+	const uint32_t cost = CALL_COST + bytes_of(req);
 
 	struct rn_fq *q = &t->queue[req->lane];
 

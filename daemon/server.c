@@ -142,6 +142,13 @@ static void observe(void *ctx, const struct rpc_request *req, uint64_t elapsed_n
 	workers_observe(s->workers, req);
 }
 
+static void background(void *ctx, struct rpc_request *req, uint32_t export_id)
+{
+	struct server *s = ctx;
+
+	workers_background(s->workers, req, export_id);
+}
+
 static int start_programs(struct server *s)
 {
 	const struct programs_config cfg = {
@@ -162,6 +169,8 @@ static int start_programs(struct server *s)
 	s->rpc.ended = workers_ended;
 	s->rpc.park = parked_add;
 	s->rpc.park_ctx = s->parked;
+	s->rpc.background = background;
+	s->rpc.background_ctx = s;
 	int rc = programs_start(&cfg, &s->programs, &s->rpc);
 
 	s->ports.nfs3 = s->programs.nfs3 != NULL;

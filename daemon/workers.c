@@ -93,15 +93,18 @@ void workers_limit(struct workers *ws, unsigned more)
 }
 
 /* A blocked lane's calls are refused by workers that have nothing to do with its file system. */
+static unsigned lane_of_export(const struct workers *ws, uint32_t id)
+{
+	const unsigned lane = lanes_of(ws->cfg.lanes, id);
+
+	return lanes_blocked(ws->cfg.lanes, lane) ? 0 : lane;
+}
+
 static unsigned lane_of(const struct workers *ws, const struct rpc_request *req)
 {
 	uint32_t id;
-	unsigned lane;
 
-	if (!first_handle_export(req, &id))
-		return 0;
-	lane = lanes_of(ws->cfg.lanes, id);
-	return lanes_blocked(ws->cfg.lanes, lane) ? 0 : lane;
+	return first_handle_export(req, &id) ? lane_of_export(ws, id) : 0;
 }
 
 static void begin(struct rpc_request *req)
@@ -119,6 +122,15 @@ static void submit(void *ctx, struct rpc_request *req)
 	req->lane = lane_of(ws, req);
 	if (!reactor_take(req))
 		worker_hand_over(ws, req);
+	if (atomic_load(&ws->watch.asleep))
+		worker_watch_wake(ws);
+}
+
+void workers_background(struct workers *ws, struct rpc_request *req, uint32_t export_id)
+{
+	req->given = false;
+	req->lane = lane_of_export(ws, export_id);
+	worker_hand_over(ws, req);
 	if (atomic_load(&ws->watch.asleep))
 		worker_watch_wake(ws);
 }

@@ -37,6 +37,8 @@ void workers_unwatch(struct workers *ws);
 void workers_limit(struct workers *ws, unsigned more);
 /* The sink that transports submit to. */
 struct rpc_sink workers_sink(struct workers *ws);
+/* rpc_server.background. */
+void workers_background(struct workers *ws, struct rpc_request *req, uint32_t export_id);
 /* Charges the client for its reply, in the order of its next turns. */
 void workers_observe(struct workers *ws, const struct rpc_request *req);
 /* The workers that there are, those that were started on demand included, and the descriptors that

@@ -113,6 +113,14 @@ struct rpc_server {
 	 */
 	bool (*park)(void *ctx, struct rpc_request *req, void (*again)(struct rpc_request *req));
 	void *park_ctx;
+	/*
+	 * Has req->work(req) called on a worker of the pool, when req->conn->client has its turn. For
+	 * work that no call waits for, a piece at a time: req was made by rpc_request_new, is no
+	 * transport's, and each piece ends with a call of ended, after which it may be given here again.
+	 * req->moves is the size of the piece. Any thread. NULL: there is no pool.
+	 */
+	void (*background)(void *ctx, struct rpc_request *req, uint32_t export_id);
+	void *background_ctx;
 };
 
 /* Decodes and runs one call on the calling worker's thread; the request is answered, dropped, or

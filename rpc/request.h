@@ -109,7 +109,8 @@ struct rpc_request {
 	/* queue of calls it waits in, below RPC_LANES; used by the sink */
 	unsigned lane;
 	void (*work)(struct rpc_request *req); /* called by the worker that takes it out */
-	bool given; /* counts among the calls that its worker has not begun; used by the sink */
+	uint32_t moves; /* bytes that a piece of background work moves (rpc_server.background) */
+	bool given;	/* counts among the calls that its worker has not begun; used by the sink */
 	struct rpc_conn *conn;
 	struct rpc_worker *worker; /* set by the sink */
 
