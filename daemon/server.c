@@ -457,6 +457,8 @@ void server_stop(struct server *s)
 	ticker_stop(s->files_ticker);
 	registration_stop(s->registration);
 	stop_asking(s);
+	if (s->programs.nfs4)
+		nfs4_stop_copies(s->programs.nfs4);
 	dialer_close(&s->dialer);
 	if (s->tcp)
 		tcp_server_quiesce(s->tcp);
@@ -633,6 +635,18 @@ static void log_rdma(struct server *s, enum rn_level level)
 	       r.write_segments, r.write_bytes, r.reply_chunks);
 }
 
+static void log_copies(struct server *s, enum rn_level level)
+{
+	struct nfs4_held h = { 0 };
+
+	if (!s->programs.nfs4)
+		return;
+	nfs4_held(s->programs.nfs4, &h);
+	rn_log(s->log, level,
+	       "asynchronous copies: %" PRIu64 " begun, %" PRIu64 " cancelled, %" PRIu64 " bytes",
+	       h.copies_begun, h.copies_cancelled, h.copied_bytes);
+}
+
 void server_log_counters(struct server *s, enum rn_level level)
 {
 	counters_log(&s->counters, s->log, level);
@@ -642,6 +656,7 @@ void server_log_counters(struct server *s, enum rn_level level)
 	if (s->rdma)
 		log_rdma(s, level);
 	log_loops(s, level);
+	log_copies(s, level);
 	const struct held_sources held = {
 		.budget = &s->budget,
 		.pool = s->pool,

@@ -13,6 +13,7 @@
 struct nfs4_compound;
 struct nfs4_op;
 struct nfs4_place;
+struct nfs4_stateid;
 struct vfs_fh;
 
 /* Calls set on the server. */
@@ -28,6 +29,8 @@ struct nfs4_hooks {
 	/* Called at the end of a COMPOUND, with its whole result in c->out, before the reply goes.
 	 * Puts c->session, c->slot and c->client, any of which may be NULL. */
 	void (*leave)(struct nfs4_compound *c);
+	/* True if the stateid is that of an asynchronous copy of c's client. */
+	bool (*is_copy)(struct nfs4_compound *c, const struct nfs4_stateid *sid);
 };
 
 /* Calls for an operation of minor version 0 that has set c->seq_owner. */

@@ -91,6 +91,10 @@ int nfs4_forget_client(struct nfs4_server *s, uint64_t clientid);
 /* Called about once a second, from one thread: handles leases and the end of grace. */
 void nfs4_tick(struct nfs4_server *s);
 
+/* Ends the copies in the background, and waits for the pieces under way; no copy is made in the
+ * background any more. Before the workers end. */
+void nfs4_stop_copies(struct nfs4_server *s);
+
 /* For tests: advances the lease clock. */
 void nfs4_skip_lease_time(struct nfs4_server *s, uint64_t seconds);
 
@@ -101,10 +105,13 @@ bool nfs4_reclaiming(struct nfs4_server *s);
 bool nfs4_blocks_locks(struct nfs4_server *s);
 bool nfs4_blocks_io(struct nfs4_server *s);
 
-/* Numbers of objects in memory, for the daemon's counters. */
+/* Numbers for the daemon's counters, most of them of objects in memory. */
 struct nfs4_held {
 	uint64_t clients, courtesy_clients, sessions, slots;
 	uint64_t owners, opens, locks, delegations, cached_replies;
+	uint64_t copies; /* asynchronous ones under way, and results that are kept */
+	/* Since the start; bytes of asynchronous copies. */
+	uint64_t copies_begun, copies_cancelled, copied_bytes;
 };
 void nfs4_held(struct nfs4_server *s, struct nfs4_held *out);
 

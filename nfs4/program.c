@@ -9,6 +9,7 @@
 #include "nfs4/callback/cb_probe.h"
 #include "nfs4/client/registry.h"
 #include "nfs4/compound.h"
+#include "nfs4/data/copies.h"
 #include "nfs4/pseudo/pseudo.h"
 #include "nfs4/recovery/grace.h"
 #include "nfs4/recovery/recovery.h"
@@ -46,11 +47,13 @@ static const struct nfs4_hooks hooks = {
 	.is_pseudo_fh = nfs4_pseudo_is_fh,
 	.pseudo_by_fh = nfs4_pseudo_by_fh,
 	.leave = nfs4_clients_leave,
+	.is_copy = nfs4_copies_know,
 };
 
 /* In start order. */
 static int (*const parts[])(struct nfs4_server *s) = {
-	nfs4_pseudo_new, nfs4_recovery_new, nfs4_totals_new, nfs4_recalls_new, nfs4_clients_new,
+	nfs4_pseudo_new,  nfs4_recovery_new, nfs4_totals_new,
+	nfs4_recalls_new, nfs4_clients_new,  nfs4_copies_new,
 };
 
 int nfs4_server_new(const struct nfs4_config *cfg, struct nfs4_server **out)
@@ -80,6 +83,7 @@ void nfs4_server_free(struct nfs4_server *s)
 {
 	if (!s)
 		return;
+	nfs4_copies_free(s->copies);
 	nfs4_clients_free(s->clients);
 	nfs4_recalls_free(s->recalls);
 	nfs4_totals_free(s->totals);
@@ -133,6 +137,12 @@ void nfs4_tick(struct nfs4_server *s)
 	nfs4_clients_tick(s);
 	nfs4_recalls_tick(s);
 	nfs4_recovery_tick(s);
+	nfs4_copies_tick(s->copies);
+}
+
+void nfs4_stop_copies(struct nfs4_server *s)
+{
+	nfs4_copies_stop(s->copies);
 }
 
 void nfs4_skip_lease_time(struct nfs4_server *s, uint64_t seconds)
@@ -145,4 +155,5 @@ void nfs4_held(struct nfs4_server *s, struct nfs4_held *out)
 	*out = (struct nfs4_held){ 0 };
 	nfs4_clients_held(s->clients, out);
 	nfs4_totals_held(s->totals, out);
+	nfs4_copies_held(s->copies, out);
 }

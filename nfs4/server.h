@@ -11,6 +11,7 @@
 
 struct nfs4_cb_hooks;
 struct nfs4_clients;
+struct nfs4_copies;
 struct nfs4_holdings_hooks;
 struct nfs4_pseudo;
 struct nfs4_recall_list;
@@ -29,6 +30,7 @@ struct nfs4_server {
 	struct nfs4_totals *totals;	  /* nfs4/state/totals.h */
 	struct nfs4_recall_list *recalls; /* nfs4/state/recall.h */
 	struct nfs4_clients *clients;	  /* nfs4/client/registry.h */
+	struct nfs4_copies *copies;	  /* nfs4/data/copies.h */
 };
 
 #endif

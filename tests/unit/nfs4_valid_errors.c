@@ -1373,6 +1373,11 @@ bool nfs4_error_is_valid(uint32_t opnum, uint32_t minor, uint32_t status)
 	/* RFC 7862 section 13: all operations of minor version 2 are optional. */
 	if (opnum >= OP_ALLOCATE && status == NFS4ERR_NOTSUPP)
 		return true;
+	/* Their arguments include the current filehandle (sections 15.8.1 and 15.9.1); the table
+	 * omits the error. */
+	if ((opnum == OP_OFFLOAD_CANCEL || opnum == OP_OFFLOAD_STATUS) &&
+	    status == NFS4ERR_NOFILEHANDLE)
+		return true;
 	/* RFC 8276 section 8.4.3.3 requires TOOSMALL; the others are what READDIR answers, whose
 	 * cookie and arguments are alike. The table omits them. */
 	if (opnum == OP_LISTXATTRS && (status == NFS4ERR_TOOSMALL || status == NFS4ERR_BAD_COOKIE ||

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The pieces of an asynchronous copy. Each is run and checked as a COPY of that piece would be:
+ * filehandles, exports, the caller's identity there, stateids and shares of others are all looked
+ * at anew. So a copy ends soon after what it relies on has gone.
+ *
+ * A piece is one system call. Pieces take turns with the calls of all clients for a worker
+ * (rpc_server.background); they count as calls of the host that sent COPY, by their bytes.
+ *
+ * The piece's compound never meets the loop: it is what the checks ask for the caller.
+ */
+#include <errno.h>
+
+#include "lib/clock.h"
+#include "lib/util.h"
+#include "nfs4/client/client.h"
+#include "nfs4/data/copy.h"
+#include "nfs4/data/status.h"
+#include "nfs4/server.h"
+#include "rpc/client.h"
+
+/* In the arena of the request. */
+struct piece {
+	struct nfs4_compound c;
+	struct nfs4_two_files files;
+};
+
+static void ignore_conn(struct rpc_conn *conn)
+{
+	(void)conn;
+}
+
+int nfs4_copy_work_new(struct nfs4_copy *copy, const struct nfs4_compound *c)
+{
+	const struct rpc_conn *from = c->req->conn;
+	struct rpc_request *req = rpc_request_new(c->server->cfg.pool);
+
+	if (!req)
+		return -ENOMEM;
+	copy->conn_ops = (struct rpc_conn_ops){ .netid = from->ops->netid,
+						.reliable = from->ops->reliable,
+						.keeps_port = from->ops->keeps_port,
+						.destroy = ignore_conn };
+	copy->conn.ops = &copy->conn_ops;
+	copy->conn.peer = from->peer;
+	copy->conn.local = from->local;
+	copy->conn.id = from->id;
+	atomic_init(&copy->conn.refs, 1);
+	if (from->client) {
+		copy->conn.client = rpc_client_get(from->client->all, &from->peer);
+		if (!copy->conn.client) {
+			rpc_request_free(req);
+			return -ENOMEM;
+		}
+	}
+	req->conn = &copy->conn;
+	req->server = c->req->server;
+	req->call.cred = c->req->call.cred;
+	req->standing = RPC_ADMITTED; /* the exports are asked for each piece */
+	req->transport_private = copy;
+	copy->req = req;
+	return 0;
+}
+
+void nfs4_copy_work_free(struct nfs4_copy *copy)
+{
+	if (!copy->req)
+		return;
+	rpc_request_free(copy->req);
+	rpc_client_put(copy->conn.client);
+	copy->conn.client = NULL;
+	copy->req = NULL;
+}
+
+static void end_piece(struct nfs4_copy *copy, int status, uint32_t bytes)
+{
+	struct rpc_request *req = copy->req;
+	const struct rpc_server *server = req->server;
+
+	if (req->op) {
+		struct piece *p = req->op;
+
+		nfs4_repeat_no_more(&p->c);
+		nfs4_place_clear(&p->c.current);
+		nfs4_place_clear(&p->c.saved);
+		status = nfs4_status_for(p->c.op, p->c.minor, status);
+	}
+	req->op = NULL;
+	rn_arena_reset(&req->arena);
+	if (server->ended)
+		server->ended(server->ended_ctx, req);
+	nfs4_copy_piece_ended(copy, status, bytes);
+}
+
+/* An error of the file systems behind what was copied is not told, as in a synchronous COPY: the
+ * client asks for the rest, and meets it again. */
+static void piece_done(struct vfs_copy *v)
+{
+	struct nfs4_copy *copy = v->arg;
+	struct piece *p = copy->req->op;
+	int status = nfs4_data_status(&p->c, v->result < 0 ? (int)v->result : 0);
+
+	nfs4_two_files_end(&p->files);
+	if (!v->stable)
+		copy->offload.committed = VFS_UNSTABLE;
+	if (status != NFS4_OK && status != NFS4ERR_DELAY && copy->copied > 0)
+		status = NFS4_OK;
+	end_piece(copy, status, v->result > 0 ? (uint32_t)v->result : 0);
+}
+
+static void set_up(const struct nfs4_copy *copy, struct piece *p)
+{
+	struct nfs4_compound *c = &p->c;
+	struct vfs_copy *v = &p->files.copy;
+
+	c->req = copy->req;
+	c->server = copy->client->srv;
+	c->in = &c->req->in;
+	c->out = &c->req->out;
+	c->minor = NFS4_MINOR_MAX;
+	c->op = &nfs4_op_copy;
+	c->opnum = OP_COPY;
+	c->client = copy->client; /* the copy has the reference */
+	p->files.from_sid = copy->from_sid;
+	p->files.to_sid = copy->to_sid;
+	v->from.offset = copy->from_at + copy->copied;
+	v->offset = copy->to_at + copy->copied;
+	v->count = c->req->moves;
+	v->cut = true;
+	v->account = rpc_request_account(c->req);
+	v->done = piece_done;
+}
+
+static void run_piece(struct rpc_request *req)
+{
+	struct nfs4_copy *copy = req->transport_private;
+	struct piece *p = NULL;
+	int status;
+
+	if (nfs4_copy_goes_on(copy))
+		p = rn_arena_alloc(&req->arena, sizeof(*p));
+	req->op = p;
+	if (!p) {
+		end_piece(copy, NFS4ERR_DELAY, 0);
+		return;
+	}
+	set_up(copy, p);
+	p->files.copy.arg = copy;
+	status = nfs4_place_by_fh(&p->c, &p->c.saved, &copy->from_fh);
+	if (status == NFS4_OK)
+		status = nfs4_place_by_fh(&p->c, &p->c.current, &copy->to_fh);
+	if (status == NFS4_OK)
+		status = nfs4_two_files_begin(&p->c, &p->files);
+	if (status == NFS4_OK)
+		vfs_copy(&p->files.copy);
+	else
+		end_piece(copy, status, 0);
+}
+
+void nfs4_copy_work(struct nfs4_copy *copy)
+{
+	struct rpc_request *req = copy->req;
+
+	req->work = run_piece;
+	req->moves = (uint32_t)rn_min(copy->count - copy->copied, VFS_COPY_STEP);
+	req->arrived_ns = rn_now_ns();
+	req->server->background(req->server->background_ctx, req, copy->export_id);
+}
