@@ -46,12 +46,22 @@ clone() {
 no_clone() {
 	fails_with "Operation not supported" cp --reflink=always "$D/src" "$D/clone"
 }
+# asynchronous: how many asynchronous copies the server has begun.
+asynchronous() {
+	local lines
+	lines=$(grep -ac 'asynchronous copies:' /share/ringnfsd.log)
+	kill -USR1 "$(server_pid)"
+	wait_until 10 eval "[ \$(grep -ac 'asynchronous copies:' /share/ringnfsd.log) -gt $lines ]" || die "no counters"
+	grep -a 'asynchronous copies:' /share/ringnfsd.log | tail -n 1 | sed -E 's/.*copies: ([0-9]+) begun.*/\1/'
+}
 copy() {
-	local before
+	local before begun
 	before=$(sent COPY)
+	[ "$SERVER" = knfsd ] || begun=$(asynchronous)
 	same "bytes copied" $SIZE "$(f copy "$D/src" 0 0 $SIZE)"
-	# A COPY ends after 16 MiB, and the client asks for the rest.
-	if [ "$SERVER" = knfsd ]; then sent_more COPY "$before" 1; else sent_more COPY "$before" 4; fi
+	# It is asynchronous, or the client would ask four times.
+	same "calls of COPY" 1 $(($(sent COPY) - before))
+	if [ "$SERVER" != knfsd ]; then same "asynchronous copies" "$((begun + 1))" "$(asynchronous)"; fi
 	cmp "$D/src" "$D/dst"
 	drop_caches
 	cmp "$D/src" "$D/dst"
@@ -68,6 +78,48 @@ odd_ranges() {
 	same "size" $((SIZE + 150)) "$(stat -c %s "$S/dst")"
 	cmp -n 100 -i $((SIZE - 100)):$((SIZE + 50)) /run/copy.data "$D/dst"
 	same "bytes behind the end" 0 "$(f copy "$D/src" $((SIZE + 1)) 0 $MB)"
+}
+# A GiB, most of it holes, which the client's calls of COPY take as one.
+large() {
+	local before
+	before=$(sent COPY)
+	truncate -s 1G "$S/large"
+	dd if=/run/copy.data of="$S/large" bs=$MB seek=700 conv=notrunc status=none
+	ls -l "$D/large" >/dev/null
+	vm_prog vmfile start large "$D/large.copy" rwc
+	same "bytes copied" $((1 << 30)) "$(vm_prog vmfile do large copy "$D/large" 0 0 $((1 << 30)))"
+	vm_prog vmfile stop large
+	same "calls of COPY" 1 $(($(sent COPY) - before))
+	cmp "$S/large" "$S/large.copy"
+	rm "$S/large" "$S/large.copy"
+}
+# A signal ends the copy on the server, too. With shared blocks there is no middle.
+cancelled() {
+	local before size
+	before=$(sent OFFLOAD_CANCEL)
+	truncate -s 1G "$S/long"
+	: >"$S/long.copy"
+	ls -l "$D/long" "$D/long.copy" >/dev/null
+	python3 -c "
+import os
+src, dst = os.open('$D/long', os.O_RDONLY), os.open('$D/long.copy', os.O_WRONLY)
+os.copy_file_range(src, dst, 1 << 30)" &
+	wait_until 60 eval "[ \$(stat -c %s $S/long.copy) -gt 0 ]" || die "nothing is copied"
+	kill $!
+	wait $! && die "the copy has ended before the signal"
+	wait_until 60 eval "[ \$(op_count /mnt/t OFFLOAD_CANCEL) -gt $before ]" || die "no OFFLOAD_CANCEL"
+	wait_until 60 no_copies || die "the server goes on"
+	size=$(stat -c %s "$S/long.copy")
+	[ "$size" -lt $((1 << 30)) ] || die "all of it was copied"
+	t_note "after $size bytes"
+	rm "$S/long" "$S/long.copy"
+}
+no_copies() {
+	local lines
+	lines=$(grep -ac 'held:' /share/ringnfsd.log)
+	kill -USR1 "$(server_pid)"
+	wait_until 10 eval "[ \$(grep -ac 'held:' /share/ringnfsd.log) -gt $lines ]" || return 1
+	grep -a 'held:' /share/ringnfsd.log | tail -n 1 | grep -q 'nfs4_copies=0'
 }
 # Linux's client does this by itself: RFC 7862 has COPY for two files.
 within_a_file() {
@@ -102,6 +154,8 @@ vm_prog vmfile start f "$D/dst" rwc
 if [ "$VERS" = 4.2 ]; then
 	if has_reflink; then t_run "clone" clone; else t_run "no clones" no_clone; fi
 	t_run "copy 64 MiB" copy
+	[ -z "${FULL:-}" ] || t_run "copy 1 GiB" large
+	[ "$SERVER" = knfsd ] || has_reflink || t_run "cancelled by a signal" cancelled
 	t_run "set-uid bit" set_uid
 else
 	t_run "copy by the client" eval "f copy $D/src 0 0 $SIZE && cmp $D/src $D/dst && same COPY 0 \$(sent COPY)"
