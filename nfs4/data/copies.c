@@ -127,6 +127,8 @@ static struct nfs4_copy *copy_new(const struct nfs4_compound *c,
 	copy->to_fh = c->current.fh;
 	copy->from_sid = any_seqid(c, &t->from_sid);
 	copy->to_sid = any_seqid(c, &t->to_sid);
+	copy->delegated =
+		t->from.state->kind == NFS4_STATE_DELEG || t->to.state->kind == NFS4_STATE_DELEG;
 	copy->from_at = t->copy.from.offset;
 	copy->to_at = t->copy.offset;
 	copy->count = order->count;

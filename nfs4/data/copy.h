@@ -46,6 +46,7 @@ struct nfs4_copy {
 	struct vfs_fh from_fh, to_fh;
 	/* Those of COPY with a seqid of 0: other changes of the opens do not matter. */
 	struct nfs4_stateid from_sid, to_sid;
+	bool delegated;			/* one of them is of a delegation */
 	uint64_t from_at, to_at, count; /* bytes */
 	struct nfs4_cb_referring referring;
 

@@ -108,6 +108,13 @@ static void piece_done(struct vfs_copy *v)
 	end_piece(copy, status, v->result > 0 ? (uint32_t)v->result : 0);
 }
 
+/* A client that returns a delegation goes on by its opens: it asks for the rest with their
+ * stateids. */
+static bool is_returned(const struct nfs4_copy *copy, int status)
+{
+	return status == NFS4ERR_BAD_STATEID && copy->delegated && copy->copied > 0;
+}
+
 static void set_up(const struct nfs4_copy *copy, struct piece *p)
 {
 	struct nfs4_compound *c = &p->c;
@@ -154,7 +161,7 @@ static void run_piece(struct rpc_request *req)
 	if (status == NFS4_OK)
 		vfs_copy(&p->files.copy);
 	else
-		end_piece(copy, status, 0);
+		end_piece(copy, is_returned(copy, status) ? NFS4_OK : status, 0);
 }
 
 void nfs4_copy_work(struct nfs4_copy *copy)

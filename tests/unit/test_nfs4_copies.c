@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "nfs4/data/copies.h"
+#include "nfs4/server.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_callbacks.h"
 #include "tests/unit/nfs4_opens.h"
@@ -376,6 +377,27 @@ Test(nfs4_copies, an_open_is_closed)
 		cr_expect_eq(copies(), 0);
 		open_both(&owner);
 	}
+}
+
+/* The client returns the delegation that it reads by, and asks for the rest by its open. */
+Test(nfs4_copies, a_delegation_is_returned)
+{
+	NEED_FIXTURE();
+	begin();
+	f->server4->cfg.delegations = true;
+	vfs_export_set_nfs_only(f->exp[0], true);
+	cr_assert_eq(op_close(f, &owner, &from), NFS4_OK);
+	cr_assert_eq(op_close(f, &owner, &to), NFS4_OK);
+	open_both(&owner);
+	cr_assert_eq(from.delegation, OPEN_DELEGATE_READ);
+	cr_assert(start((struct order){ .from = &from.deleg }));
+	run_piece();
+	run_piece();
+	cr_assert_eq(op_delegreturn(f, &client, &from.fh, &from.deleg), NFS4_OK);
+	run_piece();
+	told(NFS4_OK, 2 * PIECE);
+	cbs_answer(f, &c, NFS4_OK, NFS4_OK);
+	cr_expect_eq(copies(), 0);
 }
 
 /* Further OPENs and an OPEN_DOWNGRADE change the stateid's seqid, and nothing else. */

@@ -415,6 +415,8 @@ static void put_op(struct xdr_out *x, uint32_t minor, uint32_t step)
 		put_copy(x, opnum, step);
 		break;
 	case OP_FREE_STATEID:
+	case OP_OFFLOAD_CANCEL:
+	case OP_OFFLOAD_STATUS:
 		mark(x, 'I', which);
 		break;
 	case OP_TEST_STATEID:
@@ -519,6 +521,8 @@ static const struct compound compounds[] = {
 	  false,
 	  { OP_PUTFH | OF_SECRET, OP_SAVEFH, OP_PUTFH | OF_NEW, OP_COPY, OP_READ } },
 	{ "copyfrom", 2, 2, false, { OP_PUTFH, OP_SAVEFH, OP_PUTFH | OF_NEW, OP_COPY | OF_LINK } },
+	{ "offload", 2, 2, false, { OP_PUTFH | OF_NEW, OP_OFFLOAD_STATUS } },
+	{ "cancel", 2, 2, false, { OP_PUTFH | OF_NEW, OP_OFFLOAD_CANCEL } },
 	{ "secret", 0, 2, false, { OP_PUTFH | OF_SECRET, OP_READ | OF_SECRET } },
 	{ "opensecret", 0, 2, false, { OP_PUTFH, OP_OPEN | OF_SECRET, OP_GETFH, OP_READ } },
 	{ "exclusive",
