@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # Delegations to read: what the client leaves out while it has one, and who gets it back: another client, another version of NFS,
-# a server that has restarted, a client that is cut off.
+# a local process; over a restart of the server, and from a client that is cut off.
 . "$VMDIR/guest/lib.sh"
 . "$VMDIR/guest/clients.sh"
 case $VERS/$PROTO in
@@ -153,6 +153,26 @@ cut_off() {
 	wait_until 120 eval "[ \"\$(on two cat $two/cut)\" = after ]" || die "two reads $(on two cat $two/cut)"
 }
 
+# Below an export that local processes change, too: who opens a file there to write waits for the client.
+local_writer() {
+	local L=/export/$FS/deleg_local l=/mnt/local/deleg_local o n
+	rm -rf "$L"
+	mkdir "$L"
+	echo before >"$L/f"
+	client_mount one "$VERS" "/export/$FS" $cached /mnt/local
+	same "data" before "$(on one cat $l/f)"
+	o=$(on one op_count /mnt/local OPEN)
+	sleep 1.1
+	same "data again" before "$(on one cat $l/f)"
+	same "OPENs" 0 "$(($(on one op_count /mnt/local OPEN) - o))"
+	n=$(on one op_count /mnt/local DELEGRETURN)
+	echo after >"$L/f"
+	same "DELEGRETURNs" 1 "$(($(on one op_count /mnt/local DELEGRETURN) - n))"
+	sleep 1.1
+	same "data of the local process" after "$(on one cat $l/f)"
+	on one umount /mnt/local
+}
+
 t_run "a file that is opened again" granted
 t_run "two readers" shared
 t_run "recalled by another client's open" to_the_other
@@ -160,6 +180,7 @@ t_run "recalled by changes" changed
 t_run "recalled by NFSv3" by_v3
 t_run "recalled while it is open" still_open
 t_run "one's own changes" own_write
+t_run "recalled by a local process" local_writer
 t_run "over a restart" restarted
 t_run "a holder that is cut off" cut_off
 on one umount $one
