@@ -29,8 +29,8 @@ reload() {
 echo "$S *(rw,sync,no_subtree_check,insecure,no_root_squash,nfs_only,fsid=91)" >"$added"
 reload
 clients_up
-# Attributes of directories are believed for a minute, those of files for a second: so it is the delegation that spares questions.
-cached=acregmin=1,acregmax=1,acdirmin=60,acdirmax=60
+# Attributes of directories are believed for an hour, those of files for a second: so it is the delegation that spares questions.
+cached=acregmin=1,acregmax=1,acdirmin=3600,acdirmax=3600
 client_mount one "$VERS" "$S" $cached || die "no mount"
 client_mount two "$VERS" "$S" $cached || die "no mount"
 one=/mnt/one two=/mnt/two
