@@ -166,12 +166,19 @@ static int try_to_give(struct nfs4_compound *c, const struct nfs4_deleg_request 
 	return rc == 0 ? MAY : (int)why_of(rc);
 }
 
+/* True if a local process may have changed the file while the server was away. The client returns the
+ * delegation then, and looks at the file when it opens it again. */
+static bool is_suspect(const struct nfs4_deleg_request *r)
+{
+	return r->reclaim && !vfs_export_is_nfs_only(r->place->ctx.exp);
+}
+
 void nfs4_deleg_offer(struct nfs4_compound *c, const struct nfs4_deleg_request *r,
 		      struct nfs4_deleg_offer *out)
 {
 	int why = look(c, r);
 
-	*out = (struct nfs4_deleg_offer){ .type = OPEN_DELEGATE_READ };
+	*out = (struct nfs4_deleg_offer){ .type = OPEN_DELEGATE_READ, .recalled = is_suspect(r) };
 	if (why == MAY)
 		why = rpc_is_prompt(c->req) ? WND4_RESOURCE : try_to_give(c, r, &out->sid);
 	if (why == MAY)
@@ -200,7 +207,7 @@ void nfs4_put_delegation(struct nfs4_compound *c, const struct nfs4_deleg_offer 
 	switch (offer->type) {
 	case OPEN_DELEGATE_READ:
 		nfs4_put_stateid(x, &offer->sid);
-		xdr_put_bool(x, false); /* not recalled yet */
+		xdr_put_bool(x, offer->recalled);
 		put_ace(x);
 		break;
 	case OPEN_DELEGATE_NONE_EXT:

@@ -34,6 +34,8 @@ struct nfs4_deleg_request {
 struct nfs4_deleg_offer {
 	uint32_t type; /* enum open_delegation_type4 */
 	uint32_t why;  /* enum why_no_delegation4, for OPEN_DELEGATE_NONE_EXT */
+	/* True if the client is to return it at once, without a CB_RECALL. */
+	bool recalled;
 	struct nfs4_stateid sid;
 };
 

@@ -440,11 +440,27 @@ def test_local(t, d):
     reader.close()
 
 
+def test_local_restart(t, d):
+    """While the server is away local processes may change what they like: what is reclaimed is to be returned at once."""
+    reader = new_client(d, "beside local processes, too")
+    _, fh, _, _ = delegated(t, d, reader, "changed meanwhile")
+    d.stop(signal.SIGKILL)
+    make(d, "changed meanwhile", b"after")
+    d.start()
+    reader.again()
+    t.equal("registered again", reader.register()["status"], n4.OK)
+    res = reader.reclaim_open(fh, access=n4.SHARE_READ, delegation=n4.DELEGATE_READ)
+    t.equal("reclaimed, and recalled", (res["status"], res.get("delegation"), res.get("recalled")), (n4.OK, n4.DELEGATE_READ, True))
+    t.equal("DELEGRETURN", reader.delegreturn(fh, res["deleg"]), n4.OK)
+    t.equal("RECLAIM_COMPLETE", reader.reclaim_complete(), n4.OK)
+    reader.close()
+
+
 def test_shared():
     """Where local processes may change files: the kernel's leases."""
     t = Count()
     with Daemon({"one": SHARED}, SETTINGS) as d:
-        for test in (test_given, test_recalled, test_claimed, test_local):
+        for test in (test_given, test_recalled, test_claimed, test_local, test_local_restart):
             print(f"# {test.__name__}, shared with local processes", flush=True)
             test(t, d)
         harness.finish(t, d)

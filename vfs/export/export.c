@@ -123,6 +123,11 @@ void vfs_export_set_nfs_only(struct vfs_export *exp, bool nfs_only)
 	atomic_store(&exp->nfs_only, nfs_only);
 }
 
+bool vfs_export_is_nfs_only(const struct vfs_export *exp)
+{
+	return atomic_load(&exp->nfs_only);
+}
+
 bool vfs_export_fs_known(const struct vfs_export *exp)
 {
 	return exp->root_mnt->fs_known;
