@@ -179,7 +179,7 @@ static void put_io(struct xdr_out *x, uint32_t opnum, uint32_t step)
 	default: /* OP_IO_ADVISE */
 		xdr_put_u64(x, 5000);
 		xdr_put_u32(x, 1);
-		xdr_put_u32(x, 1);
+		xdr_put_u32(x, 1u << 1 | 1u << 4); /* SEQUENTIAL, WILLNEED */
 	}
 }
 
