@@ -16,6 +16,7 @@
 #include "tests/fuzz/session/finding.h"
 #include "tests/fuzz/session/reply.h"
 #include "tests/fuzz/session/step.h"
+#include "tests/fuzz/session/world.h"
 
 #define OUT_MAX (8u << 20)
 #define READ_MORE (256u << 10)
@@ -217,6 +218,8 @@ static void end(struct ss_tcp *c, const char *how)
 	c->ended = true;
 	c->out_len = 0;
 	if (c->stream.doomed || c->was_muted || ss_stream_partial(&c->stream))
+		return;
+	if ((c->shut && !c->debts.open) || ss_world_was_jammed())
 		return;
 	if (!c->shut)
 		ss_finding("tcp: the server closed (%s) a connection on which only calls were sent",

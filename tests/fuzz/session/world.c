@@ -7,6 +7,7 @@
 #include <infiniband/verbs.h>
 #include <netinet/in.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,8 +58,9 @@ static struct {
 	 */
 	unsigned fds;
 	bool loud;
-	bool skipped;  /* the session has let leases run out */
-	bool narrowed; /* the session has removed hosts from the exports */
+	bool skipped;	       /* the session has let leases run out */
+	bool narrowed;	       /* the session has removed hosts from the exports */
+	_Atomic unsigned jams; /* told by the log, and not by ss_world_was_jammed yet */
 	/* destination of the "held:" line while this thread logs counters, else NULL */
 	struct held *holding;
 } world;
@@ -84,8 +86,19 @@ static void log_line(void *ctx, enum rn_level level, const char *fmt, va_list ap
 	vsnprintf(line, sizeof(line), fmt, ap);
 	if (is_driver && world.holding && !strncmp(line, "held:", 5))
 		memcpy(world.holding->line, line, sizeof(line));
+	if (strstr(line, "records wait for each other's memory"))
+		atomic_fetch_add(&world.jams, 1);
 	if (world.loud)
 		fprintf(stderr, "<%d> %s\n", level, line);
+}
+
+bool ss_world_was_jammed(void)
+{
+	unsigned jams = atomic_load(&world.jams);
+
+	while (jams > 0 && !atomic_compare_exchange_weak(&world.jams, &jams, jams - 1))
+		;
+	return jams > 0;
 }
 
 static struct held ask_held(void)

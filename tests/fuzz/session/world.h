@@ -32,6 +32,9 @@ void ss_world_check(struct ss_world *w);
 void ss_world_admin(unsigned what);
 /* Advances the clock of NFSv4 leases; how: by how much, and the number of ticks. */
 void ss_world_skip_time(unsigned how);
+/* True once for each connection that the server has closed because records waited for each other's
+ * memory. */
+bool ss_world_was_jammed(void);
 /* Reloads the exports. variant: which hosts have no export; 0 for none. */
 void ss_world_hosts(unsigned variant);
 
