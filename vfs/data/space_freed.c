@@ -21,18 +21,19 @@ struct sharing {
 	bool whole;	      /* all were */
 };
 
-struct extents {
+/* A struct fiemap with room for its extents. */
+union extents {
 	struct fiemap head;
-	struct fiemap_extent room[EXTENTS]; /* head.fm_extents */
+	uint8_t room[sizeof(struct fiemap) + EXTENTS * sizeof(struct fiemap_extent)];
 };
 
 /* Adds the extents of a call, and returns where the next one begins. */
-static uint64_t add(const struct extents *e, struct sharing *s)
+static uint64_t add(const union extents *e, struct sharing *s)
 {
 	uint64_t next = UINT64_MAX;
 
 	for (uint32_t i = 0; i < rn_min(e->head.fm_mapped_extents, EXTENTS); i++) {
-		const struct fiemap_extent *x = &e->room[i];
+		const struct fiemap_extent *x = &e->head.fm_extents[i];
 
 		if (x->fe_flags & FIEMAP_EXTENT_SHARED)
 			s->shared += x->fe_length;
@@ -51,7 +52,7 @@ static int look(int fd, struct sharing *s)
 
 	*s = (struct sharing){ 0 };
 	for (unsigned i = 0; i < CALLS && !s->whole; i++) {
-		struct extents e;
+		union extents e;
 
 		memset(&e.head, 0, sizeof(e.head));
 		e.head.fm_start = at;
