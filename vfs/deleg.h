@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Delegations of regular files (RFC 8881 section 10.4, RFC 7530 section 10.4): who has one, and whose
- * use of a file stands against it. A read delegation says that nobody else changes the file, a write
- * delegation that nobody else uses it.
+ * Delegations of regular files (RFC 8881 section 10.4, RFC 7530 section 10.4) and of directories (RFC
+ * 8881 section 10.9): who has one, and whose use of a file stands against it. A read delegation says
+ * that nobody else changes the file, a write delegation that nobody else uses it. Directories have read
+ * delegations only: nobody else changes entries or attributes of the directory itself.
  *
  * vfs/'s own operations look for delegations of others before they do anything, and so cover callers
  * of all protocols. They fail with -VFS_EDELEG, after the holders have been asked to return them. A
@@ -52,8 +53,8 @@ struct vfs_deleg {
  * -EAGAIN: not now. Something of somebody else stands against it: a share, a lock, a delegation, a
  *	change under way; or the client has one already, or the last one was recalled less than
  *	vfs_config.deleg_quiet_seconds ago.
- * -EOPNOTSUPP: never for this file. It is no regular file, or local processes may change it (a write
- *	delegation: use it) and the kernel would not tell.
+ * -EOPNOTSUPP: never for this file. It is neither a regular file nor a directory, or local processes
+ *	may change it (a write delegation: use it) and the kernel would not tell.
  * -ENOMEM.
  */
 int vfs_deleg_give(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_deleg *d);
@@ -74,7 +75,8 @@ void vfs_deleg_reclaiming(struct vfs *vfs, bool reclaiming);
 
 enum vfs_deleg_use {
 	VFS_USE_READ,  /* data */
-	VFS_USE_WRITE, /* data, size, attributes, links, names */
+	VFS_USE_WRITE, /* data, size, attributes, links, names, entries */
+	VFS_USE_END,   /* removal of a directory: the client's own delegation is in the way, too */
 };
 /* May ctx->client use the file like that? 0, or -VFS_EDELEG: others have delegations in the way, and
  * have been asked to return them. One atomic load while nobody has any. */

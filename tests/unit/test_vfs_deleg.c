@@ -450,7 +450,7 @@ Test(vfs_deleg, what_stands_against_giving)
 
 	open_fx(&f);
 	n = fx_file(&f, "file", "x", 1);
-	cr_expect_eq(give(&f, f.root, &d, &alice, VFS_DELEG_READ), -EOPNOTSUPP, "a directory");
+	cr_expect_eq(give(&f, f.root, &d, &alice, VFS_DELEG_WRITE), -EOPNOTSUPP, "a directory");
 
 	/* another client reads; then it writes; then it denies reading */
 	f.ctx.client = &bob;

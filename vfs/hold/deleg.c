@@ -114,7 +114,7 @@ static bool needs_lease(const struct vfs_node *n)
 /* 0, or -EOPNOTSUPP. */
 static int check_node(const struct vfs_node *n, enum vfs_deleg_type type)
 {
-	if (n->type != S_IFREG)
+	if (n->type != S_IFREG && (n->type != S_IFDIR || type != VFS_DELEG_READ))
 		return -EOPNOTSUPP;
 	if (!needs_lease(n))
 		return 0;
@@ -222,7 +222,9 @@ void vfs_deleg_end(struct vfs_deleg *d)
 
 int vfs_deleg_check_file(struct vfs_ctx *ctx, struct vfs_file *f, enum vfs_deleg_use use)
 {
-	const struct vfs_file_use u = { .client = ctx->client, .use = use };
+	const bool ends = use == VFS_USE_END;
+	const struct vfs_file_use u = { .client = ends ? NULL : ctx->client,
+					.use = ends ? VFS_USE_WRITE : use };
 	bool conflict;
 
 	if (!f)
@@ -269,8 +271,8 @@ int vfs_deleg_check(struct vfs_ctx *ctx, struct vfs_node *n, enum vfs_deleg_use 
 	struct vfs_file *f;
 	int rc;
 
-	if (use == VFS_USE_WRITE ? !vfs_deleg_any(ctx->vfs)
-				 : atomic_load(&ctx->vfs->files->delegs_writing) == 0)
+	if (use != VFS_USE_READ ? !vfs_deleg_any(ctx->vfs)
+				: atomic_load(&ctx->vfs->files->delegs_writing) == 0)
 		return 0;
 	f = n->type == S_IFREG ? vfs_file_find(n) : NULL;
 	rc = vfs_deleg_check_file(ctx, f, use);

@@ -72,6 +72,7 @@ struct vfs_file {
 	unsigned refs;		   /* under the shard's lock */
 	uint64_t hash;
 	unsigned slot; /* vfs_file_slot */
+	bool is_dir;
 
 	pthread_mutex_t lock; /* protects the members below */
 	struct vfs_share_list shares;

@@ -31,7 +31,7 @@ static int check(struct vfs_ctx *ctx, struct vfs_node *n)
 	if (!vfs_deleg_any(ctx->vfs))
 		return 0;
 	f = vfs_file_find(n);
-	rc = vfs_deleg_check_unknown(ctx->vfs, f);
+	rc = n->type == S_IFREG ? vfs_deleg_check_unknown(ctx->vfs, f) : 0;
 	if (rc == 0)
 		rc = vfs_deleg_check_file(ctx, f, VFS_USE_WRITE);
 	vfs_file_put(f);
@@ -43,7 +43,7 @@ int vfs_file_change_begin(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_fi
 	int rc;
 
 	c->count = NULL;
-	if (n->type != S_IFREG)
+	if (n->type != S_IFREG && n->type != S_IFDIR)
 		return 0;
 	vfs_file_change_count(ctx->vfs, &n->fh, c);
 	rc = check(ctx, n);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Changes of regular files under way, counted so that no delegation is given meanwhile. Each change of
- * data, attributes, links or names goes through these steps, and so does vfs_deleg_give:
+ * Changes of regular files and directories under way, counted so that no delegation is given
+ * meanwhile. Each change of data, attributes, links, names or entries goes through these steps, and so
+ * does vfs_deleg_give:
  *
  *	a change				a delegation
  *	counts itself in its file's slot	counts itself in vfs_files.delegs
@@ -26,8 +27,8 @@ unsigned vfs_file_slot(const struct vfs_fh *fh);
 
 /* Counts the change of a file that has no node yet. Its delegations are the caller's to check. */
 void vfs_file_change_count(struct vfs *vfs, const struct vfs_fh *fh, struct vfs_file_change *c);
-/* Counts and checks. 0, or -VFS_EDELEG: then nothing has begun. Nothing is counted for what is no
- * regular file. */
+/* Counts and checks. 0, or -VFS_EDELEG: then nothing has begun. Nothing is counted for what is neither a
+ * regular file nor a directory. vfs/names/entry_change.h is for the entries of a directory. */
 int vfs_file_change_begin(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file_change *c);
 /* Does nothing if c counts nothing. */
 void vfs_file_change_end(struct vfs_file_change *c);

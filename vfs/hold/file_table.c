@@ -164,6 +164,7 @@ int vfs_file_get(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file **out)
 	fresh = file_new(n->vfs, &id);
 	if (!fresh)
 		return -ENOMEM;
+	fresh->is_dir = n->type == S_IFDIR;
 	pthread_mutex_lock(&s->lock);
 	f = find_locked(s, &id);
 	if (!f) {

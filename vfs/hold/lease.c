@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include "vfs/base/fd_budget.h"
 #include "vfs/base/instance.h"
@@ -28,15 +29,11 @@ static int set_owner(const struct vfs_leases *ls, int fd)
 	return 0;
 }
 
-int vfs_lease_open(struct vfs_ctx *ctx, struct vfs_node *n)
+static int open_file(struct vfs_node *n)
 {
 	struct vfs *vfs = n->vfs;
-	int fd = vfs_act_as_root(ctx), rc;
+	int fd, rc;
 
-	if (fd != 0)
-		return fd;
-	if (atomic_load(&vfs->files->leases) >= vfs->cfg.max_fds / VFS_PART_PRECAUTION)
-		return -EAGAIN;
 	vfs_cache_close_writers(n);
 	fd = vfs_fd_reopen_data(vfs, n->path_fd, O_RDONLY);
 	if (fd < 0)
@@ -48,18 +45,30 @@ int vfs_lease_open(struct vfs_ctx *ctx, struct vfs_node *n)
 	return rc;
 }
 
+int vfs_lease_open(struct vfs_ctx *ctx, struct vfs_node *n)
+{
+	struct vfs *vfs = n->vfs;
+	int rc = vfs_act_as_root(ctx);
+
+	if (rc != 0)
+		return rc;
+	if (atomic_load(&vfs->files->leases) >= vfs->cfg.max_fds / VFS_PART_PRECAUTION)
+		return -EAGAIN;
+	return n->type == S_IFDIR ? vfs_fd_reopen(vfs, n->path_fd, O_PATH) : open_file(n);
+}
+
 int vfs_lease_take(struct vfs_file *f, int fd)
 {
 	struct vfs_leases *ls = f->vfs->leases;
 	int rc;
 
-	if (!vfs_leases_watch(ls, fd))
+	if (!vfs_leases_watch(ls, f, fd))
 		return errno == ENOSPC || errno == ENOMEM ? -EAGAIN : -EOPNOTSUPP;
 	/* The thread finds the file by the descriptor from the moment that the lease is there. */
 	f->lease_fd = fd;
 	vfs_lease_table_add(&ls->table, f);
 	atomic_fetch_add(&f->vfs->files->leases, 1);
-	if (fcntl(fd, F_SETLEASE, F_RDLCK) == 0)
+	if (f->is_dir || fcntl(fd, F_SETLEASE, F_RDLCK) == 0)
 		return 0;
 	rc = errno == EINVAL || errno == EACCES ? -EOPNOTSUPP : -EAGAIN;
 	vfs_lease_drop(f);
@@ -68,7 +77,7 @@ int vfs_lease_take(struct vfs_file *f, int fd)
 
 bool vfs_lease_holds(const struct vfs_file *f)
 {
-	return f->lease_fd >= 0 && fcntl(f->lease_fd, F_GETLEASE) == F_RDLCK;
+	return f->lease_fd >= 0 && (f->is_dir || fcntl(f->lease_fd, F_GETLEASE) == F_RDLCK);
 }
 
 int vfs_lease_drop(struct vfs_file *f)
@@ -78,7 +87,7 @@ int vfs_lease_drop(struct vfs_file *f)
 	if (fd < 0)
 		return -1;
 	vfs_lease_table_remove(&f->vfs->leases->table, f);
-	vfs_leases_unwatch(f->vfs->leases, fd);
+	vfs_leases_unwatch(f->vfs->leases, f, fd);
 	atomic_fetch_sub(&f->vfs->files->leases, 1);
 	f->lease_fd = -1;
 	return fd;

@@ -13,6 +13,9 @@
  * Breaks are told by a signal to a thread of vfs/'s own, which recalls the delegations
  * (vfs/hold/lease_thread.h). It also learns of local changes that need no descriptor.
  *
+ * The kernel has no leases of directories. A directory with delegations has a descriptor all the same,
+ * which counts as a lease that is never broken: the thread learns of all changes by events.
+ *
  * Lock order: vfs_file.lock -> vfs_lease_table.lock -> the lock of a shard of files.
  */
 #ifndef RN_VFS_LEASE_H
@@ -27,7 +30,7 @@ void vfs_leases_free(struct vfs_leases *ls); /* NULL is allowed */
 
 /* True if breaks of a lease of that file would be learned of. */
 bool vfs_lease_possible(const struct vfs_node *n);
-/* A descriptor to take a lease by, for vfs_fd_close. The node's own descriptors to write are closed
+/* A descriptor to take a lease by, for vfs_fd_close. A regular file's own descriptors to write are closed
  * before, if nobody else uses the node. -EAGAIN: there are none left; -errno. The thread is root
  * afterwards. */
 int vfs_lease_open(struct vfs_ctx *ctx, struct vfs_node *n);

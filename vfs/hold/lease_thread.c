@@ -19,6 +19,8 @@
 #define SIGNALS 32u /* read at once */
 #define ROOM 8192u  /* bytes of events read at once */
 #define CHANGES (FAN_ATTRIB | FAN_MOVE_SELF)
+/* A directory's entries and attributes; with FAN_REPORT_FID the events name the directory. */
+#define DIR_CHANGES (CHANGES | FAN_CREATE | FAN_DELETE | FAN_MOVED_FROM | FAN_MOVED_TO | FAN_ONDIR)
 #define MARGIN_SECONDS 5u /* a delegation is revoked so long before the kernel loses patience */
 
 struct vfs_leases *vfs_leases_new(void)
@@ -40,15 +42,20 @@ void vfs_leases_free(struct vfs_leases *ls)
 	free(ls);
 }
 
-bool vfs_leases_watch(struct vfs_leases *ls, int fd)
+static uint64_t changes_of(const struct vfs_file *f)
 {
-	return fanotify_mark(ls->changes, FAN_MARK_ADD, CHANGES, AT_FDCWD, vfs_proc_path(fd).s) ==
-	       0;
+	return f->is_dir ? DIR_CHANGES : CHANGES;
 }
 
-void vfs_leases_unwatch(struct vfs_leases *ls, int fd)
+bool vfs_leases_watch(struct vfs_leases *ls, const struct vfs_file *f, int fd)
 {
-	fanotify_mark(ls->changes, FAN_MARK_REMOVE, CHANGES, AT_FDCWD, vfs_proc_path(fd).s);
+	return fanotify_mark(ls->changes, FAN_MARK_ADD, changes_of(f), AT_FDCWD,
+			     vfs_proc_path(fd).s) == 0;
+}
+
+void vfs_leases_unwatch(struct vfs_leases *ls, const struct vfs_file *f, int fd)
+{
+	fanotify_mark(ls->changes, FAN_MARK_REMOVE, changes_of(f), AT_FDCWD, vfs_proc_path(fd).s);
 }
 
 /* Puts f. changed: somebody has changed the file already, and waits for nothing. Otherwise its lease may be

@@ -8,6 +8,7 @@
  *
  * Changes without a descriptor (chmod, chown, utimes, setxattr, link, rename, unlink): the kernel's
  * events (fanotify(7)) of the files themselves, after the fact. Events of this process are passed over.
+ * Of directories all changes are learned of in that way.
  */
 #ifndef RN_VFS_LEASE_THREAD_H
 #define RN_VFS_LEASE_THREAD_H
@@ -32,8 +33,8 @@ struct vfs_leases {
 	pid_t self;
 };
 
-/* Under f->lock: events of the file of that descriptor, as long as it is open. False: there are none. */
-bool vfs_leases_watch(struct vfs_leases *ls, int fd);
-void vfs_leases_unwatch(struct vfs_leases *ls, int fd);
+/* Under f->lock: events of the file, by a descriptor of it that stays open. False: there are none. */
+bool vfs_leases_watch(struct vfs_leases *ls, const struct vfs_file *f, int fd);
+void vfs_leases_unwatch(struct vfs_leases *ls, const struct vfs_file *f, int fd);
 
 #endif

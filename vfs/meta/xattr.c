@@ -115,11 +115,17 @@ static int change_dir(struct vfs_ctx *ctx, struct vfs_node *n, const char *name,
 		      struct vfs_xattr_change *c)
 {
 	struct vfs_dir_changing changing;
-	int rc;
+	struct vfs_file_change change;
+	int rc = vfs_access_check(ctx, n, W_OK); /* who may not causes no recalls */
 
+	if (rc == 0)
+		rc = vfs_file_change_begin(ctx, n, &change);
+	if (rc != 0)
+		return rc;
 	vfs_dir_change_begin(&changing, ctx, n, "xattr", &c->states);
 	rc = apply(n, name, c);
 	vfs_dir_change_end(&changing, rc == 0);
+	vfs_file_change_end(&change);
 	return rc;
 }
 

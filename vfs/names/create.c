@@ -15,8 +15,10 @@
 
 #include "vfs/base/fd_budget.h"
 #include "vfs/base/instance.h"
+#include "vfs/hold/file_change.h"
 #include "vfs/meta/dir_change.h"
 #include "vfs/meta/setattr.h"
+#include "vfs/names/entry_change.h"
 #include "vfs/names/making.h"
 #include "vfs/names/name.h"
 #include "vfs/names/node_open.h"
@@ -73,9 +75,24 @@ static int open_new(struct vfs_ctx *ctx, const struct creating *c, struct vfs_no
 	return rc;
 }
 
+/* The thread acts as the caller before. */
+static int open_counted(struct vfs_ctx *ctx, const struct creating *c, struct vfs_node **out)
+{
+	struct vfs_file_change entry;
+	int rc = vfs_entry_change_begin(ctx, c->dir, c->name, VFS_ENTRY_NEW, &entry);
+
+	if (rc != 0)
+		return rc;
+	rc = vfs_act_as_caller(ctx);
+	if (rc == 0)
+		rc = open_new(ctx, c, out);
+	vfs_file_change_end(&entry);
+	return rc;
+}
+
 static int create_new(struct vfs_ctx *ctx, struct creating *c, struct vfs_node **out)
 {
-	int rc = open_new(ctx, c, out);
+	int rc = open_counted(ctx, c, out);
 
 	if (rc != 0)
 		return rc;

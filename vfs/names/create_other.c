@@ -8,8 +8,10 @@
 #include <unistd.h>
 
 #include "vfs/fs/proc_path.h"
+#include "vfs/hold/file_change.h"
 #include "vfs/meta/dir_change.h"
 #include "vfs/meta/setattr.h"
+#include "vfs/names/entry_change.h"
 #include "vfs/names/making.h"
 #include "vfs/names/name.h"
 #include "vfs/names/node_open.h"
@@ -63,13 +65,27 @@ static int make_in(struct vfs_ctx *ctx, const struct making *m, const char *name
 	return vfs_dir_error(m->dir, rc);
 }
 
-static int make_node(struct vfs_ctx *ctx, const struct making *m, const struct vfs_name *name,
-		     struct vfs_node **out)
+static int make_counted(struct vfs_ctx *ctx, const struct making *m, const struct vfs_name *name)
 {
+	struct vfs_file_change entry;
 	int rc = vfs_act_as_caller(ctx);
 
 	if (rc == 0)
+		rc = vfs_entry_change_begin(ctx, m->dir, name, VFS_ENTRY_NEW, &entry);
+	if (rc != 0)
+		return rc;
+	rc = vfs_act_as_caller(ctx);
+	if (rc == 0)
 		rc = make_in(ctx, m, name->s);
+	vfs_file_change_end(&entry);
+	return rc;
+}
+
+static int make_node(struct vfs_ctx *ctx, const struct making *m, const struct vfs_name *name,
+		     struct vfs_node **out)
+{
+	int rc = make_counted(ctx, m, name);
+
 	if (rc == 0)
 		rc = find_made(ctx, m, name, out);
 	if (rc != 0)

@@ -97,19 +97,28 @@ static bool any_held(struct vfs *vfs)
 	return vfs_deleg_any(vfs) || vfs_file_any_open(vfs);
 }
 
-/* The caller may change the directory, so that those who may not cause no recalls. */
-static int check_delegs(struct vfs_ctx *ctx, struct vfs_node *dir, struct vfs_file *f)
+static bool may_be_delegated(uint32_t type)
+{
+	return type == S_IFREG || type == S_IFDIR;
+}
+
+/* The caller may change the directory, so that those who may not cause no recalls. type: of the file
+ * f, which may be NULL. Delegations of directories are not reclaimed, and their removal ends those of its caller, too. */
+static int check_delegs(struct vfs_ctx *ctx, struct vfs_node *dir, struct vfs_file *f,
+			uint32_t type, enum vfs_deleg_use use)
 {
 	int rc = vfs_deleg_any(ctx->vfs) ? vfs_access_check(ctx, dir, W_OK | X_OK) : 0;
 
-	if (rc == 0)
+	if (rc == 0 && type == S_IFREG)
 		rc = vfs_deleg_check_unknown(ctx->vfs, f);
-	return rc == 0 ? vfs_deleg_check_file(ctx, f, VFS_USE_WRITE) : rc;
+	if (type == S_IFREG)
+		use = VFS_USE_WRITE;
+	return rc == 0 ? vfs_deleg_check_file(ctx, f, use) : rc;
 }
 
 /* The file of a name that is in no node of the cache. */
 static int begin_held(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vfs_name *name,
-		      const struct vfs_fh *fh, struct vfs_named_file *out)
+		      const struct vfs_fh *fh, enum vfs_deleg_use use, struct vfs_named_file *out)
 {
 	struct vfs_file *f;
 	struct statx sx;
@@ -117,10 +126,10 @@ static int begin_held(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vf
 
 	if (statx(dir->path_fd, name->s, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT,
 		  STATX_INO | STATX_TYPE, &sx) != 0 ||
-	    !S_ISREG(sx.stx_mode))
+	    !may_be_delegated(sx.stx_mode & S_IFMT))
 		return 0;
 	f = vfs_file_find_fh(ctx->vfs, vfs_device_of(&sx), fh);
-	rc = check_delegs(ctx, dir, f);
+	rc = check_delegs(ctx, dir, f, sx.stx_mode & S_IFMT, use);
 	vfs_file_put(f);
 	if (rc == 0 && vfs_unlinked_needs_node(ctx->vfs, vfs_device_of(&sx), fh) &&
 	    vfs_node_of_name(ctx, dir, name, &out->node, NULL) != 0)
@@ -129,7 +138,7 @@ static int begin_held(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vf
 }
 
 int vfs_named_file_begin(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vfs_name *name,
-			 struct vfs_named_file *out)
+			 enum vfs_deleg_use use, struct vfs_named_file *out)
 {
 	struct vfs_file *f;
 	struct vfs_fh fh;
@@ -141,12 +150,12 @@ int vfs_named_file_begin(struct vfs_ctx *ctx, struct vfs_node *dir, const struct
 	vfs_file_change_count(ctx->vfs, &fh, &out->change);
 	if (!any_held(ctx->vfs))
 		return 0;
-	if (out->node && out->node->type == S_IFREG) {
+	if (out->node && may_be_delegated(out->node->type)) {
 		f = vfs_file_find(out->node);
-		rc = check_delegs(ctx, dir, f);
+		rc = check_delegs(ctx, dir, f, out->node->type, use);
 		vfs_file_put(f);
 	} else if (!out->node) {
-		rc = begin_held(ctx, dir, name, &fh, out);
+		rc = begin_held(ctx, dir, name, &fh, use, out);
 	}
 	if (rc != 0)
 		vfs_named_file_end(out, false);

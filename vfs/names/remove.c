@@ -18,6 +18,7 @@
 #include "vfs/hold/file_change.h"
 #include "vfs/meta/dir_change.h"
 #include "vfs/meta/permission.h"
+#include "vfs/names/entry_change.h"
 #include "vfs/names/node_open.h"
 #include "vfs/worker/acting.h"
 
@@ -74,15 +75,36 @@ static int unlink_in(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name
 	return vfs_dir_error(dir, rc);
 }
 
+/* A removal under way. */
+struct unlinking {
+	struct vfs_file_change entry;
+	struct vfs_named_file victim;
+};
+
+static int begin_unlink(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vfs_name *name,
+			struct unlinking *u)
+{
+	int rc = vfs_act_as_caller(ctx);
+
+	if (rc == 0)
+		rc = vfs_entry_change_begin(ctx, dir, name, VFS_ENTRY_THERE, &u->entry);
+	if (rc != 0)
+		return vfs_dir_error(dir, rc);
+	rc = vfs_act_as_caller(ctx);
+	if (rc == 0)
+		rc = vfs_named_file_begin(ctx, dir, name, VFS_USE_END, &u->victim);
+	if (rc != 0)
+		vfs_file_change_end(&u->entry);
+	return rc;
+}
+
 static int unlink_name(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vfs_name *name,
 		       int flags, struct vfs_dir_change *change)
 {
 	struct named inode = removed_inode(dir, name);
-	struct vfs_named_file victim;
-	int rc = vfs_act_as_caller(ctx);
+	struct unlinking u;
+	int rc = begin_unlink(ctx, dir, name, &u);
 
-	if (rc == 0)
-		rc = vfs_named_file_begin(ctx, dir, name, &victim);
 	if (rc != 0)
 		return rc;
 	rc = vfs_act_as_caller(ctx);
@@ -90,7 +112,8 @@ static int unlink_name(struct vfs_ctx *ctx, struct vfs_node *dir, const struct v
 		rc = unlink_in(ctx, dir, name->s, flags, change);
 	if (rc == 0)
 		named_changed(&inode);
-	vfs_named_file_end(&victim, rc == 0);
+	vfs_named_file_end(&u.victim, rc == 0);
+	vfs_file_change_end(&u.entry);
 	return rc;
 }
 
@@ -153,21 +176,66 @@ static int rename_in(struct vfs_ctx *ctx, const struct vfs_rename *r, const char
 	return rc == 0 ? 0 : rename_error(r, rc);
 }
 
-static int begin_rename(struct vfs_ctx *ctx, const struct vfs_rename *r,
-			const struct vfs_name *from, const struct vfs_name *to,
-			struct vfs_named_file *moved, struct vfs_named_file *victim)
+/* A renaming under way. */
+struct renaming {
+	struct vfs_file_change from, to;
+	struct vfs_named_file moved, victim;
+};
+
+static int begin_entries(struct vfs_ctx *ctx, const struct vfs_rename *r,
+			 const struct vfs_name *from, const struct vfs_name *to, struct renaming *x)
 {
 	int rc = vfs_act_as_caller(ctx);
 
+	/* Else the other directory's delegations would be recalled for nothing. */
+	if (rc == 0 && vfs_deleg_any(ctx->vfs) &&
+	    faccessat(r->from_dir->path_fd, from->s, F_OK, AT_SYMLINK_NOFOLLOW) != 0)
+		rc = rename_error(r, -errno);
 	if (rc == 0)
-		rc = vfs_named_file_begin(ctx, r->from_dir, from, moved);
+		rc = vfs_entry_change_begin(ctx, r->from_dir, from, VFS_ENTRY_THERE, &x->from);
 	if (rc != 0)
 		return rc;
 	rc = vfs_act_as_caller(ctx);
 	if (rc == 0)
-		rc = vfs_named_file_begin(ctx, r->to_dir, to, victim);
+		rc = vfs_entry_change_begin(ctx, r->to_dir, to, VFS_ENTRY_ANY, &x->to);
 	if (rc != 0)
-		vfs_named_file_end(moved, false);
+		vfs_file_change_end(&x->from);
+	return rc;
+}
+
+static int begin_files(struct vfs_ctx *ctx, const struct vfs_rename *r, const struct vfs_name *from,
+		       const struct vfs_name *to, struct renaming *x)
+{
+	int rc = vfs_act_as_caller(ctx);
+
+	if (rc == 0)
+		rc = vfs_named_file_begin(ctx, r->from_dir, from, VFS_USE_WRITE, &x->moved);
+	if (rc != 0)
+		return rc;
+	rc = vfs_act_as_caller(ctx);
+	if (rc == 0)
+		rc = vfs_named_file_begin(ctx, r->to_dir, to, VFS_USE_END, &x->victim);
+	if (rc != 0)
+		vfs_named_file_end(&x->moved, false);
+	return rc;
+}
+
+static void end_entries(struct renaming *x)
+{
+	vfs_file_change_end(&x->to);
+	vfs_file_change_end(&x->from);
+}
+
+static int begin_rename(struct vfs_ctx *ctx, const struct vfs_rename *r,
+			const struct vfs_name *from, const struct vfs_name *to, struct renaming *x)
+{
+	int rc = begin_entries(ctx, r, from, to, x);
+
+	if (rc != 0)
+		return rc;
+	rc = begin_files(ctx, r, from, to, x);
+	if (rc != 0)
+		end_entries(x);
 	return rc;
 }
 
@@ -175,8 +243,8 @@ static int rename_names(struct vfs_ctx *ctx, const struct vfs_rename *r,
 			const struct vfs_name *from, const struct vfs_name *to)
 {
 	struct named moved = inode_of(r->from_dir, from), replaced = removed_inode(r->to_dir, to);
-	struct vfs_named_file file, victim;
-	int rc = begin_rename(ctx, r, from, to, &file, &victim);
+	struct renaming x;
+	int rc = begin_rename(ctx, r, from, to, &x);
 
 	if (rc != 0)
 		return rc;
@@ -187,8 +255,9 @@ static int rename_names(struct vfs_ctx *ctx, const struct vfs_rename *r,
 		named_changed(&moved);
 		named_changed(&replaced);
 	}
-	vfs_named_file_end(&victim, rc == 0);
-	vfs_named_file_end(&file, false);
+	vfs_named_file_end(&x.victim, rc == 0);
+	vfs_named_file_end(&x.moved, false);
+	end_entries(&x);
 	return rc;
 }
 
@@ -227,19 +296,40 @@ static int link_in(struct vfs_ctx *ctx, const struct vfs_node *n, struct vfs_nod
 	return vfs_dir_error(dir, rc);
 }
 
+/* A link under way: the file, and the directory's new entry. */
+struct linking {
+	struct vfs_file_change file, entry;
+};
+
 /* Whoever may not change the directory causes no recalls. */
 static int begin_link(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_node *dir,
-		      struct vfs_file_change *c)
+		      const struct vfs_name *name, struct linking *l)
 {
-	int rc = vfs_deleg_any(ctx->vfs) ? vfs_access_check(ctx, dir, W_OK | X_OK) : 0;
+	int rc = vfs_act_as_caller(ctx);
 
-	return rc == 0 ? vfs_file_change_begin(ctx, n, c) : rc;
+	if (rc == 0)
+		rc = vfs_entry_change_begin(ctx, dir, name, VFS_ENTRY_NEW, &l->entry);
+	if (rc != 0)
+		return rc;
+	if (vfs_deleg_any(ctx->vfs))
+		rc = vfs_access_check(ctx, dir, W_OK | X_OK);
+	if (rc == 0)
+		rc = vfs_file_change_begin(ctx, n, &l->file);
+	if (rc != 0)
+		vfs_file_change_end(&l->entry);
+	return rc;
+}
+
+static void end_link(struct linking *l)
+{
+	vfs_file_change_end(&l->file);
+	vfs_file_change_end(&l->entry);
 }
 
 int vfs_link(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_node *dir, const char *name,
 	     uint32_t len, struct vfs_dir_change *change)
 {
-	struct vfs_file_change linking;
+	struct linking linking;
 	struct vfs_name nm;
 	int rc = check_dir(ctx, dir);
 
@@ -248,14 +338,14 @@ int vfs_link(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_node *dir, cons
 	if (rc == 0 && n->mnt != dir->mnt)
 		rc = -EXDEV;
 	if (rc == 0)
-		rc = vfs_act_as_caller(ctx);
-	if (rc == 0)
-		rc = begin_link(ctx, n, dir, &linking);
+		rc = begin_link(ctx, n, dir, &nm, &linking);
 	if (rc != 0)
 		return rc;
-	rc = link_in(ctx, n, dir, nm.s, change);
+	rc = vfs_act_as_caller(ctx);
+	if (rc == 0)
+		rc = link_in(ctx, n, dir, nm.s, change);
 	if (rc == 0)
 		vfs_node_changed(n);
-	vfs_file_change_end(&linking);
+	end_link(&linking);
 	return rc;
 }
