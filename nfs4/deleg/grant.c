@@ -2,6 +2,7 @@
 #include "nfs4/deleg/grant.h"
 
 #include <errno.h>
+#include <sys/stat.h>
 
 #include "nfs/caller.h"
 #include "nfs4/client/cb_path.h"
@@ -70,6 +71,13 @@ static int look_at_server(struct nfs4_compound *c, const struct nfs4_deleg_reque
 	return is_reached(c) && has_room(c) ? MAY : WND4_RESOURCE;
 }
 
+bool nfs4_deleg_is_available(struct nfs4_compound *c)
+{
+	const struct nfs4_deleg_request r = { .reclaim = false };
+
+	return look_at_server(c, &r) == MAY;
+}
+
 static int look(struct nfs4_compound *c, const struct nfs4_deleg_request *r)
 {
 	const int why = r->reclaim ? MAY : look_at_wish(r);
@@ -90,15 +98,17 @@ bool nfs4_deleg_is_possible(struct nfs4_compound *c, const struct nfs4_deleg_req
 	       vfs_deleg_possible(&r->place->ctx, r->place->node, VFS_DELEG_READ);
 }
 
-/* True if the name still leads to the file. A REMOVE or RENAME that ended between the lookup and the
- * gift has met no delegation. From now on it would. */
+/* True if the name still leads to the file, or the directory is still there. A REMOVE or RENAME that
+ * ended between the lookup and the gift has met no delegation. From now on it would. */
 static bool is_named(const struct nfs4_deleg_request *r, const struct vfs_file *f)
 {
+	struct vfs_attr attr;
 	struct vfs_node *n;
 	bool same;
 
 	if (!r->dir)
-		return true;
+		return r->place->type != S_IFDIR ||
+		       vfs_getattr(&r->place->ctx, r->place->node, &attr) == 0;
 	if (vfs_lookup(&r->dir->ctx, r->dir->node, r->name, r->name_len, &n, NULL))
 		return false;
 	same = vfs_file_is(f, n);
@@ -113,7 +123,6 @@ static bool is_served(struct nfs4_compound *c, const struct nfs4_place *p)
 	return nfs_still_served(&c->server->cfg.exports, p->export_id, c->req->conn);
 }
 
-/* 0 or -errno, as vfs_deleg_give() and nfs4_deleg_add(). */
 static int give(struct nfs4_compound *c, const struct nfs4_deleg_request *r, struct vfs_file *f,
 		struct nfs4_stateid *sid)
 {
@@ -121,7 +130,7 @@ static int give(struct nfs4_compound *c, const struct nfs4_deleg_request *r, str
 	int rc;
 
 	if (nfs4_deleg_has(c->client, f))
-		return -EAGAIN;
+		return -EALREADY;
 	d = nfs4_deleg_new(c->client, f, r->place, VFS_DELEG_READ);
 	if (!d)
 		return -ENOMEM;
@@ -140,6 +149,7 @@ static uint32_t why_of(int rc)
 {
 	switch (rc) {
 	case -EAGAIN:
+	case -EALREADY:
 		return WND4_CONTENTION;
 	case -EOPNOTSUPP:
 		return WND4_NOT_SUPP_FTYPE;
@@ -148,21 +158,29 @@ static uint32_t why_of(int rc)
 	}
 }
 
+int nfs4_deleg_give(struct nfs4_compound *c, const struct nfs4_deleg_request *r,
+		    struct nfs4_stateid *sid)
+{
+	struct vfs_file *f;
+	int rc = vfs_file_get(&r->place->ctx, r->place->node, &f);
+
+	if (rc != 0)
+		return rc;
+	rc = give(c, r, f, sid);
+	vfs_file_put(f);
+	return rc;
+}
+
 /* MAY: it was given. */
 static int try_to_give(struct nfs4_compound *c, const struct nfs4_deleg_request *r,
 		       struct nfs4_stateid *sid)
 {
-	struct vfs_file *f;
 	int rc;
 
 	/* Not on disk: the callback path has come up meanwhile, or records cannot be written. */
 	if (!nfs4_record_has(&c->client->record, NFS4_RECORD_DELEG))
 		return WND4_RESOURCE;
-	rc = vfs_file_get(&r->place->ctx, r->place->node, &f);
-	if (rc == 0) {
-		rc = give(c, r, f, sid);
-		vfs_file_put(f);
-	}
+	rc = nfs4_deleg_give(c, r, sid);
 	return rc == 0 ? MAY : (int)why_of(rc);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Giving delegations: whether a client gets one with an OPEN or by WANT_DELEGATION, and
- * open_delegation4 on the wire (RFC 8881 sections 10.4, 18.16 and 18.49).
+ * Giving delegations: whether a client gets one with an OPEN, by WANT_DELEGATION or
+ * GET_DIR_DELEGATION, and open_delegation4 on the wire (RFC 8881 sections 10.4, 18.16 and 18.49).
  *
  * There are READ delegations only, and for clients whose callback path works, as far as vfs/ finds nobody in the way. As in nfsd, an OPEN gets one without asking if it
  * only reads and does not create.
@@ -20,7 +20,7 @@
 	 OPEN4_SHARE_ACCESS_WANT_PUSH_DELEG_WHEN_UNCONTENDED)
 
 struct nfs4_deleg_request {
-	struct nfs4_place *place; /* a regular file that the caller may read, if access says so */
+	struct nfs4_place *place; /* a file that the caller may read, if access says so */
 	uint32_t want;		  /* OPEN4_SHARE_ACCESS_WANT_*, and NFS4_WANT_LATER */
 	uint8_t access;		  /* of the OPEN; OPEN4_SHARE_ACCESS_READ for WANT_DELEGATION */
 	bool creates;		  /* the OPEN may create the file */
@@ -50,6 +50,15 @@ void nfs4_deleg_offer(struct nfs4_compound *c, const struct nfs4_deleg_request *
 /* True if nfs4_deleg_offer() might give one, as far as can be seen without a wait, or has to find out
  * why not. For a prompt worker, which leaves that to another. */
 bool nfs4_deleg_is_possible(struct nfs4_compound *c, const struct nfs4_deleg_request *r);
+
+/* True if the state of the server and of the calling client, which has a session, allows one more
+ * delegation. */
+bool nfs4_deleg_is_available(struct nfs4_compound *c);
+/* Gives one of r->place, which may be a directory, where nothing but others' use of it can be in the way.
+ * 0; -EALREADY: the client has one; or -errno of vfs_deleg_give() and nfs4_deleg_add(). Delegations
+ * that can be reclaimed need NFS4_RECORD_DELEG on disk before. */
+int nfs4_deleg_give(struct nfs4_compound *c, const struct nfs4_deleg_request *r,
+		    struct nfs4_stateid *sid);
 
 void nfs4_put_delegation(struct nfs4_compound *c, const struct nfs4_deleg_offer *offer);
 

@@ -125,7 +125,7 @@ bool nfs4_state_is_of(struct nfs4_state *st, struct nfs4_place *p)
 	if (has_handle(st, &p->fh))
 		return true;
 	/* The file may be the same, reached by another export. */
-	if (p->type != S_IFREG || vfs_file_get(&p->ctx, p->node, &f) != 0)
+	if ((p->type != S_IFREG && p->type != S_IFDIR) || vfs_file_get(&p->ctx, p->node, &f) != 0)
 		return false;
 	same = f == st->file;
 	vfs_file_put(f);

@@ -14,6 +14,7 @@ from rpcclient import opaque, u32, u64
     4, 10, 12, 13, 14, 15, 18, 20, 22, 24, 25, 30, 35, 36, 38, 42, 43, 44, 53, 57, 58)
 DELEGPURGE, DELEGRETURN, REMOVE, RENAME, SAVEFH, SETATTR, BIND_CONN_TO_SESSION, FREE_STATEID, TEST_STATEID, WANT_DELEGATION = (
     7, 8, 28, 29, 32, 34, 41, 45, 55, 56)
+CREATE, LINK, GET_DIR_DELEGATION = 6, 11, 46
 CB_RECALL, CB_SEQUENCE, CB_NOTIFY_LOCK, CB_OFFLOAD = 4, 11, 13, 15
 CB_PATH_DOWN, CB_PATH_DOWN_SESSION, BACKCHANNEL_FAULT = 0x1, 0x200, 0x400  # flags of SEQUENCE
 RECALLABLE_REVOKED = 0x40
@@ -67,6 +68,14 @@ def _delegation(x, res):
         res["why"] = x.u32()
         if res["why"] in (1, 2):
             res["later"] = x.flag()
+
+
+def _dir_delegation(x, res):
+    res["gdd"] = x.u32()
+    if res["gdd"]:
+        res["later"] = x.flag()
+    else:
+        res.update(verf=x.take(8), deleg=x.take(16), notifications=[_bitmap(x) for _ in range(3)])
 
 
 def _exchange_id(x, res):
@@ -136,7 +145,9 @@ RESULTS = {
     BIND_CONN_TO_SESSION: _bind_conn,
     WANT_DELEGATION: _delegation,
     TEST_STATEID: lambda x, res: res.update(each=[x.u32() for _ in range(x.u32())]),
-    REMOVE: lambda x, res: res.update(cinfo=x.take(20)),
+    GET_DIR_DELEGATION: _dir_delegation,
+    CREATE: lambda x, res: res.update(cinfo=x.take(20), attrset=_bitmap(x)),
+    **{op: lambda x, res: res.update(cinfo=x.take(20)) for op in (LINK, REMOVE)},
     RENAME: lambda x, res: res.update(cinfo=x.take(40)),
     EXCHANGE_ID: _exchange_id,
     CREATE_SESSION: _create_session,
@@ -303,6 +314,11 @@ class Client:
 
     def delegreturn(self, fh, deleg):
         return self.last(putfh(fh), (DELEGRETURN, deleg))["status"]
+
+    def dir_delegation(self, fh, signal=False, nanoseconds=0):
+        """Asked for with all notifications."""
+        args = u32(signal) + u32(1) + u32(0x3f) + (u64(0) + u32(nanoseconds)) * 2 + u32(0) + u32(0)
+        return self.last(putfh(fh), (GET_DIR_DELEGATION, args))
 
     def test_stateid(self, *stateids):
         return self.last((TEST_STATEID, u32(len(stateids)) + b"".join(stateids)))["each"]

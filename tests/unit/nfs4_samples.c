@@ -288,6 +288,18 @@ static void put_want(struct fixture *f)
 	xdr_put_u32(&f->out, 4); /* CLAIM_FH */
 }
 
+static void put_get_dir(struct fixture *f)
+{
+	xdr_put_bool(&f->out, true);
+	xdr_put_u32(&f->out, 0); /* notifications */
+	xdr_put_u64(&f->out, 0); /* two times */
+	xdr_put_u32(&f->out, 0);
+	xdr_put_u64(&f->out, 0);
+	xdr_put_u32(&f->out, 0);
+	xdr_put_u32(&f->out, 0); /* attributes */
+	xdr_put_u32(&f->out, 0);
+}
+
 static void put_seek(struct fixture *f)
 {
 	put_sid(f);
@@ -395,7 +407,7 @@ const struct sample samples[] = {
 	{ OP_CREATE_SESSION, 0, 0, put_create_session },
 	{ OP_DESTROY_SESSION, 0, 0, put_session },
 	{ OP_FREE_STATEID, 0, 0, put_sid },
-	{ OP_GET_DIR_DELEGATION, SAMPLE_DIR, 0, NULL },
+	{ OP_GET_DIR_DELEGATION, SAMPLE_DIR, 0, put_get_dir },
 	{ OP_GETDEVICEINFO, 0, 0, NULL },
 	{ OP_GETDEVICELIST, SAMPLE_DIR, 0, NULL },
 	{ OP_LAYOUTCOMMIT, SAMPLE_FILE, 0, NULL },
