@@ -90,5 +90,7 @@ int vfs_lease_drop(struct vfs_file *f)
 	vfs_leases_unwatch(f->vfs->leases, f, fd);
 	atomic_fetch_sub(&f->vfs->files->leases, 1);
 	f->lease_fd = -1;
+	/* By itself it would go with the last copy of the descriptor, which a child may have. */
+	(void)fcntl(fd, F_SETLEASE, F_UNLCK);
 	return fd;
 }
