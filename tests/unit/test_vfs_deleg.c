@@ -402,6 +402,8 @@ Test(vfs_deleg, permission_comes_first)
 	cr_expect_eq(op_link(&f, n), -EACCES);
 	cr_expect_eq(op_write(&f, n), -EACCES);
 	cr_expect_eq(op_mode(&f, n), -EPERM);
+	cr_expect_eq(op_size(&f, n), -EACCES);
+	cr_expect_eq(op_xattr(&f, n), -EACCES);
 	cr_expect_eq(d.recalls, 0);
 	vfs_deleg_end(&d.d);
 	vfs_node_put(n);

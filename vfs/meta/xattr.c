@@ -116,10 +116,8 @@ static int change_dir(struct vfs_ctx *ctx, struct vfs_node *n, const char *name,
 {
 	struct vfs_dir_changing changing;
 	struct vfs_file_change change;
-	int rc = vfs_access_check(ctx, n, W_OK); /* who may not causes no recalls */
+	int rc = vfs_file_change_begin(ctx, n, &change);
 
-	if (rc == 0)
-		rc = vfs_file_change_begin(ctx, n, &change);
 	if (rc != 0)
 		return rc;
 	vfs_dir_change_begin(&changing, ctx, n, "xattr", &c->states);
@@ -160,6 +158,8 @@ int vfs_xattr_change(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_xattr_c
 		rc = -EROFS;
 	if (rc == 0)
 		rc = begin(ctx, n);
+	if (rc == 0)
+		rc = vfs_access_check(ctx, n, W_OK); /* who may not recalls no delegation */
 	if (rc != 0)
 		return rc;
 	return n->type == S_IFDIR ? change_dir(ctx, n, full.s, c) : change_other(ctx, n, full.s, c);
