@@ -44,7 +44,7 @@ struct nfs4_copy {
 	uint32_t uid; /* of the caller at the destination, squashed */
 	uint32_t export_id;
 	struct vfs_fh from_fh, to_fh;
-	/* Those of COPY with a seqid of 0: other changes of the opens do not matter. */
+	/* Stateids of COPY with a seqid of 0: other changes of the opens do not matter. */
 	struct nfs4_stateid from_sid, to_sid;
 	bool delegated;			/* one of them is of a delegation */
 	uint64_t from_at, to_at, count; /* bytes */

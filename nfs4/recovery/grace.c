@@ -226,7 +226,7 @@ bool nfs4_record_may_register(struct nfs4_server *srv, const struct nfs4_record 
 	return may;
 }
 
-/* What a client with that record may reclaim. */
+/* Kinds of state that a client with that record may reclaim. */
 static unsigned rights(const struct nfs4_expected *e)
 {
 	return MAY | (e->bits & NFS4_RECORD_DENY ? MAY_DENY : 0u) |

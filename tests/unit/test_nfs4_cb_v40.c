@@ -118,7 +118,7 @@ static struct nfs4_client *client_of(const struct scid_args *a)
 	return cl;
 }
 
-/* What came over a connection. */
+/* Bytes that came over a connection. */
 struct seen {
 	uint32_t xid, prog, vers, proc, flavor, cred_len;
 	uint8_t cred[RPC_AUTH_BYTES_MAX];

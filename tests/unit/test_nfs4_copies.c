@@ -451,7 +451,7 @@ Test(nfs4_copies, the_export_goes)
 	told_and_answered(NFS4ERR_ROFS, PIECE);
 }
 
-/* What may be otherwise soon is waited for, for a lease. */
+/* A copy waits up to a lease for a state that may change soon. */
 Test(nfs4_copies, a_pause)
 {
 	NEED_FIXTURE();

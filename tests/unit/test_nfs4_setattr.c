@@ -138,7 +138,7 @@ Test(nfs4_setattr, each_attribute)
 	FOR_MINORS(check_each);
 }
 
-/* What a client sends as the time of birth changes nothing, and attrsset says so. */
+/* A time of birth that a client sends changes nothing, and attrsset says so. */
 static void check_birth(struct fix4_session *s, uint32_t minor)
 {
 	struct vfs_fh fh;

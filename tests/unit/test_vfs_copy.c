@@ -430,7 +430,7 @@ static void shares_blocks(const char *fs)
 	disk_close(&disk);
 }
 
-/* What the removal of a file frees, as the attribute space_freed tells. */
+/* Space that the removal of a file frees, as the attribute space_freed tells. */
 static uint64_t freed(struct fx *f, struct vfs_node *n)
 {
 	struct vfs_attr attr;

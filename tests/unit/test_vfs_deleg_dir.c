@@ -285,7 +285,7 @@ Test(vfs_deleg_dir, changes_elsewhere)
 	fx_close(&f);
 }
 
-/* What would fail anyway recalls nothing: a create of a file that is there is an open. */
+/* A call that fails anyway recalls nothing: a create of a file that is there is an open. */
 Test(vfs_deleg_dir, no_recall_for_nothing)
 {
 	struct vfs_create how = { .how = VFS_UNCHECKED };

@@ -418,7 +418,7 @@ Test(vfs_deleg_local, changes_without_a_descriptor)
 	close_fx(&f);
 }
 
-/* What this server does for the holder is no surprise to it. */
+/* Changes that this server makes for the holder recall nothing. */
 Test(vfs_deleg_local, changes_of_the_holder)
 {
 	const struct vfs_setattr sa = { .set_mode = true, .mode = 0600 };

@@ -190,7 +190,7 @@ Test(vfs_prompt, finds_only_what_is_in_memory)
 	close_prompt(&p);
 }
 
-/* What a prompt lookup shows of a name is the object and the attributes of now. */
+/* A prompt lookup shows the object that the name leads to now, with its attributes of now. */
 static void expect_named(struct prompt *p, const char *name, const struct vfs_node *n)
 {
 	struct vfs_ctx prompt = promptly(p, &p->f.ctx);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What statx shows of a name of a directory: which inode it names, and its attributes. */
+/* The result of statx for a name of a directory: which inode it names, and its attributes. */
 #ifndef RN_VFS_SHOWN_H
 #define RN_VFS_SHOWN_H
 
