@@ -117,6 +117,7 @@ static bool depart_locked(struct tcp_conn *c)
 	ev_load_join(ev_loop_load(to->ev));
 	c->loop = to;
 	c->arrival.run = arrive;
+	tcp_count(c->srv, moved, 1); /* before a client can see that it moved */
 	ev_loop_post(to->ev, &c->arrival);
 	return true;
 }
@@ -150,10 +151,8 @@ void tcp_move_go_on(struct tcp_conn *c)
 	pthread_mutex_lock(&c->lock);
 	const bool gone = depart_locked(c);
 	pthread_mutex_unlock(&c->lock);
-	if (gone) {
-		tcp_count(c->srv, moved, 1);
+	if (gone)
 		tell(c, from);
-	}
 	rpc_conn_put(&c->rpc);
 }
 
