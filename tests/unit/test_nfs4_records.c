@@ -125,6 +125,7 @@ Test(records, thousands_at_once)
 		nfs4_record_forget(&srv, &again->rec);
 	}
 	cr_expect(rec_grace_ends());
+	free(cl);
 }
 
 /* Owner strings of any bytes, of length zero to the longest. */

@@ -408,6 +408,8 @@ Test(vfs_deleg_local, changes_without_a_descriptor)
 		cr_expect_eq(end_of(start(change[i], fx_path(&f, "file"))), 0, "%u", i);
 		cr_expect(is_recalled(&d), "%u", i);
 		cr_expect_eq(d.d.within_s, 0);
+		if (change[i] == replace)
+			cr_expect(is_recalled(&e), "the file that took its name");
 		vfs_deleg_end(&d.d);
 		vfs_deleg_end(&e.d);
 		cr_expect_eq(e.recalls, change[i] == replace, "another file's, %u", i);
