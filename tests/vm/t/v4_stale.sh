@@ -40,9 +40,9 @@ reread() {
 
 t_run "one after the other" reread
 # shellcheck disable=SC2086 # Several ways.
-t_run "at the same time, few files" watch 2 "${STALE_SECONDS:-15}" $ways
+t_run "at the same time, few files" watch 2 "${STALE_SECONDS:-6}" $ways
 # shellcheck disable=SC2086
-t_run "at the same time, more files" watch 40 "${STALE_SECONDS:-15}" $ways
+t_run "at the same time, more files" watch 40 "${STALE_SECONDS:-6}" $ways
 for v in $all; do umount /mnt/v$v; done
 rm -rf "$S"
 t_done
