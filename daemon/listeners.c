@@ -124,8 +124,11 @@ int listeners_rdma(struct rr_server *s, const struct cfg_rdma *cfg, const struct
 		socklen_t len = with_port(&list[i], (uint16_t)cfg->port, &sa);
 		int rc = rr_server_listen(s, (struct sockaddr *)&sa, len);
 
-		if (rc && no_family(&cfg->listen, &list[i], rc))
+		if (rc && no_family(&cfg->listen, &list[i], rc)) {
+			rn_notice(log, "RDMA port %llu is not served over IPv6: %s",
+				  (unsigned long long)cfg->port, strerror(-rc));
 			continue;
+		}
 		absent |= rc == -ENODEV && !must;
 		if (rc == -ENODEV && !must)
 			continue;
