@@ -72,10 +72,10 @@ struct cf4_back_channel {
 /* Minor version 0 costs nothing; others make a client and a session on t->conn, which go with the
  * case. NULL: verdict (a skip where the server does not know the minor version). */
 struct cf4_session *cf4_begin(struct cf_test *t, uint32_t minor);
-/* As cf4_begin, minor 1 and up, asking for that many slots instead of one. */
+/* Begins as cf4_begin does, minor 1 and up, and asks for that many slots instead of one. */
 struct cf4_session *cf4_begin_slots(struct cf_test *t, uint32_t minor, uint32_t slots);
-/* As cf4_begin, minor 1 and up, asking for a back channel over t->conn. A skip where the server
- * gives none. */
+/* Begins as cf4_begin does, minor 1 and up, and asks for a back channel over t->conn: the cases
+ * need callbacks. A skip where the server gives none. */
 struct cf4_session *cf4_begin_back(struct cf_test *t, uint32_t minor,
 				   const struct cf4_back_channel *back);
 /* A compound that begins with SEQUENCE on this slot. */

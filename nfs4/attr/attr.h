@@ -19,7 +19,7 @@
 #define NFS4_MODE_BITS 07777u
 
 struct nfs4_sattr {
-	/* As requested, without time_create: the attributes that are set. */
+	/* Attributes that the client asks to set, without time_create, which is passed over. */
 	struct nfs4_bitmap given;
 	struct vfs_setattr set; /* ids are filled in by nfs4_sattr_check */
 	/* mode_set_masked (SETATTR only, minor versions 1 and 2): bits of set.mode to change. */
@@ -50,8 +50,8 @@ enum nfs4_sattr_use {
  * Checks the attributes for the current filehandle: the object of SETATTR, or the directory of a
  * new object. NFS4_OK, and names are mapped to ids (a name service may be asked); or
  * NFS4ERR_ATTRNOTSUPP, NFS4ERR_INVAL, NFS4ERR_BADOWNER, NFS4ERR_DELAY (the name service is busy),
- * NFS4ERR_RESOURCE or NFS4ERR_REQ_TOO_BIG (an ACL), NFS4ERR_WRONG_LFS or NFS4ERR_BADLABEL. Call it before the operation waits for
- * anything.
+ * NFS4ERR_RESOURCE or NFS4ERR_REQ_TOO_BIG (an ACL), NFS4ERR_WRONG_LFS or NFS4ERR_BADLABEL. Call it
+ * before the operation waits for anything.
  */
 int nfs4_sattr_check(struct nfs4_compound *c, struct nfs4_sattr *sa, enum nfs4_sattr_use use);
 

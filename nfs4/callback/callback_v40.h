@@ -7,7 +7,8 @@ struct nfs4_cb;
 struct nfs4_cb_op;
 struct nfs4_client;
 
-/* As nfs4_cb_call, of a client of minor version 0. */
+/* Starts a callback to a client of minor version 0, for nfs4_cb_call: over the connection that the
+ * server has made to it. done() may be called before this returns. */
 void nfs4_cb_start_v40(struct nfs4_cb *cb, const struct nfs4_cb_op *op, struct nfs4_client *cl);
 
 #endif

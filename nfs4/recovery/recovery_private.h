@@ -48,8 +48,8 @@ struct nfs4_expected {
 	bool done;
 	bool back;   /* the client has registered again */
 	bool lapsed; /* its lease had run out: no other client waits for it */
-	/* It may believe that it has delegations: nobody may change files before it has come back.
-	 * False for one whose lease had run out: it reclaims none. */
+	/* True if the client may believe that it still has delegations, so that nobody may change
+	 * files before it has come back. False if its lease had run out: it reclaims none. */
 	bool delegated;
 	bool revoked; /* its state may be granted to others: it reclaims nothing of that */
 	unsigned bits;

@@ -9,7 +9,7 @@
 #include "vfs/label.h"
 
 #define XATTR "security.selinux"
-/* As Linux writes labels, with their NUL. */
+/* Two labels with their terminating NUL, which Linux stores and sends as part of them. */
 #define ONE "system_u:object_r:etc_t:s0"
 #define TWO "system_u:object_r:tmp_t:s0"
 #define LABEL_LEN sizeof(ONE)

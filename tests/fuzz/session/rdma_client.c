@@ -246,7 +246,7 @@ static void take_call(struct ss_rdma *c, const struct cf_received *r)
 		wrong = "more at once than granted, or asked for";
 	if (wrong)
 		ss_finding("rdma: a call of the server: %s", wrong);
-	/* It takes a Receive, of which an impatient client may have none left. */
+	/* A call of the server takes a Receive, of which an impatient client may have none left. */
 	c->doomed |= !c->patient;
 }
 
