@@ -66,6 +66,15 @@ bool vfs_deleg_possible(struct vfs_ctx *ctx, struct vfs_node *n, enum vfs_deleg_
 void vfs_deleg_end(struct vfs_deleg *d);
 
 /*
+ * Calls found(arg, d) if another client than ctx->client has a write delegation of n's file, recalled or
+ * not: its attributes may be those of before the holder's last changes. found() runs under a lock of
+ * vfs/: it may count a reference of the object that d lies in, and nothing more. One atomic load while
+ * nobody has any.
+ */
+void vfs_deleg_writer(struct vfs_ctx *ctx, struct vfs_node *n,
+		      void (*found)(void *arg, struct vfs_deleg *d), void *arg);
+
+/*
  * True: clients may have delegations of an earlier run that they have not reclaimed yet, nobody knows
  * of which files. Until then each change of a regular file is refused with -VFS_EDELEG, except of
  * files that somebody has open to write: nobody else had a delegation of those. Opens are the

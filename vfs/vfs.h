@@ -122,6 +122,10 @@ int vfs_getattr(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_attr *out);
  * to NOT_SYNC). */
 int vfs_setattr(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_setattr *sa,
 		const struct timespec *check_ctime);
+/* Gives n the time of its last change, and with it another change attribute, on behalf of a client that
+ * has changed its data under a write delegation and not yet written them. Needs no permission, recalls
+ * nothing, and is not durable. 0 or -errno. */
+int vfs_touch_delegated(struct vfs_ctx *ctx, struct vfs_node *n);
 /* mounted_on_fileid (RFC 8881 section 5.8.2.23) of a node with that fileid: at the root of an
  * export or of a mount below it the number of what it covers, else fileid. */
 uint64_t vfs_mounted_on(const struct vfs_node *n, uint64_t fileid);

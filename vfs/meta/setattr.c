@@ -228,6 +228,17 @@ int vfs_setattr(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_setatt
 	return rc;
 }
 
+int vfs_touch_delegated(struct vfs_ctx *ctx, struct vfs_node *n)
+{
+	const struct timespec ts[2] = { { .tv_nsec = UTIME_OMIT }, { .tv_nsec = UTIME_NOW } };
+	int rc = vfs_act_as_root(ctx);
+
+	if (rc == 0 && utimensat(n->path_fd, "", ts, AT_EMPTY_PATH) != 0)
+		rc = -errno;
+	vfs_node_changed(n);
+	return rc;
+}
+
 bool vfs_set_after_making(const struct vfs_setattr *sa)
 {
 	return sa->set_uid || sa->set_gid || sa->acls || sa->label.len > 0 || sets_times(sa);
