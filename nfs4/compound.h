@@ -43,6 +43,14 @@ struct nfs4_owner;
 struct nfs4_session;
 struct nfs4_slot;
 
+/* The answer of a write delegation's holder (nfs4/deleg/held_attrs.h). */
+struct nfs4_held_answer {
+	uint32_t index; /* index of the operation that may use it, and 1; 0: none */
+	uint64_t of;	/* number of the client, and id of the delegation */
+	bool known;	/* false: no answer */
+	uint64_t change, size;
+};
+
 struct nfs4_compound {
 	struct rpc_request *req;
 	struct nfs4_server *server;
@@ -95,6 +103,8 @@ struct nfs4_compound {
 	 * next operation may use them; GETFH in between is allowed. */
 	struct vfs_attr seen;
 	uint32_t seen_index; /* index of the operation that may use them; 0: none */
+
+	struct nfs4_held_answer held;
 
 	/* Number of user and group names that the operation has put as numbers, because the name
 	 * service has not answered yet. */

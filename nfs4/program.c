@@ -10,6 +10,7 @@
 #include "nfs4/client/registry.h"
 #include "nfs4/compound.h"
 #include "nfs4/data/copies.h"
+#include "nfs4/deleg/query.h"
 #include "nfs4/pseudo/pseudo.h"
 #include "nfs4/recovery/grace.h"
 #include "nfs4/recovery/recovery.h"
@@ -52,8 +53,8 @@ static const struct nfs4_hooks hooks = {
 
 /* In start order. */
 static int (*const parts[])(struct nfs4_server *s) = {
-	nfs4_pseudo_new,  nfs4_recovery_new, nfs4_totals_new,
-	nfs4_recalls_new, nfs4_clients_new,  nfs4_copies_new,
+	nfs4_pseudo_new,  nfs4_recovery_new, nfs4_totals_new, nfs4_recalls_new,
+	nfs4_queries_new, nfs4_clients_new,  nfs4_copies_new,
 };
 
 int nfs4_server_new(const struct nfs4_config *cfg, struct nfs4_server **out)
@@ -85,6 +86,7 @@ void nfs4_server_free(struct nfs4_server *s)
 		return;
 	nfs4_copies_free(s->copies);
 	nfs4_clients_free(s->clients);
+	nfs4_queries_free(s->queries);
 	nfs4_recalls_free(s->recalls);
 	nfs4_totals_free(s->totals);
 	nfs4_recovery_free(s);
@@ -135,6 +137,7 @@ bool nfs4_blocks_io(struct nfs4_server *s)
 void nfs4_tick(struct nfs4_server *s)
 {
 	nfs4_clients_tick(s);
+	nfs4_queries_tick(s);
 	nfs4_recalls_tick(s);
 	nfs4_recovery_tick(s);
 	nfs4_copies_tick(s->copies);

@@ -342,6 +342,7 @@ enum open_delegation_type4 {
 	OPEN_DELEGATE_WRITE = 2,
 	OPEN_DELEGATE_NONE_EXT = 3,
 };
+enum limit_by4 { NFS_LIMIT_SIZE = 1, NFS_LIMIT_BLOCKS = 2 };
 enum why_no_delegation4 {
 	WND4_NOT_WANTED = 0,
 	WND4_CONTENTION = 1,

@@ -29,6 +29,7 @@ struct nfs4_server {
 	struct nfs4_recovery *recovery;	  /* nfs4/recovery/recovery.h */
 	struct nfs4_totals *totals;	  /* nfs4/state/totals.h */
 	struct nfs4_recall_list *recalls; /* nfs4/state/recall.h */
+	struct nfs4_queries *queries;	  /* nfs4/deleg/query.h */
 	struct nfs4_clients *clients;	  /* nfs4/client/registry.h */
 	struct nfs4_copies *copies;	  /* nfs4/data/copies.h */
 };

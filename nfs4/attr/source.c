@@ -7,6 +7,7 @@
 #include "lib/util.h"
 #include "nfs4/attr/acl.h"
 #include "nfs4/attr/attr_table.h"
+#include "nfs4/deleg/held_attrs.h"
 #include "nfs4/pseudo/cross.h"
 #include "nfs4/pseudo/pseudo.h"
 #include "vfs/space.h"
@@ -65,6 +66,14 @@ static int get_attr(struct nfs4_compound *c, struct nfs4_place *p, struct nfs4_a
 		return NFS4_OK;
 	}
 	return nfs4_status(c->minor, vfs_getattr(&p->ctx, p->node, &src->attr));
+}
+
+/* True if the holder of a write delegation knows better. */
+static bool wants_held(const struct nfs4_bitmap *want)
+{
+	return nfs4_bitmap_has(want, FATTR4_SIZE) || nfs4_bitmap_has(want, FATTR4_CHANGE) ||
+	       nfs4_bitmap_has(want, FATTR4_TIME_MODIFY) ||
+	       nfs4_bitmap_has(want, FATTR4_TIME_METADATA);
 }
 
 static int get_fs(struct nfs4_compound *c, struct nfs4_place *p, const struct nfs4_bitmap *want,
@@ -178,6 +187,8 @@ int nfs4_attr_source_of(struct nfs4_compound *c, struct nfs4_place *p, struct nf
 
 	nfs4_attr_source_init(c, src);
 	status = get_attr(c, p, src);
+	if (status == NFS4_OK && p->kind == NFS4_FILE && wants_held(want))
+		status = nfs4_held_attrs(c, p, &src->attr);
 	if (status == NFS4_OK && (needs & NFS4_ATTR_FS))
 		status = get_fs(c, p, want, &src->fs);
 	if (status == NFS4_OK && (needs & NFS4_ATTR_OF_NODE) && p->kind == NFS4_FILE)

@@ -19,26 +19,40 @@ static uint32_t wanted(const struct nfs4_deleg_request *r)
 	return r->want & OPEN4_SHARE_ACCESS_WANT_DELEG_MASK;
 }
 
-/* Reasons in what the client asks for: MAY or enum why_no_delegation4. */
-static int look_at_wish(const struct nfs4_deleg_request *r)
+/* The type that the client is to get. */
+static enum vfs_deleg_type type_of(const struct nfs4_deleg_request *r)
 {
+	if (r->reclaim)
+		return r->reclaimed == OPEN_DELEGATE_WRITE ? VFS_DELEG_WRITE : VFS_DELEG_READ;
+	switch (wanted(r)) {
+	case OPEN4_SHARE_ACCESS_WANT_READ_DELEG:
+		return VFS_DELEG_READ;
+	case OPEN4_SHARE_ACCESS_WANT_WRITE_DELEG:
+		return VFS_DELEG_WRITE;
+	default:
+		return r->access & OPEN4_SHARE_ACCESS_WRITE ? VFS_DELEG_WRITE : VFS_DELEG_READ;
+	}
+}
+
+/*
+ * Reasons in what the client asks for: MAY or enum why_no_delegation4. As in nfsd, clients of minor
+ * version 0 get no write delegations: their GETATTRs do not tell who sends them, so the holder would
+ * be asked for its own, and a GETATTR before its DELEGRETURN could not be answered.
+ */
+static int look_at_wish(struct nfs4_compound *c, const struct nfs4_deleg_request *r)
+{
+	if (c->minor == 0 && type_of(r) == VFS_DELEG_WRITE)
+		return WND4_WRITE_DELEG_NOT_SUPP_FTYPE;
+	if (r->reclaim)
+		return MAY;
 	switch (wanted(r)) {
 	case OPEN4_SHARE_ACCESS_WANT_NO_DELEG:
 		return WND4_NOT_WANTED;
 	case OPEN4_SHARE_ACCESS_WANT_CANCEL:
 		return WND4_CANCELLED;
-	case OPEN4_SHARE_ACCESS_WANT_WRITE_DELEG:
-		return WND4_WRITE_DELEG_NOT_SUPP_FTYPE;
-	case OPEN4_SHARE_ACCESS_WANT_READ_DELEG:
-		/* The right to read was not checked if the OPEN only writes. */
-		return r->access & OPEN4_SHARE_ACCESS_READ ? MAY : WND4_CONTENTION;
 	default:
-		break;
+		return MAY;
 	}
-	if (r->access != OPEN4_SHARE_ACCESS_READ)
-		return WND4_WRITE_DELEG_NOT_SUPP_FTYPE;
-	/* A client that creates a file is about to write to it, by this open or another. */
-	return r->creates && wanted(r) == 0 ? WND4_CONTENTION : MAY;
 }
 
 static bool has_room(struct nfs4_compound *c)
@@ -80,7 +94,7 @@ bool nfs4_deleg_is_available(struct nfs4_compound *c)
 
 static int look(struct nfs4_compound *c, const struct nfs4_deleg_request *r)
 {
-	const int why = r->reclaim ? MAY : look_at_wish(r);
+	const int why = look_at_wish(c, r);
 
 	return why == MAY ? look_at_server(c, r) : why;
 }
@@ -95,7 +109,7 @@ bool nfs4_deleg_is_possible(struct nfs4_compound *c, const struct nfs4_deleg_req
 	if (look(c, r) != MAY)
 		return false;
 	return r->want != 0 || /* the reason is asked for */
-	       vfs_deleg_possible(&r->place->ctx, r->place->node, VFS_DELEG_READ);
+	       vfs_deleg_possible(&r->place->ctx, r->place->node, type_of(r));
 }
 
 /* True if the name still leads to the file, or the directory is still there. A REMOVE or RENAME that
@@ -123,18 +137,53 @@ static bool is_served(struct nfs4_compound *c, const struct nfs4_place *p)
 	return nfs_still_served(&c->server->cfg.exports, p->export_id, c->req->conn);
 }
 
+/* Checks the rights that come with the delegation, and that the OPEN has not asked for. */
+static int check_rights(const struct nfs4_deleg_request *r)
+{
+	const unsigned rights =
+		type_of(r) == VFS_DELEG_WRITE ? OPEN4_SHARE_ACCESS_BOTH : OPEN4_SHARE_ACCESS_READ;
+	const unsigned more = rights & ~r->access;
+	const unsigned want = (more & OPEN4_SHARE_ACCESS_READ ? VFS_MAY_READ : 0u) |
+			      (more & OPEN4_SHARE_ACCESS_WRITE ? VFS_MAY_WRITE : 0u);
+
+	if (more == 0 || r->place->type != S_IFREG)
+		return 0;
+	return vfs_open_check(&r->place->ctx, r->place->node, want);
+}
+
+/*
+ * d has been given by vfs/, so nobody else changes the file. 0, or -EAGAIN: it has set-id bits, which
+ * the first WRITE takes away, while the client would go on to believe them; as in nfsd.
+ */
+static int note_file(const struct nfs4_deleg_request *r, struct nfs4_deleg *d)
+{
+	struct vfs_attr attr;
+	int rc;
+
+	if (d->vfs.type != VFS_DELEG_WRITE)
+		return 0;
+	rc = vfs_getattr(&r->place->ctx, r->place->node, &attr);
+	d->change = attr.change;
+	return rc == 0 && (attr.mode & (S_ISUID | S_ISGID)) ? -EAGAIN : rc;
+}
+
 static int give(struct nfs4_compound *c, const struct nfs4_deleg_request *r, struct vfs_file *f,
 		struct nfs4_stateid *sid)
 {
 	struct nfs4_deleg *d;
 	int rc;
 
-	if (nfs4_deleg_has(c->client, f))
+	if (nfs4_deleg_type(c->client, f) != 0)
 		return -EALREADY;
-	d = nfs4_deleg_new(c->client, f, r->place, VFS_DELEG_READ);
+	d = nfs4_deleg_new(c->client, f, r->place, type_of(r));
 	if (!d)
 		return -ENOMEM;
 	rc = vfs_deleg_give(&r->place->ctx, r->place->node, &d->vfs);
+	if (rc == 0) {
+		rc = note_file(r, d);
+		if (rc != 0)
+			vfs_deleg_end(&d->vfs);
+	}
 	if (rc == 0)
 		rc = nfs4_deleg_add(d, sid);
 	if (rc == 0 && !(is_named(r, f) && is_served(c, r->place))) {
@@ -145,14 +194,33 @@ static int give(struct nfs4_compound *c, const struct nfs4_deleg_request *r, str
 	return rc;
 }
 
-static uint32_t why_of(int rc)
+/* The client has a delegation of the file. As in nfsd, none is made another: it is to return it first. */
+static uint32_t why_not_another(struct nfs4_compound *c, const struct nfs4_deleg_request *r)
+{
+	struct vfs_file *f;
+	unsigned has = 0;
+
+	if (vfs_file_get(&r->place->ctx, r->place->node, &f) == 0) {
+		has = nfs4_deleg_type(c->client, f);
+		vfs_file_put(f);
+	}
+	if (has == VFS_DELEG_READ && type_of(r) == VFS_DELEG_WRITE)
+		return WND4_NOT_SUPP_UPGRADE;
+	if (has == VFS_DELEG_WRITE && type_of(r) == VFS_DELEG_READ)
+		return WND4_NOT_SUPP_DOWNGRADE;
+	return WND4_CONTENTION;
+}
+
+static uint32_t why_of(struct nfs4_compound *c, const struct nfs4_deleg_request *r, int rc)
 {
 	switch (rc) {
-	case -EAGAIN:
 	case -EALREADY:
+		return why_not_another(c, r);
+	case -EAGAIN:
 		return WND4_CONTENTION;
 	case -EOPNOTSUPP:
-		return WND4_NOT_SUPP_FTYPE;
+		return type_of(r) == VFS_DELEG_WRITE ? WND4_WRITE_DELEG_NOT_SUPP_FTYPE
+						     : WND4_NOT_SUPP_FTYPE;
 	default:
 		return WND4_RESOURCE;
 	}
@@ -180,8 +248,10 @@ static int try_to_give(struct nfs4_compound *c, const struct nfs4_deleg_request 
 	/* Not on disk: the callback path has come up meanwhile, or records cannot be written. */
 	if (!nfs4_record_has(&c->client->record, NFS4_RECORD_DELEG))
 		return WND4_RESOURCE;
-	rc = nfs4_deleg_give(c, r, sid);
-	return rc == 0 ? MAY : (int)why_of(rc);
+	rc = check_rights(r);
+	if (rc == 0)
+		rc = nfs4_deleg_give(c, r, sid);
+	return rc == 0 ? MAY : (int)why_of(c, r, rc);
 }
 
 /* True if a local process may have changed the file while the server was away. The client returns the
@@ -194,11 +264,13 @@ static bool is_suspect(const struct nfs4_deleg_request *r)
 void nfs4_deleg_offer(struct nfs4_compound *c, const struct nfs4_deleg_request *r,
 		      struct nfs4_deleg_offer *out)
 {
+	const bool writes = type_of(r) == VFS_DELEG_WRITE;
 	int why = look(c, r);
 
-	*out = (struct nfs4_deleg_offer){ .type = OPEN_DELEGATE_READ, .recalled = is_suspect(r) };
+	*out = (struct nfs4_deleg_offer){ .recalled = is_suspect(r) };
 	if (why == MAY)
 		why = rpc_is_prompt(c->req) ? WND4_RESOURCE : try_to_give(c, r, &out->sid);
+	out->type = writes ? OPEN_DELEGATE_WRITE : OPEN_DELEGATE_READ;
 	if (why == MAY)
 		return;
 	out->why = (uint32_t)why;
@@ -217,6 +289,14 @@ static void put_ace(struct xdr_out *x)
 	xdr_put_opaque(x, (const uint8_t *)who, sizeof(who) - 1);
 }
 
+/* As in nfsd, the client may keep no changes beyond CLOSE: the server reserves no space, and its errors are
+ * to be told by then (RFC 8881 section 10.4.1). */
+static void put_space_limit(struct xdr_out *x)
+{
+	xdr_put_u32(x, NFS_LIMIT_SIZE);
+	xdr_put_u64(x, 0);
+}
+
 void nfs4_put_delegation(struct nfs4_compound *c, const struct nfs4_deleg_offer *offer)
 {
 	struct xdr_out *x = c->out;
@@ -226,6 +306,12 @@ void nfs4_put_delegation(struct nfs4_compound *c, const struct nfs4_deleg_offer 
 	case OPEN_DELEGATE_READ:
 		nfs4_put_stateid(x, &offer->sid);
 		xdr_put_bool(x, offer->recalled);
+		put_ace(x);
+		break;
+	case OPEN_DELEGATE_WRITE:
+		nfs4_put_stateid(x, &offer->sid);
+		xdr_put_bool(x, offer->recalled);
+		put_space_limit(x);
 		put_ace(x);
 		break;
 	case OPEN_DELEGATE_NONE_EXT:

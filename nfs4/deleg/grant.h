@@ -3,16 +3,17 @@
  * Giving delegations: whether a client gets one with an OPEN, by WANT_DELEGATION or
  * GET_DIR_DELEGATION, and open_delegation4 on the wire (RFC 8881 sections 10.4, 18.16 and 18.49).
  *
- * There are READ delegations only, and for clients whose callback path works, as far as vfs/ finds nobody in the way. As in nfsd, an OPEN gets one without asking if it
- * only reads and does not create.
+ * Clients whose callback path works get them, as far as vfs/ finds nobody in the way: a write
+ * delegation with an OPEN that writes, else a read delegation.
  */
 #ifndef RN_NFS4_DELEG_GRANT_H
 #define RN_NFS4_DELEG_GRANT_H
 
 #include "nfs4/compound.h"
 
-/* Bytes of XDR of an open_delegation4 at most: type, stateid, recall, and an ace for EVERYONE@. */
-#define NFS4_DELEGATION_SIZE (4u + NFS4_STATEID_SIZE + 4u + 12u + 4u + 12u)
+/* Bytes of XDR of an open_delegation4 at most: type, stateid, recall, space limit, and an ace for
+ * EVERYONE@. */
+#define NFS4_DELEGATION_SIZE (4u + NFS4_STATEID_SIZE + 4u + 12u + 12u + 4u + 12u)
 
 /* Bits of share_access by which a client asks to be told later. */
 #define NFS4_WANT_LATER                                                                            \
@@ -23,8 +24,8 @@ struct nfs4_deleg_request {
 	struct nfs4_place *place; /* a file that the caller may read, if access says so */
 	uint32_t want;		  /* OPEN4_SHARE_ACCESS_WANT_*, and NFS4_WANT_LATER */
 	uint8_t access;		  /* of the OPEN; OPEN4_SHARE_ACCESS_READ for WANT_DELEGATION */
-	bool creates;		  /* the OPEN may create the file */
 	bool reclaim;		  /* the client had it before a restart, and may reclaim opens */
+	uint32_t reclaimed;	  /* enum open_delegation_type4 that it had: READ or WRITE */
 	/* An OPEN by name: the directory, and the name that led to the file. NULL: by filehandle. */
 	struct nfs4_place *dir;
 	const char *name;

@@ -73,11 +73,10 @@ static int offer(struct nfs4_compound *c, const struct want_args *a)
 		.want = a->want & (OPEN4_SHARE_ACCESS_WANT_DELEG_MASK | NFS4_WANT_LATER),
 		.access = OPEN4_SHARE_ACCESS_READ,
 		.reclaim = a->claim == CLAIM_PREVIOUS,
+		.reclaimed = a->type,
 	};
 	struct nfs4_deleg_offer given;
 
-	if (r.reclaim && a->type == OPEN_DELEGATE_WRITE)
-		return no_offer(c, WND4_WRITE_DELEG_NOT_SUPP_FTYPE);
 	if (vfs_open_check(&p->ctx, p->node, VFS_MAY_READ) != 0)
 		return no_offer(c, WND4_RESOURCE);
 	nfs4_deleg_offer(c, &r, &given);

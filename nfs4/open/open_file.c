@@ -183,7 +183,8 @@ static int by_name(struct nfs4_compound *c, struct nfs4_opening *w)
 static bool had_it_open(const struct nfs4_opening *w)
 {
 	return w->args->claim == NFS4_CLAIM_PREVIOUS ||
-	       (nfs4_claims_delegated(w->args) && !(w->access & VFS_SHARE_WRITE));
+	       (nfs4_claims_delegated(w->args) &&
+		(w->wrote_delegated || !(w->access & VFS_SHARE_WRITE)));
 }
 
 /* Checks the access. A client that reclaims, or that has opened the file by itself under its
@@ -236,9 +237,11 @@ static int check_delegation(struct nfs4_compound *c, struct nfs4_opening *w, str
 	if (!nfs4_claims_delegated(w->args))
 		return NFS4_OK;
 	status = nfs4_state_get(c, p, &w->args->delegate_sid, NFS4_STATE_DELEG, &st);
-	if (status == NFS4_OK)
-		nfs4_state_unref(st);
-	return status;
+	if (status != NFS4_OK)
+		return status;
+	w->wrote_delegated = nfs4_as_deleg(st)->vfs.type == VFS_DELEG_WRITE;
+	nfs4_state_unref(st);
+	return NFS4_OK;
 }
 
 struct nfs4_deleg_request nfs4_open_wants(struct nfs4_compound *c, struct nfs4_opening *w)
@@ -248,8 +251,8 @@ struct nfs4_deleg_request nfs4_open_wants(struct nfs4_compound *c, struct nfs4_o
 		.place = nfs4_opened_place(c, w),
 		.want = a->access & (OPEN4_SHARE_ACCESS_WANT_DELEG_MASK | NFS4_WANT_LATER),
 		.access = w->access,
-		.creates = a->create,
 		.reclaim = a->claim == NFS4_CLAIM_PREVIOUS,
+		.reclaimed = a->delegate_type,
 	};
 
 	if (w->found) {

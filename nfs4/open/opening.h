@@ -53,8 +53,9 @@ struct nfs4_opening {
 	bool granted; /* the requested access has been checked */
 	/* attributes were set by this call, or by the call that it repeats */
 	bool attrs_set;
-	bool sync_name;		      /* the file and its name may not be on disk yet */
-	bool truncate;		      /* truncate after the open */
+	bool sync_name;	      /* the file and its name may not be on disk yet */
+	bool truncate;	      /* truncate after the open */
+	bool wrote_delegated; /* the delegation that the file is claimed by is one to write */
 	struct vfs_dir_change change; /* of the directory */
 	struct nfs4_bitmap attrset;
 

@@ -119,7 +119,7 @@ static bool gets_delegation(const struct nfs4_opening *w)
 	const struct nfs4_open_args *a = w->args;
 
 	if (a->claim == NFS4_CLAIM_PREVIOUS)
-		return a->delegate_type == OPEN_DELEGATE_READ;
+		return a->delegate_type != OPEN_DELEGATE_NONE;
 	return !nfs4_claims_delegated(a) && !w->confirm;
 }
 

@@ -28,14 +28,16 @@ struct nfs4_deleg *nfs4_deleg_new(struct nfs4_client *cl, struct vfs_file *f,
 	return d;
 }
 
-bool nfs4_deleg_has(struct nfs4_client *cl, const struct vfs_file *f)
+unsigned nfs4_deleg_type(struct nfs4_client *cl, const struct vfs_file *f)
 {
-	bool has;
+	struct nfs4_state *st;
+	unsigned type;
 
 	pthread_mutex_lock(&cl->lock);
-	has = nfs4_state_by_file(cl, NULL, f) != NULL;
+	st = nfs4_state_by_file(cl, NULL, f);
+	type = st ? nfs4_as_deleg(st)->vfs.type : 0;
 	pthread_mutex_unlock(&cl->lock);
-	return has;
+	return type;
 }
 
 int nfs4_deleg_add(struct nfs4_deleg *d, struct nfs4_stateid *sid)

@@ -22,6 +22,8 @@
 #define NFS4_DELEGS_OF_CLIENT 16384u
 #define NFS4_DELEGS_MAX 131072u /* of all clients */
 
+struct nfs4_query;
+
 struct nfs4_deleg {
 	struct nfs4_state st;
 	struct vfs_deleg vfs;
@@ -40,6 +42,13 @@ struct nfs4_deleg {
 	TAILQ_ENTRY(nfs4_deleg) recall_link, due_link;
 	struct nfs4_recall call; /* CB_RECALL under way holds a reference of the state */
 
+	/* Of a write delegation (nfs4/deleg/held_attrs.h); under the client's lock. */
+	uint64_t change; /* attribute of the file when it was given */
+	bool modified;	 /* the holder has said that it has changed the file */
+	/* nfs4/deleg/query.c, under its lock. */
+	struct nfs4_query *query, *next_query; /* under way; to be sent after it */
+	bool silent;			       /* a query was not answered: none is sent any more */
+
 	uint8_t fh_len;
 	uint8_t fh[];
 };
@@ -54,8 +63,8 @@ static inline struct nfs4_deleg *nfs4_as_deleg(struct nfs4_state *st)
 struct nfs4_deleg *nfs4_deleg_new(struct nfs4_client *cl, struct vfs_file *f,
 				  const struct nfs4_place *p, enum vfs_deleg_type type);
 
-/* True if the client has a delegation of the file. */
-bool nfs4_deleg_has(struct nfs4_client *cl, const struct vfs_file *f);
+/* Type of the delegation of the file that the client has; 0: it has none. */
+unsigned nfs4_deleg_type(struct nfs4_client *cl, const struct vfs_file *f);
 
 /* Adds one that vfs/ has given to the tables, and gives its stateid. Otherwise it has ended towards
  * vfs/: -EAGAIN: it was recalled meanwhile, or the client has another of the file; -ESTALE: the

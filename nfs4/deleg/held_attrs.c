@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "nfs4/deleg/held_attrs.h"
+
+#include <errno.h>
+
+#include "nfs4/deleg/query.h"
+#include "nfs4/server.h"
+
+/* Under a lock of vfs/. */
+static void found(void *arg, struct vfs_deleg *v)
+{
+	struct nfs4_deleg *d = rn_container_of(v, struct nfs4_deleg, vfs);
+
+	nfs4_state_ref(&d->st);
+	*(struct nfs4_deleg **)arg = d;
+}
+
+/* True if the client may know the delegation, and have changed the file by it. */
+static bool is_given(struct nfs4_deleg *d)
+{
+	bool given;
+
+	pthread_mutex_lock(&d->st.client->lock);
+	given = d->given;
+	pthread_mutex_unlock(&d->st.client->lock);
+	return given;
+}
+
+static int read_attr(struct nfs4_compound *c, struct nfs4_place *p, struct vfs_attr *attr)
+{
+	return nfs4_status(c->minor, vfs_getattr(&p->ctx, p->node, attr));
+}
+
+/* The holder does not answer: it is to write its changes and to return the delegation. */
+static int recall(struct nfs4_compound *c, struct nfs4_place *p, struct vfs_attr *attr)
+{
+	const int rc = vfs_deleg_check(&p->ctx, p->node, VFS_USE_READ);
+
+	return rc == 0 ? read_attr(c, p, attr) : nfs4_status(c->minor, rc);
+}
+
+/* Once it is modified, it stays so: the client may answer with the same value after each change. */
+static bool is_modified(struct nfs4_deleg *d, const struct nfs4_held_answer *a, uint64_t size)
+{
+	bool modified;
+
+	pthread_mutex_lock(&d->st.client->lock);
+	if (a->change != d->change || a->size != size)
+		d->modified = true;
+	modified = d->modified;
+	pthread_mutex_unlock(&d->st.client->lock);
+	return modified;
+}
+
+/* The attributes were read before the holder was asked, perhaps; it may have written since. */
+static int apply(struct nfs4_compound *c, struct nfs4_place *p, struct nfs4_deleg *d,
+		 struct vfs_attr *attr)
+{
+	int status = read_attr(c, p, attr);
+
+	if (status != NFS4_OK || !is_modified(d, &c->held, attr->size))
+		return status;
+	if (vfs_touch_delegated(&p->ctx, p->node) != 0)
+		return recall(c, p, attr);
+	status = read_attr(c, p, attr);
+	attr->size = c->held.size;
+	return status;
+}
+
+static int ask(struct nfs4_compound *c, struct nfs4_place *p, struct nfs4_deleg *d,
+	       struct vfs_attr *attr)
+{
+	if (rpc_is_prompt(c->req))
+		return nfs4_decline(c);
+	if (!nfs4_client_is_alive(d->st.client))
+		return recall(c, p, attr);
+	return nfs4_query(c, d) == -ETIMEDOUT ? recall(c, p, attr) : NFS4ERR_DELAY;
+}
+
+static bool has_answer(const struct nfs4_compound *c, const struct nfs4_deleg *d)
+{
+	return c->held.index == c->index + 1 && c->held.of == nfs4_query_id(d);
+}
+
+int nfs4_held_attrs(struct nfs4_compound *c, struct nfs4_place *p, struct vfs_attr *attr)
+{
+	struct nfs4_deleg *d = NULL;
+	int status = NFS4_OK;
+
+	vfs_deleg_writer(&p->ctx, p->node, found, &d);
+	if (!d)
+		return NFS4_OK;
+	if (is_given(d)) {
+		if (!has_answer(c, d))
+			status = ask(c, p, d, attr);
+		else if (c->held.known)
+			status = apply(c, p, d, attr);
+		else
+			status = recall(c, p, attr);
+	}
+	nfs4_state_unref(&d->st);
+	return status;
+}

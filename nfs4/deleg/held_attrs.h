@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Attributes of a file that another client has a write delegation of (RFC 8881 section 10.4.3, RFC 7530
+ * section 10.4.3). The holder is asked for its size, and whether it has changed the data. If it has, the
+ * file gets the present time as that of its last change, and with it a new change attribute, before each
+ * answer.
+ */
+#ifndef RN_NFS4_DELEG_HELD_ATTRS_H
+#define RN_NFS4_DELEG_HELD_ATTRS_H
+
+#include "nfs4/compound.h"
+
+/*
+ * For an operation that returns size, change or times of p, an object of an export. NFS4_OK: attr, which
+ * must be set, is as the holder says, or as it was if nobody has such a delegation. NFS4ERR_DELAY: the
+ * holder is being asked, and the operation runs again; or it has not answered, and its delegation is
+ * recalled.
+ */
+int nfs4_held_attrs(struct nfs4_compound *c, struct nfs4_place *p, struct vfs_attr *attr);
+
+#endif
