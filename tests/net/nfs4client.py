@@ -14,7 +14,8 @@ from rpcclient import opaque, u32, u64
     4, 10, 12, 13, 14, 15, 18, 20, 22, 24, 25, 30, 35, 36, 38, 42, 43, 44, 53, 57, 58)
 DELEGPURGE, DELEGRETURN, REMOVE, RENAME, SAVEFH, SETATTR, BIND_CONN_TO_SESSION, FREE_STATEID, TEST_STATEID, WANT_DELEGATION = (
     7, 8, 28, 29, 32, 34, 41, 45, 55, 56)
-CREATE, LINK, GET_DIR_DELEGATION = 6, 11, 46
+CREATE, LINK, GETATTR, NVERIFY, VERIFY, GET_DIR_DELEGATION = 6, 11, 9, 17, 37, 46
+CB_GETATTR = 3
 CB_RECALL, CB_SEQUENCE, CB_NOTIFY_LOCK, CB_OFFLOAD = 4, 11, 13, 15
 CB_PATH_DOWN, CB_PATH_DOWN_SESSION, BACKCHANNEL_FAULT = 0x1, 0x200, 0x400  # flags of SEQUENCE
 RECALLABLE_REVOKED = 0x40
@@ -26,7 +27,8 @@ MAY_NOTIFY_LOCK = 0x20  # flag of OPEN
 SHARE_READ, SHARE_WRITE, SHARE_BOTH = 1, 2, 3
 BAD_STATEID, LOCKS_HELD, OPENMODE, DELEG_REVOKED, CLIENTID_BUSY = 10025, 10037, 10038, 10087, 10074
 CLAIM_NULL, CLAIM_PREVIOUS, CLAIM_DELEGATE_CUR, CLAIM_FH, CLAIM_DELEG_CUR_FH = 0, 1, 2, 4, 5
-DELEGATE_NONE, DELEGATE_READ, DELEGATE_NONE_EXT = 0, 1, 3
+DELEGATE_NONE, DELEGATE_READ, DELEGATE_WRITE, DELEGATE_NONE_EXT = 0, 1, 2, 3
+CHANGE, SIZE, TIME_METADATA, TIME_MODIFY = 3, 4, 52, 53
 ALL = 0xffffffffffffffff
 ANONYMOUS = bytes(16)
 
@@ -62,8 +64,11 @@ def _open(x, res):
 
 def _delegation(x, res):
     res["delegation"] = x.u32()
-    if res["delegation"] == DELEGATE_READ:
-        res.update(deleg=x.take(16), recalled=x.flag(), ace=(x.u32(), x.u32(), x.u32(), x.opaque()))
+    if res["delegation"] in (DELEGATE_READ, DELEGATE_WRITE):
+        res.update(deleg=x.take(16), recalled=x.flag())
+        if res["delegation"] == DELEGATE_WRITE:
+            res["limit"] = (x.u32(), x.u64())
+        res["ace"] = (x.u32(), x.u32(), x.u32(), x.opaque())
     elif res["delegation"] == DELEGATE_NONE_EXT:
         res["why"] = x.u32()
         if res["why"] in (1, 2):
@@ -116,6 +121,8 @@ def get_callback(data):
     c.update(session=x.take(16), seqid=x.u32(), slot=x.u32(), highest=x.u32(), cache=x.flag(), referring=_referring(x))
     if c["nops"] > 1:
         c["op"] = x.u32()
+    if c["op"] == CB_GETATTR:
+        c.update(fh=x.opaque(), wants=_bitmap(x))
     if c["op"] == CB_RECALL:
         c.update(stateid=x.take(16), truncate=x.flag(), fh=x.opaque())
     if c["op"] == CB_NOTIFY_LOCK:
@@ -131,16 +138,40 @@ def get_callback(data):
     return c
 
 
-def put_callback_reply(c, status=OK):
-    """The reply to such a call; status: of its second operation."""
+def put_callback_reply(c, status=OK, body=b""):
+    """The reply to such a call; status, and body if that is OK: of its second operation."""
     res = u32(CB_SEQUENCE) + u32(OK) + c["session"] + u32(c["seqid"]) + u32(c["slot"]) + u32(15) + u32(15)
     if c["op"] is not None:
-        res += u32(c["op"]) + u32(status)
+        res += u32(c["op"]) + u32(status) + (body if status == OK else b"")
     last = OK if c["op"] is None else status
     return u32(c["xid"]) + u32(1) + u32(0) + u32(0) + u32(0) + u32(0) + u32(last) + opaque(b"") + u32(c["nops"]) + res
 
 
+def bitmap(*numbers):
+    words = [0] * (max(numbers) // 32 + 1)
+    for n in numbers:
+        words[n // 32] |= 1 << n % 32
+    return u32(len(words)) + b"".join(u32(w) for w in words)
+
+
+def _getattr(x, res):
+    """Attributes that getattr_op() asks for: change, size, times of the metadata and of the data."""
+    res["bitmap"] = _bitmap(x)
+    values = r.In(x.opaque())
+    res.update(change=values.u64(), size=values.u64(), ctime=(values.u64(), values.u32()), mtime=(values.u64(), values.u32()))
+
+
+def getattr_op():
+    return GETATTR, bitmap(CHANGE, SIZE, TIME_METADATA, TIME_MODIFY)
+
+
+def held_attrs(change, size):
+    """The fattr4 that answers CB_GETATTR."""
+    return bitmap(CHANGE, SIZE) + opaque(u64(change) + u64(size))
+
+
 RESULTS = {
+    GETATTR: _getattr,
     OPEN: _open,
     BIND_CONN_TO_SESSION: _bind_conn,
     WANT_DELEGATION: _delegation,
@@ -168,6 +199,7 @@ class Client:
     back = False  # asks for a back channel
     answers = True  # callbacks, in the way of a client that does as it is told
     cb_status = OK  # of its answers
+    cb_attrs = b""  # body of its answers to CB_GETATTR
     # Minor version 0: program, netid, universal address, ident. Nobody can be called at this one.
     callback = (0x40000000, b"tcp", b"127.0.0.1.0.0", 0)
     source = None  # (address, port) that it calls from
@@ -186,7 +218,8 @@ class Client:
 
     def _on_call(self, data):
         self.called.append(get_callback(data))
-        return put_callback_reply(self.called[-1], self.cb_status) if self.answers else None
+        body = self.cb_attrs if self.called[-1]["op"] == CB_GETATTR else b""
+        return put_callback_reply(self.called[-1], self.cb_status, body) if self.answers else None
 
     def await_callback(self, op=None, n=1):
         """Waits until n callbacks of that operation have come (None: of CB_SEQUENCE alone); returns the last."""
@@ -311,6 +344,9 @@ class Client:
     def claim_open_by_name(self, dirfh, name, deleg, access=SHARE_READ):
         return self._opened(self.compound(putfh(dirfh), (OPEN, self._open_owner(access, 0) + u32(0) + u32(CLAIM_DELEGATE_CUR) + deleg +
                                                          r.name(name)), (GETFH, b"")))
+
+    def getattr(self, fh):
+        return self.last(putfh(fh), getattr_op())
 
     def delegreturn(self, fh, deleg):
         return self.last(putfh(fh), (DELEGRETURN, deleg))["status"]

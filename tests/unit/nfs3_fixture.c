@@ -452,7 +452,9 @@ void fix_send_raw(struct fixture *f, const uint8_t *msg, size_t len)
 	memcpy(req->bulk_room, f->bulk_room, sizeof(req->bulk_room));
 	begin(f, req);
 	for (int tries = 0; tries < 200 && f->answers == 0; tries++) {
-		vfs_worker_wait(f->vw, 50);
+		if (f->on_wait)
+			f->on_wait(f);
+		vfs_worker_wait(f->vw, f->on_wait ? 1 : 50);
 		run_inbox(f);
 	}
 	for (unsigned i = 0; i < n; i++)

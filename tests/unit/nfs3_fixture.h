@@ -63,6 +63,7 @@ struct fixture {
 		size_t at;
 		uint32_t len;
 	} reduced[3];
+	void (*on_wait)(struct fixture *f); /* called while a call has not been answered, or NULL */
 	bool back_channel; /* sessions ask for callbacks: tests/unit/nfs4_callbacks.h */
 	unsigned split;	   /* number of segments to cut the call into (1 to 8) */
 

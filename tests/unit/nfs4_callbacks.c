@@ -79,6 +79,13 @@ static void get_recall(struct xdr_in *x, struct cb_call *c)
 	get_fh(x, c);
 }
 
+static void get_getattr(struct xdr_in *x, struct cb_call *c)
+{
+	get_fh(x, c);
+	cr_expect_eq(xdr_get_u32(x), 1, "words of the bitmap");
+	c->wants = xdr_get_u32(x);
+}
+
 static void get_notify_lock(struct xdr_in *x, struct cb_call *c)
 {
 	const uint8_t *p;
@@ -145,6 +152,8 @@ bool cbs_take(struct cb_call *c)
 	get_referring(&x, c);
 	if (c->nops > 1)
 		c->op = xdr_get_u32(&x);
+	if (c->op == OP_CB_GETATTR)
+		get_getattr(&x, c);
 	if (c->op == OP_CB_RECALL)
 		get_recall(&x, c);
 	if (c->op == OP_CB_NOTIFY_LOCK)
@@ -199,6 +208,21 @@ void cbs_answer(struct fixture *f, const struct cb_call *c, uint32_t sequence, u
 void cbs_answer_target(struct fixture *f, const struct cb_call *c, uint32_t target)
 {
 	answer(f, c, NFS4_OK, NFS4_OK, target);
+}
+
+void cbs_answer_attrs(struct fixture *f, const struct cb_call *c, uint64_t change, uint64_t size)
+{
+	uint8_t buf[256];
+	struct xdr_out x;
+
+	xdr_out_init(&x, buf, sizeof(buf));
+	put_answer(&x, c, NFS4_OK, NFS4_OK, 15);
+	xdr_put_u32(&x, 1);
+	xdr_put_u32(&x, c->wants);
+	xdr_put_u32(&x, 16);
+	xdr_put_u64(&x, change);
+	xdr_put_u64(&x, size);
+	rpc_backchannel_reply(&f->conn, buf, (uint32_t)x.used);
 }
 
 void cbs_answer_words(struct fixture *f, const struct cb_call *c, const uint32_t *words, unsigned n)

@@ -18,8 +18,9 @@ struct cb_call {
 	/* The call that it refers to; nreferring is 0 or 1. */
 	uint32_t nreferring, ref_seqid, ref_slot;
 	uint8_t ref_session[NFS4_SESSIONID_SIZE];
-	uint32_t op; /* second operation; 0: none */
-	/* CB_NOTIFY_LOCK, CB_RECALL */
+	uint32_t op;	/* second operation; 0: none */
+	uint32_t wants; /* CB_GETATTR: the bitmap */
+	/* CB_NOTIFY_LOCK, CB_RECALL, CB_GETATTR */
 	struct vfs_fh fh;
 	struct nfs4_stateid stateid; /* CB_RECALL */
 	uint64_t clientid;
@@ -39,6 +40,8 @@ unsigned cbs_count(void);
 bool cbs_take(struct cb_call *c);
 /* Answers with an RPC success and a CB_COMPOUND of these statuses. */
 void cbs_answer(struct fixture *f, const struct cb_call *c, uint32_t sequence, uint32_t status);
+/* Answers a CB_GETATTR of change and size. */
+void cbs_answer_attrs(struct fixture *f, const struct cb_call *c, uint64_t change, uint64_t size);
 /* Answers like cbs_answer(), but with this csr_target_highest_slotid instead of 15. */
 void cbs_answer_target(struct fixture *f, const struct cb_call *c, uint32_t target);
 /* Answers with these words behind the xid. */

@@ -110,9 +110,11 @@ void op_get_delegation(struct fixture *f, struct op_file *out)
 	uint32_t len;
 
 	out->delegation = xdr_get_u32(r);
-	if (out->delegation == OPEN_DELEGATE_READ) {
+	if (out->delegation == OPEN_DELEGATE_READ || out->delegation == OPEN_DELEGATE_WRITE) {
 		fix4_get_stateid(f, &out->deleg);
-		xdr_skip(r, 16); /* recall; type, flags and rights of the ace */
+		xdr_skip(r,
+			 out->delegation == OPEN_DELEGATE_WRITE ? 4 + 12 : 4); /* recall, limit */
+		xdr_skip(r, 12); /* type, flags and rights of the ace */
 		xdr_get_opaque(r, NFS4_OPAQUE_LIMIT, &len);
 	} else if (out->delegation == OPEN_DELEGATE_NONE_EXT) {
 		out->why = xdr_get_u32(r);
