@@ -196,11 +196,11 @@ static bool first_or_list(struct reader *r, const struct cfg_row *row)
 
 	if (!*seen) {
 		*seen = r->line;
-		if (row->type == CFG_ADDRS)
+		if (cfg_is_list(row))
 			cfg_value_clear(row, r->settings);
 		return true;
 	}
-	if (row->type == CFG_ADDRS)
+	if (cfg_is_list(row))
 		return true;
 	cfg_diag_add(r->diags, (struct cfg_place){ r->name, r->line, 0 }, CFG_ERROR,
 		     "%s.%s is given twice, first in line %u: remove one", row->section, row->name,

@@ -26,7 +26,7 @@ enum cfg_io_mode { CFG_IO_BUFFERED, CFG_IO_DIRECT };
 
 enum { CFG_MAX_ADDRS = 16 };
 
-/* Addresses without ports; if there is none, all of IPv4 and IPv6. */
+/* Addresses; those to listen on have no ports, and none means all of IPv4 and IPv6. */
 struct cfg_addrs {
 	unsigned n;
 	struct sockaddr_storage addrs[CFG_MAX_ADDRS];
@@ -87,6 +87,7 @@ struct cfg_nfs4 {
 	int idmap;	       /* enum cfg_idmap */
 	bool manage_gids;
 	bool delegations;
+	struct cfg_addrs copy_servers; /* with ports */
 };
 
 struct cfg_vfs {

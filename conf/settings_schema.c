@@ -145,6 +145,10 @@ const struct cfg_row cfg_rows[] = {
 	{ ROW(nfs4, delegations, CFG_BOOL), .def = "yes",
 	  .text = "Give clients of version 4 delegations, if they can be called back: as long as nobody changes a file, they open it to "
 		  "read, and believe what they have cached, without asking. Others wait until a delegation is returned." },
+	{ ROW(nfs4, copy_servers, CFG_SERVERS), .def = "",
+	  .text = "Other servers, which may read a file here for a copy that a client of both asks for, and which files are "
+		  "read from in such copies, at that port. Name only servers that are trusted: they may read what their clients "
+		  "may. The exports must admit them. With none, clients copy by themselves." },
 
 	{ ROW(vfs, io_mode, CFG_ENUM), .words = io_modes, .def = "buffered",
 	  .text = "How file data is read and written: through the page cache, or past it with O_DIRECT." },

@@ -12,7 +12,8 @@ enum cfg_type {
 	CFG_SECONDS, /* uint64_t; s, m, h, d */
 	CFG_PATH,    /* char *, absolute */
 	CFG_ENUM,    /* int, index of the word */
-	CFG_ADDRS,   /* struct cfg_addrs */
+	CFG_ADDRS,   /* struct cfg_addrs, without ports */
+	CFG_SERVERS, /* struct cfg_addrs, with ports */
 };
 
 struct cfg_row {
@@ -34,6 +35,11 @@ struct cfg_section {
 	const char *name;
 	const char *text;
 };
+
+static inline bool cfg_is_list(const struct cfg_row *row)
+{
+	return row->type == CFG_ADDRS || row->type == CFG_SERVERS;
+}
 
 extern const struct cfg_row cfg_rows[];
 extern const unsigned cfg_n_rows;

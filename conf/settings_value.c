@@ -11,6 +11,8 @@
 #include "conf/settings_schema.h"
 #include "conf/suggest.h"
 
+#define NFS_PORT 2049u
+
 struct unit {
 	char letter;
 	uint64_t factor;
@@ -110,6 +112,12 @@ void cfg_value_range(const struct cfg_row *row, char text[CFG_TEXT_MAX])
 		break;
 	case CFG_ENUM:
 		range_of_words(row, text);
+		break;
+	case CFG_SERVERS:
+		snprintf(text, CFG_TEXT_MAX,
+			 "up to %d IPv4 or IPv6 addresses with commas between, each with :PORT if "
+			 "that is not %u, and an IPv6 address then in brackets",
+			 CFG_MAX_ADDRS, NFS_PORT);
 		break;
 	case CFG_ADDRS:
 		snprintf(text, CFG_TEXT_MAX, "up to %d IPv4 or IPv6 addresses, with commas between",
@@ -230,10 +238,47 @@ static bool parse_addr(const char *text, struct sockaddr_storage *addr)
 	return inet_pton(AF_INET6, copy, &in6->sin6_addr) == 1;
 }
 
+/* Takes a port off the end of text: behind the bracket of an IPv6 address, or the only colon. 0: it is
+ * none. */
+static in_port_t take_port(char *text)
+{
+	char *colon = strrchr(text, ':');
+	unsigned long port;
+	char *end;
+
+	if (!colon || (text[0] == '[' ? colon[-1] != ']' : strchr(text, ':') != colon))
+		return htons(NFS_PORT);
+	if (!isdigit((unsigned char)colon[1]))
+		return 0;
+	port = strtoul(colon + 1, &end, 10);
+	if (*end || port > UINT16_MAX)
+		return 0;
+	*colon = '\0';
+	return htons((uint16_t)port);
+}
+
+static bool parse_server(const char *text, struct sockaddr_storage *addr)
+{
+	char copy[CFG_VALUE_MAX];
+	in_port_t port;
+
+	snprintf(copy, sizeof(copy), "%s", text);
+	port = take_port(copy);
+	if (!port || !parse_addr(copy, addr))
+		return false;
+	if (addr->ss_family == AF_INET)
+		((struct sockaddr_in *)addr)->sin_port = port;
+	else
+		((struct sockaddr_in6 *)addr)->sin6_port = port;
+	return true;
+}
+
 static int parse_addrs(const struct cfg_row *row, struct cfg_addrs *field, const char *text,
 		       char wrong[CFG_TEXT_MAX])
 {
 	char copy[CFG_VALUE_MAX];
+	bool (*parse)(const char *text, struct sockaddr_storage *addr) =
+		row->type == CFG_SERVERS ? parse_server : parse_addr;
 	char *next = copy;
 	char *word;
 
@@ -243,7 +288,7 @@ static int parse_addrs(const struct cfg_row *row, struct cfg_addrs *field, const
 	while ((word = strsep(&next, ", \t"))) {
 		if (!*word)
 			continue;
-		if (field->n == CFG_MAX_ADDRS || !parse_addr(word, &field->addrs[field->n]))
+		if (field->n == CFG_MAX_ADDRS || !parse(word, &field->addrs[field->n]))
 			return refuse(row, word, wrong);
 		field->n++;
 	}
@@ -267,6 +312,7 @@ int cfg_value_parse(const struct cfg_row *row, struct cfg_settings *settings, co
 	case CFG_ENUM:
 		return parse_enum(row, field, text, wrong);
 	case CFG_ADDRS:
+	case CFG_SERVERS:
 		return parse_addrs(row, field, text, wrong);
 	}
 	return -EINVAL;
@@ -280,9 +326,25 @@ void cfg_value_clear(const struct cfg_row *row, struct cfg_settings *settings)
 	if (row->type == CFG_PATH) {
 		free(*path);
 		*path = NULL;
-	} else if (row->type == CFG_ADDRS) {
+	} else if (cfg_is_list(row)) {
 		addrs->n = 0;
 	}
+}
+
+static void print_addr(const struct sockaddr_storage *ss, char *text, size_t size)
+{
+	const struct sockaddr_in *in = (const struct sockaddr_in *)ss;
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)ss;
+	const bool v4 = ss->ss_family == AF_INET;
+	const unsigned port = ntohs(v4 ? in->sin_port : in6->sin6_port);
+	const void *bytes = v4 ? (const void *)&in->sin_addr : &in6->sin6_addr;
+	char addr[INET6_ADDRSTRLEN] = "";
+
+	inet_ntop(ss->ss_family, bytes, addr, sizeof(addr));
+	if (port == 0 || port == NFS_PORT)
+		snprintf(text, size, "%s", addr);
+	else
+		snprintf(text, size, v4 ? "%s:%u" : "[%s]:%u", addr, port);
 }
 
 static void print_addrs(const struct cfg_addrs *addrs, char text[CFG_VALUE_MAX])
@@ -291,14 +353,9 @@ static void print_addrs(const struct cfg_addrs *addrs, char text[CFG_VALUE_MAX])
 
 	text[0] = '\0';
 	for (unsigned i = 0; i < addrs->n; i++) {
-		const struct sockaddr_storage *ss = &addrs->addrs[i];
-		const void *bytes =
-			ss->ss_family == AF_INET
-				? (const void *)&((const struct sockaddr_in *)ss)->sin_addr
-				: &((const struct sockaddr_in6 *)ss)->sin6_addr;
-		char addr[INET6_ADDRSTRLEN] = "";
+		char addr[INET6_ADDRSTRLEN + sizeof("[]:65535")];
 
-		inet_ntop(ss->ss_family, bytes, addr, sizeof(addr));
+		print_addr(&addrs->addrs[i], addr, sizeof(addr));
 		len += (size_t)snprintf(text + len, CFG_VALUE_MAX - len, "%s%s", i ? ", " : "",
 					addr);
 	}
@@ -327,6 +384,7 @@ void cfg_value_print(const struct cfg_row *row, const struct cfg_settings *setti
 		snprintf(text, CFG_VALUE_MAX, "%s", row->words[*(const int *)field]);
 		break;
 	case CFG_ADDRS:
+	case CFG_SERVERS:
 		print_addrs(field, text);
 		break;
 	}

@@ -323,6 +323,8 @@ static const char *other_value(const struct cfg_row *row)
 		return row->words[strcmp(row->def, row->words[0]) ? 0 : 1];
 	case CFG_ADDRS:
 		return "192.0.2.1, 2001:db8::1";
+	case CFG_SERVERS:
+		return "192.0.2.1:2050, 192.0.2.2, 2001:db8::1, [2001:db8::2]:65535";
 	case CFG_SIZE:
 		return row->max > 1 << 20 ? "100M" : "8K";
 	case CFG_SECONDS:
