@@ -224,6 +224,13 @@ static int check_header(struct xdr_in *x)
 enum rpc_reply_use rpc_backchannel_reply(struct rpc_conn *conn, uint8_t *msg, uint32_t len)
 {
 	const struct rpc_seg seg = { .base = msg, .len = len };
+
+	return rpc_backchannel_long_reply(conn, &seg, 1);
+}
+
+enum rpc_reply_use rpc_backchannel_long_reply(struct rpc_conn *conn, const struct rpc_seg *seg,
+					      unsigned nseg)
+{
 	struct rpc_backchannel *b = atomic_load(&conn->back);
 	struct rpc_callback *cb;
 	struct xdr_in x;
@@ -232,7 +239,7 @@ enum rpc_reply_use rpc_backchannel_reply(struct rpc_conn *conn, uint8_t *msg, ui
 
 	if (!b)
 		return RPC_REPLY_UNEXPECTED;
-	xdr_in_init(&x, &seg, 1, NULL);
+	xdr_in_init(&x, seg, nseg, NULL);
 	xid = xdr_get_u32(&x);
 	if (x.err)
 		return RPC_REPLY_STRAY;

@@ -27,7 +27,7 @@
 
 #define RPC_CALLBACKS_MAX 64u	 /* calls under way on one connection */
 #define RPC_CALLBACK_SIZE 1024u	 /* longest call, in bytes */
-#define RPC_CALLBACK_REPLY 1024u /* longest reply, in bytes */
+#define RPC_CALLBACK_REPLY 1024u /* longest reply, in bytes; but see rpc_route.reply_max */
 
 struct rpc_callback {
 	TAILQ_ENTRY(rpc_callback) link;
@@ -81,6 +81,9 @@ enum rpc_reply_use {
 };
 /* A message of len bytes with direction REPLY has come over the connection. */
 enum rpc_reply_use rpc_backchannel_reply(struct rpc_conn *conn, uint8_t *msg, uint32_t len);
+/* The same of a message in several pieces. */
+enum rpc_reply_use rpc_backchannel_long_reply(struct rpc_conn *conn, const struct rpc_seg *seg,
+					      unsigned nseg);
 /* The client's transport has refused the call with this xid. False: no call waits for that. */
 bool rpc_backchannel_refused(struct rpc_conn *conn, uint32_t xid);
 /* True if a call with this xid is under way. */

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Connections that this server makes, to call a client that takes calls at an address of its own
- * (NFSv4.0's callbacks, RFC 7530 section 16.33). Calls are made by rpc/backchannel.h, as over
+ * Connections that this server makes: to call a client that takes calls at an address of its own
+ * (NFSv4.0's callbacks, RFC 7530 section 16.33), or to read from another server (nfs4/remote/). Calls are made by rpc/backchannel.h, as over
  * connections that clients make.
  */
 #ifndef RN_RPC_DIAL_H
 #define RN_RPC_DIAL_H
 
 #include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 struct rpc_backchannel;
 
@@ -16,6 +18,11 @@ struct rpc_route {
 	struct sockaddr_in6
 		from; /* address to call from; its port is not used. sin6_family 0: any */
 	struct sockaddr_in6 to;
+	/* Longest reply, bytes; 0: RPC_CALLBACK_REPLY. Memory for a longer one is charged to the
+	 * address that is called. */
+	uint32_t reply_max;
+	/* Calls from a privileged port: the one that is called was chosen by the administrator. */
+	bool reserved;
 };
 
 struct rpc_dialer {

@@ -2,6 +2,7 @@
 /* Connections to clients: rpc/dial.h. */
 #include <errno.h>
 #include <netinet/in.h>
+#include <sodium.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -11,6 +12,9 @@
 #include "rpc/dial.h"
 #include "transport/tcp/tcp_close.h"
 #include "transport/tcp/tcp_start.h"
+
+#define RESERVED_FIRST 665u /* as glibc's bindresvport() */
+#define RESERVED_LAST 1023u
 
 /* Splits an address into its family's; returns its length. */
 static socklen_t unmap(const struct sockaddr_in6 *from, struct sockaddr_storage *to)
@@ -27,18 +31,38 @@ static socklen_t unmap(const struct sockaddr_in6 *from, struct sockaddr_storage 
 	return sizeof(in);
 }
 
+/* Binds to a free privileged port. -errno: there is none, or this process may not. */
+static int bind_reserved(int fd, const struct sockaddr_in6 *from)
+{
+	const unsigned n = RESERVED_LAST - RESERVED_FIRST + 1, first = randombytes_uniform(n);
+	struct sockaddr_in6 addr = *from;
+	struct sockaddr_storage sa;
+
+	for (unsigned i = 0; i < n; i++) {
+		addr.sin6_port = htons((uint16_t)(RESERVED_FIRST + (first + i) % n));
+		const socklen_t len = unmap(&addr, &sa);
+
+		if (bind(fd, (struct sockaddr *)&sa, len) == 0)
+			return 0;
+		if (errno != EADDRINUSE)
+			break;
+	}
+	return -errno;
+}
+
 /*
  * Binds to the address that the client calls, which it and its firewall know. The port is any
  * unprivileged one: a reserved port would lend the server's standing to a call whose receiver the
- * client has chosen.
+ * client has chosen. A route that the administrator has chosen has a reserved one, if one is free.
  */
-static int bind_to(int fd, const struct sockaddr_in6 *from)
+static int bind_to(int fd, const struct rpc_route *route)
 {
 	const int on = 1;
+	const struct sockaddr_in6 *from = &route->from;
 	struct sockaddr_storage sa;
 	struct sockaddr_in6 any_port = *from;
 
-	if (from->sin6_family == AF_UNSPEC)
+	if (from->sin6_family == AF_UNSPEC || (route->reserved && bind_reserved(fd, from) == 0))
 		return 0;
 	any_port.sin6_port = 0;
 	/* The kernel chooses the port by both ends, when it connects. */
@@ -57,7 +81,7 @@ static int begin_connect(const struct rpc_route *route, struct sockaddr_storage 
 
 	if (fd < 0)
 		return -errno;
-	rc = bind_to(fd, &route->from);
+	rc = bind_to(fd, route);
 	if (rc == 0 && connect(fd, (struct sockaddr *)peer, len) < 0 && errno != EINPROGRESS)
 		rc = -errno;
 	if (rc == 0)
@@ -72,7 +96,7 @@ int tcp_server_dial(struct tcp_server *srv, const struct rpc_route *route,
 	struct sockaddr_storage peer;
 	struct tcp_conn *c;
 	const int fd = begin_connect(route, &peer);
-	int rc = fd < 0 ? fd : tcp_conn_new_dialed(srv, fd, &peer, &c);
+	int rc = fd < 0 ? fd : tcp_conn_new_dialed(srv, fd, &peer, route->reply_max, &c);
 
 	if (rc != 0)
 		return rc;

@@ -14,6 +14,7 @@
  */
 #include "transport/tcp/tcp_read.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,7 +104,7 @@ static size_t room_left(const struct tcp_req *t)
 static uint32_t split_at(const struct tcp_conn *c, const struct tcp_req *t)
 {
 	const struct tcp_config *cfg = &c->srv->cfg;
-	size_t off = cfg->bulk_offset ? cfg->bulk_offset(t->head, TCP_HEAD_SIZE) : 0;
+	size_t off = cfg->bulk_offset && !c->dialed ? cfg->bulk_offset(t->head, TCP_HEAD_SIZE) : 0;
 
 	return off && off < TCP_HEAD_SIZE ? (uint32_t)off : TCP_HEAD_SIZE;
 }
@@ -151,7 +152,7 @@ static enum feed may_be_long(struct tcp_conn *c, size_t want)
 	const enum rpc_standing standing = tcp_conn_standing(c);
 	const bool small = want <= TCP_STRANGER_RECORD;
 
-	if (small || (standing == RPC_ADMITTED && may_take_memory(c)))
+	if (small || c->dialed || (standing == RPC_ADMITTED && may_take_memory(c)))
 		return FEED_MORE;
 	if (standing == RPC_STRANGER || standing == RPC_FORMER)
 		return standing == RPC_FORMER && want <= GROWTH_FIRST ? FEED_MORE : FEED_BAD;
@@ -234,6 +235,18 @@ static struct rn_payload *wait_for_payload(struct tcp_conn *c, size_t want)
 	return NULL;
 }
 
+/* True if the message may be longer than the head: a call of the client, or the reply that a call over
+ * the server's own connection waits for. */
+static bool may_go_on(struct tcp_conn *c, const struct tcp_req *t)
+{
+	uint32_t xid;
+
+	if (!c->dialed)
+		return !is_a(t, RPC_REPLY);
+	memcpy(&xid, t->head, sizeof(xid));
+	return is_a(t, RPC_REPLY) && rpc_backchannel_awaits(&c->rpc, ntohl(xid));
+}
+
 /* Opens a buffer for the bytes to come, n of which are at hand. */
 static enum feed open_payload(struct tcp_conn *c, size_t n)
 {
@@ -241,7 +254,7 @@ static enum feed open_payload(struct tcp_conn *c, size_t n)
 	struct rn_payload *p = tcp_take_granted(c);
 	uint32_t moved = t->rpc->nseg == 1 ? TCP_HEAD_SIZE - split_at(c, t) : 0;
 
-	if (t->rpc->nseg == RPC_SEGS_MAX || is_a(t, RPC_REPLY)) { /* too long for a reply */
+	if (t->rpc->nseg == RPC_SEGS_MAX || !may_go_on(c, t)) {
 		rn_payload_put(p);
 		return FEED_BAD;
 	}
@@ -263,12 +276,13 @@ static enum feed open_payload(struct tcp_conn *c, size_t n)
 	return FEED_MORE;
 }
 
-_Static_assert(TCP_HEAD_SIZE == RPC_CALLBACK_REPLY, "a reply to a call lies in the head");
+_Static_assert(TCP_HEAD_SIZE == RPC_CALLBACK_REPLY, "a client's reply to a call lies in the head");
 
 /* A reply to a call of this server. A client that has never been called sends none. */
 static enum feed take_reply(struct tcp_conn *c, struct tcp_req *t)
 {
-	const enum rpc_reply_use use = rpc_backchannel_reply(&c->rpc, t->head, t->rpc->seg[0].len);
+	const enum rpc_reply_use use =
+		rpc_backchannel_long_reply(&c->rpc, t->rpc->seg, t->rpc->nseg);
 
 	c->cur = NULL;
 	tcp_pool_put(c->loop, t);

@@ -53,7 +53,7 @@ int tcp_server_listen(struct tcp_server *s, const struct sockaddr *addr, socklen
 /*
  * Begins a connection to a client, for calls to it: see rpc_dialer.dial in rpc/dial.h. It takes part
  * in max_connections, of which all of this kind have a quarter, and a client no more of that than is
- * left. Anything but replies of at most RPC_CALLBACK_REPLY bytes ends it. Not while
+ * left. Anything but replies of at most the route's length ends it. Not while
  * tcp_server_quiesce() runs or afterwards.
  */
 int tcp_server_dial(struct tcp_server *s, const struct rpc_route *route,

@@ -244,7 +244,7 @@ static void discard(struct tcp_conn *c)
 }
 
 int tcp_conn_new_dialed(struct tcp_server *srv, int fd, const struct sockaddr_storage *peer,
-			struct tcp_conn **out)
+			uint32_t reply_max, struct tcp_conn **out)
 {
 	struct tcp_conn *c = make(srv, fd, peer);
 
@@ -257,7 +257,7 @@ int tcp_conn_new_dialed(struct tcp_server *srv, int fd, const struct sockaddr_st
 		return -EAGAIN;
 	}
 	c->dialed = true;
-	c->max_record = RPC_CALLBACK_REPLY;
+	c->max_record = rn_max(reply_max, RPC_CALLBACK_REPLY);
 	/* Until start(), other threads queue what they send, and post no task. */
 	c->blocked = c->posted = true;
 	rpc_conn_ref(&c->rpc);
