@@ -107,6 +107,7 @@ static void add_nfs4(struct line *l, const struct held_sources *from)
 	add(l, "nfs4_opens", h.opens);
 	add(l, "nfs4_locks", h.locks);
 	add(l, "nfs4_delegations", h.delegations);
+	add(l, "nfs4_copy_sources", h.copy_sources);
 	add(l, "nfs4_copies", h.copies);
 	add(l, "nfs4_memory", from->nfs4_memory->used);
 }

@@ -2,6 +2,7 @@
 #include "daemon/programs.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "daemon/dialer.h"
 #include "daemon/groups.h"
@@ -66,6 +67,24 @@ static int start_idmap(const struct programs_config *cfg, struct programs *p,
 	return 0;
 }
 
+/* Maps IPv4 addresses into IPv6. */
+static void map_servers(const struct cfg_addrs *from, struct sockaddr_in6 *to)
+{
+	for (unsigned i = 0; i < from->n; i++) {
+		const struct sockaddr_in *in = (const struct sockaddr_in *)&from->addrs[i];
+
+		memset(&to[i], 0, sizeof(to[i]));
+		to[i].sin6_family = AF_INET6;
+		if (in->sin_family != AF_INET) {
+			memcpy(&to[i], &from->addrs[i], sizeof(to[i]));
+			continue;
+		}
+		to[i].sin6_port = in->sin_port;
+		memset(to[i].sin6_addr.s6_addr + 10, 0xff, 2);
+		memcpy(to[i].sin6_addr.s6_addr + 12, &in->sin_addr, sizeof(in->sin_addr));
+	}
+}
+
 static int start_nfs4(const struct programs_config *cfg, struct programs *p)
 {
 	const struct cfg_nfs4 *set = &cfg->settings->nfs4;
@@ -86,11 +105,16 @@ static int start_nfs4(const struct programs_config *cfg, struct programs *p)
 		.observe_op = counters_observe_op,
 		.observe_ctx = cfg->counters,
 		.dialer = dialer_view(cfg->dialer),
+		.copy_servers = p->copy_servers,
+		/* They would come over TCP. */
+		.ncopy_servers = cfg->settings->tcp.enabled ? set->copy_servers.n : 0,
+		.tcp_port = (uint16_t)cfg->settings->tcp.port,
 	};
 	int rc = 0;
 
 	if (!set->enabled)
 		return 0;
+	map_servers(&set->copy_servers, p->copy_servers);
 	if (!rn_budget_take(cfg->budget, cfg->budget->max / NFS4_SHARE))
 		return -ENOMEM;
 	rn_budget_init(&p->nfs4_memory, cfg->budget->max / NFS4_SHARE);

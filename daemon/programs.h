@@ -4,6 +4,8 @@
 #ifndef RN_DAEMON_PROGRAMS_H
 #define RN_DAEMON_PROGRAMS_H
 
+#include <netinet/in.h>
+
 #include "conf/settings.h"
 #include "daemon/counters.h"
 #include "lib/budget.h"
@@ -44,6 +46,7 @@ struct programs {
 	 */
 	struct rn_budget nfs4_memory;
 	struct rn_budget *budget; /* the budget that nfs4_memory is taken from; NULL before */
+	struct sockaddr_in6 copy_servers[CFG_MAX_ADDRS];
 	struct drc *drc;
 	struct rpc_version versions[2]; /* the NFS versions served, ascending */
 };

@@ -53,6 +53,12 @@ struct nfs4_config {
 	void *observe_ctx;
 	/* Connects to clients of minor version 0 for callbacks. dial NULL: there are none for them. */
 	struct rpc_dialer dialer;
+	/* Servers that copies may be made from, at these ports, and to (RFC 7862 section 4); IPv4
+	 * addresses are mapped into IPv6. None: there are no copies between servers. Must outlive the
+	 * server. */
+	const struct sockaddr_in6 *copy_servers;
+	unsigned ncopy_servers;
+	uint16_t tcp_port; /* where those reach this server */
 };
 
 /* 0 or -errno; problems with the state directory are logged. */
@@ -109,7 +115,8 @@ bool nfs4_blocks_io(struct nfs4_server *s);
 struct nfs4_held {
 	uint64_t clients, courtesy_clients, sessions, slots;
 	uint64_t owners, opens, locks, delegations, cached_replies;
-	uint64_t copies; /* asynchronous ones under way, and results that are kept */
+	uint64_t copies;       /* asynchronous ones under way, and results that are kept */
+	uint64_t copy_sources; /* files that other servers may read for a copy */
 	/* Since the start; bytes of asynchronous copies. */
 	uint64_t copies_begun, copies_cancelled, copied_bytes;
 };

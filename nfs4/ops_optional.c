@@ -14,7 +14,6 @@
 		.errors = NFS4_ERRORS_OWN,                                                         \
 	}
 
-OPTIONAL(COPY_NOTIFY, copy_notify, 2, NFS4_NEEDS_FH);
 OPTIONAL(GETDEVICEINFO, getdeviceinfo, 1, 0);
 OPTIONAL(GETDEVICELIST, getdevicelist, 1, NFS4_NEEDS_FH);
 OPTIONAL(LAYOUTCOMMIT, layoutcommit, 1, NFS4_NEEDS_FH);

@@ -15,6 +15,7 @@
 #include "nfs4/recovery/grace.h"
 #include "nfs4/recovery/recovery.h"
 #include "nfs4/skim.h"
+#include "nfs4/state/copy_source.h"
 #include "nfs4/state/holdings.h"
 #include "nfs4/state/recall.h"
 #include "nfs4/state/totals.h"
@@ -53,8 +54,8 @@ static const struct nfs4_hooks hooks = {
 
 /* In start order. */
 static int (*const parts[])(struct nfs4_server *s) = {
-	nfs4_pseudo_new,  nfs4_recovery_new, nfs4_totals_new, nfs4_recalls_new,
-	nfs4_queries_new, nfs4_clients_new,  nfs4_copies_new,
+	nfs4_pseudo_new,  nfs4_recovery_new, nfs4_totals_new,	    nfs4_recalls_new,
+	nfs4_queries_new, nfs4_clients_new,  nfs4_copy_sources_new, nfs4_copies_new,
 };
 
 int nfs4_server_new(const struct nfs4_config *cfg, struct nfs4_server **out)
@@ -85,6 +86,7 @@ void nfs4_server_free(struct nfs4_server *s)
 	if (!s)
 		return;
 	nfs4_copies_free(s->copies);
+	nfs4_copy_sources_free(s->copy_sources);
 	nfs4_clients_free(s->clients);
 	nfs4_queries_free(s->queries);
 	nfs4_recalls_free(s->recalls);
@@ -140,6 +142,7 @@ void nfs4_tick(struct nfs4_server *s)
 	nfs4_queries_tick(s);
 	nfs4_recalls_tick(s);
 	nfs4_recovery_tick(s);
+	nfs4_copy_sources_tick(s->copy_sources);
 	nfs4_copies_tick(s->copies);
 }
 
@@ -159,4 +162,5 @@ void nfs4_held(struct nfs4_server *s, struct nfs4_held *out)
 	nfs4_clients_held(s->clients, out);
 	nfs4_totals_held(s->totals, out);
 	nfs4_copies_held(s->copies, out);
+	out->copy_sources = nfs4_copy_sources_count(s->copy_sources);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* OFFLOAD_CANCEL and OFFLOAD_STATUS (RFC 7862 sections 15.8 and 15.9) of asynchronous copies. */
+/* OFFLOAD_CANCEL and OFFLOAD_STATUS (RFC 7862 sections 15.8 and 15.9) of asynchronous copies. OFFLOAD_CANCEL also ends what a COPY_NOTIFY allows. */
 #include "nfs4/data/copy.h"
+#include "nfs4/state/copy_source.h"
 
 struct offload_args {
 	struct nfs4_stateid sid;
@@ -18,7 +19,7 @@ static int run_offload_cancel(struct nfs4_compound *c, void *args)
 {
 	const struct offload_args *a = args;
 
-	return nfs4_copy_cancel(c, &a->sid);
+	return nfs4_copy_source_cancel(c, &a->sid) ? NFS4_OK : nfs4_copy_cancel(c, &a->sid);
 }
 
 static int run_offload_status(struct nfs4_compound *c, void *args)

@@ -3,6 +3,7 @@
 
 #include "nfs4/recovery/grace.h"
 #include "nfs4/state/check.h"
+#include "nfs4/state/copy_source.h"
 #include "nfs4/state/deleg.h"
 #include "nfs4/status.h"
 #include "vfs/worker.h"
@@ -89,6 +90,25 @@ static int begin_delegated(const struct nfs4_place *p, unsigned access, struct n
 	return NFS4_OK;
 }
 
+/*
+ * READ by the stateid of a COPY_NOTIFY: by another server, for the client that has the state. The
+ * client's delegations do not stand against it. Permission was checked by COPY_NOTIFY.
+ */
+static int begin_for_copy(struct nfs4_compound *c, struct nfs4_place *p,
+			  const struct nfs4_stateid *sid, struct nfs4_io_right *r)
+{
+	if (c->opnum != OP_READ && c->opnum != OP_READ_PLUS && c->opnum != OP_SEEK)
+		return NFS4ERR_BAD_STATEID;
+	r->state = nfs4_copy_source_use(c, p, sid);
+	if (!r->state)
+		return NFS4ERR_BAD_STATEID;
+	r->opened = true;
+	r->lent = p;
+	r->own = p->ctx.client;
+	p->ctx.client = r->state->client;
+	return NFS4_OK;
+}
+
 int nfs4_io_begin_at(struct nfs4_compound *c, struct nfs4_place *p, const struct nfs4_stateid *sid,
 		     unsigned access, struct nfs4_io_right *r)
 {
@@ -100,6 +120,8 @@ int nfs4_io_begin_at(struct nfs4_compound *c, struct nfs4_place *p, const struct
 	if (nfs4_stateid_is_anonymous(sid) || nfs4_stateid_is_bypass(sid))
 		return begin_special(c, p, access);
 	status = nfs4_state_get(c, p, sid, NFS4_STATE_ANY, &r->state);
+	if (status == NFS4ERR_BAD_STATEID && c->minor > 0)
+		return begin_for_copy(c, p, sid, r);
 	if (status != NFS4_OK)
 		return status;
 	if (r->state->kind == NFS4_STATE_DELEG)
@@ -128,6 +150,9 @@ int nfs4_io_begin(struct nfs4_compound *c, const struct nfs4_stateid *sid, unsig
 
 void nfs4_io_end(struct nfs4_io_right *r)
 {
+	if (r->lent)
+		r->lent->ctx.client = r->own;
+	r->lent = NULL;
 	nfs4_state_unref(r->state);
 	r->state = NULL;
 }

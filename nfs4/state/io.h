@@ -22,6 +22,9 @@ struct nfs4_io_right {
 	 * special stateids and those of other users: permission is then checked as for NFSv3. */
 	bool opened;
 	struct nfs4_state *state; /* a reference, or NULL */
+	/* Place that stands in for the state's client until the end; or NULL. */
+	struct nfs4_place *lent;
+	const void *own; /* its client before */
 };
 
 /*

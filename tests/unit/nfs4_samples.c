@@ -362,6 +362,14 @@ static void put_copy(struct fixture *f)
 	xdr_put_u32(&f->out, 0);
 }
 
+static void put_copy_notify(struct fixture *f)
+{
+	put_sid(f);
+	xdr_put_u32(&f->out, 3); /* NL4_NETADDR */
+	xdr_put_opaque(&f->out, "tcp", 3);
+	xdr_put_opaque(&f->out, "127.0.0.1.8.1", 13);
+}
+
 /* clang-format off */
 const struct sample samples[] = {
 	{ OP_ACCESS, SAMPLE_DIR, 0, put_u32 },
@@ -422,7 +430,7 @@ const struct sample samples[] = {
 	{ OP_RECLAIM_COMPLETE, 0, 0, put_u32 },
 	{ OP_ALLOCATE, SAMPLE_FILE, 0, put_sid_range },
 	{ OP_COPY, SAMPLE_FILE, SAMPLE_FILE, put_copy },
-	{ OP_COPY_NOTIFY, SAMPLE_FILE, 0, NULL },
+	{ OP_COPY_NOTIFY, SAMPLE_FILE, 0, put_copy_notify },
 	{ OP_DEALLOCATE, SAMPLE_FILE, 0, put_sid_range },
 	{ OP_IO_ADVISE, SAMPLE_FILE, 0, put_advise },
 	{ OP_LAYOUTERROR, SAMPLE_FILE, 0, NULL },

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "nfs4/state/copy_source.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nfs4/client/address.h"
+#include "nfs4/client/client.h"
+#include "nfs4/client/registry.h"
+#include "nfs4/server.h"
+#include "nfs4/state/state.h"
+
+#define SEQID 1u /* never changes, and must not be 0 (RFC 7862 section 4.8) */
+
+struct source {
+	TAILQ_ENTRY(source) link;
+	uint8_t other[NFS4_OTHER_SIZE]; /* random: it is all that the reader has to show */
+	struct nfs4_state *state;	/* a reference */
+	struct in6_addr reader;
+	struct vfs_fh fh;
+	uint32_t uid;	/* of the caller of COPY_NOTIFY, squashed */
+	uint64_t until; /* nfs4_clients_now() */
+};
+TAILQ_HEAD(source_list, source);
+
+struct nfs4_copy_sources {
+	struct nfs4_server *srv;
+	pthread_mutex_t lock;
+	struct source_list list; /* oldest first; under the lock, like n */
+	unsigned n;
+};
+
+int nfs4_copy_sources_new(struct nfs4_server *srv)
+{
+	struct nfs4_copy_sources *all = calloc(1, sizeof(*all));
+
+	if (!all)
+		return -ENOMEM;
+	all->srv = srv;
+	pthread_mutex_init(&all->lock, NULL);
+	TAILQ_INIT(&all->list);
+	srv->copy_sources = all;
+	return 0;
+}
+
+/* Frees one that is in no list; no lock is held. */
+static void free_source(struct source *s)
+{
+	struct nfs4_client *cl = s->state->client;
+
+	pthread_mutex_lock(&cl->lock);
+	nfs4_state_discharge(cl, sizeof(*s));
+	pthread_mutex_unlock(&cl->lock);
+	nfs4_state_unref(s->state);
+	sodium_memzero(s, sizeof(*s));
+	free(s);
+}
+
+static void free_list(struct source_list *list)
+{
+	struct source *s;
+
+	while ((s = TAILQ_FIRST(list))) {
+		TAILQ_REMOVE(list, s, link);
+		free_source(s);
+	}
+}
+
+void nfs4_copy_sources_free(struct nfs4_copy_sources *all)
+{
+	if (!all)
+		return;
+	free_list(&all->list);
+	pthread_mutex_destroy(&all->lock);
+	free(all);
+}
+
+/* Under the lock. */
+static void move(struct nfs4_copy_sources *all, struct source *s, struct source_list *to)
+{
+	TAILQ_REMOVE(&all->list, s, link);
+	TAILQ_INSERT_TAIL(to, s, link);
+	all->n--;
+}
+
+/* True if the state stands, and its use has not run out. Under the table's lock. */
+static bool is_good(const struct nfs4_copy_sources *all, const struct source *s)
+{
+	struct nfs4_client *cl = s->state->client;
+	bool good = nfs4_clients_now(all->srv) <= s->until;
+
+	pthread_mutex_lock(&cl->lock);
+	good = good && !s->state->gone && !s->state->revoked && !cl->holdings->dropped;
+	pthread_mutex_unlock(&cl->lock);
+	return good;
+}
+
+void nfs4_copy_sources_tick(struct nfs4_copy_sources *all)
+{
+	struct source_list ended = TAILQ_HEAD_INITIALIZER(ended);
+	struct source *s, *next;
+
+	pthread_mutex_lock(&all->lock);
+	for (s = TAILQ_FIRST(&all->list); s; s = next) {
+		next = TAILQ_NEXT(s, link);
+		if (!is_good(all, s))
+			move(all, s, &ended);
+	}
+	pthread_mutex_unlock(&all->lock);
+	free_list(&ended);
+}
+
+unsigned nfs4_copy_sources_count(struct nfs4_copy_sources *all)
+{
+	pthread_mutex_lock(&all->lock);
+	const unsigned n = all->n;
+
+	pthread_mutex_unlock(&all->lock);
+	return n;
+}
+
+static struct source *new_source(const struct nfs4_compound *c, struct nfs4_state *st,
+				 const struct sockaddr_in6 *to)
+{
+	struct nfs4_client *cl = st->client;
+	struct source *s = calloc(1, sizeof(*s));
+	bool charged;
+
+	if (!s)
+		return NULL;
+	pthread_mutex_lock(&cl->lock);
+	charged = !cl->holdings->dropped && nfs4_state_charge(cl, sizeof(*s));
+	pthread_mutex_unlock(&cl->lock);
+	if (!charged) {
+		free(s);
+		return NULL;
+	}
+	randombytes_buf(s->other, sizeof(s->other));
+	nfs4_state_ref(st);
+	s->state = st;
+	s->reader = to->sin6_addr;
+	s->fh = c->current.fh;
+	s->uid = c->current.ctx.cred.uid;
+	return s;
+}
+
+static bool is_same(const struct source *a, const struct source *b)
+{
+	return a->state == b->state && a->uid == b->uid &&
+	       memcmp(&a->reader, &b->reader, sizeof(a->reader)) == 0;
+}
+
+/*
+ * Finds room for fresh, and renews those for the same copy, which is how a client asks for more time
+ * (section 15.3.3). The host's oldest makes room. False: there are too many of other hosts. Under the
+ * lock.
+ */
+static bool make_room(struct nfs4_copy_sources *all, const struct source *fresh,
+		      struct source_list *ended)
+{
+	const struct nfs4_host *host = fresh->state->client->host;
+	struct source *s, *oldest = NULL;
+	unsigned n = 0;
+
+	TAILQ_FOREACH (s, &all->list, link) {
+		if (is_same(s, fresh))
+			s->until = fresh->until;
+		if (s->state->client->host != host)
+			continue;
+		oldest = oldest ? oldest : s;
+		n++;
+	}
+	if (oldest && (n >= NFS4_COPY_SOURCES_OF_HOST || all->n >= NFS4_COPY_SOURCES_MAX))
+		move(all, oldest, ended);
+	return all->n < NFS4_COPY_SOURCES_MAX;
+}
+
+int nfs4_copy_source_add(struct nfs4_compound *c, struct nfs4_state *st,
+			 const struct sockaddr_in6 *to, struct nfs4_stateid *out)
+{
+	struct nfs4_copy_sources *all = c->server->copy_sources;
+	struct source_list ended = TAILQ_HEAD_INITIALIZER(ended);
+	struct source *s = new_source(c, st, to);
+	bool room;
+
+	if (!s)
+		return NFS4ERR_DELAY;
+	s->until = nfs4_clients_now(c->server) + c->server->cfg.lease_seconds;
+	out->seqid = SEQID;
+	memcpy(out->other, s->other, sizeof(out->other));
+	pthread_mutex_lock(&all->lock);
+	room = make_room(all, s, &ended);
+	TAILQ_INSERT_TAIL(room ? &all->list : &ended, s, link);
+	all->n += room;
+	pthread_mutex_unlock(&all->lock);
+	free_list(&ended);
+	return room ? NFS4_OK : NFS4ERR_DELAY;
+}
+
+/* All entries are compared, each in constant time, so that no guess is better than another. Under
+ * the lock. */
+static struct source *find(struct nfs4_copy_sources *all, const struct nfs4_stateid *sid)
+{
+	struct source *s, *found = NULL;
+
+	TAILQ_FOREACH (s, &all->list, link) {
+		if (sid->seqid <= SEQID &&
+		    sodium_memcmp(s->other, sid->other, sizeof(s->other)) == 0)
+			found = s;
+	}
+	return found;
+}
+
+static bool is_fh(const struct source *s, const struct nfs4_place *p)
+{
+	return p->kind == NFS4_FILE && p->fh.len == s->fh.len &&
+	       memcmp(p->fh.data, s->fh.data, s->fh.len) == 0;
+}
+
+static bool is_reader(const struct source *s, const struct nfs4_compound *c)
+{
+	struct sockaddr_in6 peer;
+	char netid[NFS4_NETID_MAX];
+
+	nfs4_peer_address(c, &peer, netid);
+	return peer.sin6_family == AF_INET6 &&
+	       memcmp(&peer.sin6_addr, &s->reader, sizeof(s->reader)) == 0;
+}
+
+struct nfs4_state *nfs4_copy_source_use(struct nfs4_compound *c, struct nfs4_place *p,
+					const struct nfs4_stateid *sid)
+{
+	struct nfs4_copy_sources *all = c->server->copy_sources;
+	struct nfs4_state *st = NULL;
+	struct source *s;
+
+	pthread_mutex_lock(&all->lock);
+	s = find(all, sid);
+	if (s && is_reader(s, c) && is_fh(s, p) && is_good(all, s)) {
+		s->until = nfs4_clients_now(all->srv) + all->srv->cfg.lease_seconds;
+		st = s->state;
+		nfs4_state_ref(st);
+	}
+	pthread_mutex_unlock(&all->lock);
+	return st;
+}
+
+bool nfs4_copy_source_cancel(struct nfs4_compound *c, const struct nfs4_stateid *sid)
+{
+	struct nfs4_copy_sources *all = c->server->copy_sources;
+	struct source_list ended = TAILQ_HEAD_INITIALIZER(ended);
+	struct source *s;
+
+	pthread_mutex_lock(&all->lock);
+	s = find(all, sid);
+	if (s && s->state->client == c->client && is_fh(s, &c->current) &&
+	    s->uid == c->current.ctx.cred.uid)
+		move(all, s, &ended);
+	pthread_mutex_unlock(&all->lock);
+	s = TAILQ_FIRST(&ended);
+	free_list(&ended);
+	return s != NULL;
+}
+
+bool nfs4_copy_source_known(struct nfs4_compound *c, const struct nfs4_stateid *sid)
+{
+	struct nfs4_copy_sources *all = c->server->copy_sources;
+	const struct source *s;
+	bool known;
+
+	pthread_mutex_lock(&all->lock);
+	s = find(all, sid);
+	known = s && s->state->client == c->client && is_good(all, s);
+	pthread_mutex_unlock(&all->lock);
+	return known;
+}
