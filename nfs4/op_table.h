@@ -154,6 +154,9 @@ struct nfs4_op {
 	/* NFS4_FLAVOR_HERE only: true if the arguments make it NFS4_FLAVOR_BEFORE, as an OPEN by
 	 * filehandle does. NULL: never. */
 	bool (*uses_fh)(const void *args);
+	/* True if the arguments make the saved filehandle that of another server (COPY, RFC 7862
+	 * section 15.2.3). NULL: never. */
+	bool (*saved_is_foreign)(const void *args);
 };
 
 /* Each number in nfs4/proto.h with its row. */

@@ -123,6 +123,8 @@ int nfs4_place_by_fh(struct nfs4_compound *c, struct nfs4_place *p, const struct
 
 int nfs4_place_usable(const struct nfs4_place *p)
 {
+	if (p->kind == NFS4_FOREIGN)
+		return NFS4ERR_STALE;
 	if (p->kind != NFS4_FILE)
 		return NFS4_OK;
 	if (p->refused)

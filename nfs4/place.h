@@ -12,7 +12,14 @@
 
 struct nfs4_compound;
 
-enum nfs4_place_kind { NFS4_NOWHERE, NFS4_PSEUDO, NFS4_FILE };
+enum nfs4_place_kind {
+	NFS4_NOWHERE,
+	NFS4_PSEUDO,
+	NFS4_FILE,
+	/* The object is another server's: only fh is valid, and only COPY may use it, which comes
+	 * next. */
+	NFS4_FOREIGN,
+};
 
 struct nfs4_place {
 	enum nfs4_place_kind kind;

@@ -12,6 +12,7 @@
 #include "nfs4/client/session.h"
 #include "nfs4/data/copy.h"
 #include "nfs4/server.h"
+#include "nfs4/state/copy_source.h"
 #include "nfs4/state/state.h"
 
 #define SEQID 1u /* a copy stateid never changes, and its seqid must not be 0 (section 4.8) */
@@ -31,14 +32,17 @@ int nfs4_copies_new(struct nfs4_server *srv)
 
 /* Bytes charged to the client. The head of the request's reply is payload, which has its own
  * account. */
-#define COST (sizeof(struct nfs4_copy) + sizeof(struct rpc_request))
+static size_t cost(void)
+{
+	return sizeof(struct nfs4_copy) + sizeof(struct rpc_request) + nfs4_remote_size();
+}
 
 static bool charge(struct nfs4_copy *copy)
 {
 	struct nfs4_client *cl = copy->client;
 
 	pthread_mutex_lock(&cl->lock);
-	copy->charged = !cl->holdings->dropped && nfs4_state_charge(cl, COST);
+	copy->charged = !cl->holdings->dropped && nfs4_state_charge(cl, cost());
 	pthread_mutex_unlock(&cl->lock);
 	return copy->charged;
 }
@@ -50,7 +54,7 @@ void nfs4_copy_free(struct nfs4_copy *copy)
 	nfs4_copy_work_free(copy);
 	if (copy->charged) {
 		pthread_mutex_lock(&cl->lock);
-		nfs4_state_discharge(cl, COST);
+		nfs4_state_discharge(cl, cost());
 		pthread_mutex_unlock(&cl->lock);
 	}
 	free(copy);
@@ -127,8 +131,8 @@ static struct nfs4_copy *copy_new(const struct nfs4_compound *c,
 	copy->to_fh = c->current.fh;
 	copy->from_sid = any_seqid(c, &t->from_sid);
 	copy->to_sid = any_seqid(c, &t->to_sid);
-	copy->delegated =
-		t->from.state->kind == NFS4_STATE_DELEG || t->to.state->kind == NFS4_STATE_DELEG;
+	copy->delegated = (t->from.state && t->from.state->kind == NFS4_STATE_DELEG) ||
+			  t->to.state->kind == NFS4_STATE_DELEG;
 	copy->from_at = t->copy.from.offset;
 	copy->to_at = t->copy.offset;
 	copy->count = order->count;
@@ -147,7 +151,8 @@ bool nfs4_copy_start(struct nfs4_compound *c, const struct nfs4_copy_order *orde
 
 	if (!copy)
 		return false;
-	if (!charge(copy) || nfs4_copy_work_new(copy, c) < 0 || !enlist(copy)) {
+	if (!charge(copy) || nfs4_copy_work_new(copy, c) < 0 ||
+	    (order->remote && nfs4_copy_remote_new(copy, c, order->remote) < 0) || !enlist(copy)) {
 		nfs4_copy_free(copy);
 		return false;
 	}
@@ -190,7 +195,7 @@ bool nfs4_copies_know(struct nfs4_compound *c, const struct nfs4_stateid *sid)
 	pthread_mutex_lock(&all->lock);
 	known = find(c, sid) != NULL;
 	pthread_mutex_unlock(&all->lock);
-	return known;
+	return known || nfs4_copy_source_known(c, sid);
 }
 
 int nfs4_copy_look(struct nfs4_compound *c, const struct nfs4_stateid *sid,
@@ -226,6 +231,8 @@ int nfs4_copy_cancel(struct nfs4_compound *c, const struct nfs4_stateid *sid)
 	if (copy && copy->phase == NFS4_COPY_WORKING) {
 		copy->canceller = c;
 		status = NFS4_PENDING;
+		if (copy->remote.file)
+			nfs4_remote_abort(copy->remote.file);
 	} else if (copy && copy->phase != NFS4_COPY_TELLING) {
 		nfs4_copy_unlist(copy);
 		rests = copy;

@@ -38,7 +38,7 @@ void nfs4_copies_stop(struct nfs4_copies *all);
 /* Fills copies, copies_begun, copies_cancelled, copied_bytes. */
 void nfs4_copies_held(struct nfs4_copies *all, struct nfs4_held *out);
 
-/* True if the stateid is that of a copy of c's client, for TEST_STATEID. */
+/* True if c's client has the stateid from COPY or COPY_NOTIFY; for TEST_STATEID. */
 bool nfs4_copies_know(struct nfs4_compound *c, const struct nfs4_stateid *sid);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * An asynchronous copy; private to nfs4/data/. nfs4/data/copies.c has the table, copy_life.c decides
- * where a copy goes next, copy_work.c runs its pieces.
+ * where a copy goes next, copy_work.c runs its pieces, copy_remote.c those of another server's file.
  *
  * Ownership follows the phase. A copy that works belongs to the worker that has its request, one
  * that is being told to its callback, others to the table. Whoever has it changes the phase, under
@@ -15,6 +15,7 @@
 
 #include "nfs4/callback/cb_offload.h"
 #include "nfs4/data/copies.h"
+#include "nfs4/data/copy_remote.h"
 #include "nfs4/data/two_files.h"
 
 enum nfs4_copy_phase {
@@ -47,6 +48,7 @@ struct nfs4_copy {
 	/* Stateids of COPY with a seqid of 0: other changes of the opens do not matter. */
 	struct nfs4_stateid from_sid, to_sid;
 	bool delegated;			/* one of them is of a delegation */
+	struct nfs4_copy_remote remote; /* file NULL: the source is here */
 	uint64_t from_at, to_at, count; /* bytes */
 	struct nfs4_cb_referring referring;
 
@@ -77,7 +79,8 @@ struct nfs4_copy {
 struct nfs4_copy_order {
 	const struct nfs4_two_files *files;
 	uint64_t count;
-	uint64_t verifier; /* read before anything is copied */
+	uint64_t verifier;		       /* read before anything is copied */
+	const struct nfs4_remote_file *remote; /* the source; NULL: a file of this server */
 };
 bool nfs4_copy_start(struct nfs4_compound *c, const struct nfs4_copy_order *order,
 		     struct nfs4_stateid *out);
@@ -100,6 +103,19 @@ int nfs4_copy_work_new(struct nfs4_copy *copy, const struct nfs4_compound *c);
 /* Has the next piece run on a worker; nfs4_copy_piece_ended() follows. */
 void nfs4_copy_work(struct nfs4_copy *copy);
 void nfs4_copy_work_free(struct nfs4_copy *copy); /* idempotent */
+
+/* A piece under way, in the arena of the request. */
+struct nfs4_copy_piece {
+	struct nfs4_compound c;
+	struct nfs4_two_files files;
+};
+/* On the worker that has the piece. NULL: the copy does not go on, or there is no memory. Either way
+ * nfs4_copy_end_piece() follows. */
+struct nfs4_copy_piece *nfs4_copy_piece_new(struct nfs4_copy *copy);
+void nfs4_copy_end_piece(struct nfs4_copy *copy, int status, uint32_t bytes);
+/* True if the status means that a delegation was returned. Its client goes on by its opens: it asks
+ * for the rest with their stateids. */
+bool nfs4_copy_is_returned(const struct nfs4_copy *copy, int status);
 
 /* nfs4/data/copies.c. Frees a copy that is in no list. */
 void nfs4_copy_free(struct nfs4_copy *copy);

@@ -120,6 +120,8 @@ void nfs4_copy_piece_ended(struct nfs4_copy *copy, int status, uint32_t bytes)
 		next = NFS4_COPY_WORKING;
 	else if (may_pause(copy, status))
 		next = NFS4_COPY_PAUSED;
+	else if (copy->remote.file && (status == NFS4ERR_DELAY || status == NFS4ERR_GRACE))
+		status = nfs4_copy_given_up(copy);
 	if (stopped)
 		nfs4_copy_unlist(copy);
 	if (next == NFS4_COPY_TELLING) {
@@ -202,6 +204,17 @@ static struct nfs4_copy *take_resting(struct nfs4_copies *all)
 	return resting;
 }
 
+/* Under the lock: has copies that wait for another server go on. */
+static void abort_reads(struct nfs4_copies *all)
+{
+	struct nfs4_copy *copy;
+
+	LIST_FOREACH (copy, &all->list, link) {
+		if (copy->phase == NFS4_COPY_WORKING && copy->remote.file)
+			nfs4_remote_abort(copy->remote.file);
+	}
+}
+
 void nfs4_copies_stop(struct nfs4_copies *all)
 {
 	struct nfs4_copy *copy, *next;
@@ -209,6 +222,7 @@ void nfs4_copies_stop(struct nfs4_copies *all)
 	pthread_mutex_lock(&all->lock);
 	all->stopping = true;
 	copy = take_resting(all);
+	abort_reads(all);
 	while (all->working > 0)
 		pthread_cond_wait(&all->rested, &all->lock);
 	pthread_mutex_unlock(&all->lock);

@@ -19,12 +19,6 @@
 #include "nfs4/server.h"
 #include "rpc/client.h"
 
-/* In the arena of the request. */
-struct piece {
-	struct nfs4_compound c;
-	struct nfs4_two_files files;
-};
-
 static void ignore_conn(struct rpc_conn *conn)
 {
 	(void)conn;
@@ -66,19 +60,20 @@ void nfs4_copy_work_free(struct nfs4_copy *copy)
 {
 	if (!copy->req)
 		return;
+	nfs4_copy_remote_free(copy);
 	rpc_request_free(copy->req);
 	rpc_client_put(copy->conn.client);
 	copy->conn.client = NULL;
 	copy->req = NULL;
 }
 
-static void end_piece(struct nfs4_copy *copy, int status, uint32_t bytes)
+void nfs4_copy_end_piece(struct nfs4_copy *copy, int status, uint32_t bytes)
 {
 	struct rpc_request *req = copy->req;
 	const struct rpc_server *server = req->server;
 
 	if (req->op) {
-		struct piece *p = req->op;
+		struct nfs4_copy_piece *p = req->op;
 
 		nfs4_repeat_no_more(&p->c);
 		nfs4_place_clear(&p->c.current);
@@ -97,7 +92,7 @@ static void end_piece(struct nfs4_copy *copy, int status, uint32_t bytes)
 static void piece_done(struct vfs_copy *v)
 {
 	struct nfs4_copy *copy = v->arg;
-	struct piece *p = copy->req->op;
+	struct nfs4_copy_piece *p = copy->req->op;
 	int status = nfs4_data_status(&p->c, v->result < 0 ? (int)v->result : 0);
 
 	nfs4_two_files_end(&p->files);
@@ -105,21 +100,25 @@ static void piece_done(struct vfs_copy *v)
 		copy->offload.committed = VFS_UNSTABLE;
 	if (status != NFS4_OK && status != NFS4ERR_DELAY && copy->copied > 0)
 		status = NFS4_OK;
-	end_piece(copy, status, v->result > 0 ? (uint32_t)v->result : 0);
+	nfs4_copy_end_piece(copy, status, v->result > 0 ? (uint32_t)v->result : 0);
 }
 
-/* A client that returns a delegation goes on by its opens: it asks for the rest with their
- * stateids. */
-static bool is_returned(const struct nfs4_copy *copy, int status)
+bool nfs4_copy_is_returned(const struct nfs4_copy *copy, int status)
 {
 	return status == NFS4ERR_BAD_STATEID && copy->delegated && copy->copied > 0;
 }
 
-static void set_up(const struct nfs4_copy *copy, struct piece *p)
+struct nfs4_copy_piece *nfs4_copy_piece_new(struct nfs4_copy *copy)
 {
-	struct nfs4_compound *c = &p->c;
-	struct vfs_copy *v = &p->files.copy;
+	struct nfs4_copy_piece *p = NULL;
+	struct nfs4_compound *c;
 
+	if (nfs4_copy_goes_on(copy))
+		p = rn_arena_alloc(&copy->req->arena, sizeof(*p));
+	copy->req->op = p;
+	if (!p)
+		return NULL;
+	c = &p->c;
 	c->req = copy->req;
 	c->server = copy->client->srv;
 	c->in = &c->req->in;
@@ -130,29 +129,31 @@ static void set_up(const struct nfs4_copy *copy, struct piece *p)
 	c->client = copy->client; /* the copy has the reference */
 	p->files.from_sid = copy->from_sid;
 	p->files.to_sid = copy->to_sid;
+	return p;
+}
+
+static void set_range(struct nfs4_copy *copy, struct vfs_copy *v)
+{
 	v->from.offset = copy->from_at + copy->copied;
 	v->offset = copy->to_at + copy->copied;
-	v->count = c->req->moves;
+	v->count = copy->req->moves;
 	v->cut = true;
-	v->account = rpc_request_account(c->req);
+	v->account = rpc_request_account(copy->req);
 	v->done = piece_done;
+	v->arg = copy;
 }
 
 static void run_piece(struct rpc_request *req)
 {
 	struct nfs4_copy *copy = req->transport_private;
-	struct piece *p = NULL;
+	struct nfs4_copy_piece *p = nfs4_copy_piece_new(copy);
 	int status;
 
-	if (nfs4_copy_goes_on(copy))
-		p = rn_arena_alloc(&req->arena, sizeof(*p));
-	req->op = p;
 	if (!p) {
-		end_piece(copy, NFS4ERR_DELAY, 0);
+		nfs4_copy_end_piece(copy, NFS4ERR_DELAY, 0);
 		return;
 	}
-	set_up(copy, p);
-	p->files.copy.arg = copy;
+	set_range(copy, &p->files.copy);
 	status = nfs4_place_by_fh(&p->c, &p->c.saved, &copy->from_fh);
 	if (status == NFS4_OK)
 		status = nfs4_place_by_fh(&p->c, &p->c.current, &copy->to_fh);
@@ -161,15 +162,22 @@ static void run_piece(struct rpc_request *req)
 	if (status == NFS4_OK)
 		vfs_copy(&p->files.copy);
 	else
-		end_piece(copy, is_returned(copy, status) ? NFS4_OK : status, 0);
+		nfs4_copy_end_piece(copy, nfs4_copy_is_returned(copy, status) ? NFS4_OK : status,
+				    0);
 }
 
 void nfs4_copy_work(struct nfs4_copy *copy)
 {
 	struct rpc_request *req = copy->req;
+	const bool remote = copy->remote.file != NULL;
 
-	req->work = run_piece;
-	req->moves = (uint32_t)rn_min(copy->count - copy->copied, VFS_COPY_STEP);
+	if (remote && !copy->remote.fetched) {
+		nfs4_copy_fetch(copy);
+		return;
+	}
+	req->work = remote ? nfs4_copy_store : run_piece;
+	req->moves = remote ? copy->remote.read.got
+			    : (uint32_t)rn_min(copy->count - copy->copied, VFS_COPY_STEP);
 	req->arrived_ns = rn_now_ns();
 	req->server->background(req->server->background_ctx, req, copy->export_id);
 }

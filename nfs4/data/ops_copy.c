@@ -1,40 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * COPY (RFC 7862 section 15.2) within this server. A copy of at most VFS_COPY_MAX bytes is
- * synchronous. A longer one is asynchronous (nfs4/data/copies.h) if the client allows that
- * (ca_synchronous) and can be called back, and if both files are open for it: a copy ends with the
- * opens that it relies on. Otherwise it ends after VFS_COPY_MAX bytes, and the client asks for the
- * rest.
+ * COPY (RFC 7862 section 15.2), within this server and from others. Within, a copy of at most
+ * VFS_COPY_MAX bytes is synchronous. A longer one is asynchronous (nfs4/data/copies.h) if the client
+ * allows that (ca_synchronous) and can be called back, and if both files are open for it: a copy ends
+ * with the opens that it relies on. Otherwise it ends after VFS_COPY_MAX bytes, and the client asks
+ * for the rest.
  *
- * COPY that names a source server is NFS4ERR_OFFLOAD_DENIED. After NFS4ERR_NOTSUPP, which is not in
- * the operation's table, Linux's client would send no COPY to that mount any more.
+ * COPY that names a source server is asynchronous, or NFS4ERR_OFFLOAD_DENIED. After NFS4ERR_NOTSUPP,
+ * which is not in the operation's table, Linux's client would send no COPY to that mount any more.
  */
+#include "lib/util.h"
+#include "nfs4/client/address.h"
 #include "nfs4/client/cb_path.h"
 #include "nfs4/data/copy.h"
+#include "nfs4/data/netloc.h"
 #include "nfs4/data/status.h"
-
-enum netloc_type4 { NL4_NAME = 1, NL4_URL = 2, NL4_NETADDR = 3 };
+#include "nfs4/server.h"
 
 struct copy_args {
 	struct nfs4_two_files files;
 	bool between_servers, synchronous;
-	uint64_t verifier; /* read before anything is copied */
+	struct sockaddr_in6 source; /* a server that the settings name, or of family 0 */
+	uint64_t verifier;	    /* read before anything is copied */
 };
-
-static void skip_netloc(struct xdr_in *in)
-{
-	switch (xdr_get_u32(in)) {
-	case NL4_NETADDR:
-		xdr_skip_opaque(in, UINT32_MAX); /* the network id; the address follows */
-		break;
-	case NL4_NAME:
-	case NL4_URL:
-		break;
-	default:
-		in->err = true;
-	}
-	xdr_skip_opaque(in, UINT32_MAX);
-}
 
 static void decode_copy(struct nfs4_compound *c, void *args)
 {
@@ -46,8 +34,13 @@ static void decode_copy(struct nfs4_compound *c, void *args)
 	a->synchronous = xdr_get_bool(c->in);
 	servers = xdr_get_u32(c->in);
 	a->between_servers = servers > 0;
-	for (uint32_t i = 0; i < servers && !c->in->err; i++)
-		skip_netloc(c->in);
+	for (uint32_t i = 0; i < servers && !c->in->err; i++) {
+		struct sockaddr_in6 addr;
+
+		if (nfs4_get_netloc(c->in, false, &addr) && a->source.sin6_family == 0 &&
+		    nfs4_is_copy_server(c->server, &addr, true))
+			a->source = addr;
+	}
 }
 
 /* sid: of an asynchronous copy; or NULL. */
@@ -93,13 +86,89 @@ static bool start_asynchronous(struct nfs4_compound *c, const struct copy_args *
 	       nfs4_copy_start(c, &order, sid);
 }
 
+/* RFC 7862 section 15.2.3: a copy between servers cannot be synchronous here. */
+static int deny_synchronous(struct nfs4_compound *c)
+{
+	xdr_put_bool(c->out, true);  /* cr_consecutive */
+	xdr_put_bool(c->out, false); /* cr_synchronous */
+	c->keep_body = true;
+	return NFS4ERR_OFFLOAD_NO_REQS;
+}
+
+/* Bytes to copy at most; a count of 0 means up to the end of the source. False: the range is none of a
+ * file. */
+static bool get_range(const struct vfs_copy *copy, uint64_t *count)
+{
+	const uint64_t from = copy->from.offset, to = copy->offset;
+
+	if (from > INT64_MAX || to > INT64_MAX)
+		return false;
+	*count = rn_min(INT64_MAX - from, INT64_MAX - to);
+	if (copy->count > *count)
+		return false;
+	*count = copy->count > 0 ? copy->count : *count;
+	return *count > 0;
+}
+
+static int start_remote(struct nfs4_compound *c, struct copy_args *a, struct nfs4_stateid *sid)
+{
+	struct nfs4_two_files *t = &a->files;
+	struct nfs4_remote_file file = { .route.to = a->source,
+					 .fh = c->saved.fh,
+					 .sid = t->from_sid };
+	struct nfs4_copy_order order = { .files = t, .verifier = a->verifier, .remote = &file };
+
+	if (!get_range(&t->copy, &order.count))
+		return NFS4ERR_INVAL;
+	nfs4_map_address(&c->req->conn->local, &file.route.from);
+	if (!c->req->server->background || !c->server->cfg.dialer.dial || !t->to.state ||
+	    !nfs4_cb_works(c->session) || !nfs4_copy_start(c, &order, sid))
+		return NFS4ERR_OFFLOAD_DENIED;
+	return NFS4_OK;
+}
+
+/*
+ * A copy from another server, which the settings must name: no client can make this server connect to
+ * any other. After NFS4ERR_OFFLOAD_DENIED clients copy by themselves.
+ */
+static int run_between_servers(struct nfs4_compound *c, struct copy_args *a)
+{
+	struct nfs4_stateid sid;
+	int status;
+
+	if (a->source.sin6_family == 0 || c->saved.kind == NFS4_PSEUDO)
+		return NFS4ERR_OFFLOAD_DENIED;
+	if (a->synchronous)
+		return deny_synchronous(c);
+	status = nfs4_destination_begin(c, &a->files);
+	if (status == NFS4_OK) {
+		a->verifier = vfs_write_verifier(c->current.ctx.exp);
+		status = start_remote(c, a, &sid);
+	}
+	nfs4_two_files_end(&a->files);
+	if (status == NFS4_OK)
+		put_result(c, a, &sid);
+	nfs4_place_clear(&c->saved); /* no other operation can use it */
+	return status;
+}
+
+/* True if the saved filehandle is another server's. */
+static bool is_from_elsewhere(const void *args)
+{
+	const struct copy_args *a = args;
+
+	return a->source.sin6_family != 0;
+}
+
 static int run_copy(struct nfs4_compound *c, void *args)
 {
 	struct copy_args *a = args;
 	struct nfs4_stateid sid;
-	int status =
-		a->between_servers ? NFS4ERR_OFFLOAD_DENIED : nfs4_two_files_begin(c, &a->files);
+	int status;
 
+	if (a->between_servers)
+		return run_between_servers(c, a);
+	status = nfs4_two_files_begin(c, &a->files);
 	if (status != NFS4_OK)
 		return status;
 	a->files.copy.account = rpc_request_account(c->req);
@@ -126,4 +195,5 @@ const struct nfs4_op nfs4_op_copy = {
 	.args_size = sizeof(struct copy_args),
 	.decode = decode_copy,
 	.run = run_copy,
+	.saved_is_foreign = is_from_elsewhere,
 };

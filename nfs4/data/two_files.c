@@ -46,6 +46,15 @@ int nfs4_two_files_begin(struct nfs4_compound *c, struct nfs4_two_files *t)
 	return NFS4_OK;
 }
 
+int nfs4_destination_begin(struct nfs4_compound *c, struct nfs4_two_files *t)
+{
+	int status = need_file(c, &c->current, NFS4_NEED_FILE | NFS4_NEED_WRITABLE);
+
+	if (status == NFS4_OK)
+		status = nfs4_io_begin(c, &t->to_sid, NFS4_IO_WRITE, &t->to);
+	return status;
+}
+
 void nfs4_two_files_end(struct nfs4_two_files *t)
 {
 	nfs4_io_end(&t->from);

@@ -20,6 +20,8 @@ void nfs4_get_two_files(struct xdr_in *in, struct nfs4_two_files *t);
 /* Checks both filehandles and both stateids, and fills in the rest of t->copy, but done. After
  * NFS4_OK nfs4_two_files_end() follows. */
 int nfs4_two_files_begin(struct nfs4_compound *c, struct nfs4_two_files *t);
+/* The same for the destination alone, of a copy from another server. */
+int nfs4_destination_begin(struct nfs4_compound *c, struct nfs4_two_files *t);
 void nfs4_two_files_end(struct nfs4_two_files *t);
 
 #endif

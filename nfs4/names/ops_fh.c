@@ -10,8 +10,9 @@
 #include "nfs4/pseudo/pseudo.h"
 #include "nfs4/server.h"
 
-/* Decodes the arguments that begin at ahead without moving c->in. */
-static bool uses_fh(struct nfs4_compound *c, const struct nfs4_op *op, const struct xdr_in *ahead)
+/* Asks about the arguments that begin at ahead, without moving c->in. */
+static bool tells(struct nfs4_compound *c, const struct nfs4_op *op, bool (*ask)(const void *args),
+		  const struct xdr_in *ahead)
 {
 	const struct xdr_in here = *c->in;
 	const size_t used = c->req->arena.used;
@@ -21,7 +22,7 @@ static bool uses_fh(struct nfs4_compound *c, const struct nfs4_op *op, const str
 	if (args) {
 		*c->in = *ahead;
 		op->decode(c, args);
-		uses = !c->in->err && op->uses_fh(args);
+		uses = !c->in->err && ask(args);
 		*c->in = here;
 	}
 	rn_arena_rewind(&c->req->arena, used);
@@ -38,7 +39,7 @@ static bool wants_flavor(struct nfs4_compound *c)
 		if (!op)
 			return true;
 		if (op->uses_fh)
-			return uses_fh(c, op, &ahead);
+			return tells(c, op, op->uses_fh, &ahead);
 		if (op->flavor != NFS4_FLAVOR_NEXT)
 			return op->flavor == NFS4_FLAVOR_BEFORE;
 	}
@@ -68,11 +69,41 @@ static void decode_putfh(struct nfs4_compound *c, void *args)
 	memcpy(a->fh.data, p, len);
 }
 
+/* Moves ahead behind the number of the operation, if that is the next one. */
+static bool next_is(struct xdr_in *ahead, uint32_t opnum)
+{
+	return xdr_get_u32(ahead) == opnum && !ahead->err;
+}
+
+/*
+ * True if the filehandle is another server's: SAVEFH, PUTFH and a COPY follow that names that server
+ * (RFC 7862 section 15.2.3). So no other operation meets it. It is not looked up here, where it could
+ * be anything's.
+ */
+static bool is_foreign(struct nfs4_compound *c)
+{
+	struct xdr_in ahead = *c->in;
+	const struct nfs4_op *op;
+
+	if (c->minor < 2 || c->server->cfg.ncopy_servers == 0 || c->nops - c->index < 4 ||
+	    !next_is(&ahead, OP_SAVEFH) || !next_is(&ahead, OP_PUTFH))
+		return false;
+	xdr_skip_opaque(&ahead, NFS4_FHSIZE);
+	op = c->server->hooks->find_op(xdr_get_u32(&ahead), c->minor);
+	return !ahead.err && op && op->saved_is_foreign &&
+	       tells(c, op, op->saved_is_foreign, &ahead);
+}
+
 static int run_putfh(struct nfs4_compound *c, void *args)
 {
 	const struct putfh_args *a = args;
 	int status = NFS4ERR_BADHANDLE;
 
+	if (a->fh.len > 0 && is_foreign(c)) {
+		nfs4_place_clear(&c->current);
+		c->current = (struct nfs4_place){ .kind = NFS4_FOREIGN, .fh = a->fh };
+		return NFS4_OK;
+	}
 	if (a->fh.len > 0)
 		status = nfs4_place_by_fh(c, &c->current, &a->fh);
 	return status == NFS4_OK ? check_flavor(c) : status;
