@@ -25,6 +25,7 @@ OK, DELAY, DENIED, GRACE, MINOR_VERS_MISMATCH, STALE_CLIENTID, STALE_STATEID, NO
 READ_LT, WRITE_LT, READW_LT, WRITEW_LT = 1, 2, 3, 4
 MAY_NOTIFY_LOCK = 0x20  # flag of OPEN
 SHARE_READ, SHARE_WRITE, SHARE_BOTH = 1, 2, 3
+COPY, OFFLOAD_NO_REQS = 60, 10094
 BAD_STATEID, LOCKS_HELD, OPENMODE, DELEG_REVOKED, CLIENTID_BUSY = 10025, 10037, 10038, 10087, 10074
 CLAIM_NULL, CLAIM_PREVIOUS, CLAIM_DELEGATE_CUR, CLAIM_FH, CLAIM_DELEG_CUR_FH = 0, 1, 2, 4, 5
 DELEGATE_NONE, DELEGATE_READ, DELEGATE_WRITE, DELEGATE_NONE_EXT = 0, 1, 2, 3
@@ -255,6 +256,8 @@ class Client:
                 RESULTS.get(res["op"], lambda *_: None)(x, res)
             elif res["op"] in (LOCK, LOCKT) and res["status"] == DENIED:
                 _denied(x, res)
+            elif (res["op"], res["status"]) == (COPY, OFFLOAD_NO_REQS):
+                res.update(consecutive=x.flag(), synchronous=x.flag())
             results.append(res)
         x.end()
         if not results:
