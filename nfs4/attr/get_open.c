@@ -16,7 +16,8 @@
 /* Wants for later are accepted, as RFC 8881 requires, but no client is told later. */
 #define WANTS                                                                                      \
 	(BIT(OPEN_ARGS_SHARE_ACCESS_WANT_ANY_DELEG) | BIT(OPEN_ARGS_SHARE_ACCESS_WANT_NO_DELEG) |  \
-	 BIT(OPEN_ARGS_SHARE_ACCESS_WANT_CANCEL))
+	 BIT(OPEN_ARGS_SHARE_ACCESS_WANT_CANCEL) |                                                 \
+	 BIT(OPEN_ARGS_SHARE_ACCESS_WANT_OPEN_XOR_DELEGATION))
 #define CLAIMS                                                                                     \
 	(BIT(OPEN_ARGS_OPEN_CLAIM_NULL) | BIT(OPEN_ARGS_OPEN_CLAIM_PREVIOUS) |                     \
 	 BIT(OPEN_ARGS_OPEN_CLAIM_DELEGATE_CUR) | BIT(OPEN_ARGS_OPEN_CLAIM_FH) |                   \

@@ -292,3 +292,21 @@ void nfs4_open_shared(struct nfs4_opening *w)
 	commit(w);
 	pthread_mutex_unlock(&w->open->busy);
 }
+
+/* The owner's open may be that of an earlier OPEN, or of a later one that was answered meanwhile. */
+bool nfs4_open_yield(struct nfs4_opening *w)
+{
+	struct nfs4_open *open = w->open;
+	bool ends;
+
+	pthread_mutex_lock(&open->busy);
+	if (!w->shared)
+		commit(w);
+	w->shared = true;
+	ends = w->old_access == 0 && open->pending == 0 && !open->st.gone && !open->st.revoked &&
+	       is_last(w);
+	if (ends)
+		nfs4_open_end(open, false);
+	pthread_mutex_unlock(&open->busy);
+	return ends;
+}

@@ -66,6 +66,7 @@ struct nfs4_opening {
 	bool new_combination;
 	bool shared;  /* true if nfs4_open_share has committed the share already */
 	bool confirm; /* true if the client must send OPEN_CONFIRM */
+	bool no_open; /* true if the delegation stands for the open, which has ended */
 
 	struct nfs4_deleg_offer offer; /* delegation, made when everything else has succeeded */
 };
@@ -92,6 +93,8 @@ int nfs4_open_file(struct nfs4_compound *c, struct nfs4_opening *w);
 int nfs4_open_share(struct nfs4_compound *c, struct nfs4_opening *w);
 /* Undoes nfs4_open_share, except for modes that other calls rely on by now. */
 void nfs4_open_unshare(struct nfs4_opening *w);
+/* Commits nfs4_open_share, and ends the open at once, if nobody else relies on it. False: it stays. */
+bool nfs4_open_yield(struct nfs4_opening *w);
 /* Commits nfs4_open_share: the reply reports the share. */
 void nfs4_open_shared(struct nfs4_opening *w);
 

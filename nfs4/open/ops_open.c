@@ -47,6 +47,8 @@ static int check_share_bits(struct nfs4_compound *c, struct nfs4_opening *w)
 	const struct nfs4_open_args *a = w->args;
 	uint32_t known = OPEN4_SHARE_ACCESS_BOTH;
 
+	if (c->minor > 1)
+		known |= OPEN4_SHARE_ACCESS_WANT_OPEN_XOR_DELEGATION;
 	if (c->minor > 0) {
 		known |= WANT_MASK | NFS4_WANT_LATER;
 		if ((a->access & WANT_MASK) > OPEN4_SHARE_ACCESS_WANT_CANCEL)
@@ -133,14 +135,39 @@ static void offer_delegation(struct nfs4_compound *c, struct nfs4_opening *w)
 		nfs4_deleg_offer(c, &r, &w->offer);
 }
 
+/*
+ * A client may want the delegation instead of the open (OPEN_XOR_DELEGATION, RFC 9754): it need not
+ * close then. An open that the owner has had before stays. So does one that is reclaimed: as in nfsd
+ * the delegation alone would do, but the client has asked for its open.
+ */
+static void choose(struct nfs4_compound *c, struct nfs4_opening *w)
+{
+	const struct nfs4_open_args *a = w->args;
+	const bool given =
+		w->offer.type == OPEN_DELEGATE_READ || w->offer.type == OPEN_DELEGATE_WRITE;
+
+	if (!given || !(a->access & OPEN4_SHARE_ACCESS_WANT_OPEN_XOR_DELEGATION) ||
+	    a->claim == NFS4_CLAIM_PREVIOUS || !nfs4_open_yield(w))
+		return;
+	w->sid = (struct nfs4_stateid){ .seqid = 0 };
+	w->no_open = true;
+	nfs4_set_current_stateid(c, &w->offer.sid);
+}
+
+static uint32_t result_flags(struct nfs4_compound *c, const struct nfs4_opening *w)
+{
+	return OPEN4_RESULT_LOCKTYPE_POSIX | (w->confirm ? OPEN4_RESULT_CONFIRM : 0) |
+	       (w->no_open ? OPEN4_RESULT_NO_OPEN_STATEID : 0) |
+	       (nfs4_locks_are_notified(c) ? OPEN4_RESULT_MAY_NOTIFY_LOCK : 0);
+}
+
 static void put_result(struct nfs4_compound *c, struct nfs4_opening *w)
 {
 	struct xdr_out *x = c->out;
 
 	nfs4_put_stateid(x, &w->sid);
 	nfs4_put_cinfo(x, &w->change);
-	xdr_put_u32(x, OPEN4_RESULT_LOCKTYPE_POSIX | (w->confirm ? OPEN4_RESULT_CONFIRM : 0) |
-			       (nfs4_locks_are_notified(c) ? OPEN4_RESULT_MAY_NOTIFY_LOCK : 0));
+	xdr_put_u32(x, result_flags(c, w));
 	nfs4_put_bitmap(x, &w->attrset);
 	nfs4_put_delegation(c, &w->offer);
 }
@@ -155,6 +182,7 @@ static int open_settled(struct nfs4_compound *c, int rc)
 	if (w->by_name)
 		nfs4_place_take(&c->current, &w->file);
 	nfs4_set_current_stateid(c, &w->sid);
+	choose(c, w);
 	put_result(c, w);
 	return finish(w, NFS4_OK);
 }
