@@ -14,6 +14,7 @@ from delegations import (CONTENTION, IS_DIR, LEASE, NOT_SUPP_DOWNGRADE, NOT_SUPP
 from harness import Count, Daemon
 from rpcclient import opaque, u32, u64
 
+XOR, NO_OPEN = 0x200000, 0x10  # want of OPEN, and flag of its result (RFC 9754)
 SIZE_3 = u32(1) + u32(1 << n4.SIZE) + opaque(u64(3))  # fattr4
 
 
@@ -367,6 +368,43 @@ def test_claimed_by_owner(t, d):
         x.close()
 
 
+def test_instead_of_open(t, d):
+    """OPEN_XOR_DELEGATION: the delegation stands for the open."""
+    c, other = new_client(d, "xor", 2), new_client(d, "needs what xor has", 2, n4.Client)
+    for i, (access, kind) in enumerate(((n4.SHARE_BOTH, n4.DELEGATE_WRITE), (n4.SHARE_READ, n4.DELEGATE_READ))):
+        name = f"xor{i}"
+        make(d, name)
+        root = c.path(d.exports["one"])
+        res, fh = c.open(root, name, access=access | XOR)
+        t.equal(f"{name}: no open", (res["status"], res["rflags"] & NO_OPEN, res["stateid"], res["delegation"]),
+                (n4.OK, NO_OPEN, n4.ANONYMOUS, kind))
+        deleg = res["deleg"]
+        t.equal("READ", c.last(n4.putfh(fh), n4.read(deleg, 0, 9)).get("data"), b"before")
+        again, _ = c.open(root, name, access=access | XOR)
+        t.equal("a second one is an open", (again["rflags"] & NO_OPEN, again["delegation"]), (0, n4.DELEGATE_NONE))
+        t.equal("CLOSE of that", c.close_file(fh, again["stateid"])["status"], n4.OK)
+        got = Other(lambda: other.open(root, name, access=n4.SHARE_BOTH)[0])
+        t.equal("it is recalled", c.await_callback(n4.CB_RECALL, i + 1)["stateid"], deleg)
+        mine = c.claim_open(fh, deleg, access=access | XOR)
+        t.equal("and claimed", (mine["status"], mine["rflags"] & NO_OPEN, mine["delegation"]), (n4.OK, 0, n4.DELEGATE_NONE))
+        t.equal("DELEGRETURN", c.delegreturn(fh, deleg), n4.OK)
+        t.equal("the other goes on", got.end(), n4.OK)
+        t.equal("READ by what was claimed", c.last(n4.putfh(fh), n4.read(mine["stateid"], 0, 9)).get("data"), b"before")
+        res, _ = c.open(root, name, access=n4.SHARE_READ | XOR)
+        t.equal("none is given: an open", (res["rflags"] & NO_OPEN, res["delegation"]), (0, n4.DELEGATE_NONE))
+    make(d, "xor kept")
+    first, fh = c.open(root, "xor kept", access=n4.SHARE_READ | WANT_NO)
+    res, _ = c.open(root, "xor kept", access=n4.SHARE_BOTH | XOR)
+    t.equal("an open from before stays", (res["rflags"] & NO_OPEN, res["stateid"][4:], res["delegation"]),
+            (0, first["stateid"][4:], n4.DELEGATE_WRITE))
+    t.equal("its CLOSE", c.close_file(fh, res["stateid"])["status"], n4.OK)
+    t.equal("DELEGRETURN of the other", c.delegreturn(fh, res["deleg"]), n4.OK)
+    old = new_client(d, "xor1", 1)
+    t.equal("4.1 knows it not", old.open(root, "xor kept", access=n4.SHARE_READ | XOR)[0]["status"], r.INVAL)
+    for x in (c, other, old):
+        x.close()
+
+
 def test_not_returned(t, d):
     """A holder with data that it has not written: they are refused once others have gone on."""
     holder, other = new_client(d, "dirty"), new_client(d, "waits")
@@ -433,8 +471,8 @@ def main():
     t = Count()
     with Daemon({"one": OPTIONS}, SETTINGS) as d:
         for test in (test_given, test_rules, test_of_another_user, test_want, test_attributes, test_many_ask, test_bad_answers,
-                     test_no_answer, test_asker_goes, test_recalled, test_claimed, test_claimed_by_owner, test_not_returned,
-                     test_restart):
+                     test_no_answer, test_asker_goes, test_recalled, test_claimed, test_claimed_by_owner, test_instead_of_open,
+                     test_not_returned, test_restart):
             print(f"# {test.__name__}", flush=True)
             test(t, d)
         harness.finish(t, d)

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# Delegations to read: what the client leaves out while it has one, and who gets it back: another client, another version of NFS,
-# a local process; over a restart of the server, and from a client that is cut off.
+# Delegations: what the client leaves out while it has one, and who gets it back: another client, another version of NFS, a local
+# process; over a restart of the server, and from a client that is cut off. Those to write: what others see of the file meanwhile.
 . "$VMDIR/guest/lib.sh"
 . "$VMDIR/guest/clients.sh"
 case $VERS/$PROTO in
@@ -51,9 +51,10 @@ reads() { # CLIENT NAME TEXT
 writes() { # CLIENT NAME TEXT
 	on "$1" sh -c "echo '$3' >/mnt/$1/$2"
 }
-# delegated NAME: a file that client one has read, and keeps.
+# delegated NAME: a file that client one has read, and keeps. No client made it: the maker would have a delegation to write, and
+# once that is recalled nobody gets one for a while.
 delegated() {
-	writes two "$1" before
+	echo before >"$S/$1"
 	reads one "$1" before
 	reads one "$1" before
 	sleep 1.1
@@ -143,7 +144,7 @@ restarted() {
 # The holder is cut off: its delegation goes within two leases.
 cut_off() {
 	local start=$SECONDS
-	writes one cut before
+	echo before >"$S/cut"
 	reads two cut before
 	reads two cut before
 	net_cut two
@@ -151,6 +152,65 @@ cut_off() {
 	t_note "taken after $((SECONDS - start)) s"
 	net_heal two
 	wait_until 120 eval "[ \"\$(on two cat $two/cut)\" = after ]" || die "two reads $(on two cat $two/cut)"
+}
+
+# A file that a client writes: further opens and closes are its own, and each close has written the data.
+to_write() {
+	local i o c
+	on one sh -c "echo 1 >>$one/wr"
+	o=$(ops OPEN) c=$(ops CLOSE)
+	for i in 2 3 4; do on one sh -c "echo $i >>$one/wr"; done
+	same "OPENs, CLOSEs" "0 0" "$(($(ops OPEN) - o)) $(($(ops CLOSE) - c))"
+	same "on the server" "1 2 3 4" "$(echo $(<"$S/wr"))"
+	returned wr reads two wr $'1\n2\n3\n4'
+	returned_not wr2 writes one wr2 mine
+	same "the other's" mine "$(on two cat $two/wr2)"
+}
+returned_not() { # NAME COMMAND...: nobody gets the delegation back for that
+	local n
+	n=$(ops DELEGRETURN)
+	"${@:2}"
+	same "DELEGRETURNs for $1" 0 "$(($(ops DELEGRETURN) - n))"
+}
+sees() { same "size that $1 sees" "$3" "$(on "$1" stat -c %s "/mnt/$1/$2")"; }
+# The other sees the size that the file has at its writer, which goes on; and the data once it opens the file.
+sizes() {
+	file one w start $one/sz wc
+	file one w write 0 hello
+	sleep 1.1
+	t_note "on the server: $(stat -c %s "$S/sz")" # 0, if the client has not written by itself
+	returned_not sz sees two sz 5
+	file one w write 5 and_on
+	sleep 1.1
+	returned_not sz sees two sz 11
+	file one w truncate 7
+	sleep 1.1
+	returned_not sz sees two sz 7
+	returned sz reads two sz helloan
+	file one w write 7 D
+	file one w stop
+	sleep 1.1
+	reads two sz helloanD
+}
+# Locks that the writer holds by itself go to the server with the recall.
+locked() {
+	file one l start $one/lk rwc
+	file one l lock posix w 0 0
+	returned lk file two l start $two/lk rw
+	refused busy two l lock posix w 0 0
+	file one l stop
+	file two l lock posix w 0 0 20000
+	file two l stop
+}
+write_restarted() {
+	file one w start $one/wo rwc
+	file one w write 0 before
+	server_kill9
+	ringnfsd_launch
+	file one w write 0 after
+	file one w sync
+	reads two wo aftere
+	file one w stop
 }
 
 # Below an export that local processes change, too: who opens a file there to write waits for the client.
@@ -181,6 +241,12 @@ t_run "recalled by NFSv3" by_v3
 t_run "recalled while it is open" still_open
 t_run "one's own changes" own_write
 t_run "recalled by a local process" local_writer
+if [ "$VERS" != 4.0 ]; then
+	t_run "a file that is written again" to_write
+	t_run "sizes of a file that is being written" sizes
+	t_run "locks of its writer" locked
+	t_run "its writer, over a restart" write_restarted
+fi
 t_run "over a restart" restarted
 t_run "a holder that is cut off" cut_off
 on one umount $one

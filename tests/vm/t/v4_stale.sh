@@ -43,6 +43,27 @@ t_run "one after the other" reread
 t_run "at the same time, few files" watch 2 "${STALE_SECONDS:-6}" $ways
 # shellcheck disable=SC2086
 t_run "at the same time, more files" watch 40 "${STALE_SECONDS:-6}" $ways
+
+# Where no local process takes part, files are also delegated to write, to the clients of 4.1 and 4.2.
+alone() {
+	local v N=/export/$FS/stale_nfs nfs=()
+	rm -rf "$N"
+	mkdir "$N"
+	chmod 777 "$N"
+	echo "$N *(rw,sync,no_subtree_check,insecure,no_root_squash,nfs_only,fsid=92)" >"$STATE/exports.d/stale.exports"
+	kill -HUP "$(server_pid)"
+	sleep 1.5
+	for v in $all; do
+		nfs_mount $v "$PROTO" "$N" /mnt/n$v || die "no mount of $v"
+		nfs+=(/mnt/n$v)
+	done
+	watch "$1" "${STALE_SECONDS:-6}" "${nfs[@]}"
+	for v in $all; do umount /mnt/n$v; done
+	rm -rf "$N" "$STATE/exports.d/stale.exports"
+	kill -HUP "$(server_pid)"
+}
+t_run "clients alone, few files" alone 2
+t_run "clients alone, more files" alone 40
 for v in $all; do umount /mnt/v$v; done
 rm -rf "$S"
 t_done
