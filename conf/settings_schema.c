@@ -144,7 +144,8 @@ const struct cfg_row cfg_rows[] = {
 		  "most 16." },
 	{ ROW(nfs4, delegations, CFG_BOOL), .def = "yes",
 	  .text = "Give clients of version 4 delegations, if they can be called back: as long as nobody changes a file, they open it to "
-		  "read, and believe what they have cached, without asking. Others wait until a delegation is returned." },
+		  "read, and believe what they have cached, without asking; and as long as nobody else uses a file that they write, "
+		  "they open and lock it by themselves. Others wait until a delegation is returned." },
 	{ ROW(nfs4, copy_servers, CFG_SERVERS), .def = "",
 	  .text = "Other servers, which may read a file here for a copy that a client of both asks for, and which files are "
 		  "read from in such copies, at that port. Name only servers that are trusted: they may read what their clients "
