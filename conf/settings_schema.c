@@ -35,7 +35,8 @@ const struct cfg_row cfg_rows[] = {
 		  "An eighth is reserved for the state of NFSv4 clients. 0 means a quarter of the machine's memory." },
 	{ ROW(server, max_fds, CFG_UINT), RANGE(128, 1000000000), .zero = true, .def = "0",
 	  .text = "File descriptors that the cache of open files may hold. tcp.max_connections leaves about a quarter "
-		  "of those of the process for it, or more. 0 means 65536, or as many as are left." },
+		  "of those of the process for it and for leases of delegated files, or more. 0 means 65536, or as many as "
+		  "are left. Leases may have a quarter of the number that is set, or else of what is left." },
 	{ ROW(server, state_dir, CFG_PATH), .def = "/var/lib/ringnfs",
 	  .text = "Directory for what outlives a restart: the secret that file handles are signed with, and the "
 		  "records of NFSv4 clients that hold open files." },

@@ -38,6 +38,11 @@
 #define SPARE_MOST 16384u
 #define HELPERS_MAX 3
 
+/* Leases of delegated files: as many as clients may have delegations, a part of what is left. */
+#define LEASES_MOST 131072u
+#define LEASES_OF_MIB 4u
+#define LEASES_PART 4u
+
 /* Pipes, of 1 MiB and two descriptors each: at most, and one for so many bytes and descriptors. */
 #define PIPES_MOST 64u
 #define PIPE_MEMORY (16u << 20)
@@ -88,10 +93,8 @@ void limits_warn_memlock(const struct rn_logger *log)
 			(unsigned long long)r.rlim_cur);
 }
 
-static size_t quarter_of_ram(void)
+static size_t quarter_of(size_t ram)
 {
-	size_t ram = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
-
 	return ram / 4 < (64u << 20) ? 64u << 20 : ram / 4;
 }
 
@@ -130,6 +133,16 @@ static unsigned count_open(void)
 	return n;
 }
 
+/* A lease keeps an inode in the kernel's memory, so nfsd, too, gives no more delegations. */
+static unsigned lease_files(const struct cfg_settings *s, const struct limits *l, unsigned rest)
+{
+	uint64_t most = (uint64_t)l->ram_mib * LEASES_OF_MIB;
+
+	if (s->server.max_fds)
+		most = s->server.max_fds / LEASES_PART;
+	return least(least(LEASES_MOST, most), (rest - LEAST_CACHE - LEAST_REQUESTS) / LEASES_PART);
+}
+
 int limits_divide(const struct cfg_settings *s, const struct rn_logger *log, struct limits *l)
 {
 	unsigned fixed = fixed_files(l, count_open()), left, rest, requests;
@@ -145,6 +158,8 @@ int limits_divide(const struct cfg_settings *s, const struct rn_logger *log, str
 	l->connections = least(s->tcp.enabled ? s->tcp.max_connections : 0,
 			       (left - LEAST) / 4 * 3 + LEAST_CONNECTIONS);
 	rest = left - l->connections;
+	l->leases = lease_files(s, l, rest);
+	rest -= l->leases;
 	requests = least(rest / 2, l->threads * REQUESTS_OF_WORKER * FOR_REQUEST);
 	l->cache_fds = least(s->server.max_fds ? s->server.max_fds : CACHE_WANT, rest - requests);
 	l->cache_fds_most = l->cache_fds + requests;
@@ -158,13 +173,15 @@ unsigned limits_pipes(const struct limits *l)
 
 int limits_apply(const struct cfg_settings *s, const struct rn_logger *log, struct limits *out)
 {
+	const size_t ram = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
 	out->files = (unsigned)raise_files(log);
 	raise_memlock();
 	if (cpus < 1)
 		cpus = 1;
-	out->memory_max = s->server.memory_max ? (size_t)s->server.memory_max : quarter_of_ram();
+	out->memory_max = s->server.memory_max ? (size_t)s->server.memory_max : quarter_of(ram);
+	out->ram_mib = (unsigned)(ram >> 20);
 	/* A few more than processors, since a worker may wait in a metadata call of a slow disk. */
 	out->threads = s->server.threads ? (unsigned)s->server.threads
 					 : (cpus < 4 ? 4u : (cpus > 256 ? 256u : (unsigned)cpus));

@@ -14,11 +14,13 @@ struct limits {
 	unsigned threads;  /* workers */
 	unsigned loops;	   /* event threads */
 	unsigned helpers;  /* threads that look ahead in listings */
+	unsigned ram_mib;  /* of the machine */
 
 	/* set by limits_divide */
 	unsigned more_workers;	 /* workers that may be started on demand */
 	unsigned spare;		 /* for exports that reloads, mounts and submounts open */
 	unsigned connections;	 /* descriptors for TCP connections */
+	unsigned leases;	 /* descriptors for the kernel's leases of delegated files */
 	unsigned cache_fds;	 /* descriptors that the node cache may keep */
 	unsigned cache_fds_most; /* and have, with what requests hold */
 };

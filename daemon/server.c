@@ -380,7 +380,7 @@ static int start_descriptors(struct server *s)
 
 	if (rc)
 		return rc;
-	vfs_set_fds(s->vfs, s->limits.cache_fds, s->limits.cache_fds_most);
+	vfs_set_fds(s->vfs, s->limits.cache_fds, s->limits.cache_fds_most, s->limits.leases);
 	workers_limit(s->workers, s->limits.more_workers);
 	return 0;
 }

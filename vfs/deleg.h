@@ -44,6 +44,7 @@ struct vfs_deleg {
 	/* Before recall(): seconds after which the other one goes on in any case, so that the delegation
 	 * should have been revoked by then. 0: it waits until the delegation ends. */
 	unsigned within_s;
+	bool leased;  /* its file has a lease of the kernel, and with it a descriptor */
 	bool calling; /* recall() is running */
 	LIST_ENTRY(vfs_deleg) link;
 };
@@ -64,6 +65,16 @@ bool vfs_deleg_possible(struct vfs_ctx *ctx, struct vfs_node *n, enum vfs_deleg_
 /* The delegation was returned or revoked: those who wait may go on. Nothing happens to one that is
  * not given. When it returns, recall() is not running and will not be called. */
 void vfs_deleg_end(struct vfs_deleg *d);
+
+/* Has the delegation of f recalled although nobody is waiting for the file. Nothing happens to one that is not
+ * given any more, or is being recalled. The caller keeps f and d, and holds no lock. */
+void vfs_deleg_ask_back(struct vfs_file *f, struct vfs_deleg *d);
+
+/* Descriptors that the kernel's leases of delegated files take, and may take. */
+struct vfs_lease_room {
+	unsigned used, most;
+};
+struct vfs_lease_room vfs_lease_room(const struct vfs *vfs);
 
 /*
  * Calls found(arg, d) if another client than ctx->client has a write delegation of n's file, recalled or

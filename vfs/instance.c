@@ -11,6 +11,7 @@
 #include "vfs/fs/change.h"
 #include "vfs/fs/handle_cache.h"
 #include "vfs/hold/file.h"
+#include "vfs/hold/file_fd.h"
 #include "vfs/hold/file_table.h"
 #include "vfs/hold/lease.h"
 #include "vfs/hold/unlinked.h"
@@ -41,6 +42,8 @@ static void set_defaults(struct vfs_config *cfg)
 		cfg->lock_wait_seconds = VFS_LOCK_WAIT_SECONDS;
 	if (cfg->deleg_quiet_seconds == 0)
 		cfg->deleg_quiet_seconds = VFS_DELEG_QUIET_SECONDS;
+	if (cfg->max_leases == 0)
+		cfg->max_leases = cfg->max_fds / VFS_PART_PRECAUTION;
 }
 
 /* Apart from the key of handles: no mark is ever the MAC of anything. */
@@ -110,10 +113,11 @@ int vfs_new(const struct vfs_config *cfg, struct vfs **out)
 	return 0;
 }
 
-void vfs_set_fds(struct vfs *vfs, unsigned max_fds, unsigned most)
+void vfs_set_fds(struct vfs *vfs, unsigned max_fds, unsigned most, unsigned leases)
 {
 	vfs->cfg.max_fds = max_fds;
 	vfs->cfg.max_fds_most = most;
+	vfs->cfg.max_leases = leases;
 }
 
 void vfs_free(struct vfs *vfs)
@@ -172,7 +176,7 @@ void vfs_mounts_changed(struct vfs *vfs, const struct vfs_mount_table *t)
 void vfs_stats(struct vfs *vfs, struct vfs_stats *out)
 {
 	*out = (struct vfs_stats){
-		.fds = (uint64_t)atomic_load(&vfs->fds),
+		.fds = (uint64_t)atomic_load(&vfs->fds) + vfs_lease_room(vfs).used,
 		.stale = atomic_load(&vfs->stale),
 		.bad_handles = atomic_load(&vfs->bad_handles),
 	};

@@ -25,6 +25,7 @@ struct vfs_config {
 	const struct rn_logger *log;  /* may be NULL */
 	unsigned max_fds;	      /* descriptors that the node cache may hold */
 	unsigned max_fds_most;	      /* with what requests hold beside that; 0: no bound */
+	unsigned max_leases;	      /* and for the kernel's leases; 0: a quarter of max_fds */
 	unsigned idle_seconds;	      /* a cached node unused so long is closed; 0: 10 */
 	unsigned max_locks;	      /* byte ranges locked by all clients; 0: 1,000,000 */
 	unsigned lock_wait_seconds;   /* a waiter that has not asked again is forgotten; 0: 90 */
@@ -40,8 +41,8 @@ struct vfs_config {
 };
 
 int vfs_new(const struct vfs_config *cfg, struct vfs **out);
-/* max_fds and max_fds_most, before there are requests. */
-void vfs_set_fds(struct vfs *vfs, unsigned max_fds, unsigned most);
+/* max_fds, max_fds_most and max_leases, before there are requests. */
+void vfs_set_fds(struct vfs *vfs, unsigned max_fds, unsigned most, unsigned leases);
 void vfs_free(struct vfs *vfs); /* workers and exports are gone */
 /* Closes what has been idle too long; the daemon calls it about once a second, from any one thread.
  */

@@ -14,7 +14,7 @@ static const struct cfg_settings settings = { .tcp = { .enabled = true, .max_con
 
 static bool divide(unsigned files, struct limits *l)
 {
-	*l = (struct limits){ .files = files, .threads = THREADS, .loops = 1 };
+	*l = (struct limits){ .files = files, .threads = THREADS, .loops = 1, .ram_mib = 8192 };
 	return limits_divide(&settings, NULL, l) == 0;
 }
 
@@ -47,7 +47,7 @@ Test(limits, all_that_may_be_open_is_within_the_limit)
 
 	for (unsigned files = least; files < 200000; files += files < 1000 ? 1 : 997) {
 		cr_assert(divide(files, &l));
-		cr_assert_leq(open_now() + l.connections + l.cache_fds_most +
+		cr_assert_leq(open_now() + l.connections + l.cache_fds_most + l.leases +
 				      l.more_workers * OF_WORKER + l.spare,
 			      files);
 		cr_assert_leq(l.more_workers, WORKERS_MORE);
@@ -65,4 +65,26 @@ Test(limits, few_descriptors_leave_few_further_workers)
 	cr_assert(divide(4096, &l));
 	cr_expect_eq(l.more_workers, WORKERS_MORE);
 	cr_expect_gt(l.spare, 100u);
+}
+
+/* As many as there are descriptors for, and as nfsd allows for the memory. */
+Test(limits, leases_of_delegated_files)
+{
+	struct cfg_settings few = settings;
+	struct limits l;
+
+	cr_assert(divide(least_files(), &l));
+	cr_expect_leq(l.leases, 1u);
+	cr_assert(divide(20000, &l));
+	cr_expect_gt(l.leases, 2000u);
+	cr_expect_lt(l.leases, l.cache_fds);
+	cr_assert(divide(1048576, &l));
+	cr_expect_eq(l.leases, 4 * 8192u);
+	l.ram_mib = 1u << 20;
+	cr_assert_eq(limits_divide(&settings, NULL, &l), 0);
+	cr_expect_eq(l.leases, 131072u);
+	few.server.max_fds = 128;
+	cr_assert_eq(limits_divide(&few, NULL, &l), 0);
+	cr_expect_eq(l.leases, 32u);
+	cr_expect_eq(l.cache_fds, 128u);
 }

@@ -399,12 +399,12 @@ Test(vfs_lock, a_mirror_that_comes_too_late)
 		open_model(&m, "f");
 		if (!shared)
 			close_data(&m);
-		vfs_set_fds(m.f.vfs, 1, 0);
+		vfs_set_fds(m.f.vfs, 1, 0, 1);
 		cr_expect_eq(try_lock(&m, 0, VFS_LOCK_WRITE, 0, 1, 0), 0);
 		cr_expect_eq(try_lock(&m, 0, VFS_LOCK_WRITE, 10, 1, 0), 0);
 		cr_expect_not(kernel_refuses(&m, F_WRLCK, 0));
 		cr_assert_eq(fcntl(m.local_fd, F_OFD_SETLK, &fl), 0);
-		vfs_set_fds(m.f.vfs, 256, 0);
+		vfs_set_fds(m.f.vfs, 256, 0, 64);
 		cr_expect_eq(try_lock(&m, 1, VFS_LOCK_WRITE, 5, 1, 0), 0);
 		cr_expect_not(kernel_refuses(&m, F_WRLCK, 0));
 		vfs_file_stats(m.f.vfs, &st);

@@ -114,6 +114,11 @@ int vfs_fd_open_handle(struct vfs *vfs, int mount_fd, const struct vfs_handle *h
 	return open_counted(vfs, &(struct opening){ .dirfd = mount_fd, .handle = h });
 }
 
+void vfs_fd_set_aside(struct vfs *vfs, int n)
+{
+	atomic_fetch_sub(&vfs->fds, n);
+}
+
 void vfs_fd_close(struct vfs *vfs, int fd)
 {
 	if (fd < 0)

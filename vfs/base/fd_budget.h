@@ -32,6 +32,8 @@ bool vfs_fd_has_room(const struct vfs *vfs);
 /* A second descriptor of fd's open file; -EAGAIN at once if there are none left. */
 int vfs_fd_dup(struct vfs *vfs, int fd);
 int vfs_fd_open_handle(struct vfs *vfs, int mount_fd, const struct vfs_handle *h);
+/* Takes open descriptors out of the budget, which has others for their use; a negative number gives them back. */
+void vfs_fd_set_aside(struct vfs *vfs, int n);
 void vfs_fd_close(struct vfs *vfs, int fd); /* negative: nothing */
 
 #endif

@@ -182,6 +182,7 @@ int vfs_deleg_give(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_deleg *d)
 
 	d->file = NULL;
 	d->recalled = d->calling = false;
+	d->leased = needs_lease(n);
 	if (rc == 0)
 		rc = vfs_file_get(ctx, n, &f);
 	if (rc != 0)
@@ -211,9 +212,9 @@ void vfs_deleg_end(struct vfs_deleg *d)
 	if (LIST_EMPTY(&f->delegs.given) && LIST_EMPTY(&f->delegs.recalled))
 		fd = vfs_lease_drop(f);
 	freed = d->recalled && LIST_EMPTY(&f->delegs.recalled);
+	d->file = NULL;
 	pthread_mutex_unlock(&f->lock);
 	vfs_fd_close(f->vfs, fd); /* a local process that has waited goes on */
-	d->file = NULL;
 	count(f->vfs->files, d, (uint64_t)-1);
 	vfs_file_put(f);
 	if (freed && cfg->deleg_ended)

@@ -34,21 +34,33 @@ bool vfs_deleg_conflicts(const struct vfs_file *f, const struct vfs_file_use *u)
 	return find(f, &f->delegs.given, u) || find(f, &f->delegs.recalled, u);
 }
 
+/* Under f->lock, which is given up in between. */
+static void recall_one(struct vfs_file *f, struct vfs_deleg *d, unsigned within_s)
+{
+	LIST_REMOVE(d, link);
+	LIST_INSERT_HEAD(&f->delegs.recalled, d, link);
+	d->recalled = d->calling = true;
+	d->within_s = within_s;
+	atomic_store(&f->vfs->files->recalled_at[f->slot], (uint32_t)rn_now_coarse_seconds());
+	pthread_mutex_unlock(&f->lock);
+	d->ops->recall(d);
+	pthread_mutex_lock(&f->lock);
+	d->calling = false;
+	pthread_cond_broadcast(&f->delegs.called);
+}
+
 void vfs_deleg_recall(struct vfs_file *f, const struct vfs_file_use *u)
 {
-	const unsigned slot = f->slot;
 	struct vfs_deleg *d;
 
-	while ((d = find(f, &f->delegs.given, u)) != NULL) {
-		LIST_REMOVE(d, link);
-		LIST_INSERT_HEAD(&f->delegs.recalled, d, link);
-		d->recalled = d->calling = true;
-		d->within_s = u->within_s;
-		atomic_store(&f->vfs->files->recalled_at[slot], (uint32_t)rn_now_coarse_seconds());
-		pthread_mutex_unlock(&f->lock);
-		d->ops->recall(d);
-		pthread_mutex_lock(&f->lock);
-		d->calling = false;
-		pthread_cond_broadcast(&f->delegs.called);
-	}
+	while ((d = find(f, &f->delegs.given, u)) != NULL)
+		recall_one(f, d, u->within_s);
+}
+
+void vfs_deleg_ask_back(struct vfs_file *f, struct vfs_deleg *d)
+{
+	pthread_mutex_lock(&f->lock);
+	if (d->file == f && !d->recalled)
+		recall_one(f, d, 0);
+	pthread_mutex_unlock(&f->lock);
 }

@@ -45,14 +45,22 @@ static int open_file(struct vfs_node *n)
 	return rc;
 }
 
+struct vfs_lease_room vfs_lease_room(const struct vfs *vfs)
+{
+	const uint64_t used = atomic_load_explicit(&vfs->files->leases, memory_order_relaxed);
+
+	return (struct vfs_lease_room){ .used = (unsigned)used, .most = vfs->cfg.max_leases };
+}
+
 int vfs_lease_open(struct vfs_ctx *ctx, struct vfs_node *n)
 {
 	struct vfs *vfs = n->vfs;
+	const struct vfs_lease_room room = vfs_lease_room(vfs);
 	int rc = vfs_act_as_root(ctx);
 
 	if (rc != 0)
 		return rc;
-	if (atomic_load(&vfs->files->leases) >= vfs->cfg.max_fds / VFS_PART_PRECAUTION)
+	if (room.used >= room.most)
 		return -EAGAIN;
 	return n->type == S_IFDIR ? vfs_fd_reopen(vfs, n->path_fd, O_PATH) : open_file(n);
 }
@@ -68,6 +76,7 @@ int vfs_lease_take(struct vfs_file *f, int fd)
 	f->lease_fd = fd;
 	vfs_lease_table_add(&ls->table, f);
 	atomic_fetch_add(&f->vfs->files->leases, 1);
+	vfs_fd_set_aside(f->vfs, 1);
 	if (f->is_dir || fcntl(fd, F_SETLEASE, F_RDLCK) == 0)
 		return 0;
 	rc = errno == EINVAL || errno == EACCES ? -EOPNOTSUPP : -EAGAIN;
@@ -89,6 +98,7 @@ int vfs_lease_drop(struct vfs_file *f)
 	vfs_lease_table_remove(&f->vfs->leases->table, f);
 	vfs_leases_unwatch(f->vfs->leases, f, fd);
 	atomic_fetch_sub(&f->vfs->files->leases, 1);
+	vfs_fd_set_aside(f->vfs, -1);
 	f->lease_fd = -1;
 	/* By itself it would go with the last copy of the descriptor, which a child may have. */
 	(void)fcntl(fd, F_SETLEASE, F_UNLCK);
