@@ -13,6 +13,7 @@ struct nfs4_cb_hooks;
 struct nfs4_clients;
 struct nfs4_copies;
 struct nfs4_copy_sources;
+struct nfs4_deleg_holders;
 struct nfs4_holdings_hooks;
 struct nfs4_pseudo;
 struct nfs4_recall_list;
@@ -26,14 +27,15 @@ struct nfs4_server {
 	const struct nfs4_cb_hooks *cb_hooks;		  /* nfs4/client/cb_path.h */
 	/* Random key, so that no client can predict a hash or aim at one bucket of a table. */
 	uint8_t hash_key[crypto_shorthash_KEYBYTES];
-	struct nfs4_pseudo *pseudo;		/* nfs4/pseudo/pseudo.h */
-	struct nfs4_recovery *recovery;		/* nfs4/recovery/recovery.h */
-	struct nfs4_totals *totals;		/* nfs4/state/totals.h */
-	struct nfs4_recall_list *recalls;	/* nfs4/state/recall.h */
-	struct nfs4_queries *queries;		/* nfs4/deleg/query.h */
-	struct nfs4_clients *clients;		/* nfs4/client/registry.h */
-	struct nfs4_copy_sources *copy_sources; /* nfs4/state/copy_source.h */
-	struct nfs4_copies *copies;		/* nfs4/data/copies.h */
+	struct nfs4_pseudo *pseudo;		  /* nfs4/pseudo/pseudo.h */
+	struct nfs4_recovery *recovery;		  /* nfs4/recovery/recovery.h */
+	struct nfs4_totals *totals;		  /* nfs4/state/totals.h */
+	struct nfs4_recall_list *recalls;	  /* nfs4/state/recall.h */
+	struct nfs4_deleg_holders *deleg_holders; /* nfs4/state/deleg_pressure.h */
+	struct nfs4_queries *queries;		  /* nfs4/deleg/query.h */
+	struct nfs4_clients *clients;		  /* nfs4/client/registry.h */
+	struct nfs4_copy_sources *copy_sources;	  /* nfs4/state/copy_source.h */
+	struct nfs4_copies *copies;		  /* nfs4/data/copies.h */
 };
 
 #endif

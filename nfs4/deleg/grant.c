@@ -10,7 +10,7 @@
 #include "nfs4/recovery/grace.h"
 #include "nfs4/server.h"
 #include "nfs4/state/deleg.h"
-#include "nfs4/state/totals.h"
+#include "nfs4/state/deleg_pressure.h"
 
 #define MAY (-1) /* no reason against it */
 
@@ -55,17 +55,6 @@ static int look_at_wish(struct nfs4_compound *c, const struct nfs4_deleg_request
 	}
 }
 
-static bool has_room(struct nfs4_compound *c)
-{
-	uint32_t has;
-
-	pthread_mutex_lock(&c->client->lock);
-	has = c->client->holdings->delegs;
-	pthread_mutex_unlock(&c->client->lock);
-	return has < NFS4_DELEGS_OF_CLIENT &&
-	       nfs4_total(c->server, NFS4_TOTAL_DELEGS) < NFS4_DELEGS_MAX;
-}
-
 /* In minor version 0 the path must have been tried: nothing tells the client that it is down before
  * the next RENEW. */
 static bool is_reached(struct nfs4_compound *c)
@@ -82,7 +71,7 @@ static int look_at_server(struct nfs4_compound *c, const struct nfs4_deleg_reque
 	 * revoked. */
 	if (r->reclaim ? !nfs4_may_reclaim_deleg(&c->client->record) : nfs4_in_grace(c->server))
 		return WND4_CONTENTION;
-	return is_reached(c) && has_room(c) ? MAY : WND4_RESOURCE;
+	return is_reached(c) && nfs4_deleg_has_room(c->client) ? MAY : WND4_RESOURCE;
 }
 
 bool nfs4_deleg_is_available(struct nfs4_compound *c)

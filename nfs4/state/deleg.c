@@ -4,10 +4,19 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "nfs4/client/client.h"
 #include "nfs4/state/check.h"
+#include "nfs4/state/deleg_pressure.h"
 #include "nfs4/state/recall.h"
+
+static uint8_t type_bit(const struct nfs4_place *p, enum vfs_deleg_type type)
+{
+	if (p->type == S_IFDIR)
+		return NFS4_ANY_DIR;
+	return type == VFS_DELEG_WRITE ? NFS4_ANY_WRITE : NFS4_ANY_READ;
+}
 
 struct nfs4_deleg *nfs4_deleg_new(struct nfs4_client *cl, struct vfs_file *f,
 				  const struct nfs4_place *p, enum vfs_deleg_type type)
@@ -21,6 +30,7 @@ struct nfs4_deleg *nfs4_deleg_new(struct nfs4_client *cl, struct vfs_file *f,
 	d->vfs.ops = &nfs4_recall_ops;
 	d->vfs.client = cl;
 	d->vfs.type = type;
+	d->type = type_bit(p, type);
 	d->opener = p->ctx.cred.uid;
 	d->export_id = p->export_id;
 	d->fh_len = (uint8_t)fh->len;
@@ -36,6 +46,8 @@ unsigned nfs4_deleg_type(struct nfs4_client *cl, const struct vfs_file *f)
 	pthread_mutex_lock(&cl->lock);
 	st = nfs4_state_by_file(cl, NULL, f);
 	type = st ? nfs4_as_deleg(st)->vfs.type : 0;
+	if (st) /* the client uses the file */
+		nfs4_deleg_used(nfs4_as_deleg(st));
 	pthread_mutex_unlock(&cl->lock);
 	return type;
 }
@@ -50,8 +62,11 @@ int nfs4_deleg_add(struct nfs4_deleg *d, struct nfs4_stateid *sid)
 		rc = nfs4_state_add(cl, &d->st);
 	if (rc == 0) {
 		d->given = true;
+		nfs4_deleg_count(d);
 		d->st.seqid = 1;
 		nfs4_state_stateid(&d->st, sid);
+	} else if (rc == -ENOMEM) {
+		nfs4_deleg_refused(cl);
 	}
 	pthread_mutex_unlock(&cl->lock);
 	if (rc != 0)
@@ -68,6 +83,8 @@ void nfs4_deleg_end(struct nfs4_deleg *d)
 	mine = !d->st.gone;
 	given = d->given;
 	d->given = false;
+	if (given)
+		nfs4_deleg_uncount(d);
 	if (mine) {
 		nfs4_recall_dequeue(d);
 		nfs4_state_remove(cl, &d->st, false);
@@ -89,6 +106,8 @@ bool nfs4_deleg_revoke(struct nfs4_deleg *d, int status)
 	given = mine && d->given;
 	if (mine) {
 		d->given = false;
+		if (given)
+			nfs4_deleg_uncount(d);
 		nfs4_recall_dequeue(d);
 		nfs4_state_revoke(cl, &d->st, status);
 	}

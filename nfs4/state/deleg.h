@@ -18,10 +18,6 @@
 #include "nfs4/state/state.h"
 #include "vfs/deleg.h"
 
-/* Bounds besides the memory that a client may have. */
-#define NFS4_DELEGS_OF_CLIENT 16384u
-#define NFS4_DELEGS_MAX 131072u /* of all clients */
-
 struct nfs4_query;
 
 struct nfs4_deleg {
@@ -41,6 +37,12 @@ struct nfs4_deleg {
 	uint64_t call_at;     /* the earliest time of the next CB_RECALL */
 	TAILQ_ENTRY(nfs4_deleg) recall_link, due_link;
 	struct nfs4_recall call; /* CB_RECALL under way holds a reference of the state */
+	bool ordered;		 /* in nfs4_deleg_account.order */
+	bool recalling;		 /* in nfs4_deleg_holders.recalling */
+	TAILQ_ENTRY(nfs4_deleg) order_link;
+
+	_Atomic bool used; /* by the client, since it was last looked at */
+	uint8_t type;	   /* bit NFS4_ANY_*; constant */
 
 	/* Of a write delegation (nfs4/deleg/held_attrs.h); under the client's lock. */
 	uint64_t change; /* attribute of the file when it was given */

@@ -5,6 +5,7 @@
 #include "nfs4/client/registry.h"
 #include "nfs4/server.h"
 #include "nfs4/state/deleg.h"
+#include "nfs4/state/deleg_pressure.h"
 #include "nfs4/state/lock_waiter.h"
 #include "nfs4/state/owner.h"
 #include "nfs4/state/recall.h"
@@ -19,6 +20,7 @@ static void init(struct nfs4_holdings *held)
 	TAILQ_INIT(&held->unconfirmed);
 	TAILQ_INIT(&held->states);
 	nfs4_recalls_init(&held->recalls);
+	nfs4_deleg_account_init(&held->deleg_account);
 }
 
 /* Any open or delegation, with a reference; NULL if there is none. */

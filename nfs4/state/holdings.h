@@ -15,8 +15,10 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "nfs4/callback/cb_recall_any.h"
 #include "nfs4/client/holdings_hooks.h"
 #include "nfs4/proto.h"
+#include "nfs4/state/deleg_policy.h"
 
 struct nfs4_deleg;
 struct nfs4_owner;
@@ -42,6 +44,23 @@ struct nfs4_recalls {
 	bool listed;
 	uint32_t round; /* number of the last walk that has visited the client */
 	TAILQ_ENTRY(nfs4_recalls) link;
+};
+
+/* Delegations of one client that are given and not being recalled (nfs4/state/deleg_pressure.h). Under
+ * the client's lock; what is atomic is also read without it. */
+struct nfs4_deleg_account {
+	struct nfs4_client *client;
+	TAILQ_HEAD(nfs4_deleg_order, nfs4_deleg) order; /* least recently used first, about */
+	_Atomic uint32_t n, leased; /* all; those whose files have leases of the kernel */
+	uint32_t types;		    /* bits NFS4_ANY_* that it has had since it had none */
+	struct nfs4_deleg_asked asked;
+	_Atomic uint32_t keep;	  /* asked.keep */
+	_Atomic uint64_t look_at; /* while n is above keep: when something is to be done */
+	_Atomic bool refused;	  /* memory for one more */
+	bool calling; /* CB_RECALL_ANY is under way, and holds a reference of the client */
+	struct nfs4_recall_any call;
+	/* Under the lock of the server's list. */
+	TAILQ_ENTRY(nfs4_deleg_account) link;
 };
 
 struct nfs4_holdings {
@@ -73,6 +92,7 @@ struct nfs4_holdings {
 	LIST_HEAD(, nfs4_lock_waiter) waiters;
 	uint32_t nwaiters;
 	struct nfs4_recalls recalls; /* delegations that the client is to return */
+	struct nfs4_deleg_account deleg_account;
 };
 
 static inline enum nfs4_revoked_by nfs4_revoked_by(int status)

@@ -5,6 +5,7 @@
 #include "nfs4/state/check.h"
 #include "nfs4/state/copy_source.h"
 #include "nfs4/state/deleg.h"
+#include "nfs4/state/deleg_pressure.h"
 #include "nfs4/status.h"
 #include "vfs/worker.h"
 
@@ -80,12 +81,13 @@ static bool opened_by_caller(const struct nfs4_place *p, struct nfs4_open *open)
  * that it came with are checked as without it. */
 static int begin_delegated(const struct nfs4_place *p, unsigned access, struct nfs4_io_right *r)
 {
-	const struct nfs4_deleg *d = nfs4_as_deleg(r->state);
+	struct nfs4_deleg *d = nfs4_as_deleg(r->state);
 
 	if ((access & NFS4_IO_WRITE) && d->vfs.type == VFS_DELEG_READ) {
 		nfs4_io_end(r);
 		return NFS4ERR_OPENMODE;
 	}
+	nfs4_deleg_used(d);
 	r->opened = d->opener == p->ctx.cred.uid;
 	return NFS4_OK;
 }

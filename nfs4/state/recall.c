@@ -11,6 +11,7 @@
 #include "nfs4/recovery/records.h"
 #include "nfs4/server.h"
 #include "nfs4/state/check.h"
+#include "nfs4/state/deleg_pressure.h"
 
 /* Seconds before a client that did not take a CB_RECALL is told again. */
 #define AGAIN_S 1u
@@ -172,8 +173,10 @@ static void recall(struct vfs_deleg *v)
 	pthread_mutex_lock(&cl->lock);
 	d->recalled = true;
 	known = d->given;
-	if (known)
+	if (known) {
+		nfs4_deleg_count_recalled(d);
 		enqueue(d);
+	}
 	pthread_mutex_unlock(&cl->lock);
 	if (known)
 		pump(cl);

@@ -86,6 +86,13 @@ static void get_getattr(struct xdr_in *x, struct cb_call *c)
 	c->wants = xdr_get_u32(x);
 }
 
+static void get_recall_any(struct xdr_in *x, struct cb_call *c)
+{
+	c->keep = xdr_get_u32(x);
+	cr_expect_eq(xdr_get_u32(x), 1, "words of the mask");
+	c->types = xdr_get_u32(x);
+}
+
 static void get_notify_lock(struct xdr_in *x, struct cb_call *c)
 {
 	const uint8_t *p;
@@ -156,6 +163,10 @@ bool cbs_take(struct cb_call *c)
 		get_getattr(&x, c);
 	if (c->op == OP_CB_RECALL)
 		get_recall(&x, c);
+	if (c->op == OP_CB_RECALL_ANY)
+		get_recall_any(&x, c);
+	if (c->op == OP_CB_RECALL_SLOT)
+		c->target = xdr_get_u32(&x);
 	if (c->op == OP_CB_NOTIFY_LOCK)
 		get_notify_lock(&x, c);
 	if (c->op == OP_CB_OFFLOAD)

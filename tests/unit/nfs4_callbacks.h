@@ -30,6 +30,8 @@ struct cb_call {
 	struct nfs4_stateid sid;
 	uint32_t status, committed;
 	uint64_t count, verifier;
+	uint32_t keep, types; /* CB_RECALL_ANY */
+	uint32_t target;      /* CB_RECALL_SLOT */
 };
 
 /* From now on sessions ask for a back channel, and the connection takes callbacks. */
