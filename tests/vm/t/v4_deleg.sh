@@ -161,7 +161,7 @@ to_write() {
 	o=$(ops OPEN) c=$(ops CLOSE)
 	for i in 2 3 4; do on one sh -c "echo $i >>$one/wr"; done
 	same "OPENs, CLOSEs" "0 0" "$(($(ops OPEN) - o)) $(($(ops CLOSE) - c))"
-	same "on the server" "1 2 3 4" "$(echo $(<"$S/wr"))"
+	same "on the server" "1 2 3 4 " "$(tr '\n' ' ' <"$S/wr")"
 	returned wr reads two wr $'1\n2\n3\n4'
 	returned_not wr2 writes one wr2 mine
 	same "the other's" mine "$(on two cat $two/wr2)"
