@@ -20,7 +20,8 @@ BAD_STATEID = 10025
 MIB = 1 << 20
 LONG = 1024 * MIB  # takes longer than many calls
 OF_HOST = 16
-SETTINGS = {"nfs4.lease_time": 10, "nfs4.grace_time": 10}  # a callback is given up after a second
+# Without delegations, which its clients would have to return before they leave.
+SETTINGS = {"nfs4.lease_time": 5, "nfs4.grace_time": 5, "nfs4.delegations": "no"}  # a callback is given up after a second
 SEED = int(os.environ.get("COPIES_SEED", time.time_ns() & 0xffffffff))
 rnd = random.Random(SEED)
 
@@ -126,8 +127,31 @@ def test_result(t, _held):
     c.leave(t)
 
 
-def test_poll(t, held):
-    """A client that does not answer finds the result by asking, for a lease."""
+def leave_copying(t):
+    """A client that does not come back, in the middle of a copy."""
+    c = Client(t, "leaver")
+    c.prepare(t, LONG, name="left")
+    c.until_copied(c.copy()["sid"])
+    c.conn.close()
+    return c
+
+
+def await_end(t, c):
+    """Waits until the lease of c has run out."""
+    other = Client(t, "heir")
+    root = other.path(t.d.exports["rw"])
+    while (res := other.open(root, "left.dst", deny=3)[0])["status"] != n.OK:
+        time.sleep(0.2)
+    other.close_file(c.dst, res["stateid"])
+    other.bare((n.DESTROY_SESSION, other.session))
+    other.bare((n.DESTROY_CLIENTID, u64(other.clientid)))
+    other.close()
+    t.remove(c)
+
+
+def test_leases(t, held):
+    """A client that does not answer finds the result by asking, for a lease. One that does not come back loses its copy after one."""
+    gone = leave_copying(t)
     c = Client(t, "poll")
     c.prepare(t, 64 * MIB)
     c.answers = False
@@ -142,8 +166,9 @@ def test_poll(t, held):
     c.await_callback(n.CB_OFFLOAD)
     while c.status(sid)["status"] == n.OK:
         time.sleep(0.1)
-    t.gone("after a lease", held)
     c.leave(t)
+    await_end(t, gone)
+    t.gone("after a lease", held)
 
 
 def test_cancel(t, held):
@@ -200,22 +225,6 @@ def test_many(t, held):
     c.leave(t)
 
 
-def test_client_gone(t, held):
-    """The client does not come back."""
-    c = Client(t, "leaver")
-    c.prepare(t, LONG)
-    c.until_copied(c.copy()["sid"])
-    c.conn.close()
-    other = Client(t, "heir")
-    root = other.path(t.d.exports["rw"])
-    while (res := other.open(root, "big.dst", deny=3)[0])["status"] != n.OK:  # until its lease has run out
-        time.sleep(0.2)
-    t.gone("its client is gone", held)
-    other.close_file(c.dst, res["stateid"])
-    other.close()
-    t.remove(c)
-
-
 def test_export_gone(t, held):
     c = Client(t, "exported")
     c.prepare(t, LONG)
@@ -225,6 +234,7 @@ def test_export_gone(t, held):
         was = f.read().splitlines()
     t.d.write_exports([line.replace("127.0.0.0/8", "192.0.2.0/24") for line in was])
     t.d.reload()
+    c.await_callback(n.CB_OFFLOAD)
     t.gone("the export is gone", held)
     t.check("it ended in the middle", os.stat(c.dst_path).st_size < LONG)
     t.d.write_exports(was)
@@ -241,7 +251,7 @@ def test_restart(t, sig):
     t.equal(f"exit status after {sig!r}", t.d.stop(sig)[0], -sig if sig == signal.SIGKILL else 0)
     t.d.start()
     c.close()
-    again = Client(t, f"again {sig}")
+    again = Client(t, f"restarted {sig}")  # the same client, so that nobody waits for it in grace
     t.equal("OFFLOAD_STATUS after a restart", again.offload(OFFLOAD_STATUS, res["sid"], c.dst)["status"], BAD_STATEID)
     t.equal("OFFLOAD_CANCEL after a restart", again.offload(OFFLOAD_CANCEL, res["sid"], c.dst)["status"], BAD_STATEID)
     t.check("the verifier is another", again.last(n.putfh(c.dst), (COMMIT, u64(0) + u32(0)))["verf"] != res["verf"])
@@ -268,12 +278,13 @@ def main():
             root = t.d.root(conn, "rw")
         held = Held(t.d)
         before = held.settled()
-        for test in (test_result, test_poll, test_cancel, test_closed, test_many, test_client_gone, test_export_gone):
+        for test in (test_result, test_leases, test_cancel, test_closed, test_many):
             test(t, held)
         watched(t, t.d, root, test_bystander)
         t.equal("what was not given back", held.lost(before), {})
         for sig in (signal.SIGTERM, signal.SIGKILL):
             test_restart(t, sig)
+        test_export_gone(t, held)  # a restart would wait for its client
         harness.finish(t, t.d)
     if t.failed:
         print(f"COPIES_SEED={SEED}")
