@@ -25,7 +25,7 @@ enum nfs4_copy_phase {
 	NFS4_COPY_KEPT,	   /* the client could not be told */
 };
 
-/* Its members are under lock, a leaf. */
+/* Its members are under lock, a leaf but for nfs4_remote_abort(). */
 struct nfs4_copies {
 	struct nfs4_server *srv;
 	pthread_mutex_t lock;

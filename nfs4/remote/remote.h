@@ -8,7 +8,8 @@
  * One read at a time. No thread waits: done() is called on any thread. What the other server sends
  * is not trusted: whatever it is, the read ends, by the timeout at last.
  *
- * Locks: nfs4_remote.lock is a leaf.
+ * Locks: nfs4_remote.lock is a leaf. nfs4_remote_abort() takes locks of rpc/ and transport/, and calls
+ * nothing back.
  */
 #ifndef RN_NFS4_REMOTE_REMOTE_H
 #define RN_NFS4_REMOTE_REMOTE_H

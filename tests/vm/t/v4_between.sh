@@ -10,8 +10,11 @@ PORT2=2060
 MB=1048576
 SIZE=$((48 * MB))
 S=/export/$FS/between S2=/export/$FS/second
+TIMES="lease_time = 10
+grace_time = 10"
 NAMED="copy_servers = $ADDR, $ADDR:$PORT2"
 server_with "[nfs4]
+$TIMES
 $NAMED"
 rm -rf "$S" "$S2"
 mkdir -p "$S" "$S2" /run/second/state
@@ -19,8 +22,8 @@ mkdir -p "$S" "$S2" /run/second/state
 # second_start [SETTING]: of its section nfs4.
 second_start() {
 	echo "$S2 *(rw,no_root_squash,insecure,no_subtree_check,fsid=77)" >/run/second/exports
-	printf '[server]\nexports_file = %s\nexports_dir = %s\nstate_dir = %s\nrpcbind = no\n[tcp]\nport = %s\n[rdma]\nenabled = no\n[nfs4]\n%s\n' \
-		/run/second/exports /run/second/none /run/second/state $PORT2 "${1:-}" >/run/second/conf
+	printf '[server]\nexports_file = %s\nexports_dir = %s\nstate_dir = %s\nrpcbind = no\n[tcp]\nport = %s\n[rdma]\nenabled = no\n[nfs4]\n%s\n%s\n' \
+		/run/second/exports /run/second/none /run/second/state $PORT2 "$TIMES" "${1:-}" >/run/second/conf
 	setsid env -C / "$(ringnfsd_path)" --foreground --config /run/second/conf >>/share/second.log 2>&1 </dev/null &
 	echo $! >/run/second/pid
 	disown
@@ -111,12 +114,10 @@ restarted() {
 }
 # Servers that are not named: the client reads and writes.
 not_named() {
-	local copies
 	umount_both
 	second_stop
 	second_start
 	mount_both
-	copies=$(sent /mnt/u COPY)
 	cp /mnt/t/data /mnt/u/plain
 	cp /mnt/u/plain /mnt/t/plain
 	cmp /run/between.data "$S2/plain"

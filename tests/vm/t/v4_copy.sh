@@ -81,7 +81,7 @@ odd_ranges() {
 }
 # A GiB, most of it holes, which the client's calls of COPY take as one.
 large() {
-	local before
+	local before begun=$SECONDS
 	before=$(sent COPY)
 	truncate -s 1G "$S/large"
 	dd if=/run/copy.data of="$S/large" bs=$MB seek=700 conv=notrunc status=none
@@ -90,6 +90,7 @@ large() {
 	same "bytes copied" $((1 << 30)) "$(vm_prog vmfile do large copy "$D/large" 0 0 $((1 << 30)))"
 	vm_prog vmfile stop large
 	same "calls of COPY" 1 $(($(sent COPY) - before))
+	t_note "$((SECONDS - begun)) s"
 	cmp "$S/large" "$S/large.copy"
 	rm "$S/large" "$S/large.copy"
 }
@@ -113,6 +114,47 @@ os.copy_file_range(src, dst, 1 << 30)" &
 	[ "$size" -lt $((1 << 30)) ] || die "all of it was copied"
 	t_note "after $size bytes"
 	rm "$S/long" "$S/long.copy"
+}
+# The server is killed in the middle of a GiB, and comes back: the client copies again what it has not been told of.
+interrupted() {
+	local size pid begun=$SECONDS
+	cp "$S/src" "$S/long"
+	truncate -s 1G "$S/long"
+	: >"$S/long.copy"
+	ls -l "$D/long" "$D/long.copy" >/dev/null
+	python3 -c "
+import os
+src, dst = os.open('$D/long', os.O_RDONLY), os.open('$D/long.copy', os.O_WRONLY)
+done = 0
+while done < 1 << 30 and (n := os.copy_file_range(src, dst, (1 << 30) - done)):
+    done += n
+os.close(dst)
+print(done)" >/run/copy.out &
+	pid=$!
+	wait_until 60 eval "[ \$(stat -c %s $S/long.copy) -gt 0 ]" || die "nothing is copied"
+	server_kill9
+	size=$(stat -c %s "$S/long.copy")
+	[ "$size" -lt $((1 << 30)) ] || die "all of it was copied before the restart"
+	server_again
+	wait $pid
+	same "bytes copied" $((1 << 30)) "$(cat /run/copy.out)"
+	cmp "$S/long" "$S/long.copy"
+	t_note "killed after $size bytes; all in $((SECONDS - begun)) s"
+	rm "$S/long" "$S/long.copy"
+}
+# Half a GiB within a file, which Linux's client reads and writes.
+large_within() {
+	local begun=$SECONDS
+	cp "$S/src" "$S/large"
+	truncate -s 1G "$S/large"
+	ls -l "$D/large" >/dev/null
+	vm_prog vmfile start large "$D/large" rw
+	same "bytes copied" $((1 << 29)) "$(vm_prog vmfile do large copy "$D/large" 0 $((1 << 29)) $((1 << 29)))"
+	vm_prog vmfile stop large
+	sync "$D/large"
+	cmp -n $((1 << 29)) -i 0:$((1 << 29)) "$S/large" "$S/large"
+	t_note "$((SECONDS - begun)) s"
+	rm "$S/large"
 }
 no_copies() {
 	local lines
@@ -155,6 +197,8 @@ if [ "$VERS" = 4.2 ]; then
 	if has_reflink; then t_run "clone" clone; else t_run "no clones" no_clone; fi
 	t_run "copy 64 MiB" copy
 	[ -z "${FULL:-}" ] || t_run "copy 1 GiB" large
+	[ -z "${FULL:-}" ] || t_run "copy within a file of 1 GiB" large_within
+	[ -z "${FULL:-}" ] || [ "$SERVER" = knfsd ] || has_reflink || t_run "a copy of 1 GiB, and a restart" interrupted
 	[ "$SERVER" = knfsd ] || has_reflink || t_run "cancelled by a signal" cancelled
 	t_run "set-uid bit" set_uid
 else
