@@ -10,16 +10,47 @@
  * delegation is never given while an operation that would change the file is under way, and none
  * begins while somebody else has one: nothing has to be repaired afterwards.
  *
+ * The holder of a directory's delegation may be told of changes afterwards instead (section 10.9.2):
+ * struct vfs_dir_news. A change passes if all others' delegations take news of its kind.
+ *
  * All functions are thread-safe; none waits for a client.
  */
 #ifndef RN_VFS_DELEG_H
 #define RN_VFS_DELEG_H
 
+#include <stdatomic.h>
 #include <sys/queue.h>
 
 #include "vfs/file_state.h"
 
 enum vfs_deleg_type { VFS_DELEG_READ = 1, VFS_DELEG_WRITE = 2 };
+
+/* Kinds of changes of a directory that its holders may be told of, and what they are told with them. */
+enum vfs_news {
+	VFS_NEWS_ADD = 1, /* an entry was made: a new file, a link, or one from another directory */
+	VFS_NEWS_REMOVE = 2, /* an entry has gone, perhaps to another directory */
+	VFS_NEWS_RENAME = 4, /* an entry has another name */
+	VFS_NEWS_ATTRS = 8, /* attributes of the directory, but none that decides who may read it */
+	VFS_NEWS_ENTRY = 16, /* not a kind: handle and attributes of new entries are told, too */
+};
+#define VFS_NEWS_ENTRIES (VFS_NEWS_ADD | VFS_NEWS_REMOVE | VFS_NEWS_RENAME)
+
+/* Holders of one directory's delegations that are told; further ones get delegations without. */
+#define VFS_NEWS_HOLDERS 64u
+
+/* A change of a directory, which has been made. */
+struct vfs_dir_news {
+	enum vfs_news what;
+	const void *client; /* vfs_ctx.client of the one who has made it */
+	const char *name;   /* of the entry, NUL-terminated; VFS_NEWS_RENAME: before */
+	const char *to;	    /* the new name of what was renamed (RENAME, ADD); else NULL */
+	bool replaced;	    /* another entry of the new name has gone with it (ADD, RENAME) */
+	/* Handle of the new entry, which is below export_id, and its attributes; NULL: not known. */
+	const struct vfs_fh *fh;
+	const struct vfs_attr *attr;
+	uint32_t export_id;
+	const struct vfs_attr *dir; /* attributes of the directory; NULL: not known */
+};
 
 struct vfs_deleg;
 struct vfs_deleg_ops {
@@ -30,6 +61,12 @@ struct vfs_deleg_ops {
 	 * held when vfs_deleg_end is called or around other calls of vfs/.
 	 */
 	void (*recall)(struct vfs_deleg *d);
+	/*
+	 * A change of a kind in d->news has been made. Called in the order of the changes, by the
+	 * holder's own too (but not of attributes), on the thread that has made it. Like recall(); other
+	 * changes of the directory wait meanwhile. May be NULL if no delegation has news.
+	 */
+	void (*tell)(struct vfs_deleg *d, const struct vfs_dir_news *news);
 };
 
 /* Lies in the protocol's object, and must not move from give to end. */
@@ -38,14 +75,19 @@ struct vfs_deleg {
 	const struct vfs_deleg_ops *ops;
 	const void *client; /* its holder: compared with vfs_ctx.client, never followed; not NULL */
 	enum vfs_deleg_type type;
+	/* Kinds of enum vfs_news that the holder is told of. vfs_deleg_give may clear it; the holder
+	 * may clear it at any time: from then on, changes recall the delegation. */
+	_Atomic unsigned news;
 	/* Set by vfs/: */
 	struct vfs_file *file; /* with a reference while it is given; NULL before and after */
 	bool recalled;	       /* recall() was called, or is about to be */
 	/* Before recall(): seconds after which the other one goes on in any case, so that the delegation
 	 * should have been revoked by then. 0: it waits until the delegation ends. */
 	unsigned within_s;
-	bool leased;  /* its file has a lease of the kernel, and with it a descriptor */
-	bool calling; /* recall() is running */
+	bool leased;	  /* its file has a lease of the kernel, and with it a descriptor */
+	unsigned calling; /* calls of ops that are running */
+	bool has_news;	  /* given with news */
+	uint64_t told;	  /* number of the last change that tell() was called for */
 	LIST_ENTRY(vfs_deleg) link;
 };
 

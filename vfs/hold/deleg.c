@@ -11,6 +11,7 @@
 #include "vfs/hold/deleg_table.h"
 #include "vfs/hold/file_table.h"
 #include "vfs/hold/lease.h"
+#include "vfs/hold/news.h"
 
 /* A delegation that is to be given. */
 struct wish {
@@ -100,6 +101,7 @@ static int give_locked(struct vfs_file *f, struct vfs_deleg *d, int *fd)
 	rc = fd ? lease_locked(f, fd) : 0;
 	if (rc != 0)
 		return rc;
+	vfs_news_admit(f, d);
 	LIST_INSERT_HEAD(&f->delegs.given, d, link);
 	f->delegs.writing = d->type == VFS_DELEG_WRITE;
 	d->file = f;
@@ -181,7 +183,9 @@ int vfs_deleg_give(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_deleg *d)
 	struct vfs_file *f;
 
 	d->file = NULL;
-	d->recalled = d->calling = false;
+	d->recalled = false;
+	d->calling = 0;
+	d->told = 0;
 	d->leased = needs_lease(n);
 	if (rc == 0)
 		rc = vfs_file_get(ctx, n, &f);
@@ -204,9 +208,10 @@ void vfs_deleg_end(struct vfs_deleg *d)
 		return;
 	cfg = &f->vfs->cfg;
 	pthread_mutex_lock(&f->lock);
-	while (d->calling)
+	while (d->calling > 0)
 		pthread_cond_wait(&f->delegs.called, &f->lock);
 	LIST_REMOVE(d, link);
+	vfs_news_leave(f, d);
 	if (d->type == VFS_DELEG_WRITE)
 		f->delegs.writing = false;
 	if (LIST_EMPTY(&f->delegs.given) && LIST_EMPTY(&f->delegs.recalled))
@@ -221,21 +226,27 @@ void vfs_deleg_end(struct vfs_deleg *d)
 		cfg->deleg_ended(cfg->deleg_ended_ctx);
 }
 
-int vfs_deleg_check_file(struct vfs_ctx *ctx, struct vfs_file *f, enum vfs_deleg_use use)
+int vfs_deleg_ask(struct vfs_file *f, const struct vfs_file_use *u)
 {
-	const bool ends = use == VFS_USE_END;
-	const struct vfs_file_use u = { .client = ends ? NULL : ctx->client,
-					.use = ends ? VFS_USE_WRITE : use };
 	bool conflict;
 
 	if (!f)
 		return 0;
 	pthread_mutex_lock(&f->lock);
-	conflict = vfs_deleg_conflicts(f, &u);
+	conflict = vfs_deleg_conflicts(f, u);
 	if (conflict)
-		vfs_deleg_recall(f, &u);
+		vfs_deleg_recall(f, u);
 	pthread_mutex_unlock(&f->lock);
 	return conflict ? -VFS_EDELEG : 0;
+}
+
+int vfs_deleg_check_file(struct vfs_ctx *ctx, struct vfs_file *f, enum vfs_deleg_use use)
+{
+	const bool ends = use == VFS_USE_END;
+	const struct vfs_file_use u = { .client = ends ? NULL : ctx->client,
+					.use = ends ? VFS_USE_WRITE : use };
+
+	return vfs_deleg_ask(f, &u);
 }
 
 /* Sequentially consistent: see vfs/hold/file_change.h. */

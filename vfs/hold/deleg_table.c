@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A client has at most one delegation of a file, so of the first two of a list one is another
- * client's: nothing here walks a list, however many clients have one.
+ * client's: nothing here walks a list, however many clients have one. Only those that take news are
+ * passed over, and they are few (VFS_NEWS_HOLDERS).
  */
 #include "vfs/hold/deleg_table.h"
 
@@ -14,6 +15,14 @@ enum vfs_deleg_use vfs_deleg_use_of_share(uint8_t access, uint8_t deny)
 	return (access & VFS_SHARE_WRITE) || (deny & VFS_SHARE_READ) ? VFS_USE_WRITE : VFS_USE_READ;
 }
 
+static bool is_in_way(const struct vfs_deleg *d, const struct vfs_file_use *u)
+{
+	if (d->client == u->client)
+		return false;
+	/* A recalled one is in the way of everything: its holder is told no more. */
+	return u->news == 0 || d->recalled || (u->news & ~atomic_load(&d->news)) != 0;
+}
+
 /* A delegation of the list that is in the way, or NULL. */
 static struct vfs_deleg *find(const struct vfs_file *f, const struct vfs_deleg_list *list,
 			      const struct vfs_file_use *u)
@@ -23,7 +32,7 @@ static struct vfs_deleg *find(const struct vfs_file *f, const struct vfs_deleg_l
 	if (u->use == VFS_USE_READ && !f->delegs.writing)
 		return NULL;
 	LIST_FOREACH (d, list, link) {
-		if (d->client != u->client)
+		if (is_in_way(d, u))
 			break;
 	}
 	return d;
@@ -39,13 +48,14 @@ static void recall_one(struct vfs_file *f, struct vfs_deleg *d, unsigned within_
 {
 	LIST_REMOVE(d, link);
 	LIST_INSERT_HEAD(&f->delegs.recalled, d, link);
-	d->recalled = d->calling = true;
+	d->recalled = true;
+	d->calling++;
 	d->within_s = within_s;
 	atomic_store(&f->vfs->files->recalled_at[f->slot], (uint32_t)rn_now_coarse_seconds());
 	pthread_mutex_unlock(&f->lock);
 	d->ops->recall(d);
 	pthread_mutex_lock(&f->lock);
-	d->calling = false;
+	d->calling--;
 	pthread_cond_broadcast(&f->delegs.called);
 }
 

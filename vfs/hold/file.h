@@ -54,9 +54,12 @@ LIST_HEAD(vfs_deleg_list, vfs_deleg);
 struct vfs_delegs {
 	struct vfs_deleg_list given, recalled;
 	bool writing;	       /* there is one for writing */
-	pthread_cond_t called; /* a recall() has returned */
+	pthread_cond_t called; /* a recall() or tell() has returned */
+	/* Set once for a directory, when a holder is to be told of changes; stays with the file. */
+	struct vfs_newsroom *_Atomic news;
 };
 
+struct vfs_newsroom; /* vfs/hold/news.h */
 struct vfs_waiter;
 struct vfs_waiters {
 	struct vfs_waiter *first; /* the waiter that came first */

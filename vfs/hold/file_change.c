@@ -23,8 +23,9 @@ void vfs_file_change_count(struct vfs *vfs, const struct vfs_fh *fh, struct vfs_
 	atomic_fetch_add(c->count, 1);
 }
 
-static int check(struct vfs_ctx *ctx, struct vfs_node *n)
+static int check(struct vfs_ctx *ctx, struct vfs_node *n, unsigned news)
 {
+	const struct vfs_file_use u = { .client = ctx->client, .use = VFS_USE_WRITE, .news = news };
 	struct vfs_file *f;
 	int rc;
 
@@ -33,12 +34,12 @@ static int check(struct vfs_ctx *ctx, struct vfs_node *n)
 	f = vfs_file_find(n);
 	rc = n->type == S_IFREG ? vfs_deleg_check_unknown(ctx->vfs, f) : 0;
 	if (rc == 0)
-		rc = vfs_deleg_check_file(ctx, f, VFS_USE_WRITE);
+		rc = vfs_deleg_ask(f, &u);
 	vfs_file_put(f);
 	return rc;
 }
 
-int vfs_file_change_begin(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file_change *c)
+static int begin(struct vfs_ctx *ctx, struct vfs_node *n, unsigned news, struct vfs_file_change *c)
 {
 	int rc;
 
@@ -46,10 +47,20 @@ int vfs_file_change_begin(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_fi
 	if (n->type != S_IFREG && n->type != S_IFDIR)
 		return 0;
 	vfs_file_change_count(ctx->vfs, &n->fh, c);
-	rc = check(ctx, n);
+	rc = check(ctx, n, news);
 	if (rc != 0)
 		vfs_file_change_end(c);
 	return rc;
+}
+
+int vfs_file_change_begin(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file_change *c)
+{
+	return begin(ctx, n, 0, c);
+}
+
+int vfs_dir_attrs_begin(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file_change *c)
+{
+	return begin(ctx, n, VFS_NEWS_ATTRS, c);
 }
 
 void vfs_file_change_end(struct vfs_file_change *c)

@@ -30,6 +30,9 @@ void vfs_file_change_count(struct vfs *vfs, const struct vfs_fh *fh, struct vfs_
 /* Counts and checks. 0, or -VFS_EDELEG: then nothing has begun. Nothing is counted for what is neither a
  * regular file nor a directory. vfs/names/entry_change.h is for the entries of a directory. */
 int vfs_file_change_begin(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file_change *c);
+/* The same for a change of which holders of a directory's delegations may be told afterwards (vfs/hold/news.h):
+ * only those that do not take news of it are in the way. */
+int vfs_dir_attrs_begin(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file_change *c);
 /* Does nothing if c counts nothing. */
 void vfs_file_change_end(struct vfs_file_change *c);
 

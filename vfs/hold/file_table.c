@@ -13,6 +13,7 @@
 #include "vfs/hold/file_fd.h"
 #include "vfs/hold/file_table.h"
 #include "vfs/hold/lock_wait.h"
+#include "vfs/hold/news.h"
 
 /* The identity of a file: its device, and the part of its handle that is the kernel's. */
 struct identity {
@@ -145,6 +146,7 @@ static void file_free(struct vfs_file *f)
 	vfs_wait_forget_all(f);
 	vfs_wait_unlock(f);
 	vfs_fd_close(f->vfs, fd);
+	vfs_news_free(atomic_load(&f->delegs.news));
 	pthread_cond_destroy(&f->delegs.called);
 	pthread_mutex_destroy(&f->lock);
 	atomic_fetch_sub(&f->vfs->files->files, 1);

@@ -18,6 +18,7 @@
 #include "vfs/hold/file_change.h"
 #include "vfs/label.h"
 #include "vfs/meta/dir_change.h"
+#include "vfs/meta/dir_news.h"
 #include "vfs/meta/permission.h"
 #include "vfs/worker/acting.h"
 
@@ -196,6 +197,14 @@ static int apply(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_setat
 	return rc;
 }
 
+/* True if the change may be told afterwards to those who have a directory's delegation. Who may use the
+ * directory must not change while they keep what is in it. */
+static bool may_be_news(const struct vfs_node *n, const struct vfs_setattr *sa)
+{
+	return n->type == S_IFDIR && !sa->set_mode && !sa->set_uid && !sa->set_gid && !sa->acls &&
+	       sa->label.len == 0;
+}
+
 static bool other_time(const struct statx_timestamp *a, const struct timespec *b)
 {
 	return a->tv_sec != b->tv_sec || (long)a->tv_nsec != b->tv_nsec;
@@ -220,10 +229,12 @@ int vfs_setattr(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_setatt
 	if (rc == 0 && sa->set_size && !sa->opened)
 		rc = vfs_may_write(ctx, n);
 	if (rc == 0)
-		rc = vfs_file_change_begin(ctx, n, &change);
+		rc = may_be_news(n, sa) ? vfs_dir_attrs_begin(ctx, n, &change)
+					: vfs_file_change_begin(ctx, n, &change);
 	if (rc != 0)
 		return rc;
 	rc = apply(ctx, n, sa);
+	vfs_dir_tell_attrs(ctx, n);
 	vfs_file_change_end(&change);
 	return rc;
 }

@@ -12,6 +12,7 @@
 #include "vfs/fs/proc_path.h"
 #include "vfs/hold/file_change.h"
 #include "vfs/meta/dir_change.h"
+#include "vfs/meta/dir_news.h"
 #include "vfs/meta/permission.h"
 #include "vfs/node/node.h"
 #include "vfs/worker/acting.h"
@@ -116,13 +117,15 @@ static int change_dir(struct vfs_ctx *ctx, struct vfs_node *n, const char *name,
 {
 	struct vfs_dir_changing changing;
 	struct vfs_file_change change;
-	int rc = vfs_file_change_begin(ctx, n, &change);
+	int rc = vfs_dir_attrs_begin(ctx, n, &change);
 
 	if (rc != 0)
 		return rc;
 	vfs_dir_change_begin(&changing, ctx, n, "xattr", &c->states);
 	rc = apply(n, name, c);
 	vfs_dir_change_end(&changing, rc == 0);
+	if (rc == 0)
+		vfs_dir_tell_attrs(ctx, n);
 	vfs_file_change_end(&change);
 	return rc;
 }

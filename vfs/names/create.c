@@ -15,7 +15,6 @@
 
 #include "vfs/base/fd_budget.h"
 #include "vfs/base/instance.h"
-#include "vfs/hold/file_change.h"
 #include "vfs/meta/dir_change.h"
 #include "vfs/meta/setattr.h"
 #include "vfs/names/entry_change.h"
@@ -54,7 +53,9 @@ static void put_mark(const struct vfs_ctx *ctx, struct vfs_setattr *sa, const ui
 	sa->mtime = (struct timespec){ .tv_sec = mark & INT32_MAX };
 }
 
-static int open_new(struct vfs_ctx *ctx, const struct creating *c, struct vfs_node **out)
+/* *made: the file is there, even if the result is an error. */
+static int open_new(struct vfs_ctx *ctx, const struct creating *c, bool *made,
+		    struct vfs_node **out)
 {
 	uint32_t mode = c->sa->set_mode ? c->sa->mode & VFS_MODE_BITS : VFS_MODE_FILE;
 	struct vfs_dir_changing changing;
@@ -64,6 +65,7 @@ static int open_new(struct vfs_ctx *ctx, const struct creating *c, struct vfs_no
 	fd = vfs_fd_openat(ctx->vfs, c->dir->path_fd, c->name->s,
 			   O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW, mode);
 	vfs_dir_change_end(&changing, fd >= 0);
+	*made = fd >= 0;
 	if (fd < 0)
 		return fd;
 	path_fd = vfs_fd_reopen(ctx->vfs, fd, O_PATH);
@@ -78,15 +80,20 @@ static int open_new(struct vfs_ctx *ctx, const struct creating *c, struct vfs_no
 /* The thread acts as the caller before. */
 static int open_counted(struct vfs_ctx *ctx, const struct creating *c, struct vfs_node **out)
 {
-	struct vfs_file_change entry;
-	int rc = vfs_entry_change_begin(ctx, c->dir, c->name, VFS_ENTRY_NEW, &entry);
+	const struct vfs_entry_wish wish = { c->dir, c->name, VFS_ENTRY_NEW, VFS_NEWS_ADD };
+	struct vfs_entry_change entry;
+	bool made = false;
+	int rc = vfs_entry_change_begin(ctx, &wish, &entry);
 
 	if (rc != 0)
 		return rc;
+	vfs_entry_order(&entry, NULL);
 	rc = vfs_act_as_caller(ctx);
 	if (rc == 0)
-		rc = open_new(ctx, c, out);
-	vfs_file_change_end(&entry);
+		rc = open_new(ctx, c, &made, out);
+	if (made)
+		vfs_entry_tell_made(ctx, &entry, c->name);
+	vfs_entry_change_end(&entry);
 	return rc;
 }
 

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "vfs/fs/proc_path.h"
-#include "vfs/hold/file_change.h"
 #include "vfs/meta/dir_change.h"
 #include "vfs/meta/setattr.h"
 #include "vfs/names/entry_change.h"
@@ -67,17 +66,21 @@ static int make_in(struct vfs_ctx *ctx, const struct making *m, const char *name
 
 static int make_counted(struct vfs_ctx *ctx, const struct making *m, const struct vfs_name *name)
 {
-	struct vfs_file_change entry;
+	const struct vfs_entry_wish wish = { m->dir, name, VFS_ENTRY_NEW, VFS_NEWS_ADD };
+	struct vfs_entry_change entry;
 	int rc = vfs_act_as_caller(ctx);
 
 	if (rc == 0)
-		rc = vfs_entry_change_begin(ctx, m->dir, name, VFS_ENTRY_NEW, &entry);
+		rc = vfs_entry_change_begin(ctx, &wish, &entry);
 	if (rc != 0)
 		return rc;
+	vfs_entry_order(&entry, NULL);
 	rc = vfs_act_as_caller(ctx);
 	if (rc == 0)
 		rc = make_in(ctx, m, name->s);
-	vfs_file_change_end(&entry);
+	if (rc == 0)
+		vfs_entry_tell_made(ctx, &entry, name);
+	vfs_entry_change_end(&entry);
 	return rc;
 }
 

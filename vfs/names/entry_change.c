@@ -3,68 +3,144 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "vfs/hold/deleg_table.h"
 #include "vfs/hold/file_change.h"
 #include "vfs/hold/file_table.h"
+#include "vfs/hold/news.h"
 #include "vfs/meta/permission.h"
 #include "vfs/node/node.h"
 #include "vfs/worker/acting.h"
 
-static bool conflicts(const struct vfs_ctx *ctx, struct vfs_file *f)
+static bool conflicts(struct vfs_file *f, const struct vfs_file_use *u)
 {
-	const struct vfs_file_use u = { .client = ctx->client, .use = VFS_USE_WRITE };
 	bool found;
 
 	pthread_mutex_lock(&f->lock);
-	found = vfs_deleg_conflicts(f, &u);
+	found = vfs_deleg_conflicts(f, u);
 	pthread_mutex_unlock(&f->lock);
 	return found;
 }
 
 /* Would the change fail, as far as can be seen beforehand? */
-static int look(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vfs_name *name,
-		enum vfs_entry entry)
+static int look(struct vfs_ctx *ctx, const struct vfs_entry_wish *w)
 {
-	int rc = vfs_access_check(ctx, dir, W_OK | X_OK);
+	int rc = vfs_access_check(ctx, w->dir, W_OK | X_OK);
 	struct stat st;
 	bool there;
 
 	if (rc == 0)
 		rc = vfs_act_as_caller(ctx);
-	if (rc != 0 || entry == VFS_ENTRY_ANY)
+	if (rc != 0 || w->entry == VFS_ENTRY_ANY)
 		return rc;
-	there = fstatat(dir->path_fd, name->s, &st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) == 0;
-	if (entry == VFS_ENTRY_NEW)
+	there = fstatat(w->dir->path_fd, w->name->s, &st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) ==
+		0;
+	if (w->entry == VFS_ENTRY_NEW)
 		return there ? -EEXIST : 0;
 	return there ? 0 : -errno;
 }
 
-static int check(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vfs_name *name,
-		 enum vfs_entry entry)
+/* Keeps a reference of the directory's file in out->told, if somebody is to be told. */
+static int check(struct vfs_ctx *ctx, const struct vfs_entry_wish *w, struct vfs_entry_change *out)
 {
-	struct vfs_file *f = vfs_deleg_any(ctx->vfs) ? vfs_file_find(dir) : NULL;
+	const struct vfs_file_use u = { .client = ctx->client,
+					.use = VFS_USE_WRITE,
+					.news = w->news };
+	struct vfs_file *f = vfs_deleg_any(ctx->vfs) ? vfs_file_find(w->dir) : NULL;
 	int rc = 0;
 
-	if (f && conflicts(ctx, f)) {
-		rc = look(ctx, dir, name, entry);
+	if (f && conflicts(f, &u)) {
+		rc = look(ctx, w);
 		if (rc == 0)
-			rc = vfs_deleg_check_file(ctx, f, VFS_USE_WRITE);
+			rc = vfs_deleg_ask(f, &u);
 	}
-	vfs_file_put(f);
+	out->asked = rc == 0 ? vfs_news_asked(f) : 0;
+	if (out->asked)
+		out->told = f;
+	else
+		vfs_file_put(f);
 	return rc;
 }
 
-int vfs_entry_change_begin(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vfs_name *name,
-			   enum vfs_entry entry, struct vfs_file_change *out)
+int vfs_entry_change_begin(struct vfs_ctx *ctx, const struct vfs_entry_wish *w,
+			   struct vfs_entry_change *out)
 {
 	int rc;
 
-	vfs_file_change_count(ctx->vfs, &dir->fh, out);
-	rc = check(ctx, dir, name, entry);
+	*out = (struct vfs_entry_change){ .dir = w->dir };
+	vfs_file_change_count(ctx->vfs, &w->dir->fh, &out->count);
+	rc = check(ctx, w, out);
 	if (rc != 0)
-		vfs_file_change_end(out);
+		vfs_file_change_end(&out->count);
 	return rc;
+}
+
+void vfs_entry_change_end(struct vfs_entry_change *c)
+{
+	if (c->ordered)
+		vfs_news_end(c->told, NULL);
+	vfs_file_change_end(&c->count);
+	vfs_file_put(c->told);
+	c->told = NULL;
+}
+
+void vfs_entry_order(struct vfs_entry_change *a, struct vfs_entry_change *b)
+{
+	struct vfs_file *first = a->told, *second = b ? b->told : NULL;
+
+	if (second == first)
+		second = NULL;
+	if (!first && !second)
+		return;
+	vfs_news_begin(first ? first : second, first ? second : NULL);
+	a->ordered = first;
+	if (b)
+		b->ordered = second;
+}
+
+/*
+ * Only a local process can put something else in the place of the entry at this moment, and for its changes
+ * the delegation is recalled. A directory that was moved may be another export's, whose handle a
+ * LOOKUP would give.
+ */
+static bool look_at_entry(struct vfs_ctx *ctx, struct vfs_node *dir,
+			  const struct vfs_dir_news *news, struct vfs_fh *fh, struct vfs_attr *attr)
+{
+	const char *name = news->to ? news->to : news->name;
+
+	if (news->what == VFS_NEWS_REMOVE ||
+	    vfs_peek(ctx, dir, name, (uint32_t)strlen(name), fh, attr) != 0)
+		return false;
+	return !news->to || !S_ISDIR(attr->mode);
+}
+
+void vfs_entry_tell(struct vfs_ctx *ctx, struct vfs_entry_change *c, struct vfs_dir_news *news)
+{
+	struct vfs_attr attr, dir;
+	struct vfs_fh fh;
+
+	if (!c->told)
+		return;
+	news->client = ctx->client;
+	news->export_id = vfs_export_id(ctx->exp);
+	if ((c->asked & VFS_NEWS_ENTRY) && look_at_entry(ctx, c->dir, news, &fh, &attr)) {
+		news->fh = &fh;
+		news->attr = &attr;
+	}
+	if ((c->asked & VFS_NEWS_ATTRS) && vfs_getattr(ctx, c->dir, &dir) == 0)
+		news->dir = &dir;
+	vfs_news_tell(c->told, news);
+	news->fh = NULL;
+	news->attr = news->dir = NULL;
+}
+
+void vfs_entry_tell_made(struct vfs_ctx *ctx, struct vfs_entry_change *c,
+			 const struct vfs_name *name)
+{
+	struct vfs_dir_news news = { .what = VFS_NEWS_ADD, .name = name->s };
+
+	vfs_entry_tell(ctx, c, &news);
 }

@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Changes of a directory's entries, and the delegations of the directory (vfs/deleg.h). */
+/*
+ * Changes of a directory's entries, and the delegations of the directory (vfs/deleg.h).
+ *
+ * Steps: vfs_entry_change_begin for each directory; checks of the files that are concerned;
+ * vfs_entry_order, the system call, and vfs_entry_tell if it has changed something; then
+ * vfs_entry_change_end for each.
+ */
 #ifndef RN_VFS_ENTRY_CHANGE_H
 #define RN_VFS_ENTRY_CHANGE_H
 
+#include "vfs/deleg.h"
 #include "vfs/io.h"
 #include "vfs/names/name.h"
 
@@ -12,13 +19,42 @@ enum vfs_entry {
 	VFS_ENTRY_ANY,	 /* it is made, or replaced */
 };
 
+/* A change under way. */
+struct vfs_entry_change {
+	struct vfs_file_change count;
+	struct vfs_node *dir;
+	struct vfs_file
+		*told;	/* a reference of dir's file, if it has holders that are told; or NULL */
+	unsigned asked; /* bits of enum vfs_news that they ask for */
+	bool ordered;	/* vfs_news_begin was called */
+};
+
+/* A change of an entry that is about to begin. */
+struct vfs_entry_wish {
+	struct vfs_node *dir;
+	const struct vfs_name *name;
+	enum vfs_entry entry;
+	enum vfs_news news; /* kind of news that it will be */
+};
+
 /*
- * Begins the change of an entry, which vfs_file_change_end ends. 0, or nothing has begun:
+ * Begins the change of an entry, which vfs_entry_change_end ends. 0, or nothing has begun:
  * -VFS_EDELEG; or, if others have delegations of the directory and the change would fail anyway, so
  * that they need not be asked to return them: -EEXIST, -ENOENT, -EACCES and the like. The thread acts
  * as the caller before, and may be root afterwards.
  */
-int vfs_entry_change_begin(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vfs_name *name,
-			   enum vfs_entry entry, struct vfs_file_change *out);
+int vfs_entry_change_begin(struct vfs_ctx *ctx, const struct vfs_entry_wish *wish,
+			   struct vfs_entry_change *out);
+void vfs_entry_change_end(struct vfs_entry_change *c);
+
+/* Before the system call: no other change of these directories comes between it and the news. b is
+ * NULL unless there are two. */
+void vfs_entry_order(struct vfs_entry_change *a, struct vfs_entry_change *b);
+/* Tells the holders. news lacks what this finds out: fh, attr, dir, export_id and client. The thread may
+ * be root afterwards. */
+void vfs_entry_tell(struct vfs_ctx *ctx, struct vfs_entry_change *c, struct vfs_dir_news *news);
+/* The same for an entry that was made. */
+void vfs_entry_tell_made(struct vfs_ctx *ctx, struct vfs_entry_change *c,
+			 const struct vfs_name *name);
 
 #endif

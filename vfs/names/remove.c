@@ -77,43 +77,48 @@ static int unlink_in(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name
 
 /* A removal under way. */
 struct unlinking {
-	struct vfs_file_change entry;
+	struct vfs_entry_change entry;
 	struct vfs_named_file victim;
 };
 
 static int begin_unlink(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vfs_name *name,
 			struct unlinking *u)
 {
+	const struct vfs_entry_wish wish = { dir, name, VFS_ENTRY_THERE, VFS_NEWS_REMOVE };
 	int rc = vfs_act_as_caller(ctx);
 
 	if (rc == 0)
-		rc = vfs_entry_change_begin(ctx, dir, name, VFS_ENTRY_THERE, &u->entry);
+		rc = vfs_entry_change_begin(ctx, &wish, &u->entry);
 	if (rc != 0)
 		return vfs_dir_error(dir, rc);
 	rc = vfs_act_as_caller(ctx);
 	if (rc == 0)
 		rc = vfs_named_file_begin(ctx, dir, name, VFS_USE_END, &u->victim);
 	if (rc != 0)
-		vfs_file_change_end(&u->entry);
+		vfs_entry_change_end(&u->entry);
 	return rc;
 }
 
 static int unlink_name(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vfs_name *name,
 		       int flags, struct vfs_dir_change *change)
 {
+	struct vfs_dir_news news = { .what = VFS_NEWS_REMOVE, .name = name->s };
 	struct named inode = removed_inode(dir, name);
 	struct unlinking u;
 	int rc = begin_unlink(ctx, dir, name, &u);
 
 	if (rc != 0)
 		return rc;
+	vfs_entry_order(&u.entry, NULL);
 	rc = vfs_act_as_caller(ctx);
 	if (rc == 0)
 		rc = unlink_in(ctx, dir, name->s, flags, change);
-	if (rc == 0)
+	if (rc == 0) {
 		named_changed(&inode);
+		vfs_entry_tell(ctx, &u.entry, &news);
+	}
+	vfs_entry_change_end(&u.entry);
 	vfs_named_file_end(&u.victim, rc == 0);
-	vfs_file_change_end(&u.entry);
 	return rc;
 }
 
@@ -178,13 +183,18 @@ static int rename_in(struct vfs_ctx *ctx, const struct vfs_rename *r, const char
 
 /* A renaming under way. */
 struct renaming {
-	struct vfs_file_change from, to;
+	struct vfs_entry_change from, to;
 	struct vfs_named_file moved, victim;
 };
 
 static int begin_entries(struct vfs_ctx *ctx, const struct vfs_rename *r,
 			 const struct vfs_name *from, const struct vfs_name *to, struct renaming *x)
 {
+	const bool one = same_inode(r->from_dir, r->to_dir);
+	const struct vfs_entry_wish old = { r->from_dir, from, VFS_ENTRY_THERE,
+					    one ? VFS_NEWS_RENAME : VFS_NEWS_REMOVE };
+	const struct vfs_entry_wish new = { r->to_dir, to, VFS_ENTRY_ANY,
+					    one ? VFS_NEWS_RENAME : VFS_NEWS_ADD };
 	int rc = vfs_act_as_caller(ctx);
 
 	/* Else the other directory's delegations would be recalled for nothing. */
@@ -192,14 +202,14 @@ static int begin_entries(struct vfs_ctx *ctx, const struct vfs_rename *r,
 	    faccessat(r->from_dir->path_fd, from->s, F_OK, AT_SYMLINK_NOFOLLOW) != 0)
 		rc = rename_error(r, -errno);
 	if (rc == 0)
-		rc = vfs_entry_change_begin(ctx, r->from_dir, from, VFS_ENTRY_THERE, &x->from);
+		rc = vfs_entry_change_begin(ctx, &old, &x->from);
 	if (rc != 0)
 		return rc;
 	rc = vfs_act_as_caller(ctx);
 	if (rc == 0)
-		rc = vfs_entry_change_begin(ctx, r->to_dir, to, VFS_ENTRY_ANY, &x->to);
+		rc = vfs_entry_change_begin(ctx, &new, &x->to);
 	if (rc != 0)
-		vfs_file_change_end(&x->from);
+		vfs_entry_change_end(&x->from);
 	return rc;
 }
 
@@ -222,8 +232,8 @@ static int begin_files(struct vfs_ctx *ctx, const struct vfs_rename *r, const st
 
 static void end_entries(struct renaming *x)
 {
-	vfs_file_change_end(&x->to);
-	vfs_file_change_end(&x->from);
+	vfs_entry_change_end(&x->to);
+	vfs_entry_change_end(&x->from);
 }
 
 static int begin_rename(struct vfs_ctx *ctx, const struct vfs_rename *r,
@@ -239,25 +249,63 @@ static int begin_rename(struct vfs_ctx *ctx, const struct vfs_rename *r,
 	return rc;
 }
 
+/* News of a renaming, by what the names led to just before it: nothing if they were links of one file, of
+ * which both stay. */
+static void tell_renamed(struct vfs_ctx *ctx, struct renaming *x, struct vfs_dir_news *news,
+			 const struct named *moved, const struct named *replaced)
+{
+	struct vfs_dir_news gone = { .what = VFS_NEWS_REMOVE, .name = news->name };
+
+	if (replaced->found && replaced->dev == moved->dev && replaced->ino == moved->ino)
+		return;
+	news->replaced = replaced->found;
+	if (news->what == VFS_NEWS_ADD) {
+		vfs_entry_tell(ctx, &x->from, &gone);
+		news->name = news->to;
+	}
+	vfs_entry_tell(ctx, &x->to, news);
+}
+
+static int rename_ordered(struct vfs_ctx *ctx, const struct vfs_rename *r,
+			  const struct vfs_name *from, const struct vfs_name *to,
+			  struct renaming *x)
+{
+	const bool one = same_inode(r->from_dir, r->to_dir), told = x->from.told || x->to.told;
+	struct vfs_dir_news news = { .what = one ? VFS_NEWS_RENAME : VFS_NEWS_ADD,
+				     .name = from->s,
+				     .to = to->s };
+	struct named moved, replaced = { .found = false };
+	int rc;
+
+	vfs_entry_order(&x->from, &x->to);
+	rc = vfs_act_as_caller(ctx);
+	if (rc != 0)
+		return rc;
+	moved = inode_of(r->from_dir, from);
+	if (told || r->to_dir->mnt->changes)
+		replaced = inode_of(r->to_dir, to);
+	rc = rename_in(ctx, r, from->s, to->s, &moved);
+	if (rc != 0)
+		return rc;
+	named_changed(&moved);
+	named_changed(&replaced);
+	if (told)
+		tell_renamed(ctx, x, &news, &moved, &replaced);
+	return 0;
+}
+
 static int rename_names(struct vfs_ctx *ctx, const struct vfs_rename *r,
 			const struct vfs_name *from, const struct vfs_name *to)
 {
-	struct named moved = inode_of(r->from_dir, from), replaced = removed_inode(r->to_dir, to);
 	struct renaming x;
 	int rc = begin_rename(ctx, r, from, to, &x);
 
 	if (rc != 0)
 		return rc;
-	rc = vfs_act_as_caller(ctx);
-	if (rc == 0)
-		rc = rename_in(ctx, r, from->s, to->s, &moved);
-	if (rc == 0) {
-		named_changed(&moved);
-		named_changed(&replaced);
-	}
+	rc = rename_ordered(ctx, r, from, to, &x);
+	end_entries(&x);
 	vfs_named_file_end(&x.victim, rc == 0);
 	vfs_named_file_end(&x.moved, false);
-	end_entries(&x);
 	return rc;
 }
 
@@ -298,17 +346,19 @@ static int link_in(struct vfs_ctx *ctx, const struct vfs_node *n, struct vfs_nod
 
 /* A link under way: the file, and the directory's new entry. */
 struct linking {
-	struct vfs_file_change file, entry;
+	struct vfs_file_change file;
+	struct vfs_entry_change entry;
 };
 
 /* Whoever may not change the directory causes no recalls. */
 static int begin_link(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_node *dir,
 		      const struct vfs_name *name, struct linking *l)
 {
+	const struct vfs_entry_wish wish = { dir, name, VFS_ENTRY_NEW, VFS_NEWS_ADD };
 	int rc = vfs_act_as_caller(ctx);
 
 	if (rc == 0)
-		rc = vfs_entry_change_begin(ctx, dir, name, VFS_ENTRY_NEW, &l->entry);
+		rc = vfs_entry_change_begin(ctx, &wish, &l->entry);
 	if (rc != 0)
 		return rc;
 	if (vfs_deleg_any(ctx->vfs))
@@ -316,14 +366,14 @@ static int begin_link(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_node *
 	if (rc == 0)
 		rc = vfs_file_change_begin(ctx, n, &l->file);
 	if (rc != 0)
-		vfs_file_change_end(&l->entry);
+		vfs_entry_change_end(&l->entry);
 	return rc;
 }
 
 static void end_link(struct linking *l)
 {
 	vfs_file_change_end(&l->file);
-	vfs_file_change_end(&l->entry);
+	vfs_entry_change_end(&l->entry);
 }
 
 int vfs_link(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_node *dir, const char *name,
@@ -341,11 +391,14 @@ int vfs_link(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_node *dir, cons
 		rc = begin_link(ctx, n, dir, &nm, &linking);
 	if (rc != 0)
 		return rc;
+	vfs_entry_order(&linking.entry, NULL);
 	rc = vfs_act_as_caller(ctx);
 	if (rc == 0)
 		rc = link_in(ctx, n, dir, nm.s, change);
-	if (rc == 0)
+	if (rc == 0) {
 		vfs_node_changed(n);
+		vfs_entry_tell_made(ctx, &linking.entry, &nm);
+	}
 	end_link(&linking);
 	return rc;
 }
