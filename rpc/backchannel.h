@@ -26,7 +26,7 @@
 #include "rpc/request.h"
 
 #define RPC_CALLBACKS_MAX 64u	 /* calls under way on one connection */
-#define RPC_CALLBACK_SIZE 1024u	 /* longest call, in bytes */
+#define RPC_CALLBACK_SIZE 2048u	 /* longest call, in bytes */
 #define RPC_CALLBACK_REPLY 1024u /* longest reply, in bytes; but see rpc_route.reply_max */
 
 struct rpc_callback {
