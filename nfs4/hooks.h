@@ -10,11 +10,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "nfs4/proto.h"
+
 struct nfs4_compound;
 struct nfs4_op;
 struct nfs4_place;
 struct nfs4_stateid;
+struct vfs_attr;
 struct vfs_fh;
+struct xdr_out;
 
 /* Calls set on the server. */
 struct nfs4_hooks {
@@ -31,6 +35,10 @@ struct nfs4_hooks {
 	void (*leave)(struct nfs4_compound *c);
 	/* True if the stateid is that of an asynchronous copy of c's client. */
 	bool (*is_copy)(struct nfs4_compound *c, const struct nfs4_stateid *sid);
+	/* Puts a fattr4 of the attributes in mask (words of a bitmap4), which fh and attr tell. fh may be
+	 * NULL if filehandle is not among them. */
+	void (*put_attrs)(struct xdr_out *x, const uint32_t mask[NFS4_ATTR_WORDS],
+			  const struct vfs_fh *fh, const struct vfs_attr *attr);
 };
 
 /* Calls for an operation of minor version 0 that has set c->seq_owner. */

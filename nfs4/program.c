@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "lib/util.h"
+#include "nfs4/attr/notice.h"
 #include "nfs4/callback/cb_probe.h"
 #include "nfs4/client/registry.h"
 #include "nfs4/compound.h"
@@ -18,6 +19,7 @@
 #include "nfs4/state/copy_source.h"
 #include "nfs4/state/deleg_pressure.h"
 #include "nfs4/state/holdings.h"
+#include "nfs4/state/news.h"
 #include "nfs4/state/recall.h"
 #include "nfs4/state/totals.h"
 
@@ -51,13 +53,14 @@ static const struct nfs4_hooks hooks = {
 	.pseudo_by_fh = nfs4_pseudo_by_fh,
 	.leave = nfs4_clients_leave,
 	.is_copy = nfs4_copies_know,
+	.put_attrs = nfs4_put_notice_attrs,
 };
 
 /* In start order. */
 static int (*const parts[])(struct nfs4_server *s) = {
-	nfs4_pseudo_new,  nfs4_recovery_new,	  nfs4_totals_new,
-	nfs4_recalls_new, nfs4_deleg_holders_new, nfs4_queries_new,
-	nfs4_clients_new, nfs4_copy_sources_new,  nfs4_copies_new,
+	nfs4_pseudo_new,	nfs4_recovery_new, nfs4_totals_new,    nfs4_recalls_new,
+	nfs4_deleg_holders_new, nfs4_queries_new,  nfs4_news_list_new, nfs4_clients_new,
+	nfs4_copy_sources_new,	nfs4_copies_new,
 };
 
 int nfs4_server_new(const struct nfs4_config *cfg, struct nfs4_server **out)
@@ -92,6 +95,7 @@ void nfs4_server_free(struct nfs4_server *s)
 	nfs4_clients_free(s->clients);
 	nfs4_queries_free(s->queries);
 	nfs4_deleg_holders_free(s->deleg_holders);
+	nfs4_news_list_free(s->news);
 	nfs4_recalls_free(s->recalls);
 	nfs4_totals_free(s->totals);
 	nfs4_recovery_free(s);
@@ -145,6 +149,7 @@ void nfs4_tick(struct nfs4_server *s)
 	nfs4_queries_tick(s);
 	nfs4_recalls_tick(s);
 	nfs4_deleg_pressure_tick(s);
+	nfs4_news_tick(s);
 	nfs4_recovery_tick(s);
 	nfs4_copy_sources_tick(s->copy_sources);
 	nfs4_copies_tick(s->copies);

@@ -15,6 +15,7 @@ struct nfs4_copies;
 struct nfs4_copy_sources;
 struct nfs4_deleg_holders;
 struct nfs4_holdings_hooks;
+struct nfs4_news_list;
 struct nfs4_pseudo;
 struct nfs4_recall_list;
 struct nfs4_recovery;
@@ -33,6 +34,7 @@ struct nfs4_server {
 	struct nfs4_recall_list *recalls;	  /* nfs4/state/recall.h */
 	struct nfs4_deleg_holders *deleg_holders; /* nfs4/state/deleg_pressure.h */
 	struct nfs4_queries *queries;		  /* nfs4/deleg/query.h */
+	struct nfs4_news_list *news;		  /* nfs4/state/news.h */
 	struct nfs4_clients *clients;		  /* nfs4/client/registry.h */
 	struct nfs4_copy_sources *copy_sources;	  /* nfs4/state/copy_source.h */
 	struct nfs4_copies *copies;		  /* nfs4/data/copies.h */

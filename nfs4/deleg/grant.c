@@ -167,12 +167,16 @@ static int give(struct nfs4_compound *c, const struct nfs4_deleg_request *r, str
 	d = nfs4_deleg_new(c->client, f, r->place, type_of(r));
 	if (!d)
 		return -ENOMEM;
+	if (r->news && r->news->kinds && !nfs4_news_new(d, r->news))
+		r->news->kinds = 0;
 	rc = vfs_deleg_give(&r->place->ctx, r->place->node, &d->vfs);
 	if (rc == 0) {
 		rc = note_file(r, d);
 		if (rc != 0)
 			vfs_deleg_end(&d->vfs);
 	}
+	if (rc == 0 && r->news)
+		r->news->kinds = atomic_load(&d->vfs.news);
 	if (rc == 0)
 		rc = nfs4_deleg_add(d, sid);
 	if (rc == 0 && !(is_named(r, f) && is_served(c, r->place))) {

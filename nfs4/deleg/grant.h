@@ -10,6 +10,7 @@
 #define RN_NFS4_DELEG_GRANT_H
 
 #include "nfs4/compound.h"
+#include "nfs4/state/news.h"
 
 /* Bytes of XDR of an open_delegation4 at most: type, stateid, recall, space limit, and an ace for
  * EVERYONE@. */
@@ -24,8 +25,11 @@ struct nfs4_deleg_request {
 	struct nfs4_place *place; /* a file that the caller may read, if access says so */
 	uint32_t want;		  /* OPEN4_SHARE_ACCESS_WANT_*, and NFS4_WANT_LATER */
 	uint8_t access;		  /* of the OPEN; OPEN4_SHARE_ACCESS_READ for WANT_DELEGATION */
-	bool reclaim;		  /* the client had it before a restart, and may reclaim opens */
-	uint32_t reclaimed;	  /* enum open_delegation_type4 that it had: READ or WRITE */
+	/* A directory: kinds of changes to be told of instead of a recall; kinds becomes those that the
+	 * client will be told of. NULL: none. */
+	struct nfs4_news_wish *news;
+	bool reclaim;	    /* the client had it before a restart, and may reclaim opens */
+	uint32_t reclaimed; /* enum open_delegation_type4 that it had: READ or WRITE */
 	/* An OPEN by name: the directory, and the name that led to the file. NULL: by filehandle. */
 	struct nfs4_place *dir;
 	const char *name;

@@ -19,10 +19,12 @@
 #include "vfs/deleg.h"
 
 struct nfs4_query;
+struct nfs4_news;
 
 struct nfs4_deleg {
 	struct nfs4_state st;
 	struct vfs_deleg vfs;
+	struct nfs4_news *news; /* changes that the client is told of; NULL: none ever */
 	/* Squashed uid whose permission to read was checked when the file was opened; READs of
 	 * others are checked. */
 	uint64_t opener;

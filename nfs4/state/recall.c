@@ -12,6 +12,7 @@
 #include "nfs4/server.h"
 #include "nfs4/state/check.h"
 #include "nfs4/state/deleg_pressure.h"
+#include "nfs4/state/news.h"
 
 /* Seconds before a client that did not take a CB_RECALL is told again. */
 #define AGAIN_S 1u
@@ -172,7 +173,7 @@ static void recall(struct vfs_deleg *v)
 
 	pthread_mutex_lock(&cl->lock);
 	d->recalled = true;
-	known = d->given;
+	known = d->given && !d->queued;
 	if (known) {
 		nfs4_deleg_count_recalled(d);
 		enqueue(d);
@@ -182,7 +183,12 @@ static void recall(struct vfs_deleg *v)
 		pump(cl);
 }
 
-const struct vfs_deleg_ops nfs4_recall_ops = { .recall = recall };
+void nfs4_recall_own(struct nfs4_deleg *d)
+{
+	recall(&d->vfs);
+}
+
+const struct vfs_deleg_ops nfs4_recall_ops = { .recall = recall, .tell = nfs4_news_told };
 
 /* A client of the list that this round has not visited, with a reference; NULL: none. */
 static struct nfs4_client *next_client(struct nfs4_recall_list *list)

@@ -26,6 +26,10 @@ void nfs4_recalls_free(struct nfs4_recall_list *list);
 /* From nfs4_tick. */
 void nfs4_recalls_tick(struct nfs4_server *srv);
 
+/* Recalls d by the server's own decision, unless it is recalled already or has gone. vfs/ does not know, and
+ * calls recall() when somebody waits. The caller holds a reference and no lock. */
+void nfs4_recall_own(struct nfs4_deleg *d);
+
 /* For nfs4_holdings_hooks.init. */
 void nfs4_recalls_init(struct nfs4_recalls *rs);
 /* Ends the recall of d, if there is one. Under the client's lock. */

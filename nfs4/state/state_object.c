@@ -6,6 +6,7 @@
 
 #include "nfs4/client/client.h"
 #include "nfs4/state/deleg.h"
+#include "nfs4/state/news.h"
 #include "nfs4/state/owner.h"
 #include "nfs4/state/state.h"
 
@@ -87,6 +88,7 @@ static struct nfs4_state *free_state(struct nfs4_state *st)
 		free(nfs4_as_open(st));
 		return NULL;
 	default:
+		nfs4_news_free(nfs4_as_deleg(st));
 		fini(st);
 		free(nfs4_as_deleg(st));
 		return NULL;
