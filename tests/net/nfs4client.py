@@ -16,7 +16,8 @@ DELEGPURGE, DELEGRETURN, REMOVE, RENAME, SAVEFH, SETATTR, BIND_CONN_TO_SESSION, 
     7, 8, 28, 29, 32, 34, 41, 45, 55, 56)
 CREATE, LINK, GETATTR, NVERIFY, VERIFY, GET_DIR_DELEGATION = 6, 11, 9, 17, 37, 46
 CB_GETATTR = 3
-CB_RECALL, CB_SEQUENCE, CB_NOTIFY_LOCK, CB_OFFLOAD = 4, 11, 13, 15
+CB_RECALL, CB_NOTIFY, CB_SEQUENCE, CB_NOTIFY_LOCK, CB_OFFLOAD = 4, 6, 11, 13, 15
+CHILD_ATTRS, DIR_ATTRS, REMOVED, ADDED, RENAMED, VERIFIER = range(6)  # notify_type4
 CB_PATH_DOWN, CB_PATH_DOWN_SESSION, BACKCHANNEL_FAULT = 0x1, 0x200, 0x400  # flags of SEQUENCE
 RECALLABLE_REVOKED = 0x40
 ERR_CB_PATH_DOWN = 10048
@@ -111,6 +112,41 @@ def _referring(x):
     return [(x.take(16), [(x.u32(), x.u32()) for _ in range(x.u32())]) for _ in range(x.u32())]
 
 
+def _notify_entry(x):
+    """(name, attributes: words of the bitmap, values)"""
+    return x.opaque(), _bitmap(x), x.opaque()
+
+
+def _notify_remove(x):
+    return {"entry": _notify_entry(x), "cookie": x.u64()}
+
+
+def _notify_add(x):
+    return {"old": [_notify_remove(x) for _ in range(x.u32())], "entry": _notify_entry(x),
+            "cookies": [x.u64() for _ in range(x.u32())], "previous": [(_notify_entry(x), x.u64()) for _ in range(x.u32())],
+            "last": x.flag()}
+
+
+NOTICES = {
+    DIR_ATTRS: lambda x: {"entry": _notify_entry(x)},
+    REMOVED: _notify_remove,
+    ADDED: _notify_add,
+    RENAMED: lambda x: {"from": _notify_remove(x), "to": _notify_add(x)},
+}
+
+
+def _notify(x):
+    """A notify4: (type, what its values say)."""
+    mask = _bitmap(x)
+    if len(mask) != 1 or mask[0] not in [1 << n for n in NOTICES]:
+        raise ValueError(f"notify_mask {mask}")
+    kind = mask[0].bit_length() - 1
+    values = r.In(x.opaque())
+    what = NOTICES[kind](values)
+    values.end()
+    return kind, what
+
+
 def get_callback(data):
     """A CB_COMPOUND call, taken apart."""
     x = r.In(data)
@@ -126,7 +162,9 @@ def get_callback(data):
         c.update(fh=x.opaque(), wants=_bitmap(x))
     if c["op"] == CB_RECALL:
         c.update(stateid=x.take(16), truncate=x.flag(), fh=x.opaque())
-    if c["op"] == CB_NOTIFY_LOCK:
+    if c["op"] == CB_NOTIFY:
+        c.update(stateid=x.take(16), fh=x.opaque(), changes=[_notify(x) for _ in range(x.u32())])
+    elif c["op"] == CB_NOTIFY_LOCK:
         c.update(fh=x.opaque(), clientid=x.u64(), owner=x.opaque())
     elif c["op"] == CB_OFFLOAD:
         c.update(fh=x.opaque(), stateid=x.take(16), status=x.u32())
@@ -354,9 +392,11 @@ class Client:
     def delegreturn(self, fh, deleg):
         return self.last(putfh(fh), (DELEGRETURN, deleg))["status"]
 
-    def dir_delegation(self, fh, signal=False, nanoseconds=0):
-        """Asked for with all notifications."""
-        args = u32(signal) + u32(1) + u32(0x3f) + (u64(0) + u32(nanoseconds)) * 2 + u32(0) + u32(0)
+    def dir_delegation(self, fh, signal=False, nanoseconds=0, notices=(), delay=0, entry=(), directory=()):
+        """notices: types to be told of; entry, directory: words of the bitmaps of attributes; delay in seconds."""
+        types = [sum(1 << n for n in notices)] if notices else []
+        bitmaps = [u32(len(b)) + b"".join(map(u32, b)) for b in (types, entry, directory)]
+        args = u32(signal) + bitmaps[0] + (u64(delay) + u32(nanoseconds)) * 2 + bitmaps[1] + bitmaps[2]
         return self.last(putfh(fh), (GET_DIR_DELEGATION, args))
 
     def test_stateid(self, *stateids):

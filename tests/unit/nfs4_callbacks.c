@@ -2,10 +2,10 @@
 #include "tests/unit/nfs4_callbacks.h"
 
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <string.h>
 
 #include "lib/util.h"
-#include "rpc/backchannel.h"
 
 #define SEEN_MAX 256u
 
@@ -14,6 +14,7 @@ static struct {
 	uint32_t len[SEEN_MAX];
 	unsigned n, taken;
 	int refuse;
+	uint32_t limit;
 } seen;
 
 static struct rpc_conn_ops ops;
@@ -23,6 +24,8 @@ static int on_call(struct rpc_conn *conn, const uint8_t *msg, uint32_t len)
 	(void)conn;
 	if (seen.refuse)
 		return seen.refuse;
+	if (len > seen.limit)
+		return -EMSGSIZE;
 	cr_assert_lt(seen.n, SEEN_MAX);
 	cr_assert_leq(len, RPC_CALLBACK_SIZE);
 	memcpy(seen.msg[seen.n], msg, len);
@@ -33,6 +36,7 @@ static int on_call(struct rpc_conn *conn, const uint8_t *msg, uint32_t len)
 void cbs_on(struct fixture *f)
 {
 	memset(&seen, 0, sizeof(seen));
+	seen.limit = RPC_CALLBACK_SIZE;
 	ops = *f->conn.ops;
 	ops.call = on_call;
 	f->conn.ops = &ops;
@@ -47,6 +51,11 @@ unsigned cbs_count(void)
 void cbs_refuse(int rc)
 {
 	seen.refuse = rc;
+}
+
+void cbs_limit(uint32_t len)
+{
+	seen.limit = len;
 }
 
 static void get_header(struct xdr_in *x, struct cb_call *c)
@@ -91,6 +100,15 @@ static void get_recall_any(struct xdr_in *x, struct cb_call *c)
 	c->keep = xdr_get_u32(x);
 	cr_expect_eq(xdr_get_u32(x), 1, "words of the mask");
 	c->types = xdr_get_u32(x);
+}
+
+static void get_notify(struct xdr_in *x, struct cb_call *c)
+{
+	nfs4_get_stateid(x, &c->stateid);
+	get_fh(x, c);
+	c->nchanges = xdr_get_u32(x);
+	c->changes_len = (uint32_t)x->left;
+	xdr_get_fixed(x, c->changes, c->changes_len);
 }
 
 static void get_notify_lock(struct xdr_in *x, struct cb_call *c)
@@ -167,6 +185,8 @@ bool cbs_take(struct cb_call *c)
 		get_recall_any(&x, c);
 	if (c->op == OP_CB_RECALL_SLOT)
 		c->target = xdr_get_u32(&x);
+	if (c->op == OP_CB_NOTIFY)
+		get_notify(&x, c);
 	if (c->op == OP_CB_NOTIFY_LOCK)
 		get_notify_lock(&x, c);
 	if (c->op == OP_CB_OFFLOAD)

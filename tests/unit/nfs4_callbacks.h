@@ -4,6 +4,7 @@
 #define RN_TESTS_NFS4_CALLBACKS_H
 
 #include "nfs4/proto.h"
+#include "rpc/backchannel.h"
 #include "rpc/message.h"
 #include "tests/unit/nfs4_fixture.h"
 
@@ -26,6 +27,9 @@ struct cb_call {
 	uint64_t clientid;
 	uint32_t owner_len;
 	char owner[NFS4_OPAQUE_LIMIT + 1];
+	/* CB_NOTIFY, and stateid and fh above: number and bytes of the changes */
+	uint32_t nchanges, changes_len;
+	uint8_t changes[RPC_CALLBACK_SIZE];
 	/* CB_OFFLOAD, and fh above */
 	struct nfs4_stateid sid;
 	uint32_t status, committed;
@@ -55,6 +59,8 @@ void cbs_time_out(struct fixture *f);
 void cbs_lose(struct fixture *f);
 /* The server cannot send: result of the transport's call operation from now on. */
 void cbs_refuse(int rc);
+/* The connection takes no longer calls than this, in bytes (-EMSGSIZE). */
+void cbs_limit(uint32_t len);
 /* Sends SEQUENCE alone; returns the status flags, or UINT32_MAX if it failed. */
 uint32_t cbs_sequence(struct fixture *f, struct fix4_session *s);
 /* Answers the probe that SEQUENCE has sent: the path is up. */
