@@ -511,3 +511,209 @@ Test(vfs_deleg_dir, lost_events)
 	vfs_leases_stop(f.vfs);
 	fx_close(&f);
 }
+
+/* A holder that is told of changes instead. */
+struct reader {
+	struct vfs_deleg d;
+	unsigned recalls, told;
+	struct {
+		enum vfs_news what;
+		char name[16], to[16];
+		bool replaced, known, dir;
+		uint32_t mode;
+	} last[4];
+};
+
+static void note_recall(struct vfs_deleg *d)
+{
+	((struct reader *)d)->recalls++;
+}
+
+static void note_news(struct vfs_deleg *d, const struct vfs_dir_news *news)
+{
+	struct reader *r = (struct reader *)d;
+	const unsigned i = r->told++ % 4;
+
+	r->last[i].what = news->what;
+	snprintf(r->last[i].name, sizeof(r->last[i].name), "%s", news->name ? news->name : "");
+	snprintf(r->last[i].to, sizeof(r->last[i].to), "%s", news->to ? news->to : "");
+	r->last[i].replaced = news->replaced;
+	r->last[i].known = news->attr;
+	r->last[i].mode = news->attr ? news->attr->mode & S_IFMT : 0;
+	r->last[i].dir = news->dir;
+}
+
+static const struct vfs_deleg_ops reader_ops = { .recall = note_recall, .tell = note_news };
+
+static int give_news(struct fx *f, struct vfs_node *n, struct reader *r, const void *client,
+		     unsigned news)
+{
+	*r = (struct reader){
+		.d = { .ops = &reader_ops, .client = client, .type = VFS_DELEG_READ, .news = news }
+	};
+	atomic_store(&f->vfs->files->recalled_at[vfs_file_slot(&n->fh)], 0);
+	return vfs_deleg_give(&f->ctx, n, &r->d);
+}
+
+#define ALL_NEWS (VFS_NEWS_ENTRIES | VFS_NEWS_ATTRS | VFS_NEWS_ENTRY)
+
+/* News of each operation of the table above; 0: it recalls all the same. */
+static const struct {
+	unsigned what;
+	const char *name, *to;
+	uint32_t mode; /* type of the entry; 0: it comes without attributes */
+} news_of[sizeof(table) / sizeof(table[0])] = {
+	{ VFS_NEWS_ADD, "new", "", S_IFREG },
+	{ VFS_NEWS_ADD, "new", "", S_IFDIR },
+	{ VFS_NEWS_ADD, "new", "", S_IFLNK },
+	{ VFS_NEWS_REMOVE, "file", "", 0 },
+	{ VFS_NEWS_REMOVE, "sub", "", 0 },
+	{ VFS_NEWS_RENAME, "file", "new", S_IFREG },
+	{ VFS_NEWS_ADD, "file", "file", S_IFREG },
+	{ VFS_NEWS_REMOVE, "file", "", 0 },
+	{ 0, "", "", 0 }, /* the directory itself is moved */
+	{ VFS_NEWS_ADD, "new", "", S_IFREG },
+	{ 0, "", "", 0 }, /* its mode */
+	{ VFS_NEWS_ATTRS, "", "", 0 },
+	{ VFS_NEWS_ATTRS, "", "", 0 },
+};
+
+static void check_news(unsigned i, const struct reader *r, bool own)
+{
+	const bool told = news_of[i].what != 0 && !(own && news_of[i].what == VFS_NEWS_ATTRS);
+	const char *op = table[i].name;
+
+	cr_expect_eq(r->recalls, news_of[i].what == 0 && !own, "%s: %u recalls", op, r->recalls);
+	cr_expect_eq(r->told, told, "%s: told %u times", op, r->told);
+	if (!told)
+		return;
+	cr_expect_eq(r->last[0].what, news_of[i].what, "%s", op);
+	cr_expect_str_eq(r->last[0].name, news_of[i].name, "%s", op);
+	cr_expect_str_eq(r->last[0].to, news_of[i].to, "%s", op);
+	cr_expect_eq(r->last[0].replaced, table[i].run == op_move_in, "%s", op);
+	cr_expect_eq(r->last[0].mode, news_of[i].mode, "%s: %o", op, r->last[0].mode);
+	cr_expect(r->last[0].dir, "%s", op);
+}
+
+/* A holder that takes all news is told, after the fact; others do not wait for it. */
+Test(vfs_deleg_dir, news_of_every_operation)
+{
+	const void *clients[] = { &alice, &bob, NULL };
+	struct vfs_node *dir;
+	struct reader r;
+	struct fx f;
+
+	open_fx(&f);
+	for (unsigned i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		for (unsigned c = 0; c < 3; c++) {
+			const bool own = clients[c] == &alice;
+
+			dir = make_tree(&f);
+			cr_assert_eq(give_news(&f, dir, &r, &alice, ALL_NEWS), 0);
+			f.ctx.client = clients[c];
+			cr_expect_eq(table[i].run(&f, dir),
+				     news_of[i].what == 0 && !own ? -VFS_EDELEG : 0, "%s",
+				     table[i].name);
+			check_news(i, &r, own);
+			vfs_deleg_end(&r.d);
+			f.ctx.client = NULL;
+			vfs_node_put(dir);
+		}
+	}
+	fx_close(&f);
+}
+
+/* What the holder has not asked for recalls, and so does everything once it does not want to know any more. */
+Test(vfs_deleg_dir, other_news)
+{
+	struct vfs_node *dir;
+	struct reader r;
+	struct fx f;
+
+	open_fx(&f);
+	for (unsigned i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		dir = make_tree(&f);
+		cr_assert_eq(give_news(&f, dir, &r, &alice, ALL_NEWS & ~news_of[i].what), 0);
+		f.ctx.client = &bob;
+		cr_expect_eq(table[i].run(&f, dir), -VFS_EDELEG, "%s", table[i].name);
+		cr_expect_eq(r.recalls, 1);
+		cr_expect_eq(r.told, 0);
+		vfs_deleg_end(&r.d);
+		vfs_node_put(dir);
+	}
+	dir = make_tree(&f);
+	cr_assert_eq(give_news(&f, dir, &r, &alice, ALL_NEWS), 0);
+	cr_expect_eq(op_create(&f, dir), 0);
+	atomic_store(&r.d.news, 0);
+	cr_expect_eq(op_remove(&f, dir), -VFS_EDELEG);
+	cr_expect_eq(r.recalls, 1);
+	cr_expect_eq(r.told, 1);
+	atomic_store(&r.d.news, ALL_NEWS);
+	cr_expect_eq(op_remove(&f, dir), -VFS_EDELEG, "a recalled one is told nothing");
+	vfs_deleg_end(&r.d);
+	vfs_node_put(dir);
+	fx_close(&f);
+}
+
+/* A name that replaces another, links of one file, and failures, which are no news. */
+Test(vfs_deleg_dir, news_of_renamings)
+{
+	struct vfs_node *dir;
+	struct reader r;
+	struct fx f;
+
+	open_fx(&f);
+	dir = make_tree(&f);
+	cr_assert_eq(fx_command("cd %s/dir && touch a && ln a b", f.dir), 0);
+	cr_assert_eq(give_news(&f, dir, &r, &alice, ALL_NEWS), 0);
+	f.ctx.client = &bob;
+	cr_expect_eq(move(&f, dir, "a", dir, "b"), 0);
+	cr_expect_eq(move(&f, dir, "none", dir, "b"), -ENOENT);
+	cr_expect_eq(vfs_rmdir(&f.ctx, dir, "file", 4, NULL), -ENOTDIR);
+	cr_expect_eq(r.told, 0);
+	cr_expect_eq(move(&f, dir, "a", dir, "file"), 0);
+	cr_assert_eq(r.told, 1);
+	cr_expect(r.last[0].replaced);
+	cr_expect_str_eq(r.last[0].to, "file");
+	cr_expect_eq(move(&f, dir, "sub", dir, "moved"), 0);
+	cr_assert_eq(r.told, 2);
+	cr_expect_not(r.last[1].known, "a directory may be another export's");
+	cr_expect_eq(r.recalls, 0);
+	vfs_deleg_end(&r.d);
+	vfs_node_put(dir);
+	fx_close(&f);
+}
+
+/* So many holders are told, each once; a file has none. */
+Test(vfs_deleg_dir, holders_of_news)
+{
+	static struct reader r[VFS_NEWS_HOLDERS + 1];
+	struct vfs_node *dir, *file;
+	struct fx f;
+
+	open_fx(&f);
+	dir = make_tree(&f);
+	cr_assert_eq(vfs_lookup(&f.ctx, dir, "file", 4, &file, NULL), 0);
+	cr_assert_eq(give_news(&f, file, &r[0], &alice, ALL_NEWS), 0);
+	cr_expect_eq(atomic_load(&r[0].d.news), 0, "a file's");
+	vfs_deleg_end(&r[0].d);
+	for (unsigned i = 0; i <= VFS_NEWS_HOLDERS; i++) {
+		cr_assert_eq(give_news(&f, dir, &r[i], &r[i], ALL_NEWS), 0);
+		cr_expect_eq(atomic_load(&r[i].d.news), i < VFS_NEWS_HOLDERS ? ALL_NEWS : 0);
+	}
+	cr_expect_eq(op_create(&f, dir), -VFS_EDELEG);
+	cr_expect_eq(r[VFS_NEWS_HOLDERS].recalls, 1);
+	vfs_deleg_end(&r[VFS_NEWS_HOLDERS].d);
+	cr_expect_eq(op_create(&f, dir), 0);
+	for (unsigned i = 0; i < VFS_NEWS_HOLDERS; i++) {
+		cr_expect_eq(r[i].told, 1, "%u", i);
+		cr_expect_eq(r[i].recalls, 0);
+		vfs_deleg_end(&r[i].d);
+	}
+	cr_assert_eq(give_news(&f, dir, &r[0], &alice, ALL_NEWS), 0);
+	cr_expect_eq(atomic_load(&r[0].d.news), ALL_NEWS, "there is room again");
+	vfs_deleg_end(&r[0].d);
+	vfs_node_put(file);
+	vfs_node_put(dir);
+	fx_close(&f);
+}
