@@ -18,12 +18,20 @@ static void open_pass(struct turns *ts)
 	event_active(ts->pass_ev, EV_TIMEOUT, 1);
 }
 
-/* Visits t; returns the work done. */
-static uint64_t visit(struct turns *ts, struct turn *t)
+static uint64_t visit_size(const struct turns *ts)
+{
+	return ts->pass - ts->shared_pass < TURN_SHARED_PASSES ? TURN_VISIT_SHARED : TURN_VISIT;
+}
+
+/* Visits t of the client that has share; returns the work done. */
+static uint64_t visit(struct turns *ts, const struct rpc_loop_share *share, struct turn *t)
 {
 	const uint64_t start = ts->work;
 
-	t->visit(t, start + TURN_VISIT);
+	if (share != ts->client && ts->client)
+		ts->shared_pass = ts->pass;
+	ts->client = share;
+	t->visit(t, start + visit_size(ts));
 	t->since_ns = 0;
 	return ts->work - start;
 }
@@ -37,8 +45,8 @@ void turn_take(struct turns *ts, struct rpc_loop_share *share, struct turn *t)
 		share->pass = ts->pass;
 		share->work = 0;
 	}
-	if (share->work < TURN_VISIT && !rn_fq_waits(&share->flow)) {
-		share->work += visit(ts, t);
+	if (share->work < visit_size(ts) && !rn_fq_waits(&share->flow)) {
+		share->work += visit(ts, share, t);
 		return;
 	}
 	t->since_ns = rn_now_ns();
@@ -56,7 +64,7 @@ static void on_pass(evutil_socket_t fd, short what, void *arg)
 {
 	static const struct timeval now;
 	struct turns *ts = arg;
-	const uint64_t end = ts->work + TURN_VISIT;
+	const uint64_t end = ts->work + visit_size(ts);
 	struct rn_fq_item *it;
 
 	(void)fd;
@@ -69,7 +77,8 @@ static void on_pass(evutil_socket_t fd, short what, void *arg)
 		struct rpc_conn *conn = t->conn;
 
 		rpc_conn_ref(conn); /* the visit may close the connection, which holds the client */
-		rn_fq_charge(&ts->queue, flow, visit(ts, t));
+		rn_fq_charge(&ts->queue, flow,
+			     visit(ts, rn_container_of(flow, struct rpc_loop_share, flow), t));
 		rpc_conn_put(conn);
 	}
 	ts->in_pass = ts->queue.nitems > 0;
@@ -80,8 +89,8 @@ static void on_pass(evutil_socket_t fd, short what, void *arg)
 int turns_init(struct turns *ts, struct event_base *base, struct ev_load *load)
 {
 	ts->load = load;
-	rn_fq_init(&ts->queue, TURN_VISIT);
-	ts->pass = 1;
+	rn_fq_init(&ts->queue, TURN_VISIT_SHARED);
+	ts->pass = TURN_SHARED_PASSES; /* alone so far */
 	ts->pass_ev = event_new(base, -1, 0, on_pass, ts);
 	return ts->pass_ev ? 0 : -ENOMEM;
 }

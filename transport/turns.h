@@ -20,7 +20,12 @@
 #include "rpc/request.h"
 
 #define TURN_WORK 8192u
-#define TURN_VISIT (256u << 10) /* work of one visit */
+#define TURN_VISIT (256u << 10) /* work of one visit while a loop serves one client only */
+/* Work of one visit while several clients have calls: few calls that run on the loop itself, since
+ * the others wait for all of them. */
+#define TURN_VISIT_SHARED (64u << 10)
+#define TURN_SHARED_PASSES                                                                         \
+	256u /* after a pass of one client only, until the others count as gone */
 
 struct ev_load;
 struct event;
@@ -43,7 +48,9 @@ struct turns {
 	struct event *pass_ev; /* runs at the end of a pass */
 	bool in_pass;	       /* pass_ev is scheduled */
 	uint64_t pass;
-	uint64_t work; /* increased by the visited connections */
+	uint64_t work;	      /* increased by the visited connections */
+	const void *client;   /* the share visited last, to compare with only: it may be gone */
+	uint64_t shared_pass; /* the last pass that served another client than the visit before */
 };
 
 /* 0 or -ENOMEM */
