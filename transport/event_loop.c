@@ -22,6 +22,7 @@
 #include "lib/clock.h"
 #include "lib/util.h"
 #include "transport/load.h"
+#include "transport/second.h"
 #include "transport/turns.h"
 
 /* In ev_loop.owner: the thread is in work.run, and another one may take the loop. */
@@ -30,8 +31,8 @@
 
 struct ev_loop {
 	struct event_base *base;
-	struct event *wake;    /* readable: the inbox has tasks */
-	struct event *measure; /* once a second */
+	struct event *wake; /* readable: the inbox has tasks */
+	struct ev_second measure;
 	struct rn_inbox inbox;
 	struct turns turns;
 	struct ev_load load;
@@ -78,12 +79,11 @@ static void on_wake(evutil_socket_t fd, short what, void *arg)
 	run_posted(loop);
 }
 
-static void on_measure(evutil_socket_t fd, short what, void *arg)
+static void on_measure(void *arg)
 {
 	struct ev_loop *loop = arg;
 
-	(void)fd;
-	(void)what;
+	ev_load_awake(&loop->load);
 	ev_load_measure(&loop->load, rn_now_ns());
 }
 
@@ -205,7 +205,6 @@ static int start_thread(struct ev_loop *loop)
 
 static int make_base(struct ev_loop *loop)
 {
-	static const struct timeval second = { 1, 0 };
 	struct event_config *cfg = event_config_new();
 
 	if (!cfg)
@@ -218,10 +217,11 @@ static int make_base(struct ev_loop *loop)
 	if (!loop->base)
 		return -ENOMEM;
 	loop->wake = event_new(loop->base, loop->inbox.fd, EV_READ | EV_PERSIST, on_wake, loop);
-	loop->measure = event_new(loop->base, -1, EV_PERSIST, on_measure, loop);
-	if (!loop->wake || event_add(loop->wake, NULL) < 0 || !loop->measure ||
-	    event_add(loop->measure, &second) < 0)
+	if (!loop->wake || event_add(loop->wake, NULL) < 0)
 		return -ENOMEM;
+	int rc = ev_second_start(&loop->measure, loop->base, on_measure, loop);
+	if (rc)
+		return rc;
 	ev_load_init(&loop->load, rn_now_ns());
 	return turns_init(&loop->turns, loop->base, &loop->load);
 }
@@ -231,8 +231,7 @@ static void release(struct ev_loop *loop)
 	turns_fini(&loop->turns);
 	if (loop->wake)
 		event_free(loop->wake);
-	if (loop->measure)
-		event_free(loop->measure);
+	ev_second_stop(&loop->measure);
 	if (loop->base)
 		event_base_free(loop->base);
 	rn_inbox_fini(&loop->inbox);

@@ -30,14 +30,12 @@ static bool is_due(struct rr_conn *c, uint64_t now)
 	return c->rpc.refs == 1 && now > c->active_ns + c->srv->cfg.idle_seconds * RN_NS_PER_SECOND;
 }
 
-static void on_tick(evutil_socket_t fd, short what, void *arg)
+static void on_tick(void *arg)
 {
 	struct rr_server *srv = arg;
 	struct rr_conn *c;
 	uint64_t now = rn_now_ns();
 
-	(void)fd;
-	(void)what;
 	pthread_mutex_lock(&srv->lock);
 	LIST_FOREACH (c, &srv->conns, link)
 		if (is_due(c, now))
@@ -51,11 +49,8 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 static void start_tick(void *arg)
 {
 	struct rr_server *srv = arg;
-	struct timeval second = { 1, 0 };
 
-	srv->tick = event_new(ev_loop_base(srv->cfg.loops[0]), -1, EV_PERSIST, on_tick, srv);
-	if (srv->tick)
-		event_add(srv->tick, &second);
+	ev_second_start(&srv->tick, ev_loop_base(srv->cfg.loops[0]), on_tick, srv);
 }
 
 int rr_server_new(const struct rr_config *cfg, struct rr_server **out)
@@ -80,7 +75,7 @@ int rr_server_new(const struct rr_config *cfg, struct rr_server **out)
 	int rc = rr_pool_init(srv, rr_call_start);
 	if (!rc) {
 		ev_loop_call(cfg->loops[0], start_tick, srv);
-		rc = srv->tick ? 0 : -ENOMEM;
+		rc = srv->tick.ev ? 0 : -ENOMEM;
 	}
 	if (rc) {
 		rr_server_free(srv);
@@ -153,9 +148,7 @@ static void close_all_on_loop(void *arg)
 	struct rr_conn *c;
 
 	quiesce_on_loop(srv);
-	if (srv->tick)
-		event_free(srv->tick);
-	srv->tick = NULL;
+	ev_second_stop(&srv->tick);
 	pthread_mutex_lock(&srv->lock);
 	LIST_FOREACH (c, &srv->conns, link)
 		rr_conn_notify(c, RR_EV_CLOSE);

@@ -48,6 +48,7 @@
 #include "transport/rdma/rdma_chunks.h"
 #include "transport/rdma/rdma_private_msg.h"
 #include "transport/rdma/rdma_server.h"
+#include "transport/second.h"
 #include "transport/turns.h"
 
 #define RR_BATCH_MAX 8u	 /* Receives posted together, where the credits are many */
@@ -270,7 +271,8 @@ struct rr_server {
 
 	/* loops[0] */
 	struct rdma_event_channel *channel;
-	struct event *channel_ev, *tick;
+	struct event *channel_ev;
+	struct ev_second tick;
 	LIST_HEAD(, rr_listener) listeners;
 	_Atomic unsigned serves; /* RR_SERVES_*; written on loops[0] */
 	LIST_HEAD(, rr_device) devices;

@@ -21,10 +21,8 @@ struct loop_setup {
 	int err;
 };
 
-static void on_tick(evutil_socket_t fd, short what, void *arg)
+static void on_tick(void *arg)
 {
-	(void)fd;
-	(void)what;
 	tcp_times_tick(arg);
 	tcp_balance_tick(arg);
 }
@@ -38,29 +36,26 @@ static void on_retry(evutil_socket_t fd, short what, void *arg)
 
 static void set_up_loop(void *arg)
 {
-	static const struct timeval second = { 1, 0 };
 	struct loop_setup *s = arg;
 	struct tcp_loop *loop = s->loop;
 	struct event_base *base = ev_loop_base(loop->ev);
 
-	loop->tick = event_new(base, -1, EV_PERSIST, on_tick, loop);
 	loop->retry = event_new(base, -1, 0, on_retry, loop);
 	loop->patience = event_new(base, -1, 0, tcp_move_timeout, loop);
-	if (!loop->tick || !loop->retry || !loop->patience || event_add(loop->tick, &second) < 0)
-		s->err = -ENOMEM;
+	s->err = loop->retry && loop->patience ? ev_second_start(&loop->tick, base, on_tick, loop)
+					       : -ENOMEM;
 }
 
 static void tear_down_loop(void *arg)
 {
 	struct tcp_loop *loop = arg;
 
-	if (loop->tick)
-		event_free(loop->tick);
+	ev_second_stop(&loop->tick);
 	if (loop->retry)
 		event_free(loop->retry);
 	if (loop->patience)
 		event_free(loop->patience);
-	loop->tick = loop->retry = loop->patience = NULL;
+	loop->retry = loop->patience = NULL;
 }
 
 static int init_loop(struct tcp_server *srv, unsigned i)

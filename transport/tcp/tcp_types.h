@@ -37,6 +37,7 @@
 #include "transport/event_loop.h"
 #include "transport/tcp/tcp_record.h"
 #include "transport/tcp/tcp_server.h"
+#include "transport/second.h"
 #include "transport/turns.h"
 
 #define TCP_HEAD_SIZE                                                                              \
@@ -161,7 +162,7 @@ TAILQ_HEAD(tcp_conn_list, tcp_conn);
 struct tcp_loop {
 	struct tcp_server *srv;
 	struct ev_loop *ev;
-	struct event *tick;	    /* once a second: idle and stuck connections */
+	struct ev_second tick;	    /* idle and stuck connections */
 	struct event *retry;	    /* while connections starve for a request */
 	struct tcp_conn_list conns; /* longest without input first */
 	struct tcp_conn_list starving;
