@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "nfs4/callback/callback.h"
+#include "nfs4/callback/cb_recall_slot.h"
 #include "nfs4/client/cb_conn.h"
 #include "nfs4/client/cb_path.h"
 #include "nfs4/client/session.h"
@@ -40,4 +41,8 @@ static void probe_client(struct nfs4_client *cl)
 		nfs4_cb_conn_is(cl, NULL, NFS4_CB_DOWN);
 }
 
-const struct nfs4_cb_hooks nfs4_cb_hooks = { .probe = probe, .probe_client = probe_client };
+const struct nfs4_cb_hooks nfs4_cb_hooks = {
+	.probe = probe,
+	.probe_client = probe_client,
+	.recall_slots = nfs4_recall_slots,
+};

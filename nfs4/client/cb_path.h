@@ -58,6 +58,8 @@ struct nfs4_cb_hooks {
 	void (*probe)(struct nfs4_session *s);
 	/* The same for the connection to a minor version 0 client (nfs4/client/cb_conn.h). */
 	void (*probe_client)(struct nfs4_client *cl);
+	/* Asks the client to use slots up to this one only. As for probe. */
+	void (*recall_slots)(struct nfs4_session *s, uint32_t highest);
 };
 
 /* Makes the path of a session that is in no table yet. False: no memory; there are no callbacks then. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* SEQUENCE (RFC 8881 section 18.46): a COMPOUND takes its slot, or is a retry. Errors are found
  * before the slot changes, because a failed SEQUENCE leaves it unchanged. */
-#include "lib/budget.h"
 #include "nfs4/client/cb_path.h"
 #include "nfs4/client/make_room.h"
 #include "nfs4/client/origin.h"
@@ -29,14 +28,6 @@ static bool same_call(const struct nfs4_sequence_args *a, const struct nfs4_slot
 	return slot->whole == a->cache_this && slot->sum == a->sum;
 }
 
-static bool short_of_memory(const struct nfs4_session *s)
-{
-	const struct rn_budget *b = s->client->srv->cfg.budget;
-
-	return atomic_load_explicit(&b->used, memory_order_relaxed) > b->max - b->max / 8 ||
-	       nfs4_host_has_its_share(s->client->host, b->max / 8);
-}
-
 /* Accepts the next request of the slot. s->lock is held. */
 static int take_slot(struct nfs4_sequence_args *a, struct nfs4_session *s, struct nfs4_slot *slot)
 {
@@ -53,8 +44,9 @@ static int take_slot(struct nfs4_sequence_args *a, struct nfs4_session *s, struc
 	slot->whole = a->cache_this;
 	slot->sum = a->sum;
 	s->busy++;
+	s->active = true;
 	if (look)
-		s->short_of_memory = short_of_memory(s);
+		s->short_of_memory = nfs4_session_short_of_memory(s);
 	nfs4_slots_adjust(s, a->slot, a->highest, s->short_of_memory);
 	return NFS4_OK;
 }

@@ -54,6 +54,8 @@ struct nfs4_session {
 	enum { NFS4_TARGET_NEW, NFS4_TARGET_SENT, NFS4_TARGET_SEEN } target_state;
 	uint32_t sent_slot, sent_seqid;
 	bool short_of_memory; /* result of the last look at the memory */
+	bool active;	      /* a request has come since nfs4_client_recall_slots() looked */
+	bool slots_recalled;  /* the client was told, and has not given them back yet */
 	uint32_t ncached;     /* replies kept */
 	/* Bytes charged to the budget, cached replies included */
 	size_t cost;
@@ -90,6 +92,12 @@ void nfs4_session_enter(struct nfs4_session *s);
 bool nfs4_session_leave(struct nfs4_session *s);
 /* True if requests are under way, other than one on slot mine (or NULL). */
 bool nfs4_session_busy(struct nfs4_session *s, const struct nfs4_slot *mine);
+
+/* nfs4/client/idle_slots.c: true if the session should keep fewer replies, and so have fewer slots. */
+bool nfs4_session_short_of_memory(const struct nfs4_session *s);
+/* Asks for the slots of a session of cl that was idle since the last call, if memory is short (CB_RECALL_SLOT).
+ * False: there was none to ask for. The caller holds a reference and no lock. */
+bool nfs4_client_recall_slots(struct nfs4_client *cl);
 
 /* Bind a connection to the session, and tell whether it is bound. They take the session's lock. */
 void nfs4_session_bind(struct nfs4_session *s, uint64_t conn);

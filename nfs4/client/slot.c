@@ -141,6 +141,7 @@ static void retire(struct nfs4_session *s)
 		slot->regranted = slot->used;
 	}
 	s->nslots = s->target;
+	s->slots_recalled = false;
 }
 
 static void grow_or_shrink(struct nfs4_session *s, uint32_t highest, bool short_of_memory)
@@ -154,6 +155,7 @@ static void grow_or_shrink(struct nfs4_session *s, uint32_t highest, bool short_
 		return;
 	}
 	s->target = s->nslots;
+	s->slots_recalled = false;
 	if (highest + 1 >= s->nslots && s->nslots < s->asked) {
 		s->nslots = (uint32_t)rn_min(2 * (size_t)s->nslots, s->asked);
 		s->target = s->nslots;

@@ -5,10 +5,12 @@
 #include "nfs4/client/lease.h"
 #include "nfs4/client/make_room.h"
 #include "nfs4/client/registry.h"
+#include "nfs4/client/session.h"
 
 /* Time for which an expired client is remembered, in leases. */
 #define EXPIRED_LEASES 4u
-#define AT_ONCE 16u /* clients that one walk finds at most */
+#define AT_ONCE 16u	 /* clients that one walk finds at most */
+#define SLOT_RECALLS 16u /* CB_RECALL_SLOTs in a second at most */
 
 /* Drops the state of expired clients whose records have been deleted since. The caller that wanted
  * the memory may not ask again. */
@@ -61,8 +63,9 @@ static void tick_unconfirmed(struct nfs4_clients *all)
 		nfs4_client_forget(all, cl, NFS4_CLIENT_UNCONFIRMED);
 }
 
-/* Calls nfs4_holdings_hooks.tick for the clients of one id bucket. */
-static void sweep_bucket(struct nfs4_clients *all, uint32_t bucket)
+/* Calls nfs4_holdings_hooks.tick for the clients of one id bucket. *recalls: CB_RECALL_SLOTs that may still be
+ * sent. */
+static void sweep_bucket(struct nfs4_clients *all, uint32_t bucket, unsigned *recalls)
 {
 	struct id_part *part = &all->part[bucket % ID_PARTS];
 	struct nfs4_client *found[AT_ONCE], *cl;
@@ -79,6 +82,8 @@ static void sweep_bucket(struct nfs4_clients *all, uint32_t bucket)
 	for (unsigned i = 0; i < n; i++) {
 		all->srv->holdings_hooks->tick(found[i]);
 		nfs4_client_retire_record(found[i]);
+		if (*recalls > 0 && nfs4_client_recall_slots(found[i]))
+			--*recalls;
 		nfs4_client_put(found[i]);
 	}
 }
@@ -89,9 +94,10 @@ static void sweep(struct nfs4_clients *all)
 	const uint32_t buckets = ID_PARTS * ID_BUCKETS;
 	const uint32_t lease = all->srv->cfg.lease_seconds;
 	const uint32_t n = buckets / (lease / 4 > 8 ? 8 : lease / 4 > 0 ? lease / 4 : 1) + 1;
+	unsigned recalls = SLOT_RECALLS;
 
 	for (uint32_t i = 0; i < n; i++)
-		sweep_bucket(all, (all->swept + i) % buckets);
+		sweep_bucket(all, (all->swept + i) % buckets, &recalls);
 	all->swept = (all->swept + n) % buckets;
 }
 

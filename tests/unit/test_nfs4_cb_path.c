@@ -5,6 +5,7 @@
 
 #include "nfs4/client/cb_path.h"
 #include "nfs4/client/client_table.h"
+#include "nfs4/client/session.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_callbacks.h"
 #include "tests/unit/nfs4_client_calls.h"
@@ -465,4 +466,62 @@ Test(nfs4_cb_path, memory_comes_back)
 		cr_expect_eq(call_destroy_clientid(f, NULL, t.clientid), NFS4_OK);
 		cr_expect_eq(f->budget.used, used, "round %u", i);
 	}
+}
+
+/* Sessions that are idle do not read in SEQUENCE's replies that they should use fewer slots. */
+Test(nfs4_cb_path, slots_of_an_idle_session_are_recalled)
+{
+	struct nfs4_session *in;
+	size_t max;
+
+	NEED_FIXTURE();
+	begin();
+	cbs_probed(f, &s);
+	in = nfs4_session_get(f->server4->clients, s.id);
+	cr_expect_not(nfs4_client_recall_slots(in->client), "it has just sent a request");
+	cr_expect_not(nfs4_client_recall_slots(in->client), "memory is not short");
+	max = f->budget.max;
+	f->budget.max = f->budget.used + 100;
+	cr_expect_eq(cbs_sequence(f, &s), 0);
+	cr_expect_not(nfs4_client_recall_slots(in->client), "it is not idle");
+	cr_expect_eq(cbs_count(), 0);
+	cr_expect(nfs4_client_recall_slots(in->client));
+	cr_assert(cbs_take(&c));
+	cr_expect_eq(c.op, OP_CB_RECALL_SLOT);
+	cr_expect_arr_eq(c.session, s.id, sizeof(s.id));
+	cr_expect_eq(c.target, NFS4_SLOTS_LEAST - 1);
+	cr_expect_not(nfs4_client_recall_slots(in->client), "it is asked once");
+	cbs_answer(f, &c, NFS4_OK, NFS4_OK);
+	/* Two requests on a slot show that it knows; those under way before could use any slot. */
+	cr_expect_eq(in->nslots, 16u);
+	cr_expect_eq(cbs_sequence(f, &s), 0);
+	cr_expect_eq(in->nslots, 16u);
+	cr_expect_eq(cbs_sequence(f, &s), 0);
+	cr_expect_eq(in->nslots, NFS4_SLOTS_LEAST);
+	cr_expect_not(nfs4_client_recall_slots(in->client));
+	cr_expect_not(nfs4_client_recall_slots(in->client), "it has no more");
+	f->budget.max = max;
+	nfs4_session_put(in);
+}
+
+/* The end of the session, or of its path, while its slots are recalled. */
+Test(nfs4_cb_path, a_session_that_goes_while_its_slots_are_recalled)
+{
+	struct nfs4_client *cl;
+	size_t max;
+
+	NEED_FIXTURE();
+	begin();
+	cbs_probed(f, &s);
+	cl = nfs4_client_get(f->server4->clients, s.clientid);
+	max = f->budget.max;
+	f->budget.max = f->budget.used + 100;
+	cr_expect_not(nfs4_client_recall_slots(cl));
+	cr_expect(nfs4_client_recall_slots(cl));
+	f->budget.max = max;
+	cr_assert(cbs_take(&c));
+	cr_expect_eq(call_destroy_session(f, NULL, s.id), NFS4_OK);
+	cbs_answer(f, &c, NFS4_OK, NFS4ERR_DELAY);
+	cr_expect_not(nfs4_client_recall_slots(cl));
+	nfs4_client_put(cl);
 }
