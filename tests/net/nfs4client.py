@@ -17,6 +17,7 @@ DELEGPURGE, DELEGRETURN, REMOVE, RENAME, SAVEFH, SETATTR, BIND_CONN_TO_SESSION, 
 CREATE, LINK, GETATTR, NVERIFY, VERIFY, GET_DIR_DELEGATION = 6, 11, 9, 17, 37, 46
 CB_GETATTR = 3
 CB_RECALL, CB_NOTIFY, CB_SEQUENCE, CB_NOTIFY_LOCK, CB_OFFLOAD = 4, 6, 11, 13, 15
+CB_RECALL_ANY, CB_RECALL_SLOT = 8, 10
 CHILD_ATTRS, DIR_ATTRS, REMOVED, ADDED, RENAMED, VERIFIER = range(6)  # notify_type4
 CB_PATH_DOWN, CB_PATH_DOWN_SESSION, BACKCHANNEL_FAULT = 0x1, 0x200, 0x400  # flags of SEQUENCE
 RECALLABLE_REVOKED = 0x40
@@ -162,6 +163,10 @@ def get_callback(data):
         c.update(fh=x.opaque(), wants=_bitmap(x))
     if c["op"] == CB_RECALL:
         c.update(stateid=x.take(16), truncate=x.flag(), fh=x.opaque())
+    if c["op"] == CB_RECALL_ANY:
+        c.update(keep=x.u32(), types=_bitmap(x))
+    elif c["op"] == CB_RECALL_SLOT:
+        c["target"] = x.u32()
     if c["op"] == CB_NOTIFY:
         c.update(stateid=x.take(16), fh=x.opaque(), changes=[_notify(x) for _ in range(x.u32())])
     elif c["op"] == CB_NOTIFY_LOCK:
