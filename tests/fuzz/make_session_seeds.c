@@ -497,6 +497,195 @@ static void callbacks(void)
 	}
 }
 
+#define SECOND_CLIENT 0x80 /* SS_AS */
+
+/* A client that can be called back, on one connection. */
+static void begin_called(uint8_t conn, unsigned minor)
+{
+	static const char *const first[] = { "clientid", "confirm", "renew", "exchange",
+					     "backsession" };
+
+	for (unsigned i = 0; i < rn_array_size(first); i++)
+		compound(conn, first[i], minor);
+	if (minor > 0)
+		compound(conn, "reclaimed", minor);
+	answer(conn, SS_ANSWER_RIGHT);
+}
+
+/* A second client on another connection, which does something that needs the first one's
+ * delegation back. */
+static void begin_rival(uint8_t conn, unsigned minor)
+{
+	add(SS_AS, conn, SECOND_CLIENT);
+	begin_client(conn, minor);
+}
+
+static void delegated(uint8_t conn, unsigned minor)
+{
+	begin_called(conn, minor);
+	compound(conn, "deleg", minor);
+	compound(conn, "delegconf", minor);
+	compound(conn, "deleg", minor);
+	answer(conn, SS_ANSWER_RIGHT); /* a probe that was late */
+}
+
+/* What needs a delegation back: by another client, by NFSv3, by local processes. */
+static void take_away(unsigned what, uint8_t conn, unsigned minor)
+{
+	static const char *const by_client[] = { "rival", "chmodfile", "removefile", "linkfile" };
+
+	if (what < rn_array_size(by_client)) {
+		begin_rival(conn, minor);
+		compound(conn, by_client[what], minor);
+	} else if (what == 4) {
+		record(conn, "WRITE", 0);
+	} else if (what == 5) {
+		record(conn, "REMOVE", 0);
+	} else {
+		add(SS_LOCAL, 0, (uint8_t)(what - 6)); /* unlink, rename, truncate; chmod */
+	}
+}
+
+#define TAKERS 10u
+
+/* Recalls by everybody, after which the delegation is used and returned. */
+static void recalls(void)
+{
+	char name[32];
+
+	for (unsigned k = 0; k < 3 * TAKERS; k++) {
+		const unsigned minor = k % 3, what = k / 3;
+		/* Clients of 4.0 are called back over TCP. */
+		const uint8_t conn = k % 2 && minor > 0 ? RDMA : 0;
+
+		delegated(conn, minor);
+		compound(conn, "readdeleg", minor);
+		take_away(what, 1, minor);
+		answer(conn, SS_ANSWER_RIGHT);
+		compound(conn, minor && what % 2 ? "curfh" : "cur", minor);
+		compound(conn, "return", minor);
+		compound(conn, "return", minor);
+		take_away(what < 4 ? 4 : what, 1, minor);
+		snprintf(name, sizeof(name), "deleg-v4%u-%u", minor, what);
+		write_seed(name);
+	}
+}
+
+/* Recalls that are answered wrongly or not at all, so that delegations are revoked. */
+static void revocations(void)
+{
+	char name[32];
+
+	for (unsigned kind = 0; kind <= SS_ANSWER_KIND; kind++) {
+		const unsigned minor = kind % 3;
+		const uint8_t conn = kind % 2 && minor > 0 ? RDMA : 0;
+
+		delegated(conn, minor);
+		take_away(0, 1, minor);
+		answer(conn, kind | (kind % 4) << 4);
+		add(SS_TIME, 0, 1); /* 45 seconds */
+		compound(conn, "readdeleg", minor);
+		compound(1, "rival", minor);
+		answer(conn, kind | (kind & 1 ? SS_ANSWER_AGAIN : 0));
+		add(SS_TIME, 0, 1 | 1 << 3);
+		compound(conn, "renew", minor);
+		compound(conn, "reclaimed", minor);
+		add(SS_TIME, 0, 1 | 2 << 3);
+		compound(1, "rival", minor);
+		compound(conn, "readdeleg", minor);
+		compound(conn, "cur", minor);
+		compound(conn, "freedeleg", minor);
+		compound(conn, "deleg", minor);
+		snprintf(name, sizeof(name), "deleg-revoked-%02u", kind);
+		write_seed(name);
+	}
+}
+
+/* Delegations of others; claims of earlier ones; wants; connections and sessions that go away. */
+static void odd_delegations(void)
+{
+	static const char *const theirs[] = { "theirs", "readtheirs", "curtheirs", "purge" };
+	char name[32];
+
+	for (unsigned minor = 0; minor < 3; minor++) {
+		delegated(0, minor);
+		begin_rival(1, minor);
+		compound(1, "deleg", minor);
+		for (unsigned i = 0; i < rn_array_size(theirs); i++)
+			compound(1, theirs[i], minor);
+		compound(0, "prev", minor);
+		compound(0, "wantprev", minor);
+		compound(0, "freedeleg", minor);
+		compound(0, "delegclose", minor);
+		compound(0, "want", minor);
+		compound(0, "purge", minor);
+		compound(0, "return", minor);
+		snprintf(name, sizeof(name), "deleg-theirs-v4%u", minor);
+		write_seed(name);
+
+		delegated(0, minor);
+		add(SS_RESET, 0, 0);
+		take_away(0, 1, minor);
+		compound(2, "reclaimed", minor);
+		compound(2, "backbind", minor);
+		add(SS_ADMIN, 0, 2);
+		answer(2, SS_ANSWER_RIGHT);
+		compound(2, "return", minor);
+		snprintf(name, sizeof(name), "deleg-lost-v4%u", minor);
+		write_seed(name);
+
+		delegated(0, minor);
+		take_away(0, 1, minor);
+		compound(0, "clientid", minor);
+		compound(0, "confirm", minor);
+		compound(0, "unsession", minor);
+		compound(0, "unclient", minor);
+		answer(0, SS_ANSWER_RIGHT);
+		compound(1, "rival", minor);
+		snprintf(name, sizeof(name), "deleg-gone-v4%u", minor);
+		write_seed(name);
+	}
+	for (unsigned what = 0; what < 2 * TAKERS; what++) {
+		const unsigned minor = 1 + what % 2;
+		const uint8_t conn = what % 2 ? RDMA : 0;
+
+		begin_called(conn, minor);
+		compound(conn, "dirdeleg", minor);
+		compound(conn, "root", minor);
+		take_away(what / 2, 1, minor);
+		answer(conn, SS_ANSWER_RIGHT);
+		compound(conn, "dirreturn", minor);
+		compound(conn, "dirdeleg", minor);
+		snprintf(name, sizeof(name), "deleg-dir-%02u", what);
+		write_seed(name);
+	}
+}
+
+/* Asynchronous copies: ended, asked for, cancelled, and their client gone. */
+static void long_copies(void)
+{
+	static const char *const then[] = { "copying", "uncopy", "close", "unsession", "copyfar" };
+	char name[32];
+
+	for (unsigned i = 0; i < rn_array_size(then); i++) {
+		const uint8_t conn = i % 2 ? RDMA : 0;
+
+		begin_called(conn, 2);
+		compound(conn, "rival", 2);
+		compound(conn, "far", 2);
+		compound(conn, "copyfar", 2);
+		compound(conn, then[i], 2);
+		answer(conn, i);
+		compound(conn, "copying", 2);
+		answer(conn, SS_ANSWER_RIGHT);
+		compound(conn, "read", 2);
+		if (i % 2)
+			add(SS_RESET, conn, 0);
+		snprintf(name, sizeof(name), "copy-long-%u", i);
+		write_seed(name);
+	}
+}
+
 #define OWNER 1 /* indexes of users[] in users.c */
 #define OTHER 2
 #define READ_ONLY 4 /* addresses as ss_tcp_open() takes them */
@@ -821,6 +1010,10 @@ int main(int argc, char **argv)
 	copies();
 	sparse();
 	callbacks();
+	recalls();
+	revocations();
+	odd_delegations();
+	long_copies();
 	locks();
 	other_users();
 	xattrs();

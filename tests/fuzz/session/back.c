@@ -18,15 +18,115 @@ void ss_back_init(struct ss_back *b)
 	b->most = 1;
 }
 
+static void get_fh(struct ss_in *in)
+{
+	uint32_t len;
+
+	ss_get_opaque(in, 128, &len);
+}
+
+static void get_bitmap(struct ss_in *in)
+{
+	const uint32_t n = ss_get_u32(in);
+
+	if (n > 3)
+		ss_wrong(in, "a bitmap of more than three words");
+	else
+		ss_get(in, (size_t)4 * n);
+}
+
+static void get_offload(struct ss_in *in)
+{
+	get_fh(in);
+	ss_get(in, 16);
+	if (ss_get_u32(in) != NFS4_OK) {
+		ss_get_u64(in);
+		return;
+	}
+	if (ss_get_u32(in) != 0)
+		ss_wrong(in, "a wr_callback_id in the result of a copy");
+	ss_get_u64(in);
+	ss_get_u32(in);
+	ss_get_u64(in);
+}
+
+/* CB_NOTIFY: stateid, handle, and changes as lists by kind. */
+static void get_notify(struct ss_in *in)
+{
+	uint32_t len;
+
+	ss_get(in, 16);
+	get_fh(in);
+	for (uint32_t n = ss_get_u32(in); n && !in->bad; n--) {
+		get_bitmap(in);
+		ss_get_opaque(in, 65536, &len);
+	}
+}
+
+static void get_arguments(struct ss_in *in, uint32_t op)
+{
+	uint32_t len;
+
+	switch (op) {
+	case OP_CB_GETATTR:
+		get_fh(in);
+		get_bitmap(in);
+		break;
+	case OP_CB_RECALL:
+		ss_get(in, 16);
+		ss_get_bool(in);
+		get_fh(in);
+		ss_count(SS_N_RECALLED);
+		break;
+	case OP_CB_NOTIFY:
+		get_notify(in);
+		break;
+	case OP_CB_RECALL_ANY:
+		ss_get_u32(in);
+		get_bitmap(in);
+		break;
+	case OP_CB_RECALL_SLOT:
+		ss_get_u32(in);
+		break;
+	case OP_CB_NOTIFY_LOCK:
+		get_fh(in);
+		ss_get_u64(in);
+		ss_get_opaque(in, 1024, &len);
+		break;
+	case OP_CB_OFFLOAD:
+		get_offload(in);
+		ss_count(SS_N_OFFLOADED);
+		break;
+	default:
+		ss_wrong(in, "an operation that the server has not");
+	}
+}
+
+/* The operation, which is the last. */
+static void get_operation(struct ss_in *in, struct ss_callback *c)
+{
+	c->op = ss_get_u32(in);
+	get_arguments(in, c->op);
+	if (!in->bad && in->left)
+		ss_wrong(in, "octets behind the last operation");
+}
+
 static void get_compound(struct ss_in *in, struct ss_callback *c)
 {
 	uint32_t len;
 
 	ss_get_opaque(in, 1024, &len); /* tag */
-	if (ss_get_u32(in) > 2)
+	c->minor = ss_get_u32(in);
+	if (c->minor > 2)
 		ss_wrong(in, "a minor version that does not exist");
 	ss_get_u32(in); /* callback_ident */
 	c->nops = ss_get_u32(in);
+	if (c->minor == 0) {
+		if (c->nops != 1)
+			ss_wrong(in, "not one operation in minor version 0");
+		get_operation(in, c);
+		return;
+	}
 	if (c->nops < 1 || c->nops > 2 || ss_get_u32(in) != OP_CB_SEQUENCE) {
 		ss_wrong(in, "no CB_SEQUENCE, or too many operations");
 		return;
@@ -43,7 +143,7 @@ static void get_compound(struct ss_in *in, struct ss_callback *c)
 			ss_get_u64(in); /* sequence id, slot */
 	}
 	if (c->nops > 1)
-		c->op = ss_get_u32(in);
+		get_operation(in, c);
 	else if (in->left)
 		ss_wrong(in, "octets behind the last operation");
 }
@@ -113,6 +213,29 @@ static uint32_t sequence_status(enum ss_answer kind)
 	}
 }
 
+/* CB_GETATTR's attributes: none. */
+static void put_result(struct xdr_out *x, const struct ss_callback *c, uint32_t status)
+{
+	xdr_put_u32(x, c->op);
+	xdr_put_u32(x, status);
+	if (c->op == OP_CB_GETATTR && status == NFS4_OK) {
+		xdr_put_u32(x, 0);
+		xdr_put_u32(x, 0);
+	}
+}
+
+/* Minor version 0 has no CB_SEQUENCE: errors of that are the operation's. */
+static void put_results_40(struct xdr_out *x, const struct ss_callback *c, enum ss_answer kind)
+{
+	const uint32_t sequence = sequence_status(kind);
+	const uint32_t status = kind == SS_ANSWER_OP_DELAY ? NFS4ERR_DELAY : sequence;
+
+	xdr_put_u32(x, status);
+	xdr_put_u32(x, 0);
+	xdr_put_u32(x, 1);
+	put_result(x, c, status);
+}
+
 /* The results of CB_COMPOUND. */
 static void put_results(struct xdr_out *x, const struct ss_callback *c, enum ss_answer kind)
 {
@@ -120,6 +243,10 @@ static void put_results(struct xdr_out *x, const struct ss_callback *c, enum ss_
 	const uint32_t status = kind == SS_ANSWER_OP_DELAY && c->nops > 1 ? NFS4ERR_DELAY : NFS4_OK;
 	const uint32_t target = kind == SS_ANSWER_ONE_SLOT ? 0 : HIGHEST;
 
+	if (c->minor == 0) {
+		put_results_40(x, c, kind);
+		return;
+	}
 	xdr_put_u32(x, sequence ? sequence : status);
 	xdr_put_u32(x, 0);
 	xdr_put_u32(x, sequence ? 1 : c->nops);
@@ -132,10 +259,8 @@ static void put_results(struct xdr_out *x, const struct ss_callback *c, enum ss_
 	xdr_put_u32(x, c->slot + (kind == SS_ANSWER_OTHER_ECHO));
 	xdr_put_u32(x, HIGHEST);
 	xdr_put_u32(x, target);
-	if (c->nops > 1) {
-		xdr_put_u32(x, c->op);
-		xdr_put_u32(x, status);
-	}
+	if (c->nops > 1)
+		put_result(x, c, status);
 }
 
 /* The reply behind xid and direction. */

@@ -41,7 +41,7 @@ enum ss_answer {
 };
 
 struct ss_callback {
-	uint32_t xid, proc, nops, op;
+	uint32_t xid, proc, minor, nops, op;
 	uint8_t session[16];
 	uint32_t seqid, slot;
 	bool answered; /* kept for another answer */

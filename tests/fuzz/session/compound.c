@@ -23,6 +23,15 @@
 #define OF_BACK 0x200000u /* with a back channel, or to it */
 #define OF_WAIT 0x400000u /* LOCK by an owner who waits for part of the range of "lock" */
 
+#define OF_DELEG 0x800000u   /* names the file that is delegated; uses the delegation's stateid */
+#define OF_CUR 0x1000000u    /* OPEN: CLAIM_DELEGATE_CUR, with OF_DELEG CLAIM_DELEG_CUR_FH */
+#define OF_PREV 0x2000000u   /* CLAIM_PREVIOUS of a delegation */
+#define OF_OTHER 0x4000000u  /* uses the other client's stateid */
+#define OF_FAR 0x8000000u    /* an offset at which a copy is asynchronous; uses a copy's stateid */
+#define OF_RIVAL 0x10000000u /* OPEN of the delegated file to write */
+#define OF_EXISTING (OF_DELEG | OF_CUR | OF_PREV | OF_RIVAL)
+#define FAR (17u << 20)
+
 static void mark(struct xdr_out *x, char letter, uint8_t k)
 {
 	const uint8_t m[4] = { 0xf1, 'F', (uint8_t)letter, k };
@@ -65,17 +74,29 @@ static void put_owner(struct xdr_out *x, uint32_t minor, const char *name)
 	put_name(x, name);
 }
 
+/* Kind of the stateid that an operation uses. */
+static uint8_t stateid_of(uint32_t step)
+{
+	const uint8_t kind = step & OF_LOCK			    ? SS_LOCK
+			     : step & (OF_DELEG | OF_CUR | OF_PREV) ? SS_DELEG
+			     : step & OF_FAR			    ? SS_COPY
+								    : SS_OPEN;
+
+	return kind | (step & OF_OTHER ? SS_OTHERS : 0);
+}
+
 static const char *open_name(uint32_t step)
 {
-	return step & OF_SECRET	   ? "secret"
-	       : step & OF_PRIVATE ? "private"
-	       : step & OF_LEASED  ? "leased"
-				   : "open4";
+	return step & OF_SECRET	    ? "secret"
+	       : step & OF_EXISTING ? "file"
+	       : step & OF_PRIVATE  ? "private"
+	       : step & OF_LEASED   ? "leased"
+				    : "open4";
 }
 
 static void put_open_how(struct xdr_out *x, uint32_t minor, uint32_t step)
 {
-	if (step & (OF_SECRET | OF_LEASED)) {
+	if (step & (OF_SECRET | OF_LEASED | OF_EXISTING)) {
 		xdr_put_u32(x, 0); /* OPEN4_NOCREATE */
 		return;
 	}
@@ -91,15 +112,62 @@ static void put_open_how(struct xdr_out *x, uint32_t minor, uint32_t step)
 	}
 }
 
+static uint32_t access_of(uint32_t minor, uint32_t step)
+{
+	if (!(step & (OF_DELEG | OF_CUR | OF_PREV)))
+		return OPEN4_SHARE_ACCESS_BOTH;
+	return OPEN4_SHARE_ACCESS_READ | (minor > 0 ? OPEN4_SHARE_ACCESS_WANT_READ_DELEG : 0);
+}
+
+enum { CLAIM_NULL, CLAIM_PREVIOUS, CLAIM_DELEGATE_CUR, CLAIM_FH = 4, CLAIM_DELEG_CUR_FH };
+
+static void put_claim(struct xdr_out *x, uint32_t minor, uint32_t step)
+{
+	const bool by_fh = (step & OF_CUR) && (step & OF_DELEG) && minor > 0;
+
+	if (step & OF_PREV) {
+		xdr_put_u32(x, CLAIM_PREVIOUS);
+		xdr_put_u32(x, OPEN_DELEGATE_READ);
+		return;
+	}
+	xdr_put_u32(x, !(step & OF_CUR) ? CLAIM_NULL
+		       : by_fh		? CLAIM_DELEG_CUR_FH
+					: CLAIM_DELEGATE_CUR);
+	if (step & OF_CUR)
+		mark(x, 'I', stateid_of(step));
+	if (!by_fh)
+		put_name(x, open_name(step));
+}
+
 static void put_open(struct xdr_out *x, uint32_t minor, uint32_t step)
 {
 	mark(x, 'O', 0);
-	xdr_put_u32(x, OPEN4_SHARE_ACCESS_BOTH);
+	xdr_put_u32(x, access_of(minor, step));
 	xdr_put_u32(x, OPEN4_SHARE_DENY_NONE);
-	put_owner(x, minor, "open");
+	put_owner(x, minor, step & OF_RIVAL ? "rival" : step & OF_EXISTING ? "reader" : "open");
 	put_open_how(x, minor, step);
-	xdr_put_u32(x, 0); /* CLAIM_NULL */
-	put_name(x, open_name(step));
+	put_claim(x, minor, step);
+}
+
+static void put_want(struct xdr_out *x, uint32_t step)
+{
+	xdr_put_u32(x, OPEN4_SHARE_ACCESS_WANT_READ_DELEG);
+	xdr_put_u32(x, step & OF_PREV ? CLAIM_PREVIOUS : CLAIM_FH);
+	if (step & OF_PREV)
+		xdr_put_u32(x, OPEN_DELEGATE_READ);
+}
+
+static void put_get_dir(struct xdr_out *x)
+{
+	xdr_put_bool(x, false);
+	xdr_put_u32(x, 1);
+	xdr_put_u32(x, 0x3f); /* all notifications */
+	for (unsigned i = 0; i < 2; i++) {
+		xdr_put_u64(x, 1);
+		xdr_put_u32(x, 0);
+	}
+	xdr_put_u32(x, 0);
+	xdr_put_u32(x, 0);
 }
 
 static void put_lock(struct xdr_out *x, uint32_t minor, bool waits)
@@ -156,8 +224,8 @@ static void put_io(struct xdr_out *x, uint32_t opnum, uint32_t step)
 	if (step & (OF_SECRET | OF_DISK | OF_LEASED))
 		xdr_put_fixed(x, anonymous, sizeof(anonymous));
 	else
-		mark(x, 'I', (step & OF_LOCK) != 0);
-	xdr_put_u64(x, step & (OF_PRIVATE | OF_LEASED) ? 0 : 100);
+		mark(x, 'I', stateid_of(step & ~OF_FAR));
+	xdr_put_u64(x, step & OF_FAR ? FAR : step & (OF_PRIVATE | OF_LEASED) ? 0 : 100);
 	switch (opnum) {
 	case OP_READ:
 		xdr_put_u32(x, 5000);
@@ -211,19 +279,25 @@ static void put_xattr_op(struct xdr_out *x, uint32_t opnum)
 		mark(x, 'B', 8);
 }
 
-/* From a file that the anonymous stateid reads, to the one that the last OPEN opened. */
+/* From a file that the anonymous stateid reads, to the one that the last OPEN opened. OF_FAR: from
+ * that file to the one that this COMPOUND has opened, and so long that it is asynchronous. */
 static void put_copy(struct xdr_out *x, uint32_t opnum, uint32_t step)
 {
-	static const uint8_t anonymous[16];
+	static const uint8_t anonymous[16], current[16] = { 0, 0, 0, 1 };
 
-	xdr_put_fixed(x, anonymous, sizeof(anonymous));
-	if (step & OF_DISK)
+	if (step & OF_FAR)
+		mark(x, 'I', SS_OPEN);
+	else
+		xdr_put_fixed(x, anonymous, sizeof(anonymous));
+	if (step & OF_FAR)
+		xdr_put_fixed(x, current, sizeof(current));
+	else if (step & OF_DISK)
 		xdr_put_fixed(x, anonymous, sizeof(anonymous));
 	else
-		mark(x, 'I', (step & OF_LOCK) != 0);
+		mark(x, 'I', step & OF_LOCK ? SS_LOCK : SS_OPEN);
 	xdr_put_u64(x, 0);
 	xdr_put_u64(x, opnum == OP_CLONE ? 4096 : 100);
-	xdr_put_u64(x, 0);
+	xdr_put_u64(x, step & OF_FAR ? FAR : 0);
 	if (opnum == OP_CLONE)
 		return;
 	xdr_put_bool(x, true);
@@ -249,10 +323,12 @@ static void put_client_op(struct xdr_out *x, uint32_t opnum, uint32_t step)
 	switch (opnum) {
 	case OP_SETCLIENTID:
 		xdr_put_fixed(x, "verifier", 8);
-		put_name(x, "fuzzer");
+		xdr_put_u32(x, 8); /* "four" and the client's number */
+		xdr_put_fixed(x, "four", 4);
+		mark(x, 'W', 0);
 		xdr_put_u32(x, 0x40000000);
 		put_name(x, "tcp");
-		put_name(x, "127.0.0.1.3.1");
+		mark(x, 'A', 0);
 		xdr_put_u32(x, 1);
 		break;
 	case OP_SETCLIENTID_CONFIRM:
@@ -264,7 +340,9 @@ static void put_client_op(struct xdr_out *x, uint32_t opnum, uint32_t step)
 		break;
 	case OP_EXCHANGE_ID:
 		xdr_put_fixed(x, "verifier", 8);
-		put_name(x, "fuzzer of sessions");
+		xdr_put_u32(x, 16);
+		xdr_put_fixed(x, "fuzzing sess", 12);
+		mark(x, 'W', 0);
 		xdr_put_u32(x, 0);
 		xdr_put_u32(x, 0);
 		xdr_put_u32(x, 0);
@@ -291,7 +369,7 @@ static void put_client_op(struct xdr_out *x, uint32_t opnum, uint32_t step)
 	}
 }
 
-static void put_name_op(struct xdr_out *x, uint32_t opnum)
+static void put_name_op(struct xdr_out *x, uint32_t opnum, uint32_t step)
 {
 	switch (opnum) {
 	case OP_LOOKUP:
@@ -299,7 +377,7 @@ static void put_name_op(struct xdr_out *x, uint32_t opnum)
 		put_name(x, "dir");
 		break;
 	case OP_REMOVE:
-		put_name(x, "link4");
+		put_name(x, step & OF_EXISTING ? "file" : "link4");
 		break;
 	case OP_RENAME:
 		put_name(x, "open4");
@@ -315,20 +393,21 @@ static void put_name_op(struct xdr_out *x, uint32_t opnum)
 
 static uint8_t handle_of(uint32_t step)
 {
-	return step & OF_NEW	   ? SS_FH_NEW
-	       : step & OF_LINK	   ? SS_FH_LINK
-	       : step & OF_SECRET  ? SS_FH_SECRET
-	       : step & OF_PRIVATE ? SS_FH_PRIVATE
-	       : step & OF_DISK	   ? SS_FH_DISK_FILE
-	       : step & OF_LEASED  ? SS_FH_LEASED
-				   : SS_FH_ROOT;
+	return step & OF_NEW	    ? SS_FH_NEW
+	       : step & OF_LINK	    ? SS_FH_LINK
+	       : step & OF_SECRET   ? SS_FH_SECRET
+	       : step & OF_PRIVATE  ? SS_FH_PRIVATE
+	       : step & OF_DISK	    ? SS_FH_DISK_FILE
+	       : step & OF_LEASED   ? SS_FH_LEASED
+	       : step & OF_EXISTING ? SS_FH_FILE
+				    : SS_FH_ROOT;
 }
 
 /* Encodes one operation with valid arguments. */
 static void put_op(struct xdr_out *x, uint32_t minor, uint32_t step)
 {
 	const uint32_t opnum = step & 0xfff;
-	uint8_t which = (step & OF_LOCK) != 0;
+	uint8_t which = stateid_of(step);
 
 	xdr_put_u32(x, opnum);
 	if (step & (OF_MNT | OF_RW)) {
@@ -419,10 +498,22 @@ static void put_op(struct xdr_out *x, uint32_t minor, uint32_t step)
 	case OP_OFFLOAD_STATUS:
 		mark(x, 'I', which);
 		break;
+	case OP_DELEGRETURN:
+		mark(x, 'I', which);
+		break;
+	case OP_DELEGPURGE:
+		mark(x, 'K', minor > 0);
+		break;
+	case OP_WANT_DELEGATION:
+		put_want(x, step);
+		break;
+	case OP_GET_DIR_DELEGATION:
+		put_get_dir(x);
+		break;
 	case OP_TEST_STATEID:
-		xdr_put_u32(x, 2);
-		mark(x, 'I', 0);
-		mark(x, 'I', 1);
+		xdr_put_u32(x, SS_STATEIDS);
+		for (uint8_t k = 0; k < SS_STATEIDS; k++)
+			mark(x, 'I', k | (which & SS_OTHERS));
 		break;
 	case OP_SECINFO_NO_NAME:
 		xdr_put_u32(x, 0);
@@ -445,7 +536,7 @@ static void put_op(struct xdr_out *x, uint32_t minor, uint32_t step)
 	case OP_REMOVE:
 	case OP_RENAME:
 	case OP_LINK:
-		put_name_op(x, opnum);
+		put_name_op(x, opnum, step);
 		break;
 	default:
 		if ((opnum >= OP_RENEW && opnum <= OP_RENEW) || opnum >= OP_SETCLIENTID)
@@ -555,6 +646,40 @@ static const struct compound compounds[] = {
 	{ "backbind", 1, 2, true, { OP_BIND_CONN_TO_SESSION | OF_BACK } },
 	{ "backctl", 1, 2, false, { OP_BACKCHANNEL_CTL } },
 	{ "waits", 1, 2, false, { OP_PUTFH | OF_NEW, OP_LOCK | OF_WAIT } },
+	{ "deleg", 0, 2, false, { OP_PUTFH, OP_OPEN | OF_DELEG, OP_GETFH } },
+	{ "readdeleg", 0, 2, false, { OP_PUTFH | OF_DELEG, OP_READ | OF_DELEG } },
+	{ "delegconf", 0, 0, false, { OP_PUTFH | OF_DELEG, OP_OPEN_CONFIRM } },
+	{ "delegclose", 0, 2, false, { OP_PUTFH | OF_DELEG, OP_CLOSE } },
+	{ "rival", 0, 2, false, { OP_PUTFH, OP_OPEN | OF_RIVAL, OP_GETFH } },
+	{ "chmodfile", 0, 2, false, { OP_PUTFH | OF_DELEG, OP_SETATTR } },
+	{ "removefile", 0, 2, false, { OP_PUTFH, OP_REMOVE | OF_DELEG } },
+	{ "linkfile", 0, 2, false, { OP_PUTFH | OF_DELEG, OP_SAVEFH, OP_PUTFH, OP_LINK } },
+	{ "want", 1, 2, false, { OP_PUTFH | OF_DELEG, OP_WANT_DELEGATION } },
+	{ "wantprev", 1, 2, false, { OP_PUTFH | OF_DELEG, OP_WANT_DELEGATION | OF_PREV } },
+	{ "dirdeleg", 1, 2, false, { OP_PUTFH, OP_GET_DIR_DELEGATION } },
+	{ "dirreturn", 1, 2, false, { OP_PUTFH, OP_DELEGRETURN | OF_DELEG } },
+	{ "cur", 0, 2, false, { OP_PUTFH, OP_OPEN | OF_CUR, OP_GETFH } },
+	{ "curfh", 1, 2, false, { OP_PUTFH | OF_DELEG, OP_OPEN | OF_CUR | OF_DELEG } },
+	{ "prev", 0, 2, false, { OP_PUTFH | OF_DELEG, OP_OPEN | OF_PREV } },
+	{ "return", 0, 2, false, { OP_PUTFH | OF_DELEG, OP_DELEGRETURN | OF_DELEG } },
+	{ "purge", 0, 2, false, { OP_DELEGPURGE } },
+	{ "freedeleg", 1, 2, false, { OP_TEST_STATEID, OP_FREE_STATEID | OF_DELEG } },
+	{ "theirs",
+	  1,
+	  2,
+	  false,
+	  { OP_TEST_STATEID | OF_OTHER, OP_PUTFH | OF_DELEG,
+	    OP_DELEGRETURN | OF_DELEG | OF_OTHER } },
+	{ "readtheirs", 0, 2, false, { OP_PUTFH | OF_DELEG, OP_READ | OF_DELEG | OF_OTHER } },
+	{ "curtheirs", 0, 2, false, { OP_PUTFH, OP_OPEN | OF_CUR | OF_OTHER } },
+	{ "far", 2, 2, false, { OP_PUTFH | OF_DELEG, OP_WRITE | OF_FAR } },
+	{ "copyfar",
+	  2,
+	  2,
+	  false,
+	  { OP_PUTFH | OF_DELEG, OP_SAVEFH, OP_PUTFH, OP_OPEN, OP_COPY | OF_FAR } },
+	{ "copying", 2, 2, false, { OP_PUTFH | OF_NEW, OP_OFFLOAD_STATUS | OF_FAR } },
+	{ "uncopy", 2, 2, false, { OP_PUTFH | OF_NEW, OP_OFFLOAD_CANCEL | OF_FAR } },
 };
 
 /* The i-th combination of a COMPOUND and a minor version that has it. */

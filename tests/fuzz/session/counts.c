@@ -14,7 +14,11 @@ static const char *const names[SS_COUNTS] = {
 	[SS_N_UNMOUNTED] = "unmounted",	      [SS_N_DISK_LOST] = "disk_lost",
 	[SS_N_DISK_STABLE] = "disk_stable",   [SS_N_DISK_FULL] = "disk_full",
 	[SS_N_CALL_FAILED] = "call_failed",   [SS_N_CALLED] = "called",
-	[SS_N_CB_ANSWERED] = "cb_answered",
+	[SS_N_CB_ANSWERED] = "cb_answered",   [SS_N_CALLED_40] = "called_40",
+	[SS_N_DELEGATED] = "delegated",	      [SS_N_DIR_DELEGATED] = "dir_delegated",
+	[SS_N_RECALLED] = "recalled",	      [SS_N_RETURNED] = "returned",
+	[SS_N_REVOKED] = "revoked",	      [SS_N_COPYING] = "copying",
+	[SS_N_OFFLOADED] = "offloaded",
 };
 
 /* atomic because the server's threads count SS_N_CALL_FAILED */
@@ -23,6 +27,11 @@ static atomic_ulong counts[SS_COUNTS];
 void ss_count(enum ss_count which)
 {
 	atomic_fetch_add_explicit(&counts[which], 1, memory_order_relaxed);
+}
+
+unsigned long ss_counted(enum ss_count which)
+{
+	return atomic_load_explicit(&counts[which], memory_order_relaxed);
 }
 
 void ss_counts_print(void)

@@ -24,10 +24,19 @@ enum ss_count {
 	SS_N_CALL_FAILED, /* system calls of the server that the driver made fail */
 	SS_N_CALLED,	  /* calls of the server to its clients */
 	SS_N_CB_ANSWERED, /* answers to them, right or wrong */
+	SS_N_CALLED_40,	  /* calls over connections that the server made */
+	SS_N_DELEGATED,	  /* delegations of files in replies */
+	SS_N_DIR_DELEGATED,
+	SS_N_RECALLED,	/* CB_RECALL */
+	SS_N_RETURNED,	/* DELEGRETURN that succeeded */
+	SS_N_REVOKED,	/* operations that were answered NFS4ERR_DELEG_REVOKED */
+	SS_N_COPYING,	/* asynchronous copies */
+	SS_N_OFFLOADED, /* CB_OFFLOAD */
 	SS_COUNTS,
 };
 
 void ss_count(enum ss_count which);
+unsigned long ss_counted(enum ss_count which);
 /* One line, without a newline at its end. */
 void ss_counts_print(void);
 

@@ -2,6 +2,7 @@
 #include "tests/fuzz/session/message.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "lib/util.h"
@@ -68,6 +69,25 @@ static void put_sequence(struct out *o, struct ss_values *v, uint32_t slot)
 	put_word(o, SS_SLOTS - 1);
 }
 
+static void put_stateid(struct out *o, const struct ss_values *v, uint8_t k)
+{
+	const struct ss_values *of = (k & SS_OTHERS) && v->other ? v->other : v;
+
+	put_bytes(o, of->stateid[k % SS_STATEIDS], sizeof(of->stateid[0]));
+}
+
+/* The driver's address of its admitted connections (tcp_client.c), and its port for callbacks. */
+static void put_address(struct out *o, const struct ss_values *v)
+{
+	char text[32];
+	int len =
+		snprintf(text, sizeof(text), "127.0.1.0.%u.%u", v->cb_port >> 8, v->cb_port & 255);
+
+	put_word(o, (uint32_t)len);
+	put_bytes(o, text, (size_t)len);
+	put_pad(o, (uint32_t)len);
+}
+
 /* Puts the value of a mark for NFSv4; false: the letter is none. */
 static bool put_nfs4_mark(struct out *o, struct ss_values *v, uint8_t letter, uint8_t k)
 {
@@ -88,7 +108,13 @@ static bool put_nfs4_mark(struct out *o, struct ss_values *v, uint8_t letter, ui
 		put_word(o, v->create_seqid);
 		return true;
 	case 'I':
-		put_bytes(o, v->stateid[k & 1], sizeof(v->stateid[0]));
+		put_stateid(o, v, k);
+		return true;
+	case 'W':
+		put_word(o, v->client);
+		return true;
+	case 'A':
+		put_address(o, v);
 		return true;
 	case 'O':
 		put_word(o, ++v->owner_seqid);

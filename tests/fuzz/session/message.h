@@ -12,9 +12,12 @@
  *   Q  SEQUENCE's session id, sequence id of slot k, the slot and the highest slot
  *   Y  the session id alone
  *   K  the client id of minor version 0 (k = 0) or of a session's client, T what confirms it
+ *   W  a word that tells the clients of a session apart
+ *   A  the universal address for callbacks of minor version 0, as a counted opaque
  *   N  the next sequence id of CREATE_SESSION
  *   X  a verifier of an EXCLUSIVE create: the times of SS_FH_PRIVATE (k = 0), or one of three
- *   I  the last stateid of an open (k = 0) or of a lock, O the owner's next sequence id
+ *   I  the last stateid of an open (k = 0), a lock (1), a delegation (2) or an asynchronous copy (3);
+ *      4 more: the other client's. O the owner's next sequence id
  */
 #ifndef RN_TESTS_FUZZ_SESSION_MESSAGE_H
 #define RN_TESTS_FUZZ_SESSION_MESSAGE_H
@@ -25,6 +28,10 @@
 #define SS_MESSAGE_MAX (2u << 20) /* above the server's limit */
 #define SS_HANDLE_MAX 64u
 #define SS_SLOTS 4u
+
+/* Kinds of stateids that are learned from replies. */
+enum ss_stateid { SS_OPEN, SS_LOCK, SS_DELEG, SS_COPY, SS_STATEIDS };
+#define SS_OTHERS SS_STATEIDS /* added: the other client's stateid */
 
 enum ss_handle {
 	SS_FH_ROOT,
@@ -65,7 +72,10 @@ struct ss_values {
 	uint64_t cookie, cookieverf, exclusive;
 	/* values of NFSv4 */
 	uint64_t clientid[2];
-	uint8_t confirm[8], session[16], stateid[2][16];
+	uint8_t confirm[8], session[16], stateid[SS_STATEIDS][16];
+	uint32_t client;	       /* number of the client that uses these values */
+	uint16_t cb_port;	       /* callbacks of minor version 0 are taken there */
+	const struct ss_values *other; /* values of the other client; NULL: there is none */
 	uint32_t create_seqid, owner_seqid, slot_seqid[SS_SLOTS];
 	/* Client memory that RDMA segments name. */
 	uint32_t rkey;

@@ -72,7 +72,7 @@ static void change_word(struct session *s, struct ss_step *st, uint8_t *data)
 /* Replaces the handle, size or segment of a mark, or puts a mark where there was none. */
 static void change_mark(struct session *s, struct ss_step *st, uint8_t *data)
 {
-	static const char letters[] = "HHCVBDSSQYKIOX";
+	static const char letters[] = "HHCVBDSSQYKIIIOXWA";
 	unsigned found = 0, at[64];
 
 	for (unsigned i = 0; i + 4 <= st->len && found < rn_array_size(at); i++)

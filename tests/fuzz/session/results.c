@@ -8,7 +8,8 @@
  *   H       a handle                          v      8 octets, verifier
  *   a       fattr4                            s l    a stateid of an open, of a lock
  *   r R     READ's result, READLINK's         e      directory entries and the end mark
- *   P       READ_PLUS's result
+ *   P       READ_PLUS's result                W      write_response4
+ *   D       GET_DIR_DELEGATION's              O      OFFLOAD_STATUS's
  *   G       open_delegation4                  f      flavours of SECINFO
  *   x S q   EXCHANGE_ID, CREATE_SESSION, SEQUENCE
  *   k       SETCLIENTID                       t      a list of statuses
@@ -19,6 +20,7 @@
 
 #include "lib/util.h"
 #include "tests/fuzz/session/claims.h"
+#include "tests/fuzz/session/counts.h"
 
 #define OPS_MAX 1000u
 #define ENTRIES_MAX 100000u
@@ -28,6 +30,7 @@
 #define XATTR_NAME_MAX 250u
 
 enum {
+	OP_DELEGRETURN = 8,
 	OP_LOCK = 12,
 	OP_LOCKT = 13,
 	OP_SETATTR = 34,
@@ -35,21 +38,22 @@ enum {
 	OP_ILLEGAL = 10044,
 	ERR_DENIED = 10010,
 	ERR_CLID_INUSE = 10017,
+	ERR_DELEG_REVOKED = 10087,
 	ERR_LAST = 10096,
 };
 
 static const char *const results[] = {
-	[3] = "uu",  [4] = "s",	    [5] = "v",	     [6] = "cm",     [7] = "",	 [8] = "",
-	[9] = "a",   [10] = "H",    [11] = "c",	     [12] = "l",     [13] = "",	 [14] = "l",
-	[15] = "",   [16] = "",	    [17] = "",	     [18] = "scumG", [19] = "",	 [20] = "s",
-	[21] = "s",  [22] = "",	    [23] = "",	     [24] = "",	     [25] = "r", [26] = "ve",
-	[27] = "R",  [28] = "c",    [29] = "cc",     [30] = "",	     [31] = "",	 [32] = "",
-	[33] = "f",  [34] = "m",    [35] = "k",	     [36] = "",	     [37] = "",	 [38] = "uuv",
-	[39] = "",   [40] = "",	    [41] = "duu",    [42] = "x",     [43] = "S", [44] = "",
-	[45] = "",   [52] = "f",    [53] = "q",	     [54] = NULL,    [55] = "t", [57] = "",
-	[58] = "",   [59] = "",	    [60] = "uUuvbb", [62] = "",	     [63] = "m", [68] = "P",
-	[69] = "bU", [70] = "uUuv", [71] = "",	     [72] = "V",     [73] = "c", [74] = "UNb",
-	[75] = "c",
+	[3] = "uu", [4] = "s",	[5] = "v",    [6] = "cm",     [7] = "",	    [8] = "",
+	[9] = "a",  [10] = "H", [11] = "c",   [12] = "l",     [13] = "",    [14] = "l",
+	[15] = "",  [16] = "",	[17] = "",    [18] = "scumG", [19] = "",    [20] = "s",
+	[21] = "s", [22] = "",	[23] = "",    [24] = "",      [25] = "r",   [26] = "ve",
+	[27] = "R", [28] = "c", [29] = "cc",  [30] = "",      [31] = "",    [32] = "",
+	[33] = "f", [34] = "m", [35] = "k",   [36] = "",      [37] = "",    [38] = "uuv",
+	[39] = "",  [40] = "",	[41] = "duu", [42] = "x",     [43] = "S",   [44] = "",
+	[45] = "",  [46] = "D", [52] = "f",   [53] = "q",     [54] = NULL,  [55] = "t",
+	[56] = "G", [57] = "",	[58] = "",    [59] = "",      [60] = "Wbb", [62] = "",
+	[66] = "",  [67] = "O", [63] = "m",   [68] = "P",     [69] = "bU",  [70] = "W",
+	[71] = "",  [72] = "V", [73] = "c",   [74] = "UNb",   [75] = "c",
 };
 
 static void learn(struct ss_in *in, void *to, const uint8_t *from, size_t n)
@@ -105,6 +109,18 @@ static void get_entries(struct ss_in *in)
 	ss_get_bool(in);
 }
 
+static void get_space_limit(struct ss_in *in)
+{
+	switch (ss_get_u32(in)) {
+	case 1: /* NFS_LIMIT_SIZE */
+	case 2: /* NFS_LIMIT_BLOCKS: two words */
+		ss_get_u64(in);
+		break;
+	default:
+		ss_wrong(in, "an unknown nfs_space_limit4");
+	}
+}
+
 static void get_delegation(struct ss_in *in)
 {
 	uint32_t why;
@@ -117,9 +133,62 @@ static void get_delegation(struct ss_in *in)
 		if (why == 1 || why == 2)
 			ss_get_bool(in);
 		return;
+	case 1: /* OPEN_DELEGATE_READ */
+		get_stateid(in, SS_DELEG);
+		ss_get_bool(in);
+		break;
+	case 2: /* OPEN_DELEGATE_WRITE */
+		get_stateid(in, SS_DELEG);
+		ss_get_bool(in);
+		get_space_limit(in);
+		break;
 	default:
-		ss_wrong(in, "a delegation, of which there are none");
+		ss_wrong(in, "an unknown type of delegation");
 	}
+	ss_get(in, 12); /* ace */
+	ss_get_name(in, 1024);
+	ss_count(SS_N_DELEGATED);
+}
+
+static void get_dir_delegation(struct ss_in *in)
+{
+	switch (ss_get_u32(in)) {
+	case 0: /* GDD4_OK */
+		ss_get_u64(in);
+		get_stateid(in, SS_DELEG);
+		for (unsigned i = 0; i < 3; i++)
+			get_bitmap(in);
+		ss_count(SS_N_DIR_DELEGATED);
+		break;
+	case 1: /* GDD4_UNAVAIL */
+		ss_get_bool(in);
+		break;
+	default:
+		ss_wrong(in, "an unknown status of GET_DIR_DELEGATION");
+	}
+}
+
+static void get_write_response(struct ss_in *in)
+{
+	const uint32_t ids = ss_get_u32(in);
+
+	if (ids > 1)
+		ss_wrong(in, "more than one wr_callback_id");
+	if (ids == 1) {
+		get_stateid(in, SS_COPY);
+		ss_count(SS_N_COPYING);
+	}
+	ss_get_u64(in);
+	if (ss_get_u32(in) > 2)
+		ss_wrong(in, "an unknown stable_how4");
+	ss_get_u64(in);
+}
+
+static void get_offload_status(struct ss_in *in)
+{
+	ss_get_u64(in);
+	if (ss_get_bool(in))
+		ss_get_u32(in);
 }
 
 static void get_flavours(struct ss_in *in)
@@ -347,6 +416,15 @@ static void get_item(struct ss_in *in, char c)
 	case 'P':
 		get_contents(in);
 		break;
+	case 'W':
+		get_write_response(in);
+		break;
+	case 'D':
+		get_dir_delegation(in);
+		break;
+	case 'O':
+		get_offload_status(in);
+		break;
 	default: /* 'o', 'd' */
 		if (c == 'd')
 			ss_get(in, 16);
@@ -381,6 +459,10 @@ static uint32_t get_result(struct ss_in *in)
 		ss_wrong(in, "a result of an operation that there is not");
 	if (status > ERR_LAST || (status > 100 && status < 10001))
 		ss_wrong(in, "an unknown nfsstat4");
+	if (status == ERR_DELEG_REVOKED)
+		ss_count(SS_N_REVOKED);
+	if (op == OP_DELEGRETURN && status == 0)
+		ss_count(SS_N_RETURNED);
 	if (status) {
 		ss_claims_op4(in, op, status);
 		get_failure(in, op, status);

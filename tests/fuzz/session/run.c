@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "tests/fuzz/session/run.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "lib/util.h"
 #include "tests/fuzz/session/claims.h"
@@ -26,8 +30,12 @@
 #define FLOOD_MAX 200u
 #define ANSWER_LOOKS 4u
 #define ANSWER_MS 5
+#define POLLS (3 * SS_CONNS + 2) /* entries of poll(2) */
 #define ALL_CONNS ((1u << SS_CONNS) - 1)
 #define SS_SEND_MAX 8192u
+#define CLIENTS 2u
+#define STALL_MS 300	/* a call that waits longer may wait for a delegation */
+#define AS_CLIENT 0x80u /* SS_AS: the second client */
 #define XID_OF_SESSION(n) ((uint32_t)(n) << 16)
 
 /*
@@ -40,12 +48,15 @@ struct peer {
 	size_t last_len;
 	uint8_t *placed; /* RDMA: message to copy into the windows of later calls */
 	size_t placed_len;
-	unsigned user; /* user of the connection's calls: index for users.h */
+	unsigned user;	 /* user of the connection's calls: index for users.h */
+	unsigned client; /* client that the connection belongs to */
 };
 
 static struct {
 	struct ss_world world;
-	struct ss_values values; /* handles and ids of the running session */
+	struct ss_values values[CLIENTS]; /* handles and ids of the running session */
+	int listener;			  /* takes callbacks of minor version 0; -1: none */
+	struct ss_tcp dialled;		  /* the last connection that the server has made there */
 	struct peer peer[SS_CONNS];
 	uint8_t *message; /* buffer of SS_MESSAGE_MAX bytes */
 	uint32_t sessions;
@@ -55,6 +66,11 @@ static struct {
 	/* the session has removed hosts from the exports; their long calls end connections */
 	bool narrowed;
 } run;
+
+static struct ss_values *values_of(const struct peer *p)
+{
+	return &run.values[p->client];
+}
 
 static bool by_rdma(const struct peer *p)
 {
@@ -68,16 +84,41 @@ static void connect_peer(struct peer *p, uint8_t how)
 	if (by_rdma(p)) {
 		if (p->rdma.open)
 			return;
-		err = ss_rdma_open(&p->rdma, run.world.port, how, &run.values);
+		err = ss_rdma_open(&p->rdma, run.world.port, how, values_of(p));
 		p->rdma.doomed |= run.faulty;
 		if (run.faulty)
 			return;
 	} else if (p->tcp.fd < 0) {
-		err = ss_tcp_open(&p->tcp, run.world.port, how & 15, SS_MAX_RECORD, &run.values);
+		err = ss_tcp_open(&p->tcp, run.world.port, how & 15, SS_MAX_RECORD, values_of(p));
 		p->tcp.was_muted |= run.narrowed || ss_now_ms() < run.slow_until;
 	}
 	if (err)
 		ss_finding("a new connection is refused: %s", strerror(-err));
+}
+
+/* Takes a connection of the server for callbacks, in place of the one before. */
+static void take_dialled(void)
+{
+	int fd = accept4(run.listener, NULL, NULL, SOCK_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	ss_tcp_close(&run.dialled, false);
+	ss_tcp_adopt(&run.dialled, fd, &run.values[0]);
+}
+
+static void listen_for_calls(void)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_ANY) };
+	socklen_t len = sizeof(at);
+
+	run.listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (run.listener < 0 || bind(run.listener, (struct sockaddr *)&at, len) < 0 ||
+	    listen(run.listener, 8) < 0 ||
+	    getsockname(run.listener, (struct sockaddr *)&at, &len) < 0)
+		ss_finding("callbacks cannot be taken: %s", strerror(errno));
+	for (unsigned i = 0; i < CLIENTS; i++)
+		run.values[i].cb_port = ntohs(at.sin_port);
 }
 
 /* Fills three entries of poll(2) for each peer. */
@@ -119,13 +160,21 @@ static void find_slow(void)
 /* Lets all connections move once; true if anything did. */
 static bool pump_once(int timeout_ms)
 {
-	struct pollfd fds[3 * SS_CONNS];
+	struct pollfd fds[POLLS];
+	struct pollfd *const dialled = &fds[POLLS - 2], *const listener = &fds[POLLS - 1];
 	bool moved = poll_rdma();
 
 	find_slow();
 	fill_polls(fds);
-	if (poll(fds, 3 * SS_CONNS, moved ? 0 : timeout_ms) <= 0)
+	*dialled = (struct pollfd){ .fd = ss_tcp_events(&run.dialled) ? run.dialled.fd : -1,
+				    .events = ss_tcp_events(&run.dialled) };
+	*listener = (struct pollfd){ .fd = run.listener, .events = POLLIN };
+	if (poll(fds, POLLS, moved ? 0 : timeout_ms) <= 0)
 		return moved;
+	if (dialled->revents)
+		moved |= ss_tcp_ready(&run.dialled, dialled->revents);
+	if (listener->revents)
+		take_dialled();
 	for (unsigned i = 0; i < SS_CONNS; i++)
 		if (fds[3 * i].revents)
 			moved |= ss_tcp_ready(&run.peer[i].tcp, fds[3 * i].revents);
@@ -167,15 +216,20 @@ static void show_debts(void)
  * replies of one may hold the memory that another's calls wait for. */
 static void settle(unsigned mask)
 {
-	int64_t since = ss_now_ms();
+	int64_t since = ss_now_ms(), stalled = since;
 
 	for (unsigned i = 0; i < SS_CONNS; i++) {
 		run.peer[i].tcp.muted = run.peer[i].tcp.held = false;
 		run.peer[i].rdma.muted = false;
 	}
 	while (!settled(mask)) {
-		if (pump_once(1000))
+		if (pump_once(STALL_MS))
 			since = ss_now_ms();
+		if (ss_now_ms() - stalled > STALL_MS && ss_world_has_delegations()) {
+			/* NFSv3's calls wait for delegations. Their time runs out now. */
+			ss_world_skip_time(SS_TIME_REVOKES);
+			stalled = ss_now_ms();
+		}
 		if (ss_leases_held() && ss_now_ms() - since > SS_HANG_MS / 3) {
 			show_debts();
 			ss_finding("session step %u: calls wait for a local process' lease",
@@ -210,7 +264,7 @@ static uint32_t own_xid(uint32_t k)
  */
 static size_t make_message(const struct peer *p, const struct ss_step *s)
 {
-	size_t len = ss_expand(s->data, s->len, &run.values, run.message);
+	size_t len = ss_expand(s->data, s->len, values_of(p), run.message);
 
 	len = ss_user_put(run.message, len, SS_MESSAGE_MAX, p->user);
 	if (ss_user_is_other(p->user))
@@ -229,7 +283,7 @@ static size_t make_message(const struct peer *p, const struct ss_step *s)
  * memory of a window in use is left alone. */
 static struct ss_window *take_window(struct peer *p, unsigned k)
 {
-	struct ss_window *w = ss_rdma_window(&p->rdma, run.step + k, &run.values);
+	struct ss_window *w = ss_rdma_window(&p->rdma, run.step + k, values_of(p));
 
 	if (w && !w->users && p->placed_len)
 		memcpy(w->memory->data, p->placed, rn_min(p->placed_len, SS_WINDOW_SIZE));
@@ -289,7 +343,7 @@ static void send_raw_by_rdma(struct peer *p, const struct ss_step *s)
 
 	if (!w)
 		return;
-	size_t len = rn_min(ss_expand(s->data, s->len, &run.values, run.message), SS_SEND_MAX);
+	size_t len = rn_min(ss_expand(s->data, s->len, values_of(p), run.message), SS_SEND_MAX);
 	ss_rdma_parse(run.message, len, &h);
 	uint8_t *rpc = h.proc == SS_RDMA_MSG ? run.message + h.size : w->memory->data;
 	bool there = h.proc == SS_RDMA_MSG ? len - h.size >= 4 : !w->users;
@@ -308,7 +362,7 @@ static void send_raw(struct peer *p, const struct ss_step *s)
 		send_raw_by_rdma(p, s);
 	else
 		ss_tcp_write(&p->tcp, run.message,
-			     ss_expand(s->data, s->len, &run.values, run.message));
+			     ss_expand(s->data, s->len, values_of(p), run.message));
 }
 
 /* Repeats the last message. From one transport to the other the bytes differ, and only the RPC
@@ -352,15 +406,21 @@ static void answer(struct peer *p, const struct ss_step *s)
 	uint8_t out[SS_ANSWER_MAX];
 	uint32_t xid, credits;
 
-	if (by_rdma(p) ? !p->rdma.open || p->rdma.ended : p->tcp.fd < 0 || p->tcp.ended)
-		return;
-	for (unsigned i = 0; i < ANSWER_LOOKS && !b->n; i++)
+	for (unsigned i = 0; i < ANSWER_LOOKS && !b->n && !run.dialled.back.n; i++)
 		pump_once(ANSWER_MS);
-	size_t data_len = ss_expand(s->data, s->len, &run.values, run.message);
+	const bool dialled = !b->n && run.dialled.back.n;
+	if (dialled)
+		b = &run.dialled.back;
+	else if (by_rdma(p) ? !p->rdma.open || p->rdma.ended : p->tcp.fd < 0 || p->tcp.ended)
+		return;
+	size_t data_len = ss_expand(s->data, s->len, values_of(p), run.message);
 	size_t len = ss_back_answer(b, s->how, run.message, data_len, out, &xid, &credits);
 	if (!len)
 		return;
-	if (!by_rdma(p))
+	if (dialled) {
+		ss_count(SS_N_CALLED_40);
+		ss_tcp_answer(&run.dialled, out, len);
+	} else if (!by_rdma(p))
 		ss_tcp_answer(&p->tcp, out, len);
 	else if ((s->how & (SS_ANSWER_KIND | SS_ANSWER_DATA)) == SS_ANSWER_REFUSED)
 		ss_rdma_answer(&p->rdma, NULL, 0, xid, credits);
@@ -409,7 +469,7 @@ static void take_step_around(const struct ss_step *s)
 		break;
 	case SS_LEASE:
 		settle(ALL_CONNS);
-		ss_leases_step(s->how, run.world.port, &run.values);
+		ss_leases_step(s->how, run.world.port, &run.values[0]);
 		break;
 	case SS_TIME:
 		ss_world_skip_time(s->how);
@@ -417,12 +477,12 @@ static void take_step_around(const struct ss_step *s)
 	case SS_MOUNT:
 		settle(ALL_CONNS);
 		ss_errors_end();
-		ss_mounts_step(s->how, run.world.port, &run.values);
+		ss_mounts_step(s->how, run.world.port, &run.values[0]);
 		break;
 	case SS_DISK:
 		settle(ALL_CONNS);
 		ss_errors_end();
-		ss_disk_step(s->how, run.world.port, &run.values);
+		ss_disk_step(s->how, run.world.port, &run.values[0]);
 		break;
 	case SS_HOSTS:
 		change_hosts(s->how);
@@ -474,7 +534,9 @@ static void take_step(const struct ss_step *s)
 		answer(p, s);
 		break;
 	case SS_AS:
-		p->user = s->how;
+		p->user = s->how & ~AS_CLIENT;
+		p->client = s->how / AS_CLIENT;
+		p->tcp.values = p->rdma.values = values_of(p);
 		break;
 	case SS_LOCAL:
 	case SS_ADMIN:
@@ -506,8 +568,22 @@ static void end_session(void)
 	for (unsigned i = 0; i < SS_CONNS; i++) {
 		hang_up(&run.peer[i], false);
 		run.peer[i].placed_len = run.peer[i].last_len = 0;
-		run.peer[i].user = 0;
+		run.peer[i].user = run.peer[i].client = 0;
 	}
+	ss_tcp_close(&run.dialled, false);
+	close(run.listener);
+	run.listener = -1;
+}
+
+static void begin_clients(void)
+{
+	for (unsigned i = 0; i < CLIENTS; i++) {
+		run.values[i] = run.world.values;
+		run.values[i].client = i;
+		run.values[i].other = &run.values[(i + 1) % CLIENTS];
+	}
+	listen_for_calls();
+	ss_back_init(&run.dialled.back);
 }
 
 void ss_run(const uint8_t *data, size_t size)
@@ -517,9 +593,9 @@ void ss_run(const uint8_t *data, size_t size)
 
 	run.sessions++;
 	ss_world_prepare(&run.world);
-	run.values = run.world.values;
+	begin_clients();
 	run.faulty = run.narrowed = false;
-	ss_claims_reset(&run.values.fh[SS_FH_SQUASHED]);
+	ss_claims_reset(&run.values[0].fh[SS_FH_SQUASHED]);
 	for (run.step = 0; run.step < n; run.step++)
 		take_step(&steps[run.step]);
 	end_session();
@@ -536,6 +612,7 @@ const char *ss_start(void)
 	tried = true;
 	for (unsigned i = 0; i < SS_CONNS; i++)
 		run.peer[i].tcp.fd = -1;
+	run.listener = run.dialled.fd = -1;
 	run.message = malloc(SS_MESSAGE_MAX);
 	why = run.message ? ss_world_start(&run.world) : "no memory";
 	return why;
@@ -552,6 +629,7 @@ void ss_stop(void)
 		free(run.peer[i].placed);
 		run.peer[i].last = run.peer[i].placed = NULL;
 	}
+	ss_tcp_free(&run.dialled);
 	free(run.message);
 	run.message = NULL;
 }

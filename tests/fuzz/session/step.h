@@ -43,7 +43,9 @@ enum ss_op {
 	SS_LOCAL, /* a local user changes the file system under the server; how: which change */
 	SS_ADMIN, /* work of the daemon's main thread; how: reload, counters, tick of a second */
 	SS_FAULT, /* one fault of the fabric; how: see faults.h */
-	SS_AS,	  /* later calls on the connection come from another user; how: see users.c */
+	/* later calls on the connection come from another user; how: see users.c, and 128 for another
+	 * client */
+	SS_AS,
 	SS_LEASE, /* lease of a local process; how: see leases.h */
 	/* NFSv4's leases age, and the server's clock ticks; how: how long, how many ticks */
 	SS_TIME,

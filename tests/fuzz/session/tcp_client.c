@@ -76,6 +76,20 @@ static int start_connect(int fd, uint16_t port, uint8_t address)
 	return 0;
 }
 
+static void begin(struct ss_tcp *c, uint32_t max_record, struct ss_values *values)
+{
+	ss_stream_init(&c->stream, max_record, on_call, c);
+	c->debts.n = c->debts.open = 0;
+	ss_back_init(&c->back);
+	c->values = values;
+	c->out_len = c->slow_left = c->in_len = c->msg_len = 0;
+	c->held = c->muted = c->was_muted = c->shut = c->ended = c->lost_count = false;
+	c->about = (struct ss_call){ .claims = 0 };
+	c->from = SS_FROM_ADMITTED;
+	c->span_at = ss_now_ms();
+	c->span_sent = 0;
+}
+
 int ss_tcp_open(struct ss_tcp *c, uint16_t port, uint8_t address, uint32_t max_record,
 		struct ss_values *values)
 {
@@ -88,21 +102,20 @@ int ss_tcp_open(struct ss_tcp *c, uint16_t port, uint8_t address, uint32_t max_r
 		c->fd = -1;
 		return err;
 	}
-	ss_stream_init(&c->stream, max_record, on_call, c);
-	c->debts.n = c->debts.open = 0;
-	ss_back_init(&c->back);
-	c->values = values;
-	c->out_len = c->slow_left = c->in_len = c->msg_len = 0;
-	c->held = c->muted = c->was_muted = c->shut = c->ended = c->lost_count = false;
-	c->about = (struct ss_call){ .claims = 0 };
+	begin(c, max_record, values);
 	c->from = from_of(address);
-	c->span_at = ss_now_ms();
-	c->span_sent = 0;
 	/*
 	 * The server may close a stranger's connection for a long call, or to serve another host.
 	 */
 	c->was_muted = c->from == SS_FROM_STRANGER;
 	return 0;
+}
+
+void ss_tcp_adopt(struct ss_tcp *c, int fd, struct ss_values *values)
+{
+	c->fd = fd;
+	begin(c, SS_MAX_RECORD, values);
+	c->was_muted = c->stream.called = true;
 }
 
 void ss_tcp_close(struct ss_tcp *c, bool reset)

@@ -40,6 +40,8 @@ struct ss_tcp {
  * no export, squashed (tree.h). */
 int ss_tcp_open(struct ss_tcp *c, uint16_t port, uint8_t address, uint32_t max_record,
 		struct ss_values *values);
+/* Takes a connection that the server has made, to be called back. The server may close it. */
+void ss_tcp_adopt(struct ss_tcp *c, int fd, struct ss_values *values);
 /* reset: send RST instead of FIN. */
 void ss_tcp_close(struct ss_tcp *c, bool reset);
 void ss_tcp_free(struct ss_tcp *c);

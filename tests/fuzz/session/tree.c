@@ -127,7 +127,7 @@ const char *ss_tree_mount(void)
 		return "a mount namespace and a tmpfs in it cannot be had";
 	umask(0);
 	make_fixed_part();
-	ss_tree_reset();
+	ss_tree_reset(true);
 	return NULL;
 }
 
@@ -142,10 +142,24 @@ static bool unchanged(void)
 	return true;
 }
 
+/* truncate(2) would wait for the lease of a delegated file, while nobody answers the recall. */
+static int truncate_now(const char *path, off_t size)
+{
+	int fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+	int err = fd < 0 ? -1 : ftruncate(fd, size);
+
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+/* Room of a long file is given back at once: the server may keep it open for a while. */
+#define LONG (1 << 20)
+
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
-	(void)st;
-	(void)type;
+	if (type == FTW_F && st->st_size > LONG)
+		(void)truncate_now(path, 0);
 	if (ftw->level > 0)
 		remove(path); /* a failure shows when the object is made anew */
 	return 0;
@@ -300,11 +314,11 @@ void ss_tree_full(bool full)
 	ss_tree_fill(SS_BASE "/filler", full);
 }
 
-bool ss_tree_reset(void)
+bool ss_tree_reset(bool anew)
 {
 	struct stat st;
 
-	if (unchanged())
+	if (!anew && unchanged())
 		return false;
 	/* The exports' own directories stay, because the server has them open. A mode of 0 does not
 	 * stop root. */
@@ -335,7 +349,7 @@ void ss_tree_change(unsigned which)
 		err = rename(RW "/file", RW "/dir/was-file");
 		break;
 	case 2:
-		err = truncate(RW "/file", 100);
+		err = truncate_now(RW "/file", 100);
 		break;
 	case 3:
 		err = nftw(RW "/dir", remove_one, 16, FTW_DEPTH | FTW_PHYS) || rmdir(RW "/dir");

@@ -27,8 +27,9 @@
 
 /* Makes the namespace and mounts. NULL, or the reason why that failed. */
 const char *ss_tree_mount(void);
-/* Restores the tree's first state. True if something had changed, so that handles are new. */
-bool ss_tree_reset(void);
+/* Restores the tree's first state. True if something had changed, so that handles are new. anew: the
+ * objects are made anew in any case. */
+bool ss_tree_reset(bool anew);
 /* Makes one of several changes, as a local user might. */
 void ss_tree_change(unsigned which);
 

@@ -34,6 +34,7 @@
  * an eighth is for state of NFSv4 clients. A record in many fragments must still fit. */
 #define MEMORY (46u << 20)
 #define A_DAY 86400u
+#define LEASE 10u /* seconds: also the time for which a file is not delegated after a recall */
 #define FILE_SIZE_LIMIT (64u << 20)
 
 /* The "held:" line that SIGUSR1 makes the daemon log: name=number, in any order. */
@@ -58,9 +59,10 @@ static struct {
 	 */
 	unsigned fds;
 	bool loud;
-	bool skipped;	       /* the session has let leases run out */
-	bool narrowed;	       /* the session has removed hosts from the exports */
-	_Atomic unsigned jams; /* told by the log, and not by ss_world_was_jammed yet */
+	bool skipped;			/* the session has let leases run out */
+	bool narrowed;			/* the session has removed hosts from the exports */
+	unsigned long recalled, copied; /* recalls and long copies before this session */
+	_Atomic unsigned jams;		/* told by the log, and not by ss_world_was_jammed yet */
 	/* destination of the "held:" line while this thread logs counters, else NULL */
 	struct held *holding;
 } world;
@@ -178,17 +180,32 @@ static bool set_up(struct ss_world *w)
 		  cfg_check(&world.settings, "fuzz", &diags) == 0;
 	/* Below the settings' minimum, so that one session can use it up. */
 	world.settings.server.memory_max = MEMORY;
+	world.settings.nfs4.lease_time = LEASE;
 	if (!ok)
 		cfg_diags_print(&diags, stderr);
 	cfg_diags_free(&diags);
 	return ok;
 }
 
+/* State of NFSv4 clients that keeps nodes. */
+static bool has_state(const struct held *h)
+{
+	return held_value(h, "nfs4_opens") > 0 || held_value(h, "nfs4_delegations") > 0 ||
+	       held_value(h, "nfs4_copies") > 0;
+}
+
+bool ss_world_has_delegations(void)
+{
+	const struct held h = ask_held();
+
+	return held_value(&h, "nfs4_delegations") > 0;
+}
+
 /* Name of the first transient counter that is not 0. Files open by NFSv4 clients or locked by NLM
  * outlive connections. */
 static const char *still_held(const struct held *h)
 {
-	if (held_value(h, "nfs4_opens") <= 0 && held_value(h, "file_fds") <= 0 &&
+	if (!has_state(h) && held_value(h, "file_fds") <= 0 &&
 	    held_value(h, "files_unmirrored") <= 0 && held_value(h, "nodes_in_use") != 0)
 		return "nodes_in_use";
 	for (size_t i = 0; i < rn_array_size(transient); i++)
@@ -306,7 +323,8 @@ void ss_world_prepare(struct ss_world *w)
 
 	if (changed || world.narrowed)
 		ss_world_hosts(0);
-	changed |= ss_tree_reset();
+	changed |= ss_tree_reset(ss_counted(SS_N_RECALLED) != world.recalled);
+	world.recalled = ss_counted(SS_N_RECALLED);
 	if (world.sessions == SESSIONS_PER_SERVER)
 		replace_server(w);
 	else if (changed)
@@ -342,22 +360,24 @@ static void check_fds(struct held h)
 	}
 }
 
-/* Lets leases and courtesy run out if the session has skipped time. */
+/* Lets leases and courtesy run out if the session has skipped time; or has made long copies, which
+ * would fill up the tree's file system as long as they are open. */
 static void expire_all(void)
 {
 	const struct timespec pause = { .tv_nsec = 1000000 };
 	int64_t until = ss_now_ms() + SS_HANG_MS;
 	struct held h;
 
-	if (!world.skipped)
+	if (!world.skipped && ss_counted(SS_N_COPYING) == world.copied)
 		return;
 	world.skipped = false;
+	world.copied = ss_counted(SS_N_COPYING);
 	h = ask_held();
-	if (held_value(&h, "nfs4_opens") > 0)
+	if (has_state(&h))
 		ss_count(SS_N_COURTESY);
-	for (; held_value(&h, "nfs4_opens") > 0; h = ask_held()) {
+	for (; has_state(&h); h = ask_held()) {
 		if (ss_now_ms() > until)
-			ss_finding("opens of clients without a lease stay: %s", h.line);
+			ss_finding("state of clients without a lease stay: %s", h.line);
 		server_skip_lease_time(world.server, A_DAY + 1);
 		server_tick(world.server);
 		nanosleep(&pause, NULL);
@@ -389,7 +409,9 @@ void ss_world_admin(unsigned what)
 
 void ss_world_skip_time(unsigned how)
 {
-	static const unsigned seconds[] = { 1, 45, 88, 91, 181, 400, 3600, A_DAY + 1 };
+	static const unsigned seconds[] = { 1,		LEASE / 2,     LEASE - 1,
+					    LEASE + 1,	2 * LEASE + 1, 5 * LEASE,
+					    40 * LEASE, A_DAY + 1 };
 
 	world.skipped = true;
 	ss_count(SS_N_TIME_SKIPPED);

@@ -32,6 +32,9 @@ void ss_world_check(struct ss_world *w);
 void ss_world_admin(unsigned what);
 /* Advances the clock of NFSv4 leases; how: by how much, and the number of ticks. */
 void ss_world_skip_time(unsigned how);
+#define SS_TIME_REVOKES (3u | 2u << 3) /* a little longer than a lease, and two ticks */
+/* Delegations that clients have. */
+bool ss_world_has_delegations(void);
 /* True once for each connection that the server has closed because records waited for each other's
  * memory. */
 bool ss_world_was_jammed(void);
