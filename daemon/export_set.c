@@ -17,6 +17,7 @@
 #include "daemon/mount_watch.h"
 #include "daemon/path_probe.h"
 #include "daemon/workers.h"
+#include "vfs/deleg.h"
 #include "vfs/mount_table.h"
 #include "vfs/vfs.h"
 
@@ -118,12 +119,22 @@ static bool promises_nfs_only(const struct exp_export *e)
 	return false;
 }
 
-static void set_promises(const struct export_set *set)
+/* Delegations that were given on a promise that is no longer made are recalled. */
+static void set_promises(struct vfs *vfs, const struct export_set *set)
 {
-	for (unsigned i = 0; i < set->table->n_exports; i++)
-		if (set->place[i].exp)
-			vfs_export_set_nfs_only(set->place[i].exp,
-						promises_nfs_only(&set->table->exports[i]));
+	bool taken_back = false;
+
+	for (unsigned i = 0; i < set->table->n_exports; i++) {
+		const bool promised = promises_nfs_only(&set->table->exports[i]);
+		struct vfs_export *exp = set->place[i].exp;
+
+		if (!exp)
+			continue;
+		taken_back |= vfs_export_is_nfs_only(exp) && !promised;
+		vfs_export_set_nfs_only(exp, promised);
+	}
+	if (taken_back)
+		vfs_deleg_recall_unguarded(vfs);
 }
 
 /* Puts a set in force: all or nothing. 0 or -ENOMEM. */
@@ -149,7 +160,7 @@ static int set_use(struct exports *ex, struct export_set *set)
 		view_put(old);
 	}
 	if (!rc)
-		set_promises(set);
+		set_promises(ex->cfg.vfs, set);
 	/* Raised after the sets are replaced: a reader of the new number sees the new set. 0 is
 	 * never used. */
 	if (!rc && atomic_fetch_add(&ex->generation, 1) == UINT32_MAX)

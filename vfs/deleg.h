@@ -81,9 +81,11 @@ struct vfs_deleg {
 	/* Set by vfs/: */
 	struct vfs_file *file; /* with a reference while it is given; NULL before and after */
 	bool recalled;	       /* recall() was called, or is about to be */
-	/* Before recall(): seconds after which the other one goes on in any case, so that the delegation
-	 * should have been revoked by then. 0: it waits until the delegation ends. */
-	unsigned within_s;
+	int64_t recalled_at;   /* before recall(), by rn_now_coarse_seconds() */
+	/* Before recall(), or later if a local process comes: seconds since the recall after which the other
+	 * one goes on in any case, so that the delegation should have been revoked by then. 0: it
+	 * waits until the delegation ends. */
+	_Atomic unsigned within_s;
 	bool leased;	  /* its file has a lease of the kernel, and with it a descriptor */
 	unsigned calling; /* calls of ops that are running */
 	bool has_news;	  /* given with news */
@@ -98,6 +100,8 @@ struct vfs_deleg {
  *	vfs_config.deleg_quiet_seconds ago.
  * -EOPNOTSUPP: never for this file. It is neither a regular file nor a directory, or local processes
  *	may change it (a write delegation: use it) and the kernel would not tell.
+ * Where local processes may use the file, data descriptors of n are closed, if only the caller has a
+ * reference of n. A write delegation is not given while more than one is open.
  * -ENOMEM.
  */
 int vfs_deleg_give(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_deleg *d);
@@ -134,6 +138,10 @@ void vfs_deleg_writer(struct vfs_ctx *ctx, struct vfs_node *n,
  * protocol's business. Callable under locks.
  */
 void vfs_deleg_reclaiming(struct vfs *vfs, bool reclaiming);
+
+/* nfs_only was taken from an export (vfs/export.h): recalls all delegations that were given without
+ * regard to local processes, below whichever export. */
+void vfs_deleg_recall_unguarded(struct vfs *vfs);
 
 enum vfs_deleg_use {
 	VFS_USE_READ,  /* data */

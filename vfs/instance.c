@@ -13,6 +13,7 @@
 #include "vfs/hold/file.h"
 #include "vfs/hold/file_fd.h"
 #include "vfs/hold/file_table.h"
+#include "vfs/hold/gate_thread.h"
 #include "vfs/hold/lease.h"
 #include "vfs/hold/unlinked.h"
 #include "vfs/meta/dir_change.h"
@@ -66,12 +67,14 @@ static bool make_parts(struct vfs *vfs)
 	vfs->files = vfs_files_new();
 	vfs->flusher = vfs_flusher_new();
 	vfs->leases = vfs_leases_new();
+	vfs->gates = vfs_gates_new();
 	return vfs->cache && vfs->changes && vfs->dir_changes && vfs->files && vfs->flusher &&
-	       vfs->leases;
+	       vfs->leases && vfs->gates;
 }
 
 static void free_parts(struct vfs *vfs)
 {
+	vfs_gates_free(vfs->gates);
 	vfs_leases_free(vfs->leases);
 	vfs_flusher_free(vfs->flusher);
 	vfs_handle_cache_free(vfs->handles);

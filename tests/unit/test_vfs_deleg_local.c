@@ -15,73 +15,15 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "tests/unit/vfs_io_fixture.h"
-#include "vfs/base/instance.h"
-#include "vfs/deleg.h"
-#include "vfs/hold/file_change.h"
-#include "vfs/hold/file_table.h"
+#include "tests/unit/deleg_local.h"
 
 TestSuite(vfs_deleg_local, .timeout = 120);
 
-#define WAIT_MS 20000 /* for what must happen */
-
 static const int alice, bob;
-
-struct deleg {
-	struct vfs_deleg d;
-	_Atomic unsigned recalls;
-};
-
-static void count_recall(struct vfs_deleg *d)
-{
-	atomic_fetch_add(&((struct deleg *)d)->recalls, 1);
-}
-
-static const struct vfs_deleg_ops ops = { .recall = count_recall };
 
 static int give(struct fx *f, struct vfs_node *n, struct deleg *d, const void *client)
 {
-	*d = (struct deleg){ .d = { .ops = &ops, .client = client, .type = VFS_DELEG_READ } };
-	atomic_store(&f->vfs->files->recalled_at[vfs_file_slot(&n->fh)], 0);
-	return vfs_deleg_give(&f->ctx, n, &d->d);
-}
-
-static uint64_t leases(const struct fx *f)
-{
-	return atomic_load(&f->vfs->files->leases);
-}
-
-static void open_fx(struct fx *f)
-{
-	fx_open(f, FX_SYSCALL, VFS_IO_BUFFERED, NULL);
-	cr_assert_eq(vfs_leases_start(f->vfs), 0);
-}
-
-static void close_fx(struct fx *f)
-{
-	cr_expect_eq(leases(f), 0);
-	vfs_leases_stop(f->vfs);
-	fx_close(f);
-}
-
-/* A local process that does something with the path, and exits with its errno. */
-static pid_t start(int (*run)(const char *path), const char *path)
-{
-	pid_t pid = fork();
-
-	cr_assert_geq(pid, 0);
-	if (pid == 0)
-		_exit(run(path) < 0 ? errno : 0);
-	return pid;
-}
-
-static int end_of(pid_t pid)
-{
-	int status;
-
-	cr_assert_eq(waitpid(pid, &status, 0), pid);
-	cr_assert(WIFEXITED(status));
-	return WEXITSTATUS(status);
+	return dl_give(f, n, d, client, VFS_DELEG_READ);
 }
 
 static int open_to_write(const char *path)
@@ -104,13 +46,6 @@ static int cut(const char *path)
 	return truncate(path, 0);
 }
 
-static bool is_recalled(struct deleg *d)
-{
-	for (unsigned i = 0; i < WAIT_MS && atomic_load(&d->recalls) == 0; i++)
-		usleep(1000);
-	return atomic_load(&d->recalls) == 1;
-}
-
 /* The process waits until the delegation has ended. */
 static void must_wait(struct fx *f, int (*run)(const char *path))
 {
@@ -120,14 +55,14 @@ static void must_wait(struct fx *f, int (*run)(const char *path))
 	pid_t pid;
 
 	cr_assert_eq(give(f, n, &d, &alice), 0);
-	cr_expect_eq(leases(f), 1);
-	pid = start(run, fx_path(f, "file"));
-	cr_expect(is_recalled(&d));
+	cr_expect_eq(dl_leases(f), 1);
+	pid = dl_start(run, fx_path(f, "file"));
+	cr_expect(dl_is_recalled(&d));
 	cr_expect_gt(d.d.within_s, 0u);
 	cr_expect_eq(waitpid(pid, &status, WNOHANG), 0, "it did not wait");
 	vfs_deleg_end(&d.d);
-	cr_expect_eq(end_of(pid), 0);
-	cr_expect_eq(leases(f), 0);
+	cr_expect_eq(dl_end_of(pid), 0);
+	cr_expect_eq(dl_leases(f), 0);
 	vfs_node_put(n);
 }
 
@@ -135,10 +70,10 @@ Test(vfs_deleg_local, writers_wait)
 {
 	struct fx f;
 
-	open_fx(&f);
+	dl_open(&f);
 	must_wait(&f, open_to_write);
 	must_wait(&f, cut);
-	close_fx(&f);
+	dl_close(&f);
 }
 
 Test(vfs_deleg_local, readers_do_not)
@@ -147,14 +82,14 @@ Test(vfs_deleg_local, readers_do_not)
 	struct deleg d;
 	struct fx f;
 
-	open_fx(&f);
+	dl_open(&f);
 	n = fx_file(&f, "file", "old", 3);
 	cr_assert_eq(give(&f, n, &d, &alice), 0);
-	cr_expect_eq(end_of(start(open_to_read, fx_path(&f, "file"))), 0);
+	cr_expect_eq(dl_end_of(dl_start(open_to_read, fx_path(&f, "file"))), 0);
 	cr_expect_eq(d.recalls, 0);
 	vfs_deleg_end(&d.d);
 	vfs_node_put(n);
-	close_fx(&f);
+	dl_close(&f);
 }
 
 Test(vfs_deleg_local, all_of_a_file_share_a_lease)
@@ -163,21 +98,21 @@ Test(vfs_deleg_local, all_of_a_file_share_a_lease)
 	struct deleg a, b;
 	struct fx f;
 
-	open_fx(&f);
+	dl_open(&f);
 	n = fx_file(&f, "file", "old", 3);
 	cr_assert_eq(give(&f, n, &a, &alice), 0);
 	cr_assert_eq(give(&f, n, &b, &bob), 0);
-	cr_expect_eq(leases(&f), 1);
-	cr_expect_eq(end_of(start(open_to_write_at_once, fx_path(&f, "file"))), EWOULDBLOCK);
-	cr_expect(is_recalled(&a));
-	cr_expect(is_recalled(&b));
+	cr_expect_eq(dl_leases(&f), 1);
+	cr_expect_eq(dl_end_of(dl_start(open_to_write_at_once, fx_path(&f, "file"))), EWOULDBLOCK);
+	cr_expect(dl_is_recalled(&a));
+	cr_expect(dl_is_recalled(&b));
 	vfs_deleg_end(&a.d);
-	cr_expect_eq(end_of(start(open_to_write_at_once, fx_path(&f, "file"))), EWOULDBLOCK);
+	cr_expect_eq(dl_end_of(dl_start(open_to_write_at_once, fx_path(&f, "file"))), EWOULDBLOCK);
 	cr_expect_eq(give(&f, n, &a, &alice), -EAGAIN);
 	vfs_deleg_end(&b.d);
-	cr_expect_eq(end_of(start(open_to_write_at_once, fx_path(&f, "file"))), 0);
+	cr_expect_eq(dl_end_of(dl_start(open_to_write_at_once, fx_path(&f, "file"))), 0);
 	vfs_node_put(n);
-	close_fx(&f);
+	dl_close(&f);
 }
 
 Test(vfs_deleg_local, who_writes_already_is_in_the_way)
@@ -187,19 +122,19 @@ Test(vfs_deleg_local, who_writes_already_is_in_the_way)
 	struct fx f;
 	int fd;
 
-	open_fx(&f);
+	dl_open(&f);
 	n = fx_file(&f, "file", "old", 3);
 	fd = open(fx_path(&f, "file"), O_RDWR);
 	cr_assert_geq(fd, 0);
 	cr_expect_eq(give(&f, n, &d, &alice), -EAGAIN);
-	cr_expect_eq(leases(&f), 0);
+	cr_expect_eq(dl_leases(&f), 0);
 	close(fd);
 	fd = open(fx_path(&f, "file"), O_RDONLY);
 	cr_expect_eq(give(&f, n, &d, &alice), 0);
 	close(fd);
 	vfs_deleg_end(&d.d);
 	vfs_node_put(n);
-	close_fx(&f);
+	dl_close(&f);
 }
 
 /* A process that has the file to itself by a lease of its own. */
@@ -210,7 +145,7 @@ Test(vfs_deleg_local, others_leases_are_in_the_way)
 	struct fx f;
 	int fd;
 
-	open_fx(&f);
+	dl_open(&f);
 	n = fx_file(&f, "file", "old", 3);
 	signal(SIGIO, SIG_IGN);
 	fd = open(fx_path(&f, "file"), O_RDWR);
@@ -220,7 +155,7 @@ Test(vfs_deleg_local, others_leases_are_in_the_way)
 	cr_expect_eq(give(&f, n, &d, &alice), 0);
 	vfs_deleg_end(&d.d);
 	vfs_node_put(n);
-	close_fx(&f);
+	dl_close(&f);
 }
 
 /* Cached descriptors to write are closed, unless they are needed. */
@@ -230,7 +165,7 @@ Test(vfs_deleg_local, descriptors_of_the_server)
 	struct deleg d;
 	struct fx f;
 
-	open_fx(&f);
+	dl_open(&f);
 	n = fx_file(&f, "file", "old", 3);
 	cr_assert_eq(fx_write(&f, n, 0, "new", 3, VFS_UNSTABLE), 3);
 	cr_expect_eq(give(&f, n, &d, &alice), -EAGAIN, "not on disk yet");
@@ -245,13 +180,13 @@ Test(vfs_deleg_local, descriptors_of_the_server)
 	/* The holder's own write needs one. */
 	f.ctx.client = &alice;
 	cr_expect_eq(fx_write(&f, n, 0, "mine", 4, VFS_UNSTABLE), -EAGAIN);
-	cr_expect(is_recalled(&d));
+	cr_expect(dl_is_recalled(&d));
 	cr_expect_eq(fx_write(&f, n, 0, "mine", 4, VFS_UNSTABLE), -EAGAIN);
 	vfs_deleg_end(&d.d);
 	cr_expect_eq(fx_write(&f, n, 0, "mine", 4, VFS_UNSTABLE), 4);
 	cr_assert_eq(fx_commit(&f, n, 0, 0), 0);
 	vfs_node_put(n);
-	close_fx(&f);
+	dl_close(&f);
 }
 
 /* The queue of signals is full: the kernel only says that there is something. */
@@ -263,24 +198,24 @@ Test(vfs_deleg_local, overflow)
 	char name[8];
 	struct fx f;
 
-	open_fx(&f);
+	dl_open(&f);
 	cr_assert_eq(setrlimit(RLIMIT_SIGPENDING, &none), 0);
 	for (unsigned i = 0; i < 3; i++) {
 		snprintf(name, sizeof(name), "f%u", i);
 		n[i] = fx_file(&f, name, "old", 3);
 		cr_assert_eq(give(&f, n[i], &d[i], &alice), 0);
 	}
-	cr_expect_eq(end_of(start(open_to_write_at_once, fx_path(&f, "f1"))), EWOULDBLOCK);
-	cr_expect(is_recalled(&d[1]));
+	cr_expect_eq(dl_end_of(dl_start(open_to_write_at_once, fx_path(&f, "f1"))), EWOULDBLOCK);
+	cr_expect(dl_is_recalled(&d[1]));
 	cr_expect_eq(d[0].recalls + d[2].recalls, 0);
-	cr_expect_eq(end_of(start(open_to_write_at_once, fx_path(&f, "f2"))), EWOULDBLOCK);
-	cr_expect(is_recalled(&d[2]));
+	cr_expect_eq(dl_end_of(dl_start(open_to_write_at_once, fx_path(&f, "f2"))), EWOULDBLOCK);
+	cr_expect(dl_is_recalled(&d[2]));
 	cr_expect_eq(d[0].recalls, 0);
 	for (unsigned i = 0; i < 3; i++) {
 		vfs_deleg_end(&d[i].d);
 		vfs_node_put(n[i]);
 	}
-	close_fx(&f);
+	dl_close(&f);
 }
 
 Test(vfs_deleg_local, without_the_thread)
@@ -294,24 +229,6 @@ Test(vfs_deleg_local, without_the_thread)
 	cr_expect_eq(give(&f, n, &d, &alice), -EOPNOTSUPP);
 	vfs_node_put(n);
 	fx_close(&f);
-}
-
-/* Write delegations say more than a lease can. */
-Test(vfs_deleg_local, none_to_write)
-{
-	struct deleg d = { .d = { .ops = &ops, .client = &alice, .type = VFS_DELEG_WRITE } };
-	struct vfs_node *n;
-	struct fx f;
-
-	open_fx(&f);
-	n = fx_file(&f, "file", "old", 3);
-	cr_expect_eq(vfs_deleg_give(&f.ctx, n, &d.d), -EOPNOTSUPP);
-	vfs_export_set_nfs_only(f.exp, true);
-	cr_expect_eq(vfs_deleg_give(&f.ctx, n, &d.d), 0);
-	cr_expect_eq(leases(&f), 0);
-	vfs_deleg_end(&d.d);
-	vfs_node_put(n);
-	close_fx(&f);
 }
 
 /* An overlay that can be exported: of another kind than those whose leases are believed in. */
@@ -339,7 +256,7 @@ Test(vfs_deleg_local, file_system_without_leases)
 	cr_expect_eq(give(&f, n, &d, &alice), 0, "nobody else changes it");
 	vfs_deleg_end(&d.d);
 	vfs_node_put(n);
-	close_fx(&f);
+	dl_close(&f);
 	umount2(dir, MNT_DETACH);
 }
 
@@ -396,7 +313,7 @@ Test(vfs_deleg_local, changes_without_a_descriptor)
 	struct deleg d, e;
 	struct fx f;
 
-	open_fx(&f);
+	dl_open(&f);
 	for (unsigned i = 0; i < sizeof(change) / sizeof(change[0]); i++) {
 		struct vfs_node *other = fx_file(&f, "other", "old", 3);
 
@@ -409,11 +326,11 @@ Test(vfs_deleg_local, changes_without_a_descriptor)
 		}
 		cr_assert_eq(give(&f, n, &d, &alice), 0, "%u", i);
 		cr_assert_eq(give(&f, other, &e, &alice), 0, "%u", i);
-		cr_expect_eq(end_of(start(change[i], fx_path(&f, "file"))), 0, "%u", i);
-		cr_expect(is_recalled(&d), "%u", i);
+		cr_expect_eq(dl_end_of(dl_start(change[i], fx_path(&f, "file"))), 0, "%u", i);
+		cr_expect(dl_is_recalled(&d), "%u", i);
 		cr_expect_eq(d.d.within_s, 0);
 		if (change[i] == replace)
-			cr_expect(is_recalled(&e), "the file that took its name");
+			cr_expect(dl_is_recalled(&e), "the file that took its name");
 		vfs_deleg_end(&d.d);
 		vfs_deleg_end(&e.d);
 		cr_expect_eq(e.recalls, change[i] == replace, "another file's, %u", i);
@@ -421,7 +338,7 @@ Test(vfs_deleg_local, changes_without_a_descriptor)
 		vfs_node_put(other);
 		fx_command("rm -f %s/*", f.dir);
 	}
-	close_fx(&f);
+	dl_close(&f);
 }
 
 /* Changes that this server makes for the holder recall nothing. */
@@ -432,7 +349,7 @@ Test(vfs_deleg_local, changes_of_the_holder)
 	struct deleg d, e;
 	struct fx f;
 
-	open_fx(&f);
+	dl_open(&f);
 	n = fx_file(&f, "file", "old", 3);
 	f.ctx.client = &alice;
 	cr_assert_eq(give(&f, n, &d, &alice), 0);
@@ -442,14 +359,14 @@ Test(vfs_deleg_local, changes_of_the_holder)
 	struct vfs_node *other = fx_file(&f, "other", "old", 3);
 
 	cr_assert_eq(give(&f, other, &e, &bob), 0);
-	cr_expect_eq(end_of(start(change_mode, fx_path(&f, "other"))), 0);
-	cr_expect(is_recalled(&e));
+	cr_expect_eq(dl_end_of(dl_start(change_mode, fx_path(&f, "other"))), 0);
+	cr_expect(dl_is_recalled(&e));
 	cr_expect_eq(d.recalls, 0);
 	vfs_deleg_end(&d.d);
 	vfs_deleg_end(&e.d);
 	vfs_node_put(n);
 	vfs_node_put(other);
-	close_fx(&f);
+	dl_close(&f);
 }
 
 static int write_often(const char *path)
@@ -481,9 +398,9 @@ Test(vfs_deleg_local, no_write_under_a_delegation)
 	struct fx f;
 	pid_t pid;
 
-	open_fx(&f);
+	dl_open(&f);
 	n = fx_file(&f, "file", "zero", 4);
-	pid = start(write_often, fx_path(&f, "file"));
+	pid = dl_start(write_often, fx_path(&f, "file"));
 	for (unsigned i = 0; i < 20000 && given < 300; i++) {
 		struct deleg d;
 		unsigned before;
@@ -502,5 +419,5 @@ Test(vfs_deleg_local, no_write_under_a_delegation)
 	cr_expect_gt(given, 0u);
 	cr_expect_gt(recalled, 0u);
 	vfs_node_put(n);
-	close_fx(&f);
+	dl_close(&f);
 }

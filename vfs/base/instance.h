@@ -23,9 +23,12 @@ struct vfs_changes;
 struct vfs_dir_changes;
 struct vfs_files;
 struct vfs_flusher;
+struct vfs_gates;
 struct vfs_handle_cache;
 struct vfs_leases;
 struct vfs_node_hooks;
+
+#define VFS_GATED_SLOTS 4096u
 
 struct vfs {
 	struct vfs_config cfg;
@@ -46,14 +49,16 @@ struct vfs {
 	struct vfs_export_list exports; /* the list does not hold references */
 	pthread_mutex_t verifiers_lock;
 	struct vfs_verifier_list verifiers;
-	uint64_t losses;		     /* changes of a verifier so far */
-	pthread_mutex_t table_lock;	     /* a leaf: guards the two below */
-	int table_watch;		     /* vfs/mount_table.h; negative: there is none */
-	uint64_t table_generation;	     /* raised when the mount table has changed */
-	struct vfs_changes *changes;	     /* vfs/fs/change.h */
-	struct vfs_dir_changes *dir_changes; /* vfs/meta/dir_change.h */
-	struct vfs_files *files;	     /* state of clients on files: vfs/hold/file.h */
-	struct vfs_leases *leases;	     /* vfs/hold/lease.h */
+	uint64_t losses;			 /* changes of a verifier so far */
+	pthread_mutex_t table_lock;		 /* a leaf: guards the two below */
+	int table_watch;			 /* vfs/mount_table.h; negative: there is none */
+	uint64_t table_generation;		 /* raised when the mount table has changed */
+	struct vfs_changes *changes;		 /* vfs/fs/change.h */
+	struct vfs_dir_changes *dir_changes;	 /* vfs/meta/dir_change.h */
+	struct vfs_files *files;		 /* state of clients on files: vfs/hold/file.h */
+	struct vfs_leases *leases;		 /* vfs/hold/lease.h */
+	struct vfs_gates *gates;		 /* vfs/hold/gate_thread.h */
+	_Atomic uint32_t gated[VFS_GATED_SLOTS]; /* vfs/base/gated.h */
 	_Atomic uint64_t stale, bad_handles;
 
 	/* vfs/fs/handle_cache.h; NULL: there was no memory for it */

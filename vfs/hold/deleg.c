@@ -77,40 +77,38 @@ static bool may_give(const struct vfs_file *f, const struct wish *d)
 	       !has_one(f, d->client) && f->ranges.count == 0 && !shares_refuse(f, d);
 }
 
-/* Under f->lock. fd: for a lease, if the file has none; it is set to -1 when it has been used. */
-static int lease_locked(struct vfs_file *f, int *fd)
+/* Local processes may use the file. */
+static bool needs_lease(const struct vfs_node *n)
 {
-	int rc;
-
-	if (f->lease_fd >= 0)
-		return vfs_lease_holds(f) ? 0 : -EAGAIN;
-	rc = *fd < 0 ? -EAGAIN : vfs_lease_take(f, *fd);
-	if (rc == 0)
-		*fd = -1;
-	return rc;
+	return !atomic_load(&n->exp->nfs_only);
 }
 
-/* Under f->lock, when it is counted (vfs/hold/file_change.h). fd NULL: no lease is needed. */
-static int give_locked(struct vfs_file *f, struct vfs_deleg *d, int *fd)
+/* Under f->lock. fds: for a lease, if the file has none. */
+static int lease_locked(struct vfs_file *f, enum vfs_deleg_type type, struct vfs_lease_fds *fds)
+{
+	if (f->lease_fd >= 0)
+		return vfs_lease_holds(f) && f->gated == (type == VFS_DELEG_WRITE) ? 0 : -EAGAIN;
+	return fds->fd < 0 ? -EAGAIN : vfs_lease_take(f, fds);
+}
+
+/* Under f->lock, when it is counted (vfs/hold/file_change.h). */
+static int give_locked(struct vfs_file *f, const struct vfs_node *n, struct vfs_deleg *d,
+		       struct vfs_lease_fds *fds)
 {
 	const struct wish w = { .client = d->client, .type = d->type };
 	int rc;
 
 	if (!may_give(f, &w) || atomic_load(&f->vfs->files->changing[f->slot]) != 0)
 		return -EAGAIN;
-	rc = fd ? lease_locked(f, fd) : 0;
+	rc = needs_lease(n) ? lease_locked(f, d->type, fds) : 0;
 	if (rc != 0)
 		return rc;
+	d->leased = f->lease_fd >= 0;
 	vfs_news_admit(f, d);
 	LIST_INSERT_HEAD(&f->delegs.given, d, link);
 	f->delegs.writing = d->type == VFS_DELEG_WRITE;
 	d->file = f;
 	return 0;
-}
-
-static bool needs_lease(const struct vfs_node *n)
-{
-	return !atomic_load(&n->exp->nfs_only);
 }
 
 /* 0, or -EOPNOTSUPP. */
@@ -120,7 +118,7 @@ static int check_node(const struct vfs_node *n, enum vfs_deleg_type type)
 		return -EOPNOTSUPP;
 	if (!needs_lease(n))
 		return 0;
-	return type == VFS_DELEG_READ && vfs_lease_possible(n) ? 0 : -EOPNOTSUPP;
+	return vfs_lease_possible(n, type) ? 0 : -EOPNOTSUPP;
 }
 
 static bool has_lease(struct vfs_file *f)
@@ -133,32 +131,32 @@ static bool has_lease(struct vfs_file *f)
 	return has;
 }
 
-static int give(struct vfs_file *f, struct vfs_deleg *d, int *fd)
+static int give(struct vfs_file *f, const struct vfs_node *n, struct vfs_deleg *d,
+		struct vfs_lease_fds *fds)
 {
 	int rc;
 
 	count(f->vfs->files, d, 1);
 	pthread_mutex_lock(&f->lock);
-	rc = give_locked(f, d, fd);
+	rc = give_locked(f, n, d, fds);
 	pthread_mutex_unlock(&f->lock);
 	if (rc != 0)
 		count(f->vfs->files, d, (uint64_t)-1);
 	return rc;
 }
 
-/* Local processes may use the file. */
-static int give_by_lease(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file *f,
+static int open_and_give(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_file *f,
 			 struct vfs_deleg *d)
 {
-	int fd = -1, rc;
+	struct vfs_lease_fds fds = VFS_LEASE_NO_FDS;
+	int rc = 0;
 
-	if (!has_lease(f)) {
-		fd = vfs_lease_open(ctx, n);
-		if (fd < 0)
-			return fd;
-	}
-	rc = give(f, d, &fd);
-	vfs_fd_close(f->vfs, fd);
+	if (needs_lease(n) && !has_lease(f))
+		rc = vfs_lease_open(ctx, n, d->type, &fds);
+	if (rc != 0)
+		return rc;
+	rc = give(f, n, d, &fds);
+	vfs_lease_close(f->vfs, &fds);
 	return rc;
 }
 
@@ -186,12 +184,11 @@ int vfs_deleg_give(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_deleg *d)
 	d->recalled = false;
 	d->calling = 0;
 	d->told = 0;
-	d->leased = needs_lease(n);
 	if (rc == 0)
 		rc = vfs_file_get(ctx, n, &f);
 	if (rc != 0)
 		return rc;
-	rc = needs_lease(n) ? give_by_lease(ctx, n, f, d) : give(f, d, NULL);
+	rc = open_and_give(ctx, n, f, d);
 	if (rc != 0)
 		vfs_file_put(f);
 	return rc;
@@ -247,6 +244,24 @@ int vfs_deleg_check_file(struct vfs_ctx *ctx, struct vfs_file *f, enum vfs_deleg
 					.use = ends ? VFS_USE_WRITE : use };
 
 	return vfs_deleg_ask(f, &u);
+}
+
+void vfs_deleg_recall_unguarded(struct vfs *vfs)
+{
+	const struct vfs_file_use u = { .use = VFS_USE_WRITE };
+	struct vfs_file_sweep sweep;
+	struct vfs_file *f;
+
+	if (atomic_load(&vfs->files->delegs) == 0)
+		return;
+	vfs_file_sweep_begin(&sweep, vfs);
+	while ((f = vfs_file_sweep_next(&sweep)) != NULL) {
+		pthread_mutex_lock(&f->lock);
+		if (f->lease_fd < 0)
+			vfs_deleg_recall(f, &u);
+		pthread_mutex_unlock(&f->lock);
+		vfs_file_put(f);
+	}
 }
 
 /* Sequentially consistent: see vfs/hold/file_change.h. */

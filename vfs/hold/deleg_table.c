@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A client has at most one delegation of a file, so of the first two of a list one is another
- * client's: nothing here walks a list, however many clients have one. Only those that take news are
+ * client's: nothing here walks a list for a client, however many clients have one. Only those that take news are
  * passed over, and they are few (VFS_NEWS_HOLDERS).
  */
 #include "vfs/hold/deleg_table.h"
@@ -50,13 +50,28 @@ static void recall_one(struct vfs_file *f, struct vfs_deleg *d, unsigned within_
 	LIST_INSERT_HEAD(&f->delegs.recalled, d, link);
 	d->recalled = true;
 	d->calling++;
-	d->within_s = within_s;
-	atomic_store(&f->vfs->files->recalled_at[f->slot], (uint32_t)rn_now_coarse_seconds());
+	d->recalled_at = rn_now_coarse_seconds();
+	atomic_store(&d->within_s, within_s);
+	atomic_store(&f->vfs->files->recalled_at[f->slot], (uint32_t)d->recalled_at);
 	pthread_mutex_unlock(&f->lock);
 	d->ops->recall(d);
 	pthread_mutex_lock(&f->lock);
 	d->calling--;
 	pthread_cond_broadcast(&f->delegs.called);
+}
+
+/* Some may have been recalled before, and have had more time. */
+static void hasten(struct vfs_file *f, unsigned within_s)
+{
+	struct vfs_deleg *d;
+
+	LIST_FOREACH (d, &f->delegs.recalled, link) {
+		const unsigned since = (unsigned)(rn_now_coarse_seconds() - d->recalled_at);
+		const unsigned now = atomic_load(&d->within_s);
+
+		if (now == 0 || now > since + within_s)
+			atomic_store(&d->within_s, since + within_s);
+	}
 }
 
 void vfs_deleg_recall(struct vfs_file *f, const struct vfs_file_use *u)
@@ -65,6 +80,8 @@ void vfs_deleg_recall(struct vfs_file *f, const struct vfs_file_use *u)
 
 	while ((d = find(f, &f->delegs.given, u)) != NULL)
 		recall_one(f, d, u->within_s);
+	if (u->within_s > 0)
+		hasten(f, u->within_s);
 }
 
 void vfs_deleg_ask_back(struct vfs_file *f, struct vfs_deleg *d)

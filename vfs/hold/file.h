@@ -49,6 +49,7 @@ struct vfs_grain {
 
 LIST_HEAD(vfs_share_list, vfs_share);
 LIST_HEAD(vfs_deleg_list, vfs_deleg);
+LIST_HEAD(vfs_opener_list, vfs_opener);
 
 /* Delegations of a file. A client has at most one, and if one is for writing there is no other. */
 struct vfs_delegs {
@@ -73,6 +74,7 @@ struct vfs_file {
 	struct vfs *vfs;
 	LIST_ENTRY(vfs_file) link; /* link in a bucket */
 	unsigned refs;		   /* under the shard's lock */
+	uint64_t sweep;		   /* the last that has met it; under the shard's lock */
 	uint64_t hash;
 	unsigned slot; /* vfs_file_slot */
 	bool is_dir;
@@ -82,8 +84,10 @@ struct vfs_file {
 	uint32_t nshares;
 	uint32_t accessing[2], denying[2]; /* shares that have the bit: read, write */
 	struct vfs_delegs delegs;
-	int lease_fd;	      /* vfs/hold/lease.h; -1: none */
-	uint64_t lease_sweep; /* guarded by vfs_lease_table.lock, as the links */
+	int lease_fd;			/* vfs/hold/lease.h; -1: none */
+	bool gated;			/* lease_fd is that of a gate (vfs/hold/open_gate.h) */
+	struct vfs_opener_list openers; /* local opens that wait; guarded by vfs_gates.lock */
+	uint64_t lease_sweep;		/* guarded by vfs_lease_table.lock, as the links */
 	LIST_ENTRY(vfs_file) lease_link, watch_link;
 	struct vfs_ranges ranges;
 	struct vfs_waiters waiters;
@@ -107,8 +111,10 @@ struct vfs_file_shard {
 struct vfs_files {
 	struct vfs_file_shard shard[VFS_FILE_SHARDS];
 	_Atomic uint64_t files, shares, denying, locks, waiters, held, unheld;
-	_Atomic uint64_t delegs, delegs_writing, leases;
-	_Atomic bool reclaiming; /* vfs_deleg_reclaiming() */
+	_Atomic uint64_t delegs, delegs_writing;
+	_Atomic uint64_t leases, gates; /* a gate counts as a lease, too */
+	_Atomic uint64_t sweeps;	/* number of the last (vfs/hold/file_table.h) */
+	_Atomic bool reclaiming;	/* vfs_deleg_reclaiming() */
 	/* By slots of files (vfs/hold/file_change.h): changes under way, and the time of the last
 	 * recall by rn_now_coarse_seconds(), 0: none. */
 	_Atomic uint32_t changing[VFS_CHANGE_SLOTS];

@@ -129,6 +129,7 @@ static struct vfs_file *file_new(struct vfs *vfs, const struct identity *id)
 	f->lease_fd = -1;
 	f->ranges.random = id->hash | 1;
 	LIST_INIT(&f->shares);
+	LIST_INIT(&f->openers);
 	LIST_INIT(&f->delegs.given);
 	LIST_INIT(&f->delegs.recalled);
 	pthread_cond_init(&f->delegs.called, NULL);
@@ -204,6 +205,40 @@ void vfs_file_put(struct vfs_file *f)
 	pthread_mutex_unlock(&s->lock);
 	if (last)
 		file_free(f);
+}
+
+void vfs_file_sweep_begin(struct vfs_file_sweep *s, struct vfs *vfs)
+{
+	*s = (struct vfs_file_sweep){ .vfs = vfs,
+				      .number = atomic_fetch_add(&vfs->files->sweeps, 1) + 1 };
+}
+
+/* A file that a later sweep has met is left to that. */
+static struct vfs_file *next_of_bucket(const struct vfs_file_sweep *s)
+{
+	struct vfs_file_shard *shard = &s->vfs->files->shard[s->at % VFS_FILE_SHARDS];
+	struct vfs_file *f;
+
+	pthread_mutex_lock(&shard->lock);
+	LIST_FOREACH (f, &shard->bucket[s->at / VFS_FILE_SHARDS], link) {
+		if (f->sweep < s->number)
+			break;
+	}
+	if (f) {
+		f->sweep = s->number;
+		f->refs++;
+	}
+	pthread_mutex_unlock(&shard->lock);
+	return f;
+}
+
+struct vfs_file *vfs_file_sweep_next(struct vfs_file_sweep *s)
+{
+	struct vfs_file *f = NULL;
+
+	while (s->at < VFS_FILE_SHARDS * VFS_FILE_BUCKETS && !(f = next_of_bucket(s)))
+		s->at++;
+	return f;
 }
 
 bool vfs_file_any_open(struct vfs *vfs)

@@ -14,6 +14,15 @@ struct vfs_file *vfs_file_find(const struct vfs_node *n);
 struct vfs_file *vfs_file_find_fh(struct vfs *vfs, uint64_t dev, const struct vfs_fh *fh);
 /* True if anybody has a share of the file with that handle, on that device. */
 bool vfs_file_is_open(struct vfs *vfs, uint64_t dev, const struct vfs_fh *fh);
+/* A sweep meets each file that is in the table all the time. */
+struct vfs_file_sweep {
+	struct vfs *vfs;
+	uint64_t number;
+	unsigned at; /* bucket of all shards */
+};
+void vfs_file_sweep_begin(struct vfs_file_sweep *s, struct vfs *vfs);
+/* The next file, with a reference; NULL: that was all. */
+struct vfs_file *vfs_file_sweep_next(struct vfs_file_sweep *s);
 /* True if anybody has a share of any file. */
 bool vfs_file_any_open(struct vfs *vfs);
 

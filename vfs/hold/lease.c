@@ -13,32 +13,23 @@
 #include "vfs/node/cache.h"
 #include "vfs/worker/acting.h"
 
-bool vfs_lease_possible(const struct vfs_node *n)
+bool vfs_lease_possible(const struct vfs_node *n, enum vfs_deleg_type type)
 {
 	/* Other machines may open files of other file systems without a word to this kernel. */
-	return n->mnt->watch && atomic_load(&n->vfs->leases->tid) != 0;
+	return n->mnt->watch && atomic_load(&n->vfs->leases->tid) != 0 &&
+	       (type == VFS_DELEG_READ || vfs_gate_possible(n->vfs));
 }
 
-/* Breaks are told by a signal to the thread. */
-static int set_owner(const struct vfs_leases *ls, int fd)
-{
-	const struct f_owner_ex owner = { .type = F_OWNER_TID, .pid = atomic_load(&ls->tid) };
-
-	if (fcntl(fd, F_SETOWN_EX, &owner) != 0 || fcntl(fd, F_SETSIG, VFS_LEASE_SIGNAL) != 0)
-		return -errno;
-	return 0;
-}
-
-static int open_file(struct vfs_node *n)
+static int open_for_lease(struct vfs_node *n)
 {
 	struct vfs *vfs = n->vfs;
 	int fd, rc;
 
-	vfs_cache_close_writers(n);
+	vfs_cache_close_data(n, 1u << VFS_FD_WRITE | 1u << VFS_FD_WRITE_DIRECT);
 	fd = vfs_fd_reopen_data(vfs, n->path_fd, O_RDONLY);
 	if (fd < 0)
 		return fd == -VFS_ELEASE ? -EAGAIN : fd;
-	rc = set_owner(vfs->leases, fd);
+	rc = vfs_leases_own(vfs->leases, fd);
 	if (rc == 0)
 		return fd;
 	vfs_fd_close(vfs, fd);
@@ -52,41 +43,78 @@ struct vfs_lease_room vfs_lease_room(const struct vfs *vfs)
 	return (struct vfs_lease_room){ .used = (unsigned)used, .most = vfs->cfg.max_leases };
 }
 
-int vfs_lease_open(struct vfs_ctx *ctx, struct vfs_node *n)
+static int open_for_gate(struct vfs_node *n, struct vfs_lease_fds *out)
+{
+	int rc = vfs_gate_probe_open(n, &out->probe);
+
+	if (rc != 0)
+		return rc;
+	out->gate = true;
+	out->fd = vfs_fd_reopen(n->vfs, n->path_fd, O_PATH);
+	if (out->fd >= 0)
+		return 0;
+	vfs_gate_probe_close(n->vfs, &out->probe);
+	return out->fd;
+}
+
+int vfs_lease_open(struct vfs_ctx *ctx, struct vfs_node *n, enum vfs_deleg_type type,
+		   struct vfs_lease_fds *out)
 {
 	struct vfs *vfs = n->vfs;
 	const struct vfs_lease_room room = vfs_lease_room(vfs);
 	int rc = vfs_act_as_root(ctx);
 
+	*out = VFS_LEASE_NO_FDS;
 	if (rc != 0)
 		return rc;
 	if (room.used >= room.most)
 		return -EAGAIN;
-	return n->type == S_IFDIR ? vfs_fd_reopen(vfs, n->path_fd, O_PATH) : open_file(n);
+	if (type == VFS_DELEG_WRITE)
+		return open_for_gate(n, out);
+	out->fd = n->type == S_IFDIR ? vfs_fd_reopen(vfs, n->path_fd, O_PATH) : open_for_lease(n);
+	return out->fd < 0 ? out->fd : 0;
 }
 
-int vfs_lease_take(struct vfs_file *f, int fd)
+void vfs_lease_close(struct vfs *vfs, const struct vfs_lease_fds *fds)
+{
+	vfs_fd_close(vfs, fds->fd);
+	if (fds->gate)
+		vfs_gate_probe_close(vfs, &fds->probe);
+}
+
+static int set_lease(struct vfs_file *f, const struct vfs_lease_fds *fds)
+{
+	if (fds->gate)
+		return vfs_gate_take(f, fds->probe.fd);
+	if (f->is_dir || fcntl(f->lease_fd, F_SETLEASE, F_RDLCK) == 0)
+		return 0;
+	return errno == EINVAL || errno == EACCES ? -EOPNOTSUPP : -EAGAIN;
+}
+
+int vfs_lease_take(struct vfs_file *f, struct vfs_lease_fds *fds)
 {
 	struct vfs_leases *ls = f->vfs->leases;
 	int rc;
 
-	if (!vfs_leases_watch(ls, f, fd))
+	if (!vfs_leases_watch(ls, f, fds->fd, fds->gate))
 		return errno == ENOSPC || errno == ENOMEM ? -EAGAIN : -EOPNOTSUPP;
-	/* The thread finds the file by the descriptor from the moment that the lease is there. */
-	f->lease_fd = fd;
+	/* The threads find the file from the moment that the lease is there. */
+	f->lease_fd = fds->fd;
 	vfs_lease_table_add(&ls->table, f);
 	atomic_fetch_add(&f->vfs->files->leases, 1);
 	vfs_fd_set_aside(f->vfs, 1);
-	if (f->is_dir || fcntl(fd, F_SETLEASE, F_RDLCK) == 0)
-		return 0;
-	rc = errno == EINVAL || errno == EACCES ? -EOPNOTSUPP : -EAGAIN;
-	vfs_lease_drop(f);
+	rc = set_lease(f, fds);
+	if (rc == 0)
+		fds->fd = -1;
+	else
+		vfs_lease_drop(f);
 	return rc;
 }
 
 bool vfs_lease_holds(const struct vfs_file *f)
 {
-	return f->lease_fd >= 0 && (f->is_dir || fcntl(f->lease_fd, F_GETLEASE) == F_RDLCK);
+	return f->lease_fd >= 0 &&
+	       (f->is_dir || f->gated || fcntl(f->lease_fd, F_GETLEASE) == F_RDLCK);
 }
 
 int vfs_lease_drop(struct vfs_file *f)
@@ -97,10 +125,13 @@ int vfs_lease_drop(struct vfs_file *f)
 		return -1;
 	vfs_lease_table_remove(&f->vfs->leases->table, f);
 	vfs_leases_unwatch(f->vfs->leases, f, fd);
+	if (f->gated)
+		vfs_gate_drop(f);
 	atomic_fetch_sub(&f->vfs->files->leases, 1);
 	vfs_fd_set_aside(f->vfs, -1);
 	f->lease_fd = -1;
-	/* By itself it would go with the last copy of the descriptor, which a child may have. */
+	/* By itself it would go with the last copy of the descriptor, which a child may have. A
+	 * directory and a gate have none. */
 	(void)fcntl(fd, F_SETLEASE, F_UNLCK);
 	return fd;
 }

@@ -16,31 +16,45 @@
  * The kernel has no leases of directories. A directory with delegations has a descriptor all the same,
  * which counts as a lease that is never broken: the thread learns of all changes by events.
  *
+ * A file with a write delegation has a gate instead (vfs/hold/open_gate.h). It is a lease for the
+ * functions below, and for the thread as far as that learns of changes without a descriptor.
+ *
  * Lock order: vfs_file.lock -> vfs_lease_table.lock -> the lock of a shard of files.
  */
 #ifndef RN_VFS_LEASE_H
 #define RN_VFS_LEASE_H
 
 #include "vfs/hold/file.h"
+#include "vfs/hold/open_gate.h"
 
 struct vfs_leases;
 
 struct vfs_leases *vfs_leases_new(void);     /* NULL: no memory */
 void vfs_leases_free(struct vfs_leases *ls); /* NULL is allowed */
 
-/* True if breaks of a lease of that file would be learned of. */
-bool vfs_lease_possible(const struct vfs_node *n);
-/* A descriptor to take a lease by, for vfs_fd_close. A regular file's own descriptors to write are closed
- * before, if nobody else uses the node. -EAGAIN: there are none left; -errno. The thread is root
- * afterwards. */
-int vfs_lease_open(struct vfs_ctx *ctx, struct vfs_node *n);
+/* True if it would be learned of uses of that file that stand against a delegation of that type. */
+bool vfs_lease_possible(const struct vfs_node *n, enum vfs_deleg_type type);
+
+/* Descriptors to take a lease by. */
+struct vfs_lease_fds {
+	int fd; /* the lease's; -1: none, or it is the file's by now */
+	bool gate;
+	struct vfs_gate_probe probe; /* of a gate */
+};
+#define VFS_LEASE_NO_FDS ((struct vfs_lease_fds){ .fd = -1, .probe.fd = -1 })
+/* Opens them, to be closed by vfs_lease_close. A regular file's own descriptors that are in the way are
+ * closed before, if nobody else uses the node. -EAGAIN: there are none left, or some are in the way; or
+ * -errno: then nothing is open. The thread is root afterwards. */
+int vfs_lease_open(struct vfs_ctx *ctx, struct vfs_node *n, enum vfs_deleg_type type,
+		   struct vfs_lease_fds *out);
+void vfs_lease_close(struct vfs *vfs, const struct vfs_lease_fds *fds);
 
 /* The rest is called under f->lock. */
 
-/* Takes the lease by that descriptor, which is the file's then. -EAGAIN: somebody has the file open to write;
- * -EOPNOTSUPP: the file system has no leases. */
-int vfs_lease_take(struct vfs_file *f, int fd);
-/* True if the file has a lease that nobody has broken. */
+/* Takes the lease by fds->fd, which is the file's then, and -1 here. -EAGAIN: somebody has the file open, for a
+ * lease: to write; -EOPNOTSUPP: the file system has no leases. */
+int vfs_lease_take(struct vfs_file *f, struct vfs_lease_fds *fds);
+/* True if the file has a lease that nobody has broken. A gate is never broken. */
 bool vfs_lease_holds(const struct vfs_file *f);
 /* Gives up the lease, if the file has one: returns the descriptor for the caller to close, or -1. */
 int vfs_lease_drop(struct vfs_file *f);

@@ -14,6 +14,7 @@
 #include "vfs/base/instance.h"
 #include "vfs/fs/proc_path.h"
 #include "vfs/hold/deleg_table.h"
+#include "vfs/hold/gate_thread.h"
 #include "vfs/hold/lease.h"
 
 #define SIGNALS 32u /* read at once */
@@ -21,6 +22,7 @@
 #define CHANGES (FAN_ATTRIB | FAN_MOVE_SELF)
 /* A directory's entries and attributes; with FAN_REPORT_FID the events name the directory. */
 #define DIR_CHANGES (CHANGES | FAN_CREATE | FAN_DELETE | FAN_MOVED_FROM | FAN_MOVED_TO | FAN_ONDIR)
+#define REST_MS 20
 #define MARGIN_SECONDS 5u /* a delegation is revoked so long before the kernel loses patience */
 
 struct vfs_leases *vfs_leases_new(void)
@@ -42,20 +44,27 @@ void vfs_leases_free(struct vfs_leases *ls)
 	free(ls);
 }
 
-static uint64_t changes_of(const struct vfs_file *f)
+int vfs_leases_own(const struct vfs_leases *ls, int fd)
 {
-	return f->is_dir ? DIR_CHANGES : CHANGES;
+	const struct f_owner_ex owner = { .type = F_OWNER_TID, .pid = atomic_load(&ls->tid) };
+
+	if (fcntl(fd, F_SETOWN_EX, &owner) != 0 || fcntl(fd, F_SETSIG, VFS_LEASE_SIGNAL) != 0)
+		return -errno;
+	return 0;
 }
 
-bool vfs_leases_watch(struct vfs_leases *ls, const struct vfs_file *f, int fd)
+bool vfs_leases_watch(struct vfs_leases *ls, const struct vfs_file *f, int fd, bool data)
 {
-	return fanotify_mark(ls->changes, FAN_MARK_ADD, changes_of(f), AT_FDCWD,
-			     vfs_proc_path(fd).s) == 0;
+	const uint64_t events = (f->is_dir ? DIR_CHANGES : CHANGES) | (data ? FAN_MODIFY : 0);
+
+	return fanotify_mark(ls->changes, FAN_MARK_ADD, events, AT_FDCWD, vfs_proc_path(fd).s) == 0;
 }
 
 void vfs_leases_unwatch(struct vfs_leases *ls, const struct vfs_file *f, int fd)
 {
-	fanotify_mark(ls->changes, FAN_MARK_REMOVE, changes_of(f), AT_FDCWD, vfs_proc_path(fd).s);
+	const uint64_t events = f->is_dir ? DIR_CHANGES : CHANGES | FAN_MODIFY;
+
+	fanotify_mark(ls->changes, FAN_MARK_REMOVE, events, AT_FDCWD, vfs_proc_path(fd).s);
 }
 
 /* Puts f. changed: somebody has changed the file already, and waits for nothing. Otherwise its lease may be
@@ -83,11 +92,13 @@ static void look_at_all(struct vfs_leases *ls, const struct vfs_watch_event *eve
 		look_at(ls, f, changed);
 }
 
-static void read_changes(struct vfs_leases *ls)
+/* False: all were this process's own. */
+static bool read_changes(struct vfs_leases *ls)
 {
 	char room[ROOM];
 	ssize_t len = read(ls->changes, room, sizeof(room));
 	size_t at = 0, one = 1;
+	bool others = false;
 
 	while (len > 0 && one > 0) {
 		struct vfs_watch_event e;
@@ -95,11 +106,13 @@ static void read_changes(struct vfs_leases *ls)
 		one = vfs_watch_event_parse(room + at, (size_t)len - at, FAN_EVENT_INFO_TYPE_FID,
 					    &e);
 		at += one;
+		others |= e.lost || (one > 0 && e.pid != ls->self);
 		if (e.lost)
 			look_at_all(ls, NULL, true);
 		else if (one > 0 && e.pid != ls->self)
 			look_at_all(ls, &e, true);
 	}
+	return others;
 }
 
 static void read_signals(struct vfs_leases *ls)
@@ -119,13 +132,29 @@ static void read_signals(struct vfs_leases *ls)
 	}
 }
 
+enum { STOP, SIGNALLED, CHANGED, SOURCES };
+
+/* The next turn of the thread. resting: changes are not looked for; returns whether they should not be
+ * in the next turn. */
+static bool turn(struct vfs_leases *ls, struct pollfd fds[SOURCES], bool resting)
+{
+	/* A source that is left out must not seem to have events of the turn before. */
+	fds[CHANGED].revents = 0;
+	if (poll(fds, resting ? CHANGED : SOURCES, resting ? REST_MS : -1) <= 0)
+		return false;
+	if (fds[SIGNALLED].revents)
+		read_signals(ls);
+	return fds[CHANGED].revents && !read_changes(ls);
+}
+
 /* Signals are sent to this thread alone, where they are blocked. */
 static void *thread_main(void *arg)
 {
 	struct vfs_leases *ls = arg;
-	struct pollfd fds[] = { { .fd = ls->stop, .events = POLLIN },
-				{ .fd = ls->changes, .events = POLLIN },
-				{ .events = POLLIN } };
+	struct pollfd fds[SOURCES] = { [STOP] = { .fd = ls->stop, .events = POLLIN },
+				       [SIGNALLED] = { .events = POLLIN },
+				       [CHANGED] = { .fd = ls->changes, .events = POLLIN } };
+	bool resting = false;
 	sigset_t set;
 
 	sigfillset(&set);
@@ -137,22 +166,16 @@ static void *thread_main(void *arg)
 	if (ls->signals >= 0)
 		atomic_store(&ls->tid, gettid());
 	sem_post(&ls->started);
-	fds[2].fd = ls->signals;
-	while (ls->signals >= 0 && !(fds[0].revents & POLLIN)) {
-		if (poll(fds, 3, -1) <= 0)
-			continue;
-		if (fds[1].revents)
-			read_changes(ls);
-		if (fds[2].revents)
-			read_signals(ls);
-	}
+	fds[SIGNALLED].fd = ls->signals;
+	while (ls->signals >= 0 && !(fds[STOP].revents & POLLIN))
+		resting = turn(ls, fds, resting);
 	atomic_store(&ls->tid, 0);
 	if (ls->signals >= 0)
 		close(ls->signals);
 	return NULL;
 }
 
-/* Seconds that the kernel lets local processes wait, less a margin; 0: not long enough. */
+/* Seconds that the kernel lets local processes wait. */
 static unsigned read_patience(void)
 {
 	FILE *file = fopen("/proc/sys/fs/lease-break-time", "re");
@@ -163,7 +186,7 @@ static unsigned read_patience(void)
 	if (fscanf(file, "%u", &seconds) != 1)
 		seconds = 0;
 	fclose(file);
-	return seconds > MARGIN_SECONDS ? seconds - MARGIN_SECONDS : seconds / 2;
+	return seconds;
 }
 
 /* 0 or -errno. */
@@ -193,9 +216,10 @@ static void close_all(struct vfs_leases *ls)
 int vfs_leases_start(struct vfs *vfs)
 {
 	struct vfs_leases *ls = vfs->leases;
+	const unsigned patience = read_patience();
 	int rc;
 
-	ls->within_s = read_patience();
+	ls->within_s = patience > MARGIN_SECONDS ? patience - MARGIN_SECONDS : patience / 2;
 	if (ls->within_s == 0)
 		return 0; /* without leases */
 	ls->changes = fanotify_init(FAN_CLASS_NOTIF | FAN_CLOEXEC | FAN_NONBLOCK | FAN_REPORT_FID,
@@ -206,13 +230,14 @@ int vfs_leases_start(struct vfs *vfs)
 	rc = ls->stop < 0 ? -errno : start_thread(ls);
 	if (rc != 0)
 		close_all(ls);
-	return rc;
+	return rc == 0 ? vfs_gates_start(vfs, ls->within_s, patience) : rc;
 }
 
 void vfs_leases_stop(struct vfs *vfs)
 {
 	struct vfs_leases *ls = vfs->leases;
 
+	vfs_gates_stop(vfs);
 	if (ls->stop < 0)
 		return;
 	eventfd_write(ls->stop, 1);

@@ -8,7 +8,9 @@
  *
  * Changes without a descriptor (chmod, chown, utimes, setxattr, link, rename, unlink): the kernel's
  * events (fanotify(7)) of the files themselves, after the fact. Events of this process are passed over.
- * Of directories all changes are learned of in that way.
+ * Of directories all changes are learned of in that way, and of files with gates truncate(2) by a
+ * path. There the holder's own WRITEs make events, too. So after events of this process only, the
+ * thread lets some time pass before it reads again; the kernel merges what comes meanwhile.
  */
 #ifndef RN_VFS_LEASE_THREAD_H
 #define RN_VFS_LEASE_THREAD_H
@@ -33,8 +35,11 @@ struct vfs_leases {
 	pid_t self;
 };
 
-/* Under f->lock: events of the file, by a descriptor of it that stays open. False: there are none. */
-bool vfs_leases_watch(struct vfs_leases *ls, const struct vfs_file *f, int fd);
+/* Has breaks of a lease by that descriptor told to the thread. 0 or -errno. */
+int vfs_leases_own(const struct vfs_leases *ls, int fd);
+/* Under f->lock: events of the file, by a descriptor of it that stays open. data: of changes of its data,
+ * too. False: there are none. */
+bool vfs_leases_watch(struct vfs_leases *ls, const struct vfs_file *f, int fd, bool data);
 void vfs_leases_unwatch(struct vfs_leases *ls, const struct vfs_file *f, int fd);
 
 #endif

@@ -274,18 +274,21 @@ static void free_all(struct node_lru *dead)
 	}
 }
 
-void vfs_cache_close_writers(struct vfs_node *n)
+void vfs_cache_close_data(struct vfs_node *n, unsigned kinds)
 {
-	static const enum vfs_fd_kind kinds[] = { VFS_FD_WRITE, VFS_FD_WRITE_DIRECT };
 	struct shard *s = shard_of(n->vfs, n->hash);
-	int fd[2] = { -1, -1 };
+	int fd[VFS_FD_KINDS];
+	bool unused;
 
 	/* Whoever comes next finds the node under the lock, and opens them again. */
 	pthread_mutex_lock(&s->lock);
-	for (unsigned i = 0; i < 2 && n->refs == 1 && !vfs_uncommitted_any(n); i++)
-		fd[i] = atomic_exchange(&n->data_fd[kinds[i]], -1);
+	unused = n->refs == 1 && !vfs_uncommitted_any(n);
+	for (unsigned i = 0; i < VFS_FD_KINDS; i++)
+		fd[i] = unused && (kinds >> i & 1) ? atomic_exchange(&n->data_fd[i], -1) : -1;
+	if (fd[VFS_FD_READ] >= 0)
+		atomic_store(&n->advised_by, 0);
 	pthread_mutex_unlock(&s->lock);
-	for (unsigned i = 0; i < 2; i++)
+	for (unsigned i = 0; i < VFS_FD_KINDS; i++)
 		vfs_fd_close(n->vfs, fd[i]);
 }
 

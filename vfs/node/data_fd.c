@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "vfs/base/fd_budget.h"
+#include "vfs/base/gated.h"
 #include "vfs/file_state.h"
 #include "vfs/node/node.h"
 #include "vfs/worker/acting.h"
@@ -27,8 +28,8 @@ static int open_flags(const struct vfs_node *n, enum vfs_fd_kind kind)
 
 /*
  * Takes the node's open_lock, as root. A prompt worker opens regular files for reading only: to open
- * for writing may read a quota from the disk, a directory is read ahead, and an eviction may delete
- * a file.
+ * for writing may read a quota from the disk, a directory is read ahead, an eviction may delete a
+ * file, and a gate has to be passed.
  */
 static int begin_open(struct vfs_ctx *ctx, struct vfs_node *n, enum vfs_fd_kind kind)
 {
@@ -36,7 +37,7 @@ static int begin_open(struct vfs_ctx *ctx, struct vfs_node *n, enum vfs_fd_kind 
 
 	if (vfs_worker_is_prompt(ctx->w)) {
 		if (n->type != S_IFREG || kind != VFS_FD_READ || !vfs_fd_has_room(n->vfs) ||
-		    pthread_mutex_trylock(&n->open_lock) != 0)
+		    vfs_is_gated(n->vfs, &n->fh) || pthread_mutex_trylock(&n->open_lock) != 0)
 			return vfs_worker_decline(ctx->w);
 		return 0;
 	}

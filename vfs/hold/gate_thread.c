@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "vfs/hold/gate_thread.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/fanotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/clock.h"
+#include "vfs/base/instance.h"
+#include "vfs/fs/device.h"
+#include "vfs/fs/handle.h"
+#include "vfs/hold/deleg_table.h"
+#include "vfs/hold/file_table.h"
+
+#define EVENTS 16u	 /* read at once: each has a descriptor */
+#define PART_OPENERS 16u /* part of the budget of descriptors that waiting opens may have */
+
+struct vfs_gates *vfs_gates_new(void)
+{
+	struct vfs_gates *gs = calloc(1, sizeof(*gs));
+
+	if (!gs)
+		return NULL;
+	pthread_mutex_init(&gs->lock, NULL);
+	TAILQ_INIT(&gs->openers);
+	gs->group = gs->stop = -1;
+	gs->self = getpid();
+	return gs;
+}
+
+void vfs_gates_free(struct vfs_gates *gs)
+{
+	if (gs)
+		pthread_mutex_destroy(&gs->lock);
+	free(gs);
+}
+
+/* Answers an event, and closes its descriptor. */
+static void answer(const struct vfs_gates *gs, int fd, uint32_t response)
+{
+	const struct fanotify_response r = { .fd = fd, .response = response };
+
+	/* It fails if the process has been killed meanwhile. */
+	(void)!write(gs->group, &r, sizeof(r));
+	close(fd);
+}
+
+/* Under gs->lock: the opener is on no list afterwards. */
+static void take_out(struct vfs_gates *gs, struct vfs_opener *o)
+{
+	TAILQ_REMOVE(&gs->openers, o, link);
+	LIST_REMOVE(o, file_link);
+	gs->nopeners--;
+}
+
+static void allow(struct vfs *vfs, struct vfs_opener *o)
+{
+	answer(vfs->gates, o->fd, FAN_ALLOW);
+	atomic_fetch_sub(&vfs->fds, 1);
+	free(o);
+}
+
+void vfs_gates_allow(struct vfs_file *f)
+{
+	struct vfs_gates *gs = f->vfs->gates;
+	struct vfs_opener *o;
+
+	pthread_mutex_lock(&gs->lock);
+	while ((o = LIST_FIRST(&f->openers)) != NULL) {
+		take_out(gs, o);
+		allow(f->vfs, o);
+	}
+	pthread_mutex_unlock(&gs->lock);
+}
+
+/* Allows what has waited long enough. Milliseconds until the next one has; -1: there is none. */
+static int allow_late(struct vfs *vfs)
+{
+	const uint64_t now = (uint64_t)rn_now_coarse_seconds();
+	struct vfs_gates *gs = vfs->gates;
+	struct vfs_opener *o;
+
+	pthread_mutex_lock(&gs->lock);
+	while ((o = TAILQ_FIRST(&gs->openers)) != NULL && o->until_s <= now) {
+		take_out(gs, o);
+		allow(vfs, o);
+	}
+	pthread_mutex_unlock(&gs->lock);
+	return o ? 1000 : -1;
+}
+
+/* The file of an event, with a reference; NULL: nobody has a delegation of it. */
+static struct vfs_file *file_of(struct vfs *vfs, int fd)
+{
+	struct vfs_handle h = { .export_id = 0 };
+	struct vfs_fh fh;
+	struct stat st;
+	uint64_t mnt_id;
+
+	if (fstat(fd, &st) != 0 || vfs_handle_of(fd, "", &h, &mnt_id) != 0 ||
+	    vfs_handle_encode(&h, NULL, &fh) != 0)
+		return NULL;
+	return vfs_file_find_fh(vfs, vfs_device_number(st.st_dev), &fh);
+}
+
+/* Under f->lock, which is there while the file has a gate. False: too many wait. */
+static bool enlist(struct vfs_file *f, int fd)
+{
+	struct vfs_gates *gs = f->vfs->gates;
+	struct vfs_opener *o = calloc(1, sizeof(*o));
+	bool fits;
+
+	if (!o)
+		return false;
+	o->fd = fd;
+	o->until_s = (uint64_t)rn_now_coarse_seconds() + gs->patience_s;
+	pthread_mutex_lock(&gs->lock);
+	fits = gs->nopeners < f->vfs->cfg.max_fds / PART_OPENERS;
+	if (fits) {
+		TAILQ_INSERT_TAIL(&gs->openers, o, link);
+		LIST_INSERT_HEAD(&f->openers, o, file_link);
+		gs->nopeners++;
+		atomic_fetch_add(&f->vfs->fds, 1);
+	}
+	pthread_mutex_unlock(&gs->lock);
+	if (!fits)
+		free(o);
+	return fits;
+}
+
+/* The end of the delegation answers; it may have come when this returns. */
+static void wait_for_end(struct vfs_file *f, int fd)
+{
+	const struct vfs_gates *gs = f->vfs->gates;
+	const struct vfs_file_use u = { .use = VFS_USE_WRITE, .within_s = gs->within_s };
+	uint32_t response = FAN_ALLOW;
+
+	pthread_mutex_lock(&f->lock);
+	if (f->gated && enlist(f, fd)) {
+		vfs_deleg_recall(f, &u);
+		pthread_mutex_unlock(&f->lock);
+		return;
+	}
+	if (f->gated)
+		response = FAN_DENY;
+	pthread_mutex_unlock(&f->lock);
+	answer(gs, fd, response);
+}
+
+static void look_at(struct vfs *vfs, const struct fanotify_event_metadata *e)
+{
+	struct vfs_gates *gs = vfs->gates;
+	struct vfs_file *f = NULL;
+
+	if (e->vers != FANOTIFY_METADATA_VERSION || e->fd < 0)
+		return;
+	if (e->pid != gs->self)
+		f = file_of(vfs, e->fd);
+	if (!f) {
+		answer(gs, e->fd, FAN_ALLOW);
+		return;
+	}
+	(void)dup3(gs->stop, e->fd, O_CLOEXEC);
+	wait_for_end(f, e->fd);
+	vfs_file_put(f);
+}
+
+static void read_events(struct vfs *vfs)
+{
+	struct fanotify_event_metadata events[EVENTS];
+	ssize_t len = read(vfs->gates->group, events, sizeof(events));
+	const struct fanotify_event_metadata *e = events;
+
+	for (; len > 0 && FAN_EVENT_OK(e, len); e = FAN_EVENT_NEXT(e, len))
+		look_at(vfs, e);
+}
+
+static void *thread_main(void *arg)
+{
+	struct vfs *vfs = arg;
+	struct vfs_gates *gs = vfs->gates;
+	struct pollfd fds[] = { { .fd = gs->stop, .events = POLLIN },
+				{ .fd = gs->group, .events = POLLIN } };
+	sigset_t set;
+
+	sigfillset(&set);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	while (!(fds[0].revents & POLLIN)) {
+		if (poll(fds, 2, allow_late(vfs)) > 0 && fds[1].revents)
+			read_events(vfs);
+	}
+	return NULL;
+}
+
+static void close_all(struct vfs_gates *gs)
+{
+	if (gs->group >= 0)
+		close(gs->group); /* the kernel allows all that wait */
+	if (gs->stop >= 0)
+		close(gs->stop);
+	gs->group = gs->stop = -1;
+}
+
+int vfs_gates_start(struct vfs *vfs, unsigned within_s, unsigned patience_s)
+{
+	struct vfs_gates *gs = vfs->gates;
+	int rc;
+
+	gs->within_s = within_s;
+	gs->patience_s = patience_s;
+	/* The files of events: opening them must not wait for the lease of a local process. */
+	gs->group = fanotify_init(FAN_CLASS_CONTENT | FAN_CLOEXEC | FAN_NONBLOCK |
+					  FAN_UNLIMITED_QUEUE | FAN_UNLIMITED_MARKS,
+				  O_RDONLY | O_LARGEFILE | O_CLOEXEC | O_NONBLOCK);
+	if (gs->group < 0)
+		return 0;
+	gs->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	rc = gs->stop < 0 ? -errno : -pthread_create(&gs->thread, NULL, thread_main, vfs);
+	if (rc == 0)
+		pthread_setname_np(gs->thread, "gate");
+	else
+		close_all(gs);
+	return rc;
+}
+
+void vfs_gates_stop(struct vfs *vfs)
+{
+	struct vfs_gates *gs = vfs->gates;
+	struct vfs_opener *o;
+
+	if (gs->group < 0)
+		return;
+	eventfd_write(gs->stop, 1);
+	pthread_join(gs->thread, NULL);
+	pthread_mutex_lock(&gs->lock);
+	while ((o = TAILQ_FIRST(&gs->openers)) != NULL) {
+		take_out(gs, o);
+		allow(vfs, o);
+	}
+	pthread_mutex_unlock(&gs->lock);
+	close_all(gs);
+}
