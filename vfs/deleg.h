@@ -100,9 +100,9 @@ struct vfs_deleg {
  *	vfs_config.deleg_quiet_seconds ago.
  * -EOPNOTSUPP: never for this file. It is neither a regular file nor a directory, or local processes
  *	may change it (a write delegation: use it) and the kernel would not tell.
+ * -ENOMEM.
  * Where local processes may use the file, data descriptors of n are closed, if only the caller has a
  * reference of n. A write delegation is not given while more than one is open.
- * -ENOMEM.
  */
 int vfs_deleg_give(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_deleg *d);
 /* False if vfs_deleg_give would fail now for ctx->client, as far as that can be told without a wait.

@@ -233,6 +233,25 @@ local_writer() {
 	on one umount /mnt/local
 }
 
+# The same of a file that the client has open to write: a local process that reads it waits for what is not yet written.
+local_reader() {
+	local L=/export/$FS/deleg_local l=/mnt/local/deleg_local n
+	rm -rf "$L"
+	mkdir "$L"
+	echo before >"$L/f"
+	client_mount one "$VERS" "/export/$FS" $cached /mnt/local
+	file one w start $l/f rw
+	file one w write 0 after!
+	same "size here" 7 "$(stat -c %s "$L/f")"
+	n=$(on one op_count /mnt/local DELEGRETURN)
+	same "data for a local process" after! "$(cat "$L/f")"
+	same "DELEGRETURNs" 1 "$(($(on one op_count /mnt/local DELEGRETURN) - n))"
+	file one w write 0 later!
+	file one w stop
+	same "data after the close" later! "$(cat "$L/f")"
+	on one umount /mnt/local
+}
+
 t_run "a file that is opened again" granted
 t_run "two readers" shared
 t_run "recalled by another client's open" to_the_other
@@ -242,6 +261,7 @@ t_run "recalled while it is open" still_open
 t_run "one's own changes" own_write
 t_run "recalled by a local process" local_writer
 if [ "$VERS" != 4.0 ]; then
+	t_run "recalled by a local process that reads" local_reader
 	t_run "a file that is written again" to_write
 	t_run "sizes of a file that is being written" sizes
 	t_run "locks of its writer" locked
