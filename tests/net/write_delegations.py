@@ -452,8 +452,24 @@ def test_restart(t, d):
         x.close()
 
 
-def test_not_for_all(t):
-    """Where vfs/ gives none."""
+def read_locally(d, c, fh, stateid, deleg, name, t):
+    """A local process that opens the file waits, and reads what the holder has written last."""
+    def read():
+        with open(path_of(d, name), "rb") as f:
+            return {"status": n4.OK, "data": f.read()}
+
+    other = Other(read)
+    t.equal(f"{name}: recalled by a local process", c.await_callback(n4.CB_RECALL)["stateid"], deleg)
+    t.check("it waits", other.is_waiting())
+    t.equal("READ by the open meanwhile", c.last(n4.putfh(fh), n4.read(stateid, 0, 9)).get("data"), b"before")
+    t.equal("WRITE by the delegation", c.last(n4.putfh(fh), n4.write(deleg, 0, b"after!")).get("count"), 6)
+    t.equal("DELEGRETURN", c.delegreturn(fh, deleg), n4.OK)
+    t.equal("it goes on", other.end(), n4.OK)
+    t.equal("and reads", other.result.get("data"), b"after!")
+
+
+def test_local(t):
+    """Where local processes use the file, too: whoever opens it waits, if the kernel asks this process."""
     with Daemon({"one": SHARED}, SETTINGS) as d:
         c = new_client(d, "shared")
         root = c.path(d.exports["one"])
@@ -462,7 +478,7 @@ def test_not_for_all(t):
         t.check("shared with local processes", (res["delegation"], res.get("why")) in (
             (n4.DELEGATE_NONE_EXT, WRITE_NOT_SUPP), (n4.DELEGATE_WRITE, None)), res)
         if res.get("deleg"):
-            c.delegreturn(fh, res["deleg"])
+            read_locally(d, c, fh, res["stateid"], res["deleg"], "shared", t)
         c.close()
         harness.finish(t, d)
 
@@ -476,7 +492,7 @@ def main():
             print(f"# {test.__name__}", flush=True)
             test(t, d)
         harness.finish(t, d)
-    test_not_for_all(t)
+    test_local(t)
     harness.result(t)
 
 
