@@ -100,8 +100,10 @@ int nfs4_copy_look(struct nfs4_compound *c, const struct nfs4_stateid *sid,
 
 /* nfs4/data/copy_work.c. Makes what the pieces need, with the caller's identity. 0 or -ENOMEM. */
 int nfs4_copy_work_new(struct nfs4_copy *copy, const struct nfs4_compound *c);
-/* Has the next piece run on a worker; nfs4_copy_piece_ended() follows. */
+/* Has the next piece run on a worker, after its data have been fetched if they are another server's;
+ * nfs4_copy_piece_ended() follows. */
 void nfs4_copy_work(struct nfs4_copy *copy);
+void nfs4_copy_queue(struct nfs4_copy *copy);	  /* The same of a piece whose data are there. */
 void nfs4_copy_work_free(struct nfs4_copy *copy); /* idempotent */
 
 /* A piece under way, in the arena of the request. */

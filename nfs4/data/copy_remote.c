@@ -45,7 +45,7 @@ static void fetched(struct nfs4_remote_read *rd, int rc)
 
 	copy->remote.fetched = true;
 	copy->remote.rc = rc;
-	nfs4_copy_work(copy);
+	nfs4_copy_queue(copy);
 }
 
 void nfs4_copy_fetch(struct nfs4_copy *copy)
