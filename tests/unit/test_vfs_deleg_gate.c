@@ -18,6 +18,18 @@
 
 TestSuite(vfs_deleg_gate, .timeout = 120);
 
+/* Local opens that wait. */
+static uint32_t waiting(struct fx *f)
+{
+	struct vfs_gates *gs = f->vfs->gates;
+	uint32_t n;
+
+	pthread_mutex_lock(&gs->lock);
+	n = gs->nopeners;
+	pthread_mutex_unlock(&gs->lock);
+	return n;
+}
+
 static const int alice, bob;
 
 static void open_fx(struct fx *f)
@@ -120,7 +132,7 @@ static void must_wait(struct fx *f, int (*run)(const char *path), int error)
 	cr_expect_eq(dl_end_of(pid), error);
 	cr_expect_eq(gates(f), 0);
 	cr_expect_not(vfs_is_gated(f->vfs, &n->fh));
-	cr_expect_eq(atomic_load(&f->vfs->gates->nopeners), 0);
+	cr_expect_eq(waiting(f), 0);
 	vfs_node_put(n);
 	fx_command("rm -f %s/*", f->dir);
 }
@@ -177,7 +189,7 @@ Test(vfs_deleg_gate, many_wait)
 	cr_assert_eq(give(&f, n, &d), 0);
 	for (unsigned i = 0; i < 8; i++)
 		pid[i] = dl_start(open_to_read, fx_path(&f, "file"));
-	while (atomic_load(&f.vfs->gates->nopeners) < 8)
+	while (waiting(&f) < 8)
 		usleep(1000);
 	cr_expect_eq(d.recalls, 1);
 	kill(pid[0], SIGKILL);
@@ -360,7 +372,7 @@ Test(vfs_deleg_gate, patience_ends)
 	cr_expect_eq(dl_end_of(dl_start(open_to_read, fx_path(&f, "file"))), 0);
 	f.vfs->gates->patience_s = 1000;
 	pid = dl_start(open_to_read, fx_path(&f, "file"));
-	while (atomic_load(&f.vfs->gates->nopeners) == 0)
+	while (waiting(&f) == 0)
 		usleep(1000);
 	vfs_leases_stop(f.vfs);
 	cr_expect_eq(dl_end_of(pid), 0);
