@@ -38,7 +38,8 @@ def test_notify(t, d, minor, kind):
     t.equal(f"4.{minor} the probe", (probe["prog"], probe["vers"], probe["proc"], probe["minor"], probe["nops"], probe["session"]),
             (0x40000000, 1, 1, minor, 1, waiter.session))
     root = holder.path(d.exports["one"])
-    held, fh = holder.open(root, f"file{minor}".encode(), create=True)
+    # A delegation of the holder would be in the waiter's way.
+    held, fh = holder.open(root, f"file{minor}".encode(), create=True, access=n4.SHARE_BOTH | n4.WANT_NO_DELEG)
     wanted, _ = waiter.open(root, f"file{minor}".encode())
     t.check(f"4.{minor} OPEN says so", wanted["rflags"] & n4.MAY_NOTIFY_LOCK, wanted)
     for i, by in enumerate(("LOCKU", "CLOSE"), 1):

@@ -96,7 +96,7 @@ def test_credits(t, d, one):
     holder, waiter = (callbacks.new_client(d, f"{who} of credits", 1, one) for who in ("holder", "waiter"))
     waiter.await_callback()
     root = holder.path(d.exports["one"])
-    held, fh = holder.open(root, b"credits", create=True)
+    held, fh = holder.open(root, b"credits", create=True, access=n4.SHARE_BOTH | n4.WANT_NO_DELEG)
     wanted, _ = waiter.open(root, b"credits")
     grants = (1, 2, 100, 0, 1)
     for grant in grants:
