@@ -144,6 +144,11 @@ static void each_export(void *ctx, bool (*each)(void *arg, struct vfs_export *ex
 
 const char *fix_start_nfs4(struct fixture *f)
 {
+	/* ::ffff:127.0.0.1 */
+	static const struct sockaddr_in6 named = {
+		.sin6_family = AF_INET6,
+		.sin6_addr.s6_addr = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127, 0, 0, 1 },
+	};
 	struct nfs4_config cfg = {
 		.vfs = f->vfs,
 		.exports = { .by_id = by_id,
@@ -158,6 +163,8 @@ const char *fix_start_nfs4(struct fixture *f)
 		.lease_seconds = 90,
 		.grace_seconds = 90,
 		.state_dir = f->state_dir[0] ? f->state_dir : NULL,
+		.copy_servers = &named,
+		.ncopy_servers = 1,
 	};
 
 	if (nfs4_server_new(&cfg, &f->server4) < 0)

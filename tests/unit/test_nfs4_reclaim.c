@@ -453,6 +453,7 @@ OP_MINORS_TEST(nfs4_reclaim, data_waits_for_who_has_denied)
 	} later[] = { { OP_ALLOCATE, 1, 4, 3 },	 { OP_DEALLOCATE, 1, 4, 3 }, { OP_SEEK, 1, 3, 3 },
 		      { OP_IO_ADVISE, 1, 5, 3 }, { OP_COPY, 2, 9, 3 },	     { OP_CLONE, 2, 6, 3 },
 		      { OP_READ_PLUS, 1, 3, 2 }, { OP_WRITE_SAME, 1, 13, 4 } };
+	static const char here[] = "127.0.0.1.8.1";
 
 	begin(OPEN4_SHARE_DENY_WRITE);
 	cr_expect_eq(op_read(f, &other, &file.fh, &anonymous), NFS4ERR_GRACE);
@@ -477,6 +478,16 @@ OP_MINORS_TEST(nfs4_reclaim, data_waits_for_who_has_denied)
 			xdr_put_u32(&f->out, n == later[i].four ? 4 : 0);
 		cr_expect_eq(fix4_send(f), NFS4ERR_GRACE, "%s", nfs4_op_text(later[i].op));
 	}
+	if (minor < 2)
+		return;
+	op_begin(f, &other);
+	fix4_putfh(f, &file.fh);
+	fix4_op(f, OP_COPY_NOTIFY);
+	fix4_stateid(f, &anonymous);
+	xdr_put_u32(&f->out, 3); /* NL4_NETADDR */
+	xdr_put_opaque(&f->out, "tcp", 3);
+	xdr_put_opaque(&f->out, here, sizeof(here) - 1);
+	cr_expect_eq(fix4_send(f), NFS4ERR_GRACE);
 }
 
 /* Both clients reclaim opens that conflict. The second one must fail. */

@@ -136,6 +136,14 @@ static void put_advise(const struct nfs4_stateid *sid)
 	xdr_put_u32(&f->out, 0);
 }
 
+static void put_notify(const struct nfs4_stateid *sid)
+{
+	fix4_stateid(f, sid);
+	xdr_put_u32(&f->out, 3); /* NL4_NETADDR */
+	xdr_put_opaque(&f->out, "tcp", 3);
+	xdr_put_opaque(&f->out, "127.0.0.1.8.1", 13); /* named by the fixture */
+}
+
 static const struct op {
 	uint32_t num, first_minor, last_minor;
 	void (*put)(const struct nfs4_stateid *sid);
@@ -157,6 +165,7 @@ static const struct op {
 	{ OP_WRITE_SAME, 2, 2, put_write_same, false, true },
 	{ OP_COPY, 2, 2, put_copy, false, true },
 	{ OP_CLONE, 2, 2, put_clone, false, true },
+	{ OP_COPY_NOTIFY, 2, 2, put_notify, false, false },
 };
 
 static uint32_t run(const struct op *op, const struct vfs_fh *fh, const struct nfs4_stateid *sid)
@@ -380,6 +389,7 @@ OP_MINORS_TEST(nfs4_stateids, anonymous_and_denied)
 		case OP_COPY:
 		case OP_READ_PLUS:
 		case OP_WRITE_SAME:
+		case OP_COPY_NOTIFY:
 			IS(op, run(op, &file.fh, &anonymous), NFS4ERR_LOCKED);
 			break;
 		case OP_ALLOCATE: /* LOCKED is not in this operation's table */
