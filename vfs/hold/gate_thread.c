@@ -166,6 +166,8 @@ static void look_at(struct vfs *vfs, const struct fanotify_event_metadata *e)
 		answer(gs, e->fd, FAN_ALLOW);
 		return;
 	}
+	/* The answer names the descriptor's number. The file behind it is closed here, since it would
+	 * count as one that has the file open. */
 	(void)dup3(gs->stop, e->fd, O_CLOEXEC);
 	wait_for_end(f, e->fd);
 	vfs_file_put(f);
