@@ -224,7 +224,7 @@ class Pair:
             pass
         self.a, self.b = Client(t, t.src, self.name), Client(t, t.dst, self.name)
         self.from_fh, self.from_sid = self.a.opened(self.name, n.SHARE_READ)
-        self.to = self.b.opened(self.name, n.SHARE_WRITE)
+        self.to = self.b.opened(self.name, n.SHARE_WRITE | n.WANT_NO_DELEG)  # the test reads the file locally
         self.notify()
 
     def notify(self):
