@@ -10,6 +10,7 @@
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 struct rpc_backchannel;
 
@@ -24,6 +25,13 @@ struct rpc_route {
 	/* Calls from a privileged port: the one that is called was chosen by the administrator. */
 	bool reserved;
 };
+
+static inline bool rpc_route_equal(const struct rpc_route *a, const struct rpc_route *b)
+{
+	return memcmp(&a->from, &b->from, sizeof(a->from)) == 0 &&
+	       memcmp(&a->to, &b->to, sizeof(a->to)) == 0 && a->reply_max == b->reply_max &&
+	       a->reserved == b->reserved;
+}
 
 struct rpc_dialer {
 	/*

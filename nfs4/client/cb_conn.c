@@ -121,7 +121,7 @@ static int install(struct nfs4_client *cl, const struct rpc_route *route,
 
 	pthread_mutex_lock(&cl->lock);
 	cb = callable(cl);
-	if (cb && memcmp(&cb->route, route, sizeof(*route)) == 0) {
+	if (cb && rpc_route_equal(&cb->route, route)) {
 		if (!is_connected(cb)) {
 			rpc_backchannel_put(cb->conn);
 			cb->conn = made;
