@@ -190,7 +190,7 @@ Test(nfs4_remote, sessions)
 /* The longest call fits. */
 Test(nfs4_remote, calls)
 {
-	const struct nfs4_remote_owner owner = { .verifier = "verifie" };
+	const struct nfs4_remote_owner owner = { .verifier = "1234567" };
 	const struct nfs4_remote_range range = { UINT64_MAX, UINT32_MAX };
 	const struct nfs4_stateid sid = { .seqid = 1 };
 	const struct vfs_fh fh = { .len = VFS_FH_MAX };
