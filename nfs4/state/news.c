@@ -320,6 +320,15 @@ static void pump(struct nfs4_deleg *d)
 	nfs4_notify_tell(cl, &d->news->call);
 }
 
+/* Sends the next news, or recalls the delegation that was given up. Not under the client's lock. */
+static void go_on(struct nfs4_deleg *d, bool good)
+{
+	if (good)
+		pump(d);
+	else
+		nfs4_recall_own(d);
+}
+
 static void ended(struct nfs4_notify *call, int rc, uint32_t status)
 {
 	struct nfs4_deleg *d = rn_container_of(call, struct nfs4_news, call)->deleg;
@@ -331,10 +340,7 @@ static void ended(struct nfs4_notify *call, int rc, uint32_t status)
 	if (!good)
 		give_up(d);
 	pthread_mutex_unlock(&cl->lock);
-	if (good)
-		pump(d);
-	else
-		nfs4_recall_own(d);
+	go_on(d, good);
 	nfs4_state_unref(&d->st);
 }
 
@@ -352,10 +358,7 @@ void nfs4_news_told(struct vfs_deleg *v, const struct vfs_dir_news *news)
 	if (!good)
 		give_up(d);
 	pthread_mutex_unlock(&cl->lock);
-	if (good)
-		pump(d);
-	else
-		nfs4_recall_own(d);
+	go_on(d, good);
 }
 
 void nfs4_news_tick(struct nfs4_server *srv)
