@@ -282,8 +282,8 @@ static void put_ace(struct xdr_out *x)
 	xdr_put_opaque(x, (const uint8_t *)who, sizeof(who) - 1);
 }
 
-/* As in nfsd, the client may keep no changes beyond CLOSE: the server reserves no space, and its errors are
- * to be told by then (RFC 8881 section 10.4.1). */
+/* The limit is 0, as in nfsd: the client writes back at CLOSE, since the server reserves no space and could not
+ * tell later that there is none (RFC 8881 section 10.4.1). */
 static void put_space_limit(struct xdr_out *x)
 {
 	xdr_put_u32(x, NFS_LIMIT_SIZE);

@@ -119,7 +119,7 @@ int nfs4_remote_get_create_session(struct xdr_in *x, struct nfs4_remote_session 
 	ops = xdr_get_u32(x);
 	slots = xdr_get_u32(x);
 	s->seqid = 0;
-	/* What READ takes, with some data. */
+	/* SEQUENCE, PUTFH and READ must fit into a request, and some data into the reply. */
 	return x->err || ops < 3 || slots < 1 || max_request < 512 ||
 			       s->max_response <= NFS4_REMOTE_HEAD
 		       ? -EPROTO

@@ -46,7 +46,7 @@ struct nfs4_deleg {
 	_Atomic bool used; /* by the client, since it was last looked at */
 	uint8_t type;	   /* bit NFS4_ANY_*; constant */
 
-	/* Of a write delegation (nfs4/deleg/held_attrs.h); under the client's lock. */
+	/* For CB_GETATTR to the holder of a write delegation (nfs4/deleg/held_attrs.h); under the client's lock. */
 	uint64_t change; /* attribute of the file when it was given */
 	bool modified;	 /* the holder has said that it has changed the file */
 	/* nfs4/deleg/query.c, under its lock. */

@@ -38,7 +38,7 @@ uint64_t nfs4_deleg_memory_excess(const struct nfs4_deleg_memory *m);
 void nfs4_deleg_share(const uint32_t *has, unsigned n, uint32_t next, uint64_t excess,
 		      uint32_t *give);
 
-/* What a client was asked for. Times in seconds. */
+/* The last CB_RECALL_ANY to a client. Times in seconds. */
 struct nfs4_deleg_asked {
 	uint32_t keep;	      /* NFS4_DELEG_KEEP_ALL: nothing is asked for, or it has been done */
 	uint64_t since, last; /* of the first request that it has not fulfilled; of the last */

@@ -379,7 +379,7 @@ static void relieve(struct nfs4_server *srv, uint64_t excess, bool leased)
 		nfs4_client_put(l.late[i]);
 }
 
-/* What a client has to give back because of its own bound, or its host's share of the memory. */
+/* Delegations that a client has to give back because of its own bound, or its host's share of the memory. */
 static uint32_t own_excess(const struct nfs4_deleg_holders *h, const struct nfs4_deleg_account *a)
 {
 	const uint32_t n = atomic_load(&a->n);

@@ -529,7 +529,7 @@ static void delegated(uint8_t conn, unsigned minor)
 	answer(conn, SS_ANSWER_RIGHT); /* a probe that was late */
 }
 
-/* What needs a delegation back: by another client, by NFSv3, by local processes. */
+/* Uses that recall a delegation: by another client, by NFSv3, by local processes. */
 static void take_away(unsigned what, uint8_t conn, unsigned minor)
 {
 	static const char *const by_client[] = { "rival", "chmodfile", "removefile", "linkfile" };

@@ -67,7 +67,7 @@ Test(limits, few_descriptors_leave_few_further_workers)
 	cr_expect_gt(l.spare, 100u);
 }
 
-/* As many as there are descriptors for, and as nfsd allows for the memory. */
+/* Leases are bounded by the descriptors left and by the memory, four for each MiB. */
 Test(limits, leases_of_delegated_files)
 {
 	struct cfg_settings few = settings;

@@ -412,7 +412,7 @@ Test(nfs4_notify, queue)
 	expect_recall();
 }
 
-/* What a connection does not take at once goes in smaller pieces; what it takes at no size recalls. */
+/* A CB_NOTIFY too long for the connection is split; a single change too long for it recalls the delegation. */
 Test(nfs4_notify, short_calls)
 {
 	char name[3] = "a0", longest[251] = { 0 };

@@ -623,7 +623,8 @@ Test(vfs_deleg_dir, news_of_every_operation)
 	fx_close(&f);
 }
 
-/* What the holder has not asked for recalls, and so does everything once it does not want to know any more. */
+/* Changes of a kind that the holder has not asked to be told of recall its delegation, and so does every change
+ * once the holder wants no more news. */
 Test(vfs_deleg_dir, other_news)
 {
 	struct vfs_node *dir;
@@ -684,7 +685,7 @@ Test(vfs_deleg_dir, news_of_renamings)
 	fx_close(&f);
 }
 
-/* So many holders are told, each once; a file has none. */
+/* A directory has at most VFS_NEWS_HOLDERS holders that are told, each once; a file has none. */
 Test(vfs_deleg_dir, holders_of_news)
 {
 	static struct reader r[VFS_NEWS_HOLDERS + 1];

@@ -305,7 +305,7 @@ static int status_of(const char *path)
 	return stat(path, &st);
 }
 
-/* What opens nothing waits for nobody: the holder learns of changes afterwards. */
+/* Local changes without an open (truncate, chmod, unlink) wait for nobody: the holder learns of them afterwards. */
 Test(vfs_deleg_gate, uses_without_an_open)
 {
 	static int (*const use[])(const char *path) = { cut, change_mode, unlink };

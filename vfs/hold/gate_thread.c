@@ -46,7 +46,7 @@ static void answer(const struct vfs_gates *gs, int fd, uint32_t response)
 {
 	const struct fanotify_response r = { .fd = fd, .response = response };
 
-	/* It fails if the process has been killed meanwhile. */
+	/* The write fails if the waiting process has been killed meanwhile. */
 	(void)!write(gs->group, &r, sizeof(r));
 	close(fd);
 }
