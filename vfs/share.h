@@ -51,6 +51,9 @@ struct vfs_share_request {
  */
 int vfs_share_open(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_share *s,
 		   const struct vfs_share_request *r, struct vfs_conflict *c);
+/* Would a share with these bits be refused because of others, those of the same owner included? 0 or
+ * -VFS_ESHARE, with c as above. Recalls nothing. */
+int vfs_share_check(struct vfs_file *f, uint8_t access, uint8_t deny, struct vfs_conflict *c);
 /* Sets the bits of an open share to others: an upgrade (a further OPEN of the same owner: the union
  * of both), which may fail as an open does and changes nothing then, or a downgrade, which cannot.
  * access may be 0 here: nothing is allowed then, but the file is still open. */

@@ -82,12 +82,6 @@ static int look_up(struct nfs4_compound *c, struct nfs4_opening *w)
 	return status == NFS4_OK ? nfs4_place_usable(&w->file) : status;
 }
 
-static unsigned rights_wanted(const struct nfs4_opening *w)
-{
-	return (w->access & VFS_SHARE_READ ? VFS_MAY_READ : 0u) |
-	       (w->access & VFS_SHARE_WRITE ? VFS_MAY_WRITE : 0u);
-}
-
 static int create(struct nfs4_compound *c, struct nfs4_opening *w)
 {
 	const struct nfs4_open_args *a = w->args;
@@ -95,7 +89,7 @@ static int create(struct nfs4_compound *c, struct nfs4_opening *w)
 	struct vfs_create cr = { .how = exclusive ? VFS_EXCLUSIVE : VFS_GUARDED,
 				 .sa = &a->attrs.set,
 				 .verf = a->verifier,
-				 .may = rights_wanted(w),
+				 .may = nfs4_open_rights(w),
 				 .change = &w->change };
 	struct vfs_node *n;
 	int rc;
@@ -191,7 +185,7 @@ static bool had_it_open(const struct nfs4_opening *w)
  * delegation, had it open already: the file's owner may open it again, whatever the mode is now. */
 static int check_access(struct nfs4_compound *c, struct nfs4_opening *w, struct nfs4_place *p)
 {
-	const unsigned want = rights_wanted(w);
+	const unsigned want = nfs4_open_rights(w);
 	struct vfs_attr attr;
 	int rc;
 
@@ -204,8 +198,6 @@ static int check_access(struct nfs4_compound *c, struct nfs4_opening *w, struct 
 	if (rc == -EACCES && had_it_open(w) && vfs_getattr(&p->ctx, p->node, &attr) == 0 &&
 	    attr.uid == p->ctx.cred.uid)
 		rc = 0;
-	if (rc == 0)
-		rc = vfs_open_breaks_leases(&p->ctx, p->node, want);
 	return nfs4_status(c->minor, rc);
 }
 

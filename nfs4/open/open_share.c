@@ -228,37 +228,62 @@ static void leave_open(struct nfs4_opening *w)
 	w->open = NULL;
 }
 
+/* Status of a try that ended with rc. */
+static int share_status(const struct sharing *s, int rc, struct vfs_conflict *cf)
+{
+	const bool reclaim = s->w->args->claim == NFS4_CLAIM_PREVIOUS;
+	int status;
+
+	if (rc == NFS_TRY_AGAIN)
+		return rc;
+	if (rc != -VFS_ESHARE)
+		return nfs4_status(s->c->minor, rc);
+	status = nfs4_conflict(s->c, cf, reclaim ? NFS4ERR_RECLAIM_CONFLICT : NFS4ERR_SHARE_DENIED);
+	vfs_conflict_put(cf);
+	return status;
+}
+
+/* Recalls the delegations and local leases that are in the way. An OPEN that is refused causes no
+ * recalls, so the shares are looked at first. A file that was just made has neither. */
+static int clear_way(const struct sharing *s, struct vfs_conflict *cf)
+{
+	struct nfs4_opening *w = s->w;
+	struct nfs4_place *p = nfs4_opened_place(s->c, w);
+	int rc;
+
+	if (w->granted)
+		return 0;
+	rc = vfs_share_check(s->f, w->access, w->deny, cf);
+	return rc == 0 ? vfs_open_breaks_leases(&p->ctx, p->node, nfs4_open_rights(w)) : rc;
+}
+
 /* NFS_TRY_AGAIN: the open was closed or revoked in the meantime, or a conflict is gone. */
 static int try_share(void *arg)
 {
 	const struct sharing *s = arg;
 	struct nfs4_compound *c = s->c;
 	struct nfs4_opening *w = s->w;
-	const bool reclaim = w->args->claim == NFS4_CLAIM_PREVIOUS;
 	struct vfs_conflict cf = { .holder = NULL };
-	int rc = NFS_TRY_AGAIN, status = enter(c, w, s->f);
-	struct nfs4_open *open = w->open;
+	int rc = clear_way(s, &cf), status;
+	struct nfs4_open *open;
 
 	w->old_access = w->old_deny = 0;
+	if (rc != 0)
+		return share_status(s, rc, &cf);
+	status = enter(c, w, s->f);
 	if (status != NFS4_OK)
 		return status;
+	open = w->open;
 	if (!nfs4_open_enter(c, open)) {
 		leave_open(w);
 		return NFS4ERR_DELAY;
 	}
-	if (!open->st.gone && !open->st.revoked)
-		rc = share(c, w, &cf);
+	rc = open->st.gone || open->st.revoked ? NFS_TRY_AGAIN : share(c, w, &cf);
 	nfs4_open_leave(open);
 	if (rc == 0)
 		return NFS4_OK;
 	leave_open(w);
-	if (rc == NFS_TRY_AGAIN) /* the open has gone or was revoked meanwhile */
-		return rc;
-	if (rc != -VFS_ESHARE)
-		return nfs4_status(c->minor, rc);
-	status = nfs4_conflict(c, &cf, reclaim ? NFS4ERR_RECLAIM_CONFLICT : NFS4ERR_SHARE_DENIED);
-	vfs_conflict_put(&cf);
-	return status;
+	return share_status(s, rc, &cf);
 }
 
 int nfs4_open_share(struct nfs4_compound *c, struct nfs4_opening *w)

@@ -76,6 +76,13 @@ static inline struct nfs4_place *nfs4_opened_place(struct nfs4_compound *c, stru
 	return w->by_name ? &w->file : &c->current;
 }
 
+/* The rights (VFS_MAY_READ, VFS_MAY_WRITE) that the OPEN's access needs. */
+static inline unsigned nfs4_open_rights(const struct nfs4_opening *w)
+{
+	return (w->access & VFS_SHARE_READ ? VFS_MAY_READ : 0u) |
+	       (w->access & VFS_SHARE_WRITE ? VFS_MAY_WRITE : 0u);
+}
+
 /* True if the claim is subordinate to a delegation that the client has (delegate_sid). */
 static inline bool nfs4_claims_delegated(const struct nfs4_open_args *a)
 {
@@ -88,8 +95,9 @@ struct nfs4_deleg_request nfs4_open_wants(struct nfs4_compound *c, struct nfs4_o
 /* Finds or creates the file, and checks that the caller may open it with these modes. */
 int nfs4_open_file(struct nfs4_compound *c, struct nfs4_opening *w);
 
-/* Gets the share for the owner's open of the file; creates the open if there is none. If nothing is
- * left to do afterwards, commits it, too (w->shared). */
+/* Gets the share for the owner's open of the file; creates the open if there is none. Delegations and
+ * local leases in the way are recalled, unless a share is. If nothing is left to do afterwards, commits
+ * the share, too (w->shared). */
 int nfs4_open_share(struct nfs4_compound *c, struct nfs4_opening *w);
 /* Undoes nfs4_open_share, except for modes that other calls rely on by now. */
 void nfs4_open_unshare(struct nfs4_opening *w);

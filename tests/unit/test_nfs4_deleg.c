@@ -99,6 +99,30 @@ Test(nfs4_deleg, returned)
 	cr_expect_eq(op_delegreturn(f, &holder, &file.fh, &file.deleg), NFS4ERR_BAD_STATEID);
 }
 
+/* An OPEN that is refused in any case causes no recall. */
+Test(nfs4_deleg, refused_without_a_recall)
+{
+	struct op_how how = { .fh = &f->root, .name = "a", .access = READ, .deny = WRITE };
+
+	NEED_FIXTURE();
+	begin();
+	make_file("a", "text", 0644);
+	cr_assert_eq(op_open(f, &owner, &how, &file), NFS4_OK);
+	cr_assert_eq(file.delegation, OPEN_DELEGATE_READ);
+	cr_expect_eq(open_as(&rival, "a", WRITE, &theirs), NFS4ERR_SHARE_DENIED);
+	how.access = READ | WRITE;
+	how.deny = READ;
+	cr_expect_eq(op_open(f, &rival, &how, &theirs), NFS4ERR_SHARE_DENIED);
+	how.access = READ;
+	f->uid = f->gid = 1000;
+	cr_expect_eq(op_open(f, &rival, &how, &theirs), NFS4ERR_ACCESS, "to deny needs to write");
+	cr_expect_eq(open_as(&rival, "a", WRITE, &theirs), NFS4ERR_ACCESS);
+	f->uid = f->gid = 0;
+	cr_expect_eq(cbs_count(), 0);
+	cr_expect_eq(op_close(f, &owner, &file), NFS4_OK);
+	recall();
+}
+
 /* Whatever the client answers but OK, it is told again, not at once. */
 Test(nfs4_deleg, told_again)
 {

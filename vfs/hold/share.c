@@ -127,6 +127,16 @@ int vfs_share_open(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_share *s,
 	return 0;
 }
 
+int vfs_share_check(struct vfs_file *f, uint8_t access, uint8_t deny, struct vfs_conflict *c)
+{
+	int rc;
+
+	pthread_mutex_lock(&f->lock);
+	rc = check(f, NULL, access, deny, c);
+	pthread_mutex_unlock(&f->lock);
+	return rc;
+}
+
 int vfs_share_change(struct vfs_share *s, uint8_t access, uint8_t deny, struct vfs_conflict *c)
 {
 	const uint8_t more_access = access & ~s->access, more_deny = deny & ~s->deny;
