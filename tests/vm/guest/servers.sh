@@ -30,6 +30,8 @@ knfsd_start() {
 	echo 10 >/proc/fs/nfsd/nfsv4gracetime
 	echo 1048576 >/proc/fs/nfsd/max_block_size
 	echo "${KNFSD_DELEGATIONS:-0}" >/proc/sys/fs/leases-enable
+	# It gives no delegations before lockd's grace period, too, has ended: here a multiple of nlm_timeout, by default 50 seconds.
+	[ "${KNFSD_DELEGATIONS:-0}" = 0 ] || { echo 3 >/proc/sys/fs/nfs/nlm_timeout && echo 3 >/proc/sys/fs/nfs/nlm_grace_period; }
 	tcp_listens 111 || rpcbind -w
 	printf '%s\n' "$1" >/etc/exports
 	# The guest's root cannot be exported, so NFSv4's root is /export.
@@ -49,6 +51,7 @@ knfsd_start() {
 	[ "$RDMA" = none ] || echo "rdma 20049" >/proc/fs/nfsd/portlist
 	echo knfsd >$STATE/kind
 	wait_until 20 served || die "knfsd does not listen"
+	[ "${KNFSD_DELEGATIONS:-0}" = 0 ] || sleep 3.5
 }
 
 ringnfsd_path() {
