@@ -64,12 +64,16 @@ def _number(v):
     return f"{v:,.0f}" if v >= 1000 else f"{v:.4g}"
 
 
+def _ratio(v):
+    return f"{v:.2f}" if v >= 0.1 else f"{v:.2g}"
+
+
 def table(rows):
     """Markdown: it is read in a terminal, and is pasted into doc/performance.md."""
     lines = ["| part | test | | ringnfsd | other | ratio | of n pairs | goal | |", "|---|---|---|---|---|---|---|---|---|"]
     for r in rows:
         # What was measured on a loaded host does not count.
         mark = f"loaded {r.loaded}/{r.pairs}" if r.loaded else {True: "reached", False: "missed", None: ""}[r.met()]
-        lines.append(f"| {r.part} | {r.test} | {r.quantity} | {_number(r.ours)} | {_number(r.theirs)} {r.other} | {r.ratio:.2f} "
-                     f"| {r.low:.2f} .. {r.high:.2f}, {r.pairs} | {r.goal} | {mark} |")
+        lines.append(f"| {r.part} | {r.test} | {r.quantity} | {_number(r.ours)} | {_number(r.theirs)} {r.other} | {_ratio(r.ratio)} "
+                     f"| {_ratio(r.low)} .. {_ratio(r.high)}, {r.pairs} | {r.goal} | {mark} |")
     return "\n".join(lines)
