@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * An asynchronous copy; private to nfs4/data/. nfs4/data/copies.c has the table, copy_life.c decides
- * where a copy goes next, copy_work.c runs its pieces, copy_remote.c those of another server's file.
+ * where a copy goes next, copy_work.c runs its pieces, copy_remote.c those of another server's file,
+ * copy_sync.c the step after the last one.
  *
  * Ownership follows the phase. A copy that works belongs to the worker that has its request, one
  * that is being told to its callback, others to the table. Whoever has it changes the phase, under
@@ -69,6 +70,7 @@ struct nfs4_copy {
 	struct rpc_conn conn;
 	struct rpc_conn_ops conn_ops;
 
+	bool syncing;		     /* all is copied; the work is to sync the destination */
 	struct nfs4_offload offload; /* also has the result */
 };
 
@@ -118,6 +120,10 @@ void nfs4_copy_end_piece(struct nfs4_copy *copy, int status, uint32_t bytes);
 /* True if the status means that a delegation was returned. Its client goes on by its opens: it asks
  * for the rest with their stateids. */
 bool nfs4_copy_is_returned(const struct nfs4_copy *copy, int status);
+
+/* nfs4/data/copy_sync.c. Syncs the destination, on a worker. nfs4_copy_end_piece() follows, always with
+ * NFS4_OK and no bytes. */
+void nfs4_copy_sync(struct rpc_request *req);
 
 /* nfs4/data/copies.c. Frees a copy that is in no list. */
 void nfs4_copy_free(struct nfs4_copy *copy);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The way of an asynchronous copy: from piece to piece, with pauses, until its client knows the
- * result. */
+/* The way of an asynchronous copy: from piece to piece, with pauses, to the sync and until its client
+ * knows the result. */
 #include <errno.h>
 
 #include "lib/util.h"
@@ -104,6 +104,16 @@ bool nfs4_copy_goes_on(struct nfs4_copy *copy)
 	return goes_on;
 }
 
+/* True if what was copied is to be synced before the client is told. Once only. */
+static bool needs_sync(struct nfs4_copy *copy, int status)
+{
+	if (status != NFS4_OK || copy->copied == 0 || copy->syncing ||
+	    copy->offload.committed != VFS_UNSTABLE)
+		return false;
+	copy->syncing = true;
+	return true;
+}
+
 void nfs4_copy_piece_ended(struct nfs4_copy *copy, int status, uint32_t bytes)
 {
 	struct nfs4_copies *all = copy->all;
@@ -122,6 +132,8 @@ void nfs4_copy_piece_ended(struct nfs4_copy *copy, int status, uint32_t bytes)
 		next = NFS4_COPY_PAUSED;
 	else if (copy->remote.file && (status == NFS4ERR_DELAY || status == NFS4ERR_GRACE))
 		status = nfs4_copy_given_up(copy);
+	if (next == NFS4_COPY_TELLING && !stopped && needs_sync(copy, status))
+		next = NFS4_COPY_WORKING;
 	if (stopped)
 		nfs4_copy_unlist(copy);
 	if (next == NFS4_COPY_TELLING) {

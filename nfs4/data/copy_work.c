@@ -171,16 +171,21 @@ void nfs4_copy_queue(struct nfs4_copy *copy)
 	struct rpc_request *req = copy->req;
 	const bool remote = copy->remote.file != NULL;
 
-	req->work = remote ? nfs4_copy_store : run_piece;
-	req->moves = remote ? copy->remote.read.got
-			    : (uint32_t)rn_min(copy->count - copy->copied, VFS_COPY_STEP);
+	if (copy->syncing) {
+		req->work = nfs4_copy_sync;
+		req->moves = 0;
+	} else {
+		req->work = remote ? nfs4_copy_store : run_piece;
+		req->moves = remote ? copy->remote.read.got
+				    : (uint32_t)rn_min(copy->count - copy->copied, VFS_COPY_STEP);
+	}
 	req->arrived_ns = rn_now_ns();
 	req->server->background(req->server->background_ctx, req, copy->export_id);
 }
 
 void nfs4_copy_work(struct nfs4_copy *copy)
 {
-	if (copy->remote.file && !copy->remote.fetched)
+	if (copy->remote.file && !copy->remote.fetched && !copy->syncing)
 		nfs4_copy_fetch(copy);
 	else
 		nfs4_copy_queue(copy);

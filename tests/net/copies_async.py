@@ -17,7 +17,7 @@ from rpcclient import u32, u64
 COMMIT, SAVEFH, COPY, OFFLOAD_CANCEL, OFFLOAD_STATUS = 5, 32, 60, 66, 67
 FREE_STATEID, TEST_STATEID = 45, 55
 BAD_STATEID = 10025
-MIB = 1 << 20
+FILE_SYNC, MIB = 2, 1 << 20
 LONG = 1024 * MIB  # takes longer than many calls
 OF_HOST = 16
 # Without delegations, which its clients would have to return before they leave.
@@ -115,7 +115,7 @@ def test_result(t, _held):
             {"status": n.OK, "count": 0, "committed": 0, "consecutive": True, "synchronous": False})
     told = c.await_callback(n.CB_OFFLOAD)
     t.equal("CB_OFFLOAD", {k: told[k] for k in ("fh", "stateid", "status", "callbacks", "count", "committed", "verf", "referring")},
-            {"fh": c.dst, "stateid": res["sid"], "status": n.OK, "callbacks": [], "count": len(data), "committed": 0,
+            {"fh": c.dst, "stateid": res["sid"], "status": n.OK, "callbacks": [], "count": len(data), "committed": FILE_SYNC,
              "verf": res["verf"], "referring": [(c.session, [(at, 0)])]})
     with open(c.dst_path, "rb") as f:
         t.check("the copy", f.read() == data)

@@ -8,14 +8,17 @@
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_callbacks.h"
 #include "tests/unit/nfs4_opens.h"
+#include "vfs/base/instance.h"
 #include "vfs/copy.h"
+#include "vfs/export/mounts.h"
 
 NFS3_SUITE(nfs4_copies);
 
 #define PIECE ((uint64_t)VFS_COPY_STEP)
 #define SIZE ((uint64_t)VFS_COPY_MAX + 100) /* four pieces and a little one */
 #define PIECES 5u
-#define OVER 94u /* seconds: a lease and some */
+#define STEPS (PIECES + 1u) /* and the sync */
+#define OVER 94u	    /* seconds: a lease and some */
 
 static struct op_client client, other;
 static struct op_owner owner, others;
@@ -267,10 +270,13 @@ Test(nfs4_copies, piece_by_piece)
 		is_at(i * PIECE, UINT32_MAX);
 		cr_expect_eq(size_of("to"), i * PIECE);
 	}
-	cr_expect_eq(cbs_count(), 0);
+	run_piece();
+	is_at(SIZE, UINT32_MAX);
+	cr_expect_eq(cbs_count(), 0, "the destination is not synced yet");
 	run_piece();
 	told(NFS4_OK, SIZE);
-	cr_expect_eq(c.committed, 0, "UNSTABLE4");
+	cr_expect_eq(c.committed, VFS_FILE_SYNC);
+	cr_expect_eq(atomic_load(&f->vfs->uncommitted), 0);
 	cr_expect_eq(c.verifier, vfs_write_verifier(f->exp[0]));
 	cr_expect_eq(c.nreferring, 1);
 	cr_expect_arr_eq(c.ref_session, client.session.id, NFS4_SESSIONID_SIZE);
@@ -315,7 +321,7 @@ Test(nfs4_copies, cancelled)
 	cr_expect_eq(cbs_count(), 0, "nobody waits for the result");
 	/* While the callback is under way */
 	cr_assert(start((struct order){ .count = VFS_COPY_MAX + 1 }));
-	for (unsigned i = 0; i < PIECES; i++)
+	for (unsigned i = 0; i < STEPS; i++)
 		run_piece();
 	cr_expect_eq(cancel(), NFS4_OK);
 	cr_expect_eq(offload(OP_OFFLOAD_STATUS, &client, &to.fh, &sid), NFS4ERR_BAD_STATEID);
@@ -356,7 +362,7 @@ Test(nfs4_copies, stateids_that_name_nothing)
 	}
 	cr_expect_eq(op_test_stateid(f, &other, &sid), NFS4ERR_BAD_STATEID);
 	cr_expect_eq(op_read(f, &client, &to.fh, &sid), NFS4ERR_BAD_STATEID);
-	for (unsigned i = 0; i < PIECES; i++)
+	for (unsigned i = 0; i < STEPS; i++)
 		run_piece();
 	told_and_answered(NFS4_OK, SIZE);
 }
@@ -395,6 +401,7 @@ Test(nfs4_copies, a_delegation_is_returned)
 	run_piece();
 	cr_assert_eq(op_delegreturn(f, &client, &from.fh, &from.deleg), NFS4_OK);
 	run_piece();
+	run_piece();
 	told(NFS4_OK, 2 * PIECE);
 	cbs_answer(f, &c, NFS4_OK, NFS4_OK);
 	cr_expect_eq(copies(), 0);
@@ -415,7 +422,7 @@ Test(nfs4_copies, an_open_changes)
 	cr_assert_eq(op_downgrade(f, &owner, &both, OPEN4_SHARE_ACCESS_READ, 0),
 		     NFS4ERR_INVAL); /* never opened so */
 	cr_assert_eq(op_downgrade(f, &owner, &both, OPEN4_SHARE_ACCESS_WRITE, 0), NFS4_OK);
-	for (unsigned i = 2; i < PIECES; i++)
+	for (unsigned i = 2; i < STEPS; i++)
 		run_piece();
 	told_and_answered(NFS4_OK, SIZE);
 }
@@ -427,6 +434,7 @@ Test(nfs4_copies, the_source_is_cut)
 	start_one();
 	run_piece();
 	cr_assert_eq(truncate(fix_path(f, "from"), (off_t)PIECE + 10), 0);
+	run_piece();
 	run_piece();
 	run_piece();
 	told_and_answered(NFS4_OK, PIECE + 10);
@@ -488,10 +496,66 @@ Test(nfs4_copies, a_pause)
 	all_gone();
 }
 
+/* The client commits by itself what may not be on disk, and is told by what verifier. */
+static void told_unstable(uint64_t verifier)
+{
+	run_piece();
+	told(NFS4_OK, SIZE);
+	cr_expect_eq(c.committed, VFS_UNSTABLE);
+	cr_expect_eq(c.verifier, verifier);
+	cbs_answer(f, &c, NFS4_OK, NFS4_OK);
+	all_gone();
+}
+
+static uint64_t copy_but_sync(void)
+{
+	const uint64_t verifier = vfs_write_verifier(f->exp[0]);
+
+	start_one();
+	for (unsigned i = 0; i < PIECES; i++)
+		run_piece();
+	cr_expect_eq(queued, 1);
+	return verifier;
+}
+
+Test(nfs4_copies, not_synced)
+{
+	uint64_t verifier;
+
+	NEED_FIXTURE();
+	begin();
+	/* Data were lost meanwhile. */
+	verifier = copy_but_sync();
+	cr_assert(vfs_verifier_change(f->vfs, f->exp[0]->verifier));
+	told_unstable(verifier);
+	/* The export may only be read any more. */
+	verifier = copy_but_sync();
+	f->access.flags |= VFS_RO;
+	told_unstable(verifier);
+	f->access.flags &= ~(uint32_t)VFS_RO;
+	/* The export has gone. */
+	verifier = copy_but_sync();
+	f->deny = true;
+	run_piece();
+	f->deny = false;
+	told(NFS4_OK, SIZE);
+	cr_expect_eq(c.committed, VFS_UNSTABLE);
+	cbs_answer(f, &c, NFS4_OK, NFS4_OK);
+	all_gone();
+	/* The client has cancelled the copy. */
+	copy_but_sync();
+	rn_inbox_post(&f->worker.inbox, &queue[0]->node);
+	queue[0]->worker = &f->worker;
+	queued = 0;
+	cr_expect_eq(cancel(), NFS4_OK);
+	all_gone();
+	cr_expect_eq(cbs_count(), 0);
+}
+
 static void copy_all(void)
 {
 	start_one();
-	for (unsigned i = 0; i < PIECES; i++)
+	for (unsigned i = 0; i < STEPS; i++)
 		run_piece();
 }
 
