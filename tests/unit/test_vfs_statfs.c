@@ -37,7 +37,7 @@ static void disk_open(struct disk *d, const char *mkfs, const char *type)
 static void disk_close(struct disk *d)
 {
 	fx_close(&d->f);
-	cr_assert_eq(fx_command("umount %s && umount %s && rmdir %s", d->mnt, d->base, d->base), 0);
+	cr_assert(fx_unmount_image(d->mnt, d->base));
 }
 
 static struct vfs_statfs statfs_of(struct fx *f)

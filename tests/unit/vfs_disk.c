@@ -29,7 +29,7 @@ void disk_open(struct disk *d, const char *fs, const char *mkfs_options)
 void disk_close(struct disk *d)
 {
 	fx_close(&d->f);
-	cr_assert_eq(fx_command("umount %s && umount %s && rmdir %s", d->mnt, d->base, d->base), 0);
+	cr_assert(fx_unmount_image(d->mnt, d->base));
 }
 
 void disk_copy_open(struct disk *d)

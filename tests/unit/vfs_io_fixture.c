@@ -299,7 +299,21 @@ void fx_lossy_disk(char dir[FX_PATH], char mnt[FX_PATH + 16])
 
 void fx_lossy_disk_end(const char *dir, const char *mnt)
 {
-	fx_command("umount %s; umount %s; rmdir %s", mnt, dir, dir);
+	fx_unmount_image(mnt, dir);
+}
+
+bool fx_unmount_image(const char *mnt, const char *base)
+{
+	if (fx_command("umount %s", mnt) != 0)
+		return false;
+	for (int i = 0; umount(base) != 0; i++) {
+		if (errno != EBUSY || i == 500) {
+			fx_command("losetup -a; grep %s /proc/self/mountinfo", base);
+			return false;
+		}
+		usleep(10000);
+	}
+	return rmdir(base) == 0;
 }
 
 int fx_command(const char *fmt, ...)

@@ -71,6 +71,9 @@ void fx_mount_tmpfs(const char *at, const char *options);
  * it, at dir. Unstable writes of more than 12 MiB are accepted; writing them back fails. */
 void fx_lossy_disk(char dir[FX_PATH], char mnt[FX_PATH + 16]);
 void fx_lossy_disk_end(const char *dir, const char *mnt);
+/* Unmounts mnt, the image in base, and then base, and removes base. Waits up to five seconds until
+ * nobody looks at the image's loop device any more: that keeps the image open. True: it is done. */
+bool fx_unmount_image(const char *mnt, const char *base);
 /* Runs a command; returns its exit status. */
 int fx_command(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
