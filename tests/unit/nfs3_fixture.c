@@ -442,10 +442,14 @@ static void begin(struct fixture *f, struct rpc_request *req)
 		vfs_worker_settle(f->prompt_vw);
 }
 
+/* Milliseconds after which a call counts as unanswered. */
+#define PATIENCE_MS 10000u
+
 void fix_send_raw(struct fixture *f, const uint8_t *msg, size_t len)
 {
 	struct rpc_request *req = f->req;
 	struct rpc_seg piece[8];
+	const unsigned step = f->on_wait ? 1 : 50; /* milliseconds */
 	unsigned n;
 
 	cut(f, msg, len);
@@ -458,10 +462,10 @@ void fix_send_raw(struct fixture *f, const uint8_t *msg, size_t len)
 	req->nbulk_rooms = f->nbulk_rooms;
 	memcpy(req->bulk_room, f->bulk_room, sizeof(req->bulk_room));
 	begin(f, req);
-	for (int tries = 0; tries < 200 && f->answers == 0; tries++) {
+	for (unsigned waited = 0; waited < PATIENCE_MS && f->answers == 0; waited += step) {
 		if (f->on_wait)
 			f->on_wait(f);
-		vfs_worker_wait(f->vw, f->on_wait ? 1 : 50);
+		vfs_worker_wait(f->vw, step);
 		run_inbox(f);
 	}
 	for (unsigned i = 0; i < n; i++)

@@ -158,8 +158,10 @@ bool cbs_take(struct cb_call *c)
 	uint32_t len;
 
 	memset(c, 0, sizeof(*c));
-	if (cbs_count() == 0)
+	if (cbs_count() == 0) {
+		seen.n = seen.taken = 0;
 		return false;
+	}
 	seg = (struct rpc_seg){ .base = seen.msg[seen.taken], .len = seen.len[seen.taken] };
 	seen.taken++;
 	xdr_in_init(&x, &seg, 1, NULL);
