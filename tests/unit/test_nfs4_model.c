@@ -1,172 +1,140 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Random opens, locks, closes, expirations and restarts of clients of all minor versions, compared
- * with a simple model: shares as bits, locks as one byte for each byte of the file. Every status
- * and every tested lock must match the model. MODEL_SEED repeats a run, MODEL_STEPS makes it
- * longer.
+ * Random opens, locks, delegations, closes, expirations and restarts of clients of all minor versions,
+ * compared with a simple model (nfs4_model.h). Every status, every tested lock, every delegation that
+ * is given, recalled or revoked, and size and change of the files must match the model. MODEL_SEED
+ * repeats a run, MODEL_STEPS makes it longer.
  */
 #include <ftw.h>
 #include <stdlib.h>
 
-#include "nfs4/client/client.h"
-#include "nfs4/client/registry.h"
-#include "nfs4/recovery/grace.h"
-#include "nfs4/recovery/recovery_private.h"
-#include "nfs4/server.h"
 #include "tests/unit/nfs3_suite.h"
-#include "tests/unit/nfs4_opens.h"
+#include "tests/unit/nfs4_callbacks.h"
+#include "tests/unit/nfs4_model.h"
+#include "vfs/base/instance.h"
 
 NFS3_SUITE(nfs4_model);
 
-#define CLIENTS 4
-#define OWNERS 2
-#define LOCKERS 2
-#define FILES 3
-#define BYTES 16u
+static const char *const file_name[FILES] = { "a", "b", "c", "d" };
 
-/* One open-owner's open of a file. */
-struct model_open {
-	bool is;
-	uint32_t access, deny;
-	uint32_t combinations; /* set of bits access * 4 + deny */
-	struct op_file file;
-};
-
-/* Locks of a lock-owner on a file. */
-struct model_lock {
-	bool is; /* the owner has a stateid */
-	int opener;
-	struct nfs4_stateid sid;
-	uint8_t byte[BYTES]; /* 0: none, 1: read, 2: write */
-};
-
-static struct model_client {
-	struct op_client client;
-	uint32_t minor;
-	bool lost; /* the lease ran out and a conflict ended the state */
-	bool away; /* the lease ran out */
-	char name[32], owner_name[OWNERS][32], locker_name[LOCKERS][32];
-	struct op_owner owner[OWNERS], locker[LOCKERS];
-	struct model_open open[OWNERS][FILES];
-	struct model_lock lock[LOCKERS][FILES];
-} clients[CLIENTS];
-
-static struct vfs_fh file_fh[FILES];
-static const char *const file_name[FILES] = { "a", "b", "c" };
-static unsigned seed;
-static int step;
-
-static uint32_t chance(uint32_t n)
-{
-	return (uint32_t)rand_r(&seed) % n;
-}
-
-static void drop_model(struct model_client *c)
-{
-	memset(c->open, 0, sizeof(c->open));
-	memset(c->lock, 0, sizeof(c->lock));
-}
-
-static void register_client(struct model_client *c)
-{
-	int i = (int)(c - clients);
-
-	cr_assert_eq(op_client_new(f, &c->client, c->minor, c->name), NFS4_OK, "step %d", step);
-	for (int o = 0; o < OWNERS; o++) {
-		snprintf(c->owner_name[o], sizeof(c->owner_name[o]), "open%d.%d", i, o);
-		c->owner[o] = (struct op_owner){ &c->client, c->owner_name[o], chance(1000) };
-	}
-	for (int l = 0; l < LOCKERS; l++) {
-		snprintf(c->locker_name[l], sizeof(c->locker_name[l]), "lock%d.%d", i, l);
-		c->locker[l] = (struct op_owner){ &c->client, c->locker_name[l], chance(1000) };
-	}
-	c->lost = c->away = false;
-}
-
-/* Marks clients that lost their state; each must have been in conflict, as hit[] says. */
-static void see_who_lost(const bool hit[CLIENTS])
-{
-	struct nfs4_client *cl;
-
-	for (int i = 0; i < CLIENTS; i++) {
-		struct model_client *c = &clients[i];
-		bool gone = true;
-
-		if (!c->away || c->lost)
-			continue;
-		cl = nfs4_client_by_number(f->server4, (uint32_t)c->client.clientid);
-		if (cl)
-			gone = nfs4_client_status(cl) != NFS4_CLIENT_COURTESY &&
-			       nfs4_client_status(cl) != NFS4_CLIENT_ACTIVE;
-		nfs4_client_put(cl);
-		if (!gone)
-			continue;
-		cr_assert(hit[i], "step %d: client %d lost its state and was in nobody's way", step,
-			  i);
-		drop_model(c);
-		c->lost = true;
-	}
-}
-
-static bool somebody_lives(const bool hit[CLIENTS])
+/* Sets m->hit for clients with opens that conflict with an open; the owner's own counts, too. */
+static void share_hits(struct meeting *m, uint32_t access, uint32_t deny)
 {
 	for (int i = 0; i < CLIENTS; i++) {
-		if (hit[i] && !clients[i].away)
-			return true;
-	}
-	return false;
-}
+		for (int o = 0; o < OWNERS; o++) {
+			const struct model_open *open = &model.client[i].open[o][m->file];
 
-/* Sets hit[] for clients with opens that conflict with an open by that owner. */
-static void share_hits(int c, int o, int file, uint32_t access, uint32_t deny, bool hit[CLIENTS])
-{
-	(void)c;
-	(void)o; /* the owner's own open counts, too */
-	memset(hit, 0, CLIENTS * sizeof(*hit));
-	for (int i = 0; i < CLIENTS; i++) {
-		for (int k = 0; k < OWNERS; k++) {
-			const struct model_open *m = &clients[i].open[k][file];
-
-			hit[i] |= m->is && ((access & m->deny) || (deny & m->access));
+			m->hit[i] |= open->is && ((access & open->deny) || (deny & open->access));
 		}
 	}
+	if (somebody_lives(m->hit))
+		m->want = NFS4ERR_SHARE_DENIED;
 }
 
-/* True while the record of a client that loses its state is being removed from the disk. */
-static bool delayed(uint32_t status)
+static void note_open(struct model_open *m, const struct op_how *how, const struct op_file *got)
 {
-	if (status == NFS4ERR_DELAY)
-		usleep(300);
-	return status == NFS4ERR_DELAY;
+	const uint32_t access = how->access & OPEN4_SHARE_ACCESS_BOTH;
+
+	m->is = true;
+	m->access |= access;
+	m->deny |= how->deny;
+	m->combinations |= 1u << (access * 4 + how->deny);
+	m->file = *got;
+}
+
+struct opening {
+	struct op_owner *owner;
+	struct op_how how;
+	struct op_file got;
+};
+
+static uint32_t send_open(void *arg)
+{
+	struct opening *op = arg;
+
+	return op_open(model.f, op->owner, &op->how, &op->got);
+}
+
+/* Sends an OPEN, which fails if m->want says so. */
+static void open_file(struct meeting *m, int o, struct opening *op)
+{
+	const uint32_t access = op->how.access & OPEN4_SHARE_ACCESS_BOTH;
+
+	op->owner = &model.client[m->c].owner[o];
+	if (m->want == NFS4_OK)
+		share_hits(m, access, op->how.deny);
+	meet_delegs(m, (access & OPEN4_SHARE_ACCESS_WRITE) ||
+			       (op->how.deny & OPEN4_SHARE_ACCESS_READ));
+	go_through(m, send_open, op, "OPEN");
+	model.n.met_by_open += m->waits;
+}
+
+/* The bits of access that ask for a delegation. */
+static uint32_t wants(const struct model_client *mc)
+{
+	static const uint32_t bits[] = { OPEN4_SHARE_ACCESS_WANT_ANY_DELEG,
+					 OPEN4_SHARE_ACCESS_WANT_READ_DELEG,
+					 OPEN4_SHARE_ACCESS_WANT_WRITE_DELEG,
+					 OPEN4_SHARE_ACCESS_WANT_NO_DELEG };
+	uint32_t want = 0;
+
+	if (mc->minor > 0 && chance(3) == 0)
+		want = bits[chance(4)];
+	if (mc->minor > 1 && chance(3) == 0)
+		want |= OPEN4_SHARE_ACCESS_WANT_OPEN_XOR_DELEGATION;
+	return want;
 }
 
 static void do_open(int c, int o, int file)
 {
-	struct model_client *mc = &clients[c];
+	struct model_client *mc = &model.client[c];
 	struct model_open *m = &mc->open[o][file];
-	const uint32_t access = 1 + chance(3), deny = chance(3) ? 0 : chance(4);
-	const struct op_how how = {
-		.fh = &f->root, .name = file_name[file], .access = access, .deny = deny
-	};
-	struct op_file got;
-	bool hit[CLIENTS];
-	uint32_t status;
+	struct meeting meeting = { .c = c, .file = file };
+	struct opening op = { .how = { .fh = &f->root,
+				       .name = file_name[file],
+				       .access = (1 + chance(3)) | wants(mc),
+				       .deny = chance(6) ? 0 : chance(4) } };
+	const bool had = m->is;
+	uint32_t want;
+	bool alone;
 
-	share_hits(c, o, file, access, deny, hit);
-	do {
-		status = op_open(f, &mc->owner[o], &how, &got);
-	} while (delayed(status));
-	see_who_lost(hit);
-	cr_assert_eq(status, somebody_lives(hit) ? NFS4ERR_SHARE_DENIED : NFS4_OK,
-		     "step %d: open %d/%d/%d for %u/%u: %u", step, c, o, file, access, deny,
-		     status);
-	if (status != NFS4_OK)
+	open_file(&meeting, o, &op);
+	if (meeting.want != NFS4_OK)
 		return;
-	m->is = true;
-	m->access |= access;
-	m->deny |= deny;
-	m->combinations |= 1u << (access * 4 + deny);
-	m->file = got;
+	note_open(m, &op.how, &op.got);
+	want = deleg_expected(c, file, op.how.access);
+	cr_assert_eq(op.got.delegation, want,
+		     "step %d: client %d, file %d, access %x: delegation %u (%u), not %u",
+		     model.step, c, file, op.how.access, op.got.delegation, op.got.why, want);
+	alone = (op.how.access & OPEN4_SHARE_ACCESS_WANT_OPEN_XOR_DELEGATION) && !had &&
+		(want == OPEN_DELEGATE_READ || want == OPEN_DELEGATE_WRITE);
+	cr_assert_eq((op.got.rflags & OPEN4_RESULT_NO_OPEN_STATEID) != 0, alone, "step %d",
+		     model.step);
+	model.n.alone += alone;
+	if (alone)
+		memset(m, 0, sizeof(*m));
+	note_deleg(c, file, &op.got);
+}
+
+/* An open that the holder of a delegation has made by itself. */
+static void do_claim(int c, int o, int file)
+{
+	const struct model_deleg *d = &model.client[c].deleg[file];
+	struct meeting meeting = { .c = c, .file = file };
+	struct opening op = { .how = { .fh = &model.file[file].fh,
+				       .access = 1 + chance(3),
+				       .claim = OP_DCUR_FH,
+				       .delegated = &d->sid } };
+
+	if (!d->is)
+		return;
+	meeting.want = d->revoked ? NFS4ERR_DELEG_REVOKED : NFS4_OK;
+	open_file(&meeting, o, &op);
+	if (meeting.want != NFS4_OK)
+		return;
+	cr_assert_eq(op.got.delegation, OPEN_DELEGATE_NONE, "step %d: a second one", model.step);
+	model.n.claimed++;
+	note_open(&model.client[c].open[o][file], &op.how, &op.got);
 }
 
 static void forget_locks(struct model_client *mc, int o, int file)
@@ -179,19 +147,19 @@ static void forget_locks(struct model_client *mc, int o, int file)
 
 static void do_close(int c, int o, int file)
 {
-	struct model_client *mc = &clients[c];
+	struct model_client *mc = &model.client[c];
 	struct model_open *m = &mc->open[o][file];
 
 	if (!m->is)
 		return;
-	cr_assert_eq(op_close(f, &mc->owner[o], &m->file), NFS4_OK, "step %d", step);
+	cr_assert_eq(op_close(f, &mc->owner[o], &m->file), NFS4_OK, "step %d", model.step);
 	memset(m, 0, sizeof(*m));
 	forget_locks(mc, o, file);
 }
 
 static void do_downgrade(int c, int o, int file)
 {
-	struct model_client *mc = &clients[c];
+	struct model_client *mc = &model.client[c];
 	struct model_open *m = &mc->open[o][file];
 	const uint32_t access = 1 + chance(3), deny = chance(4);
 	uint32_t a = 0, d = 0, left = 0, status;
@@ -207,7 +175,7 @@ static void do_downgrade(int c, int o, int file)
 	}
 	status = op_downgrade(f, &mc->owner[o], &m->file, access, deny);
 	cr_assert_eq(status, a == access && d == deny ? NFS4_OK : NFS4ERR_INVAL,
-		     "step %d: downgrade to %u/%u: %u", step, access, deny, status);
+		     "step %d: downgrade to %u/%u: %u", model.step, access, deny, status);
 	if (status != NFS4_OK)
 		return;
 	m->access = access;
@@ -215,258 +183,141 @@ static void do_downgrade(int c, int o, int file)
 	m->combinations = left;
 }
 
-/* Sets hit[] for clients with locks that conflict with one by that lock-owner. *at: the lowest
- * byte. */
-static void lock_hits(int c, int l, int file, const struct op_range *r, bool hit[CLIENTS])
-{
-	const uint64_t to = r->offset + r->length;
-
-	memset(hit, 0, CLIENTS * sizeof(*hit));
-	for (int i = 0; i < CLIENTS; i++) {
-		for (int k = 0; k < LOCKERS; k++) {
-			for (uint64_t b = r->offset; b < to && !(i == c && k == l); b++) {
-				uint8_t has = clients[i].lock[k][file].byte[b];
-
-				hit[i] |= has != 0 && (has == 2 || r->type == 2);
-			}
-		}
-	}
-}
-
-static void do_lock(int c, int l, int file)
-{
-	struct model_client *mc = &clients[c];
-	struct model_lock *m = &mc->lock[l][file];
-	const uint32_t from = chance(BYTES), to = from + 1 + chance(BYTES - from);
-	const struct op_range r = { .type = 1 + chance(2), .offset = from, .length = to - from };
-	int o = m->is ? m->opener : (int)chance(OWNERS);
-	struct model_open *opened = &mc->open[o][file];
-	bool hit[CLIENTS];
-	uint32_t status, want = NFS4_OK;
-
-	if (!opened->is)
-		return;
-	lock_hits(c, l, file, &r, hit);
-	do {
-		if (m->is)
-			status = op_lock(f, &mc->locker[l], &opened->file.fh, &r, &m->sid, NULL);
-		else
-			status = op_lock_first(f, &mc->owner[o], &mc->locker[l], &opened->file, &r,
-					       &m->sid, NULL);
-	} while (delayed(status));
-	see_who_lost(hit);
-	if (!(opened->access & r.type))
-		want = NFS4ERR_OPENMODE;
-	else if (somebody_lives(hit))
-		want = NFS4ERR_DENIED;
-	cr_assert_eq(status, want, "step %d: lock %d/%d/%d type %u of %u..%u: %u, not %u", step, c,
-		     l, file, r.type, from, to, status, want);
-	if (status != NFS4_OK)
-		return;
-	m->is = true;
-	m->opener = o;
-	memset(m->byte + from, (int)r.type, to - from);
-}
-
-static void do_unlock(int c, int l, int file)
-{
-	struct model_client *mc = &clients[c];
-	struct model_lock *m = &mc->lock[l][file];
-	const uint32_t from = chance(BYTES), to = from + 1 + chance(BYTES - from);
-	const struct op_range r = { .type = 1, .offset = from, .length = to - from };
-
-	if (!m->is)
-		return;
-	cr_assert_eq(op_unlock(f, &mc->locker[l], &file_fh[file], &r, &m->sid), NFS4_OK, "step %d",
-		     step);
-	memset(m->byte + from, 0, to - from);
-}
-
-static void do_test(int c, int l, int file)
-{
-	struct model_client *mc = &clients[c];
-	const uint32_t from = chance(BYTES), to = from + 1 + chance(BYTES - from);
-	const struct op_range r = { .type = 1 + chance(2), .offset = from, .length = to - from };
-	bool hit[CLIENTS];
-	uint32_t status;
-
-	lock_hits(c, l, file, &r, hit);
-	do {
-		status = op_lockt(f, &mc->locker[l], &file_fh[file], &r, NULL);
-	} while (delayed(status));
-	see_who_lost(hit);
-	cr_assert_eq(status, somebody_lives(hit) ? NFS4ERR_DENIED : NFS4_OK, "step %d: test: %u",
-		     step, status);
-}
-
 static void do_io(int c, int o, int file)
 {
-	struct model_open *m = &clients[c].open[o][file];
+	struct model_client *mc = &model.client[c];
+	struct model_open *m = &mc->open[o][file];
 
 	if (!m->is)
 		return;
-	cr_assert_eq(op_write(f, &clients[c].client, &m->file.fh, &m->file.sid),
-		     m->access & 2 ? NFS4_OK : NFS4ERR_OPENMODE, "step %d", step);
-}
-
-/* Sends an operation that renews the lease. */
-static void renew(struct model_client *c)
-{
-	const struct op_range r = { .type = 1, .offset = 1u << 20, .length = 1 };
-	struct op_owner nobody = { &c->client, "nobody", 1 };
-
-	cr_assert_eq(op_lockt(f, &nobody, &file_fh[0], &r, NULL), NFS4_OK, "step %d", step);
-	c->away = false;
+	cr_assert_eq(op_write(f, &mc->client, &m->file.fh, &m->file.sid),
+		     m->access & 2 ? NFS4_OK : NFS4ERR_OPENMODE, "step %d", model.step);
+	model.file[file].touched |= m->access & 2;
 }
 
 /* Lets one client's lease run out; the others renew theirs. */
 static void do_expire(int gone)
 {
+	static const bool none[CLIENTS];
+
+	model.client[gone].away = true;
 	for (int round = 0; round < 2; round++) {
-		nfs4_clients_skip_time(f->server4, 60);
+		nfs4_skip_lease_time(f->server4, 60);
 		for (int i = 0; i < CLIENTS; i++) {
-			if (i != gone && !clients[i].away)
-				renew(&clients[i]);
+			if (!model.client[i].away)
+				renew(&model.client[i]);
 		}
 	}
 	nfs4_tick(f->server4);
-	clients[gone].away = true;
+	answer_calls();
+	for (int i = 0; i < CLIENTS; i++) {
+		for (int file = 0; file < FILES; file++)
+			expect_revoked(&model.client[i], &model.client[i].deleg[file]);
+	}
+	see_who_lost(none);
 }
 
 static void back(int c)
 {
-	struct model_client *mc = &clients[c];
+	static const bool none[CLIENTS];
 
-	if (!mc->lost)
-		renew(mc); /* without a conflict nothing has changed */
+	see_who_lost(none);
+	if (!model.client[c].lost)
+		renew(&model.client[c]); /* without a conflict nothing has changed */
 	else
-		register_client(mc);
+		register_client(&model.client[c]);
 }
 
-static void reclaim_open(struct model_client *mc, int o, int file)
+static bool holds_something(const struct model_client *mc)
 {
-	struct model_open *m = &mc->open[o][file];
-	const struct op_how how = {
-		.fh = &file_fh[file], .access = m->access, .deny = m->deny, .claim = OP_RECLAIM
-	};
-	uint32_t status;
+	bool holds = false;
 
-	if (!m->is)
-		return;
-	status = op_open(f, &mc->owner[o], &how, &m->file);
-	cr_assert_eq(status, NFS4_OK, "step %d: reclaim of %s's %d/%d for %u/%u: %u", step,
-		     mc->name, o, file, m->access, m->deny, status);
-	m->combinations = 1u << (m->access * 4 + m->deny);
-}
-
-static void reclaim_lock(struct model_client *mc, int l, int file)
-{
-	struct model_lock *m = &mc->lock[l][file];
-	struct model_open *opened = &mc->open[m->opener][file];
-	bool was = m->is;
-
-	m->is = false;
-	for (uint32_t b = 0; b < BYTES && was; b++) {
-		const struct op_range r = {
-			.type = m->byte[b], .offset = b, .length = 1, .reclaim = true
-		};
-		uint32_t status;
-
-		/* After a downgrade of its open a client cannot reclaim the lock: it unlocks. */
-		if (m->byte[b] == 0)
-			continue;
-		if (!(opened->access & m->byte[b])) {
-			m->byte[b] = 0;
-			continue;
-		}
-		if (m->is)
-			status = op_lock(f, &mc->locker[l], &opened->file.fh, &r, &m->sid, NULL);
-		else
-			status = op_lock_first(f, &mc->owner[m->opener], &mc->locker[l],
-					       &opened->file, &r, &m->sid, NULL);
-		cr_assert_eq(status, NFS4_OK, "step %d: reclaim of a lock: %u", step, status);
-		m->is = true;
-	}
-}
-
-static void reclaim(struct model_client *mc)
-{
-	if (mc->minor > 0) {
-		cr_assert_eq(fix4_session_new(f, &mc->client.session, mc->minor, mc->name, false),
-			     NFS4_OK);
-		mc->client.clientid = mc->client.session.clientid;
-	} else {
-		cr_assert_eq(fix4_clientid_new(f, mc->name, &mc->client.clientid), NFS4_OK);
-	}
 	for (int file = 0; file < FILES; file++) {
+		holds |= mc->deleg[file].is;
 		for (int o = 0; o < OWNERS; o++)
-			reclaim_open(mc, o, file);
-		for (int l = 0; l < LOCKERS; l++)
-			reclaim_lock(mc, l, file);
+			holds |= mc->open[o][file].is;
 	}
-	if (mc->minor == 0)
+	return holds;
+}
+
+/* The server forgets what it knows of a client that has nothing. */
+static void forget_losses(void)
+{
+	for (int c = 0; c < CLIENTS; c++) {
+		if (model.client[c].reclaim == LOST_ONE && !holds_something(&model.client[c]))
+			model.client[c].reclaim = UNKNOWN;
+	}
+}
+
+/* An application ends: all opens of the file, and with them the locks. */
+static void do_leave(int c, int file)
+{
+	for (int o = 0; o < OWNERS; o++)
+		do_close(c, o, file);
+}
+
+/* Where a step is made: anywhere; by the holder of some delegation; on a file that is delegated. */
+enum where { ANY, HELD, MET };
+
+/* Weights of the steps, out of 1000. */
+static const struct {
+	uint32_t weight;
+	enum where where;
+	void (*step)(int c, int o, int file);
+	void (*file_step)(int c, int file);
+} steps[] = {
+	{ 250, ANY, do_open, NULL },  { 40, HELD, do_claim, NULL },
+	{ 80, ANY, do_close, NULL },  { 50, ANY, do_downgrade, NULL },
+	{ 70, ANY, do_lock, NULL },   { 60, ANY, do_unlock, NULL },
+	{ 40, MET, do_test, NULL },   { 50, ANY, do_io, NULL },
+	{ 180, ANY, NULL, do_leave }, { 30, HELD, NULL, do_return },
+	{ 50, MET, NULL, do_look },   { 60, HELD, NULL, do_use_delegated },
+	{ 20, MET, NULL, do_change }, { 20, MET, NULL, do_peek },
+};
+
+/* Looks for a delegation; changes nothing if there is none. */
+static void find_delegated(enum where where, int *c, int *file)
+{
+	const int from = (int)chance(CLIENTS * FILES);
+
+	for (int i = 0; i < CLIENTS * FILES; i++) {
+		const int at = (from + i) % (CLIENTS * FILES);
+
+		if (!model.client[at / FILES].deleg[at % FILES].is)
+			continue;
+		*file = at % FILES;
+		if (where == HELD)
+			*c = at / FILES;
 		return;
-	fix4_begin(f, &mc->client.session);
-	fix4_op(f, OP_RECLAIM_COMPLETE);
-	xdr_put_bool(&f->out, false);
-	cr_assert_eq(fix4_send(f), NFS4_OK);
-}
-
-static void end_grace(void)
-{
-	for (int i = 0; i < 400 && nfs4_in_grace(f->server4); i++) {
-		nfs4_grace_check(f->server4->recovery, nfs4_now() + 1000);
-		usleep(500);
 	}
-	cr_assert_not(nfs4_in_grace(f->server4), "step %d: grace does not end", step);
-}
-
-static void do_restart(void)
-{
-	nfs4_server_free(f->server4);
-	f->server4 = NULL;
-	cr_assert_null(fix_start_nfs4(f));
-	for (int i = 0; i < CLIENTS; i++) {
-		if (clients[i].lost || clients[i].away) {
-			drop_model(&clients[i]); /* the client does not come back in time */
-			clients[i].lost = clients[i].away = true;
-		} else {
-			reclaim(&clients[i]);
-		}
-	}
-	end_grace();
 }
 
 static void one_step(void)
 {
-	const int c = (int)chance(CLIENTS), o = (int)chance(OWNERS), file = (int)chance(FILES);
-	const uint32_t what = chance(1000);
+	int c = (int)chance(CLIENTS), file = (int)chance(FILES);
+	const int o = (int)chance(OWNERS);
+	uint32_t what = chance(1000);
+	unsigned i = 0;
 
-	if (what < 8) {
+	if (what < 4) {
 		do_restart();
 		return;
 	}
-	if (clients[c].away || clients[c].lost) {
+	for (what = chance(1000); what >= steps[i].weight; i++)
+		what -= steps[i].weight;
+	if (steps[i].where != ANY)
+		find_delegated(steps[i].where, &c, &file);
+	if (model.client[c].away || model.client[c].lost) {
 		if (chance(4) == 0)
 			back(c);
-		return;
-	}
-	if (what < 16)
+	} else if (chance(200) == 0) {
 		do_expire(c);
-	else if (what < 250)
-		do_open(c, o, file);
-	else if (what < 320)
-		do_close(c, o, file);
-	else if (what < 400)
-		do_downgrade(c, o, file);
-	else if (what < 650)
-		do_lock(c, o, file);
-	else if (what < 800)
-		do_unlock(c, o, file);
-	else if (what < 900)
-		do_test(c, o, file);
-	else
-		do_io(c, o, file);
+	} else if (steps[i].step) {
+		steps[i].step(c, o, file);
+	} else {
+		steps[i].file_step(c, file);
+	}
+	forget_losses();
 }
 
 static int number(const char *name, int otherwise)
@@ -482,16 +333,32 @@ static void end_all(void)
 	struct nfs4_held held;
 
 	for (int c = 0; c < CLIENTS; c++) {
-		if (clients[c].away || clients[c].lost)
+		if (model.client[c].away || model.client[c].lost)
 			back(c);
 		for (int file = 0; file < FILES; file++) {
 			for (int o = 0; o < OWNERS; o++)
 				do_close(c, o, file);
+			while (model.client[c].deleg[file].is)
+				do_return(c, file);
 		}
 	}
 	nfs4_held(f->server4, &held);
 	cr_expect_eq(held.opens, 0);
 	cr_expect_eq(held.locks, 0);
+	cr_expect_eq(held.delegations, 0);
+}
+
+static void print_counts(void)
+{
+	const struct model_counts *n = &model.n;
+
+	printf("nfs4_model: delegations: %u to read, %u to write, %u without an open, %u claimed, "
+	       "%u reclaimed, %u recalled, %u revoked; %u clients lost their state\n",
+	       n->to_read, n->to_write, n->alone, n->claimed, n->reclaimed, n->recalls, n->revoked,
+	       n->lost);
+	printf("nfs4_model: met by %u opens, %u changes, %u looks; asked %u times, modified %u, "
+	       "refused %u\n",
+	       n->met_by_open, n->met_by_change, n->met_by_look, n->asked, n->modified, n->refused);
 }
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
@@ -502,31 +369,52 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 	return remove(path);
 }
 
-Test(nfs4_model, what_clients_hold_is_what_the_model_says)
+static void answer_meanwhile(struct fixture *fx)
 {
-	const int steps = number("MODEL_STEPS", 500);
+	(void)fx;
+	answer_calls();
+}
 
-	NEED_FIXTURE();
-	seed = (unsigned)number("MODEL_SEED", (int)getpid());
-	printf("nfs4_model: MODEL_SEED=%u\n", seed);
+/* A server whose records survive restarts. No file is kept from a delegation after a recall. */
+static void begin(void)
+{
+	model.f = f;
 	nfs4_server_free(f->server4);
 	f->server4 = NULL;
 	snprintf(f->state_dir, sizeof(f->state_dir), "/dev/shm/ringnfs-model-XXXXXX");
 	cr_assert(mkdtemp(f->state_dir));
-	cr_assert_null(fix_start_nfs4(f));
+	start_server();
+	cbs_on(f);
+	f->on_wait = answer_meanwhile;
+	vfs_export_set_nfs_only(f->exp[0], true);
+	f->vfs->cfg.deleg_quiet_seconds = 0;
 	for (int i = 0; i < FILES; i++) {
 		make_file(file_name[i], "0123456789abcdef", 0666);
-		file_fh[i] = handle(file_name[i]);
+		model.file[i] = (struct model_file){ .name = file_name[i],
+						     .fh = handle(file_name[i]),
+						     .size = BYTES };
 	}
 	for (int i = 0; i < CLIENTS; i++) {
-		clients[i].minor = (uint32_t)i % 3;
-		snprintf(clients[i].name, sizeof(clients[i].name), "client%d", i);
-		register_client(&clients[i]);
+		struct model_client *mc = &model.client[i];
+
+		mc->minor = (uint32_t)(i + 1) % 3;
+		snprintf(mc->name, sizeof(mc->name), "client%d", i);
+		register_client(mc);
 	}
-	for (step = 0; step < steps; step++)
+}
+
+Test(nfs4_model, what_clients_hold_is_what_the_model_says)
+{
+	const int most = number("MODEL_STEPS", 10000);
+
+	NEED_FIXTURE();
+	model.seed = (unsigned)number("MODEL_SEED", (int)getpid());
+	printf("nfs4_model: MODEL_SEED=%u\n", model.seed);
+	begin();
+	for (model.step = 0; model.step < most; model.step++)
 		one_step();
 	end_all();
-	nfs4_server_free(f->server4);
-	f->server4 = NULL;
+	print_counts();
+	stop_server();
 	cr_expect_eq(nftw(f->state_dir, remove_one, 4, FTW_DEPTH | FTW_PHYS), 0);
 }
