@@ -10,7 +10,7 @@
 #include "tests/unit/nfs4_callbacks.h"
 #include "tests/unit/nfs4_model.h"
 
-/* What the clients had before. */
+/* The clients as they were before the restart. */
 static struct model_client was[CLIENTS];
 
 /* Nobody waits any more for the answers of clients that are away. */
@@ -27,7 +27,7 @@ void start_server(void)
 	model.f->server4->cfg.delegations = true;
 }
 
-/* What the holder of a write delegation has changed by itself, it still has. */
+/* The holder of a write delegation still has what it has changed by itself. */
 static void keep_changes(struct model_deleg *d, const struct model_deleg *old)
 {
 	if (!old->writes)
