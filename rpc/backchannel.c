@@ -137,8 +137,10 @@ static void put_word(uint8_t *p, uint32_t v)
 	p[3] = (uint8_t)v;
 }
 
-/* Enters the call, and takes a reference of the connection. */
-static int enter(struct rpc_backchannel *b, struct rpc_callback *cb, struct rpc_conn **conn)
+/* Enters the call under a new xid, and takes a reference of the connection. The call may have ended
+ * when this returns: the connection is closed, or the client has guessed the xid. */
+static int enter(struct rpc_backchannel *b, struct rpc_callback *cb, struct rpc_conn **conn,
+		 uint32_t *xid)
 {
 	int rc = 0;
 
@@ -151,7 +153,7 @@ static int enter(struct rpc_backchannel *b, struct rpc_callback *cb, struct rpc_
 	} else {
 		/* A transport closes the backchannel while it still has its own reference. */
 		rpc_conn_ref(*conn);
-		cb->xid = ++b->last_xid;
+		*xid = cb->xid = ++b->last_xid;
 		TAILQ_INSERT_TAIL(&b->calls, cb, link);
 		b->ncalls++;
 	}
@@ -168,10 +170,9 @@ int rpc_backchannel_call(struct rpc_backchannel *b, struct rpc_callback *cb, uin
 
 	if (len < 4 || len > RPC_CALLBACK_SIZE)
 		return -EMSGSIZE;
-	rc = enter(b, cb, &conn);
+	rc = enter(b, cb, &conn, &xid);
 	if (rc != 0)
 		return rc;
-	xid = cb->xid;
 	put_word(msg, xid);
 	rc = conn->ops->call(conn, msg, len);
 	if (rc != 0) {
