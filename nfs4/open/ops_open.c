@@ -36,8 +36,10 @@ static int finish(struct nfs4_opening *w, int status)
 	}
 	nfs4_place_clear(&w->file);
 	nfs4_owner_release(w->owner);
-	if (w->client)
+	if (w->client) {
 		nfs4_record_end(&w->client->record);
+		nfs4_client_put(w->client);
+	}
 	w->args->work = NULL;
 	return status;
 }
@@ -71,7 +73,9 @@ static int check_delegated(struct nfs4_compound *c, struct nfs4_opening *w)
 
 	if (status != NFS4_OK)
 		return status;
-	status = nfs4_state_check(c, st, sid, NFS4_STATE_DELEG);
+	/* In minor version 0 the lookup finds other clients' delegations, too. */
+	status = st->client == w->client ? nfs4_state_check(c, st, sid, NFS4_STATE_DELEG)
+					 : NFS4ERR_BAD_STATEID;
 	nfs4_state_unref(st);
 	return status == NFS4_OK && w->deny != 0
 		       ? nfs4_may_open(c->server, &w->client->record, true)
@@ -278,10 +282,13 @@ static int run_open(struct nfs4_compound *c, void *args)
 	w->args = a;
 	a->work = w;
 	status = nfs4_caller(c, a->owner.clientid, &w->client);
-	if (status != NFS4_OK)
+	if (status != NFS4_OK) {
 		w->client = NULL;
-	else
+	} else {
+		/* A stateid that the OPEN names may make another one c->client. */
+		nfs4_client_ref(w->client);
 		nfs4_record_begin(&w->client->record);
+	}
 	/* A client that is being removed gets no new record. Checked after nfs4_record_begin,
 	 * because the removal waits for the operations that have begun. */
 	if (status == NFS4_OK && nfs4_client_status(w->client) == NFS4_CLIENT_EXPIRED)
