@@ -117,12 +117,19 @@ static int may_use(struct nfs4_compound *c, uint32_t export_id)
 	return rc;
 }
 
+/* The root's status before its exports are looked at. No export needs to admit the caller, but a
+ * host of which nothing is known yet may be a stranger. */
+static int root_visible(const struct nfs4_compound *c)
+{
+	return c->req->standing == RPC_UNKNOWN ? NFS4ERR_DELAY : NFS4_OK;
+}
+
 /* Checks whether a directory leads to an export that the caller may use. The root is visible to
- * all. NFS4_OK, NFS4ERR_NOENT, or NFS4ERR_DELAY: not known yet. */
+ * all known hosts. NFS4_OK, NFS4ERR_NOENT, or NFS4ERR_DELAY: not known yet. */
 static int visible(struct nfs4_compound *c, const struct nfs4_pseudo_set *set, uint32_t dir)
 {
 	const struct nfs4_pseudo_dir *d = &set->dir[dir];
-	int status = dir == 0 ? NFS4_OK : NFS4ERR_NOENT;
+	int status = dir == 0 ? root_visible(c) : NFS4ERR_NOENT;
 
 	for (uint32_t i = 0; status != NFS4_OK && i < d->nexports; i++) {
 		const int rc = may_use(c, set->export[d->first_export + i].id);

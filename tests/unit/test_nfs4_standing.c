@@ -51,6 +51,33 @@ Test(nfs4_standing, while_it_is_not_known_a_client_is_told_to_come_again)
 	cr_expect_eq(lone(0, OP_PUTROOTFH), NFS4_OK);
 }
 
+/* No export is asked about the root of the pseudo file system, whose handle anybody may keep or
+ * guess. So the standing must be. */
+Test(nfs4_standing, while_it_is_not_known_the_pseudo_root_waits_too)
+{
+	struct fix4_session s;
+	struct vfs_fh root;
+
+	NEED_FIXTURE();
+	cr_assert_eq(fix4_session_new(f, &s, 1, "host", true), NFS4_OK);
+	fix4_begin(f, &s);
+	fix4_op(f, OP_PUTROOTFH);
+	fix4_op(f, OP_GETFH);
+	cr_assert_eq(fix4_send(f), NFS4_OK);
+	fix4_result(f, OP_PUTROOTFH);
+	fix4_result(f, OP_GETFH);
+	fix4_get_fh(f, &root);
+	stand(RPC_UNKNOWN);
+	f->deny = true;
+	fix4_begin(f, &s);
+	fix4_putfh(f, &root);
+	cr_expect_eq(fix4_send(f), NFS4ERR_DELAY);
+	stand(RPC_ADMITTED);
+	fix4_begin(f, &s);
+	fix4_putfh(f, &root);
+	cr_expect_eq(fix4_send(f), NFS4_OK);
+}
+
 Test(nfs4_standing, strangers_are_denied_everything)
 {
 	NEED_FIXTURE();
