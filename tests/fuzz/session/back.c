@@ -8,6 +8,7 @@
 #include "rpc/message.h"
 #include "rpc/xdr_out.h"
 #include "tests/fuzz/session/counts.h"
+#include "tests/fuzz/session/held.h"
 #include "tests/fuzz/session/reader.h"
 
 #define HIGHEST 15u
@@ -71,6 +72,7 @@ static void get_arguments(struct ss_in *in, uint32_t op)
 	case OP_CB_GETATTR:
 		get_fh(in);
 		get_bitmap(in);
+		ss_count(SS_N_ASKED);
 		break;
 	case OP_CB_RECALL:
 		ss_get(in, 16);
@@ -193,6 +195,11 @@ static void put_words(struct xdr_out *x, const uint32_t *words, unsigned n)
 		xdr_put_u32(x, words[i]);
 }
 
+static enum ss_answer kind_of(const struct ss_reaction *r)
+{
+	return r->how & SS_ANSWER_KIND;
+}
+
 static uint32_t sequence_status(enum ss_answer kind)
 {
 	switch (kind) {
@@ -213,38 +220,39 @@ static uint32_t sequence_status(enum ss_answer kind)
 	}
 }
 
-/* CB_GETATTR's attributes: none. */
-static void put_result(struct xdr_out *x, const struct ss_callback *c, uint32_t status)
+static void put_result(struct xdr_out *x, const struct ss_reaction *r, const struct ss_callback *c,
+		       uint32_t status)
 {
 	xdr_put_u32(x, c->op);
 	xdr_put_u32(x, status);
-	if (c->op == OP_CB_GETATTR && status == NFS4_OK) {
-		xdr_put_u32(x, 0);
-		xdr_put_u32(x, 0);
-	}
+	if (c->op == OP_CB_GETATTR && status == NFS4_OK)
+		ss_held_put(x, r->values, r->data, r->len);
 }
 
 /* Minor version 0 has no CB_SEQUENCE: errors of that are the operation's. */
-static void put_results_40(struct xdr_out *x, const struct ss_callback *c, enum ss_answer kind)
+static void put_results_40(struct xdr_out *x, const struct ss_reaction *r,
+			   const struct ss_callback *c)
 {
+	const enum ss_answer kind = kind_of(r);
 	const uint32_t sequence = sequence_status(kind);
 	const uint32_t status = kind == SS_ANSWER_OP_DELAY ? NFS4ERR_DELAY : sequence;
 
 	xdr_put_u32(x, status);
 	xdr_put_u32(x, 0);
 	xdr_put_u32(x, 1);
-	put_result(x, c, status);
+	put_result(x, r, c, status);
 }
 
 /* The results of CB_COMPOUND. */
-static void put_results(struct xdr_out *x, const struct ss_callback *c, enum ss_answer kind)
+static void put_results(struct xdr_out *x, const struct ss_reaction *r, const struct ss_callback *c)
 {
+	const enum ss_answer kind = kind_of(r);
 	const uint32_t sequence = sequence_status(kind);
 	const uint32_t status = kind == SS_ANSWER_OP_DELAY && c->nops > 1 ? NFS4ERR_DELAY : NFS4_OK;
 	const uint32_t target = kind == SS_ANSWER_ONE_SLOT ? 0 : HIGHEST;
 
 	if (c->minor == 0) {
-		put_results_40(x, c, kind);
+		put_results_40(x, r, c);
 		return;
 	}
 	xdr_put_u32(x, sequence ? sequence : status);
@@ -260,12 +268,13 @@ static void put_results(struct xdr_out *x, const struct ss_callback *c, enum ss_
 	xdr_put_u32(x, HIGHEST);
 	xdr_put_u32(x, target);
 	if (c->nops > 1)
-		put_result(x, c, status);
+		put_result(x, r, c, status);
 }
 
 /* The reply behind xid and direction. */
-static void put_reply(struct xdr_out *x, const struct ss_callback *c, enum ss_answer kind)
+static void put_reply(struct xdr_out *x, const struct ss_reaction *r, const struct ss_callback *c)
 {
+	const enum ss_answer kind = kind_of(r);
 	static const uint32_t denied[] = { RPC_MSG_DENIED, RPC_AUTH_ERROR, RPC_AUTH_BADCRED };
 	uint32_t head[] = { RPC_MSG_ACCEPTED, 0, 0, RPC_SUCCESS };
 
@@ -285,7 +294,7 @@ static void put_reply(struct xdr_out *x, const struct ss_callback *c, enum ss_an
 	}
 	put_words(x, head, rn_array_size(head));
 	if (head[3] == RPC_SUCCESS && c->proc == NFSPROC4_CB_COMPOUND)
-		put_results(x, c, kind);
+		put_results(x, r, c);
 }
 
 unsigned ss_back_waiting(const struct ss_back *b)
@@ -297,11 +306,11 @@ unsigned ss_back_waiting(const struct ss_back *b)
 	return n;
 }
 
-size_t ss_back_answer(struct ss_back *b, uint8_t how, const uint8_t *data, size_t data_len,
-		      uint8_t *out, uint32_t *xid, uint32_t *credits)
+size_t ss_back_answer(struct ss_back *b, const struct ss_reaction *r, uint8_t *out, uint32_t *xid,
+		      uint32_t *credits)
 {
 	static const uint32_t grants[] = { 8, 1, 0, UINT32_MAX };
-	const enum ss_answer kind = how & SS_ANSWER_KIND;
+	const enum ss_answer kind = kind_of(r);
 	struct ss_callback c;
 	struct xdr_out x;
 
@@ -310,21 +319,21 @@ size_t ss_back_answer(struct ss_back *b, uint8_t how, const uint8_t *data, size_
 	c = b->call[0];
 	if (kind == SS_ANSWER_OTHER_XID) {
 		c.xid += 0x1000;
-	} else if (how & SS_ANSWER_AGAIN) {
+	} else if (r->how & SS_ANSWER_AGAIN) {
 		b->call[0].answered = true;
 	} else {
 		memmove(b->call, b->call + 1, --b->n * sizeof(b->call[0]));
 	}
 	*xid = c.xid;
-	*credits = grants[(how & SS_ANSWER_CREDITS) >> 4];
+	*credits = grants[(r->how & SS_ANSWER_CREDITS) >> 4];
 	b->most = rn_max(b->most, *credits);
 	ss_count(SS_N_CB_ANSWERED);
 	xdr_out_init(&x, out, SS_ANSWER_MAX);
 	xdr_put_u32(&x, c.xid);
 	xdr_put_u32(&x, RPC_REPLY);
-	if (how & SS_ANSWER_DATA)
-		xdr_put_fixed(&x, data, (uint32_t)rn_min(data_len, SS_ANSWER_MAX - 8));
+	if (r->how & SS_ANSWER_DATA)
+		xdr_put_fixed(&x, r->data, (uint32_t)rn_min(r->len, SS_ANSWER_MAX - 8));
 	else
-		put_reply(&x, &c, kind);
+		put_reply(&x, r, &c);
 	return x.used;
 }

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct ss_values;
+
 #define SS_BACK_KEPT 64u /* calls without an answer; the server has no more under way */
 #define SS_ANSWER_MAX 4200u
 /* octets of a reply for which the server may not close the connection */
@@ -53,6 +55,14 @@ struct ss_back {
 	uint32_t most; /* calls that may be under way: the largest grant so far */
 };
 
+/* An answer as SS_ANSWER asks for it. */
+struct ss_reaction {
+	uint8_t how;
+	const uint8_t *data; /* without SS_ANSWER_DATA: the attributes for CB_GETATTR (held.h) */
+	size_t len;
+	const struct ss_values *values; /* of the client that answers */
+};
+
 void ss_back_init(struct ss_back *b);
 /* Takes the RPC message of a call. NULL, or what is wrong with it. */
 const char *ss_back_take(struct ss_back *b, const uint8_t *msg, size_t len);
@@ -60,7 +70,7 @@ const char *ss_back_take(struct ss_back *b, const uint8_t *msg, size_t len);
 unsigned ss_back_waiting(const struct ss_back *b);
 /* Answers the oldest call. Returns the length of the RPC message in out (SS_ANSWER_MAX octets); 0:
  * there is no call. *xid is the call's; *credits is granted by RDMA. */
-size_t ss_back_answer(struct ss_back *b, uint8_t how, const uint8_t *data, size_t data_len,
-		      uint8_t *out, uint32_t *xid, uint32_t *credits);
+size_t ss_back_answer(struct ss_back *b, const struct ss_reaction *r, uint8_t *out, uint32_t *xid,
+		      uint32_t *credits);
 
 #endif

@@ -68,6 +68,21 @@ static void put_mode(struct xdr_out *x)
 	xdr_put_u32(x, 0644);
 }
 
+/* Change and size alone: those that the holder of a write delegation is asked for. */
+static void put_held_bitmap(struct xdr_out *x)
+{
+	xdr_put_u32(x, 1);
+	xdr_put_u32(x, bit_of(FATTR4_CHANGE) | bit_of(FATTR4_SIZE));
+}
+
+static void put_size(struct xdr_out *x)
+{
+	xdr_put_u32(x, 1);
+	xdr_put_u32(x, bit_of(FATTR4_SIZE));
+	xdr_put_u32(x, 8);
+	xdr_put_u64(x, INT64_MAX);
+}
+
 static void put_owner(struct xdr_out *x, uint32_t minor, const char *name)
 {
 	mark(x, 'K', minor > 0);
@@ -422,7 +437,10 @@ static void put_op(struct xdr_out *x, uint32_t minor, uint32_t step)
 		xdr_put_u32(x, minor < 2 ? 0x3f : 0x1ff);
 		break;
 	case OP_GETATTR:
-		put_bitmap(x);
+		if (step & OF_DELEG)
+			put_held_bitmap(x);
+		else
+			put_bitmap(x);
 		break;
 	case OP_SETATTR:
 		mark(x, 'I', which);
@@ -430,7 +448,10 @@ static void put_op(struct xdr_out *x, uint32_t minor, uint32_t step)
 		break;
 	case OP_VERIFY:
 	case OP_NVERIFY:
-		put_mode(x);
+		if (step & OF_DELEG)
+			put_size(x);
+		else
+			put_mode(x);
 		break;
 	case OP_OPEN:
 		put_open(x, minor, step);
@@ -680,6 +701,17 @@ static const struct compound compounds[] = {
 	  { OP_PUTFH | OF_DELEG, OP_SAVEFH, OP_PUTFH, OP_OPEN, OP_COPY | OF_FAR } },
 	{ "copying", 2, 2, false, { OP_PUTFH | OF_NEW, OP_OFFLOAD_STATUS | OF_FAR } },
 	{ "uncopy", 2, 2, false, { OP_PUTFH | OF_NEW, OP_OFFLOAD_CANCEL | OF_FAR } },
+	{ "look", 0, 2, false, { OP_PUTFH | OF_DELEG, OP_GETATTR | OF_DELEG } },
+	{ "compare",
+	  0,
+	  2,
+	  false,
+	  { OP_PUTFH | OF_DELEG, OP_VERIFY | OF_DELEG, OP_GETATTR | OF_DELEG } },
+	{ "differ",
+	  0,
+	  2,
+	  false,
+	  { OP_PUTFH | OF_DELEG, OP_NVERIFY | OF_DELEG, OP_GETATTR | OF_DELEG } },
 };
 
 /* The i-th combination of a COMPOUND and a minor version that has it. */

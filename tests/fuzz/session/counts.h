@@ -32,6 +32,8 @@ enum ss_count {
 	SS_N_REVOKED,	/* operations that were answered NFS4ERR_DELEG_REVOKED */
 	SS_N_COPYING,	/* asynchronous copies */
 	SS_N_OFFLOADED, /* CB_OFFLOAD */
+	SS_N_ASKED,	/* CB_GETATTR */
+	SS_N_TOLD,	/* answers to it with attributes, true or not */
 	SS_COUNTS,
 };
 

@@ -70,6 +70,7 @@ struct ss_values {
 	struct ss_fh fh[SS_FH_COUNT];
 	unsigned next_new;
 	uint64_t cookie, cookieverf, exclusive;
+	uint64_t change, size; /* of the last reply that had these two attributes alone */
 	/* values of NFSv4 */
 	uint64_t clientid[2];
 	uint8_t confirm[8], session[16], stateid[SS_STATEIDS][16];

@@ -189,6 +189,14 @@ static size_t some_rdma_message(struct session *s, uint8_t *out)
 	return ss_template_rdma(&c, msg, rn_min(len, SS_TEMPLATE_MAX - 128), out);
 }
 
+/* What a client says of a file that is delegated to it (held.h). */
+static size_t some_claim(struct session *s, uint8_t *out)
+{
+	for (unsigned i = 0; i < 3; i++)
+		out[i] = (uint8_t)pick(s, 256);
+	return 3;
+}
+
 static void insert_step(struct session *s)
 {
 	unsigned at = pick(s, s->n + 1);
@@ -211,6 +219,8 @@ static void insert_step(struct session *s)
 		st->len = (uint16_t)some_message(s, data);
 	else if (st->op == SS_RAW)
 		st->len = (uint16_t)some_rdma_message(s, data);
+	else if (st->op == SS_ANSWER)
+		st->len = (uint16_t)some_claim(s, data);
 }
 
 static void remove_step(struct session *s)

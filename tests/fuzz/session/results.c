@@ -80,14 +80,35 @@ static void get_bitmap(struct ss_in *in)
 		ss_get(in, (size_t)4 * n);
 }
 
+/* Change and size of a file, of which another client's claims may be among them. */
+static void learn_file(struct ss_in *in, const uint8_t *p)
+{
+	struct ss_in values = { .p = p, .left = 16 };
+	const uint64_t change = ss_get_u64(&values), size = ss_get_u64(&values);
+
+	if (size > INT64_MAX)
+		ss_wrong(in, "a file of more than 2^63 - 1 octets");
+	if (in->bad || !in->learn)
+		return;
+	in->learn->change = change;
+	in->learn->size = size;
+}
+
 static void get_attributes(struct ss_in *in)
 {
+	const uint32_t change_and_size = 1u << 3 | 1u << 4;
+	struct ss_in ahead = *in;
 	uint32_t len;
 
+	const bool both = ss_get_u32(&ahead) == 1 && ss_get_u32(&ahead) == change_and_size;
 	get_bitmap(in);
-	ss_get_opaque(in, 64u << 10, &len);
+	const uint8_t *p = ss_get_opaque(in, 64u << 10, &len);
 	if (len % 4)
 		ss_wrong(in, "attributes of no whole words");
+	else if (both && !in->bad && len != 16)
+		ss_wrong(in, "change and size in another length than theirs");
+	else if (both && !in->bad)
+		learn_file(in, p);
 }
 
 static void get_entries(struct ss_in *in)

@@ -414,7 +414,10 @@ static void answer(struct peer *p, const struct ss_step *s)
 	else if (by_rdma(p) ? !p->rdma.open || p->rdma.ended : p->tcp.fd < 0 || p->tcp.ended)
 		return;
 	size_t data_len = ss_expand(s->data, s->len, values_of(p), run.message);
-	size_t len = ss_back_answer(b, s->how, run.message, data_len, out, &xid, &credits);
+	const struct ss_reaction r = {
+		.how = s->how, .data = run.message, .len = data_len, .values = values_of(p)
+	};
+	size_t len = ss_back_answer(b, &r, out, &xid, &credits);
 	if (!len)
 		return;
 	if (dialled) {
