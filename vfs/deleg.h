@@ -96,8 +96,8 @@ struct vfs_deleg {
 /*
  * Gives d->client a delegation of n's file. Nothing is durable. 0, or
  * -EAGAIN: not now. Something of somebody else stands against it: a share, a lock, a delegation, a
- *	change under way; or the client has one already, or the last one was recalled less than
- *	vfs_config.deleg_quiet_seconds ago.
+ *	change under way; or the client has one already, or the last one that was recalled has
+ *	ended less than vfs_config.deleg_quiet_seconds ago.
  * -EOPNOTSUPP: never for this file. It is neither a regular file nor a directory, or local processes
  *	may change it (a write delegation: use it) and the kernel would not tell.
  * -ENOMEM.

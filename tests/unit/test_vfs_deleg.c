@@ -494,6 +494,8 @@ Test(vfs_deleg, what_stands_against_giving)
 	end_quiet(&f, n);
 	cr_expect_eq(give(&f, n, &e, &bob, VFS_DELEG_READ), -EAGAIN, "under recall");
 	vfs_deleg_end(&d.d);
+	cr_expect_eq(give(&f, n, &e, &bob, VFS_DELEG_READ), -EAGAIN, "a recall that lasted");
+	end_quiet(&f, n);
 	must_give(&f, n, &e, &bob, VFS_DELEG_READ);
 	f.ctx.client = NULL;
 	cr_expect_eq(op_write(&f, n), -VFS_EDELEG);

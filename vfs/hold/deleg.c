@@ -213,6 +213,8 @@ void vfs_deleg_end(struct vfs_deleg *d)
 		f->delegs.writing = false;
 	if (LIST_EMPTY(&f->delegs.given) && LIST_EMPTY(&f->delegs.recalled))
 		fd = vfs_lease_drop(f);
+	if (d->recalled)
+		vfs_deleg_quiet(f);
 	freed = d->recalled && LIST_EMPTY(&f->delegs.recalled);
 	d->file = NULL;
 	pthread_mutex_unlock(&f->lock);

@@ -43,6 +43,11 @@ bool vfs_deleg_conflicts(const struct vfs_file *f, const struct vfs_file_use *u)
 	return find(f, &f->delegs.given, u) || find(f, &f->delegs.recalled, u);
 }
 
+void vfs_deleg_quiet(struct vfs_file *f)
+{
+	atomic_store(&f->vfs->files->recalled_at[f->slot], (uint32_t)rn_now_coarse_seconds());
+}
+
 /* Under f->lock, which is given up in between. */
 static void recall_one(struct vfs_file *f, struct vfs_deleg *d, unsigned within_s)
 {
@@ -52,7 +57,7 @@ static void recall_one(struct vfs_file *f, struct vfs_deleg *d, unsigned within_
 	d->calling++;
 	d->recalled_at = rn_now_coarse_seconds();
 	atomic_store(&d->within_s, within_s);
-	atomic_store(&f->vfs->files->recalled_at[f->slot], (uint32_t)d->recalled_at);
+	vfs_deleg_quiet(f);
 	pthread_mutex_unlock(&f->lock);
 	d->ops->recall(d);
 	pthread_mutex_lock(&f->lock);

@@ -30,5 +30,7 @@ int vfs_deleg_check_file(struct vfs_ctx *ctx, struct vfs_file *f, enum vfs_deleg
 int vfs_deleg_check_unknown(struct vfs *vfs, struct vfs_file *f);
 /* Under f->lock, which is given up in between: asks the holders of all that are in the way. */
 void vfs_deleg_recall(struct vfs_file *f, const struct vfs_file_use *u);
+/* Nobody gets a delegation of the file from now on, for vfs_config.deleg_quiet_seconds. */
+void vfs_deleg_quiet(struct vfs_file *f);
 
 #endif
