@@ -550,6 +550,41 @@ Test(tcp_limits, a_long_record_in_bits, .timeout = 120)
 	fixture_stop(&f);
 }
 
+/* Reading paused for room, in a send that has the call's head as well. When it goes on, the rest is not there yet. */
+Test(tcp_limits, a_long_record_behind_a_pause, .timeout = 120)
+{
+	static uint8_t record[70000] = { 0x80, 1, 0x11, 0x6c };
+	enum { FIRST = 2000 };
+	struct fixture f;
+	struct answer a;
+
+	fixture_start(&f, (struct tcp_config){ .max_requests = 1 }, BUDGET, AF_INET);
+	for (unsigned ends = 0; ends < 2; ends++) {
+		static uint8_t both[4 + 12 + FIRST] = { 0x80, 0, 0, 12 };
+		int fd = client_connect(&f);
+
+		fixture_mode(&f, SINK_HOLD);
+		memcpy(both + 16, record, FIRST);
+		client_send(fd, both, sizeof(both));
+		cr_assert(fixture_wait(&f, 1));
+		usleep(50000);
+		fixture_mode(&f, SINK_ANSWER);
+		cr_assert_eq(client_answer(fd, &a), 1);
+		cr_expect_eq(a.len, 12);
+		usleep(50000);
+		if (ends) {
+			shutdown(fd, SHUT_WR);
+			cr_expect(client_closed(fd), "the end is not seen");
+		} else {
+			client_send(fd, record + FIRST, sizeof(record) - FIRST);
+			cr_assert_eq(client_answer(fd, &a), 1, "the rest is not read");
+			cr_expect_eq(a.len, sizeof(record) - 4);
+		}
+		close(fd);
+	}
+	fixture_stop(&f);
+}
+
 static enum rpc_standing standing;
 /* The first connection: whether a record is in hand, and what it waits for. */
 static bool in_record;

@@ -517,9 +517,13 @@ void tcp_read_some(struct tcp_conn *c, uint64_t until)
 			return;
 	}
 	if (!event_pending(&c->rd, EV_READ, NULL)) {
-		if (use_pending(c) < 0)
+		const int rc = use_pending(c);
+
+		/* The event tells a record that awaits its data when they are there. */
+		if (rc == 0 || c->awaits)
+			event_add(&c->rd, NULL);
+		if (rc < 0)
 			return;
-		event_add(&c->rd, NULL);
 	}
 	while (c->loop->turns->work < until && receive(c) > 0)
 		;
