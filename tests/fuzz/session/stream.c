@@ -35,13 +35,15 @@ static void end_record(struct ss_stream *s)
 {
 	struct ss_call call;
 
-	const bool reply = s->called && s->total >= CALL_MIN && s->total <= SS_ANSWER_FAIR &&
-			   ss_word(s->head + 4) == 1;
+	const bool reply =
+		s->total >= CALL_MIN && s->total <= SS_ANSWER_FAIR && ss_word(s->head + 4) == 1;
 
 	if (ss_call_parse(s->head, rn_min(s->total, SS_HEAD_MAX), &call))
 		s->on_call(s->ctx, &call);
 	else if (!reply)
 		s->doomed = true;
+	else if (!s->called)
+		s->stray = true;
 	s->total = 0;
 	s->empties = 0;
 	s->in_record = false;

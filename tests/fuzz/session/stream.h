@@ -41,6 +41,9 @@ struct ss_stream {
 	uint8_t head[SS_HEAD_MAX];
 	bool doomed; /* the client has sent something after which the server may close */
 	bool called; /* the server has made a call, and takes replies of SS_ANSWER_FAIR octets */
+	/* The client has sent a reply without a call. The server closes, unless the connection is a
+	 * session's back channel. */
+	bool stray;
 	void (*on_call)(void *ctx, const struct ss_call *call);
 	void *ctx;
 };

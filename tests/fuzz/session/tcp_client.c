@@ -230,7 +230,7 @@ static void end(struct ss_tcp *c, const char *how)
 {
 	c->ended = true;
 	c->out_len = 0;
-	if (c->stream.doomed || c->was_muted || ss_stream_partial(&c->stream))
+	if (c->stream.doomed || c->stream.stray || c->was_muted || ss_stream_partial(&c->stream))
 		return;
 	if ((c->shut && !c->debts.open) || ss_world_was_jammed())
 		return;
