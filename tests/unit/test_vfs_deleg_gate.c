@@ -14,9 +14,36 @@
 
 #include "tests/unit/deleg_local.h"
 #include "vfs/base/gated.h"
+#include "vfs/fs/handle.h"
 #include "vfs/hold/gate_thread.h"
 
 TestSuite(vfs_deleg_gate, .timeout = 120);
+
+int __real_vfs_handle_of(int dirfd, const char *name, struct vfs_handle *out, uint64_t *mnt_id);
+int __wrap_vfs_handle_of(int dirfd, const char *name, struct vfs_handle *out, uint64_t *mnt_id);
+
+int __real_fstat(int fd, struct stat *st);
+int __wrap_fstat(int fd, struct stat *st);
+
+/* 0, or the errors that all calls are answered with. */
+static _Atomic int handle_error, stat_error;
+
+int __wrap_fstat(int fd, struct stat *st)
+{
+	const int error = atomic_load(&stat_error);
+
+	if (!error)
+		return __real_fstat(fd, st);
+	errno = error;
+	return -1;
+}
+
+int __wrap_vfs_handle_of(int dirfd, const char *name, struct vfs_handle *out, uint64_t *mnt_id)
+{
+	const int error = atomic_load(&handle_error);
+
+	return error ? error : __real_vfs_handle_of(dirfd, name, out, mnt_id);
+}
 
 /* Local opens that wait. */
 static uint32_t waiting(struct fx *f)
@@ -353,6 +380,53 @@ Test(vfs_deleg_gate, a_local_process_hastens_a_recall)
 	cr_expect_eq(d.recalls, 1);
 	vfs_deleg_end(&d.d);
 	cr_expect_eq(dl_end_of(pid), 0);
+	vfs_node_put(n);
+	dl_close(&f);
+}
+
+/* The thread cannot tell which file is opened: nobody is let in under a delegation. */
+Test(vfs_deleg_gate, a_file_that_cannot_be_told)
+{
+	static const int error[] = { -EBADF, -ENOMEM, -EIO, -EOPNOTSUPP };
+	struct vfs_node *n;
+	struct deleg d;
+	struct fx f;
+
+	open_fx(&f);
+	n = fx_file(&f, "file", "old", 3);
+	cr_assert_eq(give(&f, n, &d), 0);
+	for (unsigned i = 0; i < sizeof(error) / sizeof(error[0]); i++) {
+		atomic_store(&handle_error, error[i]);
+		cr_expect_eq(dl_end_of(dl_start(open_to_read, fx_path(&f, "file"))), EPERM, "%d",
+			     error[i]);
+	}
+	atomic_store(&handle_error, 0);
+	atomic_store(&stat_error, EIO);
+	cr_expect_eq(dl_end_of(dl_start(open_to_read, fx_path(&f, "file"))), EPERM);
+	atomic_store(&stat_error, 0);
+	cr_expect_eq(waiting(&f), 0);
+	vfs_deleg_end(&d.d);
+	cr_expect_eq(dl_end_of(dl_start(open_to_read, fx_path(&f, "file"))), 0);
+	cr_expect_eq(give(&f, n, &d), 0, "nothing of the events is left");
+	vfs_deleg_end(&d.d);
+	vfs_node_put(n);
+	dl_close(&f);
+}
+
+/* The thread cannot tell the file either, but there is no delegation of any file. */
+Test(vfs_deleg_gate, a_mark_without_a_delegation)
+{
+	struct vfs_node *n;
+	struct fx f;
+
+	open_fx(&f);
+	n = fx_file(&f, "file", "old", 3);
+	cr_assert_eq(fanotify_mark(f.vfs->gates->group, FAN_MARK_ADD, FAN_OPEN_PERM, AT_FDCWD,
+				   fx_path(&f, "file")),
+		     0);
+	atomic_store(&handle_error, -ENOMEM);
+	cr_expect_eq(dl_end_of(dl_start(open_to_read, fx_path(&f, "file"))), 0);
+	atomic_store(&handle_error, 0);
 	vfs_node_put(n);
 	dl_close(&f);
 }

@@ -95,18 +95,40 @@ static int allow_late(struct vfs *vfs)
 	return o ? 1000 : -1;
 }
 
-/* The file of an event, with a reference; NULL: nobody has a delegation of it. */
-static struct vfs_file *file_of(struct vfs *vfs, int fd)
+/* The file of an event, with a reference; *out is NULL if nobody has a delegation of it. -errno: that
+ * cannot be told. */
+static int file_of(struct vfs *vfs, int fd, struct vfs_file **out)
 {
 	struct vfs_handle h = { .export_id = 0 };
 	struct vfs_fh fh;
 	struct stat st;
 	uint64_t mnt_id;
+	int rc;
 
-	if (fstat(fd, &st) != 0 || vfs_handle_of(fd, "", &h, &mnt_id) != 0 ||
-	    vfs_handle_encode(&h, NULL, &fh) != 0)
-		return NULL;
-	return vfs_file_find_fh(vfs, vfs_device_number(st.st_dev), &fh);
+	*out = NULL;
+	if (fstat(fd, &st) != 0)
+		return -errno;
+	rc = vfs_handle_of(fd, "", &h, &mnt_id);
+	if (rc == 0)
+		rc = vfs_handle_encode(&h, NULL, &fh);
+	if (rc == 0)
+		*out = vfs_file_find_fh(vfs, vfs_device_number(st.st_dev), &fh);
+	return rc;
+}
+
+/*
+ * The answer for a file that cannot be told. Only files with gates are marked, so it is behind one,
+ * or was when it was opened. To let it be opened would show data that the holder has changed, and
+ * without a file there is nothing to recall or wait for. ENOMEM and EIO may pass, and the process may
+ * try again. EOVERFLOW and EOPNOTSUPP (no handle, or a longer one than those of delegated files) mean
+ * another way to the file, and EBADF a fault of this server: neither shows that the file is free.
+ *
+ * A gate is counted before its mark is there. So with none the file's gate is gone; a new one fails
+ * while this open waits.
+ */
+static uint32_t response_without_file(const struct vfs *vfs)
+{
+	return atomic_load(&vfs->files->gates) > 0 ? FAN_DENY : FAN_ALLOW;
 }
 
 /* Under f->lock, which is there while the file has a gate. False: too many wait. */
@@ -157,13 +179,14 @@ static void look_at(struct vfs *vfs, const struct fanotify_event_metadata *e)
 {
 	struct vfs_gates *gs = vfs->gates;
 	struct vfs_file *f = NULL;
+	int rc = 0;
 
 	if (e->vers != FANOTIFY_METADATA_VERSION || e->fd < 0)
 		return;
 	if (e->pid != gs->self)
-		f = file_of(vfs, e->fd);
+		rc = file_of(vfs, e->fd, &f);
 	if (!f) {
-		answer(gs, e->fd, FAN_ALLOW);
+		answer(gs, e->fd, rc == 0 ? FAN_ALLOW : response_without_file(vfs));
 		return;
 	}
 	/* The answer names the descriptor's number. The file behind it is closed here, since it would

@@ -9,7 +9,7 @@
  * so that it stands against no later gate; the number must stay, as the answer names it.
  *
  * The kernel refuses an open (EPERM) for which this process has no descriptor left, and so does the
- * thread if very many wait. When the process ends, in whatever way, the kernel allows all. While the
+ * thread if very many wait, or if it cannot tell which file is opened. When the process ends, in whatever way, the kernel allows all. While the
  * process is stopped, local opens of files behind gates wait; they can be killed.
  */
 #ifndef RN_VFS_GATE_THREAD_H
