@@ -384,6 +384,44 @@ Test(vfs_deleg_gate, a_local_process_hastens_a_recall)
 	dl_close(&f);
 }
 
+/* One file has more opens than may wait, and leaves places for those of another. */
+Test(vfs_deleg_gate, a_file_has_a_share_of_those_that_wait)
+{
+	struct vfs_node *n, *other;
+	struct deleg d, e;
+	pid_t pid[4], last;
+	struct fx f;
+
+	open_fx(&f);
+	n = fx_file(&f, "file", "old", 3);
+	other = fx_file(&f, "other", "old", 3);
+	cr_assert_eq(give(&f, n, &d), 0);
+	cr_assert_eq(give(&f, other, &e), 0);
+	f.vfs->cfg.max_fds = 8 * 16; /* so 8 may wait */
+	for (unsigned i = 0; i < 4; i++) {
+		pid[i] = dl_start(open_to_read, fx_path(&f, "file"));
+		while (waiting(&f) <= i)
+			usleep(1000);
+	}
+	/* Bounds the wait of an open that is not refused. */
+	f.vfs->gates->patience_s = 2;
+	for (unsigned i = 0; i < 4; i++)
+		cr_expect_eq(dl_end_of(dl_start(open_to_read, fx_path(&f, "file"))), EPERM);
+	f.vfs->gates->patience_s = 1000;
+	last = dl_start(open_to_read, fx_path(&f, "other"));
+	cr_expect(dl_is_recalled(&e));
+	cr_expect_eq(waiting(&f), 5);
+	vfs_deleg_end(&e.d);
+	cr_expect_eq(dl_end_of(last), 0);
+	vfs_deleg_end(&d.d);
+	for (unsigned i = 0; i < 4; i++)
+		cr_expect_eq(dl_end_of(pid[i]), 0);
+	cr_expect_eq(waiting(&f), 0);
+	vfs_node_put(n);
+	vfs_node_put(other);
+	dl_close(&f);
+}
+
 /* The thread cannot tell which file is opened: nobody is let in under a delegation. */
 Test(vfs_deleg_gate, a_file_that_cannot_be_told)
 {

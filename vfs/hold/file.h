@@ -87,6 +87,7 @@ struct vfs_file {
 	int lease_fd;			/* vfs/hold/lease.h; -1: none */
 	bool gated;			/* lease_fd is that of a gate (vfs/hold/open_gate.h) */
 	struct vfs_opener_list openers; /* local opens that wait; guarded by vfs_gates.lock */
+	uint32_t nopeners;		/* guarded by the same */
 	uint64_t lease_sweep;		/* guarded by vfs_lease_table.lock, as the links */
 	LIST_ENTRY(vfs_file) lease_link, watch_link;
 	struct vfs_ranges ranges;

@@ -56,6 +56,7 @@ static void take_out(struct vfs_gates *gs, struct vfs_opener *o)
 {
 	TAILQ_REMOVE(&gs->openers, o, link);
 	LIST_REMOVE(o, file_link);
+	o->file->nopeners--;
 	gs->nopeners--;
 }
 
@@ -131,6 +132,15 @@ static uint32_t response_without_file(const struct vfs *vfs)
 	return atomic_load(&vfs->files->gates) > 0 ? FAN_DENY : FAN_ALLOW;
 }
 
+/* Under gs->lock. A file may have as many waiting opens as it leaves places for others, so one file
+ * alone has half of them. */
+static bool has_place(const struct vfs_file *f)
+{
+	const uint32_t most = f->vfs->cfg.max_fds / PART_OPENERS, used = f->vfs->gates->nopeners;
+
+	return used < most && f->nopeners < most - used;
+}
+
 /* Under f->lock, which is there while the file has a gate. False: too many wait. */
 static bool enlist(struct vfs_file *f, int fd)
 {
@@ -140,13 +150,15 @@ static bool enlist(struct vfs_file *f, int fd)
 
 	if (!o)
 		return false;
+	o->file = f;
 	o->fd = fd;
 	o->until_s = (uint64_t)rn_now_coarse_seconds() + gs->patience_s;
 	pthread_mutex_lock(&gs->lock);
-	fits = gs->nopeners < f->vfs->cfg.max_fds / PART_OPENERS;
+	fits = has_place(f);
 	if (fits) {
 		TAILQ_INSERT_TAIL(&gs->openers, o, link);
 		LIST_INSERT_HEAD(&f->openers, o, file_link);
+		f->nopeners++;
 		gs->nopeners++;
 		atomic_fetch_add(&f->vfs->fds, 1);
 	}

@@ -9,8 +9,9 @@
  * so that it stands against no later gate; the number must stay, as the answer names it.
  *
  * The kernel refuses an open (EPERM) for which this process has no descriptor left, and so does the
- * thread if very many wait, or if it cannot tell which file is opened. When the process ends, in whatever way, the kernel allows all. While the
- * process is stopped, local opens of files behind gates wait; they can be killed.
+ * thread if too many wait (of this file, or in all), or if it cannot tell which file is opened. When the
+ * process ends, in whatever way, the kernel allows all. While the process is stopped, local opens of
+ * files behind gates wait; they can be killed.
  */
 #ifndef RN_VFS_GATE_THREAD_H
 #define RN_VFS_GATE_THREAD_H
@@ -24,8 +25,9 @@
 
 /* A local open that waits. */
 struct vfs_opener {
-	int fd;		  /* of its event */
-	uint64_t until_s; /* by rn_now_coarse_seconds() */
+	struct vfs_file *file; /* its gate keeps it: openers leave before the gate ends */
+	int fd;		       /* of its event */
+	uint64_t until_s;      /* by rn_now_coarse_seconds() */
 	LIST_ENTRY(vfs_opener) file_link;
 	TAILQ_ENTRY(vfs_opener) link;
 };
