@@ -105,6 +105,7 @@ struct nfs4_compound {
 	uint32_t seen_index; /* index of the operation that may use them; 0: none */
 
 	struct nfs4_held_answer held;
+	uint64_t size_when_asked; /* of the file, before its holder was asked for that answer */
 
 	/* Number of user and group names that the operation has put as numbers, because the name
 	 * service has not answered yet. */

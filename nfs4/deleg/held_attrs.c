@@ -52,7 +52,11 @@ static bool is_modified(struct nfs4_deleg *d, const struct nfs4_held_answer *a, 
 	return modified;
 }
 
-/* The attributes were read before the holder was asked, perhaps; it may have written since. */
+/*
+ * The attributes were read before the holder was asked, perhaps; it may have written since. Its answer may
+ * be older than that: to tell the new change attribute with the size of the answer would be wrong for as long as the
+ * file does not change again. So a size that has changed here counts.
+ */
 static int apply(struct nfs4_compound *c, struct nfs4_place *p, struct nfs4_deleg *d,
 		 struct vfs_attr *attr)
 {
@@ -63,17 +67,24 @@ static int apply(struct nfs4_compound *c, struct nfs4_place *p, struct nfs4_dele
 	if (vfs_touch_delegated(&p->ctx, p->node) != 0)
 		return recall(c, p, attr);
 	status = read_attr(c, p, attr);
-	attr->size = c->held.size;
+	if (attr->size == c->size_when_asked)
+		attr->size = c->held.size;
 	return status;
 }
 
 static int ask(struct nfs4_compound *c, struct nfs4_place *p, struct nfs4_deleg *d,
 	       struct vfs_attr *attr)
 {
+	int status;
+
 	if (rpc_is_prompt(c->req))
 		return nfs4_decline(c);
 	if (!nfs4_client_is_alive(d->st.client))
 		return recall(c, p, attr);
+	status = read_attr(c, p, attr);
+	if (status != NFS4_OK)
+		return status;
+	c->size_when_asked = attr->size;
 	return nfs4_query(c, d) == -ETIMEDOUT ? recall(c, p, attr) : NFS4ERR_DELAY;
 }
 

@@ -30,6 +30,7 @@ static struct {
 	uint64_t change, size;
 	uint32_t status;
 	unsigned asked;
+	uint64_t extend; /* to this size, before it answers; 0: not at all */
 } will;
 
 static uint32_t open_as(struct op_owner *o, const char *name, uint32_t access, struct op_file *out)
@@ -70,6 +71,8 @@ static void play_holder(struct fixture *fx)
 	cr_expect_arr_eq(c.fh.data, file.fh.data, c.fh.len);
 	cr_expect_eq(c.wants, 1u << FATTR4_CHANGE | 1u << FATTR4_SIZE);
 	will.asked++;
+	if (will.extend)
+		cr_assert_eq(truncate(fix_path(f, "a"), (off_t)will.extend), 0);
 	switch (will.how) {
 	case ATTRS:
 		cbs_answer_attrs(fx, &c, will.change, will.size);
@@ -194,6 +197,21 @@ Test(nfs4_held, written)
 	cr_assert_eq(look(), NFS4_OK);
 	cr_expect_eq(will.asked, 1);
 	cr_expect_eq(got.size, SIZE);
+}
+
+/* The answer left before the WRITE that made the file longer, and comes after it. */
+Test(nfs4_held, answer_older_than_the_file)
+{
+	uint64_t change;
+
+	NEED_FIXTURE();
+	change = begin_delegated();
+	will.size = SIZE + 5;
+	will.extend = 1000;
+	cr_assert_eq(look(), NFS4_OK);
+	cr_expect_eq(will.asked, 1);
+	cr_expect_eq(got.size, 1000);
+	cr_expect_gt(got.change, change);
 }
 
 /* The call is answered DELAY, and the delegation is recalled; the holder is not asked a second time. */
