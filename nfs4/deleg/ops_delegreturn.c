@@ -42,9 +42,12 @@ static int run_delegreturn(struct nfs4_compound *c, void *args)
 
 	if (status != NFS4_OK)
 		return status;
-	nfs4_deleg_end(nfs4_as_deleg(st));
+	if (nfs4_may_end(c, st->client, nfs4_as_deleg(st)->opener))
+		nfs4_deleg_end(nfs4_as_deleg(st));
+	else
+		status = NFS4ERR_BAD_STATEID;
 	nfs4_state_unref(st);
-	return NFS4_OK;
+	return status;
 }
 
 const struct nfs4_op nfs4_op_delegpurge = {

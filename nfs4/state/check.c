@@ -216,17 +216,18 @@ static int begin_seq(struct nfs4_compound *c, struct nfs4_owner *o, uint32_t seq
 	return status;
 }
 
-/* True if the caller may change the state. Minor version 0 has no session whose id identifies the
- * client. So an open or lock may be changed by the user who made it, or by the client itself. */
-static bool is_theirs(const struct nfs4_compound *c, struct nfs4_state *st)
+bool nfs4_may_end(const struct nfs4_compound *c, const struct nfs4_client *cl, uint64_t opener)
 {
-	const uint64_t opener =
-		atomic_load_explicit(&nfs4_open_of(st)->opener, memory_order_relaxed);
-
-	if (opener == NFS4_OPENER_NONE || opener == NFS4_OPENER_SEVERAL ||
-	    nfs4_principal_made(c, st->client))
+	if (c->minor > 0 || opener == NFS4_OPENER_NONE || opener == NFS4_OPENER_SEVERAL ||
+	    nfs4_principal_made(c, cl))
 		return true;
 	return c->current.kind == NFS4_FILE && opener == c->current.ctx.cred.uid;
+}
+
+static bool is_theirs(const struct nfs4_compound *c, struct nfs4_state *st)
+{
+	return nfs4_may_end(c, st->client,
+			    atomic_load_explicit(&nfs4_open_of(st)->opener, memory_order_relaxed));
 }
 
 int nfs4_state_get_seq(struct nfs4_compound *c, const struct nfs4_stateid *sid, uint32_t seqid,
@@ -239,7 +240,7 @@ int nfs4_state_get_seq(struct nfs4_compound *c, const struct nfs4_stateid *sid, 
 	*replayed = false;
 	if (status != NFS4_OK)
 		return status;
-	if (!(st->kind & kinds) || (c->minor == 0 && !is_theirs(c, st)))
+	if (!(st->kind & kinds) || !is_theirs(c, st))
 		status = NFS4ERR_BAD_STATEID;
 	if (status == NFS4_OK && c->minor == 0)
 		status = begin_seq(c, st->owner, seqid, replayed);

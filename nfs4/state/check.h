@@ -38,6 +38,13 @@ int nfs4_state_get(struct nfs4_compound *c, struct nfs4_place *p, const struct n
 int nfs4_state_get_seq(struct nfs4_compound *c, const struct nfs4_stateid *sid, uint32_t seqid,
 		       unsigned kinds, struct nfs4_state **out, bool *replayed);
 
+/*
+ * True if the caller may end or change what that client has opened, or has been delegated. Minor version 0 has
+ * no session whose id identifies the client. So there it is for the user who opened the file, of whom opener is the
+ * squashed uid (or NFS4_OPENER_*), and for the client itself.
+ */
+bool nfs4_may_end(const struct nfs4_compound *c, const struct nfs4_client *cl, uint64_t opener);
+
 /* The stateid of a state that is in the tables. Under the client's lock. */
 void nfs4_state_stateid(const struct nfs4_state *st, struct nfs4_stateid *out);
 /* Gives the new stateid of st after a change and makes it the current stateid. */

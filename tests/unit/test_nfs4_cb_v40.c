@@ -713,3 +713,56 @@ Test(nfs4_cb_v40, no_delegation_before_an_answer)
 	cr_expect_eq(file.delegation, OPEN_DELEGATE_READ);
 	end();
 }
+
+/* The holder has a delegation that it was given for the user. */
+static void begin_delegated(uint32_t uid)
+{
+	begin_holder();
+	answer_null(&peers[0], 0);
+	f->uid = uid;
+	cr_assert_eq(open_as(&owner, OPEN4_SHARE_ACCESS_READ, &file), NFS4_OK);
+	cr_assert_eq(open_as(&owner, OPEN4_SHARE_ACCESS_READ, &file), NFS4_OK);
+	cr_assert_eq(file.delegation, OPEN_DELEGATE_READ);
+}
+
+/* No session tells whose call it is: another client names the delegation's stateid. */
+Test(nfs4_cb_v40, a_delegation_of_another_client)
+{
+	static struct op_client thief;
+	struct op_owner name = { &thief, "thief", 1 };
+	struct op_how how = { .name = "a",
+			      .access = OPEN4_SHARE_ACCESS_READ,
+			      .claim = OP_DELEG_CUR };
+
+	NEED_FIXTURE();
+	begin_delegated(0);
+	how.fh = &f->root;
+	how.delegated = &file.deleg;
+	cr_assert_eq(op_client_new(f, &thief, 0, "thief"), NFS4_OK);
+	cr_expect_eq(op_open_only(f, &name, &how, &theirs), NFS4ERR_BAD_STATEID);
+	cr_expect_eq(call_renew(f, thief.clientid), NFS4_OK);
+	cr_expect_eq(op_delegreturn(f, &holder, &file.fh, &file.deleg), NFS4_OK,
+		     "it is still there");
+	end();
+}
+
+Test(nfs4_cb_v40, another_user_returns_it)
+{
+	NEED_FIXTURE();
+	begin_delegated(1000);
+	f->uid = 1001;
+	cr_expect_eq(op_delegreturn(f, &holder, &file.fh, &file.deleg), NFS4ERR_BAD_STATEID);
+	f->uid = 1000;
+	cr_expect_eq(op_delegreturn(f, &holder, &file.fh, &file.deleg), NFS4_OK);
+	end();
+}
+
+/* The user who set the client up may return what others were given. */
+Test(nfs4_cb_v40, the_client_returns_it)
+{
+	NEED_FIXTURE();
+	begin_delegated(1000);
+	f->uid = 0;
+	cr_expect_eq(op_delegreturn(f, &holder, &file.fh, &file.deleg), NFS4_OK);
+	end();
+}
