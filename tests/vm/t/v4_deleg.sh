@@ -17,6 +17,7 @@ vm_up
 server_with "[nfs4]
 lease_time = $LEASE
 grace_time = $LEASE"
+server_anew # no delegations are given during a grace period
 S=/export/$FS/deleg
 rm -rf "$S"
 mkdir "$S"
