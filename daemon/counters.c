@@ -4,67 +4,80 @@
 #include <inttypes.h>
 
 #include "nfs4/op_table.h"
-#include "rpc/worker.h"
+
+static _Atomic unsigned threads;    /* that have counted anything */
+static _Thread_local unsigned self; /* 1 for the first of them; 0: has not counted yet */
+
+static struct counters_shard *shard_of_thread(struct counters *c)
+{
+	if (!self)
+		self = atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed) + 1;
+	return &c->shard[self % COUNTERS_SHARDS];
+}
 
 static void count(struct counter *c, uint64_t elapsed_ns, bool error)
 {
-	atomic_fetch_add_explicit(&c->calls, 1, memory_order_relaxed);
 	if (error)
 		atomic_fetch_add_explicit(&c->errors, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&c->total_ns, elapsed_ns, memory_order_relaxed);
-	/* Two racing maxima may lose the smaller one's update: it is a hint. */
-	if (elapsed_ns > atomic_load_explicit(&c->max_ns, memory_order_relaxed))
-		atomic_store_explicit(&c->max_ns, elapsed_ns, memory_order_relaxed);
+	rn_histogram_record(&c->time, elapsed_ns);
 }
 
 void counters_observe(void *ctx, const struct rpc_request *req, uint64_t elapsed_ns, bool error)
 {
 	struct counters *c = ctx;
+	struct counters_shard *shard = shard_of_thread(c);
 	const struct rpc_call *call = &req->call;
 
 	if (call->prog == NFS4_PROGRAM && call->vers == NFS4_VERSION) {
 		if (call->proc < NFSPROC4_COUNT)
-			count(&c->v4[call->proc], elapsed_ns, error);
+			count(&shard->v4[call->proc], elapsed_ns, error);
 		return;
 	}
 	for (unsigned i = 0; i < c->server->nprograms && call->proc < COUNTERS_PROCS; i++) {
 		if (c->server->programs[i].prog == call->prog)
-			count(&c->proc[i][call->proc], elapsed_ns, error);
+			count(&shard->proc[i][call->proc], elapsed_ns, error);
 	}
 }
 
 void counters_observe_op(void *ctx, const struct rpc_request *req, uint32_t opnum,
 			 uint64_t elapsed_ns, bool error)
 {
-	struct counters *c = ctx;
-	const unsigned shard = req->worker ? req->worker->index % COUNTERS_SHARDS : 0;
+	struct counters_shard *shard = shard_of_thread(ctx);
 
-	count(&c->shard[shard].op[opnum < NFS4_OPS ? opnum : 0], elapsed_ns, error);
+	(void)req;
+	count(&shard->op[opnum < NFS4_OPS ? opnum : 0], elapsed_ns, error);
 }
 
-static void add(struct counter *sum, struct counter *c)
+/* The sum over all shards of the counter that is at this place of the first one. */
+static uint64_t add_up(const struct counters *c, const struct counter *first,
+		       struct rn_durations *times)
 {
-	const uint64_t max = atomic_load(&c->max_ns);
+	const size_t place = (size_t)((const char *)first - (const char *)&c->shard[0]);
+	uint64_t errors = 0;
 
-	sum->calls += atomic_load(&c->calls);
-	sum->errors += atomic_load(&c->errors);
-	sum->total_ns += atomic_load(&c->total_ns);
-	if (max > sum->max_ns)
-		sum->max_ns = max;
+	for (unsigned i = 0; i < COUNTERS_SHARDS; i++) {
+		const struct counter *one = (const void *)((const char *)&c->shard[i] + place);
+
+		errors += atomic_load_explicit(&one->errors, memory_order_relaxed);
+		rn_histogram_add(times, &one->time);
+	}
+	return errors;
 }
 
-static void log_one(const struct rn_logger *log, enum rn_level level, const char *program,
-		    const char *name, struct counter *c)
+static void log_one(const struct counters *c, const struct rn_logger *log, enum rn_level level,
+		    const char *program, const char *name, const struct counter *first)
 {
-	const uint64_t calls = atomic_load(&c->calls);
+	struct rn_durations t = { .count = 0 };
+	const uint64_t errors = add_up(c, first, &t);
 
-	if (!calls)
+	if (!t.count)
 		return;
 	rn_log(log, level,
-	       "%s %s: %" PRIu64 " calls, %" PRIu64 " errors, mean %" PRIu64 " us, longest %" PRIu64
-	       " us",
-	       program, name, calls, atomic_load(&c->errors),
-	       atomic_load(&c->total_ns) / calls / 1000, atomic_load(&c->max_ns) / 1000);
+	       "%s %s: %" PRIu64 " calls, %" PRIu64 " errors, us: mean %" PRIu64
+	       ", half within %" PRIu64 ", 99 %% within %" PRIu64 ", longest %" PRIu64,
+	       program, name, t.count, errors, t.sum_ns / t.count / 1000,
+	       rn_durations_quantile_ns(&t, 500) / 1000, rn_durations_quantile_ns(&t, 990) / 1000,
+	       t.max_ns / 1000);
 }
 
 /* Procedures of the newest version but NFSv4, whose operations are counted apart. */
@@ -77,27 +90,27 @@ static const char *proc_name(const struct rpc_program *p, uint32_t proc)
 	return proc < v->nprocs && v->procs[proc] ? v->procs[proc]->name : "?";
 }
 
-static void log_nfs4(struct counters *c, const struct rn_logger *log, enum rn_level level)
+static void log_nfs4(const struct counters *c, const struct rn_logger *log, enum rn_level level)
 {
-	log_one(log, level, "nfs4", "NULL", &c->v4[NFSPROC4_NULL]);
-	log_one(log, level, "nfs4", "COMPOUND", &c->v4[NFSPROC4_COMPOUND]);
+	const struct counters_shard *first = &c->shard[0];
+
+	log_one(c, log, level, "nfs4", "NULL", &first->v4[NFSPROC4_NULL]);
+	log_one(c, log, level, "nfs4", "COMPOUND", &first->v4[NFSPROC4_COMPOUND]);
 	for (uint32_t op = 0; op < NFS4_OPS; op++) {
 		const struct nfs4_op *row = nfs4_op_find(op, NFS4_MINOR_MAX);
-		struct counter sum = { 0 };
 
-		for (unsigned i = 0; i < COUNTERS_SHARDS; i++)
-			add(&sum, &c->shard[i].op[op]);
-		log_one(log, level, "nfs4", row ? row->name : "ILLEGAL", &sum);
+		log_one(c, log, level, "nfs4", row ? row->name : "ILLEGAL", &first->op[op]);
 	}
 }
 
-void counters_log(struct counters *c, const struct rn_logger *log, enum rn_level level)
+void counters_log(const struct counters *c, const struct rn_logger *log, enum rn_level level)
 {
 	for (unsigned i = 0; i < c->server->nprograms; i++) {
 		const struct rpc_program *p = &c->server->programs[i];
 
 		for (uint32_t proc = 0; proc < COUNTERS_PROCS; proc++)
-			log_one(log, level, p->name, proc_name(p, proc), &c->proc[i][proc]);
+			log_one(c, log, level, p->name, proc_name(p, proc),
+				&c->shard[0].proc[i][proc]);
 	}
 	log_nfs4(c, log, level);
 }

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "lib/histogram.h"
+
+#define PARTS 4u	/* buckets of a power of two */
+#define FIRST_POWER 10u /* 1024 ns; below it there are PARTS buckets of 256 ns */
+#define PART_BITS 2u
+
+static unsigned bucket_of(uint64_t ns)
+{
+	unsigned power;
+
+	if (ns >= RN_HISTOGRAM_LONGEST_NS)
+		return RN_HISTOGRAM_BUCKETS - 1;
+	if (ns < UINT64_C(1) << FIRST_POWER)
+		return (unsigned)(ns >> (FIRST_POWER - PART_BITS));
+	power = 63u - (unsigned)__builtin_clzll(ns);
+	return PARTS * (power - FIRST_POWER + 1) +
+	       ((unsigned)(ns >> (power - PART_BITS)) & (PARTS - 1));
+}
+
+/* First nanosecond that is no longer in the bucket. */
+static uint64_t end_of(unsigned bucket)
+{
+	const unsigned group = bucket / PARTS, part = bucket % PARTS;
+	const unsigned power = group ? group + FIRST_POWER - 1 : FIRST_POWER;
+	const uint64_t start = group ? UINT64_C(1) << power : 0;
+
+	if (bucket == RN_HISTOGRAM_BUCKETS - 1)
+		return UINT64_MAX;
+	return start + ((uint64_t)(part + 1) << (power - PART_BITS));
+}
+
+void rn_histogram_record(struct rn_histogram *h, uint64_t ns)
+{
+	atomic_fetch_add_explicit(&h->bucket[bucket_of(ns)], 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&h->sum_ns, ns, memory_order_relaxed);
+	/* Of two maxima at the same time the smaller one may win: it is a hint. */
+	if (ns > atomic_load_explicit(&h->max_ns, memory_order_relaxed))
+		atomic_store_explicit(&h->max_ns, ns, memory_order_relaxed);
+}
+
+void rn_histogram_add(struct rn_durations *sum, const struct rn_histogram *h)
+{
+	const uint64_t max = atomic_load_explicit(&h->max_ns, memory_order_relaxed);
+
+	for (unsigned i = 0; i < RN_HISTOGRAM_BUCKETS; i++) {
+		const uint64_t n = atomic_load_explicit(&h->bucket[i], memory_order_relaxed);
+
+		sum->bucket[i] += n;
+		sum->count += n;
+	}
+	sum->sum_ns += atomic_load_explicit(&h->sum_ns, memory_order_relaxed);
+	if (max > sum->max_ns)
+		sum->max_ns = max;
+}
+
+uint64_t rn_durations_quantile_ns(const struct rn_durations *d, unsigned thousandths)
+{
+	/* Rounded up, without a product that overflows. */
+	const uint64_t wanted =
+		d->count / 1000 * thousandths + (d->count % 1000 * thousandths + 999) / 1000;
+	uint64_t seen = 0;
+
+	for (unsigned i = 0; i < RN_HISTOGRAM_BUCKETS; i++) {
+		seen += d->bucket[i];
+		if (d->bucket[i] && seen >= wanted)
+			return end_of(i) < d->max_ns ? end_of(i) : d->max_ns;
+	}
+	return 0;
+}
+
+uint64_t rn_durations_within(const struct rn_durations *d, uint64_t ns)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < RN_HISTOGRAM_BUCKETS && end_of(i) <= ns; i++)
+		n += d->bucket[i];
+	return n;
+}

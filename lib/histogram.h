@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How long things took: a histogram of durations in nanoseconds. Each power of two is four buckets, so a quantile is
+ * at most a quarter too high. Durations from RN_HISTOGRAM_LONGEST_NS on are in the last bucket.
+ *
+ * Any number of threads may record and read at the same time. A reader may see a duration in its bucket and
+ * not yet in the sum.
+ */
+#ifndef RN_LIB_HISTOGRAM_H
+#define RN_LIB_HISTOGRAM_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define RN_HISTOGRAM_BUCKETS 116
+#define RN_HISTOGRAM_LONGEST_NS (UINT64_C(7) << 35) /* 240 s */
+
+struct rn_histogram {
+	_Atomic uint64_t bucket[RN_HISTOGRAM_BUCKETS];
+	_Atomic uint64_t sum_ns, max_ns;
+};
+
+/* Some histograms added up. Plain memory, all zero at first. */
+struct rn_durations {
+	uint64_t bucket[RN_HISTOGRAM_BUCKETS];
+	uint64_t count, sum_ns, max_ns;
+};
+
+void rn_histogram_record(struct rn_histogram *h, uint64_t ns);
+void rn_histogram_add(struct rn_durations *sum, const struct rn_histogram *h);
+
+/* The shortest time within which that many thousandths of all were done, as the upper end of a bucket, but
+ * not longer than the longest of all. 0 if there are none. */
+uint64_t rn_durations_quantile_ns(const struct rn_durations *d, unsigned thousandths);
+/* Number of those in buckets which end at ns or below: exact if ns is a power of two from 1024 on. */
+uint64_t rn_durations_within(const struct rn_durations *d, uint64_t ns);
+
+#endif
