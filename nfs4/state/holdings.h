@@ -35,11 +35,12 @@ enum nfs4_revoked_by {
 struct nfs4_recalls {
 	struct nfs4_client *client;
 	TAILQ_HEAD(nfs4_recalled, nfs4_deleg)
-	all; /* recalled, and not returned or revoked; oldest first */
+	all; /* recalled, and not returned or revoked; those that are overdue may come first */
 	TAILQ_HEAD(nfs4_to_call, nfs4_deleg) due; /* those of which the client has to be told */
 	uint32_t calls;				  /* CB_RECALLs under way */
-	bool pumping;				  /* a thread sends calls */
-	bool pump_again;			  /* it must look again before it ends */
+	uint32_t looks;	 /* at the time of a recall, to see whether it is up; for tests */
+	bool pumping;	 /* a thread sends calls */
+	bool pump_again; /* it must look again before it ends */
 	/* Under the lock of the server's list. */
 	bool listed;
 	uint32_t round; /* number of the last walk that has visited the client */

@@ -209,26 +209,47 @@ static struct nfs4_client *next_client(struct nfs4_recall_list *list)
 	return cl;
 }
 
+/* Under the client's lock. */
 static bool is_overdue(const struct nfs4_deleg *d)
 {
 	const struct nfs4_server *srv = d->st.client->srv;
 	uint64_t seconds = srv->cfg.lease_seconds;
 
+	d->st.client->holdings->recalls.looks++;
 	if (d->vfs.within_s > 0 && d->vfs.within_s < seconds)
 		seconds = d->vfs.within_s;
 	return nfs4_clients_now(srv) >= d->recalled_at + seconds;
 }
 
-/* A delegation that was not returned in time, with a reference; NULL: none. */
-static struct nfs4_deleg *overdue(struct nfs4_client *cl)
+/* Moves what was not returned in time to the front, in one walk. False: there is nothing. */
+static bool find_overdue(struct nfs4_client *cl)
+{
+	struct nfs4_recalls *rs = &cl->holdings->recalls;
+	struct nfs4_deleg *d, *next;
+	bool found = false;
+
+	pthread_mutex_lock(&cl->lock);
+	for (d = TAILQ_FIRST(&rs->all); d; d = next) {
+		next = TAILQ_NEXT(d, recall_link);
+		if (!is_overdue(d))
+			continue;
+		TAILQ_REMOVE(&rs->all, d, recall_link);
+		TAILQ_INSERT_HEAD(&rs->all, d, recall_link);
+		found = true;
+	}
+	pthread_mutex_unlock(&cl->lock);
+	return found;
+}
+
+/* The one at the front with a reference, if it was not returned in time; NULL: none is left there. */
+static struct nfs4_deleg *first_overdue(struct nfs4_client *cl)
 {
 	struct nfs4_deleg *d;
 
 	pthread_mutex_lock(&cl->lock);
-	TAILQ_FOREACH (d, &cl->holdings->recalls.all, recall_link) {
-		if (is_overdue(d))
-			break;
-	}
+	d = TAILQ_FIRST(&cl->holdings->recalls.all);
+	if (d && !is_overdue(d))
+		d = NULL;
 	if (d)
 		nfs4_state_ref(&d->st);
 	pthread_mutex_unlock(&cl->lock);
@@ -239,14 +260,13 @@ static struct nfs4_deleg *overdue(struct nfs4_client *cl)
  * could reclaim after a restart what others have changed since. */
 static void revoke_overdue(struct nfs4_client *cl)
 {
-	struct nfs4_deleg *d = overdue(cl);
+	struct nfs4_deleg *d;
 	unsigned n = 0;
 
-	if (d && !nfs4_record_add(cl->srv, &cl->record, NFS4_RECORD_DELEG_LOST)) {
-		nfs4_state_unref(&d->st);
+	if (!find_overdue(cl) || !nfs4_record_add(cl->srv, &cl->record, NFS4_RECORD_DELEG_LOST))
 		return;
-	}
-	for (; d; d = overdue(cl)) {
+	/* Each one leaves the front, here or with the thread that ends it meanwhile. */
+	while ((d = first_overdue(cl))) {
 		/* Clients of minor version 0 cannot free its stateid, which is unknown from now on,
 		 * as in nfsd. */
 		if (cl->sessions)

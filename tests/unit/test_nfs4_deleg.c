@@ -215,6 +215,43 @@ Test(nfs4_deleg, revoked_before_others_go_on)
 	cr_expect_eq(cbs_sequence(f, &holder.session), SEQ4_STATUS_RECALLABLE_STATE_REVOKED);
 }
 
+/* Several delegations whose time is up, behind several that have time left: each is looked at a few times,
+ * however many others there are. */
+Test(nfs4_deleg, many_are_revoked_in_one_walk)
+{
+	enum { MANY = 32 };
+	static struct op_file files[MANY];
+	struct nfs4_client *cl;
+	struct nfs4_deleg *d;
+	unsigned i = 0;
+
+	NEED_FIXTURE();
+	begin();
+	for (i = 0; i < MANY; i++) {
+		const char name[2] = { (char)('A' + i), '\0' };
+
+		make_file(name, "text", 0666);
+		cr_assert_eq(open_as(&owner, name, READ, &files[i]), NFS4_OK);
+		cr_assert_eq(files[i].delegation, OPEN_DELEGATE_READ);
+		cr_assert_eq(open_as(&rival, name, WRITE, &theirs), NFS4ERR_DELAY);
+		cr_assert(cbs_take(&c));
+		cbs_answer(f, &c, NFS4_OK, NFS4_OK);
+	}
+	cl = nfs4_client_by_number(f->server4, (uint32_t)holder.clientid);
+	cr_assert(cl);
+	i = 0;
+	TAILQ_FOREACH (d, &cl->holdings->recalls.all, recall_link)
+		d->vfs.within_s = i++ < MANY / 2 ? 0 : 20;
+	cr_assert_eq(i, MANY);
+	cl->holdings->recalls.looks = 0;
+	wait_seconds(25);
+	cr_expect_leq(cl->holdings->recalls.looks, 2 * MANY, "%u", cl->holdings->recalls.looks);
+	for (i = 0; i < MANY; i++)
+		cr_expect_eq(op_test_stateid(f, &holder, &files[i].deleg),
+			     i < MANY / 2 ? NFS4_OK : NFS4ERR_DELEG_REVOKED, "%u", i);
+	nfs4_client_put(cl);
+}
+
 /* The lease of the holder itself has run out: all its state goes as soon as it is in the way. */
 Test(nfs4_deleg, of_a_client_that_is_away)
 {
