@@ -63,7 +63,12 @@ struct nfs4_config {
 
 /* 0 or -errno; problems with the state directory are logged. */
 int nfs4_server_new(const struct nfs4_config *cfg, struct nfs4_server **out);
-/* No request may be running. */
+/*
+ * No request may be running, and no callback be under way: its end would look for the client and the
+ * server. So transports come first, whose connections end their callbacks when they close
+ * (rpc_backchannel_close), and with them the dialer. A callback that begins later finds no connection,
+ * and ends at once. No thread of vfs/ may recall a delegation any more (vfs_leases_stop).
+ */
 void nfs4_server_free(struct nfs4_server *s);
 
 /* Adds version 4 as one of the NFS program's versions. The program's admit and ctx are those of

@@ -94,7 +94,8 @@ const char *fix_start(struct fixture **out);
 void fix_stop(struct fixture *f);
 
 /* Makes the NFSv4 server; fix_start() does so already. After nfs4_server_free() the call acts as a
- * restart, which keeps the contents of the state directory. */
+ * restart, which keeps the contents of the state directory. If callbacks may be under way,
+ * fix_close_back() comes before both. */
 const char *fix_start_nfs4(struct fixture *f);
 
 struct xdr_out *fix_call(struct fixture *f, uint32_t prog, uint32_t vers, uint32_t proc);
