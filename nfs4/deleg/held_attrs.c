@@ -53,23 +53,31 @@ static bool is_modified(struct nfs4_deleg *d, const struct nfs4_held_answer *a, 
 }
 
 /*
- * The attributes were read before the holder was asked, perhaps; it may have written since. Its answer may
- * be older than that: to tell the new change attribute with the size of the answer would be wrong for as long as the
- * file does not change again. So a size that has changed here counts.
+ * The answer may be older than what is read here, and than what the holder has written since: a size that has
+ * changed here counts. Otherwise the holder's counts, which the file may never get, if the holder dies. The
+ * file gets another change attribute then, so that nobody sees the one that is told here with the file's own size.
  */
+static int tell(struct nfs4_compound *c, struct nfs4_place *p, struct vfs_attr *attr)
+{
+	const int status = read_attr(c, p, attr);
+
+	if (status != NFS4_OK || attr->size != c->size_when_asked || attr->size == c->held.size)
+		return status;
+	attr->size = c->held.size;
+	return vfs_touch_delegated(&p->ctx, p->node) == 0 ? NFS4_OK : recall(c, p, attr);
+}
+
+/* The attributes were read before the holder was asked, perhaps; it may have written since. */
 static int apply(struct nfs4_compound *c, struct nfs4_place *p, struct nfs4_deleg *d,
 		 struct vfs_attr *attr)
 {
-	int status = read_attr(c, p, attr);
+	const int status = read_attr(c, p, attr);
 
 	if (status != NFS4_OK || !is_modified(d, &c->held, attr->size))
 		return status;
 	if (vfs_touch_delegated(&p->ctx, p->node) != 0)
 		return recall(c, p, attr);
-	status = read_attr(c, p, attr);
-	if (attr->size == c->size_when_asked)
-		attr->size = c->held.size;
-	return status;
+	return tell(c, p, attr);
 }
 
 static int ask(struct nfs4_compound *c, struct nfs4_place *p, struct nfs4_deleg *d,

@@ -188,6 +188,24 @@ Test(nfs4_held, other_size)
 	cr_expect_gt(got.change, change);
 }
 
+/* The holder has told a size, and never writes what makes it: the file's own comes with another value. */
+Test(nfs4_held, never_written)
+{
+	uint64_t told;
+
+	NEED_FIXTURE();
+	begin_delegated();
+	will.change++;
+	will.size = 100;
+	cr_assert_eq(look(), NFS4_OK);
+	cr_expect_eq(got.size, 100);
+	told = got.change;
+	cr_expect_eq(op_delegreturn(f, &holder, &file.fh, &file.deleg), NFS4_OK);
+	cr_assert_eq(look(), NFS4_OK);
+	cr_expect_eq(got.size, SIZE);
+	cr_expect_gt(got.change, told);
+}
+
 /* After what the holder has written itself, its first value says that it has no more. */
 Test(nfs4_held, written)
 {
