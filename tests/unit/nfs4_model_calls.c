@@ -186,7 +186,7 @@ static void check_modified(struct model_deleg *d, int file, const struct fix4_at
 		  file);
 	mf->change = got->change;
 	mf->seen = true;
-	mf->touched = false;
+	mf->touched = got->size != mf->size; /* behind a size that is not the file's */
 }
 
 /* GETATTR: the holder of a write delegation is asked, or is to return it. */

@@ -233,6 +233,11 @@ Test(nfs4_deleg, many_are_revoked_in_one_walk)
 		make_file(name, "text", 0666);
 		cr_assert_eq(open_as(&owner, name, READ, &files[i]), NFS4_OK);
 		cr_assert_eq(files[i].delegation, OPEN_DELEGATE_READ);
+	}
+	/* Now: the recall of one keeps delegations from files that share its slot. */
+	for (i = 0; i < MANY; i++) {
+		const char name[2] = { (char)('A' + i), '\0' };
+
 		cr_assert_eq(open_as(&rival, name, WRITE, &theirs), NFS4ERR_DELAY);
 		cr_assert(cbs_take(&c));
 		cbs_answer(f, &c, NFS4_OK, NFS4_OK);
