@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Resources that the process holds at this moment, as one line of `name=number`: written to the log
- * with the counters, and documented in ringnfsd(8). When every client has gone and nothing is
+ * Resources that the process holds at this moment, each a name and a number: written to the log with
+ * the counters, part of the control socket's status, and documented in ringnfsd(8). When every client has gone and nothing is
  * cached, all but the limits are zero; a number that does not return to zero is a leak.
  */
 #ifndef RN_DAEMON_HELD_H
@@ -32,6 +32,15 @@ struct held_sources {
 	struct rr_server *rdma;
 };
 
+struct held_sink {
+	void (*add)(void *ctx, const char *name, uint64_t value);
+	void *ctx;
+};
+
+/* Gives the numbers that cost next to nothing: all but those of the process's descriptors and
+ * threads, which /proc has to be read for. Any thread. */
+void held_each(const struct held_sources *from, const struct held_sink *to);
+/* Logs all of them in one line. */
 void held_log(const struct held_sources *from, const struct rn_logger *log, enum rn_level level);
 
 #endif

@@ -116,6 +116,15 @@ bool nfs4_reclaiming(struct nfs4_server *s);
 bool nfs4_blocks_locks(struct nfs4_server *s);
 bool nfs4_blocks_io(struct nfs4_server *s);
 
+/* The grace period at this moment. Thread-safe. */
+struct nfs4_grace_status {
+	bool active;
+	uint64_t seconds_left; /* reclaims that keep coming may extend it */
+	unsigned expected;     /* clients that may reclaim, and that others wait for */
+	unsigned waiting;      /* of them, those that have not said that they are done */
+};
+void nfs4_grace_status(struct nfs4_server *s, struct nfs4_grace_status *out);
+
 /* Numbers for the daemon's counters, most of them of objects in memory. */
 struct nfs4_held {
 	uint64_t clients, courtesy_clients, sessions, slots;

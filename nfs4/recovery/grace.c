@@ -175,6 +175,22 @@ bool nfs4_in_grace(struct nfs4_server *srv)
 	       NFS4_GRACE_OVER;
 }
 
+void nfs4_grace_status(struct nfs4_server *srv, struct nfs4_grace_status *out)
+{
+	struct nfs4_recovery *r = srv->recovery;
+	const struct nfs4_grace *g = &r->grace;
+	const uint64_t now = nfs4_now();
+
+	*out = (struct nfs4_grace_status){ .active = nfs4_in_grace(srv) };
+	if (!out->active)
+		return;
+	pthread_mutex_lock(&r->lock);
+	out->seconds_left = g->ends_s > now ? g->ends_s - now : 0;
+	out->expected = g->expected;
+	out->waiting = g->left;
+	pthread_mutex_unlock(&r->lock);
+}
+
 /* A lapsed client has come back in time. Grace waits for it like for the others from now on. */
 static void wait_for(struct nfs4_grace *g, struct nfs4_expected *e)
 {
