@@ -39,6 +39,7 @@ struct cfg_server {
 	char *state_dir;
 	char *exports_file;
 	char *exports_dir;
+	char *control_socket; /* empty: none */
 	bool strict_exports;
 	int log_level; /* enum cfg_log_level */
 	bool rpcbind;

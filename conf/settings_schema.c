@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "conf/settings_schema.h"
 
+#include <sys/un.h>
+
+#define CFG_SOCKET_MAX (sizeof(((struct sockaddr_un *)0)->sun_path) - 1)
 #define KIB(n) ((uint64_t)(n) << 10)
 #define MIB(n) ((uint64_t)(n) << 20)
 #define TIB(n) ((uint64_t)(n) << 40)
@@ -44,6 +47,10 @@ const struct cfg_row cfg_rows[] = {
 	  .text = "The table of exports, in the syntax of exports(5)." },
 	{ ROW(server, exports_dir, CFG_PATH), .def = "/etc/exports.d",
 	  .text = "Directory whose files ending in .exports are read as further tables. It need not exist." },
+	{ ROW(server, control_socket, CFG_PATH), RANGE(0, CFG_SOCKET_MAX), .zero = true, .def = "/run/ringnfs/control",
+	  .text = "Socket that ringnfsctl(8) talks to. Root may do everything there, and members of the group ringnfs may "
+		  "ask for what the server does. Each server on a machine needs a path of its own. The directory is made if it "
+		  "is missing. Empty means that there is no socket." },
 	{ ROW(server, strict_exports, CFG_BOOL), .def = "no",
 	  .text = "Refuse the whole table when anything in it is in error. Otherwise exports in error "
 		  "are left out, and the others are served." },

@@ -10,7 +10,7 @@ enum cfg_type {
 	CFG_UINT,    /* uint64_t */
 	CFG_SIZE,    /* uint64_t, bytes; K, M, G, T */
 	CFG_SECONDS, /* uint64_t; s, m, h, d */
-	CFG_PATH,    /* char *, absolute */
+	CFG_PATH,    /* char *, absolute; of at most max octets, if that is not 0 */
 	CFG_ENUM,    /* int, index of the word */
 	CFG_ADDRS,   /* struct cfg_addrs, without ports */
 	CFG_SERVERS, /* struct cfg_addrs, with ports */
@@ -21,7 +21,7 @@ struct cfg_row {
 	const char *name;
 	const char *key; /* SECTION.NAME */
 	enum cfg_type type;
-	bool zero; /* 0 is allowed beside the range */
+	bool zero; /* 0 is allowed beside the range, or an empty path */
 	size_t offset;
 	uint64_t min;
 	uint64_t max;

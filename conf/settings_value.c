@@ -96,6 +96,16 @@ static void range_of_number(const struct cfg_row *row, char text[CFG_TEXT_MAX])
 		 row->step ? " in steps of " : "", step);
 }
 
+static void range_of_path(const struct cfg_row *row, char text[CFG_TEXT_MAX])
+{
+	char most[48] = "";
+
+	if (row->max)
+		snprintf(most, sizeof(most), " of at most %llu octets",
+			 (unsigned long long)row->max);
+	snprintf(text, CFG_TEXT_MAX, "an absolute path%s%s", most, row->zero ? ", or nothing" : "");
+}
+
 void cfg_value_range(const struct cfg_row *row, char text[CFG_TEXT_MAX])
 {
 	switch (row->type) {
@@ -108,7 +118,7 @@ void cfg_value_range(const struct cfg_row *row, char text[CFG_TEXT_MAX])
 		range_of_number(row, text);
 		break;
 	case CFG_PATH:
-		snprintf(text, CFG_TEXT_MAX, "an absolute path");
+		range_of_path(row, text);
 		break;
 	case CFG_ENUM:
 		range_of_words(row, text);
@@ -192,8 +202,13 @@ static int parse_path(const struct cfg_row *row, char **field, const char *text,
 {
 	char *copy;
 
-	if (*text != '/')
+	if (*text != '/' && !(row->zero && !*text))
 		return refuse(row, text, wrong);
+	if (row->max && strlen(text) > row->max) {
+		snprintf(wrong, CFG_TEXT_MAX, "%s.%s: the path has %zu octets, and may have %llu",
+			 row->section, row->name, strlen(text), (unsigned long long)row->max);
+		return -EINVAL;
+	}
 	copy = strdup(text);
 	if (!copy)
 		return -ENOMEM;

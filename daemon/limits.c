@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "admin/admin.h"
 #include "daemon/workers.h"
 #include "rpc/client.h"
 
@@ -16,8 +17,9 @@
 /* Descriptors that come and go, or that are opened after all but the transports has started. */
 #define FOR_NAMES 40u	  /* threads of daemon/askers.c, rpcbind, messages, reloads */
 #define FOR_LISTENERS 16u /* with the one each keeps for refusing; RDMA's event channels */
-#define FOR_WORKER 2u	  /* mount table, a sync of the log */
-#define FOR_LOOP 8u	  /* RDMA devices' completion channels */
+#define FOR_CONTROL (ADMIN_CONNS_MAX + ADMIN_BACKLOG + 1)
+#define FOR_WORKER 2u /* mount table, a sync of the log */
+#define FOR_LOOP 8u   /* RDMA devices' completion channels */
 #define REQUESTS_OF_WORKER 32u
 #define FOR_REQUEST 4u /* descriptors that a request may hold beside the cache's */
 
@@ -99,9 +101,12 @@ static size_t quarter_of(size_t ram)
 }
 
 /* Descriptors for everything but the cache and connections; open: descriptors in use already. */
-static unsigned fixed_files(const struct limits *l, unsigned open)
+static unsigned fixed_files(const struct cfg_settings *s, const struct limits *l, unsigned open)
 {
-	return open + FOR_NAMES + FOR_LISTENERS + l->threads * FOR_WORKER + l->loops * FOR_LOOP;
+	const char *control = s->server.control_socket;
+
+	return open + FOR_NAMES + FOR_LISTENERS + (control && *control ? FOR_CONTROL : 0) +
+	       l->threads * FOR_WORKER + l->loops * FOR_LOOP;
 }
 
 static int enough_files(const struct limits *l, unsigned fixed, const struct rn_logger *log)
@@ -110,7 +115,8 @@ static int enough_files(const struct limits *l, unsigned fixed, const struct rn_
 		return 0;
 	rn_err(log,
 	       "%u descriptors are allowed, and at least %u are needed: %u for exports, workers, "
-	       "listeners and name look-ups, %u for files, %u for connections; raise LimitNOFILE, "
+	       "listeners, the control socket and name look-ups, %u for files, %u for connections; "
+	       "raise LimitNOFILE, "
 	       "or lower server.threads",
 	       l->files, fixed + LEAST, fixed, LEAST_CACHE + LEAST_REQUESTS, LEAST_CONNECTIONS);
 	return -EMFILE;
@@ -145,7 +151,7 @@ static unsigned lease_files(const struct cfg_settings *s, const struct limits *l
 
 int limits_divide(const struct cfg_settings *s, const struct rn_logger *log, struct limits *l)
 {
-	unsigned fixed = fixed_files(l, count_open()), left, rest, requests;
+	unsigned fixed = fixed_files(s, l, count_open()), left, rest, requests;
 	int rc = enough_files(l, fixed, log);
 
 	if (rc)
@@ -188,8 +194,9 @@ int limits_apply(const struct cfg_settings *s, const struct rn_logger *log, stru
 	/* One listing uses as many processors at most; some are left to others. */
 	out->helpers = cpus > HELPERS_MAX ? HELPERS_MAX : (unsigned)cpus - 1;
 	out->loops = cpus < RPC_LOOPS_MAX ? (unsigned)cpus : RPC_LOOPS_MAX;
-	return enough_files(out,
-			    fixed_files(out, LEAST_OPEN + out->threads * OPEN_OF_WORKER +
-						     out->loops * OPEN_OF_LOOP),
-			    log);
+	return enough_files(
+		out,
+		fixed_files(s, out,
+			    LEAST_OPEN + out->threads * OPEN_OF_WORKER + out->loops * OPEN_OF_LOOP),
+		log);
 }

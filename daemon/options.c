@@ -29,6 +29,8 @@ static const struct key_option {
 	{ "log-level", "server.log_level", NULL, "LEVEL  error, warning, notice, info, debug",
 	  false },
 	{ "state-dir", "server.state_dir", NULL, "DIR  where secrets and state are kept", true },
+	{ "control-socket", "server.control_socket", NULL,
+	  "PATH  socket for ringnfsctl(8), or '' for none", true },
 	{ "port", "tcp.port", NULL, "N  TCP port of NFS (2049)", false },
 	{ "mount-port", "tcp.mount_port", NULL, "N  TCP port of MOUNT (20048)", false },
 	{ "rdma-port", "rdma.port", NULL, "N  RDMA port of NFS (20049)", false },

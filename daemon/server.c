@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "daemon/admin/control.h"
 #include "daemon/askers.h"
 #include "daemon/counters.h"
 #include "daemon/dialer.h"
@@ -42,6 +43,7 @@ struct server {
 	const struct cfg_settings *settings;
 	const struct rn_logger *log;
 	struct instance *instance;
+	struct control *control; /* NULL: the settings want none */
 	struct limits limits;
 	struct rn_budget budget;
 	struct rn_payload_pool *pool;
@@ -75,6 +77,11 @@ static int start_state(struct server *s)
 	int rc = state_dir_make(dir, s->log);
 
 	return rc ? rc : instance_take(dir, s->log, &s->instance);
+}
+
+static int start_control(struct server *s)
+{
+	return control_new(s->settings, s->log, &s->control);
 }
 
 static int start_vfs(struct server *s)
@@ -385,12 +392,43 @@ static int start_descriptors(struct server *s)
 	return 0;
 }
 
+static struct held_sources held_sources(struct server *s)
+{
+	return (struct held_sources){
+		.budget = &s->budget,
+		.pool = s->pool,
+		.pipes = s->pipes,
+		.vfs = s->vfs,
+		.workers = s->workers,
+		.drc = s->programs.drc,
+		.nfs4 = s->programs.nfs4,
+		.nfs4_memory = &s->programs.nfs4_memory,
+		.tcp = s->tcp,
+		.rdma = s->rdma,
+	};
+}
+
+/* The last step: the handlers read what the others have started. */
+static int start_answers(struct server *s)
+{
+	const struct control_sources sources = {
+		.settings = s->settings,
+		.held = held_sources(s),
+		.clients = s->clients,
+		.ports = s->ports,
+		.event_threads = s->nloops,
+	};
+
+	return control_start(s->control, &sources);
+}
+
 static const struct {
 	const char *name;
 	int (*start)(struct server *s);
 } steps[] = {
 	{ "limits", start_limits },
 	{ "state directory", start_state },
+	{ "control socket", start_control },
 	{ "memory", start_memory },
 	{ "threads for name services", start_askers },
 	{ "file system layer", start_vfs },
@@ -403,6 +441,7 @@ static const struct {
 	{ "RDMA", start_rdma },
 	{ "mount table", start_mount_watch },
 	{ "rpcbind", start_registration },
+	{ "answers on the control socket", start_answers },
 };
 
 int server_start(const struct cfg_settings *settings, const struct rn_logger *log,
@@ -451,6 +490,7 @@ static void free_askers(struct server *s)
 
 void server_stop(struct server *s)
 {
+	control_stop(s->control);
 	if (s->exports)
 		exports_unwatch(s->exports);
 	ticker_stop(s->clients_ticker);
@@ -657,17 +697,7 @@ void server_log_counters(struct server *s, enum rn_level level)
 		log_rdma(s, level);
 	log_loops(s, level);
 	log_copies(s, level);
-	const struct held_sources held = {
-		.budget = &s->budget,
-		.pool = s->pool,
-		.pipes = s->pipes,
-		.vfs = s->vfs,
-		.workers = s->workers,
-		.drc = s->programs.drc,
-		.nfs4 = s->programs.nfs4,
-		.nfs4_memory = &s->programs.nfs4_memory,
-		.tcp = s->tcp,
-		.rdma = s->rdma,
-	};
+	const struct held_sources held = held_sources(s);
+
 	held_log(&held, s->log, level);
 }

@@ -96,7 +96,7 @@ class Ringnfsd(Server):
         exports = self.write("exports", "".join(f"{f} 127.0.0.0/8({options})\n" for f in self.folders))
         os.mkdir(os.path.join(self.top, "state"))
         keys = {"server": {"state_dir": self.top + "/state", "exports_file": exports, "exports_dir": self.top + "/none",
-                           "rpcbind": "no"},
+                           "rpcbind": "no", "control_socket": ""},
                 "tcp": {"port": self.port, "listen": "127.0.0.1", "mount_port": 0}, **self.settings}
         config = self.write("ringnfs.conf", "".join(
             f"[{section}]\n" + "".join(f"{k} = {v}\n" for k, v in words.items()) for section, words in keys.items()))

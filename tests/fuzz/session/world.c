@@ -165,7 +165,7 @@ static bool set_up(struct ss_world *w)
 	snprintf(text, sizeof(text),
 		 "[server]\nthreads = 4\nmemory_max = 64M\nmax_fds = 128\nstate_dir = " SS_BASE
 		 "/state\nexports_file = " SS_BASE "/exports\nexports_dir = " SS_BASE
-		 "/none\nrpcbind = no\nlog_level = debug\n"
+		 "/none\nrpcbind = no\nlog_level = debug\ncontrol_socket =\n"
 		 "[tcp]\nport = %u\nlisten = 127.0.0.1\nmount_port = 0\nmax_requests = 64\n"
 		 "idle_timeout = 0\nmax_record = 1088K\n"
 		 "[rdma]\nenabled = auto\nport = %u\nlisten = 127.0.0.1\ncredits = "

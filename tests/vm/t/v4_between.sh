@@ -22,7 +22,7 @@ mkdir -p "$S" "$S2" /run/second/state
 # second_start [SETTING]: of its section nfs4.
 second_start() {
 	echo "$S2 *(rw,no_root_squash,insecure,no_subtree_check,fsid=77)" >/run/second/exports
-	printf '[server]\nexports_file = %s\nexports_dir = %s\nstate_dir = %s\nrpcbind = no\n[tcp]\nport = %s\n[rdma]\nenabled = no\n[nfs4]\n%s\n%s\n' \
+	printf '[server]\nexports_file = %s\nexports_dir = %s\nstate_dir = %s\ncontrol_socket =\nrpcbind = no\n[tcp]\nport = %s\n[rdma]\nenabled = no\n[nfs4]\n%s\n%s\n' \
 		/run/second/exports /run/second/none /run/second/state $PORT2 "$TIMES" "${1:-}" >/run/second/conf
 	setsid env -C / "$(ringnfsd_path)" --foreground --config /run/second/conf >>/share/second.log 2>&1 </dev/null &
 	echo $! >/run/second/pid

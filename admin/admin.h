@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The control socket: HTTP/1.1 with JSON on a Unix socket, for ringnfsctl(8), curl and monitoring.
+ *
+ * One thread with an event base of its own serves it, so that its peers cannot hold up NFS. Its
+ * handlers are the daemon's: a table of method, path and function. Root and the daemon's own user
+ * may call all of them; members of one group may call those of GET; others get 403.
+ */
+#ifndef RN_ADMIN_ADMIN_H
+#define RN_ADMIN_ADMIN_H
+
+#include <jansson.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "lib/log.h"
+
+#define ADMIN_CONNS_MAX 64u   /* connections at a time; the least recently used one makes room */
+#define ADMIN_READERS_MAX 48u /* of them, those of others than root and the daemon's user */
+#define ADMIN_BACKLOG 15u     /* connections that wait to be accepted */
+#define ADMIN_HEADER_MAX 8192u
+#define ADMIN_BODY_MAX 65536u
+#define ADMIN_TIMEOUT 10 /* seconds that a peer may take for a part of a request or reply */
+
+struct admin_server;
+
+struct admin_peer {
+	uid_t uid;
+	pid_t pid;
+};
+
+struct admin_request {
+	struct admin_peer peer;
+	const char *query; /* text behind the ? of the URI, not decoded; or NULL */
+	const char *body;  /* not NUL-terminated */
+	size_t body_len;
+};
+
+/* A handler's answer. Without a call of the functions below it is an internal error. */
+struct admin_reply {
+	int status;	  /* of HTTP */
+	const char *type; /* media type */
+	char *body;	  /* by malloc(), or NULL: no memory */
+};
+
+/* Answers 200 with the object, whose reference it takes. NULL: there was no memory for it. */
+void admin_reply_json(struct admin_reply *r, json_t *object);
+/* Answers {"error": text, "code": code}. code is a word for programs, which never changes. */
+void admin_reply_error(struct admin_reply *r, int status, const char *code, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
+/* Runs on the thread of the control socket, and may wait: only other peers of the socket wait too. */
+struct admin_handler {
+	const char *method; /* "GET", or another, which changes something */
+	const char *path;   /* exact */
+	void (*run)(void *ctx, const struct admin_request *req, struct admin_reply *r);
+	void *ctx;
+};
+
+struct admin_config {
+	const char *path;  /* of the socket; absolute */
+	const char *group; /* whose members may read; a group that does not exist admits nobody */
+	const struct rn_logger *log;
+};
+
+/*
+ * Takes the path: makes its directory if that is missing, and replaces a socket that nobody serves.
+ * Peers that connect from now on wait for admin_start(). -EBUSY: another process serves it; or
+ * another -errno. Both are logged. Strings and log must outlive the server.
+ */
+int admin_new(const struct admin_config *cfg, struct admin_server **out);
+/* Starts the thread. The handlers, and their contexts, must outlive the server. 0 or -errno. */
+int admin_start(struct admin_server *s, const struct admin_handler *handlers, size_t n);
+/* Ends the thread, removes the socket and frees. NULL is allowed. */
+void admin_free(struct admin_server *s);
+
+#endif

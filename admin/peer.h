@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the process at the other end of a Unix socket may do, by its credentials at connect(2). */
+#ifndef RN_ADMIN_PEER_H
+#define RN_ADMIN_PEER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+
+#include "admin/admin.h"
+
+#define ADMIN_NO_GROUP ((gid_t)-1)
+
+enum admin_right { ADMIN_NOTHING, ADMIN_READ, ADMIN_CHANGE };
+
+/* own: the daemon's user. groups: the peer's supplementary ones. group: the readers' group, or
+ * ADMIN_NO_GROUP. */
+enum admin_right admin_right_of(const struct ucred *peer, const gid_t *groups, size_t n, uid_t own,
+				gid_t group);
+
+/* The peer of a connected socket, and its right. Without its credentials: none. */
+enum admin_right admin_peer(int fd, gid_t group, struct admin_peer *out);
+
+/* The group of that name. ADMIN_NO_GROUP: there is none, or (logged) it cannot be found out. */
+gid_t admin_group(const char *name, const struct rn_logger *log);
+
+#endif

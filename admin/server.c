@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The thread of the control socket. It alone touches the event base, evhttp and the table of
+ * connections once it runs, so libevent needs no locks. An eventfd tells it to end.
+ */
+#include <errno.h>
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/event.h>
+#include <event2/http.h>
+#include <event2/listener.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/queue.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "admin/admin.h"
+#include "admin/error_page.h"
+#include "admin/peer.h"
+#include "admin/reply.h"
+#include "admin/room.h"
+#include "admin/route.h"
+#include "admin/socket.h"
+#include "lib/clock.h"
+#include "lib/log_limit.h"
+#include "lib/util.h"
+
+/* A connection that evhttp is about to set up. */
+struct fresh {
+	SLIST_ENTRY(fresh) link;
+	struct bufferevent *bev; /* with a reference */
+};
+
+struct admin_server {
+	const struct rn_logger *log;
+	struct admin_socket socket;
+	gid_t group;
+	const struct admin_handler *handlers;
+	size_t nhandlers;
+
+	struct event_base *base;
+	struct evhttp *http;
+	int stop_fd;
+	struct event *stop, *accepted;
+	SLIST_HEAD(, fresh) fresh;
+	struct admin_room room;
+	bool replying; /* what is put into an output buffer is no page of evhttp's */
+	struct rn_log_limit refusals;
+	pthread_t thread;
+	bool runs;
+};
+
+static const struct {
+	enum evhttp_cmd_type type;
+	const char *name;
+} methods[] = {
+	{ EVHTTP_REQ_GET, "GET" },	 { EVHTTP_REQ_POST, "POST" },
+	{ EVHTTP_REQ_HEAD, "HEAD" },	 { EVHTTP_REQ_PUT, "PUT" },
+	{ EVHTTP_REQ_DELETE, "DELETE" }, { EVHTTP_REQ_OPTIONS, "OPTIONS" },
+	{ EVHTTP_REQ_PATCH, "PATCH" },
+};
+
+static const char *method_of(struct evhttp_request *req)
+{
+	for (size_t i = 0; i < rn_array_size(methods); i++)
+		if (methods[i].type == evhttp_request_get_command(req))
+			return methods[i].name;
+	return "?";
+}
+
+static void send_reply(struct admin_server *s, struct evhttp_request *req, struct admin_reply *r)
+{
+	struct evkeyvalq *headers = evhttp_request_get_output_headers(req);
+	struct evbuffer *body = evhttp_request_get_output_buffer(req);
+
+	if (!r->body)
+		r->status = 500;
+	else
+		evbuffer_add_printf(body, "%s\n", r->body);
+	evhttp_add_header(headers, "Content-Type", r->body ? r->type : "text/plain");
+	evhttp_add_header(headers, "Cache-Control", "no-store");
+	s->replying = true;
+	evhttp_send_reply(req, r->status, NULL, NULL);
+	s->replying = false;
+	free(r->body);
+}
+
+static void log_refusal(struct admin_server *s, const struct admin_peer *peer, const char *method)
+{
+	unsigned left_out;
+
+	if (rn_log_limit_pass(&s->refusals, rn_now_ns(), &left_out))
+		rn_notice(
+			s->log,
+			"control socket: %s by user %u (process %d) refused; %u such messages were "
+			"left out before",
+			method, (unsigned)peer->uid, (int)peer->pid, left_out);
+}
+
+static void run_handler(struct admin_server *s, struct evhttp_request *req,
+			const struct admin_handler *h, const struct admin_peer *peer,
+			struct admin_reply *r)
+{
+	struct evbuffer *in = evhttp_request_get_input_buffer(req);
+	const struct admin_request request = {
+		.peer = *peer,
+		.query = evhttp_uri_get_query(evhttp_request_get_evhttp_uri(req)),
+		.body = (const char *)evbuffer_pullup(in, -1),
+		.body_len = evbuffer_get_length(in),
+	};
+
+	h->run(h->ctx, &request, r);
+	if (strcmp(h->method, "GET") != 0)
+		rn_notice(s->log, "control socket: user %u (process %d): %s %s: %d",
+			  (unsigned)peer->uid, (int)peer->pid, h->method, h->path, r->status);
+}
+
+static void answer(struct admin_server *s, struct evhttp_request *req, int fd,
+		   struct admin_reply *r)
+{
+	const char *path = evhttp_uri_get_path(evhttp_request_get_evhttp_uri(req));
+	const char *method = method_of(req);
+	const bool reads = strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
+	char allow[ADMIN_ALLOW_MAX];
+	struct admin_peer peer;
+
+	if (admin_peer(fd, s->group, &peer) < (reads ? ADMIN_READ : ADMIN_CHANGE)) {
+		log_refusal(s, &peer, method);
+		admin_reply_error(r, 403, admin_code(403),
+				  reads ? "only root and members of the group that the server has "
+					  "for readers may ask"
+					: "only root may change anything");
+		return;
+	}
+	const struct admin_handler *h =
+		admin_route(s->handlers, s->nhandlers, method, path ? path : "", allow);
+	if (h) {
+		run_handler(s, req, h, &peer, r);
+	} else if (*allow) {
+		evhttp_add_header(evhttp_request_get_output_headers(req), "Allow", allow);
+		admin_reply_error(r, 405, admin_code(405), "this path takes %s", allow);
+	} else {
+		admin_reply_error(r, 404, admin_code(404), "there is nothing at this path");
+	}
+}
+
+static void on_request(struct evhttp_request *req, void *arg)
+{
+	struct admin_server *s = arg;
+	struct evhttp_connection *conn = evhttp_request_get_connection(req);
+	const int fd = bufferevent_getfd(evhttp_connection_get_bufferevent(conn));
+	struct admin_reply r = { .status = 500 };
+
+	admin_room_use(&s->room, fd);
+	answer(s, req, fd, &r);
+	send_reply(s, req, &r);
+}
+
+static void on_output(struct evbuffer *out, const struct evbuffer_cb_info *info, void *arg)
+{
+	struct admin_server *s = arg;
+
+	if (s->replying || !info->n_added)
+		return;
+	s->replying = true;
+	admin_error_page(out);
+	s->replying = false;
+}
+
+/* Called before evhttp gives the connection its descriptor, so the rest comes by on_accepted(). */
+static struct bufferevent *on_connection(struct event_base *base, void *arg)
+{
+	struct admin_server *s = arg;
+	struct bufferevent *bev = bufferevent_socket_new(base, -1, 0);
+	struct fresh *f = calloc(1, sizeof(*f));
+
+	if (bev && f && evbuffer_add_cb(bufferevent_get_output(bev), on_output, s)) {
+		f->bev = bev;
+		bufferevent_incref(bev);
+		SLIST_INSERT_HEAD(&s->fresh, f, link);
+		event_active(s->accepted, EV_TIMEOUT, 0);
+		return bev;
+	}
+	free(f);
+	return bev;
+}
+
+/* True if the descriptor is a connection to this socket. If setting one up failed, evhttp has closed
+ * it, and another thread may have the number by now. */
+static bool is_connection(const struct admin_server *s, int fd)
+{
+	struct sockaddr_un sa = { 0 };
+	socklen_t len = sizeof(sa);
+
+	return fd >= 0 && getsockname(fd, (struct sockaddr *)&sa, &len) == 0 &&
+	       sa.sun_family == AF_UNIX &&
+	       strncmp(sa.sun_path, s->socket.path, sizeof(sa.sun_path)) == 0;
+}
+
+static void take_fresh(struct admin_server *s, bool enter)
+{
+	struct fresh *f;
+
+	while ((f = SLIST_FIRST(&s->fresh))) {
+		const int fd = bufferevent_getfd(f->bev);
+		struct admin_peer peer;
+
+		SLIST_REMOVE_HEAD(&s->fresh, link);
+		if (enter && is_connection(s, fd))
+			admin_room_enter(&s->room, fd,
+					 admin_peer(fd, s->group, &peer) < ADMIN_CHANGE);
+		bufferevent_decref(f->bev);
+		free(f);
+	}
+}
+
+/* Runs in the round of events that accepted the connections, before any of them is read. */
+static void on_accepted(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	take_fresh(arg, true);
+}
+
+static void on_resume(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	evconnlistener_enable(arg);
+}
+
+/* Most likely descriptors are used up: a listener that goes on would spin. The argument is evhttp's. */
+static void on_accept_error(struct evconnlistener *l, void *arg)
+{
+	const struct timeval second = { .tv_sec = 1 };
+
+	(void)arg;
+	evconnlistener_disable(l);
+	event_base_once(evconnlistener_get_base(l), -1, EV_TIMEOUT, on_resume, l, &second);
+}
+
+static void on_stop(evutil_socket_t fd, short what, void *arg)
+{
+	struct admin_server *s = arg;
+
+	(void)fd;
+	(void)what;
+	event_base_loopbreak(s->base);
+}
+
+static void *thread_main(void *arg)
+{
+	struct admin_server *s = arg;
+
+	pthread_setname_np(pthread_self(), "control");
+	event_base_loop(s->base, EVLOOP_NO_EXIT_ON_EMPTY);
+	return NULL;
+}
+
+/* All signals are blocked in the thread: they belong to the daemon's main thread. */
+static int start_thread(struct admin_server *s)
+{
+	sigset_t all, old;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	int rc = pthread_create(&s->thread, NULL, thread_main, s);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	s->runs = rc == 0;
+	return -rc;
+}
+
+static int make_base(struct admin_server *s)
+{
+	struct event_config *cfg = event_config_new();
+
+	if (!cfg)
+		return -ENOMEM;
+	event_config_set_flag(cfg, EVENT_BASE_FLAG_NOLOCK);
+	/* Not select(), whatever the environment says: it ends the process at descriptor 1024. */
+	event_config_require_features(cfg, EV_FEATURE_O1);
+	s->base = event_base_new_with_config(cfg);
+	event_config_free(cfg);
+	if (!s->base)
+		return -ENOMEM;
+	s->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (s->stop_fd < 0)
+		return -errno;
+	s->stop = event_new(s->base, s->stop_fd, EV_READ, on_stop, s);
+	s->accepted = event_new(s->base, -1, 0, on_accepted, s);
+	return s->stop && s->accepted && event_add(s->stop, NULL) == 0 ? 0 : -ENOMEM;
+}
+
+static int make_http(struct admin_server *s)
+{
+	const unsigned flags = LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC;
+	unsigned taken = 0;
+
+	s->http = evhttp_new(s->base);
+	if (!s->http)
+		return -ENOMEM;
+	for (size_t i = 0; i < rn_array_size(methods); i++)
+		taken |= methods[i].type;
+	evhttp_set_allowed_methods(s->http, (ev_uint16_t)taken);
+	evhttp_set_default_content_type(s->http, NULL);
+	evhttp_set_max_headers_size(s->http, ADMIN_HEADER_MAX);
+	evhttp_set_max_body_size(s->http, ADMIN_BODY_MAX);
+	evhttp_set_timeout(s->http, ADMIN_TIMEOUT);
+	evhttp_set_gencb(s->http, on_request, s);
+	evhttp_set_bevcb(s->http, on_connection, s);
+	/* The socket listens already: no backlog. */
+	struct evconnlistener *l = evconnlistener_new(s->base, NULL, NULL, flags, 0, s->socket.fd);
+
+	if (!l)
+		return -ENOMEM;
+	s->socket.fd = -1; /* the listener's now, and that will be evhttp's */
+	evconnlistener_set_error_cb(l, on_accept_error);
+	if (!evhttp_bind_listener(s->http, l)) {
+		evconnlistener_free(l);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+int admin_new(const struct admin_config *cfg, struct admin_server **out)
+{
+	struct admin_server *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	s->log = cfg->log;
+	s->stop_fd = -1;
+	SLIST_INIT(&s->fresh);
+	s->group = admin_group(cfg->group, cfg->log);
+	int rc = admin_socket_open(&s->socket, cfg->path, s->group, cfg->log);
+
+	if (rc) {
+		free(s);
+		return rc;
+	}
+	*out = s;
+	return 0;
+}
+
+int admin_start(struct admin_server *s, const struct admin_handler *handlers, size_t n)
+{
+	s->handlers = handlers;
+	s->nhandlers = n;
+	int rc = make_base(s);
+
+	if (!rc)
+		rc = make_http(s);
+	return rc ? rc : start_thread(s);
+}
+
+static void stop_thread(struct admin_server *s)
+{
+	if (!s->runs)
+		return;
+	while (eventfd_write(s->stop_fd, 1) < 0 && errno == EINTR)
+		;
+	pthread_join(s->thread, NULL);
+}
+
+void admin_free(struct admin_server *s)
+{
+	if (!s)
+		return;
+	stop_thread(s);
+	take_fresh(s, false);
+	if (s->http)
+		evhttp_free(s->http);
+	if (s->stop)
+		event_free(s->stop);
+	if (s->accepted)
+		event_free(s->accepted);
+	if (s->base)
+		event_base_free(s->base);
+	if (s->stop_fd >= 0)
+		close(s->stop_fd);
+	admin_socket_close(&s->socket);
+	free(s);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the commands of ringnfsctl(8) share. */
+#ifndef RN_CTL_CTL_H
+#define RN_CTL_CTL_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+/* Exit statuses, for scripts. */
+enum { CTL_DONE = 0, CTL_REFUSED = 1, CTL_USAGE = 2, CTL_UNREACHABLE = 3 };
+
+struct ctl {
+	const char *socket;
+	bool json; /* the answer is printed as the server gives it */
+};
+
+struct ctl_command {
+	const char *name;
+	const char *help;
+	int (*run)(const struct ctl *ctl, int argc, char **argv); /* argv[0] is the name */
+};
+
+/* Sends a request, and parses the answer. An exit status: CTL_DONE, or another with a message on
+ * standard error. With ctl->json the answer is printed, and *out is NULL. */
+int ctl_get(const struct ctl *ctl, const char *path, json_t **out);
+
+int ctl_status(const struct ctl *ctl, int argc, char **argv);
+
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* ringnfsctl(8): asks a running ringnfsd over its control socket. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "config.h"
+#include "ctl/ctl.h"
+#include "ctl/http.h"
+#include "lib/util.h"
+
+#define SOCKET "/run/ringnfs/control"
+
+static const struct ctl_command commands[] = {
+	{ "status", "what the server is, and how it does", ctl_status },
+};
+
+static const struct option options[] = {
+	{ "socket", required_argument, NULL, 's' },
+	{ "json", no_argument, NULL, 'j' },
+	{ "version", no_argument, NULL, 'V' },
+	{ "help", no_argument, NULL, 'h' },
+	{ 0 },
+};
+
+static void print_help(FILE *out)
+{
+	fprintf(out, "usage: ringnfsctl [OPTION ...] COMMAND\n"
+		     "Asks a running ringnfsd, and changes what it does.\n\n"
+		     "  -s, --socket PATH  its control socket (" SOCKET ")\n"
+		     "  -j, --json  print the server's answer as it is\n"
+		     "  -V, --version  print the version, then exit\n"
+		     "  -h, --help  print this text, then exit\n\n");
+	for (size_t i = 0; i < rn_array_size(commands); i++)
+		fprintf(out, "  %s  %s\n", commands[i].name, commands[i].help);
+}
+
+static int unreachable(const struct ctl *ctl, int rc)
+{
+	const char *hint = "";
+
+	if (rc == -ENOENT || rc == -ECONNREFUSED)
+		hint = "; does ringnfsd run, with this path as server.control_socket?";
+	else if (rc == -EACCES || rc == -EPERM)
+		hint = "; only root and members of the group ringnfs may use it";
+	fprintf(stderr, "ringnfsctl: %s: %s%s\n", ctl->socket,
+		rc == -EPROTO ? "no whole answer of ringnfsd" : strerror(-rc), hint);
+	return rc == -EACCES || rc == -EPERM ? CTL_REFUSED : CTL_UNREACHABLE;
+}
+
+static int refused(const struct ctl *ctl, int http_status, const json_t *answer)
+{
+	const char *error = json_string_value(json_object_get(answer, "error"));
+	const char *code = json_string_value(json_object_get(answer, "code"));
+
+	fprintf(stderr, "ringnfsctl: %s: refused: %s (%s, status %d)\n", ctl->socket,
+		error ? error : "no reason was given", code ? code : "?", http_status);
+	return CTL_REFUSED;
+}
+
+int ctl_get(const struct ctl *ctl, const char *path, json_t **out)
+{
+	struct http_answer a;
+	int rc = http_ask(ctl->socket, "GET", path, &a), status = CTL_DONE;
+
+	*out = rc ? NULL : json_loadb(a.body, a.body_len, 0, NULL);
+	if (!rc && !*out && a.status == 200)
+		rc = -EPROTO;
+	if (rc) {
+		status = unreachable(ctl, rc);
+	} else if (a.status != 200) {
+		status = refused(ctl, a.status, *out);
+	} else if (ctl->json) {
+		fwrite(a.body, 1, a.body_len, stdout);
+		json_decref(*out);
+		*out = NULL;
+	}
+	http_free(&a);
+	return status;
+}
+
+static int run(const struct ctl *ctl, int argc, char **argv)
+{
+	for (size_t i = 0; argc > 0 && i < rn_array_size(commands); i++)
+		if (strcmp(argv[0], commands[i].name) == 0)
+			return commands[i].run(ctl, argc, argv);
+	if (argc > 0)
+		fprintf(stderr, "ringnfsctl: '%s' is no command; see ringnfsctl --help\n", argv[0]);
+	else
+		print_help(stderr);
+	return CTL_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+	struct ctl ctl = { .socket = SOCKET };
+	int c, status;
+
+	/* Options may stand before and behind the command. */
+	while ((c = getopt_long(argc, argv, "s:jVh", options, NULL)) != -1) {
+		if (c == 's')
+			ctl.socket = optarg;
+		else if (c == 'j')
+			ctl.json = true;
+		else if (c == 'V')
+			return puts("ringnfsctl (" PACKAGE_STRING ")") < 0;
+		else if (c == 'h')
+			return print_help(stdout), CTL_DONE;
+		else
+			return CTL_USAGE;
+	}
+	status = run(&ctl, argc - optind, argv + optind);
+	/* An answer that could not be written, to a full disk for example, was not given. */
+	if (fflush(stdout) != 0 && status == CTL_DONE) {
+		perror("ringnfsctl: standard output");
+		return CTL_UNREACHABLE;
+	}
+	return status;
+}

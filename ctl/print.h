@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Numbers as people read them. */
+#ifndef RN_CTL_PRINT_H
+#define RN_CTL_PRINT_H
+
+#include <stdint.h>
+
+enum { PRINT_MAX = 32 };
+
+/* "0 B", "1023 B", "1.5 KiB", "12.0 GiB" */
+const char *print_size(uint64_t bytes, char text[PRINT_MAX]);
+/* The two largest units: "0 s", "59 s", "1 min 5 s", "2 h 0 min", "3 d 4 h" */
+const char *print_age(uint64_t seconds, char text[PRINT_MAX]);
+
+#endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* ringnfsctl status */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ctl/ctl.h"
+#include "ctl/print.h"
+
+/* A number of an object within the answer; 0 if there is none, as of an older server. */
+static uint64_t number(const json_t *from, const char *object, const char *name)
+{
+	return (uint64_t)json_integer_value(json_object_get(json_object_get(from, object), name));
+}
+
+static const char *text(const json_t *from, const char *name)
+{
+	const char *s = json_string_value(json_object_get(from, name));
+
+	return s ? s : "?";
+}
+
+static void print_server(const json_t *st)
+{
+	const uint64_t up = (uint64_t)json_integer_value(json_object_get(st, "uptime"));
+	const json_int_t pid = json_integer_value(json_object_get(st, "pid"));
+	char age[PRINT_MAX];
+
+	printf("server       ringnfsd %s, process %" PRIu64 "\n", text(st, "version"),
+	       (uint64_t)pid);
+	printf("running for  %s, since %s\n", print_age(up, age), text(st, "started"));
+}
+
+static void print_listeners(const json_t *st)
+{
+	const char *title = "listening";
+	const json_t *l;
+	size_t i;
+
+	json_array_foreach(json_object_get(st, "listeners"), i, l)
+	{
+		const char *address = text(l, "address");
+		const bool v6 = strchr(address, ':') != NULL;
+
+		printf("%-12s %s%s%s:%" PRIu64 " %s %s\n", title, v6 ? "[" : "", address,
+		       v6 ? "]" : "", (uint64_t)json_integer_value(json_object_get(l, "port")),
+		       text(l, "transport"), text(l, "service"));
+		title = "";
+	}
+	if (!i)
+		printf("%-12s nowhere\n", title);
+}
+
+static void print_grace(const json_t *st)
+{
+	char left[PRINT_MAX];
+
+	if (!json_is_true(json_object_get(json_object_get(st, "grace"), "active"))) {
+		printf("grace        over\n");
+		return;
+	}
+	printf("grace        %s left; %" PRIu64 " of %" PRIu64
+	       " clients have not reclaimed their locks\n",
+	       print_age(number(st, "grace", "seconds_left"), left), number(st, "grace", "waiting"),
+	       number(st, "grace", "expected"));
+}
+
+static void print_status(const json_t *st)
+{
+	char used[PRINT_MAX], limit[PRINT_MAX];
+
+	print_server(st);
+	print_listeners(st);
+	printf("threads      %" PRIu64 " event threads, %" PRIu64 " workers\n",
+	       number(st, "threads", "event"), number(st, "threads", "workers"));
+	printf("connections  %" PRIu64 " TCP, %" PRIu64 " RDMA, of %" PRIu64 " clients\n",
+	       number(st, "connections", "tcp"), number(st, "connections", "rdma"),
+	       number(st, "clients", "connected"));
+	printf("NFSv4        %" PRIu64 " clients (%" PRIu64 " with an expired lease), %" PRIu64
+	       " opens, %" PRIu64 " locks, %" PRIu64 " delegations\n",
+	       number(st, "clients", "nfs4"), number(st, "clients", "nfs4_courtesy"),
+	       number(st, "held", "nfs4_opens"), number(st, "held", "nfs4_locks"),
+	       number(st, "held", "nfs4_delegations"));
+	print_grace(st);
+	printf("memory       %s of %s\n", print_size(number(st, "memory", "used"), used),
+	       print_size(number(st, "memory", "limit"), limit));
+}
+
+int ctl_status(const struct ctl *ctl, int argc, char **argv)
+{
+	json_t *st;
+
+	if (argc > 1) {
+		fprintf(stderr, "ringnfsctl: status takes no argument, such as '%s'\n", argv[1]);
+		return CTL_USAGE;
+	}
+	int status = ctl_get(ctl, "/v1/status", &st);
+
+	if (status == CTL_DONE && st)
+		print_status(st);
+	json_decref(st);
+	return status;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "daemon/admin/control.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "daemon/admin/control_private.h"
+#include "lib/clock.h"
+#include "lib/util.h"
+
+#define READERS "ringnfs" /* group whose members may ask */
+
+static const struct {
+	const char *method, *path;
+	void (*run)(void *control, const struct admin_request *req, struct admin_reply *r);
+} rows[] = {
+	{ "GET", "/v1/status", control_status },
+};
+
+int control_new(const struct cfg_settings *settings, const struct rn_logger *log,
+		struct control **out)
+{
+	const struct admin_config cfg = {
+		.path = settings->server.control_socket,
+		.group = READERS,
+		.log = log,
+	};
+
+	*out = NULL;
+	if (!cfg.path || !*cfg.path)
+		return 0;
+	struct control *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return -ENOMEM;
+	c->started_ns = rn_now_ns();
+	c->started = time(NULL);
+	int rc = admin_new(&cfg, &c->server);
+
+	if (rc)
+		free(c);
+	else
+		*out = c;
+	return rc;
+}
+
+int control_start(struct control *c, const struct control_sources *sources)
+{
+	if (!c)
+		return 0;
+	c->from = *sources;
+	c->handlers = calloc(rn_array_size(rows), sizeof(c->handlers[0]));
+	if (!c->handlers)
+		return -ENOMEM;
+	for (size_t i = 0; i < rn_array_size(rows); i++)
+		c->handlers[i] = (struct admin_handler){
+			.method = rows[i].method,
+			.path = rows[i].path,
+			.run = rows[i].run,
+			.ctx = c,
+		};
+	return admin_start(c->server, c->handlers, rn_array_size(rows));
+}
+
+void control_stop(struct control *c)
+{
+	if (!c)
+		return;
+	admin_free(c->server);
+	free(c->handlers);
+	free(c);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The daemon's side of the control socket: the table of what may be asked for. Each subject is a file
+ * beside this one, which exports its handlers; they read counters, atomics and what short locks guard,
+ * and never wait for an event thread.
+ */
+#ifndef RN_DAEMON_ADMIN_CONTROL_H
+#define RN_DAEMON_ADMIN_CONTROL_H
+
+#include "admin/admin.h"
+#include "conf/settings.h"
+#include "daemon/held.h"
+#include "daemon/register.h"
+#include "rpc/client.h"
+
+struct control;
+
+/* Borrowed pointers, which outlive the control; what may be NULL in held may be here. */
+struct control_sources {
+	const struct cfg_settings *settings;
+	struct held_sources held;
+	struct rpc_clients *clients;
+	struct registration_ports ports; /* those of TCP; RDMA's may come later */
+	unsigned event_threads;
+};
+
+/* Takes the socket, so that a second daemon is told before it does anything. *out is NULL if the
+ * settings want none. 0, or -errno, logged. */
+int control_new(const struct cfg_settings *settings, const struct rn_logger *log,
+		struct control **out);
+/* Answers from now on. 0 or -errno. c NULL is allowed. */
+int control_start(struct control *c, const struct control_sources *sources);
+/* Ends it, before anything that it reads. NULL is allowed. */
+void control_stop(struct control *c);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the handlers share. Each gets the struct control as its context. */
+#ifndef RN_DAEMON_ADMIN_CONTROL_PRIVATE_H
+#define RN_DAEMON_ADMIN_CONTROL_PRIVATE_H
+
+#include "daemon/admin/control.h"
+
+struct control {
+	struct admin_server *server;
+	struct admin_handler *handlers;
+	struct control_sources from;
+	uint64_t started_ns; /* rn_now_ns() */
+	time_t started;	     /* time of day */
+};
+
+/* status.c: GET /v1/status */
+void control_status(void *control, const struct admin_request *req, struct admin_reply *r);
+
+#endif
