@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the commands of ringnfsctl(8) share. */
+/* Shared by the commands of ringnfsctl(8): exit statuses, options, and asking the server. */
 #ifndef RN_CTL_CTL_H
 #define RN_CTL_CTL_H
 

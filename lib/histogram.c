@@ -34,7 +34,8 @@ void rn_histogram_record(struct rn_histogram *h, uint64_t ns)
 {
 	atomic_fetch_add_explicit(&h->bucket[bucket_of(ns)], 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&h->sum_ns, ns, memory_order_relaxed);
-	/* Of two maxima at the same time the smaller one may win: it is a hint. */
+	/* Two threads that find a new maximum at the same time may leave the smaller of the two:
+	 * max_ns may be too low, and costs no lock. */
 	if (ns > atomic_load_explicit(&h->max_ns, memory_order_relaxed))
 		atomic_store_explicit(&h->max_ns, ns, memory_order_relaxed);
 }
@@ -67,13 +68,4 @@ uint64_t rn_durations_quantile_ns(const struct rn_durations *d, unsigned thousan
 			return end_of(i) < d->max_ns ? end_of(i) : d->max_ns;
 	}
 	return 0;
-}
-
-uint64_t rn_durations_within(const struct rn_durations *d, uint64_t ns)
-{
-	uint64_t n = 0;
-
-	for (unsigned i = 0; i < RN_HISTOGRAM_BUCKETS && end_of(i) <= ns; i++)
-		n += d->bucket[i];
-	return n;
 }

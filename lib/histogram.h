@@ -32,7 +32,5 @@ void rn_histogram_add(struct rn_durations *sum, const struct rn_histogram *h);
 /* The shortest time within which that many thousandths of all were done, as the upper end of a bucket, but
  * not longer than the longest of all. 0 if there are none. */
 uint64_t rn_durations_quantile_ns(const struct rn_durations *d, unsigned thousandths);
-/* Number of those in buckets which end at ns or below: exact if ns is a power of two from 1024 on. */
-uint64_t rn_durations_within(const struct rn_durations *d, uint64_t ns);
 
 #endif

@@ -21,7 +21,6 @@ Test(histogram, is_empty_at_first)
 	cr_expect_eq(d.count, 0);
 	cr_expect_eq(rn_durations_quantile_ns(&d, 500), 0);
 	cr_expect_eq(rn_durations_quantile_ns(&d, 1000), 0);
-	cr_expect_eq(rn_durations_within(&d, UINT64_MAX), 0);
 }
 
 Test(histogram, sum_and_longest)
@@ -51,22 +50,7 @@ Test(histogram, is_a_quarter_too_high_at_most)
 		told = rn_durations_quantile_ns(&d, 500);
 		cr_assert(told > ns && told <= ns + ns / 4 + 1, "%llu for %llu",
 			  (unsigned long long)told, (unsigned long long)ns);
-		cr_assert_eq(rn_durations_within(&d, told), 1);
-		cr_assert_eq(rn_durations_within(&d, ns), 0);
 	}
-}
-
-Test(histogram, counts_up_to_a_power_of_two)
-{
-	for (unsigned power = 10; power < 37; power++) {
-		rn_histogram_record(&h, (UINT64_C(1) << power) - 1);
-		rn_histogram_record(&h, UINT64_C(1) << power);
-	}
-	const struct rn_durations d = all();
-
-	for (unsigned power = 10; power < 37; power++)
-		cr_expect_eq(rn_durations_within(&d, UINT64_C(1) << power), 2 * (power - 10) + 1);
-	cr_expect_eq(rn_durations_within(&d, UINT64_MAX), d.count);
 }
 
 Test(histogram, quantiles)
@@ -94,7 +78,6 @@ Test(histogram, the_longest_have_a_bucket)
 
 	cr_expect_eq(d.bucket[0], 1);
 	cr_expect_eq(d.bucket[RN_HISTOGRAM_BUCKETS - 1], 2);
-	cr_expect_eq(rn_durations_within(&d, RN_HISTOGRAM_LONGEST_NS), 2);
 	cr_expect_eq(rn_durations_quantile_ns(&d, 1000), UINT64_MAX);
 }
 
