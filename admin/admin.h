@@ -58,8 +58,7 @@ struct admin_handler {
 };
 
 struct admin_config {
-	const char *path;  /* of the socket; absolute */
-	const char *group; /* whose members may read; a group that does not exist admits nobody */
+	const char *path; /* of the socket; absolute */
 	const struct rn_logger *log;
 };
 
@@ -71,6 +70,9 @@ struct admin_config {
 int admin_new(const struct admin_config *cfg, struct admin_server **out);
 /* Starts the thread. The handlers, and their contexts, must outlive the server. 0 or -errno. */
 int admin_start(struct admin_server *s, const struct admin_handler *handlers, size_t n);
+/* Lets the members of that group connect, and call the handlers of GET. Until then nobody but root and the
+ * daemon's user may. Any thread, between admin_new() and admin_free(). 0 or -errno. */
+int admin_set_readers(struct admin_server *s, gid_t group);
 /* Ends the thread, removes the socket and frees. NULL is allowed. */
 void admin_free(struct admin_server *s);
 

@@ -2,13 +2,10 @@
 #include "admin/peer.h"
 
 #include <errno.h>
-#include <grp.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define USUAL_GROUPS 64 /* room for a peer's groups; more are asked for again */
-#define GROUP_TEXT_MAX (1u << 20)
 
 enum admin_right admin_right_of(const struct ucred *peer, const gid_t *groups, size_t n, uid_t own,
 				gid_t group)
@@ -56,26 +53,4 @@ enum admin_right admin_peer(int fd, gid_t group, struct admin_peer *out)
 	if (errno == ERANGE)
 		return with_many_groups(fd, &cred, len, group);
 	return admin_right_of(&cred, NULL, 0, geteuid(), group);
-}
-
-gid_t admin_group(const char *name, const struct rn_logger *log)
-{
-	struct group entry, *found = NULL;
-	gid_t gid = ADMIN_NO_GROUP;
-	int err = ERANGE;
-
-	for (size_t size = 1024; err == ERANGE && size <= GROUP_TEXT_MAX; size *= 4) {
-		char *text = malloc(size);
-
-		err = text ? getgrnam_r(name, &entry, text, size, &found) : ENOMEM;
-		if (!err && found)
-			gid = found->gr_gid;
-		free(text);
-	}
-	/* POSIX lets a name service report a missing group by an error, too. */
-	if (err && err != ENOENT && err != ESRCH)
-		rn_warn(log,
-			"group %s cannot be looked up: %s; only root may use the control socket",
-			name, strerror(err));
-	return gid;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the process at the other end of a Unix socket may do, by its credentials at connect(2). */
+/* Rights of the process at the other end of a Unix socket. The kernel tells the credentials that it had at
+ * connect(2), so a process that drops its rights later keeps those of the connection. */
 #ifndef RN_ADMIN_PEER_H
 #define RN_ADMIN_PEER_H
 
@@ -21,8 +22,5 @@ enum admin_right admin_right_of(const struct ucred *peer, const gid_t *groups, s
 
 /* The peer of a connected socket, and its right. Without its credentials: none. */
 enum admin_right admin_peer(int fd, gid_t group, struct admin_peer *out);
-
-/* The group of that name. ADMIN_NO_GROUP: there is none, or (logged) it cannot be found out. */
-gid_t admin_group(const char *name, const struct rn_logger *log);
 
 #endif

@@ -11,6 +11,7 @@
 #include <event2/listener.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -38,7 +39,7 @@ struct fresh {
 struct admin_server {
 	const struct rn_logger *log;
 	struct admin_socket socket;
-	gid_t group;
+	_Atomic gid_t group; /* of the readers, or ADMIN_NO_GROUP */
 	const struct admin_handler *handlers;
 	size_t nhandlers;
 
@@ -335,8 +336,8 @@ int admin_new(const struct admin_config *cfg, struct admin_server **out)
 	s->log = cfg->log;
 	s->stop_fd = -1;
 	SLIST_INIT(&s->fresh);
-	s->group = admin_group(cfg->group, cfg->log);
-	int rc = admin_socket_open(&s->socket, cfg->path, s->group, cfg->log);
+	atomic_init(&s->group, ADMIN_NO_GROUP);
+	int rc = admin_socket_open(&s->socket, cfg->path, cfg->log);
 
 	if (rc) {
 		free(s);
@@ -344,6 +345,12 @@ int admin_new(const struct admin_config *cfg, struct admin_server **out)
 	}
 	*out = s;
 	return 0;
+}
+
+int admin_set_readers(struct admin_server *s, gid_t group)
+{
+	atomic_store(&s->group, group);
+	return admin_socket_share(&s->socket, group);
 }
 
 int admin_start(struct admin_server *s, const struct admin_handler *handlers, size_t n)

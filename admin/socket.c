@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "admin/admin.h"
-#include "admin/peer.h"
 
 #define HINT "; correct server.control_socket, or leave it empty to go without"
 
@@ -142,7 +141,7 @@ static int clear_path(const char *path, const struct sockaddr_un *sa, const stru
 }
 
 /* The mode is set before the file exists: bind(2) takes it over, less the umask. */
-static int bind_and_listen(struct admin_socket *s, const struct sockaddr_un *sa, gid_t group)
+static int bind_and_listen(struct admin_socket *s, const struct sockaddr_un *sa)
 {
 	struct stat st;
 
@@ -154,14 +153,26 @@ static int bind_and_listen(struct admin_socket *s, const struct sockaddr_un *sa,
 		return -errno;
 	s->dev = st.st_dev;
 	s->ino = st.st_ino;
-	if (group != ADMIN_NO_GROUP &&
-	    (lchown(s->path, (uid_t)-1, group) < 0 || chmod(s->path, 0660) < 0))
-		return -errno;
 	return listen(s->fd, ADMIN_BACKLOG) < 0 ? -errno : 0;
 }
 
-int admin_socket_open(struct admin_socket *s, const char *path, gid_t group,
-		      const struct rn_logger *log)
+static bool is_in_place(const struct admin_socket *s)
+{
+	struct stat st;
+
+	return s->ino && lstat(s->path, &st) == 0 && st.st_dev == s->dev && st.st_ino == s->ino;
+}
+
+int admin_socket_share(const struct admin_socket *s, gid_t group)
+{
+	if (!is_in_place(s))
+		return -ESTALE;
+	if (lchown(s->path, (uid_t)-1, group) < 0 || chmod(s->path, 0660) < 0)
+		return -errno;
+	return 0;
+}
+
+int admin_socket_open(struct admin_socket *s, const char *path, const struct rn_logger *log)
 {
 	struct sockaddr_un sa;
 	int rc = make_address(path, &sa);
@@ -177,7 +188,7 @@ int admin_socket_open(struct admin_socket *s, const char *path, gid_t group,
 	if (!rc)
 		rc = clear_path(path, &sa, log);
 	if (!rc) {
-		rc = bind_and_listen(s, &sa, group);
+		rc = bind_and_listen(s, &sa);
 		if (rc)
 			rn_err(log, "control socket %s: %s" HINT, path, strerror(-rc));
 	}
@@ -188,9 +199,7 @@ int admin_socket_open(struct admin_socket *s, const char *path, gid_t group,
 
 void admin_socket_close(struct admin_socket *s)
 {
-	struct stat st;
-
-	if (s->ino && lstat(s->path, &st) == 0 && st.st_dev == s->dev && st.st_ino == s->ino)
+	if (is_in_place(s))
 		unlink(s->path);
 	if (s->fd >= 0)
 		close(s->fd);

@@ -14,14 +14,15 @@
 struct admin_socket {
 	const char *path;
 	int fd, lock_fd; /* -1: not open */
-	dev_t dev;	 /* of the socket's file; ino 0: there is none */
+	dev_t dev;	 /* of the socket's file, constant once it is open; ino 0: there is none */
 	ino_t ino;
 };
 
-/* path is absolute, and must outlive the socket. The owner, and the group unless it is
- * ADMIN_NO_GROUP, may connect. 0, -EBUSY: another process serves it, or -errno; logged. */
-int admin_socket_open(struct admin_socket *s, const char *path, gid_t group,
-		      const struct rn_logger *log);
+/* path is absolute, and must outlive the socket. Only the owner may connect. 0, -EBUSY: another process
+ * serves it, or -errno; logged. */
+int admin_socket_open(struct admin_socket *s, const char *path, const struct rn_logger *log);
+/* Lets the members of the group connect, too. Any thread. 0 or -errno; -ESTALE: the file is another's by now. */
+int admin_socket_share(const struct admin_socket *s, gid_t group);
 /* Removes the file if it is still this socket's. Does not close s->fd if that is -1. */
 void admin_socket_close(struct admin_socket *s);
 

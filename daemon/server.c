@@ -415,6 +415,7 @@ static int start_answers(struct server *s)
 		.settings = s->settings,
 		.held = held_sources(s),
 		.clients = s->clients,
+		.askers = s->askers,
 		.ports = s->ports,
 		.event_threads = s->nloops,
 	};

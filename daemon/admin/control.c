@@ -23,7 +23,6 @@ int control_new(const struct cfg_settings *settings, const struct rn_logger *log
 {
 	const struct admin_config cfg = {
 		.path = settings->server.control_socket,
-		.group = READERS,
 		.log = log,
 	};
 
@@ -36,6 +35,7 @@ int control_new(const struct cfg_settings *settings, const struct rn_logger *log
 		return -ENOMEM;
 	c->started_ns = rn_now_ns();
 	c->started = time(NULL);
+	c->log = log;
 	int rc = admin_new(&cfg, &c->server);
 
 	if (rc)
@@ -60,6 +60,9 @@ int control_start(struct control *c, const struct control_sources *sources)
 			.run = rows[i].run,
 			.ctx = c,
 		};
+	c->readers = readers_ask(sources->askers, READERS, c->server, c->log);
+	if (!c->readers)
+		return -ENOMEM;
 	return admin_start(c->server, c->handlers, rn_array_size(rows));
 }
 
@@ -67,6 +70,7 @@ void control_stop(struct control *c)
 {
 	if (!c)
 		return;
+	readers_forget(c->readers);
 	admin_free(c->server);
 	free(c->handlers);
 	free(c);

@@ -9,6 +9,7 @@
 
 #include "admin/admin.h"
 #include "conf/settings.h"
+#include "daemon/askers.h"
 #include "daemon/held.h"
 #include "daemon/register.h"
 #include "rpc/client.h"
@@ -20,6 +21,7 @@ struct control_sources {
 	const struct cfg_settings *settings;
 	struct held_sources held;
 	struct rpc_clients *clients;
+	struct askers *askers;
 	struct registration_ports ports; /* those of TCP; RDMA's may come later */
 	unsigned event_threads;
 };

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the handlers share. Each gets the struct control as its context. */
+/* Shared by the handlers of the control socket: each is called with the struct control as its context. */
 #ifndef RN_DAEMON_ADMIN_CONTROL_PRIVATE_H
 #define RN_DAEMON_ADMIN_CONTROL_PRIVATE_H
 
 #include "daemon/admin/control.h"
+#include "daemon/admin/readers.h"
 
 struct control {
 	struct admin_server *server;
 	struct admin_handler *handlers;
+	struct readers *readers;
+	const struct rn_logger *log;
 	struct control_sources from;
 	uint64_t started_ns; /* rn_now_ns() */
 	time_t started;	     /* time of day */
