@@ -20,9 +20,11 @@ struct ctl_command {
 	int (*run)(const struct ctl *ctl, int argc, char **argv); /* argv[0] is the name */
 };
 
-/* Sends a request, and parses the answer. An exit status: CTL_DONE, or another with a message on
- * standard error. With ctl->json the answer is printed, and *out is NULL. */
+/* Sends a request, and parses the answer. path may have a query (ctl/uri.h). An exit status: CTL_DONE, or another
+ * with a message on standard error. With ctl->json the answer is printed, and *out is NULL. */
 int ctl_get(const struct ctl *ctl, const char *path, json_t **out);
+/* The same by POST, which changes something. body may be NULL. */
+int ctl_post(const struct ctl *ctl, const char *path, const json_t *body, json_t **out);
 
 int ctl_status(const struct ctl *ctl, int argc, char **argv);
 

@@ -51,20 +51,20 @@ static int send_all(int fd, const char *text, size_t len)
 	return 0;
 }
 
-static int send_request(int fd, const char *method, const char *path)
+static int send_request(int fd, const struct http_question *q)
 {
 	char *text;
 	int len = asprintf(&text,
 			   "%s %s HTTP/1.1\r\nHost: ringnfs\r\nAccept: application/json\r\n"
-			   "Content-Length: 0\r\nConnection: close\r\n\r\n",
-			   method, path);
+			   "Content-Length: %zu\r\nConnection: close\r\n\r\n",
+			   q->method, q->path, q->body_len);
 
 	if (len < 0)
 		return -ENOMEM;
 	int rc = send_all(fd, text, (size_t)len);
 
 	free(text);
-	return rc;
+	return rc ? rc : send_all(fd, q->body, q->body_len);
 }
 
 static int grow(char **text, size_t *size)
@@ -135,7 +135,7 @@ int http_parse(char *text, size_t len, struct http_answer *out)
 	return 0;
 }
 
-int http_ask(const char *socket_path, const char *method, const char *path, struct http_answer *out)
+int http_ask(const char *socket_path, const struct http_question *q, struct http_answer *out)
 {
 	int fd = dial(socket_path);
 	size_t len;
@@ -143,7 +143,7 @@ int http_ask(const char *socket_path, const char *method, const char *path, stru
 	*out = (struct http_answer){ 0 };
 	if (fd < 0)
 		return fd;
-	int rc = send_request(fd, method, path);
+	int rc = send_request(fd, q);
 
 	/* A server that refuses early may close before it has read all: its answer counts. */
 	if (!rc || rc == -EPIPE)

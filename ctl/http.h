@@ -15,10 +15,16 @@ struct http_answer {
 	size_t body_len;
 };
 
+struct http_question {
+	const char *method;
+	const char *path; /* with its query, encoded */
+	const char *body; /* or NULL */
+	size_t body_len;
+};
+
 /* 0, or -errno: of connect(2); -EPROTO if the answer is no HTTP, or is cut off; -ETIMEDOUT. The
  * caller frees the answer in each case. */
-int http_ask(const char *socket_path, const char *method, const char *path,
-	     struct http_answer *out);
+int http_ask(const char *socket_path, const struct http_question *q, struct http_answer *out);
 void http_free(struct http_answer *a);
 
 /* Finds status and body in what came until the end of the stream. 0 or -EPROTO. */

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "config.h"
@@ -33,7 +34,7 @@ static void print_help(FILE *out)
 		     "  -V, --version  print the version, then exit\n"
 		     "  -h, --help  print this text, then exit\n\n");
 	for (size_t i = 0; i < rn_array_size(commands); i++)
-		fprintf(out, "  %s  %s\n", commands[i].name, commands[i].help);
+		fprintf(out, "  %-12s %s\n", commands[i].name, commands[i].help);
 }
 
 static int unreachable(const struct ctl *ctl, int rc)
@@ -59,10 +60,10 @@ static int refused(const struct ctl *ctl, int http_status, const json_t *answer)
 	return CTL_REFUSED;
 }
 
-int ctl_get(const struct ctl *ctl, const char *path, json_t **out)
+static int ask(const struct ctl *ctl, const struct http_question *q, json_t **out)
 {
 	struct http_answer a;
-	int rc = http_ask(ctl->socket, "GET", path, &a), status = CTL_DONE;
+	int rc = http_ask(ctl->socket, q, &a), status = CTL_DONE;
 
 	*out = rc ? NULL : json_loadb(a.body, a.body_len, 0, NULL);
 	if (!rc && !*out && a.status == 200)
@@ -77,6 +78,28 @@ int ctl_get(const struct ctl *ctl, const char *path, json_t **out)
 		*out = NULL;
 	}
 	http_free(&a);
+	return status;
+}
+
+int ctl_get(const struct ctl *ctl, const char *path, json_t **out)
+{
+	return ask(ctl, &(struct http_question){ .method = "GET", .path = path }, out);
+}
+
+int ctl_post(const struct ctl *ctl, const char *path, const json_t *body, json_t **out)
+{
+	char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
+	const struct http_question q = {
+		.method = "POST",
+		.path = path,
+		.body = text,
+		.body_len = text ? strlen(text) : 0,
+	};
+
+	*out = NULL;
+	const int status = body && !text ? unreachable(ctl, -ENOMEM) : ask(ctl, &q, out);
+
+	free(text);
 	return status;
 }
 

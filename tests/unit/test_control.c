@@ -2,12 +2,16 @@
 /* Parts of the control socket and of ringnfsctl(8) that need no server. tests/net/control.py has the rest. */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "admin/peer.h"
+#include "admin/query.h"
 #include "admin/route.h"
 #include "ctl/http.h"
 #include "ctl/print.h"
+#include "ctl/table.h"
+#include "ctl/uri.h"
 
 static const struct admin_handler handlers[] = {
 	{ .method = "GET", .path = "/v1/a" },
@@ -103,4 +107,115 @@ Test(control, sizes_and_ages)
 	cr_expect_str_eq(print_age(65, text), "1 min 5 s");
 	cr_expect_str_eq(print_age(7200, text), "2 h 0 min");
 	cr_expect_str_eq(print_age(86400 * 3 + 3600 * 4, text), "3 d 4 h");
+}
+
+static int text_of(const char *query, const char *name, char value[16])
+{
+	const struct admin_request req = { .query = query };
+
+	return admin_query_text(&req, name, value, 16);
+}
+
+Test(control, text_in_a_query)
+{
+	char value[16];
+
+	cr_assert_eq(text_of("a=1&path=%2fsrv+x%41", "path", value), 0);
+	cr_expect_str_eq(value, "/srv xA");
+	cr_assert_eq(text_of("path", "path", value), 0);
+	cr_expect_str_eq(value, "");
+	cr_assert_eq(text_of("a=1&a=2", "a", value), 0);
+	cr_expect_str_eq(value, "1");
+	cr_assert_eq(text_of("a==&&b=", "a", value), 0);
+	cr_expect_str_eq(value, "=");
+	cr_expect_eq(text_of("path2=x&xpath=y", "path", value), -ENOENT);
+	cr_expect_eq(text_of(NULL, "path", value), -ENOENT);
+	cr_expect_eq(text_of("a=012345678901234", "a", value), 0);
+	cr_expect_eq(text_of("a=0123456789012345", "a", value), -EINVAL);
+	cr_expect_eq(text_of("a=b%00c", "a", value), -EINVAL);
+}
+
+static int number_of(const char *query, uint64_t max, uint64_t *value)
+{
+	const struct admin_request req = { .query = query };
+
+	return admin_query_number(&req, "n", max, value);
+}
+
+Test(control, numbers_in_a_query)
+{
+	uint64_t n = 0;
+
+	cr_expect(number_of("n=17", 17, &n) == 0 && n == 17);
+	cr_expect(number_of("n=0xff", UINT64_MAX, &n) == 0 && n == 255);
+	cr_expect(number_of("n=18446744073709551615", UINT64_MAX, &n) == 0 && n == UINT64_MAX);
+	cr_expect(number_of("n=010", 100, &n) == 0 && n == 10, "a leading zero is no octal");
+	n = 5;
+	static const char *const bad[] = { "n=",   "n=18", "n=-1", "n=+1",
+					   "n= 1", "n=1x", "n=0x", "n=18446744073709551616" };
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		cr_expect_eq(number_of(bad[i], 17, &n), -EINVAL, "%s", bad[i]);
+	cr_expect_eq(number_of("m=1", 17, &n), -ENOENT);
+	cr_expect_eq(n, 5);
+}
+
+Test(control, text_for_a_terminal)
+{
+	static const struct {
+		const char *in, *out;
+	} cases[] = {
+		{ "plain \xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80",
+		  "plain \xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80" },
+		{ "a\x1b[2Jb\n", "a\\x1b[2Jb\\x0a" },
+		{ "\xc2\x9b\x7f", "\\xc2\\x9b\\x7f" },
+		{ "\xc0\xaf\xed\xa0\x80\xe2\x82", "\\xc0\\xaf\\xed\\xa0\\x80\\xe2\\x82" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *safe = table_safe_text(cases[i].in);
+
+		cr_expect_str_eq(safe, cases[i].out);
+		free(safe);
+	}
+}
+
+Test(control, tables)
+{
+	static const struct table_column columns[] = { { "NAME", false },
+						       { "SIZE", true },
+						       { "AT", false } };
+	struct table *t = table_new(columns, 3);
+	char *text = NULL;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+
+	cr_assert_eq(table_print(t, f), 0);
+	fflush(f);
+	cr_expect_str_eq(text, "", "no rows, no titles");
+	table_cell(t, "\xc3\xa4rger");
+	table_cellf(t, "%d", 5);
+	table_cell(t, NULL);
+	table_cell(t, "a");
+	table_cellf(t, "%d", 12345);
+	table_cell(t, "x\ny");
+	cr_expect_eq(table_rows(t), 2);
+	cr_assert_eq(table_print(t, f), 0);
+	fclose(f);
+	cr_expect_str_eq(text, "NAME    SIZE  AT\n"
+			       "\xc3\xa4rger      5  -\n"
+			       "a      12345  x\\x0ay\n");
+	free(text);
+	table_free(t);
+	cr_expect_null(table_new(columns, TABLE_COLUMNS_MAX + 1));
+}
+
+Test(control, uris)
+{
+	char *uri = uri_add(uri_add(uri_new("/v1/opens"), "file", "/srv/a b&c%"), "client", "1");
+
+	cr_assert_not_null(uri);
+	cr_expect_str_eq(uri, "/v1/opens?file=%2Fsrv%2Fa%20b%26c%25&client=1");
+	free(uri);
+	cr_expect_null(uri_add(NULL, "a", "b"));
 }
