@@ -3,6 +3,7 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -37,7 +38,7 @@ int dl_give(struct fx *f, struct vfs_node *n, struct deleg *d, const void *clien
 	    enum vfs_deleg_type type)
 {
 	*d = (struct deleg){ .d = { .ops = &ops, .client = client, .type = type } };
-	atomic_store(&f->vfs->files->recalled_at[vfs_file_slot(&n->fh)], 0);
+	memset(&f->vfs->files->recalled, 0, sizeof(f->vfs->files->recalled));
 	return vfs_deleg_give(&f->ctx, n, &d->d);
 }
 

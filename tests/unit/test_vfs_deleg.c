@@ -47,10 +47,10 @@ static void must_give(struct fx *f, struct vfs_node *n, struct deleg *d, const v
 	cr_assert_eq(give(f, n, d, client, type), 0);
 }
 
-/* A recall makes the file quiet: forgets that. */
-static void end_quiet(struct fx *f, struct vfs_node *n)
+/* A recall makes a file quiet: forgets all of them. */
+static void end_quiet(struct fx *f)
 {
-	atomic_store(&f->vfs->files->recalled_at[vfs_file_slot(&n->fh)], 0);
+	memset(&f->vfs->files->recalled, 0, sizeof(f->vfs->files->recalled));
 }
 
 static void open_fx(struct fx *f)
@@ -325,7 +325,7 @@ static void meet(struct fx *f, const struct op *op, enum vfs_deleg_type type, co
 	struct deleg d;
 	int rc;
 
-	end_quiet(f, n);
+	end_quiet(f);
 	must_give(f, n, &d, &alice, type);
 	cr_assert_eq(stat(fx_path(f, "file"), &before), 0);
 	f->ctx.client = client;
@@ -491,17 +491,17 @@ Test(vfs_deleg, what_stands_against_giving)
 	/* a recall, until it is over and some time has passed */
 	f.ctx.client = &bob;
 	cr_expect_eq(op_write(&f, n), -VFS_EDELEG);
-	end_quiet(&f, n);
+	end_quiet(&f);
 	cr_expect_eq(give(&f, n, &e, &bob, VFS_DELEG_READ), -EAGAIN, "under recall");
 	vfs_deleg_end(&d.d);
 	cr_expect_eq(give(&f, n, &e, &bob, VFS_DELEG_READ), -EAGAIN, "a recall that lasted");
-	end_quiet(&f, n);
+	end_quiet(&f);
 	must_give(&f, n, &e, &bob, VFS_DELEG_READ);
 	f.ctx.client = NULL;
 	cr_expect_eq(op_write(&f, n), -VFS_EDELEG);
 	vfs_deleg_end(&e.d);
 	cr_expect_eq(give(&f, n, &e, &bob, VFS_DELEG_READ), -EAGAIN, "quiet");
-	end_quiet(&f, n);
+	end_quiet(&f);
 	must_give(&f, n, &e, &bob, VFS_DELEG_READ);
 	vfs_deleg_end(&e.d);
 	vfs_node_put(n);
@@ -529,4 +529,56 @@ Test(vfs_deleg, locks_stand_against_giving)
 	vfs_deleg_end(&d.d);
 	vfs_node_put(n);
 	fx_close(&f);
+}
+
+static const struct vfs_quiet_time at_100 = { .now = 100, .lasts = 90 };
+
+/* The i-th file of the same bucket. */
+static uint64_t file_of_bucket(unsigned i)
+{
+	return (uint64_t)(i + 1) << 32 | 7;
+}
+
+Test(vfs_deleg, files_are_quiet_by_themselves)
+{
+	struct vfs_quiet *q = calloc(1, sizeof(*q));
+	struct vfs_quiet_time t = at_100;
+
+	for (unsigned i = 0; i < VFS_QUIET_WAYS; i++)
+		vfs_quiet_begin(q, file_of_bucket(i), t);
+	for (unsigned i = 0; i < VFS_QUIET_WAYS; i++)
+		cr_expect(vfs_quiet_is(q, file_of_bucket(i), t));
+	cr_expect_not(vfs_quiet_is(q, file_of_bucket(VFS_QUIET_WAYS), t), "another file");
+	cr_expect_not(vfs_quiet_is(q, file_of_bucket(0) + 1, t), "another bucket");
+
+	t.now += 50;
+	vfs_quiet_begin(q, file_of_bucket(0), t);
+	t.now += 40;
+	cr_expect(vfs_quiet_is(q, file_of_bucket(0), t), "its last recall counts");
+	cr_expect_not(vfs_quiet_is(q, file_of_bucket(1), t), "90 seconds after");
+	vfs_quiet_begin(q, file_of_bucket(VFS_QUIET_WAYS), t);
+	cr_expect(vfs_quiet_is(q, file_of_bucket(0), t), "what is over makes room");
+	cr_expect_not(vfs_quiet_is(q, file_of_bucket(1), t));
+	free(q);
+}
+
+Test(vfs_deleg, many_recalls_make_a_bucket_quiet)
+{
+	struct vfs_quiet *q = calloc(1, sizeof(*q));
+	struct vfs_quiet_time t = at_100;
+	const unsigned n = VFS_QUIET_WAYS + 3;
+
+	for (unsigned i = 0; i < n; i++)
+		vfs_quiet_begin(q, file_of_bucket(i), t);
+	for (unsigned i = 0; i < n; i++)
+		cr_expect(vfs_quiet_is(q, file_of_bucket(i), t), "no recall is forgotten: %u", i);
+	cr_expect(vfs_quiet_is(q, file_of_bucket(n), t));
+	cr_expect_not(vfs_quiet_is(q, file_of_bucket(n) + 1, t), "another bucket");
+	t.now += 90;
+	cr_expect_not(vfs_quiet_is(q, file_of_bucket(0), t));
+	cr_expect_not(vfs_quiet_is(q, file_of_bucket(n), t));
+	t.lasts = 0;
+	vfs_quiet_begin(q, 5, t);
+	cr_expect_not(vfs_quiet_is(q, 5, t), "nothing is ever quiet");
+	free(q);
 }

@@ -41,7 +41,7 @@ static const struct vfs_deleg_ops ops = { .recall = count_recall };
 static int give(struct fx *f, struct vfs_node *n, struct deleg *d, const void *client)
 {
 	*d = (struct deleg){ .d = { .ops = &ops, .client = client, .type = VFS_DELEG_READ } };
-	atomic_store(&f->vfs->files->recalled_at[vfs_file_slot(&n->fh)], 0);
+	memset(&f->vfs->files->recalled, 0, sizeof(f->vfs->files->recalled));
 	return vfs_deleg_give(&f->ctx, n, &d->d);
 }
 
@@ -551,7 +551,7 @@ static int give_news(struct fx *f, struct vfs_node *n, struct reader *r, const v
 	*r = (struct reader){
 		.d = { .ops = &reader_ops, .client = client, .type = VFS_DELEG_READ, .news = news }
 	};
-	atomic_store(&f->vfs->files->recalled_at[vfs_file_slot(&n->fh)], 0);
+	memset(&f->vfs->files->recalled, 0, sizeof(f->vfs->files->recalled));
 	return vfs_deleg_give(&f->ctx, n, &r->d);
 }
 

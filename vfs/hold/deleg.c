@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-#include "lib/clock.h"
 #include "vfs/base/fd_budget.h"
 #include "vfs/base/instance.h"
 #include "vfs/export/mounts.h"
@@ -61,9 +60,7 @@ static bool has_one(const struct vfs_file *f, const void *client)
 
 static bool is_quiet(const struct vfs_file *f)
 {
-	const uint32_t at = atomic_load(&f->vfs->files->recalled_at[f->slot]);
-
-	return at != 0 && (uint32_t)rn_now_coarse_seconds() - at < f->vfs->cfg.deleg_quiet_seconds;
+	return vfs_quiet_is(&f->vfs->files->recalled, f->hash, vfs_deleg_quiet_time(f->vfs));
 }
 
 /* Under f->lock. Locks may be anybody's: a file that is locked is not worth a search for theirs. */

@@ -43,9 +43,15 @@ bool vfs_deleg_conflicts(const struct vfs_file *f, const struct vfs_file_use *u)
 	return find(f, &f->delegs.given, u) || find(f, &f->delegs.recalled, u);
 }
 
+struct vfs_quiet_time vfs_deleg_quiet_time(const struct vfs *vfs)
+{
+	return (struct vfs_quiet_time){ .now = (uint32_t)rn_now_coarse_seconds(),
+					.lasts = vfs->cfg.deleg_quiet_seconds };
+}
+
 void vfs_deleg_quiet(struct vfs_file *f)
 {
-	atomic_store(&f->vfs->files->recalled_at[f->slot], (uint32_t)rn_now_coarse_seconds());
+	vfs_quiet_begin(&f->vfs->files->recalled, f->hash, vfs_deleg_quiet_time(f->vfs));
 }
 
 /* Under f->lock, which is given up in between. */

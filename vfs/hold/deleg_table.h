@@ -32,5 +32,6 @@ int vfs_deleg_check_unknown(struct vfs *vfs, struct vfs_file *f);
 void vfs_deleg_recall(struct vfs_file *f, const struct vfs_file_use *u);
 /* Nobody gets a delegation of the file from now on, for vfs_config.deleg_quiet_seconds. */
 void vfs_deleg_quiet(struct vfs_file *f);
+struct vfs_quiet_time vfs_deleg_quiet_time(const struct vfs *vfs);
 
 #endif

@@ -17,6 +17,7 @@
 
 #include "vfs/deleg.h"
 #include "vfs/file_state.h"
+#include "vfs/hold/quiet.h"
 #include "vfs/hold/range.h"
 #include "vfs/node/node.h"
 #include "vfs/share.h"
@@ -116,10 +117,9 @@ struct vfs_files {
 	_Atomic uint64_t leases, gates; /* a gate counts as a lease, too */
 	_Atomic uint64_t sweeps;	/* number of the last (vfs/hold/file_table.h) */
 	_Atomic bool reclaiming;	/* vfs_deleg_reclaiming() */
-	/* By slots of files (vfs/hold/file_change.h): changes under way, and the time of the last
-	 * recall by rn_now_coarse_seconds(), 0: none. */
-	_Atomic uint32_t changing[VFS_CHANGE_SLOTS];
-	_Atomic uint32_t recalled_at[VFS_CHANGE_SLOTS];
+	_Atomic uint32_t
+		changing[VFS_CHANGE_SLOTS]; /* changes under way (vfs/hold/file_change.h) */
+	struct vfs_quiet recalled;	    /* by vfs_file.hash */
 };
 
 #endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "vfs/hold/quiet.h"
+
+static bool is_over(uint32_t since, struct vfs_quiet_time t)
+{
+	return since == 0 || t.now - since >= t.lasts;
+}
+
+static uint32_t since_of(uint64_t file)
+{
+	return (uint32_t)file;
+}
+
+static bool is_same(uint64_t file, uint64_t hash)
+{
+	return file >> 32 == hash >> 32;
+}
+
+void vfs_quiet_begin(struct vfs_quiet *q, uint64_t hash, struct vfs_quiet_time t)
+{
+	struct vfs_quiet_bucket *b = &q->bucket[hash % VFS_QUIET_BUCKETS];
+	const uint32_t now = t.now ? t.now : 1;
+	const uint64_t file = hash >> 32 << 32 | now;
+
+	for (unsigned i = 0; i < VFS_QUIET_WAYS; i++) {
+		uint64_t old = atomic_load(&b->file[i]);
+
+		if ((is_same(old, hash) || is_over(since_of(old), t)) &&
+		    atomic_compare_exchange_strong(&b->file[i], &old, file))
+			return;
+	}
+	atomic_store(&b->all_since, now);
+}
+
+bool vfs_quiet_is(const struct vfs_quiet *q, uint64_t hash, struct vfs_quiet_time t)
+{
+	const struct vfs_quiet_bucket *b = &q->bucket[hash % VFS_QUIET_BUCKETS];
+
+	for (unsigned i = 0; i < VFS_QUIET_WAYS; i++) {
+		const uint64_t file = atomic_load(&b->file[i]);
+
+		if (is_same(file, hash) && !is_over(since_of(file), t))
+			return true;
+	}
+	return !is_over(atomic_load(&b->all_since), t);
+}
