@@ -86,20 +86,28 @@ static struct node_lru *idle_list(struct shard *s, const struct vfs_node *n)
 
 /* Under the shard's lock. The hash is under a secret key and of the MAC as well, and compared
  * first: how long this takes tells nothing of another handle's MAC. */
-static struct vfs_node *find_locked(struct shard *s, uint64_t hash, const struct vfs_mount *mnt,
-				    const struct vfs_fh *fh)
+static struct vfs_node *look_for(struct shard *s, uint64_t hash, const struct vfs_mount *mnt,
+				 const struct vfs_fh *fh)
 {
 	struct vfs_node *n;
 
 	LIST_FOREACH (n, bucket_of(s, hash), bucket_link) {
-		if (n->hash != hash || n->mnt != mnt || n->fh.len != fh->len ||
-		    memcmp(n->fh.data, fh->data, fh->len) != 0)
-			continue;
-		if (n->refs++ == 0)
-			TAILQ_REMOVE(idle_list(s, n), n, lru_link);
-		return n;
+		if (n->hash == hash && n->mnt == mnt && n->fh.len == fh->len &&
+		    memcmp(n->fh.data, fh->data, fh->len) == 0)
+			break;
 	}
-	return NULL;
+	return n;
+}
+
+/* The same, with a reference. */
+static struct vfs_node *find_locked(struct shard *s, uint64_t hash, const struct vfs_mount *mnt,
+				    const struct vfs_fh *fh)
+{
+	struct vfs_node *n = look_for(s, hash, mnt, fh);
+
+	if (n && n->refs++ == 0)
+		TAILQ_REMOVE(idle_list(s, n), n, lru_link);
+	return n;
 }
 
 struct vfs_node *vfs_cache_find(struct vfs *vfs, struct vfs_mount *mnt, const struct vfs_fh *fh)
@@ -114,6 +122,20 @@ struct vfs_node *vfs_cache_find(struct vfs *vfs, struct vfs_mount *mnt, const st
 	atomic_fetch_add_explicit(n ? &vfs->cache->hits : &vfs->cache->misses, 1,
 				  memory_order_relaxed);
 	return n;
+}
+
+void vfs_cache_peek_fd(struct vfs *vfs, const struct vfs_mount *mnt, const struct vfs_fh *fh,
+		       void (*peek)(void *arg, int fd), void *arg)
+{
+	const uint64_t hash = hash_of(vfs, fh);
+	struct shard *s = shard_of(vfs, hash);
+	const struct vfs_node *n;
+
+	pthread_mutex_lock(&s->lock);
+	n = look_for(s, hash, mnt, fh);
+	if (n)
+		peek(arg, n->path_fd);
+	pthread_mutex_unlock(&s->lock);
 }
 
 /* The node is in no list and nobody has a reference. False: its descriptor lives on. */

@@ -11,6 +11,11 @@ void vfs_cache_free(struct vfs_cache *c); /* NULL is allowed */
 /* A reference of the node with that handle, or NULL. */
 struct vfs_node *vfs_cache_find(struct vfs *vfs, struct vfs_mount *mnt, const struct vfs_fh *fh);
 
+/* Calls peek(arg, fd) with the O_PATH descriptor of the node with that handle, if there is one, under a lock of the
+ * cache: peek may read what the kernel has in memory, and nothing more. The node is used no more than before. */
+void vfs_cache_peek_fd(struct vfs *vfs, const struct vfs_mount *mnt, const struct vfs_fh *fh,
+		       void (*peek)(void *arg, int fd), void *arg);
+
 /* The parts of a new node; path_fd is counted already, and the cache owns it from here on. */
 struct vfs_node_parts {
 	struct vfs_export *exp;

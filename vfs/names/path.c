@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Paths of files, from the names that the kernel has in memory (/proc/self/fd). readlink(2) there, and statx(2)
+ * with AT_STATX_DONT_SYNC, ask no file system.
+ */
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "vfs/base/instance.h"
+#include "vfs/export/mounts.h"
+#include "vfs/fs/proc_path.h"
+#include "vfs/hold/file_view.h"
+#include "vfs/node/cache.h"
+
+#define DELETED " (deleted)" /* the kernel's mark of a name that has gone */
+
+/* A name as the kernel tells it: below the root of a private clone of a mount, else below this process's. */
+struct name {
+	char text[PATH_MAX];
+	uint64_t mnt_id; /* mount of the descriptor; 0: not known */
+	bool removed;
+};
+
+static bool cut_mark(char *text)
+{
+	const size_t len = strlen(text), mark = strlen(DELETED);
+
+	if (len <= mark || strcmp(text + len - mark, DELETED) != 0)
+		return false;
+	text[len - mark] = '\0';
+	return true;
+}
+
+static void read_name(void *arg, int fd)
+{
+	struct name *name = arg;
+	struct statx sx;
+	ssize_t n = readlink(vfs_proc_path(fd).s, name->text, sizeof(name->text) - 1);
+
+	name->text[n > 0 ? n : 0] = '\0';
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_NLINK | STATX_MNT_ID, &sx) != 0)
+		return;
+	name->mnt_id = sx.stx_mnt_id;
+	/* A file with links left may have a name that ends like the mark, or has lost the one name that is known. */
+	name->removed = sx.stx_nlink == 0;
+	if (name->removed)
+		cut_mark(name->text);
+}
+
+/* The mount of exp that a handle names, with a reference. NULL: there is none, or another thread searches for one. */
+static struct vfs_mount *mount_of(struct vfs_export *exp, const struct vfs_fh *fh)
+{
+	struct vfs_mount *mnt = exp->root_mnt;
+	struct vfs_handle h;
+
+	if (vfs_handle_parse(fh, exp->vfs->cfg.handle_mac, &h) != 0 ||
+	    (h.submount_id != 0 && pthread_mutex_trylock(&exp->mounts_lock) != 0))
+		return NULL;
+	if (h.submount_id != 0) {
+		TAILQ_FOREACH (mnt, &exp->mounts, link) {
+			if (mnt->id == h.submount_id)
+				break;
+		}
+	}
+	if (mnt)
+		vfs_mount_ref(mnt);
+	if (h.submount_id != 0)
+		pthread_mutex_unlock(&exp->mounts_lock);
+	return mnt;
+}
+
+/* The export whose private clone the mount is; NULL: none. */
+static const struct vfs_export *cloned_for(const struct vfs_view_exports *all, uint64_t mnt_id)
+{
+	for (size_t i = 0; i < all->n; i++) {
+		if (all->exp[i]->detached && all->exp[i]->root_mnt->mnt_id == mnt_id)
+			return all->exp[i];
+	}
+	return NULL;
+}
+
+static void compose(struct vfs_view_path *out, const char *base, const char *below)
+{
+	if (strcmp(base, "/") == 0 && *below)
+		base = "";
+	const int n = snprintf(out->text, sizeof(out->text), "%s%s", base, below);
+
+	if (n < 0 || (size_t)n >= sizeof(out->text))
+		out->text[0] = '\0';
+}
+
+static void show(const struct vfs_view_exports *all, const struct vfs_export *exp,
+		 const struct name *name, struct vfs_view_path *out)
+{
+	out->removed = name->removed;
+	/* A file that was opened by its handle has no name before somebody looks it up. */
+	if (name->mnt_id == 0 || name->text[0] != '/' || !name->text[1])
+		return;
+	if (!exp->detached || exp->root_mnt->mnt_id != name->mnt_id)
+		exp = cloned_for(all, name->mnt_id);
+	compose(out, exp ? exp->real_path : "", name->text);
+}
+
+static bool is_root(const struct vfs_mount *mnt, const struct vfs_fh *fh)
+{
+	return mnt->root_fh.len == fh->len && memcmp(mnt->root_fh.data, fh->data, fh->len) == 0;
+}
+
+void vfs_view_path(const struct vfs_view_exports *all, struct vfs_export *exp,
+		   const struct vfs_fh *fh, struct vfs_file *f, struct vfs_view_path *out)
+{
+	struct name name = { .mnt_id = 0 };
+	struct vfs_mount *mnt = exp ? mount_of(exp, fh) : NULL;
+
+	out->text[0] = '\0';
+	out->removed = false;
+	if (!mnt)
+		return;
+	if (is_root(mnt, fh)) {
+		compose(out, mnt->path ? mnt->path : exp->real_path, "");
+	} else {
+		vfs_cache_peek_fd(exp->vfs, mnt, fh, read_name, &name);
+		if (name.mnt_id == 0 && f)
+			vfs_view_file_fd(f, read_name, &name);
+		show(all, exp, &name, out);
+	}
+	vfs_mount_put(mnt);
+}

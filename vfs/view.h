@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Files, shares and locks as an administrator is shown them. Nothing here waits for a file system or for a
+ * caller that does: a lock that is not had soon is answered as unknown.
+ */
+#ifndef RN_VFS_VIEW_H
+#define RN_VFS_VIEW_H
+
+#include "vfs/lock.h"
+#include "vfs/share.h"
+
+#define VFS_VIEW_PATH_MAX (2u * 4096u) /* an export's path and one below it */
+
+struct vfs_view_path {
+	char text
+		[VFS_VIEW_PATH_MAX]; /* path on the server without symbolic links; empty: not known */
+	bool removed;		     /* the file has no link left; text is its last one */
+};
+
+/* Exports in force. */
+struct vfs_view_exports {
+	struct vfs_export *const *exp;
+	size_t n;
+};
+
+/*
+ * Path of the file f with the handle fh below exp, by which the kernel knows it at this moment. Not known are
+ * files that no descriptor is open for, or that were opened by their handle alone. f and exp may be NULL. A file
+ * that a local process has moved out of the export is shown as if it were below it.
+ */
+void vfs_view_path(const struct vfs_view_exports *all, struct vfs_export *exp,
+		   const struct vfs_fh *fh, struct vfs_file *f, struct vfs_view_path *out);
+
+/* Access and deny bits of a share of f. False: not known now. The caller keeps f and s. */
+bool vfs_view_share(struct vfs_file *f, const struct vfs_share *s, struct vfs_share_request *out);
+
+#define VFS_VIEW_RANGES 64u
+
+struct vfs_view_range {
+	enum vfs_lock_type type;
+	uint64_t offset, length; /* length UINT64_MAX: to the end of the file, whatever that is */
+};
+
+struct vfs_view_ranges {
+	uint32_t total; /* ranges that the owner has locked */
+	uint32_t n;	/* of these, those in range[]: the first ones */
+	struct vfs_view_range range[VFS_VIEW_RANGES];
+};
+
+/* The ranges that an owner has locked of f. False: not known now. The caller keeps f and o. */
+bool vfs_view_ranges(struct vfs_file *f, const struct vfs_lock_owner *o,
+		     struct vfs_view_ranges *out);
+
+#endif
