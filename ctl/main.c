@@ -14,6 +14,9 @@
 #define SOCKET "/run/ringnfs/control"
 
 static const struct ctl_command commands[] = {
+	{ "delegations", "delegations that clients hold", ctl_delegations },
+	{ "locks", "byte-range locks that clients hold", ctl_locks },
+	{ "opens", "files that clients have open", ctl_opens },
 	{ "status", "what the server is, and how it does", ctl_status },
 };
 

@@ -14,7 +14,7 @@ static struct nlm_owner *of_holder(struct vfs_holder *h)
 	return rn_container_of(h, struct nlm_owner, holder);
 }
 
-static void owner_put(struct nlm_owner *o)
+void nlm_owner_put(struct nlm_owner *o)
 {
 	if (atomic_fetch_sub(&o->refs, 1) != 1)
 		return;
@@ -29,7 +29,7 @@ static void holder_ref(struct vfs_holder *h)
 
 static void holder_put(struct vfs_holder *h)
 {
-	owner_put(of_holder(h));
+	nlm_owner_put(of_holder(h));
 }
 
 static const struct vfs_holder_ops holder_ops = { .ref = holder_ref, .put = holder_put };
@@ -52,7 +52,7 @@ struct nlm_owners *nlm_owners_new(void)
 
 static size_t size_of(const struct nlm_owner *o)
 {
-	return sizeof(*o) + o->oh_len + o->caller_len + NLM_FILE_COST;
+	return sizeof(*o) + o->oh_len + o->caller_len + o->fh_len + NLM_FILE_COST;
 }
 
 /* With the lock held; the caller holds o->busy. */
@@ -84,7 +84,7 @@ static void unlink_owner(struct nlm_owners *t, struct nlm_owner *o)
 	pthread_mutex_unlock(&t->lock);
 	vfs_lock_owner_end(&o->locks);
 	vfs_share_close(&o->share);
-	owner_put(o); /* the table's reference */
+	nlm_owner_put(o); /* the table's reference */
 }
 
 void nlm_owners_free(struct nlm_owners *t)
@@ -123,7 +123,9 @@ static void hash_more(const struct nlm_owners *t, uint64_t *hash, const void *da
 void nlm_owner_key(const struct nlm_owners *t, const struct sockaddr *peer,
 		   const struct nlm_lock_args *a, struct nlm_owner_key *out)
 {
-	*out = (struct nlm_owner_key){ .svid = a->svid, .oh = a->oh, .caller = a->caller };
+	*out = (struct nlm_owner_key){
+		.svid = a->svid, .oh = a->oh, .caller = a->caller, .fh = &a->fh
+	};
 	put_address(peer, out->addr);
 	hash_more(t, &out->hash, out->addr, sizeof(out->addr));
 	hash_more(t, &out->hash, &a->svid, sizeof(a->svid));
@@ -150,7 +152,7 @@ static bool is_same(const struct nlm_owner *o, const struct nlm_owner_key *k,
 static struct nlm_owner *owner_new(const struct nlm_owner_key *k, struct vfs_file *f,
 				   uint32_t export_id)
 {
-	struct nlm_owner *o = calloc(1, sizeof(*o) + k->oh.len + k->caller.len);
+	struct nlm_owner *o = calloc(1, sizeof(*o) + k->oh.len + k->caller.len + k->fh->len);
 
 	if (!o)
 		return NULL;
@@ -163,8 +165,10 @@ static struct nlm_owner *owner_new(const struct nlm_owner_key *k, struct vfs_fil
 	o->export_id = export_id;
 	o->oh_len = (uint16_t)k->oh.len;
 	o->caller_len = (uint16_t)k->caller.len;
+	o->fh_len = (uint16_t)k->fh->len;
 	memcpy(o->bytes, k->oh.data, k->oh.len);
 	memcpy(o->bytes + k->oh.len, k->caller.data, k->caller.len);
+	memcpy(o->bytes + k->oh.len + k->caller.len, k->fh->data, k->fh->len);
 	vfs_lock_owner_init(&o->locks, f, &o->holder);
 	return o;
 }
@@ -189,6 +193,7 @@ static struct nlm_owner *find(struct nlm_owners *t, const struct nlm_owner_key *
 		if (o) {
 			LIST_INSERT_HEAD(bucket, o, link);
 			o->linked = true;
+			o->serial = ++t->last_serial;
 			t->memory += size_of(o);
 		}
 	}
@@ -215,7 +220,7 @@ int nlm_owner_enter(struct nlm_owners *t, struct nfs3_op *op, const struct nlm_o
 		if (o->linked)
 			break;
 		pthread_mutex_unlock(&o->busy); /* removed from the table meanwhile */
-		owner_put(o);
+		nlm_owner_put(o);
 	}
 	vfs_file_put(f);
 	if (!o)
@@ -245,7 +250,7 @@ void nlm_owner_leave(struct nlm_owners *t, struct nlm_owner *o)
 		pthread_mutex_unlock(&t->lock);
 	}
 	pthread_mutex_unlock(&o->busy);
-	owner_put(o);
+	nlm_owner_put(o);
 }
 
 struct freeing {

@@ -28,7 +28,8 @@ struct nlm_owner_key {
 	uint8_t addr[16]; /* IPv6, or IPv4 mapped to IPv6 */
 	int32_t svid;
 	struct nlm_bytes oh, caller;
-	uint64_t hash; /* hash of all members, under the table's key; not 0 */
+	const struct vfs_fh *fh; /* of the call; no part of the identity */
+	uint64_t hash;		 /* hash of all members above it, under the table's key; not 0 */
 };
 
 struct nlm_owner {
@@ -44,9 +45,10 @@ struct nlm_owner {
 	int32_t svid;
 	uint32_t export_id; /* export by which it was first used */
 	uint32_t round;	    /* last walk that met it, see nlm_owners.round; under nlm_owners.lock */
+	uint64_t serial;    /* of all owners, from 1 on */
 	uint32_t charged;   /* ranges already counted in nlm_owners.memory; under its lock */
-	uint16_t oh_len, caller_len;
-	uint8_t bytes[]; /* oh, caller */
+	uint16_t oh_len, caller_len, fh_len;
+	uint8_t bytes[]; /* oh, caller, handle of the first call */
 };
 
 LIST_HEAD(nlm_owner_list, nlm_owner);
@@ -55,6 +57,7 @@ struct nlm_owners {
 	pthread_mutex_t lock;
 	uint8_t key[16];
 	size_t memory;
+	uint64_t last_serial;
 	uint32_t round; /* number of the current walk of nlm_owners_revoke */
 	struct nlm_owner_list bucket[NLM_BUCKETS];
 };
@@ -76,6 +79,8 @@ int nlm_owner_enter(struct nlm_owners *t, struct nfs3_op *op, const struct nlm_o
 bool nlm_owners_have_room(struct nlm_owners *t);
 /* Frees an owner without locks; NULL is allowed. */
 void nlm_owner_leave(struct nlm_owners *t, struct nlm_owner *o);
+
+void nlm_owner_put(struct nlm_owner *o); /* a reference; without locks */
 
 /* Releases all locks of the client with that address and name below exports for which may_free
  * returns true. may_free is called once for each export, without a lock held. */

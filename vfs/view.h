@@ -31,6 +31,9 @@ struct vfs_view_exports {
 void vfs_view_path(const struct vfs_view_exports *all, struct vfs_export *exp,
 		   const struct vfs_fh *fh, struct vfs_file *f, struct vfs_view_path *out);
 
+/* The part of a handle that is the kernel's, of *len bytes: it names the file and is no secret. */
+const uint8_t *vfs_view_handle(const struct vfs_fh *fh, uint32_t *len);
+
 /* Access and deny bits of a share of f. False: not known now. The caller keeps f and s. */
 bool vfs_view_share(struct vfs_file *f, const struct vfs_share *s, struct vfs_share_request *out);
 

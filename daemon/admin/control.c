@@ -15,6 +15,9 @@ static const struct {
 	const char *method, *path;
 	void (*run)(void *control, const struct admin_request *req, struct admin_reply *r);
 } rows[] = {
+	{ "GET", "/v1/delegations", control_delegations },
+	{ "GET", "/v1/locks", control_locks },
+	{ "GET", "/v1/opens", control_opens },
 	{ "GET", "/v1/status", control_status },
 };
 

@@ -7,20 +7,27 @@
 #ifndef RN_DAEMON_ADMIN_CONTROL_H
 #define RN_DAEMON_ADMIN_CONTROL_H
 
+#include <pthread.h>
+
 #include "admin/admin.h"
 #include "conf/settings.h"
 #include "daemon/askers.h"
 #include "daemon/held.h"
 #include "daemon/register.h"
 #include "rpc/client.h"
+#include "vfs/export.h"
 
 struct control;
+struct nfs3_server;
 
 /* Borrowed pointers, which outlive the control; what may be NULL in held may be here. */
 struct control_sources {
 	const struct cfg_settings *settings;
 	struct held_sources held;
 	struct rpc_clients *clients;
+	struct nfs3_server *nfs3; /* or NULL */
+	struct vfs_exports exports;
+	pthread_mutex_t *clients_lock; /* held while clients' state is ended */
 	struct askers *askers;
 	struct registration_ports ports; /* those of TCP; RDMA's may come later */
 	unsigned event_threads;

@@ -16,6 +16,11 @@ struct control {
 	time_t started;	     /* time of day */
 };
 
+/* states.c: GET /v1/opens, /v1/locks, /v1/delegations */
+void control_opens(void *control, const struct admin_request *req, struct admin_reply *r);
+void control_locks(void *control, const struct admin_request *req, struct admin_reply *r);
+void control_delegations(void *control, const struct admin_request *req, struct admin_reply *r);
+
 /* status.c: GET /v1/status */
 void control_status(void *control, const struct admin_request *req, struct admin_reply *r);
 

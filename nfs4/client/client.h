@@ -147,6 +147,10 @@ int nfs4_client_by_id(struct nfs4_server *srv, uint64_t clientid, struct nfs4_cl
  * the lease. NULL if this run has none. Gives the caller a reference. */
 struct nfs4_client *nfs4_client_by_number(struct nfs4_server *srv, uint32_t number);
 
+/* nfs4/client/walk.c: the client behind that with this number in a walk over all, with a reference; 0 begins it.
+ * NULL: the walk has ended. Clients that are there all the time are visited once. */
+struct nfs4_client *nfs4_client_after(struct nfs4_server *srv, uint32_t number);
+
 /* True if the caller is the principal that registered cl. */
 bool nfs4_principal_made(const struct nfs4_compound *c, const struct nfs4_client *cl);
 

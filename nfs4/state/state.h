@@ -23,6 +23,7 @@
 #include <sys/queue.h>
 
 #include "lib/util.h"
+#include "nfs4/client/client.h"
 #include "nfs4/compound.h"
 #include "nfs4/state/holdings.h"
 #include "nfs4/stateid.h"
@@ -90,6 +91,7 @@ struct nfs4_state {
 	struct nfs4_state *hash_next;
 	TAILQ_ENTRY(nfs4_state) link;
 
+	uint32_t since;		    /* when it was made: seconds of nfs4_clients_now() */
 	struct nfs4_client *client; /* a reference */
 	struct nfs4_owner *owner;   /* a reference; NULL: a delegation */
 	struct vfs_file *file;	    /* a reference */
@@ -138,6 +140,12 @@ static inline struct nfs4_lock *nfs4_as_lock(struct nfs4_state *st)
 static inline struct nfs4_open *nfs4_open_of(struct nfs4_state *st)
 {
 	return st->kind == NFS4_STATE_OPEN ? nfs4_as_open(st) : nfs4_as_lock(st)->open;
+}
+
+/* The number by which administrators name a state (nfs4/nfs4_view.h). */
+static inline uint64_t nfs4_view_id(const struct nfs4_state *st)
+{
+	return (uint64_t)st->client->number << 32 | st->id;
 }
 
 /* The seqid that follows v in a stateid (RFC 8881 section 8.2.2). It is never 0. */

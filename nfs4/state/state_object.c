@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "nfs4/client/client.h"
+#include "nfs4/client/registry.h"
 #include "nfs4/state/deleg.h"
 #include "nfs4/state/news.h"
 #include "nfs4/state/owner.h"
@@ -19,6 +20,7 @@ void nfs4_state_init(struct nfs4_state *st, enum nfs4_state_kind kind, struct nf
 		     struct nfs4_owner *o, struct vfs_file *f)
 {
 	st->refs = 1;
+	st->since = (uint32_t)nfs4_clients_now(cl->srv);
 	st->kind = (uint8_t)kind;
 	st->client = cl;
 	nfs4_client_ref(cl);

@@ -129,18 +129,23 @@ void nfs4_stateid_free(struct nfs4_holdings *held, uint32_t id)
 	append_free(held, id >> GEN_BITS, (id & GEN_MASK) + 1);
 }
 
+uint32_t nfs4_stateid_entries(const struct nfs4_holdings *held)
+{
+	return held->nchunks * CHUNK;
+}
+
+struct nfs4_state *nfs4_stateid_at(const struct nfs4_holdings *held, uint32_t entry)
+{
+	const uint64_t value = *entry_at(held, entry);
+
+	/* NOLINT: the pointer that stateid_take stored */
+	return is_free(value) ? NULL : (struct nfs4_state *)(uintptr_t)value;
+}
+
 struct nfs4_state *nfs4_stateid_find(const struct nfs4_holdings *held, uint32_t id)
 {
-	uint32_t i = id >> GEN_BITS;
-	struct nfs4_state *st;
-	uint64_t entry;
+	const uint32_t i = id >> GEN_BITS;
+	struct nfs4_state *st = i < nfs4_stateid_entries(held) ? nfs4_stateid_at(held, i) : NULL;
 
-	if (i >= held->nchunks * CHUNK)
-		return NULL;
-	entry = *entry_at(held, i);
-	if (is_free(entry))
-		return NULL;
-	/* NOLINT: the pointer that stateid_take stored */
-	st = (struct nfs4_state *)(uintptr_t)entry;
-	return st->id == id ? st : NULL;
+	return st && st->id == id ? st : NULL;
 }

@@ -18,6 +18,9 @@ void nfs4_stateids_fini(struct nfs4_client *cl);
 /* Sets st->id. 0, -ENOMEM, or -ENOSPC if the client has the maximum. */
 int nfs4_stateid_take(struct nfs4_client *cl, struct nfs4_state *st);
 void nfs4_stateid_free(struct nfs4_holdings *held, uint32_t id);
+/* Entries of the table, and the state of one of them; NULL if it is free. */
+uint32_t nfs4_stateid_entries(const struct nfs4_holdings *held);
+struct nfs4_state *nfs4_stateid_at(const struct nfs4_holdings *held, uint32_t entry);
 /* NULL if the entry is free, or used by another generation. */
 struct nfs4_state *nfs4_stateid_find(const struct nfs4_holdings *held, uint32_t id);
 

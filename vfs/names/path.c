@@ -130,3 +130,8 @@ void vfs_view_path(const struct vfs_view_exports *all, struct vfs_export *exp,
 	}
 	vfs_mount_put(mnt);
 }
+
+const uint8_t *vfs_view_handle(const struct vfs_fh *fh, uint32_t *len)
+{
+	return vfs_handle_file_part(fh, len);
+}

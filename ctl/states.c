@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ctl/states.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl/print.h"
+#include "ctl/table.h"
+#include "ctl/uri.h"
+#include "lib/util.h"
+
+static int no_memory(void)
+{
+	fputs("ringnfsctl: out of memory\n", stderr);
+	return CTL_UNREACHABLE;
+}
+
+const char *states_name(enum states_kind kind)
+{
+	static const char *const names[] = {
+		[STATES_OPENS] = "opens",
+		[STATES_LOCKS] = "locks",
+		[STATES_DELEGATIONS] = "delegations",
+	};
+
+	return names[kind];
+}
+
+char *states_uri(const char *path, const struct states_choice *choice)
+{
+	const struct {
+		const char *name, *value;
+	} all[] = {
+		{ "file", choice->file },
+		{ "client", choice->client },
+		{ "export", choice->export },
+		{ "id", choice->id },
+	};
+	char start[64];
+
+	snprintf(start, sizeof(start), "/v1/%s", path);
+	char *uri = uri_new(start);
+
+	for (size_t i = 0; i < rn_array_size(all); i++) {
+		if (all[i].value)
+			uri = uri_add(uri, all[i].name, all[i].value);
+	}
+	return uri;
+}
+
+/* Asks for the page behind after, which becomes its end; NULL: it was the last one. */
+static int get_page(const struct ctl *ctl, enum states_kind kind,
+		    const struct states_choice *choice, char **after, json_t *rows)
+{
+	const struct ctl plain = { .socket = ctl->socket };
+	char *uri = states_uri(states_name(kind), choice);
+	json_t *page = NULL;
+
+	if (*after)
+		uri = uri_add(uri, "after", *after);
+	free(*after);
+	*after = NULL;
+	if (!uri)
+		return no_memory();
+	const int status = ctl_get(&plain, uri, &page);
+
+	free(uri);
+	if (status == CTL_DONE) {
+		const char *end = json_string_value(json_object_get(page, "after"));
+
+		json_array_extend(rows, json_object_get(page, states_name(kind)));
+		*after = end ? strdup(end) : NULL;
+	}
+	json_decref(page);
+	return status;
+}
+
+int states_get(const struct ctl *ctl, enum states_kind kind, const struct states_choice *choice,
+	       json_t **rows)
+{
+	char *after = NULL;
+	int status;
+
+	*rows = json_array();
+	do
+		status = *rows ? get_page(ctl, kind, choice, &after, *rows) : no_memory();
+	while (status == CTL_DONE && after);
+	free(after);
+	if (status != CTL_DONE) {
+		json_decref(*rows);
+		*rows = NULL;
+	}
+	return status;
+}
+
+static const char *text(const json_t *row, const char *name)
+{
+	return json_string_value(json_object_get(row, name));
+}
+
+static bool is_true(const json_t *row, const char *name)
+{
+	return json_is_true(json_object_get(row, name));
+}
+
+static void put_path(struct table *t, const json_t *row)
+{
+	const char *path = text(row, "path"), *export = text(row, "export");
+	const char *mark = is_true(row, "removed") ? " (removed)" : "";
+
+	if (path)
+		table_cellf(t, "%s%s", path, mark);
+	else
+		table_cellf(t, "%s, file %s%s", export ? export : "export that is gone",
+			    text(row, "handle"), mark);
+}
+
+static void put_age(struct table *t, const json_t *row)
+{
+	const json_t *age = json_object_get(row, "age");
+	char words[PRINT_MAX];
+
+	if (age)
+		table_cell(t, print_age((uint64_t)json_integer_value(age), words));
+	else
+		table_cell(t, NULL);
+}
+
+static void put_client(struct table *t, const json_t *row)
+{
+	table_cell(t, text(row, "client"));
+	table_cell(t, text(row, "client_name"));
+}
+
+static void put_state(struct table *t, const json_t *row)
+{
+	put_age(t, row);
+	table_cell(t, text(row, "id"));
+}
+
+static void put_open(struct table *t, const json_t *row)
+{
+	put_path(t, row);
+	table_cell(t, is_true(row, "revoked") ? "revoked" : text(row, "access"));
+	table_cell(t, text(row, "deny"));
+	put_client(t, row);
+	table_cell(t, text(row, "owner"));
+	put_state(t, row);
+}
+
+static void put_delegation(struct table *t, const json_t *row)
+{
+	const json_t *since = json_object_get(row, "recalled_for");
+	char words[PRINT_MAX];
+
+	put_path(t, row);
+	table_cell(t, is_true(row, "revoked") ? "revoked" : text(row, "kind"));
+	if (since)
+		table_cell(t, print_age((uint64_t)json_integer_value(since), words));
+	else
+		table_cell(t, NULL);
+	put_client(t, row);
+	put_state(t, row);
+}
+
+/* An offset, which is a number or the text of a large one. */
+static uint64_t offset_of(const json_t *value)
+{
+	return json_is_string(value) ? strtoull(json_string_value(value), NULL, 10)
+				     : (uint64_t)json_integer_value(value);
+}
+
+static void put_range(struct table *t, const json_t *range)
+{
+	const json_t *length = json_object_get(range, "length");
+	const uint64_t first = offset_of(json_object_get(range, "offset"));
+
+	table_cell(t, text(range, "type"));
+	if (!length || json_is_null(length))
+		table_cellf(t, "%" PRIu64 "-", first);
+	else
+		table_cellf(t, "%" PRIu64 "-%" PRIu64, first, first + offset_of(length) - 1);
+}
+
+static void put_lock(struct table *t, const json_t *row, const json_t *range)
+{
+	put_path(t, row);
+	if (range) {
+		put_range(t, range);
+	} else {
+		table_cell(t, is_true(row, "revoked") ? "revoked" : "?");
+		table_cell(t, NULL);
+	}
+	table_cell(t, text(row, "version"));
+	put_client(t, row);
+	table_cell(t, text(row, "owner"));
+	put_state(t, row);
+}
+
+/* A row for each range that the server tells, and one for those that it does not. */
+static void put_locks(struct table *t, const json_t *row)
+{
+	const json_t *ranges = json_object_get(row, "ranges"), *range;
+	const json_int_t total = json_integer_value(json_object_get(row, "ranges_total"));
+	size_t i;
+
+	json_array_foreach(ranges, i, range) put_lock(t, row, range);
+	if (!i)
+		put_lock(t, row, NULL);
+	if (total > (json_int_t)i) {
+		put_path(t, row);
+		table_cellf(t, "and %" JSON_INTEGER_FORMAT " more", total - (json_int_t)i);
+		for (unsigned cell = 2; cell < 8; cell++)
+			table_cell(t, NULL);
+		table_cell(t, text(row, "id"));
+	}
+}
+
+static const struct table_column open_columns[] = {
+	{ "FILE", false }, { "ACCESS", false }, { "DENY", false }, { "CLIENT", false },
+	{ "NAME", false }, { "OWNER", false },	{ "AGE", true },   { "ID", false },
+};
+static const struct table_column lock_columns[] = {
+	{ "FILE", false },  { "LOCK", false },	 { "BYTES", false },
+	{ "VERS", false },  { "CLIENT", false }, { "NAME", false },
+	{ "OWNER", false }, { "AGE", true },	 { "ID", false },
+};
+static const struct table_column deleg_columns[] = {
+	{ "FILE", false }, { "KIND", false }, { "RECALLED", true }, { "CLIENT", false },
+	{ "NAME", false }, { "AGE", true },   { "ID", false },
+};
+
+static const struct {
+	const struct table_column *columns;
+	size_t n;
+	void (*put)(struct table *t, const json_t *row);
+} tables[] = {
+	[STATES_OPENS] = { open_columns, rn_array_size(open_columns), put_open },
+	[STATES_LOCKS] = { lock_columns, rn_array_size(lock_columns), put_locks },
+	[STATES_DELEGATIONS] = { deleg_columns, rn_array_size(deleg_columns), put_delegation },
+};
+
+int states_print(enum states_kind kind, const json_t *rows)
+{
+	struct table *t = table_new(tables[kind].columns, tables[kind].n);
+	const json_t *row;
+	size_t i;
+
+	if (!t)
+		return no_memory();
+	json_array_foreach(rows, i, row) tables[kind].put(t, row);
+	const int rc = table_print(t, stdout);
+
+	table_free(t);
+	return rc ? no_memory() : CTL_DONE;
+}

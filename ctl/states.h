@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What clients hold: the pages of /v1/opens, /v1/locks and /v1/delegations, and their rows for people. */
+#ifndef RN_CTL_STATES_H
+#define RN_CTL_STATES_H
+
+#include "ctl/ctl.h"
+
+enum states_kind { STATES_OPENS, STATES_LOCKS, STATES_DELEGATIONS };
+
+/* Options that choose states; NULL: not given. */
+struct states_choice {
+	const char *file, *client, *export, *id;
+};
+
+/* "opens", "locks", "delegations": the path below /v1/, and the member of the answer. */
+const char *states_name(enum states_kind kind);
+/* /v1/PATH with the choice as its query. The caller frees it. NULL: no memory. */
+char *states_uri(const char *path, const struct states_choice *choice);
+/* Asks for all pages. *rows is an array, to be freed with json_decref(); NULL on errors. An exit status. */
+int states_get(const struct ctl *ctl, enum states_kind kind, const struct states_choice *choice,
+	       json_t **rows);
+/* Prints rows as a table. An exit status. */
+int states_print(enum states_kind kind, const json_t *rows);
+
+#endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "daemon/admin/state_filter.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "admin/query.h"
+
+static bool add_export(void *arg, struct vfs_export *exp)
+{
+	struct state_filter *f = arg;
+	const size_t room = f->n < f->room ? f->room : f->room ? 2 * f->room : 16;
+	struct vfs_export **more =
+		room == f->room ? f->exp : realloc(f->exp, room * sizeof(f->exp[0]));
+
+	if (!more)
+		return false;
+	f->exp = more;
+	f->room = room;
+	vfs_export_ref(exp);
+	f->exp[f->n++] = exp;
+	return true;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const uint32_t x = vfs_export_id(*(struct vfs_export *const *)a);
+	const uint32_t y = vfs_export_id(*(struct vfs_export *const *)b);
+
+	return (x > y) - (x < y);
+}
+
+static struct vfs_export *export_of(const struct state_filter *f, uint32_t id)
+{
+	size_t low = 0, high = f->n;
+
+	while (low < high) {
+		const size_t at = low + (high - low) / 2;
+
+		if (vfs_export_id(f->exp[at]) < id)
+			low = at + 1;
+		else
+			high = at;
+	}
+	return low < f->n && vfs_export_id(f->exp[low]) == id ? f->exp[low] : NULL;
+}
+
+/* A parameter of text. False: it is wrong. */
+static bool take(const struct admin_request *req, const char *name, char *value, size_t size,
+		 bool *given)
+{
+	const int rc = admin_query_text(req, name, value, size);
+
+	*given = rc == 0;
+	return rc == 0 ? *value != '\0' : rc == -ENOENT;
+}
+
+static bool is_export(const struct vfs_export *exp, const char *path)
+{
+	return strcmp(path, vfs_export_path(exp)) == 0 ||
+	       strcmp(path, vfs_export_real_path(exp)) == 0;
+}
+
+static bool knows_export(const struct state_filter *f)
+{
+	for (size_t i = 0; i < f->n; i++) {
+		if (is_export(f->exp[i], f->export))
+			return true;
+	}
+	return false;
+}
+
+static bool refuse(struct admin_reply *r, const char *why)
+{
+	admin_reply_error(r, 400, "bad_request", "%s", why);
+	return false;
+}
+
+bool state_filter_init(struct state_filter *f, const struct vfs_exports *exports,
+		       const struct admin_request *req, struct admin_reply *r)
+{
+	*f = (struct state_filter){ .n = 0 };
+	exports->each(exports->ctx, add_export, f);
+	if (f->n)
+		qsort(f->exp, f->n, sizeof(f->exp[0]), compare);
+	if (!take(req, "file", f->file, sizeof(f->file), &f->by_file) ||
+	    (f->by_file && f->file[0] != '/'))
+		return refuse(r, "file: an absolute path is expected");
+	if (!take(req, "client", f->client, sizeof(f->client), &f->by_client))
+		return refuse(r, "client: an id or address as in the list of clients is expected");
+	if (!take(req, "id", f->id, sizeof(f->id), &f->by_id))
+		return refuse(r, "id: an id as in the list is expected");
+	if (!take(req, "export", f->export, sizeof(f->export), &f->by_export))
+		return refuse(r, "export: the path of an export is expected");
+	if (f->by_export && !knows_export(f)) {
+		admin_reply_error(r, 404, "not_found", "no export is at %s", f->export);
+		return false;
+	}
+	if (strncmp(f->client, "0x", 2) == 0 &&
+	    admin_query_number(req, "client", UINT64_MAX, &f->clientid) != 0)
+		return refuse(r, "client: no id of a client");
+	return true;
+}
+
+void state_filter_done(struct state_filter *f)
+{
+	for (size_t i = 0; i < f->n; i++)
+		vfs_export_put(f->exp[i]);
+	free(f->exp);
+	f->exp = NULL;
+	f->n = 0;
+}
+
+bool state_filter_is_set(const struct state_filter *f)
+{
+	return f->by_file || f->by_export || f->by_client || f->by_id;
+}
+
+bool state_filter_has(const struct state_filter *f, const char *client, const char *id)
+{
+	return (!f->by_client || f->clientid != 0 || strcmp(f->client, client) == 0) &&
+	       (!f->by_id || strcmp(f->id, id) == 0);
+}
+
+/* True if the path is the one that is meant, which may begin with the path of the export as exports(5) has it. */
+static bool is_file(const struct state_filter *f, const struct state_where *w)
+{
+	const char *real = w->exp ? vfs_export_real_path(w->exp) : NULL;
+	const char *path = w->exp ? vfs_export_path(w->exp) : NULL;
+
+	if (strcmp(f->file, w->path.text) == 0)
+		return true;
+	return real && w->path.text[0] && strncmp(w->path.text, real, strlen(real)) == 0 &&
+	       strncmp(f->file, path, strlen(path)) == 0 &&
+	       strcmp(f->file + strlen(path), w->path.text + strlen(real)) == 0;
+}
+
+bool state_filter_where(const struct state_filter *f, uint32_t export_id, const struct vfs_fh *fh,
+			struct vfs_file *file, struct state_where *out)
+{
+	const struct vfs_view_exports all = { .exp = f->exp, .n = f->n };
+
+	out->exp = export_of(f, export_id);
+	if (f->by_export && !(out->exp && is_export(out->exp, f->export)))
+		return false;
+	vfs_view_path(&all, out->exp, fh, file, &out->path);
+	return !f->by_file || is_file(f, out);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which opens, locks and delegations a request is about: the parameters file, client, export and id of its query. */
+#ifndef RN_DAEMON_ADMIN_STATE_FILTER_H
+#define RN_DAEMON_ADMIN_STATE_FILTER_H
+
+#include "admin/admin.h"
+#include "vfs/view.h"
+
+#define STATE_PATH_MAX 4096u
+#define STATE_NAME_MAX 256u
+
+struct state_filter {
+	bool by_file, by_export, by_client, by_id;
+	char file[STATE_PATH_MAX], export[STATE_PATH_MAX];
+	char client[STATE_NAME_MAX]; /* as the row shows it */
+	uint64_t clientid;	     /* the same of an NFSv4 client; 0: it is none */
+	char id[STATE_NAME_MAX];
+	/* The exports in force, by their ids, with a reference each. */
+	struct vfs_export **exp;
+	size_t n, room;
+};
+
+/* Where a state is: its export, NULL if that is gone, and its path. */
+struct state_where {
+	struct vfs_export *exp;
+	struct vfs_view_path path;
+};
+
+/* False: the query is wrong, or there is no memory; r has the answer. state_filter_done() follows in each case. */
+bool state_filter_init(struct state_filter *f, const struct vfs_exports *exports,
+		       const struct admin_request *req, struct admin_reply *r);
+void state_filter_done(struct state_filter *f);
+
+/* True if the query names something. */
+bool state_filter_is_set(const struct state_filter *f);
+/* True if the client and the id are meant. */
+bool state_filter_has(const struct state_filter *f, const char *client, const char *id);
+/* Finds out where a file is; true if that is meant. */
+bool state_filter_where(const struct state_filter *f, uint32_t export_id, const struct vfs_fh *fh,
+			struct vfs_file *file, struct state_where *out);
+
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* GET /v1/opens, /v1/locks, /v1/delegations: a page of what clients hold. ringnfsctl(8) describes the answers. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "admin/query.h"
+#include "daemon/admin/control_private.h"
+#include "daemon/admin/state_rows.h"
+
+#define LIMIT_USUAL 1000u
+#define LIMIT_MOST 5000u
+/* What one request looks at, most of which the filter may not mean. Other peers of the socket wait meanwhile. */
+#define PIECES 100u
+#define STEPS 20000u
+
+static const char *const names[] = {
+	[NFS4_VIEW_OPENS] = "opens",
+	[NFS4_VIEW_LOCKS] = "locks",
+	[NFS4_VIEW_DELEGATIONS] = "delegations",
+};
+
+struct page {
+	enum nfs4_view_kind kind;
+	struct state_filter filter;
+	json_t *rows;
+	uint64_t limit;
+	/* The place to go on from: in the tables of NFSv4, then in those of NLM. */
+	bool nlm;
+	struct nfs4_view_place at4;
+	struct nlm_view_place at3;
+};
+
+static bool add(struct page *p, json_t *row)
+{
+	if (row)
+		json_array_append_new(p->rows, row);
+	return json_array_size(p->rows) < p->limit;
+}
+
+static bool show4(void *arg, const struct nfs4_view_state *st)
+{
+	struct page *p = arg;
+
+	return add(p, state_row4(&p->filter, p->kind, st));
+}
+
+static bool show3(void *arg, const struct nlm_view_owner *o)
+{
+	struct page *p = arg;
+
+	return add(p, state_row3(&p->filter, o));
+}
+
+/* Fills the page. True: nothing is left. */
+static bool fill(struct page *p, const struct control_sources *from)
+{
+	const struct nfs4_view_query q = {
+		.kind = p->kind,
+		.clientid = p->filter.clientid,
+		.show = show4,
+		.arg = p,
+	};
+	const bool nfs4 = from->held.nfs4 && (!p->filter.by_client || p->filter.clientid != 0);
+
+	if (!p->nlm && nfs4 && !nfs4_view(from->held.nfs4, &q, &p->at4, PIECES))
+		return false;
+	p->nlm = true;
+	if (p->kind != NFS4_VIEW_LOCKS || !from->nfs3 || p->filter.clientid != 0)
+		return true;
+	return json_array_size(p->rows) < p->limit &&
+	       nlm_view(from->nfs3, &p->at3, STEPS, show3, p);
+}
+
+static json_t *place_text(const struct page *p)
+{
+	char text[64];
+
+	if (p->nlm)
+		snprintf(text, sizeof(text), "n%" PRIx32 ".%" PRIx64, p->at3.bucket, p->at3.id);
+	else
+		snprintf(text, sizeof(text), "%" PRIx32 ".%" PRIx32, p->at4.client, p->at4.entry);
+	return json_string(text);
+}
+
+static bool parse_place(struct page *p, const char *text)
+{
+	int len = -1;
+
+	p->nlm = text[0] == 'n';
+	if (p->nlm)
+		sscanf(text + 1, "%8" SCNx32 ".%16" SCNx64 "%n", &p->at3.bucket, &p->at3.id, &len);
+	else
+		sscanf(text, "%8" SCNx32 ".%8" SCNx32 "%n", &p->at4.client, &p->at4.entry, &len);
+	return len >= 0 && text[len + p->nlm] == '\0';
+}
+
+/* False: r has an error. */
+static bool parse(struct page *p, const struct control *c, const struct admin_request *req,
+		  struct admin_reply *r)
+{
+	char after[64];
+	int rc = admin_query_number(req, "limit", LIMIT_MOST, &p->limit);
+
+	if ((rc && rc != -ENOENT) || p->limit == 0) {
+		admin_reply_error(r, 400, "bad_request", "limit: a number from 1 to %u is expected",
+				  LIMIT_MOST);
+		return false;
+	}
+	rc = admin_query_text(req, "after", after, sizeof(after));
+	if (rc != -ENOENT && (rc || !parse_place(p, after))) {
+		admin_reply_error(r, 400, "bad_request",
+				  "after: that member of the page before is expected");
+		return false;
+	}
+	return state_filter_init(&p->filter, &c->from.exports, req, r);
+}
+
+static void answer(const struct control *c, const struct admin_request *req, struct admin_reply *r,
+		   enum nfs4_view_kind kind)
+{
+	struct page p = { .kind = kind, .limit = LIMIT_USUAL };
+
+	if (parse(&p, c, req, r)) {
+		json_t *reply = json_object();
+
+		p.rows = json_array();
+		const bool all = fill(&p, &c->from);
+
+		json_object_set_new(reply, names[kind], p.rows);
+		if (!all)
+			json_object_set_new(reply, "after", place_text(&p));
+		admin_reply_json(r, reply);
+	}
+	state_filter_done(&p.filter);
+}
+
+void control_opens(void *control, const struct admin_request *req, struct admin_reply *r)
+{
+	answer(control, req, r, NFS4_VIEW_OPENS);
+}
+
+void control_locks(void *control, const struct admin_request *req, struct admin_reply *r)
+{
+	answer(control, req, r, NFS4_VIEW_LOCKS);
+}
+
+void control_delegations(void *control, const struct admin_request *req, struct admin_reply *r)
+{
+	answer(control, req, r, NFS4_VIEW_DELEGATIONS);
+}

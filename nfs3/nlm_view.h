@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What NLM's clients have locked, for administrators: walked and paused as nfs4/nfs4_view.h is. */
+#ifndef RN_NFS3_NLM_VIEW_H
+#define RN_NFS3_NLM_VIEW_H
+
+#include "vfs/view.h"
+
+struct nfs3_server;
+
+/* The locks that one owner has of a file. Valid during the call that shows it. */
+struct nlm_view_owner {
+	uint64_t id; /* unique in this run of the server */
+	const uint8_t *addr;
+	/* Bytes that the client has chosen: its name, and that of the owner. */
+	const uint8_t *caller, *oh;
+	uint32_t caller_len, oh_len;
+	int32_t svid; /* process of the client, mostly */
+	uint32_t export_id;
+	struct vfs_fh fh;
+	struct vfs_file *file;
+	bool ranges_known; /* false: another thread is changing them */
+	const struct vfs_view_ranges *ranges;
+};
+
+/* Where a walk is: zeroed at its beginning. Any values are safe. */
+struct nlm_view_place {
+	uint32_t bucket;
+	uint64_t id; /* of the last owner shown in that bucket */
+};
+
+/* Goes on with a walk, for so many steps at most. show() returns false to end the call behind that owner. True: the
+ * walk has come to its end. */
+bool nlm_view(struct nfs3_server *s, struct nlm_view_place *at, unsigned steps,
+	      bool (*show)(void *arg, const struct nlm_view_owner *o), void *arg);
+
+#endif
