@@ -193,7 +193,7 @@ static struct nlm_owner *find(struct nlm_owners *t, const struct nlm_owner_key *
 		if (o) {
 			LIST_INSERT_HEAD(bucket, o, link);
 			o->linked = true;
-			o->serial = ++t->last_serial;
+			o->serial = ++t->last_serial * NLM_BUCKETS + k->hash / 2 % NLM_BUCKETS;
 			t->memory += size_of(o);
 		}
 	}

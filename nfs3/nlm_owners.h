@@ -45,7 +45,7 @@ struct nlm_owner {
 	int32_t svid;
 	uint32_t export_id; /* export by which it was first used */
 	uint32_t round;	    /* last walk that met it, see nlm_owners.round; under nlm_owners.lock */
-	uint64_t serial;    /* of all owners, from 1 on */
+	uint64_t serial;    /* unique and ascending; modulo NLM_BUCKETS the bucket */
 	uint32_t charged;   /* ranges already counted in nlm_owners.memory; under its lock */
 	uint16_t oh_len, caller_len, fh_len;
 	uint8_t bytes[]; /* oh, caller, handle of the first call */

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "nfs3/nlm_view.h"
 
+#include <errno.h>
 #include <string.h>
+#include <time.h>
 
 #include "nfs3/nlm_owners.h"
 #include "nfs3/server.h"
+
+/* Attempts to get an owner that a call has, and the pause between two of them. */
+#define ATTEMPTS 200u
+#define PAUSE_NS 5000000
 
 /* The owner of that bucket with the least serial number above the last one, with a reference to it and to its file; or
  * NULL. An owner in the table has its file. */
@@ -71,4 +77,48 @@ bool nlm_view(struct nfs3_server *s, struct nlm_view_place *at, unsigned steps,
 		nlm_owner_put(o);
 	}
 	return at->bucket >= NLM_BUCKETS;
+}
+
+static bool enter_soon(struct nlm_owner *o)
+{
+	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+
+	for (unsigned i = 0; i < ATTEMPTS; i++) {
+		if (pthread_mutex_trylock(&o->busy) == 0)
+			return true;
+		nanosleep(&pause, NULL);
+	}
+	return false;
+}
+
+/* The owner with that serial number, with a reference; or NULL. */
+static struct nlm_owner *by_id(struct nlm_owners *t, uint64_t id)
+{
+	struct nlm_owner *o;
+
+	pthread_mutex_lock(&t->lock);
+	LIST_FOREACH (o, &t->bucket[id % NLM_BUCKETS], link) {
+		if (o->serial == id)
+			break;
+	}
+	if (o)
+		atomic_fetch_add(&o->refs, 1);
+	pthread_mutex_unlock(&t->lock);
+	return o;
+}
+
+int nlm_release(struct nfs3_server *s, uint64_t id)
+{
+	struct nlm_owner *o = by_id(s->nlm, id);
+
+	if (!o)
+		return -ENOENT;
+	if (!enter_soon(o)) {
+		nlm_owner_put(o);
+		return -EBUSY;
+	}
+	if (o->linked)
+		vfs_lock_drop_all(&o->locks);
+	nlm_owner_leave(s->nlm, o);
+	return 0;
 }

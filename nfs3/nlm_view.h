@@ -33,4 +33,8 @@ struct nlm_view_place {
 bool nlm_view(struct nfs3_server *s, struct nlm_view_place *at, unsigned steps,
 	      bool (*show)(void *arg, const struct nlm_view_owner *o), void *arg);
 
+/* Releases the locks of the owner with that id. Its client is not told. 0; -ENOENT; -EBUSY: a call of the owner does
+ * not end, perhaps because of its file system. */
+int nlm_release(struct nfs3_server *s, uint64_t id);
+
 #endif

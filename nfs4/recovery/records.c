@@ -161,6 +161,11 @@ bool nfs4_record_add(struct nfs4_server *srv, struct nfs4_record *rec, unsigned 
 	return done;
 }
 
+bool nfs4_record_distrust(struct nfs4_server *srv, struct nfs4_record *rec)
+{
+	return nfs4_record_add(srv, rec, NFS4_DB_SUSPECT);
+}
+
 bool nfs4_record_revoke(struct nfs4_server *srv, struct nfs4_record *rec)
 {
 	struct nfs4_recovery *r = srv->recovery;

@@ -129,6 +129,10 @@ void nfs4_record_lapsed(struct nfs4_server *srv, struct nfs4_record *rec);
  */
 bool nfs4_record_add(struct nfs4_server *srv, struct nfs4_record *rec, unsigned bits);
 
+/* Marks the record of a client whose opens or locks were ended while it may not know: it may reclaim nothing after a
+ * restart. True and false as above. The mark ends with the record, and with RECLAIM_COMPLETE. */
+bool nfs4_record_distrust(struct nfs4_server *srv, struct nfs4_record *rec);
+
 /*
  * Deletes the record of a courtesy client whose state is to be given to others. True if the
  * deletion is on disk. False while it is being written; the caller asks again after

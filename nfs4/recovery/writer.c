@@ -73,7 +73,7 @@ static bool is_needed(const struct nfs4_record_job *job)
 	case NFS4_JOB_END_GRACE:
 		return true;
 	case NFS4_JOB_PUT:
-		return job->row.bits & NFS4_RECORD_DELEG_LOST;
+		return job->row.bits & (NFS4_RECORD_DELEG_LOST | NFS4_DB_SUSPECT);
 	default:
 		return false;
 	}

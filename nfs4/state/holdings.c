@@ -9,6 +9,7 @@
 #include "nfs4/state/lock_waiter.h"
 #include "nfs4/state/owner.h"
 #include "nfs4/state/recall.h"
+#include "nfs4/state/revoke.h"
 #include "nfs4/state/stateid_table.h"
 
 _Static_assert(_Alignof(struct nfs4_holdings) <= _Alignof(struct nfs4_client), "behind a client");
@@ -112,6 +113,12 @@ static bool is_meant(struct nfs4_state *st, const struct nfs4_revocation *r)
 	return !r->exports;
 }
 
+/* Locks are revoked and freed with their open, but for those that were revoked alone. */
+static bool is_left_to_open(struct nfs4_state *st, const struct nfs4_revocation *r)
+{
+	return st->kind == NFS4_STATE_LOCK && (r || nfs4_as_lock(st)->open->st.revoked);
+}
+
 /* Finds some of the opens and delegations to revoke, with a reference each. r NULL: finds revoked
  * ones. */
 static unsigned find(struct nfs4_client *cl, const struct nfs4_revocation *r,
@@ -124,7 +131,7 @@ static unsigned find(struct nfs4_client *cl, const struct nfs4_revocation *r,
 	TAILQ_FOREACH (st, &cl->holdings->states, link) {
 		if (n == AT_ONCE)
 			break;
-		if (st->kind == NFS4_STATE_LOCK || (st->revoked != 0) != (!r))
+		if ((st->revoked != 0) != (!r) || is_left_to_open(st, r))
 			continue;
 		if (r && !is_meant(st, r))
 			continue;
@@ -135,48 +142,6 @@ static unsigned find(struct nfs4_client *cl, const struct nfs4_revocation *r,
 	return n;
 }
 
-/* Busy is held. False: the open was closed in the meantime. */
-static bool revoke_open(struct nfs4_client *cl, struct nfs4_open *open, int status)
-{
-	struct nfs4_lock *lock;
-
-	if (open->st.gone)
-		return false;
-	pthread_mutex_lock(&cl->lock);
-	cl->holdings->revoked_at = (uint32_t)nfs4_clients_now(cl->srv);
-	nfs4_state_revoke(cl, &open->st, status);
-	LIST_FOREACH (lock, &open->locks, open_link)
-		nfs4_state_revoke(cl, &lock->st, status);
-	pthread_mutex_unlock(&cl->lock);
-	/* Locks are added only to opens that are not revoked, and removed only under busy. */
-	LIST_FOREACH (lock, &open->locks, open_link) {
-		vfs_lock_drop_all(&lock->ranges);
-		nfs4_ranges_changed(lock);
-	}
-	vfs_share_close(&open->share);
-	return true;
-}
-
-/* True if it was an open. */
-static bool revoke_state(struct nfs4_client *cl, struct nfs4_state *st, int status)
-{
-	struct nfs4_open *open;
-	bool revoked;
-
-	if (st->kind == NFS4_STATE_DELEG) {
-		pthread_mutex_lock(&cl->lock);
-		cl->holdings->revoked_at = (uint32_t)nfs4_clients_now(cl->srv);
-		pthread_mutex_unlock(&cl->lock);
-		nfs4_deleg_revoke(nfs4_as_deleg(st), status);
-		return false;
-	}
-	open = nfs4_as_open(st);
-	pthread_mutex_lock(&open->busy);
-	revoked = revoke_open(cl, open, status);
-	pthread_mutex_unlock(&open->busy);
-	return revoked;
-}
-
 static uint64_t revoke(struct nfs4_client *cl, const struct nfs4_revocation *r)
 {
 	struct nfs4_state *found[AT_ONCE];
@@ -185,7 +150,7 @@ static uint64_t revoke(struct nfs4_client *cl, const struct nfs4_revocation *r)
 
 	while ((n = find(cl, r, found)) > 0) {
 		for (unsigned i = 0; i < n; i++) {
-			revoked += revoke_state(cl, found[i], r->status);
+			revoked += nfs4_revoke(found[i], r->status);
 			nfs4_state_unref(found[i]);
 		}
 	}
@@ -255,6 +220,8 @@ static void forget_revoked(struct nfs4_client *cl, uint32_t lease)
 		for (unsigned i = 0; i < n; i++) {
 			if (found[i]->kind == NFS4_STATE_DELEG)
 				nfs4_deleg_end(nfs4_as_deleg(found[i]));
+			else if (found[i]->kind == NFS4_STATE_LOCK)
+				nfs4_lock_drop(nfs4_as_lock(found[i]));
 			else
 				nfs4_open_drop(nfs4_as_open(found[i]));
 			nfs4_state_unref(found[i]);

@@ -193,6 +193,8 @@ void nfs4_open_end(struct nfs4_open *open, bool keep);
 /* The same with its own locking; does nothing if the open is gone. The caller holds no lock. */
 void nfs4_open_drop(struct nfs4_open *open);
 void nfs4_lock_end(struct nfs4_lock *lock);
+/* The same with its own locking; does nothing if the lock is gone. The caller has a reference and no lock. */
+void nfs4_lock_drop(struct nfs4_lock *lock);
 
 /* Bytes that vfs/ needs for an open file and for a locked range, measured by
  * tests/unit/test_nfs4_scale.c. They are charged to the client that opens or locks. */

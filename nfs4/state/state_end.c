@@ -66,3 +66,13 @@ void nfs4_open_drop(struct nfs4_open *open)
 	pthread_mutex_unlock(&open->busy);
 	nfs4_state_unref(&open->st);
 }
+
+void nfs4_lock_drop(struct nfs4_lock *lock)
+{
+	struct nfs4_open *open = lock->open;
+
+	pthread_mutex_lock(&open->busy);
+	if (!lock->st.gone)
+		nfs4_lock_end(lock);
+	pthread_mutex_unlock(&open->busy);
+}

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "nfs4/client/client.h"
+#include "nfs4/nfs4_end.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_client_calls.h"
 #include "tests/unit/nfs4_opens.h"
@@ -160,6 +161,17 @@ Test(nfs4_revoke, an_open_is_freed_with_its_locks)
 	cr_expect_eq(op_free_stateid(f, &client, &lock), NFS4ERR_BAD_STATEID);
 }
 
+/* Some leases, which the client renews. */
+static void pass_leases(void)
+{
+	for (unsigned i = 0; i < 5; i++) {
+		nfs4_clients_skip_time(f->server4, 60);
+		cr_expect_eq(call_renew(f, client.clientid), NFS4_OK);
+		for (unsigned j = 0; j < 10; j++)
+			nfs4_tick(f->server4);
+	}
+}
+
 /* Minor version 0 has no FREE_STATEID: revoked state is dropped after a lease, and the owners go
  * on. */
 Test(nfs4_revoke, after_a_lease_it_is_forgotten_v40)
@@ -172,12 +184,7 @@ Test(nfs4_revoke, after_a_lease_it_is_forgotten_v40)
 	lose(true);
 	nfs4_held(f->server4, &held);
 	cr_expect_eq(held.opens + held.locks, 2);
-	for (unsigned i = 0; i < 5; i++) {
-		nfs4_clients_skip_time(f->server4, 60);
-		cr_expect_eq(call_renew(f, client.clientid), NFS4_OK);
-		for (unsigned j = 0; j < 10; j++)
-			nfs4_tick(f->server4);
-	}
+	pass_leases();
 	nfs4_held(f->server4, &held);
 	cr_expect_eq(held.opens + held.locks, 0);
 	cr_expect_eq(op_read(f, &client, &file.fh, &file.sid), NFS4ERR_BAD_STATEID);
@@ -299,4 +306,49 @@ OP_MINORS_TEST(nfs4_revoke, a_client_is_forgotten)
 	cr_expect_eq(open_in(&f->root, &owner, 0, &file), NFS4ERR_SHARE_DENIED);
 	cr_expect_eq(op_close(f, &rival, &theirs), NFS4_OK);
 	cr_expect_eq(open_in(&f->root, &owner, 0, &file), NFS4_OK);
+}
+
+static uint64_t id_of(const struct nfs4_stateid *sid)
+{
+	uint64_t id = 0;
+
+	for (unsigned i = 4; i < NFS4_OTHER_SIZE; i++)
+		id = id << 8 | sid->other[i];
+	return id;
+}
+
+static int end(enum nfs4_view_kind kind, uint64_t id)
+{
+	int rc = nfs4_end_state(f->server4, kind, id);
+
+	for (unsigned i = 0; i < 5000 && rc == -EAGAIN; i++) {
+		nap();
+		rc = nfs4_end_state(f->server4, kind, id);
+	}
+	return rc;
+}
+
+/* A lock that is ended alone is free at once; its open stays, and can be locked again. */
+OP_MINORS_TEST(nfs4_revoke, a_lock_alone)
+{
+	struct nfs4_held held;
+
+	begin();
+	cr_expect_eq(end(NFS4_VIEW_OPENS, id_of(&lock)), -ENOENT, "it is no open");
+	cr_expect_eq(end(NFS4_VIEW_LOCKS, id_of(&lock) + (UINT64_C(1) << 32)), -ENOENT);
+	cr_expect_eq(end(NFS4_VIEW_LOCKS, id_of(&lock)), 0);
+	cr_expect_eq(end(NFS4_VIEW_LOCKS, id_of(&lock)), -ENOENT, "it was revoked");
+	cr_expect_eq(op_unlock(f, &locker, &file.fh, &ten, &lock), NFS4ERR_ADMIN_REVOKED);
+	cr_expect_eq(op_read(f, &client, &file.fh, &file.sid), NFS4_OK);
+	if (minor > 0) {
+		cr_expect(flags(&client) & SEQ4_STATUS_ADMIN_STATE_REVOKED);
+		cr_expect_eq(op_free_stateid(f, &client, &lock), NFS4_OK);
+		cr_expect_not(flags(&client) & SEQ4_STATUS_ADMIN_STATE_REVOKED);
+	} else {
+		pass_leases();
+	}
+	nfs4_held(f->server4, &held);
+	cr_expect_eq(held.locks, 0, "it is freed");
+	cr_expect_eq(held.opens, 1);
+	cr_expect_eq(op_close(f, &owner, &file), NFS4_OK);
 }
