@@ -26,8 +26,12 @@ int ctl_get(const struct ctl *ctl, const char *path, json_t **out);
 /* The same by POST, which changes something. body may be NULL. */
 int ctl_post(const struct ctl *ctl, const char *path, const json_t *body, json_t **out);
 
+int ctl_client(const struct ctl *ctl, int argc, char **argv);
+int ctl_delegation(const struct ctl *ctl, int argc, char **argv);
 int ctl_delegations(const struct ctl *ctl, int argc, char **argv);
+int ctl_lock(const struct ctl *ctl, int argc, char **argv);
 int ctl_locks(const struct ctl *ctl, int argc, char **argv);
+int ctl_open(const struct ctl *ctl, int argc, char **argv);
 int ctl_opens(const struct ctl *ctl, int argc, char **argv);
 int ctl_status(const struct ctl *ctl, int argc, char **argv);
 

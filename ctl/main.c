@@ -14,8 +14,12 @@
 #define SOCKET "/run/ringnfs/control"
 
 static const struct ctl_command commands[] = {
+	{ "client evict", "end all that a client holds, and its sessions", ctl_client },
+	{ "delegation recall", "have clients return delegations", ctl_delegation },
 	{ "delegations", "delegations that clients hold", ctl_delegations },
+	{ "lock release", "end locks that clients hold", ctl_lock },
 	{ "locks", "byte-range locks that clients hold", ctl_locks },
+	{ "open close", "end opens that clients hold", ctl_open },
 	{ "opens", "files that clients have open", ctl_opens },
 	{ "status", "what the server is, and how it does", ctl_status },
 };
@@ -37,7 +41,7 @@ static void print_help(FILE *out)
 		     "  -V, --version  print the version, then exit\n"
 		     "  -h, --help  print this text, then exit\n\n");
 	for (size_t i = 0; i < rn_array_size(commands); i++)
-		fprintf(out, "  %-12s %s\n", commands[i].name, commands[i].help);
+		fprintf(out, "  %-18s %s\n", commands[i].name, commands[i].help);
 }
 
 static int unreachable(const struct ctl *ctl, int rc)
@@ -106,10 +110,18 @@ int ctl_post(const struct ctl *ctl, const char *path, const json_t *body, json_t
 	return status;
 }
 
+/* A row may name what its command does by a second word. */
+static bool is_name(const char *row, const char *word)
+{
+	const size_t len = strcspn(row, " ");
+
+	return strlen(word) == len && strncmp(row, word, len) == 0;
+}
+
 static int run(const struct ctl *ctl, int argc, char **argv)
 {
 	for (size_t i = 0; argc > 0 && i < rn_array_size(commands); i++)
-		if (strcmp(argv[0], commands[i].name) == 0)
+		if (is_name(commands[i].name, argv[0]))
 			return commands[i].run(ctl, argc, argv);
 	if (argc > 0)
 		fprintf(stderr, "ringnfsctl: '%s' is no command; see ringnfsctl --help\n", argv[0]);

@@ -6,19 +6,6 @@
 #include "ctl/states.h"
 #include "lib/util.h"
 
-/* One object with the rows of all pages. */
-static int print_json(enum states_kind kind, json_t *rows)
-{
-	json_t *all = json_pack("{s:O}", states_name(kind), rows);
-
-	if (all) {
-		json_dumpf(all, stdout, JSON_INDENT(2));
-		putchar('\n');
-	}
-	json_decref(all);
-	return all ? CTL_DONE : CTL_UNREACHABLE;
-}
-
 static int show(const struct ctl *ctl, int argc, char **argv, enum states_kind kind)
 {
 	struct states_choice choice = { 0 };
@@ -38,7 +25,8 @@ static int show(const struct ctl *ctl, int argc, char **argv, enum states_kind k
 	int status = states_get(ctl, kind, &choice, &rows);
 
 	if (status == CTL_DONE)
-		status = ctl->json ? print_json(kind, rows) : states_print(kind, rows);
+		status = ctl->json ? states_print_json(kind, rows)
+				   : states_print(kind, rows, stdout);
 	json_decref(rows);
 	return status;
 }

@@ -33,10 +33,9 @@ char *states_uri(const char *path, const struct states_choice *choice)
 	const struct {
 		const char *name, *value;
 	} all[] = {
-		{ "file", choice->file },
-		{ "client", choice->client },
-		{ "export", choice->export },
-		{ "id", choice->id },
+		{ "file", choice->file },     { "client", choice->client },
+		{ "export", choice->export }, { "id", choice->id },
+		{ "revoke", choice->revoke },
 	};
 	char start[64];
 
@@ -50,48 +49,80 @@ char *states_uri(const char *path, const struct states_choice *choice)
 	return uri;
 }
 
-/* Asks for the page behind after, which becomes its end; NULL: it was the last one. */
-static int get_page(const struct ctl *ctl, enum states_kind kind,
-		    const struct states_choice *choice, char **after, json_t *rows)
+struct pages {
+	enum states_kind kind;
+	const char *path;
+	const struct states_choice *choice;
+	int (*ask)(const struct ctl *ctl, const char *path, json_t **out);
+	char *after; /* where the next page begins; NULL: at the beginning, or there is none */
+	json_t *rows;
+};
+
+static int get_page(const struct ctl *ctl, struct pages *p)
 {
 	const struct ctl plain = { .socket = ctl->socket };
-	char *uri = states_uri(states_name(kind), choice);
+	char *uri = states_uri(p->path, p->choice);
 	json_t *page = NULL;
 
-	if (*after)
-		uri = uri_add(uri, "after", *after);
-	free(*after);
-	*after = NULL;
+	if (p->after)
+		uri = uri_add(uri, "after", p->after);
+	free(p->after);
+	p->after = NULL;
 	if (!uri)
 		return no_memory();
-	const int status = ctl_get(&plain, uri, &page);
+	const int status = p->ask(&plain, uri, &page);
 
 	free(uri);
 	if (status == CTL_DONE) {
 		const char *end = json_string_value(json_object_get(page, "after"));
 
-		json_array_extend(rows, json_object_get(page, states_name(kind)));
-		*after = end ? strdup(end) : NULL;
+		json_array_extend(p->rows, json_object_get(page, states_name(p->kind)));
+		p->after = end ? strdup(end) : NULL;
 	}
 	json_decref(page);
+	return status;
+}
+
+static int get_pages(const struct ctl *ctl, struct pages *p)
+{
+	int status;
+
+	p->rows = json_array();
+	do
+		status = p->rows ? get_page(ctl, p) : no_memory();
+	while (status == CTL_DONE && p->after);
+	free(p->after);
 	return status;
 }
 
 int states_get(const struct ctl *ctl, enum states_kind kind, const struct states_choice *choice,
 	       json_t **rows)
 {
-	char *after = NULL;
-	int status;
+	struct pages p = {
+		.kind = kind, .path = states_name(kind), .choice = choice, .ask = ctl_get
+	};
+	const int status = get_pages(ctl, &p);
 
-	*rows = json_array();
-	do
-		status = *rows ? get_page(ctl, kind, choice, &after, *rows) : no_memory();
-	while (status == CTL_DONE && after);
-	free(after);
 	if (status != CTL_DONE) {
-		json_decref(*rows);
-		*rows = NULL;
+		json_decref(p.rows);
+		p.rows = NULL;
 	}
+	*rows = p.rows;
+	return status;
+}
+
+static int post(const struct ctl *ctl, const char *path, json_t **out)
+{
+	return ctl_post(ctl, path, NULL, out);
+}
+
+int states_end(const struct ctl *ctl, enum states_kind kind, const char *path,
+	       const struct states_choice *choice, json_t **rows)
+{
+	struct pages p = { .kind = kind, .path = path, .choice = choice, .ask = post };
+	const int status = get_pages(ctl, &p);
+
+	*rows = p.rows;
 	return status;
 }
 
@@ -242,7 +273,7 @@ static const struct {
 	[STATES_DELEGATIONS] = { deleg_columns, rn_array_size(deleg_columns), put_delegation },
 };
 
-int states_print(enum states_kind kind, const json_t *rows)
+int states_print(enum states_kind kind, const json_t *rows, FILE *out)
 {
 	struct table *t = table_new(tables[kind].columns, tables[kind].n);
 	const json_t *row;
@@ -251,8 +282,20 @@ int states_print(enum states_kind kind, const json_t *rows)
 	if (!t)
 		return no_memory();
 	json_array_foreach(rows, i, row) tables[kind].put(t, row);
-	const int rc = table_print(t, stdout);
+	const int rc = table_print(t, out);
 
 	table_free(t);
 	return rc ? no_memory() : CTL_DONE;
+}
+
+int states_print_json(enum states_kind kind, json_t *rows)
+{
+	json_t *all = json_pack("{s:O}", states_name(kind), rows);
+
+	if (!all)
+		return no_memory();
+	json_dumpf(all, stdout, JSON_INDENT(2));
+	putchar('\n');
+	json_decref(all);
+	return CTL_DONE;
 }

@@ -3,6 +3,8 @@
 #ifndef RN_CTL_STATES_H
 #define RN_CTL_STATES_H
 
+#include <stdio.h>
+
 #include "ctl/ctl.h"
 
 enum states_kind { STATES_OPENS, STATES_LOCKS, STATES_DELEGATIONS };
@@ -10,6 +12,7 @@ enum states_kind { STATES_OPENS, STATES_LOCKS, STATES_DELEGATIONS };
 /* Options that choose states; NULL: not given. */
 struct states_choice {
 	const char *file, *client, *export, *id;
+	const char *revoke; /* "1": delegations are revoked */
 };
 
 /* "opens", "locks", "delegations": the path below /v1/, and the member of the answer. */
@@ -19,7 +22,13 @@ char *states_uri(const char *path, const struct states_choice *choice);
 /* Asks for all pages. *rows is an array, to be freed with json_decref(); NULL on errors. An exit status. */
 int states_get(const struct ctl *ctl, enum states_kind kind, const struct states_choice *choice,
 	       json_t **rows);
+/* The same by POST to that path, which ends what is chosen; each row has its result. *rows has those of the pages that
+ * were answered, on errors too. */
+int states_end(const struct ctl *ctl, enum states_kind kind, const char *path,
+	       const struct states_choice *choice, json_t **rows);
 /* Prints rows as a table. An exit status. */
-int states_print(enum states_kind kind, const json_t *rows);
+int states_print(enum states_kind kind, const json_t *rows, FILE *out);
+/* Prints one object with all rows. An exit status. */
+int states_print_json(enum states_kind kind, json_t *rows);
 
 #endif

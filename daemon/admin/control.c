@@ -15,9 +15,13 @@ static const struct {
 	const char *method, *path;
 	void (*run)(void *control, const struct admin_request *req, struct admin_reply *r);
 } rows[] = {
+	{ "POST", "/v1/clients/evict", control_client_evict },
 	{ "GET", "/v1/delegations", control_delegations },
+	{ "POST", "/v1/delegations/recall", control_delegation_recall },
 	{ "GET", "/v1/locks", control_locks },
+	{ "POST", "/v1/locks/release", control_lock_release },
 	{ "GET", "/v1/opens", control_opens },
+	{ "POST", "/v1/opens/close", control_open_close },
 	{ "GET", "/v1/status", control_status },
 };
 

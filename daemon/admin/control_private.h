@@ -16,6 +16,13 @@ struct control {
 	time_t started;	     /* time of day */
 };
 
+/* ending.c: POST /v1/clients/evict, /v1/delegations/recall, /v1/locks/release, /v1/opens/close */
+void control_client_evict(void *control, const struct admin_request *req, struct admin_reply *r);
+void control_delegation_recall(void *control, const struct admin_request *req,
+			       struct admin_reply *r);
+void control_lock_release(void *control, const struct admin_request *req, struct admin_reply *r);
+void control_open_close(void *control, const struct admin_request *req, struct admin_reply *r);
+
 /* states.c: GET /v1/opens, /v1/locks, /v1/delegations */
 void control_opens(void *control, const struct admin_request *req, struct admin_reply *r);
 void control_locks(void *control, const struct admin_request *req, struct admin_reply *r);

@@ -7,6 +7,7 @@
 
 #include "admin/query.h"
 #include "daemon/admin/control_private.h"
+#include "daemon/admin/state_page.h"
 #include "daemon/admin/state_rows.h"
 
 #define LIMIT_USUAL 1000u
@@ -21,18 +22,7 @@ static const char *const names[] = {
 	[NFS4_VIEW_DELEGATIONS] = "delegations",
 };
 
-struct page {
-	enum nfs4_view_kind kind;
-	struct state_filter filter;
-	json_t *rows;
-	uint64_t limit;
-	/* The place to go on from: in the tables of NFSv4, then in those of NLM. */
-	bool nlm;
-	struct nfs4_view_place at4;
-	struct nlm_view_place at3;
-};
-
-static bool add(struct page *p, json_t *row)
+static bool add(struct state_page *p, json_t *row)
 {
 	if (row)
 		json_array_append_new(p->rows, row);
@@ -41,20 +31,20 @@ static bool add(struct page *p, json_t *row)
 
 static bool show4(void *arg, const struct nfs4_view_state *st)
 {
-	struct page *p = arg;
+	struct state_page *p = arg;
 
 	return add(p, state_row4(&p->filter, p->kind, st));
 }
 
 static bool show3(void *arg, const struct nlm_view_owner *o)
 {
-	struct page *p = arg;
+	struct state_page *p = arg;
 
 	return add(p, state_row3(&p->filter, o));
 }
 
 /* Fills the page. True: nothing is left. */
-static bool fill(struct page *p, const struct control_sources *from)
+static bool fill(struct state_page *p, const struct control_sources *from)
 {
 	const struct nfs4_view_query q = {
 		.kind = p->kind,
@@ -73,7 +63,7 @@ static bool fill(struct page *p, const struct control_sources *from)
 	       nlm_view(from->nfs3, &p->at3, STEPS, show3, p);
 }
 
-static json_t *place_text(const struct page *p)
+static json_t *place_text(const struct state_page *p)
 {
 	char text[64];
 
@@ -84,7 +74,7 @@ static json_t *place_text(const struct page *p)
 	return json_string(text);
 }
 
-static bool parse_place(struct page *p, const char *text)
+static bool parse_place(struct state_page *p, const char *text)
 {
 	int len = -1;
 
@@ -97,7 +87,7 @@ static bool parse_place(struct page *p, const char *text)
 }
 
 /* False: r has an error. */
-static bool parse(struct page *p, const struct control *c, const struct admin_request *req,
+static bool parse(struct state_page *p, const struct control *c, const struct admin_request *req,
 		  struct admin_reply *r)
 {
 	char after[64];
@@ -117,23 +107,41 @@ static bool parse(struct page *p, const struct control *c, const struct admin_re
 	return state_filter_init(&p->filter, &c->from.exports, req, r);
 }
 
+bool state_page_init(struct state_page *p, const struct control *c, const struct admin_request *req,
+		     struct admin_reply *r)
+{
+	p->limit = LIMIT_USUAL;
+	if (!parse(p, c, req, r))
+		return false;
+	p->rows = json_array();
+	p->all = fill(p, &c->from);
+	return true;
+}
+
+void state_page_answer(const struct state_page *p, struct admin_reply *r)
+{
+	json_t *reply = json_object();
+
+	json_object_set(reply, names[p->kind], p->rows);
+	if (!p->all)
+		json_object_set_new(reply, "after", place_text(p));
+	admin_reply_json(r, reply);
+}
+
+void state_page_done(struct state_page *p)
+{
+	json_decref(p->rows);
+	state_filter_done(&p->filter);
+}
+
 static void answer(const struct control *c, const struct admin_request *req, struct admin_reply *r,
 		   enum nfs4_view_kind kind)
 {
-	struct page p = { .kind = kind, .limit = LIMIT_USUAL };
+	struct state_page p = { .kind = kind };
 
-	if (parse(&p, c, req, r)) {
-		json_t *reply = json_object();
-
-		p.rows = json_array();
-		const bool all = fill(&p, &c->from);
-
-		json_object_set_new(reply, names[kind], p.rows);
-		if (!all)
-			json_object_set_new(reply, "after", place_text(&p));
-		admin_reply_json(r, reply);
-	}
-	state_filter_done(&p.filter);
+	if (state_page_init(&p, c, req, r))
+		state_page_answer(&p, r);
+	state_page_done(&p);
 }
 
 void control_opens(void *control, const struct admin_request *req, struct admin_reply *r)
