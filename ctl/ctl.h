@@ -29,6 +29,7 @@ int ctl_post(const struct ctl *ctl, const char *path, const json_t *body, json_t
 int ctl_client(const struct ctl *ctl, int argc, char **argv);
 int ctl_delegation(const struct ctl *ctl, int argc, char **argv);
 int ctl_delegations(const struct ctl *ctl, int argc, char **argv);
+int ctl_grace(const struct ctl *ctl, int argc, char **argv);
 int ctl_lock(const struct ctl *ctl, int argc, char **argv);
 int ctl_locks(const struct ctl *ctl, int argc, char **argv);
 int ctl_open(const struct ctl *ctl, int argc, char **argv);

@@ -17,6 +17,7 @@ static const struct ctl_command commands[] = {
 	{ "client evict", "end all that a client holds, and its sessions", ctl_client },
 	{ "delegation recall", "have clients return delegations", ctl_delegation },
 	{ "delegations", "delegations that clients hold", ctl_delegations },
+	{ "grace status|end", "the grace period after a restart", ctl_grace },
 	{ "lock release", "end locks that clients hold", ctl_lock },
 	{ "locks", "byte-range locks that clients hold", ctl_locks },
 	{ "open close", "end opens that clients hold", ctl_open },

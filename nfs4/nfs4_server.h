@@ -125,6 +125,23 @@ struct nfs4_grace_status {
 };
 void nfs4_grace_status(struct nfs4_server *s, struct nfs4_grace_status *out);
 
+/* A client that others wait for. */
+struct nfs4_grace_client {
+	const uint8_t *name; /* bytes that it has chosen */
+	uint32_t name_len;
+	bool sessions; /* minor version 1 or 2 */
+	bool back;     /* it has registered again, but not said that it is done */
+	const uint8_t *
+		address; /* that it registered from before the restart, 16 bytes; NULL: not known */
+};
+/* Shows some of them, from *at on, which is 0 at first and moves behind those. each() runs under a lock that calls of
+ * NFS need: it must not wait. False: there are no more. Thread-safe. */
+bool nfs4_grace_waiting(struct nfs4_server *s, uint32_t *at,
+			void (*each)(void *arg, const struct nfs4_grace_client *c), void *arg);
+/* Ends the grace period as if its time were over. 0: it is over, and that is on disk; -EAGAIN: it ends: ask again;
+ * -ENOMEM. Thread-safe. */
+int nfs4_grace_end(struct nfs4_server *s);
+
 /* Numbers for the daemon's counters, most of them of objects in memory. */
 struct nfs4_held {
 	uint64_t clients, courtesy_clients, sessions, slots;

@@ -18,6 +18,8 @@ static const struct {
 	{ "POST", "/v1/clients/evict", control_client_evict },
 	{ "GET", "/v1/delegations", control_delegations },
 	{ "POST", "/v1/delegations/recall", control_delegation_recall },
+	{ "GET", "/v1/grace", control_grace },
+	{ "POST", "/v1/grace/end", control_grace_end },
 	{ "GET", "/v1/locks", control_locks },
 	{ "POST", "/v1/locks/release", control_lock_release },
 	{ "GET", "/v1/opens", control_opens },

@@ -23,6 +23,10 @@ void control_delegation_recall(void *control, const struct admin_request *req,
 void control_lock_release(void *control, const struct admin_request *req, struct admin_reply *r);
 void control_open_close(void *control, const struct admin_request *req, struct admin_reply *r);
 
+/* grace.c: GET /v1/grace, POST /v1/grace/end */
+void control_grace(void *control, const struct admin_request *req, struct admin_reply *r);
+void control_grace_end(void *control, const struct admin_request *req, struct admin_reply *r);
+
 /* states.c: GET /v1/opens, /v1/locks, /v1/delegations */
 void control_opens(void *control, const struct admin_request *req, struct admin_reply *r);
 void control_locks(void *control, const struct admin_request *req, struct admin_reply *r);

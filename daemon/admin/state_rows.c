@@ -1,37 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "daemon/admin/state_rows.h"
 
-#include <arpa/inet.h>
 #include <inttypes.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/admin/client_text.h"
 #include "vfs/vfs.h"
-
-/* Bytes that a client has chosen: what is no printable ASCII becomes \xNN. */
-static json_t *printable(const uint8_t *bytes, uint32_t len)
-{
-	char *text = malloc(4 * (size_t)len + 1), *to = text;
-
-	if (!text)
-		return NULL;
-	for (uint32_t i = 0; i < len; i++)
-		to += sprintf(to, bytes[i] >= 0x20 && bytes[i] < 0x7f ? "%c" : "\\x%02x", bytes[i]);
-	*to = '\0';
-	json_t *s = json_string(text);
-
-	free(text);
-	return s;
-}
 
 /* A path; one that is no UTF-8 has its other bytes as \xNN. */
 static json_t *path_text(const char *path)
 {
 	json_t *s = json_string(path);
 
-	return s ? s : printable((const uint8_t *)path, (uint32_t)strlen(path));
+	return s ? s : client_printable((const uint8_t *)path, (uint32_t)strlen(path));
 }
 
 /* The kernel's part of a handle, which is no secret: the MAC is not shown. */
@@ -132,9 +116,9 @@ json_t *state_row4(const struct state_filter *f, enum nfs4_view_kind kind,
 	json_t *row = json_pack("{s:s, s:s, s:s}", "id", id, "client", client, "version",
 				st->sessions ? "4.1" : "4.0");
 
-	json_object_set_new(row, "client_name", printable(st->client, st->client_len));
+	json_object_set_new(row, "client_name", client_printable(st->client, st->client_len));
 	if (st->owner)
-		json_object_set_new(row, "owner", printable(st->owner, st->owner_len));
+		json_object_set_new(row, "owner", client_printable(st->owner, st->owner_len));
 	add_where(row, &w, &st->fh, st->export_id);
 	if (kind == NFS4_VIEW_OPENS)
 		add_open(row, st);
@@ -147,31 +131,20 @@ json_t *state_row4(const struct state_filter *f, enum nfs4_view_kind kind,
 	return row;
 }
 
-static void put_address(const uint8_t addr[16], char text[INET6_ADDRSTRLEN])
-{
-	struct in6_addr in6;
-
-	memcpy(&in6, addr, sizeof(in6));
-	if (IN6_IS_ADDR_V4MAPPED(&in6))
-		inet_ntop(AF_INET, addr + 12, text, INET6_ADDRSTRLEN);
-	else
-		inet_ntop(AF_INET6, addr, text, INET6_ADDRSTRLEN);
-}
-
 json_t *state_row3(const struct state_filter *f, const struct nlm_view_owner *o)
 {
 	char client[INET6_ADDRSTRLEN] = "", id[24];
 	struct state_where w;
 
-	put_address(o->addr, client);
+	client_put_address(o->addr, client);
 	snprintf(id, sizeof(id), "nlm-%" PRIu64, o->id);
 	if (!state_filter_has(f, client, id) ||
 	    !state_filter_where(f, o->export_id, &o->fh, o->file, &w))
 		return NULL;
 	json_t *row = json_pack("{s:s, s:s, s:s}", "id", id, "client", client, "version", "3");
 
-	json_object_set_new(row, "client_name", printable(o->caller, o->caller_len));
-	json_object_set_new(row, "owner", printable(o->oh, o->oh_len));
+	json_object_set_new(row, "client_name", client_printable(o->caller, o->caller_len));
+	json_object_set_new(row, "owner", client_printable(o->oh, o->oh_len));
 	json_object_set_new(row, "process", json_integer(o->svid));
 	add_where(row, &w, &o->fh, o->export_id);
 	add_ranges(row, o->ranges_known, o->ranges);

@@ -11,6 +11,7 @@
  */
 #include "nfs4/recovery/grace.h"
 
+#include <errno.h>
 #include <sodium.h>
 #include <string.h>
 
@@ -25,6 +26,8 @@
 /* Verifiers that other addresses may try for one record. A verifier is the client's boot time,
  * which can be guessed roughly. */
 #define GUESSES_MOST 64u
+/* Buckets of expected clients, with one each on average, that are shown under one hold of the lock. */
+#define BUCKETS_AT_ONCE 128u
 
 /* bits of nfs4_record.reclaim */
 enum { MAY = 1, MAY_DENY = 2, COMPLETE = 4, MAY_DELEG = 8 };
@@ -189,6 +192,49 @@ void nfs4_grace_status(struct nfs4_server *srv, struct nfs4_grace_status *out)
 	out->expected = g->expected;
 	out->waiting = g->left;
 	pthread_mutex_unlock(&r->lock);
+}
+
+bool nfs4_grace_waiting(struct nfs4_server *srv, uint32_t *at,
+			void (*each)(void *arg, const struct nfs4_grace_client *c), void *arg)
+{
+	struct nfs4_recovery *r = srv->recovery;
+	const struct nfs4_grace *g = &r->grace;
+
+	pthread_mutex_lock(&r->lock);
+	for (unsigned i = 0; i < BUCKETS_AT_ONCE && *at < g->nbuckets; i++, ++*at) {
+		for (const struct nfs4_expected *e = g->bucket[*at]; e; e = e->next) {
+			const struct nfs4_grace_client c = {
+				.name = e->id,
+				.name_len = e->id_len,
+				.sessions = e->sessions,
+				.back = e->back,
+				.address = e->origin.known ? e->origin.address : NULL,
+			};
+
+			if (!e->done && !e->lapsed)
+				each(arg, &c);
+		}
+	}
+	const bool more = *at < g->nbuckets;
+
+	pthread_mutex_unlock(&r->lock);
+	return more;
+}
+
+int nfs4_grace_end(struct nfs4_server *srv)
+{
+	struct nfs4_recovery *r = srv->recovery;
+	int rc = 0;
+
+	pthread_mutex_lock(&r->lock);
+	if (atomic_load(&r->grace.phase) == NFS4_GRACE_RUNNING)
+		end(r);
+	if (atomic_load(&r->grace.phase) == NFS4_GRACE_RUNNING)
+		rc = -ENOMEM;
+	else if (atomic_load(&r->grace.phase) == NFS4_GRACE_ENDING)
+		rc = -EAGAIN;
+	pthread_mutex_unlock(&r->lock);
+	return rc;
 }
 
 /* A lapsed client has come back in time. Grace waits for it like for the others from now on. */
