@@ -115,25 +115,52 @@ static int run(const struct ctl *ctl, int argc, char **argv)
 	return CTL_USAGE;
 }
 
+static int wrong_option(const char *option)
+{
+	fprintf(stderr, "ringnfsctl: unknown option, or one without its value: '%s'\n", option);
+	return CTL_USAGE;
+}
+
+/*
+ * Options of the tool may stand before and behind the command. The words of the command stay in argv, in
+ * their order, with its own options among them (ctl/options.h). Their number, or -1: *status is to be returned.
+ */
+static int take_options(struct ctl *ctl, int argc, char **argv, int *status)
+{
+	int c, n = 0;
+
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, "-:s:jVh", options, NULL)) != -1) {
+		const char *word = argv[optind - 1];
+
+		if (c == 's')
+			ctl->socket = optarg;
+		else if (c == 'j')
+			ctl->json = true;
+		else if (c == 'V')
+			return *status = puts("ringnfsctl (" PACKAGE_STRING ")") < 0, -1;
+		else if (c == 'h')
+			return print_help(stdout), *status = CTL_DONE, -1;
+		else if (c == 1 || (c == '?' && n > 0 && strncmp(word, "--", 2) == 0))
+			argv[n++] = argv[optind - 1];
+		else
+			return *status = wrong_option(word), -1;
+	}
+	if (n > 0 && optind < argc)
+		argv[n++] = argv[optind - 1]; /* the -- that has ended the options */
+	while (optind < argc)
+		argv[n++] = argv[optind++];
+	return n;
+}
+
 int main(int argc, char **argv)
 {
 	struct ctl ctl = { .socket = SOCKET };
-	int c, status;
+	int status = CTL_USAGE;
+	const int n = take_options(&ctl, argc, argv, &status);
 
-	/* Options may stand before and behind the command. */
-	while ((c = getopt_long(argc, argv, "s:jVh", options, NULL)) != -1) {
-		if (c == 's')
-			ctl.socket = optarg;
-		else if (c == 'j')
-			ctl.json = true;
-		else if (c == 'V')
-			return puts("ringnfsctl (" PACKAGE_STRING ")") < 0;
-		else if (c == 'h')
-			return print_help(stdout), CTL_DONE;
-		else
-			return CTL_USAGE;
-	}
-	status = run(&ctl, argc - optind, argv + optind);
+	if (n >= 0)
+		status = run(&ctl, n, argv);
 	/* An answer that could not be written, to a full disk for example, was not given. */
 	if (fflush(stdout) != 0 && status == CTL_DONE) {
 		perror("ringnfsctl: standard output");

@@ -9,6 +9,7 @@
 #include "admin/query.h"
 #include "admin/route.h"
 #include "ctl/http.h"
+#include "ctl/options.h"
 #include "ctl/print.h"
 #include "ctl/table.h"
 #include "ctl/uri.h"
@@ -218,4 +219,38 @@ Test(control, uris)
 	cr_expect_str_eq(uri, "/v1/opens?file=%2Fsrv%2Fa%20b%26c%25&client=1");
 	free(uri);
 	cr_expect_null(uri_add(NULL, "a", "b"));
+}
+
+/* Parses `opens` and three words; the number of words that are left. */
+static int options(const char *a, const char *b, const char *c, const char **file, bool *yes)
+{
+	const struct ctl_option all[] = { { "file", file, NULL }, { "yes", NULL, yes } };
+	char opens[] = "opens";
+	char *argv[] = { opens, (char *)(uintptr_t)a, (char *)(uintptr_t)b, (char *)(uintptr_t)c };
+
+	*file = NULL;
+	*yes = false;
+	return ctl_options(all, 2, c ? 4 : b ? 3 : 2, argv);
+}
+
+Test(control, options)
+{
+	const char *file;
+	bool yes;
+
+	cr_expect_eq(options("--file", "/a", "--yes", &file, &yes), 1);
+	cr_expect_str_eq(file, "/a");
+	cr_expect(yes);
+	cr_expect_eq(options("--file=/a=b", "word", "--", &file, &yes), 2);
+	cr_expect_str_eq(file, "/a=b");
+	cr_expect_not(yes);
+	cr_expect_eq(options("--", "--yes", NULL, &file, &yes), 2, "no option behind --");
+	cr_expect_not(yes);
+	cr_expect_eq(options("--file", "--yes", NULL, &file, &yes), 1, "a value may be anything");
+	cr_expect_eq(options("word", "--file", NULL, &file, &yes), -1, "no value");
+	cr_expect_eq(options("--yes=1", NULL, NULL, &file, &yes), -1);
+	cr_expect_eq(options("--yes", "--yes", NULL, &file, &yes), -1);
+	cr_expect_eq(options("--file=", "--file=", NULL, &file, &yes), -1);
+	cr_expect_eq(options("--fil", "x", NULL, &file, &yes), -1);
+	cr_expect_eq(options("--files", "x", NULL, &file, &yes), -1);
 }
