@@ -44,7 +44,11 @@ struct exp_client {
 	char *name;
 	struct exp_addr addr; /* HOST by address and NETWORK */
 	uint8_t prefix;	      /* NETWORK: bits */
+	const char *file;     /* the table's; NULL if the line is not from a file */
 	unsigned line;
+	/* Options that the client's own list gives, and those of the line's defaults (-OPTIONS) that the
+	 * own list leaves: bits of enum exp_flag and enum exp_given. The others have their built-in values. */
+	uint32_t own, inherited;
 	struct exp_opts opts;
 };
 
@@ -61,6 +65,8 @@ struct exp_table {
 	unsigned n_exports;
 	struct exp_export *exports; /* sorted by path */
 	struct exp_export **by_id;
+	char **files; /* names of the files that it was read from */
+	size_t n_files;
 	unsigned refs; /* atomic; through exp_table_ref() and exp_table_unref() */
 };
 
