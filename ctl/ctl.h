@@ -26,6 +26,7 @@ int ctl_get(const struct ctl *ctl, const char *path, json_t **out);
 /* The same by POST, which changes something. body may be NULL. */
 int ctl_post(const struct ctl *ctl, const char *path, const json_t *body, json_t **out);
 
+int ctl_exports(const struct ctl *ctl, int argc, char **argv);
 int ctl_status(const struct ctl *ctl, int argc, char **argv);
 
 #endif

@@ -14,6 +14,7 @@
 #define SOCKET "/run/ringnfs/control"
 
 static const struct ctl_command commands[] = {
+	{ "exports", "what is exported to whom, and changes of it", ctl_exports },
 	{ "status", "what the server is, and how it does", ctl_status },
 };
 

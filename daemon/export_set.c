@@ -24,12 +24,18 @@
 #define STRIPES 16u /* locks; processors with the same remainder share one */
 #define CACHE_LINE 64u
 
+/* Parts of a set that do not depend on mounts: sets that differ in places only share it. */
+struct set_source {
+	_Atomic unsigned refs;
+	struct exp_matcher *matcher;
+	struct cfg_diags diags; /* messages about the files that the table was read from */
+};
+
 struct export_set {
 	struct exp_table *table;
-	struct exp_matcher *matcher;
-	/* sets that share the matcher: they differ in places only */
-	_Atomic unsigned *matcher_refs;
-	struct export_place *place; /* indexed by exp_export.index */
+	struct set_source *source;
+	struct exp_matcher *matcher; /* the source's */
+	struct export_place *place;  /* indexed by exp_export.index */
 	_Atomic unsigned refs;
 };
 
@@ -57,13 +63,13 @@ struct exports {
 	struct stripe stripe[STRIPES];
 };
 
-static void matcher_put(struct export_set *set)
+static void source_put(struct set_source *source)
 {
-	if (!set->matcher_refs || atomic_fetch_sub(set->matcher_refs, 1) == 1) {
-		free(set->matcher_refs);
-		if (set->matcher)
-			exp_matcher_free(set->matcher);
-	}
+	if (!source || atomic_fetch_sub(&source->refs, 1) != 1)
+		return;
+	exp_matcher_free(source->matcher);
+	cfg_diags_free(&source->diags);
+	free(source);
 }
 
 static void set_put(struct export_set *set)
@@ -73,7 +79,7 @@ static void set_put(struct export_set *set)
 	for (unsigned i = 0; set->place && i < set->table->n_exports; i++)
 		export_place_clear(&set->place[i]);
 	free(set->place);
-	matcher_put(set);
+	source_put(set->source);
 	exp_table_unref(set->table);
 	free(set);
 }
@@ -203,15 +209,6 @@ static int set_find_all(struct exports *ex, struct export_set *set, const struct
 	return first;
 }
 
-static int share_matcher(struct export_set *set)
-{
-	set->matcher_refs = malloc(sizeof(*set->matcher_refs));
-	if (!set->matcher_refs)
-		return -ENOMEM;
-	atomic_init(set->matcher_refs, 1);
-	return 0;
-}
-
 static bool ask_later(void *arg, const struct exp_addr *addr,
 		      void (*run)(void *job, bool cancelled), void *job)
 {
@@ -227,7 +224,10 @@ static int new_matcher(struct exports *ex, struct export_set *set)
 	struct exp_resolver resolver;
 
 	exp_resolver_system(&resolver);
-	return exp_matcher_new(set->table, &resolver, &conf, &set->matcher);
+	int rc = exp_matcher_new(set->table, &resolver, &conf, &set->source->matcher);
+
+	set->matcher = set->source->matcher;
+	return rc;
 }
 
 /* Checks the exports' names with the name service, on a thread that may wait for it. */
@@ -263,41 +263,54 @@ static void check_names_later(struct exports *ex, const struct export_set *set)
 		names_run(job, true);
 }
 
-/* Builds a set. With must_be_whole any error fails it, without it exports in error are left out. */
-static int set_build(struct exports *ex, const struct export_set *old, bool must_be_whole,
-		     struct export_set **out)
+/* An empty set, to be filled. NULL: no memory. */
+static struct export_set *set_new(void)
 {
-	struct cfg_diags diags;
 	struct export_set *set = calloc(1, sizeof(*set));
-	int rc = set ? 0 : -ENOMEM;
+	struct set_source *source = calloc(1, sizeof(*source));
 
-	if (rc)
-		return rc;
+	if (!set || !source) {
+		free(set);
+		free(source);
+		return NULL;
+	}
 	atomic_init(&set->refs, 1);
-	cfg_diags_init(&diags);
+	atomic_init(&source->refs, 1);
+	cfg_diags_init(&source->diags);
+	set->source = source;
+	return set;
+}
+
+static int set_load(struct exports *ex, struct export_set *set)
+{
 	struct exp_load_opts load = ex->cfg.load;
 
 	load.answers = path_probe_answers;
 	load.answers_ctx = ex->probe;
-	rc = exp_table_load(&load, &diags, &set->table);
-	log_diags(ex->cfg.log, &diags);
-	if (!rc && must_be_whole && diags.errors)
+	int rc = exp_table_load(&load, &set->source->diags, &set->table);
+
+	log_diags(ex->cfg.log, &set->source->diags);
+	return rc;
+}
+
+/* Builds a set. With must_be_whole any error fails it, without it exports in error are left out. */
+static int set_build(struct exports *ex, const struct export_set *old, bool must_be_whole,
+		     struct export_set **out)
+{
+	struct export_set *set = set_new();
+	int rc = set ? set_load(ex, set) : -ENOMEM;
+
+	if (!rc && must_be_whole && set->source->diags.errors)
 		rc = -EINVAL;
-	cfg_diags_free(&diags);
 	if (!rc)
 		rc = new_matcher(ex, set);
-	if (!rc)
-		rc = share_matcher(set);
 	if (!rc) {
 		rc = set_find_all(ex, set, old, false);
 		if (rc != -ENOMEM && !must_be_whole)
 			rc = 0;
 	}
 	if (rc) {
-		if (set->table)
-			set_put(set);
-		else
-			free(set);
+		set_put(set);
 		return rc;
 	}
 	*out = set;
@@ -480,8 +493,8 @@ static struct export_set *set_like(const struct export_set *old)
 	atomic_init(&set->refs, 1);
 	set->table = exp_table_ref(old->table);
 	set->matcher = old->matcher;
-	set->matcher_refs = old->matcher_refs;
-	atomic_fetch_add(set->matcher_refs, 1);
+	set->source = old->source;
+	atomic_fetch_add(&set->source->refs, 1);
 	return set;
 }
 
@@ -538,6 +551,23 @@ void exports_unwatch(struct exports *ex)
 {
 	mount_watch_free(ex->watch);
 	ex->watch = NULL;
+}
+
+void exports_now_get(struct exports *ex, struct exports_now *now)
+{
+	struct set_view *view = view_get(ex);
+
+	*now = (struct exports_now){ .table = view->set->table,
+				     .place = view->set->place,
+				     .matcher = view->set->matcher,
+				     .diags = &view->set->source->diags,
+				     .view = view };
+}
+
+void exports_now_put(struct exports_now *now)
+{
+	view_put(now->view);
+	*now = (struct exports_now){ .table = NULL };
 }
 
 static void to_access(const struct exp_opts *opts, struct vfs_access *a)

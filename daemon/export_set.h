@@ -11,6 +11,8 @@
 #include "vfs/export.h"
 
 struct askers;
+struct exp_matcher;
+struct export_place;
 struct export_set;
 struct lanes;
 struct exports;
@@ -52,6 +54,17 @@ struct vfs_exports exports_view(struct exports *ex);
 int exports_admit(struct exports *ex, const struct sockaddr *peer);
 /* A number that changes whenever the answers of exports_admit() may have changed; never 0. */
 uint32_t exports_generation(struct exports *ex);
+
+/* The exports in force at one moment, for administrators. */
+struct exports_now {
+	const struct exp_table *table;
+	const struct export_place *place; /* by exp_export.index */
+	struct exp_matcher *matcher;
+	const struct cfg_diags *diags; /* messages about the files that were read */
+	void *view;		       /* holds all of them */
+};
+void exports_now_get(struct exports *ex, struct exports_now *now);
+void exports_now_put(struct exports_now *now);
 
 /* Logs a line for each export, with its clients. */
 void exports_log(struct exports *ex);

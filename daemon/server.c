@@ -416,6 +416,7 @@ static int start_answers(struct server *s)
 		.held = held_sources(s),
 		.clients = s->clients,
 		.askers = s->askers,
+		.exports = s->exports,
 		.ports = s->ports,
 		.event_threads = s->nloops,
 	};

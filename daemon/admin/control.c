@@ -15,6 +15,7 @@ static const struct {
 	const char *method, *path;
 	void (*run)(void *control, const struct admin_request *req, struct admin_reply *r);
 } rows[] = {
+	{ "GET", "/v1/exports", control_exports },
 	{ "GET", "/v1/status", control_status },
 };
 

@@ -10,6 +10,7 @@
 #include "admin/admin.h"
 #include "conf/settings.h"
 #include "daemon/askers.h"
+#include "daemon/export_set.h"
 #include "daemon/held.h"
 #include "daemon/register.h"
 #include "rpc/client.h"
@@ -22,6 +23,7 @@ struct control_sources {
 	struct held_sources held;
 	struct rpc_clients *clients;
 	struct askers *askers;
+	struct exports *exports;
 	struct registration_ports ports; /* those of TCP; RDMA's may come later */
 	unsigned event_threads;
 };

@@ -16,6 +16,8 @@ struct control {
 	time_t started;	     /* time of day */
 };
 
+/* exports_list.c: GET /v1/exports */
+void control_exports(void *control, const struct admin_request *req, struct admin_reply *r);
 /* status.c: GET /v1/status */
 void control_status(void *control, const struct admin_request *req, struct admin_reply *r);
 

@@ -21,8 +21,8 @@ BINARY = os.environ.get("RINGNFSCTL", "./ringnfsctl")
 class Control(Daemon):
     """With a control socket in a folder of its own, and a table of groups that only the daemon sees."""
 
-    def __init__(self, settings=None, silent=False, env=None):
-        super().__init__({"one": "rw,insecure,no_root_squash"}, {"rdma.enabled": "no", **(settings or {})},
+    def __init__(self, settings=None, silent=False, env=None, folders=("one",)):
+        super().__init__({f: "rw,insecure,no_root_squash" for f in folders}, {"rdma.enabled": "no", **(settings or {})},
                          env=env, before=("unshare", "--mount", "sh", "-c", 'mount --bind "$0" /etc/group && exec "$@"'))
         self.path = os.path.join(self.top, "run", "control")
         groups = os.path.join(self.top, "group")
