@@ -11,7 +11,10 @@
 #include "lib/util.h"
 
 static const struct ctl_command commands[] = {
+	{ "check", "find what is wrong in a file: check [FILE]", exports_check },
+	{ "diff", "tell what a reload would change: diff [FILE]", exports_diff },
 	{ "list", "the exports in force", exports_list },
+	{ "reload", "read the files again", exports_reload },
 };
 
 void exports_print_text(const json_t *from, const char *name, const char *end, FILE *out)
@@ -53,6 +56,6 @@ int ctl_exports(const struct ctl *ctl, int argc, char **argv)
 		fprintf(stderr, "ringnfsctl: exports: '%s' is no command\n", argv[1]);
 	fprintf(stderr, "usage: ringnfsctl exports COMMAND\n");
 	for (size_t i = 0; i < rn_array_size(commands); i++)
-		fprintf(stderr, "  %-30s %s\n", commands[i].name, commands[i].help);
+		fprintf(stderr, "  %-8s %s\n", commands[i].name, commands[i].help);
 	return CTL_USAGE;
 }

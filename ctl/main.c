@@ -12,6 +12,7 @@
 #include "lib/util.h"
 
 #define SOCKET "/run/ringnfs/control"
+#define POST_SECONDS 300 /* without a byte from the server, which may wait for file systems */
 
 static const struct ctl_command commands[] = {
 	{ "exports", "what is exported to whom, and changes of it", ctl_exports },
@@ -69,11 +70,11 @@ static int ask(const struct ctl *ctl, const struct http_question *q, json_t **ou
 	*out = rc ? NULL : json_loadb(a.body, a.body_len, 0, NULL);
 	if (!rc && !*out && a.status == 200)
 		rc = -EPROTO;
-	if (rc) {
+	if (rc)
 		status = unreachable(ctl, rc);
-	} else if (a.status != 200) {
+	else if (a.status != 200)
 		status = refused(ctl, a.status, *out);
-	} else if (ctl->json) {
+	if (!rc && ctl->json) {
 		fwrite(a.body, 1, a.body_len, stdout);
 		json_decref(*out);
 		*out = NULL;
@@ -87,18 +88,28 @@ int ctl_get(const struct ctl *ctl, const char *path, json_t **out)
 	return ask(ctl, &(struct http_question){ .method = "GET", .path = path }, out);
 }
 
-int ctl_post(const struct ctl *ctl, const char *path, const json_t *body, json_t **out)
+int ctl_post_text(const struct ctl *ctl, const char *path, const char *text, size_t len,
+		  json_t **out)
 {
-	char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
 	const struct http_question q = {
 		.method = "POST",
 		.path = path,
 		.body = text,
-		.body_len = text ? strlen(text) : 0,
+		.body_len = len,
+		.seconds = POST_SECONDS,
 	};
 
+	return ask(ctl, &q, out);
+}
+
+int ctl_post(const struct ctl *ctl, const char *path, const json_t *body, json_t **out)
+{
+	char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
+
 	*out = NULL;
-	const int status = body && !text ? unreachable(ctl, -ENOMEM) : ask(ctl, &q, out);
+	const int status = body && !text
+				   ? unreachable(ctl, -ENOMEM)
+				   : ctl_post_text(ctl, path, text, text ? strlen(text) : 0, out);
 
 	free(text);
 	return status;

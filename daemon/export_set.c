@@ -58,8 +58,7 @@ struct exports {
 	pthread_mutex_t change_lock; /* outermost: one change of sets at a time */
 	struct mount_watch *watch;
 	struct path_probe *probe;
-	void (*changed)(void *ctx, const struct vfs_exports_lost *lost);
-	void *changed_ctx;
+	struct exports_hooks hooks;
 	struct stripe stripe[STRIPES];
 };
 
@@ -174,17 +173,35 @@ static int set_use(struct exports *ex, struct export_set *set)
 	return rc;
 }
 
+static void discard(void *ctx, enum rn_level level, const char *fmt, va_list ap)
+{
+	(void)ctx;
+	(void)level;
+	(void)fmt;
+	(void)ap;
+}
+
+static const struct rn_logger silent = { .level = RN_ERROR, .write = discard };
+
+/* Why a set is made. */
+enum purpose {
+	TO_START,
+	TO_RELOAD, /* any error fails it; without this, exports in error are left out */
+	TO_TRY,	   /* the same, and nothing is logged or put in force */
+	TO_FOLLOW, /* only the mount table has changed */
+};
+
 /* Finds the places of all exports. old: the earlier places, by path, or NULL. */
 static int set_find_all(struct exports *ex, struct export_set *set, const struct export_set *old,
-			bool mounts_only)
+			enum purpose why)
 {
 	struct vfs_mount_table table;
 	const struct export_opener op = { .vfs = ex->cfg.vfs,
 					  .io_mode = ex->cfg.io_mode,
-					  .log = ex->cfg.log,
+					  .log = why == TO_TRY ? &silent : ex->cfg.log,
 					  .probe = ex->probe,
 					  .table = &table,
-					  .mounts_only = mounts_only };
+					  .mounts_only = why == TO_FOLLOW };
 	int first = vfs_mount_table_load(&table);
 
 	if (first < 0)
@@ -201,7 +218,7 @@ static int set_find_all(struct exports *ex, struct export_set *set, const struct
 
 		if (rc && !first)
 			first = rc;
-		if (set->place[i].exp && ex->cfg.lanes)
+		if (set->place[i].exp && ex->cfg.lanes && why != TO_TRY)
 			lanes_put(ex->cfg.lanes, e->id, set->place[i].dev,
 				  vfs_export_is_local(set->place[i].exp));
 	}
@@ -281,46 +298,77 @@ static struct export_set *set_new(void)
 	return set;
 }
 
-static int set_load(struct exports *ex, struct export_set *set)
+/* A text to be read in the place of the exports file. name NULL: there is none. */
+struct draft_text {
+	const char *name, *text;
+	size_t len;
+};
+
+static int set_load(struct exports *ex, struct export_set *set, enum purpose why,
+		    const struct draft_text *draft)
 {
 	struct exp_load_opts load = ex->cfg.load;
 
 	load.answers = path_probe_answers;
 	load.answers_ctx = ex->probe;
+	if (draft && draft->name) {
+		load.file = draft->name;
+		load.text = draft->text;
+		load.text_len = draft->len;
+	}
 	int rc = exp_table_load(&load, &set->source->diags, &set->table);
 
-	log_diags(ex->cfg.log, &set->source->diags);
+	if (why != TO_TRY)
+		log_diags(ex->cfg.log, &set->source->diags);
 	return rc;
 }
 
-/* Builds a set. With must_be_whole any error fails it, without it exports in error are left out. */
-static int set_build(struct exports *ex, const struct export_set *old, bool must_be_whole,
-		     struct export_set **out)
+/* The log has these already. */
+static void report_failed(struct export_set *set)
+{
+	for (unsigned i = 0; set->place && i < set->table->n_exports; i++) {
+		const struct exp_export *e = &set->table->exports[i];
+		const struct exp_client *c = &e->clients[0];
+
+		if (set->place[i].state == EXPORT_FAILED && set->place[i].why)
+			cfg_diag_add(&set->source->diags,
+				     (struct cfg_place){ .file = c->file ? c->file : "temporary",
+							 .line = c->line },
+				     CFG_ERROR, "export %s: %s", e->path, set->place[i].why);
+	}
+}
+
+/* Builds a set. *out is there after errors, too, but for -ENOMEM. */
+static int set_build(struct exports *ex, const struct export_set *old, enum purpose why,
+		     const struct draft_text *draft, struct export_set **out)
 {
 	struct export_set *set = set_new();
-	int rc = set ? set_load(ex, set) : -ENOMEM;
+	const bool whole = why != TO_START;
+	int rc = set ? set_load(ex, set, why, draft) : -ENOMEM;
 
-	if (!rc && must_be_whole && set->source->diags.errors)
+	*out = set;
+	if (!rc && whole && set->source->diags.errors)
 		rc = -EINVAL;
 	if (!rc)
 		rc = new_matcher(ex, set);
 	if (!rc) {
-		rc = set_find_all(ex, set, old, false);
-		if (rc != -ENOMEM && !must_be_whole)
+		rc = set_find_all(ex, set, old, why);
+		if (rc != -ENOMEM && whole)
+			report_failed(set);
+		else if (rc != -ENOMEM)
 			rc = 0;
 	}
-	if (rc) {
+	if (rc == -ENOMEM) {
 		set_put(set);
-		return rc;
+		*out = NULL;
 	}
-	*out = set;
-	return 0;
+	return rc;
 }
 
 int exports_new(const struct exports_config *cfg, struct exports **out)
 {
 	struct exports *ex = aligned_alloc(CACHE_LINE, sizeof(*ex));
-	struct export_set *set;
+	struct export_set *set = NULL;
 	int rc;
 
 	if (!ex)
@@ -336,13 +384,15 @@ int exports_new(const struct exports_config *cfg, struct exports **out)
 			/* opened before the paths are looked up, so that no mount is missed */
 			&ex->watch);
 	if (!rc)
-		rc = set_build(ex, NULL, cfg->load.strict || cfg->must_be_whole, &set);
+		rc = set_build(ex, NULL,
+			       cfg->load.strict || cfg->must_be_whole ? TO_RELOAD : TO_START, NULL,
+			       &set);
 	if (!rc) {
 		rc = set_use(ex, set);
 		if (!rc)
 			check_names_later(ex, set);
-		set_put(set);
 	}
+	set_put(set);
 	if (rc)
 		exports_free(ex);
 	else
@@ -364,7 +414,8 @@ void exports_free(struct exports *ex)
 
 /* Exports that clients lose when a new set replaces an old one: see struct vfs_exports_lost. */
 struct loss {
-	const struct export_set *old, *now;
+	const struct export_set *old;
+	struct export_set *now;
 };
 
 /* NULL: the export is gone, or its path leads to another directory. */
@@ -445,40 +496,115 @@ static void check_submounts(const struct exports *ex)
 	vfs_mount_table_free(&t);
 }
 
-/* Replaces the set old by now, and reports what clients lose by that. */
-static int set_follow(struct exports *ex, struct export_set *old, struct export_set *now)
+/* Finds out what clients lose when now replaces old, puts it in force unless why is TO_TRY, and counts it
+ * in out unless that is NULL. */
+static int set_follow(struct exports *ex, const struct loss *loss, enum purpose why,
+		      struct exports_outcome *out)
 {
-	struct loss loss = { .old = old, .now = now };
-	struct vfs_exports_lost lost = { .lost = is_lost, .ctx = &loss };
-	uint32_t *ids = calloc(old->table->n_exports + 1, sizeof(*ids));
-	int rc = ids ? set_use(ex, now) : -ENOMEM;
+	struct vfs_exports_lost lost = { .lost = is_lost, .ctx = (void *)(uintptr_t)loss };
+	uint32_t *ids = calloc(loss->old->table->n_exports + 1, sizeof(*ids));
+	int rc = ids ? 0 : -ENOMEM;
 
+	if (!rc && why != TO_TRY)
+		rc = set_use(ex, loss->now);
 	if (!rc) {
 		lost.ids = ids;
-		lost.n = find_lost(&loss, ids);
-		ex->changed(ex->changed_ctx, &lost);
-		forget_gone(ex, old, now);
+		lost.n = find_lost(loss, ids);
+		if (out)
+			ex->hooks.count(ex->hooks.ctx, &lost, &out->revoked);
+	}
+	if (!rc && why != TO_TRY) {
+		ex->hooks.revoke(ex->hooks.ctx, &lost);
+		forget_gone(ex, loss->old, loss->now);
 	}
 	free(ids);
 	return rc;
 }
 
-int exports_reload(struct exports *ex)
+static struct exports_now now_of(struct set_view *view)
 {
-	struct export_set *now = NULL;
-	struct set_view *old;
-	int rc;
+	return (struct exports_now){ .table = view->set->table,
+				     .place = view->set->place,
+				     .matcher = view->set->matcher,
+				     .diags = &view->set->source->diags,
+				     .view = view };
+}
 
-	pthread_mutex_lock(&ex->change_lock);
-	old = view_get(ex);
-	rc = set_build(ex, old->set, true, &now);
+void exports_now_get(struct exports *ex, struct exports_now *now)
+{
+	*now = now_of(view_get(ex));
+}
+
+void exports_now_put(struct exports_now *now)
+{
+	view_put(now->view);
+	*now = (struct exports_now){ .table = NULL };
+}
+
+void exports_outcome_free(struct exports_outcome *out)
+{
+	exports_now_put(&out->was);
+	exports_now_put(&out->is);
+	free(out->revoked.holder);
+	*out = (struct exports_outcome){ .revoked = { 0 } };
+}
+
+/* Takes references of both views. */
+static int tell(struct exports *ex, struct export_set *now, struct exports_outcome *out)
+{
+	struct set_view *view = view_new(now);
+
+	if (!view)
+		return -ENOMEM;
+	out->is = now_of(view);
+	exports_now_get(ex, &out->was);
+	return 0;
+}
+
+/* Under change_lock. */
+static int change(struct exports *ex, enum purpose why, const struct draft_text *draft,
+		  struct exports_outcome *out)
+{
+	struct set_view *old = view_get(ex);
+	struct export_set *now = NULL;
+	int rc = set_build(ex, old->set, why, draft, &now);
+
+	if (now && out && tell(ex, now, out) != 0)
+		rc = -ENOMEM;
 	if (!rc) {
-		rc = set_follow(ex, old->set, now);
+		const struct loss loss = { .old = old->set, .now = now };
+
+		rc = set_follow(ex, &loss, why, out);
+	}
+	if (!rc && why != TO_TRY) {
 		check_submounts(ex);
 		check_names_later(ex, now);
-		set_put(now);
 	}
+	set_put(now);
 	view_put(old);
+	return rc;
+}
+
+int exports_reload(struct exports *ex, struct exports_outcome *out)
+{
+	if (out)
+		*out = (struct exports_outcome){ .revoked = { 0 } };
+	pthread_mutex_lock(&ex->change_lock);
+	int rc = change(ex, TO_RELOAD, NULL, out);
+
+	pthread_mutex_unlock(&ex->change_lock);
+	return rc;
+}
+
+int exports_try(struct exports *ex, const char *name, const char *text, size_t len,
+		struct exports_outcome *out)
+{
+	const struct draft_text draft = { name, text, len };
+
+	*out = (struct exports_outcome){ .revoked = { 0 } };
+	pthread_mutex_lock(&ex->change_lock);
+	int rc = change(ex, TO_TRY, &draft, out);
+
 	pthread_mutex_unlock(&ex->change_lock);
 	return rc;
 }
@@ -511,12 +637,13 @@ static bool differs(const struct export_set *old, const struct export_set *now)
 static int follow_mounts(struct exports *ex, struct export_set *old)
 {
 	struct export_set *now = set_like(old);
-	int rc = now ? set_find_all(ex, now, old, true) : -ENOMEM;
+	int rc = now ? set_find_all(ex, now, old, TO_FOLLOW) : -ENOMEM;
+	const struct loss loss = { .old = old, .now = now };
 
 	if (!now || !now->place)
 		rc = rc ? rc : -ENOMEM;
 	else if (rc != -ENOMEM)
-		rc = differs(old, now) ? set_follow(ex, old, now) : 0;
+		rc = differs(old, now) ? set_follow(ex, &loss, TO_FOLLOW, NULL) : 0;
 	set_put(now);
 	return rc;
 }
@@ -539,11 +666,9 @@ static bool mounts_changed(void *ctx)
 	return rc == 0 && !path_probe_waits(ex->probe);
 }
 
-int exports_watch(struct exports *ex,
-		  void (*changed)(void *ctx, const struct vfs_exports_lost *lost), void *ctx)
+int exports_watch(struct exports *ex, const struct exports_hooks *hooks)
 {
-	ex->changed = changed;
-	ex->changed_ctx = ctx;
+	ex->hooks = *hooks;
 	return mount_watch_run(ex->watch, mounts_changed, ex);
 }
 
@@ -551,23 +676,6 @@ void exports_unwatch(struct exports *ex)
 {
 	mount_watch_free(ex->watch);
 	ex->watch = NULL;
-}
-
-void exports_now_get(struct exports *ex, struct exports_now *now)
-{
-	struct set_view *view = view_get(ex);
-
-	*now = (struct exports_now){ .table = view->set->table,
-				     .place = view->set->place,
-				     .matcher = view->set->matcher,
-				     .diags = &view->set->source->diags,
-				     .view = view };
-}
-
-void exports_now_put(struct exports_now *now)
-{
-	view_put(now->view);
-	*now = (struct exports_now){ .table = NULL };
 }
 
 static void to_access(const struct exp_opts *opts, struct vfs_access *a)

@@ -14,9 +14,12 @@
 static const struct {
 	const char *method, *path;
 	void (*run)(void *control, const struct admin_request *req, struct admin_reply *r);
+	bool reads; /* see struct admin_handler */
 } rows[] = {
-	{ "GET", "/v1/exports", control_exports },
-	{ "GET", "/v1/status", control_status },
+	{ "GET", "/v1/exports", control_exports, true },
+	{ "POST", "/v1/exports/diff", control_exports_diff, true },
+	{ "POST", "/v1/exports/reload", control_exports_reload, false },
+	{ "GET", "/v1/status", control_status, true },
 };
 
 int control_new(const struct cfg_settings *settings, const struct rn_logger *log,
@@ -60,6 +63,7 @@ int control_start(struct control *c, const struct control_sources *sources)
 			.path = rows[i].path,
 			.run = rows[i].run,
 			.ctx = c,
+			.reads = rows[i].reads,
 		};
 	c->readers = readers_ask(sources->askers, READERS, c->server, c->log);
 	if (!c->readers)

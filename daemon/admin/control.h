@@ -13,6 +13,7 @@
 #include "daemon/export_set.h"
 #include "daemon/held.h"
 #include "daemon/register.h"
+#include "daemon/tasks.h"
 #include "rpc/client.h"
 
 struct control;
@@ -24,6 +25,10 @@ struct control_sources {
 	struct rpc_clients *clients;
 	struct askers *askers;
 	struct exports *exports;
+	struct tasks *tasks;
+	/* Reads the exports again, with all that belongs to a reload; for the main thread. */
+	int (*reload)(void *ctx, struct exports_outcome *out);
+	void *reload_ctx;
 	struct registration_ports ports; /* those of TCP; RDMA's may come later */
 	unsigned event_threads;
 };
