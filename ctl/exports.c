@@ -13,6 +13,8 @@
 static const struct ctl_command commands[] = {
 	{ "check", "find what is wrong in a file: check [FILE]", exports_check },
 	{ "diff", "tell what a reload would change: diff [FILE]", exports_diff },
+	{ "explain", "which line is for a client, and why: explain CLIENT PATH [--uid N] [--gid N]",
+	  exports_explain },
 	{ "list", "the exports in force", exports_list },
 	{ "reload", "read the files again", exports_reload },
 };

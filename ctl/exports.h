@@ -9,6 +9,7 @@
 
 int exports_check(const struct ctl *ctl, int argc, char **argv);
 int exports_diff(const struct ctl *ctl, int argc, char **argv);
+int exports_explain(const struct ctl *ctl, int argc, char **argv);
 int exports_list(const struct ctl *ctl, int argc, char **argv);
 int exports_reload(const struct ctl *ctl, int argc, char **argv);
 

@@ -678,7 +678,7 @@ void exports_unwatch(struct exports *ex)
 	ex->watch = NULL;
 }
 
-static void to_access(const struct exp_opts *opts, struct vfs_access *a)
+void exports_access(const struct exp_opts *opts, bool mount_read_only, struct vfs_access *a)
 {
 	uint32_t sys = 0, none = 0, f;
 
@@ -696,7 +696,8 @@ static void to_access(const struct exp_opts *opts, struct vfs_access *a)
 		    (opts->flags & EXP_NO_AUTH_NLM ? VFS_NO_AUTH_NLM : 0) |
 		    (opts->flags & EXP_SECURITY_LABEL ? VFS_SECURITY_LABEL : 0) |
 		    (f & (EXP_CROSSMNT | EXP_NOHIDE) ? VFS_CROSSMNT : 0) |
-		    (opts->flags & EXP_NO_RDIRPLUS ? VFS_NO_READDIRPLUS : 0);
+		    (opts->flags & EXP_NO_RDIRPLUS ? VFS_NO_READDIRPLUS : 0) |
+		    (mount_read_only ? VFS_RO : 0);
 }
 
 /* Access of peer to export e of set; takes a reference on success. -EALREADY: the export waits for
@@ -716,9 +717,7 @@ static int admit(const struct exports *ex, const struct export_set *set, const s
 	rc = worker_enters(ex->cfg.lanes, e->id);
 	if (rc)
 		return rc;
-	to_access(opts, access);
-	if (place->read_only)
-		access->flags |= VFS_RO;
+	exports_access(opts, place->read_only, access);
 	vfs_export_ref(place->exp);
 	*exp = place->exp;
 	return 0;
@@ -769,26 +768,34 @@ static size_t prefix_length(const char *e, const char *path)
 	return n;
 }
 
+const struct exp_export *exports_find(const struct exp_table *table, const char *path,
+				      size_t *length)
+{
+	const struct exp_export *best = NULL;
+
+	*length = 0;
+	for (unsigned i = 0; path[0] == '/' && i < table->n_exports; i++) {
+		size_t n = prefix_length(table->exports[i].path, path);
+
+		if (n > *length) {
+			*length = n;
+			best = &table->exports[i];
+		}
+	}
+	return best;
+}
+
 static int view_by_path(void *ctx, const char *path, const struct sockaddr *peer,
 			struct vfs_export **exp, struct vfs_access *access, const char **rest)
 {
 	struct set_view *view = view_get(ctx);
-	struct export_set *set = view->set;
-	const struct exp_export *best = NULL;
-	size_t longest = 0;
+	size_t longest;
+	const struct exp_export *best = exports_find(view->set->table, path, &longest);
 	int rc = -ENOENT;
 
-	for (unsigned i = 0; path[0] == '/' && i < set->table->n_exports; i++) {
-		size_t n = prefix_length(set->table->exports[i].path, path);
-
-		if (n > longest) {
-			longest = n;
-			best = &set->table->exports[i];
-		}
-	}
 	if (best) {
 		*rest = path + longest + strspn(path + longest, "/");
-		rc = admit(ctx, set, best, peer, exp, access);
+		rc = admit(ctx, view->set, best, peer, exp, access);
 		if (rc == -ESTALE || rc == -EALREADY)
 			rc = -ENOENT;
 	}

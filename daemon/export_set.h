@@ -103,6 +103,12 @@ int exports_admit(struct exports *ex, const struct sockaddr *peer);
 /* A number that changes whenever the answers of exports_admit() may have changed; never 0. */
 uint32_t exports_generation(struct exports *ex);
 
+/* Rights by those options, on a mount that may be read-only. */
+void exports_access(const struct exp_opts *opts, bool mount_read_only, struct vfs_access *a);
+/* The export with the longest path that leads to path, and the length of that; or NULL. */
+const struct exp_export *exports_find(const struct exp_table *table, const char *path,
+				      size_t *length);
+
 /* Logs a line for each export, with its clients. */
 void exports_log(struct exports *ex);
 

@@ -18,6 +18,7 @@ static const struct {
 } rows[] = {
 	{ "GET", "/v1/exports", control_exports, true },
 	{ "POST", "/v1/exports/diff", control_exports_diff, true },
+	{ "GET", "/v1/exports/explain", control_exports_explain, true },
 	{ "POST", "/v1/exports/reload", control_exports_reload, false },
 	{ "GET", "/v1/status", control_status, true },
 };

@@ -36,6 +36,25 @@ json_t *exports_options(const struct exp_opts *opts)
 	return string;
 }
 
+static const struct {
+	const char *name, *reason;
+} states[] = {
+	[EXPORT_SERVED] = { "served", NULL },
+	[EXPORT_FAILED] = { "failed", "it cannot be opened" },
+	[EXPORT_UNMOUNTED] = { "unmounted", "its file system was unmounted; it is served when one "
+					    "is mounted there, "
+					    "or after a reload" },
+	[EXPORT_WAITS] = { "waiting", "not mounted yet (option mp)" },
+};
+
+void exports_add_state(json_t *to, const struct export_place *p)
+{
+	json_object_set_new(to, "state", json_string(states[p->state].name));
+	if (p->state != EXPORT_SERVED)
+		json_object_set_new(to, "reason",
+				    control_text(p->why ? p->why : states[p->state].reason));
+}
+
 void exports_add_source(json_t *to, const struct exp_client *client)
 {
 	json_object_set_new(to, "temporary", json_boolean(!client->file));

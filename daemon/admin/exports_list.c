@@ -5,17 +5,6 @@
 #include "daemon/admin/text.h"
 #include "daemon/export_place.h"
 
-static const struct {
-	const char *name, *reason;
-} states[] = {
-	[EXPORT_SERVED] = { "served", NULL },
-	[EXPORT_FAILED] = { "failed", "it cannot be opened" },
-	[EXPORT_UNMOUNTED] = { "unmounted", "its file system was unmounted; it is served when one "
-					    "is mounted there, "
-					    "or after a reload" },
-	[EXPORT_WAITS] = { "waiting", "not mounted yet (option mp)" },
-};
-
 static json_t *client_json(const struct exp_client *client, bool waits)
 {
 	json_t *object = json_object();
@@ -33,10 +22,7 @@ static json_t *export_json(const struct exp_export *e, const struct export_place
 
 	json_object_set_new(object, "path", control_text(e->path));
 	json_object_set_new(object, "id", json_integer(e->id));
-	json_object_set_new(object, "state", json_string(states[p->state].name));
-	if (p->state != EXPORT_SERVED)
-		json_object_set_new(object, "reason",
-				    control_text(p->why ? p->why : states[p->state].reason));
+	exports_add_state(object, p);
 	if (p->fs_type[0])
 		json_object_set_new(object, "fs_type", control_text(p->fs_type));
 	json_object_set_new(object, "read_only_mount", json_boolean(p->read_only));

@@ -74,10 +74,56 @@ def test_not_served(t, d):
     t.equal("a reload takes it away", list(exports_of(d)), [one])
 
 
+def test_explain(t, d):
+    """Each line with its verdict, each option with its origin, identities, and who may do nothing."""
+    one, two = d.exports["one"], d.exports["two"]
+    d.write_exports([f"{one} -rw,anonuid=77 127.0.0.1(async,insecure,all_squash) 127.0.0.0/8 no-such-host.invalid",
+                     f"{two} 10.0.0.0/8", f"{two}/sub 127.0.0.1(sec=sys,rw,sec=none,ro)"])
+    os.makedirs(two + "/sub", exist_ok=True)
+    d.reload()
+    status, got = get(d, f"/v1/exports/explain?client=127.0.0.1&path={one}/below&uid=1000&gid=100")
+    t.equal("status and export", (status, got["export"], got["state"], got["client"]), (200, one, "served", "127.0.0.1"))
+    t.equal("lines in the order that counts", [(x["client"], x["kind"], x["applies"], x["line"]) for x in got["lines"]],
+            [("127.0.0.1", "host", "yes", 1), ("no-such-host.invalid", "host", "not needed", 1), ("127.0.0.0/8", "network", "not needed", 1)])
+    origin = {o["option"]: o["from"] for o in got["options"]}
+    t.equal("origins", [origin[o] for o in ("async", "insecure", "all_squash", "rw", "anonuid=77", "hide", "root_squash")],
+            ["client"] * 3 + ["line defaults"] * 2 + ["default"] * 2)
+    t.equal("rights", (got["access"], got["port"], got["flavors"]), ("rw", "any", [{"flavor": "sys", "access": "rw"}]))
+    t.equal("squashed", got["identity"], {"uid": 1000, "gid": 100, "as_uid": 77, "as_gid": 65534})
+    got = get(d, f"/v1/exports/explain?client=127.0.0.9&path={one}")[1]
+    t.equal("another line", [x["applies"] for x in got["lines"]][0::2], ["no", "yes"])
+    t.equal("and why not the first", got["lines"][0]["why"], "it is another address")
+    t.equal("root is squashed", (got["identity"]["uid"], got["identity"]["as_uid"], got["port"]), (0, 77, "below 1024"))
+    got = get(d, f"/v1/exports/explain?client=127.0.0.1&path={two}/sub&uid=5")[1]
+    t.equal("by flavour", got["flavors"], [{"flavor": "sys", "access": "rw"}, {"flavor": "none", "access": "ro"}])
+    t.equal("not squashed", (got["identity"]["as_uid"], got["identity"]["as_gid"]), (5, 5))
+    got = get(d, f"/v1/exports/explain?client=127.0.0.1&path={two}/subs")[1]
+    t.equal("no line", (got["access"], got["export"], got["lines"][0]["why"]), ("none", two, "the client's address is not within it"))
+    t.equal("no export", get(d, "/v1/exports/explain?client=127.0.0.1&path=/nowhere")[1], {"access": "none"})
+    for query in ("", "client=localhost&path=/", "client=127.0.0.1", "client=127.0.0.1&path=a", "client=127.0.0.1&path=/&uid=-1",
+                  "client=127.0.0.1&path=/&gid=4294967295"):
+        t.equal(f"wrong: {query}", get(d, "/v1/exports/explain?" + query)[0], 400)
+
+
+def test_explain_tool(t, d):
+    one, two = d.exports["one"], d.exports["two"]
+    res = ctl("-s", d.path, "exports", "explain", "127.0.0.1", one, "--uid", "1000")
+    t.equal("exit status", res.returncode, 0)
+    for words in (f"127.0.0.1 at {one}: access rw, by the export {one}, which is served\n", "it is the client's address", f"{d.top}/exports:1",
+                  "async", "line defaults", "sec=sys: rw\n", "source port over TCP: any\n", "uid 1000 gid 1000 of the client acts as uid 77 gid 65534\n"):
+        t.check(f"it says: {words.strip()}", words in res.stdout, res.stdout)
+    res = ctl("-s", d.path, "exports", "explain", "localhost", one)
+    t.check("a name", "127.0.0.1 at" in res.stdout, res.stdout + res.stderr)
+    t.equal("no access", ctl("-s", d.path, "exports", "explain", "127.0.0.1", two).returncode, 1)
+    t.equal("a name that is none", ctl("-s", d.path, "exports", "explain", "no-such-host.invalid", one).returncode, 2)
+    for args in ((), ("127.0.0.1",), ("127.0.0.1", one, "more"), ("127.0.0.1", one, "--uid")):
+        t.equal(f"wrong use {args}", ctl("-s", d.path, "exports", "explain", *args).returncode, 2)
+
+
 def main():
     t = Count()
     with Control(folders=("one", "two")) as d:
-        for test in (test_list, test_not_served):
+        for test in (test_list, test_not_served, test_explain, test_explain_tool):
             test(t, d)
         harness.finish(t, d)
     harness.result(t)
