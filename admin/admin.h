@@ -4,12 +4,13 @@
  *
  * One thread with an event base of its own serves it, so that its peers cannot hold up NFS. Its
  * handlers are the daemon's: a table of method, path and function. Root and the daemon's own user
- * may call all of them; members of one group may call those of GET; others get 403.
+ * may call all of them; members of one group may call those that change nothing; others get 403.
  */
 #ifndef RN_ADMIN_ADMIN_H
 #define RN_ADMIN_ADMIN_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -19,10 +20,12 @@
 #define ADMIN_READERS_MAX 48u /* of them, those of others than root and the daemon's user */
 #define ADMIN_BACKLOG 15u     /* connections that wait to be accepted */
 #define ADMIN_HEADER_MAX 8192u
-#define ADMIN_BODY_MAX 65536u
+#define ADMIN_BODY_MAX 524288u
 #define ADMIN_TIMEOUT 10 /* seconds that a peer may take for a part of a request or reply */
 
 struct admin_server;
+struct admin_call;
+struct admin_later;
 
 struct admin_peer {
 	uid_t uid;
@@ -34,6 +37,7 @@ struct admin_request {
 	const char *query; /* text behind the ? of the URI, not decoded; or NULL */
 	const char *body;  /* not NUL-terminated */
 	size_t body_len;
+	struct admin_call *call; /* the server's own */
 };
 
 /* A handler's answer. Without a call of the functions below it is an internal error. */
@@ -45,9 +49,22 @@ struct admin_reply {
 
 /* Answers 200 with the object, whose reference it takes. NULL: there was no memory for it. */
 void admin_reply_json(struct admin_reply *r, json_t *object);
+/* The same with another status. */
+void admin_reply_json_status(struct admin_reply *r, int status, json_t *object);
 /* Answers {"error": text, "code": code}. code is a word for programs, which never changes. */
 void admin_reply_error(struct admin_reply *r, int status, const char *code, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
+
+/*
+ * For a handler that cannot answer at once: called by the handler, which then leaves its reply alone. Other
+ * peers are served until a thread of any kind fills the reply and sends it, which it must do once; the
+ * request itself ends with the handler. A peer that has gone, or a server that is freed, gets no answer.
+ * NULL: no memory, and the handler answers by itself.
+ */
+struct admin_later *admin_later(const struct admin_request *req);
+struct admin_reply *admin_later_reply(struct admin_later *later);
+/* Frees it. */
+void admin_later_send(struct admin_later *later);
 
 /* Runs on the thread of the control socket, and may wait: only other peers of the socket wait too. */
 struct admin_handler {
@@ -55,6 +72,7 @@ struct admin_handler {
 	const char *path;   /* exact */
 	void (*run)(void *ctx, const struct admin_request *req, struct admin_reply *r);
 	void *ctx;
+	bool reads; /* changes nothing, though it is no GET: readers may call it, and no call is logged */
 };
 
 struct admin_config {
@@ -70,7 +88,7 @@ struct admin_config {
 int admin_new(const struct admin_config *cfg, struct admin_server **out);
 /* Starts the thread. The handlers, and their contexts, must outlive the server. 0 or -errno. */
 int admin_start(struct admin_server *s, const struct admin_handler *handlers, size_t n);
-/* Lets the members of that group connect, and call the handlers of GET. Until then nobody but root and the
+/* Lets the members of that group connect, and call the handlers that change nothing. Until then nobody but root and the
  * daemon's user may. Any thread, between admin_new() and admin_free(). 0 or -errno. */
 int admin_set_readers(struct admin_server *s, gid_t group);
 /* Ends the thread, removes the socket and frees. NULL is allowed. */

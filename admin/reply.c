@@ -41,6 +41,11 @@ void admin_reply_json(struct admin_reply *r, json_t *object)
 	set(r, 200, object);
 }
 
+void admin_reply_json_status(struct admin_reply *r, int status, json_t *object)
+{
+	set(r, status, object);
+}
+
 void admin_reply_error(struct admin_reply *r, int status, const char *code, const char *fmt, ...)
 {
 	char text[TEXT_MAX];

@@ -21,6 +21,7 @@
 
 #include "admin/admin.h"
 #include "admin/error_page.h"
+#include "admin/later.h"
 #include "admin/peer.h"
 #include "admin/reply.h"
 #include "admin/room.h"
@@ -49,6 +50,7 @@ struct admin_server {
 	struct event *stop, *accepted;
 	SLIST_HEAD(, fresh) fresh;
 	struct admin_room room;
+	struct admin_laters *laters;
 	bool replying; /* what is put into an output buffer is no page of evhttp's */
 	struct rn_log_limit refusals;
 	pthread_t thread;
@@ -102,51 +104,59 @@ static void log_refusal(struct admin_server *s, const struct admin_peer *peer, c
 			method, (unsigned)peer->uid, (int)peer->pid, left_out);
 }
 
+static bool changes(const struct admin_handler *h)
+{
+	return strcmp(h->method, "GET") != 0 && !h->reads;
+}
+
+/* Called for the answers of handlers, at once or later. */
+static void send_answer(void *server, const struct admin_call *call, struct admin_reply *r)
+{
+	struct admin_server *s = server;
+	const struct admin_handler *h = call->handler;
+
+	if (changes(h))
+		rn_notice(s->log, "control socket: user %u (process %d): %s %s: %d",
+			  (unsigned)call->peer.uid, (int)call->peer.pid, h->method, h->path,
+			  r->status);
+	send_reply(s, call->req, r);
+}
+
 static void run_handler(struct admin_server *s, struct evhttp_request *req,
-			const struct admin_handler *h, const struct admin_peer *peer,
-			struct admin_reply *r)
+			const struct admin_handler *h, const struct admin_peer *peer)
 {
 	struct evbuffer *in = evhttp_request_get_input_buffer(req);
+	struct admin_call call = { .laters = s->laters, .req = req, .handler = h, .peer = *peer };
 	const struct admin_request request = {
 		.peer = *peer,
 		.query = evhttp_uri_get_query(evhttp_request_get_evhttp_uri(req)),
 		.body = (const char *)evbuffer_pullup(in, -1),
 		.body_len = evbuffer_get_length(in),
+		.call = &call,
 	};
+	struct admin_reply r = { .status = 500 };
 
-	h->run(h->ctx, &request, r);
-	if (strcmp(h->method, "GET") != 0)
-		rn_notice(s->log, "control socket: user %u (process %d): %s %s: %d",
-			  (unsigned)peer->uid, (int)peer->pid, h->method, h->path, r->status);
+	h->run(h->ctx, &request, &r);
+	if (!call.later)
+		send_answer(s, &call, &r);
 }
 
-static void answer(struct admin_server *s, struct evhttp_request *req, int fd,
-		   struct admin_reply *r)
+/* Answers a request that no handler gets. */
+static void refuse(struct admin_server *s, struct evhttp_request *req, bool may, const char *allow)
 {
-	const char *path = evhttp_uri_get_path(evhttp_request_get_evhttp_uri(req));
-	const char *method = method_of(req);
-	const bool reads = strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
-	char allow[ADMIN_ALLOW_MAX];
-	struct admin_peer peer;
+	struct admin_reply r = { .status = 500 };
 
-	if (admin_peer(fd, s->group, &peer) < (reads ? ADMIN_READ : ADMIN_CHANGE)) {
-		log_refusal(s, &peer, method);
-		admin_reply_error(r, 403, admin_code(403),
-				  reads ? "only root and members of the group that the server has "
-					  "for readers may ask"
-					: "only root may change anything");
-		return;
-	}
-	const struct admin_handler *h =
-		admin_route(s->handlers, s->nhandlers, method, path ? path : "", allow);
-	if (h) {
-		run_handler(s, req, h, &peer, r);
+	if (!may) {
+		admin_reply_error(&r, 403, admin_code(403),
+				  "only root may change anything, and only root and members of the "
+				  "group that the server has for readers may ask");
 	} else if (*allow) {
 		evhttp_add_header(evhttp_request_get_output_headers(req), "Allow", allow);
-		admin_reply_error(r, 405, admin_code(405), "this path takes %s", allow);
+		admin_reply_error(&r, 405, admin_code(405), "this path takes %s", allow);
 	} else {
-		admin_reply_error(r, 404, admin_code(404), "there is nothing at this path");
+		admin_reply_error(&r, 404, admin_code(404), "there is nothing at this path");
 	}
+	send_reply(s, req, &r);
 }
 
 static void on_request(struct evhttp_request *req, void *arg)
@@ -154,11 +164,26 @@ static void on_request(struct evhttp_request *req, void *arg)
 	struct admin_server *s = arg;
 	struct evhttp_connection *conn = evhttp_request_get_connection(req);
 	const int fd = bufferevent_getfd(evhttp_connection_get_bufferevent(conn));
-	struct admin_reply r = { .status = 500 };
+	const char *path = evhttp_uri_get_path(evhttp_request_get_evhttp_uri(req));
+	const char *method = method_of(req);
+	bool reads = strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
+	char allow[ADMIN_ALLOW_MAX];
+	struct admin_peer peer;
 
 	admin_room_use(&s->room, fd);
-	answer(s, req, fd, &r);
-	send_reply(s, req, &r);
+	const struct admin_handler *h =
+		admin_route(s->handlers, s->nhandlers, method, path ? path : "", allow);
+
+	if (h)
+		reads = !changes(h);
+	const bool may = admin_peer(fd, s->group, &peer) >= (reads ? ADMIN_READ : ADMIN_CHANGE);
+
+	if (!may)
+		log_refusal(s, &peer, method);
+	if (h && may)
+		run_handler(s, req, h, &peer);
+	else
+		refuse(s, req, may, allow);
 }
 
 static void on_output(struct evbuffer *out, const struct evbuffer_cb_info *info, void *arg)
@@ -293,7 +318,8 @@ static int make_base(struct admin_server *s)
 		return -errno;
 	s->stop = event_new(s->base, s->stop_fd, EV_READ, on_stop, s);
 	s->accepted = event_new(s->base, -1, 0, on_accepted, s);
-	return s->stop && s->accepted && event_add(s->stop, NULL) == 0 ? 0 : -ENOMEM;
+	s->laters = admin_laters_new(s->base, send_answer, s);
+	return s->stop && s->accepted && s->laters && event_add(s->stop, NULL) == 0 ? 0 : -ENOMEM;
 }
 
 static int make_http(struct admin_server *s)
@@ -379,6 +405,7 @@ void admin_free(struct admin_server *s)
 		return;
 	stop_thread(s);
 	take_fresh(s, false);
+	admin_laters_free(s->laters);
 	if (s->http)
 		evhttp_free(s->http);
 	if (s->stop)

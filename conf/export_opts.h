@@ -29,6 +29,15 @@ enum exp_flag {
 	EXP_NFS_ONLY = 1u << 14, /* nobody but this server's clients changes what is exported */
 };
 
+/* Bits beside those of enum exp_flag, for options with a value: which options a text gives. */
+enum exp_given {
+	EXP_GIVEN_ANONUID = 1u << 24,
+	EXP_GIVEN_ANONGID = 1u << 25,
+	EXP_GIVEN_FSID = 1u << 26,
+	EXP_GIVEN_SEC = 1u << 27,
+	EXP_GIVEN_MOUNTPOINT = 1u << 28,
+};
+
 enum { EXP_FLAVOR_FLAGS = EXP_RW | EXP_ROOT_SQUASH | EXP_ALL_SQUASH };
 
 /* RFC 5531 section 8.1 flavour numbers that this build serves. */

@@ -44,7 +44,11 @@ struct exp_client {
 	char *name;
 	struct exp_addr addr; /* HOST by address and NETWORK */
 	uint8_t prefix;	      /* NETWORK: bits */
+	const char *file;     /* the table's; NULL if the line is not from a file */
 	unsigned line;
+	/* Options that the client's own list gives, and those of the line's defaults (-OPTIONS) that the
+	 * own list leaves: bits of enum exp_flag and enum exp_given. The others have their built-in values. */
+	uint32_t own, inherited;
 	struct exp_opts opts;
 };
 
@@ -61,11 +65,15 @@ struct exp_table {
 	unsigned n_exports;
 	struct exp_export *exports; /* sorted by path */
 	struct exp_export **by_id;
+	char **files; /* names of the files that it was read from */
+	size_t n_files;
 	unsigned refs; /* atomic; through exp_table_ref() and exp_table_unref() */
 };
 
 struct exp_load_opts {
 	const char *file; /* NULL: none */
+	const char *text; /* NULL: read from the file; else its content, of text_len octets */
+	size_t text_len;
 	const char *dir;  /* NULL: none; its *.exports are read in version order */
 	bool strict;	  /* any error fails the load */
 	bool check_paths; /* a path that does not exist or is no directory is an error */

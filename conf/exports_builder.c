@@ -276,6 +276,15 @@ static int fill_table(struct exp_table *table, struct group *groups,
 	return exp_table_index(table);
 }
 
+/* The clients of the table name their files. */
+static void take_files(struct exp_builder *builder, struct exp_table *table)
+{
+	table->files = builder->files;
+	table->n_files = builder->n_files;
+	builder->files = NULL;
+	builder->n_files = 0;
+}
+
 int exp_builder_finish(struct exp_builder *builder, const struct exp_load_opts *opts,
 		       struct cfg_diags *diags, struct exp_table **table)
 {
@@ -293,6 +302,8 @@ int exp_builder_finish(struct exp_builder *builder, const struct exp_load_opts *
 		exp_assign_ids(requests, n, diags);
 		rc = fill_table(made, groups, requests, n);
 	}
+	if (!rc)
+		take_files(builder, made);
 	free(groups);
 	free(requests);
 	if (rc) {

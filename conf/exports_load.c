@@ -144,7 +144,9 @@ int exp_table_load(const struct exp_load_opts *opts, struct cfg_diags *diags,
 	*table = NULL;
 	exp_builder_init(&builder);
 	builder.strict = opts->strict;
-	if (opts->file)
+	if (opts->file && opts->text)
+		rc = exp_builder_parse(&builder, opts->file, opts->text, opts->text_len, diags);
+	else if (opts->file)
 		rc = load_file(&builder, opts->file, diags);
 	if (!rc && opts->dir)
 		rc = load_dir(&builder, opts->dir, diags);

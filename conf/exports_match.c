@@ -267,6 +267,16 @@ static uint64_t now_of(const struct exp_matcher *matcher)
 	return matcher->resolver.now(matcher->resolver.arg);
 }
 
+static struct exp_round new_round(const struct exp_matcher *matcher, bool alone)
+{
+	return (struct exp_round){ .resolver = &matcher->resolver,
+				   .ttl_ms = matcher->conf.ttl_ms,
+				   .fail_ttl_ms = matcher->conf.fail_ttl_ms,
+				   .start = now_of(matcher),
+				   .until = UINT64_MAX,
+				   .alone = alone };
+}
+
 /* Answers the ticket and keeps the answer in ticket->client, EXP_CLIENT_UNKNOWN included. alone:
  * wait for nothing but the name service. */
 static void find_out(struct exp_matcher *matcher, const struct exp_export *export,
@@ -277,12 +287,7 @@ static void find_out(struct exp_matcher *matcher, const struct exp_export *expor
 		.export = export,
 		.addr = *addr,
 		.name = &ticket->name,
-		.round = { .resolver = &matcher->resolver,
-			   .ttl_ms = matcher->conf.ttl_ms,
-			   .fail_ttl_ms = matcher->conf.fail_ttl_ms,
-			   .start = now_of(matcher),
-			   .until = UINT64_MAX,
-			   .alone = alone },
+		.round = new_round(matcher, alone),
 	};
 	const int found = resolve(&q);
 	const uint64_t now = now_of(matcher);
@@ -379,4 +384,39 @@ int exp_match_wait(struct exp_matcher *matcher, const struct exp_export *export,
 		   const struct sockaddr *peer, const struct exp_opts **opts)
 {
 	return match(matcher, export, peer, true, opts);
+}
+
+bool exp_match_explain(struct exp_matcher *matcher, const struct exp_export *export,
+		       const struct sockaddr *peer,
+		       void (*each)(void *ctx, const struct exp_client *client,
+				    enum exp_verdict verdict, const char *name),
+		       void *ctx)
+{
+	const struct exp_table *table = matcher->table;
+	struct exp_peer_name name = { .known = false };
+	struct question q = { .matcher = matcher, .export = export, .name = &name };
+	bool decided = false;
+
+	if (export->index >= table->n_exports || &table->exports[export->index] != export ||
+	    !exp_addr_from_sockaddr(peer, &q.addr))
+		return false;
+	q.round = new_round(matcher, true);
+	for (int kind = EXP_CLIENT_HOST; kind <= EXP_CLIENT_ANY; kind++) {
+		for (unsigned i = 0; i < export->n_clients; i++) {
+			const struct exp_client *client = &export->clients[i];
+
+			if ((int)client->kind != kind)
+				continue;
+			const int is = decided ? 0 : client_matches(&q, client);
+			const enum exp_verdict verdict = decided  ? EXP_NOT_ASKED
+							 : is > 0 ? EXP_MATCH
+							 : is < 0 ? EXP_UNDECIDED
+								  : EXP_NO_MATCH;
+
+			each(ctx, client, verdict,
+			     name.known && !name.failed && name.name[0] ? name.name : NULL);
+			decided |= is != 0;
+		}
+	}
+	return true;
 }

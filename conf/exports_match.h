@@ -83,4 +83,24 @@ int exp_match(struct exp_matcher *matcher, const struct exp_export *export,
 int exp_match_wait(struct exp_matcher *matcher, const struct exp_export *export,
 		   const struct sockaddr *peer, const struct exp_opts **opts);
 
+/* How a line compares with a peer. */
+enum exp_verdict {
+	EXP_NO_MATCH,
+	EXP_MATCH,
+	EXP_UNDECIDED, /* the name service does not answer: nothing behind the line counts */
+	EXP_NOT_ASKED, /* a line before it has decided */
+};
+
+/*
+ * Compares the peer with the lines in their order of precedence, and calls each for every one of them. name is
+ * the peer's confirmed name, or NULL if no line depends on it or it is not known. The answer is what exp_match()
+ * gives without its cache. Waits for name services, some seconds at most. False: the peer has no address, or
+ * the export is not of the matcher's table.
+ */
+bool exp_match_explain(struct exp_matcher *matcher, const struct exp_export *export,
+		       const struct sockaddr *peer,
+		       void (*each)(void *ctx, const struct exp_client *client,
+				    enum exp_verdict verdict, const char *name),
+		       void *ctx);
+
 #endif

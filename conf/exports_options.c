@@ -30,6 +30,7 @@ struct option_row {
 	uint32_t clear;
 	int (*apply)(struct option_ctx *ctx, char *value);
 	const char *hint; /* the right form, for an option with a value; a note, for one without */
+	uint32_t given;	  /* bit of enum exp_given, for an option with a value */
 };
 
 static int fail(struct option_ctx *ctx, const char *text, const char *value)
@@ -240,11 +241,11 @@ static int apply_squash_ids(struct option_ctx *ctx, char *value)
 
 #define FLAG(name_, set_, clear_)                                                                  \
 	{                                                                                          \
-		name_, VALUE_NONE, set_, clear_, NULL, NULL                                        \
+		name_, VALUE_NONE, set_, clear_, NULL, NULL, 0                                     \
 	}
 #define NOTED(name_, set_, clear_, note_)                                                          \
 	{                                                                                          \
-		name_, VALUE_NONE, set_, clear_, NULL, note_                                       \
+		name_, VALUE_NONE, set_, clear_, NULL, note_, 0                                    \
 	}
 
 static const struct option_row option_rows[] = {
@@ -284,17 +285,18 @@ static const struct option_row option_rows[] = {
 	FLAG("nordirplus", EXP_NO_RDIRPLUS, 0),
 	FLAG("nfs_only", EXP_NFS_ONLY, 0),
 	FLAG("no_nfs_only", 0, EXP_NFS_ONLY),
-	{ "anonuid", VALUE_NEEDED, 0, 0, apply_anonuid, "anonuid=UID" },
-	{ "anongid", VALUE_NEEDED, 0, 0, apply_anongid, "anongid=GID" },
-	{ "fsid", VALUE_NEEDED, 0, 0, apply_fsid, "fsid=NUMBER, fsid=root or fsid=UUID" },
-	{ "sec", VALUE_NEEDED, 0, 0, apply_sec, "sec=sys" },
-	{ "mountpoint", VALUE_MAY, 0, 0, apply_mountpoint, NULL },
-	{ "mp", VALUE_MAY, 0, 0, apply_mountpoint, NULL },
-	{ "xprtsec", VALUE_NEEDED, 0, 0, apply_xprtsec, "xprtsec=none" },
-	{ "refer", VALUE_MAY, 0, 0, apply_referral, NULL },
-	{ "replicas", VALUE_MAY, 0, 0, apply_referral, NULL },
-	{ "squash_uids", VALUE_MAY, 0, 0, apply_squash_ids, NULL },
-	{ "squash_gids", VALUE_MAY, 0, 0, apply_squash_ids, NULL },
+	{ "anonuid", VALUE_NEEDED, 0, 0, apply_anonuid, "anonuid=UID", EXP_GIVEN_ANONUID },
+	{ "anongid", VALUE_NEEDED, 0, 0, apply_anongid, "anongid=GID", EXP_GIVEN_ANONGID },
+	{ "fsid", VALUE_NEEDED, 0, 0, apply_fsid, "fsid=NUMBER, fsid=root or fsid=UUID",
+	  EXP_GIVEN_FSID },
+	{ "sec", VALUE_NEEDED, 0, 0, apply_sec, "sec=sys", EXP_GIVEN_SEC },
+	{ "mountpoint", VALUE_MAY, 0, 0, apply_mountpoint, NULL, EXP_GIVEN_MOUNTPOINT },
+	{ "mp", VALUE_MAY, 0, 0, apply_mountpoint, NULL, EXP_GIVEN_MOUNTPOINT },
+	{ "xprtsec", VALUE_NEEDED, 0, 0, apply_xprtsec, "xprtsec=none", 0 },
+	{ "refer", VALUE_MAY, 0, 0, apply_referral, NULL, 0 },
+	{ "replicas", VALUE_MAY, 0, 0, apply_referral, NULL, 0 },
+	{ "squash_uids", VALUE_MAY, 0, 0, apply_squash_ids, NULL, 0 },
+	{ "squash_gids", VALUE_MAY, 0, 0, apply_squash_ids, NULL, 0 },
 };
 
 enum { N_OPTIONS = sizeof(option_rows) / sizeof(option_rows[0]) };
@@ -353,6 +355,7 @@ static int apply_option(struct option_ctx *ctx, char *text)
 			     "option \"%s\" needs a value: write %s", text, row->hint);
 		return -EINVAL;
 	}
+	ctx->options->given |= row->set | row->clear | row->given;
 	if (row->apply) {
 		ctx->value_from += value ? (size_t)(value - text) : 0;
 		ctx->value_at = exp_word_place(ctx->src, ctx->word, ctx->value_from);

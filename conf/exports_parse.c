@@ -100,6 +100,8 @@ static int draft_options(struct line_parser *p, struct exp_draft *draft, size_t 
 	rc = exp_options_copy(&draft->options, &p->defaults);
 	if (rc)
 		return rc;
+	draft->client.inherited = p->defaults.given;
+	draft->options.given = 0;
 	if (open < word->len) {
 		if (word->text[end - 1] == ')' && !word->at[end - 1].literal)
 			end--;
@@ -108,6 +110,8 @@ static int draft_options(struct line_parser *p, struct exp_draft *draft, size_t 
 		rc = exp_options_parse(&draft->options, &p->src, word, open + 1, end, p->diags);
 	}
 	exp_options_finish(&draft->options);
+	draft->client.own = draft->options.given;
+	draft->client.inherited &= ~draft->client.own;
 	return rc;
 }
 
@@ -149,6 +153,7 @@ static int add_client(struct line_parser *p)
 	p->bare_client = open == p->word->len;
 	p->clients++;
 	rc = exp_client_parse(&draft.client, &p->src, p->word, open, p->diags);
+	draft.client.file = p->src.file;
 	draft.bad |= rc == -EINVAL;
 	if (rc != -ENOMEM) {
 		rc = draft_options(p, &draft, open);

@@ -69,6 +69,9 @@ void exp_table_unref(struct exp_table *table)
 		return;
 	for (unsigned i = 0; i < table->n_exports; i++)
 		export_free(&table->exports[i]);
+	for (size_t i = 0; i < table->n_files; i++)
+		free(table->files[i]);
+	free(table->files);
 	free(table->by_id);
 	free(table->exports);
 	free(table);

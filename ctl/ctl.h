@@ -21,10 +21,13 @@ struct ctl_command {
 };
 
 /* Sends a request, and parses the answer. path may have a query (ctl/uri.h). An exit status: CTL_DONE, or another
- * with a message on standard error. With ctl->json the answer is printed, and *out is NULL. */
+ * with a message on standard error; the answer may say more then. With ctl->json it is printed, and *out is NULL. */
 int ctl_get(const struct ctl *ctl, const char *path, json_t **out);
-/* The same by POST, which changes something. body may be NULL. */
+/* The same by POST, which may take minutes. body may be NULL. */
 int ctl_post(const struct ctl *ctl, const char *path, const json_t *body, json_t **out);
+/* The same with a body of any kind. */
+int ctl_post_text(const struct ctl *ctl, const char *path, const char *text, size_t len,
+		  json_t **out);
 
 int ctl_client(const struct ctl *ctl, int argc, char **argv);
 int ctl_delegation(const struct ctl *ctl, int argc, char **argv);
@@ -34,6 +37,7 @@ int ctl_lock(const struct ctl *ctl, int argc, char **argv);
 int ctl_locks(const struct ctl *ctl, int argc, char **argv);
 int ctl_open(const struct ctl *ctl, int argc, char **argv);
 int ctl_opens(const struct ctl *ctl, int argc, char **argv);
+int ctl_exports(const struct ctl *ctl, int argc, char **argv);
 int ctl_status(const struct ctl *ctl, int argc, char **argv);
 
 #endif

@@ -13,9 +13,9 @@
 
 #define FIRST_SIZE 16384u
 
-static int dial(const char *path)
+static int dial(const char *path, unsigned seconds)
 {
-	const struct timeval patience = { .tv_sec = HTTP_SECONDS };
+	const struct timeval patience = { .tv_sec = seconds ? seconds : HTTP_SECONDS };
 	struct sockaddr_un sa = { .sun_family = AF_UNIX };
 	int rc = 0;
 
@@ -137,7 +137,7 @@ int http_parse(char *text, size_t len, struct http_answer *out)
 
 int http_ask(const char *socket_path, const struct http_question *q, struct http_answer *out)
 {
-	int fd = dial(socket_path);
+	int fd = dial(socket_path, q->seconds);
 	size_t len;
 
 	*out = (struct http_answer){ 0 };

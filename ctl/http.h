@@ -5,7 +5,8 @@
 
 #include <stddef.h>
 
-#define HTTP_SECONDS 30	      /* without a byte from the server */
+#define HTTP_SECONDS                                                                               \
+	30 /* without a byte from the server, unless the question says another number */
 #define HTTP_MOST (64u << 20) /* bytes of an answer */
 
 struct http_answer {
@@ -20,6 +21,7 @@ struct http_question {
 	const char *path; /* with its query, encoded */
 	const char *body; /* or NULL */
 	size_t body_len;
+	unsigned seconds; /* that the server may be silent; 0: HTTP_SECONDS */
 };
 
 /* 0, or -errno: of connect(2); -EPROTO if the answer is no HTTP, or is cut off; -ETIMEDOUT. The

@@ -12,11 +12,13 @@
 #include "lib/util.h"
 
 #define SOCKET "/run/ringnfs/control"
+#define POST_SECONDS 300 /* without a byte from the server, which may wait for file systems */
 
 static const struct ctl_command commands[] = {
 	{ "client evict", "end all that a client holds, and its sessions", ctl_client },
 	{ "delegation recall", "have clients return delegations", ctl_delegation },
 	{ "delegations", "delegations that clients hold", ctl_delegations },
+	{ "exports", "what is exported to whom, and changes of it", ctl_exports },
 	{ "grace status|end", "the grace period after a restart", ctl_grace },
 	{ "lock release", "end locks that clients hold", ctl_lock },
 	{ "locks", "byte-range locks that clients hold", ctl_locks },
@@ -76,11 +78,11 @@ static int ask(const struct ctl *ctl, const struct http_question *q, json_t **ou
 	*out = rc ? NULL : json_loadb(a.body, a.body_len, 0, NULL);
 	if (!rc && !*out && a.status == 200)
 		rc = -EPROTO;
-	if (rc) {
+	if (rc)
 		status = unreachable(ctl, rc);
-	} else if (a.status != 200) {
+	else if (a.status != 200)
 		status = refused(ctl, a.status, *out);
-	} else if (ctl->json) {
+	if (!rc && ctl->json) {
 		fwrite(a.body, 1, a.body_len, stdout);
 		json_decref(*out);
 		*out = NULL;
@@ -94,18 +96,28 @@ int ctl_get(const struct ctl *ctl, const char *path, json_t **out)
 	return ask(ctl, &(struct http_question){ .method = "GET", .path = path }, out);
 }
 
-int ctl_post(const struct ctl *ctl, const char *path, const json_t *body, json_t **out)
+int ctl_post_text(const struct ctl *ctl, const char *path, const char *text, size_t len,
+		  json_t **out)
 {
-	char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
 	const struct http_question q = {
 		.method = "POST",
 		.path = path,
 		.body = text,
-		.body_len = text ? strlen(text) : 0,
+		.body_len = len,
+		.seconds = POST_SECONDS,
 	};
 
+	return ask(ctl, &q, out);
+}
+
+int ctl_post(const struct ctl *ctl, const char *path, const json_t *body, json_t **out)
+{
+	char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
+
 	*out = NULL;
-	const int status = body && !text ? unreachable(ctl, -ENOMEM) : ask(ctl, &q, out);
+	const int status = body && !text
+				   ? unreachable(ctl, -ENOMEM)
+				   : ctl_post_text(ctl, path, text, text ? strlen(text) : 0, out);
 
 	free(text);
 	return status;

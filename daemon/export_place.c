@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -78,6 +79,7 @@ static int look(const struct export_opener *op, const char *path, struct export_
 	p->mnt_id = sx.stx_mnt_id;
 	p->depth = m ? strlen(m->path) : 0;
 	p->read_only = m && m->read_only;
+	snprintf(p->fs_type, sizeof(p->fs_type), "%s", m ? m->type : "");
 	return 0;
 }
 
@@ -94,10 +96,12 @@ static int open_it(const struct export_opener *op, const struct exp_export *e,
 	if (rc) {
 		p->exp = NULL;
 		p->state = EXPORT_FAILED;
-		rn_err(op->log, "export %s: %s", e->path, why && *why ? why : strerror(-rc));
+		p->why = why && *why ? why : strerrordesc_np(-rc);
+		rn_err(op->log, "export %s: %s", e->path, p->why);
 		return rc;
 	}
 	p->state = EXPORT_SERVED;
+	p->why = NULL;
 	p->mnt_id = vfs_export_mnt_id(p->exp);
 	p->opened_read_only = p->read_only;
 	if (!vfs_export_fs_known(p->exp))
@@ -125,6 +129,8 @@ static void stay(const struct export_place *was, struct export_place *p)
 	p->ino = was->ino;
 	p->mnt_id = was->mnt_id;
 	p->depth = was->depth;
+	p->why = was->why;
+	memcpy(p->fs_type, was->fs_type, sizeof(p->fs_type));
 	if (was->exp)
 		keep(was, p);
 }
@@ -148,7 +154,8 @@ static int find_anew(const struct export_opener *op, const struct exp_export *e,
 
 	if (rc) {
 		p->state = EXPORT_FAILED;
-		rn_err(op->log, "export %s: %s", e->path, strerror(-rc));
+		p->why = strerrordesc_np(-rc);
+		rn_err(op->log, "export %s: %s", e->path, p->why);
 		return rc;
 	}
 	if (!can_reuse(was, p))
@@ -244,6 +251,7 @@ static int leave(const struct export_opener *op, const struct exp_export *e,
 		 const struct export_place *was, struct export_place *p)
 {
 	if (!was) {
+		p->why = "its file system does not answer";
 		if (!op->mounts_only)
 			rn_err(op->log, "export %s: its file system does not answer: not served",
 			       e->path);

@@ -13,6 +13,8 @@
 #include "vfs/export.h"
 #include "vfs/mount_table.h"
 
+enum { EXPORT_FS_TYPE = 32 }; /* longer names are cut */
+
 enum export_state {
 	EXPORT_SERVED,
 	/* could not be opened; tried again when another file system is mounted there */
@@ -29,6 +31,8 @@ struct export_place {
 	ino_t ino;
 	uint64_t mnt_id; /* id of the mount it is on, */
 	size_t depth;	 /* and length of the path's part where that is mounted; 0: unknown */
+	char fs_type[EXPORT_FS_TYPE]; /* type of the file system there; "": unknown */
+	const char *why;	      /* EXPORT_FAILED: static text; NULL: not known */
 	bool crossmnt;
 	bool read_only;	       /* the mount is, now: what is open was opened when it was writable */
 	bool opened_read_only; /* exp cannot write, whatever the mount says now */

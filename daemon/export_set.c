@@ -24,12 +24,18 @@
 #define STRIPES 16u /* locks; processors with the same remainder share one */
 #define CACHE_LINE 64u
 
+/* Parts of a set that do not depend on mounts: sets that differ in places only share it. */
+struct set_source {
+	_Atomic unsigned refs;
+	struct exp_matcher *matcher;
+	struct cfg_diags diags; /* messages about the files that the table was read from */
+};
+
 struct export_set {
 	struct exp_table *table;
-	struct exp_matcher *matcher;
-	/* sets that share the matcher: they differ in places only */
-	_Atomic unsigned *matcher_refs;
-	struct export_place *place; /* indexed by exp_export.index */
+	struct set_source *source;
+	struct exp_matcher *matcher; /* the source's */
+	struct export_place *place;  /* indexed by exp_export.index */
 	_Atomic unsigned refs;
 };
 
@@ -52,18 +58,17 @@ struct exports {
 	pthread_mutex_t change_lock; /* outermost: one change of sets at a time */
 	struct mount_watch *watch;
 	struct path_probe *probe;
-	void (*changed)(void *ctx, const struct vfs_exports_lost *lost);
-	void *changed_ctx;
+	struct exports_hooks hooks;
 	struct stripe stripe[STRIPES];
 };
 
-static void matcher_put(struct export_set *set)
+static void source_put(struct set_source *source)
 {
-	if (!set->matcher_refs || atomic_fetch_sub(set->matcher_refs, 1) == 1) {
-		free(set->matcher_refs);
-		if (set->matcher)
-			exp_matcher_free(set->matcher);
-	}
+	if (!source || atomic_fetch_sub(&source->refs, 1) != 1)
+		return;
+	exp_matcher_free(source->matcher);
+	cfg_diags_free(&source->diags);
+	free(source);
 }
 
 static void set_put(struct export_set *set)
@@ -73,7 +78,7 @@ static void set_put(struct export_set *set)
 	for (unsigned i = 0; set->place && i < set->table->n_exports; i++)
 		export_place_clear(&set->place[i]);
 	free(set->place);
-	matcher_put(set);
+	source_put(set->source);
 	exp_table_unref(set->table);
 	free(set);
 }
@@ -168,17 +173,35 @@ static int set_use(struct exports *ex, struct export_set *set)
 	return rc;
 }
 
+static void discard(void *ctx, enum rn_level level, const char *fmt, va_list ap)
+{
+	(void)ctx;
+	(void)level;
+	(void)fmt;
+	(void)ap;
+}
+
+static const struct rn_logger silent = { .level = RN_ERROR, .write = discard };
+
+/* Why a set is made. */
+enum purpose {
+	TO_START,
+	TO_RELOAD, /* any error fails it; without this, exports in error are left out */
+	TO_TRY,	   /* the same, and nothing is logged or put in force */
+	TO_FOLLOW, /* only the mount table has changed */
+};
+
 /* Finds the places of all exports. old: the earlier places, by path, or NULL. */
 static int set_find_all(struct exports *ex, struct export_set *set, const struct export_set *old,
-			bool mounts_only)
+			enum purpose why)
 {
 	struct vfs_mount_table table;
 	const struct export_opener op = { .vfs = ex->cfg.vfs,
 					  .io_mode = ex->cfg.io_mode,
-					  .log = ex->cfg.log,
+					  .log = why == TO_TRY ? &silent : ex->cfg.log,
 					  .probe = ex->probe,
 					  .table = &table,
-					  .mounts_only = mounts_only };
+					  .mounts_only = why == TO_FOLLOW };
 	int first = vfs_mount_table_load(&table);
 
 	if (first < 0)
@@ -195,21 +218,12 @@ static int set_find_all(struct exports *ex, struct export_set *set, const struct
 
 		if (rc && !first)
 			first = rc;
-		if (set->place[i].exp && ex->cfg.lanes)
+		if (set->place[i].exp && ex->cfg.lanes && why != TO_TRY)
 			lanes_put(ex->cfg.lanes, e->id, set->place[i].dev,
 				  vfs_export_is_local(set->place[i].exp));
 	}
 	vfs_mount_table_free(&table);
 	return first;
-}
-
-static int share_matcher(struct export_set *set)
-{
-	set->matcher_refs = malloc(sizeof(*set->matcher_refs));
-	if (!set->matcher_refs)
-		return -ENOMEM;
-	atomic_init(set->matcher_refs, 1);
-	return 0;
 }
 
 static bool ask_later(void *arg, const struct exp_addr *addr,
@@ -227,7 +241,10 @@ static int new_matcher(struct exports *ex, struct export_set *set)
 	struct exp_resolver resolver;
 
 	exp_resolver_system(&resolver);
-	return exp_matcher_new(set->table, &resolver, &conf, &set->matcher);
+	int rc = exp_matcher_new(set->table, &resolver, &conf, &set->source->matcher);
+
+	set->matcher = set->source->matcher;
+	return rc;
 }
 
 /* Checks the exports' names with the name service, on a thread that may wait for it. */
@@ -263,51 +280,95 @@ static void check_names_later(struct exports *ex, const struct export_set *set)
 		names_run(job, true);
 }
 
-/* Builds a set. With must_be_whole any error fails it, without it exports in error are left out. */
-static int set_build(struct exports *ex, const struct export_set *old, bool must_be_whole,
-		     struct export_set **out)
+/* An empty set, to be filled. NULL: no memory. */
+static struct export_set *set_new(void)
 {
-	struct cfg_diags diags;
 	struct export_set *set = calloc(1, sizeof(*set));
-	int rc = set ? 0 : -ENOMEM;
+	struct set_source *source = calloc(1, sizeof(*source));
 
-	if (rc)
-		return rc;
+	if (!set || !source) {
+		free(set);
+		free(source);
+		return NULL;
+	}
 	atomic_init(&set->refs, 1);
-	cfg_diags_init(&diags);
+	atomic_init(&source->refs, 1);
+	cfg_diags_init(&source->diags);
+	set->source = source;
+	return set;
+}
+
+/* A text to be read in the place of the exports file. name NULL: there is none. */
+struct draft_text {
+	const char *name, *text;
+	size_t len;
+};
+
+static int set_load(struct exports *ex, struct export_set *set, enum purpose why,
+		    const struct draft_text *draft)
+{
 	struct exp_load_opts load = ex->cfg.load;
 
 	load.answers = path_probe_answers;
 	load.answers_ctx = ex->probe;
-	rc = exp_table_load(&load, &diags, &set->table);
-	log_diags(ex->cfg.log, &diags);
-	if (!rc && must_be_whole && diags.errors)
+	if (draft && draft->name) {
+		load.file = draft->name;
+		load.text = draft->text;
+		load.text_len = draft->len;
+	}
+	int rc = exp_table_load(&load, &set->source->diags, &set->table);
+
+	if (why != TO_TRY)
+		log_diags(ex->cfg.log, &set->source->diags);
+	return rc;
+}
+
+/* The log has these already. */
+static void report_failed(struct export_set *set)
+{
+	for (unsigned i = 0; set->place && i < set->table->n_exports; i++) {
+		const struct exp_export *e = &set->table->exports[i];
+		const struct exp_client *c = &e->clients[0];
+
+		if (set->place[i].state == EXPORT_FAILED && set->place[i].why)
+			cfg_diag_add(&set->source->diags,
+				     (struct cfg_place){ .file = c->file ? c->file : "temporary",
+							 .line = c->line },
+				     CFG_ERROR, "export %s: %s", e->path, set->place[i].why);
+	}
+}
+
+/* Builds a set. *out is there after errors, too, but for -ENOMEM. */
+static int set_build(struct exports *ex, const struct export_set *old, enum purpose why,
+		     const struct draft_text *draft, struct export_set **out)
+{
+	struct export_set *set = set_new();
+	const bool whole = why != TO_START;
+	int rc = set ? set_load(ex, set, why, draft) : -ENOMEM;
+
+	*out = set;
+	if (!rc && whole && set->source->diags.errors)
 		rc = -EINVAL;
-	cfg_diags_free(&diags);
 	if (!rc)
 		rc = new_matcher(ex, set);
-	if (!rc)
-		rc = share_matcher(set);
 	if (!rc) {
-		rc = set_find_all(ex, set, old, false);
-		if (rc != -ENOMEM && !must_be_whole)
+		rc = set_find_all(ex, set, old, why);
+		if (rc != -ENOMEM && whole)
+			report_failed(set);
+		else if (rc != -ENOMEM)
 			rc = 0;
 	}
-	if (rc) {
-		if (set->table)
-			set_put(set);
-		else
-			free(set);
-		return rc;
+	if (rc == -ENOMEM) {
+		set_put(set);
+		*out = NULL;
 	}
-	*out = set;
-	return 0;
+	return rc;
 }
 
 int exports_new(const struct exports_config *cfg, struct exports **out)
 {
 	struct exports *ex = aligned_alloc(CACHE_LINE, sizeof(*ex));
-	struct export_set *set;
+	struct export_set *set = NULL;
 	int rc;
 
 	if (!ex)
@@ -323,13 +384,15 @@ int exports_new(const struct exports_config *cfg, struct exports **out)
 			/* opened before the paths are looked up, so that no mount is missed */
 			&ex->watch);
 	if (!rc)
-		rc = set_build(ex, NULL, cfg->load.strict || cfg->must_be_whole, &set);
+		rc = set_build(ex, NULL,
+			       cfg->load.strict || cfg->must_be_whole ? TO_RELOAD : TO_START, NULL,
+			       &set);
 	if (!rc) {
 		rc = set_use(ex, set);
 		if (!rc)
 			check_names_later(ex, set);
-		set_put(set);
 	}
+	set_put(set);
 	if (rc)
 		exports_free(ex);
 	else
@@ -351,7 +414,8 @@ void exports_free(struct exports *ex)
 
 /* Exports that clients lose when a new set replaces an old one: see struct vfs_exports_lost. */
 struct loss {
-	const struct export_set *old, *now;
+	const struct export_set *old;
+	struct export_set *now;
 };
 
 /* NULL: the export is gone, or its path leads to another directory. */
@@ -432,40 +496,115 @@ static void check_submounts(const struct exports *ex)
 	vfs_mount_table_free(&t);
 }
 
-/* Replaces the set old by now, and reports what clients lose by that. */
-static int set_follow(struct exports *ex, struct export_set *old, struct export_set *now)
+/* Finds out what clients lose when now replaces old, puts it in force unless why is TO_TRY, and counts it
+ * in out unless that is NULL. */
+static int set_follow(struct exports *ex, const struct loss *loss, enum purpose why,
+		      struct exports_outcome *out)
 {
-	struct loss loss = { .old = old, .now = now };
-	struct vfs_exports_lost lost = { .lost = is_lost, .ctx = &loss };
-	uint32_t *ids = calloc(old->table->n_exports + 1, sizeof(*ids));
-	int rc = ids ? set_use(ex, now) : -ENOMEM;
+	struct vfs_exports_lost lost = { .lost = is_lost, .ctx = (void *)(uintptr_t)loss };
+	uint32_t *ids = calloc(loss->old->table->n_exports + 1, sizeof(*ids));
+	int rc = ids ? 0 : -ENOMEM;
 
+	if (!rc && why != TO_TRY)
+		rc = set_use(ex, loss->now);
 	if (!rc) {
 		lost.ids = ids;
-		lost.n = find_lost(&loss, ids);
-		ex->changed(ex->changed_ctx, &lost);
-		forget_gone(ex, old, now);
+		lost.n = find_lost(loss, ids);
+		if (out)
+			ex->hooks.count(ex->hooks.ctx, &lost, &out->revoked);
+	}
+	if (!rc && why != TO_TRY) {
+		ex->hooks.revoke(ex->hooks.ctx, &lost);
+		forget_gone(ex, loss->old, loss->now);
 	}
 	free(ids);
 	return rc;
 }
 
-int exports_reload(struct exports *ex)
+static struct exports_now now_of(struct set_view *view)
 {
-	struct export_set *now = NULL;
-	struct set_view *old;
-	int rc;
+	return (struct exports_now){ .table = view->set->table,
+				     .place = view->set->place,
+				     .matcher = view->set->matcher,
+				     .diags = &view->set->source->diags,
+				     .view = view };
+}
 
-	pthread_mutex_lock(&ex->change_lock);
-	old = view_get(ex);
-	rc = set_build(ex, old->set, true, &now);
+void exports_now_get(struct exports *ex, struct exports_now *now)
+{
+	*now = now_of(view_get(ex));
+}
+
+void exports_now_put(struct exports_now *now)
+{
+	view_put(now->view);
+	*now = (struct exports_now){ .table = NULL };
+}
+
+void exports_outcome_free(struct exports_outcome *out)
+{
+	exports_now_put(&out->was);
+	exports_now_put(&out->is);
+	free(out->revoked.holder);
+	*out = (struct exports_outcome){ .revoked = { 0 } };
+}
+
+/* Takes references of both views. */
+static int tell(struct exports *ex, struct export_set *now, struct exports_outcome *out)
+{
+	struct set_view *view = view_new(now);
+
+	if (!view)
+		return -ENOMEM;
+	out->is = now_of(view);
+	exports_now_get(ex, &out->was);
+	return 0;
+}
+
+/* Under change_lock. */
+static int change(struct exports *ex, enum purpose why, const struct draft_text *draft,
+		  struct exports_outcome *out)
+{
+	struct set_view *old = view_get(ex);
+	struct export_set *now = NULL;
+	int rc = set_build(ex, old->set, why, draft, &now);
+
+	if (now && out && tell(ex, now, out) != 0)
+		rc = -ENOMEM;
 	if (!rc) {
-		rc = set_follow(ex, old->set, now);
+		const struct loss loss = { .old = old->set, .now = now };
+
+		rc = set_follow(ex, &loss, why, out);
+	}
+	if (!rc && why != TO_TRY) {
 		check_submounts(ex);
 		check_names_later(ex, now);
-		set_put(now);
 	}
+	set_put(now);
 	view_put(old);
+	return rc;
+}
+
+int exports_reload(struct exports *ex, struct exports_outcome *out)
+{
+	if (out)
+		*out = (struct exports_outcome){ .revoked = { 0 } };
+	pthread_mutex_lock(&ex->change_lock);
+	int rc = change(ex, TO_RELOAD, NULL, out);
+
+	pthread_mutex_unlock(&ex->change_lock);
+	return rc;
+}
+
+int exports_try(struct exports *ex, const char *name, const char *text, size_t len,
+		struct exports_outcome *out)
+{
+	const struct draft_text draft = { name, text, len };
+
+	*out = (struct exports_outcome){ .revoked = { 0 } };
+	pthread_mutex_lock(&ex->change_lock);
+	int rc = change(ex, TO_TRY, &draft, out);
+
 	pthread_mutex_unlock(&ex->change_lock);
 	return rc;
 }
@@ -480,8 +619,8 @@ static struct export_set *set_like(const struct export_set *old)
 	atomic_init(&set->refs, 1);
 	set->table = exp_table_ref(old->table);
 	set->matcher = old->matcher;
-	set->matcher_refs = old->matcher_refs;
-	atomic_fetch_add(set->matcher_refs, 1);
+	set->source = old->source;
+	atomic_fetch_add(&set->source->refs, 1);
 	return set;
 }
 
@@ -498,12 +637,13 @@ static bool differs(const struct export_set *old, const struct export_set *now)
 static int follow_mounts(struct exports *ex, struct export_set *old)
 {
 	struct export_set *now = set_like(old);
-	int rc = now ? set_find_all(ex, now, old, true) : -ENOMEM;
+	int rc = now ? set_find_all(ex, now, old, TO_FOLLOW) : -ENOMEM;
+	const struct loss loss = { .old = old, .now = now };
 
 	if (!now || !now->place)
 		rc = rc ? rc : -ENOMEM;
 	else if (rc != -ENOMEM)
-		rc = differs(old, now) ? set_follow(ex, old, now) : 0;
+		rc = differs(old, now) ? set_follow(ex, &loss, TO_FOLLOW, NULL) : 0;
 	set_put(now);
 	return rc;
 }
@@ -526,11 +666,9 @@ static bool mounts_changed(void *ctx)
 	return rc == 0 && !path_probe_waits(ex->probe);
 }
 
-int exports_watch(struct exports *ex,
-		  void (*changed)(void *ctx, const struct vfs_exports_lost *lost), void *ctx)
+int exports_watch(struct exports *ex, const struct exports_hooks *hooks)
 {
-	ex->changed = changed;
-	ex->changed_ctx = ctx;
+	ex->hooks = *hooks;
 	return mount_watch_run(ex->watch, mounts_changed, ex);
 }
 
@@ -540,7 +678,7 @@ void exports_unwatch(struct exports *ex)
 	ex->watch = NULL;
 }
 
-static void to_access(const struct exp_opts *opts, struct vfs_access *a)
+void exports_access(const struct exp_opts *opts, bool mount_read_only, struct vfs_access *a)
 {
 	uint32_t sys = 0, none = 0, f;
 
@@ -558,7 +696,8 @@ static void to_access(const struct exp_opts *opts, struct vfs_access *a)
 		    (opts->flags & EXP_NO_AUTH_NLM ? VFS_NO_AUTH_NLM : 0) |
 		    (opts->flags & EXP_SECURITY_LABEL ? VFS_SECURITY_LABEL : 0) |
 		    (f & (EXP_CROSSMNT | EXP_NOHIDE) ? VFS_CROSSMNT : 0) |
-		    (opts->flags & EXP_NO_RDIRPLUS ? VFS_NO_READDIRPLUS : 0);
+		    (opts->flags & EXP_NO_RDIRPLUS ? VFS_NO_READDIRPLUS : 0) |
+		    (mount_read_only ? VFS_RO : 0);
 }
 
 /* Access of peer to export e of set; takes a reference on success. -EALREADY: the export waits for
@@ -578,9 +717,7 @@ static int admit(const struct exports *ex, const struct export_set *set, const s
 	rc = worker_enters(ex->cfg.lanes, e->id);
 	if (rc)
 		return rc;
-	to_access(opts, access);
-	if (place->read_only)
-		access->flags |= VFS_RO;
+	exports_access(opts, place->read_only, access);
 	vfs_export_ref(place->exp);
 	*exp = place->exp;
 	return 0;
@@ -631,26 +768,34 @@ static size_t prefix_length(const char *e, const char *path)
 	return n;
 }
 
+const struct exp_export *exports_find(const struct exp_table *table, const char *path,
+				      size_t *length)
+{
+	const struct exp_export *best = NULL;
+
+	*length = 0;
+	for (unsigned i = 0; path[0] == '/' && i < table->n_exports; i++) {
+		size_t n = prefix_length(table->exports[i].path, path);
+
+		if (n > *length) {
+			*length = n;
+			best = &table->exports[i];
+		}
+	}
+	return best;
+}
+
 static int view_by_path(void *ctx, const char *path, const struct sockaddr *peer,
 			struct vfs_export **exp, struct vfs_access *access, const char **rest)
 {
 	struct set_view *view = view_get(ctx);
-	struct export_set *set = view->set;
-	const struct exp_export *best = NULL;
-	size_t longest = 0;
+	size_t longest;
+	const struct exp_export *best = exports_find(view->set->table, path, &longest);
 	int rc = -ENOENT;
 
-	for (unsigned i = 0; path[0] == '/' && i < set->table->n_exports; i++) {
-		size_t n = prefix_length(set->table->exports[i].path, path);
-
-		if (n > longest) {
-			longest = n;
-			best = &set->table->exports[i];
-		}
-	}
 	if (best) {
 		*rest = path + longest + strspn(path + longest, "/");
-		rc = admit(ctx, set, best, peer, exp, access);
+		rc = admit(ctx, view->set, best, peer, exp, access);
 		if (rc == -ESTALE || rc == -EALREADY)
 			rc = -ENOENT;
 	}

@@ -11,6 +11,8 @@
 #include "vfs/export.h"
 
 struct askers;
+struct exp_matcher;
+struct export_place;
 struct export_set;
 struct lanes;
 struct exports;
@@ -31,19 +33,67 @@ int exports_new(const struct exports_config *cfg, struct exports **out);
 /* No request may be running. */
 void exports_free(struct exports *ex);
 
+/* State that a client of NFSv4 loses. */
+struct exports_holder {
+	uint64_t clientid;
+	struct sockaddr_storage addr; /* that it registered from */
+	uint64_t opens, locks, delegations;
+};
+
+enum { EXPORTS_HOLDERS_MAX = 1000 };
+
+/* State that a change revokes. */
+struct exports_revoked {
+	uint64_t opens, locks, delegations;
+	uint64_t lock_owners;	       /* of NFSv3 */
+	struct exports_holder *holder; /* the first EXPORTS_HOLDERS_MAX of them; or NULL */
+	unsigned nholders;
+};
+
+/* Calls of exports_watch(). */
+struct exports_hooks {
+	/* Counts what clients hold below what they lose. */
+	void (*count)(void *ctx, const struct vfs_exports_lost *lost, struct exports_revoked *out);
+	/* Called when a new set is in force and the old one is still open. It must close everything below
+	 * the exports that are gone; only calls under way may keep files there. */
+	void (*revoke)(void *ctx, const struct vfs_exports_lost *lost);
+	void *ctx;
+};
+
 /*
- * Follows mounts that come and go from now on. changed is called, on a thread of its own or that of
- * exports_reload, when a new set is in force and the old one is still open. It must close
- * everything below the exports that are gone; only calls under way may keep files there. 0 or
- * -errno.
+ * Follows mounts that come and go from now on. The hooks are called on a thread of its own, or on that
+ * of the functions below. 0 or -errno.
  */
-int exports_watch(struct exports *ex,
-		  void (*changed)(void *ctx, const struct vfs_exports_lost *lost), void *ctx);
-/* Stops following mounts: changed is not called any more. */
+int exports_watch(struct exports *ex, const struct exports_hooks *hooks);
+/* Stops following mounts: the hooks are not called any more. */
 void exports_unwatch(struct exports *ex);
 
-/* Reads everything again. Any error leaves the old set in force; 0 or -errno. */
-int exports_reload(struct exports *ex);
+/* The exports in force at one moment, for administrators. */
+struct exports_now {
+	const struct exp_table *table;
+	const struct export_place *place; /* by exp_export.index */
+	struct exp_matcher *matcher;
+	const struct cfg_diags *diags; /* messages about the files that were read */
+	void *view;		       /* holds all of them */
+};
+void exports_now_get(struct exports *ex, struct exports_now *now);
+void exports_now_put(struct exports_now *now);
+
+/* A change, and its consequences. */
+struct exports_outcome {
+	/* The exports before, and those that were, or would be, in force afterwards. */
+	struct exports_now was, is; /* is.table may be NULL if the change was refused */
+	struct exports_revoked revoked;
+};
+void exports_outcome_free(struct exports_outcome *out);
+
+/* Reads everything again. Any error leaves the old set in force; 0 or -errno. out may be NULL; else the
+ * caller frees it, after errors too. */
+int exports_reload(struct exports *ex, struct exports_outcome *out);
+/* Finds out what a reload would do, with text in place of the exports file if name is not NULL. Changes
+ * nothing. 0, or the error of the reload; the outcome is there unless that is -ENOMEM. */
+int exports_try(struct exports *ex, const char *name, const char *text, size_t len,
+		struct exports_outcome *out);
 
 /* The view that protocols get; valid as long as ex. */
 struct vfs_exports exports_view(struct exports *ex);
@@ -52,6 +102,12 @@ struct vfs_exports exports_view(struct exports *ex);
 int exports_admit(struct exports *ex, const struct sockaddr *peer);
 /* A number that changes whenever the answers of exports_admit() may have changed; never 0. */
 uint32_t exports_generation(struct exports *ex);
+
+/* Rights by those options, on a mount that may be read-only. */
+void exports_access(const struct exp_opts *opts, bool mount_read_only, struct vfs_access *a);
+/* The export with the longest path that leads to path, and the length of that; or NULL. */
+const struct exp_export *exports_find(const struct exp_table *table, const char *path,
+				      size_t *length);
 
 /* Logs a line for each export, with its clients. */
 void exports_log(struct exports *ex);

@@ -5,9 +5,11 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <systemd/sd-daemon.h>
 #include <sysexits.h>
@@ -21,7 +23,6 @@
 #include "daemon/log_sink.h"
 #include "daemon/options.h"
 #include "daemon/server.h"
-#include "lib/clock.h"
 
 #define RELOAD_SECONDS 85 /* seconds; below the 90 that systemd gives ExecReload= */
 
@@ -74,29 +75,36 @@ static int check(const struct cfg_settings *settings)
 	return check_config(settings, &log) ? EX_CONFIG : EX_OK;
 }
 
-static void reload(struct server *s)
+/* False: it is to stop. */
+static bool take_signal(struct server *s, const sigset_t *set, const struct rn_logger *log)
 {
-	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu", (unsigned long long)(rn_now_ns() / 1000));
-	server_reload(s);
-	sd_notify(0, "READY=1");
+	const struct timespec now = { 0 };
+	int sig = sigtimedwait(set, NULL, &now);
+
+	if (sig == SIGTERM || sig == SIGINT) {
+		rn_notice(log, "stopping");
+		return false;
+	}
+	if (sig == SIGHUP)
+		server_reload(s);
+	else if (sig == SIGUSR1)
+		server_log_counters(s, RN_NOTICE);
+	return true;
 }
 
-static void wait_for_signals(struct server *s, const sigset_t *set, const struct rn_logger *log)
+/* Without a descriptor for signals they are looked for once a second. */
+static void serve(struct server *s, const sigset_t *set, const struct rn_logger *log)
 {
-	const struct timespec second = { .tv_sec = 1 };
+	const int signals = signalfd(-1, set, SFD_CLOEXEC | SFD_NONBLOCK);
+	struct pollfd p[] = { { .fd = signals, .events = POLLIN },
+			      { .fd = server_tasks_fd(s), .events = POLLIN } };
 
-	for (;;) {
-		int sig = sigtimedwait(set, NULL, &second);
-
-		if (sig == SIGTERM || sig == SIGINT) {
-			rn_notice(log, "stopping");
-			return;
-		}
-		if (sig == SIGHUP)
-			reload(s);
-		else if (sig == SIGUSR1)
-			server_log_counters(s, RN_NOTICE);
-	}
+	do {
+		if (poll(p, 2, 1000) > 0 && p[1].revents)
+			server_run_tasks(s);
+	} while (take_signal(s, set, log));
+	if (signals >= 0)
+		close(signals);
 }
 
 static int run(const struct cfg_settings *settings)
@@ -119,7 +127,7 @@ static int run(const struct cfg_settings *settings)
 	}
 	sd_notify(0, "READY=1");
 	rn_notice(&log, "ready");
-	wait_for_signals(server, &set, &log);
+	serve(server, &set, &log);
 	sd_notify(0, "STOPPING=1");
 	server_log_counters(server, RN_DEBUG);
 	deadline_start(&log, END_SECONDS);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <systemd/sd-daemon.h>
 
 #include "daemon/admin/control.h"
 #include "daemon/askers.h"
@@ -24,10 +25,12 @@
 #include "daemon/register.h"
 #include "daemon/standing.h"
 #include "daemon/state_dir.h"
+#include "daemon/tasks.h"
 #include "daemon/ticker.h"
 #include "daemon/workers.h"
 #include "nfs3/nfs3_server.h"
 #include "nfs4/nfs4_server.h"
+#include "lib/clock.h"
 #include "lib/pipe.h"
 #include "rpc/client.h"
 #include "transport/rdma/rdma_server.h"
@@ -43,6 +46,7 @@ struct server {
 	const struct cfg_settings *settings;
 	const struct rn_logger *log;
 	struct instance *instance;
+	struct tasks *tasks;	 /* work that the control socket leaves to the main thread */
 	struct control *control; /* NULL: the settings want none */
 	struct limits limits;
 	struct rn_budget budget;
@@ -81,7 +85,8 @@ static int start_state(struct server *s)
 
 static int start_control(struct server *s)
 {
-	return control_new(s->settings, s->log, &s->control);
+	s->tasks = tasks_new();
+	return s->tasks ? control_new(s->settings, s->log, &s->control) : -ENOMEM;
 }
 
 static int start_vfs(struct server *s)
@@ -336,12 +341,44 @@ static int start_memory(struct server *s)
 	return s->pool && s->clients && s->lanes ? 0 : -ENOMEM;
 }
 
+static void add_holder(void *ctx, const struct nfs4_loss *loss)
+{
+	struct exports_revoked *out = ctx;
+
+	out->opens += loss->opens;
+	out->locks += loss->locks;
+	out->delegations += loss->delegations;
+	if (!out->holder)
+		out->holder = calloc(EXPORTS_HOLDERS_MAX, sizeof(*out->holder));
+	if (!out->holder || out->nholders == EXPORTS_HOLDERS_MAX)
+		return;
+	struct exports_holder *h = &out->holder[out->nholders++];
+
+	h->clientid = loss->clientid;
+	memcpy(&h->addr, &loss->addr, sizeof(loss->addr));
+	h->opens = loss->opens;
+	h->locks = loss->locks;
+	h->delegations = loss->delegations;
+}
+
+static void count_lost(void *ctx, const struct vfs_exports_lost *lost, struct exports_revoked *out)
+{
+	struct server *s = ctx;
+
+	pthread_mutex_lock(&s->clients_lock);
+	if (s->programs.nfs4)
+		nfs4_count_exports(s->programs.nfs4, lost, add_holder, out);
+	if (s->programs.nfs3)
+		out->lock_owners = nlm_count_exports(s->programs.nfs3, lost);
+	pthread_mutex_unlock(&s->clients_lock);
+}
+
 /*
  * Ends the state that clients hold below exports that are gone. The new exports are in force.
  * Called by exports_reload, and by the thread that follows mounts, which must not meet the clock of
  * leases.
  */
-static void exports_changed(void *ctx, const struct vfs_exports_lost *lost)
+static void revoke_lost(void *ctx, const struct vfs_exports_lost *lost)
 {
 	struct server *s = ctx;
 	uint64_t opens = 0, lockers = 0;
@@ -366,7 +403,9 @@ static void exports_changed(void *ctx, const struct vfs_exports_lost *lost)
 
 static int start_mount_watch(struct server *s)
 {
-	return exports_watch(s->exports, exports_changed, s);
+	const struct exports_hooks hooks = { .count = count_lost, .revoke = revoke_lost, .ctx = s };
+
+	return exports_watch(s->exports, &hooks);
 }
 
 static int start_askers(struct server *s)
@@ -408,6 +447,8 @@ static struct held_sources held_sources(struct server *s)
 	};
 }
 
+static int reload(void *ctx, struct exports_outcome *out);
+
 /* The last step: the handlers read what the others have started. */
 static int start_answers(struct server *s)
 {
@@ -416,9 +457,13 @@ static int start_answers(struct server *s)
 		.held = held_sources(s),
 		.clients = s->clients,
 		.nfs3 = s->programs.nfs3,
-		.exports = exports_view(s->exports),
+		.view = exports_view(s->exports),
 		.clients_lock = &s->clients_lock,
 		.askers = s->askers,
+		.exports = s->exports,
+		.tasks = s->tasks,
+		.reload = reload,
+		.reload_ctx = s,
 		.ports = s->ports,
 		.event_threads = s->nloops,
 	};
@@ -495,6 +540,7 @@ static void free_askers(struct server *s)
 void server_stop(struct server *s)
 {
 	control_stop(s->control);
+	tasks_free(s->tasks);
 	if (s->exports)
 		exports_unwatch(s->exports);
 	ticker_stop(s->clients_ticker);
@@ -542,17 +588,36 @@ void server_stop(struct server *s)
 	free(s);
 }
 
-int server_reload(struct server *s)
+static int reload(void *ctx, struct exports_outcome *out)
 {
+	struct server *s = ctx;
+
+	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu", (unsigned long long)(rn_now_ns() / 1000));
 	instance_reload_begins(s->instance);
-	int rc = exports_reload(s->exports);
+	int rc = exports_reload(s->exports, out);
 
 	instance_reload_ended(s->instance, rc);
+	sd_notify(0, "READY=1");
 	if (rc)
 		rn_err(s->log, "reload failed, the old exports stay in force");
 	else
 		exports_log(s->exports);
 	return rc;
+}
+
+int server_reload(struct server *s)
+{
+	return reload(s, NULL);
+}
+
+int server_tasks_fd(const struct server *s)
+{
+	return tasks_fd(s->tasks);
+}
+
+void server_run_tasks(struct server *s)
+{
+	tasks_run(s->tasks);
 }
 
 /* Tells rpcbind of a device that has come after the start. */

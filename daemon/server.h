@@ -17,6 +17,10 @@ void server_stop(struct server *s);
 
 /* Reads exports again; 0 or -errno (the old ones stay in force). */
 int server_reload(struct server *s);
+/* Work for the main thread: readable if there is some. */
+int server_tasks_fd(const struct server *s);
+/* Does it. May wait for file systems, and reload the exports. */
+void server_run_tasks(struct server *s);
 /* Called about once a second. May wait for a file system. */
 void server_tick(struct server *s);
 /* Has threads call server_tick and follow mounts from now on. 0 or -errno. */

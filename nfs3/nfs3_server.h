@@ -53,6 +53,8 @@ bool nlm_skip_to_fh(struct xdr_in *x, uint32_t proc);
 /* Releases every lock below exports that its client has lost; returns the number of clients that
  * held some. The new exports are in force already. Any thread. */
 uint64_t nlm_revoke_exports(struct nfs3_server *s, const struct vfs_exports_lost *lost);
+/* Number of lock owners that this would find. Not at the same time as the other. */
+uint64_t nlm_count_exports(struct nfs3_server *s, const struct vfs_exports_lost *lost);
 
 /* tcp_config.bulk_offset for calls of this program: where WRITE's data starts; 0: nowhere, or not
  * found. A wrong answer costs alignment: the call is decoded properly later. Pure. */

@@ -351,10 +351,11 @@ static bool is_lost(const struct nlm_owner *o, const struct vfs_exports_lost *lo
 	return lost->lost(lost->ctx, o->export_id, (const struct sockaddr *)&addr);
 }
 
-uint64_t nlm_owners_revoke(struct nlm_owners *t, const struct vfs_exports_lost *lost)
+/* Owners that have lost their export; their locks are dropped if drop is true. */
+static uint64_t walk_lost(struct nlm_owners *t, const struct vfs_exports_lost *lost, bool drop)
 {
 	struct nlm_owner *o;
-	uint64_t revoked = 0;
+	uint64_t n = 0;
 
 	pthread_mutex_lock(&t->lock);
 	t->round++;
@@ -365,11 +366,22 @@ uint64_t nlm_owners_revoke(struct nlm_owners *t, const struct vfs_exports_lost *
 
 			pthread_mutex_lock(&o->busy);
 			if (gone && o->linked) {
-				vfs_lock_drop_all(&o->locks);
-				revoked++;
+				if (drop)
+					vfs_lock_drop_all(&o->locks);
+				n++;
 			}
 			nlm_owner_leave(t, o);
 		}
 	}
-	return revoked;
+	return n;
+}
+
+uint64_t nlm_owners_revoke(struct nlm_owners *t, const struct vfs_exports_lost *lost)
+{
+	return walk_lost(t, lost, true);
+}
+
+uint64_t nlm_owners_count(struct nlm_owners *t, const struct vfs_exports_lost *lost)
+{
+	return walk_lost(t, lost, false);
 }

@@ -95,6 +95,8 @@ void nlm_owners_drop_client(struct nlm_owners *t, const struct nlm_freed *freed)
 /* Releases the locks below exports that their clients have lost; returns the number of clients. One
  * call at a time. */
 uint64_t nlm_owners_revoke(struct nlm_owners *t, const struct vfs_exports_lost *lost);
+/* Number of owners that this would find. */
+uint64_t nlm_owners_count(struct nlm_owners *t, const struct vfs_exports_lost *lost);
 
 /* NLM owner behind this holder; NULL if it is not NLM's. */
 const struct nlm_owner *nlm_owner_of(const struct vfs_holder *h);

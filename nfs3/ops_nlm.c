@@ -300,6 +300,11 @@ uint64_t nlm_revoke_exports(struct nfs3_server *s, const struct vfs_exports_lost
 	return nlm_owners_revoke(s->nlm, lost);
 }
 
+uint64_t nlm_count_exports(struct nfs3_server *s, const struct vfs_exports_lost *lost)
+{
+	return nlm_owners_count(s->nlm, lost);
+}
+
 /* Through the reply cache: a LOCK that comes again after the UNLOCK would stay for ever. */
 #define RESULT_SIZE (4 + NLM_OPAQUE_MAX + 4)
 

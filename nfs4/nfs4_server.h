@@ -92,6 +92,16 @@ int nfs4_exports_changed(struct nfs4_server *s);
  * each 1000 opens.
  */
 uint64_t nfs4_revoke_exports(struct nfs4_server *s, const struct vfs_exports_lost *lost);
+/* State that one client would lose by that. */
+struct nfs4_loss {
+	uint64_t clientid;
+	struct sockaddr_in6 addr; /* that registered it; IPv4 is mapped */
+	uint64_t opens, locks, delegations;
+};
+/* Calls each for every client that would lose something. Changes nothing. Not at the same time as
+ * nfs4_revoke_exports(). */
+void nfs4_count_exports(struct nfs4_server *s, const struct vfs_exports_lost *lost,
+			void (*each)(void *ctx, const struct nfs4_loss *loss), void *ctx);
 /*
  * Removes a client at the administrator's request: sessions, opens, locks, and its record on disk,
  * so that it can reclaim nothing. Clients then register anew by themselves. 0; -ENOENT: no

@@ -123,6 +123,12 @@ uint64_t nfs4_revoke_exports(struct nfs4_server *s, const struct vfs_exports_los
 	return nfs4_clients_revoke(s->clients, lost);
 }
 
+void nfs4_count_exports(struct nfs4_server *s, const struct vfs_exports_lost *lost,
+			void (*each)(void *ctx, const struct nfs4_loss *loss), void *ctx)
+{
+	nfs4_clients_count_lost(s->clients, lost, each, ctx);
+}
+
 int nfs4_forget_client(struct nfs4_server *s, uint64_t clientid)
 {
 	return nfs4_clients_forget_one(s->clients, clientid);

@@ -13,6 +13,7 @@
 struct vfs_mount_entry {
 	uint64_t id, parent; /* the kernel's, of this boot: what statx(2) shows as stx_mnt_id */
 	const char *path;    /* where it is mounted */
+	const char *type;    /* of its file system; "" if the kernel does not tell */
 	bool read_only;	     /* this mount, whatever its file system allows */
 };
 

@@ -14,17 +14,22 @@
 static const struct {
 	const char *method, *path;
 	void (*run)(void *control, const struct admin_request *req, struct admin_reply *r);
+	bool reads; /* see struct admin_handler */
 } rows[] = {
-	{ "POST", "/v1/clients/evict", control_client_evict },
-	{ "GET", "/v1/delegations", control_delegations },
-	{ "POST", "/v1/delegations/recall", control_delegation_recall },
-	{ "GET", "/v1/grace", control_grace },
-	{ "POST", "/v1/grace/end", control_grace_end },
-	{ "GET", "/v1/locks", control_locks },
-	{ "POST", "/v1/locks/release", control_lock_release },
-	{ "GET", "/v1/opens", control_opens },
-	{ "POST", "/v1/opens/close", control_open_close },
-	{ "GET", "/v1/status", control_status },
+	{ "POST", "/v1/clients/evict", control_client_evict, false },
+	{ "GET", "/v1/delegations", control_delegations, true },
+	{ "POST", "/v1/delegations/recall", control_delegation_recall, false },
+	{ "GET", "/v1/exports", control_exports, true },
+	{ "POST", "/v1/exports/diff", control_exports_diff, true },
+	{ "GET", "/v1/exports/explain", control_exports_explain, true },
+	{ "POST", "/v1/exports/reload", control_exports_reload, false },
+	{ "GET", "/v1/grace", control_grace, true },
+	{ "POST", "/v1/grace/end", control_grace_end, false },
+	{ "GET", "/v1/locks", control_locks, true },
+	{ "POST", "/v1/locks/release", control_lock_release, false },
+	{ "GET", "/v1/opens", control_opens, true },
+	{ "POST", "/v1/opens/close", control_open_close, false },
+	{ "GET", "/v1/status", control_status, true },
 };
 
 int control_new(const struct cfg_settings *settings, const struct rn_logger *log,
@@ -68,6 +73,7 @@ int control_start(struct control *c, const struct control_sources *sources)
 			.path = rows[i].path,
 			.run = rows[i].run,
 			.ctx = c,
+			.reads = rows[i].reads,
 		};
 	c->readers = readers_ask(sources->askers, READERS, c->server, c->log);
 	if (!c->readers)

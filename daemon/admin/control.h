@@ -12,8 +12,10 @@
 #include "admin/admin.h"
 #include "conf/settings.h"
 #include "daemon/askers.h"
+#include "daemon/export_set.h"
 #include "daemon/held.h"
 #include "daemon/register.h"
+#include "daemon/tasks.h"
 #include "rpc/client.h"
 #include "vfs/export.h"
 
@@ -25,10 +27,15 @@ struct control_sources {
 	const struct cfg_settings *settings;
 	struct held_sources held;
 	struct rpc_clients *clients;
-	struct nfs3_server *nfs3; /* or NULL */
-	struct vfs_exports exports;
+	struct nfs3_server *nfs3;      /* or NULL */
+	struct vfs_exports view;       /* of exports, for one handle or path */
 	pthread_mutex_t *clients_lock; /* held while clients' state is ended */
 	struct askers *askers;
+	struct exports *exports;
+	struct tasks *tasks;
+	/* Reads the exports again, with all that belongs to a reload; for the main thread. */
+	int (*reload)(void *ctx, struct exports_outcome *out);
+	void *reload_ctx;
 	struct registration_ports ports; /* those of TCP; RDMA's may come later */
 	unsigned event_threads;
 };

@@ -32,6 +32,16 @@ void control_opens(void *control, const struct admin_request *req, struct admin_
 void control_locks(void *control, const struct admin_request *req, struct admin_reply *r);
 void control_delegations(void *control, const struct admin_request *req, struct admin_reply *r);
 
+/* exports_list.c: GET /v1/exports */
+void control_exports(void *control, const struct admin_request *req, struct admin_reply *r);
+
+/* exports_explain.c: GET /v1/exports/explain */
+void control_exports_explain(void *control, const struct admin_request *req, struct admin_reply *r);
+
+/* exports_reload.c: POST /v1/exports/reload, /v1/exports/diff */
+void control_exports_reload(void *control, const struct admin_request *req, struct admin_reply *r);
+void control_exports_diff(void *control, const struct admin_request *req, struct admin_reply *r);
+
 /* status.c: GET /v1/status */
 void control_status(void *control, const struct admin_request *req, struct admin_reply *r);
 

@@ -104,7 +104,7 @@ static bool parse(struct state_page *p, const struct control *c, const struct ad
 				  "after: that member of the page before is expected");
 		return false;
 	}
-	return state_filter_init(&p->filter, &c->from.exports, req, r);
+	return state_filter_init(&p->filter, &c->from.view, req, r);
 }
 
 bool state_page_init(struct state_page *p, const struct control *c, const struct admin_request *req,

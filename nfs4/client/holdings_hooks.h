@@ -13,6 +13,7 @@
 
 struct nfs4_client;
 struct nfs4_holdings;
+struct nfs4_loss;
 
 /* State to revoke from a client that stays registered. */
 struct nfs4_revocation {
@@ -43,6 +44,9 @@ struct nfs4_holdings_hooks {
 	 * lease. Locks as for drop.
 	 */
 	uint64_t (*revoke)(struct nfs4_client *cl, const struct nfs4_revocation *r);
+	/* Counts what revoke would end. Takes the client's lock. */
+	void (*count)(struct nfs4_client *cl, const struct nfs4_revocation *r,
+		      struct nfs4_loss *out);
 	/* True if stateids revoked with that status have not been freed yet (for SEQUENCE's flags).
 	 * Takes no lock. */
 	bool (*has_revoked)(const struct nfs4_holdings *held, int status);

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 struct nfs4_clients;
+struct nfs4_loss;
 struct nfs4_compound;
 struct nfs4_held;
 struct nfs4_server;
@@ -26,6 +27,8 @@ void nfs4_clients_tick(struct nfs4_server *srv);
 
 /* nfs4_revoke_exports and nfs4_forget_client. */
 uint64_t nfs4_clients_revoke(struct nfs4_clients *all, const struct vfs_exports_lost *lost);
+void nfs4_clients_count_lost(struct nfs4_clients *all, const struct vfs_exports_lost *lost,
+			     void (*each)(void *ctx, const struct nfs4_loss *loss), void *ctx);
 int nfs4_clients_forget_one(struct nfs4_clients *all, uint64_t clientid);
 
 /* Fills clients, courtesy_clients, sessions, slots, cached_replies. */

@@ -6,6 +6,7 @@
 #include "nfs4/client/client_table.h"
 #include "nfs4/client/forget.h"
 #include "nfs4/client/registry.h"
+#include "nfs4/nfs4_server.h"
 
 /* A client of that bucket that this walk has not visited, with a reference; or NULL. */
 static struct nfs4_client *next_of(struct nfs4_clients *all, uint32_t bucket)
@@ -26,17 +27,24 @@ static struct nfs4_client *next_of(struct nfs4_clients *all, uint32_t bucket)
 	return cl;
 }
 
+static struct sockaddr_in6 address_of(struct nfs4_client *cl)
+{
+	struct nfs4_clients *all = cl->srv->clients;
+
+	pthread_mutex_lock(&all->lock);
+	const struct sockaddr_in6 addr = cl->addr;
+
+	pthread_mutex_unlock(&all->lock);
+	return addr;
+}
+
 /* Fills ids with the exports that the client has lost and returns their number. The address is that
  * of its registration, which identifies it; calls from other addresses are checked one by one. */
 static unsigned lost_to(struct nfs4_client *cl, const struct vfs_exports_lost *lost, uint32_t *ids)
 {
-	struct nfs4_clients *all = cl->srv->clients;
-	struct sockaddr_in6 addr;
+	const struct sockaddr_in6 addr = address_of(cl);
 	unsigned n = 0;
 
-	pthread_mutex_lock(&all->lock);
-	addr = cl->addr;
-	pthread_mutex_unlock(&all->lock);
 	for (unsigned i = 0; i < lost->n; i++) {
 		if (lost->lost(lost->ctx, lost->ids[i], (const struct sockaddr *)&addr))
 			ids[n++] = lost->ids[i];
@@ -74,6 +82,35 @@ uint64_t nfs4_clients_revoke(struct nfs4_clients *all, const struct vfs_exports_
 	}
 	free(ids);
 	return revoked;
+}
+
+void nfs4_clients_count_lost(struct nfs4_clients *all, const struct vfs_exports_lost *lost,
+			     void (*each)(void *ctx, const struct nfs4_loss *loss), void *ctx)
+{
+	uint32_t *ids = calloc(lost->n + 1, sizeof(*ids));
+	struct nfs4_client *cl;
+
+	if (!ids)
+		return;
+	all->revoke_round++;
+	for (uint32_t i = 0; i < ID_PARTS * ID_BUCKETS; i++) {
+		while ((cl = next_of(all, i)) != NULL) {
+			struct nfs4_loss loss = { .clientid = cl->clientid };
+			const struct nfs4_revocation r = {
+				.exports = ids,
+				.n = nfs4_client_has_state(cl) ? lost_to(cl, lost, ids) : 0,
+			};
+
+			if (r.n > 0)
+				all->srv->holdings_hooks->count(cl, &r, &loss);
+			if (loss.opens + loss.delegations > 0) {
+				loss.addr = address_of(cl);
+				each(ctx, &loss);
+			}
+			nfs4_client_put(cl);
+		}
+	}
+	free(ids);
 }
 
 /*

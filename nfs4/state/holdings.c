@@ -3,6 +3,7 @@
 
 #include "nfs4/client/client.h"
 #include "nfs4/client/registry.h"
+#include "nfs4/nfs4_server.h"
 #include "nfs4/server.h"
 #include "nfs4/state/deleg.h"
 #include "nfs4/state/deleg_pressure.h"
@@ -157,6 +158,24 @@ static uint64_t revoke(struct nfs4_client *cl, const struct nfs4_revocation *r)
 	return revoked;
 }
 
+static void count(struct nfs4_client *cl, const struct nfs4_revocation *r, struct nfs4_loss *out)
+{
+	struct nfs4_state *st;
+
+	pthread_mutex_lock(&cl->lock);
+	TAILQ_FOREACH (st, &cl->holdings->states, link) {
+		struct nfs4_state *owner =
+			st->kind == NFS4_STATE_LOCK ? &nfs4_as_lock(st)->open->st : st;
+
+		if (st->revoked != 0 || !is_meant(owner, r))
+			continue;
+		out->opens += st->kind == NFS4_STATE_OPEN;
+		out->locks += st->kind == NFS4_STATE_LOCK && atomic_load(&nfs4_as_lock(st)->held);
+		out->delegations += st->kind == NFS4_STATE_DELEG;
+	}
+	pthread_mutex_unlock(&cl->lock);
+}
+
 static bool busy(const struct nfs4_holdings *held)
 {
 	return held->opens + held->locks + held->delegs > 0;
@@ -255,6 +274,7 @@ const struct nfs4_holdings_hooks nfs4_holdings_hooks = {
 	.busy = busy,
 	.delegated = delegated,
 	.revoke = revoke,
+	.count = count,
 	.has_revoked = has_revoked,
 	.tick = tick,
 };

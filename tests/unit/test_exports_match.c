@@ -592,6 +592,51 @@ Test(exports_match, threads)
 	teardown(&f);
 }
 
+/* "SPEC=VERDICT(NAME) " for each line. */
+static void explain_one(void *ctx, const struct exp_client *client, enum exp_verdict verdict,
+			const char *name)
+{
+	fprintf(ctx, "%s=%d(%s) ", client->spec, (int)verdict, name ? name : "");
+}
+
+static void expect_explained(struct fixture *f, const char *addr, const char *want)
+{
+	struct sockaddr_storage ss = peer(addr);
+	char *text;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	cr_expect(exp_match_explain(f->matcher, &f->table->exports[0], (struct sockaddr *)&ss,
+				    explain_one, out));
+	fclose(out);
+	cr_expect_str_eq(text, want, "%s: %s", addr, text);
+	free(text);
+}
+
+Test(exports_match, explained)
+{
+	struct fixture f;
+	struct sockaddr_storage none = { .ss_family = AF_UNIX };
+
+	setup(&f, "/a * @lab *.example.org 192.0.2.0/30 192.0.2.7\n");
+	expect_explained(&f, "192.0.2.7",
+			 "192.0.2.7=1() 192.0.2.0/30=3() *.example.org=3() @lab=3() *=3() ");
+	expect_explained(&f, "192.0.2.2",
+			 "192.0.2.7=0() 192.0.2.0/30=1() *.example.org=3() @lab=3() *=3() ");
+	cr_expect_eq(f.fake.reverse, 0u, "no name was needed");
+	expect_explained(&f, "203.0.113.9",
+			 "192.0.2.7=0() 192.0.2.0/30=0() *.example.org=0(other.net) "
+			 "@lab=0(other.net) *=1(other.net) ");
+	expect_explained(&f, "203.0.113.66",
+			 "192.0.2.7=0() 192.0.2.0/30=0() *.example.org=0() @lab=0() *=1() ");
+	f.fake.down = true;
+	expect_explained(&f, "203.0.113.9",
+			 "192.0.2.7=0() 192.0.2.0/30=0() *.example.org=2() @lab=3() *=3() ");
+	cr_expect_not(exp_match_explain(f.matcher, &f.table->exports[0], (struct sockaddr *)&none,
+					explain_one, stdout));
+	teardown(&f);
+}
+
 Test(exports_match, system_resolver)
 {
 	struct exp_resolver resolver;

@@ -59,7 +59,19 @@ static void unescape(char *s)
 	*to = '\0';
 }
 
-/* "id parent dev root mountpoint options ...". The path stays in the line. */
+/* The type stands behind optional fields, "- type source ...". The kernel escapes blanks in all fields. */
+static const char *find_type(char *options)
+{
+	char *type = strstr(options, " - ");
+
+	if (!type)
+		return "";
+	type += 3;
+	type[strcspn(type, " ")] = '\0';
+	return type;
+}
+
+/* "id parent dev root mountpoint options ... - type ...". Path and type stay in the line. */
 static bool parse_line(char *line, struct vfs_mount_entry *e)
 {
 	unsigned long long id, parent;
@@ -67,13 +79,14 @@ static bool parse_line(char *line, struct vfs_mount_entry *e)
 
 	if (sscanf(line, "%llu %llu %*s %*s %n%*s%n", &id, &parent, &from, &to) != 2 || to <= from)
 		return false;
-	const char *options = line[to] ? line + to + 1 : "";
+	char *options = line + to + (line[to] != '\0');
 
 	line[to] = '\0';
 	unescape(line + from);
 	*e = (struct vfs_mount_entry){ .id = id,
 				       .parent = parent,
 				       .path = line + from,
+				       .type = find_type(options),
 				       .read_only = strncmp(options, "ro", 2) == 0 };
 	return true;
 }

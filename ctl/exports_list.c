@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* ringnfsctl exports list */
+#include <stdio.h>
+
+#include "ctl/exports.h"
+#include "ctl/table.h"
+#include "lib/util.h"
+
+static const struct table_column columns[] = {
+	{ "EXPORT", false },  { "CLIENT", false }, { "OPTIONS", false }, { "STATE", false },
+	{ "FS TYPE", false }, { "ID", true },	   { "FROM", false },
+};
+
+static const char *text(const json_t *from, const char *name)
+{
+	return json_string_value(json_object_get(from, name));
+}
+
+static void add_row(struct table *t, const json_t *export, const json_t *client)
+{
+	const bool waits = json_is_true(json_object_get(client, "waiting"));
+	const char *file = text(client, "file");
+
+	table_cell(t, text(export, "path"));
+	table_cell(t, text(client, "client"));
+	table_cell(t, text(client, "options"));
+	table_cell(t, waits ? "waiting" : text(export, "state"));
+	table_cell(t, text(export, "fs_type"));
+	table_cellf(t, "%" JSON_INTEGER_FORMAT, json_integer_value(json_object_get(export, "id")));
+	if (file)
+		table_cellf(t, "%s:%" JSON_INTEGER_FORMAT, file,
+			    json_integer_value(json_object_get(client, "line")));
+	else
+		table_cell(t, "temporary");
+}
+
+static void print_reasons(const json_t *exports)
+{
+	const json_t *e;
+	size_t i;
+
+	json_array_foreach(exports, i, e)
+	{
+		if (!text(e, "reason"))
+			continue;
+		exports_print_text(e, "path", ": not served: ", stdout);
+		exports_print_text(e, "reason", "\n", stdout);
+	}
+}
+
+static int print(const json_t *answer)
+{
+	const json_t *exports = json_object_get(answer, "exports"), *e, *client;
+	struct table *t = table_new(columns, rn_array_size(columns));
+	size_t i, j;
+
+	json_array_foreach(exports, i, e)
+	{
+		json_array_foreach(json_object_get(e, "clients"), j, client)
+		{
+			if (t)
+				add_row(t, e, client);
+		}
+	}
+	const int rc = t ? table_print(t, stdout) : -1;
+
+	table_free(t);
+	if (rc) {
+		fprintf(stderr, "ringnfsctl: out of memory\n");
+		return CTL_UNREACHABLE;
+	}
+	print_reasons(exports);
+	exports_print_messages(answer, stdout);
+	return CTL_DONE;
+}
+
+int exports_list(const struct ctl *ctl, int argc, char **argv)
+{
+	json_t *answer;
+
+	if (argc > 1) {
+		fprintf(stderr, "ringnfsctl: exports list takes no argument, such as '%s'\n",
+			argv[1]);
+		return CTL_USAGE;
+	}
+	int status = ctl_get(ctl, "/v1/exports", &answer);
+
+	if (status == CTL_DONE && answer)
+		status = print(answer);
+	json_decref(answer);
+	return status;
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* GET /v1/exports/explain: which line is for a client, and what follows from it. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "admin/query.h"
+#include "conf/exports_addr.h"
+#include "conf/exports_format.h"
+#include "conf/exports_match.h"
+#include "daemon/admin/exports_json.h"
+#include "daemon/admin/exports_task.h"
+#include "daemon/admin/text.h"
+#include "vfs/types.h"
+
+#define PATH_LEN 4097
+#define ID_MAX (UINT32_MAX - 1)
+
+struct question {
+	char client[EXP_ADDR_STRLEN], path[PATH_LEN];
+	struct sockaddr_storage peer;
+	uint64_t uid, gid;
+	json_t *lines;
+	const struct exp_client *found;
+	bool undecided;
+};
+
+static const char *const verdicts[] = {
+	[EXP_NO_MATCH] = "no",
+	[EXP_MATCH] = "yes",
+	[EXP_UNDECIDED] = "not known",
+	[EXP_NOT_ASKED] = "not needed",
+};
+
+static const char *const kinds[] = {
+	[EXP_CLIENT_HOST] = "host",	    [EXP_CLIENT_NETWORK] = "network",
+	[EXP_CLIENT_WILDCARD] = "wildcard", [EXP_CLIENT_NETGROUP] = "netgroup",
+	[EXP_CLIENT_ANY] = "all machines",
+};
+
+/* The comparison in words; name is the client's, or NULL. */
+static void say_why(const struct exp_client *c, enum exp_verdict verdict, const char *name,
+		    char *why, size_t size)
+{
+	const bool is = verdict == EXP_MATCH;
+
+	if (verdict == EXP_UNDECIDED)
+		snprintf(why, size, "the name service does not answer");
+	else if (verdict == EXP_NOT_ASKED)
+		snprintf(why, size, "a line before it has decided");
+	else if (c->kind == EXP_CLIENT_HOST && c->name)
+		snprintf(why, size, "%s %s the client's address", c->name,
+			 is ? "has" : "does not have");
+	else if (c->kind == EXP_CLIENT_HOST)
+		snprintf(why, size, is ? "it is the client's address" : "it is another address");
+	else if (c->kind == EXP_CLIENT_NETWORK)
+		snprintf(why, size, "the client's address is %s it", is ? "within" : "not within");
+	else if (c->kind == EXP_CLIENT_ANY)
+		snprintf(why, size, "it is for all machines");
+	else
+		snprintf(why, size, "%s%s %s",
+			 name ? "the client's name is " : "the client has no confirmed name",
+			 name ? name : ",", is ? "and matches" : "and does not match");
+}
+
+static void add_line(void *ctx, const struct exp_client *c, enum exp_verdict verdict,
+		     const char *name)
+{
+	struct question *q = ctx;
+	json_t *object = json_object();
+	char why[2 * EXP_NAME_MAX + 64];
+
+	say_why(c, verdict, name, why, sizeof(why));
+	json_object_set_new(object, "client", control_text(c->spec));
+	json_object_set_new(object, "kind", json_string(kinds[c->kind]));
+	json_object_set_new(object, "applies", json_string(verdicts[verdict]));
+	json_object_set_new(object, "why", control_text(why));
+	exports_add_source(object, c);
+	json_array_append_new(q->lines, object);
+	if (verdict == EXP_MATCH)
+		q->found = c;
+	q->undecided |= verdict == EXP_UNDECIDED;
+}
+
+struct origins {
+	const struct exp_client *client;
+	json_t *list;
+};
+
+static void add_option(void *ctx, uint32_t bit, const char *text)
+{
+	const struct origins *o = ctx;
+	const char *from = "default";
+
+	if (o->client->own & bit)
+		from = "client";
+	else if (o->client->inherited & bit)
+		from = "line defaults";
+	else if (bit == EXP_GIVEN_FSID)
+		from = "another client"; /* all clients of an export share it */
+	json_array_append_new(o->list,
+			      json_pack("{s:o, s:s}", "option", control_text(text), "from", from));
+}
+
+static json_t *squash_json(const struct question *q, const struct vfs_access *a)
+{
+	struct vfs_cred cred = { .uid = (uint32_t)q->uid, .gid = (uint32_t)q->gid };
+
+	vfs_cred_squash(&cred, a, false);
+	return json_pack("{s:I, s:I, s:I, s:I}", "uid", (json_int_t)q->uid, "gid",
+			 (json_int_t)q->gid, "as_uid", (json_int_t)cred.uid, "as_gid",
+			 (json_int_t)cred.gid);
+}
+
+static json_t *flavors_json(const struct exp_opts *opts, bool mount_read_only)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < opts->n_flavors; i++) {
+		const bool rw = (opts->flavors[i].flags & EXP_RW) && !mount_read_only;
+
+		json_array_append_new(
+			list, json_pack("{s:s, s:s}", "flavor",
+					opts->flavors[i].flavor == EXP_AUTH_SYS ? "sys" : "none",
+					"access", rw ? "rw" : "ro"));
+	}
+	return list;
+}
+
+static void add_rights(json_t *to, const struct question *q, const struct export_place *p)
+{
+	const struct exp_opts *opts = &q->found->opts;
+	const struct origins o = { q->found, json_array() };
+	struct vfs_access access;
+
+	exports_access(opts, p->read_only, &access);
+	exp_opts_each(opts, add_option, (void *)(uintptr_t)&o);
+	json_object_set_new(to, "client", control_text(q->found->spec));
+	json_object_set_new(to, "options", o.list);
+	json_object_set_new(to, "access", json_string(access.flags & VFS_RO ? "ro" : "rw"));
+	json_object_set_new(to, "read_only_mount", json_boolean(p->read_only));
+	json_object_set_new(to, "flavors", flavors_json(opts, p->read_only));
+	json_object_set_new(to, "port",
+			    json_string(access.flags & VFS_SECURE ? "below 1024" : "any"));
+	json_object_set_new(to, "identity", squash_json(q, &access));
+}
+
+static bool read_question(const struct exports_task *t, struct question *q)
+{
+	const struct admin_request req = { .query = t->query };
+	struct exp_addr addr;
+
+	if (admin_query_text(&req, "client", q->client, sizeof(q->client)) != 0 ||
+	    admin_query_text(&req, "path", q->path, sizeof(q->path)) != 0 || q->path[0] != '/' ||
+	    !exp_addr_from_text(q->client, &addr))
+		return false;
+	exp_addr_to_sockaddr(&addr, &q->peer);
+	int rc = admin_query_number(&req, "uid", ID_MAX, &q->uid);
+
+	if (rc == 0)
+		q->gid = q->uid;
+	if (rc == 0 || rc == -ENOENT)
+		rc = admin_query_number(&req, "gid", ID_MAX, &q->gid);
+	return rc == 0 || rc == -ENOENT;
+}
+
+static json_t *explain(struct question *q, const struct exports_now *now)
+{
+	size_t length;
+	const struct exp_export *e = exports_find(now->table, q->path, &length);
+	json_t *answer = json_object();
+
+	json_object_set_new(answer, "access", json_string("none"));
+	if (!e)
+		return answer;
+	exp_match_explain(now->matcher, e, (const struct sockaddr *)&q->peer, add_line, q);
+	json_object_set_new(answer, "export", control_text(e->path));
+	exports_add_state(answer, &now->place[e->index]);
+	json_object_set(answer, "lines", q->lines);
+	if (q->undecided)
+		json_object_set_new(answer, "access", json_string("not known"));
+	if (q->found)
+		add_rights(answer, q, &now->place[e->index]);
+	return answer;
+}
+
+static void run_explain(const struct exports_task *t, struct admin_reply *r)
+{
+	struct question q = { .lines = json_array() };
+	struct exports_now now;
+
+	if (!read_question(t, &q)) {
+		admin_reply_error(
+			r, 400, "bad_request",
+			"client: an IP address; path: an absolute path; uid, gid: numbers, "
+			"or none");
+	} else {
+		exports_now_get(t->control->from.exports, &now);
+		admin_reply_json(r, explain(&q, &now));
+		exports_now_put(&now);
+	}
+	json_decref(q.lines);
+}
+
+void control_exports_explain(void *control, const struct admin_request *req, struct admin_reply *r)
+{
+	exports_task_start(control, req, r, run_explain);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "daemon/admin/exports_json.h"
+
+#include <stdlib.h>
+
+#include "conf/exports_format.h"
+#include "daemon/admin/text.h"
+
+static const char *severity_name(enum cfg_severity severity)
+{
+	return severity == CFG_ERROR ? "error" : severity == CFG_WARNING ? "warning" : "note";
+}
+
+json_t *exports_messages(const struct cfg_diags *diags)
+{
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i < diags->n; i++) {
+		const struct cfg_diag *d = &diags->items[i];
+
+		json_array_append_new(list, json_pack("{s:s, s:o, s:i, s:i, s:o}", "severity",
+						      severity_name(d->severity), "file",
+						      control_text(d->file), "line", (int)d->line,
+						      "column", (int)d->col, "text",
+						      control_text(d->text)));
+	}
+	return list;
+}
+
+json_t *exports_options(const struct exp_opts *opts)
+{
+	char *text = exp_opts_text(opts);
+	json_t *string = control_text(text);
+
+	free(text);
+	return string;
+}
+
+static const struct {
+	const char *name, *reason;
+} states[] = {
+	[EXPORT_SERVED] = { "served", NULL },
+	[EXPORT_FAILED] = { "failed", "it cannot be opened" },
+	[EXPORT_UNMOUNTED] = { "unmounted", "its file system was unmounted; it is served when one "
+					    "is mounted there, "
+					    "or after a reload" },
+	[EXPORT_WAITS] = { "waiting", "not mounted yet (option mp)" },
+};
+
+void exports_add_state(json_t *to, const struct export_place *p)
+{
+	json_object_set_new(to, "state", json_string(states[p->state].name));
+	if (p->state != EXPORT_SERVED)
+		json_object_set_new(to, "reason",
+				    control_text(p->why ? p->why : states[p->state].reason));
+}
+
+void exports_add_source(json_t *to, const struct exp_client *client)
+{
+	json_object_set_new(to, "temporary", json_boolean(!client->file));
+	if (!client->file)
+		return;
+	json_object_set_new(to, "file", control_text(client->file));
+	json_object_set_new(to, "line", json_integer(client->line));
+}

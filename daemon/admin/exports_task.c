@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "daemon/admin/exports_task.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conf/exports_addr.h"
+#include "daemon/admin/exports_diff.h"
+#include "daemon/admin/exports_json.h"
+
+#define REFUSED "because of errors the exports that are in force stay as they are"
+
+struct job {
+	struct exports_task task;
+	void (*run)(const struct exports_task *t, struct admin_reply *r);
+	struct admin_later *later;
+};
+
+static void job_free(struct job *job)
+{
+	free(job->task.query);
+	free(job->task.body);
+	free(job);
+}
+
+static struct job *job_new(struct control *c, const struct admin_request *req)
+{
+	struct job *job = calloc(1, sizeof(*job));
+
+	if (!job)
+		return NULL;
+	job->task = (struct exports_task){ .control = c,
+					   .query = req->query ? strdup(req->query) : NULL,
+					   .body = calloc(1, req->body_len + 1),
+					   .body_len = req->body_len };
+	if (!job->task.body || (req->query && !job->task.query)) {
+		job_free(job);
+		return NULL;
+	}
+	if (req->body_len)
+		memcpy(job->task.body, req->body, req->body_len);
+	return job;
+}
+
+static void run_job(void *arg, bool cancelled)
+{
+	struct job *job = arg;
+	struct admin_reply *r = admin_later_reply(job->later);
+
+	if (cancelled)
+		admin_reply_error(r, 503, "stopping", "the server stops");
+	else
+		job->run(&job->task, r);
+	admin_later_send(job->later);
+	job_free(job);
+}
+
+void exports_task_start(struct control *c, const struct admin_request *req, struct admin_reply *r,
+			void (*run)(const struct exports_task *t, struct admin_reply *r))
+{
+	struct job *job = job_new(c, req);
+
+	if (job) {
+		job->run = run;
+		job->later = admin_later(req);
+	}
+	if (!job || !job->later) {
+		if (job)
+			job_free(job);
+		admin_reply_error(r, 503, "busy", "out of memory");
+	} else if (!tasks_add(c->from.tasks, run_job, job)) {
+		admin_reply_error(admin_later_reply(job->later), 503, "busy",
+				  "too many questions about exports wait already; ask again");
+		admin_later_send(job->later);
+		job_free(job);
+	}
+}
+
+static json_t *holder_json(const struct exports_holder *h)
+{
+	char text[EXP_ADDR_STRLEN] = "?", id[32];
+	struct exp_addr addr;
+
+	if (exp_addr_from_sockaddr((const struct sockaddr *)&h->addr, &addr))
+		exp_addr_to_text(&addr, text);
+	snprintf(id, sizeof(id), "0x%llx", (unsigned long long)h->clientid);
+	return json_pack("{s:s, s:s, s:I, s:I, s:I}", "client", id, "address", text, "opens",
+			 (json_int_t)h->opens, "locks", (json_int_t)h->locks, "delegations",
+			 (json_int_t)h->delegations);
+}
+
+static json_t *revoked_json(const struct exports_revoked *rev)
+{
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i < rev->nholders; i++)
+		json_array_append_new(list, holder_json(&rev->holder[i]));
+	return json_pack("{s:I, s:I, s:I, s:I, s:o}", "opens", (json_int_t)rev->opens, "locks",
+			 (json_int_t)rev->locks, "delegations", (json_int_t)rev->delegations,
+			 "nlm_owners", (json_int_t)rev->lock_owners, "clients", list);
+}
+
+static json_t *outcome_json(const struct exports_outcome *out, int rc)
+{
+	json_t *answer = json_object();
+
+	json_object_set_new(answer, "messages", exports_messages(out->is.diags));
+	/* The table of a change that is refused lacks the exports in error. */
+	if (rc)
+		return answer;
+	json_object_set_new(answer, "exports", json_integer(out->is.table->n_exports));
+	json_object_set_new(answer, "changes", exports_diff(out->was.table, out->is.table));
+	json_object_set_new(answer, "revoked", revoked_json(&out->revoked));
+	return answer;
+}
+
+void exports_answer(const struct exports_outcome *out, int rc, struct admin_reply *r)
+{
+	if (!out->is.diags || rc == -ENOMEM) {
+		admin_reply_error(r, 500, "internal", "%s", strerror(-rc));
+		return;
+	}
+	json_t *answer = outcome_json(out, rc);
+
+	if (rc) {
+		json_object_set_new(answer, "error", json_string(REFUSED));
+		json_object_set_new(answer, "code", json_string("exports_refused"));
+	}
+	admin_reply_json_status(r, rc ? 409 : 200, answer);
+}
