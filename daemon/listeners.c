@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/activation.h"
 #include "transport/rdma/rdma_server.h"
 #include "transport/tcp/tcp_server.h"
 
@@ -57,8 +58,19 @@ static bool no_family(const struct cfg_addrs *cfg, const struct sockaddr_storage
 	       (rc == -EAFNOSUPPORT || rc == -EADDRNOTAVAIL);
 }
 
-static int listen_port(struct tcp_server *s, const struct cfg_addrs *cfg, uint16_t port,
-		       uint16_t got[2])
+/* Listens there by a socket that was passed, or by one of its own. */
+static int listen_at(struct tcp_server *s, struct activation *passed,
+		     const struct sockaddr_storage *sa, socklen_t len,
+		     struct sockaddr_storage *bound)
+{
+	const int fd = activation_get(passed, sa);
+
+	return fd >= 0 ? tcp_server_adopt(s, fd, bound)
+		       : tcp_server_listen(s, (const struct sockaddr *)sa, len, bound);
+}
+
+static int listen_port(struct tcp_server *s, struct activation *passed, const struct cfg_addrs *cfg,
+		       uint16_t port, uint16_t got[2])
 {
 	struct sockaddr_storage list[CFG_MAX_ADDRS], sa, bound;
 	unsigned n = addresses(cfg, list);
@@ -68,7 +80,7 @@ static int listen_port(struct tcp_server *s, const struct cfg_addrs *cfg, uint16
 		/* Port 0 lets the kernel choose, once for both families. */
 		uint16_t want = port ? port : got[0];
 		socklen_t len = with_port(&list[i], want, &sa);
-		int rc = tcp_server_listen(s, (struct sockaddr *)&sa, len, &bound);
+		int rc = listen_at(s, passed, &sa, len, &bound);
 
 		if (rc && no_family(cfg, &list[i], rc))
 			continue;
@@ -79,11 +91,11 @@ static int listen_port(struct tcp_server *s, const struct cfg_addrs *cfg, uint16
 	return 0;
 }
 
-int listeners_tcp(struct tcp_server *s, const struct cfg_tcp *cfg, const struct rn_logger *log,
-		  struct registration_ports *ports)
+static int listen_tcp(struct tcp_server *s, struct activation *passed, const struct cfg_tcp *cfg,
+		      const struct rn_logger *log, struct registration_ports *ports)
 {
 	uint16_t nfs[2] = { 0 }, mount[2] = { 0 };
-	int rc = listen_port(s, &cfg->listen, (uint16_t)cfg->port, nfs);
+	int rc = listen_port(s, passed, &cfg->listen, (uint16_t)cfg->port, nfs);
 
 	if (rc) {
 		rn_err(log, "cannot listen on TCP port %llu: %s%s", (unsigned long long)cfg->port,
@@ -95,7 +107,7 @@ int listeners_tcp(struct tcp_server *s, const struct cfg_tcp *cfg, const struct 
 		return rc;
 	}
 	if (ports->nfs3 && cfg->mount_port && cfg->mount_port != cfg->port)
-		rc = listen_port(s, &cfg->listen, (uint16_t)cfg->mount_port, mount);
+		rc = listen_port(s, passed, &cfg->listen, (uint16_t)cfg->mount_port, mount);
 	if (rc)
 		rn_warn(log, "cannot listen on MOUNT's port %llu (%s): MOUNT is on port %u only",
 			(unsigned long long)cfg->mount_port, strerror(-rc), nfs[0] | nfs[1]);
@@ -110,6 +122,19 @@ int listeners_tcp(struct tcp_server *s, const struct cfg_tcp *cfg, const struct 
 	rn_notice(log, "NFS on TCP port %u, MOUNT on TCP port %u", nfs[0] | nfs[1],
 		  ports->mount4 | ports->mount6);
 	return 0;
+}
+
+int listeners_tcp(struct tcp_server *s, const struct cfg_tcp *cfg, const struct rn_logger *log,
+		  struct registration_ports *ports)
+{
+	struct activation passed;
+	int rc = activation_take(&passed, log);
+
+	if (rc)
+		return rc;
+	rc = listen_tcp(s, &passed, cfg, log, ports);
+	activation_end(&passed, log);
+	return rc;
 }
 
 int listeners_rdma(struct rr_server *s, const struct cfg_rdma *cfg, const struct rn_logger *log,

@@ -128,9 +128,10 @@ static int run(const struct cfg_settings *settings)
 	sd_notify(0, "READY=1");
 	rn_notice(&log, "ready");
 	serve(server, &set, &log);
+	/* The deadline holds even if the service manager takes no messages. */
+	deadline_start(&log, END_SECONDS);
 	sd_notify(0, "STOPPING=1");
 	server_log_counters(server, RN_DEBUG);
-	deadline_start(&log, END_SECONDS);
 	server_stop(server);
 	rn_notice(&log, "stopped");
 	return EX_OK;

@@ -23,6 +23,7 @@
 #include "daemon/parked.h"
 #include "daemon/programs.h"
 #include "daemon/register.h"
+#include "daemon/service_manager.h"
 #include "daemon/standing.h"
 #include "daemon/state_dir.h"
 #include "daemon/tasks.h"
@@ -72,6 +73,7 @@ struct server {
 	struct rr_server *rdma;
 	struct registration_ports ports;
 	struct registration *registration;
+	struct service_manager *manager;
 };
 
 /* First of all: a second daemon must not touch the files of the first. */
@@ -539,6 +541,7 @@ static void free_askers(struct server *s)
 
 void server_stop(struct server *s)
 {
+	service_manager_stop(s->manager);
 	control_stop(s->control);
 	tasks_free(s->tasks);
 	if (s->exports)
@@ -663,11 +666,26 @@ void server_skip_lease_time(struct server *s, unsigned seconds)
 		nfs4_skip_lease_time(s->programs.nfs4, seconds);
 }
 
+static int start_manager(struct server *s)
+{
+	const struct service_manager_config cfg = {
+		.loops = s->loops,
+		.nloops = s->nloops,
+		.held = held_sources(s),
+		.clients = s->clients,
+		.log = s->log,
+	};
+
+	return service_manager_start(&cfg, &s->manager);
+}
+
 int server_tick_by_itself(struct server *s)
 {
 	int rc = ticker_start("files", tick_files, s, &s->files_ticker);
 
-	return rc ? rc : ticker_start("leases", tick_clients, s, &s->clients_ticker);
+	if (!rc)
+		rc = ticker_start("leases", tick_clients, s, &s->clients_ticker);
+	return rc ? rc : start_manager(s);
 }
 
 static void log_memory(struct server *s, enum rn_level level)

@@ -23,7 +23,8 @@ int server_tasks_fd(const struct server *s);
 void server_run_tasks(struct server *s);
 /* Called about once a second. May wait for a file system. */
 void server_tick(struct server *s);
-/* Has threads call server_tick and follow mounts from now on. 0 or -errno. */
+/* Has threads call server_tick, follow mounts, and tell the service manager how the server does, from now on.
+ * 0 or -errno. */
 int server_tick_by_itself(struct server *s);
 /* Moves the clock of NFSv4's leases forward by so much; for tests. */
 void server_skip_lease_time(struct server *s, unsigned seconds);

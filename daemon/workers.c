@@ -143,9 +143,12 @@ struct rpc_sink workers_sink(struct workers *ws)
 void workers_stats(struct workers *ws, struct workers_stats *out)
 {
 	out->workers = out->fds = atomic_load(&ws->count);
-	for (unsigned i = 0; i < out->workers; i++)
+	out->stuck = 0;
+	for (unsigned i = 0; i < out->workers; i++) {
+		out->stuck += atomic_load(&ws->worker[i].stuck);
 		if (atomic_load(&ws->worker[i].ready))
 			out->fds += vfs_worker_has_ring(ws->worker[i].rpc.vfs);
+	}
 }
 
 void workers_observe(struct workers *ws, const struct rpc_request *req)

@@ -36,6 +36,7 @@ struct ev_loop {
 	struct rn_inbox inbox;
 	struct turns turns;
 	struct ev_load load;
+	_Atomic uint64_t beats;
 	struct ev_work work;
 	char name[16];
 	_Atomic pthread_t thread; /* the one that has the loop */
@@ -85,6 +86,7 @@ static void on_measure(void *arg)
 
 	ev_load_awake(&loop->load);
 	ev_load_measure(&loop->load, rn_now_ns());
+	atomic_fetch_add_explicit(&loop->beats, 1, memory_order_relaxed);
 }
 
 static void on_stop(struct ev_task *t)
@@ -357,4 +359,5 @@ void ev_loop_stats(struct ev_loop *loop, struct ev_loop_stats *out)
 {
 	out->connections = atomic_load(&loop->load.conns);
 	out->busy_ms = ev_load_measured(&loop->load) * RN_MS_PER_SECOND / EV_LOAD_FULL;
+	out->beats = atomic_load_explicit(&loop->beats, memory_order_relaxed);
 }

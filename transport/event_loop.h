@@ -7,6 +7,7 @@
 #define RN_TRANSPORT_EVENT_LOOP_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "lib/inbox.h"
 
@@ -59,6 +60,7 @@ void ev_loop_call(struct ev_loop *loop, void (*fn)(void *arg), void *arg);
 struct ev_loop_stats {
 	unsigned connections;
 	unsigned busy_ms; /* time of the last second in which the thread did not wait for events */
+	uint64_t beats;	  /* grows once a second while the loop turns, whichever thread has it */
 };
 void ev_loop_stats(struct ev_loop *loop, struct ev_loop_stats *out); /* any thread */
 

@@ -102,7 +102,10 @@ def sanitizer_env(env):
 class Daemon:
     """ringnfsd over exports: {sub-folder: options}. Use as a context; .stop() says how it ended.
 
-    before: words of a command that becomes the daemon; env: its environment; hosts: to which it exports."""
+    before: words of a command that becomes the daemon; env: its environment; hosts: to which it exports; pass_fds: descriptors
+    that it gets."""
+
+    pass_fds = ()
 
     def __init__(self, exports, settings=None, nofile=None, before=(), env=None, hosts=("127.0.0.0/8",)):
         self.binary = os.environ.get("RINGNFSD", "./ringnfsd")
@@ -163,7 +166,7 @@ class Daemon:
         self.log = open(os.path.join(self.top, "log"), "ab")
         self.process = subprocess.Popen([*self.before, self.binary, "--foreground", "--config", self.config],
                                         stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, preexec_fn=raise_limit,
-                                        env=sanitizer_env(self.env))
+                                        env=sanitizer_env(self.env), pass_fds=self.pass_fds)
         for _ in range(600):
             if self.process.poll() is not None:
                 break

@@ -183,17 +183,21 @@ static void set_up(void *arg)
 int tcp_server_listen(struct tcp_server *srv, const struct sockaddr *addr, socklen_t len,
 		      struct sockaddr_storage *bound)
 {
+	const int fd = open_socket(addr, len);
+
+	return fd < 0 ? fd : tcp_server_adopt(srv, fd, bound);
+}
+
+int tcp_server_adopt(struct tcp_server *srv, int fd, struct sockaddr_storage *bound)
+{
 	socklen_t blen = sizeof(*bound);
 	struct tcp_listener *l = calloc(1, sizeof(*l));
 
-	if (!l)
+	if (!l) {
+		close(fd);
 		return -ENOMEM;
-	l->fd = open_socket(addr, len);
-	if (l->fd < 0) {
-		int rc = l->fd;
-		free(l);
-		return rc;
 	}
+	l->fd = fd;
 	memset(bound, 0, sizeof(*bound));
 	getsockname(l->fd, (struct sockaddr *)bound, &blen);
 	l->srv = srv;

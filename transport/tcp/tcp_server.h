@@ -50,6 +50,8 @@ int tcp_server_new(const struct tcp_config *cfg, struct tcp_server **out);
  * May be called several times. 0 or -errno. */
 int tcp_server_listen(struct tcp_server *s, const struct sockaddr *addr, socklen_t len,
 		      struct sockaddr_storage *bound);
+/* The same with a socket that listens already and does not block. Takes the descriptor over, also on errors. */
+int tcp_server_adopt(struct tcp_server *s, int fd, struct sockaddr_storage *bound);
 /*
  * Begins a connection to a client, for calls to it: see rpc_dialer.dial in rpc/dial.h. It takes part
  * in max_connections, of which all of this kind have a quarter, and a client no more of that than is

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the service manager is told while the server runs, by sd_notify(3): a line of status, and signs
+ * of life if it wants them (WatchdogSec= in systemd.service(5)).
+ *
+ * A sign of life means that all event threads turn. One that is stuck in a file system loses its loop to
+ * another thread (daemon/reactor.h), so a file system that does not answer keeps no sign back: a restart
+ * would not make it answer. A loop that nobody turns serves its clients no more, and a restart helps.
+ */
+#ifndef RN_DAEMON_SERVICE_MANAGER_H
+#define RN_DAEMON_SERVICE_MANAGER_H
+
+#include "daemon/held.h"
+#include "lib/log.h"
+#include "rpc/client.h"
+#include "transport/event_loop.h"
+
+struct service_manager;
+
+/* Borrowed pointers. */
+struct service_manager_config {
+	struct ev_loop *const *loops;
+	unsigned nloops;
+	struct held_sources held;
+	struct rpc_clients *clients;
+	const struct rn_logger *log;
+};
+
+/* Starts a thread that tells it, once a second. *out is NULL if there is no service manager. 0 or -errno. */
+int service_manager_start(const struct service_manager_config *cfg, struct service_manager **out);
+/* To be called before any of the sources ends. NULL is allowed. */
+void service_manager_stop(struct service_manager *m);
+
+#endif
