@@ -333,16 +333,20 @@ def test_small(t, c):
 
 def test_many(t, _daemon, _root):
     """Copies of several clients at once."""
-    size, until, wrong = 12 * MIB, time.monotonic() + 3, []
+    size, wrong = 12 * MIB, []
     clients = [Client(t, f"many {i}") for i in range(6)]
     data = rnd.randbytes(size)
     files = [(t.file(c, "rw", f"src{i}", data), t.file(c, "rw", f"dst{i}")) for i, c in enumerate(clients)]
 
+    until = time.monotonic() + 3
+
     def work(c, src, dst):
-        while time.monotonic() < until:
+        while True:
             results = c.copy_all(src, dst, size)
             if sum(x.get("count", 0) for x in results) != size:
                 wrong.append(results[-1])
+            if time.monotonic() > until:
+                break
 
     threads = [threading.Thread(target=work, args=(c, *f)) for c, f in zip(clients, files)]
     for th in threads:
