@@ -30,6 +30,7 @@ int ctl_post_text(const struct ctl *ctl, const char *path, const char *text, siz
 		  json_t **out);
 
 int ctl_client(const struct ctl *ctl, int argc, char **argv);
+int ctl_clients(const struct ctl *ctl, int argc, char **argv);
 int ctl_delegation(const struct ctl *ctl, int argc, char **argv);
 int ctl_delegations(const struct ctl *ctl, int argc, char **argv);
 int ctl_grace(const struct ctl *ctl, int argc, char **argv);

@@ -16,6 +16,7 @@
 
 static const struct ctl_command commands[] = {
 	{ "client evict", "end all that a client holds, and its sessions", ctl_client },
+	{ "clients", "NFSv4 clients, and how much they hold", ctl_clients },
 	{ "delegation recall", "have clients return delegations", ctl_delegation },
 	{ "delegations", "delegations that clients hold", ctl_delegations },
 	{ "exports", "what is exported to whom, and changes of it", ctl_exports },

@@ -56,4 +56,36 @@ struct nfs4_view_place {
 bool nfs4_view(struct nfs4_server *s, const struct nfs4_view_query *q, struct nfs4_view_place *at,
 	       unsigned pieces);
 
+enum nfs4_view_status {
+	NFS4_VIEW_UNCONFIRMED,
+	NFS4_VIEW_ACTIVE,
+	NFS4_VIEW_COURTESY, /* the lease has run out, and nobody wants what the client holds yet */
+	NFS4_VIEW_EXPIRED,  /* it has lost what it held */
+};
+
+/* A registered client. Valid during the call that shows it. */
+struct nfs4_view_client {
+	uint64_t clientid;
+	bool sessions;	     /* of minor version 1 or 2 */
+	const uint8_t *name; /* bytes that it has chosen */
+	uint32_t name_len;
+	uint8_t address[16]; /* from which it registered; IPv4 is mapped */
+	const char *netid;   /* by which it registered, such as "tcp" */
+	uint32_t flavor;     /* enum rpc_auth_flavor of the user who registered it */
+	uint32_t uid;	     /* of AUTH_SYS */
+	enum nfs4_view_status status;
+	uint64_t since_s; /* seconds since the status is that */
+	uint64_t lease_s; /* active: seconds until its lease runs out unless it is renewed */
+	uint32_t nsessions;
+	uint64_t opens, locks, delegations;
+};
+
+/*
+ * Shows registered clients, most of them at a time; true: it has come to the end. *after is 0 at the beginning, and tells
+ * where to go on; any value is safe. A client that is there from the beginning of the walk to its end is shown once. No
+ * lock is held during show().
+ */
+bool nfs4_view_clients(struct nfs4_server *s, uint32_t *after, unsigned most,
+		       void (*show)(void *arg, const struct nfs4_view_client *c), void *arg);
+
 #endif

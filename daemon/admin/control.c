@@ -16,6 +16,7 @@ static const struct {
 	void (*run)(void *control, const struct admin_request *req, struct admin_reply *r);
 	bool reads; /* see struct admin_handler */
 } rows[] = {
+	{ "GET", "/v1/clients", control_clients, true },
 	{ "POST", "/v1/clients/evict", control_client_evict, false },
 	{ "GET", "/v1/delegations", control_delegations, true },
 	{ "POST", "/v1/delegations/recall", control_delegation_recall, false },

@@ -16,6 +16,9 @@ struct control {
 	time_t started;	     /* time of day */
 };
 
+/* clients.c: GET /v1/clients */
+void control_clients(void *control, const struct admin_request *req, struct admin_reply *r);
+
 /* ending.c: POST /v1/clients/evict, /v1/delegations/recall, /v1/locks/release, /v1/opens/close */
 void control_client_evict(void *control, const struct admin_request *req, struct admin_reply *r);
 void control_delegation_recall(void *control, const struct admin_request *req,
