@@ -92,8 +92,13 @@ def test_rights(t, d):
     end = time.monotonic() + 20
     while os.stat(d.path).st_gid != GROUP and time.monotonic() < end:
         time.sleep(0.05)
-    status, answer = diff(d, f"{d.exports['one']} *(ro)\n", connect_as(d.path, USER, GROUP))
+    d.write_exports([f"{d.exports['one']} *(ro)"])
+    status, answer = diff(d, sock=connect_as(d.path, USER, GROUP))
     t.equal("a reader may ask", (status, len(answer["changes"])), (200, 2))
+    d.write_exports([f"{p} 127.0.0.0/8({RW})" for p in d.exports.values()])
+    for path in (d.exports["one"], d.top + "/none"):
+        status, answer = diff(d, f"{path} *(ro)\n", connect_as(d.path, USER, GROUP))
+        t.equal("but have the server look at no path of his choice", (status, answer.get("code")), (403, "forbidden"))
     status, answer = post(d, "/v1/exports/reload", sock=connect_as(d.path, USER, GROUP))
     t.equal("and not reload", (status, answer["code"]), (403, "forbidden"))
     status, answer = post(d, "/v1/exports/diff", b"/ *\n")
