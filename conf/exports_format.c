@@ -29,7 +29,7 @@ static const struct flag_name common[] = {
 	{ EXP_INSECURE, "insecure", "secure" },
 };
 
-/* Those that may differ between flavours. */
+/* Options that may differ between security flavours. */
 static const struct flag_name by_flavor[] = {
 	{ EXP_RW, "rw", "ro" },
 	{ EXP_ROOT_SQUASH, "root_squash", "no_root_squash" },

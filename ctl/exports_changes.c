@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a change of the exports does, for people. */
+/* The effect of a change of the exports, printed for people. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

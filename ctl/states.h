@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What clients hold: the pages of /v1/opens, /v1/locks and /v1/delegations, and their rows for people. */
+/* Opens, locks and delegations of clients: the pages of /v1/opens, /v1/locks and /v1/delegations, and their rows for people. */
 #ifndef RN_CTL_STATES_H
 #define RN_CTL_STATES_H
 

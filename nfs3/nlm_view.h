@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What NLM's clients have locked, for administrators: walked and paused as nfs4/nfs4_view.h is. */
+/* Locks of NLM's clients, for administrators. A walk has pauses as in nfs4/nfs4_view.h. */
 #ifndef RN_NFS3_NLM_VIEW_H
 #define RN_NFS3_NLM_VIEW_H
 

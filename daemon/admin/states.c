@@ -12,7 +12,8 @@
 
 #define LIMIT_USUAL 1000u
 #define LIMIT_MOST 5000u
-/* What one request looks at, most of which the filter may not mean. Other peers of the socket wait meanwhile. */
+/* Bounds on the entries that one request looks at: other peers of the socket wait meanwhile, and a filter may pass over
+ * most of them. */
 #define PIECES 100u
 #define STEPS 20000u
 

@@ -7,7 +7,7 @@
 #include "nfs4/nfs4_view.h"
 #include "nfs4/server.h"
 
-/* What of a client its locks guard. */
+/* Members of a client that are read under the table's lock and its own. */
 struct guarded {
 	struct sockaddr_in6 addr;
 	char netid[NFS4_NETID_MAX];

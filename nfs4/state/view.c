@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What clients hold, for administrators: walks over the tables of stateids, whose entries never move. */
+/* Opens, locks and delegations, for administrators: walks over the tables of stateids, whose entries never move. */
 #include "nfs4/nfs4_view.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What clients hold, as administrators see it: walks in pages, while state comes and goes. */
+/* Walks in pages over opens, locks and delegations, while state comes and goes. */
 #include <stdio.h>
 #include <string.h>
 

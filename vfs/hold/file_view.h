@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the rest of vfs/view.h needs of files. */
+/* Shares and locks of a file, for vfs/view.h. */
 #ifndef RN_VFS_FILE_VIEW_H
 #define RN_VFS_FILE_VIEW_H
 
