@@ -77,7 +77,8 @@ int control_start(struct control *c, const struct control_sources *sources)
 			.reads = rows[i].reads,
 		};
 	c->readers = readers_ask(sources->askers, READERS, c->server, c->log);
-	if (!c->readers)
+	c->searchers = path_searchers_new();
+	if (!c->readers || !c->searchers)
 		return -ENOMEM;
 	return admin_start(c->server, c->handlers, rn_array_size(rows));
 }
@@ -88,6 +89,7 @@ void control_stop(struct control *c)
 		return;
 	readers_forget(c->readers);
 	admin_free(c->server);
+	path_searchers_free(c->searchers);
 	free(c->handlers);
 	free(c);
 }

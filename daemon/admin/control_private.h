@@ -4,12 +4,14 @@
 #define RN_DAEMON_ADMIN_CONTROL_PRIVATE_H
 
 #include "daemon/admin/control.h"
+#include "daemon/admin/path_search.h"
 #include "daemon/admin/readers.h"
 
 struct control {
 	struct admin_server *server;
 	struct admin_handler *handlers;
 	struct readers *readers;
+	struct path_searchers *searchers;
 	const struct rn_logger *log;
 	struct control_sources from;
 	uint64_t started_ns; /* rn_now_ns() */
