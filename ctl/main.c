@@ -150,6 +150,12 @@ static int wrong_option(const char *option)
 	return CTL_USAGE;
 }
 
+/* -o is that of exportfs(8), for `exports add`. */
+static bool is_option_of_command(const char *word)
+{
+	return strncmp(word, "--", 2) == 0 || strcmp(word, "-o") == 0;
+}
+
 /*
  * Options of the tool may stand before and behind the command. The words of the command stay in argv, in
  * their order, with its own options among them (ctl/options.h). Their number, or -1: *status is to be returned.
@@ -170,7 +176,7 @@ static int take_options(struct ctl *ctl, int argc, char **argv, int *status)
 			return *status = puts("ringnfsctl (" PACKAGE_STRING ")") < 0, -1;
 		else if (c == 'h')
 			return print_help(stdout), *status = CTL_DONE, -1;
-		else if (c == 1 || (c == '?' && n > 0 && strncmp(word, "--", 2) == 0))
+		else if (c == 1 || (c == '?' && n > 0 && is_option_of_command(word)))
 			argv[n++] = argv[optind - 1];
 		else
 			return *status = wrong_option(word), -1;

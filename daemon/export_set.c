@@ -28,7 +28,9 @@
 struct set_source {
 	_Atomic unsigned refs;
 	struct exp_matcher *matcher;
-	struct cfg_diags diags; /* messages about the files that the table was read from */
+	struct cfg_diags diags; /* messages about the files or the change that the table is from */
+	struct set_source *files; /* with the messages about the files; NULL: it is itself */
+	unsigned edits;		  /* temporary changes of what the files say */
 };
 
 struct export_set {
@@ -67,6 +69,7 @@ static void source_put(struct set_source *source)
 	if (!source || atomic_fetch_sub(&source->refs, 1) != 1)
 		return;
 	exp_matcher_free(source->matcher);
+	source_put(source->files);
 	cfg_diags_free(&source->diags);
 	free(source);
 }
@@ -191,17 +194,52 @@ enum purpose {
 	TO_FOLLOW, /* only the mount table has changed */
 };
 
-/* Finds the places of all exports. old: the earlier places, by path, or NULL. */
-static int set_find_all(struct exports *ex, struct export_set *set, const struct export_set *old,
-			enum purpose why)
+/* A text to be read in the place of the exports file. name NULL: there is none. */
+struct draft_text {
+	const char *name, *text;
+	size_t len;
+};
+
+/* A set to be made. */
+struct making {
+	enum purpose why;
+	const struct export_set *old;	 /* set in force, or NULL */
+	const struct draft_text *draft;	 /* or NULL */
+	const struct exports_edit *edit; /* change of old; NULL: the files are read */
+};
+
+/* True if nothing of the export has changed but perhaps its mount. */
+static bool is_followed(const struct making *m, const struct exp_export *e, bool known)
+{
+	return m->why == TO_FOLLOW ||
+	       (m->edit && known && strcmp(e->path, m->edit->change.path) != 0);
+}
+
+static int find_place(struct exports *ex, struct export_set *set, const struct making *m,
+		      struct export_opener *op, const struct exp_export *e)
+{
+	const struct exp_export *was = m->old ? exp_table_by_path(m->old->table, e->path) : NULL;
+	const bool known = was && was->id == e->id;
+	struct export_place *place = &set->place[e->index];
+
+	op->mounts_only = is_followed(m, e, known);
+	const int rc = export_place_find(op, e, known ? &m->old->place[was->index] : NULL, place);
+
+	if (place->exp && ex->cfg.lanes && m->why != TO_TRY)
+		lanes_put(ex->cfg.lanes, e->id, place->dev, vfs_export_is_local(place->exp));
+	/* A change of one export does not fail because of another, which stays as it was. */
+	return m->edit && op->mounts_only && rc != -ENOMEM ? 0 : rc;
+}
+
+/* Finds the places of all exports. */
+static int set_find_all(struct exports *ex, struct export_set *set, const struct making *m)
 {
 	struct vfs_mount_table table;
-	const struct export_opener op = { .vfs = ex->cfg.vfs,
-					  .io_mode = ex->cfg.io_mode,
-					  .log = why == TO_TRY ? &silent : ex->cfg.log,
-					  .probe = ex->probe,
-					  .table = &table,
-					  .mounts_only = why == TO_FOLLOW };
+	struct export_opener op = { .vfs = ex->cfg.vfs,
+				    .io_mode = ex->cfg.io_mode,
+				    .log = m->why == TO_TRY ? &silent : ex->cfg.log,
+				    .probe = ex->probe,
+				    .table = &table };
 	int first = vfs_mount_table_load(&table);
 
 	if (first < 0)
@@ -210,17 +248,10 @@ static int set_find_all(struct exports *ex, struct export_set *set, const struct
 	if (!set->place)
 		first = -ENOMEM;
 	for (unsigned i = 0; set->place && i < set->table->n_exports; i++) {
-		const struct exp_export *e = &set->table->exports[i];
-		const struct exp_export *was = old ? exp_table_by_path(old->table, e->path) : NULL;
-		bool known = was && was->id == e->id;
-		int rc = export_place_find(&op, e, known ? &old->place[was->index] : NULL,
-					   &set->place[i]);
+		const int rc = find_place(ex, set, m, &op, &set->table->exports[i]);
 
 		if (rc && !first)
 			first = rc;
-		if (set->place[i].exp && ex->cfg.lanes && why != TO_TRY)
-			lanes_put(ex->cfg.lanes, e->id, set->place[i].dev,
-				  vfs_export_is_local(set->place[i].exp));
 	}
 	vfs_mount_table_free(&table);
 	return first;
@@ -298,38 +329,55 @@ static struct export_set *set_new(void)
 	return set;
 }
 
-/* A text to be read in the place of the exports file. name NULL: there is none. */
-struct draft_text {
-	const char *name, *text;
-	size_t len;
-};
-
-static int set_load(struct exports *ex, struct export_set *set, enum purpose why,
-		    const struct draft_text *draft)
+static int load_files(struct exports *ex, struct export_set *set, const struct making *m)
 {
 	struct exp_load_opts load = ex->cfg.load;
 
 	load.answers = path_probe_answers;
 	load.answers_ctx = ex->probe;
-	if (draft && draft->name) {
-		load.file = draft->name;
-		load.text = draft->text;
-		load.text_len = draft->len;
+	if (m->draft && m->draft->name) {
+		load.file = m->draft->name;
+		load.text = m->draft->text;
+		load.text_len = m->draft->len;
 	}
-	int rc = exp_table_load(&load, &set->source->diags, &set->table);
+	return exp_table_load(&load, &set->source->diags, &set->table);
+}
 
-	if (why != TO_TRY)
+static int edit_table(struct exports *ex, struct export_set *set, const struct making *m)
+{
+	struct set_source *source = m->old->source;
+	struct exp_load_opts load = ex->cfg.load;
+
+	load.answers = path_probe_answers;
+	load.answers_ctx = ex->probe;
+	set->source->edits = source->edits + 1;
+	set->source->files = source->files ? source->files : source;
+	atomic_fetch_add(&set->source->files->refs, 1);
+	if (m->edit->remove)
+		return exp_table_remove(m->old->table, &m->edit->change, &set->source->diags,
+					&set->table);
+	return exp_table_add(m->old->table, &m->edit->change, &load, &set->source->diags,
+			     &set->table);
+}
+
+static int set_load(struct exports *ex, struct export_set *set, const struct making *m)
+{
+	const int rc = m->edit ? edit_table(ex, set, m) : load_files(ex, set, m);
+
+	if (m->why != TO_TRY)
 		log_diags(ex->cfg.log, &set->source->diags);
 	return rc;
 }
 
 /* The log has these already. */
-static void report_failed(struct export_set *set)
+static void report_failed(struct export_set *set, const struct making *m)
 {
 	for (unsigned i = 0; set->place && i < set->table->n_exports; i++) {
 		const struct exp_export *e = &set->table->exports[i];
 		const struct exp_client *c = &e->clients[0];
 
+		if (m->edit && strcmp(e->path, m->edit->change.path) != 0)
+			continue;
 		if (set->place[i].state == EXPORT_FAILED && set->place[i].why)
 			cfg_diag_add(&set->source->diags,
 				     (struct cfg_place){ .file = c->file ? c->file : "temporary",
@@ -339,12 +387,11 @@ static void report_failed(struct export_set *set)
 }
 
 /* Builds a set. *out is there after errors, too, but for -ENOMEM. */
-static int set_build(struct exports *ex, const struct export_set *old, enum purpose why,
-		     const struct draft_text *draft, struct export_set **out)
+static int set_build(struct exports *ex, const struct making *m, struct export_set **out)
 {
 	struct export_set *set = set_new();
-	const bool whole = why != TO_START;
-	int rc = set ? set_load(ex, set, why, draft) : -ENOMEM;
+	const bool whole = m->why != TO_START;
+	int rc = set ? set_load(ex, set, m) : -ENOMEM;
 
 	*out = set;
 	if (!rc && whole && set->source->diags.errors)
@@ -352,9 +399,9 @@ static int set_build(struct exports *ex, const struct export_set *old, enum purp
 	if (!rc)
 		rc = new_matcher(ex, set);
 	if (!rc) {
-		rc = set_find_all(ex, set, old, why);
+		rc = set_find_all(ex, set, m);
 		if (rc != -ENOMEM && whole)
-			report_failed(set);
+			report_failed(set, m);
 		else if (rc != -ENOMEM)
 			rc = 0;
 	}
@@ -368,6 +415,8 @@ static int set_build(struct exports *ex, const struct export_set *old, enum purp
 int exports_new(const struct exports_config *cfg, struct exports **out)
 {
 	struct exports *ex = aligned_alloc(CACHE_LINE, sizeof(*ex));
+	const struct making first = { .why = cfg->load.strict || cfg->must_be_whole ? TO_RELOAD
+										    : TO_START };
 	struct export_set *set = NULL;
 	int rc;
 
@@ -384,9 +433,7 @@ int exports_new(const struct exports_config *cfg, struct exports **out)
 			/* opened before the paths are looked up, so that no mount is missed */
 			&ex->watch);
 	if (!rc)
-		rc = set_build(ex, NULL,
-			       cfg->load.strict || cfg->must_be_whole ? TO_RELOAD : TO_START, NULL,
-			       &set);
+		rc = set_build(ex, &first, &set);
 	if (!rc) {
 		rc = set_use(ex, set);
 		if (!rc)
@@ -523,10 +570,15 @@ static int set_follow(struct exports *ex, const struct loss *loss, enum purpose 
 
 static struct exports_now now_of(struct set_view *view)
 {
+	const struct set_source *source = view->set->source;
+
 	return (struct exports_now){ .table = view->set->table,
 				     .place = view->set->place,
 				     .matcher = view->set->matcher,
-				     .diags = &view->set->source->diags,
+				     .diags = &source->diags,
+				     .file_diags =
+					     source->files ? &source->files->diags : &source->diags,
+				     .edits = source->edits,
 				     .view = view };
 }
 
@@ -561,22 +613,31 @@ static int tell(struct exports *ex, struct export_set *now, struct exports_outco
 	return 0;
 }
 
-/* Under change_lock. */
-static int change(struct exports *ex, enum purpose why, const struct draft_text *draft,
-		  struct exports_outcome *out)
+static void log_edits(const struct exports *ex, enum purpose why, const struct export_set *old)
+{
+	if (why == TO_RELOAD && old->source->edits)
+		rn_notice(ex->cfg.log, "%u temporary changes of the exports end with this reload",
+			  old->source->edits);
+}
+
+/* Under change_lock. m->old is set here. */
+static int change(struct exports *ex, struct making *m, struct exports_outcome *out)
 {
 	struct set_view *old = view_get(ex);
 	struct export_set *now = NULL;
-	int rc = set_build(ex, old->set, why, draft, &now);
+
+	m->old = old->set;
+	int rc = set_build(ex, m, &now);
 
 	if (now && out && tell(ex, now, out) != 0)
 		rc = -ENOMEM;
 	if (!rc) {
 		const struct loss loss = { .old = old->set, .now = now };
 
-		rc = set_follow(ex, &loss, why, out);
+		rc = set_follow(ex, &loss, m->why, out);
 	}
-	if (!rc && why != TO_TRY) {
+	if (!rc && m->why != TO_TRY) {
+		log_edits(ex, m->edit ? TO_FOLLOW : m->why, old->set);
 		check_submounts(ex);
 		check_names_later(ex, now);
 	}
@@ -585,28 +646,39 @@ static int change(struct exports *ex, enum purpose why, const struct draft_text 
 	return rc;
 }
 
-int exports_reload(struct exports *ex, struct exports_outcome *out)
+static int change_locked(struct exports *ex, struct making *m, struct exports_outcome *out)
 {
 	if (out)
 		*out = (struct exports_outcome){ .revoked = { 0 } };
 	pthread_mutex_lock(&ex->change_lock);
-	int rc = change(ex, TO_RELOAD, NULL, out);
+	const int rc = change(ex, m, out);
 
 	pthread_mutex_unlock(&ex->change_lock);
 	return rc;
+}
+
+int exports_reload(struct exports *ex, struct exports_outcome *out)
+{
+	struct making m = { .why = TO_RELOAD };
+
+	return change_locked(ex, &m, out);
 }
 
 int exports_try(struct exports *ex, const char *name, const char *text, size_t len,
 		struct exports_outcome *out)
 {
 	const struct draft_text draft = { name, text, len };
+	struct making m = { .why = TO_TRY, .draft = &draft };
 
-	*out = (struct exports_outcome){ .revoked = { 0 } };
-	pthread_mutex_lock(&ex->change_lock);
-	int rc = change(ex, TO_TRY, &draft, out);
+	return change_locked(ex, &m, out);
+}
 
-	pthread_mutex_unlock(&ex->change_lock);
-	return rc;
+int exports_edit(struct exports *ex, const struct exports_edit *edit, bool only_try,
+		 struct exports_outcome *out)
+{
+	struct making m = { .why = only_try ? TO_TRY : TO_RELOAD, .edit = edit };
+
+	return change_locked(ex, &m, out);
 }
 
 /* A set with the same exports for the same clients, at their places of now. */
@@ -636,8 +708,9 @@ static bool differs(const struct export_set *old, const struct export_set *now)
 /* Called when the mount table has changed. */
 static int follow_mounts(struct exports *ex, struct export_set *old)
 {
+	const struct making m = { .why = TO_FOLLOW, .old = old };
 	struct export_set *now = set_like(old);
-	int rc = now ? set_find_all(ex, now, old, TO_FOLLOW) : -ENOMEM;
+	int rc = now ? set_find_all(ex, now, &m) : -ENOMEM;
 	const struct loss loss = { .old = old, .now = now };
 
 	if (!now || !now->place)

@@ -7,6 +7,7 @@
 #define RN_DAEMON_EXPORT_SET_H
 
 #include "conf/exports.h"
+#include "conf/exports_change.h"
 #include "lib/log.h"
 #include "vfs/export.h"
 
@@ -73,8 +74,10 @@ struct exports_now {
 	const struct exp_table *table;
 	const struct export_place *place; /* by exp_export.index */
 	struct exp_matcher *matcher;
-	const struct cfg_diags *diags; /* messages about the files that were read */
-	void *view;		       /* holds all of them */
+	const struct cfg_diags *diags;	    /* messages about what the set was made of */
+	const struct cfg_diags *file_diags; /* messages about the files that were read */
+	unsigned edits;			    /* temporary changes since then */
+	void *view;			    /* holds all of them */
 };
 void exports_now_get(struct exports *ex, struct exports_now *now);
 void exports_now_put(struct exports_now *now);
@@ -94,6 +97,15 @@ int exports_reload(struct exports *ex, struct exports_outcome *out);
  * nothing. 0, or the error of the reload; the outcome is there unless that is -ENOMEM. */
 int exports_try(struct exports *ex, const char *name, const char *text, size_t len,
 		struct exports_outcome *out);
+
+/* A temporary change: it holds until the next reload. */
+struct exports_edit {
+	bool remove; /* the client; else it is added */
+	struct exp_change change;
+};
+/* Makes the change, or only finds out what it would do. 0 or -errno; the outcome as above. */
+int exports_edit(struct exports *ex, const struct exports_edit *edit, bool only_try,
+		 struct exports_outcome *out);
 
 /* The view that protocols get; valid as long as ex. */
 struct vfs_exports exports_view(struct exports *ex);

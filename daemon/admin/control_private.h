@@ -40,6 +40,10 @@ void control_delegations(void *control, const struct admin_request *req, struct 
 /* exports_list.c: GET /v1/exports */
 void control_exports(void *control, const struct admin_request *req, struct admin_reply *r);
 
+/* exports_edit.c: POST /v1/exports/add, /v1/exports/remove */
+void control_exports_add(void *control, const struct admin_request *req, struct admin_reply *r);
+void control_exports_remove(void *control, const struct admin_request *req, struct admin_reply *r);
+
 /* exports_explain.c: GET /v1/exports/explain */
 void control_exports_explain(void *control, const struct admin_request *req, struct admin_reply *r);
 

@@ -32,6 +32,7 @@ static struct job *job_new(struct control *c, const struct admin_request *req)
 	if (!job)
 		return NULL;
 	job->task = (struct exports_task){ .control = c,
+					   .uid = req->peer.uid,
 					   .query = req->query ? strdup(req->query) : NULL,
 					   .body = calloc(1, req->body_len + 1),
 					   .body_len = req->body_len };
