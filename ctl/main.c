@@ -19,6 +19,7 @@ static const struct ctl_command commands[] = {
 	{ "clients", "NFSv4 clients, and how much they hold", ctl_clients },
 	{ "delegation recall", "have clients return delegations", ctl_delegation },
 	{ "delegations", "delegations that clients hold", ctl_delegations },
+	{ "drain", "give nothing new, and wait until nothing is held", ctl_drain },
 	{ "exports", "what is exported to whom, and changes of it", ctl_exports },
 	{ "grace status|end", "the grace period after a restart", ctl_grace },
 	{ "lock release", "end locks that clients hold", ctl_lock },

@@ -11,6 +11,7 @@
 #include "conf/exports_match.h"
 #include "conf/exports_names.h"
 #include "daemon/askers.h"
+#include "daemon/drain.h"
 #include "daemon/export_place.h"
 #include "daemon/lanes.h"
 #include "daemon/log_sink.h"
@@ -58,6 +59,7 @@ struct exports {
 	struct exports_config cfg;
 	_Atomic uint32_t generation;
 	pthread_mutex_t change_lock; /* outermost: one change of sets at a time */
+	pthread_mutex_t drain_lock;  /* a leaf: exports follow the drain */
 	struct mount_watch *watch;
 	struct path_probe *probe;
 	struct exports_hooks hooks;
@@ -145,12 +147,26 @@ static void set_promises(struct vfs *vfs, const struct export_set *set)
 		vfs_deleg_recall_unguarded(vfs);
 }
 
+static void set_draining(struct exports *ex, const struct export_set *set)
+{
+	pthread_mutex_lock(&ex->drain_lock);
+	for (unsigned i = 0; ex->cfg.drain && i < set->table->n_exports; i++) {
+		struct vfs_export *exp = set->place[i].exp;
+
+		if (exp)
+			vfs_export_set_draining(
+				exp, drain_covers(ex->cfg.drain, set->table->exports[i].path));
+	}
+	pthread_mutex_unlock(&ex->drain_lock);
+}
+
 /* Puts a set in force: all or nothing. 0 or -ENOMEM. */
 static int set_use(struct exports *ex, struct export_set *set)
 {
 	struct set_view *view[STRIPES] = { NULL };
 	int rc = 0;
 
+	set_draining(ex, set);
 	for (unsigned i = 0; i < STRIPES && !rc; i++) {
 		view[i] = view_new(set);
 		rc = view[i] ? 0 : -ENOMEM;
@@ -167,6 +183,8 @@ static int set_use(struct exports *ex, struct export_set *set)
 		}
 		view_put(old);
 	}
+	/* Again, as the drain may have changed after the first time. */
+	set_draining(ex, set);
 	if (!rc)
 		set_promises(ex->cfg.vfs, set);
 	/* Raised after the sets are replaced: a reader of the new number sees the new set. 0 is
@@ -424,6 +442,7 @@ int exports_new(const struct exports_config *cfg, struct exports **out)
 		return -ENOMEM;
 	*ex = (struct exports){ .cfg = *cfg };
 	pthread_mutex_init(&ex->change_lock, NULL);
+	pthread_mutex_init(&ex->drain_lock, NULL);
 	for (unsigned i = 0; i < STRIPES; i++)
 		pthread_mutex_init(&ex->stripe[i].lock, NULL);
 	ex->probe = path_probe_new(cfg->log);
@@ -452,6 +471,7 @@ void exports_free(struct exports *ex)
 	mount_watch_free(ex->watch);
 	path_probe_free(ex->probe);
 	pthread_mutex_destroy(&ex->change_lock);
+	pthread_mutex_destroy(&ex->drain_lock);
 	for (unsigned i = 0; i < STRIPES; i++) {
 		view_put(ex->stripe[i].view);
 		pthread_mutex_destroy(&ex->stripe[i].lock);
@@ -679,6 +699,14 @@ int exports_edit(struct exports *ex, const struct exports_edit *edit, bool only_
 	struct making m = { .why = only_try ? TO_TRY : TO_RELOAD, .edit = edit };
 
 	return change_locked(ex, &m, out);
+}
+
+void exports_follow_drain(struct exports *ex)
+{
+	struct set_view *view = view_get(ex);
+
+	set_draining(ex, view->set);
+	view_put(view);
 }
 
 /* A set with the same exports for the same clients, at their places of now. */

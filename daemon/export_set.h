@@ -12,6 +12,7 @@
 #include "vfs/export.h"
 
 struct askers;
+struct drain;
 struct exp_matcher;
 struct export_place;
 struct export_set;
@@ -24,6 +25,7 @@ struct exports_config {
 	struct exp_load_opts load;
 	bool must_be_whole;    /* any error fails exports_new(), as it fails a reload */
 	struct askers *askers; /* threads that wait for name services */
+	struct drain *drain;   /* NULL: nothing is ever drained */
 	struct lanes *lanes;   /* learn the exports' file systems */
 	const struct rn_logger *log;
 };
@@ -106,6 +108,9 @@ struct exports_edit {
 /* Makes the change, or only finds out what it would do. 0 or -errno; the outcome as above. */
 int exports_edit(struct exports *ex, const struct exports_edit *edit, bool only_try,
 		 struct exports_outcome *out);
+
+/* Has the exports follow the drain, after that has changed. */
+void exports_follow_drain(struct exports *ex);
 
 /* The view that protocols get; valid as long as ex. */
 struct vfs_exports exports_view(struct exports *ex);

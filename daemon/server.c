@@ -14,8 +14,10 @@
 #include "daemon/askers.h"
 #include "daemon/counters.h"
 #include "daemon/dialer.h"
+#include "daemon/drain.h"
 #include "daemon/export_set.h"
 #include "daemon/held.h"
+#include "daemon/held_below.h"
 #include "daemon/instance.h"
 #include "daemon/lanes.h"
 #include "daemon/limits.h"
@@ -59,6 +61,7 @@ struct server {
 	struct ticker *files_ticker, *clients_ticker;
 	struct vfs *vfs;
 	struct exports *exports;
+	struct drain *drain;
 	struct standing *standing;
 	struct dialer dialer;
 	struct programs programs;
@@ -126,11 +129,12 @@ static int start_exports(struct server *s)
 			  .strict = s->settings->server.strict_exports,
 			  .check_paths = true },
 		.askers = s->askers,
+		.drain = s->drain = drain_new(),
 		.lanes = s->lanes,
 		.log = s->log,
 	};
 
-	int rc = exports_new(&cfg, &s->exports);
+	int rc = !s->drain ? -ENOMEM : exports_new(&cfg, &s->exports);
 
 	if (rc)
 		return rc;
@@ -343,35 +347,12 @@ static int start_memory(struct server *s)
 	return s->pool && s->clients && s->lanes ? 0 : -ENOMEM;
 }
 
-static void add_holder(void *ctx, const struct nfs4_loss *loss)
-{
-	struct exports_revoked *out = ctx;
-
-	out->opens += loss->opens;
-	out->locks += loss->locks;
-	out->delegations += loss->delegations;
-	if (!out->holder)
-		out->holder = calloc(EXPORTS_HOLDERS_MAX, sizeof(*out->holder));
-	if (!out->holder || out->nholders == EXPORTS_HOLDERS_MAX)
-		return;
-	struct exports_holder *h = &out->holder[out->nholders++];
-
-	h->clientid = loss->clientid;
-	memcpy(&h->addr, &loss->addr, sizeof(loss->addr));
-	h->opens = loss->opens;
-	h->locks = loss->locks;
-	h->delegations = loss->delegations;
-}
-
 static void count_lost(void *ctx, const struct vfs_exports_lost *lost, struct exports_revoked *out)
 {
 	struct server *s = ctx;
 
 	pthread_mutex_lock(&s->clients_lock);
-	if (s->programs.nfs4)
-		nfs4_count_exports(s->programs.nfs4, lost, add_holder, out);
-	if (s->programs.nfs3)
-		out->lock_owners = nlm_count_exports(s->programs.nfs3, lost);
+	held_below(s->programs.nfs4, s->programs.nfs3, lost, out);
 	pthread_mutex_unlock(&s->clients_lock);
 }
 
@@ -463,6 +444,7 @@ static int start_answers(struct server *s)
 		.clients_lock = &s->clients_lock,
 		.askers = s->askers,
 		.exports = s->exports,
+		.drain = s->drain,
 		.tasks = s->tasks,
 		.reload = reload,
 		.reload_ctx = s,
@@ -576,6 +558,7 @@ void server_stop(struct server *s)
 	standing_free(s->standing);
 	if (s->exports)
 		exports_free(s->exports);
+	drain_free(s->drain);
 	if (s->vfs)
 		vfs_free(s->vfs);
 	if (s->parked) /* the end of a delegation wakes what is parked */

@@ -73,6 +73,10 @@ const char *vfs_export_real_path(const struct vfs_export *exp);
  * (exports option nfs_only). False at first. */
 void vfs_export_set_nfs_only(struct vfs_export *exp, bool nfs_only);
 bool vfs_export_is_nfs_only(const struct vfs_export *exp);
+/* True: clients get no new state below it (opens, locks, delegations), and keep what they have. False at first. The
+ * protocols ask. */
+void vfs_export_set_draining(struct vfs_export *exp, bool draining);
+bool vfs_export_is_draining(const struct vfs_export *exp);
 
 /* The kernel's id of the mount of its path. A descriptor is held there, so that umount(8) finds it
  * busy and the id is not reused as long as the export is open. */

@@ -20,6 +20,7 @@
 #include "vfs/export.h"
 
 struct control;
+struct drain;
 struct nfs3_server;
 
 /* Borrowed pointers, which outlive the control; what may be NULL in held may be here. */
@@ -32,6 +33,7 @@ struct control_sources {
 	pthread_mutex_t *clients_lock; /* held while clients' state is ended */
 	struct askers *askers;
 	struct exports *exports;
+	struct drain *drain;
 	struct tasks *tasks;
 	/* Reads the exports again, with all that belongs to a reload; for the main thread. */
 	int (*reload)(void *ctx, struct exports_outcome *out);

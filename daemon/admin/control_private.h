@@ -21,6 +21,11 @@ struct control {
 /* clients.c: GET /v1/clients */
 void control_clients(void *control, const struct admin_request *req, struct admin_reply *r);
 
+/* drain.c: GET /v1/drain, POST /v1/drain, /v1/drain/cancel */
+void control_drain(void *control, const struct admin_request *req, struct admin_reply *r);
+void control_drain_begin(void *control, const struct admin_request *req, struct admin_reply *r);
+void control_drain_cancel(void *control, const struct admin_request *req, struct admin_reply *r);
+
 /* ending.c: POST /v1/clients/evict, /v1/delegations/recall, /v1/locks/release, /v1/opens/close */
 void control_client_evict(void *control, const struct admin_request *req, struct admin_reply *r);
 void control_delegation_recall(void *control, const struct admin_request *req,
