@@ -16,6 +16,8 @@ static const struct ctl_command commands[] = {
 	{ "diff", "tell what a reload would change: diff [FILE]", exports_diff },
 	{ "explain", "which line is for a client, and why: explain CLIENT PATH [--uid N] [--gid N]",
 	  exports_explain },
+	{ "import", "lines of exports(5) for nfs-ganesha's: import --ganesha FILE",
+	  exports_import },
 	{ "list", "the exports in force", exports_list },
 	{ "reload", "read the files again", exports_reload },
 	{ "remove", "until the next reload: remove CLIENT:PATH [--yes]", exports_remove },
