@@ -10,6 +10,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "rpc/conns.h"
+
 #define BUCKETS 1024u	 /* a power of two */
 #define NETWORK_BYTES 8u /* bits of an IPv6 address that name a network */
 
@@ -22,6 +24,7 @@ struct slow {
 };
 
 struct rpc_clients {
+	struct rpc_conns *conns;
 	pthread_mutex_t lock;
 	uint8_t seed[crypto_shorthash_KEYBYTES];
 	unsigned count;
@@ -35,6 +38,11 @@ struct rpc_clients *rpc_clients_new(void)
 
 	if (!all)
 		return NULL;
+	all->conns = rpc_conns_new();
+	if (!all->conns) {
+		free(all);
+		return NULL;
+	}
 	/* Without randomness this early, the table works with the key it has. */
 	(void)!getrandom(all->seed, sizeof(all->seed), GRND_NONBLOCK);
 	pthread_mutex_init(&all->lock, NULL);
@@ -45,6 +53,7 @@ void rpc_clients_free(struct rpc_clients *all)
 {
 	if (!all)
 		return;
+	rpc_conns_free(all->conns);
 	pthread_mutex_destroy(&all->lock);
 	free(all);
 }
@@ -149,4 +158,9 @@ unsigned rpc_clients_count(struct rpc_clients *all)
 	const unsigned n = all->count;
 	pthread_mutex_unlock(&all->lock);
 	return n;
+}
+
+struct rpc_conns *rpc_clients_conns(struct rpc_clients *all)
+{
+	return all->conns;
 }

@@ -24,6 +24,7 @@
 #include "rpc/address.h"
 
 struct rpc_clients;
+struct rpc_conns;
 
 #define RPC_LANES 16u	 /* queues of calls that do not wait for each other: daemon/lanes.h */
 #define RPC_LOOPS_MAX 8u /* most event threads */
@@ -79,5 +80,7 @@ static inline bool rpc_client_was_slow(const struct rpc_client *client, uint64_t
 	return now < atomic_load_explicit(&client->slow_until, memory_order_relaxed);
 }
 unsigned rpc_clients_count(struct rpc_clients *all);
+/* The table of the clients' connections: rpc/conns.h. */
+struct rpc_conns *rpc_clients_conns(struct rpc_clients *all);
 
 #endif
