@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The NFSv4 clients, by ringnfsctl clients: who they are, their leases, and how much they hold."""
 import json
+import os
 import time
 
 import harness
 import nfs4client as n4
 from control import Control, ctl
-from control_state import api, client_id, new_client
+from control_state import WANT_READ, Called, api, client_id, new_client
 from harness import Count
 
 LEASE = 10
@@ -45,6 +46,43 @@ def test_who(t, d):
     c.owner = b"a\x1b[2Jb\xff"
     c.register()
     t.equal("a name of odd bytes", row_of(d, c)["name"], "a\\x1b[2Jb\\xff")
+    c.close()
+
+
+def holds(d, c):
+    row = row_of(d, c)
+    return row["opens"], row["locks"], row["delegations"]
+
+
+def test_holds(t, d):
+    """How much is counted follows what happens to it."""
+    for minor in (1, 2):
+        c = new_client(d, f"holds by 4.{minor}", minor)
+        root = c.path(d.exports["one"])
+        files = [c.open(root, f"holds{minor}{i}".encode(), create=True) for i in range(3)]
+        (res, fh), (other, otherfh) = files[:2]
+        t.equal(f"4.{minor}: three opens", holds(d, c), (3, 0, 0))
+        lock = c.lock(fh, res["stateid"], offset=0, length=10)
+        c.lock(otherfh, other["stateid"])
+        t.equal(f"4.{minor}: two locks", holds(d, c), (3, 2, 0))
+        lock = c.unlock(fh, lock["stateid"], 2, 3)
+        t.equal(f"4.{minor}: one in two parts", holds(d, c), (3, 2, 0))
+        c.unlock(fh, lock["stateid"])
+        t.equal(f"4.{minor}: unlocked", holds(d, c), (3, 1, 0))
+        c.close_file(fh, res["stateid"])
+        t.equal(f"4.{minor}: closed", holds(d, c), (2, 1, 0))
+        api(d, "/v1/locks/release", "POST", client=client_id(c))
+        t.equal(f"4.{minor}: its lock is released", holds(d, c), (2, 0, 0))
+        api(d, "/v1/opens/close", "POST", client=client_id(c))
+        t.equal(f"4.{minor}: its opens are revoked", holds(d, c), (0, 0, 0))
+        c.close()
+    c = new_client(d, "delegations", kind=Called)
+    with open(os.path.join(d.exports["one"], "delegated"), "wb") as f:
+        f.write(b"data")
+    res, fh = c.open(c.path(d.exports["one"]), b"delegated", access=n4.SHARE_READ | WANT_READ)
+    t.equal("an open and a delegation", (res.get("delegation"), holds(d, c)), (n4.DELEGATE_READ, (1, 0, 1)))
+    c.delegreturn(fh, res["deleg"])
+    t.equal("returned", holds(d, c), (1, 0, 0))
     c.close()
 
 
@@ -96,7 +134,7 @@ def test_pages(t, d):
 def main():
     t = Count()
     with Control({"nfs4.lease_time": LEASE}) as d:
-        for test in (test_who, test_lease, test_tool):
+        for test in (test_who, test_holds, test_lease, test_tool):
             test(t, d)
     with Control({"nfs4.lease_time": 90}) as d:
         test_pages(t, d)
