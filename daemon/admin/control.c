@@ -18,6 +18,7 @@ static const struct {
 } rows[] = {
 	{ "GET", "/v1/clients", control_clients, true },
 	{ "POST", "/v1/clients/evict", control_client_evict, false },
+	{ "GET", "/v1/connections", control_connections, true },
 	{ "GET", "/v1/delegations", control_delegations, true },
 	{ "POST", "/v1/delegations/recall", control_delegation_recall, false },
 	{ "GET", "/v1/exports", control_exports, true },
@@ -30,6 +31,7 @@ static const struct {
 	{ "POST", "/v1/locks/release", control_lock_release, false },
 	{ "GET", "/v1/opens", control_opens, true },
 	{ "POST", "/v1/opens/close", control_open_close, false },
+	{ "GET", "/v1/sessions", control_sessions, true },
 	{ "GET", "/v1/status", control_status, true },
 };
 

@@ -19,6 +19,9 @@ struct control {
 /* clients.c: GET /v1/clients */
 void control_clients(void *control, const struct admin_request *req, struct admin_reply *r);
 
+/* connections.c: GET /v1/connections */
+void control_connections(void *control, const struct admin_request *req, struct admin_reply *r);
+
 /* ending.c: POST /v1/clients/evict, /v1/delegations/recall, /v1/locks/release, /v1/opens/close */
 void control_client_evict(void *control, const struct admin_request *req, struct admin_reply *r);
 void control_delegation_recall(void *control, const struct admin_request *req,
@@ -44,6 +47,9 @@ void control_exports_explain(void *control, const struct admin_request *req, str
 /* exports_reload.c: POST /v1/exports/reload, /v1/exports/diff */
 void control_exports_reload(void *control, const struct admin_request *req, struct admin_reply *r);
 void control_exports_diff(void *control, const struct admin_request *req, struct admin_reply *r);
+
+/* sessions.c: GET /v1/sessions */
+void control_sessions(void *control, const struct admin_request *req, struct admin_reply *r);
 
 /* status.c: GET /v1/status */
 void control_status(void *control, const struct admin_request *req, struct admin_reply *r);
