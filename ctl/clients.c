@@ -1,81 +1,106 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* ringnfsctl clients */
-#include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "ctl/client_tables.h"
 #include "ctl/ctl.h"
 #include "ctl/pages.h"
-#include "ctl/print.h"
-#include "ctl/table.h"
-#include "lib/util.h"
 
-static void put_state(struct table *t, const json_t *c)
+/* Clients of both kinds. */
+struct clients {
+	json_t *nfs4, *nfs3; /* rows */
+	json_t *last;	     /* of the pages of nfs3: it has those that the server has forgotten */
+};
+
+/* The id of an NFSv4 client is a number. */
+static bool is_address(const char *what)
 {
-	char since[PRINT_MAX], left[PRINT_MAX];
-	const char *state = pages_text(c, "state");
-
-	if (json_object_get(c, "lease_left"))
-		table_cellf(t, "%s, lease for %s", state,
-			    print_age(pages_number(c, "lease_left"), left));
-	else
-		table_cellf(t, "%s for %s", state, print_age(pages_number(c, "since"), since));
+	return strpbrk(what, ".:") != NULL;
 }
 
-static int print(const json_t *rows)
+/* what: an id, an address, or NULL for all. */
+static int get(const struct ctl *ctl, const char *what, struct clients *out)
 {
-	static const struct table_column columns[] = {
-		{ "ID", false },   { "ADDRESS", false },    { "NET", false },
-		{ "VERS", false }, { "SESSIONS", true },    { "OPENS", true },
-		{ "LOCKS", true }, { "DELEGATIONS", true }, { "STATE", false },
-		{ "NAME", false },
+	const bool address = what && is_address(what);
+	const struct pages_query nfs4 = {
+		.path = "/v1/clients",
+		.list = "clients",
+		.name = "id",
+		.value = what,
 	};
-	struct table *t = table_new(columns, rn_array_size(columns));
-	const json_t *c;
-	size_t i;
+	const struct pages_query nfs3 = {
+		.path = "/v1/nfs3_clients",
+		.list = "nfs3_clients",
+		.name = "address",
+		.value = what,
+		.last = &out->last,
+	};
+	int status = CTL_DONE;
 
-	if (!t)
-		return pages_no_memory();
-	json_array_foreach(rows, i, c)
-	{
-		table_cell(t, pages_text(c, "id"));
-		table_cell(t, pages_text(c, "address"));
-		table_cell(t, pages_text(c, "netid"));
-		table_cell(t, pages_text(c, "version"));
-		table_cellf(t, "%" PRIu64, pages_number(c, "sessions"));
-		table_cellf(t, "%" PRIu64, pages_number(c, "opens"));
-		table_cellf(t, "%" PRIu64, pages_number(c, "locks"));
-		table_cellf(t, "%" PRIu64, pages_number(c, "delegations"));
-		put_state(t, c);
-		table_cell(t, pages_text(c, "name"));
-	}
-	const int rc = table_print(t, stdout);
+	if (!address)
+		status = pages_get(ctl, &nfs4, &out->nfs4);
+	if (status == CTL_DONE && (address || !what))
+		status = pages_get(ctl, &nfs3, &out->nfs3);
+	return status;
+}
 
-	table_free(t);
+static int print_json(const struct clients *c)
+{
+	json_t *all = json_object();
+	const json_t *others = json_object_get(c->last, "others");
+
+	if (c->nfs4)
+		json_object_set(all, "clients", c->nfs4);
+	if (c->nfs3)
+		json_object_set(all, "nfs3_clients", c->nfs3);
+	if (others)
+		json_object_set(all, "others", (json_t *)others);
+	const int rc = json_dumpf(all, stdout, JSON_INDENT(2));
+
+	json_decref(all);
+	putchar('\n');
 	return rc ? pages_no_memory() : CTL_DONE;
+}
+
+static int print(const struct clients *c, bool detail)
+{
+	int status = CTL_DONE;
+
+	if (c->nfs4)
+		status = client_table_nfs4(c->nfs4);
+	if (status == CTL_DONE && json_array_size(c->nfs4) > 0 && json_array_size(c->nfs3) > 0)
+		putchar('\n');
+	if (status == CTL_DONE && c->nfs3)
+		status = client_table_nfs3(c->nfs3);
+	if (status == CTL_DONE && detail)
+		client_print_detail(json_array_get(c->nfs4 ? c->nfs4 : c->nfs3, 0));
+	else if (status == CTL_DONE)
+		client_print_others(json_object_get(c->last, "others"));
+	return status;
 }
 
 int ctl_clients(const struct ctl *ctl, int argc, char **argv)
 {
-	const struct pages_query q = {
-		.path = "/v1/clients",
-		.list = "clients",
-		.name = "id",
-		.value = argc > 1 ? argv[1] : NULL,
-	};
-	json_t *rows;
+	const char *what = argc > 1 ? argv[1] : NULL;
+	struct clients c = { .nfs4 = NULL };
 
 	if (argc > 2) {
-		fprintf(stderr, "ringnfsctl: clients takes an id at most, and not '%s'\n", argv[2]);
+		fprintf(stderr,
+			"ringnfsctl: clients takes an id or an address at most, and not '%s'\n",
+			argv[2]);
 		return CTL_USAGE;
 	}
-	int status = pages_get(ctl, &q, &rows);
+	int status = get(ctl, what, &c);
 
-	if (status == CTL_DONE && argc == 2 && json_array_size(rows) == 0) {
-		fprintf(stderr, "ringnfsctl: there is no client %s\n", argv[1]);
+	if (status == CTL_DONE && what && json_array_size(c.nfs4 ? c.nfs4 : c.nfs3) == 0) {
+		fprintf(stderr, "ringnfsctl: there is no client %s\n", what);
 		status = CTL_REFUSED;
 	}
 	if (status == CTL_DONE)
-		status = ctl->json ? pages_print_json(&q, rows) : print(rows);
-	json_decref(rows);
+		status = ctl->json ? print_json(&c) : print(&c, what != NULL);
+	json_decref(c.nfs4);
+	json_decref(c.nfs3);
+	json_decref(c.last);
 	return status;
 }

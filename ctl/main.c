@@ -16,7 +16,7 @@
 
 static const struct ctl_command commands[] = {
 	{ "client evict", "end all that a client holds, and its sessions", ctl_client },
-	{ "clients", "NFSv4 clients, and how much they hold", ctl_clients },
+	{ "clients", "clients, how much they hold and what they did", ctl_clients },
 	{ "connections", "connections, what goes over them and their limits", ctl_connections },
 	{ "delegation recall", "have clients return delegations", ctl_delegation },
 	{ "delegations", "delegations that clients hold", ctl_delegations },

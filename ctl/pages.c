@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "ctl/uri.h"
 
@@ -20,6 +21,17 @@ int pages_no_memory(void)
 {
 	fputs("ringnfsctl: no memory\n", stderr);
 	return CTL_UNREACHABLE;
+}
+
+/* The place of a page, a number or a text, for the caller to free. NULL: no memory. */
+static char *place_of(const json_t *after)
+{
+	char *text = NULL;
+
+	if (json_is_string(after))
+		return strdup(json_string_value(after));
+	return asprintf(&text, "%" JSON_INTEGER_FORMAT, json_integer_value(after)) < 0 ? NULL
+										       : text;
 }
 
 /* Adds a page to rows. *after has the place of the next one, or NULL at the end. */
@@ -44,9 +56,11 @@ static int get_page(const struct ctl *ctl, const struct pages_query *q, json_t *
 		return status;
 	json_array_extend(rows, json_object_get(page, q->list));
 	next = json_object_get(page, "after");
-	if (next && asprintf(after, "%" JSON_INTEGER_FORMAT, json_integer_value(next)) < 0) {
-		*after = NULL;
+	if (next && !(*after = place_of(next)))
 		status = pages_no_memory();
+	if (q->last && !*after) {
+		*q->last = page;
+		return status;
 	}
 	json_decref(page);
 	return status;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Lists that the server gives in pages, each with the place of the next one as a number. */
+/* Lists that the server gives in pages, each with the place of the next one. */
 #ifndef RN_CTL_PAGES_H
 #define RN_CTL_PAGES_H
 
@@ -12,6 +12,7 @@ struct pages_query {
 	const char *list; /* member of the answers that has the rows */
 	/* A parameter, or NULL */
 	const char *name, *value;
+	json_t **last; /* NULL, or a place for the last page, for the caller to free */
 };
 
 /* Gets all pages. An exit status: CTL_DONE, and *rows is an array for the caller to free; or another with a message on

@@ -7,6 +7,7 @@
 #ifndef RN_NFS4_NFS4_VIEW_H
 #define RN_NFS4_NFS4_VIEW_H
 
+#include "nfs4/counts.h"
 #include "vfs/view.h"
 
 struct nfs4_server;
@@ -63,6 +64,8 @@ enum nfs4_view_status {
 	NFS4_VIEW_EXPIRED,  /* it has lost what it held */
 };
 
+#define NFS4_VIEW_CLIENT_CONNS 64u /* more are not told */
+
 /* A registered client. Valid during the call that shows it. */
 struct nfs4_view_client {
 	uint64_t clientid;
@@ -78,6 +81,10 @@ struct nfs4_view_client {
 	uint64_t lease_s; /* active: seconds until its lease runs out unless it is renewed */
 	uint32_t nsessions;
 	uint64_t opens, locks, delegations;
+	const struct nfs4_counts *counts;
+	/* Connections (rpc_conn.id) bound to its sessions, and the last one that it called over. Some may be gone. */
+	uint32_t nconns;
+	uint64_t conn[NFS4_VIEW_CLIENT_CONNS], last_conn;
 };
 
 /*
@@ -87,6 +94,9 @@ struct nfs4_view_client {
  */
 bool nfs4_view_clients(struct nfs4_server *s, uint32_t *after, unsigned most,
 		       void (*show)(void *arg, const struct nfs4_view_client *c), void *arg);
+/* Shows the client with that id, if there is one. */
+void nfs4_view_client(struct nfs4_server *s, uint64_t clientid,
+		      void (*show)(void *arg, const struct nfs4_view_client *c), void *arg);
 
 #define NFS4_VIEW_CONNS 32u
 

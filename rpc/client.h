@@ -22,6 +22,7 @@
 #include "lib/fair_queue.h"
 #include "lib/payload.h"
 #include "rpc/address.h"
+#include "rpc/usage.h"
 
 struct rpc_clients;
 struct rpc_conns;
@@ -55,6 +56,7 @@ struct rpc_client {
 	struct rpc_loop_share loop[RPC_LOOPS_MAX];
 	_Atomic uint64_t pressed_ns; /* last time it had to wait for memory, CLOCK_MONOTONIC ns */
 	_Atomic uint64_t slow_until; /* see rpc_client_is_slow */
+	struct rpc_usage usage;
 };
 
 struct rpc_clients *rpc_clients_new(void);	/* NULL: no memory */

@@ -29,6 +29,7 @@ static const struct {
 	{ "POST", "/v1/grace/end", control_grace_end, false },
 	{ "GET", "/v1/locks", control_locks, true },
 	{ "POST", "/v1/locks/release", control_lock_release, false },
+	{ "GET", "/v1/nfs3_clients", control_nfs3_clients, true },
 	{ "GET", "/v1/opens", control_opens, true },
 	{ "POST", "/v1/opens/close", control_open_close, false },
 	{ "GET", "/v1/sessions", control_sessions, true },

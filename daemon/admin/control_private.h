@@ -33,6 +33,9 @@ void control_open_close(void *control, const struct admin_request *req, struct a
 void control_grace(void *control, const struct admin_request *req, struct admin_reply *r);
 void control_grace_end(void *control, const struct admin_request *req, struct admin_reply *r);
 
+/* nfs3_clients.c: GET /v1/nfs3_clients */
+void control_nfs3_clients(void *control, const struct admin_request *req, struct admin_reply *r);
+
 /* states.c: GET /v1/opens, /v1/locks, /v1/delegations */
 void control_opens(void *control, const struct admin_request *req, struct admin_reply *r);
 void control_locks(void *control, const struct admin_request *req, struct admin_reply *r);

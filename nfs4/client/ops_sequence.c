@@ -117,6 +117,7 @@ static void begin(struct nfs4_compound *c, const struct nfs4_sequence_args *a,
 	c->cached_limit = s->fore.max_cached;
 	nfs4_client_ref(s->client);
 	c->client = s->client;
+	c->counts = &s->client->counts;
 	nfs4_origin_note(s->client, c);
 	nfs4_put_sequence(c, a, s, nfs4_client_renew(s->client));
 }

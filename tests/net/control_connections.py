@@ -247,6 +247,8 @@ def test_under_way(t, d, loop):
             calls.append(Frozen(lambda: c.open(root4, b"later", create=True)))
             s = eventually(lambda: session_of(d, c), lambda x: x["fore"]["busy"] == 1)
             t.equal("its slot is busy", s["fore"]["busy"], 1)
+            client = eventually(lambda: api(d, "/v1/clients", id=client_id(c))[1]["clients"][0], lambda x: x.get("oldest_ms", 0) > 20)
+            t.check("its client's oldest call", client["under_way"] == 1 and client["oldest_ms"] > 20, client)
             older = row_of(d, conn)["oldest_ms"]
             t.check("the oldest call counts", older > row_of(d, c.conn)["oldest_ms"] and older >= row["oldest_ms"])
             loop.thaw()
@@ -320,6 +322,9 @@ def test_rdma_session(t, d, f):
     s = session_of(d, c)
     t.equal("the session's connection", [(x["id"], x["transport"], x.get("device"), x["direction"]) for x in s["connections"]],
             [(row["id"], "rdma", row["device"], "both")])
+    client = api(d, "/v1/clients", id=client_id(c))[1]["clients"][0]
+    t.equal("the client's", {k: client.get(k) for k in ("transport", "device", "inline_in", "inline_out", "credits", "connections")},
+            {**{k: row[k] for k in ("transport", "device", "inline_in", "inline_out", "credits")}, "connections": 1})
     c.close()
     t.equal("ended", eventually(lambda: session_of(d, c)["connections"], lambda x: not x), [])
 
