@@ -28,6 +28,7 @@
 #include "daemon/state_dir.h"
 #include "daemon/tasks.h"
 #include "daemon/ticker.h"
+#include "daemon/usage.h"
 #include "daemon/workers.h"
 #include "nfs3/nfs3_server.h"
 #include "nfs4/nfs4_server.h"
@@ -153,6 +154,7 @@ static void observe(void *ctx, const struct rpc_request *req, uint64_t elapsed_n
 	struct server *s = ctx;
 
 	counters_observe(&s->counters, req, elapsed_ns, error);
+	usage_observe(req, elapsed_ns, error);
 	workers_observe(s->workers, req);
 }
 

@@ -18,6 +18,7 @@ static const struct {
 } rows[] = {
 	{ "GET", "/v1/clients", control_clients, true },
 	{ "POST", "/v1/clients/evict", control_client_evict, false },
+	{ "GET", "/v1/connections", control_connections, true },
 	{ "GET", "/v1/delegations", control_delegations, true },
 	{ "POST", "/v1/delegations/recall", control_delegation_recall, false },
 	{ "GET", "/v1/exports", control_exports, true },
@@ -28,8 +29,10 @@ static const struct {
 	{ "POST", "/v1/grace/end", control_grace_end, false },
 	{ "GET", "/v1/locks", control_locks, true },
 	{ "POST", "/v1/locks/release", control_lock_release, false },
+	{ "GET", "/v1/nfs3_clients", control_nfs3_clients, true },
 	{ "GET", "/v1/opens", control_opens, true },
 	{ "POST", "/v1/opens/close", control_open_close, false },
+	{ "GET", "/v1/sessions", control_sessions, true },
 	{ "GET", "/v1/status", control_status, true },
 };
 

@@ -25,4 +25,5 @@ void nfs4_clients_leave(struct nfs4_compound *c)
 		leave_session(c);
 	nfs4_client_put(c->client);
 	c->client = NULL;
+	c->counts = NULL;
 }
