@@ -45,7 +45,8 @@
 /* In the order of their start. */
 struct server {
 	const struct cfg_settings *settings;
-	const struct rn_logger *log;
+	struct logs *logs;
+	const struct rn_logger *log; /* of the daemon itself */
 	struct instance *instance;
 	struct tasks *tasks;	 /* work that the control socket leaves to the main thread */
 	struct control *control; /* NULL: the settings want none */
@@ -88,7 +89,7 @@ static int start_state(struct server *s)
 static int start_control(struct server *s)
 {
 	s->tasks = tasks_new();
-	return s->tasks ? control_new(s->settings, s->log, &s->control) : -ENOMEM;
+	return s->tasks ? control_new(s->settings, &s->logs->of[LOG_ADMIN], &s->control) : -ENOMEM;
 }
 
 static int start_vfs(struct server *s)
@@ -97,7 +98,7 @@ static int start_vfs(struct server *s)
 		.pool = s->pool,
 		.budget = &s->budget,
 		.helpers = s->limits.helpers,
-		.log = s->log,
+		.log = &s->logs->of[LOG_VFS],
 		.max_fds = s->limits.files / 4, /* until start_descriptors */
 		.deleg_quiet_seconds = (unsigned)s->settings->nfs4.lease_time,
 		.deleg_ended = parked_wake,
@@ -167,7 +168,7 @@ static int start_programs(struct server *s)
 {
 	const struct programs_config cfg = {
 		.settings = s->settings,
-		.log = s->log,
+		.logs = s->logs,
 		.vfs = s->vfs,
 		.exports = exports_view(s->exports),
 		.pool = s->pool,
@@ -242,7 +243,7 @@ static int start_tcp(struct server *s)
 		.clients = s->clients,
 		.pool = s->pool,
 		.budget = &s->budget,
-		.log = s->log,
+		.log = &s->logs->of[LOG_TCP],
 		.max_record = (uint32_t)t->max_record,
 		.max_connections = (unsigned)t->max_connections,
 		.max_requests = (unsigned)t->max_requests,
@@ -287,7 +288,7 @@ static int start_rdma(struct server *s)
 		.clients = s->clients,
 		.pool = s->pool,
 		.budget = &s->budget,
-		.log = s->log,
+		.log = &s->logs->of[LOG_RDMA],
 		.inline_size = (uint32_t)r->inline_size,
 		.credits = (unsigned)r->credits,
 		.max_connections = (unsigned)r->max_connections,
@@ -456,6 +457,8 @@ static int start_answers(struct server *s)
 {
 	const struct control_sources sources = {
 		.settings = s->settings,
+		.logs = s->logs,
+		.limits = &s->limits,
 		.held = held_sources(s),
 		.clients = s->clients,
 		.nfs3 = s->programs.nfs3,
@@ -495,22 +498,22 @@ static const struct {
 	{ "answers on the control socket", start_answers },
 };
 
-int server_start(const struct cfg_settings *settings, const struct rn_logger *log,
-		 struct server **out)
+int server_start(const struct cfg_settings *settings, struct logs *logs, struct server **out)
 {
 	struct server *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return -ENOMEM;
 	s->settings = settings;
-	s->log = log;
+	s->logs = logs;
+	s->log = &logs->of[LOG_DAEMON];
 	pthread_mutex_init(&s->clients_lock, NULL);
 	dialer_init(&s->dialer);
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
 		int rc = steps[i].start(s);
 
 		if (rc) {
-			rn_err(log, "cannot start: %s: %s", steps[i].name, strerror(-rc));
+			rn_err(s->log, "cannot start: %s: %s", steps[i].name, strerror(-rc));
 			server_stop(s);
 			return rc;
 		}

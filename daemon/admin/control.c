@@ -18,6 +18,7 @@ static const struct {
 } rows[] = {
 	{ "GET", "/v1/clients", control_clients, true },
 	{ "POST", "/v1/clients/evict", control_client_evict, false },
+	{ "GET", "/v1/config", control_config, true },
 	{ "GET", "/v1/delegations", control_delegations, true },
 	{ "POST", "/v1/delegations/recall", control_delegation_recall, false },
 	{ "GET", "/v1/exports", control_exports, true },
@@ -28,6 +29,8 @@ static const struct {
 	{ "POST", "/v1/grace/end", control_grace_end, false },
 	{ "GET", "/v1/locks", control_locks, true },
 	{ "POST", "/v1/locks/release", control_lock_release, false },
+	{ "GET", "/v1/log", control_log, true },
+	{ "POST", "/v1/log", control_log_set, false },
 	{ "GET", "/v1/opens", control_opens, true },
 	{ "POST", "/v1/opens/close", control_open_close, false },
 	{ "GET", "/v1/status", control_status, true },

@@ -14,6 +14,8 @@
 #include "daemon/askers.h"
 #include "daemon/export_set.h"
 #include "daemon/held.h"
+#include "daemon/limits.h"
+#include "daemon/logs.h"
 #include "daemon/register.h"
 #include "daemon/tasks.h"
 #include "rpc/client.h"
@@ -25,6 +27,8 @@ struct nfs3_server;
 /* Borrowed pointers, which outlive the control; what may be NULL in held may be here. */
 struct control_sources {
 	const struct cfg_settings *settings;
+	struct logs *logs;
+	const struct limits *limits;
 	struct held_sources held;
 	struct rpc_clients *clients;
 	struct nfs3_server *nfs3;      /* or NULL */

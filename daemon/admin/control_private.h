@@ -19,6 +19,9 @@ struct control {
 /* clients.c: GET /v1/clients */
 void control_clients(void *control, const struct admin_request *req, struct admin_reply *r);
 
+/* config.c: GET /v1/config */
+void control_config(void *control, const struct admin_request *req, struct admin_reply *r);
+
 /* ending.c: POST /v1/clients/evict, /v1/delegations/recall, /v1/locks/release, /v1/opens/close */
 void control_client_evict(void *control, const struct admin_request *req, struct admin_reply *r);
 void control_delegation_recall(void *control, const struct admin_request *req,
@@ -29,6 +32,10 @@ void control_open_close(void *control, const struct admin_request *req, struct a
 /* grace.c: GET /v1/grace, POST /v1/grace/end */
 void control_grace(void *control, const struct admin_request *req, struct admin_reply *r);
 void control_grace_end(void *control, const struct admin_request *req, struct admin_reply *r);
+
+/* log_level.c: GET and POST /v1/log */
+void control_log(void *control, const struct admin_request *req, struct admin_reply *r);
+void control_log_set(void *control, const struct admin_request *req, struct admin_reply *r);
 
 /* states.c: GET /v1/opens, /v1/locks, /v1/delegations */
 void control_opens(void *control, const struct admin_request *req, struct admin_reply *r);
