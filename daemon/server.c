@@ -28,6 +28,7 @@
 #include "daemon/state_dir.h"
 #include "daemon/tasks.h"
 #include "daemon/ticker.h"
+#include "daemon/trace.h"
 #include "daemon/workers.h"
 #include "nfs3/nfs3_server.h"
 #include "nfs4/nfs4_server.h"
@@ -65,6 +66,7 @@ struct server {
 	struct programs programs;
 	pthread_mutex_t clients_lock; /* outermost lock: one thread at a time ends clients' state */
 	struct counters counters;
+	struct trace trace;
 	struct rpc_server rpc;
 	struct rpc_clients *clients;
 	struct workers *workers;
@@ -155,6 +157,8 @@ static void observe(void *ctx, const struct rpc_request *req, uint64_t elapsed_n
 
 	counters_observe(&s->counters, req, elapsed_ns, error);
 	workers_observe(s->workers, req);
+	if (trace_is_on(&s->trace))
+		trace_record(&s->trace, req, elapsed_ns, error);
 }
 
 static void background(void *ctx, struct rpc_request *req, uint32_t export_id)
@@ -461,6 +465,8 @@ static int start_answers(struct server *s)
 		.limits = &s->limits,
 		.held = held_sources(s),
 		.clients = s->clients,
+		.rpc = &s->rpc,
+		.trace = &s->trace,
 		.nfs3 = s->programs.nfs3,
 		.view = exports_view(s->exports),
 		.clients_lock = &s->clients_lock,
@@ -508,6 +514,7 @@ int server_start(const struct cfg_settings *settings, struct logs *logs, struct 
 	s->logs = logs;
 	s->log = &logs->of[LOG_DAEMON];
 	pthread_mutex_init(&s->clients_lock, NULL);
+	trace_init(&s->trace);
 	dialer_init(&s->dialer);
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
 		int rc = steps[i].start(s);
@@ -586,6 +593,7 @@ void server_stop(struct server *s)
 	rpc_clients_free(s->clients);
 	lanes_free(s->lanes);
 	pthread_mutex_destroy(&s->clients_lock);
+	trace_fini(&s->trace);
 	dialer_fini(&s->dialer);
 	rn_pipe_pool_free(s->pipes);
 	if (s->pool)
@@ -650,6 +658,7 @@ static void tick_clients(void *ctx)
 {
 	struct server *s = ctx;
 
+	trace_tick(&s->trace);
 	/* A revocation that holds the lock for longer than a second delays the clock of leases. */
 	if (s->programs.nfs4 && pthread_mutex_trylock(&s->clients_lock) == 0) {
 		nfs4_tick(s->programs.nfs4);

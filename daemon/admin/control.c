@@ -14,7 +14,7 @@
 static const struct {
 	const char *method, *path;
 	void (*run)(void *control, const struct admin_request *req, struct admin_reply *r);
-	bool reads; /* see struct admin_handler */
+	bool reads; /* readers may call it */
 } rows[] = {
 	{ "GET", "/v1/clients", control_clients, true },
 	{ "POST", "/v1/clients/evict", control_client_evict, false },
@@ -34,6 +34,9 @@ static const struct {
 	{ "GET", "/v1/opens", control_opens, true },
 	{ "POST", "/v1/opens/close", control_open_close, false },
 	{ "GET", "/v1/status", control_status, true },
+	{ "GET", "/v1/trace", control_trace, false },
+	{ "POST", "/v1/trace", control_trace_start, false },
+	{ "POST", "/v1/trace/stop", control_trace_stop, false },
 };
 
 int control_new(const struct cfg_settings *settings, const struct rn_logger *log,
@@ -78,6 +81,7 @@ int control_start(struct control *c, const struct control_sources *sources)
 			.run = rows[i].run,
 			.ctx = c,
 			.reads = rows[i].reads,
+			.private = !rows[i].reads,
 		};
 	c->readers = readers_ask(sources->askers, READERS, c->server, c->log);
 	if (!c->readers)

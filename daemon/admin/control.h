@@ -18,6 +18,7 @@
 #include "daemon/logs.h"
 #include "daemon/register.h"
 #include "daemon/tasks.h"
+#include "daemon/trace.h"
 #include "rpc/client.h"
 #include "vfs/export.h"
 
@@ -31,6 +32,8 @@ struct control_sources {
 	const struct limits *limits;
 	struct held_sources held;
 	struct rpc_clients *clients;
+	const struct rpc_server *rpc;
+	struct trace *trace;
 	struct nfs3_server *nfs3;      /* or NULL */
 	struct vfs_exports view;       /* of exports, for one handle or path */
 	pthread_mutex_t *clients_lock; /* held while clients' state is ended */

@@ -55,4 +55,9 @@ void control_exports_diff(void *control, const struct admin_request *req, struct
 /* status.c: GET /v1/status */
 void control_status(void *control, const struct admin_request *req, struct admin_reply *r);
 
+/* trace.c: POST and GET /v1/trace, POST /v1/trace/stop */
+void control_trace(void *control, const struct admin_request *req, struct admin_reply *r);
+void control_trace_start(void *control, const struct admin_request *req, struct admin_reply *r);
+void control_trace_stop(void *control, const struct admin_request *req, struct admin_reply *r);
+
 #endif
