@@ -84,7 +84,7 @@ static void read_compound(struct trace_call *t, const struct rpc_request *req)
 	t->compound = true;
 	t->minor = c.minor;
 	t->nops = c.nops;
-	t->nkept = (uint32_t)rn_min(c.nknown, TRACE_OPS);
+	t->nkept = (uint32_t)rn_min(c.nkept, TRACE_OPS);
 	memcpy(t->ops, c.ops, t->nkept);
 	t->clientid = c.clientid;
 	if (c.fh)

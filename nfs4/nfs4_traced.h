@@ -13,7 +13,7 @@ struct nfs4_traced {
 	uint32_t minor;
 	uint32_t nops;	    /* operations that ran; the last one has the COMPOUND's status */
 	const uint8_t *ops; /* numbers of the first of them; 0: illegal */
-	uint32_t nknown;
+	uint32_t nkept;
 	uint64_t clientid;	 /* 0: not known */
 	const struct vfs_fh *fh; /* current filehandle at the end; NULL: none */
 };

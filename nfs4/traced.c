@@ -16,7 +16,7 @@ bool nfs4_traced(const struct rpc_request *req, struct nfs4_traced *out)
 		.minor = c->minor,
 		.nops = c->done,
 		.ops = c->ran,
-		.nknown = (uint32_t)rn_min(c->done, NFS4_RAN_MAX),
+		.nkept = (uint32_t)rn_min(c->done, NFS4_RAN_MAX),
 		.clientid = c->clientid,
 		.fh = c->current.fh.len > 0 ? &c->current.fh : NULL,
 	};
