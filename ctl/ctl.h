@@ -42,6 +42,7 @@ int ctl_open(const struct ctl *ctl, int argc, char **argv);
 int ctl_opens(const struct ctl *ctl, int argc, char **argv);
 int ctl_exports(const struct ctl *ctl, int argc, char **argv);
 int ctl_status(const struct ctl *ctl, int argc, char **argv);
+int ctl_support_bundle(const struct ctl *ctl, int argc, char **argv);
 int ctl_trace(const struct ctl *ctl, int argc, char **argv);
 
 #endif
