@@ -225,6 +225,8 @@ static int start_op(struct nfs4_compound *c)
 	c->op = c->in->err ? NULL : c->server->hooks->find_op(c->opnum, c->minor);
 	if (!c->op)
 		c->opnum = OP_ILLEGAL;
+	if (c->index < NFS4_RAN_MAX)
+		c->ran[c->index] = c->op ? (uint8_t)c->opnum : 0;
 	xdr_put_u32(c->out, c->opnum);
 	c->status_at = xdr_out_pos(c->out);
 	xdr_put_u32(c->out, NFS4_OK);
