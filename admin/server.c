@@ -175,7 +175,7 @@ static void on_request(struct evhttp_request *req, void *arg)
 		admin_route(s->handlers, s->nhandlers, method, path ? path : "", allow);
 
 	if (h)
-		reads = !changes(h);
+		reads = !changes(h) && !h->private;
 	const bool may = admin_peer(fd, s->group, &peer) >= (reads ? ADMIN_READ : ADMIN_CHANGE);
 
 	if (!may)

@@ -149,9 +149,8 @@ static int take_o(int argc, char **argv, const char **options)
 static int edit(const struct ctl *ctl, int argc, char **argv, bool add)
 {
 	struct edit e = { .verb = argv[0] };
-	const struct ctl_option options[] = { { "yes", NULL, &e.yes },
-					      { "options", &e.options, NULL } };
-	int left = ctl_options(options, add ? 2 : 1, argc, argv);
+	const struct ctl_option options[] = { { "yes", NULL, &e.yes } };
+	int left = ctl_options(options, 1, argc, argv);
 
 	if (left >= 0 && add)
 		left = take_o(left, argv, &e.options);
