@@ -28,6 +28,7 @@
 #include "daemon/state_dir.h"
 #include "daemon/tasks.h"
 #include "daemon/ticker.h"
+#include "daemon/usage.h"
 #include "daemon/trace.h"
 #include "daemon/workers.h"
 #include "nfs3/nfs3_server.h"
@@ -157,6 +158,7 @@ static void observe(void *ctx, const struct rpc_request *req, uint64_t elapsed_n
 	struct server *s = ctx;
 
 	counters_observe(&s->counters, req, elapsed_ns, error);
+	usage_observe(req, elapsed_ns, error);
 	workers_observe(s->workers, req);
 	if (trace_is_on(&s->trace))
 		trace_record(&s->trace, req, elapsed_ns, error);

@@ -40,6 +40,7 @@
 #define NFS4_OPS_MAX 128u  /* operations of one COMPOUND; a session may set a lower limit */
 
 struct nfs4_client;
+struct nfs4_counts;
 struct nfs4_owner;
 struct nfs4_session;
 struct nfs4_slot;
@@ -90,6 +91,8 @@ struct nfs4_compound {
 	size_t reply_limit;  /* the session's limit of the RPC reply in bytes; SIZE_MAX: none */
 	size_t cached_limit; /* bytes, if cache_this */
 	struct nfs4_client *client; /* calling client, once it is known: a reference */
+	struct nfs4_counts *counts; /* its; NULL: not known, or not counted */
+	uint32_t moved;		    /* bytes of a file that the operation has read or written */
 
 	/* Cause of NFS4ERR_DELAY that will soon be gone: a reference. The operation is then
 	 * repeated (nfs4_repeat_after). */

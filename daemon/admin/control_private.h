@@ -19,6 +19,9 @@ struct control {
 /* clients.c: GET /v1/clients */
 void control_clients(void *control, const struct admin_request *req, struct admin_reply *r);
 
+/* connections.c: GET /v1/connections */
+void control_connections(void *control, const struct admin_request *req, struct admin_reply *r);
+
 /* config.c: GET /v1/config */
 void control_config(void *control, const struct admin_request *req, struct admin_reply *r);
 
@@ -32,6 +35,9 @@ void control_open_close(void *control, const struct admin_request *req, struct a
 /* grace.c: GET /v1/grace, POST /v1/grace/end */
 void control_grace(void *control, const struct admin_request *req, struct admin_reply *r);
 void control_grace_end(void *control, const struct admin_request *req, struct admin_reply *r);
+
+/* nfs3_clients.c: GET /v1/nfs3_clients */
+void control_nfs3_clients(void *control, const struct admin_request *req, struct admin_reply *r);
 
 /* log_level.c: GET and POST /v1/log */
 void control_log(void *control, const struct admin_request *req, struct admin_reply *r);
@@ -51,6 +57,9 @@ void control_exports_explain(void *control, const struct admin_request *req, str
 /* exports_reload.c: POST /v1/exports/reload, /v1/exports/diff */
 void control_exports_reload(void *control, const struct admin_request *req, struct admin_reply *r);
 void control_exports_diff(void *control, const struct admin_request *req, struct admin_reply *r);
+
+/* sessions.c: GET /v1/sessions */
+void control_sessions(void *control, const struct admin_request *req, struct admin_reply *r);
 
 /* status.c: GET /v1/status */
 void control_status(void *control, const struct admin_request *req, struct admin_reply *r);

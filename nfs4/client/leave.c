@@ -28,4 +28,5 @@ void nfs4_clients_leave(struct nfs4_compound *c)
 		c->clientid = c->client->clientid;
 	nfs4_client_put(c->client);
 	c->client = NULL;
+	c->counts = NULL;
 }
