@@ -40,6 +40,15 @@ void rn_histogram_record(struct rn_histogram *h, uint64_t ns)
 		atomic_store_explicit(&h->max_ns, ns, memory_order_relaxed);
 }
 
+/* Plain loads and stores, which no other processor has to be asked for. */
+void rn_histogram_record_alone(struct rn_histogram *h, uint64_t ns)
+{
+	rn_sum_alone(&h->bucket[bucket_of(ns)], 1);
+	rn_sum_alone(&h->sum_ns, ns);
+	if (ns > atomic_load_explicit(&h->max_ns, memory_order_relaxed))
+		atomic_store_explicit(&h->max_ns, ns, memory_order_relaxed);
+}
+
 void rn_histogram_add(struct rn_durations *sum, const struct rn_histogram *h)
 {
 	const uint64_t max = atomic_load_explicit(&h->max_ns, memory_order_relaxed);
@@ -53,6 +62,25 @@ void rn_histogram_add(struct rn_durations *sum, const struct rn_histogram *h)
 	sum->sum_ns += atomic_load_explicit(&h->sum_ns, memory_order_relaxed);
 	if (max > sum->max_ns)
 		sum->max_ns = max;
+}
+
+void rn_durations_add(struct rn_durations *sum, const struct rn_durations *d)
+{
+	for (unsigned i = 0; i < RN_HISTOGRAM_BUCKETS; i++)
+		sum->bucket[i] += d->bucket[i];
+	sum->count += d->count;
+	sum->sum_ns += d->sum_ns;
+	if (d->max_ns > sum->max_ns)
+		sum->max_ns = d->max_ns;
+}
+
+uint64_t rn_durations_within(const struct rn_durations *d, uint64_t ns)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < RN_HISTOGRAM_BUCKETS && end_of(i) <= ns; i++)
+		n += d->bucket[i];
+	return n;
 }
 
 uint64_t rn_durations_quantile_ns(const struct rn_durations *d, unsigned thousandths)
