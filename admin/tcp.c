@@ -30,30 +30,33 @@ static int set_up(int fd, const struct sockaddr_storage *addr)
 	return 0;
 }
 
-static void report(const struct sockaddr_storage *addr, int rc, const struct rn_logger *log)
+static const char *address_text(const struct sockaddr_storage *addr, char text[INET6_ADDRSTRLEN])
 {
 	const void *bytes = addr->ss_family == AF_INET
 				    ? (const void *)&((const struct sockaddr_in *)addr)->sin_addr
 				    : &((const struct sockaddr_in6 *)addr)->sin6_addr;
-	char text[INET6_ADDRSTRLEN] = "";
 
-	inet_ntop(addr->ss_family, bytes, text, sizeof(text));
-	rn_err(log,
-	       "metrics: cannot listen on %s port %u: %s; correct metrics.listen, or leave it "
-	       "empty to go without",
-	       text, (unsigned)port_of(addr), strerror(-rc));
+	return inet_ntop(addr->ss_family, bytes, text, INET6_ADDRSTRLEN) ? text : "?";
 }
 
 int admin_tcp_listen(const struct sockaddr_storage *addr, const struct rn_logger *log)
 {
 	int fd = socket(addr->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int rc = fd < 0 ? -errno : set_up(fd, addr);
+	const unsigned port = port_of(addr);
+	char text[INET6_ADDRSTRLEN];
 
-	if (!rc)
+	address_text(addr, text);
+	if (!rc) {
+		rn_notice(log, "metrics by HTTP on %s port %u", text, port);
 		return fd;
+	}
 	if (fd >= 0)
 		close(fd);
-	report(addr, rc, log);
+	rn_err(log,
+	       "metrics: cannot listen on %s port %u: %s; correct metrics.listen, or leave it "
+	       "empty to go without",
+	       text, port, strerror(-rc));
 	return rc;
 }
 

@@ -26,7 +26,7 @@ enum cfg_io_mode { CFG_IO_BUFFERED, CFG_IO_DIRECT };
 
 enum { CFG_MAX_ADDRS = 16 };
 
-/* Addresses; those to listen on have no ports, and none means all of IPv4 and IPv6. */
+/* Addresses; those that NFS listens on have no ports, and none means all of IPv4 and IPv6. */
 struct cfg_addrs {
 	unsigned n;
 	struct sockaddr_storage addrs[CFG_MAX_ADDRS];
@@ -97,6 +97,10 @@ struct cfg_vfs {
 	uint64_t ring_entries;
 };
 
+struct cfg_metrics {
+	struct cfg_addrs listen; /* with ports; none: not over TCP */
+};
+
 struct cfg_settings {
 	struct cfg_server server;
 	struct cfg_tcp tcp;
@@ -104,6 +108,7 @@ struct cfg_settings {
 	struct cfg_nfs3 nfs3;
 	struct cfg_nfs4 nfs4;
 	struct cfg_vfs vfs;
+	struct cfg_metrics metrics;
 };
 
 /* 0 or -ENOMEM. */

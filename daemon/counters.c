@@ -127,7 +127,8 @@ static void observe_proc(struct counters *c, unsigned program, const struct rpc_
 			 uint64_t elapsed_ns, bool error)
 {
 	struct counters_shard *shard = shard_of_thread(c);
-	const uint32_t proc = req->call.proc, place = place_in_reply(req, error);
+	const uint32_t proc = req->proc ? req->call.proc : COUNTERS_PROC_UNKNOWN;
+	const uint32_t place = place_in_reply(req, error);
 	struct counter *counter = &shard->proc[program][proc];
 
 	count(shard, counter, elapsed_ns, !place);
@@ -145,7 +146,9 @@ void counters_observe(void *ctx, const struct rpc_request *req, uint64_t elapsed
 			observe_nfs4(c, req, elapsed_ns, error);
 		return;
 	}
-	for (unsigned i = 0; i < c->server->nprograms && call->proc < COUNTERS_PROCS; i++) {
+	if (req->proc && call->proc >= COUNTERS_PROC_UNKNOWN)
+		return;
+	for (unsigned i = 0; i < c->server->nprograms; i++) {
 		if (c->server->programs[i].prog == call->prog)
 			observe_proc(c, i, req, elapsed_ns, error);
 	}

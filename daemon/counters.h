@@ -17,6 +17,7 @@
 #include "rpc/program.h"
 
 #define COUNTERS_PROCS 32
+#define COUNTERS_PROC_UNKNOWN (COUNTERS_PROCS - 1) /* calls of no procedure that there is */
 #define COUNTERS_MINORS (NFS4_MINOR_MAX + 1)
 #define COUNTERS_THREADS 128
 #define COUNTERS_EXPORTS 4096 /* a power of two; further exports are counted as one */

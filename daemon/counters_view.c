@@ -38,29 +38,33 @@ static void show(const struct view *v, size_t place, struct counters_row row)
 		v->each(v->ctx, &row);
 }
 
-/* The version that has the most procedures; of NFS version 3, as NFSv4 is counted apart. */
-static const struct rpc_version *version_of(const struct rpc_program *p)
+/* The name in the newest version that has the procedure; NFSv4's are counted apart. */
+static const char *proc_name(const struct rpc_program *p, uint32_t proc)
 {
-	return &p->versions[p->prog == NFS4_PROGRAM ? 0 : p->nversions - 1];
+	for (unsigned i = p->nversions; i > 0; i--) {
+		const struct rpc_version *v = &p->versions[i - 1];
+
+		if (p->prog == NFS4_PROGRAM && v->vers == NFS4_VERSION)
+			continue;
+		if (proc < v->nprocs && v->procs[proc])
+			return v->procs[proc]->name;
+	}
+	return "unknown";
 }
 
 static void show_program(const struct view *v, unsigned i)
 {
 	const struct rpc_program *p = &v->c->server->programs[i];
-	const struct rpc_version *vers = version_of(p);
 
-	for (uint32_t proc = 0; proc < COUNTERS_PROCS; proc++) {
-		const bool known = proc < vers->nprocs && vers->procs[proc];
-
+	for (uint32_t proc = 0; proc < COUNTERS_PROCS; proc++)
 		show(v, PLACE(proc[i][proc]),
 		     (struct counters_row){
 			     .kind = COUNTERS_PROC,
 			     .version = p->prog == NFS4_PROGRAM ? "3" : p->name,
-			     .operation = known ? vers->procs[proc]->name : "unknown",
+			     .operation = proc_name(p, proc),
 			     .failures = v->c->failures->proc[i][proc],
 			     .nfailures = COUNTERS_STATUSES,
 		     });
-	}
 }
 
 static const char *const minors[COUNTERS_MINORS + 1] = { "4.0", "4.1", "4.2", "4" };

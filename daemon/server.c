@@ -461,6 +461,7 @@ static int start_answers(struct server *s)
 	const struct control_sources sources = {
 		.settings = s->settings,
 		.held = held_sources(s),
+		.counters = &s->counters,
 		.clients = s->clients,
 		.nfs3 = s->programs.nfs3,
 		.view = exports_view(s->exports),
@@ -471,6 +472,7 @@ static int start_answers(struct server *s)
 		.reload = reload,
 		.reload_ctx = s,
 		.ports = s->ports,
+		.loops = s->loops,
 		.event_threads = s->nloops,
 	};
 

@@ -4,11 +4,15 @@
 #define RN_DAEMON_ADMIN_CONTROL_PRIVATE_H
 
 #include "daemon/admin/control.h"
+#include "daemon/admin/metrics_page.h"
 #include "daemon/admin/readers.h"
 
 struct control {
-	struct admin_server *server;
+	struct admin_server *server; /* the control socket, or NULL */
 	struct admin_handler *handlers;
+	struct admin_server *tcp; /* metrics over TCP, or NULL */
+	struct admin_handler tcp_handler;
+	struct metrics_page page, tcp_page;
 	struct readers *readers;
 	const struct rn_logger *log;
 	struct control_sources from;
