@@ -193,7 +193,7 @@ static void on_request(struct evhttp_request *req, void *arg)
 		admin_route(s->handlers, s->nhandlers, method, path ? path : "", allow);
 
 	if (h)
-		reads = !changes(h);
+		reads = !changes(h) && !h->private;
 	const bool may = right_of(s, fd, &peer) >= (reads ? ADMIN_READ : ADMIN_CHANGE);
 
 	if (!may && !s->tcp)

@@ -16,16 +16,22 @@
 
 static const struct ctl_command commands[] = {
 	{ "client evict", "end all that a client holds, and its sessions", ctl_client },
-	{ "clients", "NFSv4 clients, and how much they hold", ctl_clients },
+	{ "clients", "clients, how much they hold and what they did", ctl_clients },
+	{ "config show", "settings, and where each comes from", ctl_config },
+	{ "connections", "connections, what goes over them and their limits", ctl_connections },
 	{ "delegation recall", "have clients return delegations", ctl_delegation },
 	{ "delegations", "delegations that clients hold", ctl_delegations },
 	{ "exports", "what is exported to whom, and changes of it", ctl_exports },
 	{ "grace status|end", "the grace period after a restart", ctl_grace },
 	{ "lock release", "end locks that clients hold", ctl_lock },
 	{ "locks", "byte-range locks that clients hold", ctl_locks },
+	{ "log", "levels of the log, and to set them", ctl_log },
 	{ "open close", "end opens that clients hold", ctl_open },
 	{ "opens", "files that clients have open", ctl_opens },
+	{ "sessions", "sessions of NFSv4.1 and 4.2: slots, callbacks, connections", ctl_sessions },
 	{ "status", "what the server is, and how it does", ctl_status },
+	{ "support-bundle", "an archive for a report, without secrets", ctl_support_bundle },
+	{ "trace", "calls as they are answered", ctl_trace },
 };
 
 static const struct option options[] = {

@@ -8,11 +8,6 @@
 
 #include "lib/clock.h"
 
-static const char *const level_names[] = {
-	[RN_ERROR] = "error", [RN_WARNING] = "warning", [RN_NOTICE] = "notice",
-	[RN_INFO] = "info",   [RN_DEBUG] = "debug",
-};
-
 static int journal_prefix(char *buf, size_t size, enum rn_level level)
 {
 	return snprintf(buf, size, "<%d>", (int)level);
@@ -26,7 +21,7 @@ static int time_prefix(char *buf, size_t size, enum rn_level level)
 	localtime_r(&now.tv_sec, &tm);
 	size_t n = strftime(buf, size, "%Y-%m-%dT%H:%M:%S", &tm);
 	return (int)n + snprintf(buf + n, size - n, ".%03ld %s: ", now.tv_nsec / 1000000,
-				 level_names[level]);
+				 logs_level_name(level));
 }
 
 static void sink_write(void *ctx, enum rn_level level, const char *fmt, va_list ap)
@@ -47,11 +42,15 @@ static void sink_write(void *ctx, enum rn_level level, const char *fmt, va_list 
 		return;
 }
 
-void log_sink_init(struct rn_logger *log, enum rn_level level)
+void log_sink_init(struct logs *logs, enum rn_level level)
 {
-	log->level = level;
-	log->write = sink_write;
-	log->ctx = getenv("JOURNAL_STREAM");
+	const struct rn_logger as = {
+		.level = level,
+		.write = sink_write,
+		.ctx = getenv("JOURNAL_STREAM"),
+	};
+
+	logs_init(logs, &as);
 }
 
 void log_diags(const struct rn_logger *log, const struct cfg_diags *diags)

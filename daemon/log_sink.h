@@ -8,9 +8,10 @@
 #define RN_DAEMON_LOG_SINK_H
 
 #include "conf/diag.h"
+#include "daemon/logs.h"
 #include "lib/log.h"
 
-void log_sink_init(struct rn_logger *log, enum rn_level level);
+void log_sink_init(struct logs *logs, enum rn_level level);
 
 /* Logs every configuration message at its level. */
 void log_diags(const struct rn_logger *log, const struct cfg_diags *diags);

@@ -29,6 +29,8 @@
 #include "daemon/state_dir.h"
 #include "daemon/tasks.h"
 #include "daemon/ticker.h"
+#include "daemon/usage.h"
+#include "daemon/trace.h"
 #include "daemon/workers.h"
 #include "nfs3/nfs3_server.h"
 #include "nfs4/nfs4_server.h"
@@ -46,7 +48,8 @@
 /* In the order of their start. */
 struct server {
 	const struct cfg_settings *settings;
-	const struct rn_logger *log;
+	struct logs *logs;
+	const struct rn_logger *log; /* of the daemon itself */
 	struct instance *instance;
 	struct tasks *tasks;	 /* work that the control socket leaves to the main thread */
 	struct control *control; /* NULL: the settings want none */
@@ -65,6 +68,7 @@ struct server {
 	struct programs programs;
 	pthread_mutex_t clients_lock; /* outermost lock: one thread at a time ends clients' state */
 	struct counters counters;
+	struct trace trace;
 	struct rpc_server rpc;
 	struct rpc_clients *clients;
 	struct workers *workers;
@@ -89,7 +93,7 @@ static int start_state(struct server *s)
 static int start_control(struct server *s)
 {
 	s->tasks = tasks_new();
-	return s->tasks ? control_new(s->settings, s->log, &s->control) : -ENOMEM;
+	return s->tasks ? control_new(s->settings, &s->logs->of[LOG_ADMIN], &s->control) : -ENOMEM;
 }
 
 static int start_vfs(struct server *s)
@@ -98,7 +102,7 @@ static int start_vfs(struct server *s)
 		.pool = s->pool,
 		.budget = &s->budget,
 		.helpers = s->limits.helpers,
-		.log = s->log,
+		.log = &s->logs->of[LOG_VFS],
 		.max_fds = s->limits.files / 4, /* until start_descriptors */
 		.deleg_quiet_seconds = (unsigned)s->settings->nfs4.lease_time,
 		.deleg_ended = parked_wake,
@@ -158,7 +162,10 @@ static void observe(void *ctx, const struct rpc_request *req, uint64_t elapsed_n
 	struct server *s = ctx;
 
 	counters_observe(&s->counters, req, elapsed_ns, error);
+	usage_observe(req, elapsed_ns, error);
 	workers_observe(s->workers, req);
+	if (trace_is_on(&s->trace))
+		trace_record(&s->trace, req, elapsed_ns, error);
 }
 
 static void background(void *ctx, struct rpc_request *req, uint32_t export_id)
@@ -172,7 +179,7 @@ static int start_programs(struct server *s)
 {
 	const struct programs_config cfg = {
 		.settings = s->settings,
-		.log = s->log,
+		.logs = s->logs,
 		.vfs = s->vfs,
 		.exports = exports_view(s->exports),
 		.pool = s->pool,
@@ -246,7 +253,7 @@ static int start_tcp(struct server *s)
 		.clients = s->clients,
 		.pool = s->pool,
 		.budget = &s->budget,
-		.log = s->log,
+		.log = &s->logs->of[LOG_TCP],
 		.max_record = (uint32_t)t->max_record,
 		.max_connections = (unsigned)t->max_connections,
 		.max_requests = (unsigned)t->max_requests,
@@ -291,7 +298,7 @@ static int start_rdma(struct server *s)
 		.clients = s->clients,
 		.pool = s->pool,
 		.budget = &s->budget,
-		.log = s->log,
+		.log = &s->logs->of[LOG_RDMA],
 		.inline_size = (uint32_t)r->inline_size,
 		.credits = (unsigned)r->credits,
 		.max_connections = (unsigned)r->max_connections,
@@ -460,9 +467,13 @@ static int start_answers(struct server *s)
 {
 	const struct control_sources sources = {
 		.settings = s->settings,
+		.logs = s->logs,
+		.limits = &s->limits,
 		.held = held_sources(s),
 		.counters = &s->counters,
 		.clients = s->clients,
+		.rpc = &s->rpc,
+		.trace = &s->trace,
 		.nfs3 = s->programs.nfs3,
 		.view = exports_view(s->exports),
 		.clients_lock = &s->clients_lock,
@@ -501,22 +512,23 @@ static const struct {
 	{ "answers on the control socket", start_answers },
 };
 
-int server_start(const struct cfg_settings *settings, const struct rn_logger *log,
-		 struct server **out)
+int server_start(const struct cfg_settings *settings, struct logs *logs, struct server **out)
 {
 	struct server *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return -ENOMEM;
 	s->settings = settings;
-	s->log = log;
+	s->logs = logs;
+	s->log = &logs->of[LOG_DAEMON];
 	pthread_mutex_init(&s->clients_lock, NULL);
+	trace_init(&s->trace);
 	dialer_init(&s->dialer);
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
 		int rc = steps[i].start(s);
 
 		if (rc) {
-			rn_err(log, "cannot start: %s: %s", steps[i].name, strerror(-rc));
+			rn_err(s->log, "cannot start: %s: %s", steps[i].name, strerror(-rc));
 			server_stop(s);
 			return rc;
 		}
@@ -589,6 +601,7 @@ void server_stop(struct server *s)
 	rpc_clients_free(s->clients);
 	lanes_free(s->lanes);
 	pthread_mutex_destroy(&s->clients_lock);
+	trace_fini(&s->trace);
 	dialer_fini(&s->dialer);
 	rn_pipe_pool_free(s->pipes);
 	if (s->pool)
@@ -654,6 +667,7 @@ static void tick_clients(void *ctx)
 {
 	struct server *s = ctx;
 
+	trace_tick(&s->trace);
 	/* A revocation that holds the lock for longer than a second delays the clock of leases. */
 	if (s->programs.nfs4 && pthread_mutex_trylock(&s->clients_lock) == 0) {
 		nfs4_tick(s->programs.nfs4);

@@ -8,6 +8,7 @@
 #define RN_LIB_LOG_H
 
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 /* The values are syslog(3)'s, so that the journal's <N> prefix needs no table. */
@@ -20,13 +21,17 @@ enum rn_level {
 };
 
 struct rn_logger {
-	enum rn_level level; /* messages above it are dropped */
+	_Atomic(enum rn_level) level; /* messages above it are dropped */
 	void (*write)(void *ctx, enum rn_level level, const char *fmt, va_list ap);
 	void *ctx;
 };
 
-/* Thread-safe if the logger's write is; a NULL logger discards. */
+/* Thread-safe if the logger's write is; a NULL logger discards. The level may change meanwhile. A message that is dropped
+ * costs one load. */
 void rn_log(const struct rn_logger *log, enum rn_level level, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/* The same whatever the logger's level is: for changes that an administrator makes. */
+void rn_log_always(const struct rn_logger *log, enum rn_level level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 #define rn_err(log, ...) rn_log(log, RN_ERROR, __VA_ARGS__)

@@ -50,6 +50,11 @@ void nlm_program(struct nfs3_server *s, struct rpc_program *nlm);
  * the call is cut off. */
 bool nlm_skip_to_fh(struct xdr_in *x, uint32_t proc);
 
+/* The RFC's name of a status of NFS version 3, or of NLM; NULL: none has that number. MOUNT's numbers are those of
+ * NFS. */
+const char *nfs3_status_name(uint32_t status);
+const char *nlm_status_name(uint32_t status);
+
 /* Releases every lock below exports that its client has lost; returns the number of clients that
  * held some. The new exports are in force already. Any thread. */
 uint64_t nlm_revoke_exports(struct nfs3_server *s, const struct vfs_exports_lost *lost);

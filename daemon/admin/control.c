@@ -14,10 +14,12 @@
 static const struct {
 	const char *method, *path;
 	void (*run)(void *control, const struct admin_request *req, struct admin_reply *r);
-	bool reads; /* see struct admin_handler */
+	bool reads; /* readers may call it */
 } rows[] = {
 	{ "GET", "/v1/clients", control_clients, true },
 	{ "POST", "/v1/clients/evict", control_client_evict, false },
+	{ "GET", "/v1/config", control_config, true },
+	{ "GET", "/v1/connections", control_connections, true },
 	{ "GET", "/v1/delegations", control_delegations, true },
 	{ "POST", "/v1/delegations/recall", control_delegation_recall, false },
 	{ "GET", "/v1/exports", control_exports, true },
@@ -28,9 +30,16 @@ static const struct {
 	{ "POST", "/v1/grace/end", control_grace_end, false },
 	{ "GET", "/v1/locks", control_locks, true },
 	{ "POST", "/v1/locks/release", control_lock_release, false },
+	{ "GET", "/v1/log", control_log, true },
+	{ "POST", "/v1/log", control_log_set, false },
+	{ "GET", "/v1/nfs3_clients", control_nfs3_clients, true },
 	{ "GET", "/v1/opens", control_opens, true },
 	{ "POST", "/v1/opens/close", control_open_close, false },
+	{ "GET", "/v1/sessions", control_sessions, true },
 	{ "GET", "/v1/status", control_status, true },
+	{ "GET", "/v1/trace", control_trace, false },
+	{ "POST", "/v1/trace", control_trace_start, false },
+	{ "POST", "/v1/trace/stop", control_trace_stop, false },
 };
 
 static int open_servers(struct control *c, const struct cfg_settings *settings)
@@ -102,6 +111,7 @@ static int start_socket(struct control *c)
 			.run = rows[i].run,
 			.ctx = c,
 			.reads = rows[i].reads,
+			.private = !rows[i].reads,
 		};
 	c->handlers[n] = (struct admin_handler){
 		.method = "GET", .path = "/metrics", .run = metrics_page_show, .ctx = &c->page

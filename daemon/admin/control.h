@@ -15,8 +15,11 @@
 #include "daemon/askers.h"
 #include "daemon/export_set.h"
 #include "daemon/held.h"
+#include "daemon/limits.h"
+#include "daemon/logs.h"
 #include "daemon/register.h"
 #include "daemon/tasks.h"
+#include "daemon/trace.h"
 #include "rpc/client.h"
 #include "vfs/export.h"
 
@@ -26,9 +29,13 @@ struct nfs3_server;
 /* Borrowed pointers, which outlive the control; what may be NULL in held may be here. */
 struct control_sources {
 	const struct cfg_settings *settings;
+	struct logs *logs;
+	const struct limits *limits;
 	struct held_sources held;
 	const struct counters *counters;
 	struct rpc_clients *clients;
+	const struct rpc_server *rpc;
+	struct trace *trace;
 	struct nfs3_server *nfs3;      /* or NULL */
 	struct vfs_exports view;       /* of exports, for one handle or path */
 	pthread_mutex_t *clients_lock; /* held while clients' state is ended */

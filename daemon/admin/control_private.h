@@ -23,6 +23,12 @@ struct control {
 /* clients.c: GET /v1/clients */
 void control_clients(void *control, const struct admin_request *req, struct admin_reply *r);
 
+/* connections.c: GET /v1/connections */
+void control_connections(void *control, const struct admin_request *req, struct admin_reply *r);
+
+/* config.c: GET /v1/config */
+void control_config(void *control, const struct admin_request *req, struct admin_reply *r);
+
 /* ending.c: POST /v1/clients/evict, /v1/delegations/recall, /v1/locks/release, /v1/opens/close */
 void control_client_evict(void *control, const struct admin_request *req, struct admin_reply *r);
 void control_delegation_recall(void *control, const struct admin_request *req,
@@ -33,6 +39,13 @@ void control_open_close(void *control, const struct admin_request *req, struct a
 /* grace.c: GET /v1/grace, POST /v1/grace/end */
 void control_grace(void *control, const struct admin_request *req, struct admin_reply *r);
 void control_grace_end(void *control, const struct admin_request *req, struct admin_reply *r);
+
+/* nfs3_clients.c: GET /v1/nfs3_clients */
+void control_nfs3_clients(void *control, const struct admin_request *req, struct admin_reply *r);
+
+/* log_level.c: GET and POST /v1/log */
+void control_log(void *control, const struct admin_request *req, struct admin_reply *r);
+void control_log_set(void *control, const struct admin_request *req, struct admin_reply *r);
 
 /* states.c: GET /v1/opens, /v1/locks, /v1/delegations */
 void control_opens(void *control, const struct admin_request *req, struct admin_reply *r);
@@ -49,7 +62,15 @@ void control_exports_explain(void *control, const struct admin_request *req, str
 void control_exports_reload(void *control, const struct admin_request *req, struct admin_reply *r);
 void control_exports_diff(void *control, const struct admin_request *req, struct admin_reply *r);
 
+/* sessions.c: GET /v1/sessions */
+void control_sessions(void *control, const struct admin_request *req, struct admin_reply *r);
+
 /* status.c: GET /v1/status */
 void control_status(void *control, const struct admin_request *req, struct admin_reply *r);
+
+/* trace.c: POST and GET /v1/trace, POST /v1/trace/stop */
+void control_trace(void *control, const struct admin_request *req, struct admin_reply *r);
+void control_trace_start(void *control, const struct admin_request *req, struct admin_reply *r);
+void control_trace_stop(void *control, const struct admin_request *req, struct admin_reply *r);
 
 #endif
