@@ -153,11 +153,6 @@ uint64_t counters_failed(const struct counters_row *row)
 	return n;
 }
 
-uint32_t counters_status(unsigned place)
-{
-	return place < COUNTERS_STATUS_HIGH ? place : place - COUNTERS_STATUS_HIGH + 10000;
-}
-
 /* Operation of NFSv4 whose minor versions are logged as one. */
 struct logged {
 	const struct rn_logger *log;

@@ -39,7 +39,4 @@ uint64_t counters_failed(const struct counters_row *row);
 
 void counters_log(const struct counters *c, const struct rn_logger *log, enum rn_level level);
 
-/* NFS's number of a status that has this place. */
-uint32_t counters_status(unsigned place);
-
 #endif

@@ -18,8 +18,7 @@ static unsigned bucket_of(uint64_t ns)
 	       ((unsigned)(ns >> (power - PART_BITS)) & (PARTS - 1));
 }
 
-/* First nanosecond that is no longer in the bucket. */
-static uint64_t end_of(unsigned bucket)
+uint64_t rn_histogram_end_ns(unsigned bucket)
 {
 	const unsigned group = bucket / PARTS, part = bucket % PARTS;
 	const unsigned power = group ? group + FIRST_POWER - 1 : FIRST_POWER;
@@ -78,7 +77,7 @@ uint64_t rn_durations_within(const struct rn_durations *d, uint64_t ns)
 {
 	uint64_t n = 0;
 
-	for (unsigned i = 0; i < RN_HISTOGRAM_BUCKETS && end_of(i) <= ns; i++)
+	for (unsigned i = 0; i < RN_HISTOGRAM_BUCKETS && rn_histogram_end_ns(i) <= ns; i++)
 		n += d->bucket[i];
 	return n;
 }
@@ -93,7 +92,8 @@ uint64_t rn_durations_quantile_ns(const struct rn_durations *d, unsigned thousan
 	for (unsigned i = 0; i < RN_HISTOGRAM_BUCKETS; i++) {
 		seen += d->bucket[i];
 		if (d->bucket[i] && seen >= wanted)
-			return end_of(i) < d->max_ns ? end_of(i) : d->max_ns;
+			return rn_histogram_end_ns(i) < d->max_ns ? rn_histogram_end_ns(i)
+								  : d->max_ns;
 	}
 	return 0;
 }

@@ -42,6 +42,9 @@ void rn_durations_add(struct rn_durations *sum, const struct rn_durations *d);
 /* Number of those that took less than that, which is a power of two from 256 on. */
 uint64_t rn_durations_within(const struct rn_durations *d, uint64_t ns);
 
+/* First nanosecond beyond a bucket; UINT64_MAX for the last one. */
+uint64_t rn_histogram_end_ns(unsigned bucket);
+
 /* The shortest time within which that many thousandths of all were done, as the upper end of a bucket, but
  * not longer than the longest of all. 0 if there are none. */
 uint64_t rn_durations_quantile_ns(const struct rn_durations *d, unsigned thousandths);

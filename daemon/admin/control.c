@@ -36,6 +36,7 @@ static const struct {
 	{ "GET", "/v1/opens", control_opens, true },
 	{ "POST", "/v1/opens/close", control_open_close, false },
 	{ "GET", "/v1/sessions", control_sessions, true },
+	{ "GET", "/v1/stats", control_stats, true },
 	{ "GET", "/v1/status", control_status, true },
 	{ "GET", "/v1/trace", control_trace, false },
 	{ "POST", "/v1/trace", control_trace_start, false },

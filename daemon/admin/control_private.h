@@ -65,6 +65,9 @@ void control_exports_diff(void *control, const struct admin_request *req, struct
 /* sessions.c: GET /v1/sessions */
 void control_sessions(void *control, const struct admin_request *req, struct admin_reply *r);
 
+/* stats.c: GET /v1/stats */
+void control_stats(void *control, const struct admin_request *req, struct admin_reply *r);
+
 /* status.c: GET /v1/status */
 void control_status(void *control, const struct admin_request *req, struct admin_reply *r);
 

@@ -163,8 +163,7 @@ Test(metrics, format_by_the_accept_header)
 		"application/openmetrics-text",
 		"application/openmetrics-text; version=1.0.0; charset=utf-8",
 		"APPLICATION/OpenMetrics-text;version=1.0.0",
-		"application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3,*/"
-		"*;q=0.1",
+		"application/openmetrics-text;version=1.0.0;q=0.5,text/plain;q=0.3,*/*;q=0.1",
 		"text/plain , application/openmetrics-text ;q=0.001",
 	};
 	static const char *const plain[] = {
