@@ -15,7 +15,6 @@
 #include "lib/clock.h"
 #include "lib/util.h"
 
-#define LINES "2000"
 #define LOG_MOST (4u << 20) /* bytes */
 #define JOURNAL_SECONDS 20u /* until the journal is not waited for any more */
 
@@ -27,7 +26,7 @@ static int start_journalctl(const struct bundle *b, int out, pid_t *pid)
 	char words[][40] = { "journalctl",
 			     "--no-pager",
 			     "--quiet",
-			     "--lines=" LINES,
+			     "--lines=2000",
 			     "--output=short-iso-precise",
 			     "_SYSTEMD_UNIT=ringnfsd.service",
 			     "+",

@@ -106,11 +106,11 @@ static int print_table(const struct kind *kind, const json_t *rows)
 int client_table_nfs4(const json_t *rows)
 {
 	static const struct table_column columns[] = {
-		{ "ID", false },    { "ADDRESS", false }, { "NET", false },
-		{ "VERS", false },  { "SESSIONS", true }, { "OPENS", true },
-		{ "LOCKS", true },  { "DELEGATIONS", true },	  { "OPERATIONS", true },
-		{ "ERRORS", true }, { "READ", true },	  { "WRITTEN", true },
-		{ "OLDEST", true }, { "STATE", false },	  { "NAME", false },
+		{ "ID", false },    { "ADDRESS", false },    { "NET", false },
+		{ "VERS", false },  { "SESSIONS", true },    { "OPENS", true },
+		{ "LOCKS", true },  { "DELEGATIONS", true }, { "OPERATIONS", true },
+		{ "ERRORS", true }, { "READ", true },	     { "WRITTEN", true },
+		{ "OLDEST", true }, { "STATE", false },	     { "NAME", false },
 	};
 	const struct kind kind = { columns, rn_array_size(columns), put_nfs4 };
 

@@ -904,6 +904,50 @@ static int view_by_path(void *ctx, const char *path, const struct sockaddr *peer
 	return rc;
 }
 
+/* A line without a file was added by hand. */
+static void say_line(const struct exp_client *c, char *text, size_t size)
+{
+	if (c->file)
+		snprintf(text, size, "%s:%u", c->file, c->line);
+	else
+		snprintf(text, size, "temporary");
+}
+
+/* The line whose options the peer has. */
+static const struct exp_client *line_of(const struct exp_export *e, const struct exp_opts *opts)
+{
+	const struct exp_client *c = e->clients;
+
+	while (&c->opts != opts)
+		c++;
+	return c;
+}
+
+static void view_why(void *ctx, const char *path, const struct sockaddr *peer, char *text,
+		     size_t size)
+{
+	struct set_view *view = view_get(ctx);
+	size_t longest;
+	const struct exp_export *e = exports_find(view->set->table, path, &longest);
+	const struct exp_opts *opts = NULL;
+	const int rc = e ? exp_match(view->set->matcher, e, peer, &opts) : -ENOENT;
+	const struct exp_client *c = e && rc == 0 ? line_of(e, opts) : e ? e->clients : NULL;
+	char line[512] = "";
+
+	if (c)
+		say_line(c, line, sizeof(line));
+	if (!e)
+		snprintf(text, size, "no export leads there");
+	else if (rc == 0)
+		snprintf(text, size, "export %s, the line for %s (%s)%s", e->path, c->spec, line,
+			 view->set->place[e->index].exp ? "" : ", which is not served now");
+	else
+		snprintf(text, size, "export %s (%s), %s", e->path, line,
+			 rc == -EAGAIN ? "whose names are not known yet"
+				       : "which has no line for this host");
+	view_put(view);
+}
+
 struct list_call {
 	struct export_set *set;
 	bool (*each)(void *arg, const char *path, const char *const *groups, unsigned ngroups);
@@ -952,6 +996,7 @@ struct vfs_exports exports_view(struct exports *ex)
 {
 	return (struct vfs_exports){ .by_id = view_by_id,
 				     .by_path = view_by_path,
+				     .why = view_why,
 				     .list = view_list,
 				     .each = view_each,
 				     .ctx = ex };

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The destination of the daemon's log: standard error, one line a message. Under systemd each line
- * starts with the journal's <level> prefix; else with the time and the level's name. Thread-safe:
- * one write(2) a line.
+ * The destination of the daemon's log: the journal, with fields for programs, if standard error leads there; else
+ * standard error, one line a message, with the time and the level's name. Thread-safe: one system call a message.
  */
 #ifndef RN_DAEMON_LOG_SINK_H
 #define RN_DAEMON_LOG_SINK_H

@@ -23,6 +23,7 @@
 #include "daemon/log_sink.h"
 #include "daemon/options.h"
 #include "daemon/server.h"
+#include "lib/log_ids.h"
 
 #define RELOAD_SECONDS 85 /* seconds; below the 90 that systemd gives ExecReload= */
 
@@ -127,7 +128,7 @@ static int run(const struct cfg_settings *settings)
 		return EX_UNAVAILABLE;
 	}
 	sd_notify(0, "READY=1");
-	rn_notice(log, "ready");
+	rn_log_event(log, RN_NOTICE, &(struct rn_log_event){ .id = RN_ID_READY }, "ready");
 	serve(server, &set, log);
 	/* The deadline holds even if the service manager takes no messages. */
 	deadline_start(log, END_SECONDS);

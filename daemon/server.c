@@ -36,6 +36,7 @@
 #include "nfs3/nfs3_server.h"
 #include "nfs4/nfs4_server.h"
 #include "lib/clock.h"
+#include "lib/log_ids.h"
 #include "lib/pipe.h"
 #include "rpc/client.h"
 #include "transport/rdma/rdma_server.h"
@@ -385,10 +386,10 @@ static void revoke_lost(void *ctx, const struct vfs_exports_lost *lost)
 	if (rc)
 		rn_err(s->log, "NFSv4 clients still see the old exports: %s", strerror(-rc));
 	if (opens || lockers)
-		rn_notice(s->log,
-			  "exports are gone: revoked %" PRIu64
-			  " opens of NFSv4 and the locks of %" PRIu64 " lock owners of NFSv3",
-			  opens, lockers);
+		rn_log_event(s->log, RN_NOTICE, &(struct rn_log_event){ .id = RN_ID_STATE_REVOKED },
+			     "exports are gone: revoked %" PRIu64
+			     " opens of NFSv4 and the locks of %" PRIu64 " lock owners of NFSv3",
+			     opens, lockers);
 }
 
 static int start_mount_watch(struct server *s)
@@ -589,6 +590,7 @@ void server_stop(struct server *s)
 
 static int reload(void *ctx, struct exports_outcome *out)
 {
+	static const struct rn_log_event refused = { .id = RN_ID_RELOAD_REFUSED };
 	struct server *s = ctx;
 
 	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu", (unsigned long long)(rn_now_ns() / 1000));
@@ -598,7 +600,8 @@ static int reload(void *ctx, struct exports_outcome *out)
 	instance_reload_ended(s->instance, rc);
 	sd_notify(0, "READY=1");
 	if (rc)
-		rn_err(s->log, "reload failed, the old exports stay in force");
+		rn_log_event(s->log, RN_ERROR, &refused,
+			     "reload failed, the old exports stay in force");
 	else
 		exports_log(s->exports);
 	return rc;

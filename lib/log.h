@@ -20,9 +20,18 @@ enum rn_level {
 	RN_DEBUG = 7,
 };
 
+/* Facts of a message that programs look for; NULL: the message has none. */
+struct rn_log_event {
+	const char *id; /* of lib/log_ids.h */
+	const char *client, *export, *operation;
+};
+
 struct rn_logger {
 	_Atomic(enum rn_level) level; /* messages above it are dropped */
 	void (*write)(void *ctx, enum rn_level level, const char *fmt, va_list ap);
+	/* The same with those facts; NULL: write. */
+	void (*write_event)(void *ctx, enum rn_level level, const struct rn_log_event *event,
+			    const char *fmt, va_list ap);
 	void *ctx;
 };
 
@@ -30,9 +39,16 @@ struct rn_logger {
  * costs one load. */
 void rn_log(const struct rn_logger *log, enum rn_level level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* The same whatever the logger's level is: for changes that an administrator makes. */
+/* The same with facts for programs. The text says them as well. */
+void rn_log_event(const struct rn_logger *log, enum rn_level level,
+		  const struct rn_log_event *event, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+/* As rn_log, whatever the logger's level is: for changes that an administrator makes. */
 void rn_log_always(const struct rn_logger *log, enum rn_level level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/* True if a message of that level is written: for callers whose message is expensive to make. */
+bool rn_log_wants(const struct rn_logger *log, enum rn_level level);
 
 #define rn_err(log, ...) rn_log(log, RN_ERROR, __VA_ARGS__)
 #define rn_warn(log, ...) rn_log(log, RN_WARNING, __VA_ARGS__)

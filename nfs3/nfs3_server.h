@@ -43,6 +43,8 @@ int nfs3_server_new(const struct nfs3_config *cfg, struct nfs3_server **out);
 void nfs3_server_free(struct nfs3_server *s);
 /* The two programs, to be put into an rpc_server; they refer to s. */
 void nfs3_program(struct nfs3_server *s, struct rpc_program *nfs, struct rpc_program *mount);
+/* The RFC's name of a procedure of NFS version 3; NULL: none has that number. */
+const char *nfs3_proc_name(uint32_t proc);
 
 /* The lock manager (RFC 1813 appendix II). */
 void nlm_program(struct nfs3_server *s, struct rpc_program *nlm);

@@ -9,6 +9,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
 
@@ -105,6 +106,10 @@ struct vfs_exports {
 	 * path (without leading slashes). 0, -ENOENT, -EACCES or -EAGAIN. */
 	int (*by_path)(void *ctx, const char *path, const struct sockaddr *peer,
 		       struct vfs_export **exp, struct vfs_access *access, const char **rest);
+	/* Puts in words, for the log, which line of the exports decides whether the peer may use the path.
+	 * Empty: not known. NULL: there is no such function. */
+	void (*why)(void *ctx, const char *path, const struct sockaddr *peer, char *text,
+		    size_t size);
 	/* Calls each(arg, path, groups, ngroups) for every export; false stops. */
 	void (*list)(void *ctx,
 		     bool (*each)(void *arg, const char *path, const char *const *groups,

@@ -9,17 +9,10 @@
 #include "daemon/admin/client_text.h"
 #include "daemon/admin/control_private.h"
 #include "lib/clock.h"
-#include "nfs3/procs.h"
-#include "nfs3/proto.h"
+#include "nfs3/nfs3_server.h"
 #include "rpc/usage.h"
 
 #define PAGE 500u
-
-static const char *const names[RPC_USAGE_PROCS] = { [NFSPROC3_NULL] = "NULL",
-#define NAME(NAME_, name) [NFSPROC3_##NAME_] = #NAME_,
-						    NFS3_PROC_LIST(NAME)
-#undef NAME
-};
 
 static void add_number(json_t *to, const char *name, uint64_t value)
 {
@@ -44,7 +37,7 @@ static void add_procedures(json_t *row, struct rpc_usage *u)
 
 	for (unsigned i = 0; i < RPC_USAGE_PROCS; i++) {
 		if (u->proc[i])
-			add_number(by, names[i], u->proc[i]);
+			add_number(by, nfs3_proc_name(i), u->proc[i]);
 	}
 	json_object_set_new(row, "by_operation", by);
 }
