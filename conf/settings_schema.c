@@ -56,7 +56,7 @@ const struct cfg_row cfg_rows[] = {
 	  .text = "Refuse the whole table when anything in it is in error. Otherwise exports in error "
 		  "are left out, and the others are served." },
 	{ ROW(server, log_level, CFG_ENUM), .words = log_levels, .def = "info",
-	  .text = "The least important messages that are logged." },
+	  .text = "The least important messages that are logged. ringnfsctl(8) changes it while the server runs, for a part of the server too." },
 	{ ROW(server, rpcbind, CFG_BOOL), .def = "yes",
 	  .text = "Register with rpcbind(8). A missing rpcbind is a warning only: clients then need the "
 		  "ports as mount options." },
