@@ -7,9 +7,12 @@
 #include "rpc/rpcbind.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <rpc/rpc.h>
 #include <rpc/rpcb_prot.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -17,15 +20,15 @@
 
 #define RPCBIND_SOCKET "/run/rpcbind.sock"
 #define CALL_SECONDS 5
+#define PING_SECONDS 1
 
 /* RFC 5665 section 5.2.3: the address of a wildcard listener and the port's two bytes. */
 static int make_uaddr(const char *netid, uint16_t port, char *out, size_t size)
 {
 	static const struct {
 		const char *netid, *any;
-	} known[] = {
-		{ "tcp", "0.0.0.0" }, { "tcp6", "::" }, { "rdma", "0.0.0.0" }, { "rdma6", "::" }
-	};
+	} known[] = { { "tcp", "0.0.0.0" }, { "tcp6", "::" },	   { "udp", "0.0.0.0" },
+		      { "udp6", "::" },	    { "rdma", "0.0.0.0" }, { "rdma6", "::" } };
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		if (strcmp(known[i].netid, netid) == 0) {
@@ -113,4 +116,62 @@ int rpcbind_set(uint32_t prog, uint32_t vers, const char *netid, uint16_t port)
 int rpcbind_unset(uint32_t prog, uint32_t vers, const char *netid)
 {
 	return change(prog, vers, netid, NULL);
+}
+
+/* The port that is registered, or 0. */
+static uint16_t registered_udp(uint32_t prog, uint32_t vers)
+{
+	const struct timeval timeout = { .tv_sec = CALL_SECONDS };
+	char netid[] = "udp", none[] = "", owner[] = "", *uaddr = NULL;
+	RPCB map = { prog, vers, netid, none, owner };
+	unsigned high = 0, low = 0;
+	CLIENT *client = NULL;
+
+	if (connect_rpcbind(&client) < 0)
+		return 0;
+	if (clnt_call(client, RPCBPROC_GETADDR, (xdrproc_t)xdr_rpcb, &map,
+		      (xdrproc_t)xdr_wrapstring, &uaddr, timeout) == RPC_SUCCESS &&
+	    uaddr && sscanf(uaddr, "%*u.%*u.%*u.%*u.%u.%u", &high, &low) != 2)
+		high = low = 0;
+	free(uaddr);
+	clnt_destroy(client);
+	return high < 256 && low < 256 ? (uint16_t)(high << 8 | low) : 0;
+}
+
+static bool_t xdr_nothing(XDR *x, ...)
+{
+	(void)x;
+	return TRUE;
+}
+
+/* True if the program answers at this port of this machine. */
+static bool answers_udp(uint32_t prog, uint32_t vers, uint16_t port)
+{
+	const struct timeval again = { .tv_usec = 250000 }, timeout = { .tv_sec = PING_SECONDS };
+	struct sockaddr_in addr = { .sin_family = AF_INET,
+				    .sin_port = htons(port),
+				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct netbuf to = { .buf = &addr, .len = sizeof(addr), .maxlen = sizeof(addr) };
+	const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	CLIENT *client = fd < 0 ? NULL : clnt_dg_create(fd, &to, prog, vers, 0, 0);
+	bool answered;
+
+	if (!client) {
+		if (fd >= 0)
+			close(fd);
+		return false;
+	}
+	clnt_control(client, CLSET_FD_CLOSE, NULL);
+	clnt_control(client, CLSET_RETRY_TIMEOUT, (char *)&again);
+	answered = clnt_call(client, NULLPROC, xdr_nothing, NULL, xdr_nothing, NULL, timeout) ==
+		   RPC_SUCCESS;
+	clnt_destroy(client);
+	return answered;
+}
+
+uint16_t rpcbind_find_udp(uint32_t prog, uint32_t vers)
+{
+	const uint16_t port = registered_udp(prog, vers);
+
+	return port && answers_udp(prog, vers, port) ? port : 0;
 }
