@@ -15,6 +15,8 @@
 #define NLM_VERSION 4u
 
 struct nfs3_server;
+struct nsm;
+struct nsm_reboot;
 
 enum nfs3_grace {
 	NFS3_RECLAIMING,
@@ -34,9 +36,12 @@ struct nfs3_config {
 	 */
 	int (*lookup_groups)(void *ctx, const struct sockaddr *peer, struct vfs_cred *cred);
 	void *lookup_ctx;
-	/* Asks whether NFSv4 clients are reclaiming state from before a restart. NULL: never. */
+	/* Asks whether clients are reclaiming state from before a restart. NULL: never. */
 	bool (*in_grace)(void *ctx, enum nfs3_grace what);
 	void *grace_ctx;
+	/* Keeps clients with locks on record; NULL: nobody does, and any client may reclaim. Must outlive
+	 * the server. */
+	struct nsm *nsm;
 };
 
 int nfs3_server_new(const struct nfs3_config *cfg, struct nfs3_server **out);
@@ -49,6 +54,10 @@ void nlm_program(struct nfs3_server *s, struct rpc_program *nlm);
 /* Moves x from the arguments of a call of NLM to its file handle. False: that procedure has none, or
  * the call is cut off. */
 bool nlm_skip_to_fh(struct xdr_in *x, uint32_t proc);
+
+/* Releases the locks that a host took before it has restarted. False: a call that does not end has some
+ * of them; to be called again. Any thread. */
+bool nlm_host_rebooted(struct nfs3_server *s, const struct nsm_reboot *r);
 
 /* Releases every lock below exports that its client has lost; returns the number of clients that
  * held some. The new exports are in force already. Any thread. */

@@ -43,6 +43,8 @@ struct nlm_bytes {
 struct nlm_lock_args {
 	struct nlm_bytes cookie;
 	bool block, exclusive, reclaim;
+	bool monitor;	/* true for LOCK, after decoding; false for NM_LOCK */
+	uint32_t state; /* state number of the client, see nsm/nsm.h */
 	struct nlm_bytes caller, oh;
 	struct vfs_fh fh; /* len 0: not a handle of this server */
 	int32_t svid;

@@ -8,6 +8,7 @@
 #include "nfs3/nlm_owners.h"
 #include "nfs3/procs.h"
 #include "nfs3/server.h"
+#include "nsm/nsm.h"
 
 static enum nlm4_stat status_of(int rc)
 {
@@ -164,16 +165,47 @@ static enum rpc_run proc_test(struct rpc_request *req, void *args)
 	return nfs3_op_end(op, rc);
 }
 
+/* Puts the client on record before it gets a lock. *host is then for the caller to put. */
+static int monitor(struct nfs3_op *op, const struct nlm_lock_args *a, struct nsm_host **host)
+{
+	const struct rpc_conn *conn = op->req->conn;
+	struct nsm_peer peer = { .name = a->caller.data, .name_len = a->caller.len };
+	int rc;
+
+	*host = NULL;
+	if (!a->monitor || !op->server->cfg.nsm)
+		return 0;
+	rpc_address_of(&conn->peer, &peer.addr);
+	rpc_address_of(&conn->local, &peer.local);
+	rc = nsm_host_get(op->server->cfg.nsm, &peer, host);
+	if (rc == -EAGAIN)
+		return op->req->must_answer ? -VFS_ELEASE : -NFS3_EWAIT;
+	if (rc == 0 && a->reclaim && !nsm_host_is_former(op->server->cfg.nsm, *host)) {
+		nsm_host_put(op->server->cfg.nsm, *host);
+		*host = NULL;
+		rc = -VFS_EDENIED;
+	}
+	return rc;
+}
+
 static int lock_file(struct nfs3_op *op, const struct nlm_lock_args *a,
 		     const struct nlm_owner_key *key)
 {
 	struct vfs_lock_request r = request_of(a);
 	struct vfs_conflict c = { .holder = NULL };
+	struct nsm_host *host;
 	struct nlm_owner *o;
-	int rc = nlm_owner_enter(owners_of(op), op, key, true, &o);
+	int rc = monitor(op, a, &host);
 
 	if (rc != 0)
 		return rc;
+	rc = nlm_owner_enter(owners_of(op), op, key, true, &o);
+	if (rc != 0) {
+		if (host)
+			nsm_host_put(op->server->cfg.nsm, host);
+		return rc;
+	}
+	nlm_owner_monitor(owners_of(op), o, host, a->state);
 	r.waiter = a->block ? key->hash : 0;
 	rc = nlm_owners_have_room(owners_of(op)) ? try_lock(op, o, &r, false, &c) : -ENOLCK;
 	if (rc == 0 && !nfs_still_served(&op->server->cfg.exports, op->export_id, op->req->conn)) {
@@ -187,9 +219,8 @@ static int lock_file(struct nfs3_op *op, const struct nlm_lock_args *a,
 	return rc;
 }
 
-static enum rpc_run proc_lock(struct rpc_request *req, void *args)
+static enum rpc_run run_lock(struct rpc_request *req, const struct nlm_lock_args *a)
 {
-	const struct nlm_lock_args *a = args;
 	struct nfs3_op *op = nfs3_op_begin(req);
 	struct nlm_owner_key key;
 	enum nlm4_stat stat;
@@ -206,6 +237,19 @@ static enum rpc_run proc_lock(struct rpc_request *req, void *args)
 		rc = lock_file(op, a, &key);
 	stat = status_of(rc);
 	return answer(op, &a->cookie, stat == NLM4_DENIED && a->block ? NLM4_BLOCKED : stat, rc);
+}
+
+static enum rpc_run proc_lock(struct rpc_request *req, void *args)
+{
+	struct nlm_lock_args *a = args;
+
+	a->monitor = true;
+	return run_lock(req, a);
+}
+
+static enum rpc_run proc_nm_lock(struct rpc_request *req, void *args)
+{
+	return run_lock(req, args);
 }
 
 static enum rpc_run proc_cancel(struct rpc_request *req, void *args)
@@ -295,6 +339,11 @@ static enum rpc_run proc_free_all(struct rpc_request *req, void *args)
 	return req->must_answer ? RPC_RUN_SYSTEM_ERR : RPC_RUN_AGAIN;
 }
 
+bool nlm_host_rebooted(struct nfs3_server *s, const struct nsm_reboot *r)
+{
+	return nlm_owners_drop_rebooted(s->nlm, r);
+}
+
 uint64_t nlm_revoke_exports(struct nfs3_server *s, const struct vfs_exports_lost *lost)
 {
 	return nlm_owners_revoke(s->nlm, lost);
@@ -346,7 +395,7 @@ const struct rpc_proc nlm_proc_nm_lock = {
 	.name = "NM_LOCK",
 	.decode = nlm_decode_lock,
 	.args_size = sizeof(struct nlm_lock_args),
-	.run = proc_lock,
+	.run = proc_nm_lock,
 	.flags = RPC_NONIDEMPOTENT,
 	.reply_size = RESULT_SIZE,
 };

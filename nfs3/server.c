@@ -16,7 +16,7 @@ int nfs3_server_new(const struct nfs3_config *cfg, struct nfs3_server **out)
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return -ENOMEM;
-	s->nlm = nlm_owners_new();
+	s->nlm = nlm_owners_new(cfg->nsm);
 	if (!s->nlm) {
 		free(s);
 		return -ENOMEM;
