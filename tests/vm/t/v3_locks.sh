@@ -18,8 +18,7 @@ mkdir "$S"
 chmod 777 "$S"
 clients_up
 for c in one two; do
-	on $c sh -c 'mount -t tmpfs t /var/lib/nfs; mkdir -p /var/lib/nfs/sm /var/lib/nfs/sm.bak; chown -R statd /var/lib/nfs
-		rpcbind -w; rpc.statd --no-notify'
+	statd_up $c
 	on $c eval "NFS_LOCK=lock nfs_mount 3 $PROTO /export/$FS /mnt/$c" || die "no mount"
 done
 wait_until 20 sh -c 'rpcinfo -p 127.0.0.1 | grep -q 100021'
