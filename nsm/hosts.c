@@ -75,15 +75,23 @@ int nsm_host_restore(void *nsm, const struct nsm_peer *peer)
 	return 0;
 }
 
-/* Under the lock. A client may call another address of this server than before; the record says the
- * last one of the time when it has changed. */
-static void note_local(struct nsm *n, struct nsm_host *h, const struct nsm_peer *p)
+/* Under the lock. */
+static void changed(struct nsm *n)
 {
-	if (rpc_address_equal(&h->local, &p->local) || h->refs > 0)
+	n->generation++;
+	pthread_cond_broadcast(&n->changed);
+}
+
+/* Under the lock. A client may call another address of this server than before; the record has the one
+ * that was called when the client got its first lock. One that was taken off the record comes back. */
+static void renew(struct nsm *n, struct nsm_host *h, const struct nsm_peer *p)
+{
+	if (!h->lapsed && (rpc_address_equal(&h->local, &p->local) || h->refs > 0))
 		return;
 	h->local = p->local;
-	h->generation = ++n->generation;
-	pthread_cond_broadcast(&n->changed);
+	h->lapsed = false;
+	changed(n);
+	h->generation = n->generation;
 }
 
 int nsm_host_get(struct nsm *n, const struct nsm_peer *peer, struct nsm_host **out)
@@ -98,7 +106,7 @@ int nsm_host_get(struct nsm *n, const struct nsm_peer *peer, struct nsm_host **o
 	pthread_mutex_lock(&n->lock);
 	h = find(n, peer, &names);
 	if (h)
-		note_local(n, h, peer);
+		renew(n, h, peer);
 	else if (names >= NSM_NAMES_MAX || n->nhosts >= NSM_HOSTS_MAX)
 		rc = -ENOLCK;
 	else
@@ -193,6 +201,19 @@ static bool is_idle(const struct nsm_host *h, uint64_t now)
 	       now > h->idle_ns + NSM_IDLE_SECONDS * RN_NS_PER_SECOND;
 }
 
+/* Under the lock. Others may get what the host had and did not reclaim, so it must not be reclaimed after
+ * another restart. */
+static void end_grace(struct nsm *n, struct nsm_host *h)
+{
+	if (!h->former)
+		return;
+	h->former = false;
+	if (h->refs > 0)
+		return;
+	h->lapsed = true;
+	changed(n);
+}
+
 void nsm_hosts_retire(struct nsm *n, uint64_t now)
 {
 	pthread_mutex_lock(&n->lock);
@@ -201,13 +222,13 @@ void nsm_hosts_retire(struct nsm *n, uint64_t now)
 
 		for (; h; h = next) {
 			next = LIST_NEXT(h, link);
+			end_grace(n, h);
 			if (!is_idle(h, now))
 				continue;
 			LIST_REMOVE(h, link);
 			free(h);
 			n->nhosts--;
-			n->generation++;
-			pthread_cond_broadcast(&n->changed);
+			changed(n);
 		}
 	}
 	pthread_mutex_unlock(&n->lock);

@@ -28,6 +28,7 @@ struct nsm_host {
 	uint64_t generation; /* of the table, when the host was added */
 	uint64_t idle_ns;    /* when the last reference was put */
 	bool former;	     /* on record in the run before, and not restarted since */
+	bool lapsed;	     /* did not reclaim in time: told still, but on record no more */
 	enum nsm_telling telling;
 	unsigned tries;
 	uint64_t tell_ns; /* when it is told next */
@@ -69,7 +70,8 @@ bool nsm_same_name(const uint8_t *a, uint32_t a_len, const uint8_t *b, uint32_t 
 /* The host that name and address belong to has restarted; the messenger goes on with it. Returns the
  * number of hosts on record that it is. */
 unsigned nsm_host_rebooted(struct nsm *n, const struct nsm_peer *who, uint32_t state);
-/* Deletes the records of hosts that have had no locks for long. */
+/* Outside of grace: deletes the records of hosts that have not reclaimed, and of those that have had no
+ * locks for long. */
 void nsm_hosts_retire(struct nsm *n, uint64_t now);
 void nsm_hosts_free(struct nsm *n);
 

@@ -10,15 +10,22 @@
 /* Under the lock. */
 static void put_hosts(struct nsm *n, struct nsm_text *t)
 {
+	unsigned count = 0;
+
 	nsm_text_begin(t, n->state);
 	for (unsigned i = 0; i < NSM_BUCKETS; i++) {
 		const struct nsm_host *h;
 
-		LIST_FOREACH (h, &n->bucket[i], link)
-			nsm_text_add(t,
-				     &(struct nsm_peer){ h->addr, h->local, h->name, h->name_len });
+		LIST_FOREACH (h, &n->bucket[i], link) {
+			const struct nsm_peer p = { h->addr, h->local, h->name, h->name_len };
+
+			if (h->lapsed)
+				continue;
+			nsm_text_add(t, &p);
+			count++;
+		}
 	}
-	nsm_text_end(t, n->nhosts);
+	nsm_text_end(t, count);
 }
 
 /* Under the lock, which is given up meanwhile. */

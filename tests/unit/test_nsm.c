@@ -322,10 +322,39 @@ Test(nsm, records_end)
 	nsm_host_put(n, h);
 	nsm_free(n);
 
-	/* A host that has not been told of the restart keeps its record. */
+	/* A host that has not been told of the restart is told for a while, but is on record only until grace ends. */
 	n = start();
 	nsm_hosts_retire(n, later);
 	cr_expect_eq(n->nhosts, 1u);
+	nsm_free(n);
+	n = start();
+	cr_expect_eq(nsm_former_hosts(n), 0u);
+	nsm_free(n);
+}
+
+/* A host that has reclaimed is on record after grace, and one that comes late is once more. */
+Test(nsm, grace_ends)
+{
+	const struct nsm_peer p = peer(2, "in time"), q = peer(3, "late");
+	struct nsm *n = start();
+	struct nsm_host *h, *late;
+
+	cr_assert(get(n, &p, &h) == 0 && get(n, &q, &late) == 0);
+	nsm_host_put(n, h);
+	nsm_host_put(n, late);
+	nsm_free(n);
+	n = start();
+	cr_assert_eq(nsm_host_get(n, &p, &h), 0);
+	nsm_hosts_retire(n, rn_now_ns());
+	cr_expect(!nsm_host_is_former(n, h), "grace is over");
+	cr_expect_eq(nsm_host_get(n, &q, &late), -EAGAIN, "not on record any more");
+	cr_assert_eq(get(n, &q, &late), 0);
+	cr_expect(!nsm_host_is_former(n, late));
+	nsm_host_put(n, h);
+	nsm_host_put(n, late);
+	nsm_free(n);
+	n = start();
+	cr_expect_eq(nsm_former_hosts(n), 2u);
 	nsm_free(n);
 }
 
