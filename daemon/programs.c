@@ -92,6 +92,7 @@ static int start_nfs3(const struct programs_config *cfg, struct programs *p)
 		.vfs = cfg->vfs,
 		.exports = cfg->exports,
 		.log = cfg->log,
+		.pool = cfg->pool,
 		.max_io = (uint32_t)set->max_io,
 	};
 

@@ -568,6 +568,8 @@ void server_stop(struct server *s)
 	registration_stop(s->registration);
 	nsm_stop(s->programs.nsm);
 	stop_asking(s);
+	if (s->programs.nfs3)
+		nlm_stop_grants(s->programs.nfs3);
 	if (s->programs.nfs4)
 		nfs4_stop_copies(s->programs.nfs4);
 	dialer_close(&s->dialer);

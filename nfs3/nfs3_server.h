@@ -28,7 +28,8 @@ struct nfs3_config {
 	struct vfs *vfs;
 	struct vfs_exports exports;
 	const struct rn_logger *log;
-	uint32_t max_io; /* rtmax, wtmax: bytes, a multiple of 4096, at most 1 MiB */
+	struct rn_payload_pool *pool; /* for locks that are granted later */
+	uint32_t max_io;	      /* rtmax, wtmax: bytes, a multiple of 4096, at most 1 MiB */
 	/*
 	 * Supplementary groups of a uid in the server's own databases (exports(5) manage-gids), or
 	 * NULL to use those of the call. Fills at most VFS_GROUPS_MAX; thread-safe, caches;
@@ -54,6 +55,10 @@ void nlm_program(struct nfs3_server *s, struct rpc_program *nlm);
 /* Moves x from the arguments of a call of NLM to its file handle. False: that procedure has none, or
  * the call is cut off. */
 bool nlm_skip_to_fh(struct xdr_in *x, uint32_t proc);
+
+/* Waits for locks that are being granted to clients that wait; none is granted any more. Before the workers
+ * end, after nsm_stop(). */
+void nlm_stop_grants(struct nfs3_server *s);
 
 /* Releases the locks that a host took before it has restarted. False: a call that does not end has some
  * of them; to be called again. Any thread. */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/util.h"
+#include "nfs3/nlm_grant.h"
 #include "nsm/nsm.h"
 
 static struct nlm_owner *of_holder(struct vfs_holder *h)
@@ -87,6 +88,7 @@ static void unlink_owner(struct nlm_owners *t, struct nlm_owner *o)
 	if (o->host)
 		nsm_host_put(t->nsm, o->host);
 	o->host = NULL;
+	nlm_grants_settle(o, 0, 0);
 	vfs_lock_owner_end(&o->locks);
 	vfs_share_close(&o->share);
 	nlm_owner_put(o); /* the table's reference */

@@ -36,6 +36,9 @@ struct nlm_owner_key {
 	uint64_t hash;		 /* hash of all members above it, under the table's key; not 0 */
 };
 
+struct nlm_grant;
+LIST_HEAD(nlm_grant_list, nlm_grant);
+
 struct nlm_owner {
 	struct vfs_holder holder; /* shown to others in conflicts */
 	_Atomic unsigned refs;
@@ -53,7 +56,8 @@ struct nlm_owner {
 	 * record. Under busy. */
 	struct nsm_host *host;
 	uint32_t state;
-	uint64_t serial;  /* unique and ascending; modulo NLM_BUCKETS the bucket */
+	struct nlm_grant_list granted; /* nfs3/nlm_grant.h; under busy */
+	uint64_t serial;	       /* unique and ascending; modulo NLM_BUCKETS the bucket */
 	uint32_t charged; /* ranges already counted in nlm_owners.memory; under its lock */
 	uint16_t oh_len, caller_len, fh_len;
 	uint8_t bytes[]; /* oh, caller, handle of the first call */

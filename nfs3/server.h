@@ -11,6 +11,7 @@ struct nfs3_server {
 	struct nfs3_config cfg;
 	struct mnt_list mounts;
 	struct nlm_owners *nlm;
+	struct nlm_grants *grants;
 	struct rn_log_limit refusals; /* rows for DUMP, added by MNT */
 };
 

@@ -217,14 +217,27 @@ uint64_t nsm_calls_tick(struct nsm_calls *c, uint64_t now)
 	return due;
 }
 
-void nsm_calls_close(struct nsm_calls *c)
+unsigned nsm_calls_to(const struct nsm_calls *c, const struct rpc_address *peer)
+{
+	const struct nsm_call *call;
+	unsigned n = 0;
+
+	TAILQ_FOREACH (call, &c->list, link)
+		n += rpc_address_equal(&call->to.peer, peer);
+	return n;
+}
+
+void nsm_calls_cancel(struct nsm_calls *c)
 {
 	struct nsm_call *call;
 
-	if (c->fd < 0)
-		return;
 	while ((call = TAILQ_FIRST(&c->list)) != NULL)
 		finish(c, call, -ECANCELED, NULL);
-	close(c->fd);
+}
+
+void nsm_calls_close(struct nsm_calls *c)
+{
+	if (c->fd >= 0)
+		close(c->fd);
 	c->fd = -1;
 }

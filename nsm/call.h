@@ -34,7 +34,7 @@ struct nsm_callee {
 
 struct nsm_call;
 /* rc 0: results is at the procedure's result. -ETIMEDOUT: no answer; -EOPNOTSUPP: the host does not have
- * the program, or refuses the call; -ECANCELED: the socket is closed. The call is freed afterwards. */
+ * the program, or refuses the call; -ECANCELED: the monitor stops. The call is freed afterwards. */
 typedef void nsm_called(void *ctx, int rc, struct xdr_in *results);
 
 TAILQ_HEAD(nsm_call_list, nsm_call);
@@ -47,7 +47,8 @@ struct nsm_calls {
 
 /* Opens the socket: any privileged port if port is 0. 0 or -errno. */
 int nsm_calls_open(struct nsm_calls *c, uint16_t port);
-void nsm_calls_close(struct nsm_calls *c); /* calls under way end: -ECANCELED */
+void nsm_calls_cancel(struct nsm_calls *c); /* calls under way end: -ECANCELED */
+void nsm_calls_close(struct nsm_calls *c);  /* no call is under way */
 uint16_t nsm_calls_port(const struct nsm_calls *c);
 
 /* Begins a call; args are copied. 0; -EAGAIN: too many are under way; -ENOMEM. */
@@ -55,6 +56,8 @@ struct nsm_call_end {
 	nsm_called *done;
 	void *ctx;
 };
+/* Calls to that address that are under way. */
+unsigned nsm_calls_to(const struct nsm_calls *c, const struct rpc_address *peer);
 int nsm_call(struct nsm_calls *c, const struct nsm_callee *to, const uint8_t *args, uint32_t len,
 	     const struct nsm_call_end *end);
 /* A reply has come. */

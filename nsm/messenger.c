@@ -49,6 +49,8 @@ void *nsm_messenger_main(void *nsm)
 
 	while (!is_stopped(n)) {
 		const uint64_t now = rn_now_ns();
+
+		nsm_jobs_begin(n);
 		const uint64_t first = nsm_notify_tick(n, now),
 			       second = nsm_calls_tick(&n->calls, now);
 		const uint64_t until = first < second ? first : second;

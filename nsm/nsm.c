@@ -25,6 +25,7 @@ int nsm_new(const struct nsm_config *cfg, struct nsm **out)
 	n->cfg = *cfg;
 	randombytes_buf(n->key, sizeof(n->key));
 	pthread_mutex_init(&n->lock, NULL);
+	TAILQ_INIT(&n->jobs);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&n->changed, &attr);
@@ -87,6 +88,8 @@ void nsm_stop(struct nsm *n)
 	if (n->writing)
 		pthread_join(n->writer, NULL);
 	n->messaging = n->writing = false;
+	nsm_jobs_cancel(n);
+	nsm_calls_cancel(&n->calls);
 }
 
 void nsm_free(struct nsm *n)

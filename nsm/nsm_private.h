@@ -39,6 +39,9 @@ struct nsm_host {
 };
 LIST_HEAD(nsm_host_list, nsm_host);
 
+struct nsm_job;
+TAILQ_HEAD(nsm_job_list, nsm_job);
+
 struct nsm {
 	struct nsm_config cfg;
 	struct nsm_hooks hooks;
@@ -50,6 +53,8 @@ struct nsm {
 	uint64_t generation, saved; /* number of changes of the table, and of those on disk */
 	bool failing;		    /* the records cannot be written */
 	bool tell, stop;
+	struct nsm_job_list jobs; /* calls of others that wait for the messenger */
+	unsigned njobs;
 	uint32_t state; /* this server's number in this run */
 	pthread_t writer, messenger;
 	bool writing, messaging; /* the threads run */
@@ -80,6 +85,10 @@ void nsm_hosts_free(struct nsm *n);
 /* Reads the records and writes the new state number. */
 int nsm_records_begin(struct nsm *n);
 void *nsm_writer_main(void *nsm);
+
+/* jobs.c: begins the calls that wait, as far as there is room; and ends them. */
+void nsm_jobs_begin(struct nsm *n);
+void nsm_jobs_cancel(struct nsm *n);
 
 /* messenger.c */
 void *nsm_messenger_main(void *nsm);

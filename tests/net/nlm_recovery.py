@@ -24,8 +24,8 @@ INSIDE = "--inside"
 HOST_NAME = "server.example"
 SERVER, ONE, TWO, OUTSIDE = "127.0.0.1", "127.0.0.2", "127.0.0.3", "10.99.0.1"
 PMAP, NLM, NSM = 100000, 100021, 100024
-NLM_LOCK, NLM_UNLOCK, NLM_NM_LOCK = 2, 4, 22
-GRANTED, DENIED, GRACE_PERIOD = 0, 1, 4
+NLM_LOCK, NLM_CANCEL, NLM_UNLOCK, NLM_GRANTED, NLM_NM_LOCK, NLM_FREE_ALL = 2, 3, 4, 5, 22, 23
+GRANTED, DENIED, BLOCKED, GRACE_PERIOD = 0, 1, 3, 4
 SM_NULL, SM_STAT, SM_MON, SM_UNMON, SM_UNMON_ALL, SM_CRASH, SM_NOTIFY = range(7)
 MONITOR_PORT = 789
 PRIVILEGED = 1024
@@ -35,10 +35,13 @@ ONE_NAME, TWO_NAME = b"one.example", b"two.example"
 
 
 class FakeHost:
-    """A client's rpcbind and status monitor at an address. It drops the first datagrams to each."""
+    """A client's rpcbind, status monitor and lock manager at an address. It drops the first datagrams to each.
+
+    verdict: what the lock manager says to NLM4_GRANTED; None: nothing. programs: those that rpcbind knows."""
 
     def __init__(self, address, drop=0):
-        self.notices, self.strangers, self.left = [], [], [drop, drop]
+        self.notices, self.grants, self.strangers, self.left = [], [], [], [drop, drop]
+        self.verdict, self.programs = GRANTED, {(NSM, 1, 17), (NLM, 4, 17)}
         self.binder, self.monitor = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
         self.binder.bind((address, 111))
         self.monitor.bind((address, 0))
@@ -68,10 +71,16 @@ class FakeHost:
             return
         if which == 0 and (prog, vers, proc) == (PMAP, 2, 3):
             asked = tuple(x.u32() for _ in range(3))
-            result = u32(self.monitor.getsockname()[1] if asked == (NSM, 1, 17) else 0)
+            result = u32(self.monitor.getsockname()[1] if asked in self.programs else 0)
         elif which == 1 and (prog, vers, proc) == (NSM, 1, SM_NOTIFY):
             self.notices.append((x.opaque(), x.u32(), peer))
             result = b""
+        elif which == 1 and (prog, vers, proc) == (NLM, 4, NLM_GRANTED):
+            cookie = x.opaque()
+            self.grants.append((cookie, x.flag(), x.opaque(), x.opaque(), x.opaque(), x.u32(), x.u64(), x.u64(), peer))
+            if self.verdict is None:
+                return
+            result = opaque(cookie) + u32(self.verdict)
         else:
             self.strangers.append((prog, vers, proc))
             return
@@ -113,12 +122,18 @@ class Client:
     def again(self):
         self.conn = r.Conn(self.d.port, SERVER, source=(self.address, 0))
 
-    def lock(self, fh, offset=0, length=10, svid=7, reclaim=False, proc=NLM_LOCK):
-        range_ = opaque(self.name) + opaque(fh) + opaque(b"%d@here" % svid) + u32(svid) + u64(offset) + u64(length)
-        args = opaque(b"") + (u32(0) + u32(1) + range_ + u32(int(reclaim)) + u32(self.state) if proc != NLM_UNLOCK else range_)
-        x = self.conn.call(NLM, 4, proc, args)
+    def lock(self, fh, offset=0, length=10, svid=7, reclaim=False, proc=NLM_LOCK, block=False):
+        args = opaque(self.name) + opaque(fh) + opaque(b"%d@here" % svid) + u32(svid) + u64(offset) + u64(length)
+        if proc in (NLM_LOCK, NLM_NM_LOCK, NLM_CANCEL):
+            args = u32(int(block)) + u32(1) + args
+        if proc in (NLM_LOCK, NLM_NM_LOCK):
+            args += u32(int(reclaim)) + u32(self.state)
+        x = self.conn.call(NLM, 4, proc, opaque(b"cookie") + args)
         x.opaque()
         return x.u32()
+
+    def cancel(self, fh, offset=0, length=10, svid=7):
+        return self.lock(fh, offset, length, svid, proc=NLM_CANCEL, block=True)
 
     def unlock(self, fh, offset=0, length=10, svid=7):
         return self.lock(fh, offset, length, svid, proc=NLM_UNLOCK)
@@ -285,10 +300,14 @@ def test_alone(t, host):
         harness.finish(t, d)
 
 
-def inside():
-    t = Count()
+def network_up():
     for command in ("ip link set lo up", f"ip addr add {OUTSIDE}/32 dev lo", f"hostname {HOST_NAME}"):
         subprocess.run(command.split(), check=True)
+
+
+def inside():
+    t = Count()
+    network_up()
     host, bystander = FakeHost(ONE, drop=1), FakeHost(TWO)
     try:
         settings = {**NFS4_CLIENT, "nlm.statd_port": MONITOR_PORT, "tcp.listen": ""}
@@ -308,12 +327,12 @@ def inside():
     harness.result(t)
 
 
-def main():
+def main(script=__file__, inner=inside):
     if INSIDE in sys.argv:
-        inside()
+        inner()
     if subprocess.run(["unshare", "-n", "-u", "true"], capture_output=True).returncode:
         harness.skip_all("no namespaces may be made here")
-    os.execvp("unshare", ["unshare", "-n", "-u", sys.executable, "-B", __file__, INSIDE])
+    os.execvp("unshare", ["unshare", "-n", "-u", sys.executable, "-B", script, INSIDE])
 
 
 if __name__ == "__main__":
