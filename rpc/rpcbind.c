@@ -12,11 +12,13 @@
 #include <rpc/rpcb_prot.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+/* It needs the types of rpc/rpc.h. */
+#include <rpc/pmap_prot.h>
 
 #define RPCBIND_SOCKET "/run/rpcbind.sock"
 #define CALL_SECONDS 5
@@ -118,42 +120,29 @@ int rpcbind_unset(uint32_t prog, uint32_t vers, const char *netid)
 	return change(prog, vers, netid, NULL);
 }
 
-/* The port that is registered, or 0. */
-static uint16_t registered_udp(uint32_t prog, uint32_t vers)
-{
-	const struct timeval timeout = { .tv_sec = CALL_SECONDS };
-	char netid[] = "udp", none[] = "", owner[] = "", *uaddr = NULL;
-	RPCB map = { prog, vers, netid, none, owner };
-	unsigned high = 0, low = 0;
-	CLIENT *client = NULL;
-
-	if (connect_rpcbind(&client) < 0)
-		return 0;
-	if (clnt_call(client, RPCBPROC_GETADDR, (xdrproc_t)xdr_rpcb, &map,
-		      (xdrproc_t)xdr_wrapstring, &uaddr, timeout) == RPC_SUCCESS &&
-	    uaddr && sscanf(uaddr, "%*u.%*u.%*u.%*u.%u.%u", &high, &low) != 2)
-		high = low = 0;
-	free(uaddr);
-	clnt_destroy(client);
-	return high < 256 && low < 256 ? (uint16_t)(high << 8 | low) : 0;
-}
-
 static bool_t xdr_nothing(XDR *x, ...)
 {
 	(void)x;
 	return TRUE;
 }
 
-/* True if the program answers at this port of this machine. */
-static bool answers_udp(uint32_t prog, uint32_t vers, uint16_t port)
+/* A call by UDP to a program of this machine. */
+struct local_call {
+	uint32_t prog, vers, proc;
+	uint16_t port;
+	xdrproc_t xdr_args, xdr_result;
+	void *args, *result;
+};
+
+static bool call_udp(const struct local_call *c)
 {
 	const struct timeval again = { .tv_usec = 250000 }, timeout = { .tv_sec = PING_SECONDS };
 	struct sockaddr_in addr = { .sin_family = AF_INET,
-				    .sin_port = htons(port),
+				    .sin_port = htons(c->port),
 				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	struct netbuf to = { .buf = &addr, .len = sizeof(addr), .maxlen = sizeof(addr) };
 	const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	CLIENT *client = fd < 0 ? NULL : clnt_dg_create(fd, &to, prog, vers, 0, 0);
+	CLIENT *client = fd < 0 ? NULL : clnt_dg_create(fd, &to, c->prog, c->vers, 0, 0);
 	bool answered;
 
 	if (!client) {
@@ -163,15 +152,33 @@ static bool answers_udp(uint32_t prog, uint32_t vers, uint16_t port)
 	}
 	clnt_control(client, CLSET_FD_CLOSE, NULL);
 	clnt_control(client, CLSET_RETRY_TIMEOUT, (char *)&again);
-	answered = clnt_call(client, NULLPROC, xdr_nothing, NULL, xdr_nothing, NULL, timeout) ==
-		   RPC_SUCCESS;
+	answered = clnt_call(client, c->proc, c->xdr_args, c->args, c->xdr_result, c->result,
+			     timeout) == RPC_SUCCESS;
 	clnt_destroy(client);
 	return answered;
 }
 
+/* Version 2 of rpcbind is asked: later ones look up the transport that the question came by. */
 uint16_t rpcbind_find_udp(uint32_t prog, uint32_t vers)
 {
-	const uint16_t port = registered_udp(prog, vers);
+	struct pmap map = { prog, vers, IPPROTO_UDP, 0 };
+	u_short port = 0;
+	const struct local_call ask = { .prog = PMAPPROG,
+					.vers = PMAPVERS,
+					.proc = PMAPPROC_GETPORT,
+					.port = PMAPPORT,
+					.xdr_args = (xdrproc_t)xdr_pmap,
+					.xdr_result = (xdrproc_t)xdr_u_short,
+					.args = &map,
+					.result = &port };
+	struct local_call ping = { .prog = prog,
+				   .vers = vers,
+				   .proc = NULLPROC,
+				   .xdr_args = xdr_nothing,
+				   .xdr_result = xdr_nothing };
 
-	return port && answers_udp(prog, vers, port) ? port : 0;
+	if (!call_udp(&ask) || port == 0)
+		return 0;
+	ping.port = port;
+	return call_udp(&ping) ? port : 0;
 }
