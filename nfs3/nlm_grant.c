@@ -36,6 +36,8 @@ struct nlm_grant {
 	struct rpc_cred cred;
 	struct rpc_server *rpc;
 	uint32_t export_id;
+	struct vfs_file *file; /* a reference if `queues` is true */
+	bool queues;
 	uint64_t until_ns; /* when the client should have answered */
 	struct nlm_lock_args args;
 	size_t size;
@@ -77,6 +79,14 @@ void nlm_grants_free(struct nlm_grants *t)
 	free(t);
 }
 
+/* Those who wait keep their places only as long as somebody has the file. */
+static void put_file(struct nlm_grant *g)
+{
+	if (g->queues)
+		vfs_file_put(g->file);
+	g->queues = false;
+}
+
 static void put(struct nlm_grant *g)
 {
 	struct nlm_grants *t = g->all;
@@ -86,6 +96,7 @@ static void put(struct nlm_grant *g)
 	pthread_mutex_lock(&t->lock);
 	t->memory -= g->size;
 	pthread_mutex_unlock(&t->lock);
+	put_file(g);
 	rpc_client_put(g->conn.client);
 	free(g);
 }
@@ -174,6 +185,8 @@ void nlm_grant_wait(struct nfs3_op *op, const struct nlm_lock_args *a, struct nl
 		/* An owner without locks may go meanwhile. */
 		g->notice.owner = vfs_lock_held(&o->locks) ? &o->locks : NULL;
 		g->notice.held_by_client = held;
+		g->notice.in_order = true;
+		g->file = o->locks.file;
 	}
 	vfs_lock_remember_waiter(o->locks.file, r, g ? &g->notice : NULL);
 }
@@ -275,7 +288,11 @@ static void enqueue(struct nlm_grant *g)
 
 static void tell(struct vfs_lock_notice *n)
 {
-	enqueue(rn_container_of(n, struct nlm_grant, notice));
+	struct nlm_grant *g = rn_container_of(n, struct nlm_grant, notice);
+
+	vfs_file_ref(g->file);
+	g->queues = true;
+	enqueue(g);
 }
 
 static void end(struct vfs_lock_notice *n)
@@ -382,6 +399,7 @@ static void run(struct rpc_request *req)
 		g->rpc->ended(g->rpc->ended_ctx, req);
 	rpc_request_free(req);
 	leave(g);
+	put_file(g);
 	if (rc == 0 && !unwanted) {
 		g->until_ns = rn_now_ns() + PATIENCE_SECONDS * RN_NS_PER_SECOND;
 		call(g);

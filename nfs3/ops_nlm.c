@@ -223,7 +223,7 @@ static int lock_file(struct nfs3_op *op, const struct nlm_lock_args *a,
 		rc = -ESTALE;
 	}
 	if (status_of(rc) == NLM4_DENIED)
-		nlm_grant_wait(op, a, o, &r, c.holder != NULL);
+		nlm_grant_wait(op, a, o, &r, c.holder || c.kept || rc == -EAGAIN);
 	else if (rc == 0 && g)
 		nlm_grant_link(o, g);
 	nlm_owner_leave(owners_of(op), o);
