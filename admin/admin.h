@@ -72,6 +72,7 @@ struct admin_handler {
 	const char *path;   /* exact */
 	void (*run)(void *ctx, const struct admin_request *req, struct admin_reply *r);
 	void *ctx;
+	bool private; /* tells what users do: readers may not call it, whatever the method */
 	bool reads; /* changes nothing, though it is no GET: readers may call it, and no call is logged */
 };
 

@@ -28,6 +28,7 @@
 #include "admin/route.h"
 #include "admin/socket.h"
 #include "lib/clock.h"
+#include "lib/log_ids.h"
 #include "lib/log_limit.h"
 #include "lib/util.h"
 
@@ -115,10 +116,13 @@ static void send_answer(void *server, const struct admin_call *call, struct admi
 	struct admin_server *s = server;
 	const struct admin_handler *h = call->handler;
 
+	const struct rn_log_event event = { .id = RN_ID_CHANGE, .operation = h->path };
+
 	if (changes(h))
-		rn_notice(s->log, "control socket: user %u (process %d): %s %s: %d",
-			  (unsigned)call->peer.uid, (int)call->peer.pid, h->method, h->path,
-			  r->status);
+		rn_log_event(s->log, RN_NOTICE, &event,
+			     "control socket: user %u (process %d): %s %s: %d",
+			     (unsigned)call->peer.uid, (int)call->peer.pid, h->method, h->path,
+			     r->status);
 	send_reply(s, call->req, r);
 }
 
@@ -175,7 +179,7 @@ static void on_request(struct evhttp_request *req, void *arg)
 		admin_route(s->handlers, s->nhandlers, method, path ? path : "", allow);
 
 	if (h)
-		reads = !changes(h);
+		reads = !changes(h) && !h->private;
 	const bool may = admin_peer(fd, s->group, &peer) >= (reads ? ADMIN_READ : ADMIN_CHANGE);
 
 	if (!may)

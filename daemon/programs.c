@@ -52,7 +52,7 @@ static int start_nsm(const struct programs_config *cfg, struct programs *p)
 	const struct cfg_settings *set = cfg->settings;
 	const struct nsm_config nsm = {
 		.state_dir = set->server.state_dir,
-		.log = cfg->log,
+		.log = &cfg->logs->of[LOG_NFS3],
 		.port = (uint16_t)set->nlm.statd_port,
 		.recorded = cfg->wake,
 		.recorded_ctx = cfg->wake_ctx,
@@ -65,10 +65,9 @@ static int start_nsm(const struct programs_config *cfg, struct programs *p)
 	if (rc || nsm_former_hosts(p->nsm) == 0)
 		return rc;
 	p->grace_until_ns = rn_now_ns() + set->nfs4.grace_time * RN_NS_PER_SECOND;
-	rn_notice(cfg->log,
+	rn_notice(&cfg->logs->of[LOG_NFS3],
 		  "%u NFSv3 clients may have had locks, and are told to reclaim them; new locks "
-		  "wait for "
-		  "%" PRIu64 " s",
+		  "wait for %" PRIu64 " s",
 		  nsm_former_hosts(p->nsm), set->nfs4.grace_time);
 	return 0;
 }
@@ -91,7 +90,7 @@ static int start_nfs3(const struct programs_config *cfg, struct programs *p)
 	struct nfs3_config nfs3 = {
 		.vfs = cfg->vfs,
 		.exports = cfg->exports,
-		.log = cfg->log,
+		.log = &cfg->logs->of[LOG_NFS3],
 		.pool = cfg->pool,
 		.max_io = (uint32_t)set->max_io,
 	};
@@ -119,7 +118,7 @@ static int start_idmap(const struct programs_config *cfg, struct programs *p,
 		return 0;
 	out->names_always = true;
 	if (idmap_start(p->idmap) < 0)
-		rn_warn(cfg->log,
+		rn_warn(&cfg->logs->of[LOG_NFS4],
 			"nfs4.idmap is names, but libnfsidmap cannot map names: owners are "
 			"shown as numbers; see idmapd.conf(5)");
 	return 0;
@@ -151,7 +150,7 @@ static int start_nfs4(const struct programs_config *cfg, struct programs *p)
 		.exports = cfg->exports,
 		.pool = cfg->pool,
 		.budget = &p->nfs4_memory,
-		.log = cfg->log,
+		.log = &cfg->logs->of[LOG_NFS4],
 		.max_io = (uint32_t)set->max_io,
 		.minor_min = (unsigned)set->minor_min,
 		.minor_max = (unsigned)set->minor_max,

@@ -49,12 +49,19 @@ int nfs3_server_new(const struct nfs3_config *cfg, struct nfs3_server **out);
 void nfs3_server_free(struct nfs3_server *s);
 /* The two programs, to be put into an rpc_server; they refer to s. */
 void nfs3_program(struct nfs3_server *s, struct rpc_program *nfs, struct rpc_program *mount);
+/* The RFC's name of a procedure of NFS version 3; NULL: none has that number. */
+const char *nfs3_proc_name(uint32_t proc);
 
 /* The lock manager (RFC 1813 appendix II). */
 void nlm_program(struct nfs3_server *s, struct rpc_program *nlm);
 /* Moves x from the arguments of a call of NLM to its file handle. False: that procedure has none, or
  * the call is cut off. */
 bool nlm_skip_to_fh(struct xdr_in *x, uint32_t proc);
+
+/* The RFC's name of a status of NFS version 3, or of NLM; NULL: none has that number. MOUNT's numbers are those of
+ * NFS. */
+const char *nfs3_status_name(uint32_t status);
+const char *nlm_status_name(uint32_t status);
 
 /* Waits for locks that are being granted to clients that wait; none is granted any more. Before the workers
  * end, after nsm_stop(). */

@@ -243,7 +243,9 @@ static enum rpc_run run_lock(struct rpc_request *req, const struct nlm_lock_args
 	rc = open_file(op, a, &key);
 	if (rc == 0)
 		rc = check_access(op, a->exclusive);
-	if (rc == 0 && wrong_time(op, a->reclaim))
+	/* A client that is told of grace asks again by itself, every few seconds. */
+	if (rc == 0 &&
+	    (wrong_time(op, a->reclaim) || (!a->reclaim && vfs_export_is_draining(op->ctx.exp))))
 		return answer(op, &a->cookie, NLM4_DENIED_GRACE_PERIOD, 0);
 	if (rc == 0)
 		rc = lock_file(op, a, &key, NULL);
@@ -258,7 +260,7 @@ int nlm_grant_lock(struct nfs3_op *op, const struct nlm_lock_args *a, struct nlm
 
 	if (rc == 0)
 		rc = check_access(op, a->exclusive);
-	if (rc == 0 && wrong_time(op, false))
+	if (rc == 0 && (wrong_time(op, false) || vfs_export_is_draining(op->ctx.exp)))
 		rc = -VFS_ELEASE;
 	return rc == 0 ? lock_file(op, a, &key, g) : rc;
 }

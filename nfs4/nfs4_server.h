@@ -112,6 +112,13 @@ void nfs4_count_exports(struct nfs4_server *s, const struct vfs_exports_lost *lo
  * until its record is deleted: call again in some milliseconds. Any thread.
  */
 int nfs4_forget_client(struct nfs4_server *s, uint64_t clientid);
+enum nfs4_drain {
+	NFS4_DRAIN_NONE,
+	NFS4_DRAIN_SOME, /* exports for which vfs_export_is_draining() */
+	NFS4_DRAIN_ALL,	 /* all exports: no new client may register either */
+};
+/* Tells what is drained from now on. Delegations of what is drained are recalled by and by (nfs4_tick). Any thread. */
+void nfs4_drain(struct nfs4_server *s, enum nfs4_drain what);
 /* Called about once a second, from one thread: handles leases and the end of grace. */
 void nfs4_tick(struct nfs4_server *s);
 

@@ -14,23 +14,37 @@
 static const struct {
 	const char *method, *path;
 	void (*run)(void *control, const struct admin_request *req, struct admin_reply *r);
-	bool reads; /* see struct admin_handler */
+	bool reads; /* readers may call it */
 } rows[] = {
 	{ "GET", "/v1/clients", control_clients, true },
 	{ "POST", "/v1/clients/evict", control_client_evict, false },
+	{ "GET", "/v1/config", control_config, true },
+	{ "GET", "/v1/connections", control_connections, true },
 	{ "GET", "/v1/delegations", control_delegations, true },
 	{ "POST", "/v1/delegations/recall", control_delegation_recall, false },
+	{ "GET", "/v1/drain", control_drain, true },
+	{ "POST", "/v1/drain", control_drain_begin, false },
+	{ "POST", "/v1/drain/cancel", control_drain_cancel, false },
 	{ "GET", "/v1/exports", control_exports, true },
+	{ "POST", "/v1/exports/add", control_exports_add, false },
 	{ "POST", "/v1/exports/diff", control_exports_diff, true },
 	{ "GET", "/v1/exports/explain", control_exports_explain, true },
 	{ "POST", "/v1/exports/reload", control_exports_reload, false },
+	{ "POST", "/v1/exports/remove", control_exports_remove, false },
 	{ "GET", "/v1/grace", control_grace, true },
 	{ "POST", "/v1/grace/end", control_grace_end, false },
 	{ "GET", "/v1/locks", control_locks, true },
 	{ "POST", "/v1/locks/release", control_lock_release, false },
+	{ "GET", "/v1/log", control_log, true },
+	{ "POST", "/v1/log", control_log_set, false },
+	{ "GET", "/v1/nfs3_clients", control_nfs3_clients, true },
 	{ "GET", "/v1/opens", control_opens, true },
 	{ "POST", "/v1/opens/close", control_open_close, false },
+	{ "GET", "/v1/sessions", control_sessions, true },
 	{ "GET", "/v1/status", control_status, true },
+	{ "GET", "/v1/trace", control_trace, false },
+	{ "POST", "/v1/trace", control_trace_start, false },
+	{ "POST", "/v1/trace/stop", control_trace_stop, false },
 };
 
 int control_new(const struct cfg_settings *settings, const struct rn_logger *log,
@@ -75,9 +89,11 @@ int control_start(struct control *c, const struct control_sources *sources)
 			.run = rows[i].run,
 			.ctx = c,
 			.reads = rows[i].reads,
+			.private = !rows[i].reads,
 		};
 	c->readers = readers_ask(sources->askers, READERS, c->server, c->log);
-	if (!c->readers)
+	c->searchers = path_searchers_new();
+	if (!c->readers || !c->searchers)
 		return -ENOMEM;
 	return admin_start(c->server, c->handlers, rn_array_size(rows));
 }
@@ -88,6 +104,7 @@ void control_stop(struct control *c)
 		return;
 	readers_forget(c->readers);
 	admin_free(c->server);
+	path_searchers_free(c->searchers);
 	free(c->handlers);
 	free(c);
 }

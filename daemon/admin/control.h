@@ -14,24 +14,33 @@
 #include "daemon/askers.h"
 #include "daemon/export_set.h"
 #include "daemon/held.h"
+#include "daemon/limits.h"
+#include "daemon/logs.h"
 #include "daemon/register.h"
 #include "daemon/tasks.h"
+#include "daemon/trace.h"
 #include "rpc/client.h"
 #include "vfs/export.h"
 
 struct control;
+struct drain;
 struct nfs3_server;
 
 /* Borrowed pointers, which outlive the control; what may be NULL in held may be here. */
 struct control_sources {
 	const struct cfg_settings *settings;
+	struct logs *logs;
+	const struct limits *limits;
 	struct held_sources held;
 	struct rpc_clients *clients;
+	const struct rpc_server *rpc;
+	struct trace *trace;
 	struct nfs3_server *nfs3;      /* or NULL */
 	struct vfs_exports view;       /* of exports, for one handle or path */
 	pthread_mutex_t *clients_lock; /* held while clients' state is ended */
 	struct askers *askers;
 	struct exports *exports;
+	struct drain *drain;
 	struct tasks *tasks;
 	/* Reads the exports again, with all that belongs to a reload; for the main thread. */
 	int (*reload)(void *ctx, struct exports_outcome *out);

@@ -370,6 +370,50 @@ Test(conf_settings, every_row_is_stored_printed_and_read_back)
 	cfg_diags_free(&diags);
 }
 
+static void find_origin(void *ctx, const struct cfg_shown *s)
+{
+	const struct cfg_origin **out = ctx;
+
+	if (!strcmp(s->key, "tcp.port"))
+		*out = s->origin;
+}
+
+Test(conf_settings, origins)
+{
+	static const char text[] =
+		"[server]\nthreads = 3\n[tcp]\n\nport = 7\nlisten = ::1\nlisten = ::2\n";
+	const struct cfg_origin *o = NULL;
+	struct cfg_settings s;
+	struct cfg_diags diags;
+	char *all = NULL;
+	size_t size;
+
+	cfg_diags_init(&diags);
+	cr_assert(cfg_set_defaults(&s) == 0);
+	cfg_each(&s, find_origin, &o);
+	cr_assert(o && !o->name && !o->line, "a default");
+	cr_assert(cfg_parse(&s, "/f\ng", text, sizeof(text) - 1, &diags) == 0);
+	cr_expect(o->line == 5);
+	cr_expect_str_eq(o->name, "/f\ng");
+	cr_assert(cfg_set(&s, "tcp.port", "0", "--port", &diags) == -EINVAL);
+	cr_expect(o->line == 5, "a value that is refused changes nothing");
+	cr_assert(cfg_set(&s, "tcp.port", "8", "--port", &diags) == 0);
+	FILE *out = open_memstream(&all, &size);
+
+	cfg_print_origins(&s, out);
+	fclose(out);
+	cr_expect(strstr(all, "# /f?g:2\nthreads = 3\n"), "%s", all);
+	cr_expect(strstr(all, "# --port\nport = 8\n"), "%s", all);
+	cr_expect(strstr(all, "# /f?g:7\nlisten = ::1, ::2\n"), "%s", all);
+	cr_expect(strstr(all, "\nmount_port = 20048\n") &&
+		  !strstr(all, "\nmount_port = 20048\n#\n"));
+	cr_expect(cfg_parse(&s, "printed", all, size, &diags) == 0, "the output reads back");
+	cr_expect(s.tcp.port == 8);
+	free(all);
+	cfg_free(&s);
+	cfg_diags_free(&diags);
+}
+
 Test(conf_settings, check_together)
 {
 	struct cfg_settings s;

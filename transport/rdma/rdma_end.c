@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 
 #include "lib/util.h"
+#include "rpc/conns.h"
 #include "transport/load.h"
 #include "transport/rdma/rdma_back.h"
 #include "transport/rdma/rdma_device.h"
@@ -23,6 +24,7 @@ void rr_conn_free(struct rr_conn *c)
 {
 	struct rr_server *srv = c->srv;
 
+	rpc_conns_leave(&c->rpc);
 	ev_load_leave(ev_loop_load(c->loop));
 	rr_back_end(c);
 	if (c->recv_block)

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "rpc/conns.h"
 #include "transport/rdma/rdma_chain.h"
 #include "transport/rdma/rdma_conn.h"
 #include "transport/rdma/rdma_keys.h"
@@ -43,6 +44,7 @@ void rr_drop(struct rpc_request *rpc)
 	struct rr_req *r = rpc->transport_private;
 
 	rr_count(r->conn->srv, dropped, 1);
+	atomic_fetch_add_explicit(&rpc->conn->tally.dropped, 1, memory_order_relaxed);
 	hand_over(r, RR_STEP_DROP);
 }
 
@@ -77,10 +79,13 @@ int rr_error_post(struct rr_req *r, enum rr_errcode code)
 	if (rc)
 		return rc;
 	rr_sent(c, s);
-	if (code == RR_ERR_VERS)
+	if (code == RR_ERR_VERS) {
 		rr_count(c->srv, err_vers, 1);
-	else
+		rpc_tally(&c->shown.err_vers, 1);
+	} else {
 		rr_count(c->srv, err_chunk, 1);
+		rpc_tally(&c->shown.err_chunk, 1);
+	}
 	return 0;
 }
 
@@ -180,8 +185,9 @@ static void invalidate(struct rr_req *r, struct ibv_send_wr *wr)
 	rr_count(c->srv, invalidations, 1);
 }
 
-static void count_reply(struct rr_server *srv, const struct rr_reply_plan *plan)
+static void count_reply(struct rr_conn *c, const struct rr_reply_plan *plan)
 {
+	struct rr_server *srv = c->srv;
 	uint64_t bytes = plan->lists.reply_len;
 
 	rr_count(srv, replies, 1);
@@ -195,6 +201,7 @@ static void count_reply(struct rr_server *srv, const struct rr_reply_plan *plan)
 		rr_count(srv, reply_chunks, 1);
 	rr_count(srv, write_segments, plan->nwrites);
 	rr_count(srv, write_bytes, bytes);
+	rpc_tally(&c->rpc.tally.bytes_out, bytes);
 }
 
 static int post_chain(struct rr_req *r, const struct rr_reply_plan *plan, struct rr_send *s)
@@ -233,6 +240,6 @@ int rr_reply_post(struct rr_req *r, bool *kept)
 	}
 	int rc = post_chain(r, &plan, s);
 	if (!rc)
-		count_reply(c->srv, &plan);
+		count_reply(c, &plan);
 	return rc;
 }

@@ -2,6 +2,7 @@
 /* Hands a complete call to the sink: RPC message in place, reply room known. */
 #include "transport/rdma/rdma_submit.h"
 
+#include "rpc/conns.h"
 #include "transport/rdma/rdma_conn.h"
 #include "transport/rdma/rdma_request.h"
 #include "transport/rdma/rdma_send.h"
@@ -93,5 +94,6 @@ void rr_submit(struct rr_req *r)
 	r->rpc->conn = &c->rpc;
 	set_reply_room(r);
 	r->rpc->arrived_ns = rn_now_ns();
+	rpc_conn_begin(&c->rpc, r->rpc);
 	c->srv->cfg.sink.submit(c->srv->cfg.sink.ctx, r->rpc);
 }

@@ -181,6 +181,7 @@ struct rr_back {
 
 struct rr_conn {
 	struct rpc_conn rpc;
+	struct rpc_conn_rdma shown;
 	struct rr_server *srv;
 	struct rr_device *dev;
 	struct ev_loop *loop;
@@ -277,7 +278,6 @@ struct rr_server {
 	_Atomic unsigned serves; /* RR_SERVES_*; written on loops[0] */
 	LIST_HEAD(, rr_device) devices;
 	uint64_t retry_ns;
-	uint64_t next_id;
 
 	pthread_mutex_t lock; /* protects the members below */
 	pthread_cond_t gone;
