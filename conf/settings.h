@@ -33,7 +33,7 @@ struct cfg_origin {
 	unsigned line; /* of the file, the last one of a list; 0: an option */
 };
 
-/* Addresses; those to listen on have no ports, and none means all of IPv4 and IPv6. */
+/* Addresses; those that NFS listens on have no ports, and none means all of IPv4 and IPv6. */
 struct cfg_addrs {
 	unsigned n;
 	struct sockaddr_storage addrs[CFG_MAX_ADDRS];
@@ -109,6 +109,10 @@ struct cfg_vfs {
 	uint64_t ring_entries;
 };
 
+struct cfg_metrics {
+	struct cfg_addrs listen; /* with ports; none: not over TCP */
+};
+
 struct cfg_settings {
 	struct cfg_server server;
 	struct cfg_tcp tcp;
@@ -117,6 +121,7 @@ struct cfg_settings {
 	struct cfg_nfs4 nfs4;
 	struct cfg_nlm nlm;
 	struct cfg_vfs vfs;
+	struct cfg_metrics metrics;
 	struct cfg_origin origin[CFG_MAX_ROWS]; /* by row of the schema */
 };
 

@@ -44,6 +44,7 @@ int ctl_open(const struct ctl *ctl, int argc, char **argv);
 int ctl_opens(const struct ctl *ctl, int argc, char **argv);
 int ctl_exports(const struct ctl *ctl, int argc, char **argv);
 int ctl_sessions(const struct ctl *ctl, int argc, char **argv);
+int ctl_stats(const struct ctl *ctl, int argc, char **argv);
 int ctl_status(const struct ctl *ctl, int argc, char **argv);
 int ctl_support_bundle(const struct ctl *ctl, int argc, char **argv);
 int ctl_trace(const struct ctl *ctl, int argc, char **argv);

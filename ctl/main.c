@@ -30,6 +30,7 @@ static const struct ctl_command commands[] = {
 	{ "open close", "end opens that clients hold", ctl_open },
 	{ "opens", "files that clients have open", ctl_opens },
 	{ "sessions", "sessions of NFSv4.1 and 4.2: slots, callbacks, connections", ctl_sessions },
+	{ "stats", "calls, their times and bytes, by operation, export or client", ctl_stats },
 	{ "status", "what the server is, and how it does", ctl_status },
 	{ "support-bundle", "an archive for a report, without secrets", ctl_support_bundle },
 	{ "trace", "calls as they are answered", ctl_trace },

@@ -13,6 +13,7 @@
 #include "daemon/admin/control.h"
 #include "daemon/askers.h"
 #include "daemon/counters.h"
+#include "daemon/counters_view.h"
 #include "daemon/dialer.h"
 #include "daemon/drain.h"
 #include "daemon/export_set.h"
@@ -111,10 +112,14 @@ static int start_vfs(struct server *s)
 		.deleg_quiet_seconds = (unsigned)s->settings->nfs4.lease_time,
 		.deleg_ended = parked_wake,
 		.deleg_ended_ctx = s->parked,
+		.moved = counters_moved,
+		.moved_ctx = &s->counters,
 		.handle_mac = s->settings->vfs.handle_mac,
 	};
 	int rc = state_dir_secret(s->settings->server.state_dir, cfg.secret, s->log);
 
+	if (!rc)
+		rc = counters_init(&s->counters, &s->rpc);
 	if (rc)
 		return rc;
 	if (getrandom(&cfg.write_verifier, sizeof(cfg.write_verifier), 0) < 0)
@@ -192,7 +197,6 @@ static int start_programs(struct server *s)
 		.wake_ctx = s->parked,
 	};
 
-	s->counters.server = &s->rpc;
 	s->rpc.observe = observe;
 	s->rpc.observe_ctx = s;
 	s->rpc.ended = workers_ended;
@@ -465,6 +469,7 @@ static int start_answers(struct server *s)
 		.logs = s->logs,
 		.limits = &s->limits,
 		.held = held_sources(s),
+		.counters = &s->counters,
 		.clients = s->clients,
 		.rpc = &s->rpc,
 		.trace = &s->trace,
@@ -478,6 +483,7 @@ static int start_answers(struct server *s)
 		.reload = reload,
 		.reload_ctx = s,
 		.ports = s->ports,
+		.loops = s->loops,
 		.event_threads = s->nloops,
 	};
 
@@ -604,6 +610,7 @@ void server_stop(struct server *s)
 	rn_pipe_pool_free(s->pipes);
 	if (s->pool)
 		rn_payload_pool_free(s->pool);
+	counters_fini(&s->counters);
 	instance_release(s->instance);
 	free(s);
 }
