@@ -25,8 +25,8 @@ static const struct {
 	{ "grace.json", "/v1/grace", false },
 	{ "log-levels.json", "/v1/log", false },
 	{ "metrics.txt", "/metrics", false },
-	{ "opens.json", "/v1/opens", true },
 	{ "stats.json", "/v1/stats", false },
+	{ "opens.json", "/v1/opens", true },
 	{ "locks.json", "/v1/locks", true },
 	{ "delegations.json", "/v1/delegations", true },
 };
