@@ -176,8 +176,8 @@ static void report_unknown(struct reader *r, const char *section, const char *na
 			       in_sections.best);
 		else
 			report(r,
-			       "unknown section [%s]: there are server, tcp, rdma, nfs3, nfs4 and "
-			       "vfs%s",
+			       "unknown section [%s]: there are server, tcp, rdma, nfs3, nfs4, "
+			       "vfs and metrics%s",
 			       section, "");
 		return;
 	}

@@ -44,7 +44,7 @@ in_list && /^\.It Cm/ {
 				}
 				values[command " " option] = value
 			}
-		} else if ($i ~ /^[A-Z]+$/) {
+		} else if ($i ~ /^[A-Z]+$/ && $(i - 3) != "|") { # no further one of alternatives
 			arguments[command] = arguments[command] (arguments[command] == "" ? "" : " ") kind($i)
 		}
 	}

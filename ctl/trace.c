@@ -156,17 +156,6 @@ static void print_clock(const char *utc)
 	printf("%02d:%02d:%02d%.7s ", tm.tm_hour, tm.tm_min, tm.tm_sec, fraction);
 }
 
-static const char *duration(uint64_t ns, char out[PRINT_MAX])
-{
-	if (ns < 1000000)
-		snprintf(out, PRINT_MAX, "%" PRIu64 " us", ns / 1000);
-	else if (ns < 10 * RN_NS_PER_SECOND)
-		snprintf(out, PRINT_MAX, "%.1f ms", (double)ns / 1e6);
-	else
-		snprintf(out, PRINT_MAX, "%.1f s", (double)ns / 1e9);
-	return out;
-}
-
 /* Operations of a COMPOUND, or the procedure. */
 static void name_call(const json_t *call, char out[LINE_MAX_])
 {
@@ -212,7 +201,7 @@ static void print_call(const json_t *call)
 		 text(call, "version"));
 	printf("%-15s %-5s %-9s %10s %10s %10s  %s", text(call, "client"), version,
 	       json_is_true(json_object_get(call, "failed")) ? text(call, "status") : "ok",
-	       duration(number(call, "duration_ns"), time),
+	       print_duration(number(call, "duration_ns"), time),
 	       print_size(number(call, "bytes_in"), in), print_size(number(call, "bytes_out"), out),
 	       what);
 	print_file(call);

@@ -68,12 +68,14 @@ struct exports {
 
 static void source_put(struct set_source *source)
 {
-	if (!source || atomic_fetch_sub(&source->refs, 1) != 1)
-		return;
-	exp_matcher_free(source->matcher);
-	source_put(source->files);
-	cfg_diags_free(&source->diags);
-	free(source);
+	while (source && atomic_fetch_sub(&source->refs, 1) == 1) {
+		struct set_source *files = source->files;
+
+		exp_matcher_free(source->matcher);
+		cfg_diags_free(&source->diags);
+		free(source);
+		source = files;
+	}
 }
 
 static void set_put(struct export_set *set)

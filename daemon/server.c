@@ -13,6 +13,7 @@
 #include "daemon/admin/control.h"
 #include "daemon/askers.h"
 #include "daemon/counters.h"
+#include "daemon/counters_view.h"
 #include "daemon/dialer.h"
 #include "daemon/drain.h"
 #include "daemon/export_set.h"
@@ -38,6 +39,7 @@
 #include "lib/clock.h"
 #include "lib/log_ids.h"
 #include "lib/pipe.h"
+#include "nsm/nsm.h"
 #include "rpc/client.h"
 #include "transport/rdma/rdma_server.h"
 #include "transport/tcp/tcp_server.h"
@@ -110,10 +112,14 @@ static int start_vfs(struct server *s)
 		.deleg_quiet_seconds = (unsigned)s->settings->nfs4.lease_time,
 		.deleg_ended = parked_wake,
 		.deleg_ended_ctx = s->parked,
+		.moved = counters_moved,
+		.moved_ctx = &s->counters,
 		.handle_mac = s->settings->vfs.handle_mac,
 	};
 	int rc = state_dir_secret(s->settings->server.state_dir, cfg.secret, s->log);
 
+	if (!rc)
+		rc = counters_init(&s->counters, &s->rpc);
 	if (rc)
 		return rc;
 	if (getrandom(&cfg.write_verifier, sizeof(cfg.write_verifier), 0) < 0)
@@ -187,9 +193,10 @@ static int start_programs(struct server *s)
 		.counters = &s->counters,
 		.askers = s->askers,
 		.dialer = &s->dialer,
+		.wake = parked_wake,
+		.wake_ctx = s->parked,
 	};
 
-	s->counters.server = &s->rpc;
 	s->rpc.observe = observe;
 	s->rpc.observe_ctx = s;
 	s->rpc.ended = workers_ended;
@@ -201,6 +208,7 @@ static int start_programs(struct server *s)
 
 	s->ports.nfs3 = s->programs.nfs3 != NULL;
 	s->ports.nfs4 = s->programs.nfs4 != NULL;
+	s->ports.nsm = s->programs.nsm ? nsm_port(s->programs.nsm) : 0;
 	return rc;
 }
 
@@ -328,10 +336,23 @@ static int start_rdma(struct server *s)
 	return rc;
 }
 
+/* NFSv3 clients that had locks before the start look the programs up when they are told of it. */
+static void tell_hosts(void *ctx)
+{
+	const struct server *s = ctx;
+
+	if (s->programs.nsm)
+		nsm_tell_hosts(s->programs.nsm);
+}
+
 static int start_registration(struct server *s)
 {
+	const struct registration_hook hook = { .registered = tell_hosts, .ctx = s };
+
 	if (s->settings->server.rpcbind)
-		s->registration = registration_start(&s->ports, s->log);
+		s->registration = registration_start(&s->ports, &hook, s->log);
+	if (!s->registration)
+		tell_hosts(s);
 	return 0;
 }
 
@@ -448,6 +469,7 @@ static int start_answers(struct server *s)
 		.logs = s->logs,
 		.limits = &s->limits,
 		.held = held_sources(s),
+		.counters = &s->counters,
 		.clients = s->clients,
 		.rpc = &s->rpc,
 		.trace = &s->trace,
@@ -461,6 +483,7 @@ static int start_answers(struct server *s)
 		.reload = reload,
 		.reload_ctx = s,
 		.ports = s->ports,
+		.loops = s->loops,
 		.event_threads = s->nloops,
 	};
 
@@ -544,7 +567,10 @@ void server_stop(struct server *s)
 	ticker_stop(s->clients_ticker);
 	ticker_stop(s->files_ticker);
 	registration_stop(s->registration);
+	nsm_stop(s->programs.nsm);
 	stop_asking(s);
+	if (s->programs.nfs3)
+		nlm_stop_grants(s->programs.nfs3);
 	if (s->programs.nfs4)
 		nfs4_stop_copies(s->programs.nfs4);
 	dialer_close(&s->dialer);
@@ -584,6 +610,7 @@ void server_stop(struct server *s)
 	rn_pipe_pool_free(s->pipes);
 	if (s->pool)
 		rn_payload_pool_free(s->pool);
+	counters_fini(&s->counters);
 	instance_release(s->instance);
 	free(s);
 }

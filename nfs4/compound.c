@@ -22,6 +22,13 @@ bool nfs4_compound_decode(struct xdr_in *in, void *args)
 	return !in->err;
 }
 
+uint32_t nfs4_minor_of(const struct rpc_request *req)
+{
+	const struct nfs4_compound_args *a = req->args;
+
+	return req->proc && req->proc->decode == nfs4_compound_decode && a ? a->minor : UINT32_MAX;
+}
+
 /* Puts all that the compound holds. Returns the result for rpc_dispatch. */
 static enum rpc_run end_compound(struct nfs4_compound *c, int status)
 {
@@ -273,8 +280,14 @@ static void observe_op(struct nfs4_compound *c, int status)
 	if (!cfg->observe_op)
 		return;
 	now = rn_now_ns();
-	cfg->observe_op(cfg->observe_ctx, c->req, c->opnum, now - c->op_began_ns,
-			status != NFS4_OK);
+	const struct nfs4_op_end end = {
+		.minor = c->minor,
+		.opnum = c->opnum,
+		.status = (uint32_t)status,
+		.elapsed_ns = now - c->op_began_ns,
+	};
+
+	cfg->observe_op(cfg->observe_ctx, c->req, &end);
 	c->op_began_ns = now;
 }
 

@@ -141,7 +141,9 @@ struct rpc_request {
 	unsigned lane;
 	void (*work)(struct rpc_request *req); /* called by the worker that takes it out */
 	uint32_t moves; /* bytes that a piece of background work moves (rpc_server.background) */
-	bool given;	/* counts among the calls that its worker has not begun; used by the sink */
+	uint64_t
+		queued_ns; /* CLOCK_MONOTONIC when it began to wait for a worker; used by the sink */
+	bool given; /* counts among the calls that its worker has not begun; used by the sink */
 	struct rpc_conn *conn;
 	TAILQ_ENTRY(rpc_request) under_way; /* among those of conn: rpc/conns.h */
 	struct rpc_worker *worker;	    /* set by the sink */

@@ -11,6 +11,7 @@
 
 #include "admin/admin.h"
 #include "conf/settings.h"
+#include "daemon/counters.h"
 #include "daemon/askers.h"
 #include "daemon/export_set.h"
 #include "daemon/held.h"
@@ -32,6 +33,7 @@ struct control_sources {
 	struct logs *logs;
 	const struct limits *limits;
 	struct held_sources held;
+	const struct counters *counters;
 	struct rpc_clients *clients;
 	const struct rpc_server *rpc;
 	struct trace *trace;
@@ -46,11 +48,12 @@ struct control_sources {
 	int (*reload)(void *ctx, struct exports_outcome *out);
 	void *reload_ctx;
 	struct registration_ports ports; /* those of TCP; RDMA's may come later */
+	struct ev_loop *const *loops;
 	unsigned event_threads;
 };
 
-/* Takes the socket, so that a second daemon is told before it does anything. *out is NULL if the
- * settings want none. 0, or -errno, logged. */
+/* Takes the socket, so that a second daemon is told before it does anything, and listens for those who read metrics
+ * over TCP. *out is NULL if the settings want neither. 0, or -errno, logged. */
 int control_new(const struct cfg_settings *settings, const struct rn_logger *log,
 		struct control **out);
 /* Answers from now on. 0 or -errno. c NULL is allowed. */

@@ -5,11 +5,15 @@
 
 #include "daemon/admin/control.h"
 #include "daemon/admin/path_search.h"
+#include "daemon/admin/metrics_page.h"
 #include "daemon/admin/readers.h"
 
 struct control {
-	struct admin_server *server;
+	struct admin_server *server; /* the control socket, or NULL */
 	struct admin_handler *handlers;
+	struct admin_server *tcp; /* metrics over TCP, or NULL */
+	struct admin_handler tcp_handlers[2];
+	struct metrics_page page, tcp_page;
 	struct readers *readers;
 	struct path_searchers *searchers;
 	const struct rn_logger *log;
@@ -71,6 +75,9 @@ void control_exports_diff(void *control, const struct admin_request *req, struct
 
 /* sessions.c: GET /v1/sessions */
 void control_sessions(void *control, const struct admin_request *req, struct admin_reply *r);
+
+/* stats.c: GET /v1/stats */
+void control_stats(void *control, const struct admin_request *req, struct admin_reply *r);
 
 /* status.c: GET /v1/status */
 void control_status(void *control, const struct admin_request *req, struct admin_reply *r);

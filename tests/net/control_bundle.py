@@ -49,6 +49,7 @@ def test_contents(t, d):
     t.check("settings", b'"server.state_dir"' in texts["config.json"])
     t.check("exports", d.exports["one"].encode() in texts["exports.json"])
     t.equal("clients, with how much they hold", [(x["id"], x["opens"]) for x in json.loads(texts["clients.json"])["clients"]], [(client_id(c), 1)])
+    t.check("connections and sessions", '"connections"' in texts["connections.json"].decode() and '"sessions"' in texts["sessions.json"].decode())
     t.check("kernel", os.uname().release.encode() in texts["machine.txt"], texts["machine.txt"])
     t.check("the mount of the export", any(b" - " in line for line in texts["mounts.txt"].splitlines()), texts["mounts.txt"])
     t.check("the process", b"Max open files" in texts["process-limits.txt"] and b"VmRSS" in texts["process-status.txt"])

@@ -113,6 +113,15 @@ static const struct value_case values[] = {
 	{ "tcp.listen", "[192.0.2.1]", NULL },
 	{ "tcp.listen", "[::1", NULL },
 	{ "tcp.listen", "localhost", NULL },
+	{ "metrics.listen", "", "" },
+	{ "metrics.listen", "127.0.0.1:9100,[::1]:2049", "127.0.0.1:9100, [::1]:2049" },
+	{ "metrics.listen", "127.0.0.1", NULL },
+	{ "metrics.listen", "::1", NULL },
+	{ "metrics.listen", "[::1]", NULL },
+	{ "metrics.listen", "127.0.0.1:0", NULL },
+	{ "metrics.listen", "127.0.0.1:65536", NULL },
+	{ "metrics.listen", "localhost:9100", NULL },
+	{ "metrics.listen", ":9100", NULL },
 	{ "rdma.enabled", "auto", "auto" },
 	{ "rdma.enabled", "yes", "yes" },
 	{ "rdma.enabled", "on", NULL },
@@ -194,7 +203,7 @@ static const struct text_case texts[] = {
 	{ "[http]\nport = 5\n", { "f:2: error: unknown section [http]: did you mean [tcp]?" } },
 	{ "[somewhere]\nport = 5\n",
 	  { "f:2: error: unknown section [somewhere]: there are server, tcp, rdma, nfs3, "
-	    "nfs4 and vfs" } },
+	    "nfs4, vfs and metrics" } },
 	{ "port = 5\n",
 	  { "f:1: error: \"port\" is before the first section: write [server] or another above "
 	    "it" } },
@@ -326,6 +335,8 @@ static const char *other_value(const struct cfg_row *row)
 		return row->words[strcmp(row->def, row->words[0]) ? 0 : 1];
 	case CFG_ADDRS:
 		return "192.0.2.1, 2001:db8::1";
+	case CFG_PORTS:
+		return "192.0.2.1:2049, [2001:db8::2]:65535";
 	case CFG_SERVERS:
 		return "192.0.2.1:2050, 192.0.2.2, 2001:db8::1, [2001:db8::2]:65535";
 	case CFG_SIZE:

@@ -82,6 +82,7 @@ static int alloc_blocks(struct rr_conn *c)
 		return -ENOMEM;
 	c->budget = need;
 	rr_count(c->srv, conn_bytes, need);
+	rr_count(c->srv, credits, c->credits);
 	c->recv_block = map_block(c->recv_block_size);
 	c->send_block = map_block(c->send_block_size);
 	c->recvs = calloc(c->nrecvs, sizeof(*c->recvs));

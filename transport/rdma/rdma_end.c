@@ -37,6 +37,7 @@ void rr_conn_free(struct rr_conn *c)
 		event_free(c->flush_timer);
 	rn_budget_give(&srv->conn_memory, c->budget);
 	rr_uncount(srv, conn_bytes, c->budget);
+	rr_uncount(srv, credits, c->budget ? c->credits : 0);
 	rpc_client_put(c->rpc.client);
 	pthread_mutex_destroy(&c->lock);
 	free(c);

@@ -48,9 +48,22 @@ void rr_drop(struct rpc_request *rpc)
 	hand_over(r, RR_STEP_DROP);
 }
 
+static void refuse(struct rpc_request *rpc, enum rr_refusal what)
+{
+	struct rr_req *r = rpc->transport_private;
+
+	rr_count(r->conn->srv, refused_by[what], 1);
+	hand_over(r, RR_STEP_ERR_CHUNK);
+}
+
 void rr_too_long(struct rpc_request *rpc)
 {
-	hand_over(rpc->transport_private, RR_STEP_ERR_CHUNK);
+	refuse(rpc, RR_REFUSED_REPLY);
+}
+
+void rr_garbage(struct rpc_request *rpc)
+{
+	refuse(rpc, RR_REFUSED_MESSAGE);
 }
 
 static int repost_recv(struct rr_req *r)
@@ -229,8 +242,13 @@ int rr_reply_post(struct rr_req *r, bool *kept)
 	struct rr_reply_plan plan;
 
 	rr_plan_reply(&r->call, &r->rpc->out, c->threshold, &plan);
-	if (plan.how == RR_REPLY_TOO_LONG || plan.nwrites + 1 > c->sq_depth)
-		return rr_error_post(r, RR_ERR_CHUNK);
+	if (plan.how == RR_REPLY_TOO_LONG || plan.nwrites + 1 > c->sq_depth) {
+		int rc = rr_error_post(r, RR_ERR_CHUNK);
+
+		if (!rc)
+			rr_count(c->srv, refused_by[RR_REFUSED_REPLY], 1);
+		return rc;
+	}
 	struct rr_send *s = rr_send_take(c, plan.nwrites + 1);
 	if (!s)
 		return -EAGAIN;
