@@ -9,6 +9,7 @@
 #include "config.h"
 #include "ctl/ctl.h"
 #include "ctl/http.h"
+#include "ctl/table.h"
 #include "lib/util.h"
 
 #define SOCKET "/run/ringnfs/control"
@@ -73,9 +74,12 @@ static int refused(const struct ctl *ctl, int http_status, const json_t *answer)
 {
 	const char *error = json_string_value(json_object_get(answer, "error"));
 	const char *code = json_string_value(json_object_get(answer, "code"));
+	/* The reason may name paths and machines. */
+	char *safe = table_safe_text(error ? error : "no reason was given");
 
 	fprintf(stderr, "ringnfsctl: %s: refused: %s (%s, status %d)\n", ctl->socket,
-		error ? error : "no reason was given", code ? code : "?", http_status);
+		safe ? safe : "?", code ? code : "?", http_status);
+	free(safe);
 	return CTL_REFUSED;
 }
 
