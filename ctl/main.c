@@ -9,6 +9,7 @@
 #include "config.h"
 #include "ctl/ctl.h"
 #include "ctl/http.h"
+#include "ctl/put_json.h"
 #include "ctl/table.h"
 #include "lib/util.h"
 
@@ -96,7 +97,7 @@ static int ask(const struct ctl *ctl, const struct http_question *q, json_t **ou
 	else if (a.status != 200)
 		status = refused(ctl, a.status, *out);
 	if (!rc && ctl->json) {
-		fwrite(a.body, 1, a.body_len, stdout);
+		put_json_text(a.body, a.body_len, *out);
 		json_decref(*out);
 		*out = NULL;
 	}
