@@ -9,7 +9,7 @@ import tarfile
 
 import harness
 from control import BINARY, Control, ctl
-from control_state import client_id, new_client
+from control_state import api, client_id, new_client
 from harness import Count
 
 NAME = b"secret-name.txt"
@@ -59,6 +59,10 @@ def test_contents(t, d):
     keys = keys_of(d)
     t.check("there are keys", keys)
     t.check("no key is there", not [n for n, text in texts.items() for k in keys if k in text])
+    ids = [s["id"].encode() for s in api(d, "/v1/sessions")[1]["sessions"]]
+    t.check("root sees ids of sessions", ids)
+    t.check("no id of a session is there", not [n for n, text in texts.items() for i in ids if i in text])
+    t.equal("though its session is", len(json.loads(texts["sessions.json"])["sessions"]), len(ids))
     t.check("no name of a file is there", not [n for n, text in texts.items() if NAME in text])
     res, _, texts = bundle(d, "paths.tar", "--with-paths")
     t.check("but if that is wanted", NAME in texts["opens.json"] and "locks.json" in texts and "delegations.json" in texts, sorted(texts))
