@@ -128,8 +128,8 @@ static int start_nfs4(const struct programs_config *cfg, struct programs *p)
 	return rc ? rc : nfs4_server_new(&nfs4, &p->nfs4);
 }
 
-/* Fills rpc's table of programs: NFS with its versions in ascending order, then MOUNT and NLM,
- * which exist for NFSv3 only. */
+/* Fills rpc's table of programs: NFS with its versions in ascending order, then those that exist
+ * for NFSv3 only. */
 static void fill_tables(struct programs *p, struct rpc_server *rpc)
 {
 	struct rpc_program *nfs = &rpc->programs[0];
@@ -140,7 +140,8 @@ static void fill_tables(struct programs *p, struct rpc_server *rpc)
 	if (p->nfs3) {
 		nfs3_program(p->nfs3, nfs, &rpc->programs[1]);
 		nlm_program(p->nfs3, &rpc->programs[2]);
-		rpc->nprograms = 3;
+		nfsacl_program(p->nfs3, &rpc->programs[3]);
+		rpc->nprograms = 4;
 		p->versions[n++] = nfs->versions[0];
 	}
 	if (p->nfs4)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The RPC programs that the settings ask for: NFS with its versions, MOUNT and NLM if NFSv3 is
- * enabled, and their shared state. The objects that program tables point to are owned here. */
+/* The RPC programs that the settings ask for: NFS with its versions, MOUNT, NLM and NFSACL if NFSv3
+ * is enabled, and their shared state. The objects that program tables point to are owned here. */
 #ifndef RN_DAEMON_PROGRAMS_H
 #define RN_DAEMON_PROGRAMS_H
 

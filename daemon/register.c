@@ -10,8 +10,8 @@
 #include "nfs3/nfs3_server.h"
 #include "rpc/rpcbind.h"
 
-/* For each version of NFS, MOUNT and NLM, four netids. */
-#define MAPPINGS (4 * (2 + 3 + 1))
+/* For each version of NFS, MOUNT, NLM and NFSACL, four netids. */
+#define MAPPINGS (4 * (2 + 3 + 1 + 1))
 
 struct mapping {
 	uint32_t prog, vers;
@@ -120,8 +120,10 @@ static void add_programs(struct registration *r, const struct registration_ports
 			add_all(r, NFS_PROGRAM, v, &nfs);
 	for (uint32_t v = 1; p->nfs3 && v <= 3; v++)
 		add_all(r, MOUNT_PROGRAM, v, &mount);
-	if (p->nfs3)
-		add_all(r, NLM_PROGRAM, NLM_VERSION, &nfs);
+	if (!p->nfs3)
+		return;
+	add_all(r, NLM_PROGRAM, NLM_VERSION, &nfs);
+	add_all(r, NFSACL_PROGRAM, NFSACL_VERSION, &nfs);
 }
 
 static void free_registration(struct registration *r)

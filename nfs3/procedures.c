@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The programs' versions, and their procedures by number. */
 #include "lib/util.h"
+#include "nfs3/acl/nfsacl.h"
 #include "nfs3/nlm.h"
 #include "nfs3/procs.h"
 #include "nfs3/server.h"
@@ -80,6 +81,27 @@ void nlm_program(struct nfs3_server *s, struct rpc_program *nlm)
 		.name = "nlm",
 		.versions = nlm_versions,
 		.nversions = rn_array_size(nlm_versions),
+		.ctx = s,
+	};
+}
+
+static const struct rpc_proc *const nfsacl_procs[NFSACLPROC3_COUNT] = {
+	[NFSACLPROC3_NULL] = &null_proc,
+	[NFSACLPROC3_GETACL] = &nfsacl_proc_getacl.rpc,
+	[NFSACLPROC3_SETACL] = &nfsacl_proc_setacl.rpc,
+};
+
+static const struct rpc_version nfsacl_versions[] = {
+	{ .vers = NFSACL_VERSION, .procs = nfsacl_procs, .nprocs = NFSACLPROC3_COUNT },
+};
+
+void nfsacl_program(struct nfs3_server *s, struct rpc_program *acl)
+{
+	*acl = (struct rpc_program){
+		.prog = NFSACL_PROGRAM,
+		.name = "nfsacl",
+		.versions = nfsacl_versions,
+		.nversions = rn_array_size(nfsacl_versions),
 		.ctx = s,
 	};
 }

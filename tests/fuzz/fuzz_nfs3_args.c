@@ -27,7 +27,7 @@ static const struct rpc_proc *const procs[] = {
 	&nfs3_proc_commit.rpc,	&mnt_proc_umnt,
 	&nlm_proc_test,		&nlm_proc_lock,
 	&nlm_proc_cancel,	&nlm_proc_unlock,
-	&nlm_proc_free_all,
+	&nlm_proc_free_all,	&nfsacl_proc_setacl.rpc,
 };
 
 static volatile uint8_t sink;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "nfs3/acl/nfsacl.h"
 #include "nfs3/nfs3_server.h"
 #include "nfs3/nlm.h"
 #include "nfs3/proto.h"
@@ -58,6 +59,8 @@ static int decoder_of(const struct sample *s)
 
 	if (!s->args)
 		return -1;
+	if (s->prog == NFSACL_PROGRAM)
+		return s->proc == NFSACLPROC3_GETACL ? 3 : 21; /* GETACL's are ACCESS's */
 	if (s->prog == NLM_PROGRAM)
 		return nlm[s->proc];
 	return s->prog == NFS_PROGRAM ? nfs[s->proc] : 15;

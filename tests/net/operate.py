@@ -235,10 +235,10 @@ def test_verdict(t, d):
 
 
 def rpcinfo():
-    """{(program, version, netid, port)} of NFS, MOUNT and NLM."""
+    """{(program, version, netid, port)} of NFS and the programs beside it."""
     res = subprocess.run(["rpcinfo"], capture_output=True, text=True, timeout=30)
     rows = [line.split() for line in res.stdout.splitlines()[1:]]
-    return {(row[0], row[1], row[2], port_of(row[3])) for row in rows if row and row[0] in ("100003", "100005", "100021")}
+    return {(row[0], row[1], row[2], port_of(row[3])) for row in rows if row and row[0] in ("100003", "100005", "100021", "100227")}
 
 
 def port_of(uaddr):
@@ -252,7 +252,7 @@ def registrations(nfs, ports, mount=None):
         ports = {k: p for k, p in ports.items() if not k.endswith("6")}
     want = {("100003", v, n, p) for v in nfs for n, p in ports.items()}
     if "3" in nfs:
-        want |= {("100021", "4", n, p) for n, p in ports.items()}
+        want |= {(prog, vers, n, p) for prog, vers in (("100021", "4"), ("100227", "3")) for n, p in ports.items()}
         want |= {("100005", v, n, p) for v in "123" for n, p in {**ports, **(mount or {})}.items()}
     return want
 
@@ -299,9 +299,9 @@ def test_registered_late(t):
 
 
 def answers_by_rdma(t, f):
-    """MOUNT and NLM are there."""
+    """MOUNT, NLM and NFSACL are there."""
     p = Peer(f.environment(), before=f.command("client")).connect("127.0.0.1", RDMA_PORT)
-    for prog, vers in ((r.MOUNT, 1), (r.MOUNT, 3), (100021, 4)):
+    for prog, vers in ((r.MOUNT, 1), (r.MOUNT, 3), (100021, 4), (100227, 3)):
         xid = r.next_xid()
         p.send(r.u32(xid) + r.u32(1) + r.u32(1) + 4 * r.u32(0) + r.call_message(prog, vers, 0, xid=xid))
         raw = p.receive()
