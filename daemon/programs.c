@@ -142,6 +142,8 @@ static void fill_tables(struct programs *p, struct rpc_server *rpc)
 		nlm_program(p->nfs3, &rpc->programs[2]);
 		nfsacl_program(p->nfs3, &rpc->programs[3]);
 		rpc->nprograms = 4;
+		if (p->rquota)
+			rquota_program(p->nfs3, &rpc->programs[rpc->nprograms++]);
 		p->versions[n++] = nfs->versions[0];
 	}
 	if (p->nfs4)
@@ -163,6 +165,7 @@ int programs_start(const struct programs_config *cfg, struct programs *p, struct
 	p->drc = drc_new(set->nfs3.drc_size, set->nfs3.drc_memory);
 	if (!p->drc)
 		return -ENOMEM;
+	p->rquota = set->nfs3.enabled && set->nfs3.rquota;
 	rc = start_nfs3(cfg, p);
 	if (!rc)
 		rc = start_nfs4(cfg, p);

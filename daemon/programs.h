@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The RPC programs that the settings ask for: NFS with its versions, MOUNT, NLM and NFSACL if NFSv3
- * is enabled, and their shared state. The objects that program tables point to are owned here. */
+/* The RPC programs that the settings ask for: NFS with its versions, MOUNT, NLM, NFSACL and
+ * RQUOTA if NFSv3 is enabled, and their shared state. The objects that program tables point to are owned here. */
 #ifndef RN_DAEMON_PROGRAMS_H
 #define RN_DAEMON_PROGRAMS_H
 
@@ -38,6 +38,7 @@ struct programs {
 	struct groups *groups;
 	struct idmap *idmap;
 	struct nfs3_server *nfs3;
+	bool rquota;		  /* RQUOTA is served, by nfs3 */
 	struct nfs4_server *nfs4; /* NULL if NFSv4 is disabled */
 	/*
 	 * Memory for the state of NFSv4's clients. It is set aside from the whole budget, as

@@ -10,8 +10,8 @@
 #include "nfs3/nfs3_server.h"
 #include "rpc/rpcbind.h"
 
-/* For each version of NFS, MOUNT, NLM and NFSACL, four netids. */
-#define MAPPINGS (4 * (2 + 3 + 1 + 1))
+/* For each version of NFS, MOUNT, NLM, NFSACL and RQUOTA, four netids. */
+#define MAPPINGS (4 * (2 + 3 + 1 + 1 + 2))
 
 struct mapping {
 	uint32_t prog, vers;
@@ -114,6 +114,7 @@ static void add_programs(struct registration *r, const struct registration_ports
 {
 	const struct ports nfs = { p->tcp4, p->tcp6, p->rdma4, p->rdma6 };
 	const struct ports mount = { p->mount4, p->mount6, p->rdma4, p->rdma6 };
+	const struct ports rquota = { p->rquota4, p->rquota6, p->rdma4, p->rdma6 };
 
 	for (uint32_t v = 3; v <= 4; v++)
 		if (v == 3 ? p->nfs3 : p->nfs4)
@@ -124,6 +125,8 @@ static void add_programs(struct registration *r, const struct registration_ports
 		return;
 	add_all(r, NLM_PROGRAM, NLM_VERSION, &nfs);
 	add_all(r, NFSACL_PROGRAM, NFSACL_VERSION, &nfs);
+	for (uint32_t v = 1; p->rquota && v <= 2; v++)
+		add_all(r, RQUOTA_PROGRAM, v, &rquota);
 }
 
 static void free_registration(struct registration *r)

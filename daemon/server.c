@@ -189,6 +189,7 @@ static int start_programs(struct server *s)
 
 	s->ports.nfs3 = s->programs.nfs3 != NULL;
 	s->ports.nfs4 = s->programs.nfs4 != NULL;
+	s->ports.rquota = s->programs.rquota;
 	return rc;
 }
 

@@ -15,6 +15,7 @@
 #define NLM_VERSION 4u
 #define NFSACL_PROGRAM 100227u
 #define NFSACL_VERSION 3u
+#define RQUOTA_PROGRAM 100011u
 
 struct nfs3_server;
 
@@ -54,6 +55,9 @@ bool nlm_skip_to_fh(struct xdr_in *x, uint32_t proc);
 
 /* POSIX ACLs (nfs3/acl/nfsacl.h). The arguments of its procedures but NULL begin with a handle. */
 void nfsacl_program(struct nfs3_server *s, struct rpc_program *acl);
+
+/* Quotas of users and groups (nfs3/quota/rquota.h), versions 1 and 2. */
+void rquota_program(struct nfs3_server *s, struct rpc_program *quota);
 
 /* Releases every lock below exports that its client has lost; returns the number of clients that
  * held some. The new exports are in force already. Any thread. */

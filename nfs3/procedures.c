@@ -4,6 +4,7 @@
 #include "nfs3/acl/nfsacl.h"
 #include "nfs3/nlm.h"
 #include "nfs3/procs.h"
+#include "nfs3/quota/rquota.h"
 #include "nfs3/server.h"
 
 static const struct rpc_proc null_proc = { .name = "NULL", .flags = RPC_PROMPT };
@@ -102,6 +103,38 @@ void nfsacl_program(struct nfs3_server *s, struct rpc_program *acl)
 		.name = "nfsacl",
 		.versions = nfsacl_versions,
 		.nversions = rn_array_size(nfsacl_versions),
+		.ctx = s,
+	};
+}
+
+static const struct rpc_proc *const rquota_v1_procs[RQUOTAPROC_COUNT] = {
+	[RQUOTAPROC_NULL] = &null_proc,
+	[RQUOTAPROC_GETQUOTA] = &rquota_proc_get_v1,
+	[RQUOTAPROC_GETACTIVEQUOTA] = &rquota_proc_getactive_v1,
+	[RQUOTAPROC_SETQUOTA] = &rquota_proc_set_v1,
+	[RQUOTAPROC_SETACTIVEQUOTA] = &rquota_proc_setactive_v1,
+};
+
+static const struct rpc_proc *const rquota_v2_procs[RQUOTAPROC_COUNT] = {
+	[RQUOTAPROC_NULL] = &null_proc,
+	[RQUOTAPROC_GETQUOTA] = &rquota_proc_get_v2,
+	[RQUOTAPROC_GETACTIVEQUOTA] = &rquota_proc_getactive_v2,
+	[RQUOTAPROC_SETQUOTA] = &rquota_proc_set_v2,
+	[RQUOTAPROC_SETACTIVEQUOTA] = &rquota_proc_setactive_v2,
+};
+
+static const struct rpc_version rquota_versions[] = {
+	{ .vers = RQUOTA_VERSION, .procs = rquota_v1_procs, .nprocs = RQUOTAPROC_COUNT },
+	{ .vers = RQUOTA_EXT_VERSION, .procs = rquota_v2_procs, .nprocs = RQUOTAPROC_COUNT },
+};
+
+void rquota_program(struct nfs3_server *s, struct rpc_program *quota)
+{
+	*quota = (struct rpc_program){
+		.prog = RQUOTA_PROGRAM,
+		.name = "rquota",
+		.versions = rquota_versions,
+		.nversions = rn_array_size(rquota_versions),
 		.ctx = s,
 	};
 }

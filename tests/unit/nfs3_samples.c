@@ -8,6 +8,7 @@
 #include "nfs3/nfs3_server.h"
 #include "nfs3/nlm.h"
 #include "nfs3/proto.h"
+#include "nfs3/quota/rquota.h"
 #include "rpc/message.h"
 #include "vfs/acl.h"
 
@@ -289,6 +290,44 @@ static void setacl_(struct xdr_out *c, const struct sample_world *w)
 	put_acl(c, NA_ACL_DEFAULT);
 }
 
+#define QUOTA(vers_, name_, args_)                                                                 \
+	{                                                                                          \
+		.name = "RQUOTA" #vers_ "_" #name_, .prog = RQUOTA_PROGRAM, .vers = vers_,         \
+		.proc = RQUOTAPROC_##name_, .args = args_                                          \
+	}
+
+static void quota_v1(struct xdr_out *c, const struct sample_world *w)
+{
+	path(c, w);
+	xdr_put_u32(c, 1005);
+}
+
+static void quota_v2(struct xdr_out *c, const struct sample_world *w)
+{
+	path(c, w);
+	xdr_put_u32(c, RQUOTA_GROUP);
+	xdr_put_u32(c, 1005);
+}
+
+/* words: those behind the path. */
+static void put_setquota(struct xdr_out *c, const struct sample_world *w, unsigned words)
+{
+	xdr_put_u32(c, 0x800006);
+	path(c, w);
+	for (unsigned i = 0; i < words; i++)
+		xdr_put_u32(c, 1000 + i);
+}
+
+static void setquota_v1(struct xdr_out *c, const struct sample_world *w)
+{
+	put_setquota(c, w, 9);
+}
+
+static void setquota_v2(struct xdr_out *c, const struct sample_world *w)
+{
+	put_setquota(c, w, 10);
+}
+
 const struct sample nfs3_samples[] = {
 	NFS(NULL, NULL),
 	NFS(GETATTR, file),
@@ -333,6 +372,14 @@ const struct sample nfs3_samples[] = {
 	ACL(NULL, NULL),
 	ACL(GETACL, getacl_),
 	ACL(SETACL, setacl_),
+	QUOTA(1, NULL, NULL),
+	QUOTA(1, GETQUOTA, quota_v1),
+	QUOTA(1, GETACTIVEQUOTA, quota_v1),
+	QUOTA(1, SETQUOTA, setquota_v1),
+	QUOTA(2, GETQUOTA, quota_v2),
+	QUOTA(2, GETACTIVEQUOTA, quota_v2),
+	QUOTA(2, SETQUOTA, setquota_v2),
+	QUOTA(2, SETACTIVEQUOTA, setquota_v2),
 };
 const unsigned nfs3_sample_count = rn_array_size(nfs3_samples);
 

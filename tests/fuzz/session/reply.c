@@ -31,6 +31,11 @@
 #define NFSACL_GETACL 1u
 #define NFSACL_SETACL 2u
 #define NFSACL_ENTRIES_MAX 1024u
+#define RQUOTA_PROG 100011u
+#define RQUOTA_LAST 4u /* procedure */
+#define RQUOTA_GETACTIVE 2u
+#define RQUOTA_OK 1u
+#define RQUOTA_EPERM 3u
 #define LIST_MAX 100000u
 
 static void get_attributes(struct ss_in *in)
@@ -278,6 +283,21 @@ static void nfsacl_results_check(struct ss_in *in, uint32_t proc)
 	get_items(in, proc == NFSACL_GETACL && status == 0 ? "pull" : "p");
 }
 
+/* Nobody may set a quota. */
+static void rquota_results_check(struct ss_in *in, uint32_t proc)
+{
+	uint32_t status;
+
+	if (proc == 0)
+		return;
+	status = ss_get_u32(in);
+	if (status < RQUOTA_OK || status > RQUOTA_EPERM ||
+	    (proc > RQUOTA_GETACTIVE && status != RQUOTA_EPERM))
+		ss_wrong(in, "a status of RQUOTA that cannot be");
+	if (status == RQUOTA_OK)
+		get_items(in, "ubuuuuuuuu");
+}
+
 static void results_check(struct ss_in *in, const struct ss_call *call)
 {
 	if (call->prog == NFS_PROG && call->vers == 4 && call->proc <= 1)
@@ -291,6 +311,9 @@ static void results_check(struct ss_in *in, const struct ss_call *call)
 		nlm_results_check(in, call->proc);
 	else if (call->prog == NFSACL_PROG && call->vers == 3 && call->proc <= NFSACL_SETACL)
 		nfsacl_results_check(in, call->proc);
+	else if (call->prog == RQUOTA_PROG && call->vers >= 1 && call->vers <= 2 &&
+		 call->proc <= RQUOTA_LAST)
+		rquota_results_check(in, call->proc);
 	else
 		ss_wrong(in, "success of a procedure that there is not");
 }

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# ACLs over NFSv3 (NFSACL): getfacl and setfacl on the client, beside the server's file system and NFSv4's view.
+# ACLs over NFSv3 (NFSACL): getfacl and setfacl on the client, beside the server's file system and NFSv4's view; and quotas
+# (RQUOTA).
 . "$VMDIR/guest/lib.sh"
 VERS=3 # of the mount under test
 vm_up
@@ -138,6 +139,40 @@ no_acl() {
 	denied as 1006 100 cat /mnt/hidden/file
 }
 
+quotas() {
+	[ "$SERVER" = ringnfsd ] || { echo "of ringnfsd"; exit 77; }
+	modprobe -a loop quota_tree quota_v2
+	TMPDIR=/export/$FS RINGNFSD=$(ringnfsd_path) python3 -B "$SOURCE/tests/net/rquota.py" | tee /run/rquota.log
+	grep -q " passed, 0 failed, 0 skipped" /run/rquota.log
+}
+# The client's tool, which asks by UDP only.
+quota_tool() {
+	[ "$SERVER" = ringnfsd ] || { echo "of ringnfsd"; exit 77; }
+	dir=/export/$FS/exp/quota m=/mnt/quota # not local: the trap uses them
+	modprobe -a loop quota_tree quota_v2
+	tcp_listens 111 || rpcbind -w
+	truncate -s 64M /run/quota.img
+	mkfs.ext4 -q -O quota -E quotatype=usrquota:grpquota /run/quota.img
+	mkdir -p $dir
+	mount -o loop,usrquota,grpquota /run/quota.img $dir
+	chmod 1777 $dir
+	setquota -u 1005 1000 2000 30 40 $dir
+	setquota -g 2005 5000 6000 0 0 $dir
+	echo "$dir *(rw,insecure,no_root_squash,fsid=78)" >$STATE/exports.d/quota.exports
+	kill -HUP "$(server_pid)"
+	"$VMDIR/guest/udp_relay.py" 100011 1,2 875 "$NFSPORT" >/run/relay.log 2>&1 &
+	relay=$!
+	trap 'kill $relay; umount $m; rm $STATE/exports.d/quota.exports; kill -HUP "$(server_pid)"; wait_until 20 umount $dir; rm /run/quota.img' EXIT
+	wait_until 20 grep -q ready /run/relay.log
+	wait_until 20 nfs_mount 3 "$PROTO" "$dir" $m noac
+	as 1005 2005 dd if=/dev/zero of=$m/file bs=100K count=15 conv=fsync status=none
+	# Blocks, with a star above the soft limit, limits, time left; files and their limits.
+	as 1005 2005 quota -u -w -p -f $m | tee /run/quota.out
+	grep -qE "^ *$ADDR:$dir +1500\* +1000 +2000 +[1-9][0-9]+ +1 +30 +40 +0" /run/quota.out
+	setpriv --reuid 1005 --regid 2005 --groups 2005 quota -g -w -p -f $m | tee /run/quota.out
+	grep -qE "^ *$ADDR:$dir +1500 +5000 +6000 +0 +1 +0 +0 +0" /run/quota.out
+}
+
 t_run "modes" modes
 t_run "named users and groups" named
 t_run "default ACLs" defaults
@@ -148,6 +183,8 @@ t_run "400 users" many
 t_run "by a symbolic link" links
 t_run "beside NFSv4" nfs4_view
 t_run "export option no_acl" no_acl
+t_run "quotas" quotas
+t_run "quota(1)" quota_tool
 assert_clean_stats /mnt/t
 umnt_test
 t_done
