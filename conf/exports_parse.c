@@ -36,8 +36,7 @@ static int line_error(struct line_parser *p, struct cfg_place at, const char *te
 	return -EINVAL;
 }
 
-/* Drop doubled and trailing slashes and "." in place; false when there is a "..". */
-static bool clean_path(char *path)
+bool exp_path_clean(char *path)
 {
 	char *from = path;
 	char *to = path;
@@ -86,7 +85,7 @@ static int parse_path(struct line_parser *p)
 	p->path = strdup(word->text);
 	if (!p->path)
 		return -ENOMEM;
-	if (!clean_path(p->path))
+	if (!exp_path_clean(p->path))
 		line_error(p, p->at, "the path has a \"..\": write the directory's own path");
 	return 0;
 }

@@ -26,6 +26,7 @@ const struct cfg_section cfg_sections[] = {
 	{ "nfs3", "NFS version 3" },
 	{ "nfs4", "NFS version 4" },
 	{ "vfs", "Access to the exported file systems" },
+	{ "metrics", "Figures for monitoring" },
 };
 const unsigned cfg_n_sections = sizeof(cfg_sections) / sizeof(cfg_sections[0]);
 
@@ -55,7 +56,7 @@ const struct cfg_row cfg_rows[] = {
 	  .text = "Refuse the whole table when anything in it is in error. Otherwise exports in error "
 		  "are left out, and the others are served." },
 	{ ROW(server, log_level, CFG_ENUM), .words = log_levels, .def = "info",
-	  .text = "The least important messages that are logged." },
+	  .text = "The least important messages that are logged. ringnfsctl(8) changes it while the server runs, for a part of the server too." },
 	{ ROW(server, rpcbind, CFG_BOOL), .def = "yes",
 	  .text = "Register with rpcbind(8). A missing rpcbind is a warning only: clients then need the "
 		  "ports as mount options." },
@@ -173,6 +174,10 @@ const struct cfg_row cfg_rows[] = {
 		  "setting makes all handles stale that clients hold." },
 	{ ROW(vfs, ring_entries, CFG_UINT), RANGE(8, 4096), .def = "256",
 	  .text = "Submission queue entries of each worker's io_uring." },
+
+	{ ROW(metrics, listen, CFG_PORTS), .def = "",
+	  .text = "Addresses and ports where anybody may read metrics over HTTP, at /metrics: for Prometheus and the like. There "
+		  "are no names of files and clients in them. None means that they are on the control socket alone." },
 };
 /* clang-format on */
 const unsigned cfg_n_rows = sizeof(cfg_rows) / sizeof(cfg_rows[0]);

@@ -35,7 +35,7 @@ static int start_nfs3(const struct programs_config *cfg, struct programs *p)
 	struct nfs3_config nfs3 = {
 		.vfs = cfg->vfs,
 		.exports = cfg->exports,
-		.log = cfg->log,
+		.log = &cfg->logs->of[LOG_NFS3],
 		.max_io = (uint32_t)set->max_io,
 	};
 
@@ -61,7 +61,7 @@ static int start_idmap(const struct programs_config *cfg, struct programs *p,
 		return 0;
 	out->names_always = true;
 	if (idmap_start(p->idmap) < 0)
-		rn_warn(cfg->log,
+		rn_warn(&cfg->logs->of[LOG_NFS4],
 			"nfs4.idmap is names, but libnfsidmap cannot map names: owners are "
 			"shown as numbers; see idmapd.conf(5)");
 	return 0;
@@ -93,7 +93,7 @@ static int start_nfs4(const struct programs_config *cfg, struct programs *p)
 		.exports = cfg->exports,
 		.pool = cfg->pool,
 		.budget = &p->nfs4_memory,
-		.log = cfg->log,
+		.log = &cfg->logs->of[LOG_NFS4],
 		.max_io = (uint32_t)set->max_io,
 		.minor_min = (unsigned)set->minor_min,
 		.minor_max = (unsigned)set->minor_max,

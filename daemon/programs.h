@@ -8,8 +8,8 @@
 
 #include "conf/settings.h"
 #include "daemon/counters.h"
+#include "daemon/logs.h"
 #include "lib/budget.h"
-#include "lib/log.h"
 #include "lib/payload.h"
 #include "rpc/program.h"
 #include "vfs/vfs.h"
@@ -24,7 +24,7 @@ struct nfs4_server;
 /* Borrowed pointers; all must outlive the programs. */
 struct programs_config {
 	const struct cfg_settings *settings;
-	const struct rn_logger *log;
+	const struct logs *logs;
 	struct vfs *vfs;
 	struct vfs_exports exports;
 	struct rn_payload_pool *pool;

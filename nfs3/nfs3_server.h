@@ -46,6 +46,8 @@ int nfs3_server_new(const struct nfs3_config *cfg, struct nfs3_server **out);
 void nfs3_server_free(struct nfs3_server *s);
 /* The two programs, to be put into an rpc_server; they refer to s. */
 void nfs3_program(struct nfs3_server *s, struct rpc_program *nfs, struct rpc_program *mount);
+/* The RFC's name of a procedure of NFS version 3; NULL: none has that number. */
+const char *nfs3_proc_name(uint32_t proc);
 
 /* The lock manager (RFC 1813 appendix II). */
 void nlm_program(struct nfs3_server *s, struct rpc_program *nlm);
@@ -58,6 +60,11 @@ void nfsacl_program(struct nfs3_server *s, struct rpc_program *acl);
 
 /* Quotas of users and groups (nfs3/quota/rquota.h), versions 1 and 2. */
 void rquota_program(struct nfs3_server *s, struct rpc_program *quota);
+
+/* The RFC's name of a status of NFS version 3, or of NLM; NULL: none has that number. MOUNT's numbers are those of
+ * NFS. */
+const char *nfs3_status_name(uint32_t status);
+const char *nlm_status_name(uint32_t status);
 
 /* Releases every lock below exports that its client has lost; returns the number of clients that
  * held some. The new exports are in force already. Any thread. */

@@ -200,7 +200,9 @@ static enum rpc_run proc_lock(struct rpc_request *req, void *args)
 	rc = open_file(op, a, &key);
 	if (rc == 0)
 		rc = check_access(op, a->exclusive);
-	if (rc == 0 && wrong_time(op, a->reclaim))
+	/* A client that is told of grace asks again by itself, every few seconds. */
+	if (rc == 0 &&
+	    (wrong_time(op, a->reclaim) || (!a->reclaim && vfs_export_is_draining(op->ctx.exp))))
 		return answer(op, &a->cookie, NLM4_DENIED_GRACE_PERIOD, 0);
 	if (rc == 0)
 		rc = lock_file(op, a, &key);

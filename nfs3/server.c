@@ -23,6 +23,7 @@ int nfs3_server_new(const struct nfs3_config *cfg, struct nfs3_server **out)
 	}
 	s->cfg = *cfg;
 	mnt_list_init(&s->mounts);
+	rn_log_hosts_init(&s->mount_log);
 	*out = s;
 	return 0;
 }
@@ -32,6 +33,7 @@ void nfs3_server_free(struct nfs3_server *s)
 	if (!s)
 		return;
 	mnt_list_fini(&s->mounts);
+	rn_log_hosts_fini(&s->mount_log);
 	nlm_owners_free(s->nlm);
 	free(s);
 }

@@ -14,8 +14,11 @@ import time
 
 import harness
 import rpcclient as r
+from control import ask
 from harness import Count, Daemon
+from scrape import connect_tcp, parse, value
 
+METRICS = harness.free_port()
 OPTIONS = "rw,insecure,no_root_squash"
 USUAL = 2  # seconds: a call takes less on a busy machine, too; workers that are stuck are told within some tenths
 BLOCKED = 6  # after so long the server knows that the file system does not answer
@@ -126,6 +129,14 @@ def log_grows(d, sig, word):
     return False
 
 
+def check_metrics(t):
+    """They are answered, too, and tell that threads are stuck."""
+    with connect_tcp(METRICS) as s:
+        v = parse(ask(s, path="/metrics")[2].decode())
+    t.check("workers are stuck", value(v, "ringnfs_workers", state="stuck") >= 4, v)
+    t.check("and are counted among all threads that are", value(v, "ringnfs_stuck_threads") >= value(v, "ringnfs_workers", state="stuck"))
+
+
 def check_workers(t, workers, what):
     for w in workers:
         t.check(f"{what}: calls of the other export succeed", not w.failed, w.failed[:3])
@@ -151,6 +162,7 @@ def test_frozen(t, d, loop):
                 late.nfs(r.CREATE, r.create_args(bad, b"late", attrs=r.sattr(mode=0o644)))["status"], r.JUKEBOX)
         took = time.monotonic() - start
         t.check("these are answered in the usual time", took < USUAL, f"{took:.1f} s")
+    check_metrics(t)
     t.check("SIGUSR1 is answered", log_grows(d, signal.SIGUSR1, "held:"))
     t.check("SIGHUP is answered", "serving" in d.reload())
     time.sleep(0.5)
@@ -230,7 +242,7 @@ def main():
     if os.geteuid() != 0:
         harness.skip_all("mounting needs root")
     t = Count()
-    d = Daemon({"good": OPTIONS, "bad": OPTIONS})
+    d = Daemon({"good": OPTIONS, "bad": OPTIONS}, {"metrics.listen": f"127.0.0.1:{METRICS}"})
     loop = Loop(d.exports["bad"], d.top + "/image")
     try:
         with d:

@@ -105,10 +105,29 @@ others() {
 	umount /mnt/four
 }
 
+# An export that is drained: a lock waits without an error, and is granted afterwards.
+drained() {
+	local pid
+	both d
+	file one d lock posix w 0 10
+	! "$BUILDDIR/ringnfsctl" drain --timeout 0 || die "nothing is held"
+	file two d lock posix w 20 10 &
+	pid=$!
+	sleep 3
+	kill -0 $pid || die "it did not wait"
+	file one d lock posix u 0 10
+	"$BUILDDIR/ringnfsctl" drain --timeout 60
+	"$BUILDDIR/ringnfsctl" drain --cancel
+	wait $pid
+	busy one d lock posix r 20 1
+	neither d
+}
+
 t_run "contention" contention
 t_run "splitting and merging" splitting
 t_run "locks of what ended" ended
 t_run "a waiter" waiting
 t_run "NFSv4 and a local process" others
+t_run "an export that is drained" drained
 clients_umount
 t_done
