@@ -55,6 +55,7 @@ struct admin_request {
 struct admin_reply {
 	int status;		 /* of HTTP */
 	const char *type;	 /* media type */
+	const char *policy;	 /* Content-Security-Policy of a page for browsers, or NULL */
 	char *body;		 /* by malloc(), or NULL: no memory */
 	struct admin_text *text; /* in place of the body, if it is not NULL */
 };

@@ -93,6 +93,11 @@ static void send_reply(struct admin_server *s, struct evhttp_request *req, struc
 		r->status = 500;
 	evhttp_add_header(headers, "Content-Type", empty ? "text/plain" : r->type);
 	evhttp_add_header(headers, "Cache-Control", "no-store");
+	evhttp_add_header(headers, "X-Content-Type-Options", "nosniff");
+	if (r->policy) {
+		evhttp_add_header(headers, "Content-Security-Policy", r->policy);
+		evhttp_add_header(headers, "Referrer-Policy", "no-referrer");
+	}
 	admin_reply_put(r, evhttp_request_get_output_buffer(req));
 	s->replying = true;
 	evhttp_send_reply(req, r->status, NULL, NULL);

@@ -22,6 +22,7 @@
 enum cfg_log_level { CFG_LOG_ERROR, CFG_LOG_WARNING, CFG_LOG_NOTICE, CFG_LOG_INFO, CFG_LOG_DEBUG };
 enum cfg_tristate { CFG_NO, CFG_YES, CFG_AUTO };
 enum cfg_idmap { CFG_IDMAP_NUMBERS, CFG_IDMAP_AUTO, CFG_IDMAP_NAMES };
+enum cfg_statd { CFG_STATD_OFF, CFG_STATD_AUTO };
 enum cfg_io_mode { CFG_IO_BUFFERED, CFG_IO_DIRECT };
 
 enum { CFG_MAX_ADDRS = 16, CFG_MAX_ROWS = 128 };
@@ -85,6 +86,11 @@ struct cfg_nfs3 {
 	bool rquota;
 };
 
+struct cfg_nlm {
+	int statd;	     /* enum cfg_statd */
+	uint64_t statd_port; /* UDP; 0: any privileged one */
+};
+
 struct cfg_nfs4 {
 	bool enabled;
 	uint64_t minor_min;
@@ -115,6 +121,7 @@ struct cfg_settings {
 	struct cfg_rdma rdma;
 	struct cfg_nfs3 nfs3;
 	struct cfg_nfs4 nfs4;
+	struct cfg_nlm nlm;
 	struct cfg_vfs vfs;
 	struct cfg_metrics metrics;
 	struct cfg_origin origin[CFG_MAX_ROWS]; /* by row of the schema */

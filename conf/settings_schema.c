@@ -16,6 +16,7 @@
 static const char *const log_levels[] = { "error", "warning", "notice", "info", "debug", NULL };
 static const char *const tristate[] = { "no", "yes", "auto", NULL };
 static const char *const idmaps[] = { "numbers", "auto", "names", NULL };
+static const char *const statds[] = { "off", "auto", NULL };
 static const char *const io_modes[] = { "buffered", "direct", NULL };
 
 /* clang-format off */
@@ -25,6 +26,7 @@ const struct cfg_section cfg_sections[] = {
 	{ "rdma", "NFS over RDMA" },
 	{ "nfs3", "NFS version 3" },
 	{ "nfs4", "NFS version 4" },
+	{ "nlm", "Locks of NFS version 3" },
 	{ "vfs", "Access to the exported file systems" },
 	{ "metrics", "Figures for monitoring" },
 };
@@ -166,6 +168,16 @@ const struct cfg_row cfg_rows[] = {
 	  .text = "Other servers, which may read a file here for a copy that a client of both asks for, and which files are "
 		  "read from in such copies, at that port. Name only servers that are trusted: they may read what their clients "
 		  "may. The exports must admit them. With none, clients copy by themselves." },
+
+	{ ROW(nlm, statd, CFG_ENUM), .words = statds, .def = "auto",
+	  .text = "Keep a record of the clients that have locks, tell them after a restart that they must reclaim them, and "
+		  "free the locks of a client that tells that it has restarted. With auto this is registered with "
+		  "rpcbind(8) as the status monitor (program 100024), unless rpc.statd(8) runs on this machine: what clients "
+		  "tell of themselves then goes there, and is not seen. With off a restart loses the locks, and "
+		  "those of a client that dies stay." },
+	{ ROW(nlm, statd_port, CFG_UINT), RANGE(0, 65535), .def = "0",
+	  .text = "UDP port of the status monitor, which the clients are told from, too. 0 means any free port from 665 to 1023. "
+		  "Some clients take no notice of a port above that." },
 
 	{ ROW(vfs, io_mode, CFG_ENUM), .words = io_modes, .def = "buffered",
 	  .text = "How file data is read and written: through the page cache, or past it with O_DIRECT." },

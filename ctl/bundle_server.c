@@ -16,13 +16,18 @@ static const struct {
 	const char *name, *path;
 	bool paths; /* has names of files */
 } parts[] = {
-	{ "status.json", "/v1/status", false },	  { "config.json", "/v1/config", false },
-	{ "exports.json", "/v1/exports", false }, { "clients.json", "/v1/clients", false },
+	{ "status.json", "/v1/status", false },
+	{ "config.json", "/v1/config", false },
+	{ "exports.json", "/v1/exports", false },
+	{ "clients.json", "/v1/clients", false },
 	{ "connections.json", "/v1/connections", false },
 	{ "sessions.json", "/v1/sessions", false },
-	{ "grace.json", "/v1/grace", false },	  { "log-levels.json", "/v1/log", false },
-	{ "metrics.txt", "/metrics", false },	  { "opens.json", "/v1/opens", true },
-	{ "locks.json", "/v1/locks", true },	  { "delegations.json", "/v1/delegations", true },
+	{ "grace.json", "/v1/grace", false },
+	{ "log-levels.json", "/v1/log", false },
+	{ "metrics.txt", "/metrics", false },
+	{ "opens.json", "/v1/opens", true },
+	{ "locks.json", "/v1/locks", true },
+	{ "delegations.json", "/v1/delegations", true },
 };
 
 /* Adds an answer. The parsed one, for the caller to free; NULL: none, or no JSON. */

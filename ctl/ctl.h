@@ -29,6 +29,11 @@ int ctl_post(const struct ctl *ctl, const char *path, const json_t *body, json_t
 int ctl_post_text(const struct ctl *ctl, const char *path, const char *text, size_t len,
 		  json_t **out);
 
+struct http_answer;
+/* Says on standard error why a request to the server (ctl/http.h) has failed: by rc, or if that is 0 by an answer whose
+ * status is not 200. An exit status. */
+int ctl_failed(const struct ctl *ctl, int rc, const struct http_answer *a);
+
 int ctl_client(const struct ctl *ctl, int argc, char **argv);
 int ctl_clients(const struct ctl *ctl, int argc, char **argv);
 int ctl_connections(const struct ctl *ctl, int argc, char **argv);
@@ -47,6 +52,7 @@ int ctl_sessions(const struct ctl *ctl, int argc, char **argv);
 int ctl_stats(const struct ctl *ctl, int argc, char **argv);
 int ctl_status(const struct ctl *ctl, int argc, char **argv);
 int ctl_support_bundle(const struct ctl *ctl, int argc, char **argv);
+int ctl_top(const struct ctl *ctl, int argc, char **argv);
 int ctl_trace(const struct ctl *ctl, int argc, char **argv);
 
 #endif

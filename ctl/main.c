@@ -33,6 +33,7 @@ static const struct ctl_command commands[] = {
 	{ "stats", "calls, their times and bytes, by operation, export or client", ctl_stats },
 	{ "status", "what the server is, and how it does", ctl_status },
 	{ "support-bundle", "an archive for a report, without secrets", ctl_support_bundle },
+	{ "top", "operations and their times, live", ctl_top },
 	{ "trace", "calls as they are answered", ctl_trace },
 };
 
@@ -77,6 +78,17 @@ static int refused(const struct ctl *ctl, int http_status, const json_t *answer)
 	fprintf(stderr, "ringnfsctl: %s: refused: %s (%s, status %d)\n", ctl->socket,
 		error ? error : "no reason was given", code ? code : "?", http_status);
 	return CTL_REFUSED;
+}
+
+int ctl_failed(const struct ctl *ctl, int rc, const struct http_answer *a)
+{
+	if (rc)
+		return unreachable(ctl, rc);
+	json_t *answer = json_loadb(a->body, a->body_len, 0, NULL);
+	const int status = refused(ctl, a->status, answer);
+
+	json_decref(answer);
+	return status;
 }
 
 static int ask(const struct ctl *ctl, const struct http_question *q, json_t **out)

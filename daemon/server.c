@@ -39,6 +39,7 @@
 #include "lib/clock.h"
 #include "lib/log_ids.h"
 #include "lib/pipe.h"
+#include "nsm/nsm.h"
 #include "rpc/client.h"
 #include "transport/rdma/rdma_server.h"
 #include "transport/tcp/tcp_server.h"
@@ -192,6 +193,8 @@ static int start_programs(struct server *s)
 		.counters = &s->counters,
 		.askers = s->askers,
 		.dialer = &s->dialer,
+		.wake = parked_wake,
+		.wake_ctx = s->parked,
 	};
 
 	s->rpc.observe = observe;
@@ -206,6 +209,7 @@ static int start_programs(struct server *s)
 	s->ports.nfs3 = s->programs.nfs3 != NULL;
 	s->ports.nfs4 = s->programs.nfs4 != NULL;
 	s->ports.rquota = s->programs.rquota;
+	s->ports.nsm = s->programs.nsm ? nsm_port(s->programs.nsm) : 0;
 	return rc;
 }
 
@@ -333,10 +337,23 @@ static int start_rdma(struct server *s)
 	return rc;
 }
 
+/* NFSv3 clients that had locks before the start look the programs up when they are told of it. */
+static void tell_hosts(void *ctx)
+{
+	const struct server *s = ctx;
+
+	if (s->programs.nsm)
+		nsm_tell_hosts(s->programs.nsm);
+}
+
 static int start_registration(struct server *s)
 {
+	const struct registration_hook hook = { .registered = tell_hosts, .ctx = s };
+
 	if (s->settings->server.rpcbind)
-		s->registration = registration_start(&s->ports, s->log);
+		s->registration = registration_start(&s->ports, &hook, s->log);
+	if (!s->registration)
+		tell_hosts(s);
 	return 0;
 }
 
@@ -551,7 +568,10 @@ void server_stop(struct server *s)
 	ticker_stop(s->clients_ticker);
 	ticker_stop(s->files_ticker);
 	registration_stop(s->registration);
+	nsm_stop(s->programs.nsm);
 	stop_asking(s);
+	if (s->programs.nfs3)
+		nlm_stop_grants(s->programs.nfs3);
 	if (s->programs.nfs4)
 		nfs4_stop_copies(s->programs.nfs4);
 	dialer_close(&s->dialer);

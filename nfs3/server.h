@@ -11,6 +11,7 @@ struct nfs3_server {
 	struct nfs3_config cfg;
 	struct mnt_list mounts; /* rows for DUMP, added by MNT */
 	struct nlm_owners *nlm;
+	struct nlm_grants *grants;
 	struct rn_log_hosts mount_log; /* limit of messages about MNT */
 };
 

@@ -48,9 +48,12 @@ struct nfs4_config {
 	unsigned minor_min;
 	unsigned lease_seconds; /* default 90 */
 	unsigned grace_seconds; /* upper limit; default 90 */
-	unsigned max_sessions;	/* in total; 0: limited by memory only */
-	bool delegations;	/* clients may get delegations of files */
-	const char *state_dir;	/* directory of the client records; NULL: none (tests) */
+	/* Clients of other protocols that may reclaim after this start: the grace period lasts its whole
+	 * time then, as they do not say when they have done so. */
+	unsigned other_clients;
+	unsigned max_sessions; /* in total; 0: limited by memory only */
+	bool delegations;      /* clients may get delegations of files */
+	const char *state_dir; /* directory of the client records; NULL: none (tests) */
 	/* As in nfs3_config: supplementary groups from the server's own databases, or NULL. */
 	int (*lookup_groups)(void *ctx, const struct sockaddr *peer, struct vfs_cred *cred);
 	void *lookup_ctx;
@@ -138,6 +141,9 @@ void nfs4_skip_lease_time(struct nfs4_server *s, uint64_t seconds);
 /* True in the grace period, in which clients reclaim the state they had before a restart.
  * Thread-safe. */
 bool nfs4_reclaiming(struct nfs4_server *s);
+/* True if a client of another protocol may reclaim now. The grace period is extended while reclaims keep
+ * coming. Thread-safe. */
+bool nfs4_takes_reclaim(struct nfs4_server *s);
 /* True if new locks, or reads and writes without an open, of other protocols must wait for that. */
 bool nfs4_blocks_locks(struct nfs4_server *s);
 bool nfs4_blocks_io(struct nfs4_server *s);

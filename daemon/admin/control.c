@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "daemon/admin/control_private.h"
+#include "daemon/admin/page.h"
 #include "lib/clock.h"
 #include "lib/util.h"
 
@@ -131,10 +132,12 @@ static int start_socket(struct control *c)
 
 static int start_tcp(struct control *c)
 {
-	c->tcp_handler = (struct admin_handler){
+	c->tcp_handlers[0] = (struct admin_handler){
 		.method = "GET", .path = "/metrics", .run = metrics_page_show, .ctx = &c->tcp_page
 	};
-	return admin_start(c->tcp, &c->tcp_handler, 1);
+	c->tcp_handlers[1] =
+		(struct admin_handler){ .method = "GET", .path = "/", .run = page_show };
+	return admin_start(c->tcp, c->tcp_handlers, rn_array_size(c->tcp_handlers));
 }
 
 int control_start(struct control *c, const struct control_sources *sources)

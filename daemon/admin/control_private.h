@@ -12,7 +12,7 @@ struct control {
 	struct admin_server *server; /* the control socket, or NULL */
 	struct admin_handler *handlers;
 	struct admin_server *tcp; /* metrics over TCP, or NULL */
-	struct admin_handler tcp_handler;
+	struct admin_handler tcp_handlers[2];
 	struct metrics_page page, tcp_page;
 	struct readers *readers;
 	struct path_searchers *searchers;

@@ -3,6 +3,7 @@
 """Metrics: each is seen to change by what it counts. Who may read them, and peers over TCP that are slow, wrong or many."""
 import json
 import os
+import resource
 import socket
 import subprocess
 import threading
@@ -172,8 +173,10 @@ def test_process(t, d):
     fds, threads = d.fds(), len(os.listdir(f"/proc/{d.process.pid}/task"))
     v = scrape(d)
     t.check("descriptors", abs(value(v, "ringnfs_process_open_fds") - fds) <= 4, (value(v, "ringnfs_process_open_fds"), fds))
+    t.equal("descriptors that may be", value(v, "ringnfs_process_max_fds"), resource.prlimit(d.process.pid, resource.RLIMIT_NOFILE)[0])
     t.equal("threads", value(v, "ringnfs_process_threads"), threads)
     t.check("resident memory", 0.5 < value(v, "ringnfs_process_resident_memory_bytes") / d.rss() < 2)
+    t.check("virtual memory", value(v, "ringnfs_process_virtual_memory_bytes") > value(v, "ringnfs_process_resident_memory_bytes"))
     t.check("processor time", abs(value(v, "ringnfs_process_cpu_seconds_total") - d.cpu()) < 1)
     t.check("start", 0 <= time.time() - value(v, "ringnfs_start_time_seconds") < 300)
     t.equal("information", sum(name == "ringnfs_build_info" for name, _ in v), 1)

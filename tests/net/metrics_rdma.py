@@ -13,8 +13,8 @@ from control import Control
 from rdmaclient import MSG, NOMSG, Peer, RdmaError
 from scrape import Growth, await_value, scrape, value
 
-PORT, HOST, CREDITS = 20049, "127.0.0.1", 32
-SIZE = 100000
+PORT, HOST, CREDITS, PARTS = 20049, "127.0.0.1", 32, 32
+SIZE, LARGE, MEMORY = 100000, 1 << 20, 64 << 20
 
 
 def errors(g, error, reason):
@@ -97,9 +97,72 @@ def test_errors(t, d, p, fh):
     t.equal("ERR_CHUNK: reply_room", errors(g, "ERR_CHUNK", "reply_room"), 1)
 
 
+def test_waits(t, f, d, p, fh):
+    """Replies of so many parts that the send queue, which the device holds up for a while, has no room for all."""
+    xids = [r.next_xid() for _ in range(CREDITS)]
+    rpc = r.read_args(fh, 0, PARTS * 16)
+    with Growth(d) as g:
+        f.control(d.process.pid, "on write 1 : delay 200ms")
+        for xid in xids:
+            chunk = struct.pack(">II", 1, PARTS) + b"".join(p.segment(16 * i, 16) for i in range(PARTS))
+            p.send(struct.pack(">IIII", xid, 1, CREDITS, MSG) + r.u32(0) + chunk + r.u32(0) * 2 + r.call_message(r.NFS, 3, r.READ, rpc, xid=xid))
+        answered = {struct.unpack(">I", p.receive(30)[:4])[0] for _ in xids}
+    t.equal("READs into many segments", answered, set(xids))
+    t.check("waits for the send queue", 1 <= g.of("ringnfs_rdma_send_queue_waits_total") <= CREDITS, g.of("ringnfs_rdma_send_queue_waits_total"))
+    t.equal("RDMA Writes", g.of("ringnfs_rdma_writes_total"), PARTS * CREDITS)
+
+
+def test_memory(t, f, d):
+    """Calls of several clients that move more than memory_max at a time, while the device holds up the data."""
+    with open(os.path.join(d.exports["x"], "large"), "wb") as file:
+        file.truncate(LARGE)
+    with d.connect() as c:
+        fh = c.nfs(r.LOOKUP, r.diropargs(d.root(c, "x"), "large"))["fh"]
+    peers = [Peer(f.environment(), before=f.command(f"reader{i}")).connect(HOST, PORT) for i in range(MEMORY // LARGE // CREDITS + 2)]
+    with Growth(d) as g:
+        f.control(d.process.pid, f"on write 1 times {len(peers) * CREDITS} every 1 : delay 20ms")
+        for p in peers:
+            for _ in range(CREDITS):
+                p.send(p.message(r.READ, r.read_args(fh, 0, LARGE), read_size=LARGE))
+        answers = [p.receive(60) for p in peers for _ in range(CREDITS)]
+    t.check("all READs are answered", all(answers))
+    t.equal("and have read", g.of("ringnfs_read_bytes_total"), LARGE * CREDITS * len(peers))
+    t.check("calls have waited for memory", g.of("ringnfs_memory_waits_total") >= 1)
+    t.check("the bound holds", value(g.after, "ringnfs_memory_used_bytes") <= MEMORY)
+    f.control(d.process.pid, "clear")
+    for p in peers:
+        p.close()
+
+
+def test_broken(t, f, d, fh):
+    """A client that names memory which it has not, and one for whom there is no room."""
+    with Growth(d) as g:
+        p = Peer(f.environment(), before=f.command("wrong")).connect(HOST, PORT)
+        p.rkey ^= 0x5a5a5a
+        p.send(p.message(r.READ, r.read_args(fh, 0, SIZE), read_size=SIZE))
+        t.check("a Write chunk in no memory ends the connection", p.closed(30))
+        p.kill()
+    t.equal("work that failed", g.of("ringnfs_rdma_completion_errors_total"), 1)
+    with Growth(d) as g:
+        f.control(d.process.pid, "on reg-mr 1 : fail 12")
+        p = Peer(f.environment(), before=f.command("late"))
+        t.check("a connection for which no memory can be registered", not connects(p))
+        p.kill()
+    t.equal("connections refused", g.of("ringnfs_connections_refused_total", transport="rdma"), 1)
+    t.equal("and accepted", g.of("ringnfs_connections_accepted_total", transport="rdma"), 0)
+
+
+def connects(p):
+    try:
+        p.connect(HOST, PORT)
+        return True
+    except r.Closed:
+        return False
+
+
 def main():
     t = harness.Count()
-    settings = {"rdma.enabled": "yes", "rdma.port": PORT, "rdma.credits": CREDITS}
+    settings = {"rdma.enabled": "yes", "rdma.port": PORT, "rdma.credits": CREDITS, "server.memory_max": MEMORY}
     with fabric.Fabric(f"sv0={HOST}") as f:
         d = Control(settings, exports={"x": "rw,insecure,no_root_squash"}, env=f.environment())
         d.before += f.command("server")
@@ -113,6 +176,9 @@ def main():
             test_data(t, d, p, fh)
             test_long(t, d, p, root)
             test_errors(t, d, p, fh)
+            test_waits(t, f, d, p, fh)
+            test_memory(t, f, d)
+            test_broken(t, f, d, fh)
             p.close()
             t.equal("credits of connections that are gone", await_value(d, "ringnfs_rdma_credits_granted", lambda v: v == 0), 0)
             harness.finish(t, d)

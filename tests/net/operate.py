@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "softverbs"))
@@ -20,6 +21,7 @@ from rdmaclient import Peer
 # The registration test runs this script once more within namespaces of its own.
 INSIDE = "--inside-namespace"
 RDMA_PORT = 20049
+MONITOR_PORT = 801
 
 
 def wait_for(what, seconds=20):
@@ -234,7 +236,7 @@ def test_verdict(t, d):
     t.check("--reload without a server fails", res.returncode == 69 and "none is running" in res.stderr, res.stderr)
 
 
-PROGRAMS = ("100003", "100005", "100011", "100021", "100227")
+PROGRAMS = ("100003", "100005", "100011", "100021", "100024", "100227")
 
 
 def rpcinfo():
@@ -256,6 +258,7 @@ def registrations(nfs, ports, rquota=None):
     want = {("100003", v, n, p) for v in nfs for n, p in ports.items()}
     if "3" in nfs:
         want |= {(prog, vers, n, p) for prog, vers in (("100021", "4"), ("100227", "3")) for n, p in ports.items()}
+        want |= {("100024", "1", n, MONITOR_PORT) for n in ("udp", "udp6")}
         want |= {("100005", v, n, p) for v in "123" for n, p in ports.items()}
         want |= {("100011", v, n, p) for v in "12" for n, p in {**ports, **(rquota or {})}.items()}
     return want
@@ -270,7 +273,7 @@ def check_registered(t, what, d, want):
 
 def test_registered(t):
     """Each program by each transport on which it answers, and nothing else."""
-    settings = {"server.rpcbind": "yes", "tcp.listen": ""}
+    settings = {"server.rpcbind": "yes", "tcp.listen": "", "nlm.statd_port": MONITOR_PORT}
     rdma = {**settings, "rdma.enabled": "yes", "rdma.port": RDMA_PORT}
     other = harness.free_port()
     with Daemon({"one": "rw,insecure"}, {**settings, "tcp.rquota_port": other}) as d:
@@ -288,12 +291,58 @@ def test_registered(t):
                 check_registered(t, f"RDMA, NFSv{' and v'.join(versions)}", d, registrations(versions, ports))
 
 
+def binder_call(proc, netid, uaddr):
+    """RPCBPROC_SET (1) or UNSET (2) of the status monitor, as this machine's root."""
+    args = r.u32(100024) + r.u32(1) + r.opaque(netid) + r.opaque(uaddr) + r.opaque(b"")
+    message = r.call_message(100000, 4, proc, args, cred=r.u32(0) + r.u32(0))
+    with socket.socket(socket.AF_UNIX) as s:
+        s.settimeout(20)
+        s.connect("/run/rpcbind.sock")
+        s.sendall(r.u32(0x80000000 | len(message)) + message)
+        reply = s.recv(4096)
+    return reply[-4:] == r.u32(1)
+
+
+def test_other_monitor(t):
+    """An rpc.statd that answers keeps its place with rpcbind; one that does not has none."""
+    settings = {"server.rpcbind": "yes", "tcp.listen": "", "nlm.statd_port": MONITOR_PORT}
+    for alive in (True, False):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+            s.bind(("127.0.0.1", 0))
+            port = s.getsockname()[1]
+            t.check("rpc.statd is registered", binder_call(1, b"udp", b"0.0.0.0.%d.%d" % (port >> 8, port & 255)))
+            ended = threading.Event()
+            thread = threading.Thread(target=answer_pings, args=(s, ended, alive))
+            thread.start()
+            with Daemon({"one": "rw,insecure"}, settings) as d:
+                want = ("100024", "1", "udp", port if alive else MONITOR_PORT)
+                wait_for(lambda: {x for x in rpcinfo() if x[0] in ("100021", "100024")} >= {want, ("100021", "4", "tcp", d.port)})
+                t.equal(f"registered, rpc.statd being {alive}", [x for x in rpcinfo() if x[0] == "100024" and x[2] == "udp"], [want])
+                t.equal("the log says so", "another status monitor" in d.read_log(), alive)
+                t.equal("exit status", d.stop()[0], 0)
+            t.equal("still registered after the stop", want in rpcinfo(), alive)
+            ended.set()
+            thread.join()
+            binder_call(2, b"udp", b"")
+
+
+def answer_pings(s, ended, alive):
+    s.settimeout(0.1)
+    while not ended.is_set():
+        try:
+            data, peer = s.recvfrom(9000)
+        except socket.timeout:
+            continue
+        if alive:
+            s.sendto(data[:4] + r.u32(1) + r.u32(0) * 4, peer)
+
+
 def test_registered_late(t):
     """An RDMA device that comes after the start is registered when it is served."""
     if not os.path.exists(fabric.LIB):
         t.skip("registration of a late RDMA device", "no software fabric is built")
         return
-    settings = {"server.rpcbind": "yes", "tcp.listen": "", "rdma.enabled": "auto", "rdma.port": RDMA_PORT}
+    settings = {"server.rpcbind": "yes", "tcp.listen": "", "rdma.enabled": "auto", "rdma.port": RDMA_PORT, "nlm.statd_port": MONITOR_PORT}
     with fabric.Fabric("sv0=127.0.0.1,::1", SOFTVERBS_LATE="1") as f:
         with Daemon({"one": "rw,insecure"}, settings, before=f.command("server"), env=f.environment()) as d:
             ports = {"tcp": d.port, "tcp6": d.port}
@@ -326,6 +375,7 @@ def inside_namespace():
         wait_for(lambda: os.path.exists("/run/rpcbind.sock"))
         test_registered(t)
         test_registered_late(t)
+        test_other_monitor(t)
     finally:
         binder.terminate()
         binder.wait(20)

@@ -129,10 +129,26 @@ def log_grows(d, sig, word):
     return False
 
 
+def look():
+    with connect_tcp(METRICS) as s:
+        return parse(ask(s, path="/metrics")[2].decode())
+
+
+def check_queue(t):
+    """Calls that wait are counted, and the memory that holds what they write."""
+    end = time.monotonic() + BLOCKED / 2
+    while not (value(v := look(), "ringnfs_queued_calls") and value(v, "ringnfs_requests", transport="tcp") >= 20
+               and value(v, "ringnfs_memory_bytes", account="payload") >= 4096) and time.monotonic() < end:
+        time.sleep(0.05)
+    shown = [value(v, "ringnfs_" + name, **labels) for name, labels in (("queued_calls", {}), ("requests", {}), ("memory_bytes", {"account": "payload"}))]
+    t.check("calls wait for workers", shown[0] >= 1, shown)
+    t.check("calls are under way", shown[1] >= 20, shown)
+    t.check("memory holds what is to be written", shown[2] >= 4096, shown)
+
+
 def check_metrics(t):
     """They are answered, too, and tell that threads are stuck."""
-    with connect_tcp(METRICS) as s:
-        v = parse(ask(s, path="/metrics")[2].decode())
+    v = look()
     t.check("workers are stuck", value(v, "ringnfs_workers", state="stuck") >= 4, v)
     t.check("and are counted among all threads that are", value(v, "ringnfs_stuck_threads") >= value(v, "ringnfs_workers", state="stuck"))
 
@@ -152,8 +168,9 @@ def test_frozen(t, d, loop):
     time.sleep(0.5)
     conns = [d.connect(source=(f"127.0.3.{1 + i % 2}", 0)) for i in range(6)]
     loop.freeze()
-    sent = burst(d, bad, fh, conns)
-    time.sleep(BLOCKED)
+    sent, began = burst(d, bad, fh, conns), time.monotonic()
+    check_queue(t)
+    time.sleep(max(0, began + BLOCKED - time.monotonic()))
     with d.connect(source=("127.0.4.1", 0), timeout=20) as late:
         start = time.monotonic()
         t.equal("MNT of the other export", late.mnt(d.exports["good"])[0], 0)
