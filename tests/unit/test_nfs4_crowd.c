@@ -73,7 +73,7 @@ Test(nfs4_crowd, sessions_of_many_do_not_keep_one_out)
 	make_file("file", "text", 0666);
 	cr_assert_eq(op_client_new(f, &one, 1, "one"), NFS4_OK);
 	cr_assert_eq(op_open(f, &owner, &how, &file), NFS4_OK);
-	f->budget.max = f->budget.used + (2u << 20);
+	f->budget.max = f->budget.used + (5u << 19);
 	for (uint8_t i = 0; i < 40; i++)
 		crowd((uint8_t)(10 + i));
 	fix_from(f, 2);
