@@ -78,6 +78,14 @@ apt_in() { # ROOT ARGUMENTS...
 	in_root "$root" apt-get -q -y -o Dpkg::Options::=--force-confold "$@"
 }
 
+# install_in ROOT [OPTION]...: the packages in its folder /debs, with those that they depend on.
+install_in() {
+	local root=$1 debs
+	shift
+	debs=("$root"/debs/*.deb)
+	apt_in "$root" install --no-install-recommends "$@" "${debs[@]#"$root"}"
+}
+
 # Exports a folder of the root, which everybody may write to, to this machine.
 export_in() { # ROOT
 	mkdir -p "$1/srv/data"

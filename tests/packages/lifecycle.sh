@@ -6,13 +6,13 @@
 root=$work/root
 
 install_debs() { # NUMBER
-	copy_debs "$1" "$root/debs" && apt_in "$root" install --no-install-recommends /debs/*.deb
+	copy_debs "$1" "$root/debs" && install_in "$root"
 }
 
 # Dependencies first, so that the list of files knows them.
 install_dependencies() {
 	local names
-	names=$(cd "$root" && apt_in "$root" install -s --no-install-recommends /debs/*.deb | awk '/^Inst/ && $2 !~ /^ringnfs/ { print $2 }')
+	names=$(install_in "$root" -s | awk '/^Inst/ && $2 !~ /^ringnfs/ { print $2 }')
 	# shellcheck disable=SC2086 # Several packages.
 	apt_in "$root" install --no-install-recommends $names
 }

@@ -5,10 +5,10 @@
 
 guest=$work/guest share=$work/share
 # What a guest has beside the packages' dependencies.
-guest_packages=(systemd systemd-sysv udev dbus nfs-common kmod procps iproute2)
+guest_packages=(systemd systemd-sysv udev dbus nfs-common netbase kmod procps iproute2)
 
 configure_guest() {
-	local timer
+	local unit
 	cat >"$guest/etc/fstab" <<-'END'
 		LABEL=root / ext4 rw 0 0
 		share /share 9p trans=virtio,version=9p2000.L,msize=512000 0 0
@@ -29,15 +29,15 @@ configure_guest() {
 	cp "$here"/guest/{test.sh,verdict} "$guest/opt/ringnfs-test/"
 	cp "$here"/guest/*.service "$guest/etc/systemd/system/"
 	rm "$guest/usr/sbin/policy-rc.d" # here services run
-	for timer in apt-daily apt-daily-upgrade dpkg-db-backup e2scrub_all e2scrub_reap fstrim; do
-		ln -sf /dev/null "$guest/etc/systemd/system/$timer.timer"
+	for unit in {apt-daily,apt-daily-upgrade,dpkg-db-backup,e2scrub_all,fstrim}.timer {e2scrub_reap,systemd-binfmt,getty@tty1,serial-getty@ttyS0}.service; do
+		ln -sf /dev/null "$guest/etc/systemd/system/$unit"
 	done
 	in_root "$guest" systemctl enable ringnfs-test.service ringnfsd.service
 }
 
 make_guest() {
 	make_root "$guest" "${guest_packages[@]}" && copy_debs 1 "$guest/debs" &&
-		apt_in "$guest" install --no-install-recommends /debs/*.deb && apt_in "$guest" clean && rm -r "$guest/debs" &&
+		install_in "$guest" && apt_in "$guest" clean && rm -r "$guest/debs" &&
 		configure_guest && mkdir "$share" && copy_debs 2 "$share/debs"
 }
 

@@ -39,7 +39,7 @@ start_writer() {
 }
 has_written() { [ "$(cat /run/written)" -ge "$1" ]; }
 # Calls that began before may have been answered by the old server, the second after them not.
-writer_goes_on() { wait_until 90 has_written $(($(cat /run/written) + 3)); }
+writer_goes_on() { mountpoint -q /mnt/data && wait_until 90 has_written $(($(cat /run/written) + 3)); }
 writer_has_done_well() {
 	rm /run/writing
 	wait "$writer"
@@ -120,8 +120,12 @@ crashes() { # SIGNAL
 	[ "$(property NRestarts)" -gt "$restarts" ]
 	writer_goes_on
 }
-# Stops one thread for as long as this process lives: PTRACE_SEIZE and PTRACE_INTERRUPT of x86-64.
-stop_thread() { perl -e 'syscall(101, 0x4206, $ARGV[0] + 0, 0, 0) == 0 && syscall(101, 0x4207, $ARGV[0] + 0, 0, 0) == 0 or die "ptrace: $!"; sleep 600' "$1"; }
+# Stops one thread until the process ends, by PTRACE_SEIZE and PTRACE_INTERRUPT of x86-64. Nobody hears of the end before
+# this process has waited for the thread (__WALL).
+stop_thread() {
+	perl -e '$t = $ARGV[0] + 0; syscall(101, 0x4206, $t, 0, 0) == 0 && syscall(101, 0x4207, $t, 0, 0) == 0 or die "ptrace: $!";
+		1 while waitpid($t, 0x40000000) > 0;' "$1"
+}
 event_thread() { grep -l '^event-0$' /proc/"$(property MainPID)"/task/*/comm | cut -d/ -f5; }
 watchdog_restarts() {
 	local old tid stopper
@@ -130,6 +134,7 @@ watchdog_restarts() {
 	systemctl daemon-reload
 	systemctl restart ringnfsd
 	old=$(property MainPID) tid=$(event_thread)
+	trap 'rm -f /run/systemd/system/ringnfsd.service.d/test.conf; systemctl daemon-reload' EXIT
 	same "watchdog" 10s "$(property WatchdogUSec)"
 	stop_thread "$tid" &
 	stopper=$!
@@ -138,9 +143,6 @@ watchdog_restarts() {
 	journalctl -u ringnfsd | grep -q 'Watchdog timeout'
 	journalctl -u ringnfsd | grep -q 'event thread 0 has not turned'
 	writer_goes_on
-	rm /run/systemd/system/ringnfsd.service.d/test.conf
-	systemctl daemon-reload
-	systemctl restart ringnfsd
 }
 wrong_settings_stay_down() {
 	local restarts
