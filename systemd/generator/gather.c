@@ -77,8 +77,7 @@ static void take_mount(struct gatherer *g, const struct mntent *entry)
 	path = resolve_path(g->root, entry->mnt_dir);
 	if (!path)
 		return;
-	if (hasmntopt(entry, "noauto"))
-		path_set_add(&needs->noauto, path, strlen(path));
+	path_set_add(&needs->fstab, path, strlen(path));
 	if (is_below_export(&needs->exports, path))
 		add_prefixes(&needs->places, path);
 	free(path);
@@ -211,7 +210,7 @@ int needs_gather(const char *root, struct needs *needs)
 	if (!rc)
 		rc = gather_fstab(&g);
 	path_set_sort(&needs->places);
-	path_set_sort(&needs->noauto);
+	path_set_sort(&needs->fstab);
 	cfg_free(&settings);
 	close(g.root);
 	return rc;
@@ -221,5 +220,5 @@ void needs_free(struct needs *needs)
 {
 	path_set_free(&needs->exports);
 	path_set_free(&needs->places);
-	path_set_free(&needs->noauto);
+	path_set_free(&needs->fstab);
 }

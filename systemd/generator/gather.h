@@ -9,11 +9,9 @@
 
 struct needs {
 	struct path_set exports; /* sorted, without symbolic links */
-	struct path_set
-		places; /* sorted: where mounts may be that the exports are on, or that are below them */
-	struct path_set
-		noauto; /* sorted: mount points of fstab(5) which the administrator does not want mounted */
-	bool private_tmp; /* true if the service needs nothing of the machine's /tmp and /var/tmp */
+	struct path_set places;	 /* sorted: possible mount points of the exports and below them */
+	struct path_set fstab;	 /* sorted: mount points of fstab(5) */
+	bool private_tmp;	 /* true if nothing of the machine's /tmp and /var/tmp is needed */
 };
 
 /* root: "" or the path of a folder to take for the machine's root. 0 or -errno. needs_free() in every case. */

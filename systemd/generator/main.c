@@ -15,6 +15,8 @@
 #include "systemd/generator/gather.h"
 #include "systemd/generator/mount_unit.h"
 
+/* Those of fstab(5) are wanted at boot by local-fs.target and remote-fs.target, unless they are to stay unmounted. If the
+ * service wanted them too, each restart would mount again what somebody has unmounted, and wait for a disk that is gone. */
 static void print_mounts(FILE *out, const struct needs *needs)
 {
 	char name[MOUNT_UNIT_SIZE];
@@ -25,7 +27,7 @@ static void print_mounts(FILE *out, const struct needs *needs)
 		if (!mount_unit_name(path, strlen(path), name))
 			continue;
 		fprintf(out, "After=%s\n", name);
-		if (!path_set_has(&needs->noauto, path, strlen(path)))
+		if (!path_set_has(&needs->fstab, path, strlen(path)))
 			fprintf(out, "Wants=%s\n", name);
 	}
 }

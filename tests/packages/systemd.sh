@@ -21,13 +21,14 @@ configure_guest() {
 		/srv/late *(rw,insecure,mountpoint)
 		/srv/plain *(ro,insecure)
 		/srv/broken *(ro,insecure)
+		/srv/unit *(ro,insecure)
 	END
-	printf '[nfs4]\nlease_time = 10\ngrace_time = 10\n[server]\nlog_level = info\n' >"$guest/etc/ringnfs.conf"
+	printf '[nfs4]\nlease_time = 20\n[server]\nlog_level = info\n' >"$guest/etc/ringnfs.conf"
 	mkdir -p "$guest"/srv/{data,late,plain,broken} "$guest/share" "$guest/opt/ringnfs-test"
 	echo guest >"$guest/etc/hostname"
 	cp -r "$source/tests/vm/guest" "$guest/opt/ringnfs-test/guest"
 	cp "$here"/guest/{test.sh,verdict} "$guest/opt/ringnfs-test/"
-	cp "$here"/guest/*.service "$guest/etc/systemd/system/"
+	cp "$here"/guest/*.{service,mount} "$guest/etc/systemd/system/"
 	rm "$guest/usr/sbin/policy-rc.d" # here services run
 	for unit in {apt-daily,apt-daily-upgrade,dpkg-db-backup,e2scrub_all,fstrim}.timer {e2scrub_reap,systemd-binfmt,getty@tty1,serial-getty@ttyS0}.service; do
 		ln -sf /dev/null "$guest/etc/systemd/system/$unit"
@@ -41,7 +42,7 @@ make_guest() {
 		configure_guest && mkdir "$share" && copy_debs 2 "$share/debs"
 }
 
-boot_guest() { "$here/boot" "$guest" "$share" 900; }
+boot_guest() { "$here/boot" "$guest" "$share" 2400; }
 
 count_guest() {
 	local line

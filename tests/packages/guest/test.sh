@@ -62,6 +62,9 @@ broken_mount_stops_nothing() {
 	[ "$(property ActiveState srv-broken.mount)" != active ]
 	is_served /srv/plain
 }
+wanted_mount() {
+	same "a mount unit that nobody else wants" active "$(property ActiveState srv-unit.mount)"
+}
 client_mounts() {
 	mount_export /srv/data /mnt/data
 	[ -d /mnt/data/lost+found ] # of the disk, not of the folder below it
@@ -77,6 +80,8 @@ appears_later() {
 	wait $!
 	[ -e /mnt/late/here ]
 	umount /mnt/late
+	# Held a moment longer by the server.
+	wait_until 30 umount /srv/late
 }
 status_has() { property StatusText | grep -qE "$1"; }
 says_status() {
@@ -111,6 +116,7 @@ restarts() {
 	systemctl restart ringnfsd
 	is_another "$old"
 	writer_goes_on
+	same "what was unmounted stays so" inactive "$(property ActiveState srv-late.mount)"
 }
 crashes() { # SIGNAL
 	local old restarts
@@ -133,6 +139,7 @@ watchdog_restarts() {
 	printf '[Service]\nWatchdogSec=10\nTimeoutAbortSec=5\n' >/run/systemd/system/ringnfsd.service.d/test.conf
 	systemctl daemon-reload
 	systemctl restart ringnfsd
+	writer_goes_on
 	old=$(property MainPID) tid=$(event_thread)
 	trap 'rm -f /run/systemd/system/ringnfsd.service.d/test.conf; systemctl daemon-reload' EXIT
 	same "watchdog" 10s "$(property WatchdogUSec)"
@@ -251,6 +258,7 @@ purges() {
 t_run "the service is up after the boot" booted
 t_run "started after a mount that comes late" after_its_mounts
 t_run "a mount that fails stops no other export" broken_mount_stops_nothing
+t_run "the mounts of exports are wanted" wanted_mount
 t_run "the client mounts, writes and reads" client_mounts
 t_run "a file system that appears later is served then" appears_later
 start_writer
