@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The control socket: HTTP/1.1 with JSON on a Unix socket, for ringnfsctl(8), curl and monitoring.
+ * The control socket: HTTP/1.1 with JSON on a Unix socket, for ringnfsctl(8), curl and monitoring. And metrics over
+ * TCP, by a server of its own, which answers GET to everybody.
  *
  * One thread with an event base of its own serves it, so that its peers cannot hold up NFS. Its
  * handlers are the daemon's: a table of method, path and function. Root and the daemon's own user
@@ -12,6 +13,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 
 #include "lib/log.h"
@@ -22,6 +24,14 @@
 #define ADMIN_HEADER_MAX 8192u
 #define ADMIN_BODY_MAX 524288u
 #define ADMIN_TIMEOUT 10 /* seconds that a peer may take for a part of a request or reply */
+
+/* Over TCP. */
+#define ADMIN_TCP_CONNS_MAX 128u /* at a time; the host with most loses one to a further one */
+#define ADMIN_TCP_BACKLOG 128
+#define ADMIN_LISTEN_MAX 16u
+#define ADMIN_TCP_BODY_MAX 4096u
+#define ADMIN_TCP_SECONDS                                                                          \
+	10u /* from a connection's begin to its request, from one to the next, or to the reply's end */
 
 struct admin_server;
 struct admin_call;
@@ -34,18 +44,29 @@ struct admin_peer {
 
 struct admin_request {
 	struct admin_peer peer;
-	const char *query; /* text behind the ? of the URI, not decoded; or NULL */
-	const char *body;  /* not NUL-terminated */
+	const char *query;  /* text behind the ? of the URI, not decoded; or NULL */
+	const char *accept; /* header of that name, or NULL */
+	const char *body;   /* not NUL-terminated */
 	size_t body_len;
 	struct admin_call *call; /* the server's own */
 };
 
 /* A handler's answer. Without a call of the functions below it is an internal error. */
 struct admin_reply {
-	int status;	  /* of HTTP */
-	const char *type; /* media type */
-	char *body;	  /* by malloc(), or NULL: no memory */
+	int status;		 /* of HTTP */
+	const char *type;	 /* media type */
+	const char *policy;	 /* Content-Security-Policy of a page for browsers, or NULL */
+	char *body;		 /* by malloc(), or NULL: no memory */
+	struct admin_text *text; /* in place of the body, if it is not NULL */
 };
+
+/* A text that replies share, as long as some peer is still to get it. Thread-safe. */
+struct admin_text;
+/* Takes over body, which is malloc()'s. NULL: no memory, and it is freed. */
+struct admin_text *admin_text_new(char *body, size_t len);
+void admin_text_put(struct admin_text *t); /* NULL is allowed */
+/* Answers 200 with the text; takes a reference of its own. */
+void admin_reply_text(struct admin_reply *r, const char *type, struct admin_text *t);
 
 /* Answers 200 with the object, whose reference it takes. NULL: there was no memory for it. */
 void admin_reply_json(struct admin_reply *r, json_t *object);
@@ -72,18 +93,22 @@ struct admin_handler {
 	const char *path;   /* exact */
 	void (*run)(void *ctx, const struct admin_request *req, struct admin_reply *r);
 	void *ctx;
+	bool private; /* tells what users do: readers may not call it, whatever the method */
 	bool reads; /* changes nothing, though it is no GET: readers may call it, and no call is logged */
 };
 
 struct admin_config {
-	const char *path; /* of the socket; absolute */
+	const char *path; /* of the socket; absolute. NULL: over TCP */
+	const struct sockaddr_storage
+		*listen;  /* over TCP: addresses with ports, which outlive the server */
+	unsigned nlisten; /* at most ADMIN_LISTEN_MAX */
 	const struct rn_logger *log;
 };
 
 /*
  * Takes the path: makes its directory if that is missing, and replaces a socket that nobody serves.
  * Peers that connect from now on wait for admin_start(). -EBUSY: another process serves it; or
- * another -errno. Both are logged. Strings and log must outlive the server.
+ * another -errno. Both are logged. Strings and log must outlive the server. Over TCP it listens on the addresses.
  */
 int admin_new(const struct admin_config *cfg, struct admin_server **out);
 /* Starts the thread. The handlers, and their contexts, must outlive the server. 0 or -errno. */

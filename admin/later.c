@@ -8,6 +8,8 @@
 #include <sys/queue.h>
 #include <unistd.h>
 
+#include "admin/reply.h"
+
 struct admin_later {
 	LIST_ENTRY(admin_later) link; /* of all: the thread's */
 	STAILQ_ENTRY(admin_later) answered;
@@ -44,7 +46,7 @@ static void put_locked(struct admin_laters *l)
 
 static void later_free(struct admin_later *later)
 {
-	free(later->reply.body);
+	admin_reply_drop(&later->reply);
 	free(later);
 }
 
@@ -71,7 +73,6 @@ static void on_answers(evutil_socket_t fd, short what, void *arg)
 	while ((later = next_answered(l))) {
 		LIST_REMOVE(later, link);
 		l->send(l->server, &later->call, &later->reply);
-		later->reply.body = NULL;
 		later_free(later);
 	}
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "admin/room.h"
 
+#include <netinet/in.h>
+#include <string.h>
 #include <sys/socket.h>
 
 /* 0: the descriptor is closed, or is no socket. */
@@ -12,12 +14,33 @@ static uint64_t cookie_of(int fd)
 	return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &len) == 0 ? cookie : 0;
 }
 
+/* An IPv4 address, or the /64 of an IPv6 one, of which a host may take any number of addresses. */
+static void host_of(int fd, uint8_t host[16])
+{
+	struct sockaddr_storage ss = { 0 };
+	socklen_t len = sizeof(ss);
+
+	memset(host, 0, 16);
+	if (getpeername(fd, (struct sockaddr *)&ss, &len) < 0)
+		return;
+	if (ss.ss_family == AF_INET) {
+		memcpy(host + 12, &((struct sockaddr_in *)&ss)->sin_addr, 4);
+	} else if (ss.ss_family == AF_INET6) {
+		const struct in6_addr *in6 = &((struct sockaddr_in6 *)&ss)->sin6_addr;
+
+		if (IN6_IS_ADDR_V4MAPPED(in6))
+			memcpy(host + 12, in6->s6_addr + 12, 4);
+		else
+			memcpy(host, in6->s6_addr, 8);
+	}
+}
+
 /* Frees the seats of connections that are gone. Returns those of readers, or of all. */
 static unsigned count(struct admin_room *room, bool readers)
 {
 	unsigned n = 0;
 
-	for (unsigned i = 0; i < ADMIN_CONNS_MAX; i++) {
+	for (unsigned i = 0; i < room->seats; i++) {
 		struct admin_seat *s = &room->seat[i];
 
 		if (s->cookie && cookie_of(s->fd) != s->cookie)
@@ -27,46 +50,91 @@ static unsigned count(struct admin_room *room, bool readers)
 	return n;
 }
 
-/* Ends the least recently used connection, of readers if there is one: evhttp sees the end of the
- * stream, and closes it. */
-static void evict(struct admin_room *room)
+/* Connections of the same host as that of the seat; over a Unix socket: of readers, or of others. */
+static unsigned crowd(const struct admin_room *room, const struct admin_seat *of)
 {
-	struct admin_seat *oldest = NULL;
+	unsigned n = 0;
 
-	for (unsigned i = 0; i < ADMIN_CONNS_MAX; i++) {
-		struct admin_seat *s = &room->seat[i];
-
-		if (!s->cookie || (oldest && oldest->reader && !s->reader))
-			continue;
-		if (!oldest || (s->reader && !oldest->reader) || s->used < oldest->used)
-			oldest = s;
-	}
-	if (!oldest)
-		return;
-	shutdown(oldest->fd, SHUT_RDWR);
-	oldest->cookie = 0;
+	if (!room->hosts)
+		return of->reader;
+	for (unsigned i = 0; i < room->seats; i++)
+		n += room->seat[i].cookie && memcmp(room->seat[i].host, of->host, 16) == 0;
+	return n;
 }
 
-void admin_room_enter(struct admin_room *room, int fd, bool reader)
+/* evhttp sees the end of the stream, and closes it. */
+static void end(struct admin_seat *s)
 {
-	if (count(room, false) >= ADMIN_CONNS_MAX ||
-	    (reader && count(room, true) >= ADMIN_READERS_MAX))
+	shutdown(s->fd, SHUT_RDWR);
+	s->cookie = 0;
+}
+
+/* Ends the least recently used connection of the largest crowd. */
+static void evict(struct admin_room *room)
+{
+	struct admin_seat *victim = NULL;
+	unsigned most = 0;
+
+	for (unsigned i = 0; i < room->seats; i++) {
+		struct admin_seat *s = &room->seat[i];
+		const unsigned n = s->cookie ? crowd(room, s) : 0;
+
+		if (!s->cookie || n < most || (victim && n == most && s->used > victim->used))
+			continue;
+		victim = s;
+		most = n;
+	}
+	if (victim)
+		end(victim);
+}
+
+void admin_room_init(struct admin_room *room, bool tcp)
+{
+	*room = (struct admin_room){
+		.hosts = tcp,
+		.seats = tcp ? ADMIN_TCP_CONNS_MAX : ADMIN_CONNS_MAX,
+	};
+}
+
+void admin_room_enter(struct admin_room *room, int fd, bool reader, uint64_t now_ns)
+{
+	if (count(room, false) >= room->seats ||
+	    (!room->hosts && reader && count(room, true) >= ADMIN_READERS_MAX))
 		evict(room);
-	for (unsigned i = 0; i < ADMIN_CONNS_MAX; i++) {
+	for (unsigned i = 0; i < room->seats; i++) {
 		struct admin_seat *s = &room->seat[i];
 
 		if (s->cookie)
 			continue;
-		*s = (struct admin_seat){
-			.fd = fd, .reader = reader, .cookie = cookie_of(fd), .used = ++room->uses
-		};
+		*s = (struct admin_seat){ .fd = fd,
+					  .reader = reader,
+					  .cookie = cookie_of(fd),
+					  .used = ++room->uses,
+					  .used_ns = now_ns };
+		if (room->hosts)
+			host_of(fd, s->host);
 		return;
 	}
 }
 
-void admin_room_use(struct admin_room *room, int fd)
+void admin_room_use(struct admin_room *room, int fd, uint64_t now_ns)
 {
-	for (unsigned i = 0; i < ADMIN_CONNS_MAX; i++)
-		if (room->seat[i].cookie && room->seat[i].fd == fd)
-			room->seat[i].used = ++room->uses;
+	for (unsigned i = 0; i < room->seats; i++) {
+		struct admin_seat *s = &room->seat[i];
+
+		if (!s->cookie || s->fd != fd)
+			continue;
+		s->used = ++room->uses;
+		s->used_ns = now_ns;
+	}
+}
+
+void admin_room_expire(struct admin_room *room, uint64_t before_ns)
+{
+	for (unsigned i = 0; i < room->seats; i++) {
+		struct admin_seat *s = &room->seat[i];
+
+		if (s->cookie && s->used_ns < before_ns && cookie_of(s->fd) == s->cookie)
+			end(s);
+	}
 }

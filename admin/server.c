@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The thread of the control socket. It alone touches the event base, evhttp and the table of
+ * The thread of the control socket, or of metrics over TCP. It alone touches the event base, evhttp and the table of
  * connections once it runs, so libevent needs no locks. An eventfd tells it to end.
  */
 #include <errno.h>
@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/queue.h>
+#include <sys/resource.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -27,9 +28,13 @@
 #include "admin/room.h"
 #include "admin/route.h"
 #include "admin/socket.h"
+#include "admin/tcp.h"
 #include "lib/clock.h"
+#include "lib/log_ids.h"
 #include "lib/log_limit.h"
 #include "lib/util.h"
+
+#define TCP_NICE 10
 
 /* A connection that evhttp is about to set up. */
 struct fresh {
@@ -39,15 +44,19 @@ struct fresh {
 
 struct admin_server {
 	const struct rn_logger *log;
-	struct admin_socket socket;
-	_Atomic gid_t group; /* of the readers, or ADMIN_NO_GROUP */
+	bool tcp;
+	const struct sockaddr_storage *listen; /* over TCP */
+	unsigned nlisten;
+	int listen_fd[ADMIN_LISTEN_MAX]; /* -1: the listener's */
+	struct admin_socket socket;	 /* else */
+	_Atomic gid_t group;		 /* of the readers, or ADMIN_NO_GROUP */
 	const struct admin_handler *handlers;
 	size_t nhandlers;
 
 	struct event_base *base;
 	struct evhttp *http;
 	int stop_fd;
-	struct event *stop, *accepted;
+	struct event *stop, *accepted, *tick; /* tick: over TCP */
 	SLIST_HEAD(, fresh) fresh;
 	struct admin_room room;
 	struct admin_laters *laters;
@@ -78,18 +87,21 @@ static const char *method_of(struct evhttp_request *req)
 static void send_reply(struct admin_server *s, struct evhttp_request *req, struct admin_reply *r)
 {
 	struct evkeyvalq *headers = evhttp_request_get_output_headers(req);
-	struct evbuffer *body = evhttp_request_get_output_buffer(req);
+	const bool empty = !r->body && !r->text;
 
-	if (!r->body)
+	if (empty)
 		r->status = 500;
-	else
-		evbuffer_add_printf(body, "%s\n", r->body);
-	evhttp_add_header(headers, "Content-Type", r->body ? r->type : "text/plain");
+	evhttp_add_header(headers, "Content-Type", empty ? "text/plain" : r->type);
 	evhttp_add_header(headers, "Cache-Control", "no-store");
+	evhttp_add_header(headers, "X-Content-Type-Options", "nosniff");
+	if (r->policy) {
+		evhttp_add_header(headers, "Content-Security-Policy", r->policy);
+		evhttp_add_header(headers, "Referrer-Policy", "no-referrer");
+	}
+	admin_reply_put(r, evhttp_request_get_output_buffer(req));
 	s->replying = true;
 	evhttp_send_reply(req, r->status, NULL, NULL);
 	s->replying = false;
-	free(r->body);
 }
 
 static void log_refusal(struct admin_server *s, const struct admin_peer *peer, const char *method)
@@ -115,10 +127,13 @@ static void send_answer(void *server, const struct admin_call *call, struct admi
 	struct admin_server *s = server;
 	const struct admin_handler *h = call->handler;
 
+	const struct rn_log_event event = { .id = RN_ID_CHANGE, .operation = h->path };
+
 	if (changes(h))
-		rn_notice(s->log, "control socket: user %u (process %d): %s %s: %d",
-			  (unsigned)call->peer.uid, (int)call->peer.pid, h->method, h->path,
-			  r->status);
+		rn_log_event(s->log, RN_NOTICE, &event,
+			     "control socket: user %u (process %d): %s %s: %d",
+			     (unsigned)call->peer.uid, (int)call->peer.pid, h->method, h->path,
+			     r->status);
 	send_reply(s, call->req, r);
 }
 
@@ -130,6 +145,7 @@ static void run_handler(struct admin_server *s, struct evhttp_request *req,
 	const struct admin_request request = {
 		.peer = *peer,
 		.query = evhttp_uri_get_query(evhttp_request_get_evhttp_uri(req)),
+		.accept = evhttp_find_header(evhttp_request_get_input_headers(req), "Accept"),
 		.body = (const char *)evbuffer_pullup(in, -1),
 		.body_len = evbuffer_get_length(in),
 		.call = &call,
@@ -146,7 +162,9 @@ static void refuse(struct admin_server *s, struct evhttp_request *req, bool may,
 {
 	struct admin_reply r = { .status = 500 };
 
-	if (!may) {
+	if (!may && s->tcp) {
+		admin_reply_error(&r, 403, admin_code(403), "nothing can be changed here");
+	} else if (!may) {
 		admin_reply_error(&r, 403, admin_code(403),
 				  "only root may change anything, and only root and members of the "
 				  "group that the server has for readers may ask");
@@ -157,6 +175,15 @@ static void refuse(struct admin_server *s, struct evhttp_request *req, bool may,
 		admin_reply_error(&r, 404, admin_code(404), "there is nothing at this path");
 	}
 	send_reply(s, req, &r);
+}
+
+/* Over TCP nobody is asked who he is. */
+static enum admin_right right_of(const struct admin_server *s, int fd, struct admin_peer *peer)
+{
+	if (!s->tcp)
+		return admin_peer(fd, s->group, peer);
+	*peer = (struct admin_peer){ .uid = (uid_t)-1 };
+	return ADMIN_READ;
 }
 
 static void on_request(struct evhttp_request *req, void *arg)
@@ -170,15 +197,15 @@ static void on_request(struct evhttp_request *req, void *arg)
 	char allow[ADMIN_ALLOW_MAX];
 	struct admin_peer peer;
 
-	admin_room_use(&s->room, fd);
+	admin_room_use(&s->room, fd, rn_now_ns());
 	const struct admin_handler *h =
 		admin_route(s->handlers, s->nhandlers, method, path ? path : "", allow);
 
 	if (h)
-		reads = !changes(h);
-	const bool may = admin_peer(fd, s->group, &peer) >= (reads ? ADMIN_READ : ADMIN_CHANGE);
+		reads = !changes(h) && !h->private;
+	const bool may = right_of(s, fd, &peer) >= (reads ? ADMIN_READ : ADMIN_CHANGE);
 
-	if (!may)
+	if (!may && !s->tcp)
 		log_refusal(s, &peer, method);
 	if (h && may)
 		run_handler(s, req, h, &peer);
@@ -222,6 +249,8 @@ static bool is_connection(const struct admin_server *s, int fd)
 	struct sockaddr_un sa = { 0 };
 	socklen_t len = sizeof(sa);
 
+	if (s->tcp)
+		return admin_tcp_is_connection(fd, s->listen, s->nlisten);
 	return fd >= 0 && getsockname(fd, (struct sockaddr *)&sa, &len) == 0 &&
 	       sa.sun_family == AF_UNIX &&
 	       strncmp(sa.sun_path, s->socket.path, sizeof(sa.sun_path)) == 0;
@@ -237,8 +266,8 @@ static void take_fresh(struct admin_server *s, bool enter)
 
 		SLIST_REMOVE_HEAD(&s->fresh, link);
 		if (enter && is_connection(s, fd))
-			admin_room_enter(&s->room, fd,
-					 admin_peer(fd, s->group, &peer) < ADMIN_CHANGE);
+			admin_room_enter(&s->room, fd, right_of(s, fd, &peer) < ADMIN_CHANGE,
+					 rn_now_ns());
 		bufferevent_decref(f->bev);
 		free(f);
 	}
@@ -269,6 +298,17 @@ static void on_accept_error(struct evconnlistener *l, void *arg)
 	event_base_once(evconnlistener_get_base(l), -1, EV_TIMEOUT, on_resume, l, &second);
 }
 
+static void on_tick(evutil_socket_t fd, short what, void *arg)
+{
+	struct admin_server *s = arg;
+	const uint64_t now = rn_now_ns(), most = ADMIN_TCP_SECONDS * RN_NS_PER_SECOND;
+
+	(void)fd;
+	(void)what;
+	if (now > most)
+		admin_room_expire(&s->room, now - most);
+}
+
 static void on_stop(evutil_socket_t fd, short what, void *arg)
 {
 	struct admin_server *s = arg;
@@ -282,7 +322,10 @@ static void *thread_main(void *arg)
 {
 	struct admin_server *s = arg;
 
-	pthread_setname_np(pthread_self(), "control");
+	pthread_setname_np(pthread_self(), s->tcp ? "metrics" : "control");
+	/* Anybody may ask, as often as he likes: NFS comes first. */
+	if (s->tcp)
+		setpriority(PRIO_PROCESS, 0, TCP_NICE);
 	event_base_loop(s->base, EVLOOP_NO_EXIT_ON_EMPTY);
 	return NULL;
 }
@@ -298,6 +341,14 @@ static int start_thread(struct admin_server *s)
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	s->runs = rc == 0;
 	return -rc;
+}
+
+static int make_tick(struct admin_server *s)
+{
+	const struct timeval second = { .tv_sec = 1 };
+
+	s->tick = event_new(s->base, -1, EV_PERSIST, on_tick, s);
+	return s->tick ? event_add(s->tick, &second) : -1;
 }
 
 static int make_base(struct admin_server *s)
@@ -319,12 +370,42 @@ static int make_base(struct admin_server *s)
 	s->stop = event_new(s->base, s->stop_fd, EV_READ, on_stop, s);
 	s->accepted = event_new(s->base, -1, 0, on_accepted, s);
 	s->laters = admin_laters_new(s->base, send_answer, s);
+	if (s->tcp && make_tick(s) < 0)
+		return -ENOMEM;
 	return s->stop && s->accepted && s->laters && event_add(s->stop, NULL) == 0 ? 0 : -ENOMEM;
+}
+
+/* Gives evhttp a socket that listens already. Sets the descriptor to -1 when it is the listener's. */
+static int add_listener(struct admin_server *s, int *fd)
+{
+	const unsigned flags = LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC;
+	/* No backlog: listen(2) is not called again. */
+	struct evconnlistener *l = evconnlistener_new(s->base, NULL, NULL, flags, 0, *fd);
+
+	if (!l)
+		return -ENOMEM;
+	*fd = -1;
+	evconnlistener_set_error_cb(l, on_accept_error);
+	if (!evhttp_bind_listener(s->http, l)) {
+		evconnlistener_free(l);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static int add_listeners(struct admin_server *s)
+{
+	int rc = 0;
+
+	if (!s->tcp)
+		return add_listener(s, &s->socket.fd);
+	for (unsigned i = 0; i < s->nlisten && !rc; i++)
+		rc = add_listener(s, &s->listen_fd[i]);
+	return rc;
 }
 
 static int make_http(struct admin_server *s)
 {
-	const unsigned flags = LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC;
 	unsigned taken = 0;
 
 	s->http = evhttp_new(s->base);
@@ -335,20 +416,35 @@ static int make_http(struct admin_server *s)
 	evhttp_set_allowed_methods(s->http, (ev_uint16_t)taken);
 	evhttp_set_default_content_type(s->http, NULL);
 	evhttp_set_max_headers_size(s->http, ADMIN_HEADER_MAX);
-	evhttp_set_max_body_size(s->http, ADMIN_BODY_MAX);
+	evhttp_set_max_body_size(s->http, s->tcp ? ADMIN_TCP_BODY_MAX : ADMIN_BODY_MAX);
 	evhttp_set_timeout(s->http, ADMIN_TIMEOUT);
 	evhttp_set_gencb(s->http, on_request, s);
 	evhttp_set_bevcb(s->http, on_connection, s);
-	/* The socket listens already: no backlog. */
-	struct evconnlistener *l = evconnlistener_new(s->base, NULL, NULL, flags, 0, s->socket.fd);
+	return add_listeners(s);
+}
 
-	if (!l)
-		return -ENOMEM;
-	s->socket.fd = -1; /* the listener's now, and that will be evhttp's */
-	evconnlistener_set_error_cb(l, on_accept_error);
-	if (!evhttp_bind_listener(s->http, l)) {
-		evconnlistener_free(l);
-		return -ENOMEM;
+static void close_sockets(struct admin_server *s)
+{
+	if (!s->tcp)
+		admin_socket_close(&s->socket);
+	for (unsigned i = 0; i < s->nlisten; i++)
+		if (s->listen_fd[i] >= 0)
+			close(s->listen_fd[i]);
+}
+
+static int open_sockets(struct admin_server *s, const struct admin_config *cfg)
+{
+	if (!s->tcp)
+		return admin_socket_open(&s->socket, cfg->path, cfg->log);
+	s->listen = cfg->listen;
+	for (; s->nlisten < cfg->nlisten && s->nlisten < ADMIN_LISTEN_MAX; s->nlisten++) {
+		const int fd = admin_tcp_listen(&cfg->listen[s->nlisten], cfg->log);
+
+		if (fd < 0) {
+			close_sockets(s);
+			return fd;
+		}
+		s->listen_fd[s->nlisten] = fd;
 	}
 	return 0;
 }
@@ -361,9 +457,11 @@ int admin_new(const struct admin_config *cfg, struct admin_server **out)
 		return -ENOMEM;
 	s->log = cfg->log;
 	s->stop_fd = -1;
+	s->tcp = !cfg->path;
 	SLIST_INIT(&s->fresh);
+	admin_room_init(&s->room, s->tcp);
 	atomic_init(&s->group, ADMIN_NO_GROUP);
-	int rc = admin_socket_open(&s->socket, cfg->path, cfg->log);
+	int rc = open_sockets(s, cfg);
 
 	if (rc) {
 		free(s);
@@ -412,10 +510,12 @@ void admin_free(struct admin_server *s)
 		event_free(s->stop);
 	if (s->accepted)
 		event_free(s->accepted);
+	if (s->tick)
+		event_free(s->tick);
 	if (s->base)
 		event_base_free(s->base);
 	if (s->stop_fd >= 0)
 		close(s->stop_fd);
-	admin_socket_close(&s->socket);
+	close_sockets(s);
 	free(s);
 }

@@ -102,6 +102,9 @@ void exp_table_unref(struct exp_table *table);
 const struct exp_export *exp_table_by_path(const struct exp_table *table, const char *path);
 const struct exp_export *exp_table_by_id(const struct exp_table *table, uint32_t id);
 
+/* Drops doubled and trailing slashes and "." of an absolute path in place, as in tables; false when there is a "..". */
+bool exp_path_clean(char *path);
+
 /* 0 if `path` is the root of a mount, as the option mountpoint= asks; -ENXIO if it is not, or
  * -errno. Called at each MNT, since the answer changes without a reload. */
 int exp_check_mountpoint(const char *path);

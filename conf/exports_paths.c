@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "conf/exports.h"
 #include "conf/exports_files.h"
 #include "conf/exports_source.h"
 

@@ -3,13 +3,8 @@
 #ifndef RINGNFS_CONF_EXPORTS_PATHS_H
 #define RINGNFS_CONF_EXPORTS_PATHS_H
 
-#include <stdbool.h>
-
 /* MNTPATHLEN of RFC 1813 appendix I: a longer path cannot be mounted. */
 enum { EXP_PATH_MAX = 1024 };
-
-/* Drop doubled and trailing slashes and "." in place; false when there is a "..". */
-bool exp_path_clean(char *path);
 
 /*
  * Calls fn with the cleaned path of each line, in the order of the files, whether or not the rest of the line is right.

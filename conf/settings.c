@@ -11,8 +11,8 @@
 #include "conf/suggest.h"
 #include "lib/util.h"
 
-/* Most bytes of a file; room for the rows of the schema, of which there are cfg_n_rows. */
-enum { FILE_LIMIT = 1 << 20, MAX_ROWS = 128 };
+/* Most bytes of a file. */
+enum { FILE_LIMIT = 1 << 20 };
 
 int cfg_set_defaults(struct cfg_settings *settings)
 {
@@ -32,8 +32,11 @@ int cfg_set_defaults(struct cfg_settings *settings)
 
 void cfg_free(struct cfg_settings *settings)
 {
-	for (unsigned i = 0; i < cfg_n_rows; i++)
+	for (unsigned i = 0; i < cfg_n_rows; i++) {
 		cfg_value_clear(&cfg_rows[i], settings);
+		free(settings->origin[i].name);
+		settings->origin[i] = (struct cfg_origin){ 0 };
+	}
 }
 
 /* State of one parse: the text that inih reads by next_line(), and the settings that take_value()
@@ -47,7 +50,7 @@ struct reader {
 	size_t off;
 	unsigned line;
 	int err;
-	unsigned seen[MAX_ROWS]; /* line of each row's first value; 0 if none was seen */
+	unsigned seen[CFG_MAX_ROWS]; /* line of each row's first value; 0 if none was seen */
 };
 
 /* Adds an error for the current line. fmt has exactly two %s; those not needed get "". */
@@ -173,8 +176,8 @@ static void report_unknown(struct reader *r, const char *section, const char *na
 			       in_sections.best);
 		else
 			report(r,
-			       "unknown section [%s]: there are server, tcp, rdma, nfs3, nfs4 and "
-			       "vfs%s",
+			       "unknown section [%s]: there are server, tcp, rdma, nfs3, nfs4, "
+			       "vfs and metrics%s",
 			       section, "");
 		return;
 	}
@@ -208,6 +211,19 @@ static bool first_or_list(struct reader *r, const struct cfg_row *row)
 	return false;
 }
 
+/* Notes the place of the value that was taken last. */
+static int note_origin(const struct reader *r, const struct cfg_row *row)
+{
+	struct cfg_origin *o = &r->settings->origin[row - cfg_rows];
+	char *name = strdup(r->name);
+
+	if (!name)
+		return -ENOMEM;
+	free(o->name);
+	*o = (struct cfg_origin){ name, r->line };
+	return 0;
+}
+
 /* The value handler of inih. 1 lets inih go on after an error too, so that all are reported. */
 static int take_value(void *arg, const char *section, const char *name, const char *value)
 {
@@ -223,6 +239,8 @@ static int take_value(void *arg, const char *section, const char *name, const ch
 	if (!first_or_list(r, row))
 		return 1;
 	rc = cfg_value_parse(row, r->settings, value, wrong);
+	if (!rc)
+		rc = note_origin(r, row);
 	if (rc == -EINVAL)
 		report(r, "%s%s", wrong, "");
 	else if (rc)
@@ -345,17 +363,58 @@ int cfg_check(const struct cfg_settings *settings, const char *origin, struct cf
 	return diags->errors > errors ? -EINVAL : 0;
 }
 
-void cfg_print(const struct cfg_settings *settings, FILE *out)
+void cfg_each(const struct cfg_settings *settings,
+	      void (*each)(void *ctx, const struct cfg_shown *shown), void *ctx)
 {
 	for (unsigned s = 0; s < cfg_n_sections; s++) {
-		fprintf(out, "%s[%s]\n", s ? "\n" : "", cfg_sections[s].name);
 		for (unsigned i = 0; i < cfg_n_rows; i++) {
+			const struct cfg_row *row = &cfg_rows[i];
 			char value[CFG_VALUE_MAX];
 
-			if (strcmp(cfg_rows[i].section, cfg_sections[s].name))
+			if (strcmp(row->section, cfg_sections[s].name) != 0)
 				continue;
-			cfg_value_print(&cfg_rows[i], settings, value);
-			fprintf(out, "%s =%s%s\n", cfg_rows[i].name, *value ? " " : "", value);
+			cfg_value_print(row, settings, value);
+			each(ctx, &(struct cfg_shown){ row->section, row->name, row->key, value,
+						       &settings->origin[i] });
 		}
 	}
+}
+
+struct printer {
+	FILE *out;
+	const char *section; /* of the last line; NULL: none so far */
+	bool origins;
+};
+
+/* On one line, whatever bytes the name of the file has. */
+static void print_origin(FILE *out, const struct cfg_origin *o)
+{
+	fputs("# ", out);
+	for (const char *c = o->name; *c; c++)
+		fputc((unsigned char)*c < ' ' ? '?' : *c, out);
+	if (o->line)
+		fprintf(out, ":%u", o->line);
+	fputc('\n', out);
+}
+
+static void print_one(void *ctx, const struct cfg_shown *s)
+{
+	struct printer *p = ctx;
+
+	if (!p->section || strcmp(p->section, s->section) != 0)
+		fprintf(p->out, "%s[%s]\n", p->section ? "\n" : "", s->section);
+	p->section = s->section;
+	if (p->origins && s->origin->name)
+		print_origin(p->out, s->origin);
+	fprintf(p->out, "%s =%s%s\n", s->name, *s->value ? " " : "", s->value);
+}
+
+void cfg_print(const struct cfg_settings *settings, FILE *out)
+{
+	cfg_each(settings, print_one, &(struct printer){ .out = out });
+}
+
+void cfg_print_origins(const struct cfg_settings *settings, FILE *out)
+{
+	cfg_each(settings, print_one, &(struct printer){ .out = out, .origins = true });
 }

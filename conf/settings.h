@@ -22,11 +22,18 @@
 enum cfg_log_level { CFG_LOG_ERROR, CFG_LOG_WARNING, CFG_LOG_NOTICE, CFG_LOG_INFO, CFG_LOG_DEBUG };
 enum cfg_tristate { CFG_NO, CFG_YES, CFG_AUTO };
 enum cfg_idmap { CFG_IDMAP_NUMBERS, CFG_IDMAP_AUTO, CFG_IDMAP_NAMES };
+enum cfg_statd { CFG_STATD_OFF, CFG_STATD_AUTO };
 enum cfg_io_mode { CFG_IO_BUFFERED, CFG_IO_DIRECT };
 
-enum { CFG_MAX_ADDRS = 16 };
+enum { CFG_MAX_ADDRS = 16, CFG_MAX_ROWS = 128 };
 
-/* Addresses; those to listen on have no ports, and none means all of IPv4 and IPv6. */
+/* Place that a value comes from. */
+struct cfg_origin {
+	char *name;    /* a file, or an option of the command line; NULL: the default */
+	unsigned line; /* of the file, the last one of a list; 0: an option */
+};
+
+/* Addresses; those that NFS listens on have no ports, and none means all of IPv4 and IPv6. */
 struct cfg_addrs {
 	unsigned n;
 	struct sockaddr_storage addrs[CFG_MAX_ADDRS];
@@ -77,6 +84,11 @@ struct cfg_nfs3 {
 	bool manage_gids;
 };
 
+struct cfg_nlm {
+	int statd;	     /* enum cfg_statd */
+	uint64_t statd_port; /* UDP; 0: any privileged one */
+};
+
 struct cfg_nfs4 {
 	bool enabled;
 	uint64_t minor_min;
@@ -97,13 +109,20 @@ struct cfg_vfs {
 	uint64_t ring_entries;
 };
 
+struct cfg_metrics {
+	struct cfg_addrs listen; /* with ports; none: not over TCP */
+};
+
 struct cfg_settings {
 	struct cfg_server server;
 	struct cfg_tcp tcp;
 	struct cfg_rdma rdma;
 	struct cfg_nfs3 nfs3;
 	struct cfg_nfs4 nfs4;
+	struct cfg_nlm nlm;
 	struct cfg_vfs vfs;
+	struct cfg_metrics metrics;
+	struct cfg_origin origin[CFG_MAX_ROWS]; /* by row of the schema */
 };
 
 /* 0 or -ENOMEM. */
@@ -133,7 +152,20 @@ int cfg_set(struct cfg_settings *settings, const char *key, const char *value, c
  * line included. 0, or -EINVAL with a message from `origin`. */
 int cfg_check(const struct cfg_settings *settings, const char *origin, struct cfg_diags *diags);
 
+/* One setting as a text. */
+struct cfg_shown {
+	const char *section, *name;
+	const char *key;   /* SECTION.NAME */
+	const char *value; /* as ringnfs.conf would have it */
+	const struct cfg_origin *origin;
+};
+/* Calls each for every setting, section by section. */
+void cfg_each(const struct cfg_settings *settings,
+	      void (*each)(void *ctx, const struct cfg_shown *shown), void *ctx);
+
 /* Prints the settings in the syntax of ringnfs.conf; the output reads back to the same settings. */
 void cfg_print(const struct cfg_settings *settings, FILE *out);
+/* The same with a comment above each value that is not a default: the place that it comes from. */
+void cfg_print_origins(const struct cfg_settings *settings, FILE *out);
 
 #endif

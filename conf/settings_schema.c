@@ -16,6 +16,7 @@
 static const char *const log_levels[] = { "error", "warning", "notice", "info", "debug", NULL };
 static const char *const tristate[] = { "no", "yes", "auto", NULL };
 static const char *const idmaps[] = { "numbers", "auto", "names", NULL };
+static const char *const statds[] = { "off", "auto", NULL };
 static const char *const io_modes[] = { "buffered", "direct", NULL };
 
 /* clang-format off */
@@ -25,7 +26,9 @@ const struct cfg_section cfg_sections[] = {
 	{ "rdma", "NFS over RDMA" },
 	{ "nfs3", "NFS version 3" },
 	{ "nfs4", "NFS version 4" },
+	{ "nlm", "Locks of NFS version 3" },
 	{ "vfs", "Access to the exported file systems" },
+	{ "metrics", "Figures for monitoring" },
 };
 const unsigned cfg_n_sections = sizeof(cfg_sections) / sizeof(cfg_sections[0]);
 
@@ -55,7 +58,7 @@ const struct cfg_row cfg_rows[] = {
 	  .text = "Refuse the whole table when anything in it is in error. Otherwise exports in error "
 		  "are left out, and the others are served." },
 	{ ROW(server, log_level, CFG_ENUM), .words = log_levels, .def = "info",
-	  .text = "The least important messages that are logged." },
+	  .text = "The least important messages that are logged. ringnfsctl(8) changes it while the server runs, for a part of the server too." },
 	{ ROW(server, rpcbind, CFG_BOOL), .def = "yes",
 	  .text = "Register with rpcbind(8). A missing rpcbind is a warning only: clients then need the "
 		  "ports as mount options." },
@@ -159,6 +162,16 @@ const struct cfg_row cfg_rows[] = {
 		  "read from in such copies, at that port. Name only servers that are trusted: they may read what their clients "
 		  "may. The exports must admit them. With none, clients copy by themselves." },
 
+	{ ROW(nlm, statd, CFG_ENUM), .words = statds, .def = "auto",
+	  .text = "Keep a record of the clients that have locks, tell them after a restart that they must reclaim them, and "
+		  "free the locks of a client that tells that it has restarted. With auto this is registered with "
+		  "rpcbind(8) as the status monitor (program 100024), unless rpc.statd(8) runs on this machine: what clients "
+		  "tell of themselves then goes there, and is not seen. With off a restart loses the locks, and "
+		  "those of a client that dies stay." },
+	{ ROW(nlm, statd_port, CFG_UINT), RANGE(0, 65535), .def = "0",
+	  .text = "UDP port of the status monitor, which the clients are told from, too. 0 means any free port from 665 to 1023. "
+		  "Some clients take no notice of a port above that." },
+
 	{ ROW(vfs, io_mode, CFG_ENUM), .words = io_modes, .def = "buffered",
 	  .text = "How file data is read and written: through the page cache, or past it with O_DIRECT." },
 	{ ROW(vfs, handle_mac, CFG_BOOL), .def = "yes",
@@ -166,6 +179,10 @@ const struct cfg_row cfg_rows[] = {
 		  "setting makes all handles stale that clients hold." },
 	{ ROW(vfs, ring_entries, CFG_UINT), RANGE(8, 4096), .def = "256",
 	  .text = "Submission queue entries of each worker's io_uring." },
+
+	{ ROW(metrics, listen, CFG_PORTS), .def = "",
+	  .text = "Addresses and ports where anybody may read metrics over HTTP, at /metrics: for Prometheus and the like. There "
+		  "are no names of files and clients in them. None means that they are on the control socket alone." },
 };
 /* clang-format on */
 const unsigned cfg_n_rows = sizeof(cfg_rows) / sizeof(cfg_rows[0]);

@@ -13,7 +13,8 @@ enum cfg_type {
 	CFG_PATH,    /* char *, absolute; of at most max octets, if that is not 0 */
 	CFG_ENUM,    /* int, index of the word */
 	CFG_ADDRS,   /* struct cfg_addrs, without ports */
-	CFG_SERVERS, /* struct cfg_addrs, with ports */
+	CFG_SERVERS, /* struct cfg_addrs, with ports; NFS's is the default */
+	CFG_PORTS,   /* struct cfg_addrs, each with its port */
 };
 
 struct cfg_row {
@@ -38,7 +39,7 @@ struct cfg_section {
 
 static inline bool cfg_is_list(const struct cfg_row *row)
 {
-	return row->type == CFG_ADDRS || row->type == CFG_SERVERS;
+	return row->type == CFG_ADDRS || row->type == CFG_SERVERS || row->type == CFG_PORTS;
 }
 
 extern const struct cfg_row cfg_rows[];

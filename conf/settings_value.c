@@ -129,6 +129,12 @@ void cfg_value_range(const struct cfg_row *row, char text[CFG_TEXT_MAX])
 			 "that is not %u, and an IPv6 address then in brackets",
 			 CFG_MAX_ADDRS, NFS_PORT);
 		break;
+	case CFG_PORTS:
+		snprintf(text, CFG_TEXT_MAX,
+			 "up to %d of ADDRESS:PORT, with commas between; an IPv6 address is in "
+			 "brackets",
+			 CFG_MAX_ADDRS);
+		break;
 	case CFG_ADDRS:
 		snprintf(text, CFG_TEXT_MAX, "up to %d IPv4 or IPv6 addresses, with commas between",
 			 CFG_MAX_ADDRS);
@@ -253,16 +259,16 @@ static bool parse_addr(const char *text, struct sockaddr_storage *addr)
 	return inet_pton(AF_INET6, copy, &in6->sin6_addr) == 1;
 }
 
-/* Takes a port off the end of text: behind the bracket of an IPv6 address, or the only colon. 0: it is
- * none. */
-static in_port_t take_port(char *text)
+/* Takes a port off the end of text: behind the bracket of an IPv6 address, or the only colon. Without one it is
+ * usual. 0: it is none. */
+static in_port_t take_port(char *text, unsigned usual)
 {
 	char *colon = strrchr(text, ':');
 	unsigned long port;
 	char *end;
 
 	if (!colon || (text[0] == '[' ? colon[-1] != ']' : strchr(text, ':') != colon))
-		return htons(NFS_PORT);
+		return htons((uint16_t)usual);
 	if (!isdigit((unsigned char)colon[1]))
 		return 0;
 	port = strtoul(colon + 1, &end, 10);
@@ -272,13 +278,13 @@ static in_port_t take_port(char *text)
 	return htons((uint16_t)port);
 }
 
-static bool parse_server(const char *text, struct sockaddr_storage *addr)
+static bool parse_with_port(const char *text, unsigned usual, struct sockaddr_storage *addr)
 {
 	char copy[CFG_VALUE_MAX];
 	in_port_t port;
 
 	snprintf(copy, sizeof(copy), "%s", text);
-	port = take_port(copy);
+	port = take_port(copy, usual);
 	if (!port || !parse_addr(copy, addr))
 		return false;
 	if (addr->ss_family == AF_INET)
@@ -288,12 +294,17 @@ static bool parse_server(const char *text, struct sockaddr_storage *addr)
 	return true;
 }
 
+static bool parse_element(enum cfg_type type, const char *text, struct sockaddr_storage *addr)
+{
+	if (type == CFG_ADDRS)
+		return parse_addr(text, addr);
+	return parse_with_port(text, type == CFG_SERVERS ? NFS_PORT : 0, addr);
+}
+
 static int parse_addrs(const struct cfg_row *row, struct cfg_addrs *field, const char *text,
 		       char wrong[CFG_TEXT_MAX])
 {
 	char copy[CFG_VALUE_MAX];
-	bool (*parse)(const char *text, struct sockaddr_storage *addr) =
-		row->type == CFG_SERVERS ? parse_server : parse_addr;
 	char *next = copy;
 	char *word;
 
@@ -303,7 +314,8 @@ static int parse_addrs(const struct cfg_row *row, struct cfg_addrs *field, const
 	while ((word = strsep(&next, ", \t"))) {
 		if (!*word)
 			continue;
-		if (field->n == CFG_MAX_ADDRS || !parse(word, &field->addrs[field->n]))
+		if (field->n == CFG_MAX_ADDRS ||
+		    !parse_element(row->type, word, &field->addrs[field->n]))
 			return refuse(row, word, wrong);
 		field->n++;
 	}
@@ -328,6 +340,7 @@ int cfg_value_parse(const struct cfg_row *row, struct cfg_settings *settings, co
 		return parse_enum(row, field, text, wrong);
 	case CFG_ADDRS:
 	case CFG_SERVERS:
+	case CFG_PORTS:
 		return parse_addrs(row, field, text, wrong);
 	}
 	return -EINVAL;
@@ -346,7 +359,8 @@ void cfg_value_clear(const struct cfg_row *row, struct cfg_settings *settings)
 	}
 }
 
-static void print_addr(const struct sockaddr_storage *ss, char *text, size_t size)
+/* A port that is the usual one is left out. */
+static void print_addr(const struct sockaddr_storage *ss, unsigned usual, char *text, size_t size)
 {
 	const struct sockaddr_in *in = (const struct sockaddr_in *)ss;
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)ss;
@@ -356,13 +370,13 @@ static void print_addr(const struct sockaddr_storage *ss, char *text, size_t siz
 	char addr[INET6_ADDRSTRLEN] = "";
 
 	inet_ntop(ss->ss_family, bytes, addr, sizeof(addr));
-	if (port == 0 || port == NFS_PORT)
+	if (port == 0 || port == usual)
 		snprintf(text, size, "%s", addr);
 	else
 		snprintf(text, size, v4 ? "%s:%u" : "[%s]:%u", addr, port);
 }
 
-static void print_addrs(const struct cfg_addrs *addrs, char text[CFG_VALUE_MAX])
+static void print_addrs(const struct cfg_addrs *addrs, unsigned usual, char text[CFG_VALUE_MAX])
 {
 	size_t len = 0;
 
@@ -370,7 +384,7 @@ static void print_addrs(const struct cfg_addrs *addrs, char text[CFG_VALUE_MAX])
 	for (unsigned i = 0; i < addrs->n; i++) {
 		char addr[INET6_ADDRSTRLEN + sizeof("[]:65535")];
 
-		print_addr(&addrs->addrs[i], addr, sizeof(addr));
+		print_addr(&addrs->addrs[i], usual, addr, sizeof(addr));
 		len += (size_t)snprintf(text + len, CFG_VALUE_MAX - len, "%s%s", i ? ", " : "",
 					addr);
 	}
@@ -400,7 +414,8 @@ void cfg_value_print(const struct cfg_row *row, const struct cfg_settings *setti
 		break;
 	case CFG_ADDRS:
 	case CFG_SERVERS:
-		print_addrs(field, text);
+	case CFG_PORTS:
+		print_addrs(field, row->type == CFG_SERVERS ? NFS_PORT : 0, text);
 		break;
 	}
 }

@@ -6,8 +6,8 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* Exit statuses, for scripts. */
-enum { CTL_DONE = 0, CTL_REFUSED = 1, CTL_USAGE = 2, CTL_UNREACHABLE = 3 };
+/* Exit statuses, for scripts. CTL_HELD: the time is over, and clients hold something still. */
+enum { CTL_DONE = 0, CTL_REFUSED = 1, CTL_USAGE = 2, CTL_UNREACHABLE = 3, CTL_HELD = 4 };
 
 struct ctl {
 	const char *socket;
@@ -29,16 +29,30 @@ int ctl_post(const struct ctl *ctl, const char *path, const json_t *body, json_t
 int ctl_post_text(const struct ctl *ctl, const char *path, const char *text, size_t len,
 		  json_t **out);
 
+struct http_answer;
+/* Says on standard error why a request to the server (ctl/http.h) has failed: by rc, or if that is 0 by an answer whose
+ * status is not 200. An exit status. */
+int ctl_failed(const struct ctl *ctl, int rc, const struct http_answer *a);
+
 int ctl_client(const struct ctl *ctl, int argc, char **argv);
 int ctl_clients(const struct ctl *ctl, int argc, char **argv);
+int ctl_connections(const struct ctl *ctl, int argc, char **argv);
+int ctl_config(const struct ctl *ctl, int argc, char **argv);
 int ctl_delegation(const struct ctl *ctl, int argc, char **argv);
 int ctl_delegations(const struct ctl *ctl, int argc, char **argv);
+int ctl_drain(const struct ctl *ctl, int argc, char **argv);
 int ctl_grace(const struct ctl *ctl, int argc, char **argv);
 int ctl_lock(const struct ctl *ctl, int argc, char **argv);
 int ctl_locks(const struct ctl *ctl, int argc, char **argv);
+int ctl_log(const struct ctl *ctl, int argc, char **argv);
 int ctl_open(const struct ctl *ctl, int argc, char **argv);
 int ctl_opens(const struct ctl *ctl, int argc, char **argv);
 int ctl_exports(const struct ctl *ctl, int argc, char **argv);
+int ctl_sessions(const struct ctl *ctl, int argc, char **argv);
+int ctl_stats(const struct ctl *ctl, int argc, char **argv);
 int ctl_status(const struct ctl *ctl, int argc, char **argv);
+int ctl_support_bundle(const struct ctl *ctl, int argc, char **argv);
+int ctl_top(const struct ctl *ctl, int argc, char **argv);
+int ctl_trace(const struct ctl *ctl, int argc, char **argv);
 
 #endif

@@ -139,6 +139,7 @@ static int run(const struct ctl *ctl, int argc, char **argv, const struct verb *
 	if (left < 2 || left > 3 || strcmp(argv[1], v->name) != 0 ||
 	    !(choice.id || choice.file || choice.client || choice.export))
 		return usage(v, argv[0]);
+	states_find_file(&choice);
 	return end(ctl, revoke ? &revoke_delegations : v, &choice, yes);
 }
 

@@ -7,14 +7,17 @@
 
 #include "ctl/ctl.h"
 
+int exports_add(const struct ctl *ctl, int argc, char **argv);
 int exports_check(const struct ctl *ctl, int argc, char **argv);
 int exports_diff(const struct ctl *ctl, int argc, char **argv);
 int exports_explain(const struct ctl *ctl, int argc, char **argv);
+int exports_import(const struct ctl *ctl, int argc, char **argv);
 int exports_list(const struct ctl *ctl, int argc, char **argv);
 int exports_reload(const struct ctl *ctl, int argc, char **argv);
+int exports_remove(const struct ctl *ctl, int argc, char **argv);
 
 /* Prints what a change did; would: what it would do. */
-void exports_print_changes(const json_t *answer, bool would);
+void exports_print_changes(const json_t *answer, bool would, FILE *out);
 /* Prints the messages of an answer to out, one a line, as compilers do. */
 void exports_print_messages(const json_t *answer, FILE *out);
 /* A text of the answer, safe for a terminal, followed by end. */

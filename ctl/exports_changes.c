@@ -16,28 +16,28 @@ static char sign(const json_t *change)
 					      : '~';
 }
 
-static void print_options(const char *verb, const json_t *list)
+static void print_options(const char *verb, const json_t *list, FILE *out)
 {
 	const json_t *option;
 	size_t i;
 
 	json_array_foreach(list, i, option)
-		printf("%s%s", i ? "," : verb,
-		       json_string_value(option) ? json_string_value(option) : "?");
+		fprintf(out, "%s%s", i ? "," : verb,
+			json_string_value(option) ? json_string_value(option) : "?");
 }
 
-static void print_client(const json_t *c)
+static void print_client(const json_t *c, FILE *out)
 {
-	printf("    %c ", sign(c));
-	exports_print_text(c, "client", "", stdout);
+	fprintf(out, "    %c ", sign(c));
+	exports_print_text(c, "client", "", out);
 	if (json_object_get(c, "options")) {
-		putchar('(');
-		exports_print_text(c, "options", ")\n", stdout);
+		fputc('(', out);
+		exports_print_text(c, "options", ")\n", out);
 		return;
 	}
-	print_options(" gains ", json_object_get(c, "gained"));
-	print_options(" loses ", json_object_get(c, "lost"));
-	putchar('\n');
+	print_options(" gains ", json_object_get(c, "gained"), out);
+	print_options(" loses ", json_object_get(c, "lost"), out);
+	fputc('\n', out);
 }
 
 static uint64_t number(const json_t *from, const char *name)
@@ -45,37 +45,38 @@ static uint64_t number(const json_t *from, const char *name)
 	return (uint64_t)json_integer_value(json_object_get(from, name));
 }
 
-static void print_revoked(const json_t *rev, bool would)
+static void print_revoked(const json_t *rev, bool would, FILE *out)
 {
 	const json_t *c;
 	size_t i;
 
-	printf("%s: %" PRIu64 " opens, %" PRIu64 " locks and %" PRIu64
-	       " delegations of NFSv4, locks of %" PRIu64 " owners of NFSv3\n",
-	       would ? "would revoke" : "revoked", number(rev, "opens"), number(rev, "locks"),
-	       number(rev, "delegations"), number(rev, "nlm_owners"));
+	fprintf(out,
+		"%s: %" PRIu64 " opens, %" PRIu64 " locks and %" PRIu64
+		" delegations of NFSv4, locks of %" PRIu64 " owners of NFSv3\n",
+		would ? "would revoke" : "revoked", number(rev, "opens"), number(rev, "locks"),
+		number(rev, "delegations"), number(rev, "nlm_owners"));
 	json_array_foreach(json_object_get(rev, "clients"), i, c)
 	{
-		printf("    client ");
-		exports_print_text(c, "client", " at ", stdout);
-		exports_print_text(c, "address", ": ", stdout);
-		printf("%" PRIu64 " opens, %" PRIu64 " locks, %" PRIu64 " delegations\n",
-		       number(c, "opens"), number(c, "locks"), number(c, "delegations"));
+		fprintf(out, "    client ");
+		exports_print_text(c, "client", " at ", out);
+		exports_print_text(c, "address", ": ", out);
+		fprintf(out, "%" PRIu64 " opens, %" PRIu64 " locks, %" PRIu64 " delegations\n",
+			number(c, "opens"), number(c, "locks"), number(c, "delegations"));
 	}
 }
 
-void exports_print_changes(const json_t *answer, bool would)
+void exports_print_changes(const json_t *answer, bool would, FILE *out)
 {
 	const json_t *changes = json_object_get(answer, "changes"), *e, *c;
 	size_t i, j;
 
 	json_array_foreach(changes, i, e)
 	{
-		printf("%c ", sign(e));
-		exports_print_text(e, "path", "\n", stdout);
-		json_array_foreach(json_object_get(e, "clients"), j, c) print_client(c);
+		fprintf(out, "%c ", sign(e));
+		exports_print_text(e, "path", "\n", out);
+		json_array_foreach(json_object_get(e, "clients"), j, c) print_client(c, out);
 	}
 	if (!json_array_size(changes))
-		printf("no client gains or loses anything\n");
-	print_revoked(json_object_get(answer, "revoked"), would);
+		fprintf(out, "no client gains or loses anything\n");
+	print_revoked(json_object_get(answer, "revoked"), would, out);
 }

@@ -87,7 +87,7 @@ int exports_diff(const struct ctl *ctl, int argc, char **argv)
 	int status = try_exports(ctl, argc, argv, &answer);
 
 	if (status == CTL_DONE && answer)
-		exports_print_changes(answer, true);
+		exports_print_changes(answer, true, stdout);
 	json_decref(answer);
 	return status;
 }

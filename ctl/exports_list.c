@@ -48,6 +48,15 @@ static void print_reasons(const json_t *exports)
 	}
 }
 
+static void print_edits(json_int_t n)
+{
+	if (n == 1)
+		puts("1 temporary change holds until the next reload");
+	else if (n > 1)
+		printf("%" JSON_INTEGER_FORMAT " temporary changes hold until the next reload\n",
+		       n);
+}
+
 static int print(const json_t *answer)
 {
 	const json_t *exports = json_object_get(answer, "exports"), *e, *client;
@@ -71,6 +80,7 @@ static int print(const json_t *answer)
 	}
 	print_reasons(exports);
 	exports_print_messages(answer, stdout);
+	print_edits(json_integer_value(json_object_get(answer, "temporary_changes")));
 	return CTL_DONE;
 }
 

@@ -20,7 +20,7 @@ int exports_reload(const struct ctl *ctl, int argc, char **argv)
 	if (status == CTL_DONE && answer) {
 		printf("%" JSON_INTEGER_FORMAT " exports are in force\n",
 		       json_integer_value(json_object_get(answer, "exports")));
-		exports_print_changes(answer, false);
+		exports_print_changes(answer, false, stdout);
 	}
 	json_decref(answer);
 	return status;

@@ -16,16 +16,25 @@
 
 static const struct ctl_command commands[] = {
 	{ "client evict", "end all that a client holds, and its sessions", ctl_client },
-	{ "clients", "NFSv4 clients, and how much they hold", ctl_clients },
+	{ "clients", "clients, how much they hold and what they did", ctl_clients },
+	{ "config show", "settings, and where each comes from", ctl_config },
+	{ "connections", "connections, what goes over them and their limits", ctl_connections },
 	{ "delegation recall", "have clients return delegations", ctl_delegation },
 	{ "delegations", "delegations that clients hold", ctl_delegations },
+	{ "drain", "give nothing new, and wait until nothing is held", ctl_drain },
 	{ "exports", "what is exported to whom, and changes of it", ctl_exports },
 	{ "grace status|end", "the grace period after a restart", ctl_grace },
 	{ "lock release", "end locks that clients hold", ctl_lock },
 	{ "locks", "byte-range locks that clients hold", ctl_locks },
+	{ "log", "levels of the log, and to set them", ctl_log },
 	{ "open close", "end opens that clients hold", ctl_open },
 	{ "opens", "files that clients have open", ctl_opens },
+	{ "sessions", "sessions of NFSv4.1 and 4.2: slots, callbacks, connections", ctl_sessions },
+	{ "stats", "calls, their times and bytes, by operation, export or client", ctl_stats },
 	{ "status", "what the server is, and how it does", ctl_status },
+	{ "support-bundle", "an archive for a report, without secrets", ctl_support_bundle },
+	{ "top", "operations and their times, live", ctl_top },
+	{ "trace", "calls as they are answered", ctl_trace },
 };
 
 static const struct option options[] = {
@@ -69,6 +78,17 @@ static int refused(const struct ctl *ctl, int http_status, const json_t *answer)
 	fprintf(stderr, "ringnfsctl: %s: refused: %s (%s, status %d)\n", ctl->socket,
 		error ? error : "no reason was given", code ? code : "?", http_status);
 	return CTL_REFUSED;
+}
+
+int ctl_failed(const struct ctl *ctl, int rc, const struct http_answer *a)
+{
+	if (rc)
+		return unreachable(ctl, rc);
+	json_t *answer = json_loadb(a->body, a->body_len, 0, NULL);
+	const int status = refused(ctl, a->status, answer);
+
+	json_decref(answer);
+	return status;
 }
 
 static int ask(const struct ctl *ctl, const struct http_question *q, json_t **out)
@@ -150,6 +170,12 @@ static int wrong_option(const char *option)
 	return CTL_USAGE;
 }
 
+/* -o is that of exportfs(8), for `exports add`. */
+static bool is_option_of_command(const char *word)
+{
+	return strncmp(word, "--", 2) == 0 || strcmp(word, "-o") == 0;
+}
+
 /*
  * Options of the tool may stand before and behind the command. The words of the command stay in argv, in
  * their order, with its own options among them (ctl/options.h). Their number, or -1: *status is to be returned.
@@ -170,7 +196,7 @@ static int take_options(struct ctl *ctl, int argc, char **argv, int *status)
 			return *status = puts("ringnfsctl (" PACKAGE_STRING ")") < 0, -1;
 		else if (c == 'h')
 			return print_help(stdout), *status = CTL_DONE, -1;
-		else if (c == 1 || (c == '?' && n > 0 && strncmp(word, "--", 2) == 0))
+		else if (c == 1 || (c == '?' && n > 0 && is_option_of_command(word)))
 			argv[n++] = argv[optind - 1];
 		else
 			return *status = wrong_option(word), -1;

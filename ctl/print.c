@@ -36,3 +36,14 @@ const char *print_age(uint64_t s, char text[PRINT_MAX])
 			 s % 86400 / 3600);
 	return text;
 }
+
+const char *print_duration(uint64_t ns, char text[PRINT_MAX])
+{
+	if (ns < 1000000)
+		snprintf(text, PRINT_MAX, "%" PRIu64 " us", ns / 1000);
+	else if (ns < UINT64_C(10000000000))
+		snprintf(text, PRINT_MAX, "%.1f ms", (double)ns / 1e6);
+	else
+		snprintf(text, PRINT_MAX, "%.1f s", (double)ns / 1e9);
+	return text;
+}

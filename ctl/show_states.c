@@ -22,6 +22,7 @@ static int show(const struct ctl *ctl, int argc, char **argv, enum states_kind k
 			argv[1]);
 	if (left != 1)
 		return CTL_USAGE;
+	states_find_file(&choice);
 	int status = states_get(ctl, kind, &choice, &rows);
 
 	if (status == CTL_DONE)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "ctl/states.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +29,23 @@ const char *states_name(enum states_kind kind)
 	return names[kind];
 }
 
+void states_find_file(struct states_choice *choice)
+{
+	const int rc = choice->file ? file_handle_of(choice->file, &choice->found) : -ENOENT;
+
+	if (rc == -ETIMEDOUT)
+		fprintf(stderr,
+			"ringnfsctl: %s: its file system does not answer; files that are not in "
+			"use may be missing below\n",
+			choice->file);
+	if (rc)
+		return;
+	if (choice->file[0] != '/')
+		choice->file = NULL;
+	choice->handle = choice->found.handle;
+	choice->device = choice->found.device;
+}
+
 char *states_uri(const char *path, const struct states_choice *choice)
 {
 	const struct {
@@ -35,7 +53,8 @@ char *states_uri(const char *path, const struct states_choice *choice)
 	} all[] = {
 		{ "file", choice->file },     { "client", choice->client },
 		{ "export", choice->export }, { "id", choice->id },
-		{ "revoke", choice->revoke },
+		{ "revoke", choice->revoke }, { "handle", choice->handle },
+		{ "device", choice->device },
 	};
 	char start[64];
 

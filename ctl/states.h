@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "ctl/ctl.h"
+#include "ctl/file_handle.h"
 
 enum states_kind { STATES_OPENS, STATES_LOCKS, STATES_DELEGATIONS };
 
@@ -13,10 +14,15 @@ enum states_kind { STATES_OPENS, STATES_LOCKS, STATES_DELEGATIONS };
 struct states_choice {
 	const char *file, *client, *export, *id;
 	const char *revoke; /* "1": delegations are revoked */
+	/* Set by states_find_file(): these decide, and file is for the server's log. */
+	const char *handle, *device;
+	struct file_handle_text found;
 };
 
 /* "opens", "locks", "delegations": the path below /v1/, and the member of the answer. */
 const char *states_name(enum states_kind kind);
+/* Chooses the file by its handle if it can be looked up. A file that is gone is chosen by the path that it had. */
+void states_find_file(struct states_choice *choice);
 /* /v1/PATH with the choice as its query. The caller frees it. NULL: no memory. */
 char *states_uri(const char *path, const struct states_choice *choice);
 /* Asks for all pages. *rows is an array, to be freed with json_decref(); NULL on errors. An exit status. */

@@ -2,10 +2,12 @@
 /* ringnfsctl status */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ctl/ctl.h"
 #include "ctl/print.h"
+#include "ctl/table.h"
 
 /* A number of an object within the answer; 0 if there is none, as of an older server. */
 static uint64_t number(const json_t *from, const char *object, const char *name)
@@ -65,6 +67,29 @@ static void print_grace(const json_t *st)
 	       number(st, "grace", "expected"));
 }
 
+static void print_drain(const json_t *st)
+{
+	const json_t *drain = json_object_get(st, "drain"), *path;
+	char age[PRINT_MAX];
+	size_t i;
+
+	if (!json_is_true(json_object_get(drain, "active")))
+		return;
+	printf("drain        for %s, of %s", print_age(number(st, "drain", "seconds"), age),
+	       json_is_true(json_object_get(drain, "all")) ? "all exports\n" : "");
+	if (json_is_true(json_object_get(drain, "all")))
+		return;
+	json_array_foreach(json_object_get(drain, "exports"), i, path)
+	{
+		char *safe =
+			table_safe_text(json_string_value(path) ? json_string_value(path) : "?");
+
+		printf("%s%s", i ? ", " : "", safe ? safe : "?");
+		free(safe);
+	}
+	putchar('\n');
+}
+
 static void print_status(const json_t *st)
 {
 	char used[PRINT_MAX], limit[PRINT_MAX];
@@ -82,6 +107,7 @@ static void print_status(const json_t *st)
 	       number(st, "held", "nfs4_opens"), number(st, "held", "nfs4_locks"),
 	       number(st, "held", "nfs4_delegations"));
 	print_grace(st);
+	print_drain(st);
 	printf("memory       %s of %s\n", print_size(number(st, "memory", "used"), used),
 	       print_size(number(st, "memory", "limit"), limit));
 }

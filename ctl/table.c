@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/utf8.h"
+
 #define GAP 2 /* spaces between columns */
 
 struct table {
@@ -16,40 +18,21 @@ struct table {
 	bool no_memory;
 };
 
-/* Bytes of the UTF-8 character at s, or 0 if there is none that a terminal may see. Overlong forms, surrogates and
- * the control characters U+0080 to U+009F are none. */
-static size_t character(const unsigned char *s)
-{
-	size_t n = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-
-	if (s[0] < 0x20 || s[0] == 0x7f || s[0] > 0xf4)
-		return 0;
-	for (size_t i = 1; i < n; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	if ((s[0] == 0xc2 && s[1] < 0xa0) || (s[0] == 0xe0 && s[1] < 0xa0) ||
-	    (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf0 && s[1] < 0x90) ||
-	    (s[0] == 0xf4 && s[1] > 0x8f))
-		return 0;
-	return n;
-}
-
 char *table_safe_text(const char *text)
 {
-	const unsigned char *s = (const unsigned char *)text;
 	char *safe = malloc(strlen(text) * 4 + 1), *to = safe;
 
 	if (!safe)
 		return NULL;
-	while (*s) {
-		const size_t n = character(s);
+	while (*text) {
+		const size_t n = rn_utf8_printable(text);
 
 		if (n) {
-			memcpy(to, s, n);
+			memcpy(to, text, n);
 			to += n;
-			s += n;
+			text += n;
 		} else {
-			to += sprintf(to, "\\x%02x", *s++);
+			to += sprintf(to, "\\x%02x", (unsigned char)*text++);
 		}
 	}
 	*to = '\0';

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "lib/log_ids.h"
 #include "lib/util.h"
 #include "lib/clock.h"
 #include "lib/fair_queue.h"
@@ -175,9 +176,10 @@ static void answer(struct askers *a, struct question *q)
 	warn = warn_due(a, took);
 	pthread_mutex_unlock(&a->lock);
 	if (warn)
-		rn_warn(a->cfg.log,
-			"a name service took %lld s for an answer; calls that need one wait",
-			(long long)took);
+		rn_log_event(a->cfg.log, RN_WARNING,
+			     &(struct rn_log_event){ .id = RN_ID_NAMES_SLOW },
+			     "a name service took %lld s for an answer; calls that need one wait",
+			     (long long)took);
 	if (a->cfg.answered)
 		a->cfg.answered(a->cfg.ctx);
 	pthread_mutex_lock(&a->lock);

@@ -1,116 +1,220 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "daemon/counters.h"
 
-#include <inttypes.h>
+#include <errno.h>
+#include <stdlib.h>
 
-#include "nfs4/op_table.h"
+#include "nfs3/nfs3_server.h"
+
+#define RESULT_AT 24u /* place of the results in an accepted reply without a verifier */
+#define SHARED COUNTERS_THREADS
+#define MOUNT_MNT 1u /* procedure MNT of MOUNT */
+#define PROBES 32u   /* places that may have an export's bytes */
 
 static _Atomic unsigned threads;    /* that have counted anything */
-static _Thread_local unsigned self; /* 1 for the first of them; 0: has not counted yet */
+static _Thread_local unsigned self; /* this thread's shard: from 1 on; 0: has not counted yet */
+
+static void number_thread(void)
+{
+	const unsigned n = atomic_load_explicit(&threads, memory_order_relaxed);
+
+	self = SHARED;
+	if (n + 1 < SHARED)
+		self = atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed) + 1;
+	if (self > SHARED) /* others were faster */
+		self = SHARED;
+}
+
+/* Makes this thread's shard, if there is memory. */
+static struct counters_shard *first_use(struct counters *c)
+{
+	struct counters_shard *shard;
+
+	if (!self)
+		number_thread();
+	shard = atomic_load_explicit(&c->shard[self], memory_order_acquire);
+	if (shard)
+		return shard;
+	shard = calloc(1, sizeof(*shard));
+	if (!shard)
+		return atomic_load_explicit(&c->shard[SHARED], memory_order_relaxed);
+	atomic_store_explicit(&c->shard[self], shard, memory_order_release);
+	return shard;
+}
 
 static struct counters_shard *shard_of_thread(struct counters *c)
 {
-	if (!self)
-		self = atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed) + 1;
-	return &c->shard[self % COUNTERS_SHARDS];
+	struct counters_shard *shard = atomic_load_explicit(&c->shard[self], memory_order_relaxed);
+
+	return shard ? shard : first_use(c); /* shard[0] is NULL */
 }
 
-static void count(struct counter *c, uint64_t elapsed_ns, bool error)
+static void add(const struct counters_shard *shard, _Atomic uint64_t *sum, uint64_t n)
 {
+	if (shard->shared)
+		atomic_fetch_add_explicit(sum, n, memory_order_relaxed);
+	else
+		rn_sum_alone(sum, n);
+}
+
+static void count(const struct counters_shard *shard, struct counter *c, uint64_t elapsed_ns,
+		  bool ok)
+{
+	if (shard->shared) {
+		rn_histogram_record(&c->time, elapsed_ns);
+		atomic_fetch_add_explicit(&c->ok, ok, memory_order_relaxed);
+	} else {
+		rn_histogram_record_alone(&c->time, elapsed_ns);
+		rn_sum_alone(&c->ok, ok);
+	}
+}
+
+static void count_one(_Atomic uint64_t *sum)
+{
+	atomic_fetch_add_explicit(sum, 1, memory_order_relaxed);
+}
+
+static uint32_t place_of_status(uint32_t status)
+{
+	if (status < COUNTERS_STATUS_HIGH)
+		return status;
+	if (status >= 10000 && status - 10000 < COUNTERS_STATUS_OTHER - COUNTERS_STATUS_HIGH)
+		return status - 10000 + COUNTERS_STATUS_HIGH;
+	return COUNTERS_STATUS_OTHER;
+}
+
+static bool begins_with_status(const struct rpc_call *call)
+{
+	if (call->prog == NFS_PROGRAM)
+		return call->proc != 0;
+	return call->prog == MOUNT_PROGRAM && call->proc == MOUNT_MNT;
+}
+
+/* Place of the status in the reply; 0: it succeeded, or has none. */
+static uint32_t place_in_reply(const struct rpc_request *req, bool error)
+{
+	const struct xdr_out *out = &req->out;
+
 	if (error)
-		atomic_fetch_add_explicit(&c->errors, 1, memory_order_relaxed);
-	rn_histogram_record(&c->time, elapsed_ns);
+		return COUNTERS_STATUS_REFUSED;
+	if (!begins_with_status(&req->call) || out->used < RESULT_AT + 4)
+		return 0;
+	const uint8_t *p = out->base + RESULT_AT;
+
+	return place_of_status((uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 |
+			       p[3]);
+}
+
+/* COMPOUNDs are counted beside their operations, which have the statuses. */
+static void observe_nfs4(struct counters *c, const struct rpc_request *req, uint64_t elapsed_ns,
+			 bool error)
+{
+	struct counters_shard *shard = shard_of_thread(c);
+	struct counters_failures *f = c->failures;
+	uint32_t minor = nfs4_minor_of(req);
+
+	if (minor > COUNTERS_MINORS)
+		minor = COUNTERS_MINORS;
+	const bool null = req->call.proc == NFSPROC4_NULL;
+	struct counter *counter = null ? &shard->null4 : &shard->compound[minor];
+
+	count(shard, counter, elapsed_ns, !error);
+	if (error)
+		count_one(null ? &f->null4 : &f->compound[minor]);
+}
+
+static void observe_proc(struct counters *c, unsigned program, const struct rpc_request *req,
+			 uint64_t elapsed_ns, bool error)
+{
+	struct counters_shard *shard = shard_of_thread(c);
+	const uint32_t proc = req->proc ? req->call.proc : COUNTERS_PROC_UNKNOWN;
+	const uint32_t place = place_in_reply(req, error);
+	struct counter *counter = &shard->proc[program][proc];
+
+	count(shard, counter, elapsed_ns, !place);
+	if (place)
+		count_one(&c->failures->proc[program][proc][place]);
 }
 
 void counters_observe(void *ctx, const struct rpc_request *req, uint64_t elapsed_ns, bool error)
 {
 	struct counters *c = ctx;
-	struct counters_shard *shard = shard_of_thread(c);
 	const struct rpc_call *call = &req->call;
 
 	if (call->prog == NFS4_PROGRAM && call->vers == NFS4_VERSION) {
 		if (call->proc < NFSPROC4_COUNT)
-			count(&shard->v4[call->proc], elapsed_ns, error);
+			observe_nfs4(c, req, elapsed_ns, error);
 		return;
 	}
-	for (unsigned i = 0; i < c->server->nprograms && call->proc < COUNTERS_PROCS; i++) {
+	if (req->proc && call->proc >= COUNTERS_PROC_UNKNOWN)
+		return;
+	for (unsigned i = 0; i < c->server->nprograms; i++) {
 		if (c->server->programs[i].prog == call->prog)
-			count(&shard->proc[i][call->proc], elapsed_ns, error);
+			observe_proc(c, i, req, elapsed_ns, error);
 	}
 }
 
-void counters_observe_op(void *ctx, const struct rpc_request *req, uint32_t opnum,
-			 uint64_t elapsed_ns, bool error)
+void counters_observe_op(void *ctx, const struct rpc_request *req, const struct nfs4_op_end *end)
 {
-	struct counters_shard *shard = shard_of_thread(ctx);
+	struct counters *c = ctx;
+	struct counters_shard *shard = shard_of_thread(c);
+	const uint32_t op = end->opnum < NFS4_OPS ? end->opnum : 0;
+	const uint32_t minor = end->minor < COUNTERS_MINORS ? end->minor : 0;
 
 	(void)req;
-	count(&shard->op[opnum < NFS4_OPS ? opnum : 0], elapsed_ns, error);
+	count(shard, &shard->op[minor][op], end->elapsed_ns, end->status == 0);
+	if (end->status)
+		count_one(&c->failures->op[minor][op][place_of_status(end->status)]);
 }
 
-/* The sum over all shards of the counter that is at this place of the first one. */
-static uint64_t add_up(const struct counters *c, const struct counter *first,
-		       struct rn_durations *times)
+/* The place of the export's bytes; COUNTERS_EXPORTS: there is none for it. */
+static unsigned place_of_export(struct counters *c, uint32_t id)
 {
-	const size_t place = (size_t)((const char *)first - (const char *)&c->shard[0]);
-	uint64_t errors = 0;
+	const uint64_t wanted = (uint64_t)id + 1;
+	const unsigned from = id * 2654435769u; /* spreads ids that follow each other */
 
-	for (unsigned i = 0; i < COUNTERS_SHARDS; i++) {
-		const struct counter *one = (const void *)((const char *)&c->shard[i] + place);
+	for (unsigned i = 0; i < PROBES; i++) {
+		const unsigned place = ((from >> 16) + i) % COUNTERS_EXPORTS;
+		uint64_t is = atomic_load_explicit(&c->export_id[place], memory_order_relaxed);
 
-		errors += atomic_load_explicit(&one->errors, memory_order_relaxed);
-		rn_histogram_add(times, &one->time);
+		if (is == 0)
+			atomic_compare_exchange_strong(&c->export_id[place], &is, wanted);
+		if (is == 0 || is == wanted)
+			return place;
 	}
-	return errors;
+	return COUNTERS_EXPORTS;
 }
 
-static void log_one(const struct counters *c, const struct rn_logger *log, enum rn_level level,
-		    const char *program, const char *name, const struct counter *first)
+void counters_moved(void *ctx, uint32_t export_id, uint64_t read, uint64_t written)
 {
-	struct rn_durations t = { .count = 0 };
-	const uint64_t errors = add_up(c, first, &t);
+	struct counters *c = ctx;
+	struct counters_shard *shard = shard_of_thread(c);
+	struct counters_bytes *bytes = &shard->exported[place_of_export(c, export_id)];
 
-	if (!t.count)
-		return;
-	rn_log(log, level,
-	       "%s %s: %" PRIu64 " calls, %" PRIu64 " errors, us: mean %" PRIu64
-	       ", half within %" PRIu64 ", 99 %% within %" PRIu64 ", longest %" PRIu64,
-	       program, name, t.count, errors, t.sum_ns / t.count / 1000,
-	       rn_durations_quantile_ns(&t, 500) / 1000, rn_durations_quantile_ns(&t, 990) / 1000,
-	       t.max_ns / 1000);
+	if (read)
+		add(shard, &bytes->read, read);
+	if (written)
+		add(shard, &bytes->written, written);
 }
 
-/* Procedures of the newest version but NFSv4, whose operations are counted apart. */
-static const char *proc_name(const struct rpc_program *p, uint32_t proc)
+int counters_init(struct counters *c, const struct rpc_server *server)
 {
-	const struct rpc_version *v = &p->versions[p->nversions - 1];
+	struct counters_shard *shared = calloc(1, sizeof(*shared));
 
-	if (p->prog == NFS4_PROGRAM)
-		v = &p->versions[0];
-	return proc < v->nprocs && v->procs[proc] ? v->procs[proc]->name : "?";
-}
-
-static void log_nfs4(const struct counters *c, const struct rn_logger *log, enum rn_level level)
-{
-	const struct counters_shard *first = &c->shard[0];
-
-	log_one(c, log, level, "nfs4", "NULL", &first->v4[NFSPROC4_NULL]);
-	log_one(c, log, level, "nfs4", "COMPOUND", &first->v4[NFSPROC4_COMPOUND]);
-	for (uint32_t op = 0; op < NFS4_OPS; op++) {
-		const struct nfs4_op *row = nfs4_op_find(op, NFS4_MINOR_MAX);
-
-		log_one(c, log, level, "nfs4", row ? row->name : "ILLEGAL", &first->op[op]);
+	c->server = server;
+	c->failures = calloc(1, sizeof(*c->failures));
+	if (!shared || !c->failures) {
+		free(shared);
+		return -ENOMEM;
 	}
+	shared->shared = true;
+	atomic_store(&c->shard[SHARED], shared);
+	return 0;
 }
 
-void counters_log(const struct counters *c, const struct rn_logger *log, enum rn_level level)
+void counters_fini(struct counters *c)
 {
-	for (unsigned i = 0; i < c->server->nprograms; i++) {
-		const struct rpc_program *p = &c->server->programs[i];
-
-		for (uint32_t proc = 0; proc < COUNTERS_PROCS; proc++)
-			log_one(c, log, level, p->name, proc_name(p, proc),
-				&c->shard[0].proc[i][proc]);
-	}
-	log_nfs4(c, log, level);
+	for (unsigned i = 0; i <= SHARED; i++)
+		free(atomic_load(&c->shard[i]));
+	free(c->failures);
 }

@@ -1,39 +1,78 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Counters of the server: calls, errors and times of each procedure, and of each operation of NFSv4.
- * Written to the log on SIGUSR1 and, at debug level, at the end. */
+/*
+ * Counters of the server: calls, statuses and times of each procedure, and of each operation of NFSv4 by its
+ * minor version; bytes read and written by export. Written to the log on SIGUSR1 and, at debug level, at
+ * the end; the metrics are made from them.
+ *
+ * A thread counts in a shard of its own, by plain stores: a GETATTR counts four times, and atomic additions
+ * would be a good part of its cost. Threads beyond COUNTERS_THREADS share one shard. Failures are rarer, and
+ * are counted in one place.
+ */
 #ifndef RN_DAEMON_COUNTERS_H
 #define RN_DAEMON_COUNTERS_H
 
 #include "lib/histogram.h"
-#include "lib/log.h"
+#include "nfs4/nfs4_server.h"
 #include "nfs4/proto.h"
 #include "rpc/program.h"
 
 #define COUNTERS_PROCS 32
-#define COUNTERS_SHARDS 16
+#define COUNTERS_PROC_UNKNOWN (COUNTERS_PROCS - 1) /* calls of no procedure that there is */
+#define COUNTERS_MINORS (NFS4_MINOR_MAX + 1)
+#define COUNTERS_THREADS 128
+#define COUNTERS_EXPORTS 4096 /* a power of two; further exports are counted as one */
+
+/* Statuses: NFS's numbers below 100, those from 10000 on behind them, and two of our own. */
+#define COUNTERS_STATUS_HIGH 100u /* place of NFS's 10000 */
+#define COUNTERS_STATUS_OTHER 200u
+#define COUNTERS_STATUS_REFUSED 201u /* by RPC, or because the reply had no room */
+#define COUNTERS_STATUSES 202u
 
 struct counter {
-	_Atomic uint64_t errors;
 	struct rn_histogram time;
+	_Atomic uint64_t ok; /* those that succeeded */
 };
 
-/* Written by every sixteenth thread, so that threads seldom wait for each other's caches. */
+struct counters_bytes {
+	_Atomic uint64_t read, written;
+};
+
+/* Calls of a kind: each member is in the shards and in struct counters_failures. */
 struct counters_shard {
-	_Alignas(64) struct counter proc[RPC_PROGRAMS_MAX][COUNTERS_PROCS];
-	struct counter v4[NFSPROC4_COUNT];
-	struct counter op[NFS4_OPS]; /* index 0: unknown operations */
+	bool shared; /* several threads count here */
+	struct counter proc[RPC_PROGRAMS_MAX][COUNTERS_PROCS];
+	struct counter null4;
+	struct counter
+		compound[COUNTERS_MINORS + 1]; /* the last: no minor version that is served */
+	struct counter op[COUNTERS_MINORS][NFS4_OPS];	      /* operation 0: unknown ones */
+	struct counters_bytes exported[COUNTERS_EXPORTS + 1]; /* the last: of further exports */
+};
+
+struct counters_failures {
+	_Atomic uint64_t proc[RPC_PROGRAMS_MAX][COUNTERS_PROCS][COUNTERS_STATUSES];
+	_Atomic uint64_t op[COUNTERS_MINORS][NFS4_OPS][COUNTERS_STATUSES];
+	_Atomic uint64_t null4, compound[COUNTERS_MINORS + 1]; /* refused by RPC */
 };
 
 struct counters {
-	struct counters_shard shard[COUNTERS_SHARDS];
+	/* Made by their threads; the last one is shared. */
+	_Atomic(struct counters_shard *) shard[COUNTERS_THREADS + 1];
+	struct counters_failures *failures;
+	_Atomic uint64_t
+		export_id[COUNTERS_EXPORTS]; /* id + 1 of the export at that place; 0: free */
 	const struct rpc_server *server;
 };
+
+/* 0 or -ENOMEM. The counters are zero before. */
+int counters_init(struct counters *c, const struct rpc_server *server);
+/* No thread counts any more. Also if counters_init() failed, or was not called. */
+void counters_fini(struct counters *c);
 
 /* rpc_server.observe; ctx is a struct counters. */
 void counters_observe(void *ctx, const struct rpc_request *req, uint64_t elapsed_ns, bool error);
 /* nfs4_config.observe_op; ctx is a struct counters. */
-void counters_observe_op(void *ctx, const struct rpc_request *req, uint32_t opnum,
-			 uint64_t elapsed_ns, bool error);
-void counters_log(const struct counters *c, const struct rn_logger *log, enum rn_level level);
+void counters_observe_op(void *ctx, const struct rpc_request *req, const struct nfs4_op_end *end);
+/* vfs_config.moved; ctx is a struct counters. */
+void counters_moved(void *ctx, uint32_t export_id, uint64_t read, uint64_t written);
 
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/log_ids.h"
 #include "vfs/vfs.h"
 
 void export_place_clear(struct export_place *p)
@@ -83,6 +84,13 @@ static int look(const struct export_opener *op, const char *path, struct export_
 	return 0;
 }
 
+static void log_failed(const struct export_opener *op, const struct exp_export *e, const char *why)
+{
+	const struct rn_log_event event = { .id = RN_ID_EXPORT_FAILED, .export = e->path };
+
+	rn_log_event(op->log, RN_ERROR, &event, "export %s: %s", e->path, why);
+}
+
 static int open_it(const struct export_opener *op, const struct exp_export *e,
 		   struct export_place *p)
 {
@@ -97,7 +105,7 @@ static int open_it(const struct export_opener *op, const struct exp_export *e,
 		p->exp = NULL;
 		p->state = EXPORT_FAILED;
 		p->why = why && *why ? why : strerrordesc_np(-rc);
-		rn_err(op->log, "export %s: %s", e->path, p->why);
+		log_failed(op, e, p->why);
 		return rc;
 	}
 	p->state = EXPORT_SERVED;
@@ -155,7 +163,7 @@ static int find_anew(const struct export_opener *op, const struct exp_export *e,
 	if (rc) {
 		p->state = EXPORT_FAILED;
 		p->why = strerrordesc_np(-rc);
-		rn_err(op->log, "export %s: %s", e->path, p->why);
+		log_failed(op, e, p->why);
 		return rc;
 	}
 	if (!can_reuse(was, p))
@@ -207,16 +215,20 @@ static int follow_unserved(const struct export_opener *op, const struct exp_expo
 static void log_change(const struct export_opener *op, const struct exp_export *e,
 		       const struct export_place *was, const struct export_place *p)
 {
+	const struct rn_log_event failed = { .id = RN_ID_EXPORT_FAILED, .export = e->path };
+	const struct rn_log_event served = { .id = RN_ID_EXPORT_SERVED, .export = e->path };
+
 	if (p->state == EXPORT_WAITS && (!was || was->state != EXPORT_WAITS))
-		rn_warn(op->log, "export %s: not mounted (option mp): clients wait until it is",
-			e->path);
+		rn_log_event(op->log, RN_WARNING, &failed,
+			     "export %s: not mounted (option mp): clients wait until it is",
+			     e->path);
 	if (!was || !op->mounts_only)
 		return;
 	if (p->state == EXPORT_UNMOUNTED && was->state != EXPORT_UNMOUNTED)
-		rn_warn(op->log,
-			"export %s: its file system was unmounted: not served until one is mounted "
-			"there or the exports are read again",
-			e->path);
+		rn_log_event(op->log, RN_WARNING, &failed,
+			     "export %s: its file system was unmounted: not served until one is "
+			     "mounted there or the exports are read again",
+			     e->path);
 	if (p->state == EXPORT_SERVED && was->exp && p->mnt_id == was->mnt_id &&
 	    p->read_only != was->read_only) {
 		rn_notice(op->log, "export %s: its mount is %s now", e->path,
@@ -226,13 +238,15 @@ static void log_change(const struct export_opener *op, const struct exp_export *
 	if (p->state != EXPORT_SERVED || p->exp == was->exp)
 		return;
 	if (!was->exp)
-		rn_notice(op->log, "export %s: mounted, served from now on", e->path);
+		rn_log_event(op->log, RN_NOTICE, &served, "export %s: mounted, served from now on",
+			     e->path);
 	else
-		rn_notice(op->log, "export %s: %s", e->path,
-			  export_place_same(was, p)
-				  ? "mounted anew, served as before"
-				  : "another file system is mounted there: it is served from now "
-				    "on, and file handles from before are stale");
+		rn_log_event(
+			op->log, RN_NOTICE, &served, "export %s: %s", e->path,
+			export_place_same(was, p)
+				? "mounted anew, served as before"
+				: "another file system is mounted there: it is served from now "
+				  "on, and file handles from before are stale");
 }
 
 static bool all_answer(const struct export_opener *op, const struct exp_export *e)
@@ -253,8 +267,7 @@ static int leave(const struct export_opener *op, const struct exp_export *e,
 	if (!was) {
 		p->why = "its file system does not answer";
 		if (!op->mounts_only)
-			rn_err(op->log, "export %s: its file system does not answer: not served",
-			       e->path);
+			log_failed(op, e, "its file system does not answer: not served");
 		return -ETIMEDOUT;
 	}
 	stay(was, p);

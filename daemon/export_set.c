@@ -11,6 +11,7 @@
 #include "conf/exports_match.h"
 #include "conf/exports_names.h"
 #include "daemon/askers.h"
+#include "daemon/drain.h"
 #include "daemon/export_place.h"
 #include "daemon/lanes.h"
 #include "daemon/log_sink.h"
@@ -28,7 +29,9 @@
 struct set_source {
 	_Atomic unsigned refs;
 	struct exp_matcher *matcher;
-	struct cfg_diags diags; /* messages about the files that the table was read from */
+	struct cfg_diags diags; /* messages about the files or the change that the table is from */
+	struct set_source *files; /* with the messages about the files; NULL: it is itself */
+	unsigned edits;		  /* temporary changes of what the files say */
 };
 
 struct export_set {
@@ -56,6 +59,7 @@ struct exports {
 	struct exports_config cfg;
 	_Atomic uint32_t generation;
 	pthread_mutex_t change_lock; /* outermost: one change of sets at a time */
+	pthread_mutex_t drain_lock;  /* a leaf: exports follow the drain */
 	struct mount_watch *watch;
 	struct path_probe *probe;
 	struct exports_hooks hooks;
@@ -64,11 +68,14 @@ struct exports {
 
 static void source_put(struct set_source *source)
 {
-	if (!source || atomic_fetch_sub(&source->refs, 1) != 1)
-		return;
-	exp_matcher_free(source->matcher);
-	cfg_diags_free(&source->diags);
-	free(source);
+	while (source && atomic_fetch_sub(&source->refs, 1) == 1) {
+		struct set_source *files = source->files;
+
+		exp_matcher_free(source->matcher);
+		cfg_diags_free(&source->diags);
+		free(source);
+		source = files;
+	}
 }
 
 static void set_put(struct export_set *set)
@@ -142,12 +149,26 @@ static void set_promises(struct vfs *vfs, const struct export_set *set)
 		vfs_deleg_recall_unguarded(vfs);
 }
 
+static void set_draining(struct exports *ex, const struct export_set *set)
+{
+	pthread_mutex_lock(&ex->drain_lock);
+	for (unsigned i = 0; ex->cfg.drain && i < set->table->n_exports; i++) {
+		struct vfs_export *exp = set->place[i].exp;
+
+		if (exp)
+			vfs_export_set_draining(
+				exp, drain_covers(ex->cfg.drain, set->table->exports[i].path));
+	}
+	pthread_mutex_unlock(&ex->drain_lock);
+}
+
 /* Puts a set in force: all or nothing. 0 or -ENOMEM. */
 static int set_use(struct exports *ex, struct export_set *set)
 {
 	struct set_view *view[STRIPES] = { NULL };
 	int rc = 0;
 
+	set_draining(ex, set);
 	for (unsigned i = 0; i < STRIPES && !rc; i++) {
 		view[i] = view_new(set);
 		rc = view[i] ? 0 : -ENOMEM;
@@ -164,6 +185,8 @@ static int set_use(struct exports *ex, struct export_set *set)
 		}
 		view_put(old);
 	}
+	/* Again, as the drain may have changed after the first time. */
+	set_draining(ex, set);
 	if (!rc)
 		set_promises(ex->cfg.vfs, set);
 	/* Raised after the sets are replaced: a reader of the new number sees the new set. 0 is
@@ -191,17 +214,52 @@ enum purpose {
 	TO_FOLLOW, /* only the mount table has changed */
 };
 
-/* Finds the places of all exports. old: the earlier places, by path, or NULL. */
-static int set_find_all(struct exports *ex, struct export_set *set, const struct export_set *old,
-			enum purpose why)
+/* A text to be read in the place of the exports file. name NULL: there is none. */
+struct draft_text {
+	const char *name, *text;
+	size_t len;
+};
+
+/* A set to be made. */
+struct making {
+	enum purpose why;
+	const struct export_set *old;	 /* set in force, or NULL */
+	const struct draft_text *draft;	 /* or NULL */
+	const struct exports_edit *edit; /* change of old; NULL: the files are read */
+};
+
+/* True if nothing of the export has changed but perhaps its mount. */
+static bool is_followed(const struct making *m, const struct exp_export *e, bool known)
+{
+	return m->why == TO_FOLLOW ||
+	       (m->edit && known && strcmp(e->path, m->edit->change.path) != 0);
+}
+
+static int find_place(struct exports *ex, struct export_set *set, const struct making *m,
+		      struct export_opener *op, const struct exp_export *e)
+{
+	const struct exp_export *was = m->old ? exp_table_by_path(m->old->table, e->path) : NULL;
+	const bool known = was && was->id == e->id;
+	struct export_place *place = &set->place[e->index];
+
+	op->mounts_only = is_followed(m, e, known);
+	const int rc = export_place_find(op, e, known ? &m->old->place[was->index] : NULL, place);
+
+	if (place->exp && ex->cfg.lanes && m->why != TO_TRY)
+		lanes_put(ex->cfg.lanes, e->id, place->dev, vfs_export_is_local(place->exp));
+	/* A change of one export does not fail because of another, which stays as it was. */
+	return m->edit && op->mounts_only && rc != -ENOMEM ? 0 : rc;
+}
+
+/* Finds the places of all exports. */
+static int set_find_all(struct exports *ex, struct export_set *set, const struct making *m)
 {
 	struct vfs_mount_table table;
-	const struct export_opener op = { .vfs = ex->cfg.vfs,
-					  .io_mode = ex->cfg.io_mode,
-					  .log = why == TO_TRY ? &silent : ex->cfg.log,
-					  .probe = ex->probe,
-					  .table = &table,
-					  .mounts_only = why == TO_FOLLOW };
+	struct export_opener op = { .vfs = ex->cfg.vfs,
+				    .io_mode = ex->cfg.io_mode,
+				    .log = m->why == TO_TRY ? &silent : ex->cfg.log,
+				    .probe = ex->probe,
+				    .table = &table };
 	int first = vfs_mount_table_load(&table);
 
 	if (first < 0)
@@ -210,17 +268,10 @@ static int set_find_all(struct exports *ex, struct export_set *set, const struct
 	if (!set->place)
 		first = -ENOMEM;
 	for (unsigned i = 0; set->place && i < set->table->n_exports; i++) {
-		const struct exp_export *e = &set->table->exports[i];
-		const struct exp_export *was = old ? exp_table_by_path(old->table, e->path) : NULL;
-		bool known = was && was->id == e->id;
-		int rc = export_place_find(&op, e, known ? &old->place[was->index] : NULL,
-					   &set->place[i]);
+		const int rc = find_place(ex, set, m, &op, &set->table->exports[i]);
 
 		if (rc && !first)
 			first = rc;
-		if (set->place[i].exp && ex->cfg.lanes && why != TO_TRY)
-			lanes_put(ex->cfg.lanes, e->id, set->place[i].dev,
-				  vfs_export_is_local(set->place[i].exp));
 	}
 	vfs_mount_table_free(&table);
 	return first;
@@ -298,38 +349,55 @@ static struct export_set *set_new(void)
 	return set;
 }
 
-/* A text to be read in the place of the exports file. name NULL: there is none. */
-struct draft_text {
-	const char *name, *text;
-	size_t len;
-};
-
-static int set_load(struct exports *ex, struct export_set *set, enum purpose why,
-		    const struct draft_text *draft)
+static int load_files(struct exports *ex, struct export_set *set, const struct making *m)
 {
 	struct exp_load_opts load = ex->cfg.load;
 
 	load.answers = path_probe_answers;
 	load.answers_ctx = ex->probe;
-	if (draft && draft->name) {
-		load.file = draft->name;
-		load.text = draft->text;
-		load.text_len = draft->len;
+	if (m->draft && m->draft->name) {
+		load.file = m->draft->name;
+		load.text = m->draft->text;
+		load.text_len = m->draft->len;
 	}
-	int rc = exp_table_load(&load, &set->source->diags, &set->table);
+	return exp_table_load(&load, &set->source->diags, &set->table);
+}
 
-	if (why != TO_TRY)
+static int edit_table(struct exports *ex, struct export_set *set, const struct making *m)
+{
+	struct set_source *source = m->old->source;
+	struct exp_load_opts load = ex->cfg.load;
+
+	load.answers = path_probe_answers;
+	load.answers_ctx = ex->probe;
+	set->source->edits = source->edits + 1;
+	set->source->files = source->files ? source->files : source;
+	atomic_fetch_add(&set->source->files->refs, 1);
+	if (m->edit->remove)
+		return exp_table_remove(m->old->table, &m->edit->change, &set->source->diags,
+					&set->table);
+	return exp_table_add(m->old->table, &m->edit->change, &load, &set->source->diags,
+			     &set->table);
+}
+
+static int set_load(struct exports *ex, struct export_set *set, const struct making *m)
+{
+	const int rc = m->edit ? edit_table(ex, set, m) : load_files(ex, set, m);
+
+	if (m->why != TO_TRY)
 		log_diags(ex->cfg.log, &set->source->diags);
 	return rc;
 }
 
 /* The log has these already. */
-static void report_failed(struct export_set *set)
+static void report_failed(struct export_set *set, const struct making *m)
 {
 	for (unsigned i = 0; set->place && i < set->table->n_exports; i++) {
 		const struct exp_export *e = &set->table->exports[i];
 		const struct exp_client *c = &e->clients[0];
 
+		if (m->edit && strcmp(e->path, m->edit->change.path) != 0)
+			continue;
 		if (set->place[i].state == EXPORT_FAILED && set->place[i].why)
 			cfg_diag_add(&set->source->diags,
 				     (struct cfg_place){ .file = c->file ? c->file : "temporary",
@@ -339,12 +407,11 @@ static void report_failed(struct export_set *set)
 }
 
 /* Builds a set. *out is there after errors, too, but for -ENOMEM. */
-static int set_build(struct exports *ex, const struct export_set *old, enum purpose why,
-		     const struct draft_text *draft, struct export_set **out)
+static int set_build(struct exports *ex, const struct making *m, struct export_set **out)
 {
 	struct export_set *set = set_new();
-	const bool whole = why != TO_START;
-	int rc = set ? set_load(ex, set, why, draft) : -ENOMEM;
+	const bool whole = m->why != TO_START;
+	int rc = set ? set_load(ex, set, m) : -ENOMEM;
 
 	*out = set;
 	if (!rc && whole && set->source->diags.errors)
@@ -352,9 +419,9 @@ static int set_build(struct exports *ex, const struct export_set *old, enum purp
 	if (!rc)
 		rc = new_matcher(ex, set);
 	if (!rc) {
-		rc = set_find_all(ex, set, old, why);
+		rc = set_find_all(ex, set, m);
 		if (rc != -ENOMEM && whole)
-			report_failed(set);
+			report_failed(set, m);
 		else if (rc != -ENOMEM)
 			rc = 0;
 	}
@@ -368,6 +435,8 @@ static int set_build(struct exports *ex, const struct export_set *old, enum purp
 int exports_new(const struct exports_config *cfg, struct exports **out)
 {
 	struct exports *ex = aligned_alloc(CACHE_LINE, sizeof(*ex));
+	const struct making first = { .why = cfg->load.strict || cfg->must_be_whole ? TO_RELOAD
+										    : TO_START };
 	struct export_set *set = NULL;
 	int rc;
 
@@ -375,6 +444,7 @@ int exports_new(const struct exports_config *cfg, struct exports **out)
 		return -ENOMEM;
 	*ex = (struct exports){ .cfg = *cfg };
 	pthread_mutex_init(&ex->change_lock, NULL);
+	pthread_mutex_init(&ex->drain_lock, NULL);
 	for (unsigned i = 0; i < STRIPES; i++)
 		pthread_mutex_init(&ex->stripe[i].lock, NULL);
 	ex->probe = path_probe_new(cfg->log);
@@ -384,9 +454,7 @@ int exports_new(const struct exports_config *cfg, struct exports **out)
 			/* opened before the paths are looked up, so that no mount is missed */
 			&ex->watch);
 	if (!rc)
-		rc = set_build(ex, NULL,
-			       cfg->load.strict || cfg->must_be_whole ? TO_RELOAD : TO_START, NULL,
-			       &set);
+		rc = set_build(ex, &first, &set);
 	if (!rc) {
 		rc = set_use(ex, set);
 		if (!rc)
@@ -405,6 +473,7 @@ void exports_free(struct exports *ex)
 	mount_watch_free(ex->watch);
 	path_probe_free(ex->probe);
 	pthread_mutex_destroy(&ex->change_lock);
+	pthread_mutex_destroy(&ex->drain_lock);
 	for (unsigned i = 0; i < STRIPES; i++) {
 		view_put(ex->stripe[i].view);
 		pthread_mutex_destroy(&ex->stripe[i].lock);
@@ -523,10 +592,15 @@ static int set_follow(struct exports *ex, const struct loss *loss, enum purpose 
 
 static struct exports_now now_of(struct set_view *view)
 {
+	const struct set_source *source = view->set->source;
+
 	return (struct exports_now){ .table = view->set->table,
 				     .place = view->set->place,
 				     .matcher = view->set->matcher,
-				     .diags = &view->set->source->diags,
+				     .diags = &source->diags,
+				     .file_diags =
+					     source->files ? &source->files->diags : &source->diags,
+				     .edits = source->edits,
 				     .view = view };
 }
 
@@ -561,22 +635,31 @@ static int tell(struct exports *ex, struct export_set *now, struct exports_outco
 	return 0;
 }
 
-/* Under change_lock. */
-static int change(struct exports *ex, enum purpose why, const struct draft_text *draft,
-		  struct exports_outcome *out)
+static void log_edits(const struct exports *ex, enum purpose why, const struct export_set *old)
+{
+	if (why == TO_RELOAD && old->source->edits)
+		rn_notice(ex->cfg.log, "%u temporary changes of the exports end with this reload",
+			  old->source->edits);
+}
+
+/* Under change_lock. m->old is set here. */
+static int change(struct exports *ex, struct making *m, struct exports_outcome *out)
 {
 	struct set_view *old = view_get(ex);
 	struct export_set *now = NULL;
-	int rc = set_build(ex, old->set, why, draft, &now);
+
+	m->old = old->set;
+	int rc = set_build(ex, m, &now);
 
 	if (now && out && tell(ex, now, out) != 0)
 		rc = -ENOMEM;
 	if (!rc) {
 		const struct loss loss = { .old = old->set, .now = now };
 
-		rc = set_follow(ex, &loss, why, out);
+		rc = set_follow(ex, &loss, m->why, out);
 	}
-	if (!rc && why != TO_TRY) {
+	if (!rc && m->why != TO_TRY) {
+		log_edits(ex, m->edit ? TO_FOLLOW : m->why, old->set);
 		check_submounts(ex);
 		check_names_later(ex, now);
 	}
@@ -585,28 +668,47 @@ static int change(struct exports *ex, enum purpose why, const struct draft_text 
 	return rc;
 }
 
-int exports_reload(struct exports *ex, struct exports_outcome *out)
+static int change_locked(struct exports *ex, struct making *m, struct exports_outcome *out)
 {
 	if (out)
 		*out = (struct exports_outcome){ .revoked = { 0 } };
 	pthread_mutex_lock(&ex->change_lock);
-	int rc = change(ex, TO_RELOAD, NULL, out);
+	const int rc = change(ex, m, out);
 
 	pthread_mutex_unlock(&ex->change_lock);
 	return rc;
+}
+
+int exports_reload(struct exports *ex, struct exports_outcome *out)
+{
+	struct making m = { .why = TO_RELOAD };
+
+	return change_locked(ex, &m, out);
 }
 
 int exports_try(struct exports *ex, const char *name, const char *text, size_t len,
 		struct exports_outcome *out)
 {
 	const struct draft_text draft = { name, text, len };
+	struct making m = { .why = TO_TRY, .draft = &draft };
 
-	*out = (struct exports_outcome){ .revoked = { 0 } };
-	pthread_mutex_lock(&ex->change_lock);
-	int rc = change(ex, TO_TRY, &draft, out);
+	return change_locked(ex, &m, out);
+}
 
-	pthread_mutex_unlock(&ex->change_lock);
-	return rc;
+int exports_edit(struct exports *ex, const struct exports_edit *edit, bool only_try,
+		 struct exports_outcome *out)
+{
+	struct making m = { .why = only_try ? TO_TRY : TO_RELOAD, .edit = edit };
+
+	return change_locked(ex, &m, out);
+}
+
+void exports_follow_drain(struct exports *ex)
+{
+	struct set_view *view = view_get(ex);
+
+	set_draining(ex, view->set);
+	view_put(view);
 }
 
 /* A set with the same exports for the same clients, at their places of now. */
@@ -636,8 +738,9 @@ static bool differs(const struct export_set *old, const struct export_set *now)
 /* Called when the mount table has changed. */
 static int follow_mounts(struct exports *ex, struct export_set *old)
 {
+	const struct making m = { .why = TO_FOLLOW, .old = old };
 	struct export_set *now = set_like(old);
-	int rc = now ? set_find_all(ex, now, old, TO_FOLLOW) : -ENOMEM;
+	int rc = now ? set_find_all(ex, now, &m) : -ENOMEM;
 	const struct loss loss = { .old = old, .now = now };
 
 	if (!now || !now->place)
@@ -803,6 +906,50 @@ static int view_by_path(void *ctx, const char *path, const struct sockaddr *peer
 	return rc;
 }
 
+/* A line without a file was added by hand. */
+static void say_line(const struct exp_client *c, char *text, size_t size)
+{
+	if (c->file)
+		snprintf(text, size, "%s:%u", c->file, c->line);
+	else
+		snprintf(text, size, "temporary");
+}
+
+/* The line whose options the peer has. */
+static const struct exp_client *line_of(const struct exp_export *e, const struct exp_opts *opts)
+{
+	const struct exp_client *c = e->clients;
+
+	while (&c->opts != opts)
+		c++;
+	return c;
+}
+
+static void view_why(void *ctx, const char *path, const struct sockaddr *peer, char *text,
+		     size_t size)
+{
+	struct set_view *view = view_get(ctx);
+	size_t longest;
+	const struct exp_export *e = exports_find(view->set->table, path, &longest);
+	const struct exp_opts *opts = NULL;
+	const int rc = e ? exp_match(view->set->matcher, e, peer, &opts) : -ENOENT;
+	const struct exp_client *c = e && rc == 0 ? line_of(e, opts) : e ? e->clients : NULL;
+	char line[512] = "";
+
+	if (c)
+		say_line(c, line, sizeof(line));
+	if (!e)
+		snprintf(text, size, "no export leads there");
+	else if (rc == 0)
+		snprintf(text, size, "export %s, the line for %s (%s)%s", e->path, c->spec, line,
+			 view->set->place[e->index].exp ? "" : ", which is not served now");
+	else
+		snprintf(text, size, "export %s (%s), %s", e->path, line,
+			 rc == -EAGAIN ? "whose names are not known yet"
+				       : "which has no line for this host");
+	view_put(view);
+}
+
 struct list_call {
 	struct export_set *set;
 	bool (*each)(void *arg, const char *path, const char *const *groups, unsigned ngroups);
@@ -851,6 +998,7 @@ struct vfs_exports exports_view(struct exports *ex)
 {
 	return (struct vfs_exports){ .by_id = view_by_id,
 				     .by_path = view_by_path,
+				     .why = view_why,
 				     .list = view_list,
 				     .each = view_each,
 				     .ctx = ex };

@@ -7,10 +7,12 @@
 #define RN_DAEMON_EXPORT_SET_H
 
 #include "conf/exports.h"
+#include "conf/exports_change.h"
 #include "lib/log.h"
 #include "vfs/export.h"
 
 struct askers;
+struct drain;
 struct exp_matcher;
 struct export_place;
 struct export_set;
@@ -23,6 +25,7 @@ struct exports_config {
 	struct exp_load_opts load;
 	bool must_be_whole;    /* any error fails exports_new(), as it fails a reload */
 	struct askers *askers; /* threads that wait for name services */
+	struct drain *drain;   /* NULL: nothing is ever drained */
 	struct lanes *lanes;   /* learn the exports' file systems */
 	const struct rn_logger *log;
 };
@@ -73,8 +76,10 @@ struct exports_now {
 	const struct exp_table *table;
 	const struct export_place *place; /* by exp_export.index */
 	struct exp_matcher *matcher;
-	const struct cfg_diags *diags; /* messages about the files that were read */
-	void *view;		       /* holds all of them */
+	const struct cfg_diags *diags;	    /* messages about what the set was made of */
+	const struct cfg_diags *file_diags; /* messages about the files that were read */
+	unsigned edits;			    /* temporary changes since then */
+	void *view;			    /* holds all of them */
 };
 void exports_now_get(struct exports *ex, struct exports_now *now);
 void exports_now_put(struct exports_now *now);
@@ -94,6 +99,18 @@ int exports_reload(struct exports *ex, struct exports_outcome *out);
  * nothing. 0, or the error of the reload; the outcome is there unless that is -ENOMEM. */
 int exports_try(struct exports *ex, const char *name, const char *text, size_t len,
 		struct exports_outcome *out);
+
+/* A temporary change: it holds until the next reload. */
+struct exports_edit {
+	bool remove; /* the client; else it is added */
+	struct exp_change change;
+};
+/* Makes the change, or only finds out what it would do. 0 or -errno; the outcome as above. */
+int exports_edit(struct exports *ex, const struct exports_edit *edit, bool only_try,
+		 struct exports_outcome *out);
+
+/* Has the exports follow the drain, after that has changed. */
+void exports_follow_drain(struct exports *ex);
 
 /* The view that protocols get; valid as long as ex. */
 struct vfs_exports exports_view(struct exports *ex);

@@ -20,17 +20,34 @@ static bool skip_to_fh(struct xdr_in *x, const struct rpc_peek *call)
 	return call->prog == NLM_PROGRAM && nlm_skip_to_fh(x, call->proc);
 }
 
-bool first_handle_export(const struct rpc_request *req, uint32_t *export_id)
+/* Moves x to the bytes of the handle. */
+static bool find(const struct rpc_request *req, struct xdr_in *x, uint32_t *len)
 {
 	struct rpc_peek call;
+
+	xdr_in_init(x, req->seg, req->nseg, NULL);
+	if (!rpc_peek_call(x, &call) || !skip_to_fh(x, &call))
+		return false;
+	*len = xdr_get_u32(x);
+	return *len >= 8 && *len <= VFS_FH_MAX;
+}
+
+bool first_handle(const struct rpc_request *req, struct vfs_fh *out)
+{
+	struct xdr_in x;
+
+	if (!find(req, &x, &out->len))
+		return false;
+	xdr_get_fixed(&x, out->data, out->len);
+	return !x.err;
+}
+
+bool first_handle_export(const struct rpc_request *req, uint32_t *export_id)
+{
 	struct xdr_in x;
 	uint32_t len;
 
-	xdr_in_init(&x, req->seg, req->nseg, NULL);
-	if (!rpc_peek_call(&x, &call) || !skip_to_fh(&x, &call))
-		return false;
-	len = xdr_get_u32(&x);
-	if (len < 8 || len > VFS_FH_MAX)
+	if (!find(req, &x, &len))
 		return false;
 	return vfs_handle_peek(xdr_get_u64(&x), export_id) && !x.err;
 }

@@ -17,6 +17,8 @@
 /* Descriptors that come and go, or that are opened after all but the transports has started. */
 #define FOR_NAMES 40u	  /* threads of daemon/askers.c, rpcbind, messages, reloads */
 #define FOR_LISTENERS 16u /* with the one each keeps for refusing; RDMA's event channels */
+/* connections, those that are being closed, and the files of /proc and /sys that are read */
+#define FOR_METRICS (ADMIN_TCP_CONNS_MAX + ADMIN_TCP_BACKLOG + 4)
 #define FOR_CONTROL (ADMIN_CONNS_MAX + ADMIN_BACKLOG + 1)
 #define FOR_WORKER 2u /* mount table, a sync of the log */
 #define FOR_LOOP 8u   /* RDMA devices' completion channels */
@@ -106,7 +108,8 @@ static unsigned fixed_files(const struct cfg_settings *s, const struct limits *l
 	const char *control = s->server.control_socket;
 
 	return open + FOR_NAMES + FOR_LISTENERS + (control && *control ? FOR_CONTROL : 0) +
-	       l->threads * FOR_WORKER + l->loops * FOR_LOOP;
+	       (s->metrics.listen.n ? FOR_METRICS : 0) + l->threads * FOR_WORKER +
+	       l->loops * FOR_LOOP;
 }
 
 static int enough_files(const struct limits *l, unsigned fixed, const struct rn_logger *log)

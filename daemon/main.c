@@ -23,6 +23,7 @@
 #include "daemon/log_sink.h"
 #include "daemon/options.h"
 #include "daemon/server.h"
+#include "lib/log_ids.h"
 
 #define RELOAD_SECONDS 85 /* seconds; below the 90 that systemd gives ExecReload= */
 
@@ -109,31 +110,32 @@ static void serve(struct server *s, const sigset_t *set, const struct rn_logger 
 
 static int run(const struct cfg_settings *settings)
 {
-	struct rn_logger log;
+	struct logs logs;
+	const struct rn_logger *const log = &logs.of[LOG_DAEMON];
 	struct server *server = NULL;
 	sigset_t set;
 
-	log_sink_init(&log, levels[settings->server.log_level]);
+	log_sink_init(&logs, levels[settings->server.log_level]);
 	umask(0); /* modes come from clients */
 	block_signals(&set);
-	rn_notice(&log, PACKAGE_STRING " starts");
-	if (server_start(settings, &log, &server) < 0)
+	rn_notice(log, PACKAGE_STRING " starts");
+	if (server_start(settings, &logs, &server) < 0)
 		return EX_UNAVAILABLE;
 	int rc = server_tick_by_itself(server);
 	if (rc) {
-		rn_err(&log, "cannot start: %s", strerror(-rc));
+		rn_err(log, "cannot start: %s", strerror(-rc));
 		server_stop(server);
 		return EX_UNAVAILABLE;
 	}
 	sd_notify(0, "READY=1");
-	rn_notice(&log, "ready");
-	serve(server, &set, &log);
+	rn_log_event(log, RN_NOTICE, &(struct rn_log_event){ .id = RN_ID_READY }, "ready");
+	serve(server, &set, log);
 	/* The deadline holds even if the service manager takes no messages. */
-	deadline_start(&log, END_SECONDS);
+	deadline_start(log, END_SECONDS);
 	sd_notify(0, "STOPPING=1");
 	server_log_counters(server, RN_DEBUG);
 	server_stop(server);
-	rn_notice(&log, "stopped");
+	rn_notice(log, "stopped");
 	return EX_OK;
 }
 
@@ -151,7 +153,7 @@ int main(int argc, char **argv)
 	if (action == OPTIONS_FAILED)
 		status = EX_CONFIG;
 	else if (action == OPTIONS_PRINT_CONFIG)
-		cfg_print(&settings, stdout);
+		cfg_print_origins(&settings, stdout);
 	else if (action == OPTIONS_CHECK_CONFIG)
 		status = check(&settings);
 	else if (action == OPTIONS_RELOAD)

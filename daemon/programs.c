@@ -2,6 +2,7 @@
 #include "daemon/programs.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "daemon/dialer.h"
@@ -9,24 +10,78 @@
 #include "daemon/idmap.h"
 #include "nfs3/nfs3_server.h"
 #include "nfs4/nfs4_server.h"
+#include "lib/clock.h"
+#include "nsm/nsm.h"
 
 #define NFS4_SHARE 8u /* fraction of the whole budget */
 
-/* True while clients of NFSv3 and NLM wait for NFSv4's reclaims. */
+/* The grace period is common to the protocols. */
 static bool in_grace(void *ctx, enum nfs3_grace what)
 {
 	const struct programs *p = ctx;
 
 	if (!p->nfs4)
-		return false;
+		return what != NFS3_IO_WAITS && rn_now_ns() < p->grace_until_ns;
 	switch (what) {
 	case NFS3_LOCKS_WAIT:
 		return nfs4_blocks_locks(p->nfs4);
 	case NFS3_IO_WAITS:
 		return nfs4_blocks_io(p->nfs4);
 	default: /* NFS3_RECLAIMING */
-		return nfs4_reclaiming(p->nfs4);
+		return nfs4_takes_reclaim(p->nfs4);
 	}
+}
+
+static bool hosts_may_reclaim(void *ctx)
+{
+	const struct programs *p = ctx;
+
+	return p->nfs4 ? nfs4_reclaiming(p->nfs4) : rn_now_ns() < p->grace_until_ns;
+}
+
+static bool rebooted(void *ctx, const struct nsm_reboot *r)
+{
+	const struct programs *p = ctx;
+
+	return nlm_host_rebooted(p->nfs3, r);
+}
+
+/* The records are read before NFSv4 begins the grace period. */
+static int start_nsm(const struct programs_config *cfg, struct programs *p)
+{
+	const struct cfg_settings *set = cfg->settings;
+	const struct nsm_config nsm = {
+		.state_dir = set->server.state_dir,
+		.log = &cfg->logs->of[LOG_NFS3],
+		.port = (uint16_t)set->nlm.statd_port,
+		.recorded = cfg->wake,
+		.recorded_ctx = cfg->wake_ctx,
+	};
+	int rc;
+
+	if (!set->nfs3.enabled || set->nlm.statd == CFG_STATD_OFF)
+		return 0;
+	rc = nsm_new(&nsm, &p->nsm);
+	if (rc || nsm_former_hosts(p->nsm) == 0)
+		return rc;
+	p->grace_until_ns = rn_now_ns() + set->nfs4.grace_time * RN_NS_PER_SECOND;
+	rn_notice(&cfg->logs->of[LOG_NFS3],
+		  "%u NFSv3 clients may have had locks, and are told to reclaim them; new locks "
+		  "wait for %" PRIu64 " s",
+		  nsm_former_hosts(p->nsm), set->nfs4.grace_time);
+	return 0;
+}
+
+/* Last, as the threads call the programs. */
+static int run_nsm(struct programs *p)
+{
+	const struct nsm_hooks hooks = {
+		.rebooted = rebooted,
+		.in_grace = hosts_may_reclaim,
+		.ctx = p,
+	};
+
+	return p->nsm ? nsm_start(p->nsm, &hooks) : 0;
 }
 
 static int start_nfs3(const struct programs_config *cfg, struct programs *p)
@@ -35,7 +90,8 @@ static int start_nfs3(const struct programs_config *cfg, struct programs *p)
 	struct nfs3_config nfs3 = {
 		.vfs = cfg->vfs,
 		.exports = cfg->exports,
-		.log = cfg->log,
+		.log = &cfg->logs->of[LOG_NFS3],
+		.pool = cfg->pool,
 		.max_io = (uint32_t)set->max_io,
 	};
 
@@ -43,6 +99,7 @@ static int start_nfs3(const struct programs_config *cfg, struct programs *p)
 		return 0;
 	nfs3.in_grace = in_grace;
 	nfs3.grace_ctx = p;
+	nfs3.nsm = p->nsm;
 	if (set->manage_gids) {
 		nfs3.lookup_groups = groups_lookup;
 		nfs3.lookup_ctx = p->groups;
@@ -61,7 +118,7 @@ static int start_idmap(const struct programs_config *cfg, struct programs *p,
 		return 0;
 	out->names_always = true;
 	if (idmap_start(p->idmap) < 0)
-		rn_warn(cfg->log,
+		rn_warn(&cfg->logs->of[LOG_NFS4],
 			"nfs4.idmap is names, but libnfsidmap cannot map names: owners are "
 			"shown as numbers; see idmapd.conf(5)");
 	return 0;
@@ -93,12 +150,13 @@ static int start_nfs4(const struct programs_config *cfg, struct programs *p)
 		.exports = cfg->exports,
 		.pool = cfg->pool,
 		.budget = &p->nfs4_memory,
-		.log = cfg->log,
+		.log = &cfg->logs->of[LOG_NFS4],
 		.max_io = (uint32_t)set->max_io,
 		.minor_min = (unsigned)set->minor_min,
 		.minor_max = (unsigned)set->minor_max,
 		.lease_seconds = (unsigned)set->lease_time,
 		.grace_seconds = (unsigned)set->grace_time,
+		.other_clients = p->nsm ? nsm_former_hosts(p->nsm) : 0,
 		.max_sessions = (unsigned)set->max_sessions,
 		.delegations = set->delegations,
 		.state_dir = cfg->settings->server.state_dir,
@@ -162,9 +220,13 @@ int programs_start(const struct programs_config *cfg, struct programs *p, struct
 	p->drc = drc_new(set->nfs3.drc_size, set->nfs3.drc_memory);
 	if (!p->drc)
 		return -ENOMEM;
-	rc = start_nfs3(cfg, p);
+	rc = start_nsm(cfg, p);
+	if (!rc)
+		rc = start_nfs3(cfg, p);
 	if (!rc)
 		rc = start_nfs4(cfg, p);
+	if (!rc)
+		rc = run_nsm(p);
 	if (rc)
 		return rc;
 	fill_tables(p, rpc);
@@ -175,12 +237,14 @@ int programs_start(const struct programs_config *cfg, struct programs *p, struct
 
 void programs_stop(struct programs *p)
 {
+	nsm_stop(p->nsm);
 	if (p->drc)
 		drc_free(p->drc);
 	if (p->nfs4)
 		nfs4_server_free(p->nfs4);
 	if (p->nfs3)
 		nfs3_server_free(p->nfs3);
+	nsm_free(p->nsm);
 	if (p->budget)
 		rn_budget_give(p->budget, p->nfs4_memory.max);
 	groups_free(p->groups);

@@ -8,8 +8,8 @@
 
 #include "conf/settings.h"
 #include "daemon/counters.h"
+#include "daemon/logs.h"
 #include "lib/budget.h"
-#include "lib/log.h"
 #include "lib/payload.h"
 #include "rpc/program.h"
 #include "vfs/vfs.h"
@@ -20,11 +20,12 @@ struct groups;
 struct idmap;
 struct nfs3_server;
 struct nfs4_server;
+struct nsm;
 
 /* Borrowed pointers; all must outlive the programs. */
 struct programs_config {
 	const struct cfg_settings *settings;
-	const struct rn_logger *log;
+	const struct logs *logs;
 	struct vfs *vfs;
 	struct vfs_exports exports;
 	struct rn_payload_pool *pool;
@@ -32,11 +33,14 @@ struct programs_config {
 	struct counters *counters;
 	struct askers *askers;
 	struct dialer *dialer;
+	void (*wake)(void *ctx); /* has parked calls run again */
+	void *wake_ctx;
 };
 
 struct programs {
 	struct groups *groups;
 	struct idmap *idmap;
+	struct nsm *nsm; /* NULL: no record of NFSv3's locks is kept */
 	struct nfs3_server *nfs3;
 	struct nfs4_server *nfs4; /* NULL if NFSv4 is disabled */
 	/*
@@ -47,6 +51,8 @@ struct programs {
 	struct rn_budget nfs4_memory;
 	struct rn_budget *budget; /* the budget that nfs4_memory is taken from; NULL before */
 	struct sockaddr_in6 copy_servers[CFG_MAX_ADDRS];
+	/* End of the grace period for NFSv3's locks where NFSv4 is disabled; CLOCK_MONOTONIC, ns. */
+	uint64_t grace_until_ns;
 	struct drc *drc;
 	struct rpc_version versions[2]; /* the NFS versions served, ascending */
 };

@@ -35,6 +35,7 @@ struct prompt_worker {
 };
 
 struct reactor {
+	_Atomic unsigned nstuck; /* threads that were stuck at the last look */
 	struct workers *ws;
 	struct ev_loop *loop;
 	_Atomic(struct prompt_worker *) threads; /* added at the front, never removed */
@@ -214,17 +215,25 @@ static bool is_stuck(struct prompt_worker *w, unsigned look_ms, bool *busy)
 
 bool reactor_look(struct reactor *r, unsigned look_ms, uint32_t *stuck)
 {
+	unsigned nstuck = 0;
 	bool busy = false;
 
 	for (struct prompt_worker *w = atomic_load(&r->threads); w; w = w->next) {
 		if (!is_stuck(w, look_ms, &busy))
 			continue;
+		nstuck++;
 		*stuck |= 1u << atomic_load(&w->lane);
 		/* A thread that has lost the loop and is still stuck says nothing of the present one. */
 		if (!w->replaced)
 			w->replaced = ev_loop_replace(r->loop) == 0;
 	}
+	atomic_store_explicit(&r->nstuck, nstuck, memory_order_relaxed);
 	return busy;
+}
+
+unsigned reactor_stuck(const struct reactor *r)
+{
+	return atomic_load_explicit(&r->nstuck, memory_order_relaxed);
 }
 
 int reactor_new(struct workers *ws, const char *name, struct reactor **out, struct ev_loop **loop)

@@ -33,5 +33,7 @@ bool reactor_may_enter(unsigned lane);
 
 /* For the watch, every look_ms. Adds bits of lanes with stuck calls to *stuck. True: it was busy. */
 bool reactor_look(struct reactor *r, unsigned look_ms, uint32_t *stuck);
+/* Threads that had to do with its loop and were stuck at the last look. Any thread. */
+unsigned reactor_stuck(const struct reactor *r);
 
 #endif

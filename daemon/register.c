@@ -8,10 +8,11 @@
 
 #include "lib/util.h"
 #include "nfs3/nfs3_server.h"
+#include "nsm/nsm.h"
 #include "rpc/rpcbind.h"
 
-/* For each version of NFS, MOUNT and NLM, four netids. */
-#define MAPPINGS (4 * (2 + 3 + 1))
+/* For each version of NFS, MOUNT and NLM, four netids; for the status monitor, two. */
+#define MAPPINGS (4 * (2 + 3 + 1) + 2)
 
 struct mapping {
 	uint32_t prog, vers;
@@ -22,6 +23,7 @@ struct mapping {
 
 struct registration {
 	const struct rn_logger *log;
+	struct registration_hook hook;
 	pthread_t thread;
 	pthread_mutex_t lock; /* guards the members below */
 	pthread_cond_t changed;
@@ -61,6 +63,23 @@ static void add_all(struct registration *r, uint32_t prog, uint32_t vers, const 
 	add(r, prog, vers, "rdma6", p->rdma6);
 }
 
+/* True if another status monitor serves this machine. What an earlier server has left registered does
+ * not answer, or is at the port that is this server's now. */
+static bool is_taken(struct registration *r, const struct mapping *m)
+{
+	const uint16_t port = m->prog == NSM_PROGRAM ? rpcbind_find_udp(m->prog, m->vers) : 0;
+
+	if (!port || port == m->port)
+		return false;
+	if (strcmp(m->netid, "udp") == 0)
+		rn_notice(r->log,
+			  "another status monitor (rpc.statd) serves this machine at UDP port %u: "
+			  "it is told when a "
+			  "client restarts, and the client's NFSv3 locks are not freed then",
+			  port);
+	return true;
+}
+
 /* Without the lock: existing entries do not change, but for `set`, which only this thread uses. */
 static void register_some(struct registration *r, unsigned from, unsigned to)
 {
@@ -69,6 +88,9 @@ static void register_some(struct registration *r, unsigned from, unsigned to)
 
 	for (unsigned i = from; i < to; i++) {
 		struct mapping *m = &r->map[i];
+
+		if (is_taken(r, m))
+			continue;
 		int e = rpcbind_set(m->prog, m->vers, m->netid, m->port);
 
 		m->set = e == 0;
@@ -103,6 +125,8 @@ static void *register_all(void *arg)
 		}
 		pthread_mutex_unlock(&r->lock);
 		register_some(r, done, n);
+		if (done == 0 && r->hook.registered)
+			r->hook.registered(r->hook.ctx);
 		done = n;
 		pthread_mutex_lock(&r->lock);
 	}
@@ -122,6 +146,8 @@ static void add_programs(struct registration *r, const struct registration_ports
 		add_all(r, MOUNT_PROGRAM, v, &mount);
 	if (p->nfs3)
 		add_all(r, NLM_PROGRAM, NLM_VERSION, &nfs);
+	add(r, NSM_PROGRAM, NSM_VERSION, "udp", p->nsm);
+	add(r, NSM_PROGRAM, NSM_VERSION, "udp6", p->nsm);
 }
 
 static void free_registration(struct registration *r)
@@ -132,6 +158,7 @@ static void free_registration(struct registration *r)
 }
 
 struct registration *registration_start(const struct registration_ports *p,
+					const struct registration_hook *hook,
 					const struct rn_logger *log)
 {
 	struct registration *r = calloc(1, sizeof(*r));
@@ -139,6 +166,7 @@ struct registration *registration_start(const struct registration_ports *p,
 	if (!r)
 		return NULL;
 	r->log = log;
+	r->hook = *hook;
 	pthread_mutex_init(&r->lock, NULL);
 	pthread_cond_init(&r->changed, NULL);
 	add_programs(r, p);

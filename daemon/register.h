@@ -15,10 +15,19 @@ struct registration;
 struct registration_ports {
 	bool nfs3, nfs4;
 	uint16_t tcp4, tcp6, mount4, mount6, rdma4, rdma6;
+	uint16_t nsm; /* UDP, of the status monitor */
+};
+
+/* Called on the thread of the registration when all was registered that is served at the start, or could
+ * not be. */
+struct registration_hook {
+	void (*registered)(void *ctx);
+	void *ctx;
 };
 
 /* NULL: no memory or no thread (logged). */
 struct registration *registration_start(const struct registration_ports *ports,
+					const struct registration_hook *hook,
 					const struct rn_logger *log);
 /* Registers besides what has become served since, of RDMA. Does not wait. */
 void registration_rdma(struct registration *r, const struct registration_ports *ports);

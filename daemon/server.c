@@ -13,9 +13,12 @@
 #include "daemon/admin/control.h"
 #include "daemon/askers.h"
 #include "daemon/counters.h"
+#include "daemon/counters_view.h"
 #include "daemon/dialer.h"
+#include "daemon/drain.h"
 #include "daemon/export_set.h"
 #include "daemon/held.h"
+#include "daemon/held_below.h"
 #include "daemon/instance.h"
 #include "daemon/lanes.h"
 #include "daemon/limits.h"
@@ -28,11 +31,15 @@
 #include "daemon/state_dir.h"
 #include "daemon/tasks.h"
 #include "daemon/ticker.h"
+#include "daemon/usage.h"
+#include "daemon/trace.h"
 #include "daemon/workers.h"
 #include "nfs3/nfs3_server.h"
 #include "nfs4/nfs4_server.h"
 #include "lib/clock.h"
+#include "lib/log_ids.h"
 #include "lib/pipe.h"
+#include "nsm/nsm.h"
 #include "rpc/client.h"
 #include "transport/rdma/rdma_server.h"
 #include "transport/tcp/tcp_server.h"
@@ -45,7 +52,8 @@
 /* In the order of their start. */
 struct server {
 	const struct cfg_settings *settings;
-	const struct rn_logger *log;
+	struct logs *logs;
+	const struct rn_logger *log; /* of the daemon itself */
 	struct instance *instance;
 	struct tasks *tasks;	 /* work that the control socket leaves to the main thread */
 	struct control *control; /* NULL: the settings want none */
@@ -59,11 +67,13 @@ struct server {
 	struct ticker *files_ticker, *clients_ticker;
 	struct vfs *vfs;
 	struct exports *exports;
+	struct drain *drain;
 	struct standing *standing;
 	struct dialer dialer;
 	struct programs programs;
 	pthread_mutex_t clients_lock; /* outermost lock: one thread at a time ends clients' state */
 	struct counters counters;
+	struct trace trace;
 	struct rpc_server rpc;
 	struct rpc_clients *clients;
 	struct workers *workers;
@@ -88,7 +98,7 @@ static int start_state(struct server *s)
 static int start_control(struct server *s)
 {
 	s->tasks = tasks_new();
-	return s->tasks ? control_new(s->settings, s->log, &s->control) : -ENOMEM;
+	return s->tasks ? control_new(s->settings, &s->logs->of[LOG_ADMIN], &s->control) : -ENOMEM;
 }
 
 static int start_vfs(struct server *s)
@@ -97,15 +107,19 @@ static int start_vfs(struct server *s)
 		.pool = s->pool,
 		.budget = &s->budget,
 		.helpers = s->limits.helpers,
-		.log = s->log,
+		.log = &s->logs->of[LOG_VFS],
 		.max_fds = s->limits.files / 4, /* until start_descriptors */
 		.deleg_quiet_seconds = (unsigned)s->settings->nfs4.lease_time,
 		.deleg_ended = parked_wake,
 		.deleg_ended_ctx = s->parked,
+		.moved = counters_moved,
+		.moved_ctx = &s->counters,
 		.handle_mac = s->settings->vfs.handle_mac,
 	};
 	int rc = state_dir_secret(s->settings->server.state_dir, cfg.secret, s->log);
 
+	if (!rc)
+		rc = counters_init(&s->counters, &s->rpc);
 	if (rc)
 		return rc;
 	if (getrandom(&cfg.write_verifier, sizeof(cfg.write_verifier), 0) < 0)
@@ -126,11 +140,12 @@ static int start_exports(struct server *s)
 			  .strict = s->settings->server.strict_exports,
 			  .check_paths = true },
 		.askers = s->askers,
+		.drain = s->drain = drain_new(),
 		.lanes = s->lanes,
 		.log = s->log,
 	};
 
-	int rc = exports_new(&cfg, &s->exports);
+	int rc = !s->drain ? -ENOMEM : exports_new(&cfg, &s->exports);
 
 	if (rc)
 		return rc;
@@ -153,7 +168,10 @@ static void observe(void *ctx, const struct rpc_request *req, uint64_t elapsed_n
 	struct server *s = ctx;
 
 	counters_observe(&s->counters, req, elapsed_ns, error);
+	usage_observe(req, elapsed_ns, error);
 	workers_observe(s->workers, req);
+	if (trace_is_on(&s->trace))
+		trace_record(&s->trace, req, elapsed_ns, error);
 }
 
 static void background(void *ctx, struct rpc_request *req, uint32_t export_id)
@@ -167,7 +185,7 @@ static int start_programs(struct server *s)
 {
 	const struct programs_config cfg = {
 		.settings = s->settings,
-		.log = s->log,
+		.logs = s->logs,
 		.vfs = s->vfs,
 		.exports = exports_view(s->exports),
 		.pool = s->pool,
@@ -175,9 +193,10 @@ static int start_programs(struct server *s)
 		.counters = &s->counters,
 		.askers = s->askers,
 		.dialer = &s->dialer,
+		.wake = parked_wake,
+		.wake_ctx = s->parked,
 	};
 
-	s->counters.server = &s->rpc;
 	s->rpc.observe = observe;
 	s->rpc.observe_ctx = s;
 	s->rpc.ended = workers_ended;
@@ -189,6 +208,7 @@ static int start_programs(struct server *s)
 
 	s->ports.nfs3 = s->programs.nfs3 != NULL;
 	s->ports.nfs4 = s->programs.nfs4 != NULL;
+	s->ports.nsm = s->programs.nsm ? nsm_port(s->programs.nsm) : 0;
 	return rc;
 }
 
@@ -242,7 +262,7 @@ static int start_tcp(struct server *s)
 		.clients = s->clients,
 		.pool = s->pool,
 		.budget = &s->budget,
-		.log = s->log,
+		.log = &s->logs->of[LOG_TCP],
 		.max_record = (uint32_t)t->max_record,
 		.max_connections = (unsigned)t->max_connections,
 		.max_requests = (unsigned)t->max_requests,
@@ -287,7 +307,7 @@ static int start_rdma(struct server *s)
 		.clients = s->clients,
 		.pool = s->pool,
 		.budget = &s->budget,
-		.log = s->log,
+		.log = &s->logs->of[LOG_RDMA],
 		.inline_size = (uint32_t)r->inline_size,
 		.credits = (unsigned)r->credits,
 		.max_connections = (unsigned)r->max_connections,
@@ -316,10 +336,23 @@ static int start_rdma(struct server *s)
 	return rc;
 }
 
+/* NFSv3 clients that had locks before the start look the programs up when they are told of it. */
+static void tell_hosts(void *ctx)
+{
+	const struct server *s = ctx;
+
+	if (s->programs.nsm)
+		nsm_tell_hosts(s->programs.nsm);
+}
+
 static int start_registration(struct server *s)
 {
+	const struct registration_hook hook = { .registered = tell_hosts, .ctx = s };
+
 	if (s->settings->server.rpcbind)
-		s->registration = registration_start(&s->ports, s->log);
+		s->registration = registration_start(&s->ports, &hook, s->log);
+	if (!s->registration)
+		tell_hosts(s);
 	return 0;
 }
 
@@ -343,35 +376,12 @@ static int start_memory(struct server *s)
 	return s->pool && s->clients && s->lanes ? 0 : -ENOMEM;
 }
 
-static void add_holder(void *ctx, const struct nfs4_loss *loss)
-{
-	struct exports_revoked *out = ctx;
-
-	out->opens += loss->opens;
-	out->locks += loss->locks;
-	out->delegations += loss->delegations;
-	if (!out->holder)
-		out->holder = calloc(EXPORTS_HOLDERS_MAX, sizeof(*out->holder));
-	if (!out->holder || out->nholders == EXPORTS_HOLDERS_MAX)
-		return;
-	struct exports_holder *h = &out->holder[out->nholders++];
-
-	h->clientid = loss->clientid;
-	memcpy(&h->addr, &loss->addr, sizeof(loss->addr));
-	h->opens = loss->opens;
-	h->locks = loss->locks;
-	h->delegations = loss->delegations;
-}
-
 static void count_lost(void *ctx, const struct vfs_exports_lost *lost, struct exports_revoked *out)
 {
 	struct server *s = ctx;
 
 	pthread_mutex_lock(&s->clients_lock);
-	if (s->programs.nfs4)
-		nfs4_count_exports(s->programs.nfs4, lost, add_holder, out);
-	if (s->programs.nfs3)
-		out->lock_owners = nlm_count_exports(s->programs.nfs3, lost);
+	held_below(s->programs.nfs4, s->programs.nfs3, lost, out);
 	pthread_mutex_unlock(&s->clients_lock);
 }
 
@@ -397,10 +407,10 @@ static void revoke_lost(void *ctx, const struct vfs_exports_lost *lost)
 	if (rc)
 		rn_err(s->log, "NFSv4 clients still see the old exports: %s", strerror(-rc));
 	if (opens || lockers)
-		rn_notice(s->log,
-			  "exports are gone: revoked %" PRIu64
-			  " opens of NFSv4 and the locks of %" PRIu64 " lock owners of NFSv3",
-			  opens, lockers);
+		rn_log_event(s->log, RN_NOTICE, &(struct rn_log_event){ .id = RN_ID_STATE_REVOKED },
+			     "exports are gone: revoked %" PRIu64
+			     " opens of NFSv4 and the locks of %" PRIu64 " lock owners of NFSv3",
+			     opens, lockers);
 }
 
 static int start_mount_watch(struct server *s)
@@ -456,17 +466,24 @@ static int start_answers(struct server *s)
 {
 	const struct control_sources sources = {
 		.settings = s->settings,
+		.logs = s->logs,
+		.limits = &s->limits,
 		.held = held_sources(s),
+		.counters = &s->counters,
 		.clients = s->clients,
+		.rpc = &s->rpc,
+		.trace = &s->trace,
 		.nfs3 = s->programs.nfs3,
 		.view = exports_view(s->exports),
 		.clients_lock = &s->clients_lock,
 		.askers = s->askers,
 		.exports = s->exports,
+		.drain = s->drain,
 		.tasks = s->tasks,
 		.reload = reload,
 		.reload_ctx = s,
 		.ports = s->ports,
+		.loops = s->loops,
 		.event_threads = s->nloops,
 	};
 
@@ -495,22 +512,23 @@ static const struct {
 	{ "answers on the control socket", start_answers },
 };
 
-int server_start(const struct cfg_settings *settings, const struct rn_logger *log,
-		 struct server **out)
+int server_start(const struct cfg_settings *settings, struct logs *logs, struct server **out)
 {
 	struct server *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return -ENOMEM;
 	s->settings = settings;
-	s->log = log;
+	s->logs = logs;
+	s->log = &logs->of[LOG_DAEMON];
 	pthread_mutex_init(&s->clients_lock, NULL);
+	trace_init(&s->trace);
 	dialer_init(&s->dialer);
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
 		int rc = steps[i].start(s);
 
 		if (rc) {
-			rn_err(log, "cannot start: %s: %s", steps[i].name, strerror(-rc));
+			rn_err(s->log, "cannot start: %s: %s", steps[i].name, strerror(-rc));
 			server_stop(s);
 			return rc;
 		}
@@ -549,7 +567,10 @@ void server_stop(struct server *s)
 	ticker_stop(s->clients_ticker);
 	ticker_stop(s->files_ticker);
 	registration_stop(s->registration);
+	nsm_stop(s->programs.nsm);
 	stop_asking(s);
+	if (s->programs.nfs3)
+		nlm_stop_grants(s->programs.nfs3);
 	if (s->programs.nfs4)
 		nfs4_stop_copies(s->programs.nfs4);
 	dialer_close(&s->dialer);
@@ -576,6 +597,7 @@ void server_stop(struct server *s)
 	standing_free(s->standing);
 	if (s->exports)
 		exports_free(s->exports);
+	drain_free(s->drain);
 	if (s->vfs)
 		vfs_free(s->vfs);
 	if (s->parked) /* the end of a delegation wakes what is parked */
@@ -583,16 +605,19 @@ void server_stop(struct server *s)
 	rpc_clients_free(s->clients);
 	lanes_free(s->lanes);
 	pthread_mutex_destroy(&s->clients_lock);
+	trace_fini(&s->trace);
 	dialer_fini(&s->dialer);
 	rn_pipe_pool_free(s->pipes);
 	if (s->pool)
 		rn_payload_pool_free(s->pool);
+	counters_fini(&s->counters);
 	instance_release(s->instance);
 	free(s);
 }
 
 static int reload(void *ctx, struct exports_outcome *out)
 {
+	static const struct rn_log_event refused = { .id = RN_ID_RELOAD_REFUSED };
 	struct server *s = ctx;
 
 	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu", (unsigned long long)(rn_now_ns() / 1000));
@@ -602,7 +627,8 @@ static int reload(void *ctx, struct exports_outcome *out)
 	instance_reload_ended(s->instance, rc);
 	sd_notify(0, "READY=1");
 	if (rc)
-		rn_err(s->log, "reload failed, the old exports stay in force");
+		rn_log_event(s->log, RN_ERROR, &refused,
+			     "reload failed, the old exports stay in force");
 	else
 		exports_log(s->exports);
 	return rc;
@@ -647,6 +673,7 @@ static void tick_clients(void *ctx)
 {
 	struct server *s = ctx;
 
+	trace_tick(&s->trace);
 	/* A revocation that holds the lock for longer than a second delays the clock of leases. */
 	if (s->programs.nfs4 && pthread_mutex_trylock(&s->clients_lock) == 0) {
 		nfs4_tick(s->programs.nfs4);

@@ -5,13 +5,12 @@
 #define RN_DAEMON_SERVER_H
 
 #include "conf/settings.h"
-#include "lib/log.h"
+#include "daemon/logs.h"
 
 struct server;
 
-/* 0 or -errno; the reason is in the log. settings and log must outlive the server. */
-int server_start(const struct cfg_settings *settings, const struct rn_logger *log,
-		 struct server **out);
+/* 0 or -errno; the reason is in the log. settings and logs must outlive the server. */
+int server_start(const struct cfg_settings *settings, struct logs *logs, struct server **out);
 /* Takes no new calls, answers those in flight, and frees everything. */
 void server_stop(struct server *s);
 

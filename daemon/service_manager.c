@@ -10,6 +10,7 @@
 #include "daemon/service_status.h"
 #include "daemon/ticker.h"
 #include "lib/clock.h"
+#include "lib/log_ids.h"
 
 #define STATUS_SECONDS 5u
 /* A tick that comes later than this finds a process that was stopped as a whole: nobody turned meanwhile. */
@@ -45,11 +46,12 @@ static bool turns(struct service_manager *m, unsigned i, uint64_t now)
 		*p = (struct pulse){ .beats = st.beats, .since_ms = now };
 	} else if (now - p->since_ms >= m->patience_ms && !p->stopped) {
 		p->stopped = true;
-		rn_err(m->cfg.log,
-		       "event thread %u has not turned for %llu seconds: the service manager gets "
-		       "no "
-		       "sign of life until it does",
-		       i, (unsigned long long)((now - p->since_ms) / RN_MS_PER_SECOND));
+		rn_log_event(
+			m->cfg.log, RN_ERROR, &(struct rn_log_event){ .id = RN_ID_THREAD_STUCK },
+			"event thread %u has not turned for %llu seconds: the service manager gets "
+			"no "
+			"sign of life until it does",
+			i, (unsigned long long)((now - p->since_ms) / RN_MS_PER_SECOND));
 	}
 	return !p->stopped;
 }

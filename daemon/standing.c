@@ -10,7 +10,8 @@
 #include <sys/queue.h>
 
 #include "lib/clock.h"
-#include "lib/log_limit.h"
+#include "lib/log_hosts.h"
+#include "lib/log_ids.h"
 #include "rpc/address.h"
 
 #define HOSTS_MAX 8192u
@@ -43,7 +44,7 @@ TAILQ_HEAD(host_ages, host);
 
 struct standing {
 	struct standing_config cfg;
-	struct rn_log_limit log_limit;
+	struct rn_log_hosts told;
 	uint8_t hash_key[crypto_shorthash_KEYBYTES];
 	pthread_mutex_t lock; /* guards the members below; a leaf */
 	struct host_list bucket[BUCKETS];
@@ -58,6 +59,7 @@ struct standing *standing_new(const struct standing_config *cfg)
 	if (!s)
 		return NULL;
 	s->cfg = *cfg;
+	rn_log_hosts_init(&s->told);
 	crypto_shorthash_keygen(s->hash_key);
 	pthread_mutex_init(&s->lock, NULL);
 	TAILQ_INIT(&s->ages);
@@ -80,6 +82,7 @@ void standing_free(struct standing *s)
 		return;
 	while ((h = TAILQ_FIRST(&s->ages)))
 		drop(s, h);
+	rn_log_hosts_fini(&s->told);
 	pthread_mutex_destroy(&s->lock);
 	free(s);
 }
@@ -163,16 +166,20 @@ static void tell(struct standing *s, const struct rpc_conn *conn, enum rpc_stand
 		 enum rpc_standing is, uint64_t now)
 {
 	char name[RPC_ADDRESS_TEXT];
+	const struct rn_log_event event = { .id = RN_ID_HOST_REFUSED, .client = name };
+	uint8_t host[RN_LOG_HOST_KEY];
 	unsigned left_out;
 
-	if (was == is || (is != RPC_STRANGER && is != RPC_FORMER) ||
-	    !rn_log_limit_pass(&s->log_limit, now * 1000000000u, &left_out))
+	if (was == is || (is != RPC_STRANGER && is != RPC_FORMER))
+		return;
+	rpc_address_host(&conn->peer, host);
+	if (!rn_log_hosts_pass(&s->told, host, now * 1000000000u, &left_out))
 		return;
 	rpc_address_text(&conn->peer, name);
-	rn_notice(s->cfg.log, "%s: no export admits this host%s", name,
-		  is == RPC_FORMER ? " any more: it may give back what it holds" : ": refused");
+	rn_log_event(s->cfg.log, RN_NOTICE, &event, "%s: no export admits this host%s", name,
+		     is == RPC_FORMER ? " any more: it may give back what it holds" : ": refused");
 	if (left_out)
-		rn_notice(s->cfg.log, "%u more such hosts are not named", left_out);
+		rn_notice(s->cfg.log, "%u more such messages are not shown", left_out);
 }
 
 enum rpc_standing standing_of(void *standing, struct rpc_conn *conn)

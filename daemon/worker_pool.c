@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "daemon/reactor.h"
+#include "lib/clock.h"
 #include "lib/util.h"
 #include "vfs/worker.h"
 
@@ -50,6 +51,8 @@ static void run(struct worker *w, struct rpc_request *req)
 {
 	const bool given = req->given;
 
+	if (given)
+		rn_histogram_record_alone(&w->waits, rn_now_ns() - req->queued_ns);
 	req->given = false;
 	atomic_store_explicit(&w->touching, 0, memory_order_relaxed);
 	atomic_fetch_add(&w->beat, 1);
@@ -351,6 +354,7 @@ void worker_hand_over(struct workers *ws, struct rpc_request *req)
 		atomic_load_explicit(&req->conn->last_worker, memory_order_relaxed);
 	struct worker *w = NULL;
 
+	req->queued_ns = rn_now_ns();
 	if (call_queue_waiting(&ws->calls, req->lane) == 0)
 		w = pick(ws, last, req->lane);
 	if (w)

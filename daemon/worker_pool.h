@@ -27,6 +27,7 @@ struct worker {
 	_Atomic uint32_t hold;
 	_Atomic uint64_t beat;	   /* odd while it runs a request */
 	_Atomic unsigned touching; /* the lane whose file system the request uses */
+	struct rn_histogram waits; /* times until its requests have begun; recorded by it alone */
 	int error;		   /* result of its start, read after ready */
 
 	/* Used by the watch only. */

@@ -14,6 +14,7 @@
 
 #include "daemon/reactor.h"
 #include "daemon/worker_pool.h"
+#include "lib/log_ids.h"
 
 #define LOOK_MS 50u
 #define STUCK_MS 100u /* time without progress after which a worker is stuck */
@@ -75,16 +76,19 @@ static unsigned count_stuck(struct workers *ws, unsigned lane)
 static void set_blocked(struct workers *ws, unsigned lane, bool blocked)
 {
 	const dev_t dev = lanes_device(ws->cfg.lanes, lane);
+	const struct rn_log_event event = { .id = blocked ? RN_ID_FS_STUCK : RN_ID_FS_ANSWERS };
 
 	lanes_block(ws->cfg.lanes, lane, blocked);
 	if (blocked)
-		rn_warn(ws->cfg.log,
+		rn_log_event(
+			ws->cfg.log, RN_WARNING, &event,
 			"the file system on device %u:%u does not answer: %u workers wait for it, "
 			"clients that call it are told to try again",
 			major(dev), minor(dev), ws->cfg.count);
 	else
-		rn_notice(ws->cfg.log, "the file system on device %u:%u answers again", major(dev),
-			  minor(dev));
+		rn_log_event(ws->cfg.log, RN_NOTICE, &event,
+			     "the file system on device %u:%u answers again", major(dev),
+			     minor(dev));
 }
 
 /* Gives the lane's waiting calls to a worker with room, or starts another worker. Lane 0, for calls

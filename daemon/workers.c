@@ -143,12 +143,28 @@ struct rpc_sink workers_sink(struct workers *ws)
 void workers_stats(struct workers *ws, struct workers_stats *out)
 {
 	out->workers = out->fds = atomic_load(&ws->count);
-	out->stuck = 0;
+	out->stuck = out->busy = out->queued = out->stuck_loops = 0;
 	for (unsigned i = 0; i < out->workers; i++) {
-		out->stuck += atomic_load(&ws->worker[i].stuck);
-		if (atomic_load(&ws->worker[i].ready))
-			out->fds += vfs_worker_has_ring(ws->worker[i].rpc.vfs);
+		struct worker *w = &ws->worker[i];
+		const bool stuck = atomic_load(&w->stuck);
+
+		out->stuck += stuck;
+		out->busy += !stuck && hold_count(atomic_load(&w->hold)) > 0;
+		if (atomic_load(&w->ready))
+			out->fds += vfs_worker_has_ring(w->rpc.vfs);
 	}
+	for (unsigned i = 0; i < RPC_LANES; i++)
+		out->queued += call_queue_waiting(&ws->calls, i);
+	for (unsigned i = 0; i < atomic_load(&ws->nreactors); i++)
+		out->stuck_loops += reactor_stuck(ws->reactor[i]);
+}
+
+void workers_waits(struct workers *ws, struct rn_durations *sum)
+{
+	const unsigned n = atomic_load(&ws->count);
+
+	for (unsigned i = 0; i < n; i++)
+		rn_histogram_add(sum, &ws->worker[i].waits);
 }
 
 void workers_observe(struct workers *ws, const struct rpc_request *req)

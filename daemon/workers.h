@@ -7,6 +7,7 @@
 #ifndef RN_DAEMON_WORKERS_H
 #define RN_DAEMON_WORKERS_H
 
+#include "lib/histogram.h"
 #include "lib/log.h"
 #include "rpc/program.h"
 
@@ -45,8 +46,13 @@ void workers_observe(struct workers *ws, const struct rpc_request *req);
  * system call; and the descriptors that they hold: of each, its inbox's and its ring's. */
 struct workers_stats {
 	unsigned workers, stuck, fds;
+	unsigned busy;	      /* not stuck, with requests in hand */
+	unsigned stuck_loops; /* event threads that are stuck */
+	unsigned queued;      /* requests that wait for a worker */
 };
 void workers_stats(struct workers *ws, struct workers_stats *out);
+/* Adds the times that requests have waited for a worker. */
+void workers_waits(struct workers *ws, struct rn_durations *sum);
 /* rpc_server.ended. */
 void workers_ended(void *ctx, struct rpc_request *req);
 /* Called when this thread's request is about to use an export's file system. -ETIMEDOUT: that file

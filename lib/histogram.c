@@ -18,8 +18,7 @@ static unsigned bucket_of(uint64_t ns)
 	       ((unsigned)(ns >> (power - PART_BITS)) & (PARTS - 1));
 }
 
-/* First nanosecond that is no longer in the bucket. */
-static uint64_t end_of(unsigned bucket)
+uint64_t rn_histogram_end_ns(unsigned bucket)
 {
 	const unsigned group = bucket / PARTS, part = bucket % PARTS;
 	const unsigned power = group ? group + FIRST_POWER - 1 : FIRST_POWER;
@@ -40,6 +39,15 @@ void rn_histogram_record(struct rn_histogram *h, uint64_t ns)
 		atomic_store_explicit(&h->max_ns, ns, memory_order_relaxed);
 }
 
+/* Plain loads and stores, which no other processor has to be asked for. */
+void rn_histogram_record_alone(struct rn_histogram *h, uint64_t ns)
+{
+	rn_sum_alone(&h->bucket[bucket_of(ns)], 1);
+	rn_sum_alone(&h->sum_ns, ns);
+	if (ns > atomic_load_explicit(&h->max_ns, memory_order_relaxed))
+		atomic_store_explicit(&h->max_ns, ns, memory_order_relaxed);
+}
+
 void rn_histogram_add(struct rn_durations *sum, const struct rn_histogram *h)
 {
 	const uint64_t max = atomic_load_explicit(&h->max_ns, memory_order_relaxed);
@@ -55,6 +63,25 @@ void rn_histogram_add(struct rn_durations *sum, const struct rn_histogram *h)
 		sum->max_ns = max;
 }
 
+void rn_durations_add(struct rn_durations *sum, const struct rn_durations *d)
+{
+	for (unsigned i = 0; i < RN_HISTOGRAM_BUCKETS; i++)
+		sum->bucket[i] += d->bucket[i];
+	sum->count += d->count;
+	sum->sum_ns += d->sum_ns;
+	if (d->max_ns > sum->max_ns)
+		sum->max_ns = d->max_ns;
+}
+
+uint64_t rn_durations_within(const struct rn_durations *d, uint64_t ns)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < RN_HISTOGRAM_BUCKETS && rn_histogram_end_ns(i) <= ns; i++)
+		n += d->bucket[i];
+	return n;
+}
+
 uint64_t rn_durations_quantile_ns(const struct rn_durations *d, unsigned thousandths)
 {
 	/* Rounded up, without a product that overflows. */
@@ -65,7 +92,8 @@ uint64_t rn_durations_quantile_ns(const struct rn_durations *d, unsigned thousan
 	for (unsigned i = 0; i < RN_HISTOGRAM_BUCKETS; i++) {
 		seen += d->bucket[i];
 		if (d->bucket[i] && seen >= wanted)
-			return end_of(i) < d->max_ns ? end_of(i) : d->max_ns;
+			return rn_histogram_end_ns(i) < d->max_ns ? rn_histogram_end_ns(i)
+								  : d->max_ns;
 	}
 	return 0;
 }

@@ -26,8 +26,24 @@ struct rn_durations {
 	uint64_t count, sum_ns, max_ns;
 };
 
+/* Adds to a sum that no other thread adds to, while others may read it. */
+static inline void rn_sum_alone(_Atomic uint64_t *sum, uint64_t n)
+{
+	atomic_store_explicit(sum, atomic_load_explicit(sum, memory_order_relaxed) + n,
+			      memory_order_relaxed);
+}
+
 void rn_histogram_record(struct rn_histogram *h, uint64_t ns);
+/* The same, at less cost, for the only thread that records there. */
+void rn_histogram_record_alone(struct rn_histogram *h, uint64_t ns);
 void rn_histogram_add(struct rn_durations *sum, const struct rn_histogram *h);
+
+void rn_durations_add(struct rn_durations *sum, const struct rn_durations *d);
+/* Number of those that took less than that, which is a power of two from 256 on. */
+uint64_t rn_durations_within(const struct rn_durations *d, uint64_t ns);
+
+/* First nanosecond beyond a bucket; UINT64_MAX for the last one. */
+uint64_t rn_histogram_end_ns(unsigned bucket);
 
 /* The shortest time within which that many thousandths of all were done, as the upper end of a bucket, but
  * not longer than the longest of all. 0 if there are none. */

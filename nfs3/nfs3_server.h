@@ -15,6 +15,8 @@
 #define NLM_VERSION 4u
 
 struct nfs3_server;
+struct nsm;
+struct nsm_reboot;
 
 enum nfs3_grace {
 	NFS3_RECLAIMING,
@@ -26,7 +28,8 @@ struct nfs3_config {
 	struct vfs *vfs;
 	struct vfs_exports exports;
 	const struct rn_logger *log;
-	uint32_t max_io; /* rtmax, wtmax: bytes, a multiple of 4096, at most 1 MiB */
+	struct rn_payload_pool *pool; /* for locks that are granted later */
+	uint32_t max_io;	      /* rtmax, wtmax: bytes, a multiple of 4096, at most 1 MiB */
 	/*
 	 * Supplementary groups of a uid in the server's own databases (exports(5) manage-gids), or
 	 * NULL to use those of the call. Fills at most VFS_GROUPS_MAX; thread-safe, caches;
@@ -34,21 +37,39 @@ struct nfs3_config {
 	 */
 	int (*lookup_groups)(void *ctx, const struct sockaddr *peer, struct vfs_cred *cred);
 	void *lookup_ctx;
-	/* Asks whether NFSv4 clients are reclaiming state from before a restart. NULL: never. */
+	/* Asks whether clients are reclaiming state from before a restart. NULL: never. */
 	bool (*in_grace)(void *ctx, enum nfs3_grace what);
 	void *grace_ctx;
+	/* Keeps clients with locks on record; NULL: nobody does, and any client may reclaim. Must outlive
+	 * the server. */
+	struct nsm *nsm;
 };
 
 int nfs3_server_new(const struct nfs3_config *cfg, struct nfs3_server **out);
 void nfs3_server_free(struct nfs3_server *s);
 /* The two programs, to be put into an rpc_server; they refer to s. */
 void nfs3_program(struct nfs3_server *s, struct rpc_program *nfs, struct rpc_program *mount);
+/* The RFC's name of a procedure of NFS version 3; NULL: none has that number. */
+const char *nfs3_proc_name(uint32_t proc);
 
 /* The lock manager (RFC 1813 appendix II). */
 void nlm_program(struct nfs3_server *s, struct rpc_program *nlm);
 /* Moves x from the arguments of a call of NLM to its file handle. False: that procedure has none, or
  * the call is cut off. */
 bool nlm_skip_to_fh(struct xdr_in *x, uint32_t proc);
+
+/* The RFC's name of a status of NFS version 3, or of NLM; NULL: none has that number. MOUNT's numbers are those of
+ * NFS. */
+const char *nfs3_status_name(uint32_t status);
+const char *nlm_status_name(uint32_t status);
+
+/* Waits for locks that are being granted to clients that wait; none is granted any more. Before the workers
+ * end, after nsm_stop(). */
+void nlm_stop_grants(struct nfs3_server *s);
+
+/* Releases the locks that a host took before it has restarted. False: a call that does not end has some
+ * of them; to be called again. Any thread. */
+bool nlm_host_rebooted(struct nfs3_server *s, const struct nsm_reboot *r);
 
 /* Releases every lock below exports that its client has lost; returns the number of clients that
  * held some. The new exports are in force already. Any thread. */

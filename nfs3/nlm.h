@@ -2,8 +2,8 @@
 /*
  * The network lock manager, version 4 (RFC 1813 appendix II): byte-range locks for NFSv3 clients,
  * in the one table of vfs/lock.h. Served are the procedures that answer in their reply; clients
- * over TCP use no others. A lock that has to wait is answered BLOCKED, and the client asks again
- * (Linux every 30 seconds): the server makes no callbacks.
+ * over TCP use no others. A lock that has to wait is answered BLOCKED. The client is called when it has
+ * the lock (nfs3/nlm_grant.h), and asks again by itself (Linux every 30 seconds).
  */
 #ifndef RN_NFS3_NLM_H
 #define RN_NFS3_NLM_H
@@ -18,6 +18,7 @@ enum nlm4_proc {
 	NLMPROC4_LOCK = 2,
 	NLMPROC4_CANCEL = 3,
 	NLMPROC4_UNLOCK = 4,
+	NLMPROC4_GRANTED = 5, /* to a client */
 	NLMPROC4_NM_LOCK = 22,
 	NLMPROC4_FREE_ALL = 23,
 	NLMPROC4_COUNT
@@ -43,6 +44,8 @@ struct nlm_bytes {
 struct nlm_lock_args {
 	struct nlm_bytes cookie;
 	bool block, exclusive, reclaim;
+	bool monitor;	/* true for LOCK, after decoding; false for NM_LOCK */
+	uint32_t state; /* state number of the client, see nsm/nsm.h */
 	struct nlm_bytes caller, oh;
 	struct vfs_fh fh; /* len 0: not a handle of this server */
 	int32_t svid;

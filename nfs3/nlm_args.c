@@ -45,7 +45,7 @@ bool nlm_decode_lock(struct xdr_in *x, void *args)
 	a->exclusive = xdr_get_bool(x);
 	get_lock(x, a);
 	a->reclaim = xdr_get_bool(x);
-	xdr_get_u32(x); /* the client's NSM state */
+	a->state = xdr_get_u32(x);
 	return !x->err;
 }
 

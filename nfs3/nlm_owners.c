@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "lib/util.h"
+#include "nfs3/nlm_grant.h"
+#include "nsm/nsm.h"
 
 static struct nlm_owner *of_holder(struct vfs_holder *h)
 {
@@ -39,12 +41,13 @@ const struct nlm_owner *nlm_owner_of(const struct vfs_holder *h)
 	return h && h->ops == &holder_ops ? rn_container_of(h, struct nlm_owner, holder) : NULL;
 }
 
-struct nlm_owners *nlm_owners_new(void)
+struct nlm_owners *nlm_owners_new(struct nsm *nsm)
 {
 	struct nlm_owners *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return NULL;
+	t->nsm = nsm;
 	pthread_mutex_init(&t->lock, NULL);
 	randombytes_buf(t->key, sizeof(t->key));
 	return t;
@@ -82,6 +85,10 @@ static void unlink_owner(struct nlm_owners *t, struct nlm_owner *o)
 	charge(t, o, 0);
 	t->memory -= size_of(o);
 	pthread_mutex_unlock(&t->lock);
+	if (o->host)
+		nsm_host_put(t->nsm, o->host);
+	o->host = NULL;
+	nlm_grants_settle(o, 0, 0);
 	vfs_lock_owner_end(&o->locks);
 	vfs_share_close(&o->share);
 	nlm_owner_put(o); /* the table's reference */
@@ -253,6 +260,18 @@ void nlm_owner_leave(struct nlm_owners *t, struct nlm_owner *o)
 	nlm_owner_put(o);
 }
 
+void nlm_owner_monitor(struct nlm_owners *t, struct nlm_owner *o, struct nsm_host *host,
+		       uint32_t state)
+{
+	if (!host)
+		return;
+	if (o->host)
+		nsm_host_put(t->nsm, host);
+	else
+		o->host = host;
+	o->state = state;
+}
+
 struct freeing {
 	struct nlm_owners *t;
 	const struct nlm_freed *freed;
@@ -319,6 +338,49 @@ void nlm_owners_drop_client(struct nlm_owners *t, const struct nlm_freed *freed)
 			drop_below(&w, (uint32_t)id);
 		last = (int64_t)id;
 	}
+}
+
+/* A reference to the owner with the least serial number above *last that belongs to the host, or NULL. */
+static struct nlm_owner *next_of_host(struct nlm_owners *t, unsigned bucket,
+				      const struct nsm_reboot *r, uint64_t *last)
+{
+	const struct nlm_bytes caller = { r->name, r->name_len };
+	struct nlm_owner *o, *least = NULL;
+
+	pthread_mutex_lock(&t->lock);
+	LIST_FOREACH (o, &t->bucket[bucket], link) {
+		if (o->serial > *last && (!least || o->serial < least->serial) &&
+		    is_caller(o, r->addr->bytes, &caller))
+			least = o;
+	}
+	if (least) {
+		atomic_fetch_add(&least->refs, 1);
+		*last = least->serial;
+	}
+	pthread_mutex_unlock(&t->lock);
+	return least;
+}
+
+bool nlm_owners_drop_rebooted(struct nlm_owners *t, const struct nsm_reboot *r)
+{
+	struct nlm_owner *o;
+	bool all = true;
+
+	for (unsigned i = 0; i < NLM_BUCKETS; i++) {
+		uint64_t last = 0;
+
+		while ((o = next_of_host(t, i, r, &last)) != NULL) {
+			if (pthread_mutex_trylock(&o->busy) != 0) {
+				all = false;
+				nlm_owner_put(o);
+				continue;
+			}
+			if (o->linked && o->host && o->state != r->state)
+				vfs_lock_drop_all(&o->locks);
+			nlm_owner_leave(t, o);
+		}
+	}
+	return all;
 }
 
 /* A reference to an owner that this walk has not met and whose export may be lost. NULL: none is

@@ -18,6 +18,10 @@
 #include "vfs/lock.h"
 #include "vfs/share.h"
 
+struct nsm;
+struct nsm_host;
+struct nsm_reboot;
+
 #define NLM_BUCKETS 4096u
 #define NLM_MEMORY_MAX (16u << 20) /* bytes of all owners, their files and locks */
 /* Bytes that vfs/ needs for a file and for a range of it (tests/unit/test_vfs_scale.c). */
@@ -32,6 +36,9 @@ struct nlm_owner_key {
 	uint64_t hash;		 /* hash of all members above it, under the table's key; not 0 */
 };
 
+struct nlm_grant;
+LIST_HEAD(nlm_grant_list, nlm_grant);
+
 struct nlm_owner {
 	struct vfs_holder holder; /* shown to others in conflicts */
 	_Atomic unsigned refs;
@@ -45,8 +52,13 @@ struct nlm_owner {
 	int32_t svid;
 	uint32_t export_id; /* export by which it was first used */
 	uint32_t round;	    /* last walk that met it, see nlm_owners.round; under nlm_owners.lock */
-	uint64_t serial;    /* unique and ascending; modulo NLM_BUCKETS the bucket */
-	uint32_t charged;   /* ranges already counted in nlm_owners.memory; under its lock */
+	/* On record while the owner is, and the state number of its last lock; NULL: the client wants no
+	 * record. Under busy. */
+	struct nsm_host *host;
+	uint32_t state;
+	struct nlm_grant_list granted; /* nfs3/nlm_grant.h; under busy */
+	uint64_t serial;	       /* unique and ascending; modulo NLM_BUCKETS the bucket */
+	uint32_t charged; /* ranges already counted in nlm_owners.memory; under its lock */
 	uint16_t oh_len, caller_len, fh_len;
 	uint8_t bytes[]; /* oh, caller, handle of the first call */
 };
@@ -54,6 +66,7 @@ struct nlm_owner {
 LIST_HEAD(nlm_owner_list, nlm_owner);
 
 struct nlm_owners {
+	struct nsm *nsm; /* may be NULL */
 	pthread_mutex_t lock;
 	uint8_t key[16];
 	size_t memory;
@@ -62,7 +75,7 @@ struct nlm_owners {
 	struct nlm_owner_list bucket[NLM_BUCKETS];
 };
 
-struct nlm_owners *nlm_owners_new(void);
+struct nlm_owners *nlm_owners_new(struct nsm *nsm);
 void nlm_owners_free(struct nlm_owners *t); /* releases all locks; no request is running */
 
 void nlm_owner_key(const struct nlm_owners *t, const struct sockaddr *peer,
@@ -75,6 +88,10 @@ void nlm_owner_key(const struct nlm_owners *t, const struct sockaddr *peer,
  */
 int nlm_owner_enter(struct nlm_owners *t, struct nfs3_op *op, const struct nlm_owner_key *k,
 		    bool create, struct nlm_owner **out);
+/* Notes that the owner has taken a lock; takes over the reference of the host, which may be NULL. The
+ * caller has entered the owner. */
+void nlm_owner_monitor(struct nlm_owners *t, struct nlm_owner *o, struct nsm_host *host,
+		       uint32_t state);
 /* True if there is memory for the ranges that one lock can add. */
 bool nlm_owners_have_room(struct nlm_owners *t);
 /* Frees an owner without locks; NULL is allowed. */
@@ -91,6 +108,9 @@ struct nlm_freed {
 	void *arg;
 };
 void nlm_owners_drop_client(struct nlm_owners *t, const struct nlm_freed *freed);
+
+/* See nlm_host_rebooted. */
+bool nlm_owners_drop_rebooted(struct nlm_owners *t, const struct nsm_reboot *r);
 
 /* Releases the locks below exports that their clients have lost; returns the number of clients. One
  * call at a time. */

@@ -14,6 +14,7 @@
 #include "nfs3/server.h"
 #include "nfs3/status.h"
 #include "nfs3/xdr_attr.h"
+#include "rpc/client.h"
 #include "rpc/program.h"
 #include "rpc/worker.h"
 #include "vfs/io.h"
@@ -72,6 +73,18 @@ void nfs3_put_attr_of(struct nfs3_op *op, struct vfs_node *n);
 struct vfs_dir_change *nfs3_op_change(struct nfs3_op *op, unsigned i);
 /* Puts the wcc_data of op->node[i]. */
 void nfs3_put_wcc_of(struct nfs3_op *op, unsigned i);
+
+/* Count what has been read or written for the client. */
+static inline void nfs3_count_read(const struct nfs3_op *op, uint64_t bytes)
+{
+	if (op->req->conn->client)
+		rpc_usage_add(&op->req->conn->client->usage.bytes_read, bytes);
+}
+static inline void nfs3_count_written(const struct nfs3_op *op, uint64_t bytes)
+{
+	if (op->req->conn->client)
+		rpc_usage_add(&op->req->conn->client->usage.bytes_written, bytes);
+}
 
 /* Gives everything back. Returns the handler's result: RPC_RUN_DONE, or the refusal for rc. */
 enum rpc_run nfs3_op_end(struct nfs3_op *op, int rc);

@@ -6,7 +6,9 @@
 #include <limits.h>
 #include <string.h>
 
+#include "lib/log_ids.h"
 #include "lib/util.h"
+#include "nfs/caller.h"
 #include "nfs3/mount_resolve.h"
 #include "nfs3/procs.h"
 #include "rpc/address.h"
@@ -78,29 +80,81 @@ static void printable(const struct mnt_path *path, char *out, size_t size)
 	out[n] = '\0';
 }
 
-static const char *reason(const struct rpc_request *req, int rc)
+static const char *reason(const struct rpc_request *req, const struct vfs_access *access, int rc)
 {
 	if (req->standing == RPC_STRANGER || req->standing == RPC_FORMER)
 		return "no export is for this host";
 	if (rc == -EAGAIN)
 		return "its name could not be found out in time";
-	return rc == -EACCES ? "the export is not for this host, its port or its flavour"
-			     : strerror(-rc);
+	if (rc == -EACCES && nfs_check_port(access, req->conn) != 0)
+		return "its port is not below 1024, which the option secure wants";
+	if (rc == -EACCES && access->flags && !nfs_flavor_allowed(&req->call.cred, access))
+		return "the export does not take this security flavour";
+	return strerror(-rc);
 }
 
-static void log_refusal(struct rpc_request *req, const struct mnt_path *path, int rc)
+/* A message about a MNT, with the facts that both kinds have. */
+struct about {
+	char client[RPC_ADDRESS_TEXT], path[256], line[768];
+	struct rn_log_event event;
+	unsigned left_out;
+};
+
+/* False: nothing is to be logged. */
+static bool begin_message(struct rpc_request *req, const struct mnt_path *path, struct about *a)
 {
 	struct nfs3_server *s = req->program_ctx;
-	char name[RPC_ADDRESS_TEXT], text[256];
-	unsigned left_out;
+	const struct vfs_exports *exports = &s->cfg.exports;
+	const struct sockaddr *peer = (const struct sockaddr *)&req->conn->peer;
+	uint8_t host[RN_LOG_HOST_KEY];
 
-	if (!rn_log_limit_pass(&s->refusals, req->arrived_ns, &left_out))
+	rpc_address_host(&req->conn->peer, host);
+	if (!rn_log_hosts_pass(&s->mount_log, host, req->arrived_ns, &a->left_out))
+		return false;
+	rpc_address_text(&req->conn->peer, a->client);
+	printable(path, a->path, sizeof(a->path));
+	a->line[0] = '\0';
+	if (exports->why && path->len > 0 && path->len <= MNT_PATH_MAX)
+		exports->why(exports->ctx, path->bytes, peer, a->line, sizeof(a->line));
+	a->event = (struct rn_log_event){ .client = a->client, .operation = "MNT" };
+	return true;
+}
+
+static void end_message(const struct nfs3_server *s, const struct about *a)
+{
+	if (a->left_out)
+		rn_notice(s->cfg.log, "%s: %u more messages about MNT are not shown", a->client,
+			  a->left_out);
+}
+
+static void log_refusal(struct rpc_request *req, const struct mnt_path *path,
+			const struct vfs_access *access, int rc)
+{
+	const struct nfs3_server *s = req->program_ctx;
+	struct about a;
+
+	if (!begin_message(req, path, &a))
 		return;
-	rpc_address_text(&req->conn->peer, name);
-	printable(path, text, sizeof(text));
-	rn_notice(s->cfg.log, "%s: MNT of %s refused: %s", name, text, reason(req, rc));
-	if (left_out)
-		rn_notice(s->cfg.log, "%u more refusals of MNT are not shown", left_out);
+	a.event.id = RN_ID_MOUNT_REFUSED;
+	rn_log_event(s->cfg.log, RN_NOTICE, &a.event, "%s: MNT of %s refused: %s%s%s", a.client,
+		     a.path, reason(req, access, rc), a.line[0] ? "; " : "", a.line);
+	end_message(s, &a);
+}
+
+static void log_grant(struct rpc_request *req, const struct mnt_path *path,
+		      const struct vfs_ctx *ctx)
+{
+	const struct nfs3_server *s = req->program_ctx;
+	struct about a;
+
+	if (!rn_log_wants(s->cfg.log, RN_INFO) || !begin_message(req, path, &a))
+		return;
+	a.event.id = RN_ID_MOUNT_GRANTED;
+	a.event.export = vfs_export_path(ctx->exp);
+	rn_log_event(s->cfg.log, RN_INFO, &a.event, "%s: MNT of %s granted, %s%s%s", a.client,
+		     a.path, ctx->access.flags & VFS_RO ? "read-only" : "read-write",
+		     a.line[0] ? "; " : "", a.line);
+	end_message(s, &a);
 }
 
 /* A stranger gets the same answer for every path, so that it does not learn which are exported. */
@@ -108,7 +162,7 @@ static int resolve(struct rpc_request *req, const struct mnt_path *path, struct 
 		   struct vfs_node **node)
 {
 	*node = NULL;
-	ctx->exp = NULL;
+	memset(ctx, 0, sizeof(*ctx));
 	if (req->standing == RPC_STRANGER || req->standing == RPC_FORMER)
 		return -EACCES;
 	return mnt_resolve(req, path, ctx, node);
@@ -129,7 +183,9 @@ static enum rpc_run proc_mnt(struct rpc_request *req, void *args)
 	if (rc == 0 && !(ctx.access.flags & (VFS_SEC_SYS | VFS_SEC_NONE)))
 		rc = -EACCES;
 	if (rc < 0)
-		log_refusal(req, path, rc);
+		log_refusal(req, path, &ctx.access, rc);
+	else
+		log_grant(req, path, &ctx);
 	xdr_put_u32(&req->out, mount_status(rc));
 	if (rc == 0) {
 		const struct vfs_fh *fh = vfs_node_fh(node);

@@ -5,9 +5,10 @@
 #include "nfs/attempt.h"
 #include "nfs/caller.h"
 #include "nfs3/nfs3_server.h"
-#include "nfs3/nlm_owners.h"
+#include "nfs3/nlm_grant.h"
 #include "nfs3/procs.h"
 #include "nfs3/server.h"
+#include "nsm/nsm.h"
 
 static enum nlm4_stat status_of(int rc)
 {
@@ -164,16 +165,57 @@ static enum rpc_run proc_test(struct rpc_request *req, void *args)
 	return nfs3_op_end(op, rc);
 }
 
+/* Also settles what was granted of the range. */
+static int unlock(struct nfs3_op *op, struct nlm_owner *o, const struct nlm_lock_args *a)
+{
+	nlm_grants_settle(o, a->offset, a->length);
+	return vfs_unlock(&op->ctx, &o->locks, a->offset, a->length ? a->length : UINT64_MAX);
+}
+
+/* Puts the client on record before it gets a lock. *host is then for the caller to put. */
+static int monitor(struct nfs3_op *op, const struct nlm_lock_args *a, struct nsm_host **host)
+{
+	const struct rpc_conn *conn = op->req->conn;
+	struct nsm_peer peer = { .name = a->caller.data, .name_len = a->caller.len };
+	int rc;
+
+	*host = NULL;
+	if (!a->monitor || !op->server->cfg.nsm)
+		return 0;
+	rpc_address_of(&conn->peer, &peer.addr);
+	rpc_address_of(&conn->local, &peer.local);
+	rc = nsm_host_get(op->server->cfg.nsm, &peer, host);
+	if (rc == -EAGAIN)
+		return op->req->must_answer ? -VFS_ELEASE : -NFS3_EWAIT;
+	if (rc == 0 && a->reclaim && !nsm_host_is_former(op->server->cfg.nsm, *host)) {
+		nsm_host_put(op->server->cfg.nsm, *host);
+		*host = NULL;
+		rc = -VFS_EDENIED;
+	}
+	return rc;
+}
+
+/* g: the lock is for a grant; NULL: for the call itself. */
 static int lock_file(struct nfs3_op *op, const struct nlm_lock_args *a,
-		     const struct nlm_owner_key *key)
+		     const struct nlm_owner_key *key, struct nlm_grant *g)
 {
 	struct vfs_lock_request r = request_of(a);
 	struct vfs_conflict c = { .holder = NULL };
+	struct nsm_host *host;
 	struct nlm_owner *o;
-	int rc = nlm_owner_enter(owners_of(op), op, key, true, &o);
+	int rc = monitor(op, a, &host);
 
 	if (rc != 0)
 		return rc;
+	rc = nlm_owner_enter(owners_of(op), op, key, true, &o);
+	if (rc != 0) {
+		if (host)
+			nsm_host_put(op->server->cfg.nsm, host);
+		return rc;
+	}
+	nlm_owner_monitor(owners_of(op), o, host, a->state);
+	if (!g)
+		nlm_grants_settle(o, a->offset, a->length);
 	r.waiter = a->block ? key->hash : 0;
 	rc = nlm_owners_have_room(owners_of(op)) ? try_lock(op, o, &r, false, &c) : -ENOLCK;
 	if (rc == 0 && !nfs_still_served(&op->server->cfg.exports, op->export_id, op->req->conn)) {
@@ -181,15 +223,16 @@ static int lock_file(struct nfs3_op *op, const struct nlm_lock_args *a,
 		rc = -ESTALE;
 	}
 	if (status_of(rc) == NLM4_DENIED)
-		vfs_lock_remember_waiter(o->locks.file, &r, NULL);
+		nlm_grant_wait(op, a, o, &r, c.holder || c.kept || rc == -EAGAIN);
+	else if (rc == 0 && g)
+		nlm_grant_link(o, g);
 	nlm_owner_leave(owners_of(op), o);
 	vfs_conflict_put(&c);
 	return rc;
 }
 
-static enum rpc_run proc_lock(struct rpc_request *req, void *args)
+static enum rpc_run run_lock(struct rpc_request *req, const struct nlm_lock_args *a)
 {
-	const struct nlm_lock_args *a = args;
 	struct nfs3_op *op = nfs3_op_begin(req);
 	struct nlm_owner_key key;
 	enum nlm4_stat stat;
@@ -200,12 +243,55 @@ static enum rpc_run proc_lock(struct rpc_request *req, void *args)
 	rc = open_file(op, a, &key);
 	if (rc == 0)
 		rc = check_access(op, a->exclusive);
-	if (rc == 0 && wrong_time(op, a->reclaim))
+	/* A client that is told of grace asks again by itself, every few seconds. */
+	if (rc == 0 &&
+	    (wrong_time(op, a->reclaim) || (!a->reclaim && vfs_export_is_draining(op->ctx.exp))))
 		return answer(op, &a->cookie, NLM4_DENIED_GRACE_PERIOD, 0);
 	if (rc == 0)
-		rc = lock_file(op, a, &key);
+		rc = lock_file(op, a, &key, NULL);
 	stat = status_of(rc);
 	return answer(op, &a->cookie, stat == NLM4_DENIED && a->block ? NLM4_BLOCKED : stat, rc);
+}
+
+int nlm_grant_lock(struct nfs3_op *op, const struct nlm_lock_args *a, struct nlm_grant *g)
+{
+	struct nlm_owner_key key;
+	int rc = open_file(op, a, &key);
+
+	if (rc == 0)
+		rc = check_access(op, a->exclusive);
+	if (rc == 0 && (wrong_time(op, false) || vfs_export_is_draining(op->ctx.exp)))
+		rc = -VFS_ELEASE;
+	return rc == 0 ? lock_file(op, a, &key, g) : rc;
+}
+
+int nlm_grant_unlock(struct nfs3_op *op, const struct nlm_lock_args *a, const struct nlm_grant *g)
+{
+	struct nlm_owner_key key;
+	struct nlm_owner *o;
+	int rc = open_file(op, a, &key);
+
+	if (rc == 0)
+		rc = nlm_owner_enter(owners_of(op), op, &key, false, &o);
+	if (rc == 0 && o) {
+		if (!nlm_grant_is_settled(g))
+			rc = unlock(op, o, a);
+		nlm_owner_leave(owners_of(op), o);
+	}
+	return rc;
+}
+
+static enum rpc_run proc_lock(struct rpc_request *req, void *args)
+{
+	struct nlm_lock_args *a = args;
+
+	a->monitor = true;
+	return run_lock(req, a);
+}
+
+static enum rpc_run proc_nm_lock(struct rpc_request *req, void *args)
+{
+	return run_lock(req, args);
 }
 
 static enum rpc_run proc_cancel(struct rpc_request *req, void *args)
@@ -213,6 +299,7 @@ static enum rpc_run proc_cancel(struct rpc_request *req, void *args)
 	const struct nlm_lock_args *a = args;
 	struct nfs3_op *op = nfs3_op_begin(req);
 	struct nlm_owner_key key;
+	struct nlm_owner *o = NULL;
 	struct vfs_file *f;
 	int rc;
 
@@ -224,7 +311,12 @@ static enum rpc_run proc_cancel(struct rpc_request *req, void *args)
 	if (rc == 0) {
 		vfs_lock_forget_waiter(f, key.hash);
 		vfs_file_put(f);
+		rc = nlm_owner_enter(owners_of(op), op, &key, false, &o);
 	}
+	/* The lock may have been granted, and the client not know it yet. */
+	if (o && nlm_grants_settle(o, a->offset, a->length))
+		rc = unlock(op, o, a);
+	nlm_owner_leave(owners_of(op), o);
 	return answer(op, &a->cookie, status_of(rc), rc);
 }
 
@@ -242,7 +334,7 @@ static enum rpc_run proc_unlock(struct rpc_request *req, void *args)
 	if (rc == 0)
 		rc = nlm_owner_enter(owners_of(op), op, &key, false, &o);
 	if (rc == 0 && o) {
-		rc = vfs_unlock(&op->ctx, &o->locks, a->offset, a->length ? a->length : UINT64_MAX);
+		rc = unlock(op, o, a);
 		nlm_owner_leave(owners_of(op), o);
 	}
 	return answer(op, &a->cookie, status_of(rc), rc);
@@ -293,6 +385,11 @@ static enum rpc_run proc_free_all(struct rpc_request *req, void *args)
 		return RPC_RUN_DONE;
 	/* The reply has no status: an error of RPC makes the client send the call again. */
 	return req->must_answer ? RPC_RUN_SYSTEM_ERR : RPC_RUN_AGAIN;
+}
+
+bool nlm_host_rebooted(struct nfs3_server *s, const struct nsm_reboot *r)
+{
+	return nlm_owners_drop_rebooted(s->nlm, r);
 }
 
 uint64_t nlm_revoke_exports(struct nfs3_server *s, const struct vfs_exports_lost *lost)
@@ -346,7 +443,7 @@ const struct rpc_proc nlm_proc_nm_lock = {
 	.name = "NM_LOCK",
 	.decode = nlm_decode_lock,
 	.args_size = sizeof(struct nlm_lock_args),
-	.run = proc_lock,
+	.run = proc_nm_lock,
 	.flags = RPC_NONIDEMPOTENT,
 	.reply_size = RESULT_SIZE,
 };

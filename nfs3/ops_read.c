@@ -32,6 +32,7 @@ static int encode_head(struct nfs3_op *op)
 
 	if (!rpc_reply_fits(op->req, READ_RESULT_SIZE, n))
 		return -NFS3_ETOOLONG;
+	nfs3_count_read(op, n);
 	nfs3_put_status(op, 0);
 	if (io->has_attr)
 		nfs3_put_post_op_attr(x, &io->attr);

@@ -23,6 +23,7 @@ static void encode_write(struct nfs3_op *op, int rc)
 	nfs3_put_wcc_of(op, 0);
 	if (!ok)
 		return;
+	nfs3_count_written(op, (uint64_t)op->io.result);
 	xdr_put_u32(x, (uint32_t)op->io.result);
 	xdr_put_u32(x, op->io.stable);
 	xdr_put_u64(x, op->verifier);

@@ -11,6 +11,11 @@ static const struct rpc_proc null_proc = { .name = "NULL", .flags = RPC_PROMPT }
 static const struct rpc_proc *const nfs3_procs[NFSPROC3_COUNT] = { [NFSPROC3_NULL] = &null_proc,
 								   NFS3_PROC_LIST(POINTER) };
 
+const char *nfs3_proc_name(uint32_t proc)
+{
+	return proc < NFSPROC3_COUNT ? nfs3_procs[proc]->name : NULL;
+}
+
 /* Procedure 6 of versions 1 and 2 is EXPORTALL, which version 3 does not have; 7 of version 2 is
  * PATHCONF. */
 #define MOUNT_PROCS(mnt)                                                                           \

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "nfs3/nlm_owners.h"
+#include "nfs3/nlm_grant.h"
 #include "nfs3/proto.h"
 
 int nfs3_server_new(const struct nfs3_config *cfg, struct nfs3_server **out)
@@ -16,13 +16,15 @@ int nfs3_server_new(const struct nfs3_config *cfg, struct nfs3_server **out)
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return -ENOMEM;
-	s->nlm = nlm_owners_new();
-	if (!s->nlm) {
-		free(s);
-		return -ENOMEM;
-	}
 	s->cfg = *cfg;
 	mnt_list_init(&s->mounts);
+	rn_log_hosts_init(&s->mount_log);
+	s->nlm = nlm_owners_new(cfg->nsm);
+	s->grants = nlm_grants_new(s);
+	if (!s->nlm || !s->grants) {
+		nfs3_server_free(s);
+		return -ENOMEM;
+	}
 	*out = s;
 	return 0;
 }
@@ -32,6 +34,15 @@ void nfs3_server_free(struct nfs3_server *s)
 	if (!s)
 		return;
 	mnt_list_fini(&s->mounts);
+	rn_log_hosts_fini(&s->mount_log);
+	if (s->grants)
+		nlm_grants_stop(s->grants);
 	nlm_owners_free(s->nlm);
+	nlm_grants_free(s->grants);
 	free(s);
+}
+
+void nlm_stop_grants(struct nfs3_server *s)
+{
+	nlm_grants_stop(s->grants);
 }

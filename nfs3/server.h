@@ -3,15 +3,16 @@
 #ifndef RN_NFS3_SERVER_PRIVATE_H
 #define RN_NFS3_SERVER_PRIVATE_H
 
-#include "lib/log_limit.h"
+#include "lib/log_hosts.h"
 #include "nfs3/mount_list.h"
 #include "nfs3/nfs3_server.h"
 
 struct nfs3_server {
 	struct nfs3_config cfg;
-	struct mnt_list mounts;
+	struct mnt_list mounts; /* rows for DUMP, added by MNT */
 	struct nlm_owners *nlm;
-	struct rn_log_limit refusals; /* rows for DUMP, added by MNT */
+	struct nlm_grants *grants;
+	struct rn_log_hosts mount_log; /* limit of messages about MNT */
 };
 
 #endif

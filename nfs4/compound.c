@@ -8,6 +8,7 @@
 
 #include "lib/util.h"
 #include "lib/clock.h"
+#include "nfs4/counts.h"
 #include "nfs4/server.h"
 #include "vfs/worker.h"
 
@@ -19,6 +20,13 @@ bool nfs4_compound_decode(struct xdr_in *in, void *args)
 	a->minor = xdr_get_u32(in);
 	a->nops = xdr_get_u32(in);
 	return !in->err;
+}
+
+uint32_t nfs4_minor_of(const struct rpc_request *req)
+{
+	const struct nfs4_compound_args *a = req->args;
+
+	return req->proc && req->proc->decode == nfs4_compound_decode && a ? a->minor : UINT32_MAX;
 }
 
 /* Puts all that the compound holds. Returns the result for rpc_dispatch. */
@@ -161,6 +169,7 @@ static void unput(struct nfs4_compound *c)
 	xdr_out_rewind(c->out, c->status_at + 4);
 	c->keep_body = false;
 	c->names_awaited = 0;
+	c->moved = 0;
 	rn_arena_rewind(&c->req->arena, c->run_at);
 }
 
@@ -223,6 +232,8 @@ static int start_op(struct nfs4_compound *c)
 	c->op = c->in->err ? NULL : c->server->hooks->find_op(c->opnum, c->minor);
 	if (!c->op)
 		c->opnum = OP_ILLEGAL;
+	if (c->index < NFS4_RAN_MAX)
+		c->ran[c->index] = c->op ? (uint8_t)c->opnum : 0;
 	xdr_put_u32(c->out, c->opnum);
 	c->status_at = xdr_out_pos(c->out);
 	xdr_put_u32(c->out, NFS4_OK);
@@ -239,6 +250,27 @@ static int start_op(struct nfs4_compound *c)
 	return repeat_op(c, c->op->run(c, c->args));
 }
 
+static void count_outcome(struct nfs4_compound *c, int status)
+{
+	struct nfs4_counts *n = c->counts;
+
+	if (status != NFS4_OK)
+		nfs4_count(&n->errors, 1);
+	else
+		nfs4_count(c->op->flags & NFS4_OP_CHANGES ? &n->bytes_written : &n->bytes_read,
+			   c->moved);
+	c->moved = 0;
+}
+
+static inline void count_op(struct nfs4_compound *c, int status)
+{
+	if (!c->counts)
+		return;
+	nfs4_count(&c->counts->op[c->op ? c->opnum : 0], 1);
+	if (status != NFS4_OK || c->moved)
+		count_outcome(c, status);
+}
+
 /* The operation began when the one before it ended, so the clock is read once for each. */
 static void observe_op(struct nfs4_compound *c, int status)
 {
@@ -248,8 +280,14 @@ static void observe_op(struct nfs4_compound *c, int status)
 	if (!cfg->observe_op)
 		return;
 	now = rn_now_ns();
-	cfg->observe_op(cfg->observe_ctx, c->req, c->opnum, now - c->op_began_ns,
-			status != NFS4_OK);
+	const struct nfs4_op_end end = {
+		.minor = c->minor,
+		.opnum = c->opnum,
+		.status = (uint32_t)status,
+		.elapsed_ns = now - c->op_began_ns,
+	};
+
+	cfg->observe_op(cfg->observe_ctx, c->req, &end);
 	c->op_began_ns = now;
 }
 
@@ -310,6 +348,7 @@ static int end_op(struct nfs4_compound *c, int status)
 	c->repeats = 0;
 	c->done++;
 	c->index++;
+	count_op(c, status);
 	observe_op(c, status);
 	return status;
 }

@@ -36,9 +36,11 @@
 #define NFS4_NO_ROOM (-3)
 
 #define NFS4_TAG_MAX 1024u /* longer tags are GARBAGE_ARGS */
+#define NFS4_RAN_MAX 32u   /* operations that are noted for traces */
 #define NFS4_OPS_MAX 128u  /* operations of one COMPOUND; a session may set a lower limit */
 
 struct nfs4_client;
+struct nfs4_counts;
 struct nfs4_owner;
 struct nfs4_session;
 struct nfs4_slot;
@@ -66,11 +68,14 @@ struct nfs4_compound {
 	bool keep_body;
 	bool no_room; /* an operation ended in NFS4_NO_ROOM */
 
-	size_t body_at;	      /* offset of COMPOUND4res in out */
-	size_t count_at;      /* offset of the number of results */
-	size_t status_at;     /* offset of the status of the operation under way */
-	size_t arena_at;      /* arena position before its arguments */
-	uint32_t done;	      /* results put */
+	size_t body_at;	  /* offset of COMPOUND4res in out */
+	size_t count_at;  /* offset of the number of results */
+	size_t status_at; /* offset of the status of the operation under way */
+	size_t arena_at;  /* arena position before its arguments */
+	uint32_t done;	  /* results put */
+	/* Numbers of the first operations that began, for traces; 0: an illegal one. */
+	uint8_t ran[NFS4_RAN_MAX];
+	uint64_t clientid;    /* of the calling client, noted when it is put; 0: not known */
 	uint64_t op_began_ns; /* CLOCK_MONOTONIC; 0: not measured */
 	struct rpc_seg rest;  /* after nfs4_forget_call: the undecoded part of the call */
 
@@ -86,6 +91,8 @@ struct nfs4_compound {
 	size_t reply_limit;  /* the session's limit of the RPC reply in bytes; SIZE_MAX: none */
 	size_t cached_limit; /* bytes, if cache_this */
 	struct nfs4_client *client; /* calling client, once it is known: a reference */
+	struct nfs4_counts *counts; /* its; NULL: not known, or not counted */
+	uint32_t moved;		    /* bytes of a file that the operation has read or written */
 
 	/* Cause of NFS4ERR_DELAY that will soon be gone: a reference. The operation is then
 	 * repeated (nfs4_repeat_after). */

@@ -28,6 +28,14 @@ struct nfs4_idmap {
 	bool names_always; /* AUTH_SYS clients get names, too */
 };
 
+/* An operation that has ended. */
+struct nfs4_op_end {
+	uint32_t minor;
+	uint32_t opnum; /* OP_ILLEGAL: unknown */
+	uint32_t status;
+	uint64_t elapsed_ns;
+};
+
 struct nfs4_config {
 	struct vfs *vfs;
 	struct vfs_exports exports;
@@ -40,16 +48,17 @@ struct nfs4_config {
 	unsigned minor_min;
 	unsigned lease_seconds; /* default 90 */
 	unsigned grace_seconds; /* upper limit; default 90 */
-	unsigned max_sessions;	/* in total; 0: limited by memory only */
-	bool delegations;	/* clients may get delegations of files */
-	const char *state_dir;	/* directory of the client records; NULL: none (tests) */
+	/* Clients of other protocols that may reclaim after this start: the grace period lasts its whole
+	 * time then, as they do not say when they have done so. */
+	unsigned other_clients;
+	unsigned max_sessions; /* in total; 0: limited by memory only */
+	bool delegations;      /* clients may get delegations of files */
+	const char *state_dir; /* directory of the client records; NULL: none (tests) */
 	/* As in nfs3_config: supplementary groups from the server's own databases, or NULL. */
 	int (*lookup_groups)(void *ctx, const struct sockaddr *peer, struct vfs_cred *cred);
 	void *lookup_ctx;
-	/* Called at the end of each operation, on its worker; may be NULL. opnum is OP_ILLEGAL for
-	 * an unknown number. */
-	void (*observe_op)(void *ctx, const struct rpc_request *req, uint32_t opnum,
-			   uint64_t elapsed_ns, bool error);
+	/* Called at the end of each operation, on its worker; may be NULL. */
+	void (*observe_op)(void *ctx, const struct rpc_request *req, const struct nfs4_op_end *end);
 	void *observe_ctx;
 	/* Connects to clients of minor version 0 for callbacks. dial NULL: there are none for them. */
 	struct rpc_dialer dialer;
@@ -75,6 +84,9 @@ void nfs4_server_free(struct nfs4_server *s);
  * version 3, so the handlers find s through version->ctx. */
 void nfs4_version(struct nfs4_server *s, struct rpc_version *out);
 
+/* Minor version of a call that rpc_server.observe is told of; UINT32_MAX: its arguments were not decoded, or it is
+ * NULL. */
+uint32_t nfs4_minor_of(const struct rpc_request *req);
 /* As nfs3_bulk_offset, for COMPOUND: offset of the data of its first WRITE; 0: not found. */
 size_t nfs4_bulk_offset(const uint8_t *head, size_t len);
 /* Moves x from the arguments of a COMPOUND to the file handle of its first PUTFH. False: none is
@@ -109,6 +121,13 @@ void nfs4_count_exports(struct nfs4_server *s, const struct vfs_exports_lost *lo
  * until its record is deleted: call again in some milliseconds. Any thread.
  */
 int nfs4_forget_client(struct nfs4_server *s, uint64_t clientid);
+enum nfs4_drain {
+	NFS4_DRAIN_NONE,
+	NFS4_DRAIN_SOME, /* exports for which vfs_export_is_draining() */
+	NFS4_DRAIN_ALL,	 /* all exports: no new client may register either */
+};
+/* Tells what is drained from now on. Delegations of what is drained are recalled by and by (nfs4_tick). Any thread. */
+void nfs4_drain(struct nfs4_server *s, enum nfs4_drain what);
 /* Called about once a second, from one thread: handles leases and the end of grace. */
 void nfs4_tick(struct nfs4_server *s);
 
@@ -122,6 +141,9 @@ void nfs4_skip_lease_time(struct nfs4_server *s, uint64_t seconds);
 /* True in the grace period, in which clients reclaim the state they had before a restart.
  * Thread-safe. */
 bool nfs4_reclaiming(struct nfs4_server *s);
+/* True if a client of another protocol may reclaim now. The grace period is extended while reclaims keep
+ * coming. Thread-safe. */
+bool nfs4_takes_reclaim(struct nfs4_server *s);
 /* True if new locks, or reads and writes without an open, of other protocols must wait for that. */
 bool nfs4_blocks_locks(struct nfs4_server *s);
 bool nfs4_blocks_io(struct nfs4_server *s);

@@ -7,6 +7,7 @@
 #ifndef RN_NFS4_NFS4_VIEW_H
 #define RN_NFS4_NFS4_VIEW_H
 
+#include "nfs4/counts.h"
 #include "vfs/view.h"
 
 struct nfs4_server;
@@ -63,6 +64,8 @@ enum nfs4_view_status {
 	NFS4_VIEW_EXPIRED,  /* it has lost what it held */
 };
 
+#define NFS4_VIEW_CLIENT_CONNS 64u /* more are not told */
+
 /* A registered client. Valid during the call that shows it. */
 struct nfs4_view_client {
 	uint64_t clientid;
@@ -78,6 +81,10 @@ struct nfs4_view_client {
 	uint64_t lease_s; /* active: seconds until its lease runs out unless it is renewed */
 	uint32_t nsessions;
 	uint64_t opens, locks, delegations;
+	const struct nfs4_counts *counts;
+	/* Connections (rpc_conn.id) bound to its sessions, and the last one that it called over. Some may be gone. */
+	uint32_t nconns;
+	uint64_t conn[NFS4_VIEW_CLIENT_CONNS], last_conn;
 };
 
 /*
@@ -87,5 +94,56 @@ struct nfs4_view_client {
  */
 bool nfs4_view_clients(struct nfs4_server *s, uint32_t *after, unsigned most,
 		       void (*show)(void *arg, const struct nfs4_view_client *c), void *arg);
+/* Shows the client with that id, if there is one. */
+void nfs4_view_client(struct nfs4_server *s, uint64_t clientid,
+		      void (*show)(void *arg, const struct nfs4_view_client *c), void *arg);
+
+#define NFS4_VIEW_CONNS 32u
+
+enum nfs4_view_path {
+	NFS4_VIEW_NO_PATH, /* the client wants no callbacks, or has bound no connection for them */
+	NFS4_VIEW_UNTRIED, /* a connection is bound; no call was answered yet */
+	NFS4_VIEW_UP,
+	NFS4_VIEW_DOWN,
+	NFS4_VIEW_FAULT, /* the client must make a new session */
+};
+
+struct nfs4_view_channel {
+	uint32_t slots, busy;
+	uint32_t max_request, max_reply, max_ops; /* bytes; operations of a COMPOUND */
+	uint32_t nconns;
+	uint64_t conn[NFS4_VIEW_CONNS]; /* rpc_conn.id; some may be gone */
+};
+
+/* Valid during the call that shows it. */
+struct nfs4_view_session {
+	uint8_t id[16];
+	uint64_t clientid;
+	const uint8_t *name; /* of the client, as above */
+	uint32_t name_len;
+	uint32_t minor;
+	uint64_t age_s;
+	struct nfs4_view_channel fore, back;
+	uint32_t used;	 /* slots of the fore channel up to the highest one used so far */
+	uint32_t target; /* slots that the client is to use */
+	uint32_t cached; /* replies that are kept for retries */
+	uint32_t max_cached;
+	uint64_t memory; /* bytes charged for it, those replies included */
+	enum nfs4_view_path path;
+	uint32_t waiting; /* callbacks that wait for a slot */
+	uint32_t flags;	  /* as the next SEQUENCE is answered: SEQ4_STATUS_* */
+};
+
+/* Shows the sessions of clients, all of a client's or none, most clients at a time. The rest is as above. clientid: the
+ * only client to be shown; 0: all. */
+struct nfs4_view_sessions {
+	uint64_t clientid;
+	void (*show)(void *arg, const struct nfs4_view_session *s);
+	void *arg;
+};
+bool nfs4_view_sessions(struct nfs4_server *s, uint32_t *after, unsigned most,
+			const struct nfs4_view_sessions *how);
+/* True if the connection is bound to a session of that client. */
+bool nfs4_view_is_bound(struct nfs4_server *s, uint64_t clientid, uint64_t conn);
 
 #endif

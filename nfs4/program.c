@@ -11,6 +11,7 @@
 #include "nfs4/client/registry.h"
 #include "nfs4/compound.h"
 #include "nfs4/data/copies.h"
+#include "nfs4/deleg/drain_recall.h"
 #include "nfs4/deleg/query.h"
 #include "nfs4/pseudo/pseudo.h"
 #include "nfs4/recovery/grace.h"
@@ -139,6 +140,11 @@ bool nfs4_reclaiming(struct nfs4_server *s)
 	return nfs4_in_grace(s);
 }
 
+bool nfs4_takes_reclaim(struct nfs4_server *s)
+{
+	return nfs4_grace_takes_reclaim(s);
+}
+
 bool nfs4_blocks_locks(struct nfs4_server *s)
 {
 	return nfs4_grace_blocks_locks(s);
@@ -149,10 +155,16 @@ bool nfs4_blocks_io(struct nfs4_server *s)
 	return nfs4_grace_blocks_io(s);
 }
 
+void nfs4_drain(struct nfs4_server *s, enum nfs4_drain what)
+{
+	atomic_store(&s->drain, what);
+}
+
 void nfs4_tick(struct nfs4_server *s)
 {
 	nfs4_clients_tick(s);
 	nfs4_queries_tick(s);
+	nfs4_drain_tick(s);
 	nfs4_recalls_tick(s);
 	nfs4_deleg_pressure_tick(s);
 	nfs4_news_tick(s);

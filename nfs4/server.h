@@ -28,6 +28,7 @@ struct nfs4_server {
 	const struct nfs4_cb_hooks *cb_hooks;		  /* nfs4/client/cb_path.h */
 	/* Random key, so that no client can predict a hash or aim at one bucket of a table. */
 	uint8_t hash_key[crypto_shorthash_KEYBYTES];
+	_Atomic int drain;			  /* enum nfs4_drain */
 	struct nfs4_pseudo *pseudo;		  /* nfs4/pseudo/pseudo.h */
 	struct nfs4_recovery *recovery;		  /* nfs4/recovery/recovery.h */
 	struct nfs4_totals *totals;		  /* nfs4/state/totals.h */

@@ -24,6 +24,23 @@ void rpc_address_of(const struct sockaddr_storage *peer, struct rpc_address *out
 	}
 }
 
+static bool is_mapped(const struct rpc_address *a)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+	return memcmp(a->bytes, mapped, sizeof(mapped)) == 0;
+}
+
+void rpc_address_host(const struct sockaddr_storage *peer, uint8_t out[16])
+{
+	struct rpc_address a;
+
+	rpc_address_of(peer, &a);
+	if (!is_mapped(&a))
+		memset(a.bytes + 8, 0, 8);
+	memcpy(out, a.bytes, sizeof(a.bytes));
+}
+
 bool rpc_address_equal(const struct rpc_address *a, const struct rpc_address *b)
 {
 	return memcmp(a->bytes, b->bytes, sizeof(a->bytes)) == 0 && a->scope == b->scope;
@@ -37,12 +54,11 @@ uint16_t rpc_address_port(const struct sockaddr_storage *peer)
 
 void rpc_address_text(const struct sockaddr_storage *peer, char out[RPC_ADDRESS_TEXT])
 {
-	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 	struct rpc_address a;
 	const char *text;
 
 	rpc_address_of(peer, &a);
-	if (memcmp(a.bytes, mapped, sizeof(mapped)) == 0)
+	if (is_mapped(&a))
 		text = inet_ntop(AF_INET, a.bytes + 12, out, RPC_ADDRESS_TEXT);
 	else
 		text = inet_ntop(AF_INET6, a.bytes, out, RPC_ADDRESS_TEXT);

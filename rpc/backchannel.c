@@ -10,6 +10,7 @@ TAILQ_HEAD(rpc_callback_list, rpc_callback);
 struct rpc_backchannel {
 	_Atomic uint32_t refs;
 	pthread_mutex_t lock;
+	uint64_t conn_id;
 	_Atomic(struct rpc_conn *) conn; /* NULL: closed; changed under the lock */
 	struct rpc_callback_list calls;	 /* under way; under the lock, like the members below */
 	unsigned ncalls;
@@ -28,6 +29,7 @@ static struct rpc_backchannel *backchannel_new(struct rpc_conn *conn)
 	if (!b)
 		return NULL;
 	atomic_init(&b->refs, 1);
+	b->conn_id = conn->id;
 	atomic_init(&b->conn, conn);
 	pthread_mutex_init(&b->lock, NULL);
 	TAILQ_INIT(&b->calls);
@@ -93,6 +95,11 @@ struct rpc_backchannel *rpc_backchannel_get(struct rpc_conn *conn)
 		return NULL;
 	rpc_backchannel_ref(b);
 	return b;
+}
+
+uint64_t rpc_backchannel_conn_id(const struct rpc_backchannel *b)
+{
+	return b->conn_id;
 }
 
 bool rpc_backchannel_is_open(const struct rpc_backchannel *b)

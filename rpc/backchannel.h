@@ -51,6 +51,8 @@ struct rpc_backchannel;
 struct rpc_backchannel *rpc_backchannel_get(struct rpc_conn *conn);
 void rpc_backchannel_ref(struct rpc_backchannel *b);
 void rpc_backchannel_put(struct rpc_backchannel *b); /* NULL is allowed */
+/* The id of its connection, which may be closed. */
+uint64_t rpc_backchannel_conn_id(const struct rpc_backchannel *b);
 /* Bytes of memory that one takes. */
 size_t rpc_backchannel_size(void);
 

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "rpc/conns.h"
+
 #define BUCKETS 1024u	 /* a power of two */
 #define NETWORK_BYTES 8u /* bits of an IPv6 address that name a network */
 
@@ -21,12 +23,22 @@ struct slow {
 	uint64_t until;
 };
 
+/* The usage of a client without connections. */
+struct past {
+	struct rpc_address key;
+	struct rpc_usage usage; /* last_ns 0: the entry is free */
+};
+
 struct rpc_clients {
+	struct rpc_conns *conns;
 	pthread_mutex_t lock;
 	uint8_t seed[crypto_shorthash_KEYBYTES];
 	unsigned count;
 	struct client_list bucket[BUCKETS];
 	struct slow slow[BUCKETS]; /* indexed by hash; a later client replaces an earlier one */
+	struct past past[BUCKETS]; /* the same */
+	struct rpc_usage others;   /* of those that were replaced */
+	uint64_t nothers;
 };
 
 struct rpc_clients *rpc_clients_new(void)
@@ -35,6 +47,11 @@ struct rpc_clients *rpc_clients_new(void)
 
 	if (!all)
 		return NULL;
+	all->conns = rpc_conns_new();
+	if (!all->conns) {
+		free(all);
+		return NULL;
+	}
 	/* Without randomness this early, the table works with the key it has. */
 	(void)!getrandom(all->seed, sizeof(all->seed), GRND_NONBLOCK);
 	pthread_mutex_init(&all->lock, NULL);
@@ -45,6 +62,7 @@ void rpc_clients_free(struct rpc_clients *all)
 {
 	if (!all)
 		return;
+	rpc_conns_free(all->conns);
 	pthread_mutex_destroy(&all->lock);
 	free(all);
 }
@@ -67,6 +85,52 @@ static uint64_t hash_of(const struct rpc_clients *all, const struct rpc_address 
 
 	crypto_shorthash((uint8_t *)&h, (const uint8_t *)key, sizeof(*key), all->seed);
 	return h;
+}
+
+static uint64_t get(const _Atomic uint64_t *n)
+{
+	return atomic_load_explicit(n, memory_order_relaxed);
+}
+
+static void add_usage(struct rpc_usage *to, const struct rpc_usage *from)
+{
+	const uint64_t last = get(&from->last_ns);
+
+	rpc_usage_add(&to->errors, get(&from->errors));
+	rpc_usage_add(&to->bytes_read, get(&from->bytes_read));
+	rpc_usage_add(&to->bytes_written, get(&from->bytes_written));
+	for (unsigned i = 0; i < RPC_USAGE_PROCS; i++)
+		rpc_usage_add(&to->proc[i], get(&from->proc[i]));
+	if (last > get(&to->last_ns))
+		atomic_store_explicit(&to->last_ns, last, memory_order_relaxed);
+}
+
+static bool is_used(const struct rpc_usage *u)
+{
+	return get(&u->last_ns) > 0;
+}
+
+/* Gives a new client the usage of its connections before. Under the lock. */
+static void remember(struct rpc_client *client, struct past *past)
+{
+	if (!is_used(&past->usage) || !rpc_address_equal(&past->key, &client->key))
+		return;
+	add_usage(&client->usage, &past->usage);
+	memset(past, 0, sizeof(*past));
+}
+
+/* Keeps the usage of a client that goes. Under the lock. */
+static void keep(struct rpc_clients *all, const struct rpc_client *client, struct past *past)
+{
+	if (!is_used(&client->usage))
+		return;
+	if (is_used(&past->usage)) {
+		add_usage(&all->others, &past->usage);
+		all->nothers++;
+	}
+	memset(past, 0, sizeof(*past));
+	past->key = client->key;
+	add_usage(&past->usage, &client->usage);
 }
 
 static struct rpc_client *client_new(struct rpc_clients *all, const struct rpc_address *key)
@@ -106,6 +170,7 @@ struct rpc_client *rpc_client_get(struct rpc_clients *all, const struct sockaddr
 
 		if (slow->hash == hash)
 			atomic_init(&client->slow_until, slow->until);
+		remember(client, &all->past[hash & (BUCKETS - 1)]);
 		LIST_INSERT_HEAD(list, client, link);
 	}
 	if (client)
@@ -124,6 +189,7 @@ void rpc_client_put(struct rpc_client *client)
 	const bool last = --client->conns == 0;
 	if (last) {
 		LIST_REMOVE(client, link);
+		keep(all, client, &all->past[hash_of(all, &client->key) & (BUCKETS - 1)]);
 		all->count--;
 	}
 	pthread_mutex_unlock(&all->lock);
@@ -147,6 +213,106 @@ unsigned rpc_clients_count(struct rpc_clients *all)
 {
 	pthread_mutex_lock(&all->lock);
 	const unsigned n = all->count;
+	pthread_mutex_unlock(&all->lock);
+	return n;
+}
+
+struct rpc_conns *rpc_clients_conns(struct rpc_clients *all)
+{
+	return all->conns;
+}
+
+static bool is_network(const struct rpc_address *key)
+{
+	struct in6_addr in6;
+
+	memcpy(&in6, key->bytes, sizeof(in6));
+	return !IN6_IS_ADDR_V4MAPPED(&in6) && !IN6_IS_ADDR_LINKLOCAL(&in6);
+}
+
+static void copy_usage(struct rpc_usage_view *v, const struct rpc_address *key, unsigned conns,
+		       const struct rpc_usage *usage)
+{
+	memset(v, 0, sizeof(*v));
+	v->address = *key;
+	v->network = is_network(key);
+	v->connections = conns;
+	add_usage(&v->usage, usage);
+}
+
+/* True if the client comes behind after, and before the best one so far (NULL: there is none). */
+static bool is_better(const struct rpc_address *key, const struct rpc_address *after,
+		      const struct rpc_address *best)
+{
+	return (!after || memcmp(key, after, sizeof(*key)) > 0) &&
+	       (!best || memcmp(key, best, sizeof(*key)) < 0);
+}
+
+/* Copies the first client of a bucket behind that address (NULL: the first). Under the lock. */
+static bool next_of_bucket(struct rpc_clients *all, uint64_t bucket,
+			   const struct rpc_address *after, struct rpc_usage_view *out)
+{
+	const struct past *past = &all->past[bucket];
+	const struct rpc_client *client, *best = NULL;
+
+	LIST_FOREACH (client, &all->bucket[bucket], link) {
+		if (is_used(&client->usage) &&
+		    is_better(&client->key, after, best ? &best->key : NULL))
+			best = client;
+	}
+	if (is_used(&past->usage) && is_better(&past->key, after, best ? &best->key : NULL)) {
+		copy_usage(out, &past->key, 0, &past->usage);
+		return true;
+	}
+	if (best)
+		copy_usage(out, &best->key, rpc_client_conns(best), &best->usage);
+	return best != NULL;
+}
+
+bool rpc_usage_next(struct rpc_clients *all, const struct rpc_address *after,
+		    struct rpc_usage_view *out)
+{
+	uint64_t bucket = after ? hash_of(all, after) & (BUCKETS - 1) : 0;
+	bool found;
+
+	pthread_mutex_lock(&all->lock);
+	found = next_of_bucket(all, bucket, after, out);
+	while (!found && ++bucket < BUCKETS)
+		found = next_of_bucket(all, bucket, NULL, out);
+	pthread_mutex_unlock(&all->lock);
+	return found;
+}
+
+bool rpc_usage_find(struct rpc_clients *all, const struct sockaddr_storage *peer,
+		    struct rpc_usage_view *out)
+{
+	const struct rpc_address key = key_of(peer);
+	const uint64_t bucket = hash_of(all, &key) & (BUCKETS - 1);
+	const struct past *past = &all->past[bucket];
+	const struct rpc_client *client;
+	bool found = false;
+
+	pthread_mutex_lock(&all->lock);
+	LIST_FOREACH (client, &all->bucket[bucket], link) {
+		if (!is_used(&client->usage) || !rpc_address_equal(&client->key, &key))
+			continue;
+		copy_usage(out, &key, rpc_client_conns(client), &client->usage);
+		found = true;
+	}
+	if (!found && is_used(&past->usage) && rpc_address_equal(&past->key, &key)) {
+		copy_usage(out, &key, 0, &past->usage);
+		found = true;
+	}
+	pthread_mutex_unlock(&all->lock);
+	return found;
+}
+
+uint64_t rpc_usage_others(struct rpc_clients *all, struct rpc_usage *out)
+{
+	memset(out, 0, sizeof(*out));
+	pthread_mutex_lock(&all->lock);
+	add_usage(out, &all->others);
+	const uint64_t n = all->nothers;
 	pthread_mutex_unlock(&all->lock);
 	return n;
 }

@@ -22,8 +22,10 @@
 #include "lib/fair_queue.h"
 #include "lib/payload.h"
 #include "rpc/address.h"
+#include "rpc/usage.h"
 
 struct rpc_clients;
+struct rpc_conns;
 
 #define RPC_LANES 16u	 /* queues of calls that do not wait for each other: daemon/lanes.h */
 #define RPC_LOOPS_MAX 8u /* most event threads */
@@ -54,6 +56,7 @@ struct rpc_client {
 	struct rpc_loop_share loop[RPC_LOOPS_MAX];
 	_Atomic uint64_t pressed_ns; /* last time it had to wait for memory, CLOCK_MONOTONIC ns */
 	_Atomic uint64_t slow_until; /* see rpc_client_is_slow */
+	struct rpc_usage usage;
 };
 
 struct rpc_clients *rpc_clients_new(void);	/* NULL: no memory */
@@ -79,5 +82,7 @@ static inline bool rpc_client_was_slow(const struct rpc_client *client, uint64_t
 	return now < atomic_load_explicit(&client->slow_until, memory_order_relaxed);
 }
 unsigned rpc_clients_count(struct rpc_clients *all);
+/* The table of the clients' connections: rpc/conns.h. */
+struct rpc_conns *rpc_clients_conns(struct rpc_clients *all);
 
 #endif

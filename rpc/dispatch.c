@@ -18,6 +18,8 @@ static void observe(struct rpc_request *req, bool error)
 {
 	const struct rpc_server *server = req->server;
 
+	if (error)
+		atomic_fetch_add_explicit(&req->conn->tally.errors, 1, memory_order_relaxed);
 	if (!server->observe)
 		return;
 	const uint64_t now = rn_now_ns();

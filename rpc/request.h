@@ -16,6 +16,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 #include <sys/socket.h>
 
 #include "lib/arena.h"
@@ -32,6 +33,7 @@ struct rpc_request;
 struct rpc_conn;
 struct rpc_backchannel;
 struct rpc_client;
+struct rpc_conns;
 struct rpc_worker;
 
 struct rpc_conn_ops {
@@ -67,13 +69,42 @@ struct rpc_conn_ops {
 };
 
 #define RPC_STANDING_BITS 2
+#define RPC_DEVICE_MAX 64
+
+/* Figures of a connection, for listings: see rpc/conns.h. Times are CLOCK_MONOTONIC, ns. */
+struct rpc_conn_tally {
+	_Atomic uint64_t calls;		      /* handed to the sink */
+	_Atomic uint64_t ended;		      /* of them: back from it */
+	_Atomic uint64_t called_ns;	      /* time of the last call; 0: none has come */
+	_Atomic uint64_t oldest_ns;	      /* time of the oldest call under way; 0: none is */
+	_Atomic uint64_t bytes_in, bytes_out; /* of messages, and of RDMA Reads and Writes */
+	/* Rare, so any thread adds to them: calls that ended without an answer, or with an error of RPC. */
+	_Atomic uint64_t dropped, errors;
+};
+
+/* The same of a connection over RDMA. The first four members are constant. */
+struct rpc_conn_rdma {
+	char device[RPC_DEVICE_MAX];
+	uint32_t inline_in, inline_out; /* longest message from and to the client, bytes */
+	uint32_t credits;		/* granted to the client */
+	_Atomic uint64_t err_chunk, err_vers;
+};
 
 struct rpc_conn {
 	const struct rpc_conn_ops *ops;
 	struct sockaddr_storage peer;
 	struct sockaddr_storage local;
 	struct rpc_client *client; /* client whose shares are used; a reference. NULL: no limits */
-	uint64_t id;		   /* unique in this run of the daemon */
+	uint64_t id;		   /* unique in this run of the daemon, and not 0 */
+	bool dialed;		   /* made by the server, for calls to the client */
+	uint64_t made_ns;	   /* CLOCK_MONOTONIC */
+	struct rpc_conns *conns;   /* table that it is in, or NULL */
+	TAILQ_ENTRY(rpc_conn) of_conns;
+	TAILQ_HEAD(, rpc_request) under_way; /* calls that the sink has, oldest first */
+	struct rpc_conn_tally tally;
+	struct rpc_conn_rdma *rdma; /* NULL: another transport */
+	/* NFSv4 client whose session the connection was bound to last, which may be gone; 0: none */
+	_Atomic uint64_t session_client;
 	_Atomic uint32_t refs;
 	_Atomic(struct rpc_worker *) last_worker; /* the daemon's hint for dispatching */
 	/* Its reverse direction, a reference; NULL: not used so far. For rpc/backchannel.c. */
@@ -110,9 +141,12 @@ struct rpc_request {
 	unsigned lane;
 	void (*work)(struct rpc_request *req); /* called by the worker that takes it out */
 	uint32_t moves; /* bytes that a piece of background work moves (rpc_server.background) */
-	bool given;	/* counts among the calls that its worker has not begun; used by the sink */
+	uint64_t
+		queued_ns; /* CLOCK_MONOTONIC when it began to wait for a worker; used by the sink */
+	bool given; /* counts among the calls that its worker has not begun; used by the sink */
 	struct rpc_conn *conn;
-	struct rpc_worker *worker; /* set by the sink */
+	TAILQ_ENTRY(rpc_request) under_way; /* among those of conn: rpc/conns.h */
+	struct rpc_worker *worker;	    /* set by the sink */
 
 	/* The call, from the transport. */
 	struct rpc_seg seg[RPC_SEGS_MAX];

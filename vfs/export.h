@@ -9,6 +9,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
 
@@ -73,6 +74,10 @@ const char *vfs_export_real_path(const struct vfs_export *exp);
  * (exports option nfs_only). False at first. */
 void vfs_export_set_nfs_only(struct vfs_export *exp, bool nfs_only);
 bool vfs_export_is_nfs_only(const struct vfs_export *exp);
+/* True: clients get no new state below it (opens, locks, delegations), and keep what they have. False at first. The
+ * protocols ask. */
+void vfs_export_set_draining(struct vfs_export *exp, bool draining);
+bool vfs_export_is_draining(const struct vfs_export *exp);
 
 /* The kernel's id of the mount of its path. A descriptor is held there, so that umount(8) finds it
  * busy and the id is not reused as long as the export is open. */
@@ -101,6 +106,10 @@ struct vfs_exports {
 	 * path (without leading slashes). 0, -ENOENT, -EACCES or -EAGAIN. */
 	int (*by_path)(void *ctx, const char *path, const struct sockaddr *peer,
 		       struct vfs_export **exp, struct vfs_access *access, const char **rest);
+	/* Puts in words, for the log, which line of the exports decides whether the peer may use the path.
+	 * Empty: not known. NULL: there is no such function. */
+	void (*why)(void *ctx, const char *path, const struct sockaddr *peer, char *text,
+		    size_t size);
 	/* Calls each(arg, path, groups, ngroups) for every export; false stops. */
 	void (*list)(void *ctx,
 		     bool (*each)(void *arg, const char *path, const char *const *groups,

@@ -71,6 +71,7 @@ struct vfs_conflict {
 	/* type and range of a lock */
 	enum vfs_lock_type type;
 	uint64_t offset, length; /* length UINT64_MAX: to the end of the file, whatever that is */
+	bool kept;		 /* the range of a lock is kept for an earlier waiter */
 };
 /* Puts the holder's reference, if there is one. */
 void vfs_conflict_put(struct vfs_conflict *c);

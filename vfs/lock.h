@@ -52,6 +52,9 @@ struct vfs_lock_notice {
 	/* False: the request was refused for something whose end vfs/ does not see, such as a local
 	 * process's lock. */
 	bool held_by_client;
+	/* True if the protocol takes the lock itself when it is told: a moment long the range is kept from
+	 * those who came later, so that waiters have it in their order. */
+	bool in_order;
 	struct vfs_lock_notice *next; /* private to vfs/ */
 };
 

@@ -34,6 +34,9 @@ struct vfs_config {
 	 * without locks of vfs/. Must not wait. May be NULL. */
 	void (*deleg_ended)(void *ctx);
 	void *deleg_ended_ctx;
+	/* Called when a READ or WRITE has moved bytes of a file in that export. Must not wait. May be NULL. */
+	void (*moved)(void *ctx, uint32_t export_id, uint64_t read, uint64_t written);
+	void *moved_ctx;
 	bool handle_mac;
 	unsigned helpers;	 /* threads that look ahead in listings, at most 3; 0: none */
 	uint8_t secret[16];	 /* SipHash key of handles: from the state directory */

@@ -33,6 +33,24 @@ void vfs_view_path(const struct vfs_view_exports *all, struct vfs_export *exp,
 
 /* The part of a handle that is the kernel's, of *len bytes: it names the file and is no secret. */
 const uint8_t *vfs_view_handle(const struct vfs_fh *fh, uint32_t *len);
+/* True if f is the file with that part of a handle, on that device (as statx(2) has it of the file). f may be NULL. */
+bool vfs_view_is_file(const struct vfs_file *f, uint32_t dev_major, uint32_t dev_minor,
+		      const uint8_t *part, uint32_t len);
+
+/*
+ * A search for the paths of files of which vfs_view_path() knows none. The kernel may still have a name in memory
+ * that a handle leads to. Once the files are added the search uses nothing else of the server, so that a file system
+ * which does not answer holds up nothing but the thread that runs it.
+ */
+struct vfs_view_search;
+
+struct vfs_view_search *vfs_view_search_new(void); /* NULL: no memory */
+void vfs_view_search_free(struct vfs_view_search *s);
+/* Adds the file with the handle fh below exp. Its number from 0 on, or -errno: it cannot be searched for. */
+int vfs_view_search_add(struct vfs_view_search *s, struct vfs_export *exp, const struct vfs_fh *fh);
+uint32_t vfs_view_search_count(const struct vfs_view_search *s);
+/* Searches for one file: its path, which the caller frees, or NULL. May wait for the file system. */
+char *vfs_view_search_run(const struct vfs_view_search *s, uint32_t number);
 
 /* Access and deny bits of a share of f. False: not known now. The caller keeps f and s. */
 bool vfs_view_share(struct vfs_file *f, const struct vfs_share *s, struct vfs_share_request *out);

@@ -7,6 +7,7 @@
 
 #include "admin/query.h"
 #include "daemon/admin/client_text.h"
+#include "daemon/admin/client_traffic.h"
 #include "daemon/admin/control_private.h"
 #include "nfs4/nfs4_view.h"
 #include "rpc/message.h"
@@ -15,6 +16,7 @@
 
 struct page {
 	json_t *rows;
+	struct rpc_conns *conns;
 	uint64_t id; /* the only client to be shown; 0: all */
 };
 
@@ -36,10 +38,6 @@ static void add_client(void *arg, const struct nfs4_view_client *v)
 	json_t *c = json_object();
 	char id[20];
 
-	if (p->id && v->clientid != p->id) {
-		json_decref(c);
-		return;
-	}
 	snprintf(id, sizeof(id), "0x%016" PRIx64, v->clientid);
 	json_object_set_new(c, "id", json_string(id));
 	json_object_set_new(c, "name", client_printable(v->name, v->name_len));
@@ -58,6 +56,7 @@ static void add_client(void *arg, const struct nfs4_view_client *v)
 	add_number(c, "opens", v->opens);
 	add_number(c, "locks", v->locks);
 	add_number(c, "delegations", v->delegations);
+	client_add_traffic(c, v, p->conns, p->id != 0);
 	json_array_append_new(p->rows, c);
 }
 
@@ -65,7 +64,7 @@ void control_clients(void *control, const struct admin_request *req, struct admi
 {
 	const struct control *c = control;
 	struct nfs4_server *nfs4 = c->from.held.nfs4;
-	struct page p = { .rows = json_array() };
+	struct page p = { .rows = json_array(), .conns = rpc_clients_conns(c->from.clients) };
 	uint64_t after = 0;
 	int rc = admin_query_number(req, "id", UINT64_MAX, &p.id);
 
@@ -79,7 +78,12 @@ void control_clients(void *control, const struct admin_request *req, struct admi
 		return;
 	}
 	uint32_t at = (uint32_t)after;
-	const bool all = !nfs4 || nfs4_view_clients(nfs4, &at, PAGE, add_client, &p);
+	bool all = true;
+
+	if (nfs4 && p.id)
+		nfs4_view_client(nfs4, p.id, add_client, &p);
+	else if (nfs4)
+		all = nfs4_view_clients(nfs4, &at, PAGE, add_client, &p);
 	json_t *reply = json_object();
 
 	json_object_set_new(reply, "clients", p.rows);

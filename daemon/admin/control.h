@@ -11,37 +11,49 @@
 
 #include "admin/admin.h"
 #include "conf/settings.h"
+#include "daemon/counters.h"
 #include "daemon/askers.h"
 #include "daemon/export_set.h"
 #include "daemon/held.h"
+#include "daemon/limits.h"
+#include "daemon/logs.h"
 #include "daemon/register.h"
 #include "daemon/tasks.h"
+#include "daemon/trace.h"
 #include "rpc/client.h"
 #include "vfs/export.h"
 
 struct control;
+struct drain;
 struct nfs3_server;
 
 /* Borrowed pointers, which outlive the control; what may be NULL in held may be here. */
 struct control_sources {
 	const struct cfg_settings *settings;
+	struct logs *logs;
+	const struct limits *limits;
 	struct held_sources held;
+	const struct counters *counters;
 	struct rpc_clients *clients;
+	const struct rpc_server *rpc;
+	struct trace *trace;
 	struct nfs3_server *nfs3;      /* or NULL */
 	struct vfs_exports view;       /* of exports, for one handle or path */
 	pthread_mutex_t *clients_lock; /* held while clients' state is ended */
 	struct askers *askers;
 	struct exports *exports;
+	struct drain *drain;
 	struct tasks *tasks;
 	/* Reads the exports again, with all that belongs to a reload; for the main thread. */
 	int (*reload)(void *ctx, struct exports_outcome *out);
 	void *reload_ctx;
 	struct registration_ports ports; /* those of TCP; RDMA's may come later */
+	struct ev_loop *const *loops;
 	unsigned event_threads;
 };
 
-/* Takes the socket, so that a second daemon is told before it does anything. *out is NULL if the
- * settings want none. 0, or -errno, logged. */
+/* Takes the socket, so that a second daemon is told before it does anything, and listens for those who read metrics
+ * over TCP. *out is NULL if the settings want neither. 0, or -errno, logged. */
 int control_new(const struct cfg_settings *settings, const struct rn_logger *log,
 		struct control **out);
 /* Answers from now on. 0 or -errno. c NULL is allowed. */

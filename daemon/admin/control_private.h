@@ -4,12 +4,18 @@
 #define RN_DAEMON_ADMIN_CONTROL_PRIVATE_H
 
 #include "daemon/admin/control.h"
+#include "daemon/admin/path_search.h"
+#include "daemon/admin/metrics_page.h"
 #include "daemon/admin/readers.h"
 
 struct control {
-	struct admin_server *server;
+	struct admin_server *server; /* the control socket, or NULL */
 	struct admin_handler *handlers;
+	struct admin_server *tcp; /* metrics over TCP, or NULL */
+	struct admin_handler tcp_handlers[2];
+	struct metrics_page page, tcp_page;
 	struct readers *readers;
+	struct path_searchers *searchers;
 	const struct rn_logger *log;
 	struct control_sources from;
 	uint64_t started_ns; /* rn_now_ns() */
@@ -18,6 +24,17 @@ struct control {
 
 /* clients.c: GET /v1/clients */
 void control_clients(void *control, const struct admin_request *req, struct admin_reply *r);
+
+/* connections.c: GET /v1/connections */
+void control_connections(void *control, const struct admin_request *req, struct admin_reply *r);
+
+/* config.c: GET /v1/config */
+void control_config(void *control, const struct admin_request *req, struct admin_reply *r);
+
+/* drain.c: GET /v1/drain, POST /v1/drain, /v1/drain/cancel */
+void control_drain(void *control, const struct admin_request *req, struct admin_reply *r);
+void control_drain_begin(void *control, const struct admin_request *req, struct admin_reply *r);
+void control_drain_cancel(void *control, const struct admin_request *req, struct admin_reply *r);
 
 /* ending.c: POST /v1/clients/evict, /v1/delegations/recall, /v1/locks/release, /v1/opens/close */
 void control_client_evict(void *control, const struct admin_request *req, struct admin_reply *r);
@@ -30,6 +47,13 @@ void control_open_close(void *control, const struct admin_request *req, struct a
 void control_grace(void *control, const struct admin_request *req, struct admin_reply *r);
 void control_grace_end(void *control, const struct admin_request *req, struct admin_reply *r);
 
+/* nfs3_clients.c: GET /v1/nfs3_clients */
+void control_nfs3_clients(void *control, const struct admin_request *req, struct admin_reply *r);
+
+/* log_level.c: GET and POST /v1/log */
+void control_log(void *control, const struct admin_request *req, struct admin_reply *r);
+void control_log_set(void *control, const struct admin_request *req, struct admin_reply *r);
+
 /* states.c: GET /v1/opens, /v1/locks, /v1/delegations */
 void control_opens(void *control, const struct admin_request *req, struct admin_reply *r);
 void control_locks(void *control, const struct admin_request *req, struct admin_reply *r);
@@ -38,6 +62,10 @@ void control_delegations(void *control, const struct admin_request *req, struct 
 /* exports_list.c: GET /v1/exports */
 void control_exports(void *control, const struct admin_request *req, struct admin_reply *r);
 
+/* exports_edit.c: POST /v1/exports/add, /v1/exports/remove */
+void control_exports_add(void *control, const struct admin_request *req, struct admin_reply *r);
+void control_exports_remove(void *control, const struct admin_request *req, struct admin_reply *r);
+
 /* exports_explain.c: GET /v1/exports/explain */
 void control_exports_explain(void *control, const struct admin_request *req, struct admin_reply *r);
 
@@ -45,7 +73,18 @@ void control_exports_explain(void *control, const struct admin_request *req, str
 void control_exports_reload(void *control, const struct admin_request *req, struct admin_reply *r);
 void control_exports_diff(void *control, const struct admin_request *req, struct admin_reply *r);
 
+/* sessions.c: GET /v1/sessions */
+void control_sessions(void *control, const struct admin_request *req, struct admin_reply *r);
+
+/* stats.c: GET /v1/stats */
+void control_stats(void *control, const struct admin_request *req, struct admin_reply *r);
+
 /* status.c: GET /v1/status */
 void control_status(void *control, const struct admin_request *req, struct admin_reply *r);
+
+/* trace.c: POST and GET /v1/trace, POST /v1/trace/stop */
+void control_trace(void *control, const struct admin_request *req, struct admin_reply *r);
+void control_trace_start(void *control, const struct admin_request *req, struct admin_reply *r);
+void control_trace_stop(void *control, const struct admin_request *req, struct admin_reply *r);
 
 #endif

@@ -108,7 +108,7 @@ static void end_page(struct ending *e, const struct admin_request *req, struct a
 					  "id, file, client or export is expected");
 		} else {
 			end_rows(e, &p, done);
-			state_page_answer(&p, r);
+			state_page_answer(&p, req, r);
 		}
 	}
 	state_page_done(&p);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "daemon/admin/exports_json.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "conf/exports_addr.h"
 #include "conf/exports_format.h"
 #include "daemon/admin/text.h"
 
@@ -62,4 +64,28 @@ void exports_add_source(json_t *to, const struct exp_client *client)
 		return;
 	json_object_set_new(to, "file", control_text(client->file));
 	json_object_set_new(to, "line", json_integer(client->line));
+}
+
+static json_t *holder_json(const struct exports_holder *h)
+{
+	char text[EXP_ADDR_STRLEN] = "?", id[32];
+	struct exp_addr addr;
+
+	if (exp_addr_from_sockaddr((const struct sockaddr *)&h->addr, &addr))
+		exp_addr_to_text(&addr, text);
+	snprintf(id, sizeof(id), "0x%016llx", (unsigned long long)h->clientid);
+	return json_pack("{s:s, s:s, s:I, s:I, s:I}", "client", id, "address", text, "opens",
+			 (json_int_t)h->opens, "locks", (json_int_t)h->locks, "delegations",
+			 (json_int_t)h->delegations);
+}
+
+json_t *exports_revoked_json(const struct exports_revoked *rev)
+{
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i < rev->nholders; i++)
+		json_array_append_new(list, holder_json(&rev->holder[i]));
+	return json_pack("{s:I, s:I, s:I, s:I, s:o}", "opens", (json_int_t)rev->opens, "locks",
+			 (json_int_t)rev->locks, "delegations", (json_int_t)rev->delegations,
+			 "nlm_owners", (json_int_t)rev->lock_owners, "clients", list);
 }

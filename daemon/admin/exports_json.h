@@ -7,6 +7,7 @@
 
 #include "conf/exports.h"
 #include "daemon/export_place.h"
+#include "daemon/export_set.h"
 
 /* A list of {severity, file, line, column, text}. */
 json_t *exports_messages(const struct cfg_diags *diags);
@@ -16,5 +17,7 @@ json_t *exports_options(const struct exp_opts *opts);
 void exports_add_state(json_t *to, const struct export_place *p);
 /* Adds where the client's line is: file and line, or "temporary": true. */
 void exports_add_source(json_t *to, const struct exp_client *client);
+/* Numbers of what clients hold, and a list by client. */
+json_t *exports_revoked_json(const struct exports_revoked *rev);
 
 #endif

@@ -44,7 +44,8 @@ void control_exports(void *control, const struct admin_request *req, struct admi
 	for (unsigned i = 0; i < now.table->n_exports; i++)
 		json_array_append_new(list, export_json(&now.table->exports[i], &now.place[i]));
 	json_object_set_new(answer, "exports", list);
-	json_object_set_new(answer, "messages", exports_messages(now.diags));
+	json_object_set_new(answer, "messages", exports_messages(now.file_diags));
+	json_object_set_new(answer, "temporary_changes", json_integer(now.edits));
 	exports_now_put(&now);
 	admin_reply_json(r, answer);
 }

@@ -2,11 +2,9 @@
 #include "daemon/admin/exports_task.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "conf/exports_addr.h"
 #include "daemon/admin/exports_diff.h"
 #include "daemon/admin/exports_json.h"
 
@@ -32,6 +30,7 @@ static struct job *job_new(struct control *c, const struct admin_request *req)
 	if (!job)
 		return NULL;
 	job->task = (struct exports_task){ .control = c,
+					   .uid = req->peer.uid,
 					   .query = req->query ? strdup(req->query) : NULL,
 					   .body = calloc(1, req->body_len + 1),
 					   .body_len = req->body_len };
@@ -78,30 +77,6 @@ void exports_task_start(struct control *c, const struct admin_request *req, stru
 	}
 }
 
-static json_t *holder_json(const struct exports_holder *h)
-{
-	char text[EXP_ADDR_STRLEN] = "?", id[32];
-	struct exp_addr addr;
-
-	if (exp_addr_from_sockaddr((const struct sockaddr *)&h->addr, &addr))
-		exp_addr_to_text(&addr, text);
-	snprintf(id, sizeof(id), "0x%llx", (unsigned long long)h->clientid);
-	return json_pack("{s:s, s:s, s:I, s:I, s:I}", "client", id, "address", text, "opens",
-			 (json_int_t)h->opens, "locks", (json_int_t)h->locks, "delegations",
-			 (json_int_t)h->delegations);
-}
-
-static json_t *revoked_json(const struct exports_revoked *rev)
-{
-	json_t *list = json_array();
-
-	for (unsigned i = 0; i < rev->nholders; i++)
-		json_array_append_new(list, holder_json(&rev->holder[i]));
-	return json_pack("{s:I, s:I, s:I, s:I, s:o}", "opens", (json_int_t)rev->opens, "locks",
-			 (json_int_t)rev->locks, "delegations", (json_int_t)rev->delegations,
-			 "nlm_owners", (json_int_t)rev->lock_owners, "clients", list);
-}
-
 static json_t *outcome_json(const struct exports_outcome *out, int rc)
 {
 	json_t *answer = json_object();
@@ -112,7 +87,7 @@ static json_t *outcome_json(const struct exports_outcome *out, int rc)
 		return answer;
 	json_object_set_new(answer, "exports", json_integer(out->is.table->n_exports));
 	json_object_set_new(answer, "changes", exports_diff(out->was.table, out->is.table));
-	json_object_set_new(answer, "revoked", revoked_json(&out->revoked));
+	json_object_set_new(answer, "revoked", exports_revoked_json(&out->revoked));
 	return answer;
 }
 

@@ -11,6 +11,7 @@
 /* A request, with copies of what it has. */
 struct exports_task {
 	struct control *control;
+	uid_t uid;   /* of the peer */
 	char *query; /* or NULL */
 	char *body;  /* NUL-terminated */
 	size_t body_len;

@@ -2,6 +2,8 @@
 #include "daemon/admin/state_filter.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +33,7 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static struct vfs_export *export_of(const struct state_filter *f, uint32_t id)
+struct vfs_export *state_filter_export(const struct state_filter *f, uint32_t id)
 {
 	size_t low = 0, high = f->n;
 
@@ -77,6 +79,44 @@ static bool refuse(struct admin_reply *r, const char *why)
 	return false;
 }
 
+static int digit_of(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Bytes as pairs of hexadecimal digits. Their number, or 0: they are none, or too many. */
+static uint32_t read_hex(const char *text, uint8_t *bytes, uint32_t room)
+{
+	uint32_t n = 0;
+
+	for (; text[0]; text += 2) {
+		const int high = digit_of(text[0]), low = high < 0 ? -1 : digit_of(text[1]);
+
+		if (low < 0 || n == room)
+			return 0;
+		bytes[n++] = (uint8_t)(high << 4 | low);
+	}
+	return n;
+}
+
+/* handle and device come together. False: they are wrong. */
+static bool take_handle(struct state_filter *f, const struct admin_request *req)
+{
+	char handle[2 * STATE_HANDLE_MAX + 1], device[32];
+	bool with_device;
+	int end = -1;
+
+	if (!take(req, "handle", handle, sizeof(handle), &f->by_handle) ||
+	    !take(req, "device", device, sizeof(device), &with_device) ||
+	    f->by_handle != with_device)
+		return false;
+	if (!f->by_handle)
+		return true;
+	f->handle_len = read_hex(handle, f->handle, sizeof(f->handle));
+	sscanf(device, "%9" SCNu32 ":%9" SCNu32 "%n", &f->dev_major, &f->dev_minor, &end);
+	return f->handle_len > 0 && end >= 0 && device[end] == '\0';
+}
+
 bool state_filter_init(struct state_filter *f, const struct vfs_exports *exports,
 		       const struct admin_request *req, struct admin_reply *r)
 {
@@ -87,6 +127,9 @@ bool state_filter_init(struct state_filter *f, const struct vfs_exports *exports
 	if (!take(req, "file", f->file, sizeof(f->file), &f->by_file) ||
 	    (f->by_file && f->file[0] != '/'))
 		return refuse(r, "file: an absolute path is expected");
+	if (!take_handle(f, req))
+		return refuse(r, "handle: that member of a row, with device: MAJOR:MINOR of the "
+				 "file, is expected");
 	if (!take(req, "client", f->client, sizeof(f->client), &f->by_client))
 		return refuse(r, "client: an id or address as in the list of clients is expected");
 	if (!take(req, "id", f->id, sizeof(f->id), &f->by_id))
@@ -114,13 +157,19 @@ void state_filter_done(struct state_filter *f)
 
 bool state_filter_is_set(const struct state_filter *f)
 {
-	return f->by_file || f->by_export || f->by_client || f->by_id;
+	return f->by_file || f->by_handle || f->by_export || f->by_client || f->by_id;
 }
 
 bool state_filter_has(const struct state_filter *f, const char *client, const char *id)
 {
 	return (!f->by_client || f->clientid != 0 || strcmp(f->client, client) == 0) &&
 	       (!f->by_id || strcmp(f->id, id) == 0);
+}
+
+bool state_filter_has_file(const struct state_filter *f, const struct vfs_file *file)
+{
+	return !f->by_handle ||
+	       vfs_view_is_file(file, f->dev_major, f->dev_minor, f->handle, f->handle_len);
 }
 
 /* True if the path is the one that is meant, which may begin with the path of the export as exports(5) has it. */
@@ -141,9 +190,9 @@ bool state_filter_where(const struct state_filter *f, uint32_t export_id, const 
 {
 	const struct vfs_view_exports all = { .exp = f->exp, .n = f->n };
 
-	out->exp = export_of(f, export_id);
+	out->exp = state_filter_export(f, export_id);
 	if (f->by_export && !(out->exp && is_export(out->exp, f->export)))
 		return false;
 	vfs_view_path(&all, out->exp, fh, file, &out->path);
-	return !f->by_file || is_file(f, out);
+	return !f->by_file || f->by_handle || is_file(f, out);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which opens, locks and delegations a request is about: the parameters file, client, export and id of its query. */
+/* Opens, locks and delegations that a request is about: the parameters file, handle, device, client, export and id of
+ * its query. */
 #ifndef RN_DAEMON_ADMIN_STATE_FILTER_H
 #define RN_DAEMON_ADMIN_STATE_FILTER_H
 
@@ -8,9 +9,14 @@
 
 #define STATE_PATH_MAX 4096u
 #define STATE_NAME_MAX 256u
+#define STATE_HANDLE_MAX 132u
 
 struct state_filter {
-	bool by_file, by_export, by_client, by_id;
+	/* With by_handle the file's path is for the log only. */
+	bool by_file, by_handle, by_export, by_client, by_id;
+	uint8_t handle[STATE_HANDLE_MAX]; /* as the member handle of a row has it */
+	uint32_t handle_len;
+	uint32_t dev_major, dev_minor; /* of the file, with handle */
 	char file[STATE_PATH_MAX], export[STATE_PATH_MAX];
 	char client[STATE_NAME_MAX]; /* as the row shows it */
 	uint64_t clientid;	     /* the same of an NFSv4 client; 0: it is none */
@@ -35,6 +41,10 @@ void state_filter_done(struct state_filter *f);
 bool state_filter_is_set(const struct state_filter *f);
 /* True if the client and the id are meant. */
 bool state_filter_has(const struct state_filter *f, const char *client, const char *id);
+/* True if the file is meant, as far as its handle says. */
+bool state_filter_has_file(const struct state_filter *f, const struct vfs_file *file);
+/* The export in force with that id; NULL: none. */
+struct vfs_export *state_filter_export(const struct state_filter *f, uint32_t id);
 /* Finds out where a file is; true if that is meant. */
 bool state_filter_where(const struct state_filter *f, uint32_t export_id, const struct vfs_fh *fh,
 			struct vfs_file *file, struct state_where *out);

@@ -10,8 +10,7 @@
 #include "daemon/admin/client_text.h"
 #include "vfs/vfs.h"
 
-/* A path; one that is no UTF-8 has its other bytes as \xNN. */
-static json_t *path_text(const char *path)
+json_t *state_path_text(const char *path)
 {
 	json_t *s = json_string(path);
 
@@ -33,10 +32,11 @@ static json_t *handle_text(const struct vfs_fh *fh)
 static void add_where(json_t *row, const struct state_where *w, const struct vfs_fh *fh,
 		      uint32_t export_id)
 {
-	json_object_set_new(row, "path", w->path.text[0] ? path_text(w->path.text) : json_null());
+	json_object_set_new(row, "path",
+			    w->path.text[0] ? state_path_text(w->path.text) : json_null());
 	json_object_set_new(row, "removed", json_boolean(w->path.removed));
 	json_object_set_new(row, "export",
-			    w->exp ? path_text(vfs_export_path(w->exp)) : json_null());
+			    w->exp ? state_path_text(vfs_export_path(w->exp)) : json_null());
 	json_object_set_new(row, "export_id", json_integer(export_id));
 	json_object_set_new(row, "handle", handle_text(fh));
 }
@@ -110,7 +110,7 @@ json_t *state_row4(const struct state_filter *f, enum nfs4_view_kind kind,
 
 	snprintf(client, sizeof(client), "0x%016" PRIx64, st->clientid);
 	snprintf(id, sizeof(id), "0x%016" PRIx64, st->id);
-	if (!state_filter_has(f, client, id) ||
+	if (!state_filter_has_file(f, st->file) || !state_filter_has(f, client, id) ||
 	    !state_filter_where(f, st->export_id, &st->fh, st->file, &w))
 		return NULL;
 	json_t *row = json_pack("{s:s, s:s, s:s}", "id", id, "client", client, "version",
@@ -138,7 +138,7 @@ json_t *state_row3(const struct state_filter *f, const struct nlm_view_owner *o)
 
 	client_put_address(o->addr, client);
 	snprintf(id, sizeof(id), "nlm-%" PRIu64, o->id);
-	if (!state_filter_has(f, client, id) ||
+	if (!state_filter_has_file(f, o->file) || !state_filter_has(f, client, id) ||
 	    !state_filter_where(f, o->export_id, &o->fh, o->file, &w))
 		return NULL;
 	json_t *row = json_pack("{s:s, s:s, s:s}", "id", id, "client", client, "version", "3");

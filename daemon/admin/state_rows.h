@@ -13,5 +13,7 @@
 json_t *state_row4(const struct state_filter *f, enum nfs4_view_kind kind,
 		   const struct nfs4_view_state *st);
 json_t *state_row3(const struct state_filter *f, const struct nlm_view_owner *o);
+/* A path; one that is no UTF-8 has its other bytes as \xNN. */
+json_t *state_path_text(const char *path);
 
 #endif

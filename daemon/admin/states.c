@@ -23,8 +23,12 @@ static const char *const names[] = {
 	[NFS4_VIEW_DELEGATIONS] = "delegations",
 };
 
-static bool add(struct state_page *p, json_t *row)
+static bool add(struct state_page *p, json_t *row, uint32_t export_id, const struct vfs_fh *fh)
 {
+	struct vfs_export *exp = row ? state_filter_export(&p->filter, export_id) : NULL;
+
+	if (exp && json_is_null(json_object_get(row, "path")))
+		path_search_add(p->searchers, &p->search, row, exp, fh);
 	if (row)
 		json_array_append_new(p->rows, row);
 	return json_array_size(p->rows) < p->limit;
@@ -34,14 +38,14 @@ static bool show4(void *arg, const struct nfs4_view_state *st)
 {
 	struct state_page *p = arg;
 
-	return add(p, state_row4(&p->filter, p->kind, st));
+	return add(p, state_row4(&p->filter, p->kind, st), st->export_id, &st->fh);
 }
 
 static bool show3(void *arg, const struct nlm_view_owner *o)
 {
 	struct state_page *p = arg;
 
-	return add(p, state_row3(&p->filter, o));
+	return add(p, state_row3(&p->filter, o), o->export_id, &o->fh);
 }
 
 /* Fills the page. True: nothing is left. */
@@ -112,6 +116,7 @@ bool state_page_init(struct state_page *p, const struct control *c, const struct
 		     struct admin_reply *r)
 {
 	p->limit = LIMIT_USUAL;
+	p->searchers = c->searchers;
 	if (!parse(p, c, req, r))
 		return false;
 	p->rows = json_array();
@@ -119,18 +124,24 @@ bool state_page_init(struct state_page *p, const struct control *c, const struct
 	return true;
 }
 
-void state_page_answer(const struct state_page *p, struct admin_reply *r)
+void state_page_answer(struct state_page *p, const struct admin_request *req, struct admin_reply *r)
 {
 	json_t *reply = json_object();
 
-	json_object_set(reply, names[p->kind], p->rows);
+	json_object_set_new(reply, names[p->kind], p->rows);
+	p->rows = NULL;
 	if (!p->all)
 		json_object_set_new(reply, "after", place_text(p));
-	admin_reply_json(r, reply);
+	if (p->search)
+		path_search_answer(p->search, req, r, reply);
+	else
+		admin_reply_json(r, reply);
+	p->search = NULL;
 }
 
 void state_page_done(struct state_page *p)
 {
+	path_search_free(p->search);
 	json_decref(p->rows);
 	state_filter_done(&p->filter);
 }
@@ -141,7 +152,7 @@ static void answer(const struct control *c, const struct admin_request *req, str
 	struct state_page p = { .kind = kind };
 
 	if (state_page_init(&p, c, req, r))
-		state_page_answer(&p, r);
+		state_page_answer(&p, req, r);
 	state_page_done(&p);
 }
 

@@ -7,6 +7,7 @@
 
 #include "config.h"
 #include "daemon/admin/control_private.h"
+#include "daemon/admin/drain_json.h"
 #include "lib/clock.h"
 
 /* jansson takes each reference over, and refuses NULL: what there was no memory for is left out. */
@@ -132,6 +133,11 @@ static void add_grace(json_t *to, const struct control_sources *from)
 	add_number(grace, "waiting", g.waiting);
 }
 
+static void add_drain(json_t *to, const struct control_sources *from)
+{
+	drain_add_json(add_object(to, "drain"), from->drain);
+}
+
 static void add_memory(json_t *to, const struct control_sources *from)
 {
 	json_t *memory = add_object(to, "memory");
@@ -164,6 +170,7 @@ void control_status(void *control, const struct admin_request *req, struct admin
 	add_connections(status, &c->from);
 	add_clients(status, &c->from);
 	add_grace(status, &c->from);
+	add_drain(status, &c->from);
 	add_memory(status, &c->from);
 	add_held(status, &c->from);
 	admin_reply_json(r, status);

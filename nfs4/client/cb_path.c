@@ -7,6 +7,7 @@
 #include "nfs4/client/cb_conn.h"
 #include "nfs4/client/host.h"
 #include "nfs4/client/session.h"
+#include "rpc/request.h"
 
 bool nfs4_cb_path_new(struct nfs4_session *s, uint32_t minor, uint32_t program,
 		      const struct nfs4_cb_security *security)
@@ -110,6 +111,9 @@ bool nfs4_cb_bind(struct nfs4_session *s, struct rpc_conn *conn)
 	nfs4_cb_is_connected(s);
 	known = is_bound(p, conn);
 	bound = known || add(s, b);
+	if (bound)
+		atomic_store_explicit(&conn->session_client, s->client->clientid,
+				      memory_order_relaxed);
 	if (bound && (p->state == NFS4_CB_UNBOUND || p->state == NFS4_CB_DOWN))
 		p->state = NFS4_CB_UNTRIED;
 	pthread_mutex_unlock(&s->lock);

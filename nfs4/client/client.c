@@ -6,6 +6,7 @@
 #include "nfs4/client/cb_conn.h"
 #include "nfs4/client/host.h"
 #include "nfs4/client/session.h"
+#include "nfs4/compound.h"
 #include "nfs4/server.h"
 
 void nfs4_client_ref(struct nfs4_client *cl)
@@ -32,6 +33,14 @@ void nfs4_client_put(struct nfs4_client *cl)
 	free(cl);
 	nfs4_host_give(host, cost);
 	nfs4_host_put(host);
+}
+
+void nfs4_client_calls(struct nfs4_client *cl, struct nfs4_compound *c)
+{
+	nfs4_client_put(c->client);
+	c->client = cl;
+	c->counts = &cl->counts;
+	nfs4_count(&cl->counts.calls, 1);
 }
 
 bool nfs4_client_has_state(struct nfs4_client *cl)

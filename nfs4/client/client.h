@@ -27,6 +27,7 @@
 #include <sys/queue.h>
 
 #include "nfs4/client/holdings_hooks.h"
+#include "nfs4/counts.h"
 #include "nfs4/proto.h"
 #include "nfs4/recovery/records.h"
 #include "nfs4/recovery/wheel.h"
@@ -103,6 +104,8 @@ struct nfs4_client {
 	struct nfs4_timer lease; /* filed while active; fires at the end of the lease */
 	struct nfs4_record record;
 
+	struct nfs4_counts counts;
+
 	pthread_mutex_t lock;
 
 	struct nfs4_holdings *holdings; /* opens and locks; allocated behind this struct */
@@ -150,6 +153,9 @@ struct nfs4_client *nfs4_client_by_number(struct nfs4_server *srv, uint32_t numb
 /* nfs4/client/walk.c: the client behind that with this number in a walk over all, with a reference; 0 begins it.
  * NULL: the walk has ended. Clients that are there all the time are visited once. */
 struct nfs4_client *nfs4_client_after(struct nfs4_server *srv, uint32_t number);
+
+/* The COMPOUND, of minor version 0, is one of cl, whose reference it takes over. */
+void nfs4_client_calls(struct nfs4_client *cl, struct nfs4_compound *c);
 
 /* True if the caller is the principal that registered cl. */
 bool nfs4_principal_made(const struct nfs4_compound *c, const struct nfs4_client *cl);

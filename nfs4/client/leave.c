@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Work for the session and the client at the end of a COMPOUND. */
+#include "nfs4/client/client.h"
 #include "nfs4/client/registry.h"
 #include "nfs4/client/session.h"
 #include "nfs4/compound.h"
@@ -23,6 +24,9 @@ void nfs4_clients_leave(struct nfs4_compound *c)
 {
 	if (c->session)
 		leave_session(c);
+	if (c->client)
+		c->clientid = c->client->clientid;
 	nfs4_client_put(c->client);
 	c->client = NULL;
+	c->counts = NULL;
 }

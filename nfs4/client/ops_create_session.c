@@ -145,6 +145,7 @@ static int make_session(struct nfs4_compound *c, struct nfs4_client *cl,
 		status = nfs4_session_new(cl, &a->fore, &a->back, &s);
 	if (status != NFS4_OK)
 		return status;
+	s->minor = c->minor;
 	s->asked = asked < NFS4_SLOTS_MAX ? asked : NFS4_SLOTS_MAX;
 	/* When memory is short, a session does without callbacks. */
 	if (a->security.plain && nfs4_channel_has_room(&s->back))
@@ -198,7 +199,7 @@ static int create(struct nfs4_compound *c, struct nfs4_client *cl, struct create
 
 	if (status != NFS4_OK)
 		return status;
-	nfs4_session_bind(s, c->req->conn->id);
+	nfs4_session_bind(s, c->req->conn);
 	memcpy(r->id, s->id, sizeof(r->id));
 	r->seqid = a->seqid;
 	/* No persistence, no step-up to RDMA. */

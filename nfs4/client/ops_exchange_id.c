@@ -8,6 +8,7 @@
 #include "nfs4/client/origin.h"
 #include "nfs4/client/register.h"
 #include "nfs4/compound.h"
+#include "nfs4/recovery/drain.h"
 
 enum state_protect_how4 { SP4_NONE = 0, SP4_MACH_CRED = 1, SP4_SSV = 2 };
 
@@ -142,7 +143,10 @@ static int set_up(struct nfs4_compound *c, const struct nfs4_client_init *who,
 	struct nfs4_client *cl = nfs4_client_find(all, who), *pushed;
 	const bool same =
 		cl && nfs4_principal_made(c, cl) && nfs4_verifier_is(cl, c, who->verifier);
-	int status = cl && !same ? nfs4_client_contest(cl, c) : NFS4_OK;
+	int status = cl ? NFS4_OK : nfs4_drain_check_client(c->server);
+
+	if (cl && !same)
+		status = nfs4_client_contest(cl, c);
 
 	if (status == NFS4_OK && !same)
 		status = nfs4_client_contest_record(*fresh, c);

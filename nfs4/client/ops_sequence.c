@@ -38,6 +38,8 @@ static int take_slot(struct nfs4_sequence_args *a, struct nfs4_session *s, struc
 	slot->seqid = a->seqid;
 	slot->id = a->slot;
 	slot->busy = true;
+	if (a->slot >= s->nused)
+		s->nused = a->slot + 1;
 	slot->used = true;
 	slot->cached = false;
 	slot->regranted = false;
@@ -115,6 +117,7 @@ static void begin(struct nfs4_compound *c, const struct nfs4_sequence_args *a,
 	c->cached_limit = s->fore.max_cached;
 	nfs4_client_ref(s->client);
 	c->client = s->client;
+	c->counts = &s->client->counts;
 	nfs4_origin_note(s->client, c);
 	nfs4_put_sequence(c, a, s, nfs4_client_renew(s->client));
 }
@@ -143,7 +146,7 @@ static int run_sequence(struct nfs4_compound *c, void *args)
 	pthread_mutex_lock(&s->lock);
 	status = find_slot(c, a, s, &found);
 	if (status == NFS4_OK || status == NFS4_REPLAYED)
-		nfs4_session_bind_locked(s, c->req->conn->id);
+		nfs4_session_bind_locked(s, c->req->conn);
 	nfs4_sequence_look(a, s);
 	probe = status == NFS4_OK && nfs4_cb_begin_probe(s);
 	pthread_mutex_unlock(&s->lock);

@@ -91,7 +91,7 @@ static int bind_channels(struct nfs4_session *s, struct rpc_conn *conn, uint32_t
 		if ((fore && !back) || !nfs4_cb_bind(s, conn))
 			return NFS4ERR_INVAL;
 	}
-	nfs4_session_bind(s, conn->id);
+	nfs4_session_bind(s, conn);
 	return NFS4_OK;
 }
 

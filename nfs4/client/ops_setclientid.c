@@ -10,6 +10,7 @@
 #include "nfs4/client/origin.h"
 #include "nfs4/client/register.h"
 #include "nfs4/compound.h"
+#include "nfs4/recovery/drain.h"
 #include "nfs4/recovery/grace.h"
 
 /* Leaves out empty if the text is too long or has a NUL. */
@@ -83,7 +84,7 @@ static int set_up(struct nfs4_compound *c, const struct nfs4_client_init *who,
 
 	if (cl && nfs4_principal_made(c, cl) && nfs4_verifier_is(cl, c, who->verifier))
 		return update(c, cl, callback);
-	status = cl ? nfs4_client_contest(cl, c) : NFS4_OK;
+	status = cl ? nfs4_client_contest(cl, c) : nfs4_drain_check_client(c->server);
 	if (status == NFS4_OK)
 		status = nfs4_client_contest_record(*fresh, c);
 	if (status != NFS4_OK)

@@ -11,6 +11,7 @@
 #include <arpa/inet.h>
 #include <string.h>
 
+#include "lib/log_ids.h"
 #include "nfs4/client/address.h"
 #include "nfs4/client/client_table.h"
 #include "nfs4/client/lease.h"
@@ -172,8 +173,10 @@ static void log_refusal(struct nfs4_client *cl, const struct sockaddr_in6 *holde
 		owner[n] =
 			cl->ownerid[n] > ' ' && cl->ownerid[n] < 0x7f ? (char)cl->ownerid[n] : '_';
 	owner[n] = '\0';
-	rn_notice(
-		cl->srv->cfg.log,
+	const struct rn_log_event event = { .id = RN_ID_CLIENT_CONFLICT, .client = is };
+
+	rn_log_event(
+		cl->srv->cfg.log, RN_NOTICE, &event,
 		"client %s may not register as \"%s\", the name of the client at %s: two machines "
 		"have one name, or one takes the other's",
 		is, owner, was);

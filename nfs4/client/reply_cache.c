@@ -56,6 +56,7 @@ static bool resize(struct nfs4_compound *c, size_t size)
 	nfs4_host_give(host, had);
 	pthread_mutex_lock(&c->session->lock);
 	c->session->cost += cost - had;
+	c->session->ncached += (uint32_t)(cost > 0) - (uint32_t)(had > 0);
 	pthread_mutex_unlock(&c->session->lock);
 	return true;
 }

@@ -18,6 +18,8 @@ struct nfs4_sequence_args {
 /* Puts the result; alive: true if the client's state has not expired. */
 void nfs4_put_sequence(struct nfs4_compound *c, const struct nfs4_sequence_args *a,
 		       const struct nfs4_session *s, bool alive);
+/* SEQUENCE's flags for a session; cb_flags: nfs4_cb_flags(). Takes the client's lock. */
+uint32_t nfs4_sequence_flags(const struct nfs4_session *s, uint32_t cb_flags, bool alive);
 /* Fills in the part of the result that is under s->lock, which is held. */
 void nfs4_sequence_look(struct nfs4_sequence_args *a, struct nfs4_session *s);
 

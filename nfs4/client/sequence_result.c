@@ -7,21 +7,22 @@
 #include "nfs4/server.h"
 
 /* Flags of the callback path: of the session, and of the client if no session has another. */
-static uint32_t cb_flags(const struct nfs4_sequence_args *a, struct nfs4_client *cl)
+static uint32_t path_flags(uint32_t cb_flags, struct nfs4_client *cl)
 {
 	struct nfs4_session *other;
 
-	if (!(a->cb_flags & SEQ4_STATUS_CB_PATH_DOWN_SESSION))
-		return a->cb_flags;
+	if (!(cb_flags & SEQ4_STATUS_CB_PATH_DOWN_SESSION))
+		return cb_flags;
 	other = nfs4_cb_session(cl);
 	nfs4_session_put(other);
-	return a->cb_flags | (other ? 0 : SEQ4_STATUS_CB_PATH_DOWN);
+	return cb_flags | (other ? 0 : SEQ4_STATUS_CB_PATH_DOWN);
 }
 
-static uint32_t status_flags(const struct nfs4_sequence_args *a, struct nfs4_client *cl, bool alive)
+uint32_t nfs4_sequence_flags(const struct nfs4_session *s, uint32_t cb_flags, bool alive)
 {
+	struct nfs4_client *cl = s->client;
 	const struct nfs4_holdings_hooks *hooks = cl->srv->holdings_hooks;
-	uint32_t flags = cb_flags(a, cl);
+	uint32_t flags = path_flags(cb_flags, cl);
 
 	if (!alive)
 		flags |= SEQ4_STATUS_EXPIRED_ALL_STATE_REVOKED;
@@ -44,7 +45,7 @@ void nfs4_put_sequence(struct nfs4_compound *c, const struct nfs4_sequence_args 
 	xdr_put_u32(c->out, a->slot);
 	xdr_put_u32(c->out, a->highest_now);
 	xdr_put_u32(c->out, a->target_now);
-	xdr_put_u32(c->out, status_flags(a, s->client, alive));
+	xdr_put_u32(c->out, nfs4_sequence_flags(s, a->cb_flags, alive));
 }
 
 void nfs4_sequence_look(struct nfs4_sequence_args *a, struct nfs4_session *s)

@@ -9,6 +9,7 @@
 #include "nfs4/client/cb_path.h"
 #include "nfs4/client/client_table.h"
 #include "nfs4/client/host.h"
+#include "rpc/request.h"
 
 static uint32_t load32(const uint8_t *p)
 {
@@ -97,17 +98,18 @@ static bool is_bound(const struct nfs4_session *s, uint64_t conn)
 	return false;
 }
 
-void nfs4_session_bind_locked(struct nfs4_session *s, uint64_t conn)
+void nfs4_session_bind_locked(struct nfs4_session *s, struct rpc_conn *conn)
 {
-	if (is_bound(s, conn))
+	if (is_bound(s, conn->id))
 		return;
-	s->conn[s->nconns % NFS4_CONNS_PER_SESSION] = conn;
+	atomic_store_explicit(&conn->session_client, s->client->clientid, memory_order_relaxed);
+	s->conn[s->nconns % NFS4_CONNS_PER_SESSION] = conn->id;
 	/* Wraps to half of the limit and not to 0, so that all entries stay valid. */
 	if (++s->nconns == 2 * NFS4_CONNS_PER_SESSION)
 		s->nconns = NFS4_CONNS_PER_SESSION;
 }
 
-void nfs4_session_bind(struct nfs4_session *s, uint64_t conn)
+void nfs4_session_bind(struct nfs4_session *s, struct rpc_conn *conn)
 {
 	pthread_mutex_lock(&s->lock);
 	nfs4_session_bind_locked(s, conn);

@@ -30,6 +30,7 @@ struct nfs4_channel {
 
 struct nfs4_cb_path; /* nfs4/client/cb_path.h */
 struct nfs4_clients;
+struct rpc_conn;
 
 struct nfs4_session {
 	/* Constant from creation on. */
@@ -39,11 +40,14 @@ struct nfs4_session {
 	_Atomic uint32_t refs;
 	LIST_ENTRY(nfs4_session) of_client; /* under the client's lock */
 	LIST_ENTRY(nfs4_session) by_id;	    /* under the lock of its id part */
+	uint32_t minor;			    /* version of its CREATE_SESSION */
+	uint64_t made;			    /* nfs4_clients_now() */
 	struct nfs4_cb_path *cb_path;	    /* its members are under lock; NULL: no callbacks */
 
 	pthread_mutex_t lock; /* a leaf; guards the members below */
 	bool dead;	      /* destroyed: takes no more requests */
 	uint32_t busy;	      /* slots with a request under way */
+	uint32_t nused;	      /* the highest slot used so far, and 1; 0: none */
 	uint32_t nslots;      /* granted: 0 .. nslots - 1 are accepted */
 	/* Slots the client should use; below nslots: the others will be retired */
 	uint32_t target;
@@ -56,7 +60,7 @@ struct nfs4_session {
 	bool short_of_memory; /* result of the last look at the memory */
 	bool active;	      /* a request has come since nfs4_client_recall_slots() looked */
 	bool slots_recalled;  /* the client was told, and has not given them back yet */
-	uint32_t ncached;     /* replies kept */
+	uint32_t ncached;     /* slots with memory for a kept reply */
 	/* Bytes charged to the budget, cached replies included */
 	size_t cost;
 	/* Connections bound so far; conn has the last ones */
@@ -100,9 +104,9 @@ bool nfs4_session_short_of_memory(const struct nfs4_session *s);
 bool nfs4_client_recall_slots(struct nfs4_client *cl);
 
 /* Bind a connection to the session, and tell whether it is bound. They take the session's lock. */
-void nfs4_session_bind(struct nfs4_session *s, uint64_t conn);
+void nfs4_session_bind(struct nfs4_session *s, struct rpc_conn *conn);
 bool nfs4_session_is_bound(struct nfs4_session *s, uint64_t conn);
 /* nfs4_session_bind with the session's lock held. */
-void nfs4_session_bind_locked(struct nfs4_session *s, uint64_t conn);
+void nfs4_session_bind_locked(struct nfs4_session *s, struct rpc_conn *conn);
 
 #endif

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "nfs4/client/make_room.h"
+#include "nfs4/client/registry.h"
 #include "nfs4/client/session.h"
 
 /* Counts a session. If there are too many, courtesy clients are evicted first, then clients without
@@ -46,6 +47,7 @@ int nfs4_session_new(struct nfs4_client *cl, const struct nfs4_channel *fore,
 	nfs4_client_ref(cl);
 	nfs4_host_count(cl->host, NFS4_SESSIONS, 1);
 	s->client = cl;
+	s->made = nfs4_clients_now(cl->srv);
 	s->fore = *fore;
 	s->back = *back;
 	s->nslots = s->target = fore->max_requests;

@@ -85,6 +85,7 @@ static void drop_reply(struct nfs4_session *s, struct nfs4_slot *slot)
 	slot->reply = NULL;
 	slot->cached = false;
 	s->cost -= cost;
+	s->ncached--;
 	nfs4_host_give(s->client->host, cost);
 	atomic_fetch_sub(&s->client->srv->clients->ncached, 1);
 }

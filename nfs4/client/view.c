@@ -1,18 +1,53 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <string.h>
 
+#include "lib/util.h"
 #include "nfs4/client/client_table.h"
 #include "nfs4/client/registry.h"
+#include "nfs4/client/session.h"
 #include "nfs4/nfs4_server.h"
 #include "nfs4/nfs4_view.h"
 #include "nfs4/server.h"
 
-/* Members of a client that are read under the table's lock and its own. */
+static bool has(const struct nfs4_view_client *v, uint64_t conn)
+{
+	for (uint32_t i = 0; i < v->nconns; i++) {
+		if (v->conn[i] == conn)
+			return true;
+	}
+	return false;
+}
+
+/* Adds the connections that are bound to the session. */
+static void add_conns(struct nfs4_view_client *v, struct nfs4_session *s)
+{
+	pthread_mutex_lock(&s->lock);
+	const uint32_t n = (uint32_t)rn_min(s->nconns, NFS4_CONNS_PER_SESSION);
+
+	for (uint32_t i = 0; i < n && v->nconns < NFS4_VIEW_CLIENT_CONNS; i++) {
+		if (!has(v, s->conn[i]))
+			v->conn[v->nconns++] = s->conn[i];
+	}
+	pthread_mutex_unlock(&s->lock);
+}
+
+static void read_sessions(struct nfs4_client *cl, struct nfs4_view_client *v)
+{
+	struct nfs4_session *s;
+
+	pthread_mutex_lock(&cl->lock);
+	v->nsessions = cl->nsessions;
+	LIST_FOREACH (s, &cl->session_list, of_client)
+		add_conns(v, s);
+	pthread_mutex_unlock(&cl->lock);
+	v->last_conn = atomic_load_explicit(&cl->origin.last_conn, memory_order_relaxed);
+}
+
+/* Members of a client that are read under the table's lock. */
 struct guarded {
 	struct sockaddr_in6 addr;
 	char netid[NFS4_NETID_MAX];
 	uint64_t since;
-	uint32_t nsessions;
 };
 
 static void read_guarded(struct nfs4_client *cl, struct guarded *g)
@@ -25,9 +60,6 @@ static void read_guarded(struct nfs4_client *cl, struct guarded *g)
 	g->since = cl->since;
 	pthread_mutex_unlock(&all->lock);
 	g->netid[sizeof(g->netid) - 1] = '\0';
-	pthread_mutex_lock(&cl->lock);
-	g->nsessions = cl->nsessions;
-	pthread_mutex_unlock(&cl->lock);
 }
 
 static uint64_t span(uint64_t from, uint64_t to)
@@ -77,12 +109,13 @@ static void show_one(struct nfs4_client *cl,
 		.uid = cl->principal.uid,
 		.since_s = span(g.since, now),
 		.lease_s = span(now, atomic_load(&cl->lease.due)),
-		.nsessions = g.nsessions,
+		.counts = &cl->counts,
 		.opens = held.opens,
 		.locks = held.locks,
 		.delegations = held.delegations,
 	};
 
+	read_sessions(cl, &v);
 	memcpy(v.address, &g.addr.sin6_addr, sizeof(v.address));
 	if (set_status(&v, cl))
 		show(arg, &v);
@@ -101,4 +134,14 @@ bool nfs4_view_clients(struct nfs4_server *s, uint32_t *after, unsigned most,
 		nfs4_client_put(cl);
 	}
 	return false;
+}
+
+void nfs4_view_client(struct nfs4_server *s, uint64_t clientid,
+		      void (*show)(void *arg, const struct nfs4_view_client *c), void *arg)
+{
+	struct nfs4_client *cl = nfs4_client_get(s->clients, clientid);
+
+	if (cl)
+		show_one(cl, show, arg);
+	nfs4_client_put(cl);
 }

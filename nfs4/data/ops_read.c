@@ -50,6 +50,7 @@ static int put_result(struct nfs4_compound *c, int64_t rc)
 	xdr_put_bool(c->out, io->eof);
 	/* An empty item is put, too, since it uses up its Write chunk (RFC 8267 section 6.4.1). */
 	xdr_put_bulk(c->out, io->payload, io->data_off, (uint32_t)rc);
+	c->moved = (uint32_t)rc;
 	return NFS4_OK;
 }
 
@@ -88,6 +89,7 @@ static bool read_pages(struct nfs4_compound *c)
 	if (!pipe)
 		return false;
 	xdr_put_bool(c->out, c->io.eof);
+	c->moved = pipe->bytes;
 	xdr_put_pipe(c->out, pipe);
 	return true;
 }
@@ -234,6 +236,7 @@ static int put_data(struct nfs4_compound *c, struct read_plus_args *a, uint32_t 
 		return NFS4ERR_DELAY;
 	}
 	put_content(c, a, false, io->offset);
+	c->moved += len;
 	if (!copy) {
 		xdr_put_bulk(c->out, io->payload, io->data_off, len);
 		return NFS4_OK;
@@ -269,6 +272,7 @@ static bool end_pages(struct nfs4_compound *c, struct read_plus_args *a)
 	if (a->eof || pipe->bytes < c->io.count)
 		end_list(a);
 	put_content(c, a, false, c->io.offset);
+	c->moved += pipe->bytes;
 	xdr_put_pipe(c->out, pipe);
 	return true;
 }

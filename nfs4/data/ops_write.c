@@ -49,6 +49,7 @@ static void write_done(struct vfs_io *io)
 		xdr_put_u32(c->out, (uint32_t)io->result);
 		xdr_put_u32(c->out, a->stable);
 		put_verifier(c, a->verifier);
+		c->moved = (uint32_t)io->result;
 	}
 	nfs4_compound_resume(c, status);
 }

@@ -169,6 +169,7 @@ static void write_done(struct vfs_io *io)
 		status = nfs4_data_status(c, (int)io->result);
 	else
 		put_response(c, a);
+	c->moved = a->written;
 	nfs4_compound_resume(c, status);
 }
 

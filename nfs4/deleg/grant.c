@@ -7,6 +7,7 @@
 #include "nfs/caller.h"
 #include "nfs4/client/cb_path.h"
 #include "nfs4/client/client.h"
+#include "nfs4/recovery/drain.h"
 #include "nfs4/recovery/grace.h"
 #include "nfs4/server.h"
 #include "nfs4/state/deleg.h"
@@ -67,6 +68,8 @@ static int look_at_server(struct nfs4_compound *c, const struct nfs4_deleg_reque
 {
 	if (!c->server->cfg.delegations)
 		return WND4_NOT_SUPP_FTYPE;
+	if (!r->reclaim && nfs4_drain_check(r->place ? r->place : &c->current) != NFS4_OK)
+		return WND4_RESOURCE;
 	/* Others may still reclaim what is in the way; or have got it since a delegation was
 	 * revoked. */
 	if (r->reclaim ? !nfs4_may_reclaim_deleg(&c->client->record) : nfs4_in_grace(c->server))

@@ -11,6 +11,7 @@
 #include "nfs4/client/client.h"
 #include "nfs4/names/cinfo.h"
 #include "nfs4/open/opening.h"
+#include "nfs4/recovery/drain.h"
 #include "nfs4/recovery/grace.h"
 #include "nfs4/recovery/records.h"
 #include "nfs4/state/check.h"
@@ -87,6 +88,8 @@ static int may_open(struct nfs4_compound *c, struct nfs4_opening *w)
 	const struct nfs4_record *rec = &w->client->record;
 	int status = nfs4_may_open(c->server, &w->client->record, w->deny != 0);
 
+	if (status == NFS4_OK)
+		status = nfs4_drain_check(&c->current);
 	if (status == NFS4_OK && ((w->access & VFS_SHARE_WRITE) || (w->deny & VFS_SHARE_READ)))
 		status = nfs4_may_write(c->server, rec);
 	return status;
@@ -210,13 +213,22 @@ static int truncate_file(struct nfs4_compound *c, struct nfs4_opening *w)
 	return nfs4_status(c->minor, rc);
 }
 
+/* False if the client reclaims the open, or has a delegation in which it is contained. */
+static bool is_new(const struct nfs4_opening *w)
+{
+	return w->args->claim == NFS4_CLAIM_NULL || w->args->claim == NFS4_CLAIM_FH;
+}
+
 /* Continues even if the record could not be written: see nfs4_record_for. */
 static int open_recorded(struct nfs4_compound *c, int rc)
 {
 	struct nfs4_opening *w = work_of(c);
-	int status = nfs4_open_file(c, w);
+	/* A drain may have begun while the record was written. */
+	int status = is_new(w) ? nfs4_drain_check(&c->current) : NFS4_OK;
 
 	(void)rc;
+	if (status == NFS4_OK)
+		status = nfs4_open_file(c, w);
 	if (status == NFS4_OK)
 		status = nfs4_open_share(c, w);
 	if (status == NFS4_OK && w->truncate)
@@ -240,8 +252,7 @@ static bool may_be_prompt(struct nfs4_compound *c, const struct nfs4_opening *w,
 {
 	const struct nfs4_open_args *a = w->args;
 
-	return (a->claim == NFS4_CLAIM_NULL || a->claim == NFS4_CLAIM_FH) &&
-	       !(a->create && a->how != NFS4_UNCHECKED) && w->deny == 0 &&
+	return is_new(w) && !(a->create && a->how != NFS4_UNCHECKED) && w->deny == 0 &&
 	       nfs4_record_has(&w->client->record, bits) && !nfs4_in_grace(c->server);
 }
 

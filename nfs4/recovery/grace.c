@@ -83,6 +83,7 @@ void nfs4_grace_begin(struct nfs4_recovery *r, unsigned seconds)
 	g->began_s = nfs4_now();
 	g->ends_s = g->began_s + seconds;
 	g->seconds = seconds;
+	g->left += r->srv->cfg.other_clients;
 	if (g->left + g->lapsed > 0) {
 		atomic_store(&g->phase, NFS4_GRACE_RUNNING);
 		if (g->delegating > 0)
@@ -315,6 +316,28 @@ void nfs4_record_confirmed(struct nfs4_server *srv, struct nfs4_record *rec)
 	pthread_mutex_unlock(&r->lock);
 }
 
+/* Under the lock: true if reclaims are taken. */
+static bool note_reclaim(struct nfs4_recovery *r)
+{
+	if (atomic_load(&r->grace.phase) != NFS4_GRACE_RUNNING)
+		return false;
+	r->grace.reclaimed_s = nfs4_now();
+	return true;
+}
+
+bool nfs4_grace_takes_reclaim(struct nfs4_server *srv)
+{
+	struct nfs4_recovery *r = srv->recovery;
+	bool takes;
+
+	if (!nfs4_in_grace(srv))
+		return false;
+	pthread_mutex_lock(&r->lock);
+	takes = note_reclaim(r);
+	pthread_mutex_unlock(&r->lock);
+	return takes;
+}
+
 int nfs4_may_reclaim(struct nfs4_server *srv, struct nfs4_record *rec, bool denies)
 {
 	struct nfs4_recovery *r = srv->recovery;
@@ -326,10 +349,8 @@ int nfs4_may_reclaim(struct nfs4_server *srv, struct nfs4_record *rec, bool deni
 	if (denies && !(may & MAY_DENY))
 		return NFS4ERR_RECLAIM_BAD;
 	pthread_mutex_lock(&r->lock);
-	if (atomic_load(&r->grace.phase) == NFS4_GRACE_RUNNING) {
-		r->grace.reclaimed_s = nfs4_now();
+	if (note_reclaim(r))
 		status = NFS4_OK;
-	}
 	pthread_mutex_unlock(&r->lock);
 	return status;
 }

@@ -3,8 +3,9 @@
  * The grace period. After a start, clients with a record reclaim their state, and no client gets
  * state that could conflict with it.
  *
- * It does not begin if there are no records. It ends when every client with a record has sent
- * RECLAIM_COMPLETE, which clients of minor version 0 cannot do. Otherwise it ends after
+ * It does not begin if there are no records, and no clients of other protocols (cfg.other_clients). It
+ * ends when every client with a record has sent RECLAIM_COMPLETE, which clients of minor version 0 and of
+ * other protocols cannot do. Otherwise it ends after
  * cfg.grace_seconds or the lease of the run before, whichever is longer; or after twice that while
  * reclaims keep coming. Clients whose lease had run out when the server stopped may reclaim too,
  * but only until another client wants what could be theirs. The end is on disk before the first
@@ -59,6 +60,9 @@ int nfs4_may_open(struct nfs4_server *srv, struct nfs4_record *rec, bool denies)
  * (vfs_deleg_reclaiming). */
 int nfs4_may_write(struct nfs4_server *srv, const struct nfs4_record *rec);
 int nfs4_may_lock(struct nfs4_server *srv, struct nfs4_record *rec);
+
+/* True if a client of another protocol may reclaim a lock now. Its record is the protocol's. */
+bool nfs4_grace_takes_reclaim(struct nfs4_server *srv);
 
 /* True if a lock of another protocol must wait. */
 bool nfs4_grace_blocks_locks(struct nfs4_server *srv);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "nfs4/recovery/recovery_private.h"
+#include "lib/log_ids.h"
 #include "nfs4/recovery/wheel.h"
 #include "rpc/worker.h"
 
@@ -26,6 +27,9 @@ static int carry_out(struct nfs4_recovery *r, const struct nfs4_record_job *job)
 	return -EINVAL;
 }
 
+static const struct rn_log_event fails = { .id = RN_ID_RECORDS_FAIL };
+static const struct rn_log_event again = { .id = RN_ID_RECORDS_AGAIN };
+
 static int transaction(struct nfs4_recovery *r, const struct nfs4_record_job *jobs)
 {
 	int rc = nfs4_db_begin(r->db);
@@ -35,12 +39,13 @@ static int transaction(struct nfs4_recovery *r, const struct nfs4_record_job *jo
 	if (!rc)
 		rc = nfs4_db_commit(r->db);
 	if (rc && !r->failing)
-		rn_err(r->log,
-		       "client records cannot be written: new NFSv4 clients will not get their "
-		       "locks back after a restart: %s (%s)",
-		       strerror(-rc), nfs4_db_why(r->db));
+		rn_log_event(
+			r->log, RN_ERROR, &fails,
+			"client records cannot be written: new NFSv4 clients will not get their "
+			"locks back after a restart: %s (%s)",
+			strerror(-rc), nfs4_db_why(r->db));
 	if (!rc && r->failing)
-		rn_notice(r->log, "client records can be written again");
+		rn_log_event(r->log, RN_NOTICE, &again, "client records can be written again");
 	r->failing = rc != 0;
 	if (rc)
 		nfs4_db_rollback(r->db);
@@ -55,14 +60,14 @@ static void give_up(struct nfs4_recovery *r)
 
 	r->given_up = true;
 	if (rc)
-		rn_err(r->log,
-		       "client records can neither be written nor removed (%s): "
-		       "remove " NFS4_DB_NAME " in the state directory before the next start",
-		       strerror(-rc));
+		rn_log_event(r->log, RN_ERROR, &fails,
+			     "client records can neither be written nor removed (%s): "
+			     "remove " NFS4_DB_NAME " in the state directory before the next start",
+			     strerror(-rc));
 	else
-		rn_err(r->log,
-		       "client records are removed: until ringnfsd has been restarted twice, "
-		       "NFSv4 clients do not get their locks back after a restart");
+		rn_log_event(r->log, RN_ERROR, &fails,
+			     "client records are removed: until ringnfsd has been restarted twice, "
+			     "NFSv4 clients do not get their locks back after a restart");
 }
 
 /* True if others are given something as soon as the job is done, whether it failed or not. */

@@ -51,8 +51,7 @@ int nfs4_caller(struct nfs4_compound *c, uint64_t clientid, struct nfs4_client *
 	if (status != NFS4_OK)
 		return status;
 	nfs4_origin_note(cl, c);
-	nfs4_client_put(c->client);
-	c->client = cl;
+	nfs4_client_calls(cl, c);
 	*out = cl;
 	return NFS4_OK;
 }
@@ -96,8 +95,7 @@ static int find_client(struct nfs4_compound *c, const struct other *o)
 		if (!cl)
 			/* Expired so long ago that the client has been removed */
 			return NFS4ERR_EXPIRED;
-		nfs4_client_put(c->client);
-		c->client = cl;
+		nfs4_client_calls(cl, c);
 	}
 	if (c->client->sessions)
 		return NFS4ERR_BAD_STATEID;

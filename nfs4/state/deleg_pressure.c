@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "lib/budget.h"
+#include "lib/clock.h"
 #include "lib/util.h"
 #include "nfs4/client/client.h"
 #include "nfs4/client/registry.h"
@@ -211,9 +212,14 @@ static void call(struct nfs4_client *cl)
 {
 	struct nfs4_deleg_account *a = &cl->holdings->deleg_account;
 
-	rn_info(cl->srv->cfg.log,
-		"client %llx is asked to keep no more than %u of its %u delegations",
-		(unsigned long long)cl->clientid, a->call.keep, atomic_load(&a->n));
+	unsigned left_out;
+
+	if (rn_log_limit_pass(&cl->srv->deleg_holders->told, rn_now_ns(), &left_out))
+		rn_info(cl->srv->cfg.log,
+			"client %llx is asked to keep no more than %u of its %u delegations (%u "
+			"such messages were left out before)",
+			(unsigned long long)cl->clientid, a->call.keep, atomic_load(&a->n),
+			left_out);
 	a->call.ended = asked;
 	nfs4_client_ref(cl);
 	nfs4_recall_any(cl, &a->call);

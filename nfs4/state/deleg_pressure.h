@@ -11,6 +11,7 @@
 
 #include <pthread.h>
 
+#include "lib/log_limit.h"
 #include "nfs4/state/deleg.h"
 
 /* Bounds besides the memory that a client may have. */
@@ -25,6 +26,7 @@ struct nfs4_deleg_holders {
 	_Atomic uint64_t given;	     /* delegations; those that were revoked are not counted */
 	_Atomic uint64_t recalling;  /* of these, those that were recalled */
 	_Atomic bool crowded;	     /* a client is near its own bound, or was refused memory */
+	struct rn_log_limit told;    /* of messages about clients that are asked */
 };
 
 /* Sets srv->deleg_holders. 0 or -ENOMEM. */

@@ -160,10 +160,18 @@ static uint64_t revoke(struct nfs4_client *cl, const struct nfs4_revocation *r)
 
 static void count(struct nfs4_client *cl, const struct nfs4_revocation *r, struct nfs4_loss *out)
 {
+	const struct nfs4_holdings *held = cl->holdings;
 	struct nfs4_state *st;
 
 	pthread_mutex_lock(&cl->lock);
-	TAILQ_FOREACH (st, &cl->holdings->states, link) {
+	if (!r->exports) {
+		out->opens += held->live.opens;
+		out->locks += held->live.locks;
+		out->delegations += held->live.delegs;
+		pthread_mutex_unlock(&cl->lock);
+		return;
+	}
+	TAILQ_FOREACH (st, &held->states, link) {
 		struct nfs4_state *owner =
 			st->kind == NFS4_STATE_LOCK ? &nfs4_as_lock(st)->open->st : st;
 

@@ -69,6 +69,10 @@ struct nfs4_holdings {
 	bool dropped;
 
 	uint32_t opens, locks, delegs, owners; /* in the tables */
+	/* Those of them that are not revoked; of locks, those with ranges. */
+	struct {
+		uint32_t opens, locks, delegs;
+	} live;
 	/* Number of revoked states by status: see nfs4_revoked_by(). */
 	_Atomic uint32_t revoked[NFS4_REVOKED_BY];
 	uint32_t revoked_at; /* time of the last revocation: seconds of nfs4_clients_now() */

@@ -27,6 +27,7 @@ void nfs4_ranges_changed(struct nfs4_lock *lock)
 
 	lock->held = vfs_lock_held(&lock->ranges);
 	pthread_mutex_lock(&cl->lock);
+	nfs4_lock_count(lock);
 	while (!lock->st.gone && lock->charged < lock->ranges.count &&
 	       nfs4_state_charge(cl, NFS4_RANGE_COST))
 		lock->charged++;

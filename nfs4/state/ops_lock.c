@@ -3,9 +3,11 @@
 #include <errno.h>
 
 #include "nfs4/client/client.h"
+#include "nfs4/recovery/drain.h"
 #include "nfs4/recovery/grace.h"
 #include "nfs4/state/busy.h"
 #include "nfs4/state/check.h"
+#include "nfs4/state/deleg.h"
 #include "nfs4/state/lock_waiter.h"
 #include "nfs4/state/owner.h"
 #include "nfs4/state/wire.h"
@@ -75,6 +77,15 @@ static int get_owner(struct nfs4_compound *c, struct locking *l)
 	return NFS4_OK;
 }
 
+/* A client that returns a delegation brings the locks that it has granted by itself. */
+static int check_drain(struct nfs4_compound *c, const struct nfs4_open *open)
+{
+	const int status = nfs4_drain_check(&c->current);
+
+	return status != NFS4_OK && nfs4_deleg_type(c->client, open->st.file) != 0 ? NFS4_OK
+										   : status;
+}
+
 static int check_args(struct nfs4_compound *c, const struct locking *l)
 {
 	const struct lock_args *a = l->args;
@@ -89,6 +100,8 @@ static int check_args(struct nfs4_compound *c, const struct locking *l)
 	if (status == NFS4_OK)
 		status = a->reclaim ? nfs4_may_reclaim(c->server, rec, false)
 				    : nfs4_may_lock(c->server, rec);
+	if (status == NFS4_OK && !a->reclaim)
+		status = check_drain(c, open);
 	if (status == NFS4_OK && !(open->access & access))
 		status = NFS4ERR_OPENMODE;
 	return status;

@@ -4,6 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "lib/clock.h"
+#include "lib/log_ids.h"
+#include "lib/log_limit.h"
 #include "lib/util.h"
 #include "nfs4/client/cb_path.h"
 #include "nfs4/client/client.h"
@@ -21,6 +24,7 @@ struct nfs4_recall_list {
 	pthread_mutex_t lock; /* a leaf; taken under the locks of clients */
 	TAILQ_HEAD(, nfs4_recalls) clients;
 	uint32_t round;
+	struct rn_log_limit revoked; /* one host may have many clients */
 };
 
 int nfs4_recalls_new(struct nfs4_server *srv)
@@ -256,6 +260,20 @@ static struct nfs4_deleg *first_overdue(struct nfs4_client *cl)
 	return d;
 }
 
+static void log_revoked(struct nfs4_client *cl, unsigned n)
+{
+	static const struct rn_log_event event = { .id = RN_ID_DELEGATIONS_REVOKED };
+	unsigned left_out;
+
+	if (!rn_log_limit_pass(&cl->srv->recalls->revoked, rn_now_ns(), &left_out))
+		return;
+	rn_log_event(cl->srv->cfg.log, RN_NOTICE, &event,
+		     "client %llx has not returned %u delegations in time: they are revoked",
+		     (unsigned long long)cl->clientid, n);
+	if (left_out)
+		rn_notice(cl->srv->cfg.log, "%u more such clients are not named", left_out);
+}
+
 /* Revokes what is overdue. It is on disk first that the client has lost a delegation: otherwise it
  * could reclaim after a restart what others have changed since. */
 static void revoke_overdue(struct nfs4_client *cl)
@@ -277,9 +295,7 @@ static void revoke_overdue(struct nfs4_client *cl)
 		nfs4_state_unref(&d->st);
 	}
 	if (n > 0)
-		rn_notice(cl->srv->cfg.log,
-			  "client %llx has not returned %u delegations in time: they are revoked",
-			  (unsigned long long)cl->clientid, n);
+		log_revoked(cl, n);
 }
 
 static void tick_client(struct nfs4_client *cl)

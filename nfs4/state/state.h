@@ -122,6 +122,7 @@ struct nfs4_lock {
 	struct vfs_lock_owner ranges; /* under open->busy */
 	struct nfs4_open *open;	      /* a reference */
 	_Atomic bool held;	      /* true if ranges are locked; changed under open->busy */
+	bool counted;		      /* in nfs4_holdings.live */
 	uint32_t charged;	      /* ranges charged to the client; under its lock */
 	LIST_ENTRY(nfs4_lock) open_link, owner_link;
 };
@@ -170,6 +171,8 @@ void nfs4_state_remove(struct nfs4_client *cl, struct nfs4_state *st, bool keep)
 void nfs4_state_forget(struct nfs4_client *cl, struct nfs4_state *st);
 /* Its stateid is answered with status from now on; the next OPEN or LOCK gets a new one. */
 void nfs4_state_revoke(struct nfs4_client *cl, struct nfs4_state *st, int status);
+/* Brings nfs4_holdings.live up to date after a change of the lock. */
+void nfs4_lock_count(struct nfs4_lock *lock);
 /* Frees the memory of empty tables; the client's state has been dropped. */
 void nfs4_states_empty(struct nfs4_client *cl);
 

@@ -119,6 +119,23 @@ static void count(struct nfs4_client *cl, const struct nfs4_state *st, int by)
 	}
 }
 
+/* The same of states that are not revoked. Those of locks: nfs4_lock_count(). */
+static void count_live(struct nfs4_holdings *held, const struct nfs4_state *st, int by)
+{
+	if (st->kind == NFS4_STATE_OPEN)
+		held->live.opens += (uint32_t)by;
+	else if (st->kind == NFS4_STATE_DELEG)
+		held->live.delegs += (uint32_t)by;
+}
+
+void nfs4_lock_count(struct nfs4_lock *lock)
+{
+	const bool counts = atomic_load(&lock->held) && !lock->st.gone && !lock->st.revoked;
+
+	lock->st.client->holdings->live.locks += (uint32_t)counts - (uint32_t)lock->counted;
+	lock->counted = counts;
+}
+
 int nfs4_state_add(struct nfs4_client *cl, struct nfs4_state *st)
 {
 	struct nfs4_holdings *held = cl->holdings;
@@ -148,6 +165,7 @@ int nfs4_state_add(struct nfs4_client *cl, struct nfs4_state *st)
 		st->owner->states++;
 	nfs4_state_ref(st);
 	count(cl, st, 1);
+	count_live(held, st, 1);
 	return 0;
 }
 
@@ -156,12 +174,15 @@ void nfs4_state_remove(struct nfs4_client *cl, struct nfs4_state *st, bool keep)
 	struct nfs4_holdings *held = cl->holdings;
 
 	st->gone = true;
-	if (st->revoked)
+	if (st->revoked) {
 		atomic_fetch_sub(&held->revoked[nfs4_revoked_by((int)st->revoked)], 1);
-	else
+	} else {
 		hash_remove(held, st);
+		count_live(held, st, -1);
+	}
 	TAILQ_REMOVE(&held->states, st, link);
 	if (st->kind == NFS4_STATE_LOCK) {
+		nfs4_lock_count(nfs4_as_lock(st));
 		LIST_REMOVE(nfs4_as_lock(st), open_link);
 		LIST_REMOVE(nfs4_as_lock(st), owner_link);
 		nfs4_state_discharge(cl, nfs4_as_lock(st)->charged * (size_t)NFS4_RANGE_COST);
@@ -183,6 +204,9 @@ void nfs4_state_revoke(struct nfs4_client *cl, struct nfs4_state *st, int status
 	TAILQ_REMOVE(&held->states, st, link); /* states that are not revoked come first */
 	TAILQ_INSERT_TAIL(&held->states, st, link);
 	st->revoked = (uint32_t)status;
+	count_live(held, st, -1);
+	if (st->kind == NFS4_STATE_LOCK)
+		nfs4_lock_count(nfs4_as_lock(st));
 	atomic_fetch_add(&held->revoked[nfs4_revoked_by(status)], 1);
 }
 

@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "conf/exports.h"
 #include "conf/exports_paths.h"
 #include "conf/settings.h"
 #include "systemd/generator/mount_unit.h"

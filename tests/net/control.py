@@ -21,9 +21,10 @@ BINARY = os.environ.get("RINGNFSCTL", "./ringnfsctl")
 class Control(Daemon):
     """With a control socket in a folder of its own, and a table of groups that only the daemon sees."""
 
-    def __init__(self, settings=None, silent=False, env=None, exports=None):
+    def __init__(self, settings=None, silent=False, env=None, exports=None, args=()):
         super().__init__(exports or {"one": "rw,insecure,no_root_squash"}, {"rdma.enabled": "no", **(settings or {})},
                          env=env, before=("unshare", "--mount", "sh", "-c", 'mount --bind "$0" /etc/group && exec "$@"'))
+        self.args = args
         self.path = os.path.join(self.top, "run", "control")
         groups = os.path.join(self.top, "group")
         if silent:
@@ -33,6 +34,12 @@ class Control(Daemon):
                 f.write(f"root:x:0:\nringnfs:x:{GROUP}:\n")
         self.before.append(groups)
         self._configure({"rdma.enabled": "no", "server.control_socket": self.path, **(settings or {})})
+
+    def wait_readers(self):
+        """Until the group may connect: it is looked up beside the start."""
+        end = time.monotonic() + 20
+        while os.stat(self.path).st_gid != GROUP and time.monotonic() < end:
+            time.sleep(0.05)
 
 
 def connect(path):

@@ -106,6 +106,7 @@ class Daemon:
     that it gets."""
 
     pass_fds = ()
+    args = ()  # further options of its command line
 
     def __init__(self, exports, settings=None, nofile=None, before=(), env=None, hosts=("127.0.0.0/8",)):
         self.binary = os.environ.get("RINGNFSD", "./ringnfsd")
@@ -164,7 +165,7 @@ class Daemon:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
         self.log = open(os.path.join(self.top, "log"), "ab")
-        self.process = subprocess.Popen([*self.before, self.binary, "--foreground", "--config", self.config],
+        self.process = subprocess.Popen([*self.before, self.binary, "--foreground", "--config", self.config, *self.args],
                                         stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, preexec_fn=raise_limit,
                                         env=sanitizer_env(self.env), pass_fds=self.pass_fds)
         for _ in range(600):

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "softverbs"))
@@ -20,6 +21,7 @@ from rdmaclient import Peer
 # The registration test runs this script once more within namespaces of its own.
 INSIDE = "--inside-namespace"
 RDMA_PORT = 20049
+MONITOR_PORT = 801
 
 
 def wait_for(what, seconds=20):
@@ -172,7 +174,7 @@ def test_command_line(t, d):
 def test_refused_mounts(t, d):
     """A line for each: who, which path, why; nothing of the path can forge another line."""
     with d.connect() as c:
-        for path, shown, why in ((d.exports["two"], d.exports["two"], "the export is not for this host, its port or its flavour"),
+        for path, shown, why in ((d.exports["two"], d.exports["two"], "Permission denied; export .* which has no line for this host"),
                                  (d.exports["one"] + "/none", d.exports["one"] + "/none", "No such file or directory"),
                                  ("/a\n<3>b\x1b[1m", "/a?<3>b?[1m", "No such file or directory")):
             t.check(f"MNT of {shown} is refused", c.mnt(path)[0] != 0)
@@ -235,10 +237,10 @@ def test_verdict(t, d):
 
 
 def rpcinfo():
-    """{(program, version, netid, port)} of NFS, MOUNT and NLM."""
+    """{(program, version, netid, port)} of NFS, MOUNT, NLM and the status monitor."""
     res = subprocess.run(["rpcinfo"], capture_output=True, text=True, timeout=30)
     rows = [line.split() for line in res.stdout.splitlines()[1:]]
-    return {(row[0], row[1], row[2], port_of(row[3])) for row in rows if row and row[0] in ("100003", "100005", "100021")}
+    return {(row[0], row[1], row[2], port_of(row[3])) for row in rows if row and row[0] in ("100003", "100005", "100021", "100024")}
 
 
 def port_of(uaddr):
@@ -253,6 +255,7 @@ def registrations(nfs, ports, mount=None):
     want = {("100003", v, n, p) for v in nfs for n, p in ports.items()}
     if "3" in nfs:
         want |= {("100021", "4", n, p) for n, p in ports.items()}
+        want |= {("100024", "1", n, MONITOR_PORT) for n in ("udp", "udp6")}
         want |= {("100005", v, n, p) for v in "123" for n, p in {**ports, **(mount or {})}.items()}
     return want
 
@@ -266,7 +269,7 @@ def check_registered(t, what, d, want):
 
 def test_registered(t):
     """Each program by each transport on which it answers, and nothing else."""
-    settings = {"server.rpcbind": "yes", "tcp.listen": ""}
+    settings = {"server.rpcbind": "yes", "tcp.listen": "", "nlm.statd_port": MONITOR_PORT}
     rdma = {**settings, "rdma.enabled": "yes", "rdma.port": RDMA_PORT}
     with Daemon({"one": "rw,insecure"}, settings) as d:
         check_registered(t, "TCP", d, registrations("34", {"tcp": d.port, "tcp6": d.port}))
@@ -282,12 +285,58 @@ def test_registered(t):
                 check_registered(t, f"RDMA, NFSv{' and v'.join(versions)}", d, registrations(versions, ports))
 
 
+def binder_call(proc, netid, uaddr):
+    """RPCBPROC_SET (1) or UNSET (2) of the status monitor, as this machine's root."""
+    args = r.u32(100024) + r.u32(1) + r.opaque(netid) + r.opaque(uaddr) + r.opaque(b"")
+    message = r.call_message(100000, 4, proc, args, cred=r.u32(0) + r.u32(0))
+    with socket.socket(socket.AF_UNIX) as s:
+        s.settimeout(20)
+        s.connect("/run/rpcbind.sock")
+        s.sendall(r.u32(0x80000000 | len(message)) + message)
+        reply = s.recv(4096)
+    return reply[-4:] == r.u32(1)
+
+
+def test_other_monitor(t):
+    """An rpc.statd that answers keeps its place with rpcbind; one that does not has none."""
+    settings = {"server.rpcbind": "yes", "tcp.listen": "", "nlm.statd_port": MONITOR_PORT}
+    for alive in (True, False):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+            s.bind(("127.0.0.1", 0))
+            port = s.getsockname()[1]
+            t.check("rpc.statd is registered", binder_call(1, b"udp", b"0.0.0.0.%d.%d" % (port >> 8, port & 255)))
+            ended = threading.Event()
+            thread = threading.Thread(target=answer_pings, args=(s, ended, alive))
+            thread.start()
+            with Daemon({"one": "rw,insecure"}, settings) as d:
+                want = ("100024", "1", "udp", port if alive else MONITOR_PORT)
+                wait_for(lambda: {x for x in rpcinfo() if x[0] in ("100021", "100024")} >= {want, ("100021", "4", "tcp", d.port)})
+                t.equal(f"registered, rpc.statd being {alive}", [x for x in rpcinfo() if x[0] == "100024" and x[2] == "udp"], [want])
+                t.equal("the log says so", "another status monitor" in d.read_log(), alive)
+                t.equal("exit status", d.stop()[0], 0)
+            t.equal("still registered after the stop", want in rpcinfo(), alive)
+            ended.set()
+            thread.join()
+            binder_call(2, b"udp", b"")
+
+
+def answer_pings(s, ended, alive):
+    s.settimeout(0.1)
+    while not ended.is_set():
+        try:
+            data, peer = s.recvfrom(9000)
+        except socket.timeout:
+            continue
+        if alive:
+            s.sendto(data[:4] + r.u32(1) + r.u32(0) * 4, peer)
+
+
 def test_registered_late(t):
     """An RDMA device that comes after the start is registered when it is served."""
     if not os.path.exists(fabric.LIB):
         t.skip("registration of a late RDMA device", "no software fabric is built")
         return
-    settings = {"server.rpcbind": "yes", "tcp.listen": "", "rdma.enabled": "auto", "rdma.port": RDMA_PORT}
+    settings = {"server.rpcbind": "yes", "tcp.listen": "", "rdma.enabled": "auto", "rdma.port": RDMA_PORT, "nlm.statd_port": MONITOR_PORT}
     with fabric.Fabric("sv0=127.0.0.1,::1", SOFTVERBS_LATE="1") as f:
         with Daemon({"one": "rw,insecure"}, settings, before=f.command("server"), env=f.environment()) as d:
             ports = {"tcp": d.port, "tcp6": d.port}
@@ -320,6 +369,7 @@ def inside_namespace():
         wait_for(lambda: os.path.exists("/run/rpcbind.sock"))
         test_registered(t)
         test_registered_late(t)
+        test_other_monitor(t)
     finally:
         binder.terminate()
         binder.wait(20)

@@ -14,8 +14,11 @@ import time
 
 import harness
 import rpcclient as r
+from control import ask
 from harness import Count, Daemon
+from scrape import connect_tcp, parse, value
 
+METRICS = harness.free_port()
 OPTIONS = "rw,insecure,no_root_squash"
 USUAL = 2  # seconds: a call takes less on a busy machine, too; workers that are stuck are told within some tenths
 BLOCKED = 6  # after so long the server knows that the file system does not answer
@@ -126,6 +129,30 @@ def log_grows(d, sig, word):
     return False
 
 
+def look():
+    with connect_tcp(METRICS) as s:
+        return parse(ask(s, path="/metrics")[2].decode())
+
+
+def check_queue(t):
+    """Calls that wait are counted, and the memory that holds what they write."""
+    end = time.monotonic() + BLOCKED / 2
+    while not (value(v := look(), "ringnfs_queued_calls") and value(v, "ringnfs_requests", transport="tcp") >= 20
+               and value(v, "ringnfs_memory_bytes", account="payload") >= 4096) and time.monotonic() < end:
+        time.sleep(0.05)
+    shown = [value(v, "ringnfs_" + name, **labels) for name, labels in (("queued_calls", {}), ("requests", {}), ("memory_bytes", {"account": "payload"}))]
+    t.check("calls wait for workers", shown[0] >= 1, shown)
+    t.check("calls are under way", shown[1] >= 20, shown)
+    t.check("memory holds what is to be written", shown[2] >= 4096, shown)
+
+
+def check_metrics(t):
+    """They are answered, too, and tell that threads are stuck."""
+    v = look()
+    t.check("workers are stuck", value(v, "ringnfs_workers", state="stuck") >= 4, v)
+    t.check("and are counted among all threads that are", value(v, "ringnfs_stuck_threads") >= value(v, "ringnfs_workers", state="stuck"))
+
+
 def check_workers(t, workers, what):
     for w in workers:
         t.check(f"{what}: calls of the other export succeed", not w.failed, w.failed[:3])
@@ -141,8 +168,9 @@ def test_frozen(t, d, loop):
     time.sleep(0.5)
     conns = [d.connect(source=(f"127.0.3.{1 + i % 2}", 0)) for i in range(6)]
     loop.freeze()
-    sent = burst(d, bad, fh, conns)
-    time.sleep(BLOCKED)
+    sent, began = burst(d, bad, fh, conns), time.monotonic()
+    check_queue(t)
+    time.sleep(max(0, began + BLOCKED - time.monotonic()))
     with d.connect(source=("127.0.4.1", 0), timeout=20) as late:
         start = time.monotonic()
         t.equal("MNT of the other export", late.mnt(d.exports["good"])[0], 0)
@@ -151,6 +179,7 @@ def test_frozen(t, d, loop):
                 late.nfs(r.CREATE, r.create_args(bad, b"late", attrs=r.sattr(mode=0o644)))["status"], r.JUKEBOX)
         took = time.monotonic() - start
         t.check("these are answered in the usual time", took < USUAL, f"{took:.1f} s")
+    check_metrics(t)
     t.check("SIGUSR1 is answered", log_grows(d, signal.SIGUSR1, "held:"))
     t.check("SIGHUP is answered", "serving" in d.reload())
     time.sleep(0.5)
@@ -230,7 +259,7 @@ def main():
     if os.geteuid() != 0:
         harness.skip_all("mounting needs root")
     t = Count()
-    d = Daemon({"good": OPTIONS, "bad": OPTIONS})
+    d = Daemon({"good": OPTIONS, "bad": OPTIONS}, {"metrics.listen": f"127.0.0.1:{METRICS}"})
     loop = Loop(d.exports["bad"], d.top + "/image")
     try:
         with d:

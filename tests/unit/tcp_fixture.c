@@ -262,7 +262,7 @@ static void on_wish(void *arg)
 	if (w->loop->leaving)
 		return;
 	TAILQ_FOREACH_REVERSE (c, &w->loop->conns, tcp_conn_list, link) {
-		if ((w->id != ANY_CONN && c->rpc.id != w->id) || !tcp_move_may(c))
+		if ((w->id != ANY_CONN && c->rpc.id != w->id + 1) || !tcp_move_may(c))
 			continue;
 		tcp_move_begin(c, &w->loop->srv->loops[1 - w->loop->index]);
 		w->done = true;

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -124,4 +125,76 @@ Test(client, threads_agree)
 		pthread_create(&t[i], NULL, churn, (void *)(i + 1));
 	for (unsigned i = 0; i < 4; i++)
 		pthread_join(t[i], NULL);
+}
+
+static void call(struct rpc_client *c, unsigned times)
+{
+	for (unsigned i = 0; i < times; i++)
+		rpc_usage_call(&c->usage, 1, i == 0, 1000 + i);
+}
+
+static struct rpc_client *get_numbered(unsigned i)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "10.0.%u.%u", i / 256, i % 256);
+	return get(text, 1, 0);
+}
+
+/* Usage outlives the connections of a client, and goes on with the next one. */
+Test(client, usage_is_kept_without_connections)
+{
+	struct rpc_client *c = get("192.0.2.1", 1, 0);
+	struct rpc_usage_view v;
+	struct sockaddr_storage ss = { .ss_family = AF_INET };
+
+	inet_pton(AF_INET, "192.0.2.1", &((struct sockaddr_in *)&ss)->sin_addr);
+	cr_expect_not(rpc_usage_find(all, &ss, &v), "no call was made");
+	call(c, 3);
+	cr_assert(rpc_usage_find(all, &ss, &v));
+	cr_expect_eq(v.connections, 1);
+	cr_expect_eq(v.usage.proc[1], 3);
+	rpc_client_put(c);
+	cr_assert(rpc_usage_find(all, &ss, &v));
+	cr_expect_eq(v.connections, 0);
+	c = get("192.0.2.1", 2, 0);
+	call(c, 2);
+	cr_assert(rpc_usage_find(all, &ss, &v));
+	cr_expect_eq(v.usage.proc[1], 5);
+	cr_expect_eq(v.usage.errors, 2);
+	cr_expect_eq(v.usage.last_ns, 1001, "the last call");
+	rpc_client_put(c);
+}
+
+/* A walk shows each address once; those that were forgotten are in the sum of the others. */
+Test(client, no_usage_is_lost)
+{
+	enum { MANY = 3000 };
+	static struct rpc_client *c[MANY];
+	struct rpc_address at, *after = NULL;
+	struct rpc_usage_view v;
+	struct rpc_usage others;
+	uint64_t calls = 0, n = 0;
+
+	for (unsigned i = 0; i < MANY; i++) {
+		c[i] = get_numbered(i);
+		call(c[i], 2);
+	}
+	for (unsigned i = 0; i < MANY; i += 2)
+		rpc_client_put(c[i]);
+	while (rpc_usage_next(all, after, &v)) {
+		cr_assert(!after || !rpc_address_equal(after, &v.address));
+		calls += v.usage.proc[1];
+		n++;
+		at = v.address;
+		after = &at;
+	}
+	cr_expect_geq(n, MANY / 2, "all with connections are shown");
+	const uint64_t forgotten = rpc_usage_others(all, &others);
+
+	cr_expect_gt(forgotten, 0);
+	cr_expect_eq(n + forgotten, MANY);
+	cr_expect_eq(calls + others.proc[1], 2 * MANY);
+	for (unsigned i = 1; i < MANY; i += 2)
+		rpc_client_put(c[i]);
 }

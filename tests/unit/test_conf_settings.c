@@ -113,6 +113,15 @@ static const struct value_case values[] = {
 	{ "tcp.listen", "[192.0.2.1]", NULL },
 	{ "tcp.listen", "[::1", NULL },
 	{ "tcp.listen", "localhost", NULL },
+	{ "metrics.listen", "", "" },
+	{ "metrics.listen", "127.0.0.1:9100,[::1]:2049", "127.0.0.1:9100, [::1]:2049" },
+	{ "metrics.listen", "127.0.0.1", NULL },
+	{ "metrics.listen", "::1", NULL },
+	{ "metrics.listen", "[::1]", NULL },
+	{ "metrics.listen", "127.0.0.1:0", NULL },
+	{ "metrics.listen", "127.0.0.1:65536", NULL },
+	{ "metrics.listen", "localhost:9100", NULL },
+	{ "metrics.listen", ":9100", NULL },
 	{ "rdma.enabled", "auto", "auto" },
 	{ "rdma.enabled", "yes", "yes" },
 	{ "rdma.enabled", "on", NULL },
@@ -194,7 +203,7 @@ static const struct text_case texts[] = {
 	{ "[http]\nport = 5\n", { "f:2: error: unknown section [http]: did you mean [tcp]?" } },
 	{ "[somewhere]\nport = 5\n",
 	  { "f:2: error: unknown section [somewhere]: there are server, tcp, rdma, nfs3, "
-	    "nfs4 and vfs" } },
+	    "nfs4, vfs and metrics" } },
 	{ "port = 5\n",
 	  { "f:1: error: \"port\" is before the first section: write [server] or another above "
 	    "it" } },
@@ -326,6 +335,8 @@ static const char *other_value(const struct cfg_row *row)
 		return row->words[strcmp(row->def, row->words[0]) ? 0 : 1];
 	case CFG_ADDRS:
 		return "192.0.2.1, 2001:db8::1";
+	case CFG_PORTS:
+		return "192.0.2.1:2049, [2001:db8::2]:65535";
 	case CFG_SERVERS:
 		return "192.0.2.1:2050, 192.0.2.2, 2001:db8::1, [2001:db8::2]:65535";
 	case CFG_SIZE:
@@ -367,6 +378,50 @@ Test(conf_settings, every_row_is_stored_printed_and_read_back)
 	free(second);
 	cfg_free(&s);
 	cfg_free(&again);
+	cfg_diags_free(&diags);
+}
+
+static void find_origin(void *ctx, const struct cfg_shown *s)
+{
+	const struct cfg_origin **out = ctx;
+
+	if (!strcmp(s->key, "tcp.port"))
+		*out = s->origin;
+}
+
+Test(conf_settings, origins)
+{
+	static const char text[] =
+		"[server]\nthreads = 3\n[tcp]\n\nport = 7\nlisten = ::1\nlisten = ::2\n";
+	const struct cfg_origin *o = NULL;
+	struct cfg_settings s;
+	struct cfg_diags diags;
+	char *all = NULL;
+	size_t size;
+
+	cfg_diags_init(&diags);
+	cr_assert(cfg_set_defaults(&s) == 0);
+	cfg_each(&s, find_origin, &o);
+	cr_assert(o && !o->name && !o->line, "a default");
+	cr_assert(cfg_parse(&s, "/f\ng", text, sizeof(text) - 1, &diags) == 0);
+	cr_expect(o->line == 5);
+	cr_expect_str_eq(o->name, "/f\ng");
+	cr_assert(cfg_set(&s, "tcp.port", "0", "--port", &diags) == -EINVAL);
+	cr_expect(o->line == 5, "a value that is refused changes nothing");
+	cr_assert(cfg_set(&s, "tcp.port", "8", "--port", &diags) == 0);
+	FILE *out = open_memstream(&all, &size);
+
+	cfg_print_origins(&s, out);
+	fclose(out);
+	cr_expect(strstr(all, "# /f?g:2\nthreads = 3\n"), "%s", all);
+	cr_expect(strstr(all, "# --port\nport = 8\n"), "%s", all);
+	cr_expect(strstr(all, "# /f?g:7\nlisten = ::1, ::2\n"), "%s", all);
+	cr_expect(strstr(all, "\nmount_port = 20048\n") &&
+		  !strstr(all, "\nmount_port = 20048\n#\n"));
+	cr_expect(cfg_parse(&s, "printed", all, size, &diags) == 0, "the output reads back");
+	cr_expect(s.tcp.port == 8);
+	free(all);
+	cfg_free(&s);
 	cfg_diags_free(&diags);
 }
 

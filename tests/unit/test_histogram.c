@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <criterion/criterion.h>
 #include <pthread.h>
+#include <string.h>
 
 #include "lib/histogram.h"
 
@@ -100,4 +101,37 @@ Test(histogram, threads_at_the_same_time)
 
 	cr_expect_eq(d.count, 40000);
 	cr_expect_eq(d.sum_ns, 4 * UINT64_C(49995000));
+}
+
+Test(histogram, alone_and_together)
+{
+	static struct rn_histogram other;
+
+	for (uint64_t ns = 1; ns < UINT64_C(1) << 40; ns = ns * 5 / 3 + 1) {
+		rn_histogram_record(&h, ns);
+		rn_histogram_record_alone(&other, ns);
+	}
+	struct rn_durations a = all(), b = { .count = 0 };
+
+	rn_histogram_add(&b, &other);
+	cr_expect_eq(memcmp(&a, &b, sizeof(a)), 0);
+	rn_durations_add(&a, &b);
+	cr_expect_eq(a.count, 2 * b.count);
+	cr_expect_eq(a.sum_ns, 2 * b.sum_ns);
+	cr_expect_eq(a.max_ns, b.max_ns);
+}
+
+Test(histogram, those_within_a_time)
+{
+	static const uint64_t at[] = { 255, 256, 1023, 1024, 4095, 4096, UINT64_C(1) << 33 };
+
+	for (unsigned i = 0; i < sizeof(at) / sizeof(at[0]); i++)
+		rn_histogram_record(&h, at[i]);
+	const struct rn_durations d = all();
+
+	cr_expect_eq(rn_durations_within(&d, 256), 1);
+	cr_expect_eq(rn_durations_within(&d, 1024), 3);
+	cr_expect_eq(rn_durations_within(&d, 4096), 5);
+	cr_expect_eq(rn_durations_within(&d, UINT64_C(1) << 33), 6);
+	cr_expect_eq(rn_durations_within(&d, UINT64_C(1) << 34), 7);
 }

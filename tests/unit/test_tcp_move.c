@@ -409,7 +409,7 @@ static void heavy_stop(struct heavy *h)
 struct census {
 	struct tcp_loop *loop;
 	unsigned n;
-	uint64_t ids; /* bits of connections 0 to 63 */
+	uint64_t ids; /* bits of the first 64 connections */
 };
 
 static void count_conns(void *arg)
@@ -419,7 +419,7 @@ static void count_conns(void *arg)
 
 	TAILQ_FOREACH (conn, &c->loop->conns, link) {
 		c->n++;
-		c->ids |= 1ull << conn->rpc.id;
+		c->ids |= 1ull << (conn->rpc.id - 1);
 	}
 }
 

@@ -461,6 +461,60 @@ Test(vfs_lock, whose_turn_it_is)
 	close_model(&m);
 }
 
+struct notice {
+	struct vfs_lock_notice n;
+	unsigned told;
+};
+
+static void count_told(struct vfs_lock_notice *n)
+{
+	((struct notice *)n)->told++;
+}
+
+static void ignore(struct vfs_lock_notice *n)
+{
+	(void)n;
+}
+
+/* Waiters whose protocol takes the lock when they are told: who came first has it first, though all are told. */
+Test(vfs_lock, told_waiters_have_their_order)
+{
+	static const struct vfs_lock_notice_ops ops = { .tell = count_told, .end = ignore };
+	struct notice notice[2] = {
+		{ .n = { .ops = &ops, .held_by_client = true, .in_order = true } },
+		{ .n = { .ops = &ops, .held_by_client = true, .in_order = true } }
+	};
+	struct vfs_conflict c = { .holder = NULL };
+	struct model m;
+
+	open_model(&m, "f");
+	cr_expect_eq(try_lock(&m, 0, VFS_LOCK_WRITE, 0, 10, 0), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		const struct vfs_lock_request r = { .type = VFS_LOCK_WRITE,
+						    .length = 10,
+						    .waiter = 101 + i };
+
+		cr_expect_eq(vfs_lock(&m.f.ctx, m.n, &m.owner[1 + i].locks, &r, NULL),
+			     -VFS_EDENIED);
+		vfs_lock_remember_waiter(m.file, &r, &notice[i].n);
+	}
+	vfs_lock_drop_all(&m.owner[0].locks);
+	cr_expect(notice[0].told == 1 && notice[1].told == 1);
+	const struct vfs_lock_request later = { .type = VFS_LOCK_WRITE,
+						.length = 10,
+						.waiter = 102 };
+
+	cr_expect_eq(vfs_lock(&m.f.ctx, m.n, &m.owner[2].locks, &later, &c), -VFS_EDENIED);
+	cr_expect(c.kept && !c.holder);
+	vfs_lock_remember_waiter(m.file, &later, &notice[1].n);
+	cr_expect_eq(notice[1].told, 2, "the range is free still");
+	cr_expect_eq(try_lock(&m, 3, VFS_LOCK_WRITE, 5, 1, 0), -VFS_EDENIED, "who did not wait");
+	cr_expect_eq(try_lock(&m, 1, VFS_LOCK_WRITE, 0, 10, 101), 0);
+	vfs_lock_drop_all(&m.owner[1].locks);
+	cr_expect_eq(try_lock(&m, 2, VFS_LOCK_WRITE, 0, 10, 102), 0);
+	close_model(&m);
+}
+
 /* An owner that has asked only once or twice does not hold others up. */
 Test(vfs_lock, newcomers_have_no_turn)
 {

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Files, shares and locks as administrators see them (vfs/view.h). */
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "vfs/node/cache.h"
@@ -170,6 +174,85 @@ Test(vfs_view, ranges)
 	vfs_lock_owner_end(&o);
 	cr_assert(vfs_view_ranges(file, &o, &out), "an owner that has ended");
 	cr_expect_eq(out.total, 0);
+	vfs_file_put(file);
+	vfs_node_put(n);
+	fixture_close(&f);
+}
+
+static void expect_found(const struct fixture *f, const struct vfs_fh *fh, const char *path)
+{
+	struct vfs_view_search *s = vfs_view_search_new();
+	char real[4096], *found;
+
+	snprintf(real, sizeof(real), "%s%s", vfs_export_real_path(f->exp), path);
+	cr_assert(s);
+	cr_assert_eq(vfs_view_search_add(s, f->exp, fh), 0);
+	cr_assert_eq(vfs_view_search_add(s, f->exp, fh), 1);
+	cr_expect_eq(vfs_view_search_count(s), 2);
+	for (uint32_t i = 0; i < 2; i++) {
+		found = vfs_view_search_run(s, i);
+		if (*path)
+			cr_expect_str_eq(found ? found : "none", real);
+		else
+			cr_expect_null(found);
+		free(found);
+	}
+	vfs_view_search_free(s);
+}
+
+static void test_search(unsigned flags)
+{
+	struct vfs_node *n;
+	struct fixture f;
+	struct vfs_fh fh;
+	int fd;
+
+	fixture_open(&f, flags);
+	n = must_create(&f.ctx, f.root, "f", 0644);
+	fh = *vfs_node_fh(n);
+	vfs_node_put(n);
+	close_idle(&f);
+	expect_path(&f, &fh, NULL, "");
+	expect_found(&f, &fh, "/f");
+	fd = open(in_export(&f, "f"), O_RDONLY);
+	cr_assert_geq(fd, 0);
+	cr_assert_eq(unlink(in_export(&f, "f")), 0);
+	expect_found(&f, &fh, ""); /* removed, and open */
+	close(fd);
+	expect_found(&f, &fh, ""); /* gone */
+	fixture_close(&f);
+}
+
+Test(vfs_view, search)
+{
+	test_search(FIX_MAC);
+}
+
+Test(vfs_view, search_crossmnt)
+{
+	test_search(FIX_MAC | FIX_CROSSMNT);
+}
+
+Test(vfs_view, is_file)
+{
+	struct vfs_file *file;
+	struct vfs_node *n;
+	struct fixture f;
+	struct stat st;
+	const uint8_t *part;
+	uint32_t len;
+
+	fixture_open(&f, 0);
+	n = must_create(&f.ctx, f.root, "f", 0644);
+	cr_assert_eq(vfs_file_get(&f.ctx, n, &file), 0);
+	cr_assert_eq(stat(in_export(&f, "f"), &st), 0);
+	part = vfs_view_handle(vfs_node_fh(n), &len);
+	cr_expect(vfs_view_is_file(file, major(st.st_dev), minor(st.st_dev), part, len));
+	cr_expect_not(vfs_view_is_file(file, major(st.st_dev), minor(st.st_dev) + 1, part, len));
+	cr_expect_not(vfs_view_is_file(file, major(st.st_dev), minor(st.st_dev), part, len - 1));
+	part = vfs_view_handle(vfs_node_fh(f.root), &len);
+	cr_expect_not(vfs_view_is_file(file, major(st.st_dev), minor(st.st_dev), part, len));
+	cr_expect_not(vfs_view_is_file(NULL, 0, 0, part, len));
 	vfs_file_put(file);
 	vfs_node_put(n);
 	fixture_close(&f);

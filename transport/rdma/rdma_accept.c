@@ -8,11 +8,13 @@
 #include "transport/rdma/rdma_accept.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "lib/util.h"
+#include "rpc/conns.h"
 #include "transport/placement.h"
 #include "transport/rdma/rdma_conn.h"
 #include "transport/rdma/rdma_device.h"
@@ -80,6 +82,7 @@ static int alloc_blocks(struct rr_conn *c)
 		return -ENOMEM;
 	c->budget = need;
 	rr_count(c->srv, conn_bytes, need);
+	rr_count(c->srv, credits, c->credits);
 	c->recv_block = map_block(c->recv_block_size);
 	c->send_block = map_block(c->send_block_size);
 	c->recvs = calloc(c->nrecvs, sizeof(*c->recvs));
@@ -173,7 +176,6 @@ static struct rr_conn *conn_new(struct rr_server *srv, struct rdma_cm_id *id, st
 	c->loop_index = ev_place(srv->cfg.loops, srv->cfg.nloops);
 	c->loop = srv->cfg.loops[c->loop_index];
 	c->rpc.ops = &rr_conn_ops;
-	c->rpc.id = ++srv->next_id;
 	c->rpc.refs = 1;
 	c->task.run = rr_conn_run;
 	c->turn.conn = &c->rpc;
@@ -210,6 +212,20 @@ static int admit(struct rr_conn *c)
 	return rr_room_is_over(c) ? -EACCES : 0;
 }
 
+/* Puts the connection into the table of all connections, for listings. */
+static void show_figures(struct rr_conn *c)
+{
+	struct rpc_conn_rdma *shown = &c->shown;
+
+	snprintf(shown->device, sizeof(shown->device), "%s",
+		 ibv_get_device_name(c->dev->verbs->device));
+	shown->inline_in = c->recv_size;
+	shown->inline_out = c->threshold;
+	shown->credits = c->credits;
+	c->rpc.rdma = shown;
+	rpc_conns_enter(rpc_clients_conns(c->srv->cfg.clients), &c->rpc);
+}
+
 /* Puts the connection on the server's list before the accept, so that every event finds it. */
 static int set_up(struct rr_conn *c, const struct rdma_conn_param *param, uint8_t depth)
 {
@@ -226,6 +242,7 @@ static int set_up(struct rr_conn *c, const struct rdma_conn_param *param, uint8_
 		rc = make_verbs(c);
 	if (rc)
 		return rc;
+	show_figures(c);
 	c->id->context = c;
 	pthread_mutex_lock(&srv->lock);
 	LIST_INSERT_HEAD(&srv->conns, c, link);

@@ -33,28 +33,44 @@ static void take_reply(struct rr_req *r)
 	rr_back_post(c);
 }
 
+static void count_call(struct rr_server *srv, const struct rr_req *r)
+{
+	const struct rr_header *h = &r->call;
+
+	rr_count(srv, calls, 1);
+	if (r->plan.long_call)
+		rr_count(srv, position_zero, 1);
+	if (r->plan.nchunks)
+		rr_count(srv, read_chunks, r->plan.nchunks);
+	if (h->nreads)
+		rr_count(srv, listed_read, h->nreads);
+	if (h->has_reply)
+		rr_count(srv, listed_reply, h->reply.nsegs);
+	if (h->nwrites)
+		rr_count(srv, listed_write, h->nsegs - (h->has_reply ? h->reply.nsegs : 0u));
+}
+
 static void start_call(struct rr_req *r)
 {
 	struct rr_conn *c = r->conn;
 	struct rr_server *srv = c->srv;
 	struct rr_call_limits limits = { srv->cfg.max_message, RN_PAYLOAD_MAX };
 	struct rpc_address client;
+	enum rr_refusal what = RR_REFUSED_CHUNKS;
 	const char *why = rr_plan_call(&r->call, r->recv->len - r->call.size, &limits, &r->plan);
 
 	rpc_address_of(&c->rpc.peer, &client);
 	if (!why && r->call.nreads > c->sq_depth)
 		why = "more Read segments than this device's send queue holds";
-	if (!why && rr_broken_has(&srv->broken, &client, &r->call, rn_now_ns()))
+	if (!why && rr_broken_has(&srv->broken, &client, &r->call, rn_now_ns())) {
 		why = "its chunks have broken a connection";
+		what = RR_REFUSED_BROKEN;
+	}
 	if (why) {
-		rr_bad_chunk(r, why);
+		rr_bad_chunk(r, what, why);
 		return;
 	}
-	rr_count(srv, calls, 1);
-	if (r->plan.long_call)
-		rr_count(srv, position_zero, 1);
-	if (r->plan.nchunks)
-		rr_count(srv, read_chunks, r->plan.nchunks);
+	count_call(srv, r);
 	if (r->plan.buf_size)
 		rr_pull_start(r);
 	else
@@ -79,7 +95,7 @@ void rr_call_start(struct rr_recv *recv, struct rr_req *r)
 		rr_fail(r, RR_STEP_ERR_VERS);
 		break;
 	case RR_BAD_CHUNK:
-		rr_bad_chunk(r, "transport header");
+		rr_bad_chunk(r, RR_REFUSED_HEADER, "transport header");
 		break;
 	case RR_DISCARD:
 		rr_count(c->srv, dropped, 1);

@@ -2,6 +2,7 @@
 /* Chains of work requests for the send queue, and the Sends that end them. */
 #include "transport/rdma/rdma_chain.h"
 
+#include "rpc/conns.h"
 #include "transport/rdma/rdma_conn.h"
 
 static void start(struct rr_chain *ch, struct rr_conn *c)
@@ -104,6 +105,7 @@ struct ibv_send_wr *rr_chain_add_send(struct rr_chain *ch, struct rr_send *s, ui
 	struct ibv_send_wr *wr = rr_chain_add(ch, IBV_WR_SEND, sge, rr_wr_id(s, tag));
 
 	wr->send_flags = s->wrs ? IBV_SEND_SIGNALED : 0;
+	rpc_tally(&c->rpc.tally.bytes_out, len);
 	return wr;
 }
 

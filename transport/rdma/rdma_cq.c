@@ -8,6 +8,7 @@
 #include "transport/rdma/rdma_cq.h"
 
 #include "lib/util.h"
+#include "rpc/conns.h"
 #include "transport/rdma/rdma_call.h"
 #include "transport/rdma/rdma_conn.h"
 #include "transport/rdma/rdma_end.h"
@@ -72,6 +73,7 @@ static void complete(struct rr_conn *c, const struct ibv_wc *wc)
 	if (tag == RR_TAG_RECV) {
 		struct rr_recv *r = what;
 		r->len = wc->byte_len;
+		rpc_tally(&c->rpc.tally.bytes_in, wc->byte_len);
 		rr_call_arrived(r);
 	} else if (tag == RR_TAG_SEND) {
 		rr_send_done(c, what);

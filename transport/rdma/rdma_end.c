@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 
 #include "lib/util.h"
+#include "rpc/conns.h"
 #include "transport/load.h"
 #include "transport/rdma/rdma_back.h"
 #include "transport/rdma/rdma_device.h"
@@ -23,6 +24,7 @@ void rr_conn_free(struct rr_conn *c)
 {
 	struct rr_server *srv = c->srv;
 
+	rpc_conns_leave(&c->rpc);
 	ev_load_leave(ev_loop_load(c->loop));
 	rr_back_end(c);
 	if (c->recv_block)
@@ -35,6 +37,7 @@ void rr_conn_free(struct rr_conn *c)
 		event_free(c->flush_timer);
 	rn_budget_give(&srv->conn_memory, c->budget);
 	rr_uncount(srv, conn_bytes, c->budget);
+	rr_uncount(srv, credits, c->budget ? c->credits : 0);
 	rpc_client_put(c->rpc.client);
 	pthread_mutex_destroy(&c->lock);
 	free(c);

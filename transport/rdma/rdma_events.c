@@ -25,7 +25,7 @@ const struct rpc_conn_ops rr_conn_ops = {
 	.drop = rr_drop,
 	.too_long = rr_too_long,
 	.says_too_long = true,
-	.garbage = rr_too_long, /* the answer is the same: ERR_CHUNK */
+	.garbage = rr_garbage,
 	.call = rr_back_call,
 	.destroy = destroy,
 };

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 
+#include "rpc/conns.h"
 #include "transport/rdma/rdma_chain.h"
 #include "transport/rdma/rdma_conn.h"
 #include "transport/rdma/rdma_keys.h"
@@ -74,5 +75,6 @@ int rr_read_post(struct rr_req *r)
 	rr_conn_sending(c);
 	rr_count(c->srv, read_segments, r->wrs);
 	rr_count(c->srv, read_bytes, bytes);
+	rpc_tally(&c->rpc.tally.bytes_in, bytes);
 	return 0;
 }

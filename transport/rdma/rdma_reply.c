@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "rpc/conns.h"
 #include "transport/rdma/rdma_chain.h"
 #include "transport/rdma/rdma_conn.h"
 #include "transport/rdma/rdma_keys.h"
@@ -43,12 +44,26 @@ void rr_drop(struct rpc_request *rpc)
 	struct rr_req *r = rpc->transport_private;
 
 	rr_count(r->conn->srv, dropped, 1);
+	atomic_fetch_add_explicit(&rpc->conn->tally.dropped, 1, memory_order_relaxed);
 	hand_over(r, RR_STEP_DROP);
+}
+
+static void refuse(struct rpc_request *rpc, enum rr_refusal what)
+{
+	struct rr_req *r = rpc->transport_private;
+
+	rr_count(r->conn->srv, refused_by[what], 1);
+	hand_over(r, RR_STEP_ERR_CHUNK);
 }
 
 void rr_too_long(struct rpc_request *rpc)
 {
-	hand_over(rpc->transport_private, RR_STEP_ERR_CHUNK);
+	refuse(rpc, RR_REFUSED_REPLY);
+}
+
+void rr_garbage(struct rpc_request *rpc)
+{
+	refuse(rpc, RR_REFUSED_MESSAGE);
 }
 
 static int repost_recv(struct rr_req *r)
@@ -77,10 +92,13 @@ int rr_error_post(struct rr_req *r, enum rr_errcode code)
 	if (rc)
 		return rc;
 	rr_sent(c, s);
-	if (code == RR_ERR_VERS)
+	if (code == RR_ERR_VERS) {
 		rr_count(c->srv, err_vers, 1);
-	else
+		rpc_tally(&c->shown.err_vers, 1);
+	} else {
 		rr_count(c->srv, err_chunk, 1);
+		rpc_tally(&c->shown.err_chunk, 1);
+	}
 	return 0;
 }
 
@@ -180,8 +198,9 @@ static void invalidate(struct rr_req *r, struct ibv_send_wr *wr)
 	rr_count(c->srv, invalidations, 1);
 }
 
-static void count_reply(struct rr_server *srv, const struct rr_reply_plan *plan)
+static void count_reply(struct rr_conn *c, const struct rr_reply_plan *plan)
 {
+	struct rr_server *srv = c->srv;
 	uint64_t bytes = plan->lists.reply_len;
 
 	rr_count(srv, replies, 1);
@@ -195,6 +214,7 @@ static void count_reply(struct rr_server *srv, const struct rr_reply_plan *plan)
 		rr_count(srv, reply_chunks, 1);
 	rr_count(srv, write_segments, plan->nwrites);
 	rr_count(srv, write_bytes, bytes);
+	rpc_tally(&c->rpc.tally.bytes_out, bytes);
 }
 
 static int post_chain(struct rr_req *r, const struct rr_reply_plan *plan, struct rr_send *s)
@@ -222,8 +242,13 @@ int rr_reply_post(struct rr_req *r, bool *kept)
 	struct rr_reply_plan plan;
 
 	rr_plan_reply(&r->call, &r->rpc->out, c->threshold, &plan);
-	if (plan.how == RR_REPLY_TOO_LONG || plan.nwrites + 1 > c->sq_depth)
-		return rr_error_post(r, RR_ERR_CHUNK);
+	if (plan.how == RR_REPLY_TOO_LONG || plan.nwrites + 1 > c->sq_depth) {
+		int rc = rr_error_post(r, RR_ERR_CHUNK);
+
+		if (!rc)
+			rr_count(c->srv, refused_by[RR_REFUSED_REPLY], 1);
+		return rc;
+	}
 	struct rr_send *s = rr_send_take(c, plan.nwrites + 1);
 	if (!s)
 		return -EAGAIN;
@@ -233,6 +258,6 @@ int rr_reply_post(struct rr_req *r, bool *kept)
 	}
 	int rc = post_chain(r, &plan, s);
 	if (!rc)
-		count_reply(c->srv, &plan);
+		count_reply(c, &plan);
 	return rc;
 }

@@ -9,6 +9,7 @@
 void rr_reply(struct rpc_request *rpc);
 void rr_drop(struct rpc_request *rpc);
 void rr_too_long(struct rpc_request *rpc);
+void rr_garbage(struct rpc_request *rpc); /* the answer is ERR_CHUNK */
 
 /* On the loop: 0, -EAGAIN (no room in the send queue), or an error that ends the connection.
  * *kept: r stays until the Send completes, or the QP is gone. */

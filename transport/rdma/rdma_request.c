@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 #include "lib/util.h"
+#include "rpc/conns.h"
 #include "transport/rdma/rdma_conn.h"
 #include "transport/rdma/rdma_keys.h"
 #include "transport/rdma/rdma_recv.h"
@@ -240,6 +241,7 @@ void rr_req_done(struct rr_req *r)
 	if (r->recv && rr_recv_post(r->recv) < 0)
 		rr_conn_notify(c, RR_EV_CLOSE);
 	r->recv = NULL;
+	rpc_conn_end(&c->rpc, r->rpc);
 	rr_keys_end(r);
 	r->nmrs = 0; /* a region that could not be deregistered has lost its queue pair */
 	r->conn = NULL;

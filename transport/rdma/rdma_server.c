@@ -231,5 +231,11 @@ void rr_server_stats(struct rr_server *srv, struct rr_stats *out)
 		.mrs = n->mrs,
 		.slab_mrs = n->slab_mrs,
 		.conn_bytes = n->conn_bytes,
+		.listed_read = n->listed_read,
+		.listed_write = n->listed_write,
+		.listed_reply = n->listed_reply,
+		.credits = n->credits,
 	};
+	for (unsigned i = 0; i < RR_REFUSALS; i++)
+		out->refused_by[i] = n->refused_by[i];
 }

@@ -49,6 +49,16 @@ unsigned rr_server_serves(struct rr_server *s);
 void rr_server_quiesce(struct rr_server *s);
 void rr_server_free(struct rr_server *s);
 
+/* Causes of an ERR_CHUNK. */
+enum rr_refusal {
+	RR_REFUSED_HEADER,  /* a transport header that cannot be read */
+	RR_REFUSED_CHUNKS,  /* chunks that do not fit together, or are too long */
+	RR_REFUSED_BROKEN,  /* a call whose chunks have broken a connection before */
+	RR_REFUSED_MESSAGE, /* no RPC call */
+	RR_REFUSED_REPLY,   /* the reply does not fit the client's chunks */
+	RR_REFUSALS
+};
+
 struct rr_stats {
 	uint64_t connections, accepted, refused, disconnects, calls, replies, read_chunks,
 		read_segments, read_bytes, write_chunks, write_segments, write_bytes, reply_chunks,
@@ -56,6 +66,10 @@ struct rr_stats {
 		cq_errors, devices, callbacks;
 	uint64_t posts;	      /* times that the send queue was given work */
 	uint64_t completions; /* of Receives and of work in the send queue */
+	/* Segments in calls' lists, whether used or not. */
+	uint64_t listed_read, listed_write, listed_reply;
+	uint64_t refused_by[RR_REFUSALS]; /* calls that ERR_CHUNK is the answer to */
+	uint64_t credits;		  /* granted to the connections that exist now */
 	/*
 	 * Objects that exist now: requests, and those under way; queue pairs, completion queues,
 	 * memory regions of connections and of payload slabs; bytes of the connections' part of the

@@ -2,16 +2,18 @@
 /* Hands a complete call to the sink: RPC message in place, reply room known. */
 #include "transport/rdma/rdma_submit.h"
 
+#include "rpc/conns.h"
 #include "transport/rdma/rdma_conn.h"
 #include "transport/rdma/rdma_request.h"
 #include "transport/rdma/rdma_send.h"
 
-void rr_bad_chunk(struct rr_req *r, const char *why)
+void rr_bad_chunk(struct rr_req *r, enum rr_refusal what, const char *why)
 {
 	char name[64];
 
 	rn_debug(r->conn->srv->cfg.log, "rdma: %s: xid %08x: ERR_CHUNK: %s",
 		 rr_peer_name(r->conn, name, sizeof(name)), r->call.xid, why);
+	rr_count(r->conn->srv, refused_by[what], 1);
 	rr_fail(r, RR_STEP_ERR_CHUNK);
 }
 
@@ -86,12 +88,13 @@ void rr_submit(struct rr_req *r)
 		return;
 	}
 	if (why) {
-		rr_bad_chunk(r, why);
+		rr_bad_chunk(r, RR_REFUSED_MESSAGE, why);
 		return;
 	}
 	fill_segments(r, stream);
 	r->rpc->conn = &c->rpc;
 	set_reply_room(r);
 	r->rpc->arrived_ns = rn_now_ns();
+	rpc_conn_begin(&c->rpc, r->rpc);
 	c->srv->cfg.sink.submit(c->srv->cfg.sink.ctx, r->rpc);
 }

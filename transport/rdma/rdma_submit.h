@@ -8,6 +8,6 @@
 /* Hands r to the sink; a message that is no call is answered or dropped. */
 void rr_submit(struct rr_req *r);
 /* Answers ERR_CHUNK; why goes to the log at debug level. */
-void rr_bad_chunk(struct rr_req *r, const char *why);
+void rr_bad_chunk(struct rr_req *r, enum rr_refusal what, const char *why);
 
 #endif

@@ -181,6 +181,7 @@ struct rr_back {
 
 struct rr_conn {
 	struct rpc_conn rpc;
+	struct rpc_conn_rdma shown;
 	struct rr_server *srv;
 	struct rr_device *dev;
 	struct ev_loop *loop;
@@ -253,9 +254,10 @@ struct rr_counters {
 	_Atomic uint64_t accepted, refused, disconnects, calls, replies, read_chunks, read_segments,
 		read_bytes, write_chunks, write_segments, write_bytes, reply_chunks, position_zero,
 		invalidations, err_vers, err_chunk, dropped, sq_waits, waits_memory, cq_errors,
-		callbacks, posts, completions;
+		callbacks, posts, completions, listed_read, listed_write, listed_reply;
+	_Atomic uint64_t refused_by[RR_REFUSALS];
 	/* Objects that exist now. */
-	_Atomic uint64_t qps, cqs, mrs, slab_mrs, conn_bytes;
+	_Atomic uint64_t qps, cqs, mrs, slab_mrs, conn_bytes, credits;
 };
 
 struct rr_server {
@@ -277,7 +279,6 @@ struct rr_server {
 	_Atomic unsigned serves; /* RR_SERVES_*; written on loops[0] */
 	LIST_HEAD(, rr_device) devices;
 	uint64_t retry_ns;
-	uint64_t next_id;
 
 	pthread_mutex_t lock; /* protects the members below */
 	pthread_cond_t gone;

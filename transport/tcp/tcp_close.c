@@ -11,6 +11,7 @@
 
 #include "lib/util.h"
 #include "rpc/backchannel.h"
+#include "rpc/conns.h"
 #include "transport/load.h"
 #include "transport/tcp/tcp_conn.h"
 #include "transport/tcp/tcp_pool.h"
@@ -99,9 +100,10 @@ void tcp_conn_destroy(struct rpc_conn *rc)
 	struct tcp_conn *c = rn_container_of(rc, struct tcp_conn, rpc);
 	struct tcp_server *srv = c->srv;
 
+	rpc_conns_leave(rc);
 	close(c->fd);
 	pthread_mutex_destroy(&c->lock);
-	if (c->dialed)
+	if (c->rpc.dialed)
 		uncount_dialed(c);
 	rpc_client_put(c->rpc.client);
 	free(c);

@@ -54,8 +54,8 @@ void tcp_move_settle(struct tcp_conn *c)
 bool tcp_move_may(const struct tcp_conn *c)
 {
 	/* Reading that goes on after a pause has not added the event yet, and has input to use. */
-	return c->open && !c->dialed && !c->eof && c->pause == TCP_GOING && !c->loop->quiesced &&
-	       event_pending(&c->rd, EV_READ, NULL);
+	return c->open && !c->rpc.dialed && !c->eof && c->pause == TCP_GOING &&
+	       !c->loop->quiesced && event_pending(&c->rd, EV_READ, NULL);
 }
 
 static void read_on(struct tcp_conn *c)

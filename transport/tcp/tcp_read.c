@@ -24,6 +24,7 @@
 #include "lib/util.h"
 #include "lib/clock.h"
 #include "rpc/backchannel.h"
+#include "rpc/conns.h"
 #include "transport/tcp/tcp_close.h"
 #include "transport/tcp/tcp_conn.h"
 #include "transport/tcp/tcp_pool.h"
@@ -104,7 +105,8 @@ static size_t room_left(const struct tcp_req *t)
 static uint32_t split_at(const struct tcp_conn *c, const struct tcp_req *t)
 {
 	const struct tcp_config *cfg = &c->srv->cfg;
-	size_t off = cfg->bulk_offset && !c->dialed ? cfg->bulk_offset(t->head, TCP_HEAD_SIZE) : 0;
+	size_t off =
+		cfg->bulk_offset && !c->rpc.dialed ? cfg->bulk_offset(t->head, TCP_HEAD_SIZE) : 0;
 
 	return off && off < TCP_HEAD_SIZE ? (uint32_t)off : TCP_HEAD_SIZE;
 }
@@ -152,7 +154,7 @@ static enum feed may_be_long(struct tcp_conn *c, size_t want)
 	const enum rpc_standing standing = tcp_conn_standing(c);
 	const bool small = want <= TCP_STRANGER_RECORD;
 
-	if (small || c->dialed || (standing == RPC_ADMITTED && may_take_memory(c)))
+	if (small || c->rpc.dialed || (standing == RPC_ADMITTED && may_take_memory(c)))
 		return FEED_MORE;
 	if (standing == RPC_STRANGER || standing == RPC_FORMER)
 		return standing == RPC_FORMER && want <= GROWTH_FIRST ? FEED_MORE : FEED_BAD;
@@ -241,7 +243,7 @@ static bool may_go_on(struct tcp_conn *c, const struct tcp_req *t)
 {
 	uint32_t xid;
 
-	if (!c->dialed)
+	if (!c->rpc.dialed)
 		return !is_a(t, RPC_REPLY);
 	memcpy(&xid, t->head, sizeof(xid));
 	return is_a(t, RPC_REPLY) && rpc_backchannel_awaits(&c->rpc, ntohl(xid));
@@ -305,16 +307,17 @@ static enum feed submit(struct tcp_conn *c)
 	if (t && is_a(t, RPC_REPLY))
 		return take_reply(c, t);
 	/* Anything else ends the connection before it costs a worker's time. */
-	if (!t || !is_a(t, RPC_CALL) || c->dialed)
+	if (!t || !is_a(t, RPC_CALL) || c->rpc.dialed)
 		return FEED_BAD;
 	c->cur = NULL;
-	pthread_mutex_lock(&c->lock);
-	c->inflight++;
-	pthread_mutex_unlock(&c->lock);
 	rpc_conn_ref(&c->rpc);
 	t->rpc->conn = &c->rpc;
 	t->rpc->reply_max = TCP_REPLY_MAX;
 	t->rpc->arrived_ns = c->useful_ns = rn_now_ns();
+	pthread_mutex_lock(&c->lock);
+	c->inflight++;
+	rpc_conn_begin(&c->rpc, t->rpc);
+	pthread_mutex_unlock(&c->lock);
 	tcp_count(srv, calls, 1);
 	tcp_conn_worked(c, TURN_WORK);
 	srv->cfg.sink.submit(srv->cfg.sink.ctx, t->rpc);
@@ -442,6 +445,7 @@ static size_t receive_some(struct tcp_conn *c, uint8_t *to, size_t ask)
 	if (got <= 0)
 		return 0;
 	tcp_count(c->srv, bytes_in, (uint64_t)got);
+	rpc_tally(&c->rpc.tally.bytes_in, (uint64_t)got);
 	tcp_conn_worked(c, (uint64_t)got);
 	return (size_t)got;
 }

@@ -7,6 +7,7 @@
 
 #include "lib/pipe.h"
 #include "lib/util.h"
+#include "rpc/conns.h"
 
 /* Bytes above which a send takes no further reply: more would not make it cheaper. */
 #define PARCEL_BYTES (128u << 10)
@@ -140,6 +141,7 @@ ssize_t tcp_send_parcel(struct tcp_conn *c, const struct tcp_parcel *p)
 	if (n > 0) {
 		tcp_count(c->srv, sends, 1);
 		tcp_count(c->srv, bytes_out, (uint64_t)n);
+		rpc_tally(&c->rpc.tally.bytes_out, (uint64_t)n);
 		if (p->pipe)
 			tcp_count(c->srv, bytes_spliced, (uint64_t)n);
 	}

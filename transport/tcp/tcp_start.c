@@ -13,6 +13,7 @@
 #include "lib/util.h"
 #include "lib/clock.h"
 #include "rpc/backchannel.h"
+#include "rpc/conns.h"
 #include "transport/placement.h"
 #include "transport/tcp/tcp_close.h"
 #include "transport/tcp/tcp_conn.h"
@@ -154,7 +155,7 @@ static void start(struct ev_task *task)
 		tcp_conn_close(c, TCP_CLOSE_ERROR, "too many of a host that no export is for");
 	else if (!c->loop->quiesced && event_add(&c->rd, NULL) < 0)
 		tcp_conn_close(c, TCP_CLOSE_ERROR, "no memory for an event");
-	else if (c->dialed)
+	else if (c->rpc.dialed)
 		await_connection(c);
 }
 
@@ -175,7 +176,6 @@ static struct tcp_conn *make(struct tcp_server *srv, int fd, const struct sockad
 	c->rpc.peer = *peer;
 	c->rpc.client = client;
 	(void)getsockname(fd, (struct sockaddr *)&c->rpc.local, &len);
-	c->rpc.id = atomic_fetch_add(&srv->next_id, 1);
 	atomic_init(&c->rpc.refs, 1);
 	c->srv = srv;
 	c->fd = fd;
@@ -196,6 +196,7 @@ static void launch(struct tcp_conn *c)
 
 	tcp_record_start(&c->rec, c->max_record);
 	c->loop = &srv->loops[ev_place(srv->cfg.loops, srv->cfg.nloops)];
+	rpc_conns_enter(rpc_clients_conns(srv->cfg.clients), &c->rpc);
 	ev_loop_post(c->loop->ev, &c->task);
 }
 
@@ -256,7 +257,7 @@ int tcp_conn_new_dialed(struct tcp_server *srv, int fd, const struct sockaddr_st
 		discard(c);
 		return -EAGAIN;
 	}
-	c->dialed = true;
+	c->rpc.dialed = true;
 	c->max_record = rn_max(reply_max, RPC_CALLBACK_REPLY);
 	/* Until start(), other threads queue what they send, and post no task. */
 	c->blocked = c->posted = true;

@@ -47,7 +47,7 @@ static uint64_t idle_limit(const struct tcp_conn *c)
 {
 	uint64_t seconds = c->srv->cfg.idle_seconds;
 
-	if (c->dialed && (seconds == 0 || seconds > TCP_DIALED_IDLE_SECONDS))
+	if (c->rpc.dialed && (seconds == 0 || seconds > TCP_DIALED_IDLE_SECONDS))
 		seconds = TCP_DIALED_IDLE_SECONDS;
 	return seconds * RN_NS_PER_SECOND;
 }

@@ -102,7 +102,6 @@ struct tcp_conn {
 	struct tcp_server *srv;
 	struct tcp_loop *loop; /* see above */
 	int fd;
-	bool dialed;	     /* made by the server: replies come over it, and no calls */
 	uint32_t max_record; /* bytes of the longest record that is taken */
 
 	/* The loop's thread only. */
@@ -212,7 +211,6 @@ struct tcp_server {
 	struct tcp_loop *loops;
 	struct tcp_listener_list listeners;
 	struct tcp_counters n;
-	_Atomic uint64_t next_id;
 	/* Requests that may still be made from the budget taken at start */
 	_Atomic unsigned prepaid;
 	unsigned reserve;      /* value of prepaid at start */

@@ -17,6 +17,7 @@
 
 #include "lib/clock.h"
 #include "lib/util.h"
+#include "rpc/conns.h"
 #include "transport/tcp/tcp_conn.h"
 #include "transport/tcp/tcp_pool.h"
 #include "transport/tcp/tcp_send.h"
@@ -47,6 +48,13 @@ static void finish_list(struct tcp_conn *c, struct tcp_req_list *list)
 	}
 	if (n > 0)
 		finish(c, n);
+}
+
+/* c->lock is held. */
+static void end_unanswered(struct tcp_conn *c, struct rpc_request *req)
+{
+	rpc_conn_end(&c->rpc, req);
+	atomic_fetch_add_explicit(&c->rpc.tally.dropped, 1, memory_order_relaxed);
 }
 
 static void finish_one(struct tcp_conn *c, struct tcp_req *t)
@@ -184,6 +192,7 @@ void tcp_reply(struct rpc_request *req)
 	tcp_send_prepare(t);
 	rpc_conn_ref(&c->rpc); /* finish gives back the request's reference */
 	pthread_mutex_lock(&c->lock);
+	rpc_conn_end(&c->rpc, req);
 	if (c->closed) {
 		STAILQ_INSERT_TAIL(&done, t, link);
 	} else {
@@ -228,7 +237,12 @@ int tcp_call(struct rpc_conn *rc, const uint8_t *msg, uint32_t len)
 
 void tcp_drop(struct rpc_request *req)
 {
-	finish_one(rn_container_of(req->conn, struct tcp_conn, rpc), req->transport_private);
+	struct tcp_conn *c = rn_container_of(req->conn, struct tcp_conn, rpc);
+
+	pthread_mutex_lock(&c->lock);
+	end_unanswered(c, req);
+	pthread_mutex_unlock(&c->lock);
+	finish_one(c, req->transport_private);
 }
 
 /* A stream has no way to refuse one message alone. */
@@ -237,6 +251,7 @@ void tcp_give_up(struct rpc_request *req)
 	struct tcp_conn *c = rn_container_of(req->conn, struct tcp_conn, rpc);
 
 	pthread_mutex_lock(&c->lock);
+	end_unanswered(c, req);
 	c->broken = true;
 	if (!c->closed)
 		tcp_conn_post_locked(c);

@@ -4,6 +4,8 @@
 
 #include <errno.h>
 
+#include "vfs/base/instance.h"
+#include "vfs/export/mounts.h"
 #include "vfs/worker.h"
 
 void vfs_io_init(struct vfs_io *io, void (*complete)(struct vfs_ring_op *op, int res))
@@ -16,6 +18,14 @@ void vfs_io_init(struct vfs_io *io, void (*complete)(struct vfs_ring_op *op, int
 	io->priv.tries = 0;
 	io->priv.direct = false;
 	io->priv.began_ns = 0;
+}
+
+void vfs_io_moved(const struct vfs_io *io, uint64_t read, uint64_t written)
+{
+	const struct vfs_config *cfg = &io->ctx->vfs->cfg;
+
+	if (cfg->moved && (read || written))
+		cfg->moved(cfg->moved_ctx, io->ctx->exp->id, read, written);
 }
 
 int64_t vfs_io_answer(int64_t result)

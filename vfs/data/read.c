@@ -79,6 +79,12 @@ static void read_next(struct vfs_io *io)
 		vfs_ring_read(io->ctx->w, &io->priv.op, &rw);
 }
 
+static void read_finish(struct vfs_io *io)
+{
+	vfs_io_moved(io, read_have(io), 0);
+	vfs_io_finish(io, read_have(io));
+}
+
 static void read_error(struct vfs_io *io, int error)
 {
 	if (io->priv.direct && error == -EINVAL) {
@@ -87,7 +93,7 @@ static void read_error(struct vfs_io *io, int error)
 	} else if (vfs_io_again(io, error)) {
 		read_next(io);
 	} else if (read_have(io) > 0) {
-		vfs_io_finish(io, read_have(io)); /* the client's next READ meets the error */
+		read_finish(io); /* the client's next READ meets the error */
 	} else {
 		vfs_io_finish(io, error);
 	}
@@ -137,7 +143,7 @@ static void read_complete(struct vfs_ring_op *op, int res)
 		return;
 	}
 	io->eof = io->offset >= size || read_have(io) >= size - io->offset;
-	vfs_io_finish(io, read_have(io));
+	read_finish(io);
 }
 
 void vfs_read(struct vfs_io *io)

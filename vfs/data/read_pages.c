@@ -107,6 +107,7 @@ bool vfs_read_pages(struct vfs_io *io, struct rn_pipe *pipe)
 		return false;
 	}
 	io->result = pipe->bytes;
+	vfs_io_moved(io, pipe->bytes, 0);
 	io->has_attr = false; /* the end was looked for again */
 	return true;
 }

@@ -91,6 +91,7 @@ static void write_end(struct vfs_io *io, int64_t error, int64_t of_disk)
 		result = write_synced(io, of_disk, result);
 	else if (!(io->ctx->access.flags & VFS_ASYNC))
 		vfs_uncommitted_wrote(io->node, io->priv.moved > 0);
+	vfs_io_moved(io, 0, io->priv.moved);
 	vfs_io_finish(io, result);
 }
 

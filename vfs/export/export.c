@@ -128,6 +128,16 @@ bool vfs_export_is_nfs_only(const struct vfs_export *exp)
 	return atomic_load(&exp->nfs_only);
 }
 
+void vfs_export_set_draining(struct vfs_export *exp, bool draining)
+{
+	atomic_store(&exp->draining, draining);
+}
+
+bool vfs_export_is_draining(const struct vfs_export *exp)
+{
+	return atomic_load_explicit(&exp->draining, memory_order_relaxed);
+}
+
 bool vfs_export_fs_known(const struct vfs_export *exp)
 {
 	return exp->root_mnt->fs_known;

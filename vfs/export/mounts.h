@@ -48,6 +48,7 @@ struct vfs_export {
 	enum vfs_io_mode mode;
 	bool crossmnt;
 	_Atomic bool nfs_only; /* vfs_export_set_nfs_only */
+	_Atomic bool draining; /* vfs_export_set_draining */
 	bool vouched;	       /* fsid= stands for the file system's identity */
 	bool local;	       /* vfs_export_is_local */
 	bool detached;	       /* mount 0 is a private clone: lookups cannot leave it */

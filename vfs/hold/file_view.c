@@ -2,8 +2,10 @@
 /* Shares and locks of a file, read under its lock. The file system may hold that up, so none is waited for. */
 #include "vfs/hold/file_view.h"
 
+#include <string.h>
 #include <time.h>
 
+#include "vfs/fs/device.h"
 #include "vfs/hold/file.h"
 
 #define ATTEMPTS 20u
@@ -28,6 +30,16 @@ void vfs_view_file_fd(struct vfs_file *f, void (*each)(void *arg, int fd), void 
 	if (f->fd >= 0)
 		each(arg, f->fd);
 	pthread_mutex_unlock(&f->lock);
+}
+
+/* Device and key of a file never change. */
+bool vfs_view_is_file(const struct vfs_file *f, uint32_t dev_major, uint32_t dev_minor,
+		      const uint8_t *part, uint32_t len)
+{
+	const struct statx sx = { .stx_dev_major = dev_major, .stx_dev_minor = dev_minor };
+
+	return f && f->dev == vfs_device_of(&sx) && f->key_len == len &&
+	       memcmp(f->key, part, len) == 0;
 }
 
 bool vfs_view_share(struct vfs_file *f, const struct vfs_share *s, struct vfs_share_request *out)

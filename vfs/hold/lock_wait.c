@@ -16,6 +16,7 @@ struct vfs_waiter {
 	uint32_t gap;	  /* milliseconds between the last two times that it asked */
 	uint32_t asked;
 	uint8_t type;
+	bool in_order;			/* of the last notice */
 	int64_t told_at;		/* 0: not since it asked last */
 	struct vfs_lock_notice *notice; /* or NULL */
 };
@@ -71,18 +72,20 @@ static bool comes_soon(const struct vfs_waiter *w, int64_t now)
 static bool in_the_way(const struct vfs_waiter *w, const struct vfs_lock_request *r,
 		       const struct vfs_span *span)
 {
-	if (w->told_at && r->waiter)
+	if (w->told_at && r->waiter && !w->in_order)
 		return false;
 	return w->span.start <= span->end && w->span.end >= span->start &&
 	       (w->type == VFS_LOCK_WRITE || r->type == VFS_LOCK_WRITE);
 }
 
-/* True if it is time to keep the range for the waiter: it has waited long enough and will ask again
- * soon, and could have the range but for the one who asks now. A waiter that could not must not
+/* True if it is time to keep the range for the waiter: it has waited long enough, or its turn has come, and
+ * it will ask again soon, and could have the range but for the one who asks now. A waiter that could not must not
  * hold up those whom it waits for. */
 static bool is_its_turn(const struct vfs_file *f, const struct vfs_waiter *w, int64_t now)
 {
-	return w->asked >= VFS_WAIT_PATIENCE && comes_soon(w, now) &&
+	const bool waited = w->asked >= VFS_WAIT_PATIENCE || (w->told_at && w->in_order);
+
+	return waited && comes_soon(w, now) &&
 	       !vfs_range_conflict(&f->ranges, NULL, w->type, &w->span) &&
 	       (f->held < VFS_HELD_READ || vfs_mirror_test(f->fd, w->type, &w->span, NULL) == 0);
 }
@@ -106,7 +109,8 @@ bool vfs_wait_kept(struct vfs_file *f, const struct vfs_lock_request *r,
 	if (c)
 		*c = (struct vfs_conflict){ .type = w->type,
 					    .offset = w->span.start,
-					    .length = vfs_span_length(&w->span) };
+					    .length = vfs_span_length(&w->span),
+					    .kept = true };
 	return true;
 }
 
@@ -170,6 +174,7 @@ static void set_notice(struct vfs_file *f, struct vfs_waiter *w, struct vfs_lock
 	if (!n)
 		return;
 	w->notice = n;
+	w->in_order = n->in_order;
 	f->waiters.notices++;
 	if (n->held_by_client && is_free(f, w))
 		tell(f, w);

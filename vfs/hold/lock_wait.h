@@ -10,7 +10,8 @@
  *
  * A waiter may have a notice (vfs/lock.h). All that have one and could have their range are told at
  * the same time, and race for it. So the range of a waiter that has been told is not kept from others
- * that wait, only from those that do not, and only for a moment.
+ * that wait, only from those that do not, and only for a moment. It is kept from later waiters, too, if the
+ * notice says so (in_order).
  *
  * All under the file's lock. The list is bounded, as is their number altogether.
  */

@@ -14,6 +14,7 @@
 #include "vfs/export/mounts.h"
 #include "vfs/fs/proc_path.h"
 #include "vfs/hold/file_view.h"
+#include "vfs/names/path_mount.h"
 #include "vfs/node/cache.h"
 
 #define DELETED " (deleted)" /* the kernel's mark of a name that has gone */
@@ -51,8 +52,7 @@ static void read_name(void *arg, int fd)
 		cut_mark(name->text);
 }
 
-/* The mount of exp that a handle names, with a reference. NULL: there is none, or another thread searches for one. */
-static struct vfs_mount *mount_of(struct vfs_export *exp, const struct vfs_fh *fh)
+struct vfs_mount *vfs_view_mount(struct vfs_export *exp, const struct vfs_fh *fh)
 {
 	struct vfs_mount *mnt = exp->root_mnt;
 	struct vfs_handle h;
@@ -114,7 +114,7 @@ void vfs_view_path(const struct vfs_view_exports *all, struct vfs_export *exp,
 		   const struct vfs_fh *fh, struct vfs_file *f, struct vfs_view_path *out)
 {
 	struct name name = { .mnt_id = 0 };
-	struct vfs_mount *mnt = exp ? mount_of(exp, fh) : NULL;
+	struct vfs_mount *mnt = exp ? vfs_view_mount(exp, fh) : NULL;
 
 	out->text[0] = '\0';
 	out->removed = false;

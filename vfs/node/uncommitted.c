@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/clock.h"
+#include "lib/log_ids.h"
 #include "vfs/base/instance.h"
 #include "vfs/export/mounts.h"
 #include "vfs/export/verifier.h"
@@ -154,10 +155,13 @@ static void log_loss(struct vfs_node *n, int64_t res)
 	if (!n->vfs->cfg.log || (last && now - last < LOG_SECONDS) ||
 	    !atomic_compare_exchange_strong(&v->logged_at, &last, now))
 		return;
-	rn_err(n->vfs->cfg.log,
-	       "%s: writing back failed (%s): data that clients have not committed may be lost, "
-	       "they are told to send them again",
-	       n->exp->path, strerror(res < 0 ? (int)-res : EIO));
+	const struct rn_log_event event = { .id = RN_ID_DATA_LOST, .export = n->exp->path };
+
+	rn_log_event(
+		n->vfs->cfg.log, RN_ERROR, &event,
+		"%s: writing back failed (%s): data that clients have not committed may be lost, "
+		"they are told to send them again",
+		n->exp->path, strerror(res < 0 ? (int)-res : EIO));
 }
 
 void vfs_syncing_end(struct vfs_syncing *s, struct vfs_node *n, int64_t res)

@@ -51,7 +51,7 @@ static const char *const transient[] = {
 
 static struct {
 	struct cfg_settings settings;
-	struct rn_logger log;
+	struct logs logs;
 	struct server *server;
 	unsigned sessions; /* run on this server */
 	/*
@@ -250,7 +250,7 @@ static void start_server(struct ss_world *w)
 	for (unsigned try = 0; try < 20; try++) {
 		if (!set_up(w))
 			break;
-		if (server_start(&world.settings, &world.log, &world.server) == 0) {
+		if (server_start(&world.settings, &world.logs, &world.server) == 0) {
 			ss_ask_handles(w->port, &w->values);
 			warm_up(w);
 			world.sessions = 0;
@@ -286,7 +286,7 @@ const char *ss_world_start(struct ss_world *w)
 	if (why)
 		fprintf(stderr, "skip: no disk fails: %s\n", why);
 	world.loud = getenv("SESSION_LOG") != NULL;
-	world.log = (struct rn_logger){ .level = RN_DEBUG, .write = log_line };
+	logs_init(&world.logs, &(struct rn_logger){ .level = RN_DEBUG, .write = log_line });
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 	setrlimit(RLIMIT_FSIZE, &limit);

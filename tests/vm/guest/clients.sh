@@ -86,6 +86,16 @@ client_mount() {
 		nfs_mount "$2" "$proto" "$3" "$dir" "${4:-}"
 	fi
 }
+# statd_up CLIENT: what locking by NFSv3 needs on a machine, of which peer_die loses all but what statd_kept restores.
+statd_up() {
+	on "$1" sh -c 'mountpoint -q /var/lib/nfs || mount -t tmpfs t /var/lib/nfs
+		mkdir -p /var/lib/nfs/sm /var/lib/nfs/sm.bak && chown -R statd /var/lib/nfs
+		pidof rpcbind || rpcbind -w
+		pidof rpc.statd || rpc.statd --no-notify' >/dev/null
+}
+# statd_keep / statd_kept CLIENT: the monitor's files, as a disk keeps them.
+statd_keep() { on "$1" tar -C /var/lib/nfs -cf /share/statd.tar .; }
+statd_kept() { on "$1" sh -c 'mount -t tmpfs t /var/lib/nfs && tar -C /var/lib/nfs -xf /share/statd.tar'; }
 client_umount() { on "$1" timeout 60 umount "/mnt/$1"; }
 # clients_mount / clients_umount: both, with VERS and the export of this run.
 clients_mount() {

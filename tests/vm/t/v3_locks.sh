@@ -18,8 +18,7 @@ mkdir "$S"
 chmod 777 "$S"
 clients_up
 for c in one two; do
-	on $c sh -c 'mount -t tmpfs t /var/lib/nfs; mkdir -p /var/lib/nfs/sm /var/lib/nfs/sm.bak; chown -R statd /var/lib/nfs
-		rpcbind -w; rpc.statd --no-notify'
+	statd_up $c
 	on $c eval "NFS_LOCK=lock nfs_mount 3 $PROTO /export/$FS /mnt/$c" || die "no mount"
 done
 wait_until 20 sh -c 'rpcinfo -p 127.0.0.1 | grep -q 100021'
@@ -68,18 +67,44 @@ ended() {
 	file one e start /mnt/one/locks3/e rw
 	neither e
 }
-# There are no calls back: a Linux client asks every 30 seconds.
+# The waiter is called when the lock is free. By itself a Linux client would ask after 30 seconds.
 waiting() {
-	local pid
+	local pid start
 	both w
 	file one w lock posix w 0 0
 	file two w lock posix w 0 0 60000 &
 	pid=$!
 	sleep 2
+	start=$SECONDS
 	file one w lock posix u 0 0
 	wait $pid
+	[ $((SECONDS - start)) -lt 15 ] || die "the waiter was not called"
+	t_note "granted after $((SECONDS - start)) s"
 	busy one w lock posix r 0 1
 	neither w
+}
+# A waiter that gives up does not get the lock.
+gives_up() {
+	both g
+	file one g lock posix w 0 0
+	refused timeout two g lock posix w 0 0 1000
+	file one g lock posix u 0 0
+	file one g lock posix w 0 0
+	neither g
+}
+# Nor does one that is killed.
+killed() {
+	local pid
+	both d
+	file one d lock posix w 0 0
+	file two d lock posix w 0 0 60000 &
+	pid=$!
+	sleep 1
+	on two sh -c 'pidof vmfile | xargs -r kill -9'
+	wait $pid || true
+	file one d lock posix u 0 0
+	wait_until 20 file one d lock posix w 0 0 || die "the lock is with a process that is gone"
+	file one d stop
 }
 # A client of NFSv4 on the server's machine, and a local process.
 others() {
@@ -105,10 +130,31 @@ others() {
 	umount /mnt/four
 }
 
+# An export that is drained: a lock waits without an error, and is granted afterwards.
+drained() {
+	local pid
+	both d
+	file one d lock posix w 0 10
+	! "$BUILDDIR/ringnfsctl" drain --timeout 0 || die "nothing is held"
+	file two d lock posix w 20 10 &
+	pid=$!
+	sleep 3
+	kill -0 $pid || die "it did not wait"
+	file one d lock posix u 0 10
+	"$BUILDDIR/ringnfsctl" drain --timeout 60
+	"$BUILDDIR/ringnfsctl" drain --cancel
+	wait $pid
+	busy one d lock posix r 20 1
+	neither d
+}
+
 t_run "contention" contention
 t_run "splitting and merging" splitting
 t_run "locks of what ended" ended
 t_run "a waiter" waiting
+t_run "a waiter that gives up" gives_up
+t_run "a waiter that is killed" killed
 t_run "NFSv4 and a local process" others
+t_run "an export that is drained" drained
 clients_umount
 t_done

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* ringnfsctl config show */
+#include <stdio.h>
+#include <string.h>
+
+#include "ctl/ctl.h"
+#include "ctl/table.h"
+#include "lib/util.h"
+
+static const char *text(const json_t *from, const char *name)
+{
+	return json_string_value(json_object_get(from, name));
+}
+
+static void put_value(struct table *t, const json_t *row)
+{
+	const char *value = text(row, "value"), *in_force = text(row, "in_force");
+
+	if (!value || !*value)
+		value = "-";
+	if (in_force)
+		table_cellf(t, "%s (in force: %s)", value, in_force);
+	else
+		table_cell(t, value);
+}
+
+static void put_origin(struct table *t, const json_t *row)
+{
+	const json_int_t line = json_integer_value(json_object_get(row, "line"));
+
+	if (text(row, "file"))
+		table_cellf(t, "%s:%" JSON_INTEGER_FORMAT, text(row, "file"), line);
+	else
+		table_cell(t, text(row, "option") ? text(row, "option") : text(row, "from"));
+}
+
+static int print(const json_t *answer)
+{
+	static const struct table_column columns[] = {
+		{ "SETTING", false },
+		{ "VALUE", false },
+		{ "FROM", false },
+	};
+	struct table *t = table_new(columns, rn_array_size(columns));
+	const json_t *row;
+	size_t i;
+	int rc = -1;
+
+	if (t) {
+		json_array_foreach(json_object_get(answer, "settings"), i, row)
+		{
+			table_cell(t, text(row, "key"));
+			put_value(t, row);
+			put_origin(t, row);
+		}
+		rc = table_print(t, stdout);
+	}
+	table_free(t);
+	if (!rc)
+		return CTL_DONE;
+	fputs("ringnfsctl: out of memory\n", stderr);
+	return CTL_UNREACHABLE;
+}
+
+int ctl_config(const struct ctl *ctl, int argc, char **argv)
+{
+	json_t *answer = NULL;
+
+	if (argc != 2 || strcmp(argv[1], "show") != 0) {
+		fputs("usage: ringnfsctl config show\n", stderr);
+		return CTL_USAGE;
+	}
+	int status = ctl_get(ctl, "/v1/config", &answer);
+
+	if (status == CTL_DONE && !ctl->json)
+		status = print(answer);
+	json_decref(answer);
+	return status;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* ringnfsctl connections */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ctl/ctl.h"
+#include "ctl/pages.h"
+#include "ctl/print.h"
+#include "ctl/table.h"
+#include "lib/util.h"
+
+static void put_endpoint(struct table *t, const json_t *c, const char *address, const char *port)
+{
+	const char *text = pages_text(c, address);
+	const bool v6 = text && strchr(text, ':');
+
+	table_cellf(t, v6 ? "[%s]:%" PRIu64 : "%s:%" PRIu64, text ? text : "?",
+		    pages_number(c, port));
+}
+
+/* Transport and device, and whether it is in no usual state. */
+static void put_transport(struct table *t, const json_t *c)
+{
+	const char *device = pages_text(c, "device");
+	const char *mark = json_is_true(json_object_get(c, "closing"))	? " (closing)"
+			   : json_is_true(json_object_get(c, "dialed")) ? " (to the client)"
+									: "";
+
+	table_cellf(t, "%s%s%s%s", pages_text(c, "transport"), device ? " " : "",
+		    device ? device : "", mark);
+}
+
+/* Longest messages from and to the client, and credits. */
+static void put_rdma(struct table *t, const json_t *c)
+{
+	char in[PRINT_MAX], out[PRINT_MAX];
+
+	if (!json_object_get(c, "credits")) {
+		table_cell(t, NULL);
+		table_cell(t, NULL);
+		return;
+	}
+	table_cellf(t, "%s/%s", print_size(pages_number(c, "inline_in"), in),
+		    print_size(pages_number(c, "inline_out"), out));
+	table_cellf(t, "%" PRIu64 "/%" PRIu64, pages_number(c, "credits_used"),
+		    pages_number(c, "credits"));
+}
+
+static void put_calls(struct table *t, const json_t *c)
+{
+	table_cellf(t, "%" PRIu64, pages_number(c, "answered"));
+	table_cellf(t, "%" PRIu64, pages_number(c, "under_way"));
+	if (json_object_get(c, "oldest_ms"))
+		table_cellf(t, "%" PRIu64 " ms", pages_number(c, "oldest_ms"));
+	else
+		table_cell(t, NULL);
+}
+
+static uint64_t errors(const json_t *c)
+{
+	json_t *all = json_object_get(c, "errors");
+	const char *name;
+	json_t *n;
+	uint64_t sum = 0;
+
+	json_object_foreach(all, name, n) sum += (uint64_t)json_integer_value(n);
+	return sum;
+}
+
+static void put(struct table *t, const json_t *c)
+{
+	char text[PRINT_MAX];
+
+	put_endpoint(t, c, "address", "port");
+	put_endpoint(t, c, "local_address", "local_port");
+	put_transport(t, c);
+	put_rdma(t, c);
+	table_cell(t, print_age(pages_number(c, "age"), text));
+	table_cell(t, print_age(pages_number(c, "idle"), text));
+	put_calls(t, c);
+	table_cell(t, print_size(pages_number(c, "bytes_in"), text));
+	table_cell(t, print_size(pages_number(c, "bytes_out"), text));
+	table_cellf(t, "%" PRIu64, errors(c));
+	table_cell(t, json_is_true(json_object_get(c, "callbacks")) ? "yes" : "no");
+	table_cell(t, pages_text(c, "client"));
+}
+
+static int print(const json_t *rows)
+{
+	static const struct table_column columns[] = {
+		{ "PEER", false },     { "LOCAL", false }, { "NET", false },	{ "INLINE", false },
+		{ "CREDITS", true },   { "AGE", true },	   { "IDLE", true },	{ "CALLS", true },
+		{ "UNDER WAY", true }, { "OLDEST", true }, { "IN", true },	{ "OUT", true },
+		{ "ERRORS", true },    { "BACK", false },  { "CLIENT", false },
+	};
+	struct table *t = table_new(columns, rn_array_size(columns));
+	const json_t *c;
+	size_t i;
+
+	if (!t)
+		return pages_no_memory();
+	json_array_foreach(rows, i, c) put(t, c);
+	const int rc = table_print(t, stdout);
+
+	table_free(t);
+	return rc ? pages_no_memory() : CTL_DONE;
+}
+
+int ctl_connections(const struct ctl *ctl, int argc, char **argv)
+{
+	const struct pages_query q = {
+		.path = "/v1/connections",
+		.list = "connections",
+		.name = "address",
+		.value = argc > 1 ? argv[1] : NULL,
+	};
+	json_t *rows;
+
+	if (argc > 2) {
+		fprintf(stderr, "ringnfsctl: connections takes an address at most, and not '%s'\n",
+			argv[2]);
+		return CTL_USAGE;
+	}
+	int status = pages_get(ctl, &q, &rows);
+
+	if (status == CTL_DONE)
+		status = ctl->json ? pages_print_json(&q, rows) : print(rows);
+	json_decref(rows);
+	return status;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ctl/ganesha_say.h"
+
+#include <stdarg.h>
+
+#define TEXT_MAX 1024
+
+static void put_safe(FILE *out, const char *text)
+{
+	for (const char *s = text; *s; s++) {
+		if ((unsigned char)*s < ' ' || *s == 0x7f)
+			fprintf(out, "\\%03o", (unsigned)(unsigned char)*s);
+		else
+			fputc(*s, out);
+	}
+}
+
+static void put_line(FILE *out, const struct ganesha_said *to, unsigned line, const char *text)
+{
+	put_safe(out, to->file);
+	if (line)
+		fprintf(out, ":%u", line);
+	fputs(": ", out);
+	put_safe(out, text);
+	fputc('\n', out);
+}
+
+void ganesha_say(struct ganesha_said *to, enum ganesha_weight weight, unsigned line,
+		 const char *fmt, ...)
+{
+	static const char *const names[] = { "", "warning: ", "error: " };
+	char text[TEXT_MAX];
+	va_list ap;
+	int n = snprintf(text, sizeof(text), "%s", names[weight]);
+
+	va_start(ap, fmt);
+	vsnprintf(text + n, sizeof(text) - (size_t)n, fmt, ap);
+	va_end(ap);
+	to->errors += weight == GANESHA_ERROR;
+	to->warnings += weight == GANESHA_WARNING;
+	fputs("# ", to->out);
+	put_line(to->out, to, line, text);
+	if (weight != GANESHA_NOTE)
+		put_line(to->err, to, line, text);
+}

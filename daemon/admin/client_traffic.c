@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "daemon/admin/client_traffic.h"
+
+#include "daemon/admin/endpoint.h"
+#include "lib/clock.h"
+#include "nfs4/op_table.h"
+
+static void add_number(json_t *to, const char *name, uint64_t value)
+{
+	json_object_set_new(to, name, json_integer((json_int_t)value));
+}
+
+static uint64_t get(const _Atomic uint64_t *n)
+{
+	return atomic_load_explicit(n, memory_order_relaxed);
+}
+
+static void add_counts(json_t *row, const struct nfs4_counts *n, bool detail)
+{
+	json_t *by = detail ? json_object() : NULL;
+	uint64_t sum = 0;
+
+	for (uint32_t op = 0; op < NFS4_OPS; op++) {
+		const uint64_t count = get(&n->op[op]);
+		const struct nfs4_op *known = nfs4_op_find(op, NFS4_MINOR_MAX);
+
+		sum += count;
+		if (by && count)
+			add_number(by, known ? known->name : "ILLEGAL", count);
+	}
+	add_number(row, "calls", get(&n->calls) + get(&n->op[OP_SEQUENCE]));
+	add_number(row, "operations", sum);
+	if (by)
+		json_object_set_new(row, "by_operation", by);
+	add_number(row, "errors", get(&n->errors));
+	add_number(row, "bytes_read", get(&n->bytes_read));
+	add_number(row, "bytes_written", get(&n->bytes_written));
+}
+
+/* A client's connections, seen one after the other. */
+struct survey {
+	json_t *list; /* or NULL */
+	unsigned n;
+	uint64_t under_way;
+	uint64_t oldest_ns; /* 0: no call is under way */
+	struct rpc_conn_view latest;
+};
+
+static json_t *endpoint(const struct rpc_conn_view *v)
+{
+	json_t *to = json_object();
+
+	add_number(to, "id", v->id);
+	json_object_set_new(to, "transport", json_string(v->netid));
+	endpoint_add(to, "address", "port", &v->peer);
+	if (v->device[0])
+		json_object_set_new(to, "device", json_string(v->device));
+	return to;
+}
+
+static void survey_one(struct survey *s, struct rpc_conns *conns, uint64_t id, bool latest)
+{
+	struct rpc_conn_view v;
+
+	if (!rpc_conns_find(conns, id, &v))
+		return;
+	s->under_way += v.calls > v.ended ? v.calls - v.ended : 0;
+	if (v.oldest_ns && (!s->oldest_ns || v.oldest_ns < s->oldest_ns))
+		s->oldest_ns = v.oldest_ns;
+	if (v.closing)
+		return;
+	if (latest || s->n == 0)
+		s->latest = v;
+	s->n++;
+	if (s->list)
+		json_array_append_new(s->list, endpoint(&v));
+}
+
+static void add_rdma(json_t *row, const struct rpc_conn_view *v)
+{
+	json_object_set_new(row, "device", json_string(v->device));
+	add_number(row, "inline_in", v->inline_in);
+	add_number(row, "inline_out", v->inline_out);
+	add_number(row, "credits", v->credits);
+}
+
+void client_add_traffic(json_t *row, const struct nfs4_view_client *v, struct rpc_conns *conns,
+			bool detail)
+{
+	struct survey s = { .list = detail ? json_array() : NULL };
+	const uint64_t now = rn_now_ns();
+
+	add_counts(row, v->counts, detail);
+	for (uint32_t i = 0; i < v->nconns; i++)
+		survey_one(&s, conns, v->conn[i], v->conn[i] == v->last_conn);
+	if (!v->sessions)
+		survey_one(&s, conns, v->last_conn, true);
+	add_number(row, "connections", s.n);
+	if (s.n > 0)
+		json_object_set_new(row, "transport", json_string(s.latest.netid));
+	if (s.n > 0 && s.latest.device[0])
+		add_rdma(row, &s.latest);
+	add_number(row, "under_way", s.under_way);
+	if (s.oldest_ns)
+		add_number(row, "oldest_ms",
+			   (now > s.oldest_ns ? now - s.oldest_ns : 0) / RN_NS_PER_MS);
+	if (s.list)
+		json_object_set_new(row, "endpoints", s.list);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Members of a client's row that tell of its calls and connections. */
+#ifndef RN_DAEMON_ADMIN_CLIENT_TRAFFIC_H
+#define RN_DAEMON_ADMIN_CLIENT_TRAFFIC_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "nfs4/nfs4_view.h"
+#include "rpc/conns.h"
+
+/* detail: with the numbers of each operation, and a list of the connections. */
+void client_add_traffic(json_t *row, const struct nfs4_view_client *v, struct rpc_conns *conns,
+			bool detail);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "daemon/admin/endpoint.h"
+
+#include <arpa/inet.h>
+#include <stddef.h>
+
+#include "daemon/admin/client_text.h"
+
+void endpoint_put_address(const struct sockaddr_storage *from, char text[INET6_ADDRSTRLEN])
+{
+	text[0] = '\0';
+	if (from->ss_family == AF_INET)
+		inet_ntop(AF_INET, &((const struct sockaddr_in *)from)->sin_addr, text,
+			  INET6_ADDRSTRLEN);
+	else if (from->ss_family == AF_INET6)
+		client_put_address(((const struct sockaddr_in6 *)from)->sin6_addr.s6_addr, text);
+}
+
+/* sin_port and sin6_port have the same place. */
+_Static_assert(offsetof(struct sockaddr_in, sin_port) == offsetof(struct sockaddr_in6, sin6_port),
+	       "the port of either family");
+
+void endpoint_add(json_t *to, const char *address, const char *port,
+		  const struct sockaddr_storage *from)
+{
+	char text[INET6_ADDRSTRLEN];
+
+	endpoint_put_address(from, text);
+	json_object_set_new(to, address, json_string(text));
+	json_object_set_new(to, port,
+			    json_integer(ntohs(((const struct sockaddr_in *)from)->sin_port)));
+}

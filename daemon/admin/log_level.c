@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* GET and POST /v1/log: the levels of the log's modules. ringnfsctl(8) describes the answer. */
+#include <errno.h>
+
+#include "admin/query.h"
+#include "daemon/admin/control_private.h"
+
+#define WORD_MAX 16u /* bytes of a level or module, its NUL included */
+
+static json_t *describe(const struct logs *logs)
+{
+	json_t *list = json_array();
+
+	for (int i = 0; i < LOG_MODULES; i++) {
+		const enum log_module m = (enum log_module)i;
+		const char *level = logs_level_name(logs_level(logs, m));
+
+		json_array_append_new(list, json_pack("{s:s, s:s}", "module", logs_module_name(m),
+						      "level", level));
+	}
+	return json_pack("{s:o}", "modules", list);
+}
+
+void control_log(void *control, const struct admin_request *req, struct admin_reply *r)
+{
+	const struct control *c = control;
+
+	(void)req;
+	admin_reply_json(r, describe(c->from.logs));
+}
+
+struct change {
+	enum rn_level level;
+	bool all;
+	enum log_module module; /* unless all */
+};
+
+static bool read_change(const struct admin_request *req, struct admin_reply *r, struct change *out)
+{
+	char text[WORD_MAX];
+
+	if (admin_query_text(req, "level", text, sizeof(text)) != 0 ||
+	    !logs_find_level(text, &out->level)) {
+		admin_reply_error(r, 400, "bad_request",
+				  "level: error, warning, notice, info or debug is expected");
+		return false;
+	}
+	const int rc = admin_query_text(req, "module", text, sizeof(text));
+
+	out->all = rc == -ENOENT;
+	if (!out->all && (rc != 0 || !logs_find_module(text, &out->module))) {
+		admin_reply_error(r, 400, "bad_request",
+				  "module: admin, daemon, nfs3, nfs4, rdma, tcp or vfs is "
+				  "expected, or none for all of them");
+		return false;
+	}
+	return true;
+}
+
+void control_log_set(void *control, const struct admin_request *req, struct admin_reply *r)
+{
+	const struct control *c = control;
+	struct change change = { .all = false };
+
+	if (!read_change(req, r, &change))
+		return;
+	for (int i = 0; i < LOG_MODULES; i++)
+		if (change.all || i == (int)change.module)
+			logs_set_level(c->from.logs, (enum log_module)i, change.level);
+	rn_log_always(c->log, RN_NOTICE, "user %u (process %d): the log level of %s is %s now",
+		      (unsigned)req->peer.uid, (int)req->peer.pid,
+		      change.all ? "all modules" : logs_module_name(change.module),
+		      logs_level_name(change.level));
+	admin_reply_json(r, describe(c->from.logs));
+}

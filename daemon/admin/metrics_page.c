@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "daemon/admin/metrics_page.h"
+
+#include "lib/clock.h"
+
+#define FRESH_NS (RN_NS_PER_SECOND / 5)
+
+static struct admin_text *make(const struct metrics_page *p, enum metrics_format format)
+{
+	size_t len;
+	char *text = metrics_collect(&p->from, format, &len);
+
+	return text ? admin_text_new(text, len) : NULL;
+}
+
+void metrics_page_show(void *ctx, const struct admin_request *req, struct admin_reply *r)
+{
+	struct metrics_page *p = ctx;
+	const enum metrics_format format = metrics_accepted(req->accept);
+	const uint64_t now = rn_now_ns();
+
+	if (!p->kept[format].text || now - p->kept[format].made_ns > FRESH_NS) {
+		admin_text_put(p->kept[format].text);
+		p->kept[format].text = make(p, format);
+		p->kept[format].made_ns = now;
+	}
+	if (p->kept[format].text)
+		admin_reply_text(r, metrics_content_type(format), p->kept[format].text);
+}
+
+void metrics_page_fini(struct metrics_page *p)
+{
+	for (unsigned i = 0; i < METRICS_FORMATS; i++)
+		admin_text_put(p->kept[i].text);
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "daemon/metrics/collect.h"
+
+struct transport {
+	const char *name;
+	bool served;
+	uint64_t connections, accepted, refused, requests, calls;
+};
+
+static void put(struct metrics *m, const struct metrics_family *f, const struct transport t[2],
+		size_t member)
+{
+	metrics_family(m, f);
+	for (unsigned i = 0; i < 2; i++)
+		if (t[i].served)
+			metrics_value(
+				m, *(const uint64_t *)(const void *)((const char *)&t[i] + member),
+				"transport", t[i].name, NULL);
+}
+
+static void put_bytes(struct metrics *m, const struct tcp_stats *t)
+{
+	static const struct metrics_family in = { "ringnfs_received_bytes", METRICS_COUNTER,
+						  "bytes", "Bytes of RPC received over TCP." };
+	static const struct metrics_family out = { "ringnfs_sent_bytes", METRICS_COUNTER, "bytes",
+						   "Bytes of RPC sent over TCP." };
+
+	metrics_family(m, &in);
+	metrics_value(m, t->bytes_in, "transport", "tcp", NULL);
+	metrics_family(m, &out);
+	metrics_value(m, t->bytes_out, "transport", "tcp", NULL);
+}
+
+static void put_clients(struct metrics *m, const struct metrics_sources *from)
+{
+	static const struct metrics_family f = {
+		"ringnfs_clients", METRICS_GAUGE, NULL,
+		"Addresses that are connected; of IPv6, networks of 64 bits."
+	};
+
+	metrics_family(m, &f);
+	metrics_value(m, rpc_clients_count(from->clients), NULL);
+}
+
+void metrics_connections(struct metrics *m, const struct metrics_sources *from)
+{
+	static const struct metrics_family connections = { "ringnfs_connections", METRICS_GAUGE,
+							   NULL, "Connections that exist." };
+	static const struct metrics_family accepted = { "ringnfs_connections_accepted",
+							METRICS_COUNTER, NULL,
+							"Connections accepted." };
+	static const struct metrics_family refused = { "ringnfs_connections_refused",
+						       METRICS_COUNTER, NULL,
+						       "Connections refused." };
+	static const struct metrics_family requests = { "ringnfs_requests", METRICS_GAUGE, NULL,
+							"Calls that are under way." };
+	static const struct metrics_family calls = { "ringnfs_received_calls", METRICS_COUNTER,
+						     NULL, "RPC calls received." };
+	struct tcp_stats tcp = { 0 };
+	struct rr_stats rdma = { 0 };
+
+	if (from->held.tcp)
+		tcp_server_stats(from->held.tcp, &tcp);
+	if (from->held.rdma)
+		rr_server_stats(from->held.rdma, &rdma);
+	const struct transport t[2] = {
+		{ "tcp", from->held.tcp != NULL, tcp.connections, tcp.accepted, tcp.refused,
+		  tcp.requests_busy, tcp.calls },
+		{ "rdma", from->held.rdma != NULL, rdma.connections, rdma.accepted, rdma.refused,
+		  rdma.requests_busy, rdma.calls },
+	};
+
+	put_clients(m, from);
+	put(m, &connections, t, offsetof(struct transport, connections));
+	put(m, &accepted, t, offsetof(struct transport, accepted));
+	put(m, &refused, t, offsetof(struct transport, refused));
+	put(m, &requests, t, offsetof(struct transport, requests));
+	put(m, &calls, t, offsetof(struct transport, calls));
+	if (from->held.tcp)
+		put_bytes(m, &tcp);
+}

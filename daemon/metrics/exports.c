@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/counters_view.h"
+#include "daemon/metrics/collect.h"
+
+struct output {
+	struct metrics *m;
+	const struct exp_table *table;
+	bool *shown; /* by exp_export.index */
+	bool paths;
+	bool written; /* which of the two sums */
+};
+
+static const struct exp_export *find(const struct exp_table *table, uint32_t id)
+{
+	for (unsigned i = 0; i < table->n_exports; i++)
+		if (table->exports[i].id == id)
+			return &table->exports[i];
+	return NULL;
+}
+
+static void put(const struct output *o, uint32_t id, const char *path, uint64_t bytes)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%" PRIu32, id);
+	if (o->paths)
+		metrics_value(o->m, bytes, "export", text, "path", path, NULL);
+	else
+		metrics_value(o->m, bytes, "export", text, NULL);
+}
+
+static void put_row(void *ctx, const struct counters_export *row)
+{
+	struct output *o = ctx;
+	const struct exp_export *e = row->further ? NULL : find(o->table, row->id);
+	const uint64_t bytes = o->written ? row->written : row->read;
+
+	if (row->further) {
+		metrics_value(o->m, bytes, "export", "further", NULL);
+		return;
+	}
+	if (e)
+		o->shown[e->index] = true;
+	put(o, row->id, e ? e->path : "", bytes);
+}
+
+/* Exports that nobody has used have zeros, so that the first use is seen as growth. */
+static void put_sums(struct output *o, const struct metrics_family *f, const struct counters *c)
+{
+	metrics_family(o->m, f);
+	memset(o->shown, 0, o->table->n_exports * sizeof(o->shown[0]));
+	counters_each_export(c, put_row, o);
+	for (unsigned i = 0; i < o->table->n_exports; i++)
+		if (!o->shown[o->table->exports[i].index])
+			put(o, o->table->exports[i].id, o->table->exports[i].path, 0);
+}
+
+void metrics_exports(struct metrics *m, const struct metrics_sources *from)
+{
+	static const struct metrics_family exports = { "ringnfs_exports", METRICS_GAUGE, NULL,
+						       "Exports in force." };
+	static const struct metrics_family read = {
+		"ringnfs_read_bytes", METRICS_COUNTER, "bytes",
+		"Bytes of files that clients have read, by the number of the export."
+	};
+	static const struct metrics_family written = {
+		"ringnfs_written_bytes", METRICS_COUNTER, "bytes",
+		"Bytes of files that clients have written, by the number of the export."
+	};
+	struct exports_now now;
+
+	exports_now_get(from->exports, &now);
+	struct output o = { .m = m, .table = now.table, .paths = from->paths };
+
+	metrics_family(m, &exports);
+	metrics_value(m, now.table->n_exports, NULL);
+	o.shown = calloc(now.table->n_exports + 1, sizeof(o.shown[0]));
+	if (o.shown) {
+		put_sums(&o, &read, from->counters);
+		o.written = true;
+		put_sums(&o, &written, from->counters);
+	}
+	free(o.shown);
+	exports_now_put(&now);
+}

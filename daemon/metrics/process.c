@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The program and its process. */
+#include <dirent.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "daemon/metrics/collect.h"
+#include "lib/clock.h"
+
+static void put_number(struct metrics *m, const struct metrics_family *f, uint64_t value)
+{
+	metrics_family(m, f);
+	metrics_value(m, value, NULL);
+}
+
+static uint64_t count_entries(const char *path)
+{
+	DIR *dir = opendir(path);
+	const struct dirent *e;
+	uint64_t n = 0;
+
+	if (!dir)
+		return 0;
+	while ((e = readdir(dir)))
+		n += e->d_name[0] != '.';
+	closedir(dir);
+	return n;
+}
+
+static void put_cpu(struct metrics *m)
+{
+	static const struct metrics_family cpu = { "ringnfs_process_cpu_seconds", METRICS_COUNTER,
+						   "seconds", "Processor time used." };
+
+	metrics_family(m, &cpu);
+	metrics_nano(m, rn_clock_ns(CLOCK_PROCESS_CPUTIME_ID), NULL);
+}
+
+static void put_memory(struct metrics *m)
+{
+	static const struct metrics_family resident = { "ringnfs_process_resident_memory_bytes",
+							METRICS_GAUGE, "bytes",
+							"Resident memory." };
+	static const struct metrics_family virt = { "ringnfs_process_virtual_memory_bytes",
+						    METRICS_GAUGE, "bytes", "Virtual memory." };
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	unsigned long long size = 0, rss = 0;
+	FILE *f = fopen("/proc/self/statm", "re");
+
+	if (f && fscanf(f, "%llu %llu", &size, &rss) != 2)
+		size = rss = 0;
+	if (f)
+		fclose(f);
+	put_number(m, &resident, rss * page);
+	put_number(m, &virt, size * page);
+}
+
+static void put_descriptors(struct metrics *m)
+{
+	static const struct metrics_family open = { "ringnfs_process_open_fds", METRICS_GAUGE, NULL,
+						    "Descriptors in use." };
+	static const struct metrics_family most = { "ringnfs_process_max_fds", METRICS_GAUGE, NULL,
+						    "Descriptors that may be in use." };
+	static const struct metrics_family threads = { "ringnfs_process_threads", METRICS_GAUGE,
+						       NULL, "Threads." };
+	struct rlimit r = { 0 };
+
+	put_number(m, &open, count_entries("/proc/self/fd"));
+	if (getrlimit(RLIMIT_NOFILE, &r) == 0)
+		put_number(m, &most, r.rlim_cur);
+	put_number(m, &threads, count_entries("/proc/self/task"));
+}
+
+void metrics_process(struct metrics *m, const struct metrics_sources *from)
+{
+	static const struct metrics_family build = { "ringnfs_build", METRICS_INFO, NULL,
+						     "Version of ringnfsd." };
+	static const struct metrics_family start = { "ringnfs_start_time_seconds", METRICS_GAUGE,
+						     "seconds",
+						     "Start of the server, since 1970." };
+
+	metrics_family(m, &build);
+	metrics_value(m, 1, "version", PACKAGE_VERSION, NULL);
+	put_number(m, &start, (uint64_t)from->started);
+	put_cpu(m);
+	put_memory(m);
+	put_descriptors(m);
+}

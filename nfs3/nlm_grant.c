@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "nfs3/nlm_grant.h"
+
+#include <errno.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/clock.h"
+#include "lib/util.h"
+#include "nfs3/nfs3_server.h"
+#include "nfs3/server.h"
+#include "nsm/nsm.h"
+#include "rpc/client.h"
+
+#define MEMORY_MAX (8u << 20) /* bytes of all grants */
+#define PATIENCE_SECONDS 90u  /* in which a client answers, or asks for the lock by itself */
+#define QUEUES 256u
+#define ARGS_MAX (4 * NLM_OPAQUE_MAX + 256u)
+
+/* Grants of the files with one hash, in order. */
+TAILQ_HEAD(grant_queue, nlm_grant);
+
+struct nlm_grant {
+	struct vfs_lock_notice notice;
+	TAILQ_ENTRY(nlm_grant) queued;	/* under nlm_grants.lock */
+	LIST_ENTRY(nlm_grant) of_owner; /* under the owner's busy */
+	_Atomic unsigned refs;
+	_Atomic bool settled;
+	bool running; /* under nlm_grants.lock */
+	bool unwanted;
+	struct nlm_grants *all;
+	struct grant_queue *queue;
+	struct rpc_conn_ops conn_ops;
+	struct rpc_conn conn; /* the caller's ends */
+	struct rpc_cred cred;
+	struct rpc_server *rpc;
+	uint32_t export_id;
+	struct vfs_file *file; /* a reference if `queues` is true */
+	bool queues;
+	uint64_t until_ns; /* when the client should have answered */
+	struct nlm_lock_args args;
+	size_t size;
+	uint8_t bytes[];
+};
+
+struct nlm_grants {
+	struct nfs3_server *server;
+	pthread_mutex_t lock;
+	pthread_cond_t idle; /* no grant is running */
+	uint8_t key[crypto_shorthash_KEYBYTES];
+	struct grant_queue queue[QUEUES];
+	unsigned running;
+	size_t memory;
+	bool stopped;
+};
+
+struct nlm_grants *nlm_grants_new(struct nfs3_server *s)
+{
+	struct nlm_grants *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	t->server = s;
+	pthread_mutex_init(&t->lock, NULL);
+	pthread_cond_init(&t->idle, NULL);
+	randombytes_buf(t->key, sizeof(t->key));
+	for (unsigned i = 0; i < QUEUES; i++)
+		TAILQ_INIT(&t->queue[i]);
+	return t;
+}
+
+void nlm_grants_free(struct nlm_grants *t)
+{
+	if (!t)
+		return;
+	pthread_cond_destroy(&t->idle);
+	pthread_mutex_destroy(&t->lock);
+	free(t);
+}
+
+/* Those who wait keep their places only as long as somebody has the file. */
+static void put_file(struct nlm_grant *g)
+{
+	if (g->queues)
+		vfs_file_put(g->file);
+	g->queues = false;
+}
+
+static void put(struct nlm_grant *g)
+{
+	struct nlm_grants *t = g->all;
+
+	if (atomic_fetch_sub(&g->refs, 1) != 1)
+		return;
+	pthread_mutex_lock(&t->lock);
+	t->memory -= g->size;
+	pthread_mutex_unlock(&t->lock);
+	put_file(g);
+	rpc_client_put(g->conn.client);
+	free(g);
+}
+
+static bool charge(struct nlm_grants *t, size_t size)
+{
+	bool room;
+
+	pthread_mutex_lock(&t->lock);
+	room = !t->stopped && t->memory + size <= MEMORY_MAX;
+	t->memory += room ? size : 0;
+	pthread_mutex_unlock(&t->lock);
+	return room;
+}
+
+static void ignore_conn(struct rpc_conn *conn)
+{
+	(void)conn;
+}
+
+static void copy_conn(struct nlm_grant *g, const struct rpc_conn *from)
+{
+	g->conn_ops = (struct rpc_conn_ops){ .netid = from->ops->netid, .destroy = ignore_conn };
+	g->conn.ops = &g->conn_ops;
+	g->conn.peer = from->peer;
+	g->conn.local = from->local;
+	g->conn.id = from->id;
+	atomic_init(&g->conn.refs, 1);
+	if (from->client)
+		g->conn.client = rpc_client_get(from->client->all, &from->peer);
+}
+
+static void copy_bytes(uint8_t **at, struct nlm_bytes *b)
+{
+	if (b->len > 0)
+		memcpy(*at, b->data, b->len);
+	b->data = *at;
+	*at += b->len;
+}
+
+static const struct vfs_lock_notice_ops notice_ops;
+
+static struct grant_queue *queue_of(struct nlm_grants *t, const struct vfs_fh *fh)
+{
+	uint64_t h;
+
+	crypto_shorthash((uint8_t *)&h, fh->data, fh->len, t->key);
+	return &t->queue[h % QUEUES];
+}
+
+/* NULL: the client has to ask again by itself. */
+static struct nlm_grant *grant_new(const struct nfs3_op *op, const struct nlm_lock_args *a)
+{
+	struct nlm_grants *t = op->server->grants;
+	const size_t size = sizeof(struct nlm_grant) + a->cookie.len + a->caller.len + a->oh.len;
+	struct nlm_grant *g = charge(t, size) ? calloc(1, size) : NULL;
+	uint8_t *at;
+
+	if (!g)
+		return NULL;
+	at = g->bytes;
+	g->notice.ops = &notice_ops;
+	atomic_init(&g->refs, 1);
+	g->all = t;
+	g->queue = queue_of(t, &a->fh);
+	g->size = size;
+	copy_conn(g, op->req->conn);
+	g->cred = op->req->call.cred;
+	g->rpc = op->req->server;
+	g->export_id = op->export_id;
+	g->args = *a;
+	copy_bytes(&at, &g->args.cookie);
+	copy_bytes(&at, &g->args.caller);
+	copy_bytes(&at, &g->args.oh);
+	return g;
+}
+
+void nlm_grant_wait(struct nfs3_op *op, const struct nlm_lock_args *a, struct nlm_owner *o,
+		    const struct vfs_lock_request *r, bool held)
+{
+	struct nlm_grant *g = NULL;
+
+	if (r->waiter && a->monitor && op->server->cfg.nsm && op->req->server->background)
+		g = grant_new(op, a);
+	if (g) {
+		/* An owner without locks may go meanwhile. */
+		g->notice.owner = vfs_lock_held(&o->locks) ? &o->locks : NULL;
+		g->notice.held_by_client = held;
+		g->notice.in_order = true;
+		g->file = o->locks.file;
+	}
+	vfs_lock_remember_waiter(o->locks.file, r, g ? &g->notice : NULL);
+}
+
+static bool same_file(const struct nlm_grant *a, const struct nlm_grant *b)
+{
+	return a->args.fh.len == b->args.fh.len &&
+	       memcmp(a->args.fh.data, b->args.fh.data, a->args.fh.len) == 0;
+}
+
+/* Under the lock: the first one of a file none of which is running; or NULL. */
+static struct nlm_grant *next(struct grant_queue *q)
+{
+	struct nlm_grant *g, *before;
+
+	TAILQ_FOREACH (g, q, queued) {
+		TAILQ_FOREACH (before, q, queued) {
+			if (before == g || same_file(before, g))
+				break;
+		}
+		if (before == g && !g->running)
+			break;
+	}
+	return g;
+}
+
+static void run(struct rpc_request *req);
+static void leave(struct nlm_grant *g);
+
+/* Gives the grant to the workers, or drops it. */
+static void begin(struct nlm_grant *g)
+{
+	struct rpc_request *req = rpc_request_new(g->all->server->cfg.pool);
+
+	if (!req) {
+		leave(g);
+		put(g);
+		return;
+	}
+	req->conn = &g->conn;
+	req->server = g->rpc;
+	req->call.cred = g->cred;
+	req->standing = RPC_ADMITTED; /* the export is asked */
+	req->program_ctx = g->all->server;
+	req->must_answer = true;
+	req->transport_private = g;
+	req->work = run;
+	req->arrived_ns = rn_now_ns();
+	g->rpc->background(g->rpc->background_ctx, req, g->export_id);
+}
+
+static void begin_due(struct nlm_grants *t, struct grant_queue *q)
+{
+	struct nlm_grant *g;
+
+	do {
+		pthread_mutex_lock(&t->lock);
+		g = t->stopped ? NULL : next(q);
+		if (g) {
+			g->running = true;
+			t->running++;
+		}
+		pthread_mutex_unlock(&t->lock);
+		if (g)
+			begin(g);
+	} while (g);
+}
+
+/* Takes a grant that has run from the queue; it may be queued again. */
+static void leave(struct nlm_grant *g)
+{
+	struct nlm_grants *t = g->all;
+
+	pthread_mutex_lock(&t->lock);
+	TAILQ_REMOVE(g->queue, g, queued);
+	g->running = false;
+	if (--t->running == 0)
+		pthread_cond_broadcast(&t->idle);
+	pthread_mutex_unlock(&t->lock);
+}
+
+/* Takes the caller's reference over. */
+static void enqueue(struct nlm_grant *g)
+{
+	struct nlm_grants *t = g->all;
+	struct grant_queue *q = g->queue;
+	bool stopped;
+
+	pthread_mutex_lock(&t->lock);
+	stopped = t->stopped;
+	if (!stopped)
+		TAILQ_INSERT_TAIL(q, g, queued);
+	pthread_mutex_unlock(&t->lock);
+	if (stopped)
+		put(g);
+	else
+		begin_due(t, q);
+}
+
+static void tell(struct vfs_lock_notice *n)
+{
+	struct nlm_grant *g = rn_container_of(n, struct nlm_grant, notice);
+
+	vfs_file_ref(g->file);
+	g->queues = true;
+	enqueue(g);
+}
+
+static void end(struct vfs_lock_notice *n)
+{
+	put(rn_container_of(n, struct nlm_grant, notice));
+}
+
+static const struct vfs_lock_notice_ops notice_ops = { .tell = tell, .end = end };
+
+/* The client does not want the lock. Takes the caller's reference over. */
+static void give_back(struct nlm_grant *g)
+{
+	g->unwanted = true;
+	enqueue(g);
+}
+
+static uint32_t put_args(const struct nlm_grant *g, uint8_t *out, size_t size)
+{
+	const struct nlm_lock_args *a = &g->args;
+	struct xdr_out x;
+
+	xdr_out_init(&x, out, size);
+	xdr_put_opaque(&x, a->cookie.data, a->cookie.len);
+	xdr_put_bool(&x, a->exclusive);
+	xdr_put_opaque(&x, a->caller.data, a->caller.len);
+	xdr_put_opaque(&x, a->fh.data, a->fh.len);
+	xdr_put_opaque(&x, a->oh.data, a->oh.len);
+	xdr_put_u32(&x, (uint32_t)a->svid);
+	xdr_put_u64(&x, a->offset);
+	xdr_put_u64(&x, a->length);
+	return x.overflow ? 0 : (uint32_t)x.used;
+}
+
+static void answered(void *ctx, int rc, struct xdr_in *results);
+
+/* Takes the caller's reference over. */
+static void call(struct nlm_grant *g)
+{
+	struct nsm_callee to = { .prog = NLM_PROGRAM,
+				 .vers = NLM_VERSION,
+				 .proc = NLMPROC4_GRANTED };
+	uint8_t args[ARGS_MAX];
+	const uint32_t len = put_args(g, args, sizeof(args));
+
+	rpc_address_of(&g->conn.peer, &to.peer);
+	rpc_address_of(&g->conn.local, &to.local);
+	if (nsm_submit(g->all->server->cfg.nsm, &to, args, len,
+		       &(struct nsm_call_end){ answered, g }) != 0)
+		give_back(g);
+}
+
+/* The client's status: 0 is GRANTED. -ETIMEDOUT: it may be asked again. */
+static int read_answer(struct xdr_in *x)
+{
+	xdr_skip_opaque(x, NLM_OPAQUE_MAX); /* cookie */
+	switch (xdr_get_u32(x)) {
+	case NLM4_GRANTED:
+		return x->err ? -EOPNOTSUPP : 0;
+	case NLM4_DENIED_GRACE_PERIOD:
+		return -ETIMEDOUT;
+	default:
+		return -EOPNOTSUPP;
+	}
+}
+
+static void answered(void *ctx, int rc, struct xdr_in *results)
+{
+	struct nlm_grant *g = ctx;
+
+	if (rc == 0)
+		rc = read_answer(results);
+	if (rc == 0 || rc == -ECANCELED)
+		atomic_store(&g->settled, true);
+	if (atomic_load(&g->settled))
+		put(g);
+	else if (rc == -ETIMEDOUT && rn_now_ns() < g->until_ns)
+		call(g);
+	else
+		give_back(g);
+}
+
+static int run_op(struct nlm_grant *g, struct nfs3_op *op)
+{
+	int rc;
+
+	if (!op)
+		return -ENOMEM;
+	rc = g->unwanted ? nlm_grant_unlock(op, &g->args, g) : nlm_grant_lock(op, &g->args, g);
+	nfs3_op_end(op, 0);
+	return rc;
+}
+
+/* A piece of background work, see rpc_server.background. */
+static void run(struct rpc_request *req)
+{
+	struct nlm_grant *g = req->transport_private;
+	struct nlm_grants *t = g->all;
+	struct grant_queue *q = g->queue;
+	const bool unwanted = g->unwanted;
+	const int rc = run_op(g, nfs3_op_begin(req));
+
+	rn_arena_reset(&req->arena);
+	if (g->rpc->ended)
+		g->rpc->ended(g->rpc->ended_ctx, req);
+	rpc_request_free(req);
+	leave(g);
+	put_file(g);
+	if (rc == 0 && !unwanted) {
+		g->until_ns = rn_now_ns() + PATIENCE_SECONDS * RN_NS_PER_SECOND;
+		call(g);
+	} else {
+		put(g);
+	}
+	begin_due(t, q);
+}
+
+void nlm_grant_link(struct nlm_owner *o, struct nlm_grant *g)
+{
+	atomic_fetch_add(&g->refs, 1);
+	LIST_INSERT_HEAD(&o->granted, g, of_owner);
+}
+
+/* As NLM has it: length 0 is to the end. */
+static uint64_t last_of(uint64_t offset, uint64_t length)
+{
+	return length == 0 || length - 1 > UINT64_MAX - offset ? UINT64_MAX : offset + length - 1;
+}
+
+bool nlm_grants_settle(struct nlm_owner *o, uint64_t offset, uint64_t length)
+{
+	struct nlm_grant *g = LIST_FIRST(&o->granted), *after;
+	const uint64_t last = last_of(offset, length);
+	bool any = false;
+
+	for (; g; g = after) {
+		const bool meets =
+			offset <= last_of(g->args.offset, g->args.length) && g->args.offset <= last;
+
+		after = LIST_NEXT(g, of_owner);
+		if (!meets && !atomic_load(&g->settled))
+			continue;
+		any |= !atomic_exchange(&g->settled, true) && meets;
+		LIST_REMOVE(g, of_owner);
+		put(g);
+	}
+	return any;
+}
+
+bool nlm_grant_is_settled(const struct nlm_grant *g)
+{
+	return atomic_load(&g->settled);
+}
+
+void nlm_grants_stop(struct nlm_grants *t)
+{
+	struct grant_queue left = TAILQ_HEAD_INITIALIZER(left);
+	struct nlm_grant *g;
+
+	pthread_mutex_lock(&t->lock);
+	t->stopped = true;
+	while (t->running > 0)
+		pthread_cond_wait(&t->idle, &t->lock);
+	for (unsigned i = 0; i < QUEUES; i++)
+		TAILQ_CONCAT(&left, &t->queue[i], queued);
+	pthread_mutex_unlock(&t->lock);
+	while ((g = TAILQ_FIRST(&left)) != NULL) {
+		TAILQ_REMOVE(&left, g, queued);
+		put(g);
+	}
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * RPC calls to hosts by UDP: the port of the program is asked of the host's rpcbind, then the call is
+ * made. Both are repeated a few times. A reply counts if it has the xid of a call and comes from the
+ * address and port that was called; no reply changes the address.
+ *
+ * One thread uses a struct nsm_calls.
+ */
+#ifndef RN_NSM_CALL_H
+#define RN_NSM_CALL_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "rpc/address.h"
+#include "rpc/xdr_in.h"
+
+#define NSM_CALLS_MAX 64u
+#define NSM_DATAGRAM_MAX 8192u
+
+/* A message and its ends. */
+struct nsm_datagram {
+	struct rpc_address peer, local;
+	uint16_t port; /* of the peer */
+	const uint8_t *data;
+	size_t len;
+};
+
+struct nsm_callee {
+	struct rpc_address peer, local; /* local: address to call from */
+	uint32_t prog, vers, proc;
+};
+
+struct nsm_call;
+/* rc 0: results is at the procedure's result. -ETIMEDOUT: no answer; -EOPNOTSUPP: the host does not have
+ * the program, or refuses the call; -ECANCELED: the monitor stops. The call is freed afterwards. */
+typedef void nsm_called(void *ctx, int rc, struct xdr_in *results);
+
+TAILQ_HEAD(nsm_call_list, nsm_call);
+
+struct nsm_calls {
+	int fd; /* UDP socket, -1: none */
+	struct nsm_call_list list;
+	unsigned n;
+};
+
+/* Opens the socket: any privileged port if port is 0. 0 or -errno. */
+int nsm_calls_open(struct nsm_calls *c, uint16_t port);
+void nsm_calls_cancel(struct nsm_calls *c); /* calls under way end: -ECANCELED */
+void nsm_calls_close(struct nsm_calls *c);  /* no call is under way */
+uint16_t nsm_calls_port(const struct nsm_calls *c);
+
+/* Begins a call; args are copied. 0; -EAGAIN: too many are under way; -ENOMEM. */
+struct nsm_call_end {
+	nsm_called *done;
+	void *ctx;
+};
+/* Calls to that address that are under way. */
+unsigned nsm_calls_to(const struct nsm_calls *c, const struct rpc_address *peer);
+int nsm_call(struct nsm_calls *c, const struct nsm_callee *to, const uint8_t *args, uint32_t len,
+	     const struct nsm_call_end *end);
+/* A reply has come. */
+void nsm_calls_reply(struct nsm_calls *c, const struct nsm_datagram *d);
+/* Repeats calls, or ends them. Returns the time of the next look, ns; UINT64_MAX: none. */
+uint64_t nsm_calls_tick(struct nsm_calls *c, uint64_t now);
+
+/* Receives a datagram into buf. False: there is none. */
+bool nsm_receive(struct nsm_calls *c, uint8_t *buf, size_t size, struct nsm_datagram *out);
+void nsm_send(struct nsm_calls *c, const struct nsm_datagram *d);
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The thread that sends and receives. */
+#include <poll.h>
+#include <sys/eventfd.h>
+
+#include "lib/clock.h"
+#include "nsm/nsm_private.h"
+#include "rpc/message.h"
+
+#define AT_ONCE 64u /* datagrams that are taken before the clock is looked at again */
+
+static uint32_t word(const uint8_t *at)
+{
+	return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
+}
+
+static void receive(struct nsm *n)
+{
+	uint8_t in[NSM_DATAGRAM_MAX], out[256];
+	struct nsm_datagram d;
+
+	for (unsigned i = 0; i < AT_ONCE && nsm_receive(&n->calls, in, sizeof(in), &d); i++) {
+		if (d.len < 8)
+			continue;
+		if (word(d.data + 4) == RPC_REPLY) {
+			nsm_calls_reply(&n->calls, &d);
+			continue;
+		}
+		d.len = nsm_answer(n, &d, out, sizeof(out));
+		d.data = out;
+		if (d.len > 0)
+			nsm_send(&n->calls, &d);
+	}
+}
+
+static bool is_stopped(struct nsm *n)
+{
+	bool stop;
+
+	pthread_mutex_lock(&n->lock);
+	stop = n->stop;
+	pthread_mutex_unlock(&n->lock);
+	return stop;
+}
+
+void *nsm_messenger_main(void *nsm)
+{
+	struct nsm *n = nsm;
+
+	while (!is_stopped(n)) {
+		const uint64_t now = rn_now_ns();
+
+		nsm_jobs_begin(n);
+		const uint64_t first = nsm_notify_tick(n, now),
+			       second = nsm_calls_tick(&n->calls, now);
+		const uint64_t until = first < second ? first : second;
+		struct pollfd p[] = { { .fd = n->calls.fd, .events = POLLIN },
+				      { .fd = n->wake, .events = POLLIN } };
+		eventfd_t count;
+
+		poll(p, 2, until > now ? (int)((until - now) / RN_NS_PER_MS) + 1 : 0);
+		if (p[0].revents)
+			receive(n);
+		if (p[1].revents)
+			eventfd_read(n->wake, &count);
+	}
+	return NULL;
+}

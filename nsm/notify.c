@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Hosts on record are told that this server has restarted (SM_NOTIFY), with the name of this machine:
+ * the full name and the one without the domain by turns, as it is not known which one the host has
+ * noted. Hosts of Linux go by the address. One that cannot be reached is tried again, for as long as sm-notify of Linux does.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/clock.h"
+#include "lib/util.h"
+#include "nsm/nsm_private.h"
+#include "rpc/xdr_out.h"
+
+#define SM_NOTIFY 6u
+#define PAUSE_SECONDS 2u /* before the second attempt; doubled each time */
+#define PAUSE_MOST_SECONDS 60u
+#define AT_ONCE (NSM_CALLS_MAX / 2)
+#define LOOK_SECONDS 1u
+#define AGAIN_NS (100 * RN_NS_PER_MS)
+
+/* A host that is being told; it keeps a reference. */
+struct telling {
+	struct nsm *nsm;
+	struct nsm_host *host;
+};
+
+static void told(void *ctx, int rc, struct xdr_in *results)
+{
+	struct telling *t = ctx;
+	struct nsm *n = t->nsm;
+	struct nsm_host *h = t->host;
+	const uint64_t now = rn_now_ns();
+	const unsigned pause = h->tries < 6 ? PAUSE_SECONDS << h->tries : PAUSE_MOST_SECONDS;
+	bool given_up = false;
+
+	(void)results;
+	free(t);
+	pthread_mutex_lock(&n->lock);
+	h->tries++;
+	h->tell_ns = now + rn_min(pause, PAUSE_MOST_SECONDS) * RN_NS_PER_SECOND;
+	if (h->telling == NSM_BEING_TOLD) {
+		given_up = rc && h->tell_ns > n->tell_until_ns;
+		h->telling = rc && !given_up ? NSM_TELL : NSM_TOLD;
+	}
+	pthread_mutex_unlock(&n->lock);
+	nsm_host_put(n, h);
+	if (given_up)
+		rn_notice(n->cfg.log,
+			  "an NFSv3 client that had locks could not be told of the restart: %s",
+			  strerror(-rc));
+}
+
+static uint32_t put_args(const struct nsm *n, unsigned tries, uint8_t *out, size_t size)
+{
+	char name[256] = "";
+	struct xdr_out x;
+
+	gethostname(name, sizeof(name) - 1);
+	xdr_out_init(&x, out, size);
+	if (tries % 2 && strchr(name, '.'))
+		*strchr(name, '.') = '\0';
+	xdr_put_opaque(&x, name, (uint32_t)strlen(name));
+	xdr_put_u32(&x, n->state);
+	return (uint32_t)x.used;
+}
+
+static void tell(struct nsm *n, struct nsm_host *h)
+{
+	const struct nsm_callee to = { h->addr, h->local, NSM_PROGRAM, NSM_VERSION, SM_NOTIFY };
+	struct telling *t = malloc(sizeof(*t));
+	uint8_t args[512];
+	const uint32_t len = put_args(n, h->tries, args, sizeof(args));
+	int rc = -ENOMEM;
+
+	if (t) {
+		*t = (struct telling){ n, h };
+		rc = nsm_call(&n->calls, &to, args, len, &(struct nsm_call_end){ told, t });
+	}
+	if (!rc)
+		return;
+	free(t);
+	pthread_mutex_lock(&n->lock);
+	h->telling = NSM_TELL;
+	h->tell_ns = rn_now_ns() + RN_NS_PER_SECOND;
+	pthread_mutex_unlock(&n->lock);
+	nsm_host_put(n, h);
+}
+
+/* A host with a reference for which pick() is true, or NULL. */
+static struct nsm_host *next(struct nsm *n, uint64_t now,
+			     bool (*pick)(struct nsm_host *h, uint64_t now))
+{
+	struct nsm_host *h = NULL;
+
+	pthread_mutex_lock(&n->lock);
+	for (unsigned i = 0; i < NSM_BUCKETS && !h; i++) {
+		LIST_FOREACH (h, &n->bucket[i], link) {
+			if (pick(h, now))
+				break;
+		}
+	}
+	if (h)
+		h->refs++;
+	pthread_mutex_unlock(&n->lock);
+	return h;
+}
+
+static bool is_due(struct nsm_host *h, uint64_t now)
+{
+	const bool due = h->telling == NSM_TELL && h->tell_ns <= now;
+
+	if (due)
+		h->telling = NSM_BEING_TOLD;
+	return due;
+}
+
+static bool has_rebooted(struct nsm_host *h, uint64_t now)
+{
+	const bool rebooted = h->rebooted && h->tell_ns <= now;
+
+	if (rebooted)
+		h->rebooted = false;
+	return rebooted;
+}
+
+static void free_locks(struct nsm *n, struct nsm_host *h, uint64_t now)
+{
+	struct nsm_reboot r = { .addr = &h->addr, .name = h->name, .name_len = h->name_len };
+
+	pthread_mutex_lock(&n->lock);
+	r.state = h->state;
+	pthread_mutex_unlock(&n->lock);
+	if (!n->hooks.rebooted(n->hooks.ctx, &r)) {
+		pthread_mutex_lock(&n->lock);
+		h->rebooted = true;
+		h->tell_ns = now + AGAIN_NS;
+		pthread_mutex_unlock(&n->lock);
+	}
+	nsm_host_put(n, h);
+}
+
+static bool may_tell(struct nsm *n)
+{
+	bool tell;
+
+	pthread_mutex_lock(&n->lock);
+	tell = n->tell && !n->stop;
+	pthread_mutex_unlock(&n->lock);
+	return tell && n->calls.n < AT_ONCE;
+}
+
+/* When something is due next: locks that could not be freed, hosts to be told, idle hosts. */
+static uint64_t next_look(struct nsm *n, uint64_t now)
+{
+	uint64_t due = now + LOOK_SECONDS * RN_NS_PER_SECOND;
+
+	pthread_mutex_lock(&n->lock);
+	for (unsigned i = 0; i < NSM_BUCKETS; i++) {
+		const struct nsm_host *h;
+
+		LIST_FOREACH (h, &n->bucket[i], link) {
+			if (h->rebooted || (n->tell && h->telling == NSM_TELL))
+				due = rn_min(due, rn_max(h->tell_ns, now + AGAIN_NS));
+		}
+	}
+	pthread_mutex_unlock(&n->lock);
+	return due;
+}
+
+uint64_t nsm_notify_tick(struct nsm *n, uint64_t now)
+{
+	struct nsm_host *h;
+
+	while ((h = next(n, now, has_rebooted)) != NULL)
+		free_locks(n, h, now);
+	while (may_tell(n) && (h = next(n, now, is_due)) != NULL)
+		tell(n, h);
+	if (now >= n->looked_ns + LOOK_SECONDS * RN_NS_PER_SECOND) {
+		n->looked_ns = now;
+		if (!n->hooks.in_grace(n->hooks.ctx))
+			nsm_hosts_retire(n, now);
+	}
+	return next_look(n, now);
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The network status monitor (program 100024 version 1 of the XNFS specification), for the locks of
+ * NFSv3 clients. Hosts that have locks are on record in the state directory. At the next start each
+ * is told that the server has restarted (SM_NOTIFY), and may reclaim its locks. A host on record that
+ * tells the same of itself loses the locks of its former life.
+ *
+ * A host is an address together with the name that its calls of NLM carry. Everything is sent to an
+ * address on record: no message makes the server call another one.
+ *
+ * Locks: nsm.lock is a leaf. Any thread may call the functions below; none waits for the disk or
+ * the network, but for nsm_new and nsm_free.
+ */
+#ifndef RN_NSM_NSM_H
+#define RN_NSM_NSM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/log.h"
+#include "nsm/call.h"
+#include "rpc/address.h"
+
+#define NSM_PROGRAM 100024u
+#define NSM_VERSION 1u
+#define NSM_NAME_MAX 1024u /* SM_MAXSTRLEN, and the longest caller_name of NLM */
+
+struct nsm;
+struct nsm_host;
+
+struct nsm_reboot {
+	const struct rpc_address *addr;
+	const uint8_t *name; /* as NLM knows the host */
+	uint32_t name_len;
+	uint32_t state; /* the host's new state number */
+};
+
+struct nsm_config {
+	const char *state_dir;
+	const struct rn_logger *log;
+	uint16_t port; /* UDP; 0: any privileged one */
+	/* A record that a caller of nsm_host_get has to wait for is on disk. */
+	void (*recorded)(void *ctx);
+	void *recorded_ctx;
+};
+
+/* Calls of nsm/ to NLM, from a thread of nsm/. */
+struct nsm_hooks {
+	/* A host has restarted: its locks from before are to be freed. False: some could not be, and
+	 * the call comes again. */
+	bool (*rebooted)(void *ctx, const struct nsm_reboot *r);
+	/* True while hosts of the run before may reclaim. Their records are kept until then. */
+	bool (*in_grace)(void *ctx);
+	void *ctx;
+};
+
+/*
+ * Reads the records of the run before, and writes the new state number. Records that cannot be used
+ * are no error: the cause is logged. 0 or -errno.
+ */
+int nsm_new(const struct nsm_config *cfg, struct nsm **out);
+/* Starts the threads. 0 or -errno. */
+int nsm_start(struct nsm *n, const struct nsm_hooks *hooks);
+/* Clients find the server's programs: the hosts on record are told now. */
+void nsm_tell_hosts(struct nsm *n);
+/* Ends the threads: no hook is called any more. NULL is allowed. */
+void nsm_stop(struct nsm *n);
+/* All references of hosts are put. NULL is allowed. */
+void nsm_free(struct nsm *n);
+
+/* UDP port of the monitor, or 0: no socket could be had (logged). */
+uint16_t nsm_port(const struct nsm *n);
+/* Number of hosts of the run before. */
+unsigned nsm_former_hosts(struct nsm *n);
+
+struct nsm_peer {
+	struct rpc_address addr;  /* of the host */
+	struct rpc_address local; /* that the host calls, and expects calls from */
+	const uint8_t *name;
+	uint32_t name_len;
+};
+
+/*
+ * A reference to the host, which is on record from now on, and stays there while there are
+ * references. 0; -EAGAIN: the record is being written, call again when cfg.recorded was called;
+ * -ENOLCK: too many hosts, or names of this address; -ENOMEM. A record that cannot be written is
+ * logged, and holds up nobody.
+ */
+int nsm_host_get(struct nsm *n, const struct nsm_peer *peer, struct nsm_host **out);
+void nsm_host_put(struct nsm *n, struct nsm_host *h); /* NULL is allowed */
+/* True if the host was on record in the run before, and has not restarted since. */
+bool nsm_host_is_former(struct nsm *n, const struct nsm_host *h);
+
+/*
+ * Has the messenger make a call; args are copied. 0: end->done is called, on its thread, or by nsm_stop
+ * with -ECANCELED. -EAGAIN: too many wait; -ENOMEM; -ENOTCONN: the monitor does not run. One address has a few
+ * calls at a time, so that a host that does not answer holds up no other.
+ */
+int nsm_submit(struct nsm *n, const struct nsm_callee *to, const uint8_t *args, uint32_t len,
+	       const struct nsm_call_end *end);
+
+#endif

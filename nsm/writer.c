@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The thread that writes the record file. Changes that come while it waits for the disk share the next
+ * write. */
+#include <errno.h>
+#include <string.h>
+
+#include "lib/clock.h"
+#include "nsm/nsm_private.h"
+
+/* Under the lock. */
+static void put_hosts(struct nsm *n, struct nsm_text *t)
+{
+	unsigned count = 0;
+
+	nsm_text_begin(t, n->state);
+	for (unsigned i = 0; i < NSM_BUCKETS; i++) {
+		const struct nsm_host *h;
+
+		LIST_FOREACH (h, &n->bucket[i], link) {
+			const struct nsm_peer p = { h->addr, h->local, h->name, h->name_len };
+
+			if (h->lapsed)
+				continue;
+			nsm_text_add(t, &p);
+			count++;
+		}
+	}
+	nsm_text_end(t, count);
+}
+
+/* Under the lock, which is given up meanwhile. */
+static int save(struct nsm *n)
+{
+	const uint64_t generation = n->generation;
+	struct nsm_text t = { .data = NULL };
+	int rc;
+
+	put_hosts(n, &t);
+	pthread_mutex_unlock(&n->lock);
+	rc = nsm_records_save(n->cfg.state_dir, &t);
+	nsm_text_free(&t);
+	if (rc && !n->failing)
+		rn_err(n->cfg.log,
+		       "the hosts that have locks cannot be recorded in %s/" NSM_RECORDS_NAME
+		       ": %s; until they are, a restart loses the locks of NFSv3 clients",
+		       n->cfg.state_dir, strerror(-rc));
+	pthread_mutex_lock(&n->lock);
+	n->failing = rc != 0;
+	if (!rc)
+		n->saved = generation;
+	return rc;
+}
+
+static int restore(struct nsm *n, uint32_t *state)
+{
+	struct nsm_text t = { .data = NULL };
+	int rc = nsm_records_load(n->cfg.state_dir, &t);
+
+	if (!rc)
+		rc = nsm_text_read(t.data, t.len, state, nsm_host_restore, n);
+	nsm_text_free(&t);
+	return rc == -ENOENT ? 0 : rc;
+}
+
+int nsm_records_begin(struct nsm *n)
+{
+	uint32_t last = 0;
+	int rc = restore(n, &last);
+
+	if (rc == -ENOMEM)
+		return rc;
+	if (rc) {
+		const int moved = rc == -EINVAL ? nsm_records_set_aside(n->cfg.state_dir) : 0;
+
+		rn_err(n->cfg.log,
+		       "%s/" NSM_RECORDS_NAME
+		       " cannot be used: %s%s; NFSv3 clients do not get their locks "
+		       "back, and should be started again",
+		       n->cfg.state_dir, strerror(-rc),
+		       rc == -EINVAL && !moved ? ", and was renamed to " NSM_RECORDS_NAME ".damaged"
+					       : "");
+		nsm_hosts_free(n);
+		n->nhosts = n->nformer = 0;
+		/* Not one that clients know from before, as far as can be. */
+		last = (uint32_t)(rn_wall_ns() / RN_NS_PER_SECOND) & INT32_MAX;
+	}
+	n->state = nsm_next_state(last);
+	n->generation++;
+	pthread_mutex_lock(&n->lock);
+	save(n);
+	pthread_mutex_unlock(&n->lock);
+	return 0;
+}
+
+void *nsm_writer_main(void *nsm)
+{
+	struct nsm *n = nsm;
+
+	pthread_mutex_lock(&n->lock);
+	while (!n->stop) {
+		const struct timespec until = rn_after_seconds(NSM_RETRY_SECONDS);
+
+		if (n->failing)
+			pthread_cond_timedwait(&n->changed, &n->lock, &until);
+		else if (n->generation == n->saved)
+			pthread_cond_wait(&n->changed, &n->lock);
+		if (n->generation == n->saved || n->stop)
+			continue;
+		save(n);
+		pthread_mutex_unlock(&n->lock);
+		n->cfg.recorded(n->cfg.recorded_ctx);
+		pthread_mutex_lock(&n->lock);
+	}
+	if (n->generation != n->saved)
+		save(n);
+	pthread_mutex_unlock(&n->lock);
+	return NULL;
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "rpc/conns.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/clock.h"
+
+#define BUCKETS 1024u
+#define PIECE 16u /* connections copied under one hold of the lock */
+
+TAILQ_HEAD(conn_list, rpc_conn);
+
+struct rpc_conns {
+	pthread_mutex_t lock;
+	uint64_t last_id;
+	struct conn_list bucket[BUCKETS]; /* by id; ids ascend in each */
+};
+
+struct rpc_conns *rpc_conns_new(void)
+{
+	struct rpc_conns *conns = calloc(1, sizeof(*conns));
+
+	if (!conns)
+		return NULL;
+	pthread_mutex_init(&conns->lock, NULL);
+	for (unsigned i = 0; i < BUCKETS; i++)
+		TAILQ_INIT(&conns->bucket[i]);
+	return conns;
+}
+
+void rpc_conns_free(struct rpc_conns *conns)
+{
+	if (!conns)
+		return;
+	pthread_mutex_destroy(&conns->lock);
+	free(conns);
+}
+
+void rpc_conns_enter(struct rpc_conns *conns, struct rpc_conn *conn)
+{
+	conn->made_ns = rn_now_ns();
+	TAILQ_INIT(&conn->under_way);
+	conn->conns = conns;
+	pthread_mutex_lock(&conns->lock);
+	conn->id = ++conns->last_id;
+	TAILQ_INSERT_TAIL(&conns->bucket[conn->id % BUCKETS], conn, of_conns);
+	pthread_mutex_unlock(&conns->lock);
+}
+
+void rpc_conns_leave(struct rpc_conn *conn)
+{
+	struct rpc_conns *conns = conn->conns;
+
+	if (!conns)
+		return;
+	pthread_mutex_lock(&conns->lock);
+	TAILQ_REMOVE(&conns->bucket[conn->id % BUCKETS], conn, of_conns);
+	pthread_mutex_unlock(&conns->lock);
+	conn->conns = NULL;
+}
+
+static uint64_t load(_Atomic uint64_t *n)
+{
+	return atomic_load_explicit(n, memory_order_relaxed);
+}
+
+/* Reads ended before calls: otherwise more might have ended than have come. */
+static void copy_tally(struct rpc_conn_view *v, struct rpc_conn_tally *n)
+{
+	v->ended = atomic_load_explicit(&n->ended, memory_order_acquire);
+	v->calls = load(&n->calls);
+	v->called_ns = load(&n->called_ns);
+	v->oldest_ns = load(&n->oldest_ns);
+	v->bytes_in = load(&n->bytes_in);
+	v->bytes_out = load(&n->bytes_out);
+	v->dropped = load(&n->dropped);
+	v->errors = load(&n->errors);
+}
+
+static void copy_rdma(struct rpc_conn_view *v, struct rpc_conn_rdma *rdma)
+{
+	memcpy(v->device, rdma->device, sizeof(v->device));
+	v->inline_in = rdma->inline_in;
+	v->inline_out = rdma->inline_out;
+	v->credits = rdma->credits;
+	v->err_chunk = load(&rdma->err_chunk);
+	v->err_vers = load(&rdma->err_vers);
+}
+
+/* Under the lock. */
+static void copy(struct rpc_conn_view *v, struct rpc_conn *conn)
+{
+	*v = (struct rpc_conn_view){
+		.id = conn->id,
+		.peer = conn->peer,
+		.local = conn->local,
+		.netid = conn->ops->netid,
+		.dialed = conn->dialed,
+		.closing = atomic_load(&conn->back_closed),
+		.back = atomic_load(&conn->back) != NULL,
+		.session_client = load(&conn->session_client),
+		.made_ns = conn->made_ns,
+	};
+	copy_tally(v, &conn->tally);
+	if (conn->rdma)
+		copy_rdma(v, conn->rdma);
+}
+
+/* The first connection of that bucket behind an id. NULL: there is none. Under the lock. */
+static struct rpc_conn *behind(const struct rpc_conns *conns, uint64_t bucket, uint64_t id)
+{
+	struct rpc_conn *conn;
+
+	TAILQ_FOREACH (conn, &conns->bucket[bucket], of_conns) {
+		if (conn->id > id)
+			break;
+	}
+	return conn;
+}
+
+/* Copies the next connections behind *after, which moves, in the order of the buckets. */
+static unsigned next_piece(struct rpc_conns *conns, uint64_t *after, unsigned most,
+			   struct rpc_conn_view piece[PIECE])
+{
+	uint64_t bucket = *after % BUCKETS;
+	unsigned n = 0;
+
+	pthread_mutex_lock(&conns->lock);
+	struct rpc_conn *conn = behind(conns, bucket, *after);
+
+	while (n < PIECE && n < most) {
+		while (!conn && ++bucket < BUCKETS)
+			conn = TAILQ_FIRST(&conns->bucket[bucket]);
+		if (!conn)
+			break;
+		*after = conn->id;
+		copy(&piece[n++], conn);
+		conn = TAILQ_NEXT(conn, of_conns);
+	}
+	pthread_mutex_unlock(&conns->lock);
+	return n;
+}
+
+bool rpc_conns_view(struct rpc_conns *conns, uint64_t *after, unsigned most,
+		    void (*show)(void *arg, const struct rpc_conn_view *v), void *arg)
+{
+	struct rpc_conn_view piece[PIECE];
+
+	while (most > 0) {
+		const unsigned n = next_piece(conns, after, most, piece);
+
+		for (unsigned i = 0; i < n; i++)
+			show(arg, &piece[i]);
+		if (n < PIECE && n < most)
+			return true;
+		most -= n;
+	}
+	return false;
+}
+
+bool rpc_conns_find(struct rpc_conns *conns, uint64_t id, struct rpc_conn_view *out)
+{
+	struct rpc_conn *conn;
+
+	pthread_mutex_lock(&conns->lock);
+	TAILQ_FOREACH (conn, &conns->bucket[id % BUCKETS], of_conns) {
+		if (conn->id == id)
+			break;
+	}
+	if (conn)
+		copy(out, conn);
+	pthread_mutex_unlock(&conns->lock);
+	return conn != NULL;
+}
