@@ -1,9 +1,9 @@
-#!/usr/bin/env -S python3 -B
+#!/usr/bin/python3 -B
 # SPDX-License-Identifier: BSD-2-Clause
 """Runs a command in a root as a container engine does: confined.py PROFILE CAPABILITIES ROOT COMMAND...
 
 The command has the CAPABILITIES (DAC_READ_SEARCH,SETUID,...) and no other, no new privileges, and the system calls that the
-seccomp PROFILE (JSON in the form of container engines) allows.
+seccomp PROFILE (JSON in the form of container engines) allows. Debian's Python has the module seccomp.
 """
 import json
 import os
@@ -24,4 +24,4 @@ os.chroot(root)
 os.chdir("/")
 filters.load()
 wanted = "-all," + ",".join("+" + c.lower() for c in capabilities.split(","))
-os.execvp("setpriv", ["setpriv", "--no-new-privs", "--bounding-set", wanted, "--inh-caps", "-all", *command])
+os.execv("/usr/bin/setpriv", ["setpriv", "--no-new-privs", "--bounding-set", wanted, "--inh-caps", "-all", *command])
