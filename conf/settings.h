@@ -56,7 +56,8 @@ struct cfg_tcp {
 	bool enabled;
 	uint64_t port;
 	struct cfg_addrs listen;
-	uint64_t mount_port; /* 0: MOUNT on the NFS port only */
+	uint64_t mount_port;  /* 0: MOUNT on the NFS port only */
+	uint64_t rquota_port; /* 0: RQUOTA on the NFS port only */
 	uint64_t max_connections;
 	uint64_t max_requests; /* in flight, for each connection */
 	uint64_t idle_timeout; /* 0: never */
@@ -82,6 +83,7 @@ struct cfg_nfs3 {
 	uint64_t drc_size; /* entries */
 	uint64_t drc_memory;
 	bool manage_gids;
+	bool rquota;
 };
 
 struct cfg_nlm {

@@ -72,6 +72,9 @@ const struct cfg_row cfg_rows[] = {
 	{ ROW(tcp, mount_port, CFG_UINT), RANGE(0, 65535), .def = "20048",
 	  .text = "Further port for MOUNT, of NFS version 3. 0, or the NFS port, means none: MOUNT is answered on the NFS "
 		  "port alone." },
+	{ ROW(tcp, rquota_port, CFG_UINT), RANGE(0, 65535), .def = "0",
+	  .text = "Further port for RQUOTA (nfs3.rquota). 0, or the NFS port, means none: RQUOTA is answered on the NFS port "
+		  "alone, which rpcbind(8) tells clients." },
 	{ ROW(tcp, max_connections, CFG_UINT), RANGE(1, 1000000), .def = "16384",
 	  .text = "Connections at a time, with those to clients of NFSv4.0 for callbacks, which are a quarter of them "
 		  "at most. Above that, connections are closed to make room: first those of hosts that no "
@@ -126,6 +129,10 @@ const struct cfg_row cfg_rows[] = {
 	{ ROW(nfs3, manage_gids, CFG_BOOL), .def = "no",
 	  .text = "Take a user's groups from this machine rather than from the request, which carries at "
 		  "most 16." },
+
+	{ ROW(nfs3, rquota, CFG_BOOL), .def = "yes",
+	  .text = "Tell clients the quotas of users and groups by RQUOTA: a user's own, and root any. Say no where "
+		  "rpc.rquotad runs, whose registration for TCP would be replaced. Quotas are never set by clients." },
 
 	{ ROW(nfs4, enabled, CFG_BOOL), .def = "yes",
 	  .text = "Serve NFS version 4." },

@@ -11,6 +11,7 @@
 #include "lib/util.h"
 
 #define PAGES_MOST 20u /* of one list */
+#define SESSIONS "/v1/sessions"
 
 static const struct {
 	const char *name, *path;
@@ -21,14 +22,37 @@ static const struct {
 	{ "exports.json", "/v1/exports", false },
 	{ "clients.json", "/v1/clients", false },
 	{ "connections.json", "/v1/connections", false },
-	{ "sessions.json", "/v1/sessions", false },
+	{ "sessions.json", SESSIONS, false },
 	{ "grace.json", "/v1/grace", false },
 	{ "log-levels.json", "/v1/log", false },
 	{ "metrics.txt", "/metrics", false },
+	{ "stats.json", "/v1/stats", false },
 	{ "opens.json", "/v1/opens", true },
 	{ "locks.json", "/v1/locks", true },
 	{ "delegations.json", "/v1/delegations", true },
 };
+
+/* Root is told the ids of sessions. A stranger who knows one can use the session until it ends. */
+static void drop_ids(json_t *answer)
+{
+	json_t *session;
+	size_t i;
+
+	json_array_foreach(json_object_get(answer, "sessions"), i, session)
+		json_object_del(session, "id");
+}
+
+static void add_without_ids(struct bundle *b, const char *name, json_t *answer)
+{
+	drop_ids(answer);
+	char *text = answer ? json_dumps(answer, JSON_INDENT(2)) : NULL;
+
+	if (text)
+		tar_add(&b->tar, name, text, strlen(text));
+	else
+		bundle_missing(b, name, "the answer cannot be read");
+	free(text);
+}
 
 /* Adds an answer. The parsed one, for the caller to free; NULL: none, or no JSON. */
 static json_t *add(struct bundle *b, const char *name, const char *path)
@@ -47,8 +71,11 @@ static json_t *add(struct bundle *b, const char *name, const char *path)
 	} else if (a.status != 200) {
 		bundle_missing(b, name, "the server answers %s with status %d", path, a.status);
 	} else {
-		tar_add(&b->tar, name, a.body, a.body_len);
 		answer = json_loadb(a.body, a.body_len, 0, NULL);
+		if (strncmp(path, SESSIONS, strlen(SESSIONS)) == 0)
+			add_without_ids(b, name, answer);
+		else
+			tar_add(&b->tar, name, a.body, a.body_len);
 	}
 	http_free(&a);
 	return answer;

@@ -6,6 +6,7 @@
 #include "ctl/client_tables.h"
 #include "ctl/ctl.h"
 #include "ctl/pages.h"
+#include "ctl/put_json.h"
 
 /* Clients of both kinds. */
 struct clients {
@@ -56,7 +57,7 @@ static int print_json(const struct clients *c)
 		json_object_set(all, "nfs3_clients", c->nfs3);
 	if (others)
 		json_object_set(all, "others", (json_t *)others);
-	const int rc = json_dumpf(all, stdout, JSON_INDENT(2));
+	const int rc = put_json(all, JSON_INDENT(2));
 
 	json_decref(all);
 	putchar('\n');

@@ -9,6 +9,7 @@
 
 #include "ctl/ctl.h"
 #include "ctl/options.h"
+#include "ctl/put_json.h"
 #include "ctl/table.h"
 #include "ctl/uri.h"
 #include "lib/clock.h"
@@ -104,7 +105,7 @@ static int report(struct draining *d, const json_t *answer)
 
 static void print_json(const json_t *answer)
 {
-	json_dumpf(answer, stdout, JSON_INDENT(2));
+	put_json(answer, JSON_INDENT(2));
 	putchar('\n');
 }
 

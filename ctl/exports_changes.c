@@ -2,9 +2,11 @@
 /* The effect of a change of the exports, printed for people. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ctl/exports.h"
+#include "ctl/table.h"
 
 static char sign(const json_t *change)
 {
@@ -22,8 +24,13 @@ static void print_options(const char *verb, const json_t *list, FILE *out)
 	size_t i;
 
 	json_array_foreach(list, i, option)
-		fprintf(out, "%s%s", i ? "," : verb,
-			json_string_value(option) ? json_string_value(option) : "?");
+	{
+		const char *text = json_string_value(option);
+		char *safe = table_safe_text(text ? text : "?");
+
+		fprintf(out, "%s%s", i ? "," : verb, safe ? safe : "?");
+		free(safe);
+	}
 }
 
 static void print_client(const json_t *c, FILE *out)

@@ -106,7 +106,7 @@ static struct lookup *lookup_new(const char *path)
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&l->changed, &attr);
 	pthread_condattr_destroy(&attr);
-	memcpy(l->path, path, strlen(path));
+	memcpy(l->path, path, strlen(path) + 1);
 	l->refs = 2;
 	return l;
 }

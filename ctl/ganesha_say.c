@@ -3,15 +3,19 @@
 
 #include <stdarg.h>
 
+#include "lib/utf8.h"
+
 #define TEXT_MAX 1024
 
+/* Control characters are written in octal, and so are bytes that are no UTF-8: a terminal obeys none of them. */
 static void put_safe(FILE *out, const char *text)
 {
-	for (const char *s = text; *s; s++) {
-		if ((unsigned char)*s < ' ' || *s == 0x7f)
-			fprintf(out, "\\%03o", (unsigned)(unsigned char)*s);
+	for (size_t len; *text; text += len ? len : 1) {
+		len = rn_utf8_printable(text);
+		if (len)
+			fwrite(text, 1, len, out);
 		else
-			fputc(*s, out);
+			fprintf(out, "\\%03o", (unsigned)(unsigned char)*text);
 	}
 }
 

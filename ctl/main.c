@@ -9,6 +9,8 @@
 #include "config.h"
 #include "ctl/ctl.h"
 #include "ctl/http.h"
+#include "ctl/put_json.h"
+#include "ctl/table.h"
 #include "lib/util.h"
 
 #define SOCKET "/run/ringnfs/control"
@@ -74,9 +76,12 @@ static int refused(const struct ctl *ctl, int http_status, const json_t *answer)
 {
 	const char *error = json_string_value(json_object_get(answer, "error"));
 	const char *code = json_string_value(json_object_get(answer, "code"));
+	/* The reason may name paths and machines. */
+	char *safe = table_safe_text(error ? error : "no reason was given");
 
 	fprintf(stderr, "ringnfsctl: %s: refused: %s (%s, status %d)\n", ctl->socket,
-		error ? error : "no reason was given", code ? code : "?", http_status);
+		safe ? safe : "?", code ? code : "?", http_status);
+	free(safe);
 	return CTL_REFUSED;
 }
 
@@ -104,7 +109,7 @@ static int ask(const struct ctl *ctl, const struct http_question *q, json_t **ou
 	else if (a.status != 200)
 		status = refused(ctl, a.status, *out);
 	if (!rc && ctl->json) {
-		fwrite(a.body, 1, a.body_len, stdout);
+		put_json_text(a.body, a.body_len, *out);
 		json_decref(*out);
 		*out = NULL;
 	}

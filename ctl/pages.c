@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "ctl/pages.h"
+#include "ctl/put_json.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,7 +87,7 @@ int pages_get(const struct ctl *ctl, const struct pages_query *q, json_t **rows)
 int pages_print_json(const struct pages_query *q, json_t *rows)
 {
 	json_t *all = json_pack("{s:O}", q->list, rows);
-	const int rc = all ? json_dumpf(all, stdout, JSON_INDENT(2)) : -1;
+	const int rc = all ? put_json(all, JSON_INDENT(2)) : -1;
 
 	json_decref(all);
 	putchar('\n');

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "ctl/print.h"
+#include "ctl/put_json.h"
 #include "ctl/table.h"
 #include "ctl/uri.h"
 #include "lib/util.h"
@@ -313,7 +314,7 @@ int states_print_json(enum states_kind kind, json_t *rows)
 
 	if (!all)
 		return no_memory();
-	json_dumpf(all, stdout, JSON_INDENT(2));
+	put_json(all, JSON_INDENT(2));
 	putchar('\n');
 	json_decref(all);
 	return CTL_DONE;

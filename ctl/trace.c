@@ -10,6 +10,7 @@
 #include "ctl/ctl.h"
 #include "ctl/options.h"
 #include "ctl/print.h"
+#include "ctl/put_json.h"
 #include "ctl/table.h"
 #include "ctl/uri.h"
 #include "lib/clock.h"
@@ -232,7 +233,7 @@ static void show(struct run *r, const json_t *answer)
 			break;
 		r->shown++;
 		if (r->json) {
-			json_dumpf(call, stdout, JSON_COMPACT);
+			put_json(call, JSON_COMPACT);
 			putchar('\n');
 		} else if (is_whole(call)) {
 			print_call(call);

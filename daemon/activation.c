@@ -133,7 +133,8 @@ void activation_end(struct activation *a, const struct rn_logger *log)
 			rn_warn(log,
 				"the service manager has a socket at %s, which [tcp] does not "
 				"name: it is "
-				"not served; change listen, port or mount_port, or ringnfsd.socket",
+				"not served; change listen, port, mount_port or rquota_port, or "
+				"ringnfsd.socket",
 				text_of(&a->socket[i].at, text));
 	close_all(a);
 }

@@ -85,7 +85,7 @@ static uint32_t place_of_status(uint32_t status)
 
 static bool begins_with_status(const struct rpc_call *call)
 {
-	if (call->prog == NFS_PROGRAM)
+	if (call->prog == NFS_PROGRAM || call->prog == NFSACL_PROGRAM)
 		return call->proc != 0;
 	return call->prog == MOUNT_PROGRAM && call->proc == MOUNT_MNT;
 }

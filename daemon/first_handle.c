@@ -13,8 +13,10 @@ static bool skip_to_fh(struct xdr_in *x, const struct rpc_peek *call)
 {
 	if (call->proc == 0)
 		return false;
-	if (call->prog == NFS_PROGRAM && call->vers == NFS3_VERSION)
-		return true; /* arguments begin with a handle, whatever the procedure */
+	/* Arguments begin with a handle, whatever the procedure. */
+	if ((call->prog == NFS_PROGRAM && call->vers == NFS3_VERSION) ||
+	    call->prog == NFSACL_PROGRAM)
+		return true;
 	if (call->prog == NFS4_PROGRAM && call->vers == NFS4_VERSION)
 		return nfs4_skip_to_fh(x);
 	return call->prog == NLM_PROGRAM && nlm_skip_to_fh(x, call->proc);

@@ -91,36 +91,73 @@ static int listen_port(struct tcp_server *s, struct activation *passed, const st
 	return 0;
 }
 
-static int listen_tcp(struct tcp_server *s, struct activation *passed, const struct cfg_tcp *cfg,
-		      const struct rn_logger *log, struct registration_ports *ports)
-{
-	uint16_t nfs[2] = { 0 }, mount[2] = { 0 };
-	int rc = listen_port(s, passed, &cfg->listen, (uint16_t)cfg->port, nfs);
+/* What the further ports have in common. */
+struct listening {
+	struct tcp_server *s;
+	struct activation *passed;
+	const struct cfg_tcp *cfg;
+	const struct rn_logger *log;
+	uint16_t nfs[2]; /* ports of NFS over IPv4 and IPv6, 0: none */
+};
 
-	if (rc) {
-		rn_err(log, "cannot listen on TCP port %llu: %s%s", (unsigned long long)cfg->port,
-		       strerror(-rc),
+/* Listens on a port of a program that the NFS port serves, too, if it has one. got becomes that port
+ * over IPv4 and IPv6, or else NFS's. */
+static void listen_further(const struct listening *l, const char *name, uint64_t port,
+			   uint16_t got[2])
+{
+	const uint16_t *nfs = l->nfs;
+	int rc = 0;
+
+	got[0] = got[1] = 0;
+	if (port && port != l->cfg->port)
+		rc = listen_port(l->s, l->passed, &l->cfg->listen, (uint16_t)port, got);
+	if (rc)
+		rn_warn(l->log, "cannot listen on %s's port %llu (%s): %s is on port %u only", name,
+			(unsigned long long)port, strerror(-rc), name, nfs[0] | nfs[1]);
+	for (unsigned i = 0; i < 2; i++)
+		got[i] = got[i] ? got[i] : nfs[i];
+}
+
+static int listen_nfs(struct listening *l)
+{
+	int rc = listen_port(l->s, l->passed, &l->cfg->listen, (uint16_t)l->cfg->port, l->nfs);
+
+	if (rc)
+		rn_err(l->log, "cannot listen on TCP port %llu: %s%s",
+		       (unsigned long long)l->cfg->port, strerror(-rc),
 		       rc == -EADDRINUSE
 			       ? "; another NFS server (nfs-server.service?) has it: stop it, or "
 				 "set port in [tcp]"
 			       : "");
-		return rc;
-	}
-	if (ports->nfs3 && cfg->mount_port && cfg->mount_port != cfg->port)
-		rc = listen_port(s, passed, &cfg->listen, (uint16_t)cfg->mount_port, mount);
+	return rc;
+}
+
+static int listen_tcp(struct listening *l, struct registration_ports *ports)
+{
+	uint16_t mount[2], rquota[2];
+	const uint16_t *nfs = l->nfs;
+	int rc = listen_nfs(l);
+
 	if (rc)
-		rn_warn(log, "cannot listen on MOUNT's port %llu (%s): MOUNT is on port %u only",
-			(unsigned long long)cfg->mount_port, strerror(-rc), nfs[0] | nfs[1]);
+		return rc;
 	ports->tcp4 = nfs[0];
 	ports->tcp6 = nfs[1];
 	if (!ports->nfs3) {
-		rn_notice(log, "NFS on TCP port %u", nfs[0] | nfs[1]);
+		rn_notice(l->log, "NFS on TCP port %u", nfs[0] | nfs[1]);
 		return 0;
 	}
-	ports->mount4 = mount[0] ? mount[0] : nfs[0];
-	ports->mount6 = mount[1] ? mount[1] : nfs[1];
-	rn_notice(log, "NFS on TCP port %u, MOUNT on TCP port %u", nfs[0] | nfs[1],
-		  ports->mount4 | ports->mount6);
+	listen_further(l, "MOUNT", l->cfg->mount_port, mount);
+	ports->mount4 = mount[0];
+	ports->mount6 = mount[1];
+	rn_notice(l->log, "NFS on TCP port %u, MOUNT on TCP port %u", nfs[0] | nfs[1],
+		  mount[0] | mount[1]);
+	if (!ports->rquota)
+		return 0;
+	listen_further(l, "RQUOTA", l->cfg->rquota_port, rquota);
+	ports->rquota4 = rquota[0];
+	ports->rquota6 = rquota[1];
+	if (rquota[0] != nfs[0] || rquota[1] != nfs[1])
+		rn_notice(l->log, "RQUOTA on TCP port %u", rquota[0] | rquota[1]);
 	return 0;
 }
 
@@ -128,11 +165,12 @@ int listeners_tcp(struct tcp_server *s, const struct cfg_tcp *cfg, const struct 
 		  struct registration_ports *ports)
 {
 	struct activation passed;
+	struct listening l = { .s = s, .passed = &passed, .cfg = cfg, .log = log };
 	int rc = activation_take(&passed, log);
 
 	if (rc)
 		return rc;
-	rc = listen_tcp(s, &passed, cfg, log, ports);
+	rc = listen_tcp(&l, ports);
 	activation_end(&passed, log);
 	return rc;
 }

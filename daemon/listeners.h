@@ -10,9 +10,9 @@
 struct tcp_server;
 struct rr_server;
 
-/* Listens for NFS, and for MOUNT if ports->nfs3; fills the tcp and mount ports. Where the service manager
+/* Listens for NFS, for MOUNT if ports->nfs3 and for RQUOTA if ports->rquota; fills their ports. Where the service manager
  * has passed a socket for an address and port, that one is used. A NFS port that is taken is an error; a
- * MOUNT port that is taken is a warning, since MOUNT is answered on the NFS port too. 0 or -errno, logged. */
+ * MOUNT or RQUOTA port that is taken is a warning, since both are answered on the NFS port too. 0 or -errno, logged. */
 int listeners_tcp(struct tcp_server *s, const struct cfg_tcp *cfg, const struct rn_logger *log,
 		  struct registration_ports *ports);
 

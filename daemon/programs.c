@@ -186,8 +186,8 @@ static int start_nfs4(const struct programs_config *cfg, struct programs *p)
 	return rc ? rc : nfs4_server_new(&nfs4, &p->nfs4);
 }
 
-/* Fills rpc's table of programs: NFS with its versions in ascending order, then MOUNT and NLM,
- * which exist for NFSv3 only. */
+/* Fills rpc's table of programs: NFS with its versions in ascending order, then those that exist
+ * for NFSv3 only. */
 static void fill_tables(struct programs *p, struct rpc_server *rpc)
 {
 	struct rpc_program *nfs = &rpc->programs[0];
@@ -198,7 +198,10 @@ static void fill_tables(struct programs *p, struct rpc_server *rpc)
 	if (p->nfs3) {
 		nfs3_program(p->nfs3, nfs, &rpc->programs[1]);
 		nlm_program(p->nfs3, &rpc->programs[2]);
-		rpc->nprograms = 3;
+		nfsacl_program(p->nfs3, &rpc->programs[3]);
+		rpc->nprograms = 4;
+		if (p->rquota)
+			rquota_program(p->nfs3, &rpc->programs[rpc->nprograms++]);
 		p->versions[n++] = nfs->versions[0];
 	}
 	if (p->nfs4)
@@ -220,6 +223,7 @@ int programs_start(const struct programs_config *cfg, struct programs *p, struct
 	p->drc = drc_new(set->nfs3.drc_size, set->nfs3.drc_memory);
 	if (!p->drc)
 		return -ENOMEM;
+	p->rquota = set->nfs3.enabled && set->nfs3.rquota;
 	rc = start_nsm(cfg, p);
 	if (!rc)
 		rc = start_nfs3(cfg, p);

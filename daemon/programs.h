@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The RPC programs that the settings ask for: NFS with its versions, MOUNT and NLM if NFSv3 is
- * enabled, and their shared state. The objects that program tables point to are owned here. */
+/* The RPC programs that the settings ask for: NFS with its versions, MOUNT, NLM, NFSACL and
+ * RQUOTA if NFSv3 is enabled, and their shared state. The objects that program tables point to are owned here. */
 #ifndef RN_DAEMON_PROGRAMS_H
 #define RN_DAEMON_PROGRAMS_H
 
@@ -42,6 +42,7 @@ struct programs {
 	struct idmap *idmap;
 	struct nsm *nsm; /* NULL: no record of NFSv3's locks is kept */
 	struct nfs3_server *nfs3;
+	bool rquota;		  /* RQUOTA is served, by nfs3 */
 	struct nfs4_server *nfs4; /* NULL if NFSv4 is disabled */
 	/*
 	 * Memory for the state of NFSv4's clients. It is set aside from the whole budget, as

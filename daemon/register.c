@@ -11,8 +11,8 @@
 #include "nsm/nsm.h"
 #include "rpc/rpcbind.h"
 
-/* For each version of NFS, MOUNT and NLM, four netids; for the status monitor, two. */
-#define MAPPINGS (4 * (2 + 3 + 1) + 2)
+/* For each version of NFS, MOUNT, NLM, NFSACL and RQUOTA, four netids; for the status monitor, two. */
+#define MAPPINGS (4 * (2 + 3 + 1 + 1 + 2) + 2)
 
 struct mapping {
 	uint32_t prog, vers;
@@ -138,14 +138,19 @@ static void add_programs(struct registration *r, const struct registration_ports
 {
 	const struct ports nfs = { p->tcp4, p->tcp6, p->rdma4, p->rdma6 };
 	const struct ports mount = { p->mount4, p->mount6, p->rdma4, p->rdma6 };
+	const struct ports rquota = { p->rquota4, p->rquota6, p->rdma4, p->rdma6 };
 
 	for (uint32_t v = 3; v <= 4; v++)
 		if (v == 3 ? p->nfs3 : p->nfs4)
 			add_all(r, NFS_PROGRAM, v, &nfs);
 	for (uint32_t v = 1; p->nfs3 && v <= 3; v++)
 		add_all(r, MOUNT_PROGRAM, v, &mount);
-	if (p->nfs3)
+	if (p->nfs3) {
 		add_all(r, NLM_PROGRAM, NLM_VERSION, &nfs);
+		add_all(r, NFSACL_PROGRAM, NFSACL_VERSION, &nfs);
+	}
+	for (uint32_t v = 1; p->rquota && v <= 2; v++)
+		add_all(r, RQUOTA_PROGRAM, v, &rquota);
 	add(r, NSM_PROGRAM, NSM_VERSION, "udp", p->nsm);
 	add(r, NSM_PROGRAM, NSM_VERSION, "udp6", p->nsm);
 }

@@ -208,6 +208,7 @@ static int start_programs(struct server *s)
 
 	s->ports.nfs3 = s->programs.nfs3 != NULL;
 	s->ports.nfs4 = s->programs.nfs4 != NULL;
+	s->ports.rquota = s->programs.rquota;
 	s->ports.nsm = s->programs.nsm ? nsm_port(s->programs.nsm) : 0;
 	return rc;
 }

@@ -37,7 +37,7 @@ static size_t status_word(const struct rpc_request *req)
 
 	if (call->proc == 0)
 		return 0;
-	if (call->prog == NFS_PROGRAM)
+	if (call->prog == NFS_PROGRAM || call->prog == NFSACL_PROGRAM)
 		return ACCEPTED_WORDS;
 	if (call->prog == MOUNT_PROGRAM)
 		return call->proc == MNT ? ACCEPTED_WORDS : 0;

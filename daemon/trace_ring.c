@@ -13,26 +13,20 @@ void trace_ring_init(struct trace_ring *r)
 void trace_ring_put(struct trace_ring *r, const struct trace_call *call)
 {
 	uint64_t at = atomic_load_explicit(&r->tail, memory_order_relaxed);
+	struct trace_cell *c;
 
-	for (;;) {
-		struct trace_cell *c = &r->cell[at % TRACE_RING];
-		const uint64_t turn = atomic_load_explicit(&c->turn, memory_order_acquire);
-
-		if (turn < at) { /* the call of a round before is still in it */
+	do {
+		c = &r->cell[at % TRACE_RING];
+		/* The call of a round before is still in it. If another writer has taken the cell, the tail has moved
+		 * on and the exchange fails. */
+		if (atomic_load_explicit(&c->turn, memory_order_acquire) < at) {
 			atomic_fetch_add_explicit(&r->lost, 1, memory_order_relaxed);
 			return;
 		}
-		if (turn > at) { /* another writer was faster */
-			at = atomic_load_explicit(&r->tail, memory_order_relaxed);
-			continue;
-		}
-		if (!atomic_compare_exchange_weak_explicit(
-			    &r->tail, &at, at + 1, memory_order_relaxed, memory_order_relaxed))
-			continue;
-		c->call = *call;
-		atomic_store_explicit(&c->turn, at + 1, memory_order_release);
-		return;
-	}
+	} while (!atomic_compare_exchange_weak_explicit(&r->tail, &at, at + 1, memory_order_relaxed,
+							memory_order_relaxed));
+	c->call = *call;
+	atomic_store_explicit(&c->turn, at + 1, memory_order_release);
 }
 
 bool trace_ring_take(struct trace_ring *r, struct trace_call *out)

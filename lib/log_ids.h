@@ -18,10 +18,12 @@
 #define RN_ID_STATE_REVOKED "d42bca1124b0459fa78ec049a355ecf3"
 /* A host that no export admits. */
 #define RN_ID_HOST_REFUSED "b628cbbd6f0b49d19ff8240a08d8450d"
-/* A MNT was refused, with the reason and the line of the exports. */
+/* A MNT, or the use of an export by NFSv4, was refused, with the reason and the line of the exports. */
 #define RN_ID_MOUNT_REFUSED "d18505c8e6114f948aa9e21ac2c80391"
 /* A MNT was granted (level info). */
 #define RN_ID_MOUNT_GRANTED "6dc195f7566f4b9b82c29f7e3cfd4456"
+/* A client of NFSv4 has registered (level info). */
+#define RN_ID_CLIENT_REGISTERED "4c21a6a7e7c7465cb145058d40f1a29e"
 /* A file system does not answer. */
 #define RN_ID_FS_STUCK "9927f8b037e342dc99e48eb298d1e8f8"
 /* A file system that did not answer does so again. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * NFS version 3 and MOUNT (RFC 1813) as RPC programs.
+ * NFS version 3 and MOUNT (RFC 1813), and the protocols beside them, as RPC programs.
  */
 #ifndef RN_NFS3_SERVER_H
 #define RN_NFS3_SERVER_H
@@ -13,6 +13,9 @@
 #define MOUNT_PROGRAM 100005u
 #define NLM_PROGRAM 100021u
 #define NLM_VERSION 4u
+#define NFSACL_PROGRAM 100227u
+#define NFSACL_VERSION 3u
+#define RQUOTA_PROGRAM 100011u
 
 struct nfs3_server;
 struct nsm;
@@ -57,6 +60,12 @@ void nlm_program(struct nfs3_server *s, struct rpc_program *nlm);
 /* Moves x from the arguments of a call of NLM to its file handle. False: that procedure has none, or
  * the call is cut off. */
 bool nlm_skip_to_fh(struct xdr_in *x, uint32_t proc);
+
+/* POSIX ACLs (nfs3/acl/nfsacl.h). The arguments of its procedures but NULL begin with a handle. */
+void nfsacl_program(struct nfs3_server *s, struct rpc_program *acl);
+
+/* Quotas of users and groups (nfs3/quota/rquota.h), versions 1 and 2. */
+void rquota_program(struct nfs3_server *s, struct rpc_program *quota);
 
 /* The RFC's name of a status of NFS version 3, or of NLM; NULL: none has that number. MOUNT's numbers are those of
  * NFS. */

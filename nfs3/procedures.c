@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The programs' versions, and their procedures by number. */
 #include "lib/util.h"
+#include "nfs3/acl/nfsacl.h"
 #include "nfs3/nlm.h"
 #include "nfs3/procs.h"
+#include "nfs3/quota/rquota.h"
 #include "nfs3/server.h"
 
 static const struct rpc_proc null_proc = { .name = "NULL", .flags = RPC_PROMPT };
@@ -85,6 +87,59 @@ void nlm_program(struct nfs3_server *s, struct rpc_program *nlm)
 		.name = "nlm",
 		.versions = nlm_versions,
 		.nversions = rn_array_size(nlm_versions),
+		.ctx = s,
+	};
+}
+
+static const struct rpc_proc *const nfsacl_procs[NFSACLPROC3_COUNT] = {
+	[NFSACLPROC3_NULL] = &null_proc,
+	[NFSACLPROC3_GETACL] = &nfsacl_proc_getacl.rpc,
+	[NFSACLPROC3_SETACL] = &nfsacl_proc_setacl.rpc,
+};
+
+static const struct rpc_version nfsacl_versions[] = {
+	{ .vers = NFSACL_VERSION, .procs = nfsacl_procs, .nprocs = NFSACLPROC3_COUNT },
+};
+
+void nfsacl_program(struct nfs3_server *s, struct rpc_program *acl)
+{
+	*acl = (struct rpc_program){
+		.prog = NFSACL_PROGRAM,
+		.name = "nfsacl",
+		.versions = nfsacl_versions,
+		.nversions = rn_array_size(nfsacl_versions),
+		.ctx = s,
+	};
+}
+
+static const struct rpc_proc *const rquota_v1_procs[RQUOTAPROC_COUNT] = {
+	[RQUOTAPROC_NULL] = &null_proc,
+	[RQUOTAPROC_GETQUOTA] = &rquota_proc_get_v1,
+	[RQUOTAPROC_GETACTIVEQUOTA] = &rquota_proc_getactive_v1,
+	[RQUOTAPROC_SETQUOTA] = &rquota_proc_set_v1,
+	[RQUOTAPROC_SETACTIVEQUOTA] = &rquota_proc_setactive_v1,
+};
+
+static const struct rpc_proc *const rquota_v2_procs[RQUOTAPROC_COUNT] = {
+	[RQUOTAPROC_NULL] = &null_proc,
+	[RQUOTAPROC_GETQUOTA] = &rquota_proc_get_v2,
+	[RQUOTAPROC_GETACTIVEQUOTA] = &rquota_proc_getactive_v2,
+	[RQUOTAPROC_SETQUOTA] = &rquota_proc_set_v2,
+	[RQUOTAPROC_SETACTIVEQUOTA] = &rquota_proc_setactive_v2,
+};
+
+static const struct rpc_version rquota_versions[] = {
+	{ .vers = RQUOTA_VERSION, .procs = rquota_v1_procs, .nprocs = RQUOTAPROC_COUNT },
+	{ .vers = RQUOTA_EXT_VERSION, .procs = rquota_v2_procs, .nprocs = RQUOTAPROC_COUNT },
+};
+
+void rquota_program(struct nfs3_server *s, struct rpc_program *quota)
+{
+	*quota = (struct rpc_program){
+		.prog = RQUOTA_PROGRAM,
+		.name = "rquota",
+		.versions = rquota_versions,
+		.nversions = rn_array_size(rquota_versions),
 		.ctx = s,
 	};
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Procedures of NFSv3, MOUNT and NLM: one row for each, at the foot of the file that decodes and
+ * Procedures of NFSv3, MOUNT, NLM, NFSACL and RQUOTA: one row for each, at the foot of the file that decodes and
  * runs the procedure. nfs3/procedures.c lists the rows by number; for NFSv3's, NFS3_PROC_LIST below is
  * the list.
  */
@@ -77,6 +77,13 @@ struct nfs3_proc {
 #define NFS3_DECLARE_PROC(NAME, name) extern const struct nfs3_proc nfs3_proc_##name;
 NFS3_PROC_LIST(NFS3_DECLARE_PROC)
 #undef NFS3_DECLARE_PROC
+
+extern const struct nfs3_proc nfsacl_proc_getacl, nfsacl_proc_setacl;
+
+extern const struct rpc_proc rquota_proc_get_v1, rquota_proc_getactive_v1, rquota_proc_set_v1,
+	rquota_proc_setactive_v1;
+extern const struct rpc_proc rquota_proc_get_v2, rquota_proc_getactive_v2, rquota_proc_set_v2,
+	rquota_proc_setactive_v2;
 
 extern const struct rpc_proc mnt_proc_mnt, mnt_proc_umnt, mnt_proc_umntall, mnt_proc_dump,
 	mnt_proc_export;

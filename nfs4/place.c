@@ -5,9 +5,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "lib/log_ids.h"
 #include "nfs/caller.h"
 #include "nfs4/compound.h"
 #include "nfs4/server.h"
+#include "nfs4/told.h"
 
 void nfs4_place_clear(struct nfs4_place *p)
 {
@@ -50,6 +52,30 @@ void nfs4_place_move(struct nfs4_place *p, struct vfs_node *n)
 	set_node(p, n);
 }
 
+/* The administrator sees why a mount that the exports seem to allow does not work. */
+static void log_refused(struct nfs4_compound *c, const struct nfs4_place *p, const char *why)
+{
+	const struct nfs4_config *cfg = &c->server->cfg;
+	const struct sockaddr *peer = (const struct sockaddr *)&c->req->conn->peer;
+	const char *path = vfs_export_path(p->ctx.exp);
+	struct nfs4_told t;
+	const struct rn_log_event event = {
+		.id = RN_ID_MOUNT_REFUSED,
+		.client = t.client,
+		.export = path,
+		.operation = c->op ? c->op->name : NULL,
+	};
+	char line[768] = "";
+
+	if (!nfs4_told_begin(c, RN_NOTICE, &t))
+		return;
+	if (cfg->exports.why)
+		cfg->exports.why(cfg->exports.ctx, path, peer, line, sizeof(line));
+	rn_log_event(cfg->log, RN_NOTICE, &event, "%s: use of %s by NFSv4 refused: %s%s%s",
+		     t.client, path, why, line[0] ? "; " : "", line);
+	nfs4_told_end(c, &t);
+}
+
 /* Enters the export and squashes the caller's identity for it: sets p->ctx. */
 static int enter_export(struct nfs4_compound *c, uint32_t id, struct nfs4_place *p)
 {
@@ -66,6 +92,8 @@ static int enter_export(struct nfs4_compound *c, uint32_t id, struct nfs4_place 
 	if (cred->flavor == RPC_AUTH_NONE && (p->ctx.access.flags & VFS_RO_NONE))
 		p->ctx.access.flags |= VFS_RO;
 	p->weak = !nfs_flavor_allowed(cred, &p->ctx.access);
+	if (p->refused)
+		log_refused(c, p, "its port is not below 1024, which the option secure wants");
 	rc = nfs_caller(&groups, cred, &p->ctx.access, &p->ctx.cred);
 	if (p->weak) {
 		vfs_cred_squash(&p->ctx.cred, &p->ctx.access, true);

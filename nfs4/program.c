@@ -77,6 +77,7 @@ int nfs4_server_new(const struct nfs4_config *cfg, struct nfs4_server **out)
 	s->holdings_hooks = &nfs4_holdings_hooks;
 	s->cb_hooks = &nfs4_cb_hooks;
 	crypto_shorthash_keygen(s->hash_key);
+	rn_log_hosts_init(&s->told);
 	for (unsigned i = 0; i < rn_array_size(parts) && rc == 0; i++)
 		rc = parts[i](s);
 	if (rc < 0) {
@@ -101,6 +102,7 @@ void nfs4_server_free(struct nfs4_server *s)
 	nfs4_totals_free(s->totals);
 	nfs4_recovery_free(s);
 	nfs4_pseudo_free(s);
+	rn_log_hosts_fini(&s->told);
 	free(s);
 }
 

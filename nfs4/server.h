@@ -6,6 +6,7 @@
 
 #include <sodium.h>
 
+#include "lib/log_hosts.h"
 #include "nfs4/hooks.h"
 #include "nfs4/nfs4_server.h"
 
@@ -28,11 +29,12 @@ struct nfs4_server {
 	const struct nfs4_cb_hooks *cb_hooks;		  /* nfs4/client/cb_path.h */
 	/* Random key, so that no client can predict a hash or aim at one bucket of a table. */
 	uint8_t hash_key[crypto_shorthash_KEYBYTES];
-	_Atomic int drain;			  /* enum nfs4_drain */
-	struct nfs4_pseudo *pseudo;		  /* nfs4/pseudo/pseudo.h */
-	struct nfs4_recovery *recovery;		  /* nfs4/recovery/recovery.h */
-	struct nfs4_totals *totals;		  /* nfs4/state/totals.h */
-	struct nfs4_recall_list *recalls;	  /* nfs4/state/recall.h */
+	struct rn_log_hosts told;	  /* limit of messages about clients (nfs4/told.h) */
+	_Atomic int drain;		  /* enum nfs4_drain */
+	struct nfs4_pseudo *pseudo;	  /* nfs4/pseudo/pseudo.h */
+	struct nfs4_recovery *recovery;	  /* nfs4/recovery/recovery.h */
+	struct nfs4_totals *totals;	  /* nfs4/state/totals.h */
+	struct nfs4_recall_list *recalls; /* nfs4/state/recall.h */
 	struct nfs4_deleg_holders *deleg_holders; /* nfs4/state/deleg_pressure.h */
 	struct nfs4_queries *queries;		  /* nfs4/deleg/query.h */
 	struct nfs4_news_list *news;		  /* nfs4/state/news.h */

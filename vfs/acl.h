@@ -9,8 +9,9 @@
 
 #include "vfs/vfs.h"
 
-/* Most entries of one ACL that are read or set: as many as ext4 can hold. */
-#define VFS_ACL_MAX 512u
+/* Most entries of one ACL that are read or set: as many as NFSACL can carry. ext4 holds about half
+ * of that, XFS more. */
+#define VFS_ACL_MAX 1024u
 
 /* Tags, permissions and the id of entries without one: the kernel's values. */
 enum vfs_acl_tag {
@@ -40,6 +41,8 @@ struct vfs_acl {
 struct vfs_acls {
 	struct vfs_acl access;
 	struct vfs_acl inherited; /* the default ACL: directories only */
+	/* For vfs_acl_set. True: the one that is there stays, whatever stands above. */
+	bool keep_access, keep_inherited;
 };
 
 /* Room for the entries of both ACLs. */
@@ -47,8 +50,9 @@ struct vfs_acl_room {
 	struct vfs_acl_entry access[VFS_ACL_MAX], inherited[VFS_ACL_MAX];
 };
 
-/* True if the file system of n has ACLs. Its symbolic links have none all the same. */
-bool vfs_acl_supported(const struct vfs_node *n);
+/* True if the file system of n has ACLs, and the export shows them (VFS_NO_ACL). Its symbolic links
+ * have none all the same. */
+bool vfs_acl_supported(const struct vfs_ctx *ctx, const struct vfs_node *n);
 
 /*
  * The ACLs of n, which point into room. If n has no access ACL, it is made from mode (its
@@ -58,8 +62,12 @@ bool vfs_acl_supported(const struct vfs_node *n);
 int vfs_acl_get(const struct vfs_node *n, uint32_t mode, struct vfs_acl_room *room,
 		struct vfs_acls *out);
 
-/* Sets both, or removes a default ACL that is not given, under the thread's identity: only the
- * owner may. Both or, as far as the file system can undo a change, none. */
+/* The access ACL that permission bits stand for, and no default ACL. */
+void vfs_acl_from_mode(uint32_t mode, struct vfs_acl_room *room, struct vfs_acls *out);
+
+/* Sets both, or removes one that has no entries, under the thread's identity: only the owner may.
+ * Both or, as far as the file system can undo a change, none. -EACCES: a default ACL for what is no
+ * directory. */
 int vfs_acl_set(struct vfs_node *n, const struct vfs_acls *acls);
 
 #endif

@@ -34,6 +34,7 @@ enum vfs_access_flags {
 	VFS_NO_READDIRPLUS = 512, /* NFSv3's READDIRPLUS is not supported (nordirplus) */
 	VFS_NO_AUTH_NLM = 1024, /* NLM's locks take neither a flavour nor permission for the file */
 	VFS_SECURITY_LABEL = 2048, /* security labels are shown, and may be set (vfs/label.h) */
+	VFS_NO_ACL = 4096,	   /* ACLs are neither shown nor set; they decide all the same */
 };
 
 struct vfs_access {

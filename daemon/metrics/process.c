@@ -3,11 +3,14 @@
 #include <dirent.h>
 #include <stdio.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "config.h"
 #include "daemon/metrics/collect.h"
 #include "lib/clock.h"
+
+#define FDS "/proc/self/fd"
 
 static void put_number(struct metrics *m, const struct metrics_family *f, uint64_t value)
 {
@@ -27,6 +30,17 @@ static uint64_t count_entries(const char *path)
 		n += e->d_name[0] != '.';
 	closedir(dir);
 	return n;
+}
+
+/* The size of the folder is the number since Linux 6.2. To read it takes a tenth of a second with 100,000 descriptors,
+ * and anybody may ask over TCP. */
+static uint64_t count_descriptors(void)
+{
+	struct stat st;
+
+	if (stat(FDS, &st) == 0 && st.st_size > 0)
+		return (uint64_t)st.st_size;
+	return count_entries(FDS);
 }
 
 static void put_cpu(struct metrics *m)
@@ -67,7 +81,7 @@ static void put_descriptors(struct metrics *m)
 						       NULL, "Threads." };
 	struct rlimit r = { 0 };
 
-	put_number(m, &open, count_entries("/proc/self/fd"));
+	put_number(m, &open, count_descriptors());
 	if (getrlimit(RLIMIT_NOFILE, &r) == 0)
 		put_number(m, &most, r.rlim_cur);
 	put_number(m, &threads, count_entries("/proc/self/task"));

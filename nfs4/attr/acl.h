@@ -31,6 +31,9 @@ struct nfs4_ace {
 	uint32_t id;
 };
 
+/* Most entries of a POSIX ACL that ACEs are turned into: for both the arena has room. */
+#define NFS4_POSIX_ACL_MAX 512u
+
 /* Most ACEs that are shown for one access and one default ACL, and that are accepted. */
 #define NFS4_ACES_MAX (4u * VFS_ACL_MAX)
 

@@ -42,7 +42,7 @@ struct taking {
 	bool any; /* true if there was an ACE */
 	bool too_many;
 	uint32_t count;
-	struct named who[VFS_ACL_MAX - 4]; /* sorted by kind and id */
+	struct named who[NFS4_POSIX_ACL_MAX - 4]; /* sorted by kind and id */
 };
 
 static void apply(struct rights *r, bool is_allow, uint32_t mask)
@@ -87,7 +87,7 @@ static struct rights *find(struct taking *t, const struct nfs4_ace *ace)
 	if (i < t->count && t->who[i].who == ace->who && t->who[i].id == ace->id)
 		return &t->who[i].r;
 	/* The other four entries are owner, group, mask and other. */
-	if (t->count == VFS_ACL_MAX - 4) {
+	if (t->count == NFS4_POSIX_ACL_MAX - 4) {
 		t->too_many = true;
 		return &t->anybody; /* the result is not used after this */
 	}

@@ -230,9 +230,10 @@ static uint32_t acl_type(const struct nfs4_compound *c, enum nfs4_sattr_use use)
 static int check_acl(struct nfs4_compound *c, struct nfs4_sattr *sa, enum nfs4_sattr_use use)
 {
 	const uint32_t type = acl_type(c, use);
+	const struct nfs4_place *p = &c->current;
 	struct xdr_in acl = sa->acl;
 
-	if (c->current.kind != NFS4_FILE || type == S_IFLNK || !vfs_acl_supported(c->current.node))
+	if (p->kind != NFS4_FILE || type == S_IFLNK || !vfs_acl_supported(&p->ctx, p->node))
 		return NFS4ERR_ATTRNOTSUPP;
 	return nfs4_take_acl(c, &acl, type == S_IFDIR, &sa->set.acls);
 }

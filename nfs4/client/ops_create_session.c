@@ -101,6 +101,7 @@ static int confirm(struct nfs4_compound *c, struct nfs4_client *cl)
 	if (status == NFS4_CLIENT_UNCONFIRMED) {
 		nfs4_clients_forget(cl->srv, &old);
 		nfs4_record_confirmed(cl->srv, &cl->record);
+		nfs4_client_log_confirmed(c, cl);
 	}
 	return status == NFS4_CLIENT_GONE || status == NFS4_CLIENT_EXPIRED ? NFS4ERR_STALE_CLIENTID
 									   : NFS4_OK;

@@ -181,8 +181,10 @@ static int run_setclientid_confirm(struct nfs4_compound *c, void *args)
 	nfs4_callback_free(old.callback);
 	if (status == NFS4_OK)
 		nfs4_client_renew(cl);
-	if (status == NFS4_OK && !was)
+	if (status == NFS4_OK && !was) {
 		nfs4_record_confirmed(c->server, &cl->record);
+		nfs4_client_log_confirmed(c, cl);
+	}
 	if (status == NFS4_OK && nfs4_cb_conn_begin_probe(cl))
 		c->server->cb_hooks->probe_client(cl);
 	nfs4_client_put(cl);

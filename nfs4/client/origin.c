@@ -18,6 +18,7 @@
 #include "nfs4/client/registry.h"
 #include "nfs4/compound.h"
 #include "nfs4/recovery/grace.h"
+#include "rpc/address.h"
 
 /* Verifiers that other addresses may try in one lease. A verifier is the client's boot time, which
  * can be guessed roughly. */
@@ -158,7 +159,8 @@ static void log_refusal(struct nfs4_client *cl, const struct sockaddr_in6 *holde
 {
 	const uint64_t now = nfs4_clients_now(cl->srv);
 	struct nfs4_clients *all = cl->srv->clients;
-	char owner[NFS4_UADDR_MAX], was[NFS4_UADDR_MAX], is[NFS4_UADDR_MAX];
+	char address[RPC_ADDRESS_TEXT], owner[NFS4_UADDR_MAX], was[NFS4_UADDR_MAX],
+		is[NFS4_UADDR_MAX];
 	struct sockaddr_in6 addr = { 0 };
 	char netid[NFS4_NETID_MAX];
 	uint32_t n = 0;
@@ -168,12 +170,13 @@ static void log_refusal(struct nfs4_client *cl, const struct sockaddr_in6 *holde
 	all->refusal_logged = now;
 	nfs4_peer_address(c, &addr, netid);
 	nfs4_uaddr(&addr, is);
+	rpc_address_text(&c->req->conn->peer, address);
 	nfs4_uaddr(holder, was);
 	for (; n < cl->ownerid_len && n < sizeof(owner) - 1; n++)
 		owner[n] =
 			cl->ownerid[n] > ' ' && cl->ownerid[n] < 0x7f ? (char)cl->ownerid[n] : '_';
 	owner[n] = '\0';
-	const struct rn_log_event event = { .id = RN_ID_CLIENT_CONFLICT, .client = is };
+	const struct rn_log_event event = { .id = RN_ID_CLIENT_CONFLICT, .client = address };
 
 	rn_log_event(
 		cl->srv->cfg.log, RN_NOTICE, &event,

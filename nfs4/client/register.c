@@ -2,14 +2,18 @@
 /* Registration of clients: made and added unconfirmed, then confirmed. */
 #include "nfs4/client/register.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/log_ids.h"
 #include "nfs4/client/address.h"
 #include "nfs4/client/cb_conn.h"
 #include "nfs4/client/make_room.h"
 #include "nfs4/client/origin.h"
 #include "nfs4/compound.h"
+#include "nfs4/server.h"
+#include "nfs4/told.h"
 
 /* Unconfirmed clients at most. A proper client confirms after one round trip, so more of them are a
  * flood: those of the host with most are removed. */
@@ -98,4 +102,28 @@ int nfs4_client_confirm(struct nfs4_compound *c, struct nfs4_client *cl,
 		TAILQ_INSERT_TAIL(old, other, aging);
 	}
 	return NFS4_OK;
+}
+
+void nfs4_client_log_confirmed(struct nfs4_compound *c, const struct nfs4_client *cl)
+{
+	char owner[128];
+	struct nfs4_told t;
+	const struct rn_log_event event = {
+		.id = RN_ID_CLIENT_REGISTERED,
+		.client = t.client,
+		.operation = c->op ? c->op->name : NULL,
+	};
+	uint32_t n = 0;
+
+	if (!nfs4_told_begin(c, RN_INFO, &t))
+		return;
+	for (; n < cl->ownerid_len && n < sizeof(owner) - 1; n++)
+		owner[n] =
+			cl->ownerid[n] >= ' ' && cl->ownerid[n] < 0x7f ? (char)cl->ownerid[n] : '?';
+	owner[n] = '\0';
+	rn_log_event(c->server->cfg.log, RN_INFO, &event,
+		     "%s: client 0x%016" PRIx64 " (\"%s\") has registered, by %s over %s", t.client,
+		     cl->clientid, owner, cl->sessions ? "NFSv4.1 or 4.2" : "NFSv4.0",
+		     c->req->conn->ops->netid);
+	nfs4_told_end(c, &t);
 }

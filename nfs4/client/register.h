@@ -19,5 +19,7 @@ struct nfs4_client *nfs4_client_enter(struct nfs4_clients *all, struct nfs4_clie
  */
 int nfs4_client_confirm(struct nfs4_compound *c, struct nfs4_client *cl,
 			struct nfs4_client_queue *old);
+/* Afterwards, without all->lock: tells the administrator. */
+void nfs4_client_log_confirmed(struct nfs4_compound *c, const struct nfs4_client *cl);
 
 #endif

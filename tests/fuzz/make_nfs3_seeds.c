@@ -7,9 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "nfs3/acl/nfsacl.h"
 #include "nfs3/nfs3_server.h"
 #include "nfs3/nlm.h"
 #include "nfs3/proto.h"
+#include "nfs3/quota/rquota.h"
 #include "tests/unit/nfs3_samples.h"
 
 /* Marks that fuzz_nfs3_call replaces by handles. */
@@ -58,6 +60,10 @@ static int decoder_of(const struct sample *s)
 
 	if (!s->args)
 		return -1;
+	if (s->prog == RQUOTA_PROGRAM)
+		return (s->proc < RQUOTAPROC_SETQUOTA ? 22 : 24) + (int)s->vers - 1;
+	if (s->prog == NFSACL_PROGRAM)
+		return s->proc == NFSACLPROC3_GETACL ? 3 : 21; /* GETACL's are ACCESS's */
 	if (s->prog == NLM_PROGRAM)
 		return nlm[s->proc];
 	return s->prog == NFS_PROGRAM ? nfs[s->proc] : 15;

@@ -301,6 +301,22 @@ static void locks(void)
 	}
 }
 
+/* ACLs that are set, changed by the mode, and shown, by both transports. */
+static void acls(void)
+{
+	for (uint8_t conn = 0; conn <= RDMA; conn += RDMA) {
+		seed_record(conn, "ACL3_SETACL", 0);
+		seed_record(conn, "ACL3_GETACL", 0);
+		seed_add(SS_WAIT, conn, 0);
+		seed_add(SS_REPEAT, conn, conn + 1);
+		seed_record(conn + 1, "SETATTR", 0);
+		seed_add(SS_AS, conn + 1, 2);
+		seed_record(conn + 1, "ACL3_SETACL", 0);
+		seed_record(conn, "ACL3_GETACL", 0);
+		seed_write(conn ? "rdma-acl" : "tcp-acl");
+	}
+}
+
 static void compounds(void)
 {
 	static const char *const files[] = { "open",	"openconf",  "write",	 "writes",
@@ -676,6 +692,7 @@ int main(int argc, char **argv)
 	sparse();
 	seed_callbacks();
 	locks();
+	acls();
 	other_users();
 	xattrs();
 	other_addresses();

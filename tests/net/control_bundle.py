@@ -9,7 +9,7 @@ import tarfile
 
 import harness
 from control import BINARY, Control, ctl
-from control_state import client_id, new_client
+from control_state import api, client_id, new_client
 from harness import Count
 
 NAME = b"secret-name.txt"
@@ -50,6 +50,7 @@ def test_contents(t, d):
     t.check("exports", d.exports["one"].encode() in texts["exports.json"])
     t.equal("clients, with how much they hold", [(x["id"], x["opens"]) for x in json.loads(texts["clients.json"])["clients"]], [(client_id(c), 1)])
     t.check("connections and sessions", '"connections"' in texts["connections.json"].decode() and '"sessions"' in texts["sessions.json"].decode())
+    t.check("metrics and statistics", b"# TYPE ringnfs_" in texts["metrics.txt"] and json.loads(texts["stats.json"]), texts["metrics.txt"][:200])
     t.check("kernel", os.uname().release.encode() in texts["machine.txt"], texts["machine.txt"])
     t.check("the mount of the export", any(b" - " in line for line in texts["mounts.txt"].splitlines()), texts["mounts.txt"])
     t.check("the process", b"Max open files" in texts["process-limits.txt"] and b"VmRSS" in texts["process-status.txt"])
@@ -58,6 +59,10 @@ def test_contents(t, d):
     keys = keys_of(d)
     t.check("there are keys", keys)
     t.check("no key is there", not [n for n, text in texts.items() for k in keys if k in text])
+    ids = [s["id"].encode() for s in api(d, "/v1/sessions")[1]["sessions"]]
+    t.check("root sees ids of sessions", ids)
+    t.check("no id of a session is there", not [n for n, text in texts.items() for i in ids if i in text])
+    t.equal("though its session is", len(json.loads(texts["sessions.json"])["sessions"]), len(ids))
     t.check("no name of a file is there", not [n for n, text in texts.items() if NAME in text])
     res, _, texts = bundle(d, "paths.tar", "--with-paths")
     t.check("but if that is wanted", NAME in texts["opens.json"] and "locks.json" in texts and "delegations.json" in texts, sorted(texts))

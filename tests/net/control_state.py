@@ -3,13 +3,15 @@
 """What clients hold, by ringnfsctl: opens, locks and delegations with their paths, in pages, of files that are renamed, removed and idle."""
 import json
 import os
+import pty
 import socket
+import subprocess
 import time
 import urllib.parse
 
 import harness
 import nfs4client as n4
-from control import Control, ctl
+from control import BINARY, Control, ctl
 from harness import Count
 from rpcclient import opaque, u32, u64
 
@@ -116,6 +118,33 @@ def test_paths(t, d):
     c.close()
 
 
+def on_terminal(d, *args):
+    """The bytes that the tool writes to a terminal."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen([BINARY, "-s", d.path, *args], stdout=theirs) as p:
+        os.close(theirs)
+        data = b""
+        try:
+            while piece := os.read(ours, 1 << 16):
+                data += piece
+        except OSError:  # EIO: nobody has the other end any more
+            pass
+    os.close(ours)
+    return p.returncode, data
+
+
+def test_terminal(t, d):
+    """Names of files are the clients'. U+009B begins a command of the terminal, as ESC [ does."""
+    c = new_client(d, "terminal")
+    c.open(c.path(d.exports["one"]), b"c\xc2\x9b31m", create=True)
+    for args in (["opens"], ["--json", "opens"]):
+        rc, text = on_terminal(d, *args, "--client", client_id(c))
+        t.check(f"{args} to a terminal", rc == 0 and b"31m" in text and not any(b in text for b in (b"\x1b", b"\xc2\x9b")), (rc, text))
+    rows = json.loads(on_terminal(d, "--json", "opens", "--client", client_id(c))[1])["opens"]
+    t.equal("the name is the same", os.path.basename(rows[0]["path"]), "c\x9b31m")
+    c.close()
+
+
 def test_locks(t, d):
     path = os.path.join(d.exports["one"], "locked")
     c = new_client(d, "locks")
@@ -201,7 +230,7 @@ def test_wrong(t, d):
 def main():
     t = Count()
     with Control(SETTINGS, exports={"one": "rw,insecure,no_root_squash", "two": "rw,insecure,no_root_squash,nfs_only"}) as d:
-        for test in (test_opens, test_paths, test_locks, test_delegations, test_pages, test_wrong):
+        for test in (test_opens, test_paths, test_terminal, test_locks, test_delegations, test_pages, test_wrong):
             test(t, d)
         t.equal("the daemon ends well", d.stop()[0], 0)
     harness.result(t)

@@ -7,6 +7,7 @@ import socket
 import struct
 
 import harness
+import nfs4client as n4
 import rpcclient as rpc
 from harness import Count, Daemon
 
@@ -77,6 +78,21 @@ def test_fields(t):
             t.equal("one that is refused", {k: got.get(k) for k in ("MESSAGE_ID", "PRIORITY", "CLIENT")},
                     {"MESSAGE_ID": known["MOUNT_REFUSED"], "PRIORITY": "5", "CLIENT": "127.0.0.1"})
             t.check("with reason and line", "its port is not below 1024" in got["MESSAGE"] and f"{d.top}/exports:2" in got["MESSAGE"], got)
+            v4 = n4.Client(d.port, "logged", 1)
+            v4.register()
+            got = d.await_message("has registered")
+            t.equal("a client of NFSv4", {k: got.get(k) for k in ("MESSAGE_ID", "PRIORITY", "RINGNFS_MODULE", "CLIENT", "OPERATION")},
+                    {"MESSAGE_ID": known["CLIENT_REGISTERED"], "PRIORITY": "6", "RINGNFS_MODULE": "nfs4", "CLIENT": "127.0.0.1",
+                     "OPERATION": "CREATE_SESSION"})
+            t.check("with its name", f'client 0x{v4.clientid:016x} ("logged") has registered' in got["MESSAGE"], got)
+            v4.path(d.exports["one"])
+            t.check("it may not use what is not for its port", v4.last((n4.PUTROOTFH, b""), *(n4.lookup(n) for n in d.exports["secure"].strip("/").split("/")),
+                                                                       n4.getattr_op())["status"] != n4.OK)
+            got = d.await_message("use of .* by NFSv4 refused")
+            t.equal("and the log says so", (got["MESSAGE_ID"], got["EXPORT"], got["CLIENT"]),
+                    (known["MOUNT_REFUSED"], d.exports["secure"], "127.0.0.1"))
+            t.check("with the line", "its port is not below 1024" in got["MESSAGE"] and f"{d.top}/exports:2" in got["MESSAGE"], got)
+            v4.close()
             c.mnt("/a\nb")
             t.check("a path is on one line", "MNT of /a?b refused" in d.await_message("MNT of /a")["MESSAGE"])
         with open(os.path.join(d.top, "exports"), "a") as f:

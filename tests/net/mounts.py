@@ -42,9 +42,9 @@ def make_image(path, kind="ext4"):
     return res.stderr if res.returncode else None
 
 
-def mount_image(path, at):
+def mount_image(path, at, options="loop"):
     """Why it cannot be mounted, or None."""
-    res = run("mount", "-o", "loop", path, at)
+    res = run("mount", "-o", options, path, at)
     return res.stderr.strip() if res.returncode else None
 
 

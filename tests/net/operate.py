@@ -236,11 +236,14 @@ def test_verdict(t, d):
     t.check("--reload without a server fails", res.returncode == 69 and "none is running" in res.stderr, res.stderr)
 
 
+PROGRAMS = ("100003", "100005", "100011", "100021", "100024", "100227")
+
+
 def rpcinfo():
-    """{(program, version, netid, port)} of NFS, MOUNT, NLM and the status monitor."""
+    """{(program, version, netid, port)} of NFS and the programs beside it."""
     res = subprocess.run(["rpcinfo"], capture_output=True, text=True, timeout=30)
     rows = [line.split() for line in res.stdout.splitlines()[1:]]
-    return {(row[0], row[1], row[2], port_of(row[3])) for row in rows if row and row[0] in ("100003", "100005", "100021", "100024")}
+    return {(row[0], row[1], row[2], port_of(row[3])) for row in rows if row and row[0] in PROGRAMS}
 
 
 def port_of(uaddr):
@@ -248,15 +251,16 @@ def port_of(uaddr):
     return int(high) * 256 + int(low)
 
 
-def registrations(nfs, ports, mount=None):
-    """Expected result of rpcinfo(): nfs: versions; ports: {netid: port}; mount: those of MOUNT where they differ."""
+def registrations(nfs, ports, rquota=None):
+    """Expected result of rpcinfo(): nfs: versions; ports: {netid: port}; rquota: those of RQUOTA where they differ."""
     if not os.path.exists("/proc/net/if_inet6"):
         ports = {k: p for k, p in ports.items() if not k.endswith("6")}
     want = {("100003", v, n, p) for v in nfs for n, p in ports.items()}
     if "3" in nfs:
-        want |= {("100021", "4", n, p) for n, p in ports.items()}
+        want |= {(prog, vers, n, p) for prog, vers in (("100021", "4"), ("100227", "3")) for n, p in ports.items()}
         want |= {("100024", "1", n, MONITOR_PORT) for n in ("udp", "udp6")}
-        want |= {("100005", v, n, p) for v in "123" for n, p in {**ports, **(mount or {})}.items()}
+        want |= {("100005", v, n, p) for v in "123" for n, p in ports.items()}
+        want |= {("100011", v, n, p) for v in "12" for n, p in {**ports, **(rquota or {})}.items()}
     return want
 
 
@@ -271,8 +275,10 @@ def test_registered(t):
     """Each program by each transport on which it answers, and nothing else."""
     settings = {"server.rpcbind": "yes", "tcp.listen": "", "nlm.statd_port": MONITOR_PORT}
     rdma = {**settings, "rdma.enabled": "yes", "rdma.port": RDMA_PORT}
-    with Daemon({"one": "rw,insecure"}, settings) as d:
-        check_registered(t, "TCP", d, registrations("34", {"tcp": d.port, "tcp6": d.port}))
+    other = harness.free_port()
+    with Daemon({"one": "rw,insecure"}, {**settings, "tcp.rquota_port": other}) as d:
+        want = registrations("34", {"tcp": d.port, "tcp6": d.port}, rquota={"tcp": other, "tcp6": other})
+        check_registered(t, "TCP", d, want)
     if not os.path.exists(fabric.LIB):
         t.skip("registration of RDMA", "no software fabric is built")
         return
@@ -348,9 +354,9 @@ def test_registered_late(t):
 
 
 def answers_by_rdma(t, f):
-    """MOUNT and NLM are there."""
+    """MOUNT, NLM, NFSACL and RQUOTA are there."""
     p = Peer(f.environment(), before=f.command("client")).connect("127.0.0.1", RDMA_PORT)
-    for prog, vers in ((r.MOUNT, 1), (r.MOUNT, 3), (100021, 4)):
+    for prog, vers in ((r.MOUNT, 1), (r.MOUNT, 3), (100021, 4), (100227, 3), (100011, 1), (100011, 2)):
         xid = r.next_xid()
         p.send(r.u32(xid) + r.u32(1) + r.u32(1) + 4 * r.u32(0) + r.call_message(prog, vers, 0, xid=xid))
         raw = p.receive()

@@ -187,9 +187,11 @@ static const char *start_server(struct fixture *f)
 	if (nfs3_server_new(&cfg, &f->server) < 0)
 		return "no memory";
 	f->rpc.pool = f->pool;
-	f->rpc.nprograms = 3;
+	f->rpc.nprograms = 5;
 	nfs3_program(f->server, &f->rpc.programs[0], &f->rpc.programs[1]);
 	nlm_program(f->server, &f->rpc.programs[2]);
+	nfsacl_program(f->server, &f->rpc.programs[3]);
+	rquota_program(f->server, &f->rpc.programs[4]);
 	return fix_start_nfs4(f);
 }
 

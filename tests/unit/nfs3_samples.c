@@ -4,10 +4,13 @@
 #include <string.h>
 
 #include "lib/util.h"
+#include "nfs3/acl/nfsacl.h"
 #include "nfs3/nfs3_server.h"
 #include "nfs3/nlm.h"
 #include "nfs3/proto.h"
+#include "nfs3/quota/rquota.h"
 #include "rpc/message.h"
+#include "vfs/acl.h"
 
 static void put_fh(struct xdr_out *c, const struct sample_world *w, enum sample_object o)
 {
@@ -249,6 +252,82 @@ static void nlm_free_all_(struct xdr_out *c, const struct sample_world *w)
 	xdr_put_u32(c, 1);
 }
 
+#define ACL(name_, args_)                                                                          \
+	{                                                                                          \
+		.name = "ACL3_" #name_, .prog = NFSACL_PROGRAM, .vers = NFSACL_VERSION,            \
+		.proc = NFSACLPROC3_##name_, .args = args_                                         \
+	}
+
+static void getacl_(struct xdr_out *c, const struct sample_world *w)
+{
+	put_fh(c, w, SAMPLE_DIR);
+	xdr_put_u32(c, NA_MASK);
+}
+
+/* An ACL with a named user, in an order that is not the kernel's. */
+static void put_acl(struct xdr_out *c, uint32_t flag)
+{
+	static const uint32_t entry[][3] = { { VFS_ACL_OTHER, 0, 0 },
+					     { VFS_ACL_MASK, 0, 7 },
+					     { VFS_ACL_USER, 1005, 6 },
+					     { VFS_ACL_GROUP_OBJ, 0, 5 },
+					     { VFS_ACL_USER_OBJ, 0, 7 } };
+
+	xdr_put_u32(c, rn_array_size(entry));
+	xdr_put_u32(c, rn_array_size(entry));
+	for (unsigned i = 0; i < rn_array_size(entry); i++) {
+		xdr_put_u32(c, entry[i][0] | flag);
+		xdr_put_u32(c, entry[i][1]);
+		xdr_put_u32(c, entry[i][2]);
+	}
+}
+
+static void setacl_(struct xdr_out *c, const struct sample_world *w)
+{
+	put_fh(c, w, SAMPLE_DIR);
+	xdr_put_u32(c, NA_ACL | NA_DFACL);
+	put_acl(c, 0);
+	put_acl(c, NA_ACL_DEFAULT);
+}
+
+#define QUOTA(vers_, name_, args_)                                                                 \
+	{                                                                                          \
+		.name = "RQUOTA" #vers_ "_" #name_, .prog = RQUOTA_PROGRAM, .vers = vers_,         \
+		.proc = RQUOTAPROC_##name_, .args = args_                                          \
+	}
+
+static void quota_v1(struct xdr_out *c, const struct sample_world *w)
+{
+	path(c, w);
+	xdr_put_u32(c, 1005);
+}
+
+static void quota_v2(struct xdr_out *c, const struct sample_world *w)
+{
+	path(c, w);
+	xdr_put_u32(c, RQUOTA_GROUP);
+	xdr_put_u32(c, 1005);
+}
+
+/* words: those behind the path. */
+static void put_setquota(struct xdr_out *c, const struct sample_world *w, unsigned words)
+{
+	xdr_put_u32(c, 0x800006);
+	path(c, w);
+	for (unsigned i = 0; i < words; i++)
+		xdr_put_u32(c, 1000 + i);
+}
+
+static void setquota_v1(struct xdr_out *c, const struct sample_world *w)
+{
+	put_setquota(c, w, 9);
+}
+
+static void setquota_v2(struct xdr_out *c, const struct sample_world *w)
+{
+	put_setquota(c, w, 10);
+}
+
 const struct sample nfs3_samples[] = {
 	NFS(NULL, NULL),
 	NFS(GETATTR, file),
@@ -290,6 +369,17 @@ const struct sample nfs3_samples[] = {
 	NLM(UNLOCK, nlm_unlock_),
 	NLM(NM_LOCK, nlm_lock_),
 	NLM(FREE_ALL, nlm_free_all_),
+	ACL(NULL, NULL),
+	ACL(GETACL, getacl_),
+	ACL(SETACL, setacl_),
+	QUOTA(1, NULL, NULL),
+	QUOTA(1, GETQUOTA, quota_v1),
+	QUOTA(1, GETACTIVEQUOTA, quota_v1),
+	QUOTA(1, SETQUOTA, setquota_v1),
+	QUOTA(2, GETQUOTA, quota_v2),
+	QUOTA(2, GETACTIVEQUOTA, quota_v2),
+	QUOTA(2, SETQUOTA, setquota_v2),
+	QUOTA(2, SETACTIVEQUOTA, setquota_v2),
 };
 const unsigned nfs3_sample_count = rn_array_size(nfs3_samples);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One valid call for each procedure of NFSv3, of MOUNT and of NLM, for tests that cut and change
+/* One valid call for each procedure of NFSv3, MOUNT, NLM, NFSACL and RQUOTA, for tests that cut and change
  * them, and as seeds of the fuzz target. */
 #ifndef RN_TESTS_NFS3_SAMPLES_H
 #define RN_TESTS_NFS3_SAMPLES_H

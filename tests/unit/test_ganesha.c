@@ -258,6 +258,10 @@ Test(ganesha, odd_text)
 	expect_one("Access_Type = RW; Pseudo = '/x\n/etc *(rw)';", "/a *(rw,insecure)\n", 0,
 		   "Pseudo = /x\\012/etc *(rw): ");
 	expect_one("Access_Type = '\n/etc *(rw)';", "", 1, "\\012/etc");
+	/* A control character of UTF-8, and bytes that are none. */
+	expect_one("Access_Type = '\xc2\x9b"
+		   "31m\xff';",
+		   "", 1, "\\302\\23331m\\377");
 }
 
 static void expect_wrong(const char *text, size_t len, unsigned line, const char *why)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The tables of NFSv3, MOUNT and NLM: each number has a row with what the server and the tests draw
+ * The tables of NFSv3, MOUNT, NLM, NFSACL and RQUOTA: each number has a row with what the server and the tests draw
  * on, and NFSv3's rows have the errors of RFC 1813.
  */
 #include <criterion/criterion.h>
@@ -17,12 +17,14 @@
  * something. */
 #define REPLY_MAX 2048u
 
-static struct rpc_program nfs, mount, nlm;
+static struct rpc_program nfs, mount, nlm, nfsacl, rquota;
 
 static void start(void)
 {
 	nfs3_program(NULL, &nfs, &mount);
 	nlm_program(NULL, &nlm);
+	nfsacl_program(NULL, &nfsacl);
+	rquota_program(NULL, &rquota);
 }
 
 TestSuite(nfs3_table, .init = start);
@@ -56,6 +58,8 @@ Test(nfs3_table, every_row_is_complete)
 	check_program(&nfs);
 	check_program(&mount);
 	check_program(&nlm);
+	check_program(&nfsacl);
+	check_program(&rquota);
 }
 
 /* RFC 1813 sections 3.3, 5.2 (MOUNT; versions 1 and 2: RFC 1094 appendix A) and 6.3 (NLM). */
@@ -82,6 +86,20 @@ Test(nfs3_table, every_number_has_a_row)
 	NLM_IS_NAMED(UNLOCK);
 	NLM_IS_NAMED(NM_LOCK);
 	NLM_IS_NAMED(FREE_ALL);
+	cr_assert_eq(nfsacl.nversions, 1, "version 2 would be for NFSv2");
+	cr_expect_eq(nfsacl.versions[0].vers, 3);
+	cr_assert_eq(nfsacl.versions[0].nprocs, 3);
+	cr_expect_str_eq(nfsacl.versions[0].procs[1]->name, "GETACL");
+	cr_expect_str_eq(nfsacl.versions[0].procs[2]->name, "SETACL");
+	cr_assert_eq(rquota.nversions, 2);
+	for (unsigned i = 0; i < 2; i++) {
+		cr_expect_eq(rquota.versions[i].vers, i + 1);
+		cr_assert_eq(rquota.versions[i].nprocs, 5);
+		cr_expect_str_eq(rquota.versions[i].procs[1]->name, "GETQUOTA");
+		cr_expect_str_eq(rquota.versions[i].procs[2]->name, "GETACTIVEQUOTA");
+		cr_expect_str_eq(rquota.versions[i].procs[3]->name, "SETQUOTA");
+		cr_expect_str_eq(rquota.versions[i].procs[4]->name, "SETACTIVEQUOTA");
+	}
 }
 
 #define E(name) NFS3_E_##name

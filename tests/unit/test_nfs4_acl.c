@@ -459,6 +459,23 @@ Test(nfs4_acl, in_a_listing)
 	FOR_MINORS(check_readdir);
 }
 
+/* exports(5) no_acl: as on a file system without ACLs. */
+Test(nfs4_acl, hidden)
+{
+	struct fix4_attrs a;
+
+	NEED_ACLS();
+	make_file("file", "x", 0640);
+	f->access.flags |= VFS_NO_ACL;
+	a = attrs_of(NULL, "file");
+	cr_expect_not(nfs4_bitmap_has(&a.supported, FATTR4_ACL));
+	cr_expect_not(nfs4_bitmap_has(&a.have, FATTR4_ACL));
+	cr_expect_eq(set(NULL, "file", inherited, NULL), NFS4ERR_ATTRNOTSUPP);
+	f->access.flags &= ~(uint32_t)VFS_NO_ACL;
+	a = attrs_of(NULL, "file");
+	cr_expect(nfs4_bitmap_has(&a.supported, FATTR4_ACL));
+}
+
 /* If the kernel refuses the second of two ACLs, neither is set. */
 Test(nfs4_acl, both_or_none)
 {

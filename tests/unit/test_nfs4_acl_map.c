@@ -536,8 +536,8 @@ static int take_many(uint32_t n)
 
 Test(nfs4_acl_map, how_many)
 {
-	cr_expect_eq(take_many(VFS_ACL_MAX - 4), NFS4_OK);
-	cr_expect_eq(take_many(VFS_ACL_MAX - 3), NFS4ERR_ATTRNOTSUPP);
+	cr_expect_eq(take_many(NFS4_POSIX_ACL_MAX - 4), NFS4_OK);
+	cr_expect_eq(take_many(NFS4_POSIX_ACL_MAX - 3), NFS4ERR_ATTRNOTSUPP);
 	cr_expect_eq(take_many(NFS4_ACES_MAX + 1), NFS4ERR_ATTRNOTSUPP);
 	rn_arena_init(&req->arena, req->arena_mem, 1024);
 	cr_expect_eq(take_many(200), NFS4ERR_REQ_TOO_BIG);

@@ -26,8 +26,10 @@ struct raw_acl {
 #define RAW_SIZE(count) (sizeof(uint32_t) + (count) * sizeof(struct posix_acl_xattr_entry))
 
 /* Asks the root of n's mount, which is open for reading; n's own descriptor is O_PATH. */
-bool vfs_acl_supported(const struct vfs_node *n)
+bool vfs_acl_supported(const struct vfs_ctx *ctx, const struct vfs_node *n)
 {
+	if (ctx->access.flags & VFS_NO_ACL)
+		return false;
 	return fgetxattr(n->mnt->fd, ACCESS_NAME, NULL, 0) >= 0 || errno == ENODATA;
 }
 
@@ -92,13 +94,14 @@ static int to_raw(const struct vfs_acl *acl, struct raw_acl *raw)
 	return 0;
 }
 
-/* The three entries that permission bits stand for. */
-static void from_mode(uint32_t mode, struct vfs_acl_entry *room, struct vfs_acl *out)
+void vfs_acl_from_mode(uint32_t mode, struct vfs_acl_room *room, struct vfs_acls *out)
 {
-	room[0] = (struct vfs_acl_entry){ VFS_ACL_USER_OBJ, mode >> 6 & 7, VFS_ACL_NO_ID };
-	room[1] = (struct vfs_acl_entry){ VFS_ACL_GROUP_OBJ, mode >> 3 & 7, VFS_ACL_NO_ID };
-	room[2] = (struct vfs_acl_entry){ VFS_ACL_OTHER, mode & 7, VFS_ACL_NO_ID };
-	*out = (struct vfs_acl){ .count = 3, .entry = room };
+	struct vfs_acl_entry *e = room->access;
+
+	e[0] = (struct vfs_acl_entry){ VFS_ACL_USER_OBJ, mode >> 6 & 7, VFS_ACL_NO_ID };
+	e[1] = (struct vfs_acl_entry){ VFS_ACL_GROUP_OBJ, mode >> 3 & 7, VFS_ACL_NO_ID };
+	e[2] = (struct vfs_acl_entry){ VFS_ACL_OTHER, mode & 7, VFS_ACL_NO_ID };
+	*out = (struct vfs_acls){ .access = { .count = 3, .entry = e } };
 }
 
 int vfs_acl_get(const struct vfs_node *n, uint32_t mode, struct vfs_acl_room *room,
@@ -107,42 +110,49 @@ int vfs_acl_get(const struct vfs_node *n, uint32_t mode, struct vfs_acl_room *ro
 	struct raw_acl raw;
 	int rc = get_raw(n, ACCESS_NAME, &raw);
 
-	out->inherited = (struct vfs_acl){ 0 };
+	*out = (struct vfs_acls){ 0 };
 	if (rc == 0)
 		rc = from_raw(&raw, room->access, &out->access);
 	if (rc == 0 && out->access.count == 0)
-		from_mode(mode, room->access, &out->access);
+		vfs_acl_from_mode(mode, room, out);
 	if (rc != 0 || n->type != S_IFDIR)
 		return rc;
 	rc = get_raw(n, DEFAULT_NAME, &raw);
 	return rc == 0 ? from_raw(&raw, room->inherited, &out->inherited) : rc;
 }
 
-static int set_access(struct vfs_node *n, const struct vfs_acl *acl)
+static int set_access(struct vfs_node *n, const struct vfs_acls *acls)
 {
 	struct raw_acl raw;
-	int rc = to_raw(acl, &raw);
+	int rc;
 
+	if (acls->keep_access)
+		return 0;
+	rc = to_raw(&acls->access, &raw);
 	return rc == 0 ? set_raw(n, ACCESS_NAME, &raw) : rc;
 }
 
 /* The default ACL goes first, since it can be put back if the access ACL is refused. */
-int vfs_acl_set(struct vfs_node *n, const struct vfs_acls *acls)
+static int set_both(struct vfs_node *n, const struct vfs_acls *acls)
 {
 	struct raw_acl before, raw;
-	int rc;
+	int rc = get_raw(n, DEFAULT_NAME, &before);
 
-	if (n->type != S_IFDIR)
-		return set_access(n, &acls->access);
-	rc = get_raw(n, DEFAULT_NAME, &before);
 	if (rc == 0)
 		rc = to_raw(&acls->inherited, &raw);
 	if (rc == 0 && (before.len > 0 || raw.len > 0))
 		rc = set_raw(n, DEFAULT_NAME, &raw);
 	if (rc != 0)
 		return rc;
-	rc = set_access(n, &acls->access);
+	rc = set_access(n, acls);
 	if (rc != 0)
 		set_raw(n, DEFAULT_NAME, &before);
 	return rc;
+}
+
+int vfs_acl_set(struct vfs_node *n, const struct vfs_acls *acls)
+{
+	if (n->type != S_IFDIR && !acls->keep_inherited && acls->inherited.count > 0)
+		return -EACCES;
+	return n->type != S_IFDIR || acls->keep_inherited ? set_access(n, acls) : set_both(n, acls);
 }

@@ -2,6 +2,7 @@
 #include "vfs/quota.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/quota.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -12,13 +13,13 @@
 
 #define BLOCK 1024u /* bytes: the unit of limits, whatever the file system's */
 
-static int ask(const struct vfs_node *n, int what, uint32_t id, void *out)
+/* QCMD of sys/quota.h shifts a signed number out of its range. */
+#define COMMAND(what, kind) ((unsigned)(what) << SUBCMDSHIFT | (kind))
+
+static int ask(const struct vfs_node *n, unsigned what, uint32_t id, void *out)
 {
 #ifdef SYS_quotactl_fd
-	/* Not QCMD, which shifts a signed number out of its range. */
-	const unsigned cmd = (unsigned)what << SUBCMDSHIFT | USRQUOTA;
-
-	return syscall(SYS_quotactl_fd, n->mnt->fd, cmd, id, out) == 0 ? 0 : -errno;
+	return syscall(SYS_quotactl_fd, n->mnt->fd, what, id, out) == 0 ? 0 : -errno;
 #else
 	(void)n, (void)what, (void)id, (void)out;
 	return -ENOSYS;
@@ -29,7 +30,7 @@ bool vfs_quota_supported(const struct vfs_node *n)
 {
 	struct dqinfo info;
 
-	return ask(n, Q_GETINFO, 0, &info) == 0;
+	return ask(n, COMMAND(Q_GETINFO, USRQUOTA), 0, &info) == 0;
 }
 
 /* limit in blocks, 0: none. */
@@ -41,14 +42,22 @@ static uint64_t left_of(uint64_t limit, uint64_t used, uint64_t otherwise)
 	return limit > used ? rn_min(limit - used, otherwise) : 0;
 }
 
+/* Nothing may ever have been counted for that user or group. */
+static int get(const struct vfs_node *n, unsigned kind, uint32_t id, struct dqblk *q)
+{
+	int rc;
+
+	memset(q, 0, sizeof(*q));
+	rc = ask(n, COMMAND(Q_GETQUOTA, kind), id, q);
+	return rc == -ENOENT ? 0 : rc;
+}
+
 int vfs_quota_get(struct vfs_ctx *ctx, struct vfs_node *n, uint32_t uid, struct vfs_quota *out)
 {
-	struct dqblk q = { 0 };
+	struct dqblk q;
 	struct vfs_statfs fs;
-	int rc = ask(n, Q_GETQUOTA, uid, &q);
+	int rc = get(n, USRQUOTA, uid, &q);
 
-	if (rc == -ENOENT) /* nothing was ever counted for that user */
-		rc = 0;
 	if (rc == 0)
 		rc = vfs_statfs(ctx, n, &fs);
 	if (rc != 0)
@@ -56,5 +65,29 @@ int vfs_quota_get(struct vfs_ctx *ctx, struct vfs_node *n, uint32_t uid, struct 
 	out->used = q.dqb_curspace;
 	out->avail_hard = left_of(q.dqb_bhardlimit, out->used, fs.avail_bytes);
 	out->avail_soft = left_of(q.dqb_bsoftlimit, out->used, out->avail_hard);
+	return 0;
+}
+
+/* Bytes of a limit in blocks; 0: none. */
+static uint64_t bytes_of(uint64_t limit)
+{
+	return limit > UINT64_MAX / BLOCK ? 0 : limit * BLOCK;
+}
+
+int vfs_quota_row(const struct vfs_node *n, bool group, uint32_t id, struct vfs_quota_row *out)
+{
+	struct dqblk q;
+	int rc = get(n, group ? GRPQUOTA : USRQUOTA, id, &q);
+
+	if (rc != 0)
+		return rc;
+	out->bytes = (struct vfs_quota_limit){ .hard = bytes_of(q.dqb_bhardlimit),
+					       .soft = bytes_of(q.dqb_bsoftlimit),
+					       .used = q.dqb_curspace,
+					       .until = (int64_t)q.dqb_btime };
+	out->files = (struct vfs_quota_limit){ .hard = q.dqb_ihardlimit,
+					       .soft = q.dqb_isoftlimit,
+					       .used = q.dqb_curinodes,
+					       .until = (int64_t)q.dqb_itime };
 	return 0;
 }

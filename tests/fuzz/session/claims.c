@@ -10,6 +10,9 @@
 
 #define NFS_PROG 100003u
 #define MOUNT_PROG 100005u
+#define NFSACL_PROG 100227u
+#define RQUOTA_PROG 100011u
+#define RQUOTA_OK 1u
 #define MNT 1u
 #define DUMP 2u
 #define EXPORT 5u
@@ -175,10 +178,12 @@ void ss_claims_accepted(struct ss_in *in)
 	 * are checked one by one.
 	 */
 	uint32_t status = in->left >= 4 ? ss_word(in->p) : 0;
-	bool nfs3 = call->prog == NFS_PROG && call->vers == 3 && status == 0;
+	bool nfs3 = (call->prog == NFS_PROG || call->prog == NFSACL_PROG) && call->vers == 3 &&
+		    status == 0;
 	bool mnt = call->prog == MOUNT_PROG && call->proc == MNT && status != MNT3ERR_ACCES;
 	bool list = call->prog == MOUNT_PROG && (call->proc == DUMP || call->proc == EXPORT);
-	if (nfs3 || mnt || list)
+	bool quota = call->prog == RQUOTA_PROG && status == RQUOTA_OK;
+	if (nfs3 || mnt || list || quota)
 		ss_wrong(in, "a host without an export is served");
 }
 

@@ -43,7 +43,7 @@ static uint32_t telling_word(struct session *s, const struct ss_step *of)
 		256,	    400,	401,	    1023,	1024,	    4096,	0xffff,
 		0x10000,    0xfffff,	0x100000,   0x100001,	0x110000,   0x7ffffffc, 0x7fffffff,
 		0x80000000, 0x80000001, 0xfffffffc, 0xfffffffd, 0xffffffff, 100003,	100005,
-		100021,
+		100021,	    100227,	100011,
 	};
 	uint32_t i = pick(s, rn_array_size(words) + 3);
 

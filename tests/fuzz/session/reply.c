@@ -6,7 +6,7 @@
  *   H h     a handle, an optional one          o      any counted opaque that may go by a chunk
  *   r       READ's count, end mark and data    e E    directory entries, with attributes
  *   F       MOUNT's fixed handle               f      flavours
- *   O       NLM's opaques, which never do
+ *   O       NLM's opaques, which never do      l      an ACL of NFSACL
  *   d x     MOUNT's list of mounts, of exports *      anything
  */
 #include "tests/fuzz/session/reply.h"
@@ -27,6 +27,15 @@
 #define NLM_DENIED 1u
 #define NLM_OPAQUE_MAX 1024u
 #define NLM_STAT_LAST 9u /* NLM4_FAILED */
+#define NFSACL_PROG 100227u
+#define NFSACL_GETACL 1u
+#define NFSACL_SETACL 2u
+#define NFSACL_ENTRIES_MAX 1024u
+#define RQUOTA_PROG 100011u
+#define RQUOTA_LAST 4u /* procedure */
+#define RQUOTA_GETACTIVE 2u
+#define RQUOTA_OK 1u
+#define RQUOTA_EPERM 3u
 #define LIST_MAX 100000u
 
 static void get_attributes(struct ss_in *in)
@@ -105,6 +114,20 @@ static void get_flavours(struct ss_in *in)
 		ss_get(in, 4 * n);
 }
 
+/* The number of entries, then all of them or none. */
+static void get_acl(struct ss_in *in)
+{
+	uint32_t count = ss_get_u32(in), n = ss_get_u32(in);
+
+	if (count > NFSACL_ENTRIES_MAX || (n != 0 && n != count))
+		ss_wrong(in, "the numbers of an ACL");
+	for (uint32_t i = 0; i < n && !in->bad; i++) {
+		ss_get(in, 8);
+		if (ss_get_u32(in) > 7)
+			ss_wrong(in, "permissions of an ACL");
+	}
+}
+
 static void get_verifier(struct ss_in *in)
 {
 	uint64_t v = ss_get_u64(in);
@@ -151,6 +174,9 @@ static void get_item(struct ss_in *in, char c)
 		break;
 	case 'r':
 		get_read(in);
+		break;
+	case 'l':
+		get_acl(in);
 		break;
 	case 'v':
 		get_verifier(in);
@@ -242,6 +268,36 @@ static void nlm_results_check(struct ss_in *in, uint32_t proc)
 		get_items(in, "buOUU");
 }
 
+/* Only the owner may set an ACL, and everybody sees it. */
+static void nfsacl_results_check(struct ss_in *in, uint32_t proc)
+{
+	uint32_t status;
+
+	if (proc == 0)
+		return;
+	status = ss_get_u32(in);
+	if (!nfs3_status_known(status))
+		ss_wrong(in, "an unknown NFS status");
+	if (proc == NFSACL_SETACL && status == 0 && in->call->from == SS_FROM_READ_ONLY)
+		ss_wrong(in, "a host that may only read sets an ACL");
+	get_items(in, proc == NFSACL_GETACL && status == 0 ? "pull" : "p");
+}
+
+/* Nobody may set a quota. */
+static void rquota_results_check(struct ss_in *in, uint32_t proc)
+{
+	uint32_t status;
+
+	if (proc == 0)
+		return;
+	status = ss_get_u32(in);
+	if (status < RQUOTA_OK || status > RQUOTA_EPERM ||
+	    (proc > RQUOTA_GETACTIVE && status != RQUOTA_EPERM))
+		ss_wrong(in, "a status of RQUOTA that cannot be");
+	if (status == RQUOTA_OK)
+		get_items(in, "ubuuuuuuuu");
+}
+
 static void results_check(struct ss_in *in, const struct ss_call *call)
 {
 	if (call->prog == NFS_PROG && call->vers == 4 && call->proc <= 1)
@@ -253,6 +309,11 @@ static void results_check(struct ss_in *in, const struct ss_call *call)
 		mount_results_check(in, call->vers, call->proc);
 	else if (call->prog == NLM_PROG && call->vers == 4 && call->proc <= NLM_FREE_ALL)
 		nlm_results_check(in, call->proc);
+	else if (call->prog == NFSACL_PROG && call->vers == 3 && call->proc <= NFSACL_SETACL)
+		nfsacl_results_check(in, call->proc);
+	else if (call->prog == RQUOTA_PROG && call->vers >= 1 && call->vers <= 2 &&
+		 call->proc <= RQUOTA_LAST)
+		rquota_results_check(in, call->proc);
 	else
 		ss_wrong(in, "success of a procedure that there is not");
 }
