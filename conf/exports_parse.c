@@ -11,9 +11,7 @@
 
 #include "conf/exports_builder.h"
 #include "conf/exports_client.h"
-
-/* MNTPATHLEN of RFC 1813 appendix I: a longer path cannot be mounted. */
-enum { PATH_LIMIT = 1024 };
+#include "conf/exports_paths.h"
 
 struct line_parser {
 	struct exp_builder *builder;
@@ -36,31 +34,6 @@ static int line_error(struct line_parser *p, struct cfg_place at, const char *te
 	return -EINVAL;
 }
 
-bool exp_path_clean(char *path)
-{
-	char *from = path;
-	char *to = path;
-
-	while (*from) {
-		size_t len;
-
-		from += strspn(from, "/");
-		len = strcspn(from, "/");
-		if (len == 2 && !strncmp(from, "..", 2))
-			return false;
-		if (len && !(len == 1 && *from == '.')) {
-			*to++ = '/';
-			memmove(to, from, len);
-			to += len;
-		}
-		from += len;
-	}
-	if (to == path)
-		*to++ = '/';
-	*to = '\0';
-	return true;
-}
-
 static int parse_path(struct line_parser *p)
 {
 	const struct exp_word *word = p->word;
@@ -77,7 +50,7 @@ static int parse_path(struct line_parser *p)
 				   : "the path is empty");
 		return 0;
 	}
-	if (word->len > PATH_LIMIT) {
+	if (word->len > EXP_PATH_MAX) {
 		line_error(p, p->at,
 			   "the path is longer than 1024 octets, which MOUNT cannot carry");
 		return 0;

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef RN_SYSTEMD_RESOLVE_H
+#define RN_SYSTEMD_RESOLVE_H
+
+/*
+ * Where a cleaned absolute path leads: a cleaned path without symbolic links, or NULL without memory. Mount units are named
+ * after such paths. Only links of the file system that `root` is the top of are followed: others may not be mounted yet,
+ * and one that does not answer would hold up the service manager. The path is left as it is from there on.
+ */
+char *resolve_path(int root, const char *path);
+
+#endif

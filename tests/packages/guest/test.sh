@@ -1,0 +1,284 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck disable=SC1091,SC2016,SC2034,SC2317 # Functions are called by name, and use those of tests/vm/guest/lib.sh.
+#
+# The packages under systemd as process 1, with the Linux client beside the server. The service was enabled, and the machine
+# has booted with it. Packages of a later version are in /share/debs.
+export VMDIR=/opt/ringnfs-test RDMA=none VERS=4.2 PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8
+cd /
+. $VMDIR/guest/lib.sh
+t_tag() { echo systemd; }
+NFS_HOST=127.0.0.1
+MOST=40 # exposure that `systemd-analyze security` may find, in tenths
+
+property() { systemctl show --value -p "$1" "${2:-ringnfsd.service}"; }
+is_active() { systemctl -q is-active ringnfsd.service; }
+# A process that is not the one of that pid has said that it is ready.
+is_another() { [ "$(property MainPID)" != "$1" ] && [ "$(property SubState)" = running ]; }
+mount_export() { nfs_mount 4.2 tcp "$1" "$2"; }
+is_served() { mount_export "$1" /mnt/look && umount /mnt/look; }
+
+fails() { # COMMAND...: `!` would not end a test
+	if "$@"; then die "succeeded but should not: $*"; fi
+}
+
+# A client that holds a file open and locked, and writes a line after another.
+start_writer() {
+	touch /run/writing
+	(
+		exec 7>/mnt/data/written && flock -n 7 || exit 1
+		n=0
+		while [ -e /run/writing ]; do
+			{ echo $n >&7 && sync /mnt/data/written; } || exit 1
+			n=$((n + 1))
+			echo $n >/run/written.new && mv /run/written.new /run/written
+			sleep 0.2
+		done
+		touch /run/writer.done
+	) 2>/run/writer.log &
+}
+has_written() { [ "$(cat /run/written)" -ge "$1" ]; }
+# Calls that began before may have been answered by the old server, the second after them not.
+writer_goes_on() { mountpoint -q /mnt/data && wait_until 90 has_written $(($(cat /run/written) + 3)); }
+writer_has_done_well() {
+	rm /run/writing
+	wait_until 60 [ -e /run/writer.done ]
+	seq 0 $(($(cat /run/written) - 1)) | cmp - /mnt/data/written
+}
+
+booted() {
+	wait_until 120 is_active
+	same Type notify "$(property Type)"
+	same SubState running "$(property SubState)"
+	journalctl -u ringnfsd | grep -q ': ready'
+}
+after_its_mounts() {
+	same "the mount that comes late" active "$(property ActiveState srv-data.mount)"
+	[ "$(property ActiveEnterTimestampMonotonic srv-data.mount)" -le "$(property ExecMainStartTimestampMonotonic)" ]
+	same "it needed time" active "$(property ActiveState slow.service)"
+}
+broken_mount_stops_nothing() {
+	systemctl show -p After ringnfsd | grep -q srv-broken.mount
+	[ "$(property ActiveState srv-broken.mount)" != active ]
+	is_served /srv/plain
+}
+wanted_mount() {
+	same "a mount unit that nobody else wants" active "$(property ActiveState srv-unit.mount)"
+}
+client_mounts() {
+	mount_export /srv/data /mnt/data
+	[ -d /mnt/data/lost+found ] # of the disk, not of the folder below it
+	dd if=/dev/urandom of=/mnt/data/random bs=64k count=20 status=none
+	drop_caches
+	cmp /mnt/data/random /srv/data/random
+}
+appears_later() {
+	same "noauto stays" inactive "$(property ActiveState srv-late.mount)"
+	mount_export /srv/late /mnt/late & # waits
+	mount /srv/late
+	touch /srv/late/here
+	wait $!
+	[ -e /mnt/late/here ]
+	umount /mnt/late
+	umount -l /srv/late # the server has it open
+}
+status_has() { property StatusText | grep -qE "$1"; }
+says_status() {
+	wait_until 30 status_has '^[1-9][0-9]* clients, [1-9][0-9]* connections; [1-9][0-9]* calls/s, .* MiB/s in, .* MiB/s out$'
+	systemctl status ringnfsd | grep -q 'Status: "[1-9][0-9]* clients'
+	t_note "$(property StatusText)"
+}
+reload_succeeds() {
+	local old
+	old=$(property MainPID)
+	mkdir -p /srv/more
+	echo '/srv/more *(rw,insecure)' >>/etc/exports
+	systemctl reload ringnfsd
+	is_served /srv/more
+	same MainPID "$old" "$(property MainPID)"
+}
+reload_is_refused() {
+	cp /etc/exports /run/exports
+	echo '/srv/more *(nonsense)' >/etc/exports
+	fails systemctl reload ringnfsd
+	is_active
+	is_served /srv/data
+	is_served /srv/more
+	writer_goes_on
+	journalctl -u ringnfsd | grep -q 'nonsense'
+	cp /run/exports /etc/exports
+	systemctl reload ringnfsd
+}
+restarts() {
+	local old
+	old=$(property MainPID)
+	systemctl restart ringnfsd
+	is_another "$old"
+	writer_goes_on
+	same "what was unmounted stays so" inactive "$(property ActiveState srv-late.mount)"
+}
+crashes() { # SIGNAL
+	local old restarts
+	old=$(property MainPID) restarts=$(property NRestarts)
+	kill -"$1" "$old"
+	wait_until 60 is_another "$old"
+	[ "$(property NRestarts)" -gt "$restarts" ]
+	writer_goes_on
+}
+# Stops one thread until the process ends, by PTRACE_SEIZE and PTRACE_INTERRUPT of x86-64. Nobody hears of the end before
+# this process has waited for the thread (__WALL).
+stop_thread() {
+	perl -e '$t = $ARGV[0] + 0; syscall(101, 0x4206, $t, 0, 0) == 0 && syscall(101, 0x4207, $t, 0, 0) == 0 or die "ptrace: $!";
+		1 while waitpid($t, 0x40000000) > 0;' "$1"
+}
+event_thread() { grep -l '^event-0$' /proc/"$(property MainPID)"/task/*/comm | cut -d/ -f5; }
+watchdog_restarts() {
+	local old tid stopper
+	mkdir -p /run/systemd/system/ringnfsd.service.d
+	printf '[Service]\nWatchdogSec=10\nTimeoutAbortSec=5\n' >/run/systemd/system/ringnfsd.service.d/test.conf
+	systemctl daemon-reload
+	systemctl restart ringnfsd
+	writer_goes_on
+	old=$(property MainPID) tid=$(event_thread)
+	trap 'rm -f /run/systemd/system/ringnfsd.service.d/test.conf; systemctl daemon-reload' EXIT
+	same "watchdog" 10s "$(property WatchdogUSec)"
+	stop_thread "$tid" &
+	stopper=$!
+	wait_until 90 is_another "$old"
+	kill $stopper 2>/dev/null || :
+	journalctl -u ringnfsd | grep -q 'Watchdog timeout'
+	journalctl -u ringnfsd | grep -q 'event thread 0 has not turned'
+	writer_goes_on
+}
+wrong_settings_stay_down() {
+	local restarts
+	cp /etc/ringnfs.conf /run/ringnfs.conf
+	echo 'threads = lots' >>/etc/ringnfs.conf
+	restarts=$(property NRestarts)
+	fails systemctl restart ringnfsd
+	same SubState failed "$(property SubState)"
+	same ExecMainStatus 78 "$(property ExecMainStatus)"
+	cp /run/ringnfs.conf /etc/ringnfs.conf
+	systemctl start ringnfsd
+	writer_goes_on
+}
+# Connects all the time; the first refusal is written down.
+connect_on() {
+	while [ -e /run/connecting ]; do
+		(exec 3<>/dev/tcp/127.0.0.1/2049) 2>>/run/refused || break
+		sleep 0.05
+	done
+}
+socket_keeps_the_port() {
+	local old connector
+	systemctl stop ringnfsd
+	systemctl reset-failed ringnfsd # the tests start it more often than systemd allows in ten seconds
+	systemctl start ringnfsd.socket
+	tcp_listens 2049
+	wait_until 60 is_active # a connection, this one or the client's, has started it
+	same "the socket" running "$(property SubState ringnfsd.socket)"
+	old=$(property MainPID)
+	: >/run/refused
+	touch /run/connecting
+	connect_on &
+	connector=$!
+	systemctl restart ringnfsd
+	is_another "$old"
+	kill -KILL "$(property MainPID)"
+	wait_until 60 is_another "$(property MainPID)"
+	rm /run/connecting
+	wait $connector
+	same "refused" "" "$(cat /run/refused)"
+	writer_goes_on
+	systemctl stop ringnfsd.socket ringnfsd
+	systemctl reset-failed ringnfsd
+	systemctl start ringnfsd
+}
+exposure_is_low() {
+	systemd-analyze security --no-pager --threshold=$MOST ringnfsd.service >/run/security || { cat /run/security; return 1; }
+	t_note "$(tail -n 1 /run/security | grep -o 'exposure.*: [0-9.]*')"
+}
+status_field() { sed -n "s/^$1:[[:space:]]*//p" "/proc/$(property MainPID)/status"; }
+# A process in the cgroup of the service may do with devices what the service may.
+in_its_cgroup() {
+	local group
+	group=/sys/fs/cgroup$(property ControlGroup)
+	(echo $BASHPID >"$group/cgroup.procs" && "$@")
+}
+confinement_is_in_force() {
+	same Seccomp 2 "$(status_field Seccomp)"
+	same NoNewPrivs 1 "$(status_field NoNewPrivs)"
+	same "capabilities" 0 "$((0x$(status_field CapBnd) & (1 << 16 | 1 << 19 | 1 << 14)))" # SYS_MODULE, SYS_PTRACE, IPC_LOCK
+	in_its_cgroup dd if=/dev/zero of=/dev/null bs=1 count=1
+	local disk
+	disk=$(findmnt -no SOURCE /srv/data)
+	in_its_cgroup dd if="$disk" of=/dev/null bs=512 count=1
+	fails in_its_cgroup dd if=/dev/null of="$disk" conv=notrunc
+}
+nothing_was_forbidden() {
+	local lines
+	lines=$(journalctl --no-pager | grep -E 'type=1326|SIGSYS|status=31/SYS' || :)
+	same "calls that seccomp ended" "" "$lines"
+	same "io_uring" "" "$(journalctl -u ringnfsd | grep 'io_uring is not available' || :)"
+}
+tmp_of() { stat -c %d:%i "/proc/$(property MainPID)/root/tmp"; }
+has_its_own_tmp() {
+	same PrivateTmp yes "$(property PrivateTmp)"
+	[ "$(tmp_of)" != "$(stat -c %d:%i /tmp)" ]
+}
+exports_tmp() {
+	mkdir -p /tmp/shared
+	touch /tmp/shared/here
+	echo '/tmp/shared *(rw,insecure,fsid=77)' >>/etc/exports
+	systemctl daemon-reload
+	systemctl restart ringnfsd
+	same PrivateTmp no "$(property PrivateTmp)"
+	mount_export /tmp/shared /mnt/tmp
+	[ -e /mnt/tmp/here ]
+	umount /mnt/tmp
+	writer_goes_on
+}
+upgrades() {
+	local old
+	old=$(property MainPID)
+	dpkg -i /share/debs/*.deb
+	wait_until 60 is_another "$old"
+	dpkg-query -W -f '${Version}\n' ringnfs | grep -q later
+	systemctl -q is-enabled ringnfsd
+	writer_goes_on
+}
+purges() {
+	umount -a -t nfs4
+	dpkg -P ringnfs
+	fails is_active
+	[ ! -e /var/lib/ringnfs ]
+	[ ! -e /lib/systemd/system-generators/ringnfs-generator ]
+	[ -e /etc/exports ]
+}
+
+t_run "the service is up after the boot" booted
+t_run "started after a mount that comes late" after_its_mounts
+t_run "a mount that fails stops no other export" broken_mount_stops_nothing
+t_run "the mounts of exports are wanted" wanted_mount
+t_run "the client mounts, writes and reads" client_mounts
+t_run "a file system that appears later is served then" appears_later
+start_writer
+wait_until 60 has_written 3
+t_run "systemctl status has clients and throughput" says_status
+t_run "a reload that succeeds" reload_succeeds
+t_run "a reload that is refused" reload_is_refused
+t_run "a restart with a mounted client" restarts
+t_run "a crash by SIGSEGV" crashes SEGV
+t_run "a crash by SIGKILL" crashes KILL
+t_run "the watchdog ends a server whose event thread stands still" watchdog_restarts
+t_run "wrong settings are no reason to restart again and again" wrong_settings_stay_down
+t_run "the socket starts the service, and keeps the port meanwhile" socket_keeps_the_port
+t_run "systemd-analyze security" exposure_is_low
+t_run "system calls, capabilities and devices are confined" confinement_is_in_force
+t_run "a /tmp of its own" has_its_own_tmp
+t_run "the machine's /tmp where an export is below it" exports_tmp
+t_run "an upgrade with a mounted client" upgrades
+t_run "the client lost nothing" writer_has_done_well
+t_run "no system call was forbidden" nothing_was_forbidden
+t_run "purge" purges
+t_done
