@@ -102,7 +102,7 @@ def test_waits(t, f, d, p, fh):
     xids = [r.next_xid() for _ in range(CREDITS)]
     rpc = r.read_args(fh, 0, PARTS * 16)
     with Growth(d) as g:
-        f.control(d.process.pid, "on write 1 : delay 200ms")
+        f.control(d.process.pid, "on write 1 : delay 1s")
         for xid in xids:
             chunk = struct.pack(">II", 1, PARTS) + b"".join(p.segment(16 * i, 16) for i in range(PARTS))
             p.send(struct.pack(">IIII", xid, 1, CREDITS, MSG) + r.u32(0) + chunk + r.u32(0) * 2 + r.call_message(r.NFS, 3, r.READ, rpc, xid=xid))
@@ -120,7 +120,7 @@ def test_memory(t, f, d):
         fh = c.nfs(r.LOOKUP, r.diropargs(d.root(c, "x"), "large"))["fh"]
     peers = [Peer(f.environment(), before=f.command(f"reader{i}")).connect(HOST, PORT) for i in range(MEMORY // LARGE // CREDITS + 2)]
     with Growth(d) as g:
-        f.control(d.process.pid, f"on write 1 times {len(peers) * CREDITS} every 1 : delay 20ms")
+        f.control(d.process.pid, f"on write 1 times {len(peers) * CREDITS} every 1 : delay 60ms")
         for p in peers:
             for _ in range(CREDITS):
                 p.send(p.message(r.READ, r.read_args(fh, 0, LARGE), read_size=LARGE))
