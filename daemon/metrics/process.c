@@ -32,8 +32,8 @@ static uint64_t count_entries(const char *path)
 	return n;
 }
 
-/* The size of the folder is the number since Linux 6.2. To read it takes a tenth of a second with 100,000 descriptors,
- * and anybody may ask over TCP. */
+/* The size of the folder is the number since Linux 6.2. To read the folder takes long with many descriptors, and anybody
+ * may ask over TCP. */
 static uint64_t count_descriptors(void)
 {
 	struct stat st;
