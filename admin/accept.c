@@ -67,7 +67,7 @@ static unsigned weight_of(const struct range *element)
 	return weight > 0 && weight <= 1 ? (unsigned)(weight * 1000) : 0;
 }
 
-/* Those who know OpenMetrics and accept it get it: no client prefers the older format. */
+/* OpenMetrics goes to each client that accepts it, since none prefers the older format. */
 enum metrics_format metrics_accepted(const char *accept)
 {
 	struct range element;

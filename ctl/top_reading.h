@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What one answer of GET /metrics says, as far as ringnfsctl top shows it. */
+/* One answer of GET /metrics: the figures that ringnfsctl top shows. */
 #ifndef RN_CTL_TOP_READING_H
 #define RN_CTL_TOP_READING_H
 

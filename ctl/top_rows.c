@@ -31,7 +31,7 @@ static void order_bounds(struct order *o, const struct top_reading *r)
 	}
 }
 
-/* What a counter has grown by; one that has fallen tells nothing. */
+/* Growth of a counter; 0 if it has fallen, since the server has restarted then. */
 static double growth(double before, double now)
 {
 	return now > before ? now - before : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What happened between two readings: a row for each operation that was called, and the sum of all calls. */
+/* The calls between two readings: a row for each operation, and the sum of all. */
 #ifndef RN_CTL_TOP_ROWS_H
 #define RN_CTL_TOP_ROWS_H
 

@@ -8,7 +8,7 @@
 
 #include "ctl/top_rows.h"
 
-/* What is to be seen. */
+/* Contents of the screen. */
 struct top_view {
 	const struct top_reading *now;
 	const struct top_rows *rows; /* or NULL: there is one reading only */

@@ -91,7 +91,7 @@ static int listen_port(struct tcp_server *s, struct activation *passed, const st
 	return 0;
 }
 
-/* What the further ports have in common. */
+/* Settings that all TCP ports but the first share. */
 struct listening {
 	struct tcp_server *s;
 	struct activation *passed;

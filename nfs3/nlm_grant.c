@@ -79,7 +79,7 @@ void nlm_grants_free(struct nlm_grants *t)
 	free(t);
 }
 
-/* Those who wait keep their places only as long as somebody has the file. */
+/* Gives up the reference that kept the file, since waiters keep their places only while it has one. */
 static void put_file(struct nlm_grant *g)
 {
 	if (g->queues)

@@ -11,7 +11,7 @@
 #define RQUOTA_VERSION 1u
 #define RQUOTA_EXT_VERSION 2u
 
-/* Those of both versions. */
+/* Procedures of versions 1 and 2. */
 enum rquota_procedure {
 	RQUOTAPROC_NULL = 0,
 	RQUOTAPROC_GETQUOTA = 1,

@@ -69,7 +69,7 @@ struct nfs4_holdings {
 	bool dropped;
 
 	uint32_t opens, locks, delegs, owners; /* in the tables */
-	/* Those of them that are not revoked; of locks, those with ranges. */
+	/* States in the tables that are not revoked; locks count only while they have ranges. */
 	struct {
 		uint32_t opens, locks, delegs;
 	} live;
