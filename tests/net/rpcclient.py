@@ -4,12 +4,10 @@
 Encoders return bytes, so that a test can cut and bend what they make; decoders return dictionaries with a
 "status". Nothing here is clever on purpose: a call is a record, an answer is a record.
 """
-import errno
 import itertools
 import os
 import socket
 import struct
-import time
 
 NFS, MOUNT = 100003, 100005
 (NULL, GETATTR, SETATTR, LOOKUP, ACCESS, READLINK, READ, WRITE, CREATE, MKDIR, SYMLINK, MKNOD, REMOVE, RMDIR, RENAME, LINK,
@@ -357,7 +355,19 @@ class Conn:
     on_call = None  # takes a call of the server, as bytes, and returns the reply to send, or None
 
     def __init__(self, port, host="127.0.0.1", timeout=60, source=None):
-        self.s = socket.create_connection((host, port), timeout, source_address=source)
+        # A port that connect() picks may be another program's too, with another peer. One that was bound is nobody else's,
+        # so again() can have it once more.
+        ipv6 = ":" in host
+        self.s = socket.socket(socket.AF_INET6 if ipv6 else socket.AF_INET)
+        try:
+            self.s.settimeout(timeout)
+            if source and source[1]:
+                self.s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            self.s.bind(source or ("::" if ipv6 else "", 0))
+            self.s.connect((host, port))
+        except BaseException:
+            self.s.close()
+            raise
         self.s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def close(self):
@@ -367,16 +377,12 @@ class Conn:
         """A new connection from the same port, as Linux's client makes it when it has lost one. The old one is reset."""
         where, timeout, source = self.s.getpeername(), self.s.gettimeout(), self.s.getsockname()
         self.s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        self.s.close()
-        # Another program of a busy machine may have taken the port for a moment.
-        for wait in (0.1, 0.2, 0.4, 0.8, 1.6):
-            try:
-                return Conn(where[1], where[0], timeout, source)
-            except OSError as e:
-                if e.errno != errno.EADDRINUSE:
-                    raise
-                time.sleep(wait)
-        return Conn(where[1], where[0], timeout, source)
+        self.s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with socket.socket(self.s.family) as held:  # keeps other programs off the port until the new connection has it
+            held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            held.bind(source)
+            self.s.close()
+            return Conn(where[1], where[0], timeout, source)
 
     def __enter__(self):
         return self
