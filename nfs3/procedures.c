@@ -2,7 +2,7 @@
 /* The programs' versions, and their procedures by number. */
 #include "lib/util.h"
 #include "nfs3/acl/nfsacl.h"
-#include "nfs3/nlm.h"
+#include "nfs3/nlm/nlm.h"
 #include "nfs3/procs.h"
 #include "nfs3/quota/rquota.h"
 #include "nfs3/server.h"

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "nfs3/nlm_grant.h"
+#include "nfs3/nlm/grant.h"
 #include "nfs3/proto.h"
 
 int nfs3_server_new(const struct nfs3_config *cfg, struct nfs3_server **out)

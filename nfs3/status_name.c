@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 #include "lib/util.h"
-#include "nfs3/nlm.h"
+#include "nfs3/nlm/nlm.h"
 #include "nfs3/proto.h"
 
 #define ROW(name)                                                                                  \

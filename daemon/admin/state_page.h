@@ -6,7 +6,7 @@
 #include "daemon/admin/control_private.h"
 #include "daemon/admin/path_search.h"
 #include "daemon/admin/state_filter.h"
-#include "nfs3/nlm_view.h"
+#include "nfs3/nlm/view.h"
 #include "nfs4/nfs4_view.h"
 
 struct state_page {

@@ -10,7 +10,7 @@
 #include "lib/util.h"
 #include "nfs3/args.h"
 #include "nfs3/nfs3_server.h"
-#include "nfs3/nlm.h"
+#include "nfs3/nlm/nlm.h"
 #include "nfs3/procs.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

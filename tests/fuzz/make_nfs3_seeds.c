@@ -9,7 +9,7 @@
 
 #include "nfs3/acl/nfsacl.h"
 #include "nfs3/nfs3_server.h"
-#include "nfs3/nlm.h"
+#include "nfs3/nlm/nlm.h"
 #include "nfs3/proto.h"
 #include "nfs3/quota/rquota.h"
 #include "tests/unit/nfs3_samples.h"

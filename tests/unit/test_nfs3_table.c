@@ -8,7 +8,7 @@
 
 #include "lib/util.h"
 #include "nfs3/nfs3_server.h"
-#include "nfs3/nlm.h"
+#include "nfs3/nlm/nlm.h"
 #include "nfs3/procs.h"
 #include "nfs3/proto.h"
 #include "tests/unit/nfs3_samples.h"

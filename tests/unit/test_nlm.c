@@ -3,8 +3,8 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 
-#include "nfs3/nlm.h"
-#include "nfs3/nlm_owners.h"
+#include "nfs3/nlm/nlm.h"
+#include "nfs3/nlm/owners.h"
 #include "nfs3/server.h"
 #include "rpc/worker.h"
 #include "tests/unit/nfs3_suite.h"

@@ -3,10 +3,10 @@
  * The network lock manager, version 4 (RFC 1813 appendix II): byte-range locks for NFSv3 clients,
  * in the one table of vfs/lock.h. Served are the procedures that answer in their reply; clients
  * over TCP use no others. A lock that has to wait is answered BLOCKED. The client is called when it has
- * the lock (nfs3/nlm_grant.h), and asks again by itself (Linux every 30 seconds).
+ * the lock (nfs3/nlm/grant.h), and asks again by itself (Linux every 30 seconds).
  */
-#ifndef RN_NFS3_NLM_H
-#define RN_NFS3_NLM_H
+#ifndef RN_NFS3_NLM_NLM_H
+#define RN_NFS3_NLM_NLM_H
 
 #include "nfs3/op.h"
 

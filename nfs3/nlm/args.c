@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "nfs3/nfs3_server.h"
-#include "nfs3/nlm.h"
+#include "nfs3/nlm/nlm.h"
 
 static void get_bytes(struct xdr_in *x, struct nlm_bytes *b)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "nfs3/nlm_view.h"
+#include "nfs3/nlm/view.h"
 
 #include <errno.h>
 #include <string.h>
 #include <time.h>
 
-#include "nfs3/nlm_owners.h"
+#include "nfs3/nlm/owners.h"
 #include "nfs3/server.h"
 
 /* Attempts to get an owner that a call has, and the pause between two of them. */

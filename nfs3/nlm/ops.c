@@ -5,7 +5,7 @@
 #include "nfs/attempt.h"
 #include "nfs/caller.h"
 #include "nfs3/nfs3_server.h"
-#include "nfs3/nlm_grant.h"
+#include "nfs3/nlm/grant.h"
 #include "nfs3/procs.h"
 #include "nfs3/server.h"
 #include "nsm/nsm.h"

@@ -18,7 +18,7 @@
 #ifndef RN_NFS3_NLM_GRANT_H
 #define RN_NFS3_NLM_GRANT_H
 
-#include "nfs3/nlm_owners.h"
+#include "nfs3/nlm/owners.h"
 
 struct nlm_grants;
 
@@ -37,7 +37,7 @@ void nlm_grant_link(struct nlm_owner *o, struct nlm_grant *g);
  * A length of 0 is to the end. Returns true if one of them was not settled. The caller has entered the owner. */
 bool nlm_grants_settle(struct nlm_owner *o, uint64_t offset, uint64_t length);
 
-/* ops_nlm.c. Locks for a grant as LOCK does, with the caller's permissions of now. 0 or -errno; a refusal
+/* nlm/ops.c. Locks for a grant as LOCK does, with the caller's permissions of now. 0 or -errno; a refusal
  * waits anew. */
 int nlm_grant_lock(struct nfs3_op *op, const struct nlm_lock_args *a, struct nlm_grant *g);
 /* Unlocks what the client did not want, unless the grant is settled. */

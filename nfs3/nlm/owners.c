@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "nfs3/nlm_owners.h"
+#include "nfs3/nlm/owners.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "lib/util.h"
-#include "nfs3/nlm_grant.h"
+#include "nfs3/nlm/grant.h"
 #include "nsm/nsm.h"
 
 static struct nlm_owner *of_holder(struct vfs_holder *h)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "nfs3/nlm_grant.h"
+#include "nfs3/nlm/grant.h"
 
 #include <errno.h>
 #include <sodium.h>
