@@ -4,6 +4,8 @@
  * again for another class when all its buffers are back and the budget has no more, so that no
  * class starves the others by its past use.
  *
+ * A request for which no slab can be had takes a larger buffer than it asked for, if there is one.
+ *
  * Each class lists its slabs that have free buffers, partly used ones first and wholly free ones
  * last: partly used slabs fill up, the others stay whole, and a slab that may be cut again is found
  * at the end of a list. One mutex guards everything but the table of slab bases, which only grows
@@ -219,14 +221,31 @@ static bool recut(struct rn_payload_pool *pool, uint32_t c)
 	return false;
 }
 
-/* Under the lock. The buffer has one reference; its memory is still poisoned. */
-static struct rn_payload *take(struct rn_payload_pool *pool, size_t size)
+/* The smallest class, from c on, that has a free buffer which the account may hold; NCLASSES: none. */
+static uint32_t class_at_hand(struct rn_payload_pool *pool, uint32_t c,
+			      const struct rn_payload_account *a)
 {
-	const uint32_t c = class_of(size);
-	struct slab_list *list = &pool->classes[c];
+	while (c < NCLASSES && (TAILQ_EMPTY(&pool->classes[c]) ||
+				(a && !rn_payload_may_hold(pool, a, class_sizes[c]))))
+		c++;
+	return c;
+}
 
-	if (TAILQ_EMPTY(list) && !grow(pool, c) && !recut(pool, c))
+/*
+ * Under the lock: a buffer for an account that may hold one of that size. A larger one is taken when
+ * there is no slab for the right class: all slabs may be in use in parts. The buffer has one reference;
+ * its memory is still poisoned.
+ */
+static struct rn_payload *take(struct rn_payload_pool *pool, size_t size,
+			       const struct rn_payload_account *a)
+{
+	uint32_t c = class_of(size);
+
+	if (TAILQ_EMPTY(&pool->classes[c]) && !grow(pool, c) && !recut(pool, c))
+		c = class_at_hand(pool, c + 1, a);
+	if (c == NCLASSES)
 		return NULL;
+	struct slab_list *list = &pool->classes[c];
 	struct slab *s = TAILQ_FIRST(list);
 	struct rn_payload *p = TAILQ_FIRST(&s->free);
 	TAILQ_REMOVE(&s->free, p, free_link);
@@ -303,7 +322,7 @@ static struct rn_payload *take_for(struct rn_payload_pool *pool, size_t size,
 	       (!a || rn_payload_may_hold(pool, a, class_sizes[class_of(size)]));
 	if (!*may || pool->next)
 		return NULL;
-	struct rn_payload *p = take(pool, size);
+	struct rn_payload *p = take(pool, size, a);
 	if (p)
 		assign(p, a);
 	return p;
@@ -385,7 +404,7 @@ static struct rn_payload_waiter *next_served(struct rn_payload_pool *pool, struc
 		pool->next = it != NULL ? waiter_of(it) : NULL;
 	}
 	struct rn_payload_waiter *w = pool->next;
-	*p = w != NULL ? take(pool, w->size) : NULL;
+	*p = w != NULL ? take(pool, w->size, w->account) : NULL;
 	if (!*p)
 		return NULL;
 	assign(*p, w->account);

@@ -72,7 +72,7 @@ void rn_payload_account_init(struct rn_payload_account *a);
 bool rn_payload_may_hold(struct rn_payload_pool *pool, const struct rn_payload_account *a,
 			 size_t size);
 
-/* A buffer of at least size bytes. NULL: size is over RN_PAYLOAD_MAX, the account's share or the
+/* A buffer of at least size bytes; it may be of a larger class. NULL: size is over RN_PAYLOAD_MAX, the account's share or the
  * budget is used up, or others wait already. account may be NULL. */
 struct rn_payload *rn_payload_get_for(struct rn_payload_pool *pool, size_t size,
 				      struct rn_payload_account *account);

@@ -45,8 +45,10 @@ static enum rpc_auth_stat check_cred(struct auth_blob *a, struct rpc_cred *cred)
 {
 	switch (a->flavor) {
 	case RPC_AUTH_NONE:
+		cred->sec = RPC_SEC_NONE;
 		return RPC_AUTH_OK; /* its body is undefined: RFC 5531 section 10.1 */
 	case RPC_AUTH_SYS:
+		cred->sec = RPC_SEC_SYS;
 		return decode_auth_sys(a, cred) ? RPC_AUTH_OK : RPC_AUTH_BADCRED;
 	default:
 		return RPC_AUTH_REJECTEDCRED; /* AUTH_SHORT too: we never hand one out */

@@ -43,9 +43,29 @@ enum rpc_auth_flavor {
 	RPC_RPCSEC_GSS = 6
 };
 
-/* The credential as sent: AUTH_NONE leaves uid and gid 0 and must be squashed by the export. */
+/* Security flavour of a call, by its number as a pseudo flavour (RFC 2203, RFC 2623): flavour,
+ * mechanism and service together. Values are those on the wire in SECINFO and MOUNT. */
+enum rpc_sec {
+	RPC_SEC_NONE = 0,
+	RPC_SEC_SYS = 1,
+	RPC_SEC_KRB5 = 390003,
+	RPC_SEC_KRB5I = 390004,
+	RPC_SEC_KRB5P = 390005,
+};
+
+struct rpc_principal;
+
+/*
+ * The credential: AUTH_NONE leaves uid and gid 0 and must be squashed by the export. Under
+ * RPCSEC_GSS the principal is what the call has proved; rpc_server.identify fills in uid and gid,
+ * and groups past the first 16 come from struct nfs_groups as with manage-gids.
+ */
 struct rpc_cred {
 	enum rpc_auth_flavor flavor;
+	enum rpc_sec sec;
+	/* NULL unless RPCSEC_GSS. Valid as long as the request; a copy of the credential that lives
+	 * longer takes a reference. */
+	const struct rpc_principal *principal;
 	uint32_t uid, gid;
 	uint32_t ngids;
 	uint32_t gids[RPC_AUTH_SYS_GIDS_MAX];

@@ -99,6 +99,16 @@ struct rpc_server {
 	 */
 	enum rpc_standing (*standing)(void *ctx, struct rpc_conn *conn);
 	void *standing_ctx;
+	/*
+	 * Finds the user of a call under RPCSEC_GSS: called before the procedure of each call that
+	 * has proved its principal, but for NULL, before its arguments are decoded. Fills
+	 * uid, gid and up to 16 groups of req->call.cred from its principal. Does not wait.
+	 * RPC_RUN_DONE, RPC_RUN_AGAIN (a name service is being asked: the call is parked and then
+	 * asked about again; not allowed if req->must_answer), or RPC_RUN_AUTH_BADCRED. If NULL,
+	 * RPCSEC_GSS has no users, and each is refused so.
+	 */
+	enum rpc_run (*identify)(void *ctx, struct rpc_request *req);
+	void *identify_ctx;
 	/* Called when a request is answered, for counters; may be NULL. req->proc is NULL when the
 	 * call was refused before its procedure was found. */
 	void (*observe)(void *ctx, const struct rpc_request *req, uint64_t elapsed_ns, bool error);

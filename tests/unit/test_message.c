@@ -61,6 +61,8 @@ Test(message, a_call_with_auth_sys)
 	cr_assert_eq(call.vers, 3);
 	cr_assert_eq(call.proc, 7);
 	cr_assert_eq(call.cred.flavor, RPC_AUTH_SYS);
+	cr_assert_eq(call.cred.sec, RPC_SEC_SYS);
+	cr_assert_null(call.cred.principal);
 	cr_assert_eq(call.cred.uid, 1000);
 	cr_assert_eq(call.cred.gid, 100);
 	cr_assert_eq(call.cred.ngids, 2);
@@ -95,6 +97,7 @@ Test(message, auth_none_leaves_the_identity_zero)
 	PUT(77, 0, 2, 100003, 3, 0, 0, 0, 0, 0);
 	cr_assert_eq(decode(), RPC_HEADER_OK);
 	cr_assert_eq(call.cred.flavor, RPC_AUTH_NONE);
+	cr_assert_eq(call.cred.sec, RPC_SEC_NONE);
 	cr_assert_eq(call.cred.ngids, 0);
 }
 

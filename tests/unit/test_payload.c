@@ -110,6 +110,47 @@ Test(payload, a_wholly_free_slab_serves_another_class_a_partly_used_one_does_not
 	rn_payload_pool_free(pool);
 }
 
+Test(payload, a_larger_buffer_serves_when_no_slab_does)
+{
+	struct rn_payload_account a;
+
+	make_pool(1);
+	rn_payload_account_init(&a);
+	struct rn_payload *first = rn_payload_get(pool, 1u << 20);
+	cr_assert_not_null(first);
+	cr_assert_null(rn_payload_get_for(pool, 4096 + (1u << 20), &a), "a smaller one served");
+	struct rn_payload *small = rn_payload_get_for(pool, 4096, &a);
+	cr_assert_not_null(small);
+	cr_expect_eq(small->size, 1u << 20);
+	cr_expect_eq(a.bytes, 1u << 20);
+	memset(small->data, 1, small->size);
+	rn_payload_put(first);
+	rn_payload_put(small);
+	cr_expect_eq(a.bytes, 0);
+	rn_payload_pool_free(pool);
+}
+
+/* A larger buffer counts with its whole size. */
+Test(payload, a_share_bounds_larger_buffers_too)
+{
+	struct rn_payload_account a;
+
+	make_pool(2);
+	rn_payload_account_init(&a);
+	struct rn_payload *big = rn_payload_get(pool, 1u << 20);
+	struct rn_payload *held = rn_payload_get_for(pool, 2u << 20, &a);
+	cr_assert_not_null(big);
+	cr_assert_not_null(held);
+	cr_assert_null(rn_payload_get_for(pool, 4096, &a), "a share was exceeded");
+	struct rn_payload *other = rn_payload_get(pool, 4096);
+	cr_assert_not_null(other);
+	cr_expect_eq(other->size, 1u << 20);
+	rn_payload_put(other);
+	rn_payload_put(held);
+	rn_payload_put(big);
+	rn_payload_pool_free(pool);
+}
+
 Test(payload, the_last_reference_returns_it)
 {
 	make_pool(1);

@@ -499,6 +499,62 @@ Test(tcp_limits, records_that_wait_for_each_other, .timeout = 120)
 	fixture_stop(&f);
 }
 
+/* A record has a piece, and waits alone for a large buffer that never comes together: others hold a small
+ * part of each slab, with the rest free. */
+Test(tcp_limits, a_record_takes_smaller_pieces, .timeout = 120)
+{
+	static const uint8_t rest[300000];
+	struct rn_payload *held[64];
+	struct fixture f;
+	struct answer a;
+
+	fixture_start(&f, (struct tcp_config){ .max_connections = 20 }, 13u << 20, AF_INET);
+	int fd = client_connect(&f);
+	begin_fragment(fd, 1, 100000, false);
+	usleep(100000);
+	unsigned n = take_all_but(&f, 0, held);
+	begin_fragment(fd, 1, 600000, true);
+	wait_for_waiters(&f, 1);
+	for (unsigned i = 0; i < n; i++) {
+		if (held[i]->offset != 0) {
+			rn_payload_put(held[i]);
+			held[i] = NULL;
+		}
+	}
+	cr_expect_eq(rn_payload_waiting(f.pool), 1, "a large buffer came together");
+	client_send(fd, rest, sizeof(rest));
+	cr_expect_eq(client_answer(fd, &a), 1, "closed");
+	cr_expect_eq(a.len, 700000u);
+	for (unsigned i = 0; i < n; i++)
+		rn_payload_put(held[i]);
+	close(fd);
+	fixture_stop(&f);
+}
+
+/* Nobody else waits for memory, and none is given back: in the end the record lets go of its own. */
+Test(tcp_limits, a_record_that_gets_no_memory, .timeout = 120)
+{
+	struct rn_payload *held[64];
+	struct fixture f;
+	struct answer a;
+
+	signal(SIGPIPE, SIG_IGN);
+	fixture_start(&f, (struct tcp_config){ .max_connections = 20, .stall_seconds = 5 },
+		      13u << 20, AF_INET);
+	int fd = client_connect(&f);
+	begin_fragment(fd, 1, 100000, false);
+	usleep(100000);
+	unsigned n = take_all_but(&f, 0, held);
+	begin_fragment(fd, 1, 600000, true);
+	wait_for_waiters(&f, 1);
+	cr_expect_eq(client_answer(fd, &a), 0, "not closed");
+	cr_expect_eq(rn_payload_waiting(f.pool), 0);
+	while (n > 0)
+		rn_payload_put(held[--n]);
+	close(fd);
+	fixture_stop(&f);
+}
+
 /* A record that has only begun to arrive holds no payload memory, whatever its announced length. */
 Test(tcp_limits, memory_is_given_when_the_data_are_there, .timeout = 120)
 {

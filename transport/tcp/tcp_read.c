@@ -210,8 +210,10 @@ static struct rn_payload *take_now(struct tcp_conn *c, size_t want)
 
 	if (c->cur->rpc->nseg == 1)
 		return p;
-	for (size_t size = want / GROWTH; !p && size >= GROWTH_FIRST; size /= GROWTH)
+	for (size_t size = want; !p && size > GROWTH_FIRST;) {
+		size = rn_max(size / GROWTH, GROWTH_FIRST);
 		p = rn_payload_get_for(pool, size, account);
+	}
 	return p;
 }
 
@@ -235,6 +237,25 @@ static struct rn_payload *wait_for_payload(struct tcp_conn *c, size_t want)
 	c->pause = TCP_WAIT_PAYLOAD;
 	c->wait_ns = rn_now_ns();
 	return NULL;
+}
+
+void tcp_read_take_less(struct tcp_conn *c)
+{
+	const uint64_t since = c->wait_ns;
+
+	if (rn_payload_wait_cancel(c->srv->cfg.pool, &c->waiter) < 0)
+		return; /* its buffer comes at this moment */
+	rpc_conn_put(&c->rpc);
+	struct rn_payload *p = take_now(c, payload_want(c, 0));
+	if (!p)
+		p = wait_for_payload(c, payload_want(c, 0));
+	c->wait_ns = since;
+	if (!p)
+		return;
+	pthread_mutex_lock(&c->lock);
+	c->granted = p;
+	pthread_mutex_unlock(&c->lock);
+	tcp_read_resume(c);
 }
 
 /* True if the message may be longer than the head: a call of the client, or the reply that a call over

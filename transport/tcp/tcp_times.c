@@ -9,6 +9,7 @@
 #include "rpc/backchannel.h"
 #include "transport/tcp/tcp_close.h"
 #include "transport/tcp/tcp_rate.h"
+#include "transport/tcp/tcp_read.h"
 
 #define UNJAM_BATCH 8u /* most records given up in one look */
 
@@ -146,7 +147,24 @@ static struct tcp_conn *most_jamming(struct tcp_loop *loop, uint64_t now)
 }
 
 /*
- * A record waits for its next piece of memory as long as it takes, since the server keeps it
+ * A record that waits alone may itself hold parts of all slabs, so that no large buffer comes together.
+ * Smaller ones do as well. If none comes either, the connection is given up in the end: its memory may
+ * be all there is.
+ */
+static void serve_the_last(struct tcp_loop *loop, uint64_t now)
+{
+	struct tcp_conn *c = most_jamming(loop, now);
+
+	if (!c)
+		return;
+	if (now > c->jam_ns + loop->srv->cfg.stall_seconds * RN_NS_PER_SECOND / 2)
+		tcp_conn_close(c, TCP_CLOSE_ERROR, "there was no memory for the rest of a record");
+	else
+		tcp_read_take_less(c);
+}
+
+/*
+ * A record waits for its next piece of memory as long as others do, since the server keeps it
  * waiting. But when such records hold all memory, none of them gets any. Closing one gives memory
  * to others, whose clients are then not jammed any more.
  */
@@ -167,6 +185,8 @@ static void unjam(struct tcp_loop *loop, uint64_t now)
 			return;
 		tcp_conn_close(c, TCP_CLOSE_ERROR, "records wait for each other's memory");
 	}
+	if (rn_payload_waiting(pool) == 1)
+		serve_the_last(loop, now);
 }
 
 void tcp_times_tick(struct tcp_loop *loop)
