@@ -12,7 +12,7 @@
 #include "rpc/rpcbind.h"
 
 /* For each version of NFS, MOUNT, NLM, NFSACL and RQUOTA, four netids; for the status monitor, two. */
-#define MAPPINGS (4 * (2 + 3 + 1 + 1 + 2) + 2)
+#define MAPPINGS (4 * (2 + 3 + 3 + 1 + 2) + 2)
 
 struct mapping {
 	uint32_t prog, vers;
@@ -146,6 +146,8 @@ static void add_programs(struct registration *r, const struct registration_ports
 	for (uint32_t v = 1; p->nfs3 && v <= 3; v++)
 		add_all(r, MOUNT_PROGRAM, v, &mount);
 	if (p->nfs3) {
+		add_all(r, NLM_PROGRAM, 1, &nfs);
+		add_all(r, NLM_PROGRAM, 3, &nfs);
 		add_all(r, NLM_PROGRAM, NLM_VERSION, &nfs);
 		add_all(r, NFSACL_PROGRAM, NFSACL_VERSION, &nfs);
 	}

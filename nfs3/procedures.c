@@ -2,15 +2,15 @@
 /* The programs' versions, and their procedures by number. */
 #include "lib/util.h"
 #include "nfs3/acl/nfsacl.h"
-#include "nfs3/nlm/nlm.h"
 #include "nfs3/procs.h"
+#include "nfs3/proto.h"
 #include "nfs3/quota/rquota.h"
 #include "nfs3/server.h"
 
-static const struct rpc_proc null_proc = { .name = "NULL", .flags = RPC_PROMPT };
+const struct rpc_proc rpc_proc_null = { .name = "NULL", .flags = RPC_PROMPT };
 
 #define POINTER(NAME, name) [NFSPROC3_##NAME] = &nfs3_proc_##name.rpc,
-static const struct rpc_proc *const nfs3_procs[NFSPROC3_COUNT] = { [NFSPROC3_NULL] = &null_proc,
+static const struct rpc_proc *const nfs3_procs[NFSPROC3_COUNT] = { [NFSPROC3_NULL] = &rpc_proc_null,
 								   NFS3_PROC_LIST(POINTER) };
 
 const char *nfs3_proc_name(uint32_t proc)
@@ -21,7 +21,7 @@ const char *nfs3_proc_name(uint32_t proc)
 /* Procedure 6 of versions 1 and 2 is EXPORTALL, which version 3 does not have; 7 of version 2 is
  * PATHCONF. */
 #define MOUNT_PROCS(mnt)                                                                           \
-	&null_proc, mnt, &mnt_proc_dump, &mnt_proc_umnt, &mnt_proc_umntall, &mnt_proc_export
+	&rpc_proc_null, mnt, &mnt_proc_dump, &mnt_proc_umnt, &mnt_proc_umntall, &mnt_proc_export
 
 static const struct rpc_proc *const mount_v1_procs[] = {
 	MOUNT_PROCS(&mnt_proc_mnt_v1),
@@ -66,33 +66,8 @@ void nfs3_program(struct nfs3_server *s, struct rpc_program *nfs, struct rpc_pro
 	};
 }
 
-static const struct rpc_proc *const nlm_procs[NLMPROC4_COUNT] = {
-	[NLMPROC4_NULL] = &null_proc,
-	[NLMPROC4_TEST] = &nlm_proc_test,
-	[NLMPROC4_LOCK] = &nlm_proc_lock,
-	[NLMPROC4_CANCEL] = &nlm_proc_cancel,
-	[NLMPROC4_UNLOCK] = &nlm_proc_unlock,
-	[NLMPROC4_NM_LOCK] = &nlm_proc_nm_lock,
-	[NLMPROC4_FREE_ALL] = &nlm_proc_free_all,
-};
-
-static const struct rpc_version nlm_versions[] = {
-	{ .vers = NLM_VERSION, .procs = nlm_procs, .nprocs = NLMPROC4_COUNT },
-};
-
-void nlm_program(struct nfs3_server *s, struct rpc_program *nlm)
-{
-	*nlm = (struct rpc_program){
-		.prog = NLM_PROGRAM,
-		.name = "nlm",
-		.versions = nlm_versions,
-		.nversions = rn_array_size(nlm_versions),
-		.ctx = s,
-	};
-}
-
 static const struct rpc_proc *const nfsacl_procs[NFSACLPROC3_COUNT] = {
-	[NFSACLPROC3_NULL] = &null_proc,
+	[NFSACLPROC3_NULL] = &rpc_proc_null,
 	[NFSACLPROC3_GETACL] = &nfsacl_proc_getacl.rpc,
 	[NFSACLPROC3_SETACL] = &nfsacl_proc_setacl.rpc,
 };
@@ -113,7 +88,7 @@ void nfsacl_program(struct nfs3_server *s, struct rpc_program *acl)
 }
 
 static const struct rpc_proc *const rquota_v1_procs[RQUOTAPROC_COUNT] = {
-	[RQUOTAPROC_NULL] = &null_proc,
+	[RQUOTAPROC_NULL] = &rpc_proc_null,
 	[RQUOTAPROC_GETQUOTA] = &rquota_proc_get_v1,
 	[RQUOTAPROC_GETACTIVEQUOTA] = &rquota_proc_getactive_v1,
 	[RQUOTAPROC_SETQUOTA] = &rquota_proc_set_v1,
@@ -121,7 +96,7 @@ static const struct rpc_proc *const rquota_v1_procs[RQUOTAPROC_COUNT] = {
 };
 
 static const struct rpc_proc *const rquota_v2_procs[RQUOTAPROC_COUNT] = {
-	[RQUOTAPROC_NULL] = &null_proc,
+	[RQUOTAPROC_NULL] = &rpc_proc_null,
 	[RQUOTAPROC_GETQUOTA] = &rquota_proc_get_v2,
 	[RQUOTAPROC_GETACTIVEQUOTA] = &rquota_proc_getactive_v2,
 	[RQUOTAPROC_SETQUOTA] = &rquota_proc_set_v2,

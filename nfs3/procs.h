@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Procedures of NFSv3, MOUNT, NLM, NFSACL and RQUOTA: one row for each, at the foot of the file that decodes and
- * runs the procedure. nfs3/procedures.c lists the rows by number; for NFSv3's, NFS3_PROC_LIST below is
- * the list.
+ * runs the procedure. nfs3/procedures.c and nfs3/nlm/table.c list the rows by number; for NFSv3's,
+ * NFS3_PROC_LIST below is the list.
  */
 #ifndef RN_NFS3_PROCS_H
 #define RN_NFS3_PROCS_H
@@ -91,7 +91,22 @@ extern const struct rpc_proc mnt_proc_mnt_v1;	 /* versions 1 and 2 */
 extern const struct rpc_proc mnt_proc_exportall; /* versions 1 and 2 */
 extern const struct rpc_proc mnt_proc_pathconf;	 /* version 2 */
 
-extern const struct rpc_proc nlm_proc_test, nlm_proc_lock, nlm_proc_cancel, nlm_proc_unlock,
-	nlm_proc_nm_lock, nlm_proc_free_all;
+extern const struct rpc_proc rpc_proc_null; /* of all programs */
+
+/* NLM. _old: with offsets of 32 bits; _msg: answered by a call of the server. */
+extern const struct rpc_proc nlm_proc_test, nlm_proc_test_old, nlm_proc_test_msg,
+	nlm_proc_test_msg_old;
+extern const struct rpc_proc nlm_proc_lock, nlm_proc_lock_old, nlm_proc_lock_msg,
+	nlm_proc_lock_msg_old;
+extern const struct rpc_proc nlm_proc_cancel, nlm_proc_cancel_old, nlm_proc_cancel_msg,
+	nlm_proc_cancel_msg_old;
+extern const struct rpc_proc nlm_proc_unlock, nlm_proc_unlock_old, nlm_proc_unlock_msg,
+	nlm_proc_unlock_msg_old;
+extern const struct rpc_proc nlm_proc_granted, nlm_proc_granted_old, nlm_proc_granted_msg,
+	nlm_proc_granted_msg_old;
+extern const struct rpc_proc nlm_proc_test_res, nlm_proc_lock_res, nlm_proc_cancel_res,
+	nlm_proc_unlock_res, nlm_proc_granted_res;
+extern const struct rpc_proc nlm_proc_share, nlm_proc_unshare;
+extern const struct rpc_proc nlm_proc_nm_lock, nlm_proc_nm_lock_old, nlm_proc_free_all;
 
 #endif

@@ -144,6 +144,16 @@ bool nsm_host_is_former(struct nsm *n, const struct nsm_host *h)
 	return former;
 }
 
+uint32_t nsm_host_state(struct nsm *n, const struct nsm_host *h)
+{
+	uint32_t state;
+
+	pthread_mutex_lock(&n->lock);
+	state = h->state;
+	pthread_mutex_unlock(&n->lock);
+	return state;
+}
+
 unsigned nsm_former_hosts(struct nsm *n)
 {
 	unsigned count;

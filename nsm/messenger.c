@@ -4,6 +4,7 @@
 #include <sys/eventfd.h>
 
 #include "lib/clock.h"
+#include "lib/util.h"
 #include "nsm/nsm_private.h"
 #include "rpc/message.h"
 
@@ -43,22 +44,31 @@ static bool is_stopped(struct nsm *n)
 	return stop;
 }
 
+/* Begins and repeats what is due. Returns the time of the next look, ns. */
+static uint64_t tick(struct nsm *n, uint64_t now)
+{
+	const uint64_t jobs = nsm_jobs_begin(n, now), notices = nsm_notify_tick(n, now),
+		       calls = nsm_calls_tick(&n->calls, now);
+
+	return rn_min(jobs, rn_min(notices, calls));
+}
+
 void *nsm_messenger_main(void *nsm)
 {
+	struct pollfd p[2 + NSM_CALLS_MAX];
 	struct nsm *n = nsm;
+	eventfd_t count;
 
 	while (!is_stopped(n)) {
-		const uint64_t now = rn_now_ns();
+		const uint64_t now = rn_now_ns(), until = tick(n, now);
+		const unsigned streams = nsm_calls_poll(&n->calls, p + 2);
 
-		nsm_jobs_begin(n);
-		const uint64_t first = nsm_notify_tick(n, now),
-			       second = nsm_calls_tick(&n->calls, now);
-		const uint64_t until = first < second ? first : second;
-		struct pollfd p[] = { { .fd = n->calls.fd, .events = POLLIN },
-				      { .fd = n->wake, .events = POLLIN } };
-		eventfd_t count;
-
-		poll(p, 2, until > now ? (int)((until - now) / RN_NS_PER_MS) + 1 : 0);
+		p[0] = (struct pollfd){ .fd = n->calls.fd, .events = POLLIN };
+		p[1] = (struct pollfd){ .fd = n->wake, .events = POLLIN };
+		if (poll(p, 2 + streams,
+			 until > now ? (int)((until - now) / RN_NS_PER_MS) + 1 : 0) <= 0)
+			continue;
+		nsm_calls_polled(&n->calls, p + 2);
 		if (p[0].revents)
 			receive(n);
 		if (p[1].revents)

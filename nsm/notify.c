@@ -69,7 +69,11 @@ static uint32_t put_args(const struct nsm *n, unsigned tries, uint8_t *out, size
 
 static void tell(struct nsm *n, struct nsm_host *h)
 {
-	const struct nsm_callee to = { h->addr, h->local, NSM_PROGRAM, NSM_VERSION, SM_NOTIFY };
+	const struct nsm_callee to = { .peer = h->addr,
+				       .local = h->local,
+				       .prog = NSM_PROGRAM,
+				       .vers = NSM_VERSION,
+				       .proc = SM_NOTIFY };
 	struct telling *t = malloc(sizeof(*t));
 	uint8_t args[512];
 	const uint32_t len = put_args(n, h->tries, args, sizeof(args));
@@ -77,7 +81,8 @@ static void tell(struct nsm *n, struct nsm_host *h)
 
 	if (t) {
 		*t = (struct telling){ n, h };
-		rc = nsm_call(&n->calls, &to, args, len, &(struct nsm_call_end){ told, t });
+		rc = nsm_call(&n->calls, &to, args, len,
+			      &(struct nsm_call_end){ .done = told, .ctx = t });
 	}
 	if (!rc)
 		return;

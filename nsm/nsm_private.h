@@ -86,8 +86,9 @@ void nsm_hosts_free(struct nsm *n);
 int nsm_records_begin(struct nsm *n);
 void *nsm_writer_main(void *nsm);
 
-/* jobs.c: begins the calls that wait, as far as there is room; and ends them. */
-void nsm_jobs_begin(struct nsm *n);
+/* jobs.c: begins the calls that wait, as far as there is room; and ends them. Returns the time when one is
+ * due that was put off, ns. */
+uint64_t nsm_jobs_begin(struct nsm *n, uint64_t now);
 void nsm_jobs_cancel(struct nsm *n);
 
 /* messenger.c */

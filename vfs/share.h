@@ -32,6 +32,7 @@ struct vfs_share {
 	struct vfs_file *file; /* with a reference while it is open, else NULL */
 	struct vfs_holder *holder;
 	uint8_t access, deny;
+	bool advisory; /* deny is for opens, not for reads and writes */
 	/* vfs/'s own */
 	const void *client; /* vfs_ctx.client of the call that opened it */
 	LIST_ENTRY(vfs_share) link;
@@ -58,6 +59,8 @@ int vfs_share_check(struct vfs_file *f, uint8_t access, uint8_t deny, struct vfs
  * of both), which may fail as an open does and changes nothing then, or a downgrade, which cannot.
  * access may be 0 here: nothing is allowed then, but the file is still open. */
 int vfs_share_change(struct vfs_share *s, uint8_t access, uint8_t deny, struct vfs_conflict *c);
+/* Makes an open share advisory; it denies nothing so far. */
+void vfs_share_advise(struct vfs_share *s);
 /* Ends the share; the node's data goes with the last one if it has no link. Does nothing to one
  * that is not open. */
 void vfs_share_close(struct vfs_share *s);

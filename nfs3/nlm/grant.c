@@ -9,6 +9,7 @@
 #include "lib/clock.h"
 #include "lib/util.h"
 #include "nfs3/nfs3_server.h"
+#include "nfs3/nlm/answer.h"
 #include "nfs3/server.h"
 #include "nsm/nsm.h"
 #include "rpc/client.h"
@@ -16,7 +17,9 @@
 #define MEMORY_MAX (8u << 20) /* bytes of all grants */
 #define PATIENCE_SECONDS 90u  /* in which a client answers, or asks for the lock by itself */
 #define QUEUES 256u
-#define ARGS_MAX (4 * NLM_OPAQUE_MAX + 256u)
+#define AGAIN_NS RN_NS_PER_SECOND		 /* before a client is called again */
+#define AGAIN_MESSAGE_NS (10 * RN_NS_PER_SECOND) /* the same, if it has the message */
+#define ID_BYTES 8u
 
 /* Grants of the files with one hash, in order. */
 TAILQ_HEAD(grant_queue, nlm_grant);
@@ -25,9 +28,14 @@ struct nlm_grant {
 	struct vfs_lock_notice notice;
 	TAILQ_ENTRY(nlm_grant) queued;	/* under nlm_grants.lock */
 	LIST_ENTRY(nlm_grant) of_owner; /* under the owner's busy */
+	LIST_ENTRY(nlm_grant) by_id;	/* under nlm_grants.lock */
 	_Atomic unsigned refs;
 	_Atomic bool settled;
-	bool running; /* under nlm_grants.lock */
+	_Atomic bool refused; /* the lock is being given back */
+	bool message;	      /* the client asked by LOCK_MSG, and is in nlm_grants.by_id */
+	uint32_t vers;
+	uint8_t id[ID_BYTES]; /* cookie of GRANTED_MSG */
+	bool running;	      /* under nlm_grants.lock */
 	bool unwanted;
 	struct nlm_grants *all;
 	struct grant_queue *queue;
@@ -50,6 +58,7 @@ struct nlm_grants {
 	pthread_cond_t idle; /* no grant is running */
 	uint8_t key[crypto_shorthash_KEYBYTES];
 	struct grant_queue queue[QUEUES];
+	LIST_HEAD(, nlm_grant) by_id[QUEUES]; /* those of messages, by the first byte of the id */
 	unsigned running;
 	size_t memory;
 	bool stopped;
@@ -95,6 +104,8 @@ static void put(struct nlm_grant *g)
 		return;
 	pthread_mutex_lock(&t->lock);
 	t->memory -= g->size;
+	if (g->message)
+		LIST_REMOVE(g, by_id);
 	pthread_mutex_unlock(&t->lock);
 	put_file(g);
 	rpc_client_put(g->conn.client);
@@ -147,6 +158,18 @@ static struct grant_queue *queue_of(struct nlm_grants *t, const struct vfs_fh *f
 	return &t->queue[h % QUEUES];
 }
 
+/* GRANTED_RES will be about this grant. */
+static void expect_message(struct nlm_grant *g)
+{
+	struct nlm_grants *t = g->all;
+
+	g->message = true;
+	randombytes_buf(g->id, sizeof(g->id));
+	pthread_mutex_lock(&t->lock);
+	LIST_INSERT_HEAD(&t->by_id[g->id[0]], g, by_id);
+	pthread_mutex_unlock(&t->lock);
+}
+
 /* NULL: the client has to ask again by itself. */
 static struct nlm_grant *grant_new(const struct nfs3_op *op, const struct nlm_lock_args *a)
 {
@@ -171,6 +194,9 @@ static struct nlm_grant *grant_new(const struct nfs3_op *op, const struct nlm_lo
 	copy_bytes(&at, &g->args.cookie);
 	copy_bytes(&at, &g->args.caller);
 	copy_bytes(&at, &g->args.oh);
+	g->vers = op->req->call.vers;
+	if (op->req->call.proc == NLMPROC4_LOCK_MSG)
+		expect_message(g);
 	return g;
 }
 
@@ -179,7 +205,7 @@ void nlm_grant_wait(struct nfs3_op *op, const struct nlm_lock_args *a, struct nl
 {
 	struct nlm_grant *g = NULL;
 
-	if (r->waiter && a->monitor && op->server->cfg.nsm && op->req->server->background)
+	if (r->waiter && op->server->cfg.nsm && op->req->server->background)
 		g = grant_new(op, a);
 	if (g) {
 		/* An owner without locks may go meanwhile. */
@@ -229,6 +255,8 @@ static void begin(struct nlm_grant *g)
 	req->conn = &g->conn;
 	req->server = g->rpc;
 	req->call.cred = g->cred;
+	req->call.vers = g->vers;
+	req->call.proc = g->message ? NLMPROC4_LOCK_MSG : NLMPROC4_LOCK;
 	req->standing = RPC_ADMITTED; /* the export is asked */
 	req->program_ctx = g->all->server;
 	req->must_answer = true;
@@ -305,6 +333,10 @@ static const struct vfs_lock_notice_ops notice_ops = { .tell = tell, .end = end 
 /* The client does not want the lock. Takes the caller's reference over. */
 static void give_back(struct nlm_grant *g)
 {
+	if (atomic_exchange(&g->refused, true)) {
+		put(g);
+		return;
+	}
 	g->unwanted = true;
 	enqueue(g);
 }
@@ -315,32 +347,38 @@ static uint32_t put_args(const struct nlm_grant *g, uint8_t *out, size_t size)
 	struct xdr_out x;
 
 	xdr_out_init(&x, out, size);
-	xdr_put_opaque(&x, a->cookie.data, a->cookie.len);
+	xdr_put_opaque(&x, g->message ? g->id : a->cookie.data,
+		       g->message ? ID_BYTES : a->cookie.len);
 	xdr_put_bool(&x, a->exclusive);
 	xdr_put_opaque(&x, a->caller.data, a->caller.len);
 	xdr_put_opaque(&x, a->fh.data, a->fh.len);
 	xdr_put_opaque(&x, a->oh.data, a->oh.len);
 	xdr_put_u32(&x, (uint32_t)a->svid);
-	xdr_put_u64(&x, a->offset);
-	xdr_put_u64(&x, a->length);
+	nlm_put_range(&x, g->vers, a->offset, a->length);
 	return x.overflow ? 0 : (uint32_t)x.used;
 }
 
 static void answered(void *ctx, int rc, struct xdr_in *results);
 
-/* Takes the caller's reference over. */
-static void call(struct nlm_grant *g)
+/* Asked before the call is made. */
+static bool is_open(void *ctx)
 {
-	struct nsm_callee to = { .prog = NLM_PROGRAM,
-				 .vers = NLM_VERSION,
-				 .proc = NLMPROC4_GRANTED };
-	uint8_t args[ARGS_MAX];
-	const uint32_t len = put_args(g, args, sizeof(args));
+	const struct nlm_grant *g = ctx;
 
-	rpc_address_of(&g->conn.peer, &to.peer);
-	rpc_address_of(&g->conn.local, &to.local);
-	if (nsm_submit(g->all->server->cfg.nsm, &to, args, len,
-		       &(struct nsm_call_end){ answered, g }) != 0)
+	return !atomic_load(&g->settled) && !atomic_load(&g->refused);
+}
+
+/* Takes the caller's reference over. */
+static void call(struct nlm_grant *g, uint64_t delay_ns)
+{
+	const struct nsm_call_end end = { .done = answered, .wanted = is_open, .ctx = g };
+	uint8_t args[NLM_MESSAGE_MAX];
+	const uint32_t len = put_args(g, args, sizeof(args));
+	struct nsm_callee to;
+
+	nlm_callee(&g->conn, g->vers, g->message ? NLMPROC4_GRANTED_MSG : NLMPROC4_GRANTED, &to);
+	to.delay_ns = delay_ns;
+	if (nsm_submit(g->all->server->cfg.nsm, &to, args, len, &end) != 0)
 		give_back(g);
 }
 
@@ -361,15 +399,66 @@ static int read_answer(struct xdr_in *x)
 static void answered(void *ctx, int rc, struct xdr_in *results)
 {
 	struct nlm_grant *g = ctx;
+	const bool has_message = rc == 0 && g->message;
 
-	if (rc == 0)
+	if (has_message)
+		rc = -ETIMEDOUT; /* GRANTED_RES has not come yet */
+	else if (rc == 0)
 		rc = read_answer(results);
-	if (rc == 0 || rc == -ECANCELED)
+	if ((rc == 0 || rc == -ECANCELED) && !atomic_load(&g->refused))
 		atomic_store(&g->settled, true);
-	if (atomic_load(&g->settled))
+	if (!is_open(g))
 		put(g);
 	else if (rc == -ETIMEDOUT && rn_now_ns() < g->until_ns)
-		call(g);
+		call(g, has_message ? AGAIN_MESSAGE_NS : AGAIN_NS);
+	else
+		give_back(g);
+}
+
+/* True if there is a reference left, so that there is one more now. */
+static bool ref_live(struct nlm_grant *g)
+{
+	unsigned n = atomic_load(&g->refs);
+
+	while (n > 0 && !atomic_compare_exchange_weak(&g->refs, &n, n + 1))
+		continue;
+	return n > 0;
+}
+
+/* A reference to the grant that the peer was told of by a message with that cookie; or NULL. */
+static struct nlm_grant *find(struct nlm_grants *t, const struct sockaddr_storage *peer,
+			      const struct nlm_bytes *cookie)
+{
+	struct rpc_address from, to;
+	struct nlm_grant *g;
+
+	if (cookie->len != ID_BYTES)
+		return NULL;
+	rpc_address_of(peer, &from);
+	pthread_mutex_lock(&t->lock);
+	LIST_FOREACH (g, &t->by_id[cookie->data[0]], by_id) {
+		rpc_address_of(&g->conn.peer, &to);
+		if (sodium_memcmp(g->id, cookie->data, ID_BYTES) == 0 &&
+		    rpc_address_equal(&from, &to))
+			break;
+	}
+	if (g && !ref_live(g))
+		g = NULL;
+	pthread_mutex_unlock(&t->lock);
+	return g;
+}
+
+void nlm_grants_answered(struct nlm_grants *t, const struct sockaddr_storage *peer,
+			 const struct nlm_bytes *cookie, uint32_t stat)
+{
+	struct nlm_grant *g = find(t, peer, cookie);
+
+	if (!g)
+		return;
+	if (stat == NLM4_GRANTED)
+		atomic_store(&g->settled, true);
+	if (stat == NLM4_GRANTED || stat == NLM4_DENIED_GRACE_PERIOD || !is_open(g))
+		put(g);
 	else
 		give_back(g);
 }
@@ -402,7 +491,7 @@ static void run(struct rpc_request *req)
 	put_file(g);
 	if (rc == 0 && !unwanted) {
 		g->until_ns = rn_now_ns() + PATIENCE_SECONDS * RN_NS_PER_SECOND;
-		call(g);
+		call(g, 0);
 	} else {
 		put(g);
 	}

@@ -11,6 +11,9 @@
  * on, until the client's next call about that range, or the end of its locks: then the grant is
  * *settled*, and nothing is taken back.
  *
+ * A client that asked by LOCK_MSG is told by GRANTED_MSG, and answers by GRANTED_RES. That counts if it has
+ * the cookie of the message, which is random, and comes from the address that the message went to.
+ *
  * Clients ask again by themselves, too. So a grant that finds no memory is dropped.
  *
  * Locks: nlm_grants.lock is a leaf.
@@ -37,11 +40,15 @@ void nlm_grant_link(struct nlm_owner *o, struct nlm_grant *g);
  * A length of 0 is to the end. Returns true if one of them was not settled. The caller has entered the owner. */
 bool nlm_grants_settle(struct nlm_owner *o, uint64_t offset, uint64_t length);
 
-/* nlm/ops.c. Locks for a grant as LOCK does, with the caller's permissions of now. 0 or -errno; a refusal
+/* ops_lock.c. Locks for a grant as LOCK does, with the caller's permissions of now. 0 or -errno; a refusal
  * waits anew. */
 int nlm_grant_lock(struct nfs3_op *op, const struct nlm_lock_args *a, struct nlm_grant *g);
 /* Unlocks what the client did not want, unless the grant is settled. */
 int nlm_grant_unlock(struct nfs3_op *op, const struct nlm_lock_args *a, const struct nlm_grant *g);
 bool nlm_grant_is_settled(const struct nlm_grant *g);
+
+/* A client has answered GRANTED_MSG. Only the host that was sent the message may, with its cookie. */
+void nlm_grants_answered(struct nlm_grants *t, const struct sockaddr_storage *peer,
+			 const struct nlm_bytes *cookie, uint32_t stat);
 
 #endif

@@ -141,6 +141,27 @@ void nlm_owner_key(const struct nlm_owners *t, const struct sockaddr *peer,
 	out->hash |= 1;
 }
 
+void nlm_owner_key_of_share(const struct nlm_owners *t, struct nlm_owner_key *k)
+{
+	static const uint8_t share = 1;
+
+	k->shares = true;
+	hash_more(t, &k->hash, &share, sizeof(share));
+	k->hash |= 1;
+}
+
+void nlm_owner_drop(struct nlm_owner *o)
+{
+	vfs_lock_drop_all(&o->locks);
+	if (o->share.file)
+		vfs_share_change(&o->share, VFS_SHARE_NONE, VFS_SHARE_NONE, NULL);
+}
+
+static bool holds(const struct nlm_owner *o)
+{
+	return vfs_lock_held(&o->locks) || o->share.access || o->share.deny;
+}
+
 static bool is_caller(const struct nlm_owner *o, const uint8_t addr[16],
 		      const struct nlm_bytes *caller)
 {
@@ -152,8 +173,8 @@ static bool is_same(const struct nlm_owner *o, const struct nlm_owner_key *k,
 		    const struct vfs_file *f)
 {
 	return o->hash == k->hash && o->locks.file == f && o->svid == k->svid &&
-	       o->oh_len == k->oh.len && memcmp(o->bytes, k->oh.data, k->oh.len) == 0 &&
-	       is_caller(o, k->addr, &k->caller);
+	       o->shares == k->shares && o->oh_len == k->oh.len &&
+	       memcmp(o->bytes, k->oh.data, k->oh.len) == 0 && is_caller(o, k->addr, &k->caller);
 }
 
 static struct nlm_owner *owner_new(const struct nlm_owner_key *k, struct vfs_file *f,
@@ -169,6 +190,7 @@ static struct nlm_owner *owner_new(const struct nlm_owner_key *k, struct vfs_fil
 	o->hash = k->hash;
 	memcpy(o->addr, k->addr, sizeof(o->addr));
 	o->svid = k->svid;
+	o->shares = k->shares;
 	o->export_id = export_id;
 	o->oh_len = (uint16_t)k->oh.len;
 	o->caller_len = (uint16_t)k->caller.len;
@@ -208,10 +230,23 @@ static struct nlm_owner *find(struct nlm_owners *t, const struct nlm_owner_key *
 	return o;
 }
 
+/* Holds the file open, which still exists. */
+static int hold_open(struct nfs3_op *op, struct nlm_owner *o)
+{
+	const struct vfs_share_request r = { .holder = &o->holder };
+	struct vfs_attr attr;
+	int rc = vfs_getattr(&op->ctx, op->node[0], &attr);
+
+	if (rc == 0)
+		rc = vfs_share_open(&op->ctx, op->node[0], &o->share, &r, NULL);
+	if (rc == 0)
+		vfs_share_advise(&o->share);
+	return rc;
+}
+
 int nlm_owner_enter(struct nlm_owners *t, struct nfs3_op *op, const struct nlm_owner_key *k,
 		    bool create, struct nlm_owner **out)
 {
-	struct vfs_attr attr;
 	struct vfs_file *f;
 	struct nlm_owner *o;
 	int rc = vfs_file_get(&op->ctx, op->node[0], &f);
@@ -233,11 +268,7 @@ int nlm_owner_enter(struct nlm_owners *t, struct nfs3_op *op, const struct nlm_o
 	if (!o)
 		return create ? -ENOLCK : 0;
 	if (!o->share.file)
-		/* check that the file still exists */
-		rc = vfs_getattr(&op->ctx, op->node[0], &attr);
-	if (rc == 0 && !o->share.file)
-		rc = vfs_share_open(&op->ctx, op->node[0], &o->share,
-				    &(struct vfs_share_request){ .holder = &o->holder }, NULL);
+		rc = hold_open(op, o);
 	if (rc != 0)
 		nlm_owner_leave(t, o);
 	else
@@ -249,7 +280,7 @@ void nlm_owner_leave(struct nlm_owners *t, struct nlm_owner *o)
 {
 	if (!o)
 		return;
-	if (o->linked && !vfs_lock_held(&o->locks)) {
+	if (o->linked && !holds(o)) {
 		unlink_owner(t, o);
 	} else if (o->linked) {
 		pthread_mutex_lock(&t->lock);
@@ -320,7 +351,7 @@ static void drop_below(const struct freeing *w, uint32_t export_id)
 		while ((o = one_of(w, i, export_id)) != NULL) {
 			pthread_mutex_lock(&o->busy);
 			if (o->linked)
-				vfs_lock_drop_all(&o->locks);
+				nlm_owner_drop(o);
 			nlm_owner_leave(w->t, o);
 		}
 	}
@@ -376,7 +407,7 @@ bool nlm_owners_drop_rebooted(struct nlm_owners *t, const struct nsm_reboot *r)
 				continue;
 			}
 			if (o->linked && o->host && o->state != r->state)
-				vfs_lock_drop_all(&o->locks);
+				nlm_owner_drop(o);
 			nlm_owner_leave(t, o);
 		}
 	}
@@ -429,7 +460,7 @@ static uint64_t walk_lost(struct nlm_owners *t, const struct vfs_exports_lost *l
 			pthread_mutex_lock(&o->busy);
 			if (gone && o->linked) {
 				if (drop)
-					vfs_lock_drop_all(&o->locks);
+					nlm_owner_drop(o);
 				n++;
 			}
 			nlm_owner_leave(t, o);

@@ -2,7 +2,7 @@
 /*
  * Holders of NLM locks: one object for each {client's address, its name, process, owner handle,
  * file} with locks. It also holds the file open, so that a lock outlives the last link, as with
- * NFSv4.
+ * NFSv4. Shares (SHARE) have objects of their own, without a process.
  *
  * Lock order: nlm_owner.busy (calls of one owner, one after the other) -> nlm_owners.lock ->
  * vfs/'s.
@@ -31,6 +31,7 @@ struct nsm_reboot;
 struct nlm_owner_key {
 	uint8_t addr[16]; /* IPv6, or IPv4 mapped to IPv6 */
 	int32_t svid;
+	bool shares; /* true for a share, false for locks */
 	struct nlm_bytes oh, caller;
 	const struct vfs_fh *fh; /* of the call; no part of the identity */
 	uint64_t hash;		 /* hash of all members above it, under the table's key; not 0 */
@@ -50,6 +51,7 @@ struct nlm_owner {
 	uint64_t hash;
 	uint8_t addr[16];
 	int32_t svid;
+	bool shares;
 	uint32_t export_id; /* export by which it was first used */
 	uint32_t round;	    /* last walk that met it, see nlm_owners.round; under nlm_owners.lock */
 	/* On record while the owner is, and the state number of its last lock; NULL: the client wants no
@@ -80,6 +82,8 @@ void nlm_owners_free(struct nlm_owners *t); /* releases all locks; no request is
 
 void nlm_owner_key(const struct nlm_owners *t, const struct sockaddr *peer,
 		   const struct nlm_lock_args *a, struct nlm_owner_key *out);
+/* Makes it the key of the caller's share of the file. */
+void nlm_owner_key_of_share(const struct nlm_owners *t, struct nlm_owner_key *k);
 
 /*
  * The owner's object for op->node[0], with busy held, to be given back by nlm_owner_leave. create:
@@ -94,7 +98,9 @@ void nlm_owner_monitor(struct nlm_owners *t, struct nlm_owner *o, struct nsm_hos
 		       uint32_t state);
 /* True if there is memory for the ranges that one lock can add. */
 bool nlm_owners_have_room(struct nlm_owners *t);
-/* Frees an owner without locks; NULL is allowed. */
+/* Releases all that it holds. The caller has entered it. */
+void nlm_owner_drop(struct nlm_owner *o);
+/* Frees an owner without locks and share; NULL is allowed. */
 void nlm_owner_leave(struct nlm_owners *t, struct nlm_owner *o);
 
 void nlm_owner_put(struct nlm_owner *o); /* a reference; without locks */

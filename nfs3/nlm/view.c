@@ -118,7 +118,7 @@ int nlm_release(struct nfs3_server *s, uint64_t id)
 		return -EBUSY;
 	}
 	if (o->linked)
-		vfs_lock_drop_all(&o->locks);
+		nlm_owner_drop(o);
 	nlm_owner_leave(s->nlm, o);
 	return 0;
 }

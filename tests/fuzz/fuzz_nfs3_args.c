@@ -30,21 +30,32 @@ static const struct rpc_proc *const procs[] = {
 	&nlm_proc_free_all,	&nfsacl_proc_setacl.rpc,
 	&rquota_proc_get_v1,	&rquota_proc_get_v2,
 	&rquota_proc_set_v1,	&rquota_proc_set_v2,
+	&nlm_proc_test_old,	&nlm_proc_lock_old,
+	&nlm_proc_cancel_old,	&nlm_proc_unlock_old,
+	&nlm_proc_share,	&nlm_proc_granted_res,
 };
 
 static volatile uint8_t sink;
 
+static void touch_bytes(const struct nlm_bytes *b)
+{
+	for (uint32_t i = 0; i < b->len; i++)
+		sink = b->data[i];
+}
+
 /* Reads what a decoded call points to. (fuzz_xdr_in does so for bulk data, of WRITE and SYMLINK.) */
 static void touch(const struct rpc_proc *proc, const void *args)
 {
-	if (proc == &nlm_proc_lock) {
+	if (proc->decode == nlm_decode_lock || proc->decode == nlm_decode_lock_old) {
 		const struct nlm_lock_args *a = args;
 
-		for (uint32_t j = 0; j < a->oh.len; j++)
-			sink = a->oh.data[j];
-		for (uint32_t j = 0; j < a->caller.len; j++)
-			sink = a->caller.data[j];
+		touch_bytes(&a->oh);
+		touch_bytes(&a->caller);
 	}
+	if (proc == &nlm_proc_share)
+		touch_bytes(&((const struct nlm_share_args *)args)->lock.oh);
+	if (proc == &nlm_proc_granted_res)
+		touch_bytes(&((const struct nlm_res_args *)args)->cookie);
 	if (proc == &nfs3_proc_lookup.rpc)
 		nfs3_name_check(&((const struct nfs3_dirop_args *)args)->name);
 }

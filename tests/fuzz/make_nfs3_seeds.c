@@ -54,9 +54,14 @@ static int decoder_of(const struct sample *s)
 	};
 
 	static const int nlm[NLMPROC4_COUNT] = {
-		[NLMPROC4_TEST] = 16,	[NLMPROC4_LOCK] = 17,	 [NLMPROC4_CANCEL] = 18,
-		[NLMPROC4_UNLOCK] = 19, [NLMPROC4_NM_LOCK] = 17, [NLMPROC4_FREE_ALL] = 20,
+		[NLMPROC4_TEST] = 16,	     [NLMPROC4_LOCK] = 17,    [NLMPROC4_CANCEL] = 18,
+		[NLMPROC4_UNLOCK] = 19,	     [NLMPROC4_NM_LOCK] = 17, [NLMPROC4_FREE_ALL] = 20,
+		[NLMPROC4_GRANTED] = 16,     [NLMPROC4_SHARE] = 30,   [NLMPROC4_UNSHARE] = 30,
+		[NLMPROC4_GRANTED_RES] = 31,
 	};
+
+	/* From 16 to 19 those of version 4, from 26 to 29 the older ones. */
+	const int old = s->prog == NLM_PROGRAM && s->vers < NLM_VERSION ? 10 : 0;
 
 	if (!s->args)
 		return -1;
@@ -65,7 +70,7 @@ static int decoder_of(const struct sample *s)
 	if (s->prog == NFSACL_PROGRAM)
 		return s->proc == NFSACLPROC3_GETACL ? 3 : 21; /* GETACL's are ACCESS's */
 	if (s->prog == NLM_PROGRAM)
-		return nlm[s->proc];
+		return nlm[s->proc] + (nlm[s->proc] < 20 ? old : 0);
 	return s->prog == NFS_PROGRAM ? nfs[s->proc] : 15;
 }
 

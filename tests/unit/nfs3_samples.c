@@ -203,15 +203,82 @@ static void path(struct xdr_out *c, const struct sample_world *w)
 		.name = name_, .prog = MOUNT_PROGRAM, .vers = vers_, .proc = proc_, .args = args_  \
 	}
 
-/* nlm4_lock */
-static void put_lock(struct xdr_out *c, const struct sample_world *w)
+#define NLM_OF(vers_, name_, args_)                                                                \
+	{                                                                                          \
+		.name = "NLM" #vers_ "_" #name_, .prog = NLM_PROGRAM, .vers = vers_,               \
+		.proc = NLMPROC4_##name_, .args = args_                                            \
+	}
+
+static void put_owner(struct xdr_out *c, const struct sample_world *w)
 {
 	put_name(c, "host");
 	put_fh(c, w, SAMPLE_FILE);
 	put_name(c, "owner");
+}
+
+/* nlm4_lock */
+static void put_lock(struct xdr_out *c, const struct sample_world *w)
+{
+	put_owner(c, w);
 	xdr_put_u32(c, 1); /* svid */
 	xdr_put_u64(c, 10);
 	xdr_put_u64(c, 100);
+}
+
+/* nlm_lock of versions 1 and 3 */
+static void put_old_lock(struct xdr_out *c, const struct sample_world *w)
+{
+	put_owner(c, w);
+	xdr_put_u32(c, 1);
+	xdr_put_u32(c, 10);
+	xdr_put_u32(c, 100);
+}
+
+static void nlm_old_test_(struct xdr_out *c, const struct sample_world *w)
+{
+	put_name(c, "cookie");
+	xdr_put_bool(c, true);
+	put_old_lock(c, w);
+}
+
+static void nlm_old_lock_(struct xdr_out *c, const struct sample_world *w)
+{
+	put_name(c, "cookie");
+	xdr_put_bool(c, false);
+	xdr_put_bool(c, true);
+	put_old_lock(c, w);
+	xdr_put_bool(c, false);
+	xdr_put_u32(c, 1);
+}
+
+static void nlm_old_cancel_(struct xdr_out *c, const struct sample_world *w)
+{
+	put_name(c, "cookie");
+	xdr_put_bool(c, false);
+	xdr_put_bool(c, true);
+	put_old_lock(c, w);
+}
+
+static void nlm_old_unlock_(struct xdr_out *c, const struct sample_world *w)
+{
+	put_name(c, "cookie");
+	put_old_lock(c, w);
+}
+
+static void nlm_share_(struct xdr_out *c, const struct sample_world *w)
+{
+	put_name(c, "cookie");
+	put_owner(c, w);
+	xdr_put_u32(c, 2); /* deny write */
+	xdr_put_u32(c, 1); /* read */
+	xdr_put_bool(c, false);
+}
+
+static void nlm_res_(struct xdr_out *c, const struct sample_world *w)
+{
+	(void)w;
+	put_name(c, "cookie");
+	xdr_put_u32(c, 0);
 }
 
 static void nlm_test_(struct xdr_out *c, const struct sample_world *w)
@@ -380,6 +447,19 @@ const struct sample nfs3_samples[] = {
 	QUOTA(2, GETACTIVEQUOTA, quota_v2),
 	QUOTA(2, SETQUOTA, setquota_v2),
 	QUOTA(2, SETACTIVEQUOTA, setquota_v2),
+	NLM_OF(1, LOCK, nlm_old_lock_),
+	NLM_OF(1, TEST, nlm_old_test_),
+	NLM_OF(1, CANCEL, nlm_old_cancel_),
+	NLM_OF(1, UNLOCK, nlm_old_unlock_),
+	NLM_OF(1, GRANTED, nlm_old_test_),
+	NLM_OF(3, NM_LOCK, nlm_old_lock_),
+	NLM_OF(3, SHARE, nlm_share_),
+	NLM_OF(3, UNSHARE, nlm_share_),
+	NLM_OF(3, FREE_ALL, nlm_free_all_),
+	NLM(SHARE, nlm_share_),
+	NLM(UNSHARE, nlm_share_),
+	NLM(GRANTED, nlm_test_),
+	NLM(GRANTED_RES, nlm_res_),
 };
 const unsigned nfs3_sample_count = rn_array_size(nfs3_samples);
 

@@ -84,6 +84,7 @@ struct vfs_file {
 	struct vfs_share_list shares;
 	uint32_t nshares;
 	uint32_t accessing[2], denying[2]; /* shares that have the bit: read, write */
+	uint32_t advising[2];		   /* advisory ones of those that deny */
 	struct vfs_delegs delegs;
 	int lease_fd;			/* vfs/hold/lease.h; -1: none */
 	bool gated;			/* lease_fd is that of a gate (vfs/hold/open_gate.h) */

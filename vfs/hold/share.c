@@ -34,8 +34,10 @@ static void count_bits(struct vfs_file *f, const struct vfs_share *s, int by)
 			f->accessing[i] += (uint32_t)by;
 		if (s->deny >> i & 1)
 			f->denying[i] += (uint32_t)by;
+		if (s->advisory && s->deny >> i & 1)
+			f->advising[i] += (uint32_t)by;
 	}
-	if (s->deny)
+	if (s->deny && !s->advisory)
 		atomic_fetch_add(&f->vfs->files->denying, (uint64_t)by);
 }
 
@@ -53,6 +55,14 @@ static bool is_refused(const struct vfs_file *f, const struct vfs_share *self, u
 	return false;
 }
 
+/* The share that is in the way. */
+static void found(struct vfs_file *f, struct vfs_share *s, struct vfs_conflict *c)
+{
+	LIST_REMOVE(s, link);
+	LIST_INSERT_HEAD(&f->shares, s, link);
+	fill_conflict(c, s);
+}
+
 /* 0 or -VFS_ESHARE. */
 static int check(struct vfs_file *f, const struct vfs_share *self, uint8_t access, uint8_t deny,
 		 struct vfs_conflict *c)
@@ -65,11 +75,8 @@ static int check(struct vfs_file *f, const struct vfs_share *self, uint8_t acces
 		if (s != self && ((s->deny & access) || (s->access & deny)))
 			break;
 	}
-	if (s) {
-		LIST_REMOVE(s, link);
-		LIST_INSERT_HEAD(&f->shares, s, link);
-		fill_conflict(c, s);
-	}
+	if (s)
+		found(f, s, c);
 	return -VFS_ESHARE;
 }
 
@@ -157,6 +164,13 @@ int vfs_share_change(struct vfs_share *s, uint8_t access, uint8_t deny, struct v
 	return rc;
 }
 
+void vfs_share_advise(struct vfs_share *s)
+{
+	pthread_mutex_lock(&s->file->lock);
+	s->advisory = true;
+	pthread_mutex_unlock(&s->file->lock);
+}
+
 void vfs_share_close(struct vfs_share *s)
 {
 	struct vfs_file *f = s->file;
@@ -187,6 +201,27 @@ bool vfs_share_pins(const struct vfs_share *s)
 	return pins;
 }
 
+/* Under f->lock. check() for a read or write: advisory shares do not count. self is not advisory. */
+static int check_io(struct vfs_file *f, const struct vfs_share *self, uint8_t access,
+		    struct vfs_conflict *c)
+{
+	struct vfs_share *s;
+	bool refused = false;
+
+	for (unsigned i = 0; i < 2; i++)
+		refused |= (access >> i & 1) &&
+			   f->denying[i] - f->advising[i] > (self ? self->deny >> i & 1u : 0);
+	if (!refused)
+		return 0;
+	LIST_FOREACH (s, &f->shares, link) {
+		if (s != self && !s->advisory && (s->deny & access))
+			break;
+	}
+	if (s)
+		found(f, s, c);
+	return -VFS_ESHARE;
+}
+
 int vfs_share_check_io(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs_share *self,
 		       uint8_t access, struct vfs_conflict *c)
 {
@@ -202,7 +237,7 @@ int vfs_share_check_io(struct vfs_ctx *ctx, struct vfs_node *n, const struct vfs
 	if (!f)
 		return 0;
 	pthread_mutex_lock(&f->lock);
-	rc = check(f, self, access, 0, c);
+	rc = check_io(f, self, access, c);
 	pthread_mutex_unlock(&f->lock);
 	vfs_file_put(f);
 	return rc;

@@ -1,49 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The procedures of NLM version 4 (RFC 1813 appendix II). */
+/* The procedures of NLM for byte-range locks. */
 #include <errno.h>
 
 #include "nfs/attempt.h"
 #include "nfs/caller.h"
 #include "nfs3/nfs3_server.h"
+#include "nfs3/nlm/answer.h"
 #include "nfs3/nlm/grant.h"
+#include "nfs3/nlm/ops.h"
 #include "nfs3/procs.h"
 #include "nfs3/server.h"
 #include "nsm/nsm.h"
 
-static enum nlm4_stat status_of(int rc)
-{
-	switch (-rc) {
-	case 0:
-		return NLM4_GRANTED;
-	case VFS_EDENIED:
-	case EAGAIN:
-		return NLM4_DENIED;
-	/* the only status after which a client tries again that wants no blocking lock */
-	case VFS_ELEASE:
-	case VFS_EDELEG:
-		return NLM4_DENIED_GRACE_PERIOD;
-	case ENOLCK:
-	case ENOMEM:
-		return NLM4_DENIED_NOLOCKS;
-	case ESTALE:
-	case EBADF:
-		return NLM4_STALE_FH;
-	case EROFS:
-		return NLM4_ROFS;
-	case EFBIG:
-	case EINVAL:
-		return NLM4_FBIG;
-	default:
-		return NLM4_FAILED;
-	}
-}
-
 static enum rpc_run answer(struct nfs3_op *op, const struct nlm_bytes *cookie, enum nlm4_stat stat,
 			   int rc)
 {
-	xdr_put_opaque(&op->req->out, cookie->data, cookie->len);
-	xdr_put_u32(&op->req->out, stat);
-	return nfs3_op_end(op, rc);
+	return nlm_answer(op, &(struct nlm_result){ .cookie = cookie, .stat = stat }, rc);
+}
+
+struct nfs3_op *nlm_begin(struct rpc_request *req)
+{
+	const struct nfs3_server *s = req->program_ctx;
+
+	/* The monitor's thread sends the answer. */
+	return nlm_is_message(req) && !s->cfg.nsm ? NULL : nfs3_op_begin(req);
 }
 
 static struct nlm_owners *owners_of(const struct nfs3_op *op)
@@ -51,12 +31,12 @@ static struct nlm_owners *owners_of(const struct nfs3_op *op)
 	return op->server->nlm;
 }
 
-static int open_file(struct nfs3_op *op, const struct nlm_lock_args *a, struct nlm_owner_key *key)
+int nlm_open(struct nfs3_op *op, const struct nlm_lock_args *a, struct nlm_owner_key *key)
 {
 	int rc = a->fh.len ? nfs3_op_open(op, &a->fh, NFS3_OPEN_LOCK) : -EBADF;
 
 	nlm_owner_key(owners_of(op), (const struct sockaddr *)&op->req->conn->peer, a, key);
-	return rc;
+	return rc == 0 && a->beyond ? -EFBIG : rc;
 }
 
 /*
@@ -113,25 +93,17 @@ static int try_lock(struct nfs3_op *op, struct nlm_owner *o, const struct vfs_lo
 }
 
 /* During grace only earlier locks may be reclaimed, afterwards none may be: clients of NFSv4 and
- * NLM wait for each other's reclaims. */
-static bool wrong_time(const struct nfs3_op *op, bool reclaim)
+ * NLM wait for each other's reclaims. A client that is told of grace asks again by itself, every few
+ * seconds. */
+bool nlm_wrong_time(const struct nfs3_op *op, bool reclaim)
 {
 	const struct nfs3_config *cfg = &op->server->cfg;
 
+	if (!reclaim && vfs_export_is_draining(op->ctx.exp))
+		return true;
 	return reclaim !=
 	       (cfg->in_grace &&
 		cfg->in_grace(cfg->grace_ctx, reclaim ? NFS3_RECLAIMING : NFS3_LOCKS_WAIT));
-}
-
-static void put_holder(struct xdr_out *x, const struct vfs_conflict *c)
-{
-	const struct nlm_owner *o = nlm_owner_of(c->holder);
-
-	xdr_put_bool(x, c->type == VFS_LOCK_WRITE);
-	xdr_put_u32(x, o ? (uint32_t)o->svid : 0);
-	xdr_put_opaque(x, o ? o->bytes : NULL, o ? o->oh_len : 0);
-	xdr_put_u64(x, c->offset);
-	xdr_put_u64(x, c->length == UINT64_MAX ? 0 : c->length);
 }
 
 static enum rpc_run proc_test(struct rpc_request *req, void *args)
@@ -139,17 +111,19 @@ static enum rpc_run proc_test(struct rpc_request *req, void *args)
 	const struct nlm_lock_args *a = args;
 	const struct vfs_lock_request r = request_of(a);
 	struct vfs_conflict c = { .type = r.type, .offset = r.offset, .length = r.length };
-	struct nfs3_op *op = nfs3_op_begin(req);
+	struct nlm_result result = { .cookie = &a->cookie, .holder = &c };
+	struct nfs3_op *op = nlm_begin(req);
 	struct nlm_owner_key key;
 	struct nlm_owner *o;
+	enum rpc_run how;
 	int rc;
 
 	if (!op)
 		return RPC_RUN_SYSTEM_ERR;
-	rc = open_file(op, a, &key);
+	rc = nlm_open(op, a, &key);
 	if (rc == 0)
 		rc = check_access(op, a->exclusive);
-	if (rc == 0 && wrong_time(op, false))
+	if (rc == 0 && nlm_wrong_time(op, false))
 		return answer(op, &a->cookie, NLM4_DENIED_GRACE_PERIOD, 0);
 	if (rc == 0)
 		rc = nlm_owner_enter(owners_of(op), op, &key, false, &o);
@@ -157,12 +131,10 @@ static enum rpc_run proc_test(struct rpc_request *req, void *args)
 		rc = try_lock(op, o, &r, true, &c);
 		nlm_owner_leave(owners_of(op), o);
 	}
-	xdr_put_opaque(&req->out, a->cookie.data, a->cookie.len);
-	xdr_put_u32(&req->out, status_of(rc));
-	if (status_of(rc) == NLM4_DENIED)
-		put_holder(&req->out, &c);
+	result.stat = nlm_status(rc);
+	how = nlm_answer(op, &result, rc);
 	vfs_conflict_put(&c);
-	return nfs3_op_end(op, rc);
+	return how;
 }
 
 /* Also settles what was granted of the range. */
@@ -173,7 +145,7 @@ static int unlock(struct nfs3_op *op, struct nlm_owner *o, const struct nlm_lock
 }
 
 /* Puts the client on record before it gets a lock. *host is then for the caller to put. */
-static int monitor(struct nfs3_op *op, const struct nlm_lock_args *a, struct nsm_host **host)
+int nlm_monitor(struct nfs3_op *op, const struct nlm_lock_args *a, struct nsm_host **host)
 {
 	const struct rpc_conn *conn = op->req->conn;
 	struct nsm_peer peer = { .name = a->caller.data, .name_len = a->caller.len };
@@ -203,7 +175,7 @@ static int lock_file(struct nfs3_op *op, const struct nlm_lock_args *a,
 	struct vfs_conflict c = { .holder = NULL };
 	struct nsm_host *host;
 	struct nlm_owner *o;
-	int rc = monitor(op, a, &host);
+	int rc = nlm_monitor(op, a, &host);
 
 	if (rc != 0)
 		return rc;
@@ -219,10 +191,10 @@ static int lock_file(struct nfs3_op *op, const struct nlm_lock_args *a,
 	r.waiter = a->block ? key->hash : 0;
 	rc = nlm_owners_have_room(owners_of(op)) ? try_lock(op, o, &r, false, &c) : -ENOLCK;
 	if (rc == 0 && !nfs_still_served(&op->server->cfg.exports, op->export_id, op->req->conn)) {
-		vfs_lock_drop_all(&o->locks);
+		nlm_owner_drop(o);
 		rc = -ESTALE;
 	}
-	if (status_of(rc) == NLM4_DENIED)
+	if (nlm_status(rc) == NLM4_DENIED)
 		nlm_grant_wait(op, a, o, &r, c.holder || c.kept || rc == -EAGAIN);
 	else if (rc == 0 && g)
 		nlm_grant_link(o, g);
@@ -233,34 +205,32 @@ static int lock_file(struct nfs3_op *op, const struct nlm_lock_args *a,
 
 static enum rpc_run run_lock(struct rpc_request *req, const struct nlm_lock_args *a)
 {
-	struct nfs3_op *op = nfs3_op_begin(req);
+	struct nfs3_op *op = nlm_begin(req);
 	struct nlm_owner_key key;
 	enum nlm4_stat stat;
 	int rc;
 
 	if (!op)
 		return RPC_RUN_SYSTEM_ERR;
-	rc = open_file(op, a, &key);
+	rc = nlm_open(op, a, &key);
 	if (rc == 0)
 		rc = check_access(op, a->exclusive);
-	/* A client that is told of grace asks again by itself, every few seconds. */
-	if (rc == 0 &&
-	    (wrong_time(op, a->reclaim) || (!a->reclaim && vfs_export_is_draining(op->ctx.exp))))
+	if (rc == 0 && nlm_wrong_time(op, a->reclaim))
 		return answer(op, &a->cookie, NLM4_DENIED_GRACE_PERIOD, 0);
 	if (rc == 0)
 		rc = lock_file(op, a, &key, NULL);
-	stat = status_of(rc);
+	stat = nlm_status(rc);
 	return answer(op, &a->cookie, stat == NLM4_DENIED && a->block ? NLM4_BLOCKED : stat, rc);
 }
 
 int nlm_grant_lock(struct nfs3_op *op, const struct nlm_lock_args *a, struct nlm_grant *g)
 {
 	struct nlm_owner_key key;
-	int rc = open_file(op, a, &key);
+	int rc = nlm_open(op, a, &key);
 
 	if (rc == 0)
 		rc = check_access(op, a->exclusive);
-	if (rc == 0 && (wrong_time(op, false) || vfs_export_is_draining(op->ctx.exp)))
+	if (rc == 0 && nlm_wrong_time(op, false))
 		rc = -VFS_ELEASE;
 	return rc == 0 ? lock_file(op, a, &key, g) : rc;
 }
@@ -269,7 +239,7 @@ int nlm_grant_unlock(struct nfs3_op *op, const struct nlm_lock_args *a, const st
 {
 	struct nlm_owner_key key;
 	struct nlm_owner *o;
-	int rc = open_file(op, a, &key);
+	int rc = nlm_open(op, a, &key);
 
 	if (rc == 0)
 		rc = nlm_owner_enter(owners_of(op), op, &key, false, &o);
@@ -297,7 +267,7 @@ static enum rpc_run proc_nm_lock(struct rpc_request *req, void *args)
 static enum rpc_run proc_cancel(struct rpc_request *req, void *args)
 {
 	const struct nlm_lock_args *a = args;
-	struct nfs3_op *op = nfs3_op_begin(req);
+	struct nfs3_op *op = nlm_begin(req);
 	struct nlm_owner_key key;
 	struct nlm_owner *o = NULL;
 	struct vfs_file *f;
@@ -305,7 +275,7 @@ static enum rpc_run proc_cancel(struct rpc_request *req, void *args)
 
 	if (!op)
 		return RPC_RUN_SYSTEM_ERR;
-	rc = open_file(op, a, &key);
+	rc = nlm_open(op, a, &key);
 	if (rc == 0)
 		rc = vfs_file_get(&op->ctx, op->node[0], &f);
 	if (rc == 0) {
@@ -317,141 +287,54 @@ static enum rpc_run proc_cancel(struct rpc_request *req, void *args)
 	if (o && nlm_grants_settle(o, a->offset, a->length))
 		rc = unlock(op, o, a);
 	nlm_owner_leave(owners_of(op), o);
-	return answer(op, &a->cookie, status_of(rc), rc);
+	return answer(op, &a->cookie, nlm_status(rc), rc);
 }
 
 static enum rpc_run proc_unlock(struct rpc_request *req, void *args)
 {
 	const struct nlm_lock_args *a = args;
-	struct nfs3_op *op = nfs3_op_begin(req);
+	struct nfs3_op *op = nlm_begin(req);
 	struct nlm_owner_key key;
 	struct nlm_owner *o;
 	int rc;
 
 	if (!op)
 		return RPC_RUN_SYSTEM_ERR;
-	rc = open_file(op, a, &key);
+	rc = nlm_open(op, a, &key);
 	if (rc == 0)
 		rc = nlm_owner_enter(owners_of(op), op, &key, false, &o);
 	if (rc == 0 && o) {
 		rc = unlock(op, o, a);
 		nlm_owner_leave(owners_of(op), o);
 	}
-	return answer(op, &a->cookie, status_of(rc), rc);
-}
-
-struct freeing {
-	struct rpc_request *req;
-	bool unknown; /* for some export it is not known yet whether the client may use it */
-};
-
-/* True if the call may touch the caller's locks below that export. The call names no file, so the
- * ports and flavours that each export accepts are checked here. */
-static bool may_free(void *arg, uint32_t export_id)
-{
-	struct freeing *freeing = arg;
-	struct rpc_request *req = freeing->req;
-	const struct nfs3_server *s = req->program_ctx;
-	const struct vfs_exports *exports = &s->cfg.exports;
-	const struct sockaddr *peer = (const struct sockaddr *)&req->conn->peer;
-	struct vfs_access access;
-	struct vfs_export *exp;
-	const int rc = exports->by_id(exports->ctx, export_id, peer, &exp, &access);
-
-	freeing->unknown |= rc == -EAGAIN;
-	if (rc < 0)
-		return false;
-	vfs_export_put(exp);
-	return nfs_check_port(&access, req->conn) == 0 &&
-	       ((access.flags & VFS_NO_AUTH_NLM) || nfs_flavor_allowed(&req->call.cred, &access));
-}
-
-/* A client has restarted: its locks are obsolete. Only locks from the caller's own address are
- * released. It has no new ones below an export that is not known to admit it, so the call may be
- * run again. */
-static enum rpc_run proc_free_all(struct rpc_request *req, void *args)
-{
-	struct nfs3_server *s = req->program_ctx;
-	struct freeing freeing = { .req = req };
-	const struct nlm_freed freed = {
-		.peer = (const struct sockaddr *)&req->conn->peer,
-		.caller = args,
-		.may_free = may_free,
-		.arg = &freeing,
-	};
-
-	nlm_owners_drop_client(s->nlm, &freed);
-	if (!freeing.unknown)
-		return RPC_RUN_DONE;
-	/* The reply has no status: an error of RPC makes the client send the call again. */
-	return req->must_answer ? RPC_RUN_SYSTEM_ERR : RPC_RUN_AGAIN;
-}
-
-bool nlm_host_rebooted(struct nfs3_server *s, const struct nsm_reboot *r)
-{
-	return nlm_owners_drop_rebooted(s->nlm, r);
-}
-
-uint64_t nlm_revoke_exports(struct nfs3_server *s, const struct vfs_exports_lost *lost)
-{
-	return nlm_owners_revoke(s->nlm, lost);
-}
-
-uint64_t nlm_count_exports(struct nfs3_server *s, const struct vfs_exports_lost *lost)
-{
-	return nlm_owners_count(s->nlm, lost);
+	return answer(op, &a->cookie, nlm_status(rc), rc);
 }
 
 /* Through the reply cache: a LOCK that comes again after the UNLOCK would stay for ever. */
 #define RESULT_SIZE (4 + NLM_OPAQUE_MAX + 4)
+#define MESSAGE_SIZE 4u /* at least; the reply is empty */
 
-const struct rpc_proc nlm_proc_test = {
-	.name = "TEST",
-	.decode = nlm_decode_test,
-	.args_size = sizeof(struct nlm_lock_args),
-	.run = proc_test,
-};
+#define ROW(row, text, decoder, proc, bits, size)                                                  \
+	const struct rpc_proc row = {                                                              \
+		.name = text,                                                                      \
+		.decode = decoder,                                                                 \
+		.args_size = sizeof(struct nlm_lock_args),                                         \
+		.run = proc,                                                                       \
+		.flags = bits,                                                                     \
+		.reply_size = size,                                                                \
+	}
 
-const struct rpc_proc nlm_proc_lock = {
-	.name = "LOCK",
-	.decode = nlm_decode_lock,
-	.args_size = sizeof(struct nlm_lock_args),
-	.run = proc_lock,
-	.flags = RPC_NONIDEMPOTENT,
-	.reply_size = RESULT_SIZE,
-};
+/* A procedure and its message, for version 4 and for the older ones. */
+#define ROWS(name, text, proc, bits, size, message)                                                \
+	ROW(nlm_proc_##name, text, nlm_decode_##name, proc, bits, size);                           \
+	ROW(nlm_proc_##name##_old, text, nlm_decode_##name##_old, proc, bits, size);               \
+	ROW(nlm_proc_##name##_msg, text "_MSG", nlm_decode_##name, proc, bits, message);           \
+	ROW(nlm_proc_##name##_msg_old, text "_MSG", nlm_decode_##name##_old, proc, bits, message)
 
-const struct rpc_proc nlm_proc_cancel = {
-	.name = "CANCEL",
-	.decode = nlm_decode_cancel,
-	.args_size = sizeof(struct nlm_lock_args),
-	.run = proc_cancel,
-	.flags = RPC_NONIDEMPOTENT | RPC_FOR_FORMER,
-	.reply_size = RESULT_SIZE,
-};
-
-const struct rpc_proc nlm_proc_unlock = {
-	.name = "UNLOCK",
-	.decode = nlm_decode_unlock,
-	.args_size = sizeof(struct nlm_lock_args),
-	.run = proc_unlock,
-	.flags = RPC_NONIDEMPOTENT | RPC_FOR_FORMER,
-	.reply_size = RESULT_SIZE,
-};
-
-const struct rpc_proc nlm_proc_nm_lock = {
-	.name = "NM_LOCK",
-	.decode = nlm_decode_lock,
-	.args_size = sizeof(struct nlm_lock_args),
-	.run = proc_nm_lock,
-	.flags = RPC_NONIDEMPOTENT,
-	.reply_size = RESULT_SIZE,
-};
-
-const struct rpc_proc nlm_proc_free_all = {
-	.name = "FREE_ALL",
-	.decode = nlm_decode_free_all,
-	.args_size = sizeof(struct nlm_bytes),
-	.run = proc_free_all,
-	.flags = RPC_FOR_FORMER,
-};
+ROWS(test, "TEST", proc_test, 0, 0, 0);
+ROWS(lock, "LOCK", proc_lock, RPC_NONIDEMPOTENT, RESULT_SIZE, MESSAGE_SIZE);
+ROWS(cancel, "CANCEL", proc_cancel, RPC_NONIDEMPOTENT | RPC_FOR_FORMER, RESULT_SIZE, MESSAGE_SIZE);
+ROWS(unlock, "UNLOCK", proc_unlock, RPC_NONIDEMPOTENT | RPC_FOR_FORMER, RESULT_SIZE, MESSAGE_SIZE);
+ROW(nlm_proc_nm_lock, "NM_LOCK", nlm_decode_lock, proc_nm_lock, RPC_NONIDEMPOTENT, RESULT_SIZE);
+ROW(nlm_proc_nm_lock_old, "NM_LOCK", nlm_decode_lock_old, proc_nm_lock, RPC_NONIDEMPOTENT,
+    RESULT_SIZE);

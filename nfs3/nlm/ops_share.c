@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * SHARE and UNSHARE: DOS's modes of sharing a file. Opens of NFSv4 clients and these shares keep each other
+ * out. READ and WRITE of NFSv3 name no owner, so they are not refused because of a share: it binds those who
+ * ask for one.
+ */
+#include <errno.h>
+
+#include "nfs/attempt.h"
+#include "nfs/caller.h"
+#include "nfs3/nfs3_server.h"
+#include "nfs3/nlm/answer.h"
+#include "nfs3/nlm/ops.h"
+#include "nfs3/procs.h"
+#include "nfs3/server.h"
+#include "nsm/nsm.h"
+
+static enum rpc_run answer(struct nfs3_op *op, const struct nlm_share_args *a, enum nlm4_stat stat,
+			   int rc)
+{
+	return nlm_answer(
+		op,
+		&(struct nlm_result){ .cookie = &a->lock.cookie, .stat = stat, .sequence = true },
+		rc);
+}
+
+/* The caller's permission, as that for an open of NFSv4 with this access. Who asks for no access must have
+ * some. */
+static int check_access(struct nfs3_op *op, uint32_t access)
+{
+	const unsigned want = (access & VFS_SHARE_READ ? VFS_MAY_READ : 0) |
+			      (access & VFS_SHARE_WRITE ? VFS_MAY_WRITE : 0);
+	int rc;
+
+	if ((access & VFS_SHARE_WRITE) && (op->ctx.access.flags & VFS_RO))
+		return -EROFS;
+	if (op->ctx.access.flags & VFS_NO_AUTH_NLM)
+		return 0;
+	rc = vfs_open_check(&op->ctx, op->node[0], want ? want : VFS_MAY_READ);
+	return rc == -EACCES && !want ? vfs_open_check(&op->ctx, op->node[0], VFS_MAY_WRITE) : rc;
+}
+
+struct sharing {
+	struct nlm_owner *owner;
+	const struct nlm_share_args *args;
+};
+
+static int share_once(void *arg)
+{
+	const struct sharing *s = arg;
+	struct vfs_conflict c = { .holder = NULL };
+	int rc = vfs_share_change(&s->owner->share, (uint8_t)s->args->access,
+				  (uint8_t)s->args->mode, &c);
+
+	if (rc == -VFS_ESHARE)
+		rc = nfs_conflict(&c, rc);
+	vfs_conflict_put(&c);
+	return rc;
+}
+
+/* A further call of the same owner changes its share. */
+static int share_file(struct nfs3_op *op, const struct nlm_share_args *a,
+		      const struct nlm_owner_key *key)
+{
+	struct nlm_owners *owners = op->server->nlm;
+	struct sharing s = { .args = a };
+	struct nsm_host *host;
+	int rc = nlm_monitor(op, &a->lock, &host);
+
+	if (rc != 0)
+		return rc;
+	rc = nlm_owner_enter(owners, op, key, true, &s.owner);
+	if (rc != 0) {
+		if (host)
+			nsm_host_put(op->server->cfg.nsm, host);
+		return rc;
+	}
+	nlm_owner_monitor(owners, s.owner, host,
+			  host ? nsm_host_state(op->server->cfg.nsm, host) : 0);
+	rc = nfs3_op_attempt(share_once, &s);
+	if (rc == 0 && !nfs_still_served(&op->server->cfg.exports, op->export_id, op->req->conn)) {
+		nlm_owner_drop(s.owner);
+		rc = -ESTALE;
+	}
+	nlm_owner_leave(owners, s.owner);
+	return rc;
+}
+
+static enum rpc_run proc_share(struct rpc_request *req, void *args)
+{
+	struct nlm_share_args *a = args;
+	struct nfs3_op *op = nlm_begin(req);
+	struct nlm_owner_key key;
+	int rc;
+
+	if (!op)
+		return RPC_RUN_SYSTEM_ERR;
+	a->lock.monitor = true;
+	rc = nlm_open(op, &a->lock, &key);
+	nlm_owner_key_of_share(op->server->nlm, &key);
+	if (rc == 0)
+		rc = check_access(op, a->access);
+	if (rc == 0 && nlm_wrong_time(op, a->lock.reclaim))
+		return answer(op, a, NLM4_DENIED_GRACE_PERIOD, 0);
+	if (rc == 0)
+		rc = share_file(op, a, &key);
+	return answer(op, a, nlm_status(rc), rc);
+}
+
+/* A share that is not there is no error. */
+static enum rpc_run proc_unshare(struct rpc_request *req, void *args)
+{
+	const struct nlm_share_args *a = args;
+	struct nfs3_op *op = nlm_begin(req);
+	struct nlm_owner_key key;
+	struct nlm_owner *o = NULL;
+	int rc;
+
+	if (!op)
+		return RPC_RUN_SYSTEM_ERR;
+	rc = nlm_open(op, &a->lock, &key);
+	nlm_owner_key_of_share(op->server->nlm, &key);
+	if (rc == 0)
+		rc = nlm_owner_enter(op->server->nlm, op, &key, false, &o);
+	if (o) {
+		nlm_owner_drop(o);
+		nlm_owner_leave(op->server->nlm, o);
+	}
+	return answer(op, a, nlm_status(rc), rc);
+}
+
+#define RESULT_SIZE (4 + NLM_OPAQUE_MAX + 4 + 4)
+
+const struct rpc_proc nlm_proc_share = {
+	.name = "SHARE",
+	.decode = nlm_decode_share,
+	.args_size = sizeof(struct nlm_share_args),
+	.run = proc_share,
+	.flags = RPC_NONIDEMPOTENT,
+	.reply_size = RESULT_SIZE,
+};
+
+const struct rpc_proc nlm_proc_unshare = {
+	.name = "UNSHARE",
+	.decode = nlm_decode_share,
+	.args_size = sizeof(struct nlm_share_args),
+	.run = proc_unshare,
+	.flags = RPC_NONIDEMPOTENT | RPC_FOR_FORMER,
+	.reply_size = RESULT_SIZE,
+};
