@@ -40,10 +40,12 @@ enum exp_given {
 
 enum { EXP_FLAVOR_FLAGS = EXP_RW | EXP_ROOT_SQUASH | EXP_ALL_SQUASH };
 
-/* RFC 5531 section 8.1 flavour numbers that this build serves. */
+/* RFC 5531 section 8.1 */
 enum { EXP_AUTH_NONE = 0, EXP_AUTH_SYS = 1 };
+/* Numbers of RPCSEC_GSS' flavours in MOUNT and exports (RFC 2623 section 2.7). */
+enum { EXP_AUTH_KRB5 = 390003, EXP_AUTH_KRB5I = 390004, EXP_AUTH_KRB5P = 390005 };
 
-enum { EXP_MAX_FLAVORS = 4 };
+enum { EXP_MAX_FLAVORS = 5 };
 
 struct exp_flavor {
 	uint32_t flavor;
@@ -65,6 +67,9 @@ struct exp_opts {
 	 */
 	const char *mountpoint;
 };
+
+/* As sec= has it: "sys", "none", "krb5", ... */
+const char *exp_flavor_name(uint32_t flavor);
 
 /* Flags in force for a call with this flavour; false when the export does not admit the flavour. */
 static inline bool exp_opts_flavor(const struct exp_opts *opts, uint32_t flavor, uint32_t *flags)

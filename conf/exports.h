@@ -44,7 +44,8 @@ struct exp_client {
 	char *name;
 	struct exp_addr addr; /* HOST by address and NETWORK */
 	uint8_t prefix;	      /* NETWORK: bits */
-	const char *file;     /* the table's; NULL if the line is not from a file */
+	uint32_t gss; /* flavour of a line for gss/krb5 and its like, which is for ANY; else 0 */
+	const char *file; /* the table's; NULL if the line is not from a file */
 	unsigned line;
 	/* Options that the client's own list gives, and those of the line's defaults (-OPTIONS) that the
 	 * own list leaves: bits of enum exp_flag and enum exp_given. The others have their built-in values. */

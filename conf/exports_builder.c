@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "conf/exports_client.h"
+#include "conf/exports_gss.h"
 #include "conf/exports_table.h"
 
 void exp_builder_init(struct exp_builder *builder)
@@ -197,6 +198,8 @@ static void examine_group(struct group *group, const struct exp_load_opts *opts,
 		check_path(group, diags);
 	if (!group->bad)
 		drop_duplicates(group, diags);
+	if (!group->bad)
+		group->n = exp_gss_join(group->drafts, group->n, diags);
 	if (!group->bad)
 		join_identity(group, request, diags);
 	if (group->bad)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "conf/exports_addr.h"
+#include "conf/exports_gss.h"
 
 enum { NAME_LIMIT = 255 };
 
@@ -177,6 +178,18 @@ static bool bracketed_address(struct client_ctx *ctx, char *text)
 	return is;
 }
 
+static int parse_gss(struct client_ctx *ctx, const char *text)
+{
+	ctx->client->kind = EXP_CLIENT_ANY;
+	ctx->client->gss = exp_gss_flavor(text);
+	if (!ctx->client->gss)
+		return fail_at(ctx, 0,
+			       "\"%s\" is not known: write gss/krb5, gss/krb5i or gss/krb5p, or "
+			       "better sec=",
+			       text);
+	return 0;
+}
+
 static int parse_name(struct client_ctx *ctx, char *text)
 {
 	char *slash = strchr(text, '/');
@@ -190,8 +203,7 @@ static int parse_name(struct client_ctx *ctx, char *text)
 	if (text[0] == '@')
 		return parse_netgroup(ctx, text);
 	if (!strncmp(text, "gss/", 4))
-		return fail_at(ctx, 0, "\"%s\" is not supported: RPCSEC_GSS is not in this build",
-			       text);
+		return parse_gss(ctx, text);
 	if (slash)
 		return parse_network(ctx, text, slash);
 	if (bracketed_address(ctx, text))
@@ -209,7 +221,7 @@ static int make_spec(struct exp_client *client, const char *text)
 	exp_addr_to_text(&client->addr, addr);
 	if (client->kind == EXP_CLIENT_NETWORK)
 		n = asprintf(&client->spec, "%s/%u", addr, client->prefix);
-	else if (client->kind == EXP_CLIENT_ANY)
+	else if (client->kind == EXP_CLIENT_ANY && !client->gss)
 		n = asprintf(&client->spec, "*");
 	else
 		n = asprintf(&client->spec, "%s", client->addr.len ? addr : text);
@@ -245,7 +257,7 @@ void exp_client_free(struct exp_client *client)
 
 bool exp_client_same(const struct exp_client *a, const struct exp_client *b)
 {
-	if (a->kind != b->kind || !a->name != !b->name)
+	if (a->kind != b->kind || a->gss != b->gss || !a->name != !b->name)
 		return false;
 	if (a->name)
 		return !strcmp(a->name, b->name);

@@ -88,10 +88,8 @@ static void put_flavors(const struct sink *to, const struct exp_opts *opts)
 
 		for (end = i; end < opts->n_flavors && opts->flavors[end].flags == flags; end++) {
 			const size_t len = strlen(text);
-			const bool sys = opts->flavors[end].flavor == EXP_AUTH_SYS;
-
 			snprintf(text + len, sizeof(text) - len, "%s%s", end > i ? ":" : "",
-				 sys ? "sys" : "none");
+				 exp_flavor_name(opts->flavors[end].flavor));
 		}
 		to->each(to->ctx, EXP_GIVEN_SEC, text);
 		put_flags(to, by_flavor, rn_array_size(by_flavor), flags);

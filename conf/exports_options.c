@@ -121,32 +121,38 @@ static int apply_fsid(struct option_ctx *ctx, char *value)
 
 static const struct {
 	const char *name;
-	int flavor; /* -1: not served by this build */
+	int flavor;
 } flavor_names[] = {
-	{ "sys", EXP_AUTH_SYS },   { "unix", EXP_AUTH_SYS }, { "none", EXP_AUTH_NONE },
-	{ "null", EXP_AUTH_NONE }, { "krb5", -1 },	     { "krb5i", -1 },
-	{ "krb5p", -1 },
+	{ "sys", EXP_AUTH_SYS },     { "unix", EXP_AUTH_SYS },	{ "none", EXP_AUTH_NONE },
+	{ "null", EXP_AUTH_NONE },   { "krb5", EXP_AUTH_KRB5 }, { "krb5i", EXP_AUTH_KRB5I },
+	{ "krb5p", EXP_AUTH_KRB5P },
 };
 
 enum { N_FLAVOR_NAMES = sizeof(flavor_names) / sizeof(flavor_names[0]) };
+
+const char *exp_flavor_name(uint32_t flavor)
+{
+	for (unsigned i = 0; i < N_FLAVOR_NAMES; i++) {
+		if ((uint32_t)flavor_names[i].flavor == flavor)
+			return flavor_names[i].name;
+	}
+	return "unknown";
+}
 
 static int flavor_by_name(struct option_ctx *ctx, const char *name)
 {
 	struct cfg_suggest suggest = { .word = name };
 
 	for (unsigned i = 0; i < N_FLAVOR_NAMES; i++) {
-		if (!strcmp(name, flavor_names[i].name)) {
-			if (flavor_names[i].flavor < 0)
-				return fail(ctx,
-					    "sec=%s needs RPCSEC_GSS, which this build does not "
-					    "have: use sec=sys or sec=none",
-					    name);
+		if (!strcmp(name, flavor_names[i].name))
 			return flavor_names[i].flavor;
-		}
 		cfg_suggest_try(&suggest, flavor_names[i].name);
 	}
 	if (!suggest.best)
-		return fail(ctx, "unknown security flavour \"%s\": sys and none are known", name);
+		return fail(ctx,
+			    "unknown security flavour \"%s\": sys, krb5, krb5i, krb5p and none are "
+			    "known",
+			    name);
 	cfg_diag_add(ctx->diags, ctx->value_at, CFG_ERROR,
 		     "unknown security flavour \"%s\": did you mean \"%s\"?", name, suggest.best);
 	return -EINVAL;
@@ -159,7 +165,7 @@ static void add_flavor(struct exp_options *options, uint32_t flavor)
 
 	while (i < opts->n_flavors && opts->flavors[i].flavor != flavor)
 		i++;
-	/* Two flavours are known, so the array never fills. */
+	/* The array has room for every known flavour. */
 	if (i == opts->n_flavors && i < EXP_MAX_FLAVORS) {
 		opts->flavors[i].flavor = flavor;
 		opts->flavors[i].flags = opts->flags & EXP_FLAVOR_FLAGS;

@@ -81,6 +81,12 @@ static int draft_options(struct line_parser *p, struct exp_draft *draft, size_t 
 			end = open + 1;
 		rc = exp_options_parse(&draft->options, &p->src, word, open + 1, end, p->diags);
 	}
+	if (draft->client.gss && (draft->options.given & EXP_GIVEN_SEC)) {
+		cfg_diag_add(p->diags, word->start, CFG_ERROR,
+			     "%s and sec= in one entry: write the machines and sec= instead",
+			     draft->client.spec);
+		rc = rc ? rc : -EINVAL;
+	}
 	exp_options_finish(&draft->options);
 	draft->client.own = draft->options.given;
 	draft->client.inherited &= ~draft->client.own;

@@ -781,26 +781,42 @@ void exports_unwatch(struct exports *ex)
 	ex->watch = NULL;
 }
 
+static enum vfs_sec sec_of(uint32_t flavor)
+{
+	switch (flavor) {
+	case EXP_AUTH_SYS:
+		return VFS_SEC_SYS;
+	case EXP_AUTH_KRB5:
+		return VFS_SEC_KRB5;
+	case EXP_AUTH_KRB5I:
+		return VFS_SEC_KRB5I;
+	case EXP_AUTH_KRB5P:
+		return VFS_SEC_KRB5P;
+	default:
+		return VFS_SEC_NONE;
+	}
+}
+
 void exports_access(const struct exp_opts *opts, bool mount_read_only, struct vfs_access *a)
 {
-	uint32_t sys = 0, none = 0, f;
+	const uint32_t f = opts->flags;
 
 	*a = (struct vfs_access){ .anonuid = opts->anonuid, .anongid = opts->anongid };
-	if (exp_opts_flavor(opts, EXP_AUTH_SYS, &sys))
-		a->flags |= VFS_SEC_SYS;
-	if (exp_opts_flavor(opts, EXP_AUTH_NONE, &none))
-		a->flags |= VFS_SEC_NONE;
-	if ((a->flags & VFS_SEC_NONE) && !(none & EXP_RW))
-		a->flags |= VFS_RO_NONE;
-	f = a->flags & VFS_SEC_SYS ? sys : none;
-	a->flags |= (f & EXP_RW ? 0 : VFS_RO) | (f & EXP_ROOT_SQUASH ? VFS_ROOT_SQUASH : 0) |
-		    (f & EXP_ALL_SQUASH ? VFS_ALL_SQUASH : 0) | (f & EXP_ASYNC ? VFS_ASYNC : 0) |
-		    (f & EXP_INSECURE ? 0 : VFS_SECURE) |
+	for (uint32_t i = 0; i < opts->n_flavors; i++) {
+		const uint32_t own = opts->flavors[i].flags;
+
+		vfs_access_accept(a, sec_of(opts->flavors[i].flavor),
+				  (own & EXP_RW && !mount_read_only ? 0 : VFS_RO) |
+					  (own & EXP_ROOT_SQUASH ? VFS_ROOT_SQUASH : 0) |
+					  (own & EXP_ALL_SQUASH ? VFS_ALL_SQUASH : 0));
+	}
+	vfs_access_use(a, a->secs[0].sec);
+	a->flags |= (f & EXP_ASYNC ? VFS_ASYNC : 0) | (f & EXP_INSECURE ? 0 : VFS_SECURE) |
 		    (opts->flags & EXP_NO_AUTH_NLM ? VFS_NO_AUTH_NLM : 0) |
 		    (opts->flags & EXP_SECURITY_LABEL ? VFS_SECURITY_LABEL : 0) |
 		    (f & (EXP_CROSSMNT | EXP_NOHIDE) ? VFS_CROSSMNT : 0) |
 		    (opts->flags & EXP_NO_RDIRPLUS ? VFS_NO_READDIRPLUS : 0) |
-		    (opts->flags & EXP_NO_ACL ? VFS_NO_ACL : 0) | (mount_read_only ? VFS_RO : 0);
+		    (opts->flags & EXP_NO_ACL ? VFS_NO_ACL : 0);
 }
 
 /* Access of peer to export e of set; takes a reference on success. -EALREADY: the export waits for

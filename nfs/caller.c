@@ -21,16 +21,37 @@ int nfs_check_port(const struct vfs_access *access, const struct rpc_conn *conn)
 	return port < IPPORT_RESERVED ? 0 : -EACCES;
 }
 
+static const enum rpc_sec sec_numbers[VFS_SECS] = {
+	[VFS_SEC_NONE] = RPC_SEC_NONE,	 [VFS_SEC_SYS] = RPC_SEC_SYS,
+	[VFS_SEC_KRB5] = RPC_SEC_KRB5,	 [VFS_SEC_KRB5I] = RPC_SEC_KRB5I,
+	[VFS_SEC_KRB5P] = RPC_SEC_KRB5P,
+};
+
+enum vfs_sec nfs_sec(const struct rpc_cred *cred)
+{
+	switch (cred->sec) {
+	case RPC_SEC_SYS:
+		return VFS_SEC_SYS;
+	case RPC_SEC_KRB5:
+		return VFS_SEC_KRB5;
+	case RPC_SEC_KRB5I:
+		return VFS_SEC_KRB5I;
+	case RPC_SEC_KRB5P:
+		return VFS_SEC_KRB5P;
+	case RPC_SEC_NONE:
+		break;
+	}
+	return VFS_SEC_NONE;
+}
+
+enum rpc_sec nfs_sec_number(enum vfs_sec sec)
+{
+	return sec_numbers[sec];
+}
+
 bool nfs_flavor_allowed(const struct rpc_cred *cred, const struct vfs_access *access)
 {
-	switch (cred->flavor) {
-	case RPC_AUTH_NONE:
-		return access->flags & VFS_SEC_NONE;
-	case RPC_AUTH_SYS:
-		return access->flags & VFS_SEC_SYS;
-	default:
-		return false;
-	}
+	return vfs_access_accepts(access, nfs_sec(cred));
 }
 
 bool nfs_still_served(const struct vfs_exports *exports, uint32_t export_id,
@@ -55,9 +76,8 @@ int nfs_caller(const struct nfs_groups *groups, const struct rpc_cred *cred,
 	out->gid = cred->gid;
 	out->ngroups = cred->ngids;
 	memcpy(out->groups, cred->gids, cred->ngids * sizeof(cred->gids[0]));
-	if (cred->flavor == RPC_AUTH_SYS && groups->lookup && !(access->flags & VFS_ALL_SQUASH))
+	if (cred->sec != RPC_SEC_NONE && groups->lookup && !(access->flags & VFS_ALL_SQUASH))
 		rc = groups->lookup(groups->ctx, groups->peer, out);
-	/* Any flavour but AUTH_SYS carries no identity to believe in. */
-	vfs_cred_squash(out, access, cred->flavor != RPC_AUTH_SYS);
+	vfs_cred_squash(out, access, cred->sec == RPC_SEC_NONE);
 	return rc;
 }

@@ -22,6 +22,11 @@ struct nfs_groups {
  * ports: queue pairs are made by privileged processes, and every client counts as secure. */
 int nfs_check_port(const struct vfs_access *access, const struct rpc_conn *conn);
 
+/* The flavour of a credential, as exports name it. */
+enum vfs_sec nfs_sec(const struct rpc_cred *cred);
+/* Number of a flavour on the wire, as MOUNT lists it (RFC 2623 section 2.7). */
+enum rpc_sec nfs_sec_number(enum vfs_sec sec);
+
 /* True if the export accepts calls of this flavour. */
 bool nfs_flavor_allowed(const struct rpc_cred *cred, const struct vfs_access *access);
 
@@ -31,7 +36,7 @@ bool nfs_flavor_allowed(const struct rpc_cred *cred, const struct vfs_access *ac
 bool nfs_still_served(const struct vfs_exports *exports, uint32_t export_id,
 		      const struct rpc_conn *conn);
 
-/* The squashed identity. 0, or -EAGAIN: its groups are not known yet, and it must not be used. */
+/* The squashed identity, after vfs_access_use() for the credential's flavour. 0, or -EAGAIN: its groups are not known yet, and it must not be used. */
 int nfs_caller(const struct nfs_groups *groups, const struct rpc_cred *cred,
 	       const struct vfs_access *access, struct vfs_cred *out);
 

@@ -259,7 +259,7 @@ static int enter(struct rpc_request *req, struct walk *w, const char **rest)
 	rc = find_export(cfg, peer, w, rest);
 	if (rc == 0)
 		rc = nfs_check_port(&ctx->access, req->conn);
-	if (rc == 0 && **rest && !nfs_flavor_allowed(&req->call.cred, &ctx->access))
+	if (rc == 0 && !vfs_access_use(&ctx->access, nfs_sec(&req->call.cred)) && **rest)
 		rc = -EACCES;
 	if (rc == 0)
 		rc = nfs_caller(&groups, &req->call.cred, &ctx->access, &ctx->cred);

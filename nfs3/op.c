@@ -71,11 +71,12 @@ int nfs3_op_open(struct nfs3_op *op, const struct vfs_fh *fh, unsigned flags)
 	rc = nfs_check_port(&op->ctx.access, op->req->conn);
 	if (rc < 0)
 		return rc;
-	if (op->req->call.cred.flavor == RPC_AUTH_NONE && (op->ctx.access.flags & VFS_RO_NONE))
-		op->ctx.access.flags |= VFS_RO;
 	weak = !nfs_flavor_allowed(&op->req->call.cred, &op->ctx.access);
-	if ((flags & NFS3_OPEN_LOCK) && (op->ctx.access.flags & VFS_NO_AUTH_NLM))
+	/* Locks of an export with insecure_locks take any flavour, under the flags of the first. */
+	if (weak && (flags & NFS3_OPEN_LOCK) && (op->ctx.access.flags & VFS_NO_AUTH_NLM))
 		weak = false;
+	else
+		vfs_access_use(&op->ctx.access, nfs_sec(&op->req->call.cred));
 	if (weak && !(flags & NFS3_OPEN_MOUNT))
 		return -NFS3_EWEAKAUTH;
 	rc = nfs_caller(&groups, &op->req->call.cred, &op->ctx.access, &op->ctx.cred);

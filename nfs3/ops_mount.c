@@ -60,13 +60,9 @@ static enum mountstat3 mount_status(int rc)
 
 static void put_flavors(struct xdr_out *x, const struct vfs_access *access)
 {
-	bool sys = access->flags & VFS_SEC_SYS, none = access->flags & VFS_SEC_NONE;
-
-	xdr_put_u32(x, (uint32_t)sys + (uint32_t)none);
-	if (sys)
-		xdr_put_u32(x, RPC_AUTH_SYS);
-	if (none)
-		xdr_put_u32(x, RPC_AUTH_NONE);
+	xdr_put_u32(x, access->nsecs);
+	for (unsigned i = 0; i < access->nsecs; i++)
+		xdr_put_u32(x, nfs_sec_number(access->secs[i].sec));
 }
 
 /* A path from a peer, made fit for one line of a log. */
@@ -88,7 +84,7 @@ static const char *reason(const struct rpc_request *req, const struct vfs_access
 		return "its name could not be found out in time";
 	if (rc == -EACCES && nfs_check_port(access, req->conn) != 0)
 		return "its port is not below 1024, which the option secure wants";
-	if (rc == -EACCES && access->flags && !nfs_flavor_allowed(&req->call.cred, access))
+	if (rc == -EACCES && access->nsecs > 0 && !nfs_flavor_allowed(&req->call.cred, access))
 		return "the export does not take this security flavour";
 	return strerror(-rc);
 }
@@ -179,9 +175,6 @@ static enum rpc_run proc_mnt(struct rpc_request *req, void *args)
 	/* MOUNT has no status for "come again". */
 	if (rc == -EAGAIN && !req->must_answer)
 		return RPC_RUN_AGAIN;
-	/* An export with unsupported flavours only would give a useless handle. */
-	if (rc == 0 && !(ctx.access.flags & (VFS_SEC_SYS | VFS_SEC_NONE)))
-		rc = -EACCES;
 	if (rc < 0)
 		log_refusal(req, path, &ctx.access, rc);
 	else

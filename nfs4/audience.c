@@ -9,24 +9,26 @@
 #include "nfs4/compound.h"
 #include "nfs4/hash.h"
 #include "nfs4/server.h"
+#include "rpc/principal.h"
 
 /* Hash of the credential as sent: an export's squashing is a function of it. */
 uint64_t nfs4_credential_hash(const struct nfs4_compound *c, uint64_t seed)
 {
 	const struct rpc_cred *cred = &c->req->call.cred;
 	uint32_t words[6 + RPC_AUTH_SYS_GIDS_MAX] = {
-		(uint32_t)seed,
-		(uint32_t)(seed >> 32),
-		(uint32_t)cred->flavor,
-		cred->uid,
-		cred->gid,
+		(uint32_t)seed, (uint32_t)(seed >> 32), (uint32_t)cred->sec, cred->uid, cred->gid,
 		cred->ngids,
 	};
-	uint64_t h;
+	uint64_t h, of_name;
 
 	memcpy(words + 6, cred->gids, cred->ngids * sizeof(cred->gids[0]));
 	crypto_shorthash((uint8_t *)&h, (const uint8_t *)words,
 			 (6 + cred->ngids) * sizeof(words[0]), c->server->hash_key);
+	if (cred->principal) {
+		crypto_shorthash((uint8_t *)&of_name, (const uint8_t *)cred->principal->name,
+				 cred->principal->len, c->server->hash_key);
+		h = nfs4_mix(h ^ of_name);
+	}
 	return h;
 }
 
@@ -75,8 +77,8 @@ static int enter(const struct nfs4_compound *c, uint32_t id, uint64_t *who)
 	if (rc < 0)
 		return rc == -EAGAIN ? rc : -EACCES;
 	vfs_export_put(exp);
-	usable = nfs_check_port(&access, conn) == 0 &&
-		 nfs_flavor_allowed(&c->req->call.cred, &access);
+	usable = vfs_access_use(&access, nfs_sec(&c->req->call.cred)) &&
+		 nfs_check_port(&access, conn) == 0;
 	*who = of_export(*who, &access, usable);
 	return 0;
 }

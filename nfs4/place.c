@@ -89,15 +89,11 @@ static int enter_export(struct nfs4_compound *c, uint32_t id, struct nfs4_place 
 	if (rc < 0)
 		return rc == -EACCES ? NFS4ERR_STALE : nfs4_status(c->minor, rc);
 	p->refused = nfs_check_port(&p->ctx.access, c->req->conn) < 0;
-	if (cred->flavor == RPC_AUTH_NONE && (p->ctx.access.flags & VFS_RO_NONE))
-		p->ctx.access.flags |= VFS_RO;
-	p->weak = !nfs_flavor_allowed(cred, &p->ctx.access);
+	p->weak = !vfs_access_use(&p->ctx.access, nfs_sec(cred));
 	if (p->refused)
 		log_refused(c, p, "its port is not below 1024, which the option secure wants");
 	rc = nfs_caller(&groups, cred, &p->ctx.access, &p->ctx.cred);
-	if (p->weak) {
-		vfs_cred_squash(&p->ctx.cred, &p->ctx.access, true);
-	} else if (rc < 0) {
+	if (rc < 0 && !p->weak) {
 		vfs_export_put(p->ctx.exp);
 		return nfs4_status(c->minor, rc);
 	}

@@ -25,22 +25,38 @@ enum vfs_access_flags {
 	VFS_RO = 1,
 	VFS_ROOT_SQUASH = 2, /* uid and gid 0 become anonymous */
 	VFS_ALL_SQUASH = 4,
-	VFS_ASYNC = 8,	    /* acknowledge before it is stable */
-	VFS_SECURE = 16,    /* the client's port must be below 1024 */
-	VFS_SEC_NONE = 32,  /* AUTH_NONE calls are accepted, as anonymous */
-	VFS_SEC_SYS = 64,   /* AUTH_SYS calls are accepted */
-	VFS_CROSSMNT = 128, /* mounts below the export are shown */
-	VFS_RO_NONE = 256, /* AUTH_NONE calls may only read (sec=none after a read-write flavour) */
+	VFS_ASYNC = 8,		  /* acknowledge before it is stable */
+	VFS_SECURE = 16,	  /* the client's port must be below 1024 */
+	VFS_CROSSMNT = 128,	  /* mounts below the export are shown */
 	VFS_NO_READDIRPLUS = 512, /* NFSv3's READDIRPLUS is not supported (nordirplus) */
 	VFS_NO_AUTH_NLM = 1024, /* NLM's locks take neither a flavour nor permission for the file */
 	VFS_SECURITY_LABEL = 2048, /* security labels are shown, and may be set (vfs/label.h) */
 	VFS_NO_ACL = 4096,	   /* ACLs are neither shown nor set; they decide all the same */
 };
 
+/* Flags of enum vfs_access_flags that differ between the security flavours of an export. */
+#define VFS_FLAVOR_FLAGS ((uint32_t)VFS_RO | VFS_ROOT_SQUASH | VFS_ALL_SQUASH)
+
+enum vfs_sec { VFS_SEC_NONE, VFS_SEC_SYS, VFS_SEC_KRB5, VFS_SEC_KRB5I, VFS_SEC_KRB5P };
+#define VFS_SECS 5
+
 struct vfs_access {
-	uint32_t flags;
+	uint32_t flags; /* VFS_FLAVOR_FLAGS among them are those of the flavour in use */
 	uint32_t anonuid, anongid;
+	/* Flavours that are accepted, in the administrator's order of preference. */
+	uint8_t nsecs;
+	struct {
+		uint8_t sec;   /* enum vfs_sec */
+		uint8_t flags; /* VFS_FLAVOR_FLAGS under it */
+	} secs[VFS_SECS];
 };
+
+/* Adds a flavour at the end of the list; a second time it does nothing. */
+void vfs_access_accept(struct vfs_access *a, enum vfs_sec sec, uint32_t flavor_flags);
+/* Puts the flags of that flavour in force. False: it is not accepted; the flags then are those of a
+ * caller who may read only, and is anonymous. */
+bool vfs_access_use(struct vfs_access *a, enum vfs_sec sec);
+bool vfs_access_accepts(const struct vfs_access *a, enum vfs_sec sec);
 
 enum vfs_export_flags {
 	VFS_EXPORT_CROSSMNT = 1, /* mounts below it are shown to some client */

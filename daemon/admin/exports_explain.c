@@ -119,10 +119,9 @@ static json_t *flavors_json(const struct exp_opts *opts, bool mount_read_only)
 	for (uint32_t i = 0; i < opts->n_flavors; i++) {
 		const bool rw = (opts->flavors[i].flags & EXP_RW) && !mount_read_only;
 
-		json_array_append_new(
-			list, json_pack("{s:s, s:s}", "flavor",
-					opts->flavors[i].flavor == EXP_AUTH_SYS ? "sys" : "none",
-					"access", rw ? "rw" : "ro"));
+		json_array_append_new(list, json_pack("{s:s, s:s}", "flavor",
+						      exp_flavor_name(opts->flavors[i].flavor),
+						      "access", rw ? "rw" : "ro"));
 	}
 	return list;
 }

@@ -12,6 +12,7 @@
 #include "nfs3/procs.h"
 #include "nfs3/quota/quota_wire.h"
 #include "rpc/message.h"
+#include "nfs/caller.h"
 
 _Static_assert(RQUOTA_PATH_MAX == MNT_PATH_MAX, "a path of either is one of the other");
 
@@ -104,7 +105,8 @@ static enum gqr_status find(struct rpc_request *req, const struct quota_args *a,
 	rc = mnt_resolve(req, &a->path, &ctx, &node);
 	if (rc < 0)
 		return refusal(rc);
-	if (!may_ask(&req->call.cred, &ctx.access, a))
+	if (!nfs_flavor_allowed(&req->call.cred, &ctx.access) ||
+	    !may_ask(&req->call.cred, &ctx.access, a))
 		status = RQUOTA_EPERM;
 	else if (vfs_quota_row(node, a->kind == RQUOTA_GROUP, a->id, row) < 0)
 		status = RQUOTA_NOQUOTA;
@@ -118,7 +120,7 @@ static enum rpc_run proc_getquota(struct rpc_request *req, void *args)
 	struct vfs_quota_row row;
 	enum gqr_status status;
 
-	if (req->call.cred.flavor != RPC_AUTH_SYS)
+	if (req->call.cred.sec == RPC_SEC_NONE)
 		return RPC_RUN_AUTH_TOOWEAK;
 	status = find(req, args, &row);
 	if (!status)

@@ -11,6 +11,7 @@
 #include "nfs4/client/slot.h"
 #include "nfs4/compound.h"
 #include "nfs4/server.h"
+#include "rpc/principal.h"
 
 #define BLOCK 1024u
 #define FIRST_BYTES 256u
@@ -76,7 +77,7 @@ static void put_caller(const struct nfs4_compound *c, struct caller_words *out)
 {
 	const struct rpc_cred *cred = &c->req->call.cred;
 	const uint32_t first[6] = { c->minor,  c->nops,	  cred->ngids,
-				    cred->uid, cred->gid, (uint32_t)cred->flavor };
+				    cred->uid, cred->gid, (uint32_t)cred->sec };
 
 	memcpy(out->w, first, sizeof(first));
 	memcpy(out->w + 6, cred->gids, cred->ngids * sizeof(cred->gids[0]));
@@ -85,6 +86,7 @@ static void put_caller(const struct nfs4_compound *c, struct caller_words *out)
 
 static uint64_t whole_sum(const struct nfs4_compound *c, const struct caller_words *caller)
 {
+	const struct rpc_principal *who = c->req->call.cred.principal;
 	const struct xdr_in *in = c->in;
 	size_t left = in->left;
 	uint32_t from = in->off;
@@ -94,6 +96,8 @@ static uint64_t whole_sum(const struct nfs4_compound *c, const struct caller_wor
 	s.begun = false;
 	s.fill = 0;
 	add(&s, (const uint8_t *)caller->w, caller->n * sizeof(caller->w[0]));
+	if (who)
+		add(&s, (const uint8_t *)who->name, who->len);
 	for (unsigned i = in->cur; i < in->nseg && left > 0; i++, from = 0) {
 		const size_t n = rn_min(in->seg[i].len - from, left);
 

@@ -8,6 +8,7 @@
 #include "nfs4/client/session.h"
 #include "nfs4/compound.h"
 #include "nfs4/server.h"
+#include "rpc/principal.h"
 
 void nfs4_client_ref(struct nfs4_client *cl)
 {
@@ -26,6 +27,7 @@ void nfs4_client_put(struct nfs4_client *cl)
 	host = cl->host;
 	cost = cl->cost;
 	nfs4_record_fini(srv, &cl->record);
+	rpc_principal_put(cl->principal.name);
 	free(cl->cs_reply);
 	nfs4_callback_free(cl->callback);
 	nfs4_callback_free(cl->update);

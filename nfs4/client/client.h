@@ -46,11 +46,13 @@ enum nfs4_client_status {
 };
 
 /*
- * Identity of the caller, as AUTH_SYS gives it (RFC 7530 section 16.33, RFC 8881 section 18.35.4).
+ * Identity of the caller (RFC 7530 section 16.33, RFC 8881 section 18.35.4): the uid of AUTH_SYS, or the
+ * name that RPCSEC_GSS has proved, whatever the service.
  */
 struct nfs4_principal {
 	uint32_t flavor; /* enum rpc_auth_flavor */
 	uint32_t uid;
+	const struct rpc_principal *name; /* NULL unless RPCSEC_GSS; a client has a reference */
 };
 
 #define NFS4_NETID_MAX 8u

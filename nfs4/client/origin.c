@@ -9,6 +9,7 @@
 #include "nfs4/client/origin.h"
 
 #include <arpa/inet.h>
+#include <sodium.h>
 #include <string.h>
 
 #include "lib/log_ids.h"
@@ -19,6 +20,7 @@
 #include "nfs4/compound.h"
 #include "nfs4/recovery/grace.h"
 #include "rpc/address.h"
+#include "rpc/principal.h"
 
 /* Verifiers that other addresses may try in one lease. A verifier is the client's boot time, which
  * can be guessed roughly. */
@@ -30,12 +32,18 @@ struct nfs4_principal nfs4_principal_of(const struct nfs4_compound *c)
 {
 	const struct rpc_cred *cred = &c->req->call.cred;
 
-	return (struct nfs4_principal){ .flavor = (uint32_t)cred->flavor, .uid = cred->uid };
+	return (struct nfs4_principal){
+		.flavor = (uint32_t)cred->flavor,
+		.uid = cred->uid,
+		.name = cred->principal,
+	};
 }
 
 bool nfs4_principal_is(const struct nfs4_principal *a, const struct nfs4_principal *b)
 {
-	return a->flavor == b->flavor && a->uid == b->uid;
+	if (a->flavor != b->flavor)
+		return false;
+	return a->name || b->name ? rpc_principal_is(a->name, b->name) : a->uid == b->uid;
 }
 
 bool nfs4_principal_made(const struct nfs4_compound *c, const struct nfs4_client *cl)
@@ -75,6 +83,21 @@ void nfs4_origin_init(struct nfs4_client *cl, const struct nfs4_compound *c)
 	cl->origin.reserved = port_is_reserved(c);
 }
 
+/* The uid, or a hash of the name in its place. Who wants the same hash needs a principal of the realm with
+ * a name that he has searched for 2^32 times. */
+static uint32_t recorded_id(const struct nfs4_principal *p)
+{
+	uint8_t hash[crypto_generichash_BYTES_MIN];
+	uint32_t id;
+
+	if (!p->name)
+		return p->uid;
+	crypto_generichash(hash, sizeof(hash), (const uint8_t *)p->name->name, p->name->len, NULL,
+			   0);
+	memcpy(&id, hash, sizeof(id));
+	return id;
+}
+
 void nfs4_origin_record(struct nfs4_client *cl, const struct nfs4_compound *c)
 {
 	struct nfs4_record_origin *o = &cl->record.origin;
@@ -85,7 +108,7 @@ void nfs4_origin_record(struct nfs4_client *cl, const struct nfs4_compound *c)
 	memcpy(o->address, addr.sin6_addr.s6_addr, sizeof(o->address));
 	o->reserved = cl->origin.reserved;
 	o->flavor = cl->principal.flavor;
-	o->uid = cl->principal.uid;
+	o->uid = recorded_id(&cl->principal);
 	o->known = true;
 }
 

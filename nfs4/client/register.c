@@ -14,6 +14,7 @@
 #include "nfs4/compound.h"
 #include "nfs4/server.h"
 #include "nfs4/told.h"
+#include "rpc/principal.h"
 
 /* Unconfirmed clients at most. A proper client confirms after one round trip, so more of them are a
  * flood: those of the host with most are removed. */
@@ -47,6 +48,7 @@ struct nfs4_client *nfs4_client_new(struct nfs4_compound *c, const struct nfs4_c
 	cl->sessions = init->sessions;
 	memcpy(cl->verifier, init->verifier, sizeof(cl->verifier));
 	cl->principal = nfs4_principal_of(c);
+	rpc_principal_ref(cl->principal.name);
 	nfs4_origin_init(cl, c);
 	cl->holdings = (struct nfs4_holdings *)(cl + 1);
 	hooks->init(cl->holdings);

@@ -3,30 +3,65 @@
  * supported. */
 #include "nfs4/names/find.h"
 #include "nfs4/names/name.h"
+#include "nfs4/pseudo/pseudo.h"
+#include "nfs/caller.h"
 
 enum { STYLE_CURRENT_FH = 0, STYLE_PARENT = 1 };
 
-/* Directories of the pseudo file system accept every flavour. */
-static void put_flavors(struct xdr_out *x, const struct nfs4_place *p)
-{
-	bool sys = true, none = true;
+/* Kerberos V5, 1.2.840.113554.1.2.2, as DER has it (RFC 4121, RFC 2743 section 3.1). */
+static const uint8_t krb5_oid[] = { 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x12, 0x01, 0x02, 0x02 };
 
-	if (p->kind == NFS4_FILE) {
-		sys = p->ctx.access.flags & VFS_SEC_SYS;
-		none = p->ctx.access.flags & VFS_SEC_NONE;
+/* RFC 2203 section 5.2.3 (rpc_gss_service_t); 0: not a flavour of RPCSEC_GSS. */
+static uint32_t gss_service(enum vfs_sec sec)
+{
+	switch (sec) {
+	case VFS_SEC_KRB5:
+		return 1;
+	case VFS_SEC_KRB5I:
+		return 2;
+	case VFS_SEC_KRB5P:
+		return 3;
+	case VFS_SEC_NONE:
+	case VFS_SEC_SYS:
+		break;
 	}
-	xdr_put_u32(x, (uint32_t)sys + (uint32_t)none);
-	if (sys)
-		xdr_put_u32(x, RPC_AUTH_SYS);
-	if (none)
-		xdr_put_u32(x, RPC_AUTH_NONE);
+	return 0;
+}
+
+static void put_flavor(struct xdr_out *x, enum vfs_sec sec)
+{
+	const uint32_t service = gss_service(sec);
+
+	if (service == 0) {
+		xdr_put_u32(x, (uint32_t)nfs_sec_number(sec));
+		return;
+	}
+	xdr_put_u32(x, RPC_RPCSEC_GSS);
+	xdr_put_opaque(x, krb5_oid, sizeof(krb5_oid));
+	xdr_put_u32(x, 0); /* quality of protection: the mechanism's default */
+	xdr_put_u32(x, service);
+}
+
+/* A directory of the pseudo file system is listed with the flavours of the exports below it. */
+static void put_flavors(struct nfs4_compound *c, const struct nfs4_place *p)
+{
+	struct vfs_access all = { .nsecs = 0 };
+	const struct vfs_access *a = &p->ctx.access;
+
+	if (p->kind != NFS4_FILE) {
+		nfs4_pseudo_flavors(c, p, &all);
+		a = &all;
+	}
+	xdr_put_u32(c->out, a->nsecs);
+	for (unsigned i = 0; i < a->nsecs; i++)
+		put_flavor(c->out, a->secs[i].sec);
 }
 
 /* Later minor versions consume the current filehandle (section 2.6.3.1.1.8). */
 static int answer(struct nfs4_compound *c, int status, struct nfs4_place *found)
 {
 	if (status == NFS4_OK)
-		put_flavors(c->out, found);
+		put_flavors(c, found);
 	if (status == NFS4_OK && c->minor > 0) {
 		nfs4_place_clear(&c->current);
 		c->has_current_sid = false;
@@ -114,7 +149,7 @@ const struct nfs4_op nfs4_op_secinfo = {
 	.minors = { 0, 2 },
 	.needs = NFS4_NEEDS_FH,
 	.flavor = NFS4_FLAVOR_HERE,
-	.reply_max = 64,
+	.reply_max = 128,
 	.errors = NFS4_ERRORS(NFS4_E_OBJECT | NFS4_E_NAME),
 	.shape = NFS4_SHAPE(0, 0, 1),
 	.args_size = sizeof(struct secinfo_args),
@@ -127,7 +162,7 @@ const struct nfs4_op nfs4_op_secinfo_no_name = {
 	.minors = { 1, 2 },
 	.needs = NFS4_NEEDS_FH,
 	.flavor = NFS4_FLAVOR_HERE,
-	.reply_max = 64,
+	.reply_max = 128,
 	.errors = NFS4_ERRORS(NFS4_E_OBJECT | NFS4_E_NOENT | NFS4_E_NOTDIR | NFS4_E_INVAL |
 			      NFS4_E_NOTSUPP),
 	.shape = NFS4_SHAPE(4, 0, 0),

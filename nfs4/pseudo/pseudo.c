@@ -266,6 +266,44 @@ int nfs4_pseudo_attr(struct nfs4_compound *c, const struct nfs4_place *dir, stru
 	return d == NFS4_PSEUDO_NONE ? NFS4ERR_STALE : NFS4_OK;
 }
 
+/* Flavours that the export accepts, as bits by enum vfs_sec; 0 if the caller may not use it. */
+static unsigned flavors_of(struct nfs4_compound *c, uint32_t export_id)
+{
+	const struct vfs_exports *exports = &c->server->cfg.exports;
+	const struct sockaddr *peer = (const struct sockaddr *)&c->req->conn->peer;
+	struct vfs_access access;
+	struct vfs_export *exp;
+	unsigned bits = 0;
+
+	if (exports->by_id(exports->ctx, export_id, peer, &exp, &access) < 0)
+		return 0;
+	vfs_export_put(exp);
+	for (unsigned i = 0; i < access.nsecs; i++)
+		bits |= 1u << access.secs[i].sec;
+	return bits;
+}
+
+void nfs4_pseudo_flavors(struct nfs4_compound *c, const struct nfs4_place *dir,
+			 struct vfs_access *all)
+{
+	/* Clients take the first that they have, so AUTH_NONE is the last. */
+	static const enum vfs_sec order[VFS_SECS] = { VFS_SEC_SYS, VFS_SEC_KRB5, VFS_SEC_KRB5I,
+						      VFS_SEC_KRB5P, VFS_SEC_NONE };
+	struct nfs4_pseudo_set *set = nfs4_pseudo_get(c->server);
+	const uint32_t d = nfs4_pseudo_find(set, dir->pseudo_id);
+	unsigned bits = 0;
+
+	for (uint32_t i = 0; d != NFS4_PSEUDO_NONE && i < set->dir[d].nexports; i++)
+		bits |= flavors_of(c, set->export[set->dir[d].first_export + i].id);
+	nfs4_pseudo_set_put(set);
+	if (bits == 0)
+		bits = 1u << VFS_SEC_SYS | 1u << VFS_SEC_NONE;
+	for (unsigned i = 0; i < VFS_SECS; i++) {
+		if (bits & 1u << order[i])
+			vfs_access_accept(all, order[i], 0);
+	}
+}
+
 /* Calls each for one entry if the caller may see it. False: each wants no more. */
 static bool each_kid(struct nfs4_compound *c, const struct nfs4_pseudo_set *set, uint32_t kid,
 		     bool (*each)(void *arg, const struct nfs4_pseudo_entry *e), void *arg)

@@ -42,6 +42,11 @@ int nfs4_pseudo_above_export(struct nfs4_compound *c, uint32_t export_id, struct
  * attribute grows with every reload. NFS4ERR_STALE: it has gone. */
 int nfs4_pseudo_attr(struct nfs4_compound *c, const struct nfs4_place *dir, struct vfs_attr *out);
 
+/* Adds to *all the flavours of the exports below dir that the caller may use; AUTH_SYS and AUTH_NONE if
+ * there are none. */
+void nfs4_pseudo_flavors(struct nfs4_compound *c, const struct nfs4_place *dir,
+			 struct vfs_access *all);
+
 struct nfs4_pseudo_entry {
 	const char *name;
 	uint32_t len;

@@ -75,7 +75,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	f = fuzz_real_dirs(&fresh);
 	if (!f)
 		return 0;
-	f->access.flags = VFS_SEC_SYS | VFS_SEC_NONE;
+	fix_accept(&f->access, VFS_SEC_SYS);
+	vfs_access_accept(&f->access, VFS_SEC_NONE, 0);
 	f->reply_max = FIX_REPLY_SIZE;
 	objects[SAMPLE_ROOT] = f->root;
 	for (enum sample_object o = SAMPLE_FILE; o < SAMPLE_OBJECTS; o++)

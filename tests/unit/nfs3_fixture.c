@@ -80,6 +80,18 @@ static const struct rpc_conn_ops ops = {
 	.destroy = on_destroy,
 };
 
+void fix_accept(struct vfs_access *a, enum vfs_sec sec)
+{
+	a->nsecs = 0;
+	vfs_access_accept(a, sec, 0);
+}
+
+void fix_spread(struct vfs_access *a)
+{
+	for (unsigned i = 0; i < a->nsecs; i++)
+		a->secs[i].flags |= (uint8_t)(a->flags & VFS_FLAVOR_FLAGS);
+}
+
 static int give(struct fixture *f, unsigned i, struct vfs_export **exp, struct vfs_access *access)
 {
 	if (f->deny_after > 0 && --f->deny_after == 0)
@@ -91,6 +103,7 @@ static int give(struct fixture *f, unsigned i, struct vfs_export **exp, struct v
 	vfs_export_ref(f->exp[i]);
 	*exp = f->exp[i];
 	*access = f->access;
+	fix_spread(access);
 	return 0;
 }
 
@@ -293,7 +306,7 @@ const char *fix_start(struct fixture **out)
 	if (!f)
 		return "no memory";
 	umask(0); /* as the daemon */
-	f->access.flags = VFS_SEC_SYS;
+	fix_accept(&f->access, VFS_SEC_SYS);
 	f->access.anonuid = f->access.anongid = 65534;
 	f->flavor = RPC_AUTH_SYS;
 	f->reply_max = FIX_REPLY_SIZE;

@@ -132,4 +132,9 @@ bool fix_get_post_fh(struct xdr_in *r, struct vfs_fh *fh);
 bool fix_get_wcc(struct xdr_in *r, struct fix_attr *after);
 void fix_get_fh(struct xdr_in *r, struct vfs_fh *fh);
 
+/* Flavours that the export accepts from now on: one, and any others by vfs_access_accept(). */
+void fix_accept(struct vfs_access *a, enum vfs_sec sec);
+/* Has the VFS_FLAVOR_FLAGS of a->flags apply under every flavour, as exports without a second sec= do. */
+void fix_spread(struct vfs_access *a);
+
 #endif

@@ -26,6 +26,7 @@ static int by_id(void *ctx, uint32_t id, const struct sockaddr *peer, struct vfs
 		vfs_export_ref(v->e[i].exp);
 		*exp = v->e[i].exp;
 		*access = v->e[i].access;
+		fix_spread(access);
 		return 0;
 	}
 	return -ESTALE;

@@ -80,6 +80,8 @@ static const struct shape_case shapes[] = {
 	{ "/a -rw", "/a:*;" },
 	{ "/a *() b(,) c(,rw,)", "/a:*,b,c;" },
 	{ "/a b(rw) * (ro)", "/a:b,*;" },
+	{ "/a gss/krb5(rw) gss/krb5p(rw) b", "/a:gss/krb5,b;" },
+	{ "/a gss/krb5(rw) * gss/krb5p(rw)", "/a:*;" },
 };
 
 Test(exports_parse, shapes)
@@ -200,14 +202,18 @@ static const struct message_case messages[] = {
 	  "",
 	  { "f:1:4: error: an empty machine name: write * for all machines",
 	    "f:1:1: note: /a is not exported, because of the error" } },
-	{ "/a gss/krb5(rw)",
+	{ "/a gss/krb5x(rw)",
 	  "",
-	  { "f:1:4: error: \"gss/krb5\" is not supported: RPCSEC_GSS is not in this build",
+	  { "f:1:4: error: \"gss/krb5x\" is not known: write gss/krb5, gss/krb5i or gss/krb5p, "
+	    "or better sec=",
 	    "f:1:1: note: /a is not exported, because of the error" } },
-	{ "/a b(sec=sys:krb5p)",
+	{ "/a gss/krb5(rw,sec=krb5)",
 	  "",
-	  { "f:1:14: error: sec=krb5p needs RPCSEC_GSS, which this build does not have: use "
-	    "sec=sys or sec=none",
+	  { "f:1:4: error: gss/krb5 and sec= in one entry: write the machines and sec= instead",
+	    "f:1:1: note: /a is not exported, because of the error" } },
+	{ "/a b(sec=krb6)",
+	  "",
+	  { "f:1:10: error: unknown security flavour \"krb6\": did you mean \"krb5\"?",
 	    "f:1:1: note: /a is not exported, because of the error" } },
 	{ "/a b(sec=sus)",
 	  "",
@@ -412,6 +418,62 @@ static uint32_t flags_under(const struct exp_opts *opts, uint32_t flavor)
 
 	cr_assert(exp_opts_flavor(opts, flavor, &flags));
 	return flags & EXP_FLAVOR_FLAGS;
+}
+
+/* The flavours and rights of a client, as "sec:ro,sec:rw". */
+static const char *rights(const struct exp_client *c)
+{
+	static char text[128];
+
+	text[0] = '\0';
+	for (uint32_t i = 0; i < c->opts.n_flavors; i++) {
+		const struct exp_flavor *f = &c->opts.flavors[i];
+
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s:%s", i ? "," : "",
+			 exp_flavor_name(f->flavor), f->flags & EXP_RW ? "rw" : "ro");
+	}
+	return text;
+}
+
+/* As the kernel's server has it: a list with a sec= of its own is not extended. */
+Test(exports_parse, gss_lines_join_the_others)
+{
+	struct cfg_diags diags;
+	struct exp_table *table;
+	const struct exp_client *c;
+
+	parse("/a gss/krb5(ro,fsid=7) x(rw) y(sec=sys,ro) gss/krb5p(rw)", &diags, &table);
+	cr_assert_eq(table->n_exports, 1);
+	cr_assert_eq(table->exports[0].n_clients, 3);
+	c = table->exports[0].clients;
+	cr_expect_str_eq(rights(&c[0]), "krb5:ro,krb5p:rw");
+	cr_expect_eq(c[0].kind, EXP_CLIENT_ANY);
+	cr_expect_str_eq(rights(&c[1]), "sys:rw,krb5:ro,krb5p:rw");
+	cr_expect_str_eq(rights(&c[2]), "sys:ro");
+	cr_expect(c[2].opts.has_fsid && c[2].opts.fsid == 7);
+	cr_expect_eq(diags.n, 0);
+	exp_table_unref(table);
+	parse("/a gss/krb5(rw,anonuid=5) x", &diags, &table);
+	cr_expect_eq(diags.warnings, 1);
+	exp_table_unref(table);
+	parse("/a gss/krb5(rw,fsid=7) *(sec=krb5i:krb5p,fsid=7)", &diags, &table);
+	cr_assert_eq(table->exports[0].n_clients, 1);
+	cr_expect_str_eq(rights(&table->exports[0].clients[0]), "krb5i:ro,krb5p:ro");
+	exp_table_unref(table);
+	cfg_diags_free(&diags);
+}
+
+Test(exports_parse, flavours_of_kerberos)
+{
+	struct cfg_diags diags;
+	struct exp_table *table;
+
+	parse("/a x(sec=krb5p:krb5i,rw,sec=krb5,ro,sec=sys:none,ro,all_squash)", &diags, &table);
+	cr_assert_eq(table->n_exports, 1);
+	cr_expect_str_eq(rights(&table->exports[0].clients[0]),
+			 "krb5p:rw,krb5i:rw,krb5:ro,sys:ro,none:ro");
+	exp_table_unref(table);
+	cfg_diags_free(&diags);
 }
 
 Test(exports_parse, flavors)

@@ -108,9 +108,9 @@ Test(nfs3_export, auth_none)
 	cr_expect_eq(f->auth_stat, RPC_AUTH_TOOWEAK);
 	cr_expect_not(exists("y"));
 
-	f->access.flags |= VFS_SEC_NONE;
+	vfs_access_accept(&f->access, VFS_SEC_NONE, 0);
 	cr_expect_eq(getattr(&x), NFS3_OK);
-	f->access.flags |= VFS_RO_NONE;
+	f->access.secs[1].flags |= VFS_RO;
 	cr_expect_eq(create("y"), NFS3ERR_ROFS);
 }
 
@@ -121,7 +121,7 @@ Test(nfs3_export, auth_none_acts_as_anonymous)
 	NEED_FIXTURE();
 	cr_assert_eq(chmod(f->dir[0], 0777), 0);
 	f->flavor = RPC_AUTH_NONE;
-	f->access.flags = VFS_SEC_NONE;
+	fix_accept(&f->access, VFS_SEC_NONE);
 	f->access.anonuid = 4321;
 	f->access.anongid = 4322;
 	cr_assert_eq(create("y"), NFS3_OK);

@@ -309,7 +309,7 @@ static void of_flavor(struct fix4_session *in, uint32_t minor)
 	cr_assert_eq(fix4_handle(f, in, &f->root, "dir", &dir), NFS4_OK);
 	if (minor == 0)
 		cr_assert_eq(fix4_clientid_new(f, "flavor", &clientid), NFS4_OK);
-	f->access.flags = VFS_SEC_NONE;
+	fix_accept(&f->access, VFS_SEC_NONE);
 	fix4_begin(f, in);
 	fix4_putfh(f, &dir);
 	fix4_op(f, OP_LOOKUPP);
@@ -326,7 +326,7 @@ static void of_flavor(struct fix4_session *in, uint32_t minor)
 	xdr_put_u32(&f->out, 0); /* CLAIM_NULL */
 	fix4_name(f, "file");
 	cr_expect_eq(fix4_send(f), NFS4ERR_WRONGSEC, "minor %u", minor);
-	f->access.flags = VFS_SEC_SYS | VFS_SEC_NONE;
+	vfs_access_accept(&f->access, VFS_SEC_SYS, 0);
 }
 
 Test(nfs4_errors, another_flavor_is_wanted)

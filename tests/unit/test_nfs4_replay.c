@@ -73,9 +73,9 @@ Test(nfs4_replay, is_for_whom_the_export_admits)
 	f->access.flags |= VFS_ALL_SQUASH;
 	cr_expect_eq(read_secret(1), NFS4ERR_SEQ_FALSE_RETRY);
 	f->access.flags &= ~(uint32_t)VFS_ALL_SQUASH;
-	f->access.flags &= ~(uint32_t)VFS_SEC_SYS;
+	fix_accept(&f->access, VFS_SEC_NONE);
 	cr_expect_eq(read_secret(1), NFS4ERR_SEQ_FALSE_RETRY);
-	f->access.flags |= VFS_SEC_SYS;
+	fix_accept(&f->access, VFS_SEC_SYS);
 	f->access.flags |= VFS_RO; /* the option leaves every caller the same user */
 	cr_expect_eq(read_secret(1), NFS4_OK);
 }
@@ -228,7 +228,7 @@ Test(nfs4_replay, stateids_of_another_user)
 	locker.seqid = 2;
 	f->uid = 0;
 	f->flavor = RPC_AUTH_NONE;
-	f->access.flags |= VFS_SEC_NONE;
+	vfs_access_accept(&f->access, VFS_SEC_NONE, 0);
 	locked = lock;
 	cr_expect_eq(op_unlock(f, &locker, &his.fh, &ten, &locked), NFS4ERR_BAD_STATEID);
 	locker.seqid = 2;

@@ -27,7 +27,7 @@ static void start(void)
 	view_walk(&v, "", &top);
 	view_walk_tree(&v, "sys", &sys);
 	view_walk_tree(&v, "none", &none);
-	v.e[1].access.flags = VFS_SEC_NONE;
+	fix_accept(&v.e[1].access, VFS_SEC_NONE);
 	fix4_session_new(f, &session, 1, "test", true);
 }
 
@@ -259,6 +259,57 @@ Test(nfs4_secinfo, by_name)
 	fix4_result(f, OP_SECINFO);
 	cr_expect_eq(flavors(&first), 2);
 	cr_expect_eq(first, RPC_AUTH_SYS);
+}
+
+/* rpcsec_gss_info (RFC 8881 section 18.29): the OID of Kerberos V5 in DER, the default quality, the service. */
+Test(nfs4_secinfo, kerberos)
+{
+	static const uint8_t oid[] = { 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x12, 0x01, 0x02, 0x02 };
+	struct vfs_fh tree;
+	uint32_t len;
+
+	NEED_FIXTURE();
+	cr_assert_eq(view_walk_tree(&v, "", &tree), NFS4_OK);
+	fix_accept(&v.e[1].access, VFS_SEC_KRB5I);
+	vfs_access_accept(&v.e[1].access, VFS_SEC_KRB5P, 0);
+	vfs_access_accept(&v.e[1].access, VFS_SEC_SYS, 0);
+	begin(1);
+	fix4_putfh(f, &tree);
+	fix4_op(f, OP_SECINFO);
+	fix4_name(f, "none");
+	cr_assert_eq(fix4_send(f), NFS4_OK);
+	fix4_result(f, OP_PUTFH);
+	fix4_result(f, OP_SECINFO);
+	cr_assert_eq(xdr_get_u32(&f->in), 3);
+	for (uint32_t service = 2; service <= 3; service++) {
+		cr_expect_eq(xdr_get_u32(&f->in), RPC_RPCSEC_GSS);
+		const uint8_t *got = xdr_get_opaque(&f->in, 32, &len);
+		cr_assert_eq(len, sizeof(oid));
+		cr_expect_arr_eq(got, oid, sizeof(oid));
+		cr_expect_eq(xdr_get_u32(&f->in), 0);
+		cr_expect_eq(xdr_get_u32(&f->in), service);
+	}
+	cr_expect_eq(xdr_get_u32(&f->in), RPC_AUTH_SYS);
+	whole();
+}
+
+/* A directory above exports lists each of their flavours once. */
+Test(nfs4_secinfo, above_exports)
+{
+	uint32_t first = 77;
+
+	NEED_FIXTURE();
+	fix_accept(&v.e[0].access, VFS_SEC_NONE);
+	fix_accept(&v.e[2].access, VFS_SEC_NONE);
+	begin(1);
+	fix4_putfh(f, &top);
+	fix4_op(f, OP_SECINFO);
+	fix4_name(f, "tmp");
+	cr_assert_eq(fix4_send(f), NFS4_OK);
+	fix4_result(f, OP_PUTFH);
+	fix4_result(f, OP_SECINFO);
+	cr_expect_eq(flavors(&first), 1);
+	cr_expect_eq(first, RPC_AUTH_NONE);
 }
 
 Test(nfs4_secinfo, the_filehandle_is_consumed)

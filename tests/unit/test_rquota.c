@@ -116,7 +116,7 @@ Test(rquota, where)
 Test(rquota, needs_auth_sys)
 {
 	NEED_FIXTURE();
-	f->access.flags |= VFS_SEC_NONE;
+	vfs_access_accept(&f->access, VFS_SEC_NONE, 0);
 	f->flavor = RPC_AUTH_NONE;
 	xdr_put_u32(quota_call(1, RQUOTAPROC_GETQUOTA, f->dir[0]), 65534);
 	fix_send(f);

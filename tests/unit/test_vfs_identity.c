@@ -12,7 +12,9 @@
 
 #include "vfs_fixture.h"
 
-static const struct vfs_access squash_root = { VFS_ROOT_SQUASH, 65534, 65533 };
+static const struct vfs_access squash_root = { .flags = VFS_ROOT_SQUASH,
+					       .anonuid = 65534,
+					       .anongid = 65533 };
 
 Test(vfs_identity, root_squash_maps_every_zero)
 {
@@ -39,7 +41,8 @@ Test(vfs_identity, root_squash_leaves_others)
 
 Test(vfs_identity, all_squash_and_auth_none_leave_nothing)
 {
-	struct vfs_access all = { VFS_ALL_SQUASH, 1234, 1235 }, none = { 0, 1234, 1235 };
+	struct vfs_access all = { .flags = VFS_ALL_SQUASH, .anonuid = 1234, .anongid = 1235 };
+	struct vfs_access none = { .anonuid = 1234, .anongid = 1235 };
 
 	for (unsigned i = 0; i < 2; i++) {
 		struct vfs_cred c = { .uid = 1000, .gid = 100, .ngroups = 1, .groups = { 100 } };
@@ -53,7 +56,7 @@ Test(vfs_identity, all_squash_and_auth_none_leave_nothing)
 
 Test(vfs_identity, no_root_squash_keeps_root_but_not_minus_one)
 {
-	struct vfs_access no = { 0, 65534, 65534 };
+	struct vfs_access no = { .anonuid = 65534, .anongid = 65534 };
 	struct vfs_cred root = { 0 };
 	struct vfs_cred odd = { .uid = -1, .gid = -1, .ngroups = 1, .groups = { -1 } };
 

@@ -37,7 +37,7 @@ static void fx_open_worker(struct fx *f, unsigned entries)
 	if (entries && !vfs_worker_has_ring(f->w))
 		cr_skip_test("io_uring is switched off here");
 	f->ctx = (struct vfs_ctx){ .vfs = f->vfs, .w = f->w, .exp = f->exp };
-	f->ctx.access.flags = VFS_SEC_SYS;
+	vfs_access_accept(&f->ctx.access, VFS_SEC_SYS, 0);
 	rc = vfs_root(&f->ctx, &f->root);
 	cr_assert_eq(rc, 0, "vfs_root: %s", strerror(-rc));
 }
