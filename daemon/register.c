@@ -11,8 +11,8 @@
 #include "nsm/nsm.h"
 #include "rpc/rpcbind.h"
 
-/* For each version of NFS, MOUNT, NLM, NFSACL and RQUOTA, four netids; so for the status monitor. */
-#define MAPPINGS (4 * (2 + 3 + 3 + 1 + 2) + 4)
+/* For each version of NFS, MOUNT, NLM, NFSACL, RQUOTA and NSM, four netids; for NSM, two of UDP besides. */
+#define MAPPINGS (4 * (2 + 3 + 3 + 1 + 2 + 1) + 2)
 
 struct mapping {
 	uint32_t prog, vers;
@@ -156,10 +156,8 @@ static void add_programs(struct registration *r, const struct registration_ports
 		add_all(r, RQUOTA_PROGRAM, v, &rquota);
 	add(r, NSM_PROGRAM, NSM_VERSION, "udp", p->nsm);
 	add(r, NSM_PROGRAM, NSM_VERSION, "udp6", p->nsm);
-	if (p->nsm) {
-		add(r, NSM_PROGRAM, NSM_VERSION, "tcp", p->tcp4);
-		add(r, NSM_PROGRAM, NSM_VERSION, "tcp6", p->tcp6);
-	}
+	if (p->nsm)
+		add_all(r, NSM_PROGRAM, NSM_VERSION, &nfs);
 }
 
 static void free_registration(struct registration *r)

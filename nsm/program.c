@@ -27,16 +27,21 @@ static enum rpc_run run_again(struct rpc_request *req, void *args)
 	return run(req, args);
 }
 
-#define ROW(row, text)                                                                             \
+/* Hosts with locks are, or were, admitted; the others are for root of this machine, who is asked for. */
+#define ROW(row, text, hosts)                                                                      \
 	[row] = &(const struct rpc_proc)                                                           \
 	{                                                                                          \
-		.name = text, .run = run_again, .flags = RPC_RUN_DECODES | RPC_FOR_ALL             \
+		.name = text, .run = run_again, .flags = RPC_RUN_DECODES | (hosts)                 \
 	}
 
 static const struct rpc_proc *const procs[SM_PROCS] = {
-	ROW(SM_NULL, "NULL"),	  ROW(SM_STAT, "STAT"),		  ROW(SM_MON, "MON"),
-	ROW(SM_UNMON, "UNMON"),	  ROW(SM_UNMON_ALL, "UNMON_ALL"), ROW(SM_SIMU_CRASH, "SIMU_CRASH"),
-	ROW(SM_NOTIFY, "NOTIFY"),
+	ROW(SM_NULL, "NULL", RPC_FOR_ALL),
+	ROW(SM_STAT, "STAT", RPC_FOR_ALL),
+	ROW(SM_MON, "MON", RPC_FOR_ALL),
+	ROW(SM_UNMON, "UNMON", RPC_FOR_ALL),
+	ROW(SM_UNMON_ALL, "UNMON_ALL", RPC_FOR_ALL),
+	ROW(SM_SIMU_CRASH, "SIMU_CRASH", RPC_FOR_ALL),
+	ROW(SM_NOTIFY, "NOTIFY", RPC_FOR_FORMER),
 };
 
 static const struct rpc_version versions[] = {
