@@ -5,6 +5,7 @@
 /* Up to 1000. */
 extern const struct cf_group cf_group_private, cf_group_inline, cf_group_read, cf_group_zero;
 extern const struct cf_group cf_group_header, cf_group_lists, cf_group_ddp, cf_group_v4;
+extern const struct cf_group cf_group_companions;
 
 /* From 1001 on. */
 extern const struct cf_group cf_group_write, cf_group_write_other, cf_group_reply, cf_group_both;
@@ -24,6 +25,7 @@ const struct cf_group *const cf_groups[] = {
 	&cf_group_lists,
 	&cf_group_ddp,
 	&cf_group_v4,
+	&cf_group_companions,
 
 	&cf_group_write,
 	&cf_group_write_other,

@@ -240,6 +240,9 @@ static void put_lock(struct table *t, const json_t *row, const json_t *range)
 	put_path(t, row);
 	if (range) {
 		put_range(t, range);
+	} else if (json_object_get(row, "access")) {
+		table_cellf(t, "share %s", text(row, "access"));
+		table_cellf(t, "deny %s", text(row, "deny"));
 	} else {
 		table_cell(t, is_true(row, "revoked") ? "revoked" : "?");
 		table_cell(t, NULL);

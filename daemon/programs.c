@@ -258,6 +258,8 @@ static void fill_tables(struct programs *p, struct rpc_server *rpc)
 			rquota_program(p->nfs3, &rpc->programs[rpc->nprograms++]);
 		p->versions[n++] = nfs->versions[0];
 	}
+	if (p->nsm)
+		nsm_program(p->nsm, &rpc->programs[rpc->nprograms++]);
 	if (p->nfs4)
 		nfs4_version(p->nfs4, &p->versions[n++]);
 	nfs->versions = p->versions;

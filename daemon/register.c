@@ -11,8 +11,8 @@
 #include "nsm/nsm.h"
 #include "rpc/rpcbind.h"
 
-/* For each version of NFS, MOUNT, NLM, NFSACL and RQUOTA, four netids; for the status monitor, two. */
-#define MAPPINGS (4 * (2 + 3 + 3 + 1 + 2) + 2)
+/* For each version of NFS, MOUNT, NLM, NFSACL, RQUOTA and NSM, four netids; for NSM, two of UDP besides. */
+#define MAPPINGS (4 * (2 + 3 + 3 + 1 + 2 + 1) + 2)
 
 struct mapping {
 	uint32_t prog, vers;
@@ -24,6 +24,7 @@ struct mapping {
 struct registration {
 	const struct rn_logger *log;
 	struct registration_hook hook;
+	uint16_t nsm; /* port of the status monitor, which does not change */
 	pthread_t thread;
 	pthread_mutex_t lock; /* guards the members below */
 	pthread_cond_t changed;
@@ -69,7 +70,7 @@ static bool is_taken(struct registration *r, const struct mapping *m)
 {
 	const uint16_t port = m->prog == NSM_PROGRAM ? rpcbind_find_udp(m->prog, m->vers) : 0;
 
-	if (!port || port == m->port)
+	if (!port || port == r->nsm)
 		return false;
 	if (strcmp(m->netid, "udp") == 0)
 		rn_notice(r->log,
@@ -155,6 +156,8 @@ static void add_programs(struct registration *r, const struct registration_ports
 		add_all(r, RQUOTA_PROGRAM, v, &rquota);
 	add(r, NSM_PROGRAM, NSM_VERSION, "udp", p->nsm);
 	add(r, NSM_PROGRAM, NSM_VERSION, "udp6", p->nsm);
+	if (p->nsm)
+		add_all(r, NSM_PROGRAM, NSM_VERSION, &nfs);
 }
 
 static void free_registration(struct registration *r)
@@ -174,6 +177,7 @@ struct registration *registration_start(const struct registration_ports *p,
 		return NULL;
 	r->log = log;
 	r->hook = *hook;
+	r->nsm = p->nsm;
 	pthread_mutex_init(&r->lock, NULL);
 	pthread_cond_init(&r->changed, NULL);
 	add_programs(r, p);

@@ -1,138 +1,69 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Calls of the monitor's program, by UDP. Anybody may send NULL and SM_NOTIFY; the latter does
- * something only if it comes from a privileged port of a host on record. The other procedures are for
- * this machine's own lock manager, and told to no other host. They monitor nothing: a machine has one lock
- * manager, and that is this server's. A reply is never longer than its call.
- */
-#include <ctype.h>
-#include <netinet/in.h>
+/* Calls of the monitor's program, by UDP. A reply is never longer than its call. */
+#include <stdlib.h>
 #include <string.h>
 
-#include "lib/clock.h"
-#include "lib/util.h"
 #include "nsm/nsm_private.h"
+#include "nsm/serve.h"
 #include "rpc/message.h"
 
-enum {
-	SM_NULL,
-	SM_STAT,
-	SM_MON,
-	SM_UNMON,
-	SM_UNMON_ALL,
-	SM_SIMU_CRASH,
-	SM_NOTIFY,
+#define WAITING_MAX 32u /* calls that wait for a record; further ones come again */
+
+/* A call that waits until a record is on disk. */
+struct nsm_waiting {
+	TAILQ_ENTRY(nsm_waiting) link;
+	struct nsm_datagram d;
+	uint8_t bytes[];
 };
 
-#define STAT_FAIL 1u
-
-static bool is_loopback(const struct rpc_address *a)
+/* The procedure has put its result, or it is replaced. */
+static void conclude(enum rpc_run how, const struct rpc_call *call, struct xdr_out *x)
 {
-	struct in6_addr in6;
-
-	memcpy(&in6, a->bytes, sizeof(in6));
-	return IN6_IS_ADDR_LOOPBACK(&in6) || (IN6_IS_ADDR_V4MAPPED(&in6) && a->bytes[12] == 127);
-}
-
-/* Bytes that were received are for the log only if they can be printed. */
-static void put_printable(const uint8_t *name, uint32_t len, char *out, size_t size)
-{
-	const size_t n = rn_min(len, size - 1);
-
-	for (size_t i = 0; i < n; i++)
-		out[i] = isgraph(name[i]) ? (char)name[i] : '?';
-	out[n] = '\0';
-}
-
-static void log_notify(struct nsm *n, const struct nsm_datagram *d, const struct nsm_peer *who,
-		       unsigned found)
-{
-	char addr[RPC_ADDRESS_TEXT], name[80];
-	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6 };
-	struct sockaddr_storage ss = { .ss_family = AF_UNSPEC };
-	unsigned left_out;
-
-	if (!rn_log_limit_pass(&n->refusals, rn_now_ns(), &left_out))
+	if (how == RPC_RUN_DONE)
 		return;
-	memcpy(&in6.sin6_addr, who->addr.bytes, 16);
-	memcpy(&ss, &in6, sizeof(in6));
-	rpc_address_text(&ss, addr);
-	put_printable(who->name, who->name_len, name, sizeof(name));
-	if (found)
-		rn_notice(n->cfg.log,
-			  "%s (%s) has restarted: its NFSv3 locks from before are freed", name,
-			  addr);
-	else if (d->port >= IPPORT_RESERVED)
-		rn_notice(n->cfg.log,
-			  "%s says from the unprivileged port %u that %s has restarted: ignored",
-			  addr, d->port, name);
+	xdr_out_rewind(x, 0);
+	if (how == RPC_RUN_AUTH_TOOWEAK)
+		rpc_put_auth_error(x, call->xid, RPC_AUTH_TOOWEAK);
 	else
-		rn_debug(n->cfg.log, "%s (%s) has restarted, and has no NFSv3 locks here", name,
-			 addr);
+		rpc_put_accepted(x, call->xid, RPC_GARBAGE_ARGS);
 }
 
-/* Returns false if the arguments are garbage. */
-static bool notified(struct nsm *n, const struct nsm_datagram *d, struct xdr_in *x)
+static enum rpc_run run(struct nsm *n, const struct nsm_datagram *d, const struct rpc_call *call,
+			struct xdr_in *in, struct xdr_out *x)
 {
-	struct nsm_peer who = { .addr = d->peer };
-	unsigned found = 0;
-	uint32_t state;
-
-	who.name = xdr_get_opaque(x, NSM_NAME_MAX, &who.name_len);
-	state = xdr_get_u32(x);
-	if (x->err)
-		return false;
-	if (d->port < IPPORT_RESERVED)
-		found = nsm_host_rebooted(n, &who, state);
-	log_notify(n, d, &who, found);
-	return true;
-}
-
-/* True if the procedure is done, and its result put. */
-static enum rpc_accept_stat local_call(struct nsm *n, uint32_t proc, struct xdr_out *x)
-{
-	switch (proc) {
-	case SM_STAT:
-	case SM_MON:
-		xdr_put_u32(x, STAT_FAIL);
-		break;
-	case SM_UNMON:
-	case SM_UNMON_ALL:
-		break;
-	default:
-		return RPC_PROC_UNAVAIL;
-	}
-	xdr_put_u32(x, n->state);
-	return RPC_SUCCESS;
-}
-
-static void run(struct nsm *n, const struct nsm_datagram *d, const struct rpc_call *call,
-		struct xdr_in *in, struct xdr_out *x)
-{
-	enum rpc_accept_stat stat = RPC_SUCCESS;
+	const struct nsm_caller from = { .addr = d->peer, .port = d->port };
+	enum rpc_run how;
 
 	if (call->prog != NSM_PROGRAM) {
 		rpc_put_accepted(x, call->xid, RPC_PROG_UNAVAIL);
-		return;
+		return RPC_RUN_DONE;
 	}
 	if (call->vers != NSM_VERSION) {
 		rpc_put_prog_mismatch(x, call->xid, NSM_VERSION, NSM_VERSION);
-		return;
+		return RPC_RUN_DONE;
 	}
-	if (call->proc >= SM_STAT && call->proc <= SM_SIMU_CRASH &&
-	    (!is_loopback(&d->peer) || d->port >= IPPORT_RESERVED)) {
-		rpc_put_auth_error(x, call->xid, RPC_AUTH_TOOWEAK);
-		return;
+	if (call->proc >= SM_PROCS) {
+		rpc_put_accepted(x, call->xid, RPC_PROC_UNAVAIL);
+		return RPC_RUN_DONE;
 	}
 	rpc_put_accepted(x, call->xid, RPC_SUCCESS);
-	if (call->proc == SM_NOTIFY)
-		stat = notified(n, d, in) ? RPC_SUCCESS : RPC_GARBAGE_ARGS;
-	else if (call->proc != SM_NULL)
-		stat = local_call(n, call->proc, x);
-	if (stat == RPC_SUCCESS)
+	how = nsm_serve(n, &from, call->proc, in, x);
+	if (how != RPC_RUN_AGAIN)
+		conclude(how, call, x);
+	return how;
+}
+
+static void keep(struct nsm *n, const struct nsm_datagram *d)
+{
+	struct nsm_waiting *w = n->nwaiting < WAITING_MAX ? malloc(sizeof(*w) + d->len) : NULL;
+
+	if (!w)
 		return;
-	xdr_out_rewind(x, 0);
-	rpc_put_accepted(x, call->xid, stat);
+	w->d = *d;
+	w->d.data = w->bytes;
+	memcpy(w->bytes, d->data, d->len);
+	TAILQ_INSERT_TAIL(&n->waiting, w, link);
+	n->nwaiting++;
 }
 
 size_t nsm_answer(struct nsm *n, const struct nsm_datagram *d, uint8_t *out, size_t size)
@@ -149,7 +80,10 @@ size_t nsm_answer(struct nsm *n, const struct nsm_datagram *d, uint8_t *out, siz
 	xdr_out_init(&x, out, size);
 	switch (rpc_decode_call(&in, &call, &stat)) {
 	case RPC_HEADER_OK:
-		run(n, d, &call, &in, &x);
+		if (run(n, d, &call, &in, &x) == RPC_RUN_AGAIN) {
+			keep(n, d);
+			return 0;
+		}
 		break;
 	case RPC_HEADER_MISMATCH:
 		rpc_put_rpc_mismatch(&x, call.xid);
@@ -161,4 +95,34 @@ size_t nsm_answer(struct nsm *n, const struct nsm_datagram *d, uint8_t *out, siz
 		return 0;
 	}
 	return x.overflow || x.used > d->len ? 0 : x.used;
+}
+
+void nsm_answer_waiting(struct nsm *n)
+{
+	struct nsm_waiting_list all = TAILQ_HEAD_INITIALIZER(all);
+	struct nsm_waiting *w;
+	uint8_t out[256];
+
+	TAILQ_CONCAT(&all, &n->waiting, link);
+	n->nwaiting = 0;
+	while ((w = TAILQ_FIRST(&all)) != NULL) {
+		struct nsm_datagram reply = w->d;
+
+		TAILQ_REMOVE(&all, w, link);
+		reply.len = nsm_answer(n, &w->d, out, sizeof(out));
+		reply.data = out;
+		if (reply.len > 0)
+			nsm_send(&n->calls, &reply);
+		free(w);
+	}
+}
+
+void nsm_answer_free(struct nsm *n)
+{
+	struct nsm_waiting *w;
+
+	while ((w = TAILQ_FIRST(&n->waiting)) != NULL) {
+		TAILQ_REMOVE(&n->waiting, w, link);
+		free(w);
+	}
 }

@@ -48,9 +48,14 @@ static bool is_stopped(struct nsm *n)
 static uint64_t tick(struct nsm *n, uint64_t now)
 {
 	const uint64_t jobs = nsm_jobs_begin(n, now), notices = nsm_notify_tick(n, now),
-		       calls = nsm_calls_tick(&n->calls, now);
+		       monitors = nsm_monitors_tick(n, now), calls = nsm_calls_tick(&n->calls, now);
 
-	return rn_min(jobs, rn_min(notices, calls));
+	return rn_min(rn_min(jobs, monitors), rn_min(notices, calls));
+}
+
+void nsm_wake(struct nsm *n)
+{
+	eventfd_write(n->wake, 1);
 }
 
 void *nsm_messenger_main(void *nsm)
@@ -71,8 +76,10 @@ void *nsm_messenger_main(void *nsm)
 		nsm_calls_polled(&n->calls, p + 2);
 		if (p[0].revents)
 			receive(n);
-		if (p[1].revents)
+		if (p[1].revents) {
 			eventfd_read(n->wake, &count);
+			nsm_answer_waiting(n);
+		}
 	}
 	return NULL;
 }

@@ -12,9 +12,9 @@
 #include "lib/clock.h"
 #include "lib/util.h"
 #include "nsm/nsm_private.h"
+#include "nsm/serve.h"
 #include "rpc/xdr_out.h"
 
-#define SM_NOTIFY 6u
 #define PAUSE_SECONDS 2u /* before the second attempt; doubled each time */
 #define PAUSE_MOST_SECONDS 60u
 #define AT_ONCE (NSM_CALLS_MAX / 2)

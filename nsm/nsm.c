@@ -26,6 +26,7 @@ int nsm_new(const struct nsm_config *cfg, struct nsm **out)
 	randombytes_buf(n->key, sizeof(n->key));
 	pthread_mutex_init(&n->lock, NULL);
 	TAILQ_INIT(&n->jobs);
+	TAILQ_INIT(&n->waiting);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&n->changed, &attr);
@@ -71,7 +72,7 @@ void nsm_tell_hosts(struct nsm *n)
 		n->tell_until_ns = rn_now_ns() + TELL_SECONDS * RN_NS_PER_SECOND;
 	n->tell = true;
 	pthread_mutex_unlock(&n->lock);
-	eventfd_write(n->wake, 1);
+	nsm_wake(n);
 }
 
 void nsm_stop(struct nsm *n)
@@ -82,7 +83,7 @@ void nsm_stop(struct nsm *n)
 	n->stop = true;
 	pthread_cond_broadcast(&n->changed);
 	pthread_mutex_unlock(&n->lock);
-	eventfd_write(n->wake, 1);
+	nsm_wake(n);
 	if (n->messaging)
 		pthread_join(n->messenger, NULL);
 	if (n->writing)
@@ -98,7 +99,9 @@ void nsm_free(struct nsm *n)
 		return;
 	nsm_stop(n);
 	nsm_calls_close(&n->calls);
+	nsm_answer_free(n);
 	nsm_hosts_free(n);
+	nsm_monitors_free(&n->monitors);
 	if (n->wake >= 0)
 		close(n->wake);
 	pthread_cond_destroy(&n->changed);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The network status monitor (program 100024 version 1 of the XNFS specification), for the locks of
- * NFSv3 clients. Hosts that have locks are on record in the state directory. At the next start each
+ * NFSv3 clients, and for another lock manager of this machine (nsm/monitor.h). Hosts that have locks are on record in the state directory. At the next start each
  * is told that the server has restarted (SM_NOTIFY), and may reclaim its locks. A host on record that
  * tells the same of itself loses the locks of its former life.
  *
@@ -70,6 +70,9 @@ void nsm_free(struct nsm *n);
 
 /* UDP port of the monitor, or 0: no socket could be had (logged). */
 uint16_t nsm_port(const struct nsm *n);
+/* The monitor's program, for the transports of an rpc_server; it refers to n. */
+struct rpc_program;
+void nsm_program(struct nsm *n, struct rpc_program *out);
 /* Number of hosts of the run before. */
 unsigned nsm_former_hosts(struct nsm *n);
 

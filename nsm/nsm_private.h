@@ -9,6 +9,7 @@
 
 #include "lib/log_limit.h"
 #include "nsm/call.h"
+#include "nsm/monitor.h"
 #include "nsm/nsm.h"
 #include "nsm/records.h"
 
@@ -41,6 +42,8 @@ LIST_HEAD(nsm_host_list, nsm_host);
 
 struct nsm_job;
 TAILQ_HEAD(nsm_job_list, nsm_job);
+struct nsm_waiting;
+TAILQ_HEAD(nsm_waiting_list, nsm_waiting);
 
 struct nsm {
 	struct nsm_config cfg;
@@ -56,12 +59,18 @@ struct nsm {
 	struct nsm_job_list jobs; /* calls of others that wait for the messenger */
 	unsigned njobs;
 	uint32_t state; /* this server's number in this run */
+	struct nsm_monitor_list monitors;
+	unsigned nmonitors;
+	uint64_t last_serial;
+	uint64_t mon_generation, mon_saved; /* as generation and saved, of the monitors */
 	pthread_t writer, messenger;
-	bool writing, messaging; /* the threads run */
-	int wake;		 /* eventfd: the messenger looks anew */
-	struct nsm_calls calls;	 /* the messenger's */
-	uint64_t tell_until_ns;	 /* when hosts that cannot be reached are given up */
-	uint64_t looked_ns;	 /* last look at the idle hosts */
+	bool writing, messaging;	 /* the threads run */
+	int wake;			 /* eventfd: the messenger looks anew */
+	struct nsm_calls calls;		 /* the messenger's */
+	struct nsm_waiting_list waiting; /* calls that wait for a record; the messenger's */
+	unsigned nwaiting;
+	uint64_t tell_until_ns; /* when hosts that cannot be reached are given up */
+	uint64_t looked_ns;	/* last look at the idle hosts */
 	struct rn_log_limit refusals;
 };
 
@@ -93,10 +102,13 @@ void nsm_jobs_cancel(struct nsm *n);
 
 /* messenger.c */
 void *nsm_messenger_main(void *nsm);
+void nsm_wake(struct nsm *n); /* the messenger looks at what is due */
 
 /* answer.c: a call that has come by UDP. Returns the length of the reply in out, or 0: none. */
-struct nsm_datagram;
 size_t nsm_answer(struct nsm *n, const struct nsm_datagram *d, uint8_t *out, size_t size);
+/* Runs those again that wait for a record; some may wait on. */
+void nsm_answer_waiting(struct nsm *n);
+void nsm_answer_free(struct nsm *n);
 
 /* notify.c */
 

@@ -15,8 +15,6 @@
 
 #define HEADER "ringnfs NLM hosts, format 1"
 #define FILE_MAX (24u << 20)
-#define LINE_MAX_BYTES (2 * NSM_NAME_MAX + 2 * (INET6_ADDRSTRLEN + 16) + 16)
-#define TMP_NAME NSM_RECORDS_NAME ".new"
 
 uint32_t nsm_next_state(uint32_t last)
 {
@@ -26,7 +24,7 @@ uint32_t nsm_next_state(uint32_t last)
 	return last >= INT32_MAX - 2 ? 1 : next;
 }
 
-static void put(struct nsm_text *t, const char *text, size_t len)
+void nsm_text_put(struct nsm_text *t, const char *text, size_t len)
 {
 	if (t->len + len > t->size && !t->failed) {
 		const size_t size = rn_max(t->size * 2, t->len + len + 4096);
@@ -48,37 +46,44 @@ void nsm_text_begin(struct nsm_text *t, uint32_t state)
 {
 	char line[80];
 
-	put(t, line, (size_t)snprintf(line, sizeof(line), HEADER "\nstate %" PRIu32 "\n", state));
+	nsm_text_put(t, line,
+		     (size_t)snprintf(line, sizeof(line), HEADER "\nstate %" PRIu32 "\n", state));
 }
 
-static void put_address(struct nsm_text *t, const struct rpc_address *a)
+void nsm_text_put_address(struct nsm_text *t, const struct rpc_address *a)
 {
 	char text[INET6_ADDRSTRLEN] = "", line[INET6_ADDRSTRLEN + 16];
 
 	inet_ntop(AF_INET6, a->bytes, text, sizeof(text));
-	put(t, line, (size_t)snprintf(line, sizeof(line), " %s%%%" PRIu32, text, a->scope));
+	nsm_text_put(t, line,
+		     (size_t)snprintf(line, sizeof(line), " %s%%%" PRIu32, text, a->scope));
+}
+
+void nsm_text_put_bytes(struct nsm_text *t, const uint8_t *bytes, uint32_t len)
+{
+	char hex[3];
+
+	nsm_text_put(t, " x", 2);
+	for (uint32_t i = 0; i < len; i++) {
+		snprintf(hex, sizeof(hex), "%02x", bytes[i]);
+		nsm_text_put(t, hex, 2);
+	}
 }
 
 void nsm_text_add(struct nsm_text *t, const struct nsm_peer *host)
 {
-	char hex[3];
-
-	put(t, "host", 4);
-	put_address(t, &host->addr);
-	put_address(t, &host->local);
-	put(t, " x", 2);
-	for (uint32_t i = 0; i < host->name_len; i++) {
-		snprintf(hex, sizeof(hex), "%02x", host->name[i]);
-		put(t, hex, 2);
-	}
-	put(t, "\n", 1);
+	nsm_text_put(t, "host", 4);
+	nsm_text_put_address(t, &host->addr);
+	nsm_text_put_address(t, &host->local);
+	nsm_text_put_bytes(t, host->name, host->name_len);
+	nsm_text_put(t, "\n", 1);
 }
 
 void nsm_text_end(struct nsm_text *t, unsigned hosts)
 {
 	char line[32];
 
-	put(t, line, (size_t)snprintf(line, sizeof(line), "end %u\n", hosts));
+	nsm_text_put(t, line, (size_t)snprintf(line, sizeof(line), "end %u\n", hosts));
 }
 
 void nsm_text_free(struct nsm_text *t)
@@ -87,11 +92,12 @@ void nsm_text_free(struct nsm_text *t)
 	*t = (struct nsm_text){ .data = NULL };
 }
 
-/* A decimal number that is the whole text. */
-static bool read_number(const char *text, uint32_t *out)
+bool nsm_read_number(const char *text, uint32_t *out)
 {
 	char *end;
 
+	if (!text)
+		return false;
 	errno = 0;
 	const unsigned long v = strtoul(text, &end, 10);
 
@@ -99,14 +105,15 @@ static bool read_number(const char *text, uint32_t *out)
 	return text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0 && v <= UINT32_MAX;
 }
 
-static bool read_address(char *text, struct rpc_address *out)
+bool nsm_read_address(char *text, struct rpc_address *out)
 {
 	char *scope = text ? strchr(text, '%') : NULL;
 
 	if (!scope)
 		return false;
 	*scope = '\0';
-	return inet_pton(AF_INET6, text, out->bytes) == 1 && read_number(scope + 1, &out->scope);
+	return inet_pton(AF_INET6, text, out->bytes) == 1 &&
+	       nsm_read_number(scope + 1, &out->scope);
 }
 
 static int hex_digit(char c)
@@ -114,30 +121,24 @@ static int hex_digit(char c)
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-static bool read_name(const char *text, uint8_t name[NSM_NAME_MAX], uint32_t *len)
+bool nsm_read_bytes(const char *text, uint8_t *out, uint32_t size, uint32_t *len)
 {
 	const size_t digits = text && text[0] == 'x' ? strlen(text + 1) : 1;
 
-	if (digits % 2 || digits / 2 > NSM_NAME_MAX)
+	if (digits % 2 || digits / 2 > size)
 		return false;
 	for (size_t i = 0; i < digits / 2; i++) {
 		const int high = hex_digit(text[1 + 2 * i]), low = hex_digit(text[2 + 2 * i]);
 
 		if (high < 0 || low < 0)
 			return false;
-		name[i] = (uint8_t)(high << 4 | low);
+		out[i] = (uint8_t)(high << 4 | low);
 	}
 	*len = (uint32_t)(digits / 2);
 	return true;
 }
 
-struct reader {
-	const char *at, *end;
-	char line[LINE_MAX_BYTES];
-};
-
-/* Moves to the next line, which ends by a newline. */
-static bool next_line(struct reader *r)
+bool nsm_read_line(struct nsm_reader *r)
 {
 	const char *newline = memchr(r->at, '\n', (size_t)(r->end - r->at));
 	const size_t len = newline ? (size_t)(newline - r->at) : sizeof(r->line);
@@ -150,8 +151,7 @@ static bool next_line(struct reader *r)
 	return true;
 }
 
-/* The text behind a word and a blank, or NULL. */
-static char *behind(char *line, const char *word)
+char *nsm_behind(char *line, const char *word)
 {
 	const size_t len = strlen(word);
 
@@ -165,8 +165,8 @@ static int read_host(char *text, int (*each)(void *ctx, const struct nsm_peer *h
 	char *save = NULL, *addr = strtok_r(text, " ", &save), *local = strtok_r(NULL, " ", &save);
 	const char *hex = strtok_r(NULL, " ", &save);
 
-	if (!read_address(addr, &host.addr) || !read_address(local, &host.local) ||
-	    !read_name(hex, name, &host.name_len) || strtok_r(NULL, " ", &save))
+	if (!nsm_read_address(addr, &host.addr) || !nsm_read_address(local, &host.local) ||
+	    !nsm_read_bytes(hex, name, sizeof(name), &host.name_len) || strtok_r(NULL, " ", &save))
 		return -EINVAL;
 	return each(ctx, &host);
 }
@@ -174,22 +174,23 @@ static int read_host(char *text, int (*each)(void *ctx, const struct nsm_peer *h
 int nsm_text_read(const char *data, size_t len, uint32_t *state,
 		  int (*each)(void *ctx, const struct nsm_peer *host), void *ctx)
 {
-	struct reader r = { .at = data, .end = data + len };
+	struct nsm_reader r = { .at = data, .end = data + len };
 	uint32_t hosts = 0, said;
 	char *text;
 	int rc;
 
-	if (!next_line(&r) || strcmp(r.line, HEADER) != 0)
+	if (!nsm_read_line(&r) || strcmp(r.line, HEADER) != 0)
 		return -EINVAL;
-	if (!next_line(&r) || !(text = behind(r.line, "state")) || !read_number(text, state))
+	if (!nsm_read_line(&r) || !(text = nsm_behind(r.line, "state")) ||
+	    !nsm_read_number(text, state))
 		return -EINVAL;
-	for (; next_line(&r) && (text = behind(r.line, "host")); hosts++) {
+	for (; nsm_read_line(&r) && (text = nsm_behind(r.line, "host")); hosts++) {
 		rc = hosts < NSM_HOSTS_MAX ? read_host(text, each, ctx) : -EINVAL;
 		if (rc)
 			return rc;
 	}
-	text = behind(r.line, "end");
-	return text && read_number(text, &said) && said == hosts && r.at == r.end ? 0 : -EINVAL;
+	text = nsm_behind(r.line, "end");
+	return text && nsm_read_number(text, &said) && said == hosts && r.at == r.end ? 0 : -EINVAL;
 }
 
 static int open_dir(const char *dir)
@@ -205,20 +206,20 @@ static int read_all(int fd, struct nsm_text *out)
 	ssize_t n;
 
 	while ((n = read(fd, chunk, sizeof(chunk))) > 0 && out->len < FILE_MAX)
-		put(out, chunk, (size_t)n);
+		nsm_text_put(out, chunk, (size_t)n);
 	if (n < 0)
 		return -errno;
 	return out->failed ? -ENOMEM : n > 0 ? -EFBIG : 0;
 }
 
-int nsm_records_load(const char *dir, struct nsm_text *out)
+int nsm_records_load(const char *dir, const char *name, struct nsm_text *out)
 {
 	const int dirfd = open_dir(dir);
 	int fd, rc;
 
 	if (dirfd < 0)
 		return dirfd;
-	fd = openat(dirfd, NSM_RECORDS_NAME, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	rc = fd < 0 ? -errno : read_all(fd, out);
 	if (fd >= 0)
 		close(fd);
@@ -242,31 +243,35 @@ static int write_all(int fd, const struct nsm_text *t)
 	return fsync(fd) < 0 ? -errno : 0;
 }
 
-int nsm_records_save(const char *dir, const struct nsm_text *t)
+int nsm_records_save(const char *dir, const char *name, const struct nsm_text *t)
 {
+	char tmp[64];
 	const int dirfd = t->failed ? -ENOMEM : open_dir(dir);
 	int fd, rc;
 
 	if (dirfd < 0)
 		return dirfd;
-	fd = openat(dirfd, TMP_NAME, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	snprintf(tmp, sizeof(tmp), "%s.new", name);
+	fd = openat(dirfd, tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	rc = fd < 0 ? -errno : write_all(fd, t);
 	if (fd >= 0)
 		close(fd);
-	if (!rc && (renameat(dirfd, TMP_NAME, dirfd, NSM_RECORDS_NAME) < 0 || fsync(dirfd) < 0))
+	if (!rc && (renameat(dirfd, tmp, dirfd, name) < 0 || fsync(dirfd) < 0))
 		rc = -errno;
 	close(dirfd);
 	return rc;
 }
 
-int nsm_records_set_aside(const char *dir)
+int nsm_records_set_aside(const char *dir, const char *name)
 {
 	const int dirfd = open_dir(dir);
+	char damaged[64];
 	int rc;
 
 	if (dirfd < 0)
 		return dirfd;
-	rc = renameat(dirfd, NSM_RECORDS_NAME, dirfd, NSM_RECORDS_NAME ".damaged") < 0 ? -errno : 0;
+	snprintf(damaged, sizeof(damaged), "%s.damaged", name);
+	rc = renameat(dirfd, name, dirfd, damaged) < 0 ? -errno : 0;
 	close(dirfd);
 	return rc;
 }

@@ -18,6 +18,8 @@
 #define LAST_FRAGMENT 0x80000000u
 #define MARK 4u /* bytes of a record mark */
 
+static const struct rpc_address none; /* unknown */
+
 /* The address as its family has it; returns the length. */
 static socklen_t put_address(const struct rpc_address *a, uint16_t port,
 			     struct sockaddr_storage *out)
@@ -58,6 +60,14 @@ static void bind_local(int fd, const struct rpc_address *local)
 		bind_port(fd, local, 0);
 }
 
+/* Any address of the peer's family. */
+static const struct rpc_address *any_like(const struct rpc_address *peer)
+{
+	static const struct rpc_address v4 = { .bytes = { [10] = 0xff, 0xff } };
+
+	return memcmp(peer->bytes, v4.bytes, 12) == 0 ? &v4 : &none;
+}
+
 static int dial(const struct nsm_datagram *d)
 {
 	const int on = 1;
@@ -69,7 +79,7 @@ static int dial(const struct nsm_datagram *d)
 	if (fd < 0)
 		return -errno;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	bind_local(fd, &d->local);
+	bind_local(fd, rpc_address_equal(&d->local, &none) ? any_like(&d->peer) : &d->local);
 	if (connect(fd, (const struct sockaddr *)&peer, len) < 0 && errno != EINPROGRESS)
 		rc = -errno;
 	if (rc)

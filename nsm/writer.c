@@ -28,8 +28,20 @@ static void put_hosts(struct nsm *n, struct nsm_text *t)
 	nsm_text_end(t, count);
 }
 
+/* Under the lock. The result of an attempt to write a file. */
+static void note(struct nsm *n, const char *name, int rc)
+{
+	if (rc && !n->failing)
+		rn_err(n->cfg.log,
+		       "the hosts that have locks cannot be recorded in %s/%s: %s; until they are, "
+		       "a "
+		       "restart loses the locks of NFSv3 clients",
+		       n->cfg.state_dir, name, strerror(-rc));
+	n->failing = rc != 0;
+}
+
 /* Under the lock, which is given up meanwhile. */
-static int save(struct nsm *n)
+static void save_hosts(struct nsm *n)
 {
 	const uint64_t generation = n->generation;
 	struct nsm_text t = { .data = NULL };
@@ -37,24 +49,74 @@ static int save(struct nsm *n)
 
 	put_hosts(n, &t);
 	pthread_mutex_unlock(&n->lock);
-	rc = nsm_records_save(n->cfg.state_dir, &t);
+	rc = nsm_records_save(n->cfg.state_dir, NSM_RECORDS_NAME, &t);
 	nsm_text_free(&t);
-	if (rc && !n->failing)
-		rn_err(n->cfg.log,
-		       "the hosts that have locks cannot be recorded in %s/" NSM_RECORDS_NAME
-		       ": %s; until they are, a restart loses the locks of NFSv3 clients",
-		       n->cfg.state_dir, strerror(-rc));
 	pthread_mutex_lock(&n->lock);
-	n->failing = rc != 0;
+	note(n, NSM_RECORDS_NAME, rc);
 	if (!rc)
 		n->saved = generation;
-	return rc;
+}
+
+/* The same for the monitors. */
+static void save_monitors(struct nsm *n)
+{
+	const uint64_t generation = n->mon_generation;
+	struct nsm_text t = { .data = NULL };
+	int rc;
+
+	nsm_monitors_put(&n->monitors, &t);
+	pthread_mutex_unlock(&n->lock);
+	rc = nsm_records_save(n->cfg.state_dir, NSM_MONITORS_NAME, &t);
+	nsm_text_free(&t);
+	pthread_mutex_lock(&n->lock);
+	note(n, NSM_MONITORS_NAME, rc);
+	if (!rc)
+		n->mon_saved = generation;
+}
+
+static bool is_saved(const struct nsm *n)
+{
+	return n->generation == n->saved && n->mon_generation == n->mon_saved;
+}
+
+/* Under the lock, which is given up meanwhile. */
+static void save(struct nsm *n)
+{
+	if (n->generation != n->saved)
+		save_hosts(n);
+	if (n->mon_generation != n->mon_saved)
+		save_monitors(n);
+}
+
+/* Monitors that cannot be read are lost: their hosts keep locks of this machine until they are told again. */
+static void restore_monitors(struct nsm *n)
+{
+	struct nsm_text t = { .data = NULL };
+	struct nsm_monitor *m;
+	int rc = nsm_records_load(n->cfg.state_dir, NSM_MONITORS_NAME, &t);
+
+	if (!rc)
+		rc = nsm_monitors_read(t.data, t.len, &n->monitors);
+	nsm_text_free(&t);
+	if (rc && rc != -ENOENT) {
+		rn_err(n->cfg.log, "%s/" NSM_MONITORS_NAME " cannot be used: %s%s",
+		       n->cfg.state_dir, strerror(-rc),
+		       nsm_records_set_aside(n->cfg.state_dir, NSM_MONITORS_NAME)
+			       ? ""
+			       : "; it was renamed to " NSM_MONITORS_NAME ".damaged");
+		nsm_monitors_free(&n->monitors);
+	}
+	LIST_FOREACH (m, &n->monitors, link) {
+		m->serial = ++n->last_serial;
+		n->nmonitors++;
+	}
+	n->mon_generation += rc == 0;
 }
 
 static int restore(struct nsm *n, uint32_t *state)
 {
 	struct nsm_text t = { .data = NULL };
-	int rc = nsm_records_load(n->cfg.state_dir, &t);
+	int rc = nsm_records_load(n->cfg.state_dir, NSM_RECORDS_NAME, &t);
 
 	if (!rc)
 		rc = nsm_text_read(t.data, t.len, state, nsm_host_restore, n);
@@ -70,7 +132,9 @@ int nsm_records_begin(struct nsm *n)
 	if (rc == -ENOMEM)
 		return rc;
 	if (rc) {
-		const int moved = rc == -EINVAL ? nsm_records_set_aside(n->cfg.state_dir) : 0;
+		const int moved =
+			rc == -EINVAL ? nsm_records_set_aside(n->cfg.state_dir, NSM_RECORDS_NAME)
+				      : 0;
 
 		rn_err(n->cfg.log,
 		       "%s/" NSM_RECORDS_NAME
@@ -84,6 +148,7 @@ int nsm_records_begin(struct nsm *n)
 		/* Not one that clients know from before, as far as can be. */
 		last = (uint32_t)(rn_wall_ns() / RN_NS_PER_SECOND) & INT32_MAX;
 	}
+	restore_monitors(n);
 	n->state = nsm_next_state(last);
 	n->generation++;
 	pthread_mutex_lock(&n->lock);
@@ -102,16 +167,17 @@ void *nsm_writer_main(void *nsm)
 
 		if (n->failing)
 			pthread_cond_timedwait(&n->changed, &n->lock, &until);
-		else if (n->generation == n->saved)
+		else if (is_saved(n))
 			pthread_cond_wait(&n->changed, &n->lock);
-		if (n->generation == n->saved || n->stop)
+		if (is_saved(n) || n->stop)
 			continue;
 		save(n);
 		pthread_mutex_unlock(&n->lock);
 		n->cfg.recorded(n->cfg.recorded_ctx);
+		nsm_wake(n);
 		pthread_mutex_lock(&n->lock);
 	}
-	if (n->generation != n->saved)
+	if (!is_saved(n))
 		save(n);
 	pthread_mutex_unlock(&n->lock);
 	return NULL;

@@ -148,6 +148,10 @@ json_t *state_row3(const struct state_filter *f, const struct nlm_view_owner *o)
 	json_object_set_new(row, "process", json_integer(o->svid));
 	add_where(row, &w, &o->fh, o->export_id);
 	add_ranges(row, o->ranges_known, o->ranges);
+	if (o->access || o->deny) {
+		json_object_set_new(row, "access", json_string(bits(o->access)));
+		json_object_set_new(row, "deny", json_string(bits(o->deny)));
+	}
 	json_object_set_new(row, "revoked", json_false());
 	return row;
 }

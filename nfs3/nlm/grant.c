@@ -41,6 +41,7 @@ struct nlm_grant {
 	struct grant_queue *queue;
 	struct rpc_conn_ops conn_ops;
 	struct rpc_conn conn; /* the caller's ends */
+	struct rpc_address addr;
 	struct rpc_cred cred;
 	struct rpc_server *rpc;
 	uint32_t export_id;
@@ -60,7 +61,7 @@ struct nlm_grants {
 	struct grant_queue queue[QUEUES];
 	LIST_HEAD(, nlm_grant) by_id[QUEUES]; /* those of messages, by the first byte of the id */
 	unsigned running;
-	size_t memory;
+	struct nlm_room room;
 	bool stopped;
 };
 
@@ -74,6 +75,7 @@ struct nlm_grants *nlm_grants_new(struct nfs3_server *s)
 	pthread_mutex_init(&t->lock, NULL);
 	pthread_cond_init(&t->idle, NULL);
 	randombytes_buf(t->key, sizeof(t->key));
+	nlm_room_init(&t->room, MEMORY_MAX);
 	for (unsigned i = 0; i < QUEUES; i++)
 		TAILQ_INIT(&t->queue[i]);
 	return t;
@@ -103,7 +105,7 @@ static void put(struct nlm_grant *g)
 	if (atomic_fetch_sub(&g->refs, 1) != 1)
 		return;
 	pthread_mutex_lock(&t->lock);
-	t->memory -= g->size;
+	nlm_room_change(&t->room, g->addr.bytes, 0, g->size);
 	if (g->message)
 		LIST_REMOVE(g, by_id);
 	pthread_mutex_unlock(&t->lock);
@@ -112,15 +114,21 @@ static void put(struct nlm_grant *g)
 	free(g);
 }
 
-static bool charge(struct nlm_grants *t, size_t size)
+static bool charge(struct nlm_grants *t, const struct rpc_address *addr, size_t size)
 {
 	bool room;
 
 	pthread_mutex_lock(&t->lock);
-	room = !t->stopped && t->memory + size <= MEMORY_MAX;
-	t->memory += room ? size : 0;
+	room = !t->stopped && nlm_room_take(&t->room, addr->bytes, size);
 	pthread_mutex_unlock(&t->lock);
 	return room;
+}
+
+static void discharge(struct nlm_grants *t, const struct rpc_address *addr, size_t size)
+{
+	pthread_mutex_lock(&t->lock);
+	nlm_room_change(&t->room, addr->bytes, 0, size);
+	pthread_mutex_unlock(&t->lock);
 }
 
 static void ignore_conn(struct rpc_conn *conn)
@@ -175,11 +183,19 @@ static struct nlm_grant *grant_new(const struct nfs3_op *op, const struct nlm_lo
 {
 	struct nlm_grants *t = op->server->grants;
 	const size_t size = sizeof(struct nlm_grant) + a->cookie.len + a->caller.len + a->oh.len;
-	struct nlm_grant *g = charge(t, size) ? calloc(1, size) : NULL;
+	struct rpc_address addr;
+	struct nlm_grant *g;
 	uint8_t *at;
 
-	if (!g)
+	rpc_address_of(&op->req->conn->peer, &addr);
+	if (!charge(t, &addr, size))
 		return NULL;
+	g = calloc(1, size);
+	if (!g) {
+		discharge(t, &addr, size);
+		return NULL;
+	}
+	g->addr = addr;
 	at = g->bytes;
 	g->notice.ops = &notice_ops;
 	atomic_init(&g->refs, 1);
@@ -429,7 +445,7 @@ static bool ref_live(struct nlm_grant *g)
 static struct nlm_grant *find(struct nlm_grants *t, const struct sockaddr_storage *peer,
 			      const struct nlm_bytes *cookie)
 {
-	struct rpc_address from, to;
+	struct rpc_address from;
 	struct nlm_grant *g;
 
 	if (cookie->len != ID_BYTES)
@@ -437,9 +453,8 @@ static struct nlm_grant *find(struct nlm_grants *t, const struct sockaddr_storag
 	rpc_address_of(peer, &from);
 	pthread_mutex_lock(&t->lock);
 	LIST_FOREACH (g, &t->by_id[cookie->data[0]], by_id) {
-		rpc_address_of(&g->conn.peer, &to);
 		if (sodium_memcmp(g->id, cookie->data, ID_BYTES) == 0 &&
-		    rpc_address_equal(&from, &to))
+		    rpc_address_equal(&from, &g->addr))
 			break;
 	}
 	if (g && !ref_live(g))

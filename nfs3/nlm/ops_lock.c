@@ -189,7 +189,7 @@ static int lock_file(struct nfs3_op *op, const struct nlm_lock_args *a,
 	if (!g)
 		nlm_grants_settle(o, a->offset, a->length);
 	r.waiter = a->block ? key->hash : 0;
-	rc = nlm_owners_have_room(owners_of(op)) ? try_lock(op, o, &r, false, &c) : -ENOLCK;
+	rc = nlm_owner_has_room(owners_of(op), o) ? try_lock(op, o, &r, false, &c) : -ENOLCK;
 	if (rc == 0 && !nfs_still_served(&op->server->cfg.exports, op->export_id, op->req->conn)) {
 		nlm_owner_drop(o);
 		rc = -ESTALE;

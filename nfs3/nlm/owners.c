@@ -50,6 +50,7 @@ struct nlm_owners *nlm_owners_new(struct nsm *nsm)
 	t->nsm = nsm;
 	pthread_mutex_init(&t->lock, NULL);
 	randombytes_buf(t->key, sizeof(t->key));
+	nlm_room_init(&t->room, NLM_MEMORY_MAX);
 	return t;
 }
 
@@ -61,17 +62,17 @@ static size_t size_of(const struct nlm_owner *o)
 /* With the lock held; the caller holds o->busy. */
 static void charge(struct nlm_owners *t, struct nlm_owner *o, uint32_t ranges)
 {
-	t->memory -= o->charged * (size_t)NLM_RANGE_COST;
-	t->memory += ranges * (size_t)NLM_RANGE_COST;
+	nlm_room_change(&t->room, o->addr, ranges * (size_t)NLM_RANGE_COST,
+			o->charged * (size_t)NLM_RANGE_COST);
 	o->charged = ranges;
 }
 
-bool nlm_owners_have_room(struct nlm_owners *t)
+bool nlm_owner_has_room(struct nlm_owners *t, const struct nlm_owner *o)
 {
 	bool room;
 
 	pthread_mutex_lock(&t->lock);
-	room = t->memory + 2 * (size_t)NLM_RANGE_COST <= NLM_MEMORY_MAX;
+	room = nlm_room_fits(&t->room, o->addr, 2 * (size_t)NLM_RANGE_COST);
 	pthread_mutex_unlock(&t->lock);
 	return room;
 }
@@ -83,7 +84,7 @@ static void unlink_owner(struct nlm_owners *t, struct nlm_owner *o)
 	LIST_REMOVE(o, link);
 	o->linked = false;
 	charge(t, o, 0);
-	t->memory -= size_of(o);
+	nlm_room_change(&t->room, o->addr, 0, size_of(o));
 	pthread_mutex_unlock(&t->lock);
 	if (o->host)
 		nsm_host_put(t->nsm, o->host);
@@ -202,6 +203,14 @@ static struct nlm_owner *owner_new(const struct nlm_owner_key *k, struct vfs_fil
 	return o;
 }
 
+/* One that is in no table yet. */
+static void owner_free(struct nlm_owner *o)
+{
+	vfs_lock_owner_end(&o->locks);
+	pthread_mutex_destroy(&o->busy);
+	free(o);
+}
+
 /* A reference to the owner, which is made for that export unless create is NULL. NULL: there is
  * none, or no memory for one. */
 static struct nlm_owner *find(struct nlm_owners *t, const struct nlm_owner_key *k,
@@ -217,13 +226,16 @@ static struct nlm_owner *find(struct nlm_owners *t, const struct nlm_owner_key *
 	}
 	if (o) {
 		atomic_fetch_add(&o->refs, 1);
-	} else if (create && t->memory < NLM_MEMORY_MAX) {
+	} else if (create) {
 		o = owner_new(k, f, vfs_export_id(create));
+		if (o && !nlm_room_take(&t->room, o->addr, size_of(o))) {
+			owner_free(o);
+			o = NULL;
+		}
 		if (o) {
 			LIST_INSERT_HEAD(bucket, o, link);
 			o->linked = true;
 			o->serial = ++t->last_serial * NLM_BUCKETS + k->hash / 2 % NLM_BUCKETS;
-			t->memory += size_of(o);
 		}
 	}
 	pthread_mutex_unlock(&t->lock);

@@ -15,6 +15,7 @@
 #include <sys/queue.h>
 
 #include "nfs3/nlm/nlm.h"
+#include "nfs3/nlm/room.h"
 #include "vfs/lock.h"
 #include "vfs/share.h"
 
@@ -23,7 +24,7 @@ struct nsm_host;
 struct nsm_reboot;
 
 #define NLM_BUCKETS 4096u
-#define NLM_MEMORY_MAX (16u << 20) /* bytes of all owners, their files and locks */
+#define NLM_MEMORY_MAX (32u << 20) /* bytes of all owners, their files and locks */
 /* Bytes that vfs/ needs for a file and for a range of it (tests/unit/test_vfs_scale.c). */
 #define NLM_FILE_COST 350u
 #define NLM_RANGE_COST 144u
@@ -60,7 +61,7 @@ struct nlm_owner {
 	uint32_t state;
 	struct nlm_grant_list granted; /* nfs3/nlm/grant.h; under busy */
 	uint64_t serial;	       /* unique and ascending; modulo NLM_BUCKETS the bucket */
-	uint32_t charged; /* ranges already counted in nlm_owners.memory; under its lock */
+	uint32_t charged; /* ranges already counted in nlm_owners.room; under its lock */
 	uint16_t oh_len, caller_len, fh_len;
 	uint8_t bytes[]; /* oh, caller, handle of the first call */
 };
@@ -71,7 +72,7 @@ struct nlm_owners {
 	struct nsm *nsm; /* may be NULL */
 	pthread_mutex_t lock;
 	uint8_t key[16];
-	size_t memory;
+	struct nlm_room room;
 	uint64_t last_serial;
 	uint32_t round; /* number of the current walk of nlm_owners_revoke */
 	struct nlm_owner_list bucket[NLM_BUCKETS];
@@ -96,8 +97,8 @@ int nlm_owner_enter(struct nlm_owners *t, struct nfs3_op *op, const struct nlm_o
  * caller has entered the owner. */
 void nlm_owner_monitor(struct nlm_owners *t, struct nlm_owner *o, struct nsm_host *host,
 		       uint32_t state);
-/* True if there is memory for the ranges that one lock can add. */
-bool nlm_owners_have_room(struct nlm_owners *t);
+/* True if the owner's host has room for the ranges that one lock can add. */
+bool nlm_owner_has_room(struct nlm_owners *t, const struct nlm_owner *o);
 /* Releases all that it holds. The caller has entered it. */
 void nlm_owner_drop(struct nlm_owner *o);
 /* Frees an owner without locks and share; NULL is allowed. */

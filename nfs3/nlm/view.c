@@ -33,7 +33,7 @@ static struct nlm_owner *above(struct nlm_owners *t, const struct nlm_view_place
 	return least;
 }
 
-static bool show_one(const struct nlm_owner *o, struct vfs_file *file,
+static bool show_one(struct nlm_owner *o, struct vfs_file *file,
 		     bool (*show)(void *arg, const struct nlm_view_owner *o), void *arg)
 {
 	struct vfs_view_ranges ranges = { 0 };
@@ -51,10 +51,16 @@ static bool show_one(const struct nlm_owner *o, struct vfs_file *file,
 		.ranges = &ranges,
 	};
 
+	/* One that a call has is about to change. */
+	if (o->shares && pthread_mutex_trylock(&o->busy) == 0) {
+		v.access = o->share.access;
+		v.deny = o->share.deny;
+		pthread_mutex_unlock(&o->busy);
+	}
 	memcpy(v.fh.data, o->bytes + o->oh_len + o->caller_len, o->fh_len);
 	v.ranges_known = vfs_view_ranges(file, &o->locks, &ranges);
-	/* An owner without locks is about to get its first, or to go. */
-	return (v.ranges_known && ranges.total == 0) || show(arg, &v);
+	/* An owner without locks and share is about to get its first, or to go. */
+	return (v.ranges_known && ranges.total == 0 && !v.access && !v.deny) || show(arg, &v);
 }
 
 bool nlm_view(struct nfs3_server *s, struct nlm_view_place *at, unsigned steps,

@@ -7,7 +7,7 @@
 
 struct nfs3_server;
 
-/* The locks that one owner has of a file. Valid during the call that shows it. */
+/* The locks that one owner has of a file, or its share. Valid during the call that shows it. */
 struct nlm_view_owner {
 	uint64_t id; /* unique in this run of the server */
 	const uint8_t *addr;
@@ -20,6 +20,8 @@ struct nlm_view_owner {
 	struct vfs_file *file;
 	bool ranges_known; /* false: another thread is changing them */
 	const struct vfs_view_ranges *ranges;
+	/* Bits of a share (VFS_SHARE_*), which has no ranges. Both are 0 for locks. */
+	uint8_t access, deny;
 };
 
 /* Where a walk is: zeroed at its beginning. Any values are safe. */

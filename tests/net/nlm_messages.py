@@ -92,6 +92,7 @@ class Host:
         x = In(data)
         xid, _, _, prog, vers, proc = (x.u32() for _ in range(6))
         x.u32(), x.opaque(), x.u32(), x.opaque()
+        x.args_at = x.at
         head = struct.pack(">IIIIII", xid, 1, 0, 0, 0, 0)
         if is_binder:
             _, _, asked, _ = (x.u32() for _ in range(4))

@@ -249,13 +249,13 @@ def test_local(t):
     """What is for this machine alone."""
     state = u32(3)
     mon_id = opaque(b"10.1.2.3") + opaque(b"me") + u32(NLM) + u32(3) + u32(16)
-    calls = ((SM_STAT, opaque(b"10.1.2.3"), u32(1) + state), (SM_MON, mon_id + bytes(16), u32(1) + state),
-             (SM_UNMON, mon_id, state), (SM_UNMON_ALL, mon_id[12:], state))
+    calls = ((SM_STAT, opaque(b"10.1.2.3"), u32(0) + state), (SM_MON, mon_id + bytes(16), u32(0) + state),
+             (SM_UNMON, mon_id, state), (SM_UNMON_ALL, mon_id[12:], state), (SM_CRASH, b"", b""))
     for proc, args, want in calls:
         t.equal(f"procedure {proc}", monitor(proc, args, SERVER), ACCEPTED + want)
         t.equal(f"procedure {proc} by an unprivileged port", monitor(proc, args, SERVER, 0), TOO_WEAK)
         t.equal(f"procedure {proc} of another host", monitor(proc, args, OUTSIDE, to=OUTSIDE), TOO_WEAK)
-    t.equal("SM_SIMU_CRASH", monitor(SM_CRASH, b"", SERVER), u32(0) * 3 + u32(3))
+    t.equal("another procedure", monitor(7, b"", SERVER), u32(0) * 3 + u32(3))
     t.equal("NULL", monitor(SM_NULL, b"", OUTSIDE, 0, OUTSIDE), ACCEPTED)
     t.equal("SM_NOTIFY cut short", monitor(SM_NOTIFY, u32(500), ONE), u32(0) * 3 + u32(4))
     t.equal("SM_NOTIFY with a name that is too long", monitor(SM_NOTIFY, opaque(bytes(1025)) + u32(1), ONE), u32(0) * 3 + u32(4))

@@ -257,7 +257,8 @@ def registrations(nfs, ports, rquota=None):
         ports = {k: p for k, p in ports.items() if not k.endswith("6")}
     want = {("100003", v, n, p) for v in nfs for n, p in ports.items()}
     if "3" in nfs:
-        want |= {(prog, vers, n, p) for prog, vers in (("100021", "4"), ("100227", "3")) for n, p in ports.items()}
+        want |= {("100021", v, n, p) for v in "134" for n, p in ports.items()}
+        want |= {(prog, vers, n, p) for prog, vers in (("100227", "3"), ("100024", "1")) for n, p in ports.items()}
         want |= {("100024", "1", n, MONITOR_PORT) for n in ("udp", "udp6")}
         want |= {("100005", v, n, p) for v in "123" for n, p in ports.items()}
         want |= {("100011", v, n, p) for v in "12" for n, p in {**ports, **(rquota or {})}.items()}
@@ -317,7 +318,7 @@ def test_other_monitor(t):
             with Daemon({"one": "rw,insecure"}, settings) as d:
                 want = ("100024", "1", "udp", port if alive else MONITOR_PORT)
                 wait_for(lambda: {x for x in rpcinfo() if x[0] in ("100021", "100024")} >= {want, ("100021", "4", "tcp", d.port)})
-                t.equal(f"registered, rpc.statd being {alive}", [x for x in rpcinfo() if x[0] == "100024" and x[2] == "udp"], [want])
+                t.equal(f"registered, rpc.statd being {alive}", [x for x in rpcinfo() if x[0] == "100024" and (alive or x[2] == "udp")], [want])
                 t.equal("the log says so", "another status monitor" in d.read_log(), alive)
                 t.equal("exit status", d.stop()[0], 0)
             t.equal("still registered after the stop", want in rpcinfo(), alive)
@@ -354,14 +355,45 @@ def test_registered_late(t):
 
 
 def answers_by_rdma(t, f):
-    """MOUNT, NLM, NFSACL and RQUOTA are there."""
+    """MOUNT, NLM, NSM, NFSACL and RQUOTA are there."""
     p = Peer(f.environment(), before=f.command("client")).connect("127.0.0.1", RDMA_PORT)
-    for prog, vers in ((r.MOUNT, 1), (r.MOUNT, 3), (100021, 4), (100227, 3), (100011, 1), (100011, 2)):
+    for prog, vers in ((r.MOUNT, 1), (r.MOUNT, 3), (100021, 1), (100021, 3), (100021, 4), (100024, 1), (100227, 3), (100011, 1), (100011, 2)):
         xid = r.next_xid()
         p.send(r.u32(xid) + r.u32(1) + r.u32(1) + 4 * r.u32(0) + r.call_message(prog, vers, 0, xid=xid))
         raw = p.receive()
         t.equal(f"program {prog} version {vers} by RDMA", raw and raw[28:], r.u32(xid) + r.u32(1) + 4 * r.u32(0))
     p.close()
+
+
+def showmount(option):
+    res = subprocess.run(["showmount", "--no-headers", option, "127.0.0.1"], capture_output=True, text=True, timeout=60)
+    return sorted(res.stdout.split()) if res.returncode == 0 else res
+
+
+def test_showmount(t):
+    """Who has mounted what, as the administrator of a client sees it."""
+    if not shutil.which("showmount"):
+        t.skip("DUMP and EXPORT", "showmount (nfs-common) is not installed")
+        return
+    with Daemon({"one": "rw,insecure", "two": "rw,insecure"}, {"server.rpcbind": "yes", "tcp.listen": ""}) as d:
+        wait_for(lambda: ("100005", "3", "tcp", d.port) in rpcinfo())
+        for name, source in (("one", "127.0.0.1"), ("one", "127.0.0.2"), ("two", "127.0.0.2")):
+            with r.Conn(d.port, source=(source, 0)) as c:
+                can_mount(d, c, name)
+        one, two = d.exports["one"], d.exports["two"]
+        t.equal("showmount -a", showmount("-a"), [f"127.0.0.1:{one}", f"127.0.0.2:{one}", f"127.0.0.2:{two}"])
+        t.equal("showmount -d", showmount("-d"), [one, two])
+        t.equal("showmount -e", showmount("-e"), sorted([one, "127.0.0.0/8", two, "127.0.0.0/8"]))
+        with r.Conn(d.port, source=("127.0.0.2", 0)) as c:
+            c.call(r.MOUNT, 3, r.UMNT, r.name(two))
+        t.equal("after UMNT", showmount("-a"), [f"127.0.0.1:{one}", f"127.0.0.2:{one}"])
+        with r.Conn(d.port, source=("127.0.0.3", 0)) as c:
+            c.call(r.MOUNT, 3, r.UMNTALL, b"")
+        t.equal("another's UMNTALL", showmount("-a"), [f"127.0.0.1:{one}", f"127.0.0.2:{one}"])
+        with r.Conn(d.port, source=("127.0.0.2", 0)) as c:
+            c.call(r.MOUNT, 3, r.UMNTALL, b"")
+        t.equal("its own", showmount("-a"), [f"127.0.0.1:{one}"])
+        t.equal("exit status", d.stop()[0], 0)
 
 
 def inside_namespace():
@@ -373,6 +405,7 @@ def inside_namespace():
     binder = subprocess.Popen(["rpcbind", "-f", "-w"], stdin=subprocess.DEVNULL)
     try:
         wait_for(lambda: os.path.exists("/run/rpcbind.sock"))
+        test_showmount(t)
         test_registered(t)
         test_registered_late(t)
         test_other_monitor(t)

@@ -241,6 +241,23 @@ Test(nfs3_readdir, of_a_file)
 	cr_expect_eq(b.status, NFS3ERR_NOTDIR);
 }
 
+/* The option nordirplus of exports(5): clients then use READDIR. */
+Test(nfs3_readdir, plus_where_the_export_has_none)
+{
+	struct batch b;
+
+	NEED_FIXTURE();
+	make_many();
+	f->access.flags |= VFS_NO_READDIRPLUS;
+	do_plus(&b, 0, 4096, 4096);
+	cr_expect_eq(b.status, NFS3ERR_NOTSUPP);
+	do_readdir(&b, 0, 400);
+	cr_expect_eq(b.status, NFS3_OK);
+	f->access.flags &= ~(uint32_t)VFS_NO_READDIRPLUS;
+	do_plus(&b, 0, 4096, 4096);
+	cr_expect_eq(b.status, NFS3_OK);
+}
+
 Test(nfs3_readdir, needs_read_permission)
 {
 	struct vfs_fh fh;

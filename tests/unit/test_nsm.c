@@ -246,7 +246,7 @@ Test(nsm, a_host_is_on_disk_before_it_may_lock)
 
 	cr_expect_eq(nsm_host_get(n, &p, &h), -EAGAIN);
 	cr_assert_eq(get(n, &p, &h), 0);
-	cr_assert_eq(nsm_records_load(dir, &t), 0);
+	cr_assert_eq(nsm_records_load(dir, NSM_RECORDS_NAME, &t), 0);
 	cr_assert_eq(nsm_text_read(t.data, t.len, &state, see, &s), 0);
 	cr_expect(s.n == 1 && state == 1 && rpc_address_equal(&s.host[0].addr, &p.addr));
 	cr_expect_gt(recorded, 0u);

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "nsm/monitor.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/clock.h"
+#include "lib/util.h"
+#include "nsm/nsm_private.h"
+#include "nsm/serve.h"
+#include "rpc/xdr_out.h"
+
+#define PAUSE_NS (5 * RN_NS_PER_SECOND) /* before a call is repeated */
+#define TRIES 180u			/* about 15 minutes, as sm-notify(8) */
+#define TRIES_LOCAL 12u
+
+bool nsm_get_my_id(struct xdr_in *x, struct nsm_my_id *out)
+{
+	const uint8_t *name = xdr_get_opaque(x, NSM_MY_NAME_MAX, &out->name_len);
+
+	if (name && out->name_len > 0)
+		memcpy(out->name, name, out->name_len);
+	out->prog = xdr_get_u32(x);
+	out->vers = xdr_get_u32(x);
+	out->proc = xdr_get_u32(x);
+	return !x->err;
+}
+
+bool nsm_get_mon_id(struct xdr_in *x, struct nsm_monitor *out)
+{
+	uint32_t len;
+	const uint8_t *name = xdr_get_opaque(x, NSM_NAME_MAX, &len);
+
+	if (x->err)
+		return false;
+	/* A longer name is no address. */
+	out->name_len = len > sizeof(out->name) ? 0 : len;
+	if (out->name_len > 0)
+		memcpy(out->name, name, out->name_len);
+	return nsm_get_my_id(x, &out->my);
+}
+
+bool nsm_name_address(const uint8_t *name, uint32_t len, struct rpc_address *out)
+{
+	char text[NSM_MON_NAME_MAX + 1];
+	struct in_addr in;
+
+	memset(out, 0, sizeof(*out));
+	if (len == 0 || len >= sizeof(text) || memchr(name, '\0', len))
+		return false;
+	memcpy(text, name, len);
+	text[len] = '\0';
+	if (inet_pton(AF_INET6, text, out->bytes) == 1)
+		return true;
+	if (inet_pton(AF_INET, text, &in) != 1)
+		return false;
+	out->bytes[10] = out->bytes[11] = 0xff;
+	memcpy(out->bytes + 12, &in, 4);
+	return true;
+}
+
+static bool same_id(const struct nsm_my_id *a, const struct nsm_my_id *b)
+{
+	return a->prog == b->prog && a->vers == b->vers && a->proc == b->proc &&
+	       a->name_len == b->name_len && memcmp(a->name, b->name, a->name_len) == 0;
+}
+
+static bool has_name(const struct nsm_monitor *m, const uint8_t *name, uint32_t len)
+{
+	return m->name_len == len && memcmp(m->name, name, len) == 0;
+}
+
+/* Under the lock. */
+static uint64_t changed(struct nsm *n)
+{
+	pthread_cond_broadcast(&n->changed);
+	return ++n->mon_generation;
+}
+
+/* Under the lock. */
+static void forget(struct nsm *n, struct nsm_monitor *m)
+{
+	LIST_REMOVE(m, link);
+	n->nmonitors--;
+	free(m);
+	changed(n);
+}
+
+/* Under the lock. The monitor of that host for that lock manager, or NULL. */
+static struct nsm_monitor *find(struct nsm *n, const struct nsm_monitor *like)
+{
+	struct nsm_monitor *m;
+
+	LIST_FOREACH (m, &n->monitors, link) {
+		if (!m->former && same_id(&m->my, &like->my) &&
+		    has_name(m, like->name, like->name_len))
+			break;
+	}
+	return m;
+}
+
+/* Under the lock. */
+static int insert(struct nsm *n, const struct nsm_monitor *like, struct nsm_monitor **out)
+{
+	struct nsm_monitor *m;
+
+	if (n->nmonitors >= NSM_MONITORS_MAX)
+		return -ENOSPC;
+	m = malloc(sizeof(*m));
+	if (!m)
+		return -ENOMEM;
+	*m = *like;
+	m->serial = ++n->last_serial;
+	m->generation = changed(n);
+	LIST_INSERT_HEAD(&n->monitors, m, link);
+	n->nmonitors++;
+	*out = m;
+	return 0;
+}
+
+int nsm_monitor_add(struct nsm *n, const struct nsm_monitor *like)
+{
+	struct nsm_monitor fresh = *like, *m;
+	int rc = 0;
+
+	if (!nsm_name_address(like->name, like->name_len, &fresh.addr))
+		return -EINVAL;
+	pthread_mutex_lock(&n->lock);
+	m = find(n, &fresh);
+	if (!m) {
+		rc = insert(n, &fresh, &m);
+	} else if (memcmp(m->priv, like->priv, sizeof(m->priv)) != 0) {
+		memcpy(m->priv, like->priv, sizeof(m->priv));
+		m->generation = changed(n);
+	}
+	if (rc == 0 && m->generation > n->mon_saved && !n->failing)
+		rc = -EAGAIN;
+	pthread_mutex_unlock(&n->lock);
+	return rc;
+}
+
+void nsm_monitor_remove(struct nsm *n, const struct nsm_my_id *my, const uint8_t *name,
+			uint32_t len)
+{
+	struct nsm_monitor *m, *next;
+
+	pthread_mutex_lock(&n->lock);
+	for (m = LIST_FIRST(&n->monitors); m; m = next) {
+		next = LIST_NEXT(m, link);
+		if (!m->former && same_id(&m->my, my) && (!name || has_name(m, name, len)))
+			forget(n, m);
+	}
+	pthread_mutex_unlock(&n->lock);
+}
+
+void nsm_monitor_crash(struct nsm *n)
+{
+	struct nsm_monitor *m;
+
+	pthread_mutex_lock(&n->lock);
+	n->state = nsm_next_state(n->state);
+	n->generation++;
+	LIST_FOREACH (m, &n->monitors, link) {
+		m->former = m->due = true;
+		m->tries = 0;
+		m->due_ns = 0;
+	}
+	changed(n);
+	pthread_mutex_unlock(&n->lock);
+	nsm_wake(n);
+}
+
+unsigned nsm_monitor_rebooted(struct nsm *n, const struct rpc_address *addr, uint32_t state)
+{
+	struct nsm_monitor *m;
+	unsigned found = 0;
+
+	pthread_mutex_lock(&n->lock);
+	LIST_FOREACH (m, &n->monitors, link) {
+		if (m->former || !rpc_address_equal(&m->addr, addr))
+			continue;
+		found++;
+		if (m->state == state)
+			continue;
+		m->state = state;
+		m->due = true;
+		m->tries = 0;
+		m->due_ns = 0;
+	}
+	pthread_mutex_unlock(&n->lock);
+	if (found)
+		nsm_wake(n);
+	return found;
+}
+
+/* A call about a monitor, which may be forgotten meanwhile. */
+struct telling {
+	struct nsm *nsm;
+	uint64_t serial;
+	uint32_t state; /* that the lock manager is told of */
+};
+
+static void told(void *ctx, int rc, struct xdr_in *results)
+{
+	const struct telling t = *(struct telling *)ctx;
+	struct nsm *n = t.nsm;
+	struct nsm_monitor *m;
+
+	(void)results;
+	free(ctx);
+	pthread_mutex_lock(&n->lock);
+	LIST_FOREACH (m, &n->monitors, link) {
+		if (m->serial == t.serial)
+			break;
+	}
+	if (m) {
+		const bool again = rc && m->tries < (m->former ? TRIES : TRIES_LOCAL);
+
+		m->calling = false;
+		/* It may have restarted once more meanwhile. */
+		m->due = again || (!m->former && m->state != t.state);
+		m->due_ns = rn_now_ns() + (again ? PAUSE_NS : 0);
+		if (m->former && !m->due)
+			forget(n, m);
+	}
+	pthread_mutex_unlock(&n->lock);
+}
+
+static const struct rpc_address here = { .bytes = { [10] = 0xff, 0xff, 127, 0, 0, 1 } };
+
+/* Under the lock: arguments of SM_NOTIFY to the host, or of the lock manager's procedure. */
+static uint32_t put_args(const struct nsm *n, const struct nsm_monitor *m, uint8_t *out,
+			 size_t size)
+{
+	struct xdr_out x;
+
+	xdr_out_init(&x, out, size);
+	if (m->former) {
+		xdr_put_opaque(&x, m->my.name, m->my.name_len);
+		xdr_put_u32(&x, n->state);
+	} else {
+		xdr_put_opaque(&x, m->name, m->name_len);
+		xdr_put_u32(&x, m->state);
+		xdr_put_fixed(&x, m->priv, sizeof(m->priv));
+	}
+	return (uint32_t)x.used;
+}
+
+/* Under the lock, which is given up meanwhile. */
+static void tell(struct nsm *n, struct nsm_monitor *m)
+{
+	struct nsm_callee to = { .peer = m->former ? m->addr : here,
+				 .prog = m->former ? NSM_PROGRAM : m->my.prog,
+				 .vers = m->former ? NSM_VERSION : m->my.vers,
+				 .proc = m->former ? SM_NOTIFY : m->my.proc };
+	struct telling *t = malloc(sizeof(*t));
+	uint8_t args[NSM_MY_NAME_MAX + 64];
+	const uint32_t len = put_args(n, m, args, sizeof(args));
+	int rc = -ENOMEM;
+
+	m->tries++;
+	m->calling = true;
+	if (t)
+		*t = (struct telling){ n, m->serial, m->state };
+	pthread_mutex_unlock(&n->lock);
+	if (t)
+		rc = nsm_call(&n->calls, &to, args, len,
+			      &(struct nsm_call_end){ .done = told, .ctx = t });
+	if (rc && t)
+		told(t, rc, NULL);
+	pthread_mutex_lock(&n->lock);
+}
+
+uint64_t nsm_monitors_tick(struct nsm *n, uint64_t now)
+{
+	struct nsm_monitor *m;
+	uint64_t due = UINT64_MAX;
+
+	pthread_mutex_lock(&n->lock);
+	m = LIST_FIRST(&n->monitors);
+	while (m && n->calls.n < NSM_CALLS_MAX / 2) {
+		/* Hosts are told when the programs are registered. */
+		if (!m->due || m->calling || (m->former && !n->tell)) {
+			m = LIST_NEXT(m, link);
+		} else if (m->due_ns > now) {
+			due = rn_min(due, m->due_ns);
+			m = LIST_NEXT(m, link);
+		} else {
+			tell(n, m);
+			m = LIST_FIRST(&n->monitors);
+		}
+	}
+	pthread_mutex_unlock(&n->lock);
+	return due;
+}
