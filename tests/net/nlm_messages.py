@@ -6,6 +6,7 @@ import collections
 import select
 import socket
 import struct
+import subprocess
 import threading
 import time
 
@@ -17,6 +18,7 @@ from nlm_recovery import BLOCKED, DENIED, GRANTED, NLM, ONE, PMAP, SERVER, TWO, 
 from rpcclient import In, opaque, u32, u64
 
 THREE, FOUR = "127.0.0.4", "127.0.0.5"
+SERVER6, SIX = "fd00::1", "fd00::2"
 TEST, LOCK, CANCEL, UNLOCK, GRANT = range(1, 6)
 MSG, RES = 5, 10  # added to these
 NM_LOCK, FREE_ALL = 22, 23
@@ -37,8 +39,10 @@ class Host:
     def __init__(self, address, protocols=(TCP, UDP), silent=()):
         self.address, self.protocols, self.silent = address, protocols, silent
         self.heard, self.questions, self.verdict, self.tcp_reply, self.port_told = [], [], GRANTED, lambda b: [b], None
-        self.udp, self.binder = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
-        self.tcp, self.tcp_binder = (socket.socket() for _ in range(2))
+        self.ipv6 = ":" in address
+        family = socket.AF_INET6 if self.ipv6 else socket.AF_INET
+        self.udp, self.binder = (socket.socket(family, socket.SOCK_DGRAM) for _ in range(2))
+        self.tcp, self.tcp_binder = (socket.socket(family) for _ in range(2))
         for s, port in ((self.binder, 111), (self.tcp_binder, 111), (self.udp, 0), (self.tcp, 0)):
             s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             s.bind((address, port))
@@ -95,12 +99,15 @@ class Host:
         x.args_at = x.at
         head = struct.pack(">IIIIII", xid, 1, 0, 0, 0, 0)
         if is_binder:
-            _, _, asked, _ = (x.u32() for _ in range(4))
+            x.u32(), x.u32()
+            asked = {b"tcp6": TCP, b"udp6": UDP}.get(x.opaque()) if self.ipv6 else x.u32()
             self.questions.append((proto, asked))
-            if (prog, vers, proc) != (PMAP, 2, 3) or proto in self.silent:
+            if (prog, vers, proc) != (PMAP, 3 if self.ipv6 else 2, 3) or proto in self.silent:
                 return None
             port = (self.tcp if asked == TCP else self.udp).getsockname()[1] if asked in self.protocols else 0
-            return head + u32(self.port_told or port)
+            port = self.port_told or port
+            # The address in a universal address is somebody else's: it does not count.
+            return head + (opaque(b"fd00::9.%d.%d" % (port >> 8, port & 255) if port else b"") if self.ipv6 else u32(port))
         self.heard.append(Heard(proto, vers, proc, x, peer))
         if proc != GRANT:
             return head
@@ -261,16 +268,25 @@ def test_granted_messages(t, d, one, two, host, stranger):
 
 def test_transports(t, d, one, two, host):
     """The call goes where rpcbind says that the lock manager is."""
-    for what, protocols, silent, want in (("both", (TCP, UDP), (), TCP), ("UDP only", (UDP,), (), UDP), ("TCP only", (TCP,), (), TCP),
-                                          ("TCP, and rpcbind by TCP only", (TCP,), (UDP,), TCP)):
-        host.protocols, host.silent, n = protocols, silent, len(host.heard)
+    for what, protocols, want in (("both", (TCP, UDP), TCP), ("UDP only", (UDP,), UDP), ("TCP only", (TCP,), TCP)):
+        host.protocols, n = protocols, len(host.heard)
         fh = waiting(d, one, two, 4, LOCK, what)
         one.unlock(fh)
         h = granted(host, n, GRANT)
         t.check(f"{what}: called", h and h.proto == want, h)
         t.equal(f"{what}: its lock", one.lock(fh), DENIED)
         two.unlock(fh)
-    host.protocols, host.silent = (TCP, UDP), ()
+    host.protocols = (TCP, UDP)
+
+
+def test_binder_by_tcp(t, one, fh, four, host):
+    """rpcbind answers by TCP only. That it is silent by UDP takes some seconds, in which another test runs."""
+    h = granted(host, 0, GRANT)
+    t.check("rpcbind by TCP only: called", h and h.proto == TCP, host.questions)
+    t.equal("by UDP first", [q[0] for q in host.questions][:1] + [q[0] for q in host.questions][-1:], [UDP, TCP])
+    t.equal("its lock", one.lock(fh), DENIED)
+    four.unlock(fh)
+    host.silent = ()
 
 
 def test_streams(t, d, one, two, host):
@@ -301,6 +317,19 @@ def test_streams(t, d, one, two, host):
         t.check(f"a reply that is {what} is none: the call comes again", wait_for(lambda f=fh: one.lock(f) == GRANTED))
         one.unlock(fh)
     host.verdict = GRANTED
+
+
+def test_ipv6(t, d, one, six, host):
+    """A client at an IPv6 address, by both transports."""
+    for protocols in ((TCP,), (UDP,)):
+        host.protocols, n = protocols, len(host.heard)
+        fh = waiting(d, one, six, 4, LOCK, f"ipv6 {protocols}")
+        one.unlock(fh)
+        h = granted(host, n, GRANT)
+        t.check(f"IPv6, protocol {protocols[0]}: called", h and h.proto == protocols[0], host.questions)
+        t.equal("from the address that it calls, and a privileged port", h and (h.peer[0], h.peer[1] < 1024), (SERVER6, True))
+        t.equal("its lock", one.lock(fh), DENIED)
+        six.unlock(fh)
 
 
 def test_silent(t, d, one, two, host, dead, dead_host):
@@ -340,16 +369,22 @@ def test_liar(t, d, one, liar, liar_host, others):
 def inside():
     t = Count()
     base.network_up()
-    hosts = [Host(ONE), Host(TWO), Host(THREE, silent=(UDP, TCP)), Host(FOUR)]
+    for address in (SERVER6, SIX):
+        subprocess.run(["ip", "addr", "add", address + "/128", "dev", "lo", "nodad"], check=True)
+    hosts = [Host(ONE), Host(TWO), Host(THREE, silent=(UDP, TCP)), Host(FOUR, silent=(UDP,)), Host(SIX)]
     try:
         settings = {"nlm.statd_port": base.MONITOR_PORT, "tcp.listen": ""}
-        with Daemon({"one": "rw,insecure,no_root_squash"}, settings) as d:
+        with Daemon({"one": "rw,insecure,no_root_squash"}, settings, hosts=("127.0.0.0/8", "fd00::/64")) as d:
             one, two, three, four = (Client(d, a, n) for a, n in ((ONE, b"one"), (TWO, b"two"), (THREE, b"three"), (FOUR, b"four")))
             test_messages(t, d, one, two, hosts[1])
             test_old(t, d, one)
             test_granted_messages(t, d, one, two, hosts[1], four)
             test_transports(t, d, one, two, hosts[1])
+            late = waiting(d, one, four, 4, LOCK, "rpcbind by TCP")
+            one.unlock(late)
             test_streams(t, d, one, two, hosts[1])
+            test_binder_by_tcp(t, one, late, four, hosts[3])
+            test_ipv6(t, d, one, Client(d, SIX, b"six", server=SERVER6), hosts[4])
             test_liar(t, d, one, four, hosts[3], hosts[:2])
             test_silent(t, d, one, two, hosts[1], three, hosts[2])
             harness.finish(t, d)

@@ -115,12 +115,12 @@ def notify(name, state, source, port=None):
 class Client:
     """An NFSv3 client at an address. state: its own state number."""
 
-    def __init__(self, d, address, name, state=3):
-        self.d, self.address, self.name, self.state = d, address, name, state
+    def __init__(self, d, address, name, state=3, server=SERVER):
+        self.d, self.address, self.name, self.state, self.server = d, address, name, state, server
         self.again()
 
     def again(self):
-        self.conn = r.Conn(self.d.port, SERVER, source=(self.address, 0))
+        self.conn = r.Conn(self.d.port, self.server, source=(self.address, 0))
 
     def lock(self, fh, offset=0, length=10, svid=7, reclaim=False, proc=NLM_LOCK, block=False):
         args = opaque(self.name) + opaque(fh) + opaque(b"%d@here" % svid) + u32(svid) + u64(offset) + u64(length)
