@@ -63,7 +63,7 @@ static size_t overhead_of(const struct gss_context *x, uint32_t service)
 	case GSS_INTEGRITY:
 		return mic + 4 + 4 + 4 + mic;
 	case GSS_PRIVACY:
-		return mic + 4 + 4 + x->wrap_len + 3;
+		return mic + 4 + 4 + x->wrap_len + rn_xdr_pad((uint32_t)x->wrap_len);
 	default:
 		return mic;
 	}
