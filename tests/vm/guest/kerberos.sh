@@ -64,7 +64,7 @@ gssd_start() {
 	for m in auth_rpcgss rpcsec_gss_krb5; do modprobe $m || return 1; done
 	mkdir -p /run/rpc_pipefs
 	mountpoint -q /run/rpc_pipefs || mount -t rpc_pipefs p /run/rpc_pipefs
-	setsid rpc.gssd -f >/run/kdc/gssd.log 2>&1 </dev/null &
+	setsid rpc.gssd -f ${GSSD_DEBUG:-} >/run/kdc/gssd.log 2>&1 </dev/null &
 	disown
 }
 

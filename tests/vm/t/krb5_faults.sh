@@ -33,9 +33,9 @@ long_copy() {
 	umount $M
 }
 
-# Writes for 30 seconds with a ticket for 15; a new one comes before that, so nothing fails.
+# Writes for 30 seconds with a ticket for 25; a new one comes before that, so nothing fails.
 renewed() {
-	krb_login alice 15s
+	krb_login alice 25s
 	m krb5p
 	krb_as alice sh -c "for i in \$(seq 60); do echo \$i || exit 1; sleep 0.5; done >$M/krb/renewed" &
 	sleep 8
@@ -96,15 +96,19 @@ bad_keytab() {
 
 # A lock survives a kill of the server: reclaimed under Kerberos.
 locks() {
+	local holder
 	[ "$VERS" != 3 ] || { echo "NFSv3 here mounts without locks"; exit 77; }
 	m krb5p
-	krb_as alice sh -c "exec 9>$M/krb/lock; flock -n 9 || exit 1; echo has >&9; sleep 25" &
+	krb_as alice sh -c "exec 9>$M/krb/lock && flock -n 9 && echo has >&9 && sleep 25" &
+	holder=$!
 	wait_until 20 test -e $E/krb/lock
 	sleep 1
 	server_crash
 	server_again
+	chmod 666 $E/krb/lock
 	fails_with "" krb_as bob flock -n $M/krb/lock true
-	wait $!
+	wait $holder
+	krb_as bob flock -n $M/krb/lock true
 	wait_until 20 krb_as alice flock -n $M/krb/lock true
 	umount $M
 }
