@@ -100,6 +100,7 @@ struct cfg_nfs4 {
 	uint64_t max_io;
 	uint64_t max_sessions; /* 0: as memory allows */
 	int idmap;	       /* enum cfg_idmap */
+	char *idmap_file;      /* empty: libnfsidmap's own */
 	bool manage_gids;
 	bool delegations;
 	struct cfg_addrs copy_servers; /* with ports */
@@ -109,6 +110,13 @@ struct cfg_vfs {
 	int io_mode; /* enum cfg_io_mode */
 	bool handle_mac;
 	uint64_t ring_entries;
+};
+
+struct cfg_gss {
+	int enabled;	 /* enum cfg_tristate */
+	char *keytab;	 /* empty: the system's */
+	char *principal; /* as gss/gss.h has it */
+	uint64_t max_contexts;
 };
 
 struct cfg_metrics {
@@ -123,6 +131,7 @@ struct cfg_settings {
 	struct cfg_nfs4 nfs4;
 	struct cfg_nlm nlm;
 	struct cfg_vfs vfs;
+	struct cfg_gss gss;
 	struct cfg_metrics metrics;
 	struct cfg_origin origin[CFG_MAX_ROWS]; /* by row of the schema */
 };

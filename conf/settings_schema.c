@@ -28,6 +28,7 @@ const struct cfg_section cfg_sections[] = {
 	{ "nfs4", "NFS version 4" },
 	{ "nlm", "Locks of NFS version 3" },
 	{ "vfs", "Access to the exported file systems" },
+	{ "gss", "Kerberos: sec=krb5, krb5i and krb5p" },
 	{ "metrics", "Figures for monitoring" },
 };
 const unsigned cfg_n_sections = sizeof(cfg_sections) / sizeof(cfg_sections[0]);
@@ -157,6 +158,9 @@ const struct cfg_row cfg_rows[] = {
 		  "idmapd.conf(5)). With auto they are told by number if the client identifies its users by numbers "
 		  "(sec=sys), else by name. Clients may set owners by number in any case, and by name unless this is "
 		  "numbers." },
+	{ ROW(nfs4, idmap_file, CFG_PATH), .zero = true, .def = "",
+	  .text = "Configuration of libnfsidmap, which maps the names of users, and Kerberos principals to users. Empty means "
+		  "idmapd.conf(5)." },
 	{ ROW(nfs4, manage_gids, CFG_BOOL), .def = "no",
 	  .text = "Take a user's groups from this machine rather than from the request, which carries at "
 		  "most 16." },
@@ -186,6 +190,20 @@ const struct cfg_row cfg_rows[] = {
 		  "setting makes all handles stale that clients hold." },
 	{ ROW(vfs, ring_entries, CFG_UINT), RANGE(8, 4096), .def = "256",
 	  .text = "Submission queue entries of each worker's io_uring." },
+
+	{ ROW(gss, enabled, CFG_ENUM), .words = tristate, .def = "auto",
+	  .text = "Serve calls under RPCSEC_GSS with Kerberos V5. With auto this is so if the keytab has a key to serve with; "
+		  "with yes the server does not start without one." },
+	{ ROW(gss, keytab, CFG_PATH), .zero = true, .def = "",
+	  .text = "File with the server's keys. It is read at the start and at each reload. Empty means the system's, which is "
+		  "/etc/krb5.keytab unless krb5.conf(5) has another." },
+	{ ROW(gss, principal, CFG_NAME), RANGE(1, 255), .def = "nfs",
+	  .text = "Principal that clients ask for. SERVICE means the key of any host for that service, SERVICE@HOST that of one "
+		  "host, and SERVICE/HOST@REALM one principal." },
+	{ ROW(gss, max_contexts, CFG_UINT), RANGE(64, 1000000), .def = "16384",
+	  .text = "Established contexts that are kept, at most: one for each user of each client, and two or three more for a "
+		  "client. When there are more, the client with most loses those that it has not used for longest, and makes "
+		  "new ones when it needs them." },
 
 	{ ROW(metrics, listen, CFG_PORTS), .def = "",
 	  .text = "Addresses and ports where anybody may read metrics over HTTP, at /metrics: for Prometheus and the like. There "

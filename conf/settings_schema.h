@@ -11,6 +11,7 @@ enum cfg_type {
 	CFG_SIZE,    /* uint64_t, bytes; K, M, G, T */
 	CFG_SECONDS, /* uint64_t; s, m, h, d */
 	CFG_PATH,    /* char *, absolute; of at most max octets, if that is not 0 */
+	CFG_NAME,    /* char *, a word; of at most max octets */
 	CFG_ENUM,    /* int, index of the word */
 	CFG_ADDRS,   /* struct cfg_addrs, without ports */
 	CFG_SERVERS, /* struct cfg_addrs, with ports; NFS's is the default */

@@ -120,6 +120,10 @@ void cfg_value_range(const struct cfg_row *row, char text[CFG_TEXT_MAX])
 	case CFG_PATH:
 		range_of_path(row, text);
 		break;
+	case CFG_NAME:
+		snprintf(text, CFG_TEXT_MAX, "a name without blanks of at most %llu octets",
+			 (unsigned long long)row->max);
+		break;
 	case CFG_ENUM:
 		range_of_words(row, text);
 		break;
@@ -322,6 +326,21 @@ static int parse_addrs(const struct cfg_row *row, struct cfg_addrs *field, const
 	return 0;
 }
 
+static int parse_name(const struct cfg_row *row, char **field, const char *text,
+		      char wrong[CFG_TEXT_MAX])
+{
+	char *copy;
+
+	if (!*text || strlen(text) > row->max || strpbrk(text, " \t"))
+		return refuse(row, text, wrong);
+	copy = strdup(text);
+	if (!copy)
+		return -ENOMEM;
+	free(*field);
+	*field = copy;
+	return 0;
+}
+
 int cfg_value_parse(const struct cfg_row *row, struct cfg_settings *settings, const char *text,
 		    char wrong[CFG_TEXT_MAX])
 {
@@ -336,6 +355,8 @@ int cfg_value_parse(const struct cfg_row *row, struct cfg_settings *settings, co
 		return parse_number(row, field, text, wrong);
 	case CFG_PATH:
 		return parse_path(row, field, text, wrong);
+	case CFG_NAME:
+		return parse_name(row, field, text, wrong);
 	case CFG_ENUM:
 		return parse_enum(row, field, text, wrong);
 	case CFG_ADDRS:
@@ -351,7 +372,7 @@ void cfg_value_clear(const struct cfg_row *row, struct cfg_settings *settings)
 	char **path = field_for(row, settings);
 	struct cfg_addrs *addrs = field_for(row, settings);
 
-	if (row->type == CFG_PATH) {
+	if (row->type == CFG_PATH || row->type == CFG_NAME) {
 		free(*path);
 		*path = NULL;
 	} else if (cfg_is_list(row)) {
@@ -406,6 +427,7 @@ void cfg_value_print(const struct cfg_row *row, const struct cfg_settings *setti
 		print_number(row->type, *(const uint64_t *)field, text, CFG_VALUE_MAX);
 		break;
 	case CFG_PATH:
+	case CFG_NAME:
 		path = *(char *const *)field;
 		snprintf(text, CFG_VALUE_MAX, "%s", path ? path : "");
 		break;

@@ -26,14 +26,16 @@ struct slot {
 	bool asking;
 	int rc;
 	uint32_t id;
+	uint32_t gid; /* PRINCIPAL: the user's group */
 	uint32_t len;
 	char name[NAME_MAX_LEN + 1];
 };
 
-enum kind { UID_TO_NAME, GID_TO_NAME, NAME_TO_UID, NAME_TO_GID, KINDS };
+enum kind { UID_TO_NAME, GID_TO_NAME, NAME_TO_UID, NAME_TO_GID, PRINCIPAL, KINDS };
 
 struct idmap {
 	struct askers *askers; /* NULL: the caller waits */
+	const char *file;      /* the library's configuration, or NULL */
 	pthread_mutex_t lock;  /* guards slots; never held over a question */
 	/* guards the next three, since libnfsidmap does not promise to be thread-safe */
 	pthread_mutex_t library;
@@ -59,12 +61,13 @@ static void ignore_log(const char *fmt, ...)
 	(void)fmt;
 }
 
-struct idmap *idmap_new(struct askers *askers)
+struct idmap *idmap_new(struct askers *askers, const char *file)
 {
 	struct idmap *m = calloc(1, sizeof(*m));
 
 	if (m) {
 		m->askers = askers;
+		m->file = file;
 		pthread_mutex_init(&m->lock, NULL);
 		pthread_mutex_init(&m->library, NULL);
 	}
@@ -78,7 +81,7 @@ static int start(struct idmap *m)
 		return m->start_rc;
 	m->started = true;
 	nfs4_set_debug(0, ignore_log);
-	if (nfs4_init_name_mapping(NULL) != 0 ||
+	if (nfs4_init_name_mapping((char *)(uintptr_t)m->file) != 0 ||
 	    nfs4_get_default_domain(NULL, m->domain, sizeof(m->domain)) != 0)
 		m->start_rc = -ENOENT;
 	return m->start_rc;
@@ -112,6 +115,17 @@ static bool same_question(const struct slot *a, const struct slot *b, enum kind 
 	return a->len == b->len && memcmp(a->name, b->name, a->len) == 0;
 }
 
+static int principal_to_ids(struct slot *s)
+{
+	uid_t uid;
+	gid_t gid;
+	const int rc = nfs4_gss_princ_to_ids((char[]){ "krb5" }, s->name, &uid, &gid);
+
+	s->id = uid;
+	s->gid = gid;
+	return rc;
+}
+
 static int ask_library(struct idmap *m, enum kind kind, struct slot *s)
 {
 	switch (kind) {
@@ -121,6 +135,8 @@ static int ask_library(struct idmap *m, enum kind kind, struct slot *s)
 		return nfs4_gid_to_name(s->id, m->domain, s->name, sizeof(s->name));
 	case NAME_TO_UID:
 		return nfs4_name_to_uid(s->name, &s->id);
+	case PRINCIPAL:
+		return principal_to_ids(s);
 	default:
 		return nfs4_name_to_gid(s->name, &s->id);
 	}
@@ -330,6 +346,24 @@ static int name_to_gid(void *ctx, const struct sockaddr *peer, const char *name,
 	struct job j = { .m = ctx, .kind = NAME_TO_GID };
 
 	return name_to_id(&j, peer, name, len, gid);
+}
+
+int idmap_principal(struct idmap *m, const struct sockaddr *peer, const char *name, size_t len,
+		    uint32_t *uid, uint32_t *gid)
+{
+	struct job j = { .m = m, .kind = PRINCIPAL };
+	struct slot s;
+
+	if (len > NAME_MAX_LEN)
+		return -ENOENT;
+	memcpy(j.s.name, name, len);
+	j.s.len = (uint32_t)len;
+	j.at = hash_name(name, (uint32_t)len);
+	if (look_up(&j, peer, &s) != 0)
+		return -EAGAIN;
+	*uid = s.id;
+	*gid = s.gid;
+	return s.rc;
 }
 
 void idmap_view(struct idmap *m, struct nfs4_idmap *out)

@@ -14,14 +14,20 @@
 struct askers;
 struct idmap;
 
-/* askers: threads that wait for the library; NULL: each caller waits. NULL: no memory. */
-struct idmap *idmap_new(struct askers *askers);
+/* askers: threads that wait for the library; NULL: each caller waits. file: its configuration, borrowed; NULL: idmapd.conf(5).
+ * NULL: no memory. */
+struct idmap *idmap_new(struct askers *askers, const char *file);
 /* No question may be under way. */
 void idmap_free(struct idmap *m);
 
 /* Reads the library's configuration, which may ask the name service for this machine's domain.
  * Without this call the first question does so. 0, or -ENOENT: nothing will be mapped. */
 int idmap_start(struct idmap *m);
+
+/* The user that a Kerberos principal stands for, by idmapd.conf(5), and his group. 0; -ENOENT: it is nobody's; -EAGAIN: not known
+ * yet, asked on behalf of the peer. Does not wait. */
+int idmap_principal(struct idmap *m, const struct sockaddr *peer, const char *name, size_t len,
+		    uint32_t *uid, uint32_t *gid);
 
 /* Fills in the functions and their context. */
 void idmap_view(struct idmap *m, struct nfs4_idmap *out);

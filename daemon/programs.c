@@ -8,6 +8,8 @@
 #include "daemon/dialer.h"
 #include "daemon/groups.h"
 #include "daemon/idmap.h"
+#include "daemon/principals.h"
+#include "gss/gss.h"
 #include "nfs3/nfs3_server.h"
 #include "nfs4/nfs4_server.h"
 #include "lib/clock.h"
@@ -44,6 +46,59 @@ static bool rebooted(void *ctx, const struct nsm_reboot *r)
 	const struct programs *p = ctx;
 
 	return nlm_host_rebooted(p->nfs3, r);
+}
+
+static const char *idmap_file(const struct cfg_settings *set)
+{
+	return set->nfs4.idmap_file && set->nfs4.idmap_file[0] ? set->nfs4.idmap_file : NULL;
+}
+
+/* Without a key to serve with there is no RPCSEC_GSS, which is an error only if the administrator asks for it. */
+static int start_gss(const struct programs_config *cfg, struct programs *p, struct rpc_server *rpc)
+{
+	const struct cfg_gss *set = &cfg->settings->gss;
+	const struct rn_logger *log = &cfg->logs->of[LOG_DAEMON];
+	const struct gss_config gss = {
+		.keytab = set->keytab && set->keytab[0] ? set->keytab : NULL,
+		.principal = set->principal,
+		.max_contexts = (unsigned)set->max_contexts,
+		.log = log,
+	};
+	const char *keytab = gss.keytab ? gss.keytab : "the system's keytab";
+	char why[GSS_WHY] = "";
+	int rc;
+
+	if (set->enabled == CFG_NO)
+		return 0;
+	rc = gss_new(&gss, &p->gss, why);
+	if (rc == -EACCES && set->enabled == CFG_AUTO) {
+		rn_info(log, "no Kerberos: %s has no key for %s: %s", keytab, set->principal, why);
+		return 0;
+	}
+	if (rc == -EACCES)
+		rn_err(log,
+		       "gss.enabled is yes, but %s has no key for %s: %s; put one there, or set "
+		       "gss.enabled = auto",
+		       keytab, set->principal, why);
+	if (rc)
+		return rc;
+	p->idmap = idmap_new(cfg->askers, idmap_file(cfg->settings));
+	if (!p->idmap)
+		return -ENOMEM;
+	gss_secure(p->gss, rpc);
+	rpc->identify = principals_identify;
+	rpc->identify_ctx = p->idmap;
+	return 0;
+}
+
+int programs_reload(struct programs *p, const struct rn_logger *log)
+{
+	char why[GSS_WHY] = "";
+	const int rc = p->gss ? gss_reload(p->gss, why) : 0;
+
+	if (rc)
+		rn_warn(log, "the keytab cannot be read again, the old keys stay in use: %s", why);
+	return rc;
 }
 
 /* The records are read before NFSv4 begins the grace period. */
@@ -100,17 +155,17 @@ static int start_nfs3(const struct programs_config *cfg, struct programs *p)
 	nfs3.in_grace = in_grace;
 	nfs3.grace_ctx = p;
 	nfs3.nsm = p->nsm;
-	if (set->manage_gids) {
-		nfs3.lookup_groups = groups_lookup;
-		nfs3.lookup_ctx = p->groups;
-	}
+	nfs3.manage_gids = set->manage_gids;
+	nfs3.lookup_groups = p->groups ? groups_lookup : NULL;
+	nfs3.lookup_ctx = p->groups;
 	return nfs3_server_new(&nfs3, &p->nfs3);
 }
 
 static int start_idmap(const struct programs_config *cfg, struct programs *p,
 		       struct nfs4_idmap *out)
 {
-	p->idmap = idmap_new(cfg->askers);
+	if (!p->idmap)
+		p->idmap = idmap_new(cfg->askers, idmap_file(cfg->settings));
 	if (!p->idmap)
 		return -ENOMEM;
 	idmap_view(p->idmap, out);
@@ -177,10 +232,9 @@ static int start_nfs4(const struct programs_config *cfg, struct programs *p)
 		return -ENOMEM;
 	rn_budget_init(&p->nfs4_memory, cfg->budget->max / NFS4_SHARE);
 	p->budget = cfg->budget;
-	if (set->manage_gids) {
-		nfs4.lookup_groups = groups_lookup;
-		nfs4.lookup_ctx = p->groups;
-	}
+	nfs4.manage_gids = set->manage_gids;
+	nfs4.lookup_groups = p->groups ? groups_lookup : NULL;
+	nfs4.lookup_ctx = p->groups;
 	if (set->idmap != CFG_IDMAP_NUMBERS)
 		rc = start_idmap(cfg, p, &nfs4.idmap);
 	return rc ? rc : nfs4_server_new(&nfs4, &p->nfs4);
@@ -217,7 +271,10 @@ int programs_start(const struct programs_config *cfg, struct programs *p, struct
 	const struct cfg_settings *set = cfg->settings;
 	int rc;
 
-	if (set->nfs3.manage_gids || set->nfs4.manage_gids) {
+	rc = start_gss(cfg, p, rpc);
+	if (rc)
+		return rc;
+	if (p->gss || set->nfs3.manage_gids || set->nfs4.manage_gids) {
 		p->groups = groups_new(cfg->askers);
 		if (!p->groups)
 			return -ENOMEM;
@@ -253,6 +310,7 @@ void programs_stop(struct programs *p)
 	nsm_free(p->nsm);
 	if (p->budget)
 		rn_budget_give(p->budget, p->nfs4_memory.max);
+	gss_free(p->gss);
 	groups_free(p->groups);
 	idmap_free(p->idmap);
 }

@@ -18,6 +18,7 @@ struct askers;
 struct dialer;
 struct groups;
 struct idmap;
+struct gss;
 struct nfs3_server;
 struct nfs4_server;
 struct nsm;
@@ -38,6 +39,7 @@ struct programs_config {
 };
 
 struct programs {
+	struct gss *gss; /* NULL: calls under RPCSEC_GSS are refused */
 	struct groups *groups;
 	struct idmap *idmap;
 	struct nsm *nsm; /* NULL: no record of NFSv3's locks is kept */
@@ -62,5 +64,7 @@ struct programs {
  * programs_stop() releases everything, when no request is under way any more. */
 int programs_start(const struct programs_config *cfg, struct programs *p, struct rpc_server *rpc);
 void programs_stop(struct programs *p);
+/* Reads again what a reload of the exports does not: the keytab. 0 or -errno; the old keys then stay. */
+int programs_reload(struct programs *p, const struct rn_logger *log);
 
 #endif

@@ -67,6 +67,14 @@ bool nfs_still_served(const struct vfs_exports *exports, uint32_t export_id,
 	return rc == 0 || rc == -EAGAIN || rc == -ETIMEDOUT;
 }
 
+/* A principal that is nobody's has no groups. */
+static bool wants_lookup(const struct nfs_groups *groups, const struct rpc_cred *cred)
+{
+	if (!groups->lookup || cred->sec == RPC_SEC_NONE || cred->uid == (uint32_t)-1)
+		return false;
+	return cred->principal || !groups->gss_only;
+}
+
 int nfs_caller(const struct nfs_groups *groups, const struct rpc_cred *cred,
 	       const struct vfs_access *access, struct vfs_cred *out)
 {
@@ -76,7 +84,7 @@ int nfs_caller(const struct nfs_groups *groups, const struct rpc_cred *cred,
 	out->gid = cred->gid;
 	out->ngroups = cred->ngids;
 	memcpy(out->groups, cred->gids, cred->ngids * sizeof(cred->gids[0]));
-	if (cred->sec != RPC_SEC_NONE && groups->lookup && !(access->flags & VFS_ALL_SQUASH))
+	if (wants_lookup(groups, cred) && !(access->flags & VFS_ALL_SQUASH))
 		rc = groups->lookup(groups->ctx, groups->peer, out);
 	vfs_cred_squash(out, access, cred->sec == RPC_SEC_NONE);
 	return rc;

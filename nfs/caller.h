@@ -16,6 +16,8 @@ struct nfs_groups {
 	int (*lookup)(void *ctx, const struct sockaddr *peer, struct vfs_cred *cred);
 	void *ctx;
 	const struct sockaddr *peer;
+	/* True: calls under AUTH_SYS keep their own groups, and only users of RPCSEC_GSS are looked up. */
+	bool gss_only;
 };
 
 /* 0, or -EACCES: the export wants a reserved port and the client has another. RDMA has no such

@@ -9,7 +9,7 @@ struct rn_pipe *nfs_read_pages(const struct rpc_request *req, struct vfs_io *io)
 {
 	const struct rpc_conn *conn = req->conn;
 
-	if (io->count < VFS_PAGES_LEAST || !conn->ops->takes_pipes || !conn->client ||
+	if (io->count < VFS_PAGES_LEAST || !rpc_reply_takes_pipes(req) || !conn->client ||
 	    req->out.nbulks == XDR_BULKS_MAX)
 		return NULL;
 	struct rn_pipe *p =

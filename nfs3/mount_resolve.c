@@ -252,7 +252,8 @@ static int enter(struct rpc_request *req, struct walk *w, const char **rest)
 	const struct nfs3_server *s = req->program_ctx;
 	const struct nfs3_config *cfg = &s->cfg;
 	const struct sockaddr *peer = (const struct sockaddr *)&req->conn->peer;
-	const struct nfs_groups groups = { cfg->lookup_groups, cfg->lookup_ctx, peer };
+	const struct nfs_groups groups = { cfg->lookup_groups, cfg->lookup_ctx, peer,
+					   !cfg->manage_gids };
 	struct vfs_ctx *ctx = w->ctx;
 	int rc;
 

@@ -56,7 +56,8 @@ int nfs3_op_open(struct nfs3_op *op, const struct vfs_fh *fh, unsigned flags)
 	const struct sockaddr *peer = (const struct sockaddr *)&op->req->conn->peer;
 	const struct nfs3_config *cfg = &op->server->cfg;
 	const struct vfs_exports *exports = &cfg->exports;
-	const struct nfs_groups groups = { cfg->lookup_groups, cfg->lookup_ctx, peer };
+	const struct nfs_groups groups = { cfg->lookup_groups, cfg->lookup_ctx, peer,
+					   !cfg->manage_gids };
 	bool weak;
 	int rc;
 

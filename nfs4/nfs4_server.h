@@ -57,6 +57,7 @@ struct nfs4_config {
 	/* As in nfs3_config: supplementary groups from the server's own databases, or NULL. */
 	int (*lookup_groups)(void *ctx, const struct sockaddr *peer, struct vfs_cred *cred);
 	void *lookup_ctx;
+	bool manage_gids;
 	/* Called at the end of each operation, on its worker; may be NULL. */
 	void (*observe_op)(void *ctx, const struct rpc_request *req, const struct nfs4_op_end *end);
 	void *observe_ctx;

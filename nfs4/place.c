@@ -82,7 +82,8 @@ static int enter_export(struct nfs4_compound *c, uint32_t id, struct nfs4_place 
 	const struct nfs4_config *cfg = &c->server->cfg;
 	const struct rpc_cred *cred = &c->req->call.cred;
 	const struct sockaddr *peer = (const struct sockaddr *)&c->req->conn->peer;
-	const struct nfs_groups groups = { cfg->lookup_groups, cfg->lookup_ctx, peer };
+	const struct nfs_groups groups = { cfg->lookup_groups, cfg->lookup_ctx, peer,
+					   !cfg->manage_gids };
 	int rc = cfg->exports.by_id(cfg->exports.ctx, id, peer, &p->ctx.exp, &p->ctx.access);
 
 	/* A caller who may not use an export does not learn whether it exists. */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "lib/clock.h"
+#include "lib/util.h"
 #include "rpc/worker.h"
 
 #define ACCEPTED_HEADER 24u /* bytes of an accepted reply before its results */
@@ -37,22 +38,30 @@ static void give_back(struct rpc_request *req, void (*by)(struct rpc_request *re
 	by(req);
 }
 
+/* The way to end a connection that gets no answer. */
+static void (*closing(const struct rpc_request *req))(struct rpc_request *)
+{
+	return req->conn->ops->garbage ? req->conn->ops->garbage : req->conn->ops->drop;
+}
+
 /* Sends req->out if the client offered room for it. */
 static void answer(struct rpc_request *req, bool error)
 {
 	const bool fits = rpc_reply_ok(req);
 
 	observe(req, error || !fits);
-	if (fits)
-		give_back(req, req->conn->ops->reply);
-	else
+	if (!fits)
 		give_back(req, req->conn->ops->too_long);
+	else if (req->secured && !req->server->security->protect(req))
+		give_back(req, closing(req));
+	else
+		give_back(req, req->conn->ops->reply);
 }
 
 static void restart_reply(struct rpc_request *req)
 {
 	xdr_out_release(&req->out);
-	xdr_out_init(&req->out, req->head->data, req->head->size);
+	xdr_out_init(&req->out, req->head->data, rpc_reply_head_size(req, req->head->size));
 }
 
 static void refuse(struct rpc_request *req, enum rpc_accept_stat stat)
@@ -233,23 +242,37 @@ static enum rpc_run admit(const struct rpc_request *req)
 	return flags & RPC_FOR_ALL ? RPC_RUN_DONE : RPC_RUN_AUTH_BADCRED;
 }
 
+/* RPC_RUN_DONE if the caller's identity is known. */
+static enum rpc_run identify(struct rpc_request *req)
+{
+	const struct rpc_server *server = req->server;
+
+	if (!req->secured || req->call.proc == 0)
+		return RPC_RUN_DONE;
+	return server->identify ? server->identify(server->identify_ctx, req)
+				: RPC_RUN_AUTH_BADCRED;
+}
+
 static void run_proc(struct rpc_request *req)
 {
 	const struct rpc_server *server = req->server;
 
 	req->standing = RPC_ADMITTED;
+	enum rpc_run how = RPC_RUN_DONE;
+
 	if (req->call.proc != 0 && server->standing) {
 		req->standing = server->standing(server->standing_ctx, req->conn);
-		const enum rpc_run how = admit(req);
-
-		if (how == RPC_RUN_AGAIN) {
-			wait_a_while(req, redispatch);
-			return;
-		}
-		if (how != RPC_RUN_DONE) {
-			finish(req, how);
-			return;
-		}
+		how = admit(req);
+	}
+	if (how == RPC_RUN_DONE)
+		how = identify(req);
+	if (how == RPC_RUN_AGAIN) {
+		wait_a_while(req, redispatch);
+		return;
+	}
+	if (how != RPC_RUN_DONE) {
+		finish(req, how);
+		return;
 	}
 	if (!decode_args(req)) {
 		refuse(req, RPC_GARBAGE_ARGS);
@@ -313,6 +336,63 @@ static void find_and_run(struct rpc_server *server, struct rpc_request *req)
 		run_proc(req);
 }
 
+/* Goes on with a call that was verified, at its arguments. */
+static void resume(struct rpc_request *req)
+{
+	req->args_at = req->secured->args_at;
+	restart_reply(req);
+	xdr_in_init(&req->in, req->seg, req->nseg, &req->arena);
+	xdr_skip(&req->in, req->args_at);
+	find_and_run(req->server, req);
+}
+
+/* Leaves room for the verifier and what wraps the results. */
+static void limit_reply(struct rpc_request *req)
+{
+	const size_t overhead = req->secured->overhead;
+
+	req->reply_max -= rn_min(overhead, req->reply_max);
+	if (req->secured->wraps)
+		req->nbulk_rooms = 0;
+}
+
+void rpc_secure_end(struct rpc_request *req, enum rpc_secure_verdict verdict,
+		    enum rpc_auth_stat stat)
+{
+	switch (verdict) {
+	case RPC_SECURE_CALL:
+		limit_reply(req);
+		resume(req);
+		return;
+	case RPC_SECURE_PENDING:
+		return;
+	case RPC_SECURE_ANSWER:
+		answer(req, false);
+		return;
+	case RPC_SECURE_DROP:
+		give_back(req, req->conn->ops->drop);
+		return;
+	case RPC_SECURE_REFUSE:
+		refuse_auth(req, stat);
+		return;
+	case RPC_SECURE_GARBAGE:
+		refuse(req, RPC_GARBAGE_ARGS);
+		return;
+	case RPC_SECURE_AGAIN:
+		if (!req->must_answer) {
+			wait_a_while(req, redispatch);
+			return;
+		}
+		break;
+	case RPC_SECURE_MOVE:
+		rpc_requeue(req, redispatch);
+		return;
+	case RPC_SECURE_FAILED:
+		break;
+	}
+	refuse(req, RPC_SYSTEM_ERR);
+}
+
 static void start(struct rpc_server *server, struct rpc_request *req)
 {
 	req->server = server;
@@ -327,11 +407,25 @@ static void start(struct rpc_server *server, struct rpc_request *req)
 	xdr_in_init(&req->in, req->seg, req->nseg, &req->arena);
 }
 
+static void secured(struct rpc_server *server, struct rpc_request *req, enum rpc_auth_stat stat)
+{
+	enum rpc_secure_verdict v = RPC_SECURE_REFUSE;
+
+	if (server->security)
+		v = server->security->accept(server->security_ctx, req, &stat);
+	rpc_secure_end(req, v, stat);
+}
+
 void rpc_dispatch(struct rpc_server *server, struct rpc_request *req)
 {
 	enum rpc_auth_stat stat;
 
 	start(server, req);
+	/* A verified call has been unwrapped, and would now seem to be a replay of itself. */
+	if (req->secured) {
+		resume(req);
+		return;
+	}
 	switch (rpc_decode_call(&req->in, &req->call, &stat)) {
 	case RPC_HEADER_NOT_A_CALL:
 		if (req->conn->ops->garbage)
@@ -347,13 +441,16 @@ void rpc_dispatch(struct rpc_server *server, struct rpc_request *req)
 		refuse(req, RPC_GARBAGE_ARGS);
 		return;
 	case RPC_HEADER_AUTH:
-		/* NULL needs no credential, but under RPCSEC_GSS it carries a context's creation,
-		 * which must not seem to succeed. */
+		/* NULL needs no credential, but under RPCSEC_GSS it carries a context's creation, which
+		 * must not seem to succeed. */
 		if (req->call.proc != 0 || req->call.cred.flavor == RPC_RPCSEC_GSS) {
 			refuse_auth(req, stat);
 			return;
 		}
 		break;
+	case RPC_HEADER_SECURED:
+		secured(server, req, stat);
+		return;
 	case RPC_HEADER_OK:
 		break;
 	}
@@ -367,15 +464,17 @@ int rpc_reply_grow(struct rpc_request *req, size_t size)
 
 	if (size <= out->size - out->used)
 		return 0;
-	if (size > RN_PAYLOAD_MAX - out->used)
+	const size_t overhead = req->secured ? req->secured->overhead : 0;
+
+	if (size > RN_PAYLOAD_MAX - out->used || size + overhead > RN_PAYLOAD_MAX - out->used)
 		return -ENOMEM;
-	struct rn_payload *p =
-		rn_payload_get_for(req->server->pool, out->used + size, rpc_request_account(req));
+	struct rn_payload *p = rn_payload_get_for(req->server->pool, out->used + size + overhead,
+						  rpc_request_account(req));
 	if (!p)
 		return -ENOMEM;
 	memcpy(p->data, out->base, out->used);
 	out->base = p->data;
-	out->size = p->size;
+	out->size = rpc_reply_head_size(req, p->size);
 	rn_payload_put(req->long_head);
 	req->long_head = p;
 	return 0;

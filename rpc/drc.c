@@ -16,6 +16,7 @@
 #include "lib/util.h"
 #include "lib/clock.h"
 #include "rpc/address.h"
+#include "rpc/principal.h"
 #include "rpc/worker.h"
 
 #define DRC_SHARDS_MAX 16
@@ -128,8 +129,10 @@ void drc_free(struct drc *drc)
 		struct drc_entry *e;
 
 		if (s->entries && s->buckets)
-			TAILQ_FOREACH (e, &s->finished, age)
+			TAILQ_FOREACH (e, &s->finished, age) {
+				rpc_principal_put(e->cred.principal);
 				free(e->reply);
+			}
 		free(s->entries);
 		free(s->buckets);
 		pthread_mutex_destroy(&s->lock);
@@ -199,6 +202,8 @@ static void forget(struct drc_entry *e)
 	s->stats.entries--;
 	s->bytes -= e->reply_len;
 	free(e->reply);
+	rpc_principal_put(e->cred.principal);
+	e->cred.principal = NULL;
 	e->reply = NULL;
 	e->reply_len = 0;
 	LIST_INSERT_HEAD(&s->unused, e, link);
@@ -273,6 +278,7 @@ static enum drc_verdict insert(struct drc_shard *s, struct entry_list *bucket,
 	LIST_REMOVE(e, link);
 	e->key = *k;
 	e->cred = req->call.cred;
+	rpc_principal_ref(e->cred.principal);
 	e->conn_id = req->conn->id;
 	e->parked = NULL;
 	LIST_INSERT_HEAD(bucket, e, link);
@@ -284,8 +290,13 @@ static enum drc_verdict insert(struct drc_shard *s, struct entry_list *bucket,
 
 static bool same_caller(const struct rpc_cred *a, const struct rpc_cred *b)
 {
-	return a->flavor == b->flavor && a->uid == b->uid && a->gid == b->gid &&
-	       a->ngids == b->ngids && memcmp(a->gids, b->gids, a->ngids * sizeof(a->gids[0])) == 0;
+	if (a->flavor != b->flavor || !rpc_principal_is(a->principal, b->principal))
+		return false;
+	/* What a name service makes of a principal may differ by the time of the retransmission. */
+	if (a->principal)
+		return true;
+	return a->uid == b->uid && a->gid == b->gid && a->ngids == b->ngids &&
+	       memcmp(a->gids, b->gids, a->ngids * sizeof(a->gids[0])) == 0;
 }
 
 /* Under the lock: the entry of this call, unless it is too old. */

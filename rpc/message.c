@@ -55,15 +55,46 @@ static enum rpc_auth_stat check_cred(struct auth_blob *a, struct rpc_cred *cred)
 	}
 }
 
-/* The fault of the credential or verifier, if there is one. */
-static enum rpc_auth_stat get_cred(struct xdr_in *x, struct rpc_cred *cred)
+static const uint8_t *keep(struct xdr_in *x, const struct auth_blob *a)
 {
+	uint8_t *p = x->arena ? rn_arena_alloc(x->arena, a->len + 1u) : NULL;
+
+	if (p)
+		memcpy(p, a->body, a->len);
+	return p;
+}
+
+/* Keeps both bodies of a call under RPCSEC_GSS. Without an arena such calls are refused. */
+static enum rpc_auth_stat get_secured(struct xdr_in *x, struct rpc_call *call,
+				      const struct auth_blob *cred)
+{
+	struct auth_blob verf;
+
+	call->signed_len = xdr_in_pos(x);
+	if (!get_auth(x, &verf))
+		return RPC_AUTH_BADVERF;
+	if (x->err)
+		return RPC_AUTH_OK;
+	call->auth = keep(x, cred);
+	call->verf = keep(x, &verf);
+	call->auth_len = cred->len;
+	call->verf_len = verf.len;
+	call->verf_flavor = verf.flavor;
+	return call->auth && call->verf ? RPC_AUTH_OK : RPC_AUTH_REJECTEDCRED;
+}
+
+/* The fault of the credential or verifier, if there is one. */
+static enum rpc_auth_stat get_cred(struct xdr_in *x, struct rpc_call *call)
+{
+	struct rpc_cred *cred = &call->cred;
 	struct auth_blob a, verf;
 
 	const bool fits = get_auth(x, &a);
 	cred->flavor = a.flavor;
 	if (!fits)
 		return RPC_AUTH_BADCRED;
+	if (a.flavor == RPC_RPCSEC_GSS && !x->err)
+		return get_secured(x, call, &a);
 	const enum rpc_auth_stat stat = x->err ? RPC_AUTH_OK : check_cred(&a, cred);
 	if (stat != RPC_AUTH_OK)
 		return stat;
@@ -89,10 +120,15 @@ enum rpc_header_result rpc_decode_call(struct xdr_in *x, struct rpc_call *call,
 	call->prog = xdr_get_u32(x);
 	call->vers = xdr_get_u32(x);
 	call->proc = xdr_get_u32(x);
-	*stat = get_cred(x, &call->cred);
+	*stat = get_cred(x, call);
 	if (x->err)
 		return RPC_HEADER_GARBAGE;
-	return *stat == RPC_AUTH_OK ? RPC_HEADER_OK : RPC_HEADER_AUTH;
+	if (*stat != RPC_AUTH_OK)
+		return RPC_HEADER_AUTH;
+	if (call->cred.flavor != RPC_RPCSEC_GSS)
+		return RPC_HEADER_OK;
+	*stat = RPC_AUTH_REJECTEDCRED;
+	return RPC_HEADER_SECURED;
 }
 
 void rpc_put_call(struct xdr_out *x, const struct rpc_callee *to, enum rpc_auth_flavor flavor,

@@ -35,6 +35,8 @@ enum rpc_auth_stat {
 	RPC_AUTH_REJECTEDVERF = 4,
 	RPC_AUTH_TOOWEAK = 5,
 	RPC_AUTH_FAILED = 7,
+	RPC_GSS_CREDPROBLEM = 13, /* RFC 2203 section 5.1 */
+	RPC_GSS_CTXPROBLEM = 14,
 };
 enum rpc_auth_flavor {
 	RPC_AUTH_NONE = 0,
@@ -74,6 +76,11 @@ struct rpc_cred {
 struct rpc_call {
 	uint32_t xid, rpcvers, prog, vers, proc;
 	struct rpc_cred cred;
+	/* Under RPCSEC_GSS: bodies of the credential and the verifier, in the arena, and the number of bytes from the
+	 * xid to the end of the credential, which the verifier signs. */
+	const uint8_t *auth, *verf;
+	uint32_t auth_len, verf_len, verf_flavor;
+	size_t signed_len;
 };
 
 /* Result of decoding a call header. */
@@ -82,7 +89,9 @@ enum rpc_header_result {
 	RPC_HEADER_NOT_A_CALL, /* too short for an answer, or a reply: close or drop */
 	RPC_HEADER_MISMATCH,   /* rpcvers is not 2: reply RPC_MISMATCH */
 	RPC_HEADER_AUTH,       /* *stat says why: reply AUTH_ERROR */
-	RPC_HEADER_GARBAGE,    /* header cut short after the version: reply GARBAGE_ARGS */
+	/* The credential is RPCSEC_GSS, for rpc/security.h to judge; *stat is for servers without it. */
+	RPC_HEADER_SECURED,
+	RPC_HEADER_GARBAGE, /* header cut short after the version: reply GARBAGE_ARGS */
 };
 
 enum rpc_header_result rpc_decode_call(struct xdr_in *x, struct rpc_call *call,

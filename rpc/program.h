@@ -12,6 +12,7 @@
 
 #include "rpc/drc.h"
 #include "rpc/request.h"
+#include "rpc/security.h"
 
 enum rpc_run {
 	RPC_RUN_DONE,	 /* the result is in req->out */
@@ -109,6 +110,9 @@ struct rpc_server {
 	 */
 	enum rpc_run (*identify)(void *ctx, struct rpc_request *req);
 	void *identify_ctx;
+	/* RPCSEC_GSS; NULL: such calls are refused with AUTH_REJECTEDCRED. */
+	const struct rpc_security *security;
+	void *security_ctx;
 	/* Called when a request is answered, for counters; may be NULL. req->proc is NULL when the
 	 * call was refused before its procedure was found. */
 	void (*observe)(void *ctx, const struct rpc_request *req, uint64_t elapsed_ns, bool error);

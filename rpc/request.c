@@ -5,10 +5,18 @@
 
 #include "lib/util.h"
 #include "rpc/client.h"
+#include "rpc/program.h"
 
 static void start_reply(struct rpc_request *req)
 {
 	xdr_out_init(&req->out, req->head->data, req->head->size);
+}
+
+static void end_security(struct rpc_request *req)
+{
+	if (req->secured)
+		req->server->security->release(req);
+	req->secured = NULL;
 }
 
 struct rpc_request *rpc_request_new(struct rn_payload_pool *pool)
@@ -52,6 +60,7 @@ void rpc_request_forget_call(struct rpc_request *req)
 
 void rpc_request_reset(struct rpc_request *req)
 {
+	end_security(req);
 	rpc_request_forget_call(req);
 	xdr_out_release(&req->out);
 	rn_payload_put(req->long_head);
@@ -121,4 +130,16 @@ bool rpc_reply_ok(const struct rpc_request *req)
 			return false;
 	}
 	return stream_length(req) <= req->reply_max;
+}
+
+bool rpc_reply_takes_pipes(const struct rpc_request *req)
+{
+	return req->conn->ops->takes_pipes && !(req->secured && req->secured->wraps);
+}
+
+size_t rpc_reply_head_size(const struct rpc_request *req, size_t buffer)
+{
+	const size_t overhead = req->secured ? req->secured->overhead : 0;
+
+	return buffer > overhead ? buffer - overhead : 0;
 }

@@ -35,6 +35,7 @@ struct rpc_backchannel;
 struct rpc_client;
 struct rpc_conns;
 struct rpc_worker;
+struct rpc_secured;
 
 struct rpc_conn_ops {
 	const char *netid; /* "tcp", "rdma": for logs and counters */
@@ -47,7 +48,7 @@ struct rpc_conn_ops {
 	bool takes_pipes;
 	/* Sends the reply in req->out. Always takes the request back. */
 	void (*reply)(struct rpc_request *req);
-	/* Sends no reply: for duplicates in flight and closed connections only. Always takes the
+	/* Sends no reply: for duplicates in flight, calls that RFC 2203 has discarded, and closed connections only. Always takes the
 	 * request back. */
 	void (*drop)(struct rpc_request *req);
 	/* The reply does not fit what the client offered: RDMA answers ERR_CHUNK (RFC 8166 section
@@ -177,6 +178,9 @@ struct rpc_request {
 	struct drc_entry *drc; /* in-progress entry, or NULL */
 	struct rpc_server *server;
 
+	/* State of a call under RPCSEC_GSS whose verifier was right; NULL: another flavour. For rpc/security.h. */
+	struct rpc_secured *secured;
+
 	/* The reply. out starts at head; a handler with a long reply moves it to a payload buffer
 	 * with rpc_reply_grow(). */
 	struct xdr_out out;
@@ -217,6 +221,11 @@ uint32_t rpc_reply_bulk_chunk(const struct rpc_request *req);
 bool rpc_reply_fits(const struct rpc_request *req, size_t head, uint32_t bulk);
 /* True if the reply fits as it is. */
 bool rpc_reply_ok(const struct rpc_request *req);
+
+/* True if bulk items of the reply may be in pipes. */
+bool rpc_reply_takes_pipes(const struct rpc_request *req);
+/* Bytes that the head of the reply may have: its buffer, but for what securing the reply adds. */
+size_t rpc_reply_head_size(const struct rpc_request *req, size_t buffer);
 
 /* Consumer of the calls that transports receive. submit never fails and takes the request over;
  * req->conn holds a reference for it. Callable from any transport thread. */

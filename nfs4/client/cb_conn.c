@@ -27,6 +27,9 @@ static bool get_route(const struct nfs4_compound *c, const struct nfs4_callback_
 
 	*out = (struct rpc_route){ 0 };
 	nfs4_peer_address(c, &peer, netid);
+	/* Such a client's calls come by RPCSEC_GSS, and it believes no others (RFC 7530 section 3.2.3): it is not called. */
+	if (c->req->call.cred.principal)
+		return false;
 	if (!c->server->cfg.dialer.dial || a->program < TRANSIENT_FIRST ||
 	    a->program > TRANSIENT_LAST || !nfs4_parse_uaddr(a->netid, a->addr, &out->to) ||
 	    memcmp(&out->to.sin6_addr, &peer.sin6_addr, sizeof(peer.sin6_addr)) != 0)

@@ -331,6 +331,8 @@ static const char *other_value(const struct cfg_row *row)
 		return strcmp(row->def, "yes") ? "yes" : "no";
 	case CFG_PATH:
 		return "/somewhere/else";
+	case CFG_NAME:
+		return "nfs/host@REALM";
 	case CFG_ENUM:
 		return row->words[strcmp(row->def, row->words[0]) ? 0 : 1];
 	case CFG_ADDRS:

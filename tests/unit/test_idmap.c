@@ -13,7 +13,7 @@ static struct nfs4_idmap view;
 
 static void start(void)
 {
-	m = idmap_new(NULL);
+	m = idmap_new(NULL, NULL);
 	idmap_view(m, &view);
 }
 

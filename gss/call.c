@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * From a call's credential to its arguments in plain text (RFC 2203 section 5.3). What may fail for want of
+ * memory comes before the sequence number is used up, as such a call is looked at again later.
+ */
+#include "gss/gss_private.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/clock.h"
+#include "lib/util.h"
+#include "rpc/worker.h"
+
+/* Longer arguments are not unwrapped on an event thread, which others wait for. */
+#define PROMPT_MOST 16384u
+/* From the xid to the end of the longest credential: RFC 5531 section 9. */
+#define SIGNED_MOST (8u * 4u + RPC_AUTH_BYTES_MAX)
+
+void gss_release_call(struct rpc_request *req)
+{
+	struct gss_call *c = rn_container_of(req->secured, struct gss_call, base);
+
+	gss_context_put(c->context);
+	free(c);
+}
+
+static bool verifier_is_right(struct gss_context *x, const struct rpc_request *req)
+{
+	const struct rpc_call *call = &req->call;
+	uint8_t header[SIGNED_MOST];
+	struct gss_mech_piece piece = { header, call->signed_len };
+	struct xdr_in in;
+	bool right;
+
+	if (call->signed_len > sizeof(header))
+		return false;
+	xdr_in_init(&in, req->seg, req->nseg, NULL);
+	xdr_get_fixed(&in, header, (uint32_t)call->signed_len);
+	pthread_mutex_lock(&x->lock);
+	right = !in.err && gss_mech_verify(x->mech, &piece, 1, call->verf, call->verf_len);
+	pthread_mutex_unlock(&x->lock);
+	return right;
+}
+
+static bool take_number(struct gss_context *x, uint32_t seq)
+{
+	bool fresh;
+
+	pthread_mutex_lock(&x->lock);
+	fresh = gss_window_take(&x->window, seq);
+	pthread_mutex_unlock(&x->lock);
+	return fresh;
+}
+
+/* Bytes that the reply grows by. An integrity or privacy body has a length word and the sequence number. */
+static size_t overhead_of(const struct gss_context *x, uint32_t service)
+{
+	const size_t mic = x->mic_len + rn_xdr_pad(x->mic_len);
+
+	switch (service) {
+	case GSS_INTEGRITY:
+		return mic + 4 + 4 + 4 + mic;
+	case GSS_PRIVACY:
+		return mic + 4 + 4 + x->wrap_len + 3;
+	default:
+		return mic;
+	}
+}
+
+static struct gss_call *call_new(struct gss_context *x, const struct gss_cred *cred)
+{
+	struct gss_call *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	atomic_fetch_add_explicit(&x->refs, 1, memory_order_relaxed);
+	c->context = x;
+	c->seq = cred->seq;
+	c->service = cred->proc == GSS_DESTROY ? GSS_NONE : cred->service;
+	c->base.wraps = c->service != GSS_NONE;
+	c->base.overhead = overhead_of(x, c->service);
+	return c;
+}
+
+static void set_identity(struct rpc_request *req, const struct gss_call *c, uint32_t service)
+{
+	static const enum rpc_sec secs[] = { [GSS_NONE] = RPC_SEC_KRB5,
+					     [GSS_INTEGRITY] = RPC_SEC_KRB5I,
+					     [GSS_PRIVACY] = RPC_SEC_KRB5P };
+	struct rpc_cred *cred = &req->call.cred;
+
+	cred->sec = secs[service];
+	cred->principal = c->context->principal;
+}
+
+/* Cuts the message behind its first `len` bytes from `at` on. */
+static void cut(struct rpc_request *req, size_t at, size_t len)
+{
+	size_t end = at + len;
+
+	for (unsigned i = 0; i < req->nseg; i++) {
+		req->seg[i].len = (uint32_t)rn_min(req->seg[i].len, end);
+		end -= req->seg[i].len;
+	}
+}
+
+/* The pieces of the message from `at` on, len bytes. False: there are too many. */
+static bool pieces_of(const struct rpc_request *req, size_t at, size_t len,
+		      struct gss_mech_piece *piece, unsigned *n)
+{
+	*n = 0;
+	for (unsigned i = 0; i < req->nseg && len > 0; i++) {
+		const struct rpc_seg *s = &req->seg[i];
+		const size_t skip = rn_min(at, s->len), some = rn_min(s->len - skip, len);
+
+		at -= skip;
+		len -= some;
+		if (some == 0)
+			continue;
+		if (*n == GSS_MECH_PIECES)
+			return false;
+		piece[(*n)++] = (struct gss_mech_piece){ s->base + skip, some };
+	}
+	return len == 0;
+}
+
+/* rpc_gss_integ_data (section 5.3.2.2): the arguments behind their sequence number, and a MIC of both. */
+static bool take_integrity(struct rpc_request *req, const struct gss_call *c)
+{
+	struct gss_mech_piece piece[GSS_MECH_PIECES];
+	const uint32_t len = xdr_get_u32(&req->in);
+	const size_t at = xdr_in_pos(&req->in);
+	const uint8_t *mic;
+	uint32_t mic_len, seq;
+	unsigned n;
+	bool right;
+
+	if (req->in.err || len < 4 || len % 4 != 0 || len > req->in.left)
+		return false;
+	seq = xdr_get_u32(&req->in);
+	xdr_skip(&req->in, len - 4);
+	mic = xdr_get_opaque(&req->in, GSS_MECH_MIC_MAX, &mic_len);
+	if (req->in.err || seq != c->seq || !pieces_of(req, at, len, piece, &n))
+		return false;
+	pthread_mutex_lock(&c->context->lock);
+	right = gss_mech_verify(c->context->mech, piece, n, mic, mic_len);
+	pthread_mutex_unlock(&c->context->lock);
+	if (!right)
+		return false;
+	cut(req, at, len);
+	req->secured->args_at = at + 4;
+	return true;
+}
+
+/* The encrypted body, in one piece. *own: the buffer that it was copied to, or NULL if it lies in one. */
+static enum rpc_secure_verdict gather(struct rpc_request *req, struct gss_mech_piece *token,
+				      struct rn_payload **own)
+{
+	struct gss_mech_piece piece[GSS_MECH_PIECES];
+	const uint32_t len = xdr_get_u32(&req->in);
+	uint8_t *to;
+	unsigned n;
+
+	*own = NULL;
+	if (req->in.err || len == 0 || len > req->in.left ||
+	    !pieces_of(req, xdr_in_pos(&req->in), len, piece, &n))
+		return RPC_SECURE_GARBAGE;
+	*token = piece[0];
+	if (n == 1)
+		return RPC_SECURE_CALL;
+	if (len > RN_PAYLOAD_MAX)
+		return RPC_SECURE_GARBAGE;
+	*own = rn_payload_get_for(req->server->pool, len, rpc_request_account(req));
+	if (!*own)
+		return RPC_SECURE_AGAIN;
+	*token = (struct gss_mech_piece){ (*own)->data, len };
+	to = (*own)->data;
+	for (unsigned i = 0; i < n; i++) {
+		memcpy(to, piece[i].base, piece[i].len);
+		to += piece[i].len;
+	}
+	return RPC_SECURE_CALL;
+}
+
+/* Makes `plain` the whole message. Takes over `own`; else the plain text lies in the segments' own memory. */
+static void replace_call(struct rpc_request *req, const struct gss_mech_piece *plain,
+			 struct rn_payload *own)
+{
+	if (own)
+		rpc_request_forget_call(req);
+	for (unsigned i = 0; i < req->nseg; i++) {
+		struct rpc_seg *s = &req->seg[i];
+		const bool here = plain->base >= s->base && plain->base < s->base + s->len;
+
+		s->base = here ? plain->base : s->base;
+		s->len = here ? (uint32_t)plain->len : 0;
+	}
+	if (own) {
+		req->seg[0] = (struct rpc_seg){ .base = plain->base,
+						.len = (uint32_t)plain->len,
+						.payload = own };
+		req->nseg = 1;
+	}
+	req->secured->args_at = 4; /* behind the sequence number */
+}
+
+/* rpc_gss_priv_data (section 5.3.2.3), whose token is that piece. */
+static bool take_privacy(struct rpc_request *req, const struct gss_call *c,
+			 const struct gss_mech_piece *token, struct rn_payload *own)
+{
+	struct gss_mech_piece plain;
+	uint32_t seq;
+	bool right;
+
+	pthread_mutex_lock(&c->context->lock);
+	right = gss_mech_unwrap(c->context->mech, token->base, token->len, &plain);
+	pthread_mutex_unlock(&c->context->lock);
+	if (!right || plain.len < 4) {
+		rn_payload_put(own);
+		return false;
+	}
+	memcpy(&seq, plain.base, 4);
+	replace_call(req, &plain, own);
+	return ntohl(seq) == c->seq;
+}
+
+static bool has_placed(const struct rpc_request *req)
+{
+	for (unsigned i = 0; i < req->nseg; i++) {
+		if (req->seg[i].placed)
+			return true;
+	}
+	return false;
+}
+
+static enum rpc_secure_verdict take_data(struct gss *g, struct rpc_request *req, struct gss_call *c,
+					 const struct gss_cred *cred)
+{
+	struct gss_mech_piece token = { 0 };
+	struct rn_payload *own = NULL;
+	enum rpc_secure_verdict v = RPC_SECURE_CALL;
+	bool right = true;
+
+	if (cred->service == GSS_PRIVACY)
+		v = gather(req, &token, &own);
+	if (v == RPC_SECURE_AGAIN)
+		return v;
+	if (!take_number(c->context, cred->seq)) {
+		gss_count(&g->replays);
+		rn_payload_put(own);
+		return RPC_SECURE_DROP;
+	}
+	req->secured = &c->base;
+	set_identity(req, c, cred->service);
+	c->base.args_at = xdr_in_pos(&req->in);
+	if (v == RPC_SECURE_CALL && cred->service == GSS_PRIVACY)
+		right = take_privacy(req, c, &token, own);
+	else if (cred->service == GSS_INTEGRITY)
+		right = take_integrity(req, c);
+	if (right && v == RPC_SECURE_CALL)
+		return v;
+	gss_count(&g->bad);
+	return RPC_SECURE_GARBAGE;
+}
+
+/* DESTROY (section 5.4): an empty answer with a verifier. */
+static enum rpc_secure_verdict destroy(struct gss *g, struct rpc_request *req, struct gss_call *c)
+{
+	if (!take_number(c->context, c->seq)) {
+		gss_count(&g->replays);
+		return RPC_SECURE_DROP;
+	}
+	gss_contexts_remove(g->contexts, c->context);
+	req->secured = &c->base;
+	xdr_out_init(&req->out, req->head->data, rpc_reply_head_size(req, req->head->size));
+	rpc_put_accepted(&req->out, req->call.xid, RPC_SUCCESS);
+	return RPC_SECURE_ANSWER;
+}
+
+/* A call of an established context. */
+static enum rpc_secure_verdict in_context(struct gss *g, struct rpc_request *req,
+					  const struct gss_cred *cred, struct gss_context *x,
+					  enum rpc_auth_stat *stat)
+{
+	enum rpc_secure_verdict v;
+	struct gss_call *c;
+
+	if (rn_now_ns() > x->ends_ns) {
+		*stat = RPC_GSS_CTXPROBLEM;
+		return RPC_SECURE_REFUSE;
+	}
+	if (!verifier_is_right(x, req)) {
+		gss_count(&g->bad);
+		*stat = RPC_GSS_CREDPROBLEM;
+		return RPC_SECURE_REFUSE;
+	}
+	if (cred->seq >= GSS_SEQ_MAX) {
+		*stat = RPC_GSS_CTXPROBLEM;
+		return RPC_SECURE_REFUSE;
+	}
+	/* Nothing of a protected body goes by chunks but the whole call: RFC 8166 section 8.2.2. */
+	if (cred->service != GSS_NONE && has_placed(req))
+		return RPC_SECURE_GARBAGE;
+	c = call_new(x, cred);
+	if (!c)
+		return RPC_SECURE_AGAIN;
+	v = cred->proc == GSS_DESTROY ? destroy(g, req, c) : take_data(g, req, c, cred);
+	if (!req->secured) {
+		gss_context_put(c->context);
+		free(c);
+	}
+	return v;
+}
+
+enum rpc_secure_verdict gss_accept_call(void *ctx, struct rpc_request *req,
+					enum rpc_auth_stat *stat)
+{
+	struct gss *g = ctx;
+	struct gss_context *x;
+	struct gss_cred cred;
+	enum rpc_secure_verdict v;
+
+	*stat = RPC_AUTH_BADCRED;
+	if (!gss_get_cred(req->call.auth, req->call.auth_len, &cred) ||
+	    (cred.proc != GSS_DATA && req->call.proc != 0))
+		return RPC_SECURE_REFUSE;
+	*stat = RPC_AUTH_BADVERF;
+	if (cred.proc == GSS_INIT || cred.proc == GSS_CONTINUE_INIT)
+		return req->call.verf_flavor == RPC_AUTH_NONE ? gss_establish(g, req, &cred)
+							      : RPC_SECURE_REFUSE;
+	if (req->call.verf_flavor != RPC_RPCSEC_GSS)
+		return RPC_SECURE_REFUSE;
+	if (rpc_is_prompt(req) && cred.service != GSS_NONE && req->in.left > PROMPT_MOST)
+		return RPC_SECURE_MOVE;
+	x = gss_contexts_find(g->contexts, cred.handle, cred.handle_len);
+	if (!x || !x->established) {
+		gss_context_put(x);
+		gss_count(&g->unknown);
+		*stat = RPC_GSS_CREDPROBLEM;
+		return RPC_SECURE_REFUSE;
+	}
+	v = in_context(g, req, &cred, x, stat);
+	gss_context_put(x);
+	return v;
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "gss/contexts.h"
+
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gss/mech.h"
+#include "lib/clock.h"
+#include "rpc/address.h"
+#include "rpc/principal.h"
+
+#define BUCKETS 4096u
+#define HOST_BUCKETS 1024u
+#define EVICT_LOOK 64u /* least used contexts that eviction chooses among */
+#define SWEEP 4u       /* old contexts that each new one clears away, at most */
+
+/* Lives as long as it has contexts. */
+struct gss_host {
+	LIST_ENTRY(gss_host) link;
+	uint8_t address[16];
+	unsigned established, half;
+};
+
+TAILQ_HEAD(use_list, gss_context);
+LIST_HEAD(bucket, gss_context);
+LIST_HEAD(host_bucket, gss_host);
+
+struct gss_contexts {
+	pthread_mutex_t lock; /* guards everything here, and the contexts' own links */
+	unsigned max, established, half;
+	uint64_t evicted;
+	uint64_t (*now)(void);
+	uint8_t key[crypto_shorthash_KEYBYTES];
+	struct use_list used, half_made; /* least used, and oldest, first */
+	struct bucket buckets[BUCKETS];
+	struct host_bucket hosts[HOST_BUCKETS];
+};
+
+struct gss_contexts *gss_contexts_new(unsigned max)
+{
+	struct gss_contexts *t = sodium_init() < 0 ? NULL : calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	t->max = max;
+	t->now = rn_now_ns;
+	TAILQ_INIT(&t->used);
+	TAILQ_INIT(&t->half_made);
+	crypto_shorthash_keygen(t->key);
+	pthread_mutex_init(&t->lock, NULL);
+	return t;
+}
+
+void gss_contexts_set_clock(struct gss_contexts *t, uint64_t (*now)(void))
+{
+	t->now = now;
+}
+
+struct gss_context *gss_context_new(struct gss_mech_ctx *mech)
+{
+	struct gss_context *c = calloc(1, sizeof(*c));
+
+	if (!c) {
+		gss_mech_ctx_free(mech);
+		return NULL;
+	}
+	atomic_init(&c->refs, 1);
+	pthread_mutex_init(&c->lock, NULL);
+	c->mech = mech;
+	return c;
+}
+
+void gss_context_put(struct gss_context *c)
+{
+	if (!c || atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) > 1)
+		return;
+	gss_mech_ctx_free(c->mech);
+	rpc_principal_put(c->principal);
+	pthread_mutex_destroy(&c->lock);
+	free(c);
+}
+
+static uint64_t hash(const struct gss_contexts *t, const uint8_t bytes[16])
+{
+	uint64_t h;
+
+	crypto_shorthash((uint8_t *)&h, bytes, 16, t->key);
+	return h;
+}
+
+static struct bucket *bucket_of(struct gss_contexts *t, const uint8_t handle[GSS_HANDLE_SIZE])
+{
+	return &t->buckets[hash(t, handle) % BUCKETS];
+}
+
+/* Under the lock. NULL: no memory. */
+static struct gss_host *host_of(struct gss_contexts *t, const struct sockaddr_storage *peer)
+{
+	struct host_bucket *b;
+	struct gss_host *h;
+	uint8_t address[16];
+
+	rpc_address_host(peer, address);
+	b = &t->hosts[hash(t, address) % HOST_BUCKETS];
+	LIST_FOREACH (h, b, link) {
+		if (memcmp(h->address, address, sizeof(address)) == 0)
+			return h;
+	}
+	h = calloc(1, sizeof(*h));
+	if (h) {
+		memcpy(h->address, address, sizeof(address));
+		LIST_INSERT_HEAD(b, h, link);
+	}
+	return h;
+}
+
+static void count(struct gss_contexts *t, const struct gss_context *c, unsigned n)
+{
+	*(c->established ? &t->established : &t->half) += n;
+	*(c->established ? &c->host->established : &c->host->half) += n;
+}
+
+/* Under the lock. The table's reference is the caller's afterwards. */
+static void unlist(struct gss_contexts *t, struct gss_context *c)
+{
+	struct gss_host *h = c->host;
+
+	LIST_REMOVE(c, of_bucket);
+	TAILQ_REMOVE(c->established ? &t->used : &t->half_made, c, by_use);
+	count(t, c, (unsigned)-1);
+	c->listed = false;
+	c->host = NULL;
+	if (h->established == 0 && h->half == 0) {
+		LIST_REMOVE(h, link);
+		free(h);
+	}
+}
+
+static void drop(struct gss_contexts *t, struct gss_context *c)
+{
+	unlist(t, c);
+	gss_context_put(c);
+}
+
+static bool is_over(const struct gss_context *c, uint64_t now)
+{
+	const uint64_t idle =
+		(c->established ? GSS_IDLE_SECONDS : GSS_HALF_SECONDS) * RN_NS_PER_SECOND;
+
+	return now > c->used_ns + idle || (c->established && now > c->ends_ns);
+}
+
+static void sweep(struct gss_contexts *t, struct use_list *list, uint64_t now)
+{
+	struct gss_context *c;
+
+	for (unsigned i = 0; i < SWEEP; i++) {
+		c = TAILQ_FIRST(list);
+		if (!c || !is_over(c, now))
+			return;
+		drop(t, c);
+	}
+}
+
+/* The oldest half-made context, of that host or, if host is NULL, of any. */
+static void evict_half(struct gss_contexts *t, const struct gss_host *host)
+{
+	struct gss_context *c;
+
+	TAILQ_FOREACH (c, &t->half_made, by_use) {
+		if (!host || c->host == host) {
+			drop(t, c);
+			t->evicted++;
+			return;
+		}
+	}
+}
+
+static void evict_established(struct gss_contexts *t)
+{
+	struct gss_context *c, *worst = NULL;
+	unsigned n = 0;
+
+	TAILQ_FOREACH (c, &t->used, by_use) {
+		if (!worst || c->host->established > worst->host->established)
+			worst = c;
+		if (++n == EVICT_LOOK)
+			break;
+	}
+	if (!worst)
+		return;
+	drop(t, worst);
+	t->evicted++;
+}
+
+/* Under the lock. c is counted already. */
+static void make_room(struct gss_contexts *t, const struct gss_context *c,
+		      const struct gss_host *host, uint64_t now)
+{
+	sweep(t, &t->used, now);
+	sweep(t, &t->half_made, now);
+	if (c->established && t->established > t->max)
+		evict_established(t);
+	else if (!c->established && host->half > GSS_HALF_HOST)
+		evict_half(t, host);
+	else if (!c->established && t->half > GSS_HALF_MAX)
+		evict_half(t, NULL);
+}
+
+bool gss_contexts_add(struct gss_contexts *t, struct gss_context *c,
+		      const struct sockaddr_storage *peer)
+{
+	const uint64_t now = t->now();
+	struct gss_host *host;
+
+	randombytes_buf(c->handle, sizeof(c->handle));
+	pthread_mutex_lock(&t->lock);
+	host = host_of(t, peer);
+	if (host) {
+		/* Counted first, so that its last context's eviction does not free the host. */
+		c->host = host;
+		count(t, c, 1);
+		make_room(t, c, host, now);
+		c->used_ns = now;
+		c->listed = true;
+		atomic_fetch_add_explicit(&c->refs, 1, memory_order_relaxed);
+		LIST_INSERT_HEAD(bucket_of(t, c->handle), c, of_bucket);
+		TAILQ_INSERT_TAIL(c->established ? &t->used : &t->half_made, c, by_use);
+	}
+	pthread_mutex_unlock(&t->lock);
+	return host;
+}
+
+struct gss_context *gss_contexts_find(struct gss_contexts *t, const uint8_t *handle, uint32_t len)
+{
+	struct gss_context *c;
+
+	if (len != GSS_HANDLE_SIZE)
+		return NULL;
+	pthread_mutex_lock(&t->lock);
+	LIST_FOREACH (c, bucket_of(t, handle), of_bucket) {
+		if (memcmp(c->handle, handle, GSS_HANDLE_SIZE) == 0)
+			break;
+	}
+	if (c) {
+		atomic_fetch_add_explicit(&c->refs, 1, memory_order_relaxed);
+		if (c->established) {
+			c->used_ns = t->now();
+			TAILQ_REMOVE(&t->used, c, by_use);
+			TAILQ_INSERT_TAIL(&t->used, c, by_use);
+		}
+	}
+	pthread_mutex_unlock(&t->lock);
+	return c;
+}
+
+void gss_contexts_remove(struct gss_contexts *t, struct gss_context *c)
+{
+	pthread_mutex_lock(&t->lock);
+	const bool was = c->listed;
+	if (was)
+		unlist(t, c);
+	pthread_mutex_unlock(&t->lock);
+	if (was)
+		gss_context_put(c);
+}
+
+void gss_contexts_stats(struct gss_contexts *t, struct gss_contexts_stats *out)
+{
+	pthread_mutex_lock(&t->lock);
+	*out = (struct gss_contexts_stats){ t->established, t->half, t->evicted };
+	pthread_mutex_unlock(&t->lock);
+}
+
+void gss_contexts_free(struct gss_contexts *t)
+{
+	struct gss_context *c;
+
+	if (!t)
+		return;
+	while ((c = TAILQ_FIRST(&t->used)) || (c = TAILQ_FIRST(&t->half_made)))
+		drop(t, c);
+	pthread_mutex_destroy(&t->lock);
+	free(t);
+}

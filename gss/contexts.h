@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The table of contexts, bounded. Thread-safe.
+ *
+ * A context that is not established yet cost its client nothing, so few are kept: GSS_HALF_MAX, of which one
+ * host has GSS_HALF_HOST at most; the oldest go first, and established ones never for them. Of established ones the
+ * least used go first, of the host with most. A host is an IPv4 address or an IPv6 /64. A context removed from the
+ * table lives on with its references.
+ */
+#ifndef RN_GSS_CONTEXTS_H
+#define RN_GSS_CONTEXTS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <sys/socket.h>
+
+#include "gss/window.h"
+#include "gss/wire.h"
+
+#define GSS_HALF_MAX 128u
+#define GSS_HALF_HOST 4u
+#define GSS_HALF_SECONDS 30u /* age at which a half-made one is removed */
+#define GSS_IDLE_SECONDS 86400u
+
+struct gss_mech_ctx;
+struct gss_host;
+struct rpc_principal;
+
+struct gss_context {
+	_Atomic unsigned refs;
+	uint8_t handle[GSS_HANDLE_SIZE];
+	bool established;
+	const struct rpc_principal *principal; /* a reference; NULL while half-made */
+	uint64_t ends_ns;		       /* CLOCK_MONOTONIC: the ticket's end */
+	uint32_t mic_len;		       /* bytes of its MICs */
+	size_t wrap_len;		       /* bytes that encryption adds, at most */
+
+	pthread_mutex_t lock; /* guards mech and window; held for one call of the library */
+	struct gss_mech_ctx *mech;
+	struct gss_window window;
+
+	/* For the table. */
+	LIST_ENTRY(gss_context) of_bucket;
+	TAILQ_ENTRY(gss_context) by_use;
+	struct gss_host *host;
+	uint64_t used_ns;
+	bool listed;
+};
+
+struct gss_contexts;
+
+/* max: established ones. NULL: no memory. */
+struct gss_contexts *gss_contexts_new(unsigned max);
+/* No call may be under way. */
+void gss_contexts_free(struct gss_contexts *t);
+
+/* Takes over the library's context, also on failure (NULL: no memory). One reference, not in the table yet. */
+struct gss_context *gss_context_new(struct gss_mech_ctx *mech);
+void gss_context_put(struct gss_context *c); /* NULL is allowed */
+
+/* Adds c under a new handle, for the host of that peer; takes no reference of the caller's. False: no memory. */
+bool gss_contexts_add(struct gss_contexts *t, struct gss_context *c,
+		      const struct sockaddr_storage *peer);
+/* A reference, or NULL: there is no such context. */
+struct gss_context *gss_contexts_find(struct gss_contexts *t, const uint8_t *handle, uint32_t len);
+/* Does nothing if it has been removed. */
+void gss_contexts_remove(struct gss_contexts *t, struct gss_context *c);
+
+struct gss_contexts_stats {
+	unsigned established, half;
+	uint64_t evicted;
+};
+void gss_contexts_stats(struct gss_contexts *t, struct gss_contexts_stats *out);
+/* Another clock in place of CLOCK_MONOTONIC, in ns: for tests. */
+void gss_contexts_set_clock(struct gss_contexts *t, uint64_t (*now)(void));
+
+#endif

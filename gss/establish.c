@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Context creation (RFC 2203 section 5.2): on the acceptor's threads, then answered on a worker. */
+#include "gss/gss_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/clock.h"
+#include "lib/util.h"
+#include "rpc/address.h"
+#include "rpc/worker.h"
+
+#define TOKEN_MOST 65536u /* a ticket with a large authorization part */
+
+struct establishing {
+	struct gss_job job;
+	struct gss *g;
+	struct rpc_request *req;
+	struct gss_mech_cred *cred;
+	struct gss_context *half; /* CONTINUE_INIT: the context so far; else NULL */
+	uint8_t *token;
+	uint32_t token_len;
+	/* Results. */
+	struct gss_context *context;
+	bool made; /* the context is in the table */
+	struct gss_mech_step step;
+};
+
+static void establishing_free(struct establishing *e)
+{
+	gss_mech_cred_put(e->cred);
+	gss_context_put(e->half);
+	gss_context_put(e->context);
+	rpc_principal_put(e->step.principal);
+	free(e->step.token);
+	free(e->token);
+	free(e);
+}
+
+static void say_failure(struct establishing *e)
+{
+	char peer[RPC_ADDRESS_TEXT];
+	unsigned left_out;
+
+	if (!rn_log_hosts_pass(&e->g->said, e->job.host, rn_now_ns(), &left_out))
+		return;
+	rpc_address_text(&e->req->conn->peer, peer);
+	rn_notice(e->g->cfg.log, "%s: no Kerberos context was made: %s", peer, e->step.why);
+}
+
+/* Sizes that answers of the context grow by. False: the library failed. */
+static bool measure(struct gss_context *x)
+{
+	static const uint8_t word[4];
+	uint8_t mic[GSS_MECH_MIC_MAX];
+	size_t before, behind;
+
+	x->mic_len = gss_mech_sign(x->mech, word, sizeof(word), mic);
+	if (x->mic_len == 0 || !gss_mech_wrap_sizes(x->mech, 4, &before, &behind))
+		return false;
+	/* Old ciphers pad to blocks of eight. */
+	x->wrap_len = before + behind + 8;
+	return true;
+}
+
+static void finish(struct rpc_request *req);
+
+/* On one of the acceptor's threads. */
+static void run(struct gss_job *job)
+{
+	struct establishing *e = rn_container_of(job, struct establishing, job);
+	struct gss_mech_ctx *mech = NULL;
+	bool ok;
+
+	if (e->half) {
+		/* Two tokens for one half-made context at a time: the second finds it gone, and fails. */
+		pthread_mutex_lock(&e->half->lock);
+		mech = e->half->mech;
+		e->half->mech = NULL;
+		pthread_mutex_unlock(&e->half->lock);
+	}
+	ok = (!e->half || mech) &&
+	     gss_mech_accept(e->cred, &mech, e->token, e->token_len, &e->step);
+	if (ok)
+		e->context = gss_context_new(mech);
+	ok = e->context && (!e->step.complete || measure(e->context));
+	if (ok && e->step.complete) {
+		e->context->established = true;
+		e->context->principal = e->step.principal;
+		e->step.principal = NULL;
+		e->context->ends_ns = rn_now_ns() + e->step.lifetime * RN_NS_PER_SECOND;
+	}
+	e->made = ok && gss_contexts_add(e->g->contexts, e->context, &e->req->conn->peer);
+	if (!e->made && e->step.major >> 16 == 0)
+		e->step.major = 13u << 16; /* GSS_S_FAILURE */
+	rpc_requeue(e->req, finish);
+}
+
+/* The reply with its verifier, which signs the size of the window when the context is complete. */
+static bool put_reply(struct rpc_request *req, const struct establishing *e)
+{
+	static const uint8_t window[4] = { 0, 0, GSS_WINDOW >> 8, GSS_WINDOW & 0xff };
+	struct xdr_out *out = &req->out;
+	uint8_t mic[GSS_MECH_MIC_MAX];
+	uint32_t mic_len = 0;
+
+	if (e->made && e->context->established) {
+		pthread_mutex_lock(&e->context->lock);
+		mic_len = gss_mech_sign(e->context->mech, window, sizeof(window), mic);
+		pthread_mutex_unlock(&e->context->lock);
+	}
+	xdr_out_init(out, req->head->data, req->head->size);
+	xdr_put_u32(out, req->call.xid);
+	xdr_put_u32(out, RPC_REPLY);
+	xdr_put_u32(out, RPC_MSG_ACCEPTED);
+	xdr_put_u32(out, mic_len ? RPC_RPCSEC_GSS : RPC_AUTH_NONE);
+	xdr_put_opaque(out, mic, mic_len);
+	xdr_put_u32(out, RPC_SUCCESS);
+	xdr_put_opaque(out, e->made ? e->context->handle : NULL, e->made ? GSS_HANDLE_SIZE : 0);
+	xdr_put_u32(out, e->step.major);
+	xdr_put_u32(out, e->step.minor);
+	xdr_put_u32(out, GSS_WINDOW);
+	xdr_put_opaque(out, e->step.token, (uint32_t)e->step.token_len);
+	return !out->overflow;
+}
+
+/* On the request's worker. */
+static void finish(struct rpc_request *req)
+{
+	struct establishing *e = req->op;
+	bool ok;
+
+	req->op = NULL;
+	if (e->half)
+		gss_contexts_remove(e->g->contexts, e->half);
+	if (!e->made)
+		say_failure(e);
+	gss_count(e->made ? &e->g->accepted : &e->g->refused);
+	ok = put_reply(req, e);
+	establishing_free(e);
+	rpc_secure_end(req, ok ? RPC_SECURE_ANSWER : RPC_SECURE_FAILED, RPC_AUTH_OK);
+}
+
+static bool take_token(struct rpc_request *req, struct establishing *e)
+{
+	e->token_len = xdr_get_u32(&req->in);
+	if (req->in.err || e->token_len > TOKEN_MOST || e->token_len > req->in.left)
+		return false;
+	e->token = malloc(e->token_len + 1u);
+	if (!e->token)
+		return false;
+	xdr_get_fixed(&req->in, e->token, e->token_len);
+	return !req->in.err;
+}
+
+static struct gss_mech_cred *keys_of(struct gss *g)
+{
+	struct gss_mech_cred *c;
+
+	pthread_mutex_lock(&g->lock);
+	c = gss_mech_cred_ref(g->cred);
+	pthread_mutex_unlock(&g->lock);
+	return c;
+}
+
+enum rpc_secure_verdict gss_establish(struct gss *g, struct rpc_request *req,
+				      const struct gss_cred *cred)
+{
+	struct establishing *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		return RPC_SECURE_AGAIN;
+	e->g = g;
+	e->req = req;
+	e->job.run = run;
+	e->cred = keys_of(g);
+	rpc_address_host(&req->conn->peer, e->job.host);
+	if (!take_token(req, e)) {
+		establishing_free(e);
+		return RPC_SECURE_GARBAGE;
+	}
+	if (cred->proc == GSS_CONTINUE_INIT) {
+		e->half = gss_contexts_find(g->contexts, cred->handle, cred->handle_len);
+		if (!e->half || e->half->established) {
+			establishing_free(e);
+			return RPC_SECURE_GARBAGE;
+		}
+	}
+	req->op = e;
+	if (gss_acceptor_submit(g->acceptor, &e->job))
+		return RPC_SECURE_PENDING;
+	req->op = NULL;
+	establishing_free(e);
+	return RPC_SECURE_AGAIN;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "gss/gss_private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+_Static_assert(GSS_WHY == GSS_MECH_WHY, "the library's words are passed on");
+
+static const struct rpc_security security = {
+	.accept = gss_accept_call,
+	.protect = gss_protect_reply,
+	.release = gss_release_call,
+};
+
+int gss_new(const struct gss_config *cfg, struct gss **out, char why[GSS_WHY])
+{
+	struct gss *g = calloc(1, sizeof(*g));
+	int rc;
+
+	if (!g)
+		return -ENOMEM;
+	g->cfg = *cfg;
+	rc = gss_mech_cred_new(cfg->keytab, cfg->principal, &g->cred, why);
+	if (rc) {
+		free(g);
+		return rc;
+	}
+	pthread_mutex_init(&g->lock, NULL);
+	rn_log_hosts_init(&g->said);
+	g->contexts = gss_contexts_new(cfg->max_contexts);
+	g->acceptor = g->contexts ? gss_acceptor_new() : NULL;
+	if (!g->acceptor) {
+		gss_free(g);
+		return -ENOMEM;
+	}
+	*out = g;
+	return 0;
+}
+
+void gss_free(struct gss *g)
+{
+	if (!g)
+		return;
+	gss_acceptor_free(g->acceptor);
+	gss_contexts_free(g->contexts);
+	gss_mech_cred_put(g->cred);
+	rn_log_hosts_fini(&g->said);
+	pthread_mutex_destroy(&g->lock);
+	free(g);
+}
+
+int gss_reload(struct gss *g, char why[GSS_WHY])
+{
+	struct gss_mech_cred *now, *old;
+	int rc = gss_mech_cred_new(g->cfg.keytab, g->cfg.principal, &now, why);
+
+	if (rc)
+		return rc;
+	pthread_mutex_lock(&g->lock);
+	old = g->cred;
+	g->cred = now;
+	pthread_mutex_unlock(&g->lock);
+	gss_mech_cred_put(old);
+	return 0;
+}
+
+void gss_secure(struct gss *g, struct rpc_server *server)
+{
+	server->security = &security;
+	server->security_ctx = g;
+}
+
+void gss_stats(struct gss *g, struct gss_stats *out)
+{
+	struct gss_contexts_stats of;
+
+	gss_contexts_stats(g->contexts, &of);
+	*out = (struct gss_stats){
+		.contexts = of.established,
+		.half_made = of.half,
+		.evicted = of.evicted,
+		.accepted = g->accepted,
+		.refused = g->refused,
+		.replays = g->replays,
+		.unknown = g->unknown,
+		.bad = g->bad,
+	};
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * RPCSEC_GSS version 1 (RFC 2203) with Kerberos V5: krb5, krb5i and krb5p for every program and transport. The versions
+ * 2 (RFC 5403) and 3 (RFC 7861) are answered as unknown. doc/design/gss.md says how.
+ */
+#ifndef RN_GSS_GSS_H
+#define RN_GSS_GSS_H
+
+#include <stdint.h>
+
+#include "lib/log.h"
+#include "rpc/program.h"
+
+struct gss;
+
+struct gss_config {
+	const char *keytab;    /* NULL: the system's */
+	const char *principal; /* as gss_mech_cred_new() has it */
+	unsigned max_contexts;
+	const struct rn_logger *log;
+};
+
+#define GSS_WHY 256u
+
+/* 0; -EACCES: there is no key to serve with, and why says what the library says; -ENOMEM. */
+int gss_new(const struct gss_config *cfg, struct gss **out, char why[GSS_WHY]);
+/* Its threads end; calls that wait for them end before. No call may be under way. NULL is allowed. */
+void gss_free(struct gss *g);
+/* Reads the keytab again, which new contexts are accepted with. 0, or -EACCES: the old keys stay in use. */
+int gss_reload(struct gss *g, char why[GSS_WHY]);
+
+/* Sets server->security. */
+void gss_secure(struct gss *g, struct rpc_server *server);
+
+struct gss_stats {
+	uint64_t contexts, half_made,
+		evicted; /* contexts now, unfinished ones now, contexts removed for others */
+	uint64_t accepted, refused; /* contexts established, and failed, since the start */
+	uint64_t replays;	    /* calls discarded by the sequence window */
+	uint64_t unknown, bad; /* calls with no known context, and with a wrong verifier or body */
+};
+void gss_stats(struct gss *g, struct gss_stats *out);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef RN_GSS_GSS_PRIVATE_H
+#define RN_GSS_GSS_PRIVATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "gss/acceptor.h"
+#include "gss/contexts.h"
+#include "gss/gss.h"
+#include "gss/mech.h"
+#include "lib/log_hosts.h"
+
+struct gss {
+	struct gss_config cfg;
+	struct gss_contexts *contexts;
+	struct gss_acceptor *acceptor;
+	pthread_mutex_t lock; /* guards cred */
+	struct gss_mech_cred *cred;
+	struct rn_log_hosts said; /* hosts whose failures were logged lately */
+	_Atomic uint64_t accepted, refused, replays, unknown, bad;
+};
+
+/* A verified call: req->secured points to `base`. */
+struct gss_call {
+	struct rpc_secured base;
+	struct gss_context *context; /* a reference */
+	uint32_t seq;
+	uint32_t service; /* enum gss_service of the results */
+};
+
+/* gss/call.c */
+enum rpc_secure_verdict gss_accept_call(void *ctx, struct rpc_request *req,
+					enum rpc_auth_stat *stat);
+void gss_release_call(struct rpc_request *req);
+/* gss/reply.c */
+bool gss_protect_reply(struct rpc_request *req);
+/* gss/establish.c: INIT and CONTINUE_INIT, whose token is next in req->in. */
+enum rpc_secure_verdict gss_establish(struct gss *g, struct rpc_request *req,
+				      const struct gss_cred *cred);
+
+static inline void gss_count(_Atomic uint64_t *what)
+{
+	atomic_fetch_add_explicit(what, 1, memory_order_relaxed);
+}
+
+#endif

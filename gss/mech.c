@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "gss/mech.h"
+
+#include <errno.h>
+#include <gssapi/gssapi_ext.h>
+#include <gssapi/gssapi_krb5.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct gss_mech_cred {
+	_Atomic unsigned refs;
+	gss_cred_id_t id;
+};
+
+struct gss_mech_ctx {
+	gss_ctx_id_t id;
+};
+
+/* The library's words for both parts of a status. */
+static void explain(OM_uint32 major, OM_uint32 minor, char why[GSS_MECH_WHY])
+{
+	OM_uint32 ignored, more = 0;
+	gss_buffer_desc a = GSS_C_EMPTY_BUFFER, b = GSS_C_EMPTY_BUFFER;
+
+	gss_display_status(&ignored, major, GSS_C_GSS_CODE, GSS_C_NO_OID, &more, &a);
+	more = 0;
+	gss_display_status(&ignored, minor, GSS_C_MECH_CODE, gss_mech_krb5, &more, &b);
+	snprintf(why, GSS_MECH_WHY, "%.*s: %.*s", (int)a.length, (const char *)a.value,
+		 (int)b.length, (const char *)b.value);
+	gss_release_buffer(&ignored, &a);
+	gss_release_buffer(&ignored, &b);
+}
+
+static gss_OID name_type(const char *principal)
+{
+	return strchr(principal, '/') ? GSS_KRB5_NT_PRINCIPAL_NAME : GSS_C_NT_HOSTBASED_SERVICE;
+}
+
+int gss_mech_cred_new(const char *keytab, const char *principal, struct gss_mech_cred **out,
+		      char why[GSS_MECH_WHY])
+{
+	gss_key_value_element_desc element = { .key = "keytab", .value = keytab };
+	const gss_key_value_set_desc store = { .count = keytab ? 1 : 0, .elements = &element };
+	gss_buffer_desc text = { strlen(principal), (void *)(uintptr_t)principal };
+	gss_OID_set_desc mechs = { 1, gss_mech_krb5 };
+	struct gss_mech_cred *c = calloc(1, sizeof(*c));
+	gss_name_t name = GSS_C_NO_NAME;
+	OM_uint32 major, minor, ignored;
+
+	if (!c)
+		return -ENOMEM;
+	major = gss_import_name(&minor, &text, name_type(principal), &name);
+	if (!GSS_ERROR(major))
+		major = gss_acquire_cred_from(&minor, name, GSS_C_INDEFINITE, &mechs, GSS_C_ACCEPT,
+					      &store, &c->id, NULL, NULL);
+	gss_release_name(&ignored, &name);
+	if (GSS_ERROR(major)) {
+		explain(major, minor, why);
+		free(c);
+		return -EACCES;
+	}
+	atomic_init(&c->refs, 1);
+	*out = c;
+	return 0;
+}
+
+struct gss_mech_cred *gss_mech_cred_ref(struct gss_mech_cred *c)
+{
+	atomic_fetch_add_explicit(&c->refs, 1, memory_order_relaxed);
+	return c;
+}
+
+void gss_mech_cred_put(struct gss_mech_cred *c)
+{
+	OM_uint32 minor;
+
+	if (!c || atomic_fetch_sub(&c->refs, 1) > 1)
+		return;
+	gss_release_cred(&minor, &c->id);
+	free(c);
+}
+
+static void copy_token(const gss_buffer_desc *from, struct gss_mech_step *out)
+{
+	out->token = from->length ? malloc(from->length) : NULL;
+	out->token_len = out->token ? from->length : 0;
+	if (out->token)
+		memcpy(out->token, from->value, from->length);
+}
+
+static struct rpc_principal *principal_of(gss_name_t name)
+{
+	gss_buffer_desc text = GSS_C_EMPTY_BUFFER;
+	struct rpc_principal *p = NULL;
+	OM_uint32 minor;
+
+	if (!GSS_ERROR(gss_display_name(&minor, name, &text, NULL)))
+		p = rpc_principal_new(text.value, text.length);
+	gss_release_buffer(&minor, &text);
+	return p;
+}
+
+bool gss_mech_accept(struct gss_mech_cred *c, struct gss_mech_ctx **ctx, const uint8_t *token,
+		     size_t len, struct gss_mech_step *out)
+{
+	gss_buffer_desc in = { len, (void *)(uintptr_t)token }, answer = GSS_C_EMPTY_BUFFER;
+	struct gss_mech_ctx *x = *ctx ? *ctx : calloc(1, sizeof(*x));
+	gss_name_t name = GSS_C_NO_NAME;
+	OM_uint32 minor = 0, ignored;
+	gss_OID mech = GSS_C_NO_OID;
+
+	memset(out, 0, sizeof(*out));
+	*ctx = NULL;
+	if (!x) {
+		out->major = GSS_S_FAILURE;
+		return false;
+	}
+	out->major = gss_accept_sec_context(&minor, &x->id, c->id, &in, GSS_C_NO_CHANNEL_BINDINGS,
+					    &name, &mech, &answer, NULL, &out->lifetime, NULL);
+	out->minor = minor;
+	out->complete = out->major == GSS_S_COMPLETE;
+	copy_token(&answer, out);
+	gss_release_buffer(&ignored, &answer);
+	if (out->complete)
+		out->principal = principal_of(name);
+	gss_release_name(&ignored, &name);
+	/* Another mechanism, or a name that cannot be shown, is nobody whom an export could admit. */
+	if (out->complete && (!out->principal || !gss_oid_equal(mech, gss_mech_krb5)))
+		out->major = GSS_S_BAD_MECH;
+	if (GSS_ERROR(out->major)) {
+		explain(out->major, minor, out->why);
+		rpc_principal_put(out->principal);
+		out->principal = NULL;
+		out->complete = false;
+		gss_mech_ctx_free(x);
+		return false;
+	}
+	*ctx = x;
+	return true;
+}
+
+void gss_mech_ctx_free(struct gss_mech_ctx *ctx)
+{
+	OM_uint32 minor;
+
+	if (!ctx)
+		return;
+	gss_delete_sec_context(&minor, &ctx->id, GSS_C_NO_BUFFER);
+	free(ctx);
+}
+
+bool gss_mech_verify(struct gss_mech_ctx *ctx, const struct gss_mech_piece *piece, unsigned n,
+		     const uint8_t *mic, size_t mic_len)
+{
+	gss_iov_buffer_desc iov[GSS_MECH_PIECES + 1];
+	OM_uint32 minor;
+
+	if (n > GSS_MECH_PIECES)
+		return false;
+	for (unsigned i = 0; i < n; i++)
+		iov[i] = (gss_iov_buffer_desc){
+			.type = GSS_IOV_BUFFER_TYPE_DATA,
+			.buffer = { piece[i].len, piece[i].base },
+		};
+	iov[n] = (gss_iov_buffer_desc){
+		.type = GSS_IOV_BUFFER_TYPE_MIC_TOKEN,
+		.buffer = { mic_len, (void *)(uintptr_t)mic },
+	};
+	return !GSS_ERROR(gss_verify_mic_iov(&minor, ctx->id, NULL, iov, (int)n + 1));
+}
+
+uint32_t gss_mech_sign(struct gss_mech_ctx *ctx, const uint8_t *msg, size_t len,
+		       uint8_t mic[GSS_MECH_MIC_MAX])
+{
+	gss_buffer_desc in = { len, (void *)(uintptr_t)msg }, out = GSS_C_EMPTY_BUFFER;
+	OM_uint32 minor, n = 0;
+
+	if (GSS_ERROR(gss_get_mic(&minor, ctx->id, GSS_C_QOP_DEFAULT, &in, &out)))
+		return 0;
+	if (out.length <= GSS_MECH_MIC_MAX) {
+		n = (OM_uint32)out.length;
+		memcpy(mic, out.value, out.length);
+	}
+	gss_release_buffer(&minor, &out);
+	return n;
+}
+
+bool gss_mech_unwrap(struct gss_mech_ctx *ctx, uint8_t *token, size_t len,
+		     struct gss_mech_piece *out)
+{
+	gss_iov_buffer_desc iov[2] = {
+		{ .type = GSS_IOV_BUFFER_TYPE_STREAM, .buffer = { len, token } },
+		{ .type = GSS_IOV_BUFFER_TYPE_DATA },
+	};
+	OM_uint32 major, minor;
+	int encrypted = 0;
+
+	major = gss_unwrap_iov(&minor, ctx->id, &encrypted, NULL, iov, 2);
+	if (GSS_ERROR(major) || !encrypted)
+		return false;
+	out->base = iov[1].buffer.value;
+	out->len = iov[1].buffer.length;
+	return true;
+}
+
+/* The parts of a wrapped message, in their order on the wire. */
+enum { HEADER, DATA, PADDING, TRAILER, PARTS };
+
+static void make_parts(gss_iov_buffer_desc iov[PARTS], size_t len)
+{
+	memset(iov, 0, PARTS * sizeof(iov[0]));
+	iov[HEADER].type = GSS_IOV_BUFFER_TYPE_HEADER;
+	iov[DATA].type = GSS_IOV_BUFFER_TYPE_DATA;
+	iov[DATA].buffer.length = len;
+	iov[PADDING].type = GSS_IOV_BUFFER_TYPE_PADDING;
+	iov[TRAILER].type = GSS_IOV_BUFFER_TYPE_TRAILER;
+}
+
+bool gss_mech_wrap_sizes(struct gss_mech_ctx *ctx, size_t len, size_t *before, size_t *behind)
+{
+	gss_iov_buffer_desc iov[PARTS];
+	OM_uint32 minor;
+
+	make_parts(iov, len);
+	if (GSS_ERROR(gss_wrap_iov_length(&minor, ctx->id, 1, GSS_C_QOP_DEFAULT, NULL, iov, PARTS)))
+		return false;
+	*before = iov[HEADER].buffer.length;
+	*behind = iov[PADDING].buffer.length + iov[TRAILER].buffer.length;
+	return true;
+}
+
+bool gss_mech_wrap(struct gss_mech_ctx *ctx, uint8_t *msg, size_t len, size_t before, size_t behind)
+{
+	gss_iov_buffer_desc iov[PARTS];
+	OM_uint32 minor;
+	int encrypted = 0;
+
+	make_parts(iov, len);
+	if (GSS_ERROR(
+		    gss_wrap_iov_length(&minor, ctx->id, 1, GSS_C_QOP_DEFAULT, NULL, iov, PARTS)) ||
+	    iov[HEADER].buffer.length != before ||
+	    iov[PADDING].buffer.length + iov[TRAILER].buffer.length != behind)
+		return false;
+	iov[HEADER].buffer.value = msg - before;
+	iov[DATA].buffer.value = msg;
+	iov[PADDING].buffer.value = msg + len;
+	iov[TRAILER].buffer.value = msg + len + iov[PADDING].buffer.length;
+	return !GSS_ERROR(gss_wrap_iov(&minor, ctx->id, 1, GSS_C_QOP_DEFAULT, &encrypted, iov,
+				       PARTS)) &&
+	       encrypted;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Kerberos V5 by libgssapi_krb5 (RFC 2743, RFC 2744, RFC 4121): the only place that knows the library. Functions
+ * that take a context are not thread-safe for one context.
+ */
+#ifndef RN_GSS_MECH_H
+#define RN_GSS_MECH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rpc/principal.h"
+
+#define GSS_MECH_WHY 256u
+#define GSS_MECH_MIC_MAX 256u /* bytes of a MIC, at most */
+
+struct gss_mech_cred; /* the server's keys; reference-counted */
+struct gss_mech_ctx;  /* a context, half-made or established */
+
+/*
+ * Reads the keys. keytab: NULL for the system's. principal: "SERVICE@HOST", "SERVICE/HOST@REALM" or "SERVICE" for any host's
+ * key of that service. 0 and a reference; or -EACCES, with the library's words in why.
+ */
+int gss_mech_cred_new(const char *keytab, const char *principal, struct gss_mech_cred **out,
+		      char why[GSS_MECH_WHY]);
+struct gss_mech_cred *gss_mech_cred_ref(struct gss_mech_cred *c);
+void gss_mech_cred_put(struct gss_mech_cred *c);
+
+struct gss_mech_step {
+	uint32_t major, minor; /* the library's status, for the client */
+	bool complete;
+	uint8_t *token; /* the caller frees it */
+	size_t token_len;
+	/* Of a complete one: a reference, and seconds until the ticket ends. */
+	struct rpc_principal *principal;
+	uint32_t lifetime;
+	char why[GSS_MECH_WHY]; /* the library's words, if it failed */
+};
+
+/* Takes the client's next token. Makes *ctx at the first. May wait for the disk, DNS and the replay cache. True: the
+ * context goes on or is complete; false: it has failed, and *ctx is NULL. */
+bool gss_mech_accept(struct gss_mech_cred *c, struct gss_mech_ctx **ctx, const uint8_t *token,
+		     size_t len, struct gss_mech_step *out);
+void gss_mech_ctx_free(struct gss_mech_ctx *ctx);
+
+struct gss_mech_piece {
+	uint8_t *base;
+	size_t len;
+};
+
+/* True if the MIC is that of the message, which lies in at most GSS_MECH_PIECES pieces. */
+#define GSS_MECH_PIECES 40u
+bool gss_mech_verify(struct gss_mech_ctx *ctx, const struct gss_mech_piece *piece, unsigned n,
+		     const uint8_t *mic, size_t mic_len);
+/* Bytes of the MIC; 0: the library failed. */
+uint32_t gss_mech_sign(struct gss_mech_ctx *ctx, const uint8_t *msg, size_t len,
+		       uint8_t mic[GSS_MECH_MIC_MAX]);
+
+/* Decrypts a token in place. True: the message is in out; false: it is not genuine, or not encrypted. */
+bool gss_mech_unwrap(struct gss_mech_ctx *ctx, uint8_t *token, size_t len,
+		     struct gss_mech_piece *out);
+/* Sizes of what stands before and behind an encrypted message of that length. False: the library failed. */
+bool gss_mech_wrap_sizes(struct gss_mech_ctx *ctx, size_t len, size_t *before, size_t *behind);
+/* Encrypts len bytes in place, with the sizes that gss_mech_wrap_sizes has told around them. */
+bool gss_mech_wrap(struct gss_mech_ctx *ctx, uint8_t *msg, size_t len, size_t before,
+		   size_t behind);
+
+#endif

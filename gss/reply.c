@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * From an answer in plain text to one with a verifier, and wrapped results (RFC 2203 section 5.3.3.2). Answers that
+ * are kept for a retransmission are plain, so the retransmission's own sequence number is signed.
+ */
+#include "gss/gss_private.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+
+#include "lib/util.h"
+
+/* Offsets in an accepted reply with an empty verifier. */
+enum { STAT_AT = 8, FLAVOR_AT = 12, ACCEPT_AT = 20, RESULTS_AT = 24 };
+
+static uint32_t word_at(const uint8_t *p, size_t at)
+{
+	uint32_t be;
+
+	memcpy(&be, p + at, sizeof(be));
+	return ntohl(be);
+}
+
+static void put_word(uint8_t *p, uint32_t v)
+{
+	const uint32_t be = htonl(v);
+
+	memcpy(p, &be, sizeof(be));
+}
+
+struct mic {
+	uint8_t bytes[GSS_MECH_MIC_MAX + 3];
+	uint32_t len; /* 0: the library failed */
+};
+
+static void sign(struct gss_context *x, const uint8_t *msg, size_t len, struct mic *out)
+{
+	memset(out, 0, sizeof(*out));
+	pthread_mutex_lock(&x->lock);
+	out->len = gss_mech_sign(x->mech, msg, len, out->bytes);
+	pthread_mutex_unlock(&x->lock);
+}
+
+static size_t padded(size_t len)
+{
+	return len + rn_xdr_pad((uint32_t)len);
+}
+
+/* Bytes of an accepted reply up to its results. */
+static size_t head_size(const struct mic *m)
+{
+	return RESULTS_AT + padded(m->len);
+}
+
+/* Puts the verifier and the accept_stat behind the first words, which are there. */
+static void put_head(uint8_t *reply, const struct mic *m, uint32_t accept_stat)
+{
+	uint8_t *p = reply + FLAVOR_AT;
+
+	put_word(p, RPC_RPCSEC_GSS);
+	put_word(p + 4, m->len);
+	memcpy(p + 8, m->bytes, padded(m->len));
+	put_word(p + 8 + padded(m->len), accept_stat);
+}
+
+/* Moves what is behind the verifier, bulk items' places too. The buffer has room: rpc_reply_head_size(). */
+static void put_verifier(struct rpc_request *req, const struct mic *m)
+{
+	struct xdr_out *out = &req->out;
+	const size_t by = padded(m->len);
+	const uint32_t stat = word_at(out->base, ACCEPT_AT);
+
+	memmove(out->base + RESULTS_AT + by, out->base + RESULTS_AT, out->used - RESULTS_AT);
+	put_head(out->base, m, stat);
+	out->used += by;
+	out->size += by;
+	for (unsigned i = 0; i < out->nbulks; i++)
+		out->bulk[i].at += by;
+}
+
+/* Results that are being wrapped in a buffer of their own. */
+struct wrapping {
+	struct rn_payload *to;
+	uint8_t *body; /* the sequence number, and the results behind it */
+	size_t body_len;
+	size_t end; /* bytes of the reply */
+};
+
+/* Copies the whole reply to a new buffer: head, a gap of `before` bytes and a length word, body, room for `behind`. */
+static bool copy_out(struct rpc_request *req, const struct mic *m, size_t before, size_t behind,
+		     struct wrapping *w)
+{
+	const size_t total = xdr_out_total(&req->out), results = total - RESULTS_AT;
+	const size_t body_at = head_size(m) + 4 + before;
+	const size_t size = body_at + 4 + results + behind;
+	uint32_t seq = ((struct gss_call *)(void *)req->secured)->seq;
+
+	if (size > RN_PAYLOAD_MAX)
+		return false;
+	w->to = rn_payload_get_for(req->server->pool, size, rpc_request_account(req));
+	if (!w->to)
+		return false;
+	w->body = w->to->data + body_at;
+	w->body_len = 4 + results;
+	/* The copy's own head lies before the results, and is overwritten: body_at is larger than it. */
+	xdr_out_copy(&req->out, w->body + 4 - RESULTS_AT);
+	memcpy(w->to->data, req->out.base, FLAVOR_AT);
+	put_head(w->to->data, m, RPC_SUCCESS);
+	put_word(w->body, seq);
+	return true;
+}
+
+/* Makes the buffer the reply. */
+static void use(struct rpc_request *req, const struct wrapping *w)
+{
+	struct xdr_out *out = &req->out;
+
+	xdr_out_release(out);
+	rn_payload_put(req->long_head);
+	req->long_head = w->to;
+	xdr_out_init(out, w->to->data, w->to->size);
+	out->used = w->end;
+}
+
+static bool wrap_integrity(struct rpc_request *req, const struct gss_call *c, const struct mic *m)
+{
+	const size_t behind = 4 + padded(c->context->mic_len);
+	struct wrapping w;
+	struct mic mine;
+	uint8_t *p;
+
+	if (!copy_out(req, m, 0, behind, &w))
+		return false;
+	sign(c->context, w.body, w.body_len, &mine);
+	if (mine.len == 0 || mine.len > c->context->mic_len) {
+		rn_payload_put(w.to);
+		return false;
+	}
+	put_word(w.body - 4, (uint32_t)w.body_len);
+	p = w.body + w.body_len;
+	put_word(p, mine.len);
+	memcpy(p + 4, mine.bytes, padded(mine.len));
+	w.end = (size_t)(p - w.to->data) + 4 + padded(mine.len);
+	use(req, &w);
+	return true;
+}
+
+static bool wrap_privacy(struct rpc_request *req, const struct gss_call *c, const struct mic *m)
+{
+	struct gss_context *x = c->context;
+	const size_t len = 4 + xdr_out_total(&req->out) - RESULTS_AT;
+	size_t before, behind, token;
+	struct wrapping w;
+	bool ok;
+
+	pthread_mutex_lock(&x->lock);
+	ok = gss_mech_wrap_sizes(x->mech, len, &before, &behind);
+	pthread_mutex_unlock(&x->lock);
+	if (!ok || !copy_out(req, m, before, behind + 3, &w))
+		return false;
+	pthread_mutex_lock(&x->lock);
+	ok = gss_mech_wrap(x->mech, w.body, w.body_len, before, behind);
+	pthread_mutex_unlock(&x->lock);
+	if (!ok) {
+		rn_payload_put(w.to);
+		return false;
+	}
+	token = before + w.body_len + behind;
+	put_word(w.body - before - 4, (uint32_t)token);
+	memset(w.body + w.body_len + behind, 0, rn_xdr_pad((uint32_t)token));
+	w.end = (size_t)(w.body - before - w.to->data) + padded(token);
+	use(req, &w);
+	return true;
+}
+
+bool gss_protect_reply(struct rpc_request *req)
+{
+	const struct gss_call *c = rn_container_of(req->secured, struct gss_call, base);
+	struct xdr_out *out = &req->out;
+	uint8_t seq[4];
+	struct mic m;
+
+	/* A denial has no verifier. */
+	if (out->used < RESULTS_AT || word_at(out->base, STAT_AT) != RPC_MSG_ACCEPTED)
+		return true;
+	put_word(seq, c->seq);
+	sign(c->context, seq, sizeof(seq), &m);
+	if (m.len == 0 || m.len > c->context->mic_len)
+		return false;
+	/* Results of a call that failed are not wrapped, as there are none (section 5.3.3.4). */
+	if (c->service == GSS_NONE || word_at(out->base, ACCEPT_AT) != RPC_SUCCESS) {
+		put_verifier(req, &m);
+		return true;
+	}
+	return c->service == GSS_INTEGRITY ? wrap_integrity(req, c, &m) : wrap_privacy(req, c, &m);
+}

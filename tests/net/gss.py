@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""RPCSEC_GSS (RFC 2203): every flavour by NFSv3 and NFSv4, two users, retransmissions, the end of contexts."""
+import os
+
+import gssapi
+import gssclient as g
+import harness
+import kdc
+import nfs4client as n4
+import rpcclient as r
+
+# Users of every system, whom the configuration of libnfsidmap names.
+ALICE, BOB = ("alice", "daemon", 1), ("bob", "bin", 2)
+IDMAP = """[General]
+Domain = test.ringnfs
+[Translation]
+Method = static
+GSS-Methods = static
+[Static]
+{users}
+"""
+SERVICES = {"krb5": g.NONE, "krb5i": g.INTEGRITY, "krb5p": g.PRIVACY}
+FLAVORS = {"krb5": 390003, "krb5i": 390004, "krb5p": 390005}
+TOOWEAK = 5
+
+
+def settings(realm):
+    users = "\n".join(f"{name}@{kdc.REALM} = {local}" for name, local, _ in (ALICE, BOB))
+    with open(realm.path("idmapd.conf"), "w") as f:
+        f.write(IDMAP.format(users=users))
+    return {"gss.enabled": "yes", "gss.keytab": realm.keytab("keytab.nfs", "nfs/localhost"), "nfs4.idmap_file": realm.path("idmapd.conf")}
+
+
+def connect(d, session=None, service=g.NONE):
+    c = g.GssConn(d.port)
+    c.session, c.service = session, service
+    return c
+
+
+class Client4(n4.Client):
+    """NFSv4 under a session."""
+
+    def __init__(self, port, session, service, owner, minor=1):
+        self.gss = session, service
+        super().__init__(port, owner, minor)
+
+    def _connect(self):
+        self.conn = g.GssConn(self.port)
+        self.conn.session, self.conn.service = self.gss
+
+
+def refusal(call, *args, **kw):
+    try:
+        call(*args, **kw)
+    except r.Refused as e:
+        return (e.why, *e.data)
+    except r.Closed:
+        return ("closed",)
+    return None
+
+
+def test_flavors(t, d, realm, user):
+    """All procedures that carry data, under each service, by NFSv3."""
+    name, _, uid = user
+    with connect(d) as c:
+        session = g.Session(c, realm.login(name))
+        status, root, flavors = c.mnt(d.exports["all"])
+        t.equal("MNT lists the flavours in their order", (status, flavors), (0, [*FLAVORS.values(), 1]))
+        for flavor, service in SERVICES.items():
+            c.session, c.service = session, service
+            t.equal(f"{flavor}: NULL", c.call(r.NFS, 3, 0).end(), None)
+            made = c.nfs(r.CREATE, r.create_args(root, f"{flavor}.{name}", attrs=r.sattr(mode=0o600)))
+            t.equal(f"{flavor}: CREATE", made["status"], r.OK)
+            path = os.path.join(d.exports["all"], f"{flavor}.{name}")
+            t.equal(f"{flavor}: the file is the user's", os.stat(path).st_uid, uid)
+            for size in (0, 1, 5000, 70000, 1 << 20):
+                data = os.urandom(size)
+                t.equal(f"{flavor}: WRITE of {size}", c.nfs(r.WRITE, r.write_args(made["fh"], 0, data))["status"], r.OK)
+                t.check(f"{flavor}: READ of {size}", c.nfs(r.READ, r.read_args(made["fh"], 0, max(size, 1)))["data"][:size] == data)
+            t.equal(f"{flavor}: READDIRPLUS", c.nfs(r.READDIRPLUS, r.readdirplus_args(root))["status"], r.OK)
+            t.equal(f"{flavor}: an unknown procedure", refusal(c.call, r.NFS, 3, 99)[0], "PROC_UNAVAIL")
+
+
+def test_users(t, d, realm):
+    """Two users of one connection have rights of their own."""
+    with connect(d) as c:
+        alice, bob = (g.Session(c, realm.login(u[0])) for u in (ALICE, BOB))
+        root = c.mnt(d.exports["all"])[1]
+        c.session, c.service = alice, g.INTEGRITY
+        made = c.nfs(r.CREATE, r.create_args(root, "private", attrs=r.sattr(mode=0o600)))
+        t.equal("alice makes a file", made["status"], r.OK)
+        c.session = bob
+        t.equal("bob may not read it", c.nfs(r.READ, r.read_args(made["fh"], 0, 10))["status"], r.ACCES)
+        c.session = alice
+        t.equal("alice may", c.nfs(r.READ, r.read_args(made["fh"], 0, 10))["status"], r.OK)
+        stranger = g.Session(c, realm.login("stranger"))
+        c.session = stranger
+        made = c.nfs(r.CREATE, r.create_args(root, "anonymous"))
+        t.equal("a principal that is nobody's", made["status"], r.OK)
+        t.equal("is anonymous", os.stat(os.path.join(d.exports["all"], "anonymous")).st_uid, 65534)
+
+
+def test_exports(t, d, realm):
+    """An export takes the flavours that it lists, each with its own rights."""
+    with connect(d) as c:
+        session = g.Session(c, realm.login("alice"))
+        roots = {e: c.mnt(d.exports[e])[1] for e in ("all", "p", "mixed")}
+        t.equal("AUTH_SYS on sec=krb5p", refusal(c.nfs, r.ACCESS, r.access_args(roots["p"], 1)), ("AUTH_ERROR", TOOWEAK))
+        t.equal("FSINFO of its root, before credentials", c.nfs(r.FSINFO, r.getattr_args(roots["p"]))["status"], r.OK)
+        for flavor, service in SERVICES.items():
+            c.session, c.service = session, service
+            want = None if flavor == "krb5p" else ("AUTH_ERROR", TOOWEAK)
+            t.equal(f"{flavor} on sec=krb5p", refusal(c.nfs, r.ACCESS, r.access_args(roots["p"], 1)), want)
+            got = c.nfs(r.CREATE, r.create_args(roots["mixed"], flavor))["status"]
+            t.equal(f"{flavor} on sec=krb5p,rw,sec=krb5:krb5i,ro", got, r.OK if flavor == "krb5p" else r.ROFS)
+
+
+def test_nfs4(t, d, realm):
+    for minor in (0, 1, 2):
+        for flavor, service in SERVICES.items():
+            with connect(d) as c:
+                session = g.Session(c, realm.login("alice"), vers=4)
+            client = Client4(d.port, session, service, f"{flavor}.{minor}", minor)
+            client.keeps = False
+            client.register(), client.reclaim_complete()
+            root = client.path(d.exports["p" if flavor == "krb5p" else "all"])
+            opened, fh = client.open(root, f"v4.{flavor}.{minor}", create=True)
+            data = os.urandom(100000)
+            what = f"4.{minor} {flavor}"
+            t.equal(f"{what}: WRITE", client.last(n4.putfh(fh), n4.write(opened["stateid"], 0, data))["status"], n4.OK)
+            read = client.last(n4.putfh(fh), n4.read(opened["stateid"], 0, len(data)))
+            t.check(f"{what}: READ", read.get("data") == data, str(read)[:200])
+            t.equal(f"{what}: CLOSE", client.close_file(fh, opened["stateid"])["status"], n4.OK)
+            client.close()
+
+
+def test_again(t, d, realm):
+    """A retransmission has another sequence number, and is answered from the cache under it."""
+    with connect(d) as c:
+        c.session = g.Session(c, realm.login("alice"))
+        root = c.mnt(d.exports["all"])[1]
+        for flavor, c.service in SERVICES.items():
+            xid, args = r.next_xid(), r.create_args(root, f"again.{flavor}", how=r.GUARDED)
+            first = c.call(r.NFS, 3, r.CREATE, args, xid=xid)
+            second = c.call(r.NFS, 3, r.CREATE, args, xid=xid)
+            t.equal(f"{flavor}: the same answer", r.decode(r.CREATE, second), r.decode(r.CREATE, first))
+            xid = r.next_xid()
+            c.call(r.NFS, 3, r.REMOVE, r.diropargs(root, f"again.{flavor}"), xid=xid)
+            c.session, alice = g.Session(c, realm.login("bob")), c.session
+            other = r.decode(r.REMOVE, c.call(r.NFS, 3, r.REMOVE, r.diropargs(root, f"again.{flavor}"), xid=xid))
+            t.equal(f"{flavor}: another user's call with the same xid runs", other["status"], r.NOENT)
+            c.session = alice
+
+
+def test_end(t, d, realm):
+    with connect(d) as c:
+        c.session = session = g.Session(c, realm.login("alice"))
+        root = c.mnt(d.exports["all"])[1]
+        with connect(d, session, g.PRIVACY) as other:
+            t.equal("on another connection", other.nfs(r.GETATTR, r.getattr_args(root))["status"], r.OK)
+        c.destroy()
+        t.equal("after DESTROY", refusal(c.nfs, r.GETATTR, r.getattr_args(root)), ("AUTH_ERROR", g.CREDPROBLEM))
+        c.session = None
+        c.session = g.Session(c, realm.login("alice"))
+        t.equal("a new context", c.nfs(r.GETATTR, r.getattr_args(root))["status"], r.OK)
+        d.reload()
+        t.equal("after a reload", c.nfs(r.GETATTR, r.getattr_args(root))["status"], r.OK)
+        session = c.session
+    d.stop()
+    d.start()
+    with connect(d, session) as c:
+        t.equal("after a restart", refusal(c.nfs, r.GETATTR, r.getattr_args(root)), ("AUTH_ERROR", g.CREDPROBLEM))
+
+
+def main():
+    if kdc.missing():
+        harness.skip_all(f"not installed: {', '.join(kdc.missing())}")
+    t = harness.Count()
+    every = "sec=krb5:krb5i:krb5p:sys,rw,insecure"
+    with kdc.Realm() as realm:
+        os.environ.update(realm.env)
+        with harness.Daemon({"all": every, "p": "sec=krb5p,rw,insecure", "mixed": "insecure,sec=krb5p,rw,sec=krb5:krb5i,ro"},
+                            settings(realm), env={**os.environ}) as d:
+            for user in (ALICE, BOB):
+                test_flavors(t, d, realm, user)
+            test_users(t, d, realm)
+            test_exports(t, d, realm)
+            test_nfs4(t, d, realm)
+            test_again(t, d, realm)
+            test_end(t, d, realm)
+            harness.finish(t, d)
+    harness.result(t)
+
+
+if __name__ == "__main__":
+    main()
