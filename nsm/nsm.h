@@ -51,6 +51,8 @@ struct nsm_hooks {
 	bool (*rebooted)(void *ctx, const struct nsm_reboot *r);
 	/* True while hosts of the run before may reclaim. Their records are kept until then. */
 	bool (*in_grace)(void *ctx);
+	/* About once a second. Must not wait. NULL: nothing is to be done. */
+	void (*tick)(void *ctx);
 	void *ctx;
 };
 
