@@ -24,6 +24,8 @@ OPTIONS = "rw,insecure,no_root_squash"
 PORT = 20049
 ATTR = "type mode nlink uid gid size blocksize rdev blocks fsid fileid".split()
 USER = r.auth_sys(1005, 100)
+TEST, LOCK, UNLOCK = 1, 2, 4  # of NLM
+GRANTED, DENIED = 0, 1
 
 
 def sattr(mode=KEEP, uid=KEEP, gid=KEEP, size=KEEP, atime=(KEEP, KEEP), mtime=(KEEP, KEEP)):
@@ -297,6 +299,26 @@ def test_rights(t, d, conn, root):
     t.equal("root is squashed", c.create(squashed, "x")[1]["uid"], 65534)
 
 
+def nlm(conn, fh, proc, owner, exclusive=1):
+    """Status of a call of NLM 1 about the first 10 bytes."""
+    lock = name(owner) + opaque(fh) + name(owner) + u32(7) + u32(0) + u32(10)
+    args = {LOCK: u32(0) + u32(exclusive) + lock + u32(0) + u32(3), TEST: u32(exclusive) + lock, UNLOCK: lock}[proc]
+    x = conn.call(100021, 1, proc, opaque(b"c") + args)
+    x.opaque()
+    return x.u32()
+
+
+def test_locks(t, c, conn, root):
+    fh = c.create(root, "locked")[0]
+    t.equal("NLM 1 with NFSv2's handle", [nlm(conn, fh, LOCK, "one"), nlm(conn, fh, TEST, "two"), nlm(conn, fh, LOCK, "two")], [GRANTED, DENIED, DENIED])
+    v3 = conn.nfs(r.LOOKUP, r.lookup_args(c.v3, "locked"))["fh"]
+    t.equal("the same file by NFSv3's", nlm(conn, v3, TEST, "two"), DENIED)
+    t.equal("UNLOCK", [nlm(conn, fh, UNLOCK, "one"), nlm(conn, v3, LOCK, "two"), nlm(conn, v3, UNLOCK, "two")], [GRANTED] * 3)
+    forged = bytearray(fh)
+    forged[-1] ^= 1
+    t.check("with a forged one", nlm(conn, bytes(forged), LOCK, "one") not in (GRANTED, DENIED))
+
+
 def test_retransmission(t, d, root):
     for what, proc, args in (("CREATE", CREATE, dirop(root, "again") + sattr(mode=0o600)), ("MKDIR", MKDIR, dirop(root, "againdir") + sattr(mode=0o700)),
                              ("REMOVE", REMOVE, dirop(root, "again")), ("RMDIR", RMDIR, dirop(root, "againdir"))):
@@ -430,6 +452,8 @@ def run(t, d):
         test_readdir(t, c, root, path)
         test_handles(t, d, c, conn, root)
         test_rights(t, d, conn, root)
+        c.v3 = d.root(conn, "one")
+        test_locks(t, c, conn, root)
         test_retransmission(t, d, root)
         test_cut(t, conn, root)
 

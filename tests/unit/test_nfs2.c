@@ -22,7 +22,7 @@ Test(nfs2, table)
 	cr_expect_null(v.procs[NFSPROC2_ROOT]);
 	cr_expect_null(v.procs[NFSPROC2_WRITECACHE]);
 	cr_expect_str_eq(v.procs[NFSPROC2_NULL]->name, "NULL");
-#define NAMED(NAME, name) cr_expect_str_eq(v.procs[NFSPROC2_##NAME]->name, #NAME);
+#define NAMED(NAME, row) cr_expect_str_eq(v.procs[NFSPROC2_##NAME]->name, #NAME);
 	NFS2_PROC_LIST(NAMED)
 	for (uint32_t i = 1; i < v.nprocs; i++) {
 		const struct rpc_proc *p = v.procs[i];
