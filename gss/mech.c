@@ -39,23 +39,34 @@ static gss_OID name_type(const char *principal)
 	return strchr(principal, '/') ? GSS_KRB5_NT_PRINCIPAL_NAME : GSS_C_NT_HOSTBASED_SERVICE;
 }
 
-int gss_mech_cred_new(const char *keytab, const char *principal, struct gss_mech_cred **out,
-		      char why[GSS_MECH_WHY])
+static OM_uint32 acquire(OM_uint32 *minor, const char *keytab, gss_name_t name, gss_cred_id_t *out)
 {
 	gss_key_value_element_desc element = { .key = "keytab", .value = keytab };
 	const gss_key_value_set_desc store = { .count = keytab ? 1 : 0, .elements = &element };
-	gss_buffer_desc text = { strlen(principal), (void *)(uintptr_t)principal };
 	gss_OID_set_desc mechs = { 1, gss_mech_krb5 };
+
+	return gss_acquire_cred_from(minor, name, GSS_C_INDEFINITE, &mechs, GSS_C_ACCEPT, &store,
+				     out, NULL, NULL);
+}
+
+int gss_mech_cred_new(const char *keytab, const char *principal, struct gss_mech_cred **out,
+		      char why[GSS_MECH_WHY])
+{
+	gss_buffer_desc text = { strlen(principal), (void *)(uintptr_t)principal };
 	struct gss_mech_cred *c = calloc(1, sizeof(*c));
+	gss_cred_id_t any = GSS_C_NO_CREDENTIAL;
 	gss_name_t name = GSS_C_NO_NAME;
 	OM_uint32 major, minor, ignored;
 
 	if (!c)
 		return -ENOMEM;
-	major = gss_import_name(&minor, &text, name_type(principal), &name);
+	/* The library leaks a name's memory if there is no keytab at all, so it is asked for any key first. */
+	major = acquire(&minor, keytab, GSS_C_NO_NAME, &any);
+	gss_release_cred(&ignored, &any);
 	if (!GSS_ERROR(major))
-		major = gss_acquire_cred_from(&minor, name, GSS_C_INDEFINITE, &mechs, GSS_C_ACCEPT,
-					      &store, &c->id, NULL, NULL);
+		major = gss_import_name(&minor, &text, name_type(principal), &name);
+	if (!GSS_ERROR(major))
+		major = acquire(&minor, keytab, name, &c->id);
 	gss_release_name(&ignored, &name);
 	if (GSS_ERROR(major)) {
 		explain(major, minor, why);
