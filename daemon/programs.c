@@ -127,12 +127,20 @@ static int start_nsm(const struct programs_config *cfg, struct programs *p)
 	return 0;
 }
 
+static void retry_grants(void *ctx)
+{
+	const struct programs *p = ctx;
+
+	nlm_retry_grants(p->nfs3);
+}
+
 /* Last, as the threads call the programs. */
 static int run_nsm(struct programs *p)
 {
 	const struct nsm_hooks hooks = {
 		.rebooted = rebooted,
 		.in_grace = hosts_may_reclaim,
+		.tick = retry_grants,
 		.ctx = p,
 	};
 

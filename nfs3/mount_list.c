@@ -65,6 +65,26 @@ static struct mnt_row *find_row(struct mnt_list *l, const char *host, const char
 	return NULL;
 }
 
+/* The row that a new one replaces: the same one, the host's oldest if it has too many, the oldest of all if the
+ * list is full; or NULL. */
+static struct mnt_row *row_to_drop(struct mnt_list *l, const struct mnt_row *row)
+{
+	struct mnt_row *old, *own = NULL;
+	unsigned n = 0;
+
+	TAILQ_FOREACH (old, &l->rows, link) {
+		if (strcmp(old->host, row->host) != 0)
+			continue;
+		if (strcmp(old->path, row->path) == 0)
+			return old;
+		if (n++ == 0)
+			own = old;
+	}
+	if (n >= MNT_HOST_ROWS)
+		return own;
+	return l->nrows >= MNT_LIST_ROWS ? TAILQ_FIRST(&l->rows) : NULL;
+}
+
 void mnt_list_add(struct mnt_list *l, const struct sockaddr *client, const char *path)
 {
 	size_t len = path_len(path);
@@ -76,9 +96,7 @@ void mnt_list_add(struct mnt_list *l, const struct sockaddr *client, const char 
 	host_name(client, row->host);
 	memcpy(row->path, path, len);
 	pthread_mutex_lock(&l->lock);
-	old = find_row(l, row->host, path, len);
-	if (!old && l->nrows >= MNT_LIST_ROWS)
-		old = TAILQ_FIRST(&l->rows);
+	old = row_to_drop(l, row);
 	if (old)
 		drop_row(l, old);
 	TAILQ_INSERT_TAIL(&l->rows, row, link);

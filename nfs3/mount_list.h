@@ -2,7 +2,7 @@
 /*
  * The list of mounts for MOUNT's DUMP: clients and the directories they have asked for. It is
  * information for administrators, nothing depends on it, so it is kept in memory and bounded: the
- * oldest row is dropped when it is full. A client is an address without its port. Thread-safe.
+ * oldest row is dropped when it is full, or that of a client which has too many. A client is an address without its port. Thread-safe.
  */
 #ifndef RN_NFS3_MOUNT_LIST_H
 #define RN_NFS3_MOUNT_LIST_H
@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 
 #define MNT_LIST_ROWS 4096u
+#define MNT_HOST_ROWS 256u /* of one client, so that it does not push others out */
 #define MNT_HOST_SIZE INET6_ADDRSTRLEN
 
 struct mnt_row {

@@ -77,6 +77,9 @@ const char *nlm_status_name(uint32_t status);
  * end, after nsm_stop(). */
 void nlm_stop_grants(struct nfs3_server *s);
 
+/* About once a second: tries locks again for which clients wait because of local processes. Does not wait. */
+void nlm_retry_grants(struct nfs3_server *s);
+
 /* Releases the locks that a host took before it has restarted. False: a call that does not end has some
  * of them; to be called again. Any thread. */
 bool nlm_host_rebooted(struct nfs3_server *s, const struct nsm_reboot *r);

@@ -46,3 +46,8 @@ void nlm_stop_grants(struct nfs3_server *s)
 {
 	nlm_grants_stop(s->grants);
 }
+
+void nlm_retry_grants(struct nfs3_server *s)
+{
+	nlm_grants_retry(s->grants);
+}

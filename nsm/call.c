@@ -329,22 +329,6 @@ bool nsm_calls_make_room(struct nsm_calls *c, uint64_t now)
 	return true;
 }
 
-bool nsm_same_host(const struct rpc_address *a, const struct rpc_address *b)
-{
-	return is_ipv4(a) || is_ipv4(b) ? rpc_address_equal(a, b)
-					: memcmp(a->bytes, b->bytes, 8) == 0;
-}
-
-unsigned nsm_calls_to(const struct nsm_calls *c, const struct rpc_address *peer)
-{
-	const struct nsm_call *call;
-	unsigned n = 0;
-
-	TAILQ_FOREACH (call, &c->list, link)
-		n += nsm_same_host(&call->to.peer, peer);
-	return n;
-}
-
 void nsm_calls_cancel(struct nsm_calls *c)
 {
 	struct nsm_call *call;

@@ -35,6 +35,7 @@ struct nsm_callee {
 	struct rpc_address peer, local; /* local: address to call from */
 	uint32_t prog, vers, proc;
 	bool tcp;	   /* preferred to UDP */
+	bool answer;	   /* nsm_submit: to a message; one of too many for its host is dropped */
 	uint64_t delay_ns; /* nsm_submit: before the call begins */
 };
 
@@ -65,10 +66,6 @@ struct nsm_call_end {
 	bool (*wanted)(void *ctx);
 	void *ctx;
 };
-/* True if both are addresses that one host may have: equal, or of one IPv6 /64. */
-bool nsm_same_host(const struct rpc_address *a, const struct rpc_address *b);
-/* Calls to that host that are under way. */
-unsigned nsm_calls_to(const struct nsm_calls *c, const struct rpc_address *peer);
 /* True if a call may begin. Ends an old one if there are too many. */
 bool nsm_calls_make_room(struct nsm_calls *c, uint64_t now);
 /* Begins a call; args are copied. 0; -EAGAIN: too many are under way; -ENOMEM. */

@@ -1,20 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Calls that other threads ask for, until the messenger begins them. */
+/*
+ * Calls that other threads ask for, until the messenger begins them. Each host has a lane of its own: so many of
+ * its calls are under way at a time, and hosts take turns. A call that is put off is in no lane before it is due.
+ *
+ * A host is an IPv4 address, or the /64 of an IPv6 address.
+ */
 #include <errno.h>
+#include <netinet/in.h>
+#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 
 #include "lib/clock.h"
 #include "lib/util.h"
 #include "nsm/nsm_private.h"
 
-#define JOBS_MAX 512u
-#define JOBS_OF_HOST 64u /* so that one host that does not answer leaves room for others */
-#define OF_HOST 4u	 /* calls to one host at a time */
+#define OF_HOST 4u	    /* calls to one host at a time */
+#define ANSWERS_OF_HOST 16u /* that wait; the host sends its messages again */
+#define ANSWERS_MAX 2048u
+#define JOBS_MAX 16384u /* with all others, whose callers have bounds of their own */
+
+struct nsm_lane;
 
 struct nsm_job {
-	TAILQ_ENTRY(nsm_job) link;
+	TAILQ_ENTRY(nsm_job) link; /* of the lane, or of nsm.later */
+	struct nsm *nsm;
+	struct nsm_lane *lane; /* NULL: not due yet */
 	struct nsm_callee to;
 	struct nsm_call_end end;
 	uint64_t due_ns;
@@ -22,107 +33,240 @@ struct nsm_job {
 	uint8_t args[];
 };
 
-/* Under the lock. */
-static bool has_room(const struct nsm *n, const struct rpc_address *peer)
-{
-	const struct nsm_job *job;
-	unsigned count = 0;
+/* Under nsm.lock. It is there while it has calls that wait, or are under way. */
+struct nsm_lane {
+	LIST_ENTRY(nsm_lane) link;
+	TAILQ_ENTRY(nsm_lane) ready;
+	bool is_ready; /* in nsm.ready: the first of its calls may begin */
+	struct rpc_address host;
+	struct nsm_job_list jobs;
+	unsigned active, answers; /* calls under way; answers among those that wait */
+};
 
-	TAILQ_FOREACH (job, &n->jobs, link)
-		count += nsm_same_host(&job->to.peer, peer);
-	return n->njobs < JOBS_MAX && count < JOBS_OF_HOST;
+static void host_of(const struct rpc_address *a, struct rpc_address *out)
+{
+	struct in6_addr in6;
+
+	*out = *a;
+	memcpy(&in6, a->bytes, sizeof(in6));
+	if (IN6_IS_ADDR_V4MAPPED(&in6))
+		return;
+	memset(out->bytes + 8, 0, 8);
+	out->scope = 0;
+}
+
+static struct nsm_lane_list *lanes_of(struct nsm *n, const struct rpc_address *host)
+{
+	uint64_t h;
+
+	crypto_shorthash((uint8_t *)&h, (const uint8_t *)host, sizeof(*host), n->key);
+	return &n->lanes[h % NSM_LANE_BUCKETS];
+}
+
+static struct nsm_lane *find(struct nsm *n, const struct rpc_address *peer)
+{
+	struct rpc_address host;
+	struct nsm_lane *l;
+
+	host_of(peer, &host);
+	LIST_FOREACH (l, lanes_of(n, &host), link) {
+		if (rpc_address_equal(&l->host, &host))
+			break;
+	}
+	return l;
+}
+
+static struct nsm_lane *find_or_make(struct nsm *n, const struct rpc_address *peer)
+{
+	struct nsm_lane *l = find(n, peer);
+
+	if (l)
+		return l;
+	l = calloc(1, sizeof(*l));
+	if (!l)
+		return NULL;
+	host_of(peer, &l->host);
+	TAILQ_INIT(&l->jobs);
+	LIST_INSERT_HEAD(lanes_of(n, &l->host), l, link);
+	return l;
+}
+
+/* Sets whether the lane is ready, and frees one that is used no more. */
+static void update(struct nsm *n, struct nsm_lane *l)
+{
+	const bool ready = !TAILQ_EMPTY(&l->jobs) && l->active < OF_HOST;
+
+	if (ready && !l->is_ready)
+		TAILQ_INSERT_TAIL(&n->ready, l, ready);
+	else if (!ready && l->is_ready)
+		TAILQ_REMOVE(&n->ready, l, ready);
+	l->is_ready = ready;
+	if (!TAILQ_EMPTY(&l->jobs) || l->active > 0)
+		return;
+	LIST_REMOVE(l, link);
+	free(l);
+}
+
+/* Puts a call that is due into its host's lane. */
+static int enter(struct nsm *n, struct nsm_job *job)
+{
+	job->lane = find_or_make(n, &job->to.peer);
+	if (!job->lane)
+		return -ENOMEM;
+	TAILQ_INSERT_TAIL(&job->lane->jobs, job, link);
+	job->lane->answers += job->to.answer;
+	n->nanswers += job->to.answer;
+	update(n, job->lane);
+	return 0;
+}
+
+/* Takes a call out of its lane, which stays until it is updated. */
+static void leave(struct nsm *n, struct nsm_job *job)
+{
+	TAILQ_REMOVE(&job->lane->jobs, job, link);
+	job->lane->answers -= job->to.answer;
+	n->nanswers -= job->to.answer;
+}
+
+static bool has_room(struct nsm *n, const struct nsm_callee *to)
+{
+	const struct nsm_lane *l = to->answer ? find(n, &to->peer) : NULL;
+
+	if (to->answer && n->nanswers >= ANSWERS_MAX)
+		return false;
+	return n->njobs < JOBS_MAX && (!l || l->answers < ANSWERS_OF_HOST);
+}
+
+/* Under the lock. */
+static int add(struct nsm *n, struct nsm_job *job)
+{
+	int rc = 0;
+
+	if (n->stop || !n->messaging)
+		return -ENOTCONN;
+	if (!has_room(n, &job->to))
+		return -EAGAIN;
+	if (job->to.delay_ns > 0)
+		TAILQ_INSERT_TAIL(&n->later, job, link);
+	else
+		rc = enter(n, job);
+	n->njobs += rc == 0;
+	return rc;
 }
 
 int nsm_submit(struct nsm *n, const struct nsm_callee *to, const uint8_t *args, uint32_t len,
 	       const struct nsm_call_end *end)
 {
-	struct nsm_job *job = malloc(sizeof(*job) + len);
-	int rc = 0;
+	struct nsm_job *job = calloc(1, sizeof(*job) + len);
+	int rc;
 
 	if (!job)
 		return -ENOMEM;
+	job->nsm = n;
 	job->to = *to;
 	job->end = *end;
 	job->due_ns = rn_now_ns() + to->delay_ns;
 	job->len = len;
 	memcpy(job->args, args, len);
 	pthread_mutex_lock(&n->lock);
-	if (n->stop || !n->messaging)
-		rc = -ENOTCONN;
-	else if (!has_room(n, &to->peer))
-		rc = -EAGAIN;
-	if (rc == 0) {
-		TAILQ_INSERT_TAIL(&n->jobs, job, link);
-		n->njobs++;
-	}
+	rc = add(n, job);
 	pthread_mutex_unlock(&n->lock);
 	if (rc == 0)
-		eventfd_write(n->wake, 1);
+		nsm_wake(n);
 	else
 		free(job);
 	return rc;
 }
 
-/* The first call that is due and whose host has not too many under way, taken from the list; or NULL. */
-static struct nsm_job *take(struct nsm *n, uint64_t now)
+/* The first call of the lane whose turn it is, which counts as under way from now on; or NULL. */
+static struct nsm_job *take(struct nsm *n)
 {
-	struct nsm_job *job;
+	struct nsm_job *job = NULL;
+	struct nsm_lane *l;
 
 	pthread_mutex_lock(&n->lock);
-	TAILQ_FOREACH (job, &n->jobs, link) {
-		if (job->due_ns <= now && nsm_calls_to(&n->calls, &job->to.peer) < OF_HOST)
-			break;
-	}
-	if (job) {
-		TAILQ_REMOVE(&n->jobs, job, link);
-		n->njobs--;
+	l = TAILQ_FIRST(&n->ready);
+	if (l) {
+		/* Behind the others, if it stays ready. */
+		TAILQ_REMOVE(&n->ready, l, ready);
+		l->is_ready = false;
+		job = TAILQ_FIRST(&l->jobs);
+		leave(n, job);
+		l->active++;
+		update(n, l);
 	}
 	pthread_mutex_unlock(&n->lock);
 	return job;
 }
 
-/* When the next call is due that was put off, ns. */
-static uint64_t next_due(struct nsm *n, uint64_t now)
+static void finish(void *ctx, int rc, struct xdr_in *results)
 {
-	const struct nsm_job *job;
+	struct nsm_job *job = ctx;
+	struct nsm *n = job->nsm;
+
+	pthread_mutex_lock(&n->lock);
+	job->lane->active--;
+	update(n, job->lane);
+	n->njobs--;
+	pthread_mutex_unlock(&n->lock);
+	job->end.done(job->end.ctx, rc, results);
+	free(job);
+}
+
+static void begin(struct nsm *n, struct nsm_job *job)
+{
+	const struct nsm_call_end end = { .done = finish, .ctx = job };
+	int rc = -ECANCELED;
+
+	if (!job->end.wanted || job->end.wanted(job->end.ctx))
+		rc = nsm_call(&n->calls, &job->to, job->args, job->len, &end);
+	if (rc)
+		finish(job, rc, NULL);
+}
+
+/* Moves calls that are due to their lanes. Returns the time when the next one is. One for which there is no
+ * memory is tried again. */
+static uint64_t enter_due(struct nsm *n, uint64_t now)
+{
+	struct nsm_job *job, *next;
 	uint64_t due = UINT64_MAX;
 
 	pthread_mutex_lock(&n->lock);
-	TAILQ_FOREACH (job, &n->jobs, link) {
-		if (job->due_ns > now)
+	for (job = TAILQ_FIRST(&n->later); job; job = next) {
+		next = TAILQ_NEXT(job, link);
+		if (job->due_ns > now) {
 			due = rn_min(due, job->due_ns);
+			continue;
+		}
+		TAILQ_REMOVE(&n->later, job, link);
+		if (enter(n, job)) {
+			job->due_ns = now + RN_NS_PER_SECOND;
+			TAILQ_INSERT_TAIL(&n->later, job, link);
+		}
 	}
 	pthread_mutex_unlock(&n->lock);
 	return due;
 }
 
-static void begin(struct nsm *n, struct nsm_job *job)
-{
-	int rc = -ECANCELED;
-
-	if (!job->end.wanted || job->end.wanted(job->end.ctx))
-		rc = nsm_call(&n->calls, &job->to, job->args, job->len, &job->end);
-	if (rc)
-		job->end.done(job->end.ctx, rc, NULL);
-	free(job);
-}
-
 uint64_t nsm_jobs_begin(struct nsm *n, uint64_t now)
 {
+	const uint64_t due = enter_due(n, now);
 	struct nsm_job *job;
 
-	/* Room first: a job that ended to make room may come back. */
-	while (nsm_calls_make_room(&n->calls, now) && (job = take(n, now)) != NULL)
+	/* Room first: a call that has been taken begins. */
+	while (nsm_calls_make_room(&n->calls, now) && (job = take(n)) != NULL)
 		begin(n, job);
-	return next_due(n, now);
+	return due;
 }
 
 void nsm_jobs_cancel(struct nsm *n)
 {
 	struct nsm_job *job;
 
-	while ((job = TAILQ_FIRST(&n->jobs)) != NULL) {
-		TAILQ_REMOVE(&n->jobs, job, link);
+	while ((job = take(n)) != NULL)
+		finish(job, -ECANCELED, NULL);
+	while ((job = TAILQ_FIRST(&n->later)) != NULL) {
+		TAILQ_REMOVE(&n->later, job, link);
 		n->njobs--;
 		job->end.done(job->end.ctx, -ECANCELED, NULL);
 		free(job);

@@ -187,6 +187,8 @@ uint64_t nsm_notify_tick(struct nsm *n, uint64_t now)
 		n->looked_ns = now;
 		if (!n->hooks.in_grace(n->hooks.ctx))
 			nsm_hosts_retire(n, now);
+		if (n->hooks.tick)
+			n->hooks.tick(n->hooks.ctx);
 	}
 	return next_look(n, now);
 }

@@ -25,7 +25,8 @@ int nsm_new(const struct nsm_config *cfg, struct nsm **out)
 	n->cfg = *cfg;
 	randombytes_buf(n->key, sizeof(n->key));
 	pthread_mutex_init(&n->lock, NULL);
-	TAILQ_INIT(&n->jobs);
+	TAILQ_INIT(&n->ready);
+	TAILQ_INIT(&n->later);
 	TAILQ_INIT(&n->waiting);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -89,8 +90,8 @@ void nsm_stop(struct nsm *n)
 	if (n->writing)
 		pthread_join(n->writer, NULL);
 	n->messaging = n->writing = false;
-	nsm_jobs_cancel(n);
 	nsm_calls_cancel(&n->calls);
+	nsm_jobs_cancel(n);
 }
 
 void nsm_free(struct nsm *n)

@@ -51,6 +51,8 @@ struct nsm_hooks {
 	bool (*rebooted)(void *ctx, const struct nsm_reboot *r);
 	/* True while hosts of the run before may reclaim. Their records are kept until then. */
 	bool (*in_grace)(void *ctx);
+	/* About once a second. Must not wait. NULL: nothing is to be done. */
+	void (*tick)(void *ctx);
 	void *ctx;
 };
 
@@ -98,8 +100,8 @@ uint32_t nsm_host_state(struct nsm *n, const struct nsm_host *h);
 
 /*
  * Has the messenger make a call; args are copied. 0: end->done is called, on its thread, or by nsm_stop
- * with -ECANCELED. -EAGAIN: too many wait, in all or for that host; -ENOMEM; -ENOTCONN: the monitor does
- * not run. One host has a few calls at a time, so that one that does not answer holds up no other.
+ * with -ECANCELED. -EAGAIN: too many wait; -ENOMEM; -ENOTCONN: the monitor does not run. One host has a few
+ * calls at a time, so that one that does not answer holds up no other.
  */
 int nsm_submit(struct nsm *n, const struct nsm_callee *to, const uint8_t *args, uint32_t len,
 	       const struct nsm_call_end *end);

@@ -40,8 +40,13 @@ struct nsm_host {
 };
 LIST_HEAD(nsm_host_list, nsm_host);
 
+#define NSM_LANE_BUCKETS 256u
+
 struct nsm_job;
 TAILQ_HEAD(nsm_job_list, nsm_job);
+struct nsm_lane;
+LIST_HEAD(nsm_lane_list, nsm_lane);
+TAILQ_HEAD(nsm_ready_list, nsm_lane);
 struct nsm_waiting;
 TAILQ_HEAD(nsm_waiting_list, nsm_waiting);
 
@@ -56,8 +61,11 @@ struct nsm {
 	uint64_t generation, saved; /* number of changes of the table, and of those on disk */
 	bool failing;		    /* the records cannot be written */
 	bool tell, stop;
-	struct nsm_job_list jobs; /* calls of others that wait for the messenger */
-	unsigned njobs;
+	/* Calls of others that wait for the messenger: jobs.c. */
+	struct nsm_lane_list lanes[NSM_LANE_BUCKETS];
+	struct nsm_ready_list ready;
+	struct nsm_job_list later;
+	unsigned njobs, nanswers;
 	uint32_t state; /* this server's number in this run */
 	struct nsm_monitor_list monitors;
 	unsigned nmonitors;

@@ -106,6 +106,7 @@ static void send_result(struct rpc_request *req, const struct nlm_result *r)
 	put(&x, req->call.vers, r);
 	nlm_callee(req->conn, req->call.vers,
 		   req->call.proc - NLMPROC4_TEST_MSG + NLMPROC4_TEST_RES, &to);
+	to.answer = true;
 	if (!x.overflow)
 		nsm_submit(s->cfg.nsm, &to, args, (uint32_t)x.used,
 			   &(struct nsm_call_end){ .done = sent });

@@ -17,6 +17,8 @@
 #define MEMORY_MAX (8u << 20) /* bytes of all grants */
 #define PATIENCE_SECONDS 90u  /* in which a client answers, or asks for the lock by itself */
 #define QUEUES 256u
+#define RETRY_NS (900 * RN_NS_PER_MS) /* before a lock that a local process had is tried again */
+#define RETRIES_AT_ONCE 64u
 #define AGAIN_NS RN_NS_PER_SECOND		 /* before a client is called again */
 #define AGAIN_MESSAGE_NS (10 * RN_NS_PER_SECOND) /* the same, if it has the message */
 #define ID_BYTES 8u
@@ -29,6 +31,10 @@ struct nlm_grant {
 	TAILQ_ENTRY(nlm_grant) queued;	/* under nlm_grants.lock */
 	LIST_ENTRY(nlm_grant) of_owner; /* under the owner's busy */
 	LIST_ENTRY(nlm_grant) by_id;	/* under nlm_grants.lock */
+	/* In nlm_grants.retries, with a reference; under the same. */
+	TAILQ_ENTRY(nlm_grant) retry;
+	LIST_ENTRY(nlm_grant) by_waiter;
+	uint64_t waiter, retry_ns, retry_until_ns;
 	_Atomic unsigned refs;
 	_Atomic bool settled;
 	_Atomic bool refused; /* the lock is being given back */
@@ -59,6 +65,9 @@ struct nlm_grants {
 	pthread_cond_t idle; /* no grant is running */
 	uint8_t key[crypto_shorthash_KEYBYTES];
 	struct grant_queue queue[QUEUES];
+	/* Those whose lock a local process has, oldest first, and by the waiter's number. */
+	TAILQ_HEAD(, nlm_grant) retries;
+	LIST_HEAD(, nlm_grant) by_waiter[QUEUES];
 	LIST_HEAD(, nlm_grant) by_id[QUEUES]; /* those of messages, by the first byte of the id */
 	unsigned running;
 	struct nlm_room room;
@@ -78,6 +87,7 @@ struct nlm_grants *nlm_grants_new(struct nfs3_server *s)
 	nlm_room_init(&t->room, MEMORY_MAX);
 	for (unsigned i = 0; i < QUEUES; i++)
 		TAILQ_INIT(&t->queue[i]);
+	TAILQ_INIT(&t->retries);
 	return t;
 }
 
@@ -216,17 +226,66 @@ static struct nlm_grant *grant_new(const struct nfs3_op *op, const struct nlm_lo
 	return g;
 }
 
+/* Takes the caller's reference over. The client's call was a while ago if the grant comes after another. */
+static void retry_later(struct nlm_grant *g, uint64_t waiter, const struct nlm_grant *after)
+{
+	const uint64_t now = rn_now_ns();
+	struct nlm_grants *t = g->all;
+	bool stopped;
+
+	g->waiter = waiter;
+	g->retry_ns = now + RETRY_NS;
+	g->retry_until_ns = after && after->waiter ? after->retry_until_ns
+						   : now + PATIENCE_SECONDS * RN_NS_PER_SECOND;
+	pthread_mutex_lock(&t->lock);
+	stopped = t->stopped;
+	if (!stopped) {
+		TAILQ_INSERT_TAIL(&t->retries, g, retry);
+		LIST_INSERT_HEAD(&t->by_waiter[waiter % QUEUES], g, by_waiter);
+	}
+	pthread_mutex_unlock(&t->lock);
+	if (stopped)
+		put(g);
+}
+
+/* Under the lock. The list's reference is the caller's then. */
+static void stop_retrying(struct nlm_grants *t, struct nlm_grant *g)
+{
+	TAILQ_REMOVE(&t->retries, g, retry);
+	LIST_REMOVE(g, by_waiter);
+}
+
+void nlm_grants_forget(struct nlm_grants *t, uint64_t waiter)
+{
+	struct nlm_grant *g;
+
+	pthread_mutex_lock(&t->lock);
+	LIST_FOREACH (g, &t->by_waiter[waiter % QUEUES], by_waiter) {
+		if (g->waiter == waiter)
+			break;
+	}
+	if (g)
+		stop_retrying(t, g);
+	pthread_mutex_unlock(&t->lock);
+	if (g)
+		put(g);
+}
+
 void nlm_grant_wait(struct nfs3_op *op, const struct nlm_lock_args *a, struct nlm_owner *o,
-		    const struct vfs_lock_request *r, bool held)
+		    const struct vfs_lock_request *r, const struct nlm_refusal *why)
 {
 	struct nlm_grant *g = NULL;
 
 	if (r->waiter && op->server->cfg.nsm && op->req->server->background)
 		g = grant_new(op, a);
+	if (g && why->by_local) {
+		retry_later(g, r->waiter, why->grant);
+		g = NULL;
+	}
 	if (g) {
 		/* An owner without locks may go meanwhile. */
 		g->notice.owner = vfs_lock_held(&o->locks) ? &o->locks : NULL;
-		g->notice.held_by_client = held;
+		g->notice.held_by_client = true;
 		g->notice.in_order = true;
 		g->file = o->locks.file;
 	}
@@ -328,6 +387,34 @@ static void enqueue(struct nlm_grant *g)
 		put(g);
 	else
 		begin_due(t, q);
+}
+
+/* The first whose time has come, with the list's reference; or NULL. */
+static struct nlm_grant *next_retry(struct nlm_grants *t, uint64_t now)
+{
+	struct nlm_grant *g;
+
+	pthread_mutex_lock(&t->lock);
+	g = TAILQ_FIRST(&t->retries);
+	if (g && g->retry_ns <= now)
+		stop_retrying(t, g);
+	else
+		g = NULL;
+	pthread_mutex_unlock(&t->lock);
+	return g;
+}
+
+void nlm_grants_retry(struct nlm_grants *t)
+{
+	const uint64_t now = rn_now_ns();
+	struct nlm_grant *g;
+
+	for (unsigned i = 0; i < RETRIES_AT_ONCE && (g = next_retry(t, now)) != NULL; i++) {
+		if (now > g->retry_until_ns)
+			put(g);
+		else
+			enqueue(g);
+	}
 }
 
 static void tell(struct vfs_lock_notice *n)
@@ -561,6 +648,10 @@ void nlm_grants_stop(struct nlm_grants *t)
 		pthread_cond_wait(&t->idle, &t->lock);
 	for (unsigned i = 0; i < QUEUES; i++)
 		TAILQ_CONCAT(&left, &t->queue[i], queued);
+	while ((g = TAILQ_FIRST(&t->retries)) != NULL) {
+		stop_retrying(t, g);
+		TAILQ_INSERT_TAIL(&left, g, queued);
+	}
 	pthread_mutex_unlock(&t->lock);
 	while ((g = TAILQ_FIRST(&left)) != NULL) {
 		TAILQ_REMOVE(&left, g, queued);

@@ -14,6 +14,9 @@
  * A client that asked by LOCK_MSG is told by GRANTED_MSG, and answers by GRANTED_RES. That counts if it has
  * the cookie of the message, which is random, and comes from the address that the message went to.
  *
+ * The kernel does not tell when a local process gives up a lock. Grants that wait for one try it once a
+ * second, as long as the client is expected to ask again.
+ *
  * Clients ask again by themselves, too. So a grant that finds no memory is dropped.
  *
  * Locks: nlm_grants.lock is a leaf.
@@ -30,9 +33,17 @@ void nlm_grants_free(struct nlm_grants *t);		  /* no grant is left; NULL is allo
 /* Waits for those that run on workers; none begins any more. nsm_stop has been called. */
 void nlm_grants_stop(struct nlm_grants *t);
 
-/* Remembers that r was refused. held: for a lock whose end vfs/ sees. The caller has entered the owner. */
+struct nlm_refusal {
+	bool by_local; /* a local process has the lock, whose end vfs/ does not see */
+	const struct nlm_grant *grant; /* that the lock was for; NULL: the client's call */
+};
+/* Remembers that r was refused. The caller has entered the owner. */
 void nlm_grant_wait(struct nfs3_op *op, const struct nlm_lock_args *a, struct nlm_owner *o,
-		    const struct vfs_lock_request *r, bool held);
+		    const struct vfs_lock_request *r, const struct nlm_refusal *why);
+/* The client asks by itself, or waits no more. */
+void nlm_grants_forget(struct nlm_grants *t, uint64_t waiter);
+/* About once a second: tries locks again that local processes had. Does not wait. */
+void nlm_grants_retry(struct nlm_grants *t);
 
 /* The owner has got the lock for the grant. The caller has entered it. */
 void nlm_grant_link(struct nlm_owner *o, struct nlm_grant *g);

@@ -186,8 +186,10 @@ static int lock_file(struct nfs3_op *op, const struct nlm_lock_args *a,
 		return rc;
 	}
 	nlm_owner_monitor(owners_of(op), o, host, a->state);
-	if (!g)
+	if (!g) {
 		nlm_grants_settle(o, a->offset, a->length);
+		nlm_grants_forget(op->server->grants, key->hash);
+	}
 	r.waiter = a->block ? key->hash : 0;
 	rc = nlm_owner_has_room(owners_of(op), o) ? try_lock(op, o, &r, false, &c) : -ENOLCK;
 	if (rc == 0 && !nfs_still_served(&op->server->cfg.exports, op->export_id, op->req->conn)) {
@@ -195,7 +197,10 @@ static int lock_file(struct nfs3_op *op, const struct nlm_lock_args *a,
 		rc = -ESTALE;
 	}
 	if (nlm_status(rc) == NLM4_DENIED)
-		nlm_grant_wait(op, a, o, &r, c.holder || c.kept || rc == -EAGAIN);
+		nlm_grant_wait(
+			op, a, o, &r,
+			&(struct nlm_refusal){ .by_local = !c.holder && !c.kept && rc != -EAGAIN,
+					       .grant = g });
 	else if (rc == 0 && g)
 		nlm_grant_link(o, g);
 	nlm_owner_leave(owners_of(op), o);
@@ -281,6 +286,7 @@ static enum rpc_run proc_cancel(struct rpc_request *req, void *args)
 	if (rc == 0) {
 		vfs_lock_forget_waiter(f, key.hash);
 		vfs_file_put(f);
+		nlm_grants_forget(op->server->grants, key.hash);
 		rc = nlm_owner_enter(owners_of(op), op, &key, false, &o);
 	}
 	/* The lock may have been granted, and the client not know it yet. */

@@ -22,7 +22,6 @@ static struct nsm *make(void)
 		abort();
 	pthread_mutex_init(&n->lock, NULL);
 	pthread_cond_init(&n->changed, NULL);
-	TAILQ_INIT(&n->jobs);
 	TAILQ_INIT(&n->waiting);
 	TAILQ_INIT(&n->calls.list);
 	n->calls.fd = n->wake = -1;

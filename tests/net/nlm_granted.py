@@ -2,6 +2,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """NFSv3 clients that wait for a lock get it when it is free, in their order, and are called (NLM4_GRANTED). What a client does with the
 call decides whether it keeps the lock."""
+import fcntl
+import os
+import struct
+import time
+
 import harness
 import nfs4client as n4
 import nlm_recovery as base
@@ -159,6 +164,45 @@ def test_ends(t, d, one, two, host):
     granted(t, "NFSv4 unlocks", host, n + 1, fh)
 
 
+def local(d, name, kind, offset=0, fd=None):
+    """A local process's lock of ten bytes; returns its descriptor."""
+    fd = os.open(os.path.join(d.exports["one"], name), os.O_RDWR) if fd is None else fd
+    fcntl.fcntl(fd, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", kind, 0, offset, 10, 0))
+    return fd
+
+
+def test_local(t, d, one, two, host):
+    """A local process has the lock: the waiter is called soon after it gives it up."""
+    fh, n = make_file(d, one, "local"), len(host.grants)
+    fd = local(d, "local", fcntl.F_WRLCK)
+    t.equal("waits for a local process", two.lock(fh, block=True), BLOCKED)
+    t.equal("and once more", two.lock(fh, block=True), BLOCKED)
+    time.sleep(2.5)
+    t.equal("it is not called before", len(host.grants), n)
+    local(d, "local", fcntl.F_UNLCK, fd=fd)
+    granted(t, "a local process unlocks", host, n + 1, fh)
+    t.equal("its lock", one.lock(fh), DENIED)
+    two.unlock(fh)
+    local(d, "local", fcntl.F_WRLCK, fd=fd)
+    t.equal("waits again", two.lock(fh, block=True), BLOCKED)
+    t.equal("CANCEL", two.cancel(fh), GRANTED)
+    os.close(fd)
+    time.sleep(2.5)
+    t.equal("a request that was cancelled is not granted", (len(host.grants), free(one, fh)), (n + 1, True))
+    one.lock(fh, 20)
+    two.lock(fh, block=True, length=30)
+    fd = local(d, "local", fcntl.F_WRLCK)
+    one.unlock(fh, 20)
+    time.sleep(1)
+    t.equal("a client's lock first, then a local one", len(host.grants), n + 1)
+    os.close(fd)
+    t.check("is granted in the end", wait_for(lambda: len(host.grants) == n + 2))
+    t.equal("nobody is called twice", (two.unlock(fh, length=0), len(host.grants)), (GRANTED, n + 2))
+    fd = local(d, "local", fcntl.F_WRLCK)
+    t.equal("one that still waits at the end", two.lock(fh, block=True), BLOCKED)
+    return fd
+
+
 def test_stop(t, d, one, two, host):
     """The server stops while a client waits, and while another has not answered."""
     fh = pending(d, one, two, host, "stop")
@@ -181,6 +225,7 @@ def inside():
             test_cancel(t, d, one, two, hosts[1])
             test_claimed(t, d, one, two, hosts[1])
             test_ends(t, d, one, two, hosts[1])
+            test_local(t, d, one, two, hosts[1])
             t.equal("nobody else is called", [h.strangers for h in hosts] + [hosts[0].grants], [[]] * 4)
             test_stop(t, d, one, two, hosts[1])
             harness.finish(t, d)

@@ -25,6 +25,7 @@ NM_LOCK, FREE_ALL = 22, 23
 NOLOCKS, GRACE, STALE, FBIG, FAILED = 2, 4, 7, 8, 9
 TCP, UDP = 6, 17
 HUGE = (1 << 31) - 1
+CROWD = 60
 TOO_LONG = 4000  # bytes of a reply
 
 Heard = collections.namedtuple("Heard", "proto vers proc args peer")
@@ -353,6 +354,24 @@ def test_silent(t, d, one, two, host, dead, dead_host):
     one.unlock(held)
 
 
+def test_crowd(t, d, one, two, host):
+    """More hosts that are silent than calls can be under way. Each has more to be told than may wait."""
+    crowd = [Client(d, "127.0.1.%d" % i, b"crowd %d" % i) for i in range(1, CROWD + 1)]
+    fh, held = make_file(d, one, "crowd"), make_file(d, one, "crowd and held")
+    for c in crowd:
+        for svid in range(30):
+            message(c, 4, TEST + MSG, fh, svid=svid)
+    n = len(host.heard)
+    one.lock(held)
+    message(two, 4, LOCK, held, block=True)
+    begun = time.monotonic()
+    one.unlock(held)
+    t.check("another's lock is granted", granted(host, n, GRANT))
+    # A silent host is given up after more than 12 seconds; 128 calls are under way.
+    t.check("though all calls are taken", time.monotonic() - begun < 8, time.monotonic() - begun)
+    two.unlock(held)
+
+
 def test_liar(t, d, one, liar, liar_host, others):
     """rpcbind tells the port of another program: the address stays the sender's, whatever it says of itself."""
     liar_host.port_told = others[0].udp.getsockname()[1]
@@ -387,6 +406,7 @@ def inside():
             test_ipv6(t, d, one, Client(d, SIX, b"six", server=SERVER6), hosts[4])
             test_liar(t, d, one, four, hosts[3], hosts[:2])
             test_silent(t, d, one, two, hosts[1], three, hosts[2])
+            test_crowd(t, d, one, two, hosts[1])
             harness.finish(t, d)
     finally:
         for h in hosts:

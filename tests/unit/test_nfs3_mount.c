@@ -293,23 +293,47 @@ static bool count_row(void *arg, const struct mnt_row *row)
 
 Test(nfs3_mount_list, is_bounded_and_drops_the_oldest)
 {
-	struct sockaddr_in a = { .sin_family = AF_INET }, b = a;
+	struct sockaddr_in a = { .sin_family = AF_INET };
 	struct mnt_list l;
 	char path[32];
 	unsigned n = 0;
 
 	mnt_list_init(&l);
-	a.sin_addr.s_addr = htonl(0xc0000202);
 	for (unsigned i = 0; i < MNT_LIST_ROWS + 10; i++) {
+		a.sin_addr.s_addr = htonl(0xc0000200 + i / 100);
 		snprintf(path, sizeof(path), "/p%u", i);
 		mnt_list_add(&l, (struct sockaddr *)&a, path);
 	}
 	mnt_list_walk(&l, count_row, &n);
 	cr_expect_eq(n, MNT_LIST_ROWS);
 	cr_expect_str_eq(TAILQ_FIRST(&l.rows)->path, "/p10");
-	b.sin_addr.s_addr = htonl(0xc0000203);
-	mnt_list_remove_all(&l, (struct sockaddr *)&b);
+	a.sin_addr.s_addr = htonl(0xc0000300);
+	mnt_list_remove_all(&l, (struct sockaddr *)&a);
 	cr_expect_eq(l.nrows, MNT_LIST_ROWS);
+	a.sin_addr.s_addr = htonl(0xc0000201);
+	mnt_list_remove_all(&l, (struct sockaddr *)&a);
+	cr_expect_eq(l.nrows, MNT_LIST_ROWS - 100);
+	mnt_list_fini(&l);
+}
+
+/* A client with very many mounts loses its own oldest rows, and others none. */
+Test(nfs3_mount_list, one_client_does_not_push_others_out)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET }, b = a;
+	struct mnt_list l;
+	char path[32];
+
+	mnt_list_init(&l);
+	a.sin_addr.s_addr = htonl(0xc0000202);
+	b.sin_addr.s_addr = htonl(0xc0000203);
+	mnt_list_add(&l, (struct sockaddr *)&a, "/first");
+	for (unsigned i = 0; i < 2 * MNT_LIST_ROWS; i++) {
+		snprintf(path, sizeof(path), "/p%u", i);
+		mnt_list_add(&l, (struct sockaddr *)&b, path);
+	}
+	cr_expect_eq(l.nrows, 1 + MNT_HOST_ROWS);
+	cr_expect_str_eq(TAILQ_FIRST(&l.rows)->path, "/first");
+	mnt_list_remove_all(&l, (struct sockaddr *)&b);
 	mnt_list_remove_all(&l, (struct sockaddr *)&a);
 	cr_expect_eq(l.nrows, 0);
 	mnt_list_fini(&l);

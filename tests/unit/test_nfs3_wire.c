@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "nfs3/nfs3_server.h"
+#include "nfs3/nlm/nlm.h"
 #include "nfs3/procs.h"
 #include "nfs3/proto.h"
 #include "nfs3/status.h"
@@ -43,6 +44,51 @@ Test(nfs3_wire, bulk_offset_of_write_and_of_nothing_else)
 		cr_expect_eq(memcmp(msg + at, "some data", 9), 0);
 		for (size_t n = 0; n < len; n++)
 			cr_expect_eq(nfs3_bulk_offset(msg, n), n < at ? 0 : at);
+	}
+}
+
+/* The handle of a call of NLM, which tells what file system it is for. FREE_ALL and GRANTED_RES have none. */
+static void check_nlm_handle(unsigned i, uint32_t proc)
+{
+	const struct sample *s = &nfs3_samples[i];
+	struct sample_world w;
+	uint32_t len = 29, got;
+	uint8_t msg[1024];
+	struct rn_arena none;
+	struct xdr_out c;
+	struct xdr_in x;
+
+	w = (struct sample_world){ .put_fh = put_fh, .path = "/p", .ctx = &len };
+	xdr_out_init(&c, msg, sizeof(msg));
+
+	const size_t args = nfs3_sample_put(s, &c, &w);
+	struct rpc_seg seg = { .base = msg + args, .len = (uint32_t)(c.used - args) };
+
+	rn_arena_init(&none, NULL, 0);
+	xdr_in_init(&x, &seg, 1, &none);
+	if (!s->args || s->proc == NLMPROC4_FREE_ALL || s->proc == NLMPROC4_GRANTED_RES ||
+	    s->proc == NLMPROC4_GRANTED) {
+		cr_expect_not(nlm_skip_to_fh(&x, proc), "%s", s->name);
+		return;
+	}
+	cr_expect(nlm_skip_to_fh(&x, proc), "%s", s->name);
+	cr_expect_eq(got = xdr_get_u32(&x), len, "%s: %u", s->name, got);
+	for (seg.len = 0; seg.len < 20; seg.len++) {
+		xdr_in_init(&x, &seg, 1, &none);
+		cr_expect_not(nlm_skip_to_fh(&x, proc), "%s cut at %u", s->name, seg.len);
+	}
+}
+
+Test(nfs3_wire, handle_of_lock_calls)
+{
+	for (unsigned i = 0; i < nfs3_sample_count; i++) {
+		const uint32_t proc = nfs3_samples[i].proc;
+
+		if (nfs3_samples[i].prog != NLM_PROGRAM)
+			continue;
+		check_nlm_handle(i, proc);
+		if (proc >= NLMPROC4_TEST && proc <= NLMPROC4_UNLOCK)
+			check_nlm_handle(i, proc - NLMPROC4_TEST + NLMPROC4_TEST_MSG);
 	}
 }
 

@@ -83,6 +83,24 @@ waiting() {
 	busy one w lock posix r 0 1
 	neither w
 }
+# The same for a local process, of whose unlock the kernel tells nothing.
+waiting_local() {
+	local pid start
+	both l
+	vm_prog vmfile start here "$S/l" rw
+	vm_prog vmfile do here lock posix w 0 10
+	file two l lock posix w 0 10 60000 &
+	pid=$!
+	sleep 3
+	start=$SECONDS
+	vm_prog vmfile do here lock posix u 0 10
+	wait $pid
+	[ $((SECONDS - start)) -lt 15 ] || die "the waiter was not called"
+	t_note "granted after $((SECONDS - start)) s"
+	fails_with busy vm_prog vmfile do here lock posix r 0 1
+	vm_prog vmfile stop here
+	neither l
+}
 # A waiter that gives up does not get the lock.
 gives_up() {
 	both g
@@ -152,6 +170,7 @@ t_run "contention" contention
 t_run "splitting and merging" splitting
 t_run "locks of what ended" ended
 t_run "a waiter" waiting
+t_run "a waiter for a local process" waiting_local
 t_run "a waiter that gives up" gives_up
 t_run "a waiter that is killed" killed
 t_run "NFSv4 and a local process" others
