@@ -176,7 +176,8 @@ static void report_unknown(struct reader *r, const char *section, const char *na
 			       in_sections.best);
 		else
 			report(r,
-			       "unknown section [%s]: there are server, tcp, rdma, nfs3, nfs4, "
+			       "unknown section [%s]: there are server, tcp, rdma, nfs2, nfs3, "
+			       "nfs4, "
 			       "vfs and metrics%s",
 			       section, "");
 		return;
@@ -357,6 +358,11 @@ int cfg_check(const struct cfg_settings *settings, const char *origin, struct cf
 	if (!settings->nfs3.enabled && !settings->nfs4.enabled)
 		cfg_diag_add(diags, at, CFG_ERROR,
 			     "neither nfs3.enabled nor nfs4.enabled: enable one of them");
+	if (settings->nfs2.enabled && !settings->nfs3.enabled)
+		cfg_diag_add(diags, at, CFG_ERROR,
+			     "nfs2.enabled needs nfs3.enabled, whose MOUNT and locks it uses: set "
+			     "both to "
+			     "yes, or nfs2.enabled to no");
 	if (settings->nfs4.minor_min > settings->nfs4.minor_max)
 		cfg_diag_add(diags, at, CFG_ERROR,
 			     "nfs4.minor_min is above nfs4.minor_max: no minor version is left");

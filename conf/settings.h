@@ -77,6 +77,10 @@ struct cfg_rdma {
 	uint64_t max_connections;
 };
 
+struct cfg_nfs2 {
+	bool enabled;
+};
+
 struct cfg_nfs3 {
 	bool enabled;
 	uint64_t max_io;
@@ -133,6 +137,7 @@ struct cfg_settings {
 	struct cfg_server server;
 	struct cfg_tcp tcp;
 	struct cfg_rdma rdma;
+	struct cfg_nfs2 nfs2;
 	struct cfg_nfs3 nfs3;
 	struct cfg_nfs4 nfs4;
 	struct cfg_nlm nlm;

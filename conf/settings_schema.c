@@ -24,6 +24,7 @@ const struct cfg_section cfg_sections[] = {
 	{ "server", "The daemon as a whole" },
 	{ "tcp", "NFS and MOUNT over TCP" },
 	{ "rdma", "NFS over RDMA" },
+	{ "nfs2", "NFS version 2" },
 	{ "nfs3", "NFS version 3" },
 	{ "nfs4", "NFS version 4" },
 	{ "nlm", "Locks of NFS version 3" },
@@ -119,6 +120,12 @@ const struct cfg_row cfg_rows[] = {
 	{ ROW(rdma, max_connections, CFG_UINT), RANGE(1, 65536), .def = "1024",
 	  .text = "Connections at a time. Above that, one is closed to make room for each new one, as with TCP. "
 		  "If none may be closed, the new one is refused." },
+
+	{ ROW(nfs2, enabled, CFG_BOOL), .def = "no",
+	  .text = "Serve NFS version 2 (RFC 1094), for clients that have no other. It needs nfs3.enabled, whose MOUNT and "
+		  "locks it uses. File systems whose handles do not fit in its 32 bytes, such as btrfs, are not "
+		  "served by it; the log names their exports at the start. Files end at 4 GiB for it, and every WRITE "
+		  "waits for the disk." },
 
 	{ ROW(nfs3, enabled, CFG_BOOL), .def = "yes",
 	  .text = "Serve NFS version 3." },

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "nfs2/proto.h"
 #include "nfs3/nfs3_server.h"
 
 #define RESULT_AT 24u /* place of the results in an accepted reply without a verifier */
@@ -148,6 +149,10 @@ void counters_observe(void *ctx, const struct rpc_request *req, uint64_t elapsed
 	}
 	if (req->proc && call->proc >= COUNTERS_PROC_UNKNOWN)
 		return;
+	if (call->prog == NFS_PROGRAM && call->vers == NFS2_VERSION) {
+		observe_proc(c, COUNTERS_NFS2, req, elapsed_ns, error);
+		return;
+	}
 	for (unsigned i = 0; i < c->server->nprograms; i++) {
 		if (c->server->programs[i].prog == call->prog)
 			observe_proc(c, i, req, elapsed_ns, error);

@@ -17,6 +17,8 @@
 #include "rpc/program.h"
 
 #define COUNTERS_PROCS 32
+#define COUNTERS_NFS2 RPC_PROGRAMS_MAX /* place of NFSv2, whose procedures have other numbers */
+#define COUNTERS_PLACES (RPC_PROGRAMS_MAX + 1)
 #define COUNTERS_PROC_UNKNOWN (COUNTERS_PROCS - 1) /* calls of no procedure that there is */
 #define COUNTERS_MINORS (NFS4_MINOR_MAX + 1)
 #define COUNTERS_THREADS 128
@@ -40,7 +42,7 @@ struct counters_bytes {
 /* Calls of a kind: each member is in the shards and in struct counters_failures. */
 struct counters_shard {
 	bool shared; /* several threads count here */
-	struct counter proc[RPC_PROGRAMS_MAX][COUNTERS_PROCS];
+	struct counter proc[COUNTERS_PLACES][COUNTERS_PROCS];
 	struct counter null4;
 	struct counter
 		compound[COUNTERS_MINORS + 1]; /* the last: no minor version that is served */
@@ -49,7 +51,7 @@ struct counters_shard {
 };
 
 struct counters_failures {
-	_Atomic uint64_t proc[RPC_PROGRAMS_MAX][COUNTERS_PROCS][COUNTERS_STATUSES];
+	_Atomic uint64_t proc[COUNTERS_PLACES][COUNTERS_PROCS][COUNTERS_STATUSES];
 	_Atomic uint64_t op[COUNTERS_MINORS][NFS4_OPS][COUNTERS_STATUSES];
 	_Atomic uint64_t null4, compound[COUNTERS_MINORS + 1]; /* refused by RPC */
 };

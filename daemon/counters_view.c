@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "nfs2/proto.h"
 #include "nfs4/op_table.h"
 
 struct view {
@@ -38,33 +39,58 @@ static void show(const struct view *v, size_t place, struct counters_row row)
 		v->each(v->ctx, &row);
 }
 
-/* The name in the newest version that has the procedure; NFSv4's are counted apart. */
+/* True for the versions of NFS whose calls are counted apart. */
+static bool is_apart(const struct rpc_program *p, const struct rpc_version *v)
+{
+	return p->prog == NFS4_PROGRAM && (v->vers == NFS4_VERSION || v->vers == NFS2_VERSION);
+}
+
+static const char *name_in(const struct rpc_version *v, uint32_t proc)
+{
+	return proc < v->nprocs && v->procs[proc] ? v->procs[proc]->name : NULL;
+}
+
+/* The name in the newest version that has the procedure. */
 static const char *proc_name(const struct rpc_program *p, uint32_t proc)
 {
 	for (unsigned i = p->nversions; i > 0; i--) {
 		const struct rpc_version *v = &p->versions[i - 1];
 
-		if (p->prog == NFS4_PROGRAM && v->vers == NFS4_VERSION)
-			continue;
-		if (proc < v->nprocs && v->procs[proc])
-			return v->procs[proc]->name;
+		if (!is_apart(p, v) && name_in(v, proc))
+			return name_in(v, proc);
 	}
 	return "unknown";
+}
+
+static void show_procs(const struct view *v, unsigned place, const char *version,
+		       const char *(*name)(const struct rpc_program *p, uint32_t proc))
+{
+	const struct rpc_program *p = &v->c->server->programs[place == COUNTERS_NFS2 ? 0 : place];
+
+	for (uint32_t proc = 0; proc < COUNTERS_PROCS; proc++)
+		show(v, PLACE(proc[place][proc]),
+		     (struct counters_row){
+			     .kind = COUNTERS_PROC,
+			     .version = version,
+			     .operation = name(p, proc),
+			     .failures = v->c->failures->proc[place][proc],
+			     .nfailures = COUNTERS_STATUSES,
+		     });
+}
+
+static const char *nfs2_name(const struct rpc_program *nfs, uint32_t proc)
+{
+	const bool served = nfs->nversions > 0 && nfs->versions[0].vers == NFS2_VERSION;
+	const char *name = served ? name_in(&nfs->versions[0], proc) : NULL;
+
+	return name ? name : "unknown";
 }
 
 static void show_program(const struct view *v, unsigned i)
 {
 	const struct rpc_program *p = &v->c->server->programs[i];
 
-	for (uint32_t proc = 0; proc < COUNTERS_PROCS; proc++)
-		show(v, PLACE(proc[i][proc]),
-		     (struct counters_row){
-			     .kind = COUNTERS_PROC,
-			     .version = p->prog == NFS4_PROGRAM ? "3" : p->name,
-			     .operation = proc_name(p, proc),
-			     .failures = v->c->failures->proc[i][proc],
-			     .nfailures = COUNTERS_STATUSES,
-		     });
+	show_procs(v, i, p->prog == NFS4_PROGRAM ? "3" : p->name, proc_name);
 }
 
 static const char *const minors[COUNTERS_MINORS + 1] = { "4.0", "4.1", "4.2", "4" };
@@ -116,6 +142,7 @@ void counters_each(const struct counters *c,
 
 	for (unsigned i = 0; i < c->server->nprograms; i++)
 		show_program(&v, i);
+	show_procs(&v, COUNTERS_NFS2, "2", nfs2_name);
 	show_compounds(&v);
 	show_ops(&v);
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "daemon/first_handle.h"
 
+#include "nfs2/proto.h"
 #include "nfs3/nfs3_server.h"
 #include "nfs3/proto.h"
 #include "nfs4/nfs4_server.h"
 #include "nfs4/proto.h"
 #include "rpc/peek.h"
+#include "vfs/packed.h"
 #include "vfs/vfs.h"
 
 /* Moves x to the length of the call's first file handle. */
@@ -22,13 +24,24 @@ static bool skip_to_fh(struct xdr_in *x, const struct rpc_peek *call)
 	return call->prog == NLM_PROGRAM && nlm_skip_to_fh(x, call->proc);
 }
 
-/* Moves x to the bytes of the handle. */
+static bool is_nfs2(const struct rpc_peek *call)
+{
+	return call->prog == NFS_PROGRAM && call->vers == NFS2_VERSION && call->proc != 0;
+}
+
+/* Moves x to the bytes of the handle. Those of NFSv2 come without a length, and *len is VFS_PACKED_FH. */
 static bool find(const struct rpc_request *req, struct xdr_in *x, uint32_t *len)
 {
 	struct rpc_peek call;
 
 	xdr_in_init(x, req->seg, req->nseg, NULL);
-	if (!rpc_peek_call(x, &call) || !skip_to_fh(x, &call))
+	if (!rpc_peek_call(x, &call))
+		return false;
+	if (is_nfs2(&call)) {
+		*len = VFS_PACKED_FH;
+		return true;
+	}
+	if (!skip_to_fh(x, &call))
 		return false;
 	*len = xdr_get_u32(x);
 	return *len >= 8 && *len <= VFS_FH_MAX;
@@ -38,7 +51,8 @@ bool first_handle(const struct rpc_request *req, struct vfs_fh *out)
 {
 	struct xdr_in x;
 
-	if (!find(req, &x, &out->len))
+	/* Packed handles have another form. */
+	if (!find(req, &x, &out->len) || req->call.vers == NFS2_VERSION)
 		return false;
 	xdr_get_fixed(&x, out->data, out->len);
 	return !x.err;

@@ -10,6 +10,7 @@
 #include "daemon/idmap.h"
 #include "daemon/principals.h"
 #include "gss/gss.h"
+#include "nfs2/nfs2_server.h"
 #include "nfs3/nfs3_server.h"
 #include "nfs4/nfs4_server.h"
 #include "lib/clock.h"
@@ -160,6 +161,7 @@ static int start_nfs3(const struct programs_config *cfg, struct programs *p)
 
 	if (!set->enabled)
 		return 0;
+	nfs3.packed_handles = cfg->settings->nfs2.enabled;
 	nfs3.in_grace = in_grace;
 	nfs3.grace_ctx = p;
 	nfs3.nsm = p->nsm;
@@ -264,6 +266,8 @@ static void fill_tables(struct programs *p, struct rpc_server *rpc)
 		rpc->nprograms = 4;
 		if (p->rquota)
 			rquota_program(p->nfs3, &rpc->programs[rpc->nprograms++]);
+		if (p->nfs2)
+			nfs2_version(p->nfs3, &p->versions[n++]);
 		p->versions[n++] = nfs->versions[0];
 	}
 	if (p->nsm)
@@ -291,6 +295,7 @@ int programs_start(const struct programs_config *cfg, struct programs *p, struct
 	if (!p->drc)
 		return -ENOMEM;
 	p->rquota = set->nfs3.enabled && set->nfs3.rquota;
+	p->nfs2 = set->nfs3.enabled && set->nfs2.enabled;
 	rc = start_nsm(cfg, p);
 	if (!rc)
 		rc = start_nfs3(cfg, p);
@@ -304,6 +309,12 @@ int programs_start(const struct programs_config *cfg, struct programs *p, struct
 	rpc->drc = p->drc;
 	rpc->pool = cfg->pool;
 	return 0;
+}
+
+void programs_log_exports(const struct programs *p)
+{
+	if (p->nfs2)
+		nfs2_log_unserved(p->nfs3);
 }
 
 void programs_stop(struct programs *p)

@@ -44,6 +44,7 @@ struct programs {
 	struct idmap *idmap;
 	struct nsm *nsm; /* NULL: no record of NFSv3's locks is kept */
 	struct nfs3_server *nfs3;
+	bool nfs2;		  /* NFSv2 is served, with nfs3 */
 	bool rquota;		  /* RQUOTA is served, by nfs3 */
 	struct nfs4_server *nfs4; /* NULL if NFSv4 is disabled */
 	/*
@@ -57,13 +58,15 @@ struct programs {
 	/* End of the grace period for NFSv3's locks where NFSv4 is disabled; CLOCK_MONOTONIC, ns. */
 	uint64_t grace_until_ns;
 	struct drc *drc;
-	struct rpc_version versions[2]; /* the NFS versions served, ascending */
+	struct rpc_version versions[3]; /* the NFS versions served, ascending */
 };
 
 /* Fills p, which is zeroed, and rpc's programs and reply cache. 0 or -errno. In both cases
  * programs_stop() releases everything, when no request is under way any more. */
 int programs_start(const struct programs_config *cfg, struct programs *p, struct rpc_server *rpc);
 void programs_stop(struct programs *p);
+/* Logs which of the exports in force a protocol cannot serve. */
+void programs_log_exports(const struct programs *p);
 /* Reads again what a reload of the exports does not: the keytab. 0 or -errno; the old keys then stay. */
 int programs_reload(struct programs *p, const struct rn_logger *log);
 

@@ -12,7 +12,7 @@
 #include "rpc/rpcbind.h"
 
 /* For each version of NFS, MOUNT, NLM, NFSACL, RQUOTA and NSM, four netids; for NSM, two of UDP besides. */
-#define MAPPINGS (4 * (2 + 3 + 3 + 1 + 2 + 1) + 2)
+#define MAPPINGS (4 * (3 + 3 + 3 + 1 + 2 + 1) + 2)
 
 struct mapping {
 	uint32_t prog, vers;
@@ -141,8 +141,10 @@ static void add_programs(struct registration *r, const struct registration_ports
 	const struct ports mount = { p->mount4, p->mount6, p->rdma4, p->rdma6 };
 	const struct ports rquota = { p->rquota4, p->rquota6, p->rdma4, p->rdma6 };
 
-	for (uint32_t v = 3; v <= 4; v++)
-		if (v == 3 ? p->nfs3 : p->nfs4)
+	const bool served[] = { [2] = p->nfs2, [3] = p->nfs3, [4] = p->nfs4 };
+
+	for (uint32_t v = 2; v < rn_array_size(served); v++)
+		if (served[v])
 			add_all(r, NFS_PROGRAM, v, &nfs);
 	for (uint32_t v = 1; p->nfs3 && v <= 3; v++)
 		add_all(r, MOUNT_PROGRAM, v, &mount);

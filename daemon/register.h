@@ -13,7 +13,7 @@ struct registration;
 
 /* Ports in host order, 0: not served; and the versions served. */
 struct registration_ports {
-	bool nfs3, nfs4, rquota;
+	bool nfs2, nfs3, nfs4, rquota;
 	uint16_t tcp4, tcp6, mount4, mount6, rquota4, rquota6, rdma4, rdma6;
 	uint16_t nsm; /* UDP, of the status monitor */
 };

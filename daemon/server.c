@@ -208,6 +208,7 @@ static int start_programs(struct server *s)
 	s->rpc.background_ctx = s;
 	int rc = programs_start(&cfg, &s->programs, &s->rpc);
 
+	s->ports.nfs2 = s->programs.nfs2;
 	s->ports.nfs3 = s->programs.nfs3 != NULL;
 	s->ports.nfs4 = s->programs.nfs4 != NULL;
 	s->ports.rquota = s->programs.rquota;
@@ -541,6 +542,7 @@ int server_start(const struct cfg_settings *settings, struct logs *logs, struct 
 		}
 	}
 	exports_log(s->exports);
+	programs_log_exports(&s->programs);
 	*out = s;
 	return 0;
 }
@@ -635,11 +637,13 @@ static int reload(void *ctx, struct exports_outcome *out)
 	tls_setup_reload(s->tls, s->log);
 	instance_reload_ended(s->instance, rc);
 	sd_notify(0, "READY=1");
-	if (rc)
+	if (rc) {
 		rn_log_event(s->log, RN_ERROR, &refused,
 			     "reload failed, the old exports stay in force");
-	else
+	} else {
 		exports_log(s->exports);
+		programs_log_exports(&s->programs);
+	}
 	return rc;
 }
 

@@ -40,6 +40,7 @@ struct nfs3_config {
 	 */
 	int (*lookup_groups)(void *ctx, const struct sockaddr *peer, struct vfs_cred *cred);
 	void *lookup_ctx;
+	bool packed_handles; /* NFSv2 is served, too: MOUNT 1 and 2 give its handles, and NLM takes them */
 	bool manage_gids; /* false: groups are looked up for users of RPCSEC_GSS only */
 	/* Asks whether clients are reclaiming state from before a restart. NULL: never. */
 	bool (*in_grace)(void *ctx, enum nfs3_grace what);

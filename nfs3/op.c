@@ -51,20 +51,17 @@ static int patient(const struct nfs3_op *op, int rc)
 	return rc == -EAGAIN && !op->req->must_answer ? -NFS3_EWAIT : rc;
 }
 
-int nfs3_op_open(struct nfs3_op *op, const struct vfs_fh *fh, unsigned flags)
+/* Finds the export and what the caller may do there, and squashes the identity. *weak: the call's flavour is
+ * not enough. */
+static int enter(struct nfs3_op *op, unsigned flags, bool *weak)
 {
 	const struct sockaddr *peer = (const struct sockaddr *)&op->req->conn->peer;
 	const struct nfs3_config *cfg = &op->server->cfg;
 	const struct vfs_exports *exports = &cfg->exports;
 	const struct nfs_groups groups = { cfg->lookup_groups, cfg->lookup_ctx, peer,
 					   !cfg->manage_gids };
-	bool weak;
-	int rc;
+	int rc = exports->by_id(exports->ctx, op->export_id, peer, &op->ctx.exp, &op->ctx.access);
 
-	rc = vfs_fh_export_id(op->ctx.vfs, fh, &op->export_id);
-	if (rc < 0)
-		return rc;
-	rc = exports->by_id(exports->ctx, op->export_id, peer, &op->ctx.exp, &op->ctx.access);
 	if (rc < 0) {
 		op->ctx.exp = NULL;
 		return patient(op, rc);
@@ -72,20 +69,23 @@ int nfs3_op_open(struct nfs3_op *op, const struct vfs_fh *fh, unsigned flags)
 	rc = nfs_check_port(&op->ctx.access, op->req->conn);
 	if (rc < 0)
 		return rc;
-	weak = !nfs_flavor_allowed(&op->req->call.cred, &op->ctx.access);
+	*weak = !nfs_flavor_allowed(&op->req->call.cred, &op->ctx.access);
 	/* Locks of an export with insecure_locks take any flavour, under the flags of the first. */
 	if (!nfs_transport_allowed(&op->req->call.cred, &op->ctx.access))
 		return -NFS3_EWEAKAUTH;
-	if (weak && (flags & NFS3_OPEN_LOCK) && (op->ctx.access.flags & VFS_NO_AUTH_NLM))
-		weak = false;
+	if (*weak && (flags & NFS3_OPEN_LOCK) && (op->ctx.access.flags & VFS_NO_AUTH_NLM))
+		*weak = false;
 	else
 		vfs_access_use(&op->ctx.access, nfs_sec(&op->req->call.cred));
-	if (weak && !(flags & NFS3_OPEN_MOUNT))
+	if (*weak && !(flags & NFS3_OPEN_MOUNT))
 		return -NFS3_EWEAKAUTH;
 	rc = nfs_caller(&groups, &op->req->call.cred, &op->ctx.access, &op->ctx.cred);
-	if (rc < 0)
-		return patient(op, rc);
-	rc = vfs_fh_open(&op->ctx, fh, &op->node[0]);
+	return rc < 0 ? patient(op, rc) : 0;
+}
+
+/* The rest of an open that gave node[0] or -errno. */
+static int opened(struct nfs3_op *op, unsigned flags, bool weak, int rc)
+{
 	if (rc < 0) {
 		op->node[0] = NULL;
 		return weak ? -NFS3_EWEAKAUTH : rc;
@@ -95,6 +95,40 @@ int nfs3_op_open(struct nfs3_op *op, const struct vfs_fh *fh, unsigned flags)
 	if ((flags & NFS3_OPEN_CHANGES) && (op->ctx.access.flags & VFS_RO))
 		return -EROFS;
 	return 0;
+}
+
+int nfs3_op_open_packed(struct nfs3_op *op, const struct vfs_packed_fh *fh, unsigned flags)
+{
+	bool weak = false;
+	int rc = vfs_packed_export_id(op->ctx.vfs, fh, &op->export_id);
+
+	if (rc == 0)
+		rc = enter(op, flags, &weak);
+	return rc == 0 ? opened(op, flags, weak, vfs_packed_open(&op->ctx, fh, &op->node[0])) : rc;
+}
+
+/* Clients of NFSv2 send NLM the handles that they have. */
+static int open_lock_packed(struct nfs3_op *op, const struct vfs_fh *fh, unsigned flags)
+{
+	struct vfs_packed_fh packed;
+
+	if (!(flags & NFS3_OPEN_LOCK) || !op->server->cfg.packed_handles ||
+	    fh->len != VFS_PACKED_FH)
+		return -EBADF;
+	memcpy(packed.data, fh->data, VFS_PACKED_FH);
+	return nfs3_op_open_packed(op, &packed, flags);
+}
+
+int nfs3_op_open(struct nfs3_op *op, const struct vfs_fh *fh, unsigned flags)
+{
+	bool weak = false;
+	int rc = vfs_fh_export_id(op->ctx.vfs, fh, &op->export_id);
+
+	if (rc == -EBADF)
+		return open_lock_packed(op, fh, flags);
+	if (rc == 0)
+		rc = enter(op, flags, &weak);
+	return rc == 0 ? opened(op, flags, weak, vfs_fh_open(&op->ctx, fh, &op->node[0])) : rc;
 }
 
 int nfs3_op_open_other(struct nfs3_op *op, const struct vfs_fh *fh, unsigned i)
@@ -107,6 +141,21 @@ int nfs3_op_open_other(struct nfs3_op *op, const struct vfs_fh *fh, unsigned i)
 	if (id != op->export_id)
 		return -EXDEV;
 	rc = vfs_fh_open(&op->ctx, fh, &op->node[i]);
+	if (rc < 0)
+		op->node[i] = NULL;
+	return rc;
+}
+
+int nfs3_op_open_other_packed(struct nfs3_op *op, const struct vfs_packed_fh *fh, unsigned i)
+{
+	uint32_t id;
+	int rc = vfs_packed_export_id(op->ctx.vfs, fh, &id);
+
+	if (rc < 0)
+		return rc;
+	if (id != op->export_id)
+		return -EXDEV;
+	rc = vfs_packed_open(&op->ctx, fh, &op->node[i]);
 	if (rc < 0)
 		op->node[i] = NULL;
 	return rc;

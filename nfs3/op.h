@@ -18,6 +18,7 @@
 #include "rpc/program.h"
 #include "rpc/worker.h"
 #include "vfs/io.h"
+#include "vfs/packed.h"
 #include "vfs/share.h"
 
 #define NFS3_OP_NODES 4
@@ -57,6 +58,9 @@ enum nfs3_open_flags {
 int nfs3_op_open(struct nfs3_op *op, const struct vfs_fh *fh, unsigned flags);
 /* Opens another handle of the call into op->node[i]; -EXDEV: of another export. */
 int nfs3_op_open_other(struct nfs3_op *op, const struct vfs_fh *fh, unsigned i);
+/* The same for handles of NFSv2. */
+int nfs3_op_open_packed(struct nfs3_op *op, const struct vfs_packed_fh *fh, unsigned flags);
+int nfs3_op_open_other_packed(struct nfs3_op *op, const struct vfs_packed_fh *fh, unsigned i);
 
 /* 0 if others' shares allow node[0] to be read or written (VFS_SHARE_*). -VFS_ESHARE, or
  * -EAGAIN: the conflicting shares are about to end, or to be reclaimed. */

@@ -12,6 +12,7 @@
 #include "nfs3/mount_resolve.h"
 #include "nfs3/procs.h"
 #include "rpc/address.h"
+#include "vfs/packed.h"
 
 static bool decode_path(struct xdr_in *x, void *args)
 {
@@ -58,6 +59,14 @@ static enum mountstat3 mount_status(int rc)
 	}
 }
 
+/* The status of versions 1 and 2 is an errno of UNIX (RFC 1094 appendix A.5). */
+static uint32_t mount_status_v1(int rc)
+{
+	const enum mountstat3 status = rc == -EOPNOTSUPP ? MNT3ERR_ACCES : mount_status(rc);
+
+	return status < MNT3ERR_NOTSUPP ? status : MNT3ERR_IO;
+}
+
 static void put_flavors(struct xdr_out *x, const struct vfs_access *access)
 {
 	xdr_put_u32(x, access->nsecs);
@@ -86,6 +95,8 @@ static const char *reason(const struct rpc_request *req, const struct vfs_access
 		return "its port is not below 1024, which the option secure wants";
 	if (rc == -EACCES && !nfs_transport_allowed(&req->call.cred, access))
 		return "the export takes other connections only, as its option xprtsec says";
+	if (rc == -EOPNOTSUPP)
+		return "NFSv2 cannot name files of its file system, whose handles are too long";
 	if (rc == -EACCES && access->nsecs > 0 && !nfs_flavor_allowed(&req->call.cred, access))
 		return "the export does not take this security flavour";
 	return strerror(-rc);
@@ -166,10 +177,31 @@ static int resolve(struct rpc_request *req, const struct mnt_path *path, struct 
 	return mnt_resolve(req, path, ctx, node);
 }
 
-static enum rpc_run proc_mnt(struct rpc_request *req, void *args)
+/* Puts the handle, and what the version adds to it. */
+typedef void put_mounted_fn(struct xdr_out *x, const struct vfs_fh *fh,
+			    const struct vfs_packed_fh *packed, const struct vfs_access *access);
+
+static void put_mounted3(struct xdr_out *x, const struct vfs_fh *fh,
+			 const struct vfs_packed_fh *packed, const struct vfs_access *access)
+{
+	(void)packed;
+	xdr_put_opaque(x, fh->data, fh->len);
+	put_flavors(x, access);
+}
+
+static void put_mounted1(struct xdr_out *x, const struct vfs_fh *fh,
+			 const struct vfs_packed_fh *packed, const struct vfs_access *access)
+{
+	(void)fh;
+	(void)access;
+	xdr_put_fixed(x, packed->data, sizeof(packed->data));
+}
+
+static enum rpc_run run_mnt(struct rpc_request *req, const struct mnt_path *path, bool is_packed,
+			    put_mounted_fn *put)
 {
 	struct nfs3_server *s = req->program_ctx;
-	struct mnt_path *path = args;
+	struct vfs_packed_fh packed;
 	struct vfs_ctx ctx;
 	struct vfs_node *node;
 	int rc = resolve(req, path, &ctx, &node);
@@ -177,16 +209,15 @@ static enum rpc_run proc_mnt(struct rpc_request *req, void *args)
 	/* MOUNT has no status for "come again". */
 	if (rc == -EAGAIN && !req->must_answer)
 		return RPC_RUN_AGAIN;
+	if (rc == 0 && is_packed)
+		rc = vfs_packed_of(node, &packed);
 	if (rc < 0)
 		log_refusal(req, path, &ctx.access, rc);
 	else
 		log_grant(req, path, &ctx);
-	xdr_put_u32(&req->out, mount_status(rc));
+	xdr_put_u32(&req->out, is_packed ? mount_status_v1(rc) : mount_status(rc));
 	if (rc == 0) {
-		const struct vfs_fh *fh = vfs_node_fh(node);
-
-		xdr_put_opaque(&req->out, fh->data, fh->len);
-		put_flavors(&req->out, &ctx.access);
+		put(&req->out, vfs_node_fh(node), &packed, &ctx.access);
 		mnt_list_add(&s->mounts, (const struct sockaddr *)&req->conn->peer, path->bytes);
 	}
 	vfs_node_put(node);
@@ -195,11 +226,18 @@ static enum rpc_run proc_mnt(struct rpc_request *req, void *args)
 	return RPC_RUN_DONE;
 }
 
-/* Versions 1 and 2 give handles of 32 bytes for NFS version 2, which is not served: refused,
- * whatever the path. */
-static enum rpc_run refuse_mnt(struct rpc_request *req, void *args)
+static enum rpc_run proc_mnt(struct rpc_request *req, void *args)
 {
-	(void)args;
+	return run_mnt(req, args, false, put_mounted3);
+}
+
+/* Versions 1 and 2 give handles of NFSv2. Where that is not served they refuse, whatever the path. */
+static enum rpc_run proc_mnt_v1(struct rpc_request *req, void *args)
+{
+	const struct nfs3_server *s = req->program_ctx;
+
+	if (s->cfg.packed_handles)
+		return run_mnt(req, args, true, put_mounted1);
 	xdr_put_u32(&req->out, MNT3ERR_ACCES);
 	return RPC_RUN_DONE;
 }
@@ -267,7 +305,7 @@ const struct rpc_proc mnt_proc_mnt_v1 = {
 	.name = "MNT",
 	.decode = decode_path,
 	.args_size = sizeof(struct mnt_path),
-	.run = refuse_mnt,
+	.run = proc_mnt_v1,
 	.flags = RPC_FOR_ALL,
 };
 

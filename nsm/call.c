@@ -317,6 +317,16 @@ void nsm_calls_polled(struct nsm_calls *c, const struct pollfd *polled)
 	}
 }
 
+unsigned nsm_calls_to(const struct nsm_calls *c, const struct rpc_address *peer)
+{
+	const struct nsm_call *call;
+	unsigned n = 0;
+
+	TAILQ_FOREACH (call, &c->list, link)
+		n += rpc_address_equal(&call->to.peer, peer);
+	return n;
+}
+
 bool nsm_calls_make_room(struct nsm_calls *c, uint64_t now)
 {
 	struct nsm_call *oldest = TAILQ_FIRST(&c->list);

@@ -66,6 +66,8 @@ struct nsm_call_end {
 	bool (*wanted)(void *ctx);
 	void *ctx;
 };
+/* Calls to that address that are under way. */
+unsigned nsm_calls_to(const struct nsm_calls *c, const struct rpc_address *peer);
 /* True if a call may begin. Ends an old one if there are too many. */
 bool nsm_calls_make_room(struct nsm_calls *c, uint64_t now);
 /* Begins a call; args are copied. 0; -EAGAIN: too many are under way; -ENOMEM. */

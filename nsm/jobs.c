@@ -3,7 +3,8 @@
  * Calls that other threads ask for, until the messenger begins them. Each host has a lane of its own: so many of
  * its calls are under way at a time, and hosts take turns. A call that is put off is in no lane before it is due.
  *
- * A host is an IPv4 address, or the /64 of an IPv6 address.
+ * A host is an IPv4 address, or an IPv6 /64. The latter may be one machine with many addresses or a whole network,
+ * so it has more calls at a time, and each of its addresses as many as an IPv4 address.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -15,7 +16,9 @@
 #include "lib/util.h"
 #include "nsm/nsm_private.h"
 
-#define OF_HOST 4u	    /* calls to one host at a time */
+#define OF_ADDRESS 4u	    /* calls to one address at a time */
+#define OF_NETWORK 32u	    /* calls to an IPv6 /64 */
+#define LOOK_AT 64u	    /* calls of a lane that are looked at for one that may begin */
 #define ANSWERS_OF_HOST 16u /* that wait; the host sends its messages again */
 #define ANSWERS_MAX 2048u
 #define JOBS_MAX 16384u /* with all others, whose callers have bounds of their own */
@@ -37,19 +40,24 @@ struct nsm_job {
 struct nsm_lane {
 	LIST_ENTRY(nsm_lane) link;
 	TAILQ_ENTRY(nsm_lane) ready;
-	bool is_ready; /* in nsm.ready: the first of its calls may begin */
+	bool is_ready; /* in nsm.ready: one of its calls may begin */
 	struct rpc_address host;
 	struct nsm_job_list jobs;
 	unsigned active, answers; /* calls under way; answers among those that wait */
 };
 
-static void host_of(const struct rpc_address *a, struct rpc_address *out)
+static bool is_ipv4(const struct rpc_address *a)
 {
 	struct in6_addr in6;
 
-	*out = *a;
 	memcpy(&in6, a->bytes, sizeof(in6));
-	if (IN6_IS_ADDR_V4MAPPED(&in6))
+	return IN6_IS_ADDR_V4MAPPED(&in6);
+}
+
+static void host_of(const struct rpc_address *a, struct rpc_address *out)
+{
+	*out = *a;
+	if (is_ipv4(a))
 		return;
 	memset(out->bytes + 8, 0, 8);
 	out->scope = 0;
@@ -94,7 +102,8 @@ static struct nsm_lane *find_or_make(struct nsm *n, const struct rpc_address *pe
 /* Sets whether the lane is ready, and frees one that is used no more. */
 static void update(struct nsm *n, struct nsm_lane *l)
 {
-	const bool ready = !TAILQ_EMPTY(&l->jobs) && l->active < OF_HOST;
+	const unsigned most = is_ipv4(&l->host) ? OF_ADDRESS : OF_NETWORK;
+	const bool ready = !TAILQ_EMPTY(&l->jobs) && l->active < most;
 
 	if (ready && !l->is_ready)
 		TAILQ_INSERT_TAIL(&n->ready, l, ready);
@@ -178,19 +187,37 @@ int nsm_submit(struct nsm *n, const struct nsm_callee *to, const uint8_t *args, 
 	return rc;
 }
 
-/* The first call of the lane whose turn it is, which counts as under way from now on; or NULL. */
+/* The first call of the lane whose address has not too many under way; or NULL, if the end of a call of the lane
+ * will tell. */
+static struct nsm_job *first_of(const struct nsm *n, struct nsm_lane *l)
+{
+	struct nsm_job *job = TAILQ_FIRST(&l->jobs);
+
+	if (l->active == 0)
+		return job;
+	for (unsigned i = 0; job && i < LOOK_AT; i++) {
+		if (nsm_calls_to(&n->calls, &job->to.peer) < OF_ADDRESS)
+			return job;
+		job = TAILQ_NEXT(job, link);
+	}
+	return NULL;
+}
+
+/* A call of the lane whose turn it is, which counts as under way from now on; or NULL. A lane that has none waits
+ * for the end of one of its calls. */
 static struct nsm_job *take(struct nsm *n)
 {
 	struct nsm_job *job = NULL;
 	struct nsm_lane *l;
 
 	pthread_mutex_lock(&n->lock);
-	l = TAILQ_FIRST(&n->ready);
-	if (l) {
+	while (!job && (l = TAILQ_FIRST(&n->ready)) != NULL) {
 		/* Behind the others, if it stays ready. */
 		TAILQ_REMOVE(&n->ready, l, ready);
 		l->is_ready = false;
-		job = TAILQ_FIRST(&l->jobs);
+		job = first_of(n, l);
+		if (!job)
+			continue;
 		leave(n, job);
 		l->active++;
 		update(n, l);

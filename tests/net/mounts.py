@@ -31,12 +31,12 @@ def must(*args):
     return res.stdout
 
 
-def make_image(path, kind="ext4"):
-    """An image with a file system, or the reason why there cannot be one."""
+def make_image(path, kind="ext4", *options):
+    """An image with a file system (options: of its mkfs), or the reason why there cannot be one."""
     with open(path, "wb") as f:
         f.truncate(SIZES[kind])
     try:
-        res = run("mkfs." + kind, "-q", path)
+        res = run("mkfs." + kind, "-q", *options, path)
     except FileNotFoundError:
         return f"there is no mkfs.{kind}"
     return res.stderr if res.returncode else None

@@ -18,7 +18,7 @@ from nlm_recovery import BLOCKED, DENIED, GRANTED, NLM, ONE, PMAP, SERVER, TWO, 
 from rpcclient import In, opaque, u32, u64
 
 THREE, FOUR = "127.0.0.4", "127.0.0.5"
-SERVER6, SIX = "fd00::1", "fd00::2"
+SERVER6, SIX, SILENT6 = "fd00::1", "fd00::2", "fd00::3"
 TEST, LOCK, CANCEL, UNLOCK, GRANT = range(1, 6)
 MSG, RES = 5, 10  # added to these
 NM_LOCK, FREE_ALL = 22, 23
@@ -321,7 +321,12 @@ def test_streams(t, d, one, two, host):
 
 
 def test_ipv6(t, d, one, six, host):
-    """A client at an IPv6 address, by both transports."""
+    """A client at an IPv6 address, by both transports, beside one of its network that is silent."""
+    dead = Client(d, SILENT6, b"silent six", server=SERVER6)
+    fh = make_file(d, one, "silent six")
+    for svid in range(30):
+        message(dead, 4, TEST + MSG, fh, svid=svid)
+    begun = time.monotonic()
     for protocols in ((TCP,), (UDP,)):
         host.protocols, n = protocols, len(host.heard)
         fh = waiting(d, one, six, 4, LOCK, f"ipv6 {protocols}")
@@ -331,6 +336,8 @@ def test_ipv6(t, d, one, six, host):
         t.equal("from the address that it calls, and a privileged port", h and (h.peer[0], h.peer[1] < 1024), (SERVER6, True))
         t.equal("its lock", one.lock(fh), DENIED)
         six.unlock(fh)
+    # A silent address is given up after more than 12 seconds.
+    t.check("the silent one holds it up not", time.monotonic() - begun < 6, time.monotonic() - begun)
 
 
 def test_silent(t, d, one, two, host, dead, dead_host):
@@ -388,7 +395,7 @@ def test_liar(t, d, one, liar, liar_host, others):
 def inside():
     t = Count()
     base.network_up()
-    for address in (SERVER6, SIX):
+    for address in (SERVER6, SIX, SILENT6):
         subprocess.run(["ip", "addr", "add", address + "/128", "dev", "lo", "nodad"], check=True)
     hosts = [Host(ONE), Host(TWO), Host(THREE, silent=(UDP, TCP)), Host(FOUR, silent=(UDP,)), Host(SIX)]
     try:

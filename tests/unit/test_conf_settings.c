@@ -42,6 +42,7 @@ Test(conf_settings, defaults)
 	cr_expect(s.tcp.listen.n == 0 && s.rdma.listen.n == 0);
 	cr_expect(s.rdma.enabled == CFG_AUTO && s.rdma.port == 20049);
 	cr_expect(s.rdma.inline_size == 4096 && s.rdma.credits == 128 && s.rdma.poll_usec == 0);
+	cr_expect_not(s.nfs2.enabled);
 	cr_expect(s.nfs3.enabled && s.nfs3.max_io == 1 << 20 && !s.nfs3.manage_gids);
 	cr_expect(s.nfs3.drc_size == 16384 && s.nfs3.drc_memory == 32 << 20);
 	cr_expect(s.nfs4.enabled && s.nfs4.minor_min == 0 && s.nfs4.minor_max == 2);
@@ -202,7 +203,7 @@ static const struct text_case texts[] = {
 	  { "f:2: error: unknown key \"prot\": did you mean \"port\"?" } },
 	{ "[http]\nport = 5\n", { "f:2: error: unknown section [http]: did you mean [tcp]?" } },
 	{ "[somewhere]\nport = 5\n",
-	  { "f:2: error: unknown section [somewhere]: there are server, tcp, rdma, nfs3, "
+	  { "f:2: error: unknown section [somewhere]: there are server, tcp, rdma, nfs2, nfs3, "
 	    "nfs4, vfs and metrics" } },
 	{ "port = 5\n",
 	  { "f:1: error: \"port\" is before the first section: write [server] or another above "
@@ -452,6 +453,14 @@ Test(conf_settings, check_together)
 	cr_expect(cfg_check(&s, "x", &diags) == 0);
 	cr_assert(cfg_set(&s, "nfs3.enabled", "no", "x", &diags) == 0);
 	cr_expect(cfg_check(&s, "x", &diags) == -EINVAL && diags.n == 4);
+	/* NFSv2 has no MOUNT of its own. */
+	cr_assert(cfg_set(&s, "nfs4.enabled", "yes", "x", &diags) == 0);
+	cr_assert(cfg_set(&s, "nfs4.minor_max", "2", "x", &diags) == 0);
+	cr_expect(cfg_check(&s, "x", &diags) == 0);
+	cr_assert(cfg_set(&s, "nfs2.enabled", "yes", "x", &diags) == 0);
+	cr_expect(cfg_check(&s, "x", &diags) == -EINVAL && diags.n == 5);
+	cr_assert(cfg_set(&s, "nfs3.enabled", "yes", "x", &diags) == 0);
+	cr_expect(cfg_check(&s, "x", &diags) == 0);
 	cfg_free(&s);
 	cfg_diags_free(&diags);
 }

@@ -15,6 +15,8 @@
 #define MAC crypto_shorthash_BYTES
 #define VERSION 1u
 #define VERSION_MAC 0x81u
+#define VERSION_PACKED 2u /* vfs/fs/packed_handle.h; its export id is at the same place */
+#define VERSION_PACKED_MAC 0x82u
 #define TYPE_MAX                                                                                   \
 	254 /* 255 is the kernel's "no handle"; what is above are flags and not for clients */
 
@@ -91,7 +93,8 @@ bool vfs_handle_peek(uint64_t head, uint32_t *export_id)
 	const uint8_t version = (uint8_t)(head >> 56);
 
 	*export_id = (uint32_t)head;
-	return version == VERSION || version == VERSION_MAC;
+	return version == VERSION || version == VERSION_MAC || version == VERSION_PACKED ||
+	       version == VERSION_PACKED_MAC;
 }
 
 const uint8_t *vfs_handle_file_part(const struct vfs_fh *fh, uint32_t *len)

@@ -12,6 +12,7 @@
 #include "vfs/base/instance.h"
 #include "vfs/export/mounts.h"
 #include "vfs/fs/device.h"
+#include "vfs/fs/packed_handle.h"
 #include "vfs/hold/unlinked.h"
 #include "vfs/node/cache.h"
 #include "vfs/worker/acting.h"
@@ -130,22 +131,91 @@ static int find_mount(struct vfs_ctx *ctx, uint32_t id, struct vfs_mount **out)
 	return rc == 0 ? vfs_mount_by_id(ctx->exp, id, out) : rc;
 }
 
-int vfs_fh_open(struct vfs_ctx *ctx, const struct vfs_fh *fh, struct vfs_node **out)
+/* The packed handle's other form, with a MAC of its own once the MAC of the packed one has been
+ * checked. */
+static int unpack(struct vfs_ctx *ctx, const struct vfs_mount *mnt,
+		  const struct vfs_packed_fh *packed, const struct vfs_handle *h,
+		  struct vfs_fh *out)
 {
-	struct vfs_mount *mnt;
-	struct vfs_handle h;
-	int rc = parse(ctx->vfs, fh, &h);
+	vfs_handle_key key = vfs_mount_mac(ctx->vfs, mnt);
+	int rc = vfs_packed_check(packed, key);
 
-	if (rc != 0)
-		return rc;
-	rc = h.export_id == ctx->exp->id ? find_mount(ctx, h.submount_id, &mnt) : -ESTALE;
+	return rc == 0 ? vfs_handle_encode(h, key, out) : rc;
+}
+
+static int open_parsed(struct vfs_ctx *ctx, const struct vfs_handle *h, const struct vfs_fh *fh,
+		       const struct vfs_packed_fh *packed, struct vfs_node **out)
+{
+	struct vfs_fh unpacked;
+	struct vfs_mount *mnt;
+	int rc = h->export_id == ctx->exp->id ? find_mount(ctx, h->submount_id, &mnt) : -ESTALE;
+
 	if (rc == 0) {
-		rc = open_in_mount(ctx, mnt, fh, &h, out);
+		if (packed)
+			rc = unpack(ctx, mnt, packed, h, &unpacked);
+		if (rc == 0)
+			rc = open_in_mount(ctx, mnt, packed ? &unpacked : fh, h, out);
 		vfs_mount_put(mnt);
 	}
 	if (rc == -ESTALE)
 		atomic_fetch_add_explicit(&ctx->vfs->stale, 1, memory_order_relaxed);
 	return rc;
+}
+
+int vfs_fh_open(struct vfs_ctx *ctx, const struct vfs_fh *fh, struct vfs_node **out)
+{
+	struct vfs_handle h;
+	int rc = parse(ctx->vfs, fh, &h);
+
+	return rc == 0 ? open_parsed(ctx, &h, fh, NULL, out) : rc;
+}
+
+static int parse_packed(struct vfs *vfs, const struct vfs_packed_fh *fh, struct vfs_handle *out)
+{
+	int rc = vfs_packed_parse(fh, vfs->cfg.handle_mac, out);
+
+	if (rc != 0)
+		atomic_fetch_add_explicit(&vfs->bad_handles, 1, memory_order_relaxed);
+	return rc;
+}
+
+int vfs_packed_export_id(struct vfs *vfs, const struct vfs_packed_fh *fh, uint32_t *id)
+{
+	struct vfs_handle h;
+	int rc = parse_packed(vfs, fh, &h);
+
+	if (rc == 0)
+		*id = h.export_id;
+	return rc;
+}
+
+int vfs_packed_open(struct vfs_ctx *ctx, const struct vfs_packed_fh *fh, struct vfs_node **out)
+{
+	struct vfs_handle h;
+	int rc = parse_packed(ctx->vfs, fh, &h);
+
+	return rc == 0 ? open_parsed(ctx, &h, NULL, fh, out) : rc;
+}
+
+static int pack(const struct vfs *vfs, const struct vfs_mount *mnt, const struct vfs_fh *fh,
+		struct vfs_packed_fh *out)
+{
+	struct vfs_handle h;
+	int rc = vfs_handle_parse(fh, vfs->cfg.handle_mac, &h);
+
+	return rc == 0 ? vfs_packed_encode(&h, vfs_mount_mac(vfs, mnt), out) : rc;
+}
+
+int vfs_packed_of(const struct vfs_node *n, struct vfs_packed_fh *out)
+{
+	return pack(n->exp->vfs, n->mnt, &n->fh, out);
+}
+
+bool vfs_export_packs(const struct vfs_export *exp)
+{
+	struct vfs_packed_fh packed;
+
+	return pack(exp->vfs, exp->root_mnt, &exp->root_fh, &packed) == 0;
 }
 
 int vfs_root(struct vfs_ctx *ctx, struct vfs_node **out)

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* READ and WRITE (RFC 1094 sections 2.2.7, 2.2.9). Bulk data go as NFSv3's do: nfs3/ops_read.c, nfs3/ops_write.c. */
+#include <errno.h>
+
+#include "lib/util.h"
+#include "nfs/bulk.h"
+#include "nfs2/args.h"
+#include "nfs2/procs.h"
+#include "nfs2/result.h"
+
+/* Result bytes of READ besides the data: status, attributes, length of the data. */
+#define READ_RESULT_SIZE (4u + NFS2_FATTR_SIZE + 4u)
+
+static int encode_read(struct nfs3_op *op)
+{
+	struct vfs_io *io = &op->io;
+	const uint32_t n = (uint32_t)io->result;
+	struct vfs_attr attr;
+	int rc = 0;
+
+	if (!rpc_reply_fits(op->req, READ_RESULT_SIZE, n))
+		return -NFS3_ETOOLONG;
+	if (!io->has_attr)
+		rc = vfs_getattr(&op->ctx, op->node[0], &attr);
+	if (!nfs2_put_status(op, rc))
+		return rc;
+	nfs3_count_read(op, n);
+	nfs2_put_fattr(&op->req->out, io->has_attr ? &io->attr : &attr);
+	xdr_put_bulk(&op->req->out, n ? io->payload : NULL, n ? io->data_off : 0, n);
+	if (n)
+		io->payload = NULL; /* the reply's now */
+	return 0;
+}
+
+static void read_done(struct vfs_io *io)
+{
+	struct nfs3_op *op = io->arg;
+	int rc = io->result < 0 ? (int)io->result : encode_read(op);
+
+	if (io->result < 0)
+		nfs2_put_status(op, rc);
+	rn_payload_put(io->payload);
+	nfs3_op_finish(op, rc);
+}
+
+/* Called on the request's worker when there is memory. */
+static void read_resume(struct rpc_request *req)
+{
+	struct nfs3_op *op = req->op;
+
+	op->ctx.w = req->worker->vfs; /* maybe another than before */
+	vfs_read(&op->io);
+}
+
+static void memory_ready(struct rn_payload_waiter *w, struct rn_payload *p)
+{
+	struct rpc_request *req = rn_container_of(w, struct rpc_request, waiter);
+	struct nfs3_op *op = req->op;
+
+	op->io.payload = p;
+	rpc_requeue(req, read_resume);
+}
+
+struct read_args {
+	struct vfs_packed_fh fh;
+	uint32_t offset, count;
+};
+
+static bool decode_read(struct xdr_in *x, void *args)
+{
+	struct read_args *a = args;
+
+	nfs2_get_fh(x, &a->fh);
+	a->offset = xdr_get_u32(x);
+	a->count = xdr_get_u32(x);
+	xdr_get_u32(x); /* totalcount, unused */
+	return !x->err;
+}
+
+static enum rpc_run start_read(struct nfs3_op *op, const struct read_args *a)
+{
+	struct rpc_request *req = op->req;
+	struct vfs_io *io = &op->io;
+	struct rn_payload *p;
+	size_t size;
+
+	io->ctx = &op->ctx;
+	io->node = op->node[0];
+	io->offset = a->offset;
+	io->count = (uint32_t)rn_min(a->count, NFS2_MAX_IO);
+	io->done = read_done;
+	io->arg = op;
+	size = vfs_read_buffer_size(op->ctx.exp, io->offset, io->count);
+	/* a peer may have sent much more than the arguments of READ */
+	rpc_request_forget_call(req);
+	req->waiter.ready = memory_ready;
+	req->waiter.account = rpc_request_account(req);
+	p = rn_payload_get_or_wait(req->server->pool, size ? size : 1, &req->waiter);
+	/* If p is NULL the request may be on its way back already: it must not be touched. */
+	if (!p)
+		return RPC_RUN_PENDING;
+	io->payload = p;
+	vfs_read(io);
+	return RPC_RUN_PENDING;
+}
+
+static enum rpc_run proc_read(struct rpc_request *req, void *args)
+{
+	struct read_args *a = args;
+	struct nfs3_op *op = nfs3_op_begin(req);
+	int rc;
+
+	if (!op)
+		return RPC_RUN_SYSTEM_ERR;
+	rc = nfs3_op_open_packed(op, &a->fh, 0);
+	if (rc == 0)
+		rc = nfs3_op_check_shares(op, VFS_SHARE_READ);
+	if (rc == 0)
+		return start_read(op, a);
+	nfs2_put_status(op, rc);
+	return nfs3_op_end(op, rc);
+}
+
+struct write_args {
+	struct vfs_packed_fh fh;
+	uint32_t offset;
+	struct xdr_bulk data;
+};
+
+static bool decode_write(struct xdr_in *x, void *args)
+{
+	struct write_args *a = args;
+
+	nfs2_get_fh(x, &a->fh);
+	xdr_get_u32(x); /* beginoffset, unused */
+	a->offset = xdr_get_u32(x);
+	xdr_get_u32(x); /* totalcount, unused */
+	xdr_get_bulk(x, NFS2_MAX_IO, &a->data);
+	return !x->err;
+}
+
+/* A WRITE that was cut short (no space, say) is a failure, for which NFSv2 has no other word: its client takes
+ * all of the data for written. */
+static void write_done(struct vfs_io *io)
+{
+	struct nfs3_op *op = io->arg;
+	int rc = io->result < 0 ? (int)io->result : 0;
+
+	if (rc == 0)
+		nfs3_count_written(op, (uint64_t)io->result);
+	if (rc == 0 && io->result < (int64_t)io->count)
+		rc = -ENOSPC;
+	rc = nfs2_put_attrstat(op, rc);
+	nfs3_op_finish(op, rc);
+}
+
+static int prepare_write(struct nfs3_op *op, const struct write_args *a)
+{
+	struct vfs_io *io = &op->io;
+	int rc = nfs3_op_open_packed(op, &a->fh, NFS3_OPEN_CHANGES);
+
+	if (rc == 0)
+		rc = nfs3_op_check_shares(op, VFS_SHARE_WRITE);
+	if (rc < 0)
+		return rc;
+	if (a->data.len > NFS2_SIZE_MAX - a->offset)
+		return -EFBIG;
+	io->ctx = &op->ctx;
+	io->node = op->node[0];
+	io->offset = a->offset;
+	io->stable = VFS_FILE_SYNC;
+	nfs_bulk_to_write(io, &a->data, a->data.len);
+	io->done = write_done;
+	io->arg = op;
+	return 0;
+}
+
+static enum rpc_run proc_write(struct rpc_request *req, void *args)
+{
+	struct nfs3_op *op = nfs3_op_begin(req);
+	int rc;
+
+	if (!op)
+		return RPC_RUN_SYSTEM_ERR;
+	rc = prepare_write(op, args);
+	if (rc < 0) {
+		nfs2_put_status(op, rc);
+		return nfs3_op_end(op, rc);
+	}
+	vfs_write(&op->io);
+	return RPC_RUN_PENDING;
+}
+
+const struct rpc_proc nfs2_proc_read = {
+	.name = "READ",
+	.decode = decode_read,
+	.args_size = sizeof(struct read_args),
+	.run = proc_read,
+};
+
+const struct rpc_proc nfs2_proc_write = {
+	.name = "WRITE",
+	.decode = decode_write,
+	.args_size = sizeof(struct write_args),
+	.run = proc_write,
+	.flags = RPC_NONIDEMPOTENT,
+	.reply_size = 4 + NFS2_FATTR_SIZE,
+};
