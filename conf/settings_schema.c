@@ -227,8 +227,8 @@ const struct cfg_row cfg_rows[] = {
 	{ ROW(tls, require_alpn, CFG_BOOL), .def = "no",
 	  .text = "Refuse clients that do not name the protocol \"sunrpc\" in the handshake (ALPN). Those that name another one "
 		  "only are always refused." },
-	{ ROW(tls, ktls, CFG_BOOL), .def = "yes",
-	  .text = "Let the kernel encrypt what is sent, if it has the module tls." },
+	{ ROW(tls, ktls, CFG_BOOL), .def = "no",
+	  .text = "Let the kernel encrypt what is sent, if it has the module tls. A client that changes its key is then cut off." },
 
 	{ ROW(metrics, listen, CFG_PORTS), .def = "",
 	  .text = "Addresses and ports where anybody may read metrics over HTTP, at /metrics: for Prometheus and the like. There "
