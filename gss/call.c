@@ -63,7 +63,7 @@ static size_t overhead_of(const struct gss_context *x, uint32_t service)
 	case GSS_INTEGRITY:
 		return mic + 4 + 4 + 4 + mic;
 	case GSS_PRIVACY:
-		return mic + 4 + 4 + x->wrap_len + 3;
+		return mic + 4 + 4 + x->wrap_len + rn_xdr_pad((uint32_t)x->wrap_len);
 	default:
 		return mic;
 	}
@@ -243,7 +243,10 @@ static enum rpc_secure_verdict take_data(struct gss *g, struct rpc_request *req,
 	enum rpc_secure_verdict v = RPC_SECURE_CALL;
 	bool right = true;
 
-	if (cred->service == GSS_PRIVACY)
+	/* Nothing of a protected body goes by chunks but the whole call: RFC 8166 section 8.2.2. */
+	if (cred->service != GSS_NONE && has_placed(req))
+		v = RPC_SECURE_GARBAGE;
+	else if (cred->service == GSS_PRIVACY)
 		v = gather(req, &token, &own);
 	if (v == RPC_SECURE_AGAIN)
 		return v;
@@ -257,7 +260,7 @@ static enum rpc_secure_verdict take_data(struct gss *g, struct rpc_request *req,
 	c->base.args_at = xdr_in_pos(&req->in);
 	if (v == RPC_SECURE_CALL && cred->service == GSS_PRIVACY)
 		right = take_privacy(req, c, &token, own);
-	else if (cred->service == GSS_INTEGRITY)
+	else if (v == RPC_SECURE_CALL && cred->service == GSS_INTEGRITY)
 		right = take_integrity(req, c);
 	if (right && v == RPC_SECURE_CALL)
 		return v;
@@ -300,9 +303,6 @@ static enum rpc_secure_verdict in_context(struct gss *g, struct rpc_request *req
 		*stat = RPC_GSS_CTXPROBLEM;
 		return RPC_SECURE_REFUSE;
 	}
-	/* Nothing of a protected body goes by chunks but the whole call: RFC 8166 section 8.2.2. */
-	if (cred->service != GSS_NONE && has_placed(req))
-		return RPC_SECURE_GARBAGE;
 	c = call_new(x, cred);
 	if (!c)
 		return RPC_SECURE_AGAIN;

@@ -53,13 +53,18 @@ static bool measure(struct gss_context *x)
 {
 	static const uint8_t word[4];
 	uint8_t mic[GSS_MECH_MIC_MAX];
-	size_t before, behind;
+	size_t before, behind, others[2];
 
 	x->mic_len = gss_mech_sign(x->mech, word, sizeof(word), mic);
-	if (x->mic_len == 0 || !gss_mech_wrap_sizes(x->mech, 4, &before, &behind))
+	if (x->mic_len == 0 || !gss_mech_wrap_sizes(x->mech, 8, &before, &behind) ||
+	    !gss_mech_wrap_sizes(x->mech, 12, &others[0], &others[1]))
 		return false;
-	/* Old ciphers pad to blocks of eight. */
-	x->wrap_len = before + behind + 8;
+	/*
+	 * Exact, since clients offer memory for exactly as much over RDMA. Old ciphers alone pad, to blocks of eight.
+	 */
+	x->wrap_len = before + behind;
+	if (others[0] + others[1] != x->wrap_len)
+		x->wrap_len += 8;
 	return true;
 }
 

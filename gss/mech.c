@@ -16,6 +16,7 @@ struct gss_mech_cred {
 
 struct gss_mech_ctx {
 	gss_ctx_id_t id;
+	size_t mic_len; /* of the last MIC that was made; 0: none was */
 };
 
 /* The library's words for both parts of a status. */
@@ -38,23 +39,34 @@ static gss_OID name_type(const char *principal)
 	return strchr(principal, '/') ? GSS_KRB5_NT_PRINCIPAL_NAME : GSS_C_NT_HOSTBASED_SERVICE;
 }
 
-int gss_mech_cred_new(const char *keytab, const char *principal, struct gss_mech_cred **out,
-		      char why[GSS_MECH_WHY])
+static OM_uint32 acquire(OM_uint32 *minor, const char *keytab, gss_name_t name, gss_cred_id_t *out)
 {
 	gss_key_value_element_desc element = { .key = "keytab", .value = keytab };
 	const gss_key_value_set_desc store = { .count = keytab ? 1 : 0, .elements = &element };
-	gss_buffer_desc text = { strlen(principal), (void *)(uintptr_t)principal };
 	gss_OID_set_desc mechs = { 1, gss_mech_krb5 };
+
+	return gss_acquire_cred_from(minor, name, GSS_C_INDEFINITE, &mechs, GSS_C_ACCEPT, &store,
+				     out, NULL, NULL);
+}
+
+int gss_mech_cred_new(const char *keytab, const char *principal, struct gss_mech_cred **out,
+		      char why[GSS_MECH_WHY])
+{
+	gss_buffer_desc text = { strlen(principal), (void *)(uintptr_t)principal };
 	struct gss_mech_cred *c = calloc(1, sizeof(*c));
+	gss_cred_id_t any = GSS_C_NO_CREDENTIAL;
 	gss_name_t name = GSS_C_NO_NAME;
 	OM_uint32 major, minor, ignored;
 
 	if (!c)
 		return -ENOMEM;
-	major = gss_import_name(&minor, &text, name_type(principal), &name);
+	/* The library leaks a name's memory if there is no keytab at all, so it is asked for any key first. */
+	major = acquire(&minor, keytab, GSS_C_NO_NAME, &any);
+	gss_release_cred(&ignored, &any);
 	if (!GSS_ERROR(major))
-		major = gss_acquire_cred_from(&minor, name, GSS_C_INDEFINITE, &mechs, GSS_C_ACCEPT,
-					      &store, &c->id, NULL, NULL);
+		major = gss_import_name(&minor, &text, name_type(principal), &name);
+	if (!GSS_ERROR(major))
+		major = acquire(&minor, keytab, name, &c->id);
 	gss_release_name(&ignored, &name);
 	if (GSS_ERROR(major)) {
 		explain(major, minor, why);
@@ -151,13 +163,26 @@ void gss_mech_ctx_free(struct gss_mech_ctx *ctx)
 	free(ctx);
 }
 
+static bool verify_whole(struct gss_mech_ctx *ctx, const struct gss_mech_piece *piece,
+			 const uint8_t *mic, size_t mic_len)
+{
+	gss_buffer_desc msg = { piece->len, piece->base };
+	gss_buffer_desc token = { mic_len, (void *)(uintptr_t)mic };
+	OM_uint32 minor;
+
+	return !GSS_ERROR(gss_verify_mic(&minor, ctx->id, &msg, &token, NULL));
+}
+
 bool gss_mech_verify(struct gss_mech_ctx *ctx, const struct gss_mech_piece *piece, unsigned n,
 		     const uint8_t *mic, size_t mic_len)
 {
 	gss_iov_buffer_desc iov[GSS_MECH_PIECES + 1];
 	OM_uint32 minor;
 
-	if (n > GSS_MECH_PIECES)
+	if (n == 1)
+		return verify_whole(ctx, piece, mic, mic_len);
+	/* The library reads behind a MIC that is shorter than its own. */
+	if (n > GSS_MECH_PIECES || mic_len != ctx->mic_len)
 		return false;
 	for (unsigned i = 0; i < n; i++)
 		iov[i] = (gss_iov_buffer_desc){
@@ -184,6 +209,7 @@ uint32_t gss_mech_sign(struct gss_mech_ctx *ctx, const uint8_t *msg, size_t len,
 		memcpy(mic, out.value, out.length);
 	}
 	gss_release_buffer(&minor, &out);
+	ctx->mic_len = n;
 	return n;
 }
 

@@ -6,6 +6,7 @@
 #include "gss/gss_private.h"
 
 #include <arpa/inet.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/util.h"
@@ -78,48 +79,117 @@ static void put_verifier(struct rpc_request *req, const struct mic *m)
 		out->bulk[i].at += by;
 }
 
-/* Results that are being wrapped in a buffer of their own. */
+/*
+ * A reply that is being wrapped, as one piece: in the head's own buffer, if that holds all of it, or in a
+ * temporary one, whose content then goes back to where the plain text was. So wrapping waits for no memory
+ * that other replies hold.
+ */
 struct wrapping {
-	struct rn_payload *to;
+	uint8_t *reply;
+	bool temporary;
 	uint8_t *body; /* the sequence number, and the results behind it */
 	size_t body_len;
 	size_t end; /* bytes of the reply */
 };
 
-/* Copies the whole reply to a new buffer: head, a gap of `before` bytes and a length word, body, room for `behind`. */
-static bool copy_out(struct rpc_request *req, const struct mic *m, size_t before, size_t behind,
-		     struct wrapping *w)
+static void wrapping_free(struct wrapping *w)
 {
-	const size_t total = xdr_out_total(&req->out), results = total - RESULTS_AT;
-	const size_t body_at = head_size(m) + 4 + before;
-	const size_t size = body_at + 4 + results + behind;
-	uint32_t seq = ((struct gss_call *)(void *)req->secured)->seq;
+	if (w->temporary)
+		free(w->reply);
+}
 
-	if (size > RN_PAYLOAD_MAX)
+/* Lays out the reply: head, length word, a gap of `before` bytes, body, room for `behind`. The head's buffer has
+ * that room beside its own content: rpc_reply_head_size(). */
+static bool lay_out(struct rpc_request *req, const struct mic *m, size_t before, size_t behind,
+		    struct wrapping *w)
+{
+	struct xdr_out *out = &req->out;
+	const size_t results = xdr_out_total(out) - RESULTS_AT;
+	const size_t body_at = head_size(m) + 4 + before;
+	uint8_t first[FLAVOR_AT];
+
+	w->temporary = out->nbulks > 0;
+	w->reply = w->temporary ? malloc(body_at + 4 + results + behind) : out->base;
+	if (!w->reply)
 		return false;
-	w->to = rn_payload_get_for(req->server->pool, size, rpc_request_account(req));
-	if (!w->to)
-		return false;
-	w->body = w->to->data + body_at;
+	w->body = w->reply + body_at;
 	w->body_len = 4 + results;
+	memcpy(first, out->base, sizeof(first));
 	/* The copy's own head lies before the results, and is overwritten: body_at is larger than it. */
-	xdr_out_copy(&req->out, w->body + 4 - RESULTS_AT);
-	memcpy(w->to->data, req->out.base, FLAVOR_AT);
-	put_head(w->to->data, m, RPC_SUCCESS);
-	put_word(w->body, seq);
+	if (w->temporary)
+		xdr_out_copy(out, w->body + 4 - RESULTS_AT);
+	else
+		memmove(w->body + 4, out->base + RESULTS_AT, results);
+	memcpy(w->reply, first, sizeof(first));
+	put_head(w->reply, m, RPC_SUCCESS);
+	put_word(w->body, ((const struct gss_call *)(const void *)req->secured)->seq);
 	return true;
 }
 
-/* Makes the buffer the reply. */
-static void use(struct rpc_request *req, const struct wrapping *w)
+/* Bulk items get as many octets as they had, so that each fills its buffer, in whole words; the head gets the rest. */
+static void scatter(struct xdr_out *out, const struct wrapping *w)
+{
+	size_t at = 0, head = 0, n;
+
+	for (unsigned i = 0; i < out->nbulks; i++) {
+		struct xdr_out_bulk *bulk = &out->bulk[i];
+
+		n = bulk->at - head;
+		memcpy(out->base + head, w->reply + at, n);
+		head += n;
+		at += n;
+		bulk->len &= ~3u;
+		if (bulk->len > 0)
+			memcpy(bulk->payload->data + bulk->off, w->reply + at, bulk->len);
+		at += bulk->len;
+	}
+	memcpy(out->base + head, w->reply + at, w->end - at);
+	out->used = head + w->end - at;
+}
+
+/* False: a bulk item's buffer is somebody else's too, or in a pipe. */
+static bool may_scatter(const struct xdr_out *out)
+{
+	for (unsigned i = 0; i < out->nbulks; i++) {
+		const struct rn_payload *p = out->bulk[i].payload;
+
+		if (out->bulk[i].pipe ||
+		    (p && atomic_load_explicit(&p->refs, memory_order_acquire) > 1))
+			return false;
+	}
+	return true;
+}
+
+/* Makes a copy of the reply the reply, where its parts may not be overwritten. */
+static bool replace(struct rpc_request *req, const struct wrapping *w)
 {
 	struct xdr_out *out = &req->out;
+	struct rn_payload *p =
+		w->end > RN_PAYLOAD_MAX ? NULL : rn_payload_get(req->server->pool, w->end);
 
+	if (!p)
+		return false;
+	memcpy(p->data, w->reply, w->end);
 	xdr_out_release(out);
 	rn_payload_put(req->long_head);
-	req->long_head = w->to;
-	xdr_out_init(out, w->to->data, w->to->size);
+	req->long_head = p;
+	xdr_out_init(out, p->data, p->size);
 	out->used = w->end;
+	return true;
+}
+
+static bool put_back(struct rpc_request *req, struct wrapping *w)
+{
+	bool ok = true;
+
+	if (!w->temporary)
+		req->out.used = w->end;
+	else if (may_scatter(&req->out))
+		scatter(&req->out, w);
+	else
+		ok = replace(req, w);
+	wrapping_free(w);
+	return ok;
 }
 
 static bool wrap_integrity(struct rpc_request *req, const struct gss_call *c, const struct mic *m)
@@ -129,20 +199,19 @@ static bool wrap_integrity(struct rpc_request *req, const struct gss_call *c, co
 	struct mic mine;
 	uint8_t *p;
 
-	if (!copy_out(req, m, 0, behind, &w))
+	if (!lay_out(req, m, 0, behind, &w))
 		return false;
 	sign(c->context, w.body, w.body_len, &mine);
 	if (mine.len == 0 || mine.len > c->context->mic_len) {
-		rn_payload_put(w.to);
+		wrapping_free(&w);
 		return false;
 	}
 	put_word(w.body - 4, (uint32_t)w.body_len);
 	p = w.body + w.body_len;
 	put_word(p, mine.len);
 	memcpy(p + 4, mine.bytes, padded(mine.len));
-	w.end = (size_t)(p - w.to->data) + 4 + padded(mine.len);
-	use(req, &w);
-	return true;
+	w.end = (size_t)(p - w.reply) + 4 + padded(mine.len);
+	return put_back(req, &w);
 }
 
 static bool wrap_privacy(struct rpc_request *req, const struct gss_call *c, const struct mic *m)
@@ -156,21 +225,20 @@ static bool wrap_privacy(struct rpc_request *req, const struct gss_call *c, cons
 	pthread_mutex_lock(&x->lock);
 	ok = gss_mech_wrap_sizes(x->mech, len, &before, &behind);
 	pthread_mutex_unlock(&x->lock);
-	if (!ok || !copy_out(req, m, before, behind + 3, &w))
+	if (!ok || before + behind > x->wrap_len || !lay_out(req, m, before, behind + 3, &w))
 		return false;
 	pthread_mutex_lock(&x->lock);
 	ok = gss_mech_wrap(x->mech, w.body, w.body_len, before, behind);
 	pthread_mutex_unlock(&x->lock);
 	if (!ok) {
-		rn_payload_put(w.to);
+		wrapping_free(&w);
 		return false;
 	}
 	token = before + w.body_len + behind;
 	put_word(w.body - before - 4, (uint32_t)token);
 	memset(w.body + w.body_len + behind, 0, rn_xdr_pad((uint32_t)token));
-	w.end = (size_t)(w.body - before - w.to->data) + padded(token);
-	use(req, &w);
-	return true;
+	w.end = (size_t)(w.body - before - w.reply) + padded(token);
+	return put_back(req, &w);
 }
 
 bool gss_protect_reply(struct rpc_request *req)

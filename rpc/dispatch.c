@@ -464,7 +464,7 @@ int rpc_reply_grow(struct rpc_request *req, size_t size)
 
 	if (size <= out->size - out->used)
 		return 0;
-	const size_t overhead = req->secured ? req->secured->overhead : 0;
+	const size_t overhead = rpc_reply_overhead(req);
 
 	if (size > RN_PAYLOAD_MAX - out->used || size + overhead > RN_PAYLOAD_MAX - out->used)
 		return -ENOMEM;

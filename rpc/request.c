@@ -137,9 +137,14 @@ bool rpc_reply_takes_pipes(const struct rpc_request *req)
 	return req->conn->ops->takes_pipes && !(req->secured && req->secured->wraps);
 }
 
+size_t rpc_reply_overhead(const struct rpc_request *req)
+{
+	return req->secured ? req->secured->overhead + 4 * (XDR_BULKS_MAX + 1) : 0;
+}
+
 size_t rpc_reply_head_size(const struct rpc_request *req, size_t buffer)
 {
-	const size_t overhead = req->secured ? req->secured->overhead : 0;
+	const size_t overhead = rpc_reply_overhead(req);
 
 	return buffer > overhead ? buffer - overhead : 0;
 }

@@ -13,6 +13,7 @@
 #include "nfs3/server.h"
 #include "nsm/nsm.h"
 #include "rpc/client.h"
+#include "rpc/principal.h"
 
 #define MEMORY_MAX (8u << 20) /* bytes of all grants */
 #define PATIENCE_SECONDS 90u  /* in which a client answers, or asks for the lock by itself */
@@ -121,6 +122,7 @@ static void put(struct nlm_grant *g)
 	pthread_mutex_unlock(&t->lock);
 	put_file(g);
 	rpc_client_put(g->conn.client);
+	rpc_principal_put(g->cred.principal);
 	free(g);
 }
 
@@ -214,6 +216,7 @@ static struct nlm_grant *grant_new(const struct nfs3_op *op, const struct nlm_lo
 	g->size = size;
 	copy_conn(g, op->req->conn);
 	g->cred = op->req->call.cred;
+	rpc_principal_ref(g->cred.principal);
 	g->rpc = op->req->server;
 	g->export_id = op->export_id;
 	g->args = *a;

@@ -18,6 +18,7 @@
 #include "nfs4/data/status.h"
 #include "nfs4/server.h"
 #include "rpc/client.h"
+#include "rpc/principal.h"
 
 static void ignore_conn(struct rpc_conn *conn)
 {
@@ -50,6 +51,7 @@ int nfs4_copy_work_new(struct nfs4_copy *copy, const struct nfs4_compound *c)
 	req->conn = &copy->conn;
 	req->server = c->req->server;
 	req->call.cred = c->req->call.cred;
+	rpc_principal_ref(req->call.cred.principal);
 	req->standing = RPC_ADMITTED; /* the exports are asked for each piece */
 	req->transport_private = copy;
 	copy->req = req;
@@ -61,6 +63,7 @@ void nfs4_copy_work_free(struct nfs4_copy *copy)
 	if (!copy->req)
 		return;
 	nfs4_copy_remote_free(copy);
+	rpc_principal_put(copy->req->call.cred.principal);
 	rpc_request_free(copy->req);
 	rpc_client_put(copy->conn.client);
 	copy->conn.client = NULL;

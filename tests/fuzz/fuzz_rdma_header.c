@@ -57,7 +57,7 @@ static void check_reply(const struct rr_header *h, uint32_t threshold)
 			.at = x.used - 4 * (x.nbulks - 1 - i) - (h->credits & 4),
 			.len = (h->xid & 0x7ffffff) >> i,
 		};
-	rr_plan_reply(h, &x, threshold, &p);
+	rr_plan_reply(h, &x, h->nwrites, threshold, &p);
 	MUST(p.nwrites <= RR_WRITES_MAX && p.nspans <= RR_SPANS_MAX);
 	if (p.how == RR_REPLY_TOO_LONG)
 		return;

@@ -45,13 +45,15 @@ def verdict(conn, message, xid):
 
 
 class Attack:
+    proc = r.GETATTR
+
     def __init__(self, t, d, session, service, args):
         self.t, self.d, self.session, self.service, self.args = t, d, session, service, args
 
     def say(self, what, want, conn=None, **kw):
         """Sends one call, bent as kw says, and compares how it ended."""
         xid = r.next_xid()
-        message = self.session.call(r.NFS, 3, r.GETATTR, self.args, self.service, xid, **kw)
+        message = self.session.call(r.NFS, 3, self.proc, self.args, self.service, xid, **kw)
         if conn:
             got = verdict(conn, message, xid)
         else:
@@ -81,6 +83,10 @@ def test_fields(t, d, session, args):
         a.say("a handle of no length", problem, bend=bending("cred", lambda v: v[:16] + r.u32(0)))
         a.say("bytes behind the handle", bad, bend=bending("cred", lambda v: v + b"more"))
         a.say("another MIC", problem, bend=bending("mic", lambda v: v[:-1] + bytes([v[-1] ^ 1])))
+        for n in range(1, 28):
+            a.say(f"a MIC of {n} bytes", problem, bend=bending("mic", lambda v, n=n: v[:n]))
+        for n in range(100, 400, 50):
+            a.say(f"a MIC with {n} bytes behind it", problem, bend=bending("mic", lambda v, n=n: (v + bytes(n))[:400]))
         a.say("an empty MIC", problem, bend=bending("mic", lambda v: b""))
         a.say("an AUTH_NONE verifier", ("AUTH_ERROR", BADVERF), bend=bending("verf", lambda v: bytes(8)))
         cred = g.credential(g.DATA, 1, service, session.handle)
@@ -99,6 +105,14 @@ def test_bodies(t, d, session, args):
     secret.say("a MIC for a secret", garbage, bend=bending("token", lambda v: session.context.sign(v)))
     secret.say("an empty secret", garbage, bend=bending("token", lambda v: b""))
     secret.say("a secret without a number", garbage, bend=bending("token", lambda v: session.context.wrap(b"no")))
+    for n in range(1, 120):
+        secret.say(f"a secret of {n} bytes", garbage, bend=bending("token", lambda v, n=n: v[:n] if n < len(v) else v[:-1]))
+    for at in range(16):
+        secret.say(f"octet {at} of the secret's head", garbage, bend=bending("token", lambda v, at=at: v[:at] + bytes([v[at] ^ 0xff]) + v[at + 1:]))
+    large = Attack(t, d, session, g.INTEGRITY, r.write_args(args[4:], 0, bytes(200000)))
+    large.proc = r.WRITE
+    for n in range(1, 28):
+        large.say(f"a MIC of {n} bytes behind 200,000", garbage, bend=bending("args mic", lambda v, n=n: v[:n]))
     for a in (whole, secret):
         body = session.protect(args, a.service, 1)
         for n in range(0, len(body), 4):
@@ -110,7 +124,7 @@ def test_bodies(t, d, session, args):
 def test_sequence(t, d, realm, args):
     """RFC 2203 section 5.3.3.1: what was used, or lies below the window, is discarded."""
     with gss.connect(d) as c:
-        session = g.Session(c, realm.login("alice"))
+        session = g.Session(c, realm.login(gss.ALICE))
         a = Attack(t, d, session, g.NONE, args)
         message = a.say("the first", ("ok",), c, seq=5000)
         xid = struct.unpack(">I", message[:4])[0]
@@ -127,7 +141,7 @@ def test_sequence(t, d, realm, args):
         a.say("one more", ("AUTH_ERROR", g.CTXPROBLEM), c, seq=SEQ_MAX)
         a.say("the last that 32 bits have", ("AUTH_ERROR", g.CTXPROBLEM), c, seq=0xffffffff)
         # A wrong MIC must not use a number up.
-        fresh = g.Session(c, realm.login("alice"))
+        fresh = g.Session(c, realm.login(gss.ALICE))
         b = Attack(t, d, fresh, g.NONE, args)
         b.say("a forged call", ("AUTH_ERROR", g.CREDPROBLEM), c, seq=9000, bend=bending("mic", lambda v: v[:-1] + bytes([v[-1] ^ 1])))
         b.say("a low number after it", ("ok",), c, seq=3)
@@ -136,7 +150,7 @@ def test_sequence(t, d, realm, args):
 def test_others(t, d, realm, args):
     """Another user's context, and a MIC of another call."""
     with gss.connect(d) as c:
-        alice, bob = (g.Session(c, realm.login(u)) for u in ("alice", "bob"))
+        alice, bob = (g.Session(c, realm.login(u)) for u in (gss.ALICE, gss.BOB))
         a = Attack(t, d, bob, g.NONE, args)
         a.say("the handle of alice with bob's MIC", ("AUTH_ERROR", g.CREDPROBLEM), c,
               bend=bending("cred", lambda v: v[:16] + r.opaque(alice.handle)))
@@ -169,7 +183,7 @@ def test_creation(t, d, realm):
         t.equal("a token in a call that is not NULL", verdict(c, r.call_message(r.NFS, 3, 1, r.opaque(b"x"), cred, xid), xid),
                 ("AUTH_ERROR", BADCRED))
         realm.admin("addprinc -randkey host/localhost")
-        t.equal("a ticket for another service", gss.refusal(g.Session, c, realm.login("alice"), "host@localhost")[0], "GSS")
+        t.equal("a ticket for another service", gss.refusal(g.Session, c, realm.login(gss.ALICE), "host@localhost")[0], "GSS")
 
 
 def test_flood(t, d, realm, args):
@@ -182,7 +196,7 @@ def test_flood(t, d, realm, args):
             c.send(r.call_message(r.NFS, 3, 0, token, cred))
     since = time.monotonic()
     with gss.connect(d) as c:
-        session = g.Session(c, realm.login("alice"))
+        session = g.Session(c, realm.login(gss.ALICE))
         waited = time.monotonic() - since
         a = Attack(t, d, session, g.PRIVACY, args)
         a.say("beside a flood", ("ok",), c)
@@ -212,7 +226,7 @@ def main():
         os.environ.update(realm.env)
         with harness.Daemon({"all": "sec=krb5:krb5i:krb5p:sys,rw,insecure"}, gss.settings(realm), env={**os.environ}) as d:
             with gss.connect(d) as c:
-                session = g.Session(c, realm.login("alice"))
+                session = g.Session(c, realm.login(gss.ALICE))
                 args = r.getattr_args(c.mnt(d.exports["all"])[1])
             test_fields(t, d, session, args)
             test_bodies(t, d, session, args)

@@ -44,7 +44,7 @@ static void plan(uint32_t head, int64_t bulk_at, uint32_t bulk, uint32_t thresho
 		x.bulk[0] = (struct xdr_out_bulk){ .at = bulk_at, .len = bulk };
 		x.nbulks = 1;
 	}
-	rr_plan_reply(&h, &x, threshold, &p);
+	rr_plan_reply(&h, &x, h.nwrites, threshold, &p);
 }
 
 Test(reply_plan, inline_at_the_threshold, .init = reset)
@@ -212,7 +212,7 @@ static void plan_three(uint32_t a, uint32_t b, uint32_t c, uint32_t threshold)
 
 	for (unsigned i = 0; i < 3; i++)
 		x.bulk[i] = (struct xdr_out_bulk){ .at = 30 * (i + 1), .len = len[i] };
-	rr_plan_reply(&h, &x, threshold, &p);
+	rr_plan_reply(&h, &x, h.nwrites, threshold, &p);
 }
 
 Test(reply_plan, each_item_takes_the_chunk_of_its_place, .init = reset)

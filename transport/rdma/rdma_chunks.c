@@ -182,7 +182,7 @@ static void write_spans(const struct rr_header *call, const struct rr_write_chun
  * the chunk with its index, also if it is empty; its pad goes neither into the chunk nor into the
  * stream. False if an item is longer than its chunk.
  */
-static bool split_reply(const struct rr_header *call, const struct xdr_out *out,
+static bool split_reply(const struct rr_header *call, const struct xdr_out *out, unsigned nrooms,
 			struct rr_reply_plan *p)
 {
 	uint32_t done = 0; /* bytes of the head that are in spans */
@@ -190,7 +190,7 @@ static bool split_reply(const struct rr_header *call, const struct xdr_out *out,
 	for (unsigned i = 0; i < out->nbulks; i++) {
 		const struct xdr_out_bulk *b = &out->bulk[i];
 		const struct rr_span bulk = { RR_FROM_BULK, i, 0, b->len };
-		const uint32_t room = rr_bulk_room(call, i);
+		const uint32_t room = i < nrooms ? rr_bulk_room(call, i) : 0;
 
 		if (room) {
 			if (b->len > room)
@@ -208,15 +208,15 @@ static bool split_reply(const struct rr_header *call, const struct xdr_out *out,
 	return true;
 }
 
-void rr_plan_reply(const struct rr_header *call, const struct xdr_out *out, uint32_t threshold,
-		   struct rr_reply_plan *p)
+void rr_plan_reply(const struct rr_header *call, const struct xdr_out *out, unsigned nrooms,
+		   uint32_t threshold, struct rr_reply_plan *p)
 {
 	p->lists = (struct rr_reply_lists){ 0 };
 	p->header_size = rr_reply_header_size(call);
 	p->stream_len = 0;
 	p->nspans = p->nwrites = 0;
 	p->how = RR_REPLY_TOO_LONG;
-	if (!split_reply(call, out, p))
+	if (!split_reply(call, out, nrooms, p))
 		return;
 	if ((uint64_t)p->header_size + p->stream_len <= threshold) {
 		p->how = RR_REPLY_INLINE;

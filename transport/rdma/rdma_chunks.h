@@ -98,7 +98,8 @@ struct rr_reply_plan {
 };
 
 /* Uses only the marks and lengths of out. */
-void rr_plan_reply(const struct rr_header *call, const struct xdr_out *out, uint32_t threshold,
-		   struct rr_reply_plan *p);
+/* nrooms: Write chunks that items may go by, from the first on; the others return empty. */
+void rr_plan_reply(const struct rr_header *call, const struct xdr_out *out, unsigned nrooms,
+		   uint32_t threshold, struct rr_reply_plan *p);
 
 #endif

@@ -241,7 +241,7 @@ int rr_reply_post(struct rr_req *r, bool *kept)
 	struct rr_conn *c = r->conn;
 	struct rr_reply_plan plan;
 
-	rr_plan_reply(&r->call, &r->rpc->out, c->threshold, &plan);
+	rr_plan_reply(&r->call, &r->rpc->out, r->rpc->nbulk_rooms, c->threshold, &plan);
 	if (plan.how == RR_REPLY_TOO_LONG || plan.nwrites + 1 > c->sq_depth) {
 		int rc = rr_error_post(r, RR_ERR_CHUNK);
 
