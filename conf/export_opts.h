@@ -26,6 +26,10 @@ enum exp_flag {
 	EXP_PNFS = 1u << 11,
 	EXP_SECURITY_LABEL = 1u << 12, /* NFSv4.2 clients see SELinux labels, and may set them */
 	EXP_NO_RDIRPLUS = 1u << 13,
+	/* Transports that xprtsec= leaves out */
+	EXP_NO_PLAIN = 1u << 15,
+	EXP_NO_TLS = 1u << 16,	 /* sessions in which the client has proved no identity */
+	EXP_NO_MTLS = 1u << 17,	 /* those in which it has, by a certificate */
 	EXP_NFS_ONLY = 1u << 14, /* nobody but this server's clients changes what is exported */
 };
 
@@ -36,8 +40,10 @@ enum exp_given {
 	EXP_GIVEN_FSID = 1u << 26,
 	EXP_GIVEN_SEC = 1u << 27,
 	EXP_GIVEN_MOUNTPOINT = 1u << 28,
+	EXP_GIVEN_XPRTSEC = 1u << 29,
 };
 
+enum { EXP_XPRTSEC = EXP_NO_PLAIN | EXP_NO_TLS | EXP_NO_MTLS };
 enum { EXP_FLAVOR_FLAGS = EXP_RW | EXP_ROOT_SQUASH | EXP_ALL_SQUASH };
 
 /* RFC 5531 section 8.1 */

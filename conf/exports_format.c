@@ -79,6 +79,24 @@ static void put_values(const struct sink *to, const struct exp_opts *opts)
 	to->each(to->ctx, EXP_GIVEN_ANONGID, text);
 }
 
+/* Nothing if every transport is allowed. */
+static void put_xprtsec(const struct sink *to, uint32_t flags)
+{
+	char text[32] = "xprtsec=";
+	size_t len = strlen(text);
+
+	if (!(flags & EXP_XPRTSEC))
+		return;
+	if (!(flags & EXP_NO_PLAIN))
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "none:");
+	if (!(flags & EXP_NO_TLS))
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "tls:");
+	if (!(flags & EXP_NO_MTLS))
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "mtls:");
+	text[len - 1] = '\0';
+	to->each(to->ctx, EXP_GIVEN_XPRTSEC, text);
+}
+
 /* Flavours that follow each other and have the same flags share a sec=. */
 static void put_flavors(const struct sink *to, const struct exp_opts *opts)
 {
@@ -102,6 +120,7 @@ void exp_opts_each(const struct exp_opts *opts,
 	const struct sink to = { each, ctx };
 
 	put_flags(&to, common, rn_array_size(common), opts->flags);
+	put_xprtsec(&to, opts->flags);
 	put_values(&to, opts);
 	put_flavors(&to, opts);
 }

@@ -219,12 +219,28 @@ static int apply_mountpoint(struct option_ctx *ctx, char *value)
 
 static int apply_xprtsec(struct option_ctx *ctx, char *value)
 {
-	if (!strcmp(value, "none"))
-		return 0;
-	return fail(ctx,
-		    "xprtsec=%s is not supported: transport security is not in this build; "
-		    "write xprtsec=none",
-		    value);
+	static const struct {
+		const char *name;
+		uint32_t flag;
+	} all[] = { { "none", EXP_NO_PLAIN }, { "tls", EXP_NO_TLS }, { "mtls", EXP_NO_MTLS } };
+	uint32_t left_out = EXP_XPRTSEC;
+	char *next = value;
+
+	while (next) {
+		const char *name = strsep(&next, ":");
+		unsigned i = 0;
+
+		while (i < 3 && strcmp(name, all[i].name) != 0)
+			i++;
+		if (i == 3)
+			return fail(ctx,
+				    "unknown transport security \"%s\": none, tls and mtls are "
+				    "known, as in xprtsec=tls:mtls",
+				    name);
+		left_out &= ~all[i].flag;
+	}
+	ctx->options->opts.flags = (ctx->options->opts.flags & ~(uint32_t)EXP_XPRTSEC) | left_out;
+	return 0;
 }
 
 static int apply_referral(struct option_ctx *ctx, char *value)
@@ -297,7 +313,7 @@ static const struct option_row option_rows[] = {
 	{ "sec", VALUE_NEEDED, 0, 0, apply_sec, "sec=sys", EXP_GIVEN_SEC },
 	{ "mountpoint", VALUE_MAY, 0, 0, apply_mountpoint, NULL, EXP_GIVEN_MOUNTPOINT },
 	{ "mp", VALUE_MAY, 0, 0, apply_mountpoint, NULL, EXP_GIVEN_MOUNTPOINT },
-	{ "xprtsec", VALUE_NEEDED, 0, 0, apply_xprtsec, "xprtsec=none", 0 },
+	{ "xprtsec", VALUE_NEEDED, 0, 0, apply_xprtsec, "xprtsec=tls:mtls", EXP_GIVEN_XPRTSEC },
 	{ "refer", VALUE_MAY, 0, 0, apply_referral, NULL, 0 },
 	{ "replicas", VALUE_MAY, 0, 0, apply_referral, NULL, 0 },
 	{ "squash_uids", VALUE_MAY, 0, 0, apply_squash_ids, NULL, 0 },

@@ -123,6 +123,12 @@ struct cfg_gss {
 	uint64_t max_contexts;
 };
 
+struct cfg_tls {
+	char *certificate, *key, *ca, *crl; /* paths; empty: none */
+	bool require_alpn;
+	bool ktls;
+};
+
 struct cfg_metrics {
 	struct cfg_addrs listen; /* with ports; none: not over TCP */
 };
@@ -137,6 +143,7 @@ struct cfg_settings {
 	struct cfg_nlm nlm;
 	struct cfg_vfs vfs;
 	struct cfg_gss gss;
+	struct cfg_tls tls;
 	struct cfg_metrics metrics;
 	struct cfg_origin origin[CFG_MAX_ROWS]; /* by row of the schema */
 };

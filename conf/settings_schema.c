@@ -30,6 +30,7 @@ const struct cfg_section cfg_sections[] = {
 	{ "nlm", "Locks of NFS version 3" },
 	{ "vfs", "Access to the exported file systems" },
 	{ "gss", "Kerberos: sec=krb5, krb5i and krb5p" },
+	{ "tls", "TLS for NFS over TCP: xprtsec=tls and mtls" },
 	{ "metrics", "Figures for monitoring" },
 };
 const unsigned cfg_n_sections = sizeof(cfg_sections) / sizeof(cfg_sections[0]);
@@ -211,6 +212,23 @@ const struct cfg_row cfg_rows[] = {
 	  .text = "Established contexts that are kept, at most: one for each user of each client, and two or three more for a "
 		  "client. When there are more, the client with most loses those that it has not used for longest, and makes "
 		  "new ones when it needs them." },
+
+	{ ROW(tls, certificate, CFG_PATH), .zero = true, .def = "",
+	  .text = "PEM file with the server's certificate, then those of the CAs between it and the one that clients trust. It "
+		  "and the other files are read at the start and at each reload. Empty means that TLS is not offered." },
+	{ ROW(tls, key, CFG_PATH), .zero = true, .def = "",
+	  .text = "PEM file with the certificate's private key, without a password. It must not be open to everybody. Empty "
+		  "means that the key is in the certificate's file." },
+	{ ROW(tls, ca, CFG_PATH), .zero = true, .def = "",
+	  .text = "PEM file with the CAs that sign clients' certificates. A client whose certificate they did not sign is "
+		  "refused. Empty means that clients' certificates prove nothing, so that xprtsec=mtls admits nobody." },
+	{ ROW(tls, crl, CFG_PATH), .zero = true, .def = "",
+	  .text = "PEM file with the list of certificates that tls.ca has revoked. Empty means that there is none." },
+	{ ROW(tls, require_alpn, CFG_BOOL), .def = "no",
+	  .text = "Refuse clients that do not name the protocol \"sunrpc\" in the handshake (ALPN). Those that name another one "
+		  "only are always refused." },
+	{ ROW(tls, ktls, CFG_BOOL), .def = "no",
+	  .text = "Let the kernel encrypt what is sent, if it has the module tls. A client that changes its key is then cut off." },
 
 	{ ROW(metrics, listen, CFG_PORTS), .def = "",
 	  .text = "Addresses and ports where anybody may read metrics over HTTP, at /metrics: for Prometheus and the like. There "

@@ -22,11 +22,13 @@ static void put_endpoint(struct table *t, const json_t *c, const char *address, 
 /* Transport and device, and whether it is in no usual state. */
 static void put_transport(struct table *t, const json_t *c)
 {
-	const char *device = pages_text(c, "device");
+	const char *device = pages_text(c, "device"), *tls = pages_text(c, "tls");
 	const char *mark = json_is_true(json_object_get(c, "closing"))	? " (closing)"
 			   : json_is_true(json_object_get(c, "dialed")) ? " (to the client)"
 									: "";
 
+	if (tls) /* over TCP, which has no device */
+		device = tls;
 	table_cellf(t, "%s%s%s%s", pages_text(c, "transport"), device ? " " : "",
 		    device ? device : "", mark);
 }

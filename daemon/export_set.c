@@ -816,7 +816,9 @@ void exports_access(const struct exp_opts *opts, bool mount_read_only, struct vf
 		    (opts->flags & EXP_SECURITY_LABEL ? VFS_SECURITY_LABEL : 0) |
 		    (f & (EXP_CROSSMNT | EXP_NOHIDE) ? VFS_CROSSMNT : 0) |
 		    (opts->flags & EXP_NO_RDIRPLUS ? VFS_NO_READDIRPLUS : 0) |
-		    (opts->flags & EXP_NO_ACL ? VFS_NO_ACL : 0);
+		    (opts->flags & EXP_NO_ACL ? VFS_NO_ACL : 0) |
+		    (f & EXP_NO_PLAIN ? VFS_NO_PLAIN : 0) | (f & EXP_NO_TLS ? VFS_NO_TLS : 0) |
+		    (f & EXP_NO_MTLS ? VFS_NO_MTLS : 0);
 }
 
 /* Access of peer to export e of set; takes a reference on success. -EALREADY: the export waits for

@@ -31,6 +31,7 @@
 #include "daemon/state_dir.h"
 #include "daemon/tasks.h"
 #include "daemon/ticker.h"
+#include "daemon/tls_setup.h"
 #include "daemon/usage.h"
 #include "daemon/trace.h"
 #include "daemon/workers.h"
@@ -80,6 +81,7 @@ struct server {
 	struct ev_loop *loops[LOOPS_MAX];
 	unsigned nloops;
 	struct tcp_server *tcp;
+	struct tls *tls; /* NULL: TLS is not offered */
 	struct rr_server *rdma;
 	struct registration_ports ports;
 	struct registration *registration;
@@ -283,7 +285,11 @@ static int start_tcp(struct server *s)
 			  "descriptors suffice for %u TCP connections only: raise LimitNOFILE",
 			  cfg.max_connections);
 	}
-	int rc = tcp_server_new(&cfg, &s->tcp);
+	int rc = tls_setup(&s->settings->tls, &s->budget, s->log, &s->tls);
+	if (rc)
+		return rc;
+	cfg.tls = s->tls;
+	rc = tcp_server_new(&cfg, &s->tcp);
 	if (rc)
 		return rc;
 	dialer_open(&s->dialer, s->tcp);
@@ -583,6 +589,7 @@ void server_stop(struct server *s)
 		rr_server_quiesce(s->rdma);
 	if (s->tcp)
 		tcp_server_free(s->tcp);
+	tls_free(s->tls);
 	if (s->rdma)
 		rr_server_free(s->rdma);
 	if (s->workers)
@@ -627,6 +634,7 @@ static int reload(void *ctx, struct exports_outcome *out)
 	instance_reload_begins(s->instance);
 	int rc = exports_reload(s->exports, out);
 	programs_reload(&s->programs, s->log);
+	tls_setup_reload(s->tls, s->log);
 	instance_reload_ended(s->instance, rc);
 	sd_notify(0, "READY=1");
 	if (rc) {

@@ -49,9 +49,30 @@ enum rpc_sec nfs_sec_number(enum vfs_sec sec)
 	return sec_numbers[sec];
 }
 
+bool nfs_transport_allowed(const struct rpc_cred *cred, const struct vfs_access *access)
+{
+	static const uint32_t refused[] = {
+		[RPC_PLAIN] = VFS_NO_PLAIN,
+		[RPC_TLS] = VFS_NO_TLS,
+		[RPC_MUTUAL_TLS] = VFS_NO_MTLS,
+	};
+
+	return !(access->flags & refused[cred->protection]);
+}
+
 bool nfs_flavor_allowed(const struct rpc_cred *cred, const struct vfs_access *access)
 {
-	return vfs_access_accepts(access, nfs_sec(cred));
+	return nfs_transport_allowed(cred, access) && vfs_access_accepts(access, nfs_sec(cred));
+}
+
+bool nfs_access_use(const struct rpc_cred *cred, struct vfs_access *access)
+{
+	const bool accepted = vfs_access_use(access, nfs_sec(cred));
+
+	if (nfs_transport_allowed(cred, access))
+		return accepted;
+	access->flags |= VFS_RO | VFS_ALL_SQUASH;
+	return false;
 }
 
 bool nfs_still_served(const struct vfs_exports *exports, uint32_t export_id,

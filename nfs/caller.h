@@ -29,7 +29,11 @@ enum vfs_sec nfs_sec(const struct rpc_cred *cred);
 /* Number of a flavour on the wire, as MOUNT lists it (RFC 2623 section 2.7). */
 enum rpc_sec nfs_sec_number(enum vfs_sec sec);
 
-/* True if the export accepts calls of this flavour. */
+/* True if the export accepts calls over such a connection (xprtsec=). */
+bool nfs_transport_allowed(const struct rpc_cred *cred, const struct vfs_access *access);
+/* As vfs_access_use(), for the call's flavour; false also if its connection is not accepted. */
+bool nfs_access_use(const struct rpc_cred *cred, struct vfs_access *access);
+/* True if the export accepts calls of this flavour over such a connection. */
 bool nfs_flavor_allowed(const struct rpc_cred *cred, const struct vfs_access *access);
 
 /* False if a reload has taken the export from the caller's host. A reload revokes opens and locks

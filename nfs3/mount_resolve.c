@@ -260,6 +260,8 @@ static int enter(struct rpc_request *req, struct walk *w, const char **rest)
 	rc = find_export(cfg, peer, w, rest);
 	if (rc == 0)
 		rc = nfs_check_port(&ctx->access, req->conn);
+	if (rc == 0 && !nfs_transport_allowed(&req->call.cred, &ctx->access))
+		rc = -EACCES;
 	if (rc == 0 && !vfs_access_use(&ctx->access, nfs_sec(&req->call.cred)) && **rest)
 		rc = -EACCES;
 	if (rc == 0)

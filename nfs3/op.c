@@ -71,6 +71,8 @@ static int enter(struct nfs3_op *op, unsigned flags, bool *weak)
 		return rc;
 	*weak = !nfs_flavor_allowed(&op->req->call.cred, &op->ctx.access);
 	/* Locks of an export with insecure_locks take any flavour, under the flags of the first. */
+	if (!nfs_transport_allowed(&op->req->call.cred, &op->ctx.access))
+		return -NFS3_EWEAKAUTH;
 	if (*weak && (flags & NFS3_OPEN_LOCK) && (op->ctx.access.flags & VFS_NO_AUTH_NLM))
 		*weak = false;
 	else

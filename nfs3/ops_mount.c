@@ -93,6 +93,8 @@ static const char *reason(const struct rpc_request *req, const struct vfs_access
 		return "its name could not be found out in time";
 	if (rc == -EACCES && nfs_check_port(access, req->conn) != 0)
 		return "its port is not below 1024, which the option secure wants";
+	if (rc == -EACCES && !nfs_transport_allowed(&req->call.cred, access))
+		return "the export takes other connections only, as its option xprtsec says";
 	if (rc == -EOPNOTSUPP)
 		return "NFSv2 cannot name files of its file system, whose handles are too long";
 	if (rc == -EACCES && access->nsecs > 0 && !nfs_flavor_allowed(&req->call.cred, access))

@@ -77,8 +77,7 @@ static int enter(const struct nfs4_compound *c, uint32_t id, uint64_t *who)
 	if (rc < 0)
 		return rc == -EAGAIN ? rc : -EACCES;
 	vfs_export_put(exp);
-	usable = vfs_access_use(&access, nfs_sec(&c->req->call.cred)) &&
-		 nfs_check_port(&access, conn) == 0;
+	usable = nfs_access_use(&c->req->call.cred, &access) && nfs_check_port(&access, conn) == 0;
 	*who = of_export(*who, &access, usable);
 	return 0;
 }

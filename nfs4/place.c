@@ -90,7 +90,7 @@ static int enter_export(struct nfs4_compound *c, uint32_t id, struct nfs4_place 
 	if (rc < 0)
 		return rc == -EACCES ? NFS4ERR_STALE : nfs4_status(c->minor, rc);
 	p->refused = nfs_check_port(&p->ctx.access, c->req->conn) < 0;
-	p->weak = !vfs_access_use(&p->ctx.access, nfs_sec(cred));
+	p->weak = !nfs_access_use(cred, &p->ctx.access);
 	if (p->refused)
 		log_refused(c, p, "its port is not below 1024, which the option secure wants");
 	rc = nfs_caller(&groups, cred, &p->ctx.access, &p->ctx.cred);

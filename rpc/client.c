@@ -147,6 +147,7 @@ static struct rpc_client *client_new(struct rpc_clients *all, const struct rpc_a
 	for (unsigned i = 0; i < RPC_LANES; i++)
 		rn_fq_flow_init(&client->calls[i]);
 	rn_fq_flow_init(&client->arrivals);
+	rn_fq_flow_init(&client->handshakes);
 	for (unsigned i = 0; i < RPC_LOOPS_MAX; i++)
 		rn_fq_flow_init(&client->loop[i].flow);
 	all->count++;

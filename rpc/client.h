@@ -53,6 +53,9 @@ struct rpc_client {
 	struct rn_fq_flow calls[RPC_LANES];
 	struct rn_fq_flow arrivals; /* RDMA messages that wait for a request; under rr_pool.lock */
 	unsigned arrivals_held;	    /* RDMA requests in use; under rr_pool.lock */
+	/* TLS handshakes that wait for their thread, and those under way; under the lock of that queue. */
+	struct rn_fq_flow handshakes;
+	unsigned handshakes_held;
 	struct rpc_loop_share loop[RPC_LOOPS_MAX];
 	_Atomic uint64_t pressed_ns; /* last time it had to wait for memory, CLOCK_MONOTONIC ns */
 	_Atomic uint64_t slow_until; /* see rpc_client_is_slow */

@@ -100,6 +100,8 @@ static void copy(struct rpc_conn_view *v, struct rpc_conn *conn)
 		.dialed = conn->dialed,
 		.closing = atomic_load(&conn->back_closed),
 		.back = atomic_load(&conn->back) != NULL,
+		.protection = rpc_conn_protection(conn),
+		.ktls = atomic_load_explicit(&conn->ktls, memory_order_relaxed),
 		.session_client = load(&conn->session_client),
 		.made_ns = conn->made_ns,
 	};

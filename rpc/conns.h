@@ -61,10 +61,12 @@ struct rpc_conn_view {
 	uint64_t id;
 	struct sockaddr_storage peer, local;
 	const char *netid;
-	bool dialed;		 /* the server has made it, for calls to the client */
-	bool closing;		 /* it is closed, and calls that came over it are still under way */
-	bool back;		 /* the server may call the client over it */
-	uint64_t session_client; /* as rpc_conn.session_client */
+	bool dialed;  /* the server has made it, for calls to the client */
+	bool closing; /* it is closed, and calls that came over it are still under way */
+	bool back;    /* the server may call the client over it */
+	enum rpc_protection protection;
+	bool ktls;				/* the kernel encrypts what is sent */
+	uint64_t session_client;		/* as rpc_conn.session_client */
 	uint64_t made_ns, called_ns, oldest_ns; /* CLOCK_MONOTONIC; 0: never, or none */
 	uint64_t calls, ended, dropped, errors, bytes_in, bytes_out;
 	char device[RPC_DEVICE_MAX]; /* of RDMA; empty: none, and the members below are 0 */

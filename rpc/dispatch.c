@@ -416,6 +416,12 @@ static void secured(struct rpc_server *server, struct rpc_request *req, enum rpc
 	rpc_secure_end(req, v, stat);
 }
 
+/* RFC 9289 section 4.1: within a session there can be no other one. */
+static bool is_late_probe(const struct rpc_request *req)
+{
+	return req->call.cred.flavor == RPC_AUTH_TLS && req->call.cred.protection != RPC_PLAIN;
+}
+
 void rpc_dispatch(struct rpc_server *server, struct rpc_request *req)
 {
 	enum rpc_auth_stat stat;
@@ -426,7 +432,10 @@ void rpc_dispatch(struct rpc_server *server, struct rpc_request *req)
 		resume(req);
 		return;
 	}
-	switch (rpc_decode_call(&req->in, &req->call, &stat)) {
+	const enum rpc_header_result header = rpc_decode_call(&req->in, &req->call, &stat);
+
+	req->call.cred.protection = rpc_conn_protection(req->conn);
+	switch (header) {
 	case RPC_HEADER_NOT_A_CALL:
 		if (req->conn->ops->garbage)
 			give_back(req, req->conn->ops->garbage);
@@ -443,7 +452,8 @@ void rpc_dispatch(struct rpc_server *server, struct rpc_request *req)
 	case RPC_HEADER_AUTH:
 		/* NULL needs no credential, but under RPCSEC_GSS it carries a context's creation, which
 		 * must not seem to succeed. */
-		if (req->call.proc != 0 || req->call.cred.flavor == RPC_RPCSEC_GSS) {
+		if (req->call.proc != 0 || req->call.cred.flavor == RPC_RPCSEC_GSS ||
+		    is_late_probe(req)) {
 			refuse_auth(req, stat);
 			return;
 		}

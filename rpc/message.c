@@ -50,6 +50,8 @@ static enum rpc_auth_stat check_cred(struct auth_blob *a, struct rpc_cred *cred)
 	case RPC_AUTH_SYS:
 		cred->sec = RPC_SEC_SYS;
 		return decode_auth_sys(a, cred) ? RPC_AUTH_OK : RPC_AUTH_BADCRED;
+	case RPC_AUTH_TLS: /* not on a first NULL call, see transport/tcp/tcp_tls.c */
+		return RPC_AUTH_BADCRED;
 	default:
 		return RPC_AUTH_REJECTEDCRED; /* AUTH_SHORT too: we never hand one out */
 	}
@@ -159,6 +161,14 @@ void rpc_put_accepted(struct xdr_out *x, uint32_t xid, enum rpc_accept_stat stat
 	xdr_put_u32(x, RPC_AUTH_NONE);
 	xdr_put_u32(x, 0);
 	xdr_put_u32(x, stat);
+}
+
+void rpc_put_starttls(struct xdr_out *x, uint32_t xid)
+{
+	put_reply(x, xid, RPC_MSG_ACCEPTED);
+	xdr_put_u32(x, RPC_AUTH_NONE);
+	xdr_put_opaque(x, (const uint8_t *)"STARTTLS", 8);
+	xdr_put_u32(x, RPC_SUCCESS);
 }
 
 void rpc_put_prog_mismatch(struct xdr_out *x, uint32_t xid, uint32_t low, uint32_t high)

@@ -42,7 +42,8 @@ enum rpc_auth_flavor {
 	RPC_AUTH_NONE = 0,
 	RPC_AUTH_SYS = 1,
 	RPC_AUTH_SHORT = 2,
-	RPC_RPCSEC_GSS = 6
+	RPC_RPCSEC_GSS = 6,
+	RPC_AUTH_TLS = 7, /* asks for TLS: RFC 9289 section 4.1 */
 };
 
 /* Security flavour of a call, by its number as a pseudo flavour (RFC 2203, RFC 2623): flavour,
@@ -55,6 +56,13 @@ enum rpc_sec {
 	RPC_SEC_KRB5P = 390005,
 };
 
+/* How the transport protects a connection (RFC 9289). */
+enum rpc_protection {
+	RPC_PLAIN,
+	RPC_TLS,	/* encrypted; the client has proved no identity */
+	RPC_MUTUAL_TLS, /* the client has proved an identity by a certificate */
+};
+
 struct rpc_principal;
 
 /*
@@ -65,6 +73,7 @@ struct rpc_principal;
 struct rpc_cred {
 	enum rpc_auth_flavor flavor;
 	enum rpc_sec sec;
+	enum rpc_protection protection; /* of the connection that the call came over */
 	/* NULL unless RPCSEC_GSS. Valid as long as the request; a copy of the credential that lives
 	 * longer takes a reference. */
 	const struct rpc_principal *principal;
@@ -106,6 +115,8 @@ void rpc_put_call(struct xdr_out *x, const struct rpc_callee *to, enum rpc_auth_
 
 /* Reply headers; each starts at the writer's position. The verifier is AUTH_NONE. */
 void rpc_put_accepted(struct xdr_out *x, uint32_t xid, enum rpc_accept_stat stat);
+/* The answer to a question for TLS: RFC 9289 section 4.1. */
+void rpc_put_starttls(struct xdr_out *x, uint32_t xid);
 void rpc_put_prog_mismatch(struct xdr_out *x, uint32_t xid, uint32_t low, uint32_t high);
 void rpc_put_rpc_mismatch(struct xdr_out *x, uint32_t xid);
 void rpc_put_auth_error(struct xdr_out *x, uint32_t xid, enum rpc_auth_stat stat);

@@ -134,7 +134,8 @@ bool rpc_reply_ok(const struct rpc_request *req)
 
 bool rpc_reply_takes_pipes(const struct rpc_request *req)
 {
-	return req->conn->ops->takes_pipes && !(req->secured && req->secured->wraps);
+	return req->conn->ops->takes_pipes && rpc_conn_protection(req->conn) == RPC_PLAIN &&
+	       !(req->secured && req->secured->wraps);
 }
 
 size_t rpc_reply_overhead(const struct rpc_request *req)

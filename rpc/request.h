@@ -114,6 +114,9 @@ struct rpc_conn {
 	/* The last known standing, in the low RPC_STANDING_BITS, and until when it holds; the
 	 * daemon's. */
 	_Atomic uint64_t standing;
+	/* enum rpc_protection; changes once, when a handshake is over and before any call is read under it */
+	_Atomic uint8_t protection;
+	_Atomic bool ktls; /* the kernel encrypts what is sent */
 };
 
 /* What the exports say about the host that a call came from: see rpc_server.standing. The values
@@ -130,6 +133,11 @@ static inline enum rpc_standing rpc_conn_standing(const struct rpc_conn *c)
 {
 	return (enum rpc_standing)(atomic_load_explicit(&c->standing, memory_order_relaxed) &
 				   ((1u << RPC_STANDING_BITS) - 1));
+}
+
+static inline enum rpc_protection rpc_conn_protection(const struct rpc_conn *c)
+{
+	return (enum rpc_protection)atomic_load_explicit(&c->protection, memory_order_relaxed);
 }
 
 void rpc_conn_ref(struct rpc_conn *c);

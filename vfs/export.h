@@ -31,7 +31,11 @@ enum vfs_access_flags {
 	VFS_NO_READDIRPLUS = 512, /* NFSv3's READDIRPLUS is not supported (nordirplus) */
 	VFS_NO_AUTH_NLM = 1024, /* NLM's locks take neither a flavour nor permission for the file */
 	VFS_SECURITY_LABEL = 2048, /* security labels are shown, and may be set (vfs/label.h) */
-	VFS_NO_ACL = 4096,	   /* ACLs are neither shown nor set; they decide all the same */
+	/* Transports that the export does not take: see rpc_protection in rpc/message.h */
+	VFS_NO_PLAIN = 8192,
+	VFS_NO_TLS = 16384,
+	VFS_NO_MTLS = 32768,
+	VFS_NO_ACL = 4096, /* ACLs are neither shown nor set; they decide all the same */
 };
 
 /* Flags of enum vfs_access_flags that differ between the security flavours of an export. */

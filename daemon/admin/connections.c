@@ -56,6 +56,16 @@ static void add_calls(json_t *row, const struct rpc_conn_view *v, uint64_t now)
 	add_number(row, "bytes_out", v->bytes_out);
 }
 
+/* Nothing for a plain connection. */
+static void add_tls(json_t *row, const struct rpc_conn_view *v)
+{
+	if (v->protection == RPC_PLAIN)
+		return;
+	json_object_set_new(row, "tls",
+			    json_string(v->protection == RPC_MUTUAL_TLS ? "mtls" : "tls"));
+	json_object_set_new(row, "encrypted_by", json_string(v->ktls ? "kernel" : "server"));
+}
+
 static void add_rdma(json_t *row, const struct rpc_conn_view *v)
 {
 	if (!v->device[0])
@@ -107,6 +117,7 @@ static void add_connection(void *arg, const struct rpc_conn_view *v)
 	add_bool(row, "dialed", v->dialed);
 	add_bool(row, "closing", v->closing);
 	add_bool(row, "callbacks", v->back);
+	add_tls(row, v);
 	add_rdma(row, v);
 	add_times(row, v, p->now);
 	add_calls(row, v, p->now);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "daemon/metrics/collect.h"
+#include "transport/tls/tls.h"
 
 struct transport {
 	const char *name;
@@ -42,6 +43,29 @@ static void put_clients(struct metrics *m, const struct metrics_sources *from)
 	metrics_value(m, rpc_clients_count(from->clients), NULL);
 }
 
+/* By result; nothing if TLS is not offered. */
+static void put_tls(struct metrics *m, struct tls *tls)
+{
+	static const struct metrics_family f = { "ringnfs_tls_handshakes", METRICS_COUNTER, NULL,
+						 "TLS handshakes, by result." };
+	static const struct metrics_family k = {
+		"ringnfs_tls_kernel_sessions", METRICS_COUNTER, NULL,
+		"TLS handshakes after which the kernel encrypts what is sent."
+	};
+	struct tls_stats n;
+
+	if (!tls)
+		return;
+	tls_stats(tls, &n);
+	metrics_family(m, &f);
+	metrics_value(m, n.done - n.with_certificate, "result", "tls", NULL);
+	metrics_value(m, n.with_certificate, "result", "mtls", NULL);
+	metrics_value(m, n.failed, "result", "failed", NULL);
+	metrics_value(m, n.refused, "result", "refused", NULL);
+	metrics_family(m, &k);
+	metrics_value(m, n.ktls, NULL);
+}
+
 void metrics_connections(struct metrics *m, const struct metrics_sources *from)
 {
 	static const struct metrics_family connections = { "ringnfs_connections", METRICS_GAUGE,
@@ -76,6 +100,8 @@ void metrics_connections(struct metrics *m, const struct metrics_sources *from)
 	put(m, &refused, t, offsetof(struct transport, refused));
 	put(m, &requests, t, offsetof(struct transport, requests));
 	put(m, &calls, t, offsetof(struct transport, calls));
-	if (from->held.tcp)
-		put_bytes(m, &tcp);
+	if (!from->held.tcp)
+		return;
+	put_bytes(m, &tcp);
+	put_tls(m, tcp_server_tls(from->held.tcp));
 }

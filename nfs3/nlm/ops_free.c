@@ -32,6 +32,7 @@ static bool may_free(void *arg, uint32_t export_id)
 		return false;
 	vfs_export_put(exp);
 	return nfs_check_port(&access, req->conn) == 0 &&
+	       nfs_transport_allowed(&req->call.cred, &access) &&
 	       ((access.flags & VFS_NO_AUTH_NLM) || nfs_flavor_allowed(&req->call.cred, &access));
 }
 

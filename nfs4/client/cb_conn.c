@@ -27,6 +27,9 @@ static bool get_route(const struct nfs4_compound *c, const struct nfs4_callback_
 
 	*out = (struct rpc_route){ 0 };
 	nfs4_peer_address(c, &peer, netid);
+	/* The server calls in plain text, which a client that asked for TLS has not agreed to. */
+	if (rpc_conn_protection(c->req->conn) != RPC_PLAIN)
+		return false;
 	/* Such a client's calls come by RPCSEC_GSS, and it believes no others (RFC 7530 section 3.2.3): it is not called. */
 	if (c->req->call.cred.principal)
 		return false;

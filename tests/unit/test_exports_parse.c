@@ -241,10 +241,11 @@ static const struct message_case messages[] = {
 	  { "f:1:6: error: refer= and replicas= are not supported: clients are not sent to other "
 	    "servers; remove the option",
 	    "f:1:1: note: /a is not exported, because of the error" } },
-	{ "/a b(xprtsec=tls)",
+	{ "/a b(xprtsec=tls:ssl)",
 	  "",
-	  { "f:1:14: error: xprtsec=tls is not supported: transport security is not in this "
-	    "build; write xprtsec=none",
+	  { "f:1:14: error: unknown transport security \"ssl\": none, tls and mtls are known, as "
+	    "in "
+	    "xprtsec=tls:mtls",
 	    "f:1:1: note: /a is not exported, because of the error" } },
 	{ "/a b(mp=x)",
 	  "",
@@ -370,7 +371,11 @@ static const struct option_case option_cases[] = {
 	{ "nordirplus", DEFAULTS | EXP_NO_RDIRPLUS, 65534, 65534 },
 	{ "nfs_only", DEFAULTS | EXP_NFS_ONLY, 65534, 65534 },
 	{ "nfs_only,no_nfs_only", DEFAULTS, 65534, 65534 },
-	{ "xprtsec=none,sec=sys", DEFAULTS, 65534, 65534 },
+	{ "xprtsec=none:tls:mtls,sec=sys", DEFAULTS, 65534, 65534 },
+	{ "xprtsec=none,sec=sys", DEFAULTS | EXP_NO_TLS | EXP_NO_MTLS, 65534, 65534 },
+	{ "xprtsec=tls", DEFAULTS | EXP_NO_PLAIN | EXP_NO_MTLS, 65534, 65534 },
+	{ "xprtsec=mtls:tls", DEFAULTS | EXP_NO_PLAIN, 65534, 65534 },
+	{ "xprtsec=none,xprtsec=mtls", DEFAULTS | EXP_NO_PLAIN | EXP_NO_TLS, 65534, 65534 },
 };
 
 Test(exports_parse, options)

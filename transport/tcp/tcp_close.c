@@ -15,6 +15,7 @@
 #include "transport/load.h"
 #include "transport/tcp/tcp_conn.h"
 #include "transport/tcp/tcp_pool.h"
+#include "transport/tcp/tcp_tls.h"
 #include "transport/tcp/tcp_write.h"
 
 struct rn_payload *tcp_take_granted(struct tcp_conn *c)
@@ -67,6 +68,8 @@ void tcp_conn_close(struct tcp_conn *c, enum tcp_close_reason why, const char *t
 		rpc_conn_put(&c->rpc); /* never the last: the list's reference is still held */
 	c->pause = TCP_GOING;
 	tcp_drop_input(c);
+	if (c->io->end)
+		c->io->end(c);
 	shutdown(c->fd, SHUT_RDWR);
 	pthread_mutex_lock(&c->lock);
 	c->closed = true;
@@ -101,6 +104,7 @@ void tcp_conn_destroy(struct rpc_conn *rc)
 	struct tcp_server *srv = c->srv;
 
 	rpc_conns_leave(rc);
+	tcp_tls_free(c);
 	close(c->fd);
 	pthread_mutex_destroy(&c->lock);
 	if (c->rpc.dialed)

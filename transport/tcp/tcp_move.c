@@ -67,6 +67,8 @@ static void read_on(struct tcp_conn *c)
 	tcp_rate_suspend(c, now - c->left_ns);
 	if (!c->loop->quiesced && event_add(&c->rd, NULL) < 0)
 		tcp_conn_close(c, TCP_CLOSE_ERROR, "no memory for an event");
+	else if (!c->loop->quiesced)
+		tcp_read_pending(c);
 }
 
 static void arrive(struct ev_task *task)

@@ -29,6 +29,7 @@
 #include "transport/tcp/tcp_conn.h"
 #include "transport/tcp/tcp_pool.h"
 #include "transport/tcp/tcp_rate.h"
+#include "transport/tcp/tcp_tls.h"
 #include "transport/tcp/tcp_write.h"
 
 #define GROWTH_FIRST (64u << 10) /* first piece of a record whose length is not known yet */
@@ -178,7 +179,8 @@ static void wake_at(struct tcp_conn *c, size_t bytes)
  */
 static enum feed enough_is_there(struct tcp_conn *c, size_t n)
 {
-	const size_t need = rn_min(c->rec.frag_left, TCP_LOWAT);
+	const size_t want = rn_min(c->rec.frag_left, TCP_LOWAT);
+	const size_t need = want - rn_min(want, c->io->held);
 	int queued = 0;
 
 	if (c->arrived || n >= need || ioctl(c->fd, FIONREAD, &queued) < 0 ||
@@ -331,6 +333,10 @@ static enum feed submit(struct tcp_conn *c)
 	if (!t || !is_a(t, RPC_CALL) || c->rpc.dialed)
 		return FEED_BAD;
 	c->cur = NULL;
+	if (tcp_tls_is_probe(c, t)) {
+		tcp_tls_answer(c, t);
+		return FEED_PAUSED;
+	}
 	rpc_conn_ref(&c->rpc);
 	t->rpc->conn = &c->rpc;
 	t->rpc->reply_max = TCP_REPLY_MAX;
@@ -454,14 +460,14 @@ static void end_of_stream(struct tcp_conn *c)
 		tcp_conn_close(c, TCP_CLOSE_PEER, "end of stream");
 }
 
-/* recv() with error handling. 0: stop for this turn, or for good. */
+/* Receives, with error handling. 0: stop for this turn, or for good. */
 static size_t receive_some(struct tcp_conn *c, uint8_t *to, size_t ask)
 {
-	ssize_t got = recv(c->fd, to, ask, MSG_DONTWAIT);
+	const ssize_t got = c->io->recv(c, to, ask);
 
 	if (got == 0)
 		end_of_stream(c);
-	else if (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
+	else if (got < 0 && got != -EAGAIN && got != -EINTR)
 		tcp_conn_close(c, TCP_CLOSE_PEER, "connection lost");
 	if (got <= 0)
 		return 0;
@@ -531,8 +537,17 @@ static int use_pending(struct tcp_conn *c)
 	return rc;
 }
 
+void tcp_read_pending(struct tcp_conn *c)
+{
+	if (c->open && c->pause == TCP_GOING && !c->eof && !c->awaits && c->io->pending &&
+	    c->io->pending(c))
+		event_active(&c->rd, EV_READ, 1);
+}
+
 void tcp_read_some(struct tcp_conn *c, uint64_t until)
 {
+	if (c->pause == TCP_SHAKING && c->open)
+		tcp_tls_step(c);
 	if (c->pause != TCP_GOING || c->eof || !c->open || (c->awaits && !c->arrived))
 		return;
 	if (c->awaits) {
@@ -552,6 +567,7 @@ void tcp_read_some(struct tcp_conn *c, uint64_t until)
 	}
 	while (c->loop->turns->work < until && receive(c) > 0)
 		;
+	tcp_read_pending(c);
 }
 
 void tcp_read_ready(evutil_socket_t fd, short what, void *arg)

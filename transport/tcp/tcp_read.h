@@ -17,5 +17,7 @@ void tcp_read_forgive_wait(struct tcp_conn *c);
 void tcp_read_take_less(struct tcp_conn *c);
 /* Reads until the loop's work has come up to `until`, or there is no more. */
 void tcp_read_some(struct tcp_conn *c, uint64_t until);
+/* Has the connection read again if it has input that its socket does not tell of. */
+void tcp_read_pending(struct tcp_conn *c);
 
 #endif

@@ -133,10 +133,14 @@ static ssize_t send_pieces(struct tcp_conn *c, const struct tcp_parcel *p)
 	return n;
 }
 
+ssize_t tcp_send_plain(struct tcp_conn *c, const struct tcp_parcel *p)
+{
+	return p->pipe ? (ssize_t)rn_pipe_send(p->pipe, c->fd, p->more) : send_pieces(c, p);
+}
+
 ssize_t tcp_send_parcel(struct tcp_conn *c, const struct tcp_parcel *p)
 {
-	const ssize_t n =
-		p->pipe ? (ssize_t)rn_pipe_send(p->pipe, c->fd, p->more) : send_pieces(c, p);
+	const ssize_t n = c->io->send(c, p);
 
 	if (n > 0) {
 		tcp_count(c->srv, sends, 1);

@@ -18,6 +18,8 @@ struct tcp_parcel {
 void tcp_send_prepare(struct tcp_req *t);
 /* Packs what is left of the first replies of a queue that is not empty. */
 void tcp_send_pack(const struct tcp_req_list *out, struct tcp_parcel *p);
+/* The same over a connection whose bytes go as they are, as tcp_io.send. */
+ssize_t tcp_send_plain(struct tcp_conn *c, const struct tcp_parcel *p);
 /* Sends the parcel. Bytes taken by the socket, 0 if it is full, or -errno. */
 ssize_t tcp_send_parcel(struct tcp_conn *c, const struct tcp_parcel *p);
 

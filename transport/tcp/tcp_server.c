@@ -242,3 +242,8 @@ void tcp_server_stats(struct tcp_server *srv, struct tcp_stats *out)
 	out->moved = atomic_load(&srv->n.moved);
 	out->dialed = atomic_load(&srv->n.dialed);
 }
+
+struct tls *tcp_server_tls(const struct tcp_server *s)
+{
+	return s->cfg.tls;
+}

@@ -16,6 +16,7 @@
 struct rpc_backchannel;
 struct rpc_clients;
 struct rpc_route;
+struct tls;
 
 struct tcp_server;
 
@@ -43,6 +44,7 @@ struct tcp_config {
 	/* As rpc_server.standing: strangers get no memory to speak of, and few connections. */
 	enum rpc_standing (*standing)(void *ctx, struct rpc_conn *conn);
 	void *standing_ctx;
+	struct tls *tls; /* NULL: TLS is not offered */
 };
 
 int tcp_server_new(const struct tcp_config *cfg, struct tcp_server **out);
@@ -76,5 +78,7 @@ struct tcp_stats {
 	uint64_t requests, requests_busy; /* requests that exist, and those under way */
 };
 void tcp_server_stats(struct tcp_server *s, struct tcp_stats *out);
+/* The object that was given, or NULL. */
+struct tls *tcp_server_tls(const struct tcp_server *s);
 
 #endif

@@ -20,6 +20,7 @@
 #include "transport/tcp/tcp_move.h"
 #include "transport/tcp/tcp_read.h"
 #include "transport/tcp/tcp_room.h"
+#include "transport/tcp/tcp_tls.h"
 #include "transport/tcp/tcp_write.h"
 
 #define KEEPALIVE_IDLE 60 /* seconds */
@@ -63,6 +64,10 @@ static void go_on(struct tcp_conn *c, bool room)
 {
 	if (c->pause == TCP_LEAVING) {
 		tcp_move_go_on(c);
+		return;
+	}
+	if (c->pause == TCP_WAIT_TLS || c->pause == TCP_SHAKING) {
+		tcp_tls_go_on(c);
 		return;
 	}
 	if (c->pause == TCP_WAIT_ROOM && room)
@@ -179,6 +184,7 @@ static struct tcp_conn *make(struct tcp_server *srv, int fd, const struct sockad
 	atomic_init(&c->rpc.refs, 1);
 	c->srv = srv;
 	c->fd = fd;
+	c->io = &tcp_io_plain;
 	c->max_record = srv->cfg.max_record;
 	pthread_mutex_init(&c->lock, NULL);
 	STAILQ_INIT(&c->out);

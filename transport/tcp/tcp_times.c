@@ -10,6 +10,7 @@
 #include "transport/tcp/tcp_close.h"
 #include "transport/tcp/tcp_rate.h"
 #include "transport/tcp/tcp_read.h"
+#include "transport/tcp/tcp_tls.h"
 
 #define UNJAM_BATCH 8u /* most records given up in one look */
 
@@ -78,7 +79,9 @@ static void check_times(struct tcp_conn *c, uint64_t now, bool pressed)
 	/* While reading is paused, the server does not read. */
 	bool slow = in_record && c->pause == TCP_GOING && tcp_rate_is_slow(c, now, pressed);
 
-	if (stuck)
+	if (tcp_tls_is_late(c, now))
+		tcp_conn_close(c, TCP_CLOSE_ERROR, "the TLS handshake took too long");
+	else if (stuck)
 		tcp_conn_close(c, TCP_CLOSE_ERROR, "the peer does not read its replies");
 	else if (in_record && (now > c->record_ns + stall || slow ||
 			       (now > c->record_ns + still && now > c->active_ns + still)))

@@ -38,6 +38,7 @@
 #include "transport/tcp/tcp_record.h"
 #include "transport/tcp/tcp_server.h"
 #include "transport/second.h"
+#include "transport/tls/tls.h"
 #include "transport/turns.h"
 
 #define TCP_HEAD_SIZE                                                                              \
@@ -89,11 +90,29 @@ struct tcp_req {
 };
 STAILQ_HEAD(tcp_req_list, tcp_req);
 
+struct tcp_parcel;
+struct tcp_conn;
+
+/* How bytes go over a connection. All functions return at once. */
+struct tcp_io {
+	/* As recv(2), but -errno; reads size bytes unless no more are there. */
+	ssize_t (*recv)(struct tcp_conn *c, uint8_t *to, size_t size);
+	/* Bytes of the parcel that went out, 0 if the socket is full, or -errno. One thread at a time. */
+	ssize_t (*send)(struct tcp_conn *c, const struct tcp_parcel *p);
+	/* True if there is input that the socket does not tell of. NULL: there never is. */
+	bool (*pending)(struct tcp_conn *c);
+	/* Tells the peer of the end, before the socket is shut down. NULL: nothing to tell. */
+	void (*end)(struct tcp_conn *c);
+	size_t held; /* most bytes of input that are neither in the socket nor delivered */
+};
+
 enum tcp_pause {
 	TCP_GOING,
 	TCP_WAIT_ROOM,	  /* max_requests are in flight */
 	TCP_WAIT_REQUEST, /* no request could be made */
 	TCP_WAIT_PAYLOAD, /* a payload buffer has been asked for */
+	TCP_WAIT_TLS,	  /* replies go out before a TLS handshake */
+	TCP_SHAKING,	  /* the TLS handshake */
 	TCP_LEAVING,	  /* replies go out before it moves to another loop */
 };
 
@@ -103,6 +122,11 @@ struct tcp_conn {
 	struct tcp_loop *loop; /* see above */
 	int fd;
 	uint32_t max_record; /* bytes of the longest record that is taken */
+	/* Written by the loop's thread under lock, while no thread sends. */
+	const struct tcp_io *io;
+	struct tls_shake shake;
+	bool shakes;	   /* shake has begun, and is counted */
+	uint64_t shake_ns; /* time when the client asked for TLS */
 
 	/* The loop's thread only. */
 	TAILQ_ENTRY(tcp_conn) link;	/* loop->conns */
@@ -148,9 +172,12 @@ struct tcp_conn {
 	uint64_t moved_ns;	    /* time when the socket last took some of it */
 	struct rn_payload *granted; /* buffer that the waiter got */
 	bool closed;
-	bool unwanted;	/* dialed, and not needed any more: the loop shall close */
-	bool broken;	/* a send failed, or a reply did not fit: the loop shall close */
-	bool sending;	/* some thread is in sendmsg */
+	bool unwanted;		/* dialed, and not needed any more: the loop shall close */
+	bool broken;		/* a send failed, or a reply did not fit: the loop shall close */
+	bool silent;		/* a TLS handshake is under way: nothing is sent */
+	enum tls_result shaken; /* result of the last step of the handshake */
+	bool stepped;		/* shaken is new */
+	bool sending;		/* some thread is in sendmsg */
 	bool blocked;	/* the socket is full, or not connected yet; the loop waits for room */
 	bool posted;	/* task has been posted */
 	bool want_room; /* post when inflight goes down */

@@ -124,6 +124,12 @@ static size_t drain_locked(struct tcp_conn *c, struct tcp_req_list *done)
 	return sent;
 }
 
+/* c->lock is held. */
+static bool may_send(const struct tcp_conn *c)
+{
+	return !c->sending && !c->silent;
+}
+
 /* Sends queued replies, unless another thread does so or the socket is full. Bytes that went out. */
 static size_t send_queued(struct tcp_conn *c)
 {
@@ -131,7 +137,7 @@ static size_t send_queued(struct tcp_conn *c)
 	size_t sent = 0;
 
 	pthread_mutex_lock(&c->lock);
-	if (!c->sending && !c->blocked && !STAILQ_EMPTY(&c->out))
+	if (may_send(c) && !c->blocked && !STAILQ_EMPTY(&c->out))
 		sent = drain_locked(c, &done);
 	pthread_mutex_unlock(&c->lock);
 	finish_list(c, &done);
@@ -160,7 +166,7 @@ void tcp_write_some(struct tcp_conn *c)
 	c->writable = false;
 	pthread_mutex_lock(&c->lock);
 	c->blocked = false;
-	if (!c->sending)
+	if (may_send(c))
 		tcp_conn_worked(c, drain_locked(c, &done));
 	pthread_mutex_unlock(&c->lock);
 	finish_list(c, &done);
@@ -202,7 +208,7 @@ void tcp_reply(struct rpc_request *req)
 		c->out_bytes += t->size;
 		if (held_back(c))
 			tcp_conn_post_locked(c);
-		else if (!c->sending && !c->blocked)
+		else if (may_send(c) && !c->blocked)
 			drain_locked(c, &done);
 	}
 	pthread_mutex_unlock(&c->lock);

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "daemon/tls_setup.h"
+
+static const char *path(const char *set)
+{
+	return set && set[0] ? set : NULL;
+}
+
+int tls_setup(const struct cfg_tls *set, struct rn_budget *budget, const struct rn_logger *log,
+	      struct tls **out)
+{
+	const struct tls_config cfg = {
+		.certificate = path(set->certificate),
+		.key = path(set->key) ? path(set->key) : path(set->certificate),
+		.ca = path(set->ca),
+		.crl = path(set->crl),
+		.require_alpn = set->require_alpn,
+		.ktls = set->ktls,
+		.budget = budget,
+	};
+	char why[TLS_WHY] = "no memory, or no thread";
+	int rc;
+
+	*out = NULL;
+	if (!cfg.certificate) {
+		if (cfg.key || cfg.ca)
+			rn_warn(log, "TLS is not offered: tls.key or tls.ca is set, and "
+				     "tls.certificate is not; set it, too");
+		return 0;
+	}
+	rc = tls_new(&cfg, out, why);
+	if (rc)
+		rn_err(log, "%s; correct that, or take out tls.certificate to serve without TLS",
+		       why);
+	else
+		rn_notice(log, "TLS is offered to NFS clients over TCP%s",
+			  cfg.ca ? ", and their certificates are verified" : "");
+	return rc;
+}
+
+void tls_setup_reload(struct tls *t, const struct rn_logger *log)
+{
+	char why[TLS_WHY] = "no memory";
+
+	if (t && tls_reload(t, why) != 0)
+		rn_warn(log, "the old TLS certificate stays in use: %s", why);
+}

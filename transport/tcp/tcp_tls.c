@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * From plain to TLS. The client asks by a NULL call with AUTH_TLS. The answer is sent behind all earlier replies;
+ * until then nothing is read, and bytes that came along with the call end the connection, since anybody could have
+ * put them there. The handshake's steps run on the thread of transport/tls/, which has the session meanwhile.
+ * Afterwards the connection uses another table of functions for its bytes, and all else stays as it was.
+ */
+#include "transport/tcp/tcp_tls.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "lib/util.h"
+#include "rpc/message.h"
+#include "transport/tcp/tcp_close.h"
+#include "transport/tcp/tcp_conn.h"
+#include "transport/tcp/tcp_read.h"
+#include "transport/tcp/tcp_send.h"
+#include "transport/tcp/tcp_write.h"
+
+#define PROBE_SIZE 40u	 /* a call's header, with an empty credential and verifier */
+#define SHAKE_SECONDS 10 /* from the question to the end of the handshake */
+
+static ssize_t recv_plain(struct tcp_conn *c, uint8_t *to, size_t size)
+{
+	const ssize_t got = recv(c->fd, to, size, MSG_DONTWAIT);
+
+	return got < 0 ? -errno : got;
+}
+
+static ssize_t recv_tls(struct tcp_conn *c, uint8_t *to, size_t size)
+{
+	return tls_session_recv(c->shake.session, to, size);
+}
+
+/* Bulk items are in memory: rpc_reply_takes_pipes() says no. */
+static ssize_t send_tls(struct tcp_conn *c, const struct tcp_parcel *p)
+{
+	return p->pipe ? -EPIPE : tls_session_send(c->shake.session, p->iov, p->niov);
+}
+
+static bool pending_tls(struct tcp_conn *c)
+{
+	return tls_session_pending(c->shake.session);
+}
+
+static void end_tls(struct tcp_conn *c)
+{
+	tls_session_close(c->shake.session);
+}
+
+const struct tcp_io tcp_io_plain = { .recv = recv_plain, .send = tcp_send_plain };
+
+static const struct tcp_io io_tls = {
+	.recv = recv_tls,
+	.send = send_tls,
+	.pending = pending_tls,
+	.end = end_tls,
+	.held = TLS_HELD_BYTES,
+};
+
+/* The kernel encrypts. */
+static const struct tcp_io io_ktls = {
+	.recv = recv_tls,
+	.send = tcp_send_plain,
+	.pending = pending_tls,
+	.end = end_tls,
+	.held = TLS_HELD_BYTES,
+};
+
+static uint32_t word(const struct tcp_req *t, unsigned i)
+{
+	const uint8_t *p = t->head + (size_t)4 * i;
+
+	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+bool tcp_tls_is_probe(const struct tcp_conn *c, const struct tcp_req *t)
+{
+	if (!c->srv->cfg.tls || c->rpc.dialed || c->io != &tcp_io_plain || t->rpc->nseg != 1 ||
+	    t->rpc->seg[0].len != PROBE_SIZE)
+		return false;
+	/* Behind the program and its version: NULL, the flavour, and nothing in the rest. */
+	return word(t, 1) == RPC_CALL && word(t, 2) == RPC_VERSION && word(t, 5) == 0 &&
+	       word(t, 6) == RPC_AUTH_TLS && word(t, 7) == 0 && word(t, 8) == RPC_AUTH_NONE &&
+	       word(t, 9) == 0;
+}
+
+void tcp_tls_answer(struct tcp_conn *c, struct tcp_req *t)
+{
+	c->pause = TCP_WAIT_TLS;
+	c->shake_ns = c->useful_ns = rn_now_ns();
+	rpc_put_starttls(&t->rpc->out, word(t, 0));
+	t->rpc->conn = &c->rpc;
+	rpc_conn_ref(&c->rpc);
+	pthread_mutex_lock(&c->lock);
+	c->inflight++;
+	c->want_room = true; /* the task runs when the answer is out */
+	pthread_mutex_unlock(&c->lock);
+	tcp_count(c->srv, calls, 1);
+	tcp_conn_worked(c, TURN_WORK);
+	tcp_reply(t->rpc);
+}
+
+/* On the thread of handshakes. */
+static void stepped(struct tls_shake *s, enum tls_result result)
+{
+	struct tcp_conn *c = rn_container_of(s, struct tcp_conn, shake);
+
+	pthread_mutex_lock(&c->lock);
+	c->shaken = result;
+	c->stepped = true;
+	if (!c->closed)
+		tcp_conn_post_locked(c);
+	pthread_mutex_unlock(&c->lock);
+	rpc_conn_put(&c->rpc);
+}
+
+static void await_input(struct tcp_conn *c)
+{
+	if (!c->loop->quiesced && event_add(&c->rd, NULL) < 0)
+		tcp_conn_close(c, TCP_CLOSE_ERROR, "no memory for an event");
+}
+
+static void begin(struct tcp_conn *c)
+{
+	if (c->pending_len > 0) {
+		tcp_conn_close(c, TCP_CLOSE_ERROR, "bytes behind the question for TLS");
+		return;
+	}
+	c->shake.flow = &c->rpc.client->handshakes;
+	c->shake.held = &c->rpc.client->handshakes_held;
+	c->shake.done = stepped;
+	if (tls_shake_begin(c->srv->cfg.tls, &c->shake, c->fd) < 0) {
+		tcp_conn_close(c, TCP_CLOSE_ERROR, "too many TLS handshakes, or no memory");
+		return;
+	}
+	c->shakes = true;
+	c->pause = TCP_SHAKING;
+	await_input(c);
+}
+
+void tcp_tls_step(struct tcp_conn *c)
+{
+	/* The thread has the session, or the visit is for something else. */
+	if (!event_pending(&c->rd, EV_READ, NULL))
+		return;
+	event_del(&c->rd);
+	tcp_conn_worked(c, TURN_WORK);
+	rpc_conn_ref(&c->rpc);
+	tls_shake_step(c->srv->cfg.tls, &c->shake);
+}
+
+static void end_handshake(struct tcp_conn *c, enum tls_result result)
+{
+	c->shakes = false;
+	tls_shake_end(c->srv->cfg.tls, &c->shake, result);
+}
+
+/* Reads and sends under TLS from now on. */
+static void protect(struct tcp_conn *c)
+{
+	const struct tls_session *s = c->shake.session;
+	const bool ktls = tls_session_ktls(s);
+
+	end_handshake(c, TLS_DONE);
+	atomic_store_explicit(&c->rpc.ktls, ktls, memory_order_relaxed);
+	atomic_store_explicit(&c->rpc.protection, tls_session_mutual(s) ? RPC_MUTUAL_TLS : RPC_TLS,
+			      memory_order_relaxed);
+	pthread_mutex_lock(&c->lock);
+	c->io = ktls ? &io_ktls : &io_tls;
+	c->silent = false;
+	pthread_mutex_unlock(&c->lock);
+	c->pause = TCP_GOING;
+	c->active_ns = rn_now_ns();
+	tcp_write_held(c);
+	await_input(c);
+	tcp_read_pending(c);
+}
+
+static bool at_rest(struct tcp_conn *c)
+{
+	pthread_mutex_lock(&c->lock);
+	const bool rest = !c->inflight && !c->sending;
+
+	c->silent = rest;
+	c->want_room = !rest;
+	pthread_mutex_unlock(&c->lock);
+	return rest;
+}
+
+void tcp_tls_go_on(struct tcp_conn *c)
+{
+	if (c->loop->quiesced)
+		return;
+	if (c->pause == TCP_WAIT_TLS) {
+		if (at_rest(c))
+			begin(c);
+		return;
+	}
+	pthread_mutex_lock(&c->lock);
+	const bool news = c->stepped;
+	const enum tls_result result = c->shaken;
+
+	c->stepped = false;
+	pthread_mutex_unlock(&c->lock);
+	if (!news)
+		return;
+	if (result == TLS_DONE) {
+		protect(c);
+	} else if (result == TLS_FAILED) {
+		end_handshake(c, TLS_FAILED);
+		tcp_conn_close(c, TCP_CLOSE_ERROR, "the TLS handshake failed");
+	} else {
+		await_input(c);
+	}
+}
+
+bool tcp_tls_is_late(const struct tcp_conn *c, uint64_t now)
+{
+	return (c->pause == TCP_WAIT_TLS || c->pause == TCP_SHAKING) &&
+	       now > c->shake_ns + SHAKE_SECONDS * RN_NS_PER_SECOND;
+}
+
+void tcp_tls_free(struct tcp_conn *c)
+{
+	if (c->shakes)
+		end_handshake(c, TLS_FAILED);
+	tls_session_free(c->srv->cfg.tls, c->shake.session);
+}

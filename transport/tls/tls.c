@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Handshakes run on one thread, which takes their steps from a queue that is fair to clients: private-key
+ * operations take long, and must hold up neither event threads nor workers.
+ */
+#include "transport/tls/tls.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "lib/util.h"
+#include "transport/tls/tls_private.h"
+
+#define NICE 5 /* clients that are served already go first */
+
+static void *shake_main(void *arg)
+{
+	struct tls *t = arg;
+	struct rn_fq_item *it;
+
+	(void)setpriority(PRIO_PROCESS, (id_t)gettid(), NICE);
+	pthread_mutex_lock(&t->lock);
+	while (!t->stopping) {
+		it = rn_fq_pop(&t->queue);
+		if (!it) {
+			pthread_cond_wait(&t->wake, &t->lock);
+			continue;
+		}
+		struct tls_shake *s = rn_container_of(it, struct tls_shake, item);
+
+		pthread_mutex_unlock(&t->lock);
+		s->done(s, tls_session_shake(s->session));
+		pthread_mutex_lock(&t->lock);
+	}
+	pthread_mutex_unlock(&t->lock);
+	return NULL;
+}
+
+int tls_new(const struct tls_config *cfg, struct tls **out, char why[TLS_WHY])
+{
+	struct tls *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return -ENOMEM;
+	t->cfg = *cfg;
+	t->ctx = tls_context_new(cfg, why);
+	if (!t->ctx) {
+		free(t);
+		return -EINVAL;
+	}
+	pthread_mutex_init(&t->lock, NULL);
+	pthread_cond_init(&t->wake, NULL);
+	rn_fq_init(&t->queue, 1);
+	const int rc = pthread_create(&t->thread, NULL, shake_main, t);
+
+	if (rc) {
+		SSL_CTX_free(t->ctx);
+		free(t);
+		return -rc;
+	}
+	pthread_setname_np(t->thread, "tls");
+	*out = t;
+	return 0;
+}
+
+void tls_free(struct tls *t)
+{
+	if (!t)
+		return;
+	pthread_mutex_lock(&t->lock);
+	t->stopping = true;
+	pthread_cond_signal(&t->wake);
+	pthread_mutex_unlock(&t->lock);
+	pthread_join(t->thread, NULL);
+	SSL_CTX_free(t->ctx);
+	pthread_cond_destroy(&t->wake);
+	pthread_mutex_destroy(&t->lock);
+	free(t);
+}
+
+int tls_reload(struct tls *t, char why[TLS_WHY])
+{
+	SSL_CTX *ctx = tls_context_new(&t->cfg, why), *old;
+
+	if (!ctx)
+		return -EINVAL;
+	pthread_mutex_lock(&t->lock);
+	old = t->ctx;
+	t->ctx = ctx;
+	pthread_mutex_unlock(&t->lock);
+	SSL_CTX_free(old);
+	return 0;
+}
+
+void tls_stats(struct tls *t, struct tls_stats *out)
+{
+	pthread_mutex_lock(&t->lock);
+	*out = t->n;
+	out->under_way = t->under_way;
+	pthread_mutex_unlock(&t->lock);
+}
+
+/* Counts one more handshake, if there may be one; gives its context. */
+static SSL_CTX *admit(struct tls *t, const struct tls_shake *s)
+{
+	SSL_CTX *ctx = NULL;
+
+	pthread_mutex_lock(&t->lock);
+	if (t->under_way + *s->held < TLS_HANDSHAKES_MAX &&
+	    rn_budget_take(t->cfg.budget, TLS_SESSION_BYTES)) {
+		t->under_way++;
+		(*s->held)++;
+		ctx = t->ctx;
+		SSL_CTX_up_ref(ctx);
+	} else {
+		t->n.refused++;
+	}
+	pthread_mutex_unlock(&t->lock);
+	return ctx;
+}
+
+int tls_shake_begin(struct tls *t, struct tls_shake *s, int fd)
+{
+	SSL_CTX *ctx = admit(t, s);
+
+	if (!ctx)
+		return -EAGAIN;
+	s->session = tls_session_new(&t->cfg, ctx, fd);
+	SSL_CTX_free(ctx);
+	if (s->session)
+		return 0;
+	rn_budget_give(t->cfg.budget, TLS_SESSION_BYTES);
+	tls_shake_end(t, s, TLS_FAILED);
+	return -EAGAIN;
+}
+
+void tls_shake_step(struct tls *t, struct tls_shake *s)
+{
+	pthread_mutex_lock(&t->lock);
+	rn_fq_push(&t->queue, s->flow, &s->item, 1);
+	pthread_cond_signal(&t->wake);
+	pthread_mutex_unlock(&t->lock);
+}
+
+void tls_shake_end(struct tls *t, struct tls_shake *s, enum tls_result result)
+{
+	const bool done = result == TLS_DONE;
+
+	pthread_mutex_lock(&t->lock);
+	t->under_way--;
+	(*s->held)--;
+	t->n.done += done;
+	t->n.failed += !done;
+	t->n.ktls += done && tls_session_ktls(s->session);
+	t->n.with_certificate += done && tls_session_mutual(s->session);
+	pthread_mutex_unlock(&t->lock);
+}

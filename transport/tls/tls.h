@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * TLS 1.3 for RPC (RFC 9289), by OpenSSL: the server's certificate, the handshakes with a thread of their
+ * own, and sessions over sockets that do not block. Nothing else in the server knows the library.
+ */
+#ifndef RN_TRANSPORT_TLS_H
+#define RN_TRANSPORT_TLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include "lib/budget.h"
+#include "lib/fair_queue.h"
+
+#define TLS_WHY 512 /* room for a message of why files were refused */
+
+/* Handshakes at once; those of one client may be as many as are still left. */
+#define TLS_HANDSHAKES_MAX 2048u
+/* Bytes that a session may hold, taken from the budget: the library's state and two records. */
+#define TLS_SESSION_BYTES (size_t)(64u << 10)
+/* Bytes that a session may hold that the socket does not count: a record and a part of another. */
+#define TLS_HELD_BYTES (size_t)(34u << 10)
+
+struct tls;
+struct tls_session;
+struct tls_shake;
+
+struct tls_config {
+	const char *certificate, *key; /* PEM files: the chain, and its private key */
+	const char *ca, *crl;	       /* PEM files to verify clients with; NULL: none */
+	bool require_alpn;	       /* refuse clients that do not name "sunrpc" */
+	bool ktls;		       /* let the kernel encrypt, where it can */
+	struct rn_budget *budget;
+};
+
+/* 0, -EINVAL: why tells which file is wrong and what would be right, or another -errno. cfg is copied, but not the
+ * strings, which outlive the object. */
+int tls_new(const struct tls_config *cfg, struct tls **out, char why[TLS_WHY]);
+void tls_free(struct tls *t); /* after all sessions have gone. NULL is allowed */
+/* Reads the files again. On an error the old ones stay in use. Any thread. */
+int tls_reload(struct tls *t, char why[TLS_WHY]);
+
+struct tls_stats {
+	uint64_t done, failed, refused; /* handshakes; refused: there was no room for one more */
+	uint64_t ktls;			/* of done: the kernel encrypts */
+	uint64_t with_certificate;	/* of done: the client has proved an identity */
+	uint64_t under_way;
+};
+void tls_stats(struct tls *t, struct tls_stats *out);
+
+enum tls_result { TLS_WANT_INPUT, TLS_DONE, TLS_FAILED };
+
+/* A handshake. The client's flow and the number that it has under way are guarded by the lock of struct tls. */
+struct tls_shake {
+	struct rn_fq_item item;
+	struct rn_fq_flow *flow;
+	unsigned *held;
+	struct tls_session *session;
+	void (*done)(struct tls_shake *s, enum tls_result result); /* on the thread */
+};
+
+/*
+ * Begins a handshake of a client. 0; -EAGAIN: too many, or no memory. After that tls_shake_step() is called whenever
+ * there is input, and tls_shake_end() once.
+ */
+int tls_shake_begin(struct tls *t, struct tls_shake *s, int fd);
+/* Goes on with the handshake on the thread, which calls s->done. One step at a time. */
+void tls_shake_step(struct tls *t, struct tls_shake *s);
+void tls_shake_end(struct tls *t, struct tls_shake *s, enum tls_result result);
+
+void tls_session_free(struct tls *t, struct tls_session *s); /* NULL is allowed */
+/* As recv(2), but for errors: bytes, 0 at the end of the stream, -EAGAIN, or -ECONNRESET: it is broken. Reads
+ * until size bytes are there or no more are. */
+ssize_t tls_session_recv(struct tls_session *s, uint8_t *to, size_t size);
+/* True if bytes lie in the session that the socket does not tell of. */
+bool tls_session_pending(struct tls_session *s);
+/* Encrypts and sends. Bytes, 0 if the socket is full, or -EPIPE. After 0 the next call must begin with the same
+ * bytes. One thread at a time. */
+ssize_t tls_session_send(struct tls_session *s, const struct iovec *iov, unsigned niov);
+/* Tells the peer that no more comes, if that can be told at once. */
+void tls_session_close(struct tls_session *s);
+/* True if the kernel encrypts what is sent to the socket: tls_session_send must not be used then. */
+bool tls_session_ktls(const struct tls_session *s);
+/* True if the client has a certificate that was verified. */
+bool tls_session_mutual(const struct tls_session *s);
+
+#endif

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The certificate, its key and the rules of each handshake. */
+#include <openssl/err.h>
+#include <openssl/x509.h>
+#include <openssl/x509_vfy.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "transport/tls/tls_private.h"
+
+static const uint8_t alpn[] = { 6, 's', 'u', 'n', 'r', 'p', 'c' };
+
+/* Writes the message, with the library's own reason. */
+static int __attribute__((format(printf, 2, 3))) wrong(char why[TLS_WHY], const char *form, ...)
+{
+	const unsigned long e = ERR_peek_last_error();
+	const char *reason = e ? ERR_reason_error_string(e) : NULL;
+	va_list ap;
+	int n;
+
+	va_start(ap, form);
+	n = vsnprintf(why, TLS_WHY, form, ap);
+	va_end(ap);
+	if (reason && n >= 0 && n < TLS_WHY)
+		snprintf(why + n, (size_t)(TLS_WHY - n), " (%s)", reason);
+	ERR_clear_error();
+	return -1;
+}
+
+/* RFC 9289 section 4: a client that offers protocols must offer this one. */
+static int choose_alpn(SSL *ssl, const unsigned char **out, unsigned char *len,
+		       const unsigned char *in, unsigned int in_len, void *arg)
+{
+	unsigned char *found;
+
+	(void)ssl;
+	(void)arg;
+	if (SSL_select_next_proto(&found, len, alpn, sizeof(alpn), in, in_len) !=
+	    OPENSSL_NPN_NEGOTIATED)
+		return SSL_TLSEXT_ERR_ALERT_FATAL;
+	*out = found;
+	return SSL_TLSEXT_ERR_OK;
+}
+
+/* Without a CA a client's certificate proves nothing, and is not refused either. */
+static int take_any(int ok, X509_STORE_CTX *store)
+{
+	(void)ok;
+	(void)store;
+	return 1;
+}
+
+static int load_key(SSL_CTX *ctx, const struct tls_config *cfg, char why[TLS_WHY])
+{
+	struct stat st;
+
+	if (stat(cfg->key, &st) == 0 && (st.st_mode & (S_IROTH | S_IWOTH)))
+		return wrong(why,
+			     "tls.key: everybody may read or write %s: chmod 600 %s, and "
+			     "replace the key if it is not a secret any more",
+			     cfg->key, cfg->key);
+	if (SSL_CTX_use_PrivateKey_file(ctx, cfg->key, SSL_FILETYPE_PEM) != 1)
+		return wrong(
+			why,
+			"tls.key: %s has no usable private key for the certificate: give a PEM "
+			"file with the key, without a password, that tls.certificate was "
+			"made for",
+			cfg->key);
+	if (SSL_CTX_check_private_key(ctx) != 1)
+		return wrong(why,
+			     "tls.key: %s is not the key of tls.certificate: give the key "
+			     "that the certificate was made for",
+			     cfg->key);
+	return 0;
+}
+
+static int load_crl(SSL_CTX *ctx, const struct tls_config *cfg, char why[TLS_WHY])
+{
+	X509_STORE *store = SSL_CTX_get_cert_store(ctx);
+	X509_LOOKUP *lookup = X509_STORE_add_lookup(store, X509_LOOKUP_file());
+
+	if (!lookup || X509_load_crl_file(lookup, cfg->crl, X509_FILETYPE_PEM) <= 0)
+		return wrong(why,
+			     "tls.crl: %s has no certificate revocation list: give a PEM file "
+			     "with one, signed by tls.ca",
+			     cfg->crl);
+	X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK);
+	return 0;
+}
+
+static int load_ca(SSL_CTX *ctx, const struct tls_config *cfg, char why[TLS_WHY])
+{
+	if (!cfg->ca) {
+		SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, take_any);
+		return cfg->crl ? wrong(why, "tls.crl: a revocation list needs the CA that has "
+					     "signed it: set tls.ca")
+				: 0;
+	}
+	if (SSL_CTX_load_verify_locations(ctx, cfg->ca, NULL) != 1)
+		return wrong(why,
+			     "tls.ca: %s has no certificate of a CA: give a PEM file with "
+			     "those that sign clients' certificates",
+			     cfg->ca);
+	SSL_CTX_set_client_CA_list(ctx, SSL_load_client_CA_file(cfg->ca));
+	SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
+	return cfg->crl ? load_crl(ctx, cfg, why) : 0;
+}
+
+static int load(SSL_CTX *ctx, const struct tls_config *cfg, char why[TLS_WHY])
+{
+	if (SSL_CTX_use_certificate_chain_file(ctx, cfg->certificate) != 1)
+		return wrong(why,
+			     "tls.certificate: %s has no certificate: give a PEM file with the "
+			     "server's certificate first, then those of its CAs",
+			     cfg->certificate);
+	return load_key(ctx, cfg, why) || load_ca(ctx, cfg, why) ? -1 : 0;
+}
+
+SSL_CTX *tls_context_new(const struct tls_config *cfg, char why[TLS_WHY])
+{
+	SSL_CTX *ctx;
+
+	ERR_clear_error();
+	ctx = SSL_CTX_new(TLS_server_method());
+	if (!ctx || SSL_CTX_set_min_proto_version(ctx, TLS1_3_VERSION) != 1) {
+		wrong(why, "OpenSSL has no TLS 1.3");
+		SSL_CTX_free(ctx);
+		return NULL;
+	}
+	/* No tickets: a session lasts as long as its connection. */
+	SSL_CTX_set_options(ctx, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION |
+					 SSL_OP_NO_COMPRESSION |
+					 (cfg->ktls ? SSL_OP_ENABLE_KTLS : 0));
+	SSL_CTX_set_num_tickets(ctx, 0);
+	SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
+	SSL_CTX_set_mode(ctx, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+				      SSL_MODE_RELEASE_BUFFERS);
+	SSL_CTX_clear_mode(ctx, SSL_MODE_AUTO_RETRY);
+	SSL_CTX_set_alpn_select_cb(ctx, choose_alpn, NULL);
+	SSL_CTX_set_max_cert_list(ctx, 32 << 10);
+	if (load(ctx, cfg, why) == 0)
+		return ctx;
+	SSL_CTX_free(ctx);
+	return NULL;
+}
