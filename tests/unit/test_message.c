@@ -151,8 +151,8 @@ Test(message, unknown_flavors_are_rejected)
 		PUT(77, 0, 2, 100003, 3, 1, flavor, 4, 0, 0, 0);
 		cr_assert_eq(decode(), RPC_HEADER_AUTH);
 		/* RFC 9289 section 4.1 names the fault of a misplaced question for TLS. */
-		cr_assert_eq(stat, flavor == RPC_AUTH_TLS ? RPC_AUTH_BADCRED
-							  : RPC_AUTH_REJECTEDCRED);
+		cr_assert_eq(stat,
+			     flavor == RPC_AUTH_TLS ? RPC_AUTH_BADCRED : RPC_AUTH_REJECTEDCRED);
 		cr_assert_eq((uint32_t)call.cred.flavor, flavor);
 	}
 }
