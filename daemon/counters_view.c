@@ -206,6 +206,8 @@ static void log_one(const struct logged *l)
 
 static const char *program_of(const struct counters_row *row)
 {
+	if (row->version[0] == '2')
+		return "nfs2";
 	if (row->version[0] == '3')
 		return "nfs";
 	return row->version[0] == '4' ? "nfs4" : row->version;

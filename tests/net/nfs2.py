@@ -3,6 +3,7 @@
 """NFSv2 (RFC 1094) over TCP and, with chunks, over RDMA: each procedure, forged handles, and what 32 bits cannot hold."""
 import errno
 import os
+import signal
 import stat
 import struct
 import sys
@@ -478,6 +479,9 @@ def image_rows(t, kind):
             t.equal(f"{kind}: a handle after a restart", Client(conn).getattr(fh)["size"], 0)
             test_reload(t, d, conn, Client(conn))
             test_unserved(t, d, conn)
+        since = len(d.read_log())
+        d.process.send_signal(signal.SIGUSR1)
+        t.check("its calls are counted apart", d.wait_log(r"nfs2 GETATTR: \d+ calls, [1-9]\d* errors", since))
         harness.finish(t, d)
         mounts.umount(d.exports["overlay"])
         mounts.umount(d.exports["one"])
