@@ -18,7 +18,9 @@
 #include "transport/tcp/tcp_server.h"
 #include "vfs/vfs.h"
 
-/* Borrowed pointers. nfs4, tcp and rdma may be NULL: not served. */
+struct gss;
+
+/* Borrowed pointers. nfs4, tcp, rdma and gss may be NULL: not served. */
 struct held_sources {
 	struct rn_budget *budget;
 	struct rn_payload_pool *pool;
@@ -30,6 +32,7 @@ struct held_sources {
 	struct rn_budget *nfs4_memory;
 	struct tcp_server *tcp;
 	struct rr_server *rdma;
+	struct gss *gss;
 };
 
 struct held_sink {

@@ -460,6 +460,7 @@ static struct held_sources held_sources(struct server *s)
 		.vfs = s->vfs,
 		.workers = s->workers,
 		.drc = s->programs.drc,
+		.gss = s->programs.gss,
 		.nfs4 = s->programs.nfs4,
 		.nfs4_memory = &s->programs.nfs4_memory,
 		.tcp = s->tcp,

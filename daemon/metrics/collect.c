@@ -12,6 +12,7 @@ char *metrics_collect(const struct metrics_sources *from, enum metrics_format fo
 	metrics_exports(&m, from);
 	metrics_connections(&m, from);
 	metrics_rdma(&m, from);
+	metrics_gss(&m, from);
 	metrics_threads(&m, from);
 	metrics_memory(&m, from);
 	metrics_nfs4(&m, from);

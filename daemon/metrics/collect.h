@@ -40,6 +40,8 @@ void metrics_calls(struct metrics *m, const struct metrics_sources *from);
 void metrics_connections(struct metrics *m, const struct metrics_sources *from);
 /* exports.c */
 void metrics_exports(struct metrics *m, const struct metrics_sources *from);
+/* gss.c: nothing if Kerberos is not served */
+void metrics_gss(struct metrics *m, const struct metrics_sources *from);
 /* memory.c: memory, caches, descriptors */
 void metrics_memory(struct metrics *m, const struct metrics_sources *from);
 /* nfs4.c */

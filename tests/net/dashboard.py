@@ -183,7 +183,9 @@ def test_guide(t, s):
         table = re.search(r"^\| subject \|.*?\n(.*?)\n\n", f.read(), re.M | re.S).group(1)
     named = {"ringnfs_" + name for name in re.findall(r"`(\w+)(?:\{[\w,]+\})?`", table)} - {"ringnfs_path"}
     t.equal("metrics that the guide does not name", set(s.types) - named, set())
-    t.equal("metrics that the guide alone names", named - set(s.types), set())
+    # Those of Kerberos are there with a keytab only: gss_hostile.py reads them.
+    absent = {name for name in named if name.startswith("ringnfs_gss_")}
+    t.equal("metrics that the guide alone names", named - absent - set(s.types), set())
 
 
 def run_promtool(t, what, tool, *words):

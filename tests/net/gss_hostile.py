@@ -11,6 +11,7 @@ import gssclient as g
 import harness
 import kdc
 import rpcclient as r
+import scrape
 
 BADCRED, REJECTEDCRED, BADVERF = 1, 2, 3
 SEQ_MAX = 0x80000000
@@ -165,6 +166,12 @@ def test_others(t, d, realm, args):
 
 def test_creation(t, d, realm):
     """Tokens that are none; and one whose service is another."""
+    with scrape.Growth(d) as grown:
+        make_bad(t, d, realm)
+    t.equal("refused contexts in the metrics", grown.of("ringnfs_gss_context_requests_total", result="refused"), 5)
+
+
+def make_bad(t, d, realm):
     for token in (b"", b"x", b"\x60" + os.urandom(2000), os.urandom(60000)):
         with gss.connect(d) as c:
             xid = r.next_xid()
@@ -224,13 +231,19 @@ def main():
     t = harness.Count()
     with kdc.Realm() as realm:
         os.environ.update(realm.env)
-        with harness.Daemon({"all": "sec=krb5:krb5i:krb5p:sys,rw,insecure"}, gss.settings(realm), env={**os.environ}) as d:
+        settings = {**gss.settings(realm), "server.control_socket": realm.path("control")}
+        with harness.Daemon({"all": "sec=krb5:krb5i:krb5p:sys,rw,insecure"}, settings, env={**os.environ}) as d:
+            d.path = settings["server.control_socket"]
             with gss.connect(d) as c:
                 session = g.Session(c, realm.login(gss.ALICE))
                 args = r.getattr_args(c.mnt(d.exports["all"])[1])
             test_fields(t, d, session, args)
             test_bodies(t, d, session, args)
-            test_sequence(t, d, realm, args)
+            with scrape.Growth(d) as grown:
+                test_sequence(t, d, realm, args)
+            t.equal("replays in the metrics", grown.of("ringnfs_gss_rejected_calls_total", reason="replay"), 5)
+            t.equal("wrong calls in the metrics", grown.of("ringnfs_gss_rejected_calls_total", reason="bad"), 1)
+            t.equal("contexts in the metrics", grown.of("ringnfs_gss_contexts", state="established"), 2)
             test_others(t, d, realm, args)
             test_creation(t, d, realm)
             test_flood(t, d, realm, args)
