@@ -132,8 +132,7 @@ static int start_locked(struct trace *t, const struct trace_filter *filter, uint
 	if (rc)
 		return rc;
 	s->own = *filter;
-	s->asked_ns = rn_now_ns();
-	s->began_ns = rn_wall_ns();
+	s->asked_ns = s->began_ns = rn_now_ns();
 	*id = s->id = ++t->last_id;
 	publish_filter(s, filter);
 	atomic_fetch_or_explicit(&t->active, 1u << (s - t->session), memory_order_release);

@@ -37,7 +37,7 @@ struct trace_session {
 	/* Under the lock of struct trace. */
 	uint64_t id; /* 0: not in use */
 	uint64_t asked_ns;
-	uint64_t began_ns; /* time of day */
+	uint64_t began_ns; /* monotonic */
 	struct trace_filter own;
 };
 

@@ -21,10 +21,11 @@
 /* The n-th word of the reply. False: it is not so long. */
 static bool word(const struct xdr_out *out, size_t n, uint32_t *value)
 {
-	const uint8_t *at = out->base + 4 * n;
+	const uint8_t *at;
 
 	if (out->used < 4 * (n + 1))
 		return false;
+	at = out->base + 4 * n;
 	*value = (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
 	return true;
 }
@@ -120,7 +121,8 @@ void trace_call_make(struct trace_call *t, const struct rpc_request *req, uint64
 	const struct rpc_call *call = &req->call;
 
 	memset(t, 0, sizeof(*t));
-	t->ended_ns = rn_wall_ns();
+	t->ended_ns = rn_now_ns();
+	t->wall_ns = rn_wall_ns();
 	t->took_ns = took_ns;
 	rpc_address_of(&req->conn->peer, &t->peer);
 	t->port = rpc_address_port(&req->conn->peer);

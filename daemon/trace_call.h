@@ -20,7 +20,8 @@ enum trace_outcome {
 };
 
 struct trace_call {
-	uint64_t ended_ns; /* time of day */
+	uint64_t ended_ns; /* monotonic, for order */
+	uint64_t wall_ns;  /* time of day at the end, which may jump */
 	uint64_t took_ns;
 	struct rpc_address peer;
 	uint16_t port;

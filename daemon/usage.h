@@ -5,7 +5,7 @@
 
 #include "rpc/request.h"
 
-/* As rpc_server.observe. */
+/* Counts one answered call; the arguments are those of rpc_server.observe. */
 void usage_observe(const struct rpc_request *req, uint64_t elapsed_ns, bool error);
 
 #endif

@@ -43,7 +43,7 @@ void rn_log(const struct rn_logger *log, enum rn_level level, const char *fmt, .
 void rn_log_event(const struct rn_logger *log, enum rn_level level,
 		  const struct rn_log_event *event, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
-/* As rn_log, whatever the logger's level is: for changes that an administrator makes. */
+/* The same as rn_log, at any level of the logger: for changes that an administrator makes. */
 void rn_log_always(const struct rn_logger *log, enum rn_level level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 

@@ -66,6 +66,8 @@ enum nfs4_view_status {
 
 #define NFS4_VIEW_CLIENT_CONNS 64u /* more are not told */
 
+struct rpc_principal;
+
 /* A registered client. Valid during the call that shows it. */
 struct nfs4_view_client {
 	uint64_t clientid;
@@ -76,6 +78,7 @@ struct nfs4_view_client {
 	const char *netid;   /* by which it registered, such as "tcp" */
 	uint32_t flavor;     /* enum rpc_auth_flavor of the user who registered it */
 	uint32_t uid;	     /* of AUTH_SYS */
+	const struct rpc_principal *principal; /* of RPCSEC_GSS, or NULL */
 	enum nfs4_view_status status;
 	uint64_t since_s; /* seconds since the status is that */
 	uint64_t lease_s; /* active: seconds until its lease runs out unless it is renewed */

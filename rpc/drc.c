@@ -290,7 +290,9 @@ static enum drc_verdict insert(struct drc_shard *s, struct entry_list *bucket,
 
 static bool same_caller(const struct rpc_cred *a, const struct rpc_cred *b)
 {
-	if (a->flavor != b->flavor || !rpc_principal_is(a->principal, b->principal))
+	/* A reply that went under TLS, or under integrity or privacy, never goes with less. */
+	if (a->flavor != b->flavor || a->sec != b->sec || a->protection != b->protection ||
+	    !rpc_principal_is(a->principal, b->principal))
 		return false;
 	/* What a name service makes of a principal may differ by the time of the retransmission. */
 	if (a->principal)

@@ -11,6 +11,7 @@
 #include "daemon/admin/control_private.h"
 #include "nfs4/nfs4_view.h"
 #include "rpc/message.h"
+#include "rpc/principal.h"
 
 #define PAGE 500u
 
@@ -48,6 +49,10 @@ static void add_client(void *arg, const struct nfs4_view_client *v)
 		client_printable((const uint8_t *)v->netid, (uint32_t)strlen(v->netid)));
 	if (v->flavor == RPC_AUTH_SYS)
 		add_number(c, "uid", v->uid);
+	if (v->principal)
+		json_object_set_new(c, "principal",
+				    client_printable((const uint8_t *)v->principal->name,
+						     (uint32_t)v->principal->len));
 	json_object_set_new(c, "state", json_string(states[v->status]));
 	add_number(c, "since", v->since_s);
 	if (v->status == NFS4_VIEW_ACTIVE)

@@ -187,7 +187,7 @@ json_t *trace_json(const struct trace_call *c, const struct rpc_server *rpc,
 {
 	json_t *to = json_object();
 
-	add_time(to, c->ended_ns);
+	add_time(to, c->wall_ns);
 	add_client(to, c);
 	add_program(to, c, rpc);
 	if (c->compound)

@@ -609,7 +609,7 @@ void nlm_grant_link(struct nlm_owner *o, struct nlm_grant *g)
 	LIST_INSERT_HEAD(&o->granted, g, of_owner);
 }
 
-/* As NLM has it: length 0 is to the end. */
+/* Last byte of a range. In NLM, length 0 reaches to the end of the file. */
 static uint64_t last_of(uint64_t offset, uint64_t length)
 {
 	return length == 0 || length - 1 > UINT64_MAX - offset ? UINT64_MAX : offset + length - 1;

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """RPCSEC_GSS (RFC 2203): every flavour by NFSv3 and NFSv4, two users, retransmissions, the end of contexts."""
+import json
 import os
 
-import gssapi
+import control
 import gssclient as g
 import harness
 import kdc
@@ -27,7 +28,7 @@ TOOWEAK = 5
 def settings(realm):
     with open(realm.path("idmapd.conf"), "w") as f:
         f.write(IDMAP)
-    return {"gss.enabled": "yes", "gss.keytab": realm.keytab("keytab.nfs", "nfs/localhost"), "nfs4.idmap_file": realm.path("idmapd.conf")}
+    return {"gss.enabled": "yes", "server.control_socket": realm.path("control"), "gss.keytab": realm.keytab("keytab.nfs", "nfs/localhost"), "nfs4.idmap_file": realm.path("idmapd.conf")}
 
 
 def connect(d, session=None, service=g.NONE):
@@ -129,6 +130,9 @@ def test_nfs4(t, d, realm):
             t.equal(f"{what}: WRITE", client.last(n4.putfh(fh), n4.write(opened["stateid"], 0, data))["status"], n4.OK)
             read = client.last(n4.putfh(fh), n4.read(opened["stateid"], 0, len(data)))
             t.check(f"{what}: READ", read.get("data") == data, str(read)[:200])
+            with control.connect(realm.path("control")) as s:
+                shown = json.loads(control.ask(s, path="/v1/clients")[2])["clients"]
+            t.equal(f"{what}: the principal in the list of clients", {c.get("principal") for c in shown}, {f"{ALICE}@{kdc.REALM}"})
             t.equal(f"{what}: CLOSE", client.close_file(fh, opened["stateid"])["status"], n4.OK)
             client.close()
 

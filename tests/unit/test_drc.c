@@ -285,6 +285,18 @@ Test(drc, a_reused_xid_with_other_arguments_or_another_user_is_another_call)
 	end();
 }
 
+/* What went under TLS does not go in plain text to whoever sends the same call. */
+Test(drc, the_protection_of_the_connection_matters)
+{
+	make(64);
+	atomic_store(&conn.base.protection, (uint8_t)RPC_TLS);
+	cr_assert_eq(count(&conn, 1, 0), 1);
+	atomic_store(&conn.base.protection, (uint8_t)RPC_PLAIN);
+	cr_assert_eq(count(&conn, 1, 0), 2);
+	cr_assert_eq(count(&conn, 1, 0), 2);
+	end();
+}
+
 Test(drc, the_bytes_of_the_credential_do_not_matter)
 {
 	make(64);

@@ -74,6 +74,17 @@ static int repost_recv(struct rr_req *r)
 	return recv ? rr_recv_post(recv) : 0;
 }
 
+static void count_error(struct rr_conn *c, enum rr_errcode code)
+{
+	if (code == RR_ERR_VERS) {
+		rr_count(c->srv, err_vers, 1);
+		rpc_tally(&c->shown.err_vers, 1);
+	} else {
+		rr_count(c->srv, err_chunk, 1);
+		rpc_tally(&c->shown.err_chunk, 1);
+	}
+}
+
 int rr_error_post(struct rr_req *r, enum rr_errcode code)
 {
 	struct rr_conn *c = r->conn;
@@ -88,17 +99,12 @@ int rr_error_post(struct rr_req *r, enum rr_errcode code)
 	uint32_t len = rr_error_encode(&r->call, code, c->credits, s->buf);
 	ch = rr_chain_start(c, &own);
 	rr_chain_add_send(ch, s, len);
+	/* Before it goes, so that whoever has the answer finds it counted. */
+	count_error(c, code);
 	rc = rr_chain_end(ch);
 	if (rc)
 		return rc;
 	rr_sent(c, s);
-	if (code == RR_ERR_VERS) {
-		rr_count(c->srv, err_vers, 1);
-		rpc_tally(&c->shown.err_vers, 1);
-	} else {
-		rr_count(c->srv, err_chunk, 1);
-		rpc_tally(&c->shown.err_chunk, 1);
-	}
 	return 0;
 }
 

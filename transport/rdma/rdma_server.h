@@ -32,7 +32,7 @@ struct rr_config {
 	unsigned stall_seconds; /* a peer that takes no reply for this long is closed; 0: 60 */
 	unsigned poll_usec;	/* adaptive CQ polling; 0: never spin */
 	uint32_t max_message;	/* longest call put together from Read chunks, bytes */
-	/* As rpc_server.standing: strangers get few connections, and are the first to lose them. */
+	/* The same function as rpc_server.standing. Strangers get few connections, and lose them first. */
 	enum rpc_standing (*standing)(void *ctx, struct rpc_conn *conn);
 	void *standing_ctx;
 };

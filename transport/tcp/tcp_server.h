@@ -41,7 +41,7 @@ struct tcp_config {
 	 * may be NULL.
 	 */
 	size_t (*bulk_offset)(const uint8_t *head, size_t len);
-	/* As rpc_server.standing: strangers get no memory to speak of, and few connections. */
+	/* The same function as rpc_server.standing. Strangers get few connections and hardly any memory. */
 	enum rpc_standing (*standing)(void *ctx, struct rpc_conn *conn);
 	void *standing_ctx;
 	struct tls *tls; /* NULL: TLS is not offered */

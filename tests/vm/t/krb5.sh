@@ -16,6 +16,7 @@ exports() {
 }
 
 start() {
+	rm -rf $E/exp/secret $E/exp/both $E/krb
 	mkdir -p $E/exp/secret $E/exp/both $E/krb
 	chmod 777 $E/exp/secret $E/exp/both $E/krb
 	krb_up

@@ -9,6 +9,7 @@ E=/export/$FS
 M=/mnt/krb
 
 start() {
+	rm -rf $E/krb
 	mkdir -p $E/krb
 	chmod 777 $E/krb
 	krb_up

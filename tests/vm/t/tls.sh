@@ -1,0 +1,121 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# RPC-with-TLS (RFC 9289) with the Linux client, which has xprtsec= from 6.5 on, and its handshake agent tlshd.
+. "$VMDIR/guest/lib.sh"
+E=/export/$FS
+M=/mnt/tls
+C=/run/tls
+HOST=server.test.ringnfs
+OPT=rw,insecure,no_subtree_check,no_root_squash
+
+certificate() { # NAME USAGE
+	openssl req -newkey rsa:2048 -nodes -keyout $C/$1.key -out $C/$1.csr -subj "/CN=$HOST" 2>/dev/null
+	printf 'subjectAltName=DNS:%s\nextendedKeyUsage=%s\n' $HOST "$2" >$C/$1.ext
+	openssl x509 -req -in $C/$1.csr -CA $C/ca.pem -CAkey $C/ca.key -CAcreateserial -days 2 -extfile $C/$1.ext -out $C/$1.pem 2>/dev/null
+	chmod 600 $C/$1.key
+}
+
+# The agent's own library path is that of another release.
+agent_start() { # SECTION-LINES
+	printf '[debug]\nloglevel=1\n[authenticate.client]\nx509.truststore=%s/ca.pem\n%s\n' $C "$1" >$C/tlshd.conf
+	local lib=$VMTLSHD/usr/lib/x86_64-linux-gnu
+	[ ! -e $C/pid ] || kill "$(cat $C/pid)"
+	setsid "$lib/ld-linux-x86-64.so.2" --library-path "$lib" "$VMTLSHD/usr/sbin/tlshd" -s -c $C/tlshd.conf >>$C/tlshd.log 2>&1 </dev/null &
+	echo $! >$C/pid
+	disown
+	sleep 1
+}
+
+settings() { printf '[tls]\ncertificate = %s/server.pem\nkey = %s/server.key\nca = %s/ca.pem\nktls = %s' $C $C $C "$1"; }
+exports() {
+	echo "$E *($OPT,fsid=91)"
+	echo "$E/exp/tls *($OPT,xprtsec=tls:mtls,fsid=92)"
+	echo "$E/exp/mtls *($OPT,xprtsec=mtls,fsid=93)"
+}
+
+start() {
+	[ -e "$VMTLSHD/complete" ] || { echo "there is no tlshd: see tests/vm/prepare"; exit 77; }
+	modprobe tls || { echo "the kernel has no module tls"; exit 77; }
+	mkdir -p $C $E/exp/tls $E/exp/mtls
+	grep -q $HOST /etc/hosts || echo "$ADDR $HOST" >>/etc/hosts
+	openssl req -x509 -newkey rsa:2048 -nodes -keyout $C/ca.key -out $C/ca.pem -days 2 -subj /CN=authority 2>/dev/null
+	certificate server serverAuth
+	certificate client clientAuth
+	agent_start ""
+	ringnfsd_start "$(exports)" "$(settings no)"
+	touch $C/ready
+}
+
+# m XPRTSEC [EXPORT]
+m() { NFS_HOST=$HOST nfs_mount "$VERS" tcp "$E${2:+/$2}" $M "${1:+xprtsec=$1}"; }
+
+data() {
+	dd if=/dev/urandom of=$M/data bs=256k count=64 status=none
+	same "data on the server" "$(sum $M/data)" "$(sum "$E/${1:-}/data")"
+	umount $M
+	m "$2" "$1"
+	same "data at the client" "$(sum $M/data)" "$(sum "$E/${1:-}/data")"
+	assert_clean_stats $M
+	for i in $(seq 50); do echo "$i" >"$M/f$i"; done
+	same "names" 50 "$(ls $M | grep -c '^f')"
+	rm $M/f*
+	rm $M/data
+	umount $M
+}
+
+by_tls() {
+	m tls exp/tls
+	grep -q " $M .*xprtsec=tls" /proc/mounts || die "$(grep $M /proc/mounts)"
+	data exp/tls tls
+}
+refused() {
+	fails_with "" m "" exp/tls
+	fails_with "" m "" exp/mtls
+	fails_with "" m tls exp/mtls
+	m ""
+	umount $M
+}
+mutual() {
+	agent_start "x509.certificate=$C/client.pem
+x509.private_key=$C/client.key"
+	m mtls exp/mtls
+	data exp/mtls mtls
+}
+# The client's own sessions are the kernel's too, in both directions; the server's only send.
+by_kernel() {
+	local sent received
+	server_stop
+	ringnfsd_start "$(exports)" "$(settings yes)"
+	m tls exp/tls
+	data exp/tls tls
+	sent=$(awk '$1 == "TlsTxSw" { print $2 }' /proc/net/tls_stat)
+	received=$(awk '$1 == "TlsRxSw" { print $2 }' /proc/net/tls_stat)
+	t_note "sessions of the kernel that send: $sent, that receive: $received"
+	[ "$sent" -gt "$received" ] || die "the server's sessions are not the kernel's: $sent, $received"
+}
+# A client comes back after a restart of the server.
+restart() {
+	m tls
+	echo before >$M/restart
+	server_crash
+	server_again
+	echo after >>$M/restart
+	same "content" "before after" "$(tr '\n' ' ' <$E/restart | sed 's/ $//')"
+	umount $M
+}
+
+net_up || die "no network"
+[ ! -e $STATE/kind ] || server_stop
+mkdir -p $STATE $M
+t_run "certificates, the agent and the server" start
+[ -e $C/ready ] || t_done
+t_run "data by TLS" by_tls
+t_run "exports refuse less" refused
+t_run "data by mutual TLS" mutual
+t_run "the server is killed and starts again" restart
+t_run "data, encrypted by the kernel" by_kernel
+t_run "the server is there" server_alive
+server_stop
+kill "$(cat $C/pid)"
+t_done
