@@ -74,7 +74,7 @@ struct exp_opts {
 	const char *mountpoint;
 };
 
-/* As sec= has it: "sys", "none", "krb5", ... */
+/* Name of a flavour in the option sec=: "sys", "none", "krb5" and so on. */
 const char *exp_flavor_name(uint32_t flavor);
 
 /* Flags in force for a call with this flavour; false when the export does not admit the flavour. */

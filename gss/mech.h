@@ -32,7 +32,7 @@ struct gss_mech_step {
 	bool complete;
 	uint8_t *token; /* the caller frees it */
 	size_t token_len;
-	/* Of a complete one: a reference, and seconds until the ticket ends. */
+	/* Set for a complete context: the client's name (a reference), and seconds until its ticket ends. */
 	struct rpc_principal *principal;
 	uint32_t lifetime;
 	char why[GSS_MECH_WHY]; /* the library's words, if it failed */

@@ -31,7 +31,8 @@ enum rpc_sec nfs_sec_number(enum vfs_sec sec);
 
 /* True if the export accepts calls over such a connection (xprtsec=). */
 bool nfs_transport_allowed(const struct rpc_cred *cred, const struct vfs_access *access);
-/* As vfs_access_use(), for the call's flavour; false also if its connection is not accepted. */
+/* Puts the rights of the call's flavour in force, by vfs_access_use(). False: the export accepts neither the flavour nor, for
+ * lack of TLS, the connection; the caller is then anonymous and may only read. */
 bool nfs_access_use(const struct rpc_cred *cred, struct vfs_access *access);
 /* True if the export accepts calls of this flavour over such a connection. */
 bool nfs_flavor_allowed(const struct rpc_cred *cred, const struct vfs_access *access);

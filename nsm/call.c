@@ -270,7 +270,7 @@ uint64_t nsm_calls_tick(struct nsm_calls *c, uint64_t now)
 		next = TAILQ_NEXT(call, link);
 		if (call->due_ns <= now) {
 			if (call->by_tcp || call->tries >= TRIES) {
-				/* It is looked at again at once, if it goes on. */
+				/* A call that goes on is looked at again in this turn, so it does not wait for the timer. */
 				give_up(c, call);
 				due = now;
 				continue;

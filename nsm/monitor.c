@@ -220,7 +220,7 @@ static void told(void *ctx, int rc, struct xdr_in *results)
 		const bool again = rc && m->tries < (m->former ? TRIES : TRIES_LOCAL);
 
 		m->calling = false;
-		/* It may have restarted once more meanwhile. */
+		/* The host may have restarted again since this notice was queued. */
 		m->due = again || (!m->former && m->state != t.state);
 		m->due_ns = rn_now_ns() + (again ? PAUSE_NS : 0);
 		if (m->former && !m->due)

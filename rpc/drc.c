@@ -294,7 +294,7 @@ static bool same_caller(const struct rpc_cred *a, const struct rpc_cred *b)
 	if (a->flavor != b->flavor || a->sec != b->sec || a->protection != b->protection ||
 	    !rpc_principal_is(a->principal, b->principal))
 		return false;
-	/* What a name service makes of a principal may differ by the time of the retransmission. */
+	/* The user that a principal is mapped to may have changed since the first call: the name decides. */
 	if (a->principal)
 		return true;
 	return a->uid == b->uid && a->gid == b->gid && a->ngids == b->ngids &&

@@ -23,7 +23,7 @@ static void get_file(struct xdr_in *x, struct nlm_lock_args *a)
 	memcpy(a->fh.data, fh.data, fh.len);
 }
 
-/* As lockd of Linux has it: offsets are signed, and what ends beyond the largest one has no end. */
+/* Offsets are signed, as in Linux's lockd. A range that ends beyond the largest offset has no end. */
 static void get_old_range(struct xdr_in *x, struct nlm_lock_args *a)
 {
 	const uint32_t offset = xdr_get_u32(x), length = xdr_get_u32(x);
@@ -131,7 +131,7 @@ bool nlm_decode_share(struct xdr_in *x, void *args)
 	return !x->err && a->mode <= VFS_SHARE_BOTH && a->access <= VFS_SHARE_BOTH;
 }
 
-/* What follows the status of TEST_RES is not looked at. */
+/* TEST_RES carries the conflicting lock behind its status, which nobody here needs: it is skipped. */
 bool nlm_decode_res(struct xdr_in *x, void *args)
 {
 	struct nlm_res_args *a = args;

@@ -66,7 +66,7 @@ struct nlm_grants {
 	pthread_cond_t idle; /* no grant is running */
 	uint8_t key[crypto_shorthash_KEYBYTES];
 	struct grant_queue queue[QUEUES];
-	/* Those whose lock a local process has, oldest first, and by the waiter's number. */
+	/* Waiters for a lock that a local process has, oldest first; the number tells one waiter from another. */
 	TAILQ_HEAD(, nlm_grant) retries;
 	LIST_HEAD(, nlm_grant) by_waiter[QUEUES];
 	LIST_HEAD(, nlm_grant) by_id[QUEUES]; /* those of messages, by the first byte of the id */

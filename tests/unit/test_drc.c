@@ -285,7 +285,7 @@ Test(drc, a_reused_xid_with_other_arguments_or_another_user_is_another_call)
 	end();
 }
 
-/* What went under TLS does not go in plain text to whoever sends the same call. */
+/* A reply that went under TLS is not sent in plain text to a connection that repeats the call. */
 Test(drc, the_protection_of_the_connection_matters)
 {
 	make(64);

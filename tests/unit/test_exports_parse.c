@@ -440,7 +440,7 @@ static const char *rights(const struct exp_client *c)
 	return text;
 }
 
-/* As the kernel's server has it: a list with a sec= of its own is not extended. */
+/* A gss/ line adds its flavour to lists without a sec= of their own only, as in the kernel's server. */
 Test(exports_parse, gss_lines_join_the_others)
 {
 	struct cfg_diags diags;

@@ -47,7 +47,7 @@ Test(nlm_room, a_host_leaves_as_much_as_it_has)
 	cr_expect_eq(fill(&r, v4(2)), 25);
 	cr_expect_gt(fill(&r, v4(3)), 0);
 	cr_expect_leq(r.used, MAX);
-	/* What a host gives back is for all. */
+	/* Memory that one host gives back may be taken by every other. */
 	nlm_room_change(&r, v4(1), 0, 500);
 	cr_expect_gt(fill(&r, v4(2)), 0);
 	for (uint8_t i = 1; i <= 3; i++) {
