@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The server of tests/unit/nfs3_fixture.h on real directories, for fuzz targets that send whole
- * calls. The server is made anew now and then, so that files left by inputs do not pile up. Needs
- * root; without, inputs are ignored.
+ * calls. The directories are on a small tmpfs in a mount namespace of this process. The server is made
+ * anew now and then, so that files left by inputs do not pile up. Needs root; without, inputs are
+ * ignored.
  */
 #ifndef RN_TESTS_FUZZ_REAL_DIRS_H
 #define RN_TESTS_FUZZ_REAL_DIRS_H

@@ -216,12 +216,14 @@ static const char *start_vfs(struct fixture *f)
 		.handle_mac = true,
 		.write_verifier = 0x1122334455667788,
 	};
+	const char *tmp = getenv("TMPDIR");
 	const char *why = "vfs";
 
 	if (vfs_new(&cfg, &f->vfs) < 0)
 		return "vfs_new failed";
 	for (unsigned i = 0; i < FIX_EXPORTS; i++) {
-		snprintf(f->dir[i], sizeof(f->dir[i]), "/tmp/ringnfs-test-XXXXXX");
+		snprintf(f->dir[i], sizeof(f->dir[i]), "%s/ringnfs-test-XXXXXX",
+			 tmp ? tmp : "/tmp");
 		if (!mkdtemp(f->dir[i]) || chmod(f->dir[i], 0755) < 0)
 			return "no temporary directory";
 		if (vfs_export_open(
