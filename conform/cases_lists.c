@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Invalid chunk lists: marks, counts, positions, memory. RFC 8166 sections 3.4.5, 4.3, 4.5. */
 #include <string.h>
+#include <time.h>
 
 #include "conform/call.h"
 #include "conform/check.h"
@@ -311,14 +312,19 @@ static struct cf_call *hopeless(struct cf_test *t, enum again kind, const struct
 	}
 }
 
+/* Connections that the call may break before the case gives up. */
+#define AGAIN_TRIES 6
+#define AGAIN_PAUSE_NS 50000000L
+
 /*
  * The call breaks its connection and is sent again on the next one, as clients do. An iWARP device
  * does not tell the server why the peer ended the stream. The server may thus need one more try to
- * recognize a bad Read, and never recognizes a bad Write.
+ * recognize a bad Read, and never recognizes a bad Write. The server may also hear of the end of a
+ * connection later than the client, so each further try waits for longer.
  */
 static void chunk_again(struct cf_test *t)
 {
-	unsigned chances = t->conn->is_siw ? 2 : 1;
+	struct timespec pause = { 0, AGAIN_PAUSE_NS };
 	struct cf_fh fh;
 
 	if (t->conn->is_siw && (t->arg == WRITE_AGAIN || t->arg == REPLY_AGAIN)) {
@@ -332,8 +338,15 @@ static void chunk_again(struct cf_test *t)
 	if (!cf3_make_file(t, "lists", 8192, &fh))
 		return;
 	struct cf_call *c = hopeless(t, t->arg, &fh);
-	for (; chances; chances--) {
-		if (!cf_refused_or_closed(t, c) || !cf_reopen(t))
+	bool closed = true;
+	for (unsigned i = 0; closed && i < AGAIN_TRIES; i++) {
+		if (!cf_refused_or_closed(t, c))
+			return;
+		closed = t->conn->closed;
+		if (i > 0)
+			nanosleep(&pause, NULL);
+		pause.tv_nsec += (long)i * AGAIN_PAUSE_NS;
+		if (!cf_reopen(t))
 			return;
 	}
 	struct cf_reply *r = cf_refused(t, c) ? cf_ask(t, cf3_null(t)) : NULL;
