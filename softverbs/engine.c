@@ -33,12 +33,19 @@ static void wake(struct sv_engine *e)
 	(void)!write(e->wake_fd, &one, sizeof(one));
 }
 
-static void drain_wake(struct sv_watch *w, uint32_t events)
+/* Called by the engine's thread only. A polling thread that took the wake-up would leave the engine's
+ * thread asleep, without a look at the timers. */
+static void drain_wake(struct sv_engine *e)
 {
 	uint64_t n;
 
+	(void)!read(e->wake_fd, &n, sizeof(n));
+}
+
+static void on_wake(struct sv_watch *w, uint32_t events)
+{
+	(void)w;
 	(void)events;
-	(void)!read(w->fd, &n, sizeof(n));
 }
 
 int sv_watch_add(struct sv_watch *w, uint32_t events)
@@ -136,6 +143,7 @@ static void back_off(struct sv_engine *e)
 	if (polled_lately(e))
 		ppoll(&p, 1, &ts, NULL);
 	atomic_store(&e->backing_off, false);
+	drain_wake(e);
 }
 
 /* Returns milliseconds until the next timer; -1 for none. Lock held. */
@@ -173,6 +181,7 @@ static void *engine_main(void *arg)
 		sv_unlock();
 		epoll_wait(e->epoll_fd, &ev, 1, timeout);
 		atomic_store(&e->wakes_at, 0);
+		drain_wake(e);
 	}
 	return NULL;
 }
@@ -195,7 +204,7 @@ int sv_engine_start(struct sv_engine *e)
 	e->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (e->epoll_fd < 0 || e->wake_fd < 0)
 		return -errno;
-	e->wake = (struct sv_watch){ .fd = e->wake_fd, .fn = drain_wake };
+	e->wake = (struct sv_watch){ .fd = e->wake_fd, .fn = on_wake };
 	int err = sv_watch_add(&e->wake, EPOLLIN);
 	if (!err)
 		err = start_thread(e);
