@@ -63,6 +63,7 @@ static int start_gss(const struct programs_config *cfg, struct programs *p, stru
 		.keytab = set->keytab && set->keytab[0] ? set->keytab : NULL,
 		.principal = set->principal,
 		.max_contexts = (unsigned)set->max_contexts,
+		.budget = cfg->budget,
 		.log = log,
 	};
 	const char *keytab = gss.keytab ? gss.keytab : "the system's keytab";

@@ -35,6 +35,7 @@
 #include "daemon/usage.h"
 #include "daemon/trace.h"
 #include "daemon/workers.h"
+#include "gss/gss.h"
 #include "nfs3/nfs3_server.h"
 #include "nfs4/nfs4_server.h"
 #include "lib/clock.h"
@@ -553,6 +554,7 @@ static void stop_asking(struct server *s)
 {
 	if (s->askers)
 		askers_close(s->askers);
+	gss_close(s->programs.gss);
 	if (s->parked)
 		parked_close(s->parked);
 }

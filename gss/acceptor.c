@@ -5,18 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/clock.h"
+
 STAILQ_HEAD(job_list, gss_job);
 
 struct gss_acceptor {
 	pthread_mutex_t lock; /* guards the rest */
-	pthread_cond_t wake;
+	pthread_cond_t wake, ended;
 	struct job_list queue;
 	unsigned nqueued;
-	bool stopping;
-	unsigned nthreads;
-	pthread_t threads[GSS_THREADS];
-	/* Hosts whose jobs run now; all zeros: none. */
-	uint8_t running[GSS_THREADS][16];
+	bool closed;
+	unsigned nthreads; /* threads that have not ended */
+	struct gss_job *running[GSS_THREADS];
 	unsigned nrunning;
 };
 
@@ -30,7 +30,7 @@ static unsigned running_of(const struct gss_acceptor *a, const uint8_t host[16])
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < a->nrunning; i++)
-		n += is_host(a->running[i], host);
+		n += is_host(a->running[i]->host, host);
 	return n;
 }
 
@@ -48,18 +48,18 @@ static struct gss_job *take(struct gss_acceptor *a)
 		return NULL;
 	STAILQ_REMOVE(&a->queue, j, gss_job, link);
 	a->nqueued--;
-	memcpy(a->running[a->nrunning++], j->host, sizeof(j->host));
+	a->running[a->nrunning++] = j;
 	return j;
 }
 
 /* Under the lock. */
-static void ran(struct gss_acceptor *a, const uint8_t host[16])
+static void ran(struct gss_acceptor *a, const struct gss_job *job)
 {
 	unsigned i = 0;
 
-	while (i < a->nrunning && !is_host(a->running[i], host))
+	while (a->running[i] != job)
 		i++;
-	memcpy(a->running[i], a->running[--a->nrunning], sizeof(a->running[i]));
+	a->running[i] = a->running[--a->nrunning];
 	/* Jobs of the host may have been passed over. */
 	pthread_cond_broadcast(&a->wake);
 }
@@ -69,58 +69,113 @@ static void *acceptor_main(void *arg)
 	struct gss_acceptor *a = arg;
 
 	pthread_mutex_lock(&a->lock);
-	for (;;) {
+	while (!a->closed) {
 		struct gss_job *j = take(a);
-		uint8_t host[16];
 
-		if (!j && a->stopping && a->nqueued == 0)
-			break;
 		if (!j) {
 			pthread_cond_wait(&a->wake, &a->lock);
 			continue;
 		}
-		memcpy(host, j->host, sizeof(host));
 		pthread_mutex_unlock(&a->lock);
 		j->run(j);
 		pthread_mutex_lock(&a->lock);
-		ran(a, host);
+		ran(a, j);
+		pthread_mutex_unlock(&a->lock);
+		j->done(j);
+		pthread_mutex_lock(&a->lock);
 	}
+	a->nthreads--;
+	pthread_cond_signal(&a->ended);
 	pthread_mutex_unlock(&a->lock);
 	return NULL;
+}
+
+/* Threads are detached: one that hangs in the library is left behind by the end of the process. */
+static void start_threads(struct gss_acceptor *a)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	pthread_mutex_lock(&a->lock);
+	while (a->nthreads < GSS_THREADS && pthread_create(&thread, &attr, acceptor_main, a) == 0) {
+		pthread_setname_np(thread, "gss");
+		a->nthreads++;
+	}
+	pthread_mutex_unlock(&a->lock);
+	pthread_attr_destroy(&attr);
 }
 
 struct gss_acceptor *gss_acceptor_new(void)
 {
 	struct gss_acceptor *a = calloc(1, sizeof(*a));
+	pthread_condattr_t attr;
 
 	if (!a)
 		return NULL;
 	STAILQ_INIT(&a->queue);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_mutex_init(&a->lock, NULL);
-	pthread_cond_init(&a->wake, NULL);
-	while (a->nthreads < GSS_THREADS &&
-	       pthread_create(&a->threads[a->nthreads], NULL, acceptor_main, a) == 0)
-		pthread_setname_np(a->threads[a->nthreads++], "gss");
+	pthread_cond_init(&a->wake, &attr);
+	pthread_cond_init(&a->ended, &attr);
+	pthread_condattr_destroy(&attr);
+	start_threads(a);
 	if (a->nthreads == 0) {
-		gss_acceptor_free(a);
+		gss_acceptor_free(a, 0);
 		return NULL;
 	}
 	return a;
 }
 
-void gss_acceptor_free(struct gss_acceptor *a)
+static void abandon(struct gss_job *j)
 {
-	if (!a)
-		return;
+	j->abandoned = true;
+	if (j->abandon)
+		j->abandon(j);
+}
+
+void gss_acceptor_close(struct gss_acceptor *a)
+{
+	struct job_list left = STAILQ_HEAD_INITIALIZER(left);
+	struct gss_job *j;
+
 	pthread_mutex_lock(&a->lock);
-	a->stopping = true;
+	for (unsigned i = 0; !a->closed && i < a->nrunning; i++)
+		abandon(a->running[i]);
+	a->closed = true;
+	STAILQ_CONCAT(&left, &a->queue);
+	a->nqueued = 0;
 	pthread_cond_broadcast(&a->wake);
 	pthread_mutex_unlock(&a->lock);
-	for (unsigned i = 0; i < a->nthreads; i++)
-		pthread_join(a->threads[i], NULL);
+	while ((j = STAILQ_FIRST(&left))) {
+		STAILQ_REMOVE_HEAD(&left, link);
+		abandon(j);
+		j->done(j);
+	}
+}
+
+bool gss_acceptor_free(struct gss_acceptor *a, unsigned seconds)
+{
+	const struct timespec limit = rn_after_seconds(seconds);
+	int rc = 0;
+
+	if (!a)
+		return true;
+	gss_acceptor_close(a);
+	pthread_mutex_lock(&a->lock);
+	while (a->nthreads > 0 && !rc)
+		rc = pthread_cond_timedwait(&a->ended, &a->lock, &limit);
+	const bool all = a->nthreads == 0;
+	pthread_mutex_unlock(&a->lock);
+	if (!all)
+		return false;
 	pthread_cond_destroy(&a->wake);
+	pthread_cond_destroy(&a->ended);
 	pthread_mutex_destroy(&a->lock);
 	free(a);
+	return true;
 }
 
 bool gss_acceptor_submit(struct gss_acceptor *a, struct gss_job *job)
@@ -132,8 +187,9 @@ bool gss_acceptor_submit(struct gss_acceptor *a, struct gss_job *job)
 	pthread_mutex_lock(&a->lock);
 	STAILQ_FOREACH(j, &a->queue, link)
 	n += is_host(j->host, job->host);
-	ok = !a->stopping && n < GSS_HOST_JOBS && a->nqueued < GSS_JOBS;
+	ok = !a->closed && n < GSS_HOST_JOBS && a->nqueued < GSS_JOBS;
 	if (ok) {
+		job->abandoned = false;
 		STAILQ_INSERT_TAIL(&a->queue, job, link);
 		a->nqueued++;
 		pthread_cond_signal(&a->wake);

@@ -18,17 +18,27 @@
 
 struct gss_acceptor;
 
+/* The first three are set by the caller. */
 struct gss_job {
-	STAILQ_ENTRY(gss_job) link;
-	uint8_t host[16]; /* set by the caller: rpc_address_host() */
-	/* Called by one of the threads; the job is the callee's again. */
+	uint8_t host[16]; /* rpc_address_host() */
+	/* On one of the threads; may take long. */
 	void (*run)(struct gss_job *job);
+	/* Behind run, or without it if the job never ran. The job is the callee's again. */
+	void (*done)(struct gss_job *job);
+	/* Before done, once at most, if the server stops: nothing waits for the job any more. May be called
+	 * while run is under way; must not wait. NULL is allowed. */
+	void (*abandon)(struct gss_job *job);
+	bool abandoned; /* for done: the server stops, and abandon was called */
+	STAILQ_ENTRY(gss_job) link;
 };
 
 struct gss_acceptor *gss_acceptor_new(void); /* NULL: no memory, or no thread */
-/* Runs what is queued, and ends the threads. */
-void gss_acceptor_free(struct gss_acceptor *a);
-/* False: the host has too many there, or all have. Any thread. */
+/* Abandons every job, and takes no more. Jobs that run go on. */
+void gss_acceptor_close(struct gss_acceptor *a);
+/* Closes, and waits for the threads, at most for seconds. False: one is still in its job; what it uses must stay, and a
+ * too. */
+bool gss_acceptor_free(struct gss_acceptor *a, unsigned seconds);
+/* False: the host has too many there, or all have, or it is closed. Any thread. */
 bool gss_acceptor_submit(struct gss_acceptor *a, struct gss_job *job);
 
 #endif

@@ -11,6 +11,7 @@
 
 #include "lib/clock.h"
 #include "lib/util.h"
+#include "rpc/address.h"
 #include "rpc/worker.h"
 
 /* Longer arguments are not unwrapped on an event thread, which others wait for. */
@@ -26,22 +27,26 @@ void gss_release_call(struct rpc_request *req)
 	free(c);
 }
 
-static bool verifier_is_right(struct gss_context *x, const struct rpc_request *req)
+/* RPC_SECURE_CALL if it is. An event thread does not wait for other threads' calls of the library. */
+static enum rpc_secure_verdict check_verifier(struct gss_context *x, const struct rpc_request *req)
 {
 	const struct rpc_call *call = &req->call;
 	uint8_t header[SIGNED_MOST];
 	struct gss_mech_piece piece = { header, call->signed_len };
+	struct gss_mech_ctx *mech;
 	struct xdr_in in;
 	bool right;
 
 	if (call->signed_len > sizeof(header))
-		return false;
+		return RPC_SECURE_REFUSE;
 	xdr_in_init(&in, req->seg, req->nseg, NULL);
 	xdr_get_fixed(&in, header, (uint32_t)call->signed_len);
-	pthread_mutex_lock(&x->lock);
-	right = !in.err && gss_mech_verify(x->mech, &piece, 1, call->verf, call->verf_len);
-	pthread_mutex_unlock(&x->lock);
-	return right;
+	mech = rpc_is_prompt(req) ? gss_copies_try(&x->copies) : gss_copies_take(&x->copies);
+	if (!mech)
+		return RPC_SECURE_MOVE;
+	right = !in.err && gss_mech_verify(mech, &piece, 1, call->verf, call->verf_len);
+	gss_copies_give(&x->copies, mech);
+	return right ? RPC_SECURE_CALL : RPC_SECURE_REFUSE;
 }
 
 static bool take_number(struct gss_context *x, uint32_t seq)
@@ -134,6 +139,7 @@ static bool take_integrity(struct rpc_request *req, const struct gss_call *c)
 	const size_t at = xdr_in_pos(&req->in);
 	const uint8_t *mic;
 	uint32_t mic_len, seq;
+	struct gss_mech_ctx *mech;
 	unsigned n;
 	bool right;
 
@@ -144,9 +150,9 @@ static bool take_integrity(struct rpc_request *req, const struct gss_call *c)
 	mic = xdr_get_opaque(&req->in, GSS_MECH_MIC_MAX, &mic_len);
 	if (req->in.err || seq != c->seq || !pieces_of(req, at, len, piece, &n))
 		return false;
-	pthread_mutex_lock(&c->context->lock);
-	right = gss_mech_verify(c->context->mech, piece, n, mic, mic_len);
-	pthread_mutex_unlock(&c->context->lock);
+	mech = gss_copies_take(&c->context->copies);
+	right = gss_mech_verify(mech, piece, n, mic, mic_len);
+	gss_copies_give(&c->context->copies, mech);
 	if (!right)
 		return false;
 	cut(req, at, len);
@@ -210,13 +216,13 @@ static void replace_call(struct rpc_request *req, const struct gss_mech_piece *p
 static bool take_privacy(struct rpc_request *req, const struct gss_call *c,
 			 const struct gss_mech_piece *token, struct rn_payload *own)
 {
+	struct gss_mech_ctx *mech = gss_copies_take(&c->context->copies);
 	struct gss_mech_piece plain;
 	uint32_t seq;
 	bool right;
 
-	pthread_mutex_lock(&c->context->lock);
-	right = gss_mech_unwrap(c->context->mech, token->base, token->len, &plain);
-	pthread_mutex_unlock(&c->context->lock);
+	right = gss_mech_unwrap(mech, token->base, token->len, &plain);
+	gss_copies_give(&c->context->copies, mech);
 	if (!right || plain.len < 4) {
 		rn_payload_put(own);
 		return false;
@@ -282,6 +288,14 @@ static enum rpc_secure_verdict destroy(struct gss *g, struct rpc_request *req, s
 	return RPC_SECURE_ANSWER;
 }
 
+static void have_copies(struct gss *g, struct gss_context *x, const struct rpc_request *req)
+{
+	uint8_t host[16];
+
+	rpc_address_host(&req->conn->peer, host);
+	gss_grow(g, x, host);
+}
+
 /* A call of an established context. */
 static enum rpc_secure_verdict in_context(struct gss *g, struct rpc_request *req,
 					  const struct gss_cred *cred, struct gss_context *x,
@@ -294,11 +308,15 @@ static enum rpc_secure_verdict in_context(struct gss *g, struct rpc_request *req
 		*stat = RPC_GSS_CTXPROBLEM;
 		return RPC_SECURE_REFUSE;
 	}
-	if (!verifier_is_right(x, req)) {
+	v = check_verifier(x, req);
+	if (v == RPC_SECURE_REFUSE) {
 		gss_count(&g->bad);
 		*stat = RPC_GSS_CREDPROBLEM;
-		return RPC_SECURE_REFUSE;
 	}
+	if (v != RPC_SECURE_CALL)
+		return v;
+	if (gss_copies_crowded(&x->copies))
+		have_copies(g, x, req);
 	if (cred->seq >= GSS_SEQ_MAX) {
 		*stat = RPC_GSS_CTXPROBLEM;
 		return RPC_SECURE_REFUSE;

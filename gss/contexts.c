@@ -29,24 +29,28 @@ LIST_HEAD(host_bucket, gss_host);
 struct gss_contexts {
 	pthread_mutex_t lock; /* guards everything here, and the contexts' own links */
 	unsigned max, established, half;
+	unsigned grown_max, grown;
 	uint64_t evicted;
 	uint64_t (*now)(void);
 	uint8_t key[crypto_shorthash_KEYBYTES];
 	struct use_list used, half_made; /* least used, and oldest, first */
+	struct use_list by_growth;
 	struct bucket buckets[BUCKETS];
 	struct host_bucket hosts[HOST_BUCKETS];
 };
 
-struct gss_contexts *gss_contexts_new(unsigned max)
+struct gss_contexts *gss_contexts_new(unsigned max, unsigned grown)
 {
 	struct gss_contexts *t = sodium_init() < 0 ? NULL : calloc(1, sizeof(*t));
 
 	if (!t)
 		return NULL;
 	t->max = max;
+	t->grown_max = grown;
 	t->now = rn_now_ns;
 	TAILQ_INIT(&t->used);
 	TAILQ_INIT(&t->half_made);
+	TAILQ_INIT(&t->by_growth);
 	crypto_shorthash_keygen(t->key);
 	pthread_mutex_init(&t->lock, NULL);
 	return t;
@@ -67,7 +71,7 @@ struct gss_context *gss_context_new(struct gss_mech_ctx *mech)
 	}
 	atomic_init(&c->refs, 1);
 	pthread_mutex_init(&c->lock, NULL);
-	c->mech = mech;
+	gss_copies_init(&c->copies, mech);
 	return c;
 }
 
@@ -75,7 +79,7 @@ void gss_context_put(struct gss_context *c)
 {
 	if (!c || atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) > 1)
 		return;
-	gss_mech_ctx_free(c->mech);
+	gss_copies_fini(&c->copies);
 	rpc_principal_put(c->principal);
 	pthread_mutex_destroy(&c->lock);
 	free(c);
@@ -121,6 +125,15 @@ static void count(struct gss_contexts *t, const struct gss_context *c, unsigned 
 	*(c->established ? &c->host->established : &c->host->half) += n;
 }
 
+static void not_grown(struct gss_contexts *t, struct gss_context *c)
+{
+	if (!c->grown)
+		return;
+	TAILQ_REMOVE(&t->by_growth, c, by_growth);
+	c->grown = false;
+	t->grown--;
+}
+
 /* Under the lock. The table's reference is the caller's afterwards. */
 static void unlist(struct gss_contexts *t, struct gss_context *c)
 {
@@ -129,6 +142,7 @@ static void unlist(struct gss_contexts *t, struct gss_context *c)
 	LIST_REMOVE(c, of_bucket);
 	TAILQ_REMOVE(c->established ? &t->used : &t->half_made, c, by_use);
 	count(t, c, (unsigned)-1);
+	not_grown(t, c);
 	c->listed = false;
 	c->host = NULL;
 	if (h->established == 0 && h->half == 0) {
@@ -266,10 +280,47 @@ void gss_contexts_remove(struct gss_contexts *t, struct gss_context *c)
 		gss_context_put(c);
 }
 
+bool gss_contexts_may_grow(struct gss_contexts *t, struct gss_context *c)
+{
+	struct gss_context *oldest = NULL;
+	bool may;
+
+	pthread_mutex_lock(&t->lock);
+	const uint64_t now = t->now();
+
+	may = c->listed && c->established && t->grown_max > 0 &&
+	      (c->grown_ns == 0 || now > c->grown_ns + GSS_GROW_SECONDS * RN_NS_PER_SECOND);
+	if (may) {
+		c->grown_ns = now;
+		not_grown(t, c);
+		if (t->grown == t->grown_max) {
+			oldest = TAILQ_FIRST(&t->by_growth);
+			not_grown(t, oldest);
+			atomic_fetch_add_explicit(&oldest->refs, 1, memory_order_relaxed);
+		}
+		c->grown = true;
+		t->grown++;
+		TAILQ_INSERT_TAIL(&t->by_growth, c, by_growth);
+	}
+	pthread_mutex_unlock(&t->lock);
+	if (oldest)
+		gss_copies_shrink(&oldest->copies);
+	gss_context_put(oldest);
+	return may;
+}
+
+bool gss_contexts_is_grown(struct gss_contexts *t, struct gss_context *c)
+{
+	pthread_mutex_lock(&t->lock);
+	const bool grown = c->grown;
+	pthread_mutex_unlock(&t->lock);
+	return grown;
+}
+
 void gss_contexts_stats(struct gss_contexts *t, struct gss_contexts_stats *out)
 {
 	pthread_mutex_lock(&t->lock);
-	*out = (struct gss_contexts_stats){ t->established, t->half, t->evicted };
+	*out = (struct gss_contexts_stats){ t->established, t->half, t->grown, t->evicted };
 	pthread_mutex_unlock(&t->lock);
 }
 

@@ -6,6 +6,9 @@
  * host has GSS_HALF_HOST at most; the oldest go first, and established ones never for them. Of established ones the
  * least used go first, of the host with most. A host is an IPv4 address or an IPv6 /64. A context removed from the
  * table lives on with its references.
+ *
+ * Few contexts have copies (gss/copies.h) beside their first at a time: another that needs them takes those away of the
+ * one that has had them longest.
  */
 #ifndef RN_GSS_CONTEXTS_H
 #define RN_GSS_CONTEXTS_H
@@ -17,6 +20,7 @@
 #include <sys/queue.h>
 #include <sys/socket.h>
 
+#include "gss/copies.h"
 #include "gss/window.h"
 #include "gss/wire.h"
 
@@ -24,8 +28,8 @@
 #define GSS_HALF_HOST 4u
 #define GSS_HALF_SECONDS 30u /* age at which a half-made one is removed */
 #define GSS_IDLE_SECONDS 86400u
+#define GSS_GROW_SECONDS 10u
 
-struct gss_mech_ctx;
 struct gss_host;
 struct rpc_principal;
 
@@ -33,13 +37,14 @@ struct gss_context {
 	_Atomic unsigned refs;
 	uint8_t handle[GSS_HANDLE_SIZE];
 	bool established;
+	bool may_copy;			       /* gss_mech_may_copy() */
 	const struct rpc_principal *principal; /* a reference; NULL while half-made */
 	uint64_t ends_ns;		       /* CLOCK_MONOTONIC: the ticket's end */
 	uint32_t mic_len;		       /* bytes of its MICs */
 	size_t wrap_len;		       /* bytes that encryption adds, at most */
 
-	pthread_mutex_t lock; /* guards mech and window; held for one call of the library */
-	struct gss_mech_ctx *mech;
+	struct gss_copies copies;
+	pthread_mutex_t lock; /* guards window */
 	struct gss_window window;
 
 	/* For the table. */
@@ -48,12 +53,16 @@ struct gss_context {
 	struct gss_host *host;
 	uint64_t used_ns;
 	bool listed;
+	/* Established contexts with more than one copy, the one first that got them first. */
+	TAILQ_ENTRY(gss_context) by_growth;
+	bool grown;
+	uint64_t grown_ns; /* the last time that copies were made; 0: never */
 };
 
 struct gss_contexts;
 
-/* max: established ones. NULL: no memory. */
-struct gss_contexts *gss_contexts_new(unsigned max);
+/* max: established ones; grown: those of them with copies. NULL: no memory. */
+struct gss_contexts *gss_contexts_new(unsigned max, unsigned grown);
 /* No call may be under way. */
 void gss_contexts_free(struct gss_contexts *t);
 
@@ -69,8 +78,14 @@ struct gss_context *gss_contexts_find(struct gss_contexts *t, const uint8_t *han
 /* Does nothing if it has been removed. */
 void gss_contexts_remove(struct gss_contexts *t, struct gss_context *c);
 
+/* True if c may be given copies now: it is in the table, and has got none for GSS_GROW_SECONDS. It counts as having them
+ * from now on. */
+bool gss_contexts_may_grow(struct gss_contexts *t, struct gss_context *c);
+/* False: another took its place, or it is not in the table any more. */
+bool gss_contexts_is_grown(struct gss_contexts *t, struct gss_context *c);
+
 struct gss_contexts_stats {
-	unsigned established, half;
+	unsigned established, half, grown;
 	uint64_t evicted;
 };
 void gss_contexts_stats(struct gss_contexts *t, struct gss_contexts_stats *out);

@@ -15,13 +15,15 @@
 struct establishing {
 	struct gss_job job;
 	struct gss *g;
-	struct rpc_request *req;
+	struct rpc_request *req; /* not to be used once the job is abandoned */
 	struct gss_mech_cred *cred;
 	struct gss_context *half; /* CONTINUE_INIT: the context so far; else NULL */
 	uint8_t *token;
 	uint32_t token_len;
+	size_t charged; /* bytes of g->tokens */
 	/* Results. */
 	struct gss_context *context;
+	bool ok;   /* of run() */
 	bool made; /* the context is in the table */
 	struct gss_mech_step step;
 };
@@ -34,6 +36,7 @@ static void establishing_free(struct establishing *e)
 	rpc_principal_put(e->step.principal);
 	free(e->step.token);
 	free(e->token);
+	rn_budget_give(&e->g->tokens, e->charged);
 	free(e);
 }
 
@@ -49,15 +52,16 @@ static void say_failure(struct establishing *e)
 }
 
 /* Sizes that answers of the context grow by. False: the library failed. */
-static bool measure(struct gss_context *x)
+static bool measure(struct gss_context *x, struct gss_mech_ctx *mech)
 {
 	static const uint8_t word[4];
 	uint8_t mic[GSS_MECH_MIC_MAX];
 	size_t before, behind, others[2];
 
-	x->mic_len = gss_mech_sign(x->mech, word, sizeof(word), mic);
-	if (x->mic_len == 0 || !gss_mech_wrap_sizes(x->mech, 8, &before, &behind) ||
-	    !gss_mech_wrap_sizes(x->mech, 12, &others[0], &others[1]))
+	x->may_copy = gss_mech_may_copy(mech);
+	x->mic_len = gss_mech_sign(mech, word, sizeof(word), mic);
+	if (x->mic_len == 0 || !gss_mech_wrap_sizes(mech, 8, &before, &behind) ||
+	    !gss_mech_wrap_sizes(mech, 12, &others[0], &others[1]))
 		return false;
 	/*
 	 * Exact, since clients offer memory for exactly as much over RDMA. Old ciphers alone pad, to blocks of eight.
@@ -77,28 +81,44 @@ static void run(struct gss_job *job)
 	struct gss_mech_ctx *mech = NULL;
 	bool ok;
 
-	if (e->half) {
-		/* Two tokens for one half-made context at a time: the second finds it gone, and fails. */
-		pthread_mutex_lock(&e->half->lock);
-		mech = e->half->mech;
-		e->half->mech = NULL;
-		pthread_mutex_unlock(&e->half->lock);
-	}
+	/* Two tokens for one half-made context at a time: the second finds it gone, and fails. */
+	if (e->half)
+		mech = gss_copies_steal(&e->half->copies);
 	ok = (!e->half || mech) &&
 	     gss_mech_accept(e->cred, &mech, e->token, e->token_len, &e->step);
 	if (ok)
 		e->context = gss_context_new(mech);
-	ok = e->context && (!e->step.complete || measure(e->context));
+	ok = e->context && (!e->step.complete || measure(e->context, mech));
 	if (ok && e->step.complete) {
 		e->context->established = true;
 		e->context->principal = e->step.principal;
 		e->step.principal = NULL;
 		e->context->ends_ns = rn_now_ns() + e->step.lifetime * RN_NS_PER_SECOND;
 	}
-	e->made = ok && gss_contexts_add(e->g->contexts, e->context, &e->req->conn->peer);
-	if (!e->made && e->step.major >> 16 == 0)
-		e->step.major = 13u << 16; /* GSS_S_FAILURE */
-	rpc_requeue(e->req, finish);
+	e->ok = ok;
+}
+
+/* On the thread of run(), or on that which stops the server. */
+static void done(struct gss_job *job)
+{
+	struct establishing *e = rn_container_of(job, struct establishing, job);
+
+	if (job->abandoned)
+		establishing_free(e);
+	else
+		rpc_requeue(e->req, finish);
+}
+
+/* On the request's worker. */
+static void fail(struct rpc_request *req)
+{
+	req->op = NULL;
+	rpc_secure_end(req, RPC_SECURE_FAILED, RPC_AUTH_OK);
+}
+
+static void let_go(struct gss_job *job)
+{
+	rpc_requeue(rn_container_of(job, struct establishing, job)->req, fail);
 }
 
 /* The reply with its verifier, which signs the size of the window when the context is complete. */
@@ -110,9 +130,10 @@ static bool put_reply(struct rpc_request *req, const struct establishing *e)
 	uint32_t mic_len = 0;
 
 	if (e->made && e->context->established) {
-		pthread_mutex_lock(&e->context->lock);
-		mic_len = gss_mech_sign(e->context->mech, window, sizeof(window), mic);
-		pthread_mutex_unlock(&e->context->lock);
+		struct gss_mech_ctx *mech = gss_copies_take(&e->context->copies);
+
+		mic_len = gss_mech_sign(mech, window, sizeof(window), mic);
+		gss_copies_give(&e->context->copies, mech);
 	}
 	xdr_out_init(out, req->head->data, req->head->size);
 	xdr_put_u32(out, req->call.xid);
@@ -136,6 +157,9 @@ static void finish(struct rpc_request *req)
 	bool ok;
 
 	req->op = NULL;
+	e->made = e->ok && gss_contexts_add(e->g->contexts, e->context, &req->conn->peer);
+	if (!e->made && e->step.major >> 16 == 0)
+		e->step.major = 13u << 16; /* GSS_S_FAILURE */
 	if (e->half)
 		gss_contexts_remove(e->g->contexts, e->half);
 	if (!e->made)
@@ -146,16 +170,20 @@ static void finish(struct rpc_request *req)
 	rpc_secure_end(req, ok ? RPC_SECURE_ANSWER : RPC_SECURE_FAILED, RPC_AUTH_OK);
 }
 
-static bool take_token(struct rpc_request *req, struct establishing *e)
+/* RPC_SECURE_PENDING if the token was copied, else the verdict. */
+static enum rpc_secure_verdict take_token(struct rpc_request *req, struct establishing *e)
 {
 	e->token_len = xdr_get_u32(&req->in);
 	if (req->in.err || e->token_len > TOKEN_MOST || e->token_len > req->in.left)
-		return false;
+		return RPC_SECURE_GARBAGE;
+	if (!rn_budget_take(&e->g->tokens, sizeof(*e) + e->token_len))
+		return RPC_SECURE_AGAIN;
+	e->charged = sizeof(*e) + e->token_len;
 	e->token = malloc(e->token_len + 1u);
 	if (!e->token)
-		return false;
+		return RPC_SECURE_AGAIN;
 	xdr_get_fixed(&req->in, e->token, e->token_len);
-	return !req->in.err;
+	return req->in.err ? RPC_SECURE_GARBAGE : RPC_SECURE_PENDING;
 }
 
 static struct gss_mech_cred *keys_of(struct gss *g)
@@ -172,29 +200,30 @@ enum rpc_secure_verdict gss_establish(struct gss *g, struct rpc_request *req,
 				      const struct gss_cred *cred)
 {
 	struct establishing *e = calloc(1, sizeof(*e));
+	enum rpc_secure_verdict v;
 
 	if (!e)
 		return RPC_SECURE_AGAIN;
 	e->g = g;
 	e->req = req;
 	e->job.run = run;
+	e->job.done = done;
+	e->job.abandon = let_go;
 	e->cred = keys_of(g);
 	rpc_address_host(&req->conn->peer, e->job.host);
-	if (!take_token(req, e)) {
-		establishing_free(e);
-		return RPC_SECURE_GARBAGE;
-	}
-	if (cred->proc == GSS_CONTINUE_INIT) {
+	v = take_token(req, e);
+	if (v == RPC_SECURE_PENDING && cred->proc == GSS_CONTINUE_INIT) {
 		e->half = gss_contexts_find(g->contexts, cred->handle, cred->handle_len);
-		if (!e->half || e->half->established) {
-			establishing_free(e);
-			return RPC_SECURE_GARBAGE;
-		}
+		if (!e->half || e->half->established)
+			v = RPC_SECURE_GARBAGE;
 	}
-	req->op = e;
-	if (gss_acceptor_submit(g->acceptor, &e->job))
-		return RPC_SECURE_PENDING;
-	req->op = NULL;
+	if (v == RPC_SECURE_PENDING) {
+		req->op = e;
+		if (gss_acceptor_submit(g->acceptor, &e->job))
+			return v;
+		req->op = NULL;
+		v = RPC_SECURE_AGAIN;
+	}
 	establishing_free(e);
-	return RPC_SECURE_AGAIN;
+	return v;
 }

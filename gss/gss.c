@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 _Static_assert(GSS_WHY == GSS_MECH_WHY, "the library's words are passed on");
 
@@ -11,6 +12,29 @@ static const struct rpc_security security = {
 	.protect = gss_protect_reply,
 	.release = gss_release_call,
 };
+
+#define LEAVING_SECONDS 5u /* longest wait for the library when the server stops */
+
+/* False: the budget has not that much. */
+static bool set_aside(struct gss *g)
+{
+	const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	struct gss_memory *m = &g->memory;
+
+	gss_memory_divide(g->cfg.budget->max, g->cfg.max_contexts, cpus > 0 ? (unsigned)cpus : 1,
+			  m);
+	if (!rn_budget_take(g->cfg.budget, m->bytes)) {
+		m->bytes = 0;
+		return false;
+	}
+	if (m->contexts < g->cfg.max_contexts)
+		rn_info(g->cfg.log,
+			"server.memory_max has room for %u Kerberos contexts, not for the %u of "
+			"gss.max_contexts",
+			m->contexts, g->cfg.max_contexts);
+	rn_budget_init(&g->tokens, m->tokens);
+	return true;
+}
 
 int gss_new(const struct gss_config *cfg, struct gss **out, char why[GSS_WHY])
 {
@@ -27,7 +51,8 @@ int gss_new(const struct gss_config *cfg, struct gss **out, char why[GSS_WHY])
 	}
 	pthread_mutex_init(&g->lock, NULL);
 	rn_log_hosts_init(&g->said);
-	g->contexts = gss_contexts_new(cfg->max_contexts);
+	if (set_aside(g))
+		g->contexts = gss_contexts_new(g->memory.contexts, g->memory.grown);
 	g->acceptor = g->contexts ? gss_acceptor_new() : NULL;
 	if (!g->acceptor) {
 		gss_free(g);
@@ -37,11 +62,19 @@ int gss_new(const struct gss_config *cfg, struct gss **out, char why[GSS_WHY])
 	return 0;
 }
 
+void gss_close(struct gss *g)
+{
+	if (g)
+		gss_acceptor_close(g->acceptor);
+}
+
 void gss_free(struct gss *g)
 {
 	if (!g)
 		return;
-	gss_acceptor_free(g->acceptor);
+	rn_budget_give(g->cfg.budget, g->memory.bytes);
+	if (!gss_acceptor_free(g->acceptor, LEAVING_SECONDS))
+		return;
 	gss_contexts_free(g->contexts);
 	gss_mech_cred_put(g->cred);
 	rn_log_hosts_fini(&g->said);
@@ -78,6 +111,8 @@ void gss_stats(struct gss *g, struct gss_stats *out)
 	*out = (struct gss_stats){
 		.contexts = of.established,
 		.half_made = of.half,
+		.grown = of.grown,
+		.places = g->memory.contexts,
 		.evicted = of.evicted,
 		.accepted = g->accepted,
 		.refused = g->refused,

@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+#include "lib/budget.h"
 #include "lib/log.h"
 #include "rpc/program.h"
 
@@ -17,6 +18,7 @@ struct gss_config {
 	const char *keytab;    /* NULL: the system's */
 	const char *principal; /* as gss_mech_cred_new() has it */
 	unsigned max_contexts;
+	struct rn_budget *budget; /* a part of it is set aside; must outlive the server */
 	const struct rn_logger *log;
 };
 
@@ -24,7 +26,10 @@ struct gss_config {
 
 /* 0; -EACCES: there is no key to serve with, and why says what the library says; -ENOMEM. */
 int gss_new(const struct gss_config *cfg, struct gss **out, char why[GSS_WHY]);
-/* Its threads end; calls that wait for them end before. No call may be under way. NULL is allowed. */
+/* Answers calls that wait for its threads, and takes no more new contexts: the server stops. NULL is allowed. */
+void gss_close(struct gss *g);
+/* Waits a few seconds for its threads. Memory that one uses which hangs in the library is freed by the end of the process.
+ * No call may be under way. NULL is allowed. */
 void gss_free(struct gss *g);
 /* Reads the keytab again, which new contexts are accepted with. 0, or -EACCES: the old keys stay in use. */
 int gss_reload(struct gss *g, char why[GSS_WHY]);
@@ -33,6 +38,7 @@ int gss_reload(struct gss *g, char why[GSS_WHY]);
 void gss_secure(struct gss *g, struct rpc_server *server);
 
 struct gss_stats {
+	uint64_t grown, places; /* contexts with copies now, and room for contexts */
 	uint64_t contexts, half_made,
 		evicted; /* contexts now, unfinished ones now, contexts removed for others */
 	uint64_t accepted, refused; /* contexts established, and failed, since the start */

@@ -9,10 +9,13 @@
 #include "gss/contexts.h"
 #include "gss/gss.h"
 #include "gss/mech.h"
+#include "gss/memory.h"
 #include "lib/log_hosts.h"
 
 struct gss {
 	struct gss_config cfg;
+	struct gss_memory memory;
+	struct rn_budget tokens; /* of memory.tokens bytes */
 	struct gss_contexts *contexts;
 	struct gss_acceptor *acceptor;
 	pthread_mutex_t lock; /* guards cred */
@@ -38,6 +41,9 @@ bool gss_protect_reply(struct rpc_request *req);
 /* gss/establish.c: INIT and CONTINUE_INIT, whose token is next in req->in. */
 enum rpc_secure_verdict gss_establish(struct gss *g, struct rpc_request *req,
 				      const struct gss_cred *cred);
+
+/* gss/grow.c: has copies made of a context, for a call of that host. */
+void gss_grow(struct gss *g, struct gss_context *x, const uint8_t host[16]);
 
 static inline void gss_count(_Atomic uint64_t *what)
 {

@@ -17,6 +17,7 @@ struct gss_mech_cred {
 struct gss_mech_ctx {
 	gss_ctx_id_t id;
 	size_t mic_len; /* of the last MIC that was made; 0: none was */
+	bool numbered;	/* the client looks at its tokens' numbers */
 };
 
 /* The library's words for both parts of a status. */
@@ -120,7 +121,7 @@ bool gss_mech_accept(struct gss_mech_cred *c, struct gss_mech_ctx **ctx, const u
 	gss_buffer_desc in = { len, (void *)(uintptr_t)token }, answer = GSS_C_EMPTY_BUFFER;
 	struct gss_mech_ctx *x = *ctx ? *ctx : calloc(1, sizeof(*x));
 	gss_name_t name = GSS_C_NO_NAME;
-	OM_uint32 minor = 0, ignored;
+	OM_uint32 minor = 0, ignored, flags = 0;
 	gss_OID mech = GSS_C_NO_OID;
 
 	memset(out, 0, sizeof(*out));
@@ -130,9 +131,10 @@ bool gss_mech_accept(struct gss_mech_cred *c, struct gss_mech_ctx **ctx, const u
 		return false;
 	}
 	out->major = gss_accept_sec_context(&minor, &x->id, c->id, &in, GSS_C_NO_CHANNEL_BINDINGS,
-					    &name, &mech, &answer, NULL, &out->lifetime, NULL);
+					    &name, &mech, &answer, &flags, &out->lifetime, NULL);
 	out->minor = minor;
 	out->complete = out->major == GSS_S_COMPLETE;
+	x->numbered = flags & (GSS_C_REPLAY_FLAG | GSS_C_SEQUENCE_FLAG);
 	copy_token(&answer, out);
 	gss_release_buffer(&ignored, &answer);
 	if (out->complete)
@@ -161,6 +163,48 @@ void gss_mech_ctx_free(struct gss_mech_ctx *ctx)
 		return;
 	gss_delete_sec_context(&minor, &ctx->id, GSS_C_NO_BUFFER);
 	free(ctx);
+}
+
+bool gss_mech_may_copy(const struct gss_mech_ctx *ctx)
+{
+	return !ctx->numbered;
+}
+
+static struct gss_mech_ctx *import(gss_buffer_desc *from, const struct gss_mech_ctx *like)
+{
+	struct gss_mech_ctx *x = calloc(1, sizeof(*x));
+	OM_uint32 minor;
+
+	if (!x)
+		return NULL;
+	x->mic_len = like->mic_len;
+	x->numbered = like->numbered;
+	if (GSS_ERROR(gss_import_sec_context(&minor, from, &x->id))) {
+		free(x);
+		return NULL;
+	}
+	return x;
+}
+
+bool gss_mech_ctx_copy(struct gss_mech_ctx *ctx, struct gss_mech_ctx **out, unsigned want,
+		       unsigned *n)
+{
+	gss_buffer_desc keys = GSS_C_EMPTY_BUFFER;
+	OM_uint32 minor, major;
+
+	*n = 0;
+	if (want == 0)
+		return true;
+	/* The library's context is gone after this, and the first import is in its place. */
+	major = gss_export_sec_context(&minor, &ctx->id, &keys);
+	if (!GSS_ERROR(major))
+		major = gss_import_sec_context(&minor, &keys, &ctx->id);
+	while (!GSS_ERROR(major) && *n < want && (out[*n] = import(&keys, ctx)))
+		++*n;
+	if (keys.value)
+		explicit_bzero(keys.value, keys.length);
+	gss_release_buffer(&minor, &keys);
+	return !GSS_ERROR(major);
 }
 
 static bool verify_whole(struct gss_mech_ctx *ctx, const struct gss_mech_piece *piece,

@@ -42,7 +42,16 @@ struct gss_mech_step {
  * context goes on or is complete; false: it has failed, and *ctx is NULL. */
 bool gss_mech_accept(struct gss_mech_cred *c, struct gss_mech_ctx **ctx, const uint8_t *token,
 		     size_t len, struct gss_mech_step *out);
-void gss_mech_ctx_free(struct gss_mech_ctx *ctx);
+void gss_mech_ctx_free(struct gss_mech_ctx *ctx); /* NULL is allowed */
+
+/* False: the client asked for detection of replays by the library. Copies would give it tokens with the same number. */
+bool gss_mech_may_copy(const struct gss_mech_ctx *ctx);
+/*
+ * Makes `want` more contexts with the same keys; *n: how many there are. Takes about 10 us for each, and may wait for
+ * the disk. False: the library failed, and ctx is of no use any more.
+ */
+bool gss_mech_ctx_copy(struct gss_mech_ctx *ctx, struct gss_mech_ctx **out, unsigned want,
+		       unsigned *n);
 
 struct gss_mech_piece {
 	uint8_t *base;

@@ -36,10 +36,12 @@ struct mic {
 
 static void sign(struct gss_context *x, const uint8_t *msg, size_t len, struct mic *out)
 {
+	struct gss_mech_ctx *mech;
+
 	memset(out, 0, sizeof(*out));
-	pthread_mutex_lock(&x->lock);
-	out->len = gss_mech_sign(x->mech, msg, len, out->bytes);
-	pthread_mutex_unlock(&x->lock);
+	mech = gss_copies_take(&x->copies);
+	out->len = gss_mech_sign(mech, msg, len, out->bytes);
+	gss_copies_give(&x->copies, mech);
 }
 
 static size_t padded(size_t len)
@@ -218,18 +220,18 @@ static bool wrap_privacy(struct rpc_request *req, const struct gss_call *c, cons
 {
 	struct gss_context *x = c->context;
 	const size_t len = 4 + xdr_out_total(&req->out) - RESULTS_AT;
+	struct gss_mech_ctx *mech = gss_copies_take(&x->copies);
 	size_t before, behind, token;
 	struct wrapping w;
 	bool ok;
 
-	pthread_mutex_lock(&x->lock);
-	ok = gss_mech_wrap_sizes(x->mech, len, &before, &behind);
-	pthread_mutex_unlock(&x->lock);
-	if (!ok || before + behind > x->wrap_len || !lay_out(req, m, before, behind + 3, &w))
+	ok = gss_mech_wrap_sizes(mech, len, &before, &behind);
+	if (!ok || before + behind > x->wrap_len || !lay_out(req, m, before, behind + 3, &w)) {
+		gss_copies_give(&x->copies, mech);
 		return false;
-	pthread_mutex_lock(&x->lock);
-	ok = gss_mech_wrap(x->mech, w.body, w.body_len, before, behind);
-	pthread_mutex_unlock(&x->lock);
+	}
+	ok = gss_mech_wrap(mech, w.body, w.body_len, before, behind);
+	gss_copies_give(&x->copies, mech);
 	if (!ok) {
 		wrapping_free(&w);
 		return false;

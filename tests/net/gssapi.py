@@ -71,7 +71,8 @@ def _check(what, major, minor):
 class Context:
     """An initiator's context; cache: path of the user's credentials. Feed step() with the acceptor's tokens."""
 
-    def __init__(self, cache, service="nfs@localhost"):
+    def __init__(self, cache, service="nfs@localhost", flags=MUTUAL | REPLAY | SEQUENCE):
+        self.flags = flags
         self.ctx, self.cred, self.name = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
         self.complete = False
         minor = ctypes.c_uint32()
@@ -87,7 +88,7 @@ class Context:
         minor, out, given = ctypes.c_uint32(), Buffer(), Buffer.of(token)
         major = _check("gss_init_sec_context", _lib().gss_init_sec_context(
             ctypes.byref(minor), self.cred, ctypes.byref(self.ctx), self.name, ctypes.byref(KRB5),
-            ctypes.c_uint32(MUTUAL | REPLAY | SEQUENCE), 0, None, ctypes.byref(given), None, ctypes.byref(out), None, None), minor.value)
+            ctypes.c_uint32(self.flags), 0, None, ctypes.byref(given), None, ctypes.byref(out), None, None), minor.value)
         self.complete = not major & CONTINUE_NEEDED
         return out.take()
 

@@ -17,8 +17,8 @@ GSS = 6
 class Session:
     """A context for a user's credentials. Made over a connection, usable on others."""
 
-    def __init__(self, conn, cache, service="nfs@localhost", prog=r.NFS, vers=3):
-        self.context, self.handle, self.seq = gssapi.Context(cache, service), b"", 0
+    def __init__(self, conn, cache, service="nfs@localhost", prog=r.NFS, vers=3, **context):
+        self.context, self.handle, self.seq = gssapi.Context(cache, service, **context), b"", 0
         self.prog, self.vers = prog, vers
         token, proc = self.context.step(), INIT
         while True:

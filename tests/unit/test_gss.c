@@ -3,9 +3,12 @@
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <string.h>
 
+#include "gss/acceptor.h"
 #include "gss/contexts.h"
+#include "gss/memory.h"
 #include "gss/window.h"
 #include "gss/wire.h"
 #include "lib/clock.h"
@@ -30,7 +33,7 @@ static struct sockaddr_storage peer(uint32_t n)
 
 static struct gss_contexts *table(unsigned max)
 {
-	struct gss_contexts *t = gss_contexts_new(max);
+	struct gss_contexts *t = gss_contexts_new(max, 2);
 
 	cr_assert_not_null(t);
 	clock_ns = RN_NS_PER_SECOND;
@@ -221,4 +224,176 @@ Test(gss, old_ones_are_swept)
 	cr_expect_eq(stats(t).half, 0);
 	cr_expect_not(has(t, ended));
 	gss_contexts_free(t);
+}
+
+static struct gss_context *find(struct gss_contexts *t, const uint8_t handle[GSS_HANDLE_SIZE])
+{
+	struct gss_context *c = gss_contexts_find(t, handle, GSS_HANDLE_SIZE);
+
+	cr_assert_not_null(c);
+	return c;
+}
+
+/* The table has room for two contexts with copies. */
+Test(gss, few_contexts_have_copies)
+{
+	struct gss_contexts *t = table(10);
+	uint8_t handle[GSS_HANDLE_SIZE];
+	struct gss_context *c[3];
+
+	for (unsigned i = 0; i < 3; i++) {
+		add(t, 1, true, handle);
+		c[i] = find(t, handle);
+	}
+	cr_expect(gss_contexts_may_grow(t, c[0]));
+	cr_expect_not(gss_contexts_may_grow(t, c[0]), "again at once");
+	cr_expect(gss_contexts_may_grow(t, c[1]));
+	cr_expect_eq(stats(t).grown, 2);
+	cr_expect(gss_contexts_may_grow(t, c[2]));
+	cr_expect_eq(stats(t).grown, 2);
+	cr_expect_not(gss_contexts_is_grown(t, c[0]), "the first one gives way");
+	cr_expect(gss_contexts_is_grown(t, c[1]));
+	clock_ns += (GSS_GROW_SECONDS + 1) * RN_NS_PER_SECOND;
+	cr_expect(gss_contexts_may_grow(t, c[0]));
+	cr_expect_not(gss_contexts_is_grown(t, c[1]));
+	gss_contexts_remove(t, c[0]);
+	cr_expect_eq(stats(t).grown, 1);
+	cr_expect_not(gss_contexts_may_grow(t, c[0]), "it has ended");
+	for (unsigned i = 0; i < 3; i++)
+		gss_context_put(c[i]);
+	gss_contexts_free(t);
+}
+
+Test(gss, memory_is_an_eighth_at_most)
+{
+	const unsigned cpus[] = { 1, 2, 4, 64 };
+	struct gss_memory m;
+
+	for (unsigned i = 0; i < 4; i++) {
+		for (size_t whole = (size_t)64 << 20; whole < (size_t)1 << 40; whole *= 2) {
+			gss_memory_divide(whole, 16384, cpus[i], &m);
+			cr_expect_leq(m.bytes, whole / 8);
+			cr_expect_geq(m.contexts, 128);
+			cr_expect_leq(m.contexts, 16384);
+			cr_expect_geq(m.tokens, (size_t)1 << 20);
+			cr_expect_leq(m.copies, GSS_COPIES_MOST);
+			cr_expect_eq(m.grown > 0, m.copies > 1);
+		}
+		cr_expect_eq(m.contexts, 16384);
+	}
+	gss_memory_divide((size_t)1 << 40, 64, 1, &m);
+	cr_expect_eq(m.contexts, 64);
+	cr_expect_eq(m.grown, 0);
+}
+
+struct slow_job {
+	struct gss_job job;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	bool started, released, abandoned, done;
+};
+
+static void set(struct slow_job *s, bool *what)
+{
+	pthread_mutex_lock(&s->lock);
+	*what = true;
+	pthread_cond_broadcast(&s->changed);
+	pthread_mutex_unlock(&s->lock);
+}
+
+static void wait_for(struct slow_job *s, const bool *what)
+{
+	pthread_mutex_lock(&s->lock);
+	while (!*what)
+		pthread_cond_wait(&s->changed, &s->lock);
+	pthread_mutex_unlock(&s->lock);
+}
+
+static void slow_run(struct gss_job *job)
+{
+	struct slow_job *s = (struct slow_job *)job;
+
+	set(s, &s->started);
+	wait_for(s, &s->released);
+}
+
+static void slow_abandon(struct gss_job *job)
+{
+	struct slow_job *s = (struct slow_job *)job;
+
+	set(s, &s->abandoned);
+}
+
+static void slow_done(struct gss_job *job)
+{
+	struct slow_job *s = (struct slow_job *)job;
+
+	cr_expect_eq(job->abandoned, s->abandoned);
+	set(s, &s->done);
+}
+
+static void slow_init(struct slow_job *s, uint8_t host)
+{
+	memset(s, 0, sizeof(*s));
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_cond_init(&s->changed, NULL);
+	s->job.host[15] = host;
+	s->job.run = slow_run;
+	s->job.abandon = slow_abandon;
+	s->job.done = slow_done;
+}
+
+/* A thread that hangs in the library holds up neither the calls that wait for it nor the stop. */
+Test(gss, a_hung_thread_does_not_hold_the_stop)
+{
+	struct gss_acceptor *a = gss_acceptor_new();
+	struct slow_job running, queued[2];
+
+	cr_assert_not_null(a);
+	slow_init(&running, 1);
+	cr_assert(gss_acceptor_submit(a, &running.job));
+	wait_for(&running, &running.started);
+	/* A host has two threads: the second of these waits. */
+	for (unsigned i = 0; i < 2; i++) {
+		slow_init(&queued[i], 1);
+		cr_assert(gss_acceptor_submit(a, &queued[i].job));
+	}
+	wait_for(&queued[0], &queued[0].started);
+	set(&queued[0], &queued[0].released);
+	wait_for(&queued[0], &queued[0].done);
+	wait_for(&queued[1], &queued[1].started);
+	cr_expect_not(queued[0].abandoned);
+	cr_expect_not(gss_acceptor_free(a, 0));
+	cr_expect(running.abandoned);
+	cr_expect(queued[1].abandoned);
+	cr_expect_not(running.done, "its thread is still in the library");
+	slow_init(&queued[0], 2);
+	cr_expect_not(gss_acceptor_submit(a, &queued[0].job), "it is closed");
+	set(&running, &running.released);
+	set(&queued[1], &queued[1].released);
+	wait_for(&running, &running.done);
+	cr_expect(gss_acceptor_free(a, 60));
+}
+
+/* Jobs that no thread has begun are abandoned and done at once. */
+Test(gss, waiting_jobs_end_at_the_stop)
+{
+	struct gss_acceptor *a = gss_acceptor_new();
+	struct slow_job busy[GSS_HOST_THREADS], waiting;
+
+	cr_assert_not_null(a);
+	for (unsigned i = 0; i < GSS_HOST_THREADS; i++) {
+		slow_init(&busy[i], 1);
+		cr_assert(gss_acceptor_submit(a, &busy[i].job));
+		wait_for(&busy[i], &busy[i].started);
+	}
+	slow_init(&waiting, 1);
+	cr_assert(gss_acceptor_submit(a, &waiting.job));
+	gss_acceptor_close(a);
+	cr_expect(waiting.done);
+	cr_expect(waiting.abandoned);
+	cr_expect_not(waiting.started);
+	for (unsigned i = 0; i < GSS_HOST_THREADS; i++)
+		set(&busy[i], &busy[i].released);
+	cr_expect(gss_acceptor_free(a, 60));
 }
