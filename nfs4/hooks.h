@@ -33,6 +33,9 @@ struct nfs4_hooks {
 	/* Called at the end of a COMPOUND, with its whole result in c->out, before the reply goes.
 	 * Puts c->session, c->slot and c->client, any of which may be NULL. */
 	void (*leave)(struct nfs4_compound *c);
+	/* True if the caller uses the machine credential of its client, and the operations that follow are such as
+	 * may be sent with it in the place of any user's (RFC 8881 section 18.35.3). */
+	bool (*machine_may)(const struct nfs4_compound *c);
 	/* True if the stateid is that of an asynchronous copy of c's client. */
 	bool (*is_copy)(struct nfs4_compound *c, const struct nfs4_stateid *sid);
 	/* Puts a fattr4 of the attributes in mask (words of a bitmap4), which fh and attr tell. fh may be

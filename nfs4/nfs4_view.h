@@ -79,6 +79,7 @@ struct nfs4_view_client {
 	uint32_t flavor;     /* enum rpc_auth_flavor of the user who registered it */
 	uint32_t uid;	     /* of AUTH_SYS */
 	const struct rpc_principal *principal; /* of RPCSEC_GSS, or NULL */
+	bool machine; /* its state is protected by that principal: SP4_MACH_CRED */
 	enum nfs4_view_status status;
 	uint64_t since_s; /* seconds since the status is that */
 	uint64_t lease_s; /* active: seconds until its lease runs out unless it is renewed */

@@ -47,6 +47,13 @@ enum nfs4_op_flags {
 	/* May run on a prompt worker (rpc/worker.h): what would wait, or needs the caller's
 	 * identity, is declined by vfs/ before anything has changed. */
 	NFS4_OP_PROMPT = 256,
+	/* State protection (nfs4/client/protect.h): only by the machine credential; the same, if the client has
+	 * asked for that; also by it in the place of a user's. */
+	NFS4_OP_MACHINE_ONLY = 512,
+	NFS4_OP_MACHINE_IF_ASKED = 1024,
+	NFS4_OP_MACHINE_TOO = 2048,
+	/* May come between PUTFH and such an operation. */
+	NFS4_OP_MACHINE_PASSES = 4096,
 };
 
 /* The operation that answers NFS4ERR_WRONGSEC after PUTFH, PUTROOTFH or RESTOREFH, if the export of

@@ -179,6 +179,9 @@ int nfs4_need(const struct nfs4_compound *c, const struct nfs4_place *p, unsigne
 {
 	int status = nfs4_place_usable(p);
 
+	if (status == NFS4ERR_WRONGSEC && p->machine &&
+	    (c->op->flags & (NFS4_OP_MACHINE_TOO | NFS4_OP_MACHINE_PASSES)))
+		status = NFS4_OK;
 	if (p->kind == NFS4_NOWHERE)
 		return NFS4ERR_NOFILEHANDLE;
 	if (status == NFS4_OK && (need & NFS4_NEED_DIR) && p->type != S_IFDIR)

@@ -37,6 +37,9 @@ struct nfs4_place {
 	/* True if the call's flavour is not accepted here. Only operations that need no credentials
 	 * are allowed (NFS4ERR_WRONGSEC, RFC 8881 section 2.6.3.1). */
 	bool weak;
+	/* True if operations that may be sent with the machine credential are allowed all the same, which comes by a
+	 * flavour that is not enough for users. */
+	bool machine;
 };
 
 /* Puts its references. */

@@ -53,6 +53,8 @@ static void add_client(void *arg, const struct nfs4_view_client *v)
 		json_object_set_new(c, "principal",
 				    client_printable((const uint8_t *)v->principal->name,
 						     (uint32_t)v->principal->len));
+	if (v->machine)
+		json_object_set_new(c, "state_protection", json_string("machine"));
 	json_object_set_new(c, "state", json_string(states[v->status]));
 	add_number(c, "since", v->since_s);
 	if (v->status == NFS4_VIEW_ACTIVE)

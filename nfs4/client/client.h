@@ -27,6 +27,7 @@
 #include <sys/queue.h>
 
 #include "nfs4/client/holdings_hooks.h"
+#include "nfs4/client/protect.h"
 #include "nfs4/counts.h"
 #include "nfs4/proto.h"
 #include "nfs4/recovery/records.h"
@@ -96,6 +97,7 @@ struct nfs4_client {
 	bool sessions; /* minor version 1 or 2 */
 	uint8_t verifier[NFS4_VERIFIER_SIZE];
 	struct nfs4_principal principal;
+	struct nfs4_protect protect;
 	struct nfs4_origin origin;
 	uint32_t ownerid_len;
 	struct nfs4_host *host; /* host that pays for the client's memory; a reference */

@@ -81,7 +81,7 @@ static int run_destroy_clientid(struct nfs4_compound *c, void *args)
 	pthread_mutex_lock(&all->lock);
 	if (nfs4_client_status(cl) == NFS4_CLIENT_GONE)
 		status = NFS4ERR_STALE_CLIENTID;
-	else if (!nfs4_principal_made(c, cl))
+	else if (!nfs4_may_manage(c, cl))
 		status = NFS4ERR_WRONG_CRED;
 	else if (cl == c->client || has_sessions(cl) || nfs4_client_has_state(cl))
 		status = NFS4ERR_CLIENTID_BUSY;
@@ -137,7 +137,7 @@ const struct nfs4_op nfs4_op_renew = {
 const struct nfs4_op nfs4_op_destroy_clientid = {
 	.name = "DESTROY_CLIENTID",
 	.minors = { 1, 2 },
-	.flags = NFS4_OP_ALONE | NFS4_OP_CHANGES | NFS4_OP_FOR_FORMER,
+	.flags = NFS4_OP_ALONE | NFS4_OP_CHANGES | NFS4_OP_FOR_FORMER | NFS4_OP_MACHINE_ONLY,
 	.errors = NFS4_ERRORS_OWN,
 	.args_size = sizeof(struct destroy_clientid_args),
 	.decode = decode_destroy_clientid,

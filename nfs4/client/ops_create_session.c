@@ -66,6 +66,8 @@ static int begin(struct nfs4_compound *c, const struct create_session_args *a,
 		return NFS4ERR_STALE_CLIENTID;
 	/* Checked first, so that other callers cannot use up sequence numbers. An unconfirmed
 	 * client must call from the address of its EXCHANGE_ID, a moment before. */
+	if (nfs4_principal_made(c, cl) && !nfs4_may_manage(c, cl))
+		return NFS4ERR_WRONG_CRED;
 	if (!nfs4_principal_made(c, cl) || (status == NFS4_CLIENT_UNCONFIRMED && !own))
 		return NFS4ERR_CLID_INUSE;
 	pthread_mutex_lock(&cl->lock);
@@ -268,7 +270,7 @@ static int run_create_session(struct nfs4_compound *c, void *args)
 const struct nfs4_op nfs4_op_create_session = {
 	.name = "CREATE_SESSION",
 	.minors = { 1, 2 },
-	.flags = NFS4_OP_ALONE | NFS4_OP_CHANGES,
+	.flags = NFS4_OP_ALONE | NFS4_OP_CHANGES | NFS4_OP_MACHINE_ONLY,
 	.reply_max = NFS4_SESSIONID_SIZE + 8 + 2 * (6 * 4 + 4 + 4) /* channel_attrs4 */,
 	.errors = NFS4_ERRORS_OWN,
 	.args_size = sizeof(struct create_session_args),

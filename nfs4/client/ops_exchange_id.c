@@ -17,18 +17,7 @@ enum state_protect_how4 { SP4_NONE = 0, SP4_MACH_CRED = 1, SP4_SSV = 2 };
 	 EXCHGID4_FLAG_BIND_PRINC_STATEID | EXCHGID4_FLAG_MASK_PNFS |                              \
 	 EXCHGID4_FLAG_UPD_CONFIRMED_REC_A)
 
-/* Skips a counted array of 4-byte words, or of opaques. Returns its length. */
-static uint32_t skip_words(struct xdr_in *x)
-{
-	const uint32_t n = xdr_get_u32(x);
-
-	if (n > x->left / 4)
-		x->err = true;
-	else
-		xdr_skip(x, (size_t)n * 4);
-	return n;
-}
-
+/* Skips a counted array of opaques. Returns its length. */
 static uint32_t skip_opaques(struct xdr_in *x)
 {
 	const uint32_t n = xdr_get_u32(x);
@@ -43,6 +32,7 @@ struct exchange_id_args {
 	struct nfs4_client_init who;
 	uint32_t flags;
 	uint32_t protect; /* state_protect_how4 */
+	struct nfs4_protect ops;
 	bool ssv_invalid; /* SP4_SSV with parameters that section 18.35.3 does not allow */
 };
 
@@ -53,8 +43,7 @@ static void get_protect(struct xdr_in *x, struct exchange_id_args *a)
 		x->err = true;
 	if (a->protect == SP4_NONE)
 		return;
-	skip_words(x); /* spo_must_enforce */
-	skip_words(x); /* spo_must_allow */
+	nfs4_get_protect(x, &a->ops);
 	if (a->protect == SP4_MACH_CRED)
 		return;
 	if (skip_opaques(x) == 0) /* ssp_hash_algs */
@@ -101,8 +90,9 @@ static int check(const struct nfs4_compound *c, const struct exchange_id_args *a
 		allowed |= EXCHGID4_FLAG_SUPP_FENCE_OPS;
 	if (a->flags & ~allowed)
 		return NFS4ERR_INVAL;
-	/* Both protect state by RPCSEC_GSS, which this server does not support. */
-	if (a->protect == SP4_MACH_CRED || (a->protect == SP4_SSV && a->ssv_invalid))
+	if (a->protect == SP4_MACH_CRED && !nfs4_is_machine(c))
+		return NFS4ERR_INVAL;
+	if (a->protect == SP4_SSV && a->ssv_invalid)
 		return NFS4ERR_INVAL;
 	return a->protect == SP4_SSV ? NFS4ERR_ENCR_ALG_UNSUPP : NFS4_OK;
 }
@@ -117,7 +107,7 @@ static int update(struct nfs4_compound *c, const struct nfs4_client_init *who,
 		return NFS4ERR_NOENT;
 	if (!nfs4_verifier_is(cl, c, who->verifier))
 		return NFS4ERR_NOT_SAME;
-	if (!nfs4_principal_made(c, cl))
+	if (!nfs4_may_manage(c, cl))
 		return NFS4ERR_PERM;
 	*out = cl;
 	return NFS4_OK;
@@ -141,8 +131,7 @@ static int set_up(struct nfs4_compound *c, const struct nfs4_client_init *who,
 {
 	struct nfs4_clients *all = c->server->clients;
 	struct nfs4_client *cl = nfs4_client_find(all, who), *pushed;
-	const bool same =
-		cl && nfs4_principal_made(c, cl) && nfs4_verifier_is(cl, c, who->verifier);
+	const bool same = cl && nfs4_may_manage(c, cl) && nfs4_verifier_is(cl, c, who->verifier);
 	int status = cl ? NFS4_OK : nfs4_drain_check_client(c->server);
 
 	if (cl && !same)
@@ -152,7 +141,7 @@ static int set_up(struct nfs4_compound *c, const struct nfs4_client_init *who,
 		status = nfs4_client_contest_record(*fresh, c);
 	if (status != NFS4_OK)
 		return status;
-	if (cl && !nfs4_principal_made(c, cl))
+	if (cl && !nfs4_may_manage(c, cl))
 		take_out(all, cl, old);
 	take_out(all, nfs4_client_waiting(all, who, (*fresh)->host), old);
 	if (same) {
@@ -181,7 +170,7 @@ static void put_result(struct nfs4_compound *c, struct nfs4_client *cl)
 	xdr_put_u64(c->out, cl->clientid);
 	xdr_put_u32(c->out, seqid);
 	xdr_put_u32(c->out, flags);
-	xdr_put_u32(c->out, SP4_NONE);
+	nfs4_put_protect(c->out, &cl->protect);
 	xdr_put_u64(c->out, 0); /* so_minor_id: all addresses lead to all sessions */
 	xdr_put_opaque(c->out, id, id_len);
 	xdr_put_opaque(c->out, id, id_len); /* scope */
@@ -192,6 +181,10 @@ static void put_result(struct nfs4_compound *c, struct nfs4_client *cl)
 	xdr_put_u32(c->out, 0);
 }
 
+/* clientid, sequence, flags, SP4_NONE; owner and scope, of one name; one implementation id. Exactly
+ * that: a client may not have offered room for more. */
+#define RESULT_SIZE (8u + 4u + 4u + 4u + 8u + 2u * (4u + 64u) + 4u + 4u + 4u + 64u + 12u)
+
 static int run_exchange_id(struct nfs4_compound *c, void *args)
 {
 	struct exchange_id_args *a = args;
@@ -200,11 +193,17 @@ static int run_exchange_id(struct nfs4_compound *c, void *args)
 	struct nfs4_client_queue old;
 	int status = check(c, a);
 
+	if (status == NFS4_OK && a->protect == SP4_MACH_CRED)
+		status = nfs4_reserve_reply(c, RESULT_SIZE + NFS4_PROTECT_SIZE);
 	if (status != NFS4_OK)
 		return status;
 	fresh = nfs4_client_new(c, &a->who);
 	if (!fresh)
 		return NFS4ERR_DELAY;
+	if (a->protect == SP4_MACH_CRED) {
+		nfs4_grant_protect(c, &a->ops);
+		fresh->protect = a->ops;
+	}
 	TAILQ_INIT(&old);
 	pthread_mutex_lock(&all->lock);
 	if (a->flags & EXCHGID4_FLAG_UPD_CONFIRMED_REC_A)
@@ -219,14 +218,10 @@ static int run_exchange_id(struct nfs4_compound *c, void *args)
 	return status;
 }
 
-/* clientid, sequence, flags, SP4_NONE; owner and scope, of one name; one implementation id. Exactly
- * that: a client may not have offered room for more. */
-#define RESULT_SIZE (8u + 4u + 4u + 4u + 8u + 2u * (4u + 64u) + 4u + 4u + 4u + 64u + 12u)
-
 const struct nfs4_op nfs4_op_exchange_id = {
 	.name = "EXCHANGE_ID",
 	.minors = { 1, 2 },
-	.flags = NFS4_OP_ALONE | NFS4_OP_CHANGES,
+	.flags = NFS4_OP_ALONE | NFS4_OP_CHANGES | NFS4_OP_MACHINE_ONLY,
 	.reply_max = RESULT_SIZE,
 	.errors = NFS4_ERRORS_OWN,
 	.args_size = sizeof(struct exchange_id_args),

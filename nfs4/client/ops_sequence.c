@@ -59,6 +59,9 @@ static int check(const struct nfs4_compound *c, const struct nfs4_sequence_args 
 {
 	if (s->dead)
 		return NFS4ERR_BADSESSION;
+	/* With state protection only BIND_CONN_TO_SESSION binds (RFC 8881 section 2.10.8.3). */
+	if (s->client->protect.machine && !nfs4_session_binds_locked(s, c->req->conn))
+		return NFS4ERR_CONN_NOT_BOUND_TO_SESSION;
 	if (a->slot >= s->nslots)
 		return NFS4ERR_BADSLOT;
 	if (a->highest >= s->nslots)

@@ -34,7 +34,12 @@ static int run_backchannel_ctl(struct nfs4_compound *c, void *args)
 {
 	const struct backchannel_ctl_args *a = args;
 
-	const int status = nfs4_check_cb_security(&a->security);
+	int status;
+
+	/* NFS4ERR_WRONG_CRED is not allowed here: for this caller the handles do not exist (RFC 8881 section 15.2). */
+	if (!nfs4_may_manage_by(c, c->client, OP_BACKCHANNEL_CTL))
+		return NFS4ERR_NOENT;
+	status = nfs4_check_cb_security(&a->security);
 
 	if (status != NFS4_OK)
 		return status;
@@ -105,7 +110,7 @@ static int run_bind_conn_to_session(struct nfs4_compound *c, void *args)
 	if (!s)
 		return NFS4ERR_BADSESSION;
 	/* NFS4ERR_WRONG_CRED is not allowed here (RFC 8881 section 15.2). */
-	if (!nfs4_principal_made(c, s->client)) {
+	if (!nfs4_may_manage(c, s->client)) {
 		nfs4_session_put(s);
 		return NFS4ERR_BADSESSION;
 	}
@@ -146,7 +151,7 @@ static int run_destroy_session(struct nfs4_compound *c, void *args)
 		status = NFS4ERR_NOT_ONLY_OP;
 	else if (!nfs4_session_is_bound(s, c->req->conn->id))
 		status = NFS4ERR_CONN_NOT_BOUND_TO_SESSION;
-	else if (!nfs4_principal_made(c, s->client))
+	else if (!nfs4_may_manage(c, s->client))
 		status = NFS4ERR_WRONG_CRED;
 	else if (nfs4_session_busy(s, own ? c->slot : NULL))
 		status = NFS4ERR_DELAY;
@@ -184,7 +189,7 @@ static int run_set_ssv(struct nfs4_compound *c, void *args)
 const struct nfs4_op nfs4_op_backchannel_ctl = {
 	.name = "BACKCHANNEL_CTL",
 	.minors = { 1, 2 },
-	.flags = NFS4_OP_CHANGES,
+	.flags = NFS4_OP_CHANGES | NFS4_OP_MACHINE_IF_ASKED,
 	.errors = NFS4_ERRORS_OWN,
 	.args_size = sizeof(struct backchannel_ctl_args),
 	.decode = decode_backchannel_ctl,
@@ -194,7 +199,8 @@ const struct nfs4_op nfs4_op_backchannel_ctl = {
 const struct nfs4_op nfs4_op_bind_conn_to_session = {
 	.name = "BIND_CONN_TO_SESSION",
 	.minors = { 1, 2 },
-	.flags = NFS4_OP_NOT_BEHIND | NFS4_OP_ALONE | NFS4_OP_CHANGES | NFS4_OP_FOR_FORMER,
+	.flags = NFS4_OP_NOT_BEHIND | NFS4_OP_ALONE | NFS4_OP_CHANGES | NFS4_OP_FOR_FORMER |
+		 NFS4_OP_MACHINE_ONLY,
 	.reply_max = NFS4_SESSIONID_SIZE + 8,
 	.errors = NFS4_ERRORS_OWN,
 	.args_size = sizeof(struct bind_conn_to_session_args),
@@ -205,7 +211,7 @@ const struct nfs4_op nfs4_op_bind_conn_to_session = {
 const struct nfs4_op nfs4_op_destroy_session = {
 	.name = "DESTROY_SESSION",
 	.minors = { 1, 2 },
-	.flags = NFS4_OP_ALONE | NFS4_OP_CHANGES | NFS4_OP_FOR_FORMER,
+	.flags = NFS4_OP_ALONE | NFS4_OP_CHANGES | NFS4_OP_FOR_FORMER | NFS4_OP_MACHINE_ONLY,
 	.errors = NFS4_ERRORS_OWN,
 	.args_size = sizeof(struct destroy_session_args),
 	.decode = decode_destroy_session,

@@ -225,12 +225,17 @@ static int refusal(struct nfs4_client *cl)
 
 int nfs4_client_contest(struct nfs4_client *cl, const struct nfs4_compound *c)
 {
-	const bool principal = nfs4_principal_made(c, cl);
+	const bool principal = nfs4_may_manage(c, cl);
 	const bool own = nfs4_origin_is(cl, c);
 
 	if ((principal && own) || nfs4_client_status(cl) != NFS4_CLIENT_ACTIVE ||
 	    nfs4_client_has_lapsed(cl))
 		return NFS4_OK;
+	/* Only the machine credential replaces what it protects, with state or without (RFC 8881 section 18.35.3). */
+	if (!principal && cl->protect.machine) {
+		log_refusal(cl, &cl->addr, c);
+		return NFS4ERR_CLID_INUSE;
+	}
 	if (!nfs4_client_has_state(cl) && (own || !has_sessions(cl)))
 		return NFS4_OK;
 	log_refusal(cl, &cl->addr, c);

@@ -116,6 +116,11 @@ void nfs4_session_bind(struct nfs4_session *s, struct rpc_conn *conn)
 	pthread_mutex_unlock(&s->lock);
 }
 
+bool nfs4_session_binds_locked(const struct nfs4_session *s, const struct rpc_conn *conn)
+{
+	return is_bound(s, conn->id);
+}
+
 bool nfs4_session_is_bound(struct nfs4_session *s, uint64_t conn)
 {
 	bool bound;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Sessions (RFC 8881 section 2.10). A session belongs to a client and outlives the connections that
- * use it. With SP4_NONE, the only state protection available without RPCSEC_GSS, a connection is
- * associated with a session by its use (section 2.10.8.3). The most recent connections are stored
+ * use it. With SP4_NONE a connection is associated with a session by its use, with SP4_MACH_CRED only by
+ * BIND_CONN_TO_SESSION and CREATE_SESSION (section 2.10.8.3). The most recent connections are stored
  * for DESTROY_SESSION, which must come over one of them (section 18.37.3).
  *
  * References: the client's list holds one while the session lives, and each request that uses the
@@ -106,7 +106,8 @@ bool nfs4_client_recall_slots(struct nfs4_client *cl);
 /* Bind a connection to the session, and tell whether it is bound. They take the session's lock. */
 void nfs4_session_bind(struct nfs4_session *s, struct rpc_conn *conn);
 bool nfs4_session_is_bound(struct nfs4_session *s, uint64_t conn);
-/* nfs4_session_bind with the session's lock held. */
+/* nfs4_session_bind, and nfs4_session_is_bound, with the session's lock held. */
 void nfs4_session_bind_locked(struct nfs4_session *s, struct rpc_conn *conn);
+bool nfs4_session_binds_locked(const struct nfs4_session *s, const struct rpc_conn *conn);
 
 #endif

@@ -53,7 +53,7 @@ static int run_delegreturn(struct nfs4_compound *c, void *args)
 const struct nfs4_op nfs4_op_delegpurge = {
 	.name = "DELEGPURGE",
 	.minors = { 0, 2 },
-	.flags = NFS4_OP_CHANGES | NFS4_OP_FOR_FORMER,
+	.flags = NFS4_OP_CHANGES | NFS4_OP_FOR_FORMER | NFS4_OP_MACHINE_IF_ASKED,
 	.errors = NFS4_ERRORS_OWN,
 	.args_size = sizeof(struct delegpurge_args),
 	.decode = decode_delegpurge,
@@ -64,7 +64,7 @@ const struct nfs4_op nfs4_op_delegreturn = {
 	.name = "DELEGRETURN",
 	.minors = { 0, 2 },
 	.needs = NFS4_NEEDS_FH,
-	.flags = NFS4_OP_CHANGES | NFS4_OP_FOR_FORMER,
+	.flags = NFS4_OP_CHANGES | NFS4_OP_FOR_FORMER | NFS4_OP_MACHINE_TOO,
 	.errors = NFS4_ERRORS_OWN,
 	.args_size = sizeof(struct delegreturn_args),
 	.decode = decode_delegreturn,

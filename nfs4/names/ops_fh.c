@@ -9,6 +9,7 @@
 #include "nfs4/compound.h"
 #include "nfs4/pseudo/pseudo.h"
 #include "nfs4/server.h"
+#include "nfs/caller.h"
 
 /* Asks about the arguments that begin at ahead, without moving c->in. */
 static bool tells(struct nfs4_compound *c, const struct nfs4_op *op, bool (*ask)(const void *args),
@@ -50,6 +51,11 @@ static int check_flavor(struct nfs4_compound *c)
 {
 	if (c->current.kind != NFS4_FILE || !c->current.weak)
 		return NFS4_OK;
+	if (nfs_transport_allowed(&c->req->call.cred, &c->current.ctx.access) &&
+	    c->server->hooks->machine_may(c)) {
+		c->current.machine = true;
+		return NFS4_OK;
+	}
 	return wants_flavor(c) ? NFS4ERR_WRONGSEC : NFS4_OK;
 }
 

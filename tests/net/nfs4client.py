@@ -29,6 +29,7 @@ READ_LT, WRITE_LT, READW_LT, WRITEW_LT = 1, 2, 3, 4
 MAY_NOTIFY_LOCK = 0x20  # flag of OPEN
 SHARE_READ, SHARE_WRITE, SHARE_BOTH = 1, 2, 3
 COPY, OFFLOAD_NO_REQS = 60, 10094
+OPEN_DOWNGRADE, SECINFO, SECINFO_NO_NAME = 21, 33, 52
 BAD_STATEID, LOCKS_HELD, OPENMODE, DELEG_REVOKED, CLIENTID_BUSY = 10025, 10037, 10038, 10087, 10074
 CLAIM_NULL, CLAIM_PREVIOUS, CLAIM_DELEGATE_CUR, CLAIM_FH, CLAIM_DELEG_CUR_FH = 0, 1, 2, 4, 5
 DELEGATE_NONE, DELEGATE_READ, DELEGATE_WRITE, DELEGATE_NONE_EXT = 0, 1, 2, 3
@@ -88,8 +89,10 @@ def _dir_delegation(x, res):
 
 
 def _exchange_id(x, res):
-    res.update(clientid=x.u64(), sequenceid=x.u32(), flags=x.u32(), protect=x.u32(), minor_id=x.u64(), major_id=x.opaque(),
-               scope=x.opaque())
+    res.update(clientid=x.u64(), sequenceid=x.u32(), flags=x.u32(), protect=x.u32())
+    if res["protect"] == 1:
+        res.update(enforce=_bitmap(x), allow=_bitmap(x))
+    res.update(minor_id=x.u64(), major_id=x.opaque(), scope=x.opaque())
     for _ in range(x.u32()):
         x.opaque(), x.opaque(), x.take(12)
 
@@ -215,7 +218,15 @@ def held_attrs(change, size):
     return bitmap(CHANGE, SIZE) + opaque(u64(change) + u64(size))
 
 
+def _secinfo(x, res):
+    res["flavors"] = []
+    for _ in range(x.u32()):
+        flavor = x.u32()
+        res["flavors"].append((flavor, x.opaque(), x.u32(), x.u32()) if flavor == 6 else (flavor,))
+
+
 RESULTS = {
+    **{op: _secinfo for op in (SECINFO, SECINFO_NO_NAME)},
     GETATTR: _getattr,
     OPEN: _open,
     BIND_CONN_TO_SESSION: _bind_conn,
@@ -233,7 +244,7 @@ RESULTS = {
     SEQUENCE: lambda x, res: res.update(session=x.take(16), seqid=x.u32(), slot=x.u32(), highest=x.u32(), target=x.u32(),
                                         flags=x.u32()),
     SETCLIENTID: lambda x, res: res.update(clientid=x.u64(), confirm=x.take(8)),
-    **{op: lambda x, res: res.update(stateid=x.take(16)) for op in (CLOSE, LOCK, LOCKU, OPEN_CONFIRM)},
+    **{op: lambda x, res: res.update(stateid=x.take(16)) for op in (CLOSE, LOCK, LOCKU, OPEN_CONFIRM, OPEN_DOWNGRADE)},
 }
 
 
