@@ -124,7 +124,7 @@ struct cfg_gss {
 };
 
 struct cfg_tls {
-	char *certificate, *key, *ca, *crl; /* paths; empty: none */
+	char *certificate, *key, *ca, *crl, *user_map; /* paths; empty: none */
 	bool require_alpn;
 	bool ktls;
 };

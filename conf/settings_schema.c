@@ -225,6 +225,10 @@ const struct cfg_row cfg_rows[] = {
 		  "refused. Empty means that clients' certificates prove nothing, so that xprtsec=mtls admits nobody." },
 	{ ROW(tls, crl, CFG_PATH), .zero = true, .def = "",
 	  .text = "PEM file with the list of certificates that tls.ca has revoked. Empty means that there is none." },
+	{ ROW(tls, user_map, CFG_PATH), .zero = true, .def = "",
+	  .text = "File that maps clients' certificates to users, for AUTH_SYS and AUTH_NONE calls; ringnfs.conf(5) has its form "
+		  "below. It is read at the start and at each reload. Empty means that certificates stand for machines, and users "
+		  "are those of the calls." },
 	{ ROW(tls, require_alpn, CFG_BOOL), .def = "no",
 	  .text = "Refuse clients that do not name the protocol \"sunrpc\" in the handshake (ALPN). Those that name another one "
 		  "only are always refused." },

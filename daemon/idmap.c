@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <nfsidmap.h>
 #include <pthread.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -16,8 +17,9 @@
 #define NAME_MAX_LEN 255u
 #define TTL_SECONDS 300
 #define TTL_UNKNOWN_SECONDS 30
-#define REST_SECONDS 2	 /* time for which an entry is not replaced: one call may need many */
-#define OLD_SECONDS 3600 /* longest use of an expired answer, while there is no newer one */
+#define PASSWD_MAX (1u << 20) /* bytes of a user's entry, at most */
+#define REST_SECONDS 2	      /* time for which an entry is not replaced: one call may need many */
+#define OLD_SECONDS 3600      /* longest use of an expired answer, while there is no newer one */
 
 struct slot {
 	time_t expires; /* time after which it is asked again; 0: empty */
@@ -26,12 +28,12 @@ struct slot {
 	bool asking;
 	int rc;
 	uint32_t id;
-	uint32_t gid; /* PRINCIPAL: the user's group */
+	uint32_t gid; /* PRINCIPAL, USER: the user's group */
 	uint32_t len;
 	char name[NAME_MAX_LEN + 1];
 };
 
-enum kind { UID_TO_NAME, GID_TO_NAME, NAME_TO_UID, NAME_TO_GID, PRINCIPAL, KINDS };
+enum kind { UID_TO_NAME, GID_TO_NAME, NAME_TO_UID, NAME_TO_GID, PRINCIPAL, USER, KINDS };
 
 struct idmap {
 	struct askers *askers; /* NULL: the caller waits */
@@ -126,6 +128,29 @@ static int principal_to_ids(struct slot *s)
 	return rc;
 }
 
+/* 0, or -1: there is no such user, or no answer. */
+static int user_to_ids(struct slot *s)
+{
+	struct passwd pw, *found = NULL;
+	size_t size = 4096;
+	int rc;
+
+	do {
+		char *buf = malloc(size);
+
+		if (!buf)
+			return -1;
+		rc = getpwnam_r(s->name, &pw, buf, size, &found);
+		free(buf);
+		size *= 2;
+	} while (rc == ERANGE && size <= PASSWD_MAX);
+	if (rc || !found)
+		return -1;
+	s->id = pw.pw_uid;
+	s->gid = pw.pw_gid;
+	return 0;
+}
+
 static int ask_library(struct idmap *m, enum kind kind, struct slot *s)
 {
 	switch (kind) {
@@ -137,6 +162,8 @@ static int ask_library(struct idmap *m, enum kind kind, struct slot *s)
 		return nfs4_name_to_uid(s->name, &s->id);
 	case PRINCIPAL:
 		return principal_to_ids(s);
+	case USER:
+		return user_to_ids(s);
 	default:
 		return nfs4_name_to_gid(s->name, &s->id);
 	}
@@ -144,7 +171,9 @@ static int ask_library(struct idmap *m, enum kind kind, struct slot *s)
 
 static void ask(struct idmap *m, enum kind kind, struct slot *s)
 {
-	s->rc = start(m) == 0 && ask_library(m, kind, s) == 0 ? 0 : -ENOENT;
+	const bool ready = kind == USER || start(m) == 0;
+
+	s->rc = ready && ask_library(m, kind, s) == 0 ? 0 : -ENOENT;
 	if (s->rc == 0 && (kind == UID_TO_NAME || kind == GID_TO_NAME))
 		s->len = (uint32_t)strnlen(s->name, NAME_MAX_LEN);
 }
@@ -348,22 +377,43 @@ static int name_to_gid(void *ctx, const struct sockaddr *peer, const char *name,
 	return name_to_id(&j, peer, name, len, gid);
 }
 
-int idmap_principal(struct idmap *m, const struct sockaddr *peer, const char *name, size_t len,
-		    uint32_t *uid, uint32_t *gid)
+/* j has the kind; the ids come back in its slot. */
+static int to_ids(struct job *j, const struct sockaddr *peer, const char *name, size_t len)
 {
-	struct job j = { .m = m, .kind = PRINCIPAL };
 	struct slot s;
 
 	if (len > NAME_MAX_LEN)
 		return -ENOENT;
-	memcpy(j.s.name, name, len);
-	j.s.len = (uint32_t)len;
-	j.at = hash_name(name, (uint32_t)len);
-	if (look_up(&j, peer, &s) != 0)
+	memcpy(j->s.name, name, len);
+	j->s.len = (uint32_t)len;
+	j->at = hash_name(name, (uint32_t)len);
+	if (look_up(j, peer, &s) != 0)
 		return -EAGAIN;
-	*uid = s.id;
-	*gid = s.gid;
+	j->s.id = s.id;
+	j->s.gid = s.gid;
 	return s.rc;
+}
+
+int idmap_principal(struct idmap *m, const struct sockaddr *peer, const char *name, size_t len,
+		    uint32_t *uid, uint32_t *gid)
+{
+	struct job j = { .m = m, .kind = PRINCIPAL };
+	const int rc = to_ids(&j, peer, name, len);
+
+	*uid = j.s.id;
+	*gid = j.s.gid;
+	return rc;
+}
+
+int idmap_user(struct idmap *m, const struct sockaddr *peer, const char *name, uint32_t *uid,
+	       uint32_t *gid)
+{
+	struct job j = { .m = m, .kind = USER };
+	const int rc = to_ids(&j, peer, name, strlen(name));
+
+	*uid = j.s.id;
+	*gid = j.s.gid;
+	return rc;
 }
 
 void idmap_view(struct idmap *m, struct nfs4_idmap *out)

@@ -29,6 +29,10 @@ int idmap_start(struct idmap *m);
 int idmap_principal(struct idmap *m, const struct sockaddr *peer, const char *name, size_t len,
 		    uint32_t *uid, uint32_t *gid);
 
+/* A user of the name service by name, without libnfsidmap, and his group. As idmap_principal. */
+int idmap_user(struct idmap *m, const struct sockaddr *peer, const char *name, uint32_t *uid,
+	       uint32_t *gid);
+
 /* Fills in the functions and their context. */
 void idmap_view(struct idmap *m, struct nfs4_idmap *out);
 

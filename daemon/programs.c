@@ -9,6 +9,7 @@
 #include "daemon/groups.h"
 #include "daemon/idmap.h"
 #include "daemon/principals.h"
+#include "daemon/tls_users.h"
 #include "gss/gss.h"
 #include "nfs2/nfs2_server.h"
 #include "nfs3/nfs3_server.h"
@@ -88,18 +89,47 @@ static int start_gss(const struct programs_config *cfg, struct programs *p, stru
 	if (!p->idmap)
 		return -ENOMEM;
 	gss_secure(p->gss, rpc);
+	p->principals.idmap = p->idmap;
 	rpc->identify = principals_identify;
-	rpc->identify_ctx = p->idmap;
+	rpc->identify_ctx = &p->principals;
+	return 0;
+}
+
+/* After Kerberos, which may have made the look-ups of names. */
+static int start_tls_users(const struct programs_config *cfg, struct programs *p,
+			   struct rpc_server *rpc)
+{
+	const struct cfg_tls *set = &cfg->settings->tls;
+	const struct rn_logger *log = &cfg->logs->of[LOG_DAEMON];
+
+	if (!set->user_map || !set->user_map[0])
+		return 0;
+	if (!set->certificate[0] || !set->ca[0])
+		rn_warn(log, "tls.user_map has no effect: certificates are verified only if "
+			     "tls.certificate and tls.ca are set; set them, too");
+	if (!p->idmap)
+		p->idmap = idmap_new(cfg->askers, idmap_file(cfg->settings));
+	if (!p->idmap)
+		return -ENOMEM;
+	const int rc = tls_users_new(set->user_map, p->idmap, log, &p->tls_users);
+
+	if (rc)
+		return rc;
+	p->principals.users = p->tls_users;
+	rpc->identify = principals_identify;
+	rpc->identify_ctx = &p->principals;
 	return 0;
 }
 
 int programs_reload(struct programs *p, const struct rn_logger *log)
 {
 	char why[GSS_WHY] = "";
-	const int rc = p->gss ? gss_reload(p->gss, why) : 0;
+	int rc = p->gss ? gss_reload(p->gss, why) : 0;
 
 	if (rc)
 		rn_warn(log, "the keytab cannot be read again, the old keys stay in use: %s", why);
+	if (p->tls_users && tls_users_reload(p->tls_users, log))
+		rc = -EINVAL;
 	return rc;
 }
 
@@ -285,9 +315,11 @@ int programs_start(const struct programs_config *cfg, struct programs *p, struct
 	int rc;
 
 	rc = start_gss(cfg, p, rpc);
+	if (!rc)
+		rc = start_tls_users(cfg, p, rpc);
 	if (rc)
 		return rc;
-	if (p->gss || set->nfs3.manage_gids || set->nfs4.manage_gids) {
+	if (p->gss || p->tls_users || set->nfs3.manage_gids || set->nfs4.manage_gids) {
 		p->groups = groups_new(cfg->askers);
 		if (!p->groups)
 			return -ENOMEM;
@@ -332,5 +364,6 @@ void programs_stop(struct programs *p)
 		rn_budget_give(p->budget, p->nfs4_memory.max);
 	gss_free(p->gss);
 	groups_free(p->groups);
+	tls_users_free(p->tls_users);
 	idmap_free(p->idmap);
 }

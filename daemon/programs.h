@@ -9,6 +9,7 @@
 #include "conf/settings.h"
 #include "daemon/counters.h"
 #include "daemon/logs.h"
+#include "daemon/principals.h"
 #include "lib/budget.h"
 #include "lib/payload.h"
 #include "rpc/program.h"
@@ -22,6 +23,7 @@ struct gss;
 struct nfs3_server;
 struct nfs4_server;
 struct nsm;
+struct tls_users;
 
 /* Borrowed pointers; all must outlive the programs. */
 struct programs_config {
@@ -42,6 +44,8 @@ struct programs {
 	struct gss *gss; /* NULL: calls under RPCSEC_GSS are refused */
 	struct groups *groups;
 	struct idmap *idmap;
+	struct tls_users *tls_users; /* NULL: certificates stand for no users */
+	struct principals principals;
 	struct nsm *nsm; /* NULL: no record of NFSv3's locks is kept */
 	struct nfs3_server *nfs3;
 	bool nfs2;		  /* NFSv2 is served, with nfs3 */
@@ -67,7 +71,8 @@ int programs_start(const struct programs_config *cfg, struct programs *p, struct
 void programs_stop(struct programs *p);
 /* Logs which of the exports in force a protocol cannot serve. */
 void programs_log_exports(const struct programs *p);
-/* Reads again what a reload of the exports does not: the keytab. 0 or -errno; the old keys then stay. */
+/* Reads again what a reload of the exports does not: the keytab, and the map of certificates. 0 or -errno; the old ones then
+ * stay. */
 int programs_reload(struct programs *p, const struct rn_logger *log);
 
 #endif

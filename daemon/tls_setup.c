@@ -42,6 +42,10 @@ void tls_setup_reload(struct tls *t, const struct rn_logger *log)
 {
 	char why[TLS_WHY] = "no memory";
 
-	if (t && tls_reload(t, why) != 0)
+	if (!t)
+		return;
+	if (tls_reload(t, why) != 0)
 		rn_warn(log, "the old TLS certificate stays in use: %s", why);
+	else
+		rn_notice(log, "the TLS certificate was read again, new connections have it");
 }

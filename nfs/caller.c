@@ -88,12 +88,12 @@ bool nfs_still_served(const struct vfs_exports *exports, uint32_t export_id,
 	return rc == 0 || rc == -EAGAIN || rc == -ETIMEDOUT;
 }
 
-/* A principal that is nobody's has no groups. */
+/* A principal or a certificate that is nobody's has no groups. */
 static bool wants_lookup(const struct nfs_groups *groups, const struct rpc_cred *cred)
 {
 	if (!groups->lookup || cred->sec == RPC_SEC_NONE || cred->uid == (uint32_t)-1)
 		return false;
-	return cred->principal || !groups->gss_only;
+	return cred->principal || cred->mapped || !groups->gss_only;
 }
 
 int nfs_caller(const struct nfs_groups *groups, const struct rpc_cred *cred,

@@ -89,6 +89,16 @@ static void copy_rdma(struct rpc_conn_view *v, struct rpc_conn_rdma *rdma)
 	v->err_vers = load(&rdma->err_vers);
 }
 
+static void copy_tls(struct rpc_conn_view *v, const struct rpc_conn_tls *tls)
+{
+	v->tls_version = tls->version;
+	v->tls_cipher = tls->cipher;
+	v->tls_alpn = tls->alpn;
+	v->ktls = tls->ktls;
+	if (tls->certificate)
+		memcpy(v->subject, tls->certificate->subject, sizeof(v->subject));
+}
+
 /* Under the lock. */
 static void copy(struct rpc_conn_view *v, struct rpc_conn *conn)
 {
@@ -101,11 +111,13 @@ static void copy(struct rpc_conn_view *v, struct rpc_conn *conn)
 		.closing = atomic_load(&conn->back_closed),
 		.back = atomic_load(&conn->back) != NULL,
 		.protection = rpc_conn_protection(conn),
-		.ktls = atomic_load_explicit(&conn->ktls, memory_order_relaxed),
 		.session_client = load(&conn->session_client),
 		.made_ns = conn->made_ns,
 	};
 	copy_tally(v, &conn->tally);
+	const struct rpc_conn_tls *tls = atomic_load_explicit(&conn->tls, memory_order_acquire);
+	if (tls)
+		copy_tls(v, tls);
 	if (conn->rdma)
 		copy_rdma(v, conn->rdma);
 }

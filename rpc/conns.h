@@ -65,7 +65,10 @@ struct rpc_conn_view {
 	bool closing; /* it is closed, and calls that came over it are still under way */
 	bool back;    /* the server may call the client over it */
 	enum rpc_protection protection;
+	const char *tls_version, *tls_cipher;	/* NULL: no TLS */
+	bool tls_alpn;				/* the client has named the protocol sunrpc */
 	bool ktls;				/* the kernel encrypts what is sent */
+	char subject[RN_CERT_SUBJECT_MAX];	/* of the client's certificate; empty: none */
 	uint64_t session_client;		/* as rpc_conn.session_client */
 	uint64_t made_ns, called_ns, oldest_ns; /* CLOCK_MONOTONIC; 0: never, or none */
 	uint64_t calls, ended, dropped, errors, bytes_in, bytes_out;

@@ -247,10 +247,11 @@ static enum rpc_run identify(struct rpc_request *req)
 {
 	const struct rpc_server *server = req->server;
 
-	if (!req->secured || req->call.proc == 0)
+	if (req->call.proc == 0 || (!req->secured && !rpc_conn_certificate(req->conn)))
 		return RPC_RUN_DONE;
-	return server->identify ? server->identify(server->identify_ctx, req)
-				: RPC_RUN_AUTH_BADCRED;
+	if (server->identify)
+		return server->identify(server->identify_ctx, req);
+	return req->secured ? RPC_RUN_AUTH_BADCRED : RPC_RUN_DONE;
 }
 
 static void run_proc(struct rpc_request *req)

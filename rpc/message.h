@@ -77,6 +77,8 @@ struct rpc_cred {
 	/* NULL unless RPCSEC_GSS. Valid as long as the request; a copy of the credential that lives
 	 * longer takes a reference. */
 	const struct rpc_principal *principal;
+	/* True if uid and gid are the user of the connection's certificate, whose groups are looked up. */
+	bool mapped;
 	uint32_t uid, gid;
 	uint32_t ngids;
 	uint32_t gids[RPC_AUTH_SYS_GIDS_MAX];

@@ -106,7 +106,8 @@ struct rpc_server {
 	 * uid, gid and up to 16 groups of req->call.cred from its principal. Does not wait.
 	 * RPC_RUN_DONE, RPC_RUN_AGAIN (a name service is being asked: the call is parked and then
 	 * asked about again; not allowed if req->must_answer), or RPC_RUN_AUTH_BADCRED. If NULL,
-	 * RPCSEC_GSS has no users, and each is refused so.
+	 * RPCSEC_GSS has no users, and each is refused so. Also asked for
+	 * calls of other flavours over a connection whose client has proved an identity by a certificate.
 	 */
 	enum rpc_run (*identify)(void *ctx, struct rpc_request *req);
 	void *identify_ctx;

@@ -20,6 +20,7 @@
 #include <sys/socket.h>
 
 #include "lib/arena.h"
+#include "lib/certificate.h"
 #include "lib/fair_queue.h"
 #include "lib/inbox.h"
 #include "rpc/message.h"
@@ -91,6 +92,14 @@ struct rpc_conn_rdma {
 	_Atomic uint64_t err_chunk, err_vers;
 };
 
+/* The same of a connection under TLS. Constant. */
+struct rpc_conn_tls {
+	const char *version, *cipher;		  /* static texts */
+	bool alpn;				  /* the client has named the protocol */
+	bool ktls;				  /* the kernel encrypts what is sent */
+	const struct rn_certificate *certificate; /* the client's, which was verified; or NULL */
+};
+
 struct rpc_conn {
 	const struct rpc_conn_ops *ops;
 	struct sockaddr_storage peer;
@@ -116,7 +125,8 @@ struct rpc_conn {
 	_Atomic uint64_t standing;
 	/* enum rpc_protection; changes once, when a handshake is over and before any call is read under it */
 	_Atomic uint8_t protection;
-	_Atomic bool ktls; /* the kernel encrypts what is sent */
+	/* Set before protection is, and valid as long as the connection; NULL: no TLS. */
+	_Atomic(const struct rpc_conn_tls *) tls;
 };
 
 /* What the exports say about the host that a call came from: see rpc_server.standing. The values
@@ -138,6 +148,14 @@ static inline enum rpc_standing rpc_conn_standing(const struct rpc_conn *c)
 static inline enum rpc_protection rpc_conn_protection(const struct rpc_conn *c)
 {
 	return (enum rpc_protection)atomic_load_explicit(&c->protection, memory_order_relaxed);
+}
+
+/* Certificate by which the client has proved who it is, or NULL. */
+static inline const struct rn_certificate *rpc_conn_certificate(const struct rpc_conn *c)
+{
+	const struct rpc_conn_tls *tls = atomic_load_explicit(&c->tls, memory_order_acquire);
+
+	return tls ? tls->certificate : NULL;
 }
 
 void rpc_conn_ref(struct rpc_conn *c);

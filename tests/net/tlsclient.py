@@ -29,10 +29,10 @@ class Authority:
     def _openssl(*words):
         subprocess.run(["openssl", *words], check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
-    def issue(self, name, expired=False, algorithm=("rsa:2048",)):
-        """(certificate, key) for localhost."""
+    def issue(self, name, expired=False, algorithm=("rsa:2048",), names="DNS:localhost"):
+        """(certificate, key) with those alternative names."""
         crt, key, csr = (self.path(k, name) for k in ("crt", "key", "csr"))
-        self._openssl("req", "-newkey", *algorithm, "-nodes", "-subj", f"/CN={name}", "-addext", "subjectAltName=DNS:localhost",
+        self._openssl("req", "-newkey", *algorithm, "-nodes", "-subj", f"/CN={name}", "-addext", f"subjectAltName={names}",
                       "-keyout", key, "-out", csr)
         if expired:  # "openssl x509" has no dates in this version
             self._ca(csr, crt)

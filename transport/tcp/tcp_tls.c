@@ -162,11 +162,12 @@ static void end_handshake(struct tcp_conn *c, enum tls_result result)
 static void protect(struct tcp_conn *c)
 {
 	const struct tls_session *s = c->shake.session;
-	const bool ktls = tls_session_ktls(s);
+	const bool ktls = tls_session_facts(s)->ktls;
 
 	end_handshake(c, TLS_DONE);
-	atomic_store_explicit(&c->rpc.ktls, ktls, memory_order_relaxed);
-	atomic_store_explicit(&c->rpc.protection, tls_session_mutual(s) ? RPC_MUTUAL_TLS : RPC_TLS,
+	atomic_store_explicit(&c->rpc.tls, tls_session_facts(s), memory_order_release);
+	atomic_store_explicit(&c->rpc.protection,
+			      tls_session_facts(s)->certificate ? RPC_MUTUAL_TLS : RPC_TLS,
 			      memory_order_relaxed);
 	pthread_mutex_lock(&c->lock);
 	c->io = ktls ? &io_ktls : &io_tls;

@@ -153,7 +153,7 @@ void tls_shake_end(struct tls *t, struct tls_shake *s, enum tls_result result)
 	(*s->held)--;
 	t->n.done += done;
 	t->n.failed += !done;
-	t->n.ktls += done && tls_session_ktls(s->session);
-	t->n.with_certificate += done && tls_session_mutual(s->session);
+	t->n.ktls += done && tls_session_facts(s->session)->ktls;
+	t->n.with_certificate += done && tls_session_facts(s->session)->certificate;
 	pthread_mutex_unlock(&t->lock);
 }

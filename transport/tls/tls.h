@@ -14,6 +14,7 @@
 
 #include "lib/budget.h"
 #include "lib/fair_queue.h"
+#include "rpc/request.h"
 
 #define TLS_WHY 512 /* room for a message of why files were refused */
 
@@ -82,9 +83,8 @@ bool tls_session_pending(struct tls_session *s);
 ssize_t tls_session_send(struct tls_session *s, const struct iovec *iov, unsigned niov);
 /* Tells the peer that no more comes, if that can be told at once. */
 void tls_session_close(struct tls_session *s);
-/* True if the kernel encrypts what is sent to the socket: tls_session_send must not be used then. */
-bool tls_session_ktls(const struct tls_session *s);
-/* True if the client has a certificate that was verified. */
-bool tls_session_mutual(const struct tls_session *s);
+/* Result of a handshake that is done; valid as long as the session. If the kernel encrypts what is sent to the socket,
+ * tls_session_send must not be used. */
+const struct rpc_conn_tls *tls_session_facts(const struct tls_session *s);
 
 #endif

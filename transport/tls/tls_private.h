@@ -26,14 +26,20 @@ struct tls_session {
 	bool require_alpn;
 	bool verifies; /* certificates are verified: there is a CA */
 	/* Constant after the handshake. */
-	bool ktls, mutual;
-	bool done;    /* the handshake is over */
+	struct rpc_conn_tls facts;
+	struct rn_certificate certificate; /* of the client, if facts has one */
+	bool done;			   /* the handshake is over */
 	bool rekeyed; /* under the lock: the peer has changed its key in a way that ends the session */
 	unsigned rekeys; /* under the lock: changes since data came last */
 };
 
 /* NULL: why tells the reason. */
 SSL_CTX *tls_context_new(const struct tls_config *cfg, char why[TLS_WHY]);
+
+/* Fills in the identity; to is zeroed. */
+/* End of its life, seconds since 1970; 0: not readable. */
+int64_t tls_expiry(const X509 *cert);
+void tls_identity(const X509 *cert, struct rn_certificate *to);
 
 struct tls_session *tls_session_new(const struct tls_config *cfg, SSL_CTX *ctx, int fd);
 enum tls_result tls_session_shake(struct tls_session *s);

@@ -27,7 +27,7 @@ static void on_message(int write_p, int version, int type, const void *buf, size
 	if (write_p || type != SSL3_RT_HANDSHAKE || len == 0 ||
 	    *(const uint8_t *)buf != SSL3_MT_KEY_UPDATE)
 		return;
-	s->rekeyed = s->rekeyed || s->ktls || ++s->rekeys > REKEYS_MAX;
+	s->rekeyed = s->rekeyed || s->facts.ktls || ++s->rekeys > REKEYS_MAX;
 }
 
 struct tls_session *tls_session_new(const struct tls_config *cfg, SSL_CTX *ctx, int fd)
@@ -72,8 +72,14 @@ static enum tls_result judge(struct tls_session *s)
 	SSL_get0_alpn_selected(s->ssl, &proto, &len);
 	if (s->require_alpn && len == 0)
 		return TLS_FAILED;
-	s->mutual = s->verifies && cert && SSL_get_verify_result(s->ssl) == X509_V_OK;
-	s->ktls = BIO_get_ktls_send(SSL_get_wbio(s->ssl));
+	if (s->verifies && cert && SSL_get_verify_result(s->ssl) == X509_V_OK) {
+		tls_identity(cert, &s->certificate);
+		s->facts.certificate = &s->certificate;
+	}
+	s->facts.version = SSL_get_version(s->ssl);
+	s->facts.cipher = SSL_get_cipher_name(s->ssl);
+	s->facts.alpn = len > 0;
+	s->facts.ktls = BIO_get_ktls_send(SSL_get_wbio(s->ssl));
 	s->done = true;
 	return TLS_DONE;
 }
@@ -220,12 +226,7 @@ void tls_session_close(struct tls_session *s)
 	pthread_mutex_unlock(&s->lock);
 }
 
-bool tls_session_ktls(const struct tls_session *s)
+const struct rpc_conn_tls *tls_session_facts(const struct tls_session *s)
 {
-	return s->ktls;
-}
-
-bool tls_session_mutual(const struct tls_session *s)
-{
-	return s->mutual;
+	return &s->facts;
 }
