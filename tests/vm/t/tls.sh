@@ -42,6 +42,8 @@ start() {
 	openssl req -x509 -newkey rsa:2048 -nodes -keyout $C/ca.key -out $C/ca.pem -days 2 -subj /CN=authority 2>/dev/null
 	certificate server serverAuth
 	certificate client clientAuth
+	# Of another CA, for the server's own key.
+	openssl req -x509 -key $C/server.key -out $C/stranger.pem -days 2 -subj "/CN=$HOST" -addext "subjectAltName=DNS:$HOST" 2>/dev/null
 	agent_start ""
 	ringnfsd_start "$(exports)" "$(settings no)"
 	touch $C/ready
@@ -94,6 +96,59 @@ by_kernel() {
 	t_note "sessions of the kernel that send: $sent, that receive: $received"
 	[ "$sent" -gt "$received" ] || die "the server's sessions are not the kernel's: $sent, $received"
 }
+hold() { vm_prog vmfile "$@"; }
+# A lock that a client has under TLS is its own again when the server comes back. The server's own processes see it.
+locks() {
+	local out
+	[ "$VERS" != 3 ] || { echo "NLM of NFSv3 needs a machine for the client: see v3_recovery.sh"; exit 77; }
+	m tls exp/tls
+	: >$M/lock
+	hold start tls.client $M/lock rw
+	hold start tls.local $E/exp/tls/lock rw
+	hold do tls.client lock posix w 0 10
+	server_crash
+	server_again
+	hold do tls.client lock posix w 20 10 # a new one: not before the grace period has ended
+	if out=$(hold do tls.local lock posix w 5 1); then die "another got the lock: $out"; fi
+	same "the lock, as another sees it" busy "$out"
+	hold do tls.local lock posix w 40 1
+	hold do tls.client write 0 reclaimed
+	hold do tls.client sync
+	same "data under the lock" reclaimed "$(head -c 9 $E/exp/tls/lock)"
+	hold stop tls.client
+	hold stop tls.local
+	rm $M/lock
+	umount $M
+}
+reload() {
+	local before
+	before=$(grep -c "$1" /share/ringnfsd.log || :)
+	kill -HUP "$(server_pid)"
+	wait_until 30 eval "[ \"\$(grep -c '$1' /share/ringnfsd.log)\" -gt $before ]"
+}
+# The mounted client keeps its session. New sessions have the new certificate, which this client does not trust.
+new_certificate() {
+	m tls exp/tls
+	echo one >$M/renewed
+	cp $C/server.pem $C/kept.pem
+	echo nonsense >$C/server.pem
+	reload "the old TLS certificate stays in use"
+	umount $M
+	m tls exp/tls
+	cp $C/stranger.pem $C/server.pem
+	reload "the TLS certificate was read again"
+	echo two >>$M/renewed
+	drop_caches
+	same "content at the mounted client" "one two" "$(tr '\n' ' ' <$M/renewed | sed 's/ $//')"
+	umount $M
+	fails_with "" m tls exp/tls
+	cp $C/kept.pem $C/server.pem
+	reload "the TLS certificate was read again"
+	m tls exp/tls
+	same "content at a new mount" "one two" "$(tr '\n' ' ' <$M/renewed | sed 's/ $//')"
+	rm $M/renewed
+	umount $M
+}
 # A client comes back after a restart of the server.
 restart() {
 	m tls
@@ -114,7 +169,12 @@ t_run "data by TLS" by_tls
 t_run "exports refuse less" refused
 t_run "data by mutual TLS" mutual
 t_run "the server is killed and starts again" restart
+t_run "a lock outlives the server" locks
+t_run "certificates are replaced under a mounted client" new_certificate
 t_run "data, encrypted by the kernel" by_kernel
+t_run "the server is killed and starts again, with kernel TLS" restart
+t_run "a lock outlives the server, with kernel TLS" locks
+t_run "certificates are replaced, with kernel TLS" new_certificate
 t_run "the server is there" server_alive
 server_stop
 kill "$(cat $C/pid)"
