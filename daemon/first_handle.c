@@ -24,9 +24,11 @@ static bool skip_to_fh(struct xdr_in *x, const struct rpc_peek *call)
 	return call->prog == NLM_PROGRAM && nlm_skip_to_fh(x, call->proc);
 }
 
+/* NFSv2, and NFSACL beside it. */
 static bool is_nfs2(const struct rpc_peek *call)
 {
-	return call->prog == NFS_PROGRAM && call->vers == NFS2_VERSION && call->proc != 0;
+	return (call->prog == NFS_PROGRAM || call->prog == NFSACL_PROGRAM) &&
+	       call->vers == NFS2_VERSION && call->proc != 0;
 }
 
 /* Moves x to the bytes of the handle. Those of NFSv2 come without a length, and *len is VFS_PACKED_FH. */

@@ -281,6 +281,15 @@ static int start_nfs4(const struct programs_config *cfg, struct programs *p)
 	return rc ? rc : nfs4_server_new(&nfs4, &p->nfs4);
 }
 
+/* Adds version 2 to NFSACL. */
+static void add_acl_of_nfs2(struct programs *p, struct rpc_program *acl)
+{
+	nfsacl2_version(p->nfs3, &p->acl_versions[0]);
+	p->acl_versions[1] = acl->versions[0];
+	acl->versions = p->acl_versions;
+	acl->nversions = 2;
+}
+
 /* Fills rpc's table of programs: NFS with its versions in ascending order, then those that exist
  * for NFSv3 only. */
 static void fill_tables(struct programs *p, struct rpc_server *rpc)
@@ -297,8 +306,10 @@ static void fill_tables(struct programs *p, struct rpc_server *rpc)
 		rpc->nprograms = 4;
 		if (p->rquota)
 			rquota_program(p->nfs3, &rpc->programs[rpc->nprograms++]);
-		if (p->nfs2)
+		if (p->nfs2) {
 			nfs2_version(p->nfs3, &p->versions[n++]);
+			add_acl_of_nfs2(p, &rpc->programs[3]);
+		}
 		p->versions[n++] = nfs->versions[0];
 	}
 	if (p->nsm)

@@ -62,7 +62,8 @@ struct programs {
 	/* End of the grace period for NFSv3's locks where NFSv4 is disabled; CLOCK_MONOTONIC, ns. */
 	uint64_t grace_until_ns;
 	struct drc *drc;
-	struct rpc_version versions[3]; /* the NFS versions served, ascending */
+	struct rpc_version versions[3];	    /* the NFS versions served, ascending */
+	struct rpc_version acl_versions[2]; /* those of NFSACL */
 };
 
 /* Fills p, which is zeroed, and rpc's programs and reply cache. 0 or -errno. In both cases

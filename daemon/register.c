@@ -12,7 +12,7 @@
 #include "rpc/rpcbind.h"
 
 /* For each version of NFS, MOUNT, NLM, NFSACL, RQUOTA and NSM, four netids; for NSM, two of UDP besides. */
-#define MAPPINGS (4 * (3 + 3 + 3 + 1 + 2 + 1) + 2)
+#define MAPPINGS (4 * (3 + 3 + 3 + 2 + 2 + 1) + 2)
 
 struct mapping {
 	uint32_t prog, vers;
@@ -152,6 +152,8 @@ static void add_programs(struct registration *r, const struct registration_ports
 		add_all(r, NLM_PROGRAM, 1, &nfs);
 		add_all(r, NLM_PROGRAM, 3, &nfs);
 		add_all(r, NLM_PROGRAM, NLM_VERSION, &nfs);
+		if (p->nfs2)
+			add_all(r, NFSACL_PROGRAM, 2, &nfs);
 		add_all(r, NFSACL_PROGRAM, NFSACL_VERSION, &nfs);
 	}
 	for (uint32_t v = 1; p->rquota && v <= 2; v++)

@@ -10,6 +10,9 @@ struct nfs3_server;
 /* The version, to be put into the NFS program. s was made with packed_handles. */
 void nfs2_version(struct nfs3_server *s, struct rpc_version *out);
 
+/* NFSACL version 2, to be put into that program. */
+void nfsacl2_version(struct nfs3_server *s, struct rpc_version *out);
+
 /* Logs a line for each export that NFSv2 cannot serve, as its files have no handles of 32 bytes. */
 void nfs2_log_unserved(const struct nfs3_server *s);
 

@@ -3,6 +3,7 @@
 
 #include "nfs2/nfs2_server.h"
 #include "nfs2/proto.h"
+#include "nfs3/acl/nfsacl.h"
 
 static const struct rpc_proc null = { .name = "NULL", .flags = RPC_PROMPT };
 
@@ -16,6 +17,24 @@ void nfs2_version(struct nfs3_server *s, struct rpc_version *out)
 		.vers = NFS2_VERSION,
 		.procs = procs,
 		.nprocs = NFSPROC2_COUNT,
+		.ctx = s,
+	};
+}
+
+static const struct rpc_proc *const acl_procs[NFSACLPROC2_COUNT] = {
+	[NFSACLPROC2_NULL] = &null,
+	[NFSACLPROC2_GETACL] = &nfsacl2_proc_getacl,
+	[NFSACLPROC2_SETACL] = &nfsacl2_proc_setacl,
+	[NFSACLPROC2_GETATTR] = &nfs2_proc_getattr,
+	[NFSACLPROC2_ACCESS] = &nfsacl2_proc_access,
+};
+
+void nfsacl2_version(struct nfs3_server *s, struct rpc_version *out)
+{
+	*out = (struct rpc_version){
+		.vers = NFS2_VERSION,
+		.procs = acl_procs,
+		.nprocs = NFSACLPROC2_COUNT,
 		.ctx = s,
 	};
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Procedures of NFSv2: one row for each, at the foot of the file that decodes and runs it. ROOT and WRITECACHE,
+ * Procedures of NFSv2 and of NFSACL beside it: one row for each, at the foot of the file that decodes and runs it. ROOT and WRITECACHE,
  * which the RFC leaves empty, have none and are answered PROC_UNAVAIL.
  */
 #ifndef RN_NFS2_PROCS_H
@@ -31,5 +31,8 @@
 #define NFS2_DECLARE_PROC(NAME, name) extern const struct rpc_proc nfs2_proc_##name;
 NFS2_PROC_LIST(NFS2_DECLARE_PROC)
 #undef NFS2_DECLARE_PROC
+
+/* NFSACL version 2; nfs3/acl/nfsacl.h has the numbers. */
+extern const struct rpc_proc nfsacl2_proc_getacl, nfsacl2_proc_setacl, nfsacl2_proc_access;
 
 #endif

@@ -42,6 +42,7 @@ enum nfsstat2 {
 	NFS2ERR_NODEV = 19,
 	NFS2ERR_NOTDIR = 20,
 	NFS2ERR_ISDIR = 21,
+	NFS2ERR_INVAL = 22, /* of NFSACL only */
 	NFS2ERR_FBIG = 27,
 	NFS2ERR_NOSPC = 28,
 	NFS2ERR_ROFS = 30,
@@ -49,6 +50,7 @@ enum nfsstat2 {
 	NFS2ERR_NOTEMPTY = 66,
 	NFS2ERR_DQUOT = 69,
 	NFS2ERR_STALE = 70,
+	NFS2ERR_NOTSUPP = 10004, /* of NFSACL only */
 };
 
 /* SOCK is not in the RFC, and is what all servers send. A FIFO is a CHR with this device number. */

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#include "nfs3/access.h"
 #include "nfs3/op.h"
 #include "nfs3/procs.h"
 
@@ -85,50 +86,6 @@ static enum rpc_run proc_setattr(struct rpc_request *req, void *args)
 	return nfs3_op_settle(op, rc, encode_setattr);
 }
 
-/* Permissions that the bits of ACCESS ask for on this type of object; RFC 1813 section 3.3.4 leaves
- * it to the server which apply. */
-struct access_bit {
-	uint32_t bit;
-	unsigned may;
-};
-
-static const struct access_bit dir_bits[] = {
-	{ ACCESS3_READ, VFS_MAY_READ },
-	{ ACCESS3_LOOKUP, VFS_MAY_EXEC },
-	{ ACCESS3_MODIFY, VFS_MAY_WRITE | VFS_MAY_EXEC },
-	{ ACCESS3_EXTEND, VFS_MAY_WRITE | VFS_MAY_EXEC },
-	{ ACCESS3_DELETE, VFS_MAY_DELETE },
-	{ 0, 0 },
-};
-
-static const struct access_bit file_bits[] = {
-	{ ACCESS3_READ, VFS_MAY_READ },
-	{ ACCESS3_MODIFY, VFS_MAY_WRITE },
-	{ ACCESS3_EXTEND, VFS_MAY_WRITE },
-	{ ACCESS3_EXECUTE, VFS_MAY_EXEC },
-	{ 0, 0 },
-};
-
-static int run_access(struct nfs3_op *op, uint32_t want, uint32_t *granted, struct vfs_attr *attr)
-{
-	const struct access_bit *bits;
-	unsigned may = 0, got;
-	int rc;
-
-	bits = S_ISDIR(vfs_node_type(op->node[0])) ? dir_bits : file_bits;
-	for (unsigned i = 0; bits[i].bit; i++)
-		if (want & bits[i].bit)
-			may |= bits[i].may;
-	rc = vfs_access(&op->ctx, op->node[0], may, &got, attr);
-	if (rc < 0)
-		return rc;
-	*granted = 0;
-	for (unsigned i = 0; bits[i].bit; i++)
-		if ((want & bits[i].bit) && (got & bits[i].may) == bits[i].may)
-			*granted |= bits[i].bit;
-	return 0;
-}
-
 struct access_args {
 	struct vfs_fh fh;
 	uint32_t want;
@@ -155,7 +112,7 @@ static enum rpc_run proc_access(struct rpc_request *req, void *args)
 		return RPC_RUN_SYSTEM_ERR;
 	rc = nfs3_op_open(op, &a->fh, 0);
 	if (rc == 0)
-		rc = run_access(op, a->want, &granted, &attr);
+		rc = nfs3_access(op, a->want, &granted, &attr);
 	nfs3_put_status(op, rc);
 	if (rc != 0) {
 		nfs3_put_attr_of(op, op->node[0]);

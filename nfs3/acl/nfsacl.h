@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The constants of NFSACL version 3, which shows the POSIX ACLs of files beside NFSv3. The protocol
- * has no RFC: the numbers are those of linux/nfsacl.h and of Solaris, which it comes from.
+ * The constants of NFSACL, which shows the POSIX ACLs of files: version 3 beside NFSv3, version 2 beside NFSv2. The
+ * protocol has no RFC: the numbers are those of linux/nfsacl.h and of Solaris, which it comes from.
  */
 #ifndef RN_NFS3_NFSACL_H
 #define RN_NFS3_NFSACL_H
@@ -13,6 +13,16 @@ enum nfsacl_procedure {
 	NFSACLPROC3_GETACL = 1,
 	NFSACLPROC3_SETACL = 2,
 	NFSACLPROC3_COUNT = 3,
+};
+
+/* Version 2 has what NFSv2 lacks: an ACCESS. */
+enum nfsacl2_procedure {
+	NFSACLPROC2_NULL = 0,
+	NFSACLPROC2_GETACL = 1,
+	NFSACLPROC2_SETACL = 2,
+	NFSACLPROC2_GETATTR = 3,
+	NFSACLPROC2_ACCESS = 4,
+	NFSACLPROC2_COUNT = 5,
 };
 
 /* Parts of a secattr that a call asks for or sets: entries and number of the access ACL, entries

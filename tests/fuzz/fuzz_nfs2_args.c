@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The argument decoders of NFSv2, and the form of its handles. The first byte chooses the decoder. The second says
- * where the message is cut into two segments, and whether the second segment came by a Read chunk. The arguments
- * follow; their first bytes are taken for a handle, too.
+ * The argument decoders of NFSv2 and of NFSACL beside it, and the form of their handles. The first byte chooses the
+ * decoder. The second says where the message is cut into two segments, and whether the second segment came by a Read
+ * chunk. The arguments follow; their first bytes are taken for a handle, too.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,12 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define POINTER(NAME, row) &nfs2_proc_##row,
-static const struct rpc_proc *const procs[] = { NFS2_PROC_LIST(POINTER) };
+/* clang-format off */
+static const struct rpc_proc *const procs[] = {
+	NFS2_PROC_LIST(POINTER)
+	&nfsacl2_proc_getacl, &nfsacl2_proc_setacl, &nfsacl2_proc_access,
+};
+/* clang-format on */
 
 static const uint8_t key[VFS_HANDLE_KEY_LEN] = "fuzz";
 

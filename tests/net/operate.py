@@ -259,6 +259,7 @@ def registrations(nfs, ports, rquota=None):
     if "3" in nfs:
         want |= {("100021", v, n, p) for v in "134" for n, p in ports.items()}
         want |= {(prog, vers, n, p) for prog, vers in (("100227", "3"), ("100024", "1")) for n, p in ports.items()}
+        want |= {("100227", "2", n, p) for n, p in ports.items() if "2" in nfs}
         want |= {("100024", "1", n, MONITOR_PORT) for n in ("udp", "udp6")}
         want |= {("100005", v, n, p) for v in "123" for n, p in ports.items()}
         want |= {("100011", v, n, p) for v in "12" for n, p in {**ports, **(rquota or {})}.items()}
@@ -283,7 +284,7 @@ def test_registered(t):
     if not os.path.exists(fabric.LIB):
         t.skip("registration of RDMA", "no software fabric is built")
         return
-    for versions, more in (("34", {}), ("4", {"nfs3.enabled": "no"}), ("3", {"nfs4.enabled": "no"})):
+    for versions, more in (("34", {}), ("234", {"nfs2.enabled": "yes"}), ("4", {"nfs3.enabled": "no"}), ("3", {"nfs4.enabled": "no"})):
         with fabric.Fabric("sv0=127.0.0.1,::1") as f:
             with Daemon({"one": "rw,insecure"}, {**rdma, **more}, before=f.command("server"), env=f.environment()) as d:
                 ports = {"tcp": d.port, "tcp6": d.port, "rdma": RDMA_PORT, "rdma6": RDMA_PORT}

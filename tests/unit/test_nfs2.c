@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* NFSv2: the table of its procedures, packed handles, cookies, statuses. Calls as a whole: tests/net/nfs2.py. */
+/* NFSv2: the tables of its procedures and of NFSACL's, packed handles, cookies, statuses. Calls as a whole: tests/net/nfs2.py. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <string.h>
@@ -9,6 +9,7 @@
 #include "nfs2/nfs2_server.h"
 #include "nfs2/procs.h"
 #include "nfs2/result.h"
+#include "nfs3/acl/nfsacl.h"
 #include "vfs/fs/packed_handle.h"
 
 #define REPLY_MAX 2048u
@@ -32,6 +33,25 @@ Test(nfs2, table)
 		cr_expect(p->decode && p->run && p->args_size > 0, "%s", p->name);
 		cr_expect_eq((p->flags & RPC_NONIDEMPOTENT) != 0, p->reply_size > 0, "%s", p->name);
 		cr_expect(p->reply_size % 4 == 0 && p->reply_size <= REPLY_MAX, "%s", p->name);
+	}
+}
+
+Test(nfs2, table_of_nfsacl)
+{
+	static const char *const names[] = { "NULL", "GETACL", "SETACL", "GETATTR", "ACCESS" };
+	struct rpc_version v;
+
+	nfsacl2_version(NULL, &v);
+	cr_assert_eq(v.vers, 2);
+	cr_assert_eq(v.nprocs, rn_array_size(names));
+	for (uint32_t i = 0; i < v.nprocs; i++) {
+		const struct rpc_proc *p = v.procs[i];
+
+		cr_expect_str_eq(p->name, names[i]);
+		cr_expect_eq(p->decode != NULL, i > 0, "%s", p->name);
+		cr_expect_eq((p->flags & RPC_NONIDEMPOTENT) != 0, i == NFSACLPROC2_SETACL, "%s",
+			     p->name);
+		cr_expect_eq(p->reply_size, i == NFSACLPROC2_SETACL ? 72 : 0, "%s", p->name);
 	}
 }
 

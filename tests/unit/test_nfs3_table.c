@@ -107,7 +107,7 @@ Test(nfs3_table, every_number_has_a_row)
 	cr_expect_eq(nfs.versions[0].procs[NFSPROC3_##NAME], &nfs3_proc_##name_.rpc, "%s", #NAME);
 	NFS3_PROC_LIST(IS_NAMED)
 	check_nlm();
-	cr_assert_eq(nfsacl.nversions, 1, "version 2 would be for NFSv2");
+	cr_assert_eq(nfsacl.nversions, 1, "version 2 is NFSv2's: tests/unit/test_nfs2.c");
 	cr_expect_eq(nfsacl.versions[0].vers, 3);
 	cr_assert_eq(nfsacl.versions[0].nprocs, 3);
 	cr_expect_str_eq(nfsacl.versions[0].procs[1]->name, "GETACL");
