@@ -211,7 +211,7 @@ const struct cfg_row cfg_rows[] = {
 	{ ROW(gss, max_contexts, CFG_UINT), RANGE(64, 1000000), .def = "16384",
 	  .text = "Established contexts that are kept, at most: one for each user of each client, and two or three more for a "
 		  "client. When there are more, the client with most loses those that it has not used for longest, and makes "
-		  "new ones when it needs them. Each is counted with 8 KiB, of which an eighth of server.memory_max is set aside "
+		  "new ones when it needs them. Each is counted with 10 KiB, of which an eighth of server.memory_max is set aside "
 		  "at most: with less memory there are fewer." },
 
 	{ ROW(tls, certificate, CFG_PATH), .zero = true, .def = "",

@@ -5,26 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gss/hosts.h"
 #include "gss/mech.h"
 #include "lib/clock.h"
-#include "rpc/address.h"
 #include "rpc/principal.h"
 
 #define BUCKETS 4096u
-#define HOST_BUCKETS 1024u
-#define EVICT_LOOK 64u /* least used contexts that eviction chooses among */
+#define EVICT_LOOK 64u /* least used contexts that eviction looks at */
 #define SWEEP 4u       /* old contexts that each new one clears away, at most */
 
-/* Lives as long as it has contexts. */
-struct gss_host {
-	LIST_ENTRY(gss_host) link;
-	uint8_t address[16];
-	unsigned established, half;
-};
-
-TAILQ_HEAD(use_list, gss_context);
 LIST_HEAD(bucket, gss_context);
-LIST_HEAD(host_bucket, gss_host);
 
 struct gss_contexts {
 	pthread_mutex_t lock; /* guards everything here, and the contexts' own links */
@@ -33,10 +23,10 @@ struct gss_contexts {
 	uint64_t evicted;
 	uint64_t (*now)(void);
 	uint8_t key[crypto_shorthash_KEYBYTES];
-	struct use_list used, half_made; /* least used, and oldest, first */
-	struct use_list by_growth;
+	struct gss_use_list used, half_made; /* least used, and oldest, first */
+	struct gss_use_list by_growth;
 	struct bucket buckets[BUCKETS];
-	struct host_bucket hosts[HOST_BUCKETS];
+	struct gss_hosts hosts;
 };
 
 struct gss_contexts *gss_contexts_new(unsigned max, unsigned grown)
@@ -45,6 +35,10 @@ struct gss_contexts *gss_contexts_new(unsigned max, unsigned grown)
 
 	if (!t)
 		return NULL;
+	if (!gss_hosts_init(&t->hosts, max)) {
+		free(t);
+		return NULL;
+	}
 	t->max = max;
 	t->grown_max = grown;
 	t->now = rn_now_ns;
@@ -98,31 +92,10 @@ static struct bucket *bucket_of(struct gss_contexts *t, const uint8_t handle[GSS
 	return &t->buckets[hash(t, handle) % BUCKETS];
 }
 
-/* Under the lock. NULL: no memory. */
-static struct gss_host *host_of(struct gss_contexts *t, const struct sockaddr_storage *peer)
+static void count(struct gss_contexts *t, struct gss_context *c)
 {
-	struct host_bucket *b;
-	struct gss_host *h;
-	uint8_t address[16];
-
-	rpc_address_host(peer, address);
-	b = &t->hosts[hash(t, address) % HOST_BUCKETS];
-	LIST_FOREACH (h, b, link) {
-		if (memcmp(h->address, address, sizeof(address)) == 0)
-			return h;
-	}
-	h = calloc(1, sizeof(*h));
-	if (h) {
-		memcpy(h->address, address, sizeof(address));
-		LIST_INSERT_HEAD(b, h, link);
-	}
-	return h;
-}
-
-static void count(struct gss_contexts *t, const struct gss_context *c, unsigned n)
-{
-	*(c->established ? &t->established : &t->half) += n;
-	*(c->established ? &c->host->established : &c->host->half) += n;
+	*(c->established ? &t->established : &t->half) += 1;
+	gss_hosts_add(&t->hosts, c->host, c->established);
 }
 
 static void not_grown(struct gss_contexts *t, struct gss_context *c)
@@ -137,18 +110,15 @@ static void not_grown(struct gss_contexts *t, struct gss_context *c)
 /* Under the lock. The table's reference is the caller's afterwards. */
 static void unlist(struct gss_contexts *t, struct gss_context *c)
 {
-	struct gss_host *h = c->host;
-
 	LIST_REMOVE(c, of_bucket);
 	TAILQ_REMOVE(c->established ? &t->used : &t->half_made, c, by_use);
-	count(t, c, (unsigned)-1);
+	if (c->established)
+		TAILQ_REMOVE(&c->host->used, c, of_host);
+	*(c->established ? &t->established : &t->half) -= 1;
+	gss_hosts_drop(&t->hosts, c->host, c->established);
 	not_grown(t, c);
 	c->listed = false;
 	c->host = NULL;
-	if (h->established == 0 && h->half == 0) {
-		LIST_REMOVE(h, link);
-		free(h);
-	}
 }
 
 static void drop(struct gss_contexts *t, struct gss_context *c)
@@ -165,7 +135,7 @@ static bool is_over(const struct gss_context *c, uint64_t now)
 	return now > c->used_ns + idle || (c->established && now > c->ends_ns);
 }
 
-static void sweep(struct gss_contexts *t, struct use_list *list, uint64_t now)
+static void sweep(struct gss_contexts *t, struct gss_use_list *list, uint64_t now)
 {
 	struct gss_context *c;
 
@@ -191,20 +161,26 @@ static void evict_half(struct gss_contexts *t, const struct gss_host *host)
 	}
 }
 
+/* A context of the host with most: if several hosts have as many, the least used one among those that come first. */
 static void evict_established(struct gss_contexts *t)
 {
-	struct gss_context *c, *worst = NULL;
+	const struct gss_host *largest = gss_hosts_largest(&t->hosts);
+	struct gss_context *c;
 	unsigned n = 0;
 
 	TAILQ_FOREACH (c, &t->used, by_use) {
-		if (!worst || c->host->established > worst->host->established)
-			worst = c;
-		if (++n == EVICT_LOOK)
+		if (c->host->established == largest->established)
 			break;
+		if (++n == EVICT_LOOK) {
+			c = TAILQ_FIRST(&largest->used);
+			break;
+		}
 	}
-	if (!worst)
+	if (!c)
+		c = TAILQ_FIRST(&largest->used);
+	if (!c)
 		return;
-	drop(t, worst);
+	drop(t, c);
 	t->evicted++;
 }
 
@@ -230,17 +206,19 @@ bool gss_contexts_add(struct gss_contexts *t, struct gss_context *c,
 
 	randombytes_buf(c->handle, sizeof(c->handle));
 	pthread_mutex_lock(&t->lock);
-	host = host_of(t, peer);
+	host = gss_hosts_get(&t->hosts, peer);
 	if (host) {
 		/* Counted first, so that its last context's eviction does not free the host. */
 		c->host = host;
-		count(t, c, 1);
+		count(t, c);
 		make_room(t, c, host, now);
 		c->used_ns = now;
 		c->listed = true;
 		atomic_fetch_add_explicit(&c->refs, 1, memory_order_relaxed);
 		LIST_INSERT_HEAD(bucket_of(t, c->handle), c, of_bucket);
 		TAILQ_INSERT_TAIL(c->established ? &t->used : &t->half_made, c, by_use);
+		if (c->established)
+			TAILQ_INSERT_TAIL(&host->used, c, of_host);
 	}
 	pthread_mutex_unlock(&t->lock);
 	return host;
@@ -263,6 +241,8 @@ struct gss_context *gss_contexts_find(struct gss_contexts *t, const uint8_t *han
 			c->used_ns = t->now();
 			TAILQ_REMOVE(&t->used, c, by_use);
 			TAILQ_INSERT_TAIL(&t->used, c, by_use);
+			TAILQ_REMOVE(&c->host->used, c, of_host);
+			TAILQ_INSERT_TAIL(&c->host->used, c, of_host);
 		}
 	}
 	pthread_mutex_unlock(&t->lock);
@@ -332,6 +312,7 @@ void gss_contexts_free(struct gss_contexts *t)
 		return;
 	while ((c = TAILQ_FIRST(&t->used)) || (c = TAILQ_FIRST(&t->half_made)))
 		drop(t, c);
+	gss_hosts_fini(&t->hosts);
 	pthread_mutex_destroy(&t->lock);
 	free(t);
 }

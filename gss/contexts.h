@@ -3,8 +3,8 @@
  * The table of contexts, bounded. Thread-safe.
  *
  * A context that is not established yet cost its client nothing, so few are kept: GSS_HALF_MAX, of which one
- * host has GSS_HALF_HOST at most; the oldest go first, and established ones never for them. Of established ones the
- * least used go first, of the host with most. A host is an IPv4 address or an IPv6 /64. A context removed from the
+ * host has GSS_HALF_HOST at most; the oldest go first, and established ones never for them. Of established ones
+ * those of the host with most go first, the least used one of them. A host is an IPv4 address or an IPv6 /64. A context removed from the
  * table lives on with its references.
  *
  * Few contexts have copies (gss/copies.h) beside their first at a time: another that needs them takes those away of the
@@ -49,7 +49,7 @@ struct gss_context {
 
 	/* For the table. */
 	LIST_ENTRY(gss_context) of_bucket;
-	TAILQ_ENTRY(gss_context) by_use;
+	TAILQ_ENTRY(gss_context) by_use, of_host;
 	struct gss_host *host;
 	uint64_t used_ns;
 	bool listed;

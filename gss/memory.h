@@ -12,8 +12,8 @@
 
 /* More than a context takes whose keys for all flavours are in use, with ours and its places in the tables. A copy has no
  * name and no ticket. */
-#define GSS_CONTEXT_BYTES 8192u
-#define GSS_COPY_BYTES 8192u
+#define GSS_CONTEXT_BYTES 10240u
+#define GSS_COPY_BYTES 10240u
 #define GSS_SHARE 8u /* the part of the whole budget that is set aside, at most: one eighth */
 
 struct gss_memory {

@@ -190,6 +190,29 @@ Test(gss, the_host_with_most_gives_way)
 	gss_contexts_free(t);
 }
 
+/* The host with most gives way though all its contexts are used more than the others'. */
+Test(gss, a_busy_host_pushes_out_its_own)
+{
+	uint8_t quiet[200][GSS_HANDLE_SIZE], busy[200][GSS_HANDLE_SIZE];
+	struct gss_contexts *t = table(400);
+	unsigned left = 0;
+
+	for (uint32_t i = 0; i < 200; i++)
+		add(t, 100 + i / 2, true, quiet[i]);
+	for (unsigned i = 0; i < 200; i++)
+		add(t, 1, true, busy[i]);
+	for (unsigned i = 0; i < 150; i++)
+		add(t, i % 2 ? 1 : 2, true, NULL);
+	cr_expect_eq(stats(t).established, 400);
+	for (unsigned i = 0; i < 200; i++)
+		cr_expect(has(t, quiet[i]), "%u", i);
+	for (unsigned i = 0; i < 200; i++)
+		left += has(t, busy[i]);
+	cr_expect_eq(left, 50);
+	cr_expect_not(has(t, busy[0]), "the least used ones go first");
+	gss_contexts_free(t);
+}
+
 /* Half-made contexts, which cost their makers nothing, evict no established one. */
 Test(gss, half_made_ones_are_few)
 {
