@@ -360,9 +360,10 @@ static void limit_reply(struct rpc_request *req)
 void rpc_secure_end(struct rpc_request *req, enum rpc_secure_verdict verdict,
 		    enum rpc_auth_stat stat)
 {
+	if (req->secured)
+		limit_reply(req);
 	switch (verdict) {
 	case RPC_SECURE_CALL:
-		limit_reply(req);
 		resume(req);
 		return;
 	case RPC_SECURE_PENDING:
