@@ -24,6 +24,7 @@
 #define CONTEXTS_MAX 4u /* fewer than slots, so that contexts are evicted */
 #define WINDOW 1024u	/* checked against INIT's answer */
 #define SEQ_MAX 0x80000000u
+#define BUDGET ((size_t)256 << 20)
 #define WHOLE 16384u /* room for a reply */
 
 enum outcome {
@@ -59,6 +60,7 @@ struct sent {
 static struct {
 	struct fake f;
 	struct gss *g;
+	struct rn_budget budget; /* of g */
 	struct rpc_worker prompt;
 	struct fake_conn conns[CONNS];
 	struct slot slots[SLOTS];
@@ -107,12 +109,14 @@ static void set_up(void)
 {
 	const struct gss_config cfg = { .keytab = REALM_KEYTAB,
 					.principal = REALM_SERVICE,
-					.max_contexts = CONTEXTS_MAX };
+					.max_contexts = CONTEXTS_MAX,
+					.budget = &w.budget };
 	char why[GSS_WHY];
 
 	if (!w.f.pool) {
 		realm_init();
 		fake_init(&w.f, 256);
+		rn_budget_init(&w.budget, BUDGET);
 		w.f.server.identify = identify;
 		w.prompt.move = move;
 		for (unsigned i = 0; i < CONNS; i++)
@@ -141,6 +145,8 @@ static void tear_down(void)
 	for (unsigned i = 0; i < SLOTS; i++)
 		slot_clear(&w.slots[i]);
 	gss_free(w.g);
+	if (w.budget.used)
+		finding("memory of the budget is left", w.budget.used, 0);
 	if (fake_leaks(&w.f))
 		finding("buffers are left", fake_leaks(&w.f), 0);
 	for (unsigned i = 0; i < CONNS; i++) {
