@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* READ and WRITE (RFC 1094 sections 2.2.7, 2.2.9). Bulk data go as NFSv3's do: nfs3/ops_read.c, nfs3/ops_write.c. */
+/* READ and WRITE (RFC 1094 sections 2.2.7, 2.2.9). Bulk data go as NFSv3's do: nfs3/op_read.c, nfs3/ops_write.c. */
 #include <errno.h>
 
 #include "lib/util.h"
@@ -43,24 +43,6 @@ static void read_done(struct vfs_io *io)
 	nfs3_op_finish(op, rc);
 }
 
-/* Called on the request's worker when there is memory. */
-static void read_resume(struct rpc_request *req)
-{
-	struct nfs3_op *op = req->op;
-
-	op->ctx.w = req->worker->vfs; /* maybe another than before */
-	vfs_read(&op->io);
-}
-
-static void memory_ready(struct rn_payload_waiter *w, struct rn_payload *p)
-{
-	struct rpc_request *req = rn_container_of(w, struct rpc_request, waiter);
-	struct nfs3_op *op = req->op;
-
-	op->io.payload = p;
-	rpc_requeue(req, read_resume);
-}
-
 struct read_args {
 	struct vfs_packed_fh fh;
 	uint32_t offset, count;
@@ -79,10 +61,7 @@ static bool decode_read(struct xdr_in *x, void *args)
 
 static enum rpc_run start_read(struct nfs3_op *op, const struct read_args *a)
 {
-	struct rpc_request *req = op->req;
 	struct vfs_io *io = &op->io;
-	struct rn_payload *p;
-	size_t size;
 
 	io->ctx = &op->ctx;
 	io->node = op->node[0];
@@ -90,18 +69,7 @@ static enum rpc_run start_read(struct nfs3_op *op, const struct read_args *a)
 	io->count = (uint32_t)rn_min(a->count, NFS2_MAX_IO);
 	io->done = read_done;
 	io->arg = op;
-	size = vfs_read_buffer_size(op->ctx.exp, io->offset, io->count);
-	/* a peer may have sent much more than the arguments of READ */
-	rpc_request_forget_call(req);
-	req->waiter.ready = memory_ready;
-	req->waiter.account = rpc_request_account(req);
-	p = rn_payload_get_or_wait(req->server->pool, size ? size : 1, &req->waiter);
-	/* If p is NULL the request may be on its way back already: it must not be touched. */
-	if (!p)
-		return RPC_RUN_PENDING;
-	io->payload = p;
-	vfs_read(io);
-	return RPC_RUN_PENDING;
+	return nfs3_op_read(op);
 }
 
 static enum rpc_run proc_read(struct rpc_request *req, void *args)

@@ -96,6 +96,10 @@ enum rpc_run nfs3_op_end(struct nfs3_op *op, int rc);
 /* nfs3_op_end for an asynchronous step's callback: completes the request. op is freed. */
 void nfs3_op_finish(struct nfs3_op *op, int rc);
 
+/* Starts op->io, whose members but the payload are set, with a payload buffer for the data. Waits while there is no
+ * memory for one. op->io.done puts the buffer. */
+enum rpc_run nfs3_op_read(struct nfs3_op *op);
+
 /* Ends a modifying procedure: makes the changed nodes durable if the change succeeded (rc 0) and
  * the export is not async, then lets encode put the result. op->sync.node names the nodes. */
 enum rpc_run nfs3_op_settle(struct nfs3_op *op, int rc, void (*encode)(struct nfs3_op *op, int rc));

@@ -89,24 +89,6 @@ static void read_done(struct vfs_io *io)
 	nfs3_op_finish(op, rc);
 }
 
-/* Called on the request's worker when there is memory. */
-static void read_resume(struct rpc_request *req)
-{
-	struct nfs3_op *op = req->op;
-
-	op->ctx.w = req->worker->vfs; /* maybe another than before */
-	vfs_read(&op->io);
-}
-
-static void memory_ready(struct rn_payload_waiter *w, struct rn_payload *p)
-{
-	struct rpc_request *req = rn_container_of(w, struct rpc_request, waiter);
-	struct nfs3_op *op = req->op;
-
-	op->io.payload = p;
-	rpc_requeue(req, read_resume);
-}
-
 struct read_args {
 	struct vfs_fh fh;
 	uint64_t offset;
@@ -121,29 +103,6 @@ static bool decode_read(struct xdr_in *x, void *args)
 	a->offset = xdr_get_u64(x);
 	a->count = xdr_get_u32(x);
 	return !x->err;
-}
-
-/* Has the data copied into a payload buffer. */
-static enum rpc_run start_copy(struct nfs3_op *op)
-{
-	struct rpc_request *req = op->req;
-	struct vfs_io *io = &op->io;
-	size_t size = vfs_read_buffer_size(op->ctx.exp, io->offset, io->count);
-	struct rn_payload *p;
-
-	if (size == 0)
-		size = 1;
-	/* a peer may have sent much more than the arguments of READ */
-	rpc_request_forget_call(req);
-	req->waiter.ready = memory_ready;
-	req->waiter.account = rpc_request_account(req);
-	p = rn_payload_get_or_wait(req->server->pool, size, &req->waiter);
-	/* If p is NULL the request may be on its way back already: it must not be touched. */
-	if (!p)
-		return RPC_RUN_PENDING;
-	io->payload = p;
-	vfs_read(io);
-	return RPC_RUN_PENDING;
 }
 
 static enum rpc_run start_read(struct nfs3_op *op, const struct read_args *a)
@@ -163,7 +122,7 @@ static enum rpc_run start_read(struct nfs3_op *op, const struct read_args *a)
 	io->done = read_done;
 	io->arg = op;
 	pipe = nfs_read_pages(op->req, io);
-	return pipe ? nfs3_op_end(op, encode_pages(op, pipe)) : start_copy(op);
+	return pipe ? nfs3_op_end(op, encode_pages(op, pipe)) : nfs3_op_read(op);
 }
 
 static enum rpc_run proc_read(struct rpc_request *req, void *args)
