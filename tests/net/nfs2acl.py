@@ -26,7 +26,8 @@ MAY_READ, MAY_LOOKUP, MAY_MODIFY, MAY_EXTEND, MAY_DELETE, MAY_EXECUTE = (1 << i 
 OPTIONS = "rw,insecure,no_root_squash"
 INVAL, NOTSUPP = 22, 10004  # which RFC 1094 does not have
 FATTR4_ACL, READ_DATA = 12, 1
-EXPORTS = {"one": OPTIONS, "ro": "ro,insecure,no_root_squash", "hidden": OPTIONS + ",no_acl", "squash": "rw,insecure", "low": "rw,no_root_squash", "big": OPTIONS}
+EXPORTS = {"one": OPTIONS, "ro": "ro,insecure,no_root_squash", "hidden": OPTIONS + ",no_acl", "squash": "rw,insecure", "low": "rw,no_root_squash", "big": OPTIONS,
+           "krb": OPTIONS + ",sec=krb5"}
 NO_OWNER = [(GROUP_OBJ, 0, 5), (OTHER, 0, 0)]
 TWICE = [(USER_OBJ, 0, 7), (USER_OBJ, 0, 7), (GROUP_OBJ, 0, 5), (OTHER, 0, 0)]
 
@@ -189,6 +190,14 @@ def mount_low(d, conn):
     return fh
 
 
+def test_flavours(t, d, conn):
+    """An export of Kerberos alone: AUTH_SYS may see the root's attributes, as with NFSv2, and nothing else."""
+    weak = mount(d, conn, "krb")[1]
+    t.equal("GETATTR of its root", Acl(conn).getattr(weak), (Client(conn).getattr(weak), None))
+    calls = {GETACL: weak + u32(ALL), SETACL: setacl_args(weak, ACL, PLAIN), ACCESS: weak + u32(1)}
+    t.equal("anything else is AUTH_TOOWEAK", [refusal(conn, p, args) for p, args in calls.items()], [("AUTH_ERROR", (5,))] * 3)
+
+
 def test_no_acl(t, d, conn):
     hidden = mount(d, conn, "hidden")[1]
     fh, path = Client(conn).create(hidden, "file", mode=0o640)[0], d.exports["hidden"] + "/file"
@@ -265,6 +274,7 @@ def run(t, d):
         Acl(conn).setacl(Client(conn).create(root, "four-kept", mode=0o640)[0], ACL, NAMED)
         test_errors(t, d, conn, root)
         test_no_acl(t, d, conn)
+        test_flavours(t, d, conn)
         test_garbage(t, conn, root)
         test_again(t, d, conn, root)
     since = len(d.read_log())
