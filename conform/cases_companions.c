@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The protocols beside NFSv3: NLM, NSM and NFSACL (RFC 8267 section 5; that of MOUNT is in cases_ddp.c). None of
- * their items is DDP-eligible. So a Read chunk for one is refused, and a Write chunk stays unused. A server need
+ * The protocols beside NFSv3: NLM, NSM, NFSACL and MOUNT 1 (RFC 8267 section 5; MOUNT 3 is in cases_ddp.c), and
+ * RQUOTA, which has no binding. None of their items is DDP-eligible. So a Read chunk for one is refused, and a Write chunk stays unused. A server need
  * not answer them over RDMA.
  */
 #include <string.h>
@@ -13,8 +13,8 @@
 #define NAME "companions"
 #define NOBODY "nobody.invalid"
 
-enum { PROG_NLM = 100021, PROG_NSM = 100024, PROG_NFSACL = 100227 };
-enum { NLM_TEST = 1, NSM_NOTIFY = 6, NFSACL_GETACL = 1 };
+enum { PROG_RQUOTA = 100011, PROG_NLM = 100021, PROG_NSM = 100024, PROG_NFSACL = 100227 };
+enum { MNT = 1, GETQUOTA = 1, NLM_TEST = 1, NSM_NOTIFY = 6, NFSACL_GETACL = 1, NFSACL_SETACL = 2 };
 enum { NLM_LAST_STAT = 9 };
 /* Items of TEST, and none. */
 enum item { COOKIE, CALLER, HANDLE, OWNER, NONE, ITEMS };
@@ -166,6 +166,65 @@ static void acl_write_list(struct cf_test *t)
 		cf_writes_unused(t, r, 0);
 }
 
+static void acl_long(struct cf_test *t)
+{
+	struct cf_call *c = getacl(t, false);
+
+	if (!c || !cf_make_long(t, c, 2))
+		return;
+	struct cf_reply *r = cf_ask(t, c);
+	if (r)
+		cf3_status(t, r, CF3_OK);
+}
+
+/* SETACL whose only entry goes by a Read chunk. */
+static void acl_entries(struct cf_test *t)
+{
+	static const uint8_t entry[12] = { 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 7 };
+	struct cf_call *c = cf_call_new(t, PROG_NFSACL, 3, NFSACL_SETACL);
+
+	if (!is_there(t, PROG_NFSACL, 3))
+		return;
+	cf_put_fh(&c->rpc, &t->run->scratch);
+	for (unsigned i = 0; i < 3; i++) /* mask, number, length of the array */
+		xdr_put_u32(&c->rpc, 1);
+	if (!cf_reduce(t, c, entry, sizeof(entry), 1))
+		return;
+	xdr_put_u32(&c->rpc, 0); /* no default ACL */
+	xdr_put_u32(&c->rpc, 0);
+	refused(t, c);
+}
+
+/* A call whose argument is the export's path: MNT 1, or GETQUOTA, which has the user behind it. */
+static struct cf_call *by_path(struct cf_test *t, bool reduced)
+{
+	const uint32_t prog = (uint32_t)t->arg;
+	const char *path = t->run->export_path;
+	struct cf_call *c = cf_call_new(t, prog, 1, prog == PROG_RQUOTA ? GETQUOTA : MNT);
+
+	if (!is_there(t, prog, 1) || !put_item(t, c, reduced, path, (uint32_t)strlen(path)))
+		return NULL;
+	if (prog == PROG_RQUOTA)
+		xdr_put_u32(&c->rpc, t->run->uid);
+	return c;
+}
+
+static void path(struct cf_test *t)
+{
+	refused(t, by_path(t, true));
+}
+
+static void path_write_list(struct cf_test *t)
+{
+	struct cf_call *c = by_path(t, false);
+
+	if (!c || !cf_offer_write(t, c, 1024, 2))
+		return;
+	struct cf_reply *r = cf_ask(t, c);
+	if (r)
+		cf_writes_unused(t, r, 0);
+}
+
 #define ROW(id, paragraph, title, run, arg)                                                        \
 	{                                                                                          \
 		"comp-" id, paragraph, title, run, arg, 0                                          \
@@ -198,6 +257,17 @@ static const struct cf_case cases[] = {
 	ROW("acl-handle", "RFC 8267 5.2", "GETACL's handle by a chunk is refused", acl_handle, 0),
 	ROW("acl-write-list", "RFC 8267 5.2", "GETACL leaves a Write chunk unused", acl_write_list,
 	    0),
+	ROW("acl-long", "RFC 8267 5.2", "GETACL as a Long Call", acl_long, 0),
+	ROW("acl-entries", "RFC 8267 5.2", "SETACL's entries by a chunk are refused", acl_entries,
+	    0),
+	ROW("mount1-path", "RFC 8267 5.1", "MOUNT 1: MNT's path by a chunk is refused", path,
+	    CF_PROG_MOUNT),
+	ROW("mount1-write-list", "RFC 8267 5.1", "MOUNT 1: MNT leaves a Write chunk unused",
+	    path_write_list, CF_PROG_MOUNT),
+	ROW("rquota-path", "RFC 8166 6.1", "GETQUOTA's path by a chunk is refused", path,
+	    PROG_RQUOTA),
+	ROW("rquota-write-list", "RFC 8166 4.3.2.2", "GETQUOTA leaves a Write chunk unused",
+	    path_write_list, PROG_RQUOTA),
 };
 
 const struct cf_group cf_group_companions = { "companions", 901, cases, rn_array_size(cases) };

@@ -14,6 +14,7 @@ extern const struct cf_group cf_group_again, cf_group_reverse, cf_group_thousand
 extern const struct cf_group cf_group_v4_write, cf_group_v4_reply, cf_group_v4_session;
 extern const struct cf_group cf_group_limits;
 extern const struct cf_group cf_group_back, cf_group_back_reply, cf_group_back_lost;
+extern const struct cf_group cf_group_nfs2;
 
 /* clang-format off */
 const struct cf_group *const cf_groups[] = {
@@ -26,6 +27,7 @@ const struct cf_group *const cf_groups[] = {
 	&cf_group_ddp,
 	&cf_group_v4,
 	&cf_group_companions,
+	&cf_group_nfs2,
 
 	&cf_group_write,
 	&cf_group_write_other,

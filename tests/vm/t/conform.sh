@@ -12,6 +12,7 @@ if [ "$RDMA" = none ]; then
 	t_done
 fi
 vm_up
+[ "$SERVER" = knfsd ] || server_with $'[nfs2]\nenabled = yes'
 differs=/dev/null # lists cases that may fail
 args=(--timeout "${CASE_TIMEOUT:-20}")
 if [ "$SERVER" = knfsd ]; then
@@ -66,4 +67,5 @@ no_crash() {
 	! grep -E 'ERROR: AddressSanitizer|runtime error|LeakSanitizer' /share/ringnfsd.log
 }
 t_run "the server is alive" no_crash
+[ "$SERVER" = knfsd ] || server_with ""
 t_done
