@@ -244,8 +244,8 @@ static int find_export(const struct nfs3_config *cfg, const struct sockaddr *pee
 
 /*
  * Finds the export of the path, and the caller's identity on it. Everybody who may mount gets the
- * root itself, before he has credentials (RFC 2623 section 2.3.2); a path below it needs a flavour
- * that the export accepts.
+ * root itself, before he has credentials (RFC 2623 section 2.3.2), and without TLS, which Linux uses for NFS
+ * alone. A path below it needs a flavour and a connection that the export accepts.
  */
 static int enter(struct rpc_request *req, struct walk *w, const char **rest)
 {
@@ -260,9 +260,7 @@ static int enter(struct rpc_request *req, struct walk *w, const char **rest)
 	rc = find_export(cfg, peer, w, rest);
 	if (rc == 0)
 		rc = nfs_check_port(&ctx->access, req->conn);
-	if (rc == 0 && !nfs_transport_allowed(&req->call.cred, &ctx->access))
-		rc = -EACCES;
-	if (rc == 0 && !vfs_access_use(&ctx->access, nfs_sec(&req->call.cred)) && **rest)
+	if (rc == 0 && !nfs_access_use(&req->call.cred, &ctx->access) && **rest)
 		rc = -EACCES;
 	if (rc == 0)
 		rc = nfs_caller(&groups, &req->call.cred, &ctx->access, &ctx->cred);
