@@ -70,6 +70,21 @@ static uint64_t errors(const json_t *c)
 	return sum;
 }
 
+/* Version and cipher, by whom data are encrypted, and whose certificate the client has. */
+static void put_tls(struct table *t, const json_t *c)
+{
+	const char *version = pages_text(c, "tls_version"), *cipher = pages_text(c, "cipher");
+	const char *by = pages_text(c, "encrypted_by"), *alpn = pages_text(c, "alpn");
+
+	if (version)
+		table_cellf(t, "%s %s %s%s", version, cipher ? cipher : "?",
+			    alpn ? alpn : "no-alpn",
+			    by && strcmp(by, "kernel") == 0 ? " kernel" : "");
+	else
+		table_cell(t, NULL);
+	table_cell(t, pages_text(c, "subject"));
+}
+
 static void put(struct table *t, const json_t *c)
 {
 	char text[PRINT_MAX];
@@ -86,6 +101,7 @@ static void put(struct table *t, const json_t *c)
 	table_cellf(t, "%" PRIu64, errors(c));
 	table_cell(t, json_is_true(json_object_get(c, "callbacks")) ? "yes" : "no");
 	table_cell(t, pages_text(c, "client"));
+	put_tls(t, c);
 }
 
 static int print(const json_t *rows)
@@ -94,7 +110,8 @@ static int print(const json_t *rows)
 		{ "PEER", false },     { "LOCAL", false }, { "NET", false },	{ "INLINE", false },
 		{ "CREDITS", true },   { "AGE", true },	   { "IDLE", true },	{ "CALLS", true },
 		{ "UNDER WAY", true }, { "OLDEST", true }, { "IN", true },	{ "OUT", true },
-		{ "ERRORS", true },    { "BACK", false },  { "CLIENT", false },
+		{ "ERRORS", true },    { "BACK", false },  { "CLIENT", false }, { "TLS", false },
+		{ "SUBJECT", false },
 	};
 	struct table *t = table_new(columns, rn_array_size(columns));
 	const json_t *c;

@@ -90,6 +90,59 @@ static void print_drain(const json_t *st)
 	putchar('\n');
 }
 
+static uint64_t failures(const json_t *shakes)
+{
+	json_t *failed = json_object_get(shakes, "failed");
+	const char *name;
+	json_t *n;
+	uint64_t sum = 0;
+
+	json_object_foreach(failed, name, n) sum += (uint64_t)json_integer_value(n);
+	return sum;
+}
+
+static void print_failures(const json_t *shakes)
+{
+	json_t *failed = json_object_get(shakes, "failed");
+	const char *name, *before = " (";
+	json_t *n;
+
+	json_object_foreach(failed, name, n)
+	{
+		if (!json_integer_value(n))
+			continue;
+		printf("%s%s %" PRIu64, before, name, (uint64_t)json_integer_value(n));
+		before = ", ";
+	}
+	puts(failures(shakes) ? ")" : "");
+}
+
+static void print_tls(const json_t *st)
+{
+	const json_t *tls = json_object_get(st, "tls");
+	const json_t *shakes = json_object_get(tls, "handshakes");
+	const json_int_t days = json_integer_value(json_object_get(tls, "days_left"));
+	char *subject = table_safe_text(text(tls, "subject"));
+
+	if (!tls) {
+		printf("TLS          not offered\n");
+		free(subject);
+		return;
+	}
+	printf("TLS          %s, valid until %s, %" JSON_INTEGER_FORMAT " days\n",
+	       subject ? subject : "?", text(tls, "expires"), days);
+	free(subject);
+	printf("             clients' certificates are %sverified; data are encrypted by the %s\n",
+	       json_is_true(json_object_get(tls, "verifies_clients")) ? "" : "not ",
+	       json_is_true(json_object_get(tls, "kernel")) ? "kernel where it can" : "server");
+	printf("handshakes   %" PRIu64 " TLS, %" PRIu64 " mutual TLS, %" PRIu64
+	       " with the kernel, %" PRIu64 " without room, %" PRIu64 " failed",
+	       number(tls, "handshakes", "tls"), number(tls, "handshakes", "mtls"),
+	       number(tls, "handshakes", "encrypted_by_kernel"),
+	       number(tls, "handshakes", "refused"), failures(shakes));
+	print_failures(shakes);
+}
+
 static void print_status(const json_t *st)
 {
 	char used[PRINT_MAX], limit[PRINT_MAX];
@@ -108,6 +161,7 @@ static void print_status(const json_t *st)
 	       number(st, "held", "nfs4_delegations"));
 	print_grace(st);
 	print_drain(st);
+	print_tls(st);
 	printf("memory       %s of %s\n", print_size(number(st, "memory", "used"), used),
 	       print_size(number(st, "memory", "limit"), limit));
 }

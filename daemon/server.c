@@ -489,6 +489,7 @@ static int start_answers(struct server *s)
 		.askers = s->askers,
 		.exports = s->exports,
 		.drain = s->drain,
+		.tls_users = s->programs.tls_users,
 		.tasks = s->tasks,
 		.reload = reload,
 		.reload_ctx = s,

@@ -1,9 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "daemon/tls_setup.h"
 
+#include <time.h>
+
+#define SOON_DAYS 14
+
 static const char *path(const char *set)
 {
 	return set && set[0] ? set : NULL;
+}
+
+/* Certificates are forgotten until they have expired. */
+static void log_expiry(struct tls *t, const struct rn_logger *log)
+{
+	struct tls_own own;
+
+	tls_own(t, &own);
+	const int64_t left = own.expires - (int64_t)time(NULL);
+
+	if (left < 0)
+		rn_warn(log, "the TLS certificate has expired, and clients refuse it: write a new "
+			     "one to the files of tls.certificate and tls.key, and reload");
+	else if (left < SOON_DAYS * 86400)
+		rn_warn(log,
+			"the TLS certificate expires in %d days: write a new one to the files of "
+			"tls.certificate and tls.key, and reload",
+			(int)(left / 86400));
 }
 
 int tls_setup(const struct cfg_tls *set, struct rn_budget *budget, const struct rn_logger *log,
@@ -35,6 +57,8 @@ int tls_setup(const struct cfg_tls *set, struct rn_budget *budget, const struct 
 	else
 		rn_notice(log, "TLS is offered to NFS clients over TCP%s",
 			  cfg.ca ? ", and their certificates are verified" : "");
+	if (!rc)
+		log_expiry(*out, log);
 	return rc;
 }
 
@@ -48,4 +72,5 @@ void tls_setup_reload(struct tls *t, const struct rn_logger *log)
 		rn_warn(log, "the old TLS certificate stays in use: %s", why);
 	else
 		rn_notice(log, "the TLS certificate was read again, new connections have it");
+	log_expiry(t, log);
 }

@@ -64,6 +64,13 @@ static void add_tls(json_t *row, const struct rpc_conn_view *v)
 	json_object_set_new(row, "tls",
 			    json_string(v->protection == RPC_MUTUAL_TLS ? "mtls" : "tls"));
 	json_object_set_new(row, "encrypted_by", json_string(v->ktls ? "kernel" : "server"));
+	if (!v->tls_version)
+		return;
+	json_object_set_new(row, "tls_version", json_string(v->tls_version));
+	json_object_set_new(row, "cipher", json_string(v->tls_cipher));
+	json_object_set_new(row, "alpn", v->tls_alpn ? json_string("sunrpc") : json_null());
+	if (v->subject[0])
+		json_object_set_new(row, "subject", json_string(v->subject));
 }
 
 static void add_rdma(json_t *row, const struct rpc_conn_view *v)

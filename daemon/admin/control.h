@@ -28,6 +28,8 @@ struct drain;
 struct nfs3_server;
 
 /* Borrowed pointers, which outlive the control; what may be NULL in held may be here. */
+struct tls_users;
+
 struct control_sources {
 	const struct cfg_settings *settings;
 	struct logs *logs;
@@ -43,6 +45,7 @@ struct control_sources {
 	struct askers *askers;
 	struct exports *exports;
 	struct drain *drain;
+	struct tls_users *tls_users; /* or NULL */
 	struct tasks *tasks;
 	/* Reads the exports again, with all that belongs to a reload; for the main thread. */
 	int (*reload)(void *ctx, struct exports_outcome *out);

@@ -8,7 +8,9 @@
 #include "config.h"
 #include "daemon/admin/control_private.h"
 #include "daemon/admin/drain_json.h"
+#include "daemon/tls_users.h"
 #include "lib/clock.h"
+#include "transport/tls/tls.h"
 
 /* jansson takes each reference over, and refuses NULL: what there was no memory for is left out. */
 static void add_number(json_t *to, const char *name, uint64_t value)
@@ -22,14 +24,19 @@ static json_t *add_object(json_t *to, const char *name)
 	return json_object_get(to, name);
 }
 
-static void add_times(json_t *to, const struct control *c)
+static void add_date(json_t *to, const char *name, time_t when)
 {
 	char text[32] = "";
 	struct tm tm;
 
-	if (gmtime_r(&c->started, &tm))
+	if (gmtime_r(&when, &tm))
 		strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
-	json_object_set_new(to, "started", json_string(text));
+	json_object_set_new(to, name, json_string(text));
+}
+
+static void add_times(json_t *to, const struct control *c)
+{
+	add_date(to, "started", c->started);
 	add_number(to, "uptime", (rn_now_ns() - c->started_ns) / RN_NS_PER_SECOND);
 }
 
@@ -138,6 +145,44 @@ static void add_drain(json_t *to, const struct control_sources *from)
 	drain_add_json(add_object(to, "drain"), from->drain);
 }
 
+static void add_handshakes(json_t *to, struct tls *tls)
+{
+	json_t *shakes = add_object(to, "handshakes"), *failed;
+	struct tls_stats n;
+
+	tls_stats(tls, &n);
+	add_number(shakes, "tls", n.done - n.with_certificate);
+	add_number(shakes, "mtls", n.with_certificate);
+	add_number(shakes, "encrypted_by_kernel", n.ktls);
+	add_number(shakes, "under_way", n.under_way);
+	add_number(shakes, "refused", n.refused);
+	failed = add_object(shakes, "failed");
+	for (int i = 0; i < TLS_REASONS; i++)
+		add_number(failed, tls_reason_name((enum tls_reason)i), n.reasons[i]);
+}
+
+/* Nothing if TLS is not offered. */
+static void add_tls(json_t *to, const struct control_sources *from)
+{
+	struct tls *tls = from->held.tcp ? tcp_server_tls(from->held.tcp) : NULL;
+	struct tls_own own;
+	json_t *object;
+
+	if (!tls)
+		return;
+	tls_own(tls, &own);
+	object = add_object(to, "tls");
+	json_object_set_new(object, "subject", json_string(own.subject));
+	add_date(object, "expires", (time_t)own.expires);
+	json_object_set_new(object, "days_left",
+			    json_integer((json_int_t)((own.expires - time(NULL)) / 86400)));
+	json_object_set_new(object, "verifies_clients", json_boolean(own.verifies));
+	json_object_set_new(object, "kernel", json_boolean(own.ktls));
+	if (from->tls_users)
+		add_number(object, "user_map_lines", tls_users_count(from->tls_users));
+	add_handshakes(object, tls);
+}
+
 static void add_memory(json_t *to, const struct control_sources *from)
 {
 	json_t *memory = add_object(to, "memory");
@@ -171,6 +216,7 @@ void control_status(void *control, const struct admin_request *req, struct admin
 	add_clients(status, &c->from);
 	add_grace(status, &c->from);
 	add_drain(status, &c->from);
+	add_tls(status, &c->from);
 	add_memory(status, &c->from);
 	add_held(status, &c->from);
 	admin_reply_json(r, status);

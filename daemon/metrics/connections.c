@@ -52,7 +52,14 @@ static void put_tls(struct metrics *m, struct tls *tls)
 		"ringnfs_tls_kernel_sessions", METRICS_COUNTER, NULL,
 		"TLS handshakes after which the kernel encrypts what is sent."
 	};
+	static const struct metrics_family r = { "ringnfs_tls_handshakes_failed", METRICS_COUNTER,
+						 NULL, "TLS handshakes that failed, by reason." };
+	static const struct metrics_family e = {
+		"ringnfs_tls_certificate_expiry_timestamp_seconds", METRICS_GAUGE, "seconds",
+		"Time when the server's TLS certificate expires, since 1970."
+	};
 	struct tls_stats n;
+	struct tls_own own;
 
 	if (!tls)
 		return;
@@ -64,6 +71,12 @@ static void put_tls(struct metrics *m, struct tls *tls)
 	metrics_value(m, n.refused, "result", "refused", NULL);
 	metrics_family(m, &k);
 	metrics_value(m, n.ktls, NULL);
+	metrics_family(m, &r);
+	for (int i = 0; i < TLS_REASONS; i++)
+		metrics_value(m, n.reasons[i], "reason", tls_reason_name((enum tls_reason)i), NULL);
+	tls_own(tls, &own);
+	metrics_family(m, &e);
+	metrics_value(m, (uint64_t)own.expires, NULL);
 }
 
 void metrics_connections(struct metrics *m, const struct metrics_sources *from)

@@ -17,6 +17,7 @@ import promql
 from control import Control, ask
 from metrics import promtool
 from scrape import connect_tcp, parse
+from tlsclient import Authority
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SAMPLES = os.path.join(HERE, "..", "..", "doc", "samples")
@@ -66,8 +67,9 @@ def use(d):
 
 
 def shown():
-    with fabric.Fabric("sv0=127.0.0.1") as f:
-        d = Control({"rdma.enabled": "yes", "metrics.listen": f"127.0.0.1:{PORT}"}, exports={"x": "rw,insecure,no_root_squash"}, env=f.environment())
+    with fabric.Fabric("sv0=127.0.0.1") as f, tempfile.TemporaryDirectory() as folder:
+        crt, key = Authority(folder, "ca").issue("server")
+        d = Control({"rdma.enabled": "yes", "metrics.listen": f"127.0.0.1:{PORT}", "tls.certificate": crt, "tls.key": key}, exports={"x": "rw,insecure,no_root_squash"}, env=f.environment())
         d.before += f.command("server")
         with d:
             use(d)

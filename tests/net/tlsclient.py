@@ -42,12 +42,27 @@ class Authority:
         os.chmod(key, 0o600)
         return crt, key
 
+    @staticmethod
+    def _configure(d):
+        open(f"{d}/index", "w").close()
+        with open(f"{d}/conf", "w") as f:
+            f.write(f"[ca]\ndefault_ca=d\n[d]\nnew_certs_dir={d}\ndatabase={d}/index\nserial={d}/serial\ndefault_md=sha256\n"
+                    "policy=p\nunique_subject=no\n[p]\ncommonName=supplied\n")
+
+    def revoke(self, name, *certificates):
+        """The path of a list that revokes them."""
+        path = os.path.join(self.folder, name)
+        with tempfile.TemporaryDirectory(dir=self.folder) as d:
+            self._configure(d)
+            by = ("-config", f"{d}/conf", "-cert", self.path("crt"), "-keyfile", self.path("key"))
+            for crt in certificates:
+                self._openssl("ca", *by, "-revoke", crt)
+            self._openssl("ca", *by, "-gencrl", "-crldays", "2", "-out", path)
+        return path
+
     def _ca(self, csr, crt):
         with tempfile.TemporaryDirectory(dir=self.folder) as d:
-            open(f"{d}/index", "w").close()
-            with open(f"{d}/conf", "w") as f:
-                f.write(f"[ca]\ndefault_ca=d\n[d]\nnew_certs_dir={d}\ndatabase={d}/index\nserial={d}/serial\ndefault_md=sha256\n"
-                        "policy=p\nunique_subject=no\n[p]\ncommonName=supplied\n")
+            self._configure(d)
             self._openssl("ca", "-batch", "-config", f"{d}/conf", "-rand_serial", "-in", csr, "-out", crt, "-cert", self.path("crt"),
                           "-keyfile", self.path("key"), "-startdate", "20200101000000Z", "-enddate", "20200102000000Z", "-notext")
 

@@ -102,6 +102,30 @@ void tls_stats(struct tls *t, struct tls_stats *out)
 	pthread_mutex_unlock(&t->lock);
 }
 
+void tls_own(struct tls *t, struct tls_own *out)
+{
+	const X509 *cert;
+
+	*out = (struct tls_own){ .verifies = t->cfg.ca != NULL, .ktls = t->cfg.ktls };
+	pthread_mutex_lock(&t->lock);
+	cert = SSL_CTX_get0_certificate(t->ctx);
+	tls_subject(cert, out->subject);
+	out->expires = tls_expiry(cert);
+	pthread_mutex_unlock(&t->lock);
+}
+
+const char *tls_reason_name(enum tls_reason reason)
+{
+	static const char *const names[TLS_REASONS] = {
+		[TLS_UNFINISHED] = "unfinished",       [TLS_CLOSED] = "closed",
+		[TLS_BAD_VERSION] = "version",	       [TLS_BAD_ALPN] = "protocol",
+		[TLS_BAD_CERTIFICATE] = "certificate", [TLS_CLIENT_REFUSED] = "refused_by_client",
+		[TLS_BAD_MESSAGE] = "message",
+	};
+
+	return names[reason];
+}
+
 /* Counts one more handshake, if there may be one; gives its context. */
 static SSL_CTX *admit(struct tls *t, const struct tls_shake *s)
 {
@@ -153,6 +177,8 @@ void tls_shake_end(struct tls *t, struct tls_shake *s, enum tls_result result)
 	(*s->held)--;
 	t->n.done += done;
 	t->n.failed += !done;
+	if (!done)
+		t->n.reasons[s->session ? s->session->reason : TLS_UNFINISHED]++;
 	t->n.ktls += done && tls_session_facts(s->session)->ktls;
 	t->n.with_certificate += done && tls_session_facts(s->session)->certificate;
 	pthread_mutex_unlock(&t->lock);

@@ -44,13 +44,35 @@ void tls_free(struct tls *t); /* after all sessions have gone. NULL is allowed *
 /* Reads the files again. On an error the old ones stay in use. Any thread. */
 int tls_reload(struct tls *t, char why[TLS_WHY]);
 
+/* Reasons why handshakes fail. */
+enum tls_reason {
+	TLS_UNFINISHED,	     /* it took too long, or the connection was closed by this server */
+	TLS_CLOSED,	     /* the client has closed the connection */
+	TLS_BAD_VERSION,     /* the client has no TLS 1.3 */
+	TLS_BAD_ALPN,	     /* no protocol, or another one */
+	TLS_BAD_CERTIFICATE, /* the client's is expired, revoked, or of another CA */
+	TLS_CLIENT_REFUSED, /* an alert: the client does not take this server's certificate, or its offers */
+	TLS_BAD_MESSAGE, /* anything else */
+	TLS_REASONS,
+};
+const char *tls_reason_name(enum tls_reason reason);
+
 struct tls_stats {
 	uint64_t done, failed, refused; /* handshakes; refused: there was no room for one more */
+	uint64_t reasons[TLS_REASONS];	/* of failed */
 	uint64_t ktls;			/* of done: the kernel encrypts */
 	uint64_t with_certificate;	/* of done: the client has proved an identity */
 	uint64_t under_way;
 };
 void tls_stats(struct tls *t, struct tls_stats *out);
+
+/* The server's certificate as it is in force. */
+struct tls_own {
+	char subject[RN_CERT_SUBJECT_MAX];
+	int64_t expires;     /* seconds since 1970 */
+	bool verifies, ktls; /* clients' certificates are verified; the kernel is to encrypt */
+};
+void tls_own(struct tls *t, struct tls_own *out);
 
 enum tls_result { TLS_WANT_INPUT, TLS_DONE, TLS_FAILED };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The certificate, its key and the rules of each handshake. */
+#include <errno.h>
 #include <openssl/err.h>
 #include <openssl/x509.h>
 #include <openssl/x509_vfy.h>
@@ -52,16 +53,62 @@ static int take_any(int ok, X509_STORE_CTX *store)
 	return 1;
 }
 
+/* Nobody is there to type a password. The library's own way would wait for the terminal. */
+static int no_password(char *buf, int size, int rwflag, void *asked)
+{
+	(void)buf;
+	(void)size;
+	(void)rwflag;
+	*(bool *)asked = true;
+	return -1;
+}
+
+/* 0 if the file can be read. */
+static int look(const char *setting, const char *path, char why[TLS_WHY])
+{
+	FILE *f = fopen(path, "re");
+	const int error = errno;
+
+	if (!f)
+		return wrong(why, "%s: %s cannot be read: %s: correct the path or its permissions",
+			     setting, path, strerror(error));
+	fclose(f);
+	return 0;
+}
+
+static int read_key(SSL_CTX *ctx, const char *path, bool *encrypted)
+{
+	SSL_CTX_set_default_passwd_cb(ctx, no_password);
+	SSL_CTX_set_default_passwd_cb_userdata(ctx, encrypted);
+	const int rc = SSL_CTX_use_PrivateKey_file(ctx, path, SSL_FILETYPE_PEM);
+
+	SSL_CTX_set_default_passwd_cb_userdata(ctx, NULL);
+	SSL_CTX_set_default_passwd_cb(ctx, NULL);
+	return rc;
+}
+
 static int load_key(SSL_CTX *ctx, const struct tls_config *cfg, char why[TLS_WHY])
 {
+	bool encrypted = false;
 	struct stat st;
 
+	if (look("tls.key", cfg->key, why))
+		return -1;
 	if (stat(cfg->key, &st) == 0 && (st.st_mode & (S_IROTH | S_IWOTH)))
 		return wrong(why,
 			     "tls.key: everybody may read or write %s: chmod 600 %s, and "
 			     "replace the key if it is not a secret any more",
 			     cfg->key, cfg->key);
-	if (SSL_CTX_use_PrivateKey_file(ctx, cfg->key, SSL_FILETYPE_PEM) != 1)
+	const int rc = read_key(ctx, cfg->key, &encrypted);
+
+	if (rc != 1 && encrypted)
+		return wrong(
+			why,
+			"tls.key: %s has a password, and nobody is there to give it at a "
+			"start: write the key without one (openssl pkey -in %s), and make that "
+			"file readable by root alone",
+			cfg->key, cfg->key);
+	if (rc != 1)
 		return wrong(
 			why,
 			"tls.key: %s has no usable private key for the certificate: give a PEM "
@@ -81,6 +128,8 @@ static int load_crl(SSL_CTX *ctx, const struct tls_config *cfg, char why[TLS_WHY
 	X509_STORE *store = SSL_CTX_get_cert_store(ctx);
 	X509_LOOKUP *lookup = X509_STORE_add_lookup(store, X509_LOOKUP_file());
 
+	if (look("tls.crl", cfg->crl, why))
+		return -1;
 	if (!lookup || X509_load_crl_file(lookup, cfg->crl, X509_FILETYPE_PEM) <= 0)
 		return wrong(why,
 			     "tls.crl: %s has no certificate revocation list: give a PEM file "
@@ -98,6 +147,8 @@ static int load_ca(SSL_CTX *ctx, const struct tls_config *cfg, char why[TLS_WHY]
 					     "signed it: set tls.ca")
 				: 0;
 	}
+	if (look("tls.ca", cfg->ca, why))
+		return -1;
 	if (SSL_CTX_load_verify_locations(ctx, cfg->ca, NULL) != 1)
 		return wrong(why,
 			     "tls.ca: %s has no certificate of a CA: give a PEM file with "
@@ -110,6 +161,8 @@ static int load_ca(SSL_CTX *ctx, const struct tls_config *cfg, char why[TLS_WHY]
 
 static int load(SSL_CTX *ctx, const struct tls_config *cfg, char why[TLS_WHY])
 {
+	if (look("tls.certificate", cfg->certificate, why))
+		return -1;
 	if (SSL_CTX_use_certificate_chain_file(ctx, cfg->certificate) != 1)
 		return wrong(why,
 			     "tls.certificate: %s has no certificate: give a PEM file with the "

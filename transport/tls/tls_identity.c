@@ -13,7 +13,7 @@
 #include "lib/util.h"
 #include "transport/tls/tls_private.h"
 
-static void put_subject(const X509 *cert, struct rn_certificate *to)
+void tls_subject(const X509 *cert, char to[RN_CERT_SUBJECT_MAX])
 {
 	BIO *out = BIO_new(BIO_s_mem());
 	char *text;
@@ -23,9 +23,9 @@ static void put_subject(const X509 *cert, struct rn_certificate *to)
 	/* This form escapes control characters and bytes above 127. */
 	if (X509_NAME_print_ex(out, X509_get_subject_name(cert), 0, XN_FLAG_RFC2253) >= 0) {
 		const long len = BIO_get_mem_data(out, &text);
-		const size_t n = rn_min(len > 0 ? (size_t)len : 0, sizeof(to->subject) - 1);
+		const size_t n = rn_min(len > 0 ? (size_t)len : 0, (size_t)RN_CERT_SUBJECT_MAX - 1);
 
-		memcpy(to->subject, text, n);
+		memcpy(to, text, n);
 	}
 	BIO_free(out);
 }
@@ -84,7 +84,7 @@ static void put_names(const X509 *cert, struct rn_certificate *to)
 
 void tls_identity(const X509 *cert, struct rn_certificate *to)
 {
-	put_subject(cert, to);
+	tls_subject(cert, to->subject);
 	put_fingerprint(cert, to);
 	to->expires = tls_expiry(cert);
 	put_names(cert, to);

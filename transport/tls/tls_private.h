@@ -28,6 +28,7 @@ struct tls_session {
 	/* Constant after the handshake. */
 	struct rpc_conn_tls facts;
 	struct rn_certificate certificate; /* of the client, if facts has one */
+	enum tls_reason reason;		   /* of a handshake that failed */
 	bool done;			   /* the handshake is over */
 	bool rekeyed; /* under the lock: the peer has changed its key in a way that ends the session */
 	unsigned rekeys; /* under the lock: changes since data came last */
@@ -36,9 +37,11 @@ struct tls_session {
 /* NULL: why tells the reason. */
 SSL_CTX *tls_context_new(const struct tls_config *cfg, char why[TLS_WHY]);
 
-/* Fills in the identity; to is zeroed. */
 /* End of its life, seconds since 1970; 0: not readable. */
 int64_t tls_expiry(const X509 *cert);
+/* The subject of a certificate, as printable text. to is zeroed. */
+void tls_subject(const X509 *cert, char to[RN_CERT_SUBJECT_MAX]);
+/* Fills in the identity; to is zeroed. */
 void tls_identity(const X509 *cert, struct rn_certificate *to);
 
 struct tls_session *tls_session_new(const struct tls_config *cfg, SSL_CTX *ctx, int fd);

@@ -70,8 +70,10 @@ static enum tls_result judge(struct tls_session *s)
 	X509 *cert = SSL_get0_peer_certificate(s->ssl);
 
 	SSL_get0_alpn_selected(s->ssl, &proto, &len);
-	if (s->require_alpn && len == 0)
+	if (s->require_alpn && len == 0) {
+		s->reason = TLS_BAD_ALPN;
 		return TLS_FAILED;
+	}
 	if (s->verifies && cert && SSL_get_verify_result(s->ssl) == X509_V_OK) {
 		tls_identity(cert, &s->certificate);
 		s->facts.certificate = &s->certificate;
@@ -84,6 +86,31 @@ static enum tls_result judge(struct tls_session *s)
 	return TLS_DONE;
 }
 
+/* The reason of a failure, by the first error that the library has noted. */
+static enum tls_reason reason_of(int error)
+{
+	const unsigned long e = ERR_peek_error();
+	const int reason = ERR_GET_REASON(e);
+
+	if (e == 0)
+		return error == SSL_ERROR_SYSCALL ? TLS_CLOSED : TLS_BAD_MESSAGE;
+	if (ERR_GET_LIB(e) != ERR_LIB_SSL)
+		return TLS_BAD_MESSAGE;
+	switch (reason) {
+	case SSL_R_UNEXPECTED_EOF_WHILE_READING:
+		return TLS_CLOSED;
+	case SSL_R_UNSUPPORTED_PROTOCOL:
+	case SSL_R_VERSION_TOO_LOW:
+		return TLS_BAD_VERSION;
+	case SSL_R_NO_APPLICATION_PROTOCOL:
+		return TLS_BAD_ALPN;
+	case SSL_R_CERTIFICATE_VERIFY_FAILED:
+		return TLS_BAD_CERTIFICATE;
+	default:
+		return reason >= SSL_AD_REASON_OFFSET ? TLS_CLIENT_REFUSED : TLS_BAD_MESSAGE;
+	}
+}
+
 enum tls_result tls_session_shake(struct tls_session *s)
 {
 	enum tls_result result = TLS_FAILED;
@@ -92,10 +119,14 @@ enum tls_result tls_session_shake(struct tls_session *s)
 	ERR_clear_error();
 	const int rc = SSL_do_handshake(s->ssl);
 
+	const int error = rc == 1 ? SSL_ERROR_NONE : SSL_get_error(s->ssl, rc);
+
 	if (rc == 1)
 		result = judge(s);
-	else if (SSL_get_error(s->ssl, rc) == SSL_ERROR_WANT_READ)
+	else if (error == SSL_ERROR_WANT_READ)
 		result = TLS_WANT_INPUT;
+	else
+		s->reason = reason_of(error);
 	ERR_clear_error();
 	pthread_mutex_unlock(&s->lock);
 	return result;
