@@ -418,6 +418,9 @@ static void call(const struct outgoing *o, const struct message *m, struct slot 
 
 	if (room < WHOLE || o->proc == FAKE_LONG || o->proc == FAKE_BULK)
 		want |= TOO_LONG;
+	/* A length that was bent may want more memory than there is. */
+	if (want & RAN && want & GARBAGE)
+		want |= OTHER;
 	/* Data lie in at most XDR_BULK_PIECES pieces. */
 	if (want & RAN && o->proc == FAKE_STORE && piece_size(layout) < MESSAGE_MAX / 2)
 		want |= GARBAGE;
