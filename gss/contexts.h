@@ -43,6 +43,7 @@ struct gss_context {
 	uint32_t mic_len;		       /* bytes of its MICs */
 	size_t wrap_len;		       /* bytes that encryption adds, at most */
 
+	_Atomic uint32_t calls; /* numbers of calls to the client that were used up */
 	struct gss_copies copies;
 	pthread_mutex_t lock; /* guards window */
 	struct gss_window window;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "gss/gss_private.h"
+#include "gss/seal.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@ static const struct rpc_security security = {
 	.accept = gss_accept_call,
 	.protect = gss_protect_reply,
 	.release = gss_release_call,
+	.offered = gss_seal_offered,
 };
 
 #define LEAVING_SECONDS 5u /* longest wait for the library when the server stops */

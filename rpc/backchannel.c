@@ -168,28 +168,46 @@ static int enter(struct rpc_backchannel *b, struct rpc_callback *cb, struct rpc_
 	return rc;
 }
 
+/* Sends the call, which has its xid. seal: its own, or NULL. */
+static int send_call(struct rpc_conn *conn, struct rpc_seal *seal, uint32_t number,
+		     const struct rpc_seg *msg)
+{
+	uint8_t sealed[RPC_CALLBACK_SIZE];
+	struct rpc_seg out = { .base = sealed, .len = sizeof(sealed) };
+	uint32_t len;
+
+	if (!seal)
+		return conn->ops->call(conn, msg->base, msg->len);
+	len = seal->ops->seal(seal, number, msg, &out);
+	return len > 0 ? conn->ops->call(conn, sealed, len) : -EACCES;
+}
+
 int rpc_backchannel_call(struct rpc_backchannel *b, struct rpc_callback *cb, uint8_t *msg,
 			 uint32_t len)
 {
+	struct rpc_seal *seal = rpc_seal_ref(cb->seal); /* cb may end before the call is sent */
+	const struct rpc_seg seg = { .base = msg, .len = len };
+	uint32_t xid, number = 0;
 	struct rpc_conn *conn;
-	uint32_t xid;
-	int rc;
+	int rc = -EMSGSIZE;
 
-	if (len < 4 || len > RPC_CALLBACK_SIZE)
-		return -EMSGSIZE;
-	rc = enter(b, cb, &conn, &xid);
-	if (rc != 0)
-		return rc;
-	put_word(msg, xid);
-	rc = conn->ops->call(conn, msg, len);
-	if (rc != 0) {
-		pthread_mutex_lock(&b->lock);
-		/* Not there: the connection was closed, and the call has ended by that. */
-		if (!take(b, xid))
-			rc = 0;
-		pthread_mutex_unlock(&b->lock);
+	if (seal)
+		number = cb->number = seal->ops->number(seal);
+	if (len >= 4 && len <= RPC_CALLBACK_SIZE)
+		rc = enter(b, cb, &conn, &xid);
+	if (rc == 0) {
+		put_word(msg, xid);
+		rc = send_call(conn, seal, number, &seg);
+		if (rc != 0) {
+			pthread_mutex_lock(&b->lock);
+			/* Not there: the connection was closed, and the call has ended by that. */
+			if (!take(b, xid))
+				rc = 0;
+			pthread_mutex_unlock(&b->lock);
+		}
+		rpc_conn_put(conn);
 	}
-	rpc_conn_put(conn);
+	rpc_seal_put(seal);
 	return rc;
 }
 
@@ -209,24 +227,38 @@ void rpc_backchannel_hang_up(struct rpc_backchannel *b)
 	rpc_conn_put(conn);
 }
 
-/* Reads the header of a reply behind its xid (RFC 5531 section 9). */
-static int check_header(struct xdr_in *x)
+/* Reads the verifier. False: it is not that of a client which shares the call's seal. */
+static bool check_verifier(struct xdr_in *x, const struct rpc_callback *cb)
 {
-	uint32_t stat, len;
+	const uint32_t flavor = xdr_get_u32(x);
+	uint32_t len;
+	const uint8_t *verf = xdr_get_opaque(x, RPC_AUTH_BYTES_MAX, &len);
+
+	if (x->err || !cb->seal)
+		return !x->err;
+	return flavor == RPC_RPCSEC_GSS && cb->seal->ops->verify(cb->seal, cb->number, verf, len);
+}
+
+/* Reads the header of a reply behind its xid (RFC 5531 section 9). Results that a seal has wrapped are unwrapped to *plain. */
+static int check_header(struct xdr_in *x, const struct rpc_callback *cb, struct rpc_seg *plain)
+{
+	uint32_t stat;
 
 	if (xdr_get_u32(x) != RPC_REPLY)
 		return -EPROTO;
 	stat = xdr_get_u32(x);
 	if (stat == RPC_MSG_DENIED)
 		return x->err ? -EPROTO : -EACCES;
-	if (stat != RPC_MSG_ACCEPTED)
+	if (stat != RPC_MSG_ACCEPTED || !check_verifier(x, cb))
 		return -EPROTO;
-	xdr_get_u32(x); /* flavour of the verifier */
-	xdr_get_opaque(x, RPC_AUTH_BYTES_MAX, &len);
 	stat = xdr_get_u32(x);
 	if (x->err)
 		return -EPROTO;
-	return stat == RPC_SUCCESS ? 0 : -EOPNOTSUPP;
+	if (stat != RPC_SUCCESS)
+		return -EOPNOTSUPP;
+	if (cb->seal && !cb->seal->ops->open(cb->seal, cb->number, x, plain))
+		return -EPROTO;
+	return 0;
 }
 
 enum rpc_reply_use rpc_backchannel_reply(struct rpc_conn *conn, uint8_t *msg, uint32_t len)
@@ -241,6 +273,7 @@ enum rpc_reply_use rpc_backchannel_long_reply(struct rpc_conn *conn, const struc
 {
 	struct rpc_backchannel *b = atomic_load(&conn->back);
 	struct rpc_callback *cb;
+	struct rpc_seg plain;
 	struct xdr_in x;
 	uint32_t xid;
 	int rc;
@@ -256,7 +289,7 @@ enum rpc_reply_use rpc_backchannel_long_reply(struct rpc_conn *conn, const struc
 	pthread_mutex_unlock(&b->lock);
 	if (!cb)
 		return RPC_REPLY_STRAY;
-	rc = check_header(&x);
+	rc = check_header(&x, cb, &plain);
 	cb->done(cb, rc, rc == 0 ? &x : NULL);
 	return RPC_REPLY_USED;
 }

@@ -14,6 +14,8 @@
 #include "rpc/message.h"
 
 struct rpc_request;
+struct rpc_seal;
+struct rpc_seal_offer;
 
 /* Result of looking at a call's credential. */
 enum rpc_secure_verdict {
@@ -51,6 +53,8 @@ struct rpc_security {
 	bool (*protect)(struct rpc_request *req);
 	/* Frees req->secured. Any thread. */
 	void (*release)(struct rpc_request *req);
+	/* A reference of a seal by that context. NULL: there is none of that principal, or no memory. */
+	struct rpc_seal *(*offered)(void *ctx, const struct rpc_seal_offer *offer);
 };
 
 /* Ends RPC_SECURE_PENDING, on the request's worker. */

@@ -46,7 +46,8 @@ static void put_sequence(const struct nfs4_cb *cb, struct xdr_out *x)
 	put_referring(cb->referring, x);
 }
 
-static void put_header(const struct nfs4_cb *cb, struct xdr_out *x)
+/* Under RPCSEC_GSS the credential is the seal's to put. */
+static void put_header(struct nfs4_cb *cb, struct xdr_out *x)
 {
 	struct nfs4_session *s = cb->session;
 	const struct nfs4_cb_path *p = s->cb_path;
@@ -54,7 +55,12 @@ static void put_header(const struct nfs4_cb *cb, struct xdr_out *x)
 	pthread_mutex_lock(&s->lock);
 	const struct rpc_callee to = { p->program, NFS4_CB_VERSION, NFSPROC4_CB_COMPOUND };
 
-	rpc_put_call(x, &to, p->security.flavor, p->security.body, p->security.len);
+	rpc_seal_put(cb->rpc.seal);
+	cb->rpc.seal = rpc_seal_ref(p->security.seal);
+	if (cb->rpc.seal)
+		rpc_put_call(x, &to, RPC_AUTH_NONE, NULL, 0);
+	else
+		rpc_put_call(x, &to, p->security.flavor, p->security.body, p->security.len);
 	pthread_mutex_unlock(&s->lock);
 	xdr_put_opaque(x, NULL, 0); /* tag */
 	xdr_put_u32(x, p->minor);
@@ -62,9 +68,10 @@ static void put_header(const struct nfs4_cb *cb, struct xdr_out *x)
 }
 
 /* Encodes the call. Bytes, or 0: it is longer than the client accepts. */
-static uint32_t encode(const struct nfs4_cb *cb, uint8_t msg[RPC_CALLBACK_SIZE])
+static uint32_t encode(struct nfs4_cb *cb, uint8_t msg[RPC_CALLBACK_SIZE])
 {
 	struct xdr_out x;
+	size_t len;
 
 	xdr_out_init(&x, msg, RPC_CALLBACK_SIZE);
 	put_header(cb, &x);
@@ -74,7 +81,8 @@ static uint32_t encode(const struct nfs4_cb *cb, uint8_t msg[RPC_CALLBACK_SIZE])
 		xdr_put_u32(&x, cb->op->opnum);
 		cb->op->encode(cb, &x);
 	}
-	return x.overflow || x.used > cb->session->back.max_request ? 0 : (uint32_t)x.used;
+	len = x.used + (cb->rpc.seal ? cb->rpc.seal->overhead : 0);
+	return x.overflow || len > cb->session->back.max_request ? 0 : (uint32_t)x.used;
 }
 
 /*
@@ -115,6 +123,8 @@ static void finish(struct nfs4_cb *cb, int rc, uint32_t status, struct xdr_in *r
 			 (unsigned long long)s->client->clientid, strerror(-rc));
 	rpc_backchannel_put(cb->conn);
 	cb->conn = NULL;
+	rpc_seal_put(cb->rpc.seal);
+	cb->rpc.seal = NULL;
 	cb->session = NULL;
 	cb->op->done(cb, rc, status, results);
 	nfs4_session_put(s);
@@ -194,6 +204,7 @@ void nfs4_cb_start(struct nfs4_cb *cb, const struct nfs4_cb_op *op, struct nfs4_
 	cb->session = s;
 	cb->client = NULL;
 	cb->conn = NULL;
+	cb->rpc.seal = NULL;
 	cb->rpc.done = on_done;
 	nfs4_session_ref(s);
 	if (nfs4_cb_queue(cb))

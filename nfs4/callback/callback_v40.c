@@ -128,6 +128,7 @@ void nfs4_cb_start_v40(struct nfs4_cb *cb, const struct nfs4_cb_op *op, struct n
 	cb->session = NULL;
 	cb->client = cl;
 	cb->conn = NULL;
+	cb->rpc.seal = NULL;
 	cb->rpc.done = on_done;
 	cb->rpc.due_ns = nfs4_cb_due(cl->srv);
 	nfs4_client_ref(cl);

@@ -3,7 +3,10 @@
 
 #include <string.h>
 
+#include "nfs4/compound.h"
 #include "nfs4/proto.h"
+#include "rpc/program.h"
+#include "rpc/security.h"
 #include "rpc/xdr_out.h"
 
 /* Copies an authsys_parms, item by item, as it may straddle segments. */
@@ -44,13 +47,14 @@ static void get_plain(struct xdr_in *x, enum rpc_auth_flavor flavor, struct nfs4
 	memcpy(out->body, body, copy.used);
 }
 
-static void get_gss_handles(struct xdr_in *x)
+static void get_gss_handles(struct xdr_in *x, struct nfs4_cb_security *out)
 {
-	uint32_t len;
+	struct rpc_seal_offer o = { .service = xdr_get_u32(x) };
 
-	xdr_get_u32(x); /* service */
-	xdr_get_opaque(x, NFS4_OPAQUE_LIMIT, &len);
-	xdr_get_opaque(x, NFS4_OPAQUE_LIMIT, &len);
+	o.from_server = xdr_get_opaque(x, NFS4_OPAQUE_LIMIT, &o.from_server_len);
+	o.from_client = xdr_get_opaque(x, NFS4_OPAQUE_LIMIT, &o.from_client_len);
+	if (!x->err && out->noffers < NFS4_CB_OFFERS)
+		out->offer[out->noffers++] = o;
 }
 
 void nfs4_get_cb_security(struct xdr_in *x, struct nfs4_cb_security *out)
@@ -66,8 +70,7 @@ void nfs4_get_cb_security(struct xdr_in *x, struct nfs4_cb_security *out)
 			get_plain(x, flavor, out);
 			break;
 		case RPC_RPCSEC_GSS:
-			get_gss_handles(x);
-			out->gss = true;
+			get_gss_handles(x, out);
 			break;
 		default:
 			x->err = true;
@@ -75,7 +78,19 @@ void nfs4_get_cb_security(struct xdr_in *x, struct nfs4_cb_security *out)
 	}
 }
 
-int nfs4_check_cb_security(const struct nfs4_cb_security *s)
+int nfs4_choose_cb_security(const struct nfs4_compound *c, struct nfs4_cb_security *s)
 {
-	return s->gss && !s->plain ? NFS4ERR_NOENT : NFS4_OK;
+	const struct rpc_server *server = c->req->server;
+
+	for (uint32_t i = 0; i < s->noffers && !s->seal && server->security; i++) {
+		s->offer[i].principal = c->req->call.cred.principal;
+		s->seal = server->security->offered(server->security_ctx, &s->offer[i]);
+	}
+	return s->noffers > 0 && !s->seal && !s->plain ? NFS4ERR_NOENT : NFS4_OK;
+}
+
+void nfs4_cb_security_clear(struct nfs4_cb_security *s)
+{
+	rpc_seal_put(s->seal);
+	s->seal = NULL;
 }

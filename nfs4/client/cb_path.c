@@ -7,30 +7,39 @@
 #include "nfs4/client/cb_conn.h"
 #include "nfs4/client/host.h"
 #include "nfs4/client/session.h"
+#include "nfs4/server.h"
 #include "rpc/request.h"
+
+static size_t seal_cost(const struct nfs4_cb_security *s)
+{
+	return s->seal ? s->seal->cost : 0;
+}
 
 bool nfs4_cb_path_new(struct nfs4_session *s, uint32_t minor, uint32_t program,
 		      const struct nfs4_cb_security *security)
 {
 	struct nfs4_host *host = s->client->host;
+	const size_t cost = sizeof(struct nfs4_cb_path) + seal_cost(security);
 	struct nfs4_cb_path *p;
 
-	if (!nfs4_host_take(host, sizeof(*p), NFS4_TO_BEGIN))
+	if (!nfs4_host_take(host, cost, NFS4_TO_BEGIN))
 		return false;
 	p = calloc(1, sizeof(*p));
 	if (!p) {
-		nfs4_host_give(host, sizeof(*p));
+		nfs4_host_give(host, cost);
 		return false;
 	}
 	p->minor = minor;
 	p->program = program;
 	p->security = *security;
+	p->security.noffers = 0; /* their handles are the arguments' */
+	rpc_seal_ref(p->security.seal);
 	p->nslots = (uint32_t)rn_min(s->back.max_requests, NFS4_CB_SLOTS);
 	for (uint32_t i = 0; i < NFS4_CB_SLOTS; i++)
 		p->slot[i].seqid = 1;
 	TAILQ_INIT(&p->waiting);
 	s->cb_path = p;
-	s->cost += sizeof(*p);
+	s->cost += cost;
 	return true;
 }
 
@@ -52,6 +61,7 @@ void nfs4_cb_path_free(struct nfs4_session *s)
 		return;
 	while (s->cb_path->nconns > 0)
 		take_out(s, 0);
+	nfs4_cb_security_clear(&s->cb_path->security);
 	free(s->cb_path);
 }
 
@@ -137,19 +147,38 @@ bool nfs4_cb_is_bound(struct nfs4_session *s, const struct rpc_conn *conn)
 void nfs4_cb_change(struct nfs4_session *s, uint32_t program,
 		    const struct nfs4_cb_security *security)
 {
-	if (!s->cb_path)
+	struct nfs4_cb_path *p = s->cb_path;
+	struct rpc_seal *old = NULL;
+	size_t cost, before;
+
+	if (!p)
 		return;
 	pthread_mutex_lock(&s->lock);
-	s->cb_path->program = program;
-	if (security->plain)
-		s->cb_path->security = *security;
+	p->program = program;
+	cost = seal_cost(security);
+	before = seal_cost(&p->security);
+	if ((security->plain || security->seal) &&
+	    (cost <= before || nfs4_host_take(s->client->host, cost - before, NFS4_TO_ANSWER))) {
+		if (cost < before)
+			nfs4_host_give(s->client->host, before - cost);
+		s->cost += cost - before;
+		old = p->security.seal;
+		p->security = *security;
+		p->security.noffers = 0;
+		rpc_seal_ref(p->security.seal);
+		if (p->security.seal && p->state == NFS4_CB_DOWN)
+			p->state = NFS4_CB_UNTRIED;
+	}
 	pthread_mutex_unlock(&s->lock);
+	rpc_seal_put(old);
 }
 
 static bool works(struct nfs4_session *s)
 {
 	const struct nfs4_cb_path *p = s->cb_path;
 
+	if (p->security.seal && p->security.seal->ops->seconds(p->security.seal) == 0)
+		return false;
 	return !s->dead && !p->fault && p->state != NFS4_CB_UNBOUND && p->state != NFS4_CB_DOWN &&
 	       nfs4_cb_is_connected(s);
 }
@@ -166,13 +195,24 @@ bool nfs4_cb_works(struct nfs4_session *s)
 	return yes;
 }
 
+/* The client is told a lease before the context ends, and again when it has ended. */
+static uint32_t seal_flags(const struct nfs4_session *s)
+{
+	const struct rpc_seal *seal = s->cb_path->security.seal;
+	const uint64_t left = seal ? seal->ops->seconds(seal) : UINT64_MAX;
+
+	if (left == 0)
+		return SEQ4_STATUS_CB_GSS_CONTEXTS_EXPIRED;
+	return left < s->client->srv->cfg.lease_seconds ? SEQ4_STATUS_CB_GSS_CONTEXTS_EXPIRING : 0;
+}
+
 uint32_t nfs4_cb_flags(struct nfs4_session *s)
 {
 	if (!s->cb_path || s->cb_path->state == NFS4_CB_UNBOUND)
 		return 0;
 	if (s->cb_path->fault)
 		return SEQ4_STATUS_BACKCHANNEL_FAULT;
-	return works(s) ? 0 : SEQ4_STATUS_CB_PATH_DOWN_SESSION;
+	return seal_flags(s) | (works(s) ? 0 : SEQ4_STATUS_CB_PATH_DOWN_SESSION);
 }
 
 bool nfs4_cb_begin_probe(struct nfs4_session *s)

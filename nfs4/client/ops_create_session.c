@@ -118,13 +118,13 @@ static uint32_t first_slots(const struct nfs4_server *srv)
 }
 
 /* Agrees on both channels. */
-static int negotiate(struct nfs4_client *cl, struct create_session_args *a)
+static int negotiate(struct nfs4_compound *c, struct nfs4_client *cl, struct create_session_args *a)
 {
 	int status;
 
 	if (a->flags & ~FLAGS_ALLOWED)
 		return NFS4ERR_INVAL;
-	status = nfs4_check_cb_security(&a->security);
+	status = nfs4_choose_cb_security(c, &a->security);
 	if (status != NFS4_OK)
 		return status;
 	status = nfs4_channel_fore(&cl->srv->cfg, first_slots(cl->srv), &a->fore);
@@ -142,7 +142,7 @@ static int make_session(struct nfs4_compound *c, struct nfs4_client *cl,
 {
 	const uint32_t asked = a->fore.max_requests;
 	struct nfs4_session *s;
-	int status = negotiate(cl, a);
+	int status = negotiate(c, cl, a);
 
 	if (status == NFS4_OK)
 		status = nfs4_session_new(cl, &a->fore, &a->back, &s);
@@ -151,7 +151,7 @@ static int make_session(struct nfs4_compound *c, struct nfs4_client *cl,
 	s->minor = c->minor;
 	s->asked = asked < NFS4_SLOTS_MAX ? asked : NFS4_SLOTS_MAX;
 	/* When memory is short, a session does without callbacks. */
-	if (a->security.plain && nfs4_channel_has_room(&s->back))
+	if ((a->security.plain || a->security.seal) && nfs4_channel_has_room(&s->back))
 		(void)nfs4_cb_path_new(s, c->minor, a->cb_program, &a->security);
 	*out = s;
 	return NFS4_OK;
@@ -262,6 +262,7 @@ static int run_create_session(struct nfs4_compound *c, void *args)
 			cl->creating = false;
 			pthread_mutex_unlock(&cl->lock);
 		}
+		nfs4_cb_security_clear(&a->security);
 	}
 	nfs4_client_put(cl);
 	return status;

@@ -32,18 +32,18 @@ static void decode_backchannel_ctl(struct nfs4_compound *c, void *args)
 
 static int run_backchannel_ctl(struct nfs4_compound *c, void *args)
 {
-	const struct backchannel_ctl_args *a = args;
-
+	struct backchannel_ctl_args *a = args;
 	int status;
 
 	/* NFS4ERR_WRONG_CRED is not allowed here: for this caller the handles do not exist (RFC 8881 section 15.2). */
 	if (!nfs4_may_manage_by(c, c->client, OP_BACKCHANNEL_CTL))
 		return NFS4ERR_NOENT;
-	status = nfs4_check_cb_security(&a->security);
+	status = nfs4_choose_cb_security(c, &a->security);
 
 	if (status != NFS4_OK)
 		return status;
 	nfs4_cb_change(c->session, a->cb_program, &a->security);
+	nfs4_cb_security_clear(&a->security);
 	return NFS4_OK;
 }
 

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Calls to clients under RPCSEC_GSS: rpc/seal.h. */
+#ifndef RN_GSS_SEAL_H
+#define RN_GSS_SEAL_H
+
+#include "gss/gss_private.h"
+#include "rpc/backchannel.h"
+#include "rpc/seal.h"
+
+/* A seal by an established context, of which it takes a reference. handle: the client's, for calls to it. NULL: there is no
+ * such service, the handle is too long, or there is no memory. */
+struct rpc_seal *gss_seal_new(struct gss_context *x, uint32_t service, const uint8_t *handle,
+			      uint32_t len);
+
+/* For rpc_security.offered. */
+struct rpc_seal *gss_seal_offered(void *ctx, const struct rpc_seal_offer *o);
+
+#endif
