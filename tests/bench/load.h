@@ -5,6 +5,7 @@
  *   load_run.c     the loop: calls in flight, replies, times
  *   load_conn.c    connections: sockets, records in both directions
  *   load_rpc.c     headers of calls and replies, calls made one by one
+ *   load_gss.c     the same under Kerberos
  *   load_rdma.c    the same over RDMA
  *   load_nfs3.c    jobs and setting up with NFSv3;  load_nfs4.c, load_nfs4_jobs.c: with NFSv4.1, 4.2
  *   load_data.c    contents of files
@@ -24,6 +25,7 @@
 #define IDLE_MAX 64u
 
 struct load;
+struct gss;
 struct conn;
 struct call;
 
@@ -68,7 +70,8 @@ struct options {
 	uint64_t file_size, count, entries;
 	double seconds, warmup;
 	uint32_t uid, gid;
-	uint32_t stable; /* stable_how of WRITE */
+	uint32_t stable;  /* stable_how of WRITE */
+	uint32_t service; /* of RPCSEC_GSS: LOAD_KRB5, LOAD_KRB5P; 0: AUTH_SYS */
 	int server_pid, cpu;
 	int idle[IDLE_MAX]; /* processes that keep processors awake, and count as idle */
 	unsigned nidle;
@@ -93,6 +96,11 @@ struct call {
 	size_t data_len;
 	uint8_t *placed;   /* memory for what a READ returns; NULL: in the reply */
 	struct call *next; /* of those that wait for their turn */
+	/* RPCSEC_GSS */
+	struct gss *gss; /* NULL: AUTH_SYS */
+	uint32_t gss_seq;
+	size_t args_at;	 /* in the head */
+	uint8_t *cipher; /* encrypted arguments */
 	/* NFSv4 */
 	struct session *session;
 	uint32_t slot, seqid;
@@ -107,6 +115,7 @@ struct conn {
 	int fd;
 	unsigned index;
 	struct call *calls; /* options.calls of them */
+	unsigned ncalls;
 	/* Requests that are not yet sent, a ring of options.calls + 1, and how much of the first is out */
 	struct call **out;
 	unsigned out_head, out_tail;
@@ -142,6 +151,7 @@ struct load {
 	struct conn *conns;
 	struct file *files;
 	struct fh dir;
+	struct gss *gss; /* NULL: AUTH_SYS */
 	int epoll;
 	unsigned in_flight;
 	uint32_t next_xid;
@@ -187,6 +197,21 @@ void rpc_end(struct call *c, struct xdr *x);
 const char *rpc_reply(struct xdr *x, uint32_t *xid);
 /* Sends the call that was encoded and waits for the reply; dies of anything but a success. */
 void rpc_wait(struct load *l, struct call *c, struct xdr *x, struct xdr *reply);
+
+/* The same up to the message's credential. */
+void rpc_call(struct load *l, struct call *c, struct xdr *x, uint32_t prog, uint32_t proc);
+
+/* load_gss.c */
+#define LOAD_KRB5 1u
+#define LOAD_KRB5P 3u
+void load_gss_start(struct load *l,
+		    struct call *c); /* makes the context: calls are under it from now on */
+void load_gss_end(struct load *l);
+void load_gss_begin(struct gss *g, struct call *c, struct xdr *x);
+void load_gss_wrap(struct call *c, struct xdr *x);
+/* Puts x at the plain results, or says that they were left encrypted; whole: the reply. NULL, or what is wrong. */
+const char *load_gss_results(struct load *l, struct call *c, struct xdr whole, struct xdr *x,
+			     bool *opaque);
 
 /* load_data.c */
 void data_init(void);

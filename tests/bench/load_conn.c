@@ -37,6 +37,7 @@ void conn_init(struct load *l, struct conn *k, unsigned index)
 	unsigned i;
 
 	k->index = index;
+	k->ncalls = l->o.calls;
 	k->in_max = (l->o.size > 65536 ? l->o.size : 65536) + 65536;
 	k->in = malloc(k->in_max);
 	k->calls = calloc(l->o.calls, sizeof(*k->calls));
@@ -54,6 +55,8 @@ void conn_release(struct conn *k)
 {
 	close(k->fd);
 	free(k->in);
+	for (unsigned i = 0; k->calls && i < k->ncalls; i++)
+		free(k->calls[i].cipher);
 	free(k->calls);
 	free(k->out);
 }

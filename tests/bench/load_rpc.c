@@ -6,12 +6,13 @@
 #define AUTH_SYS 1u
 
 /* Version 3 of MOUNT goes with version 3 of NFS, and both programs are versioned alike here. */
-void rpc_begin(struct load *l, struct call *c, struct xdr *x, uint32_t prog, uint32_t proc)
+void rpc_call(struct load *l, struct call *c, struct xdr *x, uint32_t prog, uint32_t proc)
 {
 	*x = (struct xdr){ .p = c->head, .end = c->head + sizeof(c->head) };
 	c->xid = l->next_xid++;
 	c->data = NULL;
 	c->data_len = 0;
+	c->gss = NULL;
 	put32(x, 0); /* record mark: rpc_end */
 	put32(x, c->xid);
 	put32(x, 0); /* CALL */
@@ -19,6 +20,15 @@ void rpc_begin(struct load *l, struct call *c, struct xdr *x, uint32_t prog, uin
 	put32(x, prog);
 	put32(x, l->protocol->version);
 	put32(x, proc);
+}
+
+void rpc_begin(struct load *l, struct call *c, struct xdr *x, uint32_t prog, uint32_t proc)
+{
+	rpc_call(l, c, x, prog, proc);
+	if (l->gss) {
+		load_gss_begin(l->gss, c, x);
+		return;
+	}
 	put32(x, AUTH_SYS);
 	put32(x, 4 + 4 + 8 + 4 + 4 + 4);
 	put32(x, 0); /* stamp */
@@ -34,6 +44,8 @@ void rpc_end(struct call *c, struct xdr *x)
 {
 	struct xdr mark = { .p = c->head, .end = c->head + 4 };
 
+	if (c->gss && !x->bad)
+		load_gss_wrap(c, x);
 	if (x->bad)
 		die("a call of %s is too long", c->conn ? "this job" : "setting up");
 	c->head_len = (size_t)(x->p - c->head);

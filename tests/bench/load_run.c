@@ -83,13 +83,17 @@ static struct call *call_of(struct load *l, struct conn *k, uint32_t xid)
 
 void load_reply(struct load *l, struct conn *k, struct xdr *x)
 {
+	const struct xdr whole = *x;
+	bool opaque = false;
 	const char *wrong;
 	struct call *c;
 	uint32_t xid;
 
 	wrong = rpc_reply(x, &xid);
 	c = call_of(l, k, xid);
-	if (!wrong)
+	if (!wrong && c->gss)
+		wrong = load_gss_results(l, c, whole, x, &opaque);
+	if (!wrong && !opaque)
 		wrong = l->job->check(l, c, x);
 	if (!wrong && x->bad)
 		wrong = "the reply is short";

@@ -50,6 +50,8 @@ static const char usage[] =
 	"  --entries N         of the folder, to be checked by readdir\n"
 	"  --stable            WRITE asks for FILE_SYNC\n"
 	"  --uid N, --gid N    of AUTH_SYS; 0\n"
+	"  --sec krb5|krb5p    measured calls go under Kerberos (NFSv3 over TCP), with the "
+	"environment's ticket\n"
 	"  --server-pid PID    process whose time is measured\n"
 	"  --idle-pid PID      process that only keeps a processor awake; may be repeated\n"
 	"  --cpu N             run on this processor only\n";
@@ -75,7 +77,8 @@ enum {
 	GID,
 	SERVER_PID,
 	CPU,
-	IDLE_PID
+	IDLE_PID,
+	SEC
 };
 
 static const struct option options[] = {
@@ -98,6 +101,7 @@ static const struct option options[] = {
 	{ "stable", 0, 0, STABLE },
 	{ "uid", 1, 0, UID },
 	{ "gid", 1, 0, GID },
+	{ "sec", 1, 0, SEC },
 	{ "server-pid", 1, 0, SERVER_PID },
 	{ "cpu", 1, 0, CPU },
 	{ 0 },
@@ -136,6 +140,13 @@ static unsigned minor_of(const char *text)
 	return (unsigned)(text[2] - '0');
 }
 
+static uint32_t service_of(const char *text)
+{
+	if (strcmp(text, "krb5") != 0 && strcmp(text, "krb5p") != 0)
+		die("there is no flavour %s", text);
+	return text[4] ? LOAD_KRB5P : LOAD_KRB5;
+}
+
 static void set_load(struct options *o, int option, const char *arg)
 {
 	switch (option) {
@@ -168,6 +179,9 @@ static void set_load(struct options *o, int option, const char *arg)
 		break;
 	case ENTRIES:
 		o->entries = number(arg, 1, UINT64_MAX);
+		break;
+	case SEC:
+		o->service = service_of(arg);
 		break;
 	case STABLE:
 		o->stable = 2;
@@ -234,6 +248,8 @@ static void parse(struct options *o, int argc, char **argv)
 		die("the path is too long");
 	if (o->rdma_port && (o->minor || !strcmp(o->job, "write")))
 		die("by RDMA there is only NFSv3, and no write");
+	if (o->service && (o->minor || o->rdma_port))
+		die("under Kerberos there is only NFSv3 over TCP");
 	if (!o->mount_port)
 		o->mount_port = o->port;
 	if (!o->in_flight || o->in_flight > o->conns * o->calls)
@@ -333,7 +349,10 @@ int main(int argc, char **argv)
 	l.protocol->prepare(&l, &l.conns[0].calls[0]);
 	for (i = 0; i < l.o.conns && l.protocol->open; i++)
 		l.protocol->open(&l, &l.conns[i]);
+	if (l.o.service)
+		load_gss_start(&l, &l.conns[0].calls[0]);
 	load_run(&l);
 	leave_all(&l);
+	load_gss_end(&l);
 	return 0;
 }

@@ -89,11 +89,11 @@ class Server:
 class Ringnfsd(Server):
     name, port, mount_port = "ringnfsd", 12049, 12049
     settings = {"rdma": {"enabled": "no"}}
+    options = "rw,sync,no_root_squash,no_subtree_check,insecure"  # of the exports
     before = ()  # words of a command that becomes the server
 
     def start(self):
-        options = "rw,sync,no_root_squash,no_subtree_check,insecure"
-        exports = self.write("exports", "".join(f"{f} 127.0.0.0/8({options})\n" for f in self.folders))
+        exports = self.write("exports", "".join(f"{f} 127.0.0.0/8({self.options})\n" for f in self.folders))
         os.mkdir(os.path.join(self.top, "state"))
         keys = {"server": {"state_dir": self.top + "/state", "exports_file": exports, "exports_dir": self.top + "/none",
                            "rpcbind": "no", "control_socket": ""},
