@@ -8,7 +8,7 @@
 
 #include "ctl/pages.h"
 #include "ctl/print.h"
-#include "ctl/table.h"
+#include "ctl/rows.h"
 #include "lib/util.h"
 
 static void put_number(struct table *t, const json_t *c, const char *name)
@@ -82,27 +82,6 @@ static void put_nfs3(struct table *t, const json_t *c)
 	table_cell(t, print_age(pages_number(c, "idle"), idle));
 }
 
-struct kind {
-	const struct table_column *columns;
-	size_t n;
-	void (*put)(struct table *t, const json_t *row);
-};
-
-static int print_table(const struct kind *kind, const json_t *rows)
-{
-	struct table *t = table_new(kind->columns, kind->n);
-	const json_t *row;
-	size_t i;
-
-	if (!t)
-		return pages_no_memory();
-	json_array_foreach(rows, i, row) kind->put(t, row);
-	const int rc = table_print(t, stdout);
-
-	table_free(t);
-	return rc ? pages_no_memory() : CTL_DONE;
-}
-
 int client_table_nfs4(const json_t *rows)
 {
 	static const struct table_column columns[] = {
@@ -112,9 +91,9 @@ int client_table_nfs4(const json_t *rows)
 		{ "ERRORS", true }, { "READ", true },	     { "WRITTEN", true },
 		{ "OLDEST", true }, { "STATE", false },	     { "NAME", false },
 	};
-	const struct kind kind = { columns, rn_array_size(columns), put_nfs4 };
+	const struct rows_shape kind = { columns, rn_array_size(columns), put_nfs4 };
 
-	return print_table(&kind, rows);
+	return rows_print(&kind, rows, stdout);
 }
 
 int client_table_nfs3(const json_t *rows)
@@ -124,9 +103,9 @@ int client_table_nfs3(const json_t *rows)
 		{ "ERRORS", true },	   { "READ", true },	    { "WRITTEN", true },
 		{ "IDLE", true },
 	};
-	const struct kind kind = { columns, rn_array_size(columns), put_nfs3 };
+	const struct rows_shape kind = { columns, rn_array_size(columns), put_nfs3 };
 
-	return print_table(&kind, rows);
+	return rows_print(&kind, rows, stdout);
 }
 
 static void print_endpoint(const char *title, const json_t *e)

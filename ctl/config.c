@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "ctl/ctl.h"
-#include "ctl/table.h"
+#include "ctl/rows.h"
 #include "lib/util.h"
 
 static const char *text(const json_t *from, const char *name)
@@ -34,6 +34,13 @@ static void put_origin(struct table *t, const json_t *row)
 		table_cell(t, text(row, "option") ? text(row, "option") : text(row, "from"));
 }
 
+static void put(struct table *t, const json_t *row)
+{
+	table_cell(t, text(row, "key"));
+	put_value(t, row);
+	put_origin(t, row);
+}
+
 static int print(const json_t *answer)
 {
 	static const struct table_column columns[] = {
@@ -41,25 +48,9 @@ static int print(const json_t *answer)
 		{ "VALUE", false },
 		{ "FROM", false },
 	};
-	struct table *t = table_new(columns, rn_array_size(columns));
-	const json_t *row;
-	size_t i;
-	int rc = -1;
+	static const struct rows_shape shape = { columns, rn_array_size(columns), put };
 
-	if (t) {
-		json_array_foreach(json_object_get(answer, "settings"), i, row)
-		{
-			table_cell(t, text(row, "key"));
-			put_value(t, row);
-			put_origin(t, row);
-		}
-		rc = table_print(t, stdout);
-	}
-	table_free(t);
-	if (!rc)
-		return CTL_DONE;
-	fputs("ringnfsctl: out of memory\n", stderr);
-	return CTL_UNREACHABLE;
+	return rows_print(&shape, json_object_get(answer, "settings"), stdout);
 }
 
 int ctl_config(const struct ctl *ctl, int argc, char **argv)

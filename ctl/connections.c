@@ -7,7 +7,7 @@
 #include "ctl/ctl.h"
 #include "ctl/pages.h"
 #include "ctl/print.h"
-#include "ctl/table.h"
+#include "ctl/rows.h"
 #include "lib/util.h"
 
 static void put_endpoint(struct table *t, const json_t *c, const char *address, const char *port)
@@ -113,17 +113,9 @@ static int print(const json_t *rows)
 		{ "ERRORS", true },    { "BACK", false },  { "CLIENT", false }, { "TLS", false },
 		{ "SUBJECT", false },
 	};
-	struct table *t = table_new(columns, rn_array_size(columns));
-	const json_t *c;
-	size_t i;
+	static const struct rows_shape shape = { columns, rn_array_size(columns), put };
 
-	if (!t)
-		return pages_no_memory();
-	json_array_foreach(rows, i, c) put(t, c);
-	const int rc = table_print(t, stdout);
-
-	table_free(t);
-	return rc ? pages_no_memory() : CTL_DONE;
+	return rows_print(&shape, rows, stdout);
 }
 
 int ctl_connections(const struct ctl *ctl, int argc, char **argv)

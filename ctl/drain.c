@@ -9,8 +9,9 @@
 
 #include "ctl/ctl.h"
 #include "ctl/options.h"
+#include "ctl/pages.h"
 #include "ctl/put_json.h"
-#include "ctl/table.h"
+#include "ctl/rows.h"
 #include "ctl/uri.h"
 #include "lib/clock.h"
 #include "lib/util.h"
@@ -28,25 +29,25 @@ struct draining {
 	char *printed;	  /* what was held when it was last printed */
 };
 
-static uint64_t number(const json_t *from, const char *name)
-{
-	return (uint64_t)json_integer_value(json_object_get(from, name));
-}
-
-static const char *text(const json_t *from, const char *name)
-{
-	return json_string_value(json_object_get(from, name));
-}
-
 /* True if something is held, or that is not known. */
 static bool is_held(const json_t *answer)
 {
 	const json_t *held = json_object_get(answer, "held");
 
-	return !json_is_object(held) || number(held, "opens") + number(held, "locks") +
-							number(held, "delegations") +
-							number(held, "nlm_owners") >
+	return !json_is_object(held) || pages_number(held, "opens") + pages_number(held, "locks") +
+							pages_number(held, "delegations") +
+							pages_number(held, "nlm_owners") >
 						0;
+}
+
+static void put_client(struct table *t, const json_t *c)
+{
+	static const char *const numbers[] = { "opens", "locks", "delegations" };
+
+	table_cell(t, pages_text(c, "client"));
+	table_cell(t, pages_text(c, "address"));
+	for (size_t i = 0; i < rn_array_size(numbers); i++)
+		table_cellf(t, "%" PRIu64, pages_number(c, numbers[i]));
 }
 
 static int print_clients(const json_t *clients)
@@ -56,25 +57,11 @@ static int print_clients(const json_t *clients)
 						       { "OPENS", true },
 						       { "LOCKS", true },
 						       { "DELEGATIONS", true } };
-	static const char *const numbers[] = { "opens", "locks", "delegations" };
-	struct table *t = table_new(columns, rn_array_size(columns));
-	const json_t *c;
-	size_t i;
+	static const struct rows_shape shape = { columns, rn_array_size(columns), put_client };
+	const int status = rows_print(&shape, clients, stdout);
 
-	if (!t)
-		return CTL_UNREACHABLE;
-	json_array_foreach(clients, i, c)
-	{
-		table_cell(t, text(c, "client"));
-		table_cell(t, text(c, "address"));
-		for (size_t j = 0; j < rn_array_size(numbers); j++)
-			table_cellf(t, "%" PRIu64, number(c, numbers[j]));
-	}
-	const int rc = table_print(t, stdout);
-
-	table_free(t);
 	fflush(stdout);
-	return rc ? CTL_UNREACHABLE : CTL_DONE;
+	return status;
 }
 
 static int print_held(const json_t *answer)
@@ -87,8 +74,8 @@ static int print_held(const json_t *answer)
 	}
 	printf("held: %" PRIu64 " opens, %" PRIu64 " locks and %" PRIu64
 	       " delegations of NFSv4, locks of %" PRIu64 " owners of NFSv3\n",
-	       number(held, "opens"), number(held, "locks"), number(held, "delegations"),
-	       number(held, "nlm_owners"));
+	       pages_number(held, "opens"), pages_number(held, "locks"),
+	       pages_number(held, "delegations"), pages_number(held, "nlm_owners"));
 	return print_clients(json_object_get(held, "clients"));
 }
 
@@ -151,19 +138,13 @@ static char *uri_of(const char *path, const char *export)
 	return export ? uri_add(uri, "export", export) : uri;
 }
 
-static int no_memory(void)
-{
-	fputs("ringnfsctl: out of memory\n", stderr);
-	return CTL_UNREACHABLE;
-}
-
 static int wait_for_end(struct draining *d)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
 	char *uri = uri_of("/v1/drain", d->export);
 	bool over = false;
 	json_t *answer;
-	int status = uri ? ctl_post(&d->plain, uri, NULL, &answer) : no_memory();
+	int status = uri ? ctl_post(&d->plain, uri, NULL, &answer) : pages_no_memory();
 
 	while (uri && status == CTL_DONE) {
 		status = look_at(d, answer, &over);
@@ -182,7 +163,7 @@ static int cancel(const struct ctl *ctl, const char *export)
 {
 	char *uri = uri_of("/v1/drain/cancel", export);
 	json_t *answer = NULL;
-	const int status = uri ? ctl_post(ctl, uri, NULL, &answer) : no_memory();
+	const int status = uri ? ctl_post(ctl, uri, NULL, &answer) : pages_no_memory();
 
 	free(uri);
 	if (status == CTL_DONE && answer)

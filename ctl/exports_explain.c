@@ -7,7 +7,7 @@
 
 #include "ctl/exports.h"
 #include "ctl/options.h"
-#include "ctl/table.h"
+#include "ctl/rows.h"
 #include "ctl/uri.h"
 #include "lib/util.h"
 
@@ -33,48 +33,38 @@ static void add_place(struct table *t, const json_t *line)
 		table_cell(t, "temporary");
 }
 
-static void print_lines(const json_t *answer)
+static void put_line(struct table *t, const json_t *line)
+{
+	table_cell(t, text(line, "client"));
+	table_cell(t, text(line, "kind"));
+	table_cell(t, text(line, "applies"));
+	table_cell(t, text(line, "why"));
+	add_place(t, line);
+}
+
+static int print_lines(const json_t *answer)
 {
 	static const struct table_column columns[] = {
 		{ "LINE FOR", false }, { "KIND", false }, { "APPLIES", false },
 		{ "WHY", false },      { "FROM", false },
 	};
-	struct table *t = table_new(columns, rn_array_size(columns));
-	const json_t *line;
-	size_t i;
+	static const struct rows_shape shape = { columns, rn_array_size(columns), put_line };
 
-	json_array_foreach(json_object_get(answer, "lines"), i, line)
-	{
-		if (!t)
-			break;
-		table_cell(t, text(line, "client"));
-		table_cell(t, text(line, "kind"));
-		table_cell(t, text(line, "applies"));
-		table_cell(t, text(line, "why"));
-		add_place(t, line);
-	}
-	if (t)
-		table_print(t, stdout);
-	table_free(t);
+	return rows_print(&shape, json_object_get(answer, "lines"), stdout);
 }
 
-static void print_options(const json_t *answer)
+static void put_option(struct table *t, const json_t *option)
+{
+	table_cell(t, text(option, "option"));
+	table_cell(t, text(option, "from"));
+}
+
+static int print_options(const json_t *answer)
 {
 	static const struct table_column columns[] = { { "OPTION", false }, { "FROM", false } };
-	struct table *t = table_new(columns, rn_array_size(columns));
-	const json_t *option;
-	size_t i;
+	static const struct rows_shape shape = { columns, rn_array_size(columns), put_option };
 
-	json_array_foreach(json_object_get(answer, "options"), i, option)
-	{
-		if (!t)
-			break;
-		table_cell(t, text(option, "option"));
-		table_cell(t, text(option, "from"));
-	}
-	if (t)
-		table_print(t, stdout);
-	table_free(t);
+	return rows_print(&shape, json_object_get(answer, "options"), stdout);
 }
 
 static void print_rights(const json_t *answer)
@@ -114,10 +104,12 @@ static int print(const char *address, const struct question *q, const json_t *an
 	exports_print_text(answer, "state", "\n", stdout);
 	if (text(answer, "reason"))
 		exports_print_text(answer, "reason", "\n", stdout);
-	print_lines(answer);
+	if (print_lines(answer) != CTL_DONE)
+		return CTL_UNREACHABLE;
 	if (!json_object_get(answer, "options"))
 		return CTL_REFUSED;
-	print_options(answer);
+	if (print_options(answer) != CTL_DONE)
+		return CTL_UNREACHABLE;
 	print_rights(answer);
 	return text(answer, "reason") ? CTL_REFUSED : CTL_DONE;
 }

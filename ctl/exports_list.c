@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "ctl/exports.h"
-#include "ctl/table.h"
+#include "ctl/rows.h"
 #include "lib/util.h"
 
 static const struct table_column columns[] = {
@@ -71,13 +71,10 @@ static int print(const json_t *answer)
 				add_row(t, e, client);
 		}
 	}
-	const int rc = t ? table_print(t, stdout) : -1;
+	const int status = rows_end(t, stdout);
 
-	table_free(t);
-	if (rc) {
-		fprintf(stderr, "ringnfsctl: out of memory\n");
-		return CTL_UNREACHABLE;
-	}
+	if (status != CTL_DONE)
+		return status;
 	print_reasons(exports);
 	exports_print_messages(answer, stdout);
 	print_edits(json_integer_value(json_object_get(answer, "temporary_changes")));

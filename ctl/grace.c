@@ -7,23 +7,22 @@
 #include "ctl/confirm.h"
 #include "ctl/ctl.h"
 #include "ctl/options.h"
+#include "ctl/pages.h"
 #include "ctl/print.h"
-#include "ctl/table.h"
+#include "ctl/rows.h"
 #include "lib/util.h"
-
-static const char *text(const json_t *from, const char *name)
-{
-	return json_string_value(json_object_get(from, name));
-}
-
-static uint64_t number(const json_t *from, const char *name)
-{
-	return (uint64_t)json_integer_value(json_object_get(from, name));
-}
 
 static bool is_true(const json_t *from, const char *name)
 {
 	return json_is_true(json_object_get(from, name));
+}
+
+static void put_client(struct table *t, const json_t *c)
+{
+	table_cell(t, pages_text(c, "name"));
+	table_cell(t, pages_text(c, "address"));
+	table_cell(t, pages_text(c, "version"));
+	table_cell(t, is_true(c, "back") ? "back, and reclaims" : "has not come back");
 }
 
 static int print_clients(const json_t *clients, FILE *out)
@@ -31,29 +30,15 @@ static int print_clients(const json_t *clients, FILE *out)
 	static const struct table_column columns[] = {
 		{ "CLIENT", false }, { "ADDRESS", false }, { "VERS", false }, { "STATE", false }
 	};
-	struct table *t = table_new(columns, rn_array_size(columns));
-	const json_t *c;
-	size_t i;
+	static const struct rows_shape shape = { columns, rn_array_size(columns), put_client };
 
-	if (!t)
-		return CTL_UNREACHABLE;
-	json_array_foreach(clients, i, c)
-	{
-		table_cell(t, text(c, "name"));
-		table_cell(t, text(c, "address"));
-		table_cell(t, text(c, "version"));
-		table_cell(t, is_true(c, "back") ? "back, and reclaims" : "has not come back");
-	}
-	const int rc = table_print(t, out);
-
-	table_free(t);
-	return rc ? CTL_UNREACHABLE : CTL_DONE;
+	return rows_print(&shape, clients, out);
 }
 
 static int print_grace(const json_t *g, FILE *out)
 {
 	const size_t shown = json_array_size(json_object_get(g, "clients"));
-	const uint64_t waiting = number(g, "waiting");
+	const uint64_t waiting = pages_number(g, "waiting");
 	char left[PRINT_MAX];
 
 	if (!is_true(g, "active")) {
@@ -63,7 +48,8 @@ static int print_grace(const json_t *g, FILE *out)
 	fprintf(out,
 		"grace period: %s left; %" PRIu64 " of %" PRIu64
 		" clients have not reclaimed their locks\n",
-		print_age(number(g, "seconds_left"), left), waiting, number(g, "expected"));
+		print_age(pages_number(g, "seconds_left"), left), waiting,
+		pages_number(g, "expected"));
 	const int status = print_clients(json_object_get(g, "clients"), out);
 
 	if (waiting > shown)
@@ -111,7 +97,7 @@ static int end(const struct ctl *ctl, bool yes)
 	if (g && is_true(g, "ended"))
 		printf("the grace period is over; %" PRIu64
 		       " clients had not reclaimed their locks\n",
-		       number(g, "waiting"));
+		       pages_number(g, "waiting"));
 	else if (g)
 		puts("no grace period");
 	json_decref(g);

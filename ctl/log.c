@@ -4,34 +4,23 @@
 #include <stdlib.h>
 
 #include "ctl/ctl.h"
-#include "ctl/table.h"
+#include "ctl/pages.h"
+#include "ctl/rows.h"
 #include "ctl/uri.h"
 #include "lib/util.h"
 
-static int no_memory(void)
+static void put(struct table *t, const json_t *row)
 {
-	fputs("ringnfsctl: out of memory\n", stderr);
-	return CTL_UNREACHABLE;
+	table_cell(t, pages_text(row, "module"));
+	table_cell(t, pages_text(row, "level"));
 }
 
 static int print(const json_t *answer)
 {
 	static const struct table_column columns[] = { { "MODULE", false }, { "LEVEL", false } };
-	struct table *t = table_new(columns, rn_array_size(columns));
-	const json_t *row;
-	size_t i;
+	static const struct rows_shape shape = { columns, rn_array_size(columns), put };
 
-	if (!t)
-		return no_memory();
-	json_array_foreach(json_object_get(answer, "modules"), i, row)
-	{
-		table_cell(t, json_string_value(json_object_get(row, "module")));
-		table_cell(t, json_string_value(json_object_get(row, "level")));
-	}
-	const int rc = table_print(t, stdout);
-
-	table_free(t);
-	return rc ? no_memory() : CTL_DONE;
+	return rows_print(&shape, json_object_get(answer, "modules"), stdout);
 }
 
 static int set(const struct ctl *ctl, const char *level, const char *module, json_t **answer)
@@ -41,7 +30,7 @@ static int set(const struct ctl *ctl, const char *level, const char *module, jso
 	if (module)
 		uri = uri_add(uri, "module", module);
 	if (!uri)
-		return no_memory();
+		return pages_no_memory();
 	const int status = ctl_post(ctl, uri, NULL, answer);
 
 	free(uri);

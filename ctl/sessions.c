@@ -8,7 +8,7 @@
 #include "ctl/ctl.h"
 #include "ctl/pages.h"
 #include "ctl/print.h"
-#include "ctl/table.h"
+#include "ctl/rows.h"
 #include "lib/util.h"
 
 /* The list's texts with commas between them, for the caller to free. NULL: no memory. */
@@ -103,17 +103,9 @@ static int print(const json_t *rows)
 		{ "SLOTS", false }, { "FLAGS", false },	 { "CONNECTIONS", false },
 		{ "NAME", false },
 	};
-	struct table *t = table_new(columns, rn_array_size(columns));
-	const json_t *s;
-	size_t i;
+	static const struct rows_shape shape = { columns, rn_array_size(columns), put };
 
-	if (!t)
-		return pages_no_memory();
-	json_array_foreach(rows, i, s) put(t, s);
-	const int rc = table_print(t, stdout);
-
-	table_free(t);
-	return rc ? pages_no_memory() : CTL_DONE;
+	return rows_print(&shape, rows, stdout);
 }
 
 int ctl_sessions(const struct ctl *ctl, int argc, char **argv)

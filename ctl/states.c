@@ -9,7 +9,7 @@
 
 #include "ctl/print.h"
 #include "ctl/put_json.h"
-#include "ctl/table.h"
+#include "ctl/rows.h"
 #include "ctl/uri.h"
 #include "lib/util.h"
 
@@ -286,11 +286,7 @@ static const struct table_column deleg_columns[] = {
 	{ "NAME", false }, { "AGE", true },   { "ID", false },
 };
 
-static const struct {
-	const struct table_column *columns;
-	size_t n;
-	void (*put)(struct table *t, const json_t *row);
-} tables[] = {
+static const struct rows_shape tables[] = {
 	[STATES_OPENS] = { open_columns, rn_array_size(open_columns), put_open },
 	[STATES_LOCKS] = { lock_columns, rn_array_size(lock_columns), put_locks },
 	[STATES_DELEGATIONS] = { deleg_columns, rn_array_size(deleg_columns), put_delegation },
@@ -298,17 +294,7 @@ static const struct {
 
 int states_print(enum states_kind kind, const json_t *rows, FILE *out)
 {
-	struct table *t = table_new(tables[kind].columns, tables[kind].n);
-	const json_t *row;
-	size_t i;
-
-	if (!t)
-		return no_memory();
-	json_array_foreach(rows, i, row) tables[kind].put(t, row);
-	const int rc = table_print(t, out);
-
-	table_free(t);
-	return rc ? no_memory() : CTL_DONE;
+	return rows_print(&tables[kind], rows, out);
 }
 
 int states_print_json(enum states_kind kind, json_t *rows)
