@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "daemon/held.h"
 
-#include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "daemon/process.h"
 #include "rpc/request.h"
 #include "vfs/file_state.h"
 
@@ -29,21 +29,6 @@ static void add_to_line(void *ctx, const char *name, uint64_t value)
 static void add(const struct held_sink *to, const char *name, uint64_t value)
 {
 	to->add(to->ctx, name, value);
-}
-
-/* Number of entries in a folder of /proc/self, without the descriptor that reads it. */
-static uint64_t count_entries(const char *path, unsigned own)
-{
-	DIR *dir = opendir(path);
-	const struct dirent *e;
-	uint64_t n = 0;
-
-	if (!dir)
-		return 0;
-	while ((e = readdir(dir)))
-		n += e->d_name[0] != '.';
-	closedir(dir);
-	return n > own ? n - own : 0;
 }
 
 static uint64_t less(uint64_t from, uint64_t what)
@@ -149,7 +134,7 @@ void held_log(const struct held_sources *from, const struct rn_logger *log, enum
 	const struct held_sink to = { .add = add_to_line, .ctx = &l };
 
 	held_each(from, &to);
-	add(&to, "fds", count_entries("/proc/self/fd", 1));
-	add(&to, "threads", count_entries("/proc/self/task", 0));
+	add(&to, "fds", process_fds());
+	add(&to, "threads", process_threads());
 	rn_log(log, level, "held:%s", l.text);
 }

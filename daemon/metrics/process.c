@@ -1,46 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The program and its process. */
-#include <dirent.h>
 #include <stdio.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "config.h"
 #include "daemon/metrics/collect.h"
+#include "daemon/process.h"
 #include "lib/clock.h"
-
-#define FDS "/proc/self/fd"
 
 static void put_number(struct metrics *m, const struct metrics_family *f, uint64_t value)
 {
 	metrics_family(m, f);
 	metrics_value(m, value, NULL);
-}
-
-static uint64_t count_entries(const char *path)
-{
-	DIR *dir = opendir(path);
-	const struct dirent *e;
-	uint64_t n = 0;
-
-	if (!dir)
-		return 0;
-	while ((e = readdir(dir)))
-		n += e->d_name[0] != '.';
-	closedir(dir);
-	return n;
-}
-
-/* The size of the folder is the number since Linux 6.2. To read the folder takes long with many descriptors, and anybody
- * may ask over TCP. */
-static uint64_t count_descriptors(void)
-{
-	struct stat st;
-
-	if (stat(FDS, &st) == 0 && st.st_size > 0)
-		return (uint64_t)st.st_size;
-	return count_entries(FDS);
 }
 
 static void put_cpu(struct metrics *m)
@@ -81,10 +53,10 @@ static void put_descriptors(struct metrics *m)
 						       NULL, "Threads." };
 	struct rlimit r = { 0 };
 
-	put_number(m, &open, count_descriptors());
+	put_number(m, &open, process_fds());
 	if (getrlimit(RLIMIT_NOFILE, &r) == 0)
 		put_number(m, &most, r.rlim_cur);
-	put_number(m, &threads, count_entries("/proc/self/task"));
+	put_number(m, &threads, process_threads());
 }
 
 void metrics_process(struct metrics *m, const struct metrics_sources *from)
