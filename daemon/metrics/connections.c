@@ -5,7 +5,7 @@
 struct transport {
 	const char *name;
 	bool served;
-	uint64_t connections, accepted, refused, requests, calls;
+	uint64_t connections, accepted, refused, closed_room, requests, calls;
 };
 
 static void put(struct metrics *m, const struct metrics_family *f, const struct transport t[2],
@@ -89,6 +89,9 @@ void metrics_connections(struct metrics *m, const struct metrics_sources *from)
 	static const struct metrics_family refused = { "ringnfs_connections_refused",
 						       METRICS_COUNTER, NULL,
 						       "Connections refused." };
+	static const struct metrics_family room = { "ringnfs_connections_closed_for_room",
+						    METRICS_COUNTER, NULL,
+						    "Connections closed to make room for others." };
 	static const struct metrics_family requests = { "ringnfs_requests", METRICS_GAUGE, NULL,
 							"Calls that are under way." };
 	static const struct metrics_family calls = { "ringnfs_received_calls", METRICS_COUNTER,
@@ -102,15 +105,16 @@ void metrics_connections(struct metrics *m, const struct metrics_sources *from)
 		rr_server_stats(from->held.rdma, &rdma);
 	const struct transport t[2] = {
 		{ "tcp", from->held.tcp != NULL, tcp.connections, tcp.accepted, tcp.refused,
-		  tcp.requests_busy, tcp.calls },
+		  tcp.closed_room, tcp.requests_busy, tcp.calls },
 		{ "rdma", from->held.rdma != NULL, rdma.connections, rdma.accepted, rdma.refused,
-		  rdma.requests_busy, rdma.calls },
+		  rdma.closed_room, rdma.requests_busy, rdma.calls },
 	};
 
 	put_clients(m, from);
 	put(m, &connections, t, offsetof(struct transport, connections));
 	put(m, &accepted, t, offsetof(struct transport, accepted));
 	put(m, &refused, t, offsetof(struct transport, refused));
+	put(m, &room, t, offsetof(struct transport, closed_room));
 	put(m, &requests, t, offsetof(struct transport, requests));
 	put(m, &calls, t, offsetof(struct transport, calls));
 	if (!from->held.tcp)

@@ -94,6 +94,8 @@ def test_connections(t, d):
     t.equal("connections accepted", g.of("ringnfs_connections_accepted_total", transport="tcp"), CONNECTIONS + 3)
     t.check("connections that are left", 3 <= value(g.after, "ringnfs_connections", transport="tcp") <= CONNECTIONS)
     t.equal("none is refused", g.of("ringnfs_connections_refused_total"), 0)
+    closed = g.of("ringnfs_connections_closed_for_room_total", transport="tcp")
+    t.check("connections closed to make room", closed >= 3, closed)
     for conn in conns:
         conn.close()
     await_value(d, "ringnfs_connections", lambda v: v == 0, transport="tcp")

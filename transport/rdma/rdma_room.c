@@ -111,8 +111,10 @@ bool rr_room_make(struct rr_server *srv)
 		if (judge(c, now, fair, &one) && (!best.conn || rather(&one, &best)))
 			best = one;
 	}
-	if (best.conn)
+	if (best.conn) {
+		rr_count(srv, closed_room, 1);
 		rr_conn_notify(best.conn, RR_EV_CLOSE);
+	}
 	pthread_mutex_unlock(&srv->lock);
 	return best.conn != NULL;
 }

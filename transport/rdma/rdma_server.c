@@ -221,6 +221,7 @@ void rr_server_stats(struct rr_server *srv, struct rr_stats *out)
 		.waits_memory = n->waits_memory,
 		.cq_errors = n->cq_errors,
 		.callbacks = n->callbacks,
+		.closed_room = n->closed_room,
 		.posts = n->posts,
 		.completions = n->completions,
 		.devices = srv->ndevices,

@@ -64,6 +64,7 @@ struct rr_stats {
 		read_segments, read_bytes, write_chunks, write_segments, write_bytes, reply_chunks,
 		position_zero, invalidations, err_vers, err_chunk, dropped, sq_waits, waits_memory,
 		cq_errors, devices, callbacks;
+	uint64_t closed_room; /* connections closed to make room for others */
 	uint64_t posts;	      /* times that the send queue was given work */
 	uint64_t completions; /* of Receives and of work in the send queue */
 	/* Segments in calls' lists, whether used or not. */

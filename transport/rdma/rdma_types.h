@@ -254,7 +254,7 @@ struct rr_counters {
 	_Atomic uint64_t accepted, refused, disconnects, calls, replies, read_chunks, read_segments,
 		read_bytes, write_chunks, write_segments, write_bytes, reply_chunks, position_zero,
 		invalidations, err_vers, err_chunk, dropped, sq_waits, waits_memory, cq_errors,
-		callbacks, posts, completions, listed_read, listed_write, listed_reply;
+		callbacks, posts, completions, listed_read, listed_write, listed_reply, closed_room;
 	_Atomic uint64_t refused_by[RR_REFUSALS];
 	/* Objects that exist now. */
 	_Atomic uint64_t qps, cqs, mrs, slab_mrs, conn_bytes, credits;

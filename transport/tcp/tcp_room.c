@@ -104,6 +104,7 @@ void tcp_room_make(struct ev_task *task)
 			n = rank(best, n, BATCH, &one);
 	}
 	max = (unsigned)rn_min(n, total / BATCH_SHARE + 1);
+	tcp_count(loop->srv, closed_room, max);
 	for (unsigned i = 0; i < max; i++)
 		tcp_conn_close(best[i].conn, TCP_CLOSE_IDLE, "of least use when there was no room");
 }

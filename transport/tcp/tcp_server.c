@@ -241,6 +241,7 @@ void tcp_server_stats(struct tcp_server *srv, struct tcp_stats *out)
 	out->stray_replies = atomic_load(&srv->n.stray_replies);
 	out->moved = atomic_load(&srv->n.moved);
 	out->dialed = atomic_load(&srv->n.dialed);
+	out->closed_room = atomic_load(&srv->n.closed_room);
 }
 
 struct tls *tcp_server_tls(const struct tcp_server *s)

@@ -70,6 +70,7 @@ void tcp_server_free(struct tcp_server *s);
 struct tcp_stats {
 	uint64_t connections, accepted, refused, closed_idle, closed_error, calls, replies, sends,
 		bytes_in, bytes_out, waits_memory;
+	uint64_t closed_room;		  /* connections closed to make room for others */
 	uint64_t bytes_spliced;		  /* of bytes_out: file data that were not copied */
 	uint64_t callbacks;		  /* calls to clients */
 	uint64_t stray_replies;		  /* from clients, to no call under way */

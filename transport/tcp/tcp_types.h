@@ -230,7 +230,7 @@ SLIST_HEAD(tcp_listener_list, tcp_listener);
 struct tcp_counters {
 	_Atomic uint64_t accepted, refused, closed_idle, closed_error, calls, replies, sends,
 		bytes_in, bytes_out, bytes_spliced, waits_memory, callbacks, stray_replies, moved,
-		dialed;
+		dialed, closed_room;
 };
 
 struct tcp_server {
