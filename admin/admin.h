@@ -24,14 +24,15 @@
 #define ADMIN_HEADER_MAX 8192u
 #define ADMIN_BODY_MAX 524288u
 #define ADMIN_TIMEOUT 10 /* seconds that a peer may take for a part of a request or reply */
+/* Seconds that a reader, or a peer over TCP, may take from a connection's begin to its request, and from an answer to the
+ * next request, which begins when the answer was taken. */
+#define ADMIN_PEER_SECONDS 10u
 
 /* Over TCP. */
 #define ADMIN_TCP_CONNS_MAX 128u /* at a time; the host with most loses one to a further one */
 #define ADMIN_TCP_BACKLOG 128
 #define ADMIN_LISTEN_MAX 16u
 #define ADMIN_TCP_BODY_MAX 4096u
-#define ADMIN_TCP_SECONDS                                                                          \
-	10u /* from a connection's begin to its request, from one to the next, or to the reply's end */
 
 struct admin_server;
 struct admin_call;
@@ -87,7 +88,8 @@ struct admin_reply *admin_later_reply(struct admin_later *later);
 /* Frees it. */
 void admin_later_send(struct admin_later *later);
 
-/* Runs on the thread of the control socket, and may wait: only other peers of the socket wait too. */
+/* Runs on the thread of the server for those who may change anything, and over TCP; on another, which takes turns among the
+ * users, for readers. So two may run at a time. It may wait for a short while: peers of its kind wait, too. */
 struct admin_handler {
 	const char *method; /* "GET", or another, which changes something */
 	const char *path;   /* exact */

@@ -132,6 +132,11 @@ void admin_laters_free(struct admin_laters *l)
 struct admin_later *admin_later(const struct admin_request *req)
 {
 	struct admin_call *call = req->call;
+
+	if (call->later) {
+		call->taken = true;
+		return call->later;
+	}
 	struct admin_later *later = calloc(1, sizeof(*later));
 	struct evhttp_connection *conn = evhttp_request_get_connection(call->req);
 

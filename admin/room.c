@@ -50,15 +50,16 @@ static unsigned count(struct admin_room *room, bool readers)
 	return n;
 }
 
-/* Connections of the same host as that of the seat; over a Unix socket: of readers, or of others. */
+/* Connections of the same reader as that of the seat. None of others: they make room last. */
 static unsigned crowd(const struct admin_room *room, const struct admin_seat *of)
 {
 	unsigned n = 0;
 
-	if (!room->hosts)
-		return of->reader;
-	for (unsigned i = 0; i < room->seats; i++)
-		n += room->seat[i].cookie && memcmp(room->seat[i].host, of->host, 16) == 0;
+	for (unsigned i = 0; of->reader && i < room->seats; i++) {
+		const struct admin_seat *s = &room->seat[i];
+
+		n += s->cookie && s->reader && memcmp(s->who, of->who, sizeof(s->who)) == 0;
+	}
 	return n;
 }
 
@@ -96,7 +97,8 @@ void admin_room_init(struct admin_room *room, bool tcp)
 	};
 }
 
-void admin_room_enter(struct admin_room *room, int fd, bool reader, uint64_t now_ns)
+void admin_room_enter(struct admin_room *room, int fd, const struct admin_peer *reader,
+		      uint64_t now_ns)
 {
 	if (count(room, false) >= room->seats ||
 	    (!room->hosts && reader && count(room, true) >= ADMIN_READERS_MAX))
@@ -107,17 +109,19 @@ void admin_room_enter(struct admin_room *room, int fd, bool reader, uint64_t now
 		if (s->cookie)
 			continue;
 		*s = (struct admin_seat){ .fd = fd,
-					  .reader = reader,
+					  .reader = reader != NULL,
 					  .cookie = cookie_of(fd),
 					  .used = ++room->uses,
 					  .used_ns = now_ns };
 		if (room->hosts)
-			host_of(fd, s->host);
+			host_of(fd, s->who);
+		else if (reader)
+			memcpy(s->who, &reader->uid, sizeof(reader->uid));
 		return;
 	}
 }
 
-void admin_room_use(struct admin_room *room, int fd, uint64_t now_ns)
+void admin_room_use(struct admin_room *room, int fd, bool busy, uint64_t now_ns)
 {
 	for (unsigned i = 0; i < room->seats; i++) {
 		struct admin_seat *s = &room->seat[i];
@@ -126,6 +130,7 @@ void admin_room_use(struct admin_room *room, int fd, uint64_t now_ns)
 			continue;
 		s->used = ++room->uses;
 		s->used_ns = now_ns;
+		s->busy = busy;
 	}
 }
 
@@ -134,7 +139,8 @@ void admin_room_expire(struct admin_room *room, uint64_t before_ns)
 	for (unsigned i = 0; i < room->seats; i++) {
 		struct admin_seat *s = &room->seat[i];
 
-		if (s->cookie && s->used_ns < before_ns && cookie_of(s->fd) == s->cookie)
+		if (s->cookie && s->reader && !s->busy && s->used_ns < before_ns &&
+		    cookie_of(s->fd) == s->cookie)
 			end(s);
 	}
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The thread of the control socket, or of metrics over TCP. It alone touches the event base, evhttp and the table of
+ * The thread of the control socket, or of metrics over TCP. Handlers for readers of the socket run on another (turns.h).
+ * It alone touches the event base, evhttp and the table of
  * connections once it runs, so libevent needs no locks. An eventfd tells it to end.
  */
 #include <errno.h>
@@ -29,6 +30,7 @@
 #include "admin/route.h"
 #include "admin/socket.h"
 #include "admin/tcp.h"
+#include "admin/turns.h"
 #include "lib/clock.h"
 #include "lib/log_ids.h"
 #include "lib/log_limit.h"
@@ -56,11 +58,12 @@ struct admin_server {
 	struct event_base *base;
 	struct evhttp *http;
 	int stop_fd;
-	struct event *stop, *accepted, *tick; /* tick: over TCP */
+	struct event *stop, *accepted, *tick;
 	SLIST_HEAD(, fresh) fresh;
 	struct admin_room room;
 	struct admin_laters *laters;
-	bool replying; /* what is put into an output buffer is no page of evhttp's */
+	struct admin_turns *turns; /* of readers; NULL over TCP, where all are */
+	bool replying;		   /* what is put into an output buffer is no page of evhttp's */
 	struct rn_log_limit refusals;
 	pthread_t thread;
 	bool runs;
@@ -87,6 +90,7 @@ static const char *method_of(struct evhttp_request *req)
 static void send_reply(struct admin_server *s, struct evhttp_request *req, struct admin_reply *r)
 {
 	struct evkeyvalq *headers = evhttp_request_get_output_headers(req);
+	struct evhttp_connection *conn = evhttp_request_get_connection(req);
 	const bool empty = !r->body && !r->text;
 
 	if (empty)
@@ -98,6 +102,9 @@ static void send_reply(struct admin_server *s, struct evhttp_request *req, struc
 		evhttp_add_header(headers, "Content-Security-Policy", r->policy);
 		evhttp_add_header(headers, "Referrer-Policy", "no-referrer");
 	}
+	if (conn) /* else the peer has gone */
+		admin_room_use(&s->room, bufferevent_getfd(evhttp_connection_get_bufferevent(conn)),
+			       false, rn_now_ns());
 	admin_reply_put(r, evhttp_request_get_output_buffer(req));
 	s->replying = true;
 	evhttp_send_reply(req, r->status, NULL, NULL);
@@ -137,8 +144,9 @@ static void send_answer(void *server, const struct admin_call *call, struct admi
 	send_reply(s, call->req, r);
 }
 
+/* For readers on the control socket the handler runs when their turn comes, so that nobody else waits for it. */
 static void run_handler(struct admin_server *s, struct evhttp_request *req,
-			const struct admin_handler *h, const struct admin_peer *peer)
+			const struct admin_handler *h, const struct admin_peer *peer, bool reader)
 {
 	struct evbuffer *in = evhttp_request_get_input_buffer(req);
 	struct admin_call call = { .laters = s->laters, .req = req, .handler = h, .peer = *peer };
@@ -152,7 +160,10 @@ static void run_handler(struct admin_server *s, struct evhttp_request *req,
 	};
 	struct admin_reply r = { .status = 500 };
 
-	h->run(h->ctx, &request, &r);
+	if (!reader || !s->turns)
+		h->run(h->ctx, &request, &r);
+	else if (!admin_turns_add(s->turns, &request))
+		admin_reply_error(&r, 503, "busy", "too many requests wait; ask again");
 	if (!call.later)
 		send_answer(s, &call, &r);
 }
@@ -197,18 +208,19 @@ static void on_request(struct evhttp_request *req, void *arg)
 	char allow[ADMIN_ALLOW_MAX];
 	struct admin_peer peer;
 
-	admin_room_use(&s->room, fd, rn_now_ns());
+	admin_room_use(&s->room, fd, true, rn_now_ns());
 	const struct admin_handler *h =
 		admin_route(s->handlers, s->nhandlers, method, path ? path : "", allow);
 
 	if (h)
 		reads = !changes(h) && !h->private;
-	const bool may = right_of(s, fd, &peer) >= (reads ? ADMIN_READ : ADMIN_CHANGE);
+	const enum admin_right right = right_of(s, fd, &peer);
+	const bool may = right >= (reads ? ADMIN_READ : ADMIN_CHANGE);
 
 	if (!may && !s->tcp)
 		log_refusal(s, &peer, method);
 	if (h && may)
-		run_handler(s, req, h, &peer);
+		run_handler(s, req, h, &peer, right < ADMIN_CHANGE);
 	else
 		refuse(s, req, may, allow);
 }
@@ -266,7 +278,8 @@ static void take_fresh(struct admin_server *s, bool enter)
 
 		SLIST_REMOVE_HEAD(&s->fresh, link);
 		if (enter && is_connection(s, fd))
-			admin_room_enter(&s->room, fd, right_of(s, fd, &peer) < ADMIN_CHANGE,
+			admin_room_enter(&s->room, fd,
+					 right_of(s, fd, &peer) < ADMIN_CHANGE ? &peer : NULL,
 					 rn_now_ns());
 		bufferevent_decref(f->bev);
 		free(f);
@@ -301,7 +314,7 @@ static void on_accept_error(struct evconnlistener *l, void *arg)
 static void on_tick(evutil_socket_t fd, short what, void *arg)
 {
 	struct admin_server *s = arg;
-	const uint64_t now = rn_now_ns(), most = ADMIN_TCP_SECONDS * RN_NS_PER_SECOND;
+	const uint64_t now = rn_now_ns(), most = ADMIN_PEER_SECONDS * RN_NS_PER_SECOND;
 
 	(void)fd;
 	(void)what;
@@ -370,7 +383,9 @@ static int make_base(struct admin_server *s)
 	s->stop = event_new(s->base, s->stop_fd, EV_READ, on_stop, s);
 	s->accepted = event_new(s->base, -1, 0, on_accepted, s);
 	s->laters = admin_laters_new(s->base, send_answer, s);
-	if (s->tcp && make_tick(s) < 0)
+	if (!s->tcp)
+		s->turns = admin_turns_new();
+	if (make_tick(s) < 0 || (!s->tcp && !s->turns))
 		return -ENOMEM;
 	return s->stop && s->accepted && s->laters && event_add(s->stop, NULL) == 0 ? 0 : -ENOMEM;
 }
@@ -503,6 +518,7 @@ void admin_free(struct admin_server *s)
 		return;
 	stop_thread(s);
 	take_fresh(s, false);
+	admin_turns_free(s->turns);
 	admin_laters_free(s->laters);
 	if (s->http)
 		evhttp_free(s->http);

@@ -76,6 +76,8 @@ int control_new(const struct cfg_settings *settings, const struct rn_logger *log
 	c->started_ns = rn_now_ns();
 	c->started = time(NULL);
 	c->log = log;
+	metrics_page_init(&c->page);
+	metrics_page_init(&c->tcp_page);
 	int rc = open_servers(c, settings);
 
 	if (rc || (!c->server && !c->tcp))

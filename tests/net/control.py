@@ -266,12 +266,54 @@ def test_slow(t, d):
             pass
         except OSError:
             closed += 1
-    t.check("those beyond 48 were closed", 32 <= closed < 80, closed)
+    t.check("those beyond 48 were closed", closed >= 32, closed)
+    t.equal("and the others, without a request after ten seconds", await_ends(slow), 0)
     for s in slow:
         s.close()
     # A connection without a byte ends by itself.
     with connect(d.path) as s:
         t.equal("an idle connection ends, after ten seconds", s.recv(1), b"")
+
+
+def await_ends(peers, seconds=60):
+    """The number of those that the server has not closed. What is sent to a closed connection fails."""
+    end = time.monotonic() + seconds
+    while peers and time.monotonic() < end:
+        peers = [s for s in peers if not fails(s)]
+        time.sleep(0.2)
+    return len(peers)
+
+
+def fails(s):
+    try:
+        s.send(b"a", socket.MSG_DONTWAIT)
+        return False
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+
+
+def test_lazy(t, d):
+    """Members of the group ask for all there is again and again, and take no answers."""
+    lazy = []
+    for i in range(48):
+        s = connect_as(d.path, USER + i % 2, GROUP)
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+        s.setblocking(False)
+        try:
+            for _ in range(100):
+                s.send(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\nGET /v1/config HTTP/1.1\r\nHost: x\r\n\r\n")
+        except BlockingIOError:
+            pass
+        lazy.append(s)
+    for _ in range(10):
+        t.equal("root is answered beside those who take no answers", status_of(d)["pid"], d.process.pid)
+    with connect_as(d.path, USER + 5, GROUP) as s:
+        t.equal("and so is another member", ask(s)[0], 200)
+    t.equal("those who take none are closed", await_ends(lazy), 0)
+    for s in lazy:
+        s.close()
 
 
 def run_second(d, path, state):
@@ -337,7 +379,7 @@ def main():
     if not os.access(BINARY, os.X_OK):
         raise SystemExit(f"{BINARY} is not there: build it, or set RINGNFSCTL")
     with Control() as d:
-        for test in (test_status, test_tool, test_rights, test_errors, test_slow, test_places, test_left_behind, test_grace, test_stop):
+        for test in (test_status, test_tool, test_rights, test_errors, test_slow, test_lazy, test_places, test_left_behind, test_grace, test_stop):
             test(t, d)
     test_silent_names(t)
     harness.result(t)
