@@ -16,6 +16,7 @@ import scrape
 BADCRED, REJECTEDCRED, BADVERF = 1, 2, 3
 SEQ_MAX = 0x80000000
 SERVICES = gss.SERVICES
+CONTEXTS = 64  # the least that gss.max_contexts may be
 
 
 def answered(conn, message, seconds=0.4):
@@ -211,6 +212,16 @@ def test_flood(t, d, realm, args):
     t.check("each of the flood is answered or closed", all(drained(c, 20) for c in flood))
 
 
+def test_evictions(t, d, realm, args):
+    """More contexts than there may be: the least used of them go, and the newest are good."""
+    with scrape.Growth(d) as grown, gss.connect(d) as c:
+        sessions = [g.Session(c, realm.login(gss.ALICE)) for _ in range(CONTEXTS + 3)]
+        Attack(t, d, sessions[-1], g.PRIVACY, args).say("the newest context", ("ok",), c)
+    evicted = grown.of("ringnfs_gss_contexts_evicted_total")
+    t.check("contexts that made room in the metrics", evicted >= 3, evicted)
+    t.equal("contexts that are left", scrape.value(grown.after, "ringnfs_gss_contexts", state="established"), CONTEXTS)
+
+
 def drained(c, n):
     c.s.settimeout(30)
     try:
@@ -231,7 +242,7 @@ def main():
     t = harness.Count()
     with kdc.Realm() as realm:
         os.environ.update(realm.env)
-        settings = {**gss.settings(realm), "server.control_socket": realm.path("control")}
+        settings = {**gss.settings(realm), "server.control_socket": realm.path("control"), "gss.max_contexts": CONTEXTS}
         with harness.Daemon({"all": "sec=krb5:krb5i:krb5p:sys,rw,insecure"}, settings, env={**os.environ}) as d:
             d.path = settings["server.control_socket"]
             with gss.connect(d) as c:
@@ -247,6 +258,7 @@ def main():
             test_others(t, d, realm, args)
             test_creation(t, d, realm)
             test_flood(t, d, realm, args)
+            test_evictions(t, d, realm, args)
             harness.finish(t, d)
     harness.result(t)
 

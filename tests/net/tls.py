@@ -13,6 +13,7 @@ import time
 import harness
 import nfs4client as n4
 import rpcclient as r
+import scrape
 import tlsclient as t
 
 MIB = 1 << 20
@@ -85,6 +86,32 @@ def plain(count, d):
         count.equal("plain calls to another export", c.nfs(r.GETATTR, r.getattr_args(root))["status"], r.OK)
         count.equal("plain MNT of xprtsec=none", c.mnt(d.exports["clear"])[0], r.OK)
         count.equal("AUTH_TLS on another procedure", outcome(t.probe, c, r.GETATTR), ("AUTH_ERROR", BADCRED))
+
+
+def kernel_sessions():
+    """Connections whose sending the kernel has taken over, since it was started; None: it cannot."""
+    try:
+        with open("/proc/net/tls_stat") as f:
+            stat = dict(line.split() for line in f)
+    except FileNotFoundError:
+        return None
+    return int(stat["TlsTxSw"]) + int(stat["TlsTxDevice"])
+
+
+def metrics(count, d, ca):
+    """Handshakes with and without a certificate, one that fails, and those after which the kernel encrypts."""
+    ctx, mutual = t.context(ca.path("crt")), t.context(ca.path("crt"), ca.issue("counted"))
+    before = kernel_sessions()
+    with scrape.Growth(d) as grown:
+        for use, n in ((ctx, 2), (mutual, 3)):
+            for _ in range(n):
+                works(d.port, use)
+        outcome(works, d.port, t.context(ca.path("crt"), alpn=("http/1.1",)))
+    for result, n in (("tls", 2), ("mtls", 3), ("failed", 1), ("refused", 0)):
+        count.equal(f"handshakes in the metrics: {result}", grown.of("ringnfs_tls_handshakes_total", result=result), n)
+    kernel = 0 if before is None else kernel_sessions() - before  # with those of other programs
+    counted = grown.of("ringnfs_tls_kernel_sessions_total")
+    count.check("and those after which the kernel encrypts", counted <= kernel and counted in (0, 5), (counted, kernel))
 
 
 def refusals(count, d, ctx, mutual):
@@ -291,8 +318,10 @@ def run(count, ca, other):
     crt, key = ca.issue("server")
     with harness.Daemon({"any": "rw"}) as d, d.connect() as c:
         count.equal("without a certificate TLS is not offered", outcome(t.probe, c), (0, b""))
-    with harness.Daemon(EXPORTS, {"tls.certificate": crt, "tls.key": key, "tls.ca": ca.path("crt")}) as d:
-        d.tls = crt, key
+    control = ca.path("control")
+    with harness.Daemon(EXPORTS, {"tls.certificate": crt, "tls.key": key, "tls.ca": ca.path("crt"), "server.control_socket": control}) as d:
+        d.tls, d.path = (crt, key), control
+        metrics(count, d, ca)
         late = {}
         thread = threading.Thread(target=slow, args=(d.port, late), daemon=True)
         thread.start()
