@@ -4,6 +4,7 @@
 import os
 import struct
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "softverbs"))
 import fabric  # adds this folder to the path
@@ -14,7 +15,8 @@ from rdmaclient import MSG, NOMSG, Peer, RdmaError
 from scrape import Growth, await_value, scrape, value
 
 PORT, HOST, CREDITS, PARTS = 20049, "127.0.0.1", 32, 32
-SIZE, LARGE, MEMORY = 100000, 1 << 20, 64 << 20
+SIZE, LARGE, MEMORY, CONNECTIONS = 100000, 1 << 20, 64 << 20, 8
+NOT_READY = "ringnfs_rdma_receive_not_ready_total"
 
 
 def errors(g, error, reason):
@@ -34,8 +36,56 @@ def test_connections(t, f, d):
     t.check("memory of connections", value(g.after, "ringnfs_memory_bytes", account="rdma_connections") > 100000)
     t.equal("calls", g.of("ringnfs_received_calls_total", transport="rdma"), 1)
     t.check("posts", g.of("ringnfs_rdma_posts_total") >= 1)
-    t.check("no names of the device's own counters", not any(name == "ringnfs_rdma_receive_not_ready_total" for name, _ in before))
+    t.check("a device without the counter is left out", not any(name == NOT_READY for name, _ in before))
     return p
+
+
+def test_not_ready(t, d, devices):
+    """The device counts Receives that were missing, under one of three names; here a file is in its place."""
+    for name in ("rnr_nak_sent", "send_rnr_err", "out_of_buffer"):  # the later is preferred
+        path = os.path.join(devices, "infiniband", "sv0", "ports", "1", "hw_counters", name)
+        with open(path, "w") as f:
+            f.write("1005\n")
+        with Growth(d) as g:
+            with open(path, "w") as f:
+                f.write("1009\n")
+        t.equal(f"Receives that were missing, by {name}", g.of(NOT_READY, device="sv0"), 4)
+    with open(path, "w") as f:
+        f.write("none\n")
+    t.check("a counter that is no number is left out", not any(name == NOT_READY for name, _ in scrape(d)))
+
+
+def test_invalidations(t, f, d, fh):
+    """A client that lets the server invalidate its key, which one reply can do, and one that does not."""
+    for invalidate in (False, True):
+        p = Peer(f.environment(), before=f.command(f"invalidate{invalidate}")).connect(HOST, PORT, invalidate=invalidate)
+        with Growth(d) as g:
+            t.equal("READ", len(p.nfs(r.READ, r.read_args(fh, 0, SIZE))["data"]), SIZE)
+        t.equal("keys that were invalidated", g.of("ringnfs_rdma_invalidations_total"), int(invalidate))
+        p.kill()
+
+
+def test_room(t, f, d):
+    """One client with more connections than there may be."""
+    peers = []
+    with Growth(d) as g:
+        for i in range(CONNECTIONS + 3):
+            peers.append(Peer(f.environment(), before=f.command(f"crowd{i}")))
+            t.check("a connection beyond those that may be", becomes(lambda: connects(peers[-1])))
+    closed = g.of("ringnfs_connections_closed_for_room_total", transport="rdma")
+    t.check("connections closed to make room", closed >= 3, closed)
+    t.equal("and none over TCP", g.of("ringnfs_connections_closed_for_room_total", transport="tcp"), 0)
+    for p in peers:
+        p.kill()
+
+
+def becomes(true, looks=100):
+    """A connection is refused for a moment while another leaves."""
+    for _ in range(looks):
+        if true():
+            return True
+        time.sleep(0.1)
+    return False
 
 
 def test_data(t, d, p, fh):
@@ -164,10 +214,12 @@ def connects(p):
 
 def main():
     t = harness.Count()
-    settings = {"rdma.enabled": "yes", "rdma.port": PORT, "rdma.credits": CREDITS, "server.memory_max": MEMORY}
+    settings = {"rdma.enabled": "yes", "rdma.port": PORT, "rdma.credits": CREDITS, "server.memory_max": MEMORY, "rdma.max_connections": CONNECTIONS}
     with fabric.Fabric(f"sv0={HOST}") as f:
         d = Control(settings, exports={"x": "rw,insecure,no_root_squash"}, env=f.environment())
-        d.before += f.command("server")
+        devices = os.path.join(d.top, "class")
+        os.makedirs(os.path.join(devices, "infiniband", "sv0", "ports", "1", "hw_counters"))
+        d.before += ["sh", "-c", 'mount --bind "$0" /sys/class && exec "$@"', devices, *f.command("server")]
         with d:
             p = test_connections(t, f, d)
             with open(os.path.join(d.exports["x"], "file"), "wb"):
@@ -175,13 +227,16 @@ def main():
             with d.connect() as c:
                 root = d.root(c, "x")
                 fh = c.nfs(r.LOOKUP, r.diropargs(root, "file"))["fh"]
+            test_not_ready(t, d, devices)
             test_data(t, d, p, fh)
+            test_invalidations(t, f, d, fh)
             test_long(t, d, p, root)
             test_errors(t, d, p, fh)
             test_waits(t, f, d, p, fh)
             test_memory(t, f, d)
             test_broken(t, f, d, fh)
-            p.close()
+            test_room(t, f, d)
+            p.kill()
             t.equal("credits of connections that are gone", await_value(d, "ringnfs_rdma_credits_granted", lambda v: v == 0), 0)
             harness.finish(t, d)
     harness.result(t)

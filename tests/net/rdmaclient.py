@@ -29,8 +29,8 @@ class Peer:
         self.timeout = timeout
         self.process = subprocess.Popen([*before, PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env)
 
-    def connect(self, host, port, recv_size=INLINE, rnr_retry=0):
-        answer = self.ask(f"connect {host} {port} {DATA} {recv_size} {rnr_retry}")
+    def connect(self, host, port, recv_size=INLINE, rnr_retry=0, invalidate=False):
+        answer = self.ask(f"connect {host} {port} {DATA} {recv_size} {rnr_retry} {int(invalidate)}")
         self.rkey, self.address, self.qp, self.servers_qp = map(int, answer.split()[1:])
         return self
 

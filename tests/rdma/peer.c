@@ -87,7 +87,7 @@ static int make_buffers(struct peer *p, const struct peer_options *o)
 
 int peer_connect(struct peer *p, const char *host, const char *port, const struct peer_options *o)
 {
-	static const uint8_t private_msg[8] = { 0xf6, 0xab, 0x0e, 0x18, 1, 0, 3, 3 };
+	const uint8_t private_msg[8] = { 0xf6, 0xab, 0x0e, 0x18, 1, o->invalidate, 3, 3 };
 	struct rdma_conn_param param = {
 		.private_data = o->no_private ? NULL : private_msg,
 		.private_data_len = o->no_private ? 0 : sizeof(private_msg),

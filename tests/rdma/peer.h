@@ -41,6 +41,7 @@ struct peer_options {
 	size_t data_size; /* 0: PEER_DATA_SIZE */
 	/* Times that the server repeats a Send that met no Receive; 7: without limit */
 	uint8_t rnr_retry;
+	bool invalidate; /* the server may invalidate the key of a call's chunks */
 };
 
 /* 0 or -errno; p is released on error. */

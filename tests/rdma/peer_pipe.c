@@ -2,7 +2,8 @@
 /*
  * An RPC-over-RDMA peer that its standard input controls, for tests written in another language.
  * One connection at a time. A command is a line; LEN bytes follow a command that ends in LEN.
- *   connect HOST PORT DATA-SIZE RECV-SIZE RNR-RETRY   RECV-SIZE 0: no Receives are posted
+ *   connect HOST PORT DATA-SIZE RECV-SIZE RNR-RETRY INVALIDATE   RECV-SIZE 0: no Receives are posted;
+ *                      INVALIDATE 1: the server may invalidate the key
  *                      ok RKEY ADDRESS QUEUE-PAIR SERVERS-QUEUE-PAIR
  *   receives           posts them
  *   put OFFSET LEN     writes into the data that the server may read and write
@@ -54,13 +55,15 @@ static void do_connect(const char *line)
 {
 	char host[64], port[16];
 	struct peer_options o = { 0 };
+	unsigned invalidate;
 
-	if (peer.id || sscanf(line, "connect %63s %15s %zu %" SCNu32 " %" SCNu8, host, port,
-			      &o.data_size, &o.recv_size, &o.rnr_retry) != 5) {
+	if (peer.id || sscanf(line, "connect %63s %15s %zu %" SCNu32 " %" SCNu8 " %u", host, port,
+			      &o.data_size, &o.recv_size, &o.rnr_retry, &invalidate) != 6) {
 		answer(-EINVAL);
 		return;
 	}
 	o.no_recvs = o.recv_size == 0;
+	o.invalidate = invalidate != 0;
 	if (o.recv_size > PEER_RECV_SIZE)
 		o.recv_size = PEER_RECV_SIZE;
 	int err = peer_connect(&peer, host, port, &o);
