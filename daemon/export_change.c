@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Changes of the exports in force: reloads, temporary changes, mounts that come and go; and what clients lose by them. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conf/exports_match.h"
+#include "daemon/export_set_private.h"
+#include "daemon/mount_watch.h"
+#include "daemon/path_probe.h"
+#include "vfs/mount_table.h"
+#include "vfs/vfs.h"
+
+/* Exports that clients lose when a new set replaces an old one: see struct vfs_exports_lost. */
+struct loss {
+	const struct export_set *old;
+	struct export_set *now;
+};
+
+/* NULL: the export is gone, or its path leads to another directory. */
+static const struct exp_export *what_is_left(const struct loss *l, const struct exp_export *was)
+{
+	const struct exp_export *is = exp_table_by_id(l->now->table, was->id);
+
+	if (!is)
+		return NULL;
+	return export_place_same(&l->old->place[was->index], &l->now->place[is->index]) ? is : NULL;
+}
+
+/* True if both have the same client lines, whatever their options. A netgroup may have changed, so
+ * a line with one never compares equal. */
+static bool same_clients(const struct exp_export *a, const struct exp_export *b)
+{
+	if (a->n_clients != b->n_clients)
+		return false;
+	for (unsigned i = 0; i < a->n_clients; i++)
+		if (a->clients[i].kind == EXP_CLIENT_NETGROUP ||
+		    strcmp(a->clients[i].spec, b->clients[i].spec) != 0)
+			return false;
+	return true;
+}
+
+static bool is_lost(void *ctx, uint32_t id, const struct sockaddr *peer)
+{
+	const struct loss *l = ctx;
+	const struct exp_export *was = exp_table_by_id(l->old->table, id), *is;
+	const struct exp_opts *opts;
+
+	if (!was || !l->old->place[was->index].exp)
+		return false;
+	is = what_is_left(l, was);
+	if (!is)
+		return true;
+	return exp_match_wait(l->old->matcher, was, peer, &opts) == 0 &&
+	       exp_match_wait(l->now->matcher, is, peer, &opts) == -EACCES;
+}
+
+/* Collects the exports that some client may have lost; returns their number. */
+static unsigned find_lost(const struct loss *l, uint32_t *ids)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < l->old->table->n_exports; i++) {
+		const struct exp_export *was = &l->old->table->exports[i];
+		const struct exp_export *is = what_is_left(l, was);
+
+		if (l->old->place[i].exp && !(is && same_clients(was, is)))
+			ids[n++] = was->id;
+	}
+	return n;
+}
+
+/* Closes descriptors below exports that are gone or lead to another directory, so that they do not
+ * pin the file system. */
+static void forget_gone(struct exports *ex, const struct export_set *old,
+			const struct export_set *now)
+{
+	for (unsigned i = 0; i < old->table->n_exports; i++) {
+		const struct exp_export *was = &old->table->exports[i];
+		const struct exp_export *is = exp_table_by_id(now->table, was->id);
+
+		if (old->place[i].exp && (!is || now->place[is->index].exp != old->place[i].exp))
+			vfs_forget_export(ex->cfg.vfs, was->id);
+	}
+}
+
+/* Drops submounts that are no longer where they were. */
+static void check_submounts(const struct exports *ex)
+{
+	struct vfs_mount_table t;
+
+	if (vfs_mount_table_load(&t) != 0)
+		return;
+	vfs_mounts_changed(ex->cfg.vfs, &t);
+	vfs_mount_table_free(&t);
+}
+
+/* Finds out what clients lose when now replaces old, puts it in force unless why is TO_TRY, and counts it
+ * in out unless that is NULL. */
+static int set_follow(struct exports *ex, const struct loss *loss, enum purpose why,
+		      struct exports_outcome *out)
+{
+	struct vfs_exports_lost lost = { .lost = is_lost, .ctx = (void *)(uintptr_t)loss };
+	uint32_t *ids = calloc(loss->old->table->n_exports + 1, sizeof(*ids));
+	int rc = ids ? 0 : -ENOMEM;
+
+	if (!rc && why != TO_TRY)
+		rc = export_set_use(ex, loss->now);
+	if (!rc) {
+		lost.ids = ids;
+		lost.n = find_lost(loss, ids);
+		if (out)
+			ex->hooks.count(ex->hooks.ctx, &lost, &out->revoked);
+	}
+	if (!rc && why != TO_TRY) {
+		ex->hooks.revoke(ex->hooks.ctx, &lost);
+		forget_gone(ex, loss->old, loss->now);
+	}
+	free(ids);
+	return rc;
+}
+
+/* Takes references of both views. */
+static int tell(struct exports *ex, struct export_set *now, struct exports_outcome *out)
+{
+	struct set_view *view = export_set_view_new(now);
+
+	if (!view)
+		return -ENOMEM;
+	out->is = export_set_now_of(view);
+	exports_now_get(ex, &out->was);
+	return 0;
+}
+
+static void log_edits(const struct exports *ex, enum purpose why, const struct export_set *old)
+{
+	if (why == TO_RELOAD && old->source->edits)
+		rn_notice(ex->cfg.log, "%u temporary changes of the exports end with this reload",
+			  old->source->edits);
+}
+
+/* Under change_lock. m->old is set here. */
+static int change(struct exports *ex, struct making *m, struct exports_outcome *out)
+{
+	struct set_view *old = export_set_view_get(ex);
+	struct export_set *now = NULL;
+
+	m->old = old->set;
+	int rc = export_set_build(ex, m, &now);
+
+	if (now && out && tell(ex, now, out) != 0)
+		rc = -ENOMEM;
+	if (!rc) {
+		const struct loss loss = { .old = old->set, .now = now };
+
+		rc = set_follow(ex, &loss, m->why, out);
+	}
+	if (!rc && m->why != TO_TRY) {
+		log_edits(ex, m->edit ? TO_FOLLOW : m->why, old->set);
+		check_submounts(ex);
+		export_set_check_names(ex, now);
+	}
+	export_set_put(now);
+	export_set_view_put(old);
+	return rc;
+}
+
+static int change_locked(struct exports *ex, struct making *m, struct exports_outcome *out)
+{
+	if (out)
+		*out = (struct exports_outcome){ .revoked = { 0 } };
+	pthread_mutex_lock(&ex->change_lock);
+	const int rc = change(ex, m, out);
+
+	pthread_mutex_unlock(&ex->change_lock);
+	return rc;
+}
+
+int exports_reload(struct exports *ex, struct exports_outcome *out)
+{
+	struct making m = { .why = TO_RELOAD };
+
+	return change_locked(ex, &m, out);
+}
+
+int exports_try(struct exports *ex, const char *name, const char *text, size_t len,
+		struct exports_outcome *out)
+{
+	const struct draft_text draft = { name, text, len };
+	struct making m = { .why = TO_TRY, .draft = &draft };
+
+	return change_locked(ex, &m, out);
+}
+
+int exports_edit(struct exports *ex, const struct exports_edit *edit, bool only_try,
+		 struct exports_outcome *out)
+{
+	struct making m = { .why = only_try ? TO_TRY : TO_RELOAD, .edit = edit };
+
+	return change_locked(ex, &m, out);
+}
+
+static bool differs(const struct export_set *old, const struct export_set *now)
+{
+	for (unsigned i = 0; i < now->table->n_exports; i++)
+		if (!export_place_unchanged(&now->table->exports[i], &old->place[i],
+					    &now->place[i]))
+			return true;
+	return false;
+}
+
+/* Called when the mount table has changed. */
+static int follow_mounts(struct exports *ex, struct export_set *old)
+{
+	const struct making m = { .why = TO_FOLLOW, .old = old };
+	struct export_set *now = export_set_like(old);
+	int rc = now ? export_set_find_all(ex, now, &m) : -ENOMEM;
+	const struct loss loss = { .old = old, .now = now };
+
+	if (!now || !now->place)
+		rc = rc ? rc : -ENOMEM;
+	else if (rc != -ENOMEM)
+		rc = differs(old, now) ? set_follow(ex, &loss, TO_FOLLOW, NULL) : 0;
+	export_set_put(now);
+	return rc;
+}
+
+static bool mounts_changed(void *ctx)
+{
+	struct exports *ex = ctx;
+	struct set_view *old;
+	int rc;
+
+	pthread_mutex_lock(&ex->change_lock);
+	old = export_set_view_get(ex);
+	rc = follow_mounts(ex, old->set);
+	check_submounts(ex);
+	export_set_view_put(old);
+	pthread_mutex_unlock(&ex->change_lock);
+	if (rc)
+		rn_err(ex->cfg.log, "cannot look for mounted file systems: %s", strerror(-rc));
+	/* Looks again after a file system did not answer: the change may be its own. */
+	return rc == 0 && !path_probe_waits(ex->probe);
+}
+
+int exports_watch(struct exports *ex, const struct exports_hooks *hooks)
+{
+	ex->hooks = *hooks;
+	return mount_watch_run(ex->watch, mounts_changed, ex);
+}
+
+void exports_unwatch(struct exports *ex)
+{
+	mount_watch_free(ex->watch);
+	ex->watch = NULL;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Inside the set of exports: export_set.c has the set in force, export_build.c makes sets, export_change.c puts one in the place of
+ * another, and export_view.c answers requests by the one in force.
+ */
+#ifndef RN_DAEMON_EXPORT_SET_PRIVATE_H
+#define RN_DAEMON_EXPORT_SET_PRIVATE_H
+
+#include <pthread.h>
+
+#include "daemon/export_place.h"
+#include "daemon/export_set.h"
+
+#define STRIPES 16u /* locks; processors with the same remainder share one */
+#define CACHE_LINE 64u
+
+/* Parts of a set that do not depend on mounts: sets that differ in places only share it. */
+struct set_source {
+	_Atomic unsigned refs;
+	struct exp_matcher *matcher;
+	struct cfg_diags diags; /* messages about the files or the change that the table is from */
+	struct set_source *files; /* with the messages about the files; NULL: it is itself */
+	unsigned edits;		  /* temporary changes of what the files say */
+};
+
+struct export_set {
+	struct exp_table *table;
+	struct set_source *source;
+	struct exp_matcher *matcher; /* the source's */
+	struct export_place *place;  /* indexed by exp_export.index */
+	_Atomic unsigned refs;
+};
+
+/* The set in force as requests on some of the processors see it: every call asks for its export, so
+ * they share neither a lock nor a counter with the others. Holds a reference of the set. */
+struct set_view {
+	_Alignas(CACHE_LINE) _Atomic unsigned refs;
+	struct export_set *set;
+};
+
+/* Lock order: lock is the innermost; nothing is called under it. */
+struct stripe {
+	_Alignas(CACHE_LINE) pthread_mutex_t lock; /* guards view */
+	struct set_view *view;
+};
+
+struct exports {
+	struct exports_config cfg;
+	_Atomic uint32_t generation;
+	pthread_mutex_t change_lock; /* outermost: one change of sets at a time */
+	pthread_mutex_t drain_lock;  /* a leaf: exports follow the drain */
+	struct mount_watch *watch;
+	struct path_probe *probe;
+	struct exports_hooks hooks;
+	struct stripe stripe[STRIPES];
+};
+
+/* Why a set is made. */
+enum purpose {
+	TO_START,
+	TO_RELOAD, /* any error fails it; without this, exports in error are left out */
+	TO_TRY,	   /* the same, and nothing is logged or put in force */
+	TO_FOLLOW, /* only the mount table has changed */
+};
+
+/* A text to be read in the place of the exports file. name NULL: there is none. */
+struct draft_text {
+	const char *name, *text;
+	size_t len;
+};
+
+/* A set to be made. */
+struct making {
+	enum purpose why;
+	const struct export_set *old;	 /* set in force, or NULL */
+	const struct draft_text *draft;	 /* or NULL */
+	const struct exports_edit *edit; /* change of old; NULL: the files are read */
+};
+
+void export_set_put(struct export_set *set);
+/* Puts a set in force: all or nothing. 0 or -ENOMEM. */
+int export_set_use(struct exports *ex, struct export_set *set);
+
+/* A view of the set, with a reference of it. NULL: no memory. */
+struct set_view *export_set_view_new(struct export_set *set);
+/* The view of the set in force. */
+struct set_view *export_set_view_get(struct exports *ex);
+void export_set_view_put(struct set_view *view);
+/* What administrators see of it. */
+struct exports_now export_set_now_of(struct set_view *view);
+
+/* Builds a set. *out is there after errors, too, but for -ENOMEM. */
+int export_set_build(struct exports *ex, const struct making *m, struct export_set **out);
+/* A set with the same exports for the same clients, whose places are to be found. NULL: no memory. */
+struct export_set *export_set_like(const struct export_set *old);
+/* Finds the places of all exports. 0, or the first error. */
+int export_set_find_all(struct exports *ex, struct export_set *set, const struct making *m);
+/* Checks the exports' names with the name service, on a thread that may wait for it. */
+void export_set_check_names(struct exports *ex, const struct export_set *set);
+
+#endif
