@@ -3,10 +3,11 @@
  * Cost of COMPOUNDs as Linux's client sends them, over the fixture's server: without a transport
  * and in one thread, so that counts of instructions and system calls are repeatable.
  *
- *	nfs4_cost WHAT N [UID [prompt]]
+ *	nfs4_cost WHAT N [UID [prompt] [counted]]
  *
  * does WHAT N times between two getppid() calls, which mark the range in a trace of system calls.
- * With "prompt" each call begins on a prompt worker, as on an event thread. `nfs4_cost list` prints
+ * With "counted" the daemon's counters see each call, as in the daemon. With "prompt" each call begins on a prompt worker,
+ * as on an event thread. `nfs4_cost list` prints
  * the possible WHAT. tests/cost runs the program under strace and callgrind.
  */
 #include <fcntl.h>
@@ -17,6 +18,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "daemon/counters.h"
+#include "nfs4/server.h"
 #include "tests/unit/nfs4_opens.h"
 
 #define NAMES 10000
@@ -374,6 +377,26 @@ static void start(unsigned uid)
 		fail("no file");
 }
 
+static bool has_word(int argc, char **argv, const char *word)
+{
+	for (int i = 4; i < argc; i++)
+		if (strcmp(argv[i], word) == 0)
+			return true;
+	return false;
+}
+
+static void count_calls(void)
+{
+	static struct counters counters;
+
+	if (counters_init(&counters, &f->rpc) < 0)
+		fail("no counters");
+	f->rpc.observe = counters_observe;
+	f->rpc.observe_ctx = &counters;
+	f->server4->cfg.observe_op = counters_observe_op;
+	f->server4->cfg.observe_ctx = &counters;
+}
+
 int main(int argc, char **argv)
 {
 	unsigned n = argc > 2 ? (unsigned)atoi(argv[2]) : 1;
@@ -386,7 +409,9 @@ int main(int argc, char **argv)
 		start(argc > 3 ? (unsigned)atoi(argv[3]) : 0);
 		if (costs[i].prepare)
 			costs[i].prepare(n);
-		f->prompt = argc > 4;
+		f->prompt = has_word(argc, argv, "prompt");
+		if (has_word(argc, argv, "counted"))
+			count_calls();
 		syscall(SYS_getppid);
 		for (unsigned k = 0; k < n; k++)
 			costs[i].run();
