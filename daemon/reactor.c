@@ -144,6 +144,7 @@ static void run_call(struct prompt_worker *w, struct rpc_request *req)
 
 	atomic_store_explicit(&w->lane, lane, memory_order_relaxed);
 	atomic_fetch_add(&w->beat, 1);
+	req->run_ns = start;
 	req->work(req); /* may have ended */
 	vfs_worker_settle(w->rpc.vfs);
 	atomic_fetch_add(&w->beat, 1);

@@ -289,6 +289,7 @@ static void observe_op(struct nfs4_compound *c, int status)
 
 	cfg->observe_op(cfg->observe_ctx, c->req, &end);
 	c->op_began_ns = now;
+	c->req->ended_ns = now;
 }
 
 /*
@@ -406,7 +407,8 @@ static struct nfs4_compound *new_compound(struct rpc_request *req,
 	c->reply_limit = SIZE_MAX;
 	c->cached_limit = SIZE_MAX;
 	c->arena_at = req->arena.used;
-	c->op_began_ns = c->server->cfg.observe_op ? rn_now_ns() : 0;
+	if (c->server->cfg.observe_op)
+		c->op_began_ns = rpc_is_prompt(req) && req->run_ns ? req->run_ns : rn_now_ns();
 	return c;
 }
 

@@ -23,7 +23,7 @@ static void observe(struct rpc_request *req, bool error)
 		atomic_fetch_add_explicit(&req->conn->tally.errors, 1, memory_order_relaxed);
 	if (!server->observe)
 		return;
-	const uint64_t now = rn_now_ns();
+	const uint64_t now = req->ended_ns ? req->ended_ns : rn_now_ns();
 	server->observe(server->observe_ctx, req, now > req->arrived_ns ? now - req->arrived_ns : 0,
 			error);
 }

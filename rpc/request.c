@@ -76,6 +76,8 @@ void rpc_request_reset(struct rpc_request *req)
 	req->drc = NULL;
 	req->work = NULL;
 	req->must_answer = false;
+	req->run_ns = 0;
+	req->ended_ns = 0;
 }
 
 static uint32_t chunk_of(const struct rpc_request *req, unsigned item)

@@ -215,7 +215,10 @@ struct rpc_request {
 	struct rn_payload *long_head; /* from rpc_reply_grow, or NULL; released with the request */
 
 	struct rn_arena arena;
-	uint64_t arrived_ns;		 /* CLOCK_MONOTONIC at submission */
+	uint64_t arrived_ns; /* CLOCK_MONOTONIC at submission */
+	/* The same when an event thread began to run it, and when its work ended, if somebody has read the clock then; else
+	 * 0. Counting reads the clock once for all who want to know. */
+	uint64_t run_ns, ended_ns;
 	struct rn_payload_waiter waiter; /* for a handler that waits for memory */
 	void *transport_private;
 	_Alignas(16) char arena_mem[RPC_ARENA_SIZE];
