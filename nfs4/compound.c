@@ -271,15 +271,21 @@ static inline void count_op(struct nfs4_compound *c, int status)
 		count_outcome(c, status);
 }
 
+/* True for a SEQUENCE with operations behind it. It touches no file, and reading the clock would take a good part of its
+ * time, which is counted as that of the next operation. */
+static bool is_untimed(const struct nfs4_compound *c, int status)
+{
+	return c->opnum == OP_SEQUENCE && status == NFS4_OK && c->index < c->nops;
+}
+
 /* The operation began when the one before it ended, so the clock is read once for each. */
 static void observe_op(struct nfs4_compound *c, int status)
 {
 	const struct nfs4_config *cfg = &c->server->cfg;
-	uint64_t now;
 
 	if (!cfg->observe_op)
 		return;
-	now = rn_now_ns();
+	const uint64_t now = is_untimed(c, status) ? c->op_began_ns : rn_now_ns();
 	const struct nfs4_op_end end = {
 		.minor = c->minor,
 		.opnum = c->opnum,
@@ -289,7 +295,7 @@ static void observe_op(struct nfs4_compound *c, int status)
 
 	cfg->observe_op(cfg->observe_ctx, c->req, &end);
 	c->op_began_ns = now;
-	c->req->ended_ns = now;
+	c->req->ended_ns = c->index < c->nops ? 0 : now;
 }
 
 /*
