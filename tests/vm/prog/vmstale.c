@@ -3,13 +3,16 @@
  * Looks for stale data: the same directory by several ways (mounts of several clients, and the
  * server's own path), in each a process that writes and one that reads.
  *
- *   vmstale FILES SECONDS DIR DIR [DIR...]
+ *   vmstale FILES SECONDS GAP DIR DIR [DIR...]
  *
  * A file holds a number. A writer opens it, writes the next one, and closes it; one at a time for
  * each file. NFS promises that who opens a file afterwards reads that number (close-to-open
  * consistency). So a reader notes, before it opens a file, which write has been closed, and after it
  * has read, which has been begun: the number lies between the two. Prints the counts of writes and
  * reads by each way; the status is 1 if a number was stale, or from the future, or if a way did nothing.
+ *
+ * GAP: milliseconds between a write's close and the next write of the same file. NFSv3 tells two states of a file
+ * apart by the ctime alone, which goes by the tick (4 ms) before Linux 6.13.
  */
 #define _GNU_SOURCE
 #include <err.h>
@@ -38,6 +41,7 @@ struct shared {
 	_Atomic bool stop;
 	_Atomic unsigned wrong;
 	_Atomic uint64_t writes[MAX_WAYS], reads[MAX_WAYS];
+	useconds_t gap; /* microseconds */
 	struct file file[MAX_FILES];
 };
 
@@ -84,6 +88,7 @@ static void write_one(struct shared *s, unsigned way, const char *dir, unsigned 
 	atomic_store(&f->begun, number);
 	put_number(dir, i, number, 0);
 	atomic_store(&f->closed, number);
+	usleep(s->gap);
 	pthread_mutex_unlock(&f->writing);
 	atomic_fetch_add(&s->writes[way], 1);
 }
@@ -151,23 +156,24 @@ static int report(const struct shared *s, char **dirs, unsigned ways)
 
 int main(int argc, char **argv)
 {
-	const unsigned files = argc > 4 ? (unsigned)atoi(argv[1]) : 0;
-	const unsigned ways = (unsigned)argc - 3;
+	const unsigned files = argc > 5 ? (unsigned)atoi(argv[1]) : 0;
+	const unsigned ways = (unsigned)argc - 4;
 	struct shared *s;
 	int status, bad = 0;
 
 	if (files < 1 || files > MAX_FILES || ways > MAX_WAYS)
-		errx(2, "usage: vmstale FILES SECONDS DIR DIR [DIR...]");
+		errx(2, "usage: vmstale FILES SECONDS GAP DIR DIR [DIR...]");
 	s = make_shared();
+	s->gap = (useconds_t)atoi(argv[3]) * 1000;
 	for (unsigned i = 0; i < files; i++)
-		put_number(argv[3], i, 0, O_CREAT | O_TRUNC);
+		put_number(argv[4], i, 0, O_CREAT | O_TRUNC);
 	for (unsigned i = 0; i < 2 * ways; i++) {
 		if (fork() == 0)
-			work(s, i / 2, argv[3 + i / 2], files, i % 2);
+			work(s, i / 2, argv[4 + i / 2], files, i % 2);
 	}
 	sleep((unsigned)atoi(argv[2]));
 	atomic_store(&s->stop, true);
 	while (wait(&status) > 0)
 		bad |= status;
-	return report(s, argv + 3, ways) || bad;
+	return report(s, argv + 4, ways) || bad;
 }
