@@ -79,11 +79,12 @@ krb_up() {
 	touch /run/kdc/up
 }
 
-# krb_login USER [LIFETIME]: a ticket where rpc.gssd looks for it.
+# krb_login USER [LIFETIME]: a ticket where rpc.gssd looks for it. It is never there without being the user's: Linux'
+# client would take that for an expired one, and not ask again for five seconds.
 krb_login() {
-	local uid
+	local uid new=/tmp/.new-ticket
 	uid=$(id -u "$1")
-	kinit -l "${2:-1h}" -c "FILE:/tmp/krb5cc_$uid" -k -t "/run/kdc/$1.keytab" "$1" && chown "$uid" "/tmp/krb5cc_$uid"
+	kinit -l "${2:-1h}" -c "FILE:$new" -k -t "/run/kdc/$1.keytab" "$1" && chown "$uid" $new && mv $new "/tmp/krb5cc_$uid"
 }
 # krb_as USER COMMAND...
 krb_as() {
