@@ -365,6 +365,8 @@ class Conn:
                 self.s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             self.s.bind(source or ("::" if ipv6 else "", 0))
             self.s.connect((host, port))
+            if self.s.getsockname() == self.s.getpeername():  # nobody listens, and it has met itself
+                raise ConnectionRefusedError(f"no server at port {port}")
         except BaseException:
             self.s.close()
             raise
