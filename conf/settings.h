@@ -65,6 +65,11 @@ struct cfg_tcp {
 	uint64_t max_record;
 };
 
+struct cfg_udp {
+	bool enabled;
+	bool nfs; /* NFS itself too */
+};
+
 struct cfg_rdma {
 	int enabled; /* enum cfg_tristate */
 	uint64_t port;
@@ -136,6 +141,7 @@ struct cfg_metrics {
 struct cfg_settings {
 	struct cfg_server server;
 	struct cfg_tcp tcp;
+	struct cfg_udp udp;
 	struct cfg_rdma rdma;
 	struct cfg_nfs2 nfs2;
 	struct cfg_nfs3 nfs3;

@@ -23,6 +23,7 @@ static const char *const io_modes[] = { "buffered", "direct", NULL };
 const struct cfg_section cfg_sections[] = {
 	{ "server", "The daemon as a whole" },
 	{ "tcp", "NFS and MOUNT over TCP" },
+	{ "udp", "MOUNT and locks over UDP" },
 	{ "rdma", "NFS over RDMA" },
 	{ "nfs2", "NFS version 2" },
 	{ "nfs3", "NFS version 3" },
@@ -95,6 +96,14 @@ const struct cfg_row cfg_rows[] = {
 	{ ROW(tcp, max_record, CFG_SIZE), RANGE(KIB(64), MIB(64)), .def = "1088K",
 	  .text = "Longest RPC message. A longer one closes its connection. It must be at least 4K above "
 		  "nfs3.max_io and nfs4.max_io." },
+
+	{ ROW(udp, enabled, CFG_BOOL), .def = "yes",
+	  .text = "Serve MOUNT, NLM and RQUOTA, which belong to NFS version 3, over UDP, on the addresses and ports of [tcp]. "
+		  "Many clients of version 3 ask for locks and quotas so." },
+	{ ROW(udp, nfs, CFG_BOOL), .def = "no",
+	  .text = "Serve NFS version 3, and 2 if nfs2.enabled is yes, and NFSACL over UDP too. A call moves 32 KiB of data at "
+		  "most. For old clients only: a lost fragment costs the whole datagram, and in a network that is fast "
+		  "enough fragments of different datagrams are put together unnoticed." },
 
 	{ ROW(rdma, enabled, CFG_ENUM), .words = tristate, .def = "auto",
 	  .text = "Serve over RDMA. With auto a machine without an RDMA device is served by TCP alone; with "

@@ -106,19 +106,22 @@ static void add_nfs4(const struct held_sink *to, const struct held_sources *from
 void held_each(const struct held_sources *from, const struct held_sink *to)
 {
 	struct tcp_stats t = { 0 };
+	struct udp_stats u = { 0 };
 	struct rr_stats r = { 0 };
 	struct workers_stats w;
 
 	workers_stats(from->workers, &w);
 	if (from->tcp)
 		tcp_server_stats(from->tcp, &t);
+	if (from->udp)
+		udp_server_stats(from->udp, &u);
 	if (from->rdma)
 		rr_server_stats(from->rdma, &r);
 	add(to, "tcp_connections", t.connections);
 	add(to, "rdma_connections", r.connections);
-	add(to, "requests", t.requests_busy + r.requests_busy);
-	add(to, "requests_made", t.requests + r.requests);
-	add_payload(to, from->pool, t.requests + r.requests);
+	add(to, "requests", t.requests_busy + u.requests_busy + r.requests_busy);
+	add(to, "requests_made", t.requests + u.requests + r.requests);
+	add_payload(to, from->pool, t.requests + u.requests + r.requests);
 	add_pipes(to, from->pipes);
 	add_rdma(to, &r);
 	add_caches(to, from);

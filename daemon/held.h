@@ -16,11 +16,12 @@
 #include "rpc/drc.h"
 #include "transport/rdma/rdma_server.h"
 #include "transport/tcp/tcp_server.h"
+#include "transport/udp/udp_server.h"
 #include "vfs/vfs.h"
 
 struct gss;
 
-/* Borrowed pointers. nfs4, tcp, rdma and gss may be NULL: not served. */
+/* Borrowed pointers. nfs4, tcp, udp, rdma and gss may be NULL: not served. */
 struct held_sources {
 	struct rn_budget *budget;
 	struct rn_payload_pool *pool;
@@ -31,6 +32,7 @@ struct held_sources {
 	struct nfs4_server *nfs4;
 	struct rn_budget *nfs4_memory;
 	struct tcp_server *tcp;
+	struct udp_server *udp;
 	struct rr_server *rdma;
 	struct gss *gss;
 };

@@ -10,6 +10,7 @@
 #include "daemon/activation.h"
 #include "transport/rdma/rdma_server.h"
 #include "transport/tcp/tcp_server.h"
+#include "transport/udp/udp_server.h"
 
 static socklen_t with_port(const struct sockaddr_storage *in, uint16_t port,
 			   struct sockaddr_storage *out)
@@ -173,6 +174,71 @@ int listeners_tcp(struct tcp_server *s, const struct cfg_tcp *cfg, const struct 
 	rc = listen_tcp(&l, ports);
 	activation_end(&passed, log);
 	return rc;
+}
+
+/* Receives on a port of all addresses; got is filled with it, by family. */
+static int receive_port(struct udp_server *s, const struct cfg_addrs *cfg, uint64_t port,
+			uint16_t got[2])
+{
+	struct sockaddr_storage list[CFG_MAX_ADDRS], sa, bound;
+	const unsigned n = addresses(cfg, list);
+
+	for (unsigned i = 0; i < n; i++) {
+		const socklen_t len = with_port(&list[i], (uint16_t)port, &sa);
+		const int rc = udp_server_listen(s, (const struct sockaddr *)&sa, len, &bound);
+
+		if (rc && no_family(cfg, &list[i], rc))
+			continue;
+		if (rc)
+			return rc;
+		got[list[i].ss_family == AF_INET6] = port_of(&bound);
+	}
+	return 0;
+}
+
+/* A further port of a program, which the first one serves, too. */
+static void receive_further(struct udp_server *s, const struct cfg_settings *set, uint64_t port,
+			    const struct rn_logger *log, uint16_t got[2])
+{
+	int rc;
+
+	if (!port || port == set->tcp.port)
+		return;
+	rc = receive_port(s, &set->tcp.listen, port, got);
+	if (rc)
+		rn_warn(log, "cannot receive on UDP port %llu: %s", (unsigned long long)port,
+			strerror(-rc));
+}
+
+int listeners_udp(struct udp_server *s, const struct cfg_settings *set, const struct rn_logger *log,
+		  struct registration_ports *ports)
+{
+	uint16_t udp[2] = { 0, 0 }, mount[2], rquota[2];
+	const int rc = receive_port(s, &set->tcp.listen, set->tcp.port, udp);
+
+	if (rc) {
+		rn_log(log, set->udp.nfs ? RN_ERROR : RN_WARNING,
+		       "cannot receive on UDP port %llu: %s; set udp.enabled to no if %s",
+		       (unsigned long long)set->tcp.port, strerror(-rc),
+		       "no client needs MOUNT, locks or quotas over UDP");
+		return set->udp.nfs ? rc : 0;
+	}
+	memcpy(mount, udp, sizeof(mount));
+	memcpy(rquota, udp, sizeof(rquota));
+	receive_further(s, set, set->tcp.mount_port, log, mount);
+	if (ports->rquota)
+		receive_further(s, set, set->tcp.rquota_port, log, rquota);
+	ports->udp_nfs = set->udp.nfs;
+	ports->udp4 = udp[0];
+	ports->udp6 = udp[1];
+	ports->mount_udp4 = mount[0];
+	ports->mount_udp6 = mount[1];
+	ports->rquota_udp4 = rquota[0];
+	ports->rquota_udp6 = rquota[1];
+	rn_notice(log, "%s on UDP port %u, MOUNT on UDP port %u",
+		  set->udp.nfs ? "NFS and its locks" : "locks", udp[0] | udp[1],
+		  mount[0] | mount[1]);
+	return 0;
 }
 
 int listeners_rdma(struct rr_server *s, const struct cfg_rdma *cfg, const struct rn_logger *log,

@@ -8,12 +8,18 @@
 #include "lib/log.h"
 
 struct tcp_server;
+struct udp_server;
 struct rr_server;
 
 /* Listens for NFS, for MOUNT if ports->nfs3 and for RQUOTA if ports->rquota; fills their ports. Where the service manager
  * has passed a socket for an address and port, that one is used. A NFS port that is taken is an error; a
  * MOUNT or RQUOTA port that is taken is a warning, since both are answered on the NFS port too. 0 or -errno, logged. */
 int listeners_tcp(struct tcp_server *s, const struct cfg_tcp *cfg, const struct rn_logger *log,
+		  struct registration_ports *ports);
+
+/* Receives on the UDP ports of the same numbers, for MOUNT, NLM and RQUOTA, and for NFS if the settings say so; fills
+ * their ports. A port that is taken is an error if NFS is to be served there, else a warning. 0 or -errno, logged. */
+int listeners_udp(struct udp_server *s, const struct cfg_settings *set, const struct rn_logger *log,
 		  struct registration_ports *ports);
 
 /* Listens on every RDMA device. With auto, a failure is only a notice. 0 or -errno, logged. */

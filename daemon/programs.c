@@ -14,6 +14,7 @@
 #include "nfs2/nfs2_server.h"
 #include "nfs3/nfs3_server.h"
 #include "nfs4/nfs4_server.h"
+#include "nfs4/proto.h"
 #include "lib/clock.h"
 #include "nsm/nsm.h"
 
@@ -292,7 +293,7 @@ static void add_acl_of_nfs2(struct programs *p, struct rpc_program *acl)
 
 /* Fills rpc's table of programs: NFS with its versions in ascending order, then those that exist
  * for NFSv3 only. */
-static void fill_tables(struct programs *p, struct rpc_server *rpc)
+static void fill_tables(struct programs *p, struct rpc_server *rpc, bool udp_nfs)
 {
 	struct rpc_program *nfs = &rpc->programs[0];
 	unsigned n = 0;
@@ -303,6 +304,7 @@ static void fill_tables(struct programs *p, struct rpc_server *rpc)
 		nfs3_program(p->nfs3, nfs, &rpc->programs[1]);
 		nlm_program(p->nfs3, &rpc->programs[2]);
 		nfsacl_program(p->nfs3, &rpc->programs[3]);
+		rpc->programs[3].streams_from = udp_nfs ? 0 : 1;
 		rpc->nprograms = 4;
 		if (p->rquota)
 			rquota_program(p->nfs3, &rpc->programs[rpc->nprograms++]);
@@ -312,12 +314,17 @@ static void fill_tables(struct programs *p, struct rpc_server *rpc)
 		}
 		p->versions[n++] = nfs->versions[0];
 	}
-	if (p->nsm)
-		nsm_program(p->nsm, &rpc->programs[rpc->nprograms++]);
+	if (p->nsm) {
+		/* The status monitor has a UDP socket of its own. */
+		nsm_program(p->nsm, &rpc->programs[rpc->nprograms]);
+		rpc->programs[rpc->nprograms++].streams_from = 1;
+	}
 	if (p->nfs4)
 		nfs4_version(p->nfs4, &p->versions[n++]);
 	nfs->versions = p->versions;
 	nfs->nversions = n;
+	/* NFSv4 needs congestion control (RFC 7530 section 3.1, RFC 8881 section 2.9.1). */
+	nfs->streams_from = udp_nfs ? NFS4_VERSION : 1;
 }
 
 int programs_start(const struct programs_config *cfg, struct programs *p, struct rpc_server *rpc)
@@ -349,7 +356,7 @@ int programs_start(const struct programs_config *cfg, struct programs *p, struct
 		rc = run_nsm(p);
 	if (rc)
 		return rc;
-	fill_tables(p, rpc);
+	fill_tables(p, rpc, set->udp.nfs);
 	rpc->drc = p->drc;
 	rpc->pool = cfg->pool;
 	return 0;

@@ -11,8 +11,8 @@
 #include "nsm/nsm.h"
 #include "rpc/rpcbind.h"
 
-/* For each version of NFS, MOUNT, NLM, NFSACL, RQUOTA and NSM, four netids; for NSM, two of UDP besides. */
-#define MAPPINGS (4 * (3 + 3 + 3 + 2 + 2 + 1) + 2)
+/* For each version of NFS, MOUNT, NLM, NFSACL, RQUOTA and NSM, six netids. */
+#define MAPPINGS (6 * (3 + 3 + 3 + 2 + 2 + 1))
 
 struct mapping {
 	uint32_t prog, vers;
@@ -34,7 +34,7 @@ struct registration {
 };
 
 struct ports {
-	uint16_t tcp4, tcp6, rdma4, rdma6;
+	uint16_t tcp4, tcp6, rdma4, rdma6, udp4, udp6;
 };
 
 static bool is_there(const struct registration *r, const struct mapping *m)
@@ -62,6 +62,8 @@ static void add_all(struct registration *r, uint32_t prog, uint32_t vers, const 
 	add(r, prog, vers, "tcp6", p->tcp6);
 	add(r, prog, vers, "rdma", p->rdma4);
 	add(r, prog, vers, "rdma6", p->rdma6);
+	add(r, prog, vers, "udp", p->udp4);
+	add(r, prog, vers, "udp6", p->udp6);
 }
 
 /* True if another status monitor serves this machine. What an earlier server has left registered does
@@ -137,31 +139,39 @@ static void *register_all(void *arg)
 
 static void add_programs(struct registration *r, const struct registration_ports *p)
 {
-	const struct ports nfs = { p->tcp4, p->tcp6, p->rdma4, p->rdma6 };
-	const struct ports mount = { p->mount4, p->mount6, p->rdma4, p->rdma6 };
-	const struct ports rquota = { p->rquota4, p->rquota6, p->rdma4, p->rdma6 };
+	const struct ports nfs = { p->tcp4,
+				   p->tcp6,
+				   p->rdma4,
+				   p->rdma6,
+				   p->udp_nfs ? p->udp4 : 0,
+				   p->udp_nfs ? p->udp6 : 0 };
+	const struct ports nfs4 = { p->tcp4, p->tcp6, p->rdma4, p->rdma6, 0, 0 };
+	const struct ports locks = { p->tcp4, p->tcp6, p->rdma4, p->rdma6, p->udp4, p->udp6 };
+	const struct ports monitor = { p->tcp4, p->tcp6, p->rdma4, p->rdma6, p->nsm, p->nsm };
+	const struct ports mount = { p->mount4, p->mount6,     p->rdma4,
+				     p->rdma6,	p->mount_udp4, p->mount_udp6 };
+	const struct ports rquota = { p->rquota4, p->rquota6,	  p->rdma4,
+				      p->rdma6,	  p->rquota_udp4, p->rquota_udp6 };
 
 	const bool served[] = { [2] = p->nfs2, [3] = p->nfs3, [4] = p->nfs4 };
 
 	for (uint32_t v = 2; v < rn_array_size(served); v++)
 		if (served[v])
-			add_all(r, NFS_PROGRAM, v, &nfs);
+			add_all(r, NFS_PROGRAM, v, v < 4 ? &nfs : &nfs4);
 	for (uint32_t v = 1; p->nfs3 && v <= 3; v++)
 		add_all(r, MOUNT_PROGRAM, v, &mount);
 	if (p->nfs3) {
-		add_all(r, NLM_PROGRAM, 1, &nfs);
-		add_all(r, NLM_PROGRAM, 3, &nfs);
-		add_all(r, NLM_PROGRAM, NLM_VERSION, &nfs);
+		add_all(r, NLM_PROGRAM, 1, &locks);
+		add_all(r, NLM_PROGRAM, 3, &locks);
+		add_all(r, NLM_PROGRAM, NLM_VERSION, &locks);
 		if (p->nfs2)
 			add_all(r, NFSACL_PROGRAM, 2, &nfs);
 		add_all(r, NFSACL_PROGRAM, NFSACL_VERSION, &nfs);
 	}
 	for (uint32_t v = 1; p->rquota && v <= 2; v++)
 		add_all(r, RQUOTA_PROGRAM, v, &rquota);
-	add(r, NSM_PROGRAM, NSM_VERSION, "udp", p->nsm);
-	add(r, NSM_PROGRAM, NSM_VERSION, "udp6", p->nsm);
 	if (p->nsm)
-		add_all(r, NSM_PROGRAM, NSM_VERSION, &nfs);
+		add_all(r, NSM_PROGRAM, NSM_VERSION, &monitor);
 }
 
 static void free_registration(struct registration *r)

@@ -15,6 +15,8 @@ struct registration;
 struct registration_ports {
 	bool nfs2, nfs3, nfs4, rquota;
 	uint16_t tcp4, tcp6, mount4, mount6, rquota4, rquota6, rdma4, rdma6;
+	bool udp_nfs; /* NFS is served over UDP, too */
+	uint16_t udp4, udp6, mount_udp4, mount_udp6, rquota_udp4, rquota_udp6;
 	uint16_t nsm; /* UDP, of the status monitor */
 };
 

@@ -45,6 +45,7 @@
 #include "rpc/client.h"
 #include "transport/rdma/rdma_server.h"
 #include "transport/tcp/tcp_server.h"
+#include "transport/udp/udp_server.h"
 #include "vfs/vfs.h"
 #include "vfs/worker.h"
 
@@ -82,6 +83,7 @@ struct server {
 	struct ev_loop *loops[LOOPS_MAX];
 	unsigned nloops;
 	struct tcp_server *tcp;
+	struct udp_server *udp;
 	struct tls *tls; /* NULL: TLS is not offered */
 	struct rr_server *rdma;
 	struct registration_ports ports;
@@ -297,6 +299,29 @@ static int start_tcp(struct server *s)
 	return listeners_tcp(s->tcp, t, s->log, &s->ports);
 }
 
+/* Nothing but NFSv3 and what belongs to it is served over UDP. */
+static int start_udp(struct server *s)
+{
+	struct udp_config cfg = {
+		.loops = s->loops,
+		.nloops = s->nloops,
+		.sink = workers_sink(s->workers),
+		.clients = s->clients,
+		.pool = s->pool,
+		.budget = &s->budget,
+		.log = &s->logs->of[LOG_TCP],
+		.bulk_offset = bulk_offset,
+		.standing = standing_of,
+		.standing_ctx = s->standing,
+	};
+	int rc;
+
+	if (!s->settings->udp.enabled || !s->programs.nfs3)
+		return 0;
+	rc = udp_server_new(&cfg, &s->udp);
+	return rc ? rc : listeners_udp(s->udp, s->settings, s->log, &s->ports);
+}
+
 /* The highest of the versions that are served. */
 static uint32_t longest_io(const struct cfg_settings *set)
 {
@@ -465,6 +490,7 @@ static struct held_sources held_sources(struct server *s)
 		.nfs4 = s->programs.nfs4,
 		.nfs4_memory = &s->programs.nfs4_memory,
 		.tcp = s->tcp,
+		.udp = s->udp,
 		.rdma = s->rdma,
 	};
 }
@@ -517,6 +543,7 @@ static const struct {
 	{ "event threads", start_loops },
 	{ "descriptors", start_descriptors },
 	{ "TCP", start_tcp },
+	{ "UDP", start_udp },
 	{ "RDMA", start_rdma },
 	{ "mount table", start_mount_watch },
 	{ "rpcbind", start_registration },
@@ -589,10 +616,13 @@ void server_stop(struct server *s)
 	dialer_close(&s->dialer);
 	if (s->tcp)
 		tcp_server_quiesce(s->tcp);
+	if (s->udp)
+		udp_server_quiesce(s->udp);
 	if (s->rdma)
 		rr_server_quiesce(s->rdma);
 	if (s->tcp)
 		tcp_server_free(s->tcp);
+	udp_server_free(s->udp);
 	tls_free(s->tls);
 	if (s->rdma)
 		rr_server_free(s->rdma);
@@ -773,6 +803,21 @@ static void log_tcp(struct server *s, enum rn_level level)
 	       t.dialed);
 }
 
+static void log_udp(struct server *s, enum rn_level level)
+{
+	struct udp_stats u;
+
+	udp_server_stats(s->udp, &u);
+	rn_log(s->log, level,
+	       "udp: %" PRIu64 " calls, %" PRIu64 " replies, %" PRIu64 " bytes in, %" PRIu64
+	       " bytes out, dropped: %" PRIu64 " no calls, %" PRIu64 " too long, %" PRIu64
+	       " for too many under way, %" PRIu64 " for memory, %" PRIu64
+	       " replies rationed, %" PRIu64 " not sent, %" PRIu64 " duplicates",
+	       u.calls, u.replies, u.bytes_in, u.bytes_out, u.dropped[UDP_NO_CALL],
+	       u.dropped[UDP_TOO_LONG], u.dropped[UDP_BUSY], u.dropped[UDP_NO_MEMORY],
+	       u.dropped[UDP_RATIONED], u.dropped[UDP_NOT_SENT], u.dropped[UDP_DUPLICATE]);
+}
+
 static void log_loops(struct server *s, enum rn_level level)
 {
 	for (unsigned i = 0; i < s->nloops; i++) {
@@ -824,6 +869,8 @@ void server_log_counters(struct server *s, enum rn_level level)
 	log_memory(s, level);
 	if (s->tcp)
 		log_tcp(s, level);
+	if (s->udp)
+		log_udp(s, level);
 	if (s->rdma)
 		log_rdma(s, level);
 	log_loops(s, level);

@@ -74,11 +74,14 @@ static void give_sign_of_life(struct service_manager *m)
 static void read_now(struct service_manager *m, struct service_now *now)
 {
 	struct tcp_stats t = { 0 };
+	struct udp_stats u = { 0 };
 	struct rr_stats r = { 0 };
 	struct workers_stats w;
 
 	if (m->cfg.held.tcp)
 		tcp_server_stats(m->cfg.held.tcp, &t);
+	if (m->cfg.held.udp)
+		udp_server_stats(m->cfg.held.udp, &u);
 	if (m->cfg.held.rdma)
 		rr_server_stats(m->cfg.held.rdma, &r);
 	workers_stats(m->cfg.held.workers, &w);
@@ -88,9 +91,9 @@ static void read_now(struct service_manager *m, struct service_now *now)
 		.stuck = w.stuck,
 		.totals = {
 			.ms = rn_now_ms(),
-			.calls = t.calls + r.calls,
-			.bytes_in = t.bytes_in + r.read_bytes,
-			.bytes_out = t.bytes_out + r.write_bytes,
+			.calls = t.calls + u.calls + r.calls,
+			.bytes_in = t.bytes_in + u.bytes_in + r.read_bytes,
+			.bytes_out = t.bytes_out + u.bytes_out + r.write_bytes,
 		},
 	};
 }

@@ -13,6 +13,13 @@
 /* Most holders of conflicting shares that are asked to give way, one after the other. */
 #define YIELD_TRIES 8
 
+uint32_t nfs3_op_max_io(const struct nfs3_op *op)
+{
+	const uint32_t set = op->server->cfg.max_io, most = op->req->conn->ops->data_max;
+
+	return most ? rn_min(set, most) : set;
+}
+
 struct nfs3_op *nfs3_op_begin(struct rpc_request *req)
 {
 	struct nfs3_op *op = rn_arena_alloc(&req->arena, sizeof(*op));

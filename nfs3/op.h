@@ -45,6 +45,9 @@ struct nfs3_op {
 /* NULL: the arena is exhausted, which means a decoder used it up (RPC_RUN_SYSTEM_ERR). */
 struct nfs3_op *nfs3_op_begin(struct rpc_request *req);
 
+/* Bytes of file data that one call may move, by the settings and by the transport that it came over. */
+uint32_t nfs3_op_max_io(const struct nfs3_op *op);
+
 enum nfs3_open_flags {
 	NFS3_OPEN_CHANGES = 1, /* refused by a read-only export: -EROFS */
 	/* Accepts any flavour if the handle is the export's root: clients need that before they

@@ -49,7 +49,7 @@ static enum rpc_run proc_fsinfo(struct rpc_request *req, void *args)
 
 	if (!op)
 		return RPC_RUN_SYSTEM_ERR;
-	max_io = op->server->cfg.max_io;
+	max_io = nfs3_op_max_io(op);
 	rc = nfs3_op_open(op, &a->fh, NFS3_OPEN_MOUNT);
 	if (rc == 0)
 		rc = vfs_statfs(&op->ctx, op->node[0], &st);

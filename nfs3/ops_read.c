@@ -113,7 +113,7 @@ static enum rpc_run start_read(struct nfs3_op *op, const struct read_args *a)
 	io->ctx = &op->ctx;
 	io->node = op->node[0];
 	io->offset = a->offset;
-	io->count = (uint32_t)rn_min(a->count, op->server->cfg.max_io);
+	io->count = (uint32_t)rn_min(a->count, nfs3_op_max_io(op));
 	/* No file reaches beyond the largest offset: such a READ meets the end. */
 	if (io->offset > INT64_MAX)
 		io->offset = INT64_MAX;

@@ -134,7 +134,7 @@ static int list(struct nfs3_op *op, const struct readdir_args *a, bool plus)
 {
 	struct xdr_out *x = &op->req->out;
 	size_t start = xdr_out_pos(x);
-	size_t end = make_room(op->req, a->maxcount, op->server->cfg.max_io);
+	size_t end = make_room(op->req, a->maxcount, nfs3_op_max_io(op));
 	struct listing l = {
 		.op = op, .x = x, .plus = plus, .dircount = a->dircount, .dir_left = a->dircount
 	};

@@ -80,7 +80,7 @@ size_t nfs3_bulk_offset(const uint8_t *head, size_t len)
 static int prepare_write(struct nfs3_op *op, const struct write_args *a)
 {
 	struct vfs_io *io = &op->io;
-	uint32_t count = (uint32_t)rn_min(a->count, op->server->cfg.max_io);
+	uint32_t count = (uint32_t)rn_min(a->count, nfs3_op_max_io(op));
 	int rc = nfs3_op_open(op, &a->fh, NFS3_OPEN_CHANGES);
 
 	if (rc == 0)

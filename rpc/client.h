@@ -43,6 +43,7 @@ struct rpc_client {
 	LIST_ENTRY(rpc_client) link; /* under the table's lock */
 	_Atomic unsigned conns;	     /* references; changed under the table's lock */
 	unsigned dialed;	     /* connections that the server has made to it; TCP's */
+	unsigned datagrams;	     /* calls under way over UDP; UDP's */
 
 	/* Memory that the client holds. Two accounts, because a request may wait for payload: with
 	 * one, a client could use all of it for requests that then wait for each other. */

@@ -291,13 +291,44 @@ static void run_proc(struct rpc_request *req)
 	finish(req, !req->proc->run ? RPC_RUN_DONE : req->proc->run(req, req->args));
 }
 
-static const struct rpc_version *find_version(const struct rpc_program *program, uint32_t vers)
+/* True if the transport that the call came over has that version. */
+static bool is_served(const struct rpc_request *req, const struct rpc_program *program,
+		      uint32_t vers)
+{
+	return !req->conn->ops->datagrams || !program->streams_from || vers < program->streams_from;
+}
+
+static const struct rpc_version *find_version(const struct rpc_request *req,
+					      const struct rpc_program *program)
 {
 	for (unsigned i = 0; i < program->nversions; i++) {
-		if (program->versions[i].vers == vers)
-			return &program->versions[i];
+		const struct rpc_version *v = &program->versions[i];
+
+		if (v->vers == req->call.vers && is_served(req, program, v->vers))
+			return v;
 	}
 	return NULL;
+}
+
+/* Tells the client which versions are served over its transport. */
+static void refuse_version(struct rpc_request *req, const struct rpc_program *program)
+{
+	uint32_t low = UINT32_MAX, high = 0;
+
+	for (unsigned i = 0; i < program->nversions; i++) {
+		const uint32_t vers = program->versions[i].vers;
+
+		if (!is_served(req, program, vers))
+			continue;
+		low = rn_min(low, vers);
+		high = vers;
+	}
+	if (low > high) {
+		refuse(req, RPC_PROG_UNAVAIL);
+		return;
+	}
+	rpc_put_prog_mismatch(&req->out, req->call.xid, low, high);
+	answer(req, true);
 }
 
 static const struct rpc_program *find_program(const struct rpc_server *server, uint32_t prog)
@@ -318,11 +349,9 @@ static void find_and_run(struct rpc_server *server, struct rpc_request *req)
 		refuse(req, RPC_PROG_UNAVAIL);
 		return;
 	}
-	const struct rpc_version *version = find_version(program, call->vers);
+	const struct rpc_version *version = find_version(req, program);
 	if (!version) {
-		rpc_put_prog_mismatch(&req->out, call->xid, program->versions[0].vers,
-				      program->versions[program->nversions - 1].vers);
-		answer(req, true);
+		refuse_version(req, program);
 		return;
 	}
 	if (call->proc >= version->nprocs || !version->procs[call->proc]) {

@@ -81,7 +81,8 @@ struct rpc_program {
 	const char *name;
 	const struct rpc_version *versions; /* in ascending order */
 	unsigned nversions;
-	void *ctx; /* used as req->program_ctx */
+	uint32_t streams_from; /* lowest version that is not served over datagrams; 0: all are */
+	void *ctx;	       /* used as req->program_ctx */
 };
 
 #define RPC_PROGRAMS_MAX 8

@@ -39,12 +39,15 @@ struct rpc_worker;
 struct rpc_secured;
 
 struct rpc_conn_ops {
-	const char *netid; /* "tcp", "rdma": for logs and counters */
+	const char *netid; /* "tcp", "udp", "rdma": for logs and counters */
 	/* clients retransmit only after a reconnect: duplicates in flight are dropped */
 	bool reliable;
 	/* A client reconnects from the same port (as Linux does over TCP), so that the port tells
 	 * one process or host behind an address from another. */
 	bool keeps_port;
+	/* Each message is a datagram of its own, so versions for streams are not served. */
+	bool datagrams;
+	uint32_t data_max; /* file data of one call, bytes; 0: no limit but the protocol's */
 	/* Replies may have bulk items in pipes. */
 	bool takes_pipes;
 	/* Sends the reply in req->out. Always takes the request back. */

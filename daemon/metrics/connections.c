@@ -5,31 +5,57 @@
 struct transport {
 	const char *name;
 	bool served;
-	uint64_t connections, accepted, refused, closed_room, requests, calls;
+	bool connects, counts_bytes;
+	uint64_t connections, accepted, refused, closed_room, requests, calls, bytes_in, bytes_out;
 };
 
-static void put(struct metrics *m, const struct metrics_family *f, const struct transport t[2],
-		size_t member)
+#define TRANSPORTS 3u
+
+static void put(struct metrics *m, const struct metrics_family *f,
+		const struct transport t[TRANSPORTS], size_t member)
 {
+	const bool of_connections = member < offsetof(struct transport, requests);
+
 	metrics_family(m, f);
-	for (unsigned i = 0; i < 2; i++)
-		if (t[i].served)
+	for (unsigned i = 0; i < TRANSPORTS; i++)
+		if (t[i].served && (t[i].connects || !of_connections))
 			metrics_value(
 				m, *(const uint64_t *)(const void *)((const char *)&t[i] + member),
 				"transport", t[i].name, NULL);
 }
 
-static void put_bytes(struct metrics *m, const struct tcp_stats *t)
+static void put_bytes(struct metrics *m, const struct transport t[TRANSPORTS])
 {
 	static const struct metrics_family in = { "ringnfs_received_bytes", METRICS_COUNTER,
-						  "bytes", "Bytes of RPC received over TCP." };
+						  "bytes",
+						  "Bytes of RPC received over TCP and UDP." };
 	static const struct metrics_family out = { "ringnfs_sent_bytes", METRICS_COUNTER, "bytes",
-						   "Bytes of RPC sent over TCP." };
+						   "Bytes of RPC sent over TCP and UDP." };
 
 	metrics_family(m, &in);
-	metrics_value(m, t->bytes_in, "transport", "tcp", NULL);
+	for (unsigned i = 0; i < TRANSPORTS; i++)
+		if (t[i].served && t[i].counts_bytes)
+			metrics_value(m, t[i].bytes_in, "transport", t[i].name, NULL);
 	metrics_family(m, &out);
-	metrics_value(m, t->bytes_out, "transport", "tcp", NULL);
+	for (unsigned i = 0; i < TRANSPORTS; i++)
+		if (t[i].served && t[i].counts_bytes)
+			metrics_value(m, t[i].bytes_out, "transport", t[i].name, NULL);
+}
+
+static void put_dropped(struct metrics *m, const struct udp_stats *u)
+{
+	static const struct metrics_family f = { "ringnfs_udp_dropped", METRICS_COUNTER, NULL,
+						 "Datagrams that got no answer, by reason." };
+	static const char *const reasons[UDP_DROPPED] = {
+		[UDP_NO_CALL] = "no_call",     [UDP_TOO_LONG] = "too_long",
+		[UDP_BUSY] = "busy",	       [UDP_NO_MEMORY] = "memory",
+		[UDP_RATIONED] = "rationed",   [UDP_NOT_SENT] = "not_sent",
+		[UDP_DUPLICATE] = "duplicate",
+	};
+
+	metrics_family(m, &f);
+	for (unsigned i = 0; i < UDP_DROPPED; i++)
+		metrics_value(m, u->dropped[i], "reason", reasons[i], NULL);
 }
 
 static void put_clients(struct metrics *m, const struct metrics_sources *from)
@@ -97,17 +123,23 @@ void metrics_connections(struct metrics *m, const struct metrics_sources *from)
 	static const struct metrics_family calls = { "ringnfs_received_calls", METRICS_COUNTER,
 						     NULL, "RPC calls received." };
 	struct tcp_stats tcp = { 0 };
+	struct udp_stats udp = { 0 };
 	struct rr_stats rdma = { 0 };
 
 	if (from->held.tcp)
 		tcp_server_stats(from->held.tcp, &tcp);
+	if (from->held.udp)
+		udp_server_stats(from->held.udp, &udp);
 	if (from->held.rdma)
 		rr_server_stats(from->held.rdma, &rdma);
-	const struct transport t[2] = {
-		{ "tcp", from->held.tcp != NULL, tcp.connections, tcp.accepted, tcp.refused,
-		  tcp.closed_room, tcp.requests_busy, tcp.calls },
-		{ "rdma", from->held.rdma != NULL, rdma.connections, rdma.accepted, rdma.refused,
-		  rdma.closed_room, rdma.requests_busy, rdma.calls },
+	const struct transport t[TRANSPORTS] = {
+		{ "tcp", from->held.tcp != NULL, true, true, tcp.connections, tcp.accepted,
+		  tcp.refused, tcp.closed_room, tcp.requests_busy, tcp.calls, tcp.bytes_in,
+		  tcp.bytes_out },
+		{ "udp", from->held.udp != NULL, false, true, 0, 0, 0, 0, udp.requests_busy,
+		  udp.calls, udp.bytes_in, udp.bytes_out },
+		{ "rdma", from->held.rdma != NULL, true, false, rdma.connections, rdma.accepted,
+		  rdma.refused, rdma.closed_room, rdma.requests_busy, rdma.calls, 0, 0 },
 	};
 
 	put_clients(m, from);
@@ -117,8 +149,9 @@ void metrics_connections(struct metrics *m, const struct metrics_sources *from)
 	put(m, &room, t, offsetof(struct transport, closed_room));
 	put(m, &requests, t, offsetof(struct transport, requests));
 	put(m, &calls, t, offsetof(struct transport, calls));
-	if (!from->held.tcp)
-		return;
-	put_bytes(m, &tcp);
-	put_tls(m, tcp_server_tls(from->held.tcp));
+	put_bytes(m, t);
+	if (from->held.udp)
+		put_dropped(m, &udp);
+	if (from->held.tcp)
+		put_tls(m, tcp_server_tls(from->held.tcp));
 }

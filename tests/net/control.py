@@ -21,9 +21,9 @@ BINARY = os.environ.get("RINGNFSCTL", "./ringnfsctl")
 class Control(Daemon):
     """With a control socket in a folder of its own, and a table of groups that only the daemon sees."""
 
-    def __init__(self, settings=None, silent=False, env=None, exports=None, args=()):
+    def __init__(self, settings=None, silent=False, env=None, exports=None, args=(), hosts=("127.0.0.0/8",)):
         super().__init__(exports or {"one": "rw,insecure,no_root_squash"}, {"rdma.enabled": "no", **(settings or {})},
-                         env=env, before=("unshare", "--mount", "sh", "-c", 'mount --bind "$0" /etc/group && exec "$@"'))
+                         env=env, hosts=hosts, before=("unshare", "--mount", "sh", "-c", 'mount --bind "$0" /etc/group && exec "$@"'))
         self.args = args
         self.path = os.path.join(self.top, "run", "control")
         groups = os.path.join(self.top, "group")

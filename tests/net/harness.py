@@ -86,9 +86,15 @@ def scratch():
 
 
 def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    """A port that neither TCP nor UDP uses."""
+    while True:
+        with socket.socket() as s, socket.socket(type=socket.SOCK_DGRAM) as u:
+            s.bind(("127.0.0.1", 0))
+            try:
+                u.bind(s.getsockname())
+            except OSError:
+                continue
+            return s.getsockname()[1]
 
 
 def sanitizer_env(env):

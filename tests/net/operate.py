@@ -257,12 +257,13 @@ def registrations(nfs, ports, rquota=None):
         ports = {k: p for k, p in ports.items() if not k.endswith("6")}
     want = {("100003", v, n, p) for v in nfs for n, p in ports.items()}
     if "3" in nfs:
-        want |= {("100021", v, n, p) for v in "134" for n, p in ports.items()}
+        udp = {n.replace("tcp", "udp"): p for n, p in ports.items() if n.startswith("tcp")}
+        want |= {("100021", v, n, p) for v in "134" for n, p in {**ports, **udp}.items()}
         want |= {(prog, vers, n, p) for prog, vers in (("100227", "3"), ("100024", "1")) for n, p in ports.items()}
         want |= {("100227", "2", n, p) for n, p in ports.items() if "2" in nfs}
         want |= {("100024", "1", n, MONITOR_PORT) for n in ("udp", "udp6")}
-        want |= {("100005", v, n, p) for v in "123" for n, p in ports.items()}
-        want |= {("100011", v, n, p) for v in "12" for n, p in {**ports, **(rquota or {})}.items()}
+        want |= {("100005", v, n, p) for v in "123" for n, p in {**ports, **udp}.items()}
+        want |= {("100011", v, n, p) for v in "12" for n, p in {**ports, **udp, **(rquota or {})}.items()}
     return want
 
 
@@ -279,7 +280,7 @@ def test_registered(t):
     rdma = {**settings, "rdma.enabled": "yes", "rdma.port": RDMA_PORT}
     other = harness.free_port()
     with Daemon({"one": "rw,insecure"}, {**settings, "tcp.rquota_port": other}) as d:
-        want = registrations("34", {"tcp": d.port, "tcp6": d.port}, rquota={"tcp": other, "tcp6": other})
+        want = registrations("34", {"tcp": d.port, "tcp6": d.port}, rquota=dict.fromkeys(("tcp", "tcp6", "udp", "udp6"), other))
         check_registered(t, "TCP", d, want)
     if not os.path.exists(fabric.LIB):
         t.skip("registration of RDMA", "no software fabric is built")

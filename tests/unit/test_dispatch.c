@@ -95,6 +95,27 @@ Test(dispatch, prog_mismatch_names_the_range)
 	REPLY(77, 1, 0, 0, 0, 2, 2, 4);
 }
 
+Test(dispatch, versions_for_streams_are_not_there_over_datagrams)
+{
+	struct rpc_conn_ops ops = *conn.base.ops;
+
+	ops.datagrams = true;
+	f.server.programs[0].streams_from = 4;
+	SEND(77, 0, 2, FAKE_PROG, 4, 0, 0, 0, 0, 0);
+	REPLY(77, 1, 0, 0, 0, 0);
+	conn.base.ops = &ops;
+	conn.replies = 0;
+	SEND(77, 0, 2, FAKE_PROG, 4, 0, 0, 0, 0, 0);
+	REPLY(77, 1, 0, 0, 0, 2, 2, 2);
+	conn.replies = 0;
+	SEND(77, 0, 2, FAKE_PROG, 2, 0, 0, 0, 0, 0);
+	REPLY(77, 1, 0, 0, 0, 0);
+	f.server.programs[0].streams_from = 1;
+	conn.replies = 0;
+	SEND(77, 0, 2, FAKE_PROG, 2, 0, 0, 0, 0, 0);
+	REPLY(77, 1, 0, 0, 0, 1);
+}
+
 Test(dispatch, proc_unavail_beyond_the_table)
 {
 	SEND(77, 0, 2, FAKE_PROG, 4, FAKE_PROCS, 0, 0, 0, 0);

@@ -145,7 +145,7 @@ quotas() {
 	TMPDIR=/export/$FS RINGNFSD=$(ringnfsd_path) python3 -B "$SOURCE/tests/net/rquota.py" | tee /run/rquota.log
 	grep -q " passed, 0 failed, 0 skipped" /run/rquota.log
 }
-# The client's tool, which asks by UDP only.
+# The client's tool, which asks by UDP only, at the port that rpcbind tells.
 quota_tool() {
 	[ "$SERVER" = ringnfsd ] || { echo "of ringnfsd"; exit 77; }
 	dir=/export/$FS/exp/quota m=/mnt/quota # not local: the trap uses them
@@ -159,11 +159,9 @@ quota_tool() {
 	setquota -u 1005 1000 2000 30 40 $dir
 	setquota -g 2005 5000 6000 0 0 $dir
 	echo "$dir *(rw,insecure,no_root_squash,fsid=78)" >$STATE/exports.d/quota.exports
-	kill -HUP "$(server_pid)"
-	"$VMDIR/guest/udp_relay.py" 100011 1,2 875 "$NFSPORT" >/run/relay.log 2>&1 &
-	relay=$!
-	trap 'kill $relay; umount $m; rm $STATE/exports.d/quota.exports; kill -HUP "$(server_pid)"; wait_until 20 umount $dir; rm /run/quota.img' EXIT
-	wait_until 20 grep -q ready /run/relay.log
+	RN_RPCBIND=yes server_anew
+	trap 'umount $m; rm $STATE/exports.d/quota.exports; server_anew; wait_until 20 umount $dir; rm /run/quota.img' EXIT
+	wait_until 20 rpcinfo -u "$ADDR" 100011 1
 	wait_until 20 nfs_mount 3 "$PROTO" "$dir" $m noac
 	as 1005 2005 dd if=/dev/zero of=$m/file bs=100K count=15 conv=fsync status=none
 	# Blocks, with a star above the soft limit, limits, time left; files and their limits.

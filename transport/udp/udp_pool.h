@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Requests of the UDP transport, and the shares of the calls under way. */
+#ifndef RN_TRANSPORT_UDP_POOL_H
+#define RN_TRANSPORT_UDP_POOL_H
+
+#include "transport/udp/udp_types.h"
+
+int udp_pool_fill(struct udp_server *s); /* 0 or -ENOMEM */
+void udp_pool_free(struct udp_server *s);
+
+/* Counts one more call of the connection's client, and of strangers if it is one's. False: there are too
+ * many. A client may have as many under way as are still left for all. */
+bool udp_pool_enter(struct udp_conn *c);
+void udp_pool_leave(struct udp_conn *c);
+
+/* A request, on the client's account. NULL: there is no memory. */
+struct udp_req *udp_pool_get(struct udp_server *s, struct rpc_client *client);
+void udp_pool_put(struct udp_server *s, struct udp_req *r, struct rpc_client *client);
+
+#endif

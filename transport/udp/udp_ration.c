@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "transport/udp/udp_ration.h"
+
+#include "lib/clock.h"
+#include "rpc/address.h"
+
+void udp_ration_init(struct udp_ration *r)
+{
+	pthread_mutex_init(&r->lock, NULL);
+	crypto_shorthash_keygen(r->key);
+}
+
+void udp_ration_fini(struct udp_ration *r)
+{
+	pthread_mutex_destroy(&r->lock);
+}
+
+bool udp_ration_take(struct udp_ration *r, const struct sockaddr_storage *peer, uint32_t bytes,
+		     uint64_t now_ns)
+{
+	const uint64_t second = now_ns / RN_NS_PER_SECOND;
+	uint8_t host[16];
+	uint64_t hash;
+
+	rpc_address_host(peer, host);
+	crypto_shorthash((uint8_t *)&hash, host, sizeof(host), r->key);
+	struct udp_ration_cell *c = &r->cell[hash % UDP_RATION_CELLS];
+	pthread_mutex_lock(&r->lock);
+	if (c->second != second)
+		*c = (struct udp_ration_cell){ .second = second };
+	const bool may = bytes <= UDP_RATION - c->bytes;
+	if (may)
+		c->bytes += bytes;
+	pthread_mutex_unlock(&r->lock);
+	return may;
+}
