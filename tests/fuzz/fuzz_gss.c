@@ -673,7 +673,8 @@ static void run_continue(const uint8_t *p, struct slot *s)
 		memcpy(copy, junk, sizeof(junk));
 		token = (gss_buffer_desc){ sizeof(copy), copy };
 	}
-	if (!establish(p, s, PROC_CONTINUE, &token, &spoilt))
+	/* Of another procedure, it is no CONTINUE_INIT. */
+	if (!establish(p, s, PROC_CONTINUE, &token, &spoilt) || p[4] % SPOILS == SPOIL_GSS_PROC)
 		return;
 	if (!s->half)
 		finding("a context goes on that is not half made", s->live, s->who);

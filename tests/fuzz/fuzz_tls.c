@@ -498,7 +498,8 @@ static void settle(void)
 			return;
 		usleep(100);
 	}
-	peer_finding("connections or their memory are left", tcp.connections, w.tls_budget.used);
+	peer_finding("connections, handshakes or their memory are left",
+		     tcp.connections + tls.under_way, w.tls_budget.used);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -92,7 +92,8 @@ void peer_flush(struct peer *p, const struct peer_way *way)
 		peer_send(p, bytes, (size_t)n, way);
 }
 
-/* RFC 8446 section 5.1: the type, the version and the length of each record. Whole ones go to the library. */
+/* RFC 8446 section 5.1: the type, the version and the length of each record. Whole ones go to the library. An alert about
+ * a bent version has that version. */
 static void take_records(struct peer *p)
 {
 	size_t at = 0;
@@ -101,7 +102,7 @@ static void take_records(struct peer *p)
 		const uint8_t *r = p->record + at;
 		const size_t len = (size_t)r[3] << 8 | r[4];
 
-		if (r[0] < 20 || r[0] > 23 || r[1] != 3 || len > RECORD_MOST)
+		if (r[0] < 20 || r[0] > 23 || (r[1] != 3 && !p->tainted) || len > RECORD_MOST)
 			peer_finding("plain bytes after STARTTLS", r[0], len);
 		if (p->record_len - at < RECORD_HEAD + len)
 			break;
