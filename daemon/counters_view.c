@@ -23,7 +23,9 @@ static bool add_up(const struct counters *c, size_t place, struct counters_row *
 			continue;
 		const struct counter *one = (const void *)((const char *)shard + place);
 
-		if (atomic_load_explicit(&one->time.sum_ns, memory_order_relaxed) == 0)
+		/* Times of nothing are in the first bucket. */
+		if (atomic_load_explicit(&one->time.sum_ns, memory_order_relaxed) == 0 &&
+		    atomic_load_explicit(&one->time.bucket[0], memory_order_relaxed) == 0)
 			continue;
 		rn_histogram_add(&row->time, &one->time);
 		row->ok += atomic_load_explicit(&one->ok, memory_order_relaxed);
