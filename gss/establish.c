@@ -48,7 +48,8 @@ static void say_failure(struct establishing *e)
 	if (!rn_log_hosts_pass(&e->g->said, e->job.host, rn_now_ns(), &left_out))
 		return;
 	rpc_address_text(&e->req->conn->peer, peer);
-	rn_notice(e->g->cfg.log, "%s: no Kerberos context was made: %s", peer, e->step.why);
+	rn_notice(e->g->cfg.log, "%s: no Kerberos context was made: %s%s", peer, e->step.why,
+		  e->step.skewed ? "; set the clocks of that host and of this one alike" : "");
 }
 
 /* Sizes that answers of the context grow by. False: the library failed. */

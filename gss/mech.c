@@ -145,6 +145,7 @@ bool gss_mech_accept(struct gss_mech_cred *c, struct gss_mech_ctx **ctx, const u
 		out->major = GSS_S_BAD_MECH;
 	if (GSS_ERROR(out->major)) {
 		explain(out->major, minor, out->why);
+		out->skewed = minor == (OM_uint32)KRB5KRB_AP_ERR_SKEW;
 		rpc_principal_put(out->principal);
 		out->principal = NULL;
 		out->complete = false;

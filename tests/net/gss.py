@@ -175,6 +175,32 @@ def test_end(t, d, realm):
         t.equal("after a restart", refusal(c.nfs, r.GETATTR, r.getattr_args(root)), ("AUTH_ERROR", g.CREDPROBLEM))
 
 
+def skew(cache, seconds):
+    """Has the client believe that its clock is off by so many seconds: the file of a cache begins with that offset."""
+    with open(cache, "r+b") as f:
+        head = f.read(16)
+        if head[:8] != bytes.fromhex("0504000c00010008"):
+            raise ValueError(f"a cache in another form: {head.hex()}")
+        f.seek(8)
+        f.write(seconds.to_bytes(4, "big", signed=True))
+
+
+def test_skew(t, d, realm):
+    cache = realm.login(ALICE)
+    with connect(d) as c:
+        g.Session(c, cache)  # the ticket, which the KDC would not give to such a clock either
+    skew(cache, 600)
+    with connect(d) as c:
+        t.equal("a clock that is ten minutes ahead", (refusal(g.Session, c, cache) or ["nothing"])[0], "GSS")
+    with open(os.path.join(d.top, "log"), errors="replace") as f:
+        told = [line for line in f if "Clock skew too great" in line]
+    t.check("the log says it, and what to do", told and "127.0.0.1: " in told[0] and "set the clocks" in told[0], str(told))
+    skew(cache, 0)
+    with connect(d) as c:
+        c.session, c.service = g.Session(c, cache), g.PRIVACY
+        t.equal("put right", c.nfs(r.GETATTR, r.getattr_args(c.mnt(d.exports["all"])[1]))["status"], r.OK)
+
+
 def main():
     if kdc.missing():
         harness.skip_all(f"not installed: {', '.join(kdc.missing())}")
@@ -190,6 +216,7 @@ def main():
             test_exports(t, d, realm)
             test_nfs4(t, d, realm)
             test_again(t, d, realm)
+            test_skew(t, d, realm)
             test_end(t, d, realm)
             harness.finish(t, d)
     harness.result(t)
