@@ -87,8 +87,8 @@ def test_numbered(t, d, realm):
     with gss.connect(d) as c:
         session = g.Session(c, realm.login(gss.BOB))
     files = make_files(t, d, session, "bob")
-    for _ in range(3):
-        t.check("a client that counts tokens has its data", burst(d, session, g.INTEGRITY, files))
+    for name, service in (("krb5i", g.INTEGRITY), ("krb5p", g.PRIVACY), ("krb5p again", g.PRIVACY)):
+        t.check(f"{name}: a client that counts tokens has its data", burst(d, session, service, files))
     t.equal("from one copy", copied(d), 0)
 
 
