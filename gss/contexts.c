@@ -75,6 +75,7 @@ void gss_context_put(struct gss_context *c)
 		return;
 	gss_copies_fini(&c->copies);
 	rpc_principal_put(c->principal);
+	rpc_principal_put(c->called);
 	pthread_mutex_destroy(&c->lock);
 	free(c);
 }

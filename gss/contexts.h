@@ -39,9 +39,11 @@ struct gss_context {
 	bool established;
 	bool may_copy;			       /* gss_mech_may_copy() */
 	const struct rpc_principal *principal; /* a reference; NULL while half-made */
-	uint64_t ends_ns;		       /* CLOCK_MONOTONIC: the ticket's end */
-	uint32_t mic_len;		       /* bytes of its MICs */
-	size_t wrap_len;		       /* bytes that encryption adds, at most */
+	const struct rpc_principal
+		*called;  /* this server, as the client names it: a reference, or NULL */
+	uint64_t ends_ns; /* CLOCK_MONOTONIC: the ticket's end */
+	uint32_t mic_len; /* bytes of its MICs */
+	size_t wrap_len;  /* bytes that encryption adds, at most */
 
 	_Atomic uint32_t calls; /* numbers of calls to the client that were used up */
 	struct gss_copies copies;

@@ -52,8 +52,7 @@ static void say_failure(struct establishing *e)
 		  e->step.skewed ? "; set the clocks of that host and of this one alike" : "");
 }
 
-/* Sizes that answers of the context grow by. False: the library failed. */
-static bool measure(struct gss_context *x, struct gss_mech_ctx *mech)
+bool gss_measure(struct gss_context *x, struct gss_mech_ctx *mech)
 {
 	static const uint8_t word[4];
 	uint8_t mic[GSS_MECH_MIC_MAX];
@@ -89,10 +88,12 @@ static void run(struct gss_job *job)
 	     gss_mech_accept(e->cred, &mech, e->token, e->token_len, &e->step);
 	if (ok)
 		e->context = gss_context_new(mech);
-	ok = e->context && (!e->step.complete || measure(e->context, mech));
+	ok = e->context && (!e->step.complete || gss_measure(e->context, mech));
 	if (ok && e->step.complete) {
 		e->context->established = true;
 		e->context->principal = e->step.principal;
+		e->context->called =
+			gss_mech_own_name(mech); /* a copy of the context has no names */
 		e->step.principal = NULL;
 		e->context->ends_ns = rn_now_ns() + e->step.lifetime * RN_NS_PER_SECOND;
 	}

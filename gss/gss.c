@@ -13,6 +13,8 @@ static const struct rpc_security security = {
 	.protect = gss_protect_reply,
 	.release = gss_release_call,
 	.offered = gss_seal_offered,
+	.wish = gss_wish,
+	.called_as = gss_called_as,
 };
 
 #define LEAVING_SECONDS 5u /* longest wait for the library when the server stops */
@@ -56,7 +58,8 @@ int gss_new(const struct gss_config *cfg, struct gss **out, char why[GSS_WHY])
 	if (set_aside(g))
 		g->contexts = gss_contexts_new(g->memory.contexts, g->memory.grown);
 	g->acceptor = g->contexts ? gss_acceptor_new() : NULL;
-	if (!g->acceptor) {
+	g->initiator = g->acceptor ? gss_acceptor_new() : NULL;
+	if (!g->initiator) {
 		gss_free(g);
 		return -ENOMEM;
 	}
@@ -66,8 +69,10 @@ int gss_new(const struct gss_config *cfg, struct gss **out, char why[GSS_WHY])
 
 void gss_close(struct gss *g)
 {
-	if (g)
-		gss_acceptor_close(g->acceptor);
+	if (!g)
+		return;
+	gss_acceptor_close(g->acceptor);
+	gss_acceptor_close(g->initiator);
 }
 
 void gss_free(struct gss *g)
@@ -75,7 +80,8 @@ void gss_free(struct gss *g)
 	if (!g)
 		return;
 	rn_budget_give(g->cfg.budget, g->memory.bytes);
-	if (!gss_acceptor_free(g->acceptor, LEAVING_SECONDS))
+	if (!gss_acceptor_free(g->acceptor, LEAVING_SECONDS) ||
+	    !gss_acceptor_free(g->initiator, LEAVING_SECONDS))
 		return;
 	gss_contexts_free(g->contexts);
 	gss_mech_cred_put(g->cred);

@@ -18,6 +18,8 @@ struct gss {
 	struct rn_budget tokens; /* of memory.tokens bytes */
 	struct gss_contexts *contexts;
 	struct gss_acceptor *acceptor;
+	struct gss_acceptor
+		*initiator; /* threads of the same kind, for contexts to clients: gss/initiate.c */
 	pthread_mutex_t lock; /* guards cred */
 	struct gss_mech_cred *cred;
 	struct rn_log_hosts said; /* hosts whose failures were logged lately */
@@ -41,6 +43,9 @@ bool gss_protect_reply(struct rpc_request *req);
 /* gss/establish.c: INIT and CONTINUE_INIT, whose token is next in req->in. */
 enum rpc_secure_verdict gss_establish(struct gss *g, struct rpc_request *req,
 				      const struct gss_cred *cred);
+
+/* Sets the sizes that answers of the context grow by. False: the library failed. */
+bool gss_measure(struct gss_context *x, struct gss_mech_ctx *mech);
 
 /* gss/grow.c: has copies made of a context, for a call of that host. */
 void gss_grow(struct gss *g, struct gss_context *x, const uint8_t host[16]);

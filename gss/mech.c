@@ -156,6 +156,102 @@ bool gss_mech_accept(struct gss_mech_cred *c, struct gss_mech_ctx **ctx, const u
 	return true;
 }
 
+static OM_uint32 import_principal(OM_uint32 *minor, const char *name, gss_name_t *out)
+{
+	gss_buffer_desc text = { strlen(name), (void *)(uintptr_t)name };
+
+	return gss_import_name(minor, &text, GSS_KRB5_NT_PRINCIPAL_NAME, out);
+}
+
+/* Credentials by the keytab's key. The ticket stays in memory, so that the KDC is not asked for each client. */
+static OM_uint32 acquire_own(OM_uint32 *minor, const char *keytab, const char *from,
+			     gss_cred_id_t *out)
+{
+	char cache[sizeof("MEMORY:ringnfs ") + RPC_PRINCIPAL_MAX];
+	gss_key_value_element_desc element[2] = {
+		{ .key = "ccache", .value = cache },
+		{ .key = "client_keytab", .value = keytab ? keytab : "FILE:/etc/krb5.keytab" },
+	};
+	const gss_key_value_set_desc store = { .count = 2, .elements = element };
+	gss_OID_set_desc mechs = { 1, gss_mech_krb5 };
+	gss_name_t name = GSS_C_NO_NAME;
+	OM_uint32 major, ignored;
+
+	snprintf(cache, sizeof(cache), "MEMORY:ringnfs %s", from);
+	major = import_principal(minor, from, &name);
+	if (!GSS_ERROR(major))
+		major = gss_acquire_cred_from(minor, name, GSS_C_INDEFINITE, &mechs, GSS_C_INITIATE,
+					      &store, out, NULL, NULL);
+	gss_release_name(&ignored, &name);
+	return major;
+}
+
+bool gss_mech_start(const char *keytab, const char *from, const char *to, struct gss_mech_ctx **ctx,
+		    struct gss_mech_step *out)
+{
+	struct gss_mech_ctx *x = calloc(1, sizeof(*x));
+	gss_cred_id_t cred = GSS_C_NO_CREDENTIAL;
+	gss_buffer_desc token = GSS_C_EMPTY_BUFFER;
+	gss_name_t name = GSS_C_NO_NAME;
+	OM_uint32 major, minor = 0, ignored;
+
+	memset(out, 0, sizeof(*out));
+	if (!x)
+		return false;
+	major = acquire_own(&minor, keytab, from, &cred);
+	if (!GSS_ERROR(major))
+		major = import_principal(&minor, to, &name);
+	if (!GSS_ERROR(major))
+		major = gss_init_sec_context(&minor, cred, &x->id, name, gss_mech_krb5,
+					     GSS_C_MUTUAL_FLAG, 0, GSS_C_NO_CHANNEL_BINDINGS,
+					     GSS_C_NO_BUFFER, NULL, &token, NULL, NULL);
+	out->major = major;
+	out->minor = minor;
+	copy_token(&token, out);
+	if (GSS_ERROR(major))
+		explain(major, minor, out->why);
+	gss_release_buffer(&ignored, &token);
+	gss_release_name(&ignored, &name);
+	gss_release_cred(&ignored, &cred);
+	if (GSS_ERROR(major) || !out->token) {
+		gss_mech_ctx_free(x);
+		return false;
+	}
+	*ctx = x;
+	return true;
+}
+
+bool gss_mech_go_on(struct gss_mech_ctx *ctx, const char *to, const uint8_t *token, size_t len,
+		    uint32_t *lifetime)
+{
+	gss_buffer_desc in = { len, (void *)(uintptr_t)token }, more = GSS_C_EMPTY_BUFFER;
+	gss_name_t name = GSS_C_NO_NAME;
+	OM_uint32 major, minor, ignored;
+
+	major = import_principal(&minor, to, &name);
+	if (!GSS_ERROR(major))
+		major = gss_init_sec_context(&minor, GSS_C_NO_CREDENTIAL, &ctx->id, name,
+					     gss_mech_krb5, GSS_C_MUTUAL_FLAG, 0,
+					     GSS_C_NO_CHANNEL_BINDINGS, &in, NULL, &more, NULL,
+					     lifetime);
+	gss_release_name(&ignored, &name);
+	gss_release_buffer(&ignored, &more);
+	return major == GSS_S_COMPLETE;
+}
+
+struct rpc_principal *gss_mech_own_name(struct gss_mech_ctx *ctx)
+{
+	struct rpc_principal *p = NULL;
+	gss_name_t name = GSS_C_NO_NAME;
+	OM_uint32 minor;
+
+	if (!GSS_ERROR(gss_inquire_context(&minor, ctx->id, NULL, &name, NULL, NULL, NULL, NULL,
+					   NULL)))
+		p = principal_of(name);
+	gss_release_name(&minor, &name);
+	return p;
+}
+
 void gss_mech_ctx_free(struct gss_mech_ctx *ctx)
 {
 	OM_uint32 minor;

@@ -43,6 +43,17 @@ struct gss_mech_step {
  * context goes on or is complete; false: it has failed, and *ctx is NULL. */
 bool gss_mech_accept(struct gss_mech_cred *c, struct gss_mech_ctx **ctx, const uint8_t *token,
 		     size_t len, struct gss_mech_step *out);
+/*
+ * For calls to clients. Begins a context from this server's principal `from`, whose key is in the keytab, to `to`. Waits for the KDC.
+ * True: the token is for the client. False: why says what the library says.
+ */
+bool gss_mech_start(const char *keytab, const char *from, const char *to, struct gss_mech_ctx **ctx,
+		    struct gss_mech_step *out);
+/* Takes the client's answer. True: the context is complete, and lasts for so many seconds. */
+bool gss_mech_go_on(struct gss_mech_ctx *ctx, const char *to, const uint8_t *token, size_t len,
+		    uint32_t *lifetime);
+/* The name by which the client of an accepted context calls this server: a reference, or NULL. */
+struct rpc_principal *gss_mech_own_name(struct gss_mech_ctx *ctx);
 void gss_mech_ctx_free(struct gss_mech_ctx *ctx); /* NULL is allowed */
 
 /* False: the client asked for detection of replays by the library. Copies would give it tokens with the same number. */

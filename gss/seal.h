@@ -15,4 +15,8 @@ struct rpc_seal *gss_seal_new(struct gss_context *x, uint32_t service, const uin
 /* For rpc_security.offered. */
 struct rpc_seal *gss_seal_offered(void *ctx, const struct rpc_seal_offer *o);
 
+/* gss/initiate.c: for rpc_security.wish and called_as. */
+bool gss_wish(void *ctx, struct rpc_seal_wish *wish);
+const struct rpc_principal *gss_called_as(struct rpc_request *req);
+
 #endif

@@ -63,4 +63,22 @@ struct rpc_seal_offer {
 	const struct rpc_principal *principal; /* only a context of this one is taken */
 };
 
+/* Bytes that a seal takes, at most, which this server makes itself. */
+#define RPC_SEAL_COST 16384u
+
+/* A seal that is wished for: the server makes a context to a client's principal. */
+struct rpc_seal_wish {
+	/* Set by the caller. from is this server's own name. The names are needed during the call only. */
+	const struct rpc_principal *from, *to;
+	uint32_t service; /* rpc_gss_svc_t */
+	uint8_t host[16]; /* the client's: rpc_address_host() */
+	uint64_t due_ns;  /* CLOCK_MONOTONIC; nothing is begun later */
+	/*
+	 * Called once, on any thread; must not wait, nor wish. seal: a reference, or NULL: there is none. The first call
+	 * under it establishes the context with the client: its arguments must be empty, and no other call may be under way. Its
+	 * end says whether the client has proved its name.
+	 */
+	void (*made)(struct rpc_seal_wish *wish, struct rpc_seal *seal);
+};
+
 #endif

@@ -13,9 +13,11 @@
 
 #include "rpc/message.h"
 
+struct rpc_principal;
 struct rpc_request;
 struct rpc_seal;
 struct rpc_seal_offer;
+struct rpc_seal_wish;
 
 /* Result of looking at a call's credential. */
 enum rpc_secure_verdict {
@@ -55,6 +57,10 @@ struct rpc_security {
 	void (*release)(struct rpc_request *req);
 	/* A reference of a seal by that context. NULL: there is none of that principal, or no memory. */
 	struct rpc_seal *(*offered)(void *ctx, const struct rpc_seal_offer *offer);
+	/* Begins to make a seal. Does not wait. False: there are too many wishes, or no memory; made() is not called. */
+	bool (*wish)(void *ctx, struct rpc_seal_wish *wish);
+	/* The name that the verified call gives this server: a reference, or NULL. */
+	const struct rpc_principal *(*called_as)(struct rpc_request *req);
 };
 
 /* Ends RPC_SECURE_PENDING, on the request's worker. */

@@ -17,13 +17,14 @@
 #include "nfs4/proto.h"
 #include "nfs4/server.h"
 
-/* The credential is of the flavour that the client registered with, and names root, as nfsd has it. */
+/* The credential is of the flavour that the client registered with, and names root, as nfsd has it. That of RPCSEC_GSS is the seal's to
+ * put. */
 static void put_header(const struct nfs4_cb *cb, uint32_t program, struct xdr_out *x)
 {
 	const bool compound = cb->op->opnum != 0;
 	const struct rpc_callee to = { program, NFS4_CB_VERSION,
 				       compound ? NFSPROC4_CB_COMPOUND : NFSPROC4_CB_NULL };
-	const bool sys = cb->client->principal.flavor == RPC_AUTH_SYS;
+	const bool sys = cb->client->principal.flavor == RPC_AUTH_SYS && !cb->rpc.seal;
 	const uint8_t root[5 * 4] = { 0 }; /* authsys_parms: stamp, no name, uid, gid, no groups */
 
 	rpc_put_call(x, &to, sys ? RPC_AUTH_SYS : RPC_AUTH_NONE, root, sys ? sizeof(root) : 0);
@@ -56,6 +57,9 @@ static void finish(struct nfs4_cb *cb, int rc, uint32_t status, struct xdr_in *r
 		 (unsigned long long)cl->clientid, rc == 0 ? "answered" : strerror(-rc));
 	rpc_backchannel_put(cb->conn);
 	cb->conn = NULL;
+	rpc_seal_put(cb->rpc.seal);
+	rpc_seal_put(cb->trial);
+	cb->rpc.seal = cb->trial = NULL;
 	cb->client = NULL;
 	cb->op->done(cb, rc, status, results);
 	nfs4_client_put(cl);
@@ -71,21 +75,24 @@ static int transmit(struct nfs4_cb *cb, bool again)
 	int rc;
 
 	do {
-		rc = nfs4_cb_conn_get(cl, &to);
+		rc = nfs4_cb_conn_get(cl, cb->trial, &to);
 		if (rc != 0) {
 			nfs4_cb_conn_is(cl, NULL, NFS4_CB_DOWN);
 			return rc;
 		}
 		rpc_backchannel_put(cb->conn);
 		cb->conn = to.conn;
+		rpc_seal_put(cb->rpc.seal);
+		cb->rpc.seal = to.seal;
 		cb->last = again || to.fresh;
 		rpc_backchannel_ref(to.conn); /* cb may have ended when the call returns */
 		len = encode(cb, &to, msg);
 		rc = len > 0 ? rpc_backchannel_call(to.conn, &cb->rpc, msg, len) : -EMSGSIZE;
 		if (rc != 0)
 			nfs4_cb_conn_is(cl, to.conn,
-					rc == -ENOTCONN && to.fresh ? NFS4_CB_DOWN
-								    : NFS4_CB_UNTRIED);
+					(rc == -ENOTCONN && to.fresh) || rc == -EACCES
+						? NFS4_CB_DOWN
+						: NFS4_CB_UNTRIED);
 		rpc_backchannel_put(to.conn);
 	} while (rc == -ENOTCONN && !to.fresh);
 	return rc;
@@ -98,6 +105,8 @@ static void answered(struct nfs4_cb *cb, struct xdr_in *results)
 
 	if (cb->op->opnum)
 		nfs4_cb_read_answer_v40(cb, results, &a);
+	if (cb->trial)
+		nfs4_cb_conn_seal(cb->client, cb->conn, cb->trial);
 	nfs4_cb_conn_is(cb->client, cb->conn, a.rc == 0 ? NFS4_CB_UP : NFS4_CB_DOWN);
 	finish(cb, a.rc, a.status, a.rc == 0 && a.status == NFS4_OK ? results : NULL);
 }
@@ -122,6 +131,12 @@ static void on_done(struct rpc_callback *rpc, int rc, struct xdr_in *results)
 
 void nfs4_cb_start_v40(struct nfs4_cb *cb, const struct nfs4_cb_op *op, struct nfs4_client *cl)
 {
+	nfs4_cb_try(cb, op, cl, NULL);
+}
+
+void nfs4_cb_try(struct nfs4_cb *cb, const struct nfs4_cb_op *op, struct nfs4_client *cl,
+		 struct rpc_seal *trial)
+{
 	int rc;
 
 	cb->op = op;
@@ -129,6 +144,7 @@ void nfs4_cb_start_v40(struct nfs4_cb *cb, const struct nfs4_cb_op *op, struct n
 	cb->client = cl;
 	cb->conn = NULL;
 	cb->rpc.seal = NULL;
+	cb->trial = trial;
 	cb->rpc.done = on_done;
 	cb->rpc.due_ns = nfs4_cb_due(cl->srv);
 	nfs4_client_ref(cl);

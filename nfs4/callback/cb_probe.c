@@ -3,11 +3,18 @@
 
 #include <stdlib.h>
 
+#include "lib/clock.h"
+#include "lib/util.h"
 #include "nfs4/callback/callback.h"
 #include "nfs4/callback/cb_recall_slot.h"
 #include "nfs4/client/cb_conn.h"
 #include "nfs4/client/cb_path.h"
 #include "nfs4/client/session.h"
+#include "rpc/principal.h"
+#include "rpc/program.h"
+#include "rpc/security.h"
+
+#define PATIENCE 30u /* seconds that a probe waits for a thread that asks the KDC */
 
 /* The path's state was set by the answer. */
 static void done(struct nfs4_cb *cb, int rc, uint32_t status, struct xdr_in *results)
@@ -31,10 +38,62 @@ static void probe(struct nfs4_session *s)
 	nfs4_cb_start(cb, &probe_op, s);
 }
 
-static void probe_client(struct nfs4_client *cl)
-{
-	struct nfs4_cb *cb = calloc(1, sizeof(*cb));
+/* The probe of a client under Kerberos: a seal is made first, which the probe then tries. */
+struct sealing {
+	struct rpc_seal_wish wish;
+	struct nfs4_client *client; /* a reference */
+};
 
+static void sealed(struct rpc_seal_wish *wish, struct rpc_seal *seal)
+{
+	struct sealing *w = rn_container_of(wish, struct sealing, wish);
+	struct nfs4_cb *cb = seal ? calloc(1, sizeof(*cb)) : NULL;
+
+	if (cb) {
+		nfs4_cb_try(cb, &probe_op, w->client, seal);
+	} else {
+		rpc_seal_put(seal);
+		nfs4_cb_conn_unsealed(w->client);
+	}
+	nfs4_client_put(w->client);
+	free(w);
+}
+
+/* False: no seal is needed. */
+static bool probe_sealed(struct nfs4_client *cl, const struct rpc_server *rpc)
+{
+	struct sealing *w = calloc(1, sizeof(*w));
+	bool needed = true, begun = false;
+
+	if (w)
+		needed = nfs4_cb_conn_wish(cl, &w->wish);
+	if (w && needed) {
+		const struct rpc_principal *from = w->wish.from, *to = w->wish.to;
+
+		w->wish.due_ns = rn_now_ns() + PATIENCE * RN_NS_PER_SECOND;
+		w->wish.made = sealed;
+		w->client = cl;
+		nfs4_client_ref(cl);
+		begun = rpc->security->wish(rpc->security_ctx, &w->wish);
+		if (!begun)
+			nfs4_client_put(cl);
+		rpc_principal_put(from);
+		rpc_principal_put(to);
+	}
+	if (!begun)
+		free(w);
+	if (needed && !begun)
+		nfs4_cb_conn_unsealed(cl);
+	return needed;
+}
+
+static void probe_client(struct nfs4_client *cl, const struct rpc_server *rpc)
+{
+	struct nfs4_cb *cb;
+
+	if (cl->principal.name && probe_sealed(cl, rpc))
+		return;
+	cb = calloc(1, sizeof(*cb));
 	if (cb)
 		nfs4_cb_call(cb, &probe_op, cl);
 	else

@@ -9,7 +9,11 @@
 #include "nfs4/client/registry.h"
 #include "nfs4/compound.h"
 #include "nfs4/server.h"
+#include "rpc/address.h"
 #include "rpc/backchannel.h"
+#include "rpc/principal.h"
+#include "rpc/program.h"
+#include "rpc/security.h"
 
 /* Program numbers that no registered program has (RFC 5531 section 8.3). */
 #define TRANSIENT_FIRST 0x40000000u
@@ -30,9 +34,6 @@ static bool get_route(const struct nfs4_compound *c, const struct nfs4_callback_
 	/* The server calls in plain text, which a client that asked for TLS has not agreed to. */
 	if (rpc_conn_protection(c->req->conn) != RPC_PLAIN)
 		return false;
-	/* Such a client's calls come by RPCSEC_GSS, and it believes no others (RFC 7530 section 3.2.3): it is not called. */
-	if (c->req->call.cred.principal)
-		return false;
 	if (!c->server->cfg.dialer.dial || a->program < TRANSIENT_FIRST ||
 	    a->program > TRANSIENT_LAST || !nfs4_parse_uaddr(a->netid, a->addr, &out->to) ||
 	    memcmp(&out->to.sin6_addr, &peer.sin6_addr, sizeof(peer.sin6_addr)) != 0)
@@ -40,6 +41,24 @@ static bool get_route(const struct nfs4_compound *c, const struct nfs4_callback_
 	out->to.sin6_scope_id = peer.sin6_scope_id;
 	nfs4_map_address(&c->req->conn->local, &out->from);
 	return true;
+}
+
+/*
+ * A client that calls by RPCSEC_GSS believes no other calls (RFC 7530 section 3.2.3). It can have a context only as a service, which
+ * is a principal with an instance. False: it is not called.
+ */
+static bool get_names(const struct nfs4_compound *c, struct nfs4_callback *cb)
+{
+	const struct rpc_cred *cred = &c->req->call.cred;
+	const struct rpc_security *security = c->req->server->security;
+
+	if (!cred->principal)
+		return true;
+	if (!strchr(cred->principal->name, '/') || !c->req->secured)
+		return false;
+	cb->me = security->called_as(c->req);
+	cb->service = cred->sec - RPC_SEC_KRB5 + 1;
+	return cb->me;
 }
 
 struct nfs4_callback *nfs4_callback_new(const struct nfs4_compound *c,
@@ -51,7 +70,8 @@ struct nfs4_callback *nfs4_callback_new(const struct nfs4_compound *c,
 		return NULL;
 	cb->program = a->program;
 	cb->ident = a->ident;
-	cb->state = get_route(c, a, &cb->route) ? NFS4_CB_UNTRIED : NFS4_CB_UNBOUND;
+	cb->state =
+		get_route(c, a, &cb->route) && get_names(c, cb) ? NFS4_CB_UNTRIED : NFS4_CB_UNBOUND;
 	return cb;
 }
 
@@ -68,12 +88,16 @@ void nfs4_callback_free(struct nfs4_callback *cb)
 	if (!cb)
 		return;
 	give_up(cb->conn);
+	rpc_seal_put(cb->seal);
+	rpc_principal_put(cb->me);
 	free(cb);
 }
 
-size_t nfs4_callback_cost(void)
+size_t nfs4_callback_cost(const struct nfs4_compound *c)
 {
-	return 2 * sizeof(struct nfs4_callback) + rpc_backchannel_size();
+	const size_t seal = c->req->call.cred.principal ? RPC_SEAL_COST : 0;
+
+	return 2 * sizeof(struct nfs4_callback) + rpc_backchannel_size() + seal;
 }
 
 struct nfs4_callback *nfs4_callback_replace(struct nfs4_client *cl)
@@ -106,10 +130,12 @@ static bool is_connected(const struct nfs4_callback *cb)
 }
 
 /* Fills out if there is an open connection. Under the client's lock. */
-static bool target(const struct nfs4_callback *cb, struct nfs4_cb_target *out)
+static bool target(const struct nfs4_callback *cb, struct rpc_seal *seal,
+		   struct nfs4_cb_target *out)
 {
 	if (!is_connected(cb))
 		return false;
+	out->seal = rpc_seal_ref(seal ? seal : cb->seal);
 	out->conn = cb->conn;
 	rpc_backchannel_ref(out->conn);
 	out->program = cb->program;
@@ -119,7 +145,7 @@ static bool target(const struct nfs4_callback *cb, struct nfs4_cb_target *out)
 
 /* Installs a connection that was made for that route, unless another thread has been faster. Takes
  * its reference. */
-static int install(struct nfs4_client *cl, const struct rpc_route *route,
+static int install(struct nfs4_client *cl, const struct rpc_route *route, struct rpc_seal *seal,
 		   struct rpc_backchannel *made, struct nfs4_cb_target *out)
 {
 	struct nfs4_callback *cb;
@@ -133,7 +159,7 @@ static int install(struct nfs4_client *cl, const struct rpc_route *route,
 			cb->conn = made;
 			made = NULL;
 		}
-		rc = target(cb, out) ? 0 : -ENOTCONN;
+		rc = target(cb, seal, out) ? 0 : -ENOTCONN;
 	}
 	pthread_mutex_unlock(&cl->lock);
 	out->fresh = true;
@@ -141,7 +167,7 @@ static int install(struct nfs4_client *cl, const struct rpc_route *route,
 	return rc;
 }
 
-int nfs4_cb_conn_get(struct nfs4_client *cl, struct nfs4_cb_target *out)
+int nfs4_cb_conn_get(struct nfs4_client *cl, struct rpc_seal *seal, struct nfs4_cb_target *out)
 {
 	const struct rpc_dialer *dialer = &cl->srv->cfg.dialer;
 	struct rpc_backchannel *made = NULL;
@@ -153,8 +179,10 @@ int nfs4_cb_conn_get(struct nfs4_client *cl, struct nfs4_cb_target *out)
 	*out = (struct nfs4_cb_target){ 0 };
 	pthread_mutex_lock(&cl->lock);
 	cb = callable(cl);
+	if (cb && cb->me && !cb->seal && !seal)
+		cb = NULL;
 	if (cb) {
-		found = target(cb, out);
+		found = target(cb, seal, out);
 		route = cb->route;
 	}
 	pthread_mutex_unlock(&cl->lock);
@@ -163,13 +191,14 @@ int nfs4_cb_conn_get(struct nfs4_client *cl, struct nfs4_cb_target *out)
 	if (found)
 		return 0;
 	rc = dialer->dial(dialer->ctx, &route, &made);
-	return rc != 0 ? rc : install(cl, &route, made, out);
+	return rc != 0 ? rc : install(cl, &route, seal, made, out);
 }
 
 void nfs4_cb_conn_is(struct nfs4_client *cl, const struct rpc_backchannel *conn,
 		     enum nfs4_cb_state state)
 {
 	struct rpc_backchannel *lost = NULL;
+	struct rpc_seal *seal = NULL;
 	struct nfs4_callback *cb;
 
 	pthread_mutex_lock(&cl->lock);
@@ -180,10 +209,64 @@ void nfs4_cb_conn_is(struct nfs4_client *cl, const struct rpc_backchannel *conn,
 		if (state == NFS4_CB_DOWN) {
 			lost = cb->conn;
 			cb->conn = NULL;
+			seal = cb->seal;
+			cb->seal = NULL;
 		}
 	}
 	pthread_mutex_unlock(&cl->lock);
 	give_up(lost);
+	rpc_seal_put(seal);
+}
+
+void nfs4_cb_conn_seal(struct nfs4_client *cl, const struct rpc_backchannel *conn,
+		       struct rpc_seal *seal)
+{
+	struct rpc_seal *old = NULL;
+	struct nfs4_callback *cb;
+
+	pthread_mutex_lock(&cl->lock);
+	cb = callable(cl);
+	if (cb && cb->conn == conn && cb->me) {
+		old = cb->seal;
+		cb->seal = rpc_seal_ref(seal);
+	}
+	pthread_mutex_unlock(&cl->lock);
+	rpc_seal_put(old);
+}
+
+void nfs4_cb_conn_unsealed(struct nfs4_client *cl)
+{
+	pthread_mutex_lock(&cl->lock);
+	if (cl->callback && cl->callback->state == NFS4_CB_TRYING)
+		cl->callback->state = NFS4_CB_DOWN;
+	pthread_mutex_unlock(&cl->lock);
+}
+
+bool nfs4_cb_conn_wish(struct nfs4_client *cl, struct rpc_seal_wish *out)
+{
+	struct sockaddr_storage to = { 0 };
+	const struct nfs4_callback *cb;
+	bool needed;
+
+	pthread_mutex_lock(&cl->lock);
+	cb = callable(cl);
+	needed = cb && cb->me;
+	if (needed) {
+		out->from = rpc_principal_ref(cb->me);
+		out->to = rpc_principal_ref(cl->principal.name);
+		out->service = cb->service;
+		memcpy(&to, &cb->route.to, sizeof(cb->route.to));
+		rpc_address_host(&to, out->host);
+	}
+	pthread_mutex_unlock(&cl->lock);
+	return needed;
+}
+
+/* True if the context ends within two leases, so that a new one is made while the old one works. */
+static bool is_ending(const struct nfs4_client *cl, const struct nfs4_callback *cb)
+{
+	return cb->state == NFS4_CB_UP && cb->seal &&
+	       cb->seal->ops->seconds(cb->seal) < 2 * (uint64_t)cl->srv->cfg.lease_seconds;
 }
 
 bool nfs4_cb_conn_begin_probe(struct nfs4_client *cl)
@@ -195,7 +278,7 @@ bool nfs4_cb_conn_begin_probe(struct nfs4_client *cl)
 	pthread_mutex_lock(&cl->lock);
 	cb = cl->callback;
 	due = cb && (cb->state == NFS4_CB_UNTRIED ||
-		     (cb->state == NFS4_CB_DOWN &&
+		     ((cb->state == NFS4_CB_DOWN || is_ending(cl, cb)) &&
 		      now >= cb->tried + cl->srv->cfg.lease_seconds / RETRY_PART));
 	if (due) {
 		cb->state = NFS4_CB_TRYING;
@@ -219,13 +302,17 @@ bool nfs4_cb_conn_is_down(struct nfs4_client *cl)
 void nfs4_cb_conn_drop(struct nfs4_client *cl)
 {
 	struct rpc_backchannel *conn = NULL;
+	struct rpc_seal *seal = NULL;
 
 	pthread_mutex_lock(&cl->lock);
 	if (cl->callback) {
 		conn = cl->callback->conn;
 		cl->callback->conn = NULL;
+		seal = cl->callback->seal;
+		cl->callback->seal = NULL;
 		cl->callback->state = NFS4_CB_UNBOUND;
 	}
 	pthread_mutex_unlock(&cl->lock);
 	give_up(conn);
+	rpc_seal_put(seal);
 }

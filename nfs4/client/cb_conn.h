@@ -33,11 +33,16 @@ struct nfs4_callback_args {
 struct nfs4_callback {
 	uint32_t program, ident;
 	struct rpc_route route; /* unless state is NFS4_CB_UNBOUND */
+	/* Under Kerberos: the server's name that the client uses, a reference; else NULL. service is that of SETCLIENTID. */
+	const struct rpc_principal *me;
+	uint32_t service;
 	/* Under the client's lock once SETCLIENTID has stored it, as the members below. UNBOUND: the
 	 * client is not called. */
 	enum nfs4_cb_state state;
 	uint64_t tried;		      /* time of the last probe: nfs4_clients_now() */
 	struct rpc_backchannel *conn; /* a reference; NULL: none was made, or it failed */
+	/* Under Kerberos: a reference; NULL: no call can be made, but the one that brings a seal. */
+	struct rpc_seal *seal;
 };
 
 /* NULL: no memory. */
@@ -46,7 +51,7 @@ struct nfs4_callback *nfs4_callback_new(const struct nfs4_compound *c,
 /* Gives up its connection, too. The caller holds no lock. NULL is allowed. */
 void nfs4_callback_free(struct nfs4_callback *cb);
 /* Bytes that a client with a callback, and another one that waits for its confirmation, costs. */
-size_t nfs4_callback_cost(void);
+size_t nfs4_callback_cost(const struct nfs4_compound *c);
 
 /* The functions below take the client's lock. */
 
@@ -58,16 +63,24 @@ struct nfs4_cb_target {
 	struct rpc_backchannel *conn; /* a reference */
 	bool fresh;		      /* made by this call */
 	uint32_t program, ident;
+	struct rpc_seal *seal; /* a reference, or NULL */
 };
-/* Finds the connection for a call to cl, or makes one. 0; -ENOTCONN: the client cannot be called;
+/* Finds the connection for a call to cl, or makes one. seal: the call tries that one; NULL: it uses the path's own, if there is one. 0; -ENOTCONN: the client cannot be called;
  * other errors of rpc_dialer.dial. */
-int nfs4_cb_conn_get(struct nfs4_client *cl, struct nfs4_cb_target *out);
+int nfs4_cb_conn_get(struct nfs4_client *cl, struct rpc_seal *seal, struct nfs4_cb_target *out);
 
 /* A call over conn has ended (NULL: no connection could be made). UP: it was answered. DOWN: it was
  * not, and the connection is given up. UNTRIED: that is not known. Nothing if the path has another
  * connection by now. */
 void nfs4_cb_conn_is(struct nfs4_client *cl, const struct rpc_backchannel *conn,
 		     enum nfs4_cb_state state);
+/* A call over conn under that seal was answered: it protects those that follow. */
+void nfs4_cb_conn_seal(struct nfs4_client *cl, const struct rpc_backchannel *conn,
+		       struct rpc_seal *seal);
+/* The probe came to nothing before it had a connection, for want of a seal. */
+void nfs4_cb_conn_unsealed(struct nfs4_client *cl);
+/* Fills in a wish for a seal. False: the path needs none. The caller puts both names. */
+bool nfs4_cb_conn_wish(struct nfs4_client *cl, struct rpc_seal_wish *out);
 /* True if the path is to be probed now: the caller calls nfs4_cb_hooks.probe_client. */
 bool nfs4_cb_conn_begin_probe(struct nfs4_client *cl);
 /* True if the path has failed, or there is none; false while it is probed. */

@@ -28,6 +28,7 @@
 struct nfs4_cb;
 struct nfs4_client;
 struct nfs4_session;
+struct rpc_server;
 
 enum nfs4_cb_state { NFS4_CB_UNBOUND, NFS4_CB_UNTRIED, NFS4_CB_TRYING, NFS4_CB_UP, NFS4_CB_DOWN };
 
@@ -57,7 +58,7 @@ struct nfs4_cb_hooks {
 	/* Tries the path of s. Does not wait; the caller holds a reference and no lock. */
 	void (*probe)(struct nfs4_session *s);
 	/* The same for the connection to a minor version 0 client (nfs4/client/cb_conn.h). */
-	void (*probe_client)(struct nfs4_client *cl);
+	void (*probe_client)(struct nfs4_client *cl, const struct rpc_server *rpc);
 	/* Asks the client to use slots up to this one only. As for probe. */
 	void (*recall_slots)(struct nfs4_session *s, uint32_t highest);
 };

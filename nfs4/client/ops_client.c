@@ -41,7 +41,7 @@ static int run_renew(struct nfs4_compound *c, void *args)
 	if (status == NFS4_OK && has_delegations(cl) && nfs4_cb_conn_is_down(cl))
 		status = NFS4ERR_CB_PATH_DOWN;
 	if (nfs4_cb_conn_begin_probe(cl))
-		c->server->cb_hooks->probe_client(cl);
+		c->server->cb_hooks->probe_client(cl, c->req->server);
 	nfs4_client_put(cl);
 	return status;
 }

@@ -186,7 +186,7 @@ static int run_setclientid_confirm(struct nfs4_compound *c, void *args)
 		nfs4_client_log_confirmed(c, cl);
 	}
 	if (status == NFS4_OK && nfs4_cb_conn_begin_probe(cl))
-		c->server->cb_hooks->probe_client(cl);
+		c->server->cb_hooks->probe_client(cl, c->req->server);
 	nfs4_client_put(cl);
 	return status;
 }

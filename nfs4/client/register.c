@@ -25,7 +25,7 @@ struct nfs4_client *nfs4_client_new(struct nfs4_compound *c, const struct nfs4_c
 	struct nfs4_clients *all = c->server->clients;
 	const struct nfs4_holdings_hooks *hooks = c->server->holdings_hooks;
 	const size_t size = sizeof(struct nfs4_client) + hooks->size + init->ownerid_len;
-	const size_t cost = size + (init->sessions ? 0 : nfs4_callback_cost());
+	const size_t cost = size + (init->sessions ? 0 : nfs4_callback_cost(c));
 	struct sockaddr_in6 addr = { 0 };
 	char netid[NFS4_NETID_MAX];
 	struct nfs4_client *cl;

@@ -117,3 +117,23 @@ class Context:
 
 def word(n):
     return struct.pack(">I", n)
+
+
+class Acceptor(Context):
+    """An acceptor's context, by the keys of a keytab."""
+
+    def __init__(self, keytab):
+        self.ctx, self.cred, self.complete = ctypes.c_void_p(), ctypes.c_void_p(), False
+        minor = ctypes.c_uint32()
+        pair = Pair(b"keytab", keytab.encode())
+        store = Store(1, ctypes.pointer(pair))
+        _check("gss_acquire_cred_from", _lib().gss_acquire_cred_from(
+            ctypes.byref(minor), None, 0xffffffff, None, 2, ctypes.byref(store), ctypes.byref(self.cred), None, None), minor.value)
+
+    def step(self, token=b""):
+        minor, out, given = ctypes.c_uint32(), Buffer(), Buffer.of(token)
+        major = _check("gss_accept_sec_context", _lib().gss_accept_sec_context(
+            ctypes.byref(minor), ctypes.byref(self.ctx), self.cred, ctypes.byref(given), None, None, None, ctypes.byref(out), None, None,
+            None), minor.value)
+        self.complete = not major & CONTINUE_NEEDED
+        return out.take()
