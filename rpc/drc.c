@@ -24,11 +24,14 @@
 #define DRC_AGE_NS (DRC_AGE_SECONDS * 1000000000ull)
 /* old entries that a new one clears away: more than one, so that the number falls */
 #define DRC_EXPIRE_BATCH 4
+/* Marks a port of UDP, which is another's than that of TCP with the same number. */
+#define DATAGRAMS (1u << 16)
 
 /* Compared as bytes: no padding. */
 struct drc_key {
 	struct rpc_address addr;
-	uint32_t port; /* 0 where clients come from another port when they reconnect */
+	/* 0 where clients come from another port when they reconnect; DATAGRAMS besides. */
+	uint32_t port;
 	uint32_t xid, prog, vers, proc;
 	uint64_t args_len;
 	uint8_t sum[crypto_onetimeauth_BYTES];
@@ -173,6 +176,8 @@ static void make_key(const struct drc *drc, const struct rpc_request *req, struc
 	rpc_address_of(&req->conn->peer, &k->addr);
 	if (req->conn->ops->keeps_port)
 		k->port = rpc_address_port(&req->conn->peer);
+	if (req->conn->ops->datagrams)
+		k->port |= DATAGRAMS;
 	k->xid = req->call.xid;
 	k->prog = req->call.prog;
 	k->vers = req->call.vers;

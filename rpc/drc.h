@@ -2,7 +2,7 @@
 /*
  * Duplicate request cache. A retransmitted call of a procedure that must not run twice gets the
  * first call's reply. Key: client address, with the port where a client keeps it when it reconnects
- * (TCP), xid, program, version, procedure, length and keyed sum of all arguments. The caller's
+ * (TCP, UDP), whether it is a datagram, xid, program, version, procedure, length and keyed sum of all arguments. The caller's
  * identity is compared beside it, not the credential's bytes, which RPCSEC_GSS changes with each
  * transmission. A reply is kept for DRC_AGE_SECONDS at most. Memory is bounded by entries and by
  * bytes of stored replies; the oldest finished entries go first, entries in progress never.

@@ -76,6 +76,17 @@ static const struct rpc_conn_ops fake_rdma_ops = {
 	.destroy = op_destroy,
 };
 
+static const struct rpc_conn_ops fake_udp_ops = {
+	.netid = "udp",
+	.keeps_port = true,
+	.datagrams = true,
+	.reply = op_reply,
+	.drop = op_drop,
+	.too_long = op_too_long,
+	.garbage = op_garbage,
+	.destroy = op_destroy,
+};
+
 struct echo_args {
 	const uint8_t *data;
 	uint32_t len;
@@ -301,6 +312,12 @@ void fake_conn_rdma(struct fake_conn *c, unsigned id, uint8_t host, uint16_t por
 {
 	fake_conn_init(c, id, host, port);
 	c->base.ops = &fake_rdma_ops;
+}
+
+void fake_conn_udp(struct fake_conn *c, unsigned id, uint8_t host, uint16_t port)
+{
+	fake_conn_init(c, id, host, port);
+	c->base.ops = &fake_udp_ops;
 }
 
 void fake_call(struct xdr_out *x, uint32_t xid, uint32_t proc)

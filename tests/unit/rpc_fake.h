@@ -56,6 +56,8 @@ void fake_conn_init(struct fake_conn *c, unsigned id, uint8_t host, uint16_t por
 
 /* The same over RDMA, where clients that reconnect use another port. */
 void fake_conn_rdma(struct fake_conn *c, unsigned id, uint8_t host, uint16_t port);
+/* The same, over UDP. */
+void fake_conn_udp(struct fake_conn *c, unsigned id, uint8_t host, uint16_t port);
 
 /* Starts a call with an AUTH_SYS credential (uid 1000, gid 100, groups 4 and 24). */
 void fake_call(struct xdr_out *x, uint32_t xid, uint32_t proc);

@@ -124,6 +124,22 @@ Test(drc, another_address_or_over_tcp_another_port_is_another_client)
 	end();
 }
 
+Test(drc, a_port_of_udp_is_not_the_tcp_port_of_that_number)
+{
+	struct fake_conn udp, udp_again, udp_other;
+
+	make(64);
+	fake_conn_udp(&udp, 2, 1, 700);
+	fake_conn_udp(&udp_again, 3, 1, 700);
+	fake_conn_udp(&udp_other, 4, 1, 701);
+	cr_assert_eq(count(&conn, 1, 0), 1);
+	cr_assert_eq(count(&udp, 1, 0), 2);
+	cr_assert_eq(count(&udp_again, 1, 0), 2);
+	cr_assert_eq(count(&udp_other, 1, 0), 3);
+	cr_assert_eq(count(&conn, 1, 0), 1);
+	end();
+}
+
 Test(drc, a_reply_is_old_after_two_minutes)
 {
 	struct drc_stats s;
