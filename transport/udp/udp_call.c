@@ -59,8 +59,8 @@ static struct udp_conn *conn_new(struct udp_listener *l, const struct udp_datagr
 	atomic_init(&c->rpc.refs, 1);
 	c->from = l;
 	c->call_len = d->len;
-	c->stranger =
-		s->cfg.standing && s->cfg.standing(s->cfg.standing_ctx, &c->rpc) == RPC_STRANGER;
+	/* One that waits for a name service would else keep a place of an admitted host. */
+	c->stranger = s->cfg.standing && s->cfg.standing(s->cfg.standing_ctx, &c->rpc) < RPC_FORMER;
 	return c;
 }
 

@@ -30,7 +30,7 @@
 #define UDP_HEAD_SIZE                                                                              \
 	1024u /* bytes of a call that its request keeps; the rest gets a payload buffer */
 #define UDP_CALLS_MAX 256u    /* calls under way */
-#define UDP_STRANGERS_MAX 32u /* those of them whose hosts no export admits */
+#define UDP_STRANGERS_MAX 32u /* those of them whose hosts no export is known to admit */
 #define UDP_READY                                                                                  \
 	16u /* requests that are made at the start, so that the last memory is not needed */
 #define UDP_BATCH 32u /* datagrams that are read in one turn of the event loop */
@@ -75,7 +75,7 @@ struct udp_server {
 	pthread_mutex_t lock; /* protects the members below, and rpc_client.datagrams */
 	pthread_cond_t gone;
 	unsigned busy;	    /* calls under way */
-	unsigned strangers; /* those of them whose hosts no export admits */
+	unsigned strangers; /* those of them whose hosts no export is known to admit */
 	struct udp_req_list idle;
 	unsigned nidle;
 };
