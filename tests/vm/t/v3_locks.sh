@@ -23,18 +23,17 @@ for c in one two; do
 done
 wait_until 20 sh -c 'rpcinfo -p 127.0.0.1 | grep -q 100021'
 
-# Datagrams: programs at the ports that rpcbind tells, and MOUNT.
+# Datagrams: programs at the ports that rpcbind tells, and MOUNT. The client has another address of the server.
 by_udp() {
 	local p
 	for p in "100005 1" "100005 3" "100021 1" "100021 3" "100021 4" "100011 1" "100011 2"; do
-		# shellcheck disable=SC2086 # A program and its version.
-		on one rpcinfo -u "$ADDR" $p || die "program $p does not answer"
+		on one eval "rpcinfo -u \$ADDR $p" || die "program $p does not answer"
 	done
-	on one rpcinfo -u "$ADDR" 100003 3 && die "NFS is served over UDP without being asked for"
+	on one eval "rpcinfo -u \$ADDR 100003 3" && die "NFS is served over UDP without being asked for"
 	on one nfs_mount 3 "$PROTO" "/export/$FS" /mnt/udp mountproto=udp || die "no MOUNT over UDP"
 	on one ls /mnt/udp/locks3 || die "nothing is mounted"
 	on one umount /mnt/udp
-	on one showmount -e "$ADDR" | grep "/export/$FS" || die "no list of exports"
+	on one eval "showmount -e \$ADDR" | grep "/export/$FS" || die "no list of exports"
 }
 
 both() {
