@@ -389,6 +389,9 @@ static void limit_reply(struct rpc_request *req)
 void rpc_secure_end(struct rpc_request *req, enum rpc_secure_verdict verdict,
 		    enum rpc_auth_stat stat)
 {
+	/* A pending call may be another thread's by now. */
+	if (verdict == RPC_SECURE_PENDING)
+		return;
 	if (req->secured)
 		limit_reply(req);
 	switch (verdict) {
