@@ -199,7 +199,7 @@ def test_ration(t, d):
 
 
 def test_flood(t, d, fh):
-    """A flood from many ports of one host beside another."""
+    """A flood from many ports of one host beside another, whose datagrams may be lost in the full socket meanwhile."""
     call = r.call_message(r.NFS, 3, r.READ, r.read_args(fh, 0, DATA))
     crowd = [Datagrams(d.port, source=("127.0.0.4", 0)) for _ in range(200)]
     pid = os.fork()
@@ -214,15 +214,16 @@ def test_flood(t, d, fh):
         finally:
             os._exit(0)
     try:
-        with Datagrams(d.port, source=("127.0.0.2", 0)) as c, d.connect(source=("127.0.0.2", 0)) as s:
+        with d.connect(source=("127.0.0.2", 0)) as s:
             for i in range(50):
                 t.equal(f"over TCP, {i}", s.nfs(r.GETATTR, opaque(fh))["status"], r.OK)
-                t.equal(f"over UDP, {i}", c.nfs(r.GETATTR, opaque(fh))["status"], r.OK)
     finally:
         os.kill(pid, 9)
         os.waitpid(pid, 0)
         for c in crowd:
             c.close()
+    with Datagrams(d.port, source=("127.0.0.2", 0)) as c:
+        t.equal("over UDP afterwards", c.nfs(r.GETATTR, opaque(fh))["status"], r.OK)
 
 
 def test_addresses(t, d):
