@@ -22,7 +22,12 @@
 #define NFS_PROG 100003u
 #define MOUNT_PROG 100005u
 #define NLM_PROG 100021u
+#define NSM_PROG 100024u
 #define NLM_TEST 1u
+#define NLM_TEST_MSG 6u
+#define NLM_GRANTED_RES 15u
+#define NLM_SHARE 20u
+#define NLM_UNSHARE 21u
 #define NLM_FREE_ALL 23u
 #define NLM_DENIED 1u
 #define NLM_OPAQUE_MAX 1024u
@@ -255,17 +260,35 @@ static void mount_results_check(struct ss_in *in, uint32_t vers, uint32_t proc)
 		get_items(in, lists[proc]);
 }
 
-/* A cookie and a status; for TEST also the lock's holder. */
-static void nlm_results_check(struct ss_in *in, uint32_t proc)
+/* NULL, STAT, MON, UNMON, UNMON_ALL, SIMU_CRASH, NOTIFY. */
+static const char *const nsm_results[] = { "", "uu", "uu", "u", "u", "", "" };
+
+static bool nlm_has(uint32_t vers, uint32_t proc)
 {
-	if (proc == 0 || proc == NLM_FREE_ALL)
+	switch (vers) {
+	case 1:
+		return proc <= NLM_GRANTED_RES;
+	case 3:
+	case 4:
+		return proc <= NLM_GRANTED_RES || (proc >= NLM_SHARE && proc <= NLM_FREE_ALL);
+	default:
+		return false;
+	}
+}
+
+/* A cookie and a status; for TEST also the lock's holder, for SHARE and UNSHARE a number. Messages have no results. */
+static void nlm_results_check(struct ss_in *in, uint32_t vers, uint32_t proc)
+{
+	if (proc == 0 || proc == NLM_FREE_ALL || (proc >= NLM_TEST_MSG && proc <= NLM_GRANTED_RES))
 		return;
 	get_items(in, "O");
 	uint32_t stat = ss_get_u32(in);
 	if (stat > NLM_STAT_LAST)
 		ss_wrong(in, "an unknown nlm4_stat");
 	if (proc == NLM_TEST && stat == NLM_DENIED)
-		get_items(in, "buOUU");
+		get_items(in, vers == 4 ? "buOUU" : "buOuu");
+	if (proc == NLM_SHARE || proc == NLM_UNSHARE)
+		get_items(in, "u");
 }
 
 /* Only the owner may set an ACL, and everybody sees it. */
@@ -307,8 +330,11 @@ static void results_check(struct ss_in *in, const struct ss_call *call)
 		nfs3_results_check(in, call->proc);
 	else if (call->prog == MOUNT_PROG && call->vers >= 1 && call->vers <= 3 && call->proc <= 7)
 		mount_results_check(in, call->vers, call->proc);
-	else if (call->prog == NLM_PROG && call->vers == 4 && call->proc <= NLM_FREE_ALL)
-		nlm_results_check(in, call->proc);
+	else if (call->prog == NLM_PROG && nlm_has(call->vers, call->proc))
+		nlm_results_check(in, call->vers, call->proc);
+	else if (call->prog == NSM_PROG && call->vers == 1 &&
+		 call->proc < rn_array_size(nsm_results))
+		get_items(in, nsm_results[call->proc]);
 	else if (call->prog == NFSACL_PROG && call->vers == 3 && call->proc <= NFSACL_SETACL)
 		nfsacl_results_check(in, call->proc);
 	else if (call->prog == RQUOTA_PROG && call->vers >= 1 && call->vers <= 2 &&

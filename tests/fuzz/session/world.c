@@ -30,9 +30,9 @@
 
 #define SESSIONS_PER_SERVER 2000
 #define SESSIONS_PER_CHECK 64
-/* Little memory, so that calls wait for it: 64 requests and their heads are made at the start, and
- * an eighth is for state of NFSv4 clients. A record in many fragments must still fit. */
-#define MEMORY (46u << 20)
+/* Little memory, so that calls wait for it: 80 requests and their heads are made at the start, and
+ * an eighth is for state of NFSv4 clients. A record in many fragments must still fit, and a slab for data. */
+#define MEMORY (50u << 20)
 #define A_DAY 86400u
 #define LEASE 10u /* seconds: also the time for which a file is not delegated after a recall */
 #define FILE_SIZE_LIMIT (64u << 20)
