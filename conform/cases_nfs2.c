@@ -216,7 +216,7 @@ static void acl_handle(struct cf_test *t)
 	handle_by_chunk(t, PROG_NFSACL, (uint32_t)t->arg, 1);
 }
 
-/* What follows the name in the arguments. */
+/* The arguments behind the name. */
 static void put_rest(struct cf_call *c, uint32_t proc, const struct cf2_fh *dir)
 {
 	if (proc == CF2_RENAME) {

@@ -86,7 +86,7 @@ struct set_view *export_set_view_new(struct export_set *set);
 /* The view of the set in force. */
 struct set_view *export_set_view_get(struct exports *ex);
 void export_set_view_put(struct set_view *view);
-/* What administrators see of it. */
+/* The set as administrators see it. */
 struct exports_now export_set_now_of(struct set_view *view);
 
 /* Builds a set. *out is there after errors, too, but for -ENOMEM. */

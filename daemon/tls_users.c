@@ -118,7 +118,7 @@ static const struct cfg_tls_user *find(const struct tls_users *u, const struct r
 	return (uint32_t)found ? &u->map->lines[(uint32_t)found - 1] : NULL;
 }
 
-/* As idmap_user, with the lock. */
+/* The same as idmap_user, under the lock. */
 static int ask(struct tls_users *u, const struct cfg_tls_user *line, const struct sockaddr *peer,
 	       struct rpc_cred *to)
 {

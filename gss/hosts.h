@@ -28,7 +28,7 @@ struct gss_host {
 struct gss_hosts {
 	LIST_HEAD(, gss_host) buckets[GSS_HOST_BUCKETS];
 	uint8_t key[crypto_shorthash_KEYBYTES];
-	/* Those with established contexts: a binary heap, the one with most first. */
+	/* Hosts with established contexts: a binary heap, the one with most first. */
 	struct gss_host **heap;
 	unsigned n;
 };

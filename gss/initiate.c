@@ -22,7 +22,7 @@ struct initiated {
 	struct gss_context *context;	/* a reference */
 	const struct rpc_principal *to; /* a reference */
 	uint32_t service;
-	/* Of the exchange. Only one call may be under way until it is over. */
+	/* State of the exchange. Only one call may be under way until it is over. */
 	uint8_t *token;
 	uint32_t token_len;
 	uint8_t verf[GSS_MECH_MIC_MAX];

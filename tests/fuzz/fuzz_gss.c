@@ -676,7 +676,7 @@ static void run_continue(const uint8_t *p, struct slot *s)
 		memcpy(copy, junk, sizeof(junk));
 		token = (gss_buffer_desc){ sizeof(copy), copy };
 	}
-	/* Of another procedure, it is no CONTINUE_INIT. */
+	/* A call of another procedure is no CONTINUE_INIT. */
 	if (!establish(p, s, PROC_CONTINUE, &token, &spoilt) || p[4] % SPOILS == SPOIL_GSS_PROC)
 		return;
 	if (!s->half)

@@ -29,7 +29,7 @@ struct udp_config {
 	struct rn_payload_pool *pool;
 	struct rn_budget *budget;
 	const struct rn_logger *log;
-	/* As in struct tcp_config. */
+	/* The same functions as in struct tcp_config. */
 	size_t (*bulk_offset)(const uint8_t *head, size_t len);
 	enum rpc_standing (*standing)(void *ctx, struct rpc_conn *conn);
 	void *standing_ctx;
