@@ -193,9 +193,14 @@ static uint64_t key_hash(const struct drc *drc, const struct drc_key *k)
 	return h;
 }
 
-static struct drc_shard *shard_of(struct drc *drc, uint64_t hash)
+/* Datagrams have a shard of their own, as anybody can send them in another's name: they evict no other calls. */
+static struct drc_shard *shard_of(struct drc *drc, const struct drc_key *k, uint64_t hash)
 {
-	return &drc->shards[(hash >> 56) & (drc->nshards - 1)];
+	const unsigned last = drc->nshards - 1;
+
+	if (last == 0 || k->port & DATAGRAMS)
+		return &drc->shards[last];
+	return &drc->shards[(hash >> 56) % last];
 }
 
 /* Under the shard's lock; the entry is out of the list of finished ones. */
@@ -331,7 +336,7 @@ enum drc_verdict drc_lookup(struct drc *drc, struct rpc_request *req,
 	make_key(drc, req, &k);
 	const uint64_t hash = key_hash(drc, &k);
 	const uint64_t now = drc->now();
-	struct drc_shard *s = shard_of(drc, hash);
+	struct drc_shard *s = shard_of(drc, &k, hash);
 	struct entry_list *bucket = &s->buckets[hash & s->bucket_mask];
 	pthread_mutex_lock(&s->lock);
 	struct drc_entry *e = find(s, bucket, &k, &req->call.cred, now);

@@ -102,6 +102,9 @@ static void send_result(struct rpc_request *req, const struct nlm_result *r)
 	struct nsm_callee to;
 	struct xdr_out x;
 
+	/* Nothing is sent to a host that somebody else may have named, unless an export admits it. */
+	if (req->conn->ops->datagrams && req->standing < RPC_FORMER)
+		return;
 	xdr_out_init(&x, args, sizeof(args));
 	put(&x, req->call.vers, r);
 	nlm_callee(req->conn, req->call.vers,
