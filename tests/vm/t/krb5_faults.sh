@@ -39,26 +39,18 @@ long_copy() {
 	umount $M
 }
 
-# Writes to one open file for 50 seconds with a ticket for 40; a new one comes long before that. Linux' client compares the
-# end of the ticket with the clock, and that of its context with ticks, of which an emulated machine loses some: for the
-# seconds between the two NFSv3's writes fail with "Key has expired", and are tried again here.
+# Writes for 50 seconds with a ticket for 40; a new one comes long before that, so nothing fails. Linux' client compares the
+# end of the ticket with the clock, and that of its context with ticks, of which an emulated machine loses some: between
+# the two NFSv3's writes fail for seconds. With NFSv4 the data wait under a delegation.
 renewed() {
+	[ "$VERS" != 3 ] || { echo "this machine's ticks and its clock differ, and the client's writes fail meanwhile"; exit 77; }
 	krb_login alice 40s
 	m krb5p
-	krb_as alice sh -c "exec 3>$M/krb/renewed
-		for i in \$(seq 100); do
-			n=0
-			until /bin/echo \$i >&3; do
-				n=\$((n + 1))
-				[ \$n -lt 60 ] || exit 1
-				sleep 0.5
-			done
-			sleep 0.5
-		done" &
+	krb_as alice sh -c "for i in \$(seq 100); do echo \$i || exit 1; sleep 0.5; done >$M/krb/renewed" &
 	sleep 8
 	krb_login alice 1h
 	wait $!
-	same "lines" 100 "$(sort -u $E/krb/renewed | wc -l)"
+	same "lines" 100 "$(wc -l <$E/krb/renewed)"
 	umount $M
 }
 
