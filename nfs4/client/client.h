@@ -82,6 +82,7 @@ struct nfs4_origin {
 	_Atomic uint32_t next;
 	_Atomic uint64_t last_conn; /* last connection whose address is known to be in address[] */
 	bool reserved;		    /* true if it registered from a privileged port */
+	uint8_t protection; /* enum rpc_protection of the connection that it registered over */
 	/* Under the table's lock: number of wrong verifiers from other addresses and the time of
 	 * the first; time when another address first asked for this owner string. */
 	uint32_t guesses;

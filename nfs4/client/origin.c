@@ -81,6 +81,7 @@ void nfs4_origin_init(struct nfs4_client *cl, const struct nfs4_compound *c)
 	atomic_init(&cl->origin.address[0], address_of(c));
 	atomic_init(&cl->origin.last_conn, c->req->conn->id);
 	cl->origin.reserved = port_is_reserved(c);
+	cl->origin.protection = (uint8_t)rpc_conn_protection(c->req->conn);
 }
 
 /* The uid, or a hash of the name in its place. Who wants the same hash needs a principal of the realm with
@@ -142,6 +143,9 @@ bool nfs4_origin_is(struct nfs4_client *cl, const struct nfs4_compound *c)
 {
 	/* An unprivileged process on the client's machine does not act for its kernel. */
 	if (cl->origin.reserved && !port_is_reserved(c))
+		return false;
+	/* TLS is for networks on which anybody can send from the client's address. */
+	if (rpc_conn_protection(c->req->conn) < cl->origin.protection)
 		return false;
 	return is_known(cl, address_of(c));
 }
