@@ -14,8 +14,6 @@
 #include "rpc/address.h"
 #include "rpc/worker.h"
 
-/* Longer arguments are not unwrapped on an event thread, which others wait for. */
-#define PROMPT_MOST 16384u
 /* From the xid to the end of the longest credential: RFC 5531 section 9. */
 #define SIGNED_MOST (8u * 4u + RPC_AUTH_BYTES_MAX)
 
@@ -160,76 +158,119 @@ static bool take_integrity(struct rpc_request *req, const struct gss_call *c)
 	return true;
 }
 
-/* The encrypted body, in one piece. *own: the buffer that it was copied to, or NULL if it lies in one. */
-static enum rpc_secure_verdict gather(struct rpc_request *req, struct gss_mech_piece *token,
-				      struct rn_payload **own)
-{
+/* The encrypted body of a call. */
+struct token {
 	struct gss_mech_piece piece[GSS_MECH_PIECES];
+	unsigned n;
+	size_t at, len;		/* in the message, if it was not copied */
+	struct rn_payload *own; /* the copy, in one piece; or NULL */
+};
+
+/* True if the token can be decrypted where it lies, and its data are in no more pieces than a procedure takes. */
+static bool stays(const struct rpc_request *req, const struct token *t)
+{
+	uint8_t start[GSS_MECH_START];
+	struct xdr_in in = req->in;
+
+	if (t->n == 1)
+		return true;
+	if (t->n > XDR_BULK_PIECES || t->len < sizeof(start))
+		return false;
+	xdr_get_fixed(&in, start, sizeof(start));
+	return !in.err && gss_mech_is_straight(start);
+}
+
+/* Finds the encrypted body, and copies it to one piece if it must be. */
+static enum rpc_secure_verdict find_token(struct rpc_request *req, struct token *t)
+{
 	const uint32_t len = xdr_get_u32(&req->in);
 	uint8_t *to;
-	unsigned n;
 
-	*own = NULL;
+	t->own = NULL;
+	t->at = xdr_in_pos(&req->in);
+	t->len = len;
 	if (req->in.err || len == 0 || len > req->in.left ||
-	    !pieces_of(req, xdr_in_pos(&req->in), len, piece, &n))
+	    !pieces_of(req, t->at, len, t->piece, &t->n))
 		return RPC_SECURE_GARBAGE;
-	*token = piece[0];
-	if (n == 1)
+	if (stays(req, t))
 		return RPC_SECURE_CALL;
 	if (len > RN_PAYLOAD_MAX)
 		return RPC_SECURE_GARBAGE;
-	*own = rn_payload_get_for(req->server->pool, len, rpc_request_account(req));
-	if (!*own)
+	t->own = rn_payload_get_for(req->server->pool, len, rpc_request_account(req));
+	if (!t->own)
 		return RPC_SECURE_AGAIN;
-	*token = (struct gss_mech_piece){ (*own)->data, len };
-	to = (*own)->data;
-	for (unsigned i = 0; i < n; i++) {
-		memcpy(to, piece[i].base, piece[i].len);
-		to += piece[i].len;
+	to = t->own->data;
+	for (unsigned i = 0; i < t->n; i++) {
+		memcpy(to, t->piece[i].base, t->piece[i].len);
+		to += t->piece[i].len;
 	}
+	t->piece[0] = (struct gss_mech_piece){ t->own->data, len };
+	t->n = 1;
 	return RPC_SECURE_CALL;
 }
 
-/* Makes `plain` the whole message. Takes over `own`; else the plain text lies in the segments' own memory. */
-static void replace_call(struct rpc_request *req, const struct gss_mech_piece *plain,
-			 struct rn_payload *own)
+/* Leaves so many bytes of the message, from `at` on. */
+static void narrow(struct rpc_request *req, size_t at, size_t len)
 {
-	if (own)
-		rpc_request_forget_call(req);
 	for (unsigned i = 0; i < req->nseg; i++) {
 		struct rpc_seg *s = &req->seg[i];
-		const bool here = plain->base >= s->base && plain->base < s->base + s->len;
+		const size_t skip = rn_min(at, s->len), some = rn_min(s->len - skip, len);
 
-		s->base = here ? plain->base : s->base;
-		s->len = here ? (uint32_t)plain->len : 0;
+		at -= skip;
+		len -= some;
+		s->base += skip;
+		s->len = (uint32_t)some;
 	}
-	if (own) {
-		req->seg[0] = (struct rpc_seg){ .base = plain->base,
-						.len = (uint32_t)plain->len,
-						.payload = own };
-		req->nseg = 1;
-	}
-	req->secured->args_at = 4; /* behind the sequence number */
 }
 
-/* rpc_gss_priv_data (section 5.3.2.3), whose token is that piece. */
-static bool take_privacy(struct rpc_request *req, const struct gss_call *c,
-			 const struct gss_mech_piece *token, struct rn_payload *own)
+/* Makes the copy's plain text the whole message, or leaves that of the segments. */
+static void take_plain(struct rpc_request *req, const struct token *t,
+		       const struct gss_mech_piece *plain)
+{
+	if (!t->own) {
+		narrow(req, t->at + (size_t)(plain->base - t->piece[0].base), plain->len);
+		return;
+	}
+	rpc_request_forget_call(req);
+	req->seg[0] = (struct rpc_seg){ .base = plain->base,
+					.len = (uint32_t)plain->len,
+					.payload = t->own };
+	req->nseg = 1;
+}
+
+/* Decrypts the body, and leaves its plain text as the message. */
+static bool unwrap(struct rpc_request *req, struct gss_mech_ctx *mech, const struct token *t)
+{
+	struct gss_mech_piece plain;
+	size_t before, behind;
+
+	if (t->n == 1) {
+		if (!gss_mech_unwrap(mech, t->piece[0].base, t->piece[0].len, &plain)) {
+			rn_payload_put(t->own);
+			return false;
+		}
+		take_plain(req, t, &plain);
+		return true;
+	}
+	if (!gss_mech_unwrap_pieces(mech, t->piece, t->n, &before, &behind))
+		return false;
+	narrow(req, t->at + before, t->len - before - behind);
+	return true;
+}
+
+/* rpc_gss_priv_data (section 5.3.2.3). */
+static bool take_privacy(struct rpc_request *req, const struct gss_call *c, const struct token *t)
 {
 	struct gss_mech_ctx *mech = gss_copies_take(&c->context->copies);
-	struct gss_mech_piece plain;
-	uint32_t seq;
-	bool right;
+	const bool right = unwrap(req, mech, t);
+	struct xdr_in in;
 
-	right = gss_mech_unwrap(mech, token->base, token->len, &plain);
 	gss_copies_give(&c->context->copies, mech);
-	if (!right || plain.len < 4) {
-		rn_payload_put(own);
+	if (!right)
 		return false;
-	}
-	memcpy(&seq, plain.base, 4);
-	replace_call(req, &plain, own);
-	return ntohl(seq) == c->seq;
+	req->secured->args_at = 4; /* behind the sequence number */
+	xdr_in_init(&in, req->seg, req->nseg, NULL);
+	return xdr_get_u32(&in) == c->seq && !in.err;
 }
 
 static bool has_placed(const struct rpc_request *req)
@@ -244,8 +285,7 @@ static bool has_placed(const struct rpc_request *req)
 static enum rpc_secure_verdict take_data(struct gss *g, struct rpc_request *req, struct gss_call *c,
 					 const struct gss_cred *cred)
 {
-	struct gss_mech_piece token = { 0 };
-	struct rn_payload *own = NULL;
+	struct token token = { .own = NULL };
 	enum rpc_secure_verdict v = RPC_SECURE_CALL;
 	bool right = true;
 
@@ -253,19 +293,19 @@ static enum rpc_secure_verdict take_data(struct gss *g, struct rpc_request *req,
 	if (cred->service != GSS_NONE && has_placed(req))
 		v = RPC_SECURE_GARBAGE;
 	else if (cred->service == GSS_PRIVACY)
-		v = gather(req, &token, &own);
+		v = find_token(req, &token);
 	if (v == RPC_SECURE_AGAIN)
 		return v;
 	if (!take_number(c->context, cred->seq)) {
 		gss_count(&g->replays);
-		rn_payload_put(own);
+		rn_payload_put(token.own);
 		return RPC_SECURE_DROP;
 	}
 	req->secured = &c->base;
 	set_identity(req, c, cred->service);
 	c->base.args_at = xdr_in_pos(&req->in);
 	if (v == RPC_SECURE_CALL && cred->service == GSS_PRIVACY)
-		right = take_privacy(req, c, &token, own);
+		right = take_privacy(req, c, &token);
 	else if (v == RPC_SECURE_CALL && cred->service == GSS_INTEGRITY)
 		right = take_integrity(req, c);
 	if (right && v == RPC_SECURE_CALL)
@@ -350,7 +390,7 @@ enum rpc_secure_verdict gss_accept_call(void *ctx, struct rpc_request *req,
 							      : RPC_SECURE_REFUSE;
 	if (req->call.verf_flavor != RPC_RPCSEC_GSS)
 		return RPC_SECURE_REFUSE;
-	if (rpc_is_prompt(req) && cred.service != GSS_NONE && req->in.left > PROMPT_MOST)
+	if (rpc_is_prompt(req) && cred.service != GSS_NONE && req->in.left > RPC_SECURE_PROMPT_MOST)
 		return RPC_SECURE_MOVE;
 	x = gss_contexts_find(g->contexts, cred.handle, cred.handle_len);
 	if (!x || !x->established) {

@@ -77,14 +77,27 @@ bool gss_mech_verify(struct gss_mech_ctx *ctx, const struct gss_mech_piece *piec
 /* Bytes of the MIC; 0: the library failed. */
 uint32_t gss_mech_sign(struct gss_mech_ctx *ctx, const uint8_t *msg, size_t len,
 		       uint8_t mic[GSS_MECH_MIC_MAX]);
+/* The same of a message in at most GSS_MECH_PIECES pieces. */
+uint32_t gss_mech_sign_pieces(struct gss_mech_ctx *ctx, const struct gss_mech_piece *piece,
+			      unsigned n, uint8_t mic[GSS_MECH_MIC_MAX]);
 
 /* Decrypts a token in place. True: the message is in out; false: it is not genuine, or not encrypted. */
 bool gss_mech_unwrap(struct gss_mech_ctx *ctx, uint8_t *token, size_t len,
 		     struct gss_mech_piece *out);
+#define GSS_MECH_START 16u
+/* True if a token with those first bytes can be decrypted in pieces: its parts stand in their order (RFC 4121 section
+ * 4.2.5), as libgssapi_krb5 and Linux send it. */
+bool gss_mech_is_straight(const uint8_t start[GSS_MECH_START]);
+/*
+ * Decrypts such a token in place, which lies in at most GSS_MECH_PIECES pieces. True: the message lies between the first
+ * *before and the last *behind bytes.
+ */
+bool gss_mech_unwrap_pieces(struct gss_mech_ctx *ctx, const struct gss_mech_piece *piece,
+			    unsigned n, size_t *before, size_t *behind);
 /* Sizes of what stands before and behind an encrypted message of that length. False: the library failed. */
 bool gss_mech_wrap_sizes(struct gss_mech_ctx *ctx, size_t len, size_t *before, size_t *behind);
-/* Encrypts len bytes in place, with the sizes that gss_mech_wrap_sizes has told around them. */
-bool gss_mech_wrap(struct gss_mech_ctx *ctx, uint8_t *msg, size_t len, size_t before,
-		   size_t behind);
+/* Encrypts a message in place. The first of the pieces is the room before it, the last the room behind it, with the sizes that
+ * gss_mech_wrap_sizes has told. At most GSS_MECH_PIECES. */
+bool gss_mech_wrap(struct gss_mech_ctx *ctx, const struct gss_mech_piece *piece, unsigned n);
 
 #endif

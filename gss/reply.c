@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * From an answer in plain text to one with a verifier, and wrapped results (RFC 2203 section 5.3.3.2). Answers that
- * are kept for a retransmission are plain, so the retransmission's own sequence number is signed.
+ * From an answer in plain text to one with a verifier, and wrapped results (RFC 2203 section 5.3.3.2), which stay in the
+ * buffers that they are in: the head's has room for what is added. Answers that are kept for a retransmission are
+ * plain, so the retransmission's own sequence number is signed.
  */
 #include "gss/gss_private.h"
 
@@ -81,166 +82,168 @@ static void put_verifier(struct rpc_request *req, const struct mic *m)
 		out->bulk[i].at += by;
 }
 
-/*
- * A reply that is being wrapped, as one piece: in the head's own buffer, if that holds all of it, or in a
- * temporary one, whose content then goes back to where the plain text was. So wrapping waits for no memory
- * that other replies hold.
- */
-struct wrapping {
-	uint8_t *reply;
-	bool temporary;
-	uint8_t *body; /* the sequence number, and the results behind it */
-	size_t body_len;
-	size_t end; /* bytes of the reply */
-};
-
-static void wrapping_free(struct wrapping *w)
+static void lengthen(struct xdr_out *out, size_t by)
 {
-	if (w->temporary)
-		free(w->reply);
+	out->used += by;
+	out->size += by;
 }
 
-/* Lays out the reply: head, length word, a gap of `before` bytes, body, room for `behind`. The head's buffer has
- * that room beside its own content: rpc_reply_head_size(). */
-static bool lay_out(struct rpc_request *req, const struct mic *m, size_t before, size_t behind,
-		    struct wrapping *w)
+/*
+ * Moves the results on by so many bytes within the head. The last octets of an item that does not end with a word go to
+ * the head, with their pad, since the pad is wrapped as well. The buffer has room: rpc_reply_head_size().
+ */
+static void move_results(struct xdr_out *out, size_t by)
+{
+	size_t end = out->used, shift = by;
+
+	for (unsigned i = 0; i < out->nbulks; i++)
+		shift += out->bulk[i].len % 4 ? 4 : 0;
+	lengthen(out, shift);
+	for (unsigned i = out->nbulks; i-- > 0;) {
+		struct xdr_out_bulk *b = &out->bulk[i];
+		const uint32_t rest = b->len % 4;
+
+		memmove(out->base + b->at + shift, out->base + b->at, end - b->at);
+		end = b->at;
+		shift -= rest ? 4 : 0;
+		b->at += shift;
+		if (!rest)
+			continue;
+		b->len -= rest;
+		memset(out->base + b->at, 0, 4);
+		memcpy(out->base + b->at, b->payload->data + b->off + b->len, rest);
+	}
+	memmove(out->base + RESULTS_AT + by, out->base + RESULTS_AT, end - RESULTS_AT);
+}
+
+enum { PIECES = 2 * XDR_BULKS_MAX + 1 };
+_Static_assert(PIECES + 2 <= GSS_MECH_PIECES, "a reply in its pieces can be wrapped");
+
+static void add_piece(struct gss_mech_piece *piece, unsigned *n, uint8_t *base, size_t len)
+{
+	if (len > 0)
+		piece[(*n)++] = (struct gss_mech_piece){ base, len };
+}
+
+/* The reply from body_at on, in at most PIECES pieces. Returns their number. */
+static unsigned pieces_of(const struct xdr_out *out, size_t body_at, struct gss_mech_piece *piece)
+{
+	size_t done = body_at;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < out->nbulks; i++) {
+		const struct xdr_out_bulk *b = &out->bulk[i];
+
+		add_piece(piece, &n, out->base + done, b->at - done);
+		done = b->at;
+		if (b->len > 0)
+			add_piece(piece, &n, b->payload->data + b->off, b->len);
+	}
+	add_piece(piece, &n, out->base + done, out->used - done);
+	return n;
+}
+
+/* Begins wrapped results: head, length word, `before` bytes, the number, the results. Returns where the number is. */
+static size_t begin_wrapped(struct rpc_request *req, const struct gss_call *c, const struct mic *m,
+			    size_t before)
 {
 	struct xdr_out *out = &req->out;
-	const size_t results = xdr_out_total(out) - RESULTS_AT;
 	const size_t body_at = head_size(m) + 4 + before;
-	uint8_t first[FLAVOR_AT];
 
-	w->temporary = out->nbulks > 0;
-	w->reply = w->temporary ? malloc(body_at + 4 + results + behind) : out->base;
-	if (!w->reply)
-		return false;
-	w->body = w->reply + body_at;
-	w->body_len = 4 + results;
-	memcpy(first, out->base, sizeof(first));
-	/* The copy's own head lies before the results, and is overwritten: body_at is larger than it. */
-	if (w->temporary)
-		xdr_out_copy(out, w->body + 4 - RESULTS_AT);
-	else
-		memmove(w->body + 4, out->base + RESULTS_AT, results);
-	memcpy(w->reply, first, sizeof(first));
-	put_head(w->reply, m, RPC_SUCCESS);
-	put_word(w->body, ((const struct gss_call *)(const void *)req->secured)->seq);
-	return true;
+	move_results(out, body_at + 4 - RESULTS_AT);
+	put_head(out->base, m, RPC_SUCCESS);
+	put_word(out->base + body_at, c->seq);
+	return body_at;
 }
 
-/* Bulk items get as many octets as they had, so that each fills its buffer, in whole words; the head gets the rest. */
-static void scatter(struct xdr_out *out, const struct wrapping *w)
-{
-	size_t at = 0, head = 0, n;
-
-	for (unsigned i = 0; i < out->nbulks; i++) {
-		struct xdr_out_bulk *bulk = &out->bulk[i];
-
-		n = bulk->at - head;
-		memcpy(out->base + head, w->reply + at, n);
-		head += n;
-		at += n;
-		bulk->len &= ~3u;
-		if (bulk->len > 0)
-			memcpy(bulk->payload->data + bulk->off, w->reply + at, bulk->len);
-		at += bulk->len;
-	}
-	memcpy(out->base + head, w->reply + at, w->end - at);
-	out->used = head + w->end - at;
-}
-
-/* False: a bulk item's buffer is somebody else's too, or in a pipe. */
-static bool may_scatter(const struct xdr_out *out)
+static bool in_memory(const struct xdr_out *out)
 {
 	for (unsigned i = 0; i < out->nbulks; i++) {
-		const struct rn_payload *p = out->bulk[i].payload;
-
-		if (out->bulk[i].pipe ||
-		    (p && atomic_load_explicit(&p->refs, memory_order_acquire) > 1))
+		if (out->bulk[i].pipe)
 			return false;
 	}
 	return true;
 }
 
-/* Makes a copy of the reply the reply, where its parts may not be overwritten. */
-static bool replace(struct rpc_request *req, const struct wrapping *w)
+/* Copies items that somebody else uses too, as they will be overwritten. False: there is no memory. */
+static bool own_items(struct rpc_request *req)
 {
-	struct xdr_out *out = &req->out;
-	struct rn_payload *p =
-		w->end > RN_PAYLOAD_MAX ? NULL : rn_payload_get(req->server->pool, w->end);
+	for (unsigned i = 0; i < req->out.nbulks; i++) {
+		struct xdr_out_bulk *b = &req->out.bulk[i];
+		struct rn_payload *p;
 
-	if (!p)
-		return false;
-	memcpy(p->data, w->reply, w->end);
-	xdr_out_release(out);
-	rn_payload_put(req->long_head);
-	req->long_head = p;
-	xdr_out_init(out, p->data, p->size);
-	out->used = w->end;
+		if (!b->payload ||
+		    atomic_load_explicit(&b->payload->refs, memory_order_acquire) == 1)
+			continue;
+		p = rn_payload_get_for(req->server->pool, b->len, rpc_request_account(req));
+		if (!p)
+			return false;
+		memcpy(p->data, b->payload->data + b->off, b->len);
+		rn_payload_put(b->payload);
+		b->payload = p;
+		b->off = 0;
+	}
 	return true;
-}
-
-static bool put_back(struct rpc_request *req, struct wrapping *w)
-{
-	bool ok = true;
-
-	if (!w->temporary)
-		req->out.used = w->end;
-	else if (may_scatter(&req->out))
-		scatter(&req->out, w);
-	else
-		ok = replace(req, w);
-	wrapping_free(w);
-	return ok;
 }
 
 static bool wrap_integrity(struct rpc_request *req, const struct gss_call *c, const struct mic *m)
 {
-	const size_t behind = 4 + padded(c->context->mic_len);
-	struct wrapping w;
-	struct mic mine;
+	struct gss_mech_piece piece[PIECES];
+	struct xdr_out *out = &req->out;
+	struct gss_mech_ctx *mech;
+	struct mic mine = { 0 };
+	size_t body_at, len;
 	uint8_t *p;
 
-	if (!lay_out(req, m, 0, behind, &w))
+	if (!in_memory(out))
 		return false;
-	sign(c->context, w.body, w.body_len, &mine);
-	if (mine.len == 0 || mine.len > c->context->mic_len) {
-		wrapping_free(&w);
+	len = 4 + xdr_out_total(out) - RESULTS_AT;
+	body_at = begin_wrapped(req, c, m, 0);
+	put_word(out->base + body_at - 4, (uint32_t)len);
+	mech = gss_copies_take(&c->context->copies);
+	mine.len = gss_mech_sign_pieces(mech, piece, pieces_of(out, body_at, piece), mine.bytes);
+	gss_copies_give(&c->context->copies, mech);
+	if (mine.len == 0 || mine.len > c->context->mic_len)
 		return false;
-	}
-	put_word(w.body - 4, (uint32_t)w.body_len);
-	p = w.body + w.body_len;
+	p = out->base + out->used;
 	put_word(p, mine.len);
-	memcpy(p + 4, mine.bytes, padded(mine.len));
-	w.end = (size_t)(p - w.reply) + 4 + padded(mine.len);
-	return put_back(req, &w);
+	memset(p + 4, 0, padded(mine.len));
+	memcpy(p + 4, mine.bytes, mine.len);
+	lengthen(out, 4 + padded(mine.len));
+	return true;
 }
 
 static bool wrap_privacy(struct rpc_request *req, const struct gss_call *c, const struct mic *m)
 {
 	struct gss_context *x = c->context;
-	const size_t len = 4 + xdr_out_total(&req->out) - RESULTS_AT;
-	struct gss_mech_ctx *mech = gss_copies_take(&x->copies);
-	size_t before, behind, token;
-	struct wrapping w;
+	struct gss_mech_piece piece[PIECES + 2];
+	struct xdr_out *out = &req->out;
+	struct gss_mech_ctx *mech;
+	size_t before, behind, body_at, len;
+	unsigned n;
 	bool ok;
 
-	ok = gss_mech_wrap_sizes(mech, len, &before, &behind);
-	if (!ok || before + behind > x->wrap_len || !lay_out(req, m, before, behind + 3, &w)) {
-		gss_copies_give(&x->copies, mech);
+	if (!in_memory(out) || !own_items(req))
 		return false;
+	len = 4 + xdr_out_total(out) - RESULTS_AT;
+	mech = gss_copies_take(&x->copies);
+	ok = gss_mech_wrap_sizes(mech, len, &before, &behind) && before + behind <= x->wrap_len;
+	if (ok) {
+		body_at = begin_wrapped(req, c, m, before);
+		put_word(out->base + body_at - before - 4, (uint32_t)(before + len + behind));
+		piece[0] = (struct gss_mech_piece){ out->base + body_at - before, before };
+		n = 1 + pieces_of(out, body_at, piece + 1);
+		piece[n++] = (struct gss_mech_piece){ out->base + out->used, behind };
+		ok = gss_mech_wrap(mech, piece, n);
 	}
-	ok = gss_mech_wrap(mech, w.body, w.body_len, before, behind);
 	gss_copies_give(&x->copies, mech);
-	if (!ok) {
-		wrapping_free(&w);
+	if (!ok)
 		return false;
-	}
-	token = before + w.body_len + behind;
-	put_word(w.body - before - 4, (uint32_t)token);
-	memset(w.body + w.body_len + behind, 0, rn_xdr_pad((uint32_t)token));
-	w.end = (size_t)(w.body - before - w.reply) + padded(token);
-	return put_back(req, &w);
+	lengthen(out, behind);
+	len = rn_xdr_pad((uint32_t)(before + len + behind));
+	memset(out->base + out->used, 0, len);
+	lengthen(out, len);
+	return true;
 }
 
 bool gss_protect_reply(struct rpc_request *req)

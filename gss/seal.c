@@ -69,6 +69,7 @@ static bool put_mic(struct xdr_out *x, struct gss_mech_ctx *m, size_t at)
 static bool put_private(struct xdr_out *x, struct gss_mech_ctx *m, const uint8_t *body,
 			uint32_t len)
 {
+	struct gss_mech_piece piece[3];
 	size_t before, behind, token;
 	uint8_t *at;
 
@@ -78,9 +79,12 @@ static bool put_private(struct xdr_out *x, struct gss_mech_ctx *m, const uint8_t
 	if (x->overflow || token + 8 > x->size - x->used)
 		return false;
 	xdr_put_u32(x, (uint32_t)token);
-	at = x->base + x->used + before;
-	memcpy(at, body, len);
-	if (!gss_mech_wrap(m, at, len, before, behind))
+	at = x->base + x->used;
+	piece[0] = (struct gss_mech_piece){ at, before };
+	piece[1] = (struct gss_mech_piece){ at + before, len };
+	piece[2] = (struct gss_mech_piece){ at + before + len, behind };
+	memcpy(piece[1].base, body, len);
+	if (!gss_mech_wrap(m, piece, 3))
 		return false;
 	x->used += token;
 	xdr_put_fixed(x, "\0\0\0", rn_xdr_pad((uint32_t)token));

@@ -19,6 +19,9 @@ struct rpc_seal;
 struct rpc_seal_offer;
 struct rpc_seal_wish;
 
+/* Longer arguments and results are not unwrapped and wrapped on an event thread, which other connections wait for. */
+#define RPC_SECURE_PROMPT_MOST 16384u
+
 /* Result of looking at a call's credential. */
 enum rpc_secure_verdict {
 	RPC_SECURE_CALL,    /* verified: req->secured is set, and the procedure may run */
