@@ -44,11 +44,25 @@ static void (*closing(const struct rpc_request *req))(struct rpc_request *)
 	return req->conn->ops->garbage ? req->conn->ops->garbage : req->conn->ops->drop;
 }
 
+/* True if results are to be wrapped, and that takes longer than an event thread may. */
+static bool must_move(const struct rpc_request *req)
+{
+	return req->secured && req->secured->wraps && rpc_is_prompt(req) &&
+	       xdr_out_total(&req->out) > RPC_SECURE_PROMPT_MOST;
+}
+
+static void answer_moved(struct rpc_request *req);
+
 /* Sends req->out if the client offered room for it. */
 static void answer(struct rpc_request *req, bool error)
 {
 	const bool fits = rpc_reply_ok(req);
 
+	/* Refusals are short. */
+	if (fits && must_move(req)) {
+		rpc_requeue(req, answer_moved);
+		return;
+	}
 	observe(req, error || !fits);
 	if (!fits)
 		give_back(req, req->conn->ops->too_long);
@@ -56,6 +70,11 @@ static void answer(struct rpc_request *req, bool error)
 		give_back(req, closing(req));
 	else
 		give_back(req, req->conn->ops->reply);
+}
+
+static void answer_moved(struct rpc_request *req)
+{
+	answer(req, false);
 }
 
 static void restart_reply(struct rpc_request *req)

@@ -219,7 +219,7 @@ static const struct rpc_proc rows[FAKE_PROCS] = {
 	[FAKE_COUNT] = { "COUNT", get_word, 4, run_count, RPC_NONIDEMPOTENT, 4, NULL },
 	[FAKE_REST] = { "REST", NULL, 0, run_rest, RPC_NONIDEMPOTENT | RPC_RUN_DECODES, 4,
 			rest_is_cacheable },
-	[FAKE_BULK] = { "BULK", get_word, 4, run_bulk, 0, 0, NULL },
+	[FAKE_BULK] = { "BULK", get_word, 4, run_bulk, RPC_PROMPT, 0, NULL },
 	[FAKE_LONG] = { "LONG", get_word, 4, run_long, 0, 0, NULL },
 	[FAKE_PENDING] = { "PENDING", get_word, 4, run_pending, RPC_NONIDEMPOTENT, 4, NULL },
 	[FAKE_HOW] = { "HOW", get_word, 4, run_how, RPC_NONIDEMPOTENT, 0, NULL },

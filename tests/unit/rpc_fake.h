@@ -30,7 +30,7 @@ enum fake_proc {
 struct fake_conn {
 	struct rpc_conn base;
 	unsigned replies, drops, too_longs, garbage, destroyed;
-	uint8_t reply[16384]; /* the last reply, as a stream */
+	uint8_t reply[32768]; /* the last reply, as a stream */
 	size_t reply_len;
 };
 

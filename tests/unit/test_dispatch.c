@@ -563,3 +563,94 @@ Test(dispatch, who_is_not_known_yet_is_looked_at_again)
 	cr_assert_eq(conn.replies, 1);
 	cr_assert_eq(f.count, 1);
 }
+
+/* Security that does nothing but count. */
+static struct rpc_secured state;
+static unsigned protected, protected_promptly, moved;
+
+static enum rpc_secure_verdict accept_any(void *ctx, struct rpc_request *req,
+					  enum rpc_auth_stat *stat)
+{
+	(void)ctx;
+	(void)stat;
+	state.args_at = xdr_in_pos(&req->in);
+	req->secured = &state;
+	return RPC_SECURE_CALL;
+}
+
+static bool protect(struct rpc_request *req)
+{
+	protected++;
+	protected_promptly += rpc_is_prompt(req);
+	return true;
+}
+
+static void release(struct rpc_request *req)
+{
+	(void)req;
+}
+
+static enum rpc_run identify(void *ctx, struct rpc_request *req)
+{
+	(void)ctx;
+	(void)req;
+	return RPC_RUN_DONE;
+}
+
+static const struct rpc_security security = { .accept = accept_any,
+					      .protect = protect,
+					      .release = release };
+
+static void move(struct rpc_worker *from, struct rpc_request *req)
+{
+	(void)from;
+	moved++;
+	req->worker = &f.worker;
+	rn_inbox_post(&f.worker.inbox, &req->node);
+}
+
+/* A secured call on an event thread whose reply has a bulk item of n bytes. */
+static void ask_promptly(bool wraps, uint32_t n)
+{
+	static struct rpc_worker prompt = { .move = move };
+	const uint32_t w[] = { 77, 0, 2, FAKE_PROG, 4, FAKE_BULK, RPC_RPCSEC_GSS, 0, RPC_RPCSEC_GSS,
+			       0,  n };
+	struct rpc_request *req;
+
+	f.server.security = &security;
+	f.server.identify = identify;
+	state = (struct rpc_secured){ .wraps = wraps };
+	protected = protected_promptly = moved = 0;
+	conn.replies = 0;
+	xdr_out_init(&call, buf, sizeof(buf));
+	for (size_t i = 0; i < rn_array_size(w); i++)
+		xdr_put_u32(&call, w[i]);
+	req = fake_request(&f, &conn, &call);
+	req->worker = &prompt;
+	rpc_dispatch(&f.server, req);
+}
+
+Test(dispatch, long_results_are_not_wrapped_on_an_event_thread)
+{
+	ask_promptly(true, RPC_SECURE_PROMPT_MOST);
+	cr_assert_eq(moved, 1);
+	cr_assert_eq(protected, 0);
+	cr_assert_eq(f.observed, 0);
+	cr_assert_eq(fake_run_inbox(&f), 1);
+	cr_assert_eq(protected, 1);
+	cr_assert_eq(protected_promptly, 0);
+	cr_assert_eq(f.observed, 1);
+	cr_assert_eq(conn.replies, 1);
+}
+
+Test(dispatch, short_or_merely_signed_results_stay_there)
+{
+	ask_promptly(true, RPC_SECURE_PROMPT_MOST - 64);
+	cr_assert_eq(moved, 0);
+	cr_assert_eq(protected_promptly, 1);
+	cr_assert_eq(conn.replies, 1);
+	ask_promptly(false, RPC_SECURE_PROMPT_MOST);
+	cr_assert_eq(moved, 0);
+	cr_assert_eq(protected_promptly, 1);
+	cr_assert_eq(conn.replies, 1);
+}
