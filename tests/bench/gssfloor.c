@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The library's own cost, to compare with: gssfloor wrap|unwrap|mic BYTES SECONDS [CPU]. Prints a line as nfsload
- * does. The environment has a keytab for nfs@localhost and a ticket.
+ * The library's own cost, to compare with: gssfloor wrap|unwrap|write|mic BYTES SECONDS [CPU|- [FILE]]. Prints a line as
+ * nfsload does. The environment has a keytab for nfs@localhost and a ticket.
  *   wrap    gss_wrap_iov of a message in place, again and again
  *   unwrap  gss_unwrap_iov, without the copying that a message needs for each round
+ *   write   the same, and the message is written to FILE, over its first 16 MiB again and again
  *   mic     gss_verify_mic of a call's header (BYTES), and gss_get_mic of a number
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <gssapi/gssapi_ext.h>
 #include <gssapi/gssapi_krb5.h>
 #include <sched.h>
@@ -13,9 +16,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 #include "load.h"
 
 #define EXTRA 512u
+#define HEADER 32u /* bytes before a message that AES encrypts: RFC 4121, RFC 3962 */
+#define FILE_SIZE (16u << 20)
 
 struct floor {
 	gss_ctx_id_t client, server;
@@ -23,6 +29,8 @@ struct floor {
 	uint8_t *kept, *work; /* unwrap: the token, and a copy that is decrypted; else work only */
 	gss_buffer_desc mic;
 	double copying; /* seconds */
+	int fd;		/* of write */
+	off_t at;
 };
 
 void die(const char *format, ...)
@@ -96,7 +104,8 @@ static void round_wrap(struct floor *f)
 	wrap(f, f->server);
 }
 
-static void round_unwrap(struct floor *f)
+/* Returns the message. */
+static const uint8_t *unwrap(struct floor *f)
 {
 	gss_iov_buffer_desc v[2] = { { .type = GSS_IOV_BUFFER_TYPE_STREAM,
 				       .buffer = { f->token_len, f->work } },
@@ -107,6 +116,24 @@ static void round_unwrap(struct floor *f)
 	memcpy(f->work, f->kept, f->token_len);
 	f->copying += (double)(now_ns() - began) / 1e9;
 	need(gss_unwrap_iov(&minor, f->server, NULL, NULL, v, 2), "gss_unwrap_iov");
+	/* The library tells of the token's number that it was used before, and nothing more. */
+	return v[1].buffer.value ? v[1].buffer.value : f->work + HEADER;
+}
+
+static void round_unwrap(struct floor *f)
+{
+	unwrap(f);
+}
+
+static void round_write(struct floor *f)
+{
+	const uint8_t *message = unwrap(f);
+
+	if (f->at + (off_t)f->len > (off_t)FILE_SIZE)
+		f->at = 0;
+	if (pwrite(f->fd, message, f->len, f->at) != (ssize_t)f->len)
+		die("writing: %s", strerror(errno));
+	f->at += (off_t)f->len;
 }
 
 static void round_mic(struct floor *f)
@@ -132,7 +159,7 @@ static void prepare(struct floor *f, const char *what)
 	head.value = f->work;
 	if (!strcmp(what, "mic")) {
 		need(gss_get_mic(&minor, f->client, 0, &head, &f->mic), "gss_get_mic");
-	} else if (!strcmp(what, "unwrap")) {
+	} else if (strcmp(what, "wrap") != 0) {
 		wrap(f, f->client);
 		memcpy(f->kept, f->work, f->token_len);
 	}
@@ -163,28 +190,42 @@ static void measure(struct floor *f, void (*one)(struct floor *f), double most)
 	       (to.others - from.others) / (to.all - from.all) * 100);
 }
 
+static void (*round_of(const char *what))(struct floor *)
+{
+	if (!strcmp(what, "mic"))
+		return round_mic;
+	if (!strcmp(what, "unwrap"))
+		return round_unwrap;
+	return strcmp(what, "write") ? round_wrap : round_write;
+}
+
+static void open_file(struct floor *f, const char *path)
+{
+	f->fd = path ? open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600) : -1;
+	if (f->fd < 0 || posix_fallocate(f->fd, 0, FILE_SIZE))
+		die("no file to write to");
+}
+
 int main(int argc, char **argv)
 {
 	static struct floor f;
-	void (*one)(struct floor * f);
 	cpu_set_t set;
 
 	if (argc < 4)
-		die("usage: gssfloor wrap|unwrap|mic BYTES SECONDS [CPU]");
+		die("usage: gssfloor wrap|unwrap|write|mic BYTES SECONDS [CPU|- [FILE]]");
 	f.len = strtoul(argv[2], NULL, 10);
 	if (f.len < 4 || f.len > SIZE_MAX_IO + HEAD_MAX)
 		die("BYTES: 4 to %u", SIZE_MAX_IO + HEAD_MAX);
 	CPU_ZERO(&set);
-	if (argc > 4) {
+	if (argc > 4 && strcmp(argv[4], "-") != 0) {
 		CPU_SET((unsigned)atoi(argv[4]), &set);
 		if (sched_setaffinity(0, sizeof(set), &set))
 			die("no processor %s", argv[4]);
 	}
-	one = !strcmp(argv[1], "mic")	   ? round_mic
-	      : !strcmp(argv[1], "unwrap") ? round_unwrap
-					   : round_wrap;
+	if (!strcmp(argv[1], "write"))
+		open_file(&f, argc > 5 ? argv[5] : NULL);
 	prepare(&f, argv[1]);
-	measure(&f, one, atof(argv[3]));
+	measure(&f, round_of(argv[1]), atof(argv[3]));
 	free(f.work);
 	free(f.kept);
 	return 0;

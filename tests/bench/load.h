@@ -5,7 +5,7 @@
  *   load_run.c     the loop: calls in flight, replies, times
  *   load_conn.c    connections: sockets, records in both directions
  *   load_rpc.c     headers of calls and replies, calls made one by one
- *   load_gss.c     the same under Kerberos
+ *   load_gss.c     the same under Kerberos;  load_prepare.c: encrypted before the measurement
  *   load_rdma.c    the same over RDMA
  *   load_nfs3.c    jobs and setting up with NFSv3;  load_nfs4.c, load_nfs4_jobs.c: with NFSv4.1, 4.2
  *   load_data.c    contents of files
@@ -68,6 +68,8 @@ struct options {
 	unsigned conns, calls, in_flight, files;
 	uint32_t size;
 	uint64_t file_size, count, entries;
+	uint32_t
+		prepare; /* calls encrypted before the measurement; 0: each when its turn has come */
 	double seconds, warmup;
 	uint32_t uid, gid;
 	uint32_t stable;  /* stable_how of WRITE */
@@ -151,7 +153,9 @@ struct load {
 	struct conn *conns;
 	struct file *files;
 	struct fh dir;
-	struct gss *gss; /* NULL: AUTH_SYS */
+	struct gss *gss;       /* NULL: AUTH_SYS */
+	struct call *prepared; /* options.prepare of them, in their order */
+	uint32_t nprepared, taken;
 	int epoll;
 	unsigned in_flight;
 	uint32_t next_xid;
@@ -172,6 +176,13 @@ _Noreturn void die(const char *format, ...) __attribute__((format(printf, 1, 2))
 uint64_t now_ns(void);
 void load_run(struct load *l);
 void load_reply(struct load *l, struct conn *k, struct xdr *x);
+
+/* load_prepare.c */
+void load_prepare(struct load *l); /* no call is under way */
+bool load_prepared_left(
+	const struct load *l); /* also true if all calls are made when their turn has come */
+bool load_take_prepared(struct load *l, struct call *c); /* false: there are none */
+void load_prepared_free(struct load *l);
 
 /* load_conn.c */
 int conn_socket(const struct load *l, uint16_t port);

@@ -35,8 +35,10 @@ static void start_call(struct load *l, struct call *c)
 
 	c->file = l->job->data ? c->conn->index % l->o.files
 			       : (unsigned)((c->serial + c->index) % l->o.files);
-	l->job->encode(l, c, &x);
-	rpc_end(c, &x);
+	if (!load_take_prepared(l, c)) {
+		l->job->encode(l, c, &x);
+		rpc_end(c, &x);
+	}
 	c->under_way = true;
 	c->start = now_ns();
 	conn_queue(l, c);
@@ -51,7 +53,7 @@ static void start_calls(struct load *l)
 {
 	unsigned i;
 
-	while (l->idle_head && l->in_flight < l->o.in_flight) {
+	while (l->idle_head && l->in_flight < l->o.in_flight && load_prepared_left(l)) {
 		struct call *c = l->idle_head;
 
 		l->idle_head = c->next;
@@ -211,6 +213,11 @@ void load_run(struct load *l)
 	l->warming = true;
 	run_until(l, now_ns() + (uint64_t)(l->o.warmup * 1e9) + 1, 0);
 	l->warming = false;
+	if (l->o.prepare) {
+		while (l->in_flight)
+			turn(l);
+		load_prepare(l);
+	}
 	load_usage(l, &from);
 	l->measuring = true;
 	run_until(l, l->o.count ? 0 : from.ns + (uint64_t)(l->o.seconds * 1e9), l->o.count);

@@ -52,6 +52,7 @@ static const char usage[] =
 	"  --uid N, --gid N    of AUTH_SYS; 0\n"
 	"  --sec krb5|krb5p    measured calls go under Kerberos (NFSv3 over TCP), with the "
 	"environment's ticket\n"
+	"  --prepare N         under krb5p: measure N calls of one connection, encrypted before\n"
 	"  --server-pid PID    process whose time is measured\n"
 	"  --idle-pid PID      process that only keeps a processor awake; may be repeated\n"
 	"  --cpu N             run on this processor only\n";
@@ -78,7 +79,8 @@ enum {
 	SERVER_PID,
 	CPU,
 	IDLE_PID,
-	SEC
+	SEC,
+	PREPARE
 };
 
 static const struct option options[] = {
@@ -102,6 +104,7 @@ static const struct option options[] = {
 	{ "uid", 1, 0, UID },
 	{ "gid", 1, 0, GID },
 	{ "sec", 1, 0, SEC },
+	{ "prepare", 1, 0, PREPARE },
 	{ "server-pid", 1, 0, SERVER_PID },
 	{ "cpu", 1, 0, CPU },
 	{ 0 },
@@ -183,6 +186,9 @@ static void set_load(struct options *o, int option, const char *arg)
 	case SEC:
 		o->service = service_of(arg);
 		break;
+	case PREPARE:
+		o->prepare = (uint32_t)number(arg, 1, 4096);
+		break;
 	case STABLE:
 		o->stable = 2;
 		break;
@@ -250,6 +256,11 @@ static void parse(struct options *o, int argc, char **argv)
 		die("by RDMA there is only NFSv3, and no write");
 	if (o->service && (o->minor || o->rdma_port))
 		die("under Kerberos there is only NFSv3 over TCP");
+	if (o->prepare) {
+		if (o->service != LOAD_KRB5P || o->conns > 1)
+			die("calls are prepared under krb5p, for one connection");
+		o->count = o->prepare;
+	}
 	if (!o->mount_port)
 		o->mount_port = o->port;
 	if (!o->in_flight || o->in_flight > o->conns * o->calls)
@@ -353,6 +364,7 @@ int main(int argc, char **argv)
 		load_gss_start(&l, &l.conns[0].calls[0]);
 	load_run(&l);
 	leave_all(&l);
+	load_prepared_free(&l);
 	load_gss_end(&l);
 	return 0;
 }
