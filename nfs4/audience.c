@@ -11,19 +11,24 @@
 #include "nfs4/server.h"
 #include "rpc/principal.h"
 
-/* Hash of the credential as sent: an export's squashing is a function of it. */
+#define CREDENTIAL_WORDS 7u
+
+/* Hash of the credential as sent, of which an export's squashing is a function, and of the connection's protection: a reply that went
+ * under TLS never goes without. */
 uint64_t nfs4_credential_hash(const struct nfs4_compound *c, uint64_t seed)
 {
 	const struct rpc_cred *cred = &c->req->call.cred;
-	uint32_t words[6 + RPC_AUTH_SYS_GIDS_MAX] = {
-		(uint32_t)seed, (uint32_t)(seed >> 32), (uint32_t)cred->sec, cred->uid, cred->gid,
+	uint32_t words[CREDENTIAL_WORDS + RPC_AUTH_SYS_GIDS_MAX] = {
+		(uint32_t)seed,	     (uint32_t)(seed >> 32),
+		(uint32_t)cred->sec, (uint32_t)cred->protection,
+		cred->uid,	     cred->gid,
 		cred->ngids,
 	};
 	uint64_t h, of_name;
 
-	memcpy(words + 6, cred->gids, cred->ngids * sizeof(cred->gids[0]));
+	memcpy(words + CREDENTIAL_WORDS, cred->gids, cred->ngids * sizeof(cred->gids[0]));
 	crypto_shorthash((uint8_t *)&h, (const uint8_t *)words,
-			 (6 + cred->ngids) * sizeof(words[0]), c->server->hash_key);
+			 (CREDENTIAL_WORDS + cred->ngids) * sizeof(words[0]), c->server->hash_key);
 	if (cred->principal) {
 		crypto_shorthash((uint8_t *)&of_name, (const uint8_t *)cred->principal->name,
 				 cred->principal->len, c->server->hash_key);

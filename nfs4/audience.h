@@ -2,8 +2,8 @@
 /*
  * The audience of a COMPOUND's reply: the exports that the COMPOUND entered, and the caller's
  * identity in each. A kept reply may hold data of files. A retry gets it only if each of these
- * exports still admits the caller, with the same flavour, and squashes it to the same user. The
- * client's address may differ.
+ * exports still admits the caller, with the same flavour and the same protection of the connection
+ * (TLS), and squashes it to the same user. The client's address may differ.
  */
 #ifndef RN_NFS4_AUDIENCE_H
 #define RN_NFS4_AUDIENCE_H
@@ -33,7 +33,7 @@ struct nfs4_audience nfs4_audience_of(const struct nfs4_compound *c);
  * the exports: no lock may be held. */
 int nfs4_audience_check(const struct nfs4_compound *c, const struct nfs4_audience *a);
 
-/* Hash of the credential as sent, and seed. */
+/* Hash of the credential as sent, of the connection's protection, and of seed. */
 uint64_t nfs4_credential_hash(const struct nfs4_compound *c, uint64_t seed);
 
 #endif

@@ -15,6 +15,7 @@
 
 #define BLOCK 1024u
 #define FIRST_BYTES 256u
+#define CALLER_WORDS 7u
 
 struct sum {
 	const uint8_t *key;
@@ -69,19 +70,26 @@ static void add_segment(struct sum *s, const struct rpc_seg *seg, uint32_t from,
 /* The credential and the call's properties outside its arguments. The third word tells their
  * length. */
 struct caller_words {
-	uint32_t w[6 + RPC_AUTH_SYS_GIDS_MAX];
+	uint32_t w[CALLER_WORDS + RPC_AUTH_SYS_GIDS_MAX];
 	uint32_t n;
 };
 
 static void put_caller(const struct nfs4_compound *c, struct caller_words *out)
 {
 	const struct rpc_cred *cred = &c->req->call.cred;
-	const uint32_t first[6] = { c->minor,  c->nops,	  cred->ngids,
-				    cred->uid, cred->gid, (uint32_t)cred->sec };
+	const uint32_t first[CALLER_WORDS] = {
+		c->minor,
+		c->nops,
+		cred->ngids,
+		cred->uid,
+		cred->gid,
+		(uint32_t)cred->sec,
+		(uint32_t)cred->protection,
+	};
 
 	memcpy(out->w, first, sizeof(first));
-	memcpy(out->w + 6, cred->gids, cred->ngids * sizeof(cred->gids[0]));
-	out->n = 6 + cred->ngids;
+	memcpy(out->w + CALLER_WORDS, cred->gids, cred->ngids * sizeof(cred->gids[0]));
+	out->n = CALLER_WORDS + cred->ngids;
 }
 
 static uint64_t whole_sum(const struct nfs4_compound *c, const struct caller_words *caller)
@@ -122,7 +130,7 @@ static uint64_t mix_words(uint64_t h, const uint64_t *words, size_t n)
  * was not kept, instead of an error for a false retry. */
 static uint64_t first_sum(const struct nfs4_compound *c, const struct caller_words *caller)
 {
-	uint64_t words[(sizeof(caller->w) + FIRST_BYTES) / sizeof(uint64_t)];
+	uint64_t words[(sizeof(caller->w) + FIRST_BYTES) / sizeof(uint64_t) + 1];
 	const struct xdr_in *in = c->in;
 	size_t at = caller->n * sizeof(caller->w[0]);
 	size_t left = rn_min(in->left, FIRST_BYTES);

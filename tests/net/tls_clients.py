@@ -8,7 +8,7 @@ import harness
 import nfs4client as n4
 import tlsclient as t
 
-DELAY, CLID_INUSE, SEQ_FALSE_RETRY = 10008, 10017, 10076
+DELAY, CLID_INUSE, BAD_SEQID, SEQ_FALSE_RETRY = 10008, 10017, 10026, 10076
 EXPORTS = {"any": "rw,no_root_squash,insecure"}
 
 
@@ -41,6 +41,27 @@ def name_is_kept(count, w, how, rivals, minor):
     c.close()
 
 
+def replies_stay_protected(count, w, minor):
+    """A retry of a call whose reply is kept, by the same user with the session's id or the owner's number, over less protected connections."""
+    c = w.client("mtls", f"kept-{minor}", minor)
+    c.register()
+    c.reclaim_complete()
+    root = c.path(w.d.exports["any"])
+    c.open(root, f"kept-{minor}", create=True)  # in 4.0 the owner's first OPEN has to be confirmed
+    refused = SEQ_FALSE_RETRY if minor else BAD_SEQID
+    seqid, owner_seqid = c.seqid, c.owner_seqid
+    first = c.open(root, f"kept-{minor}")[0]
+    for how, want in (("plain", refused), ("tls", refused), ("mtls", n4.OK)):
+        other = w.client(how, f"kept-{minor}", minor)
+        other.session, other.clientid, other.seqid, other.owner_seqid = c.session, c.clientid, seqid, owner_seqid
+        again = other.open(root, f"kept-{minor}")[0]
+        count.equal(f"4.{minor}: a reply kept for a client with a certificate, asked for again over {how}", again["status"], want)
+        if want == n4.OK:
+            count.equal("which is the first one", again["stateid"], first["stateid"])
+        other.close()
+    c.close()
+
+
 def name_may_be_kept_better(count, w):
     """A client may come back with more protection than it had."""
     c = w.client("plain", "upgrade", 1)
@@ -65,6 +86,7 @@ def main():
             for minor in (0, 1, 2):
                 name_is_kept(count, w, "tls", ("plain",), minor)
                 name_is_kept(count, w, "mtls", ("plain", "tls"), minor)
+                replies_stay_protected(count, w, minor)
             name_may_be_kept_better(count, w)
             harness.finish(count, d)
     finally:
