@@ -102,6 +102,13 @@ int nfs4_find_parent(struct nfs4_compound *c, struct nfs4_place *out)
 	return NFS4_OK;
 }
 
+int nfs4_find_status(const struct nfs4_place *dir, int status)
+{
+	if (status == NFS4_OK || status == NFS4ERR_DELAY || dir->kind != NFS4_FILE || dir->refused)
+		return status;
+	return dir->weak ? NFS4ERR_WRONGSEC : status;
+}
+
 struct lookup_args {
 	struct nfs4_name name;
 };
@@ -118,7 +125,8 @@ static int run_lookup(struct nfs4_compound *c, void *args)
 	const struct lookup_args *a = args;
 	int status = nfs4_find_name(c, &a->name, &c->current);
 
-	return status == NFS4_OK ? nfs4_place_usable(&c->current) : status;
+	return status == NFS4_OK ? nfs4_place_usable(&c->current)
+				 : nfs4_find_status(&c->current, status);
 }
 
 static int run_lookupp(struct nfs4_compound *c, void *args)

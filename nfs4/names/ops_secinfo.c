@@ -85,8 +85,15 @@ static int run_secinfo(struct nfs4_compound *c, void *args)
 {
 	const struct secinfo_args *a = args;
 	struct nfs4_place found = { .kind = NFS4_NOWHERE };
+	const int rc = nfs4_find_name(c, &a->name, &found);
+	int status = nfs4_find_status(&c->current, rc);
 
-	return answer(c, nfs4_find_name(c, &a->name, &found), &found);
+	/* An entry would have the flavours of the directory. */
+	if (status == NFS4ERR_WRONGSEC) {
+		nfs4_place_copy(&found, &c->current);
+		status = NFS4_OK;
+	}
+	return answer(c, status, &found);
 }
 
 struct secinfo_no_name_args {

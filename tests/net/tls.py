@@ -131,6 +131,10 @@ def refusals(count, d, ctx, mutual):
     c.reclaim_complete()
     path = [n4.lookup(p) for p in d.exports["enc"].strip("/").split("/")]
     count.equal("NFSv4 without TLS", c.last((n4.PUTROOTFH, b""), *path)["status"], WRONGSEC)
+    os.makedirs(d.exports["enc"] + "/there", exist_ok=True)
+    for name in ("there", "not-there"):  # MNT has given the root's handle
+        count.equal(f"a plain LOOKUP of {name}", c.last(n4.putfh(enc), n4.lookup(name))["status"], WRONGSEC)
+        count.equal(f"a plain SECINFO of {name}", c.last(n4.putfh(enc), (n4.SECINFO, r.name(name)))["status"], n4.OK)
     c.close()
 
 
