@@ -127,20 +127,34 @@ static const struct {
 	const char *name;
 	const char *here;
 } nfs_conf_sections[] = {
-	{ "nfsd", "[server] threads, [tcp] port, [rdma] port, [nfs3] and [nfs4] enabled" },
+	{ "nfsd",
+	  "[server] threads, [tcp] port, [rdma] port, [nfs3] and [nfs4] enabled, [udp] nfs" },
 	{ "mountd", "[tcp] mount_port, [nfs3] manage_gids, [nfs4] manage_gids" },
 	{ "exportfs", "nowhere: the exports files are read by ringnfsd itself" },
 	{ "exportd", "nowhere: the exports files are read by ringnfsd itself" },
 	{ "lockd", "nowhere: locks of NFSv3 are on the ports of NFS" },
-	{ "statd", "nowhere: there is no status monitor" },
+	{ "statd", "[nlm] statd, statd_port" },
 	{ "nfsdcld", "[server] state_dir" },
 	{ "nfsdcltrack", "[server] state_dir" },
 	{ "gssd", "nowhere: it configures the client" },
-	{ "svcgssd", "nowhere: there is no RPCSEC_GSS" },
-	{ "sm-notify", "nowhere: there is no status monitor" },
+	{ "svcgssd", "[gss] enabled, keytab, principal" },
+	{ "sm-notify", "[nlm] statd_port: the server itself tells clients of a restart" },
 	{ "nfsrahead", "nowhere: it configures the client" },
 	{ "general", "nowhere" },
 };
+
+/* The names of all sections, as "a, b and c". */
+static void list_sections(char text[CFG_TEXT_MAX])
+{
+	size_t len = 0;
+
+	for (unsigned i = 0; i < cfg_n_sections && len < CFG_TEXT_MAX; i++) {
+		const char *before = i + 1 == cfg_n_sections ? " and " : ", ";
+
+		len += (size_t)snprintf(text + len, CFG_TEXT_MAX - len, "%s%s", i ? before : "",
+					cfg_sections[i].name);
+	}
+}
 
 /* True if the section is one of nfs.conf(5); it is then reported. */
 static bool report_nfs_conf(struct reader *r, const char *section)
@@ -161,6 +175,7 @@ static void report_unknown(struct reader *r, const char *section, const char *na
 {
 	struct cfg_suggest in_sections = { .word = section };
 	struct cfg_suggest in_names = { .word = name };
+	char sections[CFG_TEXT_MAX];
 
 	if (!*section) {
 		report(r,
@@ -171,15 +186,12 @@ static void report_unknown(struct reader *r, const char *section, const char *na
 	if (!has_section(section, &in_sections)) {
 		if (report_nfs_conf(r, section))
 			return;
+		list_sections(sections);
 		if (in_sections.best)
 			report(r, "unknown section [%s]: did you mean [%s]?", section,
 			       in_sections.best);
 		else
-			report(r,
-			       "unknown section [%s]: there are server, tcp, rdma, nfs2, nfs3, "
-			       "nfs4, "
-			       "vfs and metrics%s",
-			       section, "");
+			report(r, "unknown section [%s]: there are %s", section, sections);
 		return;
 	}
 	for (unsigned i = 0; i < cfg_n_rows; i++)

@@ -198,13 +198,21 @@ static const struct text_case texts[] = {
 	{ "[nfsd]\nthreads = 8\n",
 	  { "f:2: error: [nfsd] is a section of nfs.conf(5), which the kernel's server reads; what "
 	    "it sets is here: [server] threads, [tcp] port, [rdma] port, [nfs3] and [nfs4] "
-	    "enabled" } },
+	    "enabled, [udp] nfs" } },
+	{ "[svcgssd]\nprincipal = nfs/a\n",
+	  { "f:2: error: [svcgssd] is a section of nfs.conf(5), which the kernel's server reads; "
+	    "what "
+	    "it sets is here: [gss] enabled, keytab, principal" } },
+	{ "[statd]\nport = 662\n",
+	  { "f:2: error: [statd] is a section of nfs.conf(5), which the kernel's server reads; "
+	    "what "
+	    "it sets is here: [nlm] statd, statd_port" } },
 	{ "\xef\xbb\xbf[tcp]\nprot = 5\n",
 	  { "f:2: error: unknown key \"prot\": did you mean \"port\"?" } },
 	{ "[http]\nport = 5\n", { "f:2: error: unknown section [http]: did you mean [tcp]?" } },
 	{ "[somewhere]\nport = 5\n",
-	  { "f:2: error: unknown section [somewhere]: there are server, tcp, rdma, nfs2, nfs3, "
-	    "nfs4, vfs and metrics" } },
+	  { "f:2: error: unknown section [somewhere]: there are server, tcp, udp, rdma, nfs2, "
+	    "nfs3, nfs4, nlm, vfs, gss, tls and metrics" } },
 	{ "port = 5\n",
 	  { "f:1: error: \"port\" is before the first section: write [server] or another above "
 	    "it" } },
