@@ -147,10 +147,19 @@ static bool touches_tmp(const struct gatherer *g, const char *path)
 	return touches;
 }
 
-static bool own_files_touch_tmp(struct gatherer *g, const struct cfg_server *server)
+static bool own_files_touch_tmp(struct gatherer *g, const struct cfg_settings *s)
 {
-	const char *const paths[] = { server->state_dir, server->exports_file, server->exports_dir,
-				      server->control_socket };
+	const char *const paths[] = { s->server.state_dir,
+				      s->server.exports_file,
+				      s->server.exports_dir,
+				      s->server.control_socket,
+				      s->nfs4.idmap_file,
+				      s->gss.keytab,
+				      s->tls.certificate,
+				      s->tls.key,
+				      s->tls.ca,
+				      s->tls.crl,
+				      s->tls.user_map };
 	bool touches = false;
 
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
@@ -170,8 +179,9 @@ static void be_coarse(struct needs *needs)
 	path_set_add(&needs->exports, "/", 1);
 }
 
-static int gather_exports(struct gatherer *g, const struct cfg_server *server)
+static int gather_exports(struct gatherer *g, const struct cfg_settings *settings)
 {
+	const struct cfg_server *server = &settings->server;
 	struct needs *needs = g->needs;
 	char *file = below_root(g, server->exports_file), *dir = below_root(g, server->exports_dir);
 	int rc = -ENOMEM;
@@ -182,7 +192,7 @@ static int gather_exports(struct gatherer *g, const struct cfg_server *server)
 	free(dir);
 	if (rc == -ENOMEM)
 		return rc;
-	needs->private_tmp = !rc && !needs->exports.full && !own_files_touch_tmp(g, server);
+	needs->private_tmp = !rc && !needs->exports.full && !own_files_touch_tmp(g, settings);
 	path_set_sort(&needs->exports);
 	for (size_t i = 0; i < needs->exports.n; i++) {
 		const char *path = needs->exports.paths[i];
@@ -207,7 +217,7 @@ int needs_gather(const char *root, struct needs *needs)
 		return -errno;
 	rc = load_settings(&g, &settings);
 	if (!rc)
-		rc = gather_exports(&g, &settings.server);
+		rc = gather_exports(&g, &settings);
 	if (!rc)
 		rc = gather_fstab(&g);
 	path_set_sort(&needs->places);
