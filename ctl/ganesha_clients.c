@@ -124,6 +124,8 @@ static bool same_bits(const uint8_t *a, const uint8_t *b, unsigned bits)
 /* True if each machine that is b is also a. */
 static bool covers(const struct ganesha_client *a, const struct ganesha_client *b)
 {
+	if (a->kind == GANESHA_NETGROUP)
+		return strcmp(a->spec, b->spec) == 0;
 	if (a->kind == GANESHA_ANY || strcasecmp(a->spec, b->spec) == 0)
 		return true;
 	return a->has_address && b->has_address && a->prefix <= b->prefix &&

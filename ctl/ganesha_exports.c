@@ -215,24 +215,42 @@ static void put_export(struct conversion *c, const struct export *e)
 	fputs("\n\n", c->said->out);
 }
 
-static bool has_value(const struct ganesha_item *block, const char *name, const char *value)
+static const char *word_of(const struct ganesha_item *block, const char *name)
 {
 	const struct ganesha_item *item = ganesha_find(block, name, NULL);
 
-	return item && item->n == 1 && value && strcasecmp(item->value[0], value) == 0;
+	return item && item->n == 1 ? item->value[0] : NULL;
 }
 
-/* exports(5) has one export for each path, and one path for each fsid. */
+/* exports(5) has one export for each path, and one path for each fsid. A path's last / does not count. */
+static bool same_path(const char *a, const char *b)
+{
+	size_t n = strlen(a), m = strlen(b);
+
+	while (n > 1 && a[n - 1] == '/')
+		n--;
+	while (m > 1 && b[m - 1] == '/')
+		m--;
+	return n == m && memcmp(a, b, n) == 0;
+}
+
+/* Of the blocks with one path or id, all but the first are refused. */
 static void check_twice(struct conversion *c, struct export *e)
 {
 	const struct ganesha_item *other = NULL, *id = ganesha_find(e->block, "Export_Id", NULL);
+	const bool root = e->pseudo && strcmp(e->pseudo, "/") == 0;
 
 	while ((other = ganesha_find(c->tree, "EXPORT", other)) && other != e->block) {
-		if (has_value(other, "Path", e->path))
+		const char *path = word_of(other, "Path"), *number = word_of(other, "Export_Id"),
+			   *pseudo = word_of(other, "Pseudo");
+
+		if (path && e->path && same_path(path, e->path))
 			refuse(c, e, e->block->line, e->path,
 			       "another block exports it, too: here a path has one export");
-		if (id && id->n == 1 && has_value(other, "Export_Id", id->value[0]))
+		if (id && number && e->id >= 0 && strtol(number, NULL, 0) == e->id)
 			refuse(c, e, id->line, "Export_Id", "another block has it, too");
+		if (root && pseudo && strcmp(pseudo, "/") == 0)
+			refuse(c, e, e->block->line, "Pseudo = /", "another block has it, too");
 	}
 }
 
@@ -253,6 +271,15 @@ static void convert(struct conversion *c, const struct ganesha_item *block)
 	ganesha_clients_free(&e.clients);
 }
 
+/* True if another file may have EXPORT_DEFAULTS, without which rights would be too wide. */
+static bool has_directive(const struct ganesha_item *tree)
+{
+	for (const struct ganesha_item *item = tree->first; item; item = item->next)
+		if (item->name[0] == '%')
+			return true;
+	return false;
+}
+
 static void convert_all(struct conversion *c)
 {
 	const struct ganesha_item *item = NULL;
@@ -266,6 +293,8 @@ static void convert_all(struct conversion *c)
 	c->defaults = ganesha_find(c->tree, "EXPORT_DEFAULTS", NULL);
 	if (c->defaults)
 		c->failed = !ganesha_rights_read(c->said, c->defaults, &c->rights);
+	else
+		c->failed = has_directive(c->tree);
 	ganesha_other_blocks(c->said, c->tree);
 	while ((item = ganesha_find(c->tree, "EXPORT", item)) && c->rc == 0)
 		convert(c, item);

@@ -141,7 +141,8 @@ void ganesha_other_blocks(struct ganesha_said *said, const struct ganesha_item *
 		any = true;
 		if (item->name[0] == '%')
 			ganesha_say(said, GANESHA_ERROR, item->line,
-				    "%s %s is not followed: what is there is missing here",
+				    "%s %s is not followed: put what is there in the place of this "
+				    "line",
 				    item->name, item->n ? item->value[0] : "");
 		else if (defaults)
 			comment(said, item, of_export, rn_array_size(of_export));

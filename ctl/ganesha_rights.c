@@ -176,23 +176,37 @@ static void take_port(struct reading *g, const struct ganesha_item *item)
 	g->r->privileged = value;
 }
 
+/* In the order of the option: clients take the first one that they have. */
+static const struct word flavours[] = {
+	{ "krb5p", GANESHA_KRB5P }, { "krb5i", GANESHA_KRB5I }, { "krb5", GANESHA_KRB5 },
+	{ "sys", GANESHA_SYS },	    { "none", GANESHA_NONE },
+};
+
 static void take_sec(struct reading *g, const struct ganesha_item *item)
 {
-	static const struct word words[] = {
-		{ "sys", GANESHA_SYS },	   { "none", GANESHA_NONE },  { "krb5", GANESHA_KRB5 },
-		{ "krb5i", GANESHA_KRB5 }, { "krb5p", GANESHA_KRB5 },
-	};
+	enum { KERBEROS = GANESHA_KRB5 | GANESHA_KRB5I | GANESHA_KRB5P };
 
-	take_bits(g, item, words, rn_array_size(words), "sys, none, krb5, krb5i or krb5p",
+	take_bits(g, item, flavours, rn_array_size(flavours), "sys, none, krb5, krb5i or krb5p",
 		  &g->r->sec);
-	if (!(g->r->sec & GANESHA_KRB5))
+	if (g->r->sec & KERBEROS)
+		ganesha_say(
+			g->said, GANESHA_NOTE, item->line,
+			"%s: Kerberos needs the server's key: see keytab in [gss] of ringnfs.conf",
+			item->name);
+}
+
+static void put_sec(FILE *out, unsigned sec)
+{
+	const char *before = ",sec=";
+
+	if (sec == GANESHA_SYS)
 		return;
-	if (g->r->sec == GANESHA_KRB5)
-		ganesha_say(g->said, GANESHA_ERROR, item->line,
-			    "%s: Kerberos is not there: these clients get no access", item->name);
-	else
-		ganesha_say(g->said, GANESHA_WARNING, item->line,
-			    "%s: Kerberos is not there: it is left out of the list", item->name);
+	for (size_t i = 0; i < rn_array_size(flavours); i++) {
+		if (!(sec & flavours[i].value))
+			continue;
+		fprintf(out, "%s%s", before, flavours[i].word);
+		before = ":";
+	}
 }
 
 static void take_protocols(struct reading *g, const struct ganesha_item *item)
@@ -300,8 +314,7 @@ bool ganesha_rights_read(struct ganesha_said *said, const struct ganesha_item *b
 
 bool ganesha_rights_none(const struct ganesha_rights *r)
 {
-	return (r->access != GANESHA_RO && r->access != GANESHA_RW) ||
-	       !(r->sec & (GANESHA_SYS | GANESHA_NONE)) ||
+	return (r->access != GANESHA_RO && r->access != GANESHA_RW) || !r->sec ||
 	       !(r->protocols & (GANESHA_V3 | GANESHA_V4));
 }
 
@@ -322,8 +335,7 @@ char *ganesha_rights_options(const struct ganesha_rights *r)
 		fprintf(out, ",anonuid=%" PRIu32, r->anonuid);
 	if (r->has_anongid)
 		fprintf(out, ",anongid=%" PRIu32, r->anongid);
-	if (r->sec & GANESHA_NONE)
-		fputs(r->sec & GANESHA_SYS ? ",sec=sys:none" : ",sec=none", out);
+	put_sec(out, r->sec);
 	if (fclose(out) == 0)
 		return text;
 	free(text);

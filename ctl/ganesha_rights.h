@@ -12,7 +12,7 @@ enum ganesha_access { GANESHA_NO_ACCESS, GANESHA_RO, GANESHA_RW, GANESHA_METADAT
 enum ganesha_squash { GANESHA_ROOT_SQUASH, GANESHA_NO_SQUASH, GANESHA_ALL_SQUASH };
 
 /* Bits of ganesha_rights. */
-enum { GANESHA_SYS = 1, GANESHA_NONE = 2, GANESHA_KRB5 = 4 };
+enum { GANESHA_SYS = 1, GANESHA_NONE = 2, GANESHA_KRB5 = 4, GANESHA_KRB5I = 8, GANESHA_KRB5P = 16 };
 enum { GANESHA_V3 = 1, GANESHA_V4 = 2, GANESHA_9P = 4 };
 enum { GANESHA_TCP = 1, GANESHA_UDP = 2, GANESHA_RDMA = 4 };
 
@@ -32,7 +32,7 @@ bool ganesha_rights_read(struct ganesha_said *said, const struct ganesha_item *b
 			 struct ganesha_rights *r);
 /* True if the parameter is one of the rights. */
 bool ganesha_rights_has(const char *name);
-/* True if nobody gets at data by them: by NFS, with a flavour that this server has. */
+/* True if nobody gets at data by them with NFS. */
 bool ganesha_rights_none(const struct ganesha_rights *r);
 /* The options, without brackets. The caller frees it. NULL: no memory. */
 char *ganesha_rights_options(const struct ganesha_rights *r);

@@ -111,9 +111,12 @@ Test(ganesha, rights)
 	expect_one("Access_Type = RW; SecType = none, sys;", "/a *(rw,insecure,sec=sys:none)\n", 0,
 		   "");
 	expect_one("Access_Type = RW; SecType = none;", "/a *(rw,insecure,sec=none)\n", 0, "");
-	expect_one("Access_Type = RW; SecType = sys, krb5p;", "/a *(rw,insecure)\n", 0,
-		   "Kerberos is not there: it is left out");
-	expect_one("Access_Type = RW; SecType = krb5;", "", 1, "# not converted: /a\n");
+	expect_one("Access_Type = RW; SecType = sys, krb5p;", "/a *(rw,insecure,sec=krb5p:sys)\n",
+		   0, "# g:1: SecType: Kerberos needs the server's key");
+	expect_one("Access_Type = RW; SecType = krb5;", "/a *(rw,insecure,sec=krb5)\n", 0, "");
+	expect_one("Access_Type = RW; SecType = none, sys, krb5, krb5i, KRB5P;",
+		   "/a *(rw,insecure,sec=krb5p:krb5i:krb5:sys:none)\n", 0, "");
+	expect_one("Access_Type = RW; SecType = ;", "", 0, "nobody has access");
 	expect_one("Access_Type = MDONLY;", "", 1, "no counterpart");
 	expect_one("", "", 0, "warning: nobody has access to /a");
 	expect_one("Access_Type = RW; Protocols = 9P;", "", 0, "9P is not there");
@@ -186,8 +189,12 @@ Test(ganesha, kept_out)
 		   "/a 10.0.1.0/24(rw,insecure)\n", 0, "");
 	expect_one("Access_Type = RW; CLIENT { Clients = *; Access_Type = None; }", "", 0,
 		   "nobody has access");
-	expect_one("Access_Type = RW; CLIENT { Clients = h1; SecType = krb5; }", "", 2,
-		   "h1 has no access, and would have it here by *");
+	expect_one("Access_Type = RW; CLIENT { Clients = h1; SecType = krb5i; }",
+		   "/a h1(rw,insecure,sec=krb5i) *(rw,insecure)\n", 0, "");
+	/* A netgroup's name has its case. */
+	expect_one("Access_Type = RW; CLIENT { Clients = @Lab; } CLIENT { Clients = @lab; "
+		   "Access_Type = None; }",
+		   "", 1, "@lab has no access, and would have it here by *");
 }
 
 Test(ganesha, clients)
@@ -232,6 +239,18 @@ Test(ganesha, pseudo)
 	       "Export_Id = 1; "
 	       "Access_Type = RW; }",
 	       "/a *(rw,insecure,fsid=1)\n", 1, "another block has it");
+	expect("EXPORT { Path = /a; Export_Id = 16; Access_Type = RW; } EXPORT { Path = /b; "
+	       "Export_Id = 0x10; "
+	       "Access_Type = RW; }",
+	       "/a *(rw,insecure,fsid=16)\n", 1, "another block has it");
+	expect("EXPORT { Path = /a; Pseudo = /; Access_Type = RW; } EXPORT { Path = /b; Pseudo = "
+	       "/; "
+	       "Access_Type = RW; }",
+	       "/a *(rw,insecure,fsid=0)\n", 1, "another block has it");
+	expect("EXPORT { Path = /a; Access_Type = RW; } EXPORT { Path = /a/; Access_Type = RW; }",
+	       "/a *(rw,insecure)\n", 1, "another block exports it");
+	expect("EXPORT { Path = /a; Access_Type = RW; } EXPORT { Path = /A; Access_Type = RW; }",
+	       "/a *(rw,insecure)\n/A *(rw,insecure)\n", 0, "");
 }
 
 Test(ganesha, others)
@@ -239,6 +258,11 @@ Test(ganesha, others)
 	expect("%include \"more.conf\"\nNFS_CORE_PARAM { NFS_Port = 2050; } LOG { COMPONENTS { ALL "
 	       "= INFO; } }",
 	       "", 1, "# g:1: error: %include more.conf is not followed");
+	/* The defaults may be in the other file. */
+	expect("%include 'd.conf' EXPORT { Path = /a; Access_Type = RW; }", "", 1,
+	       "# not converted: /a *(rw,insecure)\n");
+	expect("EXPORT_DEFAULTS { SecType = krb5; } %dir d EXPORT { Path = /a; Access_Type = RW; }",
+	       "/a *(rw,insecure,sec=krb5)\n", 1, "put what is there in the place of this line");
 	expect("NFS_CORE_PARAM { NFS_Port = 2050; }", "", 0,
 	       "# g:1: NFS_CORE_PARAM: NFS_Port: port in [tcp] of ringnfs.conf");
 	expect("LOG { }", "", 0, "LOG: no part of exports");
