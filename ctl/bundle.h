@@ -31,4 +31,7 @@ void bundle_file(struct bundle *b, const char *name, const char *path);
 void bundle_missing(struct bundle *b, const char *name, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* Writes a line of mountinfo without passwords: of a source that is a URL, and of options of file systems. */
+void bundle_put_mount(FILE *out, const char *line);
+
 #endif

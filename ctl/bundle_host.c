@@ -178,7 +178,7 @@ static void add_mounts(struct bundle *b)
 		while (fgets(line, sizeof(line), in))
 			if (sscanf(line, "%*d %*d %*s %*s %4095s", mount) == 1 &&
 			    concerns(b, mount))
-				fputs(line, p.out);
+				bundle_put_mount(p.out, line);
 		end(&p, b, "mounts.txt");
 	}
 	fclose(in);

@@ -23,6 +23,7 @@ extern char **environ;
 /* Starts it with its output in the pipe. 0 or an errno. */
 static int start_journalctl(const struct bundle *b, int out, pid_t *pid)
 {
+	/* Other programs had the process's number before it, so its name counts, too: their lines are not ours to give away. */
 	char words[][40] = { "journalctl",
 			     "--no-pager",
 			     "--quiet",
@@ -30,12 +31,13 @@ static int start_journalctl(const struct bundle *b, int out, pid_t *pid)
 			     "--output=short-iso-precise",
 			     "_SYSTEMD_UNIT=ringnfsd.service",
 			     "+",
+			     "_COMM=ringnfsd",
 			     "" };
-	const size_t n = rn_array_size(words) - (b->pid ? 0 : 2);
+	const size_t n = rn_array_size(words) - (b->pid ? 0 : 3);
 	char *argv[rn_array_size(words) + 1] = { NULL };
 	posix_spawn_file_actions_t actions;
 
-	snprintf(words[7], sizeof(words[7]), "_PID=%d", (int)b->pid);
+	snprintf(words[8], sizeof(words[8]), "_PID=%d", (int)b->pid);
 	for (size_t i = 0; i < n; i++)
 		argv[i] = words[i];
 	int err = posix_spawn_file_actions_init(&actions);

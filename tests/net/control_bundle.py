@@ -6,8 +6,10 @@ import os
 import stat
 import subprocess
 import tarfile
+import tempfile
 
 import harness
+import tlsclient
 from control import BINARY, Control, ctl
 from control_state import api, client_id, new_client
 from harness import Count
@@ -69,6 +71,40 @@ def test_contents(t, d):
     c.close()
 
 
+def private_texts():
+    """Things about this machine that nobody needs who helps: the kernel's command line, and values of variables."""
+    with open("/proc/cmdline") as f:
+        line = f.read().strip()
+    return {"the kernel's command line": line if " " in line else None, "a variable of the server": "private-of-server",
+            "a variable of the tool": "private-of-tool"}
+
+
+def test_secrets(t):
+    """A server with a keytab, a TLS key and a password in the source of a mount."""
+    with tempfile.TemporaryDirectory() as folder:
+        ca = tlsclient.Authority(folder, "ca")
+        certificate, key = ca.issue("server")
+        keytab = os.path.join(folder, "keytab")
+        with open(keytab, "w") as f:
+            f.write("private-key-of-kerberos\n" * 4)
+        settings = {"tls.certificate": certificate, "tls.key": key, "gss.keytab": keytab}
+        with Control(settings, env={**os.environ, "SERVER_VARIABLE": "private-of-server"}) as d:
+            below = os.path.join(d.exports["one"], "below")
+            os.mkdir(below)
+            subprocess.run(["nsenter", "-t", str(d.process.pid), "-m", "mount", "-t", "tmpfs", "https://me:private@host/dav", below], check=True)
+            res, _, texts = bundle(d, "secrets.tar", env={**os.environ, "TOOL_VARIABLE": "private-of-tool"})
+            t.equal("with secrets about", res.returncode, 0)
+            t.check("the mount is there", b"https://<hidden>@host/dav" in texts["mounts.txt"], texts["mounts.txt"])
+            t.check("where the key and the keytab are", all(p.encode() in texts["config.json"] for p in (key, keytab)), texts["config.json"])
+            with open(key) as f:
+                lines = [line.strip() for line in f if "-----" not in line]
+            t.check("there is a key", lines)
+            secrets = {**private_texts(), "the mount's password": "me:private", "the keytab": "private-key-of-kerberos",
+                       **{f"line {n} of the TLS key": line for n, line in enumerate(lines)}}
+            for what, secret in secrets.items():
+                t.check(f"not in the bundle: {what}", not secret or not [n for n, text in texts.items() if secret.encode() in text])
+
+
 def test_wrong(t, d):
     victim = os.path.join(d.top, "victim")
     with open(victim, "w") as f:
@@ -96,6 +132,7 @@ def test_without_server(t, d):
     t.check("it is made all the same", res.returncode == 0 and "status.json: " in res.stderr, res)
     t.check("and says what is missing", b"What could not be had\nstatus.json: " in texts["README.txt"], texts["README.txt"])
     t.check("the journal of the unit", b"_SYSTEMD_UNIT=ringnfsd.service" in texts["log.txt"], texts.get("log.txt"))
+    t.check("and of no other process", b"_PID=" not in texts["log.txt"], texts.get("log.txt"))
     t.check("and the machine", b"kernel: Linux" in texts["machine.txt"])
 
 
@@ -104,6 +141,7 @@ def main():
     with Control() as d:
         for test in (test_contents, test_wrong, test_without_server):
             test(t, d)
+    test_secrets(t)
     harness.result(t)
 
 
