@@ -32,7 +32,9 @@ struct cf_call {
 	struct xdr_out rpc; /* the payload stream without reduced items */
 	uint32_t reduced;   /* bytes of reduced items so far, with their pad */
 	uint32_t head;	    /* bytes of the RPC header: offset of the arguments */
-	uint32_t nops_at;   /* COMPOUND: offset of the number of operations */
+	/* set by cf_gss_protect (gss.h): sequence number, service, offset of the verifier's MIC */
+	uint32_t gss_seq, gss_service, mic_at;
+	uint32_t nops_at; /* COMPOUND: offset of the number of operations */
 	uint32_t nops;
 };
 
@@ -73,6 +75,9 @@ struct cf_reply {
 	uint32_t handle;
 	bool accepted; /* RPC: MSG_ACCEPTED */
 	enum cf_accept accept;
+	uint32_t stat; /* not accepted: auth_stat of AUTH_ERROR; else 0 */
+	uint32_t verf_flavor, verf_len;
+	const uint8_t *verf;
 	struct rpc_seg seg; /* status word of the results */
 	struct rn_arena arena;
 	struct xdr_in x; /* the results of an accepted call with SUCCESS */

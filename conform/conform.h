@@ -43,6 +43,7 @@ enum {
 	CF_NFS4 = 2,	 /* skipped where NFSv4 is not served */
 	CF_LONG = 4,	 /* the case has ten times the time */
 	CF_SHOULD = 8,	 /* the paragraph says SHOULD: a server that differs gets a warning */
+	CF_GSS = 16,	 /* skipped without --gss */
 };
 
 /* Cases are numbered first, first + 1, ...: a number stays with its case. */
@@ -55,6 +56,7 @@ struct cf_group {
 extern const struct cf_group *const cf_groups[]; /* registry.c; NULL at the end */
 
 /* State of the whole run, fixed once the cases start. */
+struct cf_login;
 struct cf_run {
 	const char *host, *port;
 	const char *export_path;
@@ -69,9 +71,12 @@ struct cf_run {
 	bool has_nfs4;
 	char why_no_nfs4[128];
 	uint32_t next_xid;
+	unsigned gss_flavors;	/* of --gss: see cf_gss_flavors; 0: no case uses Kerberos */
+	struct cf_login *login; /* NULL without --gss */
 };
 
 struct cf_back;
+struct cf_gss;
 struct cf_memory;
 struct cf_reply;
 struct cf4_session;
@@ -91,6 +96,7 @@ struct cf_test {
 	uint8_t *out;		     /* CF_INLINE_MAX bytes: the message being sent */
 	struct cf_conn *conns[8];    /* open connections, closed after the case */
 	struct cf4_session *session; /* session to destroy after the case */
+	struct cf_gss *gss;	     /* context to destroy after the case; see gss.h */
 	/* Takes a call from the server that comes among replies; false: verdict. NULL: a call is
 	 * taken for a bad reply. See back.h. */
 	bool (*take_call)(struct cf_test *t, const struct cf_reply *call);

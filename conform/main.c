@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "config.h"
+#include "conform/gss.h"
 #include "conform/run.h"
 
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_CANNOT = 3 };
@@ -25,6 +26,9 @@ static const char help[] =
 	"  --handle HEX          the export's file handle: MOUNT is not asked\n"
 	"  --v4-path PATH        the export as NFSv4 names it (EXPORT)\n"
 	"  --uid ID, --gid ID    who calls (you)\n"
+	"  --gss FLAVORS         Kerberos flavors of the export, such as krb5:krb5i:krb5p (none)\n"
+	"  --principal NAME      the server's (nfs@HOST)\n"
+	"  --client-keytab FILE  key of the caller under Kerberos (the ticket cache)\n"
 	"  --help, --version\n"
 	"Exit status: 0 no case failed, 1 some did, 2 bad usage, 3 the cases cannot run.\n";
 
@@ -33,6 +37,7 @@ struct args {
 	struct cf_report report;
 	const char *only, *skip;
 	bool list;
+	const char *principal, *keytab;
 	char host[256];
 };
 
@@ -49,6 +54,9 @@ enum {
 	OPT_V4_PATH,
 	OPT_UID,
 	OPT_GID,
+	OPT_GSS,
+	OPT_PRINCIPAL,
+	OPT_CLIENT_KEYTAB,
 	OPT_VERSION
 };
 
@@ -65,6 +73,9 @@ static const struct option options[] = {
 	{ "v4-path", required_argument, NULL, OPT_V4_PATH },
 	{ "uid", required_argument, NULL, OPT_UID },
 	{ "gid", required_argument, NULL, OPT_GID },
+	{ "gss", required_argument, NULL, OPT_GSS },
+	{ "principal", required_argument, NULL, OPT_PRINCIPAL },
+	{ "client-keytab", required_argument, NULL, OPT_CLIENT_KEYTAB },
 	{ "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, OPT_VERSION },
 	{ 0 },
@@ -147,6 +158,16 @@ static bool option(struct args *a, int c, const char *arg)
 		good = number(arg, 0, UINT32_MAX, &v);
 		a->run.gid = v;
 		break;
+	case OPT_GSS:
+		a->run.gss_flavors = cf_gss_flavors(arg);
+		good = a->run.gss_flavors != 0;
+		break;
+	case OPT_PRINCIPAL:
+		a->principal = arg;
+		break;
+	case OPT_CLIENT_KEYTAB:
+		a->keytab = arg;
+		break;
 	}
 	return good;
 }
@@ -190,6 +211,21 @@ static unsigned count_wanted(const struct args *a)
 		for (unsigned i = 0; i < (*g)->ncases; i++)
 			n += wanted(a, *g, i);
 	return n;
+}
+
+/* Gets a ticket for the server, if Kerberos is asked for. */
+static bool log_in(struct args *a)
+{
+	char why[600], usual[sizeof(a->host) + 4];
+
+	if (!a->run.gss_flavors)
+		return true;
+	snprintf(usual, sizeof(usual), "nfs@%s", a->host);
+	a->run.login =
+		cf_login_new(a->principal ? a->principal : usual, a->keytab, why, sizeof(why));
+	if (!a->run.login)
+		fprintf(stderr, "rpcrdma-conform: %s\n", why);
+	return a->run.login;
 }
 
 static int run_cases(struct args *a)
@@ -276,5 +312,9 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	raise_limits();
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	return run_cases(&a);
+	if (!log_in(&a))
+		return EXIT_CANNOT;
+	int status = run_cases(&a);
+	cf_login_free(a.run.login);
+	return status;
 }

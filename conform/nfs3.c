@@ -59,6 +59,15 @@ struct cf_call *cf3_getattr(struct cf_test *t, const struct cf_fh *fh)
 	return with_fh(t, CF3_GETATTR, fh);
 }
 
+struct cf_call *cf3_setattr_mode(struct cf_test *t, const struct cf_fh *fh, uint32_t mode)
+{
+	struct cf_call *c = with_fh(t, CF3_SETATTR, fh);
+
+	put_mode(&c->rpc, mode);
+	xdr_put_u32(&c->rpc, 0); /* no guard */
+	return c;
+}
+
 struct cf_call *cf3_lookup(struct cf_test *t, const struct cf_fh *dir, const char *name)
 {
 	return with_name(t, CF3_LOOKUP, dir, name);

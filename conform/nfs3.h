@@ -40,6 +40,7 @@ enum { CF3_UNCHECKED, CF3_GUARDED };
 struct cf_call *cf3_new(struct cf_test *t, uint32_t proc); /* no arguments yet */
 struct cf_call *cf3_null(struct cf_test *t);
 struct cf_call *cf3_getattr(struct cf_test *t, const struct cf_fh *fh);
+struct cf_call *cf3_setattr_mode(struct cf_test *t, const struct cf_fh *fh, uint32_t mode);
 struct cf_call *cf3_lookup(struct cf_test *t, const struct cf_fh *dir, const char *name);
 struct cf_call *cf3_read(struct cf_test *t, const struct cf_fh *fh, uint64_t off, uint32_t count);
 /* data NULL: the data are left to the caller, who puts them or calls cf_reduce next. */

@@ -15,6 +15,8 @@ extern const struct cf_group cf_group_v4_write, cf_group_v4_reply, cf_group_v4_s
 extern const struct cf_group cf_group_limits;
 extern const struct cf_group cf_group_back, cf_group_back_reply, cf_group_back_lost;
 extern const struct cf_group cf_group_nfs2;
+extern const struct cf_group cf_group_gss, cf_group_gss_body, cf_group_gss_size,
+	cf_group_gss_window;
 
 /* clang-format off */
 const struct cf_group *const cf_groups[] = {
@@ -44,6 +46,10 @@ const struct cf_group *const cf_groups[] = {
 	&cf_group_back,
 	&cf_group_back_reply,
 	&cf_group_back_lost,
+	&cf_group_gss,
+	&cf_group_gss_body,
+	&cf_group_gss_size,
+	&cf_group_gss_window,
 	&cf_group_thousand,
 	&cf_group_limits,
 	NULL,

@@ -196,12 +196,13 @@ static bool rpc_reply(struct cf_test *t, const struct cf_call *c, struct cf_repl
 				 "(RFC 8166 4.2.1)",
 				 "something else");
 	if (r->accepted) {
-		uint32_t len;
-		xdr_get_u32(&r->x);
-		xdr_get_opaque(&r->x, 400, &len);
+		r->verf_flavor = xdr_get_u32(&r->x);
+		r->verf = xdr_get_opaque(&r->x, 400, &r->verf_len);
 		r->accept = xdr_get_u32(&r->x);
 		if (r->x.err)
 			return bad_reply(t, r, "a whole RPC reply (RFC 5531 9)", "a cut one");
+	} else if (xdr_get_u32(&r->x) == 1) { /* AUTH_ERROR */
+		r->stat = xdr_get_u32(&r->x);
 	}
 	if (r->stream_len % 4)
 		return bad_reply(t, r, "a payload stream of whole XDR words (RFC 4506 3)",

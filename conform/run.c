@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "conform/back.h"
+#include "conform/gss.h"
 #include "conform/nfs3.h"
 #include "conform/nfs4.h"
 
@@ -18,6 +19,8 @@ void cf_run_case(struct cf_run *run, const struct cf_case *c, unsigned number, s
 		t->deadline += 9ll * run->timeout_ms;
 	if ((c->flags & CF_NFS4) && !run->has_nfs4)
 		cf_skip(t, "NFSv4 is not served: %s", run->why_no_nfs4);
+	else if ((c->flags & CF_GSS) && !run->gss_flavors)
+		cf_skip(t, "Kerberos is not asked for: --gss");
 	else if ((c->flags & CF_OWN_CONN) || cf_open(t, NULL))
 		c->run(t);
 	t->took_ms = cf_now_ms() - t->started;
@@ -26,6 +29,7 @@ void cf_run_case(struct cf_run *run, const struct cf_case *c, unsigned number, s
 	if (t->back)
 		cf_back_end(t);
 	cf4_end(t);
+	cf_gss_end(t);
 	cf_test_end(t);
 }
 
