@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """rpcrdma-conform against ringnfsd, both over the software fabric: no case may fail, and its reports agree.
 
-CONFORM_ONLY chooses cases.
+The cases about Kerberos run where a KDC is installed: over RoCE by a ticket cache, over iWARP by a keytab. CONFORM_ONLY chooses cases.
 """
 import collections
 import json
@@ -13,14 +13,17 @@ import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "softverbs"))
 import fabric  # adds this folder to the path
+import gss
 import harness
+import kdc
 
 TOOL = os.path.abspath("./rpcrdma-conform")
 TIMEOUT = "120"  # of each case: a machine may be slow, nothing that works takes as long
 LONG = 1200
 ONLY = ["--only", os.environ["CONFORM_ONLY"]] if os.environ.get("CONFORM_ONLY") else []
 # Every case that can run does; fewer means that the tool or the fabric gave up.
-AT_LEAST = 0 if ONLY else 560
+AT_LEAST = 0 if ONLY else 560 if kdc.missing() else 680
+OPTIONS = "rw,insecure,no_root_squash"
 
 
 def read_json(count, what, out):
@@ -50,12 +53,27 @@ def show_skipped(count, what, cases):
         print(f"SKIP: {what}: {number} cases: {reason}", flush=True)
 
 
-def run(count, what, form, read, devices=None, only=None):
+class Kerberos:
+    """Users of a realm for the tool; none where no KDC is installed."""
+
+    def __init__(self, realm=None):
+        self.env, self.settings, self.options, self.by_cache, self.by_keytab = {}, {}, OPTIONS, [], []
+        if realm:
+            arguments = ["--gss", "krb5:krb5i:krb5p", "--principal", "nfs@localhost"]
+            self.env = {**realm.env, "KRB5CCNAME": realm.login(gss.ALICE)}
+            self.settings = {k: v for k, v in gss.settings(realm).items() if k != "server.control_socket"}
+            self.options += ",sec=sys:krb5:krb5i:krb5p"
+            self.by_cache = arguments
+            realm.login(gss.BOB)
+            self.by_keytab = [*arguments, "--client-keytab", realm.path(f"keytab.{gss.BOB}")]
+
+
+def run(count, what, form, read, kerberos, user, devices=None, only=None):
     settings = {"rdma.enabled": "yes", "rdma.port": 20049, "nfs2.enabled": "yes", "nfs4.lease_time": 30, "nfs4.grace_time": 30}  # callbacks: 3 seconds
-    with fabric.Fabric(devices) as f:
-        with harness.Daemon({"e": "rw,insecure,no_root_squash"}, settings, before=f.command("server"),
+    with fabric.Fabric(devices, **kerberos.env) as f:
+        with harness.Daemon({"e": kerberos.options}, {**settings, **kerberos.settings}, before=f.command("server"),
                             env=f.environment()) as daemon:
-            tool = f.start("client", TOOL, form, "--timeout", TIMEOUT, *(ONLY or only or []), "127.0.0.1", daemon.exports["e"])
+            tool = f.start("client", TOOL, form, "--timeout", TIMEOUT, *user, *(ONLY or only or []), "127.0.0.1", daemon.exports["e"])
             status, out = f.finish(tool, LONG)
             cases = read(count, what, out) or []
             for name, result, detail in cases:
@@ -66,6 +84,8 @@ def run(count, what, form, read, devices=None, only=None):
                     count.passed += result == "pass"
             show_skipped(count, what, cases)
             count.equal(f"{what}: callbacks are made", [name for name, result, _ in cases if result == "skip" and name.startswith("back")], [])
+            if user:
+                count.equal(f"{what}: Kerberos is tried", [name for name, result, _ in cases if result == "skip" and name.startswith("gss")], [])
             passed = sum(result == "pass" for _, result, _ in cases)
             count.check(f"{what}: enough cases ran", passed >= (AT_LEAST if ONLY or not only else 35), f"{passed}: {out[-1000:]}")
             count.equal(f"{what}: exit status", status, 1 if any(r == "fail" for _, r, _ in cases) else 0)
@@ -73,12 +93,12 @@ def run(count, what, form, read, devices=None, only=None):
             harness.finish(count, daemon)
 
 
-def main():
+def run_all(kerberos):
     counts = [harness.Count() for _ in range(3)]
-    jobs = [threading.Thread(target=run, args=(counts[0], "RoCE", "--json", read_json)),
-            threading.Thread(target=run, args=(counts[1], "iWARP", "--tap", read_tap, "iw0=127.0.0.1:iwarp")),
+    jobs = [threading.Thread(target=run, args=(counts[0], "RoCE", "--json", read_json, kerberos, kerberos.by_cache)),
+            threading.Thread(target=run, args=(counts[1], "iWARP", "--tap", read_tap, kerberos, kerberos.by_keytab, "iw0=127.0.0.1:iwarp")),
             # Some devices do not report why the peer has ended the stream.
-            threading.Thread(target=run, args=(counts[2], "siw", "--json", read_json, "siw0=127.0.0.1:siw", ["--only", "lists"]))]
+            threading.Thread(target=run, args=(counts[2], "siw", "--json", read_json, kerberos, [], "siw0=127.0.0.1:siw", ["--only", "lists"]))]
     for j in jobs:
         j.start()
     for j in jobs:
@@ -88,6 +108,15 @@ def main():
         total.passed, total.failed, total.skipped = (getattr(total, k) + getattr(c, k) for k in ("passed", "failed", "skipped"))
     total.check("all ran", all(c.passed + c.failed for c in counts))
     harness.result(total)
+
+
+def main():
+    if kdc.missing():
+        print(f"no cases about Kerberos: not installed: {', '.join(kdc.missing())}")
+        run_all(Kerberos())
+        return
+    with kdc.Realm() as realm:
+        run_all(Kerberos(realm))
 
 
 if __name__ == "__main__":
