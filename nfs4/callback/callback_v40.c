@@ -76,10 +76,11 @@ static int transmit(struct nfs4_cb *cb, bool again)
 
 	do {
 		rc = nfs4_cb_conn_get(cl, cb->trial, &to);
-		if (rc != 0) {
+		/* The probe that makes a seal goes on. */
+		if (rc != 0 && rc != -ENOKEY)
 			nfs4_cb_conn_is(cl, NULL, NFS4_CB_DOWN);
+		if (rc != 0)
 			return rc;
-		}
 		rpc_backchannel_put(cb->conn);
 		cb->conn = to.conn;
 		rpc_seal_put(cb->rpc.seal);

@@ -174,22 +174,22 @@ int nfs4_cb_conn_get(struct nfs4_client *cl, struct rpc_seal *seal, struct nfs4_
 	struct nfs4_callback *cb;
 	struct rpc_route route;
 	bool found = false;
-	int rc;
+	int rc = 0;
 
 	*out = (struct nfs4_cb_target){ 0 };
 	pthread_mutex_lock(&cl->lock);
 	cb = callable(cl);
-	if (cb && cb->me && !cb->seal && !seal)
-		cb = NULL;
-	if (cb) {
+	if (!cb)
+		rc = -ENOTCONN;
+	else if (cb->me && !cb->seal && !seal)
+		rc = -ENOKEY;
+	if (rc == 0) {
 		found = target(cb, seal, out);
 		route = cb->route;
 	}
 	pthread_mutex_unlock(&cl->lock);
-	if (!cb)
-		return -ENOTCONN;
-	if (found)
-		return 0;
+	if (rc != 0 || found)
+		return rc;
 	rc = dialer->dial(dialer->ctx, &route, &made);
 	return rc != 0 ? rc : install(cl, &route, seal, made, out);
 }

@@ -66,7 +66,7 @@ struct nfs4_cb_target {
 	struct rpc_seal *seal; /* a reference, or NULL */
 };
 /* Finds the connection for a call to cl, or makes one. seal: the call tries that one; NULL: it uses the path's own, if there is one. 0; -ENOTCONN: the client cannot be called;
- * other errors of rpc_dialer.dial. */
+ * -ENOKEY: the path has no seal yet, which its probe brings; other errors of rpc_dialer.dial. */
 int nfs4_cb_conn_get(struct nfs4_client *cl, struct rpc_seal *seal, struct nfs4_cb_target *out);
 
 /* A call over conn has ended (NULL: no connection could be made). UP: it was answered. DOWN: it was

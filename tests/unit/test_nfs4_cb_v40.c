@@ -9,6 +9,7 @@
 #include "nfs4/client/cb_conn.h"
 #include "nfs4/client/client_table.h"
 #include "nfs4/client/forget.h"
+#include "rpc/principal.h"
 #include "tests/unit/nfs3_suite.h"
 #include "tests/unit/nfs4_client_calls.h"
 #include "tests/unit/nfs4_opens.h"
@@ -543,6 +544,29 @@ Test(nfs4_cb_v40, lost_connections)
 	cr_expect_eq(npeers, 3);
 	cr_expect_eq(n.rc, -ENOTCONN);
 	cr_expect_eq(n.ended, 1);
+	nfs4_client_put(cl);
+	end();
+}
+
+/* Under Kerberos: a call that comes while the probe waits for a seal does not end the probe. */
+Test(nfs4_cb_v40, no_seal_yet)
+{
+	struct nfs4_client *cl;
+	struct mine m;
+
+	NEED_FIXTURE();
+	begin();
+	cl = reached();
+	lose(&peers[0]);
+	cl->callback->me = rpc_principal_new("nfs/server", 10);
+	cl->callback->state = NFS4_CB_TRYING;
+	start(&m, cl);
+	cr_expect_eq(m.ended, 1);
+	cr_expect_eq(m.rc, -ENOKEY);
+	cr_expect_eq(npeers, 1);
+	cr_expect_eq(cl->callback->state, NFS4_CB_TRYING);
+	nfs4_cb_conn_unsealed(cl);
+	cr_expect_eq(cl->callback->state, NFS4_CB_DOWN);
 	nfs4_client_put(cl);
 	end();
 }
