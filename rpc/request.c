@@ -134,9 +134,17 @@ bool rpc_reply_ok(const struct rpc_request *req)
 	return stream_length(req) <= req->reply_max;
 }
 
+/* True if what is sent goes to the socket as it is. */
+static bool sends_plain(const struct rpc_conn *conn)
+{
+	const struct rpc_conn_tls *tls = atomic_load_explicit(&conn->tls, memory_order_acquire);
+
+	return rpc_conn_protection(conn) == RPC_PLAIN || (tls && tls->ktls);
+}
+
 bool rpc_reply_takes_pipes(const struct rpc_request *req)
 {
-	return req->conn->ops->takes_pipes && rpc_conn_protection(req->conn) == RPC_PLAIN &&
+	return req->conn->ops->takes_pipes && sends_plain(req->conn) &&
 	       !(req->secured && req->secured->wraps);
 }
 

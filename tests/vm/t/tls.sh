@@ -96,6 +96,8 @@ by_kernel() {
 	t_note "sessions of the kernel that send: $sent, that receive: $received"
 	[ "$sent" -gt "$received" ] || die "the server's sessions are not the kernel's: $sent, $received"
 }
+# Pages of files go to the kernel's sessions.
+by_pipes() { TMPDIR=/export/$FS RINGNFSD=$(ringnfsd_path) python3 -B "$SOURCE/tests/net/tls_kernel.py"; }
 hold() { vm_prog vmfile "$@"; }
 # A lock that a client has under TLS is its own again when the server comes back. The server's own processes see it.
 locks() {
@@ -172,6 +174,7 @@ t_run "the server is killed and starts again" restart
 t_run "a lock outlives the server" locks
 t_run "certificates are replaced under a mounted client" new_certificate
 t_run "data, encrypted by the kernel" by_kernel
+t_run "pages of files, encrypted by the kernel" by_pipes
 t_run "the server is killed and starts again, with kernel TLS" restart
 t_run "a lock outlives the server, with kernel TLS" locks
 t_run "certificates are replaced, with kernel TLS" new_certificate
