@@ -45,6 +45,21 @@ static void warn_of_anonymous(const struct exp_draft *gss, const struct exp_draf
 			     gss->path, other->client.spec, gss->client.spec, gss->client.spec);
 }
 
+/* xprtsec= is not kept by flavour, so the stricter of both holds for all. */
+static void join_transports(const struct exp_draft *gss, struct exp_draft *to,
+			    struct cfg_diags *diags)
+{
+	const uint32_t left_out = gss->options.opts.flags & EXP_XPRTSEC;
+	uint32_t *flags = &to->options.opts.flags;
+
+	if ((*flags & EXP_XPRTSEC) != left_out)
+		cfg_diag_add(diags, gss->at, CFG_WARNING,
+			     "%s: xprtsec= of %s and that of %s hold for both: write sec= instead "
+			     "of %s",
+			     gss->path, gss->client.spec, to->client.spec, gss->client.spec);
+	*flags |= left_out;
+}
+
 /* An identity that only a gss/ line gives is that of the export all the same. */
 static void copy_identity(struct exp_opts *to, const struct exp_opts *from)
 {
@@ -72,12 +87,14 @@ static void extend(struct exp_draft *to, const struct exp_draft *drafts, size_t 
 		if (!gss->client.gss || own_sec)
 			continue;
 		warn_of_anonymous(gss, to, diags);
+		join_transports(gss, to, diags);
 		add_flavor(&to->options.opts, gss->client.gss, gss->options.opts.flags);
 	}
 }
 
 /* Makes the first gss/ line one for all hosts, under the flavours of all of them. */
-static void unite(struct exp_draft *first, const struct exp_draft *drafts, size_t n)
+static void unite(struct exp_draft *first, const struct exp_draft *drafts, size_t n,
+		  struct cfg_diags *diags)
 {
 	struct exp_opts *opts = &first->options.opts;
 
@@ -86,6 +103,7 @@ static void unite(struct exp_draft *first, const struct exp_draft *drafts, size_
 		if (!drafts[i].client.gss)
 			continue;
 		copy_identity(opts, &drafts[i].options.opts);
+		join_transports(&drafts[i], first, diags);
 		add_flavor(opts, drafts[i].client.gss, drafts[i].options.opts.flags);
 	}
 	opts->flags = (opts->flags & ~(uint32_t)EXP_FLAVOR_FLAGS) | opts->flavors[0].flags;
@@ -107,7 +125,7 @@ size_t exp_gss_join(struct exp_draft *drafts, size_t n, struct cfg_diags *diags)
 	}
 	if (!first)
 		return n;
-	unite(first, drafts, n);
+	unite(first, drafts, n, diags);
 	for (size_t i = 0; i < n; i++) {
 		struct exp_draft moved = drafts[i];
 

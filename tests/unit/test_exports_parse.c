@@ -468,6 +468,35 @@ Test(exports_parse, gss_lines_join_the_others)
 	cfg_diags_free(&diags);
 }
 
+static uint32_t left_out(const struct exp_table *table, unsigned client)
+{
+	return table->exports[0].clients[client].opts.flags & EXP_XPRTSEC;
+}
+
+/* Connections that a gss/ line does not take are not taken where its flavour is added, either. */
+Test(exports_parse, gss_lines_and_xprtsec)
+{
+	struct cfg_diags diags;
+	struct exp_table *table;
+
+	parse("/a gss/krb5(rw,xprtsec=mtls) x(rw) y(rw,sec=sys)", &diags, &table);
+	cr_assert_eq(table->exports[0].n_clients, 3);
+	cr_expect_eq(left_out(table, 0), EXP_NO_PLAIN | EXP_NO_TLS);
+	cr_expect_eq(left_out(table, 1), EXP_NO_PLAIN | EXP_NO_TLS);
+	cr_expect_eq(left_out(table, 2), 0);
+	cr_expect_eq(diags.warnings, 1);
+	exp_table_unref(table);
+	parse("/a gss/krb5(rw) gss/krb5p(rw,xprtsec=tls:mtls)", &diags, &table);
+	cr_assert_eq(table->exports[0].n_clients, 1);
+	cr_expect_eq(left_out(table, 0), EXP_NO_PLAIN);
+	cr_expect_eq(diags.warnings, 1);
+	exp_table_unref(table);
+	parse("/a gss/krb5(rw,xprtsec=mtls) x(rw,xprtsec=mtls)", &diags, &table);
+	cr_expect_eq(diags.warnings, 0);
+	exp_table_unref(table);
+	cfg_diags_free(&diags);
+}
+
 Test(exports_parse, flavours_of_kerberos)
 {
 	struct cfg_diags diags;
