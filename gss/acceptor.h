@@ -20,7 +20,7 @@ struct gss_acceptor;
 
 /* The first three are set by the caller. */
 struct gss_job {
-	uint8_t host[16]; /* rpc_address_host() */
+	uint8_t host[16]; /* address of the host that has it run */
 	/* On one of the threads; may take long. */
 	void (*run)(struct gss_job *job);
 	/* Behind run, or without it if the job never ran. The job is the callee's again. */

@@ -4,6 +4,7 @@
  * memory comes before the sequence number is used up, as such a call is looked at again later.
  */
 #include "gss/gss_private.h"
+#include "gss/hosts.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>
@@ -11,7 +12,6 @@
 
 #include "lib/clock.h"
 #include "lib/util.h"
-#include "rpc/address.h"
 #include "rpc/worker.h"
 
 /* From the xid to the end of the longest credential: RFC 5531 section 9. */
@@ -332,7 +332,7 @@ static void have_copies(struct gss *g, struct gss_context *x, const struct rpc_r
 {
 	uint8_t host[16];
 
-	rpc_address_host(&req->conn->peer, host);
+	gss_host_address(req->conn, host);
 	gss_grow(g, x, host);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Context creation (RFC 2203 section 5.2): on the acceptor's threads, then answered on a worker. */
 #include "gss/gss_private.h"
+#include "gss/hosts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -159,7 +160,7 @@ static void finish(struct rpc_request *req)
 	bool ok;
 
 	req->op = NULL;
-	e->made = e->ok && gss_contexts_add(e->g->contexts, e->context, &req->conn->peer);
+	e->made = e->ok && gss_contexts_add(e->g->contexts, e->context, e->job.host);
 	if (!e->made && e->step.major >> 16 == 0)
 		e->step.major = 13u << 16; /* GSS_S_FAILURE */
 	if (e->half)
@@ -212,7 +213,7 @@ enum rpc_secure_verdict gss_establish(struct gss *g, struct rpc_request *req,
 	e->job.done = done;
 	e->job.abandon = let_go;
 	e->cred = keys_of(g);
-	rpc_address_host(&req->conn->peer, e->job.host);
+	gss_host_address(req->conn, e->job.host);
 	v = take_token(req, e);
 	if (v == RPC_SECURE_PENDING && cred->proc == GSS_CONTINUE_INIT) {
 		e->half = gss_contexts_find(g->contexts, cred->handle, cred->handle_len);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "rpc/address.h"
+#include "rpc/request.h"
 
 bool gss_hosts_init(struct gss_hosts *hosts, unsigned contexts)
 {
@@ -20,21 +21,27 @@ void gss_hosts_fini(struct gss_hosts *hosts)
 	free(hosts->heap);
 }
 
-struct gss_host *gss_hosts_get(struct gss_hosts *hosts, const struct sockaddr_storage *peer)
+void gss_host_address(const struct rpc_conn *conn, uint8_t address[16])
+{
+	if (conn->ops->datagrams)
+		memset(address, 0xff, 16);
+	else
+		rpc_address_host(&conn->peer, address);
+}
+
+struct gss_host *gss_hosts_get(struct gss_hosts *hosts, const uint8_t address[16])
 {
 	struct gss_host *h;
-	uint8_t address[16];
 	uint64_t hash;
 
-	rpc_address_host(peer, address);
-	crypto_shorthash((uint8_t *)&hash, address, sizeof(address), hosts->key);
+	crypto_shorthash((uint8_t *)&hash, address, sizeof(h->address), hosts->key);
 	LIST_FOREACH (h, &hosts->buckets[hash % GSS_HOST_BUCKETS], link) {
-		if (memcmp(h->address, address, sizeof(address)) == 0)
+		if (memcmp(h->address, address, sizeof(h->address)) == 0)
 			return h;
 	}
 	h = calloc(1, sizeof(*h));
 	if (h) {
-		memcpy(h->address, address, sizeof(address));
+		memcpy(h->address, address, sizeof(h->address));
 		TAILQ_INIT(&h->used);
 		LIST_INSERT_HEAD(&hosts->buckets[hash % GSS_HOST_BUCKETS], h, link);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Hosts that have contexts, and which of them has most. A host is an IPv4 address or an IPv6 /64, and lives as long as it
- * has contexts. Not thread-safe.
+ * has contexts. The table is not thread-safe.
  */
 #ifndef RN_GSS_HOSTS_H
 #define RN_GSS_HOSTS_H
@@ -10,9 +10,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
-#include <sys/socket.h>
 
 #define GSS_HOST_BUCKETS 1024u
+
+struct rpc_conn;
 
 TAILQ_HEAD(gss_use_list, gss_context);
 
@@ -37,8 +38,12 @@ struct gss_hosts {
 bool gss_hosts_init(struct gss_hosts *hosts, unsigned contexts);
 void gss_hosts_fini(struct gss_hosts *hosts);
 
-/* The host of that peer. NULL: no memory. */
-struct gss_host *gss_hosts_get(struct gss_hosts *hosts, const struct sockaddr_storage *peer);
+/* The address of the host that a connection counts for. Anybody can write another's address on a datagram, so all senders of those count
+ * as one host, which no peer has the address of. */
+void gss_host_address(const struct rpc_conn *conn, uint8_t address[16]);
+
+/* The host of that address. NULL: no memory. */
+struct gss_host *gss_hosts_get(struct gss_hosts *hosts, const uint8_t address[16]);
 /* Counts a context of the host more or less; without any, the host is freed. */
 void gss_hosts_add(struct gss_hosts *hosts, struct gss_host *h, bool established);
 void gss_hosts_drop(struct gss_hosts *hosts, struct gss_host *h, bool established);
