@@ -22,10 +22,11 @@ peer_run() {
 		set -- "$VMPROG/$2" "${@:3}" # quicker than by way of the shell
 	elif [ "$1" = eval ] || declare -F "$1" >/dev/null; then
 		shell=(bash -c '. "$VMDIR/guest/lib.sh"; set +e; "$@"' peer)
+		[ -z "${KRB_REALM:-}" ] || shell[2]=". \"\$VMDIR/guest/kerberos.sh\"; ${shell[2]}"
 	fi
 	# shellcheck disable=SC2153 # lib.sh sets them.
 	"$VMPROG/vmcall" 10.9.2$n.2 "$CALLPORT" "$STATE/peer.$n.dead" \
-		VERS="$VERS" FS="$FS" PROTO="$PROTO" SERVER="$SERVER" "${shell[@]}" "$@"
+		VERS="$VERS" FS="$FS" PROTO="$PROTO" SERVER="$SERVER" SEC="${SEC:-}" NFS_HOST="${NFS_HOST:-}" "${shell[@]}" "$@"
 }
 # ask_runner N boot|cut: by a file, which the runner may have removed before the call that makes it has ended.
 ask_runner() { { : >"/share/peer.$1/$2"; } 2>/dev/null || true; }

@@ -8,6 +8,7 @@
 #   PROTO     rdma or tcp: how the tests mount (default: rdma if there is a device)
 #   VERS      3, 4.0, 4.1 or 4.2: the version they mount with (default 3)
 #   FS        ext4 or xfs: which export they use (default ext4)
+#   SEC       flavour that the tests mount with, and that exports take beside AUTH_SYS (default: none)
 #   SERVER    ringnfsd or knfsd: who serves (default ringnfsd)
 #   KNFSD_V4  set: knfsd serves NFSv4, too (so it does when VERS is 4.x)
 #   RINGNFSD  the daemon (default: BUILDDIR/ringnfsd, BUILDDIR/daemon/ringnfsd)
@@ -156,7 +157,7 @@ nfs_mount() {
 		export=$(v4_path "$export")
 	fi
 	mkdir -p "$dir"
-	timeout 60 ${NFS_RUN:-} mount -t nfs -o "$opt${5:+,$5}" "${host/#fd*/[$host]}:$export" "$dir"
+	timeout 60 ${NFS_RUN:-} mount -t nfs -o "$opt${SEC:+,sec=$SEC}${5:+,$5}" "${host/#fd*/[$host]}:$export" "$dir"
 }
 # mnt_test [OPTIONS]: the export of this run at /mnt/t.
 mnt_test() { nfs_mount "$VERS" "$PROTO" "/export/$FS" /mnt/t "$@"; }

@@ -149,7 +149,7 @@ server_stop() {
 
 # The exports that all tests use; one server with them serves the whole run.
 standard_exports() {
-	local fs id=1 opt=rw,sync,no_subtree_check,insecure
+	local fs id=1 opt=rw,sync,no_subtree_check,insecure${SEC:+,sec=sys:$SEC}
 	for fs in ext4 xfs; do
 		echo "/export/$fs *($opt,no_root_squash,fsid=$id)"
 		echo "/export/$fs/exp/root *($opt,root_squash,fsid=$((id + 1)))"

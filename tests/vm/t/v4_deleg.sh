@@ -27,7 +27,7 @@ reload() {
 	kill -HUP "$(server_pid)"
 	sleep 1.5
 }
-echo "$S *(rw,sync,no_subtree_check,insecure,no_root_squash,nfs_only,fsid=91)" >"$added"
+echo "$S *(rw,sync,no_subtree_check,insecure,no_root_squash,nfs_only,fsid=91${SEC:+,sec=$SEC})" >"$added"
 reload
 clients_up
 # Attributes of directories are believed for an hour, those of files for a second: so it is the delegation that spares questions.
