@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "rpc/conn.h"
+
 #include "rpc/backchannel.h"
-#include "rpc/request.h"
 
 void rpc_conn_ref(struct rpc_conn *c)
 {
