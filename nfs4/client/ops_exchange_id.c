@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "config.h"
+#include "nfs4/client/contest.h"
 #include "nfs4/client/forget.h"
 #include "nfs4/client/origin.h"
 #include "nfs4/client/register.h"

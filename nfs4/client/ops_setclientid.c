@@ -6,6 +6,7 @@
 
 #include "nfs4/client/address.h"
 #include "nfs4/client/cb_conn.h"
+#include "nfs4/client/contest.h"
 #include "nfs4/client/forget.h"
 #include "nfs4/client/origin.h"
 #include "nfs4/client/register.h"

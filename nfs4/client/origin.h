@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Identity of callers, and their right to the clients that they name; private to this folder. */
+/* Identity of callers: principals, addresses, verifiers; private to this folder. */
 #ifndef RN_NFS4_CLIENT_ORIGIN_H
 #define RN_NFS4_CLIENT_ORIGIN_H
 
@@ -16,14 +16,5 @@ bool nfs4_origin_is(struct nfs4_client *cl, const struct nfs4_compound *c);
  * all->lock is held. */
 bool nfs4_verifier_is(struct nfs4_client *cl, const struct nfs4_compound *c,
 		      const uint8_t verifier[NFS4_VERIFIER_SIZE]);
-/*
- * Decides whether the caller may take the owner string of the confirmed client cl and end its
- * state. NFS4_OK, NFS4ERR_CLID_INUSE, or NFS4ERR_DELAY until it is known whether cl is alive.
- * all->lock is held.
- */
-int nfs4_client_contest(struct nfs4_client *cl, const struct nfs4_compound *c);
-/* Decides whether fresh may be registered while a client with its owner string may reclaim. NFS4_OK
- * or NFS4ERR_DELAY. all->lock is held. */
-int nfs4_client_contest_record(struct nfs4_client *fresh, const struct nfs4_compound *c);
 
 #endif

@@ -9,6 +9,7 @@
 #include "lib/log_ids.h"
 #include "nfs4/client/address.h"
 #include "nfs4/client/cb_conn.h"
+#include "nfs4/client/contest.h"
 #include "nfs4/client/make_room.h"
 #include "nfs4/client/origin.h"
 #include "nfs4/compound.h"
