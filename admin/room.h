@@ -26,7 +26,7 @@ struct admin_room {
 		uint64_t used;	 /* value of uses when it was last used */
 		uint64_t used_ns;
 	} seat[ADMIN_SEATS_MAX];
-	unsigned seats; /* the first so many may be used */
+	unsigned seats; /* seats that may be used, from the first on */
 	bool hosts;	/* over TCP */
 	uint64_t uses;
 };

@@ -238,7 +238,7 @@ static bool needs_lookup(const struct exp_client *client)
 	return client->name != NULL;
 }
 
-/* As above without look-ups; false if the answer depends on one. */
+/* The client line in force, as resolve() finds it, without look-ups. False: the answer depends on one. */
 static bool match_by_address(const struct exp_export *export, const struct exp_addr *addr,
 			     int *answer)
 {

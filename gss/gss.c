@@ -19,7 +19,7 @@ static const struct rpc_security security = {
 
 #define LEAVING_SECONDS 5u /* longest wait for the library when the server stops */
 
-/* False: the budget has not that much. */
+/* Takes the memory of contexts from the budget. False: the budget has too little. */
 static bool set_aside(struct gss *g)
 {
 	const long cpus = sysconf(_SC_NPROCESSORS_ONLN);

@@ -38,9 +38,10 @@ int gss_reload(struct gss *g, char why[GSS_WHY]);
 void gss_secure(struct gss *g, struct rpc_server *server);
 
 struct gss_stats {
-	uint64_t grown, places; /* contexts with copies now, and room for contexts */
-	uint64_t contexts, half_made,
-		evicted; /* contexts now, unfinished ones now, contexts removed for others */
+	uint64_t contexts, half_made; /* established ones now, and unfinished ones now */
+	uint64_t places;	      /* established ones that there is room for */
+	uint64_t grown;		      /* contexts that have copies now */
+	uint64_t evicted;	    /* contexts removed to make room for others, since the start */
 	uint64_t accepted, refused; /* contexts established, and failed, since the start */
 	uint64_t replays;	    /* calls discarded by the sequence window */
 	uint64_t unknown, bad; /* calls with no known context, and with a wrong verifier or body */

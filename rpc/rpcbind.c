@@ -17,7 +17,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* It needs the types of rpc/rpc.h. */
+/* pmap_prot.h needs the types of rpc/rpc.h. */
 #include <rpc/pmap_prot.h>
 
 #define RPCBIND_SOCKET "/run/rpcbind.sock"

@@ -67,7 +67,7 @@ void xdr_get_fixed(struct xdr_in *x, void *out, uint32_t len);
  * zero returns a non-NULL pointer. */
 const uint8_t *xdr_get_opaque(struct xdr_in *x, uint32_t max, uint32_t *len);
 
-/* As xdr_get_opaque, but always an arena copy with a NUL after it. */
+/* Like xdr_get_opaque, but always an arena copy with a NUL after it. */
 char *xdr_get_string(struct xdr_in *x, uint32_t max, uint32_t *len);
 
 /* Counted opaque of at most max bytes, which the transport may have placed. */

@@ -95,7 +95,7 @@ void tls_shake_step(struct tls *t, struct tls_shake *s);
 void tls_shake_end(struct tls *t, struct tls_shake *s, enum tls_result result);
 
 void tls_session_free(struct tls *t, struct tls_session *s); /* NULL is allowed */
-/* As recv(2), but for errors: bytes, 0 at the end of the stream, -EAGAIN, or -ECONNRESET: it is broken. Reads
+/* Like recv(2), but for errors: bytes, 0 at the end of the stream, -EAGAIN, or -ECONNRESET: it is broken. Reads
  * until size bytes are there or no more are. */
 ssize_t tls_session_recv(struct tls_session *s, uint8_t *to, size_t size);
 /* True if bytes lie in the session that the socket does not tell of. */

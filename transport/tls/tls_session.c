@@ -170,7 +170,7 @@ ssize_t tls_session_recv(struct tls_session *s, uint8_t *to, size_t size)
 		have += (size_t)got;
 	ERR_clear_error();
 	pthread_mutex_unlock(&s->lock);
-	/* What came before the end is used first. The next call finds the end again. */
+	/* Bytes that came before the end are used first. The next call finds the end again. */
 	return have > 0 && got != -ECONNRESET ? (ssize_t)have : got;
 }
 
