@@ -39,18 +39,31 @@ long_copy() {
 	umount $M
 }
 
-# Writes for 50 seconds with a ticket for 40; a new one comes long before that, so nothing fails. Linux' client compares the
-# end of the ticket with the clock, and that of its context with ticks, of which an emulated machine loses some: between
-# the two NFSv3's writes fail for seconds. With NFSv4 the data wait under a delegation.
+# lines_one_by_one / lines_at_once: 100 lines in 50 seconds, by an open for each, or by one.
+lines_one_by_one() {
+	krb_as alice sh -c "for i in \$(seq 100); do
+			until echo \$i >>$M/krb/renewed; do sleep 0.5; [ \$((n += 1)) -lt 40 ] || exit 1; done
+			sleep 0.5
+		done"
+}
+lines_at_once() { krb_as alice sh -c "for i in \$(seq 100); do echo \$i || exit 1; sleep 0.5; done >$M/krb/renewed"; }
+
+# Writes for 50 seconds with a ticket for 40; a new one comes long before that. Linux' client has two ends for a context: the clock's, at
+# which it signs no more, and one in ticks, at which it makes the next. A machine that loses ticks, as an emulated one does, comes to the
+# second one late. In between a call fails in the client with EKEYEXPIRED, and nothing is sent (doc/design/gss.md). With NFSv3 that
+# line is written again. With NFSv4 the file stays open, so that the data wait under a delegation: close would report no failure.
 renewed() {
-	[ "$VERS" != 3 ] || { echo "this machine's ticks and its clock differ, and the client's writes fail meanwhile"; exit 77; }
+	local lines=lines_at_once
+	[ "$VERS" != 3 ] || lines=lines_one_by_one
 	krb_login alice 40s
 	m krb5p
-	krb_as alice sh -c "for i in \$(seq 100); do echo \$i || exit 1; sleep 0.5; done >$M/krb/renewed" &
+	$lines 2>/run/krb.renewed &
 	sleep 8
 	krb_login alice 1h
 	wait $!
-	same "lines" 100 "$(wc -l <$E/krb/renewed)"
+	same "other errors" 0 "$(grep -cv 'Key has expired' /run/krb.renewed || :)"
+	t_note "writes that failed in the client: $(wc -l </run/krb.renewed)"
+	same "lines" 100 "$(sort -un $E/krb/renewed | wc -l)"
 	umount $M
 }
 
