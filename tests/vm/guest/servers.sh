@@ -25,7 +25,7 @@ knfsd_start() {
 	mountpoint -q /var/lib/nfs || mount -t tmpfs nfsstate /var/lib/nfs
 	mkdir -p /var/lib/nfs/{rpc_pipefs,sm,sm.bak,v4recovery,nfsdcld}
 	touch /var/lib/nfs/{etab,rmtab,state}
-	mount -t rpc_pipefs p /run/rpc_pipefs
+	mountpoint -q /run/rpc_pipefs || mount -t rpc_pipefs p /run/rpc_pipefs
 	echo 10 >/proc/fs/nfsd/nfsv4leasetime
 	echo 10 >/proc/fs/nfsd/nfsv4gracetime
 	echo 1048576 >/proc/fs/nfsd/max_block_size
