@@ -93,17 +93,18 @@ static bool take_signal(struct server *s, const sigset_t *set, const struct rn_l
 	return true;
 }
 
-/* Without a descriptor for signals they are looked for once a second. */
+/* Each turn takes a signal before it runs a task, so that no queue of tasks delays signals. Without a descriptor for
+ * signals they are looked for once a second. */
 static void serve(struct server *s, const sigset_t *set, const struct rn_logger *log)
 {
 	const int signals = signalfd(-1, set, SFD_CLOEXEC | SFD_NONBLOCK);
 	struct pollfd p[] = { { .fd = signals, .events = POLLIN },
 			      { .fd = server_tasks_fd(s), .events = POLLIN } };
 
-	do {
-		if (poll(p, 2, 1000) > 0 && p[1].revents)
-			server_run_tasks(s);
-	} while (take_signal(s, set, log));
+	while (take_signal(s, set, log)) {
+		if (poll(p, 2, 1000) > 0 && p[1].revents && !p[0].revents)
+			server_run_task(s);
+	}
 	if (signals >= 0)
 		close(signals);
 }

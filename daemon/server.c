@@ -691,9 +691,9 @@ int server_tasks_fd(const struct server *s)
 	return tasks_fd(s->tasks);
 }
 
-void server_run_tasks(struct server *s)
+void server_run_task(struct server *s)
 {
-	tasks_run(s->tasks);
+	tasks_run_one(s->tasks);
 }
 
 /* Tells rpcbind of a device that has come after the start. */

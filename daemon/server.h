@@ -18,8 +18,8 @@ void server_stop(struct server *s);
 int server_reload(struct server *s);
 /* Work for the main thread: readable if there is some. */
 int server_tasks_fd(const struct server *s);
-/* Does it. May wait for file systems, and reload the exports. */
-void server_run_tasks(struct server *s);
+/* Does one piece of it. May wait for file systems, and reload the exports. */
+void server_run_task(struct server *s);
 /* Called about once a second. May wait for a file system. */
 void server_tick(struct server *s);
 /* Has threads call server_tick, follow mounts, and tell the service manager how the server does, from now on.

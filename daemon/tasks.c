@@ -7,19 +7,22 @@
 #include <sys/queue.h>
 #include <unistd.h>
 
-#define TASKS_MAX 16u /* that wait */
-
 struct task {
 	STAILQ_ENTRY(task) link;
 	void (*run)(void *job, bool cancelled);
 	void *job;
 };
 
+STAILQ_HEAD(task_list, task);
+
+/* Tasks that may wait, by rank: readers cannot take root's places. */
+static const unsigned places[TASK_RANKS] = { [TASK_OF_ROOT] = 16, [TASK_OF_READER] = 4 };
+
 struct tasks {
 	pthread_mutex_t lock; /* guards tasks and n */
-	STAILQ_HEAD(, task) tasks;
-	unsigned n;
-	int fd;
+	struct task_list tasks[TASK_RANKS];
+	unsigned n[TASK_RANKS];
+	int fd; /* counts the tasks that wait */
 };
 
 struct tasks *tasks_new(void)
@@ -28,13 +31,14 @@ struct tasks *tasks_new(void)
 
 	if (!t)
 		return NULL;
-	t->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	t->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
 	if (t->fd < 0) {
 		free(t);
 		return NULL;
 	}
 	pthread_mutex_init(&t->lock, NULL);
-	STAILQ_INIT(&t->tasks);
+	for (unsigned i = 0; i < TASK_RANKS; i++)
+		STAILQ_INIT(&t->tasks[i]);
 	return t;
 }
 
@@ -43,7 +47,8 @@ int tasks_fd(const struct tasks *t)
 	return t->fd;
 }
 
-bool tasks_add(struct tasks *t, void (*run)(void *job, bool cancelled), void *job)
+bool tasks_add(struct tasks *t, enum task_rank rank, void (*run)(void *job, bool cancelled),
+	       void *job)
 {
 	struct task *task = malloc(sizeof(*task));
 
@@ -51,11 +56,11 @@ bool tasks_add(struct tasks *t, void (*run)(void *job, bool cancelled), void *jo
 		return false;
 	*task = (struct task){ .run = run, .job = job };
 	pthread_mutex_lock(&t->lock);
-	const bool room = t->n < TASKS_MAX;
+	const bool room = t->n[rank] < places[rank];
 
 	if (room) {
-		STAILQ_INSERT_TAIL(&t->tasks, task, link);
-		t->n++;
+		STAILQ_INSERT_TAIL(&t->tasks[rank], task, link);
+		t->n[rank]++;
 		eventfd_write(t->fd, 1);
 	}
 	pthread_mutex_unlock(&t->lock);
@@ -64,38 +69,48 @@ bool tasks_add(struct tasks *t, void (*run)(void *job, bool cancelled), void *jo
 	return room;
 }
 
-static void run_all(struct tasks *t, bool cancelled)
+/* The oldest of the first rank that has any; NULL: none waits. */
+static struct task *take_first(struct tasks *t)
 {
-	struct task *task;
+	struct task *task = NULL;
 
-	for (;;) {
-		pthread_mutex_lock(&t->lock);
-		task = STAILQ_FIRST(&t->tasks);
+	pthread_mutex_lock(&t->lock);
+	for (unsigned i = 0; i < TASK_RANKS && !task; i++) {
+		task = STAILQ_FIRST(&t->tasks[i]);
 		if (task) {
-			STAILQ_REMOVE_HEAD(&t->tasks, link);
-			t->n--;
+			STAILQ_REMOVE_HEAD(&t->tasks[i], link);
+			t->n[i]--;
 		}
-		pthread_mutex_unlock(&t->lock);
-		if (!task)
-			return;
-		task->run(task->job, cancelled);
-		free(task);
 	}
+	pthread_mutex_unlock(&t->lock);
+	return task;
 }
 
-void tasks_run(struct tasks *t)
+static bool run_first(struct tasks *t, bool cancelled)
+{
+	struct task *task = take_first(t);
+
+	if (!task)
+		return false;
+	task->run(task->job, cancelled);
+	free(task);
+	return true;
+}
+
+void tasks_run_one(struct tasks *t)
 {
 	eventfd_t n;
 
 	eventfd_read(t->fd, &n);
-	run_all(t, false);
+	run_first(t, false);
 }
 
 void tasks_free(struct tasks *t)
 {
 	if (!t)
 		return;
-	run_all(t, true);
+	while (run_first(t, true))
+		;
 	pthread_mutex_destroy(&t->lock);
 	close(t->fd);
 	free(t);

@@ -3,6 +3,8 @@
 #ifndef RN_DAEMON_ADMIN_CONTROL_PRIVATE_H
 #define RN_DAEMON_ADMIN_CONTROL_PRIVATE_H
 
+#include <unistd.h>
+
 #include "daemon/admin/control.h"
 #include "daemon/admin/path_search.h"
 #include "daemon/admin/metrics_page.h"
@@ -21,6 +23,12 @@ struct control {
 	uint64_t started_ns; /* rn_now_ns() */
 	time_t started;	     /* time of day */
 };
+
+/* True for a request of root or of the daemon's own user; false for a reader's. */
+static inline bool control_trusts(const struct admin_request *req)
+{
+	return req->peer.uid == 0 || req->peer.uid == geteuid();
+}
 
 /* clients.c: GET /v1/clients */
 void control_clients(void *control, const struct admin_request *req, struct admin_reply *r);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* POST /v1/exports/reload; and /v1/exports/diff, which tells what that would do. */
 #include <errno.h>
-#include <unistd.h>
 
 #include "admin/query.h"
 #include "daemon/admin/exports_task.h"
@@ -49,10 +48,9 @@ void control_exports_reload(void *control, const struct admin_request *req, stru
  * is in folders that are closed to it. */
 void control_exports_diff(void *control, const struct admin_request *req, struct admin_reply *r)
 {
-	const bool trusted = req->peer.uid == 0 || req->peer.uid == geteuid();
 	char name[NAME_MAX_LEN];
 
-	if (!trusted && admin_query_text(req, NAME, name, sizeof(name)) != -ENOENT) {
+	if (!control_trusts(req) && admin_query_text(req, NAME, name, sizeof(name)) != -ENOENT) {
 		admin_reply_error(
 			r, 403, "forbidden",
 			"only root may have the server look at the paths of another file");

@@ -59,6 +59,7 @@ static void run_job(void *arg, bool cancelled)
 void exports_task_start(struct control *c, const struct admin_request *req, struct admin_reply *r,
 			void (*run)(const struct exports_task *t, struct admin_reply *r))
 {
+	const enum task_rank rank = control_trusts(req) ? TASK_OF_ROOT : TASK_OF_READER;
 	struct job *job = job_new(c, req);
 
 	if (job) {
@@ -69,7 +70,7 @@ void exports_task_start(struct control *c, const struct admin_request *req, stru
 		if (job)
 			job_free(job);
 		admin_reply_error(r, 503, "busy", "out of memory");
-	} else if (!tasks_add(c->from.tasks, run_job, job)) {
+	} else if (!tasks_add(c->from.tasks, rank, run_job, job)) {
 		admin_reply_error(admin_later_reply(job->later), 503, "busy",
 				  "too many questions about exports wait already; ask again");
 		admin_later_send(job->later);

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "admin/query.h"
 #include "daemon/admin/client_text.h"
@@ -169,7 +168,7 @@ void control_sessions(void *control, const struct admin_request *req, struct adm
 	struct nfs4_server *nfs4 = c->from.held.nfs4;
 	struct page p = {
 		.conns = rpc_clients_conns(c->from.clients),
-		.trusted = req->peer.uid == 0 || req->peer.uid == geteuid(),
+		.trusted = control_trusts(req),
 	};
 	struct nfs4_view_sessions how = { .show = add_session, .arg = &p };
 	uint64_t after = 0;

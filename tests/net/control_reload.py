@@ -3,6 +3,7 @@
 """ringnfsctl exports check, diff and reload: what they find, what a change revokes, and who is not disturbed by it."""
 import json
 import os
+import signal
 import subprocess
 import threading
 import time
@@ -263,6 +264,61 @@ def test_load(t):
         harness.finish(t, d)
 
 
+class Crowd:
+    """Members of the group that ask again and again, each over a connection of its own."""
+
+    def __init__(self, d, n):
+        self.ended, self.codes = False, {}
+        self.threads = [threading.Thread(target=self._ask, args=(connect_as(d.path, USER, GROUP),)) for _ in range(n)]
+        for th in self.threads:
+            th.start()
+
+    def _ask(self, s):
+        with s:
+            while not self.ended:
+                try:
+                    code = ask(s, "POST", "/v1/exports/diff")[0]
+                except (OSError, IndexError, ValueError):
+                    return  # the server has ended
+                self.codes[code] = self.codes.get(code, 0) + 1
+
+    def wait_full(self):
+        """Until some were answered and some refused, so all places are taken again and again."""
+        end = time.monotonic() + 60
+        while not (self.codes.get(503, 0) > len(self.threads) and self.codes.get(200, 0)) and time.monotonic() < end:
+            time.sleep(0.02)
+
+    def close(self):
+        self.ended = True
+        for th in self.threads:
+            th.join(120)
+
+
+def test_crowd(t):
+    """Readers keep the main thread busy with questions: root's changes are done and signals taken."""
+    with Control(exports={"one": OPTIONS}) as d:
+        folders = [f"{d.top}/many/{n}" for n in range(MANY)]
+        for f in folders:
+            os.makedirs(f)
+        d.write_exports([f"{d.exports['one']} *({RW})"] + [f"{f} 127.0.0.1(ro)" for f in folders])
+        d.wait_readers()
+        crowd = Crowd(d, 30)
+        crowd.wait_full()
+        t.check("questions are answered, and those beyond the places refused", crowd.codes.get(503, 0) > 30 and crowd.codes.get(200, 0) > 0,
+                crowd.codes)
+        t.equal("root's reloads", [post(d, "/v1/exports/reload")[0] for _ in range(8)], [200] * 8)
+        since = len(d.read_log())
+        d.process.send_signal(signal.SIGUSR1)
+        t.check("a signal", d.wait_log("held: ", since))
+        since = len(d.read_log())
+        d.process.send_signal(signal.SIGHUP)
+        t.check("a reload by signal", d.wait_log("serving ", since), d.read_log()[since:][-300:])
+        asked = sum(crowd.codes.values())
+        t.equal("the end", d.stop()[0], 0)
+        t.check("questions came until then", sum(crowd.codes.values()) >= asked > 0, crowd.codes)
+        crowd.close()
+
+
 def main():
     t = Count()
     mounts.own_namespace()
@@ -272,6 +328,7 @@ def main():
         harness.finish(t, d)
     test_silent(t)
     test_load(t)
+    test_crowd(t)
     harness.result(t)
 
 
