@@ -314,17 +314,19 @@ static enum rpc_secure_verdict take_data(struct gss *g, struct rpc_request *req,
 	return RPC_SECURE_GARBAGE;
 }
 
-/* DESTROY (section 5.4): an empty answer with a verifier. */
+/* DESTROY (section 5.4): an empty answer with a verifier. Without room for it the context stays, like anything else that a
+ * call would change. */
 static enum rpc_secure_verdict destroy(struct gss *g, struct rpc_request *req, struct gss_call *c)
 {
 	if (!take_number(c->context, c->seq)) {
 		gss_count(&g->replays);
 		return RPC_SECURE_DROP;
 	}
-	gss_contexts_remove(g->contexts, c->context);
 	req->secured = &c->base;
 	xdr_out_init(&req->out, req->head->data, rpc_reply_head_size(req, req->head->size));
 	rpc_put_accepted(&req->out, req->call.xid, RPC_SUCCESS);
+	if (req->out.used + c->base.overhead <= req->reply_max)
+		gss_contexts_remove(g->contexts, c->context);
 	return RPC_SECURE_ANSWER;
 }
 

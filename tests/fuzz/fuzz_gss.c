@@ -441,7 +441,7 @@ static void call(const struct outgoing *o, const struct message *m, struct slot 
 	if (got == RAN && is_read(s) && o->proc == FAKE_STORE && gss_proc_of(o) == PROC_DATA &&
 	    service_of(o) == o->service && (o->service != SERVICE_NONE || o->spoil == 0))
 		check_stored(o);
-	if (got & (RAN | TOO_LONG) && gss_proc_of(o) == PROC_DESTROY)
+	if (got == RAN && gss_proc_of(o) == PROC_DESTROY)
 		s->live = false;
 	gss_stats(w.g, &st);
 	w.evicted |= st.evicted > 0;
