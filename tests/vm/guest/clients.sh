@@ -23,6 +23,7 @@ peer_run() {
 	elif [ "$1" = eval ] || declare -F "$1" >/dev/null; then
 		shell=(bash -c '. "$VMDIR/guest/lib.sh"; set +e; "$@"' peer)
 		[ -z "${KRB_REALM:-}" ] || shell[2]=". \"\$VMDIR/guest/kerberos.sh\"; ${shell[2]}"
+		[ -z "${TLS_HOST:-}" ] || shell[2]=". \"\$VMDIR/guest/tls.sh\"; ${shell[2]}"
 	fi
 	# shellcheck disable=SC2153 # lib.sh sets them.
 	"$VMPROG/vmcall" 10.9.2$n.2 "$CALLPORT" "$STATE/peer.$n.dead" \
@@ -147,4 +148,18 @@ net_heal() {
 		tc qdisc del dev tovm root
 		tc -n $TWO_NS qdisc del dev totwo root
 	fi
+}
+
+# calls_start / calls_stop N: calls to machine N by TCP are counted. Prints lines "FLAVOUR CALLS" of those of NFSv4 callbacks.
+calls_start() {
+	rm -f /run/calls.$1
+	setsid python3 -B "$VMDIR/guest/callbacks.py" "peer$1" /run/calls.$1 </dev/null >/run/calls.log.$1 2>&1 &
+	echo $! >/run/calls.pid.$1
+	disown
+	wait_until 20 test -e /run/calls.$1 || die "calls are not counted: $(cat /run/calls.log.$1)"
+}
+calls_stop() {
+	kill "$(cat /run/calls.pid.$1)"
+	wait_until 20 eval "! kill -0 $(cat /run/calls.pid.$1)"
+	cat /run/calls.$1
 }

@@ -120,20 +120,6 @@ krb_peer_up() {
 	setsid rpc.svcgssd -f -vvv >/run/kdc/svcgssd.log 2>&1 </dev/null &
 	touch /run/kdc/up
 }
-# krb_calls_start / krb_calls_stop N: calls to machine N by TCP are counted. Prints lines "FLAVOUR CALLS" of those of NFSv4 callbacks.
-krb_calls_start() {
-	rm -f /run/calls.$1
-	setsid python3 -B "$VMDIR/guest/callbacks.py" "peer$1" /run/calls.$1 </dev/null >/run/calls.log.$1 2>&1 &
-	echo $! >/run/calls.pid.$1
-	disown
-	wait_until 20 test -e /run/calls.$1 || die "calls are not counted: $(cat /run/calls.log.$1)"
-}
-krb_calls_stop() {
-	kill "$(cat /run/calls.pid.$1)"
-	wait_until 20 eval "! kill -0 $(cat /run/calls.pid.$1)"
-	cat /run/calls.$1
-}
-
 # krb_login USER [LIFETIME]: a ticket where rpc.gssd looks for it. It is never there without being the user's: Linux'
 # client would take that for an expired one, and not ask again for five seconds.
 krb_login() {

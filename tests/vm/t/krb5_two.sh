@@ -78,7 +78,7 @@ ops() { on one op_count $one "$1"; }
 callbacks() {
 	local i n o by=$SYS
 	[ "$VERS" != 4.0 ] || by=$GSS
-	[ "$PROTO" = rdma ] || krb_calls_start 1
+	[ "$PROTO" = rdma ] || calls_start 1
 	for i in 1 2 3; do
 		echo before >"$S/cb.$i"
 		chmod 666 "$S/cb.$i"
@@ -94,7 +94,7 @@ callbacks() {
 		reads one alice cb.$i after
 	done
 	[ "$PROTO" != rdma ] || return 0
-	krb_calls_stop 1 >/run/krb.calls
+	calls_stop 1 >/run/krb.calls
 	t_note "callbacks by flavour and number: $(tr '\n' ' ' </run/krb.calls)"
 	same "flavours of callbacks" $by "$(cut -d' ' -f1 /run/krb.calls | tr '\n' ' ' | sed 's/ $//')"
 	[ "$(cut -d' ' -f2 /run/krb.calls)" -ge 3 ] || die "too few callbacks: $(cat /run/krb.calls)"

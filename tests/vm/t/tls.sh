@@ -3,31 +3,11 @@
 #
 # RPC-with-TLS (RFC 9289) with the Linux client, which has xprtsec= from 6.5 on, and its handshake agent tlshd.
 . "$VMDIR/guest/lib.sh"
+. "$VMDIR/guest/tls.sh"
 E=/export/$FS
 M=/mnt/tls
-C=/run/tls
-HOST=server.test.ringnfs
 OPT=rw,insecure,no_subtree_check,no_root_squash
 
-certificate() { # NAME USAGE
-	openssl req -newkey rsa:2048 -nodes -keyout $C/$1.key -out $C/$1.csr -subj "/CN=$HOST" 2>/dev/null
-	printf 'subjectAltName=DNS:%s\nextendedKeyUsage=%s\n' $HOST "$2" >$C/$1.ext
-	openssl x509 -req -in $C/$1.csr -CA $C/ca.pem -CAkey $C/ca.key -CAcreateserial -days 2 -extfile $C/$1.ext -out $C/$1.pem 2>/dev/null
-	chmod 600 $C/$1.key
-}
-
-# The agent's own library path is that of another release.
-agent_start() { # SECTION-LINES
-	printf '[debug]\nloglevel=1\n[authenticate.client]\nx509.truststore=%s/ca.pem\n%s\n' $C "$1" >$C/tlshd.conf
-	local lib=$VMTLSHD/usr/lib/x86_64-linux-gnu
-	[ ! -e $C/pid ] || kill "$(cat $C/pid)"
-	setsid "$lib/ld-linux-x86-64.so.2" --library-path "$lib" "$VMTLSHD/usr/sbin/tlshd" -s -c $C/tlshd.conf >>$C/tlshd.log 2>&1 </dev/null &
-	echo $! >$C/pid
-	disown
-	sleep 1
-}
-
-settings() { printf '[tls]\ncertificate = %s/server.pem\nkey = %s/server.key\nca = %s/ca.pem\nktls = %s' $C $C $C "$1"; }
 exports() {
 	echo "$E *($OPT,fsid=91)"
 	echo "$E/exp/tls *($OPT,xprtsec=tls:mtls,fsid=92)"
@@ -35,22 +15,19 @@ exports() {
 }
 
 start() {
-	[ -e "$VMTLSHD/complete" ] || { echo "there is no tlshd: see tests/vm/prepare"; exit 77; }
-	modprobe tls || { echo "the kernel has no module tls"; exit 77; }
-	mkdir -p $C $E/exp/tls $E/exp/mtls
-	grep -q $HOST /etc/hosts || echo "$ADDR $HOST" >>/etc/hosts
-	openssl req -x509 -newkey rsa:2048 -nodes -keyout $C/ca.key -out $C/ca.pem -days 2 -subj /CN=authority 2>/dev/null
-	certificate server serverAuth
-	certificate client clientAuth
+	tls_possible
+	mkdir -p $E/exp/tls $E/exp/mtls
+	tls_files
 	# Of another CA, for the server's own key.
-	openssl req -x509 -key $C/server.key -out $C/stranger.pem -days 2 -subj "/CN=$HOST" -addext "subjectAltName=DNS:$HOST" 2>/dev/null
+	openssl req -x509 -key $C/server.key -out $C/stranger.pem -days 2 -subj "/CN=$TLS_HOST" -addext "subjectAltName=DNS:$TLS_HOST" 2>/dev/null
 	agent_start ""
-	ringnfsd_start "$(exports)" "$(settings no)"
+	rm -f $STATE/state/nfs4-clients.db* # nobody is waited for, so there are delegations
+	ringnfsd_start "$(exports)" "$(tls_settings no)"
 	touch $C/ready
 }
 
 # m XPRTSEC [EXPORT]
-m() { NFS_HOST=$HOST nfs_mount "$VERS" tcp "$E${2:+/$2}" $M "${1:+xprtsec=$1}"; }
+m() { NFS_HOST=$TLS_HOST nfs_mount "$VERS" tcp "$E${2:+/$2}" $M "${1:+xprtsec=$1}"; }
 
 data() {
 	dd if=/dev/urandom of=$M/data bs=256k count=64 status=none
@@ -88,7 +65,7 @@ x509.private_key=$C/client.key"
 by_kernel() {
 	local sent received
 	server_stop
-	ringnfsd_start "$(exports)" "$(settings yes)"
+	ringnfsd_start "$(exports)" "$(tls_settings yes)"
 	m tls exp/tls
 	data exp/tls tls
 	sent=$(awk '$1 == "TlsTxSw" { print $2 }' /proc/net/tls_stat)
@@ -120,6 +97,40 @@ locks() {
 	hold stop tls.client
 	hold stop tls.local
 	rm $M/lock
+	umount $M
+}
+# A recall goes over the client's session, and so by TLS. A client of 4.0 would be called over a connection of its own, which would
+# be plain: it gets no delegation.
+callbacks() {
+	local opens returns F=$E/exp/tls/recalled
+	[ "$VERS" != 3 ] || { echo "NFSv3 has none"; exit 77; }
+	m tls exp/tls
+	echo before >$F
+	same "data" before "$(cat $M/recalled)"
+	same "data" before "$(cat $M/recalled)"
+	opens=$(op_count $M OPEN)
+	same "data again" before "$(cat $M/recalled)"
+	opens=$(($(op_count $M OPEN) - opens))
+	returns=$(op_count $M DELEGRETURN)
+	echo after >$F
+	same "data behind the recall" after "$(cat $M/recalled)"
+	returns=$(($(op_count $M DELEGRETURN) - returns))
+	case $VERS in
+	4.0) same "OPENs, DELEGRETURNs" "1 0" "$opens $returns" ;;
+	*) same "OPENs, DELEGRETURNs" "0 1" "$opens $returns" ;;
+	esac
+	umount $M
+}
+# rekeyed OUTCOME: of a call behind a change of keys.
+rekeyed() {
+	local how
+	m tls exp/tls
+	for how in k K; do
+		same "calls before and behind $how" "answered $1" \
+			"$(PYTHONPATH=$SOURCE/tests/net python3 -B "$VMDIR/guest/rekey.py" "$NFSPORT" $how)"
+	done
+	echo "beside it" >$M/rekeyed
+	same "the mount" "beside it" "$(cat $E/exp/tls/rekeyed)"
 	umount $M
 }
 reload() {
@@ -165,20 +176,25 @@ restart() {
 net_up || die "no network"
 [ ! -e $STATE/kind ] || server_stop
 mkdir -p $STATE $M
+rm -f $C/ready
 t_run "certificates, the agent and the server" start
 [ -e $C/ready ] || t_done
 t_run "data by TLS" by_tls
 t_run "exports refuse less" refused
 t_run "data by mutual TLS" mutual
+t_run "delegations and callbacks" callbacks
+t_run "a change of keys" rekeyed answered
 t_run "the server is killed and starts again" restart
 t_run "a lock outlives the server" locks
 t_run "certificates are replaced under a mounted client" new_certificate
 t_run "data, encrypted by the kernel" by_kernel
 t_run "pages of files, encrypted by the kernel" by_pipes
+t_run "delegations and callbacks, with kernel TLS" callbacks
+t_run "a change of keys, with kernel TLS" rekeyed closed
 t_run "the server is killed and starts again, with kernel TLS" restart
 t_run "a lock outlives the server, with kernel TLS" locks
 t_run "certificates are replaced, with kernel TLS" new_certificate
 t_run "the server is there" server_alive
 server_stop
-kill "$(cat $C/pid)"
+agent_stop
 t_done
