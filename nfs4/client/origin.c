@@ -101,6 +101,7 @@ void nfs4_origin_record(struct nfs4_client *cl, const struct nfs4_compound *c)
 	nfs4_peer_address(c, &addr, netid);
 	memcpy(o->address, addr.sin6_addr.s6_addr, sizeof(o->address));
 	o->reserved = cl->origin.reserved;
+	o->protection = cl->origin.protection;
 	o->flavor = cl->principal.flavor;
 	o->uid = recorded_id(&cl->principal);
 	o->known = true;

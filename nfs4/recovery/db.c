@@ -52,11 +52,12 @@ static void bind_key(sqlite3_stmt *st, const struct nfs4_db_row *row)
 	sqlite3_bind_int(st, 2, row->sessions);
 }
 
-/* Parameters left unbound are NULL: the origin is unknown. */
+/* Parameters left unbound are NULL: the origin is unknown. The connection's protection shares a column with the kind of port, of
+ * which earlier releases wrote 0 or 1. */
 static void bind_origin(sqlite3_stmt *st, const struct nfs4_record_origin *origin)
 {
 	sqlite3_bind_blob(st, 6, origin->address, sizeof(origin->address), SQLITE_STATIC);
-	sqlite3_bind_int(st, 7, origin->reserved);
+	sqlite3_bind_int(st, 7, origin->reserved | origin->protection << 1);
 	sqlite3_bind_int64(st, 8, origin->flavor);
 	sqlite3_bind_int64(st, 9, origin->uid);
 }
@@ -117,7 +118,8 @@ static void get_origin(sqlite3_stmt *st, struct nfs4_record_origin *origin)
 		return; /* NULL: unknown */
 	origin->known = true;
 	memcpy(origin->address, sqlite3_column_blob(st, 4), sizeof(origin->address));
-	origin->reserved = sqlite3_column_int(st, 5) != 0;
+	origin->reserved = sqlite3_column_int(st, 5) & 1;
+	origin->protection = (uint8_t)(sqlite3_column_int(st, 5) >> 1);
 	origin->flavor = (uint32_t)sqlite3_column_int64(st, 6);
 	origin->uid = (uint32_t)sqlite3_column_int64(st, 7);
 }

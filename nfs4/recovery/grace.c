@@ -260,7 +260,7 @@ static bool is_itself(struct nfs4_expected *e, const struct nfs4_record *rec)
 	if (had->flavor != has->flavor || had->uid != has->uid)
 		return false;
 	if (memcmp(had->address, has->address, sizeof(had->address)) == 0 &&
-	    (has->reserved || !had->reserved))
+	    (has->reserved || !had->reserved) && has->protection >= had->protection)
 		return true;
 	if (e->guesses >= GUESSES_MOST)
 		return false;

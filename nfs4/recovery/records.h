@@ -34,6 +34,7 @@ enum nfs4_record_bits {
 struct nfs4_record_origin {
 	bool known;	     /* false: written by a release that did not record the origin */
 	bool reserved;	     /* true if from a privileged port, or over RDMA */
+	uint8_t protection;  /* enum rpc_protection of the connection */
 	uint8_t address[16]; /* IPv4 is mapped */
 	uint32_t flavor, uid;
 };

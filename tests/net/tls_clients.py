@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """NFSv4 clients that registered by RPC with TLS, and callers at their address who are less protected: what those get of their state."""
 import shutil
+import signal
 import tempfile
 
 import harness
@@ -62,6 +63,26 @@ def replies_stay_protected(count, w, minor):
     c.close()
 
 
+def name_is_kept_over_restart(count, w, minor):
+    owner = f"restart-{minor}"
+    c = w.client("mtls", owner, minor)
+    c.register()
+    c.reclaim_complete()
+    fh = c.open(c.path(w.d.exports["any"]), owner, create=True)[1]
+    w.d.stop(signal.SIGKILL)
+    w.d.start()
+    for rival in ("plain", "tls"):
+        other = w.client(rival, owner, minor)
+        other.verifier = rival.encode().ljust(8, b"!")
+        count.equal(f"4.{minor}: after a restart the name is not for a {rival} caller", other.register()["status"], DELAY)
+        other.close()
+    c.again()
+    count.equal(f"4.{minor}: the client comes back", c.register()["status"], n4.OK)
+    count.equal(f"4.{minor}: and reclaims its file", c.reclaim_open(fh)["status"], n4.OK)
+    c.reclaim_complete()
+    c.close()
+
+
 def name_may_be_kept_better(count, w):
     """A client may come back with more protection than it had."""
     c = w.client("plain", "upgrade", 1)
@@ -88,6 +109,8 @@ def main():
                 name_is_kept(count, w, "mtls", ("plain", "tls"), minor)
                 replies_stay_protected(count, w, minor)
             name_may_be_kept_better(count, w)
+            for minor in (0, 1):
+                name_is_kept_over_restart(count, w, minor)
             harness.finish(count, d)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
