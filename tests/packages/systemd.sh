@@ -5,7 +5,7 @@
 
 guest=$work/guest share=$work/share
 # What a guest has beside the packages' dependencies.
-guest_packages=(systemd systemd-sysv udev dbus nfs-common netbase kmod procps iproute2 openssl)
+guest_packages=(systemd systemd-sysv udev dbus nfs-common netbase kmod procps iproute2 krb5-kdc krb5-admin-server krb5-user openssl)
 
 configure_guest() {
 	local unit
@@ -22,15 +22,16 @@ configure_guest() {
 		/srv/plain *(ro,insecure)
 		/srv/broken *(ro,insecure)
 		/srv/unit *(ro,insecure)
+		/srv/krb *(rw,insecure,sec=krb5p)
 	END
 	printf '[nfs4]\nlease_time = 20\n[server]\nlog_level = info\n' >"$guest/etc/ringnfs.conf"
-	mkdir -p "$guest"/srv/{data,late,plain,broken} "$guest/share" "$guest/opt/ringnfs-test"
+	mkdir -p "$guest"/srv/{data,late,plain,broken,krb} "$guest/share" "$guest/opt/ringnfs-test"
 	echo guest >"$guest/etc/hostname"
 	cp -r "$source/tests/vm/guest" "$guest/opt/ringnfs-test/guest"
 	cp "$here"/guest/{test.sh,verdict} "$guest/opt/ringnfs-test/"
 	cp "$here"/guest/*.{service,mount} "$guest/etc/systemd/system/"
 	rm "$guest/usr/sbin/policy-rc.d" # here services run
-	for unit in {apt-daily,apt-daily-upgrade,dpkg-db-backup,e2scrub_all,fstrim}.timer {e2scrub_reap,systemd-binfmt,getty@tty1,serial-getty@ttyS0}.service; do
+	for unit in {apt-daily,apt-daily-upgrade,dpkg-db-backup,e2scrub_all,fstrim}.timer {e2scrub_reap,systemd-binfmt,getty@tty1,serial-getty@ttyS0,krb5-kdc,krb5-admin-server}.service; do
 		ln -sf /dev/null "$guest/etc/systemd/system/$unit"
 	done
 	in_root "$guest" systemctl enable ringnfs-test.service ringnfsd.service names.service

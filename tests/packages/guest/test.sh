@@ -7,8 +7,12 @@
 export VMDIR=/opt/ringnfs-test RDMA=none VERS=4.2 PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8
 cd /
 . $VMDIR/guest/lib.sh
+. $VMDIR/guest/kerberos.sh
+ADDR=127.0.0.1
 t_tag() { echo systemd; }
-NFS_HOST=127.0.0.1
+# One name for all mounts: Linux's client takes the first one that it mounted by for the name of the server's principal.
+NFS_HOST=$KRB_HOST
+echo "$ADDR $KRB_HOST" >>/etc/hosts
 MOST=40 # exposure that `systemd-analyze security` may find, in tenths
 
 property() { systemctl show --value -p "$1" "${2:-ringnfsd.service}"; }
@@ -232,6 +236,20 @@ serves_version_3() {
 	[ -d /mnt/v3/. ]
 	umount /mnt/v3
 }
+# The keytab, the replay cache, libnfsidmap and the KDC, as far as the unit lets the server at them.
+serves_kerberos() {
+	krb_up
+	chmod 1777 /srv/krb
+	systemctl restart ringnfsd
+	krb_login alice
+	mkdir -p /mnt/krb
+	mount -t nfs -o vers=4.2,proto=tcp,port=2049,sec=krb5p "$KRB_HOST:/srv/krb" /mnt/krb
+	krb_as alice touch /mnt/krb/alice
+	same "owner on the server" alice "$(stat -c %U /srv/krb/alice)"
+	same "owner at the client" alice "$(stat -c %U /mnt/krb/alice)"
+	umount /mnt/krb
+	writer_goes_on
+}
 # A key where Debian has private ones.
 serves_tls() {
 	openssl req -x509 -newkey rsa:2048 -nodes -keyout /etc/ssl/private/ringnfs.key -out /etc/ssl/ringnfs.pem -days 30 -subj /CN=server
@@ -319,6 +337,7 @@ t_run "wrong settings are no reason to restart again and again" wrong_settings_s
 t_run "the socket starts the service, and keeps the port meanwhile" socket_keeps_the_port
 t_run "NFSv3 through rpcbind" serves_version_3
 systemctl reset-failed ringnfsd # restarts are counted
+t_run "Kerberos" serves_kerberos
 t_run "TLS" serves_tls
 systemctl reset-failed ringnfsd
 t_run "the filter of system calls is in force" forbid_again
