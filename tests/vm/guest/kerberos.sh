@@ -102,7 +102,7 @@ krb_peers_up() {
 	for n in 1 2; do
 		! peer_run $n test -e /run/kdc/up || continue
 		mkdir -p /share/peer.$n/krb
-		krb_admin "addprinc -randkey nfs/$(krb_peer_name $n)" >/dev/null
+		krb_admin "addprinc -randkey nfs/$(krb_peer_name $n)" >/dev/null 2>&1
 		rm -f /share/peer.$n/krb/*
 		krb_admin "ktadd -k /share/peer.$n/krb/machine nfs/$(krb_peer_name $n)" >/dev/null
 		cp /run/kdc/*.keytab /share/peer.$n/krb/
