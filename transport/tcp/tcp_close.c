@@ -33,6 +33,9 @@ void tcp_drop_input(struct tcp_conn *c)
 	if (c->cur)
 		tcp_pool_put(c->loop, c->cur);
 	c->cur = NULL;
+	if (c->asked)
+		tcp_pool_put(c->loop, c->asked);
+	c->asked = NULL;
 	free(c->pending);
 	c->pending = NULL;
 	c->pending_len = 0;

@@ -87,10 +87,22 @@ bool tcp_tls_is_probe(const struct tcp_conn *c, const struct tcp_req *t)
 	       word(t, 9) == 0;
 }
 
-void tcp_tls_answer(struct tcp_conn *c, struct tcp_req *t)
+/* True if the answer to an earlier call is not out yet: the task runs then. */
+static bool owes(struct tcp_conn *c)
 {
-	c->pause = TCP_WAIT_TLS;
-	c->shake_ns = c->useful_ns = rn_now_ns();
+	pthread_mutex_lock(&c->lock);
+	const bool owing = c->inflight || c->sending;
+
+	c->want_room = owing;
+	pthread_mutex_unlock(&c->lock);
+	return owing;
+}
+
+static void answer(struct tcp_conn *c)
+{
+	struct tcp_req *t = c->asked;
+
+	c->asked = NULL;
 	rpc_put_starttls(&t->rpc->out, word(t, 0));
 	t->rpc->conn = &c->rpc;
 	rpc_conn_ref(&c->rpc);
@@ -98,9 +110,20 @@ void tcp_tls_answer(struct tcp_conn *c, struct tcp_req *t)
 	c->inflight++;
 	c->want_room = true; /* the task runs when the answer is out */
 	pthread_mutex_unlock(&c->lock);
+	tcp_reply(t->rpc);
+}
+
+/* A client sends its first octets of TLS as soon as it has the answer, and takes what comes behind it for TLS. So the
+ * answer waits for those to earlier calls, which are plain. */
+void tcp_tls_answer(struct tcp_conn *c, struct tcp_req *t)
+{
+	c->pause = TCP_WAIT_TLS;
+	c->shake_ns = c->useful_ns = rn_now_ns();
+	c->asked = t;
 	tcp_count(c->srv, calls, 1);
 	tcp_conn_worked(c, TURN_WORK);
-	tcp_reply(t->rpc);
+	if (!owes(c))
+		answer(c);
 }
 
 /* On the thread of handshakes. */
@@ -195,6 +218,11 @@ void tcp_tls_go_on(struct tcp_conn *c)
 {
 	if (c->loop->quiesced)
 		return;
+	if (c->pause == TCP_WAIT_TLS && c->asked) {
+		if (!owes(c))
+			answer(c);
+		return;
+	}
 	if (c->pause == TCP_WAIT_TLS) {
 		if (at_rest(c))
 			begin(c);

@@ -10,7 +10,7 @@ extern const struct tcp_io tcp_io_plain;
 
 /* True if the whole call asks for TLS, which this connection may still have. */
 bool tcp_tls_is_probe(const struct tcp_conn *c, const struct tcp_req *t);
-/* Answers it, and stops reading. The handshake begins when all replies are out. */
+/* Stops reading, and answers it when all earlier calls are answered. The handshake begins when that is out. */
 void tcp_tls_answer(struct tcp_conn *c, struct tcp_req *t);
 /* Goes on if what it waited for is there: from the connection's task. */
 void tcp_tls_go_on(struct tcp_conn *c);
