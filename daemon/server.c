@@ -738,6 +738,8 @@ void server_skip_lease_time(struct server *s, unsigned seconds)
 {
 	if (s->programs.nfs4)
 		nfs4_skip_lease_time(s->programs.nfs4, seconds);
+	if (s->programs.gss)
+		gss_skip_time(s->programs.gss, seconds);
 }
 
 static int start_manager(struct server *s)

@@ -25,7 +25,7 @@ void server_tick(struct server *s);
 /* Has threads call server_tick, follow mounts, and tell the service manager how the server does, from now on.
  * 0 or -errno. */
 int server_tick_by_itself(struct server *s);
-/* Moves the clock of NFSv4's leases forward by so much; for tests. */
+/* Moves the clocks of NFSv4's leases and of Kerberos contexts forward by so much; for tests. */
 void server_skip_lease_time(struct server *s, unsigned seconds);
 void server_log_counters(struct server *s, enum rn_level level);
 

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/clock.h"
 #include "lib/util.h"
 #include "rpc/worker.h"
 
@@ -346,7 +345,7 @@ static enum rpc_secure_verdict in_context(struct gss *g, struct rpc_request *req
 	enum rpc_secure_verdict v;
 	struct gss_call *c;
 
-	if (rn_now_ns() > x->ends_ns) {
+	if (gss_contexts_now(g->contexts) > x->ends_ns) {
 		*stat = RPC_GSS_CTXPROBLEM;
 		return RPC_SECURE_REFUSE;
 	}

@@ -22,6 +22,7 @@ struct gss_contexts {
 	unsigned grown_max, grown;
 	uint64_t evicted;
 	uint64_t (*now)(void);
+	_Atomic uint64_t skipped;
 	uint8_t key[crypto_shorthash_KEYBYTES];
 	struct gss_use_list used, half_made; /* least used, and oldest, first */
 	struct gss_use_list by_growth;
@@ -53,6 +54,21 @@ struct gss_contexts *gss_contexts_new(unsigned max, unsigned grown)
 void gss_contexts_set_clock(struct gss_contexts *t, uint64_t (*now)(void))
 {
 	t->now = now;
+}
+
+uint64_t gss_contexts_skipped(const struct gss_contexts *t)
+{
+	return atomic_load_explicit(&t->skipped, memory_order_acquire);
+}
+
+uint64_t gss_contexts_now(const struct gss_contexts *t)
+{
+	return t->now() + gss_contexts_skipped(t);
+}
+
+void gss_contexts_skip(struct gss_contexts *t, unsigned seconds)
+{
+	atomic_fetch_add_explicit(&t->skipped, seconds * RN_NS_PER_SECOND, memory_order_acq_rel);
 }
 
 struct gss_context *gss_context_new(struct gss_mech_ctx *mech)
@@ -201,7 +217,7 @@ static void make_room(struct gss_contexts *t, const struct gss_context *c,
 
 bool gss_contexts_add(struct gss_contexts *t, struct gss_context *c, const uint8_t address[16])
 {
-	const uint64_t now = t->now();
+	const uint64_t now = gss_contexts_now(t);
 	struct gss_host *host;
 
 	randombytes_buf(c->handle, sizeof(c->handle));
@@ -238,7 +254,7 @@ struct gss_context *gss_contexts_find(struct gss_contexts *t, const uint8_t *han
 	if (c) {
 		atomic_fetch_add_explicit(&c->refs, 1, memory_order_relaxed);
 		if (c->established) {
-			c->used_ns = t->now();
+			c->used_ns = gss_contexts_now(t);
 			TAILQ_REMOVE(&t->used, c, by_use);
 			TAILQ_INSERT_TAIL(&t->used, c, by_use);
 			TAILQ_REMOVE(&c->host->used, c, of_host);
@@ -266,7 +282,7 @@ bool gss_contexts_may_grow(struct gss_contexts *t, struct gss_context *c)
 	bool may;
 
 	pthread_mutex_lock(&t->lock);
-	const uint64_t now = t->now();
+	const uint64_t now = gss_contexts_now(t);
 
 	may = c->listed && c->established && t->grown_max > 0 &&
 	      (c->grown_ns == 0 || now > c->grown_ns + GSS_GROW_SECONDS * RN_NS_PER_SECOND);

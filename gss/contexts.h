@@ -40,7 +40,7 @@ struct gss_context {
 	const struct rpc_principal *principal; /* a reference; NULL while half-made */
 	const struct rpc_principal
 		*called;  /* this server, as the client names it: a reference, or NULL */
-	uint64_t ends_ns; /* CLOCK_MONOTONIC: the ticket's end */
+	uint64_t ends_ns; /* the ticket's end, by gss_contexts_now() */
 	uint32_t mic_len; /* bytes of its MICs */
 	size_t wrap_len;  /* bytes that encryption adds, at most */
 
@@ -90,6 +90,12 @@ struct gss_contexts_stats {
 	uint64_t evicted;
 };
 void gss_contexts_stats(struct gss_contexts *t, struct gss_contexts_stats *out);
+/* CLOCK_MONOTONIC in ns, and what was skipped of it. */
+uint64_t gss_contexts_now(const struct gss_contexts *t);
+/* Ns that were skipped. */
+uint64_t gss_contexts_skipped(const struct gss_contexts *t);
+/* Lets contexts age at once: for tests. */
+void gss_contexts_skip(struct gss_contexts *t, unsigned seconds);
 /* Another clock in place of CLOCK_MONOTONIC, in ns: for tests. */
 void gss_contexts_set_clock(struct gss_contexts *t, uint64_t (*now)(void));
 

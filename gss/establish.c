@@ -96,7 +96,8 @@ static void run(struct gss_job *job)
 		e->context->called =
 			gss_mech_own_name(mech); /* a copy of the context has no names */
 		e->step.principal = NULL;
-		e->context->ends_ns = rn_now_ns() + e->step.lifetime * RN_NS_PER_SECOND;
+		e->context->ends_ns =
+			gss_contexts_now(e->g->contexts) + e->step.lifetime * RN_NS_PER_SECOND;
 	}
 	e->ok = ok;
 }

@@ -37,6 +37,9 @@ int gss_reload(struct gss *g, char why[GSS_WHY]);
 /* Sets server->security. */
 void gss_secure(struct gss *g, struct rpc_server *server);
 
+/* Lets contexts age at once: for tests. */
+void gss_skip_time(struct gss *g, unsigned seconds);
+
 struct gss_stats {
 	uint64_t contexts, half_made; /* established ones now, and unfinished ones now */
 	uint64_t places;	      /* established ones that there is room for */

@@ -137,7 +137,7 @@ static bool open_results(struct rpc_seal *s, uint32_t n, struct xdr_in *x, struc
 		return false;
 	i->context->established = true;
 	i->context->ends_ns = rn_now_ns() + lifetime * RN_NS_PER_SECOND;
-	r = gss_seal_new(i->context, i->service, a.handle, a.handle_len);
+	r = gss_seal_new(i->context, i->service, i->context->ends_ns, a.handle, a.handle_len);
 	atomic_store_explicit(&i->ready, r, memory_order_release);
 	return r;
 }

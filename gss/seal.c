@@ -22,6 +22,7 @@ enum { CRED_AT = 24, ARGS_AT = 40 }; /* in a call with AUTH_NONE */
 struct gss_seal {
 	struct rpc_seal base;
 	struct gss_context *context; /* a reference */
+	uint64_t ends_ns;	     /* CLOCK_MONOTONIC */
 	uint32_t service;
 	uint32_t handle_len;
 	uint8_t handle[]; /* the client's */
@@ -40,7 +41,7 @@ static uint32_t next_number(struct rpc_seal *s)
 static uint64_t seconds_left(const struct rpc_seal *s)
 {
 	const struct gss_seal *g = rn_container_of(s, const struct gss_seal, base);
-	const uint64_t now = rn_now_ns(), ends = g->context->ends_ns;
+	const uint64_t now = rn_now_ns(), ends = g->ends_ns;
 
 	return ends > now ? (ends - now) / RN_NS_PER_SECOND : 0;
 }
@@ -222,8 +223,8 @@ static const struct rpc_seal_ops ops = {
 	.destroy = destroy,
 };
 
-struct rpc_seal *gss_seal_new(struct gss_context *x, uint32_t service, const uint8_t *handle,
-			      uint32_t len)
+struct rpc_seal *gss_seal_new(struct gss_context *x, uint32_t service, uint64_t ends_ns,
+			      const uint8_t *handle, uint32_t len)
 {
 	const size_t size = sizeof(struct gss_seal) + len;
 	struct gss_seal *g;
@@ -235,6 +236,7 @@ struct rpc_seal *gss_seal_new(struct gss_context *x, uint32_t service, const uin
 		return NULL;
 	atomic_fetch_add_explicit(&x->refs, 1, memory_order_relaxed);
 	g->context = x;
+	g->ends_ns = ends_ns;
 	g->service = service;
 	g->handle_len = len;
 	memcpy(g->handle, handle, len);
@@ -250,12 +252,14 @@ struct rpc_seal *gss_seal_offered(void *ctx, const struct rpc_seal_offer *o)
 {
 	struct gss *g = ctx;
 	struct gss_context *x = gss_contexts_find(g->contexts, o->from_server, o->from_server_len);
+	const uint64_t skipped = gss_contexts_skipped(g->contexts);
 	struct rpc_seal *s = NULL;
 
 	/* A context of another user would sign for its owner what this caller gets. */
-	if (x && x->established && rn_now_ns() < x->ends_ns &&
+	if (x && x->established && rn_now_ns() + skipped < x->ends_ns &&
 	    rpc_principal_is(x->principal, o->principal))
-		s = gss_seal_new(x, o->service, o->from_client, o->from_client_len);
+		s = gss_seal_new(x, o->service, x->ends_ns - skipped, o->from_client,
+				 o->from_client_len);
 	gss_context_put(x);
 	return s;
 }

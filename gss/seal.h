@@ -7,10 +7,11 @@
 #include "rpc/backchannel.h"
 #include "rpc/seal.h"
 
-/* A seal by an established context, of which it takes a reference. handle: the client's, for calls to it. NULL: there is no
+/* A seal by an established context, of which it takes a reference. ends_ns: the context's end, by CLOCK_MONOTONIC.
+ * handle: the client's, for calls to it. NULL: there is no
  * such service, the handle is too long, or there is no memory. */
-struct rpc_seal *gss_seal_new(struct gss_context *x, uint32_t service, const uint8_t *handle,
-			      uint32_t len);
+struct rpc_seal *gss_seal_new(struct gss_context *x, uint32_t service, uint64_t ends_ns,
+			      const uint8_t *handle, uint32_t len);
 
 /* For rpc_security.offered. */
 struct rpc_seal *gss_seal_offered(void *ctx, const struct rpc_seal_offer *o);
