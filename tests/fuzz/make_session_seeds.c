@@ -691,6 +691,7 @@ int main(int argc, char **argv)
 	copies();
 	sparse();
 	seed_callbacks();
+	seed_secure();
 	locks();
 	acls();
 	other_users();

@@ -99,13 +99,13 @@ static void finish(struct der *d, unsigned application)
 }
 
 void der_enc_ticket_part(struct der *d, const char *realm, const struct der_name *client,
-			 const krb5_keyblock *key)
+			 const krb5_keyblock *key, const char *end_time)
 {
 	static const uint8_t flags[5];
 	size_t end;
 
 	begin(d);
-	field(d, 7, TIME, "20370101000000Z", 15);
+	field(d, 7, TIME, end_time, DER_TIME);
 	field(d, 5, TIME, "20200101000000Z", 15);
 	end = d->at;
 	field(d, 1, OCTETS, "", 0);

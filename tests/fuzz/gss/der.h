@@ -18,9 +18,11 @@ struct der_name {
 	const char *first, *second; /* second: NULL, or the other part */
 };
 
+#define DER_TIME 15u /* octets of a time: "20370101000000Z" */
+
 /* The part of a ticket that is encrypted. */
 void der_enc_ticket_part(struct der *d, const char *realm, const struct der_name *client,
-			 const krb5_keyblock *key);
+			 const krb5_keyblock *key, const char *end_time);
 void der_ticket(struct der *d, const char *realm, const struct der_name *service,
 		const krb5_enc_data *secret);
 

@@ -6,15 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/fuzz/gss/der.h"
 
 #define KVNO 2u
+#define FAR_END 2114380800 /* 2037 */
 
 static const char conf[] = "[libdefaults]\n default_realm = FUZZ\n dns_lookup_kdc = false\n"
 			   " dns_lookup_realm = false\n dns_canonicalize_hostname = false\n"
-			   " allow_weak_crypto = true\n";
+			   " allow_weak_crypto = true\n clockskew = 60\n";
 
 struct client {
 	const char *name, *principal, *cache;
@@ -86,16 +88,20 @@ static void make_keytab(void)
 }
 
 /* The ticket of a client, in `out`. */
-static void make_ticket(unsigned who, const krb5_keyblock *session, struct der *out)
+static void make_ticket(unsigned who, const krb5_keyblock *session, time_t end, struct der *out)
 {
 	static const struct der_name service = { "nfs", "server" };
 	const krb5_keyblock *key = who == REALM_LIAR ? &realm.wrong : &realm.key;
 	const struct der_name name = { clients[who].name, NULL };
 	uint8_t secret[1024];
+	char end_time[DER_TIME + 1];
 	struct der part;
+	struct tm tm;
 	krb5_enc_data e = { .ciphertext = { .data = (char *)secret, .length = sizeof(secret) } };
 
-	der_enc_ticket_part(&part, "FUZZ", &name, session);
+	must(gmtime_r(&end, &tm) && strftime(end_time, sizeof(end_time), "%Y%m%d%H%M%SZ", &tm) > 0,
+	     "time");
+	der_enc_ticket_part(&part, "FUZZ", &name, session, end_time);
 	krb5_data plain = { .data = (char *)part.buf + part.at,
 			    .length = (unsigned)(sizeof(part.buf) - part.at) };
 
@@ -106,18 +112,18 @@ static void make_ticket(unsigned who, const krb5_keyblock *session, struct der *
 }
 
 /* The client's cache, with its ticket. */
-static void make_cache(unsigned who)
+static void make_cache(unsigned who, time_t end)
 {
 	krb5_creds creds = { .server = realm.service };
 	krb5_keyblock session;
 	struct der ticket;
 
 	must(!krb5_c_make_random_key(realm.krb, clients[who].cipher, &session), "session key");
-	make_ticket(who, &session, &ticket);
+	make_ticket(who, &session, end, &ticket);
 	must(!krb5_parse_name(realm.krb, clients[who].principal, &creds.client), "client");
 	creds.keyblock = session;
 	creds.times.authtime = creds.times.starttime = 1577836800; /* 2020 */
-	creds.times.endtime = 2114380800;			   /* 2037 */
+	creds.times.endtime = (krb5_timestamp)end;
 	creds.ticket.data = (char *)ticket.buf + ticket.at;
 	creds.ticket.length = (unsigned)(sizeof(ticket.buf) - ticket.at);
 	must(!krb5_cc_resolve(realm.krb, clients[who].cache, &realm.caches[who]) &&
@@ -151,10 +157,20 @@ void realm_init(void)
 	must(!krb5_init_context(&realm.krb), "libkrb5");
 	make_keytab();
 	for (unsigned i = 0; i < REALM_CLIENTS; i++) {
-		make_cache(i);
+		make_cache(i, FAR_END);
 		make_cred(i);
 	}
 	must(!gss_import_name(&minor, &text, GSS_KRB5_NT_PRINCIPAL_NAME, &realm.target), "target");
+}
+
+void realm_renew(unsigned who, unsigned seconds)
+{
+	OM_uint32 minor;
+
+	gss_release_cred(&minor, &realm.creds[who]);
+	must(!krb5_cc_close(realm.krb, realm.caches[who]), "cache");
+	make_cache(who, time(NULL) + (time_t)seconds);
+	make_cred(who);
 }
 
 bool realm_step(unsigned who, OM_uint32 flags, gss_ctx_id_t *ctx, const gss_buffer_desc *in,

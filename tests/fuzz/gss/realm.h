@@ -24,6 +24,9 @@ const char *realm_principal(unsigned who); /* "alice@FUZZ" */
  * does not use, unprotected. */
 bool realm_is_strict(unsigned who);
 
+/* Gives that client a ticket of so many seconds, in place of the one before. The server takes it for up to a minute more. */
+void realm_renew(unsigned who, unsigned seconds);
+
 /* One step of a client's context; flags as of gss_init_sec_context(). *out is released by the caller. False: it failed. */
 bool realm_step(unsigned who, OM_uint32 flags, gss_ctx_id_t *ctx, const gss_buffer_desc *in,
 		gss_buffer_desc *out);

@@ -157,6 +157,8 @@ void ss_ask_handles(uint16_t port, struct ss_values *v)
 	v->fh[SS_FH_LATE] = mount_path(&a, SS_LATE_DIR);
 	v->fh[SS_FH_CROSS] = mount_path(&a, SS_CROSS_DIR);
 	v->fh[SS_FH_DISK] = mount_path(&a, SS_DISK_DIR);
+	v->fh[SS_FH_KRB] = mount_path(&a, SS_KRB_DIR);
+	v->fh[SS_FH_TLS] = mount_path(&a, SS_TLS_DIR);
 	v->fh[SS_FH_RO_MANY] = look_up(&a, &v->fh[SS_FH_RO_ROOT], "many");
 	close(a.fd);
 	/* A disk that has failed may have lost this file. */

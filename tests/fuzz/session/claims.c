@@ -6,6 +6,7 @@
 #include "lib/util.h"
 #include "nfs4/proto.h"
 #include "tests/fuzz/session/counts.h"
+#include "tests/fuzz/session/sealed.h"
 #include "tests/fuzz/session/tree.h"
 
 #define NFS_PROG 100003u
@@ -110,9 +111,8 @@ static bool is_foreign(const struct known *k, const struct ss_who *who)
 	       !ss_who_same(&k->client, who);
 }
 
-uint8_t ss_claims_of(const uint8_t *msg, size_t len)
+uint8_t ss_claims_by(const uint8_t *msg, size_t len, const struct ss_who *who)
 {
-	const struct ss_who who = ss_who_of(msg, len);
 	bool state = is_minor_0(msg, len) &&
 		     !contains(msg, len, claims.squashed.bytes,
 			       rn_min(claims.squashed.len, HANDLE_EXPORT)) &&
@@ -120,14 +120,14 @@ uint8_t ss_claims_of(const uint8_t *msg, size_t len)
 	unsigned theirs[KINDS] = { 0 }, own[KINDS] = { 0 };
 	uint8_t found = 0;
 
-	if (!who.known)
+	if (!who->known)
 		return 0;
 	for (unsigned i = 0; i < claims.n; i++) {
 		const struct known *k = &claims.known[i];
 
 		if (!contains(msg, len, k->id, sizes[k->kind]))
 			continue;
-		if (is_foreign(k, &who))
+		if (is_foreign(k, who))
 			theirs[k->kind]++;
 		else
 			own[k->kind]++;
@@ -137,6 +137,13 @@ uint8_t ss_claims_of(const uint8_t *msg, size_t len)
 	if (state && theirs[OPEN] && !own[OPEN])
 		found |= SS_CLAIM_OPEN;
 	return found;
+}
+
+uint8_t ss_claims_of(const uint8_t *msg, size_t len)
+{
+	const struct ss_who who = ss_who_of(msg, len);
+
+	return ss_claims_by(msg, len, &who);
 }
 
 /* Notes the owner of an id in a reply. An id that an earlier reply gave to another principal is a
@@ -298,17 +305,46 @@ void ss_claims_op4(struct ss_in *in, uint32_t op, uint32_t status)
 	learn_ids(in, op);
 }
 
+/* Names in exports that ask for krb5p, and for TLS. */
+static const char *guarded(const struct ss_call *call, const uint8_t *msg, size_t len)
+{
+	const bool krb = contains(msg, len, SS_KRB_NAME, sizeof(SS_KRB_NAME) - 1);
+	const bool tls = contains(msg, len, SS_TLS_NAME, sizeof(SS_TLS_NAME) - 1);
+
+	if (call->near)
+		return NULL;
+	if (krb && !(call->sealed && ss_gss_is_private(call->xid)))
+		return "data of an export that is for krb5p alone";
+	if (tls && !call->tls)
+		return "data of an export that is for TLS alone";
+	if (krb)
+		ss_count(SS_N_KRB_READ);
+	if (tls)
+		ss_count(SS_N_TLS_READ);
+	return NULL;
+}
+
+/* The first principal of the realm is mapped to root. */
+static bool is_root(const struct ss_who *who)
+{
+	return (who->flavour == 1 && who->uid == SS_UID_ROOT) ||
+	       (who->flavour == SS_FLAVOUR_GSS && who->uid == SS_GSS_UID);
+}
+
 const char *ss_claims_secret(const struct ss_call *call, const uint8_t *msg, size_t len)
 {
 	const struct ss_who *who = &call->who;
+	const char *wrong = guarded(call, msg, len);
 
+	if (wrong)
+		return wrong;
 	if (!contains(msg, len, SS_SECRET, sizeof(SS_SECRET) - 1))
 		return NULL;
 	ss_count(SS_N_SECRET_READ);
 	if (!who->known || !ss_tree_secret_is_kept())
 		return NULL;
-	if (who->flavour == 1 && (who->uid == SS_UID_OWNER ||
-				  (who->uid == SS_UID_ROOT && call->from != SS_FROM_SQUASHED)))
+	if ((who->flavour == 1 && who->uid == SS_UID_OWNER) ||
+	    (is_root(who) && call->from != SS_FROM_SQUASHED))
 		return NULL;
 	return "data of a file that its user may not read";
 }

@@ -22,6 +22,8 @@
 void ss_claims_reset(const struct ss_fh *squashed);
 /* SS_CLAIM_* flags of a whole message that is about to be sent. */
 uint8_t ss_claims_of(const uint8_t *msg, size_t len);
+/* The same for a principal that the message does not tell. */
+uint8_t ss_claims_by(const uint8_t *msg, size_t len, const struct ss_who *who);
 
 /* Principal of the one client that the message names by its id; unknown if none or several are
  * named. */

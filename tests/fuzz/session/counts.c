@@ -34,6 +34,19 @@ static const char *const names[SS_COUNTS] = {
 	[SS_N_OFFLOADED] = "offloaded",
 	[SS_N_ASKED] = "asked",
 	[SS_N_TOLD] = "told",
+	[SS_N_GSS_MADE] = "gss_made",
+	[SS_N_GSS_RAN] = "gss_ran",
+	[SS_N_GSS_GARBAGE] = "gss_garbage",
+	[SS_N_GSS_DENIED] = "gss_denied",
+	[SS_N_GSS_ENDED] = "gss_ended",
+	[SS_N_GSS_DROPPED] = "gss_dropped",
+	[SS_N_GSS_DESTROYED] = "gss_destroyed",
+	[SS_N_TLS_UP] = "tls_up",
+	[SS_N_TLS_CALLS] = "tls_calls",
+	[SS_N_TLS_REKEYED] = "tls_rekeyed",
+	[SS_N_TLS_ENDED] = "tls_ended",
+	[SS_N_KRB_READ] = "krb_read",
+	[SS_N_TLS_READ] = "tls_read",
 };
 
 /* atomic because the server's threads count SS_N_CALL_FAILED */

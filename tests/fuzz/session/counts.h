@@ -27,13 +27,26 @@ enum ss_count {
 	SS_N_CALLED_40,	  /* calls over connections that the server made */
 	SS_N_DELEGATED,	  /* delegations of files in replies */
 	SS_N_DIR_DELEGATED,
-	SS_N_RECALLED,	/* CB_RECALL */
-	SS_N_RETURNED,	/* DELEGRETURN that succeeded */
-	SS_N_REVOKED,	/* operations that were answered NFS4ERR_DELEG_REVOKED */
-	SS_N_COPYING,	/* asynchronous copies */
-	SS_N_OFFLOADED, /* CB_OFFLOAD */
-	SS_N_ASKED,	/* CB_GETATTR */
-	SS_N_TOLD,	/* answers to it with attributes, true or not */
+	SS_N_RECALLED,	    /* CB_RECALL */
+	SS_N_RETURNED,	    /* DELEGRETURN that succeeded */
+	SS_N_REVOKED,	    /* operations that were answered NFS4ERR_DELEG_REVOKED */
+	SS_N_COPYING,	    /* asynchronous copies */
+	SS_N_OFFLOADED,	    /* CB_OFFLOAD */
+	SS_N_ASKED,	    /* CB_GETATTR */
+	SS_N_TOLD,	    /* answers to it with attributes, true or not */
+	SS_N_GSS_MADE,	    /* contexts */
+	SS_N_GSS_RAN,	    /* sealed calls that were run */
+	SS_N_GSS_GARBAGE,   /* that were GARBAGE_ARGS */
+	SS_N_GSS_DENIED,    /* that were denied, by a living context */
+	SS_N_GSS_ENDED,	    /* by one that was destroyed or has expired */
+	SS_N_GSS_DROPPED,   /* that had to be dropped */
+	SS_N_GSS_DESTROYED, /* DESTROY that was answered */
+	SS_N_TLS_UP,	    /* handshakes that the client thinks are done */
+	SS_N_TLS_CALLS,	    /* calls under TLS that were answered */
+	SS_N_TLS_REKEYED,
+	SS_N_TLS_ENDED, /* connections that the server closed for a fault of the session */
+	SS_N_KRB_READ,	/* replies with what only krb5p may see */
+	SS_N_TLS_READ,	/* and with what only TLS may */
 	SS_COUNTS,
 };
 

@@ -55,7 +55,9 @@ enum ss_handle {
 	SS_FH_CROSS,  /* root of an export with such a mount below it */
 	SS_FH_DISK,   /* root of a file system that loses data at times */
 	SS_FH_DISK_FILE,
-	SS_FH_COUNT = 24,
+	SS_FH_KRB, /* root of an export for krb5p alone */
+	SS_FH_TLS, /* root of an export for TLS alone */
+	SS_FH_COUNT,
 };
 
 struct ss_fh {

@@ -219,8 +219,14 @@ static void insert_step(struct session *s)
 		st->len = (uint16_t)some_message(s, data);
 	else if (st->op == SS_RAW)
 		st->len = (uint16_t)some_rdma_message(s, data);
-	else if (st->op == SS_ANSWER)
+	else if (st->op == SS_ANSWER || st->op == SS_GSS || st->op == SS_SEAL)
 		st->len = (uint16_t)some_claim(s, data);
+	else if (st->op == SS_TLS)
+		st->len = (uint16_t)some_message(s, data);
+	if (st->op == SS_SEAL) {
+		st->how = (uint8_t)pick(s, 256);
+		data[2] = pick(s, 3) ? 0 : (uint8_t)pick(s, 16);
+	}
 }
 
 static void remove_step(struct session *s)

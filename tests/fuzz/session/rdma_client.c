@@ -11,6 +11,7 @@
 #include "tests/fuzz/session/claims.h"
 #include "tests/fuzz/session/finding.h"
 #include "tests/fuzz/session/rdma_reply.h"
+#include "tests/fuzz/session/sealed.h"
 #include "tests/fuzz/session/step.h"
 #include "tests/fuzz/session/template.h"
 
@@ -127,8 +128,11 @@ static void expect(struct ss_rdma *c, const uint8_t *msg, size_t len, struct ss_
 		h->proc == SS_RDMA_MSG || !w->users ? find_message(c, h, msg, len, &rpc_len) : NULL;
 	bool reply = rpc_len >= 8 && ss_word(rpc + 4) == 1; /* the message's type is REPLY */
 	if (!rpc || !ss_call_parse(rpc, rn_min(rpc_len, SS_HEAD_MAX), &call))
-		call.known = call.who.known = false;
+		call.known = call.who.known = call.sealed = false;
 	call.claims = call.known ? ss_claims_of(rpc, rpc_len) : 0;
+	call.near = true;
+	if (call.sealed)
+		call.claims = ss_gss_claims(call.xid);
 	call.xid = h->xid;
 	struct ss_debt *debt = ss_debts_add(&c->debts, &call);
 	if (!debt) {
@@ -136,7 +140,7 @@ static void expect(struct ss_rdma *c, const uint8_t *msg, size_t len, struct ss_
 		return;
 	}
 	debt->window = (unsigned)(w - c->window);
-	if (reply)
+	if (reply || (call.sealed && ss_gss_may_drop(call.xid)))
 		ss_debts_forgive(&c->debts, debt);
 	debt->rdma_vers = h->vers;
 	w->users++;
@@ -190,6 +194,8 @@ size_t ss_rdma_wrap(struct ss_rdma *c, const uint8_t *msg, size_t len, struct ss
 	if (ss_call_parse(msg, len, &call) && call.known && call.prog == NFS_PROG) {
 		chunks.write = call.proc == READ || call.proc == READLINK ? SIZE_1M : 0;
 		chunks.reply = call.proc == READDIR || call.proc == READDIRPLUS ? SIZE_1M : 0;
+		if (call.sealed)
+			chunks.reply = SIZE_1M;
 	}
 	chunks.long_call = len + 100 > rn_min(c->conn.call_inline, SS_TEMPLATE_MAX);
 	if (chunks.long_call && w->users)

@@ -18,6 +18,7 @@
 #include "tests/fuzz/session/counts.h"
 #include "tests/fuzz/session/reader.h"
 #include "tests/fuzz/session/results.h"
+#include "tests/fuzz/session/sealed.h"
 
 #define NFS_PROG 100003u
 #define MOUNT_PROG 100005u
@@ -385,8 +386,9 @@ static void denied_check(struct ss_in *in)
 	}
 }
 
-const char *ss_reply_check(const struct ss_call *call, const uint8_t *msg, size_t len,
-			   const struct ss_bulks *bulks, struct ss_values *learn)
+/* A reply in plain text. */
+static const char *plain_check(const struct ss_call *call, const uint8_t *msg, size_t len,
+			       const struct ss_bulks *bulks, struct ss_values *learn)
 {
 	struct ss_in in = { .p = msg, .left = len, .bulks = bulks, .learn = learn, .call = call };
 
@@ -408,6 +410,38 @@ const char *ss_reply_check(const struct ss_call *call, const uint8_t *msg, size_
 	if (!in.bad && in.left)
 		in.bad = "bytes after its end";
 	return in.bad ? in.bad : ss_claims_secret(call, msg, len);
+}
+
+/* RFC 8166 section 8.2.2: nothing of protected results goes by Write chunks. */
+static bool has_written(const struct ss_bulks *bulks)
+{
+	for (unsigned i = 0; bulks && i < bulks->n; i++)
+		if (bulks->written[i])
+			return true;
+	return false;
+}
+
+const char *ss_reply_check(const struct ss_call *call, const uint8_t *msg, size_t len,
+			   const struct ss_bulks *bulks, struct ss_values *learn)
+{
+	struct ss_plain plain;
+
+	if (!call->sealed)
+		return plain_check(call, msg, len, bulks, learn);
+	switch (ss_gss_open(call, msg, len, &plain)) {
+	case SS_REFUSED:
+		return plain.bad;
+	case SS_JUDGED:
+		return ss_claims_secret(call, msg, len);
+	default:
+		break;
+	}
+	if (plain.wrapped && has_written(bulks))
+		return "protected results in a Write chunk";
+	const char *bad = ss_claims_secret(call, msg, len);
+	if (plain.wrapped && ss_gss_is_private(call->xid) && bad)
+		return "private results in plain text";
+	return plain_check(call, plain.msg, plain.len, plain.wrapped ? NULL : bulks, learn);
 }
 
 int64_t ss_reply_status(const uint8_t *msg, size_t len)

@@ -20,6 +20,7 @@
 #include "tests/fuzz/session/leases.h"
 #include "tests/fuzz/session/mounts.h"
 #include "tests/fuzz/session/rdma_client.h"
+#include "tests/fuzz/session/sealed.h"
 #include "tests/fuzz/session/step.h"
 #include "tests/fuzz/session/tcp_client.h"
 #include "tests/fuzz/session/tree.h"
@@ -50,6 +51,7 @@ struct peer {
 	size_t placed_len;
 	unsigned user;	 /* user of the connection's calls: index for users.h */
 	unsigned client; /* client that the connection belongs to */
+	struct ss_sealing sealing;
 };
 
 static struct {
@@ -59,6 +61,7 @@ static struct {
 	struct ss_tcp dialled;		  /* the last connection that the server has made there */
 	struct peer peer[SS_CONNS];
 	uint8_t *message; /* buffer of SS_MESSAGE_MAX bytes */
+	uint8_t *sealed;  /* and of SS_SEALED_MORE bytes more */
 	uint32_t sessions;
 	unsigned step;
 	int64_t slow_until; /* milliseconds: until then the server remembers a slow client */
@@ -319,6 +322,38 @@ static void send_by_rdma(struct peer *p, const uint8_t *rpc, size_t len, unsigne
 	send_with_room(p, out, len, w);
 }
 
+static void forgive(struct ss_debts *d)
+{
+	for (unsigned i = 0; i < d->n; i++)
+		if (d->list[i].call.sealed && ss_gss_may_drop(d->list[i].call.xid))
+			ss_debts_forgive(d, &d->list[i]);
+}
+
+/* Calls that may be dropped because of the last step need no answer. */
+static void forgive_dropped(void)
+{
+	for (unsigned i = 0; i < SS_CONNS; i++) {
+		forgive(&run.peer[i].tcp.debts);
+		forgive(&run.peer[i].rdma.debts);
+	}
+}
+
+/* The message as it goes out: sealed, if the connection's calls are and its context is there. */
+static const uint8_t *sealed(struct peer *p, size_t *len)
+{
+	size_t n = 0;
+
+	if (p->sealing.service)
+		n = ss_gss_seal(&p->sealing, run.message, *len, run.sealed);
+	if (n == 0)
+		return run.message;
+	p->sealing.spoil = SS_WHOLE;
+	p->sealing.number = 0;
+	forgive_dropped();
+	*len = n;
+	return run.sealed;
+}
+
 static void send_record(struct peer *p, const struct ss_step *s)
 {
 	size_t len = make_message(p, s);
@@ -326,11 +361,18 @@ static void send_record(struct peer *p, const struct ss_step *s)
 	connect_peer(p, 0);
 	if (by_rdma(p) && (s->how & SS_CUT_HELD)) {
 		keep(&p->placed, &p->placed_len, run.message, len);
-	} else if (by_rdma(p)) {
-		send_by_rdma(p, run.message, len, 0);
+		return;
+	}
+	const uint8_t *msg = sealed(p, &len);
+
+	if (by_rdma(p) ? len > SS_WINDOW_SIZE
+		       : (s->how & SS_CUT_SHORT) || ss_stream_partial(&p->tcp.stream))
+		ss_gss_bent(len >= 4 ? ss_word(msg) : 0);
+	if (by_rdma(p)) {
+		send_by_rdma(p, msg, len, 0);
 	} else {
-		keep(&p->last, &p->last_len, run.message, len);
-		ss_tcp_record(&p->tcp, run.message, len, s->how, 0);
+		keep(&p->last, &p->last_len, msg, len);
+		ss_tcp_record(&p->tcp, msg, len, s->how, 0);
 	}
 }
 
@@ -373,6 +415,8 @@ static void repeat(struct peer *p, const struct ss_step *s)
 
 	if (!p->last_len)
 		return;
+	ss_gss_repeated(p->last_len >= 4 ? ss_word(p->last) : 0);
+	forgive_dropped();
 	connect_peer(to, 0);
 	if (!by_rdma(to)) {
 		ss_tcp_record(&to->tcp, p->last, p->last_len, 0, SS_CLAIM_REPEATED);
@@ -390,10 +434,13 @@ static void flood(struct peer *p, const struct ss_step *s)
 
 	connect_peer(p, 0);
 	for (unsigned i = 0; i < s->how % FLOOD_MAX && len >= 4; i++) {
+		size_t n = len;
+
 		ss_set_word(run.message, own_xid(i));
+		const uint8_t *msg = sealed(p, &n);
 		if (by_rdma(p))
-			send_by_rdma(p, run.message, len, i);
-		else if (!ss_tcp_record(&p->tcp, run.message, len, SS_CUT_HELD, 0))
+			send_by_rdma(p, msg, n, i);
+		else if (!ss_tcp_record(&p->tcp, msg, n, SS_CUT_HELD, 0))
 			break;
 	}
 	p->tcp.held = false;
@@ -429,6 +476,64 @@ static void answer(struct peer *p, const struct ss_step *s)
 		ss_rdma_answer(&p->rdma, NULL, 0, xid, credits);
 	else
 		ss_rdma_answer(&p->rdma, out, len, xid, credits);
+}
+
+static struct ss_sealing sealing_of(const struct ss_step *s)
+{
+	return (struct ss_sealing){
+		.context = s->how & 3,
+		.service = s->how >> 2 & 3,
+		.spoil = (enum ss_spoil)(s->how >> 4),
+		.where = s->len > 0 ? s->data[0] : 0,
+		.value = s->len > 1 ? s->data[1] : 0,
+		.number = s->len > 2 ? s->data[2] : 0,
+	};
+}
+
+/* Makes a context or ends one, over a stream. */
+static void step_context(struct peer *p, const struct ss_step *s)
+{
+	const unsigned what = s->how >> 2 & 3;
+	struct ss_sealing how = sealing_of(s);
+	size_t len;
+
+	connect_peer(p, 0);
+	if (by_rdma(p) || ss_stream_partial(&p->tcp.stream))
+		return;
+	if (what == SS_GSS_DESTROY) {
+		how.service = 1;
+		len = ss_gss_destroy(&how, own_xid(0), run.sealed);
+	} else {
+		len = ss_gss_init(how.context, s->how >> 4 & 7, what == SS_GSS_SPOILT, &how,
+				  own_xid(0), run.sealed);
+	}
+	forgive_dropped();
+	if (!len)
+		return;
+	keep(&p->last, &p->last_len, run.sealed, len);
+	ss_tcp_record(&p->tcp, run.sealed, len, 0, 0);
+	if (what == SS_GSS_MAKE)
+		settle(1u << s->conn);
+}
+
+static void step_tls(struct peer *p, const struct ss_step *s)
+{
+	connect_peer(p, 0);
+	if (by_rdma(p))
+		return;
+	const size_t len = ss_expand(s->data, s->len, values_of(p), run.message);
+
+	if (len >= 4)
+		ss_set_word(run.message, own_xid(1));
+	ss_tcp_tls(&p->tcp, s->how, own_xid(0), run.message, len);
+	if ((s->how & 7) != SS_TLS_WHOLE)
+		return;
+	settle(1u << s->conn);
+	for (int64_t until = ss_now_ms() + SS_HANG_MS; p->tcp.fd >= 0 && !p->tcp.ended &&
+						       p->tcp.tls.state == SS_TLS_SHAKING &&
+						       p->tcp.tls.by_itself;)
+		if (!pump_once(STALL_MS) && ss_now_ms() > until)
+			ss_finding("tcp: a handshake stands still");
 }
 
 static void hang_up(struct peer *p, bool reset)
@@ -476,6 +581,7 @@ static void take_step_around(const struct ss_step *s)
 		break;
 	case SS_TIME:
 		ss_world_skip_time(s->how);
+		forgive_dropped();
 		break;
 	case SS_MOUNT:
 		settle(ALL_CONNS);
@@ -536,6 +642,15 @@ static void take_step(const struct ss_step *s)
 	case SS_ANSWER:
 		answer(p, s);
 		break;
+	case SS_GSS:
+		step_context(p, s);
+		break;
+	case SS_SEAL:
+		p->sealing = sealing_of(s);
+		break;
+	case SS_TLS:
+		step_tls(p, s);
+		break;
 	case SS_AS:
 		p->user = s->how & ~AS_CLIENT;
 		p->client = s->how / AS_CLIENT;
@@ -563,6 +678,10 @@ static void end_session(void)
 	run.step = SS_STEPS_MAX;
 	ss_faults_clear();
 	ss_disk_end();
+	/* A session of TLS ends with its client's direction. */
+	for (unsigned i = 0; i < SS_CONNS; i++)
+		if (run.peer[i].tcp.fd >= 0 && run.peer[i].tcp.tls.state == SS_TLS_UP)
+			settle(1u << i);
 	for (unsigned i = 0; i < SS_CONNS; i++)
 		if (run.peer[i].tcp.fd >= 0)
 			ss_tcp_shut(&run.peer[i].tcp);
@@ -572,6 +691,7 @@ static void end_session(void)
 		hang_up(&run.peer[i], false);
 		run.peer[i].placed_len = run.peer[i].last_len = 0;
 		run.peer[i].user = run.peer[i].client = 0;
+		run.peer[i].sealing = (struct ss_sealing){ .service = 0 };
 	}
 	ss_tcp_close(&run.dialled, false);
 	close(run.listener);
@@ -598,6 +718,7 @@ void ss_run(const uint8_t *data, size_t size)
 	ss_world_prepare(&run.world);
 	begin_clients();
 	run.faulty = run.narrowed = false;
+	ss_gss_reset();
 	ss_claims_reset(&run.values[0].fh[SS_FH_SQUASHED]);
 	for (run.step = 0; run.step < n; run.step++)
 		take_step(&steps[run.step]);
@@ -617,7 +738,8 @@ const char *ss_start(void)
 		run.peer[i].tcp.fd = -1;
 	run.listener = run.dialled.fd = -1;
 	run.message = malloc(SS_MESSAGE_MAX);
-	why = run.message ? ss_world_start(&run.world) : "no memory";
+	run.sealed = malloc(SS_MESSAGE_MAX + SS_SEALED_MORE);
+	why = run.message && run.sealed ? ss_world_start(&run.world) : "no memory";
 	return why;
 }
 
@@ -634,5 +756,7 @@ void ss_stop(void)
 	}
 	ss_tcp_free(&run.dialled);
 	free(run.message);
-	run.message = NULL;
+	free(run.sealed);
+	run.message = run.sealed = NULL;
+	ss_gss_reset();
 }

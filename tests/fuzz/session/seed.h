@@ -32,5 +32,7 @@ void seed_begin_client(uint8_t conn, unsigned minor);
 
 /* Sessions with callbacks, delegations and long copies (callback_seeds.c). */
 void seed_callbacks(void);
+/* Sessions with Kerberos and TLS (secure_seeds.c). */
+void seed_secure(void);
 
 #endif

@@ -53,7 +53,28 @@ enum ss_op {
 	SS_DISK,   /* breaks, repairs or tests a disk; how: see disk.c */
 	SS_HOSTS,  /* reloads the exports; how: which hosts lose their exports */
 	SS_ANSWER, /* answers the oldest call of the server; how: see back.h */
+	/* Kerberos contexts; how: bits 0-1 which; 2-3 SS_GSS_*; 4-6 the realm's client, or 4-7 a defect
+	 * of DESTROY; data: place and extent of a defect */
+	SS_GSS,
+	/* later calls on the connection are sealed; how: bits 0-1 by which context, 2-3 service (0: no
+	 * longer), 4-7 defect of the next one; data: its place and extent, choice of the number */
+	SS_SEAL,
+	/* TLS; how: bits 0-2 SS_TLS_*, 3 another way of it, 4-7 the client's manners (tls_client.h);
+	 * data: plain octets, or a call */
+	SS_TLS,
 	SS_OPS,
+};
+
+enum { SS_GSS_MAKE, SS_GSS_START, SS_GSS_DESTROY, SS_GSS_SPOILT };
+enum {
+	SS_TLS_WHOLE, /* asks, and shakes hands until the end */
+	SS_TLS_ASK,   /* asks; bit 3: with octets right behind the question */
+	SS_TLS_FLY,   /* one flight of the handshake */
+	SS_TLS_REKEY, /* bit 3: both directions */
+	SS_TLS_CLOSE, /* close_notify */
+	SS_TLS_RAW,   /* data as they are, past the session */
+	SS_TLS_BENT,  /* data under TLS, with a bit flipped */
+	SS_TLS_HELLO, /* asks, with the handshake's first flight right behind */
 };
 
 /* SS_CUT_*: how a record is put on a stream. */

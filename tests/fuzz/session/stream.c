@@ -6,9 +6,11 @@
 #include "lib/util.h"
 #include "tests/fuzz/session/back.h"
 #include "tests/fuzz/session/message.h"
+#include "tests/fuzz/session/sealed.h"
 
 #define EMPTY_MAX 16 /* empty fragments that the server accepts in one record */
-#define CALL_MIN 8u  /* xid and message type; shorter records cannot be answered */
+#define PROBE_SIZE 40u
+#define CALL_MIN 8u /* xid and message type; shorter records cannot be answered */
 
 bool ss_call_parse(const uint8_t *head, size_t len, struct ss_call *call)
 {
@@ -21,6 +23,10 @@ bool ss_call_parse(const uint8_t *head, size_t len, struct ss_call *call)
 		call->vers = ss_word(head + 16);
 		call->proc = ss_word(head + 20);
 		call->who = ss_who_of(head, len);
+		call->sealed =
+			len >= SS_CALL_HEAD + 4 && ss_word(head + SS_CALL_HEAD) == SS_FLAVOUR_GSS;
+		if (call->sealed)
+			call->who = ss_gss_who(call->xid);
 	}
 	return true;
 }
@@ -31,6 +37,19 @@ void ss_stream_init(struct ss_stream *s, uint32_t max_record,
 	*s = (struct ss_stream){ .max_record = max_record, .on_call = on_call, .ctx = ctx };
 }
 
+/* A NULL call with the credential AUTH_TLS, and nothing else. */
+static bool asks_tls(const uint8_t *head, uint64_t len)
+{
+	static const uint32_t behind[] = { 0, 7, 0, 0, 0 };
+
+	if (len != PROBE_SIZE || ss_word(head + 8) != 2)
+		return false;
+	for (unsigned i = 0; i < rn_array_size(behind); i++)
+		if (ss_word(head + 20 + (size_t)4 * i) != behind[i])
+			return false;
+	return true;
+}
+
 static void end_record(struct ss_stream *s)
 {
 	struct ss_call call;
@@ -38,9 +57,11 @@ static void end_record(struct ss_stream *s)
 	const bool reply =
 		s->total >= CALL_MIN && s->total <= SS_ANSWER_FAIR && ss_word(s->head + 4) == 1;
 
-	if (ss_call_parse(s->head, rn_min(s->total, SS_HEAD_MAX), &call))
+	if (ss_call_parse(s->head, rn_min(s->total, SS_HEAD_MAX), &call)) {
+		call.asks_tls = !s->secure && asks_tls(s->head, s->total);
+		s->stopped = call.asks_tls;
 		s->on_call(s->ctx, &call);
-	else if (!reply)
+	} else if (!reply)
 		s->doomed = true;
 	else if (!s->called)
 		s->stray = true;
@@ -75,7 +96,7 @@ static void take_data(struct ss_stream *s, const uint8_t *p, size_t n)
 
 void ss_stream_feed(struct ss_stream *s, const uint8_t *p, size_t n)
 {
-	while (n && !s->doomed) {
+	while (n && !s->doomed && !s->stopped) {
 		size_t used = 1;
 
 		if (s->frag_left) {
@@ -89,6 +110,7 @@ void ss_stream_feed(struct ss_stream *s, const uint8_t *p, size_t n)
 		p += used;
 		n -= used;
 	}
+	s->behind |= n > 0 && s->stopped;
 }
 
 bool ss_stream_partial(const struct ss_stream *s)

@@ -28,6 +28,10 @@ struct ss_call {
 	struct ss_who client; /* principal of the client that the call names */
 	enum ss_from from;
 	uint8_t claims; /* SS_CLAIM_* flags */
+	bool sealed;	/* under RPCSEC_GSS (sealed.h) */
+	bool tls;	/* sent under TLS */
+	bool near;	/* from the driver's own network, for which exports ask for no security */
+	bool asks_tls;	/* the question for TLS (RFC 9289 section 4.1) */
 };
 
 struct ss_stream {
@@ -44,6 +48,9 @@ struct ss_stream {
 	/* The client has sent a reply without a call. The server closes, unless the connection is a
 	 * session's back channel. */
 	bool stray;
+	bool secure;  /* under TLS, where a question for it is a call like others */
+	bool stopped; /* the question was sent: no call is taken before the answer */
+	bool behind;  /* octets came behind it */
 	void (*on_call)(void *ctx, const struct ss_call *call);
 	void *ctx;
 };

@@ -13,8 +13,10 @@
 
 #include "lib/util.h"
 #include "tests/fuzz/session/claims.h"
+#include "tests/fuzz/session/counts.h"
 #include "tests/fuzz/session/finding.h"
 #include "tests/fuzz/session/reply.h"
+#include "tests/fuzz/session/sealed.h"
 #include "tests/fuzz/session/step.h"
 #include "tests/fuzz/session/world.h"
 
@@ -25,6 +27,7 @@
 #define SLOW_TOTAL 200u	     /* octets of a record sent that slowly */
 /* octets waiting before them sent that slowly; more would take minutes */
 #define SLOW_AHEAD 400u
+#define REKEYS 8u   /* more without data between them end a connection */
 #define SPAN_MS 700 /* with a margin: the server measures over a second and 32 KiB */
 #define SPAN_BYTES (48u << 10)
 /* a call takes at least a record mark, an xid and a type */
@@ -38,9 +41,20 @@ static void on_call(void *ctx, const struct ss_call *call)
 	mine.from = c->from;
 	mine.claims = c->about.claims;
 	mine.client = c->about.client;
+	mine.tls = c->tls.state == SS_TLS_UP;
+	if (mine.sealed)
+		mine.claims = ss_gss_claims(mine.xid);
+	if (mine.asks_tls) {
+		c->tls.state = SS_TLS_ASKED;
+		c->tls.asked_xid = mine.xid;
+	}
 	/* ss_tcp_write() leaves enough room for all but degenerate raw bytes. */
-	if (!ss_debts_add(&c->debts, &mine))
+	struct ss_debt *debt = ss_debts_add(&c->debts, &mine);
+
+	if (!debt)
 		c->lost_count = c->stream.doomed = true;
+	else if (mine.sealed && ss_gss_may_drop(mine.xid))
+		ss_debts_forgive(&c->debts, debt);
 }
 
 /* Network number as the exports of tree.c use it. */
@@ -85,6 +99,7 @@ static void begin(struct ss_tcp *c, uint32_t max_record, struct ss_values *value
 	c->out_len = c->slow_left = c->in_len = c->msg_len = 0;
 	c->held = c->muted = c->was_muted = c->shut = c->ended = c->lost_count = false;
 	c->about = (struct ss_call){ .claims = 0 };
+	ss_tls_free(&c->tls);
 	c->from = SS_FROM_ADMITTED;
 	c->span_at = ss_now_ms();
 	c->span_sent = 0;
@@ -128,6 +143,7 @@ void ss_tcp_close(struct ss_tcp *c, bool reset)
 		setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
 	close(c->fd);
 	c->fd = -1;
+	ss_tls_free(&c->tls);
 }
 
 void ss_tcp_free(struct ss_tcp *c)
@@ -152,15 +168,50 @@ static bool grow(uint8_t **buf, size_t *cap, size_t need)
 	return true;
 }
 
+static void append(struct ss_tcp *c, const uint8_t *p, size_t n)
+{
+	if (!grow(&c->out, &c->out_cap, c->out_len + n))
+		return;
+	memcpy(c->out + c->out_len, p, n);
+	c->out_len += n;
+}
+
+/* Puts on the stream what the TLS library has for the server. */
+static void flush_tls(struct ss_tcp *c)
+{
+	uint8_t some[4096];
+	size_t n;
+
+	while ((n = ss_tls_out(&c->tls, some, sizeof(some))) > 0)
+		append(c, some, n);
+}
+
+/* Octets on a connection that has asked for TLS. Those that are not protected are no calls, and the server may close. */
+static bool write_tls(struct ss_tcp *c, const uint8_t *p, size_t n)
+{
+	if (c->tls.state != SS_TLS_UP) {
+		c->was_muted = true;
+		append(c, p, n);
+		return true;
+	}
+	if (!ss_tls_write(&c->tls, p, n))
+		return false;
+	flush_tls(c);
+	if (!ss_tls_is_refused(c->tls.manners) && !c->tls.spoilt)
+		ss_stream_feed(&c->stream, p, n);
+	return true;
+}
+
 bool ss_tcp_write(struct ss_tcp *c, const uint8_t *p, size_t n)
 {
 	if (c->fd < 0 || c->shut || c->ended || c->out_len + n > OUT_MAX ||
-	    c->debts.n + CALLS_AT_ONCE > SS_DEBTS_MAX ||
-	    !grow(&c->out, &c->out_cap, c->out_len + n))
+	    c->debts.n + CALLS_AT_ONCE > SS_DEBTS_MAX)
 		return false;
-	memcpy(c->out + c->out_len, p, n);
-	c->out_len += n;
+	if (c->tls.state != SS_TLS_PLAIN)
+		return write_tls(c, p, n);
+	append(c, p, n);
 	ss_stream_feed(&c->stream, p, n);
+	c->was_muted |= c->stream.behind;
 	return true;
 }
 
@@ -213,6 +264,8 @@ void ss_tcp_answer(struct ss_tcp *c, const uint8_t *msg, size_t len)
 void ss_tcp_shut(struct ss_tcp *c)
 {
 	c->held = false;
+	/* The session has not been closed, which ends it at once. */
+	c->was_muted |= c->tls.state == SS_TLS_UP;
 	if (c->fd >= 0 && !c->shut && !c->out_len && shutdown(c->fd, SHUT_WR) < 0 && !c->ended)
 		c->ended = true;
 	c->shut = true;
@@ -230,6 +283,11 @@ static void end(struct ss_tcp *c, const char *how)
 {
 	c->ended = true;
 	c->out_len = 0;
+	if (c->tls.state != SS_TLS_PLAIN && c->was_muted)
+		ss_count(SS_N_TLS_ENDED);
+	/* A handshake that stands still ends after a while. */
+	if (c->tls.state == SS_TLS_SHAKING || c->tls.state == SS_TLS_BROKEN)
+		return;
 	if (c->stream.doomed || c->stream.stray || c->was_muted || ss_stream_partial(&c->stream))
 		return;
 	if ((c->shut && !c->debts.open) || ss_world_was_jammed())
@@ -241,6 +299,21 @@ static void end(struct ss_tcp *c, const char *how)
 		ss_finding("tcp: the server closed (%s) with %u calls unanswered, %zu octets of a "
 			   "reply",
 			   how, c->debts.open, c->in_len);
+}
+
+/* The answer to the question for TLS: RFC 9289 section 4.1. */
+static void take_starttls(struct ss_tcp *c, const uint8_t *msg, size_t len)
+{
+	static const uint8_t rest[] = { 0, 0, 0,   1,	0,   0,	  0,   0,   0,	 0,   0, 0, 0, 0,
+					0, 8, 'S', 'T', 'A', 'R', 'T', 'T', 'L', 'S', 0, 0, 0, 0 };
+
+	if (len != sizeof(rest) + 4 || memcmp(msg + 4, rest, sizeof(rest)) != 0)
+		ss_finding("tcp: TLS is not offered: %zu octets", len);
+	ss_tls_begin(&c->tls);
+	c->was_muted |= ss_tls_is_refused(c->tls.manners);
+	if (c->tls.by_itself)
+		ss_tls_fly(&c->tls);
+	flush_tls(c);
 }
 
 static void take_reply(struct ss_tcp *c, const uint8_t *msg, size_t len)
@@ -260,6 +333,12 @@ static void take_reply(struct ss_tcp *c, const uint8_t *msg, size_t len)
 	if (!debt)
 		ss_finding("tcp: a reply of %zu octets, xid %x, to no call", len,
 			   len >= 4 ? ss_word(msg) : 0);
+	if (c->tls.state == SS_TLS_ASKED && debt->call.xid == c->tls.asked_xid) {
+		take_starttls(c, msg, len);
+		return;
+	}
+	if (c->tls.state == SS_TLS_UP)
+		ss_count(SS_N_TLS_CALLS);
 	if (debt->call.prog == UINT32_MAX)
 		return;
 	const char *bad = ss_reply_check(&debt->call, msg, len, NULL, c->values);
@@ -284,24 +363,58 @@ static void take_input(struct ss_tcp *c)
 		c->in_len -= 4;
 		at += n;
 		if (mark >> 31) {
+			const bool asked = c->tls.state == SS_TLS_ASKED;
+
 			take_reply(c, c->in, at);
 			memmove(c->in, c->in + at, c->in_len - at);
 			c->in_len -= at;
 			at = 0;
+			if (asked && c->tls.state != SS_TLS_ASKED && c->in_len > 0)
+				ss_finding("tcp: %zu octets behind STARTTLS, before the client's "
+					   "handshake",
+					   c->in_len);
 		}
 	}
 	c->msg_len = at;
 }
 
+/* Octets that came since STARTTLS. */
+static void take_protected(struct ss_tcp *c, const uint8_t *p, size_t n)
+{
+	const char *wrong = ss_tls_take(&c->tls, p, n);
+	size_t got = 1;
+
+	if (wrong)
+		ss_finding("tcp: %s", wrong);
+	if (c->tls.state == SS_TLS_UP) {
+		c->stream.secure = true;
+		c->stream.stopped = false;
+	}
+	flush_tls(c);
+	while (got > 0 && grow(&c->in, &c->in_cap, c->in_len + READ_MORE)) {
+		got = ss_tls_read(&c->tls, c->in + c->in_len, READ_MORE);
+		c->in_len += got;
+		take_input(c);
+	}
+	flush_tls(c);
+}
+
 static bool read_some(struct ss_tcp *c)
 {
+	static uint8_t secret[READ_MORE];
+	const bool plain = c->tls.state == SS_TLS_PLAIN || c->tls.state == SS_TLS_ASKED;
+
 	if (!grow(&c->in, &c->in_cap, c->in_len + READ_MORE))
 		return false;
-	ssize_t got = recv(c->fd, c->in + c->in_len, READ_MORE, MSG_DONTWAIT);
+	ssize_t got = recv(c->fd, plain ? c->in + c->in_len : secret, READ_MORE, MSG_DONTWAIT);
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
 	if (got <= 0) {
 		end(c, got ? strerror(errno) : "end of stream");
+		return true;
+	}
+	if (!plain) {
+		take_protected(c, secret, (size_t)got);
 		return true;
 	}
 	c->in_len += (size_t)got;
@@ -358,4 +471,78 @@ bool ss_tcp_settled(const struct ss_tcp *c)
 	if (c->fd < 0 || c->ended)
 		return true;
 	return !c->out_len && !c->debts.open && !c->shut && (!c->stream.doomed || c->stream.called);
+}
+
+static void ask(struct ss_tcp *c, uint8_t how, uint32_t xid)
+{
+	uint8_t msg[40] = { 0 };
+
+	ss_set_word(msg, xid);
+	ss_set_word(msg + 8, 2);
+	ss_set_word(msg + 12, 100003);
+	ss_set_word(msg + 16, 3);
+	ss_set_word(msg + 24, 7); /* AUTH_TLS */
+	c->tls.manners = how & 0xf0;
+	ss_tcp_record(c, msg, sizeof(msg), 0, 0);
+}
+
+/* A call under TLS, with a bit of its records flipped: it must not be run. */
+static void write_bent(struct ss_tcp *c, const uint8_t *p, size_t n, uint8_t how)
+{
+	const size_t at = c->out_len;
+	uint8_t mark[4];
+
+	ss_set_word(mark, (uint32_t)n | 0x80000000u);
+	if (!ss_tls_write(&c->tls, mark, sizeof(mark)) || !ss_tls_write(&c->tls, p, n))
+		return;
+	flush_tls(c);
+	if (c->out_len > at)
+		c->out[at + (how >> 3) * 7919u % (c->out_len - at)] ^= 0x10;
+	c->was_muted = c->tls.spoilt = true;
+}
+
+/* Steps of a session that is there. */
+static void tls_step(struct ss_tcp *c, uint8_t how, const uint8_t *data, size_t len)
+{
+	switch (how & 7) {
+	case SS_TLS_REKEY:
+		ss_tls_rekey(&c->tls, how & 8);
+		c->was_muted |= c->tls.rekeys >= REKEYS;
+		flush_tls(c);
+		break;
+	case SS_TLS_CLOSE:
+		c->was_muted = true;
+		ss_tls_close(&c->tls);
+		flush_tls(c);
+		break;
+	case SS_TLS_BENT:
+		write_bent(c, data, len, how);
+		break;
+	default:
+		break;
+	}
+}
+
+void ss_tcp_tls(struct ss_tcp *c, uint8_t how, uint32_t xid, const uint8_t *data, size_t len)
+{
+	const uint8_t what = how & 7;
+
+	if (c->fd < 0 || c->shut || c->ended)
+		return;
+	if (c->tls.state == SS_TLS_PLAIN && !ss_stream_partial(&c->stream) && !c->stream.doomed &&
+	    (what <= SS_TLS_ASK || what == SS_TLS_HELLO)) {
+		c->tls.by_itself = what != SS_TLS_ASK;
+		ask(c, how, xid);
+		/* A client's hello has the type of a handshake, and needs not be whole. */
+		if (what == SS_TLS_HELLO || (what == SS_TLS_ASK && (how & 8)))
+			ss_tcp_write(c, (const uint8_t *)"\x16\3\1\0\x20hello", 10);
+	} else if (c->tls.state == SS_TLS_SHAKING && what == SS_TLS_FLY) {
+		ss_tls_fly(&c->tls);
+		flush_tls(c);
+	} else if (c->tls.state != SS_TLS_PLAIN && what == SS_TLS_RAW) {
+		c->was_muted = c->tls.spoilt = true;
+		append(c, data, len);
+	} else if (c->tls.state == SS_TLS_UP) {
+		tls_step(c, how, data, len);
+	}
 }

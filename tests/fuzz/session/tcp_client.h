@@ -10,6 +10,7 @@
 #include "tests/fuzz/session/back.h"
 #include "tests/fuzz/session/debts.h"
 #include "tests/fuzz/session/message.h"
+#include "tests/fuzz/session/tls_client.h"
 
 struct ss_tcp {
 	int fd; /* -1 if not connected */
@@ -33,6 +34,7 @@ struct ss_tcp {
 	int64_t span_at;  /* start of the measured span, in milliseconds */
 	size_t span_sent; /* octets sent since span_at */
 	enum ss_from from;
+	struct ss_tls tls;
 	struct ss_call about; /* claims and client of the record that is being written */
 };
 
@@ -53,6 +55,9 @@ bool ss_tcp_record(struct ss_tcp *c, const uint8_t *msg, size_t len, uint8_t how
 /* Appends an answer to a call of the server. */
 void ss_tcp_answer(struct ss_tcp *c, const uint8_t *msg, size_t len);
 void ss_tcp_shut(struct ss_tcp *c);
+
+/* One step of TLS (step.h). For SS_TLS_WHOLE the caller waits for the end of the handshake. */
+void ss_tcp_tls(struct ss_tcp *c, uint8_t how, uint32_t xid, const uint8_t *data, size_t len);
 
 /* Events for poll(2); 0: none. */
 short ss_tcp_events(const struct ss_tcp *c);

@@ -76,11 +76,16 @@ void ss_tree_exports(unsigned variant)
 	static const char *const rights[] = { "rw,no_root_squash", "ro,no_root_squash",
 					      "rw,root_squash" };
 	static const struct {
-		const char *path, *options;
+		const char *path, *options, *more; /* more: for others than the driver */
 	} exports[] = {
-		{ RW, "sync,sec=sys:none" },	       { RO, "ro" },
-		{ SS_BASE "/sq", "all_squash,async" }, { SS_LATE_DIR, "sync" },
-		{ SS_CROSS_DIR, "crossmnt" },	       { SS_DISK_DIR, "sync" },
+		{ RW, "sync,sec=sys:none:krb5:krb5i:krb5p", "" },
+		{ RO, "ro,sec=sys:krb5i:krb5", "" },
+		{ SS_BASE "/sq", "all_squash,async", ",sec=sys:krb5p" },
+		{ SS_LATE_DIR, "sync", "" },
+		{ SS_CROSS_DIR, "crossmnt", "" },
+		{ SS_DISK_DIR, "sync", ",sec=sys:krb5p:krb5" },
+		{ SS_KRB_DIR, "ro", ",sec=krb5p" },
+		{ SS_TLS_DIR, "ro", ",sec=sys:krb5i,xprtsec=tls:mtls" },
 	};
 	char text[4096];
 	size_t n = 0;
@@ -93,8 +98,8 @@ void ss_tree_exports(unsigned variant)
 		for (unsigned k = 0; k < rn_array_size(nets); k++)
 			if (variant != k + 1)
 				n += (size_t)snprintf(text + n, sizeof(text) - n,
-						      " %s(%s,insecure,%s)", nets[k], rights[k],
-						      exports[i].options);
+						      " %s(%s,insecure,%s%s)", nets[k], rights[k],
+						      exports[i].options, exports[i].more);
 		/* A host name, so that the server asks a name service about all other hosts. */
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s\n",
 				      i == 1 ? " localhost(ro,insecure)" : "");
@@ -107,8 +112,14 @@ static void make_fixed_part(void)
 	char path[64];
 
 	must(mkdir(SS_BASE "/state", 0700) == 0 && mkdir(RO, 0755) == 0 &&
-		     mkdir(RO "/many", 0755) == 0,
+		     mkdir(RO "/many", 0755) == 0 && mkdir(SS_KRB_DIR, 0755) == 0 &&
+		     mkdir(SS_TLS_DIR, 0755) == 0,
 	     SS_BASE);
+	write_text(SS_KRB_DIR "/" SS_KRB_NAME, SS_KRB_NAME "\n");
+	write_text(SS_TLS_DIR "/" SS_TLS_NAME, SS_TLS_NAME "\n");
+	write_text(SS_IDMAP_FILE,
+		   "[General]\nDomain = fuzz\nLocal-Realms = FUZZ\n[Translation]\nMethod = static\n"
+		   "[Static]\nalice@FUZZ = root\nbob@FUZZ = daemon\n");
 	write_text(RO "/file", "what cannot be changed\n");
 	for (unsigned i = 0; i < MANY; i++) {
 		snprintf(path, sizeof(path), RO "/many/%.*s%u", (int)(i % 40),

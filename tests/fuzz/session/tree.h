@@ -16,11 +16,18 @@
 #define SS_CROSS_DIR SS_BASE "/cross"
 #define SS_SUB_DIR SS_CROSS_DIR "/sub"
 #define SS_DISK_DIR SS_BASE "/disk"
+#define SS_KRB_DIR SS_BASE "/krb" /* for krb5p alone, but for the driver's own network */
+#define SS_TLS_DIR SS_BASE "/tls" /* for TLS alone, likewise */
+#define SS_IDMAP_FILE SS_BASE "/idmapd.conf"
 #define SS_LEASED_FILE SS_BASE "/rw/leased"
 
 /* Networks of the clients, beside the admitted 127.0.1.0/24: */
 #define SS_NET_READ_ONLY "127.0.2.0/24"
 #define SS_NET_SQUASHED "127.0.4.0/24" /* root is squashed; 127.0.3.0/24 is in no export */
+
+/* Names of files in SS_KRB_DIR and SS_TLS_DIR, and what is in them. */
+#define SS_KRB_NAME "ringnfs-for-krb5p-alone"
+#define SS_TLS_NAME "ringnfs-for-tls-alone"
 
 /* Contents of two files of mode 0600; only root and their owner may read it. */
 #define SS_SECRET "ringnfs: nobody's but mine\n"

@@ -12,6 +12,10 @@
 #define SS_UID_OTHER 1001u
 #define SS_UID_NOBODY 65534u
 
+#define SS_FLAVOUR_GSS 6u
+/* Principals of the realm (tests/fuzz/gss/realm.h) stand for users from this number on. The first one is root. */
+#define SS_GSS_UID 0x10000000u
+
 /* Principal as the server knows it: flavour and uid on the wire. */
 struct ss_who {
 	bool known; /* false: the principal could not be determined */

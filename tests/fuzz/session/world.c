@@ -19,6 +19,7 @@
 #include "conf/settings.h"
 #include "daemon/server.h"
 #include "lib/util.h"
+#include "tests/fuzz/gss/realm.h"
 #include "tests/fuzz/session/ask.h"
 #include "tests/fuzz/session/counts.h"
 #include "tests/fuzz/session/disk.h"
@@ -26,13 +27,15 @@
 #include "tests/fuzz/session/leases.h"
 #include "tests/fuzz/session/mounts.h"
 #include "tests/fuzz/session/rdma_client.h"
+#include "tests/fuzz/session/sealed.h"
+#include "tests/fuzz/session/tls_client.h"
 #include "tests/fuzz/session/tree.h"
 
 #define SESSIONS_PER_SERVER 2000
 #define SESSIONS_PER_CHECK 64
-/* Little memory, so that calls wait for it: 80 requests and their heads are made at the start, and
+/* Little memory, so that calls wait for it: 80 requests and their heads are made at the start, some is set aside for Kerberos, and
  * an eighth is for state of NFSv4 clients. A record in many fragments must still fit, and a slab for data. */
-#define MEMORY (50u << 20)
+#define MEMORY (66u << 20)
 #define A_DAY 86400u
 #define LEASE 10u /* seconds: also the time for which a file is not delegated after a recall */
 #define FILE_SIZE_LIMIT (64u << 20)
@@ -158,8 +161,11 @@ static uint16_t free_port(void)
 
 static bool set_up(struct ss_world *w)
 {
-	char text[1024];
+	const char *certificate, *key, *ca;
+	char text[2048];
 	struct cfg_diags diags;
+
+	ss_tls_start(&certificate, &key, &ca);
 
 	w->port = free_port();
 	snprintf(text, sizeof(text),
@@ -171,15 +177,20 @@ static bool set_up(struct ss_world *w)
 		 "[rdma]\nenabled = auto\nport = %u\nlisten = 127.0.0.1\ncredits = "
 		 "16\nidle_timeout = 0\n"
 		 "[nfs3]\ndrc_size = 512\ndrc_memory = 1M\n"
-		 "[nfs4]\nidmap = numbers\n"
-		 "[vfs]\nring_entries = 64\n",
-		 w->port, w->port);
+		 "[nfs4]\nidmap = numbers\nidmap_file = " SS_IDMAP_FILE "\n"
+		 "[vfs]\nring_entries = 64\n"
+		 "[gss]\nenabled = yes\nprincipal = " REALM_SERVICE "\nmax_contexts = 64\n"
+		 "[tls]\ncertificate = %s\nkey = %s\nca = %s\n",
+		 w->port, w->port, certificate, key, ca);
 	cfg_diags_init(&diags);
 	bool ok = cfg_set_defaults(&world.settings) == 0 &&
 		  cfg_parse(&world.settings, "fuzz", text, strlen(text), &diags) == 0 &&
 		  cfg_check(&world.settings, "fuzz", &diags) == 0;
 	/* Below the settings' minimum, so that one session can use it up. */
 	world.settings.server.memory_max = MEMORY;
+	/* The keytab is in memory, which is no path. */
+	free(world.settings.gss.keytab);
+	world.settings.gss.keytab = strdup(REALM_KEYTAB);
 	world.settings.nfs4.lease_time = LEASE;
 	if (!ok)
 		cfg_diags_print(&diags, stderr);
@@ -282,6 +293,7 @@ const char *ss_world_start(struct ss_world *w)
 	is_driver = true;
 	ss_errors_spare_me();
 	ss_leases_start();
+	ss_gss_start();
 	why = ss_disk_start();
 	if (why)
 		fprintf(stderr, "skip: no disk fails: %s\n", why);
@@ -368,6 +380,11 @@ static void expire_all(void)
 	int64_t until = ss_now_ms() + SS_HANG_MS;
 	struct held h;
 
+	/* Contexts of this session are old ones for the next, and go first. */
+	if (ss_gss_was_used()) {
+		server_skip_lease_time(world.server, A_DAY + 1);
+		world.skipped = true;
+	}
 	if (!world.skipped && ss_counted(SS_N_COPYING) == world.copied)
 		return;
 	world.skipped = false;
@@ -416,6 +433,7 @@ void ss_world_skip_time(unsigned how)
 	world.skipped = true;
 	ss_count(SS_N_TIME_SKIPPED);
 	server_skip_lease_time(world.server, seconds[how % rn_array_size(seconds)]);
+	ss_gss_time(seconds[how % rn_array_size(seconds)]);
 	for (unsigned n = how >> 3 & 3; n; n--)
 		server_tick(world.server);
 }
