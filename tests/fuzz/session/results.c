@@ -212,6 +212,20 @@ static void get_offload_status(struct ss_in *in)
 		ss_get_u32(in);
 }
 
+/* rpcsec_gss_info of krb5, krb5i or krb5p. */
+static void get_gss_info(struct ss_in *in)
+{
+	static const uint8_t krb5[] = { 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x12, 1, 2, 2 };
+	uint32_t len;
+	const uint8_t *oid = ss_get_opaque(in, 64, &len);
+	const uint32_t qop = ss_get_u32(in), service = ss_get_u32(in);
+
+	if (!in->bad &&
+	    (len < sizeof(krb5) || memcmp(oid + len - sizeof(krb5), krb5, sizeof(krb5)) != 0 ||
+	     qop || service < 1 || service > 3))
+		ss_wrong(in, "another mechanism or service than those of Kerberos");
+}
+
 static void get_flavours(struct ss_in *in)
 {
 	uint32_t n = ss_get_u32(in);
@@ -220,7 +234,7 @@ static void get_flavours(struct ss_in *in)
 		ss_wrong(in, "more than 16 flavours");
 	while (!in->bad && n-- > 0)
 		if (ss_get_u32(in) == 6)
-			ss_wrong(in, "RPCSEC_GSS, which there is not");
+			get_gss_info(in);
 }
 
 static void get_exchange_id(struct ss_in *in)
