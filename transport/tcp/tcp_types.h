@@ -129,8 +129,8 @@ struct tcp_conn {
 	uint64_t shake_ns; /* time when the client asked for TLS */
 
 	/* The loop's thread only. */
-	struct tcp_req *asked; /* the question for TLS, while earlier calls are not answered */
-	TAILQ_ENTRY(tcp_conn) link;	/* loop->conns */
+	struct tcp_req *asked;	    /* the question for TLS, while earlier calls are not answered */
+	TAILQ_ENTRY(tcp_conn) link; /* loop->conns */
 	TAILQ_ENTRY(tcp_conn) starving; /* loop->starving, while TCP_WAIT_REQUEST */
 	struct event rd, wr;
 	struct turn turn;

@@ -378,6 +378,15 @@ static void take_input(struct ss_tcp *c)
 	c->msg_len = at;
 }
 
+/* When the handshake is over, what the client sends are calls again. */
+static void take_calls_under_tls(struct ss_tcp *c)
+{
+	if (c->tls.state != SS_TLS_UP)
+		return;
+	c->stream.secure = true;
+	c->stream.stopped = false;
+}
+
 /* Octets that came since STARTTLS. */
 static void take_protected(struct ss_tcp *c, const uint8_t *p, size_t n)
 {
@@ -386,10 +395,7 @@ static void take_protected(struct ss_tcp *c, const uint8_t *p, size_t n)
 
 	if (wrong)
 		ss_finding("tcp: %s", wrong);
-	if (c->tls.state == SS_TLS_UP) {
-		c->stream.secure = true;
-		c->stream.stopped = false;
-	}
+	take_calls_under_tls(c);
 	flush_tls(c);
 	while (got > 0 && grow(&c->in, &c->in_cap, c->in_len + READ_MORE)) {
 		got = ss_tls_read(&c->tls, c->in + c->in_len, READ_MORE);
@@ -538,6 +544,7 @@ void ss_tcp_tls(struct ss_tcp *c, uint8_t how, uint32_t xid, const uint8_t *data
 			ss_tcp_write(c, (const uint8_t *)"\x16\3\1\0\x20hello", 10);
 	} else if (c->tls.state == SS_TLS_SHAKING && what == SS_TLS_FLY) {
 		ss_tls_fly(&c->tls);
+		take_calls_under_tls(c);
 		flush_tls(c);
 	} else if (c->tls.state != SS_TLS_PLAIN && what == SS_TLS_RAW) {
 		c->was_muted = c->tls.spoilt = true;
