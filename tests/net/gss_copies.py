@@ -15,6 +15,7 @@ import scrape
 SIZE, CALLS, CONNECTIONS = 256 << 10, 12, 4
 DATA = os.urandom(SIZE)
 DEADLINE = 60
+TICKET = 15  # seconds; enough for the context to get copies
 
 
 def copied(d):
@@ -92,18 +93,55 @@ def test_numbered(t, d, realm):
     t.equal("from one copy", copied(d), 0)
 
 
+def outcomes(d, session, n):
+    """Refusals of n calls on each of several connections, all sent before an answer is read; None for one that was served."""
+    conns = [gss.connect(d, session, g.INTEGRITY) for _ in range(CONNECTIONS)]
+    found = set()
+    for c in conns:
+        for _ in range(n):
+            c.send(session.call(r.NFS, 3, 0, b"", g.INTEGRITY, r.next_xid()))
+    for c in conns:
+        for _ in range(n):
+            data = c.recv()
+            # A reply that was denied by its auth_stat (RFC 5531 section 9), or an accepted one.
+            found.add(int.from_bytes(data[16:20], "big") if data[8:12] == r.u32(1) else None)
+        c.close()
+    return found
+
+
+def test_expiry(t, d, realm):
+    """Copies end with the ticket: whichever of them looks at a call, and on whichever thread."""
+    with gss.connect(d) as c:
+        session = g.Session(c, realm.login(gss.ALICE, f"{TICKET}s"), flags=gssapi.MUTUAL)
+    files = make_files(t, d, session, "short")
+    until = time.monotonic() + DEADLINE
+    several, seen = len(os.sched_getaffinity(0)) > 1, set()
+    while several and copied(d) == 0 and time.monotonic() < until:
+        burst(d, session, g.PRIVACY, files)
+    while g.CTXPROBLEM not in seen and time.monotonic() < until + DEADLINE:
+        seen |= outcomes(d, session, CALLS)
+    t.equal("calls are served until the ticket ends", seen, {None, g.CTXPROBLEM})
+    t.equal("and none of any connection behind it", outcomes(d, session, 8 * CALLS), {g.CTXPROBLEM})
+
+
+def with_server(t, realm, *tests):
+    os.environ.update(realm.env)
+    settings = {**gss.settings(realm), "server.control_socket": realm.path("control")}
+    with harness.Daemon({"all": "sec=krb5:krb5i:krb5p:sys,rw,insecure"}, settings, env={**os.environ}) as d:
+        d.path = settings["server.control_socket"]
+        for test in tests:
+            test(t, d, realm)
+        harness.finish(t, d)
+
+
 def main():
     if kdc.missing():
         harness.skip_all(f"not installed: {', '.join(kdc.missing())}")
     t = harness.Count()
     with kdc.Realm() as realm:
-        os.environ.update(realm.env)
-        settings = {**gss.settings(realm), "server.control_socket": realm.path("control")}
-        with harness.Daemon({"all": "sec=krb5:krb5i:krb5p:sys,rw,insecure"}, settings, env={**os.environ}) as d:
-            d.path = settings["server.control_socket"]
-            test_copies(t, d, realm)
-            test_numbered(t, d, realm)
-            harness.finish(t, d)
+        with_server(t, realm, test_copies, test_numbered)
+    with kdc.Realm(clockskew=2) as realm:  # a server takes a ticket for that much longer
+        with_server(t, realm, test_expiry)
     harness.result(t)
 
 

@@ -21,6 +21,7 @@ KRB5_CONF = """[libdefaults]
  rdns = false
  udp_preference_limit = 1
  forwardable = false
+ clockskew = {clockskew}
 [realms]
  {realm} = {{
   kdc = 127.0.0.1:{port}
@@ -58,10 +59,11 @@ def free_port():
 
 
 class Realm:
-    def __init__(self, enctypes="aes256-cts-hmac-sha1-96:normal"):
+    def __init__(self, enctypes="aes256-cts-hmac-sha1-96:normal", clockskew=300):
         self.top = tempfile.mkdtemp(prefix="ringnfs-kdc-", dir="/var/tmp")
         self.port, self.process = free_port(), None
-        where = {"realm": REALM, "port": self.port, "top": self.top, "enctypes": enctypes}
+        where = {"realm": REALM, "port": self.port, "top": self.top, "enctypes": enctypes,
+                 "clockskew": clockskew}
         for file, text in (("krb5.conf", KRB5_CONF), ("kdc.conf", KDC_CONF)):
             with open(self.path(file), "w") as f:
                 f.write(text.format(**where))
