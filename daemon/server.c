@@ -402,12 +402,14 @@ static int start_memory(struct server *s)
 {
 	rn_budget_init(&s->budget, s->limits.memory_max);
 	s->pool = rn_payload_pool_new(&s->budget);
+	if (!s->pool || rn_payload_set_aside(s->pool))
+		return -ENOMEM;
 	if (s->settings->tcp.enabled)
 		s->pipes = rn_pipe_pool_new(&s->budget, limits_pipes(&s->limits));
 	s->rpc.pipes = s->pipes;
 	s->clients = rpc_clients_new();
 	s->lanes = lanes_new();
-	return s->pool && s->clients && s->lanes ? 0 : -ENOMEM;
+	return s->clients && s->lanes ? 0 : -ENOMEM;
 }
 
 static void count_lost(void *ctx, const struct vfs_exports_lost *lost, struct exports_revoked *out)

@@ -6,6 +6,11 @@
  *
  * A request for which no slab can be had takes a larger buffer than it asked for, if there is one.
  *
+ * Two slabs are set aside at the start: one for long buffers, one for short ones. Buffers that are
+ * kept for long, such as heads of replies, never come from them. They could else pin a piece of each
+ * slab, and nothing would be left for the data of any call. The slabs serve when no other can be had.
+ * Long and short requests do not meet there, so neither can use up the last memory of the other.
+ *
  * Each class lists its slabs that have free buffers, partly used ones first and wholly free ones
  * last: partly used slabs fill up, the others stay whole, and a slab that may be cut again is found
  * at the end of a list. One mutex guards everything but the table of slab bases, which only grows
@@ -45,6 +50,11 @@
 static const uint32_t class_sizes[] = { 4u << 10,   8u << 10, 16u << 10, 64u << 10,
 					256u << 10, 1u << 20, 2u << 20 };
 #define NCLASSES 7
+#define CLASS_SHORT 3 /* the slab set aside for requests up to this class has buffers of it */
+#define CLASS_LONG 5  /* the smallest class of the slab set aside for longer requests */
+
+/* Requests that a slab serves. */
+enum use { USE_ANY, USE_SHORT, USE_LONG, USES };
 
 TAILQ_HEAD(payload_list, rn_payload);
 
@@ -58,6 +68,7 @@ struct slab {
 	uint8_t *base;
 	uint32_t index;
 	uint32_t class_index;
+	enum use use;
 	uint32_t nbuf, nfree;
 	struct payload_list free;
 	struct rn_payload *bufs; /* nbuf */
@@ -67,7 +78,7 @@ TAILQ_HEAD(slab_list, slab);
 struct rn_payload_pool {
 	struct rn_budget *budget;
 	pthread_mutex_t lock;
-	struct slab_list classes[NCLASSES];
+	struct slab_list classes[USES][NCLASSES];
 	struct rn_fq waiters;
 	struct rn_payload_waiter *next;
 	struct rn_payload_account nobody; /* waiters that have no account */
@@ -95,8 +106,9 @@ struct rn_payload_pool *rn_payload_pool_new(struct rn_budget *budget)
 		return NULL;
 	pool->budget = budget;
 	pthread_mutex_init(&pool->lock, NULL);
-	for (unsigned i = 0; i < NCLASSES; i++)
-		TAILQ_INIT(&pool->classes[i]);
+	for (unsigned u = 0; u < USES; u++)
+		for (unsigned i = 0; i < NCLASSES; i++)
+			TAILQ_INIT(&pool->classes[u][i]);
 	rn_fq_init(&pool->waiters, WAITER_QUANTUM);
 	rn_payload_account_init(&pool->nobody);
 	return pool;
@@ -171,11 +183,11 @@ static bool slab_cut(struct rn_payload_pool *pool, struct slab *s, uint32_t c)
 		p->pool = pool;
 		TAILQ_INSERT_TAIL(&s->free, p, free_link);
 	}
-	TAILQ_INSERT_TAIL(&pool->classes[c], s, link);
+	TAILQ_INSERT_TAIL(&pool->classes[s->use][c], s, link);
 	return true;
 }
 
-static bool grow(struct rn_payload_pool *pool, uint32_t c)
+static bool grow(struct rn_payload_pool *pool, enum use use, uint32_t c)
 {
 	const uint32_t index = pool->nslabs;
 
@@ -185,6 +197,7 @@ static bool grow(struct rn_payload_pool *pool, uint32_t c)
 	if (!s)
 		goto give_back;
 	s->index = index;
+	s->use = use;
 	s->base = map_slab();
 	if (!s->base)
 		goto free_slab;
@@ -204,18 +217,26 @@ give_back:
 	return false;
 }
 
+int rn_payload_set_aside(struct rn_payload_pool *pool)
+{
+	pthread_mutex_lock(&pool->lock);
+	const bool ok = grow(pool, USE_SHORT, CLASS_SHORT) && grow(pool, USE_LONG, CLASS_LONG);
+	pthread_mutex_unlock(&pool->lock);
+	return ok ? 0 : -ENOMEM;
+}
+
 /* Takes a wholly free slab away from another class. */
-static bool recut(struct rn_payload_pool *pool, uint32_t c)
+static bool recut(struct rn_payload_pool *pool, enum use use, uint32_t c)
 {
 	for (uint32_t i = 0; i < NCLASSES; i++) {
-		struct slab *s = TAILQ_LAST(&pool->classes[i], slab_list);
+		struct slab *s = TAILQ_LAST(&pool->classes[use][i], slab_list);
 
 		if (!s || s->nfree < s->nbuf)
 			continue;
-		TAILQ_REMOVE(&pool->classes[i], s, link);
+		TAILQ_REMOVE(&pool->classes[use][i], s, link);
 		if (slab_cut(pool, s, c))
 			return true;
-		TAILQ_INSERT_TAIL(&pool->classes[i], s, link);
+		TAILQ_INSERT_TAIL(&pool->classes[use][i], s, link);
 		return false;
 	}
 	return false;
@@ -225,27 +246,49 @@ static bool recut(struct rn_payload_pool *pool, uint32_t c)
 static uint32_t class_at_hand(struct rn_payload_pool *pool, uint32_t c,
 			      const struct rn_payload_account *a)
 {
-	while (c < NCLASSES && (TAILQ_EMPTY(&pool->classes[c]) ||
+	while (c < NCLASSES && (TAILQ_EMPTY(&pool->classes[USE_ANY][c]) ||
 				(a && !rn_payload_may_hold(pool, a, class_sizes[c]))))
 		c++;
 	return c;
 }
 
 /*
- * Under the lock: a buffer for an account that may hold one of that size. A larger one is taken when
- * there is no slab for the right class: all slabs may be in use in parts. The buffer has one reference;
- * its memory is still poisoned.
+ * The list with a buffer for a request of class c; NULL: there is none. A larger one is taken when there
+ * is no slab for the right class: all slabs may be in use in parts.
  */
-static struct rn_payload *take(struct rn_payload_pool *pool, size_t size,
-			       const struct rn_payload_account *a)
+static struct slab_list *find(struct rn_payload_pool *pool, uint32_t c,
+			      const struct rn_payload_account *a)
 {
-	uint32_t c = class_of(size);
-
-	if (TAILQ_EMPTY(&pool->classes[c]) && !grow(pool, c) && !recut(pool, c))
+	if (TAILQ_EMPTY(&pool->classes[USE_ANY][c]) && !grow(pool, USE_ANY, c) &&
+	    !recut(pool, USE_ANY, c))
 		c = class_at_hand(pool, c + 1, a);
-	if (c == NCLASSES)
+	return c < NCLASSES ? &pool->classes[USE_ANY][c] : NULL;
+}
+
+/* The same in the slabs that are set aside. The account's share was asked for the request's own class:
+ * a larger buffer is no reason to wait here, since nobody would be served meanwhile. */
+static struct slab_list *find_aside(struct rn_payload_pool *pool, uint32_t c)
+{
+	const enum use use = c <= CLASS_SHORT ? USE_SHORT : USE_LONG;
+
+	c = use == USE_SHORT ? CLASS_SHORT : (uint32_t)rn_max(c, CLASS_LONG);
+	if (TAILQ_EMPTY(&pool->classes[use][c]) && !recut(pool, use, c))
 		return NULL;
-	struct slab_list *list = &pool->classes[c];
+	return &pool->classes[use][c];
+}
+
+/* Under the lock: a buffer for an account that may hold one of that size. It has one reference; its
+ * memory is still poisoned. keep: it is needed for long. */
+static struct rn_payload *take(struct rn_payload_pool *pool, size_t size,
+			       const struct rn_payload_account *a, bool keep)
+{
+	const uint32_t c = class_of(size);
+	struct slab_list *list = find(pool, c, a);
+
+	if (!list && !keep)
+		list = find_aside(pool, c);
+	if (!list)
+		return NULL;
 	struct slab *s = TAILQ_FIRST(list);
 	struct rn_payload *p = TAILQ_FIRST(&s->free);
 	TAILQ_REMOVE(&s->free, p, free_link);
@@ -289,7 +332,7 @@ static void assign(struct rn_payload *p, struct rn_payload_account *a)
 static void put_back(struct rn_payload_pool *pool, struct rn_payload *p)
 {
 	struct slab *s = pool->slabs[p->slab];
-	struct slab_list *list = &pool->classes[s->class_index];
+	struct slab_list *list = &pool->classes[s->use][s->class_index];
 
 	pool->in_use--;
 	atomic_fetch_sub_explicit(&pool->bytes_in_use, p->size, memory_order_relaxed);
@@ -314,7 +357,7 @@ static struct rn_payload_waiter *waiter_of(const struct rn_fq_item *it)
 /* Under the lock: a buffer if no waiter is passed over by it. *may: true if the account's share
  * allows it. */
 static struct rn_payload *take_for(struct rn_payload_pool *pool, size_t size,
-				   struct rn_payload_account *a, bool *may)
+				   struct rn_payload_account *a, bool keep, bool *may)
 {
 	const struct rn_payload_account *queued = a != NULL ? a : &pool->nobody;
 
@@ -322,7 +365,7 @@ static struct rn_payload *take_for(struct rn_payload_pool *pool, size_t size,
 	       (!a || rn_payload_may_hold(pool, a, class_sizes[class_of(size)]));
 	if (!*may || pool->next)
 		return NULL;
-	struct rn_payload *p = take(pool, size, a);
+	struct rn_payload *p = take(pool, size, a, keep);
 	if (p)
 		assign(p, a);
 	return p;
@@ -348,19 +391,30 @@ static void wait_in_turn(struct rn_payload_pool *pool, struct rn_payload_waiter 
 		rn_fq_push(&pool->waiters, &a->waiters, &w->turn, (uint32_t)w->size);
 }
 
-struct rn_payload *rn_payload_get_for(struct rn_payload_pool *pool, size_t size,
-				      struct rn_payload_account *account)
+static struct rn_payload *get(struct rn_payload_pool *pool, size_t size,
+			      struct rn_payload_account *account, bool keep)
 {
 	bool may;
 
 	if (size > RN_PAYLOAD_MAX)
 		return NULL;
 	pthread_mutex_lock(&pool->lock);
-	struct rn_payload *p = take_for(pool, size, account, &may);
+	struct rn_payload *p = take_for(pool, size, account, keep, &may);
 	pthread_mutex_unlock(&pool->lock);
 	if (p)
 		unpoison(p->data, p->size);
 	return p;
+}
+
+struct rn_payload *rn_payload_get_for(struct rn_payload_pool *pool, size_t size,
+				      struct rn_payload_account *account)
+{
+	return get(pool, size, account, false);
+}
+
+struct rn_payload *rn_payload_get_to_keep(struct rn_payload_pool *pool, size_t size)
+{
+	return get(pool, size, NULL, true);
 }
 
 struct rn_payload *rn_payload_get(struct rn_payload_pool *pool, size_t size)
@@ -376,7 +430,7 @@ struct rn_payload *rn_payload_get_or_wait(struct rn_payload_pool *pool, size_t s
 	if (size > RN_PAYLOAD_MAX)
 		return NULL;
 	pthread_mutex_lock(&pool->lock);
-	struct rn_payload *p = take_for(pool, size, w->account, &may);
+	struct rn_payload *p = take_for(pool, size, w->account, false, &may);
 	if (!p) {
 		w->size = size;
 		wait_in_turn(pool, w, may);
@@ -404,7 +458,7 @@ static struct rn_payload_waiter *next_served(struct rn_payload_pool *pool, struc
 		pool->next = it != NULL ? waiter_of(it) : NULL;
 	}
 	struct rn_payload_waiter *w = pool->next;
-	*p = w != NULL ? take(pool, w->size, w->account) : NULL;
+	*p = w != NULL ? take(pool, w->size, w->account, false) : NULL;
 	if (!*p)
 		return NULL;
 	assign(*p, w->account);

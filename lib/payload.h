@@ -67,6 +67,11 @@ struct rn_payload_pool *rn_payload_pool_new(struct rn_budget *budget);
 /* Every buffer must be back. */
 void rn_payload_pool_free(struct rn_payload_pool *pool);
 
+/* Takes two slabs out of the budget at once: with them each request for memory that is given back soon is
+ * served some time, however little is left. To be called before anything else uses the budget. 0 or -ENOMEM. */
+int rn_payload_set_aside(struct rn_payload_pool *pool);
+#define RN_PAYLOAD_ASIDE (2 * (size_t)RN_SLAB_SIZE) /* bytes that it takes */
+
 void rn_payload_account_init(struct rn_payload_account *a);
 /* True if the account may hold size bytes more now. */
 bool rn_payload_may_hold(struct rn_payload_pool *pool, const struct rn_payload_account *a,
@@ -76,6 +81,8 @@ bool rn_payload_may_hold(struct rn_payload_pool *pool, const struct rn_payload_a
  * budget is used up, or others wait already. account may be NULL. */
 struct rn_payload *rn_payload_get_for(struct rn_payload_pool *pool, size_t size,
 				      struct rn_payload_account *account);
+/* A buffer that its owner keeps while calls come and go; not of the slabs that are set aside. NULL as above. */
+struct rn_payload *rn_payload_get_to_keep(struct rn_payload_pool *pool, size_t size);
 /* A buffer of at least size bytes on no account, or NULL. */
 struct rn_payload *rn_payload_get(struct rn_payload_pool *pool, size_t size);
 

@@ -25,7 +25,7 @@ struct rpc_request *rpc_request_new(struct rn_payload_pool *pool)
 
 	if (!req)
 		return NULL;
-	req->head = rn_payload_get(pool, RPC_HEAD_SIZE);
+	req->head = rn_payload_get_to_keep(pool, RPC_HEAD_SIZE);
 	if (!req->head) {
 		free(req);
 		return NULL;

@@ -364,3 +364,73 @@ Test(payload, threads_that_wait_all_come_through, .timeout = 60)
 	rn_payload_pool_free(pool);
 	cr_assert_eq(budget.used, 0);
 }
+
+/* Uses the budget up in pieces that are kept; returns their number. */
+static unsigned keep_all(struct rn_payload *kept[4096])
+{
+	unsigned n = 0;
+
+	while (n < 4096 && (kept[n] = rn_payload_get_to_keep(pool, 8192)))
+		n++;
+	return n;
+}
+
+Test(payload, kept_buffers_leave_a_slab_for_short_and_one_for_long_ones)
+{
+	static struct rn_payload *kept[4096];
+	struct rn_payload *shorts[32], *longs[2];
+
+	make_pool(5);
+	cr_assert_eq(rn_payload_set_aside(pool), 0);
+	cr_assert_eq(budget.used, RN_PAYLOAD_ASIDE);
+	const unsigned n = keep_all(kept);
+	cr_assert_eq(n, 3 * RN_SLAB_SIZE / 8192);
+	/* Short requests use up their own slab only, and long ones theirs. */
+	for (int i = 0; i < 32; i++)
+		cr_assert_not_null(shorts[i] = rn_payload_get(pool, i % 2 ? 100 : 65536));
+	cr_assert_null(rn_payload_get(pool, 100));
+	for (int i = 0; i < 2; i++)
+		cr_assert_not_null(longs[i] = rn_payload_get(pool, i ? 65537 : 1u << 20));
+	cr_assert_null(rn_payload_get(pool, 1u << 20));
+	for (int i = 0; i < 2; i++)
+		rn_payload_put(longs[i]);
+	cr_assert_not_null(longs[0] = rn_payload_get(pool, RN_PAYLOAD_MAX));
+	rn_payload_put(longs[0]);
+	for (int i = 0; i < 32; i++)
+		rn_payload_put(shorts[i]);
+	cr_assert_null(rn_payload_get_to_keep(pool, 8192));
+	for (unsigned i = 0; i < n; i++)
+		rn_payload_put(kept[i]);
+	rn_payload_pool_free(pool);
+	cr_assert_eq(budget.used, 0);
+}
+
+Test(payload, who_waits_for_a_long_buffer_gets_that_of_the_slab_set_aside)
+{
+	static struct rn_payload *kept[4096];
+	struct waiter w = waiter();
+
+	make_pool(3);
+	cr_assert_eq(rn_payload_set_aside(pool), 0);
+	const unsigned n = keep_all(kept);
+	struct rn_payload *a = rn_payload_get(pool, 1u << 20), *b = rn_payload_get(pool, 1u << 20);
+	cr_assert(a && b);
+	cr_assert_null(rn_payload_get_or_wait(pool, RN_PAYLOAD_MAX, &w.w));
+	rn_payload_put(a);
+	cr_assert_eq(w.calls, 0);
+	rn_payload_put(b);
+	cr_assert_eq(w.calls, 1);
+	cr_assert_eq(w.got->size, RN_PAYLOAD_MAX);
+	rn_payload_put(w.got);
+	for (unsigned i = 0; i < n; i++)
+		rn_payload_put(kept[i]);
+	rn_payload_pool_free(pool);
+}
+
+Test(payload, a_budget_without_room_for_the_slabs_set_aside_is_told)
+{
+	make_pool(1);
+	cr_assert_eq(rn_payload_set_aside(pool), -ENOMEM);
+	rn_payload_pool_free(pool);
+	cr_assert_eq(budget.used, 0);
+}
