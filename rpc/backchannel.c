@@ -172,7 +172,7 @@ static int enter(struct rpc_backchannel *b, struct rpc_callback *cb, struct rpc_
 static int send_call(struct rpc_conn *conn, struct rpc_seal *seal, uint32_t number,
 		     const struct rpc_seg *msg)
 {
-	uint8_t sealed[RPC_CALLBACK_SIZE];
+	uint8_t sealed[RPC_SEALED_SIZE];
 	struct rpc_seg out = { .base = sealed, .len = sizeof(sealed) };
 	uint32_t len;
 

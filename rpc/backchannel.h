@@ -26,8 +26,10 @@
 #include "rpc/request.h"
 #include "rpc/seal.h"
 
-#define RPC_CALLBACKS_MAX 64u	 /* calls under way on one connection */
-#define RPC_CALLBACK_SIZE 2048u	 /* longest call, in bytes */
+#define RPC_CALLBACKS_MAX 64u	/* calls under way on one connection */
+#define RPC_CALLBACK_SIZE 2048u /* longest call, in bytes */
+/* Longest one under a seal: a ticket in the first call of a context may be long. It fits into a request's head. */
+#define RPC_SEALED_SIZE 8000u
 #define RPC_CALLBACK_REPLY 1024u /* longest reply, in bytes; but see rpc_route.reply_max */
 
 struct rpc_callback {

@@ -158,6 +158,67 @@ Test(tcp_backchannel, a_call_is_answered_among_calls)
 	end(fd);
 }
 
+/* A seal that makes of a call the first one of a context, with a long ticket. */
+static uint32_t seal_number(struct rpc_seal *s)
+{
+	(void)s;
+	return 0;
+}
+
+static uint32_t seal_long(struct rpc_seal *s, uint32_t number, const struct rpc_seg *msg,
+			  struct rpc_seg *out)
+{
+	(void)s;
+	(void)number;
+	memset(out->base, 't', out->len);
+	memcpy(out->base, msg->base, 40);
+	return out->len;
+}
+
+static bool seal_verify(struct rpc_seal *s, uint32_t number, const uint8_t *verf, uint32_t len)
+{
+	(void)s;
+	(void)number;
+	(void)verf;
+	return len == 0;
+}
+
+static void seal_destroy(struct rpc_seal *s)
+{
+	(void)s;
+}
+
+static const struct rpc_seal_ops seal_ops = {
+	.number = seal_number, .seal = seal_long, .verify = seal_verify, .destroy = seal_destroy
+};
+
+Test(tcp_backchannel, a_call_under_a_seal_may_be_longer_than_others)
+{
+	static uint8_t got[4 + RPC_SEALED_SIZE];
+	struct rpc_seal seal = { .ops = &seal_ops, .refs = 1 };
+	struct rpc_backchannel *b;
+	struct note n;
+
+	begin();
+	int fd = connect_back(&b);
+	uint8_t msg[RPC_CALLBACK_SIZE] = { 0 };
+	memset(&n, 0, sizeof(n));
+	sem_init(&n.ended, 0, 0);
+	n.cb.done = on_done;
+	n.cb.due_ns = rn_now_ns() + 60 * RN_NS_PER_SECOND;
+	n.cb.seal = &seal;
+	cr_assert_gt(RPC_SEALED_SIZE, RPC_CALLBACK_SIZE);
+	cr_assert_eq(rpc_backchannel_call(b, &n.cb, msg, sizeof(msg)), 0);
+	cr_assert_eq(recv(fd, got, sizeof(got), MSG_WAITALL), (ssize_t)sizeof(got));
+	uint32_t mark;
+	memcpy(&mark, got, sizeof(mark));
+	cr_expect_eq(ntohl(mark), 0x80000000u | RPC_SEALED_SIZE);
+	cr_expect_eq(got[44], 't');
+	cr_expect_eq(got[sizeof(got) - 1], 't');
+	rpc_backchannel_put(b);
+	end(fd);
+}
+
 /* The connection moves between event threads, and calls are made at any moment of that. */
 Test(tcp_backchannel, calls_over_a_connection_that_moves, .timeout = 120)
 {
