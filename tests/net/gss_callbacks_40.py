@@ -34,7 +34,7 @@ class Listener(cb40.Listener):
 
     def __init__(self, keytab, bend=lambda field, value: value, silent=False):
         self.keytab, self.bend, self.silent = keytab, bend, silent
-        self.contexts, self.services, self.inits = {}, [], 0
+        self.contexts, self.services, self.inits, self.refused = {}, [], 0, 0
         super().__init__()
 
     def _serve(self, conn, source):
@@ -74,7 +74,13 @@ class Listener(cb40.Listener):
         reply(conn, u32(xid) + u32(1) + u32(0) + self.bend("verf", verf) + u32(0) + results)
 
     def _data(self, conn, data):
-        handle = next(h for h in self.contexts if h in data)
+        handle = next((h for h in self.contexts if h in data), None)
+        if handle is None:  # a client that has started anew
+            with self.changed:
+                self.refused += 1
+                self.changed.notify_all()
+            reply(conn, data[:4] + u32(1) + u32(1) + u32(1) + u32(g.CREDPROBLEM))
+            return
         session = self.contexts[handle]
         plain, seq, service, _ = session.take_call(data)
         x = r.In(plain)
@@ -137,6 +143,30 @@ def test_recall(t, d, realm, machine, flavor, service):
     t.equal(f"{flavor}: DELEGRETURN", c.delegreturn(fh, res["deleg"]), n4.OK)
     t.equal(f"{flavor}: contexts that were made", a.inits, 1)
     t.equal(f"{flavor}: RENEW", cb40.renew(c), n4.OK)
+    w.close(), c.close(), a.stop()
+
+
+def test_lost(t, d, realm, machine):
+    """A client that has lost the context gets another one when it renews, and is told again of what was recalled meanwhile."""
+    a = Listener(realm.path("keytab.host_client.test"))
+    c = new(t, d, machine, g.INTEGRITY, "loser", a)
+    t.check("loser: the path works", cb40.says(d, c, "answered"))
+    res, fh = opened(c, d, "lost")
+    t.equal("loser: a delegation", res["delegation"], n4.DELEGATE_READ)
+    a.contexts.clear()
+    w = gss_callbacks.writes(d, "lost")
+    t.equal("loser: another's OPEN", w.open(w.path(d.exports["all"]), "lost")[0]["status"], n4.DELAY)
+    with a.changed:
+        t.check("loser: the recall is refused", a.changed.wait_for(lambda: a.refused, cb40.PATIENCE))
+    # Over 4.0 only RENEW tells of the path, and has the server try again.
+    until = time.monotonic() + cb40.PATIENCE
+    while a.inits < 2 and time.monotonic() < until:
+        cb40.renew(c)
+        time.sleep(0.1)
+    t.check("loser: another context is made", a.inits >= 2)
+    t.check("loser: the recall comes again", a.await_recalls())
+    t.equal("loser: what is recalled", (a.recalls[0]["stateid"], a.recalls[0]["fh"]), (res["deleg"], fh))
+    t.equal("loser: DELEGRETURN", c.delegreturn(fh, res["deleg"]), n4.OK)
     w.close(), c.close(), a.stop()
 
 
@@ -212,6 +242,7 @@ def main():
                 machine, alice = (g.Session(c, realm.login(p), vers=4) for p in (CLIENT, gss.ALICE))
             for flavor, service in gss.SERVICES.items():
                 test_recall(t, d, realm, machine, flavor, service)
+            test_lost(t, d, realm, machine)
             test_bad(t, d, realm, machine)
             test_refused(t, d, realm, machine, alice)
             test_silent_kdc(t, d, realm)
