@@ -92,7 +92,7 @@ def test_fields(t, d, session, args):
         a.say("an empty MIC", problem, bend=bending("mic", lambda v: b""))
         a.say("an AUTH_NONE verifier", ("AUTH_ERROR", BADVERF), bend=bending("verf", lambda v: bytes(8)))
         cred = g.credential(g.DATA, 1, service, session.handle)
-        for n in range(0, len(cred), 4):
+        for n in range(len(cred)):
             a.say(f"a credential of {n} bytes", bad, bend=bending("cred", lambda v, n=n: v[:n]))
 
 
@@ -117,7 +117,7 @@ def test_bodies(t, d, session, args):
         large.say(f"a MIC of {n} bytes behind 200,000", garbage, bend=bending("args mic", lambda v, n=n: v[:n]))
     for a in (whole, secret):
         body = session.protect(args, a.service, 1)
-        for n in range(0, len(body), 4):
+        for n in range(len(body)):
             a.say(f"a body of {n} bytes", garbage, bend=bending("body", lambda v, n=n: v[:n]))
         for n in (0xffffffff, 0x7fffffff, 1 << 20, len(body) + 1):
             a.say(f"a body that claims {n} bytes", garbage, bend=bending("body", lambda v, n=n: r.u32(n) + v[4:]))
@@ -162,6 +162,9 @@ def test_others(t, d, realm, args):
         t.equal("another procedure under the MIC", verdict(c, changed, xid), ("AUTH_ERROR", g.CREDPROBLEM))
         changed = r.u32(xid + 1) + message[4:]
         t.equal("another xid under the MIC", verdict(c, changed, xid + 1), ("AUTH_ERROR", g.CREDPROBLEM))
+        cred = g.credential(g.DATA, alice.number(), g.NONE, alice.handle)
+        changed = message[:28] + r.opaque(cred) + message[32 + len(cred):]
+        t.equal("another number under the MIC", verdict(c, changed, xid), ("AUTH_ERROR", g.CREDPROBLEM))
         t.equal("the call itself", verdict(c, message, xid), ("ok",))
 
 
