@@ -67,6 +67,22 @@ static void services(void)
 		}
 }
 
+/* Replies of many lengths under each cipher, whose tokens grow in different ways. */
+static void ciphers(void)
+{
+	char name[32];
+
+	for (uint8_t who = 0; who < 4; who++) {
+		context(0, 0, SS_GSS_MAKE, who);
+		seal(0, 0, 3, SS_WHOLE, 0);
+		seed_record(0, "GETATTR", 0);
+		for (uint32_t count = 1; count <= 65536; count *= 4)
+			reading(0, SS_FH_BIG, count + count / 2);
+		snprintf(name, sizeof(name), "gss-cipher-%u", who);
+		seed_write(name);
+	}
+}
+
 /* Each defect of a call, and each choice of its number. */
 static void defects(void)
 {
@@ -241,6 +257,7 @@ static void breaches(void)
 void seed_secure(void)
 {
 	services();
+	ciphers();
 	defects();
 	ends();
 	clients();
