@@ -190,7 +190,9 @@ def hostile(count, d, ctx):
         messages = [r.call_message(r.NFS, 3, r.READDIRPLUS, r.readdirplus_args(root), xid=i) for i in range(5)]
         messages.append(r.call_message(r.NFS, 3, r.NULL, cred=t.AUTH_TLS, xid=99))
         c.send_raw(b"".join(r.u32(0x80000000 | len(m)) + m for m in messages))
-        count.equal("calls before the question are answered", {int.from_bytes(c.recv()[:4], "big") for _ in messages}, {*range(5), 99})
+        answers = [int.from_bytes(c.recv()[:4], "big") for _ in messages]
+        count.equal("calls before the question are answered", {*answers}, {*range(5), 99})
+        count.equal("and the question behind them", answers[-1], 99)
         c.s = ctx.wrap_socket(c.s, server_hostname="localhost")
         count.equal("and TLS begins", outcome(c.nfs, r.NULL), None)
 
