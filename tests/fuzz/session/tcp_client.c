@@ -347,6 +347,17 @@ static void take_reply(struct ss_tcp *c, const uint8_t *msg, size_t len)
 			   debt->call.vers, debt->call.proc, bad);
 }
 
+/* Octets that came together with STARTTLS: an alert, if those behind the question are no handshake. */
+static void take_early(struct ss_tcp *c)
+{
+	const char *wrong = ss_tls_take(&c->tls, c->in, c->in_len);
+
+	if (wrong)
+		ss_finding("tcp: %s, %zu of them right behind it", wrong, c->in_len);
+	c->in_len = 0;
+	flush_tls(c);
+}
+
 /* Joins whole fragments to records. */
 static void take_input(struct ss_tcp *c)
 {
@@ -370,9 +381,7 @@ static void take_input(struct ss_tcp *c)
 			c->in_len -= at;
 			at = 0;
 			if (asked && c->tls.state != SS_TLS_ASKED && c->in_len > 0)
-				ss_finding("tcp: %zu octets behind STARTTLS, before the client's "
-					   "handshake",
-					   c->in_len);
+				take_early(c);
 		}
 	}
 	c->msg_len = at;
