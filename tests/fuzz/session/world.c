@@ -37,7 +37,7 @@
 #define SESSIONS_PER_CHECK 64
 /* Little memory, so that calls wait for it: 80 requests and their heads are made at the start, some is set aside for Kerberos, and
  * an eighth is for state of NFSv4 clients. A record in many fragments must still fit, and a slab for data. */
-#define MEMORY (66u << 20)
+#define MEMORY (74u << 20)
 #define FD_COUNTS 5u
 #define A_DAY 86400u
 #define LEASE 10u /* seconds: also the time for which a file is not delegated after a recall */
