@@ -378,6 +378,8 @@ static size_t seal(const struct ss_sealing *how, enum kind kind, const uint8_t *
 		e->service = 1;
 	e->seq = w.seq;
 	e->want = expect(e, &w);
+	if (e->want == DROPPED)
+		ss_count(SS_N_GSS_DROPPED);
 	e->claims = ss_claims_by(msg, len, &e->who);
 	if (w.spoil == SS_PROC || w.spoil == SS_XID)
 		e->claims = 0;
