@@ -9,13 +9,13 @@ import re
 import resource
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 
 import rpcclient as rpc
+from ports import free_port  # noqa: F401
 
 SKIP = 77
 AT_FDCWD = -100
@@ -83,18 +83,6 @@ def scratch():
         os.rmdir(folder)
         reasons.append(f"{base}: {why}")
     skip_all("no file system here can be exported (" + "; ".join(reasons) + ")")
-
-
-def free_port():
-    """A port that neither TCP nor UDP uses."""
-    while True:
-        with socket.socket() as s, socket.socket(type=socket.SOCK_DGRAM) as u:
-            s.bind(("127.0.0.1", 0))
-            try:
-                u.bind(s.getsockname())
-            except OSError:
-                continue
-            return s.getsockname()[1]
 
 
 def sanitizer_env(env):

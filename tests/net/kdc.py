@@ -10,6 +10,8 @@ import subprocess
 import tempfile
 import time
 
+from ports import free_port
+
 REALM = "TEST.RINGNFS"
 NEEDED = ("krb5kdc", "kdb5_util", "kadmin.local", "kinit")
 
@@ -50,12 +52,6 @@ def missing():
 
 def find(program):
     return shutil.which(program, path=os.environ.get("PATH", "") + ":/usr/sbin:/usr/bin:/sbin")
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 class Realm:
