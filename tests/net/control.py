@@ -43,9 +43,10 @@ class Control(Daemon):
 
 
 def connect(path):
+    """Waits for room in the queue of the socket, where a connect with a time limit fails at once."""
     s = socket.socket(socket.AF_UNIX)
-    s.settimeout(30)
     s.connect(path)
+    s.settimeout(30)
     return s
 
 
