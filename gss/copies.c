@@ -100,12 +100,14 @@ bool gss_copies_grow(struct gss_copies *c, unsigned most)
 	ok = gss_mech_ctx_copy(m, made, want, &n);
 	pthread_mutex_lock(&c->lock);
 	c->most = most;
-	c->n += n;
-	for (unsigned i = 0; i < n; i++)
-		c->idle[c->nidle++] = made[i];
+	/* Another thread may have made copies meanwhile. */
+	for (; n > 0 && c->n < most; c->n++)
+		c->idle[c->nidle++] = made[--n];
 	atomic_store_explicit(&c->crowded, false, memory_order_relaxed);
 	pthread_cond_broadcast(&c->back);
 	pthread_mutex_unlock(&c->lock);
+	while (n > 0)
+		gss_mech_ctx_free(made[--n]);
 	gss_copies_give(c, m);
 	return ok;
 }
