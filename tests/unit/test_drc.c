@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "rpc/principal.h"
 #include "tests/unit/rpc_fake.h"
 
 static struct fake f;
@@ -518,6 +519,76 @@ Test(drc, an_abandoned_call_runs_again)
 		req->conn->ops->drop(req);
 	}
 	end();
+}
+
+/* The call with xid 1 by a principal, which the name service maps to that user. */
+static struct rpc_request *call_of(const struct rpc_principal *p, uint32_t uid)
+{
+	struct rpc_request *req;
+
+	xdr_out_init(&call, buf, sizeof(buf));
+	fake_call(&call, 1, FAKE_COUNT);
+	xdr_put_u32(&call, 0);
+	req = fake_request(&f, &conn, &call);
+	req->server = &f.server;
+	req->call = (struct rpc_call){
+		.xid = 1,
+		.prog = FAKE_PROG,
+		.proc = FAKE_COUNT,
+		.cred = { .flavor = RPC_RPCSEC_GSS,
+			  .sec = RPC_SEC_KRB5I,
+			  .principal = p,
+			  .uid = uid },
+	};
+	return req;
+}
+
+static void answer(struct rpc_request *req, uint32_t word)
+{
+	xdr_put_u32(&req->out, word);
+	drc_done(f.server.drc, req);
+	req->conn->ops->reply(req);
+}
+
+/* The word of the kept reply, or 0: there is none for that principal. */
+static uint32_t kept_for(const struct rpc_principal *p, uint32_t uid)
+{
+	struct rpc_request *req = call_of(p, uid);
+	const enum drc_verdict v = drc_lookup(f.server.drc, req, NULL);
+
+	drc_abandon(f.server.drc, req);
+	req->conn->ops->reply(req);
+	return v == DRC_REPLAY ? fake_word(&conn, 0) : 0;
+}
+
+/* Two principals may be one user. A reply is for the principal whose call it answers, though: a user who has become another
+ * principal while he sent a call again, since his context had ended, has it run again. */
+Test(drc, a_reply_is_for_its_principal)
+{
+	struct rpc_principal *host = rpc_principal_new("host/a@R", 8);
+	struct rpc_principal *root = rpc_principal_new("root/a@R", 8);
+	struct rpc_principal *same = rpc_principal_new("host/a@R", 8);
+	struct rpc_request *first, *second, *again;
+
+	make(64);
+	first = call_of(host, 0);
+	second = call_of(root, 0);
+	cr_assert_eq(drc_lookup(f.server.drc, first, NULL), DRC_NEW);
+	cr_assert_eq(drc_lookup(f.server.drc, second, NULL), DRC_NEW, "not dropped for the first");
+	again = call_of(same, 0);
+	cr_assert_eq(drc_lookup(f.server.drc, again, NULL), DRC_IN_PROGRESS);
+	again->conn->ops->drop(again);
+	answer(first, 11);
+	cr_expect_eq(kept_for(NULL, 0), 0);
+	answer(second, 22);
+	cr_expect_eq(kept_for(host, 0), 11);
+	cr_expect_eq(kept_for(same, 0), 11, "by another context");
+	cr_expect_eq(kept_for(same, 1000), 11, "the name service gives another user now");
+	cr_expect_eq(kept_for(root, 0), 22);
+	end();
+	rpc_principal_put(host);
+	rpc_principal_put(root);
+	rpc_principal_put(same);
 }
 
 #define THREADS 4
