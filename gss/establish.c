@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/clock.h"
+#include "lib/log_text.h"
 #include "lib/util.h"
 #include "rpc/address.h"
 #include "rpc/worker.h"
@@ -43,13 +44,15 @@ static void establishing_free(struct establishing *e)
 
 static void say_failure(struct establishing *e)
 {
-	char peer[RPC_ADDRESS_TEXT];
+	char peer[RPC_ADDRESS_TEXT], why[GSS_MECH_WHY];
 	unsigned left_out;
 
 	if (!rn_log_hosts_pass(&e->g->said, e->job.host, rn_now_ns(), &left_out))
 		return;
 	rpc_address_text(&e->req->conn->peer, peer);
-	rn_notice(e->g->cfg.log, "%s: no Kerberos context was made: %s%s", peer, e->step.why,
+	/* The library's words have names that are in the client's ticket. */
+	rn_log_text(why, sizeof(why), e->step.why, strlen(e->step.why));
+	rn_notice(e->g->cfg.log, "%s: no Kerberos context was made: %s%s", peer, why,
 		  e->step.skewed ? "; set the clocks of that host and of this one alike" : "");
 }
 

@@ -10,6 +10,7 @@
 
 #include "gss/seal.h"
 #include "lib/clock.h"
+#include "lib/log_text.h"
 #include "lib/util.h"
 #include "rpc/program.h"
 #include "rpc/principal.h"
@@ -212,17 +213,21 @@ static void run(struct gss_job *job)
 	struct wishing *w = rn_container_of(job, struct wishing, job);
 	struct gss_mech_step step = { 0 };
 	struct gss_mech_ctx *mech = NULL;
+	char to[RN_LOG_TEXT], from[RN_LOG_TEXT];
 	unsigned left_out;
 
 	if (rn_now_ns() > w->due_ns)
 		return;
 	if (gss_mech_start(w->g->cfg.keytab, w->from->name, w->to->name, &mech, &step))
 		w->made = initiated_new(w, mech, &step);
-	else if (rn_log_hosts_pass(&w->g->said, w->job.host, rn_now_ns(), &left_out))
+	else if (rn_log_hosts_pass(&w->g->said, w->job.host, rn_now_ns(), &left_out)) {
+		rn_log_text(to, sizeof(to), w->to->name, w->to->len);
+		rn_log_text(from, sizeof(from), w->from->name, w->from->len);
 		rn_notice(
 			w->g->cfg.log,
 			"%s gets no delegations by NFSv4.0, as it cannot be called back as %s: %s",
-			w->to->name, w->from->name, step.why);
+			to, from, step.why);
+	}
 	free(step.token);
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/log_ids.h"
+#include "lib/log_text.h"
 #include "nfs4/client/address.h"
 #include "nfs4/client/client_table.h"
 #include "nfs4/client/lease.h"
@@ -34,11 +35,10 @@ static void log_refusal(struct nfs4_client *cl, const struct sockaddr_in6 *holde
 {
 	const uint64_t now = nfs4_clients_now(cl->srv);
 	struct nfs4_clients *all = cl->srv->clients;
-	char address[RPC_ADDRESS_TEXT], owner[NFS4_UADDR_MAX], was[NFS4_UADDR_MAX],
-		is[NFS4_UADDR_MAX];
+	char address[RPC_ADDRESS_TEXT], was[NFS4_UADDR_MAX], is[NFS4_UADDR_MAX];
+	char owner[RN_LOG_TEXT];
 	struct sockaddr_in6 addr = { 0 };
 	char netid[NFS4_NETID_MAX];
-	uint32_t n = 0;
 
 	if (all->refusal_logged > 0 && now < all->refusal_logged + LOG_EVERY)
 		return;
@@ -47,10 +47,7 @@ static void log_refusal(struct nfs4_client *cl, const struct sockaddr_in6 *holde
 	nfs4_uaddr(&addr, is);
 	rpc_address_text(&c->req->conn->peer, address);
 	nfs4_uaddr(holder, was);
-	for (; n < cl->ownerid_len && n < sizeof(owner) - 1; n++)
-		owner[n] =
-			cl->ownerid[n] > ' ' && cl->ownerid[n] < 0x7f ? (char)cl->ownerid[n] : '_';
-	owner[n] = '\0';
+	rn_log_text(owner, sizeof(owner), cl->ownerid, cl->ownerid_len);
 	const struct rn_log_event event = { .id = RN_ID_CLIENT_CONFLICT, .client = address };
 
 	rn_log_event(

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/log_ids.h"
+#include "lib/log_text.h"
 #include "nfs4/client/address.h"
 #include "nfs4/client/cb_conn.h"
 #include "nfs4/client/contest.h"
@@ -109,21 +110,17 @@ int nfs4_client_confirm(struct nfs4_compound *c, struct nfs4_client *cl,
 
 void nfs4_client_log_confirmed(struct nfs4_compound *c, const struct nfs4_client *cl)
 {
-	char owner[128];
+	char owner[RN_LOG_TEXT];
 	struct nfs4_told t;
 	const struct rn_log_event event = {
 		.id = RN_ID_CLIENT_REGISTERED,
 		.client = t.client,
 		.operation = c->op ? c->op->name : NULL,
 	};
-	uint32_t n = 0;
 
 	if (!nfs4_told_begin(c, RN_INFO, &t))
 		return;
-	for (; n < cl->ownerid_len && n < sizeof(owner) - 1; n++)
-		owner[n] =
-			cl->ownerid[n] >= ' ' && cl->ownerid[n] < 0x7f ? (char)cl->ownerid[n] : '?';
-	owner[n] = '\0';
+	rn_log_text(owner, sizeof(owner), cl->ownerid, cl->ownerid_len);
 	rn_log_event(c->server->cfg.log, RN_INFO, &event,
 		     "%s: client 0x%016" PRIx64 " (\"%s\") has registered, by %s over %s", t.client,
 		     cl->clientid, owner, cl->sessions ? "NFSv4.1 or 4.2" : "NFSv4.0",

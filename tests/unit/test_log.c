@@ -7,6 +7,7 @@
 #include "daemon/journal.h"
 #include "lib/log.h"
 #include "lib/log_hosts.h"
+#include "lib/log_text.h"
 
 #define SECOND 1000000000ull
 #define SPAN (RN_LOG_LIMIT_SECONDS * SECOND)
@@ -118,4 +119,33 @@ Test(log, journal_fields)
 	cr_expect_eq(memcmp(out, want, sizeof(want) - 1), 0);
 	for (size_t size = 0; size < sizeof(want) - 1; size++)
 		cr_expect_eq(journal_encode(out, size, fields, 4), 0, "no room in %zu", size);
+}
+
+static const char *text_of(size_t size, const void *bytes, size_t len)
+{
+	static char out[64];
+
+	memset(out, '#', sizeof(out));
+	rn_log_text(out, size, bytes, len);
+	return out;
+}
+
+Test(log, bytes_of_peers)
+{
+	cr_expect_str_eq(text_of(64, "", 0), "");
+	cr_expect_str_eq(text_of(64, "a name", 6), "a name");
+	cr_expect_str_eq(text_of(64, "a\0b\n\x1b[2J\x7f\xc2\x9b", 11),
+			 "a\\x00b\\x0a\\x1b[2J\\x7f\\xc2\\x9b");
+	cr_expect_str_eq(text_of(64, "\\\") has registered", 18), "\\x5c\\x22) has registered");
+	/* Cut at each length: never within an escape, and never behind the end. */
+	cr_expect_str_eq(text_of(8, "1234567", 7), "1234567");
+	cr_expect_str_eq(text_of(8, "12345678", 8), "1234...");
+	cr_expect_str_eq(text_of(8, "\1\2\3", 3), "\\x01...");
+	cr_expect_str_eq(text_of(8, "12\2\3", 4), "12...");
+	for (size_t size = 8; size < 40; size++) {
+		const char *t = text_of(size, "1\2\3\4\5\6\a\b9", 9);
+
+		cr_expect_lt(strlen(t), size);
+		cr_expect_eq(t[size], '#');
+	}
 }
