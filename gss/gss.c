@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "gss/gss_private.h"
-#include "gss/seal.h"
+#include "gss/cb_auth.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,8 +12,8 @@ static const struct rpc_security security = {
 	.accept = gss_accept_call,
 	.protect = gss_protect_reply,
 	.release = gss_release_call,
-	.offered = gss_seal_offered,
-	.wish = gss_wish,
+	.offered = gss_cb_auth_offered,
+	.initiate = gss_initiate,
 	.called_as = gss_called_as,
 };
 

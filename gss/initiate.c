@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Contexts that this server makes, to call clients of NFSv4.0. The first token needs tickets, which the KDC gives: threads of their own
- * wait for it, so a KDC that is silent holds up nothing but other calls of this kind. The exchange with the client comes next: a seal which
+ * wait for it, so a KDC that is silent holds up nothing but other calls of this kind. The exchange with the client comes next: security which
  * has no context yet makes of its first call the INIT of RFC 2203 section 5.2, and of the answer the context.
  */
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "gss/seal.h"
+#include "gss/cb_auth.h"
 #include "lib/clock.h"
 #include "lib/log_text.h"
 #include "lib/util.h"
@@ -19,7 +19,7 @@
 enum { CRED_AT = 24 }; /* in a call */
 
 struct initiated {
-	struct rpc_seal base;
+	struct rpc_cb_auth base;
 	struct gss_context *context;	/* a reference */
 	const struct rpc_principal *to; /* a reference */
 	uint32_t service;
@@ -28,24 +28,25 @@ struct initiated {
 	uint32_t token_len;
 	uint8_t verf[GSS_MECH_MIC_MAX];
 	uint32_t verf_len;
-	_Atomic(struct rpc_seal *) ready; /* the client's context; NULL: there was no answer yet */
+	_Atomic(struct rpc_cb_auth *)
+		ready; /* the client's context; NULL: there was no answer yet */
 };
 
-static struct initiated *of(struct rpc_seal *s)
+static struct initiated *of(struct rpc_cb_auth *s)
 {
 	return rn_container_of(s, struct initiated, base);
 }
 
-static struct rpc_seal *ready(struct rpc_seal *s)
+static struct rpc_cb_auth *ready(struct rpc_cb_auth *s)
 {
 	return atomic_load_explicit(&of(s)->ready, memory_order_acquire);
 }
 
-static uint32_t number(struct rpc_seal *s)
+static uint32_t next_seq(struct rpc_cb_auth *s)
 {
-	struct rpc_seal *r = ready(s);
+	struct rpc_cb_auth *r = ready(s);
 
-	return r ? r->ops->number(r) : 0;
+	return r ? r->ops->seq(r) : 0;
 }
 
 static uint32_t put_init(const struct initiated *i, const struct rpc_seg *msg, struct rpc_seg *out)
@@ -69,17 +70,18 @@ static uint32_t put_init(const struct initiated *i, const struct rpc_seg *msg, s
 	return x.overflow ? 0 : (uint32_t)x.used;
 }
 
-static uint32_t seal(struct rpc_seal *s, uint32_t n, const struct rpc_seg *msg, struct rpc_seg *out)
+static uint32_t wrap_call(struct rpc_cb_auth *s, uint32_t n, const struct rpc_seg *msg,
+			  struct rpc_seg *out)
 {
-	struct rpc_seal *r = ready(s);
+	struct rpc_cb_auth *r = ready(s);
 
-	return r ? r->ops->seal(r, n, msg, out) : put_init(of(s), msg, out);
+	return r ? r->ops->wrap(r, n, msg, out) : put_init(of(s), msg, out);
 }
 
 /* The verifier of INIT's answer signs the window, which comes behind it. */
-static bool verify(struct rpc_seal *s, uint32_t n, const uint8_t *verf, uint32_t len)
+static bool verify(struct rpc_cb_auth *s, uint32_t n, const uint8_t *verf, uint32_t len)
 {
-	struct rpc_seal *r = ready(s);
+	struct rpc_cb_auth *r = ready(s);
 	struct initiated *i = of(s);
 
 	if (r)
@@ -118,9 +120,10 @@ static bool is_genuine(struct initiated *i, struct gss_mech_ctx *m, const struct
 	       gss_mech_verify(m, &window, 1, i->verf, i->verf_len) && gss_measure(i->context, m);
 }
 
-static bool open_results(struct rpc_seal *s, uint32_t n, struct xdr_in *x, struct rpc_seg *plain)
+static bool unwrap_results(struct rpc_cb_auth *s, uint32_t n, struct xdr_in *x,
+			   struct rpc_seg *plain)
 {
-	struct rpc_seal *r = ready(s);
+	struct rpc_cb_auth *r = ready(s);
 	struct initiated *i = of(s);
 	uint32_t lifetime = 0;
 	struct gss_mech_ctx *m;
@@ -128,7 +131,7 @@ static bool open_results(struct rpc_seal *s, uint32_t n, struct xdr_in *x, struc
 	bool ok;
 
 	if (r)
-		return r->ops->open(r, n, x, plain);
+		return r->ops->unwrap(r, n, x, plain);
 	if (!get_answer(x, &a))
 		return false;
 	m = gss_copies_take(&i->context->copies);
@@ -138,52 +141,52 @@ static bool open_results(struct rpc_seal *s, uint32_t n, struct xdr_in *x, struc
 		return false;
 	i->context->established = true;
 	i->context->ends_ns = rn_now_ns() + lifetime * RN_NS_PER_SECOND;
-	r = gss_seal_new(i->context, i->service, i->context->ends_ns, a.handle, a.handle_len);
+	r = gss_cb_auth_new(i->context, i->service, i->context->ends_ns, a.handle, a.handle_len);
 	atomic_store_explicit(&i->ready, r, memory_order_release);
 	return r;
 }
 
-static uint64_t seconds(const struct rpc_seal *s)
+static uint64_t seconds(const struct rpc_cb_auth *s)
 {
 	const struct initiated *i = rn_container_of(s, const struct initiated, base);
-	const struct rpc_seal *r = atomic_load_explicit(&i->ready, memory_order_acquire);
+	const struct rpc_cb_auth *r = atomic_load_explicit(&i->ready, memory_order_acquire);
 
 	return r ? r->ops->seconds(r) : UINT32_MAX;
 }
 
-static void destroy(struct rpc_seal *s)
+static void destroy(struct rpc_cb_auth *s)
 {
 	struct initiated *i = of(s);
 
-	rpc_seal_put(ready(s));
+	rpc_cb_auth_put(ready(s));
 	gss_context_put(i->context);
 	rpc_principal_put(i->to);
 	free(i->token);
 	free(i);
 }
 
-static const struct rpc_seal_ops ops = {
-	.number = number,
-	.seal = seal,
+static const struct rpc_cb_auth_ops ops = {
+	.seq = next_seq,
+	.wrap = wrap_call,
 	.verify = verify,
-	.open = open_results,
+	.unwrap = unwrap_results,
 	.seconds = seconds,
 	.destroy = destroy,
 };
 
-struct wishing {
+struct starting {
 	struct gss_job job;
 	struct gss *g;
-	struct rpc_seal_wish *wish;
-	_Atomic bool answered;		       /* the wish is its owner's again */
+	struct rpc_cb_initiation *init;
+	_Atomic bool answered;		       /* the initiation is its owner's again */
 	const struct rpc_principal *from, *to; /* references */
 	uint32_t service;
 	uint64_t due_ns;
-	struct rpc_seal *made;
+	struct rpc_cb_auth *made;
 };
 
-static struct rpc_seal *initiated_new(const struct wishing *w, struct gss_mech_ctx *mech,
-				      struct gss_mech_step *step)
+static struct rpc_cb_auth *initiated_new(const struct starting *w, struct gss_mech_ctx *mech,
+					 struct gss_mech_step *step)
 {
 	struct initiated *i = calloc(1, sizeof(*i));
 
@@ -203,14 +206,14 @@ static struct rpc_seal *initiated_new(const struct wishing *w, struct gss_mech_c
 	step->token = NULL;
 	i->base.ops = &ops;
 	atomic_init(&i->base.refs, 1);
-	i->base.cost = RPC_SEAL_COST;
+	i->base.cost = RPC_CB_AUTH_COST;
 	return &i->base;
 }
 
 /* On a thread of its own. */
 static void run(struct gss_job *job)
 {
-	struct wishing *w = rn_container_of(job, struct wishing, job);
+	struct starting *w = rn_container_of(job, struct starting, job);
 	struct gss_mech_step step = { 0 };
 	struct gss_mech_ctx *mech = NULL;
 	char to[RN_LOG_TEXT], from[RN_LOG_TEXT];
@@ -231,22 +234,22 @@ static void run(struct gss_job *job)
 	free(step.token);
 }
 
-static void tell(struct wishing *w, struct rpc_seal *made)
+static void tell(struct starting *w, struct rpc_cb_auth *made)
 {
 	if (atomic_exchange(&w->answered, true))
-		rpc_seal_put(made);
+		rpc_cb_auth_put(made);
 	else
-		w->wish->made(w->wish, made);
+		w->init->made(w->init, made);
 }
 
 static void abandon(struct gss_job *job)
 {
-	tell(rn_container_of(job, struct wishing, job), NULL);
+	tell(rn_container_of(job, struct starting, job), NULL);
 }
 
 static void done(struct gss_job *job)
 {
-	struct wishing *w = rn_container_of(job, struct wishing, job);
+	struct starting *w = rn_container_of(job, struct starting, job);
 
 	tell(w, w->made);
 	rpc_principal_put(w->from);
@@ -254,23 +257,23 @@ static void done(struct gss_job *job)
 	free(w);
 }
 
-bool gss_wish(void *ctx, struct rpc_seal_wish *wish)
+bool gss_initiate(void *ctx, struct rpc_cb_initiation *init)
 {
-	struct wishing *w = calloc(1, sizeof(*w));
+	struct starting *w = calloc(1, sizeof(*w));
 	struct gss *g = ctx;
 
 	if (!w)
 		return false;
-	memcpy(w->job.host, wish->host, sizeof(w->job.host));
+	memcpy(w->job.host, init->host, sizeof(w->job.host));
 	w->job.run = run;
 	w->job.done = done;
 	w->job.abandon = abandon;
 	w->g = g;
-	w->wish = wish;
-	w->from = rpc_principal_ref(wish->from);
-	w->to = rpc_principal_ref(wish->to);
-	w->service = wish->service;
-	w->due_ns = wish->due_ns;
+	w->init = init;
+	w->from = rpc_principal_ref(init->from);
+	w->to = rpc_principal_ref(init->to);
+	w->service = init->service;
+	w->due_ns = init->due_ns;
 	if (gss_acceptor_submit(g->initiator, &w->job))
 		return true;
 	rpc_principal_put(w->from);

@@ -168,36 +168,37 @@ static int enter(struct rpc_backchannel *b, struct rpc_callback *cb, struct rpc_
 	return rc;
 }
 
-/* Sends the call, which has its xid. seal: its own, or NULL. */
-static int send_call(struct rpc_conn *conn, struct rpc_seal *seal, uint32_t number,
+/* Sends the call, which has its xid. auth: its security, or NULL. */
+static int send_call(struct rpc_conn *conn, struct rpc_cb_auth *auth, uint32_t seq,
 		     const struct rpc_seg *msg)
 {
-	uint8_t sealed[RPC_SEALED_SIZE];
-	struct rpc_seg out = { .base = sealed, .len = sizeof(sealed) };
+	uint8_t wrapped[RPC_CALLBACK_AUTH_SIZE];
+	struct rpc_seg out = { .base = wrapped, .len = sizeof(wrapped) };
 	uint32_t len;
 
-	if (!seal)
+	if (!auth)
 		return conn->ops->call(conn, msg->base, msg->len);
-	len = seal->ops->seal(seal, number, msg, &out);
-	return len > 0 ? conn->ops->call(conn, sealed, len) : -EACCES;
+	len = auth->ops->wrap(auth, seq, msg, &out);
+	return len > 0 ? conn->ops->call(conn, wrapped, len) : -EACCES;
 }
 
 int rpc_backchannel_call(struct rpc_backchannel *b, struct rpc_callback *cb, uint8_t *msg,
 			 uint32_t len)
 {
-	struct rpc_seal *seal = rpc_seal_ref(cb->seal); /* cb may end before the call is sent */
+	struct rpc_cb_auth *auth =
+		rpc_cb_auth_ref(cb->auth); /* cb may end before the call is sent */
 	const struct rpc_seg seg = { .base = msg, .len = len };
-	uint32_t xid, number = 0;
+	uint32_t xid, seq = 0;
 	struct rpc_conn *conn;
 	int rc = -EMSGSIZE;
 
-	if (seal)
-		number = cb->number = seal->ops->number(seal);
+	if (auth)
+		seq = cb->seq = auth->ops->seq(auth);
 	if (len >= 4 && len <= RPC_CALLBACK_SIZE)
 		rc = enter(b, cb, &conn, &xid);
 	if (rc == 0) {
 		put_word(msg, xid);
-		rc = send_call(conn, seal, number, &seg);
+		rc = send_call(conn, auth, seq, &seg);
 		if (rc != 0) {
 			pthread_mutex_lock(&b->lock);
 			/* Not there: the connection was closed, and the call has ended by that. */
@@ -207,7 +208,7 @@ int rpc_backchannel_call(struct rpc_backchannel *b, struct rpc_callback *cb, uin
 		}
 		rpc_conn_put(conn);
 	}
-	rpc_seal_put(seal);
+	rpc_cb_auth_put(auth);
 	return rc;
 }
 
@@ -227,19 +228,19 @@ void rpc_backchannel_hang_up(struct rpc_backchannel *b)
 	rpc_conn_put(conn);
 }
 
-/* Reads the verifier. False: it is not that of a client which shares the call's seal. */
+/* Reads the verifier. False: it is not that of a client which shares the call's context. */
 static bool check_verifier(struct xdr_in *x, const struct rpc_callback *cb)
 {
 	const uint32_t flavor = xdr_get_u32(x);
 	uint32_t len;
 	const uint8_t *verf = xdr_get_opaque(x, RPC_AUTH_BYTES_MAX, &len);
 
-	if (x->err || !cb->seal)
+	if (x->err || !cb->auth)
 		return !x->err;
-	return flavor == RPC_RPCSEC_GSS && cb->seal->ops->verify(cb->seal, cb->number, verf, len);
+	return flavor == RPC_RPCSEC_GSS && cb->auth->ops->verify(cb->auth, cb->seq, verf, len);
 }
 
-/* Reads the header of a reply behind its xid (RFC 5531 section 9). Results that a seal has wrapped are unwrapped to *plain. */
+/* Reads the header of a reply behind its xid (RFC 5531 section 9). Wrapped results are unwrapped to *plain. */
 static int check_header(struct xdr_in *x, const struct rpc_callback *cb, struct rpc_seg *plain)
 {
 	uint32_t stat;
@@ -256,7 +257,7 @@ static int check_header(struct xdr_in *x, const struct rpc_callback *cb, struct 
 		return -EPROTO;
 	if (stat != RPC_SUCCESS)
 		return -EOPNOTSUPP;
-	if (cb->seal && !cb->seal->ops->open(cb->seal, cb->number, x, plain))
+	if (cb->auth && !cb->auth->ops->unwrap(cb->auth, cb->seq, x, plain))
 		return -EPROTO;
 	return 0;
 }

@@ -24,12 +24,12 @@
 #include <sys/queue.h>
 
 #include "rpc/request.h"
-#include "rpc/seal.h"
+#include "rpc/cb_auth.h"
 
 #define RPC_CALLBACKS_MAX 64u	/* calls under way on one connection */
 #define RPC_CALLBACK_SIZE 2048u /* longest call, in bytes */
-/* Longest one under a seal: a ticket in the first call of a context may be long. It fits into a request's head. */
-#define RPC_SEALED_SIZE 8000u
+/* Longest one under a context: a ticket in the first call of a context may be long. It fits into a request's head. */
+#define RPC_CALLBACK_AUTH_SIZE 8000u
 #define RPC_CALLBACK_REPLY 1024u /* longest reply, in bytes; but see rpc_route.reply_max */
 
 struct rpc_callback {
@@ -38,14 +38,14 @@ struct rpc_callback {
 	uint64_t due_ns; /* CLOCK_MONOTONIC; the call is given up then */
 	/* Context that protects the call, whose credential and verifier are AUTH_NONE in the message. It must stay until
 	 * done(). NULL: the message goes as it is. */
-	struct rpc_seal *seal;
-	uint32_t number; /* for the seal */
+	struct rpc_cb_auth *auth;
+	uint32_t seq; /* its number in the context */
 	/*
 	 * The end of the call. rc 0: the client has run the procedure, and results is at the first
 	 * byte of what it returned. Otherwise results is NULL: -ETIMEDOUT, -ENOTCONN (the connection
 	 * is gone, and the client may have run it or not), -EACCES (the credential was refused),
 	 * -EOPNOTSUPP (the client has no such procedure, or rejects the arguments or the message),
-	 * -EPROTO (the reply is no RPC reply, or not the client's own under a seal).
+	 * -EPROTO (the reply is no RPC reply, or not the client's own under a context).
 	 */
 	void (*done)(struct rpc_callback *cb, int rc, struct xdr_in *results);
 };
@@ -72,7 +72,7 @@ bool rpc_backchannel_is_of(const struct rpc_backchannel *b, const struct rpc_con
  * Sends the call in msg (len bytes, of at most RPC_CALLBACK_SIZE), whose first word is replaced by a
  * fresh xid. cb->done and cb->due_ns are set. 0: done() will be called, or has been. -ENOTCONN: the
  * connection is closed; -EAGAIN: too many calls are under way; -ENOMEM; -EMSGSIZE: it is longer than
- * the transport sends; -EACCES: its seal is of no more use. The call was not sent then, and done() is not called.
+ * the transport sends; -EACCES: its context is of no more use. The call was not sent then, and done() is not called.
  */
 int rpc_backchannel_call(struct rpc_backchannel *b, struct rpc_callback *cb, uint8_t *msg,
 			 uint32_t len);

@@ -15,9 +15,9 @@
 
 struct rpc_principal;
 struct rpc_request;
-struct rpc_seal;
-struct rpc_seal_offer;
-struct rpc_seal_wish;
+struct rpc_cb_auth;
+struct rpc_cb_auth_offer;
+struct rpc_cb_initiation;
 
 /* Longer arguments and results are not unwrapped and wrapped on an event thread, which other connections wait for. */
 #define RPC_SECURE_PROMPT_MOST 16384u
@@ -58,10 +58,10 @@ struct rpc_security {
 	bool (*protect)(struct rpc_request *req);
 	/* Frees req->secured. Any thread. */
 	void (*release)(struct rpc_request *req);
-	/* A reference of a seal by that context. NULL: there is none of that principal, or no memory. */
-	struct rpc_seal *(*offered)(void *ctx, const struct rpc_seal_offer *offer);
-	/* Begins to make a seal. Does not wait. False: there are too many wishes, or no memory; made() is not called. */
-	bool (*wish)(void *ctx, struct rpc_seal_wish *wish);
+	/* A reference of the security of calls by that context. NULL: there is none of that principal, or no memory. */
+	struct rpc_cb_auth *(*offered)(void *ctx, const struct rpc_cb_auth_offer *offer);
+	/* Begins to make a context. Does not wait. False: too many are being made, or there is no memory; made() is not called. */
+	bool (*initiate)(void *ctx, struct rpc_cb_initiation *init);
 	/* The name that the verified call gives this server: a reference, or NULL. */
 	const struct rpc_principal *(*called_as)(struct rpc_request *req);
 };

@@ -46,7 +46,7 @@ static void put_sequence(const struct nfs4_cb *cb, struct xdr_out *x)
 	put_referring(cb->referring, x);
 }
 
-/* Under RPCSEC_GSS the credential is the seal's to put. */
+/* Under RPCSEC_GSS the credential is put by the call's security. */
 static void put_header(struct nfs4_cb *cb, struct xdr_out *x)
 {
 	struct nfs4_session *s = cb->session;
@@ -55,9 +55,9 @@ static void put_header(struct nfs4_cb *cb, struct xdr_out *x)
 	pthread_mutex_lock(&s->lock);
 	const struct rpc_callee to = { p->program, NFS4_CB_VERSION, NFSPROC4_CB_COMPOUND };
 
-	rpc_seal_put(cb->rpc.seal);
-	cb->rpc.seal = rpc_seal_ref(p->security.seal);
-	if (cb->rpc.seal)
+	rpc_cb_auth_put(cb->rpc.auth);
+	cb->rpc.auth = rpc_cb_auth_ref(p->security.auth);
+	if (cb->rpc.auth)
 		rpc_put_call(x, &to, RPC_AUTH_NONE, NULL, 0);
 	else
 		rpc_put_call(x, &to, p->security.flavor, p->security.body, p->security.len);
@@ -81,7 +81,7 @@ static uint32_t encode(struct nfs4_cb *cb, uint8_t msg[RPC_CALLBACK_SIZE])
 		xdr_put_u32(&x, cb->op->opnum);
 		cb->op->encode(cb, &x);
 	}
-	len = x.used + (cb->rpc.seal ? cb->rpc.seal->overhead : 0);
+	len = x.used + (cb->rpc.auth ? cb->rpc.auth->overhead : 0);
 	return x.overflow || len > cb->session->back.max_request ? 0 : (uint32_t)x.used;
 }
 
@@ -123,8 +123,8 @@ static void finish(struct nfs4_cb *cb, int rc, uint32_t status, struct xdr_in *r
 			 (unsigned long long)s->client->clientid, strerror(-rc));
 	rpc_backchannel_put(cb->conn);
 	cb->conn = NULL;
-	rpc_seal_put(cb->rpc.seal);
-	cb->rpc.seal = NULL;
+	rpc_cb_auth_put(cb->rpc.auth);
+	cb->rpc.auth = NULL;
 	cb->session = NULL;
 	cb->op->done(cb, rc, status, results);
 	nfs4_session_put(s);
@@ -204,7 +204,7 @@ void nfs4_cb_start(struct nfs4_cb *cb, const struct nfs4_cb_op *op, struct nfs4_
 	cb->session = s;
 	cb->client = NULL;
 	cb->conn = NULL;
-	cb->rpc.seal = NULL;
+	cb->rpc.auth = NULL;
 	cb->rpc.done = on_done;
 	nfs4_session_ref(s);
 	if (nfs4_cb_queue(cb))

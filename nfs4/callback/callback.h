@@ -62,16 +62,16 @@ struct nfs4_cb {
 	bool sent; /* the client may have got it */
 	bool last; /* minor version 0: it is not sent once more */
 	/* Minor version 0: a context that is not the path's yet, which this probe establishes. A reference until done(). */
-	struct rpc_seal *trial;
+	struct rpc_cb_auth *trial;
 };
 
 /* Starts a callback over the path that the client has. done() may be called before this returns,
  * with -ENOTCONN if there is no path. The caller holds no lock of the client or of a session. */
 void nfs4_cb_call(struct nfs4_cb *cb, const struct nfs4_cb_op *op, struct nfs4_client *cl);
 
-/* The same to a client of minor version 0, for a probe: under that seal, if there is one, of which it takes over a reference. */
+/* The same to a client of minor version 0, for a probe: by that context, if there is one, of which it takes over a reference. */
 void nfs4_cb_try(struct nfs4_cb *cb, const struct nfs4_cb_op *op, struct nfs4_client *cl,
-		 struct rpc_seal *trial);
+		 struct rpc_cb_auth *trial);
 
 /* Starts a callback; takes over a reference of s. done() may be called before this returns. */
 void nfs4_cb_start(struct nfs4_cb *cb, const struct nfs4_cb_op *op, struct nfs4_session *s);

@@ -17,14 +17,14 @@
 #include "nfs4/proto.h"
 #include "nfs4/server.h"
 
-/* The credential is of the flavour that the client registered with, and names root, as nfsd has it. That of RPCSEC_GSS is the seal's to
+/* The credential is of the flavour that the client registered with, and names root, as nfsd has it. That of RPCSEC_GSS is for the call's security to
  * put. */
 static void put_header(const struct nfs4_cb *cb, uint32_t program, struct xdr_out *x)
 {
 	const bool compound = cb->op->opnum != 0;
 	const struct rpc_callee to = { program, NFS4_CB_VERSION,
 				       compound ? NFSPROC4_CB_COMPOUND : NFSPROC4_CB_NULL };
-	const bool sys = cb->client->principal.flavor == RPC_AUTH_SYS && !cb->rpc.seal;
+	const bool sys = cb->client->principal.flavor == RPC_AUTH_SYS && !cb->rpc.auth;
 	const uint8_t root[5 * 4] = { 0 }; /* authsys_parms: stamp, no name, uid, gid, no groups */
 
 	rpc_put_call(x, &to, sys ? RPC_AUTH_SYS : RPC_AUTH_NONE, root, sys ? sizeof(root) : 0);
@@ -57,9 +57,9 @@ static void finish(struct nfs4_cb *cb, int rc, uint32_t status, struct xdr_in *r
 		 (unsigned long long)cl->clientid, rc == 0 ? "answered" : strerror(-rc));
 	rpc_backchannel_put(cb->conn);
 	cb->conn = NULL;
-	rpc_seal_put(cb->rpc.seal);
-	rpc_seal_put(cb->trial);
-	cb->rpc.seal = cb->trial = NULL;
+	rpc_cb_auth_put(cb->rpc.auth);
+	rpc_cb_auth_put(cb->trial);
+	cb->rpc.auth = cb->trial = NULL;
 	cb->client = NULL;
 	cb->op->done(cb, rc, status, results);
 	nfs4_client_put(cl);
@@ -76,15 +76,15 @@ static int transmit(struct nfs4_cb *cb, bool again)
 
 	do {
 		rc = nfs4_cb_conn_get(cl, cb->trial, &to);
-		/* The probe that makes a seal goes on. */
+		/* The probe that makes a context goes on. */
 		if (rc != 0 && rc != -ENOKEY)
 			nfs4_cb_conn_is(cl, NULL, NFS4_CB_DOWN);
 		if (rc != 0)
 			return rc;
 		rpc_backchannel_put(cb->conn);
 		cb->conn = to.conn;
-		rpc_seal_put(cb->rpc.seal);
-		cb->rpc.seal = to.seal;
+		rpc_cb_auth_put(cb->rpc.auth);
+		cb->rpc.auth = to.auth;
 		cb->last = again || to.fresh;
 		rpc_backchannel_ref(to.conn); /* cb may have ended when the call returns */
 		len = encode(cb, &to, msg);
@@ -107,7 +107,7 @@ static void answered(struct nfs4_cb *cb, struct xdr_in *results)
 	if (cb->op->opnum)
 		nfs4_cb_read_answer_v40(cb, results, &a);
 	if (cb->trial)
-		nfs4_cb_conn_seal(cb->client, cb->conn, cb->trial);
+		nfs4_cb_conn_auth(cb->client, cb->conn, cb->trial);
 	nfs4_cb_conn_is(cb->client, cb->conn, a.rc == 0 ? NFS4_CB_UP : NFS4_CB_DOWN);
 	finish(cb, a.rc, a.status, a.rc == 0 && a.status == NFS4_OK ? results : NULL);
 }
@@ -136,7 +136,7 @@ void nfs4_cb_start_v40(struct nfs4_cb *cb, const struct nfs4_cb_op *op, struct n
 }
 
 void nfs4_cb_try(struct nfs4_cb *cb, const struct nfs4_cb_op *op, struct nfs4_client *cl,
-		 struct rpc_seal *trial)
+		 struct rpc_cb_auth *trial)
 {
 	int rc;
 
@@ -144,7 +144,7 @@ void nfs4_cb_try(struct nfs4_cb *cb, const struct nfs4_cb_op *op, struct nfs4_cl
 	cb->session = NULL;
 	cb->client = cl;
 	cb->conn = NULL;
-	cb->rpc.seal = NULL;
+	cb->rpc.auth = NULL;
 	cb->trial = trial;
 	cb->rpc.done = on_done;
 	cb->rpc.due_ns = nfs4_cb_due(cl->srv);

@@ -38,43 +38,43 @@ static void probe(struct nfs4_session *s)
 	nfs4_cb_start(cb, &probe_op, s);
 }
 
-/* The probe of a client under Kerberos: a seal is made first, which the probe then tries. */
-struct sealing {
-	struct rpc_seal_wish wish;
+/* The probe of a client under Kerberos: a context is made first, which the probe then tries. */
+struct initiating {
+	struct rpc_cb_initiation init;
 	struct nfs4_client *client; /* a reference */
 };
 
-static void sealed(struct rpc_seal_wish *wish, struct rpc_seal *seal)
+static void made(struct rpc_cb_initiation *init, struct rpc_cb_auth *auth)
 {
-	struct sealing *w = rn_container_of(wish, struct sealing, wish);
-	struct nfs4_cb *cb = seal ? calloc(1, sizeof(*cb)) : NULL;
+	struct initiating *w = rn_container_of(init, struct initiating, init);
+	struct nfs4_cb *cb = auth ? calloc(1, sizeof(*cb)) : NULL;
 
 	if (cb) {
-		nfs4_cb_try(cb, &probe_op, w->client, seal);
+		nfs4_cb_try(cb, &probe_op, w->client, auth);
 	} else {
-		rpc_seal_put(seal);
-		nfs4_cb_conn_unsealed(w->client);
+		rpc_cb_auth_put(auth);
+		nfs4_cb_conn_no_auth(w->client);
 	}
 	nfs4_client_put(w->client);
 	free(w);
 }
 
-/* False: no seal is needed. */
-static bool probe_sealed(struct nfs4_client *cl, const struct rpc_server *rpc)
+/* False: no context is needed. */
+static bool probe_by_context(struct nfs4_client *cl, const struct rpc_server *rpc)
 {
-	struct sealing *w = calloc(1, sizeof(*w));
+	struct initiating *w = calloc(1, sizeof(*w));
 	bool needed = true, begun = false;
 
 	if (w)
-		needed = nfs4_cb_conn_wish(cl, &w->wish);
+		needed = nfs4_cb_conn_initiation(cl, &w->init);
 	if (w && needed) {
-		const struct rpc_principal *from = w->wish.from, *to = w->wish.to;
+		const struct rpc_principal *from = w->init.from, *to = w->init.to;
 
-		w->wish.due_ns = rn_now_ns() + PATIENCE * RN_NS_PER_SECOND;
-		w->wish.made = sealed;
+		w->init.due_ns = rn_now_ns() + PATIENCE * RN_NS_PER_SECOND;
+		w->init.made = made;
 		w->client = cl;
 		nfs4_client_ref(cl);
-		begun = rpc->security->wish(rpc->security_ctx, &w->wish);
+		begun = rpc->security->initiate(rpc->security_ctx, &w->init);
 		if (!begun)
 			nfs4_client_put(cl);
 		rpc_principal_put(from);
@@ -83,7 +83,7 @@ static bool probe_sealed(struct nfs4_client *cl, const struct rpc_server *rpc)
 	if (!begun)
 		free(w);
 	if (needed && !begun)
-		nfs4_cb_conn_unsealed(cl);
+		nfs4_cb_conn_no_auth(cl);
 	return needed;
 }
 
@@ -91,7 +91,7 @@ static void probe_client(struct nfs4_client *cl, const struct rpc_server *rpc)
 {
 	struct nfs4_cb *cb;
 
-	if (cl->principal.name && probe_sealed(cl, rpc))
+	if (cl->principal.name && probe_by_context(cl, rpc))
 		return;
 	cb = calloc(1, sizeof(*cb));
 	if (cb)

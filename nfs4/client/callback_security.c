@@ -49,7 +49,7 @@ static void get_plain(struct xdr_in *x, enum rpc_auth_flavor flavor, struct nfs4
 
 static void get_gss_handles(struct xdr_in *x, struct nfs4_cb_security *out)
 {
-	struct rpc_seal_offer o = { .service = xdr_get_u32(x) };
+	struct rpc_cb_auth_offer o = { .service = xdr_get_u32(x) };
 
 	o.from_server = xdr_get_opaque(x, NFS4_OPAQUE_LIMIT, &o.from_server_len);
 	o.from_client = xdr_get_opaque(x, NFS4_OPAQUE_LIMIT, &o.from_client_len);
@@ -82,15 +82,15 @@ int nfs4_choose_cb_security(const struct nfs4_compound *c, struct nfs4_cb_securi
 {
 	const struct rpc_server *server = c->req->server;
 
-	for (uint32_t i = 0; i < s->noffers && !s->seal && server->security; i++) {
+	for (uint32_t i = 0; i < s->noffers && !s->auth && server->security; i++) {
 		s->offer[i].principal = c->req->call.cred.principal;
-		s->seal = server->security->offered(server->security_ctx, &s->offer[i]);
+		s->auth = server->security->offered(server->security_ctx, &s->offer[i]);
 	}
-	return s->noffers > 0 && !s->seal && !s->plain ? NFS4ERR_NOENT : NFS4_OK;
+	return s->noffers > 0 && !s->auth && !s->plain ? NFS4ERR_NOENT : NFS4_OK;
 }
 
 void nfs4_cb_security_clear(struct nfs4_cb_security *s)
 {
-	rpc_seal_put(s->seal);
-	s->seal = NULL;
+	rpc_cb_auth_put(s->auth);
+	s->auth = NULL;
 }

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "rpc/message.h"
-#include "rpc/seal.h"
+#include "rpc/cb_auth.h"
 
 #define NFS4_CB_OFFERS 4u /* contexts that are looked at */
 
@@ -16,9 +16,9 @@ struct nfs4_cb_security {
 	bool plain; /* true if AUTH_NONE or AUTH_SYS is offered */
 	/* The RPCSEC_GSS contexts that are offered, the first ones. The handles last as long as the arguments. */
 	uint32_t noffers;
-	struct rpc_seal_offer offer[NFS4_CB_OFFERS];
+	struct rpc_cb_auth_offer offer[NFS4_CB_OFFERS];
 	/* By the first of them that is known here, a reference: protects callbacks. NULL: the credential below is used. */
-	struct rpc_seal *seal;
+	struct rpc_cb_auth *auth;
 	/* The first of the plain ones, as nfsd takes it. */
 	enum rpc_auth_flavor flavor;
 	uint32_t len; /* bytes of body */
@@ -27,7 +27,7 @@ struct nfs4_cb_security {
 /* Chooses among what is offered. NFS4_OK, or NFS4ERR_NOENT if that is only RPCSEC_GSS handles which the caller does not have
  * here. */
 int nfs4_choose_cb_security(const struct nfs4_compound *c, struct nfs4_cb_security *s);
-/* Puts the seal. */
+/* Puts auth. */
 void nfs4_cb_security_clear(struct nfs4_cb_security *s);
 void nfs4_get_cb_security(struct xdr_in *x, struct nfs4_cb_security *out);
 

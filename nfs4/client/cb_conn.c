@@ -88,16 +88,16 @@ void nfs4_callback_free(struct nfs4_callback *cb)
 	if (!cb)
 		return;
 	give_up(cb->conn);
-	rpc_seal_put(cb->seal);
+	rpc_cb_auth_put(cb->auth);
 	rpc_principal_put(cb->me);
 	free(cb);
 }
 
 size_t nfs4_callback_cost(const struct nfs4_compound *c)
 {
-	const size_t seal = c->req->call.cred.principal ? RPC_SEAL_COST : 0;
+	const size_t auth = c->req->call.cred.principal ? RPC_CB_AUTH_COST : 0;
 
-	return 2 * sizeof(struct nfs4_callback) + rpc_backchannel_size() + seal;
+	return 2 * sizeof(struct nfs4_callback) + rpc_backchannel_size() + auth;
 }
 
 struct nfs4_callback *nfs4_callback_replace(struct nfs4_client *cl)
@@ -130,12 +130,12 @@ static bool is_connected(const struct nfs4_callback *cb)
 }
 
 /* Fills out if there is an open connection. Under the client's lock. */
-static bool target(const struct nfs4_callback *cb, struct rpc_seal *seal,
+static bool target(const struct nfs4_callback *cb, struct rpc_cb_auth *auth,
 		   struct nfs4_cb_target *out)
 {
 	if (!is_connected(cb))
 		return false;
-	out->seal = rpc_seal_ref(seal ? seal : cb->seal);
+	out->auth = rpc_cb_auth_ref(auth ? auth : cb->auth);
 	out->conn = cb->conn;
 	rpc_backchannel_ref(out->conn);
 	out->program = cb->program;
@@ -145,7 +145,7 @@ static bool target(const struct nfs4_callback *cb, struct rpc_seal *seal,
 
 /* Installs a connection that was made for that route, unless another thread has been faster. Takes
  * its reference. */
-static int install(struct nfs4_client *cl, const struct rpc_route *route, struct rpc_seal *seal,
+static int install(struct nfs4_client *cl, const struct rpc_route *route, struct rpc_cb_auth *auth,
 		   struct rpc_backchannel *made, struct nfs4_cb_target *out)
 {
 	struct nfs4_callback *cb;
@@ -159,7 +159,7 @@ static int install(struct nfs4_client *cl, const struct rpc_route *route, struct
 			cb->conn = made;
 			made = NULL;
 		}
-		rc = target(cb, seal, out) ? 0 : -ENOTCONN;
+		rc = target(cb, auth, out) ? 0 : -ENOTCONN;
 	}
 	pthread_mutex_unlock(&cl->lock);
 	out->fresh = true;
@@ -167,7 +167,7 @@ static int install(struct nfs4_client *cl, const struct rpc_route *route, struct
 	return rc;
 }
 
-int nfs4_cb_conn_get(struct nfs4_client *cl, struct rpc_seal *seal, struct nfs4_cb_target *out)
+int nfs4_cb_conn_get(struct nfs4_client *cl, struct rpc_cb_auth *auth, struct nfs4_cb_target *out)
 {
 	const struct rpc_dialer *dialer = &cl->srv->cfg.dialer;
 	struct rpc_backchannel *made = NULL;
@@ -181,24 +181,24 @@ int nfs4_cb_conn_get(struct nfs4_client *cl, struct rpc_seal *seal, struct nfs4_
 	cb = callable(cl);
 	if (!cb)
 		rc = -ENOTCONN;
-	else if (cb->me && !cb->seal && !seal)
+	else if (cb->me && !cb->auth && !auth)
 		rc = -ENOKEY;
 	if (rc == 0) {
-		found = target(cb, seal, out);
+		found = target(cb, auth, out);
 		route = cb->route;
 	}
 	pthread_mutex_unlock(&cl->lock);
 	if (rc != 0 || found)
 		return rc;
 	rc = dialer->dial(dialer->ctx, &route, &made);
-	return rc != 0 ? rc : install(cl, &route, seal, made, out);
+	return rc != 0 ? rc : install(cl, &route, auth, made, out);
 }
 
 void nfs4_cb_conn_is(struct nfs4_client *cl, const struct rpc_backchannel *conn,
 		     enum nfs4_cb_state state)
 {
 	struct rpc_backchannel *lost = NULL;
-	struct rpc_seal *seal = NULL;
+	struct rpc_cb_auth *auth = NULL;
 	struct nfs4_callback *cb;
 
 	pthread_mutex_lock(&cl->lock);
@@ -209,32 +209,32 @@ void nfs4_cb_conn_is(struct nfs4_client *cl, const struct rpc_backchannel *conn,
 		if (state == NFS4_CB_DOWN) {
 			lost = cb->conn;
 			cb->conn = NULL;
-			seal = cb->seal;
-			cb->seal = NULL;
+			auth = cb->auth;
+			cb->auth = NULL;
 		}
 	}
 	pthread_mutex_unlock(&cl->lock);
 	give_up(lost);
-	rpc_seal_put(seal);
+	rpc_cb_auth_put(auth);
 }
 
-void nfs4_cb_conn_seal(struct nfs4_client *cl, const struct rpc_backchannel *conn,
-		       struct rpc_seal *seal)
+void nfs4_cb_conn_auth(struct nfs4_client *cl, const struct rpc_backchannel *conn,
+		       struct rpc_cb_auth *auth)
 {
-	struct rpc_seal *old = NULL;
+	struct rpc_cb_auth *old = NULL;
 	struct nfs4_callback *cb;
 
 	pthread_mutex_lock(&cl->lock);
 	cb = callable(cl);
 	if (cb && cb->conn == conn && cb->me) {
-		old = cb->seal;
-		cb->seal = rpc_seal_ref(seal);
+		old = cb->auth;
+		cb->auth = rpc_cb_auth_ref(auth);
 	}
 	pthread_mutex_unlock(&cl->lock);
-	rpc_seal_put(old);
+	rpc_cb_auth_put(old);
 }
 
-void nfs4_cb_conn_unsealed(struct nfs4_client *cl)
+void nfs4_cb_conn_no_auth(struct nfs4_client *cl)
 {
 	pthread_mutex_lock(&cl->lock);
 	if (cl->callback && cl->callback->state == NFS4_CB_TRYING)
@@ -242,7 +242,7 @@ void nfs4_cb_conn_unsealed(struct nfs4_client *cl)
 	pthread_mutex_unlock(&cl->lock);
 }
 
-bool nfs4_cb_conn_wish(struct nfs4_client *cl, struct rpc_seal_wish *out)
+bool nfs4_cb_conn_initiation(struct nfs4_client *cl, struct rpc_cb_initiation *out)
 {
 	struct sockaddr_storage to = { 0 };
 	const struct nfs4_callback *cb;
@@ -265,8 +265,8 @@ bool nfs4_cb_conn_wish(struct nfs4_client *cl, struct rpc_seal_wish *out)
 /* True if the context ends within two leases, so that a new one is made while the old one works. */
 static bool is_ending(const struct nfs4_client *cl, const struct nfs4_callback *cb)
 {
-	return cb->state == NFS4_CB_UP && cb->seal &&
-	       cb->seal->ops->seconds(cb->seal) < 2 * (uint64_t)cl->srv->cfg.lease_seconds;
+	return cb->state == NFS4_CB_UP && cb->auth &&
+	       cb->auth->ops->seconds(cb->auth) < 2 * (uint64_t)cl->srv->cfg.lease_seconds;
 }
 
 bool nfs4_cb_conn_begin_probe(struct nfs4_client *cl)
@@ -302,17 +302,17 @@ bool nfs4_cb_conn_is_down(struct nfs4_client *cl)
 void nfs4_cb_conn_drop(struct nfs4_client *cl)
 {
 	struct rpc_backchannel *conn = NULL;
-	struct rpc_seal *seal = NULL;
+	struct rpc_cb_auth *auth = NULL;
 
 	pthread_mutex_lock(&cl->lock);
 	if (cl->callback) {
 		conn = cl->callback->conn;
 		cl->callback->conn = NULL;
-		seal = cl->callback->seal;
-		cl->callback->seal = NULL;
+		auth = cl->callback->auth;
+		cl->callback->auth = NULL;
 		cl->callback->state = NFS4_CB_UNBOUND;
 	}
 	pthread_mutex_unlock(&cl->lock);
 	give_up(conn);
-	rpc_seal_put(seal);
+	rpc_cb_auth_put(auth);
 }

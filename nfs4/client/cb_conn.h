@@ -41,8 +41,8 @@ struct nfs4_callback {
 	enum nfs4_cb_state state;
 	uint64_t tried;		      /* time of the last probe: nfs4_clients_now() */
 	struct rpc_backchannel *conn; /* a reference; NULL: none was made, or it failed */
-	/* Under Kerberos: a reference; NULL: no call can be made, but the one that brings a seal. */
-	struct rpc_seal *seal;
+	/* Under Kerberos: a reference; NULL: no call can be made, but the one that makes a context. */
+	struct rpc_cb_auth *auth;
 };
 
 /* NULL: no memory. */
@@ -63,24 +63,24 @@ struct nfs4_cb_target {
 	struct rpc_backchannel *conn; /* a reference */
 	bool fresh;		      /* made by this call */
 	uint32_t program, ident;
-	struct rpc_seal *seal; /* a reference, or NULL */
+	struct rpc_cb_auth *auth; /* a reference, or NULL */
 };
-/* Finds the connection for a call to cl, or makes one. seal: the call tries that one; NULL: it uses the path's own, if there is one. 0; -ENOTCONN: the client cannot be called;
- * -ENOKEY: the path has no seal yet, which its probe brings; other errors of rpc_dialer.dial. */
-int nfs4_cb_conn_get(struct nfs4_client *cl, struct rpc_seal *seal, struct nfs4_cb_target *out);
+/* Finds the connection for a call to cl, or makes one. auth: the call tries that one; NULL: it uses the path's own, if there is one. 0; -ENOTCONN: the client cannot be called;
+ * -ENOKEY: the path has no context yet, which its probe brings; other errors of rpc_dialer.dial. */
+int nfs4_cb_conn_get(struct nfs4_client *cl, struct rpc_cb_auth *auth, struct nfs4_cb_target *out);
 
 /* A call over conn has ended (NULL: no connection could be made). UP: it was answered. DOWN: it was
  * not, and the connection is given up. UNTRIED: that is not known. Nothing if the path has another
  * connection by now. */
 void nfs4_cb_conn_is(struct nfs4_client *cl, const struct rpc_backchannel *conn,
 		     enum nfs4_cb_state state);
-/* A call over conn under that seal was answered: it protects those that follow. */
-void nfs4_cb_conn_seal(struct nfs4_client *cl, const struct rpc_backchannel *conn,
-		       struct rpc_seal *seal);
-/* The probe came to nothing before it had a connection, for want of a seal. */
-void nfs4_cb_conn_unsealed(struct nfs4_client *cl);
-/* Fills in a wish for a seal. False: the path needs none. The caller puts both names. */
-bool nfs4_cb_conn_wish(struct nfs4_client *cl, struct rpc_seal_wish *out);
+/* A call over conn by that context was answered: it protects those that follow. */
+void nfs4_cb_conn_auth(struct nfs4_client *cl, const struct rpc_backchannel *conn,
+		       struct rpc_cb_auth *auth);
+/* The probe came to nothing before it had a connection, for want of a context. */
+void nfs4_cb_conn_no_auth(struct nfs4_client *cl);
+/* Fills in what a context is made by. False: the path needs none. The caller puts both names. */
+bool nfs4_cb_conn_initiation(struct nfs4_client *cl, struct rpc_cb_initiation *out);
 /* True if the path is to be probed now: the caller calls nfs4_cb_hooks.probe_client. */
 bool nfs4_cb_conn_begin_probe(struct nfs4_client *cl);
 /* True if the path has failed, or there is none; false while it is probed. */

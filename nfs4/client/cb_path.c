@@ -10,16 +10,16 @@
 #include "nfs4/server.h"
 #include "rpc/request.h"
 
-static size_t seal_cost(const struct nfs4_cb_security *s)
+static size_t auth_cost(const struct nfs4_cb_security *s)
 {
-	return s->seal ? s->seal->cost : 0;
+	return s->auth ? s->auth->cost : 0;
 }
 
 bool nfs4_cb_path_new(struct nfs4_session *s, uint32_t minor, uint32_t program,
 		      const struct nfs4_cb_security *security)
 {
 	struct nfs4_host *host = s->client->host;
-	const size_t cost = sizeof(struct nfs4_cb_path) + seal_cost(security);
+	const size_t cost = sizeof(struct nfs4_cb_path) + auth_cost(security);
 	struct nfs4_cb_path *p;
 
 	if (!nfs4_host_take(host, cost, NFS4_TO_BEGIN))
@@ -33,7 +33,7 @@ bool nfs4_cb_path_new(struct nfs4_session *s, uint32_t minor, uint32_t program,
 	p->program = program;
 	p->security = *security;
 	p->security.noffers = 0; /* their handles are the arguments' */
-	rpc_seal_ref(p->security.seal);
+	rpc_cb_auth_ref(p->security.auth);
 	p->nslots = (uint32_t)rn_min(s->back.max_requests, NFS4_CB_SLOTS);
 	for (uint32_t i = 0; i < NFS4_CB_SLOTS; i++)
 		p->slot[i].seqid = 1;
@@ -148,36 +148,36 @@ void nfs4_cb_change(struct nfs4_session *s, uint32_t program,
 		    const struct nfs4_cb_security *security)
 {
 	struct nfs4_cb_path *p = s->cb_path;
-	struct rpc_seal *old = NULL;
+	struct rpc_cb_auth *old = NULL;
 	size_t cost, before;
 
 	if (!p)
 		return;
 	pthread_mutex_lock(&s->lock);
 	p->program = program;
-	cost = seal_cost(security);
-	before = seal_cost(&p->security);
-	if ((security->plain || security->seal) &&
+	cost = auth_cost(security);
+	before = auth_cost(&p->security);
+	if ((security->plain || security->auth) &&
 	    (cost <= before || nfs4_host_take(s->client->host, cost - before, NFS4_TO_ANSWER))) {
 		if (cost < before)
 			nfs4_host_give(s->client->host, before - cost);
 		s->cost += cost - before;
-		old = p->security.seal;
+		old = p->security.auth;
 		p->security = *security;
 		p->security.noffers = 0;
-		rpc_seal_ref(p->security.seal);
-		if (p->security.seal && p->state == NFS4_CB_DOWN)
+		rpc_cb_auth_ref(p->security.auth);
+		if (p->security.auth && p->state == NFS4_CB_DOWN)
 			p->state = NFS4_CB_UNTRIED;
 	}
 	pthread_mutex_unlock(&s->lock);
-	rpc_seal_put(old);
+	rpc_cb_auth_put(old);
 }
 
 static bool works(struct nfs4_session *s)
 {
 	const struct nfs4_cb_path *p = s->cb_path;
 
-	if (p->security.seal && p->security.seal->ops->seconds(p->security.seal) == 0)
+	if (p->security.auth && p->security.auth->ops->seconds(p->security.auth) == 0)
 		return false;
 	return !s->dead && !p->fault && p->state != NFS4_CB_UNBOUND && p->state != NFS4_CB_DOWN &&
 	       nfs4_cb_is_connected(s);
@@ -196,10 +196,10 @@ bool nfs4_cb_works(struct nfs4_session *s)
 }
 
 /* The client is told a lease before the context ends, and again when it has ended. */
-static uint32_t seal_flags(const struct nfs4_session *s)
+static uint32_t auth_flags(const struct nfs4_session *s)
 {
-	const struct rpc_seal *seal = s->cb_path->security.seal;
-	const uint64_t left = seal ? seal->ops->seconds(seal) : UINT64_MAX;
+	const struct rpc_cb_auth *auth = s->cb_path->security.auth;
+	const uint64_t left = auth ? auth->ops->seconds(auth) : UINT64_MAX;
 
 	if (left == 0)
 		return SEQ4_STATUS_CB_GSS_CONTEXTS_EXPIRED;
@@ -212,7 +212,7 @@ uint32_t nfs4_cb_flags(struct nfs4_session *s)
 		return 0;
 	if (s->cb_path->fault)
 		return SEQ4_STATUS_BACKCHANNEL_FAULT;
-	return seal_flags(s) | (works(s) ? 0 : SEQ4_STATUS_CB_PATH_DOWN_SESSION);
+	return auth_flags(s) | (works(s) ? 0 : SEQ4_STATUS_CB_PATH_DOWN_SESSION);
 }
 
 bool nfs4_cb_begin_probe(struct nfs4_session *s)

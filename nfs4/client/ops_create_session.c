@@ -151,7 +151,7 @@ static int make_session(struct nfs4_compound *c, struct nfs4_client *cl,
 	s->minor = c->minor;
 	s->asked = asked < NFS4_SLOTS_MAX ? asked : NFS4_SLOTS_MAX;
 	/* When memory is short, a session does without callbacks. */
-	if ((a->security.plain || a->security.seal) && nfs4_channel_has_room(&s->back))
+	if ((a->security.plain || a->security.auth) && nfs4_channel_has_room(&s->back))
 		(void)nfs4_cb_path_new(s, c->minor, a->cb_program, &a->security);
 	*out = s;
 	return NFS4_OK;

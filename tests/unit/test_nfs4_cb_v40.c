@@ -548,8 +548,8 @@ Test(nfs4_cb_v40, lost_connections)
 	end();
 }
 
-/* Under Kerberos: a call that comes while the probe waits for a seal does not end the probe. */
-Test(nfs4_cb_v40, no_seal_yet)
+/* Under Kerberos: a call that comes while the probe waits for a context does not end the probe. */
+Test(nfs4_cb_v40, no_context_yet)
 {
 	struct nfs4_client *cl;
 	struct mine m;
@@ -565,7 +565,7 @@ Test(nfs4_cb_v40, no_seal_yet)
 	cr_expect_eq(m.rc, -ENOKEY);
 	cr_expect_eq(npeers, 1);
 	cr_expect_eq(cl->callback->state, NFS4_CB_TRYING);
-	nfs4_cb_conn_unsealed(cl);
+	nfs4_cb_conn_no_auth(cl);
 	cr_expect_eq(cl->callback->state, NFS4_CB_DOWN);
 	nfs4_client_put(cl);
 	end();

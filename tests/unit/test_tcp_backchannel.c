@@ -158,14 +158,14 @@ Test(tcp_backchannel, a_call_is_answered_among_calls)
 	end(fd);
 }
 
-/* A seal that makes of a call the first one of a context, with a long ticket. */
-static uint32_t seal_number(struct rpc_seal *s)
+/* Security that makes of a call the first one of a context, with a long ticket. */
+static uint32_t auth_seq(struct rpc_cb_auth *s)
 {
 	(void)s;
 	return 0;
 }
 
-static uint32_t seal_long(struct rpc_seal *s, uint32_t number, const struct rpc_seg *msg,
+static uint32_t auth_long(struct rpc_cb_auth *s, uint32_t number, const struct rpc_seg *msg,
 			  struct rpc_seg *out)
 {
 	(void)s;
@@ -175,7 +175,7 @@ static uint32_t seal_long(struct rpc_seal *s, uint32_t number, const struct rpc_
 	return out->len;
 }
 
-static bool seal_verify(struct rpc_seal *s, uint32_t number, const uint8_t *verf, uint32_t len)
+static bool auth_verify(struct rpc_cb_auth *s, uint32_t number, const uint8_t *verf, uint32_t len)
 {
 	(void)s;
 	(void)number;
@@ -183,19 +183,19 @@ static bool seal_verify(struct rpc_seal *s, uint32_t number, const uint8_t *verf
 	return len == 0;
 }
 
-static void seal_destroy(struct rpc_seal *s)
+static void auth_destroy(struct rpc_cb_auth *s)
 {
 	(void)s;
 }
 
-static const struct rpc_seal_ops seal_ops = {
-	.number = seal_number, .seal = seal_long, .verify = seal_verify, .destroy = seal_destroy
+static const struct rpc_cb_auth_ops auth_ops = {
+	.seq = auth_seq, .wrap = auth_long, .verify = auth_verify, .destroy = auth_destroy
 };
 
-Test(tcp_backchannel, a_call_under_a_seal_may_be_longer_than_others)
+Test(tcp_backchannel, a_call_under_a_context_may_be_longer_than_others)
 {
-	static uint8_t got[4 + RPC_SEALED_SIZE];
-	struct rpc_seal seal = { .ops = &seal_ops, .refs = 1 };
+	static uint8_t got[4 + RPC_CALLBACK_AUTH_SIZE];
+	struct rpc_cb_auth auth = { .ops = &auth_ops, .refs = 1 };
 	struct rpc_backchannel *b;
 	struct note n;
 
@@ -206,13 +206,13 @@ Test(tcp_backchannel, a_call_under_a_seal_may_be_longer_than_others)
 	sem_init(&n.ended, 0, 0);
 	n.cb.done = on_done;
 	n.cb.due_ns = rn_now_ns() + 60 * RN_NS_PER_SECOND;
-	n.cb.seal = &seal;
-	cr_assert_gt(RPC_SEALED_SIZE, RPC_CALLBACK_SIZE);
+	n.cb.auth = &auth;
+	cr_assert_gt(RPC_CALLBACK_AUTH_SIZE, RPC_CALLBACK_SIZE);
 	cr_assert_eq(rpc_backchannel_call(b, &n.cb, msg, sizeof(msg)), 0);
 	cr_assert_eq(recv(fd, got, sizeof(got), MSG_WAITALL), (ssize_t)sizeof(got));
 	uint32_t mark;
 	memcpy(&mark, got, sizeof(mark));
-	cr_expect_eq(ntohl(mark), 0x80000000u | RPC_SEALED_SIZE);
+	cr_expect_eq(ntohl(mark), 0x80000000u | RPC_CALLBACK_AUTH_SIZE);
 	cr_expect_eq(got[44], 't');
 	cr_expect_eq(got[sizeof(got) - 1], 't');
 	rpc_backchannel_put(b);

@@ -3,7 +3,7 @@
  * Calls to clients under a context (RFC 2203 section 5.3): the mirror of gss/call.c and gss/reply.c. A call of the library is
  * short, as messages are, so that threads wait for a copy of the context.
  */
-#include "gss/seal.h"
+#include "gss/cb_auth.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>
@@ -19,8 +19,8 @@
 #define HANDLE_MOST (RPC_AUTH_BYTES_MAX - 5u * 4u)
 enum { CRED_AT = 24, ARGS_AT = 40 }; /* in a call with AUTH_NONE */
 
-struct gss_seal {
-	struct rpc_seal base;
+struct gss_cb_auth {
+	struct rpc_cb_auth base;
 	struct gss_context *context; /* a reference */
 	uint64_t ends_ns;	     /* CLOCK_MONOTONIC */
 	uint32_t service;
@@ -28,31 +28,31 @@ struct gss_seal {
 	uint8_t handle[]; /* the client's */
 };
 
-static struct gss_seal *of(struct rpc_seal *s)
+static struct gss_cb_auth *of(struct rpc_cb_auth *s)
 {
-	return rn_container_of(s, struct gss_seal, base);
+	return rn_container_of(s, struct gss_cb_auth, base);
 }
 
-static uint32_t next_number(struct rpc_seal *s)
+static uint32_t next_seq(struct rpc_cb_auth *s)
 {
 	return atomic_fetch_add_explicit(&of(s)->context->calls, 1, memory_order_relaxed) + 1;
 }
 
-static uint64_t seconds_left(const struct rpc_seal *s)
+static uint64_t seconds_left(const struct rpc_cb_auth *s)
 {
-	const struct gss_seal *g = rn_container_of(s, const struct gss_seal, base);
+	const struct gss_cb_auth *g = rn_container_of(s, const struct gss_cb_auth, base);
 	const uint64_t now = rn_now_ns(), ends = g->ends_ns;
 
 	return ends > now ? (ends - now) / RN_NS_PER_SECOND : 0;
 }
 
-static void put_cred(struct xdr_out *x, const struct gss_seal *g, uint32_t number)
+static void put_cred(struct xdr_out *x, const struct gss_cb_auth *g, uint32_t seq)
 {
 	xdr_put_u32(x, RPC_RPCSEC_GSS);
 	xdr_put_u32(x, 5 * 4 + g->handle_len + rn_xdr_pad(g->handle_len));
 	xdr_put_u32(x, GSS_VERSION);
 	xdr_put_u32(x, GSS_DATA);
-	xdr_put_u32(x, number);
+	xdr_put_u32(x, seq);
 	xdr_put_u32(x, g->service);
 	xdr_put_opaque(x, g->handle, g->handle_len);
 }
@@ -93,11 +93,11 @@ static bool put_private(struct xdr_out *x, struct gss_mech_ctx *m, const uint8_t
 }
 
 /* The arguments, with the number before them unless they go as they are. */
-static bool put_body(struct xdr_out *x, struct gss_mech_ctx *m, uint32_t service, uint32_t number,
+static bool put_body(struct xdr_out *x, struct gss_mech_ctx *m, uint32_t service, uint32_t seq,
 		     const struct rpc_seg *args)
 {
 	uint8_t body[4 + RPC_CALLBACK_SIZE];
-	const uint32_t be = htonl(number);
+	const uint32_t be = htonl(seq);
 	size_t at;
 
 	if (service == GSS_NONE) {
@@ -116,21 +116,21 @@ static bool put_body(struct xdr_out *x, struct gss_mech_ctx *m, uint32_t service
 	return put_mic(x, m, at);
 }
 
-static uint32_t seal(struct rpc_seal *s, uint32_t number, const struct rpc_seg *msg,
-		     struct rpc_seg *out)
+static uint32_t wrap_call(struct rpc_cb_auth *s, uint32_t seq, const struct rpc_seg *msg,
+			  struct rpc_seg *out)
 {
-	const struct gss_seal *g = of(s);
+	const struct gss_cb_auth *g = of(s);
 	struct rpc_seg args;
 	struct gss_mech_ctx *m;
 	struct xdr_out x;
 	bool ok;
 
-	if (msg->len < ARGS_AT || number >= GSS_SEQ_MAX || seconds_left(s) == 0)
+	if (msg->len < ARGS_AT || seq >= GSS_SEQ_MAX || seconds_left(s) == 0)
 		return 0;
 	args = (struct rpc_seg){ .base = msg->base + ARGS_AT, .len = msg->len - ARGS_AT };
 	xdr_out_init(&x, out->base, out->len);
 	xdr_put_fixed(&x, msg->base, CRED_AT);
-	put_cred(&x, g, number);
+	put_cred(&x, g, seq);
 	m = gss_copies_take(&g->context->copies);
 	/* The verifier's flavour is not signed. */
 	ok = !x.overflow;
@@ -141,14 +141,14 @@ static uint32_t seal(struct rpc_seal *s, uint32_t number, const struct rpc_seg *
 
 		xdr_put_u32(&x, RPC_RPCSEC_GSS);
 		xdr_put_opaque(&x, mic, len);
-		ok = len > 0 && put_body(&x, m, g->service, number, &args);
+		ok = len > 0 && put_body(&x, m, g->service, seq, &args);
 	}
 	gss_copies_give(&g->context->copies, m);
 	return ok && !x.overflow ? (uint32_t)x.used : 0;
 }
 
-static bool check_mic(const struct gss_seal *g, const uint8_t *msg, size_t len, const uint8_t *mic,
-		      uint32_t mic_len)
+static bool check_mic(const struct gss_cb_auth *g, const uint8_t *msg, size_t len,
+		      const uint8_t *mic, uint32_t mic_len)
 {
 	struct gss_mech_piece piece = { (uint8_t *)(uintptr_t)msg, len };
 	struct gss_mech_ctx *m;
@@ -162,15 +162,15 @@ static bool check_mic(const struct gss_seal *g, const uint8_t *msg, size_t len, 
 	return right;
 }
 
-static bool verify(struct rpc_seal *s, uint32_t number, const uint8_t *verf, uint32_t len)
+static bool verify(struct rpc_cb_auth *s, uint32_t seq, const uint8_t *verf, uint32_t len)
 {
-	const uint32_t be = htonl(number);
+	const uint32_t be = htonl(seq);
 
 	return check_mic(of(s), (const uint8_t *)&be, sizeof(be), verf, len);
 }
 
-static bool unwrap(const struct gss_seal *g, const uint8_t *token, uint32_t len,
-		   struct gss_mech_piece *out)
+static bool decrypt(const struct gss_cb_auth *g, const uint8_t *token, uint32_t len,
+		    struct gss_mech_piece *out)
 {
 	struct gss_mech_ctx *m = gss_copies_take(&g->context->copies);
 	const bool right = gss_mech_unwrap(m, (uint8_t *)(uintptr_t)token, len, out);
@@ -179,10 +179,10 @@ static bool unwrap(const struct gss_seal *g, const uint8_t *token, uint32_t len,
 	return right;
 }
 
-static bool open_results(struct rpc_seal *s, uint32_t number, struct xdr_in *x,
-			 struct rpc_seg *plain)
+static bool unwrap_results(struct rpc_cb_auth *s, uint32_t seq, struct xdr_in *x,
+			   struct rpc_seg *plain)
 {
-	const struct gss_seal *g = of(s);
+	const struct gss_cb_auth *g = of(s);
 	struct gss_mech_piece body;
 	const uint8_t *p, *mic;
 	uint32_t len, mic_len, be;
@@ -197,7 +197,7 @@ static bool open_results(struct rpc_seal *s, uint32_t number, struct xdr_in *x,
 		mic = xdr_get_opaque(x, GSS_MECH_MIC_MAX, &mic_len);
 		if (!mic || !check_mic(g, p, len, mic, mic_len))
 			return false;
-	} else if (!unwrap(g, p, len, &body)) {
+	} else if (!decrypt(g, p, len, &body)) {
 		return false;
 	}
 	if (body.len < 4)
@@ -205,29 +205,29 @@ static bool open_results(struct rpc_seal *s, uint32_t number, struct xdr_in *x,
 	memcpy(&be, body.base, 4);
 	*plain = (struct rpc_seg){ .base = body.base + 4, .len = (uint32_t)body.len - 4 };
 	xdr_in_init(x, plain, 1, NULL);
-	return ntohl(be) == number;
+	return ntohl(be) == seq;
 }
 
-static void destroy(struct rpc_seal *s)
+static void destroy(struct rpc_cb_auth *s)
 {
 	gss_context_put(of(s)->context);
 	free(of(s));
 }
 
-static const struct rpc_seal_ops ops = {
-	.number = next_number,
-	.seal = seal,
+static const struct rpc_cb_auth_ops ops = {
+	.seq = next_seq,
+	.wrap = wrap_call,
 	.verify = verify,
-	.open = open_results,
+	.unwrap = unwrap_results,
 	.seconds = seconds_left,
 	.destroy = destroy,
 };
 
-struct rpc_seal *gss_seal_new(struct gss_context *x, uint32_t service, uint64_t ends_ns,
-			      const uint8_t *handle, uint32_t len)
+struct rpc_cb_auth *gss_cb_auth_new(struct gss_context *x, uint32_t service, uint64_t ends_ns,
+				    const uint8_t *handle, uint32_t len)
 {
-	const size_t size = sizeof(struct gss_seal) + len;
-	struct gss_seal *g;
+	const size_t size = sizeof(struct gss_cb_auth) + len;
+	struct gss_cb_auth *g;
 
 	if (service < GSS_NONE || service > GSS_PRIVACY || len > HANDLE_MOST)
 		return NULL;
@@ -248,18 +248,18 @@ struct rpc_seal *gss_seal_new(struct gss_context *x, uint32_t service, uint64_t 
 	return &g->base;
 }
 
-struct rpc_seal *gss_seal_offered(void *ctx, const struct rpc_seal_offer *o)
+struct rpc_cb_auth *gss_cb_auth_offered(void *ctx, const struct rpc_cb_auth_offer *o)
 {
 	struct gss *g = ctx;
 	struct gss_context *x = gss_contexts_find(g->contexts, o->from_server, o->from_server_len);
 	const uint64_t skipped = gss_contexts_skipped(g->contexts);
-	struct rpc_seal *s = NULL;
+	struct rpc_cb_auth *s = NULL;
 
 	/* A context of another user would sign for its owner what this caller gets. */
 	if (x && x->established && rn_now_ns() + skipped < x->ends_ns &&
 	    rpc_principal_is(x->principal, o->principal))
-		s = gss_seal_new(x, o->service, x->ends_ns - skipped, o->from_client,
-				 o->from_client_len);
+		s = gss_cb_auth_new(x, o->service, x->ends_ns - skipped, o->from_client,
+				    o->from_client_len);
 	gss_context_put(x);
 	return s;
 }
