@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,6 +36,7 @@ struct stripe {
 struct exp_peers {
 	unsigned n_exports;
 	unsigned n_sets;
+	uint8_t key[crypto_shorthash_KEYBYTES];
 	struct slot *slots; /* n_sets * WAYS */
 	struct stripe stripes[STRIPES];
 };
@@ -46,6 +48,7 @@ int exp_peers_new(unsigned n_exports, unsigned max_peers, struct exp_peers **pee
 	if (!made)
 		return -ENOMEM;
 	made->n_exports = n_exports;
+	crypto_shorthash_keygen(made->key);
 	made->n_sets = max_peers / WAYS ? max_peers / WAYS : 1;
 	made->slots = calloc((size_t)made->n_sets * WAYS, sizeof(*made->slots));
 	if (!made->slots) {
@@ -74,17 +77,13 @@ void exp_peers_free(struct exp_peers *peers)
 	free(peers);
 }
 
-/*
- * Peers of one network differ in their last bits, which a multiplicative hash spreads. Crafted
- * addresses can evict the other peers of one set: these are looked up again.
- */
+/* The key is random, so that nobody can choose addresses that evict a certain other peer. */
 static unsigned set_of(const struct exp_peers *peers, const struct exp_addr *addr)
 {
-	uint64_t hash = addr->len;
+	uint64_t hash;
 
-	for (unsigned i = 0; i < addr->len; i++)
-		hash = (hash ^ addr->bytes[i]) * 0x9e3779b97f4a7c15u;
-	return (unsigned)((hash >> 32) % peers->n_sets);
+	crypto_shorthash((uint8_t *)&hash, addr->bytes, addr->len, peers->key);
+	return (unsigned)(hash % peers->n_sets);
 }
 
 static struct slot *find_slot(struct exp_peers *peers, unsigned set, const struct exp_addr *addr)
