@@ -221,7 +221,7 @@ int listeners_udp(struct udp_server *s, const struct cfg_settings *set, const st
 		       "cannot receive on UDP port %llu: %s; set udp.enabled to no if %s",
 		       (unsigned long long)set->tcp.port, strerror(-rc),
 		       "no client needs MOUNT, locks or quotas over UDP");
-		return set->udp.nfs ? rc : 0;
+		return rc;
 	}
 	memcpy(mount, udp, sizeof(mount));
 	memcpy(rquota, udp, sizeof(rquota));

@@ -319,7 +319,15 @@ static int start_udp(struct server *s)
 	if (!s->settings->udp.enabled || !s->programs.nfs3)
 		return 0;
 	rc = udp_server_new(&cfg, &s->udp);
-	return rc ? rc : listeners_udp(s->udp, s->settings, s->log, &s->ports);
+	if (rc)
+		return rc;
+	rc = listeners_udp(s->udp, s->settings, s->log, &s->ports);
+	if (!rc || s->settings->udp.nfs)
+		return rc;
+	/* Clients have TCP for all of it. Served over one family only, UDP would work for some of them. */
+	udp_server_free(s->udp);
+	s->udp = NULL;
+	return 0;
 }
 
 /* The highest of the versions that are served. */

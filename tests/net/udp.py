@@ -4,6 +4,7 @@
 sent more than was asked for in his name."""
 import os
 import struct
+import socket
 import time
 
 import harness
@@ -290,11 +291,28 @@ def off(t):
             t.check("udp.enabled=no", True)
 
 
+def taken(t):
+    """Another program has the port over IPv6."""
+    d = harness.Daemon({"x": OPTIONS}, {"tcp.listen": ""})
+    with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as other:
+        other.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        other.bind(("::", d.port))
+        with d, Datagrams(d.port, tries=2, wait=0.2) as c:
+            try:
+                c.call(r.MOUNT, 3, 0)
+                t.check("a port that is taken over IPv6", False, "UDP is served over IPv4")
+            except (TimeoutError, ConnectionRefusedError):
+                t.check("a port that is taken over IPv6", True)
+            with d.connect() as s:
+                t.equal("TCP is served", s.call(r.MOUNT, 3, 0).end(), None)
+
+
 def main():
     t = harness.Count()
     companions(t)
     whole(t)
     off(t)
+    taken(t)
     harness.result(t)
 
 
