@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
 #include "transport/udp/udp_call.h"
 #include "transport/udp/udp_socket.h"
 
@@ -17,10 +18,12 @@ static struct udp_listener *l;
 static struct rpc_request *waiting[UDP_CALLS_MAX + 1];
 static unsigned nwaiting;
 static enum rpc_standing now_is; /* standing of whoever calls next */
+static unsigned asked;		 /* times that it was asked for */
 
 static enum rpc_standing standing(void *ctx, struct rpc_conn *conn)
 {
 	(void)ctx;
+	asked++;
 	atomic_store(&conn->standing, now_is);
 	return now_is;
 }
@@ -51,6 +54,7 @@ static void setup(void)
 	l->fd = udp_socket_open((const struct sockaddr *)&any, sizeof(any));
 	cr_assert_geq(l->fd, 0);
 	nwaiting = 0;
+	asked = 0;
 }
 
 static void teardown(void)
@@ -102,8 +106,8 @@ static uint64_t busy(void)
 static void crowd(enum rpc_standing is)
 {
 	for (unsigned i = 0; i < UDP_STRANGERS_MAX; i++)
-		cr_assert(call(1 + i, 700, is));
-	cr_assert_not(call(1000, 700, is));
+		cr_assert(call((1 + i) << 8, 700, is));
+	cr_assert_not(call(1000 << 8, 700, is));
 	cr_assert_not(call(1001, 700, RPC_STRANGER));
 	cr_assert_eq(busy(), 2);
 	cr_assert(call(1001, 700, RPC_ADMITTED));
@@ -123,7 +127,7 @@ Test(udp_call, hosts_whose_names_are_asked_for_have_no_more_than_strangers)
 Test(udp_call, places_of_a_stranger_come_back)
 {
 	for (unsigned i = 0; i < 3 * UDP_STRANGERS_MAX; i++) {
-		cr_assert(call(1 + i, 700, RPC_UNKNOWN));
+		cr_assert(call(1 + i, 700, RPC_STRANGER));
 		struct rpc_request *req = waiting[--nwaiting];
 		req->conn->ops->drop(req);
 	}
@@ -149,4 +153,52 @@ Test(udp_call, a_sender_is_the_same_connection_for_all_its_calls)
 	cr_assert_eq(waiting[0]->conn->id, waiting[1]->conn->id);
 	cr_assert_neq(waiting[0]->conn->id, waiting[2]->conn->id);
 	cr_assert_neq(waiting[0]->conn->id, waiting[3]->conn->id);
+}
+
+/* Drops the call that was handed on last. */
+static void drop_last(void)
+{
+	struct rpc_request *req = waiting[--nwaiting];
+
+	req->conn->ops->drop(req);
+}
+
+Test(udp_call, a_call_without_a_place_costs_no_question)
+{
+	while (call(1, 700, RPC_ADMITTED))
+		;
+	const unsigned before = asked;
+	cr_assert_not(call(1, 701, RPC_ADMITTED));
+	cr_assert_eq(asked, before);
+}
+
+Test(udp_call, forged_addresses_cost_few_questions)
+{
+	unsigned seconds = 1;
+	const uint64_t begin = rn_now_ns();
+
+	cr_assert(call(0x50000, 700, RPC_ADMITTED));
+	asked = 0;
+	for (unsigned i = 0; i < 250; i++) /* of one network */
+		if (call(1 + i, 700, RPC_UNKNOWN))
+			drop_last();
+	seconds += (unsigned)(rn_now_ns() / RN_NS_PER_SECOND - begin / RN_NS_PER_SECOND);
+	cr_assert_geq(asked, UDP_ASKED_NETWORK);
+	cr_assert_leq(asked, seconds * UDP_ASKED_NETWORK);
+	for (unsigned i = 0; i < 1000; i++)
+		if (call((1 + i) << 8, 700, RPC_UNKNOWN))
+			drop_last();
+	seconds += (unsigned)(rn_now_ns() / RN_NS_PER_SECOND - begin / RN_NS_PER_SECOND);
+	cr_assert_leq(asked, seconds * UDP_ASKED_ALL);
+	cr_assert(call(0x50000, 701, RPC_ADMITTED), "a host that is known goes on");
+}
+
+Test(udp_call, hosts_that_are_looked_up_again_take_no_questions_from_others)
+{
+	cr_assert(call(1, 700, RPC_ADMITTED));
+	for (unsigned i = 0; i < 2 * UDP_ASKED_ALL; i++) {
+		cr_assert(call(1, 701, RPC_UNKNOWN));
+		drop_last();
+	}
+	cr_assert(call(2, 700, RPC_UNKNOWN), "a new one of its network");
 }

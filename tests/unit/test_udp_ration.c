@@ -43,12 +43,12 @@ Test(ration, a_second_has_so_many_bytes_and_no_more)
 {
 	const struct sockaddr_storage a = peer("192.0.2.1", 700);
 
-	cr_assert(udp_ration_take(r, &a, UDP_RATION - 1, RN_NS_PER_SECOND));
-	cr_assert_not(udp_ration_take(r, &a, 2, RN_NS_PER_SECOND + 5));
-	cr_assert(udp_ration_take(r, &a, 1, RN_NS_PER_SECOND + 6));
-	cr_assert_not(udp_ration_take(r, &a, 1, 2 * RN_NS_PER_SECOND - 1));
-	cr_assert(udp_ration_take(r, &a, UDP_RATION, 2 * RN_NS_PER_SECOND));
-	cr_assert_not(udp_ration_take(r, &a, UINT32_MAX, 3 * RN_NS_PER_SECOND));
+	cr_assert(udp_ration_take(r, &a, false, UDP_RATION - 1, RN_NS_PER_SECOND));
+	cr_assert_not(udp_ration_take(r, &a, false, 2, RN_NS_PER_SECOND + 5));
+	cr_assert(udp_ration_take(r, &a, false, 1, RN_NS_PER_SECOND + 6));
+	cr_assert_not(udp_ration_take(r, &a, false, 1, 2 * RN_NS_PER_SECOND - 1));
+	cr_assert(udp_ration_take(r, &a, false, UDP_RATION, 2 * RN_NS_PER_SECOND));
+	cr_assert_not(udp_ration_take(r, &a, false, UINT32_MAX, 3 * RN_NS_PER_SECOND));
 }
 
 Test(ration, ports_of_a_host_and_addresses_of_a_network_share)
@@ -56,8 +56,18 @@ Test(ration, ports_of_a_host_and_addresses_of_a_network_share)
 	const struct sockaddr_storage a = peer("192.0.2.1", 700), b = peer("192.0.2.1", 701),
 				      c = peer("2001:db8::1", 700), d = peer("2001:db8::ffff:2", 9);
 
-	cr_assert(udp_ration_take(r, &a, UDP_RATION, RN_NS_PER_SECOND));
-	cr_assert_not(udp_ration_take(r, &b, 1, RN_NS_PER_SECOND));
-	cr_assert(udp_ration_take(r, &c, UDP_RATION, 5 * RN_NS_PER_SECOND));
-	cr_assert_not(udp_ration_take(r, &d, 1, 5 * RN_NS_PER_SECOND));
+	cr_assert(udp_ration_take(r, &a, false, UDP_RATION, RN_NS_PER_SECOND));
+	cr_assert_not(udp_ration_take(r, &b, false, 1, RN_NS_PER_SECOND));
+	cr_assert(udp_ration_take(r, &c, false, UDP_RATION, 5 * RN_NS_PER_SECOND));
+	cr_assert_not(udp_ration_take(r, &d, false, 1, 5 * RN_NS_PER_SECOND));
+}
+
+Test(ration, calls_with_a_handle_have_one_of_their_own)
+{
+	const struct sockaddr_storage a = peer("192.0.2.1", 700);
+
+	cr_assert(udp_ration_take(r, &a, true, UDP_RATION_HANDLE - 1, RN_NS_PER_SECOND));
+	cr_assert_not(udp_ration_take(r, &a, true, 2, RN_NS_PER_SECOND + 1));
+	cr_assert(udp_ration_take(r, &a, false, UDP_RATION, RN_NS_PER_SECOND + 2));
+	cr_assert(udp_ration_take(r, &a, true, UDP_RATION_HANDLE, 2 * RN_NS_PER_SECOND));
 }

@@ -59,8 +59,6 @@ static struct udp_conn *conn_new(struct udp_listener *l, const struct udp_datagr
 	atomic_init(&c->rpc.refs, 1);
 	c->from = l;
 	c->call_len = d->len;
-	/* One that waits for a name service would else keep a place of an admitted host. */
-	c->stranger = s->cfg.standing && s->cfg.standing(s->cfg.standing_ctx, &c->rpc) < RPC_FORMER;
 	return c;
 }
 
@@ -68,6 +66,28 @@ static void discard(struct udp_conn *c)
 {
 	rpc_client_put(c->rpc.client);
 	free(c);
+}
+
+/* Takes a place among all calls, and then among those of strangers if the host is one: asking for its
+ * standing may cost a question to a name service. False: there is no place, or there were too many questions. */
+static bool enter(struct udp_conn *c)
+{
+	struct udp_server *s = c->from->srv;
+	enum rpc_standing is;
+
+	if (!udp_pool_enter(c))
+		return false;
+	if (!s->cfg.standing)
+		return true;
+	if (udp_asked_may(&s->asked, &c->rpc.peer, c->rpc.made_ns)) {
+		is = s->cfg.standing(s->cfg.standing_ctx, &c->rpc);
+		udp_asked_got(&s->asked, &c->rpc.peer, is, c->rpc.made_ns);
+		/* A call that waits for a name service would else keep a place of an admitted host. */
+		if (is >= RPC_FORMER || udp_pool_enter_stranger(c))
+			return true;
+	}
+	udp_pool_leave(c);
+	return false;
 }
 
 /* Copies the call to its request. False: there is no memory. */
@@ -128,7 +148,7 @@ void udp_call_take(struct udp_listener *l, const struct udp_datagram *d)
 		udp_dropped(s, UDP_NO_MEMORY);
 		return;
 	}
-	if (!udp_pool_enter(c)) {
+	if (!enter(c)) {
 		discard(c);
 		udp_dropped(s, UDP_BUSY);
 		return;

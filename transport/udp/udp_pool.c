@@ -63,15 +63,24 @@ bool udp_pool_enter(struct udp_conn *c)
 	struct rpc_client *client = c->rpc.client;
 
 	pthread_mutex_lock(&s->lock);
-	const bool room = client->datagrams < UDP_CALLS_MAX - s->busy &&
-			  (!c->stranger || s->strangers < UDP_STRANGERS_MAX);
+	const bool room = client->datagrams < UDP_CALLS_MAX - s->busy;
 	if (room) {
 		s->busy++;
-		s->strangers += c->stranger;
 		client->datagrams++;
 	}
 	pthread_mutex_unlock(&s->lock);
 	return room;
+}
+
+bool udp_pool_enter_stranger(struct udp_conn *c)
+{
+	struct udp_server *s = c->from->srv;
+
+	pthread_mutex_lock(&s->lock);
+	c->stranger = s->strangers < UDP_STRANGERS_MAX;
+	s->strangers += c->stranger;
+	pthread_mutex_unlock(&s->lock);
+	return c->stranger;
 }
 
 void udp_pool_leave(struct udp_conn *c)

@@ -8,9 +8,12 @@
 int udp_pool_fill(struct udp_server *s); /* 0 or -ENOMEM */
 void udp_pool_free(struct udp_server *s);
 
-/* Counts one more call of the connection's client, and of strangers if it is one's. False: there are too
- * many. A client may have as many under way as are still left for all. */
+/* Counts one more call of the connection's client. False: there are too many. A client may have as many
+ * under way as are still left for all. */
 bool udp_pool_enter(struct udp_conn *c);
+/* Counts it among those of strangers, too. False: there are too many. */
+bool udp_pool_enter_stranger(struct udp_conn *c);
+/* Takes back both. */
 void udp_pool_leave(struct udp_conn *c);
 
 /* A request, on the client's account. NULL: there is no memory. */

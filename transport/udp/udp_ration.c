@@ -15,9 +15,10 @@ void udp_ration_fini(struct udp_ration *r)
 	pthread_mutex_destroy(&r->lock);
 }
 
-bool udp_ration_take(struct udp_ration *r, const struct sockaddr_storage *peer, uint32_t bytes,
-		     uint64_t now_ns)
+bool udp_ration_take(struct udp_ration *r, const struct sockaddr_storage *peer, bool handle,
+		     uint32_t bytes, uint64_t now_ns)
 {
+	const uint32_t most = handle ? UDP_RATION_HANDLE : UDP_RATION;
 	const uint64_t second = now_ns / RN_NS_PER_SECOND;
 	uint8_t host[16];
 	uint64_t hash;
@@ -28,9 +29,9 @@ bool udp_ration_take(struct udp_ration *r, const struct sockaddr_storage *peer, 
 	pthread_mutex_lock(&r->lock);
 	if (c->second != second)
 		*c = (struct udp_ration_cell){ .second = second };
-	const bool may = bytes <= UDP_RATION - c->bytes;
+	const bool may = bytes <= most - c->bytes[handle];
 	if (may)
-		c->bytes += bytes;
+		c->bytes[handle] += bytes;
 	pthread_mutex_unlock(&r->lock);
 	return may;
 }

@@ -40,11 +40,11 @@ static void finish_unanswered(struct rpc_request *req, enum udp_dropped why)
 	finish(req);
 }
 
-/* True if the call has shown no file handle. */
-static bool proves_nothing(const struct rpc_request *req)
+/* True if the call has shown a file handle. */
+static bool shows_handle(const struct rpc_request *req)
 {
-	return !req->proc || req->call.proc == 0 ||
-	       (req->proc->flags & (RPC_FOR_ALL | RPC_NO_EXPORT)) != 0;
+	return req->proc && req->call.proc != 0 &&
+	       (req->proc->flags & (RPC_FOR_ALL | RPC_NO_EXPORT)) == 0;
 }
 
 static bool may_send(const struct rpc_request *req, uint32_t len)
@@ -56,8 +56,8 @@ static bool may_send(const struct rpc_request *req, uint32_t len)
 		return true;
 	if (s->cfg.standing && rpc_conn_standing(&c->rpc) < RPC_FORMER)
 		return false;
-	return !proves_nothing(req) ||
-	       udp_ration_take(&s->ration, &c->rpc.peer, len - c->call_len, rn_now_ns());
+	return udp_ration_take(&s->ration, &c->rpc.peer, shows_handle(req), len - c->call_len,
+			       rn_now_ns());
 }
 
 /* The pieces of the reply; returns their number. */

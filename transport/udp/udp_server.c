@@ -21,6 +21,7 @@ int udp_server_new(const struct udp_config *cfg, struct udp_server **out)
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->gone, NULL);
 	udp_ration_init(&s->ration);
+	udp_asked_init(&s->asked);
 	crypto_shorthash_keygen(s->id_key);
 	const int rc = udp_pool_fill(s);
 	if (rc)
@@ -55,6 +56,7 @@ void udp_server_free(struct udp_server *s)
 	}
 	udp_pool_free(s);
 	udp_ration_fini(&s->ration);
+	udp_asked_fini(&s->asked);
 	pthread_mutex_destroy(&s->lock);
 	pthread_cond_destroy(&s->gone);
 	free(s);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Objects of the UDP transport. The files include each other one way: udp_ration, udp_pool, udp_socket,
+ * Objects of the UDP transport. The files include each other one way: udp_asked, udp_ration, udp_pool, udp_socket,
  * udp_reply, udp_call, udp_listen, udp_server.
  *
  * Threads. A socket is read on one event loop. Replies are sent by the thread that ends the call; if the socket
  * is full a reply is lost, and the client sends its call again.
  *
- * Locks: udp_server.lock and udp_ration.lock are leaves.
+ * Locks: udp_server.lock, udp_ration.lock and udp_asked.lock are leaves.
  */
 #ifndef RN_TRANSPORT_UDP_TYPES_H
 #define RN_TRANSPORT_UDP_TYPES_H
@@ -21,6 +21,7 @@
 
 #include "rpc/client.h"
 #include "rpc/request.h"
+#include "transport/udp/udp_asked.h"
 #include "transport/udp/udp_ration.h"
 #include "transport/udp/udp_server.h"
 
@@ -67,6 +68,7 @@ struct udp_server {
 	struct udp_listener_list listeners;
 	unsigned nlisteners;
 	struct udp_ration ration;
+	struct udp_asked asked;
 	uint8_t id_key[crypto_shorthash_KEYBYTES];
 	_Atomic uint64_t calls, replies, bytes_in, bytes_out;
 	_Atomic uint64_t dropped[UDP_DROPPED];

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "transport/udp/udp_asked.h"
+
+#include <netinet/in.h>
+#include <string.h>
+
+#include "lib/clock.h"
+
+void udp_asked_init(struct udp_asked *a)
+{
+	memset(a, 0, sizeof(*a));
+	pthread_mutex_init(&a->lock, NULL);
+	crypto_shorthash_keygen(a->key);
+}
+
+void udp_asked_fini(struct udp_asked *a)
+{
+	pthread_mutex_destroy(&a->lock);
+}
+
+static uint64_t hash(const struct udp_asked *a, const void *bytes, size_t n)
+{
+	uint64_t h;
+
+	crypto_shorthash((uint8_t *)&h, bytes, n, a->key);
+	return h % UDP_ASKED_CELLS;
+}
+
+/* Under the lock: the cell of the host's network. An IPv4 address is mapped to IPv6 in the key. */
+static struct udp_asked_cell *network_of(struct udp_asked *a, const struct sockaddr_storage *peer)
+{
+	const struct sockaddr_in *in = (const struct sockaddr_in *)peer;
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)peer;
+	uint8_t net[16] = { 0 };
+
+	if (peer->ss_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr))
+		memcpy(net, in6->sin6_addr.s6_addr, 15);
+	else if (peer->ss_family == AF_INET6)
+		memcpy(net, in6->sin6_addr.s6_addr, 8);
+	else {
+		net[10] = net[11] = 0xff;
+		memcpy(net + 12, &in->sin_addr, 3);
+	}
+	return &a->network[hash(a, net, sizeof(net))];
+}
+
+static bool is_known(const struct udp_asked *a, const struct rpc_address *addr)
+{
+	return rpc_address_equal(&a->admitted[hash(a, addr, sizeof(*addr))], addr);
+}
+
+static bool has_left(struct udp_asked_cell *c, uint32_t most, uint64_t second)
+{
+	if (c->second != second)
+		*c = (struct udp_asked_cell){ .second = second };
+	return c->questions < most;
+}
+
+bool udp_asked_may(struct udp_asked *a, const struct sockaddr_storage *peer, uint64_t now_ns)
+{
+	const uint64_t second = now_ns / RN_NS_PER_SECOND;
+	struct rpc_address addr;
+
+	rpc_address_of(peer, &addr);
+	pthread_mutex_lock(&a->lock);
+	const bool may =
+		is_known(a, &addr) || (has_left(network_of(a, peer), UDP_ASKED_NETWORK, second) &&
+				       has_left(&a->all, UDP_ASKED_ALL, second));
+	pthread_mutex_unlock(&a->lock);
+	return may;
+}
+
+void udp_asked_got(struct udp_asked *a, const struct sockaddr_storage *peer, enum rpc_standing is,
+		   uint64_t now_ns)
+{
+	const uint64_t second = now_ns / RN_NS_PER_SECOND;
+	struct rpc_address addr;
+
+	if (is != RPC_ADMITTED && is != RPC_UNKNOWN)
+		return;
+	rpc_address_of(peer, &addr);
+	pthread_mutex_lock(&a->lock);
+	if (is == RPC_ADMITTED) {
+		a->admitted[hash(a, &addr, sizeof(addr))] = addr;
+	} else if (!is_known(a, &addr)) {
+		struct udp_asked_cell *c = network_of(a, peer);
+
+		has_left(c, UDP_ASKED_NETWORK, second);
+		has_left(&a->all, UDP_ASKED_ALL, second);
+		c->questions++;
+		a->all.questions++;
+	}
+	pthread_mutex_unlock(&a->lock);
+}
