@@ -28,6 +28,8 @@ static void put_transport(struct table *t, const json_t *c)
 {
 	const char *transport = pages_text(c, "transport"), *device = pages_text(c, "device");
 
+	if (!device) /* TLS is over TCP */
+		device = pages_text(c, "tls");
 	if (device)
 		table_cellf(t, "%s %s", transport, device);
 	else
@@ -111,6 +113,9 @@ int client_table_nfs3(const json_t *rows)
 static void print_endpoint(const char *title, const json_t *e)
 {
 	const char *address = pages_text(e, "address"), *device = pages_text(e, "device");
+
+	if (!device)
+		device = pages_text(e, "tls");
 	const bool v6 = address && strchr(address, ':');
 
 	printf("%-12s %s%s%s:%" PRIu64 " %s%s%s\n", title, v6 ? "[" : "", address ? address : "?",
@@ -130,6 +135,32 @@ static void print_rdma(const json_t *row)
 		       pages_number(row, "credits"));
 }
 
+/* Flavours of the calls, and the principal who registered the client. */
+static void print_security(const json_t *row)
+{
+	const char *principal = pages_text(row, "principal");
+	char flavors[PRINT_MAX];
+
+	pages_join(row, "security", flavors, sizeof(flavors));
+	if (*flavors || principal)
+		printf("security     %s%s%s\n", *flavors ? flavors : "no call yet",
+		       principal ? ", registered by " : "", principal ? principal : "");
+}
+
+/* Session of the last connection, and the user of its certificate. */
+static void print_tls(const json_t *row)
+{
+	const char *version = pages_text(row, "tls_version"), *cipher = pages_text(row, "cipher");
+	const char *subject = pages_text(row, "subject"), *user = pages_text(row, "user");
+
+	if (!pages_text(row, "tls"))
+		return;
+	printf("tls          %s %s, encrypted by the %s\n", version ? version : "?",
+	       cipher ? cipher : "?", pages_text(row, "encrypted_by"));
+	if (subject)
+		printf("certificate  %s%s%s\n", subject, user ? ", user " : "", user ? user : "");
+}
+
 void client_print_detail(const json_t *row)
 {
 	const char *title = "connections", *name;
@@ -143,6 +174,8 @@ void client_print_detail(const json_t *row)
 		title = "";
 	}
 	print_rdma(row);
+	print_security(row);
+	print_tls(row);
 	printf("calls        %" PRIu64, pages_number(row, "calls"));
 	if (json_object_get(row, "under_way"))
 		printf(", %" PRIu64 " under way", pages_number(row, "under_way"));

@@ -82,6 +82,7 @@ static void put_tls(struct table *t, const json_t *c)
 			    by && strcmp(by, "kernel") == 0 ? " kernel" : "");
 	else
 		table_cell(t, NULL);
+	table_cell(t, pages_text(c, "user"));
 	table_cell(t, pages_text(c, "subject"));
 }
 
@@ -101,16 +102,20 @@ static void put(struct table *t, const json_t *c)
 	table_cellf(t, "%" PRIu64, errors(c));
 	table_cell(t, json_is_true(json_object_get(c, "callbacks")) ? "yes" : "no");
 	table_cell(t, pages_text(c, "client"));
+	pages_join(c, "security", text, sizeof(text));
+	table_cell(t, *text ? text : NULL);
 	put_tls(t, c);
 }
 
 static int print(const json_t *rows)
 {
 	static const struct table_column columns[] = {
-		{ "PEER", false },     { "LOCAL", false }, { "NET", false },	{ "INLINE", false },
-		{ "CREDITS", true },   { "AGE", true },	   { "IDLE", true },	{ "CALLS", true },
-		{ "UNDER WAY", true }, { "OLDEST", true }, { "IN", true },	{ "OUT", true },
-		{ "ERRORS", true },    { "BACK", false },  { "CLIENT", false }, { "TLS", false },
+		{ "PEER", false },    { "LOCAL", false },  { "NET", false },
+		{ "INLINE", false },  { "CREDITS", true }, { "AGE", true },
+		{ "IDLE", true },     { "CALLS", true },   { "UNDER WAY", true },
+		{ "OLDEST", true },   { "IN", true },	   { "OUT", true },
+		{ "ERRORS", true },   { "BACK", false },   { "CLIENT", false },
+		{ "SEC", false },     { "TLS", false },	   { "USER", false },
 		{ "SUBJECT", false },
 	};
 	static const struct rows_shape shape = { columns, rn_array_size(columns), put };

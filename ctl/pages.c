@@ -93,3 +93,22 @@ int pages_print_json(const struct pages_query *q, json_t *rows)
 	putchar('\n');
 	return rc ? pages_no_memory() : CTL_DONE;
 }
+
+const char *pages_join(const json_t *object, const char *list, char *text, size_t size)
+{
+	const json_t *item;
+	size_t i, used = 0;
+
+	*text = 0;
+	json_array_foreach(json_object_get(object, list), i, item)
+	{
+		const char *one = json_string_value(item);
+		const int n =
+			snprintf(text + used, size - used, "%s%s", i ? "," : "", one ? one : "?");
+
+		used += n > 0 ? (size_t)n : 0;
+		if (used >= size)
+			break;
+	}
+	return text;
+}

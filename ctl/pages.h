@@ -26,4 +26,7 @@ const char *pages_text(const json_t *row, const char *name); /* NULL: there is n
 uint64_t pages_number(const json_t *row, const char *name);  /* 0: there is none */
 int pages_no_memory(void); /* says so on standard error, and returns the exit status */
 
+/* Texts of a list, with commas between them, cut to the size; empty if there are none. */
+const char *pages_join(const json_t *object, const char *list, char *text, size_t size);
+
 #endif

@@ -2,7 +2,9 @@
 #include "daemon/tls_users.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -162,4 +164,37 @@ enum rpc_run tls_users_identify(struct tls_users *u, struct rpc_request *req)
 	cred->gid = ids.gid;
 	cred->ngids = 0;
 	return RPC_RUN_DONE;
+}
+
+static void put_user(const struct cfg_tls_user *line, char text[TLS_USERS_TEXT_MAX])
+{
+	const enum cfg_tls_as as = line ? line->as : CFG_AS_NOBODY;
+
+	switch (as) {
+	case CFG_AS_NAME:
+		snprintf(text, TLS_USERS_TEXT_MAX, "%s", line->name);
+		break;
+	case CFG_AS_NUMBER:
+		snprintf(text, TLS_USERS_TEXT_MAX, "%" PRIu32 ":%" PRIu32, line->uid, line->gid);
+		break;
+	case CFG_AS_CALL:
+		snprintf(text, TLS_USERS_TEXT_MAX, "@call");
+		break;
+	case CFG_AS_NOBODY:
+		snprintf(text, TLS_USERS_TEXT_MAX, "@nobody");
+		break;
+	}
+}
+
+bool tls_users_describe(struct tls_users *u, uint64_t found, char text[TLS_USERS_TEXT_MAX])
+{
+	const uint32_t at = (uint32_t)found;
+
+	pthread_rwlock_rdlock(&u->lock);
+	const bool known = found >> 32 == u->number && at <= u->map->n;
+
+	if (known)
+		put_user(at ? &u->map->lines[at - 1] : NULL, text);
+	pthread_rwlock_unlock(&u->lock);
+	return known;
 }

@@ -25,4 +25,10 @@ unsigned tls_users_count(struct tls_users *u); /* lines */
  */
 enum rpc_run tls_users_identify(struct tls_users *u, struct rpc_request *req);
 
+#define TLS_USERS_TEXT_MAX 272u /* bytes, with the NUL */
+
+/* The user whom the map has for a certificate, as text: a name, "uid:gid", "@call" or "@nobody" as in the map. found is
+ * rn_certificate.found. False: the map in force was not asked about that certificate yet. */
+bool tls_users_describe(struct tls_users *u, uint64_t found, char text[TLS_USERS_TEXT_MAX]);
+
 #endif

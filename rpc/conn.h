@@ -112,6 +112,8 @@ struct rpc_conn {
 	_Atomic uint64_t standing;
 	/* enum rpc_protection; changes once, when a handshake is over and before any call is read under it */
 	_Atomic uint8_t protection;
+	/* Bits (enum rpc_sec_bit) of the flavours of the calls that came so far, but for NULL calls */
+	_Atomic uint8_t secs;
 	/* Set before protection is, and valid as long as the connection; NULL: no TLS. */
 	_Atomic(const struct rpc_conn_tls *) tls;
 };

@@ -95,8 +95,10 @@ static void copy_tls(struct rpc_conn_view *v, const struct rpc_conn_tls *tls)
 	v->tls_cipher = tls->cipher;
 	v->tls_alpn = tls->alpn;
 	v->ktls = tls->ktls;
-	if (tls->certificate)
-		memcpy(v->subject, tls->certificate->subject, sizeof(v->subject));
+	if (!tls->certificate)
+		return;
+	memcpy(v->subject, tls->certificate->subject, sizeof(v->subject));
+	v->user_found = atomic_load_explicit(&tls->certificate->found, memory_order_relaxed);
 }
 
 /* Under the lock. */
@@ -111,6 +113,7 @@ static void copy(struct rpc_conn_view *v, struct rpc_conn *conn)
 		.closing = atomic_load(&conn->back_closed),
 		.back = atomic_load(&conn->back) != NULL,
 		.protection = rpc_conn_protection(conn),
+		.secs = atomic_load_explicit(&conn->secs, memory_order_relaxed),
 		.session_client = load(&conn->session_client),
 		.made_ns = conn->made_ns,
 	};

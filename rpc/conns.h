@@ -69,6 +69,8 @@ struct rpc_conn_view {
 	bool tls_alpn;				/* the client has named the protocol sunrpc */
 	bool ktls;				/* the kernel encrypts what is sent */
 	char subject[RN_CERT_SUBJECT_MAX];	/* of the client's certificate; empty: none */
+	uint64_t user_found;			/* rn_certificate.found of that certificate */
+	uint8_t secs;				/* as rpc_conn.secs */
 	uint64_t session_client;		/* as rpc_conn.session_client */
 	uint64_t made_ns, called_ns, oldest_ns; /* CLOCK_MONOTONIC; 0: never, or none */
 	uint64_t calls, ended, dropped, errors, bytes_in, bytes_out;

@@ -359,6 +359,17 @@ static const struct rpc_program *find_program(const struct rpc_server *server, u
 	return NULL;
 }
 
+/* For the administrator. NULL tells nothing, as pings come without a credential. Stores are rare: most calls of a connection
+ * have the same flavour. */
+static void note_flavor(const struct rpc_request *req)
+{
+	struct rpc_conn *conn = req->conn;
+	const uint8_t bit = rpc_sec_bit(req->call.cred.sec);
+
+	if (req->call.proc != 0 && !(atomic_load_explicit(&conn->secs, memory_order_relaxed) & bit))
+		atomic_fetch_or_explicit(&conn->secs, bit, memory_order_relaxed);
+}
+
 static void find_and_run(struct rpc_server *server, struct rpc_request *req)
 {
 	const struct rpc_call *call = &req->call;
@@ -378,6 +389,7 @@ static void find_and_run(struct rpc_server *server, struct rpc_request *req)
 		return;
 	}
 	req->proc = version->procs[call->proc];
+	note_flavor(req);
 	req->program_ctx = version->ctx ? version->ctx : program->ctx;
 	if (rpc_is_prompt(req) && !(req->proc->flags & RPC_PROMPT))
 		rpc_requeue(req, redispatch);

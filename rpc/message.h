@@ -56,6 +56,22 @@ enum rpc_sec {
 	RPC_SEC_KRB5P = 390005,
 };
 
+/* The same flavours in a set of bits. */
+enum rpc_sec_bit {
+	RPC_SEC_BIT_NONE = 1 << 0,
+	RPC_SEC_BIT_SYS = 1 << 1,
+	RPC_SEC_BIT_KRB5 = 1 << 2,
+	RPC_SEC_BIT_KRB5I = 1 << 3,
+	RPC_SEC_BIT_KRB5P = 1 << 4,
+};
+
+static inline uint8_t rpc_sec_bit(enum rpc_sec sec)
+{
+	if (sec >= RPC_SEC_KRB5 && sec <= RPC_SEC_KRB5P)
+		return (uint8_t)(RPC_SEC_BIT_KRB5 << (sec - RPC_SEC_KRB5));
+	return sec == RPC_SEC_SYS ? RPC_SEC_BIT_SYS : RPC_SEC_BIT_NONE;
+}
+
 /* How the transport protects a connection (RFC 9289). */
 enum rpc_protection {
 	RPC_PLAIN,

@@ -2,6 +2,7 @@
 #include "daemon/admin/client_traffic.h"
 
 #include "daemon/admin/endpoint.h"
+#include "daemon/admin/protection.h"
 #include "lib/clock.h"
 #include "nfs4/op_table.h"
 
@@ -42,11 +43,12 @@ struct survey {
 	json_t *list; /* or NULL */
 	unsigned n;
 	uint64_t under_way;
+	uint8_t secs;	    /* enum rpc_sec_bit, of all of them */
 	uint64_t oldest_ns; /* 0: no call is under way */
 	struct rpc_conn_view latest;
 };
 
-static json_t *endpoint(const struct rpc_conn_view *v)
+static json_t *endpoint(const struct rpc_conn_view *v, struct tls_users *users)
 {
 	json_t *to = json_object();
 
@@ -55,14 +57,16 @@ static json_t *endpoint(const struct rpc_conn_view *v)
 	endpoint_add(to, "address", "port", &v->peer);
 	if (v->device[0])
 		json_object_set_new(to, "device", json_string(v->device));
+	protection_add_tls(to, v, users);
 	return to;
 }
 
-static void survey_one(struct survey *s, struct rpc_conns *conns, uint64_t id, bool latest)
+static void survey_one(struct survey *s, const struct client_traffic *from, uint64_t id,
+		       bool latest)
 {
 	struct rpc_conn_view v;
 
-	if (!rpc_conns_find(conns, id, &v))
+	if (!rpc_conns_find(from->conns, id, &v))
 		return;
 	s->under_way += v.calls > v.ended ? v.calls - v.ended : 0;
 	if (v.oldest_ns && (!s->oldest_ns || v.oldest_ns < s->oldest_ns))
@@ -72,8 +76,9 @@ static void survey_one(struct survey *s, struct rpc_conns *conns, uint64_t id, b
 	if (latest || s->n == 0)
 		s->latest = v;
 	s->n++;
+	s->secs |= v.secs;
 	if (s->list)
-		json_array_append_new(s->list, endpoint(&v));
+		json_array_append_new(s->list, endpoint(&v, from->users));
 }
 
 static void add_rdma(json_t *row, const struct rpc_conn_view *v)
@@ -84,22 +89,25 @@ static void add_rdma(json_t *row, const struct rpc_conn_view *v)
 	add_number(row, "credits", v->credits);
 }
 
-void client_add_traffic(json_t *row, const struct nfs4_view_client *v, struct rpc_conns *conns,
-			bool detail)
+void client_add_traffic(json_t *row, const struct nfs4_view_client *v,
+			const struct client_traffic *from, bool detail)
 {
 	struct survey s = { .list = detail ? json_array() : NULL };
 	const uint64_t now = rn_now_ns();
 
 	add_counts(row, v->counts, detail);
 	for (uint32_t i = 0; i < v->nconns; i++)
-		survey_one(&s, conns, v->conn[i], v->conn[i] == v->last_conn);
+		survey_one(&s, from, v->conn[i], v->conn[i] == v->last_conn);
 	if (!v->sessions)
-		survey_one(&s, conns, v->last_conn, true);
+		survey_one(&s, from, v->last_conn, true);
 	add_number(row, "connections", s.n);
 	if (s.n > 0)
 		json_object_set_new(row, "transport", json_string(s.latest.netid));
 	if (s.n > 0 && s.latest.device[0])
 		add_rdma(row, &s.latest);
+	if (s.n > 0)
+		protection_add_tls(row, &s.latest, from->users);
+	protection_add_security(row, s.secs);
 	add_number(row, "under_way", s.under_way);
 	if (s.oldest_ns)
 		add_number(row, "oldest_ms",

@@ -7,10 +7,17 @@
 #include <stdbool.h>
 
 #include "nfs4/nfs4_view.h"
+#include "daemon/tls_users.h"
 #include "rpc/conns.h"
 
+/* Where a client's connections are looked up, and the users of their certificates. */
+struct client_traffic {
+	struct rpc_conns *conns;
+	struct tls_users *users; /* or NULL */
+};
+
 /* detail: with the numbers of each operation, and a list of the connections. */
-void client_add_traffic(json_t *row, const struct nfs4_view_client *v, struct rpc_conns *conns,
-			bool detail);
+void client_add_traffic(json_t *row, const struct nfs4_view_client *v,
+			const struct client_traffic *from, bool detail);
 
 #endif

@@ -17,7 +17,7 @@
 
 struct page {
 	json_t *rows;
-	struct rpc_conns *conns;
+	struct client_traffic traffic;
 	uint64_t id; /* the only client to be shown; 0: all */
 };
 
@@ -63,7 +63,7 @@ static void add_client(void *arg, const struct nfs4_view_client *v)
 	add_number(c, "opens", v->opens);
 	add_number(c, "locks", v->locks);
 	add_number(c, "delegations", v->delegations);
-	client_add_traffic(c, v, p->conns, p->id != 0);
+	client_add_traffic(c, v, &p->traffic, p->id != 0);
 	json_array_append_new(p->rows, c);
 }
 
@@ -71,7 +71,9 @@ void control_clients(void *control, const struct admin_request *req, struct admi
 {
 	const struct control *c = control;
 	struct nfs4_server *nfs4 = c->from.held.nfs4;
-	struct page p = { .rows = json_array(), .conns = rpc_clients_conns(c->from.clients) };
+	struct page p = { .rows = json_array(),
+			  .traffic = { .conns = rpc_clients_conns(c->from.clients),
+				       .users = c->from.tls_users } };
 	uint64_t after = 0;
 	int rc = admin_query_number(req, "id", UINT64_MAX, &p.id);
 

@@ -8,6 +8,7 @@
 #include "admin/query.h"
 #include "daemon/admin/control_private.h"
 #include "daemon/admin/endpoint.h"
+#include "daemon/admin/protection.h"
 #include "lib/clock.h"
 #include "nfs4/nfs4_view.h"
 #include "rpc/conns.h"
@@ -17,6 +18,7 @@
 struct page {
 	json_t *rows;
 	struct nfs4_server *nfs4; /* or NULL */
+	struct tls_users *users;  /* or NULL */
 	uint64_t now;
 	char address[INET6_ADDRSTRLEN]; /* the only one to be shown; empty: all */
 };
@@ -54,23 +56,6 @@ static void add_calls(json_t *row, const struct rpc_conn_view *v, uint64_t now)
 		add_number(row, "oldest_ms", minus(now, v->oldest_ns) / RN_NS_PER_MS);
 	add_number(row, "bytes_in", v->bytes_in);
 	add_number(row, "bytes_out", v->bytes_out);
-}
-
-/* Nothing for a plain connection. */
-static void add_tls(json_t *row, const struct rpc_conn_view *v)
-{
-	if (v->protection == RPC_PLAIN)
-		return;
-	json_object_set_new(row, "tls",
-			    json_string(v->protection == RPC_MUTUAL_TLS ? "mtls" : "tls"));
-	json_object_set_new(row, "encrypted_by", json_string(v->ktls ? "kernel" : "server"));
-	if (!v->tls_version)
-		return;
-	json_object_set_new(row, "tls_version", json_string(v->tls_version));
-	json_object_set_new(row, "cipher", json_string(v->tls_cipher));
-	json_object_set_new(row, "alpn", v->tls_alpn ? json_string("sunrpc") : json_null());
-	if (v->subject[0])
-		json_object_set_new(row, "subject", json_string(v->subject));
 }
 
 static void add_rdma(json_t *row, const struct rpc_conn_view *v)
@@ -124,7 +109,8 @@ static void add_connection(void *arg, const struct rpc_conn_view *v)
 	add_bool(row, "dialed", v->dialed);
 	add_bool(row, "closing", v->closing);
 	add_bool(row, "callbacks", v->back);
-	add_tls(row, v);
+	protection_add_tls(row, v, p->users);
+	protection_add_security(row, v->secs);
 	add_rdma(row, v);
 	add_times(row, v, p->now);
 	add_calls(row, v, p->now);
@@ -136,7 +122,9 @@ static void add_connection(void *arg, const struct rpc_conn_view *v)
 void control_connections(void *control, const struct admin_request *req, struct admin_reply *r)
 {
 	const struct control *c = control;
-	struct page p = { .nfs4 = c->from.held.nfs4, .now = rn_now_ns() };
+	struct page p = { .nfs4 = c->from.held.nfs4,
+			  .users = c->from.tls_users,
+			  .now = rn_now_ns() };
 	uint64_t after = 0;
 	int rc = admin_query_text(req, "address", p.address, sizeof(p.address));
 

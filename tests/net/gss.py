@@ -133,6 +133,7 @@ def test_nfs4(t, d, realm):
             with control.connect(realm.path("control")) as s:
                 shown = json.loads(control.ask(s, path="/v1/clients")[2])["clients"]
             t.equal(f"{what}: the principal in the list of clients", {c.get("principal") for c in shown}, {f"{ALICE}@{kdc.REALM}"})
+            t.check(f"{what}: the flavour in the list of clients", any(flavor in c["security"] for c in shown), shown)
             t.equal(f"{what}: CLOSE", client.close_file(fh, opened["stateid"])["status"], n4.OK)
             client.close()
 

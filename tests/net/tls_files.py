@@ -197,6 +197,7 @@ def shown(count, d, p):
                      "subject": "CN=seen client"})
         count.equal("connections: TLS without a name", (bare["tls"], bare["alpn"], "subject" in bare), ("tls", None, False))
         count.check("connections: plain", not {"tls", "cipher", "subject"} & set(clear), clear)
+        count.check("no map, no user; NULL calls have no flavour", row["security"] == [] and "user" not in row, row)
         text = ctl(d, "connections")
         count.check("the table has it", "TLSv1.3 " + c.s.cipher()[0] + " sunrpc" in text and "CN=seen client" in text and "no-alpn" in text, text)
     status = json.loads(ctl(d, "--json", "status"))["tls"]

@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Certificates that stand for users (tls.user_map): whose files are made, who stays out, and reloads of the map."""
 import hashlib
+import json
 import os
 import pwd
 import shutil
 import ssl
+import subprocess
 import tempfile
 
+import control
 import harness
 import nfs4client as n4
 import rpcclient as r
@@ -18,8 +21,8 @@ EXPORTS = {"any": "rw,no_root_squash,insecure", "squash": "rw,root_squash,insecu
 
 
 class World:
-    def __init__(self, d, ca, certs):
-        self.d, self.certs = d, certs
+    def __init__(self, d, ca, certs, sock):
+        self.d, self.certs, self.socket = d, certs, sock
         self.contexts = {n: t.context(ca.path("crt"), c) for n, c in certs.items()}
         self.contexts[None] = t.context(ca.path("crt"))
         self.made = 0
@@ -92,6 +95,34 @@ def version4(count, w):
         c.close()
 
 
+def ctl(w, *words):
+    return subprocess.run([control.BINARY, "--socket", w.socket, *words], capture_output=True, text=True, check=True, timeout=60).stdout
+
+
+def shown(count, w, name):
+    """The user of each certificate, in the lists of connections and clients."""
+    want = {"alice": "1001:2001", "bob": name.pw_name, "many": "@call", "other": "@nobody", None: None}
+    conns = {who: t.TlsConn(w.d.port, w.contexts[who]) for who in want}
+    for who, c in conns.items():
+        w.owner(who, r.auth_sys(7777, 8888), conn=c)
+    c4 = t.TlsClient4(w.d.port, w.contexts["alice"], "shown", 1)
+    c4.register()
+    rows = {row["port"]: row for row in json.loads(ctl(w, "--json", "connections"))["connections"]}
+    got = {who: rows[c.s.getsockname()[1]] for who, c in conns.items()}
+    count.equal("connections: users of certificates", {who: row.get("user") for who, row in got.items()}, want)
+    count.equal("connections: flavours", {tuple(row["security"]) for row in got.values()}, {("sys",)})
+    text = ctl(w, "connections")
+    count.check("connections as text", " 1001:2001 " in text and " @nobody " in text and " SEC " in text, text)
+    row = next(row for row in json.loads(ctl(w, "--json", "clients"))["clients"] if row["name"] == "shown")
+    count.equal("clients: TLS, certificate and user", [row.get(k) for k in ("tls", "subject", "user", "security")],
+                ["mtls", "CN=alice", "1001:2001", ["sys"]])
+    text = ctl(w, "clients", row["id"])
+    for words in ("tcp mtls", "security     sys\n", "tls          TLSv1.3 ", "certificate  CN=alice, user 1001:2001\n"):
+        count.check(f"a client as text: {words.strip()}", words in text, text)
+    for c in (*conns.values(), c4):
+        c.close()
+
+
 def reload(count, w, path):
     with t.TlsConn(w.d.port, w.contexts["alice"]) as c:
         count.equal("before the reload", w.owner("alice", conn=c), (1001, 2001))
@@ -135,15 +166,17 @@ def run(count, folder):
     user = next((u for u in pwd.getpwall() if u.pw_uid and u.pw_gid), None)
     root = next((u.pw_name for u in pwd.getpwall() if not u.pw_gid and u.pw_name != "root"), "no-such-user")
     path = os.path.join(folder, "map")
-    settings = {"tls.certificate": crt, "tls.key": key, "tls.ca": ca.path("crt"), "tls.user_map": path}
+    settings = {"tls.certificate": crt, "tls.key": key, "tls.ca": ca.path("crt"), "tls.user_map": path,
+                "server.control_socket": os.path.join(folder, "control")}
     start_with_error(count, settings, path)
     write_map(path, "# users", "dns:ALICE.example 1001:2001", f"sha256:{fingerprint(certs['bob'][0])} {user.pw_name}", "uri:urn:many @call",
               "dns:boss.example root root", "email:ghost@example no-such-user", f"dns:toor.example {root}")
     with harness.Daemon(EXPORTS, settings) as d:
-        w = World(d, ca, certs)
+        w = World(d, ca, certs, settings["server.control_socket"])
         users(count, w, user)
         groups(count, w)
         version4(count, w)
+        shown(count, w, user)
         reload(count, w, path)
         harness.finish(count, d)
 
