@@ -3,10 +3,11 @@
  * Cost of COMPOUNDs as Linux's client sends them, over the fixture's server: without a transport
  * and in one thread, so that counts of instructions and system calls are repeatable.
  *
- *	nfs4_cost WHAT N [UID [prompt] [counted]]
+ *	nfs4_cost WHAT N [UID [prompt] [counted | pairs]]
  *
  * does WHAT N times between two getppid() calls, which mark the range in a trace of system calls.
- * With "counted" the daemon's counters see each call, as in the daemon. With "prompt" each call begins on a prompt worker,
+ * With "counted" the daemon's counters see each call, as in the daemon. With "pairs" it does WHAT N times with them and
+ * N times without, in turn, and prints how much processor time they take. With "prompt" each call begins on a prompt worker,
  * as on an event thread. `nfs4_cost list` prints
  * the possible WHAT. tests/cost runs the program under strace and callgrind.
  */
@@ -19,11 +20,13 @@
 #include <unistd.h>
 
 #include "daemon/counters.h"
+#include "lib/clock.h"
 #include "nfs4/server.h"
 #include "tests/unit/nfs4_opens.h"
 
 #define NAMES 10000
 #define DATA 4096
+#define PAIRS 200u
 
 static struct fixture *f;
 static struct op_client client;
@@ -389,12 +392,65 @@ static void count_calls(void)
 {
 	static struct counters counters;
 
-	if (counters_init(&counters, &f->rpc) < 0)
+	if (!counters.server && counters_init(&counters, &f->rpc) < 0)
 		fail("no counters");
 	f->rpc.observe = counters_observe;
 	f->rpc.observe_ctx = &counters;
 	f->server4->cfg.observe_op = counters_observe_op;
 	f->server4->cfg.observe_ctx = &counters;
+}
+
+static void stop_counting(void)
+{
+	f->rpc.observe = NULL;
+	f->server4->cfg.observe_op = NULL;
+}
+
+/* Nanoseconds that this thread ran for n calls. */
+static uint64_t time_of(void (*run)(void), unsigned n)
+{
+	const uint64_t from = rn_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+
+	for (unsigned k = 0; k < n; k++)
+		run();
+	return rn_clock_ns(CLOCK_THREAD_CPUTIME_ID) - from;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Pairs of n calls with and n without counters, whose order changes from pair to pair, as the machine changes its speed. The
+ * median of the ratios is not moved by some pairs that were disturbed. */
+static void compare(void (*run)(void), unsigned n)
+{
+	static double ratio[PAIRS], plain_ns[PAIRS];
+	uint64_t ns[2];
+
+	count_calls();
+	time_of(run, n);
+	for (unsigned i = 0; i < PAIRS; i++) {
+		for (unsigned half = 0; half < 2; half++) {
+			const bool counted = (i + half) % 2;
+
+			if (counted)
+				count_calls();
+			else
+				stop_counting();
+			ns[counted] = time_of(run, n);
+		}
+		ratio[i] = (double)ns[1] / (double)ns[0];
+		plain_ns[i] = (double)ns[0] / n;
+	}
+	qsort(ratio, PAIRS, sizeof(ratio[0]), by_value);
+	qsort(plain_ns, PAIRS, sizeof(plain_ns[0]), by_value);
+	printf("%u pairs of 2 x %u: %.0f ns without counters; with them %+.2f %% (quarter %+.2f, "
+	       "three quarters %+.2f)\n",
+	       PAIRS, n, plain_ns[PAIRS / 2], 100 * (ratio[PAIRS / 2] - 1),
+	       100 * (ratio[PAIRS / 4] - 1), 100 * (ratio[PAIRS * 3 / 4] - 1));
 }
 
 int main(int argc, char **argv)
@@ -412,6 +468,11 @@ int main(int argc, char **argv)
 		f->prompt = has_word(argc, argv, "prompt");
 		if (has_word(argc, argv, "counted"))
 			count_calls();
+		if (has_word(argc, argv, "pairs")) {
+			compare(costs[i].run, n);
+			fix_stop(f);
+			continue;
+		}
 		syscall(SYS_getppid);
 		for (unsigned k = 0; k < n; k++)
 			costs[i].run();
