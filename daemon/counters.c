@@ -43,7 +43,7 @@ static struct counters_shard *first_use(struct counters *c)
 	return shard;
 }
 
-static struct counters_shard *shard_of_thread(struct counters *c)
+static inline struct counters_shard *shard_of_thread(struct counters *c)
 {
 	struct counters_shard *shard = atomic_load_explicit(&c->shard[self], memory_order_relaxed);
 
@@ -58,16 +58,22 @@ static void add(const struct counters_shard *shard, _Atomic uint64_t *sum, uint6
 		rn_sum_alone(sum, n);
 }
 
-static void count(const struct counters_shard *shard, struct counter *c, uint64_t elapsed_ns,
-		  bool ok)
+static void count_shared(struct counter *c, uint64_t elapsed_ns, bool ok)
+{
+	rn_histogram_record(&c->time, elapsed_ns);
+	atomic_fetch_add_explicit(&c->ok, ok, memory_order_relaxed);
+}
+
+/* Inline, as a GETATTR counts four times. */
+static inline void count(const struct counters_shard *shard, struct counter *c, uint64_t elapsed_ns,
+			 bool ok)
 {
 	if (shard->shared) {
-		rn_histogram_record(&c->time, elapsed_ns);
-		atomic_fetch_add_explicit(&c->ok, ok, memory_order_relaxed);
-	} else {
-		rn_histogram_record_alone(&c->time, elapsed_ns);
-		rn_sum_alone(&c->ok, ok);
+		count_shared(c, elapsed_ns, ok);
+		return;
 	}
+	rn_histogram_record_alone(&c->time, elapsed_ns);
+	rn_sum_alone(&c->ok, ok);
 }
 
 static void count_one(_Atomic uint64_t *sum)

@@ -1,22 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "lib/histogram.h"
 
-#define PARTS 4u	/* buckets of a power of two */
-#define FIRST_POWER 10u /* 1024 ns; below it there are PARTS buckets of 256 ns */
-#define PART_BITS 2u
-
-static unsigned bucket_of(uint64_t ns)
-{
-	unsigned power;
-
-	if (ns >= RN_HISTOGRAM_LONGEST_NS)
-		return RN_HISTOGRAM_BUCKETS - 1;
-	if (ns < UINT64_C(1) << FIRST_POWER)
-		return (unsigned)(ns >> (FIRST_POWER - PART_BITS));
-	power = 63u - (unsigned)__builtin_clzll(ns);
-	return PARTS * (power - FIRST_POWER + 1) +
-	       ((unsigned)(ns >> (power - PART_BITS)) & (PARTS - 1));
-}
+#define PARTS RN_HISTOGRAM_PARTS
+#define FIRST_POWER RN_HISTOGRAM_FIRST_POWER
+#define PART_BITS RN_HISTOGRAM_PART_BITS
 
 uint64_t rn_histogram_end_ns(unsigned bucket)
 {
@@ -31,19 +18,10 @@ uint64_t rn_histogram_end_ns(unsigned bucket)
 
 void rn_histogram_record(struct rn_histogram *h, uint64_t ns)
 {
-	atomic_fetch_add_explicit(&h->bucket[bucket_of(ns)], 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&h->bucket[rn_histogram_bucket(ns)], 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&h->sum_ns, ns, memory_order_relaxed);
 	/* Two threads that find a new maximum at the same time may leave the smaller of the two:
 	 * max_ns may be too low, and costs no lock. */
-	if (ns > atomic_load_explicit(&h->max_ns, memory_order_relaxed))
-		atomic_store_explicit(&h->max_ns, ns, memory_order_relaxed);
-}
-
-/* Plain loads and stores, which no other processor has to be asked for. */
-void rn_histogram_record_alone(struct rn_histogram *h, uint64_t ns)
-{
-	rn_sum_alone(&h->bucket[bucket_of(ns)], 1);
-	rn_sum_alone(&h->sum_ns, ns);
 	if (ns > atomic_load_explicit(&h->max_ns, memory_order_relaxed))
 		atomic_store_explicit(&h->max_ns, ns, memory_order_relaxed);
 }
