@@ -271,11 +271,15 @@ static inline void count_op(struct nfs4_compound *c, int status)
 		count_outcome(c, status);
 }
 
-/* True for a SEQUENCE with operations behind it. It touches no file, and reading the clock would take a good part of its
- * time, which is counted as that of the next operation. */
+/* True for an operation with others behind it whose time is counted as that of the next one, as reading the clock would take
+ * a good part of it: a SEQUENCE, which touches no file; and a PUTFH on an event thread, which finds its file in memory or
+ * moves. */
 static bool is_untimed(const struct nfs4_compound *c, int status)
 {
-	return c->opnum == OP_SEQUENCE && status == NFS4_OK && c->index < c->nops;
+	const bool quick =
+		c->opnum == OP_SEQUENCE || (c->opnum == OP_PUTFH && rpc_is_prompt(c->req));
+
+	return quick && status == NFS4_OK && c->index < c->nops;
 }
 
 /* The operation began when the one before it ended, so the clock is read once for each. */
