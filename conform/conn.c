@@ -18,6 +18,7 @@
 #define SIW_VENDOR 0x626d74u
 #define CLOSE_MS 200
 #define LOOK_MS 100
+#define PORTS_TRIED 8
 
 int64_t cf_now_ms(void)
 {
@@ -219,8 +220,8 @@ int cf_conn_established(struct cf_conn *c, int64_t deadline)
 	return 0;
 }
 
-int cf_conn_open(struct cf_conn *c, const char *host, const char *port,
-		 const struct cf_conn_options *o, int64_t deadline)
+static int open_once(struct cf_conn *c, const char *host, const char *port,
+		     const struct cf_conn_options *o, int64_t deadline)
 {
 	int rc = cf_conn_prepare(c, host, port, o, deadline);
 
@@ -231,6 +232,20 @@ int cf_conn_open(struct cf_conn *c, const char *host, const char *port,
 		rc = cf_conn_established(c, deadline);
 	if (rc)
 		cf_conn_close(c, false);
+	return rc;
+}
+
+/*
+ * The connection manager picks any local port that no identifier has. siw connects by TCP, which may still have that port's
+ * last connection to the server in TIME_WAIT, and refuses before anything is sent. Another port will do.
+ */
+int cf_conn_open(struct cf_conn *c, const char *host, const char *port,
+		 const struct cf_conn_options *o, int64_t deadline)
+{
+	int rc = open_once(c, host, port, o, deadline);
+
+	for (int try = 1; rc == -EADDRINUSE && try < PORTS_TRIED; try++)
+		rc = open_once(c, host, port, o, deadline);
 	return rc;
 }
 
