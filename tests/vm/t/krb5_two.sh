@@ -114,20 +114,65 @@ machines() {
 	same "principals and their protection" "$(both $protection)" "$(clients_are state_protection)"
 }
 
-# short_ticket USER LIFETIME: on machine one, which has no context of the time before.
-short_ticket() {
+# with_ticket USER LIFETIME: on machine one, which has no context of the time before.
+with_ticket() {
 	client_umount one
 	on one krb_login "$1" "$2"
 	client_mount one "$VERS" "$S" $CACHED
 }
 hold() { on "$1" krb_as "$2" "$VMPROG/vmfile" start "$1.$3" "/mnt/$1/$4" rw; }
+
+# A principal that is not the machine's may do nothing to the machine's client, though the session's id is known from the network. It
+# does not know the verifier, nor has it a connection that is bound to the session.
+CLID_INUSE=10017 NOT_SAME=10027 BADSESSION=10052 NOT_BOUND=10055 WRONG_CRED=10082
+REFUSED="EXCHANGE_ID $CLID_INUSE
+update $NOT_SAME
+CREATE_SESSION $CLID_INUSE
+CREATE_SESSION $CLID_INUSE
+CREATE_SESSION $CLID_INUSE
+BIND_CONN_TO_SESSION $BADSESSION
+SEQUENCE $NOT_BOUND
+DESTROY_SESSION $NOT_BOUND
+DESTROY_CLIENTID $WRONG_CRED"
+intruder() { # KEYTAB PRINCIPAL SESSION: the client of machine one, as that principal
+	kinit -c FILE:/run/krb.intruder -k -t "$1" "$2"
+	"$BUILDDIR/ringnfsctl" clients --json | python3 -c 'import json, sys
+print(json.dumps(next(c for c in json.load(sys.stdin)["clients"] if c["principal"] == sys.argv[1])))' "nfs/$(krb_peer_name 1)@$KRB_REALM" |
+		python3 -B "$VMDIR/guest/intruder.py" try "$NFSPORT" "nfs@$KRB_HOST" FILE:/run/krb.intruder "$3"
+}
+intruders() {
+	local listener session
+	with_ticket alice 1h
+	echo data >"$S/intruders"
+	chmod 666 "$S/intruders"
+	# By krb5p only the machine's own calls have integrity alone, such as those that keep the lease.
+	python3 -B "$VMDIR/guest/intruder.py" session peer1 >/run/krb.session &
+	listener=$!
+	hold one alice i intruders
+	file one i lock posix w 0 10
+	wait $listener
+	session=$(cat /run/krb.session)
+	same "length of the session's id" 32 ${#session}
+	same "a user" "$REFUSED" "$(intruder /run/kdc/alice.keytab alice "$session")"
+	same "another machine" "$REFUSED" "$(intruder /share/peer.2/krb/machine "nfs/$(krb_peer_name 2)" "$session")"
+	machines
+	same "clients" "$(both active)" "$(clients_are state)"
+	file one i write 0 after
+	file one i sync
+	hold two bob i intruders
+	refused busy two i lock posix w 0 10
+	file one i stop
+	file two i lock posix w 0 10 5000
+	file two i stop
+}
+
 # A user's ticket ends while he has a file open with a lock. The lease goes on, by the machine, and so does the end of the open: the file
 # is free at once for others.
 ended() {
 	local closes
 	echo data >"$S/held"
 	chmod 666 "$S/held"
-	short_ticket alice 15s
+	with_ticket alice 15s
 	hold one alice h held
 	file one h lock posix w 0 10
 	hold two bob h held
@@ -149,7 +194,7 @@ ended() {
 restarted() {
 	echo data >"$S/kept"
 	chmod 666 "$S/kept"
-	short_ticket alice 10s
+	with_ticket alice 10s
 	as one alice touch $one/before-the-end
 	hold one bob k kept
 	file one k lock posix w 0 10
@@ -197,7 +242,13 @@ t_run "data between two machines" data
 if [ "$VERS" != 3 ]; then
 	t_run "delegations and callbacks" callbacks
 	t_run "state is the machine's" machines
-	[ "$VERS" = 4.0 ] || t_run "a ticket that ends before the file is closed" ended
+	if [ "$VERS" != 4.0 ]; then
+		# Linux asks for the protection by both.
+		for SEC in krb5i krb5p; do
+			t_run "others who manage the machine's state, $SEC" intruders
+			t_run "a ticket that ends before the file is closed, $SEC" ended
+		done
+	fi
 	t_run "a kill of the server after a ticket's end" restarted
 fi
 t_run "a clock that is wrong" skewed
