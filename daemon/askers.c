@@ -22,7 +22,7 @@
 #define LEAVING_SECONDS 5 /* longest wait for answers when the server stops */
 
 static const unsigned threads_of[ASK_KINDS] = {
-	[ASK_HOSTS] = 16, [ASK_GROUPS] = 8, [ASK_OWNERS] = 1
+	[ASK_HOSTS] = 16, [ASK_GROUPS] = 8, [ASK_OWNERS] = 8
 };
 
 struct network {
@@ -171,7 +171,7 @@ static void answer(struct askers *a, struct question *q)
 	if (a->closed)
 		return; /* askers_end may have given up meanwhile */
 	if (a->waiting > 0)
-		/* a lane of jobs that must not run beside each other */
+		/* others of the network, or of the kind, may be asked now */
 		pthread_cond_broadcast(&a->work);
 	warn = warn_due(a, took);
 	pthread_mutex_unlock(&a->lock);

@@ -15,7 +15,7 @@
 enum asker_kind {
 	ASK_HOSTS,  /* names of hosts and netgroups, for exports(5) */
 	ASK_GROUPS, /* users' groups */
-	ASK_OWNERS, /* names of users and groups; one thread, as libnfsidmap is not thread-safe */
+	ASK_OWNERS, /* names of users and groups; they take turns (daemon/idmap.c) */
 	ASK_KINDS
 };
 

@@ -20,6 +20,7 @@
 #define PASSWD_MAX (1u << 20) /* bytes of a user's entry, at most */
 #define REST_SECONDS 2	      /* time for which an entry is not replaced: one call may need many */
 #define OLD_SECONDS 3600      /* longest use of an expired answer, while there is no newer one */
+#define TURN_SECONDS 2	      /* time after which a question that hangs keeps no other waiting */
 
 struct slot {
 	time_t expires; /* time after which it is asked again; 0: empty */
@@ -36,11 +37,15 @@ struct slot {
 enum kind { UID_TO_NAME, GID_TO_NAME, NAME_TO_UID, NAME_TO_GID, PRINCIPAL, USER, KINDS };
 
 struct idmap {
-	struct askers *askers; /* NULL: the caller waits */
-	const char *file;      /* the library's configuration, or NULL */
-	pthread_mutex_t lock;  /* guards slots; never held over a question */
-	/* guards the next three, since libnfsidmap does not promise to be thread-safe */
-	pthread_mutex_t library;
+	struct askers *askers;	 /* NULL: the caller waits */
+	const char *file;	 /* the library's configuration, or NULL */
+	pthread_mutex_t lock;	 /* guards slots; never held over a question */
+	pthread_mutex_t library; /* guards the next four */
+	pthread_cond_t left;
+	const struct slot
+		*asked;	       /* the question that has its turn in the library; NULL: none has */
+	uint64_t turn_ends_ns; /* CLOCK_MONOTONIC; 0: only when it is answered */
+	/* Set by the first question, and read by others in their turns. */
 	bool started;
 	int start_rc;
 	char domain[NFS4_MAX_DOMAIN_LEN];
@@ -66,36 +71,79 @@ static void ignore_log(const char *fmt, ...)
 struct idmap *idmap_new(struct askers *askers, const char *file)
 {
 	struct idmap *m = calloc(1, sizeof(*m));
+	pthread_condattr_t attr;
 
 	if (m) {
 		m->askers = askers;
 		m->file = file;
+		pthread_condattr_init(&attr);
+		pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 		pthread_mutex_init(&m->lock, NULL);
 		pthread_mutex_init(&m->library, NULL);
+		pthread_cond_init(&m->left, &attr);
+		pthread_condattr_destroy(&attr);
 	}
 	return m;
 }
 
-/* With the lock `library` held. */
+/*
+ * Questions take turns in the library, which does not promise to be thread-safe. One whose name service is silent loses its turn
+ * to the next after TURN_SECONDS, else one name would keep all users out. It waits in a call of its plug-in then, and not in the
+ * library's own data, which does not change once the configuration was read. Reading that has a turn without an end.
+ */
+static void begin_turn(struct idmap *m, const struct slot *s)
+{
+	pthread_mutex_lock(&m->library);
+	while (m->asked && (m->turn_ends_ns == 0 || rn_now_ns() < m->turn_ends_ns)) {
+		const struct timespec limit = {
+			.tv_sec = (time_t)(m->turn_ends_ns / RN_NS_PER_SECOND),
+			.tv_nsec = (long)(m->turn_ends_ns % RN_NS_PER_SECOND),
+		};
+
+		if (m->turn_ends_ns == 0)
+			pthread_cond_wait(&m->left, &m->library);
+		else
+			pthread_cond_timedwait(&m->left, &m->library, &limit);
+	}
+	m->asked = s;
+	m->turn_ends_ns = m->started ? rn_now_ns() + TURN_SECONDS * RN_NS_PER_SECOND : 0;
+	pthread_mutex_unlock(&m->library);
+}
+
+static void end_turn(struct idmap *m, const struct slot *s)
+{
+	pthread_mutex_lock(&m->library);
+	if (m->asked == s) {
+		m->asked = NULL;
+		pthread_cond_signal(&m->left);
+	}
+	pthread_mutex_unlock(&m->library);
+}
+
+/* In a turn. */
 static int start(struct idmap *m)
 {
 	if (m->started)
 		return m->start_rc;
-	m->started = true;
 	nfs4_set_debug(0, ignore_log);
 	if (nfs4_init_name_mapping((char *)(uintptr_t)m->file) != 0 ||
 	    nfs4_get_default_domain(NULL, m->domain, sizeof(m->domain)) != 0)
 		m->start_rc = -ENOENT;
+	pthread_mutex_lock(&m->library);
+	m->started = true;
+	m->turn_ends_ns = rn_now_ns() + TURN_SECONDS * RN_NS_PER_SECOND;
+	pthread_mutex_unlock(&m->library);
 	return m->start_rc;
 }
 
 int idmap_start(struct idmap *m)
 {
+	const struct slot none = { 0 };
 	int rc;
 
-	pthread_mutex_lock(&m->library);
+	begin_turn(m, &none);
 	rc = start(m);
-	pthread_mutex_unlock(&m->library);
+	end_turn(m, &none);
 	return rc;
 }
 
@@ -105,6 +153,7 @@ void idmap_free(struct idmap *m)
 		return;
 	if (m->started && m->start_rc == 0)
 		nfs4_term_name_mapping();
+	pthread_cond_destroy(&m->left);
 	pthread_mutex_destroy(&m->library);
 	pthread_mutex_destroy(&m->lock);
 	free(m);
@@ -162,8 +211,6 @@ static int ask_library(struct idmap *m, enum kind kind, struct slot *s)
 		return nfs4_name_to_uid(s->name, &s->id);
 	case PRINCIPAL:
 		return principal_to_ids(s);
-	case USER:
-		return user_to_ids(s);
 	default:
 		return nfs4_name_to_gid(s->name, &s->id);
 	}
@@ -171,9 +218,14 @@ static int ask_library(struct idmap *m, enum kind kind, struct slot *s)
 
 static void ask(struct idmap *m, enum kind kind, struct slot *s)
 {
-	const bool ready = kind == USER || start(m) == 0;
-
-	s->rc = ready && ask_library(m, kind, s) == 0 ? 0 : -ENOENT;
+	/* The library has no part in it. */
+	if (kind == USER) {
+		s->rc = user_to_ids(s) == 0 ? 0 : -ENOENT;
+		return;
+	}
+	begin_turn(m, s);
+	s->rc = start(m) == 0 && ask_library(m, kind, s) == 0 ? 0 : -ENOENT;
+	end_turn(m, s);
 	if (s->rc == 0 && (kind == UID_TO_NAME || kind == GID_TO_NAME))
 		s->len = (uint32_t)strnlen(s->name, NAME_MAX_LEN);
 }
@@ -259,9 +311,7 @@ static void not_asked(const struct job *j)
 
 static void answer(struct job *j)
 {
-	pthread_mutex_lock(&j->m->library);
 	ask(j->m, j->kind, &j->s);
-	pthread_mutex_unlock(&j->m->library);
 	keep(j->m, j->kind, j->at, &j->s);
 }
 

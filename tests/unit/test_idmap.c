@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Names of users and groups by libnfsidmap, as this machine is configured. */
 #include <criterion/criterion.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <pwd.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "daemon/askers.h"
 #include "daemon/idmap.h"
 
 static struct idmap *m;
@@ -98,4 +104,73 @@ Test(idmap, by_several_threads)
 		cr_assert_eq(pthread_create(&t[i], NULL, many, NULL), 0);
 	for (int i = 0; i < 4; i++)
 		pthread_join(t[i], NULL);
+}
+
+static atomic_bool silent;  /* the name service does not answer for names that begin with "slow" */
+static atomic_uint waiting; /* questions that it has not answered */
+
+/* In place of libc's, for libnfsidmap's plug-in as well. */
+int getpwnam_r(const char *name, struct passwd *pw, char *buf, size_t size, struct passwd **out)
+{
+	int (*real)(const char *, struct passwd *, char *, size_t, struct passwd **);
+
+	*(void **)&real = dlsym(RTLD_NEXT, "getpwnam_r");
+	if (strncmp(name, "slow", 4) == 0) {
+		atomic_fetch_add(&waiting, 1);
+		while (atomic_load(&silent))
+			usleep(1000);
+		atomic_fetch_sub(&waiting, 1);
+	}
+	return real(name, pw, buf, size, out);
+}
+
+static int principal(struct idmap *map, const char *name, uint32_t *uid)
+{
+	uint32_t gid;
+
+	return idmap_principal(map, NULL, name, strlen(name), uid, &gid);
+}
+
+/* Asks again until there is an answer. */
+static int await(struct idmap *map, const char *name, uint32_t *uid)
+{
+	int rc;
+
+	while ((rc = principal(map, name, uid)) == -EAGAIN)
+		usleep(1000);
+	return rc;
+}
+
+/* A name for which the name service is silent keeps out nobody else, not even of the same network. */
+Test(idmap, a_silent_name_service)
+{
+	const struct askers_config cfg = { .log = NULL };
+	struct askers *askers = askers_new(&cfg);
+	char file[] = "/tmp/test_idmap.XXXXXX";
+	const int fd = mkstemp(file);
+	struct idmap *map;
+	uint32_t uid;
+
+	cr_assert(fd >= 0 && askers);
+	dprintf(fd, "[General]\nDomain = test.ringnfs\nLocal-Realms = TEST\n"
+		    "[Translation]\nMethod = nsswitch\n");
+	close(fd);
+	map = idmap_new(askers, file);
+	cr_assert_eq(idmap_start(map), 0);
+	atomic_store(&silent, true);
+	cr_expect_eq(principal(map, "slow@TEST", &uid), -EAGAIN);
+	while (atomic_load(&waiting) == 0)
+		usleep(1000);
+	uid = 77;
+	cr_expect_eq(await(map, "root@TEST", &uid), 0);
+	cr_expect_eq(uid, 0);
+	cr_expect_eq(await(map, "nobody-like-this@TEST", &uid), -ENOENT);
+	cr_expect_eq(atomic_load(&waiting), 1);
+	cr_expect_eq(principal(map, "slow@TEST", &uid), -EAGAIN);
+	atomic_store(&silent, false);
+	cr_expect_eq(await(map, "slow@TEST", &uid), -ENOENT);
+	askers_close(askers);
+	cr_expect(askers_free(askers));
+	idmap_free(map);
+	unlink(file);
 }
