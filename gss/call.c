@@ -404,3 +404,10 @@ enum rpc_secure_verdict gss_accept_call(void *ctx, struct rpc_request *req,
 	gss_context_put(x);
 	return v;
 }
+
+const struct rpc_principal *gss_called_as(struct rpc_request *req)
+{
+	const struct gss_call *c = rn_container_of(req->secured, struct gss_call, base);
+
+	return rpc_principal_ref(c->context->called);
+}

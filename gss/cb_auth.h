@@ -16,8 +16,12 @@ struct rpc_cb_auth *gss_cb_auth_new(struct gss_context *x, uint32_t service, uin
 /* For rpc_security.offered. */
 struct rpc_cb_auth *gss_cb_auth_offered(void *ctx, const struct rpc_cb_auth_offer *o);
 
-/* gss/initiate.c: for rpc_security.initiate and called_as. */
+/* gss/cb_init.c: security whose first call establishes the context with `to`. Takes over mech, and the token that is first
+ * sent. NULL: no memory. */
+struct rpc_cb_auth *gss_cb_init_new(struct gss_mech_ctx *mech, struct gss_mech_step *first,
+				    const struct rpc_principal *to, uint32_t service);
+
+/* gss/initiate.c: for rpc_security.initiate. */
 bool gss_initiate(void *ctx, struct rpc_cb_initiation *init);
-const struct rpc_principal *gss_called_as(struct rpc_request *req);
 
 #endif

@@ -38,6 +38,8 @@ struct gss_call {
 enum rpc_secure_verdict gss_accept_call(void *ctx, struct rpc_request *req,
 					enum rpc_auth_stat *stat);
 void gss_release_call(struct rpc_request *req);
+/* For rpc_security.called_as. */
+const struct rpc_principal *gss_called_as(struct rpc_request *req);
 /* gss/reply.c */
 bool gss_protect_reply(struct rpc_request *req);
 /* gss/establish.c: INIT and CONTINUE_INIT, whose token is next in req->in. */
