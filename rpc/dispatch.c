@@ -1,201 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * From a call's bytes to its answer. Every path ends in exactly one of answer(), the connection's
+ * From a call's bytes to its procedure. Every path ends in exactly one of rpc_answer(), the connection's
  * drop, garbage or too_long operation, a pending procedure, or a duplicate parked with its cache
  * entry. After that the request must not be touched.
  */
 #include "rpc/program.h"
 
-#include <errno.h>
-#include <string.h>
-
-#include "lib/clock.h"
 #include "lib/util.h"
+#include "rpc/answer.h"
 #include "rpc/worker.h"
 
 #define ACCEPTED_HEADER 24u /* bytes of an accepted reply before its results */
-
-static void observe(struct rpc_request *req, bool error)
-{
-	const struct rpc_server *server = req->server;
-
-	if (error)
-		atomic_fetch_add_explicit(&req->conn->tally.errors, 1, memory_order_relaxed);
-	if (!server->observe)
-		return;
-	const uint64_t now = req->ended_ns ? req->ended_ns : rn_now_ns();
-	server->observe(server->observe_ctx, req, now > req->arrived_ns ? now - req->arrived_ns : 0,
-			error);
-}
-
-/* Gives the request back to its transport. */
-static void give_back(struct rpc_request *req, void (*by)(struct rpc_request *req))
-{
-	const struct rpc_server *server = req->server;
-
-	if (server->ended)
-		server->ended(server->ended_ctx, req);
-	by(req);
-}
-
-/* The way to end a connection that gets no answer. */
-static void (*closing(const struct rpc_request *req))(struct rpc_request *)
-{
-	return req->conn->ops->garbage ? req->conn->ops->garbage : req->conn->ops->drop;
-}
-
-/* True if results are to be wrapped, and that takes longer than an event thread may. */
-static bool must_move(const struct rpc_request *req)
-{
-	return req->secured && req->secured->wraps && rpc_is_prompt(req) &&
-	       xdr_out_total(&req->out) > RPC_SECURE_PROMPT_MOST;
-}
-
-static void answer_moved(struct rpc_request *req);
-
-/* Sends req->out if the client offered room for it. */
-static void answer(struct rpc_request *req, bool error)
-{
-	const bool fits = rpc_reply_ok(req);
-
-	/* Refusals are short. */
-	if (fits && must_move(req)) {
-		rpc_requeue(req, answer_moved);
-		return;
-	}
-	observe(req, error || !fits);
-	if (!fits)
-		give_back(req, req->conn->ops->too_long);
-	else if (req->secured && !req->server->security->protect(req))
-		give_back(req, closing(req));
-	else
-		give_back(req, req->conn->ops->reply);
-}
-
-static void answer_moved(struct rpc_request *req)
-{
-	answer(req, false);
-}
-
-static void restart_reply(struct rpc_request *req)
-{
-	xdr_out_release(&req->out);
-	xdr_out_init(&req->out, req->head->data, rpc_reply_head_size(req, req->head->size));
-}
-
-static void refuse(struct rpc_request *req, enum rpc_accept_stat stat)
-{
-	restart_reply(req);
-	rpc_put_accepted(&req->out, req->call.xid, stat);
-	answer(req, true);
-}
-
-static void refuse_auth(struct rpc_request *req, enum rpc_auth_stat stat)
-{
-	restart_reply(req);
-	rpc_put_auth_error(&req->out, req->call.xid, stat);
-	answer(req, true);
-}
-
-static void too_long(struct rpc_request *req)
-{
-	observe(req, true);
-	give_back(req, req->conn->ops->too_long);
-}
-
-static void system_error(struct rpc_request *req)
-{
-	restart_reply(req);
-	rpc_put_accepted(&req->out, req->call.xid, RPC_SYSTEM_ERR);
-	/* The procedure may have had its effects: a retransmission must not repeat them. */
-	drc_done(req->server->drc, req);
-	answer(req, true);
-}
-
-/* Nothing was done yet. A request that cannot be kept goes by the inbox as well, so that nothing
- * recurses. */
-static void wait_a_while(struct rpc_request *req, void (*again)(struct rpc_request *req))
-{
-	const struct rpc_server *server = req->server;
-
-	if (server->park && server->park(server->park_ctx, req, again))
-		return;
-	req->must_answer = true;
-	rpc_requeue(req, again);
-}
-
-static void run_again(struct rpc_request *req);
-
-static void end(struct rpc_request *req, enum rpc_run how)
-{
-	struct drc *drc = req->server->drc;
-
-	switch (how) {
-	case RPC_RUN_PENDING:
-		return;
-	case RPC_RUN_DONE:
-		if (req->out.overflow) {
-			system_error(req);
-			return;
-		}
-		drc_done(drc, req);
-		answer(req, false);
-		return;
-	case RPC_RUN_GARBAGE:
-		drc_abandon(drc, req);
-		refuse(req, RPC_GARBAGE_ARGS);
-		return;
-	case RPC_RUN_TOO_LONG:
-		drc_abandon(drc, req);
-		too_long(req);
-		return;
-	case RPC_RUN_NO_ROOM:
-		drc_done(drc, req);
-		too_long(req);
-		return;
-	case RPC_RUN_AUTH_TOOWEAK:
-		drc_abandon(drc, req);
-		refuse_auth(req, RPC_AUTH_TOOWEAK);
-		return;
-	case RPC_RUN_AUTH_BADCRED:
-		drc_abandon(drc, req);
-		refuse_auth(req, RPC_AUTH_BADCRED);
-		return;
-	case RPC_RUN_AGAIN:
-		if (req->must_answer)
-			break;
-		wait_a_while(req, run_again);
-		return;
-	case RPC_RUN_MOVE:
-		rpc_requeue(req, run_again);
-		return;
-	case RPC_RUN_SYSTEM_ERR:
-		break;
-	}
-	system_error(req);
-}
-
-/* Ends a call whose procedure was entered. A pending one may be on another thread by now, and must
- * not be touched. */
-static void finish(struct rpc_request *req, enum rpc_run how)
-{
-	if (how != RPC_RUN_PENDING)
-		end(req, how);
-}
-
-static void run_again(struct rpc_request *req)
-{
-	rn_arena_rewind(&req->arena, req->arena_at);
-	req->op = NULL;
-	restart_reply(req);
-	rpc_put_accepted(&req->out, req->call.xid, RPC_SUCCESS);
-	finish(req, req->proc->run(req, req->args));
-}
-
-void rpc_complete(struct rpc_request *req, enum rpc_run how)
-{
-	finish(req, how);
-}
 
 static void redispatch(struct rpc_request *req)
 {
@@ -213,10 +28,10 @@ static bool first_time(struct rpc_request *req)
 		return true;
 	switch (drc_lookup(drc, req, redispatch)) {
 	case DRC_REPLAY:
-		answer(req, false);
+		rpc_answer(req, false);
 		return false;
 	case DRC_IN_PROGRESS:
-		give_back(req, req->conn->ops->drop);
+		rpc_give_back(req, req->conn->ops->drop);
 		return false;
 	case DRC_PARKED:
 		return false;
@@ -287,27 +102,27 @@ static void run_proc(struct rpc_request *req)
 	if (how == RPC_RUN_DONE)
 		how = identify(req);
 	if (how == RPC_RUN_AGAIN) {
-		wait_a_while(req, redispatch);
+		rpc_call_later(req, redispatch);
 		return;
 	}
 	if (how != RPC_RUN_DONE) {
-		finish(req, how);
+		rpc_complete(req, how);
 		return;
 	}
 	if (!decode_args(req)) {
-		refuse(req, RPC_GARBAGE_ARGS);
+		rpc_refuse(req, RPC_GARBAGE_ARGS);
 		return;
 	}
 	if (req->proc->reply_size > 0 &&
 	    (size_t)ACCEPTED_HEADER + req->proc->reply_size > req->reply_max) {
-		too_long(req);
+		rpc_answer_too_long(req);
 		return;
 	}
 	if (!first_time(req))
 		return;
 	req->arena_at = req->arena.used;
 	rpc_put_accepted(&req->out, req->call.xid, RPC_SUCCESS);
-	finish(req, !req->proc->run ? RPC_RUN_DONE : req->proc->run(req, req->args));
+	rpc_complete(req, !req->proc->run ? RPC_RUN_DONE : req->proc->run(req, req->args));
 }
 
 /* True if the transport that the call came over has that version. */
@@ -343,11 +158,11 @@ static void refuse_version(struct rpc_request *req, const struct rpc_program *pr
 		high = vers;
 	}
 	if (low > high) {
-		refuse(req, RPC_PROG_UNAVAIL);
+		rpc_refuse(req, RPC_PROG_UNAVAIL);
 		return;
 	}
 	rpc_put_prog_mismatch(&req->out, req->call.xid, low, high);
-	answer(req, true);
+	rpc_answer(req, true);
 }
 
 static const struct rpc_program *find_program(const struct rpc_server *server, uint32_t prog)
@@ -376,7 +191,7 @@ static void find_and_run(struct rpc_server *server, struct rpc_request *req)
 	const struct rpc_program *program = find_program(server, call->prog);
 
 	if (!program) {
-		refuse(req, RPC_PROG_UNAVAIL);
+		rpc_refuse(req, RPC_PROG_UNAVAIL);
 		return;
 	}
 	const struct rpc_version *version = find_version(req, program);
@@ -385,7 +200,7 @@ static void find_and_run(struct rpc_server *server, struct rpc_request *req)
 		return;
 	}
 	if (call->proc >= version->nprocs || !version->procs[call->proc]) {
-		refuse(req, RPC_PROC_UNAVAIL);
+		rpc_refuse(req, RPC_PROC_UNAVAIL);
 		return;
 	}
 	req->proc = version->procs[call->proc];
@@ -401,7 +216,7 @@ static void find_and_run(struct rpc_server *server, struct rpc_request *req)
 static void resume(struct rpc_request *req)
 {
 	req->args_at = req->secured->args_at;
-	restart_reply(req);
+	rpc_restart_reply(req);
 	xdr_in_init(&req->in, req->seg, req->nseg, &req->arena);
 	xdr_skip(&req->in, req->args_at);
 	find_and_run(req->server, req);
@@ -432,20 +247,20 @@ void rpc_secure_end(struct rpc_request *req, enum rpc_secure_verdict verdict,
 	case RPC_SECURE_PENDING:
 		return;
 	case RPC_SECURE_ANSWER:
-		answer(req, false);
+		rpc_answer(req, false);
 		return;
 	case RPC_SECURE_DROP:
-		give_back(req, req->conn->ops->drop);
+		rpc_give_back(req, req->conn->ops->drop);
 		return;
 	case RPC_SECURE_REFUSE:
-		refuse_auth(req, stat);
+		rpc_refuse_auth(req, stat);
 		return;
 	case RPC_SECURE_GARBAGE:
-		refuse(req, RPC_GARBAGE_ARGS);
+		rpc_refuse(req, RPC_GARBAGE_ARGS);
 		return;
 	case RPC_SECURE_AGAIN:
 		if (!req->must_answer) {
-			wait_a_while(req, redispatch);
+			rpc_call_later(req, redispatch);
 			return;
 		}
 		break;
@@ -455,7 +270,7 @@ void rpc_secure_end(struct rpc_request *req, enum rpc_secure_verdict verdict,
 	case RPC_SECURE_FAILED:
 		break;
 	}
-	refuse(req, RPC_SYSTEM_ERR);
+	rpc_refuse(req, RPC_SYSTEM_ERR);
 }
 
 static void start(struct rpc_server *server, struct rpc_request *req)
@@ -468,7 +283,7 @@ static void start(struct rpc_server *server, struct rpc_request *req)
 	req->op = NULL;
 	req->drc = NULL;
 	rn_arena_reset(&req->arena);
-	restart_reply(req);
+	rpc_restart_reply(req);
 	xdr_in_init(&req->in, req->seg, req->nseg, &req->arena);
 }
 
@@ -503,23 +318,23 @@ void rpc_dispatch(struct rpc_server *server, struct rpc_request *req)
 	switch (header) {
 	case RPC_HEADER_NOT_A_CALL:
 		if (req->conn->ops->garbage)
-			give_back(req, req->conn->ops->garbage);
+			rpc_give_back(req, req->conn->ops->garbage);
 		else
-			give_back(req, req->conn->ops->drop);
+			rpc_give_back(req, req->conn->ops->drop);
 		return;
 	case RPC_HEADER_MISMATCH:
 		rpc_put_rpc_mismatch(&req->out, req->call.xid);
-		answer(req, true);
+		rpc_answer(req, true);
 		return;
 	case RPC_HEADER_GARBAGE:
-		refuse(req, RPC_GARBAGE_ARGS);
+		rpc_refuse(req, RPC_GARBAGE_ARGS);
 		return;
 	case RPC_HEADER_AUTH:
 		/* NULL needs no credential, but under RPCSEC_GSS it carries a context's creation, which
 		 * must not seem to succeed. */
 		if (req->call.proc != 0 || req->call.cred.flavor == RPC_RPCSEC_GSS ||
 		    is_late_probe(req)) {
-			refuse_auth(req, stat);
+			rpc_refuse_auth(req, stat);
 			return;
 		}
 		break;
@@ -531,26 +346,4 @@ void rpc_dispatch(struct rpc_server *server, struct rpc_request *req)
 	}
 	req->args_at = xdr_in_pos(&req->in);
 	find_and_run(server, req);
-}
-
-int rpc_reply_grow(struct rpc_request *req, size_t size)
-{
-	struct xdr_out *out = &req->out;
-
-	if (size <= out->size - out->used)
-		return 0;
-	const size_t overhead = rpc_reply_overhead(req);
-
-	if (size > RN_PAYLOAD_MAX - out->used || size + overhead > RN_PAYLOAD_MAX - out->used)
-		return -ENOMEM;
-	struct rn_payload *p = rn_payload_get_for(req->server->pool, out->used + size + overhead,
-						  rpc_request_account(req));
-	if (!p)
-		return -ENOMEM;
-	memcpy(p->data, out->base, out->used);
-	out->base = p->data;
-	out->size = rpc_reply_head_size(req, p->size);
-	rn_payload_put(req->long_head);
-	req->long_head = p;
-	return 0;
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "rpc/request.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/util.h"
 #include "rpc/client.h"
@@ -158,4 +160,26 @@ size_t rpc_reply_head_size(const struct rpc_request *req, size_t buffer)
 	const size_t overhead = rpc_reply_overhead(req);
 
 	return buffer > overhead ? buffer - overhead : 0;
+}
+
+int rpc_reply_grow(struct rpc_request *req, size_t size)
+{
+	struct xdr_out *out = &req->out;
+
+	if (size <= out->size - out->used)
+		return 0;
+	const size_t overhead = rpc_reply_overhead(req);
+
+	if (size > RN_PAYLOAD_MAX - out->used || size + overhead > RN_PAYLOAD_MAX - out->used)
+		return -ENOMEM;
+	struct rn_payload *p = rn_payload_get_for(req->server->pool, out->used + size + overhead,
+						  rpc_request_account(req));
+	if (!p)
+		return -ENOMEM;
+	memcpy(p->data, out->base, out->used);
+	out->base = p->data;
+	out->size = rpc_reply_head_size(req, p->size);
+	rn_payload_put(req->long_head);
+	req->long_head = p;
+	return 0;
 }
