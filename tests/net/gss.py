@@ -156,6 +156,39 @@ def test_again(t, d, realm):
             c.session = alice
 
 
+def test_keytab(t, d, realm, path):
+    """The keys are replaced by others, by junk and by nothing, while a context lives, which does not need them."""
+    with connect(d) as c:
+        cache = realm.login(ALICE)
+        c.session, c.service = g.Session(c, cache), g.PRIVACY
+        root = c.mnt(d.exports["all"])[1]
+
+        def replace(what, want, write, ticket=None):
+            os.unlink(path)
+            write()
+            with connect(d) as other:
+                got = refusal(g.Session, other, ticket or realm.login(ALICE))
+            t.equal(f"a new context with {what}", got and got[0], want)
+            t.equal(f"the living context with {what}", c.nfs(r.GETATTR, r.getattr_args(root))["status"], r.OK)
+
+        def junk():
+            with open(path, "wb") as f:
+                f.write(os.urandom(300))
+
+        def other_key():
+            realm.admin(f"ktadd -k {path} nfs/localhost")
+
+        replace("another key and a ticket of the old one", "GSS", other_key, cache)
+        replace("another key and its ticket", None, other_key)
+        replace("junk for keys", "GSS", junk)
+        d.reload()
+        t.equal("the living context after a reload", c.nfs(r.GETATTR, r.getattr_args(root))["status"], r.OK)
+        replace("no keytab", "GSS", lambda: None)
+        other_key()
+        with connect(d) as other:
+            t.equal("put right without a reload", refusal(g.Session, other, realm.login(ALICE)), None)
+
+
 def test_end(t, d, realm):
     with connect(d) as c:
         c.session = session = g.Session(c, realm.login(ALICE))
@@ -209,8 +242,9 @@ def main():
     every = "sec=krb5:krb5i:krb5p:sys,rw,insecure"
     with kdc.Realm() as realm:
         os.environ.update(realm.env)
+        configured = settings(realm)
         with harness.Daemon({"all": every, "p": "sec=krb5p,rw,insecure", "mixed": "insecure,sec=krb5p,rw,sec=krb5:krb5i,ro"},
-                            settings(realm), env={**os.environ}) as d:
+                            configured, env={**os.environ}) as d:
             for user in (ALICE, BOB):
                 test_flavors(t, d, realm, user)
             test_users(t, d, realm)
@@ -218,6 +252,7 @@ def main():
             test_nfs4(t, d, realm)
             test_again(t, d, realm)
             test_skew(t, d, realm)
+            test_keytab(t, d, realm, configured["gss.keytab"])
             test_end(t, d, realm)
             harness.finish(t, d)
     harness.result(t)

@@ -168,6 +168,31 @@ def test_others(t, d, realm, args):
         t.equal("the call itself", verdict(c, message, xid), ("ok",))
 
 
+def test_destroy(t, d, realm, args):
+    """A context ends by a call of its own and by no other."""
+    problem, bent = ("AUTH_ERROR", g.CREDPROBLEM), bending("mic", lambda v: v[:-1] + bytes([v[-1] ^ 1]))
+    with gss.connect(d) as c:
+        alice, bob = (g.Session(c, realm.login(u)) for u in (gss.ALICE, gss.BOB))
+
+        def destroy(what, want, session, prog=r.NFS, proc=0, seq=None, bend=None):
+            xid = r.next_xid()
+            t.equal(f"DESTROY {what}", verdict(c, session.call(prog, 3, proc, b"", g.NONE, xid, seq, g.DESTROY, bend), xid), want)
+
+        destroy("with another MIC", problem, alice, bend=bent)
+        destroy("with an empty MIC", problem, alice, bend=bending("mic", lambda v: b""))
+        destroy("with an AUTH_NONE verifier", ("AUTH_ERROR", BADVERF), alice, bend=bending("verf", lambda v: bytes(8)))
+        destroy("of alice's context under bob's key", problem, bob, bend=bending("cred", lambda v: v[:16] + r.opaque(alice.handle)))
+        destroy("in a call that is not NULL", ("AUTH_ERROR", BADCRED), alice, proc=r.GETATTR)
+        destroy("with another MIC to no program", problem, alice, prog=400000, bend=bent)
+        a = Attack(t, d, alice, g.NONE, args)
+        a.say("a call", ("ok",), c, seq=500)
+        destroy("with a number that was used", ("discarded",), alice, seq=500)
+        a.say("the context is there", ("ok",), c, seq=501)
+        destroy("by the client", ("ok",), alice, seq=502)
+        a.say("the context is not", problem, c, seq=503)
+        Attack(t, d, bob, g.NONE, args).say("another context", ("ok",), c)
+
+
 def test_creation(t, d, realm):
     """Tokens that are none; and one whose service is another."""
     with scrape.Growth(d) as grown:
@@ -259,6 +284,7 @@ def main():
             t.equal("wrong calls in the metrics", grown.of("ringnfs_gss_rejected_calls_total", reason="bad"), 1)
             t.equal("contexts in the metrics", grown.of("ringnfs_gss_contexts", state="established"), 2)
             test_others(t, d, realm, args)
+            test_destroy(t, d, realm, args)
             test_creation(t, d, realm)
             test_flood(t, d, realm, args)
             test_evictions(t, d, realm, args)

@@ -142,6 +142,27 @@ def test_others(t, d, who):
     c.close()
 
 
+def test_cases(t, d, who):
+    """RFC 8881 section 18.35.4 by others, for a client id that is not confirmed yet, and one without state."""
+    for what, session, service in (("a user", who.alice, g.PRIVACY), ("another machine", who.other, g.INTEGRITY), ("AUTH_SYS", None, g.NONE)):
+        for kind, protect in (("SP4_MACH_CRED", Machine.protect), ("SP4_NONE", u32(0))):
+            name = f"{kind} {what}"
+            c, o = new(d, who, name, protect), Machine(d.port, session, service, name)
+            first = exchange_id(c, protect)
+            t.equal(f"an update before the id is confirmed, by {name}", exchange_id(o, u32(0), flags=UPDATE)["status"], NOENT)
+            o.clientid = first["clientid"]
+            t.equal(f"CREATE_SESSION of it, by {name}", o.create_session(first["sequenceid"])["status"], CLID_INUSE)
+            got = exchange_id(o, u32(0))
+            t.check(f"the name, by {name}, is another client", got["status"] == n4.OK and got["clientid"] != first["clientid"], got)
+            t.equal(f"the first one's id is gone, {name}", c.create_session(first["sequenceid"])["status"], n4.STALE_CLIENTID)
+            # Case 3: who has no state loses the name, unless its principal protects it.
+            t.equal(f"the client registers again, {name}", (c.register()["status"], c.reclaim_complete()), (n4.OK, n4.OK))
+            taken = exchange_id(o, u32(0))["status"]
+            t.equal(f"the name of a client without state, by {name}", taken, CLID_INUSE if c.granted["protect"] else n4.OK)
+            t.equal(f"the client then, {name}", c.last((n4.PUTROOTFH, b""))["status"], n4.OK if taken else n4.BADSESSION)
+            o.close(), c.close()
+
+
 def test_for_users(t, d, who):
     """State of a user of an export with sec=krb5p, who is gone, is given back by the machine with integrity only."""
     c = new(d, who, "for users")
@@ -199,6 +220,7 @@ def test_restart(t, d, realm, who):
     with control.connect(realm.path("control")) as s:
         shown = json.loads(control.ask(s, path="/v1/clients")[2])["clients"]
     t.equal("the protection in the list of clients", [x.get("state_protection") for x in shown if x["name"] == "reclaims"], ["machine"])
+    old, session_id, seqid = c.clientid, c.session, c.granted["sequenceid"]
     c.close()
     d.stop()
     d.start()
@@ -206,6 +228,12 @@ def test_restart(t, d, realm, who):
     for what, session in (("another machine", now.other), ("a user", now.alice)):
         o = Machine(d.port, session, g.INTEGRITY, "reclaims")
         t.check(f"EXCHANGE_ID by {what} in the grace period", exchange_id(o)["status"] != n4.OK)
+        t.check(f"without protection by {what}", exchange_id(o, u32(0))["status"] != n4.OK)
+        t.equal(f"an update by {what}", exchange_id(o, u32(0), flags=UPDATE)["status"], NOENT)
+        o.clientid = old
+        t.equal(f"CREATE_SESSION of the old id by {what}", o.create_session(seqid + 1)["status"], n4.STALE_CLIENTID)
+        t.equal(f"DESTROY_CLIENTID of it by {what}", o.bare((n4.DESTROY_CLIENTID, u64(old)))[0]["status"], n4.STALE_CLIENTID)
+        t.equal(f"DESTROY_SESSION by {what}", o.bare((n4.DESTROY_SESSION, session_id))[0]["status"], n4.BADSESSION)
         o.close()
     c = new(d, now, "reclaims")
     t.equal("by the machine", c.register()["status"], n4.OK)
@@ -224,6 +252,7 @@ def main():
             who = Who(d, realm)
             test_agreement(t, d, who)
             test_others(t, d, who)
+            test_cases(t, d, who)
             test_for_users(t, d, who)
             test_not_allowed(t, d, who)
             test_restart(t, d, realm, who)

@@ -197,6 +197,54 @@ def hostile(count, d, ctx):
         count.equal("and TLS begins", outcome(c.nfs, r.NULL), None)
 
 
+def client_hello(ctx):
+    outgoing = ssl.MemoryBIO()
+    try:
+        ctx.wrap_bio(ssl.MemoryBIO(), outgoing, server_hostname="localhost").do_handshake()
+    except ssl.SSLWantReadError:
+        return outgoing.read()
+
+
+def fragments(count, d, ctx):
+    """The question for TLS in records of several fragments, and what comes with it."""
+    question, null = r.call_message(r.NFS, 3, r.NULL, cred=t.AUTH_TLS), r.call_message(r.NFS, 3, r.NULL)
+    hello = client_hello(ctx)
+
+    def fragment(data, last):
+        return r.u32((0x80000000 if last else 0) | len(data)) + data
+
+    words = [question[i:i + 4] for i in range(0, len(question), 4)]
+    pieces = [fragment(w, False) for w in words[:-1]] + [fragment(words[-1], True)]
+    for what, parts in (("of a word each", pieces), ("of which the last is empty", [fragment(question, False), fragment(b"", True)])):
+        with d.connect() as c:
+            for part in parts:
+                c.send_raw(part)
+                time.sleep(0.005)
+            count.check(f"a question in fragments {what} is answered", b"STARTTLS" in c.recv())
+            c.s = ctx.wrap_socket(c.s, server_hostname="localhost")
+            count.equal("and TLS begins", outcome(c.nfs, r.NULL), None)
+    with d.connect() as c:
+        c.send_raw(fragment(question, False))
+        time.sleep(0.1)
+        c.send_raw(hello)
+        half_close(c.s)
+        data = b""
+        try:
+            while some := c.s.recv(65536):
+                data += some
+        except ConnectionError:
+            pass
+        count.equal("a handshake in place of the last fragment is not answered", data, b"")
+    for what, behind in (("an empty last fragment and a handshake", fragment(b"", True) + hello), ("the head of another record", r.u32(0x80000000 | len(null))),
+                         ("one octet", b"\x80"), ("an empty record", fragment(b"", True)), ("a handshake", hello), ("the question again", fragment(question, True))):
+        with d.connect() as c:
+            c.send_raw(fragment(question, not what.startswith("an empty last")) + behind)
+            count.check(f"the question with {what} in one piece ends the connection", closed(c.s))
+    with d.connect() as c:
+        c.send_raw(fragment(null[:20], False) + fragment(question, True))
+        count.check("the question as the second fragment of another call is none", b"STARTTLS" not in c.recv())
+
+
 def rekey(count, d):
     """openssl s_client changes its key (k), and asks the server to do so, too (K)."""
     relay = t.Relay(d.port)
@@ -340,6 +388,7 @@ def run(count, ca, other):
         mutual = certificates(count, d, ca, other)
         refusals(count, d, ctx, mutual)
         hostile(count, d, ctx)
+        fragments(count, d, ctx)
         rekey(count, d)
         reload(count, d, ca)
         thread.join()
