@@ -96,8 +96,15 @@ def test_waits(t, d):
     """The tool waits, tells each change, and ends with the last open. Its own end ends nothing."""
     c = new_client(d, "closes late")
     opened = [c.open(c.path(d.exports["one"]), name, create=True) for name in (b"late1", b"late2")]
+    c.lock(opened[0][1], opened[0][0]["stateid"])
+    mine = {"client": client_id(c), "address": "127.0.0.1", "opens": 2, "locks": 1, "delegations": 0}
     with subprocess.Popen([BINARY, "-s", d.path, "drain"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as p:
         t.check("two", "2 opens" in p.stdout.readline())
+        t.equal("who holds them", [p.stdout.readline().split() for _ in range(2)],
+                [["CLIENT", "ADDRESS", "OPENS", "LOCKS", "DELEGATIONS"], [client_id(c), "127.0.0.1", "2", "1", "0"]])
+        answer = api(d, "/v1/drain")[1]
+        t.equal("by the interface, too", answer["held"], {"opens": 2, "locks": 1, "delegations": 0, "nlm_owners": 0, "clients": [mine]})
+        t.check("since when", answer["active"] and 0 <= answer["seconds"] < 60, answer)
         c.close_file(opened[0][1], opened[0][0]["stateid"])
         while (line := p.stdout.readline()) and "held:" not in line:
             pass
@@ -130,6 +137,9 @@ def test_export(t, d):
         t.equal("NLM4_LOCK", nlm_lock(conn, fh, 0, 10), NLM_GRANTED)
         gone = drain(d, "--export", one, "--timeout", "0")
         t.check("NLM's lock is held", gone.returncode == HELD and "locks of 1 owners of NFSv3" in gone.stdout, gone)
+        answer = api(d, "/v1/drain", export=one)[1]
+        t.equal("and told", (answer["active"], answer["all"], answer["exports"], answer["held"]["nlm_owners"]), (True, False, [one], 1))
+        t.equal("of the other export", api(d, "/v1/drain", export=two)[1]["active"], False)
         t.equal("a new NLM4_LOCK", nlm_lock(conn, fh, 100, 10), NLM_GRACE)
         t.equal("OPEN there", c.open(c.path(one), b"new", create=True)[0]["status"], n4.DELAY)
         res2, fh2 = c.open(c.path(two), b"free", create=True)

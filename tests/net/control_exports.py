@@ -6,6 +6,8 @@ import os
 import subprocess
 
 import harness
+import mounts
+import rpcclient as r
 from control import Control, ask, connect, ctl
 from harness import Count
 
@@ -85,12 +87,14 @@ def test_explain(t, d):
     d.reload()
     status, got = get(d, f"/v1/exports/explain?client=127.0.0.1&path={one}/below&uid=1000&gid=100")
     t.equal("status and export", (status, got["export"], got["state"], got["client"]), (200, one, "served", "127.0.0.1"))
+    t.equal("their places", [(x["file"], x["temporary"]) for x in got["lines"]], [(d.top + "/exports", False)] * 3)
     t.equal("lines in the order that counts", [(x["client"], x["kind"], x["applies"], x["line"]) for x in got["lines"]],
             [("127.0.0.1", "host", "yes", 1), ("no-such-host.invalid", "host", "not needed", 1), ("127.0.0.0/8", "network", "not needed", 1)])
     origin = {o["option"]: o["from"] for o in got["options"]}
     t.equal("origins", [origin[o] for o in ("async", "insecure", "all_squash", "rw", "anonuid=77", "hide", "root_squash")],
             ["client"] * 3 + ["line defaults"] * 2 + ["default"] * 2)
-    t.equal("rights", (got["access"], got["port"], got["flavors"]), ("rw", "any", [{"flavor": "sys", "access": "rw"}]))
+    t.equal("rights", (got["access"], got["port"], got["flavors"], got["read_only_mount"]),
+            ("rw", "any", [{"flavor": "sys", "access": "rw"}], False))
     t.equal("squashed", got["identity"], {"uid": 1000, "gid": 100, "as_uid": 77, "as_gid": 65534})
     got = get(d, f"/v1/exports/explain?client=127.0.0.9&path={one}")[1]
     t.equal("another line", [x["applies"] for x in got["lines"]][0::2], ["no", "yes"])
@@ -122,10 +126,28 @@ def test_explain_tool(t, d):
         t.equal(f"wrong use {args}", ctl("-s", d.path, "exports", "explain", *args).returncode, 2)
 
 
+def test_read_only_mount(t, d):
+    """The line says rw, and the mount does not."""
+    one = d.exports["one"]
+    d.stop()
+    mounts.must("mount", "-t", "tmpfs", "-o", "ro", "t", one)
+    d.write_exports([f"{one} 127.0.0.1(rw,insecure,no_root_squash,fsid=9)"])
+    d.start()
+    e = exports_of(d)[one]
+    t.equal("in the list", (e["state"], e["fs_type"], e["read_only_mount"]), ("served", "tmpfs", True))
+    got = get(d, f"/v1/exports/explain?client=127.0.0.1&path={one}")[1]
+    t.equal("explained", (got["access"], got["flavors"], got["read_only_mount"]), ("ro", [{"flavor": "sys", "access": "ro"}], True))
+    text = ctl("-s", d.path, "exports", "explain", "127.0.0.1", one).stdout
+    t.check("for people", "access ro" in text and "mounted read-only" in text, text)
+    with d.connect() as c:
+        t.equal("so it is", c.nfs(r.CREATE, r.create_args(d.root(c, "one"), "new"))["status"], r.ROFS)
+
+
 def main():
     t = Count()
+    mounts.own_namespace()
     with Control(exports={"one": OPTIONS, "two": OPTIONS}) as d:
-        for test in (test_list, test_not_served, test_explain, test_explain_tool):
+        for test in (test_list, test_not_served, test_explain, test_explain_tool, test_read_only_mount):
             test(t, d)
         harness.finish(t, d)
     harness.result(t)

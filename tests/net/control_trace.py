@@ -54,10 +54,12 @@ def test_nfs3(t, d):
     with d.connect() as c:
         fh = d.root(c, "one")
         with tracing(d, "--count", "4") as calls:
+            began, xid = time.monotonic_ns(), rpc.next_xid()
             c.nfs(rpc.NULL)
             c.nfs(rpc.GETATTR, rpc.getattr_args(fh))
             c.nfs(rpc.LOOKUP, rpc.diropargs(fh, b"none"))
             c.mnt(d.top + "/nowhere")
+            took = time.monotonic_ns() - began
         port = c.s.getsockname()[1]
     t.equal("procedures", [c["procedure"] for c in calls], ["NULL", "GETATTR", "LOOKUP", "MNT"])
     t.equal("programs", [(c["program"], c["version"]) for c in calls], [("nfs", "3")] * 3 + [("mount", "3")])
@@ -68,7 +70,9 @@ def test_nfs3(t, d):
     got = calls[1]
     t.equal("the file", (got["export"], got["path"]), (root, root))
     t.check("its handle", len(got["handle"]) > 8 and got["handle"] in fh.hex(), got)
-    t.check("times and sizes", got["duration_ns"] > 0 and got["bytes_in"] > 60 and got["bytes_out"] == 24 + 4 + 84, got)
+    t.equal("sizes", (got["bytes_in"], got["bytes_out"]), (len(rpc.call_message(rpc.NFS, 3, rpc.GETATTR, rpc.getattr_args(fh))), 24 + 4 + 84))
+    t.check("times", all(c["duration_ns"] > 0 for c in calls) and sum(c["duration_ns"] for c in calls) < took, calls)
+    t.equal("transaction ids", [c["xid"] for c in calls], [xid + 1 + i for i in range(4)])
     t.check("no COMPOUND has run", not any("operations" in c for c in calls))
 
 
