@@ -143,14 +143,24 @@ static void print_tls(const json_t *st)
 	print_failures(shakes);
 }
 
+static void print_threads(const json_t *st)
+{
+	const uint64_t stuck = number(st, "threads", "stuck");
+
+	printf("threads      %" PRIu64 " event threads, %" PRIu64 " workers",
+	       number(st, "threads", "event"), number(st, "threads", "workers"));
+	if (stuck)
+		printf("; %" PRIu64 " WAIT for a file system that does not answer", stuck);
+	putchar('\n');
+}
+
 static void print_status(const json_t *st)
 {
 	char used[PRINT_MAX], limit[PRINT_MAX];
 
 	print_server(st);
 	print_listeners(st);
-	printf("threads      %" PRIu64 " event threads, %" PRIu64 " workers\n",
-	       number(st, "threads", "event"), number(st, "threads", "workers"));
+	print_threads(st);
 	printf("connections  %" PRIu64 " TCP, %" PRIu64 " RDMA, of %" PRIu64 " clients\n",
 	       number(st, "connections", "tcp"), number(st, "connections", "rdma"),
 	       number(st, "clients", "connected"));

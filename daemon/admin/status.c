@@ -98,7 +98,7 @@ static void add_threads(json_t *to, const struct control_sources *from)
 	workers_stats(from->held.workers, &w);
 	add_number(threads, "event", from->event_threads);
 	add_number(threads, "workers", w.workers);
-	add_number(threads, "stuck", w.stuck);
+	add_number(threads, "stuck", w.stuck + w.stuck_loops);
 }
 
 static void add_connections(json_t *to, const struct control_sources *from)

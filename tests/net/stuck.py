@@ -5,6 +5,7 @@
 The frozen one is ext4 in a file, by a loop device. It is thawed whatever happens: a process that waits for it cannot be killed.
 """
 import os
+import re
 import select
 import signal
 import subprocess
@@ -14,8 +15,8 @@ import time
 
 import harness
 import rpcclient as r
-from control import ask
-from harness import Count, Daemon
+from control import Control, ask, ctl, status_of
+from harness import Count
 from scrape import connect_tcp, parse, value
 
 METRICS = harness.free_port()
@@ -153,6 +154,14 @@ def check_metrics(t):
     t.check("and are counted among all threads that are", value(v, "ringnfs_stuck_threads") >= value(v, "ringnfs_workers", state="stuck"))
 
 
+def check_status(t, d):
+    """So does the tool."""
+    stuck = status_of(d)["threads"]["stuck"]
+    t.check("threads are stuck", stuck >= 4, stuck)
+    text = ctl("--socket", d.path, "status").stdout
+    t.check("which people are told", re.search(r"threads +\d+ event threads, \d+ workers; \d+ WAIT for a file system", text), text)
+
+
 def check_workers(t, workers, what):
     for w in workers:
         t.check(f"{what}: calls of the other export succeed", not w.failed, w.failed[:3])
@@ -180,6 +189,7 @@ def test_frozen(t, d, loop):
         took = time.monotonic() - start
         t.check("these are answered in the usual time", took < USUAL, f"{took:.1f} s")
     check_metrics(t)
+    check_status(t, d)
     t.check("SIGUSR1 is answered", log_grows(d, signal.SIGUSR1, "held:"))
     t.check("SIGHUP is answered", "serving" in d.reload())
     time.sleep(0.5)
@@ -201,6 +211,10 @@ def test_frozen(t, d, loop):
         while (res := c.nfs(r.CREATE, r.create_args(bad, b"late", attrs=r.sattr(mode=0o644)))["status"]) and time.monotonic() < end:
             time.sleep(0.1)
         t.equal("a call to the thawed file system", res, 0)
+        while status_of(d)["threads"]["stuck"] and time.monotonic() < end:
+            time.sleep(0.1)
+        t.equal("threads that are stuck afterwards", status_of(d)["threads"]["stuck"], 0)
+    t.check("nor are people told of any", "WAIT" not in ctl("--socket", d.path, "status").stdout)
     for c in conns:
         c.close()
     log = d.read_log()
@@ -259,7 +273,7 @@ def main():
     if os.geteuid() != 0:
         harness.skip_all("mounting needs root")
     t = Count()
-    d = Daemon({"good": OPTIONS, "bad": OPTIONS}, {"metrics.listen": f"127.0.0.1:{METRICS}"})
+    d = Control({"metrics.listen": f"127.0.0.1:{METRICS}"}, exports={"good": OPTIONS, "bad": OPTIONS})
     loop = Loop(d.exports["bad"], d.top + "/image")
     try:
         with d:
