@@ -5,6 +5,7 @@
 
 #include "daemon/idmap.h"
 #include "daemon/tls_users.h"
+#include "nfs3/nfs3_server.h"
 #include "rpc/principal.h"
 
 static enum rpc_run by_kerberos(struct idmap *idmap, struct rpc_request *req)
@@ -14,20 +15,43 @@ static enum rpc_run by_kerberos(struct idmap *idmap, struct rpc_request *req)
 	const int rc = idmap_principal(idmap, peer, cred->principal->name, cred->principal->len,
 				       &cred->uid, &cred->gid);
 
-	/* Nobody knows yet whose files these are: better no answer than a wrong one. */
 	if (rc == -EAGAIN)
-		return req->must_answer ? RPC_RUN_SYSTEM_ERR : RPC_RUN_AGAIN;
+		return RPC_RUN_AGAIN;
 	if (rc < 0)
 		cred->uid = cred->gid = (uint32_t)-1;
 	cred->ngids = 0;
 	return RPC_RUN_DONE;
 }
 
-enum rpc_run principals_identify(void *ctx, struct rpc_request *req)
+/*
+ * Nobody knows yet whose files these are, and the call has waited long enough, or there is no room for it to wait: better no answer than a
+ * wrong one. NFSv3 and NFSv4 have a word for "come again", which Linux's client obeys, while SYSTEM_ERR is an I/O error for its user. NFSv4's
+ * state is that of the principal, whose name is known, but that of the certificate's user, who is not.
+ */
+static enum rpc_run come_again(struct rpc_request *req)
 {
-	const struct principals *p = ctx;
+	const struct rpc_call *call = &req->call;
+	struct rpc_cred *cred = &req->call.cred;
 
+	if (call->prog != NFS_PROGRAM || call->vers < 3 || (call->vers > 3 && !req->secured))
+		return RPC_RUN_SYSTEM_ERR;
+	cred->unknown = true;
+	cred->uid = cred->gid = (uint32_t)-1;
+	cred->ngids = 0;
+	return RPC_RUN_DONE;
+}
+
+static enum rpc_run identify(const struct principals *p, struct rpc_request *req)
+{
 	if (req->secured)
 		return p->idmap ? by_kerberos(p->idmap, req) : RPC_RUN_AUTH_BADCRED;
 	return p->users ? tls_users_identify(p->users, req) : RPC_RUN_DONE;
+}
+
+enum rpc_run principals_identify(void *ctx, struct rpc_request *req)
+{
+	const enum rpc_run how = identify(ctx, req);
+
+	req->call.cred.unknown = false;
+	return how == RPC_RUN_AGAIN && req->must_answer ? come_again(req) : how;
 }

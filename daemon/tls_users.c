@@ -154,9 +154,8 @@ enum rpc_run tls_users_identify(struct tls_users *u, struct rpc_request *req)
 	pthread_rwlock_unlock(&u->lock);
 	if (own)
 		return RPC_RUN_DONE;
-	/* Nobody knows yet whose files these are: better no answer than a wrong one. */
 	if (rc == -EAGAIN)
-		return req->must_answer ? RPC_RUN_SYSTEM_ERR : RPC_RUN_AGAIN;
+		return RPC_RUN_AGAIN;
 	cred->flavor = RPC_AUTH_SYS;
 	cred->sec = RPC_SEC_SYS;
 	cred->mapped = true;

@@ -101,6 +101,8 @@ int nfs_caller(const struct nfs_groups *groups, const struct rpc_cred *cred,
 {
 	int rc = 0;
 
+	if (cred->unknown)
+		return -EAGAIN;
 	out->uid = cred->uid;
 	out->gid = cred->gid;
 	out->ngroups = cred->ngids;

@@ -95,6 +95,9 @@ struct rpc_cred {
 	const struct rpc_principal *principal;
 	/* True if uid and gid are the user of the connection's certificate, whose groups are looked up. */
 	bool mapped;
+	/* True if the name service has not told in time which user that is. uid and gid are nobody's then, and the call must touch no
+	 * file: its client is told to come again. */
+	bool unknown;
 	uint32_t uid, gid;
 	uint32_t ngids;
 	uint32_t gids[RPC_AUTH_SYS_GIDS_MAX];
