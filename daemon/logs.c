@@ -4,7 +4,8 @@
 #include <string.h>
 
 static const char *const module_names[] = {
-	[LOG_ADMIN] = "admin", [LOG_DAEMON] = "daemon", [LOG_NFS3] = "nfs3", [LOG_NFS4] = "nfs4",
+	[LOG_ADMIN] = "admin", [LOG_DAEMON] = "daemon", [LOG_GSS] = "gss",
+	[LOG_NFS2] = "nfs2",   [LOG_NFS3] = "nfs3",	[LOG_NFS4] = "nfs4",
 	[LOG_RDMA] = "rdma",   [LOG_TCP] = "tcp",	[LOG_VFS] = "vfs",
 };
 

@@ -16,6 +16,8 @@
 enum log_module {
 	LOG_ADMIN,
 	LOG_DAEMON,
+	LOG_GSS,
+	LOG_NFS2,
 	LOG_NFS3,
 	LOG_NFS4,
 	LOG_RDMA,

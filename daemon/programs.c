@@ -60,7 +60,7 @@ static const char *idmap_file(const struct cfg_settings *set)
 static int start_gss(const struct programs_config *cfg, struct programs *p, struct rpc_server *rpc)
 {
 	const struct cfg_gss *set = &cfg->settings->gss;
-	const struct rn_logger *log = &cfg->logs->of[LOG_DAEMON];
+	const struct rn_logger *log = &cfg->logs->of[LOG_GSS];
 	const struct gss_config gss = {
 		.keytab = set->keytab && set->keytab[0] ? set->keytab : NULL,
 		.principal = set->principal,
@@ -122,14 +122,15 @@ static int start_tls_users(const struct programs_config *cfg, struct programs *p
 	return 0;
 }
 
-int programs_reload(struct programs *p, const struct rn_logger *log)
+int programs_reload(struct programs *p)
 {
 	char why[GSS_WHY] = "";
 	int rc = p->gss ? gss_reload(p->gss, why) : 0;
 
 	if (rc)
-		rn_warn(log, "the keytab cannot be read again, the old keys stay in use: %s", why);
-	if (p->tls_users && tls_users_reload(p->tls_users, log))
+		rn_warn(&p->logs->of[LOG_GSS],
+			"the keytab cannot be read again, the old keys stay in use: %s", why);
+	if (p->tls_users && tls_users_reload(p->tls_users, &p->logs->of[LOG_DAEMON]))
 		rc = -EINVAL;
 	return rc;
 }
@@ -332,6 +333,7 @@ int programs_start(const struct programs_config *cfg, struct programs *p, struct
 	const struct cfg_settings *set = cfg->settings;
 	int rc;
 
+	p->logs = cfg->logs;
 	rc = start_gss(cfg, p, rpc);
 	if (!rc)
 		rc = start_tls_users(cfg, p, rpc);
@@ -365,7 +367,7 @@ int programs_start(const struct programs_config *cfg, struct programs *p, struct
 void programs_log_exports(const struct programs *p)
 {
 	if (p->nfs2)
-		nfs2_log_unserved(p->nfs3);
+		nfs2_log_unserved(p->nfs3, &p->logs->of[LOG_NFS2]);
 }
 
 void programs_stop(struct programs *p)

@@ -41,6 +41,7 @@ struct programs_config {
 };
 
 struct programs {
+	const struct logs *logs;
 	struct gss *gss; /* NULL: calls under RPCSEC_GSS are refused */
 	struct groups *groups;
 	struct idmap *idmap;
@@ -74,6 +75,6 @@ void programs_stop(struct programs *p);
 void programs_log_exports(const struct programs *p);
 /* Reads again what a reload of the exports does not: the keytab, and the map of certificates. 0 or -errno; the old ones then
  * stay. */
-int programs_reload(struct programs *p, const struct rn_logger *log);
+int programs_reload(struct programs *p);
 
 #endif

@@ -677,7 +677,7 @@ static int reload(void *ctx, struct exports_outcome *out)
 	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu", (unsigned long long)(rn_now_ns() / 1000));
 	instance_reload_begins(s->instance);
 	int rc = exports_reload(s->exports, out);
-	programs_reload(&s->programs, s->log);
+	programs_reload(&s->programs);
 	tls_setup_reload(s->tls, s->log);
 	instance_reload_ended(s->instance, rc);
 	sd_notify(0, "READY=1");

@@ -6,6 +6,7 @@
 #include "rpc/program.h"
 
 struct nfs3_server;
+struct rn_logger;
 
 /* The version, to be put into the NFS program. s was made with packed_handles. */
 void nfs2_version(struct nfs3_server *s, struct rpc_version *out);
@@ -14,6 +15,6 @@ void nfs2_version(struct nfs3_server *s, struct rpc_version *out);
 void nfsacl2_version(struct nfs3_server *s, struct rpc_version *out);
 
 /* Logs a line for each export that NFSv2 cannot serve, as its files have no handles of 32 bytes. */
-void nfs2_log_unserved(const struct nfs3_server *s);
+void nfs2_log_unserved(const struct nfs3_server *s, const struct rn_logger *log);
 
 #endif

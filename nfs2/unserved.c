@@ -16,9 +16,9 @@ static bool log_one(void *arg, struct vfs_export *exp)
 	return true;
 }
 
-void nfs2_log_unserved(const struct nfs3_server *s)
+void nfs2_log_unserved(const struct nfs3_server *s, const struct rn_logger *log)
 {
 	const struct vfs_exports *exports = &s->cfg.exports;
 
-	exports->each(exports->ctx, log_one, (void *)s->cfg.log);
+	exports->each(exports->ctx, log_one, (void *)log);
 }

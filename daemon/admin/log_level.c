@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* GET and POST /v1/log: the levels of the log's modules. ringnfsctl(8) describes the answer. */
 #include <errno.h>
+#include <stdio.h>
 
 #include "admin/query.h"
 #include "daemon/admin/control_private.h"
@@ -35,6 +36,22 @@ struct change {
 	enum log_module module; /* unless all */
 };
 
+static bool refuse_module(struct admin_reply *r)
+{
+	char names[LOG_MODULES * WORD_MAX] = "";
+	size_t len = 0;
+
+	for (int i = 0; i < LOG_MODULES; i++)
+		len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s",
+					i == 0		       ? ""
+					: i + 1 == LOG_MODULES ? " or "
+							       : ", ",
+					logs_module_name((enum log_module)i));
+	admin_reply_error(r, 400, "bad_request", "module: %s is expected, or none for all of them",
+			  names);
+	return false;
+}
+
 static bool read_change(const struct admin_request *req, struct admin_reply *r, struct change *out)
 {
 	char text[WORD_MAX];
@@ -48,12 +65,8 @@ static bool read_change(const struct admin_request *req, struct admin_reply *r, 
 	const int rc = admin_query_text(req, "module", text, sizeof(text));
 
 	out->all = rc == -ENOENT;
-	if (!out->all && (rc != 0 || !logs_find_module(text, &out->module))) {
-		admin_reply_error(r, 400, "bad_request",
-				  "module: admin, daemon, nfs3, nfs4, rdma, tcp or vfs is "
-				  "expected, or none for all of them");
-		return false;
-	}
+	if (!out->all && (rc != 0 || !logs_find_module(text, &out->module)))
+		return refuse_module(r);
 	return true;
 }
 

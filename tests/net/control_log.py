@@ -7,7 +7,7 @@ import harness
 from control import GROUP, OTHERS, USER, Control, ask, connect_as, ctl
 from harness import Count
 
-MODULES = ("admin", "daemon", "nfs3", "nfs4", "rdma", "tcp", "vfs")
+MODULES = ("admin", "daemon", "gss", "nfs2", "nfs3", "nfs4", "rdma", "tcp", "vfs")
 
 
 def levels(d):
@@ -26,7 +26,7 @@ def close_one(d):
 def test_levels(t, d):
     t.equal("the configured level", levels(d), dict.fromkeys(MODULES, "notice"))
     res = ctl("--socket", d.path, "log", "debug", "tcp")
-    t.check("for people", res.returncode == 0 and res.stdout.split()[:2] == ["MODULE", "LEVEL"] and len(res.stdout.splitlines()) == 8, res)
+    t.check("for people", res.returncode == 0 and res.stdout.split()[:2] == ["MODULE", "LEVEL"] and len(res.stdout.splitlines()) == 10, res)
     t.equal("one module", levels(d), {**dict.fromkeys(MODULES, "notice"), "tcp": "debug"})
     since = close_one(d)
     t.check("which logs more now", d.wait_log(r"tcp: connection \d+ closed", since), d.read_log()[since:])
