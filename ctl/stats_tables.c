@@ -12,6 +12,8 @@
 #include "ctl/table.h"
 #include "lib/util.h"
 
+#define TIMES 5u /* columns with times of an operation */
+
 /* A row, and what it has grown by. */
 struct row {
 	const json_t *now, *before; /* before NULL: it is new, or there was no look */
@@ -118,10 +120,16 @@ static uint64_t in_bucket(const json_t *row, json_int_t end)
 	return 0;
 }
 
+/* Calls that were timed; others count as part of an operation behind them. A server that does not tell has timed all. */
+static uint64_t timed_of(const struct row *r)
+{
+	return growth(r, json_object_get(r->now, "timed") ? "timed" : "calls");
+}
+
 /* The end of the bucket within which that many thousandths of the calls since the look before were done. */
 static uint64_t quantile(const struct row *r, unsigned thousandths)
 {
-	const uint64_t wanted = (growth(r, "calls") * thousandths + 999) / 1000;
+	const uint64_t wanted = (timed_of(r) * thousandths + 999) / 1000;
 	uint64_t seen = 0, end = 0;
 	const json_t *pair;
 	size_t i;
@@ -145,9 +153,13 @@ static uint64_t quantile(const struct row *r, unsigned thousandths)
 /* The longest of all is known since the start only; later the last bucket is. */
 static void put_times(struct table *t, const struct row *r)
 {
-	const uint64_t calls = growth(r, "calls");
+	const uint64_t timed = timed_of(r);
 
-	put_time(t, calls ? growth(r, "sum_ns") / calls : 0);
+	for (unsigned i = 0; !timed && i < TIMES; i++)
+		table_cell(t, NULL);
+	if (!timed)
+		return;
+	put_time(t, growth(r, "sum_ns") / timed);
 	put_time(t, quantile(r, 500));
 	put_time(t, quantile(r, 950));
 	put_time(t, quantile(r, 990));

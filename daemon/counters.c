@@ -50,7 +50,7 @@ static inline struct counters_shard *shard_of_thread(struct counters *c)
 	return shard ? shard : first_use(c); /* shard[0] is NULL */
 }
 
-static void add(const struct counters_shard *shard, _Atomic uint64_t *sum, uint64_t n)
+static inline void add(const struct counters_shard *shard, _Atomic uint64_t *sum, uint64_t n)
 {
 	if (shard->shared)
 		atomic_fetch_add_explicit(sum, n, memory_order_relaxed);
@@ -173,6 +173,8 @@ void counters_observe_op(void *ctx, const struct rpc_request *req, const struct 
 	const uint32_t minor = end->minor < COUNTERS_MINORS ? end->minor : 0;
 
 	(void)req;
+	for (uint32_t i = 0; i < end->nbefore; i++)
+		add(shard, &shard->untimed[minor][end->before[i]], 1);
 	count(shard, &shard->op[minor][op], end->elapsed_ns, end->status == 0);
 	if (end->status)
 		count_one(&c->failures->op[minor][op][place_of_status(end->status)]);

@@ -46,7 +46,9 @@ struct counters_shard {
 	struct counter null4;
 	struct counter
 		compound[COUNTERS_MINORS + 1]; /* the last: no minor version that is served */
-	struct counter op[COUNTERS_MINORS][NFS4_OPS];	      /* operation 0: unknown ones */
+	struct counter op[COUNTERS_MINORS][NFS4_OPS]; /* operation 0: unknown ones */
+	/* Operations that have succeeded and whose time counts as that of a later one; not in op. */
+	_Atomic uint64_t untimed[COUNTERS_MINORS][NFS4_OPS];
 	struct counters_bytes exported[COUNTERS_EXPORTS + 1]; /* the last: of further exports */
 };
 

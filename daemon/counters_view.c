@@ -13,8 +13,8 @@ struct view {
 	void *ctx;
 };
 
-/* Adds up the counter that is at this place of each shard. False: it has counted nothing. */
-static bool add_up(const struct counters *c, size_t place, struct counters_row *row)
+/* Adds up the counter that is at this place of each shard. */
+static void add_up(const struct counters *c, size_t place, struct counters_row *row)
 {
 	for (unsigned i = 0; i <= COUNTERS_THREADS; i++) {
 		const void *shard = atomic_load_explicit(&c->shard[i], memory_order_acquire);
@@ -30,14 +30,31 @@ static bool add_up(const struct counters *c, size_t place, struct counters_row *
 		rn_histogram_add(&row->time, &one->time);
 		row->ok += atomic_load_explicit(&one->ok, memory_order_relaxed);
 	}
-	return row->time.count > 0;
+	row->calls = row->time.count;
+}
+
+/* Adds the sum at this place of each shard. */
+static void add_untimed(const struct counters *c, size_t place, struct counters_row *row)
+{
+	for (unsigned i = 0; i <= COUNTERS_THREADS; i++) {
+		const void *shard = atomic_load_explicit(&c->shard[i], memory_order_acquire);
+
+		if (!shard)
+			continue;
+		const _Atomic uint64_t *n = (const void *)((const char *)shard + place);
+		const uint64_t more = atomic_load_explicit(n, memory_order_relaxed);
+
+		row->calls += more;
+		row->ok += more;
+	}
 }
 
 #define PLACE(member) offsetof(struct counters_shard, member)
 
 static void show(const struct view *v, size_t place, struct counters_row row)
 {
-	if (add_up(v->c, place, &row))
+	add_up(v->c, place, &row);
+	if (row.calls)
 		v->each(v->ctx, &row);
 }
 
@@ -125,16 +142,27 @@ static void show_compounds(const struct view *v)
 					    .nfailures = 1 });
 }
 
+static void show_op(const struct view *v, unsigned minor, uint32_t op)
+{
+	struct counters_row row = {
+		.kind = COUNTERS_OP,
+		.version = minors[minor],
+		.operation = op_name(op),
+		.failures = v->c->failures->op[minor][op],
+		.nfailures = COUNTERS_STATUSES,
+	};
+
+	add_up(v->c, PLACE(op[minor][op]), &row);
+	add_untimed(v->c, PLACE(untimed[minor][op]), &row);
+	if (row.calls)
+		v->each(v->ctx, &row);
+}
+
 static void show_ops(const struct view *v)
 {
 	for (uint32_t op = 0; op < NFS4_OPS; op++)
 		for (unsigned minor = 0; minor < COUNTERS_MINORS; minor++)
-			show(v, PLACE(op[minor][op]),
-			     (struct counters_row){ .kind = COUNTERS_OP,
-						    .version = minors[minor],
-						    .operation = op_name(op),
-						    .failures = v->c->failures->op[minor][op],
-						    .nfailures = COUNTERS_STATUSES });
+			show_op(v, minor, op);
 }
 
 void counters_each(const struct counters *c,
@@ -189,19 +217,24 @@ struct logged {
 	char program[16];
 	const char *name;
 	struct rn_durations time;
-	uint64_t errors;
+	uint64_t calls, errors;
 };
 
 static void log_one(const struct logged *l)
 {
 	const struct rn_durations *t = &l->time;
 
+	if (l->calls && !t->count)
+		rn_log(l->log, l->level,
+		       "%s %s: %" PRIu64 " calls, %" PRIu64
+		       " errors, times are those of the operations behind them",
+		       l->program, l->name, l->calls, l->errors);
 	if (!t->count)
 		return;
 	rn_log(l->log, l->level,
 	       "%s %s: %" PRIu64 " calls, %" PRIu64 " errors, us: mean %" PRIu64
 	       ", half within %" PRIu64 ", 99 %% within %" PRIu64 ", longest %" PRIu64,
-	       l->program, l->name, t->count, l->errors, t->sum_ns / t->count / 1000,
+	       l->program, l->name, l->calls, l->errors, t->sum_ns / t->count / 1000,
 	       rn_durations_quantile_ns(t, 500) / 1000, rn_durations_quantile_ns(t, 990) / 1000,
 	       t->max_ns / 1000);
 }
@@ -224,11 +257,12 @@ static void log_row(void *ctx, const struct counters_row *row)
 	if (!l->name || strcmp(l->name, row->operation) != 0 || strcmp(l->program, program) != 0) {
 		log_one(l);
 		l->time = (struct rn_durations){ .count = 0 };
-		l->errors = 0;
+		l->calls = l->errors = 0;
 		l->name = row->operation;
 		strncpy(l->program, program, sizeof(l->program) - 1);
 	}
 	rn_durations_add(&l->time, &row->time);
+	l->calls += row->calls;
 	l->errors += counters_failed(row);
 }
 

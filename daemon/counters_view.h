@@ -16,7 +16,8 @@ struct counters_row {
 	enum counters_kind kind;
 	const char *version; /* "3", "4.0", "mount", "nlm"; "4" without a minor version */
 	const char *operation;
-	struct rn_durations time;
+	struct rn_durations time; /* of those that were timed */
+	uint64_t calls;		  /* all */
 	uint64_t ok;
 	/* Failures by their place, COUNTERS_STATUSES of them; of NULL and COMPOUND of NFSv4 one
 	 * alone, for COUNTERS_STATUS_REFUSED. */

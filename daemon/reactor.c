@@ -135,6 +135,14 @@ static void note_slow(struct prompt_worker *w, unsigned lane, bool slept)
 	w->careful_until = now + CAREFUL_NS;
 }
 
+/* Counting has read the clock when the call ended. It has not if the call moved. */
+static uint64_t end_of_call(const struct prompt_worker *w)
+{
+	const uint64_t ended = atomic_load_explicit(&w->rpc.ended_ns, memory_order_relaxed);
+
+	return ended ? ended : rn_now_ns();
+}
+
 static void run_call(struct prompt_worker *w, struct rpc_request *req)
 {
 	const unsigned lane = req->lane;
@@ -144,11 +152,12 @@ static void run_call(struct prompt_worker *w, struct rpc_request *req)
 
 	atomic_store_explicit(&w->lane, lane, memory_order_relaxed);
 	atomic_fetch_add(&w->beat, 1);
+	atomic_store_explicit(&w->rpc.ended_ns, 0, memory_order_relaxed);
 	req->run_ns = start;
 	req->work(req); /* may have ended */
 	vfs_worker_settle(w->rpc.vfs);
 	atomic_fetch_add(&w->beat, 1);
-	if (rn_now_ns() - start >= SLOW_NS)
+	if (end_of_call(w) - start >= SLOW_NS)
 		note_slow(w, lane, careful && count_sleeps() != sleeps);
 }
 

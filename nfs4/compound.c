@@ -279,27 +279,38 @@ static bool is_untimed(const struct nfs4_compound *c, int status)
 	const bool quick =
 		c->opnum == OP_SEQUENCE || (c->opnum == OP_PUTFH && rpc_is_prompt(c->req));
 
-	return quick && status == NFS4_OK && c->index < c->nops;
+	return quick && status == NFS4_OK && c->index < c->nops && c->index <= NFS4_RAN_MAX;
 }
 
-/* The operation began when the one before it ended, so the clock is read once for each. */
-static void observe_op(struct nfs4_compound *c, int status)
+/* The operation began when the one before it ended, so the clock is read once for each. Those that were untimed are told
+ * with it: there always is one behind them, as only a SEQUENCE is answered by a kept reply. */
+static void observe_timed(struct nfs4_compound *c, int status)
 {
 	const struct nfs4_config *cfg = &c->server->cfg;
-
-	if (!cfg->observe_op)
-		return;
-	const uint64_t now = is_untimed(c, status) ? c->op_began_ns : rn_now_ns();
+	const uint64_t now = rn_now_ns();
 	const struct nfs4_op_end end = {
 		.minor = c->minor,
 		.opnum = c->opnum,
 		.status = (uint32_t)status,
 		.elapsed_ns = now - c->op_began_ns,
+		.before = c->untimed ? &c->ran[c->index - 1 - c->untimed] : NULL,
+		.nbefore = c->untimed,
 	};
 
 	cfg->observe_op(cfg->observe_ctx, c->req, &end);
+	c->untimed = 0;
 	c->op_began_ns = now;
 	c->req->ended_ns = c->index < c->nops ? 0 : now;
+}
+
+static inline void observe_op(struct nfs4_compound *c, int status)
+{
+	if (!c->server->cfg.observe_op)
+		return;
+	if (is_untimed(c, status))
+		c->untimed++;
+	else
+		observe_timed(c, status);
 }
 
 /*

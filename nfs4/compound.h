@@ -77,6 +77,7 @@ struct nfs4_compound {
 	uint8_t ran[NFS4_RAN_MAX];
 	uint64_t clientid;    /* of the calling client, noted when it is put; 0: not known */
 	uint64_t op_began_ns; /* CLOCK_MONOTONIC; 0: not measured */
+	uint32_t untimed;     /* operations that ended last and were not observed yet */
 	struct rpc_seg rest;  /* after nfs4_forget_call: the undecoded part of the call */
 
 	struct nfs4_place current, saved;

@@ -34,6 +34,9 @@ struct nfs4_op_end {
 	uint32_t opnum; /* OP_ILLEGAL: unknown */
 	uint32_t status;
 	uint64_t elapsed_ns;
+	/* Numbers of operations right before it that have succeeded, and whose time is in its own. */
+	const uint8_t *before;
+	uint32_t nbefore;
 };
 
 struct nfs4_config {
@@ -58,7 +61,7 @@ struct nfs4_config {
 	int (*lookup_groups)(void *ctx, const struct sockaddr *peer, struct vfs_cred *cred);
 	void *lookup_ctx;
 	bool manage_gids;
-	/* Called at the end of each operation, on its worker; may be NULL. */
+	/* Called at the end of operations, on their worker; may be NULL. */
 	void (*observe_op)(void *ctx, const struct rpc_request *req, const struct nfs4_op_end *end);
 	void *observe_ctx;
 	/* Connects to clients of minor version 0 for callbacks. dial NULL: there are none for them. */

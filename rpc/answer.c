@@ -14,6 +14,8 @@ static void observe(struct rpc_request *req, bool error)
 	if (!server->observe)
 		return;
 	const uint64_t now = req->ended_ns ? req->ended_ns : rn_now_ns();
+
+	atomic_store_explicit(&req->worker->ended_ns, now, memory_order_relaxed);
 	server->observe(server->observe_ctx, req, now > req->arrived_ns ? now - req->arrived_ns : 0,
 			error);
 }

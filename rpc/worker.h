@@ -9,7 +9,9 @@
 #ifndef RN_RPC_WORKER_H
 #define RN_RPC_WORKER_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "lib/inbox.h"
 
@@ -23,6 +25,8 @@ struct rpc_worker {
 	/* Prompt workers: gives req to a worker of the pool, which calls req->work(req). Callable
 	 * from any thread. Others: NULL. */
 	void (*move)(struct rpc_worker *from, struct rpc_request *req);
+	/* CLOCK_MONOTONIC when a call that was observed ended here; for the owner, who sets it to 0 before a call. */
+	_Atomic uint64_t ended_ns;
 };
 
 /* Runs work(req) on req->worker, after the work posted before; on a worker of the pool, if

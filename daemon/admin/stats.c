@@ -38,7 +38,8 @@ static void add_row(void *ctx, const struct counters_row *row)
 
 	json_object_set_new(op, "version", json_string(row->version));
 	json_object_set_new(op, "operation", json_string(row->operation));
-	add_number(op, "calls", row->time.count);
+	add_number(op, "calls", row->calls);
+	add_number(op, "timed", row->time.count);
 	add_number(op, "errors", counters_failed(row));
 	add_number(op, "sum_ns", row->time.sum_ns);
 	add_number(op, "p50_ns", rn_durations_quantile_ns(&row->time, 500));

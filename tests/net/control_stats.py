@@ -106,6 +106,20 @@ def test_watch(t, d):
         p.stdout.close()
 
 
+def test_untimed(t, d):
+    """A SEQUENCE with operations behind it is counted, and its time is theirs: no time of its own is shown."""
+    c = new_client(d, "timed", 1)
+    for _ in range(3):
+        c.path(d.exports["one"])
+    op = next(o for o in api(d, "/v1/stats")[1]["operations"] if (o["version"], o["operation"]) == ("4.1", "SEQUENCE"))
+    t.check("the API", op["calls"] >= 3 and op["timed"] == op["sum_ns"] == 0 and op["buckets"] == [], op)
+    row = cells(ctl("--socket", d.path, "stats").stdout, "4.1", "SEQUENCE")
+    t.equal("for people", (int(row[2]) >= 3, row[5:]), (True, ["-"] * 5))
+    row = cells(ctl("--socket", d.path, "stats").stdout, "4.1", "LOOKUP")
+    t.check("others have times", row and "-" not in row[5:], row)
+    c.close()
+
+
 def test_wrong_use(t, d):
     for args, word in ((("--by", "file"), "operation, export or client"), (("--watch", "0"), "1 to"), (("--watch", "x"), "1 to"),
                        (("5",), "for --watch"), (("--watch", "1", "2"), "one word too many"), (("--bye",), "option")):
@@ -116,7 +130,7 @@ def test_wrong_use(t, d):
 def main():
     t = Count()
     with Control() as d:
-        for test in (test_operations, test_exports, test_clients, test_watch, test_wrong_use):
+        for test in (test_operations, test_exports, test_clients, test_untimed, test_watch, test_wrong_use):
             test(t, d)
         harness.finish(t, d)
     harness.result(t)

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
 #include "lib/util.h"
 #include "rpc/backchannel.h"
 #include "vfs/worker/identity.h"
@@ -452,11 +453,18 @@ static void begin(struct fixture *f, struct rpc_request *req)
 {
 	f->moved = 0;
 	req->worker = f->prompt ? &f->prompt_worker : &f->worker;
-	if (f->prompt) /* the thread of such a worker is always root */
-		vfs_identity_root(&f->vw->identity);
+	if (!f->prompt) {
+		rpc_dispatch(&f->rpc, req);
+		return;
+	}
+	vfs_identity_root(&f->vw->identity); /* the thread of such a worker is always root */
+	atomic_store(&f->prompt_worker.ended_ns, 0);
+	req->run_ns = rn_now_ns();
 	rpc_dispatch(&f->rpc, req);
-	if (f->prompt)
-		vfs_worker_settle(f->prompt_vw);
+	vfs_worker_settle(f->prompt_vw);
+	/* As the daemon does, which wants to know how long the call took. */
+	if (!atomic_load(&f->prompt_worker.ended_ns))
+		rn_now_ns();
 }
 
 /* Milliseconds after which a call counts as unanswered. */
