@@ -6,6 +6,7 @@
 
 #include "ctl/confirm.h"
 #include "ctl/options.h"
+#include "ctl/pages.h"
 #include "ctl/states.h"
 #include "ctl/uri.h"
 
@@ -24,9 +25,30 @@ static int print_held(const struct ctl *ctl, enum states_kind kind, const char *
 	return status;
 }
 
+/* CTL_DONE if there is such a client; else that is said. */
+static int find(const struct ctl *ctl, const char *id)
+{
+	const struct pages_query q = {
+		.path = "/v1/clients",
+		.list = "clients",
+		.name = "id",
+		.value = id,
+	};
+	json_t *rows = NULL;
+	int status = pages_get(ctl, &q, &rows);
+
+	if (status == CTL_DONE && json_array_size(rows) == 0) {
+		fprintf(stderr, "ringnfsctl: there is no client %s\n", id);
+		status = CTL_REFUSED;
+	}
+	json_decref(rows);
+	return status;
+}
+
+/* True if the client is to be evicted; else *status is to be returned. */
 static bool confirm(const struct ctl *ctl, const char *id, int *status)
 {
-	*status = confirm_possible() ? CTL_DONE : CTL_USAGE;
+	*status = confirm_possible() ? find(ctl, id) : CTL_USAGE;
 	for (int kind = STATES_OPENS; kind <= STATES_DELEGATIONS && *status == CTL_DONE; kind++)
 		*status = print_held(ctl, (enum states_kind)kind, id);
 	if (*status != CTL_DONE)

@@ -12,7 +12,7 @@ function add(list, key, word) {
 
 # Kind of a value: files and levels and the like can be completed.
 function kind(value) {
-	return value ~ /^(FILE|PATH|LEVEL|MODULE|ID|CLIENT)$/ ? value : "-"
+	return value ~ /^(FILE|PATH|LEVEL|MODULE|ID|CLIENT|COMMAND)$/ ? value : "-"
 }
 
 /^The commands are:/ { in_list = 1 }

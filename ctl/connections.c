@@ -140,6 +140,10 @@ int ctl_connections(const struct ctl *ctl, int argc, char **argv)
 	}
 	int status = pages_get(ctl, &q, &rows);
 
+	if (status == CTL_DONE && q.value && json_array_size(rows) == 0) {
+		fprintf(stderr, "ringnfsctl: there is no connection of %s\n", q.value);
+		status = CTL_REFUSED;
+	}
 	if (status == CTL_DONE)
 		status = ctl->json ? pages_print_json(&q, rows) : print(rows);
 	json_decref(rows);

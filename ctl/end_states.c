@@ -46,6 +46,12 @@ static const struct verb revoke_delegations = {
 	"them?",
 };
 
+static void say_none(const struct verb *v, const struct states_choice *choice)
+{
+	if (!states_file_is_lost(choice))
+		fprintf(stderr, "ringnfsctl: no %s are chosen by that\n", states_name(v->kind));
+}
+
 /* True if the rows are to be ended. *status is set if not. */
 static bool confirm(const struct ctl *ctl, const struct verb *v, const struct states_choice *choice,
 		    int *status)
@@ -58,7 +64,7 @@ static bool confirm(const struct ctl *ctl, const struct verb *v, const struct st
 		*status = states_print(v->kind, rows, stderr);
 		yes = *status == CTL_DONE && confirm_ask(v->lost);
 	} else if (*status == CTL_DONE) {
-		fprintf(stderr, "ringnfsctl: no %s are chosen by that\n", states_name(v->kind));
+		say_none(v, choice);
 	}
 	json_decref(rows);
 	if (*status == CTL_DONE && !yes)
@@ -87,6 +93,8 @@ static int report(const struct ctl *ctl, const struct verb *v, json_t *rows)
 		states_print_json(v->kind, rows);
 	else
 		printf("%s: %zu %s\n", v->done, done, states_name(v->kind));
+	if (!done && !left && json_array_size(rows) > 0)
+		fputs("ringnfsctl: they had ended, or were revoked, before\n", stderr);
 	if (left) {
 		fprintf(stderr, "ringnfsctl: these are in use by operations that do not end:\n");
 		states_print(v->kind, busy, stderr);
@@ -104,6 +112,8 @@ static int end(const struct ctl *ctl, const struct verb *v, const struct states_
 	if (!yes && !confirm(ctl, v, choice, &status))
 		return status;
 	status = states_end(ctl, v->kind, v->path, choice, &rows);
+	if (status == CTL_DONE && json_array_size(rows) == 0)
+		say_none(v, choice);
 	if (status == CTL_DONE)
 		status = report(ctl, v, rows);
 	else if (json_array_size(rows) > 0)

@@ -53,6 +53,13 @@ void exports_print_messages(const json_t *answer, FILE *out)
 	}
 }
 
+void exports_print_help(FILE *out)
+{
+	fprintf(out, "usage: ringnfsctl exports COMMAND\n");
+	for (size_t i = 0; i < rn_array_size(commands); i++)
+		fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].help);
+}
+
 int ctl_exports(const struct ctl *ctl, int argc, char **argv)
 {
 	for (size_t i = 0; argc > 1 && i < rn_array_size(commands); i++)
@@ -60,8 +67,6 @@ int ctl_exports(const struct ctl *ctl, int argc, char **argv)
 			return commands[i].run(ctl, argc - 1, argv + 1);
 	if (argc > 1)
 		fprintf(stderr, "ringnfsctl: exports: '%s' is no command\n", argv[1]);
-	fprintf(stderr, "usage: ringnfsctl exports COMMAND\n");
-	for (size_t i = 0; i < rn_array_size(commands); i++)
-		fprintf(stderr, "  %-8s %s\n", commands[i].name, commands[i].help);
+	exports_print_help(stderr);
 	return CTL_USAGE;
 }

@@ -16,6 +16,8 @@ int exports_list(const struct ctl *ctl, int argc, char **argv);
 int exports_reload(const struct ctl *ctl, int argc, char **argv);
 int exports_remove(const struct ctl *ctl, int argc, char **argv);
 
+/* Prints the list of these commands. */
+void exports_print_help(FILE *out);
 /* Prints what a change did; would: what it would do. */
 void exports_print_changes(const json_t *answer, bool would, FILE *out);
 /* Prints the messages of an answer to out, one a line, as compilers do. */

@@ -8,6 +8,7 @@
 
 #include "config.h"
 #include "ctl/ctl.h"
+#include "ctl/exports.h"
 #include "ctl/http.h"
 #include "ctl/put_json.h"
 #include "ctl/table.h"
@@ -15,6 +16,8 @@
 
 #define SOCKET "/run/ringnfs/control"
 #define POST_SECONDS 300 /* without a byte from the server, which may wait for file systems */
+
+static int help(const struct ctl *ctl, int argc, char **argv);
 
 static const struct ctl_command commands[] = {
 	{ "client evict", "end all that a client holds, and its sessions", ctl_client },
@@ -26,6 +29,7 @@ static const struct ctl_command commands[] = {
 	{ "drain", "give nothing new, and wait until nothing is held", ctl_drain },
 	{ "exports", "what is exported to whom, and changes of it", ctl_exports },
 	{ "grace status|end", "the grace period after a restart", ctl_grace },
+	{ "help", "this text, or what one command is for: help [COMMAND]", help },
 	{ "lock release", "end locks that clients hold", ctl_lock },
 	{ "locks", "byte-range locks that clients hold", ctl_locks },
 	{ "log", "levels of the log, and to set them", ctl_log },
@@ -57,6 +61,52 @@ static void print_help(FILE *out)
 		     "  -h, --help  print this text, then exit\n\n");
 	for (size_t i = 0; i < rn_array_size(commands); i++)
 		fprintf(out, "  %-18s %s\n", commands[i].name, commands[i].help);
+}
+
+/* A row may name what its command does by a second word. */
+static bool is_name(const char *row, const char *word)
+{
+	const size_t len = strcspn(row, " ");
+
+	return strlen(word) == len && strncmp(row, word, len) == 0;
+}
+
+static int unknown(const char *word)
+{
+	fprintf(stderr, "ringnfsctl: '%s' is no command; see ringnfsctl --help\n", word);
+	return CTL_USAGE;
+}
+
+/* Rows of one command. */
+static int print_command(const char *word)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < rn_array_size(commands); i++) {
+		if (!is_name(commands[i].name, word))
+			continue;
+		printf("ringnfsctl %s: %s\n", commands[i].name, commands[i].help);
+		found = true;
+	}
+	if (!found)
+		return unknown(word);
+	if (strcmp(word, "exports") == 0)
+		exports_print_help(stdout);
+	puts("The manual page ringnfsctl(8) says more.");
+	return CTL_DONE;
+}
+
+static int help(const struct ctl *ctl, int argc, char **argv)
+{
+	(void)ctl;
+	if (argc > 2) {
+		fputs("usage: ringnfsctl help [COMMAND]\n", stderr);
+		return CTL_USAGE;
+	}
+	if (argc == 2)
+		return print_command(argv[1]);
+	print_help(stdout);
+	return CTL_DONE;
 }
 
 static int unreachable(const struct ctl *ctl, int rc)
@@ -149,23 +199,14 @@ int ctl_post(const struct ctl *ctl, const char *path, const json_t *body, json_t
 	return status;
 }
 
-/* A row may name what its command does by a second word. */
-static bool is_name(const char *row, const char *word)
-{
-	const size_t len = strcspn(row, " ");
-
-	return strlen(word) == len && strncmp(row, word, len) == 0;
-}
-
 static int run(const struct ctl *ctl, int argc, char **argv)
 {
 	for (size_t i = 0; argc > 0 && i < rn_array_size(commands); i++)
 		if (is_name(commands[i].name, argv[0]))
 			return commands[i].run(ctl, argc, argv);
 	if (argc > 0)
-		fprintf(stderr, "ringnfsctl: '%s' is no command; see ringnfsctl --help\n", argv[0]);
-	else
-		print_help(stderr);
+		return unknown(argv[0]);
+	print_help(stderr);
 	return CTL_USAGE;
 }
 

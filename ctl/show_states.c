@@ -25,6 +25,8 @@ static int show(const struct ctl *ctl, int argc, char **argv, enum states_kind k
 	states_find_file(&choice);
 	int status = states_get(ctl, kind, &choice, &rows);
 
+	if (status == CTL_DONE && json_array_size(rows) == 0 && states_file_is_lost(&choice))
+		status = CTL_REFUSED;
 	if (status == CTL_DONE)
 		status = ctl->json ? states_print_json(kind, rows)
 				   : states_print(kind, rows, stdout);

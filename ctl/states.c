@@ -32,19 +32,29 @@ const char *states_name(enum states_kind kind)
 
 void states_find_file(struct states_choice *choice)
 {
-	const int rc = choice->file ? file_handle_of(choice->file, &choice->found) : -ENOENT;
-
-	if (rc == -ETIMEDOUT)
+	if (!choice->file)
+		return;
+	choice->lost = file_handle_of(choice->file, &choice->found);
+	if (choice->lost == -ETIMEDOUT)
 		fprintf(stderr,
 			"ringnfsctl: %s: its file system does not answer; files that are not in "
 			"use may be missing below\n",
 			choice->file);
-	if (rc)
+	if (choice->lost)
 		return;
 	if (choice->file[0] != '/')
 		choice->file = NULL;
 	choice->handle = choice->found.handle;
 	choice->device = choice->found.device;
+}
+
+bool states_file_is_lost(const struct states_choice *choice)
+{
+	if (!choice->lost)
+		return false;
+	fprintf(stderr, "ringnfsctl: %s: %s, and nothing is held of a file that had this path\n",
+		choice->file, strerror(-choice->lost));
+	return true;
 }
 
 char *states_uri(const char *path, const struct states_choice *choice)

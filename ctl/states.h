@@ -17,12 +17,15 @@ struct states_choice {
 	/* Set by states_find_file(): these decide, and file is for the server's log. */
 	const char *handle, *device;
 	struct file_handle_text found;
+	int lost; /* -errno: why the file could not be looked up; 0: it was, or none is chosen */
 };
 
 /* "opens", "locks", "delegations": the path below /v1/, and the member of the answer. */
 const char *states_name(enum states_kind kind);
 /* Chooses the file by its handle if it can be looked up. A file that is gone is chosen by the path that it had. */
 void states_find_file(struct states_choice *choice);
+/* True if the choice names a file that cannot be looked up, which is said on standard error: for a choice that no row fits. */
+bool states_file_is_lost(const struct states_choice *choice);
 /* /v1/PATH with the choice as its query. The caller frees it. NULL: no memory. */
 char *states_uri(const char *path, const struct states_choice *choice);
 /* Asks for all pages. *rows is an array, to be freed with json_decref(); NULL on errors. An exit status. */

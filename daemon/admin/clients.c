@@ -18,7 +18,8 @@
 struct page {
 	json_t *rows;
 	struct client_traffic traffic;
-	uint64_t id; /* the only client to be shown; 0: all */
+	bool one; /* only the client id is shown, with its detail */
+	uint64_t id;
 };
 
 static const char *const states[] = {
@@ -63,8 +64,28 @@ static void add_client(void *arg, const struct nfs4_view_client *v)
 	add_number(c, "opens", v->opens);
 	add_number(c, "locks", v->locks);
 	add_number(c, "delegations", v->delegations);
-	client_add_traffic(c, v, &p->traffic, p->id != 0);
+	client_add_traffic(c, v, &p->traffic, p->one);
 	json_array_append_new(p->rows, c);
+}
+
+static void note(void *arg, const struct nfs4_view_client *v)
+{
+	bool *found = arg;
+
+	(void)v;
+	*found = true;
+}
+
+bool control_has_client(const struct control *c, uint64_t id, struct admin_reply *r)
+{
+	bool found = false;
+
+	if (c->from.held.nfs4)
+		nfs4_view_client(c->from.held.nfs4, id, note, &found);
+	if (!found)
+		admin_reply_error(r, 404, "not_found", "there is no NFSv4 client 0x%016" PRIx64,
+				  id);
+	return found;
 }
 
 void control_clients(void *control, const struct admin_request *req, struct admin_reply *r)
@@ -77,6 +98,7 @@ void control_clients(void *control, const struct admin_request *req, struct admi
 	uint64_t after = 0;
 	int rc = admin_query_number(req, "id", UINT64_MAX, &p.id);
 
+	p.one = rc == 0;
 	if (rc == 0 || rc == -ENOENT)
 		rc = admin_query_number(req, "after", UINT32_MAX, &after);
 	if (rc && rc != -ENOENT) {
@@ -89,7 +111,7 @@ void control_clients(void *control, const struct admin_request *req, struct admi
 	uint32_t at = (uint32_t)after;
 	bool all = true;
 
-	if (nfs4 && p.id)
+	if (nfs4 && p.one)
 		nfs4_view_client(nfs4, p.id, add_client, &p);
 	else if (nfs4)
 		all = nfs4_view_clients(nfs4, &at, PAGE, add_client, &p);

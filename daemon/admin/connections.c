@@ -119,6 +119,20 @@ static void add_connection(void *arg, const struct rpc_conn_view *v)
 	json_array_append_new(p->rows, row);
 }
 
+/* The only address to be shown, as the rows have it. 0, or an error as of admin_query_text(). */
+static int read_address(const struct admin_request *req, char address[INET6_ADDRSTRLEN])
+{
+	struct sockaddr_storage only;
+	const int rc = admin_query_text(req, "address", address, INET6_ADDRSTRLEN);
+
+	if (rc)
+		return rc;
+	if (!endpoint_read_address(address, &only))
+		return -EINVAL;
+	endpoint_put_address(&only, address);
+	return 0;
+}
+
 void control_connections(void *control, const struct admin_request *req, struct admin_reply *r)
 {
 	const struct control *c = control;
@@ -126,7 +140,7 @@ void control_connections(void *control, const struct admin_request *req, struct 
 			  .users = c->from.tls_users,
 			  .now = rn_now_ns() };
 	uint64_t after = 0;
-	int rc = admin_query_text(req, "address", p.address, sizeof(p.address));
+	int rc = read_address(req, p.address);
 
 	if (rc == 0 || rc == -ENOENT)
 		rc = admin_query_number(req, "after", INT64_MAX, &after);

@@ -32,6 +32,8 @@ static inline bool control_trusts(const struct admin_request *req)
 
 /* clients.c: GET /v1/clients */
 void control_clients(void *control, const struct admin_request *req, struct admin_reply *r);
+/* True if that NFSv4 client is registered; else r has the answer. */
+bool control_has_client(const struct control *c, uint64_t id, struct admin_reply *r);
 
 /* connections.c: GET /v1/connections */
 void control_connections(void *control, const struct admin_request *req, struct admin_reply *r);

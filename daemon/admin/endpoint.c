@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "daemon/admin/client_text.h"
 
@@ -14,6 +15,19 @@ void endpoint_put_address(const struct sockaddr_storage *from, char text[INET6_A
 			  INET6_ADDRSTRLEN);
 	else if (from->ss_family == AF_INET6)
 		client_put_address(((const struct sockaddr_in6 *)from)->sin6_addr.s6_addr, text);
+}
+
+bool endpoint_read_address(const char *text, struct sockaddr_storage *out)
+{
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)out;
+	struct sockaddr_in *in = (struct sockaddr_in *)out;
+
+	memset(out, 0, sizeof(*out));
+	if (inet_pton(AF_INET, text, &in->sin_addr) == 1)
+		out->ss_family = AF_INET;
+	else if (inet_pton(AF_INET6, text, &in6->sin6_addr) == 1)
+		out->ss_family = AF_INET6;
+	return out->ss_family != 0;
 }
 
 /* sin_port and sin6_port have the same place. */

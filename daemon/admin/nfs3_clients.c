@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* GET /v1/nfs3_clients: a page of the addresses that have called by NFSv3. ringnfsctl(8) describes the answer. */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <sodium.h>
 #include <string.h>
@@ -8,6 +7,7 @@
 #include "admin/query.h"
 #include "daemon/admin/client_text.h"
 #include "daemon/admin/control_private.h"
+#include "daemon/admin/endpoint.h"
 #include "lib/clock.h"
 #include "nfs3/nfs3_server.h"
 #include "rpc/usage.h"
@@ -61,19 +61,12 @@ static void add_client(json_t *rows, struct rpc_usage_view *v, bool detail)
 /* Reads the only address that is asked for. 0, or an error as of admin_query_text(). */
 static int get_only(const struct admin_request *req, struct sockaddr_storage *out)
 {
-	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)out;
-	struct sockaddr_in *in = (struct sockaddr_in *)out;
 	char text[INET6_ADDRSTRLEN];
 	const int rc = admin_query_text(req, "address", text, sizeof(text));
 
-	memset(out, 0, sizeof(*out));
 	if (rc)
 		return rc;
-	if (inet_pton(AF_INET, text, &in->sin_addr) == 1)
-		out->ss_family = AF_INET;
-	else if (inet_pton(AF_INET6, text, &in6->sin6_addr) == 1)
-		out->ss_family = AF_INET6;
-	return out->ss_family ? 0 : -EINVAL;
+	return endpoint_read_address(text, out) ? 0 : -EINVAL;
 }
 
 /* Reads the last address of the page before; the same. */

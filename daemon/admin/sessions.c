@@ -173,6 +173,7 @@ void control_sessions(void *control, const struct admin_request *req, struct adm
 	struct nfs4_view_sessions how = { .show = add_session, .arg = &p };
 	uint64_t after = 0;
 	int rc = admin_query_number(req, "client", UINT64_MAX, &how.clientid);
+	const bool one = rc == 0;
 
 	if (rc == 0 || rc == -ENOENT)
 		rc = admin_query_number(req, "after", UINT32_MAX, &after);
@@ -184,6 +185,9 @@ void control_sessions(void *control, const struct admin_request *req, struct adm
 	}
 	uint32_t at = (uint32_t)after;
 
+	/* It may end while its pages are asked for. */
+	if (one && !at && !control_has_client(c, how.clientid, r))
+		return;
 	p.rows = json_array();
 	const bool all = !nfs4 || nfs4_view_sessions(nfs4, &at, PAGE, &how);
 	json_t *reply = json_object();

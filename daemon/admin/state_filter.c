@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "admin/query.h"
+#include "daemon/admin/endpoint.h"
 
 static bool add_export(void *arg, struct vfs_export *exp)
 {
@@ -79,6 +80,24 @@ static bool refuse(struct admin_reply *r, const char *why)
 	return false;
 }
 
+/* An id is a number above 0, an address has a point or a colon. False: it is neither. */
+static bool take_client(struct state_filter *f, const struct admin_request *req)
+{
+	struct sockaddr_storage peer;
+
+	if (!take(req, "client", f->client, sizeof(f->client), &f->by_client))
+		return false;
+	if (!f->by_client)
+		return true;
+	if (!strpbrk(f->client, ".:"))
+		return admin_query_number(req, "client", UINT64_MAX, &f->clientid) == 0 &&
+		       f->clientid != 0;
+	if (!endpoint_read_address(f->client, &peer))
+		return false;
+	endpoint_put_address(&peer, f->client);
+	return true;
+}
+
 static int digit_of(char c)
 {
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
@@ -130,7 +149,7 @@ bool state_filter_init(struct state_filter *f, const struct vfs_exports *exports
 	if (!take_handle(f, req))
 		return refuse(r, "handle: that member of a row, with device: MAJOR:MINOR of the "
 				 "file, is expected");
-	if (!take(req, "client", f->client, sizeof(f->client), &f->by_client))
+	if (!take_client(f, req))
 		return refuse(r, "client: an id or address as in the list of clients is expected");
 	if (!take(req, "id", f->id, sizeof(f->id), &f->by_id))
 		return refuse(r, "id: an id as in the list is expected");
@@ -140,9 +159,6 @@ bool state_filter_init(struct state_filter *f, const struct vfs_exports *exports
 		admin_reply_error(r, 404, "not_found", "no export is at %s", f->export);
 		return false;
 	}
-	if (strncmp(f->client, "0x", 2) == 0 &&
-	    admin_query_number(req, "client", UINT64_MAX, &f->clientid) != 0)
-		return refuse(r, "client: no id of a client");
 	return true;
 }
 

@@ -18,7 +18,7 @@ struct state_filter {
 	uint32_t handle_len;
 	uint32_t dev_major, dev_minor; /* of the file, with handle */
 	char file[STATE_PATH_MAX], export[STATE_PATH_MAX];
-	char client[STATE_NAME_MAX]; /* as the row shows it */
+	char client[STATE_NAME_MAX]; /* an address as the row shows it, or any form of an id */
 	uint64_t clientid;	     /* the same of an NFSv4 client; 0: it is none */
 	char id[STATE_NAME_MAX];
 	/* The exports in force, by their ids, with a reference each. */

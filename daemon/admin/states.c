@@ -7,8 +7,10 @@
 
 #include "admin/query.h"
 #include "daemon/admin/control_private.h"
+#include "daemon/admin/endpoint.h"
 #include "daemon/admin/state_page.h"
 #include "daemon/admin/state_rows.h"
+#include "rpc/usage.h"
 
 #define LIMIT_USUAL 1000u
 #define LIMIT_MOST 5000u
@@ -112,6 +114,22 @@ static bool parse(struct state_page *p, const struct control *c, const struct ad
 	return state_filter_init(&p->filter, &c->from.view, req, r);
 }
 
+/* True, and r has the answer, if nothing is found because the address is that of no client of NFSv3. */
+static bool is_mistaken(const struct state_page *p, const struct control *c, struct admin_reply *r)
+{
+	struct sockaddr_storage peer;
+	struct rpc_usage_view usage;
+
+	if (!p->filter.by_client || p->filter.clientid || !p->all || json_array_size(p->rows) > 0 ||
+	    !endpoint_read_address(p->filter.client, &peer) ||
+	    rpc_usage_find(c->from.clients, &peer, &usage))
+		return false;
+	admin_reply_error(r, 404, "not_found",
+			  "there is no NFSv3 client %s; one of NFSv4 is named by its id",
+			  p->filter.client);
+	return true;
+}
+
 bool state_page_init(struct state_page *p, const struct control *c, const struct admin_request *req,
 		     struct admin_reply *r)
 {
@@ -119,9 +137,13 @@ bool state_page_init(struct state_page *p, const struct control *c, const struct
 	p->searchers = c->searchers;
 	if (!parse(p, c, req, r))
 		return false;
+	const bool first = !p->nlm && !p->at4.client && !p->at4.entry;
+
+	if (first && p->filter.clientid && !control_has_client(c, p->filter.clientid, r))
+		return false;
 	p->rows = json_array();
 	p->all = fill(p, &c->from);
-	return true;
+	return !first || !is_mistaken(p, c, r);
 }
 
 void state_page_answer(struct state_page *p, const struct admin_request *req, struct admin_reply *r)

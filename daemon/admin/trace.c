@@ -71,14 +71,17 @@ static bool take_operation(const struct control *c, const struct admin_request *
 			"expected");
 }
 
-/* An id of NFSv4 begins with 0x, and is in f then. */
-static bool take_client(const struct state_filter *s, struct admin_reply *r, struct trace_filter *f)
+/* An id must be that of a client; an address may be that of one which comes later. */
+static bool take_client(const struct control *c, const struct state_filter *s,
+			struct admin_reply *r, struct trace_filter *f)
 {
 	struct sockaddr_storage peer;
 	struct exp_addr addr;
 
 	f->clientid = s->clientid;
-	if (!s->by_client || s->clientid)
+	if (s->clientid)
+		return control_has_client(c, s->clientid, r);
+	if (!s->by_client)
 		return true;
 	if (!exp_addr_from_text(s->client, &addr))
 		return wrong(r, "client: an IP address, or the id of an NFSv4 client, is expected");
@@ -112,7 +115,7 @@ static bool read_filter(const struct control *c, const struct admin_request *req
 {
 	struct state_filter s;
 	uint64_t errors = 0;
-	bool good = state_filter_init(&s, &c->from.view, req, r) && take_client(&s, r, f) &&
+	bool good = state_filter_init(&s, &c->from.view, req, r) && take_client(c, &s, r, f) &&
 		    take_operation(c, req, r, f);
 
 	if (good)

@@ -170,7 +170,9 @@ def test_tool(t, d):
     port = c.conn.s.getsockname()[1]
     line = next(x for x in lines if f"127.0.0.1:{port} " in x)
     t.check("a line of it", lines[0].startswith("PEER ") and f"127.0.0.1:{d.port}" in line and client_id(c) in line and " tcp " in line, lines)
-    t.equal("of another address", ctl("--socket", d.path, "connections", "127.0.0.9").stdout, "")
+    t.equal("an address in another form", ctl("--socket", d.path, "connections", "::ffff:127.0.0.1").stdout.count("PEER"), 1)
+    res = ctl("--socket", d.path, "connections", "127.0.0.9")
+    t.equal("of another address", (res.returncode, res.stdout, res.stderr), (1, "", "ringnfsctl: there is no connection of 127.0.0.9\n"))
     text = ctl("--socket", d.path, "sessions").stdout
     for words in (c.session.hex(), client_id(c), "for people", f"127.0.0.1:{port} tcp both", "0, 1 of 8", "1.0 MiB"):
         t.check(f"sessions: {words}", words in text, text)
@@ -179,7 +181,9 @@ def test_tool(t, d):
         t.equal(f"{what}: a wrong place", api(d, f"/v1/{what}", after="x")[0], 400)
         t.equal(f"{what}: a place that nothing is behind", api(d, f"/v1/{what}", after=(1 << 32) - 1)[1], {what: []})
     t.equal("a wrong client", api(d, "/v1/sessions", client="nobody")[0], 400)
-    t.equal("a client that is not there", api(d, "/v1/sessions", client="0x1234"), (200, {"sessions": []}))
+    for absent in ("0x1234", "0"):
+        t.equal(f"a client that is not there: {absent}", api(d, "/v1/sessions", client=absent)[0], 404)
+    t.equal("a wrong address", api(d, "/v1/connections", address="nobody")[0], 400)
     c.close()
 
 
