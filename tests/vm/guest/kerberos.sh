@@ -39,13 +39,13 @@ krb_files() { # NAME-OF-THIS-MACHINE
 	EOF
 	krb_idmap
 }
-# krb_idmap: the root of a client machine is root here, if KRB_ROOT is set; otherwise it is nobody.
+# krb_idmap: the root of this machine and of the clients is root here, if KRB_ROOT is set; otherwise it is nobody.
 krb_idmap() {
 	local n
 	printf '[General]\nDomain = test.ringnfs\nLocal-Realms = %s\n' $KRB_REALM
 	[ -n "${KRB_ROOT:-}" ] || return 0
 	printf '[Translation]\nMethod = nsswitch\nGSS-Methods = static,nsswitch\n[Static]\n'
-	for n in 1 2; do echo "nfs/$(krb_peer_name $n)@$KRB_REALM = root"; done
+	for n in $KRB_HOST "$(krb_peer_name 1)" "$(krb_peer_name 2)"; do echo "nfs/$n@$KRB_REALM = root"; done
 } >/etc/idmapd.conf
 
 krb_admin() { kadmin.local -r $KRB_REALM -q "$1"; }

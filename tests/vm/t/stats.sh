@@ -45,6 +45,7 @@ negotiated() {
 	case $opts in *proto=$PROTO,*) ;; *) die "not $PROTO: $opts" ;; esac
 }
 ipv6() {
+	[ -z "${SEC:-}" ] || { echo "the server's key is that of its name"; exit 77; }
 	NFS_HOST=$ADDR6 nfs_mount "$VERS" "${PROTO}6" "/export/$FS" /mnt/t2
 	vm_prog vmio check 3 5000000 /mnt/t2/stats/f
 	assert_clean_stats /mnt/t2
