@@ -13,16 +13,24 @@ if [ "$PEERS" != 2 ]; then
 fi
 export SEC=krb5p NFS_HOST=$KRB_HOST
 LEASE=10
-SETTINGS="[gss]
-enabled = yes
-[nfs4]
-lease_time = $LEASE
-grace_time = $LEASE"
 E=/export/$FS
 S=$E/two
 one=/mnt/one two=/mnt/two
 CACHED=acregmin=1,acregmax=1,acdirmin=3600,acdirmax=3600
 SYS=1 GSS=6 # flavours of credentials
+# siw at the server's side leaves the first message of a connection lying now and then, and the client waits for its timeout. So that is
+# short there, the grace period longer, and a mount is tried again.
+SIW=
+[ "$RDMA/$PROTO" != siw/rdma ] || SIW=1 LEASE=30 CACHED=$CACHED,timeo=30
+SETTINGS="[gss]
+enabled = yes
+[nfs4]
+lease_time = $LEASE
+grace_time = $LEASE"
+
+mount_at() { # CLIENT
+	client_mount "$1" "$VERS" "$S" $CACHED || { [ -n "$SIW" ] && client_mount "$1" "$VERS" "$S" $CACHED; }
+}
 
 start() {
 	rm -rf "$S"
@@ -37,8 +45,8 @@ start() {
 	on two krb_login alice
 	on two krb_login bob
 	ringnfsd_start "$S *(rw,sync,sec=krb5p:krb5i:krb5,insecure,no_subtree_check,nfs_only,fsid=91)" "$SETTINGS"
-	client_mount one "$VERS" "$S" $CACHED
-	client_mount two "$VERS" "$S" $CACHED
+	mount_at one
+	mount_at two
 }
 
 # as CLIENT USER COMMAND...
@@ -118,7 +126,7 @@ machines() {
 with_ticket() {
 	client_umount one
 	on one krb_login "$1" "$2"
-	client_mount one "$VERS" "$S" $CACHED
+	mount_at one
 }
 hold() { on "$1" krb_as "$2" "$VMPROG/vmfile" start "$1.$3" "/mnt/$1/$4" rw; }
 
@@ -220,15 +228,15 @@ skewed() {
 	local before
 	client_umount two
 	on two sed -i 's/^\[libdefaults\]/&\n kdc_timesync = 0/' /etc/krb5.conf
-	client_mount two "$VERS" "$S"
+	mount_at two
 	client_umount two
 	before=$(wc -l </share/ringnfsd.log)
 	on two date -s "@$((EPOCHSECONDS + 600))"
-	fails_with "" client_mount two "$VERS" "$S"
+	fails_with "" mount_at two
 	tail -n +$((before + 1)) /share/ringnfsd.log | grep "Clock skew too great.*set the clocks of that host and of this one alike"
 	reads one alice private mine
 	on two date -s "@$EPOCHSECONDS"
-	client_mount two "$VERS" "$S"
+	mount_at two
 	reads two alice private mine
 }
 
