@@ -145,6 +145,20 @@ def test_terminal(t, d):
     c.close()
 
 
+def common(d, rows):
+    """What locks and delegations have in common with opens, and whether their ages are some."""
+    names = ("client", "client_name", "version", "path", "removed", "export", "export_id", "handle", "revoked")
+    return [[r.get(k) for k in names] for r in rows], all(0 <= r["age"] < 600 for r in rows if r["version"] != "3")
+
+
+def told(d, c, export, name, fh):
+    """The same as it should be, of a 4.1 client."""
+    number = next(e["id"] for e in api(d, "/v1/exports")[1]["exports"] if e["path"] == d.exports[export])
+    handle = next(r["handle"] for r in tool(d, "opens", "--client", client_id(c)))
+    return [client_id(c), c.owner.decode(), "4.1", os.path.join(d.exports[export], name), False, d.exports[export], number,
+            handle if handle in fh.hex() else "no part of the file's", False]
+
+
 def test_locks(t, d):
     path = os.path.join(d.exports["one"], "locked")
     c = new_client(d, "locks")
@@ -156,6 +170,8 @@ def test_locks(t, d):
         rows = tool(d, "locks", "--file", path)
         t.equal("versions", sorted(r["version"] for r in rows), ["3", "4.1", "4.1"])
         both = [g for r in rows if r["version"] != "3" for g in r["ranges"]]
+        t.equal("whose, and where", common(d, [r for r in rows if r["version"] != "3"]), ([told(d, c, "one", "locked", fh)] * 2, True))
+        t.equal("numbers of ranges", [r["ranges_total"] for r in rows], [len(r["ranges"]) for r in rows])
         t.check("of NFSv4", {"type": "write", "offset": 5, "length": 10} in both and
                 {"type": "read", "offset": str((1 << 63) + 5), "length": None} in both, both)
         nlm = tool(d, "locks", "--client", "127.0.0.1")
@@ -178,6 +194,7 @@ def test_delegations(t, d):
     rows = tool(d, "delegations", "--export", d.exports["two"])
     t.equal("it is shown", [(r["path"], r["kind"], r["recalled"], r["id"]) for r in rows],
             [(os.path.join(d.exports["two"], "given"), "read", False, "0x" + res["deleg"][-8:].hex())])
+    t.equal("whose, and where", common(d, rows), ([told(d, c, "two", "given", fh)], True))
     t.equal("other exports have none", tool(d, "delegations", "--export", d.exports["one"]), [])
     c.close_file(fh, res["stateid"])
     t.equal("the open has gone", tool(d, "opens", "--client", client_id(c)), [])

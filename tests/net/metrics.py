@@ -12,7 +12,7 @@ import time
 import harness
 import nfs4client as n4
 import rpcclient as r
-from control import GROUP, OTHERS, USER, Control, ask, connect, connect_as, has_ended
+from control import GROUP, OTHERS, USER, Control, ask, connect, connect_as, has_ended, status_of
 from harness import Count
 from scrape import Growth, await_value, connect_tcp, get, parse, scrape, value
 
@@ -57,7 +57,9 @@ def test_calls(t, d):
     t.equal("which are not in the times", g.of("ringnfs_call_duration_seconds_count", version="4.1", operation="SEQUENCE"), 0)
     t.equal("in the last bucket", g.of("ringnfs_call_duration_seconds_bucket", version="4.1", operation="GETATTR", le="+Inf"), 5)
     t.check("which took time", 0 < g.of("ringnfs_call_duration_seconds_sum", version="4.1", operation="GETATTR") < 5)
-    t.equal("COMPOUNDs", g.of("ringnfs_compound_duration_seconds_count", version="4.1"), 7)
+    t.equal("COMPOUNDs", [g.of("ringnfs_compound_duration_seconds_" + name, version="4.1", **labels)
+                          for name, labels in (("count", {}), ("bucket", {"le": "+Inf"}))], [7, 7])
+    t.check("which took time, too", 0 < g.of("ringnfs_compound_duration_seconds_sum", version="4.1") < 5)
     with Growth(d) as g:
         other = n4.Client(d.port, "by 4.2", 2)
         other.register()
@@ -181,7 +183,7 @@ def test_process(t, d):
     t.check("virtual memory", value(v, "ringnfs_process_virtual_memory_bytes") > value(v, "ringnfs_process_resident_memory_bytes"))
     t.check("processor time", abs(value(v, "ringnfs_process_cpu_seconds_total") - d.cpu()) < 1)
     t.check("start", 0 <= time.time() - value(v, "ringnfs_start_time_seconds") < 300)
-    t.equal("information", sum(name == "ringnfs_build_info" for name, _ in v), 1)
+    t.equal("information", [(pairs, n) for (name, pairs), n in v.items() if name == "ringnfs_build_info"], [((("version", status_of(d)["version"]),), 1)])
     t.equal("memory_max", value(v, "ringnfs_memory_limit_bytes"), 256 << 20)
     t.check("memory in use", 0 < value(v, "ringnfs_memory_used_bytes") < 256 << 20)
     t.equal("exports", value(v, "ringnfs_exports"), 2)
