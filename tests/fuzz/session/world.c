@@ -39,6 +39,7 @@
  * an eighth is for state of NFSv4 clients. A record in many fragments must still fit, and a slab for data. */
 #define MEMORY (74u << 20)
 #define FD_COUNTS 5u
+#define FEWER_MS 1000 /* for which fewer descriptors than at the start are no chance */
 #define A_DAY 86400u
 #define LEASE 10u /* seconds: also the time for which a file is not delegated after a recall */
 #define FILE_SIZE_LIMIT (64u << 20)
@@ -397,6 +398,11 @@ static void check_fds(struct held h)
 	unsigned fds;
 
 	while ((fds = other_fds(&h, false)) != world.fds) {
+		/* A thread that looked up a name had one more open at the start than the server needs. */
+		if (fds < world.fds && ss_now_ms() > until - SS_HANG_MS + FEWER_MS) {
+			world.fds = fds;
+			break;
+		}
 		if (ss_now_ms() > until) {
 			count_fds(true);
 			ss_finding("%u descriptors are open beside the cached and those of "
