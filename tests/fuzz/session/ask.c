@@ -8,6 +8,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "lib/util.h"
+#include "nfs2/proto.h"
 #include "nfs3/nfs3_server.h"
 #include "nfs3/proto.h"
 #include "rpc/xdr_out.h"
@@ -42,23 +44,28 @@ static void open_asker(struct asker *a, uint16_t port)
 		ss_finding("a new connection is refused: %s", strerror(errno));
 }
 
-static void begin(struct asker *a, uint32_t prog, uint32_t proc)
+static void begin_version(struct asker *a, uint32_t prog, uint32_t vers, uint32_t proc)
 {
 	xdr_out_init(&a->x, a->call + MARK_SIZE, sizeof(a->call) - MARK_SIZE);
 	a->what = (struct ss_call){
-		.xid = ++a->xid, .known = true, .prog = prog, .vers = 3, .proc = proc
+		.xid = ++a->xid, .known = true, .prog = prog, .vers = vers, .proc = proc
 	};
 	xdr_put_u32(&a->x, a->xid);
 	xdr_put_u32(&a->x, 0);
 	xdr_put_u32(&a->x, 2);
 	xdr_put_u32(&a->x, prog);
-	xdr_put_u32(&a->x, 3);
+	xdr_put_u32(&a->x, vers);
 	xdr_put_u32(&a->x, proc);
 	xdr_put_u32(&a->x, 1); /* AUTH_SYS: stamp, name, root's ids, no groups */
 	xdr_put_u32(&a->x, 20);
 	for (unsigned i = 0; i < 5; i++)
 		xdr_put_u32(&a->x, ROOT_UID);
 	xdr_put_u64(&a->x, 0);
+}
+
+static void begin(struct asker *a, uint32_t prog, uint32_t proc)
+{
+	begin_version(a, prog, 3, proc);
 }
 
 static void receive(struct asker *a, uint8_t *to, size_t n)
@@ -137,6 +144,65 @@ static struct ss_fh look_up(struct asker *a, const struct ss_fh *dir, const char
 	return ask_handle(a);
 }
 
+static void mount_packed(struct asker *a, const char *path, uint8_t out[SS_PACKED_SIZE])
+{
+	struct ss_values got = { .next_new = 0 };
+
+	begin_version(a, MOUNT_PROGRAM, 1, 1);
+	xdr_put_opaque(&a->x, path, (uint32_t)strlen(path));
+	ask(a, &got);
+	memcpy(out, got.packed[SS_FH_NEW], SS_PACKED_SIZE);
+}
+
+static void look_up_packed(struct asker *a, const uint8_t dir[SS_PACKED_SIZE], const char *name,
+			   uint8_t out[SS_PACKED_SIZE])
+{
+	struct ss_values got = { .next_new = 0 };
+
+	begin_version(a, NFS_PROGRAM, NFS2_VERSION, NFSPROC2_LOOKUP);
+	xdr_put_fixed(&a->x, dir, SS_PACKED_SIZE);
+	xdr_put_opaque(&a->x, name, (uint32_t)strlen(name));
+	ask(a, &got);
+	memcpy(out, got.packed[SS_FH_NEW], SS_PACKED_SIZE);
+}
+
+/* The same objects, as NFSv2 names them. */
+static void ask_packed(struct asker *a, struct ss_values *v)
+{
+	static const struct {
+		enum ss_handle handle, dir; /* dir SS_FH_COUNT: mounted by its path */
+		const char *name;
+	} objects[] = {
+		{ SS_FH_ROOT, SS_FH_COUNT, SS_BASE "/rw" },
+		{ SS_FH_RO_ROOT, SS_FH_COUNT, SS_BASE "/ro" },
+		{ SS_FH_SQUASHED, SS_FH_COUNT, SS_BASE "/sq" },
+		{ SS_FH_LATE, SS_FH_COUNT, SS_LATE_DIR },
+		{ SS_FH_CROSS, SS_FH_COUNT, SS_CROSS_DIR },
+		{ SS_FH_DISK, SS_FH_COUNT, SS_DISK_DIR },
+		{ SS_FH_KRB, SS_FH_COUNT, SS_KRB_DIR },
+		{ SS_FH_TLS, SS_FH_COUNT, SS_TLS_DIR },
+		{ SS_FH_FILE, SS_FH_ROOT, "file" },
+		{ SS_FH_LINK, SS_FH_ROOT, "link" },
+		{ SS_FH_DIR, SS_FH_ROOT, "dir" },
+		{ SS_FH_BIG, SS_FH_ROOT, "big" },
+		{ SS_FH_FIFO, SS_FH_ROOT, "fifo" },
+		{ SS_FH_SECRET, SS_FH_ROOT, "secret" },
+		{ SS_FH_PRIVATE, SS_FH_ROOT, "private" },
+		{ SS_FH_RO_FILE, SS_FH_RO_ROOT, "file" },
+		{ SS_FH_RO_MANY, SS_FH_RO_ROOT, "many" },
+	};
+
+	memcpy(v->packed[SS_FH_STALE], v->packed[SS_FH_FILE], SS_PACKED_SIZE);
+	for (unsigned i = 0; i < rn_array_size(objects); i++) {
+		uint8_t *out = v->packed[objects[i].handle];
+
+		if (objects[i].dir == SS_FH_COUNT)
+			mount_packed(a, objects[i].name, out);
+		else
+			look_up_packed(a, v->packed[objects[i].dir], objects[i].name, out);
+	}
+}
+
 void ss_ask_handles(uint16_t port, struct ss_values *v)
 {
 	struct asker a;
@@ -160,6 +226,7 @@ void ss_ask_handles(uint16_t port, struct ss_values *v)
 	v->fh[SS_FH_KRB] = mount_path(&a, SS_KRB_DIR);
 	v->fh[SS_FH_TLS] = mount_path(&a, SS_TLS_DIR);
 	v->fh[SS_FH_RO_MANY] = look_up(&a, &v->fh[SS_FH_RO_ROOT], "many");
+	ask_packed(&a, v);
 	close(a.fd);
 	/* A disk that has failed may have lost this file. */
 	ss_ask_look_up(port, &v->fh[SS_FH_DISK], "file", &v->fh[SS_FH_DISK_FILE]);

@@ -185,12 +185,12 @@ void ss_claims_accepted(struct ss_in *in)
 	 * are checked one by one.
 	 */
 	uint32_t status = in->left >= 4 ? ss_word(in->p) : 0;
-	bool nfs3 = (call->prog == NFS_PROG || call->prog == NFSACL_PROG) && call->vers == 3 &&
-		    status == 0;
+	bool nfs = (call->prog == NFS_PROG || call->prog == NFSACL_PROG) &&
+		   (call->vers == 2 || call->vers == 3) && status == 0;
 	bool mnt = call->prog == MOUNT_PROG && call->proc == MNT && status != MNT3ERR_ACCES;
 	bool list = call->prog == MOUNT_PROG && (call->proc == DUMP || call->proc == EXPORT);
 	bool quota = call->prog == RQUOTA_PROG && status == RQUOTA_OK;
-	if (nfs3 || mnt || list || quota)
+	if (nfs || mnt || list || quota)
 		ss_wrong(in, "a host without an export is served");
 }
 

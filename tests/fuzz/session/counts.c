@@ -47,6 +47,10 @@ static const char *const names[SS_COUNTS] = {
 	[SS_N_TLS_ENDED] = "tls_ended",
 	[SS_N_KRB_READ] = "krb_read",
 	[SS_N_TLS_READ] = "tls_read",
+	[SS_N_NFS2_RAN] = "nfs2_ran",
+	[SS_N_NFS2_REFUSED] = "nfs2_refused",
+	[SS_N_DATAGRAMS] = "datagrams",
+	[SS_N_DATAGRAM_ANSWERS] = "datagram_answers",
 };
 
 /* atomic because the server's threads count SS_N_CALL_FAILED */

@@ -44,9 +44,13 @@ enum ss_count {
 	SS_N_TLS_UP,	    /* handshakes that the client thinks are done */
 	SS_N_TLS_CALLS,	    /* calls under TLS that were answered */
 	SS_N_TLS_REKEYED,
-	SS_N_TLS_ENDED, /* connections that the server closed for a fault of the session */
-	SS_N_KRB_READ,	/* replies with what only krb5p may see */
-	SS_N_TLS_READ,	/* and with what only TLS may */
+	SS_N_TLS_ENDED,	   /* connections that the server closed for a fault of the session */
+	SS_N_KRB_READ,	   /* replies with what only krb5p may see */
+	SS_N_TLS_READ,	   /* and with what only TLS may */
+	SS_N_NFS2_RAN,	   /* calls of NFSv2 and NFSACL version 2 that were run */
+	SS_N_NFS2_REFUSED, /* changes by hosts that may only read, refused by them */
+	SS_N_DATAGRAMS,	   /* sent by UDP */
+	SS_N_DATAGRAM_ANSWERS,
 	SS_COUNTS,
 };
 

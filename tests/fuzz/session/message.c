@@ -124,6 +124,27 @@ static bool put_nfs4_mark(struct out *o, struct ss_values *v, uint8_t letter, ui
 	}
 }
 
+/* Puts the value of a mark for NFSv2; false: the letter is none. */
+static bool put_nfs2_mark(struct out *o, const struct ss_values *v, uint8_t letter, uint8_t k)
+{
+	const uint8_t *packed = v->packed[k % SS_FH_COUNT];
+
+	switch (letter) {
+	case 'p':
+		put_word(o, SS_PACKED_SIZE);
+		put_bytes(o, packed, SS_PACKED_SIZE);
+		return true;
+	case 'P':
+		put_bytes(o, packed, SS_PACKED_SIZE);
+		return true;
+	case 'c':
+		put_word(o, v->cookie2);
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* Puts the value of a mark; false: the letter is none. */
 static bool put_mark(struct out *o, struct ss_values *v, uint8_t letter, uint8_t k)
 {
@@ -157,7 +178,7 @@ static bool put_mark(struct out *o, struct ss_values *v, uint8_t letter, uint8_t
 		put_segment(o, v, size);
 		return true;
 	default:
-		return put_nfs4_mark(o, v, letter, k);
+		return put_nfs2_mark(o, v, letter, k) || put_nfs4_mark(o, v, letter, k);
 	}
 }
 
@@ -185,4 +206,11 @@ void ss_learn_handle(struct ss_values *v, const uint8_t *bytes, uint32_t len)
 		return;
 	fh->len = len;
 	memcpy(fh->bytes, bytes, len);
+}
+
+void ss_learn_packed(struct ss_values *v, const uint8_t bytes[SS_PACKED_SIZE])
+{
+	const unsigned k = SS_FH_NEW + v->next_packed++ % (SS_FH_NEW_END - SS_FH_NEW);
+
+	memcpy(v->packed[k], bytes, SS_PACKED_SIZE);
 }

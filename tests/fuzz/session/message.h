@@ -16,6 +16,7 @@
  *   A  the universal address for callbacks of minor version 0, as a counted opaque
  *   N  the next sequence id of CREATE_SESSION
  *   X  a verifier of an EXCLUSIVE create: the times of SS_FH_PRIVATE (k = 0), or one of three
+ *   P  handle k in the form of NFSv2: 32 octets, p the same as a counted opaque; c NFSv2's cookie (4 octets)
  *   I  the last stateid of an open (k = 0), a lock (1), a delegation (2) or an asynchronous copy (3);
  *      4 more: the other client's. O the owner's next sequence id
  */
@@ -27,6 +28,7 @@
 
 #define SS_MESSAGE_MAX (2u << 20) /* above the server's limit */
 #define SS_HANDLE_MAX 64u
+#define SS_PACKED_SIZE 32u
 #define SS_SLOTS 4u
 
 /* Kinds of stateids that are learned from replies. */
@@ -71,6 +73,9 @@ extern const uint32_t ss_sizes[32];
 struct ss_values {
 	struct ss_fh fh[SS_FH_COUNT];
 	unsigned next_new;
+	uint8_t packed[SS_FH_COUNT][SS_PACKED_SIZE]; /* the same objects by NFSv2; zeros: unknown */
+	unsigned next_packed;
+	uint32_t cookie2; /* of NFSv2's last directory reply */
 	uint64_t cookie, cookieverf, exclusive;
 	uint64_t change, size; /* of the last reply that had these two attributes alone */
 	/* values of NFSv4 */
@@ -86,6 +91,7 @@ struct ss_values {
 };
 
 void ss_learn_handle(struct ss_values *v, const uint8_t *bytes, uint32_t len);
+void ss_learn_packed(struct ss_values *v, const uint8_t bytes[SS_PACKED_SIZE]);
 
 /* Copies the message with values in place of marks; some values count up with each use. out has
  * room for SS_MESSAGE_MAX bytes. Returns the length. */

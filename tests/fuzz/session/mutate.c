@@ -72,7 +72,7 @@ static void change_word(struct session *s, struct ss_step *st, uint8_t *data)
 /* Replaces the handle, size or segment of a mark, or puts a mark where there was none. */
 static void change_mark(struct session *s, struct ss_step *st, uint8_t *data)
 {
-	static const char letters[] = "HHCVBDSSQYKIIIOXWA";
+	static const char letters[] = "HHPPpcCVBDSSQYKIIIOXWA";
 	unsigned found = 0, at[64];
 
 	for (unsigned i = 0; i + 4 <= st->len && found < rn_array_size(at); i++)
@@ -221,7 +221,7 @@ static void insert_step(struct session *s)
 		st->len = (uint16_t)some_rdma_message(s, data);
 	else if (st->op == SS_ANSWER || st->op == SS_GSS || st->op == SS_SEAL)
 		st->len = (uint16_t)some_claim(s, data);
-	else if (st->op == SS_TLS)
+	else if (st->op == SS_TLS || st->op == SS_DATAGRAM)
 		st->len = (uint16_t)some_message(s, data);
 	if (st->op == SS_SEAL) {
 		st->how = (uint8_t)pick(s, 256);

@@ -16,6 +16,7 @@
 #include "lib/util.h"
 #include "tests/fuzz/session/claims.h"
 #include "tests/fuzz/session/counts.h"
+#include "tests/fuzz/session/nfs2_results.h"
 #include "tests/fuzz/session/reader.h"
 #include "tests/fuzz/session/results.h"
 #include "tests/fuzz/session/sealed.h"
@@ -121,7 +122,7 @@ static void get_flavours(struct ss_in *in)
 }
 
 /* The number of entries, then all of them or none. */
-static void get_acl(struct ss_in *in)
+void ss_get_acl(struct ss_in *in)
 {
 	uint32_t count = ss_get_u32(in), n = ss_get_u32(in);
 
@@ -132,6 +133,14 @@ static void get_acl(struct ss_in *in)
 		if (ss_get_u32(in) > 7)
 			ss_wrong(in, "permissions of an ACL");
 	}
+}
+
+static void get_packed(struct ss_in *in)
+{
+	const uint8_t *p = ss_get(in, SS_PACKED_SIZE);
+
+	if (!in->bad && in->learn)
+		ss_learn_packed(in->learn, p);
 }
 
 static void get_verifier(struct ss_in *in)
@@ -182,7 +191,7 @@ static void get_item(struct ss_in *in, char c)
 		get_read(in);
 		break;
 	case 'l':
-		get_acl(in);
+		ss_get_acl(in);
 		break;
 	case 'v':
 		get_verifier(in);
@@ -192,7 +201,7 @@ static void get_item(struct ss_in *in, char c)
 		get_entries(in, c == 'E');
 		break;
 	case 'F':
-		ss_get(in, 32);
+		get_packed(in);
 		break;
 	case 'f':
 		get_flavours(in);
@@ -324,8 +333,14 @@ static void rquota_results_check(struct ss_in *in, uint32_t proc)
 
 static void results_check(struct ss_in *in, const struct ss_call *call)
 {
-	if (call->prog == NFS_PROG && call->vers == 4 && call->proc <= 1)
+	if (call->prog == NFS_PROG && call->vers == 4 && call->datagram)
+		ss_wrong(in, "NFSv4 by UDP");
+	else if (call->prog == NFS_PROG && call->vers == 4 && call->proc <= 1)
 		ss_compound_check(in, call->proc);
+	else if (call->prog == NFS_PROG && call->vers == 2)
+		ss_nfs2_check(in, call->proc);
+	else if (call->prog == NFSACL_PROG && call->vers == 2)
+		ss_nfsacl2_check(in, call->proc);
 	else if (call->prog == NFS_PROG && call->vers == 3 &&
 		 call->proc < rn_array_size(nfs3_results))
 		nfs3_results_check(in, call->proc);

@@ -24,6 +24,7 @@
 #include "tests/fuzz/session/step.h"
 #include "tests/fuzz/session/tcp_client.h"
 #include "tests/fuzz/session/tree.h"
+#include "tests/fuzz/session/udp_client.h"
 #include "tests/fuzz/session/users.h"
 #include "tests/fuzz/session/world.h"
 
@@ -31,7 +32,8 @@
 #define FLOOD_MAX 200u
 #define ANSWER_LOOKS 4u
 #define ANSWER_MS 5
-#define POLLS (3 * SS_CONNS + 2) /* entries of poll(2) */
+#define POLLS (4 * SS_CONNS + 2) /* entries of poll(2) */
+#define DATAGRAM_MS 20		 /* for which an answer by UDP is waited for */
 #define ALL_CONNS ((1u << SS_CONNS) - 1)
 #define SS_SEND_MAX 8192u
 #define CLIENTS 2u
@@ -45,6 +47,7 @@
 struct peer {
 	struct ss_tcp tcp;
 	struct ss_rdma rdma;
+	struct ss_udp udp;
 	uint8_t *last; /* the last message as it was sent, for SS_REPEAT */
 	size_t last_len;
 	uint8_t *placed; /* RDMA: message to copy into the windows of later calls */
@@ -124,7 +127,7 @@ static void listen_for_calls(void)
 		run.values[i].cb_port = ntohs(at.sin_port);
 }
 
-/* Fills three entries of poll(2) for each peer. */
+/* Fills four entries of poll(2) for each peer. */
 static void fill_polls(struct pollfd *fds)
 {
 	for (unsigned i = 0; i < SS_CONNS; i++) {
@@ -132,10 +135,11 @@ static void fill_polls(struct pollfd *fds)
 		bool rdma = p->rdma.open && !p->rdma.ended;
 		short events = ss_tcp_events(&p->tcp);
 
-		fds[3 * i] = (struct pollfd){ .fd = events ? p->tcp.fd : -1, .events = events };
-		fds[3 * i + 1] = (struct pollfd){ .fd = rdma ? p->rdma.conn.comp->fd : -1,
+		fds[4 * i] = (struct pollfd){ .fd = events ? p->tcp.fd : -1, .events = events };
+		fds[4 * i + 3] = (struct pollfd){ .fd = p->udp.fd, .events = POLLIN };
+		fds[4 * i + 1] = (struct pollfd){ .fd = rdma ? p->rdma.conn.comp->fd : -1,
 						  .events = POLLIN };
-		fds[3 * i + 2] = (struct pollfd){ .fd = rdma ? p->rdma.conn.events->fd : -1,
+		fds[4 * i + 2] = (struct pollfd){ .fd = rdma ? p->rdma.conn.events->fd : -1,
 						  .events = POLLIN };
 	}
 }
@@ -179,8 +183,11 @@ static bool pump_once(int timeout_ms)
 	if (listener->revents)
 		take_dialled();
 	for (unsigned i = 0; i < SS_CONNS; i++)
-		if (fds[3 * i].revents)
-			moved |= ss_tcp_ready(&run.peer[i].tcp, fds[3 * i].revents);
+		if (fds[4 * i].revents)
+			moved |= ss_tcp_ready(&run.peer[i].tcp, fds[4 * i].revents);
+	for (unsigned i = 0; i < SS_CONNS; i++)
+		if (fds[4 * i + 3].revents)
+			moved |= ss_udp_receive(&run.peer[i].udp);
 	return moved | poll_rdma();
 }
 
@@ -243,6 +250,19 @@ static void settle(unsigned mask)
 			ss_finding("session step %u: the server neither answers nor closes",
 				   run.step);
 		}
+	}
+}
+
+/* Gives the answers by UDP some time. None is owed. */
+static void settle_datagrams(unsigned mask)
+{
+	for (int64_t until = ss_now_ms() + DATAGRAM_MS;;) {
+		bool all = true;
+
+		for (unsigned i = 0; i < SS_CONNS; i++)
+			all &= !(mask & 1u << i) || ss_udp_settled(&run.peer[i].udp);
+		if (all || (!pump_once(DATAGRAM_MS / 4) && ss_now_ms() > until))
+			return;
 	}
 }
 
@@ -446,6 +466,23 @@ static void flood(struct peer *p, const struct ss_step *s)
 	p->tcp.held = false;
 }
 
+static void send_datagrams(struct peer *p, const struct ss_step *s)
+{
+	const int err = ss_udp_open(&p->udp, run.world.port, s->how & 15, values_of(p));
+	size_t len;
+
+	if (err)
+		ss_finding("a socket cannot be had: %s", strerror(-err));
+	if (s->how & SS_DATAGRAM_RAW)
+		len = ss_expand(s->data, s->len, values_of(p), run.message);
+	else
+		len = make_message(p, s);
+	for (unsigned n = (s->how >> 4 & 7) + 1; n; n--)
+		ss_udp_send(&p->udp, run.message, len);
+	if (!by_rdma(p)) /* it may be repeated by TCP */
+		keep(&p->last, &p->last_len, run.message, len);
+}
+
 /* Answers the oldest call of the server, which may be on its way still. */
 static void answer(struct peer *p, const struct ss_step *s)
 {
@@ -625,6 +662,7 @@ static void take_step(const struct ss_step *s)
 		break;
 	case SS_WAIT:
 		settle(1u << s->conn);
+		settle_datagrams(1u << s->conn);
 		break;
 	case SS_CONNECT:
 		connect_peer(p, s->how);
@@ -645,6 +683,9 @@ static void take_step(const struct ss_step *s)
 	case SS_GSS:
 		step_context(p, s);
 		break;
+	case SS_DATAGRAM:
+		send_datagrams(p, s);
+		break;
 	case SS_SEAL:
 		p->sealing = sealing_of(s);
 		break;
@@ -654,7 +695,7 @@ static void take_step(const struct ss_step *s)
 	case SS_AS:
 		p->user = s->how & ~AS_CLIENT;
 		p->client = s->how / AS_CLIENT;
-		p->tcp.values = p->rdma.values = values_of(p);
+		p->tcp.values = p->rdma.values = p->udp.values = values_of(p);
 		break;
 	case SS_LOCAL:
 	case SS_ADMIN:
@@ -686,8 +727,10 @@ static void end_session(void)
 		if (run.peer[i].tcp.fd >= 0)
 			ss_tcp_shut(&run.peer[i].tcp);
 	settle(ALL_CONNS);
+	settle_datagrams(ALL_CONNS);
 	ss_leases_end();
 	for (unsigned i = 0; i < SS_CONNS; i++) {
+		ss_udp_close(&run.peer[i].udp);
 		hang_up(&run.peer[i], false);
 		run.peer[i].placed_len = run.peer[i].last_len = 0;
 		run.peer[i].user = run.peer[i].client = 0;
@@ -735,7 +778,7 @@ const char *ss_start(void)
 		return why;
 	tried = true;
 	for (unsigned i = 0; i < SS_CONNS; i++)
-		run.peer[i].tcp.fd = -1;
+		run.peer[i].tcp.fd = run.peer[i].udp.fd = -1;
 	run.listener = run.dialled.fd = -1;
 	run.message = malloc(SS_MESSAGE_MAX);
 	run.sealed = malloc(SS_MESSAGE_MAX + SS_SEALED_MORE);

@@ -32,6 +32,8 @@ void seed_begin_client(uint8_t conn, unsigned minor);
 
 /* Sessions with callbacks, delegations and long copies (callback_seeds.c). */
 void seed_callbacks(void);
+/* Sessions by NFSv2, and by UDP (nfs2_seeds.c). */
+void seed_nfs2(void);
 /* Sessions with Kerberos and TLS (secure_seeds.c). */
 void seed_secure(void);
 

@@ -62,8 +62,13 @@ enum ss_op {
 	/* TLS; how: bits 0-2 SS_TLS_*, 3 another way of it, 4-7 the client's manners (tls_client.h);
 	 * data: plain octets, or a call */
 	SS_TLS,
+	/* data: an RPC message, sent by UDP from a socket of its own; how: bits 0-3 the client's address, 4-6 how often
+	 * more, 7 no message but any octets */
+	SS_DATAGRAM,
 	SS_OPS,
 };
+
+#define SS_DATAGRAM_RAW 0x80u
 
 enum { SS_GSS_MAKE, SS_GSS_START, SS_GSS_DESTROY, SS_GSS_SPOILT };
 enum {

@@ -31,6 +31,7 @@ struct ss_call {
 	bool sealed;	/* under RPCSEC_GSS (sealed.h) */
 	bool tls;	/* sent under TLS */
 	bool near;	/* from the driver's own network, for which exports ask for no security */
+	bool datagram;	/* sent by UDP */
 	bool asks_tls;	/* the question for TLS (RFC 9289 section 4.1) */
 };
 

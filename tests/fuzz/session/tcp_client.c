@@ -63,7 +63,7 @@ static uint32_t network_of(uint8_t address)
 	return 1u + (address >> 2 & 3);
 }
 
-static enum ss_from from_of(uint8_t address)
+enum ss_from ss_client_from(uint8_t address)
 {
 	static const enum ss_from of[] = { SS_FROM_ADMITTED, SS_FROM_READ_ONLY, SS_FROM_STRANGER,
 					   SS_FROM_SQUASHED };
@@ -71,12 +71,17 @@ static enum ss_from from_of(uint8_t address)
 	return of[network_of(address) - 1];
 }
 
-static int start_connect(int fd, uint16_t port, uint8_t address)
+struct sockaddr_in ss_client_address(uint8_t address)
 {
-	struct sockaddr_in from = {
+	return (struct sockaddr_in){
 		.sin_family = AF_INET,
 		.sin_addr.s_addr = htonl(0x7f000000u | network_of(address) << 8 | (address & 3))
 	};
+}
+
+static int start_connect(int fd, uint16_t port, uint8_t address)
+{
+	struct sockaddr_in from = ss_client_address(address);
 	struct sockaddr_in to = { .sin_family = AF_INET,
 				  .sin_port = htons(port),
 				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -118,7 +123,7 @@ int ss_tcp_open(struct ss_tcp *c, uint16_t port, uint8_t address, uint32_t max_r
 		return err;
 	}
 	begin(c, max_record, values);
-	c->from = from_of(address);
+	c->from = ss_client_from(address);
 	/*
 	 * The server may close a stranger's connection for a long call, or to serve another host.
 	 */

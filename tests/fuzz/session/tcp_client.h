@@ -7,6 +7,8 @@
 #ifndef RN_TESTS_FUZZ_SESSION_TCP_CLIENT_H
 #define RN_TESTS_FUZZ_SESSION_TCP_CLIENT_H
 
+#include <netinet/in.h>
+
 #include "tests/fuzz/session/back.h"
 #include "tests/fuzz/session/debts.h"
 #include "tests/fuzz/session/message.h"
@@ -38,8 +40,12 @@ struct ss_tcp {
 	struct ss_call about; /* claims and client of the record that is being written */
 };
 
-/* 0 or -errno. address: bits 0-1 one of four hosts; bits 2-3 its network: admitted, read-only, in
- * no export, squashed (tree.h). */
+/* A client's address: bits 0-1 one of four hosts; bits 2-3 its network: admitted, read-only, in no export, squashed
+ * (tree.h). The port is any. */
+struct sockaddr_in ss_client_address(uint8_t address);
+enum ss_from ss_client_from(uint8_t address);
+
+/* 0 or -errno. */
 int ss_tcp_open(struct ss_tcp *c, uint16_t port, uint8_t address, uint32_t max_record,
 		struct ss_values *values);
 /* Takes a connection that the server has made, to be called back. The server may close it. */

@@ -8,6 +8,7 @@
 #include "rpc/xdr_out.h"
 #include "tests/fuzz/session/compound.h"
 #include "tests/fuzz/session/message.h"
+#include "tests/fuzz/session/nfs2_calls.h"
 #include "tests/unit/nfs3_samples.h"
 
 static void put_mark(struct xdr_out *x, char letter, uint8_t k)
@@ -27,11 +28,15 @@ static const struct sample_world world = { .put_fh = put_handle, .path = SS_EXPO
 
 unsigned ss_template_count(void)
 {
-	return nfs3_sample_count + ss_compound_count();
+	return nfs3_sample_count + ss_compound_count() + ss_nfs2_call_count;
 }
 
 const char *ss_template_name(unsigned i)
 {
+	const unsigned first2 = nfs3_sample_count + ss_compound_count();
+
+	if (i >= first2)
+		return ss_nfs2_calls[i - first2].name;
 	return i < nfs3_sample_count ? nfs3_samples[i].name
 				     : ss_compound_name(i - nfs3_sample_count);
 }
@@ -40,9 +45,13 @@ size_t ss_template(unsigned i, uint8_t *out)
 {
 	struct xdr_out x;
 
+	const unsigned first2 = nfs3_sample_count + ss_compound_count();
+
 	xdr_out_init(&x, out, SS_TEMPLATE_MAX);
 	i %= ss_template_count();
-	if (i < nfs3_sample_count)
+	if (i >= first2)
+		nfs3_sample_put(&ss_nfs2_calls[i - first2], &x, &world);
+	else if (i < nfs3_sample_count)
 		nfs3_sample_put(&nfs3_samples[i], &x, &world);
 	else
 		ss_compound_put(i - nfs3_sample_count, &x);

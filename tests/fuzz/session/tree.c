@@ -51,9 +51,28 @@ static struct {
 	struct timespec changed_at;
 } kept[2] = { { .fd = -1 }, { .fd = -1 } };
 
+/* Objects that nobody may change. */
+static struct {
+	const char *const path;
+	struct timespec changed_at;
+} read_only[] = {
+	{ RO, { 0 } },
+	{ RO "/file", { 0 } },
+	{ RO "/many", { 0 } },
+	{ SS_KRB_DIR, { 0 } },
+	{ SS_KRB_DIR "/" SS_KRB_NAME, { 0 } },
+	{ SS_TLS_DIR, { 0 } },
+	{ SS_TLS_DIR "/" SS_TLS_NAME, { 0 } },
+};
+
 static atomic_bool secret_copied; /* since the tree was made */
 
 static struct timespec changed_at[rn_array_size(objects)];
+
+static bool same_time(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
 
 static void must(bool ok, const char *what)
 {
@@ -129,6 +148,28 @@ static void make_fixed_part(void)
 	ss_tree_exports(0);
 }
 
+const char *ss_tree_changed_read_only(void)
+{
+	struct stat st;
+
+	for (size_t i = 0; i < rn_array_size(read_only); i++)
+		if (lstat(read_only[i].path, &st) < 0 ||
+		    !same_time(&st.st_ctim, &read_only[i].changed_at))
+			return read_only[i].path;
+	return NULL;
+}
+
+/* After this nothing of it may change. */
+static void note_read_only(void)
+{
+	struct stat st;
+
+	for (size_t i = 0; i < rn_array_size(read_only); i++) {
+		must(lstat(read_only[i].path, &st) == 0, read_only[i].path);
+		read_only[i].changed_at = st.st_ctim;
+	}
+}
+
 const char *ss_tree_mount(void)
 {
 	if (geteuid() != 0)
@@ -138,6 +179,7 @@ const char *ss_tree_mount(void)
 		return "a mount namespace and a tmpfs in it cannot be had";
 	umask(0);
 	make_fixed_part();
+	note_read_only();
 	ss_tree_reset(true);
 	return NULL;
 }
@@ -249,11 +291,6 @@ static void make_secrets(void)
 	for (unsigned i = 0; i < rn_array_size(kept); i++)
 		kept[i].changed_at = last_change(kept[i].fd);
 	atomic_store(&secret_copied, false);
-}
-
-static bool same_time(const struct timespec *a, const struct timespec *b)
-{
-	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
 }
 
 bool ss_tree_may_copy(int from, int to)

@@ -49,6 +49,9 @@ bool ss_tree_may_copy(int from, int to);
 /* Times of the empty private file, as the verifier of an EXCLUSIVE create. */
 uint64_t ss_tree_exclusive(void);
 
+/* Path of an object in an export that all may only read, if it is not what it was at the start; else NULL. */
+const char *ss_tree_changed_read_only(void);
+
 /* Writes the exports file. variant 0: as at the start; others omit some hosts. */
 void ss_tree_exports(unsigned variant);
 /* Makes the file at path take all free space of its file system, or none. */

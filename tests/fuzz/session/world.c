@@ -32,6 +32,7 @@
 #include "tests/fuzz/session/sealed.h"
 #include "tests/fuzz/session/tls_client.h"
 #include "tests/fuzz/session/tree.h"
+#include "tests/fuzz/session/udp_client.h"
 
 #define SESSIONS_PER_SERVER 2000
 #define SESSIONS_PER_CHECK 64
@@ -66,10 +67,11 @@ static struct {
 	 */
 	unsigned fds;
 	bool loud;
-	bool skipped;			/* the session has let leases run out */
-	bool narrowed;			/* the session has removed hosts from the exports */
-	unsigned long recalled, copied; /* recalls and long copies before this session */
-	_Atomic unsigned jams;		/* told by the log, and not by ss_world_was_jammed yet */
+	bool skipped;  /* the session has let leases run out */
+	bool narrowed; /* the session has removed hosts from the exports */
+	/* recalls, long copies and datagrams before this session */
+	unsigned long recalled, copied, datagrams;
+	_Atomic unsigned jams; /* told by the log, and not by ss_world_was_jammed yet */
 	/* destination of the "held:" line while this thread logs counters, else NULL */
 	struct held *holding;
 } world;
@@ -193,6 +195,7 @@ static bool set_up(struct ss_world *w)
 		 "idle_timeout = 0\nmax_record = 1088K\n"
 		 "[rdma]\nenabled = auto\nport = %u\nlisten = 127.0.0.1\ncredits = "
 		 "16\nidle_timeout = 0\n"
+		 "[nfs2]\nenabled = yes\n[udp]\nnfs = yes\n"
 		 "[nfs3]\ndrc_size = 512\ndrc_memory = 1M\n"
 		 "[nfs4]\nidmap = numbers\nidmap_file = " SS_IDMAP_FILE "\n"
 		 "[vfs]\nring_entries = 64\n"
@@ -446,7 +449,14 @@ static void expire_all(void)
 
 void ss_world_check(struct ss_world *w)
 {
+	const char *changed = ss_tree_changed_read_only();
+
+	if (changed)
+		ss_finding("%s, which is exported read-only, has changed", changed);
 	ss_ask_alive(w->port);
+	if (ss_counted(SS_N_DATAGRAMS) != world.datagrams)
+		ss_udp_ask_alive(w->port);
+	world.datagrams = ss_counted(SS_N_DATAGRAMS);
 	expire_all();
 	struct held h = wait_all_given_back();
 	if (world.sessions % SESSIONS_PER_CHECK == 0)
