@@ -328,4 +328,5 @@ const struct rpc_proc mnt_proc_pathconf = {
 	.decode = decode_path,
 	.args_size = sizeof(struct mnt_path),
 	.run = proc_pathconf,
+	.flags = RPC_BY_PATH,
 };

@@ -46,7 +46,9 @@ enum rpc_proc_flags {
 	RPC_FOR_FORMER = 4,
 	RPC_FOR_ALL = 8,    /* tells strangers that they are refused, using req->standing */
 	RPC_NO_EXPORT = 16, /* uses no export: runs only for hosts known to be admitted */
-	RPC_PROMPT = 32,    /* may begin on a prompt worker (rpc/worker.h) */
+	/* finds its export by a path: who sends such a datagram has shown no file handle */
+	RPC_BY_PATH = 64,
+	RPC_PROMPT = 32, /* may begin on a prompt worker (rpc/worker.h) */
 };
 
 struct rpc_counters {

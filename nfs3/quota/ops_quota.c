@@ -168,7 +168,7 @@ static enum rpc_run proc_setquota(struct rpc_request *req, void *args)
 #define GET(name_, decode_)                                                                        \
 	{                                                                                          \
 		.name = name_, .decode = decode_, .args_size = sizeof(struct quota_args),          \
-		.run = proc_getquota                                                               \
+		.run = proc_getquota, .flags = RPC_BY_PATH                                         \
 	}
 #define SET(name_, decode_)                                                                        \
 	{                                                                                          \

@@ -192,3 +192,48 @@ Test(nfs3_table, every_row_has_a_sample)
 		cr_expect_eq(found->args != NULL, row->decode != NULL, "%s", row->name);
 	}
 }
+
+static void note_handle(void *ctx, struct xdr_out *c, enum sample_object object)
+{
+	bool *noted = ctx;
+
+	(void)c;
+	(void)object;
+	*noted = true;
+}
+
+static const struct rpc_proc *row_of(const struct sample *s)
+{
+	const struct rpc_program *const all[] = { &nfs, &mount, &nlm, &nfsacl, &rquota };
+
+	for (unsigned i = 0; i < rn_array_size(all); i++)
+		for (unsigned k = 0; all[i]->prog == s->prog && k < all[i]->nversions; k++)
+			if (all[i]->versions[k].vers == s->vers)
+				return all[i]->versions[k].procs[s->proc];
+	return NULL;
+}
+
+/* Answers to datagrams that show no handle are rationed by these flags. Those of NLM, and of what ends something, are
+ * no longer than the call. */
+Test(nfs3_table, rows_without_a_handle_say_so)
+{
+	bool noted;
+	const struct sample_world w = { .put_fh = note_handle, .path = "/x", .ctx = &noted };
+	uint8_t buf[2048];
+
+	for (unsigned i = 0; i < nfs3_sample_count; i++) {
+		const struct sample *s = &nfs3_samples[i];
+		const struct rpc_proc *row = row_of(s);
+		struct xdr_out c;
+
+		cr_assert_not_null(row, "%s", s->name);
+		noted = false;
+		xdr_out_init(&c, buf, sizeof(buf));
+		nfs3_sample_put(s, &c, &w);
+		if (noted || s->proc == 0 || s->prog == NLM_PROGRAM ||
+		    (row->flags & RPC_FOR_FORMER))
+			continue;
+		cr_expect(row->flags & (RPC_FOR_ALL | RPC_NO_EXPORT | RPC_BY_PATH), "%s %u",
+			  s->name, s->vers);
+	}
+}

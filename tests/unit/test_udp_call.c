@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "lib/clock.h"
+#include "rpc/program.h"
 #include "transport/udp/udp_call.h"
 #include "transport/udp/udp_socket.h"
 
@@ -201,4 +202,41 @@ Test(udp_call, hosts_that_are_looked_up_again_take_no_questions_from_others)
 		drop_last();
 	}
 	cr_assert(call(2, 700, RPC_UNKNOWN), "a new one of its network");
+}
+
+/* Answers calls of that procedure with more than was sent, until one is not sent. Returns their number. */
+static unsigned answered_until_rationed(const struct rpc_proc *proc)
+{
+	enum { TRIES = 2000 };
+	static const uint8_t more[2048];
+	struct udp_stats n;
+	unsigned i = 0;
+
+	do {
+		cr_assert(call(1, 700, RPC_ADMITTED));
+		struct rpc_request *req = waiting[--nwaiting];
+
+		req->proc = proc;
+		req->call.proc = 1;
+		xdr_put_fixed(&req->out, more, sizeof(more));
+		req->conn->ops->reply(req);
+		udp_server_stats(srv, &n);
+	} while (++i < TRIES && n.dropped[UDP_RATIONED] == 0);
+	return n.dropped[UDP_RATIONED] > 0 ? i : 0;
+}
+
+/* PATHCONF and GETQUOTA have a path, which anybody may guess. */
+Test(udp_call, procedures_without_a_handle_are_rationed)
+{
+	static const unsigned flags[] = { RPC_FOR_ALL, RPC_NO_EXPORT, RPC_BY_PATH };
+	const struct rpc_proc with_handle = { .name = "with a handle" };
+
+	cr_expect_eq(answered_until_rationed(&with_handle), 0);
+	for (unsigned i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		const struct rpc_proc proc = { .name = "without", .flags = flags[i] };
+
+		teardown();
+		setup();
+		cr_expect_gt(answered_until_rationed(&proc), 1, "flag %u", flags[i]);
+	}
 }

@@ -44,7 +44,7 @@ static void finish_unanswered(struct rpc_request *req, enum udp_dropped why)
 static bool shows_handle(const struct rpc_request *req)
 {
 	return req->proc && req->call.proc != 0 &&
-	       (req->proc->flags & (RPC_FOR_ALL | RPC_NO_EXPORT)) == 0;
+	       (req->proc->flags & (RPC_FOR_ALL | RPC_NO_EXPORT | RPC_BY_PATH)) == 0;
 }
 
 static bool may_send(const struct rpc_request *req, uint32_t len)
