@@ -61,7 +61,7 @@ static int run_setattr(struct nfs3_op *op, struct setattr_args *a)
 	if (a->attr.bad)
 		return -EINVAL;
 	if (s->set_size)
-		rc = nfs3_op_check_shares(op, VFS_SHARE_WRITE);
+		rc = nfs2_check_shares(op, VFS_SHARE_WRITE);
 	if (rc < 0)
 		return rc;
 	rc = vfs_setattr(&op->ctx, op->node[0], s, NULL);

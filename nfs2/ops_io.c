@@ -82,7 +82,7 @@ static enum rpc_run proc_read(struct rpc_request *req, void *args)
 		return RPC_RUN_SYSTEM_ERR;
 	rc = nfs3_op_open_packed(op, &a->fh, 0);
 	if (rc == 0)
-		rc = nfs3_op_check_shares(op, VFS_SHARE_READ);
+		rc = nfs2_check_shares(op, VFS_SHARE_READ);
 	if (rc == 0)
 		return start_read(op, a);
 	nfs2_put_status(op, rc);
@@ -128,7 +128,7 @@ static int prepare_write(struct nfs3_op *op, const struct write_args *a)
 	int rc = nfs3_op_open_packed(op, &a->fh, NFS3_OPEN_CHANGES);
 
 	if (rc == 0)
-		rc = nfs3_op_check_shares(op, VFS_SHARE_WRITE);
+		rc = nfs2_check_shares(op, VFS_SHARE_WRITE);
 	if (rc < 0)
 		return rc;
 	if (a->data.len > NFS2_SIZE_MAX - a->offset)

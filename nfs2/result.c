@@ -56,6 +56,13 @@ bool nfs2_put_status(struct nfs3_op *op, int rc)
 	return status == NFS2_OK;
 }
 
+int nfs2_check_shares(struct nfs3_op *op, uint8_t access)
+{
+	const int rc = nfs3_op_check_shares(op, access);
+
+	return rc == -EAGAIN && !op->req->must_answer ? -NFS3_EWAIT : rc;
+}
+
 uint32_t nfs2_fold(uint64_t number)
 {
 	return (uint32_t)(number >> 32 ^ number);
