@@ -197,6 +197,38 @@ def hostile(count, d, ctx):
         count.equal("and TLS begins", outcome(c.nfs, r.NULL), None)
 
 
+def shake(c, ctx):
+    """A session over memory, so that what is sent can be put together."""
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    s = ctx.wrap_bio(incoming, outgoing, server_hostname="localhost")
+    while True:
+        try:
+            s.do_handshake()
+            c.s.sendall(outgoing.read())
+            return s, outgoing
+        except ssl.SSLWantReadError:
+            c.s.sendall(outgoing.read())
+            incoming.write(c.s.recv(65536))
+
+
+def ended(count, d, ctx):
+    """The end of the session in one piece with a call, from a client that keeps its socket open."""
+    null = r.call_message(r.NFS, 3, r.NULL)
+    for what, calls in (("alone", 0), ("with a call", 1), ("with three calls", 3)):
+        with d.connect() as c:
+            t.probe(c)
+            s, outgoing = shake(c, ctx)
+            time.sleep(0.1)
+            for _ in range(calls):
+                s.write(r.u32(0x80000000 | len(null)) + null)
+            try:
+                s.unwrap()
+            except ssl.SSLWantReadError:
+                pass
+            c.s.sendall(outgoing.read())
+            count.check(f"the end of the session {what} ends the connection", closed(c.s))
+
+
 def client_hello(ctx):
     outgoing = ssl.MemoryBIO()
     try:
@@ -388,6 +420,7 @@ def run(count, ca, other):
         mutual = certificates(count, d, ca, other)
         refusals(count, d, ctx, mutual)
         hostile(count, d, ctx)
+        ended(count, d, ctx)
         fragments(count, d, ctx)
         rekey(count, d)
         reload(count, d, ca)

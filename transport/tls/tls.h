@@ -98,7 +98,7 @@ void tls_session_free(struct tls *t, struct tls_session *s); /* NULL is allowed 
 /* Like recv(2), but for errors: bytes, 0 at the end of the stream, -EAGAIN, or -ECONNRESET: it is broken. Reads
  * until size bytes are there or no more are. */
 ssize_t tls_session_recv(struct tls_session *s, uint8_t *to, size_t size);
-/* True if bytes lie in the session that the socket does not tell of. */
+/* True if bytes, or the end of the stream, lie in the session that the socket does not tell of. */
 bool tls_session_pending(struct tls_session *s);
 /* Encrypts and sends. Bytes, 0 if the socket is full, or -EPIPE. After 0 the next call must begin with the same
  * bytes. One thread at a time. */

@@ -177,7 +177,9 @@ ssize_t tls_session_recv(struct tls_session *s, uint8_t *to, size_t size)
 bool tls_session_pending(struct tls_session *s)
 {
 	pthread_mutex_lock(&s->lock);
-	const bool pending = SSL_pending(s->ssl) > 0;
+	/* The end of the session may have come with the data before it, and nothing else makes it known. */
+	const bool pending =
+		SSL_pending(s->ssl) > 0 || (SSL_get_shutdown(s->ssl) & SSL_RECEIVED_SHUTDOWN);
 	pthread_mutex_unlock(&s->lock);
 	return pending;
 }
