@@ -296,7 +296,7 @@ static int start_tcp(struct server *s)
 	if (rc)
 		return rc;
 	dialer_open(&s->dialer, s->tcp);
-	return listeners_tcp(s->tcp, t, s->log, &s->ports);
+	return 0;
 }
 
 /* Nothing but NFSv3 and what belongs to it is served over UDP. */
@@ -314,20 +314,10 @@ static int start_udp(struct server *s)
 		.standing = standing_of,
 		.standing_ctx = s->standing,
 	};
-	int rc;
 
 	if (!s->settings->udp.enabled || !s->programs.nfs3)
 		return 0;
-	rc = udp_server_new(&cfg, &s->udp);
-	if (rc)
-		return rc;
-	rc = listeners_udp(s->udp, s->settings, s->log, &s->ports);
-	if (!rc || s->settings->udp.nfs)
-		return rc;
-	/* Clients have TCP for all of it. Served over one family only, UDP would work for some of them. */
-	udp_server_free(s->udp);
-	s->udp = NULL;
-	return 0;
+	return udp_server_new(&cfg, &s->udp);
 }
 
 /* The highest of the versions that are served. */
@@ -363,18 +353,41 @@ static int start_rdma(struct server *s)
 
 	if (r->enabled == CFG_NO)
 		return 0;
-	int rc = rr_server_new(&cfg, &s->rdma);
-	if (rc == -ENODEV && r->enabled == CFG_AUTO) {
-		rn_notice(s->log, "no RDMA device: serving TCP only");
-		return 0;
-	}
-	if (rc) {
-		rn_err(s->log, "cannot start RDMA: %s", strerror(-rc));
+	return rr_server_new(&cfg, &s->rdma);
+}
+
+static int listen_udp(struct server *s)
+{
+	const int rc = listeners_udp(s->udp, s->settings, s->log, &s->ports);
+
+	if (!rc || s->settings->udp.nfs)
 		return rc;
-	}
-	rc = listeners_rdma(s->rdma, r, s->log, &s->ports);
+	/* Clients have TCP for all of it. Served over one family only, UDP would work for some of them. */
+	udp_server_free(s->udp);
+	s->udp = NULL;
+	return 0;
+}
+
+static int listen_rdma(struct server *s)
+{
+	const int rc = listeners_rdma(s->rdma, &s->settings->rdma, s->log, &s->ports);
+
 	if (s->ports.rdma4 || s->ports.rdma6)
 		limits_warn_memlock(s->log);
+	return rc;
+}
+
+/* All transports have taken their memory before: clients, who come at once after a restart, could take it. */
+static int start_listening(struct server *s)
+{
+	int rc = 0;
+
+	if (s->tcp)
+		rc = listeners_tcp(s->tcp, &s->settings->tcp, s->log, &s->ports);
+	if (!rc && s->udp)
+		rc = listen_udp(s);
+	if (!rc && s->rdma)
+		rc = listen_rdma(s);
 	return rc;
 }
 
@@ -555,6 +568,7 @@ static const struct {
 	{ "TCP", start_tcp },
 	{ "UDP", start_udp },
 	{ "RDMA", start_rdma },
+	{ "listeners", start_listening },
 	{ "mount table", start_mount_watch },
 	{ "rpcbind", start_registration },
 	{ "answers on the control socket", start_answers },
