@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <criterion/criterion.h>
+#include <errno.h>
 
 #include "transport/rdma/rdma_room.h"
 
@@ -8,18 +9,42 @@
 static struct rn_budget budget;
 static struct rr_server srv;
 
-static void start(size_t memory, unsigned max_connections)
+static unsigned told; /* messages */
+
+static void tell(void *ctx, enum rn_level level, const char *fmt, va_list ap)
+{
+	(void)ctx;
+	(void)level;
+	(void)fmt;
+	(void)ap;
+	told++;
+}
+
+static const struct rn_logger logger = { .level = RN_NOTICE, .write = tell };
+
+/* So much of the budget is in use before. */
+static void start_beside(size_t memory, unsigned max_connections, size_t used)
 {
 	rn_budget_init(&budget, memory);
+	cr_assert(rn_budget_take(&budget, used));
+	srv.cfg.log = &logger;
 	srv.cfg.budget = &budget;
 	srv.cfg.max_connections = max_connections;
+	cr_assert_eq(rr_room_reserve_least(&srv), 0);
+}
+
+static void start(size_t memory, unsigned max_connections)
+{
+	start_beside(memory, max_connections, 0);
 }
 
 Test(rdma_room, is_a_quarter_of_the_budget_and_goes_back)
 {
 	start(MIB(256), 100);
+	cr_assert_eq(srv.conn_memory.max, MIB(4), "without a device");
 	rr_room_reserve(&srv);
 	cr_assert_eq(srv.conn_memory.max, MIB(64));
+	cr_assert_eq(told, 0);
 	cr_assert_eq(budget.used, MIB(64));
 	rr_room_reserve(&srv);
 	cr_assert_eq(budget.used, MIB(64), "once");
@@ -29,15 +54,34 @@ Test(rdma_room, is_a_quarter_of_the_budget_and_goes_back)
 
 Test(rdma_room, is_less_where_memory_is_used_already)
 {
-	start(MIB(256), 100);
-	cr_assert(rn_budget_take(&budget, MIB(240)));
+	start_beside(MIB(256), 100, MIB(256 - 48));
 	rr_room_reserve(&srv);
-	cr_assert_eq(srv.conn_memory.max, MIB(16));
+	cr_assert_eq(srv.conn_memory.max, MIB(32));
+	cr_assert_eq(budget.used, MIB(240), "a sixteenth is left to payload");
+	cr_assert_eq(told, 1);
 	rr_room_release(&srv);
-	cr_assert(rn_budget_take(&budget, MIB(16)));
+	cr_assert_eq(budget.used, MIB(256 - 48));
+}
+
+Test(rdma_room, is_there_when_all_else_is_used)
+{
+	start_beside(MIB(256), 100, MIB(252));
 	rr_room_reserve(&srv);
-	cr_assert_eq(srv.conn_memory.max, 0);
-	cr_assert_eq(rr_room_for_one(&srv), 0);
+	cr_assert_eq(srv.conn_memory.max, MIB(4));
+	cr_assert_geq(rr_room_for_one(&srv), 256u << 10);
+	cr_assert_eq(told, 1);
+	rr_room_reserve(&srv);
+	cr_assert_eq(told, 1, "once");
+}
+
+Test(rdma_room, no_memory_at_the_start)
+{
+	rn_budget_init(&budget, MIB(64));
+	cr_assert(rn_budget_take(&budget, MIB(64)));
+	srv.cfg.budget = &budget;
+	cr_assert_eq(rr_room_reserve_least(&srv), -ENOMEM);
+	rr_room_release(&srv);
+	cr_assert_eq(budget.used, MIB(64));
 }
 
 /* Connections take all that they are offered, beyond a minimum and up to their need. Returns the

@@ -25,14 +25,23 @@
 
 struct rr_back_msg {
 	STAILQ_ENTRY(rr_back_msg) link;
+	struct rn_budget *budget; /* that its memory is of */
 	uint32_t len;
 	uint8_t msg[];
 };
 
-static void call_free(struct rr_server *srv, struct rr_back_msg *call)
+static void call_free(struct rr_back_msg *call)
 {
-	rn_budget_give(srv->cfg.budget, sizeof(*call) + call->len);
+	rn_budget_give(call->budget, sizeof(*call) + call->len);
 	free(call);
+}
+
+/* Memory of connections, which payload cannot use up, or else any. NULL: there is none. */
+static struct rn_budget *take_memory(struct rr_server *srv, size_t size)
+{
+	if (rn_budget_take(&srv->conn_memory, size))
+		return &srv->conn_memory;
+	return rn_budget_take(srv->cfg.budget, size) ? srv->cfg.budget : NULL;
 }
 
 int rr_back_call(struct rpc_conn *rc, const uint8_t *msg, uint32_t len)
@@ -44,13 +53,16 @@ int rr_back_call(struct rpc_conn *rc, const uint8_t *msg, uint32_t len)
 
 	if (RR_HEADER_MIN + len > c->threshold)
 		return -EMSGSIZE;
-	if (!rn_budget_take(srv->cfg.budget, size))
+	struct rn_budget *budget = take_memory(srv, size);
+
+	if (!budget)
 		return -ENOMEM;
 	call = malloc(size);
 	if (!call) {
-		rn_budget_give(srv->cfg.budget, size);
+		rn_budget_give(budget, size);
 		return -ENOMEM;
 	}
+	call->budget = budget;
 	call->len = len;
 	memcpy(call->msg, msg, len);
 	pthread_mutex_lock(&c->lock);
@@ -106,7 +118,7 @@ void rr_back_post(struct rr_conn *c)
 		b->xid[b->ncalls++] = get_word(call->msg);
 		int rc = post(c, call, s);
 
-		call_free(c->srv, call);
+		call_free(call);
 		if (rc)
 			rr_conn_close(c, "cannot post");
 	}
@@ -172,7 +184,7 @@ void rr_back_forget(struct rr_conn *c)
 		if (rpc_backchannel_awaits(&c->rpc, get_word(call->msg)))
 			STAILQ_INSERT_TAIL(&keep, call, link);
 		else
-			call_free(c->srv, call);
+			call_free(call);
 	}
 	STAILQ_CONCAT(&c->back.waiting, &keep);
 }
@@ -185,6 +197,6 @@ void rr_back_end(struct rr_conn *c)
 	take_handed(c);
 	while ((call = STAILQ_FIRST(&c->back.waiting))) {
 		STAILQ_REMOVE_HEAD(&c->back.waiting, link);
-		call_free(c->srv, call);
+		call_free(call);
 	}
 }

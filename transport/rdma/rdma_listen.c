@@ -81,7 +81,7 @@ void rr_listener_close(struct rr_listener *l)
 	l->id = NULL;
 }
 
-static bool have_device(void)
+bool rr_device_is_there(void)
 {
 	int n = 0;
 	struct ibv_device **list = ibv_get_device_list(&n);
@@ -99,7 +99,7 @@ void rr_listeners_count(struct rr_server *srv)
 	LIST_FOREACH (l, &srv->listeners, link)
 		if (l->id)
 			serves |= l->addr.ss_family == AF_INET6 ? RR_SERVES_IPV6 : RR_SERVES_IPV4;
-	if (serves && !have_device())
+	if (serves && !rr_device_is_there())
 		serves = 0;
 	if (serves)
 		rr_room_reserve(srv);

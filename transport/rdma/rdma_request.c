@@ -50,6 +50,11 @@ static struct rr_req *req_new(struct rr_server *srv)
 	return r;
 }
 
+size_t rr_pool_memory(void)
+{
+	return REQS_MIN * HELD_BYTES;
+}
+
 int rr_pool_init(struct rr_server *srv, rr_start_fn *start)
 {
 	struct rr_pool *p = &srv->pool;

@@ -5,6 +5,7 @@
 
 #include "transport/rdma/rdma_types.h"
 
+size_t rr_pool_memory(void); /* bytes that rr_pool_init takes, with the heads of replies */
 /* start is called for each message that has got a request. 0 or -ENOMEM. */
 int rr_pool_init(struct rr_server *srv, rr_start_fn *start);
 void rr_pool_fini(struct rr_server *srv);

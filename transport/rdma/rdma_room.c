@@ -2,7 +2,9 @@
 /*
  * Memory and places for connections. A connection's buffers are pinned for its life, so connections
  * have a part of the budget of their own: payload cannot use it up and lock new clients out, and
- * connections cannot take the memory of payload.
+ * connections cannot take the memory of payload. A small part is taken at the start in any case, since
+ * slabs of payload are never given back: a device that comes later would find nothing. With a device
+ * it grows to a quarter of the budget, or as far as enough is left for payload.
  *
  * Half of it is given out in order of arrival, each connection at most an eighth of the rest of
  * that half: with few clients all have the credits of the settings. The other half is divided
@@ -13,26 +15,64 @@
  */
 #include "transport/rdma/rdma_room.h"
 
+#include <errno.h>
+
 #include "transport/rdma/rdma_conn.h"
 
-#define ROOM_SHARE 4u /* fraction of the whole budget */
-/* least fraction, for a device that came when most of the budget was taken */
-#define ROOM_SHARE_LEAST 64u
-#define EARLY_SHARE 8u /* fraction of the rest of the first half for each connection */
+#define ROOM_SHARE 4u	      /* fraction of the whole budget, where there is a device */
+#define ROOM_SHARE_LEAST 64u  /* fraction that is taken at the start */
+#define ROOM_SHARE_SURE 16u   /* fraction without which no device can be served well */
+#define ROOM_SHARE_OTHERS 16u /* fraction that is left to payload */
+#define EARLY_SHARE 8u	      /* fraction of the rest of the first half for each connection */
 #define GRACE_NS (2 * RN_NS_PER_SECOND) /* a connection used this recently is not closed */
+
+size_t rr_room_memory(size_t whole, bool sure)
+{
+	return whole / (sure ? ROOM_SHARE_SURE : ROOM_SHARE_LEAST);
+}
+
+int rr_room_reserve_least(struct rr_server *srv)
+{
+	const size_t bytes = srv->cfg.budget->max / ROOM_SHARE_LEAST;
+
+	if (!rn_budget_take(srv->cfg.budget, bytes))
+		return -ENOMEM;
+	rn_budget_init(&srv->conn_memory, bytes);
+	return 0;
+}
+
+/* Takes so much more, if enough is left. */
+static bool grow(struct rr_server *srv, size_t bytes)
+{
+	struct rn_budget *whole = srv->cfg.budget;
+	const size_t others = whole->max / ROOM_SHARE_OTHERS;
+
+	if (!rn_budget_take(whole, bytes + others))
+		return false;
+	rn_budget_give(whole, others);
+	srv->conn_memory.max += bytes;
+	return true;
+}
 
 void rr_room_reserve(struct rr_server *srv)
 {
-	if (srv->conn_memory.max)
-		return;
-	for (unsigned share = ROOM_SHARE; share <= ROOM_SHARE_LEAST; share *= 2) {
-		const size_t bytes = srv->cfg.budget->max / share;
+	const size_t whole = srv->cfg.budget->max;
 
-		if (!rn_budget_take(srv->cfg.budget, bytes))
-			continue;
-		rn_budget_init(&srv->conn_memory, bytes);
+	if (srv->room_settled)
 		return;
-	}
+	srv->room_settled = true;
+	for (unsigned share = ROOM_SHARE; whole / share > srv->conn_memory.max; share *= 2)
+		if (grow(srv, whole / share - srv->conn_memory.max))
+			break;
+	if (srv->conn_memory.max < whole / ROOM_SHARE)
+		rn_notice(
+			srv->cfg.log,
+			"rdma: %zu KiB of memory are left for connections, so that many get fewer "
+			"requests each than rdma.credits: raise server.memory_max%s",
+			srv->conn_memory.max >> 10,
+			srv->conn_memory.max == whole / ROOM_SHARE_LEAST
+				? ", or start the server again now that there is a device"
+				: "");
 }
 
 void rr_room_release(struct rr_server *srv)

@@ -53,6 +53,11 @@ static void start_tick(void *arg)
 	ev_second_start(&srv->tick, ev_loop_base(srv->cfg.loops[0]), on_tick, srv);
 }
 
+size_t rr_server_memory(size_t whole, bool sure)
+{
+	return rr_pool_memory() + rr_room_memory(whole, sure);
+}
+
 int rr_server_new(const struct rr_config *cfg, struct rr_server **out)
 {
 	if (!cfg->nloops || !cfg->credits || cfg->inline_size < RR_INLINE_MIN ||
@@ -73,6 +78,11 @@ int rr_server_new(const struct rr_config *cfg, struct rr_server **out)
 	LIST_INIT(&srv->devices);
 	LIST_INIT(&srv->conns);
 	int rc = rr_pool_init(srv, rr_call_start);
+	if (!rc)
+		rc = rr_room_reserve_least(srv);
+	/* Before anybody is served, who could take the memory. */
+	if (!rc && rr_device_is_there())
+		rr_room_reserve(srv);
 	if (!rc) {
 		ev_loop_call(cfg->loops[0], start_tick, srv);
 		rc = srv->tick.ev ? 0 : -ENOMEM;

@@ -6,6 +6,7 @@
 #ifndef RN_TRANSPORT_RDMA_SERVER_H
 #define RN_TRANSPORT_RDMA_SERVER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/budget.h"
@@ -37,6 +38,9 @@ struct rr_config {
 	void *standing_ctx;
 };
 
+/* Bytes that a server needs of a budget of `whole` bytes, with the heads of its replies. sure: true if a device is to be
+ * served, and not only if one comes. Where there is more, it takes more. */
+size_t rr_server_memory(size_t whole, bool sure);
 int rr_server_new(const struct rr_config *cfg, struct rr_server **out);
 /* -ENODEV: there is no RDMA device now (the server goes on listening where the kernel lets it
  * bind). The port in addr must not be 0. */

@@ -263,8 +263,10 @@ struct rr_counters {
 struct rr_server {
 	struct rr_config cfg;
 	struct rr_pool pool;
-	struct rr_broken broken;      /* calls whose chunks have broken a connection */
-	struct rn_budget conn_memory; /* for connections, taken out of cfg.budget: rdma_room.c */
+	struct rr_broken broken; /* calls whose chunks have broken a connection */
+	/* For connections, taken out of cfg.budget: rdma_room.c. Its size belongs to loops[0]. */
+	struct rn_budget conn_memory;
+	bool room_settled; /* its size does not change any more; loops[0] */
 	struct rr_counters n;
 	atomic_bool quiesced; /* no new connections and calls */
 	/* Callbacks of libevent: a completion channel, and the connection manager's channel. */
