@@ -57,6 +57,8 @@ struct rpc_client {
 	/* TLS handshakes that wait for their thread, and those under way; under the lock of that queue. */
 	struct rn_fq_flow handshakes;
 	unsigned handshakes_held;
+	unsigned
+		tls_aside; /* TLS sessions in the memory that is set aside for such; the same lock */
 	struct rpc_loop_share loop[RPC_LOOPS_MAX];
 	_Atomic uint64_t pressed_ns; /* last time it had to wait for memory, CLOCK_MONOTONIC ns */
 	_Atomic uint64_t slow_until; /* see rpc_client_is_slow */

@@ -46,6 +46,15 @@ static struct {
 
 static const struct peer_way plainly = { .piece = PEER_MAX };
 
+/* Bytes that sessions have. */
+static size_t tls_used(void)
+{
+	struct tls_stats n;
+
+	tls_stats(w.tls, &n);
+	return w.tls_budget.used - w.tls_budget.max / TLS_SHARE + n.aside;
+}
+
 static uint32_t word_at(const uint8_t *p)
 {
 	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
@@ -194,7 +203,7 @@ static size_t make_call(uint8_t *to, uint32_t xid, uint32_t proc, uint32_t flavo
 static void check_end(const struct peer *p, const char *what)
 {
 	if (!p->tainted)
-		peer_finding(what, p->state, w.tls_budget.used);
+		peer_finding(what, p->state, tls_used());
 }
 
 /* Waits for the answer to a call. True: it came, and is p->stream + 4. */
@@ -494,12 +503,12 @@ static void settle(void)
 	for (unsigned i = 0; i < 600000; i++) {
 		tcp_server_stats(w.tcp, &tcp);
 		tls_stats(w.tls, &tls);
-		if (tcp.connections == 0 && tls.under_way == 0 && w.tls_budget.used == 0)
+		if (tcp.connections == 0 && tls.under_way == 0 && tls_used() == 0)
 			return;
 		usleep(100);
 	}
 	peer_finding("connections, handshakes or their memory are left",
-		     tcp.connections + tls.under_way, w.tls_budget.used);
+		     tcp.connections + tls.under_way, tls_used());
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -154,6 +154,7 @@ static void begin(struct tcp_conn *c)
 	}
 	c->shake.flow = &c->rpc.client->handshakes;
 	c->shake.held = &c->rpc.client->handshakes_held;
+	c->shake.aside = &c->rpc.client->tls_aside;
 	c->shake.done = stepped;
 	if (tls_shake_begin(c->srv->cfg.tls, &c->shake, c->fd) < 0) {
 		tcp_conn_close(c, TCP_CLOSE_ERROR, "too many TLS handshakes, or no memory");

@@ -38,6 +38,16 @@ static void *shake_main(void *arg)
 	return NULL;
 }
 
+static int set_aside(struct tls *t)
+{
+	const size_t bytes = t->cfg.budget->max / TLS_SHARE;
+
+	if (!rn_budget_take(t->cfg.budget, bytes))
+		return -ENOMEM;
+	rn_budget_init(&t->aside, bytes);
+	return 0;
+}
+
 int tls_new(const struct tls_config *cfg, struct tls **out, char why[TLS_WHY])
 {
 	struct tls *t = calloc(1, sizeof(*t));
@@ -53,12 +63,15 @@ int tls_new(const struct tls_config *cfg, struct tls **out, char why[TLS_WHY])
 	pthread_mutex_init(&t->lock, NULL);
 	pthread_cond_init(&t->wake, NULL);
 	rn_fq_init(&t->queue, 1);
-	const int rc = pthread_create(&t->thread, NULL, shake_main, t);
+	int rc = set_aside(t);
 
+	if (!rc)
+		rc = -pthread_create(&t->thread, NULL, shake_main, t);
 	if (rc) {
+		rn_budget_give(cfg->budget, t->aside.max);
 		SSL_CTX_free(t->ctx);
 		free(t);
-		return -rc;
+		return rc;
 	}
 	pthread_setname_np(t->thread, "tls");
 	*out = t;
@@ -77,6 +90,7 @@ void tls_free(struct tls *t)
 	SSL_CTX_free(t->ctx);
 	pthread_cond_destroy(&t->wake);
 	pthread_mutex_destroy(&t->lock);
+	rn_budget_give(t->cfg.budget, t->aside.max);
 	free(t);
 }
 
@@ -99,6 +113,7 @@ void tls_stats(struct tls *t, struct tls_stats *out)
 	pthread_mutex_lock(&t->lock);
 	*out = t->n;
 	out->under_way = t->under_way;
+	out->aside = t->aside.used;
 	pthread_mutex_unlock(&t->lock);
 }
 
@@ -126,14 +141,41 @@ const char *tls_reason_name(enum tls_reason reason)
 	return names[reason];
 }
 
+/* Under the lock. *aside: as in the session. */
+static bool take_memory(struct tls *t, const struct tls_shake *s, unsigned **aside)
+{
+	const size_t held = *s->aside * TLS_SESSION_BYTES;
+
+	*aside = NULL;
+	if (rn_budget_take(t->cfg.budget, TLS_SESSION_BYTES))
+		return true;
+	if ((held > 0 && held + TLS_SESSION_BYTES > t->aside.max - t->aside.used) ||
+	    !rn_budget_take(&t->aside, TLS_SESSION_BYTES))
+		return false;
+	*aside = s->aside;
+	++**aside;
+	return true;
+}
+
+void tls_give_memory(struct tls *t, unsigned *aside)
+{
+	if (!aside) {
+		rn_budget_give(t->cfg.budget, TLS_SESSION_BYTES);
+		return;
+	}
+	pthread_mutex_lock(&t->lock);
+	--*aside;
+	rn_budget_give(&t->aside, TLS_SESSION_BYTES);
+	pthread_mutex_unlock(&t->lock);
+}
+
 /* Counts one more handshake, if there may be one; gives its context. */
-static SSL_CTX *admit(struct tls *t, const struct tls_shake *s)
+static SSL_CTX *admit(struct tls *t, const struct tls_shake *s, unsigned **aside)
 {
 	SSL_CTX *ctx = NULL;
 
 	pthread_mutex_lock(&t->lock);
-	if (t->under_way + *s->held < TLS_HANDSHAKES_MAX &&
-	    rn_budget_take(t->cfg.budget, TLS_SESSION_BYTES)) {
+	if (t->under_way + *s->held < TLS_HANDSHAKES_MAX && take_memory(t, s, aside)) {
 		t->under_way++;
 		(*s->held)++;
 		ctx = t->ctx;
@@ -147,15 +189,18 @@ static SSL_CTX *admit(struct tls *t, const struct tls_shake *s)
 
 int tls_shake_begin(struct tls *t, struct tls_shake *s, int fd)
 {
-	SSL_CTX *ctx = admit(t, s);
+	unsigned *aside;
+	SSL_CTX *ctx = admit(t, s, &aside);
 
 	if (!ctx)
 		return -EAGAIN;
 	s->session = tls_session_new(&t->cfg, ctx, fd);
 	SSL_CTX_free(ctx);
-	if (s->session)
+	if (s->session) {
+		s->session->aside = aside;
 		return 0;
-	rn_budget_give(t->cfg.budget, TLS_SESSION_BYTES);
+	}
+	tls_give_memory(t, aside);
 	tls_shake_end(t, s, TLS_FAILED);
 	return -EAGAIN;
 }

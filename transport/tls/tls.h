@@ -20,7 +20,12 @@
 
 /* Handshakes at once; those of one client may be as many as are still left. */
 #define TLS_HANDSHAKES_MAX 2048u
-/* Bytes that a session may hold, taken from the budget: the library's state and two records. */
+/*
+ * Bytes that a session may hold, taken from the budget: the library's state and two records. This fraction of the whole
+ * budget is set aside for sessions, since payload, which is never given back, could leave none to new ones. It serves when there is nothing else; a client may have as
+ * much of it as is still left.
+ */
+#define TLS_SHARE 16u
 #define TLS_SESSION_BYTES (size_t)(64u << 10)
 /* Bytes that a session may hold that the socket does not count: a record and a part of another. */
 #define TLS_HELD_BYTES (size_t)(34u << 10)
@@ -63,6 +68,7 @@ struct tls_stats {
 	uint64_t ktls;			/* of done: the kernel encrypts */
 	uint64_t with_certificate;	/* of done: the client has proved an identity */
 	uint64_t under_way;
+	uint64_t aside; /* bytes that sessions have of what is set aside */
 };
 void tls_stats(struct tls *t, struct tls_stats *out);
 
@@ -76,11 +82,12 @@ void tls_own(struct tls *t, struct tls_own *out);
 
 enum tls_result { TLS_WANT_INPUT, TLS_DONE, TLS_FAILED };
 
-/* A handshake. The client's flow and the number that it has under way are guarded by the lock of struct tls. */
+/* A handshake. The client's flow and numbers, which outlive the session, are guarded by the lock of struct tls. */
 struct tls_shake {
 	struct rn_fq_item item;
 	struct rn_fq_flow *flow;
-	unsigned *held;
+	unsigned *held;	 /* under way */
+	unsigned *aside; /* sessions in memory that is set aside */
 	struct tls_session *session;
 	void (*done)(struct tls_shake *s, enum tls_result result); /* on the thread */
 };

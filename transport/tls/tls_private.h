@@ -10,6 +10,7 @@
 
 struct tls {
 	struct tls_config cfg;
+	struct rn_budget aside; /* for sessions only; taken out of cfg.budget */
 	pthread_t thread;
 	pthread_cond_t wake;
 	pthread_mutex_t lock; /* guards the members below */
@@ -23,6 +24,8 @@ struct tls {
 struct tls_session {
 	pthread_mutex_t lock; /* guards ssl, which the reading and a sending thread use */
 	SSL *ssl;
+	unsigned *
+		aside; /* its client's number of sessions in tls.aside; NULL: its memory is of the budget */
 	bool require_alpn;
 	bool verifies; /* certificates are verified: there is a CA */
 	/* Constant after the handshake. */
@@ -44,6 +47,8 @@ void tls_subject(const X509 *cert, char to[RN_CERT_SUBJECT_MAX]);
 /* Fills in the identity; to is zeroed. */
 void tls_identity(const X509 *cert, struct rn_certificate *to);
 
+/* Gives back what a session had; aside as in it. */
+void tls_give_memory(struct tls *t, unsigned *aside);
 struct tls_session *tls_session_new(const struct tls_config *cfg, SSL_CTX *ctx, int fd);
 enum tls_result tls_session_shake(struct tls_session *s);
 

@@ -56,10 +56,12 @@ void tls_session_free(struct tls *t, struct tls_session *s)
 {
 	if (!s)
 		return;
+	unsigned *const aside = s->aside;
+
 	SSL_free(s->ssl);
 	pthread_mutex_destroy(&s->lock);
 	free(s);
-	rn_budget_give(t->cfg.budget, TLS_SESSION_BYTES);
+	tls_give_memory(t, aside);
 }
 
 /* Looks at what was agreed on. */
