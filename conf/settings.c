@@ -398,6 +398,14 @@ void cfg_each(const struct cfg_settings *settings,
 	}
 }
 
+const struct cfg_origin *cfg_origin_of(const struct cfg_settings *settings, const char *key)
+{
+	for (unsigned i = 0; i < cfg_n_rows; i++)
+		if (!strcmp(key, cfg_rows[i].key) && settings->origin[i].name)
+			return &settings->origin[i];
+	return NULL;
+}
+
 struct printer {
 	FILE *out;
 	const char *section; /* of the last line; NULL: none so far */

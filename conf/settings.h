@@ -41,7 +41,7 @@ struct cfg_addrs {
 
 struct cfg_server {
 	uint64_t threads;    /* 0: one for each online core */
-	uint64_t memory_max; /* 0: a quarter of the RAM */
+	uint64_t memory_max; /* 0: a quarter of the RAM, or what is needed */
 	uint64_t max_fds;    /* 0: RLIMIT_NOFILE less a reserve */
 	char *state_dir;
 	char *exports_file;
@@ -191,6 +191,9 @@ struct cfg_shown {
 /* Calls each for every setting, section by section. */
 void cfg_each(const struct cfg_settings *settings,
 	      void (*each)(void *ctx, const struct cfg_shown *shown), void *ctx);
+
+/* Place where a key, "section.name", was set. NULL: it has its default. */
+const struct cfg_origin *cfg_origin_of(const struct cfg_settings *settings, const char *key);
 
 /* Prints the settings in the syntax of ringnfs.conf; the output reads back to the same settings. */
 void cfg_print(const struct cfg_settings *settings, FILE *out);

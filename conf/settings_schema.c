@@ -42,7 +42,9 @@ const struct cfg_row cfg_rows[] = {
 	{ ROW(server, memory_max, CFG_SIZE), RANGE(MIB(64), TIB(64)), .zero = true, .def = "0",
 	  .text = "Memory for file data on its way and for connections. When it is used up, requests wait. A client "
 		  "(an address, with all of its connections) may hold as much of it as is still left. "
-		  "An eighth is reserved for the state of NFSv4 clients. 0 means a quarter of the machine's memory." },
+		  "An eighth is reserved for the state of NFSv4 clients. What other settings need is added up at the start: if it "
+		  "is more, the server does not start, and tells what would be enough. 0 means a quarter of the machine's memory, or as "
+		  "much as is needed, up to a half." },
 	{ ROW(server, max_fds, CFG_UINT), RANGE(128, 1000000000), .zero = true, .def = "0",
 	  .text = "File descriptors that the cache of open files may hold. tcp.max_connections leaves about a quarter "
 		  "of those of the process for it and for leases of delegated files, or more. 0 means 65536, or as many as "
@@ -117,7 +119,7 @@ const struct cfg_row cfg_rows[] = {
 		  "used." },
 	{ ROW(rdma, credits, CFG_UINT), RANGE(1, 1024), .def = "128",
 	  .text = "Requests that a client may have under way on one connection. All connections share a quarter of "
-		  "memory_max; when there are many, later ones get fewer requests, down to 4." },
+		  "memory_max, or less if that is small; when there are many, later ones get fewer requests, down to 4." },
 	{ ROW(rdma, poll_usec, CFG_UINT), RANGE(0, 10000), .def = "0",
 	  .text = "Microseconds to poll a busy completion queue before waiting for its event. 0 means not at "
 		  "all. Polling buys latency with processor time." },

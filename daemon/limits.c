@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "admin/admin.h"
+#include "daemon/memory_need.h"
 #include "daemon/workers.h"
 #include "rpc/client.h"
 
@@ -97,9 +98,26 @@ void limits_warn_memlock(const struct rn_logger *log)
 			(unsigned long long)r.rlim_cur);
 }
 
-static size_t quarter_of(size_t ram)
+static unsigned least(uint64_t a, uint64_t b)
 {
-	return ram / 4 < (64u << 20) ? 64u << 20 : ram / 4;
+	return (unsigned)(a < b ? a : b);
+}
+
+size_t limits_ram(void)
+{
+	return (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static unsigned processors(void)
+{
+	const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return cpus < 1 ? 1 : (unsigned)cpus;
+}
+
+unsigned limits_loops(void)
+{
+	return least(processors(), RPC_LOOPS_MAX);
 }
 
 /* Descriptors for everything but the cache and connections; open: descriptors in use already. */
@@ -123,11 +141,6 @@ static int enough_files(const struct limits *l, unsigned fixed, const struct rn_
 	       "or lower server.threads",
 	       l->files, fixed + LEAST, fixed, LEAST_CACHE + LEAST_REQUESTS, LEAST_CONNECTIONS);
 	return -EMFILE;
-}
-
-static unsigned least(uint64_t a, uint64_t b)
-{
-	return (unsigned)(a < b ? a : b);
 }
 
 static unsigned count_open(void)
@@ -182,21 +195,19 @@ unsigned limits_pipes(const struct limits *l)
 
 int limits_apply(const struct cfg_settings *s, const struct rn_logger *log, struct limits *out)
 {
-	const size_t ram = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	const size_t ram = limits_ram();
+	const unsigned cpus = processors();
 
 	out->files = (unsigned)raise_files(log);
 	raise_memlock();
-	if (cpus < 1)
-		cpus = 1;
-	out->memory_max = s->server.memory_max ? (size_t)s->server.memory_max : quarter_of(ram);
+	out->memory_max = memory_need_budget(s, ram);
 	out->ram_mib = (unsigned)(ram >> 20);
 	/* A few more than processors, since a worker may wait in a metadata call of a slow disk. */
 	out->threads = s->server.threads ? (unsigned)s->server.threads
-					 : (cpus < 4 ? 4u : (cpus > 256 ? 256u : (unsigned)cpus));
+					 : (cpus < 4 ? 4u : (cpus > 256 ? 256u : cpus));
 	/* One listing uses as many processors at most; some are left to others. */
-	out->helpers = cpus > HELPERS_MAX ? HELPERS_MAX : (unsigned)cpus - 1;
-	out->loops = cpus < RPC_LOOPS_MAX ? (unsigned)cpus : RPC_LOOPS_MAX;
+	out->helpers = cpus > HELPERS_MAX ? HELPERS_MAX : cpus - 1;
+	out->loops = limits_loops();
 	return enough_files(
 		out,
 		fixed_files(s, out,

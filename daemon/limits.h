@@ -25,6 +25,9 @@ struct limits {
 	unsigned cache_fds_most; /* and have, with what requests hold */
 };
 
+size_t limits_ram(void);     /* bytes of the machine's memory */
+unsigned limits_loops(void); /* event threads */
+
 /* Raises RLIMIT_NOFILE and RLIMIT_MEMLOCK as far as allowed and computes settings that are 0. Logs
  * limits that are too low; -EMFILE: too few descriptors to serve anything. */
 int limits_apply(const struct cfg_settings *s, const struct rn_logger *log, struct limits *out);

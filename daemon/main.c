@@ -20,7 +20,9 @@
 #include "daemon/check.h"
 #include "daemon/instance.h"
 #include "daemon/deadline.h"
+#include "daemon/limits.h"
 #include "daemon/log_sink.h"
+#include "daemon/memory_need.h"
 #include "daemon/options.h"
 #include "daemon/server.h"
 #include "lib/log_ids.h"
@@ -149,6 +151,9 @@ int main(int argc, char **argv)
 	hold_standard_fds();
 	cfg_diags_init(&diags);
 	enum options_action action = options_load(argc, argv, &settings, &diags);
+	if ((action == OPTIONS_RUN || action == OPTIONS_CHECK_CONFIG) &&
+	    memory_need_check(&settings, limits_ram(), &diags) < 0)
+		action = OPTIONS_FAILED;
 	cfg_diags_print(&diags, stderr);
 	cfg_diags_free(&diags);
 	if (action == OPTIONS_FAILED)

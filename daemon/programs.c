@@ -18,8 +18,6 @@
 #include "lib/clock.h"
 #include "nsm/nsm.h"
 
-#define NFS4_SHARE 8u /* fraction of the whole budget */
-
 /* The grace period is common to the protocols. */
 static bool in_grace(void *ctx, enum nfs3_grace what)
 {
@@ -271,9 +269,9 @@ static int start_nfs4(const struct programs_config *cfg, struct programs *p)
 	if (!set->enabled)
 		return 0;
 	map_servers(&set->copy_servers, p->copy_servers);
-	if (!rn_budget_take(cfg->budget, cfg->budget->max / NFS4_SHARE))
+	if (!rn_budget_take(cfg->budget, cfg->budget->max / PROGRAMS_NFS4_SHARE))
 		return -ENOMEM;
-	rn_budget_init(&p->nfs4_memory, cfg->budget->max / NFS4_SHARE);
+	rn_budget_init(&p->nfs4_memory, cfg->budget->max / PROGRAMS_NFS4_SHARE);
 	p->budget = cfg->budget;
 	nfs4.manage_gids = set->manage_gids;
 	nfs4.lookup_groups = p->groups ? groups_lookup : NULL;

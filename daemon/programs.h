@@ -25,6 +25,8 @@ struct nfs4_server;
 struct nsm;
 struct tls_users;
 
+#define PROGRAMS_NFS4_SHARE 8u /* fraction of the whole budget that NFSv4's state has */
+
 /* Borrowed pointers; all must outlive the programs. */
 struct programs_config {
 	const struct cfg_settings *settings;

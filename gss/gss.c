@@ -19,14 +19,27 @@ static const struct rpc_security security = {
 
 #define LEAVING_SECONDS 5u /* longest wait for the library when the server stops */
 
+static void divide(size_t whole, unsigned max_contexts, struct gss_memory *out)
+{
+	const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	gss_memory_divide(whole, max_contexts, cpus > 0 ? (unsigned)cpus : 1, out);
+}
+
+size_t gss_memory(size_t whole, unsigned max_contexts)
+{
+	struct gss_memory m;
+
+	divide(whole, max_contexts, &m);
+	return m.bytes;
+}
+
 /* Takes the memory of contexts from the budget. False: the budget has too little. */
 static bool set_aside(struct gss *g)
 {
-	const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	struct gss_memory *m = &g->memory;
 
-	gss_memory_divide(g->cfg.budget->max, g->cfg.max_contexts, cpus > 0 ? (unsigned)cpus : 1,
-			  m);
+	divide(g->cfg.budget->max, g->cfg.max_contexts, m);
 	if (!rn_budget_take(g->cfg.budget, m->bytes)) {
 		m->bytes = 0;
 		return false;

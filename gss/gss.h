@@ -6,6 +6,7 @@
 #ifndef RN_GSS_GSS_H
 #define RN_GSS_GSS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "lib/budget.h"
@@ -23,6 +24,9 @@ struct gss_config {
 };
 
 #define GSS_WHY 256u
+
+/* Bytes that are set aside of a budget of `whole` bytes. */
+size_t gss_memory(size_t whole, unsigned max_contexts);
 
 /* 0; -EACCES: there is no key to serve with, and why says what the library says; -ENOMEM. */
 int gss_new(const struct gss_config *cfg, struct gss **out, char why[GSS_WHY]);

@@ -10,7 +10,6 @@
 #include "lib/util.h"
 
 /* Bytes that a pipe is to take: what an unprivileged process may have (fs.pipe-max-size). */
-#define PIPE_SIZE (1 << 20)
 
 SLIST_HEAD(pipe_list, rn_pipe);
 
@@ -31,11 +30,11 @@ static int open_pipe(struct rn_pipe *p)
 
 	if (pipe2(fd, O_CLOEXEC | O_NONBLOCK) < 0)
 		return -errno;
-	(void)fcntl(fd[0], F_SETPIPE_SZ, PIPE_SIZE);
+	(void)fcntl(fd[0], F_SETPIPE_SZ, RN_PIPE_SIZE);
 	const int size = fcntl(fd[0], F_GETPIPE_SZ);
 	p->out = fd[0];
 	p->in = fd[1];
-	p->size = size > 0 ? (uint32_t)rn_min(size, PIPE_SIZE) : 0;
+	p->size = size > 0 ? (uint32_t)rn_min(size, RN_PIPE_SIZE) : 0;
 	p->bytes = 0;
 	return 0;
 }
@@ -51,12 +50,12 @@ static bool add_pipe(struct rn_pipe_pool *pool)
 {
 	struct rn_pipe *p;
 
-	if (!rn_budget_take(pool->budget, PIPE_SIZE))
+	if (!rn_budget_take(pool->budget, RN_PIPE_SIZE))
 		return false;
 	p = calloc(1, sizeof(*p));
 	if (!p || open_pipe(p) < 0) {
 		free(p);
-		rn_budget_give(pool->budget, PIPE_SIZE);
+		rn_budget_give(pool->budget, RN_PIPE_SIZE);
 		return false;
 	}
 	p->pool = pool;
@@ -93,7 +92,7 @@ void rn_pipe_pool_free(struct rn_pipe_pool *pool)
 		if (p->in >= 0)
 			close_pipe(p);
 		free(p);
-		rn_budget_give(pool->budget, PIPE_SIZE);
+		rn_budget_give(pool->budget, RN_PIPE_SIZE);
 	}
 	if (pool->null >= 0)
 		close(pool->null);

@@ -17,6 +17,9 @@
 
 #include "lib/budget.h"
 
+#define RN_PIPE_SIZE                                                                               \
+	(1u << 20) /* bytes that a pipe may pin, which are taken out of the budget for it */
+
 struct rn_pipe_pool;
 
 struct rn_pipe {

@@ -84,6 +84,11 @@ static void free_parts(struct vfs *vfs)
 	vfs_cache_free(vfs->cache);
 }
 
+size_t vfs_memory(size_t whole)
+{
+	return vfs_handle_cache_memory(whole);
+}
+
 int vfs_new(const struct vfs_config *cfg, struct vfs **out)
 {
 	struct vfs *vfs;

@@ -43,6 +43,8 @@ struct vfs_config {
 	uint64_t write_verifier; /* differs for each run of the daemon */
 };
 
+/* Bytes that the caches take out of a budget of `whole` bytes. */
+size_t vfs_memory(size_t whole);
 int vfs_new(const struct vfs_config *cfg, struct vfs **out);
 /* max_fds, max_fds_most and max_leases, before there are requests. */
 void vfs_set_fds(struct vfs *vfs, unsigned max_fds, unsigned most, unsigned leases);

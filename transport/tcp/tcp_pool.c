@@ -21,13 +21,30 @@
 #define POOL_IDLE_MAX 128u
 #define RETRY_USEC 20000
 
+static unsigned reserve_of(size_t whole, unsigned nloops)
+{
+	const size_t share = whole / RESERVE_SHARE / TCP_REQUEST_BYTES;
+
+	return (unsigned)rn_max(rn_min(share, RESERVE_MAX), POOL_READY_LEAST * nloops);
+}
+
+/* Requests that each loop makes at start. */
+static unsigned ready_of(unsigned reserve, unsigned nloops)
+{
+	return (unsigned)rn_max(rn_min(reserve / nloops / 2, POOL_READY), POOL_READY_LEAST);
+}
+
+size_t tcp_pool_memory(unsigned nloops, size_t whole)
+{
+	const unsigned reserve = reserve_of(whole, nloops);
+
+	return reserve * TCP_REQUEST_BYTES +
+	       (size_t)nloops * ready_of(reserve, nloops) * RPC_HEAD_SIZE;
+}
+
 int tcp_pool_reserve(struct tcp_server *srv)
 {
-	size_t share = srv->cfg.budget->max / RESERVE_SHARE / TCP_REQUEST_BYTES;
-
-	srv->reserve = (unsigned)rn_min(share, RESERVE_MAX);
-	if (srv->reserve < POOL_READY_LEAST * srv->cfg.nloops)
-		srv->reserve = POOL_READY_LEAST * srv->cfg.nloops;
+	srv->reserve = reserve_of(srv->cfg.budget->max, srv->cfg.nloops);
 	if (!rn_budget_take(srv->cfg.budget, srv->reserve * TCP_REQUEST_BYTES))
 		return -ENOMEM;
 	atomic_store(&srv->prepaid, srv->reserve);
@@ -88,10 +105,9 @@ static void unmake(struct tcp_server *srv, struct tcp_req *t)
 
 int tcp_pool_fill(struct tcp_loop *loop)
 {
-	const unsigned half = loop->srv->reserve / loop->srv->cfg.nloops / 2;
-	const unsigned ready = (unsigned)rn_min(half, POOL_READY);
+	const unsigned ready = ready_of(loop->srv->reserve, loop->srv->cfg.nloops);
 
-	for (unsigned i = 0; i < ready || i < POOL_READY_LEAST; i++) {
+	for (unsigned i = 0; i < ready; i++) {
 		struct tcp_req *t = make(loop->srv);
 		if (!t)
 			return -ENOMEM;

@@ -9,6 +9,8 @@
  * -ENOMEM. */
 int tcp_pool_reserve(struct tcp_server *srv);
 void tcp_pool_unreserve(struct tcp_server *srv);
+/* Bytes that the pools of so many loops take out of a budget of `whole` bytes, with the heads of replies. */
+size_t tcp_pool_memory(unsigned nloops, size_t whole);
 int tcp_pool_fill(struct tcp_loop *loop); /* 0 or -ENOMEM */
 /* NULL: there is no memory, or the client has its share. */
 struct tcp_req *tcp_pool_get(struct tcp_loop *loop, struct rpc_client *client);

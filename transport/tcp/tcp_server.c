@@ -91,6 +91,11 @@ static void free_loops(struct tcp_server *srv, unsigned n)
 	free(srv->loops);
 }
 
+size_t tcp_server_memory(unsigned max_connections, unsigned nloops, size_t whole)
+{
+	return (size_t)max_connections * sizeof(struct tcp_conn) + tcp_pool_memory(nloops, whole);
+}
+
 static size_t conn_bytes(const struct tcp_config *cfg)
 {
 	return (size_t)cfg->max_connections * sizeof(struct tcp_conn);

@@ -47,6 +47,8 @@ struct tcp_config {
 	struct tls *tls; /* NULL: TLS is not offered */
 };
 
+/* Bytes that a server takes out of a budget of `whole` bytes at the start, with the heads of its replies. */
+size_t tcp_server_memory(unsigned max_connections, unsigned nloops, size_t whole);
 int tcp_server_new(const struct tcp_config *cfg, struct tcp_server **out);
 /* Listens on addr (IPv4, or IPv6 with IPV6_V6ONLY). port 0 in addr picks one; *bound is the result.
  * May be called several times. 0 or -errno. */

@@ -33,6 +33,11 @@ static void unmake(struct udp_server *s, struct udp_req *r)
 	rn_budget_give(s->cfg.budget, REQUEST_BYTES);
 }
 
+size_t udp_pool_memory(void)
+{
+	return UDP_READY * (REQUEST_BYTES + RPC_HEAD_SIZE);
+}
+
 int udp_pool_fill(struct udp_server *s)
 {
 	for (unsigned i = 0; i < UDP_READY; i++) {

@@ -5,6 +5,7 @@
 
 #include "transport/udp/udp_types.h"
 
+size_t udp_pool_memory(void); /* bytes that udp_pool_fill takes, with the heads of replies */
 int udp_pool_fill(struct udp_server *s); /* 0 or -ENOMEM */
 void udp_pool_free(struct udp_server *s);
 

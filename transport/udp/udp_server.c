@@ -9,6 +9,11 @@
 #include "transport/udp/udp_pool.h"
 #include "transport/udp/udp_types.h"
 
+size_t udp_server_memory(void)
+{
+	return udp_pool_memory();
+}
+
 int udp_server_new(const struct udp_config *cfg, struct udp_server **out)
 {
 	struct udp_server *s = calloc(1, sizeof(*s));

@@ -35,6 +35,8 @@ struct udp_config {
 	void *standing_ctx;
 };
 
+/* Bytes that a server takes out of its budget at the start, with the heads of its replies. */
+size_t udp_server_memory(void);
 /* 0 or -errno. */
 int udp_server_new(const struct udp_config *cfg, struct udp_server **out);
 /* Receives at addr (IPv4, or IPv6 with IPV6_V6ONLY). port 0 in addr picks one; *bound is the result.

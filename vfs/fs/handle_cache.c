@@ -44,15 +44,23 @@ struct vfs_handle_cache {
 	struct entry (*bucket)[WAYS];
 };
 
-/* The largest power of two of bytes that the budget allows; 0: not even the smallest table. */
-static size_t take_bytes(struct rn_budget *budget)
+/* The largest power of two of bytes that the budget allows. */
+size_t vfs_handle_cache_memory(size_t whole)
 {
 	size_t bytes = BYTES_MIN;
 
+	while (bytes < BYTES_MAX && bytes * 2 <= whole / BUDGET_PART)
+		bytes *= 2;
+	return bytes;
+}
+
+/* 0: the budget does not have so much left. */
+static size_t take_bytes(struct rn_budget *budget)
+{
+	const size_t bytes = vfs_handle_cache_memory(budget ? budget->max : 0);
+
 	if (!budget)
 		return bytes;
-	while (bytes < BYTES_MAX && bytes * 2 <= budget->max / BUDGET_PART)
-		bytes *= 2;
 	return rn_budget_take(budget, bytes) ? bytes : 0;
 }
 

@@ -32,6 +32,8 @@ struct vfs_inode_key {
 	uint32_t volume; /* btrfs: subvolume; others: 0 */
 };
 
+/* Bytes that the cache takes of a budget of `whole` bytes, if they are there. */
+size_t vfs_handle_cache_memory(size_t whole);
 /* Takes a part of budget; NULL: a small table that nobody counts. NULL if there is no memory. */
 struct vfs_handle_cache *vfs_handle_cache_new(struct rn_budget *budget);
 void vfs_handle_cache_free(struct vfs_handle_cache *c); /* NULL is allowed */
