@@ -254,14 +254,15 @@ static uint32_t class_at_hand(struct rn_payload_pool *pool, uint32_t c,
 
 /*
  * The list with a buffer for a request of class c; NULL: there is none. A larger one is taken when there
- * is no slab for the right class: all slabs may be in use in parts.
+ * is no slab for the right class: all slabs may be in use in parts. But not to keep it: the head of a reply
+ * would take what serves many READs.
  */
 static struct slab_list *find(struct rn_payload_pool *pool, uint32_t c,
-			      const struct rn_payload_account *a)
+			      const struct rn_payload_account *a, bool keep)
 {
 	if (TAILQ_EMPTY(&pool->classes[USE_ANY][c]) && !grow(pool, USE_ANY, c) &&
 	    !recut(pool, USE_ANY, c))
-		c = class_at_hand(pool, c + 1, a);
+		c = keep ? NCLASSES : class_at_hand(pool, c + 1, a);
 	return c < NCLASSES ? &pool->classes[USE_ANY][c] : NULL;
 }
 
@@ -283,7 +284,7 @@ static struct rn_payload *take(struct rn_payload_pool *pool, size_t size,
 			       const struct rn_payload_account *a, bool keep)
 {
 	const uint32_t c = class_of(size);
-	struct slab_list *list = find(pool, c, a);
+	struct slab_list *list = find(pool, c, a, keep);
 
 	if (!list && !keep)
 		list = find_aside(pool, c);

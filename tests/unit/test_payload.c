@@ -405,6 +405,23 @@ Test(payload, kept_buffers_leave_a_slab_for_short_and_one_for_long_ones)
 	cr_assert_eq(budget.used, 0);
 }
 
+Test(payload, what_is_kept_takes_no_larger_buffer)
+{
+	struct rn_payload *one, *small;
+
+	make_pool(1);
+	cr_assert_not_null(one = rn_payload_get(pool, 1u << 20));
+	cr_assert_null(rn_payload_get_to_keep(pool, 8192));
+	cr_assert_not_null(small = rn_payload_get(pool, 8192), "as others may");
+	cr_assert_eq(small->size, 1u << 20);
+	rn_payload_put(small);
+	rn_payload_put(one);
+	cr_assert_not_null(one = rn_payload_get_to_keep(pool, 8192));
+	cr_assert_eq(one->size, 8192);
+	rn_payload_put(one);
+	rn_payload_pool_free(pool);
+}
+
 Test(payload, who_waits_for_a_long_buffer_gets_that_of_the_slab_set_aside)
 {
 	static struct rn_payload *kept[4096];
