@@ -10,6 +10,7 @@
 
 #define SS_ASK_DATA (64u << 10) /* octets of each WRITE */
 #define SS_ASK_NOENT 2
+#define SS_ASK_NOENT 2
 #define SS_ASK_STALE 70
 #define SS_ASK_JUKEBOX 10008
 
