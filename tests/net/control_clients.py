@@ -32,7 +32,7 @@ def await_row(d, c, wanted):
 
 def test_who(t, d):
     for minor in (0, 1, 2):
-        name = f"who by 4.{minor}"
+        name, began = f"who by 4.{minor}", time.monotonic()
         c = new_client(d, name, minor)
         row = row_of(d, c)
         want = {"id": client_id(c), "name": name, "version": "4.1" if minor else "4.0", "address": "127.0.0.1", "state": "active",
@@ -40,6 +40,7 @@ def test_who(t, d):
         t.equal(f"4.{minor}", {k: row.get(k) for k in want}, want)
         t.check(f"4.{minor}: its transport", row["netid"].startswith("tcp"), row)
         t.check(f"4.{minor}: its lease", 0 < row["lease_left"] <= LEASE + 1, row)
+        t.check(f"4.{minor}: since when", 0 <= row["since"] <= time.monotonic() - began, row["since"])
         res, fh = c.open(c.path(d.exports["one"]), b"held", create=True)
         t.equal(f"4.{minor}: an open", row_of(d, c)["opens"], 1)
         c.close_file(fh, res["stateid"])
@@ -162,12 +163,26 @@ def test_nfs3(t, d):
         t.equal(f"wrong: {query}", api(d, "/v1/nfs3_clients", **query)[0], 400)
 
 
+def sums_of(answer):
+    """Over all addresses, those without a row of their own among them."""
+    return {k: sum(x[k] for x in [*answer["nfs3_clients"], answer["others"]]) for k in ("calls", "errors", "bytes_read", "bytes_written")}
+
+
 def test_many_nfs3(t, d):
     """More addresses than are kept: no call is lost in the sum."""
-    before = sum(x["calls"] for x in api(d, "/v1/nfs3_clients")[1]["nfs3_clients"])
+    first = api(d, "/v1/nfs3_clients")[1]
+    before = sums_of(first)
+    with open(os.path.join(d.exports["one"], "read by many"), "wb") as f:
+        f.write(bytes(100))
+    with d.connect() as conn:
+        fh = conn.nfs(r.LOOKUP, r.diropargs(d.root(conn, "one"), "read by many"))["fh"]
     for i in range(ADDRESSES):
         with d.connect(source=(f"127.1.{i // 250}.{i % 250 + 1}", 0)) as conn:
             conn.nfs(r.NULL)
+            if i % 10 == 0:
+                conn.nfs(r.READ, r.read_args(fh, 0, 100))
+                conn.nfs(r.WRITE, r.write_args(fh, 0, bytes(50)))
+                conn.nfs(r.GETATTR, opaque(b"no handle"))
     end = time.monotonic() + 60
     while True:
         all3 = json.loads(ctl("--socket", d.path, "--json", "clients").stdout)
@@ -179,7 +194,11 @@ def test_many_nfs3(t, d):
     t.check("more than a page, and not all", 500 < len(rows) < ADDRESSES, len(rows))
     others = all3["others"]
     t.check("the others", others["clients"] > 0 and others["calls"] >= others["clients"], others)
-    t.equal("all calls", sum(x["calls"] for x in all3["nfs3_clients"]) + others["calls"], before + ADDRESSES)
+    some, after = ADDRESSES // 10, sums_of(all3)
+    want = {"calls": ADDRESSES + 3 * some + 1, "errors": some, "bytes_read": 100 * some, "bytes_written": 50 * some}
+    t.equal("all calls, errors and bytes", {k: after[k] - before[k] for k in want}, want)
+    errors, came, went = (others[k] - first["others"][k] for k in ("errors", "bytes_written", "bytes_read"))
+    t.check("of which the others have theirs", 0 < errors < some and came > 0 and went > 0, others)
     t.check("for people", "others of NFSv3, without connections: " in ctl("--socket", d.path, "clients").stdout)
 
 

@@ -59,6 +59,12 @@ def session_of(d, c):
     return sessions(d, c)[0]
 
 
+def limits(channel):
+    """Of channel_attrs4 (RFC 8881 section 18.36): of requests, replies and operations, and slots."""
+    _, request, reply, _, operations, requests = channel
+    return request, reply, operations, requests
+
+
 def root_of(d, conn, export):
     return d.root(conn, export)
 
@@ -102,7 +108,11 @@ def test_tcp(t, d):
 def test_bound(t, d):
     """Of a session, and what of it the connections tell."""
     for minor in (1, 2):
-        c = new_client(d, f"bound by 4.{minor}", minor, Called)
+        began = time.monotonic()
+        c = Called(d.port, f"bound by 4.{minor}", minor)
+        granted = c.register()
+        c.reclaim_complete()
+        c.await_callback()
         row = row_of(d, c.conn)
         t.equal(f"4.{minor}: whose session, and callbacks", (row.get("client"), row["callbacks"]), (client_id(c), True))
         s = session_of(d, c)
@@ -111,6 +121,11 @@ def test_bound(t, d):
         t.equal(f"4.{minor}: the session", {k: s.get(k) for k in want}, want)
         t.equal(f"4.{minor}: its connection", s["connections"], [{"id": row["id"], "transport": "tcp", "address": "127.0.0.1", "port":
                                                                   row["port"], "direction": "both"}])
+        t.check(f"4.{minor}: its age", 0 <= s["age"] <= time.monotonic() - began, s["age"])
+        for way in ("fore", "back"):
+            t.equal(f"4.{minor}: limits of the {way} channel, as CREATE_SESSION gave them",
+                    tuple(s[way][k] for k in ("max_request", "max_reply", "max_operations", "slots")), limits(granted[way]))
+        t.equal(f"4.{minor}: nothing waits for a slot of the back channel", s["back"]["waiting"], 0)
         t.equal(f"4.{minor}: its callbacks", eventually(lambda: session_of(d, c)["back"]["state"], lambda x: x == "up"), "up")
         c.bare((n4.DESTROY_SESSION, c.session))
         t.equal(f"4.{minor}: destroyed", (sessions(d, c), row_of(d, c.conn).get("client")), ([], None))

@@ -131,9 +131,13 @@ def test_delegation(t, d):
     res, fh = delegated(t, d, c, "recalled")
     done = ctl("-s", d.path, "delegation", "recall", "--file", os.path.join(d.exports["two"], "recalled"), "--yes")
     t.equal("recalled", (done.returncode, done.stdout), (0, "recalled: 1 delegations\n"))
+    recalled = time.monotonic()
     t.check("CB_RECALL", c.await_callback(n4.CB_RECALL))
     row = tool(d, "delegations", "--client", client_id(c))[0]
-    t.check("it is shown as recalled", row["recalled"] and row["recalled_for"] >= 0 and not row["revoked"], row)
+    t.check("it is shown as recalled", row["recalled"] and not row["revoked"], row)
+    time.sleep(1.1)
+    waited = tool(d, "delegations", "--client", client_id(c))[0]["recalled_for"]
+    t.check("and for how long", 1 <= waited <= time.monotonic() - recalled + 1, waited)
     t.equal("DELEGRETURN", c.delegreturn(fh, res["deleg"]), n4.OK)
     t.equal("and it has gone", tool(d, "delegations"), [])
     res, fh = delegated(t, d, c, "revoked")

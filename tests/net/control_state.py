@@ -39,8 +39,8 @@ def api(d, path, method="GET", **query):
     """(status, answer)"""
     uri = path + ("?" + urllib.parse.urlencode(query) if query else "")
     with socket.socket(socket.AF_UNIX) as s:
-        s.settimeout(120)
         s.connect(d.path)
+        s.settimeout(120)
         s.sendall(f"{method} {uri} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 0\r\n\r\n".encode())
         head, _, body = b"".join(iter(lambda: s.recv(1 << 16), b"")).partition(b"\r\n\r\n")
     return int(head.split()[1]), json.loads(body)

@@ -3,6 +3,7 @@
 """ringnfsctl stats: calls, their times and bytes, by operation, export and client; since the start, and between two looks."""
 import json
 import subprocess
+import time
 
 import harness
 import rpcclient as r
@@ -28,6 +29,8 @@ def cells(text, *first):
 
 
 def test_operations(t, d):
+    began = time.monotonic_ns()
+    first = api(d, "/v1/stats")[1]["time_ns"]
     with d.connect() as c:
         fh = d.root(c, "one")
         for _ in range(20):
@@ -35,7 +38,10 @@ def test_operations(t, d):
         c.nfs(r.LOOKUP, r.diropargs(fh, "none"))
     status, answer = api(d, "/v1/stats")
     op = next(o for o in answer["operations"] if (o["version"], o["operation"]) == ("3", "GETATTR"))
+    took = time.monotonic_ns() - began
+    t.check("the time of the answer goes on with the clock", 0 < answer["time_ns"] - first <= took, (first, answer["time_ns"], took))
     t.equal("calls", (status, op["calls"], op["errors"]), (200, 20, 0))
+    t.check("calls one after the other took no longer than all", op["sum_ns"] <= took, (op["sum_ns"], took))
     t.check("times", 0 < op["p50_ns"] <= op["p95_ns"] <= op["p99_ns"] <= op["max_ns"] <= op["sum_ns"], op)
     t.equal("buckets have all calls", sum(n for _, n in op["buckets"]), 20)
     t.check("in the order of their ends", op["buckets"] == sorted(op["buckets"]) and op["buckets"][-1][0] >= op["p99_ns"], op["buckets"])
