@@ -115,6 +115,8 @@ def test_counts(t, d):
         port = c.conn.s.getsockname()[1]
         t.equal(f"4.{minor}: its connection", (row["connections"], row["transport"], [(e["address"], e["port"]) for e in row["endpoints"]],
                                                 row["under_way"]), (1, "tcp", [("127.0.0.1", port)], 0))
+        numbers = {x["port"]: x["id"] for x in api(d, "/v1/connections", address="127.0.0.1")[1]["connections"]}
+        t.equal(f"4.{minor}: the connection's number", row["endpoints"][0]["id"], numbers.get(port))
         text = ctl("--socket", d.path, "clients", client_id(c)).stdout
         for words in (f"127.0.0.1:{port} tcp", f"{row['by_operation']['READ']} READ", "0 under way", "9.7 KiB", "3.9 KiB"):
             t.check(f"4.{minor}: for people: {words}", words in text, text)

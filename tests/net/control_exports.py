@@ -65,8 +65,8 @@ def test_not_served(t, d):
     t.check("and why", "handles" in all_of["/proc"]["reason"] and all_of["/proc"]["reason"] in d.read_log(), all_of["/proc"])
     t.equal("a path that is no UTF-8", all_of[d.top + "/odd\\xff"]["id"], 7)
     messages = get(d, "/v1/exports")[1]["messages"]
-    t.check("the path that is missing", any(m["severity"] == "error" and m["line"] == 6 and "create the directory" in m["text"]
-                                            for m in messages), messages)
+    t.check("the path that is missing", any((m["severity"], m["file"], m["line"]) == ("error", d.top + "/exports", 6) and
+                                            "create the directory" in m["text"] for m in messages), messages)
     text = ctl("-s", d.path, "exports", "list").stdout
     t.check("for people", "/proc: not served: " in text and f"{d.top}/exports:6:1: error: {d.top}/none" in text and "waiting" in text, text)
     d.write_exports([f"{two} *(mp)"])

@@ -67,6 +67,8 @@ def test_exports(t, d):
     answer = api(d, "/v1/stats")[1]
     row = next(e for e in answer["exports"] if e.get("path") == d.exports["one"])
     t.equal("bytes of an export", (row["bytes_read"], row["bytes_written"]), (2 * SIZE, SIZE))
+    exports = {e["path"]: e["id"] for e in api(d, "/v1/exports")[1]["exports"]}
+    t.equal("its number", row["id"], exports[d.exports["one"]])
     row = cells(ctl("--socket", d.path, "stats", "--by", "export").stdout, d.exports["one"])
     t.equal("for people", (row[1], row[3]), ("195.3 KiB", "97.6 KiB"))
 
