@@ -132,6 +132,8 @@ static int start(struct idmap *m)
 	pthread_mutex_lock(&m->library);
 	m->started = true;
 	m->turn_ends_ns = rn_now_ns() + TURN_SECONDS * RN_NS_PER_SECOND;
+	/* Those who came meanwhile wait without a limit, and this turn has one now. */
+	pthread_cond_broadcast(&m->left);
 	pthread_mutex_unlock(&m->library);
 	return m->start_rc;
 }

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <nfsidmap.h>
 #include <pthread.h>
 #include <pwd.h>
 #include <stdatomic.h>
@@ -124,6 +125,21 @@ int getpwnam_r(const char *name, struct passwd *pw, char *buf, size_t size, stru
 	return real(name, pw, buf, size, out);
 }
 
+static atomic_bool unread;   /* the library's configuration is not read yet */
+static atomic_uint readings; /* attempts to read it */
+
+/* In place of the library's. */
+int nfs4_init_name_mapping(char *file)
+{
+	int (*real)(char *);
+
+	*(void **)&real = dlsym(RTLD_NEXT, "nfs4_init_name_mapping");
+	atomic_fetch_add(&readings, 1);
+	while (atomic_load(&unread))
+		usleep(1000);
+	return real(file);
+}
+
 static int principal(struct idmap *map, const char *name, uint32_t *uid)
 {
 	uint32_t gid;
@@ -141,21 +157,45 @@ static int await(struct idmap *map, const char *name, uint32_t *uid)
 	return rc;
 }
 
-/* A name for which the name service is silent keeps out nobody else, not even of the same network. */
-Test(idmap, a_silent_name_service)
+/* A map of its own that asks on threads, with a configuration in a file. */
+struct asking {
+	struct askers *askers;
+	char file[32];
+	struct idmap *map;
+};
+
+static void begin_asking(struct asking *a)
 {
 	const struct askers_config cfg = { .log = NULL };
-	struct askers *askers = askers_new(&cfg);
-	char file[] = "/tmp/test_idmap.XXXXXX";
-	const int fd = mkstemp(file);
-	struct idmap *map;
-	uint32_t uid;
+	int fd;
 
-	cr_assert(fd >= 0 && askers);
+	strcpy(a->file, "/tmp/test_idmap.XXXXXX");
+	fd = mkstemp(a->file);
+	a->askers = askers_new(&cfg);
+	cr_assert(fd >= 0 && a->askers);
 	dprintf(fd, "[General]\nDomain = test.ringnfs\nLocal-Realms = TEST\n"
 		    "[Translation]\nMethod = nsswitch\n");
 	close(fd);
-	map = idmap_new(askers, file);
+	a->map = idmap_new(a->askers, a->file);
+}
+
+static void end_asking(struct asking *a)
+{
+	askers_close(a->askers);
+	cr_expect(askers_free(a->askers));
+	idmap_free(a->map);
+	unlink(a->file);
+}
+
+/* A name for which the name service is silent keeps out nobody else, not even of the same network. */
+Test(idmap, a_silent_name_service)
+{
+	struct asking a;
+	uint32_t uid;
+
+	begin_asking(&a);
+	struct idmap *map = a.map;
+
 	cr_assert_eq(idmap_start(map), 0);
 	atomic_store(&silent, true);
 	cr_expect_eq(principal(map, "slow@TEST", &uid), -EAGAIN);
@@ -169,8 +209,27 @@ Test(idmap, a_silent_name_service)
 	cr_expect_eq(principal(map, "slow@TEST", &uid), -EAGAIN);
 	atomic_store(&silent, false);
 	cr_expect_eq(await(map, "slow@TEST", &uid), -ENOENT);
-	askers_close(askers);
-	cr_expect(askers_free(askers));
-	idmap_free(map);
-	unlink(file);
+	end_asking(&a);
+}
+
+/* The same for those who came while the first question was still reading the configuration. */
+Test(idmap, a_silent_name_service_from_the_first_question)
+{
+	struct asking a;
+	uint32_t uid = 77;
+
+	begin_asking(&a);
+	atomic_store(&unread, true);
+	atomic_store(&silent, true);
+	cr_expect_eq(principal(a.map, "slow@TEST", &uid), -EAGAIN);
+	while (atomic_load(&readings) == 0)
+		usleep(1000);
+	cr_expect_eq(principal(a.map, "root@TEST", &uid), -EAGAIN);
+	usleep(200000); /* until its thread waits for its turn */
+	atomic_store(&unread, false);
+	cr_expect_eq(await(a.map, "root@TEST", &uid), 0);
+	cr_expect_eq(uid, 0);
+	atomic_store(&silent, false);
+	cr_expect_eq(await(a.map, "slow@TEST", &uid), -ENOENT);
+	end_asking(&a);
 }
