@@ -51,7 +51,7 @@ unsigned admin_methods(void);
 void admin_on_request(struct evhttp_request *req, void *arg);
 /* Called for the answers of handlers, at once or later. */
 void admin_send_answer(void *server, const struct admin_call *call, struct admin_reply *r);
-/* What the peer of a connection may do. Over TCP nobody is asked who he is. */
+/* The right of a connection's peer, and who it is. Over TCP, which tells no user, everybody may read and nobody may change. */
 enum admin_right admin_server_right(const struct admin_server *s, int fd, struct admin_peer *peer);
 /* Called when something is put into a connection's output: pages of evhttp's own are replaced. arg is the server. */
 void admin_on_output(struct evbuffer *out, const struct evbuffer_cb_info *info, void *arg);

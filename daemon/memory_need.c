@@ -26,7 +26,7 @@
 #define SYSTEM_KEYTAB "/etc/krb5.keytab"
 #define TEXT_MAX 512
 
-/* What memory is needed for. */
+/* A part of the budget: its purpose, as messages name it, and its size. */
 struct part {
 	const char *what;
 	const char *key; /* the setting that it comes from; NULL: no single one */

@@ -185,7 +185,7 @@ void control_sessions(void *control, const struct admin_request *req, struct adm
 	}
 	uint32_t at = (uint32_t)after;
 
-	/* It may end while its pages are asked for. */
+	/* Only the first page demands that the client is there: it may go while a reader asks for further ones. */
 	if (one && !at && !control_has_client(c, how.clientid, r))
 		return;
 	p.rows = json_array();

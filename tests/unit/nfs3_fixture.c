@@ -462,7 +462,7 @@ static void begin(struct fixture *f, struct rpc_request *req)
 	req->run_ns = rn_now_ns();
 	rpc_dispatch(&f->rpc, req);
 	vfs_worker_settle(f->prompt_vw);
-	/* As the daemon does, which wants to know how long the call took. */
+	/* The daemon reads the clock here if counting has not (daemon/reactor.c): tests/cost counts such readings. */
 	if (!atomic_load(&f->prompt_worker.ended_ns))
 		rn_now_ns();
 }

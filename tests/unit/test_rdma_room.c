@@ -22,7 +22,7 @@ static void tell(void *ctx, enum rn_level level, const char *fmt, va_list ap)
 
 static const struct rn_logger logger = { .level = RN_NOTICE, .write = tell };
 
-/* So much of the budget is in use before. */
+/* Starts a server in a budget of which `used` bytes have been taken by others already. */
 static void start_beside(size_t memory, unsigned max_connections, size_t used)
 {
 	rn_budget_init(&budget, memory);
