@@ -90,6 +90,21 @@ static void print_rights(const json_t *answer)
 	       json_integer_value(json_object_get(id, "as_gid")));
 }
 
+static void print_nesting(const json_t *answer)
+{
+	const json_t *path;
+	size_t i;
+
+	json_array_foreach(json_object_get(answer, "no_line_in"), i, path)
+		printf("no line for the client in %s: what lies around it counts\n",
+		       json_string_value(path));
+	if (!text(answer, "within"))
+		return;
+	printf("within ");
+	exports_print_text(answer, "within", ", entered from there by ", stdout);
+	exports_print_text(answer, "entered_by", "\n", stdout);
+}
+
 /* CTL_REFUSED if the client has no access. */
 static int print(const char *address, const struct question *q, const json_t *answer)
 {
@@ -104,6 +119,7 @@ static int print(const char *address, const struct question *q, const json_t *an
 	exports_print_text(answer, "state", "\n", stdout);
 	if (text(answer, "reason"))
 		exports_print_text(answer, "reason", "\n", stdout);
+	print_nesting(answer);
 	if (print_lines(answer) != CTL_DONE)
 		return CTL_UNREACHABLE;
 	if (!json_object_get(answer, "options"))

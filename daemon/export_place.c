@@ -21,7 +21,7 @@ void export_place_clear(struct export_place *p)
 static bool wants_crossmnt(const struct exp_export *e)
 {
 	for (unsigned i = 0; i < e->n_clients; i++)
-		if (e->clients[i].opts.flags & (EXP_CROSSMNT | EXP_NOHIDE))
+		if (e->clients[i].opts.flags & EXP_CROSSMNT)
 			return true;
 	return false;
 }

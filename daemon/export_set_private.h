@@ -28,6 +28,10 @@ struct export_set {
 	struct set_source *source;
 	struct exp_matcher *matcher; /* the source's */
 	struct export_place *place;  /* indexed by exp_export.index */
+	/* Indexes of the open exports in order of their paths without links; and of those that lie within others, in order of their
+	 * last names. */
+	unsigned *by_real, nopen;
+	unsigned *nested, nnested;
 	_Atomic unsigned refs;
 };
 
@@ -47,6 +51,8 @@ struct stripe {
 struct exports {
 	struct exports_config cfg;
 	_Atomic uint32_t generation;
+	_Atomic bool
+		any_nested; /* true if the set in force has exports within others, or the next one has */
 	pthread_mutex_t change_lock; /* outermost: one change of sets at a time */
 	pthread_mutex_t drain_lock;  /* a leaf: exports follow the drain */
 	struct mount_watch *watch;
@@ -78,6 +84,11 @@ struct making {
 };
 
 void export_set_put(struct export_set *set);
+
+/* The last name of a path without a slash at its end; "" of "/". */
+const char *export_last_name(const char *path);
+/* Index of the innermost open export that path lies below, by paths without links; NULL: there is none. */
+const unsigned *export_around(const struct export_set *set, const char *path);
 /* Puts a set in force: all or nothing. 0 or -ENOMEM. */
 int export_set_use(struct exports *ex, struct export_set *set);
 

@@ -158,7 +158,7 @@ static void add_programs(struct registration *r, const struct registration_ports
 	for (uint32_t v = 2; v < rn_array_size(served); v++)
 		if (served[v])
 			add_all(r, NFS_PROGRAM, v, v < 4 ? &nfs : &nfs4);
-	for (uint32_t v = 1; p->nfs3 && v <= 3; v++)
+	for (uint32_t v = p->nfs2 ? 1 : 3; p->nfs3 && v <= 3; v++)
 		add_all(r, MOUNT_PROGRAM, v, &mount);
 	if (p->nfs3) {
 		add_all(r, NLM_PROGRAM, 1, &locks);

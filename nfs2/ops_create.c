@@ -98,6 +98,9 @@ static int find_special(struct nfs3_op *op, const struct nfs3_name *name)
 		op->node[1] = NULL;
 		return rc;
 	}
+	rc = nfs3_op_cross(op, name);
+	if (rc < 0)
+		return rc;
 	type = vfs_node_type(op->node[1]);
 	if (type == S_IFCHR || type == S_IFBLK || type == S_IFIFO)
 		rc = vfs_access(&op->ctx, op->node[1], VFS_MAY_WRITE, &granted, NULL);
@@ -118,7 +121,10 @@ static int make_file(struct nfs3_op *op, struct create_args *a, bool *is_new)
 	struct vfs_create cr = {
 		.how = VFS_UNCHECKED, .sa = &a->attr.set, .may = VFS_MAY_WRITE, .attr = &op->attr
 	};
-	int rc = vfs_create(&op->ctx, op->node[0], name->bytes, name->len, &cr, &op->node[1]);
+	int rc = nfs3_op_check_boundary(op, 0, name);
+
+	if (rc == 0)
+		rc = vfs_create(&op->ctx, op->node[0], name->bytes, name->len, &cr, &op->node[1]);
 
 	*is_new = cr.made;
 	if ((rc == -EEXIST || rc == -EISDIR) && a->attr.type == 0)

@@ -22,6 +22,8 @@ static enum rpc_run proc_lookup(struct rpc_request *req, void *args)
 				&op->attr);
 		if (rc < 0)
 			op->node[1] = NULL;
+		else
+			rc = nfs3_op_cross(op, &a->name);
 	}
 	nfs2_put_diropres(op, rc);
 	return nfs3_op_end(op, rc);

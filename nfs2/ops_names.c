@@ -69,6 +69,10 @@ static int run_rename(struct nfs3_op *op, const struct rename_args *a)
 		rc = nfs3_name_check(&a->from.name);
 	if (rc == 0)
 		rc = nfs3_name_check(&a->to.name);
+	if (rc == 0)
+		rc = nfs3_op_check_boundary(op, 0, &a->from.name);
+	if (rc == 0)
+		rc = nfs3_op_check_boundary(op, 1, &a->to.name);
 	if (rc < 0)
 		return rc;
 	r.from_dir = op->node[0];

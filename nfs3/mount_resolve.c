@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 
 #include "nfs/caller.h"
+#include "nfs/nested.h"
 #include "nfs3/mount_resolve.h"
 #include "rpc/worker.h"
 
@@ -24,6 +25,8 @@
 
 struct walk {
 	struct vfs_ctx *ctx;
+	const struct vfs_exports *exports;
+	const struct sockaddr *peer;
 	struct vfs_node *node; /* node that has been reached */
 	/* its path on the server, without links below the export's root */
 	char at[MNT_PATH_MAX + 1];
@@ -192,6 +195,21 @@ static int step(struct walk *w, const char *name, size_t len, const char *rest)
 	return is_dots(name, len, 2) ? go_up(w, rest) : go_down(w, name, len, rest);
 }
 
+/* Checks what the path leads to: a directory or, for machines that boot from the net, a file. What a mount covers, and what lies on a
+ * mount that the export does not show this host, is refused as rpc.mountd does. */
+static int check_end(const struct walk *w)
+{
+	const uint32_t type = vfs_node_type(w->node);
+	int rc;
+
+	if (type != S_IFDIR && type != S_IFREG)
+		return -ENOTDIR;
+	if (vfs_node_is_covered(w->node))
+		return -EACCES;
+	rc = nfs_governed(w->exports, w->ctx, w->peer, vfs_node_fh(w->node));
+	return rc == -ESTALE ? -EACCES : rc;
+}
+
 /* Walks from the export's root. */
 static int walk(struct walk *w, const char *rest)
 {
@@ -212,9 +230,7 @@ static int walk(struct walk *w, const char *rest)
 		rest += strspn(rest, "/");
 		rc = step(w, name, len, rest);
 	}
-	if (rc == 0 && vfs_node_type(w->node) != S_IFDIR)
-		rc = -ENOTDIR;
-	return rc;
+	return rc == 0 ? check_end(w) : rc;
 }
 
 /* The export that the path leads to. If there is none, ".." is resolved textually, since nothing
@@ -243,9 +259,9 @@ static int find_export(const struct nfs3_config *cfg, const struct sockaddr *pee
 }
 
 /*
- * Finds the export of the path, and the caller's identity on it. Everybody who may mount gets the
- * root itself, before he has credentials (RFC 2623 section 2.3.2), and without TLS, which Linux uses for NFS
- * alone. A path below it needs a flavour and a connection that the export accepts.
+ * Finds the export of the path, and the caller's identity on it. Everybody who may mount gets the handle, before he has credentials
+ * (RFC 2623 section 2.3.2), and without TLS: Linux sends MNT by AUTH_SYS and in plain text, whatever it mounts with. A caller whose
+ * flavour or connection the export does not take looks below the root as nobody, so that he learns no names from closed directories.
  */
 static int enter(struct rpc_request *req, struct walk *w, const char **rest)
 {
@@ -260,8 +276,8 @@ static int enter(struct rpc_request *req, struct walk *w, const char **rest)
 	rc = find_export(cfg, peer, w, rest);
 	if (rc == 0)
 		rc = nfs_check_port(&ctx->access, req->conn);
-	if (rc == 0 && !nfs_access_use(&req->call.cred, &ctx->access) && **rest)
-		rc = -EACCES;
+	if (rc == 0)
+		nfs_access_use(&req->call.cred, &ctx->access);
 	if (rc == 0)
 		rc = nfs_caller(&groups, &req->call.cred, &ctx->access, &ctx->cred);
 	/* The identity does not matter: nothing is looked up below the root. */
@@ -295,7 +311,9 @@ int mnt_resolve(struct rpc_request *req, const struct mnt_path *path, struct vfs
 		struct vfs_node **node)
 {
 	const struct nfs3_server *s = req->program_ctx;
-	struct walk w = { .ctx = ctx };
+	struct walk w = { .ctx = ctx,
+			  .exports = &s->cfg.exports,
+			  .peer = (const struct sockaddr *)&req->conn->peer };
 	const char *rest;
 	int rc = check_path(path);
 

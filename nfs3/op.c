@@ -90,9 +90,24 @@ static int enter(struct nfs3_op *op, unsigned flags, bool *weak)
 	return rc < 0 ? patient(op, rc) : 0;
 }
 
+/* Checks that the call's export governs node[i], which was opened, or puts it. */
+static int check_governed(struct nfs3_op *op, unsigned i)
+{
+	const struct sockaddr *peer = (const struct sockaddr *)&op->req->conn->peer;
+	int rc = nfs_governed(&op->server->cfg.exports, &op->ctx, peer, vfs_node_fh(op->node[i]));
+
+	if (rc == 0)
+		return 0;
+	vfs_node_put(op->node[i]);
+	op->node[i] = NULL;
+	return patient(op, rc);
+}
+
 /* The rest of an open that gave node[0] or -errno. */
 static int opened(struct nfs3_op *op, unsigned flags, bool weak, int rc)
 {
+	if (rc == 0)
+		rc = check_governed(op, 0);
 	if (rc < 0) {
 		op->node[0] = NULL;
 		return weak ? -NFS3_EWEAKAUTH : rc;
@@ -150,7 +165,7 @@ int nfs3_op_open_other(struct nfs3_op *op, const struct vfs_fh *fh, unsigned i)
 	rc = vfs_fh_open(&op->ctx, fh, &op->node[i]);
 	if (rc < 0)
 		op->node[i] = NULL;
-	return rc;
+	return rc < 0 ? rc : check_governed(op, i);
 }
 
 int nfs3_op_open_other_packed(struct nfs3_op *op, const struct vfs_packed_fh *fh, unsigned i)
@@ -165,7 +180,100 @@ int nfs3_op_open_other_packed(struct nfs3_op *op, const struct vfs_packed_fh *fh
 	rc = vfs_packed_open(&op->ctx, fh, &op->node[i]);
 	if (rc < 0)
 		op->node[i] = NULL;
+	return rc < 0 ? rc : check_governed(op, i);
+}
+
+struct crossing {
+	struct nfs3_op *op;
+	struct vfs_ctx inner; /* exp: a reference, or NULL */
+	int rc;
+};
+
+/* Finds the caller's rights on an export that begins at the entry. One that is not for him leaves him in the outer one. */
+static bool enter_nested(void *arg, struct vfs_export *exp)
+{
+	struct crossing *x = arg;
+	const struct vfs_exports *exports = &x->op->server->cfg.exports;
+	const struct rpc_conn *conn = x->op->req->conn;
+	const bool mounted = vfs_export_is_mounted_in(exp, x->op->ctx.exp);
+
+	x->inner = x->op->ctx;
+	x->inner.exp = NULL;
+	x->rc = exports->by_id(exports->ctx, vfs_export_id(exp),
+			       (const struct sockaddr *)&conn->peer, &x->inner.exp,
+			       &x->inner.access);
+	if (x->rc == -EACCES || x->rc == -ESTALE)
+		return false;
+	if (x->rc == 0 && mounted && !(x->op->ctx.access.flags & VFS_CROSSMNT) &&
+	    !(x->inner.access.flags & VFS_NOHIDE)) {
+		vfs_export_put(x->inner.exp);
+		return false;
+	}
+	if (x->rc == 0)
+		x->rc = nfs_check_port(&x->inner.access, conn);
+	return true;
+}
+
+static int become_nested(struct nfs3_op *op, struct crossing *x)
+{
+	struct vfs_node *root = NULL;
+	int rc = x->rc == 0 ? vfs_root(&x->inner, &root) : patient(op, x->rc);
+
+	vfs_node_put(op->node[1]);
+	op->node[1] = rc == 0 ? root : NULL;
+	if (rc == 0)
+		rc = vfs_getattr(&x->inner, root, &op->attr);
+	if (x->inner.exp)
+		vfs_export_put(x->inner.exp);
 	return rc;
+}
+
+int nfs3_op_cross(struct nfs3_op *op, const struct nfs3_name *name)
+{
+	const struct vfs_exports *exports = &op->server->cfg.exports;
+	const struct sockaddr *peer = (const struct sockaddr *)&op->req->conn->peer;
+	const struct nfs_entry e = { name->bytes, name->len, vfs_node_fh(op->node[1]) };
+	struct crossing x = { .op = op };
+	int rc = nfs_nested_at(exports, &op->ctx, &e, enter_nested, &x);
+
+	if (rc > 0)
+		return become_nested(op, &x);
+	if (rc == 0)
+		rc = nfs_governed(exports, &op->ctx, peer, e.found);
+	if (rc == 0)
+		return 0;
+	vfs_node_put(op->node[1]);
+	op->node[1] = NULL;
+	/* The name is there, and leads to what the caller may not enter. */
+	return rc == -ESTALE ? -EACCES : patient(op, rc);
+}
+
+int nfs3_op_check_boundary(struct nfs3_op *op, unsigned i, const struct nfs3_name *name)
+{
+	const struct sockaddr *peer = (const struct sockaddr *)&op->req->conn->peer;
+	const struct nfs_entry e = { .name = name->bytes, .len = name->len };
+
+	return patient(
+		op, nfs_check_boundary(&op->server->cfg.exports, &op->ctx, op->node[i], &e, peer));
+}
+
+static bool is_for_caller(void *arg, struct vfs_export *exp)
+{
+	struct crossing x = { .op = arg };
+	const bool taken = enter_nested(&x, exp);
+
+	if (taken && x.rc == 0)
+		vfs_export_put(x.inner.exp);
+	return taken;
+}
+
+bool nfs3_op_leads_away(struct nfs3_op *op, const struct nfs_entry *e)
+{
+	const struct vfs_exports *exports = &op->server->cfg.exports;
+	const struct sockaddr *peer = (const struct sockaddr *)&op->req->conn->peer;
+
+	return nfs_nested_at(exports, &op->ctx, e, is_for_caller, op) != 0 ||
+	       nfs_governed(exports, &op->ctx, peer, e->found) != 0;
 }
 
 struct share_check {

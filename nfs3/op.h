@@ -10,6 +10,7 @@
 #ifndef RN_NFS3_OP_H
 #define RN_NFS3_OP_H
 
+#include "nfs/nested.h"
 #include "nfs3/args.h"
 #include "nfs3/server.h"
 #include "nfs3/status.h"
@@ -64,6 +65,17 @@ int nfs3_op_open_other(struct nfs3_op *op, const struct vfs_fh *fh, unsigned i);
 /* The same for handles of NFSv2. */
 int nfs3_op_open_packed(struct nfs3_op *op, const struct vfs_packed_fh *fh, unsigned flags);
 int nfs3_op_open_other_packed(struct nfs3_op *op, const struct vfs_packed_fh *fh, unsigned i);
+
+/*
+ * Exchanges node[1], which a lookup in node[0] found as name, for the root of the export that begins there, if one does and admits
+ * the caller; op->attr are then the root's. An export that is a mount of its own is entered if the outer one has crossmnt or it has
+ * nohide, else the caller stays at what it covers, as with the kernel's server. 0, -errno (node[1] is put) or -NFS3_EWAIT.
+ */
+int nfs3_op_cross(struct nfs3_op *op, const struct nfs3_name *name);
+/* nfs_check_boundary() for a name of node[i]: 0, -EACCES or -NFS3_EWAIT. */
+int nfs3_op_check_boundary(struct nfs3_op *op, unsigned i, const struct nfs3_name *name);
+/* True unless the entry certainly belongs to node[0]'s export for this caller: its handle may not be shown. */
+bool nfs3_op_leads_away(struct nfs3_op *op, const struct nfs_entry *e);
 
 /* 0 if others' shares allow node[0] to be read or written (VFS_SHARE_*). -VFS_ESHARE, or
  * -EAGAIN: the conflicting shares are about to end, or to be reclaimed. */

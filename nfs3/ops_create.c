@@ -97,6 +97,8 @@ static enum rpc_run proc_create(struct rpc_request *req, void *args)
 	cr.change = nfs3_op_change(op, 0);
 	rc = open_dir(op, &a->where, &a->attr);
 	if (rc == 0)
+		rc = nfs3_op_check_boundary(op, 0, name);
+	if (rc == 0)
 		rc = vfs_create(&op->ctx, op->node[0], name->bytes, name->len, &cr, &op->node[1]);
 	return made(op, &a->attr, cr.made ? VFS_SYNC_MADE : VFS_SYNC_EACH, rc);
 }

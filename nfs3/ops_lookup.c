@@ -21,6 +21,8 @@ static enum rpc_run proc_lookup(struct rpc_request *req, void *args)
 				&op->attr);
 		if (rc < 0)
 			op->node[1] = NULL;
+		else
+			rc = nfs3_op_cross(op, &a->name);
 	}
 	if (nfs3_put_status(op, rc)) {
 		const struct vfs_fh *fh = vfs_node_fh(op->node[1]);

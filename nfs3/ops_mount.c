@@ -231,15 +231,9 @@ static enum rpc_run proc_mnt(struct rpc_request *req, void *args)
 	return run_mnt(req, args, false, put_mounted3);
 }
 
-/* Versions 1 and 2 give handles of NFSv2. Where that is not served they refuse, whatever the path. */
 static enum rpc_run proc_mnt_v1(struct rpc_request *req, void *args)
 {
-	const struct nfs3_server *s = req->program_ctx;
-
-	if (s->cfg.packed_handles)
-		return run_mnt(req, args, true, put_mounted1);
-	xdr_put_u32(&req->out, MNT3ERR_ACCES);
-	return RPC_RUN_DONE;
+	return run_mnt(req, args, true, put_mounted1);
 }
 
 static enum rpc_run proc_umnt(struct rpc_request *req, void *args)

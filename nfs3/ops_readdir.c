@@ -38,16 +38,17 @@ static size_t entry_size(const struct vfs_dirent *de)
 	return 4u + 8u + 4u + de->len + rn_xdr_pad(de->len) + 8u;
 }
 
-/*
- * Attributes and handle of an entry; none if it has been removed meanwhile or may not be looked up.
- */
+/* Attributes and handle of an entry; none if it has been removed meanwhile, may not be looked up, or is the root of
+ * another export, which LOOKUP enters. */
 static void put_plus(struct listing *l, const struct vfs_dirent *de)
 {
 	struct nfs3_op *op = l->op;
 	struct vfs_attr attr;
 	struct vfs_fh fh;
+	const struct nfs_entry e = { de->name, de->len, &fh };
 
-	if (vfs_peek_entry(&op->ctx, op->node[0], de, &fh, &attr) < 0) {
+	if (vfs_peek_entry(&op->ctx, op->node[0], de, &fh, &attr) < 0 ||
+	    nfs3_op_leads_away(op, &e)) {
 		nfs3_put_post_op_attr(l->x, NULL);
 		nfs3_put_post_op_fh(l->x, NULL);
 		return;

@@ -57,11 +57,14 @@ void nfs3_program(struct nfs3_server *s, struct rpc_program *nfs, struct rpc_pro
 		.nversions = rn_array_size(nfs_versions),
 		.ctx = s,
 	};
+	/* Versions 1 and 2 give handles of NFSv2: where that is not served a client is told at once that there is version 3. */
+	const unsigned first = s->cfg.packed_handles ? 0 : rn_array_size(mount_versions) - 1;
+
 	*mount = (struct rpc_program){
 		.prog = MOUNT_PROGRAM,
 		.name = "mount",
-		.versions = mount_versions,
-		.nversions = rn_array_size(mount_versions),
+		.versions = &mount_versions[first],
+		.nversions = rn_array_size(mount_versions) - first,
 		.ctx = s,
 	};
 }

@@ -7,6 +7,7 @@
 
 #include "lib/log_ids.h"
 #include "nfs/caller.h"
+#include "nfs/nested.h"
 #include "nfs4/compound.h"
 #include "nfs4/server.h"
 #include "nfs4/told.h"
@@ -121,6 +122,12 @@ static int open_in_export(struct nfs4_compound *c, uint32_t id, const struct vfs
 	if (status != NFS4_OK)
 		return status;
 	rc = fh ? vfs_fh_open(&p.ctx, fh, &n) : vfs_root(&p.ctx, &n);
+	if (rc == 0 && fh) {
+		rc = nfs_governed(&c->server->cfg.exports, &p.ctx,
+				  (const struct sockaddr *)&c->req->conn->peer, fh);
+		if (rc < 0)
+			vfs_node_put(n);
+	}
 	if (rc < 0) {
 		vfs_export_put(p.ctx.exp);
 		return nfs4_status(c->minor, rc);

@@ -19,6 +19,7 @@ enum vfs_io_mode { VFS_IO_BUFFERED, VFS_IO_DIRECT };
 
 struct vfs;
 struct vfs_export;
+struct vfs_mount_table;
 
 /* Rights of one client in one export. */
 enum vfs_access_flags {
@@ -35,6 +36,8 @@ enum vfs_access_flags {
 	VFS_NO_PLAIN = 8192,
 	VFS_NO_TLS = 16384,
 	VFS_NO_MTLS = 32768,
+	VFS_NOHIDE =
+		65536,	   /* clients of NFSv2 and 3 cross into the export from the one around it */
 	VFS_NO_ACL = 4096, /* ACLs are neither shown nor set; they decide all the same */
 };
 
@@ -109,6 +112,14 @@ bool vfs_export_same_root(const struct vfs_export *a, const struct vfs_export *b
 /* False if only the device number identifies its file system, so that handles may end with the next
  * mount of it. */
 bool vfs_export_fs_known(const struct vfs_export *exp);
+/* Takes over which directories of the export's mount are covered by other mounts of that table: nothing beneath them is shown
+ * or changed. Without memory those known before stay in force. The thread must be root, and may wait for the file system. */
+void vfs_export_note_covered(struct vfs_export *exp, const struct vfs_mount_table *t);
+/* Fills path with where the mount of a handle lies, if that is a mount below the export: 1. 0: it is the export's own mount, or the
+ * handle is not one of ours, which vfs_fh_open tells. -ESTALE: there is no such mount. */
+int vfs_submount_path(struct vfs_export *exp, const struct vfs_fh *fh, char *path, size_t size);
+/* True if the export's root lies on another mount than the export around it. */
+bool vfs_export_is_mounted_in(const struct vfs_export *inner, const struct vfs_export *outer);
 /* True for a file system of this machine's own (vfs/fs/local.h): what the kernel has of it
  * in memory it gives without asking another process or host. */
 bool vfs_export_is_local(const struct vfs_export *exp);
@@ -127,6 +138,13 @@ struct vfs_exports {
 	 * path (without leading slashes). 0, -ENOENT, -EACCES or -EAGAIN. */
 	int (*by_path)(void *ctx, const char *path, const struct sockaddr *peer,
 		       struct vfs_export **exp, struct vfs_access *access, const char **rest);
+	/* Calls each(arg, exp) for the open exports that lie within another one and have that last name, until it returns
+	 * false; exp is valid during the call. NULL: no export does. */
+	void (*nested)(void *ctx, const char *name, uint32_t len,
+		       bool (*each)(void *arg, struct vfs_export *exp), void *arg);
+	/* Finds the innermost open export that contains a path without symbolic links and has a line for the peer. 0; -ENOENT:
+	 * there is none; -EAGAIN: not known now. NULL: not known of any path. */
+	int (*governs)(void *ctx, const char *real_path, const struct sockaddr *peer, uint32_t *id);
 	/* Puts in words, for the log, which line of the exports decides whether the peer may use the path.
 	 * Empty: not known. NULL: there is no such function. */
 	void (*why)(void *ctx, const char *path, const struct sockaddr *peer, char *text,

@@ -118,6 +118,8 @@ void vfs_node_ref(struct vfs_node *n);
 uint32_t vfs_node_type(const struct vfs_node *n);
 /* True if the node is the directory, or the file, that its export exports. */
 bool vfs_node_is_root(const struct vfs_node *n);
+/* True if a mount lies over the directory: nothing in it is shown or changed. */
+bool vfs_node_is_covered(const struct vfs_node *n);
 /* The node's handle: the same after a rename and a restart. Points into the node. */
 const struct vfs_fh *vfs_node_fh(const struct vfs_node *n);
 

@@ -163,23 +163,99 @@ static bool read_question(const struct exports_task *t, struct question *q)
 	return rc == 0 || rc == -ENOENT;
 }
 
+/* Cuts path to the directory that has its first length bytes; false if that is "/", or no path. */
+static bool cut_above(char *path, size_t length)
+{
+	path[length] = '\0';
+	char *slash = strrchr(path, '/');
+
+	if (!slash || length <= 1)
+		return false;
+	slash[slash == path ? 1 : 0] = '\0';
+	return true;
+}
+
+/* The export that decides for the client: the innermost one with a line for it, or that may have one. Those within it are listed. NULL: no
+ * export leads there. */
+static const struct exp_export *find_deciding(struct question *q, const struct exports_now *now,
+					      json_t *passed)
+{
+	char path[PATH_LEN];
+	const struct exp_export *first = NULL, *e;
+	size_t length;
+
+	strcpy(path, q->path);
+	for (;;) {
+		e = exports_find(now->table, path, &length);
+		if (!e)
+			break;
+		if (!first)
+			first = e;
+		json_array_clear(q->lines);
+		exp_match_explain(now->matcher, e, (const struct sockaddr *)&q->peer, add_line, q);
+		if (q->found || q->undecided)
+			return e;
+		json_array_append_new(passed, control_text(e->path));
+		if (!cut_above(path, length))
+			break;
+	}
+	if (first && json_array_size(passed) > 1) {
+		json_array_clear(q->lines);
+		exp_match_explain(now->matcher, first, (const struct sockaddr *)&q->peer, add_line,
+				  q);
+	}
+	return first;
+}
+
+/* Says whether clients of NFSv2 and 3 come into the export by a lookup from the export around it, or nothing if there is none for them. */
+static void add_crossing(json_t *to, const struct question *q, const struct exports_now *now,
+			 const struct exp_export *e)
+{
+	char path[PATH_LEN];
+	const struct vfs_export *inner = now->place[e->index].exp, *outer;
+	const struct exp_export *around = NULL;
+	const struct exp_opts *opts;
+	size_t length = strlen(e->path);
+
+	strcpy(path, e->path);
+	while (cut_above(path, length)) {
+		around = exports_find(now->table, path, &length);
+		if (!around ||
+		    exp_match(now->matcher, around, (const struct sockaddr *)&q->peer, &opts) == 0)
+			break;
+		around = NULL;
+	}
+	outer = around ? now->place[around->index].exp : NULL;
+	if (!inner || !outer)
+		return;
+	const bool enters = !vfs_export_is_mounted_in(inner, outer) ||
+			    (opts->flags & EXP_CROSSMNT) || (q->found->opts.flags & EXP_NOHIDE);
+
+	json_object_set_new(to, "within", control_text(around->path));
+	json_object_set_new(to, "entered_by",
+			    json_string(enters ? "all versions" : "NFSv4 and MNT"));
+}
+
 static json_t *explain(struct question *q, const struct exports_now *now)
 {
-	size_t length;
-	const struct exp_export *e = exports_find(now->table, q->path, &length);
-	json_t *answer = json_object();
+	json_t *answer = json_object(), *passed = json_array();
+	const struct exp_export *e = find_deciding(q, now, passed);
 
 	json_object_set_new(answer, "access", json_string("none"));
+	if (e && q->found && json_array_size(passed) > 0)
+		json_object_set(answer, "no_line_in", passed);
+	json_decref(passed);
 	if (!e)
 		return answer;
-	exp_match_explain(now->matcher, e, (const struct sockaddr *)&q->peer, add_line, q);
 	json_object_set_new(answer, "export", control_text(e->path));
 	exports_add_state(answer, &now->place[e->index]);
 	json_object_set(answer, "lines", q->lines);
 	if (q->undecided)
 		json_object_set_new(answer, "access", json_string("not known"));
-	if (q->found)
+	if (q->found) {
 		add_rights(answer, q, &now->place[e->index]);
+		add_crossing(answer, q, now, e);
+	}
 	return answer;
 }
 

@@ -157,7 +157,7 @@ static bool put_file(struct nfs4_listing *l, const struct entry *e)
 	struct nfs4_bitmap want = l->want;
 	struct nfs4_attr_source src;
 	struct nfs4_place other = { .kind = NFS4_NOWHERE };
-	struct nfs4_step step = { .name = e->name, .len = e->len, .found = &src.fh };
+	struct nfs_entry step = { .name = e->name, .len = e->len, .found = &src.fh };
 	int rc, status;
 	bool ok;
 

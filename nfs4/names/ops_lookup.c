@@ -31,7 +31,7 @@ static int find_in_export(struct nfs4_compound *c, const struct nfs4_name *name,
 {
 	struct nfs4_place *dir = &c->current, crossed = { .kind = NFS4_NOWHERE };
 	struct vfs_attr *attr = getattr_follows(c) ? &c->seen : NULL;
-	struct nfs4_step step = { .name = name->bytes, .len = name->len };
+	struct nfs_entry step = { .name = name->bytes, .len = name->len };
 	struct vfs_node *n;
 	int status;
 	int rc = vfs_lookup(&dir->ctx, dir->node, name->bytes, name->len, &n, attr);

@@ -63,7 +63,7 @@ static int find_in_pseudo(struct nfs4_compound *c, struct nfs4_opening *w)
 static int look_up(struct nfs4_compound *c, struct nfs4_opening *w)
 {
 	const struct nfs4_name *name = &w->args->name;
-	struct nfs4_step step = { .name = name->bytes, .len = name->len };
+	struct nfs_entry step = { .name = name->bytes, .len = name->len };
 	struct vfs_node *n;
 	int status, rc;
 

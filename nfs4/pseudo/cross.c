@@ -1,128 +1,44 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Crossing between exports. The directory that a nested export covers is looked up whenever its
- * name is met, as root and without following symbolic links. So nothing must be updated when local
- * processes rename directories.
- */
+/* Crossing between exports. */
 #include "nfs4/pseudo/cross.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "nfs4/pseudo/pseudo.h"
 #include "nfs4/pseudo/pseudo_now.h"
 #include "nfs4/server.h"
 
-/* Replaces *n by its entry with that name. */
-static int step(struct vfs_ctx *ctx, struct vfs_node **n, const char *name, size_t len)
-{
-	struct vfs_node *next;
-	int rc = vfs_lookup(ctx, *n, name, (uint32_t)len, &next, NULL);
+struct crossing {
+	struct nfs4_compound *c;
+	struct nfs4_place *out;
+	int status;
+};
 
-	if (rc == 0) {
-		vfs_node_put(*n);
-		*n = next;
-	}
-	return rc;
+/* An export that is not for this caller leaves him in the outer one. */
+static bool cross_into(void *arg, struct vfs_export *exp)
+{
+	struct crossing *x = arg;
+
+	x->status = nfs4_place_of_export(x->c, vfs_export_id(exp), x->out);
+	return x->status != NFS4ERR_STALE;
 }
 
-/* The node at the first len bytes of a path below the root of ctx's export. */
-static int walk(const struct vfs_ctx *ctx, const char *rel, size_t len, struct vfs_node **out)
-{
-	struct vfs_ctx root = *ctx;
-	const char *end = rel + len;
-	struct vfs_node *n;
-	int rc;
-
-	root.cred = (struct vfs_cred){ 0 };
-	rc = vfs_root(&root, &n);
-	if (rc < 0)
-		return rc;
-	while (rel < end && rc == 0) {
-		size_t left = (size_t)(end - rel);
-		const char *slash = memchr(rel, '/', left);
-		size_t name = slash ? (size_t)(slash - rel) : left;
-
-		rc = step(&root, &n, rel, name);
-		rel += name + (slash ? 1 : 0);
-	}
-	if (rc < 0)
-		vfs_node_put(n);
-	else
-		*out = n;
-	return rc;
-}
-
-static bool same_fh(const struct vfs_fh *a, const struct vfs_fh *b)
-{
-	return a->len == b->len && memcmp(a->data, b->data, a->len) == 0;
-}
-
-static bool covers(const struct nfs4_pseudo_export *e, const struct nfs4_place *dir,
-		   const struct vfs_fh *found)
-{
-	const char *rel = nfs4_path_below(e->real_path, vfs_export_real_path(dir->ctx.exp));
-	struct vfs_node *n;
-	bool same;
-
-	if (!rel || e->id == dir->export_id || walk(&dir->ctx, rel, strlen(rel), &n) < 0)
-		return false;
-	same = same_fh(vfs_node_fh(n), found);
-	vfs_node_put(n);
-	return same;
-}
-
-static int compare_name(const char *base, const char *name, uint32_t len)
-{
-	int d = strncmp(base, name, len);
-
-	return d != 0 ? d : base[len] != '\0';
-}
-
-/* The first nested export with a last name that is not less than name. */
-static uint32_t lower_bound(const struct nfs4_pseudo_set *set, const char *name, uint32_t len)
-{
-	uint32_t low = 0, high = set->nnested;
-
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (compare_name(set->export[set->nested[mid]].base, name, len) < 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
-
-static bool cross_in(struct nfs4_compound *c, const struct nfs4_pseudo_set *set,
-		     const struct nfs4_step *step, struct nfs4_place *out, int *status)
-{
-	for (uint32_t i = lower_bound(set, step->name, step->len); i < set->nnested; i++) {
-		const struct nfs4_pseudo_export *e = &set->export[set->nested[i]];
-
-		if (compare_name(e->base, step->name, step->len) != 0)
-			break;
-		if (!covers(e, &c->current, step->found))
-			continue;
-		*status = nfs4_place_of_export(c, e->id, out);
-		if (*status != NFS4ERR_STALE)
-			return true;
-	}
-	return false;
-}
-
-bool nfs4_cross_down(struct nfs4_compound *c, const struct nfs4_step *step, struct nfs4_place *out,
+bool nfs4_cross_down(struct nfs4_compound *c, const struct nfs_entry *e, struct nfs4_place *out,
 		     int *status)
 {
-	struct nfs4_pseudo_set *set;
-	bool crossed;
+	const struct vfs_exports *exports = &c->server->cfg.exports;
+	const struct sockaddr *peer = (const struct sockaddr *)&c->req->conn->peer;
+	struct crossing x = { .c = c, .out = out };
+	int rc = nfs_nested_at(exports, &c->current.ctx, e, cross_into, &x);
 
-	if (!atomic_load_explicit(&c->server->pseudo->any_nested, memory_order_relaxed))
+	if (rc == 0)
+		rc = nfs_governed(exports, &c->current.ctx, peer, e->found);
+	if (rc == 0)
 		return false;
-	set = nfs4_pseudo_get(c->server);
-	crossed = cross_in(c, set, step, out, status);
-	nfs4_pseudo_set_put(set);
-	return crossed;
+	/* The name is there, and leads to what the caller may not enter. */
+	*status = rc == -ESTALE ? NFS4ERR_ACCESS : rc < 0 ? nfs4_status(c->minor, rc) : x.status;
+	return true;
 }
 
 /* The innermost export that contains path, among those with a path shorter than shorter_than; or
@@ -138,7 +54,7 @@ static const struct nfs4_pseudo_export *around(const struct nfs4_pseudo_set *set
 		size_t len = strlen(e->real_path);
 
 		if (e->dir != NFS4_PSEUDO_NONE && len < shorter_than && len > best_len &&
-		    nfs4_path_below(path, e->real_path)) {
+		    nfs_path_below(path, e->real_path)) {
 			best = e;
 			best_len = len;
 		}
@@ -150,7 +66,7 @@ static const struct nfs4_pseudo_export *around(const struct nfs4_pseudo_set *set
 static int parent_in(struct nfs4_compound *c, const struct nfs4_pseudo_export *outer,
 		     const char *path, struct nfs4_place *out)
 {
-	const char *rel = nfs4_path_below(path, outer->real_path);
+	const char *rel = nfs_path_below(path, outer->real_path);
 	const char *slash = strrchr(rel, '/');
 	struct nfs4_place p = { .kind = NFS4_NOWHERE };
 	struct vfs_node *n;
@@ -158,7 +74,7 @@ static int parent_in(struct nfs4_compound *c, const struct nfs4_pseudo_export *o
 
 	if (status != NFS4_OK)
 		return status;
-	if (walk(&p.ctx, rel, slash ? (size_t)(slash - rel) : 0, &n) < 0) {
+	if (nfs_walk_down(&p.ctx, rel, slash ? (size_t)(slash - rel) : 0, &n) < 0) {
 		nfs4_place_clear(&p);
 		return NFS4ERR_STALE;
 	}

@@ -4,21 +4,15 @@
 #ifndef RN_NFS4_PSEUDO_CROSS_H
 #define RN_NFS4_PSEUDO_CROSS_H
 
+#include "nfs/nested.h"
 #include "nfs4/compound.h"
 
-/* A name of the current directory, and what it leads to within that directory's export. */
-struct nfs4_step {
-	const char *name;
-	uint32_t len;
-	const struct vfs_fh *found;
-};
-
 /*
- * True if the step leads to the root of another export for this caller. *status is then NFS4_OK and
+ * True if the entry of the current directory leads to the root of another export for this caller, or is not for him. *status is then NFS4_OK and
  * out (an initialized place) that root, perhaps weak; or *status says why it cannot be reached.
- * False, nearly always at the cost of comparing the name: the name leads to found.
+ * False, nearly always at the cost of comparing the name: the name leads to e->found.
  */
-bool nfs4_cross_down(struct nfs4_compound *c, const struct nfs4_step *step, struct nfs4_place *out,
+bool nfs4_cross_down(struct nfs4_compound *c, const struct nfs_entry *e, struct nfs4_place *out,
 		     int *status);
 
 /* The parent of an export's root: in the export that contains it, or a pseudo directory. */

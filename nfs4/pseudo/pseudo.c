@@ -53,7 +53,6 @@ int nfs4_pseudo_new(struct nfs4_server *s)
 		free(ps);
 		return rc;
 	}
-	atomic_init(&ps->any_nested, ps->set->nnested > 0);
 	pthread_mutex_init(&ps->lock, NULL);
 	s->pseudo = ps;
 	return 0;
@@ -78,7 +77,6 @@ int nfs4_pseudo_changed(struct nfs4_server *s)
 	if (rc == 0) {
 		pthread_mutex_lock(&ps->lock);
 		ps->set = now;
-		atomic_store(&ps->any_nested, now->nnested > 0);
 		pthread_mutex_unlock(&ps->lock);
 		nfs4_pseudo_set_put(old); /* the pointer's own reference */
 	}

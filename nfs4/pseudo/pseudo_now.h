@@ -12,7 +12,6 @@ struct nfs4_server;
 struct nfs4_pseudo {
 	pthread_mutex_t lock; /* guards set; a leaf */
 	struct nfs4_pseudo_set *set;
-	_Atomic bool any_nested; /* true if set->nnested > 0; read without the lock */
 };
 
 /* Returns the set in force, with a reference for the caller. */

@@ -6,16 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "nfs/nested.h"
 #include "nfs4/pseudo/pseudo_tree.h"
-
-const char *nfs4_path_below(const char *path, const char *dir)
-{
-	size_t n = strcmp(dir, "/") == 0 ? 0 : strlen(dir);
-
-	if (strncmp(path, dir, n) != 0 || path[n] != '/' || path[n + 1] == '\0')
-		return NULL;
-	return path + n + 1;
-}
 
 struct gathering {
 	struct nfs4_pseudo_set *set;
@@ -52,9 +44,6 @@ static bool gather(void *arg, struct vfs_export *exp)
 		.real_path = strdup(vfs_export_real_path(exp)),
 	};
 	g->no_memory = !e->path || !e->real_path;
-	if (!g->no_memory)
-		e->base =
-			strrchr(e->real_path, '/') ? strrchr(e->real_path, '/') + 1 : e->real_path;
 	return !g->no_memory;
 }
 
@@ -69,7 +58,7 @@ static void cut_paths(struct nfs4_pseudo_set *set, const struct rn_logger *log)
 	}
 	for (uint32_t i = 0; root && i < set->nexports; i++) {
 		char *path = set->export[i].path;
-		const char *rest = nfs4_path_below(path, root);
+		const char *rest = nfs_path_below(path, root);
 
 		if (path == root)
 			continue;
@@ -104,36 +93,6 @@ static int compare_paths(const void *a, const void *b)
 	return *p < *q ? -1 : 1;
 }
 
-static int compare_bases(const void *a, const void *b, void *arg)
-{
-	const struct nfs4_pseudo_set *set = arg;
-	const uint32_t *i = a, *j = b;
-
-	return strcmp(set->export[*i].base, set->export[*j].base);
-}
-
-static bool lies_in_another(const struct nfs4_pseudo_set *set, uint32_t i)
-{
-	for (uint32_t j = 0; j < set->nexports; j++) {
-		if (nfs4_path_below(set->export[i].real_path, set->export[j].real_path))
-			return true;
-	}
-	return false;
-}
-
-static int find_nested(struct nfs4_pseudo_set *set)
-{
-	set->nested = calloc(set->nexports + 1, sizeof(set->nested[0]));
-	if (!set->nested)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < set->nexports; i++) {
-		if (set->export[i].dir != NFS4_PSEUDO_NONE && lies_in_another(set, i))
-			set->nested[set->nnested++] = i;
-	}
-	qsort_r(set->nested, set->nnested, sizeof(set->nested[0]), compare_bases, set);
-	return 0;
-}
-
 int nfs4_pseudo_set_new(const struct vfs_exports *exports, const struct rn_logger *log,
 			uint64_t change, struct nfs4_pseudo_set **out)
 {
@@ -154,8 +113,6 @@ int nfs4_pseudo_set_new(const struct vfs_exports *exports, const struct rn_logge
 			qsort(set->export, set->nexports, sizeof(set->export[0]), compare_paths);
 		rc = nfs4_pseudo_tree_build(set);
 	}
-	if (rc == 0)
-		rc = find_nested(set);
 	if (rc != 0)
 		nfs4_pseudo_set_put(set);
 	else
@@ -175,7 +132,6 @@ void nfs4_pseudo_set_put(struct nfs4_pseudo_set *set)
 	free(set->dir);
 	free(set->kid);
 	free(set->by_id);
-	free(set->nested);
 	free(set);
 }
 

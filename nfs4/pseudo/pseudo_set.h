@@ -14,10 +14,9 @@
 
 struct nfs4_pseudo_export {
 	uint32_t id;
-	uint32_t dir;	  /* directory it replaces; NFS4_PSEUDO_NONE: beside fsid=0, not shown */
-	char *path;	  /* in NFSv4's name space */
-	char *real_path;  /* on the server, without symbolic links */
-	const char *base; /* last name of real_path */
+	uint32_t dir;	 /* directory it replaces; NFS4_PSEUDO_NONE: beside fsid=0, not shown */
+	char *path;	 /* in NFSv4's name space */
+	char *real_path; /* on the server, without symbolic links */
 };
 
 struct nfs4_pseudo_dir {
@@ -42,9 +41,6 @@ struct nfs4_pseudo_set {
 	uint32_t ndirs, dirs_room;
 	uint32_t *kid;
 	uint32_t *by_id; /* all directories, in ascending order of id */
-	/* Exports nested in another, in order of base: the names that a lookup may cross. */
-	uint32_t *nested;
-	uint32_t nnested;
 };
 
 /*
@@ -61,8 +57,5 @@ uint32_t nfs4_pseudo_find_kid(const struct nfs4_pseudo_set *set, uint32_t dir, c
 			      uint32_t len);
 /* The directory that an export replaces, or NFS4_PSEUDO_NONE. */
 uint32_t nfs4_pseudo_dir_of(const struct nfs4_pseudo_set *set, uint32_t export_id);
-
-/* The part of path behind dir and a slash; NULL if path is not below dir. */
-const char *nfs4_path_below(const char *path, const char *dir);
 
 #endif

@@ -105,6 +105,14 @@ def test_explain(t, d):
     t.equal("not squashed", (got["identity"]["as_uid"], got["identity"]["as_gid"]), (5, 5))
     got = get(d, f"/v1/exports/explain?client=127.0.0.1&path={two}/subs")[1]
     t.equal("no line", (got["access"], got["export"], got["lines"][0]["why"]), ("none", two, "the client's address is not within it"))
+    d.write_exports([f"{one} 127.0.0.1(rw)", f"{one}/in 10.0.0.1(ro)", f"{one}/out 127.0.0.1(ro)"])
+    for name in ("in", "out"):
+        os.makedirs(f"{one}/{name}", exist_ok=True)
+    d.reload()
+    got = get(d, f"/v1/exports/explain?client=127.0.0.1&path={one}/in/below")[1]
+    t.equal("no line in the inner one: the outer one counts", (got["access"], got["export"], got["no_line_in"]), ("rw", one, [f"{one}/in"]))
+    got = get(d, f"/v1/exports/explain?client=127.0.0.1&path={one}/out")[1]
+    t.equal("a line in the inner one", (got["access"], got["within"], got["entered_by"]), ("ro", one, "all versions"))
     t.equal("no export", get(d, "/v1/exports/explain?client=127.0.0.1&path=/nowhere")[1], {"access": "none"})
     for query in ("", "client=localhost&path=/", "client=127.0.0.1", "client=127.0.0.1&path=a", "client=127.0.0.1&path=/&uid=-1",
                   "client=127.0.0.1&path=/&gid=4294967295"):

@@ -196,6 +196,7 @@ static const char *start_server(struct fixture *f)
 		.vfs = f->vfs,
 		.exports = { .by_id = by_id, .by_path = by_path, .list = list, .ctx = f },
 		.max_io = NFS3_MAX_IO,
+		.packed_handles = true, /* all versions of MOUNT */
 	};
 
 	if (nfs3_server_new(&cfg, &f->server) < 0)

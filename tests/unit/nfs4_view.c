@@ -42,6 +42,21 @@ static void each_export(void *ctx, bool (*each)(void *arg, struct vfs_export *ex
 	}
 }
 
+static void nested(void *ctx, const char *name, uint32_t len,
+		   bool (*each)(void *arg, struct vfs_export *exp), void *arg)
+{
+	struct view *v = ctx;
+
+	for (unsigned i = 0; i < VIEW_EXPORTS; i++) {
+		const char *path = v->e[i].exp ? vfs_export_real_path(v->e[i].exp) : "";
+		const char *last = strrchr(path, '/');
+
+		if (last && strlen(last + 1) == len && memcmp(last + 1, name, len) == 0 &&
+		    !each(arg, v->e[i].exp))
+			return;
+	}
+}
+
 const char *view_start(struct view *v, struct fixture *f)
 {
 	*v = (struct view){ .f = f };
@@ -50,6 +65,7 @@ const char *view_start(struct view *v, struct fixture *f)
 		return "no temporary directory";
 	f->server4->cfg.exports.by_id = by_id;
 	f->server4->cfg.exports.each = each_export;
+	f->server4->cfg.exports.nested = nested;
 	f->server4->cfg.exports.ctx = v;
 	return view_changed(v) == 0 ? NULL : "no memory";
 }
@@ -118,6 +134,8 @@ int view_export(struct view *v, const char *rel, uint32_t id)
 		return rc;
 	}
 	v->e[i].access = v->f->access;
+	if (v->crossmnt)
+		v->e[i].access.flags |= VFS_CROSSMNT;
 	v->e[i].deny = false;
 	return (int)i;
 }

@@ -10,6 +10,7 @@
 #include "nfs3/nfs3_server.h"
 #include "nfs3/nlm/nlm.h"
 #include "nfs3/procs.h"
+#include "nfs3/server.h"
 #include "nfs3/proto.h"
 #include "tests/unit/nfs3_samples.h"
 
@@ -21,7 +22,8 @@ static struct rpc_program nfs, mount, nlm, nfsacl, rquota;
 
 static void start(void)
 {
-	nfs3_program(NULL, &nfs, &mount);
+	static struct nfs3_server server = { .cfg.packed_handles = true };
+	nfs3_program(&server, &nfs, &mount);
 	nlm_program(NULL, &nlm);
 	nfsacl_program(NULL, &nfsacl);
 	rquota_program(NULL, &rquota);

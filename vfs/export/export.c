@@ -72,6 +72,7 @@ static void export_free(struct vfs_export *exp)
 	vfs_verifier_put(exp->vfs, exp->verifier);
 	pthread_mutex_destroy(&exp->mounts_lock);
 	free(exp->sub_ids);
+	free(exp->covered);
 	if (exp->place_fd >= 0)
 		close(exp->place_fd);
 	free(exp->path);
@@ -112,6 +113,11 @@ uint64_t vfs_export_mnt_id(const struct vfs_export *exp)
 
 /* The keys say whether it is the same root of a file system that is the same by its UUID; the
  * device, that it is not a copy of that one. */
+bool vfs_export_is_mounted_in(const struct vfs_export *inner, const struct vfs_export *outer)
+{
+	return inner->place_mnt_id != outer->place_mnt_id;
+}
+
 bool vfs_export_same_root(const struct vfs_export *a, const struct vfs_export *b)
 {
 	return a->root_dev == b->root_dev && a->id == b->id &&
@@ -189,7 +195,7 @@ static int open_root(struct vfs_export *exp, int fd, const char **why)
 		rc = vfs_handle_encode(&root, vfs_mount_mac(exp->vfs, exp->root_mnt),
 				       &exp->root_fh);
 		exp->root_mnt->root_fh = exp->root_fh;
-		exp->root_mnt->covered_ino = vfs_covered_inode(exp->real_path);
+		exp->root_mnt->covered_ino = vfs_covered_by(exp->real_path).ino;
 	}
 	if (rc != 0)
 		*why = vfs_why_no_handles(fd, rc);

@@ -20,6 +20,7 @@
 #include "vfs/base/instance.h"
 #include "vfs/export/mounts.h"
 #include "vfs/fs/change.h"
+#include "vfs/fs/device.h"
 #include "vfs/fs/dir_watch.h"
 #include "vfs/fs/inode_handle.h"
 #include "vfs/fs/log.h"
@@ -226,19 +227,19 @@ static int clone_parent(const char *path, const char **base)
 	return tree;
 }
 
-uint64_t vfs_covered_inode(const char *path)
+struct vfs_covered vfs_covered_by(const char *path)
 {
+	struct vfs_covered covered = { 0, 0 };
 	const char *base;
 	struct statx sx;
 	int tree = clone_parent(path, &base);
-	uint64_t ino = 0;
 
 	if (tree < 0)
-		return 0;
+		return covered;
 	if (statx(tree, base, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_INO, &sx) == 0)
-		ino = sx.stx_ino;
+		covered = (struct vfs_covered){ sx.stx_ino, vfs_device_of(&sx) };
 	close(tree);
-	return ino;
+	return covered;
 }
 
 static int root_handle(struct vfs_export *exp, struct vfs_mount *mnt, struct vfs_handle *root)
@@ -264,7 +265,7 @@ static int open_submount(struct vfs_export *exp, const char *path, uint32_t id,
 	close(fd);
 	if (rc != 0)
 		return rc;
-	(*out)->covered_ino = vfs_covered_inode(path);
+	(*out)->covered_ino = vfs_covered_by(path).ino;
 	(*out)->path = strdup(path);
 	rc = (*out)->path ? root_handle(exp, *out, &probe) : -ENOMEM;
 	if (rc != 0)
@@ -470,6 +471,74 @@ static void take_gone(struct vfs_export *exp, const struct vfs_mount_table *t,
 		TAILQ_REMOVE(&exp->mounts, mnt, link);
 		TAILQ_INSERT_TAIL(gone, mnt, link);
 	}
+}
+
+/* Fills list with the directories of the export's mount that the table's mounts cover. NULL: only counts them. */
+static size_t list_covered(const struct vfs_export *exp, const struct vfs_mount_table *t,
+			   struct vfs_covered *list)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->n; i++) {
+		const struct vfs_mount_entry *e = &t->entry[i];
+
+		if (e->parent != exp->place_mnt_id || !below(e->path, exp->real_path))
+			continue;
+		if (list)
+			list[n] = vfs_covered_by(e->path);
+		n++;
+	}
+	return n;
+}
+
+void vfs_export_note_covered(struct vfs_export *exp, const struct vfs_mount_table *t)
+{
+	size_t n = list_covered(exp, t, NULL);
+	struct vfs_covered *list = n > 0 ? calloc(n, sizeof(*list)) : NULL;
+
+	if (n > 0 && !list)
+		return;
+	if (list)
+		list_covered(exp, t, list);
+	pthread_mutex_lock(&exp->mounts_lock);
+	free(exp->covered);
+	exp->covered = list;
+	atomic_store(&exp->ncovered, n);
+	pthread_mutex_unlock(&exp->mounts_lock);
+}
+
+bool vfs_dir_is_covered(const struct vfs_export *exp, const struct vfs_mount *mnt, uint64_t ino,
+			uint64_t dev)
+{
+	struct vfs_export *e = (struct vfs_export *)exp;
+	bool found = false;
+
+	if (atomic_load_explicit(&exp->ncovered, memory_order_relaxed) == 0 || mnt != exp->root_mnt)
+		return false;
+	pthread_mutex_lock(&e->mounts_lock);
+	for (size_t i = 0; i < atomic_load(&exp->ncovered) && !found; i++)
+		found = exp->covered[i].ino == ino && exp->covered[i].dev == dev;
+	pthread_mutex_unlock(&e->mounts_lock);
+	return found;
+}
+
+int vfs_submount_path(struct vfs_export *exp, const struct vfs_fh *fh, char *path, size_t size)
+{
+	struct vfs_mount *mnt;
+	struct vfs_handle h;
+	int rc = -ESTALE;
+
+	if (vfs_handle_parse(fh, exp->vfs->cfg.handle_mac, &h) != 0 || h.submount_id == 0)
+		return 0;
+	pthread_mutex_lock(&exp->mounts_lock);
+	TAILQ_FOREACH (mnt, &exp->mounts, link) {
+		if (mnt->id == h.submount_id && strlen(mnt->path) < size) {
+			strcpy(path, mnt->path);
+			rc = 1;
+		}
+	}
+	pthread_mutex_unlock(&exp->mounts_lock);
+	return rc;
 }
 
 void vfs_mounts_take_gone(struct vfs *vfs, const struct vfs_mount_table *t,

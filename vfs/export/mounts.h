@@ -41,6 +41,10 @@ struct vfs_mount {
 };
 TAILQ_HEAD(vfs_mount_list, vfs_mount);
 
+struct vfs_covered {
+	uint64_t ino, dev;
+};
+
 struct vfs_export {
 	_Atomic unsigned refs;
 	struct vfs *vfs;
@@ -68,7 +72,10 @@ struct vfs_export {
 	/* Ids of all mounts below, in ascending order; NULL: unknown */
 	uint32_t *sub_ids;
 	size_t sub_nids;
-	uint64_t sub_generation;     /* vfs.table_generation when they were listed */
+	uint64_t sub_generation; /* vfs.table_generation when they were listed */
+	/* Directories on its own mount that others are mounted over, in no order; the count is read without the lock. */
+	struct vfs_covered *covered;
+	_Atomic size_t ncovered;
 	LIST_ENTRY(vfs_export) link; /* link in vfs.exports */
 	bool listed;		     /* true from the end of vfs_export_open on */
 };
@@ -83,9 +90,13 @@ uint64_t vfs_mount_entry_fileid(const struct vfs_mount *mnt, const struct vfs_ha
 /* Opens a mount with the root fd (O_PATH). probe gets the kernel handle of the root. */
 int vfs_mount_new(struct vfs_export *exp, int fd, uint32_t id, struct vfs_mount **out,
 		  struct vfs_handle *probe);
-/* Inode number of the directory that is covered by a mount at path; 0: it cannot be found. The
- * thread must be root. */
-uint64_t vfs_covered_inode(const char *path);
+/* The directory that is covered by a mount at path; zeros: it cannot be found. The thread must be
+ * root. */
+struct vfs_covered vfs_covered_by(const char *path);
+/* True if something is mounted over a directory of the export's own mount. What is beneath is neither shown nor changed: clients
+ * would write where nobody looks for it. */
+bool vfs_dir_is_covered(const struct vfs_export *exp, const struct vfs_mount *mnt, uint64_t ino,
+			uint64_t dev);
 /* Key of the MACs of that mount's handles; NULL: they have none. */
 vfs_handle_key vfs_mount_mac(const struct vfs *vfs, const struct vfs_mount *mnt);
 void vfs_mount_ref(struct vfs_mount *mnt);

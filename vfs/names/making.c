@@ -9,13 +9,20 @@
 #include "vfs/meta/setattr.h"
 #include "vfs/node/node.h"
 
-int vfs_create_check(struct vfs_ctx *ctx, const struct vfs_node *dir, const struct vfs_setattr *sa)
+int vfs_dir_check(const struct vfs_ctx *ctx, const struct vfs_node *dir)
 {
 	if (dir->type != S_IFDIR)
 		return -ENOTDIR;
 	if (ctx->access.flags & VFS_RO)
 		return -EROFS;
-	return sa ? vfs_setattr_check(sa) : 0;
+	return vfs_node_is_covered(dir) ? -EACCES : 0;
+}
+
+int vfs_create_check(struct vfs_ctx *ctx, const struct vfs_node *dir, const struct vfs_setattr *sa)
+{
+	int rc = vfs_dir_check(ctx, dir);
+
+	return rc == 0 && sa ? vfs_setattr_check(sa) : rc;
 }
 
 static bool has_default_acl(const struct vfs_node *dir)

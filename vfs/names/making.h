@@ -9,7 +9,10 @@
 #define VFS_MODE_FILE 0600u
 #define VFS_MODE_DIR 0700u
 
-/* Checks that something can be made in dir (a directory of a writable export), and the attributes
+/* Checks that clients may change dir: a directory of a writable export that no mount covers. */
+int vfs_dir_check(const struct vfs_ctx *ctx, const struct vfs_node *dir);
+
+/* Checks that something can be made in dir, and the attributes
  * (NULL: none). */
 int vfs_create_check(struct vfs_ctx *ctx, const struct vfs_node *dir, const struct vfs_setattr *sa);
 

@@ -19,15 +19,9 @@
 #include "vfs/meta/dir_change.h"
 #include "vfs/meta/permission.h"
 #include "vfs/names/entry_change.h"
+#include "vfs/names/making.h"
 #include "vfs/names/node_open.h"
 #include "vfs/worker/acting.h"
-
-static int check_dir(struct vfs_ctx *ctx, const struct vfs_node *dir)
-{
-	if (dir->type != S_IFDIR)
-		return -ENOTDIR;
-	return ctx->access.flags & VFS_RO ? -EROFS : 0;
-}
 
 /* An inode whose ctime changes with its names. */
 struct named {
@@ -126,7 +120,7 @@ int vfs_remove(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint
 	       struct vfs_dir_change *change)
 {
 	struct vfs_name nm;
-	int rc = check_dir(ctx, dir);
+	int rc = vfs_dir_check(ctx, dir);
 
 	if (rc == 0)
 		rc = vfs_name_from(&nm, name, len);
@@ -137,7 +131,7 @@ int vfs_rmdir(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint3
 	      struct vfs_dir_change *change)
 {
 	struct vfs_name nm;
-	int rc = check_dir(ctx, dir);
+	int rc = vfs_dir_check(ctx, dir);
 
 	if (rc == 0)
 		rc = vfs_name_from(&nm, name, len);
@@ -317,10 +311,10 @@ static bool is_dots(const struct vfs_name *name)
 int vfs_rename(struct vfs_ctx *ctx, const struct vfs_rename *r)
 {
 	struct vfs_name from, to;
-	int rc = check_dir(ctx, r->from_dir);
+	int rc = vfs_dir_check(ctx, r->from_dir);
 
 	if (rc == 0)
-		rc = check_dir(ctx, r->to_dir);
+		rc = vfs_dir_check(ctx, r->to_dir);
 	if (rc == 0)
 		rc = vfs_name_from(&from, r->from, r->from_len);
 	if (rc == 0)
@@ -381,7 +375,7 @@ int vfs_link(struct vfs_ctx *ctx, struct vfs_node *n, struct vfs_node *dir, cons
 {
 	struct linking linking;
 	struct vfs_name nm;
-	int rc = check_dir(ctx, dir);
+	int rc = vfs_dir_check(ctx, dir);
 
 	if (rc == 0)
 		rc = vfs_name_from(&nm, name, len);

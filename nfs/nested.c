@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "nfs/nested.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+/* Replaces *n by its entry with that name. */
+static int enter_name(struct vfs_ctx *ctx, struct vfs_node **n, const char *name, size_t len)
+{
+	struct vfs_node *next;
+	int rc = vfs_lookup(ctx, *n, name, (uint32_t)len, &next, NULL);
+
+	if (rc == 0) {
+		vfs_node_put(*n);
+		*n = next;
+	}
+	return rc;
+}
+
+int nfs_walk_down(const struct vfs_ctx *ctx, const char *rel, size_t len, struct vfs_node **out)
+{
+	struct vfs_ctx root = *ctx;
+	const char *end = rel + len;
+	struct vfs_node *n;
+	int rc;
+
+	root.cred = (struct vfs_cred){ 0 };
+	rc = vfs_root(&root, &n);
+	if (rc < 0)
+		return rc;
+	while (rel < end && rc == 0) {
+		size_t left = (size_t)(end - rel);
+		const char *slash = memchr(rel, '/', left);
+		size_t name = slash ? (size_t)(slash - rel) : left;
+
+		rc = enter_name(&root, &n, rel, name);
+		rel += name + (slash ? 1 : 0);
+	}
+	if (rc < 0)
+		vfs_node_put(n);
+	else
+		*out = n;
+	return rc;
+}
+
+const char *nfs_path_below(const char *path, const char *dir)
+{
+	size_t n = strcmp(dir, "/") == 0 ? 0 : strlen(dir);
+
+	if (strncmp(path, dir, n) != 0 || path[n] != '/' || path[n + 1] == '\0')
+		return NULL;
+	return path + n + 1;
+}
+
+struct search {
+	const struct vfs_ctx *ctx;
+	const struct nfs_entry *entry;
+	bool (*take)(void *arg, struct vfs_export *exp);
+	void *arg;
+	int result;
+};
+
+/* 1: the export's path leads to the entry; 0: it leads elsewhere, or nowhere in the outer export; or -errno. */
+static int covers(const struct search *s, const struct vfs_export *exp)
+{
+	const struct vfs_export *outer = s->ctx->exp;
+	const char *rel = nfs_path_below(vfs_export_real_path(exp), vfs_export_real_path(outer));
+	const struct vfs_fh *fh;
+	struct vfs_node *n;
+	int rc;
+
+	if (!rel || vfs_export_id(exp) == vfs_export_id(outer))
+		return 0;
+	rc = nfs_walk_down(s->ctx, rel, strlen(rel), &n);
+	if (rc == -ENOENT || rc == -ENOTDIR || rc == -EACCES || rc == -ESTALE || rc == -ELOOP)
+		return 0;
+	if (rc < 0)
+		return rc;
+	fh = vfs_node_fh(n);
+	rc = fh->len == s->entry->found->len &&
+	     memcmp(fh->data, s->entry->found->data, fh->len) == 0;
+	vfs_node_put(n);
+	return rc;
+}
+
+/* False ends the search. */
+static bool consider(void *arg, struct vfs_export *exp)
+{
+	struct search *s = arg;
+
+	s->result = covers(s, exp);
+	if (s->result > 0 && !s->take(s->arg, exp))
+		s->result = 0;
+	return s->result == 0;
+}
+
+int nfs_nested_at(const struct vfs_exports *exports, const struct vfs_ctx *ctx,
+		  const struct nfs_entry *e, bool (*take)(void *arg, struct vfs_export *exp),
+		  void *arg)
+{
+	struct search s = { .ctx = ctx, .entry = e, .take = take, .arg = arg };
+
+	if (exports->nested)
+		exports->nested(exports->ctx, e->name, e->len, consider, &s);
+	return s.result;
+}
+
+int nfs_governed(const struct vfs_exports *exports, const struct vfs_ctx *ctx,
+		 const struct sockaddr *peer, const struct vfs_fh *fh)
+{
+	char path[PATH_MAX];
+	uint32_t id;
+	int rc = vfs_submount_path(ctx->exp, fh, path, sizeof(path));
+
+	if (rc <= 0)
+		return rc;
+	if (!(ctx->access.flags & VFS_CROSSMNT))
+		return -ESTALE;
+	rc = exports->governs ? exports->governs(exports->ctx, path, peer, &id) : -ENOENT;
+	if (rc == -ENOENT)
+		return 0;
+	return rc == 0 && id != vfs_export_id(ctx->exp) ? -ESTALE : rc;
+}
+
+struct boundary {
+	const struct vfs_exports *exports;
+	const struct sockaddr *peer;
+};
+
+/* True if the export has, or may have, a line for the peer. */
+static bool is_for_peer(void *arg, struct vfs_export *exp)
+{
+	const struct boundary *b = arg;
+	struct vfs_access access;
+	struct vfs_export *entered;
+	int rc = b->exports->by_id(b->exports->ctx, vfs_export_id(exp), b->peer, &entered, &access);
+
+	if (rc == 0)
+		vfs_export_put(entered);
+	return rc != -EACCES && rc != -ESTALE;
+}
+
+static bool any_name(void *arg, struct vfs_export *exp)
+{
+	(void)exp;
+	*(bool *)arg = true;
+	return false;
+}
+
+int nfs_check_boundary(const struct vfs_exports *exports, const struct vfs_ctx *ctx,
+		       struct vfs_node *dir, const struct nfs_entry *e, const struct sockaddr *peer)
+{
+	struct boundary b = { exports, peer };
+	struct vfs_ctx as_root = *ctx;
+	struct nfs_entry entry = *e;
+	struct vfs_node *n;
+	bool any = false;
+	int rc;
+
+	if (exports->nested)
+		exports->nested(exports->ctx, e->name, e->len, any_name, &any);
+	if (!any)
+		return 0;
+	as_root.cred = (struct vfs_cred){ 0 };
+	rc = vfs_lookup(&as_root, dir, e->name, e->len, &n, NULL);
+	if (rc < 0)
+		return rc == -EAGAIN ? rc : 0; /* the operation meets it again */
+	entry.found = vfs_node_fh(n);
+	rc = nfs_nested_at(exports, ctx, &entry, is_for_peer, &b);
+	vfs_node_put(n);
+	return rc > 0 ? -EACCES : rc;
+}
