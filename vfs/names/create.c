@@ -12,9 +12,11 @@
 #include <sodium.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "vfs/base/fd_budget.h"
 #include "vfs/base/instance.h"
+#include "vfs/fs/proc_path.h"
 #include "vfs/meta/dir_change.h"
 #include "vfs/meta/setattr.h"
 #include "vfs/names/entry_change.h"
@@ -32,6 +34,7 @@ struct creating {
 	enum vfs_create_how how;
 	unsigned may;
 	bool made;
+	bool lost; /* the file that was made or found lost its name before it was looked at */
 	struct vfs_dir_change *change;
 	const struct vfs_setattr *sa; /* the times mark the file of an EXCLUSIVE one */
 };
@@ -53,17 +56,46 @@ static void put_mark(const struct vfs_ctx *ctx, struct vfs_setattr *sa, const ui
 	sa->mtime = (struct timespec){ .tv_sec = mark & INT32_MAX };
 }
 
+/* Makes the file of an EXCLUSIVE create without a name, marks it and gives it the name: killed in between, the server finds no file without
+ * its mark when the call comes again. A descriptor, or -errno; -EOPNOTSUPP: the file system has no such files. */
+static int open_marked(struct vfs_ctx *ctx, const struct creating *c, uint32_t mode)
+{
+	const struct timespec mark[2] = { c->sa->atime, c->sa->mtime };
+	int fd = vfs_fd_openat(ctx->vfs, c->dir->path_fd, ".", O_TMPFILE | O_RDWR, mode);
+	int rc;
+
+	if (fd < 0)
+		return fd == -EISDIR || fd == -EINVAL || fd == -ENOENT ? -EOPNOTSUPP : fd;
+	rc = futimens(fd, mark) == 0 && linkat(AT_FDCWD, vfs_proc_path(fd).s, c->dir->path_fd,
+					       c->name->s, AT_SYMLINK_FOLLOW) == 0
+		     ? 0
+		     : -errno;
+	if (rc == 0)
+		return fd;
+	vfs_fd_close(ctx->vfs, fd);
+	return rc;
+}
+
+static int open_named(struct vfs_ctx *ctx, const struct creating *c)
+{
+	const uint32_t mode = c->sa->set_mode ? c->sa->mode & VFS_MODE_BITS : VFS_MODE_FILE;
+	int fd = c->how == VFS_EXCLUSIVE ? open_marked(ctx, c, mode) : -EOPNOTSUPP;
+
+	if (fd != -EOPNOTSUPP)
+		return fd;
+	return vfs_fd_openat(ctx->vfs, c->dir->path_fd, c->name->s,
+			     O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW, mode);
+}
+
 /* *made: the file is there, even if the result is an error. */
 static int open_new(struct vfs_ctx *ctx, const struct creating *c, bool *made,
 		    struct vfs_node **out)
 {
-	uint32_t mode = c->sa->set_mode ? c->sa->mode & VFS_MODE_BITS : VFS_MODE_FILE;
 	struct vfs_dir_changing changing;
 	int fd, path_fd, rc;
 
 	vfs_dir_change_begin(&changing, ctx, c->dir, c->name->s, c->change);
-	fd = vfs_fd_openat(ctx->vfs, c->dir->path_fd, c->name->s,
-			   O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW, mode);
+	fd = open_named(ctx, c);
 	vfs_dir_change_end(&changing, fd >= 0);
 	*made = fd >= 0;
 	if (fd < 0)
@@ -78,7 +110,7 @@ static int open_new(struct vfs_ctx *ctx, const struct creating *c, bool *made,
 }
 
 /* The thread acts as the caller before. */
-static int open_counted(struct vfs_ctx *ctx, const struct creating *c, struct vfs_node **out)
+static int open_counted(struct vfs_ctx *ctx, struct creating *c, struct vfs_node **out)
 {
 	const struct vfs_entry_wish wish = { c->dir, c->name, VFS_ENTRY_NEW, VFS_NEWS_ADD };
 	struct vfs_entry_change entry;
@@ -91,6 +123,7 @@ static int open_counted(struct vfs_ctx *ctx, const struct creating *c, struct vf
 	rc = vfs_act_as_caller(ctx);
 	if (rc == 0)
 		rc = open_new(ctx, c, &made, out);
+	c->lost = made && rc == -ENOENT;
 	if (made)
 		vfs_entry_tell_made(ctx, &entry, c->name);
 	vfs_entry_change_end(&entry);
@@ -144,22 +177,33 @@ static int use_existing(struct vfs_ctx *ctx, const struct creating *c, struct vf
 	return rc;
 }
 
-static int create(struct vfs_ctx *ctx, struct creating *c, struct vfs_node **out)
+static int create_once(struct vfs_ctx *ctx, struct creating *c, struct vfs_attr *attr,
+		       struct vfs_node **out)
 {
-	int rc = -EEXIST;
+	int rc = vfs_act_as_caller(ctx);
 
-	for (unsigned i = 0; i < RACES; i++) {
-		rc = vfs_act_as_caller(ctx);
-		if (rc == 0)
-			rc = create_new(ctx, c, out);
-		if (rc != -EEXIST)
-			break;
+	c->lost = false;
+	if (rc == 0)
+		rc = create_new(ctx, c, out);
+	if (rc == -EEXIST) {
 		rc = vfs_act_as_caller(ctx);
 		if (rc == 0)
 			rc = use_existing(ctx, c, out);
-		if (rc != -ENOENT)
-			break;
+		c->lost = rc == -ENOENT;
 	}
+	if (rc == 0)
+		rc = vfs_created(ctx, *out, attr);
+	return rc;
+}
+
+/* A file that loses its name at once is as if it was made, or was there, and was removed before. */
+static int create(struct vfs_ctx *ctx, struct creating *c, struct vfs_attr *attr,
+		  struct vfs_node **out)
+{
+	int rc = -ESTALE;
+
+	for (unsigned i = 0; i < RACES && (rc == -ESTALE || c->lost); i++)
+		rc = create_once(ctx, c, attr, out);
 	return vfs_dir_error(c->dir, rc);
 }
 
@@ -188,7 +232,7 @@ int vfs_create(struct vfs_ctx *ctx, struct vfs_node *dir, const char *name, uint
 	if (rc == 0 && (vfs_name_is_dot(&nm) || vfs_name_is_dotdot(&nm)))
 		rc = -EEXIST;
 	if (rc == 0)
-		rc = create(ctx, &c, out);
+		rc = create(ctx, &c, how->attr, out);
 	how->made = c.made;
-	return rc == 0 ? vfs_created(ctx, *out, how->attr) : rc;
+	return rc;
 }

@@ -2,11 +2,14 @@
 /* Making directories, symbolic links and special files. */
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
+#include "vfs/base/fd_budget.h"
 #include "vfs/fs/proc_path.h"
 #include "vfs/meta/dir_change.h"
 #include "vfs/meta/setattr.h"
@@ -15,6 +18,8 @@
 #include "vfs/names/name.h"
 #include "vfs/names/node_open.h"
 #include "vfs/worker/acting.h"
+
+#define RACES 8 /* a name that comes and goes under us is tried so often */
 
 struct making {
 	struct vfs_node *dir;
@@ -40,17 +45,45 @@ static int make(const struct making *m, const char *name)
 	return rc == 0 ? 0 : -errno;
 }
 
-/* The node of what was made; somebody else may have put another thing in its place. */
-static int find_made(struct vfs_ctx *ctx, const struct making *m, const struct vfs_name *name,
-		     struct vfs_node **out)
+/*
+ * True if an object that the name leads to is the one that was made at or after `since` (nanoseconds). Between two system calls the
+ * name may have become anybody's: of this machine's own file systems nobody but the caller makes objects that are his, and nobody sets
+ * a time of birth. Other file systems may show other owners and clocks than this machine's.
+ */
+static bool is_made(const struct vfs_ctx *ctx, const struct making *m, const struct statx *sx,
+		    int64_t since)
 {
-	int rc = vfs_node_of_name(ctx, m->dir, name, out, NULL);
+	const int64_t born = sx->stx_btime.tv_sec * INT64_C(1000000000) + sx->stx_btime.tv_nsec;
 
-	if (rc == 0 && (*out)->type != m->type) {
-		vfs_node_put(*out);
-		rc = -ENOENT;
+	if ((sx->stx_mode & S_IFMT) != m->type || sx->stx_nlink > (m->type == S_IFDIR ? 2 : 1))
+		return false;
+	if (m->type == S_IFLNK && sx->stx_size != strlen(m->target))
+		return false;
+	if (!vfs_export_is_local(ctx->exp))
+		return true;
+	return sx->stx_uid == ctx->cred.uid && (!(sx->stx_mask & STATX_BTIME) || born >= since);
+}
+
+/* The node of what was made. -EEXIST: the name is another object's by now; -EAGAIN: the name is gone. */
+static int find_made(struct vfs_ctx *ctx, const struct making *m, const struct vfs_name *name,
+		     int64_t since, struct vfs_node **out)
+{
+	struct statx sx;
+	int fd, rc;
+
+	fd = vfs_fd_openat(ctx->vfs, m->dir->path_fd, name->s, O_PATH | O_NOFOLLOW, 0);
+	if (fd < 0)
+		return fd == -ENOENT ? -EAGAIN : fd;
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &sx) != 0)
+		rc = -errno;
+	else
+		rc = is_made(ctx, m, &sx, since) ? 0 : -EEXIST;
+	if (rc != 0) {
+		vfs_fd_close(ctx->vfs, fd);
+		return rc;
 	}
-	return rc;
+	rc = vfs_node_of_fd(ctx, fd, out, NULL);
+	return rc == -ENOENT ? -EAGAIN : rc;
 }
 
 static int make_in(struct vfs_ctx *ctx, const struct making *m, const char *name)
@@ -84,18 +117,33 @@ static int make_counted(struct vfs_ctx *ctx, const struct making *m, const struc
 	return rc;
 }
 
-static int make_node(struct vfs_ctx *ctx, const struct making *m, const struct vfs_name *name,
-		     struct vfs_node **out)
+/* Makes the object, sets what is asked for on it and fetches its attributes. -EAGAIN: it lost its name meanwhile. */
+static int make_once(struct vfs_ctx *ctx, const struct making *m, const struct vfs_name *name,
+		     struct vfs_attr *attr, struct vfs_node **out)
 {
+	const int64_t since = (int64_t)rn_wall_coarse_ns();
 	int rc = make_counted(ctx, m, name);
 
 	if (rc == 0)
-		rc = find_made(ctx, m, name, out);
+		rc = find_made(ctx, m, name, since, out);
 	if (rc != 0)
 		return rc;
 	rc = vfs_setattr_created(ctx, *out, m->sa);
 	if (rc != 0)
 		vfs_node_put(*out);
+	else
+		rc = vfs_created(ctx, *out, attr);
+	return rc == -ESTALE ? -EAGAIN : rc;
+}
+
+/* An object that lost its name at once is as if it was made and removed before: it is made again. */
+static int make_node(struct vfs_ctx *ctx, const struct making *m, const struct vfs_name *name,
+		     struct vfs_attr *attr, struct vfs_node **out)
+{
+	int rc = -EAGAIN;
+
+	for (unsigned i = 0; i < RACES && rc == -EAGAIN; i++)
+		rc = make_once(ctx, m, name, attr, out);
 	return rc;
 }
 
@@ -118,8 +166,8 @@ int vfs_mkdir(struct vfs_ctx *ctx, const struct vfs_make *m, struct vfs_node **o
 	if (rc == 0)
 		rc = vfs_name_from(&nm, m->name, m->len);
 	if (rc == 0)
-		rc = make_node(ctx, &making, &nm, out);
-	return rc == 0 ? vfs_created(ctx, *out, m->attr) : rc;
+		rc = make_node(ctx, &making, &nm, m->attr, out);
+	return rc;
 }
 
 int vfs_symlink(struct vfs_ctx *ctx, const struct vfs_make *m, const char *target,
@@ -136,8 +184,8 @@ int vfs_symlink(struct vfs_ctx *ctx, const struct vfs_make *m, const char *targe
 	if (rc == 0)
 		rc = vfs_name_from(&nm, m->name, m->len);
 	if (rc == 0)
-		rc = make_node(ctx, &making, &nm, out);
-	return rc == 0 ? vfs_created(ctx, *out, m->attr) : rc;
+		rc = make_node(ctx, &making, &nm, m->attr, out);
+	return rc;
 }
 
 int vfs_mknod(struct vfs_ctx *ctx, const struct vfs_make *m, const struct vfs_mknod *what,
@@ -160,6 +208,6 @@ int vfs_mknod(struct vfs_ctx *ctx, const struct vfs_make *m, const struct vfs_mk
 	if (rc == 0)
 		rc = vfs_name_from(&nm, m->name, m->len);
 	if (rc == 0)
-		rc = make_node(ctx, &making, &nm, out);
-	return rc == 0 ? vfs_created(ctx, *out, m->attr) : rc;
+		rc = make_node(ctx, &making, &nm, m->attr, out);
+	return rc;
 }

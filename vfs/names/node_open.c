@@ -20,6 +20,8 @@
 #include "vfs/node/cache.h"
 #include "vfs/worker/acting.h"
 
+#define REPLACED_MOST 8 /* times that a name is looked up again */
+
 /* The mount and the file handle of what name is in dirfd, or of dirfd itself for "". */
 static int identify(struct vfs_ctx *ctx, int dirfd, const char *name, struct vfs_mount **mnt,
 		    struct vfs_fh *fh)
@@ -203,6 +205,16 @@ int vfs_node_of_name(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vfs
 	rc = vfs_act_as_caller(ctx);
 	if (rc != 0)
 		return rc;
-	fd = vfs_fd_openat(ctx->vfs, dir->path_fd, name->s, O_PATH | O_NOFOLLOW, 0);
-	return fd < 0 ? fd : vfs_node_of_fd(ctx, fd, out, attr);
+	/* What was opened may have been replaced by a rename before it was looked at. The name was some object's at every moment. */
+	for (unsigned i = 0; i < REPLACED_MOST; i++) {
+		fd = vfs_fd_openat(ctx->vfs, dir->path_fd, name->s, O_PATH | O_NOFOLLOW, 0);
+		rc = fd < 0 ? fd : vfs_node_of_fd(ctx, fd, out, attr);
+		if (fd < 0 || (rc != -ENOENT && rc != -ESTALE))
+			break;
+		rc = vfs_act_as_caller(ctx);
+		if (rc != 0)
+			return rc;
+		rc = -EAGAIN;
+	}
+	return rc;
 }
