@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "admin/room.h"
 
-#include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -14,25 +13,14 @@ static uint64_t cookie_of(int fd)
 	return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &len) == 0 ? cookie : 0;
 }
 
-/* An IPv4 address, or the /64 of an IPv6 one, of which a host may take any number of addresses. */
-static void host_of(int fd, uint8_t host[16])
+static void peer_host(int fd, struct rn_host *out)
 {
 	struct sockaddr_storage ss = { 0 };
 	socklen_t len = sizeof(ss);
 
-	memset(host, 0, 16);
 	if (getpeername(fd, (struct sockaddr *)&ss, &len) < 0)
-		return;
-	if (ss.ss_family == AF_INET) {
-		memcpy(host + 12, &((struct sockaddr_in *)&ss)->sin_addr, 4);
-	} else if (ss.ss_family == AF_INET6) {
-		const struct in6_addr *in6 = &((struct sockaddr_in6 *)&ss)->sin6_addr;
-
-		if (IN6_IS_ADDR_V4MAPPED(in6))
-			memcpy(host + 12, in6->s6_addr + 12, 4);
-		else
-			memcpy(host, in6->s6_addr, 8);
-	}
+		memset(&ss, 0, sizeof(ss));
+	rn_host_of((struct sockaddr *)&ss, out);
 }
 
 /* Frees the seats of connections that are gone. Returns those of readers, or of all. */
@@ -58,7 +46,7 @@ static unsigned crowd(const struct admin_room *room, const struct admin_seat *of
 	for (unsigned i = 0; of->reader && i < room->seats; i++) {
 		const struct admin_seat *s = &room->seat[i];
 
-		n += s->cookie && s->reader && memcmp(s->who, of->who, sizeof(s->who)) == 0;
+		n += s->cookie && s->reader && rn_host_equal(&s->who, &of->who);
 	}
 	return n;
 }
@@ -114,9 +102,9 @@ void admin_room_enter(struct admin_room *room, int fd, const struct admin_peer *
 					  .used = ++room->uses,
 					  .used_ns = now_ns };
 		if (room->hosts)
-			host_of(fd, s->who);
+			peer_host(fd, &s->who);
 		else if (reader)
-			memcpy(s->who, &reader->uid, sizeof(reader->uid));
+			memcpy(s->who.bytes, &reader->uid, sizeof(reader->uid));
 		return;
 	}
 }

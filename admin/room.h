@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "admin/admin.h"
+#include "lib/host.h"
 
 #define ADMIN_SEATS_MAX ADMIN_TCP_CONNS_MAX /* the larger of the two bounds */
 
@@ -21,9 +22,9 @@ struct admin_room {
 		int fd;
 		bool reader; /* may not change anything: anybody over TCP, and members of the group */
 		bool busy;   /* a request has come, and is not answered yet */
-		uint8_t who[16]; /* the address, as far as it tells hosts apart, or the user */
-		uint64_t cookie; /* SO_COOKIE; 0: the seat is free */
-		uint64_t used;	 /* value of uses when it was last used */
+		struct rn_host who; /* the host, or the user in its first bytes */
+		uint64_t cookie;    /* SO_COOKIE; 0: the seat is free */
+		uint64_t used;	    /* value of uses when it was last used */
 		uint64_t used_ns;
 	} seat[ADMIN_SEATS_MAX];
 	unsigned seats; /* seats that may be used, from the first on */

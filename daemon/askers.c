@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "daemon/askers.h"
 
-#include <netinet/in.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -12,6 +11,7 @@
 #include "lib/util.h"
 #include "lib/clock.h"
 #include "lib/fair_queue.h"
+#include "lib/host.h"
 
 #define NETWORKS 64u	  /* networks whose numbers collide share their turns */
 #define WAITING_MAX 4096u /* most questions that wait, of all networks */
@@ -81,29 +81,17 @@ struct askers *askers_new(const struct askers_config *cfg)
 	return a;
 }
 
-static uint32_t hash_bytes(const uint8_t *p, size_t n)
+static unsigned network_index(const struct sockaddr *peer)
 {
+	struct rn_host network;
 	uint32_t h = 2166136261u;
 
-	for (size_t i = 0; i < n; i++)
-		h = (h ^ p[i]) * 16777619u;
-	return h ^ h >> 15;
-}
-
-static unsigned network_of(const struct sockaddr *peer)
-{
-	const struct sockaddr_in *in = (const struct sockaddr_in *)peer;
-	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)peer;
-	const uint8_t *p;
-
-	if (peer && peer->sa_family == AF_INET)
-		return hash_bytes((const uint8_t *)&in->sin_addr, 3) % NETWORKS;
-	if (!peer || peer->sa_family != AF_INET6)
+	if (!peer)
 		return 0;
-	p = in6->sin6_addr.s6_addr;
-	if (IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr))
-		return hash_bytes(p + 12, 3) % NETWORKS;
-	return hash_bytes(p, 8) % NETWORKS;
+	rn_network_of(peer, &network);
+	for (size_t i = 0; i < sizeof(network); i++)
+		h = (h ^ ((const uint8_t *)&network)[i]) * 16777619u;
+	return (h ^ h >> 15) % NETWORKS;
 }
 
 static struct question *question_of(const struct rn_fq_item *item)
@@ -251,7 +239,7 @@ bool askers_ask(struct askers *a, enum asker_kind kind, const struct sockaddr *p
 	if (!q)
 		return false;
 	*q = (struct question){ .line = &a->line[kind],
-				.network = &a->line[kind].network[network_of(peer)],
+				.network = &a->line[kind].network[network_index(peer)],
 				.run = run,
 				.job = job };
 	pthread_mutex_lock(&a->lock);

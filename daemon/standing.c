@@ -167,13 +167,13 @@ static void tell(struct standing *s, const struct rpc_conn *conn, enum rpc_stand
 {
 	char name[RPC_ADDRESS_TEXT];
 	const struct rn_log_event event = { .id = RN_ID_HOST_REFUSED, .client = name };
-	uint8_t host[RN_LOG_HOST_KEY];
+	struct rn_host host;
 	unsigned left_out;
 
 	if (was == is || (is != RPC_STRANGER && is != RPC_FORMER))
 		return;
-	rpc_address_host(&conn->peer, host);
-	if (!rn_log_hosts_pass(&s->told, host, now * 1000000000u, &left_out))
+	rn_host_of((const struct sockaddr *)&conn->peer, &host);
+	if (!rn_log_hosts_pass(&s->told, &host, now * 1000000000u, &left_out))
 		return;
 	rpc_address_text(&conn->peer, name);
 	rn_log_event(s->cfg.log, RN_NOTICE, &event, "%s: no export admits this host%s", name,

@@ -20,17 +20,12 @@ struct gss_acceptor {
 	unsigned nrunning;
 };
 
-static bool is_host(const uint8_t a[16], const uint8_t b[16])
-{
-	return memcmp(a, b, 16) == 0;
-}
-
-static unsigned running_of(const struct gss_acceptor *a, const uint8_t host[16])
+static unsigned running_of(const struct gss_acceptor *a, const struct rn_host *host)
 {
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < a->nrunning; i++)
-		n += is_host(a->running[i]->host, host);
+		n += rn_host_equal(&a->running[i]->host, host);
 	return n;
 }
 
@@ -41,7 +36,7 @@ static struct gss_job *take(struct gss_acceptor *a)
 
 	STAILQ_FOREACH(j, &a->queue, link)
 	{
-		if (running_of(a, j->host) < GSS_HOST_THREADS)
+		if (running_of(a, &j->host) < GSS_HOST_THREADS)
 			break;
 	}
 	if (!j)
@@ -186,7 +181,7 @@ bool gss_acceptor_submit(struct gss_acceptor *a, struct gss_job *job)
 
 	pthread_mutex_lock(&a->lock);
 	STAILQ_FOREACH(j, &a->queue, link)
-	n += is_host(j->host, job->host);
+	n += rn_host_equal(&j->host, &job->host);
 	ok = !a->closed && n < GSS_HOST_JOBS && a->nqueued < GSS_JOBS;
 	if (ok) {
 		job->abandoned = false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Threads that accept contexts: the library's replay cache, its keytab and its look-ups may wait for a disk or for a
- * name service. One host (an IPv4 address, an IPv6 /64) has GSS_HOST_THREADS of them at most, and GSS_HOST_JOBS places in
+ * name service. One host has GSS_HOST_THREADS of them at most, and GSS_HOST_JOBS places in
  * the queue.
  */
 #ifndef RN_GSS_ACCEPTOR_H
@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
+
+#include "lib/host.h"
 
 #define GSS_THREADS 4u
 #define GSS_HOST_THREADS 2u
@@ -20,7 +22,7 @@ struct gss_acceptor;
 
 /* The first three are set by the caller. */
 struct gss_job {
-	uint8_t host[16]; /* address of the host that has it run */
+	struct rn_host host; /* the host that has it run */
 	/* On one of the threads; may take long. */
 	void (*run)(struct gss_job *job);
 	/* Behind run, or without it if the job never ran. The job is the callee's again. */

@@ -331,10 +331,10 @@ static enum rpc_secure_verdict destroy(struct gss *g, struct rpc_request *req, s
 
 static void have_copies(struct gss *g, struct gss_context *x, const struct rpc_request *req)
 {
-	uint8_t host[16];
+	struct rn_host host;
 
-	gss_host_address(req->conn, host);
-	gss_grow(g, x, host);
+	gss_host_of(req->conn, &host);
+	gss_grow(g, x, &host);
 }
 
 /* A call of an established context. */

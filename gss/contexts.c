@@ -215,14 +215,14 @@ static void make_room(struct gss_contexts *t, const struct gss_context *c,
 		evict_half(t, NULL);
 }
 
-bool gss_contexts_add(struct gss_contexts *t, struct gss_context *c, const uint8_t address[16])
+bool gss_contexts_add(struct gss_contexts *t, struct gss_context *c, const struct rn_host *from)
 {
 	const uint64_t now = gss_contexts_now(t);
 	struct gss_host *host;
 
 	randombytes_buf(c->handle, sizeof(c->handle));
 	pthread_mutex_lock(&t->lock);
-	host = gss_hosts_get(&t->hosts, address);
+	host = gss_hosts_get(&t->hosts, from);
 	if (host) {
 		/* Counted first, so that its last context's eviction does not free the host. */
 		c->host = host;

@@ -4,7 +4,7 @@
  *
  * A context that is not established yet cost its client nothing, so few are kept: GSS_HALF_MAX, of which one
  * host has GSS_HALF_HOST at most; the oldest go first, and established ones never for them. Of established ones
- * those of the host with most go first, the least used one of them. A host is an IPv4 address or an IPv6 /64; senders of datagrams are one host. A context removed from the
+ * those of the host with most go first, the least used one of them. Senders of datagrams are one host. A context removed from the
  * table lives on with its references.
  *
  * Few contexts have copies (gss/copies.h) beside their first at a time: another that needs them takes those away of the
@@ -22,6 +22,7 @@
 #include "gss/copies.h"
 #include "gss/window.h"
 #include "gss/wire.h"
+#include "lib/host.h"
 
 #define GSS_HALF_MAX 128u
 #define GSS_HALF_HOST 4u
@@ -72,8 +73,8 @@ void gss_contexts_free(struct gss_contexts *t);
 struct gss_context *gss_context_new(struct gss_mech_ctx *mech);
 void gss_context_put(struct gss_context *c); /* NULL is allowed */
 
-/* Adds c under a new handle, for the host of that address; takes no reference of the caller's. False: no memory. */
-bool gss_contexts_add(struct gss_contexts *t, struct gss_context *c, const uint8_t address[16]);
+/* Adds c under a new handle, for the host it is from; takes no reference of the caller's. False: no memory. */
+bool gss_contexts_add(struct gss_contexts *t, struct gss_context *c, const struct rn_host *from);
 /* A reference, or NULL: there is no such context. */
 struct gss_context *gss_contexts_find(struct gss_contexts *t, const uint8_t *handle, uint32_t len);
 /* Does nothing if it has been removed. */

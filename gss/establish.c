@@ -47,7 +47,7 @@ static void say_failure(struct establishing *e)
 	char peer[RPC_ADDRESS_TEXT], why[GSS_MECH_WHY];
 	unsigned left_out;
 
-	if (!rn_log_hosts_pass(&e->g->said, e->job.host, rn_now_ns(), &left_out))
+	if (!rn_log_hosts_pass(&e->g->said, &e->job.host, rn_now_ns(), &left_out))
 		return;
 	rpc_address_text(&e->req->conn->peer, peer);
 	/* The library's words have names that are in the client's ticket. */
@@ -171,7 +171,7 @@ static void finish(struct rpc_request *req)
 	bool ok;
 
 	req->op = NULL;
-	e->made = e->ok && gss_contexts_add(e->g->contexts, e->context, e->job.host);
+	e->made = e->ok && gss_contexts_add(e->g->contexts, e->context, &e->job.host);
 	if (!e->made && e->step.major >> 16 == 0)
 		e->step.major = 13u << 16; /* GSS_S_FAILURE */
 	if (e->half)
@@ -224,7 +224,7 @@ enum rpc_secure_verdict gss_establish(struct gss *g, struct rpc_request *req,
 	e->job.done = done;
 	e->job.abandon = let_go;
 	e->cred = keys_of(g);
-	gss_host_address(req->conn, e->job.host);
+	gss_host_of(req->conn, &e->job.host);
 	v = take_token(req, e);
 	if (v == RPC_SECURE_PENDING && cred->proc == GSS_CONTINUE_INIT) {
 		e->half = gss_contexts_find(g->contexts, cred->handle, cred->handle_len);

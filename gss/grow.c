@@ -34,7 +34,7 @@ static void done(struct gss_job *job)
 	free(w);
 }
 
-void gss_grow(struct gss *g, struct gss_context *x, const uint8_t host[16])
+void gss_grow(struct gss *g, struct gss_context *x, const struct rn_host *host)
 {
 	struct growing *w;
 
@@ -43,7 +43,7 @@ void gss_grow(struct gss *g, struct gss_context *x, const uint8_t host[16])
 	w = calloc(1, sizeof(*w));
 	if (!w)
 		return;
-	memcpy(w->job.host, host, sizeof(w->job.host));
+	w->job.host = *host;
 	w->job.run = run;
 	w->job.done = done;
 	w->g = g;

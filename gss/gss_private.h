@@ -50,7 +50,7 @@ enum rpc_secure_verdict gss_establish(struct gss *g, struct rpc_request *req,
 bool gss_measure(struct gss_context *x, struct gss_mech_ctx *mech);
 
 /* gss/grow.c: has copies made of a context, for a call of that host. */
-void gss_grow(struct gss *g, struct gss_context *x, const uint8_t host[16]);
+void gss_grow(struct gss *g, struct gss_context *x, const struct rn_host *host);
 
 static inline void gss_count(_Atomic uint64_t *what)
 {

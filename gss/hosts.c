@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rpc/address.h"
 #include "rpc/request.h"
 
 bool gss_hosts_init(struct gss_hosts *hosts, unsigned contexts)
@@ -21,27 +20,27 @@ void gss_hosts_fini(struct gss_hosts *hosts)
 	free(hosts->heap);
 }
 
-void gss_host_address(const struct rpc_conn *conn, uint8_t address[16])
+void gss_host_of(const struct rpc_conn *conn, struct rn_host *host)
 {
 	if (conn->ops->datagrams)
-		memset(address, 0xff, 16);
+		memset(host, 0xff, sizeof(*host));
 	else
-		rpc_address_host(&conn->peer, address);
+		rn_host_of((const struct sockaddr *)&conn->peer, host);
 }
 
-struct gss_host *gss_hosts_get(struct gss_hosts *hosts, const uint8_t address[16])
+struct gss_host *gss_hosts_get(struct gss_hosts *hosts, const struct rn_host *host)
 {
 	struct gss_host *h;
 	uint64_t hash;
 
-	crypto_shorthash((uint8_t *)&hash, address, sizeof(h->address), hosts->key);
+	crypto_shorthash((uint8_t *)&hash, (const uint8_t *)host, sizeof(*host), hosts->key);
 	LIST_FOREACH (h, &hosts->buckets[hash % GSS_HOST_BUCKETS], link) {
-		if (memcmp(h->address, address, sizeof(h->address)) == 0)
+		if (rn_host_equal(&h->host, host))
 			return h;
 	}
 	h = calloc(1, sizeof(*h));
 	if (h) {
-		memcpy(h->address, address, sizeof(h->address));
+		h->host = *host;
 		TAILQ_INIT(&h->used);
 		LIST_INSERT_HEAD(&hosts->buckets[hash % GSS_HOST_BUCKETS], h, link);
 	}

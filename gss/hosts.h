@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Hosts that have contexts, and which of them has most. A host is an IPv4 address or an IPv6 /64, and lives as long as it
+ * Hosts that have contexts, and which of them has most. A host lives as long as it
  * has contexts. The table is not thread-safe.
  */
 #ifndef RN_GSS_HOSTS_H
@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "lib/host.h"
+
 #define GSS_HOST_BUCKETS 1024u
 
 struct rpc_conn;
@@ -19,7 +21,7 @@ TAILQ_HEAD(gss_use_list, gss_context);
 
 struct gss_host {
 	LIST_ENTRY(gss_host) link;
-	uint8_t address[16];
+	struct rn_host host;
 	unsigned established, half;
 	struct gss_use_list
 		used; /* its established contexts that are in the table, least used first */
@@ -38,12 +40,12 @@ struct gss_hosts {
 bool gss_hosts_init(struct gss_hosts *hosts, unsigned contexts);
 void gss_hosts_fini(struct gss_hosts *hosts);
 
-/* The address of the host that a connection counts for. Anybody can write another's address on a datagram, so all senders of those count
+/* The host that a connection counts for. Anybody can write another's address on a datagram, so all senders of those count
  * as one host, which no peer has the address of. */
-void gss_host_address(const struct rpc_conn *conn, uint8_t address[16]);
+void gss_host_of(const struct rpc_conn *conn, struct rn_host *host);
 
-/* The host of that address. NULL: no memory. */
-struct gss_host *gss_hosts_get(struct gss_hosts *hosts, const uint8_t address[16]);
+/* Accounts of that host. NULL: no memory. */
+struct gss_host *gss_hosts_get(struct gss_hosts *hosts, const struct rn_host *host);
 /* Counts a context of the host more or less; without any, the host is freed. */
 void gss_hosts_add(struct gss_hosts *hosts, struct gss_host *h, bool established);
 void gss_hosts_drop(struct gss_hosts *hosts, struct gss_host *h, bool established);

@@ -36,7 +36,7 @@ static void run(struct gss_job *job)
 		return;
 	if (gss_mech_start(w->g->cfg.keytab, w->from->name, w->to->name, &mech, &step))
 		w->made = gss_cb_init_new(mech, &step, w->to, w->service);
-	else if (rn_log_hosts_pass(&w->g->said, w->job.host, rn_now_ns(), &left_out)) {
+	else if (rn_log_hosts_pass(&w->g->said, &w->job.host, rn_now_ns(), &left_out)) {
 		rn_log_text(to, sizeof(to), w->to->name, w->to->len);
 		rn_log_text(from, sizeof(from), w->from->name, w->from->len);
 		rn_notice(
@@ -77,7 +77,7 @@ bool gss_initiate(void *ctx, struct rpc_cb_initiation *init)
 
 	if (!w)
 		return false;
-	memcpy(w->job.host, init->host, sizeof(w->job.host));
+	w->job.host = init->host;
 	w->job.run = run;
 	w->job.done = done;
 	w->job.abandon = abandon;

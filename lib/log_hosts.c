@@ -18,22 +18,23 @@ void rn_log_hosts_fini(struct rn_log_hosts *h)
 }
 
 /* FNV-1a */
-static unsigned set_of(const uint8_t *key)
+static unsigned set_of(const struct rn_host *who)
 {
+	const uint8_t *key = (const uint8_t *)who;
 	uint64_t hash = 0xcbf29ce484222325u;
 
-	for (unsigned i = 0; i < RN_LOG_HOST_KEY; i++)
+	for (unsigned i = 0; i < sizeof(*who); i++)
 		hash = (hash ^ key[i]) * 0x100000001b3u;
 	return (unsigned)((hash ^ hash >> 32) % SETS);
 }
 
 /* The client's place, or one whose client has been quiet since the span before. */
-static struct rn_log_host *place(struct rn_log_hosts *h, const uint8_t *key, uint64_t span)
+static struct rn_log_host *place(struct rn_log_hosts *h, const struct rn_host *who, uint64_t span)
 {
-	struct rn_log_host *set = &h->host[set_of(key) * RN_LOG_HOST_WAYS], *old = NULL;
+	struct rn_log_host *set = &h->host[set_of(who) * RN_LOG_HOST_WAYS], *old = NULL;
 
 	for (unsigned i = 0; i < RN_LOG_HOST_WAYS; i++) {
-		if (set[i].span && memcmp(set[i].key, key, RN_LOG_HOST_KEY) == 0)
+		if (set[i].span && rn_host_equal(&set[i].who, who))
 			return &set[i];
 		if (set[i].span < span && (!old || set[i].span < old->span))
 			old = &set[i];
@@ -41,7 +42,7 @@ static struct rn_log_host *place(struct rn_log_hosts *h, const uint8_t *key, uin
 	if (!old)
 		return &h->others;
 	memset(old, 0, sizeof(*old));
-	memcpy(old->key, key, RN_LOG_HOST_KEY);
+	old->who = *who;
 	return old;
 }
 
@@ -53,13 +54,13 @@ static bool has_room(struct rn_log_host *l, uint64_t span, unsigned most)
 	return l->n < most;
 }
 
-bool rn_log_hosts_pass(struct rn_log_hosts *h, const uint8_t key[RN_LOG_HOST_KEY], uint64_t now_ns,
+bool rn_log_hosts_pass(struct rn_log_hosts *h, const struct rn_host *who, uint64_t now_ns,
 		       unsigned *left_out)
 {
 	const uint64_t span = now_ns / SPAN_NS + 1;
 
 	pthread_mutex_lock(&h->lock);
-	struct rn_log_host *own = place(h, key, span);
+	struct rn_log_host *own = place(h, who, span);
 	const bool mine = has_room(own, span, RN_LOG_LIMIT);
 	const bool pass = has_room(&h->all, span, RN_LOG_ALL) && mine;
 

@@ -11,15 +11,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lib/host.h"
 #include "lib/log_limit.h"
 
 #define RN_LOG_HOSTS 256u  /* clients with a limit of their own */
 #define RN_LOG_HOST_WAYS 4 /* places that a client may have */
-#define RN_LOG_HOST_KEY 16 /* bytes that tell one client from another */
 #define RN_LOG_ALL (6 * RN_LOG_LIMIT)
 
 struct rn_log_host {
-	uint8_t key[RN_LOG_HOST_KEY];
+	struct rn_host who;
 	uint64_t span; /* number of the span, from 1 on; 0: the place is free */
 	unsigned n, left_out;
 };
@@ -33,7 +33,7 @@ void rn_log_hosts_init(struct rn_log_hosts *h);
 void rn_log_hosts_fini(struct rn_log_hosts *h);
 /* True if a message about that client may be written at that time (CLOCK_MONOTONIC). *left_out: messages about it that were
  * suppressed since its last one; those that only the limit for all has suppressed are in the next client's number. */
-bool rn_log_hosts_pass(struct rn_log_hosts *h, const uint8_t key[RN_LOG_HOST_KEY], uint64_t now_ns,
+bool rn_log_hosts_pass(struct rn_log_hosts *h, const struct rn_host *who, uint64_t now_ns,
 		       unsigned *left_out);
 
 #endif

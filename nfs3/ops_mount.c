@@ -115,10 +115,10 @@ static bool begin_message(struct rpc_request *req, const struct mnt_path *path, 
 	struct nfs3_server *s = req->program_ctx;
 	const struct vfs_exports *exports = &s->cfg.exports;
 	const struct sockaddr *peer = (const struct sockaddr *)&req->conn->peer;
-	uint8_t host[RN_LOG_HOST_KEY];
+	struct rn_host host;
 
-	rpc_address_host(&req->conn->peer, host);
-	if (!rn_log_hosts_pass(&s->mount_log, host, req->arrived_ns, &a->left_out))
+	rn_host_of(peer, &host);
+	if (!rn_log_hosts_pass(&s->mount_log, &host, req->arrived_ns, &a->left_out))
 		return false;
 	rpc_address_text(&req->conn->peer, a->client);
 	printable(path, a->path, sizeof(a->path));

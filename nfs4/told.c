@@ -7,12 +7,12 @@
 bool nfs4_told_begin(struct nfs4_compound *c, enum rn_level level, struct nfs4_told *t)
 {
 	const struct sockaddr_storage *peer = &c->req->conn->peer;
-	uint8_t host[RN_LOG_HOST_KEY];
+	struct rn_host host;
 
 	if (!rn_log_wants(c->server->cfg.log, level))
 		return false;
-	rpc_address_host(peer, host);
-	if (!rn_log_hosts_pass(&c->server->told, host, c->req->arrived_ns, &t->left_out))
+	rn_host_of((const struct sockaddr *)peer, &host);
+	if (!rn_log_hosts_pass(&c->server->told, &host, c->req->arrived_ns, &t->left_out))
 		return false;
 	rpc_address_text(peer, t->client);
 	return true;

@@ -3,16 +3,16 @@
  * Calls that other threads ask for, until the messenger begins them. Each host has a lane of its own: so many of
  * its calls are under way at a time, and hosts take turns. A call that is put off is in no lane before it is due.
  *
- * A host is an IPv4 address, or an IPv6 /64. The latter may be one machine with many addresses or a whole network,
- * so it has more calls at a time, and each of its addresses as many as an IPv4 address.
+ * An IPv6 /64 may be one machine with many addresses or a whole network, so it has more calls at a time, and each of
+ * its addresses as many as an IPv4 address.
  */
 #include <errno.h>
-#include <netinet/in.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/clock.h"
+#include "lib/host.h"
 #include "lib/util.h"
 #include "nsm/nsm_private.h"
 
@@ -41,29 +41,12 @@ struct nsm_lane {
 	LIST_ENTRY(nsm_lane) link;
 	TAILQ_ENTRY(nsm_lane) ready;
 	bool is_ready; /* in nsm.ready: one of its calls may begin */
-	struct rpc_address host;
+	struct rn_host host;
 	struct nsm_job_list jobs;
 	unsigned active, answers; /* calls under way; answers among those that wait */
 };
 
-static bool is_ipv4(const struct rpc_address *a)
-{
-	struct in6_addr in6;
-
-	memcpy(&in6, a->bytes, sizeof(in6));
-	return IN6_IS_ADDR_V4MAPPED(&in6);
-}
-
-static void host_of(const struct rpc_address *a, struct rpc_address *out)
-{
-	*out = *a;
-	if (is_ipv4(a))
-		return;
-	memset(out->bytes + 8, 0, 8);
-	out->scope = 0;
-}
-
-static struct nsm_lane_list *lanes_of(struct nsm *n, const struct rpc_address *host)
+static struct nsm_lane_list *lanes_of(struct nsm *n, const struct rn_host *host)
 {
 	uint64_t h;
 
@@ -73,12 +56,12 @@ static struct nsm_lane_list *lanes_of(struct nsm *n, const struct rpc_address *h
 
 static struct nsm_lane *find(struct nsm *n, const struct rpc_address *peer)
 {
-	struct rpc_address host;
+	struct rn_host host;
 	struct nsm_lane *l;
 
-	host_of(peer, &host);
+	rn_host_of_mapped(peer->bytes, peer->scope, &host);
 	LIST_FOREACH (l, lanes_of(n, &host), link) {
-		if (rpc_address_equal(&l->host, &host))
+		if (rn_host_equal(&l->host, &host))
 			break;
 	}
 	return l;
@@ -93,7 +76,7 @@ static struct nsm_lane *find_or_make(struct nsm *n, const struct rpc_address *pe
 	l = calloc(1, sizeof(*l));
 	if (!l)
 		return NULL;
-	host_of(peer, &l->host);
+	rn_host_of_mapped(peer->bytes, peer->scope, &l->host);
 	TAILQ_INIT(&l->jobs);
 	LIST_INSERT_HEAD(lanes_of(n, &l->host), l, link);
 	return l;
@@ -102,7 +85,7 @@ static struct nsm_lane *find_or_make(struct nsm *n, const struct rpc_address *pe
 /* Sets whether the lane is ready, and frees one that is used no more. */
 static void update(struct nsm *n, struct nsm_lane *l)
 {
-	const unsigned most = is_ipv4(&l->host) ? OF_ADDRESS : OF_NETWORK;
+	const unsigned most = rn_host_is_network(&l->host) ? OF_NETWORK : OF_ADDRESS;
 	const bool ready = !TAILQ_EMPTY(&l->jobs) && l->active < most;
 
 	if (ready && !l->is_ready)

@@ -5,23 +5,13 @@
 #include <netinet/in.h>
 #include <string.h>
 
+#include "lib/host.h"
+
 _Static_assert(sizeof(struct rpc_address) == 20, "no padding");
 
 void rpc_address_of(const struct sockaddr_storage *peer, struct rpc_address *out)
 {
-	memset(out, 0, sizeof(*out));
-	if (peer->ss_family == AF_INET6) {
-		const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)peer;
-
-		memcpy(out->bytes, &in6->sin6_addr, sizeof(out->bytes));
-		if (IN6_IS_ADDR_LINKLOCAL(&in6->sin6_addr))
-			out->scope = in6->sin6_scope_id;
-	} else if (peer->ss_family == AF_INET) {
-		const struct sockaddr_in *in = (const struct sockaddr_in *)peer;
-
-		out->bytes[10] = out->bytes[11] = 0xff;
-		memcpy(out->bytes + 12, &in->sin_addr, 4);
-	}
+	out->scope = rn_address_map((const struct sockaddr *)peer, out->bytes);
 }
 
 static bool is_mapped(const struct rpc_address *a)
@@ -29,16 +19,6 @@ static bool is_mapped(const struct rpc_address *a)
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 
 	return memcmp(a->bytes, mapped, sizeof(mapped)) == 0;
-}
-
-void rpc_address_host(const struct sockaddr_storage *peer, uint8_t out[16])
-{
-	struct rpc_address a;
-
-	rpc_address_of(peer, &a);
-	if (!is_mapped(&a))
-		memset(a.bytes + 8, 0, 8);
-	memcpy(out, a.bytes, sizeof(a.bytes));
 }
 
 bool rpc_address_equal(const struct rpc_address *a, const struct rpc_address *b)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A host's address without its port. An IPv4 address and the IPv6 address it is mapped to are
- * equal. */
+/* An address without its port. An IPv4 address and the IPv6 address it is mapped to are equal. The host it belongs
+ * to: lib/host.h. */
 #ifndef RN_RPC_ADDRESS_H
 #define RN_RPC_ADDRESS_H
 
@@ -17,8 +17,6 @@ struct rpc_address {
 #define RPC_ADDRESS_TEXT 64u
 
 void rpc_address_of(const struct sockaddr_storage *peer, struct rpc_address *out);
-/* A host as its peers cannot multiply it: an IPv4 address, or the /64 of an IPv6 address. */
-void rpc_address_host(const struct sockaddr_storage *peer, uint8_t out[16]);
 bool rpc_address_equal(const struct rpc_address *a, const struct rpc_address *b);
 uint16_t rpc_address_port(const struct sockaddr_storage *peer);
 /* For logs: without the port; "?" if it is neither IPv4 nor IPv6. */

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/host.h"
 #include "rpc/xdr_in.h"
 
 struct rpc_principal;
@@ -71,9 +72,9 @@ struct rpc_cb_auth_offer {
 struct rpc_cb_initiation {
 	/* Set by the caller. from is this server's own name. The names are needed during the call only. */
 	const struct rpc_principal *from, *to;
-	uint32_t service; /* rpc_gss_svc_t */
-	uint8_t host[16]; /* the client's: rpc_address_host() */
-	uint64_t due_ns;  /* CLOCK_MONOTONIC; nothing is begun later */
+	uint32_t service;    /* rpc_gss_svc_t */
+	struct rn_host host; /* the client's */
+	uint64_t due_ns;     /* CLOCK_MONOTONIC; nothing is begun later */
 	/*
 	 * Called once, on any thread; must not wait, nor begin another. auth: a reference, or NULL: there is none. The first call
 	 * under it establishes the context with the client: its arguments must be empty, and no other call may be under way. Its

@@ -3,7 +3,6 @@
  * that nobody can choose addresses (IPv6 leaves a lot of choice) that all fall into one bucket. */
 #include "rpc/client.h"
 
-#include <netinet/in.h>
 #include <pthread.h>
 #include <sodium.h>
 #include <stdlib.h>
@@ -12,8 +11,7 @@
 
 #include "rpc/conns.h"
 
-#define BUCKETS 1024u	 /* a power of two */
-#define NETWORK_BYTES 8u /* bits of an IPv6 address that name a network */
+#define BUCKETS 1024u /* a power of two */
 
 LIST_HEAD(client_list, rpc_client);
 
@@ -25,7 +23,7 @@ struct slow {
 
 /* The usage of a client without connections. */
 struct past {
-	struct rpc_address key;
+	struct rn_host key;
 	struct rpc_usage usage; /* last_ns 0: the entry is free */
 };
 
@@ -67,19 +65,7 @@ void rpc_clients_free(struct rpc_clients *all)
 	free(all);
 }
 
-static struct rpc_address key_of(const struct sockaddr_storage *peer)
-{
-	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)peer;
-	struct rpc_address key;
-
-	rpc_address_of(peer, &key);
-	if (peer->ss_family == AF_INET6 && !IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr) &&
-	    !IN6_IS_ADDR_LINKLOCAL(&in6->sin6_addr))
-		memset(key.bytes + NETWORK_BYTES, 0, sizeof(key.bytes) - NETWORK_BYTES);
-	return key;
-}
-
-static uint64_t hash_of(const struct rpc_clients *all, const struct rpc_address *key)
+static uint64_t hash_of(const struct rpc_clients *all, const struct rn_host *key)
 {
 	uint64_t h;
 
@@ -113,7 +99,7 @@ static bool is_used(const struct rpc_usage *u)
 /* Gives a new client the usage of its connections before. Under the lock. */
 static void remember(struct rpc_client *client, struct past *past)
 {
-	if (!is_used(&past->usage) || !rpc_address_equal(&past->key, &client->key))
+	if (!is_used(&past->usage) || !rn_host_equal(&past->key, &client->key))
 		return;
 	add_usage(&client->usage, &past->usage);
 	memset(past, 0, sizeof(*past));
@@ -133,7 +119,7 @@ static void keep(struct rpc_clients *all, const struct rpc_client *client, struc
 	add_usage(&past->usage, &client->usage);
 }
 
-static struct rpc_client *client_new(struct rpc_clients *all, const struct rpc_address *key)
+static struct rpc_client *client_new(struct rpc_clients *all, const struct rn_host *key)
 {
 	struct rpc_client *client = calloc(1, sizeof(*client));
 
@@ -156,14 +142,16 @@ static struct rpc_client *client_new(struct rpc_clients *all, const struct rpc_a
 
 struct rpc_client *rpc_client_get(struct rpc_clients *all, const struct sockaddr_storage *peer)
 {
-	const struct rpc_address key = key_of(peer);
-	const uint64_t hash = hash_of(all, &key);
-	struct client_list *list = &all->bucket[hash & (BUCKETS - 1)];
+	struct rn_host key;
+	struct client_list *list;
 	struct rpc_client *client;
 
+	rn_host_of((const struct sockaddr *)peer, &key);
+	const uint64_t hash = hash_of(all, &key);
+	list = &all->bucket[hash & (BUCKETS - 1)];
 	pthread_mutex_lock(&all->lock);
 	LIST_FOREACH (client, list, link) {
-		if (rpc_address_equal(&client->key, &key))
+		if (rn_host_equal(&client->key, &key))
 			break;
 	}
 	if (!client && (client = client_new(all, &key)) != NULL) {
@@ -223,35 +211,27 @@ struct rpc_conns *rpc_clients_conns(struct rpc_clients *all)
 	return all->conns;
 }
 
-static bool is_network(const struct rpc_address *key)
-{
-	struct in6_addr in6;
-
-	memcpy(&in6, key->bytes, sizeof(in6));
-	return !IN6_IS_ADDR_V4MAPPED(&in6) && !IN6_IS_ADDR_LINKLOCAL(&in6);
-}
-
-static void copy_usage(struct rpc_usage_view *v, const struct rpc_address *key, unsigned conns,
+static void copy_usage(struct rpc_usage_view *v, const struct rn_host *key, unsigned conns,
 		       const struct rpc_usage *usage)
 {
 	memset(v, 0, sizeof(*v));
-	v->address = *key;
-	v->network = is_network(key);
+	v->host = *key;
+	v->network = rn_host_is_network(key);
 	v->connections = conns;
 	add_usage(&v->usage, usage);
 }
 
 /* True if the client comes behind after, and before the best one so far (NULL: there is none). */
-static bool is_better(const struct rpc_address *key, const struct rpc_address *after,
-		      const struct rpc_address *best)
+static bool is_better(const struct rn_host *key, const struct rn_host *after,
+		      const struct rn_host *best)
 {
 	return (!after || memcmp(key, after, sizeof(*key)) > 0) &&
 	       (!best || memcmp(key, best, sizeof(*key)) < 0);
 }
 
 /* Copies the first client of a bucket behind that address (NULL: the first). Under the lock. */
-static bool next_of_bucket(struct rpc_clients *all, uint64_t bucket,
-			   const struct rpc_address *after, struct rpc_usage_view *out)
+static bool next_of_bucket(struct rpc_clients *all, uint64_t bucket, const struct rn_host *after,
+			   struct rpc_usage_view *out)
 {
 	const struct past *past = &all->past[bucket];
 	const struct rpc_client *client, *best = NULL;
@@ -270,7 +250,7 @@ static bool next_of_bucket(struct rpc_clients *all, uint64_t bucket,
 	return best != NULL;
 }
 
-bool rpc_usage_next(struct rpc_clients *all, const struct rpc_address *after,
+bool rpc_usage_next(struct rpc_clients *all, const struct rn_host *after,
 		    struct rpc_usage_view *out)
 {
 	uint64_t bucket = after ? hash_of(all, after) & (BUCKETS - 1) : 0;
@@ -287,20 +267,22 @@ bool rpc_usage_next(struct rpc_clients *all, const struct rpc_address *after,
 bool rpc_usage_find(struct rpc_clients *all, const struct sockaddr_storage *peer,
 		    struct rpc_usage_view *out)
 {
-	const struct rpc_address key = key_of(peer);
-	const uint64_t bucket = hash_of(all, &key) & (BUCKETS - 1);
-	const struct past *past = &all->past[bucket];
+	struct rn_host key;
 	const struct rpc_client *client;
 	bool found = false;
 
+	rn_host_of((const struct sockaddr *)peer, &key);
+	const uint64_t bucket = hash_of(all, &key) & (BUCKETS - 1);
+	const struct past *past = &all->past[bucket];
+
 	pthread_mutex_lock(&all->lock);
 	LIST_FOREACH (client, &all->bucket[bucket], link) {
-		if (!is_used(&client->usage) || !rpc_address_equal(&client->key, &key))
+		if (!is_used(&client->usage) || !rn_host_equal(&client->key, &key))
 			continue;
 		copy_usage(out, &key, rpc_client_conns(client), &client->usage);
 		found = true;
 	}
-	if (!found && is_used(&past->usage) && rpc_address_equal(&past->key, &key)) {
+	if (!found && is_used(&past->usage) && rn_host_equal(&past->key, &key)) {
 		copy_usage(out, &key, 0, &past->usage);
 		found = true;
 	}

@@ -4,10 +4,7 @@
  * transport. Shares (of workers, memory and reading) belong to clients, so that nobody gets more by
  * opening more connections.
  *
- * A client is an address without its port; an IPv4 address mapped into IPv6 is the IPv4 address.
- * All addresses of one /64 of IPv6 are one client, since a host may take any number of them;
- * link-local addresses are not, since the hosts of a link share the prefix. Permissions depend on
- * the whole address and are decided elsewhere. A client exists while it has connections, which hold
+ * A client is a host as lib/host.h tells it from others. A client exists while it has connections, which hold
  * the references: there are never more clients than connections.
  */
 #ifndef RN_RPC_CLIENT_H
@@ -20,8 +17,8 @@
 #include <sys/socket.h>
 
 #include "lib/fair_queue.h"
+#include "lib/host.h"
 #include "lib/payload.h"
-#include "rpc/address.h"
 #include "rpc/usage.h"
 
 struct rpc_clients;
@@ -38,7 +35,7 @@ struct rpc_loop_share {
 };
 
 struct rpc_client {
-	struct rpc_address key; /* for an IPv6 network, its first address */
+	struct rn_host key;
 	struct rpc_clients *all;
 	LIST_ENTRY(rpc_client) link; /* under the table's lock */
 	_Atomic unsigned conns;	     /* references; changed under the table's lock */

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "rpc/address.h"
+#include "lib/host.h"
 
 #define RPC_USAGE_PROCS 22u
 
@@ -38,17 +38,17 @@ static inline void rpc_usage_call(struct rpc_usage *u, uint32_t proc, bool error
 }
 
 struct rpc_usage_view {
-	struct rpc_address address; /* for an IPv6 network, its first address */
-	bool network;		    /* address stands for all of a /64 */
-	unsigned connections;	    /* of all versions */
+	struct rn_host host;
+	bool network;	      /* it is a /64 */
+	unsigned connections; /* of all versions */
 	struct rpc_usage usage;
 };
 
 /*
- * Copies the first client with usage behind that address, in an order that stays; NULL: the first of all. False:
+ * Copies the first client with usage behind that host, in an order that stays; NULL: the first of all. False:
  * there is none. Any thread.
  */
-bool rpc_usage_next(struct rpc_clients *all, const struct rpc_address *after,
+bool rpc_usage_next(struct rpc_clients *all, const struct rn_host *after,
 		    struct rpc_usage_view *out);
 /* That of one address. False: it has none. */
 bool rpc_usage_find(struct rpc_clients *all, const struct sockaddr_storage *peer,

@@ -47,7 +47,7 @@ static void add_client(json_t *rows, struct rpc_usage_view *v, bool detail)
 	const uint64_t now = rn_now_ns();
 	json_t *row = json_object();
 
-	json_object_set_new(row, "address", client_address(v->address.bytes));
+	json_object_set_new(row, "address", client_address(v->host.bytes));
 	json_object_set_new(row, "network", json_boolean(v->network));
 	add_number(row, "connections", v->connections);
 	add_number(row, "idle",
@@ -70,7 +70,7 @@ static int get_only(const struct admin_request *req, struct sockaddr_storage *ou
 }
 
 /* Reads the last address of the page before; the same. */
-static int get_after(const struct admin_request *req, struct rpc_address *out)
+static int get_after(const struct admin_request *req, struct rn_host *out)
 {
 	char text[2 * sizeof(*out) + 1];
 	size_t len;
@@ -86,10 +86,10 @@ static int get_after(const struct admin_request *req, struct rpc_address *out)
 }
 
 /* Adds a page of rows, and to reply where the next one begins. after NULL: the first. */
-static void add_page(struct rpc_clients *clients, const struct rpc_address *after, json_t *rows,
+static void add_page(struct rpc_clients *clients, const struct rn_host *after, json_t *rows,
 		     json_t *reply)
 {
-	struct rpc_address at;
+	struct rn_host at;
 	struct rpc_usage_view v;
 	char text[2 * sizeof(at) + 1];
 
@@ -97,7 +97,7 @@ static void add_page(struct rpc_clients *clients, const struct rpc_address *afte
 		if (!rpc_usage_next(clients, after, &v))
 			return;
 		add_client(rows, &v, false);
-		at = v.address;
+		at = v.host;
 		after = &at;
 	}
 	sodium_bin2hex(text, sizeof(text), (const unsigned char *)&at, sizeof(at));
@@ -118,7 +118,7 @@ void control_nfs3_clients(void *control, const struct admin_request *req, struct
 {
 	struct rpc_clients *clients = ((const struct control *)control)->from.clients;
 	struct sockaddr_storage only;
-	struct rpc_address after;
+	struct rn_host after;
 	struct rpc_usage_view v;
 	int rc = get_only(req, &only);
 	const bool one = rc == 0;

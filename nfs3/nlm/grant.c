@@ -116,7 +116,7 @@ static void put(struct nlm_grant *g)
 	if (atomic_fetch_sub(&g->refs, 1) != 1)
 		return;
 	pthread_mutex_lock(&t->lock);
-	nlm_room_change(&t->room, g->addr.bytes, 0, g->size);
+	nlm_room_change(&t->room, &g->addr, 0, g->size);
 	if (g->message)
 		LIST_REMOVE(g, by_id);
 	pthread_mutex_unlock(&t->lock);
@@ -131,7 +131,7 @@ static bool charge(struct nlm_grants *t, const struct rpc_address *addr, size_t 
 	bool room;
 
 	pthread_mutex_lock(&t->lock);
-	room = !t->stopped && nlm_room_take(&t->room, addr->bytes, size);
+	room = !t->stopped && nlm_room_take(&t->room, addr, size);
 	pthread_mutex_unlock(&t->lock);
 	return room;
 }
@@ -139,7 +139,7 @@ static bool charge(struct nlm_grants *t, const struct rpc_address *addr, size_t 
 static void discharge(struct nlm_grants *t, const struct rpc_address *addr, size_t size)
 {
 	pthread_mutex_lock(&t->lock);
-	nlm_room_change(&t->room, addr->bytes, 0, size);
+	nlm_room_change(&t->room, addr, 0, size);
 	pthread_mutex_unlock(&t->lock);
 }
 

@@ -62,7 +62,7 @@ static size_t size_of(const struct nlm_owner *o)
 /* With the lock held; the caller holds o->busy. */
 static void charge(struct nlm_owners *t, struct nlm_owner *o, uint32_t ranges)
 {
-	nlm_room_change(&t->room, o->addr, ranges * (size_t)NLM_RANGE_COST,
+	nlm_room_change(&t->room, &o->addr, ranges * (size_t)NLM_RANGE_COST,
 			o->charged * (size_t)NLM_RANGE_COST);
 	o->charged = ranges;
 }
@@ -72,7 +72,7 @@ bool nlm_owner_has_room(struct nlm_owners *t, const struct nlm_owner *o)
 	bool room;
 
 	pthread_mutex_lock(&t->lock);
-	room = nlm_room_fits(&t->room, o->addr, 2 * (size_t)NLM_RANGE_COST);
+	room = nlm_room_fits(&t->room, &o->addr, 2 * (size_t)NLM_RANGE_COST);
 	pthread_mutex_unlock(&t->lock);
 	return room;
 }
@@ -84,7 +84,7 @@ static void unlink_owner(struct nlm_owners *t, struct nlm_owner *o)
 	LIST_REMOVE(o, link);
 	o->linked = false;
 	charge(t, o, 0);
-	nlm_room_change(&t->room, o->addr, 0, size_of(o));
+	nlm_room_change(&t->room, &o->addr, 0, size_of(o));
 	pthread_mutex_unlock(&t->lock);
 	if (o->host)
 		nsm_host_put(t->nsm, o->host);
@@ -109,17 +109,6 @@ void nlm_owners_free(struct nlm_owners *t)
 	free(t);
 }
 
-static void put_address(const struct sockaddr *peer, uint8_t out[16])
-{
-	memset(out, 0, 16);
-	if (peer->sa_family == AF_INET6)
-		memcpy(out, &((const struct sockaddr_in6 *)peer)->sin6_addr, 16);
-	if (peer->sa_family != AF_INET)
-		return;
-	memset(out + 10, 0xff, 2);
-	memcpy(out + 12, &((const struct sockaddr_in *)peer)->sin_addr, 4);
-}
-
 static void hash_more(const struct nlm_owners *t, uint64_t *hash, const void *data, size_t len)
 {
 	uint64_t h;
@@ -134,8 +123,8 @@ void nlm_owner_key(const struct nlm_owners *t, const struct sockaddr *peer,
 	*out = (struct nlm_owner_key){
 		.svid = a->svid, .oh = a->oh, .caller = a->caller, .fh = &a->fh
 	};
-	put_address(peer, out->addr);
-	hash_more(t, &out->hash, out->addr, sizeof(out->addr));
+	rpc_address_of((const struct sockaddr_storage *)peer, &out->addr);
+	hash_more(t, &out->hash, &out->addr, sizeof(out->addr));
 	hash_more(t, &out->hash, &a->svid, sizeof(a->svid));
 	hash_more(t, &out->hash, a->oh.data, a->oh.len);
 	hash_more(t, &out->hash, a->caller.data, a->caller.len);
@@ -163,10 +152,10 @@ static bool holds(const struct nlm_owner *o)
 	return vfs_lock_held(&o->locks) || o->share.access || o->share.deny;
 }
 
-static bool is_caller(const struct nlm_owner *o, const uint8_t addr[16],
+static bool is_caller(const struct nlm_owner *o, const struct rpc_address *addr,
 		      const struct nlm_bytes *caller)
 {
-	return memcmp(o->addr, addr, sizeof(o->addr)) == 0 && o->caller_len == caller->len &&
+	return rpc_address_equal(&o->addr, addr) && o->caller_len == caller->len &&
 	       memcmp(o->bytes + o->oh_len, caller->data, caller->len) == 0;
 }
 
@@ -175,7 +164,7 @@ static bool is_same(const struct nlm_owner *o, const struct nlm_owner_key *k,
 {
 	return o->hash == k->hash && o->locks.file == f && o->svid == k->svid &&
 	       o->shares == k->shares && o->oh_len == k->oh.len &&
-	       memcmp(o->bytes, k->oh.data, k->oh.len) == 0 && is_caller(o, k->addr, &k->caller);
+	       memcmp(o->bytes, k->oh.data, k->oh.len) == 0 && is_caller(o, &k->addr, &k->caller);
 }
 
 static struct nlm_owner *owner_new(const struct nlm_owner_key *k, struct vfs_file *f,
@@ -189,7 +178,7 @@ static struct nlm_owner *owner_new(const struct nlm_owner_key *k, struct vfs_fil
 	atomic_init(&o->refs, 2); /* the table's reference and the caller's */
 	pthread_mutex_init(&o->busy, NULL);
 	o->hash = k->hash;
-	memcpy(o->addr, k->addr, sizeof(o->addr));
+	o->addr = k->addr;
 	o->svid = k->svid;
 	o->shares = k->shares;
 	o->export_id = export_id;
@@ -228,7 +217,7 @@ static struct nlm_owner *find(struct nlm_owners *t, const struct nlm_owner_key *
 		atomic_fetch_add(&o->refs, 1);
 	} else if (create) {
 		o = owner_new(k, f, vfs_export_id(create));
-		if (o && !nlm_room_take(&t->room, o->addr, size_of(o))) {
+		if (o && !nlm_room_take(&t->room, &o->addr, size_of(o))) {
 			owner_free(o);
 			o = NULL;
 		}
@@ -318,7 +307,7 @@ void nlm_owner_monitor(struct nlm_owners *t, struct nlm_owner *o, struct nsm_hos
 struct freeing {
 	struct nlm_owners *t;
 	const struct nlm_freed *freed;
-	uint8_t addr[16];
+	struct rpc_address addr;
 };
 
 /* The least export id above last below which the client has locks, or UINT64_MAX. */
@@ -331,7 +320,7 @@ static uint64_t next_export(const struct freeing *w, int64_t last)
 		pthread_mutex_lock(&w->t->lock);
 		LIST_FOREACH (o, &w->t->bucket[i], link) {
 			if (o->export_id > last && o->export_id < least &&
-			    is_caller(o, w->addr, w->freed->caller))
+			    is_caller(o, &w->addr, w->freed->caller))
 				least = o->export_id;
 		}
 		pthread_mutex_unlock(&w->t->lock);
@@ -346,7 +335,7 @@ static struct nlm_owner *one_of(const struct freeing *w, unsigned bucket, uint32
 
 	pthread_mutex_lock(&w->t->lock);
 	LIST_FOREACH (o, &w->t->bucket[bucket], link) {
-		if (o->export_id == export_id && is_caller(o, w->addr, w->freed->caller))
+		if (o->export_id == export_id && is_caller(o, &w->addr, w->freed->caller))
 			break;
 	}
 	if (o)
@@ -375,7 +364,7 @@ void nlm_owners_drop_client(struct nlm_owners *t, const struct nlm_freed *freed)
 	int64_t last = -1;
 	uint64_t id;
 
-	put_address(freed->peer, w.addr);
+	rpc_address_of((const struct sockaddr_storage *)freed->peer, &w.addr);
 	while ((id = next_export(&w, last)) != UINT64_MAX) {
 		if (freed->may_free(freed->arg, (uint32_t)id))
 			drop_below(&w, (uint32_t)id);
@@ -393,7 +382,7 @@ static struct nlm_owner *next_of_host(struct nlm_owners *t, unsigned bucket,
 	pthread_mutex_lock(&t->lock);
 	LIST_FOREACH (o, &t->bucket[bucket], link) {
 		if (o->serial > *last && (!least || o->serial < least->serial) &&
-		    is_caller(o, r->addr->bytes, &caller))
+		    is_caller(o, r->addr, &caller))
 			least = o;
 	}
 	if (least) {
@@ -450,9 +439,9 @@ static struct nlm_owner *next_below(struct nlm_owners *t, unsigned bucket,
 
 static bool is_lost(const struct nlm_owner *o, const struct vfs_exports_lost *lost)
 {
-	struct sockaddr_in6 addr = { .sin6_family = AF_INET6 };
+	struct sockaddr_in6 addr = { .sin6_family = AF_INET6, .sin6_scope_id = o->addr.scope };
 
-	memcpy(&addr.sin6_addr, o->addr, sizeof(addr.sin6_addr));
+	memcpy(&addr.sin6_addr, o->addr.bytes, sizeof(addr.sin6_addr));
 	return lost->lost(lost->ctx, o->export_id, (const struct sockaddr *)&addr);
 }
 

@@ -30,7 +30,7 @@ struct nsm_reboot;
 #define NLM_RANGE_COST 144u
 
 struct nlm_owner_key {
-	uint8_t addr[16]; /* IPv6, or IPv4 mapped to IPv6 */
+	struct rpc_address addr;
 	int32_t svid;
 	bool shares; /* true for a share, false for locks */
 	struct nlm_bytes oh, caller;
@@ -50,7 +50,7 @@ struct nlm_owner {
 	struct vfs_lock_owner locks;
 	struct vfs_share share;
 	uint64_t hash;
-	uint8_t addr[16];
+	struct rpc_address addr;
 	int32_t svid;
 	bool shares;
 	uint32_t export_id; /* export by which it was first used */

@@ -13,6 +13,8 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "rpc/address.h"
+
 #define NLM_ROOM_BUCKETS 256u
 
 struct nlm_room_host;
@@ -25,13 +27,12 @@ struct nlm_room {
 };
 
 void nlm_room_init(struct nlm_room *r, size_t max);
-/* addr is an IPv6 address, or an IPv4 one mapped to it; a host is an IPv4 address or an IPv6 /64. */
-bool nlm_room_fits(const struct nlm_room *r, const uint8_t addr[16], size_t bytes);
+bool nlm_room_fits(const struct nlm_room *r, const struct rpc_address *addr, size_t bytes);
 /* Takes them if they fit, and there is memory to note it. */
-bool nlm_room_take(struct nlm_room *r, const uint8_t addr[16], size_t bytes);
+bool nlm_room_take(struct nlm_room *r, const struct rpc_address *addr, size_t bytes);
 /* Bytes that a host has. */
-size_t nlm_room_has(const struct nlm_room *r, const uint8_t addr[16]);
+size_t nlm_room_has(const struct nlm_room *r, const struct rpc_address *addr);
 /* Takes and gives bytes of a host that has some. It cannot fail. */
-void nlm_room_change(struct nlm_room *r, const uint8_t addr[16], size_t take, size_t give);
+void nlm_room_change(struct nlm_room *r, const struct rpc_address *addr, size_t take, size_t give);
 
 #endif

@@ -39,7 +39,7 @@ static bool show_one(struct nlm_owner *o, struct vfs_file *file,
 	struct vfs_view_ranges ranges = { 0 };
 	struct nlm_view_owner v = {
 		.id = o->serial,
-		.addr = o->addr,
+		.addr = o->addr.bytes,
 		.oh = o->bytes,
 		.oh_len = o->oh_len,
 		.caller = o->bytes + o->oh_len,

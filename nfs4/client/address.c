@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/host.h"
 #include "nfs4/client/address.h"
 #include "nfs4/compound.h"
 
@@ -18,13 +19,6 @@ void nfs4_uaddr(const struct sockaddr_in6 *addr, char out[NFS4_UADDR_MAX])
 	else
 		inet_ntop(AF_INET6, bytes, host, sizeof(host));
 	snprintf(out, NFS4_UADDR_MAX, "%s.%u.%u", host, port >> 8, port & 255u);
-}
-
-static void map(const struct in_addr *from, struct in6_addr *to)
-{
-	memset(to, 0, sizeof(*to));
-	memset(to->s6_addr + 10, 0xff, 2);
-	memcpy(to->s6_addr + 12, from, sizeof(*from));
 }
 
 /* Reads a number of 0 to 255 that fills len characters. */
@@ -43,14 +37,14 @@ static bool get_octet(const char *text, size_t len, unsigned *out)
 
 static bool get_host(const char *netid, const char *host, struct sockaddr_in6 *out)
 {
-	struct in_addr in;
+	struct sockaddr_in in = { .sin_family = AF_INET };
 
 	if (strcmp(netid, "tcp6") == 0)
 		return inet_pton(AF_INET6, host, &out->sin6_addr) == 1 &&
 		       !IN6_IS_ADDR_V4MAPPED(&out->sin6_addr);
-	if (strcmp(netid, "tcp") != 0 || inet_pton(AF_INET, host, &in) != 1)
+	if (strcmp(netid, "tcp") != 0 || inet_pton(AF_INET, host, &in.sin_addr) != 1)
 		return false;
-	map(&in, &out->sin6_addr);
+	rn_address_map((const struct sockaddr *)&in, out->sin6_addr.s6_addr);
 	return true;
 }
 
@@ -75,16 +69,14 @@ bool nfs4_parse_uaddr(const char *netid, const char *uaddr, struct sockaddr_in6 
 
 void nfs4_map_address(const struct sockaddr_storage *from, struct sockaddr_in6 *out)
 {
-	const struct sockaddr_in *in = (const struct sockaddr_in *)from;
-
 	memset(out, 0, sizeof(*out));
 	if (from->ss_family == AF_INET6)
 		memcpy(out, from, sizeof(*out));
 	if (from->ss_family != AF_INET)
 		return;
 	out->sin6_family = AF_INET6;
-	out->sin6_port = in->sin_port;
-	map(&in->sin_addr, &out->sin6_addr);
+	out->sin6_port = ((const struct sockaddr_in *)from)->sin_port;
+	rn_address_map((const struct sockaddr *)from, out->sin6_addr.s6_addr);
 }
 
 void nfs4_peer_address(const struct nfs4_compound *c, struct sockaddr_in6 *addr,

@@ -256,7 +256,7 @@ bool nfs4_cb_conn_initiation(struct nfs4_client *cl, struct rpc_cb_initiation *o
 		out->to = rpc_principal_ref(cl->principal.name);
 		out->service = cb->service;
 		memcpy(&to, &cb->route.to, sizeof(cb->route.to));
-		rpc_address_host(&to, out->host);
+		rn_host_of((const struct sockaddr *)&to, &out->host);
 	}
 	pthread_mutex_unlock(&cl->lock);
 	return needed;

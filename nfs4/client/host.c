@@ -9,6 +9,7 @@
 #include <sys/queue.h>
 
 #include "lib/budget.h"
+#include "lib/host.h"
 
 #define BUCKETS 1024u /* a power of two */
 /* Parts of the budget: what each host gets even if little is left, and the reserve for that. */
@@ -21,13 +22,13 @@ struct nfs4_hosts {
 	pthread_mutex_t lock; /* a leaf */
 	struct rn_budget *budget;
 	/* Random, so that clients cannot aim at one bucket */
-	uint8_t key[crypto_shorthash_KEYBYTES];
+	uint8_t seed[crypto_shorthash_KEYBYTES];
 	struct host_list bucket[BUCKETS];
 };
 
 struct nfs4_host {
 	struct nfs4_hosts *all;
-	struct in6_addr addr;
+	struct rn_host key;
 	LIST_ENTRY(nfs4_host) link; /* under the table's lock */
 	unsigned refs;		    /* under the table's lock, too */
 	_Atomic size_t has[NFS4_MEASURES];
@@ -42,7 +43,7 @@ struct nfs4_hosts *nfs4_hosts_new(struct rn_budget *budget)
 		return NULL;
 	pthread_mutex_init(&all->lock, NULL);
 	all->budget = budget;
-	crypto_shorthash_keygen(all->key);
+	crypto_shorthash_keygen(all->seed);
 	return all;
 }
 
@@ -54,50 +55,42 @@ void nfs4_hosts_free(struct nfs4_hosts *all)
 	free(all);
 }
 
-static struct host_list *bucket_of(struct nfs4_hosts *all, const struct in6_addr *addr)
+static struct host_list *bucket_of(struct nfs4_hosts *all, const struct rn_host *key)
 {
 	uint64_t h;
 
-	crypto_shorthash((uint8_t *)&h, addr->s6_addr, sizeof(addr->s6_addr), all->key);
+	crypto_shorthash((uint8_t *)&h, (const uint8_t *)key, sizeof(*key), all->seed);
 	return &all->bucket[h & (BUCKETS - 1)];
 }
 
-static struct nfs4_host *host_new(struct nfs4_hosts *all, const struct in6_addr *addr)
+static struct nfs4_host *host_new(struct nfs4_hosts *all, const struct rn_host *key)
 {
 	struct nfs4_host *h = calloc(1, sizeof(*h));
 
 	if (!h)
 		return NULL;
 	h->all = all;
-	h->addr = *addr;
+	h->key = *key;
 	for (unsigned i = 0; i < NFS4_MEASURES; i++)
 		atomic_init(&h->has[i], 0);
 	TAILQ_INIT(&h->clients);
-	LIST_INSERT_HEAD(bucket_of(all, addr), h, link);
+	LIST_INSERT_HEAD(bucket_of(all, key), h, link);
 	return h;
-}
-
-static struct in6_addr network_of(const struct in6_addr *addr)
-{
-	struct in6_addr a = *addr;
-
-	if (!IN6_IS_ADDR_V4MAPPED(addr))
-		memset(a.s6_addr + 8, 0, 8);
-	return a;
 }
 
 struct nfs4_host *nfs4_host_get(struct nfs4_hosts *all, const struct sockaddr_in6 *addr)
 {
-	const struct in6_addr network = network_of(&addr->sin6_addr), *a = &network;
+	struct rn_host key;
 	struct nfs4_host *h;
 
+	rn_host_of((const struct sockaddr *)addr, &key);
 	pthread_mutex_lock(&all->lock);
-	LIST_FOREACH (h, bucket_of(all, a), link) {
-		if (memcmp(&h->addr, a, sizeof(*a)) == 0)
+	LIST_FOREACH (h, bucket_of(all, &key), link) {
+		if (rn_host_equal(&h->key, &key))
 			break;
 	}
 	if (!h)
-		h = host_new(all, a);
+		h = host_new(all, &key);
 	if (h)
 		h->refs++;
 	pthread_mutex_unlock(&all->lock);

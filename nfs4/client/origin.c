@@ -15,6 +15,7 @@
 #include "nfs4/client/client_table.h"
 #include "nfs4/client/registry.h"
 #include "nfs4/compound.h"
+#include "rpc/address.h"
 #include "rpc/principal.h"
 
 /* Verifiers that other addresses may try in one lease. A verifier is the client's boot time, which
@@ -49,13 +50,11 @@ bool nfs4_principal_made(const struct nfs4_compound *c, const struct nfs4_client
 /* 0 means no address. */
 static uint64_t address_of(const struct nfs4_compound *c)
 {
-	char netid[NFS4_NETID_MAX];
-	struct sockaddr_in6 addr = { 0 };
+	struct rpc_address addr;
 	uint64_t h;
 
-	nfs4_peer_address(c, &addr, netid);
-	crypto_shorthash((uint8_t *)&h, addr.sin6_addr.s6_addr, sizeof(addr.sin6_addr.s6_addr),
-			 c->server->hash_key);
+	rpc_address_of(&c->req->conn->peer, &addr);
+	crypto_shorthash((uint8_t *)&h, (const uint8_t *)&addr, sizeof(addr), c->server->hash_key);
 	return h | 1u;
 }
 

@@ -8,6 +8,7 @@
 #include "nfs4/client/client.h"
 #include "nfs4/compound.h"
 #include "nfs4/server.h"
+#include "rpc/address.h"
 
 enum netloc_type4 { NL4_NAME = 1, NL4_URL = 2, NL4_NETADDR = 3 };
 
@@ -80,13 +81,22 @@ bool nfs4_copies_between_servers(const struct nfs4_server *srv)
 	return srv->cfg.ncopy_servers > 0;
 }
 
+static bool is_same_address(const struct sockaddr_in6 *a, const struct sockaddr_in6 *b)
+{
+	struct rpc_address x, y;
+
+	rpc_address_of((const struct sockaddr_storage *)a, &x);
+	rpc_address_of((const struct sockaddr_storage *)b, &y);
+	return rpc_address_equal(&x, &y);
+}
+
 bool nfs4_is_copy_server(const struct nfs4_server *srv, const struct sockaddr_in6 *addr,
 			 bool with_port)
 {
 	for (unsigned i = 0; i < srv->cfg.ncopy_servers; i++) {
 		const struct sockaddr_in6 *named = &srv->cfg.copy_servers[i];
 
-		if (memcmp(&named->sin6_addr, &addr->sin6_addr, sizeof(addr->sin6_addr)) == 0 &&
+		if (is_same_address(named, addr) &&
 		    (!with_port || named->sin6_port == addr->sin6_port))
 			return true;
 	}

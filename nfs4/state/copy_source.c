@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nfs4/client/address.h"
 #include "nfs4/client/client.h"
 #include "nfs4/client/registry.h"
 #include "nfs4/server.h"
 #include "nfs4/state/state.h"
+#include "rpc/address.h"
 
 #define SEQID 1u /* never changes, and must not be 0 (RFC 7862 section 4.8) */
 
@@ -19,7 +19,7 @@ struct source {
 	TAILQ_ENTRY(source) link;
 	uint8_t other[NFS4_OTHER_SIZE]; /* random: it is all that the reader has to show */
 	struct nfs4_state *state;	/* a reference */
-	struct in6_addr reader;
+	struct rpc_address reader;
 	struct vfs_fh fh;
 	uint32_t uid;	/* of the caller of COPY_NOTIFY, squashed */
 	uint64_t until; /* nfs4_clients_now() */
@@ -141,7 +141,7 @@ static struct source *new_source(const struct nfs4_compound *c, struct nfs4_stat
 	randombytes_buf(s->other, sizeof(s->other));
 	nfs4_state_ref(st);
 	s->state = st;
-	s->reader = to->sin6_addr;
+	rpc_address_of((const struct sockaddr_storage *)to, &s->reader);
 	s->fh = c->current.fh;
 	s->uid = c->current.ctx.cred.uid;
 	return s;
@@ -150,7 +150,7 @@ static struct source *new_source(const struct nfs4_compound *c, struct nfs4_stat
 static bool is_same(const struct source *a, const struct source *b)
 {
 	return a->state == b->state && a->uid == b->uid &&
-	       memcmp(&a->reader, &b->reader, sizeof(a->reader)) == 0;
+	       rpc_address_equal(&a->reader, &b->reader);
 }
 
 /*
@@ -222,12 +222,10 @@ static bool is_fh(const struct source *s, const struct nfs4_place *p)
 
 static bool is_reader(const struct source *s, const struct nfs4_compound *c)
 {
-	struct sockaddr_in6 peer;
-	char netid[NFS4_NETID_MAX];
+	struct rpc_address peer;
 
-	nfs4_peer_address(c, &peer, netid);
-	return peer.sin6_family == AF_INET6 &&
-	       memcmp(&peer.sin6_addr, &s->reader, sizeof(s->reader)) == 0;
+	rpc_address_of(&c->req->conn->peer, &peer);
+	return rpc_address_equal(&peer, &s->reader);
 }
 
 struct nfs4_state *nfs4_copy_source_use(struct nfs4_compound *c, struct nfs4_place *p,

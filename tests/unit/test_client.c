@@ -171,7 +171,7 @@ Test(client, no_usage_is_lost)
 {
 	enum { MANY = 3000 };
 	static struct rpc_client *c[MANY];
-	struct rpc_address at, *after = NULL;
+	struct rn_host at, *after = NULL;
 	struct rpc_usage_view v;
 	struct rpc_usage others;
 	uint64_t calls = 0, n = 0;
@@ -183,10 +183,10 @@ Test(client, no_usage_is_lost)
 	for (unsigned i = 0; i < MANY; i += 2)
 		rpc_client_put(c[i]);
 	while (rpc_usage_next(all, after, &v)) {
-		cr_assert(!after || !rpc_address_equal(after, &v.address));
+		cr_assert(!after || !rn_host_equal(after, &v.host));
 		calls += v.usage.proc[1];
 		n++;
-		at = v.address;
+		at = v.host;
 		after = &at;
 	}
 	cr_expect_geq(n, MANY / 2, "all with connections are shown");

@@ -21,10 +21,10 @@ static uint64_t test_clock(void)
 	return clock_ns;
 }
 
-static void address_of(uint32_t n, uint8_t address[16])
+static void host_number(uint32_t n, struct rn_host *host)
 {
-	memset(address, 0, 16);
-	memcpy(address + 12, &n, sizeof(n));
+	memset(host, 0, sizeof(*host));
+	memcpy(host->bytes + 12, &n, sizeof(n));
 }
 
 static struct gss_contexts *table(unsigned max)
@@ -41,14 +41,14 @@ static struct gss_contexts *table(unsigned max)
 static void add(struct gss_contexts *t, uint32_t host, bool established,
 		uint8_t handle[GSS_HANDLE_SIZE])
 {
-	uint8_t address[16];
+	struct rn_host from;
 	struct gss_context *c = gss_context_new(NULL);
 
 	cr_assert_not_null(c);
 	c->established = established;
 	c->ends_ns = clock_ns + 3600 * RN_NS_PER_SECOND;
-	address_of(host, address);
-	cr_assert(gss_contexts_add(t, c, address));
+	host_number(host, &from);
+	cr_assert(gss_contexts_add(t, c, &from));
 	if (handle)
 		memcpy(handle, c->handle, GSS_HANDLE_SIZE);
 	gss_context_put(c);
@@ -357,7 +357,7 @@ static void slow_init(struct slow_job *s, uint8_t host)
 	memset(s, 0, sizeof(*s));
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->changed, NULL);
-	s->job.host[15] = host;
+	s->job.host.bytes[15] = host;
 	s->job.run = slow_run;
 	s->job.abandon = slow_abandon;
 	s->job.done = slow_done;

@@ -69,12 +69,12 @@ static struct rn_log_hosts hosts;
 /* Messages of one client that pass, of n at that time. */
 static unsigned pass(uint32_t client, uint64_t now_ns, unsigned n, unsigned *left_out)
 {
-	uint8_t key[RN_LOG_HOST_KEY] = { 0 };
+	struct rn_host key = { 0 };
 	unsigned passed = 0;
 
-	memcpy(key, &client, sizeof(client));
+	memcpy(key.bytes, &client, sizeof(client));
 	while (n--)
-		passed += rn_log_hosts_pass(&hosts, key, now_ns, left_out);
+		passed += rn_log_hosts_pass(&hosts, &key, now_ns, left_out);
 	return passed;
 }
 

@@ -7,28 +7,28 @@
 
 #define MAX 1000u
 
-static const uint8_t *v4(uint8_t last)
+static const struct rpc_address *v4(uint8_t last)
 {
-	static uint8_t addr[16];
+	static struct rpc_address addr;
 
-	memset(addr, 0, sizeof(addr));
-	addr[10] = addr[11] = 0xff;
-	addr[15] = last;
-	return addr;
+	memset(&addr, 0, sizeof(addr));
+	addr.bytes[10] = addr.bytes[11] = 0xff;
+	addr.bytes[15] = last;
+	return &addr;
 }
 
-static const uint8_t *v6(uint8_t net, uint8_t last)
+static const struct rpc_address *v6(uint8_t net, uint8_t last)
 {
-	static uint8_t addr[16];
+	static struct rpc_address addr;
 
-	memset(addr, 0, sizeof(addr));
-	addr[0] = 0x20;
-	addr[7] = net;
-	addr[15] = last;
-	return addr;
+	memset(&addr, 0, sizeof(addr));
+	addr.bytes[0] = 0x20;
+	addr.bytes[7] = net;
+	addr.bytes[15] = last;
+	return &addr;
 }
 
-static unsigned fill(struct nlm_room *r, const uint8_t addr[16])
+static unsigned fill(struct nlm_room *r, const struct rpc_address *addr)
 {
 	unsigned n = 0;
 
@@ -82,5 +82,22 @@ Test(nlm_room, more_than_there_is)
 	cr_expect_not(nlm_room_fits(&r, v4(1), 1), "what cannot fail may exceed it");
 	cr_expect_not(nlm_room_fits(&r, v4(2), 1));
 	nlm_room_change(&r, v4(1), 0, MAX + MAX / 2);
+	cr_expect_eq(r.used, 0);
+}
+
+Test(nlm_room, link_local_addresses_are_hosts_of_their_own)
+{
+	struct rpc_address a = { .bytes = { 0xfe, 0x80, [15] = 1 }, .scope = 1 }, b = a, c = a;
+	struct nlm_room r;
+
+	b.bytes[15] = 2;
+	c.scope = 2;
+	nlm_room_init(&r, MAX);
+	cr_expect_eq(fill(&r, &a), 50);
+	cr_expect_eq(fill(&r, &b), 25, "another of the link");
+	cr_expect_gt(fill(&r, &c), 0, "the same on another link");
+	nlm_room_change(&r, &a, 0, 500);
+	nlm_room_change(&r, &b, 0, 250);
+	nlm_room_change(&r, &c, 0, nlm_room_has(&r, &c));
 	cr_expect_eq(r.used, 0);
 }

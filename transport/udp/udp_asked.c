@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "transport/udp/udp_asked.h"
 
-#include <netinet/in.h>
 #include <string.h>
 
 #include "lib/clock.h"
+#include "lib/host.h"
 
 void udp_asked_init(struct udp_asked *a)
 {
@@ -26,22 +26,13 @@ static uint64_t hash(const struct udp_asked *a, const void *bytes, size_t n)
 	return h % UDP_ASKED_CELLS;
 }
 
-/* Under the lock: the cell of the host's network. An IPv4 address is mapped to IPv6 in the key. */
+/* Under the lock: the cell of the host's network. */
 static struct udp_asked_cell *network_of(struct udp_asked *a, const struct sockaddr_storage *peer)
 {
-	const struct sockaddr_in *in = (const struct sockaddr_in *)peer;
-	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)peer;
-	uint8_t net[16] = { 0 };
+	struct rn_host network;
 
-	if (peer->ss_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr))
-		memcpy(net, in6->sin6_addr.s6_addr, 15);
-	else if (peer->ss_family == AF_INET6)
-		memcpy(net, in6->sin6_addr.s6_addr, 8);
-	else {
-		net[10] = net[11] = 0xff;
-		memcpy(net + 12, &in->sin_addr, 3);
-	}
-	return &a->network[hash(a, net, sizeof(net))];
+	rn_network_of((const struct sockaddr *)peer, &network);
+	return &a->network[hash(a, &network, sizeof(network))];
 }
 
 static bool is_known(const struct udp_asked *a, const struct rpc_address *addr)

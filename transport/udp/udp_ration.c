@@ -2,7 +2,7 @@
 #include "transport/udp/udp_ration.h"
 
 #include "lib/clock.h"
-#include "rpc/address.h"
+#include "lib/host.h"
 
 void udp_ration_init(struct udp_ration *r)
 {
@@ -20,11 +20,11 @@ bool udp_ration_take(struct udp_ration *r, const struct sockaddr_storage *peer, 
 {
 	const uint32_t most = handle ? UDP_RATION_HANDLE : UDP_RATION;
 	const uint64_t second = now_ns / RN_NS_PER_SECOND;
-	uint8_t host[16];
+	struct rn_host host;
 	uint64_t hash;
 
-	rpc_address_host(peer, host);
-	crypto_shorthash((uint8_t *)&hash, host, sizeof(host), r->key);
+	rn_host_of((const struct sockaddr *)peer, &host);
+	crypto_shorthash((uint8_t *)&hash, (const uint8_t *)&host, sizeof(host), r->key);
 	struct udp_ration_cell *c = &r->cell[hash % UDP_RATION_CELLS];
 	pthread_mutex_lock(&r->lock);
 	if (c->second != second)

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The host of an address: the unit that shares, limits and log lines go by, as one machine must not count as
+ * several by its addresses.
+ *
+ * - An IPv4 address is a host, also if it is mapped into IPv6 (RFC 4291 section 2.5.5.2).
+ * - A /64 of IPv6 is a host, since one machine may take any number of its addresses.
+ * - A link-local address is a host together with its scope: all machines of a link share the prefix, and two
+ *   links may have the same address (RFC 4007).
+ *
+ * Permissions go by the whole address, and are decided elsewhere.
+ */
+#ifndef RN_LIB_HOST_H
+#define RN_LIB_HOST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+/* Compared and hashed as bytes: no padding. */
+struct rn_host {
+	uint8_t bytes[16]; /* IPv6, or IPv4 mapped to IPv6; of a /64 the first address */
+	uint32_t scope;	   /* scope of a link-local address, or 0 */
+};
+
+/* Writes an address of either family as IPv6, zeros for any other. Returns its scope if it is link-local, or 0. */
+uint32_t rn_address_map(const struct sockaddr *addr, uint8_t out[16]);
+/* The host of a socket address of any port. */
+void rn_host_of(const struct sockaddr *addr, struct rn_host *out);
+/* The host of an address that rn_address_map has written, and its scope. */
+void rn_host_of_mapped(const uint8_t addr[16], uint32_t scope, struct rn_host *out);
+/* The network whose machines can pose as each other, by datagrams and by names: an IPv4 /24, an IPv6 /64, a link. */
+void rn_network_of(const struct sockaddr *addr, struct rn_host *out);
+bool rn_host_equal(const struct rn_host *a, const struct rn_host *b);
+/* True if it stands for all addresses of a /64. */
+bool rn_host_is_network(const struct rn_host *host);
+
+#endif
