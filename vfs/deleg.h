@@ -146,7 +146,6 @@ void vfs_deleg_recall_unguarded(struct vfs *vfs);
 enum vfs_deleg_use {
 	VFS_USE_READ,  /* data */
 	VFS_USE_WRITE, /* data, size, attributes, links, names, entries */
-	VFS_USE_END,   /* removal of a directory: the client's own delegation is in the way, too */
 };
 /* May ctx->client use the file like that? 0, or -VFS_EDELEG: others have delegations in the way, and
  * have been asked to return them. One atomic load while nobody has any. */

@@ -8,6 +8,7 @@
 #include "vfs/base/instance.h"
 #include "vfs/export/mounts.h"
 #include "vfs/hold/deleg_table.h"
+#include "vfs/hold/file_fd.h"
 #include "vfs/hold/file_table.h"
 #include "vfs/hold/lease.h"
 #include "vfs/hold/news.h"
@@ -196,7 +197,7 @@ void vfs_deleg_end(struct vfs_deleg *d)
 	struct vfs_file *f = d->file;
 	const struct vfs_config *cfg;
 	bool freed;
-	int fd = -1;
+	int fd = -1, pin;
 
 	if (!f)
 		return;
@@ -213,9 +214,11 @@ void vfs_deleg_end(struct vfs_deleg *d)
 	if (d->recalled)
 		vfs_deleg_quiet(f);
 	freed = d->recalled && LIST_EMPTY(&f->delegs.recalled);
+	pin = vfs_file_release(f);
 	d->file = NULL;
 	pthread_mutex_unlock(&f->lock);
 	vfs_fd_close(f->vfs, fd); /* a local process that has waited goes on */
+	vfs_fd_close(f->vfs, pin);
 	count(f->vfs->files, d, (uint64_t)-1);
 	vfs_file_put(f);
 	if (freed && cfg->deleg_ended)
@@ -238,9 +241,7 @@ int vfs_deleg_ask(struct vfs_file *f, const struct vfs_file_use *u)
 
 int vfs_deleg_check_file(struct vfs_ctx *ctx, struct vfs_file *f, enum vfs_deleg_use use)
 {
-	const bool ends = use == VFS_USE_END;
-	const struct vfs_file_use u = { .client = ends ? NULL : ctx->client,
-					.use = ends ? VFS_USE_WRITE : use };
+	const struct vfs_file_use u = { .client = ctx->client, .use = use };
 
 	return vfs_deleg_ask(f, &u);
 }

@@ -104,6 +104,12 @@ struct vfs_file {
 	uint8_t key[]; /* the kernel's handle and its type */
 };
 
+/* Under f->lock. True if a client may come back to the file by its handle: what it holds of it can be given up by that only. */
+static inline bool vfs_file_is_kept(const struct vfs_file *f)
+{
+	return f->nshares > 0 || !LIST_EMPTY(&f->delegs.given) || !LIST_EMPTY(&f->delegs.recalled);
+}
+
 LIST_HEAD(vfs_file_list, vfs_file);
 
 struct vfs_file_shard {

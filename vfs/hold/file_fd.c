@@ -25,7 +25,7 @@ int vfs_file_hold(struct vfs_file *f, enum vfs_held held, int fd)
 int vfs_file_release(struct vfs_file *f)
 {
 	/* After the last lock an open file keeps it: there will be other locks, and it pins. */
-	if (f->fd < 0 || f->nshares > 0 || f->ranges.count > 0)
+	if (f->fd < 0 || vfs_file_is_kept(f) || f->ranges.count > 0)
 		return -1;
 	return vfs_file_hold(f, VFS_HELD_NONE, -1);
 }

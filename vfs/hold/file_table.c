@@ -241,23 +241,24 @@ struct vfs_file *vfs_file_sweep_next(struct vfs_file_sweep *s)
 	return f;
 }
 
-bool vfs_file_any_open(struct vfs *vfs)
+bool vfs_file_any_kept(struct vfs *vfs)
 {
-	return atomic_load_explicit(&vfs->files->shares, memory_order_relaxed) > 0;
+	return atomic_load_explicit(&vfs->files->shares, memory_order_relaxed) > 0 ||
+	       atomic_load_explicit(&vfs->files->delegs, memory_order_relaxed) > 0;
 }
 
-bool vfs_file_is_open(struct vfs *vfs, uint64_t dev, const struct vfs_fh *fh)
+bool vfs_file_keeps_inode(struct vfs *vfs, uint64_t dev, const struct vfs_fh *fh)
 {
 	struct vfs_file *f = vfs_file_find_fh(vfs, dev, fh);
-	bool open = false;
+	bool kept = false;
 
 	if (f) {
 		pthread_mutex_lock(&f->lock);
-		open = f->nshares > 0;
+		kept = vfs_file_is_kept(f);
 		pthread_mutex_unlock(&f->lock);
 		vfs_file_put(f);
 	}
-	return open;
+	return kept;
 }
 
 void vfs_file_stats(struct vfs *vfs, struct vfs_file_stats *out)

@@ -12,8 +12,8 @@ void vfs_files_free(struct vfs_files *files); /* NULL is allowed */
 struct vfs_file *vfs_file_find(const struct vfs_node *n);
 /* The same of the file with that handle, on that device. */
 struct vfs_file *vfs_file_find_fh(struct vfs *vfs, uint64_t dev, const struct vfs_fh *fh);
-/* True if anybody has a share of the file with that handle, on that device. */
-bool vfs_file_is_open(struct vfs *vfs, uint64_t dev, const struct vfs_fh *fh);
+/* vfs_file_is_kept() of the file with that handle, on that device. */
+bool vfs_file_keeps_inode(struct vfs *vfs, uint64_t dev, const struct vfs_fh *fh);
 /* A sweep meets each file that is in the table all the time. */
 struct vfs_file_sweep {
 	struct vfs *vfs;
@@ -23,7 +23,7 @@ struct vfs_file_sweep {
 void vfs_file_sweep_begin(struct vfs_file_sweep *s, struct vfs *vfs);
 /* The next file, with a reference; NULL: that was all. */
 struct vfs_file *vfs_file_sweep_next(struct vfs_file_sweep *s);
-/* True if anybody has a share of any file. */
-bool vfs_file_any_open(struct vfs *vfs);
+/* True if a client may hold a share or a delegation of any file. */
+bool vfs_file_any_kept(struct vfs *vfs);
 
 #endif

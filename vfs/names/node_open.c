@@ -96,7 +96,7 @@ static int find_cached(struct vfs_ctx *ctx, struct vfs_node *dir, const struct v
 /* True if what clients hold of the file of a name may matter for its removal. */
 static bool any_held(struct vfs *vfs)
 {
-	return vfs_deleg_any(vfs) || vfs_file_any_open(vfs);
+	return vfs_deleg_any(vfs) || vfs_file_any_kept(vfs);
 }
 
 static bool may_be_delegated(uint32_t type)
@@ -105,22 +105,21 @@ static bool may_be_delegated(uint32_t type)
 }
 
 /* The caller may change the directory, so that those who may not cause no recalls. type: of the file
- * f, which may be NULL. Delegations of directories are not reclaimed, and their removal ends those of its caller, too. */
+ * f, which may be NULL. Delegations of directories are not reclaimed. The caller's own are not in the way: it gives them back when it
+ * likes, as the object stays reachable for it. */
 static int check_delegs(struct vfs_ctx *ctx, struct vfs_node *dir, struct vfs_file *f,
-			uint32_t type, enum vfs_deleg_use use)
+			uint32_t type)
 {
 	int rc = vfs_deleg_any(ctx->vfs) ? vfs_access_check(ctx, dir, W_OK | X_OK) : 0;
 
 	if (rc == 0 && type == S_IFREG)
 		rc = vfs_deleg_check_unknown(ctx->vfs, f);
-	if (type == S_IFREG)
-		use = VFS_USE_WRITE;
-	return rc == 0 ? vfs_deleg_check_file(ctx, f, use) : rc;
+	return rc == 0 ? vfs_deleg_check_file(ctx, f, VFS_USE_WRITE) : rc;
 }
 
 /* The file of a name that is in no node of the cache. */
 static int begin_held(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vfs_name *name,
-		      const struct vfs_fh *fh, enum vfs_deleg_use use, struct vfs_named_file *out)
+		      const struct vfs_fh *fh, struct vfs_named_file *out)
 {
 	struct vfs_file *f;
 	struct statx sx;
@@ -131,7 +130,7 @@ static int begin_held(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vf
 	    !may_be_delegated(sx.stx_mode & S_IFMT))
 		return 0;
 	f = vfs_file_find_fh(ctx->vfs, vfs_device_of(&sx), fh);
-	rc = check_delegs(ctx, dir, f, sx.stx_mode & S_IFMT, use);
+	rc = check_delegs(ctx, dir, f, sx.stx_mode & S_IFMT);
 	vfs_file_put(f);
 	if (rc == 0 && vfs_unlinked_needs_node(ctx->vfs, vfs_device_of(&sx), fh) &&
 	    vfs_node_of_name(ctx, dir, name, &out->node, NULL) != 0)
@@ -140,7 +139,7 @@ static int begin_held(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vf
 }
 
 int vfs_named_file_begin(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vfs_name *name,
-			 enum vfs_deleg_use use, struct vfs_named_file *out)
+			 struct vfs_named_file *out)
 {
 	struct vfs_file *f;
 	struct vfs_fh fh;
@@ -154,10 +153,10 @@ int vfs_named_file_begin(struct vfs_ctx *ctx, struct vfs_node *dir, const struct
 		return 0;
 	if (out->node && may_be_delegated(out->node->type)) {
 		f = vfs_file_find(out->node);
-		rc = check_delegs(ctx, dir, f, out->node->type, use);
+		rc = check_delegs(ctx, dir, f, out->node->type);
 		vfs_file_put(f);
 	} else if (!out->node) {
-		rc = begin_held(ctx, dir, name, &fh, use, out);
+		rc = begin_held(ctx, dir, name, &fh, out);
 	}
 	if (rc != 0)
 		vfs_named_file_end(out, false);

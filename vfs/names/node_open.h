@@ -22,10 +22,10 @@ struct vfs_named_file {
 	struct vfs_file_change change;
 };
 /* Begins the change, if there is such a name: 0, -VFS_EDELEG, or the error for a caller who may not
- * change the directory. use: VFS_USE_WRITE, or VFS_USE_END if it may lose its last link. The thread acts as
- * the caller before, and may be root afterwards. */
+ * change the directory. The thread acts as the caller before, and may be root
+ * afterwards. */
 int vfs_named_file_begin(struct vfs_ctx *ctx, struct vfs_node *dir, const struct vfs_name *name,
-			 enum vfs_deleg_use use, struct vfs_named_file *out);
+			 struct vfs_named_file *out);
 /* Ends what has begun; does nothing more. removed: the name does not lead to the file any more. */
 void vfs_named_file_end(struct vfs_named_file *f, bool removed);
 
