@@ -26,6 +26,11 @@ void nfs4_put_stateid(struct xdr_out *x, const struct nfs4_stateid *sid)
 	xdr_put_fixed(x, sid->other, NFS4_OTHER_SIZE);
 }
 
+bool nfs4_stateid_is_special(const struct nfs4_stateid *sid)
+{
+	return other_is(sid, 0) || other_is(sid, 0xff);
+}
+
 bool nfs4_stateid_is_anonymous(const struct nfs4_stateid *sid)
 {
 	return sid->seqid == 0 && memcmp(sid->other, zeros, NFS4_OTHER_SIZE) == 0;

@@ -20,7 +20,8 @@ struct nfs4_stateid {
 void nfs4_get_stateid(struct xdr_in *x, struct nfs4_stateid *out);
 void nfs4_put_stateid(struct xdr_out *x, const struct nfs4_stateid *sid);
 
-/* The special stateids of section 8.2.3. */
+/* The special stateids of section 8.2.3; is_special() is true for all combinations that it reserves. */
+bool nfs4_stateid_is_special(const struct nfs4_stateid *sid);	/* other all zeros or all ones */
 bool nfs4_stateid_is_anonymous(const struct nfs4_stateid *sid); /* all zeros */
 bool nfs4_stateid_is_bypass(const struct nfs4_stateid *sid);	/* all ones: READ bypass */
 bool nfs4_stateid_is_current(const struct nfs4_stateid *sid);	/* seqid 1, other zeros */

@@ -110,6 +110,13 @@ static bool get_range(const struct vfs_copy *copy, uint64_t *count)
 	return *count > 0;
 }
 
+/* Only COPY_NOTIFY's stateids may be used at the source (RFC 7862 section 4.6.2), whose seqid is not 0
+ * (section 4.8). A special one would have this server read as a client of the source's own. */
+static bool may_be_of_copy_notify(const struct nfs4_stateid *sid)
+{
+	return sid->seqid != 0 && !nfs4_stateid_is_special(sid);
+}
+
 static int start_remote(struct nfs4_compound *c, struct copy_args *a, struct nfs4_stateid *sid)
 {
 	struct nfs4_two_files *t = &a->files;
@@ -140,6 +147,8 @@ static int run_between_servers(struct nfs4_compound *c, struct copy_args *a)
 		return NFS4ERR_OFFLOAD_DENIED;
 	if (a->synchronous)
 		return deny_synchronous(c);
+	if (!may_be_of_copy_notify(&a->files.from_sid))
+		return NFS4ERR_BAD_STATEID;
 	status = nfs4_destination_begin(c, &a->files);
 	if (status == NFS4_OK) {
 		a->verifier = vfs_write_verifier(c->current.ctx.exp);

@@ -3,7 +3,7 @@
  * A file of another NFS server, which this server reads for a copy (RFC 7862 section 4.6.2). It is a
  * client of version 4.2 there, with a client id, a session of one slot and a connection for this file
  * alone, so that no other copy can be answered by them. The right to read is the stateid that the
- * other server has given by COPY_NOTIFY; the credential is AUTH_SYS as root.
+ * other server has given by COPY_NOTIFY; the credential is AUTH_SYS as nobody.
  *
  * One read at a time. No thread waits: done() is called on any thread. What the other server sends
  * is not trusted: whatever it is, the read ends, by the timeout at last.

@@ -12,15 +12,24 @@
 #define MAX_REQUEST 4096u /* bytes of a call; each fits RPC_CALLBACK_SIZE */
 #define MAX_CACHED 1024u
 #define MAX_OPS 8u
+#define NOBODY 65534u	       /* uid and gid */
 #define CB_PROGRAM 0x40000000u /* no back channel is asked for */
 
-/* The credential is root's, as nfsd has it: it is the stateid that gives the right. */
+/* Calls are nobody's: the stateid of COPY_NOTIFY alone gives the right to read. With root's
+ * credential, a client could have this server read what the other one lets nobody but root read. */
 static void begin(struct xdr_out *x, uint32_t nops)
 {
 	const struct rpc_callee to = { NFS4_PROGRAM, NFS4_VERSION, NFSPROC4_COMPOUND };
-	const uint8_t root[5 * 4] = { 0 }; /* authsys_parms: stamp, no name, uid, gid, no groups */
+	uint8_t nobody[5 * 4];
+	struct xdr_out cred;
 
-	rpc_put_call(x, &to, RPC_AUTH_SYS, root, sizeof(root));
+	xdr_out_init(&cred, nobody, sizeof(nobody));
+	xdr_put_u32(&cred, 0);		/* stamp */
+	xdr_put_opaque(&cred, NULL, 0); /* machinename */
+	xdr_put_u32(&cred, NOBODY);
+	xdr_put_u32(&cred, NOBODY);
+	xdr_put_u32(&cred, 0); /* groups */
+	rpc_put_call(x, &to, RPC_AUTH_SYS, nobody, sizeof(nobody));
 	xdr_put_opaque(x, NULL, 0); /* tag */
 	xdr_put_u32(x, NFS4_MINOR_MAX);
 	xdr_put_u32(x, nops);

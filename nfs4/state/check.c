@@ -65,16 +65,6 @@ static const struct nfs4_stateid *meant_stateid(const struct nfs4_compound *c,
 	return c->has_current_sid ? &c->current_sid : NULL;
 }
 
-static bool is_special(const struct nfs4_stateid *sid)
-{
-	static const uint8_t zeros[NFS4_OTHER_SIZE];
-	uint8_t ones[NFS4_OTHER_SIZE];
-
-	memset(ones, 0xff, sizeof(ones));
-	return memcmp(sid->other, zeros, sizeof(zeros)) == 0 ||
-	       memcmp(sid->other, ones, sizeof(ones)) == 0;
-}
-
 /* True if the stateid was given by this run of the server. */
 static bool is_ours(const struct nfs4_compound *c, const struct other *o)
 {
@@ -164,7 +154,7 @@ static int lookup(struct nfs4_compound *c, const struct nfs4_stateid *sid, unsig
 
 	*out = NULL;
 	sid = meant_stateid(c, sid);
-	if (!sid || is_special(sid))
+	if (!sid || nfs4_stateid_is_special(sid))
 		return NFS4ERR_BAD_STATEID;
 	o = take_apart(sid);
 	status = find_client(c, &o);

@@ -134,6 +134,7 @@ class Hostile:
     def __init__(self):
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port, self.answer, self.asked, self.conns = self.listener.getsockname()[1], None, 0, 0
+        self.creds = set()  # credentials that calls came with: flavor and body
         threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self):
@@ -163,6 +164,7 @@ class Hostile:
         return out
 
     def _reply(self, data):
+        self.creds.add((struct.unpack(">I", data[24:28])[0], data[32:52]))
         ops = data[4 * 6 + 8 + 20 + 8 + 12:]  # behind the RPC header, the tag, the minor version and the number of operations
         op = struct.unpack(">I", ops[:4])[0]
         if op == n.EXCHANGE_ID:
@@ -374,6 +376,14 @@ def test_refused(t, _at_source, _at_destination):
         t.equal(f"COPY from {what}", res["status"], want)
     good = [netaddr(port)]
     t.equal("a synchronous COPY", b.copy(p.source, p.to, good, synchronous=True)["status"], NO_REQS)
+    conns = t.relay.conns
+    for what, sid in (("an anonymous", n.ANONYMOUS), ("a READ bypass", b"\xff" * 16), ("a current", u32(1) + bytes(12)),
+                      ("an invalid", b"\xff" * 4 + bytes(12)), ("an undefined special", u32(7) + bytes(12)),
+                      ("a seqid of 0 and all ones in the", u32(0) + b"\xff" * 12), ("a seqid of 0 in the", u32(0) + p.told["sid"][4:])):
+        res = b.copy((p.from_fh, sid), p.to, [netaddr(t.relay.port)])
+        t.equal(f"a COPY with {what} stateid of the source", res["status"], n.BAD_STATEID)
+    t.equal("connections to the source for them", t.relay.conns, conns)
+    t.equal("bytes copied by them", p.copied(), b"")
     t.equal("a COPY beyond all files", b.copy(p.source, p.to, good, at=(1 << 63, 0))["status"], INVAL)
     t.equal("a COPY with a stateid of no open", b.copy(p.source, (p.to[0], n.ANONYMOUS), good)["status"], DENIED)
     fh = p.source[0]
@@ -468,6 +478,8 @@ def test_hostile(t, _at_source, at_destination):
     p.copy(h.port, count=100)
     t.equal("CB_OFFLOAD after a delay and an early end", p.end(), (n.OK, 50))
     p.leave()
+    nobody = u32(0) + opaque(b"") + u32(65534) * 2 + u32(0)
+    t.equal("credentials that sources were called with", h.creds, {(1, nobody)})
     t.copies_gone("hostile sources", at_destination)
 
 
