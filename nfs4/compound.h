@@ -9,7 +9,9 @@
  * status, and calls run(). run() puts the result's body into c->out and returns a status. If that
  * is not NFS4_OK, the body is removed, unless run() set c->keep_body (results that have a body on
  * failure: LOCK's denied owner, SETATTR's bitmap). An operation that waits for the ring or for
- * memory returns NFS4_PENDING and ends later, on the same worker, by nfs4_compound_resume().
+ * memory returns NFS4_PENDING and ends later, on the same worker, by nfs4_compound_resume(). run() may
+ * be called again for the same arguments (nfs4_decline, nfs4_repeat_after), so only decode() takes
+ * from c->in.
  *
  * Arguments live in the arena until their operation has ended: the loop resets the arena before it
  * decodes the next ones. Nothing else may keep pointers into it; data that outlives the operation

@@ -20,6 +20,9 @@ static void decode_sequence(struct nfs4_compound *c, void *args)
 	a->slot = xdr_get_u32(c->in);
 	a->highest = xdr_get_u32(c->in);
 	a->cache_this = xdr_get_bool(c->in);
+	/* Summed here, once, since run() may run again on another worker. */
+	if (!c->in->err)
+		a->sum = nfs4_call_sum(c, a->cache_this);
 }
 
 /* True if the retry is the same call by the same user. */
@@ -145,7 +148,6 @@ static int run_sequence(struct nfs4_compound *c, void *args)
 
 	if (!s)
 		return NFS4ERR_BADSESSION;
-	a->sum = nfs4_call_sum(c, a->cache_this);
 	pthread_mutex_lock(&s->lock);
 	status = find_slot(c, a, s, &found);
 	if (status == NFS4_OK || status == NFS4_REPLAYED)

@@ -23,12 +23,16 @@ struct nfs4_retry {
 	bool replaced; /* a later retry has taken its place */
 };
 
-static void get_retry(struct nfs4_compound *c, struct nfs4_retry *r)
+/* Looks at the next operation without taking it from the call: SEQUENCE may run again, on another
+ * worker. */
+static void look_at_retry(const struct nfs4_compound *c, struct nfs4_retry *r)
 {
+	struct xdr_in in = *c->in;
+
 	*r = (struct nfs4_retry){ .req = c->req };
 	if (c->nops > 1) {
-		r->op = xdr_get_u32(c->in);
-		r->has_op = !c->in->err;
+		r->op = xdr_get_u32(&in);
+		r->has_op = !in.err;
 	}
 }
 
@@ -91,7 +95,7 @@ int nfs4_retry_answer(struct nfs4_compound *c, struct nfs4_session *s, struct nf
 	struct nfs4_retry r;
 	int status;
 
-	get_retry(c, &r);
+	look_at_retry(c, &r);
 	status = answer(c, s, &r, kept);
 	nfs4_cached_put(kept);
 	return status;
@@ -139,7 +143,7 @@ int nfs4_retry_wait(struct nfs4_compound *c, struct nfs4_slot *slot, struct nfs4
 
 	if (!r)
 		return NFS4ERR_DELAY;
-	get_retry(c, r);
+	look_at_retry(c, r);
 	c->wait = r;
 	*replaced = slot->retry;
 	if (*replaced)

@@ -49,7 +49,8 @@ struct nfs4_slot {
 };
 
 /*
- * A hash of a call and its credential; c->in is behind SEQUENCE's arguments. whole: a keyed hash of
+ * A hash of a call and its credential; c->in is behind SEQUENCE's arguments: their decoder takes the
+ * sum, once. whole: a keyed hash of
  * all bytes, data of RDMA chunks included, independent of their layout in memory. It is for calls
  * whose replies are kept, since no caller may get the reply of another call. Otherwise a cheap hash
  * of the first bytes: a reply that is not kept reaches no other caller.

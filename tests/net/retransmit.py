@@ -159,6 +159,27 @@ def test_slot_in_flight(t, d, root):
         conn.close()
 
 
+def test_slot_replay(t, d, root):
+    """A session's request that is answered by what was kept, though it moves between threads: it begins in no export, and ends in one."""
+    del root
+    client = n4.Client(d.port, "replayed")
+    client.register(), client.reclaim_complete()
+    names = d.exports["x"].strip("/").split("/")
+    walk = [r.u32(n4.PUTROOTFH), *(r.u32(op) + args for op, args in map(n4.lookup, names))]
+    create = r.u32(6) + r.u32(2) + r.name("replayed") + r.u32(0) + r.u32(0)
+    save = r.u32(n4.SAVEFH)
+    for what, ops in (("LOOKUP", walk), ("GETFH", [*walk, r.u32(n4.GETFH)]), ("CREATE", [*walk, save, create]), ("nothing", [])):
+        client.seqid += 1
+        sequence = r.u32(n4.SEQUENCE) + client.session + r.u32(client.seqid) + r.u32(0) * 2 + r.u32(1)
+        message = r.call_message(r.NFS, 4, 1, r.opaque(b"") + r.u32(1) + r.u32(1 + len(ops)) + sequence + b"".join(ops))
+        with d.connect() as one, d.connect() as two:
+            first = one.exchange(message)
+            t.equal(f"{what} behind PUTROOTFH", r.reply_body(first).u32(), n4.OK)
+            for i in range(3):
+                t.equal(f"{what} behind PUTROOTFH again, {i}", (one if i % 2 else two).exchange(message), first)
+    client.close()
+
+
 def test_bounded(t, d, root):
     """Far more calls than the cache has entries: memory stays, and the newest are still remembered."""
     with d.connect() as c:
@@ -176,7 +197,7 @@ def main():
     with Daemon({"x": "rw,no_root_squash,insecure"}, {"nfs3.drc_size": 1024, "nfs3.drc_memory": "1M"}) as d:
         with d.connect() as c:
             root = d.root(c, "x")
-        for test in (test_replay, test_link, test_guarded_setattr, test_same_xid_other_call, test_write_tail, test_in_flight, test_slot_in_flight,
+        for test in (test_replay, test_link, test_guarded_setattr, test_same_xid_other_call, test_write_tail, test_in_flight, test_slot_in_flight, test_slot_replay,
                      test_bounded):
             test(t, d, root)
         harness.finish(t, d)
