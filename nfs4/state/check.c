@@ -56,13 +56,18 @@ int nfs4_caller(struct nfs4_compound *c, uint64_t clientid, struct nfs4_client *
 	return NFS4_OK;
 }
 
-/* *sid, or the current stateid if it stands for that. NULL: it stands for one that there is not. */
-static const struct nfs4_stateid *meant_stateid(const struct nfs4_compound *c,
-						const struct nfs4_stateid *sid)
+/* Sets *out to *sid, or to the current stateid if *sid stands for that. False: there is none. Its
+ * seqid is 0 but for two operations (RFC 8881 section 8.2.3): other operations of the client may
+ * have changed the state since the COMPOUND has got it. */
+static bool get_meant_stateid(const struct nfs4_compound *c, const struct nfs4_stateid *sid,
+			      struct nfs4_stateid *out)
 {
-	if (c->minor == 0 || !nfs4_stateid_is_current(sid))
-		return sid;
-	return c->has_current_sid ? &c->current_sid : NULL;
+	const bool current = c->minor > 0 && nfs4_stateid_is_current(sid);
+
+	*out = current ? c->current_sid : *sid;
+	if (current && c->opnum != OP_CLOSE && c->opnum != OP_OPEN_DOWNGRADE)
+		out->seqid = 0;
+	return !current || c->has_current_sid;
 }
 
 /* True if the stateid was given by this run of the server. */
@@ -120,13 +125,13 @@ int nfs4_state_check(const struct nfs4_compound *c, struct nfs4_state *st,
 		     const struct nfs4_stateid *sid, unsigned kinds)
 {
 	pthread_mutex_t *lock = &st->client->lock;
+	struct nfs4_stateid meant;
 	int status;
 
-	sid = meant_stateid(c, sid);
-	if (!sid)
+	if (!get_meant_stateid(c, sid, &meant))
 		return NFS4ERR_BAD_STATEID;
 	pthread_mutex_lock(lock);
-	status = check(c, st, sid, kinds);
+	status = check(c, st, &meant, kinds);
 	pthread_mutex_unlock(lock);
 	return status;
 }
@@ -147,16 +152,16 @@ static int find_state(struct nfs4_compound *c, const struct other *o, struct nfs
 static int lookup(struct nfs4_compound *c, const struct nfs4_stateid *sid, unsigned kinds,
 		  struct nfs4_state **out)
 {
+	struct nfs4_stateid meant;
 	struct nfs4_client *cl;
 	struct nfs4_state *st;
 	struct other o;
 	int status;
 
 	*out = NULL;
-	sid = meant_stateid(c, sid);
-	if (!sid || nfs4_stateid_is_special(sid))
+	if (!get_meant_stateid(c, sid, &meant) || nfs4_stateid_is_special(&meant))
 		return NFS4ERR_BAD_STATEID;
-	o = take_apart(sid);
+	o = take_apart(&meant);
 	status = find_client(c, &o);
 	if (status != NFS4_OK)
 		return status;
@@ -164,7 +169,7 @@ static int lookup(struct nfs4_compound *c, const struct nfs4_stateid *sid, unsig
 	pthread_mutex_lock(&cl->lock);
 	status = find_state(c, &o, &st);
 	if (status == NFS4_OK && kinds != 0)
-		status = check(c, st, sid, kinds);
+		status = check(c, st, &meant, kinds);
 	if (status == NFS4_OK) {
 		nfs4_state_ref(st);
 		*out = st;

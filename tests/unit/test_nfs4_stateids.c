@@ -252,6 +252,57 @@ OP_MINORS_TEST(nfs4_stateids, old_later_unknown)
 	end();
 }
 
+/* Gets a stateid, and has a further operation change its state. */
+static void put_current_and_change(const struct op *op)
+{
+	const struct op_how how = { .fh = &f->root, .name = "a" };
+	const struct nfs4_stateid current = { .seqid = 1 };
+
+	if (op->of_lock) {
+		fix4_putfh(f, &file.fh);
+		fix4_op(f, OP_LOCK);
+		put_lock(&lock);
+		fix4_op(f, OP_SAVEFH);
+		fix4_op(f, OP_LOCK);
+		put_lock(&current);
+	} else {
+		fix4_putfh(f, &f->root);
+		op_put_open(f, &owner, &how);
+		fix4_op(f, OP_SAVEFH);
+		fix4_putfh(f, &f->root);
+		op_put_open(f, &owner, &how);
+	}
+	fix4_op(f, OP_RESTOREFH);
+}
+
+/* The current stateid of RFC 8881 section 8.2.3 has no seqid, but for two operations. */
+static void of_the_past_but_current(void)
+{
+	const struct nfs4_stateid current = { .seqid = 1 };
+
+	make_file("a", "text", 0666);
+	EACH_OP (op) {
+		const bool exact = op->num == OP_CLOSE || op->num == OP_OPEN_DOWNGRADE;
+		uint32_t got;
+
+		begin();
+		op_begin(f, &client);
+		put_current_and_change(op);
+		if (op->num == OP_COPY || op->num == OP_CLONE)
+			fix4_op(f, OP_SAVEFH);
+		fix4_op(f, op->num);
+		op->put(&current);
+		got = fix4_send(f);
+		/* A file is not copied to itself; not each file system can do all. */
+		if (got != NFS4ERR_INVAL && got != NFS4ERR_NOTSUPP)
+			IS(op, got, exact ? NFS4ERR_OLD_STATEID : NFS4_OK);
+		nfs4_clients_skip_time(f->server4, 120); /* ends the lease of the lock's client */
+	}
+}
+
+OP_MINOR_TEST(nfs4_stateids, of_the_past_but_current, 1)
+OP_MINOR_TEST(nfs4_stateids, of_the_past_but_current, 2)
+
 OP_MINORS_TEST(nfs4_stateids, of_another_file)
 {
 	make_file("a", "text", 0666);
