@@ -107,6 +107,7 @@ struct nfs4_compound {
 	/* Minor version 0: the owner whose sequence number the operation has advanced. The result
 	 * of the operation is stored with the owner for a retransmission. */
 	struct nfs4_owner *seq_owner;
+	uint64_t seq_sum; /* hash of the last OPEN or OPEN_CONFIRM: nfs4_seq_sum() */
 	const struct nfs4_seq_hooks *seq_hooks;
 
 	/* Attributes of the current filehandle that the operation before has read anyway. Only the

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "lib/util.h"
-#include "nfs4/client/slot.h"
+#include "nfs4/client/session.h"
 #include "nfs4/compound.h"
 #include "nfs4/server.h"
 #include "rpc/principal.h"

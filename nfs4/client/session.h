@@ -103,6 +103,15 @@ bool nfs4_session_short_of_memory(const struct nfs4_session *s);
  * False: there was none to ask for. The caller holds a reference and no lock. */
 bool nfs4_client_recall_slots(struct nfs4_client *cl);
 
+/*
+ * nfs4/client/call_sum.c: a hash of the rest of a call, from c->in on, and of its credential; taken
+ * once, by an operation's decoder. whole: a keyed hash of all bytes, data of RDMA chunks included,
+ * independent of their layout in memory. It is for calls whose replies are kept, since no caller may
+ * get the reply of another call. Otherwise a cheap hash of the first bytes: a reply that is not kept
+ * reaches no other caller.
+ */
+uint64_t nfs4_call_sum(const struct nfs4_compound *c, bool whole);
+
 /* Bind a connection to the session, and tell whether it is bound. They take the session's lock. */
 void nfs4_session_bind(struct nfs4_session *s, struct rpc_conn *conn);
 bool nfs4_session_is_bound(struct nfs4_session *s, uint64_t conn);

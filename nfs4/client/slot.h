@@ -48,15 +48,6 @@ struct nfs4_slot {
 	struct nfs4_retry *retry;  /* retry that waits for the reply, while busy */
 };
 
-/*
- * A hash of a call and its credential; c->in is behind SEQUENCE's arguments: their decoder takes the
- * sum, once. whole: a keyed hash of
- * all bytes, data of RDMA chunks included, independent of their layout in memory. It is for calls
- * whose replies are kept, since no caller may get the reply of another call. Otherwise a cheap hash
- * of the first bytes: a reply that is not kept reaches no other caller.
- */
-uint64_t nfs4_call_sum(const struct nfs4_compound *c, bool whole);
-
 /* The slot, allocated on its first use. NULL: no memory now. id < s->nslots. s->lock is held. */
 struct nfs4_slot *nfs4_slot_get(struct nfs4_session *s, uint32_t id);
 

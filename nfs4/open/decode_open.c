@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "nfs4/open/opening.h"
+#include "nfs4/state/owner.h"
 #include "nfs4/state/wire.h"
 
 static void get_how(struct nfs4_compound *c, struct nfs4_open_args *a)
@@ -62,6 +63,7 @@ void nfs4_decode_open(struct nfs4_compound *c, void *args)
 	struct xdr_in *x = c->in;
 	uint32_t type;
 
+	nfs4_seq_sum(c);
 	a->seqid = xdr_get_u32(x);
 	a->access = xdr_get_u32(x);
 	a->deny = xdr_get_u32(x);

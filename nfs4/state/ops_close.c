@@ -176,6 +176,7 @@ static void decode_open_confirm(struct nfs4_compound *c, void *args)
 {
 	struct open_confirm_args *a = args;
 
+	nfs4_seq_sum(c);
 	nfs4_get_stateid(c->in, &a->sid);
 	a->seqid = xdr_get_u32(c->in);
 }

@@ -60,6 +60,9 @@ void nfs4_owner_forget(struct nfs4_owner *o, struct nfs4_dead_owners *dead);
  * body in c->out. Minor versions 1 and 2: always NFS4_OK.
  */
 int nfs4_seq_begin(struct nfs4_compound *c, struct nfs4_owner *o, uint32_t seqid, bool *replayed);
+/* Minor version 0: sets c->seq_sum to a hash of the call from the operation's arguments on, which are
+ * not decoded yet, and of the current filehandle. */
+void nfs4_seq_sum(struct nfs4_compound *c);
 /* True if seqid follows the last one, or the owner is new. For the second owner of an operation. */
 bool nfs4_seq_is_next(struct nfs4_owner *o, uint32_t seqid);
 /* Sets the last sequence number of a second owner, without storing a reply. */

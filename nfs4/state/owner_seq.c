@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Sequence numbers of owners in minor version 0, and the replies stored for retransmissions. */
 #include <errno.h>
+#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "nfs4/client/client.h"
 #include "nfs4/client/registry.h"
+#include "nfs4/client/session.h"
+#include "nfs4/hash.h"
+#include "nfs4/server.h"
 #include "nfs4/state/owner.h"
 
 bool nfs4_seq_advances(int status)
@@ -29,6 +33,17 @@ bool nfs4_seq_advances(int status)
 static bool is_next(uint32_t last, uint32_t seqid)
 {
 	return seqid == last + 1 || (last == UINT32_MAX && seqid == 1);
+}
+
+void nfs4_seq_sum(struct nfs4_compound *c)
+{
+	const struct vfs_fh *fh = &c->current.fh;
+	uint64_t of_fh;
+
+	if (c->minor > 0)
+		return;
+	crypto_shorthash((uint8_t *)&of_fh, fh->data, fh->len, c->server->hash_key);
+	c->seq_sum = nfs4_mix(nfs4_call_sum(c, true) ^ of_fh);
 }
 
 bool nfs4_seq_is_next(struct nfs4_owner *o, uint32_t seqid)
@@ -72,6 +87,15 @@ void nfs4_owner_drop_kept(struct nfs4_owner *o)
 
 enum seq_verdict { SEQ_NEXT, SEQ_AGAIN, SEQ_AFRESH, SEQ_BUSY, SEQ_BAD, SEQ_NO_STATE };
 
+/* True if the owner's last reply answers the operation under way, which has the same sequence number.
+ * An owner that is not confirmed has not shown that it counts its operations: some clients send
+ * their next OPEN with the number of one that has failed. */
+static bool is_replay(const struct nfs4_compound *c, const struct nfs4_owner *o)
+{
+	return o->replay && o->replay->opnum == c->opnum &&
+	       (!o->unconfirmed || o->replay->sum == c->seq_sum);
+}
+
 /* Compares a sequence number with the owner's. Under the client's lock. */
 static enum seq_verdict judge(const struct nfs4_compound *c, const struct nfs4_owner *o,
 			      uint32_t seqid)
@@ -80,8 +104,8 @@ static enum seq_verdict judge(const struct nfs4_compound *c, const struct nfs4_o
 		return SEQ_BUSY;
 	if (!o->seq_known)
 		return SEQ_NEXT;
-	if (seqid == o->seqid)
-		return o->replay && o->replay->opnum == c->opnum ? SEQ_AGAIN : SEQ_BAD;
+	if (seqid == o->seqid && is_replay(c, o))
+		return SEQ_AGAIN;
 	if (o->unconfirmed) {
 		/* RFC 7530 section 16.18.5: the unconfirmed OPEN may have been a late duplicate;
 		 * this one replaces it. */
@@ -175,6 +199,7 @@ static void keep_answer(const struct nfs4_compound *c, struct nfs4_owner *o, int
 		return;
 	r->opnum = c->opnum;
 	r->status = (uint32_t)status;
+	r->sum = c->seq_sum;
 	r->len = len;
 	r->audience = nfs4_audience_of(c);
 	r->fh.len = 0;

@@ -66,6 +66,7 @@ struct nfs4_owner {
 struct nfs4_replay {
 	uint32_t opnum, status;
 	uint32_t len, size;	       /* bytes of the body, and of this struct */
+	uint64_t sum;		       /* nfs4_seq_sum() of its call */
 	struct nfs4_audience audience; /* exports that a retry must be admitted to */
 	struct vfs_fh fh;	       /* OPEN: the current filehandle after it; len 0: unchanged */
 	uint8_t body[];

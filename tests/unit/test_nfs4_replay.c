@@ -240,3 +240,40 @@ Test(nfs4_replay, stateids_of_another_user)
 	f->uid = 1000;
 	cr_expect_eq(op_close(f, &owner, &his), NFS4_OK);
 }
+
+/* An OPEN that makes the file, as the owner's first operation. */
+static uint32_t make_by_first(const char *name)
+{
+	const struct op_how how = {
+		.fh = &f->root, .name = name, .access = 3, .create = OP_GUARDED
+	};
+
+	owner.seqid = 1;
+	return op_open_only(f, &owner, &how, &file);
+}
+
+/* Some clients do not count an OPEN that has failed. Until an owner is confirmed, only the same call
+ * is a retransmission. */
+Test(nfs4_replay, of_an_unconfirmed_owner_is_for_the_same_call)
+{
+	struct op_file first;
+
+	NEED_FIXTURE();
+	cr_assert_eq(op_client_new(f, &zero, 0, "zero"), NFS4_OK);
+	make_file("a", "text", 0666);
+	cr_assert_eq(symlink("a", fix_path(f, "link")), 0);
+	cr_assert_eq(make_by_first("link"), NFS4ERR_EXIST);
+	cr_assert_eq(make_by_first("a"), NFS4ERR_EXIST);
+	cr_expect_eq(make_by_first("b"), NFS4_OK,
+		     "another path with the number of one that failed");
+	first = file;
+	cr_expect_eq(make_by_first("b"), NFS4_OK, "its retransmission");
+	cr_expect_eq(memcmp(&file.sid, &first.sid, sizeof(first.sid)), 0);
+	cr_expect_eq(make_by_first("c"), NFS4_OK,
+		     "another path with the number of one that succeeded");
+	cr_expect_neq(memcmp(&file.sid, &first.sid, sizeof(first.sid)), 0);
+	cr_expect_eq(op_confirm(f, &owner, &file), NFS4_OK);
+	owner.seqid = 2;
+	cr_expect_eq(op_confirm(f, &owner, &file), NFS4_OK, "a retransmission");
+	cr_expect_eq(op_close(f, &owner, &file), NFS4_OK);
+}
